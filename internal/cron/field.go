@@ -1,0 +1,145 @@
+package cron
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A field describes one field of a dialect: its bounds, its names, and what a
+// step or a range may be.
+type field struct {
+	name     string
+	position int
+	min, max int
+	maxStep  int
+	noun     string   // for messages: "a minute"
+	names    []string // full names; the first three letters will do
+	fullName bool     // whole names are accepted beside three letters
+	base     int      // subtracted from values in the set; nonzero for years
+	wraps    bool     // a range may run over the end: 22-2
+	bareStep bool     // "/5" stands for "*/5"
+}
+
+// A span is one item of a list: from lo to hi in steps. Where hi is greater
+// than the field's maximum the span runs over the end.
+type span struct {
+	lo, hi, step int
+	plain        bool // a single value, written as such
+}
+
+func (f *field) errorf(value, format string, args ...any) error {
+	return &FieldError{Field: f.name, Position: f.position, Value: shorten(value), Expected: fmt.Sprintf(format, args...)}
+}
+
+func (f *field) valueError(item string) error {
+	hint := ""
+	if f.names != nil {
+		hint = " or a name such as " + f.names[0][:3]
+	}
+	return f.errorf(item, "%s from %d to %d%s", f.noun, max(f.min, f.base), f.max, hint)
+}
+
+// parse reads a list into a set, and reports whether it holds plain values only.
+func (f *field) parse(text string) (set bitset, plain bool, err error) {
+	plain = true
+	for item := range strings.SplitSeq(text, ",") {
+		s, err := f.item(item)
+		if err != nil {
+			return bitset{}, false, err
+		}
+		plain = plain && s.plain
+		f.fill(&set, s)
+	}
+	return set, plain, nil
+}
+
+func (f *field) fill(set *bitset, s span) {
+	size := f.max - f.min + 1
+	for v := s.lo; v <= s.hi; v += s.step {
+		w := v
+		if w > f.max {
+			w -= size
+		}
+		if w >= f.base {
+			set.add(w - f.base)
+		}
+	}
+}
+
+// item reads "*", a value, a range, or one of them with a step.
+func (f *field) item(item string) (span, error) {
+	if item == "" {
+		return span{}, f.errorf(item, "a value between the commas")
+	}
+	body, stepText, stepped := strings.Cut(item, "/")
+	s, named, err := f.body(item, body, stepped)
+	if err != nil || !stepped {
+		return s, err
+	}
+	step, ok := number(stepText)
+	if !ok || step < 1 || step > f.maxStep {
+		return span{}, f.errorf(item, "a step from 1 to %d", f.maxStep)
+	}
+	if named {
+		return span{}, f.errorf(item, "numbers before a step, not names")
+	}
+	if s.plain {
+		s.hi = f.max
+	}
+	s.step, s.plain = step, false
+	return s, nil
+}
+
+// body reads what stands before a step.
+func (f *field) body(item, body string, stepped bool) (s span, named bool, err error) {
+	if body == "*" || body == "" && stepped && f.bareStep {
+		return span{lo: max(f.min, f.base), hi: f.max, step: 1}, false, nil
+	}
+	from, to, ranged := strings.Cut(body, "-")
+	lo, named, ok := f.value(from)
+	if !ok {
+		return s, false, f.valueError(item)
+	}
+	if !ranged {
+		return span{lo: lo, hi: lo, step: 1, plain: true}, named, nil
+	}
+	hi, alsoNamed, ok := f.value(to)
+	if !ok || named != alsoNamed {
+		return s, false, f.errorf(item, "a range of two values of one kind, each %s from %d to %d", f.noun, max(f.min, f.base), f.max)
+	}
+	if hi < lo {
+		if !f.wraps {
+			return s, false, f.errorf(item, "a range whose end is not before its start")
+		}
+		hi += f.max - f.min + 1
+	}
+	return span{lo: lo, hi: hi, step: 1}, named, nil
+}
+
+// value reads a number within the bounds or a name; the first name is the
+// minimum, 1 for months and Quartz weekdays and 0 for crontab weekdays.
+func (f *field) value(text string) (v int, named, ok bool) {
+	if v, ok := number(text); ok {
+		return v, false, v >= f.min && v <= f.max
+	}
+	for i, name := range f.names {
+		if text == name[:3] || f.fullName && text == name {
+			return f.min + i, true, true
+		}
+	}
+	return 0, false, false
+}
+
+// number reads up to four digits.
+func number(text string) (n int, ok bool) {
+	if text == "" || len(text) > 4 {
+		return 0, false
+	}
+	for i := range len(text) {
+		if text[i] < '0' || text[i] > '9' {
+			return 0, false
+		}
+		n = n*10 + int(text[i]-'0')
+	}
+	return n, true
+}
