@@ -1,0 +1,12 @@
+// Package block decides what becomes of a trigger whose job is still busy on
+// the executor it reached, by XXL-JOB's block strategies under their stored
+// names.
+//
+//	SERIAL_EXECUTION  it waits for its turn
+//	DISCARD_LATER     it is refused
+//	COVER_EARLY       it takes the place of what runs and of what waits
+//
+// A strategy works per job and per executor, as in XXL-JOB: an executor knows
+// nothing of what its job does elsewhere. The package only decides; who calls
+// [Decide] queues, refuses and stops.
+package block
