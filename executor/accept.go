@@ -1,0 +1,86 @@
+package executor
+
+import (
+	"context"
+	"time"
+
+	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/wire"
+)
+
+// Refusals of our own.
+const (
+	msgStopping  = "executor is stopping."
+	msgQueueFull = "job queue is full: %d runs of job %d wait."
+	msgBacklog   = "executor is full: %d handlers running, %d runs waiting."
+	msgOutbox    = "executor is full: %d results are running or wait for the admin."
+)
+
+// Run accepts a run or refuses it, at once; it never waits for the handler. The
+// error is always nil, and ctx is not used: a handler's context outlives the
+// request. Answers, in the order they are decided:
+//
+//   - 200 wire.MsgRepeat: the id waits, runs, or ended within Config.KeepFinished;
+//   - 500: the executor is stopping;
+//   - 500 wire.MsgGlueType, wire.MsgHandlerNotFound: it cannot be run here;
+//   - 500 block.MsgDiscard: the job runs or waits and its strategy is DISCARD_LATER;
+//   - 500: one of the bounds of Config is reached;
+//   - 200 wire.MsgSuccess: its result will be delivered.
+func (e *Executor) Run(_ context.Context, req wire.TriggerRequest) (wire.Return, error) {
+	now := time.Now()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.runs[req.LogID] != nil || e.recent.has(req.LogID, now) {
+		return wire.Noted(wire.MsgRepeat, req.LogID), nil
+	}
+	if e.stopping {
+		return wire.Failf(msgStopping), nil
+	}
+	if req.GlueType != "" && req.GlueType != wire.GlueBean {
+		return wire.Failf(wire.MsgGlueType, req.GlueType), nil
+	}
+	h := e.handlers[req.ExecutorHandler]
+	if h == nil {
+		return wire.Failf(wire.MsgHandlerNotFound, req.ExecutorHandler), nil
+	}
+	j := e.jobs[req.JobID]
+	action := block.Decide(req.ExecutorBlockStrategy, j.busy())
+	if action == block.Discard {
+		return wire.Failf(block.MsgDiscard), nil
+	}
+	if refusal, full := e.full(j, req.JobID, action); full {
+		return refusal, nil
+	}
+	if j == nil {
+		j = &job{id: req.JobID}
+		e.jobs[j.id] = j
+	}
+	if action == block.Cover {
+		e.stopJob(j, block.MsgCover, ErrCovered)
+	}
+	r := newRun(e, h, j, &req, now)
+	e.runs[r.RunID] = r
+	e.out.owed.Add(1)
+	j.push(r)
+	e.queued++
+	e.advance(j)
+	return wire.Success(), nil
+}
+
+// full reports whether one more run of j would break a bound, before anything is
+// changed for it. mu is held.
+func (e *Executor) full(j *job, id int64, action block.Action) (wire.Return, bool) {
+	if owed := e.out.owed.Load(); owed >= int64(e.cfg.Outbox) {
+		return wire.Failf(msgOutbox, owed), true
+	}
+	waiting := e.queued
+	if action == block.Cover {
+		waiting -= j.queue.n // they make room for the new one
+	} else if j != nil && j.queue.n >= e.cfg.Queue {
+		return wire.Failf(msgQueueFull, j.queue.n, id), true
+	}
+	if waits := j.busy() || !e.placeFree(); waits && waiting >= e.cfg.Backlog {
+		return wire.Failf(msgBacklog, e.taken, e.queued), true
+	}
+	return wire.Return{}, false
+}

@@ -1,0 +1,159 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/xxljob/xxljob/wire"
+)
+
+// result is how a run ended.
+type result struct {
+	code    int
+	msg     string
+	noRetry bool
+}
+
+// outcome is the result of a run whose handler returned err.
+func outcome(r *run, err error) result {
+	switch {
+	case r.timeout > 0 && context.Cause(r.ctx) == ErrTimeout:
+		// The handler was faster to see the timeout than we were.
+		return result{code: wire.CodeTimeout, msg: wire.MsgTimeout}
+	case err == nil:
+		return result{code: wire.CodeSuccess, msg: r.Result()}
+	}
+	msg := err.Error()
+	if msg == "" {
+		msg = fmt.Sprintf("%T without text", err)
+	}
+	return result{code: wire.CodeFail, msg: cut(msg), noRetry: IsFail(err)}
+}
+
+// end records the result of a run. It is called once for each run. mu is held.
+func (e *Executor) end(r *run, res result) {
+	r.ended = true
+	delete(e.runs, r.RunID)
+	e.recent.add(r.RunID, time.Now())
+	e.out.add(wire.CallbackRequest{
+		LogID: r.RunID, LogDateTim: r.logDate,
+		HandleCode: res.code, HandleMsg: res.msg, NoRetry: res.noRetry,
+	})
+}
+
+// leave records what a handler returned, unless its run has ended before, and lets its
+// job go on.
+func (e *Executor) leave(r *run, err error) {
+	var p *panicError
+	if errors.As(err, &p) {
+		e.cfg.Logger.Error("executor: a handler panicked", "handler", r.Handler, "job", r.JobID, "run", r.RunID,
+			"panic", p.value, "stack", string(p.stack))
+		r.Task.Log().Error(p.Error())
+	}
+	res := outcome(r, err)
+	r.closeLog()
+
+	e.mu.Lock()
+	r.returned = true
+	if r.timeout > 0 {
+		r.timer.Stop()
+		r.release()
+	}
+	if r.grace != nil {
+		r.grace.Stop()
+	}
+	if !r.ended {
+		e.end(r, res)
+	}
+	if r.holds {
+		e.taken--
+	}
+	if r.abandoned {
+		e.lingering--
+	} else {
+		e.active--
+		r.job.running = nil
+		e.advance(r.job)
+	}
+	e.fill()
+	e.checkIdle()
+	e.mu.Unlock()
+
+	r.cancel(nil)
+	if r.abandoned { // not changed after returned
+		e.cfg.Logger.Info("executor: an abandoned handler returned", "handler", r.Handler, "job", r.JobID, "run", r.RunID)
+	}
+}
+
+// interrupt ends a run whose handler has not returned: its result is recorded,
+// its context cancelled, and the handler has the grace period to return. mu is held.
+func (e *Executor) interrupt(r *run, res result, cause error) {
+	e.end(r, res)
+	if cause != ErrTimeout {
+		r.cancel(cause)
+	} // else its own deadline does, and says context.DeadlineExceeded
+	r.grace = time.AfterFunc(e.cfg.Grace, func() { e.abandon(r) })
+}
+
+// timedOut is called when the timeout of a run is over. The deadline of its
+// context was set just before the timer, so it is not later.
+func (r *run) timedOut() {
+	e := r.exec
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !r.ended {
+		e.interrupt(r, result{code: wire.CodeTimeout, msg: wire.MsgTimeout}, ErrTimeout)
+	}
+}
+
+// stopJob ends everything of a job that has not ended and reports whether there
+// was anything. mu is held.
+func (e *Executor) stopJob(j *job, reason string, cause error) bool {
+	found := j.queue.n > 0
+	if r := j.running; r != nil && !r.ended {
+		found = true
+		e.interrupt(r, result{code: wire.CodeFail, msg: fmt.Sprintf(wire.MsgKilledRunning, reason)}, cause)
+	}
+	for j.queue.n > 0 {
+		e.queued--
+		e.end(j.queue.pop(), result{code: wire.CodeFail, msg: fmt.Sprintf(wire.MsgKilledQueued, reason)})
+	}
+	return found
+}
+
+// stopRun ends one run that has not ended. mu is held.
+func (e *Executor) stopRun(r *run, reason string, cause error) {
+	if r.job.queue.drop(r) {
+		e.queued--
+		e.end(r, result{code: wire.CodeFail, msg: fmt.Sprintf(wire.MsgKilledQueued, reason)})
+		return
+	}
+	e.interrupt(r, result{code: wire.CodeFail, msg: fmt.Sprintf(wire.MsgKilledRunning, reason)}, cause)
+}
+
+// abandon lets the job of a run go on without its handler, which has been
+// cancelled and has not returned.
+func (e *Executor) abandon(r *run) {
+	e.mu.Lock()
+	if r.returned {
+		e.mu.Unlock()
+		return
+	}
+	r.abandoned = true
+	e.active--
+	e.lingering++
+	if e.lingering <= e.cfg.Places { // the bound on all handlers is twice Places
+		r.holds = false
+		e.taken--
+	}
+	r.job.running = nil
+	e.advance(r.job)
+	e.fill()
+	e.abandoned.Add(1)
+	e.checkIdle()
+	e.mu.Unlock()
+	e.cfg.Logger.Warn("executor: a handler ignores cancellation and is abandoned", "handler", r.Handler,
+		"job", r.JobID, "run", r.RunID, "cause", context.Cause(r.ctx), "grace", e.cfg.Grace)
+}

@@ -1,0 +1,43 @@
+package executor
+
+import "errors"
+
+// Causes a handler's context is cancelled with; context.Cause(ctx) returns
+// them. By then the run's result is recorded, and what the handler returns
+// does not matter any more.
+var (
+	// ErrKilled says that the admin stopped the run.
+	ErrKilled = errors.New("executor: run killed")
+	// ErrTimeout says that the run took longer than its timeout.
+	ErrTimeout = errors.New("executor: run timed out")
+	// ErrCovered says that a later run of a COVER_EARLY job took its place.
+	ErrCovered = errors.New("executor: run covered by a later one")
+	// ErrShutdown says that the executor stopped before the handler returned.
+	ErrShutdown = errors.New("executor: shut down")
+)
+
+// ErrStopped is returned by Handle after Stop.
+var ErrStopped = errors.New("executor: stopped")
+
+var errGoexit = errors.New("job handler ended its goroutine without returning")
+
+type failure struct{ err error }
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+// Fail marks an error as final: the run fails, and an admin that understands
+// wire.CallbackRequest.NoRetry does not try again. Other admins see an ordinary
+// failure. The text is that of err; Fail(nil) is nil.
+func Fail(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &failure{err}
+}
+
+// IsFail reports whether err, or an error it wraps, was marked by Fail.
+func IsFail(err error) bool {
+	_, ok := errors.AsType[*failure](err)
+	return ok
+}

@@ -1,0 +1,46 @@
+package executor
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// A slow model that keeps every id with its time says what must be remembered and
+// what must be forgotten.
+func TestRecentAgainstModel(t *testing.T) {
+	const keep, most = 10 * time.Minute, 40
+	rnd := rand.New(rand.NewPCG(1, 2))
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	g := newRecent(keep, most)
+	type entry struct {
+		id int64
+		at time.Time
+	}
+	var model []entry
+	for id := range int64(5000) {
+		pause := time.Minute
+		if id%1000 < 500 {
+			pause = time.Second // in one half the number bounds, in the other the age
+		}
+		now = now.Add(time.Duration(rnd.Int64N(int64(pause))))
+		g.add(id, now)
+		model = append(model, entry{id, now})
+		for i, m := range model {
+			fromEnd := len(model) - i
+			switch has := g.has(m.id, now); {
+			case !has && fromEnd <= most/2 && now.Sub(m.at) <= keep:
+				t.Fatalf("id %d is forgotten after %v and %d more", m.id, now.Sub(m.at), fromEnd)
+			case has && (fromEnd > most || now.Sub(m.at) >= 2*keep):
+				t.Fatalf("id %d is remembered after %v and %d more", m.id, now.Sub(m.at), fromEnd)
+			}
+		}
+		model = model[max(0, len(model)-100):]
+		if n := len(g.young) + len(g.old); n > most {
+			t.Fatalf("%d ids are remembered", n)
+		}
+	}
+	if g.has(4999, now.Add(2*keep)) || g.young != nil || g.old != nil {
+		t.Error("the memory of an idle executor is not given back")
+	}
+}

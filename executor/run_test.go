@@ -1,0 +1,436 @@
+package executor_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/wire"
+)
+
+func TestRunRefusals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, a := open(t, executor.Config{})
+		handle(t, e, "h", func(context.Context, *executor.Task) error { return nil })
+		r := req(1, 1)
+		r.ExecutorHandler = "nobody"
+		wantRefused(t, send(t, e, r), "job handler [nobody] not found.")
+		r = req(1, 1)
+		r.GlueType = "GLUE_SHELL"
+		wantRefused(t, send(t, e, r), "glueType[GLUE_SHELL] is not valid.")
+		r.GlueType = ""
+		mustSend(t, e, r) // an empty glue type is BEAN, and a refused id may come again
+		synctest.Wait()
+		if got := a.result(t, 1); got.HandleCode != 200 {
+			t.Errorf("result is %+v", got)
+		}
+	})
+}
+
+func TestTaskFields(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		east := time.FixedZone("east", 3600)
+		e, a := open(t, executor.Config{App: "app", Location: east})
+		var got []executor.Task
+		handle(t, e, "h", func(_ context.Context, task *executor.Task) error {
+			got = append(got, executor.Task{RunID: task.RunID, JobID: task.JobID, Handler: task.Handler, Param: task.Param,
+				ShardIndex: task.ShardIndex, ShardTotal: task.ShardTotal, ScheduledAt: task.ScheduledAt, Attempt: task.Attempt})
+			return nil
+		})
+		r := req(2, 1)
+		r.ExecutorParams, r.BroadcastIndex, r.BroadcastTotal, r.LogDateTime, r.ScheduledAt, r.Attempt = "p", 1, 3, 1700000000123, 1700000000000, 2
+		mustSend(t, e, r)
+		synctest.Wait()
+		r = wire.TriggerRequest{JobID: 2, LogID: 2, ExecutorHandler: "h", LogDateTime: 1700000000123}
+		mustSend(t, e, r)
+		synctest.Wait()
+		want := []executor.Task{
+			{RunID: 1, JobID: 2, Handler: "h", Param: "p", ShardIndex: 1, ShardTotal: 3, ScheduledAt: time.UnixMilli(1700000000000).In(east), Attempt: 2},
+			{RunID: 2, JobID: 2, Handler: "h", ShardTotal: 1, ScheduledAt: time.UnixMilli(1700000000123).In(east)},
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("tasks are\n%+v, want\n%+v", got, want)
+		}
+		if r := a.result(t, 1); r.LogDateTim != 1700000000123 {
+			t.Errorf("LogDateTim is %d", r.LogDateTim)
+		}
+		if e.App() != "app" {
+			t.Errorf("app is %q", e.App())
+		}
+	})
+}
+
+func TestSerialOrderAndQueueBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, a := open(t, executor.Config{Queue: 3})
+		handle(t, e, "h", func(context.Context, *executor.Task) error { time.Sleep(time.Second); return nil })
+		for id := range int64(4) {
+			mustSend(t, e, req(7, id))
+		}
+		wantRefused(t, send(t, e, req(7, 4)), "job queue is full: 3 runs of job 7 wait.")
+		mustSend(t, e, req(8, 5)) // another job has its own
+		time.Sleep(time.Second + 1)
+		mustSend(t, e, req(7, 6)) // one place again
+		time.Sleep(time.Minute)
+		if got, want := a.ids(), []int64{0, 5, 1, 2, 3, 6}; !slices.Equal(got, want) && !slices.Equal(got, []int64{5, 0, 1, 2, 3, 6}) {
+			t.Errorf("order is %v, want %v", got, want)
+		}
+	})
+}
+
+// Simultaneous first triggers of one job must not run it beside itself, nor stop
+// one another.
+func TestSimultaneousFirstTriggers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, a := open(t, executor.Config{})
+		var now, most atomic.Int32
+		handle(t, e, "h", func(context.Context, *executor.Task) error {
+			if n := now.Add(1); n > most.Load() {
+				most.Store(n)
+			}
+			time.Sleep(time.Millisecond)
+			now.Add(-1)
+			return nil
+		})
+		var wg sync.WaitGroup
+		for i := range int64(200) {
+			wg.Go(func() { mustSend(t, e, req(7, i)) })
+		}
+		wg.Wait()
+		time.Sleep(time.Second)
+		if most.Load() != 1 {
+			t.Errorf("%d handlers of one job at once", most.Load())
+		}
+		if got := a.results(); len(got) != 200 || slices.ContainsFunc(got, func(r wire.CallbackRequest) bool { return r.HandleCode != 200 }) {
+			t.Errorf("%d results, some of them failed", len(got))
+		}
+	})
+}
+
+func TestPlacesAndBacklog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, a := open(t, executor.Config{Places: 2, Backlog: 3})
+		handle(t, e, "h", func(context.Context, *executor.Task) error { time.Sleep(time.Second); return nil })
+		for id := int64(1); id <= 5; id++ {
+			mustSend(t, e, req(id, id))
+		}
+		synctest.Wait()
+		if n := e.Running(); n != 2 {
+			t.Errorf("%d handlers run", n)
+		}
+		wantRefused(t, send(t, e, req(6, 6)), "executor is full: 2 handlers running, 3 runs waiting.")
+		wantRefused(t, send(t, e, req(1, 6)), "executor is full: 2 handlers running, 3 runs waiting.")
+		if ret, _ := e.IdleBeat(t.Context(), wire.IdleBeatRequest{JobID: 4}); ret.OK() {
+			t.Error("a job that waits for a place is idle")
+		}
+		// A waiting job that is killed leaves its position without harm.
+		if ret, _ := e.Kill(t.Context(), wire.KillRequest{JobID: 3}); !ret.OK() || ret.Msg != wire.MsgSuccess {
+			t.Errorf("kill: %+v", ret)
+		}
+		if ret, _ := e.IdleBeat(t.Context(), wire.IdleBeatRequest{JobID: 3}); !ret.OK() {
+			t.Error("a killed job is busy")
+		}
+		r := req(4, 6)
+		r.ExecutorBlockStrategy = block.CoverEarly
+		mustSend(t, e, r) // replaces what waits, without more room
+		r = req(5, 7)
+		r.ExecutorBlockStrategy = block.DiscardLater
+		wantRefused(t, send(t, e, r), block.MsgDiscard)
+		time.Sleep(time.Minute)
+		got := a.ids()
+		if len(got) != 6 || !slices.Equal(got[:2], []int64{3, 4}) {
+			t.Errorf("results of %v", got)
+		}
+		for _, id := range []int64{1, 2, 5, 6} {
+			if r := a.result(t, id); r.HandleCode != 200 {
+				t.Errorf("run %d: %+v", id, r)
+			}
+		}
+		if got := a.result(t, 3).HandleMsg; got != killedQueued {
+			t.Errorf("killed: %q", got)
+		}
+		if got := a.result(t, 4).HandleMsg; got != coveredQueued {
+			t.Errorf("covered: %q", got)
+		}
+	})
+}
+
+// Jobs take turns for places: a job with a long queue does not keep its place.
+func TestPlacesAreFair(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, a := open(t, executor.Config{Places: 1})
+		handle(t, e, "h", func(context.Context, *executor.Task) error { time.Sleep(time.Second); return nil })
+		for id := range int64(3) {
+			mustSend(t, e, req(1, 10+id))
+		}
+		mustSend(t, e, req(2, 20))
+		mustSend(t, e, req(3, 30))
+		time.Sleep(time.Minute)
+		if got, want := a.ids(), []int64{10, 20, 30, 11, 12}; !slices.Equal(got, want) {
+			t.Errorf("order is %v, want %v", got, want)
+		}
+	})
+}
+
+func TestAbandoned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var logged bytes.Buffer
+		e, a := open(t, executor.Config{Places: 1, Grace: 3 * time.Second, Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+		release := make(chan struct{})
+		handle(t, e, "h", func(context.Context, *executor.Task) error { <-release; return nil })
+		for id := int64(1); id <= 3; id++ {
+			r := req(7, id)
+			r.ExecutorTimeout = 1
+			mustSend(t, e, r)
+		}
+		time.Sleep(4 * time.Second)
+		synctest.Wait()
+		if e.Abandoned() != 1 || e.Running() != 1 {
+			t.Errorf("%d abandoned and %d running, want the next one to run", e.Abandoned(), e.Running())
+		}
+		time.Sleep(time.Minute)
+		// The second one keeps its place: there may be twice Places handlers, no more.
+		if e.Abandoned() != 2 || e.Running() != 0 {
+			t.Errorf("%d abandoned and %d running", e.Abandoned(), e.Running())
+		}
+		if r := a.result(t, 3); r.HandleCode != 0 {
+			t.Errorf("the third run has ended: %+v", r)
+		}
+		close(release)
+		synctest.Wait()
+		if r := a.result(t, 3); r.HandleCode != 200 {
+			t.Errorf("third run: %+v", r)
+		}
+		if e.Abandoned() != 2 {
+			t.Errorf("%d abandoned", e.Abandoned())
+		}
+		if n := strings.Count(logged.String(), "is abandoned"); n != 2 {
+			t.Errorf("abandoning was logged %d times:\n%s", n, logged.String())
+		}
+	})
+}
+
+func TestTimeoutContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, a := open(t, executor.Config{})
+		began := time.Now()
+		handle(t, e, "h", func(ctx context.Context, _ *executor.Task) error {
+			if at, ok := ctx.Deadline(); !ok || at.Sub(began) != 2*time.Second {
+				t.Errorf("deadline is %v", at.Sub(began))
+			}
+			<-ctx.Done()
+			if err := ctx.Err(); !errors.Is(err, context.DeadlineExceeded) || context.Cause(ctx) != executor.ErrTimeout {
+				t.Errorf("err %v, cause %v", err, context.Cause(ctx))
+			}
+			return ctx.Err()
+		})
+		r := req(1, 1)
+		r.ExecutorTimeout = 2
+		mustSend(t, e, r)
+		r = req(2, 2)
+		r.ExecutorTimeout = 2
+		mustSend(t, e, r)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		for id := int64(1); id <= 2; id++ {
+			if got := a.result(t, id); got.HandleCode != 502 || got.HandleMsg != wire.MsgTimeout {
+				t.Errorf("result is %+v", got)
+			}
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		e, _ := open(t, executor.Config{})
+		handle(t, e, "h", func(ctx context.Context, _ *executor.Task) error {
+			if at, ok := ctx.Deadline(); ok {
+				t.Errorf("deadline is %v", at)
+			}
+			return nil
+		})
+		r := req(1, 1)
+		r.ExecutorTimeout = -1
+		mustSend(t, e, r)
+	})
+}
+
+func TestKillNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, _ := open(t, executor.Config{})
+		handle(t, e, "h", untilDone)
+		mustSend(t, e, req(7, 1))
+		for _, k := range []wire.KillRequest{{JobID: 8}, {JobID: 7, LogID: 2}, {JobID: 8, LogID: 1}} {
+			ret, err := e.Kill(t.Context(), k)
+			if err != nil || ret != wire.Noted("job thread already killed.") {
+				t.Errorf("%+v: %+v %v", k, ret, err)
+			}
+		}
+		if ret, _ := e.IdleBeat(t.Context(), wire.IdleBeatRequest{JobID: 7}); ret.Msg != wire.MsgBusy || ret.OK() {
+			t.Errorf("idle beat: %+v", ret)
+		}
+		if ret, _ := e.Kill(t.Context(), wire.KillRequest{LogID: 1}); ret != wire.Success() {
+			t.Errorf("kill by run id: %+v", ret)
+		}
+		if ret, _ := e.Kill(t.Context(), wire.KillRequest{JobID: 7}); ret.Msg != wire.MsgAlreadyKilled {
+			t.Errorf("second kill: %+v", ret)
+		}
+		synctest.Wait()
+		if ret, _ := e.IdleBeat(t.Context(), wire.IdleBeatRequest{JobID: 7}); !ret.OK() {
+			t.Errorf("idle beat: %+v", ret)
+		}
+	})
+}
+
+func TestPanicIsLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var logged bytes.Buffer
+		e, a := open(t, executor.Config{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+		handle(t, e, "h", func(context.Context, *executor.Task) error { panic(fmt.Errorf("wrapped: %w", executor.Fail(errBoom))) })
+		mustSend(t, e, req(1, 1))
+		synctest.Wait()
+		got := a.result(t, 1)
+		if !strings.HasPrefix(got.HandleMsg, "panic: wrapped: boom\n") || !strings.Contains(got.HandleMsg, "run_test.go") || got.NoRetry {
+			t.Errorf("result is %+v", got)
+		}
+		if s := logged.String(); !strings.Contains(s, "run_test.go") || !strings.Contains(s, "run=1") {
+			t.Errorf("logged %s", s)
+		}
+		if log, _ := e.Log(t.Context(), wire.LogRequest{LogID: 1}); !strings.Contains(log.Result.LogContent, "ERROR panic: wrapped: boom\n") {
+			t.Errorf("the run's log is %q", log.Result.LogContent)
+		}
+	})
+}
+
+func TestTextsAreCut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, a := open(t, executor.Config{})
+		long := strings.Repeat("é", 50_001)
+		cut := strings.Repeat("é", 50_000)
+		handle(t, e, "h", func(_ context.Context, task *executor.Task) error {
+			switch task.Param {
+			case "error":
+				return errors.New(long)
+			case "empty":
+				return errors.New("")
+			case "exact":
+				task.SetResult(cut)
+			default:
+				task.SetResult("first")
+				task.SetResult(long)
+			}
+			return nil
+		})
+		for id, do := range []string{"error", "empty", "exact", ""} {
+			r := req(int64(id), int64(id))
+			r.ExecutorParams = do
+			mustSend(t, e, r)
+		}
+		synctest.Wait()
+		for id, want := range []string{cut + "...", "*errors.errorString without text", cut, cut + "..."} {
+			if got := a.result(t, int64(id)); got.HandleMsg != want {
+				t.Errorf("run %d: %d bytes %.20q...", id, len(got.HandleMsg), got.HandleMsg)
+			}
+		}
+	})
+}
+
+func TestHooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, a := open(t, executor.Config{})
+		var inits, destroys atomic.Int32
+		var order []string
+		handle(t, e, "h", func(context.Context, *executor.Task) error { return nil },
+			executor.OnInit(func(ctx context.Context) error {
+				switch inits.Add(1) {
+				case 1:
+					return errBoom
+				case 2:
+					panic("early")
+				}
+				time.Sleep(time.Second) // others wait meanwhile
+				return nil
+			}),
+			executor.OnDestroy(func() { destroys.Add(1); order = append(order, "h") }))
+		handle(t, e, "unused", untilDone, executor.OnDestroy(func() { t.Error("destroyed without a run") }))
+		handle(t, e, "bare", func(context.Context, *executor.Task) error { return nil },
+			executor.OnDestroy(func() { order = append(order, "bare"); panic("late") }))
+		mustSend(t, e, req(1, 1))
+		synctest.Wait()
+		mustSend(t, e, req(1, 2))
+		synctest.Wait()
+		for id := int64(3); id < 10; id++ {
+			mustSend(t, e, req(id, id))
+		}
+		r := req(11, 11)
+		r.ExecutorHandler = "bare"
+		mustSend(t, e, r)
+		time.Sleep(2 * time.Second)
+		if got := a.result(t, 1); got.HandleMsg != `init of handler "h": boom` {
+			t.Errorf("first: %+v", got)
+		}
+		if got := a.result(t, 2); !strings.HasPrefix(got.HandleMsg, "panic: early") {
+			t.Errorf("second: %+v", got)
+		}
+		for id := int64(3); id < 10; id++ {
+			if got := a.result(t, id); got.HandleCode != 200 {
+				t.Errorf("run %d: %+v", id, got)
+			}
+		}
+		for range 2 {
+			if err := e.Stop(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		if inits.Load() != 3 || destroys.Load() != 1 || !slices.Equal(order, []string{"bare", "h"}) {
+			t.Errorf("%d inits, %d destroys, order %v", inits.Load(), destroys.Load(), order)
+		}
+	})
+}
+
+func TestHandleErrors(t *testing.T) {
+	e, _ := open(t, executor.Config{})
+	ok := func(context.Context, *executor.Task) error { return nil }
+	handle(t, e, "b", ok)
+	handle(t, e, "a", ok)
+	for _, err := range []error{e.Handle("", ok), e.Handle(" ", ok), e.Handle("c", nil), e.Handle("a", ok),
+		e.Handle("c", executor.JSON[int](nil))} {
+		if err == nil {
+			t.Error("registered")
+		}
+	}
+	if err := e.Handle("", nil); err == nil || !strings.Contains(err.Error(), "without a name") || !strings.Contains(err.Error(), "nil") {
+		t.Errorf("not all faults at once: %v", err)
+	}
+	if got := e.Handlers(); !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("handlers are %v", got)
+	}
+	if err := e.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := e.Handle("d", ok); !errors.Is(err, executor.ErrStopped) {
+		t.Errorf("after Stop: %v", err)
+	}
+}
+
+func TestConfigErrors(t *testing.T) {
+	_, err := executor.New(executor.Config{Places: -1, Queue: -1, Backlog: -1, Outbox: -1, Grace: -1, KeepFinished: -1,
+		KeepFinishedMax: -1, Log: executor.LogConfig{MaxBytes: -1, TotalBytes: -1}})
+	for _, field := range []string{"Places", "Queue", "Backlog", "Outbox", "Grace", "KeepFinished", "KeepFinishedMax", "Log.MaxBytes", "Log.TotalBytes"} {
+		if err == nil || !strings.Contains(err.Error(), "Config."+field+" is -1") {
+			t.Errorf("%s is not named in: %v", field, err)
+		}
+	}
+	e, err := executor.New(executor.Config{})
+	if err != nil || e.App() == "" {
+		t.Errorf("zero Config: app %q, %v", e.App(), err)
+	}
+}

@@ -1,0 +1,112 @@
+package executor
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+	"unicode/utf8"
+)
+
+// Task is what a handler knows about its run. The fields are the handler's own
+// copy. The methods are safe for concurrent use in a handler.
+//
+// A Task made as a literal, in a test of a handler, works too: Log discards
+// and SetResult is not safe for concurrent use.
+type Task struct {
+	// RunID is the id of the run, the protocol's logId.
+	RunID int64
+	// JobID is the id of the job.
+	JobID int64
+	// Handler is the name the handler was registered under.
+	Handler string
+	// Param is the parameter, empty when there is none.
+	Param string
+	// ShardIndex is the number of this shard of a broadcast, from 0.
+	ShardIndex int
+	// ShardTotal is the number of shards, 1 when the run is not a broadcast.
+	ShardTotal int
+	// ScheduledAt is the instant the run was planned for, in Config.Location. An
+	// admin that does not tell it leaves the instant it triggered the run.
+	ScheduledAt time.Time
+	// Attempt counts the attempts of one trigger as the admin counts them, 0 when it
+	// does not tell.
+	Attempt int
+
+	state *taskState // part of the run, nil in a literal
+}
+
+// taskState is what the methods of a Task share with the executor.
+type taskState struct {
+	logs logStore // set before the handler is called
+	key  logKey
+
+	mu     sync.Mutex
+	result string
+	logger *slog.Logger // nil until used
+	lines  lineWriter   // nil until used
+}
+
+// SetResult sets the text that is reported if the run succeeds, cut to 50,000
+// characters and "..." as the protocol's peers do. The last call counts.
+func (t *Task) SetResult(s string) {
+	if t.state == nil {
+		t.state = new(taskState)
+	}
+	t.state.mu.Lock()
+	defer t.state.mu.Unlock()
+	t.state.result = cut(s)
+}
+
+// Result returns what SetResult has set.
+func (t *Task) Result() string {
+	if t.state == nil {
+		return ""
+	}
+	t.state.mu.Lock()
+	defer t.state.mu.Unlock()
+	return t.state.result
+}
+
+// Log returns the logger of the run, whose lines wire.Executor.Log reads. It is
+// made by the first call. Lines written after the handler has returned may be lost.
+func (t *Task) Log() *slog.Logger {
+	s := t.state
+	if s == nil || s.logs == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.logger == nil {
+		s.lines = s.logs.writer(s.key)
+		s.logger = slog.New(s.logs.handler(s.lines))
+	}
+	return s.logger
+}
+
+// closeLog is called when the handler has returned.
+func (s *taskState) closeLog() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lines != nil {
+		s.lines.close()
+	}
+}
+
+// maxText is how many characters of a result's text are reported.
+const maxText = 50_000
+
+// cut shortens a text to maxText characters and "...".
+func cut(s string) string {
+	if len(s) <= maxText {
+		return s
+	}
+	n := 0
+	for i := 0; i < len(s); n++ {
+		if n == maxText {
+			return s[:i] + "..."
+		}
+		_, size := utf8.DecodeRuneInString(s[i:])
+		i += size
+	}
+	return s
+}

@@ -1,0 +1,122 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime/debug"
+	"time"
+
+	"github.com/xxljob/xxljob/wire"
+)
+
+// run is one accepted run, from Run until its handler has returned.
+type run struct {
+	Task      // what the handler sees
+	taskState // what Task keeps for it, with its own lock
+
+	exec    *Executor
+	handler *handler
+	job     *job
+	logDate int64 // TriggerRequest.LogDateTime, for the callback
+	timeout time.Duration
+
+	// Set by start, before the handler's goroutine exists.
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	release context.CancelFunc // of the context's own deadline, nil without a timeout
+	timer   *time.Timer        // calls timedOut, nil without a timeout
+
+	// Guarded by Executor.mu.
+	next      *run        // in the job's queue
+	ended     bool        // its result is recorded
+	returned  bool        // its handler has returned
+	abandoned bool        // its handler has ignored cancellation for too long
+	holds     bool        // it counts in Executor.taken
+	grace     *time.Timer // runs from a cancellation to the return of the handler
+}
+
+// newRun makes a run out of a request.
+func newRun(e *Executor, h *handler, j *job, req *wire.TriggerRequest, now time.Time) *run {
+	at := now
+	if ms := req.ScheduledAt; ms != 0 {
+		at = time.UnixMilli(ms)
+	} else if ms = req.LogDateTime; ms != 0 {
+		at = time.UnixMilli(ms)
+	}
+	logAt := now
+	if req.LogDateTime != 0 {
+		logAt = time.UnixMilli(req.LogDateTime)
+	}
+	r := &run{
+		Task: Task{
+			RunID: req.LogID, JobID: req.JobID, Handler: h.name, Param: req.ExecutorParams,
+			ShardIndex: req.BroadcastIndex, ShardTotal: max(req.BroadcastTotal, 1),
+			ScheduledAt: at.In(e.cfg.Location), Attempt: req.Attempt,
+		},
+		taskState: taskState{logs: e.logs, key: logKey{id: req.LogID, at: logAt}},
+		exec:      e, handler: h, job: j, logDate: req.LogDateTime,
+		timeout: seconds(req.ExecutorTimeout),
+	}
+	r.Task.state = &r.taskState
+	return r
+}
+
+// seconds turns a timeout of the protocol into a duration, 0 for none.
+func seconds(n int) time.Duration {
+	return time.Duration(min(max(n, 0), math.MaxInt64/int(time.Second))) * time.Second
+}
+
+// start runs the handler of the job's first waiting run. mu is held.
+//
+// The goroutine is waited for by Stop, through Executor.active, unless its handler is
+// abandoned.
+func (e *Executor) start(j *job) {
+	r := j.queue.pop()
+	e.queued--
+	j.running = r
+	e.active++
+	e.taken++
+	r.holds = true
+	parent := context.Background()
+	if r.timeout > 0 { // what the handler calls can see the deadline
+		parent, r.release = context.WithTimeoutCause(parent, r.timeout, ErrTimeout)
+	}
+	r.ctx, r.cancel = context.WithCancelCause(parent)
+	if r.timeout > 0 {
+		r.timer = time.AfterFunc(r.timeout, r.timedOut)
+	}
+	go r.work()
+}
+
+// work is the body of a handler's goroutine. A handler that ends its goroutine
+// (runtime.Goexit, or t.FailNow in a test) ends its run like any other.
+func (r *run) work() {
+	err := errGoexit
+	defer func() { r.exec.leave(r, err) }()
+	err = protect(func() error {
+		if err := r.handler.ready(r.ctx); err != nil {
+			return err
+		}
+		return r.handler.fn(r.ctx, &r.Task)
+	})
+}
+
+// panicError is a recovered panic.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func (p *panicError) Error() string { return fmt.Sprintf("panic: %v\n%s", p.value, p.stack) }
+
+// protect calls a user's function and turns a panic into a *panicError. It is
+// the one place where panics are recovered.
+func protect(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &panicError{value: v, stack: debug.Stack()}
+		}
+	}()
+	return f()
+}
