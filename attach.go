@@ -1,0 +1,112 @@
+package xxljob
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/wire"
+)
+
+// Task is what a handler sees of its run.
+type Task = executor.Task
+
+// Handler runs a job.
+type Handler = executor.Handler
+
+// Executor runs the jobs of one app inside this process: a wire.Executor that
+// says which handlers it has and where its results go. *executor.Executor is
+// one. It must be safe for concurrent use; an error of Run means that the run
+// was not accepted; and it must answer every run that it accepts by one callback
+// to the admin it was bound to. If it has a method Places() int, the scheduler
+// keeps at most so many runs under way at it, otherwise 1,000.
+type Executor interface {
+	wire.Executor
+	// App is the app it serves; it does not change.
+	App() string
+	// Handlers are the names of its handlers; they may become more.
+	Handlers() []string
+	// Bind says where results go. Attach calls it, once.
+	Bind(admin wire.Admin)
+}
+
+var _ Executor = (*executor.Executor)(nil)
+
+// attachedSet are the executors of this process, one an app.
+type attachedSet struct {
+	mu   sync.RWMutex
+	list []Executor // guarded by mu
+}
+
+// get returns the executor of an app, nil when there is none.
+func (a *attachedSet) get(app string) Executor {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	for _, e := range a.list {
+		if e.App() == app {
+			return e
+		}
+	}
+	return nil
+}
+
+func (a *attachedSet) add(e Executor) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, has := range a.list {
+		if has.App() == e.App() {
+			return fmt.Errorf("xxljob: attach: app %q has an executor in this process", e.App())
+		}
+	}
+	a.list = append(a.list, e)
+	return nil
+}
+
+func (a *attachedSet) all() []Executor {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	return slices.Clone(a.list)
+}
+
+// attachments is what this node tells the others about its executors.
+func (s *scheduler) attachments() []Attachment {
+	var all []Attachment
+	for _, e := range s.attached.all() {
+		handlers := slices.Sorted(slices.Values(e.Handlers()))
+		if e == Executor(s.own) && len(handlers) == 0 {
+			continue // a node that only schedules offers nothing
+		}
+		all = append(all, Attachment{App: e.App(), Handlers: handlers})
+	}
+	return all
+}
+
+func (s *scheduler) Attach(e Executor) error {
+	if e == nil {
+		return errors.New("xxljob: attach: the executor is nil")
+	}
+	if err := s.attached.add(e); err != nil {
+		return err
+	}
+	e.Bind(attachedAdmin{s})
+	s.attachedMoved()
+	return nil
+}
+
+func (s *scheduler) Handle(name string, h executor.Handler, opts ...executor.HandlerOption) error {
+	if err := s.own.Handle(name, h, opts...); err != nil {
+		return err
+	}
+	s.attachedMoved()
+	return nil
+}
+
+// attachedMoved spreads the news that this node offers something else.
+func (s *scheduler) attachedMoved() {
+	s.book.forget()
+	s.leaseWake.poke()
+	s.attachedChanged.poke()
+	s.inboxWake.poke()
+}

@@ -1,0 +1,263 @@
+package xxljob
+
+// Input: results, from attached executors (Callback) and from the scheduler's
+// own decisions (finishLater). Output: final states in the store; places for the
+// runs that wait, to start.go. An executor's callback is answered only after its
+// results are stored.
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/xxljob/xxljob/wire"
+)
+
+// attachedAdmin is the admin side of an attached executor.
+type attachedAdmin struct{ s *scheduler }
+
+// Callback stores the results; it returns once they are stored, or ctx ends.
+func (a attachedAdmin) Callback(ctx context.Context, reqs []wire.CallbackRequest) (wire.Return, error) {
+	results := make([]Result, 0, len(reqs))
+	for _, r := range reqs {
+		if f := a.s.engine.flight(r.LogID); f != nil {
+			results = append(results, resultOf(f, r))
+		}
+	}
+	if err := a.s.finish(ctx, results); err != nil {
+		return wire.Return{}, err
+	}
+	return wire.Success(), nil
+}
+
+// Registry and RegistryRemove have nothing to do: the node's beats say who is
+// attached.
+func (attachedAdmin) Registry(context.Context, wire.RegistryRequest) (wire.Return, error) {
+	return wire.Success(), nil
+}
+
+func (attachedAdmin) RegistryRemove(context.Context, wire.RegistryRequest) (wire.Return, error) {
+	return wire.Success(), nil
+}
+
+// resultOf reads the state out of a callback.
+func resultOf(f *flight, r wire.CallbackRequest) Result {
+	res := Result{RunID: r.LogID, Incarnation: mustLocal(f.run.Address), Token: f.run.Token, State: StateFailed, HandleMsg: r.HandleMsg, NoRetry: r.NoRetry}
+	switch {
+	case r.HandleCode == wire.CodeSuccess:
+		res.State = StateSucceeded
+	case r.HandleCode == wire.CodeTimeout:
+		res.State = StateTimedOut
+	case isKilledMsg(r.HandleMsg):
+		res.State = StateKilled
+	}
+	return res
+}
+
+func mustLocal(addr string) string {
+	inc, _ := LocalIncarnation(addr)
+	return inc
+}
+
+// isKilledMsg recognises the two texts by which an executor says that it did not
+// let a run finish.
+func isKilledMsg(msg string) bool {
+	return strings.HasSuffix(msg, strings.TrimPrefix(wire.MsgKilledRunning, "%s")) ||
+		strings.HasSuffix(msg, strings.TrimPrefix(wire.MsgKilledQueued, "%s"))
+}
+
+// finish stores results and acts on those that were accepted. It tries until it
+// has an answer from the store or ctx ends: an error means that they may be
+// stored or not.
+func (s *scheduler) finish(ctx context.Context, results []Result) error {
+	if len(results) == 0 {
+		return nil
+	}
+	retry := backoff{log: s.log, what: "storing results"}
+	accepted, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Finish(ctx, results) })
+	for retry.failed(ctx, err) {
+		if !sleep(ctx, retry.delay()) {
+			return err
+		}
+		accepted, err = call(ctx, func(ctx context.Context) ([]Run, error) { return s.finishAgain(ctx, results) })
+	}
+	s.ended(accepted)
+	if len(accepted) < len(results) {
+		// What was not accepted is over all the same: it ended otherwise before.
+		for _, r := range results {
+			s.landed(r.RunID)
+		}
+	}
+	return nil
+}
+
+// finishAgain repeats a Finish whose outcome is unknown: results that the first
+// attempt stored count as accepted.
+func (s *scheduler) finishAgain(ctx context.Context, results []Result) ([]Run, error) {
+	accepted, err := s.store.Finish(ctx, results)
+	if err != nil || len(accepted) == len(results) {
+		return accepted, err
+	}
+	has := make(map[int64]bool, len(accepted))
+	for _, r := range accepted {
+		has[r.ID] = true
+	}
+	want := map[int64]Result{}
+	var ids []int64
+	for _, r := range results {
+		if !has[r.RunID] {
+			want[r.RunID], ids = r, append(ids, r.RunID)
+		}
+	}
+	runs, err := s.store.RunsByID(ctx, ids)
+	for _, r := range runs {
+		if w := want[r.ID]; r.State == w.State && r.Token == w.Token && r.HandleMsg == w.HandleMsg {
+			accepted = append(accepted, r)
+		}
+	}
+	return accepted, err
+}
+
+// finishing are results that the scheduler itself came to, on their way to the
+// store.
+type finishing struct {
+	mu      sync.Mutex
+	results []Result // guarded by mu
+}
+
+// finishLater hands a result to the finish loop.
+func (s *scheduler) finishLater(r Result) {
+	s.finishing.mu.Lock()
+	s.finishing.results = append(s.finishing.results, r)
+	s.finishing.mu.Unlock()
+	s.finishWake.poke()
+}
+
+// finishLoop stores what finishLater was given, in batches, until ctx ends.
+func (s *scheduler) finishLoop(ctx context.Context) {
+	for sleep(ctx, forever, s.finishWake) {
+		for {
+			s.finishing.mu.Lock()
+			batch := s.finishing.results
+			if len(batch) > startBatch {
+				batch = batch[:startBatch]
+			}
+			s.finishing.results = s.finishing.results[len(batch):]
+			s.finishing.mu.Unlock()
+			if len(batch) == 0 || s.finish(ctx, batch) != nil {
+				break
+			}
+		}
+	}
+}
+
+// ended acts on runs whose final state this node has stored.
+func (s *scheduler) ended(runs []Run) {
+	rearmed := false
+	for _, r := range runs {
+		s.landed(r.ID)
+		s.notify(r)
+		s.hookEnded(r)
+		rearmed = rearmed || r.Type == TriggerFixDelay
+	}
+	if rearmed {
+		s.scanWake.poke() // a FixedDelay job has its next instant now
+	}
+}
+
+// landed frees what a run held in this process.
+func (s *scheduler) landed(runID int64) {
+	if s.engine.land(runID) {
+		s.startWake.poke()
+	}
+	s.inboxWake.pokeIf(s.inboxFull.Load())
+}
+
+// notify tells those who wait for the run.
+func (s *scheduler) notify(r Run) {
+	for _, w := range s.engine.takeWaiters(r.ID) {
+		w <- r // has a buffer of one, and is sent to once
+	}
+}
+
+func (s *scheduler) hookStarted(r Run) {
+	if h := s.cfg.Hooks.RunStarted; h != nil {
+		h(r)
+	}
+}
+
+func (s *scheduler) hookEnded(r Run) {
+	if h := s.cfg.Hooks.RunEnded; h != nil {
+		h(r)
+	}
+}
+
+// watchPoll is how often runs at other nodes are looked at without a hint.
+const watchPoll = time.Second
+
+// watchLoop notices the end of runs at other nodes: of those that this node has
+// started there, and of those that somebody here waits for.
+func (s *scheduler) watchLoop(ctx context.Context) {
+	retry := backoff{log: s.log, what: "looking after runs at other nodes"}
+	for {
+		ids := s.engine.awayIDs()
+		wait := time.Duration(forever)
+		if len(ids) > 0 && s.store.Poll() > 0 {
+			wait = watchPoll
+		}
+		if err := s.watchOnce(ctx, ids); retry.failed(ctx, err) {
+			wait = retry.delay()
+		}
+		if !sleep(ctx, wait, s.watchWake, s.signals.Ended) {
+			return
+		}
+	}
+}
+
+func (s *scheduler) watchOnce(ctx context.Context, ids []int64) error {
+	for len(ids) > 0 {
+		page := ids[:min(len(ids), startBatch)]
+		ids = ids[len(page):]
+		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.RunsByID(ctx, page) })
+		if err != nil {
+			return err
+		}
+		for _, r := range runs {
+			if r.State.Ended() || r.State == StatePlanned && s.engine.isAway(r.ID) {
+				s.landed(r.ID)
+			}
+			if r.State.Ended() {
+				s.notify(r)
+			}
+		}
+	}
+	return nil
+}
+
+// Wait registers before it reads, so that an end in between is not missed.
+func (s *scheduler) Wait(ctx context.Context, runID int64) (Run, error) {
+	w := s.engine.addWaiter(runID)
+	defer s.engine.dropWaiter(runID, w)
+	for {
+		run, err := s.store.Run(ctx, runID)
+		if err != nil || run.State.Ended() {
+			return run, err
+		}
+		s.watchWake.poke()
+		var tick <-chan time.Time
+		if !s.started() || s.store.Poll() > 0 {
+			// Nobody here watches: look oneself.
+			t := time.NewTimer(watchPoll)
+			defer t.Stop()
+			tick = t.C
+		}
+		select {
+		case run := <-w:
+			return run, nil
+		case <-tick:
+		case <-ctx.Done():
+			return run, ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,227 @@
+package xxljob
+
+import (
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/xxljob/xxljob/executor"
+)
+
+// Config tunes a Scheduler. The zero value is complete: each field says what
+// its zero value means. A Config is read once, by New.
+type Config struct {
+	// App is the executor app of Handle and of jobs that name none. Empty means
+	// the program's base name.
+	App string
+	// Node names this node. Empty means host name, program and a random part.
+	// Two live nodes of one store must not have the same name: the later one
+	// would supersede the earlier.
+	Node string
+	// Location is the zone of cron and crontab schedules that name none, an IANA
+	// zone. Nil means UTC.
+	Location *time.Location
+	// Logger receives what the scheduler has to say. Nil means slog.Default().
+	Logger *slog.Logger
+
+	// PreRead is how far ahead of its time an instant is planned. Zero means 5 s.
+	PreRead time.Duration
+	// ScanLimit is how many jobs one scan claims at most; a full scan is followed
+	// by the next at once. Zero means 6000.
+	ScanLimit int
+	// MisfireThreshold is the lateness past which Job.Misfire decides; up to it
+	// late instants are caught up. Zero means 15 s.
+	MisfireThreshold time.Duration
+	// CatchUp is for jobs that do not say it themselves. Empty means CatchUpEvery.
+	CatchUp CatchUp
+	// MaxPlanned is how many runs of one job may wait; further instants go into
+	// a skipped record with reason "backlog". Zero means 1000.
+	MaxPlanned int
+
+	// FastLane and SlowLane are how many triggers are under way at once, for
+	// ordinary and for slow jobs. Zero means 200 and 100.
+	FastLane, SlowLane int
+	// SlowAfter and SlowCount make a job slow: more than SlowCount triggers that
+	// took longer than SlowAfter, in one minute, until the minute is over. Zero
+	// means 500 ms and 10.
+	SlowAfter time.Duration
+	SlowCount int
+
+	// Beat is how often addresses are registered, Dead how long a registration
+	// lasts. Zero means 30 s and 90 s.
+	Beat, Dead time.Duration
+	// LostAfter is the silence after which a node's runs are judged. Zero means
+	// 30 s.
+	LostAfter time.Duration
+	// ReportDays is how many days a report is refreshed for. Zero means 3.
+	ReportDays int
+	// RunRetention is how long ended runs are kept. Zero means 30 days.
+	RunRetention time.Duration
+
+	// Shards is the number of parts that all jobs are spread over, fixed by the
+	// first scheduler that writes to the store: another number later is
+	// ErrShards. Zero means 32; at most 1024.
+	Shards int
+	// LeaseTTL is how long a node may be silent before its shards may be taken.
+	// A node beats every LeaseTTL/5 and trusts its shards for LeaseTTL minus a
+	// margin of LeaseTTL/5. Zero means 5 s.
+	LeaseTTL time.Duration
+	// LeaseMaxHold makes a node give up a shard that it has owned for so long.
+	// Zero means never.
+	LeaseMaxHold time.Duration
+
+	// StopGrace is how long Run, and Start's context, wait for running handlers
+	// when they end. Zero means 30 s.
+	StopGrace time.Duration
+
+	// Tokens are the access tokens of the HTTP protocol by app, two at a time
+	// for rotation; the key "" is for apps that have none of their own.
+	Tokens map[string][]string
+	// Insecure allows the HTTP protocol without a token.
+	Insecure bool
+	// AllowDefaultToken allows the literal "default_token", for a migration.
+	AllowDefaultToken bool
+	// AllowSubSecond allows FixedRate and FixedDelay of less than one second.
+	AllowSubSecond bool
+	// StrictHandlers makes a job whose app or handler no executor offers an
+	// error. Otherwise it is a warning, since rolling deploys mix versions.
+	StrictHandlers bool
+
+	// Routers are routing strategies of the user's, by name, merged over those of
+	// package route.
+	Routers map[string]Router
+	// Registry says which addresses serve an app. Nil means one kept in the store.
+	Registry Registry
+	// Ring holds planned runs until their time. Nil means NewTimeRing().
+	Ring TimeRing
+	// Executor configures the executor behind Handle. Its App and Logger default
+	// to those above.
+	Executor executor.Config
+	// Hooks are called as things happen.
+	Hooks Hooks
+}
+
+// Hooks are functions of the user's, each may be nil. They are called on the
+// scheduler's own goroutines, in no order between runs: they must be quick and
+// must not call the Scheduler.
+type Hooks struct {
+	// RunStarted is called when this node has marked a run started.
+	RunStarted func(Run)
+	// RunEnded is called when this node has stored a run's final state, skipped
+	// and refused ones included.
+	RunEnded func(Run)
+}
+
+// withDefaults fills in what zero values stand for.
+func (c Config) withDefaults() Config {
+	program := filepath.Base(os.Args[0])
+	setDefault(&c.App, shorten(strings.TrimSuffix(program, ".exe"), 60))
+	if c.Node == "" {
+		host, _ := os.Hostname()
+		c.Node = cmp.Or(host, "host") + "-" + program + "-" + randomText(6)
+	}
+	if c.Location == nil {
+		c.Location = time.UTC
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	setDefault(&c.PreRead, 5*time.Second)
+	setDefault(&c.ScanLimit, 6000)
+	setDefault(&c.MisfireThreshold, 15*time.Second)
+	setDefault(&c.CatchUp, CatchUpEvery)
+	setDefault(&c.MaxPlanned, 1000)
+	setDefault(&c.FastLane, 200)
+	setDefault(&c.SlowLane, 100)
+	setDefault(&c.SlowAfter, 500*time.Millisecond)
+	setDefault(&c.SlowCount, 10)
+	setDefault(&c.Beat, 30*time.Second)
+	setDefault(&c.Dead, 90*time.Second)
+	setDefault(&c.LostAfter, 30*time.Second)
+	setDefault(&c.ReportDays, 3)
+	setDefault(&c.RunRetention, 30*24*time.Hour)
+	setDefault(&c.Shards, 32)
+	setDefault(&c.LeaseTTL, 5*time.Second)
+	setDefault(&c.StopGrace, 30*time.Second)
+	setDefault(&c.Executor.App, c.App)
+	if c.Executor.Logger == nil {
+		c.Executor.Logger = c.Logger
+	}
+	return c
+}
+
+// validate collects the faults of a config whose defaults are filled in.
+func (c Config) validate() error {
+	f := faults{what: "config"}
+	f.text("App", c.App, 1, 64)
+	f.text("Node", c.Node, 1, 200)
+	if c.Location.String() == "Local" {
+		f.add("Location", c.Location, errors.New("differs from node to node: want an IANA zone from time.LoadLocation"))
+	}
+	f.oneOf("CatchUp", string(c.CatchUp), string(CatchUpEvery), string(CatchUpOnce))
+	for _, d := range []struct {
+		name     string
+		d        time.Duration
+		min, max time.Duration
+	}{
+		{"PreRead", c.PreRead, 100 * time.Millisecond, 55 * time.Second},
+		{"MisfireThreshold", c.MisfireThreshold, time.Millisecond, maxPeriod},
+		{"SlowAfter", c.SlowAfter, time.Millisecond, maxPeriod},
+		{"Beat", c.Beat, 100 * time.Millisecond, maxPeriod},
+		{"Dead", c.Dead, c.Beat, maxPeriod},
+		{"LostAfter", c.LostAfter, c.LeaseTTL, maxPeriod},
+		{"RunRetention", c.RunRetention, time.Hour, maxPeriod},
+		{"LeaseTTL", c.LeaseTTL, 100 * time.Millisecond, time.Hour},
+		{"LeaseMaxHold", c.LeaseMaxHold, 0, maxPeriod},
+		{"StopGrace", c.StopGrace, 0, maxPeriod},
+	} {
+		if d.d < d.min || d.d > d.max {
+			f.add(d.name, d.d, fmt.Errorf("want %v to %v", d.min, d.max))
+		}
+	}
+	for _, n := range []struct {
+		name   string
+		n, max int
+	}{
+		{"ScanLimit", c.ScanLimit, 1 << 20}, {"MaxPlanned", c.MaxPlanned, 1 << 20},
+		{"FastLane", c.FastLane, 1 << 20}, {"SlowLane", c.SlowLane, 1 << 20},
+		{"SlowCount", c.SlowCount, 1 << 20}, {"ReportDays", c.ReportDays, 366}, {"Shards", c.Shards, 1024},
+	} {
+		if n.n < 1 || n.n > n.max {
+			f.add(n.name, n.n, fmt.Errorf("want 1 to %d", n.max))
+		}
+	}
+	c.validateTokens(&f)
+	for name, r := range c.Routers {
+		if name == "" || r == nil {
+			f.add("Routers", name, errors.New("want a name and a Router"))
+		}
+	}
+	return f.err()
+}
+
+// validateTokens never puts a token into an error.
+func (c Config) validateTokens(f *faults) {
+	for app, tokens := range c.Tokens {
+		if len(tokens) > 2 {
+			f.add("Tokens", app, errors.New("at most two tokens an app"))
+		}
+		for _, t := range tokens {
+			switch {
+			case t == "":
+				f.add("Tokens", app, errors.New("a token must not be empty"))
+			case t == "default_token" && !c.AllowDefaultToken:
+				f.add("Tokens", app, errors.New("the well-known default token needs AllowDefaultToken"))
+			}
+		}
+	}
+}
+
+// randomText returns n random letters and digits.
+func randomText(n int) string { return strings.ToLower(rand.Text()[:n]) }

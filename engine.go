@@ -1,0 +1,345 @@
+package xxljob
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// heldMax is how many planned runs of one app a node holds in memory. Past it
+// they wait in the store and are read when the app's entries run dry.
+const heldMax = 50_000
+
+// engine is what a node holds in memory: planned runs of its shards, runs that
+// are under way, and the jobs they belong to. All of it can be read again from
+// the store. Its methods do not call the store, and hold mu only for moments.
+type engine struct {
+	cfg  *Config
+	ring TimeRing
+	dry  wake // poked when an app with runs in the store only has few left here
+
+	mu       sync.Mutex
+	held     map[int64]*entry  // planned runs: on the ring, due, parked or being started
+	heldBy   map[string]int    // how many of them each app has
+	overflow map[string]bool   // apps with planned runs that are only in the store
+	jobs     map[int64]*jobRef // of held runs and of flights
+	alarms   alarms            // when the ring has something due
+	due      turns
+	lots     lots
+	bounds   bounds
+	serial   map[lot]int64     // the run that is at an address, or about to be, for a serial job
+	flights  map[int64]*flight // runs that this node runs
+	away     map[int64]awayRun // runs of other nodes whose end this node waits for
+	quiet    chan struct{}     // closed when flights is empty; nil while nobody asks
+	waiters  map[int64][]chan Run
+}
+
+// jobRef is a job in memory, with what is counted about it.
+type jobRef struct {
+	job   *Job // a snapshot: replaced, never changed
+	stale bool // has to be read again before the next start
+	slow  slowness
+	refs  int
+}
+
+// awayRun is a run at another node, with what its end makes free.
+type awayRun struct {
+	places addressKey // a place at its address, where app is not empty
+	serial lot
+}
+
+// flight is a run that this node has started at, or taken for, one of its own
+// attached executors.
+type flight struct {
+	run    Run
+	job    *Job
+	exec   Executor
+	lane   laneName
+	key    addressKey
+	serial lot  // of kind lotSerial when it is the serial run at its address
+	counts bool // holds a place in bounds.running
+	// acked is when the store acknowledged the start, on the monotonic clock.
+	acked time.Time
+	// choices are the further addresses of a probing route.
+	choices []string
+	sent    bool // guarded by engine.mu
+	killed  bool // guarded by engine.mu: not to be sent any more
+}
+
+func newEngine(cfg *Config, dry wake) *engine {
+	ring := cfg.Ring
+	if ring == nil {
+		ring = NewTimeRing()
+	}
+	return &engine{
+		cfg: cfg, ring: ring, dry: dry,
+		held: map[int64]*entry{}, heldBy: map[string]int{}, overflow: map[string]bool{},
+		jobs: map[int64]*jobRef{}, alarms: newAlarms(), due: newTurns(), lots: lots{},
+		bounds: newBounds(cfg.FastLane, cfg.SlowLane),
+		serial: map[lot]int64{}, flights: map[int64]*flight{}, away: map[int64]awayRun{},
+		waiters: map[int64][]chan Run{},
+	}
+}
+
+// remember keeps the latest definition of a job that has runs in memory.
+func (e *engine) remember(jobs ...Job) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i := range jobs {
+		if ref := e.jobs[jobs[i].ID]; ref != nil && jobs[i].Version >= ref.job.Version {
+			ref.job, ref.stale = &jobs[i], false
+		}
+	}
+}
+
+// hold puts planned runs on the ring, as far as their apps have room, and
+// reports whether one of them is now the next to become due.
+func (e *engine) hold(runs []Run, jobs map[int64]*Job) (sooner bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	before, had := e.alarms.next()
+	for i := range runs {
+		r := &runs[i]
+		if r.State != StatePlanned || e.held[r.ID] != nil {
+			continue
+		}
+		if e.heldBy[r.App] >= heldMax {
+			e.overflow[r.App] = true
+			continue
+		}
+		e.ref(r.JobID, jobs[r.JobID])
+		e.held[r.ID] = &entry{run: *r}
+		e.heldBy[r.App]++
+		e.ring.Push(r.Scheduled, r.ID)
+		e.alarms.add(r.Scheduled.UnixMilli())
+	}
+	after, has := e.alarms.next()
+	return has && (!had || after < before)
+}
+
+// ref counts a use of the job, which may be nil where it is not known.
+func (e *engine) ref(id int64, job *Job) {
+	ref := e.jobs[id]
+	if ref == nil {
+		ref = &jobRef{job: &Job{}, stale: true}
+		e.jobs[id] = ref
+	}
+	if job != nil && (job.Version > ref.job.Version || ref.stale && job.Version >= ref.job.Version) {
+		ref.job, ref.stale = job, false
+	}
+	ref.refs++
+}
+
+// unref gives a use back. A job that was slow is remembered until tidy.
+func (e *engine) unref(id int64) {
+	ref := e.jobs[id]
+	if ref == nil {
+		return
+	}
+	if ref.refs--; ref.refs <= 0 && ref.slow.count == 0 {
+		delete(e.jobs, id)
+	}
+}
+
+// tidy forgets jobs without runs whose slow minute is over.
+func (e *engine) tidy(now time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for id, ref := range e.jobs {
+		if ref.refs <= 0 && ref.slow.minute != now.Unix()/60 {
+			delete(e.jobs, id)
+		}
+	}
+}
+
+// thirsty returns the apps that have runs in the store only and too few here.
+func (e *engine) thirsty() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var apps []string
+	for app := range e.overflow {
+		if e.heldBy[app] <= heldMax/2 {
+			apps = append(apps, app)
+			delete(e.overflow, app)
+		}
+	}
+	return apps
+}
+
+// takeDue moves what is due at or before t from the ring to the due queue.
+func (e *engine) takeDue(t time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.alarms.popUpTo(t.UnixMilli())
+	for _, id := range e.ring.Pop(t) {
+		en := e.held[id]
+		switch {
+		case en == nil:
+		case en.run.Scheduled.After(t):
+			// A ring of the user's was early; P2 does not rest on it.
+			e.ring.Push(en.run.Scheduled, id)
+			e.alarms.add(en.run.Scheduled.UnixMilli())
+		default:
+			e.due.push(en)
+		}
+	}
+}
+
+// nextAlarm is when the ring has something due.
+func (e *engine) nextAlarm() (time.Time, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	ms, ok := e.alarms.next()
+	return time.UnixMilli(ms), ok
+}
+
+// land frees what the run held, wherever it was, and reports whether something
+// may start now that could not before.
+func (e *engine) land(runID int64) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	freed := false
+	if f := e.flights[runID]; f != nil {
+		delete(e.flights, runID)
+		e.unref(f.run.JobID)
+		if f.counts {
+			freed = e.admit(e.bounds.ended(f.key)) || freed
+		}
+		freed = e.freeSerial(f.serial, runID) || freed
+		if len(e.flights) == 0 && e.quiet != nil {
+			close(e.quiet)
+			e.quiet = nil
+		}
+	}
+	if a, ok := e.away[runID]; ok {
+		delete(e.away, runID)
+		if a.places.app != "" {
+			freed = e.admit(e.bounds.ended(a.places)) || freed
+		}
+		freed = e.freeSerial(a.serial, runID) || freed
+	}
+	return freed
+}
+
+// freeSerial gives up the place of a serial job's run at an address, and lets
+// the next one in.
+func (e *engine) freeSerial(at lot, runID int64) bool {
+	if at.kind != lotSerial || e.serial[at] != runID {
+		return false
+	}
+	delete(e.serial, at)
+	return e.admit(at)
+}
+
+// takeSerial takes that place for a run; false when another run has it.
+func (e *engine) takeSerial(at lot, runID int64) bool {
+	if at.kind != lotSerial {
+		return true
+	}
+	if has := e.serial[at]; has != 0 && has != runID {
+		return false
+	}
+	e.serial[at] = runID
+	return true
+}
+
+// admit moves the head of a lot to the front of the due queue. At an address of
+// a serial job it has the place from then on, so that none overtakes it.
+func (e *engine) admit(at lot) bool {
+	en := e.lots.leave(at)
+	if en == nil {
+		return false
+	}
+	if at.kind == lotSerial {
+		e.serial[at] = en.run.ID
+	} else {
+		en.from, en.waited = at, true
+	}
+	e.due.unshift(en)
+	return true
+}
+
+// park makes an entry wait in a lot. If it came from another one, the room it
+// was let in for goes to the next there.
+func (e *engine) park(at lot, en *entry) {
+	if en.waited && en.from != at {
+		e.admit(en.from)
+	}
+	en.waited = false
+	e.lots.park(at, en)
+}
+
+// release forgets a held entry that will not start; what it had in its hands
+// goes to the next.
+func (e *engine) release(en *entry) {
+	if e.held[en.run.ID] != en {
+		return
+	}
+	e.unhold(en)
+	if en.waited {
+		en.waited = false
+		e.admit(en.from)
+	}
+	e.freeSerial(en.route.serial, en.run.ID)
+}
+
+// unhold takes an entry out of the books.
+func (e *engine) unhold(en *entry) {
+	delete(e.held, en.run.ID)
+	drop(e.heldBy, en.run.App)
+	e.unref(en.run.JobID)
+	if len(e.overflow) > 0 && e.overflow[en.run.App] && e.heldBy[en.run.App] == heldMax/2 {
+		e.dry.poke()
+	}
+}
+
+// idle waits until no run is under way in this process.
+func (e *engine) idle(ctx context.Context) error {
+	e.mu.Lock()
+	if len(e.flights) == 0 {
+		e.mu.Unlock()
+		return nil
+	}
+	if e.quiet == nil {
+		e.quiet = make(chan struct{})
+	}
+	quiet := e.quiet
+	e.mu.Unlock()
+	select {
+	case <-quiet:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// alarms are the distinct milliseconds at which the ring has something due: a
+// ring of the user's need not tell when its next entry is.
+type alarms struct {
+	set  map[int64]struct{}
+	heap slot
+}
+
+func newAlarms() alarms { return alarms{set: map[int64]struct{}{}} }
+
+func (a *alarms) add(ms int64) {
+	if _, ok := a.set[ms]; ok {
+		return
+	}
+	a.set[ms] = struct{}{}
+	a.heap.push(ringEntry{at: ms})
+}
+
+func (a *alarms) next() (int64, bool) {
+	if len(a.heap) == 0 {
+		return 0, false
+	}
+	return a.heap[0].at, true
+}
+
+func (a *alarms) popUpTo(ms int64) {
+	for len(a.heap) > 0 && a.heap[0].at <= ms {
+		delete(a.set, a.heap[0].at)
+		a.heap.pop()
+	}
+}

@@ -1,0 +1,276 @@
+package xxljob
+
+// The passage of an entry from waiting to running, in the engine's books.
+
+import "time"
+
+// popDue takes up to n due entries whose jobs are known, and names the jobs that
+// have to be read first; their entries stay due.
+func (e *engine) popDue(n int) (batch []attempt, unknown []int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var later []*entry
+	var asked map[int64]bool
+	for len(batch) < n && len(asked) < n {
+		en := e.due.pop()
+		if en == nil {
+			break
+		}
+		if e.held[en.run.ID] != en {
+			continue // given up meanwhile
+		}
+		ref := e.jobs[en.run.JobID]
+		if ref.stale {
+			if asked == nil {
+				asked = map[int64]bool{}
+			}
+			if !asked[en.run.JobID] {
+				asked[en.run.JobID] = true
+				unknown = append(unknown, en.run.JobID)
+			}
+			later = append(later, en)
+			continue
+		}
+		if batch == nil {
+			batch = make([]attempt, 0, min(n, e.due.len()+1))
+		}
+		batch = append(batch, attempt{entry: en, job: ref.job})
+	}
+	for i := len(later) - 1; i >= 0; i-- {
+		e.due.unshift(later[i])
+	}
+	return batch, unknown
+}
+
+// putBack makes entries due again that have no places yet, in their order.
+func (e *engine) putBack(batch []attempt) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i := len(batch) - 1; i >= 0; i-- {
+		e.due.unshift(batch[i].entry)
+	}
+}
+
+// undo gives back the places of attempts and makes their entries due again.
+func (e *engine) undo(batch []attempt) {
+	for i := len(batch) - 1; i >= 0; i-- {
+		e.retry(batch[i], false)
+	}
+}
+
+// retry makes an entry due again after a start that did not take effect. With
+// stale its job is read, and the run routed, anew.
+func (e *engine) retry(a attempt, stale bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.giveBackPlaces(a)
+	if ref := e.jobs[a.run.JobID]; stale && ref != nil && ref.job.Version <= a.job.Version {
+		ref.stale = true
+	}
+	e.due.unshift(a.entry)
+}
+
+// giveUp forgets an entry whose run is not this node's to start any more.
+func (e *engine) giveUp(a attempt) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.giveBackPlaces(a)
+	e.release(a.entry)
+}
+
+// abandon forgets an entry that has no places.
+func (e *engine) abandon(en *entry) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.release(en)
+}
+
+// giveBackPlaces undoes reserve, but for the place of a serial job, which the
+// entry keeps until it starts or is given up.
+func (e *engine) giveBackPlaces(a attempt) {
+	if a.route.refused != "" || a.start.RunID == 0 {
+		return
+	}
+	for _, at := range e.bounds.answered(a.route.lane, a.route.key(a.run.App)) {
+		e.admit(at)
+	}
+	if a.route.places > 0 {
+		e.admit(e.bounds.ended(a.route.key(a.run.App)))
+	}
+}
+
+// changeSerial gives up the place of a serial job at the address that the entry
+// was routed to before.
+func (e *engine) changeSerial(en *entry) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.freeSerial(en.route.serial, en.run.ID)
+}
+
+// jobGone drops all entries of a job that was removed.
+func (e *engine) jobGone(id int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, en := range e.held {
+		if en.run.JobID == id {
+			e.release(en)
+		}
+	}
+}
+
+// awaitSerial parks an entry behind a run at its address that the store, but
+// not this node, knew of.
+func (e *engine) awaitSerial(a attempt, blocker int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.giveBackPlaces(a)
+	at := a.route.serial
+	e.serial[at] = blocker
+	if _, here := e.flights[blocker]; !here {
+		away := e.away[blocker]
+		away.serial = at
+		e.away[blocker] = away
+	} else {
+		e.flights[blocker].serial = at
+	}
+	e.lots.parkFirst(at, a.entry)
+}
+
+// takeOff turns a started entry into a flight of this process; nil when the run
+// is another node's.
+func (e *engine) takeOff(a attempt, run Run, acked time.Time) *flight {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.held[run.ID] == a.entry {
+		e.unhold(a.entry)
+	}
+	return e.fly(a.route, run, a.job, acked)
+}
+
+// takeOffSibling is takeOff for a further part of a broadcast.
+func (e *engine) takeOffSibling(r routed, run Run, job *Job, acked time.Time) *flight {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.flights[run.ID] != nil {
+		return nil
+	}
+	e.bounds.enter(r.lane, r.key(run.App), r.places)
+	if !e.takeSerial(r.serial, run.ID) {
+		r.serial = lot{} // the executor's own queue keeps the parts in order
+	}
+	return e.fly(r, run, job, acked)
+}
+
+func (e *engine) fly(r routed, run Run, job *Job, acked time.Time) *flight {
+	if r.exec == nil {
+		places := addressKey{}
+		if r.places > 0 {
+			places = r.key(run.App)
+		}
+		e.away[run.ID] = awayRun{places: places, serial: r.serial}
+		return nil
+	}
+	e.ref(run.JobID, job)
+	f := &flight{
+		run: run, job: job, exec: r.exec, lane: r.lane, key: r.key(run.App), serial: r.serial,
+		counts: r.places > 0, acked: acked, choices: r.choices,
+	}
+	e.flights[run.ID] = f
+	return f
+}
+
+// answered takes in that the executor has answered a trigger, how long it took
+// and when; it reports whether something else may start now.
+func (e *engine) answered(f *flight, took time.Duration, now time.Time) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if ref := e.jobs[f.run.JobID]; ref != nil && took > e.cfg.SlowAfter {
+		ref.slow.add(now)
+	}
+	freed := false
+	for _, at := range e.bounds.answered(f.lane, f.key) {
+		freed = e.admit(at) || freed
+	}
+	return freed
+}
+
+// flight returns the flight of a run, nil when it is not under way here.
+func (e *engine) flight(runID int64) *flight {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.flights[runID]
+}
+
+// send marks the flight as handed to its executor; false when it was killed or
+// taken away before.
+func (e *engine) send(f *flight) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if f.killed || e.flights[f.run.ID] != f {
+		return false
+	}
+	f.sent = true
+	return true
+}
+
+// intercept keeps a flight from being sent; false when it has been.
+func (e *engine) intercept(f *flight) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if f.sent || f.killed || e.flights[f.run.ID] != f {
+		return false
+	}
+	f.killed = true
+	return true
+}
+
+// inFlight returns the flights of this process.
+func (e *engine) inFlight() []*flight {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	all := make([]*flight, 0, len(e.flights))
+	for _, f := range e.flights {
+		all = append(all, f)
+	}
+	return all
+}
+
+// awayIDs returns the runs of other nodes whose end this node waits for.
+func (e *engine) awayIDs() []int64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	ids := make([]int64, 0, len(e.away)+len(e.waiters))
+	for id := range e.away {
+		ids = append(ids, id)
+	}
+	for id := range e.waiters {
+		if e.flights[id] == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// moved turns a flight into a run of another node, after a refusal here.
+func (e *engine) moved(f *flight, to string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.flights[f.run.ID] != f {
+		return
+	}
+	delete(e.flights, f.run.ID)
+	e.unref(f.run.JobID)
+	if f.counts {
+		e.admit(e.bounds.ended(f.key))
+	}
+	e.freeSerial(f.serial, f.run.ID)
+	e.away[f.run.ID] = awayRun{}
+}
+
+// admitAll lets everybody out of a lot.
+func (e *engine) admitAll(at lot) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for e.admit(at) {
+	}
+}

@@ -1,0 +1,261 @@
+package xxljob
+
+// The inbox of a node. Input: runs that other nodes have started at an executor
+// attached here, and requests to kill. A run is taken, by a committed
+// compare-and-set, before its handler is called.
+
+import (
+	"context"
+	"time"
+
+	"github.com/xxljob/xxljob/wire"
+)
+
+// inboxLimit is how many runs are taken at once.
+const inboxLimit = 500
+
+// inboxLoop looks into the inbox at each hint, and by itself where hints can be
+// lost.
+func (s *scheduler) inboxLoop(ctx context.Context) {
+	retry := backoff{log: s.log, what: "looking into the inbox"}
+	for {
+		wait := time.Duration(forever)
+		if poll := s.store.Poll(); poll > 0 {
+			wait = min(poll, time.Second)
+		}
+		more, err := s.inboxOnce(ctx)
+		switch {
+		case retry.failed(ctx, err):
+			wait = retry.delay()
+		case more:
+			wait = 0
+		}
+		if !sleep(ctx, wait, s.signals.Inbox, s.inboxWake) {
+			return
+		}
+	}
+}
+
+// inboxOnce takes what there is room for. more reports that the inbox may hold
+// more that there is room for.
+func (s *scheduler) inboxOnce(ctx context.Context) (more bool, err error) {
+	if !s.leases.trusted(time.Now()) {
+		return false, nil
+	}
+	box, err := call(ctx, func(ctx context.Context) (Inbox, error) {
+		return s.store.Inbox(ctx, s.incarnation, inboxLimit)
+	})
+	if err != nil {
+		return false, err
+	}
+	for _, r := range box.Kills {
+		s.killHere(ctx, r)
+	}
+	fit, full := s.engine.fitting(box.Runs, s.placesOf)
+	s.inboxFull.Store(full)
+	if len(fit) == 0 {
+		return false, nil
+	}
+	began := time.Now()
+	taken, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Take(ctx, s.incarnation, fit) })
+	if err != nil {
+		return false, s.takenAfterAll(ctx, fit, err)
+	}
+	return len(box.Runs) == inboxLimit, s.receive(ctx, taken, began)
+}
+
+// takenAfterAll reads runs whose Take returned an error: it may have taken
+// effect, and then nobody else will call their handlers.
+func (s *scheduler) takenAfterAll(ctx context.Context, ids []int64, cause error) error {
+	retry := backoff{log: s.log, what: "taking runs"}
+	retry.failed(ctx, cause)
+	for sleep(ctx, retry.delay()) {
+		began := time.Now()
+		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.RunsByID(ctx, ids) })
+		if retry.failed(ctx, err) {
+			continue
+		}
+		var taken []Run
+		for _, r := range runs {
+			if r.State == StateStarted && r.Address == LocalAddress(s.incarnation) && !r.Taken.IsZero() {
+				taken = append(taken, r)
+			}
+		}
+		return s.receive(ctx, taken, began)
+	}
+	return ctx.Err()
+}
+
+// receive sends taken runs to their executors.
+func (s *scheduler) receive(ctx context.Context, taken []Run, began time.Time) error {
+	var ids []int64
+	for _, r := range taken {
+		ids = append(ids, r.JobID)
+	}
+	jobs, err := s.readJobs(ctx, ids)
+	for _, r := range taken {
+		switch {
+		case r.State.Ended(): // killed before it was taken
+			s.ended([]Run{r})
+		case s.engine.flight(r.ID) != nil:
+		default:
+			s.receiveOne(r, jobs[r.JobID], began)
+		}
+	}
+	return err
+}
+
+func (s *scheduler) receiveOne(r Run, job *Job, began time.Time) {
+	if job == nil {
+		// The job was removed: the run goes on with what the row says.
+		job = &Job{ID: r.JobID, App: r.App, Handler: r.Handler, Block: r.Block, GlueType: GlueBean}
+	}
+	to := routed{address: r.Address}
+	s.equip(&to, job)
+	if to.exec == nil {
+		s.finishLater(Result{RunID: r.ID, Incarnation: s.incarnation, Token: r.Token, State: StateRefused, TriggerMsg: "app " + r.App + " is not attached any more"})
+		return
+	}
+	to.serial = lot{} // the starter keeps serial runs apart
+	if f := s.engine.takeOffSibling(to, r, job, began); f != nil {
+		s.deliverAt(f)
+	}
+}
+
+// readJobs reads the jobs of runs by id.
+func (s *scheduler) readJobs(ctx context.Context, ids []int64) (map[int64]*Job, error) {
+	jobs := make(map[int64]*Job, len(ids))
+	for len(ids) > 0 {
+		page := ids[:min(len(ids), startBatch)]
+		ids = ids[len(page):]
+		found, err := call(ctx, func(ctx context.Context) ([]Job, error) {
+			return s.store.Jobs(ctx, JobFilter{IDs: page, Limit: len(page)})
+		})
+		if err != nil {
+			return jobs, err
+		}
+		for i := range found {
+			jobs[found[i].ID] = &found[i]
+		}
+	}
+	return jobs, nil
+}
+
+// placesOf is how many runs of an app may be under way at this node's executor.
+func (s *scheduler) placesOf(app string) int {
+	if p, ok := s.attached.get(app).(interface{ Places() int }); ok {
+		return max(1, p.Places())
+	}
+	return attachedPlaces
+}
+
+// fitting returns the runs that there is room for, and whether some have to wait.
+func (e *engine) fitting(runs []Run, places func(app string) int) (ids []int64, full bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	more := map[addressKey]int{}
+	for _, r := range runs {
+		k := addressKey{r.App, r.Address}
+		if e.bounds.running[k]+more[k] >= places(r.App) {
+			full = true
+			continue
+		}
+		more[k]++
+		ids = append(ids, r.ID)
+	}
+	return ids, full
+}
+
+// Kill goes through the store: the node that runs the run finds the request in
+// its inbox. Where that is this node it need not wait for that.
+func (s *scheduler) Kill(ctx context.Context, runID int64) error {
+	run, err := s.store.Kill(ctx, runID, wire.StopKill)
+	if err != nil {
+		return err
+	}
+	switch {
+	case run.State == StateCancelled:
+		s.notify(run)
+	case !run.State.Ended() && run.Address == LocalAddress(s.incarnation):
+		s.killHere(ctx, run)
+	}
+	return nil
+}
+
+// killHere kills a run of this process: before it is sent, or at its executor.
+func (s *scheduler) killHere(ctx context.Context, r Run) {
+	f := s.engine.flight(r.ID)
+	if f == nil {
+		return
+	}
+	reason := r.KillReason
+	setDefault(&reason, wire.StopKill)
+	if s.engine.intercept(f) {
+		s.finishLater(Result{RunID: r.ID, Incarnation: s.incarnation, Token: f.run.Token, State: StateKilled, HandleMsg: reason})
+		return
+	}
+	req := wire.KillRequest{JobID: r.JobID, LogID: r.ID, Reason: reason}
+	if ret, err := f.exec.Kill(ctx, req); err != nil || !ret.OK() {
+		s.log.Warn("xxljob: run not killed", "run", r.ID, "job", r.JobID, "answer", ret.Msg, "err", err)
+	}
+}
+
+// killAll kills every run of this process, at the end of Stop's grace.
+func (s *scheduler) killAll(ctx context.Context, reason string) {
+	for _, f := range s.engine.inFlight() {
+		f.run.KillReason = reason
+		s.killHere(ctx, f.run)
+	}
+}
+
+// giveBack puts runs that are started but not sent back to planned, at Stop,
+// also those whose start this node was not sure of: another node starts them.
+func (s *scheduler) giveBack(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	var verdicts []Verdict
+	for _, f := range s.engine.inFlight() {
+		if f.run.Owner == s.incarnation && s.engine.intercept(f) {
+			verdicts = append(verdicts, s.verdict(f.run, StatePlanned, "put back: node stopped"))
+		}
+	}
+	if s.unsure.Load() {
+		verdicts = append(verdicts, s.orphansOfMine(ctx)...)
+	}
+	if len(verdicts) == 0 {
+		return
+	}
+	runs, err := s.store.Settle(ctx, verdicts)
+	if err != nil {
+		s.log.Warn("xxljob: started runs were not given back; the next owner finds them", "runs", len(verdicts), "err", err)
+	}
+	for _, r := range runs {
+		s.landed(r.ID)
+	}
+	// What the store did not give back has ended otherwise, or is left to others.
+	for _, v := range verdicts {
+		s.landed(v.RunID)
+	}
+}
+
+// orphansOfMine finds runs that the store has as started by this node for
+// itself, but that nobody here knows.
+func (s *scheduler) orphansOfMine(ctx context.Context) []Verdict {
+	runs, err := s.store.StartedBy(ctx, s.leases.owned(), []string{s.incarnation}, 0, startBatch)
+	if err != nil {
+		return nil
+	}
+	var verdicts []Verdict
+	for _, r := range runs {
+		if r.Owner == s.incarnation && r.Address == LocalAddress(s.incarnation) && s.engine.flight(r.ID) == nil {
+			verdicts = append(verdicts, s.verdict(r, StatePlanned, "put back: node stopped"))
+		}
+	}
+	return verdicts
+}
+
+// verdict is about a run as this node has seen it.
+func (s *scheduler) verdict(r Run, to State, msg string) Verdict {
+	epoch, _ := s.leases.epoch(r.Shard)
+	return Verdict{RunID: r.ID, Shard: r.Shard, Epoch: epoch, Owner: r.Owner, Token: r.Token, Taken: !r.Taken.IsZero(), To: to, Msg: msg}
+}

@@ -1,0 +1,268 @@
+package xxljob
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/route"
+)
+
+// Misfire says what becomes of instants that are found later than
+// Config.MisfireThreshold. The values are XXL-JOB's misfire_strategy.
+type Misfire string
+
+const (
+	// MisfireDoNothing, the default, records the missed instants as one
+	// skipped run and goes on with the next instant.
+	MisfireDoNothing Misfire = "DO_NOTHING"
+	// MisfireFireOnceNow starts one run of type MISFIRE for all of them.
+	MisfireFireOnceNow Misfire = "FIRE_ONCE_NOW"
+)
+
+// CatchUp says how many runs make up for instants that are late, but by no
+// more than Config.MisfireThreshold.
+type CatchUp string
+
+const (
+	// CatchUpEvery starts one run for each late instant. It is the default.
+	CatchUpEvery CatchUp = "EVERY"
+	// CatchUpOnce starts one run for all late instants, as XXL-JOB does.
+	CatchUpOnce CatchUp = "ONCE"
+)
+
+// GlueBean is the glue type of a job whose handler is Go code registered by
+// name. The other types are XXL-JOB's script types: they are stored and sent
+// to executors of other makers; an executor of this module refuses them.
+const GlueBean = "BEAN"
+
+// glueTypes are XXL-JOB's stored glue_type values.
+var glueTypes = []string{GlueBean, "GLUE_GROOVY", "GLUE_SHELL", "GLUE_PYTHON", "GLUE_PYTHON2", "GLUE_NODEJS", "GLUE_POWERSHELL", "GLUE_PHP"}
+
+// Job is a definition of work and of when it is due: one row of XXL-JOB's
+// xxl_job_info. A Job is a plain value: every call copies it in and out, so the
+// caller may keep and change what it passed or received.
+type Job struct {
+	// ID is given by the store: positive and below 2^31, as the wire protocol
+	// needs it. Zero before the job is added.
+	ID int64
+	// App is the executor app that runs the job. Empty means Config.App.
+	// At most 64 bytes.
+	App string
+	// Key identifies the job within its app, and is unique there. Empty means
+	// Name for jobs added through the Scheduler; a job that came over the wire
+	// or by import may have none. At most 255 bytes.
+	Key string
+	// Name is the title people read (XXL-JOB: job_desc). Required, at most 255 bytes.
+	Name string
+	// Author is the owner's name, for people only. At most 64 bytes.
+	Author string
+	// AlarmEmail is a comma list of addresses. At most 255 bytes. It is stored;
+	// alarms are not sent yet.
+	AlarmEmail string
+
+	// Schedule says when the job is due. The zero value is Manual().
+	Schedule Schedule
+	// Misfire defaults to MisfireDoNothing.
+	Misfire Misfire
+	// CatchUp overrides Config.CatchUp for this job. Empty keeps it.
+	CatchUp CatchUp
+
+	// Route names the routing strategy, a key of Config.Routers or one of the
+	// names in package route. Empty means NEAREST.
+	Route string
+	// Handler is the name under which executors know the code. Required when
+	// GlueType is BEAN. At most 255 bytes.
+	Handler string
+	// Param is handed to the handler as it is. At most 64 KiB.
+	Param string
+	// Block names the block strategy, one of the names in package block. Empty
+	// means SERIAL_EXECUTION.
+	Block string
+	// Timeout ends a run that lasts longer. Whole seconds; zero means none.
+	Timeout time.Duration
+	// Retries is how often a failed run is tried again (XXL-JOB:
+	// executor_fail_retry_count). It is stored; retries are not made yet.
+	Retries int
+	// Children are the ids of the jobs that a success triggers (XXL-JOB:
+	// child_jobid). They are stored; children are not triggered yet.
+	Children []int64
+
+	// GlueType is BEAN, the default, or one of XXL-JOB's script types.
+	GlueType string
+	// GlueSource is the script's text. At most 16 MiB.
+	GlueSource string
+	// GlueRemark is a note on this version of the script. At most 128 bytes.
+	GlueRemark string
+	// GlueUpdated is when GlueSource last changed. The store sets it.
+	GlueUpdated time.Time
+
+	// Stopped is true for a job that is not scheduled (XXL-JOB: trigger_status
+	// 0). Manual triggers run it all the same.
+	Stopped bool
+	// StopReason says who or what stopped it: empty for a call of StopJob,
+	// "finished" when the schedule has no further instant, "manual" when there is
+	// none at all, "pruned" when EnsureJobs stopped it, or the error of a schedule
+	// that cannot be evaluated.
+	StopReason string
+
+	// Version is raised by each edit, start and stop. In UpdateJob, a version
+	// other than zero makes the call a compare-and-set.
+	Version int64
+	// Ensured is the digest of the definition that EnsureJob last wrote, empty
+	// for jobs made otherwise. It is the library's.
+	Ensured string
+
+	// Shard is the shard the job lives in. The store sets it.
+	Shard int
+	// Next is the oldest instant that is not planned yet, in UTC milliseconds;
+	// zero when there is none (XXL-JOB: trigger_next_time).
+	Next time.Time
+	// Last is the instant planned last (XXL-JOB: trigger_last_time).
+	Last time.Time
+	// WaitRun is the run whose end a FixedDelay job waits for, or zero.
+	WaitRun int64
+	// Added and Updated are set by the store.
+	Added, Updated time.Time
+}
+
+// Names of the reasons in Job.StopReason that this module itself gives.
+const (
+	// StopFinished marks a job whose schedule has no further instant.
+	StopFinished = "finished"
+	// StopManual marks a job that has no schedule to start.
+	StopManual = "manual"
+	// StopPruned marks a job that EnsureJobs stopped because it is gone from
+	// the list.
+	StopPruned = "pruned"
+)
+
+// Validate reports every fault of the definition at once, each with the name
+// of the field and its value, or nil. It knows the routing strategies of
+// package route and refuses rates under one second; a Scheduler also accepts
+// the names in Config.Routers, and with Config.AllowSubSecond such rates.
+func (j Job) Validate() error {
+	return j.withDefaults(Config{App: j.App}).validate(route.Valid, false)
+}
+
+// withDefaults fills what an empty field stands for.
+func (j Job) withDefaults(c Config) Job {
+	setDefault(&j.App, c.App)
+	setDefault(&j.Key, j.Name)
+	setDefault(&j.Misfire, MisfireDoNothing)
+	setDefault(&j.Route, route.Nearest)
+	setDefault(&j.Block, block.SerialExecution)
+	setDefault(&j.GlueType, GlueBean)
+	j.Schedule = j.Schedule.withZone(c.Location)
+	return j
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// validate collects the faults of a job whose defaults are filled in.
+func (j Job) validate(knownRoute func(string) bool, subSecond bool) error {
+	f := faults{what: "job"}
+	f.text("App", j.App, 1, 64)
+	f.text("Key", j.Key, 0, 255)
+	f.text("Name", j.Name, 1, 255)
+	f.text("Author", j.Author, 0, 64)
+	f.text("AlarmEmail", j.AlarmEmail, 0, 255)
+	f.text("Param", j.Param, 0, 64<<10)
+	f.text("GlueSource", j.GlueSource, 0, 16<<20)
+	f.text("GlueRemark", j.GlueRemark, 0, 128)
+	minHandler := 0
+	if j.GlueType == GlueBean {
+		minHandler = 1
+	}
+	f.text("Handler", j.Handler, minHandler, 255)
+	f.add("Schedule", j.Schedule, j.Schedule.check(subSecond))
+	f.oneOf("Misfire", string(j.Misfire), string(MisfireDoNothing), string(MisfireFireOnceNow))
+	f.oneOf("CatchUp", string(j.CatchUp), "", string(CatchUpEvery), string(CatchUpOnce))
+	f.oneOf("GlueType", j.GlueType, glueTypes...)
+	if !knownRoute(j.Route) {
+		f.add("Route", j.Route, ErrUnknownRoute)
+	}
+	if !block.Valid(j.Block) {
+		f.add("Block", j.Block, ErrUnknownBlock)
+	}
+	if j.Timeout < 0 || j.Timeout%time.Second != 0 || j.Timeout > maxTimeout {
+		f.add("Timeout", j.Timeout, errors.New("want whole seconds, from 0 (none) to 2^31-1"))
+	}
+	if j.Retries < 0 || j.Retries > 1<<15 {
+		f.add("Retries", j.Retries, errors.New("want 0 to 32768"))
+	}
+	for _, id := range j.Children {
+		if id <= 0 || id >= 1<<31 {
+			f.add("Children", id, errors.New("want job ids from 1 to 2^31-1"))
+		}
+	}
+	return f.err()
+}
+
+// maxTimeout is what XXL-JOB's 32-bit seconds can hold.
+const maxTimeout = (1<<31 - 1) * time.Second
+
+// enabled reports whether the schedule may start runs of j.
+func (j Job) enabled() bool { return !j.Stopped }
+
+// clone copies the parts of j that are shared by reference.
+func (j Job) clone() Job {
+	j.Children = append([]int64(nil), j.Children...)
+	return j
+}
+
+// faults gathers what is wrong with a value, so that the caller hears of all
+// of it at once.
+type faults struct {
+	what string
+	errs []error
+}
+
+func (f *faults) add(field string, value any, err error) {
+	if err == nil {
+		return
+	}
+	f.errs = append(f.errs, fmt.Errorf("xxljob: %s: %s %q: %w", f.what, field, fmt.Sprint(value), err))
+}
+
+// text checks a string of min to max bytes that every store can hold.
+func (f *faults) text(field, value string, min, max int) {
+	switch {
+	case len(value) < min || min > 0 && strings.TrimSpace(value) == "":
+		f.add(field, value, errors.New("must not be empty"))
+	case len(value) > max:
+		f.add(field, shorten(value, 40), fmt.Errorf("%d bytes, at most %d", len(value), max))
+	case !utf8.ValidString(value) || strings.ContainsRune(value, 0):
+		f.add(field, value, errors.New("want UTF-8 without NUL"))
+	}
+}
+
+func (f *faults) oneOf(field, value string, allowed ...string) {
+	for _, a := range allowed {
+		if value == a {
+			return
+		}
+	}
+	f.add(field, value, fmt.Errorf("want one of %s", strings.TrimPrefix(strings.Join(allowed, ", "), ", ")))
+}
+
+func (f *faults) err() error { return errors.Join(f.errs...) }
+
+// shorten cuts s to at most n bytes at a rune boundary and marks the cut.
+func shorten(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "..."
+}

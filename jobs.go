@@ -1,0 +1,249 @@
+package xxljob
+
+// The verbs that change jobs and groups.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/xxljob/xxljob/route"
+)
+
+func isNotFound(err error) bool { return errors.Is(err, ErrNotFound) }
+
+// complete fills in and checks a definition that is about to be saved.
+func (s *scheduler) complete(job Job) (Job, error) {
+	job = job.clone().withDefaults(s.cfg)
+	if err := job.validate(s.knowsRoute, s.cfg.AllowSubSecond); err != nil {
+		return job, err
+	}
+	if job.Schedule.IsManual() {
+		return job, nil
+	}
+	next, err := job.Schedule.Next(s.clock.now())
+	if err == nil && next.IsZero() {
+		err = fmt.Errorf("xxljob: job: Schedule %q: %w", job.Schedule, ErrNeverFires)
+	}
+	return job, err
+}
+
+func (s *scheduler) knowsRoute(name string) bool { return s.routers[name] != nil }
+
+func (s *scheduler) AddJob(ctx context.Context, job Job) (Job, error) {
+	job, err := s.complete(job)
+	if err != nil {
+		return Job{}, err
+	}
+	return s.add(ctx, job)
+}
+
+// add stores a complete job.
+func (s *scheduler) add(ctx context.Context, job Job) (Job, error) {
+	if err := s.checkHandler(ctx, job); err != nil {
+		return Job{}, err
+	}
+	if err := s.setShards(ctx); err != nil {
+		return Job{}, err
+	}
+	job.StopReason = ""
+	if job.Schedule.IsManual() {
+		job.Stopped, job.StopReason = true, StopManual
+	}
+	next, err := nextInstant(job, s.clock.now())
+	if err != nil {
+		return Job{}, err
+	}
+	job.Next = next
+	added, err := s.store.AddJob(ctx, job)
+	if err != nil {
+		return Job{}, fmt.Errorf("xxljob: add job: App %q, Key %q: %w", job.App, job.Key, err)
+	}
+	s.scanWake.poke()
+	return added, nil
+}
+
+// nextInstant is the first instant of an enabled job strictly after a time.
+func nextInstant(job Job, after time.Time) (time.Time, error) {
+	if job.Stopped {
+		return time.Time{}, nil
+	}
+	next, err := job.Schedule.Next(after)
+	return next.Truncate(time.Millisecond), err
+}
+
+// checkHandler looks whether some executor offers the app and handler. In a
+// rolling deploy it may come later, so by default that is a warning.
+func (s *scheduler) checkHandler(ctx context.Context, job Job) error {
+	_, why, err := s.book.lookup(ctx, &job, nil)
+	switch {
+	case err != nil && s.cfg.StrictHandlers:
+		return err
+	case err != nil || why == "":
+		return nil
+	case s.cfg.StrictHandlers:
+		return fmt.Errorf("%w: job: App %q, Handler %q: %s", ErrUnknownHandler, job.App, job.Handler, why)
+	}
+	s.log.Warn("xxljob: no executor for the job yet", "job", job.Name, "app", job.App, "handler", job.Handler)
+	return nil
+}
+
+// edit is EditJob with the rules of this module for the next instant.
+func (s *scheduler) edit(ctx context.Context, id int64, e Edit) (Job, error) {
+	if err := s.setShards(ctx); err != nil {
+		return Job{}, err
+	}
+	e.Next = func(job Job, started time.Time) (time.Time, error) {
+		after := s.clock.now()
+		if started.After(after) {
+			after = started // that instant has run: not again
+		}
+		return nextInstant(job, after)
+	}
+	job, err := s.store.EditJob(ctx, id, e)
+	if err != nil {
+		return Job{}, fmt.Errorf("xxljob: %s job %d: %w", e.Verb, id, err)
+	}
+	s.engine.remember(job)
+	s.scanWake.poke()
+	return job, nil
+}
+
+func (s *scheduler) UpdateJob(ctx context.Context, job Job) (Job, error) {
+	version := job.Version
+	old, err := s.store.Job(ctx, job.ID)
+	if err != nil {
+		return Job{}, fmt.Errorf("xxljob: update job %d: %w", job.ID, err)
+	}
+	setDefault(&job.App, old.App)
+	setDefault(&job.Key, old.Key)
+	complete, err := s.complete(job)
+	if err != nil {
+		return Job{}, err
+	}
+	if job.App != old.App {
+		return Job{}, fmt.Errorf("xxljob: update job %d: App %q: the job belongs to app %q", job.ID, job.App, old.App)
+	}
+	if err := s.checkHandler(ctx, complete); err != nil {
+		return Job{}, err
+	}
+	return s.edit(ctx, job.ID, Edit{Version: version, Verb: "update", Change: func(j *Job) (bool, error) {
+		return define(j, complete), nil
+	}})
+}
+
+// define gives j the definition of def, and reports whether its schedule has to
+// be planned anew. A stop that was the schedule's own doing ends with it.
+func define(j *Job, def Job) (replan bool) {
+	was := *j
+	*j = def
+	j.ID, j.Stopped, j.StopReason, j.Ensured = was.ID, was.Stopped, was.StopReason, was.Ensured
+	if was.Schedule == def.Schedule {
+		return false
+	}
+	switch {
+	case def.Schedule.IsManual():
+		if !j.Stopped {
+			j.Stopped, j.StopReason = true, StopManual
+		}
+	case j.Stopped && j.StopReason != "" && j.StopReason != StopPruned:
+		j.Stopped, j.StopReason = false, ""
+	}
+	return true
+}
+
+func (s *scheduler) RemoveJob(ctx context.Context, id int64) error {
+	if err := s.store.RemoveJob(ctx, id); err != nil {
+		return fmt.Errorf("xxljob: remove job %d: %w", id, err)
+	}
+	for _, r := range s.routers {
+		if f, ok := r.(route.Forgetter); ok {
+			f.Forget(id)
+		}
+	}
+	s.engine.jobGone(id)
+	s.scanWake.poke()
+	return nil
+}
+
+func (s *scheduler) StartJob(ctx context.Context, id int64) error {
+	_, err := s.edit(ctx, id, Edit{Verb: "start", Change: func(j *Job) (bool, error) {
+		if !j.Stopped {
+			return false, nil
+		}
+		if j.Schedule.IsManual() {
+			return false, ErrManual
+		}
+		next, err := j.Schedule.Next(s.clock.now())
+		if err == nil && next.IsZero() {
+			err = ErrNeverFires
+		}
+		j.Stopped, j.StopReason = false, ""
+		return true, err
+	}})
+	return err
+}
+
+func (s *scheduler) StopJob(ctx context.Context, id int64) error {
+	_, err := s.edit(ctx, id, Edit{Verb: "stop", Change: stopFor("")})
+	return err
+}
+
+// stopFor stops a job that is not stopped. A user's stop also takes the place of
+// a stop that the job came to by itself, which another schedule would end.
+func stopFor(reason string) func(*Job) (bool, error) {
+	return func(j *Job) (bool, error) {
+		if j.Stopped && (reason != "" || j.StopReason == "") {
+			return false, nil
+		}
+		j.Stopped, j.StopReason = true, reason
+		return true, nil
+	}
+}
+
+func (s *scheduler) SaveGroup(ctx context.Context, g Group) error {
+	setDefault(&g.Title, g.App)
+	if err := g.Validate(); err != nil {
+		return err
+	}
+	g = g.clone()
+	for i, a := range g.Addresses {
+		if slices.Contains(g.Addresses[:i], a) {
+			return fmt.Errorf("xxljob: group: Addresses %q: listed twice", a)
+		}
+	}
+	if err := s.setShards(ctx); err != nil {
+		return err
+	}
+	defer s.book.forget()
+	return s.store.SaveGroup(ctx, g)
+}
+
+func (s *scheduler) RemoveGroup(ctx context.Context, app string) error {
+	defer s.book.forget()
+	if err := s.store.RemoveGroup(ctx, app); err != nil {
+		return fmt.Errorf("xxljob: remove group %q: %w", app, err)
+	}
+	return nil
+}
+
+func (s *scheduler) Trigger(ctx context.Context, jobID int64, t Trigger) ([]int64, error) {
+	if err := t.validate(); err != nil {
+		return nil, err
+	}
+	if most := s.cfg.RunRetention - 24*time.Hour; !t.At.IsZero() && t.At.Sub(s.clock.now()) > most {
+		return nil, fmt.Errorf("xxljob: trigger: At %v: further ahead than RunRetention %v less a day", t.At, s.cfg.RunRetention)
+	}
+	setDefault(&t.Type, TriggerManual)
+	if err := s.setShards(ctx); err != nil {
+		return nil, err
+	}
+	run, err := s.store.AddRun(ctx, jobID, t)
+	if err != nil {
+		return nil, fmt.Errorf("xxljob: trigger job %d: %w", jobID, err)
+	}
+	s.scanWake.poke()
+	return []int64{run.ID}, nil
+}

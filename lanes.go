@@ -1,0 +1,146 @@
+package xxljob
+
+// The bounds on what is under way: lanes, bulkheads and places. All of it is
+// guarded by the engine's mutex.
+
+import "time"
+
+// laneName tells the two lanes apart. laneNone is for runs that need no lane:
+// their trigger is a call that only enqueues, or a row that another node finds.
+type laneName uint8
+
+const (
+	laneNone laneName = iota
+	laneFast
+	laneSlow
+)
+
+// addressKey is a bulkhead: an app at an address. One address may serve several
+// apps, and one that hangs must not take the others with it.
+type addressKey struct{ app, address string }
+
+// bounds counts what is under way. A trigger holds a place in its lane, of its
+// app and at its address until the executor has answered; a run at an attached
+// executor holds a place at the address until it has ended.
+type bounds struct {
+	limit   [3]int // by lane
+	used    [3]int
+	apps    map[appLane]int
+	address map[addressKey]int
+	running map[addressKey]int
+}
+
+type appLane struct {
+	app  string
+	lane laneName
+}
+
+func newBounds(fast, slow int) bounds {
+	return bounds{
+		limit:   [3]int{laneFast: fast, laneSlow: slow},
+		apps:    map[appLane]int{},
+		address: map[addressKey]int{},
+		running: map[addressKey]int{},
+	}
+}
+
+// One app may hold half of a lane and one address of it a quarter, so that an
+// app that hangs, or a few addresses that do, leave room for the others.
+func (b *bounds) appLimit(l laneName) int     { return max(1, b.limit[l]/2) }
+func (b *bounds) addressLimit(l laneName) int { return max(1, b.limit[l]/4) }
+
+// fits says whether there is room for a trigger, and if not, what to wait for.
+func (b *bounds) fits(l laneName, k addressKey, places int) (lot, bool) {
+	switch {
+	case places > 0 && b.running[k] >= places:
+		return lot{kind: lotRunning, app: k.app, address: k.address}, false
+	case l == laneNone:
+		return lot{}, true
+	case b.address[k] >= b.addressLimit(l):
+		return lot{kind: lotAddress, app: k.app, address: k.address}, false
+	case b.apps[appLane{k.app, l}] >= b.appLimit(l):
+		return lot{kind: lotApp, app: k.app, lane: l}, false
+	case b.used[l] >= b.limit[l]:
+		return lot{kind: lotLane, lane: l}, false
+	}
+	return lot{}, true
+}
+
+// enter takes the places of a trigger; places is as for fits.
+func (b *bounds) enter(l laneName, k addressKey, places int) {
+	if places > 0 {
+		b.running[k]++
+	}
+	if l != laneNone {
+		b.used[l]++
+		b.apps[appLane{k.app, l}]++
+		b.address[k]++
+	}
+}
+
+// answered gives back what a trigger held in its lane, and names the lots that
+// may go on.
+func (b *bounds) answered(l laneName, k addressKey) []lot {
+	if l == laneNone {
+		return nil
+	}
+	b.used[l]--
+	drop(b.apps, appLane{k.app, l})
+	drop(b.address, k)
+	return []lot{
+		{kind: lotAddress, app: k.app, address: k.address},
+		{kind: lotApp, app: k.app, lane: l},
+		{kind: lotLane, lane: l},
+	}
+}
+
+// ended gives back the place of a run at an attached executor.
+func (b *bounds) ended(k addressKey) lot {
+	drop(b.running, k)
+	return lot{kind: lotRunning, app: k.app, address: k.address}
+}
+
+// drop lowers a count and forgets it at zero.
+func drop[K comparable](m map[K]int, k K) {
+	if m[k]--; m[k] <= 0 {
+		delete(m, k)
+	}
+}
+
+// lot is a place where due runs wait for room of one kind. Its head goes on when
+// a place of that kind is given back.
+type lot struct {
+	kind         lotKind
+	lane         laneName
+	jobID        int64
+	app, address string
+}
+
+type lotKind uint8
+
+const (
+	lotRunning lotKind = iota // a place at an attached executor
+	lotAddress                // a place at an address
+	lotApp                    // a place of an app in a lane
+	lotLane                   // a place in a lane
+	lotSerial                 // the end of the job's run at an address
+	lotProbe                  // the answers to probes
+)
+
+// slowness counts a job's slow triggers by the minute (XXL-JOB: more than ten
+// of over 500 ms in one minute).
+type slowness struct {
+	minute int64
+	count  int
+}
+
+func (s *slowness) add(now time.Time) {
+	if m := now.Unix() / 60; m != s.minute {
+		s.minute, s.count = m, 0
+	}
+	s.count++
+}
+
+func (s *slowness) slow(now time.Time, most int) bool {
+	return s.minute == now.Unix()/60 && s.count > most
+}

@@ -1,0 +1,433 @@
+package xxljob
+
+// Nodes and shards. Every LeaseTTL/5 a node beats and looks at the others;
+// shards of nodes that are gone or silent are taken, and the live nodes hold
+// equal shares. Nothing here compares wall clocks: silence is a beat counter
+// that does not move while this node's own reads succeed.
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+)
+
+// leases is what a node knows about the cluster and about its own shards.
+type leases struct {
+	incarnation string
+	window      time.Duration // how long a beat is trusted: LeaseTTL minus the margin
+	ttl         time.Duration
+	lostAfter   time.Duration
+	maxHold     time.Duration
+	local       func() []Attachment // what is attached here, at this moment
+
+	mu      sync.Mutex
+	mine    map[int]hold                // guarded by mu: owned shards
+	trust   time.Time                   // guarded by mu: monotonic; until when
+	alone   bool                        // guarded by mu: the trust does not run out
+	resting bool                        // guarded by mu: Stop has begun, take nothing
+	nodes   map[string]*observed        // guarded by mu: by incarnation
+	apps    map[string]map[string]*Node // guarded by mu: live nodes by app attached
+	rest    map[int]time.Time           // guarded by mu: shards given up by LeaseMaxHold, until when
+	read    time.Time                   // monotonic: the last successful look; lease loop only
+}
+
+// hold is the lease of one shard.
+type hold struct {
+	epoch int64
+	since time.Time
+}
+
+// observed is a node as this node has watched it.
+type observed struct {
+	node  Node
+	moved time.Time // monotonic: when its counter was last seen to move
+	live  bool
+	gone  bool // its runs may be judged
+}
+
+func newLeases(incarnation string, c *Config, local func() []Attachment) *leases {
+	return &leases{
+		incarnation: incarnation,
+		window:      c.LeaseTTL - c.LeaseTTL/5,
+		ttl:         c.LeaseTTL, lostAfter: c.LostAfter, maxHold: c.LeaseMaxHold,
+		local: local,
+		mine:  map[int]hold{}, nodes: map[string]*observed{}, rest: map[int]time.Time{},
+	}
+}
+
+// trusted reports whether this node may plan, start and send at the moment now.
+func (l *leases) trusted(now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.alone || now.Before(l.trust)
+}
+
+// epoch returns the epoch under which this node owns a shard.
+func (l *leases) epoch(shard int) (int64, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h, ok := l.mine[shard]
+	return h.epoch, ok
+}
+
+// owned returns the shards of this node in order of ID.
+func (l *leases) owned() []Shard {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	shards := make([]Shard, 0, len(l.mine))
+	for id, h := range l.mine {
+		shards = append(shards, Shard{ID: id, Owner: l.incarnation, Epoch: h.epoch})
+	}
+	slices.SortFunc(shards, func(a, b Shard) int { return a.ID - b.ID })
+	return shards
+}
+
+// lose forgets a shard that a write was refused for.
+func (l *leases) lose(shard int, epoch int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mine[shard].epoch == epoch {
+		delete(l.mine, shard)
+	}
+}
+
+// drop forgets shards that are about to be released.
+func (l *leases) drop(shards []Shard) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, sh := range shards {
+		delete(l.mine, sh.ID)
+	}
+}
+
+// localAddresses returns the addresses of live nodes with the app attached.
+func (l *leases) localAddresses(app string) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	addrs := []string{}
+	for inc := range l.apps[app] {
+		addrs = append(addrs, LocalAddress(inc))
+	}
+	for _, a := range l.local() {
+		if a.App == app && l.apps[app][l.incarnation] == nil {
+			addrs = append(addrs, LocalAddress(l.incarnation))
+		}
+	}
+	return addrs
+}
+
+// serves reports whether a live node has the app, and in it the handler,
+// attached. About itself a node asks its executors.
+func (l *leases) serves(incarnation, app, handler string) (hasApp, hasHandler bool) {
+	if incarnation == l.incarnation {
+		return Node{Attached: l.local()}.serves(app, handler)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if n := l.apps[app][incarnation]; n != nil {
+		return n.serves(app, handler)
+	}
+	return false, false
+}
+
+// live reports whether the incarnation is a live node.
+func (l *leases) isLive(incarnation string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	o := l.nodes[incarnation]
+	return incarnation == l.incarnation || o != nil && o.live
+}
+
+// leaseLoop joins the cluster and beats until ctx ends; after its end the node
+// is silent.
+func (s *scheduler) leaseLoop(ctx context.Context) {
+	retry := backoff{log: s.log, what: "beating"}
+	joined := false
+	for {
+		wait, err := s.leaseOnce(ctx, &joined)
+		if errors.Is(err, ErrShards) {
+			s.cannotWork(err)
+		}
+		if retry.failed(ctx, err) {
+			wait = min(retry.delay(), s.cfg.LeaseTTL/5)
+		}
+		if !sleep(ctx, wait, s.signals.Nodes, s.leaseWake) {
+			return
+		}
+	}
+}
+
+// leaseOnce beats, looks, gives up and takes shards, and settles the runs of
+// nodes that are gone. It returns how long to wait for the next time.
+func (s *scheduler) leaseOnce(ctx context.Context, joined *bool) (time.Duration, error) {
+	began := time.Now()
+	view, err := s.beat(ctx, joined)
+	if err != nil {
+		return 0, err
+	}
+	s.clock.sample(view.Now)
+	wasTrusted := s.leases.trusted(began)
+	changed := s.leases.look(view, began, time.Now())
+	if changed {
+		s.book.forget()
+	}
+	took, err := s.rebalance(ctx, view)
+	if took || !wasTrusted {
+		s.scanWake.poke()
+		s.startWake.poke()
+		s.inboxWake.poke()
+	}
+	if err == nil {
+		err = s.settleGone(ctx)
+	}
+	if view.Alone {
+		return forever, err
+	}
+	return s.cfg.LeaseTTL / 5, err
+}
+
+// beat joins the first time.
+func (s *scheduler) beat(ctx context.Context, joined *bool) (View, error) {
+	if err := s.setShards(ctx); err != nil {
+		return View{}, err
+	}
+	return call(ctx, func(ctx context.Context) (View, error) {
+		if *joined {
+			return s.store.Beat(ctx, s.incarnation, s.attachments())
+		}
+		view, err := s.store.Join(ctx, Node{ID: s.cfg.Node, Incarnation: s.incarnation, Attached: s.attachments()})
+		// A Join with an unknown outcome is followed by beats: they add the node
+		// where it is not there.
+		*joined = *joined || err == nil
+		return view, err
+	})
+}
+
+// look takes in a view: the trust it gives, who is live, who is gone, and which
+// shards are this node's. It reports whether the live nodes or what they have
+// attached have changed.
+func (l *leases) look(v View, asked, answered time.Time) (changed bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.alone = v.Alone
+	l.trust = asked.Add(l.window)
+	// Only while this node looked all the time does a counter that stands still
+	// say anything.
+	interrupted := answered.Sub(l.read) > l.ttl/2
+	l.read = answered
+	seen := make(map[string]*observed, len(v.Nodes))
+	newest := map[string]Node{}
+	for _, n := range v.Nodes {
+		if o, ok := newest[n.ID]; !ok || n.Joined.After(o.Joined) || n.Joined.Equal(o.Joined) && n.Incarnation > o.Incarnation {
+			newest[n.ID] = n
+		}
+	}
+	for _, n := range v.Nodes {
+		o := &observed{node: n, moved: answered}
+		if was := l.nodes[n.Incarnation]; was != nil && was.node.Beats == n.Beats && !interrupted {
+			o.moved = was.moved
+		}
+		me := n.Incarnation == l.incarnation
+		superseded := newest[n.ID].Incarnation != n.Incarnation
+		silence := answered.Sub(o.moved)
+		o.live = me || !n.Left && !superseded && silence < l.ttl
+		o.gone = !me && (n.Left || superseded || silence >= l.lostAfter)
+		was := l.nodes[n.Incarnation]
+		changed = changed || was == nil || was.live != o.live || !sameAttached(was.node, n)
+		seen[n.Incarnation] = o
+	}
+	changed = changed || len(seen) != len(l.nodes)
+	l.nodes = seen
+	l.index()
+	l.own(v.Shards, answered)
+	return changed
+}
+
+// index orders the live nodes by the apps they have attached.
+func (l *leases) index() {
+	l.apps = map[string]map[string]*Node{}
+	for inc, o := range l.nodes {
+		if !o.live || inc == l.incarnation {
+			continue
+		}
+		for _, a := range o.node.Attached {
+			if l.apps[a.App] == nil {
+				l.apps[a.App] = map[string]*Node{}
+			}
+			l.apps[a.App][inc] = &o.node
+		}
+	}
+}
+
+// own takes over from the store's rows which shards are this node's: also those
+// that an earlier call took without telling.
+func (l *leases) own(shards []Shard, now time.Time) {
+	for _, sh := range shards {
+		h, has := l.mine[sh.ID]
+		switch {
+		case sh.Owner != l.incarnation:
+			delete(l.mine, sh.ID)
+		case l.resting || has && h.epoch == sh.Epoch:
+		default:
+			l.mine[sh.ID] = hold{epoch: sh.Epoch, since: now}
+		}
+	}
+}
+
+func sameAttached(a, b Node) bool {
+	return slices.EqualFunc(a.Attached, b.Attached, func(x, y Attachment) bool {
+		return x.App == y.App && slices.Equal(x.Handlers, y.Handlers)
+	})
+}
+
+// rebalance gives up the shards that are too many and takes those that are due
+// to this node. It reports whether it took any.
+func (s *scheduler) rebalance(ctx context.Context, v View) (took bool, err error) {
+	give, take := s.leases.shares(v.Shards, time.Now())
+	if len(give) > 0 {
+		s.leases.drop(give)
+		if _, err := call(ctx, func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, s.store.ReleaseShards(ctx, s.incarnation, give)
+		}); err != nil {
+			return false, err
+		}
+	}
+	if len(take) == 0 {
+		return false, nil
+	}
+	taken, err := call(ctx, func(ctx context.Context) ([]Shard, error) {
+		return s.store.TakeShards(ctx, s.incarnation, take)
+	})
+	if err != nil {
+		return false, err
+	}
+	s.leases.add(taken, time.Now())
+	s.reload.add(taken)
+	if len(taken) > 0 {
+		if err := s.sweep(ctx, taken); err != nil {
+			return true, err
+		}
+	}
+	return len(taken) > 0, nil
+}
+
+// sweep mends jobs that wait for runs which ended without them.
+func (s *scheduler) sweep(ctx context.Context, shards []Shard) error {
+	_, err := call(ctx, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, s.store.Sweep(ctx, shards)
+	})
+	return err
+}
+
+func (l *leases) add(shards []Shard, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, sh := range shards {
+		l.mine[sh.ID] = hold{epoch: sh.Epoch, since: now}
+	}
+}
+
+// shares compares what this node has with what is due to it: the live nodes, in
+// order of their incarnations, have equal shares within one.
+func (l *leases) shares(shards []Shard, now time.Time) (give, take []Shard) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.resting || len(shards) == 0 {
+		return nil, nil
+	}
+	var live []string
+	for inc, o := range l.nodes {
+		if o.live {
+			live = append(live, inc)
+		}
+	}
+	slices.Sort(live)
+	rank := slices.Index(live, l.incarnation)
+	if rank < 0 {
+		return nil, nil
+	}
+	share := len(shards) / len(live)
+	if rank < len(shards)%len(live) {
+		share++
+	}
+	give = l.surplus(shards, share, len(live), now)
+	if want := share - (len(l.mine) - len(give)); want > 0 {
+		take = l.takeable(shards, want, rank*len(shards)/len(live), now)
+	}
+	return give, take
+}
+
+// surplus are the shards to give up: those above the share, and with
+// LeaseMaxHold those held for too long while others are there to take them.
+func (l *leases) surplus(shards []Shard, share, live int, now time.Time) (give []Shard) {
+	for i := len(shards) - 1; i >= 0; i-- {
+		sh := shards[i]
+		h, ok := l.mine[sh.ID]
+		if !ok {
+			continue
+		}
+		old := l.maxHold > 0 && live > 1 && now.Sub(h.since) >= l.maxHold
+		if old {
+			l.rest[sh.ID] = now.Add(l.ttl)
+		}
+		if old || len(l.mine)-len(give) > share {
+			give = append(give, Shard{ID: sh.ID, Owner: l.incarnation, Epoch: h.epoch})
+		}
+	}
+	return give
+}
+
+// takeable are up to n shards that nobody looks after, beginning at a place of
+// this node's own so that nodes do not all reach for the same ones.
+func (l *leases) takeable(shards []Shard, n, from int, now time.Time) (take []Shard) {
+	for i := range shards {
+		sh := shards[(from+i)%len(shards)]
+		if _, mine := l.mine[sh.ID]; mine || now.Before(l.rest[sh.ID]) {
+			continue
+		}
+		delete(l.rest, sh.ID)
+		owner := l.nodes[sh.Owner]
+		if sh.Free || sh.Owner == "" || owner != nil && !owner.live {
+			if take = append(take, sh); len(take) == n {
+				break
+			}
+		}
+	}
+	return take
+}
+
+// resign stops taking shards and releases this node's.
+func (l *leases) stopTaking() []Shard {
+	shards := l.owned()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.resting = true
+	clear(l.mine)
+	return shards
+}
+
+// gone returns the nodes whose runs may be judged.
+func (l *leases) gone() []Node {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var gone []Node
+	for _, o := range l.nodes {
+		if o.gone {
+			gone = append(gone, o.node)
+		}
+	}
+	return gone
+}
+
+// resign releases the shards at Stop, so that others need not wait.
+func (s *scheduler) resign(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if shards := s.leases.stopTaking(); len(shards) > 0 {
+		if err := s.store.ReleaseShards(ctx, s.incarnation, shards); err != nil {
+			s.log.Warn("xxljob: shards not released; others take them when this node has left", "err", err)
+		}
+	}
+}

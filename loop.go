@@ -1,0 +1,113 @@
+package xxljob
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+)
+
+// wake is a signal to a loop: many pokes before it looks are one.
+type wake chan struct{}
+
+func newWake() wake { return make(wake, 1) }
+
+func (w wake) poke() {
+	select {
+	case w <- struct{}{}:
+	default:
+	}
+}
+
+// pokeIf pokes where there may be news.
+func (w wake) pokeIf(news bool) {
+	if news {
+		w.poke()
+	}
+}
+
+// pokeLater pokes after a while.
+func (w wake) pokeLater(d time.Duration) { time.AfterFunc(d, w.poke) }
+
+// call calls the store with a deadline.
+func call[T any](ctx context.Context, f func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return f(ctx)
+}
+
+// sleep waits for d, or for a poke; a d of zero or less does not wait, forever
+// waits for a poke only. It returns false when ctx has ended.
+func sleep(ctx context.Context, d time.Duration, pokes ...<-chan struct{}) bool {
+	var a, b <-chan struct{}
+	switch len(pokes) {
+	case 2:
+		a, b = pokes[0], pokes[1]
+	case 1:
+		a = pokes[0]
+	}
+	if ctx.Err() != nil {
+		return false
+	}
+	if d <= 0 {
+		return true
+	}
+	var tick <-chan time.Time
+	if d < forever {
+		t := time.NewTimer(d)
+		defer t.Stop()
+		tick = t.C
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-tick:
+	case <-a:
+	case <-b:
+	}
+	return true
+}
+
+// forever is a wait that only a poke ends.
+const forever = 1<<63 - 1
+
+// backoff spaces the attempts of one loop after errors, and logs a streak of
+// them once when it begins and once when it is over.
+type backoff struct {
+	log   *slog.Logger
+	what  string
+	n     int
+	since time.Time
+}
+
+const (
+	backoffFirst = 50 * time.Millisecond
+	backoffMost  = 5 * time.Second
+)
+
+// failed takes in the outcome of an attempt. It reports whether it failed; an
+// error because ctx has ended is not logged.
+func (b *backoff) failed(ctx context.Context, err error) bool {
+	switch {
+	case err == nil && b.n > 0:
+		b.log.Info("xxljob: "+b.what+" works again", "errors", b.n, "after", time.Since(b.since).Round(time.Millisecond))
+		b.n = 0
+	case err == nil:
+	case ctx.Err() != nil:
+		b.n++
+	default:
+		if b.n == 0 {
+			b.since = time.Now()
+			b.log.Error("xxljob: "+b.what+" failed, trying on", "err", err)
+		}
+		b.n++
+	}
+	return err != nil
+}
+
+// delay is how long to wait before the next attempt: doubling, half of it at
+// random so that nodes do not come back in step.
+func (b *backoff) delay() time.Duration {
+	d := min(backoffFirst<<min(b.n-1, 10), backoffMost)
+	return d/2 + rand.N(d/2+1)
+}

@@ -1,0 +1,85 @@
+package xxljob
+
+import (
+	"strings"
+	"time"
+)
+
+// Node is one started Scheduler among those that share a store.
+type Node struct {
+	// ID is Config.Node.
+	ID string
+	// Incarnation is new at each Start: the ID, a dash and a random suffix. It
+	// is the node's address, in the form local://incarnation.
+	Incarnation string
+	// Beats counts the node's beats. Other nodes watch it change on their own
+	// monotonic clocks; no wall clock takes part.
+	Beats int64
+	// Left is true after a clean Stop, and after another node buried this one.
+	Left bool
+	// Joined is the store's time of the first beat. Of two incarnations of one
+	// ID the later one supersedes the other.
+	Joined time.Time
+	// Attached are the executors that run inside the node's process.
+	Attached []Attachment
+}
+
+// Attachment is an executor that runs inside a node's process.
+type Attachment struct {
+	App      string
+	Handlers []string
+}
+
+// Shard is a fixed part of all jobs, scheduled by one node at a time.
+type Shard struct {
+	// ID counts from 0 to Config.Shards-1.
+	ID int
+	// Owner is the incarnation that schedules the shard's jobs; empty when
+	// nobody does.
+	Owner string
+	// Epoch is raised by each take-over. Every write of the loop compares it, so
+	// that a former owner writes nothing.
+	Epoch int64
+	// Free reports that a challenger may take the shard now: it has no owner, or
+	// the owner's lock is free.
+	Free bool
+}
+
+// localScheme begins the address of an attached executor.
+const localScheme = "local://"
+
+// LocalAddress is the address of the executors attached to an incarnation.
+func LocalAddress(incarnation string) string { return localScheme + incarnation }
+
+// LocalIncarnation returns the incarnation in the address of an attached
+// executor; ok is false for every other address.
+func LocalIncarnation(addr string) (incarnation string, ok bool) {
+	return strings.CutPrefix(addr, localScheme)
+}
+
+// serves reports whether the node has the app attached, and within it the
+// handler.
+func (n Node) serves(app, handler string) (hasApp, hasHandler bool) {
+	for _, a := range n.Attached {
+		if a.App != app {
+			continue
+		}
+		hasApp = true
+		for _, h := range a.Handlers {
+			if h == handler {
+				return true, true
+			}
+		}
+	}
+	return hasApp, false
+}
+
+// clone copies what n shares by reference.
+func (n Node) clone() Node {
+	attached := make([]Attachment, len(n.Attached))
+	for i, a := range n.Attached {
+		attached[i] = Attachment{App: a.App, Handlers: append([]string(nil), a.Handlers...)}
+	}
+	n.Attached = attached
+	return n
+}

@@ -1,0 +1,226 @@
+package xxljob
+
+// Planning is pure: it sees a job and the time, and says what to insert. It
+// neither reads nor writes the store, so no transaction waits for it. Input:
+// due jobs, from scan.go. Output: a Plan, for Store.Claim.
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// planner turns due jobs into plans. It is a value: one for each scan.
+type planner struct {
+	now, before time.Time // instants up to before are planned
+	threshold   time.Duration
+	catchUp     CatchUp
+	maxPlanned  int
+}
+
+// errNotAdvancing guards the loop against a schedule that stands still.
+var errNotAdvancing = errors.New("the schedule does not advance")
+
+// plan covers every instant of the job up to p.before: each is in exactly one
+// of its runs. The plan's Next is the first instant that is not.
+func (p planner) plan(j *DueJob, epoch int64) Plan {
+	plan := Plan{JobID: j.ID, Shard: j.Shard, Epoch: epoch, Version: j.Version, Due: j.Next}
+	b := planBuilder{planner: p, job: j, plan: &plan, room: p.maxPlanned - j.Waiting}
+	if err := b.build(); err != nil {
+		plan.Runs, plan.Next, plan.Wait = nil, time.Time{}, false
+		plan.Stop = shorten(err.Error(), 400)
+	}
+	return plan
+}
+
+// planBuilder holds one plan in the making.
+type planBuilder struct {
+	planner
+	job  *DueJob
+	plan *Plan
+	room int // how many more runs may wait
+}
+
+func (b *planBuilder) build() error {
+	at := b.job.Next
+	if ahead := b.windowSize(); b.room < ahead {
+		b.room += ahead // runs planned ahead of their time are not a backlog
+	}
+	if b.now.Sub(at) > b.threshold {
+		return b.misfire(at)
+	}
+	if b.late(at) && b.catchUpOnce() {
+		s, err := b.span(at, b.now)
+		if err != nil {
+			return err
+		}
+		run := b.run(s.last)
+		if s.count > 1 {
+			run.First, run.Last, run.Count = s.first, s.last, s.count
+		}
+		return b.add(run, s.next)
+	}
+	return b.ahead(at)
+}
+
+// ahead plans one run for each instant from at on.
+func (b *planBuilder) ahead(at time.Time) error {
+	for !at.IsZero() && !at.After(b.before) {
+		if b.room <= 0 {
+			return b.backlog(at)
+		}
+		if b.isDelay() {
+			b.plan.Runs = append(b.plan.Runs, b.run(at))
+			b.plan.Wait = true
+			return nil
+		}
+		next, err := b.next(at)
+		if err != nil {
+			return err
+		}
+		b.plan.Runs = append(b.plan.Runs, b.run(at))
+		b.room--
+		at = next
+	}
+	b.plan.Next = at
+	return nil
+}
+
+// misfire makes one record of all instants that are past: the oldest is later
+// than the threshold.
+func (b *planBuilder) misfire(at time.Time) error {
+	s, err := b.span(at, b.now)
+	if err != nil {
+		return err
+	}
+	if b.job.Misfire == MisfireFireOnceNow && b.room > 0 {
+		run := s.record(TriggerMisfire, StatePlanned, "")
+		run.At = s.last
+		return b.add(run, s.next)
+	}
+	run := s.record(b.triggerType(), StateSkipped, ReasonMisfire)
+	b.plan.Runs = append(b.plan.Runs, run)
+	if b.isDelay() {
+		// Nothing runs, so nothing is waited for: a delay counts from now.
+		b.plan.Next, err = b.job.Schedule.Next(b.now)
+		return err
+	}
+	return b.ahead(s.next)
+}
+
+// backlog makes one record of all instants up to the window's end: too many
+// runs of the job wait already.
+func (b *planBuilder) backlog(at time.Time) error {
+	s, err := b.span(at, b.before)
+	if err != nil {
+		return err
+	}
+	b.plan.Runs = append(b.plan.Runs, s.record(b.triggerType(), StateSkipped, ReasonBacklog))
+	b.plan.Next = s.next
+	return nil
+}
+
+// add plans a run that is due at once, then goes on with the instants after it.
+func (b *planBuilder) add(run NewRun, next time.Time) error {
+	b.plan.Runs = append(b.plan.Runs, run)
+	b.room--
+	if b.isDelay() {
+		b.plan.Wait = true
+		return nil
+	}
+	return b.ahead(next)
+}
+
+// span is a stretch of instants that become one record.
+type span struct {
+	first, last, next time.Time
+	count             int
+}
+
+func (s span) record(t TriggerType, state State, reason string) NewRun {
+	return NewRun{At: s.first, Type: t, State: state, First: s.first, Last: s.last, Count: s.count, Reason: reason}
+}
+
+// span counts the instants from at up to and including end. It stops counting
+// at CountCap: the span then goes on to end.
+func (b *planBuilder) span(at, end time.Time) (span, error) {
+	s := span{first: at}
+	if d, err := b.job.Schedule.Every(); err != nil {
+		return s, err
+	} else if d > 0 {
+		n := end.Sub(at) / d
+		s.last, s.next, s.count = at.Add(n*d), at.Add((n+1)*d), int(min(n+1, CountCap))
+		return s, nil
+	}
+	var err error
+	for !at.IsZero() && !at.After(end) {
+		if s.count == CountCap {
+			s.last = end.Truncate(time.Millisecond)
+			at, err = b.next(end)
+			break
+		}
+		s.last, s.count = at, s.count+1
+		if at, err = b.next(at); err != nil {
+			return s, err
+		}
+	}
+	s.next = at
+	return s, err
+}
+
+// windowSize is the number of instants that a window of the pre-read holds;
+// zero where there is room for as many as it could hold.
+func (b *planBuilder) windowSize() int {
+	window := b.before.Sub(b.now)
+	if d, err := b.job.Schedule.Every(); err != nil || d > 0 {
+		return int(window/max(d, 1)) + 1
+	}
+	if b.room > int(window/time.Second) {
+		return 0
+	}
+	n := 0
+	for at := b.now; n < int(window/time.Second)+1; n++ {
+		next, err := b.next(at)
+		if err != nil || next.IsZero() || next.After(b.before) {
+			break
+		}
+		at = next
+	}
+	return n
+}
+
+// next is the schedule's next instant, never one that does not advance.
+func (b *planBuilder) next(after time.Time) (time.Time, error) {
+	next, err := b.job.Schedule.Next(after)
+	if err == nil && !next.IsZero() && !next.After(after) {
+		err = fmt.Errorf("xxljob: schedule %v after %v: %w", b.job.Schedule, after, errNotAdvancing)
+	}
+	return next, err
+}
+
+func (b *planBuilder) run(at time.Time) NewRun {
+	return NewRun{At: at, Type: b.triggerType(), State: StatePlanned}
+}
+
+func (b *planBuilder) late(at time.Time) bool { return !at.After(b.now) }
+
+func (b *planBuilder) isDelay() bool { return b.job.Schedule.Type == ScheduleFixDelay }
+
+func (b *planBuilder) catchUpOnce() bool {
+	c := b.job.CatchUp
+	setDefault(&c, b.catchUp)
+	return c == CatchUpOnce
+}
+
+func (b *planBuilder) triggerType() TriggerType {
+	switch b.job.Schedule.Type {
+	case ScheduleFixRate:
+		return TriggerFixRate
+	case ScheduleFixDelay:
+		return TriggerFixDelay
+	case ScheduleOnce:
+		return TriggerOnce
+	default:
+		return TriggerCron
+	}
+}

@@ -1,0 +1,133 @@
+package xxljob
+
+// Due runs that wait for their turn or for room, in memory. What is here is in
+// the store too, planned: losing this loses nothing. All of it is guarded by the
+// engine's mutex.
+
+// entry is a planned run that this node holds.
+type entry struct {
+	run Run
+	// route is where the run was routed, kept while it waits for room there, and
+	// routedFor the version of the job that it was routed by.
+	route     routed
+	routedFor int64
+	// waited is set while the run has just been let out of the lot from.
+	waited bool
+	from   lot
+}
+
+// fifo is a queue of entries.
+type fifo struct {
+	items []*entry
+	head  int
+}
+
+func (q *fifo) len() int { return len(q.items) - q.head }
+
+func (q *fifo) push(e *entry) { q.items = append(q.items, e) }
+
+// unshift puts e at the front.
+func (q *fifo) unshift(e *entry) {
+	if q.head == 0 {
+		q.items = append(make([]*entry, 16, 16+len(q.items)+len(q.items)/2), q.items...)
+		q.head = 16
+	}
+	q.head--
+	q.items[q.head] = e
+}
+
+func (q *fifo) pop() *entry {
+	e := q.items[q.head]
+	q.items[q.head] = nil
+	q.head++
+	if q.head == len(q.items) {
+		q.items, q.head = q.items[:0], 0
+		if cap(q.items) > 4096 {
+			q.items = nil
+		}
+	}
+	return e
+}
+
+// turns holds a queue for each app, and lets the apps take turns: a thousand
+// due runs of one app do not hold up the one of another.
+type turns struct {
+	n     int // entries in all
+	apps  map[string]*fifo
+	order []string // apps that have something, the next one first
+}
+
+func newTurns() turns { return turns{apps: map[string]*fifo{}} }
+
+func (t *turns) queue(app string) *fifo {
+	q := t.apps[app]
+	if q == nil {
+		q = &fifo{}
+		t.apps[app] = q
+	}
+	if q.len() == 0 {
+		t.order = append(t.order, app)
+	}
+	return q
+}
+
+func (t *turns) len() int { return t.n }
+
+func (t *turns) push(e *entry) {
+	t.queue(e.run.App).push(e)
+	t.n++
+}
+
+func (t *turns) unshift(e *entry) {
+	t.queue(e.run.App).unshift(e)
+	t.n++
+}
+
+// pop takes the next entry of the app whose turn it is, nil when there is none.
+func (t *turns) pop() *entry {
+	if len(t.order) == 0 {
+		return nil
+	}
+	app := t.order[0]
+	t.order = t.order[1:]
+	q := t.apps[app]
+	e := q.pop()
+	t.n--
+	if q.len() > 0 {
+		t.order = append(t.order, app)
+	} else {
+		delete(t.apps, app)
+	}
+	return e
+}
+
+// lots are the entries that wait for room, by what they wait for.
+type lots map[lot]*turns
+
+func (l lots) park(at lot, e *entry) {
+	if l[at] == nil {
+		l[at] = &turns{apps: map[string]*fifo{}}
+	}
+	l[at].push(e)
+}
+
+// parkFirst puts an entry at the head of a lot.
+func (l lots) parkFirst(at lot, e *entry) {
+	if l[at] == nil {
+		l[at] = &turns{apps: map[string]*fifo{}}
+	}
+	l[at].unshift(e)
+}
+
+// leave takes the head of a lot, nil when nobody waits there.
+func (l lots) leave(at lot) *entry {
+	t := l[at]
+	if t == nil {
+		return nil
+	}
+	e := t.pop()
+	if len(t.order) == 0 {
+		delete(l, at)
+	}
+	return e
+}

@@ -1,0 +1,150 @@
+package xxljob
+
+// Input: planned runs of owned shards, from scan.go. Output: the ids of those
+// that are due, to start.go.
+
+import (
+	"sync"
+	"time"
+)
+
+// TimeRing holds the planned runs of this node until their time. The scheduler
+// bounds what it pushes; a ring itself is not bounded. An implementation must be
+// safe for concurrent use.
+type TimeRing interface {
+	// Push puts a run on the ring. Its time may be past.
+	Push(at time.Time, runID int64)
+	// Pop removes and returns the runs whose time is at or before now, the
+	// earliest first. However long ago it was last called, it returns all of
+	// them.
+	Pop(now time.Time) []int64
+	// Len returns the number of runs on the ring.
+	Len() int
+}
+
+// ringSlots is XXL-JOB's number: one slot for each second of a minute.
+const ringSlots = 60
+
+// NewTimeRing returns the ring that a Scheduler uses when Config.Ring is nil: 60
+// slots of one second, each ordered by millisecond. It starts no goroutine.
+func NewTimeRing() TimeRing { return &timeRing{} }
+
+// timeRing keeps one heap a slot. Times more than a minute ahead share a slot
+// with nearer ones and simply stay deeper in its heap.
+type timeRing struct {
+	mu     sync.Mutex
+	slots  [ringSlots]slot // guarded by mu
+	len    int             // guarded by mu
+	cursor int64           // guarded by mu: the second that Pop reached last
+}
+
+func (r *timeRing) Push(at time.Time, runID int64) {
+	ms := at.UnixMilli()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	// What is late already goes where the next Pop begins, or it would wait for
+	// the slot to come round.
+	second := max(floorDiv(ms, 1000), r.cursor)
+	r.slots[slotOf(second)].push(ringEntry{ms, runID})
+	r.len++
+}
+
+func (r *timeRing) Pop(now time.Time) []int64 {
+	ms := now.UnixMilli()
+	second := floorDiv(ms, 1000)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.len == 0 {
+		r.cursor = max(r.cursor, second)
+		return nil
+	}
+	var due []int64
+	// After a stall of a minute or more every slot may hold something due.
+	first := max(r.cursor, second-ringSlots+1)
+	for s := first; s <= max(second, first); s++ {
+		due = r.slots[slotOf(s)].popDue(ms, due)
+	}
+	r.len -= len(due)
+	r.cursor = max(r.cursor, second)
+	return due
+}
+
+func (r *timeRing) Len() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.len
+}
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+func slotOf(second int64) int64 {
+	return ((second % ringSlots) + ringSlots) % ringSlots
+}
+
+// ringEntry is free of pointers, so that a full ring costs the collector
+// nothing.
+type ringEntry struct{ at, runID int64 }
+
+func (e ringEntry) before(o ringEntry) bool {
+	return e.at < o.at || e.at == o.at && e.runID < o.runID
+}
+
+// slot is a binary heap, the earliest entry first.
+type slot []ringEntry
+
+func (h *slot) push(e ringEntry) {
+	*h = append(*h, e)
+	s, i := *h, len(*h)-1
+	for i > 0 {
+		parent := (i - 1) / 2
+		if !e.before(s[parent]) {
+			break
+		}
+		s[i] = s[parent]
+		i = parent
+	}
+	s[i] = e
+}
+
+// popDue appends the ids of entries at or before ms to due.
+func (h *slot) popDue(ms int64, due []int64) []int64 {
+	for len(*h) > 0 && (*h)[0].at <= ms {
+		due = append(due, (*h)[0].runID)
+		h.pop()
+	}
+	if len(*h) == 0 && cap(*h) > 4096 {
+		*h = nil // a herd is over: give its memory back
+	}
+	return due
+}
+
+func (h *slot) pop() {
+	s := *h
+	last := s[len(s)-1]
+	s = s[:len(s)-1]
+	*h = s
+	i := 0
+	for {
+		child := 2*i + 1
+		if child >= len(s) {
+			break
+		}
+		if child+1 < len(s) && s[child+1].before(s[child]) {
+			child++
+		}
+		if !s[child].before(last) {
+			break
+		}
+		s[i] = s[child]
+		i = child
+	}
+	if len(s) > 0 {
+		s[i] = last
+	}
+}

@@ -1,0 +1,127 @@
+package xxljob
+
+// Where a due run goes. Input: entries that are due, from start.go. Output: an
+// address, or the reason why there is none.
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/route"
+)
+
+// attachedPlaces is how many runs one app may have under way at one attached
+// executor, where the executor does not say (Places).
+const attachedPlaces = 1000
+
+// routed is where a run goes.
+type routed struct {
+	address string
+	targets []string // of a broadcast, address being the first
+	choices []string // of a probing route: where to go after a refusal
+	exec    Executor // nil when the address is another node's
+	lane    laneName
+	places  int
+	serial  lot // of kind lotSerial for a serial job at an attached executor
+	refused string
+	msg     string
+	probing bool // the answers to probes are not in yet
+}
+
+func (r routed) key(app string) addressKey { return addressKey{app, r.address} }
+
+// route decides about one entry. It asks no executor: probing routes go by the
+// answers that probes have brought, and wait where there are none.
+func (s *scheduler) route(ctx context.Context, run *Run, job *Job) (routed, error) {
+	addrs, why, err := s.book.lookup(ctx, job, run.Addresses)
+	if err != nil {
+		return routed{}, err
+	}
+	if len(addrs) == 0 {
+		return routed{refused: why, msg: s.routeMsg(run, job, nil, why)}, nil
+	}
+	r := s.chooseAddress(ctx, run, job, addrs)
+	switch {
+	case r.probing:
+		return r, nil
+	case r.refused != "":
+		r.msg = s.routeMsg(run, job, addrs, r.refused)
+		return r, nil
+	}
+	r.msg = s.routeMsg(run, job, addrs, r.msg)
+	s.equip(&r, job)
+	return r, nil
+}
+
+// chooseAddress applies the job's strategy.
+func (s *scheduler) chooseAddress(ctx context.Context, run *Run, job *Job, addrs []string) routed {
+	router := s.routers[job.Route]
+	if router == nil {
+		return routed{refused: fmt.Sprintf("routing strategy %s is not known on this node", job.Route)}
+	}
+	part := run.Sharding != Sharding{}
+	if job.Route == route.ShardingBroadcast && part {
+		// XXL-JOB: a part beyond the list goes to the first address.
+		i := run.Sharding.Index
+		if i >= len(addrs) {
+			i = 0
+		}
+		return routed{address: addrs[i]}
+	}
+	chosen, err := router.Route(ctx, job.ID, addrs)
+	switch {
+	case err != nil:
+		return routed{refused: "route " + job.Route + ": " + err.Error()}
+	case len(chosen) == 0:
+		return routed{refused: "route " + job.Route + " chose no address"}
+	}
+	for _, a := range chosen {
+		if !slices.Contains(addrs, a) {
+			return routed{refused: fmt.Sprintf("route %s chose %s, which is not an address of the app", job.Route, a)}
+		}
+	}
+	switch job.Route {
+	case route.ShardingBroadcast:
+		return routed{address: chosen[0], targets: slices.Clone(chosen)}
+	case route.Failover, route.Busyover:
+		return s.probes.choose(ctx, job, chosen)
+	}
+	return routed{address: chosen[0]}
+}
+
+// equip adds what the address needs.
+func (s *scheduler) equip(r *routed, job *Job) {
+	inc, local := LocalIncarnation(r.address)
+	if !local {
+		return
+	}
+	if job.Block == block.SerialExecution {
+		r.serial = lot{kind: lotSerial, jobID: job.ID, address: r.address}
+	}
+	r.places = attachedPlaces
+	if inc != s.incarnation {
+		return
+	}
+	r.exec = s.attached.get(job.App)
+	if p, ok := r.exec.(interface{ Places() int }); ok {
+		r.places = max(1, p.Places())
+	}
+	if _, ours := r.exec.(*executor.Executor); !ours {
+		r.lane = laneFast // or slow: decided when the place is taken
+	}
+}
+
+// routeMsg is the part of trigger_msg that is known before the call: plain
+// lines a person can read.
+func (s *scheduler) routeMsg(run *Run, job *Job, addrs []string, outcome string) string {
+	msg := "type: " + string(run.Type) + "\nnode: " + s.cfg.Node + "\nroute: " + job.Route + ", block: " + job.Block +
+		"\naddresses: " + shorten(strings.Join(addrs, ", "), 1000)
+	if outcome != "" {
+		msg += "\n" + outcome
+	}
+	return msg
+}

@@ -1,0 +1,252 @@
+package xxljob
+
+import (
+	"fmt"
+	"time"
+)
+
+// State is the truth about a run; XXL-JOB's trigger and handle codes are
+// projections of it (see State.Codes).
+//
+//	planned ─┬─> started ─┬─> dispatched ─┬─> succeeded, failed, timed out,
+//	         │     │ ^    └───────────────┤   killed, lost, discarded
+//	         │     v │ put back           │
+//	         │   planned                  └─> refused
+//	         ├─> refused      no address
+//	         └─> cancelled    stop, removal, change of schedule, kill
+//	skipped                   recorded, never started
+type State uint8
+
+// The states of a run, in the order of its life.
+const (
+	// StatePlanned waits in the store for its time, or for room.
+	StatePlanned State = iota
+	// StateStarted has an address and a start token; it may be running.
+	StateStarted
+	// StateDispatched was accepted by a remote executor.
+	StateDispatched
+	// StateSucceeded ended without an error.
+	StateSucceeded
+	// StateFailed ended with an error or a panic.
+	StateFailed
+	// StateTimedOut was ended by Job.Timeout.
+	StateTimedOut
+	// StateKilled was ended by a kill, a cover-early or a shutdown.
+	StateKilled
+	// StateLost was interrupted: the process that had taken it is gone.
+	StateLost
+	// StateRefused found no address, or none that would have it.
+	StateRefused
+	// StateDiscarded was turned away by the block strategy.
+	StateDiscarded
+	// StateSkipped is a record of instants that were not run, and why.
+	StateSkipped
+	// StateCancelled was planned and then taken back.
+	StateCancelled
+)
+
+var stateNames = [...]string{"planned", "started", "dispatched", "succeeded", "failed", "timed out", "killed", "lost", "refused", "discarded", "skipped", "cancelled"}
+
+// String returns the state's name in lower case.
+func (s State) String() string {
+	if int(s) < len(stateNames) {
+		return stateNames[s]
+	}
+	return fmt.Sprintf("State(%d)", uint8(s))
+}
+
+// Ended reports whether s is final: nothing changes a run that has ended.
+func (s State) Ended() bool { return s > StateDispatched }
+
+// CanBecome reports whether a run in state s may change to state next.
+func (s State) CanBecome(next State) bool {
+	switch s {
+	case StatePlanned:
+		return next == StateStarted || next == StateRefused || next == StateCancelled
+	case StateStarted:
+		return next != StateStarted && next != StateSkipped && next != StateCancelled
+	case StateDispatched:
+		return next.Ended() && next != StateSkipped && next != StateCancelled
+	default:
+		return false
+	}
+}
+
+// Codes returns XXL-JOB's trigger_code and handle_code for s.
+func (s State) Codes() (trigger, handle int) {
+	switch s {
+	case StateDispatched:
+		return 200, 0
+	case StateSucceeded, StateSkipped, StateCancelled:
+		return 200, 200
+	case StateFailed, StateKilled, StateLost:
+		return 200, 500
+	case StateTimedOut:
+		return 200, 502
+	case StateRefused, StateDiscarded:
+		return 500, 0
+	default:
+		return 0, 0
+	}
+}
+
+// TriggerType says what made a run. The first six are XXL-JOB's.
+type TriggerType string
+
+// The types of a trigger.
+const (
+	TriggerManual   TriggerType = "MANUAL"
+	TriggerCron     TriggerType = "CRON"
+	TriggerRetry    TriggerType = "RETRY"
+	TriggerParent   TriggerType = "PARENT"
+	TriggerAPI      TriggerType = "API"
+	TriggerMisfire  TriggerType = "MISFIRE"
+	TriggerFixRate  TriggerType = "FIX_RATE"
+	TriggerFixDelay TriggerType = "FIX_DELAY"
+	TriggerOnce     TriggerType = "ONCE"
+)
+
+// ScheduleBorn reports whether a schedule made the run. Only such runs are
+// cancelled by a stop or a change of schedule, and only they need the job to
+// be enabled when they start.
+func (t TriggerType) ScheduleBorn() bool {
+	switch t {
+	case TriggerCron, TriggerFixRate, TriggerFixDelay, TriggerOnce, TriggerMisfire:
+		return true
+	}
+	return false
+}
+
+// Sharding is one part of a broadcast: Index counts from 0 to Total-1. The
+// zero value means the run is not part of a broadcast; handlers see it as 0 of
+// 1.
+type Sharding struct{ Index, Total int }
+
+// String returns "index/total", XXL-JOB's executor_sharding_param.
+func (s Sharding) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Total) }
+
+// Run is one trigger of a job: one row of XXL-JOB's xxl_job_log. Its ID is the
+// wire's logId. A Run is a plain value and a snapshot: it does not change.
+type Run struct {
+	// ID is given by the store: positive, below 2^53, growing with time.
+	ID    int64
+	JobID int64
+	App   string
+	// Shard is the scheduling shard the job lives in.
+	Shard int
+	// TriggerID is the first run of the same trigger: of a broadcast, of a
+	// chain of retries. ParentID is the run whose success planned this one.
+	TriggerID, ParentID int64
+	// Attempt counts from 0.
+	Attempt int
+	Type    TriggerType
+	// Scheduled is the instant the run stands for, in UTC milliseconds.
+	Scheduled time.Time
+	State     State
+	// Sharding is the run's part of a broadcast.
+	Sharding Sharding
+
+	// Param is the parameter the run was started with; before that, what a
+	// trigger gave in place of the job's, where ParamSet.
+	Param    string
+	ParamSet bool
+	// Addresses are those a trigger gave in place of the app's.
+	Addresses []string
+	// Retries is how many further attempts are left; -1 until the run starts
+	// means the job's own number.
+	Retries int
+
+	// PlanEpoch is the shard's epoch under which the run was planned or
+	// loaded; zero when it was inserted without one.
+	PlanEpoch int64
+	// JobVersion, Handler and Block are what the run was started with.
+	JobVersion int64
+	Handler    string
+	Block      string
+	// Address is where it was sent. local://… is an attached executor.
+	Address string
+	// Owner is the incarnation of the node that started the run, Token the
+	// number of that start: together they fence results of attached executors.
+	Owner string
+	Token int64
+	// KillReason is set when somebody asked for the run to be killed.
+	KillReason string
+
+	// Created is when the row was inserted, Started when the run was marked
+	// started, Taken when an attached executor's node took it, Ended when its
+	// final state was stored. Zero: not yet.
+	Created, Started, Taken, Ended time.Time
+
+	// TriggerMsg holds plain lines a person can read: how the run was routed
+	// and what was answered. HandleMsg is the handler's result or error.
+	TriggerMsg, HandleMsg string
+	// NoRetry is set when the handler said that trying again is of no use.
+	NoRetry bool
+	// AlarmStatus is XXL-JOB's: 0 default, -1 locked, 1 none needed, 2 sent, 3 failed.
+	AlarmStatus int
+
+	// First, Last and Count describe the instants that a skipped, a MISFIRE or
+	// a catch-up run stands for. A Count of CountCap means "at least"; Last is
+	// then the end of the span, not an instant.
+	First, Last time.Time
+	Count       int
+	// Reason says why a run was skipped ("misfire", "backlog") or cancelled.
+	Reason string
+}
+
+// CountCap is where the counting of missed instants stops: a Run.Count of
+// CountCap means "at least 1,000".
+const CountCap = 1000
+
+// Reasons in Run.Reason.
+const (
+	ReasonMisfire = "misfire"
+	ReasonBacklog = "backlog"
+)
+
+// Lateness is how long after its instant the run was started; negative never,
+// zero when it has not started.
+func (r Run) Lateness() time.Duration {
+	if r.Started.IsZero() {
+		return 0
+	}
+	return r.Started.Sub(r.Scheduled)
+}
+
+// Trigger asks for one run of a job outside its schedule. The zero value runs
+// it now, as it is defined.
+type Trigger struct {
+	// Param replaces the job's parameter; nil keeps it.
+	Param *string
+	// Addresses replace the app's; empty keeps them. They are not kept for
+	// retries.
+	Addresses []string
+	// Shard runs one part of a broadcast only.
+	Shard Sharding
+	// Retries replaces the job's number of retries; nil keeps it.
+	Retries *int
+	// At is when the run is due; zero or past means now.
+	At time.Time
+	// Key makes the call idempotent: a second call for the same job with the
+	// same key returns the ids of the first. Empty: each call is new. At most
+	// 255 bytes.
+	Key string
+	// Type is MANUAL, the default, or API.
+	Type TriggerType
+}
+
+func (t Trigger) validate() error {
+	f := faults{what: "trigger"}
+	f.text("Key", t.Key, 0, 255)
+	f.oneOf("Type", string(t.Type), "", string(TriggerManual), string(TriggerAPI))
+	if t.Param != nil {
+		f.text("Param", *t.Param, 0, 64<<10)
+	}
+	if t.Shard != (Sharding{}) && (t.Shard.Index < 0 || t.Shard.Index >= t.Shard.Total) {
+		f.add("Shard", t.Shard, fmt.Errorf("want an index from 0 to total-1"))
+	}
+	if t.Retries != nil && (*t.Retries < 0 || *t.Retries > 1<<15) {
+		f.add("Retries", *t.Retries, fmt.Errorf("want 0 to 32768"))
+	}
+	return f.err()
+}

@@ -1,0 +1,224 @@
+package xxljob
+
+// Input: jobs that become due, and planned runs that others have inserted, from
+// the store. Output: planned runs, in the store first and then on the ring, to
+// start.go.
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// scanRuns is how many planned runs one scan, or one page of a reload, reads.
+const scanRuns = 5000
+
+// scanGap is the least time between two scans that nothing calls for but the
+// window moving on. It is a fraction of the pre-read, so nothing comes late by it.
+func (s *scheduler) scanGap() time.Duration { return min(s.cfg.PreRead/5, time.Second) }
+
+// scanLoop claims what becomes due until ctx ends. It is the only one that scans
+// on this node, so no shard is scanned twice at once.
+func (s *scheduler) scanLoop(ctx context.Context) {
+	retry := backoff{log: s.log, what: "scanning for due jobs"}
+	for {
+		wait, err := s.scanOnce(ctx)
+		if retry.failed(ctx, err) {
+			wait = retry.delay()
+		}
+		if !sleep(ctx, wait, s.signals.Scan, s.scanWake) {
+			return
+		}
+	}
+}
+
+// scanOnce plans everything up to now + PreRead and returns when to look again.
+func (s *scheduler) scanOnce(ctx context.Context) (time.Duration, error) {
+	if !s.leases.trusted(time.Now()) {
+		return forever, nil // the lease loop pokes
+	}
+	shards := s.leases.owned()
+	if len(shards) == 0 {
+		return forever, nil
+	}
+	now := s.clock.now()
+	before := now.Add(s.cfg.PreRead)
+	s.engine.tidy(now)
+	if err := s.reloadPlanned(ctx, before); err != nil {
+		return 0, err
+	}
+	res, err := call(ctx, func(ctx context.Context) (ScanResult, error) {
+		return s.store.Scan(ctx, ScanQuery{Shards: shards, Before: before, Jobs: s.cfg.ScanLimit, Runs: scanRuns})
+	})
+	if err != nil {
+		return 0, err
+	}
+	s.holdRuns(res.Runs, nil)
+	next, missed, err := s.claim(ctx, shards, res.Jobs, now, before)
+	if err != nil {
+		return 0, err
+	}
+	res.Next = earlier(res.Next, next)
+	return s.scanWait(res, missed), nil
+}
+
+// scanWait is when the next scan is due.
+func (s *scheduler) scanWait(res ScanResult, missed bool) time.Duration {
+	switch {
+	case len(res.Jobs) == s.cfg.ScanLimit || len(res.Runs) == scanRuns:
+		return 0
+	case missed:
+		return lockedRetry // an edit came between the scan and the claim
+	}
+	wait := time.Duration(forever)
+	if poll := s.store.Poll(); poll > 0 {
+		wait = poll
+	}
+	if !res.Next.IsZero() {
+		wait = min(wait, max(res.Next.Sub(s.clock.now())-s.cfg.PreRead, s.scanGap()))
+	}
+	return wait
+}
+
+// earlier is the earlier of two times, of which the zero time is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// claim plans the jobs and writes the plans. It returns the earliest instant
+// that is not planned yet; missed reports that some jobs were not as they had
+// been read.
+func (s *scheduler) claim(ctx context.Context, shards []Shard, due []DueJob, now, before time.Time) (next time.Time, missed bool, err error) {
+	if len(due) == 0 {
+		return next, false, nil
+	}
+	epochs := make(map[int]int64, len(shards))
+	for _, sh := range shards {
+		epochs[sh.ID] = sh.Epoch
+	}
+	p := planner{now: now, before: before, threshold: s.cfg.MisfireThreshold, catchUp: s.cfg.CatchUp, maxPlanned: s.cfg.MaxPlanned}
+	plans := make([]Plan, len(due))
+	jobs := make(map[int64]*Job, len(due))
+	for i := range due {
+		j := &due[i]
+		plans[i] = p.plan(j, epochs[j.Shard])
+		if plans[i].Stop != "" {
+			s.log.Error("xxljob: job stopped, its schedule cannot be evaluated", "job", j.ID, "name", j.Name, "err", plans[i].Stop)
+		}
+		jobs[j.ID] = &j.Job
+		next = earlier(next, plans[i].Next)
+	}
+	if !s.leases.trusted(time.Now()) {
+		return next, false, nil
+	}
+	runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Claim(ctx, plans) })
+	if err != nil {
+		// The claim may have taken effect: what it planned has to be read.
+		s.reload.add(shards)
+		return next, false, err
+	}
+	s.holdRuns(runs, jobs)
+	for _, r := range runs {
+		delete(jobs, r.JobID)
+		if r.State.Ended() {
+			s.hookEnded(r)
+		}
+	}
+	for _, pl := range plans {
+		if _, none := jobs[pl.JobID]; none && len(pl.Runs) > 0 {
+			return next, true, nil
+		}
+	}
+	return next, false, nil
+}
+
+// holdRuns puts planned runs on the ring.
+func (s *scheduler) holdRuns(runs []Run, jobs map[int64]*Job) {
+	if len(runs) > 0 && s.engine.hold(runs, jobs) {
+		s.startWake.poke()
+	}
+}
+
+// reloadSet are shards whose planned runs have to be read as a whole: after a
+// take-over, and after a claim whose outcome is unknown.
+type reloadSet struct {
+	mu     sync.Mutex
+	shards map[int]bool // guarded by mu
+}
+
+func (r *reloadSet) add(shards []Shard) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.shards == nil {
+		r.shards = map[int]bool{}
+	}
+	for _, sh := range shards {
+		r.shards[sh.ID] = true
+	}
+}
+
+// take empties the set and returns those of the owned shards that were in it.
+func (r *reloadSet) take(owned []Shard) []Shard {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var shards []Shard
+	for _, sh := range owned {
+		if r.shards[sh.ID] {
+			shards = append(shards, sh)
+		}
+	}
+	r.shards = nil
+	return shards
+}
+
+// reloadPlanned reads planned runs that the scan does not return: all of the
+// shards in the reload set, and those of apps that have run dry here.
+func (s *scheduler) reloadPlanned(ctx context.Context, before time.Time) error {
+	owned := s.leases.owned()
+	if shards := s.reload.take(owned); len(shards) > 0 {
+		if err := s.readPlanned(ctx, PlannedQuery{Shards: shards, Before: before}); err != nil {
+			s.reload.add(shards)
+			return err
+		}
+	}
+	for _, app := range s.engine.thirsty() {
+		if err := s.readPlanned(ctx, PlannedQuery{Shards: owned, App: app, Before: before}); err != nil {
+			s.engine.overflows(app)
+			return err
+		}
+	}
+	return nil
+}
+
+// readPlanned pages through planned runs and holds those there is room for.
+func (s *scheduler) readPlanned(ctx context.Context, q PlannedQuery) error {
+	q.Limit = scanRuns
+	for {
+		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Planned(ctx, q) })
+		if err != nil {
+			return err
+		}
+		s.holdRuns(runs, nil)
+		if len(runs) < q.Limit || q.App != "" && s.engine.overflowing(q.App) {
+			return nil
+		}
+		last := runs[len(runs)-1]
+		q.After, q.AfterID = last.Scheduled, last.ID
+	}
+}
+
+// overflows notes that an app has planned runs in the store only.
+func (e *engine) overflows(app string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.overflow[app] = true
+}
+
+func (e *engine) overflowing(app string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.overflow[app]
+}

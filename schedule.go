@@ -1,0 +1,323 @@
+package xxljob
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/xxljob/xxljob/internal/cron"
+)
+
+// ScheduleType is XXL-JOB's schedule_type, with two values of ours.
+type ScheduleType string
+
+// The schedule types as they are stored.
+const (
+	ScheduleNone     ScheduleType = "NONE"
+	ScheduleCron     ScheduleType = "CRON"
+	ScheduleFixRate  ScheduleType = "FIX_RATE"
+	ScheduleFixDelay ScheduleType = "FIX_DELAY"
+	ScheduleCrontab  ScheduleType = "CRONTAB" // ours
+	ScheduleOnce     ScheduleType = "ONCE"    // ours
+)
+
+// DST says what a cron or crontab schedule does when a zone's clocks change.
+type DST string
+
+const (
+	// DSTCivil, the default: a fixed local time that falls in a gap fires once,
+	// at the first instant after the gap, and in an overlap at the first of the
+	// two; a schedule with a wildcard, range or step in the hour follows the
+	// wall clock through both. Never twice for one instant.
+	DSTCivil DST = ""
+	// DSTQuartz does what Quartz does: it skips the gap and is silent in the
+	// first of two repeated hours.
+	DSTQuartz DST = "QUARTZ"
+)
+
+// Schedule says when a job is due. It is a comparable value, stored as
+// XXL-JOB's schedule_type and schedule_conf plus a zone. Make one with Cron,
+// Crontab, FixedRate, FixedDelay, At or Manual; the zero value is Manual().
+// An invalid one is found by Next and by every call that saves a job.
+type Schedule struct {
+	Type ScheduleType
+	// Conf is the expression, or seconds, or for ONCE a time (RFC 3339).
+	Conf string
+	// Zone is an IANA name for cron and crontab; empty means UTC (in a Job:
+	// Config.Location).
+	Zone string
+	// DST is the policy for days on which the zone's clocks change.
+	DST DST
+}
+
+// Cron returns a schedule in Quartz's dialect: six or seven fields (second
+// minute hour day-of-month month day-of-week [year]), 1 = SUN, exactly one ?.
+func Cron(expr string) Schedule { return Schedule{Type: ScheduleCron, Conf: strings.TrimSpace(expr)} }
+
+// Crontab returns a schedule in the five-field dialect of crontab, or one of
+// its @tags; 0 and 7 are Sunday.
+func Crontab(expr string) Schedule {
+	return Schedule{Type: ScheduleCrontab, Conf: strings.TrimSpace(expr)}
+}
+
+// FixedRate returns a schedule that is due every d of elapsed time. d is a
+// whole number of milliseconds, at least one second unless
+// Config.AllowSubSecond.
+func FixedRate(d time.Duration) Schedule {
+	return Schedule{Type: ScheduleFixRate, Conf: formatSeconds(d)}
+}
+
+// FixedDelay returns a schedule that is due d after the end of its previous
+// run (XXL-JOB announces it; here it works), and first d after the job is
+// started. The same limits as for FixedRate hold.
+func FixedDelay(d time.Duration) Schedule {
+	return Schedule{Type: ScheduleFixDelay, Conf: formatSeconds(d)}
+}
+
+// At returns a schedule with the one instant t, to the millisecond.
+func At(t time.Time) Schedule {
+	return Schedule{Type: ScheduleOnce, Conf: t.UTC().Truncate(time.Millisecond).Format(time.RFC3339Nano)}
+}
+
+// Manual returns the schedule that is never due: such a job runs when
+// something triggers it.
+func Manual() Schedule { return Schedule{} }
+
+// In returns s in the IANA zone, for instance "Asia/Shanghai".
+func (s Schedule) In(zone string) Schedule { s.Zone = zone; return s }
+
+// WithDST returns s with the given policy for days on which clocks change.
+func (s Schedule) WithDST(p DST) Schedule { s.DST = p; return s }
+
+// IsManual reports whether s is never due by itself.
+func (s Schedule) IsManual() bool { return s.Type == "" || s.Type == ScheduleNone }
+
+// Next returns the first instant strictly after the given one, in UTC; the
+// zero time when there is none; an error when s is invalid. For FixedRate and
+// FixedDelay it is after + d.
+func (s Schedule) Next(after time.Time) (time.Time, error) {
+	switch s.Type {
+	case ScheduleCron, ScheduleCrontab:
+		c, err := compiled(s)
+		if err != nil {
+			return time.Time{}, err
+		}
+		return c.next(after), nil
+	case ScheduleFixRate, ScheduleFixDelay:
+		d, err := s.Every()
+		if err != nil {
+			return time.Time{}, err
+		}
+		return after.UTC().Add(d), nil
+	case ScheduleOnce:
+		at, err := time.Parse(time.RFC3339Nano, s.Conf)
+		if err != nil {
+			return time.Time{}, fmt.Errorf("xxljob: schedule ONCE %q: want a time as RFC 3339: %w", s.Conf, err)
+		}
+		if at.After(after) {
+			return at.UTC(), nil
+		}
+		return time.Time{}, nil
+	case "", ScheduleNone:
+		return time.Time{}, nil
+	}
+	return time.Time{}, fmt.Errorf("xxljob: schedule type %q is unknown", s.Type)
+}
+
+// Upcoming returns the next n instants after the given one, fewer when there
+// are fewer. For FixedDelay these are the instants of runs that take no time.
+func (s Schedule) Upcoming(after time.Time, n int) ([]time.Time, error) {
+	var times []time.Time
+	for len(times) < n {
+		next, err := s.Next(after)
+		if err != nil || next.IsZero() {
+			return times, err
+		}
+		times, after = append(times, next), next
+	}
+	return times, nil
+}
+
+// Every returns the period of a FixedRate or FixedDelay schedule, zero for the
+// other types.
+func (s Schedule) Every() (time.Duration, error) {
+	if s.Type != ScheduleFixRate && s.Type != ScheduleFixDelay {
+		return 0, nil
+	}
+	d, err := parseSeconds(s.Conf)
+	if err != nil {
+		return 0, fmt.Errorf("xxljob: schedule %s %q: %w", s.Type, s.Conf, err)
+	}
+	return d, nil
+}
+
+// Describe returns the schedule in words.
+func (s Schedule) Describe() string {
+	switch s.Type {
+	case ScheduleCron, ScheduleCrontab:
+		c, err := compiled(s)
+		if err != nil {
+			return "invalid: " + err.Error()
+		}
+		return c.describe() + " (" + c.loc.String() + ")"
+	case ScheduleFixRate:
+		d, err := s.Every()
+		return orInvalid(err, "every %v", d)
+	case ScheduleFixDelay:
+		d, err := s.Every()
+		return orInvalid(err, "%v after the end of the previous run", d)
+	case ScheduleOnce:
+		return "once at " + s.Conf
+	}
+	return "only when triggered"
+}
+
+func orInvalid(err error, format string, args ...any) string {
+	if err != nil {
+		return "invalid: " + err.Error()
+	}
+	return fmt.Sprintf(format, args...)
+}
+
+// String returns type, conf and zone as they are stored.
+func (s Schedule) String() string {
+	if s.IsManual() {
+		return string(ScheduleNone)
+	}
+	return strings.TrimSpace(string(s.Type) + " " + s.Conf + " " + s.Zone)
+}
+
+// withZone gives a schedule of wall-clock times the zone that an empty one
+// stands for, so that it means the same on every node.
+func (s Schedule) withZone(loc *time.Location) Schedule {
+	if s.Zone == "" && loc != nil && loc != time.UTC && (s.Type == ScheduleCron || s.Type == ScheduleCrontab) {
+		s.Zone = loc.String()
+	}
+	if s.Type == "" {
+		s.Type = ScheduleNone
+	}
+	return s
+}
+
+// check reports what is wrong with s, whether or not it will ever be due.
+func (s Schedule) check(subSecond bool) error {
+	if s.DST != DSTCivil && s.DST != DSTQuartz {
+		return fmt.Errorf("DST policy %q is unknown", s.DST)
+	}
+	if _, err := s.Next(time.Unix(0, 0)); err != nil {
+		return err
+	}
+	d, _ := s.Every()
+	if d != 0 && d < time.Second && !subSecond {
+		return errors.New("under one second needs Config.AllowSubSecond")
+	}
+	return nil
+}
+
+// formatSeconds writes d as XXL-JOB stores it: seconds, with a fraction only
+// where one is needed.
+func formatSeconds(d time.Duration) string {
+	return strconv.FormatFloat(d.Seconds(), 'f', -1, 64)
+}
+
+// maxPeriod keeps sums of times and periods far from overflow: 100 years.
+const maxPeriod = 100 * 365 * 24 * time.Hour
+
+func parseSeconds(conf string) (time.Duration, error) {
+	d, err := time.ParseDuration(conf + "s")
+	switch {
+	case err != nil || strings.ContainsAny(conf, "hmuµn "):
+		return 0, errors.New("want seconds")
+	case d <= 0:
+		return 0, errors.New("must be positive")
+	case d > maxPeriod:
+		return 0, errors.New("more than 100 years")
+	case d%time.Millisecond != 0:
+		return 0, errors.New("want a whole number of milliseconds")
+	}
+	return d, nil
+}
+
+// compiledCron is a cron or crontab expression with its zone, ready to use.
+type compiledCron struct {
+	quartz  *cron.Expr
+	crontab *cron.Crontab
+	loc     *time.Location
+	policy  cron.Policy
+}
+
+func (c *compiledCron) next(after time.Time) time.Time {
+	if c.quartz != nil {
+		return c.quartz.Next(after, c.loc, c.policy)
+	}
+	return c.crontab.Next(after, c.loc, c.policy)
+}
+
+func (c *compiledCron) describe() string {
+	if c.quartz != nil {
+		return c.quartz.Describe()
+	}
+	return c.crontab.Describe()
+}
+
+// compile does not look at the cache.
+func compile(s Schedule) (*compiledCron, error) {
+	c := &compiledCron{policy: cron.Civil}
+	if s.DST == DSTQuartz {
+		c.policy = cron.Quartz
+	}
+	if s.Zone == "Local" {
+		return nil, fmt.Errorf("xxljob: zone %q differs from node to node: want an IANA name", s.Zone)
+	}
+	var err error
+	if c.loc, err = time.LoadLocation(s.Zone); err != nil {
+		return nil, fmt.Errorf("xxljob: zone %q: want an IANA name such as Asia/Shanghai: %w", s.Zone, err)
+	}
+	if s.Type == ScheduleCrontab {
+		c.crontab, err = cron.ParseCrontab(s.Conf)
+	} else {
+		c.quartz, err = cron.Parse(s.Conf)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("xxljob: schedule %s %q: %w", s.Type, s.Conf, err)
+	}
+	return c, nil
+}
+
+// crons remembers compiled expressions. It is a memo of a pure function, and
+// the only package-level state of the module: Schedule has to stay a comparable
+// value, so it has no place of its own for what it was compiled to.
+var crons = cronCache{m: map[Schedule]*compiledCron{}}
+
+// cronCacheSize bounds the memo. Past it the memo starts afresh: more distinct
+// schedules than that are rare, and compiling one takes microseconds.
+const cronCacheSize = 16384
+
+type cronCache struct {
+	mu sync.RWMutex
+	m  map[Schedule]*compiledCron // guarded by mu
+}
+
+// compiled returns the compiled form of a cron or crontab schedule.
+func compiled(s Schedule) (*compiledCron, error) {
+	crons.mu.RLock()
+	c := crons.m[s]
+	crons.mu.RUnlock()
+	if c != nil {
+		return c, nil
+	}
+	c, err := compile(s)
+	if err != nil {
+		return nil, err
+	}
+	crons.mu.Lock()
+	defer crons.mu.Unlock()
+	if len(crons.m) >= cronCacheSize {
+		clear(crons.m)
+	}
+	crons.m[s] = c
+	return c, nil
+}

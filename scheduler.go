@@ -1,0 +1,342 @@
+package xxljob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/route"
+)
+
+// Errors of the Scheduler. They are wrapped with what was attempted; test for
+// them with errors.Is.
+var (
+	// ErrUnknownRoute: no routing strategy has this name.
+	ErrUnknownRoute = errors.New("xxljob: unknown routing strategy")
+	// ErrUnknownBlock: no block strategy has this name.
+	ErrUnknownBlock = errors.New("xxljob: unknown block strategy")
+	// ErrUnknownHandler: no executor offers the app or the handler
+	// (Config.StrictHandlers).
+	ErrUnknownHandler = errors.New("xxljob: unknown app or handler")
+	// ErrNeverFires: the schedule has no instant in the future.
+	ErrNeverFires = errors.New("xxljob: the schedule never fires")
+	// ErrManual: a job without a schedule cannot be started; trigger it.
+	ErrManual = errors.New("xxljob: the job has no schedule")
+	// ErrStarted: Start was called before.
+	ErrStarted = errors.New("xxljob: the scheduler was started before")
+	// ErrStopped: the scheduler is stopped.
+	ErrStopped = errors.New("xxljob: the scheduler is stopped")
+	// ErrNotReady: see Scheduler.Ready.
+	ErrNotReady = errors.New("xxljob: the scheduler is not ready")
+)
+
+// Scheduler schedules jobs and runs them. Make one with New. All methods are
+// safe for concurrent use, and all but Ready work before Start as well: what
+// needs running loops then waits for them, on this node or on another one that
+// shares the store. Lists of jobs and runs are the Store's to answer.
+type Scheduler interface {
+	// Start starts the loops and returns at once; ErrStarted the second time,
+	// ErrStopped after Stop. When ctx ends, the scheduler stops as if Stop had
+	// been called with Config.StopGrace.
+	Start(ctx context.Context) error
+	// Stop stops claiming and starting, gives back what is started but not sent,
+	// releases the shards, and then waits for running handlers, storing their
+	// results, until ctx ends; handlers still running then are cancelled and
+	// recorded as killed, and ctx's error is returned. It returns when every
+	// goroutine of the scheduler has ended, or shortly after ctx where the store
+	// hangs. Later calls wait for the first. The store is not closed.
+	Stop(ctx context.Context) error
+	// Run starts, waits for ctx to end, and stops with Config.StopGrace. It
+	// returns nil after a clean stop.
+	Run(ctx context.Context) error
+	// Ready returns nil while the scheduler is started and its lease is trusted,
+	// else an error that wraps ErrNotReady and says what is missing.
+	Ready() error
+
+	// AddJob adds a job and starts it, unless job.Stopped or its schedule is
+	// Manual. All faults of the job come as one error, and nothing is stored.
+	AddJob(ctx context.Context, job Job) (Job, error)
+	// UpdateJob replaces the definition of the job with job.ID. Whether it is
+	// stopped stays as it is, except that a job which stopped by itself (finished,
+	// manual, broken schedule) starts when it is given another schedule. With a
+	// Version other than zero it is a compare-and-set: ErrConflict. App is fixed.
+	UpdateJob(ctx context.Context, job Job) (Job, error)
+	// RemoveJob deletes the job and cancels what it has planned. What runs, runs
+	// on; runs stay readable.
+	RemoveJob(ctx context.Context, id int64) error
+	// StartJob starts a stopped job: its first instant is the first strictly
+	// after now. Starting a started one changes nothing.
+	StartJob(ctx context.Context, id int64) error
+	// StopJob stops the schedule and cancels what it has planned. What runs, runs
+	// on, and triggers by hand are run all the same.
+	StopJob(ctx context.Context, id int64) error
+	// EnsureJob makes the job with this App and Key exist as given: it creates the
+	// app's group and the job when absent, writes nothing when the definition is
+	// the one last ensured, and never starts or stops a job that exists. It may be
+	// called by many replicas at once.
+	EnsureJob(ctx context.Context, job Job) (Ensured, error)
+	// EnsureJobs ensures a list, in order. All jobs get the app where they name
+	// none. All faults come as one error, and nothing is stored. With Prune it
+	// also stops the app's ensured jobs that are gone from the list; one of them
+	// that comes back into the list is started again.
+	EnsureJobs(ctx context.Context, app string, jobs []Job, opts ...EnsureOption) ([]Ensured, error)
+	// SaveGroup adds or replaces an executor app.
+	SaveGroup(ctx context.Context, g Group) error
+	// RemoveGroup removes an app without jobs; ErrGroupInUse otherwise.
+	RemoveGroup(ctx context.Context, app string) error
+
+	// Trigger runs a job once, stopped or not, and returns the ids of its runs. Of
+	// a broadcast it is the first part; the others have it as TriggerID.
+	Trigger(ctx context.Context, jobID int64, t Trigger) ([]int64, error)
+	// Wait returns the run once it has ended.
+	Wait(ctx context.Context, runID int64) (Run, error)
+	// Kill ends a run: a planned one is cancelled, a running one has its context
+	// cancelled and is recorded as killed. It does not wait for that.
+	Kill(ctx context.Context, runID int64) error
+
+	// Handle registers a handler on the scheduler's own executor, for the app
+	// Config.App. It fails for an empty name, a nil handler or a name that is
+	// taken.
+	Handle(name string, h executor.Handler, opts ...executor.HandlerOption) error
+	// Attach adds an executor that runs in this process, for another app: one
+	// executor an app.
+	Attach(e Executor) error
+}
+
+// New returns a scheduler over the store. It validates the configuration, with
+// all faults in one error, and starts no goroutine.
+func New(store Store, cfg Config) (Scheduler, error) {
+	if store == nil {
+		return nil, errors.New("xxljob: New: the store is nil")
+	}
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	own, err := executor.New(cfg.Executor)
+	if err != nil {
+		return nil, fmt.Errorf("xxljob: config: Executor: %w", err)
+	}
+	s := &scheduler{
+		cfg:             cfg,
+		store:           store,
+		log:             cfg.Logger.With("node", cfg.Node),
+		incarnation:     cfg.Node + "-" + randomText(10),
+		registry:        cfg.Registry,
+		own:             own,
+		clock:           &clock{},
+		attachedChanged: newWake(),
+		scanWake:        newWake(),
+		startWake:       newWake(),
+		leaseWake:       newWake(),
+		inboxWake:       newWake(),
+		watchWake:       newWake(),
+		finishWake:      newWake(),
+	}
+	s.setUp()
+	return s, s.Attach(own)
+}
+
+// setUp makes the parts that refer to the scheduler or to each other.
+func (s *scheduler) setUp() {
+	s.routers = map[string]Router{}
+	for name, r := range route.Builtin(time.Now, LocalAddress(s.incarnation)) {
+		s.routers[name] = r
+	}
+	maps.Copy(s.routers, s.cfg.Routers)
+	if s.registry == nil {
+		s.registry = storeRegistry{store: s.store, dead: s.cfg.Dead}
+	}
+	s.engine = newEngine(&s.cfg, s.scanWake)
+	s.leases = newLeases(s.incarnation, &s.cfg, s.attachments)
+	s.book = &addressBook{s: s, entries: map[bookKey]bookEntry{}}
+	s.probes = newProbes(s)
+	s.early = newEarlyFlights()
+}
+
+// scheduler is the engine behind Scheduler. Its loops are in files of their own:
+// scan.go, start.go, handover.go, callback.go, lease.go, registry.go.
+type scheduler struct {
+	// Set by New, then only read.
+	cfg         Config
+	store       Store
+	log         *slog.Logger
+	incarnation string
+	routers     map[string]Router
+	registry    Registry
+	own         *executor.Executor
+	clock       *clock
+	book        *addressBook
+	leases      *leases
+	engine      *engine
+	probes      *probes
+
+	// Pokes of the loops, by whoever has news for them.
+	scanWake, startWake, leaseWake, inboxWake, watchWake, finishWake wake
+	attachedChanged                                                  wake
+	signals                                                          Signals // set by Start, before the loops
+
+	early      *earlyFlights
+	lead       lead
+	token      atomic.Int64 // the number of the latest start
+	reload     reloadSet
+	finishing  finishing
+	inboxFull  atomic.Bool // runs wait in the inbox for room here
+	unsure     atomic.Bool // a start may have taken effect that Stop cut short
+	shardsOnce onceOK      // SetShards has succeeded
+	attached   attachedSet
+	life       life
+}
+
+// life is the state of Start and Stop.
+type life struct {
+	mu      sync.Mutex
+	started bool // guarded by mu
+	// stopped is closed when Stop has begun, done when it is over; err is set
+	// before done is closed.
+	stopping bool          // guarded by mu
+	done     chan struct{} // made by the first Stop
+	err      error
+	fatal    error // guarded by mu: why the scheduler cannot work at all
+
+	// The loops end in this order: plan (scan, start, take), then work (lanes,
+	// results), then lease (beats).
+	plan, work, lease loops
+	unhook            func() bool
+}
+
+// loops are goroutines that end together.
+type loops struct {
+	group  *errgroup.Group
+	ctx    context.Context
+	cancel context.CancelFunc
+}
+
+func newLoops() loops {
+	ctx, cancel := context.WithCancel(context.Background())
+	return loops{group: &errgroup.Group{}, ctx: ctx, cancel: cancel}
+}
+
+// run starts a loop; end waits for it.
+func (l loops) run(loop func(context.Context)) {
+	l.group.Go(func() error { loop(l.ctx); return nil })
+}
+
+// end cancels the loops and waits until they have returned.
+func (l loops) end() {
+	l.cancel()
+	_ = l.group.Wait() // the loops return no errors
+}
+
+func (s *scheduler) Start(ctx context.Context) error {
+	l := &s.life
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.stopping:
+		return ErrStopped
+	case l.started:
+		return ErrStarted
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	l.started = true
+	l.plan, l.work, l.lease = newLoops(), newLoops(), newLoops()
+	s.signals = s.store.Watch(l.lease.ctx, s.incarnation)
+	l.lease.run(s.leaseLoop)
+	l.lease.run(s.registerLoop)
+	l.work.run(s.finishLoop)
+	l.work.run(s.watchLoop)
+	l.plan.run(s.scanLoop)
+	l.plan.run(s.startLoop)
+	l.plan.run(s.inboxLoop)
+	// The goroutine that AfterFunc starts ends with Stop.
+	l.unhook = context.AfterFunc(ctx, func() {
+		grace, cancel := context.WithTimeout(context.Background(), s.cfg.StopGrace)
+		defer cancel()
+		if err := s.Stop(grace); err != nil {
+			s.log.Warn("xxljob: stopped before all handlers had ended", "err", err)
+		}
+	})
+	return nil
+}
+
+func (s *scheduler) Run(ctx context.Context) error {
+	if err := s.Start(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+	case <-s.life.lease.ctx.Done(): // somebody else called Stop
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.StopGrace)
+	defer cancel()
+	return errors.Join(s.Stop(grace), s.fatal())
+}
+
+func (s *scheduler) fatal() error {
+	s.life.mu.Lock()
+	defer s.life.mu.Unlock()
+	return s.life.fatal
+}
+
+// cannotWork records an error that no retry mends, such as ErrShards.
+func (s *scheduler) cannotWork(err error) {
+	s.life.mu.Lock()
+	defer s.life.mu.Unlock()
+	s.life.fatal = err
+}
+
+func (s *scheduler) Ready() error {
+	l := &s.life
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.fatal != nil:
+		return fmt.Errorf("%w: %w", ErrNotReady, l.fatal)
+	case l.stopping:
+		return fmt.Errorf("%w: %w", ErrNotReady, ErrStopped)
+	case !l.started:
+		return fmt.Errorf("%w: not started", ErrNotReady)
+	case !s.leases.trusted(time.Now()):
+		return fmt.Errorf("%w: the store has not acknowledged a beat in time", ErrNotReady)
+	}
+	return nil
+}
+
+// started reports whether the loops run, or ran.
+func (s *scheduler) started() bool {
+	s.life.mu.Lock()
+	defer s.life.mu.Unlock()
+	return s.life.started
+}
+
+// onceOK is a once that is tried again until it has succeeded.
+type onceOK struct {
+	mu sync.Mutex
+	ok bool // guarded by mu
+}
+
+func (o *onceOK) do(f func() error) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.ok {
+		return nil
+	}
+	err := f()
+	o.ok = err == nil
+	return err
+}
+
+// setShards fixes the number of shards before the first write.
+func (s *scheduler) setShards(ctx context.Context) error {
+	return s.shardsOnce.do(func() error { return s.store.SetShards(ctx, s.cfg.Shards) })
+}

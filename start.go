@@ -1,0 +1,403 @@
+package xxljob
+
+// Input: planned runs that are due, from the ring. Output: runs that are marked
+// started in the store, to trigger.go; or refused ones, to callback.go. Nothing
+// is sent before the store has acknowledged the start.
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	// startBatch is how many runs one statement marks started at most.
+	startBatch = 1000
+	// maxLead is how long before its time a run may be marked started, to make up
+	// for the store's round trip. It is sent at its time, never before.
+	maxLead = 20 * time.Millisecond
+	// lockedRetry is the pause before rows that others had locked are tried again.
+	lockedRetry = 10 * time.Millisecond
+)
+
+// startLoop starts runs at their time until ctx ends.
+func (s *scheduler) startLoop(ctx context.Context) {
+	retry := backoff{log: s.log, what: "starting runs"}
+	for {
+		wait, err := s.startOnce(ctx)
+		if retry.failed(ctx, err) {
+			wait = retry.delay()
+		}
+		if !sleep(ctx, wait, s.startWake) {
+			return
+		}
+	}
+}
+
+// startOnce starts what is due and returns how long nothing more will be.
+func (s *scheduler) startOnce(ctx context.Context) (time.Duration, error) {
+	wait := time.Duration(forever)
+	for ctx.Err() == nil {
+		now := s.clock.now()
+		s.engine.takeDue(now.Add(s.lead.get()))
+		s.deliverDue(now)
+		if !s.leases.trusted(time.Now()) {
+			break // the lease loop pokes when the trust is back
+		}
+		batch, err := s.collect(ctx, now)
+		if err != nil {
+			return 0, err
+		}
+		if len(batch) == 0 {
+			break
+		}
+		locked, err := s.startBatch(ctx, batch)
+		if err != nil {
+			return 0, err
+		}
+		if locked {
+			wait = lockedRetry
+			break
+		}
+	}
+	return min(wait, s.untilNext()), nil
+}
+
+// untilNext is the time until the ring, or the store's early answer to a start,
+// has something due.
+func (s *scheduler) untilNext() time.Duration {
+	now := s.clock.now()
+	wait := time.Duration(forever)
+	if at, ok := s.engine.nextAlarm(); ok {
+		wait = max(at.Sub(now)-s.lead.get(), time.Microsecond)
+	}
+	if at, ok := s.early.next(); ok {
+		wait = min(wait, max(at.Sub(now), time.Microsecond))
+	}
+	return wait
+}
+
+// attempt is one entry on its way to be started.
+type attempt struct {
+	*entry
+	job   *Job
+	start Start
+}
+
+// collect takes due entries, routes them, and takes places for them. Those
+// without room wait in lots.
+func (s *scheduler) collect(ctx context.Context, now time.Time) ([]attempt, error) {
+	for {
+		batch, unknown := s.engine.popDue(startBatch)
+		if len(unknown) > 0 {
+			if err := s.loadJobs(ctx, unknown); err != nil {
+				s.engine.putBack(batch)
+				return nil, err
+			}
+			if len(batch) == 0 {
+				continue
+			}
+		}
+		if len(batch) == 0 {
+			return nil, nil
+		}
+		ready := batch[:0] // the entries of batch move up as others wait
+		for i, a := range batch {
+			if _, owned := s.leases.epoch(a.run.Shard); !owned {
+				s.engine.abandon(a.entry)
+				continue
+			}
+			if err := s.routeEntry(ctx, &a); err != nil {
+				s.engine.undo(ready)
+				s.engine.putBack(batch[i:])
+				return nil, err
+			}
+			if s.reserve(&a, now) {
+				ready = append(ready, a)
+			}
+		}
+		if len(ready) > 0 {
+			return ready, nil
+		}
+	}
+}
+
+// routeEntry routes an entry, unless it has waited for room at an address: then
+// it keeps it.
+func (s *scheduler) routeEntry(ctx context.Context, a *attempt) error {
+	if a.route.address != "" && a.routedFor == a.job.Version && !a.route.probing {
+		return nil
+	}
+	r, err := s.route(ctx, &a.run, a.job)
+	if err != nil {
+		return err
+	}
+	if r.serial != a.route.serial {
+		s.engine.changeSerial(a.entry)
+	}
+	a.route, a.routedFor = r, a.job.Version
+	return nil
+}
+
+// reserve takes the places that the attempt needs and fills in its Start, or
+// parks the entry.
+func (s *scheduler) reserve(a *attempt, now time.Time) bool {
+	e := s.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	r := &a.route
+	if r.probing {
+		e.park(lot{kind: lotProbe, jobID: a.job.ID}, a.entry)
+		return false
+	}
+	if r.refused == "" {
+		if r.lane != laneNone {
+			r.lane = laneFast
+			if ref := e.jobs[a.job.ID]; ref != nil && ref.slow.slow(now, s.cfg.SlowCount) {
+				r.lane = laneSlow
+			}
+		}
+		if !e.takeSerial(r.serial, a.run.ID) {
+			e.park(r.serial, a.entry)
+			return false
+		}
+		if full, ok := e.bounds.fits(r.lane, r.key(a.run.App), r.places); !ok {
+			e.park(full, a.entry)
+			return false
+		}
+		e.bounds.enter(r.lane, r.key(a.run.App), r.places)
+	}
+	a.waited = false
+	a.start = s.startOf(a)
+	return true
+}
+
+// startOf is what the store is asked for.
+func (s *scheduler) startOf(a *attempt) Start {
+	epoch, _ := s.leases.epoch(a.run.Shard)
+	st := Start{
+		RunID: a.run.ID, JobID: a.job.ID, Shard: a.run.Shard, Epoch: epoch, JobVersion: a.job.Version,
+		State: StateStarted, Owner: s.incarnation, Token: s.token.Add(1),
+		Address: a.route.address, Targets: a.route.targets,
+		Serial:  a.route.serial.kind == lotSerial,
+		Handler: a.job.Handler, Block: a.job.Block, Param: a.job.Param, Retries: a.job.Retries,
+		Msg: a.route.msg,
+	}
+	if a.route.refused != "" {
+		st.State = StateRefused
+	}
+	if a.run.ParamSet {
+		st.Param = a.run.Param
+	}
+	if a.run.Retries >= 0 {
+		st.Retries = a.run.Retries
+	}
+	return st
+}
+
+// startBatch asks the store and acts on each answer. locked reports that some
+// rows have to be tried again after a pause.
+func (s *scheduler) startBatch(ctx context.Context, batch []attempt) (locked bool, err error) {
+	starts := make([]Start, len(batch))
+	for i, a := range batch {
+		starts[i] = a.start
+	}
+	began := time.Now()
+	answers, err := call(ctx, func(ctx context.Context) ([]Started, error) { return s.store.Start(ctx, starts) })
+	if err != nil {
+		s.uncertain(ctx, batch, err)
+		return false, nil
+	}
+	acked := time.Now()
+	s.lead.sample(acked.Sub(began))
+	var stale []int64
+	for i, a := range batch {
+		switch answers[i].Status {
+		case StartOK:
+			s.startedOK(a, answers[i], began)
+		case StartGone:
+			s.engine.giveUp(a)
+			if answers[i].Run.State.Ended() {
+				s.notify(answers[i].Run)
+			}
+		case StartStale:
+			stale = append(stale, a.job.ID)
+			s.engine.retry(a, true)
+		case StartBusy:
+			s.awaitBlocker(ctx, a)
+		case StartFenced:
+			s.engine.giveUp(a)
+			s.leases.lose(a.run.Shard, a.start.Epoch)
+			s.leaseWake.poke()
+		case StartLocked:
+			locked = true
+			s.engine.retry(a, false)
+		}
+	}
+	if len(stale) > 0 {
+		return locked, s.loadJobs(ctx, stale)
+	}
+	return locked, nil
+}
+
+// startedOK goes on with a run that the store has marked: it is this process's
+// to run, or waits in another node's inbox, or was refused.
+func (s *scheduler) startedOK(a attempt, answer Started, began time.Time) {
+	if answer.Run.State.Ended() {
+		s.engine.giveUp(a)
+		s.ended([]Run{answer.Run})
+		return
+	}
+	s.launch(a, answer.Run, began)
+	for _, sibling := range answer.Siblings {
+		s.launchSibling(a, sibling, began)
+	}
+}
+
+// launch moves an entry from the held to the flights, or to the away runs, and
+// sends it when its time has come.
+func (s *scheduler) launch(a attempt, run Run, began time.Time) {
+	f := s.engine.takeOff(a, run, began)
+	s.hookStarted(run)
+	if f != nil {
+		s.deliverAt(f)
+	}
+}
+
+// launchSibling does the same for a further part of a broadcast. It takes its
+// place without asking: the parts of a broadcast start together.
+func (s *scheduler) launchSibling(a attempt, run Run, began time.Time) {
+	r := routed{address: run.Address}
+	s.equip(&r, a.job)
+	s.hookStarted(run)
+	if f := s.engine.takeOffSibling(r, run, a.job, began); f != nil {
+		s.deliverAt(f)
+	}
+}
+
+// uncertain finds out what became of a batch whose Start returned an error: it
+// may have taken effect. It keeps the batch until the store has told.
+func (s *scheduler) uncertain(ctx context.Context, batch []attempt, cause error) {
+	retry := backoff{log: s.log, what: "starting runs"}
+	retry.failed(ctx, cause)
+	ids := make([]int64, len(batch))
+	for i, a := range batch {
+		ids[i] = a.run.ID
+	}
+	for {
+		if !sleep(ctx, retry.delay()) {
+			s.engine.undo(batch)
+			s.unsure.Store(true)
+			return
+		}
+		began := time.Now()
+		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.runsWithSiblings(ctx, ids, batch) })
+		if !retry.failed(ctx, err) {
+			s.settleUncertain(batch, runs, began)
+			return
+		}
+	}
+}
+
+// runsWithSiblings reads the runs, and of broadcasts the parts.
+func (s *scheduler) runsWithSiblings(ctx context.Context, ids []int64, batch []attempt) ([]Run, error) {
+	runs, err := s.store.RunsByID(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range batch {
+		if len(a.route.targets) < 2 {
+			continue
+		}
+		parts, err := s.store.Runs(ctx, RunFilter{TriggerID: a.run.ID, Limit: len(a.route.targets) + 1})
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range parts {
+			if p.ID != a.run.ID {
+				runs = append(runs, p)
+			}
+		}
+	}
+	return runs, nil
+}
+
+// settleUncertain acts on what was read.
+func (s *scheduler) settleUncertain(batch []attempt, runs []Run, began time.Time) {
+	byID := make(map[int64]Run, len(runs))
+	siblings := map[int64][]Run{}
+	for _, r := range runs {
+		byID[r.ID] = r
+		if r.TriggerID != r.ID {
+			siblings[r.TriggerID] = append(siblings[r.TriggerID], r)
+		}
+	}
+	for _, a := range batch {
+		r, ok := byID[a.run.ID]
+		mine := r.Owner == s.incarnation && r.Token == a.start.Token
+		switch {
+		case ok && r.State == StatePlanned:
+			s.engine.retry(a, true)
+		case ok && mine && r.State == StateStarted:
+			s.launch(a, r, began)
+			for _, sibling := range siblings[r.ID] {
+				if sibling.State == StateStarted && sibling.Token == a.start.Token && sibling.Owner == s.incarnation {
+					s.launchSibling(a, sibling, began)
+				}
+			}
+		default:
+			s.engine.giveUp(a)
+			if r.State.Ended() {
+				s.ended([]Run{r})
+			}
+		}
+	}
+}
+
+// awaitBlocker parks a serial run until the run that the store found in its way
+// has ended: one that this node did not know of, for instance of the shard's
+// former owner.
+func (s *scheduler) awaitBlocker(ctx context.Context, a attempt) {
+	runs, err := call(ctx, func(ctx context.Context) ([]Run, error) {
+		return s.store.Runs(ctx, RunFilter{JobID: a.job.ID, States: []State{StateStarted}, Limit: startBatch})
+	})
+	if err != nil {
+		s.engine.retry(a, false)
+		s.startWake.pokeLater(lockedRetry)
+		return
+	}
+	for _, r := range runs {
+		if r.Address == a.route.address && r.ID != a.run.ID {
+			s.engine.awaitSerial(a, r.ID)
+			s.watchWake.poke()
+			return
+		}
+	}
+	s.engine.retry(a, false) // it has ended meanwhile
+	s.startWake.poke()
+}
+
+// loadJobs reads jobs anew. Entries of jobs that are gone are dropped: their
+// runs were cancelled with them.
+func (s *scheduler) loadJobs(ctx context.Context, ids []int64) error {
+	for len(ids) > 0 {
+		page := ids[:min(len(ids), startBatch)]
+		ids = ids[len(page):]
+		jobs, err := call(ctx, func(ctx context.Context) ([]Job, error) {
+			return s.store.Jobs(ctx, JobFilter{IDs: page, Limit: len(page)})
+		})
+		if err != nil {
+			return err
+		}
+		s.engine.remember(jobs...)
+		found := make(map[int64]bool, len(jobs))
+		for _, j := range jobs {
+			found[j.ID] = true
+		}
+		for _, id := range page {
+			if !found[id] {
+				s.engine.jobGone(id)
+			}
+		}
+	}
+	return nil
+}

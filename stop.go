@@ -1,0 +1,93 @@
+package xxljob
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	// callTimeout bounds a single call of a loop to the store.
+	callTimeout = 5 * time.Second
+	// lastWords is how long Stop goes on after its ctx has ended, for the results
+	// of the handlers that it then cancels.
+	lastWords = 2 * time.Second
+)
+
+func (s *scheduler) Stop(ctx context.Context) error {
+	l := &s.life
+	l.mu.Lock()
+	first := !l.stopping
+	if first {
+		l.stopping = true
+		l.done = make(chan struct{})
+		// The steps go on past ctx where the store hangs; Stop does not. The
+		// goroutine ends with its steps.
+		go func() {
+			defer close(l.done)
+			l.err = s.stop(ctx, l.started)
+		}()
+	}
+	l.mu.Unlock()
+	select {
+	case <-l.done:
+		return l.err
+	case <-ctx.Done():
+	}
+	last := time.NewTimer(lastWords)
+	defer last.Stop()
+	select {
+	case <-l.done:
+		return l.err
+	case <-last.C:
+		return ctx.Err()
+	}
+}
+
+// stop takes the steps of the design: no new work, give back, release, wait for
+// handlers while beats and results go on, leave.
+func (s *scheduler) stop(ctx context.Context, started bool) error {
+	if !started {
+		return s.own.Stop(ctx)
+	}
+	l := &s.life
+	l.unhook()
+	l.plan.end()
+	// What is left to write is written even when ctx ends meanwhile.
+	final, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastWords, cancel) })()
+	s.giveBack(final)
+	s.resign(final)
+	err := s.drain(ctx, final)
+	s.deregisterAttached(final)
+	l.work.end()
+	l.lease.end()
+	s.leave(final)
+	return err
+}
+
+// drain waits for the runs of this process to end. When ctx ends it kills them
+// and waits for their results, shortly.
+func (s *scheduler) drain(ctx, final context.Context) error {
+	err := s.engine.idle(ctx)
+	if err != nil {
+		s.killAll(final, "the scheduler was stopped")
+		last, cancel := context.WithTimeout(final, lastWords)
+		defer cancel()
+		_ = s.engine.idle(last) // handlers that ignore cancellation are recorded all the same
+	}
+	if stopErr := s.own.Stop(ctx); err == nil {
+		err = stopErr
+	}
+	return err
+}
+
+// leave tells the other nodes that this one is gone, so that they need not find
+// out by its silence.
+func (s *scheduler) leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if err := s.store.Leave(ctx, s.incarnation); err != nil {
+		s.log.Warn("xxljob: leaving without a word to the other nodes", "err", err)
+	}
+}

@@ -1,0 +1,216 @@
+package xxljob
+
+// Input: runs that the store has marked started at an executor of this process,
+// from start.go and handover.go. Output: the executor's answer, to callback.go
+// where it is a refusal; an accepted run is heard of again when its result comes.
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/wire"
+)
+
+// earlyFlights are started runs whose time has not quite come: the store's
+// answer was quicker than the lead.
+type earlyFlights struct {
+	mu      sync.Mutex
+	ring    timeRing
+	alarms  alarms
+	flights map[int64]*flight
+}
+
+func newEarlyFlights() *earlyFlights {
+	return &earlyFlights{alarms: newAlarms(), flights: map[int64]*flight{}}
+}
+
+func (e *earlyFlights) add(f *flight) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.flights[f.run.ID] = f
+	e.ring.Push(f.run.Scheduled, f.run.ID)
+	e.alarms.add(f.run.Scheduled.UnixMilli())
+}
+
+func (e *earlyFlights) pop(now time.Time) []*flight {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.flights) == 0 {
+		return nil
+	}
+	e.alarms.popUpTo(now.UnixMilli())
+	var due []*flight
+	for _, id := range e.ring.Pop(now) {
+		due = append(due, e.flights[id])
+		delete(e.flights, id)
+	}
+	return due
+}
+
+func (e *earlyFlights) next() (time.Time, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	ms, ok := e.alarms.next()
+	return time.UnixMilli(ms), ok
+}
+
+// lead is how long before its time a run is marked started: twice what the
+// store's answers take, at most maxLead.
+type lead struct {
+	mu   sync.Mutex
+	took time.Duration // guarded by mu: a moving average
+}
+
+func (l *lead) sample(took time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.took += (took - l.took) / 8
+}
+
+func (l *lead) get() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.took < time.Millisecond/2 {
+		return 0 // a store in memory: nothing to make up for
+	}
+	return min(2*l.took, maxLead)
+}
+
+// deliverAt sends a started run at its time: now, or when the start loop finds
+// it due.
+func (s *scheduler) deliverAt(f *flight) {
+	if f.run.Scheduled.After(s.clock.now()) {
+		s.early.add(f)
+		return
+	}
+	s.deliver(f)
+}
+
+// deliverDue sends what was started early and is due now.
+func (s *scheduler) deliverDue(now time.Time) {
+	for _, f := range s.early.pop(now) {
+		s.deliver(f)
+	}
+}
+
+// deliver hands a started run to its executor. One of ours only enqueues it;
+// others may take their time, and are called from a goroutine that holds a place
+// in a lane. Stop waits for these goroutines.
+func (s *scheduler) deliver(f *flight) {
+	if f.lane == laneNone && time.Since(f.acked) <= s.leases.window {
+		s.send(s.life.work.ctx, f)
+		return
+	}
+	s.life.work.run(func(ctx context.Context) {
+		if s.stillMine(ctx, f) {
+			s.send(ctx, f)
+		}
+	})
+}
+
+// stillMine looks at the run again when its start is longer ago than this node
+// is trusted for: a node that was paused must not send what may have been
+// decided about meanwhile.
+func (s *scheduler) stillMine(ctx context.Context, f *flight) bool {
+	retry := backoff{log: s.log, what: "reading a run before it is sent"}
+	for time.Since(f.acked) > s.leases.window {
+		began := time.Now()
+		run, err := call(ctx, func(ctx context.Context) (Run, error) { return s.store.Run(ctx, f.run.ID) })
+		switch {
+		case err == nil && run.State == StateStarted && run.Address == f.run.Address && run.Token == f.run.Token:
+			f.acked = began
+		case err == nil || isNotFound(err):
+			s.landed(f.run.ID)
+			s.engine.answered(f, 0, s.clock.now())
+			if err == nil && run.State.Ended() {
+				s.notify(run)
+			}
+			return false
+		default:
+			retry.failed(ctx, err)
+			if !sleep(ctx, retry.delay()) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// send calls the executor and acts on its answer.
+func (s *scheduler) send(ctx context.Context, f *flight) {
+	if !s.engine.send(f) {
+		s.engine.answered(f, 0, s.clock.now())
+		return
+	}
+	began := time.Now()
+	ret, err := f.exec.Run(ctx, requestOf(f))
+	took := time.Since(began)
+	if s.engine.answered(f, took, s.clock.now()) {
+		s.startWake.poke()
+	}
+	switch {
+	case err == nil && ret.OK():
+	case err != nil:
+		s.refused(ctx, f, "error: "+err.Error())
+	default:
+		s.refused(ctx, f, ret.Msg)
+	}
+}
+
+// refused goes on to the next address of a probing route, or ends the run.
+func (s *scheduler) refused(ctx context.Context, f *flight, why string) {
+	if block.IsDiscard(why) {
+		s.finishLater(Result{RunID: f.run.ID, Incarnation: s.incarnation, Token: f.run.Token, State: StateDiscarded, TriggerMsg: f.run.Address + ": " + why})
+		return
+	}
+	if len(f.choices) > 0 && s.readdress(ctx, f, why) {
+		return
+	}
+	s.finishLater(Result{RunID: f.run.ID, Incarnation: s.incarnation, Token: f.run.Token, State: StateRefused, TriggerMsg: f.run.Address + ": " + why})
+}
+
+// readdress moves the run to another node's executor after a refusal, by a
+// compare-and-set on the address. It reports whether the run is gone from here.
+func (s *scheduler) readdress(ctx context.Context, f *flight, why string) bool {
+	for _, next := range f.choices {
+		epoch, owned := s.leases.epoch(f.run.Shard)
+		if next == f.run.Address || !owned || f.run.Owner != s.incarnation {
+			continue
+		}
+		move := Readdress{
+			RunID: f.run.ID, Shard: f.run.Shard, Epoch: epoch, Owner: s.incarnation, Token: f.run.Token,
+			Address: next, Msg: fmt.Sprintf("%s: %s; next: %s", f.run.Address, why, next),
+		}
+		moved, err := call(ctx, func(ctx context.Context) (bool, error) { return s.store.Readdress(ctx, move) })
+		if err != nil {
+			s.log.Warn("xxljob: run not moved to another address", "run", f.run.ID, "err", err)
+			return false
+		}
+		if moved {
+			s.engine.moved(f, next)
+			s.watchWake.poke()
+			return true
+		}
+	}
+	return false
+}
+
+// requestOf is the wire's request for a flight.
+func requestOf(f *flight) wire.TriggerRequest {
+	total := max(f.run.Sharding.Total, 1)
+	req := wire.TriggerRequest{
+		JobID: f.run.JobID, ExecutorHandler: f.run.Handler, ExecutorParams: f.run.Param,
+		ExecutorBlockStrategy: f.run.Block, ExecutorTimeout: int(f.job.Timeout / time.Second),
+		LogID: f.run.ID, LogDateTime: f.run.Created.UnixMilli(),
+		GlueType: f.job.GlueType, GlueSource: f.job.GlueSource,
+		BroadcastIndex: f.run.Sharding.Index, BroadcastTotal: total,
+		ScheduledAt: f.run.Scheduled.UnixMilli(), Attempt: f.run.Attempt,
+	}
+	if !f.job.GlueUpdated.IsZero() {
+		req.GlueUpdatetime = f.job.GlueUpdated.UnixMilli()
+	}
+	return req
+}

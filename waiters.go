@@ -1,0 +1,41 @@
+package xxljob
+
+// Those who wait for the end of a run, in the engine's books.
+
+import "slices"
+
+func (e *engine) addWaiter(runID int64) chan Run {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	w := make(chan Run, 1)
+	e.waiters[runID] = append(e.waiters[runID], w)
+	return w
+}
+
+func (e *engine) dropWaiter(runID int64, w chan Run) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	rest := slices.DeleteFunc(e.waiters[runID], func(o chan Run) bool { return o == w })
+	if len(rest) == 0 {
+		delete(e.waiters, runID)
+		return
+	}
+	e.waiters[runID] = rest
+}
+
+// takeWaiters returns those who wait for the run; they are told once.
+func (e *engine) takeWaiters(runID int64) []chan Run {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	w := e.waiters[runID]
+	delete(e.waiters, runID)
+	return w
+}
+
+// isAway reports whether this node waits for the run at another node.
+func (e *engine) isAway(runID int64) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	_, ok := e.away[runID]
+	return ok
+}
