@@ -211,11 +211,20 @@ func (e *engine) land(runID int64) bool {
 			e.quiet = nil
 		}
 	}
-	if a, ok := e.away[runID]; ok {
-		delete(e.away, runID)
-		if a.places.app != "" {
-			freed = e.admit(e.bounds.ended(a.places)) || freed
-		}
+	return e.landAway(runID, lot{}) || freed
+}
+
+// landAway frees what a run at another node held, but for the lot kept.
+func (e *engine) landAway(runID int64, kept lot) (freed bool) {
+	a, ok := e.away[runID]
+	if !ok {
+		return false
+	}
+	delete(e.away, runID)
+	if a.places.app != "" {
+		freed = e.admit(e.bounds.ended(a.places))
+	}
+	if a.serial != kept {
 		freed = e.freeSerial(a.serial, runID) || freed
 	}
 	return freed
@@ -272,10 +281,9 @@ func (e *engine) park(at lot, en *entry) {
 // release forgets a held entry that will not start; what it had in its hands
 // goes to the next.
 func (e *engine) release(en *entry) {
-	if e.held[en.run.ID] != en {
-		return
+	if e.held[en.run.ID] == en {
+		e.unhold(en)
 	}
-	e.unhold(en)
 	if en.waited {
 		en.waited = false
 		e.admit(en.from)

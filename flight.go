@@ -17,7 +17,8 @@ func (e *engine) popDue(n int) (batch []attempt, unknown []int64) {
 			break
 		}
 		if e.held[en.run.ID] != en {
-			continue // given up meanwhile
+			e.release(en) // given up meanwhile: its job was removed
+			continue
 		}
 		ref := e.jobs[en.run.JobID]
 		if ref.stale {
@@ -126,14 +127,26 @@ func (e *engine) awaitSerial(a attempt, blocker int64) {
 	e.giveBackPlaces(a)
 	at := a.route.serial
 	e.serial[at] = blocker
-	if _, here := e.flights[blocker]; !here {
+	// The blocker may have been at another address when this node last knew.
+	if f := e.flights[blocker]; f != nil {
+		was := f.serial
+		f.serial = at
+		e.vacate(was, at, blocker)
+	} else {
 		away := e.away[blocker]
+		was := away.serial
 		away.serial = at
 		e.away[blocker] = away
-	} else {
-		e.flights[blocker].serial = at
+		e.vacate(was, at, blocker)
 	}
 	e.lots.parkFirst(at, a.entry)
+}
+
+// vacate gives up a place that a run had before it was found at another.
+func (e *engine) vacate(was, is lot, runID int64) {
+	if was != is {
+		e.freeSerial(was, runID)
+	}
 }
 
 // takeOff turns a started entry into a flight of this process; nil when the run
@@ -162,6 +175,8 @@ func (e *engine) takeOffSibling(r routed, run Run, job *Job, acked time.Time) *f
 }
 
 func (e *engine) fly(r routed, run Run, job *Job, acked time.Time) *flight {
+	// The run may have been at another node before, and put back by yet another.
+	e.landAway(run.ID, r.serial)
 	if r.exec == nil {
 		places := addressKey{}
 		if r.places > 0 {
@@ -273,4 +288,14 @@ func (e *engine) admitAll(at lot) {
 	defer e.mu.Unlock()
 	for e.admit(at) {
 	}
+}
+
+// rerouted makes an entry due again whose address is no more.
+func (e *engine) rerouted(a attempt) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.giveBackPlaces(a)
+	e.freeSerial(a.entry.route.serial, a.run.ID)
+	a.entry.route = routed{}
+	e.due.unshift(a.entry)
 }

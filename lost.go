@@ -33,6 +33,7 @@ func (s *scheduler) settleGone(ctx context.Context) error {
 			return err
 		}
 		if err := s.settle(ctx, runs, isGone); err != nil {
+			s.reload.add(shards) // some may have been put back
 			return err
 		}
 		if len(runs) < startBatch {

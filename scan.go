@@ -51,6 +51,7 @@ func (s *scheduler) scanOnce(ctx context.Context) (time.Duration, error) {
 		return s.store.Scan(ctx, ScanQuery{Shards: shards, Before: before, Jobs: s.cfg.ScanLimit, Runs: scanRuns})
 	})
 	if err != nil {
+		s.reload.add(shards) // runs of others may be among what was not received
 		return 0, err
 	}
 	s.holdRuns(res.Runs, nil)

@@ -228,6 +228,11 @@ func (s *scheduler) startBatch(ctx context.Context, batch []attempt) (locked boo
 			s.engine.giveUp(a)
 			s.leases.lose(a.run.Shard, a.start.Epoch)
 			s.leaseWake.poke()
+		case StartNoNode:
+			s.book.forget()
+			s.leaseWake.poke() // it brings the news of the other nodes
+			s.engine.rerouted(a)
+			locked = true
 		case StartLocked:
 			locked = true
 			s.engine.retry(a, false)

@@ -57,6 +57,7 @@ func (s *scheduler) stop(ctx context.Context, started bool) error {
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastWords, cancel) })()
 	s.giveBack(final)
+	s.deliverRest(final)
 	s.resign(final)
 	err := s.drain(ctx, final)
 	s.deregisterAttached(final)

@@ -92,8 +92,8 @@ type Edit struct {
 	Change func(job *Job) (replan bool, err error)
 	// Next is called when the schedule is planned anew, after the job's planned
 	// schedule-born runs were cancelled and its WaitRun cleared, with the changed
-	// job and the latest instant that a schedule-born run of it was started for
-	// (zero: none). It returns the job's new Next; the zero time for none.
+	// job and the latest instant that a schedule-born run of it was started or
+	// refused for (zero: none). It returns the job's new Next; the zero time for none.
 	Next func(job Job, started time.Time) (time.Time, error)
 }
 
@@ -155,14 +155,16 @@ type RunStore interface {
 	//
 	// In the same transaction, when the ended run is one its job waits for
 	// (WaitRun), the job's Next becomes the run's end plus the schedule's delay;
-	// and when the job is enabled, has no Next, waits for nothing and has no
-	// unended schedule-born run left, the job is stopped with StopFinished,
-	// without raising its version.
+	// and when the job is enabled, has a schedule but no Next, waits for nothing
+	// and has no unended schedule-born run left, the job is stopped with
+	// StopFinished, without raising its version. Both hold for every way in which
+	// a run ends: Claim (skipped), Start (refused), Kill, Settle and Take too.
 	Finish(ctx context.Context, results []Result) ([]Run, error)
 	// Kill asks for the end of a run. A planned one is cancelled, with reason
 	// as its Reason; a started or dispatched one gets KillReason, which the node
-	// it is addressed to finds in its Inbox; an ended one is left alone. It
-	// returns the run as it then is, or ErrNotFound.
+	// it is addressed to finds in its Inbox, and of several reasons the first
+	// stays; an ended one is left alone. An empty reason is "killed". It returns
+	// the run as it then is, or ErrNotFound.
 	Kill(ctx context.Context, runID int64, reason string) (Run, error)
 	// Run returns one run, or ErrNotFound.
 	Run(ctx context.Context, id int64) (Run, error)
@@ -213,7 +215,8 @@ type PlanStore interface {
 	// Scan returns, of the shards in q: enabled jobs with Next at or before
 	// q.Before, the earliest first, at most q.Jobs; and planned runs due at or
 	// before q.Before whose PlanEpoch is not the shard's epoch in q, the earliest
-	// first, at most q.Runs. A run so returned may or may not be returned again.
+	// first, at most q.Runs. A run so returned may or may not be returned again,
+	// also where the answer was an error: Planned returns it in any case.
 	// It takes no locks and may see a state that is already past: it only says
 	// what to try.
 	Scan(ctx context.Context, q ScanQuery) (ScanResult, error)
@@ -223,8 +226,9 @@ type PlanStore interface {
 	Planned(ctx context.Context, q PlannedQuery) ([]Run, error)
 	// Claim advances jobs and inserts runs: for each plan whose job is enabled
 	// and has its Version, and whose Next equals Due, in a shard that has its
-	// Epoch, the job's Next, Last and WaitRun are set as the plan says, and its
-	// runs are inserted with that PlanEpoch. Other plans change nothing. It
+	// Epoch, the job's Next and WaitRun are set as the plan says, its Last to the
+	// latest instant of the plan's runs, and the runs are inserted with that
+	// PlanEpoch. A zero Due matches no job. Other plans change nothing. It
 	// returns the inserted runs in the order of the plans. The rule of Finish for
 	// jobs without a next instant holds here too. A plan with a Stop stops the job
 	// with that reason, raises its version, and cancels nothing.
@@ -310,7 +314,8 @@ type StartStore interface {
 	// are as given, the shard's epoch is the caller's, and it is untaken or is
 	// addressed to its owner's own incarnation (which was handed it and refused).
 	// It reports whether it did. The run is untaken then, unless the new address
-	// is the owner's own.
+	// is the owner's own; the node of an attached address has to be there, as for
+	// Start.
 	Readdress(ctx context.Context, r Readdress) (bool, error)
 	// Dispatched marks a started run as accepted by a remote executor, when owner
 	// and token are as given. It reports whether it did; a run that has ended
@@ -322,21 +327,24 @@ type StartStore interface {
 	StartedBy(ctx context.Context, shards []Shard, incarnations []string, after int64, limit int) ([]Run, error)
 	// Settle decides about started runs whose owner or addressee is gone, or that
 	// their owner gives back, each by a compare-and-set (see Verdict). It returns
-	// the runs that it changed, as they then are.
+	// the runs that it changed, as they then are. Whether a Scan finds a run that
+	// was given back is left open: the caller goes by the answer.
 	Settle(ctx context.Context, verdicts []Verdict) ([]Run, error)
 	// Inbox returns what waits for the incarnation, in order of ID: runs handed
 	// over to it by other nodes that are started and not taken, at most limit, and
-	// runs addressed to it that are unended and have a KillReason.
+	// runs that it has taken, that are unended and have a KillReason.
 	Inbox(ctx context.Context, incarnation string, limit int) (Inbox, error)
-	// Take marks runs as taken by the incarnation they are addressed to and
-	// returns those it marked, in order of ID. Its commit comes before the call of
-	// the handler. A run with a KillReason is ended as killed instead.
+	// Take marks runs as taken by the incarnation they are addressed to. Its commit
+	// comes before the call of the handler. A run with a KillReason is ended as
+	// killed instead. It returns the runs that it changed, in order of ID.
 	Take(ctx context.Context, incarnation string, ids []int64) ([]Run, error)
 }
 
 // Start is the start of one planned run. It takes effect when the run is
 // planned, its shard has Epoch, its job exists and has JobVersion, and, for a
-// schedule-born run, is enabled.
+// schedule-born run, is enabled; and the nodes of its attached addresses, other
+// than the owner's own, are there and have not left, so that there is always a
+// node to take the run or to be judged.
 type Start struct {
 	RunID, JobID int64
 	Shard        int
@@ -356,7 +364,7 @@ type Start struct {
 	// other runs.
 	Targets []string
 	// Serial refuses the start (StartBusy) while another run of the job is
-	// started and unended at the same attached address.
+	// started and unended at the same attached address, or at one of Targets.
 	Serial bool
 	// Handler, Block, Param and Retries are stored as they were used, Msg is added
 	// to the TriggerMsg.
@@ -365,7 +373,8 @@ type Start struct {
 	Msg                   string
 }
 
-// StartStatus is what became of a Start.
+// StartStatus is what became of a Start. Where several would do, it is the first
+// of StartFenced, StartGone, StartStale, StartNoNode and StartBusy.
 type StartStatus uint8
 
 const (
@@ -375,6 +384,8 @@ const (
 	StartGone
 	// StartStale: the job has another version, or is stopped; read it again.
 	StartStale
+	// StartNoNode: the node of an attached address has left, or is not there.
+	StartNoNode
 	// StartBusy: another run of the job is at the address.
 	StartBusy
 	// StartFenced: the shard's epoch is another.
@@ -437,7 +448,8 @@ type NodeStore interface {
 	Join(ctx context.Context, n Node) (View, error)
 	// Beat raises the node's counter, stores its attached executors, clears Left,
 	// and returns the cluster as the node should see it. A node that is not there
-	// any more is added again.
+	// any more is added again, but supersedes nobody by that: its Joined is the
+	// former one, or zero.
 	Beat(ctx context.Context, incarnation string, attached []Attachment) (View, error)
 	// Leave marks the node as left and releases its shards. A node that is not
 	// there is no error.

@@ -84,6 +84,7 @@ func (l *lead) get() time.Duration {
 func (s *scheduler) deliverAt(f *flight) {
 	if f.run.Scheduled.After(s.clock.now()) {
 		s.early.add(f)
+		s.startWake.poke() // it is another loop's flight, perhaps
 		return
 	}
 	s.deliver(f)
@@ -93,6 +94,18 @@ func (s *scheduler) deliverAt(f *flight) {
 func (s *scheduler) deliverDue(now time.Time) {
 	for _, f := range s.early.pop(now) {
 		s.deliver(f)
+	}
+}
+
+// deliverRest sends what was taken from other nodes a moment before its time,
+// when the start loop has ended: this node has taken it, so it runs it.
+func (s *scheduler) deliverRest(ctx context.Context) {
+	for {
+		at, ok := s.early.next()
+		if !ok || !sleep(ctx, at.Sub(s.clock.now())) {
+			return
+		}
+		s.deliverDue(s.clock.now())
 	}
 }
 

@@ -1,0 +1,283 @@
+package xxljob_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// module is the path of this module; packages are named below it, the root as
+// ".".
+const module = "github.com/xxljob/xxljob"
+
+// Modules of others, and the packages of them that are used.
+const (
+	gronx    = "github.com/adhocore/gronx"
+	memdb    = "github.com/hashicorp/go-memdb"
+	errgroup = "golang.org/x/sync/errgroup"
+)
+
+// directModules are the modules that go.mod may require directly, each with the
+// reason that DESIGN.md gives. The next one is pgx, with store/postgres.
+var directModules = []string{gronx, memdb, "golang.org/x/sync"}
+
+// mayImport is the diagram of doc.go: what each package may import beside the
+// standard library. A package whose name ends with /* stands for all below it.
+var mayImport = map[string][]string{
+	// 1 leaves
+	"route":         nil,
+	"block":         nil,
+	"wire":          nil,
+	"internal/cron": {gronx},
+	// 2, 3 engine
+	"executor": {"wire", "block"},
+	".":        {"executor", "wire", "block", "route", "internal/cron", errgroup},
+	// 4 backends
+	"store/memory":    {".", memdb},
+	"store/storetest": {"."},
+	"xxljobtest":      {".", "executor", "wire", "store/memory"},
+	// 5 programs
+	"examples/*": {".", "executor", "wire", "block", "route", "store/memory", "xxljobtest"},
+}
+
+// testsMayImport is what the tests of a package may import beside that, and
+// beside the package itself. Tests of leaves get nothing: a leaf that needs more
+// to be tested is none.
+var testsMayImport = map[string][]string{
+	".":               {"store/memory", "store/storetest", "xxljobtest"},
+	"store/memory":    {"store/storetest", "xxljobtest", "executor", "wire"},
+	"store/storetest": {"store/memory"},
+	"xxljobtest":      {"block", "route"},
+}
+
+// packageVars are the package-level variables of libraries beside error
+// sentinels and compile-time checks. All but the first are tables that nothing
+// writes.
+var packageVars = []string{
+	". crons", // the memo of compiled schedules: see DESIGN.md
+	". glueTypes",
+	". stateNames",
+	"internal/cron monthLength",
+	"internal/cron monthStart",
+}
+
+// source is one Go file of the module.
+type source struct {
+	name string // slash-separated, from the root
+	pkg  string // its directory
+	test bool
+	file *ast.File
+}
+
+// sources parses every Go file of the module, for all systems alike.
+func sources(t *testing.T) []source {
+	t.Helper()
+	var all []source
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		base := d.Name()
+		if d.IsDir() {
+			if name != "." && (base == "testdata" || base == "vendor" || base == "bin" || base[0] == '.' || base[0] == '_') {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(base, ".go") || base[0] == '.' || base[0] == '_' {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		name = filepath.ToSlash(name)
+		all = append(all, source{name: name, pkg: path.Dir(name), test: strings.HasSuffix(base, "_test.go"), file: file})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// entry returns the table's key for a package, "" when it has none.
+func entry(pkg string) string {
+	for key := range mayImport {
+		below, ok := strings.CutSuffix(key, "*")
+		if key == pkg || ok && strings.HasPrefix(pkg, below) {
+			return key
+		}
+	}
+	return ""
+}
+
+// isStandard reports whether an import path is of the standard library: its
+// first element has no dot.
+func isStandard(imported string) bool {
+	first, _, _ := strings.Cut(imported, "/")
+	return !strings.Contains(first, ".")
+}
+
+// inModule returns the name of a package of this module.
+func inModule(imported string) (pkg string, ok bool) {
+	if imported == module {
+		return ".", true
+	}
+	return strings.CutPrefix(imported, module+"/")
+}
+
+func TestImports(t *testing.T) {
+	seen := map[string]bool{}
+	for _, s := range sources(t) {
+		key := entry(s.pkg)
+		if key == "" {
+			if !seen[s.pkg] {
+				t.Errorf("package %s is not in the table of deps_test.go", s.pkg)
+			}
+			seen[s.pkg] = true
+			continue
+		}
+		seen[key] = true
+		allowed := mayImport[key]
+		if s.test {
+			allowed = slices.Concat(allowed, testsMayImport[key], []string{s.pkg})
+		}
+		for _, spec := range s.file.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if isStandard(imported) {
+				continue
+			}
+			name := imported
+			if pkg, ok := inModule(imported); ok {
+				name = pkg
+			}
+			if !slices.Contains(allowed, name) {
+				t.Errorf("%s: package %s must not import %s", s.name, s.pkg, imported)
+			}
+		}
+	}
+	for key := range mayImport {
+		if !seen[key] {
+			t.Errorf("package %s of the table of deps_test.go does not exist", key)
+		}
+	}
+}
+
+// TestArrowsGoDown checks the table itself: no package reaches itself.
+func TestArrowsGoDown(t *testing.T) {
+	var visit func(pkg string, trail []string)
+	visit = func(pkg string, trail []string) {
+		if slices.Contains(trail, pkg) {
+			t.Fatalf("a circle: %s", strings.Join(append(trail, pkg), " -> "))
+		}
+		for _, next := range mayImport[pkg] {
+			visit(next, append(trail, pkg))
+		}
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(mayImport)) {
+		visit(pkg, nil)
+	}
+}
+
+func TestDirectModules(t *testing.T) {
+	text, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var direct []string
+	inBlock := false
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line)
+		switch {
+		case len(fields) > 1 && fields[0] == "require" && fields[1] == "(":
+			inBlock = true
+			continue
+		case len(fields) == 1 && fields[0] == ")":
+			inBlock = false
+		case len(fields) > 2 && fields[0] == "require":
+			fields = fields[1:]
+		case !inBlock:
+			continue
+		}
+		if len(fields) > 1 && !strings.Contains(line, "// indirect") {
+			direct = append(direct, fields[0])
+		}
+	}
+	slices.Sort(direct)
+	if want := slices.Sorted(slices.Values(directModules)); !slices.Equal(direct, want) {
+		t.Errorf("go.mod requires %v directly, want %v", direct, want)
+	}
+}
+
+// TestNoPackageState looks at libraries: no init, and no package-level variable
+// that could be written to, beside the few that are listed.
+func TestNoPackageState(t *testing.T) {
+	found := map[string]bool{}
+	for _, s := range sources(t) {
+		if s.test {
+			continue
+		}
+		for _, d := range s.file.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Recv == nil && d.Name.Name == "init" {
+					t.Errorf("%s: func init: packages must not do anything by being imported", s.name)
+				}
+			case *ast.GenDecl:
+				if d.Tok != token.VAR || s.file.Name.Name == "main" {
+					continue
+				}
+				for _, spec := range d.Specs {
+					for _, name := range mutable(spec.(*ast.ValueSpec)) {
+						name = s.pkg + " " + name
+						found[name] = true
+						if !slices.Contains(packageVars, name) {
+							t.Errorf("%s: package-level variable %s: give it an owner, or list it in deps_test.go with a reason", s.name, name)
+						}
+					}
+				}
+			}
+		}
+	}
+	for _, name := range packageVars {
+		if !found[name] {
+			t.Errorf("package-level variable %s of the list does not exist", name)
+		}
+	}
+}
+
+// mutable returns the names of a declaration that are neither blank nor error
+// sentinels.
+func mutable(spec *ast.ValueSpec) []string {
+	var names []string
+	for i, name := range spec.Names {
+		sentinel := false
+		if i < len(spec.Values) && strings.HasPrefix(strings.ToLower(name.Name), "err") {
+			call, ok := spec.Values[i].(*ast.CallExpr)
+			sentinel = ok && (isCallOf(call, "errors", "New") || isCallOf(call, "fmt", "Errorf"))
+		}
+		if name.Name != "_" && !sentinel {
+			names = append(names, name.Name)
+		}
+	}
+	return names
+}
+
+func isCallOf(call *ast.CallExpr, pkg, name string) bool {
+	fun, ok := call.Fun.(*ast.SelectorExpr)
+	return ok && fmt.Sprint(fun.X) == pkg && fun.Sel.Name == name
+}

@@ -1,0 +1,41 @@
+package xxljob
+
+import "time"
+
+// What the tests, which are of package xxljob_test, see of the inside.
+
+// Planner is the pure planner with its fields by name.
+type Planner struct {
+	Now, Before time.Time
+	Threshold   time.Duration
+	CatchUp     CatchUp
+	MaxPlanned  int
+}
+
+// Plan plans one job.
+func (p Planner) Plan(j *DueJob, epoch int64) Plan {
+	return planner{
+		now: p.Now, before: p.Before, threshold: p.Threshold, catchUp: p.CatchUp, maxPlanned: p.MaxPlanned,
+	}.plan(j, epoch)
+}
+
+// Complete is the config as New uses it.
+func (c Config) Complete() Config { return c.withDefaults() }
+
+// Validate is what New finds wrong with the config.
+func (c Config) Validate() error { return c.withDefaults().validate() }
+
+// TrustWindow is how long a beat is trusted.
+func (c Config) TrustWindow() time.Duration {
+	complete := c.withDefaults()
+	return newLeases("", &complete, nil).window
+}
+
+// Check is what saving a job with the schedule finds wrong with it.
+func (s Schedule) Check(subSecond bool) error { return s.check(subSecond) }
+
+// Validate is what Trigger finds wrong with the trigger.
+func (t Trigger) Validate() error { return t.validate() }
+
+// RingSlots is the number of slots of NewTimeRing.
+const RingSlots = ringSlots

@@ -1,0 +1,94 @@
+package memory
+
+import (
+	"context"
+	"reflect"
+	"time"
+
+	"github.com/xxljob/xxljob"
+)
+
+// EditJob changes one job. edit.Change and edit.Next are called before anything
+// is written, so that an error or a panic in them changes nothing.
+func (s *Store) EditJob(ctx context.Context, id int64, edit xxljob.Edit) (xxljob.Job, error) {
+	if err := s.begin(ctx); err != nil {
+		return xxljob.Job{}, err
+	}
+	defer s.done()
+	j := s.live(id)
+	if j == nil {
+		return xxljob.Job{}, failed(xxljob.ErrNotFound, "%s job %d", edit.Verb, id)
+	}
+	if edit.Version != 0 && edit.Version != j.version {
+		return xxljob.Job{}, failed(xxljob.ErrConflict, "%s job %d: version %d, not %d", edit.Verb, id, j.version, edit.Version)
+	}
+	before := j.snapshot()
+	after, replan, err := changed(before, j.snapshot(), edit)
+	if err != nil {
+		return xxljob.Job{}, err
+	}
+	if !replan && reflect.DeepEqual(before, after) {
+		return before, nil
+	}
+	if err := s.keyFree(&after); err != nil {
+		return xxljob.Job{}, failed(err, "%s job %d: key %q of %q", edit.Verb, id, after.Key, after.App)
+	}
+	now := clock()
+	after.GlueUpdated = glueUpdated(before, after, now)
+	after.Version, after.Updated = before.Version+1, now
+	if replan {
+		if after, err = replanned(after, edit, fromMilli(j.startedFor)); err != nil {
+			return xxljob.Job{}, err
+		}
+	}
+	if err := s.insert(tableJobs, &after); err != nil {
+		return xxljob.Job{}, err
+	}
+	s.redefine(ctx, j, &after, edit.Verb, replan)
+	return j.snapshot(), nil
+}
+
+// changed applies edit.Change to a copy of the job; what is the store's stays.
+func changed(before, after xxljob.Job, edit xxljob.Edit) (xxljob.Job, bool, error) {
+	if edit.Change == nil {
+		return before, false, nil
+	}
+	replan, err := edit.Change(&after)
+	if err != nil {
+		return before, false, err
+	}
+	after.Children = copied(after.Children)
+	after.ID, after.Version, after.Shard = before.ID, before.Version, before.Shard
+	after.Next, after.Last, after.WaitRun = before.Next, before.Last, before.WaitRun
+	after.Added, after.Updated, after.GlueUpdated = before.Added, before.Updated, before.GlueUpdated
+	return after, replan, nil
+}
+
+// replanned gives the changed job its new next instant. edit.Next gets a copy.
+func replanned(after xxljob.Job, edit xxljob.Edit, started time.Time) (xxljob.Job, error) {
+	after.Next, after.WaitRun = time.Time{}, 0
+	if edit.Next == nil {
+		return after, nil
+	}
+	given := after
+	given.Children = copied(after.Children)
+	next, err := edit.Next(given, started)
+	after.Next = stored(next)
+	return after, err
+}
+
+// redefine makes the change take effect. Planned runs are cancelled under the
+// new definition: one that the job waited for re-arms nothing.
+func (s *Store) redefine(ctx context.Context, j *job, after *xxljob.Job, verb string, replan bool) {
+	wasStopped := j.stopped
+	j.unindex()
+	j.define(after)
+	j.index()
+	j.note(ctx, verb, after.Updated)
+	if replan && s.cancelPlanned(j, verb, after.Updated, func(r *run) bool { return r.born }) {
+		s.stopFinished(ctx, j, toMilli(after.Updated))
+	}
+	if replan || wasStopped {
+		s.tellScan(j)
+	}
+}

@@ -1,0 +1,149 @@
+package memory
+
+import (
+	"fmt"
+
+	"github.com/xxljob/xxljob"
+)
+
+// Consistent walks all jobs and runs and reports the first set that holds
+// something else than what the walk says.
+func (s *Store) Consistent() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, j := range s.jobs {
+		if r := s.runs.find(j.waitRun); j.waitRun != 0 && (r == nil || r.State.Ended()) {
+			return fmt.Errorf("job %d waits for run %d, which is over", j.id, j.waitRun)
+		}
+	}
+	got, want := s.counted(), s.walked()
+	for what, n := range want {
+		if got[what] != n {
+			return fmt.Errorf("%s: %d, the walk says %d", what, got[what], n)
+		}
+		delete(got, what)
+	}
+	for what, n := range got {
+		if n != 0 {
+			return fmt.Errorf("%s: %d, the walk says none", what, n)
+		}
+	}
+	return nil
+}
+
+// Sizes returns the numbers of runs and of segments, and that of removed jobs
+// of which something is kept.
+func (s *Store) Sizes() (runs, segments, removed int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, j := range s.jobs {
+		if j.removed {
+			removed++
+		}
+	}
+	for _, seg := range s.runs.segments {
+		runs += seg.n
+	}
+	return runs, len(s.runs.segments), removed
+}
+
+// Watchers returns how many calls of Watch have not ended.
+func (s *Store) Watchers() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.watchers)
+}
+
+// counted is the size of every set.
+func (s *Store) counted() map[string]int {
+	n := map[string]int{"ended": s.ended.n, "keys": len(s.keys)}
+	for _, sh := range s.shards {
+		n[fmt.Sprint("due of shard ", sh.id)] = count(&sh.due)
+		n[fmt.Sprint("idle of shard ", sh.id)] = len(sh.idle.members)
+		n[fmt.Sprint("planned of shard ", sh.id)] = count(&sh.planned)
+		n[fmt.Sprint("foreign of shard ", sh.id)] = count(&sh.foreign)
+		n[fmt.Sprint("started of shard ", sh.id)] = len(sh.started.members)
+	}
+	for _, j := range s.jobs {
+		n[fmt.Sprint("open of job ", j.id)] = j.open
+		n[fmt.Sprint("planned of job ", j.id)] = len(j.planned.members)
+		n[fmt.Sprint("runs of job ", j.id)] = j.runs.n
+		n[fmt.Sprint("ended of job ", j.id)] = j.ended.n
+		for _, p := range j.busy {
+			n[fmt.Sprint("busy of job ", j.id)] += p.n
+		}
+	}
+	for _, p := range s.peers {
+		n["unended of "+p.incarnation] = p.unended
+		n["inbox of "+p.incarnation] = count(&p.inbox)
+		n["kills of "+p.incarnation] = count(&p.kills)
+	}
+	return n
+}
+
+func count[T any](o *order[T]) int {
+	n := 0
+	for c := o.after(noID, noID); c.peek() != nil; c.next() {
+		n++
+	}
+	return n
+}
+
+// walked is what every set should hold.
+func (s *Store) walked() map[string]int {
+	n := map[string]int{"keys": 0}
+	for _, j := range s.jobs {
+		switch {
+		case j.removed || j.stopped:
+		case j.next == noTime:
+			n[fmt.Sprint("idle of shard ", j.shard.id)]++
+		default:
+			n[fmt.Sprint("due of shard ", j.shard.id)]++
+		}
+	}
+	for r := s.runs.before(s.runs.last + 1); r != nil; r = s.runs.before(r.ID) {
+		walk(n, r)
+	}
+	return n
+}
+
+func walk(n map[string]int, r *run) {
+	n[fmt.Sprint("runs of job ", r.JobID)]++
+	if r.key != "" {
+		n["keys"]++
+	}
+	if r.State.Ended() {
+		n["ended"]++
+		n[fmt.Sprint("ended of job ", r.JobID)]++
+		return
+	}
+	if r.Type.ScheduleBorn() {
+		n[fmt.Sprint("open of job ", r.JobID)]++
+	}
+	switch r.State {
+	case xxljob.StatePlanned:
+		n[fmt.Sprint("planned of job ", r.JobID)]++
+		n[fmt.Sprint("planned of shard ", r.Shard)]++
+		if r.PlanEpoch != r.job.shard.epoch {
+			n[fmt.Sprint("foreign of shard ", r.Shard)]++
+		}
+		return
+	case xxljob.StateStarted:
+		n[fmt.Sprint("started of shard ", r.Shard)]++
+	}
+	n["unended of "+r.Owner]++
+	incarnation, attached := xxljob.LocalIncarnation(r.Address)
+	if !attached {
+		return
+	}
+	n["unended of "+incarnation]++
+	if r.State == xxljob.StateStarted {
+		n[fmt.Sprint("busy of job ", r.JobID)]++
+		if r.Taken.IsZero() {
+			n["inbox of "+incarnation]++
+		}
+	}
+	if r.KillReason != "" && !r.Taken.IsZero() {
+		n["kills of "+incarnation]++
+	}
+}

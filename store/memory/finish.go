@@ -1,0 +1,79 @@
+package memory
+
+import (
+	"context"
+
+	"github.com/xxljob/xxljob"
+)
+
+// Finish stores results.
+func (s *Store) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.Run, error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer s.done()
+	now := toMilli(clock())
+	accepted := make([]xxljob.Run, 0, len(results))
+	for i := range results {
+		res := &results[i]
+		r := s.runs.find(res.RunID)
+		switch {
+		case r == nil:
+		case accepts(r, res):
+			r.HandleMsg, r.NoRetry = res.HandleMsg, res.NoRetry
+			r.say(res.TriggerMsg)
+			s.conclude(ctx, r, res.State, now)
+			accepted = append(accepted, r.snapshot())
+		case r.State == xxljob.StateLost && !r.noted && res.State.Ended():
+			r.noted = true
+			r.say("a result came after the run was lost: " + res.State.String())
+		}
+	}
+	return accepted, nil
+}
+
+// accepts is the compare of the compare-and-set.
+func accepts(r *run, res *xxljob.Result) bool {
+	if !res.State.Ended() || !r.State.CanBecome(res.State) || r.State == xxljob.StatePlanned {
+		return false
+	}
+	if res.Incarnation == "" && res.Token == 0 {
+		return true
+	}
+	return r.State == xxljob.StateStarted && r.Token == res.Token &&
+		r.addressee != nil && r.addressee.incarnation == res.Incarnation
+}
+
+// conclude ends a run and follows the rules for its job.
+func (s *Store) conclude(ctx context.Context, r *run, state xxljob.State, now int64) {
+	j := r.job
+	s.end(r, state, now)
+	s.stopFinished(ctx, j, now)
+}
+
+// Kill asks for the end of a run.
+func (s *Store) Kill(ctx context.Context, runID int64, reason string) (xxljob.Run, error) {
+	if err := s.begin(ctx); err != nil {
+		return xxljob.Run{}, err
+	}
+	defer s.done()
+	if reason == "" {
+		reason = "killed" // an empty KillReason would be: nobody asked
+	}
+	r := s.runs.find(runID)
+	switch {
+	case r == nil:
+		return xxljob.Run{}, failed(xxljob.ErrNotFound, "kill run %d", runID)
+	case r.State == xxljob.StatePlanned:
+		r.Reason = reason
+		s.conclude(ctx, r, xxljob.StateCancelled, toMilli(clock()))
+	case !r.State.Ended():
+		if r.KillReason == "" { // the first reason stays
+			s.leave(r)
+			r.KillReason = reason
+			s.enter(r)
+		}
+		s.tellKill(r)
+	}
+	return r.snapshot(), nil
+}

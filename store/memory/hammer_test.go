@@ -1,0 +1,235 @@
+package memory_test
+
+import (
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store/memory"
+)
+
+// hammer is one node that does whatever it may, in no sensible order.
+type hammer struct {
+	*fixture
+	rnd *rand.Rand
+}
+
+// TestHammer lets nodes fight over one small store and then counts.
+func TestHammer(t *testing.T) {
+	f := newFixture(t, 3, memory.Retain(20, 150))
+	const steps = 4000
+	var wg sync.WaitGroup
+	for i, node := range []string{here, "node-2", "node-3"} {
+		h := &hammer{rnd: rand.New(rand.NewPCG(3, uint64(i)))}
+		h.fixture = &fixture{TB: t, Store: f.Store, node: node, token: int64(i) << 32}
+		wg.Go(func() {
+			for range steps {
+				h.step()
+			}
+		})
+	}
+	wg.Wait()
+	f.must(f.Consistent())
+	if runs, _, _ := f.Sizes(); runs == 0 || len(f.list(xxljob.RunFilter{Limit: 10_000})) != runs {
+		t.Errorf("%d runs, and a list of others", runs)
+	}
+}
+
+func (h *hammer) step() {
+	ctx := h.Context()
+	switch h.rnd.IntN(14) {
+	case 0:
+		if h.rnd.IntN(3) == 0 {
+			h.job(h.someSchedule)
+		}
+	case 1:
+		_, _ = h.EditJob(ctx, h.someJob(), h.someEdit())
+	case 2:
+		if h.rnd.IntN(8) == 0 {
+			_ = h.RemoveJob(ctx, h.someJob())
+		}
+	case 3:
+		_, _ = h.AddRun(ctx, h.someJob(), xxljob.Trigger{Key: []string{"", "a", "b"}[h.rnd.IntN(3)]})
+	case 4, 5:
+		h.scan()
+	case 6, 7:
+		h.startPlanned()
+	case 8:
+		h.inbox()
+	case 9:
+		h.finish()
+	case 10:
+		h.settle()
+	case 11:
+		h.takeOver()
+	case 12:
+		_, _ = h.Kill(ctx, h.someRun().ID, "x")
+	case 13:
+		_ = h.Sweep(ctx, h.shards)
+		_, _ = h.Jobs(ctx, xxljob.JobFilter{App: "app", Enabled: true})
+	}
+}
+
+func (h *hammer) someSchedule(j *xxljob.Job) {
+	if h.rnd.IntN(2) == 0 {
+		j.Schedule = xxljob.FixedDelay(time.Millisecond)
+	}
+}
+
+func (h *hammer) someEdit() xxljob.Edit {
+	stop := h.rnd.IntN(3) == 0
+	return xxljob.Edit{Verb: "update",
+		Change: func(j *xxljob.Job) (bool, error) { j.Stopped = stop; return h.rnd.IntN(2) == 0, nil },
+		Next:   func(xxljob.Job, time.Time) (time.Time, error) { return time.Now(), nil }}
+}
+
+func (h *hammer) someJob() int64 { return 1 + h.rnd.Int64N(20) }
+
+func (h *hammer) someRun() xxljob.Run {
+	runs, _ := h.Runs(h.Context(), xxljob.RunFilter{JobID: h.someJob(), Limit: 20})
+	if len(runs) == 0 {
+		return xxljob.Run{}
+	}
+	return runs[h.rnd.IntN(len(runs))]
+}
+
+func (h *hammer) someAddress() string {
+	return []string{"http://far", xxljob.LocalAddress(here), xxljob.LocalAddress("node-2"), xxljob.LocalAddress("node-3")}[h.rnd.IntN(4)]
+}
+
+func (h *hammer) scan() {
+	res, err := h.Scan(h.Context(), xxljob.ScanQuery{Shards: h.shards, Before: time.Now(), Jobs: 5, Runs: 5})
+	if err != nil {
+		h.Error(err)
+	}
+	var plans []xxljob.Plan
+	for _, d := range res.Jobs {
+		p := h.plan(d.Job, 1+h.rnd.IntN(3))
+		p.Next = d.Next.Add(time.Millisecond)
+		if d.Schedule.Type == xxljob.ScheduleFixDelay {
+			p.Wait, p.Runs = true, p.Runs[:1]
+		}
+		if h.rnd.IntN(4) == 0 {
+			p.Next = time.Time{}
+		}
+		if h.rnd.IntN(4) == 0 {
+			p.Runs[0].State = xxljob.StateSkipped
+		}
+		if h.rnd.IntN(20) == 0 {
+			p.Stop = "hammered"
+		}
+		plans = append(plans, p)
+	}
+	_, _ = h.Claim(h.Context(), plans)
+}
+
+// plan overrides the fixture's, for a node may own only some shards.
+func (h *hammer) plan(j xxljob.Job, n int) xxljob.Plan {
+	own := &fixture{TB: h, shards: make([]xxljob.Shard, 3)}
+	for _, sh := range h.shards {
+		own.shards[sh.ID] = sh
+	}
+	return own.plan(j, n)
+}
+
+func (h *hammer) epoch(shard int) int64 {
+	for _, sh := range h.shards {
+		if sh.ID == shard {
+			return sh.Epoch
+		}
+	}
+	return -1
+}
+
+func (h *hammer) startPlanned() {
+	runs, err := h.Planned(h.Context(), xxljob.PlannedQuery{Shards: h.shards, Before: time.Now().Add(time.Hour), Limit: 6})
+	if err != nil {
+		h.Error(err)
+	}
+	var starts []xxljob.Start
+	for _, r := range runs {
+		j, _ := h.Job(h.Context(), r.JobID)
+		h.token++
+		s := xxljob.Start{
+			RunID: r.ID, JobID: r.JobID, Shard: r.Shard, Epoch: h.epoch(r.Shard), JobVersion: j.Version,
+			State: xxljob.StateStarted, Owner: h.node, Token: h.token, Address: h.someAddress(), Serial: h.rnd.IntN(2) == 0,
+		}
+		switch h.rnd.IntN(5) {
+		case 0:
+			s.State = xxljob.StateRefused
+		case 1:
+			s.Targets = []string{s.Address, h.someAddress(), h.someAddress()}
+		}
+		starts = append(starts, s)
+	}
+	_, _ = h.Start(h.Context(), starts)
+}
+
+func (h *hammer) inbox() {
+	in, err := h.Inbox(h.Context(), h.node, 5)
+	if err != nil {
+		h.Error(err)
+	}
+	_, _ = h.Take(h.Context(), h.node, idsOf(in.Runs))
+	for _, r := range in.Kills {
+		_, _ = h.Finish(h.Context(), []xxljob.Result{success(r)})
+	}
+}
+
+func (h *hammer) finish() {
+	r := h.someRun()
+	switch h.rnd.IntN(3) {
+	case 0:
+		_, _ = h.Finish(h.Context(), []xxljob.Result{success(r)})
+	case 1:
+		_, _ = h.Finish(h.Context(), []xxljob.Result{{RunID: r.ID, State: xxljob.StateFailed}})
+	case 2:
+		_, _ = h.Dispatched(h.Context(), r.ID, r.Owner, r.Token, "sent")
+	}
+}
+
+func (h *hammer) settle() {
+	runs, err := h.StartedBy(h.Context(), h.shards, []string{here, "node-2", "node-3"}, 0, 3)
+	if err != nil {
+		h.Error(err)
+	}
+	for _, r := range runs {
+		if h.rnd.IntN(2) == 0 {
+			_, _ = h.Readdress(h.Context(), xxljob.Readdress{RunID: r.ID, Shard: r.Shard, Epoch: h.epoch(r.Shard), Owner: r.Owner, Token: r.Token, Address: h.someAddress()})
+			continue
+		}
+		h.token++
+		_, _ = h.Settle(h.Context(), []xxljob.Verdict{{
+			RunID: r.ID, Shard: r.Shard, Epoch: h.epoch(r.Shard), Owner: r.Owner, Token: r.Token, Taken: !r.Taken.IsZero(),
+			To: []xxljob.State{xxljob.StatePlanned, xxljob.StateLost, xxljob.StateStarted}[h.rnd.IntN(3)], NewOwner: h.node, NewToken: h.token,
+		}})
+	}
+}
+
+func (h *hammer) takeOver() {
+	v, err := h.Beat(h.Context(), h.node, nil)
+	if err != nil {
+		h.Error(err)
+	}
+	switch h.rnd.IntN(12) {
+	case 0:
+		_ = h.Leave(h.Context(), h.node)
+	case 1:
+		_ = h.ReleaseShards(h.Context(), h.node, v.Shards)
+	case 2:
+		_ = h.Bury(h.Context(), v.Nodes[0].Incarnation, v.Nodes[0].Beats)
+	}
+	i := h.rnd.IntN(len(v.Shards))
+	if _, err := h.TakeShards(h.Context(), h.node, v.Shards[i:i+1]); err != nil {
+		h.Error(err)
+	}
+	v, _ = h.Beat(h.Context(), h.node, nil)
+	h.shards = nil
+	for _, sh := range v.Shards {
+		if sh.Owner == h.node {
+			h.shards = append(h.shards, sh)
+		}
+	}
+}

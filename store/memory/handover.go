@@ -1,0 +1,143 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/xxljob/xxljob"
+)
+
+// Readdress moves a started run, which nobody but its owner has had, to another
+// address.
+func (s *Store) Readdress(ctx context.Context, m xxljob.Readdress) (bool, error) {
+	if err := s.begin(ctx); err != nil {
+		return false, err
+	}
+	defer s.done()
+	r := s.runs.find(m.RunID)
+	if r == nil || !r.movable() || r.Owner != m.Owner || r.Token != m.Token ||
+		r.job.shard != s.fenced(m.Shard, m.Epoch) || !s.addresseeThere(m.Address, m.Owner) {
+		return false, nil
+	}
+	s.leave(r)
+	r.say(m.Msg)
+	r.Taken = time.Time{}
+	s.place(r, m.Address, clock())
+	return true, nil
+}
+
+// movable reports whether the run is untaken, or at its owner's own address,
+// where the start was the taking.
+func (r *run) movable() bool {
+	return r.untaken() || r.State == xxljob.StateStarted && r.addressee != nil && r.addressee == r.owner
+}
+
+// Dispatched marks a started run as accepted by a remote executor.
+func (s *Store) Dispatched(ctx context.Context, runID int64, owner string, token int64, msg string) (bool, error) {
+	if err := s.begin(ctx); err != nil {
+		return false, err
+	}
+	defer s.done()
+	r := s.runs.find(runID)
+	if r == nil || r.State != xxljob.StateStarted || r.Owner != owner || r.Token != token {
+		return false, nil
+	}
+	s.leave(r)
+	r.State = xxljob.StateDispatched
+	r.say(msg)
+	s.enter(r)
+	return true, nil
+}
+
+// StartedBy returns started runs of the incarnations.
+func (s *Store) StartedBy(ctx context.Context, shards []xxljob.Shard, incarnations []string, after int64, limit int) ([]xxljob.Run, error) {
+	if err := s.look(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	of := make(map[*peer]bool, len(incarnations))
+	for _, name := range incarnations {
+		if p := s.peers[name]; p != nil {
+			of[p] = true
+		}
+	}
+	if len(of) == 0 {
+		return nil, nil
+	}
+	var found []*run
+	for _, q := range shards {
+		sh := s.shardAt(q.ID)
+		if sh == nil {
+			continue
+		}
+		for _, r := range sh.started.members {
+			if r.ID > after && (of[r.owner] || of[r.addressee]) {
+				found = append(found, r)
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b *run) int { return cmp.Compare(a.ID, b.ID) })
+	found = slices.Compact(found)
+	return snapshots(found[:max(0, min(limit, len(found)))]), nil
+}
+
+func snapshots(found []*run) []xxljob.Run {
+	var out []xxljob.Run
+	for _, r := range found {
+		out = append(out, r.snapshot())
+	}
+	return out
+}
+
+// Inbox returns what waits for the incarnation.
+func (s *Store) Inbox(ctx context.Context, incarnation string, limit int) (xxljob.Inbox, error) {
+	if err := s.look(ctx); err != nil {
+		return xxljob.Inbox{}, err
+	}
+	defer s.mu.Unlock()
+	p := s.peers[incarnation]
+	if p == nil {
+		return xxljob.Inbox{}, nil
+	}
+	return xxljob.Inbox{Runs: firstOf(&p.inbox, limit), Kills: firstOf(&p.kills, math.MaxInt)}, nil
+}
+
+// firstOf returns the first entries of a set of runs by id.
+func firstOf(o *order[run], limit int) []xxljob.Run {
+	var out []xxljob.Run
+	for c := o.after(noID, noID); c.peek() != nil && len(out) < limit; c.next() {
+		out = append(out, c.peek().of.snapshot())
+	}
+	return out
+}
+
+// Take marks runs as taken by their addressee. One that is to be killed ends
+// here, and its state says so to the caller.
+func (s *Store) Take(ctx context.Context, incarnation string, ids []int64) ([]xxljob.Run, error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer s.done()
+	now := clock()
+	ids = copied(ids)
+	slices.Sort(ids)
+	var changed []xxljob.Run
+	for _, id := range ids {
+		r := s.runs.find(id)
+		if r == nil || !r.untaken() || r.addressee == nil || r.addressee.incarnation != incarnation {
+			continue
+		}
+		if r.KillReason != "" {
+			s.conclude(ctx, r, xxljob.StateKilled, toMilli(now))
+		} else {
+			s.leave(r)
+			r.Taken = now
+			s.enter(r)
+		}
+		changed = append(changed, r.snapshot())
+	}
+	return changed, nil
+}

@@ -1,0 +1,262 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/xxljob/xxljob"
+)
+
+// job is the half of a job that changes with its runs. The definition is in the
+// catalogue; def is the same object, so that a scan need not look it up. All of
+// it is guarded by Store.mu. It outlives the job while runs or audit are kept.
+type job struct {
+	jobState
+	id      int64
+	shard   *shard
+	removed bool
+
+	startedFor int64         // latest instant a schedule-born run was started or refused for
+	delay      time.Duration // of a FixedDelay schedule, else zero
+
+	open    int       // unended schedule-born runs
+	planned bag[*run] // planned runs of every type
+	runs    list      // all runs that are kept
+	ended   list      // those of them that have ended
+	busy    []place   // attached addresses with started runs
+	audit   []xxljob.Change
+
+	member int // place in shard.idle
+}
+
+// jobState is what a snapshot of the job is made from. A scan copies it under
+// the lock and makes the snapshots afterwards.
+type jobState struct {
+	def        *xxljob.Job // never changed, only replaced
+	version    int64
+	stopped    bool
+	stopReason string
+	next, last int64 // milliseconds; noTime for none
+	waitRun    int64
+	updated    int64
+}
+
+// place is an attached address with the number of the job's runs there that are
+// started and have not ended. A job has few, so they are searched in turn.
+type place struct {
+	address string
+	n       int
+}
+
+func (j *job) slot() *int { return &j.member }
+
+// snapshot is the job as callers get it.
+func (j *jobState) snapshot() xxljob.Job {
+	out := *j.def
+	out.Children = copied(out.Children)
+	out.Version, out.Stopped, out.StopReason = j.version, j.stopped, j.stopReason
+	out.Next, out.Last, out.WaitRun = fromMilli(j.next), fromMilli(j.last), j.waitRun
+	out.Updated = fromMilli(j.updated)
+	return out
+}
+
+// define sets the definition and what is derived from it.
+func (j *job) define(def *xxljob.Job) {
+	j.def = def
+	j.version, j.stopped, j.stopReason = def.Version, def.Stopped, def.StopReason
+	j.next, j.waitRun = toMilli(def.Next), def.WaitRun
+	j.updated = toMilli(def.Updated)
+	j.delay = 0
+	if def.Schedule.Type == xxljob.ScheduleFixDelay {
+		j.delay, _ = def.Schedule.Every() // an invalid one re-arms nothing
+	}
+}
+
+// index puts an enabled job into the due index, or among those without a next
+// instant. Whatever changes next, stopped or removed calls unindex before.
+func (j *job) index() {
+	switch {
+	case j.stopped || j.removed:
+	case j.next == noTime:
+		j.shard.idle.add(j)
+	default:
+		j.shard.due.insert(j.next, j.id, j)
+	}
+}
+
+func (j *job) unindex() {
+	switch {
+	case j.stopped || j.removed:
+	case j.next == noTime:
+		j.shard.idle.remove(j)
+	default:
+		j.shard.due.remove(j.next, j.id)
+	}
+}
+
+// occupy counts the runs at an attached address.
+func (j *job) occupy(address string, by int) {
+	for i := range j.busy {
+		if p := &j.busy[i]; p.address == address {
+			if p.n += by; p.n == 0 {
+				last := len(j.busy) - 1
+				*p = j.busy[last]
+				j.busy[last] = place{}
+				j.busy = j.busy[:last]
+			}
+			return
+		}
+	}
+	j.busy = append(j.busy, place{address, by})
+}
+
+// occupies reports whether a run of the job is at the attached address.
+func (j *job) occupies(address string) bool {
+	for i := range j.busy {
+		if j.busy[i].address == address {
+			return true
+		}
+	}
+	return false
+}
+
+// live returns the job unless it is absent or removed.
+func (s *Store) live(id int64) *job {
+	if j := s.jobs[id]; j != nil && !j.removed {
+		return j
+	}
+	return nil
+}
+
+// maxJobID keeps ids within what the wire protocol can carry.
+const maxJobID = 1<<31 - 1
+
+// AddJob inserts the job.
+func (s *Store) AddJob(ctx context.Context, def xxljob.Job) (xxljob.Job, error) {
+	if err := s.begin(ctx); err != nil {
+		return xxljob.Job{}, err
+	}
+	defer s.done()
+	if s.lastJob == maxJobID {
+		return xxljob.Job{}, errors.New("memory: add job: no ids are left")
+	}
+	now := clock()
+	id := s.lastJob + 1
+	j := &job{
+		id: id, shard: s.shards[id%int64(len(s.shards))], startedFor: noTime,
+		runs: list{by: ofJob}, ended: list{by: endedOfJob},
+	}
+	j.last = noTime
+	def.ID, def.Shard, def.Version = id, j.shard.id, 1
+	def.Next, def.Last, def.WaitRun = stored(def.Next), time.Time{}, 0
+	def.Added, def.Updated = now, now
+	def.Children = copied(def.Children)
+	def.GlueUpdated = glueUpdated(xxljob.Job{}, def, now)
+	if err := s.keyFree(&def); err != nil {
+		return xxljob.Job{}, failed(err, "add job %q of %q", def.Key, def.App)
+	}
+	if err := s.insert(tableJobs, &def); err != nil {
+		return xxljob.Job{}, err
+	}
+	s.lastJob = id
+	s.jobs[id] = j
+	j.define(&def)
+	j.index()
+	j.note(ctx, "add", now)
+	s.tellScan(j)
+	return j.snapshot(), nil
+}
+
+// keyFree checks that no other job of the app has the job's key.
+func (s *Store) keyFree(def *xxljob.Job) error {
+	if def.Key == "" {
+		return nil
+	}
+	other, err := first[xxljob.Job](s.db, tableJobs, byKey, def.App, def.Key)
+	if err == nil && other != nil && other.ID != def.ID {
+		err = xxljob.ErrDuplicateKey
+	}
+	return err
+}
+
+// glueUpdated is when the script of after last changed.
+func glueUpdated(before, after xxljob.Job, now time.Time) time.Time {
+	if before.GlueSource == after.GlueSource {
+		return before.GlueUpdated
+	}
+	return now
+}
+
+// RemoveJob deletes the job and cancels its planned runs.
+func (s *Store) RemoveJob(ctx context.Context, id int64) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.done()
+	j := s.live(id)
+	if j == nil {
+		return failed(xxljob.ErrNotFound, "remove job %d", id)
+	}
+	if _, err := s.remove(tableJobs, id); err != nil {
+		return err
+	}
+	now := clock()
+	j.unindex()
+	j.removed, j.waitRun = true, 0
+	s.cancelPlanned(j, "remove", now, func(*run) bool { return true })
+	j.note(ctx, "remove", now)
+	s.removed = append(s.removed, id)
+	s.forgetAudits()
+	return nil
+}
+
+// cancelPlanned ends those of the job's planned runs that are chosen, and
+// reports whether there were any.
+func (s *Store) cancelPlanned(j *job, reason string, now time.Time, chosen func(*run) bool) bool {
+	var cancelled []*run
+	for _, r := range j.planned.members {
+		if chosen(r) {
+			cancelled = append(cancelled, r)
+		}
+	}
+	slices.SortFunc(cancelled, func(a, b *run) int { return cmp.Compare(a.ID, b.ID) })
+	for _, r := range cancelled {
+		r.Reason = reason
+		s.end(r, xxljob.StateCancelled, toMilli(now))
+	}
+	return len(cancelled) > 0
+}
+
+// Job returns one job.
+func (s *Store) Job(ctx context.Context, id int64) (xxljob.Job, error) {
+	if err := s.look(ctx); err != nil {
+		return xxljob.Job{}, err
+	}
+	defer s.mu.Unlock()
+	j := s.live(id)
+	if j == nil {
+		return xxljob.Job{}, failed(xxljob.ErrNotFound, "job %d", id)
+	}
+	return j.snapshot(), nil
+}
+
+// JobByKey returns the job with the key.
+func (s *Store) JobByKey(ctx context.Context, app, key string) (xxljob.Job, error) {
+	if err := s.look(ctx); err != nil {
+		return xxljob.Job{}, err
+	}
+	defer s.mu.Unlock()
+	if key != "" {
+		def, err := first[xxljob.Job](s.db, tableJobs, byKey, app, key)
+		if err != nil {
+			return xxljob.Job{}, err
+		}
+		if def != nil {
+			return s.jobs[def.ID].snapshot(), nil
+		}
+	}
+	return xxljob.Job{}, failed(xxljob.ErrNotFound, "job %q of %q", key, app)
+}

@@ -1,0 +1,134 @@
+// Package memory keeps an xxljob store in the memory of one process.
+//
+// It does everything that the contract of [xxljob.Store] says, for one process:
+// several Schedulers may share one Store and behave as a cluster, so that
+// take-over, hand-over and fencing can be tested in virtual time. It keeps
+// nothing across an exit of the process.
+//
+// The store has two halves. The catalogue — definitions of jobs, groups,
+// registered addresses, the slow part of nodes — is a go-memdb database: it has
+// the indexes and gives snapshots. What changes with every run lives in plain
+// structures under one mutex: a due index and sets of unended runs for each
+// shard, and the runs in segments by id. A transaction that touches both halves
+// holds the mutex from its first read to its last write, so that every other
+// call sees both changed or none.
+//
+// Ended runs are kept up to a bound for each job and one in total (see
+// [Retain]); runs that have not ended are never dropped.
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-memdb"
+
+	"github.com/xxljob/xxljob"
+)
+
+var _ xxljob.Store = (*Store)(nil)
+
+// errNoShards is the answer of every method that writes, before SetShards.
+var errNoShards = errors.New("memory: SetShards comes before the first write")
+
+// Store is an xxljob.Store in memory. Its methods may be called by many
+// goroutines and many Schedulers at once.
+//
+// The functions of an xxljob.Edit are called with the store locked: they must
+// be pure, as their contract says, and must not call the store. One that panics
+// changes nothing and leaves the store usable.
+type Store struct {
+	db   *memdb.MemDB // the catalogue; locks itself
+	keep retention    // set by New
+
+	mu       sync.Mutex           // never held while waiting for anything
+	shards   []*shard             // guarded by mu; nil until SetShards
+	jobs     map[int64]*job       // guarded by mu; removed ones too, while runs or audit are kept
+	lastJob  int64                // guarded by mu
+	removed  []int64              // guarded by mu; removed jobs with audit, oldest first
+	runs     runs                 // guarded by mu
+	ended    list                 // guarded by mu; all ended runs, in order of their end
+	keys     map[triggerKey]int64 // guarded by mu; keys of triggers whose run is kept
+	peers    map[string]*peer     // guarded by mu; by incarnation
+	buried   []tombstone          // guarded by mu; deleted nodes, oldest first
+	watchers []*watcher           // guarded by mu
+	hasEnded bool                 // guarded by mu; this transaction ended a run
+}
+
+// Option changes a Store that New makes.
+type Option func(*Store)
+
+// New returns an empty store.
+func New(opts ...Option) *Store {
+	s := &Store{
+		db:    newCatalogue(),
+		keep:  retention{perJob: 10_000, total: 200_000},
+		jobs:  map[int64]*job{},
+		keys:  map[triggerKey]int64{},
+		peers: map[string]*peer{},
+		ended: list{by: allEnded},
+	}
+	for _, o := range opts {
+		o(s)
+	}
+	return s
+}
+
+// Poll returns zero: signals of this store are never lost.
+func (s *Store) Poll() time.Duration { return 0 }
+
+// begin starts a transaction that writes. Unless it returns an error, mu is
+// held, and done ends the transaction.
+func (s *Store) begin(ctx context.Context) error {
+	s.mu.Lock()
+	err := ctx.Err()
+	if err == nil && s.shards == nil {
+		err = errNoShards
+	}
+	if err != nil {
+		s.mu.Unlock()
+	}
+	return err
+}
+
+// done ends a transaction. It is deferred, so that a panic in a function of the
+// caller's does not leave the store locked.
+func (s *Store) done() {
+	if s.hasEnded {
+		s.hasEnded = false
+		s.tellEnded()
+	}
+	s.mu.Unlock()
+}
+
+// look starts a transaction that only reads. Unless it returns an error, mu is
+// held.
+func (s *Store) look(ctx context.Context) error {
+	s.mu.Lock()
+	if err := ctx.Err(); err != nil {
+		s.mu.Unlock()
+		return err
+	}
+	return nil
+}
+
+// clock is what every method reads once.
+func clock() time.Time { return stored(time.Now()) }
+
+// stored is t as the store keeps times: in UTC, to the millisecond.
+func stored(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
+
+// noTime is the zero time in milliseconds. The two conversions below are each
+// other's inverse for it too, so the zero time needs no special case.
+const noTime int64 = -62135596800000
+
+func toMilli(t time.Time) int64    { return t.UnixMilli() }
+func fromMilli(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
+
+// failed wraps an error of the contract with what was attempted.
+func failed(err error, format string, args ...any) error {
+	return fmt.Errorf("memory: %s: %w", fmt.Sprintf(format, args...), err)
+}

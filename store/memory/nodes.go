@@ -1,0 +1,198 @@
+package memory
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/xxljob/xxljob"
+)
+
+// peer is what changes often of a node, and what the runs that name an
+// incarnation have in common. It is there while either is. All of it is guarded
+// by Store.mu; the slow part of the node is in the catalogue.
+type peer struct {
+	incarnation string
+
+	joined bool // there is a node
+	left   bool
+	beats  int64
+
+	unended int        // places in unended runs: as owner and as addressee
+	inbox   order[run] // started runs addressed to it that wait to be taken
+	kills   order[run] // unended runs that it has taken and is to kill
+}
+
+// peer returns the incarnation's, making it where need be.
+func (s *Store) peer(incarnation string) *peer {
+	p := s.peers[incarnation]
+	if p == nil {
+		p = &peer{incarnation: incarnation}
+		s.peers[incarnation] = p
+	}
+	return p
+}
+
+// forget lets go of a peer that nothing names any more.
+func (s *Store) forget(p *peer) {
+	if !p.joined && p.unended == 0 {
+		delete(s.peers, p.incarnation)
+	}
+}
+
+// tombstone remembers a deleted node, lest it come back as the latest of its ID.
+type tombstone struct {
+	incarnation, id string
+	joined          time.Time
+}
+
+// maxTombstones bounds them; the oldest go first.
+const maxTombstones = 1024
+
+// Join adds a node.
+func (s *Store) Join(ctx context.Context, n xxljob.Node) (xxljob.View, error) {
+	if err := s.begin(ctx); err != nil {
+		return xxljob.View{}, err
+	}
+	defer s.done()
+	n.Joined = clock()
+	if err := s.addNode(n); err != nil {
+		return xxljob.View{}, err
+	}
+	return s.view(n.Incarnation)
+}
+
+// addNode adds the node with its first beat.
+func (s *Store) addNode(n xxljob.Node) error {
+	n.Attached = copiedAttached(n.Attached)
+	if err := s.insert(tableNodes, &n); err != nil {
+		return err
+	}
+	p := s.peer(n.Incarnation)
+	p.joined, p.left, p.beats = true, false, 1
+	s.tellNodes()
+	return nil
+}
+
+// Beat raises the node's counter. The catalogue is written only when the
+// attached executors are others than before.
+func (s *Store) Beat(ctx context.Context, incarnation string, attached []xxljob.Attachment) (xxljob.View, error) {
+	if err := s.begin(ctx); err != nil {
+		return xxljob.View{}, err
+	}
+	defer s.done()
+	if err := s.beat(incarnation, attached); err != nil {
+		return xxljob.View{}, err
+	}
+	return s.view(incarnation)
+}
+
+func (s *Store) beat(incarnation string, attached []xxljob.Attachment) error {
+	p := s.peers[incarnation]
+	if p == nil || !p.joined {
+		n := s.exhume(incarnation)
+		n.Attached = attached
+		return s.addNode(n)
+	}
+	n, err := first[xxljob.Node](s.db, tableNodes, byID, incarnation)
+	if err != nil {
+		return err
+	}
+	if !slices.EqualFunc(n.Attached, attached, sameAttachment) {
+		changed := *n
+		changed.Attached = copiedAttached(attached)
+		if err := s.insert(tableNodes, &changed); err != nil {
+			return err
+		}
+	}
+	p.beats++
+	if p.left {
+		p.left = false
+		s.tellNodes()
+	}
+	return nil
+}
+
+// exhume returns the node that was deleted. One that nobody remembers has the ID
+// that its incarnation says, and no age: it supersedes nobody.
+func (s *Store) exhume(incarnation string) xxljob.Node {
+	for i, t := range s.buried {
+		if t.incarnation == incarnation {
+			s.buried = slices.Delete(s.buried, i, i+1)
+			return xxljob.Node{ID: t.id, Incarnation: incarnation, Joined: t.joined}
+		}
+	}
+	id := incarnation
+	if i := strings.LastIndexByte(id, '-'); i >= 0 {
+		id = id[:i]
+	}
+	return xxljob.Node{ID: id, Incarnation: incarnation}
+}
+
+// Leave marks the node as left and releases its shards.
+func (s *Store) Leave(ctx context.Context, incarnation string) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.done()
+	any := false
+	if p := s.peers[incarnation]; p != nil && p.joined && !p.left {
+		p.left, any = true, true
+	}
+	for _, sh := range s.shards {
+		if incarnation != "" && sh.owner == incarnation {
+			sh.owner, any = "", true
+		}
+	}
+	if any {
+		s.tellNodes()
+	}
+	return nil
+}
+
+// Bury marks a silent node as left and deletes it once its runs are settled.
+func (s *Store) Bury(ctx context.Context, incarnation string, beats int64) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.done()
+	p := s.peers[incarnation]
+	if p == nil || !p.joined || p.beats != beats {
+		return nil
+	}
+	if p.unended > 0 {
+		if !p.left {
+			p.left = true
+			s.tellNodes()
+		}
+		return nil
+	}
+	n, err := first[xxljob.Node](s.db, tableNodes, byID, incarnation)
+	if err != nil {
+		return err
+	}
+	if _, err := s.remove(tableNodes, incarnation); err != nil {
+		return err
+	}
+	if len(s.buried) == maxTombstones {
+		s.buried = slices.Delete(s.buried, 0, 1)
+	}
+	s.buried = append(s.buried, tombstone{n.Incarnation, n.ID, n.Joined})
+	p.joined, p.left = false, true
+	s.forget(p)
+	s.tellNodes()
+	return nil
+}
+
+func sameAttachment(a, b xxljob.Attachment) bool {
+	return a.App == b.App && slices.Equal(a.Handlers, b.Handlers)
+}
+
+func copiedAttached(list []xxljob.Attachment) []xxljob.Attachment {
+	out := copied(list)
+	for i := range out {
+		out[i].Handlers = copied(out[i].Handlers)
+	}
+	return out
+}

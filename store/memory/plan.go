@@ -1,0 +1,89 @@
+package memory
+
+import (
+	"context"
+	"time"
+
+	"github.com/xxljob/xxljob"
+)
+
+// Claim advances jobs and inserts the runs that were planned for them.
+func (s *Store) Claim(ctx context.Context, plans []xxljob.Plan) ([]xxljob.Run, error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer s.done()
+	n := 0
+	for i := range plans {
+		n += len(plans[i].Runs)
+	}
+	now := clock()
+	inserted := make([]xxljob.Run, 0, n)
+	for i := range plans {
+		if p := &plans[i]; s.claimable(p) {
+			inserted = s.claim(ctx, inserted, p, now)
+		}
+	}
+	return inserted, nil
+}
+
+// claimable is the compare of the compare-and-set. A job without a next instant
+// is never due, whatever the plan says: else its claim could be repeated.
+func (s *Store) claimable(p *xxljob.Plan) bool {
+	j := s.live(p.JobID)
+	return j != nil && !j.stopped && j.version == p.Version &&
+		j.next != noTime && j.next == toMilli(p.Due) &&
+		j.shard == s.fenced(p.Shard, p.Epoch)
+}
+
+func (s *Store) claim(ctx context.Context, inserted []xxljob.Run, p *xxljob.Plan, now time.Time) []xxljob.Run {
+	j := s.jobs[p.JobID]
+	j.unindex()
+	j.next, j.waitRun = toMilli(stored(p.Next)), 0
+	if p.Wait && len(p.Runs) > 0 {
+		j.next = noTime
+	}
+	j.index()
+	if len(p.Runs) > 0 {
+		j.last = latest(p.Runs)
+	}
+	for i := range p.Runs {
+		n := &p.Runs[i]
+		r := s.runs.add()
+		r.PlanEpoch = p.Epoch
+		fillPlanned(r, n, now)
+		if p.Wait && i == 0 {
+			j.waitRun = r.ID
+		}
+		s.insertRun(j, r)
+		if n.State.Ended() { // a record
+			s.end(r, n.State, toMilli(now))
+		}
+		inserted = append(inserted, r.snapshot())
+	}
+	if p.Stop != "" {
+		j.version++
+		s.stop(ctx, j, p.Stop, toMilli(now))
+	}
+	s.stopFinished(ctx, j, toMilli(now))
+	return inserted
+}
+
+// latest returns the latest instant that one of the runs stands for.
+func latest(runs []xxljob.NewRun) int64 {
+	last := noTime
+	for i := range runs {
+		last = max(last, toMilli(stored(runs[i].At)), toMilli(stored(runs[i].Last)))
+	}
+	return last
+}
+
+// fillPlanned sets what the plan says.
+func fillPlanned(r *run, n *xxljob.NewRun, now time.Time) {
+	r.Type, r.State = n.Type, n.State
+	r.Created = now
+	r.Scheduled = stored(n.At)
+	r.First, r.Last, r.Count = stored(n.First), stored(n.Last), n.Count
+	r.Reason = n.Reason
+	r.Retries = retriesOfJob
+}

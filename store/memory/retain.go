@@ -1,0 +1,64 @@
+package memory
+
+// retention bounds what is kept of what is over.
+type retention struct{ perJob, total int }
+
+// Bounds of the audit. Entries of a job that exists are kept up to the first
+// bound; those of removed jobs for as many jobs as the second says.
+const (
+	auditPerJob  = 100
+	auditRemoved = 10_000
+)
+
+// Retain bounds the ended runs that the store keeps: perJob of each job and
+// total of all. Those that ended first go first; runs that have not ended are
+// always kept. The default is 10,000 and 200,000; less than one counts as one.
+func Retain(perJob, total int) Option {
+	return func(s *Store) { s.keep = retention{max(perJob, 1), max(total, 1)} }
+}
+
+// retire notes that a run has ended and evicts what is then over the bounds.
+// That is never r itself, so the caller may go on using r, but no run that
+// ended before.
+func (s *Store) retire(r *run) {
+	j := r.job
+	j.ended.push(r)
+	s.ended.push(r)
+	if j.ended.n > s.keep.perJob {
+		s.evict(j.ended.head)
+	}
+	if s.ended.n > s.keep.total {
+		s.evict(s.ended.head)
+	}
+}
+
+// evict forgets an ended run.
+func (s *Store) evict(r *run) {
+	j := r.job
+	j.ended.remove(r)
+	s.ended.remove(r)
+	j.runs.remove(r)
+	if r.key != "" {
+		delete(s.keys, triggerKey{j.id, r.key})
+	}
+	s.runs.drop(r)
+	s.forgetJob(j)
+}
+
+// forgetJob lets go of a removed job of which nothing is kept any more.
+func (s *Store) forgetJob(j *job) {
+	if j.removed && j.runs.n == 0 && j.audit == nil {
+		delete(s.jobs, j.id)
+	}
+}
+
+// forgetAudits drops the audit of the jobs that were removed first.
+func (s *Store) forgetAudits() {
+	if len(s.removed) <= auditRemoved {
+		return
+	}
+	j := s.jobs[s.removed[0]]
+	s.removed = s.removed[1:]
+	j.audit = nil
+	s.forgetJob(j)
+}

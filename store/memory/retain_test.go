@@ -1,0 +1,144 @@
+package memory_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store/memory"
+)
+
+func idsOf(runs []xxljob.Run) []int64 {
+	var ids []int64
+	for _, r := range runs {
+		ids = append(ids, r.ID)
+	}
+	return ids
+}
+
+func (f *fixture) list(filter xxljob.RunFilter) []int64 {
+	f.Helper()
+	runs, err := f.Runs(f.Context(), filter)
+	f.must(err)
+	ids := idsOf(runs)
+	slices.Reverse(ids)
+	return ids
+}
+
+func TestRetainBoundsEachJob(t *testing.T) {
+	f := newFixture(t, 2, memory.Retain(3, 100))
+	a, b := f.job(), f.job()
+	first := f.done(a.ID, 5)
+	other := f.done(b.ID, 2)
+	want(t, "runs of the busy job", f.list(xxljob.RunFilter{JobID: a.ID}), first[2:])
+	want(t, "runs of the other", f.list(xxljob.RunFilter{JobID: b.ID}), other)
+	_, err := f.Run(t.Context(), first[0])
+	if !errors.Is(err, xxljob.ErrNotFound) {
+		t.Errorf("an evicted run: %v", err)
+	}
+	f.must(f.Consistent())
+}
+
+func TestRetainBoundsTheTotal(t *testing.T) {
+	f := newFixture(t, 2, memory.Retain(100, 4))
+	a, b := f.job(), f.job()
+	first := f.done(a.ID, 3)
+	second := f.done(b.ID, 3)
+	want(t, "all runs", f.list(xxljob.RunFilter{}), append(first[2:], second...))
+	f.must(f.Consistent())
+}
+
+// The order is that of the ends, not that of the ids.
+func TestRetainDropsWhatEndedFirst(t *testing.T) {
+	f := newFixture(t, 2, memory.Retain(2, 100))
+	j := f.job()
+	var runs []xxljob.Run
+	for range 4 {
+		runs = append(runs, f.started(j.ID, xxljob.LocalAddress(here)))
+	}
+	for _, i := range []int{3, 2, 1, 0} {
+		_, err := f.Finish(t.Context(), []xxljob.Result{success(runs[i])})
+		f.must(err)
+	}
+	want(t, "runs", f.list(xxljob.RunFilter{}), []int64{runs[0].ID, runs[1].ID})
+}
+
+func TestRetainKeepsWhatHasNotEnded(t *testing.T) {
+	f := newFixture(t, 2, memory.Retain(1, 1))
+	j := f.job()
+	planned, err := f.AddRun(t.Context(), j.ID, xxljob.Trigger{Key: "k"})
+	f.must(err)
+	started := f.started(j.ID, xxljob.LocalAddress(here))
+	done := f.done(j.ID, 500)
+	last := done[len(done)-1]
+	kept := []int64{planned.ID, started.ID, last}
+	want(t, "runs", f.list(xxljob.RunFilter{}), kept)
+	want(t, "runs of the job", f.list(xxljob.RunFilter{JobID: j.ID}), kept)
+	want(t, "runs before an evicted one", f.list(xxljob.RunFilter{Before: done[100]}), kept[:2])
+	want(t, "runs of the job before an evicted one", f.list(xxljob.RunFilter{JobID: j.ID, Before: done[100]}), kept[:2])
+	want(t, "runs of an evicted trigger", f.list(xxljob.RunFilter{TriggerID: done[7]}), []int64(nil))
+	byID, err := f.RunsByID(t.Context(), []int64{last, done[3], planned.ID, planned.ID, -1, 1 << 50})
+	f.must(err)
+	want(t, "runs by id", idsOf(byID), []int64{planned.ID, last})
+	if runs, segments, _ := f.Sizes(); runs != 3 || segments > 32 {
+		t.Errorf("%d runs in %d segments are kept", runs, segments)
+	}
+	f.must(f.Consistent())
+}
+
+// A key is known as long as its run.
+func TestRetainForgetsKeys(t *testing.T) {
+	f := newFixture(t, 2, memory.Retain(1, 1))
+	j := f.job()
+	add := func() int64 {
+		r, err := f.AddRun(t.Context(), j.ID, xxljob.Trigger{Key: "k"})
+		f.must(err)
+		return r.ID
+	}
+	first := add()
+	want(t, "the same key", add(), first)
+	_, err := f.Kill(t.Context(), first, "x")
+	f.must(err)
+	want(t, "the key of an ended run", add(), first)
+	f.done(j.ID, 1)
+	if again := add(); again == first {
+		t.Error("the key of an evicted run still names it")
+	}
+	f.must(f.Consistent())
+}
+
+// Nothing is left of a removed job once its runs and its audit are dropped.
+func TestRetainForgetsRemovedJobs(t *testing.T) {
+	const churn = 10_050
+	f := newFixture(t, 2, memory.Retain(1, 10))
+	for range churn {
+		j := f.job()
+		_, err := f.AddRun(t.Context(), j.ID, xxljob.Trigger{})
+		f.must(err)
+		f.must(f.RemoveJob(t.Context(), j.ID))
+	}
+	if _, _, removed := f.Sizes(); removed > 10_000+10 {
+		t.Errorf("%d removed jobs are kept", removed)
+	}
+	for id, n := range map[int64]int{1: 0, churn: 2} {
+		changes, err := f.Changes(t.Context(), id, 10)
+		f.must(err)
+		want(t, "entries of the audit", len(changes), n)
+	}
+	f.must(f.Consistent())
+}
+
+func TestAuditKeepsTheLatest(t *testing.T) {
+	f := newFixture(t, 2)
+	j := f.job()
+	for i := range 150 {
+		_, err := f.EditJob(t.Context(), j.ID, xxljob.Edit{Verb: "update",
+			Change: func(j *xxljob.Job) (bool, error) { j.Retries = i + 1; return false, nil }})
+		f.must(err)
+	}
+	changes, err := f.Changes(t.Context(), j.ID, 1000)
+	f.must(err)
+	want(t, "entries", len(changes), 100)
+	want(t, "versions", []int64{changes[0].Version, changes[99].Version}, []int64{151, 52})
+}

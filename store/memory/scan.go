@@ -1,0 +1,157 @@
+package memory
+
+import (
+	"context"
+
+	"github.com/xxljob/xxljob"
+)
+
+// Scan finds what is due. Its cost goes with what it finds and with the number
+// of shards, not with how many jobs and runs there are. A run that it returns
+// under the shard's epoch counts as loaded and is not returned again.
+func (s *Store) Scan(ctx context.Context, q xxljob.ScanQuery) (xxljob.ScanResult, error) {
+	due, out, err := s.scan(ctx, q)
+	if err != nil {
+		return xxljob.ScanResult{}, err
+	}
+	if len(due) > 0 {
+		out.Jobs = make([]xxljob.DueJob, len(due))
+	}
+	for i := range due {
+		out.Jobs[i] = xxljob.DueJob{Job: due[i].snapshot(), Waiting: due[i].waiting}
+	}
+	return out, nil
+}
+
+// dueJob is a due job before its snapshot is made.
+type dueJob struct {
+	jobState
+	waiting int
+}
+
+// scan is the part of Scan that needs the lock.
+func (s *Store) scan(ctx context.Context, q xxljob.ScanQuery) ([]dueJob, xxljob.ScanResult, error) {
+	if err := s.look(ctx); err != nil {
+		return nil, xxljob.ScanResult{}, err
+	}
+	defer s.mu.Unlock()
+	before := toMilli(stored(q.Before))
+
+	var due merged[job]
+	var foreign merged[run]
+	for _, sh := range q.Shards {
+		if own := s.shardAt(sh.ID); own != nil {
+			due.add(&own.due, noID, noID)
+			foreign.add(own.foreignTo(sh.Epoch, before, q.Runs), noID, noID)
+		}
+	}
+	jobs, fullJobs := due.take(before, q.Jobs)
+	found, fullRuns := foreign.take(before, q.Runs)
+	states := make([]dueJob, len(jobs))
+	for i, j := range jobs {
+		states[i] = dueJob{j.jobState, len(j.planned.members)}
+	}
+
+	next := s.nextPlanned(q.Shards, before)
+	if e := due.peek(); e != nil && (next == noTime || e.at < next) {
+		next = e.at
+	}
+	if fullJobs || fullRuns {
+		next = before
+	}
+	return states, xxljob.ScanResult{Runs: s.load(found, q.Shards), Next: fromMilli(next)}, nil
+}
+
+// foreignTo returns the planned runs that were not loaded under the epoch. For
+// an epoch that is not the shard's, that is, for a former owner, they are
+// searched, at most one more than limit.
+func (sh *shard) foreignTo(epoch, before int64, limit int) *order[run] {
+	if epoch == sh.epoch {
+		return &sh.foreign
+	}
+	var found order[run]
+	n := 0
+	for c := sh.planned.after(noID, noID); c.peek() != nil && n <= limit; c.next() {
+		e := c.peek()
+		if e.at > before {
+			break
+		}
+		if e.of.PlanEpoch != epoch {
+			found.insert(e.at, e.id, e.of)
+			n++
+		}
+	}
+	return &found
+}
+
+// load stamps the runs with the epochs under which they are returned, where
+// those are their shards', and copies them.
+func (s *Store) load(found []*run, shards []xxljob.Shard) []xxljob.Run {
+	if len(found) == 0 {
+		return nil
+	}
+	out := make([]xxljob.Run, len(found))
+	for i, r := range found {
+		sh := r.job.shard
+		if r.foreign && asked(shards, sh) {
+			sh.foreign.remove(toMilli(r.Scheduled), r.ID)
+			r.foreign = false
+			r.PlanEpoch = sh.epoch
+		}
+		out[i] = r.snapshot()
+	}
+	return out
+}
+
+// asked reports whether the query names the shard under its own epoch.
+func asked(shards []xxljob.Shard, sh *shard) bool {
+	// Mostly the query names all shards, in order.
+	if sh.id < len(shards) && shards[sh.id].ID == sh.id {
+		return shards[sh.id].Epoch == sh.epoch
+	}
+	for _, q := range shards {
+		if q.ID == sh.id {
+			return q.Epoch == sh.epoch
+		}
+	}
+	return false
+}
+
+// nextPlanned returns the earliest time of a planned run behind the given one.
+func (s *Store) nextPlanned(shards []xxljob.Shard, before int64) int64 {
+	next := noTime
+	for _, q := range shards {
+		sh := s.shardAt(q.ID)
+		if sh == nil {
+			continue
+		}
+		c := sh.planned.after(before, anyID)
+		if e := c.peek(); e != nil && (next == noTime || e.at < next) {
+			next = e.at
+		}
+	}
+	return next
+}
+
+// Planned returns a page of planned runs.
+func (s *Store) Planned(ctx context.Context, q xxljob.PlannedQuery) ([]xxljob.Run, error) {
+	if err := s.look(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	before, at, id := toMilli(stored(q.Before)), toMilli(stored(q.After)), q.AfterID
+	var m merged[run]
+	for _, sh := range q.Shards {
+		if own := s.shardAt(sh.ID); own != nil {
+			m.add(&own.planned, at, id)
+		}
+	}
+	var found []xxljob.Run
+	for e := m.peek(); e != nil && e.at <= before && len(found) < q.Limit; e = m.peek() {
+		if q.App == "" || e.of.App == q.App {
+			found = append(found, e.of.snapshot())
+		}
+		m.next()
+	}
+	return found, nil
+}

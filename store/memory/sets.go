@@ -1,0 +1,143 @@
+package memory
+
+import "github.com/xxljob/xxljob"
+
+// A run is in the sets that its state, owner and address call for. Whatever
+// changes one of these goes
+//
+//	s.leave(r); change r; s.enter(r)
+//
+// so that no change has to know the sets. Both are called with mu held.
+
+// enter adds the run to its sets. Ended runs are in none.
+func (s *Store) enter(r *run) {
+	switch r.State {
+	case xxljob.StatePlanned:
+		sh, at := r.job.shard, toMilli(r.Scheduled)
+		r.job.planned.add(r)
+		sh.planned.insert(at, r.ID, r)
+		if r.foreign {
+			sh.foreign.insert(at, r.ID, r)
+		}
+	case xxljob.StateStarted:
+		r.job.shard.started.add(r)
+		s.enterNodes(r)
+	case xxljob.StateDispatched:
+		s.enterNodes(r)
+	}
+}
+
+// enterNodes adds a started or dispatched run to what its owner and its
+// addressee have.
+func (s *Store) enterNodes(r *run) {
+	if r.Owner != "" {
+		r.owner = s.peer(r.Owner)
+		r.owner.unended++
+	}
+	incarnation, attached := xxljob.LocalIncarnation(r.Address)
+	if !attached {
+		return
+	}
+	r.addressee = r.owner
+	if r.owner == nil || incarnation != r.Owner {
+		r.addressee = s.peer(incarnation)
+	}
+	r.addressee.unended++
+	if r.State == xxljob.StateStarted {
+		r.job.occupy(r.Address, 1)
+	}
+	if r.untaken() {
+		r.addressee.inbox.insert(0, r.ID, r)
+	}
+	if r.toKill() {
+		r.addressee.kills.insert(0, r.ID, r)
+	}
+}
+
+// leave takes the run out of all sets that enter added it to.
+func (s *Store) leave(r *run) {
+	switch r.State {
+	case xxljob.StatePlanned:
+		sh, at := r.job.shard, toMilli(r.Scheduled)
+		r.job.planned.remove(r)
+		sh.planned.remove(at, r.ID)
+		if r.foreign {
+			sh.foreign.remove(at, r.ID)
+		}
+	case xxljob.StateStarted:
+		r.job.shard.started.remove(r)
+		s.leaveNodes(r)
+	case xxljob.StateDispatched:
+		s.leaveNodes(r)
+	}
+}
+
+func (s *Store) leaveNodes(r *run) {
+	if p := r.owner; p != nil {
+		r.owner = nil
+		p.unended--
+		s.forget(p)
+	}
+	p := r.addressee
+	if p == nil {
+		return
+	}
+	r.addressee = nil
+	p.unended--
+	if r.State == xxljob.StateStarted {
+		r.job.occupy(r.Address, -1)
+	}
+	if r.untaken() {
+		p.inbox.remove(0, r.ID)
+	}
+	if r.toKill() {
+		p.kills.remove(0, r.ID)
+	}
+	s.forget(p)
+}
+
+// untaken reports whether the run is started and waits for its addressee.
+func (r *run) untaken() bool { return r.State == xxljob.StateStarted && r.Taken.IsZero() }
+
+// toKill reports whether an unended run's addressee, which took it, is to kill
+// it. One that is not taken ends when it is.
+func (r *run) toKill() bool { return r.KillReason != "" && !r.Taken.IsZero() }
+
+// insertRun adds a new run of the job that is filled in but for what the store
+// gives. An ended one (a record) is over at once.
+func (s *Store) insertRun(j *job, r *run) {
+	r.job = j
+	r.JobID, r.App, r.Shard = j.id, j.def.App, j.shard.id
+	r.born = r.Type.ScheduleBorn()
+	if r.TriggerID == 0 {
+		r.TriggerID = r.ID
+	}
+	if r.born {
+		j.open++
+	}
+	j.runs.push(r)
+	s.enter(r)
+}
+
+// end gives the run a final state, with all that follows for the sets and for a
+// job that waits for it. The caller calls stopFinished for the job, once what
+// else it does to the job is done.
+func (s *Store) end(r *run, state xxljob.State, now int64) {
+	s.leave(r)
+	r.State, r.Ended = state, fromMilli(now)
+	if state == xxljob.StateSkipped || state == xxljob.StateCancelled {
+		r.AlarmStatus = alarmNotNeeded
+	}
+	j := r.job
+	if r.born {
+		j.open--
+	}
+	if j.waitRun == r.ID {
+		s.rearm(j, now)
+	}
+	s.hasEnded = true
+	s.retire(r)
+}
+
+// alarmNotNeeded is the Run.AlarmStatus of runs that nobody need hear of.
+const alarmNotNeeded = 1

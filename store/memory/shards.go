@@ -1,0 +1,88 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/xxljob/xxljob"
+)
+
+// shard is a row of the lease table with the unended work of its jobs. All of
+// it is guarded by Store.mu.
+type shard struct {
+	id    int
+	owner string
+	epoch int64
+
+	due  order[job] // enabled jobs with a next instant
+	idle bag[*job]  // enabled jobs without one
+
+	planned order[run] // all planned runs, by (Scheduled, ID)
+	foreign order[run] // those that were not planned or loaded under epoch
+	started bag[*run]  // runs in StateStarted
+}
+
+// SetShards fixes the number of shards, once.
+func (s *Store) SetShards(ctx context.Context, n int) error {
+	if err := s.look(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	switch {
+	case n < 1:
+		return fmt.Errorf("memory: set shards to %d: want at least one", n)
+	case s.shards == nil:
+		s.shards = make([]*shard, n)
+		for i := range s.shards {
+			s.shards[i] = &shard{id: i}
+		}
+	case len(s.shards) != n:
+		return failed(xxljob.ErrShards, "the store has %d shards, not %d", len(s.shards), n)
+	}
+	return nil
+}
+
+// fenced returns the shard if it is there and has the epoch, and else nil.
+func (s *Store) fenced(id int, epoch int64) *shard {
+	if sh := s.shardAt(id); sh != nil && sh.epoch == epoch {
+		return sh
+	}
+	return nil
+}
+
+// shardAt returns the shard, or nil.
+func (s *Store) shardAt(id int) *shard {
+	if id < 0 || id >= len(s.shards) {
+		return nil
+	}
+	return s.shards[id]
+}
+
+// take gives the shard to another owner: from here on nothing in it counts as
+// loaded.
+func (sh *shard) take(owner string) {
+	sh.owner = owner
+	sh.epoch++
+	for c := sh.planned.after(noID, noID); c.peek() != nil; c.next() {
+		c.peek().of.foreign = true
+	}
+	sh.foreign = sh.planned.clone()
+}
+
+// bag is a set without an order. Each member knows its place in the one bag it
+// may be in.
+type bag[T interface{ slot() *int }] struct{ members []T }
+
+func (b *bag[T]) add(m T) {
+	*m.slot() = len(b.members)
+	b.members = append(b.members, m)
+}
+
+func (b *bag[T]) remove(m T) {
+	last := len(b.members) - 1
+	i := *m.slot()
+	b.members[i] = b.members[last]
+	*b.members[i].slot() = i
+	clear(b.members[last:])
+	b.members = b.members[:last]
+}

@@ -1,0 +1,91 @@
+package memory
+
+import (
+	"context"
+	"slices"
+
+	"github.com/xxljob/xxljob"
+)
+
+// watcher is one call of Watch that has not ended. Signals are sent while mu is
+// held, and never wait: a channel that is full has its signal already.
+type watcher struct {
+	incarnation                string
+	scan, inbox, nodes, finish chan struct{}
+}
+
+// Watch returns signals for the incarnation until ctx ends. With an empty one
+// they are Nodes and Ended only.
+func (s *Store) Watch(ctx context.Context, incarnation string) xxljob.Signals {
+	w := &watcher{
+		incarnation: incarnation,
+		scan:        make(chan struct{}, 1),
+		inbox:       make(chan struct{}, 1),
+		nodes:       make(chan struct{}, 1),
+		finish:      make(chan struct{}, 1),
+	}
+	if ctx.Err() == nil {
+		s.mu.Lock()
+		s.watchers = append(s.watchers, w)
+		s.mu.Unlock()
+		context.AfterFunc(ctx, func() { s.unwatch(w) })
+	}
+	return xxljob.Signals{Scan: w.scan, Inbox: w.inbox, Nodes: w.nodes, Ended: w.finish}
+}
+
+func (s *Store) unwatch(w *watcher) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watchers = slices.DeleteFunc(s.watchers, func(other *watcher) bool { return other == w })
+}
+
+func tell(signal chan<- struct{}) {
+	select {
+	case signal <- struct{}{}:
+	default:
+	}
+}
+
+// tellScan tells the owner of the job's shard that the job, or a planned run of
+// it, may be due earlier than it knows.
+func (s *Store) tellScan(j *job) {
+	if j.shard.owner == "" {
+		return
+	}
+	for _, w := range s.watchers {
+		if w.incarnation == j.shard.owner {
+			tell(w.scan)
+		}
+	}
+}
+
+// tellInbox tells the addressee of a run that waits to be taken.
+func (s *Store) tellInbox(r *run) {
+	if r.untaken() {
+		s.tellKill(r)
+	}
+}
+
+// tellKill tells the addressee of a run, if it has one.
+func (s *Store) tellKill(r *run) {
+	if r.addressee == nil {
+		return
+	}
+	for _, w := range s.watchers {
+		if w.incarnation == r.addressee.incarnation {
+			tell(w.inbox)
+		}
+	}
+}
+
+func (s *Store) tellNodes() {
+	for _, w := range s.watchers {
+		tell(w.nodes)
+	}
+}
+
+func (s *Store) tellEnded() {
+	for _, w := range s.watchers {
+		tell(w.finish)
+	}
+}

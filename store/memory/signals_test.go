@@ -1,0 +1,184 @@
+package memory_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store/memory"
+)
+
+// given lists the signals that wait in the channels, and takes them.
+func given(s xxljob.Signals) string {
+	var names []string
+	for _, c := range []struct {
+		name string
+		ch   <-chan struct{}
+	}{{"scan", s.Scan}, {"inbox", s.Inbox}, {"nodes", s.Nodes}, {"ended", s.Ended}} {
+		select {
+		case <-c.ch:
+			names = append(names, c.name)
+		default:
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+// TestSignals goes through what happens to a node that owns all shards, beside
+// another that owns none, and a watcher of no node.
+func TestSignals(t *testing.T) {
+	f := newFixture(t, 1)
+	there := xxljob.LocalAddress("node-2")
+	own, other, nobody := f.Watch(t.Context(), here), f.Watch(t.Context(), "node-2"), f.Watch(t.Context(), "")
+	var job, delayed xxljob.Job
+	var run, waited xxljob.Run
+	var starts []xxljob.Start
+	edit := func(replan bool, change func(*xxljob.Job)) {
+		_, err := f.EditJob(t.Context(), job.ID, xxljob.Edit{Verb: "update",
+			Change: func(j *xxljob.Job) (bool, error) { change(j); return replan, nil },
+			Next:   func(xxljob.Job, time.Time) (time.Time, error) { return time.Now().Add(time.Hour), nil }})
+		f.must(err)
+	}
+	startBoth := func(address string) {
+		_, err := f.Start(t.Context(), starts)
+		f.must(err)
+	}
+	steps := []struct {
+		what               string
+		do                 func()
+		own, other, nobody string
+	}{
+		{"a node joins", func() {
+			_, err := f.Join(t.Context(), xxljob.Node{ID: "node", Incarnation: "node-2"})
+			f.must(err)
+		}, "nodes", "nodes", "nodes"},
+		{"a node beats", func() { _, _ = f.Beat(t.Context(), "node-2", nil) }, "", "", ""},
+		{"a job is added", func() { job = f.job() }, "scan", "", ""},
+		{"a job is edited", func() { edit(false, func(j *xxljob.Job) { j.Author = "me" }) }, "", "", ""},
+		{"a job is planned anew", func() { edit(true, func(j *xxljob.Job) {}); job, _ = f.Job(t.Context(), job.ID) }, "scan", "", ""},
+		{"a run is added", func() { run, _ = f.AddRun(t.Context(), job.ID, xxljob.Trigger{}) }, "scan", "", ""},
+		{"a run starts at its owner's", func() {
+			starts = []xxljob.Start{f.start(run, xxljob.LocalAddress(here), job.Version)}
+			startBoth(here)
+		}, "", "", ""},
+		{"a run ends", func() { _, _ = f.Finish(t.Context(), []xxljob.Result{{RunID: run.ID, State: xxljob.StateFailed}}) }, "ended", "ended", "ended"},
+		{"a run ends again", func() { _, _ = f.Finish(t.Context(), []xxljob.Result{{RunID: run.ID, State: xxljob.StateFailed}}) }, "", "", ""},
+		{"a run starts elsewhere", func() { run = f.started(job.ID, there) }, "scan", "inbox", ""},
+		{"it is to be killed", func() { _, _ = f.Kill(t.Context(), run.ID, "x") }, "", "inbox", ""},
+		{"it is taken, and so ends", func() { _, _ = f.Take(t.Context(), "node-2", []int64{run.ID}) }, "ended", "ended", "ended"},
+		{"a run starts far away", func() { run = f.started(job.ID, "http://far") }, "scan", "", ""},
+		{"it is readdressed", func() {
+			_, _ = f.Readdress(t.Context(), xxljob.Readdress{RunID: run.ID, Epoch: f.shards[0].Epoch, Owner: here, Token: run.Token, Address: there})
+		}, "", "inbox", ""},
+		{"it is put back", func() {
+			_, _ = f.Settle(t.Context(), []xxljob.Verdict{{RunID: run.ID, Epoch: f.shards[0].Epoch, Owner: here, Token: run.Token, To: xxljob.StatePlanned}})
+		}, "scan", "", ""},
+		{"a claim", func() {
+			delayed = f.job(func(j *xxljob.Job) { j.Schedule = xxljob.FixedDelay(time.Second) })
+			given(own)
+			p := f.plan(delayed, 1)
+			p.Wait = true
+			runs, err := f.Claim(t.Context(), []xxljob.Plan{p})
+			f.must(err)
+			waited = runs[0]
+		}, "", "", ""},
+		{"a job is armed again", func() { _, _ = f.Kill(t.Context(), waited.ID, "x") }, "scan ended", "ended", "ended"},
+		{"a job is removed", func() { f.must(f.RemoveJob(t.Context(), delayed.ID)) }, "", "", ""},
+		{"a node is buried", func() { f.must(f.Bury(t.Context(), "node-2", 2)) }, "nodes", "nodes", "nodes"},
+		{"it is buried with other beats", func() { f.must(f.Bury(t.Context(), "node-2", 7)) }, "", "", ""},
+		{"it beats", func() { _, _ = f.Beat(t.Context(), "node-2", nil) }, "nodes", "nodes", "nodes"},
+		{"it leaves", func() { f.must(f.Leave(t.Context(), "node-2")) }, "nodes", "nodes", "nodes"},
+		{"it leaves again", func() { f.must(f.Leave(t.Context(), "node-2")) }, "", "", ""},
+		{"it beats after it left", func() { _, _ = f.Beat(t.Context(), "node-2", nil) }, "nodes", "nodes", "nodes"},
+		{"foreign shards are released", func() { f.must(f.ReleaseShards(t.Context(), "node-2", f.shards)) }, "", "", ""},
+		{"shards are released", func() { f.must(f.ReleaseShards(t.Context(), here, f.shards)) }, "nodes", "nodes", "nodes"},
+		{"a job is added where nobody is", func() { job = f.job() }, "", "", ""},
+	}
+	given(own)
+	for _, s := range steps {
+		s.do()
+		want(t, s.what+": own", given(own), s.own)
+		want(t, s.what+": other", given(other), s.other)
+		want(t, s.what+": nobody", given(nobody), s.nobody)
+	}
+	f.must(f.Consistent())
+}
+
+func TestWatchEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		first, second := f.Watch(ctx, here), f.Watch(t.Context(), here)
+		cancel()
+		synctest.Wait()
+		want(t, "watchers", f.Watchers(), 1)
+		f.job()
+		want(t, "after the end", given(first), "")
+		want(t, "the other", given(second), "scan")
+		want(t, "watched by a context that has ended", given(f.Watch(ctx, here)), "")
+		want(t, "watchers", f.Watchers(), 1)
+	})
+}
+
+func TestAlone(t *testing.T) {
+	f := newFixture(t, 1)
+	alone := func() bool {
+		v, err := f.Beat(t.Context(), here, nil)
+		f.must(err)
+		return v.Alone
+	}
+	want(t, "one node", alone(), true)
+	v, err := f.Join(t.Context(), xxljob.Node{ID: "b", Incarnation: "b-1"})
+	f.must(err)
+	want(t, "two nodes, seen by the second", v.Alone, false)
+	want(t, "two nodes", alone(), false)
+	f.must(f.Leave(t.Context(), "b-1"))
+	want(t, "the other has left", alone(), true)
+	_, err = f.Beat(t.Context(), "b-1", nil)
+	f.must(err)
+	want(t, "the other came back", alone(), false)
+	f.must(f.Bury(t.Context(), "b-1", 2))
+	want(t, "the other is buried", alone(), true)
+}
+
+// A node that was deleted comes back as it was: not as the latest of its ID.
+func TestBuriedNodeKeepsItsAge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, 1)
+		joined := time.Now().UTC()
+		time.Sleep(time.Minute)
+		f.must(f.Bury(t.Context(), here, 1))
+		v, err := f.Join(t.Context(), xxljob.Node{ID: "node", Incarnation: "node-9"})
+		f.must(err)
+		want(t, "nodes", len(v.Nodes), 1)
+		want(t, "the dead owner's shard is free", v.Shards[0].Free, true)
+		v, err = f.Beat(t.Context(), here, nil)
+		f.must(err)
+		want(t, "the node", v.Nodes[0], xxljob.Node{ID: "node", Incarnation: here, Beats: 1, Joined: joined})
+		want(t, "its shard is free", v.Shards[0].Free, false)
+		v, err = f.Beat(t.Context(), "x-y-z", nil)
+		f.must(err)
+		want(t, "ID of a node nobody knows", v.Nodes[2].ID, "x-y")
+	})
+}
+
+func TestWritesNeedShards(t *testing.T) {
+	f := &fixture{TB: t, Store: memory.New()}
+	_, err := f.AddJob(t.Context(), xxljob.Job{})
+	if err == nil || !strings.Contains(err.Error(), "SetShards") {
+		t.Errorf("AddJob before SetShards: %v", err)
+	}
+	if err := f.SetShards(t.Context(), 0); err == nil {
+		t.Error("no shards were accepted")
+	}
+	f.must(f.SetShards(t.Context(), 3))
+	f.must(f.SetShards(t.Context(), 3))
+	err = f.SetShards(t.Context(), 4)
+	if !errors.Is(err, xxljob.ErrShards) || !strings.Contains(err.Error(), "3 shards, not 4") {
+		t.Errorf("another number of shards: %v", err)
+	}
+}

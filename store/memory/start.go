@@ -1,0 +1,152 @@
+package memory
+
+import (
+	"context"
+	"time"
+
+	"github.com/xxljob/xxljob"
+)
+
+// Start marks planned runs started or refused.
+func (s *Store) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer s.done()
+	now := clock()
+	out := make([]xxljob.Started, len(starts))
+	for i := range starts {
+		st := &starts[i]
+		r := s.runs.find(st.RunID)
+		out[i].Status = s.startable(st, r)
+		switch out[i].Status {
+		case xxljob.StartOK:
+			out[i].Siblings = s.start(ctx, st, r, now)
+			out[i].Run = r.snapshot()
+		case xxljob.StartGone:
+			if r != nil {
+				out[i].Run = r.snapshot()
+			}
+		}
+	}
+	return out, nil
+}
+
+// startable is the compare of the compare-and-set. The fence comes first: a
+// former owner learns that it is one, whatever became of the run.
+func (s *Store) startable(st *xxljob.Start, r *run) xxljob.StartStatus {
+	sh := s.fenced(st.Shard, st.Epoch)
+	switch {
+	case sh == nil || r != nil && r.job.shard != sh:
+		return xxljob.StartFenced
+	case r == nil || r.State != xxljob.StatePlanned:
+		return xxljob.StartGone
+	}
+	j := r.job
+	switch {
+	case j.removed || j.id != st.JobID || j.version != st.JobVersion || r.born && j.stopped:
+		return xxljob.StartStale
+	case st.State == xxljob.StateStarted && !s.addresseesThere(st):
+		return xxljob.StartNoNode
+	case st.Serial && st.State == xxljob.StateStarted && j.occupiesAny(st):
+		return xxljob.StartBusy
+	}
+	return xxljob.StartOK
+}
+
+// addresseesThere reports whether every node that the start goes to is there to
+// take its run. Bury, which looks for unended runs, holds the same mutex: so no
+// run is started at a node that is deleted.
+func (s *Store) addresseesThere(st *xxljob.Start) bool {
+	for _, address := range st.Targets {
+		if !s.addresseeThere(address, st.Owner) {
+			return false
+		}
+	}
+	return s.addresseeThere(st.Address, st.Owner)
+}
+
+// addresseeThere reports whether the node of an attached address has joined and
+// has not left. Of its own node the owner knows; other addresses have none.
+func (s *Store) addresseeThere(address, owner string) bool {
+	incarnation, attached := xxljob.LocalIncarnation(address)
+	if !attached || incarnation == owner {
+		return true
+	}
+	p := s.peers[incarnation]
+	return p != nil && p.joined && !p.left
+}
+
+// occupiesAny reports whether a run of the job is at an attached address that
+// the start goes to; other addresses are not counted.
+func (j *job) occupiesAny(st *xxljob.Start) bool {
+	if len(j.busy) == 0 {
+		return false
+	}
+	for _, address := range st.Targets {
+		if j.occupies(address) {
+			return true
+		}
+	}
+	return j.occupies(st.Address)
+}
+
+// start starts or refuses the run and returns the further parts of a broadcast.
+func (s *Store) start(ctx context.Context, st *xxljob.Start, r *run, now time.Time) []xxljob.Run {
+	r.say(st.Msg)
+	r.JobVersion, r.Handler, r.Block = st.JobVersion, st.Handler, st.Block
+	r.Param, r.Retries = st.Param, st.Retries
+	j := r.job
+	if r.born {
+		j.startedFor = max(j.startedFor, toMilli(r.Scheduled))
+	}
+	if st.State == xxljob.StateRefused {
+		s.end(r, xxljob.StateRefused, toMilli(now))
+		s.stopFinished(ctx, j, toMilli(now))
+		return nil
+	}
+	s.leave(r)
+	r.foreign = false
+	r.State, r.Started = xxljob.StateStarted, now
+	r.Owner, r.Token = st.Owner, st.Token
+	if len(st.Targets) == 0 {
+		s.place(r, st.Address, now)
+		return nil
+	}
+	r.Sharding = xxljob.Sharding{Index: 0, Total: len(st.Targets)}
+	s.place(r, st.Address, now)
+	return s.broadcast(r, st.Targets, now)
+}
+
+// broadcast inserts the parts behind the first.
+func (s *Store) broadcast(r *run, targets []string, now time.Time) []xxljob.Run {
+	var siblings []xxljob.Run
+	for i := 1; i < len(targets); i++ {
+		part := s.runs.add()
+		id := part.ID
+		part.Run = r.snapshot()
+		part.ID, part.Created, part.Taken = id, now, time.Time{}
+		part.Sharding.Index = i
+		part.Address = targets[i]
+		part.take(now)
+		s.insertRun(r.job, part)
+		s.tellInbox(part)
+		siblings = append(siblings, part.snapshot())
+	}
+	return siblings
+}
+
+// place gives a started run that is in no set its address.
+func (s *Store) place(r *run, address string, now time.Time) {
+	r.Address = address
+	r.take(now)
+	s.enter(r)
+	s.tellInbox(r)
+}
+
+// take marks the run as taken if it is addressed to its owner.
+func (r *run) take(now time.Time) {
+	if incarnation, attached := xxljob.LocalIncarnation(r.Address); attached && incarnation == r.Owner {
+		r.Taken = now
+	}
+}

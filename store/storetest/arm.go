@@ -1,0 +1,199 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/xxljob/xxljob"
+)
+
+// The rules that hold in every transaction that ends a run: a job that waits
+// for the run gets its next instant, and a job without further instants is
+// stopped as finished.
+func armCases() []testCase {
+	return []testCase{
+		{"EveryEndRearmsAWaitingJob", rearm},
+		{"AnotherRunsEndDoesNot", rearmOtherRun},
+		{"AStoppedJobStaysDisarmed", rearmStopped},
+		{"EveryEndFinishesAJobWithoutNext", finished},
+		{"ClaimWithoutRunsFinishes", finishedByClaim},
+		{"NotFinishedWhileARunIsLeft", finishedNotYet},
+		{"NotFinishedWithNextOrWait", finishedNever},
+		{"ManualRunsDoNotHoldIt", finishedManual},
+		{"SweepRearms", sweepRearms},
+		{"SweepFinishes", sweepFinishes},
+		{"SweepLeavesTheRest", sweepLeaves},
+	}
+}
+
+// end is one of the ways in which a planned run ends.
+type end struct {
+	name string
+	do   func(o *owner, run xxljob.Run)
+}
+
+func ends() []end {
+	return []end{
+		{"Finish", func(o *owner, run xxljob.Run) { o.mustFinish(success(o.started(run))) }},
+		{"Finish over the wire", func(o *owner, run xxljob.Run) { o.mustFinish(overWire(o.started(run, to(remote)).ID)) }},
+		{"Finish with a failure", func(o *owner, run xxljob.Run) {
+			r := success(o.started(run))
+			r.State = xxljob.StateFailed
+			o.mustFinish(r)
+		}},
+		{"Start refused", func(o *owner, run xxljob.Run) { o.started(run, refused) }},
+		{"Kill of a planned run", func(o *owner, run xxljob.Run) { o.mustKill(run.ID, "x") }},
+		{"Settle to lost", func(o *owner, run xxljob.Run) { o.mustSettle(o.verdict(o.started(run), xxljob.StateLost)) }},
+		{"Settle of a killed run", func(o *owner, run xxljob.Run) {
+			run = o.started(run, o.over("b"))
+			o.mustKill(run.ID, "x")
+			o.mustSettle(o.verdict(run, xxljob.StatePlanned))
+		}},
+		{"Take of a killed run", func(o *owner, run xxljob.Run) {
+			run = o.started(run, o.over("b"))
+			o.mustKill(run.ID, "x")
+			o.mustTake("b", run.ID)
+		}},
+	}
+}
+
+func rearm(e *env) {
+	o := e.owner("a")
+	for _, end := range ends() {
+		run := o.waited(e.newJob(delayed(90 * time.Second)))
+		before := e.mustJob(run.JobID)
+		end.do(o, run)
+		got, ended := e.mustJob(run.JobID), e.mustRun(run.ID).Ended
+		e.check(!ended.IsZero(), "%s: the run has not ended", end.name)
+		before.Next, before.WaitRun, before.Updated = ended.Add(90*time.Second), 0, got.Updated
+		want(e, "job after "+end.name, got, before)
+	}
+}
+
+func rearmOtherRun(e *env) {
+	o := e.owner("a")
+	job := e.newJob(delayed(time.Minute))
+	o.waited(job)
+	before := e.mustJob(job.ID)
+	manual := o.started(e.mustAddRun(job.ID, xxljob.Trigger{}))
+	e.mustFinish(success(manual))
+	want(e, "job after a manual run", e.mustJob(job.ID), before)
+}
+
+func rearmStopped(e *env) {
+	o := e.owner("a")
+	run := o.started(o.waited(e.newJob(delayed(time.Minute))))
+	job := e.stop(run.JobID)
+	e.mustFinish(success(run))
+	want(e, "job stopped while its run was running", e.mustJob(job.ID), job)
+}
+
+// wantFinished checks that the job was stopped for want of instants.
+func (e *env) wantFinished(what string, before xxljob.Job) {
+	e.Helper()
+	got := e.mustJob(before.ID)
+	want(e, what+": stopped, reason, version", []any{got.Stopped, got.StopReason, got.Version}, []any{true, xxljob.StopFinished, before.Version})
+	changes := e.mustChanges(before.ID)
+	if len(changes) == 0 || changes[0].Verb != "stop" {
+		e.Errorf("%s: changes %+v, want a stop", what, changes)
+	}
+}
+
+func finished(e *env) {
+	o := e.owner("a")
+	for _, end := range ends() {
+		run := o.last(e.newJob())
+		job := e.mustJob(run.JobID)
+		e.check(!job.Stopped && job.Next.IsZero(), "before %s: %+v, want enabled without a next instant", end.name, job)
+		end.do(o, run)
+		e.wantFinished(end.name, job)
+	}
+}
+
+func finishedByClaim(e *env) {
+	o := e.owner("a")
+	for _, p := range []xxljob.Plan{o.plan(e.newJob()), o.skip(e.newJob())} {
+		p.Next = time.Time{}
+		job := e.mustJob(p.JobID)
+		o.claim(p)
+		e.wantFinished("a claim without planned runs", job)
+	}
+}
+
+func finishedNotYet(e *env) {
+	o := e.owner("a")
+	p := o.plan(e.newJob(), e.at(0), e.at(1), e.at(2), e.at(3))
+	p.Next = time.Time{}
+	runs := o.claim(p)
+	job := e.mustJob(p.JobID)
+	started := o.started(runs[0], to(remote))
+	_, err := o.Dispatched(e.ctx, started.ID, "a", started.Token, "")
+	e.must(err)
+	e.mustFinish(success(o.started(runs[1])))
+	e.mustFinish(success(o.started(runs[2])))
+	want(e, "job with a planned and a dispatched run", e.mustJob(job.ID), job)
+	e.mustKill(runs[3].ID, "x")
+	want(e, "job with a dispatched run", e.mustJob(job.ID), job)
+	e.mustFinish(overWire(started.ID))
+	e.wantFinished("the end of its last run", job)
+}
+
+func finishedNever(e *env) {
+	o := e.owner("a")
+	run := o.running()
+	before := e.mustJob(run.JobID)
+	e.mustFinish(success(run))
+	want(e, "job with a next instant", e.mustJob(before.ID), before)
+
+	wait := o.waited(e.newJob(delayed(time.Minute)))
+	before = e.mustJob(wait.JobID)
+	e.mustKill(e.mustAddRun(before.ID, xxljob.Trigger{}).ID, "x")
+	want(e, "job that waits", e.mustJob(before.ID), before)
+}
+
+func finishedManual(e *env) {
+	o := e.owner("a")
+	run := o.last(e.newJob())
+	manual := e.mustAddRun(run.JobID, xxljob.Trigger{})
+	job := e.mustJob(run.JobID)
+	e.mustFinish(success(o.started(run)))
+	e.wantFinished("the end of its last schedule-born run", job)
+	e.wantRun("a manual run, which finishing cancels not", manual)
+}
+
+// sweepRearms makes a job wait for a run that has ended at its birth, which is
+// how a wait without an end to come can be made through the contract.
+func sweepRearms(e *env) {
+	o := e.owner("a")
+	job := e.newJob(delayed(time.Minute))
+	p := o.skip(job)
+	p.Next, p.Wait = time.Time{}, true
+	run := o.one(o.claim(p))
+	e.must(e.Sweep(e.ctx, o.shards))
+	got := e.mustJob(job.ID)
+	want(e, "WaitRun", got.WaitRun, int64(0))
+	want(e, "Next", got.Next, run.Ended.Add(time.Minute))
+	want(e, "Stopped", got.Stopped, false)
+}
+
+func sweepFinishes(e *env) {
+	in, out := e.jobIn(1, noNext), e.jobIn(2, noNext)
+	o := e.owner("a")
+	manual := e.mustAddRun(in.ID, xxljob.Trigger{At: e.at(600)})
+	e.must(e.Sweep(e.ctx, o.shards[1:2]))
+	e.wantFinished("Sweep", in)
+	e.wantRun("a manual run", manual)
+	want(e, "a job of another shard", e.mustJob(out.ID), out)
+}
+
+func sweepLeaves(e *env) {
+	o := e.owner("a")
+	e.newJob()
+	e.newJob(stopped, noNext)
+	o.last(e.newJob())
+	o.waited(e.newJob(delayed(time.Minute)))
+	o.started(o.waited(e.newJob(delayed(time.Minute))))
+	o.started(o.last(e.newJob()), to(remote))
+	before := e.snapshot()
+	e.must(e.Sweep(e.ctx, o.shards))
+	want(e, "state after a sweep with nothing to do", e.snapshot(), before)
+}

@@ -1,0 +1,240 @@
+package storetest
+
+import (
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/xxljob/xxljob"
+)
+
+// The rules that hold for every method. That an ended ctx changes nothing is
+// checked for each method in faulty.go.
+func commonCases() []testCase {
+	return []testCase{
+		{"JobsAreCopied", copyJobs},
+		{"RunsAreCopied", copyRuns},
+		{"GroupsAreCopied", copyGroups},
+		{"NodesAreCopied", copyNodes},
+		{"TimesAreUTCMilliseconds", timesKept},
+		{"TimesGivenAreCut", timesCut},
+		{"ConcurrentUse", concurrentUse},
+		{"EmptyBatches", emptyBatches},
+	}
+}
+
+func copyJobs(e *env) {
+	given := xxljob.Job{App: "app", Key: "k", Name: "n", Schedule: xxljob.Cron("0 * * * * ?"), Children: []int64{1, 2}, Next: e.now}
+	job, err := e.AddJob(e.ctx, given)
+	e.must(err)
+	keep := fmt.Sprint(job.Children)
+	o := e.owner("a")
+	held := []int64{1, 2}
+	var seen xxljob.Job
+	spoil := map[string]func() []int64{
+		"AddJob's argument": func() []int64 { return given.Children },
+		"AddJob's answer":   func() []int64 { return job.Children },
+		"Job":               func() []int64 { return e.mustJob(job.ID).Children },
+		"JobByKey":          func() []int64 { j, err := e.JobByKey(e.ctx, "app", "k"); e.must(err); return j.Children },
+		"Jobs":              func() []int64 { j, err := e.Jobs(e.ctx, xxljob.JobFilter{}); e.must(err); return j[0].Children },
+		"Scan":              func() []int64 { return o.mustScan(o.scan(e.at(1))).Jobs[0].Children },
+		"EditJob": func() []int64 {
+			return e.edit(job.ID, func(j *xxljob.Job) { j.Param += "x"; j.Children = held }).Children
+		},
+		"EditJob's Change": func() []int64 { return held },
+		"EditJob's Next": func() []int64 {
+			edit := replan("update", e.now, func(*xxljob.Job) {})
+			edit.Next = func(j xxljob.Job, _ time.Time) (time.Time, error) { seen = j; return e.now, nil }
+			_, err := e.EditJob(e.ctx, job.ID, edit)
+			e.must(err)
+			return seen.Children
+		},
+		"a Change that failed": func() []int64 {
+			e.EditJob(e.ctx, job.ID, xxljob.Edit{Change: func(j *xxljob.Job) (bool, error) {
+				j.Children[0] = 99
+				return false, xxljob.ErrConflict
+			}})
+			return []int64{0}
+		},
+	}
+	for name, values := range spoil {
+		values()[0] = 99
+		want(e, "Children after a change of what came from "+name, fmt.Sprint(e.mustJob(job.ID).Children), keep)
+		held = []int64{1, 2}
+	}
+}
+
+func copyRuns(e *env) {
+	o := e.owner("a")
+	param, addrs := "p", []string{"http://a"}
+	run := e.mustAddRun(e.newJob().ID, xxljob.Trigger{Addresses: addrs, Param: &param, At: e.at(600)})
+	check := func(name string, runs ...xxljob.Run) {
+		e.Helper()
+		if len(runs) == 0 || len(runs[0].Addresses) == 0 {
+			e.Errorf("%s returned no run with addresses", name)
+			return
+		}
+		runs[0].Addresses[0] = "http://spoilt"
+		got := e.mustRun(run.ID)
+		want(e, "run after a change of what came from "+name, []any{got.Addresses, got.Param}, []any{[]string{"http://a"}, "p"})
+	}
+	param = "spoilt"
+	check("AddRun's argument", xxljob.Run{Addresses: addrs})
+	check("AddRun", run)
+	check("Run", e.mustRun(run.ID))
+	check("Runs", e.mustRuns(xxljob.RunFilter{})...)
+	byID, err := e.RunsByID(e.ctx, []int64{run.ID})
+	e.must(err)
+	check("RunsByID", byID...)
+	check("Planned", o.allPlanned()...)
+	check("Scan", o.mustScan(o.scan(e.at(1000))).Runs...)
+	started := o.started(run, o.over("b"), func(s *xxljob.Start) { s.Param = "p" })
+	check("Start", started)
+	by, err := e.StartedBy(e.ctx, o.shards, []string{"a"}, 0, 10)
+	e.must(err)
+	check("StartedBy", by...)
+	check("Inbox", e.mustInbox("b").Runs...)
+	taken := e.mustTake("b", run.ID)
+	check("Take", taken...)
+	check("Kill", e.mustKill(run.ID, "x"))
+	check("Inbox's kills", e.mustInbox("b").Kills...)
+	check("Finish", e.mustFinish(success(started))...)
+}
+
+func copyGroups(e *env) {
+	given := xxljob.Group{App: "app", Manual: true, Addresses: []string{"http://a"}}
+	e.must(e.SaveGroup(e.ctx, given))
+	given.Addresses[0] = "http://spoilt"
+	for range 2 {
+		g := e.mustGroup("app")
+		want(e, "addresses", g.Addresses, []string{"http://a"})
+		g.Addresses[0] = "http://spoilt"
+		groups, err := e.Groups(e.ctx)
+		e.must(err)
+		want(e, "groups", len(groups), 1)
+		groups[0].Addresses[0] = "http://spoilt"
+	}
+}
+
+func copyNodes(e *env) {
+	given := []xxljob.Attachment{{App: "app", Handlers: []string{"h"}}}
+	keep := fmt.Sprint(given)
+	v, err := e.Join(e.ctx, xxljob.Node{ID: "n", Incarnation: "a", Attached: given})
+	e.must(err)
+	given[0].App, given[0].Handlers[0] = "spoilt", "spoilt"
+	e.mustNode(v, "a").Attached[0].Handlers[0] = "spoilt"
+	v.Shards[0].Owner = "spoilt"
+	v = e.mustBeat(observer)
+	want(e, "executors as another sees them", fmt.Sprint(e.mustNode(v, "a").Attached), keep)
+	want(e, "owner of a shard", v.Shards[0].Owner, "")
+	given = []xxljob.Attachment{{App: "app", Handlers: []string{"h"}}}
+	_, err = e.Beat(e.ctx, "a", given)
+	e.must(err)
+	given[0].Handlers[0] = "spoilt"
+	want(e, "executors after a beat", fmt.Sprint(e.mustNode(e.mustBeat(observer), "a").Attached), keep)
+}
+
+// checkTimes walks a value and checks each time in it.
+func (e *env) checkTimes(path string, v reflect.Value) {
+	e.Helper()
+	if t, ok := v.Interface().(time.Time); ok {
+		switch {
+		case t.IsZero():
+			e.check(t == time.Time{}, "%s is a zero time in another form: %#v", path, t)
+		case t.Location() != time.UTC || !t.Equal(t.Truncate(time.Millisecond)) || t != t.Round(0):
+			e.Errorf("%s is %v: want whole milliseconds, UTC, no monotonic reading", path, t)
+		}
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			e.checkTimes(path+"."+v.Type().Field(i).Name, v.Field(i))
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			e.checkTimes(fmt.Sprintf("%s[%d]", path, i), v.Index(i))
+		}
+	}
+}
+
+func timesKept(e *env) {
+	o := e.owner("a")
+	job := e.newJob(func(j *xxljob.Job) { j.GlueSource = "x" })
+	e.must(e.EnsureGroup(e.ctx, "app"))
+	runs := o.claim(o.plan(job, e.at(0), e.at(60)), o.skip(e.newJob()))
+	done := e.mustFinish(success(o.started(runs[0])))
+	cancelled := e.mustKill(runs[1].ID, "x")
+	lost := e.mustSettle(o.verdict(o.running(), xxljob.StateLost))
+	all := e.mustRuns(xxljob.RunFilter{})
+	group := e.mustGroup("app")
+	for name, v := range map[string]any{"Job": e.mustJob(job.ID), "Group": group, "Claim": runs, "Finish": done,
+		"Kill": cancelled, "Settle": lost, "Runs": all, "Changes": e.mustChanges(job.ID),
+		"View": e.mustBeat("a"), "Scan": o.mustScan(o.scan(e.at(1e6))), "Inbox": e.mustInbox("a")} {
+		e.checkTimes(name, reflect.ValueOf(v))
+	}
+}
+
+func timesCut(e *env) {
+	o := e.owner("a")
+	odd := e.at(3600).Add(999_999 * time.Nanosecond).In(time.FixedZone("west", -5*3600))
+	job := e.newJob(func(j *xxljob.Job) { j.Next = odd })
+	want(e, "Next", job.Next, e.at(3600))
+	want(e, "Scheduled of an added run", e.mustAddRun(job.ID, xxljob.Trigger{At: odd}).Scheduled, e.at(3600))
+	p := o.plan(job, odd)
+	p.Due = odd.Truncate(time.Millisecond)
+	p.Runs[0].First, p.Runs[0].Last, p.Runs[0].Count = odd, odd, 1
+	run := o.one(o.claim(p))
+	want(e, "Scheduled, First and Last of a claimed run", []time.Time{run.Scheduled, run.First, run.Last}, []time.Time{e.at(3600), e.at(3600), e.at(3600)})
+	early := time.Date(1, 1, 1, 0, 0, 0, 0, time.FixedZone("east", 3600)).Add(time.Hour)
+	zero := e.newJob(func(j *xxljob.Job) { j.Next = early })
+	e.check(early.IsZero() && zero.Next == time.Time{}, "the zero time of another zone became %v", zero.Next)
+}
+
+// concurrentUse leads whole lives of jobs at the same time; the race detector
+// listens.
+func concurrentUse(e *env) {
+	o := e.owner("a")
+	var lives []func()
+	for range 6 {
+		job := e.newJob()
+		lives = append(lives, func() {
+			for i := range 10 {
+				fresh := e.mustJob(job.ID)
+				p := o.plan(fresh, fresh.Next)
+				p.Next = fresh.Next.Add(time.Minute)
+				run := o.one(o.claim(p))
+				if i%3 == 2 {
+					e.mustKill(run.ID, "x")
+					continue
+				}
+				run = o.started(run)
+				o.mustScan(o.scan(e.at(0)))
+				e.mustRuns(xxljob.RunFilter{JobID: job.ID})
+				e.mustInbox("a")
+				e.mustBeat("a")
+				want(e, "accepted results", len(e.mustFinish(success(run))), 1)
+			}
+		})
+	}
+	e.race(lives...)
+	for _, run := range e.mustRuns(xxljob.RunFilter{Limit: 1000}) {
+		e.check(run.State.Ended(), "run %d is %v", run.ID, run.State)
+	}
+	want(e, "runs", len(e.mustRuns(xxljob.RunFilter{Limit: 1000})), 60)
+}
+
+func emptyBatches(e *env) {
+	e.owner("a")
+	before := e.snapshot()
+	_, err := e.Claim(e.ctx, nil)
+	e.must(err)
+	_, err = e.Start(e.ctx, nil)
+	e.must(err)
+	want(e, "answers to nothing", len(e.mustFinish())+len(e.mustSettle())+len(e.mustTake("a")), 0)
+	_, err = e.TakeShards(e.ctx, "a", nil)
+	e.must(err)
+	e.must(e.ReleaseShards(e.ctx, "a", nil))
+	e.must(e.Sweep(e.ctx, nil))
+	want(e, "state after it", e.snapshot(), before)
+}

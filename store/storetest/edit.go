@@ -1,0 +1,212 @@
+package storetest
+
+import (
+	"errors"
+	"time"
+
+	"github.com/xxljob/xxljob"
+)
+
+func editCases() []testCase {
+	return []testCase{
+		{"RaisesVersionAndReturnsTheJob", editRaisesVersion},
+		{"VersionIsCompared", editVersionCompared},
+		{"ErrorsChangeNothing", editErrorsChangeNothing},
+		{"NoChangeWritesNothing", editNoChange},
+		{"NoChangeWithReplanIsWritten", editReplanOnly},
+		{"IgnoresTheStoresFields", editIgnoresStoreFields},
+		{"WithoutReplanKeepsPlannedRuns", editKeepsPlanned},
+		{"ReplanCancelsScheduleBornRunsOnly", replanCancels},
+		{"ReplanCallsNextWithTheChangedJob", replanNextArgument},
+		{"ReplanGivesTheLatestStartedInstant", replanStartedInstant},
+		{"ReplanClearsTheWait", replanClearsWait},
+		{"GlueUpdatedFollowsTheSource", glueUpdated},
+	}
+}
+
+func editRaisesVersion(e *env) {
+	job := e.newJob()
+	got := e.edit(job.ID, func(j *xxljob.Job) { j.Name, j.Children = "new", []int64{9} })
+	want(e, "stored job", e.mustJob(job.ID), got)
+	e.check(!got.Updated.Before(job.Updated), "Updated went back from %v to %v", job.Updated, got.Updated)
+	job.Version, job.Name, job.Children, job.Updated = 2, "new", []int64{9}, got.Updated
+	want(e, "EditJob", got, job)
+}
+
+func editVersionCompared(e *env) {
+	job := e.newJob()
+	rename := func(version int64, name string) error {
+		_, err := e.EditJob(e.ctx, job.ID, xxljob.Edit{Version: version, Verb: "update",
+			Change: func(j *xxljob.Job) (bool, error) { j.Name = name; return false, nil }})
+		return err
+	}
+	e.must(rename(1, "a"))
+	e.wantErr("an edit of an old version", rename(1, "b"), xxljob.ErrConflict)
+	e.wantErr("an edit of a later version", rename(3, "b"), xxljob.ErrConflict)
+	want(e, "name after the conflicts", e.mustJob(job.ID).Name, "a")
+	e.must(rename(0, "c"))
+	want(e, "name after an edit without a version", e.mustJob(job.ID).Name, "c")
+	want(e, "changes", len(e.mustChanges(job.ID)), 3)
+}
+
+func editErrorsChangeNothing(e *env) {
+	o := e.owner("a")
+	e.newJob(func(j *xxljob.Job) { j.Key = "taken" })
+	job := e.newJob()
+	run := o.planned(job)
+	job = e.mustJob(job.ID)
+	mine := errors.New("mine")
+	next := func(xxljob.Job, time.Time) (time.Time, error) { return e.at(99), nil }
+	cases := []struct {
+		name string
+		edit xxljob.Edit
+		want error
+	}{
+		{"an error of Change", xxljob.Edit{Next: next, Change: func(j *xxljob.Job) (bool, error) { j.Name = "x"; return true, mine }}, mine},
+		{"an error of Next", xxljob.Edit{Change: func(j *xxljob.Job) (bool, error) { j.Name = "x"; return true, nil },
+			Next: func(xxljob.Job, time.Time) (time.Time, error) { return e.at(99), mine }}, mine},
+		{"a taken key", xxljob.Edit{Next: next, Change: func(j *xxljob.Job) (bool, error) { j.Key = "taken"; return true, nil }}, xxljob.ErrDuplicateKey},
+		{"a conflict", xxljob.Edit{Version: 9, Next: next, Change: func(j *xxljob.Job) (bool, error) { j.Name = "x"; return true, nil }}, xxljob.ErrConflict},
+	}
+	for _, c := range cases {
+		c.edit.Verb = "update"
+		_, err := e.EditJob(e.ctx, job.ID, c.edit)
+		e.wantErr(c.name, err, c.want)
+		if c.want == mine {
+			e.check(err == mine, "%s: %v, want it returned as it is", c.name, err)
+		}
+		want(e, "job after "+c.name, e.mustJob(job.ID), job)
+		e.wantRun("after "+c.name, run)
+		want(e, "changes after "+c.name, len(e.mustChanges(job.ID)), 1)
+	}
+}
+
+func editNoChange(e *env) {
+	job := e.newJob(func(j *xxljob.Job) { j.Children = []int64{1} })
+	for name, change := range map[string]func(*xxljob.Job){
+		"nothing":                func(*xxljob.Job) {},
+		"the same values":        func(j *xxljob.Job) { j.Name, j.Children = job.Name, []int64{1} },
+		"the store's field only": func(j *xxljob.Job) { j.Next, j.Version = e.at(500), 50 },
+	} {
+		want(e, "EditJob with "+name, e.edit(job.ID, change), job)
+		want(e, "job after "+name, e.mustJob(job.ID), job)
+	}
+	want(e, "changes", len(e.mustChanges(job.ID)), 1)
+}
+
+func editReplanOnly(e *env) {
+	job := e.newJob()
+	got, err := e.EditJob(e.ctx, job.ID, replan("start", e.at(60), func(*xxljob.Job) {}))
+	e.must(err)
+	want(e, "Version", got.Version, 2)
+	want(e, "Next", got.Next, e.at(60))
+	want(e, "stored job", e.mustJob(job.ID), got)
+}
+
+func editIgnoresStoreFields(e *env) {
+	job := e.newJob()
+	got := e.edit(job.ID, func(j *xxljob.Job) {
+		j.Name = "new"
+		j.ID, j.Version, j.Shard, j.WaitRun = 99, 50, j.Shard+1, 7
+		j.Next, j.Last, j.Added, j.Updated = e.at(1), e.at(2), e.at(3), e.now.Add(-24*time.Hour)
+	})
+	e.check(!got.Updated.Before(job.Updated), "Updated is what Change set: %v", got.Updated)
+	job.Name, job.Version, job.Updated = "new", 2, got.Updated
+	want(e, "EditJob", got, job)
+	want(e, "stored job", e.mustJob(job.ID), job)
+}
+
+func editKeepsPlanned(e *env) {
+	o := e.owner("a")
+	job := e.newJob()
+	run, manual := o.planned(job), e.mustAddRun(job.ID, xxljob.Trigger{})
+	before := e.mustJob(job.ID)
+	after := e.edit(job.ID, func(j *xxljob.Job) { j.Param = "new" })
+	want(e, "Next", after.Next, before.Next)
+	want(e, "Last", after.Last, before.Last)
+	e.wantRun("a planned run after an edit", run)
+	e.wantRun("a manual run after an edit", manual)
+	want(e, "status of its start", o.tryStart(o.startOf(run)).Status, xxljob.StartOK)
+}
+
+func replanCancels(e *env) {
+	o := e.owner("a")
+	job := e.newJob()
+	p := o.plan(job, job.Next)
+	for _, typ := range []xxljob.TriggerType{xxljob.TriggerFixRate, xxljob.TriggerFixDelay, xxljob.TriggerOnce, xxljob.TriggerMisfire} {
+		p.Runs = append(p.Runs, xxljob.NewRun{At: job.Next, Type: typ})
+	}
+	p.Runs = append(p.Runs, xxljob.NewRun{At: job.Next, Type: xxljob.TriggerCron})
+	born := o.claim(p)
+	running := o.started(born[len(born)-1])
+	born = born[:len(born)-1]
+	manual := []xxljob.Run{e.mustAddRun(job.ID, xxljob.Trigger{}), e.mustAddRun(job.ID, xxljob.Trigger{Type: xxljob.TriggerAPI})}
+	other := o.planned(e.newJob())
+
+	e.stop(job.ID)
+	for _, run := range born {
+		got := e.mustRun(run.ID)
+		want(e, "state of a planned "+string(run.Type)+" run", got.State, xxljob.StateCancelled)
+		e.check(!got.Ended.IsZero(), "a cancelled run has no Ended")
+	}
+	for _, run := range append(manual, running, other) {
+		e.wantRun("a run that a stop leaves alone", run)
+	}
+}
+
+func replanNextArgument(e *env) {
+	job := e.newJob(func(j *xxljob.Job) { j.Children = []int64{1} })
+	var seen xxljob.Job
+	started := e.now
+	got, err := e.EditJob(e.ctx, job.ID, xxljob.Edit{Verb: "update",
+		Change: func(j *xxljob.Job) (bool, error) { j.Schedule = xxljob.FixedRate(time.Minute); return true, nil },
+		Next: func(j xxljob.Job, s time.Time) (time.Time, error) {
+			seen, started = j, s
+			return e.at(60).Add(999 * time.Microsecond).In(time.FixedZone("", 3600)), nil
+		}})
+	e.must(err)
+	want(e, "schedule that Next saw", seen.Schedule, xxljob.FixedRate(time.Minute))
+	want(e, "job that Next saw", seen.ID, job.ID)
+	want(e, "started instant where there is none", started, time.Time{})
+	want(e, "Next", got.Next, e.at(60))
+	got, err = e.EditJob(e.ctx, job.ID, replan("stop", time.Time{}, stopped))
+	e.must(err)
+	e.check(got.Next.IsZero(), "Next %v after Next returned the zero time", got.Next)
+}
+
+func replanStartedInstant(e *env) {
+	o := e.owner("a")
+	job := e.newJob()
+	runs := o.claim(o.plan(job, e.at(10), e.at(20), e.at(30), e.at(40)))
+	o.started(runs[0])
+	done := o.started(runs[1])
+	e.mustFinish(success(done))
+	manual := e.mustAddRun(job.ID, xxljob.Trigger{At: e.at(600)})
+	o.started(manual)
+	var got time.Time
+	edit := replan("stop", time.Time{}, stopped)
+	edit.Next = func(_ xxljob.Job, s time.Time) (time.Time, error) { got = s; return time.Time{}, nil }
+	_, err := e.EditJob(e.ctx, job.ID, edit)
+	e.must(err)
+	want(e, "latest started instant", got, e.at(20))
+}
+
+func replanClearsWait(e *env) {
+	o := e.owner("a")
+	job := e.newJob(delayed(time.Minute))
+	run := o.started(o.waited(job))
+	want(e, "WaitRun", e.mustJob(job.ID).WaitRun, run.ID)
+	got, err := e.EditJob(e.ctx, job.ID, replan("start", e.at(500), func(*xxljob.Job) {}))
+	e.must(err)
+	want(e, "WaitRun after a replan", got.WaitRun, int64(0))
+	e.mustFinish(success(run))
+	want(e, "Next after the run it had waited for", e.mustJob(job.ID).Next, e.at(500))
+}
+
+func glueUpdated(e *env) {
+	job := e.newJob(func(j *xxljob.Job) { j.GlueType, j.GlueSource = "GLUE_SHELL", "1" })
+	same := e.edit(job.ID, func(j *xxljob.Job) { j.Name = "new" })
+	want(e, "GlueUpdated after another change", same.GlueUpdated, job.GlueUpdated)
+	changed := e.edit(job.ID, func(j *xxljob.Job) { j.GlueSource, j.GlueUpdated = "2", e.now.Add(-time.Hour) })
+	e.check(!changed.GlueUpdated.Before(job.GlueUpdated), "GlueUpdated went back from %v to %v", job.GlueUpdated, changed.GlueUpdated)
+}

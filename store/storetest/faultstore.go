@@ -1,0 +1,235 @@
+package storetest
+
+import (
+	"context"
+	"reflect"
+	"time"
+
+	"github.com/xxljob/xxljob"
+)
+
+// methods returns the names of the methods of a store that can fail.
+func methods() []string {
+	var names []string
+	store := reflect.TypeFor[xxljob.Store]()
+	for i := range store.NumMethod() {
+		m := store.Method(i)
+		if n := m.Type.NumOut(); n > 0 && m.Type.Out(n-1) == reflect.TypeFor[error]() {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}
+
+// only turns a method without an answer into one with an empty answer.
+func only(f *Faults, ctx context.Context, method string, do func() error) error {
+	_, err := call(f, ctx, method, func() (struct{}, error) { return struct{}{}, do() })
+	return err
+}
+
+// AddJob passes the call on, under the faults.
+func (f *Faults) AddJob(ctx context.Context, job xxljob.Job) (xxljob.Job, error) {
+	return call(f, ctx, "AddJob", func() (xxljob.Job, error) { return f.store.AddJob(ctx, job) })
+}
+
+// EditJob passes the call on, under the faults.
+func (f *Faults) EditJob(ctx context.Context, id int64, edit xxljob.Edit) (xxljob.Job, error) {
+	return call(f, ctx, "EditJob", func() (xxljob.Job, error) { return f.store.EditJob(ctx, id, edit) })
+}
+
+// RemoveJob passes the call on, under the faults.
+func (f *Faults) RemoveJob(ctx context.Context, id int64) error {
+	return only(f, ctx, "RemoveJob", func() error { return f.store.RemoveJob(ctx, id) })
+}
+
+// Job passes the call on, under the faults.
+func (f *Faults) Job(ctx context.Context, id int64) (xxljob.Job, error) {
+	return call(f, ctx, "Job", func() (xxljob.Job, error) { return f.store.Job(ctx, id) })
+}
+
+// JobByKey passes the call on, under the faults.
+func (f *Faults) JobByKey(ctx context.Context, app, key string) (xxljob.Job, error) {
+	return call(f, ctx, "JobByKey", func() (xxljob.Job, error) { return f.store.JobByKey(ctx, app, key) })
+}
+
+// Jobs passes the call on, under the faults.
+func (f *Faults) Jobs(ctx context.Context, q xxljob.JobFilter) ([]xxljob.Job, error) {
+	return call(f, ctx, "Jobs", func() ([]xxljob.Job, error) { return f.store.Jobs(ctx, q) })
+}
+
+// Changes passes the call on, under the faults.
+func (f *Faults) Changes(ctx context.Context, jobID int64, limit int) ([]xxljob.Change, error) {
+	return call(f, ctx, "Changes", func() ([]xxljob.Change, error) { return f.store.Changes(ctx, jobID, limit) })
+}
+
+// SaveGroup passes the call on, under the faults.
+func (f *Faults) SaveGroup(ctx context.Context, g xxljob.Group) error {
+	return only(f, ctx, "SaveGroup", func() error { return f.store.SaveGroup(ctx, g) })
+}
+
+// EnsureGroup passes the call on, under the faults.
+func (f *Faults) EnsureGroup(ctx context.Context, app string) error {
+	return only(f, ctx, "EnsureGroup", func() error { return f.store.EnsureGroup(ctx, app) })
+}
+
+// RemoveGroup passes the call on, under the faults.
+func (f *Faults) RemoveGroup(ctx context.Context, app string) error {
+	return only(f, ctx, "RemoveGroup", func() error { return f.store.RemoveGroup(ctx, app) })
+}
+
+// Group passes the call on, under the faults.
+func (f *Faults) Group(ctx context.Context, app string) (xxljob.Group, error) {
+	return call(f, ctx, "Group", func() (xxljob.Group, error) { return f.store.Group(ctx, app) })
+}
+
+// Groups passes the call on, under the faults.
+func (f *Faults) Groups(ctx context.Context) ([]xxljob.Group, error) {
+	return call(f, ctx, "Groups", func() ([]xxljob.Group, error) { return f.store.Groups(ctx) })
+}
+
+// AddRun passes the call on, under the faults.
+func (f *Faults) AddRun(ctx context.Context, jobID int64, t xxljob.Trigger) (xxljob.Run, error) {
+	return call(f, ctx, "AddRun", func() (xxljob.Run, error) { return f.store.AddRun(ctx, jobID, t) })
+}
+
+// Finish passes the call on, under the faults.
+func (f *Faults) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.Run, error) {
+	return batch(f, ctx, "Finish", results, func(part []xxljob.Result) ([]xxljob.Run, error) { return f.store.Finish(ctx, part) })
+}
+
+// Kill passes the call on, under the faults.
+func (f *Faults) Kill(ctx context.Context, runID int64, reason string) (xxljob.Run, error) {
+	return call(f, ctx, "Kill", func() (xxljob.Run, error) { return f.store.Kill(ctx, runID, reason) })
+}
+
+// Run passes the call on, under the faults.
+func (f *Faults) Run(ctx context.Context, id int64) (xxljob.Run, error) {
+	return call(f, ctx, "Run", func() (xxljob.Run, error) { return f.store.Run(ctx, id) })
+}
+
+// RunsByID passes the call on, under the faults.
+func (f *Faults) RunsByID(ctx context.Context, list []int64) ([]xxljob.Run, error) {
+	return call(f, ctx, "RunsByID", func() ([]xxljob.Run, error) { return f.store.RunsByID(ctx, list) })
+}
+
+// Runs passes the call on, under the faults.
+func (f *Faults) Runs(ctx context.Context, q xxljob.RunFilter) ([]xxljob.Run, error) {
+	return call(f, ctx, "Runs", func() ([]xxljob.Run, error) { return f.store.Runs(ctx, q) })
+}
+
+// SetShards passes the call on, under the faults.
+func (f *Faults) SetShards(ctx context.Context, n int) error {
+	return only(f, ctx, "SetShards", func() error { return f.store.SetShards(ctx, n) })
+}
+
+// Scan passes the call on, under the faults.
+func (f *Faults) Scan(ctx context.Context, q xxljob.ScanQuery) (xxljob.ScanResult, error) {
+	return call(f, ctx, "Scan", func() (xxljob.ScanResult, error) { return f.store.Scan(ctx, q) })
+}
+
+// Planned passes the call on, under the faults.
+func (f *Faults) Planned(ctx context.Context, q xxljob.PlannedQuery) ([]xxljob.Run, error) {
+	return call(f, ctx, "Planned", func() ([]xxljob.Run, error) { return f.store.Planned(ctx, q) })
+}
+
+// Claim passes the call on, under the faults.
+func (f *Faults) Claim(ctx context.Context, plans []xxljob.Plan) ([]xxljob.Run, error) {
+	return batch(f, ctx, "Claim", plans, func(part []xxljob.Plan) ([]xxljob.Run, error) { return f.store.Claim(ctx, part) })
+}
+
+// Sweep passes the call on, under the faults.
+func (f *Faults) Sweep(ctx context.Context, shards []xxljob.Shard) error {
+	return only(f, ctx, "Sweep", func() error { return f.store.Sweep(ctx, shards) })
+}
+
+// Start passes the call on, under the faults.
+func (f *Faults) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
+	return batch(f, ctx, "Start", starts, func(part []xxljob.Start) ([]xxljob.Started, error) { return f.store.Start(ctx, part) })
+}
+
+// Readdress passes the call on, under the faults.
+func (f *Faults) Readdress(ctx context.Context, r xxljob.Readdress) (bool, error) {
+	return call(f, ctx, "Readdress", func() (bool, error) { return f.store.Readdress(ctx, r) })
+}
+
+// Dispatched passes the call on, under the faults.
+func (f *Faults) Dispatched(ctx context.Context, runID int64, owner string, token int64, msg string) (bool, error) {
+	return call(f, ctx, "Dispatched", func() (bool, error) { return f.store.Dispatched(ctx, runID, owner, token, msg) })
+}
+
+// StartedBy passes the call on, under the faults.
+func (f *Faults) StartedBy(ctx context.Context, shards []xxljob.Shard, incarnations []string, after int64, limit int) ([]xxljob.Run, error) {
+	return call(f, ctx, "StartedBy", func() ([]xxljob.Run, error) { return f.store.StartedBy(ctx, shards, incarnations, after, limit) })
+}
+
+// Settle passes the call on, under the faults.
+func (f *Faults) Settle(ctx context.Context, verdicts []xxljob.Verdict) ([]xxljob.Run, error) {
+	return batch(f, ctx, "Settle", verdicts, func(part []xxljob.Verdict) ([]xxljob.Run, error) { return f.store.Settle(ctx, part) })
+}
+
+// Inbox passes the call on, under the faults.
+func (f *Faults) Inbox(ctx context.Context, incarnation string, limit int) (xxljob.Inbox, error) {
+	return call(f, ctx, "Inbox", func() (xxljob.Inbox, error) { return f.store.Inbox(ctx, incarnation, limit) })
+}
+
+// Take passes the call on, under the faults.
+func (f *Faults) Take(ctx context.Context, incarnation string, list []int64) ([]xxljob.Run, error) {
+	return batch(f, ctx, "Take", list, func(part []int64) ([]xxljob.Run, error) { return f.store.Take(ctx, incarnation, part) })
+}
+
+// Join passes the call on, under the faults.
+func (f *Faults) Join(ctx context.Context, n xxljob.Node) (xxljob.View, error) {
+	return call(f, ctx, "Join", func() (xxljob.View, error) { return f.store.Join(ctx, n) })
+}
+
+// Beat passes the call on, under the faults.
+func (f *Faults) Beat(ctx context.Context, incarnation string, attached []xxljob.Attachment) (xxljob.View, error) {
+	return call(f, ctx, "Beat", func() (xxljob.View, error) { return f.store.Beat(ctx, incarnation, attached) })
+}
+
+// Leave passes the call on, under the faults.
+func (f *Faults) Leave(ctx context.Context, incarnation string) error {
+	return only(f, ctx, "Leave", func() error { return f.store.Leave(ctx, incarnation) })
+}
+
+// Bury passes the call on, under the faults.
+func (f *Faults) Bury(ctx context.Context, incarnation string, beats int64) error {
+	return only(f, ctx, "Bury", func() error { return f.store.Bury(ctx, incarnation, beats) })
+}
+
+// TakeShards passes the call on, under the faults.
+func (f *Faults) TakeShards(ctx context.Context, incarnation string, shards []xxljob.Shard) ([]xxljob.Shard, error) {
+	return call(f, ctx, "TakeShards", func() ([]xxljob.Shard, error) { return f.store.TakeShards(ctx, incarnation, shards) })
+}
+
+// ReleaseShards passes the call on, under the faults.
+func (f *Faults) ReleaseShards(ctx context.Context, incarnation string, shards []xxljob.Shard) error {
+	return only(f, ctx, "ReleaseShards", func() error { return f.store.ReleaseShards(ctx, incarnation, shards) })
+}
+
+// PutAddress passes the call on, under the faults.
+func (f *Faults) PutAddress(ctx context.Context, app, address string) error {
+	return only(f, ctx, "PutAddress", func() error { return f.store.PutAddress(ctx, app, address) })
+}
+
+// DropAddress passes the call on, under the faults.
+func (f *Faults) DropAddress(ctx context.Context, app, address string) error {
+	return only(f, ctx, "DropAddress", func() error { return f.store.DropAddress(ctx, app, address) })
+}
+
+// Addresses passes the call on, under the faults.
+func (f *Faults) Addresses(ctx context.Context, app string, maxAge time.Duration) ([]string, error) {
+	return call(f, ctx, "Addresses", func() ([]string, error) { return f.store.Addresses(ctx, app, maxAge) })
+}
+
+// Watch passes the call on; no fault meets it.
+func (f *Faults) Watch(ctx context.Context, incarnation string) xxljob.Signals {
+	f.count("Watch")
+	return f.store.Watch(ctx, incarnation)
+}
+
+// Poll passes the call on; no fault meets it.
+func (f *Faults) Poll() time.Duration {
+	f.count("Poll")
+	return f.store.Poll()
+}

@@ -1,0 +1,145 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/xxljob/xxljob"
+)
+
+// faultCases drives each method through the wrapper: an ended ctx and an error
+// before the call change nothing, an error after it leaves the whole effect.
+func faultCases() []testCase {
+	cases := []testCase{{"EveryMethodHasACase", everyMethodHasACase}}
+	for _, op := range operations() {
+		cases = append(cases, testCase{op.method, op.check})
+	}
+	for _, b := range batches() {
+		cases = append(cases, testCase{"PartOf" + b.method, b.check})
+	}
+	return cases
+}
+
+// operation is one call of a method, with a way to see that it took effect.
+type operation struct {
+	method string
+	// prepare leads up to the call. done reports whether the whole effect of the
+	// call can be read back; it is nil for a method that only reads.
+	prepare func(o *owner) (call func(context.Context, xxljob.Store) error, done func() bool)
+}
+
+func everyMethodHasACase(e *env) {
+	var have []string
+	for _, op := range operations() {
+		have = append(have, op.method)
+	}
+	slices.Sort(have)
+	want(e, "methods with a case", have, methods())
+}
+
+func (op operation) check(e *env) {
+	o := e.owner("a")
+	call, done := op.prepare(o)
+	f := Wrap(e.Store)
+	before := e.snapshot()
+	unchanged := func(what string) {
+		e.Helper()
+		want(e, "state after "+what, e.snapshot(), before)
+		e.check(done == nil || !done(), "%s: the call took effect", what)
+	}
+
+	cancelled, cancel := context.WithCancel(e.ctx)
+	cancel()
+	e.wantErr("a cancelled ctx", call(cancelled, e.Store), context.Canceled)
+	unchanged("a call with a cancelled ctx")
+	late, cancel := context.WithDeadline(e.ctx, time.Now().Add(-time.Hour))
+	defer cancel()
+	e.wantErr("a ctx past its deadline", call(late, e.Store), context.DeadlineExceeded)
+	unchanged("a call with a ctx past its deadline")
+
+	f.Inject(op.method, Fault{Before: true, Calls: 1})
+	e.wantErr("an error before the call", call(e.ctx, f), ErrInjected)
+	unchanged("an error before the call")
+
+	f.Inject(op.method, Fault{After: true, Calls: 1})
+	e.wantErr("an error after the call", call(e.ctx, f), ErrInjected)
+	if done == nil {
+		want(e, "state after a read", e.snapshot(), before)
+	} else {
+		e.check(done(), "an error after the call: the call did not take effect as a whole; state now:\n%s", e.snapshot())
+	}
+	want(e, "calls counted", f.Calls(op.method), 2)
+}
+
+// batched is a call with a batch of three.
+type batched struct {
+	method string
+	// prepare returns the call and a count of the members that took effect.
+	prepare func(o *owner) (call func(xxljob.Store) error, count func() int)
+}
+
+func (b batched) check(e *env) {
+	o := e.owner("a")
+	call, count := b.prepare(o)
+	f := Wrap(e.Store)
+	want(e, "members in effect at first", count(), 0)
+	for keep := range 3 {
+		f.Inject(b.method, Fault{Partial: true, Keep: keep, Calls: 1})
+		e.wantErr("a partial batch", call(f), ErrInjected)
+		want(e, fmt.Sprintf("members in effect after %d of 3 were passed on", keep), count(), keep)
+	}
+	e.must(call(f))
+	want(e, "members in effect after the whole batch", count(), 3)
+	e.must(call(f))
+	want(e, "members in effect after the whole batch again", count(), 3)
+}
+
+func batches() []batched {
+	three := func(do func() xxljob.Run) []xxljob.Run { return []xxljob.Run{do(), do(), do()} }
+	state := func(o *owner, runs []xxljob.Run, s xxljob.State) func() int {
+		return func() (n int) {
+			for _, r := range runs {
+				if o.mustRun(r.ID).State == s {
+					n++
+				}
+			}
+			return n
+		}
+	}
+	return []batched{
+		{"Claim", func(o *owner) (func(xxljob.Store) error, func() int) {
+			var plans []xxljob.Plan
+			for range 3 {
+				plans = append(plans, o.plan(o.newJob(), o.now))
+			}
+			return func(s xxljob.Store) error { _, err := s.Claim(o.ctx, plans); return err },
+				func() int { return len(o.mustRuns(xxljob.RunFilter{})) }
+		}},
+		{"Start", func(o *owner) (func(xxljob.Store) error, func() int) {
+			runs := three(func() xxljob.Run { return o.planned(o.newJob()) })
+			starts := []xxljob.Start{o.startOf(runs[0]), o.startOf(runs[1]), o.startOf(runs[2])}
+			return func(s xxljob.Store) error { _, err := s.Start(o.ctx, starts); return err }, state(o, runs, xxljob.StateStarted)
+		}},
+		{"Finish", func(o *owner) (func(xxljob.Store) error, func() int) {
+			runs := three(func() xxljob.Run { return o.running() })
+			results := []xxljob.Result{success(runs[0]), success(runs[1]), success(runs[2])}
+			return func(s xxljob.Store) error { _, err := s.Finish(o.ctx, results); return err }, state(o, runs, xxljob.StateSucceeded)
+		}},
+		{"Settle", func(o *owner) (func(xxljob.Store) error, func() int) {
+			runs := three(o.handedOver)
+			verdicts := []xxljob.Verdict{o.verdict(runs[0], xxljob.StateLost), o.verdict(runs[1], xxljob.StateLost), o.verdict(runs[2], xxljob.StateLost)}
+			return func(s xxljob.Store) error { _, err := s.Settle(o.ctx, verdicts); return err }, state(o, runs, xxljob.StateLost)
+		}},
+		{"Take", func(o *owner) (func(xxljob.Store) error, func() int) {
+			runs := three(o.handedOver)
+			return func(s xxljob.Store) error { _, err := s.Take(o.ctx, "b", ids(runs)); return err },
+				func() int { return 3 - len(o.mustInbox("b").Runs) }
+		}},
+	}
+}
+
+// absent reports that something is not there.
+func absent(err error) bool { return errors.Is(err, xxljob.ErrNotFound) }

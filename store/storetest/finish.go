@@ -1,0 +1,190 @@
+package storetest
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/xxljob/xxljob"
+)
+
+func finishCases() []testCase {
+	return []testCase{
+		{"StoresTheResult", finishStores},
+		{"EveryFinalState", finishStates},
+		{"FirstOfTwoIsAccepted", finishFirst},
+		{"FirstOfTwoInOneBatchIsAccepted", finishFirstInBatch},
+		{"OfConcurrentDuplicatesOneIsAccepted", finishConcurrent},
+		{"AnswersInOrderGiven", finishOrder},
+		{"AttachedResultsAreFenced", finishAttachedFence},
+		{"WireResultsAreFencedByState", finishWireFence},
+		{"EpochDoesNotMatter", finishAnyEpoch},
+		{"AfterLostIsNotedOnce", finishAfterLost},
+		{"AfterAnyOtherEndChangesNothing", finishAfterEnd},
+	}
+}
+
+func finishStores(e *env) {
+	o := e.owner("a")
+	run := o.running(func(s *xxljob.Start) { s.Msg = "first" })
+	r := success(run)
+	r.State, r.HandleMsg, r.TriggerMsg, r.NoRetry = xxljob.StateFailed, "boom — 错", "second", true
+	got := o.one(e.mustFinish(r))
+	e.check(!got.Ended.IsZero() && !got.Ended.Before(got.Started), "Ended %v, Started %v", got.Ended, got.Started)
+	e.check(hasLine(got.TriggerMsg, "first") && hasLine(got.TriggerMsg, "second"), "TriggerMsg %q: want both lines", got.TriggerMsg)
+	run.State, run.HandleMsg, run.NoRetry, run.Ended, run.TriggerMsg = r.State, r.HandleMsg, true, got.Ended, got.TriggerMsg
+	want(e, "ended run", got, run)
+	e.wantRun("ended run", run)
+}
+
+func finishStates(e *env) {
+	o := e.owner("a")
+	for _, state := range []xxljob.State{xxljob.StateSucceeded, xxljob.StateFailed, xxljob.StateTimedOut, xxljob.StateKilled,
+		xxljob.StateLost, xxljob.StateRefused, xxljob.StateDiscarded} {
+		r := success(o.running())
+		r.State = state
+		want(e, "accepted results", len(e.mustFinish(r)), 1)
+		e.wantState("after the result", r.RunID, state)
+	}
+}
+
+func finishFirst(e *env) {
+	o := e.owner("a")
+	run := o.running()
+	first, second := success(run), success(run)
+	second.State, second.HandleMsg = xxljob.StateFailed, "other"
+	got := o.one(e.mustFinish(first))
+	want(e, "accepted second results", len(e.mustFinish(second, first, overWire(run.ID))), 0)
+	e.wantRun("after the second result", got)
+}
+
+func finishFirstInBatch(e *env) {
+	o := e.owner("a")
+	run := o.running()
+	first, second := success(run), success(run)
+	second.State = xxljob.StateFailed
+	want(e, "accepted results", len(e.mustFinish(first, second)), 1)
+	e.wantState("after both", run.ID, xxljob.StateSucceeded)
+}
+
+func finishConcurrent(e *env) {
+	o := e.owner("a")
+	const callers = 8
+	for range 20 {
+		run := o.running()
+		var accepted [callers]int
+		var errs [callers]error
+		var calls []func()
+		for i := range callers {
+			r := success(run)
+			if i%2 == 1 {
+				r = overWire(run.ID)
+			}
+			calls = append(calls, func() {
+				runs, err := e.Finish(e.ctx, []xxljob.Result{r})
+				accepted[i], errs[i] = len(runs), err
+			})
+		}
+		e.race(calls...)
+		sum := 0
+		for i := range callers {
+			e.must(errs[i])
+			sum += accepted[i]
+		}
+		want(e, "accepted duplicates", sum, 1)
+	}
+}
+
+func finishOrder(e *env) {
+	o := e.owner("a")
+	var results []xxljob.Result
+	var order []int64
+	for range 6 {
+		run := o.running()
+		order = append(order, run.ID)
+		results = append(results, success(run))
+	}
+	slices.Reverse(results)
+	slices.Reverse(order)
+	results = slices.Insert(results, 3, overWire(1<<53-1))
+	results[1].Token++
+	order = slices.Delete(order, 1, 2)
+	want(e, "runs that accepted their results", ids(e.mustFinish(results...)), order)
+}
+
+// wantRefused checks that a result is not accepted and changes nothing.
+func (e *env) wantRefused(what string, r xxljob.Result) {
+	e.Helper()
+	before := e.snapshot()
+	want(e, what+": accepted results", len(e.mustFinish(r)), 0)
+	want(e, what+": state after it", e.snapshot(), before)
+}
+
+func finishAttachedFence(e *env) {
+	o := e.owner("a")
+	run := o.handedOver()
+	bend := func(change func(*xxljob.Result)) xxljob.Result {
+		r := success(run)
+		change(&r)
+		return r
+	}
+	e.wantRefused("another token", bend(func(r *xxljob.Result) { r.Token++ }))
+	e.wantRefused("no token", bend(func(r *xxljob.Result) { r.Token = 0 }))
+	e.wantRefused("the starter, which is not the addressee", bend(func(r *xxljob.Result) { r.Incarnation = "a" }))
+	e.wantRefused("a token without an incarnation", bend(func(r *xxljob.Result) { r.Incarnation = "" }))
+	e.wantRefused("a part of the incarnation", bend(func(r *xxljob.Result) { r.Incarnation = "bb" }))
+	accepted := o.dispatched()
+	e.wantRefused("an attached result for a dispatched run", xxljob.Result{RunID: accepted.ID, Incarnation: "a", Token: accepted.Token, State: xxljob.StateSucceeded})
+	far := o.running(to(remote))
+	e.wantRefused("an attached result for a remote run", xxljob.Result{RunID: far.ID, Incarnation: "a", Token: far.Token, State: xxljob.StateSucceeded})
+	want(e, "accepted results of the addressee", len(e.mustFinish(success(run))), 1)
+}
+
+func finishWireFence(e *env) {
+	o := e.owner("a")
+	e.wantRefused("a planned run", overWire(o.planned(e.newJob()).ID))
+	e.wantRefused("an added run", overWire(e.mustAddRun(e.newJob().ID, xxljob.Trigger{}).ID))
+	e.wantRefused("a skipped run", overWire(o.one(o.claim(o.skip(e.newJob()))).ID))
+	e.wantRefused("no run", overWire(1<<53-1))
+	for _, run := range []xxljob.Run{o.running(to(remote)), o.dispatched()} {
+		want(e, "accepted results of a run that is "+run.State.String(), len(e.mustFinish(overWire(run.ID))), 1)
+	}
+}
+
+func finishAnyEpoch(e *env) {
+	o := e.owner("a")
+	run := o.running()
+	o.overtakenBy("b")
+	want(e, "accepted results after a take-over", len(e.mustFinish(success(run))), 1)
+}
+
+func finishAfterLost(e *env) {
+	o := e.owner("a")
+	results := map[string]xxljob.Result{}
+	attached := o.running()
+	results["attached"] = success(attached)
+	far := o.running(to(remote))
+	results["wire"] = overWire(far.ID)
+	e.mustSettle(o.verdict(attached, xxljob.StateLost), o.verdict(far, xxljob.StateLost))
+	for name, r := range results {
+		lost := e.mustRun(r.RunID)
+		want(e, name+": accepted results after lost", len(e.mustFinish(r)), 0)
+		noted := e.mustRun(r.RunID)
+		e.check(noted.TriggerMsg != lost.TriggerMsg && strings.HasPrefix(noted.TriggerMsg, lost.TriggerMsg),
+			"%s: TriggerMsg %q after %q: want a note added", name, noted.TriggerMsg, lost.TriggerMsg)
+		want(e, name+": accepted results", len(e.mustFinish(r, r)), 0)
+		e.wantRun(name+": after the same result again", noted)
+		noted.TriggerMsg = lost.TriggerMsg
+		want(e, name+": the rest of the run", noted, lost)
+	}
+}
+
+func finishAfterEnd(e *env) {
+	o := e.owner("a")
+	for _, state := range []xxljob.State{xxljob.StateSucceeded, xxljob.StateFailed, xxljob.StateTimedOut, xxljob.StateKilled, xxljob.StateRefused, xxljob.StateDiscarded} {
+		r := success(o.running())
+		r.State = state
+		e.mustFinish(r)
+		e.wantRefused("a result after "+state.String(), r)
+		e.wantRefused("a wire result after "+state.String(), overWire(r.RunID))
+	}
+}

@@ -1,0 +1,176 @@
+package storetest
+
+import "github.com/xxljob/xxljob"
+
+func handOverCases() []testCase {
+	return []testCase{
+		{"ReaddressMovesAnUntakenRun", readdressMoves},
+		{"ReaddressToTheOwnersOwnIsTheTaking", readdressOwn},
+		{"ReaddressMismatchChangesNothing", readdressMismatch},
+		{"DispatchedMarksAStartedRun", dispatchedMarks},
+		{"DispatchedMismatchChangesNothing", dispatchedMismatch},
+		{"StartedByOwnerOrAddressee", startedBy},
+		{"StartedByPagesCoverAllOnce", startedByPages},
+	}
+}
+
+func (o *owner) readdress(run xxljob.Run, addr string) xxljob.Readdress {
+	return xxljob.Readdress{RunID: run.ID, Shard: run.Shard, Epoch: o.epoch(run.Shard), Owner: run.Owner,
+		Token: run.Token, Address: addr, Msg: "moved"}
+}
+
+func (o *owner) tryReaddress(r xxljob.Readdress) bool {
+	o.Helper()
+	ok, err := o.Readdress(o.ctx, r)
+	o.must(err)
+	return ok
+}
+
+func readdressMoves(e *env) {
+	o := e.owner("a")
+	run := o.running(o.over("b"), func(s *xxljob.Start) { s.Msg = "first" })
+	for _, addr := range []string{xxljob.LocalAddress("c"), remote} {
+		e.check(o.tryReaddress(o.readdress(run, addr)), "Readdress to %s: false, want true", addr)
+		got := e.mustRun(run.ID)
+		e.check(hasLine(got.TriggerMsg, "first") && hasLine(got.TriggerMsg, "moved"), "TriggerMsg %q: want both lines", got.TriggerMsg)
+		run.Address, run.TriggerMsg = addr, got.TriggerMsg
+		want(e, "run after it", got, run)
+	}
+	want(e, "inbox of the first addressee", len(e.mustInbox("b").Runs), 0)
+	want(e, "taken by the first addressee", len(e.mustTake("b", run.ID)), 0)
+}
+
+func readdressOwn(e *env) {
+	o := e.owner("a")
+	run := o.running(to(remote))
+	e.check(o.tryReaddress(o.readdress(run, o.addr())), "Readdress: false, want true")
+	got := e.mustRun(run.ID)
+	e.check(!got.Taken.IsZero() && got.Address == o.addr(), "Taken %v at %s: want taken", got.Taken, got.Address)
+	want(e, "inbox", len(e.mustInbox("a").Runs), 0)
+}
+
+func readdressMismatch(e *env) {
+	o := e.owner("a")
+	run := o.running(o.over("b"))
+	mine := o.running()
+	gone := o.readdress(run, remote)
+	gone.RunID += 1_000_000
+	cases := map[string]xxljob.Readdress{
+		"another owner":    func() xxljob.Readdress { r := o.readdress(run, remote); r.Owner = "b"; return r }(),
+		"another token":    func() xxljob.Readdress { r := o.readdress(run, remote); r.Token++; return r }(),
+		"an old epoch":     func() xxljob.Readdress { r := o.readdress(run, remote); r.Epoch--; return r }(),
+		"a taken run":      o.readdress(mine, remote),
+		"a dispatched run": o.readdress(o.dispatched(), xxljob.LocalAddress("b")),
+		"a planned run":    o.readdress(o.planned(e.newJob()), remote),
+		"no run":           gone,
+	}
+	ended := o.running(to(remote))
+	e.mustFinish(overWire(ended.ID))
+	cases["an ended run"] = o.readdress(ended, xxljob.LocalAddress("b"))
+	before := e.snapshot()
+	for name, r := range cases {
+		e.check(!o.tryReaddress(r), "Readdress with %s: true, want false", name)
+		want(e, "state after Readdress with "+name, e.snapshot(), before)
+	}
+	b := o.overtakenBy("b")
+	e.check(!o.tryReaddress(o.readdress(run, remote)), "Readdress by the former owner of the shard: true, want false")
+	e.check(b.tryReaddress(b.readdress(run, remote)), "Readdress by the new owner of the shard: false, want true")
+}
+
+func dispatchedMarks(e *env) {
+	o := e.owner("a")
+	run := o.running(to(remote), func(s *xxljob.Start) { s.Msg = "first" })
+	ok, err := o.Dispatched(e.ctx, run.ID, "a", run.Token, "accepted")
+	e.must(err)
+	e.check(ok, "Dispatched of a started run: false, want true")
+	got := e.mustRun(run.ID)
+	e.check(hasLine(got.TriggerMsg, "first") && hasLine(got.TriggerMsg, "accepted"), "TriggerMsg %q: want both lines", got.TriggerMsg)
+	run.State, run.TriggerMsg = xxljob.StateDispatched, got.TriggerMsg
+	want(e, "dispatched run", got, run)
+}
+
+func dispatchedMismatch(e *env) {
+	o := e.owner("a")
+	run := o.running(to(remote))
+	ended := o.running(to(remote))
+	e.mustFinish(overWire(ended.ID))
+	lost := o.running(to(remote))
+	e.mustSettle(o.verdict(lost, xxljob.StateLost))
+	done, planned := o.dispatched(), o.planned(e.newJob())
+	cases := []struct {
+		name  string
+		id    int64
+		owner string
+		token int64
+	}{
+		{"another owner", run.ID, "b", run.Token},
+		{"another token", run.ID, "a", run.Token + 1},
+		{"an ended run", ended.ID, "a", ended.Token},
+		{"a lost run", lost.ID, "a", lost.Token},
+		{"a dispatched run", done.ID, "a", done.Token},
+		{"a planned run", planned.ID, "", 0},
+	}
+	before := e.snapshot()
+	for _, c := range cases {
+		ok, err := o.Dispatched(e.ctx, c.id, c.owner, c.token, "late")
+		e.must(err)
+		e.check(!ok, "Dispatched with %s: true, want false", c.name)
+		want(e, "state after Dispatched with "+c.name, e.snapshot(), before)
+	}
+}
+
+func startedBy(e *env) {
+	o := e.owner("a")
+	in := e.jobIn(1)
+	runs := o.claim(o.plan(in, e.at(0), e.at(1), e.at(2), e.at(3), e.at(4), e.at(5)))
+	own := o.started(runs[0])
+	over := o.started(runs[1], o.over("b"))
+	wire := o.started(runs[2], to(remote))
+	ended := o.started(runs[3])
+	e.mustFinish(success(ended))
+	out := o.started(o.planned(e.jobIn(2)))
+	accepted := o.started(runs[4], to(remote))
+	_, err := o.Dispatched(e.ctx, accepted.ID, "a", accepted.Token, "")
+	e.must(err)
+	one, two := o.shards[1:2], o.shards[2:3]
+	cases := []struct {
+		name   string
+		shards []xxljob.Shard
+		by     []string
+		want   []int64
+	}{
+		{"its owner", one, []string{"a"}, []int64{own.ID, over.ID, wire.ID}},
+		{"its addressee", one, []string{"b"}, []int64{over.ID}},
+		{"both", o.shards, []string{"b", "a"}, []int64{own.ID, over.ID, wire.ID, out.ID}},
+		{"the other shard", two, []string{"a"}, []int64{out.ID}},
+		{"a stranger", o.shards, []string{"c"}, nil},
+		{"nobody", o.shards, nil, nil},
+	}
+	for _, c := range cases {
+		got, err := e.StartedBy(e.ctx, c.shards, c.by, 0, 100)
+		e.must(err)
+		want(e, "StartedBy "+c.name, ids(got), c.want)
+		for _, run := range got {
+			e.wantRun("StartedBy "+c.name, run)
+		}
+	}
+}
+
+func startedByPages(e *env) {
+	o := e.owner("a")
+	var all []int64
+	for range 11 {
+		all = append(all, o.running().ID)
+	}
+	var got []int64
+	for after := int64(0); len(got) <= len(all); after = got[len(got)-1] {
+		page, err := e.StartedBy(e.ctx, o.shards, []string{"a"}, after, 3)
+		e.must(err)
+		e.check(len(page) <= 3, "a page of %d, want at most 3", len(page))
+		if len(page) == 0 {
+			break
+		}
+		got = append(got, ids(page)...)
+	}
+	want(e, "runs of all pages", got, all)
+}

@@ -1,0 +1,297 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/xxljob/xxljob"
+)
+
+func jobCases() []testCase {
+	return []testCase{
+		{"AddGivesIDVersionAndShard", addGivesIDVersionAndShard},
+		{"AddKeepsEveryField", addKeepsEveryField},
+		{"AddKeepsNextAndStopped", addKeepsNextAndStopped},
+		{"AddDuplicateKey", addDuplicateKey},
+		{"AddConcurrentlyGivesOneOfAKey", addConcurrentKey},
+		{"EmptyKeyIsNeverADuplicate", emptyKey},
+		{"KeyIsFreeAfterRemoval", keyAfterRemoval},
+		{"JobNotFound", jobNotFound},
+		{"JobByKey", jobByKey},
+		{"JobsFilters", jobsFilters},
+		{"JobsNameIsLiteralAndIgnoresCase", jobsNameLiteral},
+		{"JobsPagesCoverAllOnce", jobsPages},
+		{"JobsLimitDefaultsTo100", jobsDefaultLimit},
+		{"RemoveCancelsPlannedRunsOfEveryType", removeCancels},
+		{"RemoveKeepsRunsReadable", removeKeepsRuns},
+		{"ChangesNewestFirstWithActor", changesNewestFirst},
+		{"ChangesOutliveTheJob", changesOutlive},
+	}
+}
+
+func addGivesIDVersionAndShard(e *env) {
+	seen := map[int64]bool{}
+	for range 8 {
+		job := e.newJob(func(j *xxljob.Job) { j.ID, j.Version, j.Shard = 77, 9, 2 })
+		e.check(job.ID > 0 && job.ID < 1<<31, "ID %d: want positive and below 2^31", job.ID)
+		e.check(!seen[job.ID], "ID %d was given twice", job.ID)
+		seen[job.ID] = true
+		want(e, "Version", job.Version, 1)
+		want(e, "Shard", job.Shard, int(job.ID%numShards))
+		e.check(!job.Added.IsZero() && !job.Updated.IsZero(), "Added %v, Updated %v: want both set", job.Added, job.Updated)
+		want(e, "Job", e.mustJob(job.ID), job)
+	}
+}
+
+// fullJob sets every field that the caller of AddJob may set.
+func fullJob() xxljob.Job {
+	return xxljob.Job{App: "app", Key: "key", Name: "name — 名", Author: "author", AlarmEmail: "a@x, b@x",
+		Schedule: xxljob.Cron("0 0 3 * * ?").In("Asia/Shanghai").WithDST(xxljob.DSTQuartz),
+		Misfire:  xxljob.MisfireFireOnceNow, CatchUp: xxljob.CatchUpOnce, Route: "FAILOVER", Handler: "handler",
+		Param: "line\nline", Block: "COVER_EARLY", Timeout: 90 * time.Second, Retries: 3, Children: []int64{5, 3, 4},
+		GlueType: "GLUE_SHELL", GlueSource: "echo 1", GlueRemark: "first", Stopped: true, StopReason: "because",
+		Ensured: "digest"}
+}
+
+func addKeepsEveryField(e *env) {
+	given := fullJob()
+	job, err := e.AddJob(e.ctx, given)
+	e.must(err)
+	e.check(!job.GlueUpdated.IsZero(), "GlueUpdated is not set for a job with a GlueSource")
+	want(e, "Job", e.mustJob(job.ID), job)
+	given.ID, given.Version, given.Shard = job.ID, job.Version, job.Shard
+	given.Added, given.Updated, given.GlueUpdated = job.Added, job.Updated, job.GlueUpdated
+	want(e, "AddJob", job, given)
+}
+
+func addKeepsNextAndStopped(e *env) {
+	next := e.at(3600)
+	for _, stop := range []bool{false, true} {
+		job := e.newJob(func(j *xxljob.Job) { j.Next, j.Stopped = next, stop })
+		want(e, "Next", job.Next, next)
+		want(e, "Stopped", job.Stopped, stop)
+	}
+}
+
+func addDuplicateKey(e *env) {
+	first := e.newJob(func(j *xxljob.Job) { j.Key = "k" })
+	_, err := e.AddJob(e.ctx, xxljob.Job{App: "app", Key: "k", Name: "other"})
+	e.wantErr("AddJob with a taken key", err, xxljob.ErrDuplicateKey)
+	jobs, err := e.Jobs(e.ctx, xxljob.JobFilter{})
+	e.must(err)
+	want(e, "jobs after it", jobs, []xxljob.Job{first})
+
+	_, err = e.AddJob(e.ctx, xxljob.Job{App: "other", Key: "k", Name: "other"})
+	e.check(err == nil, "the same key in another app: error %v, want none", err)
+}
+
+func addConcurrentKey(e *env) {
+	const n = 10
+	errs := make([]error, n)
+	var calls []func()
+	for i := range n {
+		calls = append(calls, func() {
+			_, errs[i] = e.AddJob(e.ctx, xxljob.Job{App: "app", Key: "k", Name: fmt.Sprint(i)})
+		})
+	}
+	e.race(calls...)
+	added := 0
+	for _, err := range errs {
+		if err == nil {
+			added++
+		} else {
+			e.wantErr("concurrent AddJob", err, xxljob.ErrDuplicateKey)
+		}
+	}
+	want(e, "jobs added under one key", added, 1)
+}
+
+func emptyKey(e *env) {
+	for range 3 {
+		e.newJob(func(j *xxljob.Job) { j.Key = "" })
+	}
+	jobs, err := e.Jobs(e.ctx, xxljob.JobFilter{})
+	e.must(err)
+	want(e, "jobs without a key", len(jobs), 3)
+}
+
+func keyAfterRemoval(e *env) {
+	job := e.newJob(func(j *xxljob.Job) { j.Key = "k" })
+	e.must(e.RemoveJob(e.ctx, job.ID))
+	again := e.newJob(func(j *xxljob.Job) { j.Key = "k" })
+	e.check(again.ID != job.ID, "the ID %d was given again", job.ID)
+}
+
+func jobNotFound(e *env) {
+	gone := e.newJob()
+	e.must(e.RemoveJob(e.ctx, gone.ID))
+	for _, id := range []int64{gone.ID, gone.ID + 1_000_000, 0, -1} {
+		_, err := e.Job(e.ctx, id)
+		e.wantErr("Job", err, xxljob.ErrNotFound)
+		e.wantErr("RemoveJob", e.RemoveJob(e.ctx, id), xxljob.ErrNotFound)
+		_, err = e.EditJob(e.ctx, id, replan("update", e.now, stopped))
+		e.wantErr("EditJob", err, xxljob.ErrNotFound)
+		_, err = e.AddRun(e.ctx, id, xxljob.Trigger{})
+		e.wantErr("AddRun", err, xxljob.ErrNotFound)
+	}
+	_, err := e.JobByKey(e.ctx, gone.App, gone.Key)
+	e.wantErr("JobByKey", err, xxljob.ErrNotFound)
+}
+
+func jobByKey(e *env) {
+	a := e.newJob(func(j *xxljob.Job) { j.App, j.Key = "a", "k" })
+	b := e.newJob(func(j *xxljob.Job) { j.App, j.Key = "b", "k" })
+	for _, job := range []xxljob.Job{a, b} {
+		got, err := e.JobByKey(e.ctx, job.App, "k")
+		e.must(err)
+		want(e, "JobByKey in app "+job.App, got, job)
+	}
+	_, err := e.JobByKey(e.ctx, "a", "K")
+	e.wantErr("JobByKey of another case", err, xxljob.ErrNotFound)
+
+	e.edit(a.ID, func(j *xxljob.Job) { j.Key = "new" })
+	_, err = e.JobByKey(e.ctx, "a", "k")
+	e.wantErr("JobByKey of the former key", err, xxljob.ErrNotFound)
+	got, err := e.JobByKey(e.ctx, "a", "new")
+	e.must(err)
+	want(e, "JobByKey of the new key", got.ID, a.ID)
+}
+
+func jobsFilters(e *env) {
+	a := e.newJob(func(j *xxljob.Job) {
+		j.App, j.Key, j.Handler, j.Author, j.Name = "a", "ka", "ha", "ann", "Nightly Report"
+	})
+	b := e.newJob(func(j *xxljob.Job) {
+		j.App, j.Key, j.Handler, j.Author, j.Name = "b", "kb", "hb", "bob", "hourly"
+		j.Stopped = true
+	})
+	c := e.newJob(func(j *xxljob.Job) { j.App, j.Key, j.Handler, j.Author, j.Name = "a", "kc", "hb", "ann", "daily" })
+	cases := []struct {
+		name   string
+		filter xxljob.JobFilter
+		want   []xxljob.Job
+	}{
+		{"none", xxljob.JobFilter{}, []xxljob.Job{a, b, c}},
+		{"App", xxljob.JobFilter{App: "a"}, []xxljob.Job{a, c}},
+		{"Key", xxljob.JobFilter{Key: "kb"}, []xxljob.Job{b}},
+		{"Handler", xxljob.JobFilter{Handler: "hb"}, []xxljob.Job{b, c}},
+		{"Author", xxljob.JobFilter{Author: "ann"}, []xxljob.Job{a, c}},
+		{"Name", xxljob.JobFilter{Name: "LY"}, []xxljob.Job{a, b, c}},
+		{"Name of one", xxljob.JobFilter{Name: "night"}, []xxljob.Job{a}},
+		{"Enabled", xxljob.JobFilter{Enabled: true}, []xxljob.Job{a, c}},
+		{"Stopped", xxljob.JobFilter{Stopped: true}, []xxljob.Job{b}},
+		{"both states", xxljob.JobFilter{Enabled: true, Stopped: true}, []xxljob.Job{a, b, c}},
+		{"IDs", xxljob.JobFilter{IDs: []int64{c.ID, a.ID, 1 << 30}}, []xxljob.Job{a, c}},
+		{"After", xxljob.JobFilter{After: a.ID}, []xxljob.Job{b, c}},
+		{"Limit", xxljob.JobFilter{Limit: 2}, []xxljob.Job{a, b}},
+		{"all together", xxljob.JobFilter{App: "a", Handler: "hb", Author: "ann", Enabled: true, After: a.ID}, []xxljob.Job{c}},
+		{"nothing", xxljob.JobFilter{App: "a", Key: "kb"}, nil},
+	}
+	for _, c := range cases {
+		slices.SortFunc(c.want, func(x, y xxljob.Job) int { return int(x.ID - y.ID) })
+		got, err := e.Jobs(e.ctx, c.filter)
+		e.must(err)
+		want(e, "Jobs by "+c.name, got, c.want)
+	}
+}
+
+func jobsNameLiteral(e *env) {
+	percent := e.newJob(func(j *xxljob.Job) { j.Name = "50% OFF_now" })
+	e.newJob(func(j *xxljob.Job) { j.Name = "50 per cent off-now" })
+	for _, part := range []string{"%", "_", "off_NOW", "50% o"} {
+		got, err := e.Jobs(e.ctx, xxljob.JobFilter{Name: part})
+		e.must(err)
+		want(e, "Jobs whose name holds "+part, jobIDs(got), []int64{percent.ID})
+	}
+}
+
+func jobsPages(e *env) {
+	var all []int64
+	for range 23 {
+		all = append(all, e.newJob().ID)
+	}
+	slices.Sort(all)
+	var got []int64
+	for after := int64(0); ; {
+		page, err := e.Jobs(e.ctx, xxljob.JobFilter{After: after, Limit: 5})
+		e.must(err)
+		e.check(len(page) <= 5, "a page of %d, want at most 5", len(page))
+		if len(page) == 0 || len(got) > len(all) {
+			break
+		}
+		got = append(got, jobIDs(page)...)
+		after = page[len(page)-1].ID
+	}
+	want(e, "jobs of all pages", got, all)
+}
+
+func jobsDefaultLimit(e *env) {
+	for range 101 {
+		e.newJob()
+	}
+	jobs, err := e.Jobs(e.ctx, xxljob.JobFilter{})
+	e.must(err)
+	want(e, "jobs without a limit", len(jobs), 100)
+}
+
+func removeCancels(e *env) {
+	o := e.owner("a")
+	job := e.newJob()
+	keep := o.planned(e.newJob())
+	runs := []xxljob.Run{o.planned(job), e.mustAddRun(job.ID, xxljob.Trigger{}), e.mustAddRun(job.ID, xxljob.Trigger{Type: xxljob.TriggerAPI})}
+	e.must(e.RemoveJob(e.ctx, job.ID))
+	for _, run := range runs {
+		got := e.mustRun(run.ID)
+		want(e, "state of a planned "+string(run.Type)+" run", got.State, xxljob.StateCancelled)
+		e.check(!got.Ended.IsZero(), "a cancelled run has no Ended")
+	}
+	e.wantRun("a run of another job", keep)
+}
+
+func removeKeepsRuns(e *env) {
+	o := e.owner("a")
+	run := o.running()
+	e.must(e.RemoveJob(e.ctx, run.JobID))
+	e.wantRun("a started run", run)
+	want(e, "Runs of the job", ids(e.runsOf(run.JobID)), []int64{run.ID})
+	want(e, "accepted results", ids(e.mustFinish(success(run))), []int64{run.ID})
+	e.wantState("after the result", run.ID, xxljob.StateSucceeded)
+}
+
+func changesNewestFirst(e *env) {
+	ctx := xxljob.WithActor(e.ctx, "ann")
+	job, err := e.AddJob(ctx, xxljob.Job{App: "app", Name: "n", Key: "k"})
+	e.must(err)
+	other := e.newJob()
+	e.edit(job.ID, func(j *xxljob.Job) { j.Name = "m" })
+	_, err = e.EditJob(xxljob.WithActor(e.ctx, "bob"), job.ID, replan("stop", time.Time{}, stopped))
+	e.must(err)
+	got := e.mustChanges(job.ID)
+	e.check(slices.IsSortedFunc(got, func(a, b xxljob.Change) int { return b.At.Compare(a.At) }), "Changes are not newest first: %+v", got)
+	for i := range got {
+		e.check(!got[i].At.IsZero(), "a change without a time: %+v", got[i])
+		got[i].At = time.Time{}
+	}
+	want(e, "Changes", got, []xxljob.Change{
+		{JobID: job.ID, Version: 3, Actor: "bob", Verb: "stop"},
+		{JobID: job.ID, Version: 2, Verb: "update"},
+		{JobID: job.ID, Version: 1, Actor: "ann", Verb: "add"},
+	})
+	first, err := e.Changes(e.ctx, job.ID, 1)
+	e.must(err)
+	e.check(len(first) == 1 && first[0].Verb == "stop", "Changes with limit 1: %+v, want the newest", first)
+	want(e, "changes of another job", len(e.mustChanges(other.ID)), 1)
+}
+
+func changesOutlive(e *env) {
+	job := e.newJob()
+	e.must(e.RemoveJob(xxljob.WithActor(e.ctx, "ann"), job.ID))
+	changes := e.mustChanges(job.ID)
+	if len(changes) != 2 {
+		e.Fatalf("changes of a removed job: %+v, want two", changes)
+	}
+	want(e, "verbs", []string{changes[0].Verb, changes[1].Verb}, []string{"remove", "add"})
+	want(e, "actor", changes[0].Actor, "ann")
+	want(e, "changes of an unknown job", len(e.mustChanges(job.ID+1_000_000)), 0)
+}

@@ -1,0 +1,390 @@
+package storetest_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/store/storetest"
+)
+
+// A mutant is a working store with one guard broken, and the cases that have to
+// find it.
+type mutant struct {
+	name  string
+	wrap  func(xxljob.Store) xxljob.Store
+	cases []string
+}
+
+func TestMutants(t *testing.T) {
+	for _, m := range slices.Concat(planMutants(), startMutants(), valueMutants()) {
+		for _, name := range m.cases {
+			t.Run(m.name+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				if len(storetest.Failures(t, name, memory.New())) != 0 {
+					t.Fatalf("case %s fails without the mutant", name)
+				}
+				if len(storetest.Failures(t, name, m.wrap(memory.New()))) == 0 {
+					t.Errorf("case %s does not find the mutant %s", name, m.name)
+				}
+			})
+		}
+	}
+}
+
+// broken overrides methods of a store; those left nil are the store's.
+type broken struct {
+	xxljob.Store
+	claim      func(ctx context.Context, p xxljob.Plan) xxljob.Plan
+	start      func(ctx context.Context, s xxljob.Start) xxljob.Start
+	verdict    func(ctx context.Context, v xxljob.Verdict) xxljob.Verdict
+	result     func(ctx context.Context, r xxljob.Result) xxljob.Result
+	edit       func(e xxljob.Edit) xxljob.Edit
+	trigger    func(t xxljob.Trigger) xxljob.Trigger
+	scan       func(q xxljob.ScanQuery, r xxljob.ScanResult) xxljob.ScanResult
+	runs       func([]xxljob.Run)
+	jobOut     func(xxljob.Job) xxljob.Job
+	planned    func(q xxljob.PlannedQuery) xxljob.PlannedQuery
+	deafAddJob bool
+}
+
+// each applies a change to every member of a batch.
+func each[T any](ctx context.Context, list []T, change func(context.Context, T) T) []T {
+	if change == nil || ctx.Err() != nil {
+		return list
+	}
+	out := make([]T, len(list))
+	for i, v := range list {
+		out[i] = change(ctx, v)
+	}
+	return out
+}
+
+func (b *broken) Claim(ctx context.Context, plans []xxljob.Plan) ([]xxljob.Run, error) {
+	return b.Store.Claim(ctx, each(ctx, plans, b.claim))
+}
+
+func (b *broken) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
+	return b.Store.Start(ctx, each(ctx, starts, b.start))
+}
+
+func (b *broken) Settle(ctx context.Context, verdicts []xxljob.Verdict) ([]xxljob.Run, error) {
+	return b.Store.Settle(ctx, each(ctx, verdicts, b.verdict))
+}
+
+func (b *broken) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.Run, error) {
+	return b.Store.Finish(ctx, each(ctx, results, b.result))
+}
+
+func (b *broken) EditJob(ctx context.Context, id int64, e xxljob.Edit) (xxljob.Job, error) {
+	if b.edit != nil {
+		e = b.edit(e)
+	}
+	return b.Store.EditJob(ctx, id, e)
+}
+
+func (b *broken) AddRun(ctx context.Context, id int64, t xxljob.Trigger) (xxljob.Run, error) {
+	if b.trigger != nil {
+		t = b.trigger(t)
+	}
+	return b.Store.AddRun(ctx, id, t)
+}
+
+func (b *broken) AddJob(ctx context.Context, job xxljob.Job) (xxljob.Job, error) {
+	if b.deafAddJob {
+		ctx = context.WithoutCancel(ctx)
+	}
+	return b.Store.AddJob(ctx, job)
+}
+
+func (b *broken) Scan(ctx context.Context, q xxljob.ScanQuery) (xxljob.ScanResult, error) {
+	r, err := b.Store.Scan(ctx, q)
+	if b.scan != nil {
+		r = b.scan(q, r)
+	}
+	return r, err
+}
+
+func (b *broken) Planned(ctx context.Context, q xxljob.PlannedQuery) ([]xxljob.Run, error) {
+	if b.planned != nil {
+		q = b.planned(q)
+	}
+	return b.Store.Planned(ctx, q)
+}
+
+func (b *broken) Runs(ctx context.Context, f xxljob.RunFilter) ([]xxljob.Run, error) {
+	runs, err := b.Store.Runs(ctx, f)
+	if b.runs != nil {
+		b.runs(runs)
+	}
+	return runs, err
+}
+
+func (b *broken) Job(ctx context.Context, id int64) (xxljob.Job, error) {
+	job, err := b.Store.Job(ctx, id)
+	if b.jobOut != nil && err == nil {
+		job = b.jobOut(job)
+	}
+	return job, err
+}
+
+// epoch returns the epoch that the shard has now.
+func epoch(ctx context.Context, s xxljob.Store, shard int) int64 {
+	v, _ := s.Beat(ctx, "observer", nil)
+	for _, x := range v.Shards {
+		if x.ID == shard {
+			return x.Epoch
+		}
+	}
+	return 0
+}
+
+func planMutants() []mutant {
+	claim := func(change func(ctx context.Context, s xxljob.Store, p *xxljob.Plan)) func(xxljob.Store) xxljob.Store {
+		return func(s xxljob.Store) xxljob.Store {
+			return &broken{Store: s, claim: func(ctx context.Context, p xxljob.Plan) xxljob.Plan { change(ctx, s, &p); return p }}
+		}
+	}
+	edit := func(change func(e *xxljob.Edit)) func(xxljob.Store) xxljob.Store {
+		return func(s xxljob.Store) xxljob.Store {
+			return &broken{Store: s, edit: func(e xxljob.Edit) xxljob.Edit { change(&e); return e }}
+		}
+	}
+	scan := func(change func(q xxljob.ScanQuery, r xxljob.ScanResult) xxljob.ScanResult) func(xxljob.Store) xxljob.Store {
+		return func(s xxljob.Store) xxljob.Store { return &broken{Store: s, scan: change} }
+	}
+	// always makes Change ask for a replan, or never.
+	always := func(replan bool) func(e *xxljob.Edit) {
+		return func(e *xxljob.Edit) {
+			change, next := e.Change, e.Next
+			e.Change = func(j *xxljob.Job) (bool, error) { _, err := change(j); return replan, err }
+			e.Next = func(j xxljob.Job, at time.Time) (time.Time, error) {
+				if next == nil {
+					return j.Next, nil
+				}
+				return next(j, at)
+			}
+		}
+	}
+	return []mutant{
+		{"ClaimIgnoresTheEpoch", claim(func(ctx context.Context, s xxljob.Store, p *xxljob.Plan) { p.Epoch = epoch(ctx, s, p.Shard) }),
+			[]string{"Claim/OldEpochInsertsNone", "Claim/FailedPlansLeaveOthersAlone"}},
+		{"ClaimTrustsTheShardOfThePlan", claim(func(ctx context.Context, s xxljob.Store, p *xxljob.Plan) {
+			if job, err := s.Job(ctx, p.JobID); err == nil && p.Epoch == epoch(ctx, s, p.Shard) {
+				p.Shard, p.Epoch = job.Shard, epoch(ctx, s, job.Shard)
+			}
+		}), []string{"Claim/ComparesTheEpochOfTheJobsShard"}},
+		{"ClaimIgnoresTheVersion", claim(func(ctx context.Context, s xxljob.Store, p *xxljob.Plan) {
+			if job, err := s.Job(ctx, p.JobID); err == nil {
+				p.Version = job.Version
+			}
+		}), []string{"Claim/ComparesVersion", "Claim/EditBetweenScanAndClaimDefeatsIt"}},
+		{"ClaimIgnoresNext", claim(func(ctx context.Context, s xxljob.Store, p *xxljob.Plan) {
+			if job, err := s.Job(ctx, p.JobID); err == nil {
+				p.Due = job.Next
+			}
+		}), []string{"Claim/ComparesNext", "Claim/TwiceWithOneReadInsertsOneSet", "Race/ClaimersWithOneReadInsertOneSet"}},
+		{"ClaimForgetsTheWait", claim(func(_ context.Context, _ xxljob.Store, p *xxljob.Plan) { p.Wait = false }),
+			[]string{"Claim/WaitMakesTheJobWait", "Arm/EveryEndRearmsAWaitingJob"}},
+		{"EditAlwaysReplans", edit(always(true)), []string{"Edit/WithoutReplanKeepsPlannedRuns", "Edit/NoChangeWritesNothing"}},
+		{"EditNeverReplans", edit(always(false)), []string{"Edit/ReplanCancelsScheduleBornRunsOnly", "Start/CancelledByAStopNeverStarts", "Race/EditAgainstStart", "Race/EditAgainstClaim"}},
+		{"EditIgnoresTheVersion", edit(func(e *xxljob.Edit) { e.Version = 0 }), []string{"Edit/VersionIsCompared", "Race/EditsOfOneVersion"}},
+		{"EditHidesWhatWasStarted", edit(func(e *xxljob.Edit) {
+			if next := e.Next; next != nil {
+				e.Next = func(j xxljob.Job, _ time.Time) (time.Time, error) { return next(j, time.Time{}) }
+			}
+		}), []string{"Edit/ReplanGivesTheLatestStartedInstant"}},
+		{"ScanIsLate", scan(func(_ xxljob.ScanQuery, r xxljob.ScanResult) xxljob.ScanResult {
+			r.Next = r.Next.Add(time.Millisecond)
+			return r
+		}), []string{"Scan/NextIsExact"}},
+		{"ScanForgetsForeignRuns", scan(func(_ xxljob.ScanQuery, r xxljob.ScanResult) xxljob.ScanResult { r.Runs = nil; return r }),
+			[]string{"Scan/RunsOfAnotherEpoch", "Scan/RunsAfterATakeOver"}},
+		{"ScanCountsNothing", scan(func(_ xxljob.ScanQuery, r xxljob.ScanResult) xxljob.ScanResult {
+			for i := range r.Jobs {
+				r.Jobs[i].Waiting = 0
+			}
+			return r
+		}), []string{"Scan/WaitingCountsPlannedRuns"}},
+		{"PlannedPagesByTimeAlone", func(s xxljob.Store) xxljob.Store {
+			return &broken{Store: s, planned: func(q xxljob.PlannedQuery) xxljob.PlannedQuery {
+				if !q.After.IsZero() {
+					q.AfterID = 1 << 52
+				}
+				return q
+			}}
+		}, []string{"Scan/PlannedPagesCoverAllOnce"}},
+		{"SweepIsIdle", func(s xxljob.Store) xxljob.Store { return idleSweep{s} }, []string{"Arm/SweepFinishes", "Faults/Sweep"}},
+	}
+}
+
+type idleSweep struct{ xxljob.Store }
+
+func (idleSweep) Sweep(ctx context.Context, _ []xxljob.Shard) error { return ctx.Err() }
+
+func startMutants() []mutant {
+	start := func(change func(ctx context.Context, s xxljob.Store, x *xxljob.Start)) func(xxljob.Store) xxljob.Store {
+		return func(s xxljob.Store) xxljob.Store {
+			return &broken{Store: s, start: func(ctx context.Context, x xxljob.Start) xxljob.Start { change(ctx, s, &x); return x }}
+		}
+	}
+	settle := func(change func(ctx context.Context, s xxljob.Store, v *xxljob.Verdict)) func(xxljob.Store) xxljob.Store {
+		return func(s xxljob.Store) xxljob.Store {
+			return &broken{Store: s, verdict: func(ctx context.Context, v xxljob.Verdict) xxljob.Verdict { change(ctx, s, &v); return v }}
+		}
+	}
+	return []mutant{
+		{"StartIgnoresTheEpoch", start(func(ctx context.Context, s xxljob.Store, x *xxljob.Start) { x.Epoch = epoch(ctx, s, x.Shard) }),
+			[]string{"Start/OldEpochStartsNone", "Start/AnswersInOrder"}},
+		{"StartIgnoresTheVersion", start(func(ctx context.Context, s xxljob.Store, x *xxljob.Start) {
+			if job, err := s.Job(ctx, x.JobID); err == nil {
+				x.JobVersion = job.Version
+			}
+		}), []string{"Start/StaleWhenTheVersionMoved"}},
+		{"StartIgnoresSerial", start(func(_ context.Context, _ xxljob.Store, x *xxljob.Start) { x.Serial = false }),
+			[]string{"Start/BusyAtOneAttachedAddress", "Start/BusyWithinOneBatch", "Race/SerialStartersOfOneJob"}},
+		{"StartIsAlwaysSerial", start(func(_ context.Context, _ xxljob.Store, x *xxljob.Start) { x.Serial = true }),
+			[]string{"Start/NotBusyWithoutSerialOrElsewhere"}},
+		{"StartForgetsTheBroadcast", start(func(_ context.Context, _ xxljob.Store, x *xxljob.Start) { x.Targets = nil }),
+			[]string{"Start/BroadcastInsertsStartedSiblings"}},
+		{"FinishIgnoresTheFence", func(s xxljob.Store) xxljob.Store {
+			return &broken{Store: s, result: func(_ context.Context, r xxljob.Result) xxljob.Result { r.Incarnation, r.Token = "", 0; return r }}
+		}, []string{"Finish/AttachedResultsAreFenced", "Settle/ToStartedAdoptsTheRun"}},
+		{"FinishAcceptsTwice", func(s xxljob.Store) xxljob.Store { return acceptsTwice{s} },
+			[]string{"Finish/FirstOfTwoIsAccepted", "Finish/OfConcurrentDuplicatesOneIsAccepted", "Finish/AfterLostIsNotedOnce"}},
+		{"SettleIgnoresTaken", settle(func(ctx context.Context, s xxljob.Store, v *xxljob.Verdict) {
+			if run, err := s.Run(ctx, v.RunID); err == nil {
+				v.Taken = !run.Taken.IsZero()
+			}
+		}), []string{"Settle/MismatchChangesNothing", "Race/TakeAgainstGivingBack"}},
+		{"SettleIgnoresTheEpoch", settle(func(ctx context.Context, s xxljob.Store, v *xxljob.Verdict) { v.Epoch = epoch(ctx, s, v.Shard) }),
+			[]string{"Settle/OldEpochSettlesNone", "Settle/MismatchChangesNothing"}},
+		{"TakeByAnybody", func(s xxljob.Store) xxljob.Store { return takeByAnybody{s} }, []string{"Inbox/TakeByTheAddresseeOnly"}},
+		{"KillIsIdle", func(s xxljob.Store) xxljob.Store { return idleKill{s} },
+			[]string{"Run/KillMarksAStartedOrDispatchedRun", "Run/KillCancelsAPlannedRun", "Inbox/HoldsKillsOfUnendedRuns"}},
+		{"ReaddressIgnoresTheEpoch", func(s xxljob.Store) xxljob.Store { return readdressAny{s} }, []string{"HandOver/ReaddressMismatchChangesNothing"}},
+	}
+}
+
+// acceptsTwice answers a duplicate as if it had been accepted.
+type acceptsTwice struct{ xxljob.Store }
+
+func (a acceptsTwice) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.Run, error) {
+	if _, err := a.Store.Finish(ctx, results); err != nil {
+		return nil, err
+	}
+	var accepted []xxljob.Run
+	for _, r := range results {
+		if run, err := a.Store.Run(ctx, r.RunID); err == nil {
+			accepted = append(accepted, run)
+		}
+	}
+	return accepted, nil
+}
+
+type takeByAnybody struct{ xxljob.Store }
+
+func (a takeByAnybody) Take(ctx context.Context, _ string, ids []int64) ([]xxljob.Run, error) {
+	var taken []xxljob.Run
+	for _, id := range ids {
+		run, _ := a.Store.Run(ctx, id)
+		if inc, ok := xxljob.LocalIncarnation(run.Address); ok {
+			runs, err := a.Store.Take(ctx, inc, []int64{id})
+			if err != nil {
+				return nil, err
+			}
+			taken = append(taken, runs...)
+		}
+	}
+	return taken, ctx.Err()
+}
+
+type idleKill struct{ xxljob.Store }
+
+func (k idleKill) Kill(ctx context.Context, id int64, _ string) (xxljob.Run, error) {
+	return k.Run(ctx, id)
+}
+
+type readdressAny struct{ xxljob.Store }
+
+func (a readdressAny) Readdress(ctx context.Context, r xxljob.Readdress) (bool, error) {
+	r.Epoch = epoch(ctx, a.Store, r.Shard)
+	return a.Store.Readdress(ctx, r)
+}
+
+func valueMutants() []mutant {
+	return []mutant{
+		{"JobsAreShared", func(s xxljob.Store) xxljob.Store {
+			kept := map[[2]int64][]int64{}
+			return &broken{Store: s, jobOut: func(j xxljob.Job) xxljob.Job {
+				key := [2]int64{j.ID, j.Version}
+				if kept[key] == nil {
+					kept[key] = j.Children
+				}
+				j.Children = kept[key]
+				return j
+			}}
+		}, []string{"Common/JobsAreCopied"}},
+		{"TimesAreLocal", func(s xxljob.Store) xxljob.Store {
+			return &broken{Store: s, jobOut: func(j xxljob.Job) xxljob.Job { j.Next = j.Next.In(time.FixedZone("", 60)); return j }}
+		}, []string{"Common/TimesAreUTCMilliseconds", "Job/AddGivesIDVersionAndShard"}},
+		{"RunsOldestFirst", func(s xxljob.Store) xxljob.Store { return &broken{Store: s, runs: slices.Reverse[[]xxljob.Run]} },
+			[]string{"Run/RunsNewestFirstPagesCoverAllOnce", "Run/RunsFilters"}},
+		{"KeysAreForgotten", func(s xxljob.Store) xxljob.Store {
+			return &broken{Store: s, trigger: func(t xxljob.Trigger) xxljob.Trigger { t.Key = ""; return t }}
+		}, []string{"Run/AddWithKeyIsIdempotent", "Run/AddWithKeyFrom50Callers"}},
+		{"AddJobIgnoresItsCtx", func(s xxljob.Store) xxljob.Store { return &broken{Store: s, deafAddJob: true} }, []string{"Faults/AddJob"}},
+		{"BuryIgnoresTheCounter", func(s xxljob.Store) xxljob.Store { return hasty{s} }, []string{"Node/BuryNeedsAnUnmovedCounter"}},
+		{"TakeShardsFromAnybody", func(s xxljob.Store) xxljob.Store { return greedy{s} },
+			[]string{"Shards/TakeComparesOwnerAndEpoch", "Shards/TakeConcurrentlyGivesEachToOne"}},
+		{"AnyNumberOfShards", func(s xxljob.Store) xxljob.Store { return anyShards{s} }, []string{"Shards/AnotherNumberNamesBoth"}},
+		{"SilentWithoutPoll", func(s xxljob.Store) xxljob.Store { return silent{s} }, []string{"Signals/NoPollNeedsEverySignal"}},
+		{"EnsureGroupReplaces", func(s xxljob.Store) xxljob.Store { return eager{s} }, []string{"Group/EnsureWritesNothingWhereThereIsOne"}},
+	}
+}
+
+type hasty struct{ xxljob.Store }
+
+func (h hasty) Bury(ctx context.Context, incarnation string, _ int64) error {
+	v, err := h.Beat(ctx, "observer", nil)
+	for _, n := range v.Nodes {
+		if n.Incarnation == incarnation {
+			return h.Store.Bury(ctx, incarnation, n.Beats)
+		}
+	}
+	return err
+}
+
+type greedy struct{ xxljob.Store }
+
+func (g greedy) TakeShards(ctx context.Context, incarnation string, shards []xxljob.Shard) ([]xxljob.Shard, error) {
+	v, err := g.Beat(ctx, "observer", nil)
+	if err != nil {
+		return nil, err
+	}
+	var now []xxljob.Shard
+	for _, s := range shards {
+		now = append(now, v.Shards[s.ID])
+	}
+	return g.Store.TakeShards(ctx, incarnation, now)
+}
+
+type anyShards struct{ xxljob.Store }
+
+func (a anyShards) SetShards(ctx context.Context, n int) error {
+	_ = a.Store.SetShards(ctx, n)
+	return ctx.Err()
+}
+
+type silent struct{ xxljob.Store }
+
+func (silent) Watch(context.Context, string) xxljob.Signals { return xxljob.Signals{} }
+
+type eager struct{ xxljob.Store }
+
+func (g eager) EnsureGroup(ctx context.Context, app string) error {
+	return g.SaveGroup(ctx, xxljob.Group{App: app})
+}

@@ -1,0 +1,178 @@
+package storetest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/xxljob/xxljob"
+)
+
+func nodeCases() []testCase {
+	return []testCase{
+		{"JoinAddsANode", joinAdds},
+		{"NodesInOrderOfIncarnation", nodesInOrder},
+		{"BeatRaisesTheCounterAndStoresExecutors", beatRaises},
+		{"BeatClearsLeft", beatClearsLeft},
+		{"BeatRevivesABuriedNode", beatRevives},
+		{"LeaveMarksAndReleases", leaveReleases},
+		{"BuryNeedsAnUnmovedCounter", buryCounter},
+		{"BuryKeepsANodeWithRuns", buryKeeps},
+		{"UnknownNodesAreNoError", unknownNode},
+		{"AloneOnlyWithoutOthers", alone},
+		{"NowIsUTCOrZero", viewNow},
+	}
+}
+
+// node returns the node in the view, or nil.
+func (e *env) node(v xxljob.View, incarnation string) *xxljob.Node {
+	for _, n := range v.Nodes {
+		if n.Incarnation == incarnation {
+			return &n
+		}
+	}
+	return nil
+}
+
+func (e *env) mustNode(v xxljob.View, incarnation string) xxljob.Node {
+	e.Helper()
+	n := e.node(v, incarnation)
+	if n == nil {
+		e.Fatalf("node %s is not among %+v", incarnation, v.Nodes)
+		return xxljob.Node{}
+	}
+	return *n
+}
+
+func joinAdds(e *env) {
+	attached := []xxljob.Attachment{{App: "app", Handlers: []string{"b", "a"}}, {App: "b"}}
+	v, err := e.Join(e.ctx, xxljob.Node{ID: "n", Incarnation: "n-1", Beats: 77, Left: true, Attached: attached})
+	e.must(err)
+	got := e.mustNode(v, "n-1")
+	e.check(!got.Joined.IsZero(), "Joined is not set")
+	want(e, "node", got, xxljob.Node{ID: "n", Incarnation: "n-1", Beats: 1, Joined: got.Joined, Attached: attached})
+	want(e, "number of shards", len(v.Shards), numShards)
+	later := e.mustNode(e.join("n-2"), "n-2")
+	e.check(!later.Joined.Before(got.Joined), "a later node joined at %v, before %v", later.Joined, got.Joined)
+}
+
+func nodesInOrder(e *env) {
+	for _, inc := range []string{"b", "a-2", "C", "a"} {
+		e.join(inc)
+	}
+	var got []string
+	for _, n := range e.mustBeat("b").Nodes {
+		got = append(got, n.Incarnation)
+	}
+	want(e, "nodes", got, []string{"C", "a", "a-2", "b"})
+}
+
+func beatRaises(e *env) {
+	e.join("a")
+	joined := e.mustNode(e.join("b"), "b")
+	attached := []xxljob.Attachment{{App: "app", Handlers: []string{"h"}}}
+	v, err := e.Beat(e.ctx, "b", attached)
+	e.must(err)
+	joined.Beats, joined.Attached = 2, attached
+	want(e, "node after a beat", e.mustNode(v, "b"), joined)
+	want(e, "beats of the other", e.mustNode(v, "a").Beats, int64(1))
+	want(e, "the node as another sees it", e.mustNode(e.mustBeat("a"), "b"), joined)
+	joined.Beats, joined.Attached = 3, nil
+	want(e, "node after a beat without executors", e.mustNode(e.mustBeat("b"), "b"), joined)
+}
+
+func beatClearsLeft(e *env) {
+	e.join("a")
+	e.must(e.Leave(e.ctx, "a"))
+	got := e.mustNode(e.mustBeat("a"), "a")
+	want(e, "Left and beats", []any{got.Left, got.Beats}, []any{false, int64(2)})
+}
+
+func beatRevives(e *env) {
+	e.join("a")
+	e.join("b")
+	e.must(e.Bury(e.ctx, "b", 1))
+	e.check(e.node(e.mustBeat("a"), "b") == nil, "a buried node without runs is still there")
+	v, err := e.Beat(e.ctx, "b", []xxljob.Attachment{{App: "app"}})
+	e.must(err)
+	got := e.mustNode(v, "b")
+	e.check(!got.Left && len(got.Attached) == 1, "revived node %+v", got)
+	e.mustNode(e.mustBeat("a"), "b")
+}
+
+func leaveReleases(e *env) {
+	o := e.owner("a")
+	e.must(e.Leave(e.ctx, "a"))
+	v := e.join("b")
+	want(e, "Left", e.mustNode(v, "a").Left, true)
+	for _, s := range v.Shards {
+		want(e, "owner of a shard", s.Owner, "")
+		e.check(s.Free, "shard %d has no owner but is not free", s.ID)
+		e.check(s.Epoch >= o.epoch(s.ID), "the epoch of shard %d went back from %d to %d", s.ID, o.epoch(s.ID), s.Epoch)
+	}
+	e.take("b", v.Shards)
+}
+
+func buryCounter(e *env) {
+	e.join("a")
+	e.join("b")
+	e.mustBeat("b")
+	for _, beats := range []int64{1, 3, 0} {
+		e.must(e.Bury(e.ctx, "b", beats))
+		want(e, "Left after a burial with another counter", e.mustNode(e.mustBeat("a"), "b").Left, false)
+	}
+	e.must(e.Bury(e.ctx, "b", 2))
+	e.check(e.node(e.mustBeat("a"), "b") == nil, "a node with an unmoved counter and without runs is still there")
+}
+
+func buryKeeps(e *env) {
+	o := e.owner("a")
+	e.join("b")
+	ends := map[string]func() func(){
+		"a run it started": func() func() { r := o.running(to(remote)); return func() { e.mustFinish(overWire(r.ID)) } },
+		"a dispatched run": func() func() { r := o.dispatched(); return func() { e.mustFinish(overWire(r.ID)) } },
+		"its own run":      func() func() { r := o.running(); return func() { e.mustFinish(success(r)) } },
+	}
+	for name, begin := range ends {
+		end := begin()
+		beats := e.mustNode(e.mustBeat("a"), "a").Beats
+		e.must(e.Bury(e.ctx, "a", beats))
+		want(e, "Left with "+name, e.mustNode(e.mustBeat("b"), "a").Left, true)
+		end()
+		e.must(e.Bury(e.ctx, "a", beats))
+		e.check(e.node(e.mustBeat("b"), "a") == nil, "the node is kept after the end of %s", name)
+	}
+	run := o.running(o.over("c"))
+	e.join("c")
+	e.must(e.Bury(e.ctx, "c", 1))
+	want(e, "Left with a run addressed to it", e.mustNode(e.mustBeat("b"), "c").Left, true)
+	e.mustFinish(success(run))
+	e.must(e.Bury(e.ctx, "c", 1))
+	e.check(e.node(e.mustBeat("b"), "c") == nil, "the node is kept after the end of a run addressed to it")
+}
+
+func unknownNode(e *env) {
+	e.must(e.Leave(e.ctx, "nobody"))
+	e.must(e.Bury(e.ctx, "nobody", 1))
+	e.check(e.node(e.join("a"), "nobody") == nil, "Leave or Bury added a node")
+	want(e, "inbox of nobody", e.mustInbox("nobody"), xxljob.Inbox{})
+}
+
+func alone(e *env) {
+	sig := e.Watch(e.ctx, "a")
+	v := e.join("a")
+	if v.Alone && sig.Nodes == nil {
+		e.Errorf("Alone, but the store will not signal a node that joins")
+	}
+	e.check(!e.join("b").Alone, "Alone with two nodes, as the second sees it")
+	e.check(!e.mustBeat("a").Alone, "Alone with two nodes, as the first sees it")
+	if v.Alone {
+		e.awaitSignal("Nodes", sig.Nodes)
+	}
+}
+
+func viewNow(e *env) {
+	for _, v := range []xxljob.View{e.join("a"), e.mustBeat("a")} {
+		e.check(v.Now.IsZero() || v.Now.Location() == time.UTC, "Now %v is not in UTC", v.Now)
+		e.check(slices.IsSortedFunc(v.Shards, func(a, b xxljob.Shard) int { return a.ID - b.ID }), "Shards are not in order: %+v", v.Shards)
+	}
+}

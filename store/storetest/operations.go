@@ -1,0 +1,296 @@
+package storetest
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/xxljob/xxljob"
+)
+
+// Short names for the table's function types.
+type (
+	callFunc = func(context.Context, xxljob.Store) error
+	doneFunc = func() bool
+)
+
+// operations has one entry for each method of a store that can fail.
+func operations() []operation {
+	return slices.Concat(jobOperations(), groupOperations(), runOperations(), planOperations(),
+		startOperations(), nodeOperations(), readOperations())
+}
+
+func jobOperations() []operation {
+	// verb reports whether the newest change of the job is the given one.
+	verb := func(o *owner, id int64, v string) bool {
+		changes := o.mustChanges(id)
+		return len(changes) > 0 && changes[0].Verb == v
+	}
+	return []operation{
+		{"AddJob", func(o *owner) (callFunc, doneFunc) {
+			return func(ctx context.Context, s xxljob.Store) error {
+					_, err := s.AddJob(ctx, xxljob.Job{App: "app", Key: "new", Name: "new"})
+					return err
+				}, func() bool {
+					job, err := o.JobByKey(o.ctx, "app", "new")
+					return err == nil && verb(o, job.ID, "add")
+				}
+		}},
+		{"EditJob", func(o *owner) (callFunc, doneFunc) {
+			run := o.planned(o.newJob())
+			return func(ctx context.Context, s xxljob.Store) error {
+					_, err := s.EditJob(ctx, run.JobID, replan("stop", time.Time{}, stopped))
+					return err
+				}, func() bool {
+					job := o.mustJob(run.JobID)
+					return job.Stopped && job.Next.IsZero() && verb(o, run.JobID, "stop") && o.mustRun(run.ID).State == xxljob.StateCancelled
+				}
+		}},
+		{"RemoveJob", func(o *owner) (callFunc, doneFunc) {
+			run := o.planned(o.newJob())
+			return func(ctx context.Context, s xxljob.Store) error { return s.RemoveJob(ctx, run.JobID) },
+				func() bool {
+					_, err := o.Job(o.ctx, run.JobID)
+					return absent(err) && verb(o, run.JobID, "remove") && o.mustRun(run.ID).State == xxljob.StateCancelled
+				}
+		}},
+	}
+}
+
+func groupOperations() []operation {
+	has := func(o *owner) bool { _, err := o.Group(o.ctx, "app"); return err == nil }
+	return []operation{
+		{"SaveGroup", func(o *owner) (callFunc, doneFunc) {
+			return func(ctx context.Context, s xxljob.Store) error { return s.SaveGroup(ctx, xxljob.Group{App: "app"}) },
+				func() bool { return has(o) }
+		}},
+		{"EnsureGroup", func(o *owner) (callFunc, doneFunc) {
+			return func(ctx context.Context, s xxljob.Store) error { return s.EnsureGroup(ctx, "app") },
+				func() bool { return has(o) }
+		}},
+		{"RemoveGroup", func(o *owner) (callFunc, doneFunc) {
+			o.must(o.EnsureGroup(o.ctx, "app"))
+			return func(ctx context.Context, s xxljob.Store) error { return s.RemoveGroup(ctx, "app") },
+				func() bool { return !has(o) }
+		}},
+	}
+}
+
+func runOperations() []operation {
+	return []operation{
+		{"AddRun", func(o *owner) (callFunc, doneFunc) {
+			job := o.newJob()
+			return func(ctx context.Context, s xxljob.Store) error {
+				_, err := s.AddRun(ctx, job.ID, xxljob.Trigger{Key: "k"})
+				return err
+			}, func() bool { return len(o.runsOf(job.ID)) == 1 }
+		}},
+		{"Finish", func(o *owner) (callFunc, doneFunc) {
+			one, two := o.started(o.waited(o.newJob(delayed(time.Minute)))), o.started(o.last(o.newJob()))
+			return func(ctx context.Context, s xxljob.Store) error {
+					_, err := s.Finish(ctx, []xxljob.Result{success(one), success(two)})
+					return err
+				}, func() bool {
+					return o.mustRun(one.ID).State == xxljob.StateSucceeded && !o.mustJob(one.JobID).Next.IsZero() &&
+						o.mustRun(two.ID).State == xxljob.StateSucceeded && o.mustJob(two.JobID).Stopped
+				}
+		}},
+		{"Kill", func(o *owner) (callFunc, doneFunc) {
+			run := o.waited(o.newJob(delayed(time.Minute)))
+			return func(ctx context.Context, s xxljob.Store) error { _, err := s.Kill(ctx, run.ID, "x"); return err },
+				func() bool {
+					return o.mustRun(run.ID).State == xxljob.StateCancelled && !o.mustJob(run.JobID).Next.IsZero()
+				}
+		}},
+	}
+}
+
+func planOperations() []operation {
+	return []operation{
+		{"Claim", func(o *owner) (callFunc, doneFunc) {
+			plans := []xxljob.Plan{o.plan(o.newJob(), o.at(0), o.at(1)), o.plan(o.newJob(), o.at(0))}
+			return func(ctx context.Context, s xxljob.Store) error { _, err := s.Claim(ctx, plans); return err },
+				func() bool {
+					return len(o.mustRuns(xxljob.RunFilter{})) == 3 &&
+						!o.mustJob(plans[0].JobID).Last.IsZero() && !o.mustJob(plans[1].JobID).Last.IsZero()
+				}
+		}},
+		{"Sweep", func(o *owner) (callFunc, doneFunc) {
+			job := o.newJob(noNext)
+			return func(ctx context.Context, s xxljob.Store) error { return s.Sweep(ctx, o.shards) },
+				func() bool { return o.mustJob(job.ID).Stopped }
+		}},
+		{"SetShards", func(o *owner) (callFunc, doneFunc) { // the number is set already: it writes nothing
+			return func(ctx context.Context, s xxljob.Store) error { return s.SetShards(ctx, numShards) }, nil
+		}},
+	}
+}
+
+func startOperations() []operation {
+	return []operation{
+		{"Start", func(o *owner) (callFunc, doneFunc) {
+			run := o.planned(o.newJob())
+			start := o.startOf(run, func(s *xxljob.Start) { s.Targets = []string{s.Address, remote, xxljob.LocalAddress("b")} })
+			return func(ctx context.Context, s xxljob.Store) error {
+					_, err := s.Start(ctx, []xxljob.Start{start})
+					return err
+				}, func() bool {
+					return o.mustRun(run.ID).State == xxljob.StateStarted && len(o.runsOf(run.JobID)) == 3
+				}
+		}},
+		{"Readdress", func(o *owner) (callFunc, doneFunc) {
+			run := o.handedOver()
+			return func(ctx context.Context, s xxljob.Store) error {
+				_, err := s.Readdress(ctx, o.readdress(run, remote))
+				return err
+			}, func() bool { return o.mustRun(run.ID).Address == remote }
+		}},
+		{"Dispatched", func(o *owner) (callFunc, doneFunc) {
+			run := o.running(to(remote))
+			return func(ctx context.Context, s xxljob.Store) error {
+				_, err := s.Dispatched(ctx, run.ID, "a", run.Token, "accepted")
+				return err
+			}, func() bool { return o.mustRun(run.ID).State == xxljob.StateDispatched }
+		}},
+		{"Settle", func(o *owner) (callFunc, doneFunc) {
+			run := o.started(o.waited(o.newJob(delayed(time.Minute))))
+			return func(ctx context.Context, s xxljob.Store) error {
+					_, err := s.Settle(ctx, []xxljob.Verdict{o.verdict(run, xxljob.StateLost)})
+					return err
+				}, func() bool {
+					return o.mustRun(run.ID).State == xxljob.StateLost && !o.mustJob(run.JobID).Next.IsZero()
+				}
+		}},
+		{"Take", func(o *owner) (callFunc, doneFunc) {
+			run := o.handedOver()
+			return func(ctx context.Context, s xxljob.Store) error {
+				_, err := s.Take(ctx, "b", []int64{run.ID})
+				return err
+			}, func() bool { return !o.mustRun(run.ID).Taken.IsZero() }
+		}},
+	}
+}
+
+func nodeOperations() []operation {
+	see := func(o *owner, incarnation string) *xxljob.Node { return o.node(o.mustBeat(observer), incarnation) }
+	return []operation{
+		{"Join", func(o *owner) (callFunc, doneFunc) {
+			return func(ctx context.Context, s xxljob.Store) error {
+				_, err := s.Join(ctx, xxljob.Node{ID: "b", Incarnation: "b"})
+				return err
+			}, func() bool { return see(o, "b") != nil }
+		}},
+		{"Beat", func(o *owner) (callFunc, doneFunc) {
+			return func(ctx context.Context, s xxljob.Store) error {
+				_, err := s.Beat(ctx, "a", []xxljob.Attachment{{App: "app"}})
+				return err
+			}, func() bool { n := see(o, "a"); return n != nil && n.Beats == 2 && len(n.Attached) == 1 }
+		}},
+		{"Leave", func(o *owner) (callFunc, doneFunc) {
+			return func(ctx context.Context, s xxljob.Store) error { return s.Leave(ctx, "a") },
+				func() bool {
+					n := see(o, "a")
+					return n != nil && n.Left && !slices.ContainsFunc(o.shardsNow(), func(s xxljob.Shard) bool { return s.Owner != "" })
+				}
+		}},
+		{"Bury", func(o *owner) (callFunc, doneFunc) {
+			o.join("b")
+			return func(ctx context.Context, s xxljob.Store) error { return s.Bury(ctx, "b", 1) },
+				func() bool { return see(o, "b") == nil }
+		}},
+		{"TakeShards", func(o *owner) (callFunc, doneFunc) {
+			o.join("b")
+			return func(ctx context.Context, s xxljob.Store) error {
+					_, err := s.TakeShards(ctx, "b", o.shards[:2])
+					return err
+				}, func() bool {
+					now := o.shardsNow()
+					return now[0].Owner == "b" && now[1].Owner == "b" && now[0].Epoch > o.epoch(0)
+				}
+		}},
+		{"ReleaseShards", func(o *owner) (callFunc, doneFunc) {
+			return func(ctx context.Context, s xxljob.Store) error { return s.ReleaseShards(ctx, "a", o.shards[:2]) },
+				func() bool { now := o.shardsNow(); return now[0].Owner == "" && now[1].Owner == "" }
+		}},
+		{"PutAddress", func(o *owner) (callFunc, doneFunc) {
+			return func(ctx context.Context, s xxljob.Store) error { return s.PutAddress(ctx, "app", remote) },
+				func() bool { return len(o.mustAddresses("app", time.Hour)) == 1 }
+		}},
+		{"DropAddress", func(o *owner) (callFunc, doneFunc) {
+			o.must(o.PutAddress(o.ctx, "app", remote))
+			return func(ctx context.Context, s xxljob.Store) error { return s.DropAddress(ctx, "app", remote) },
+				func() bool { return len(o.mustAddresses("app", time.Hour)) == 0 }
+		}},
+	}
+}
+
+// readOperations are calls that change nothing, whatever happens to them.
+func readOperations() []operation {
+	read := func(method string, do func(ctx context.Context, s xxljob.Store, run xxljob.Run) error) operation {
+		return operation{method, func(o *owner) (callFunc, doneFunc) {
+			run := o.planned(o.newJob(func(j *xxljob.Job) { j.Key = "k" }))
+			o.must(o.EnsureGroup(o.ctx, "app"))
+			return func(ctx context.Context, s xxljob.Store) error { return do(ctx, s, run) }, nil
+		}}
+	}
+	all := []xxljob.Shard{{ID: 0}, {ID: 1}, {ID: 2}, {ID: 3}}
+	later := time.Now().Add(time.Hour)
+	return []operation{
+		read("Job", func(ctx context.Context, s xxljob.Store, run xxljob.Run) error {
+			_, err := s.Job(ctx, run.JobID)
+			return err
+		}),
+		read("JobByKey", func(ctx context.Context, s xxljob.Store, _ xxljob.Run) error {
+			_, err := s.JobByKey(ctx, "app", "k")
+			return err
+		}),
+		read("Jobs", func(ctx context.Context, s xxljob.Store, _ xxljob.Run) error {
+			_, err := s.Jobs(ctx, xxljob.JobFilter{})
+			return err
+		}),
+		read("Changes", func(ctx context.Context, s xxljob.Store, run xxljob.Run) error {
+			_, err := s.Changes(ctx, run.JobID, 10)
+			return err
+		}),
+		read("Group", func(ctx context.Context, s xxljob.Store, _ xxljob.Run) error {
+			_, err := s.Group(ctx, "app")
+			return err
+		}),
+		read("Groups", func(ctx context.Context, s xxljob.Store, _ xxljob.Run) error {
+			_, err := s.Groups(ctx)
+			return err
+		}),
+		read("Run", func(ctx context.Context, s xxljob.Store, run xxljob.Run) error {
+			_, err := s.Run(ctx, run.ID)
+			return err
+		}),
+		read("RunsByID", func(ctx context.Context, s xxljob.Store, run xxljob.Run) error {
+			_, err := s.RunsByID(ctx, []int64{run.ID})
+			return err
+		}),
+		read("Runs", func(ctx context.Context, s xxljob.Store, _ xxljob.Run) error {
+			_, err := s.Runs(ctx, xxljob.RunFilter{})
+			return err
+		}),
+		read("Scan", func(ctx context.Context, s xxljob.Store, _ xxljob.Run) error {
+			_, err := s.Scan(ctx, xxljob.ScanQuery{Shards: all, Before: later, Jobs: 9, Runs: 9})
+			return err
+		}),
+		read("Planned", func(ctx context.Context, s xxljob.Store, _ xxljob.Run) error {
+			_, err := s.Planned(ctx, xxljob.PlannedQuery{Shards: all, Before: later, Limit: 9})
+			return err
+		}),
+		read("StartedBy", func(ctx context.Context, s xxljob.Store, _ xxljob.Run) error {
+			_, err := s.StartedBy(ctx, all, []string{"a"}, 0, 9)
+			return err
+		}),
+		read("Inbox", func(ctx context.Context, s xxljob.Store, _ xxljob.Run) error {
+			_, err := s.Inbox(ctx, "a", 9)
+			return err
+		}),
+		read("Addresses", func(ctx context.Context, s xxljob.Store, _ xxljob.Run) error {
+			_, err := s.Addresses(ctx, "app", time.Hour)
+			return err
+		}),
+	}
+}

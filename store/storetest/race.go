@@ -1,0 +1,346 @@
+package storetest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/xxljob/xxljob"
+)
+
+// The guards of the promises, each with two parties at the same time. Which of
+// them comes first is left to chance, so every race is run many times.
+func raceCases() []testCase {
+	return []testCase{
+		{"ClaimersWithOneReadInsertOneSet", raceClaimers},
+		{"StartersOfOneRun", raceStarters},
+		{"SerialStartersOfOneJob", raceSerial},
+		{"ClaimAgainstTakeOver", raceClaimTakeOver},
+		{"StartAgainstTakeOver", raceStartTakeOver},
+		{"SettleAgainstTakeOver", raceSettleTakeOver},
+		{"ReaddressAgainstTake", raceReaddressTake},
+		{"EditAgainstClaim", raceEditClaim},
+		{"EditAgainstStart", raceEditStart},
+		{"RemoveAgainstClaimAndAdd", raceRemove},
+		{"EditsOfOneVersion", raceEdits},
+		{"FinishAgainstLost", raceFinishLost},
+		{"TakeAgainstGivingBack", raceTakeSettle},
+		{"KillAgainstStart", raceKillStart},
+		{"LastTwoRunsFinishTheJob", raceLastRuns},
+	}
+}
+
+// rounds is how often a race is run.
+const rounds = 40
+
+func raceClaimers(e *env) {
+	o := e.owner("a")
+	for range rounds {
+		job := e.newJob()
+		p := o.plan(job, e.at(0), e.at(1))
+		const claimers = 4
+		var inserted [claimers]int
+		var calls []func()
+		for i := range claimers {
+			calls = append(calls, func() { inserted[i] = len(o.claim(p)) })
+		}
+		e.race(calls...)
+		sum := 0
+		for _, n := range inserted {
+			sum += n
+		}
+		want(e, "runs returned to all claimers", sum, 2)
+		want(e, "runs inserted", len(e.runsOf(job.ID)), 2)
+	}
+}
+
+func raceStarters(e *env) {
+	o := e.owner("a")
+	for range rounds {
+		run := o.planned(e.newJob())
+		const starters = 4
+		var answers [starters]xxljob.Started
+		var calls []func()
+		for i := range starters {
+			s := o.startOf(run, func(s *xxljob.Start) { s.Targets = []string{s.Address, remote} })
+			calls = append(calls, func() { answers[i] = o.tryStart(s) })
+		}
+		e.race(calls...)
+		var won []int64
+		for _, a := range answers {
+			if a.Status == xxljob.StartOK {
+				won = append(won, a.Run.Token)
+			}
+		}
+		if len(won) != 1 {
+			e.Errorf("starts that succeeded: %d, want 1", len(won))
+			continue
+		}
+		want(e, "token of the run", e.mustRun(run.ID).Token, won[0])
+		want(e, "parts of the broadcast", len(e.runsOf(run.JobID)), 2)
+	}
+}
+
+func raceSerial(e *env) {
+	o := e.owner("a")
+	for range rounds {
+		runs := o.claim(o.plan(e.newJob(), e.at(0), e.at(1)))
+		starts := []xxljob.Start{o.startOf(runs[0], serial), o.startOf(runs[1], serial)}
+		e.race(func() { o.tryStart(starts[0]) }, func() { o.tryStart(starts[1]) })
+		for _, s := range starts {
+			o.tryStart(s) // a start that found a lock is tried again
+		}
+		got := e.mustRuns(xxljob.RunFilter{JobID: runs[0].JobID, States: []xxljob.State{xxljob.StateStarted}})
+		want(e, "serial runs started at one address", len(got), 1)
+	}
+}
+
+// raceClaimTakeOver: what the former owner claims is seen by the new one, or
+// is not there.
+func raceClaimTakeOver(e *env) {
+	o := e.owner("n0")
+	for i := range rounds {
+		job := e.newJob()
+		p := o.plan(job, e.now)
+		var claimed, seen []xxljob.Run
+		b := &owner{env: e}
+		e.race(
+			func() { claimed = o.claim(p) },
+			func() {
+				b = o.overtakenBy(fmt.Sprintf("n%d", i+1))
+				seen = b.allPlanned()
+			},
+		)
+		want(e, "runs that the new owner saw against those claimed", ids(seen), ids(claimed))
+		want(e, "runs in the store against those claimed", ids(e.runsOf(job.ID)), ids(claimed))
+		want(e, "the job was advanced", e.mustJob(job.ID).Next.After(e.now), len(claimed) == 1)
+		e.must(e.RemoveJob(e.ctx, job.ID))
+		o = b
+	}
+}
+
+func raceStartTakeOver(e *env) {
+	o := e.owner("n0")
+	for i := range rounds {
+		run := o.planned(e.newJob())
+		s := o.startOf(run)
+		var answer xxljob.Started
+		var seen xxljob.State
+		var b *owner
+		e.race(
+			func() { answer = o.tryStart(s) },
+			func() {
+				b = o.overtakenBy(fmt.Sprintf("n%d", i+1))
+				seen = e.mustRun(run.ID).State
+			},
+		)
+		started := answer.Status == xxljob.StartOK
+		want(e, "the new owner saw the run started", seen == xxljob.StateStarted, started)
+		want(e, "the run is started", e.mustRun(run.ID).State == xxljob.StateStarted, started)
+		o = b
+	}
+}
+
+func raceSettleTakeOver(e *env) {
+	o := e.owner("n0")
+	for i := range rounds {
+		run := o.handedOver()
+		v := o.verdict(run, xxljob.StateLost)
+		var settled []xxljob.Run
+		var seen xxljob.State
+		var b *owner
+		e.race(
+			func() { settled = e.mustSettle(v) },
+			func() {
+				b = o.overtakenBy(fmt.Sprintf("n%d", i+1))
+				seen = e.mustRun(run.ID).State
+			},
+		)
+		want(e, "the new owner saw the run lost", seen == xxljob.StateLost, len(settled) == 1)
+		want(e, "the run is lost", e.mustRun(run.ID).State == xxljob.StateLost, len(settled) == 1)
+		o = b
+	}
+}
+
+func raceReaddressTake(e *env) {
+	o := e.owner("a")
+	for range rounds {
+		run := o.handedOver()
+		var moved bool
+		var taken []xxljob.Run
+		e.race(
+			func() { moved = o.tryReaddress(o.readdress(run, remote)) },
+			func() { taken = e.mustTake("b", run.ID) },
+		)
+		want(e, "moved or taken, not both", moved, len(taken) == 0)
+		got := e.mustRun(run.ID)
+		want(e, "address and taken", []any{got.Address == remote, !got.Taken.IsZero()}, []any{moved, !moved})
+	}
+}
+
+func raceEditClaim(e *env) {
+	o := e.owner("a")
+	for range rounds {
+		job := e.newJob()
+		p := o.plan(job, e.now)
+		var claimed []xxljob.Run
+		e.race(
+			func() { claimed = o.claim(p) },
+			func() {
+				_, err := e.EditJob(e.ctx, job.ID, replan("update", e.at(300), func(j *xxljob.Job) { j.Param = "new" }))
+				e.must(err)
+			},
+		)
+		got := e.mustJob(job.ID)
+		want(e, "Next and Version after the edit", []any{got.Next, got.Version}, []any{e.at(300), int64(2)})
+		for _, run := range claimed {
+			e.wantState("a run claimed before the edit", run.ID, xxljob.StateCancelled)
+		}
+		want(e, "runs in the store", ids(e.runsOf(job.ID)), ids(claimed))
+	}
+}
+
+// raceEditStart lets an edit race with the start of a planned run. The edit
+// plans the instant anew unless it was started, so an instant that both let
+// through, or neither, would show.
+func raceEditStart(e *env) {
+	o := e.owner("a")
+	for range 5 * rounds {
+		job := e.newJob()
+		run := o.planned(job)
+		s := o.startOf(run)
+		var answer xxljob.Started
+		edit := replan("update", time.Time{}, func(*xxljob.Job) {})
+		edit.Next = func(_ xxljob.Job, started time.Time) (time.Time, error) {
+			if started.IsZero() {
+				return e.now, nil
+			}
+			return started.Add(time.Minute), nil
+		}
+		var edited xxljob.Job
+		e.race(
+			func() { answer = o.tryStart(s) },
+			func() {
+				var err error
+				edited, err = e.EditJob(e.ctx, job.ID, edit)
+				e.must(err)
+			},
+		)
+		if answer.Status == xxljob.StartOK {
+			e.wantState("a run whose start succeeded", run.ID, xxljob.StateStarted)
+			want(e, "Next after a started instant", edited.Next, e.at(60))
+		} else {
+			e.wantState("a run whose start did not succeed", run.ID, xxljob.StateCancelled)
+			want(e, "Next where no instant was started", edited.Next, e.now)
+		}
+	}
+}
+
+func raceRemove(e *env) {
+	o := e.owner("a")
+	for range rounds {
+		job := e.newJob()
+		p := o.plan(job, e.now)
+		e.race(
+			func() { o.claim(p) },
+			func() {
+				_, err := e.AddRun(e.ctx, job.ID, xxljob.Trigger{})
+				if err != nil {
+					e.wantErr("AddRun during a removal", err, xxljob.ErrNotFound)
+				}
+			},
+			func() { e.must(e.RemoveJob(e.ctx, job.ID)) },
+		)
+		for _, run := range e.runsOf(job.ID) {
+			want(e, "state of a run of the removed job", run.State, xxljob.StateCancelled)
+		}
+	}
+}
+
+func raceEdits(e *env) {
+	for range rounds {
+		job := e.newJob()
+		var errs [4]error
+		var calls []func()
+		for i := range errs {
+			calls = append(calls, func() {
+				_, errs[i] = e.EditJob(e.ctx, job.ID, xxljob.Edit{Version: 1, Verb: "update",
+					Change: func(j *xxljob.Job) (bool, error) { j.Param = fmt.Sprint(i); return false, nil }})
+			})
+		}
+		e.race(calls...)
+		won := 0
+		for _, err := range errs {
+			if err == nil {
+				won++
+			} else {
+				e.wantErr("an edit that lost", err, xxljob.ErrConflict)
+			}
+		}
+		want(e, "edits that won", won, 1)
+		want(e, "Version", e.mustJob(job.ID).Version, int64(2))
+	}
+}
+
+func raceFinishLost(e *env) {
+	o := e.owner("a")
+	for range rounds {
+		run := o.running()
+		var accepted, lost []xxljob.Run
+		e.race(
+			func() { accepted = e.mustFinish(success(run)) },
+			func() { lost = e.mustSettle(o.verdict(run, xxljob.StateLost)) },
+		)
+		want(e, "ends of one run", len(accepted)+len(lost), 1)
+		want(e, "the run is lost", e.mustRun(run.ID).State == xxljob.StateLost, len(lost) == 1)
+	}
+}
+
+func raceTakeSettle(e *env) {
+	o := e.owner("a")
+	for range rounds {
+		run := o.handedOver()
+		var taken, back []xxljob.Run
+		e.race(
+			func() { taken = e.mustTake("b", run.ID) },
+			func() { back = e.mustSettle(o.verdict(run, xxljob.StatePlanned)) },
+		)
+		want(e, "taken or given back", len(taken)+len(back), 1)
+		want(e, "the run is planned", e.mustRun(run.ID).State == xxljob.StatePlanned, len(back) == 1)
+	}
+}
+
+func raceKillStart(e *env) {
+	o := e.owner("a")
+	for range rounds {
+		run := o.planned(e.newJob())
+		s := o.startOf(run)
+		var answer xxljob.Started
+		e.race(
+			func() { answer = o.tryStart(s) },
+			func() { e.mustKill(run.ID, "unwanted") },
+		)
+		got := e.mustRun(run.ID)
+		if answer.Status == xxljob.StartOK {
+			want(e, "started run: state, reason of the kill", []any{got.State, got.KillReason}, []any{xxljob.StateStarted, "unwanted"})
+		} else {
+			want(e, "run that did not start", got.State, xxljob.StateCancelled)
+		}
+	}
+}
+
+// raceLastRuns: neither of two ends at once may leave the finish to the other.
+func raceLastRuns(e *env) {
+	o := e.owner("a")
+	for range rounds {
+		p := o.plan(e.newJob(), e.at(0), e.at(1))
+		p.Next = time.Time{}
+		planned := o.claim(p)
+		a, b := o.started(planned[0]), o.started(planned[1])
+		job := e.mustJob(p.JobID)
+		e.race(
+			func() { e.mustFinish(success(a)) },
+			func() { e.mustFinish(success(b)) },
+		)
+		e.wantFinished("the end of its last two runs at once", job)
+	}
+}

@@ -1,0 +1,232 @@
+package storetest
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/xxljob/xxljob"
+)
+
+func runCases() []testCase {
+	return []testCase{
+		{"AddInsertsAPlannedRun", addRunPlanned},
+		{"AddKeepsTheTrigger", addRunKeepsTrigger},
+		{"AddDueNowOrLater", addRunDue},
+		{"AddWorksForAStoppedJob", addRunStopped},
+		{"AddWithKeyIsIdempotent", addRunKey},
+		{"AddWithKeyFrom50Callers", addRunKeyConcurrent},
+		{"KillCancelsAPlannedRun", killPlanned},
+		{"KillMarksAStartedOrDispatchedRun", killStarted},
+		{"KillLeavesAnEndedRunAlone", killEnded},
+		{"NotFound", runNotFound},
+		{"RunsByIDInOrder", runsByID},
+		{"RunsFilters", runsFilters},
+		{"RunsNewestFirstPagesCoverAllOnce", runsPages},
+		{"RunsLimitDefaultsTo100", runsDefaultLimit},
+	}
+}
+
+func addRunPlanned(e *env) {
+	job := e.newJob()
+	run := e.mustAddRun(job.ID, xxljob.Trigger{})
+	e.check(run.ID > 0 && run.ID < 1<<53, "ID %d: want positive and below 2^53", run.ID)
+	e.check(!run.Created.IsZero() && !run.Scheduled.IsZero(), "Created %v, Scheduled %v: want both set", run.Created, run.Scheduled)
+	want(e, "AddRun", run, xxljob.Run{ID: run.ID, JobID: job.ID, App: job.App, Shard: job.Shard, TriggerID: run.ID,
+		Type: xxljob.TriggerManual, Scheduled: run.Scheduled, State: xxljob.StatePlanned, Retries: -1, Created: run.Created})
+	e.wantRun("AddRun", run)
+	want(e, "the job after AddRun", e.mustJob(job.ID), job)
+	later := e.mustAddRun(job.ID, xxljob.Trigger{})
+	e.check(later.ID > run.ID, "a later run has ID %d after %d: want growing with time", later.ID, run.ID)
+}
+
+func addRunKeepsTrigger(e *env) {
+	job := e.newJob()
+	param, retries := "", 4
+	t := xxljob.Trigger{Param: &param, Addresses: []string{"http://b", "http://a"}, Shard: xxljob.Sharding{Index: 1, Total: 3},
+		Retries: &retries, At: e.at(3600), Type: xxljob.TriggerAPI, Key: "k"}
+	run := e.mustAddRun(job.ID, t)
+	want(e, "AddRun", run, xxljob.Run{ID: run.ID, JobID: job.ID, App: job.App, Shard: job.Shard, TriggerID: run.ID,
+		Type: xxljob.TriggerAPI, Scheduled: e.at(3600), Sharding: t.Shard, ParamSet: true, Addresses: t.Addresses,
+		Retries: 4, Created: run.Created})
+	e.wantRun("AddRun", run)
+	param = "given"
+	run = e.mustAddRun(job.ID, xxljob.Trigger{Param: &param})
+	e.check(run.ParamSet && run.Param == "given", "Param %q, ParamSet %t: want the trigger's", run.Param, run.ParamSet)
+}
+
+func addRunDue(e *env) {
+	job := e.newJob()
+	past := e.at(-3600)
+	run := e.mustAddRun(job.ID, xxljob.Trigger{At: past})
+	e.check(run.Scheduled.After(past), "a run for a past time is scheduled at %v: want now", run.Scheduled)
+	run = e.mustAddRun(job.ID, xxljob.Trigger{At: e.at(3600)})
+	want(e, "Scheduled of a run for later", run.Scheduled, e.at(3600))
+}
+
+func addRunStopped(e *env) {
+	o := e.owner("a")
+	job := e.newJob(stopped)
+	want(e, "state", o.started(e.mustAddRun(job.ID, xxljob.Trigger{})).State, xxljob.StateStarted)
+}
+
+func addRunKey(e *env) {
+	o := e.owner("a")
+	job, other := e.newJob(), e.newJob()
+	first := e.mustAddRun(job.ID, xxljob.Trigger{Key: "k"})
+	want(e, "run of the second call", e.mustAddRun(job.ID, xxljob.Trigger{Key: "k", At: e.at(60)}).ID, first.ID)
+	e.mustFinish(success(o.started(first)))
+	want(e, "run of a call after its end", e.mustAddRun(job.ID, xxljob.Trigger{Key: "k"}).ID, first.ID)
+	want(e, "runs of the job", len(e.runsOf(job.ID)), 1)
+	e.check(e.mustAddRun(other.ID, xxljob.Trigger{Key: "k"}).ID != first.ID, "a key of one job stands for a run of another")
+	e.check(e.mustAddRun(job.ID, xxljob.Trigger{Key: "K"}).ID != first.ID, "keys are compared regardless of case")
+	without := e.mustAddRun(job.ID, xxljob.Trigger{})
+	e.check(e.mustAddRun(job.ID, xxljob.Trigger{}).ID != without.ID, "an empty key made a call idempotent")
+}
+
+func addRunKeyConcurrent(e *env) {
+	const n = 50
+	job := e.newJob()
+	var got [n]int64
+	var errs [n]error
+	var calls []func()
+	for i := range n {
+		calls = append(calls, func() {
+			run, err := e.AddRun(e.ctx, job.ID, xxljob.Trigger{Key: "k"})
+			got[i], errs[i] = run.ID, err
+		})
+	}
+	e.race(calls...)
+	for i := range n {
+		e.must(errs[i])
+		want(e, "run of a concurrent call", got[i], got[0])
+	}
+	want(e, "runs inserted", ids(e.runsOf(job.ID)), []int64{got[0]})
+}
+
+func killPlanned(e *env) {
+	o := e.owner("a")
+	run := o.planned(e.newJob())
+	got := e.mustKill(run.ID, "unwanted")
+	e.check(!got.Ended.IsZero(), "Ended is not set")
+	run.State, run.Reason, run.Ended = xxljob.StateCancelled, "unwanted", got.Ended
+	got.TriggerMsg, got.AlarmStatus = run.TriggerMsg, run.AlarmStatus // a store may note that no alarm is due
+	want(e, "Kill", got, run)
+	e.wantState("a killed planned run", run.ID, xxljob.StateCancelled)
+	want(e, "status of its start", o.tryStart(o.startOf(run)).Status, xxljob.StartGone)
+}
+
+func killStarted(e *env) {
+	o := e.owner("a")
+	for name, run := range map[string]xxljob.Run{"started": o.running(), "handed over": o.running(o.over("b")), "dispatched": o.dispatched()} {
+		got := e.mustKill(run.ID, "unwanted")
+		want(e, "KillReason of a "+name+" run", got.KillReason, "unwanted")
+		want(e, "state of a "+name+" run", got.State, run.State)
+		e.check(got.Ended.IsZero(), "a %s run has ended by the mere wish", name)
+		e.wantRun("a "+name+" run", got)
+	}
+}
+
+func killEnded(e *env) {
+	o := e.owner("a")
+	run := o.running()
+	e.mustFinish(success(run))
+	skipped := o.one(o.claim(o.skip(e.newJob())))
+	cancelled := o.planned(e.newJob())
+	e.mustKill(cancelled.ID, "first")
+	for _, id := range []int64{run.ID, skipped.ID, cancelled.ID} {
+		before := e.mustRun(id)
+		want(e, "Kill of a run that is "+before.State.String(), e.mustKill(id, "second"), before)
+		e.wantRun("a run that is "+before.State.String(), before)
+	}
+}
+
+func runNotFound(e *env) {
+	for _, id := range []int64{0, -1, 12345, 1<<53 - 1} {
+		_, err := e.Run(e.ctx, id)
+		e.wantErr("Run", err, xxljob.ErrNotFound)
+		_, err = e.Kill(e.ctx, id, "x")
+		e.wantErr("Kill", err, xxljob.ErrNotFound)
+	}
+}
+
+func runsByID(e *env) {
+	job := e.newJob()
+	a := e.mustAddRun(job.ID, xxljob.Trigger{})
+	e.mustAddRun(job.ID, xxljob.Trigger{})
+	c := e.mustAddRun(job.ID, xxljob.Trigger{})
+	got, err := e.RunsByID(e.ctx, []int64{c.ID, 1<<53 - 1, a.ID})
+	e.must(err)
+	want(e, "RunsByID", got, []xxljob.Run{a, c})
+	got, err = e.RunsByID(e.ctx, nil)
+	e.must(err)
+	want(e, "RunsByID of none", len(got), 0)
+}
+
+func runsFilters(e *env) {
+	o := e.owner("a")
+	job := e.newJob(func(j *xxljob.Job) { j.App = "one" })
+	other := e.newJob(func(j *xxljob.Job) { j.App = "two" })
+	runs := o.claim(o.plan(job, e.at(10), e.at(20), e.at(30)), o.plan(other, e.at(20)))
+	runs[1] = o.started(runs[1])
+	wide := o.tryStart(o.startOf(runs[3], func(s *xxljob.Start) { s.Targets = []string{s.Address, remote} }))
+	want(e, "status of a broadcast", wide.Status, xxljob.StartOK)
+	runs[3] = wide.Run
+	part := wide.Siblings[0]
+	cases := []struct {
+		name   string
+		filter xxljob.RunFilter
+		want   []xxljob.Run
+	}{
+		{"nothing", xxljob.RunFilter{}, []xxljob.Run{runs[0], runs[1], runs[2], runs[3], part}},
+		{"App", xxljob.RunFilter{App: "two"}, []xxljob.Run{runs[3], part}},
+		{"JobID", xxljob.RunFilter{JobID: job.ID}, []xxljob.Run{runs[0], runs[1], runs[2]}},
+		{"TriggerID", xxljob.RunFilter{TriggerID: runs[3].ID}, []xxljob.Run{runs[3], part}},
+		{"one state", xxljob.RunFilter{States: []xxljob.State{xxljob.StatePlanned}}, []xxljob.Run{runs[0], runs[2]}},
+		{"two states", xxljob.RunFilter{JobID: job.ID, States: []xxljob.State{xxljob.StatePlanned, xxljob.StateStarted}}, []xxljob.Run{runs[0], runs[1], runs[2]}},
+		{"From", xxljob.RunFilter{JobID: job.ID, From: e.at(20)}, []xxljob.Run{runs[1], runs[2]}},
+		{"To", xxljob.RunFilter{JobID: job.ID, To: e.at(20)}, []xxljob.Run{runs[0]}},
+		{"From and To", xxljob.RunFilter{From: e.at(20), To: e.at(30), App: "one"}, []xxljob.Run{runs[1]}},
+		{"Before", xxljob.RunFilter{Before: runs[1].ID, JobID: job.ID}, []xxljob.Run{runs[0]}},
+		{"what is not there", xxljob.RunFilter{App: "one", JobID: other.ID}, nil},
+	}
+	for _, c := range cases {
+		slices.SortFunc(c.want, func(x, y xxljob.Run) int { return int(y.ID - x.ID) })
+		want(e, "Runs by "+c.name, e.mustRuns(c.filter), c.want)
+	}
+}
+
+func runsPages(e *env) {
+	o := e.owner("a")
+	var instants []time.Time
+	for i := range 23 {
+		instants = append(instants, e.at(100-i)) // newest by ID is not latest by instant
+	}
+	job := e.newJob()
+	all := ids(o.claim(o.plan(job, instants...)))
+	for range 7 {
+		all = append(all, e.mustAddRun(job.ID, xxljob.Trigger{}).ID)
+	}
+	slices.Sort(all)
+	slices.Reverse(all)
+	var got []int64
+	for before := int64(0); ; {
+		page := e.mustRuns(xxljob.RunFilter{Before: before, Limit: 4})
+		e.check(len(page) <= 4, "a page of %d, want at most 4", len(page))
+		if len(page) == 0 || len(got) > len(all) {
+			break
+		}
+		got = append(got, ids(page)...)
+		before = page[len(page)-1].ID
+	}
+	want(e, "runs of all pages", got, all)
+}
+
+func runsDefaultLimit(e *env) {
+	o := e.owner("a")
+	o.claim(o.plan(e.newJob(), slices.Repeat([]time.Time{e.now}, 101)...))
+	want(e, "runs without a limit", len(e.mustRuns(xxljob.RunFilter{})), 100)
+}
+
+// hasLine reports whether msg holds the line.
+func hasLine(msg, line string) bool { return slices.Contains(strings.Split(msg, "\n"), line) }

@@ -1,0 +1,175 @@
+package storetest
+
+import "github.com/xxljob/xxljob"
+
+func settleCases() []testCase {
+	return []testCase{
+		{"ToPlannedGivesTheRunBack", settlePlanned},
+		{"ToPlannedForgetsTheGoneNode", settleForgets},
+		{"ToPlannedEndsAKilledRun", settleKilled},
+		{"ToPlannedCancelsWithoutAJob", settleNoJob},
+		{"ToPlannedCancelsAStoppedJobsRun", settleStopped},
+		{"ToLostEndsTheRun", settleLost},
+		{"ToStartedAdoptsTheRun", settleAdopts},
+		{"MismatchChangesNothing", settleMismatch},
+		{"OldEpochSettlesNone", settleOldEpoch},
+		{"ReturnsOnlyWhatItChanged", settleReturns},
+	}
+}
+
+// handedOver is a started run that waits for node b to take it.
+func (o *owner) handedOver() xxljob.Run { return o.running(o.over("b")) }
+
+func settlePlanned(e *env) {
+	o := e.owner("a")
+	for name, run := range map[string]xxljob.Run{"untaken": o.handedOver(), "taken": o.running()} {
+		got := o.one(e.mustSettle(o.verdict(run, xxljob.StatePlanned)))
+		want(e, name+": state", got.State, xxljob.StatePlanned)
+		want(e, name+": instant, type, trigger", []any{got.Scheduled, got.Type, got.TriggerID}, []any{run.Scheduled, run.Type, run.TriggerID})
+		e.check(got.Ended.IsZero() && got.Taken.IsZero(), "%s: Ended %v, Taken %v, want neither", name, got.Ended, got.Taken)
+		e.check(hasLine(got.TriggerMsg, "settled"), "%s: TriggerMsg %q lacks the message", name, got.TriggerMsg)
+		e.wantRun(name, got)
+		want(e, name+": results accepted under the old start", len(e.mustFinish(success(run), overWire(run.ID))), 0)
+		again := o.started(got)
+		want(e, name+": results accepted under the old token", len(e.mustFinish(success(run))), 0)
+		want(e, name+": results accepted under the new token", len(e.mustFinish(success(again))), 1)
+	}
+}
+
+// settleForgets: a run given back holds nothing of the node it was taken from.
+func settleForgets(e *env) {
+	o := e.owner("a")
+	run := o.handedOver()
+	b := o.overtakenBy("b")
+	e.mustSettle(b.verdict(run, xxljob.StatePlanned))
+	want(e, "inbox of the former addressee", len(e.mustInbox("b").Runs), 0)
+	want(e, "taken by the former addressee", len(e.mustTake("b", run.ID)), 0)
+	want(e, "planned runs", ids(b.allPlanned()), []int64{run.ID})
+	e.must(e.Bury(e.ctx, "a", 1))
+	e.check(e.node(e.mustBeat("b"), "a") == nil, "the gone node is kept because of a run that was given back")
+}
+
+func settleKilled(e *env) {
+	o := e.owner("a")
+	run := e.mustKill(o.handedOver().ID, "unwanted")
+	got := o.one(e.mustSettle(o.verdict(run, xxljob.StatePlanned)))
+	want(e, "state", got.State, xxljob.StateKilled)
+	e.check(!got.Ended.IsZero(), "Ended is not set")
+	e.wantRun("killed run", got)
+}
+
+func settleNoJob(e *env) {
+	o := e.owner("a")
+	born := o.handedOver()
+	manual := o.started(e.mustAddRun(e.newJob().ID, xxljob.Trigger{}), o.over("b"))
+	for _, run := range []xxljob.Run{born, manual} {
+		e.must(e.RemoveJob(e.ctx, run.JobID))
+		got := o.one(e.mustSettle(o.verdict(run, xxljob.StatePlanned)))
+		want(e, "state of a "+string(run.Type)+" run", got.State, xxljob.StateCancelled)
+		e.check(!got.Ended.IsZero(), "Ended is not set")
+	}
+}
+
+func settleStopped(e *env) {
+	o := e.owner("a")
+	job := e.newJob()
+	born := o.started(o.planned(job), o.over("b"))
+	manual := o.started(e.mustAddRun(job.ID, xxljob.Trigger{}), o.over("b"))
+	e.stop(job.ID)
+	want(e, "state of a schedule-born run", o.one(e.mustSettle(o.verdict(born, xxljob.StatePlanned))).State, xxljob.StateCancelled)
+	want(e, "state of a manual run", o.one(e.mustSettle(o.verdict(manual, xxljob.StatePlanned))).State, xxljob.StatePlanned)
+}
+
+func settleLost(e *env) {
+	o := e.owner("a")
+	run := o.running()
+	got := o.one(e.mustSettle(o.verdict(run, xxljob.StateLost)))
+	e.check(!got.Ended.IsZero(), "Ended is not set")
+	e.check(hasLine(got.TriggerMsg, "settled"), "TriggerMsg %q lacks the message", got.TriggerMsg)
+	run.State, run.Ended, run.TriggerMsg = xxljob.StateLost, got.Ended, got.TriggerMsg
+	want(e, "lost run", got, run)
+	e.wantRun("lost run", run)
+}
+
+func settleAdopts(e *env) {
+	o := e.owner("a")
+	run := o.handedOver()
+	b := o.overtakenBy("c")
+	v := b.verdict(run, xxljob.StateStarted)
+	v.NewOwner, v.NewToken = "c", run.Token+100
+	got := o.one(e.mustSettle(v))
+	want(e, "state, owner, token, address", []any{got.State, got.Owner, got.Token, got.Address},
+		[]any{xxljob.StateStarted, "c", run.Token + 100, run.Address})
+	e.check(got.Taken.IsZero(), "an adopted run became taken")
+	e.wantRun("adopted run", got)
+	want(e, "the same verdict again", len(e.mustSettle(v)), 0)
+	taken := o.one(e.mustTake("b", run.ID))
+	want(e, "token of the taken run", taken.Token, run.Token+100)
+	want(e, "results accepted under the old token", len(e.mustFinish(success(run))), 0)
+	want(e, "results accepted under the new token", len(e.mustFinish(success(taken))), 1)
+}
+
+func settleMismatch(e *env) {
+	o := e.owner("a")
+	run, taken := o.handedOver(), o.running()
+	ended := o.running()
+	e.mustFinish(success(ended))
+	planned, accepted := o.planned(e.newJob()), o.dispatched()
+	type mismatch struct {
+		name string
+		run  xxljob.Run
+		bend func(*xxljob.Verdict)
+	}
+	cases := []mismatch{
+		{"another owner", run, func(v *xxljob.Verdict) { v.Owner = "b" }},
+		{"another token", run, func(v *xxljob.Verdict) { v.Token++ }},
+		{"a run taken since", taken, func(v *xxljob.Verdict) { v.Taken = false }},
+		{"a run that is not taken", run, func(v *xxljob.Verdict) { v.Taken = true }},
+		{"an old epoch", run, func(v *xxljob.Verdict) { v.Epoch-- }},
+		{"a later epoch", run, func(v *xxljob.Verdict) { v.Epoch++ }},
+		{"no run", run, func(v *xxljob.Verdict) { v.RunID += 1_000_000 }},
+		{"an ended run", ended, func(*xxljob.Verdict) {}},
+		{"a planned run", planned, func(*xxljob.Verdict) {}},
+		{"a dispatched run", accepted, func(*xxljob.Verdict) {}},
+	}
+	before := e.snapshot()
+	for _, c := range cases {
+		for _, to := range []xxljob.State{xxljob.StatePlanned, xxljob.StateLost, xxljob.StateStarted} {
+			v := o.verdict(c.run, to)
+			v.NewOwner, v.NewToken = "a", 12345
+			c.bend(&v)
+			want(e, "Settle of "+c.name+" to "+to.String(), len(e.mustSettle(v)), 0)
+		}
+		want(e, "state after Settle of "+c.name, e.snapshot(), before)
+	}
+}
+
+func settleOldEpoch(e *env) {
+	o := e.owner("a")
+	run := o.handedOver()
+	b := o.overtakenBy("b")
+	want(e, "runs settled by the former owner", len(e.mustSettle(o.verdict(run, xxljob.StateLost))), 0)
+	e.wantRun("after it", run)
+	want(e, "runs settled by the new owner", len(e.mustSettle(b.verdict(run, xxljob.StateLost))), 1)
+}
+
+func settleReturns(e *env) {
+	o := e.owner("a")
+	var verdicts []xxljob.Verdict
+	want2 := map[int64]bool{}
+	for i := range 8 {
+		v := o.verdict(o.handedOver(), xxljob.StateLost)
+		if i%2 == 0 {
+			v.Token++
+		} else {
+			want2[v.RunID] = true
+		}
+		verdicts = append(verdicts, v)
+	}
+	got := map[int64]bool{}
+	for _, run := range e.mustSettle(verdicts...) {
+		got[run.ID] = true
+		e.wantRun("a settled run", run)
+	}
+	want(e, "runs settled", got, want2)
+}

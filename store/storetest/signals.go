@@ -1,0 +1,121 @@
+package storetest
+
+import "github.com/xxljob/xxljob"
+
+func signalCases() []testCase {
+	return []testCase{
+		{"NoPollNeedsEverySignal", pollOrSignals},
+		{"Scan", signalScan},
+		{"Inbox", signalInbox},
+		{"Nodes", signalNodes},
+		{"Ended", signalEnded},
+	}
+}
+
+func pollOrSignals(e *env) {
+	s := e.Watch(e.ctx, "a")
+	e.check(e.Poll() >= 0, "Poll %v is negative", e.Poll())
+	if e.Poll() == 0 && (s.Scan == nil || s.Inbox == nil || s.Nodes == nil || s.Ended == nil) {
+		e.Errorf("Poll is zero, but the store does not signal everything: %+v", s)
+	}
+}
+
+// drain forgets a signal for what was before.
+func drain(ch <-chan struct{}) {
+	select {
+	case <-ch:
+	default:
+	}
+}
+
+// awaitSignal waits for a signal, where the store gives any: a store that
+// cannot hint is polled.
+func (e *env) awaitSignal(what string, ch <-chan struct{}) {
+	e.Helper()
+	if ch == nil {
+		e.Logf("%s: this store gives no such signal", what)
+		return
+	}
+	e.eventually("signal: "+what, func() bool {
+		select {
+		case <-ch:
+			return true
+		default:
+			return false
+		}
+	})
+}
+
+func signalScan(e *env) {
+	o := e.owner("a")
+	ch := e.Watch(e.ctx, "a").Scan
+	job := e.newJob()
+	e.awaitSignal("a job was added", ch)
+	steps := []struct {
+		name string
+		do   func()
+	}{
+		{"a run was added", func() { e.mustAddRun(job.ID, xxljob.Trigger{}) }},
+		{"a schedule was changed", func() {
+			_, err := e.EditJob(e.ctx, job.ID, replan("update", e.at(1), func(*xxljob.Job) {}))
+			e.must(err)
+		}},
+		{"a waiting job was armed", func() {
+			e.mustFinish(success(o.started(o.waited(e.newJob(delayed(1e9))))))
+		}},
+	}
+	for _, s := range steps {
+		drain(ch)
+		s.do()
+		e.awaitSignal(s.name, ch)
+	}
+}
+
+func signalInbox(e *env) {
+	o := e.owner("a")
+	e.join("b")
+	e.join("c")
+	b, c := e.Watch(e.ctx, "b").Inbox, e.Watch(e.ctx, "c").Inbox
+	run := o.handedOver()
+	e.awaitSignal("a run was started elsewhere", b)
+	e.check(o.tryReaddress(o.readdress(run, xxljob.LocalAddress("c"))), "Readdress: false, want true")
+	e.awaitSignal("a run was readdressed", c)
+	e.mustTake("c", run.ID)
+	drain(c)
+	e.mustKill(run.ID, "x")
+	e.awaitSignal("a run was killed", c)
+	drain(b)
+	wide := o.tryStart(o.startOf(o.planned(e.newJob()), func(s *xxljob.Start) { s.Targets = []string{s.Address, xxljob.LocalAddress("b")} }))
+	want(e, "status of a broadcast", wide.Status, xxljob.StartOK)
+	e.awaitSignal("a part of a broadcast", b)
+}
+
+func signalNodes(e *env) {
+	e.join("a")
+	ch := e.Watch(e.ctx, "a").Nodes
+	var b *owner
+	steps := []struct {
+		name string
+		do   func()
+	}{
+		{"a node joined", func() { b = e.owner("b") }},
+		{"shards were released", func() { e.must(e.ReleaseShards(e.ctx, "b", b.shards)) }},
+		{"a node left", func() { e.must(e.Leave(e.ctx, "b")) }},
+	}
+	for _, s := range steps {
+		drain(ch)
+		s.do()
+		e.awaitSignal(s.name, ch)
+	}
+}
+
+func signalEnded(e *env) {
+	o := e.owner("a")
+	ch := e.Watch(e.ctx, "a").Ended
+	for _, end := range ends() {
+		run := o.planned(e.newJob())
+		drain(ch)
+		end.do(o, run)
+		e.awaitSignal("run ended by "+end.name, ch)
+	}
+}

@@ -1,0 +1,67 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/xxljob/xxljob"
+)
+
+// observer is the incarnation by which the suite looks at nodes and shards:
+// they are shown only to a node that beats.
+const observer = "observer"
+
+// snapshot prints all that the contract lets one read back, so that a case can
+// check that a call has changed nothing.
+func (e *env) snapshot() string {
+	e.Helper()
+	var b strings.Builder
+	jobs, err := e.Jobs(e.ctx, xxljob.JobFilter{Limit: 10_000})
+	e.must(err)
+	changed := map[int64]bool{}
+	apps := []string{"app"}
+	for _, j := range jobs {
+		fmt.Fprintf(&b, "job %+v\n", j)
+		changed[j.ID] = true
+		if !slices.Contains(apps, j.App) {
+			apps = append(apps, j.App)
+		}
+	}
+	for _, r := range e.mustRuns(xxljob.RunFilter{Limit: 10_000}) {
+		changed[r.JobID] = true
+		r.PlanEpoch = 0 // a Scan may stamp it
+		fmt.Fprintf(&b, "run %+v\n", r)
+	}
+	e.snapshotAudit(&b, changed)
+	groups, err := e.Groups(e.ctx)
+	e.must(err)
+	fmt.Fprintf(&b, "groups %+v\n", groups)
+	for _, app := range apps {
+		fmt.Fprintf(&b, "addresses of %s %v\n", app, e.mustAddresses(app, 24*time.Hour))
+	}
+	v := e.mustBeat(observer)
+	for _, n := range v.Nodes {
+		if n.Incarnation != observer {
+			fmt.Fprintf(&b, "node %+v\n", n)
+		}
+	}
+	for _, s := range v.Shards {
+		fmt.Fprintf(&b, "shard %d of %q under %d\n", s.ID, s.Owner, s.Epoch)
+	}
+	return b.String()
+}
+
+// snapshotAudit prints the changes of the jobs, in order of their ids.
+func (e *env) snapshotAudit(b *strings.Builder, jobs map[int64]bool) {
+	e.Helper()
+	var list []int64
+	for id := range jobs {
+		list = append(list, id)
+	}
+	slices.Sort(list)
+	for _, id := range list {
+		fmt.Fprintf(b, "changes of %d %+v\n", id, e.mustChanges(id))
+	}
+}

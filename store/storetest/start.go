@@ -1,0 +1,301 @@
+package storetest
+
+import (
+	"fmt"
+
+	"github.com/xxljob/xxljob"
+)
+
+func startCases() []testCase {
+	return []testCase{
+		{"StoresWhatItUsed", startStores},
+		{"AtTheOwnersAddressIsTheTaking", startTakes},
+		{"ElsewhereIsNotTheTaking", startElsewhere},
+		{"RefusedEndsTheRun", startRefused},
+		{"GoneWhenNotPlanned", startGone},
+		{"StaleWhenTheVersionMoved", startStaleVersion},
+		{"StaleWhenStoppedAndScheduleBorn", startStopped},
+		{"OldEpochStartsNone", startFenced},
+		{"ComparesTheEpochOfTheRunsShard", startOtherShard},
+		{"CancelledByAStopNeverStarts", startCancelled},
+		{"BusyAtOneAttachedAddress", startBusy},
+		{"BusyWithinOneBatch", startBusyInBatch},
+		{"NotBusyWithoutSerialOrElsewhere", startNotBusy},
+		{"AnswersInOrder", startOrder},
+		{"TwiceInOneBatchStartsOnce", startTwice},
+		{"BroadcastInsertsStartedSiblings", startBroadcast},
+		{"BroadcastOfOneHasNoSiblings", startBroadcastOne},
+		{"BroadcastThatFailsInsertsNone", startBroadcastFails},
+	}
+}
+
+func startStores(e *env) {
+	o := e.owner("a")
+	job := e.newJob()
+	run := o.planned(job)
+	job = e.edit(job.ID, func(j *xxljob.Job) { j.Param = "new" })
+	s := o.startOf(run, to(remote), func(s *xxljob.Start) {
+		s.Handler, s.Block, s.Param, s.Retries, s.Msg = "h", "COVER_EARLY", "new", 3, "routed: FIRST"
+	})
+	a := o.tryStart(s)
+	got := a.Run
+	want(e, "status", a.Status, xxljob.StartOK)
+	want(e, "siblings", len(a.Siblings), 0)
+	e.check(!got.Started.IsZero() && !got.Started.Before(got.Created), "Started %v, Created %v", got.Started, got.Created)
+	e.check(hasLine(got.TriggerMsg, "routed: FIRST"), "TriggerMsg %q lacks the message", got.TriggerMsg)
+	run.State, run.JobVersion, run.Handler, run.Block, run.Param, run.Retries = xxljob.StateStarted, job.Version, "h", "COVER_EARLY", "new", 3
+	run.Owner, run.Token, run.Address, run.Started, run.TriggerMsg = "a", s.Token, remote, got.Started, got.TriggerMsg
+	want(e, "started run", got, run)
+	e.wantRun("started run", run)
+	want(e, "job after the start", e.mustJob(job.ID), job)
+}
+
+func startTakes(e *env) {
+	o := e.owner("a")
+	run := o.running()
+	e.check(!run.Taken.IsZero(), "a start at the owner's own address is not taken")
+	want(e, "its inbox", len(e.mustInbox("a").Runs), 0)
+	want(e, "runs taken again", len(e.mustTake("a", run.ID)), 0)
+}
+
+func startElsewhere(e *env) {
+	o := e.owner("a")
+	for _, addr := range []string{xxljob.LocalAddress("b"), xxljob.LocalAddress("ab"), remote} {
+		run := o.running(to(addr))
+		e.check(run.Taken.IsZero(), "a start at %s is taken at %v", addr, run.Taken)
+	}
+}
+
+func startRefused(e *env) {
+	o := e.owner("a")
+	run := o.planned(e.newJob())
+	a := o.tryStart(o.startOf(run, refused, func(s *xxljob.Start) { s.Msg = "no address" }))
+	want(e, "status", a.Status, xxljob.StartOK)
+	want(e, "state", a.Run.State, xxljob.StateRefused)
+	e.check(!a.Run.Ended.IsZero() && a.Run.Started.IsZero(), "Ended %v, Started %v: want ended without a start", a.Run.Ended, a.Run.Started)
+	e.check(hasLine(a.Run.TriggerMsg, "no address"), "TriggerMsg %q lacks the message", a.Run.TriggerMsg)
+	e.wantRun("refused run", a.Run)
+}
+
+func startGone(e *env) {
+	o := e.owner("a")
+	ended := o.running()
+	e.mustFinish(success(ended))
+	for _, run := range []xxljob.Run{o.running(), o.dispatched(), ended, o.one(o.claim(o.skip(e.newJob()))), e.mustKill(o.planned(e.newJob()).ID, "x")} {
+		before := e.mustRun(run.ID)
+		a := o.tryStart(o.startOf(run))
+		want(e, "status for a run that is "+before.State.String(), a.Status, xxljob.StartGone)
+		want(e, "run in the answer", a.Run, before)
+		e.wantRun("after it", before)
+	}
+	s := o.startOf(o.planned(e.newJob()))
+	s.RunID += 1_000_000
+	a := o.tryStart(s)
+	want(e, "answer for a run that does not exist", a, xxljob.Started{Status: xxljob.StartGone})
+}
+
+// wantNoStart checks that a start has the status and changes nothing.
+func (o *owner) wantNoStart(what string, s xxljob.Start, status xxljob.StartStatus) {
+	o.Helper()
+	before := o.snapshot()
+	a := o.tryStart(s)
+	want(o.env, what+": status", a.Status, status)
+	want(o.env, what+": siblings", len(a.Siblings), 0)
+	want(o.env, what+": state after it", o.snapshot(), before)
+}
+
+func startStaleVersion(e *env) {
+	o := e.owner("a")
+	job := e.newJob()
+	born, manual := o.planned(job), e.mustAddRun(job.ID, xxljob.Trigger{})
+	for _, run := range []xxljob.Run{born, manual} {
+		s := o.startOf(run)
+		e.edit(job.ID, func(j *xxljob.Job) { j.Param += "x" })
+		o.wantNoStart("a start with an old version", s, xxljob.StartStale)
+		s.State = xxljob.StateRefused
+		o.wantNoStart("a refusal with an old version", s, xxljob.StartStale)
+		o.started(run)
+	}
+}
+
+// startStopped stops the job in a way that cancels nothing.
+func startStopped(e *env) {
+	o := e.owner("a")
+	job := e.newJob()
+	born, manual := o.planned(job), e.mustAddRun(job.ID, xxljob.Trigger{})
+	api := e.mustAddRun(job.ID, xxljob.Trigger{Type: xxljob.TriggerAPI})
+	p := o.plan(e.mustJob(job.ID))
+	p.Stop = "broken"
+	o.claim(p)
+	o.wantNoStart("a start of a stopped job's schedule-born run", o.startOf(born), xxljob.StartStale)
+	o.started(manual)
+	o.started(api)
+}
+
+func startFenced(e *env) {
+	o := e.owner("a")
+	run := o.planned(e.newJob())
+	b := o.overtakenBy("b")
+	o.wantNoStart("a start of the former owner", o.startOf(run), xxljob.StartFenced)
+	o.wantNoStart("a refusal of the former owner", o.startOf(run, refused), xxljob.StartFenced)
+	b.started(run)
+}
+
+func startOtherShard(e *env) {
+	o := e.owner("a")
+	run := o.planned(e.jobIn(1))
+	e.join("b")
+	_, err := e.TakeShards(e.ctx, "b", o.shards[1:2])
+	e.must(err)
+	s := o.startOf(run)
+	s.Shard, s.Epoch = 2, o.epoch(2)
+	want(e, "a start under the epoch of another shard is OK", o.tryStart(s).Status == xxljob.StartOK, false)
+	e.wantRun("after it", run)
+}
+
+func startCancelled(e *env) {
+	o := e.owner("a")
+	ends := map[string]func(id int64){
+		"a stop":                 func(id int64) { e.stop(id) },
+		"a change of schedule":   func(id int64) { e.EditJob(e.ctx, id, replan("update", e.at(60), func(*xxljob.Job) {})) },
+		"the removal of its job": func(id int64) { e.must(e.RemoveJob(e.ctx, id)) },
+	}
+	for name, end := range ends {
+		job := e.newJob()
+		s := o.startOf(o.planned(job))
+		end(job.ID)
+		s.JobVersion = 2
+		o.wantNoStart("a start after "+name, s, xxljob.StartGone)
+	}
+}
+
+func serial(s *xxljob.Start) { s.Serial = true }
+
+func startBusy(e *env) {
+	o := e.owner("a")
+	for _, addr := range []string{o.addr(), xxljob.LocalAddress("b")} {
+		job := e.newJob()
+		runs := o.claim(o.plan(job, e.at(0), e.at(1), e.at(2)))
+		first := o.started(runs[0], serial, to(addr))
+		o.wantNoStart("a second run at "+addr, o.startOf(runs[1], serial, to(addr)), xxljob.StartBusy)
+		want(e, "start of another job", o.tryStart(o.startOf(o.planned(e.newJob()), serial, to(addr))).Status, xxljob.StartOK)
+		e.mustFinish(success(first))
+		o.started(runs[1], serial, to(addr))
+	}
+}
+
+func startBusyInBatch(e *env) {
+	o := e.owner("a")
+	runs := o.claim(o.plan(e.newJob(), e.at(0), e.at(1)))
+	answers, err := o.Start(e.ctx, []xxljob.Start{o.startOf(runs[0], serial), o.startOf(runs[1], serial)})
+	e.must(err)
+	if len(answers) != 2 {
+		e.Fatalf("%d answers for 2 starts", len(answers))
+	}
+	want(e, "statuses", []xxljob.StartStatus{answers[0].Status, answers[1].Status}, []xxljob.StartStatus{xxljob.StartOK, xxljob.StartBusy})
+	e.wantRun("the second run", runs[1])
+}
+
+func startNotBusy(e *env) {
+	o := e.owner("a")
+	runs := o.claim(o.plan(e.newJob(), e.at(0), e.at(1), e.at(2), e.at(3), e.at(4), e.at(5)))
+	o.started(runs[0], serial)
+	o.started(runs[1])
+	o.started(runs[2], serial, o.over("b"))
+	o.started(runs[3], serial, to(remote))
+	o.started(runs[4], serial, to(remote))
+	o.started(runs[5], serial, o.over("c"))
+}
+
+func startOrder(e *env) {
+	o := e.owner("a")
+	var starts []xxljob.Start
+	var statuses []xxljob.StartStatus
+	for i := range 12 {
+		s := o.startOf(o.planned(e.newJob()))
+		status := xxljob.StartOK
+		switch i % 4 {
+		case 1:
+			s.Epoch, status = s.Epoch+5, xxljob.StartFenced
+		case 2:
+			s.JobVersion, status = 9, xxljob.StartStale
+		case 3:
+			e.mustKill(s.RunID, "x")
+			status = xxljob.StartGone
+		}
+		starts, statuses = append(starts, s), append(statuses, status)
+	}
+	answers, err := o.Start(e.ctx, starts)
+	e.must(err)
+	var got []xxljob.StartStatus
+	for i, a := range answers {
+		got = append(got, a.Status)
+		if a.Status == xxljob.StartOK && i < len(starts) {
+			want(e, "run of an answer", a.Run.ID, starts[i].RunID)
+		}
+	}
+	want(e, "statuses", got, statuses)
+}
+
+func startTwice(e *env) {
+	o := e.owner("a")
+	run := o.planned(e.newJob())
+	answers, err := o.Start(e.ctx, []xxljob.Start{o.startOf(run), o.startOf(run)})
+	e.must(err)
+	started := 0
+	for _, a := range answers {
+		if a.Status == xxljob.StartOK {
+			started++
+		}
+	}
+	want(e, "answers and starts", []int{len(answers), started}, []int{2, 1})
+}
+
+func startBroadcast(e *env) {
+	o := e.owner("a")
+	run := o.planned(e.newJob())
+	targets := []string{xxljob.LocalAddress("b"), o.addr(), remote, xxljob.LocalAddress("ab")}
+	s := o.startOf(run, to(targets[0]), func(s *xxljob.Start) { s.Targets, s.Param, s.Retries = targets, "p", 2 })
+	a := o.tryStart(s)
+	want(e, "status", a.Status, xxljob.StartOK)
+	parts := append([]xxljob.Run{a.Run}, a.Siblings...)
+	if len(parts) != len(targets) {
+		e.Fatalf("a broadcast to %d addresses made %d runs", len(targets), len(parts))
+	}
+	seen := map[int64]bool{}
+	for i, part := range parts {
+		name := fmt.Sprintf("part %d", i)
+		seen[part.ID] = true
+		want(e, name+": sharding", part.Sharding, xxljob.Sharding{Index: i, Total: len(targets)})
+		want(e, name+": address", part.Address, targets[i])
+		want(e, name+": taken", !part.Taken.IsZero(), i == 1)
+		want(e, name+": trigger, job, app, shard", []any{part.TriggerID, part.JobID, part.App, part.Shard}, []any{run.ID, run.JobID, run.App, run.Shard})
+		want(e, name+": state, type, instant", []any{part.State, part.Type, part.Scheduled}, []any{xxljob.StateStarted, run.Type, run.Scheduled})
+		want(e, name+": what it was started with", []any{part.Owner, part.Token, part.Handler, part.Block, part.Param, part.Retries, part.JobVersion},
+			[]any{s.Owner, s.Token, s.Handler, s.Block, s.Param, s.Retries, s.JobVersion})
+		e.check(!part.Created.IsZero() && !part.Started.IsZero(), "%s: Created %v, Started %v", name, part.Created, part.Started)
+		e.wantRun(name, part)
+	}
+	want(e, "distinct IDs", len(seen), len(targets))
+	want(e, "runs of the job", len(e.runsOf(run.JobID)), len(targets))
+	want(e, "inbox of b", ids(e.mustInbox("b").Runs), []int64{run.ID})
+}
+
+func startBroadcastOne(e *env) {
+	o := e.owner("a")
+	run := o.planned(e.newJob())
+	a := o.tryStart(o.startOf(run, func(s *xxljob.Start) { s.Targets = []string{s.Address} }))
+	want(e, "status, sharding, siblings", []any{a.Status, a.Run.Sharding, len(a.Siblings)},
+		[]any{xxljob.StartOK, xxljob.Sharding{Index: 0, Total: 1}, 0})
+	e.check(!a.Run.Taken.IsZero(), "its only part is not taken")
+}
+
+func startBroadcastFails(e *env) {
+	o := e.owner("a")
+	wide := func(s *xxljob.Start) { s.Targets = []string{s.Address, remote} }
+	run := o.planned(e.newJob())
+	o.wantNoStart("a stale broadcast", o.startOf(run, wide, func(s *xxljob.Start) { s.JobVersion = 7 }), xxljob.StartStale)
+	o.wantNoStart("a fenced broadcast", o.startOf(run, wide, func(s *xxljob.Start) { s.Epoch-- }), xxljob.StartFenced)
+	e.mustKill(run.ID, "x")
+	o.wantNoStart("a broadcast of a killed run", o.startOf(run, wide), xxljob.StartGone)
+}
