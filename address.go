@@ -57,7 +57,8 @@ func (b *addressBook) lookup(ctx context.Context, job *Job, given []string) (add
 	if ok && now.Sub(e.read) < addressTTL && len(e.addrs) > 0 {
 		return e.addrs, "", nil
 	}
-	if e, err = b.read(ctx, key); err != nil {
+	e, err = call(ctx, func(ctx context.Context) (bookEntry, error) { return b.read(ctx, key) })
+	if err != nil {
 		return nil, "", err
 	}
 	e.read = now

@@ -47,7 +47,7 @@ var mayImport = map[string][]string{
 	"store/storetest": {"."},
 	"xxljobtest":      {".", "executor", "wire", "store/memory"},
 	// 5 programs
-	"examples/*": {".", "executor", "wire", "block", "route", "store/memory", "xxljobtest"},
+	"examples/*": {".", "executor", "wire", "block", "route", "store/memory", "xxljobtest", errgroup},
 }
 
 // testsMayImport is what the tests of a package may import beside that, and

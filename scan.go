@@ -57,7 +57,7 @@ func (s *scheduler) scanOnce(ctx context.Context) (time.Duration, error) {
 	s.holdRuns(res.Runs, nil)
 	next, missed, err := s.claim(ctx, shards, res.Jobs, now, before)
 	if err != nil {
-		return 0, err
+		return s.claiming.delay(), nil
 	}
 	res.Next = earlier(res.Next, next)
 	return s.scanWait(res, missed), nil
@@ -116,7 +116,7 @@ func (s *scheduler) claim(ctx context.Context, shards []Shard, due []DueJob, now
 		return next, false, nil
 	}
 	runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Claim(ctx, plans) })
-	if err != nil {
+	if s.claiming.failed(ctx, err) {
 		// The claim may have taken effect: what it planned has to be read.
 		s.reload.add(shards)
 		return next, false, err

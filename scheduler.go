@@ -160,6 +160,8 @@ func (s *scheduler) setUp() {
 	s.book = &addressBook{s: s, entries: map[bookKey]bookEntry{}}
 	s.probes = newProbes(s)
 	s.early = newEarlyFlights()
+	s.claiming = backoff{log: s.log, what: "claiming due jobs"}
+	s.starting = backoff{log: s.log, what: "starting runs"}
 }
 
 // scheduler is the engine behind Scheduler. Its loops are in files of their own:
@@ -186,6 +188,8 @@ type scheduler struct {
 
 	early      *earlyFlights
 	lead       lead
+	claiming   backoff      // of Store.Claim; owned by the scan loop
+	starting   backoff      // of Store.Start; owned by the start loop
 	token      atomic.Int64 // the number of the latest start
 	reload     reloadSet
 	finishing  finishing

@@ -21,7 +21,7 @@ const (
 
 // startLoop starts runs at their time until ctx ends.
 func (s *scheduler) startLoop(ctx context.Context) {
-	retry := backoff{log: s.log, what: "starting runs"}
+	retry := backoff{log: s.log, what: "routing runs"}
 	for {
 		wait, err := s.startOnce(ctx)
 		if retry.failed(ctx, err) {
@@ -203,8 +203,8 @@ func (s *scheduler) startBatch(ctx context.Context, batch []attempt) (locked boo
 	}
 	began := time.Now()
 	answers, err := call(ctx, func(ctx context.Context) ([]Started, error) { return s.store.Start(ctx, starts) })
-	if err != nil {
-		s.uncertain(ctx, batch, err)
+	if s.starting.failed(ctx, err) {
+		s.uncertain(ctx, batch)
 		return false, nil
 	}
 	acked := time.Now()
@@ -281,25 +281,24 @@ func (s *scheduler) launchSibling(a attempt, run Run, began time.Time) {
 
 // uncertain finds out what became of a batch whose Start returned an error: it
 // may have taken effect. It keeps the batch until the store has told.
-func (s *scheduler) uncertain(ctx context.Context, batch []attempt, cause error) {
-	retry := backoff{log: s.log, what: "starting runs"}
-	retry.failed(ctx, cause)
+func (s *scheduler) uncertain(ctx context.Context, batch []attempt) {
 	ids := make([]int64, len(batch))
 	for i, a := range batch {
 		ids[i] = a.run.ID
 	}
 	for {
-		if !sleep(ctx, retry.delay()) {
+		if !sleep(ctx, s.starting.delay()) {
 			s.engine.undo(batch)
 			s.unsure.Store(true)
 			return
 		}
 		began := time.Now()
 		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.runsWithSiblings(ctx, ids, batch) })
-		if !retry.failed(ctx, err) {
+		if err == nil {
 			s.settleUncertain(batch, runs, began)
 			return
 		}
+		s.starting.failed(ctx, err)
 	}
 }
 

@@ -1,0 +1,352 @@
+package xxljob_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/xxljob/xxljob"
+)
+
+func at(t testing.TB, text string) time.Time {
+	t.Helper()
+	if text == "" {
+		return time.Time{}
+	}
+	v, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// TestScheduleKinds is the table of the kinds: how each is stored, what it says
+// in words, and what comes next, strictly after the given time.
+func TestScheduleKinds(t *testing.T) {
+	once := time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.FixedZone("", 3600))
+	for _, tt := range []struct {
+		name               string
+		s                  xxljob.Schedule
+		text, words        string
+		after, next, third string // third: the third of Upcoming
+	}{
+		{"cron", xxljob.Cron("  0 0/5 * * * ? "), "CRON 0 0/5 * * * ?", "(UTC)",
+			"2026-03-01T12:00:00Z", "2026-03-01T12:05:00Z", "2026-03-01T12:15:00Z"},
+		{"cron in a zone", xxljob.Cron("0 30 9 ? * MON-FRI").In("Asia/Shanghai"), "CRON 0 30 9 ? * MON-FRI Asia/Shanghai", "(Asia/Shanghai)",
+			"2026-03-06T01:30:00Z", "2026-03-09T01:30:00Z", "2026-03-11T01:30:00Z"},
+		{"crontab", xxljob.Crontab("15 10 * * 1"), "CRONTAB 15 10 * * 1", "(UTC)",
+			"2026-03-01T12:00:00Z", "2026-03-02T10:15:00Z", "2026-03-16T10:15:00Z"},
+		{"crontab tag", xxljob.Crontab("@hourly"), "CRONTAB @hourly", "(UTC)",
+			"2026-03-01T12:00:00.001Z", "2026-03-01T13:00:00Z", "2026-03-01T15:00:00Z"},
+		{"fixed rate", xxljob.FixedRate(90 * time.Second), "FIX_RATE 90", "every 1m30s",
+			"2026-03-01T12:00:00.25Z", "2026-03-01T12:01:30.25Z", "2026-03-01T12:04:30.25Z"},
+		{"fixed delay", xxljob.FixedDelay(1500 * time.Millisecond), "FIX_DELAY 1.5", "1.5s after the end of the previous run",
+			"2026-03-01T12:00:00Z", "2026-03-01T12:00:01.5Z", "2026-03-01T12:00:04.5Z"},
+		{"once, to the millisecond", xxljob.At(once), "ONCE 2026-03-01T11:00:00.123Z", "once at 2026-03-01T11:00:00.123Z",
+			"2026-03-01T11:00:00.122Z", "2026-03-01T11:00:00.123Z", ""},
+		{"once, over", xxljob.At(once), "ONCE 2026-03-01T11:00:00.123Z", "once at",
+			"2026-03-01T11:00:00.123Z", "", ""},
+		{"manual", xxljob.Manual(), "NONE", "only when triggered", "2026-03-01T12:00:00Z", "", ""},
+		{"the zero value is manual", xxljob.Schedule{}, "NONE", "only when triggered", "2026-03-01T12:00:00Z", "", ""},
+		{"cron with a last year", xxljob.Cron("0 0 0 1 1 ? 2026-2027"), "CRON 0 0 0 1 1 ? 2026-2027", "",
+			"2026-03-01T12:00:00Z", "2027-01-01T00:00:00Z", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := tt.s.String(); got != tt.text {
+				t.Errorf("String: %q, want %q", got, tt.text)
+			}
+			if got := tt.s.Describe(); !strings.Contains(got, tt.words) || got == "" {
+				t.Errorf("Describe: %q, want %q in it", got, tt.words)
+			}
+			after := at(t, tt.after)
+			next, err := tt.s.Next(after)
+			if err != nil || !next.Equal(at(t, tt.next)) {
+				t.Errorf("Next: %v, %v, want %v", next, err, tt.next)
+			}
+			if next.Location() != time.UTC {
+				t.Errorf("Next is in %v, want UTC", next.Location())
+			}
+			all, err := tt.s.Upcoming(after, 3)
+			switch {
+			case err != nil:
+				t.Error(err)
+			case tt.third == "" && len(all) == 3:
+				t.Errorf("Upcoming has three: %v", all)
+			case tt.third != "" && (len(all) != 3 || !all[2].Equal(at(t, tt.third))):
+				t.Errorf("Upcoming: %v, want the third to be %v", all, tt.third)
+			}
+			if err := tt.s.Check(false); err != nil {
+				t.Errorf("refused: %v", err)
+			}
+		})
+	}
+}
+
+// TestScheduleIsComparable: a Schedule is a value; equal ones are ==, whatever
+// they were made from, and the constructors cut what does not count.
+func TestScheduleIsComparable(t *testing.T) {
+	utc := time.Date(2026, 3, 1, 12, 0, 0, 5e6, time.UTC)
+	for _, tt := range []struct {
+		a, b xxljob.Schedule
+		same bool
+	}{
+		{xxljob.Cron("* * * * * ?"), xxljob.Cron(" * * * * * ?\n"), true},
+		{xxljob.Cron("* * * * * ?"), xxljob.Cron("* * * * * ?").In("Europe/Berlin"), false},
+		{xxljob.Cron("* * * * * ?").In("Europe/Berlin"), xxljob.Cron("* * * * * ?").In("Europe/Berlin"), true},
+		{xxljob.Cron("* * * * * ?"), xxljob.Cron("* * * * * ?").WithDST(xxljob.DSTQuartz), false},
+		{xxljob.Cron("* * * * * ?").WithDST(xxljob.DSTCivil), xxljob.Cron("* * * * * ?"), true},
+		{xxljob.FixedRate(time.Minute), xxljob.FixedRate(60 * time.Second), true},
+		{xxljob.FixedRate(time.Minute), xxljob.FixedDelay(time.Minute), false},
+		{xxljob.At(utc), xxljob.At(utc.In(time.FixedZone("", 7200)).Add(999 * time.Microsecond)), true},
+		{xxljob.At(utc), xxljob.At(utc.Add(time.Millisecond)), false},
+		{xxljob.Manual(), xxljob.Schedule{}, true},
+	} {
+		if (tt.a == tt.b) != tt.same {
+			t.Errorf("%v == %v is %t", tt.a, tt.b, tt.a == tt.b)
+		}
+	}
+}
+
+// TestScheduleErrors: Next and saving refuse the same schedules, and the error
+// says what is wrong with what.
+func TestScheduleErrors(t *testing.T) {
+	for _, tt := range []struct {
+		s     xxljob.Schedule
+		words []string
+	}{
+		{xxljob.Cron("*/5 * * * *"), []string{"*/5 * * * *", "5 fields", "xxljob.Crontab"}},
+		{xxljob.Cron(""), []string{`""`, "0 fields"}},
+		{xxljob.Cron("* * * * * *"), []string{"* * * * * *", "?"}},
+		{xxljob.Cron("* 61 * * * ?"), []string{"* 61 * * * ?", "minutes", "61"}},
+		{xxljob.Cron("0 0 12 ? FOO MON"), []string{"month", "FOO"}},
+		{xxljob.Cron("0 0 12 ? * MON 2200"), []string{"year", "2200"}},
+		{xxljob.Cron("@daily"), []string{"@daily"}},
+		{xxljob.Crontab("* * * * * ?"), []string{"* * * * * ?", "xxljob.Cron"}},
+		{xxljob.Crontab("@fortnightly"), []string{"@fortnightly", "tag"}},
+		{xxljob.Crontab("60 * * * *"), []string{"minutes", "60"}},
+		{xxljob.Cron("* * * * * ?").In("Mars/Phobos"), []string{"zone", "Mars/Phobos", "IANA"}},
+		{xxljob.Crontab("* * * * *").In("Local"), []string{"zone", "Local", "IANA"}},
+		{xxljob.Cron("* * * * * ?").In("../../etc/passwd"), []string{"zone", "../../etc/passwd"}},
+		{xxljob.FixedRate(0), []string{"FIX_RATE", `"0"`, "positive"}},
+		{xxljob.FixedRate(-time.Minute), []string{"FIX_RATE", `"-60"`, "positive"}},
+		{xxljob.FixedDelay(0), []string{"FIX_DELAY", `"0"`, "positive"}},
+		{xxljob.FixedDelay(-time.Second), []string{"FIX_DELAY", `"-1"`, "positive"}},
+		{xxljob.FixedRate(1500 * time.Microsecond), []string{"FIX_RATE", "0.0015", "milliseconds"}},
+		{xxljob.FixedRate(101 * 365 * 24 * time.Hour), []string{"FIX_RATE", "100 years"}},
+		{xxljob.Schedule{Type: xxljob.ScheduleFixRate}, []string{"FIX_RATE", `""`, "seconds"}},
+		{xxljob.Schedule{Type: xxljob.ScheduleFixRate, Conf: "1m"}, []string{"FIX_RATE", "1m", "seconds"}},
+		{xxljob.Schedule{Type: xxljob.ScheduleFixDelay, Conf: "NaN"}, []string{"FIX_DELAY", "NaN", "seconds"}},
+		{xxljob.Schedule{Type: xxljob.ScheduleFixDelay, Conf: "1e400"}, []string{"FIX_DELAY", "1e400", "seconds"}},
+		{xxljob.Schedule{Type: xxljob.ScheduleOnce, Conf: "2026-03-01 12:00"}, []string{"ONCE", "2026-03-01 12:00", "RFC 3339"}},
+		{xxljob.Schedule{Type: "cron", Conf: "* * * * * ?"}, []string{"type", `"cron"`}},
+	} {
+		_, nextErr := tt.s.Next(time.Unix(0, 0))
+		for _, err := range []error{nextErr, tt.s.Check(false)} {
+			if err == nil {
+				t.Errorf("%v is accepted", tt.s)
+				continue
+			}
+			for _, w := range tt.words {
+				if !strings.Contains(err.Error(), w) {
+					t.Errorf("%v: %q does not say %q", tt.s, err, w)
+				}
+			}
+		}
+		if all, err := tt.s.Upcoming(time.Unix(0, 0), 3); err == nil || len(all) != 0 {
+			t.Errorf("%v: Upcoming: %v, %v", tt.s, all, err)
+		}
+		if tt.s.Type != "cron" && tt.s.Type != xxljob.ScheduleOnce && !strings.HasPrefix(tt.s.Describe(), "invalid: ") {
+			t.Errorf("%v: Describe: %q", tt.s, tt.s.Describe())
+		}
+	}
+}
+
+// TestScheduleSubSecond: a rate under one second is for Config.AllowSubSecond,
+// and the error names it.
+func TestScheduleSubSecond(t *testing.T) {
+	for _, s := range []xxljob.Schedule{xxljob.FixedRate(999 * time.Millisecond), xxljob.FixedDelay(time.Millisecond)} {
+		if err := s.Check(false); err == nil || !strings.Contains(err.Error(), "AllowSubSecond") {
+			t.Errorf("%v: %v", s, err)
+		}
+		if err := s.Check(true); err != nil {
+			t.Errorf("%v: %v", s, err)
+		}
+	}
+	if err := xxljob.FixedRate(time.Second).Check(false); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestScheduleDST: DSTCivil, the default, fires a fixed time once on both days
+// on which clocks change; DSTQuartz skips it in the gap and takes the second of
+// two. Any other policy is refused.
+func TestScheduleDST(t *testing.T) {
+	base := xxljob.Cron("0 30 2 * * ?").In("Europe/Berlin")
+	for _, tt := range []struct {
+		dst         xxljob.DST
+		after, next string
+	}{
+		{xxljob.DSTCivil, "2026-03-28T12:00:00Z", "2026-03-29T01:00:00Z"}, // 03:00, behind the gap
+		{xxljob.DSTQuartz, "2026-03-28T12:00:00Z", "2026-03-30T00:30:00Z"},
+		{xxljob.DSTCivil, "2026-10-24T12:00:00Z", "2026-10-25T00:30:00Z"}, // the first 02:30
+		{xxljob.DSTCivil, "2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"},
+		{xxljob.DSTQuartz, "2026-10-24T12:00:00Z", "2026-10-25T01:30:00Z"},
+	} {
+		next, err := base.WithDST(tt.dst).Next(at(t, tt.after))
+		if err != nil || !next.Equal(at(t, tt.next)) {
+			t.Errorf("policy %q after %s: %v, %v, want %s", tt.dst, tt.after, next, err, tt.next)
+		}
+	}
+	if err := base.WithDST("SUMMER").Check(false); err == nil || !strings.Contains(err.Error(), "SUMMER") {
+		t.Errorf("an unknown policy: %v", err)
+	}
+}
+
+// TestFixedRateRoundTrip: what FixedRate and FixedDelay store is read back as
+// the same duration, for whole seconds as XXL-JOB's plain number.
+func TestFixedRateRoundTrip(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		d := time.Duration(1+r.Int64N(100*365*24*3600)) * time.Second
+		s := xxljob.FixedRate(d)
+		if want := fmt.Sprint(int64(d / time.Second)); s.Conf != want {
+			t.Fatalf("FixedRate(%v) is stored as %q, want %q", d, s.Conf, want)
+		}
+		if got, err := s.Every(); err != nil || got != d {
+			t.Fatalf("FixedRate(%v) is read as %v, %v", d, got, err)
+		}
+		// A millisecond rate, as another XXL-JOB-like tool might store it.
+		ms := time.Duration(1+r.Int64N(1e9)) * time.Millisecond
+		s = xxljob.Schedule{Type: xxljob.ScheduleFixDelay, Conf: fmt.Sprintf("%d.%03d", ms/time.Second, ms%time.Second/time.Millisecond)}
+		if got, err := s.Every(); err != nil || got != ms {
+			t.Fatalf("%v is read as %v, %v", s, got, err)
+		}
+	}
+	if d, err := xxljob.Cron("* * * * * ?").Every(); d != 0 || err != nil {
+		t.Errorf("Every of a cron: %v, %v", d, err)
+	}
+}
+
+// TestScheduleNextAllocatesNothing: a compiled expression costs no memory.
+func TestScheduleNextAllocatesNothing(t *testing.T) {
+	after := time.Date(2026, 1, 15, 10, 20, 30, 0, time.UTC)
+	for _, s := range []xxljob.Schedule{
+		xxljob.Cron("* * * * * ?"),
+		xxljob.Cron("0 15 10 ? * MON-FRI").In("Europe/Berlin"),
+		xxljob.Cron("0 0 12 ? 2 SUN#5"),
+		xxljob.Manual(),
+	} {
+		if n := testing.AllocsPerRun(100, func() {
+			if _, err := s.Next(after); err != nil {
+				t.Error(err)
+			}
+		}); n != 0 {
+			t.Errorf("%v: %v allocations", s, n)
+		}
+	}
+}
+
+// TestScheduleMemoIsBounded compiles more distinct schedules than are kept: they
+// go on working.
+func TestScheduleMemoIsBounded(t *testing.T) {
+	after := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for i := range 20_000 {
+		s := xxljob.Cron(fmt.Sprintf("%d %d %d * * ?", i%60, i/60%60, i/3600%24))
+		want := after.Add(time.Duration(i%86400) * time.Second)
+		if i%86400 == 0 {
+			want = after.AddDate(0, 0, 1)
+		}
+		if next, err := s.Next(after); err != nil || !next.Equal(want) {
+			t.Fatalf("%v: %v, %v, want %v", s, next, err, want)
+		}
+	}
+}
+
+// FuzzSchedule: on a schedule that saving accepts, Next neither errs nor stands
+// still, and what it says in words is no error.
+func FuzzSchedule(f *testing.F) {
+	for _, s := range []xxljob.Schedule{
+		xxljob.Cron("0 0/5 * * * ?"), xxljob.Cron("0 0 12 ? 2 SUN#5"), xxljob.Cron("0 30 2 * * ?").In("Europe/Berlin").WithDST(xxljob.DSTQuartz),
+		xxljob.Crontab("15 3 * * */6"), xxljob.Crontab("@daily").In("Australia/Lord_Howe"),
+		xxljob.FixedRate(time.Second), xxljob.FixedDelay(1500 * time.Millisecond),
+		xxljob.At(time.Unix(1772366400, 5e6)), xxljob.Manual(),
+		{Type: xxljob.ScheduleFixRate, Conf: "1e-3"}, {Type: xxljob.ScheduleFixRate, Conf: "0x1p4"}, {Type: xxljob.ScheduleOnce, Conf: "0000-01-01T00:00:00Z"},
+		{Type: "LUNAR", Conf: "full"},
+	} {
+		f.Add(string(s.Type), s.Conf, s.Zone, string(s.DST), int64(1772366400))
+	}
+	f.Fuzz(func(t *testing.T, typ, conf, zone, dst string, unix int64) {
+		s := xxljob.Schedule{Type: xxljob.ScheduleType(typ), Conf: conf, Zone: zone, DST: xxljob.DST(dst)}
+		_ = s.Describe()
+		if s.Check(true) != nil {
+			return
+		}
+		after := time.Unix(unix%7_000_000_000, unix%1_000_000_000).UTC() // to the year 2191
+		for range 4 {
+			next, err := s.Next(after)
+			if err != nil {
+				t.Fatalf("%+v is accepted, but after %v: %v", s, after, err)
+			}
+			if next.IsZero() {
+				break
+			}
+			if !next.After(after) {
+				t.Fatalf("%+v after %v: %v", s, after, next)
+			}
+			after = next
+		}
+		if d := s.Describe(); d == "" || strings.HasPrefix(d, "invalid") {
+			t.Fatalf("%+v is accepted and described as %q", s, d)
+		}
+		if _, err := s.Upcoming(after, 2); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// BenchmarkScheduleNext measures Next as the planner calls it: common
+// expressions, and two sparse ones at which a naive search walks for years.
+func BenchmarkScheduleNext(b *testing.B) {
+	after := time.Date(2026, 1, 15, 10, 20, 30, 0, time.UTC)
+	for _, s := range []xxljob.Schedule{
+		xxljob.Cron("* * * * * ?"),
+		xxljob.Cron("0/15 * * * * ?"),
+		xxljob.Cron("0 0/5 14 * * ?"),
+		xxljob.Cron("0 0 12 * * ?"),
+		xxljob.Cron("0 15 10 ? * MON-FRI"),
+		xxljob.Cron("0 15 10 L * ?"),
+		xxljob.Cron("0 15 10 ? * MON-FRI").In("Europe/Berlin"),
+		xxljob.Cron("0 0 12 ? 2 SUN#5"),
+		xxljob.Cron("0 0 0 30 2 ?"),
+		xxljob.Crontab("*/5 * * * *"),
+		xxljob.FixedRate(time.Minute),
+	} {
+		b.Run(s.String(), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := s.Next(after); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// TestNeverFiring: an expression that is well formed and has no instant is the
+// zero time, not an error, and Next finds that out in no time.
+func TestNeverFiring(t *testing.T) {
+	for _, s := range []xxljob.Schedule{
+		xxljob.Cron("0 0 0 30 2 ?"), xxljob.Cron("0 0 0 1 1 ? 1999"), xxljob.Crontab("0 0 31 2 *"), xxljob.Crontab("0 0 30 2 *"),
+	} {
+		next, err := s.Next(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+		if err != nil || !next.IsZero() {
+			t.Errorf("%v: %v, %v", s, next, err)
+		}
+	}
+	if errors.Is(xxljob.Cron("0 0 0 30 2 ?").Check(false), xxljob.ErrNeverFires) {
+		t.Error("Check looks at the clock")
+	}
+}
