@@ -26,7 +26,7 @@ type bounds struct {
 	limit   [3]int // by lane
 	used    [3]int
 	apps    map[appLane]int
-	address map[addressKey]int
+	address map[addressLane]int
 	running map[addressKey]int
 }
 
@@ -35,11 +35,18 @@ type appLane struct {
 	lane laneName
 }
 
+// addressLane is a bulkhead in one lane: slow jobs do not keep the ordinary ones
+// of their address waiting.
+type addressLane struct {
+	addressKey
+	lane laneName
+}
+
 func newBounds(fast, slow int) bounds {
 	return bounds{
 		limit:   [3]int{laneFast: fast, laneSlow: slow},
 		apps:    map[appLane]int{},
-		address: map[addressKey]int{},
+		address: map[addressLane]int{},
 		running: map[addressKey]int{},
 	}
 }
@@ -56,8 +63,8 @@ func (b *bounds) fits(l laneName, k addressKey, places int) (lot, bool) {
 		return lot{kind: lotRunning, app: k.app, address: k.address}, false
 	case l == laneNone:
 		return lot{}, true
-	case b.address[k] >= b.addressLimit(l):
-		return lot{kind: lotAddress, app: k.app, address: k.address}, false
+	case b.address[addressLane{k, l}] >= b.addressLimit(l):
+		return lot{kind: lotAddress, lane: l, app: k.app, address: k.address}, false
 	case b.apps[appLane{k.app, l}] >= b.appLimit(l):
 		return lot{kind: lotApp, app: k.app, lane: l}, false
 	case b.used[l] >= b.limit[l]:
@@ -74,7 +81,7 @@ func (b *bounds) enter(l laneName, k addressKey, places int) {
 	if l != laneNone {
 		b.used[l]++
 		b.apps[appLane{k.app, l}]++
-		b.address[k]++
+		b.address[addressLane{k, l}]++
 	}
 }
 
@@ -86,9 +93,9 @@ func (b *bounds) answered(l laneName, k addressKey) []lot {
 	}
 	b.used[l]--
 	drop(b.apps, appLane{k.app, l})
-	drop(b.address, k)
+	drop(b.address, addressLane{k, l})
 	return []lot{
-		{kind: lotAddress, app: k.app, address: k.address},
+		{kind: lotAddress, lane: l, app: k.app, address: k.address},
 		{kind: lotApp, app: k.app, lane: l},
 		{kind: lotLane, lane: l},
 	}

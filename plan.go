@@ -43,13 +43,16 @@ type planBuilder struct {
 
 func (b *planBuilder) build() error {
 	at := b.job.Next
+	if _, err := b.job.Schedule.Every(); err != nil {
+		return err
+	}
 	if ahead := b.windowSize(); b.room < ahead {
 		b.room += ahead // runs planned ahead of their time are not a backlog
 	}
 	if b.now.Sub(at) > b.threshold {
 		return b.misfire(at)
 	}
-	if b.late(at) && b.catchUpOnce() {
+	if b.late(at) && b.catchUpOnce() && b.room > 0 {
 		s, err := b.span(at, b.now)
 		if err != nil {
 			return err

@@ -4,6 +4,8 @@ package xxljob
 // that are due, to start.go.
 
 import (
+	"cmp"
+	"slices"
 	"sync"
 	"time"
 )
@@ -58,14 +60,38 @@ func (r *timeRing) Pop(now time.Time) []int64 {
 		r.cursor = max(r.cursor, second)
 		return nil
 	}
+	if second-r.cursor >= ringSlots-1 {
+		return r.popAll(ms, second)
+	}
 	var due []int64
-	// After a stall of a minute or more every slot may hold something due.
-	first := max(r.cursor, second-ringSlots+1)
-	for s := first; s <= max(second, first); s++ {
+	for s := r.cursor; s <= max(second, r.cursor); s++ {
 		due = r.slots[slotOf(s)].popDue(ms, due)
 	}
 	r.len -= len(due)
 	r.cursor = max(r.cursor, second)
+	return due
+}
+
+// popAll is Pop after a stall of a minute or more, or the first time: every slot
+// may hold something due, and slots no more follow each other in time.
+func (r *timeRing) popAll(ms, second int64) []int64 {
+	var late []ringEntry
+	for i := range r.slots {
+		h := &r.slots[i]
+		for len(*h) > 0 && (*h)[0].at <= ms {
+			late = append(late, (*h)[0])
+			h.pop()
+		}
+	}
+	slices.SortFunc(late, func(a, b ringEntry) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.runID, b.runID))
+	})
+	due := make([]int64, len(late))
+	for i, e := range late {
+		due[i] = e.runID
+	}
+	r.len -= len(due)
+	r.cursor = second
 	return due
 }
 

@@ -117,7 +117,7 @@ func (s Schedule) Next(after time.Time) (time.Time, error) {
 		if err != nil {
 			return time.Time{}, fmt.Errorf("xxljob: schedule ONCE %q: want a time as RFC 3339: %w", s.Conf, err)
 		}
-		if at.After(after) {
+		if at = at.Truncate(time.Millisecond); at.After(after) {
 			return at.UTC(), nil
 		}
 		return time.Time{}, nil
@@ -156,30 +156,22 @@ func (s Schedule) Every() (time.Duration, error) {
 
 // Describe returns the schedule in words.
 func (s Schedule) Describe() string {
+	if err := s.check(true); err != nil {
+		return "invalid: " + err.Error()
+	}
+	d, _ := s.Every() // checked above
 	switch s.Type {
 	case ScheduleCron, ScheduleCrontab:
-		c, err := compiled(s)
-		if err != nil {
-			return "invalid: " + err.Error()
-		}
+		c, _ := compiled(s) // checked above
 		return c.describe() + " (" + c.loc.String() + ")"
 	case ScheduleFixRate:
-		d, err := s.Every()
-		return orInvalid(err, "every %v", d)
+		return fmt.Sprintf("every %v", d)
 	case ScheduleFixDelay:
-		d, err := s.Every()
-		return orInvalid(err, "%v after the end of the previous run", d)
+		return fmt.Sprintf("%v after the end of the previous run", d)
 	case ScheduleOnce:
 		return "once at " + s.Conf
 	}
 	return "only when triggered"
-}
-
-func orInvalid(err error, format string, args ...any) string {
-	if err != nil {
-		return "invalid: " + err.Error()
-	}
-	return fmt.Sprintf(format, args...)
 }
 
 // String returns type, conf and zone as they are stored.
@@ -207,6 +199,9 @@ func (s Schedule) check(subSecond bool) error {
 	if s.DST != DSTCivil && s.DST != DSTQuartz {
 		return fmt.Errorf("DST policy %q is unknown", s.DST)
 	}
+	if _, err := loadZone(s.Zone); err != nil {
+		return err
+	}
 	if _, err := s.Next(time.Unix(0, 0)); err != nil {
 		return err
 	}
@@ -218,18 +213,30 @@ func (s Schedule) check(subSecond bool) error {
 }
 
 // formatSeconds writes d as XXL-JOB stores it: seconds, with a fraction only
-// where one is needed.
+// where one is needed. The fraction is exact.
 func formatSeconds(d time.Duration) string {
-	return strconv.FormatFloat(d.Seconds(), 'f', -1, 64)
+	sign := ""
+	if d < 0 {
+		sign = "-"
+	}
+	whole, fraction := (d / time.Second).Abs(), (d % time.Second).Abs()
+	text := sign + strconv.FormatInt(int64(whole), 10)
+	if fraction == 0 {
+		return text
+	}
+	return text + "." + strings.TrimRight(fmt.Sprintf("%09d", int64(fraction)), "0")
 }
 
 // maxPeriod keeps sums of times and periods far from overflow: 100 years.
 const maxPeriod = 100 * 365 * 24 * time.Hour
 
 func parseSeconds(conf string) (time.Duration, error) {
+	if strings.Trim(conf, "+-.0123456789") != "" {
+		return 0, errors.New("want seconds") // ParseDuration would read units
+	}
 	d, err := time.ParseDuration(conf + "s")
 	switch {
-	case err != nil || strings.ContainsAny(conf, "hmuµn "):
+	case err != nil:
 		return 0, errors.New("want seconds")
 	case d <= 0:
 		return 0, errors.New("must be positive")
@@ -269,12 +276,9 @@ func compile(s Schedule) (*compiledCron, error) {
 	if s.DST == DSTQuartz {
 		c.policy = cron.Quartz
 	}
-	if s.Zone == "Local" {
-		return nil, fmt.Errorf("xxljob: zone %q differs from node to node: want an IANA name", s.Zone)
-	}
 	var err error
-	if c.loc, err = time.LoadLocation(s.Zone); err != nil {
-		return nil, fmt.Errorf("xxljob: zone %q: want an IANA name such as Asia/Shanghai: %w", s.Zone, err)
+	if c.loc, err = loadZone(s.Zone); err != nil {
+		return nil, err
 	}
 	if s.Type == ScheduleCrontab {
 		c.crontab, err = cron.ParseCrontab(s.Conf)
@@ -285,6 +289,18 @@ func compile(s Schedule) (*compiledCron, error) {
 		return nil, fmt.Errorf("xxljob: schedule %s %q: %w", s.Type, s.Conf, err)
 	}
 	return c, nil
+}
+
+// loadZone accepts the IANA names, which mean the same on every node.
+func loadZone(name string) (*time.Location, error) {
+	if name == "Local" {
+		return nil, fmt.Errorf("xxljob: zone %q differs from node to node: want an IANA name", name)
+	}
+	loc, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, fmt.Errorf("xxljob: zone %q: want an IANA name such as Asia/Shanghai: %w", name, err)
+	}
+	return loc, nil
 }
 
 // crons remembers compiled expressions. It is a memo of a pure function, and

@@ -1,0 +1,180 @@
+package xxljob_test
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store/memory"
+)
+
+// TestConfigZeroValues: what each zero knob stands for, with XXL-JOB's own
+// constant where it has one.
+func TestConfigZeroValues(t *testing.T) {
+	c := xxljob.Config{}.Complete()
+	for _, tt := range []struct {
+		knob, of  string
+		got, want any
+	}{
+		{"PreRead", "PRE_READ_MS 5000", c.PreRead, 5 * time.Second},
+		{"ScanLimit", "rows per scan (fastMax+slowMax)x20", c.ScanLimit, (c.FastLane + c.SlowLane) * 20},
+		{"ScanLimit", "6000", c.ScanLimit, 6000},
+		{"FastLane", "triggerpool.fast.max 200", c.FastLane, 200},
+		{"SlowLane", "triggerpool.slow.max 100", c.SlowLane, 100},
+		{"SlowAfter", "a trigger taking >500 ms counts", c.SlowAfter, 500 * time.Millisecond},
+		{"SlowCount", ">10 in the same minute", c.SlowCount, 10},
+		{"Beat", "BEAT_TIMEOUT 30 s", c.Beat, 30 * time.Second},
+		{"Dead", "DEAD_TIMEOUT 90 s (3x)", c.Dead, 3 * c.Beat},
+		{"ReportDays", "log report, last 3 calendar days", c.ReportDays, 3},
+		{"RunRetention", "logretentiondays 30", c.RunRetention, 30 * 24 * time.Hour},
+		{"RingSlots", "ring slots 60 (second of minute)", xxljob.RingSlots, 60},
+
+		{"MisfireThreshold", "ours; XXL-JOB 5 s", c.MisfireThreshold, 15 * time.Second},
+		{"CatchUp", "ours; XXL-JOB once", c.CatchUp, xxljob.CatchUpEvery},
+		{"MaxPlanned", "ours", c.MaxPlanned, 1000},
+		{"LostAfter", "ours", c.LostAfter, 30 * time.Second},
+		{"Shards", "ours", c.Shards, 32},
+		{"LeaseTTL", "ours", c.LeaseTTL, 5 * time.Second},
+		{"LeaseTTL/5", "renewed every 1 s", c.LeaseTTL / 5, time.Second},
+		{"trust window", "TTL less a margin of 1 s", c.TrustWindow(), 4 * time.Second},
+		{"LeaseMaxHold", "off", c.LeaseMaxHold, time.Duration(0)},
+		{"StopGrace", "ours", c.StopGrace, 30 * time.Second},
+		{"Location", "UTC", c.Location, time.UTC},
+		{"Logger", "slog.Default", c.Logger, slog.Default()},
+		{"Executor.App", "App", c.Executor.App, c.App},
+		{"Executor.Logger", "Logger", c.Executor.Logger, c.Logger},
+
+		{"Insecure", "no", c.Insecure, false},
+		{"AllowDefaultToken", "no", c.AllowDefaultToken, false},
+		{"AllowSubSecond", "no", c.AllowSubSecond, false},
+		{"StrictHandlers", "no", c.StrictHandlers, false},
+		{"Tokens", "none", len(c.Tokens), 0},
+		{"Routers", "none of the user's", len(c.Routers), 0},
+		{"Registry", "the store's", c.Registry, nil},
+		{"Ring", "NewTimeRing", c.Ring, nil},
+		{"Hooks.RunStarted", "none", c.Hooks.RunStarted == nil, true},
+		{"Hooks.RunEnded", "none", c.Hooks.RunEnded == nil, true},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("%s is %v, want %v (%s)", tt.knob, tt.got, tt.want, tt.of)
+		}
+	}
+	program := strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
+	if c.App != program {
+		t.Errorf("App is %q, want the program's base name %q", c.App, program)
+	}
+	host, _ := os.Hostname()
+	if !strings.HasPrefix(c.Node, host+"-"+program) || c.Node == (xxljob.Config{}).Complete().Node {
+		t.Errorf("Node is %q, want host name, program and something random", c.Node)
+	}
+	if err := (xxljob.Config{}).Validate(); err != nil {
+		t.Errorf("the zero config: %v", err)
+	}
+}
+
+// TestConfigKeepsWhatIsSet: defaults are for zero values only.
+func TestConfigKeepsWhatIsSet(t *testing.T) {
+	set := xxljob.Config{
+		App: "app", Node: "node", Location: time.FixedZone("Etc/GMT-1", 3600), Logger: slog.New(slog.DiscardHandler),
+		PreRead: 1 * time.Second, ScanLimit: 2, MisfireThreshold: 3 * time.Second, CatchUp: xxljob.CatchUpOnce, MaxPlanned: 4,
+		FastLane: 5, SlowLane: 6, SlowAfter: 7 * time.Second, SlowCount: 8, Beat: 9 * time.Second, Dead: 10 * time.Second,
+		LostAfter: 11 * time.Second, ReportDays: 12, RunRetention: 13 * time.Hour, Shards: 14, LeaseTTL: 10 * time.Second,
+		LeaseMaxHold: 16 * time.Second, StopGrace: 17 * time.Second,
+	}
+	c := set.Complete()
+	if c.App != set.App || c.Node != set.Node || c.Location != set.Location || c.Logger != set.Logger || c.Executor.App != "app" ||
+		c.PreRead != set.PreRead || c.ScanLimit != set.ScanLimit || c.MisfireThreshold != set.MisfireThreshold ||
+		c.CatchUp != set.CatchUp || c.MaxPlanned != set.MaxPlanned || c.FastLane != set.FastLane || c.SlowLane != set.SlowLane ||
+		c.SlowAfter != set.SlowAfter || c.SlowCount != set.SlowCount || c.Beat != set.Beat || c.Dead != set.Dead ||
+		c.LostAfter != set.LostAfter || c.ReportDays != set.ReportDays || c.RunRetention != set.RunRetention ||
+		c.Shards != set.Shards || c.LeaseTTL != set.LeaseTTL || c.LeaseMaxHold != set.LeaseMaxHold || c.StopGrace != set.StopGrace {
+		t.Errorf("set:\n%+v\nused:\n%+v", set, c)
+	}
+	if err := set.Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestConfigFaultsAtOnce: New names every bad field and its value in one error,
+// and no token.
+func TestConfigFaultsAtOnce(t *testing.T) {
+	const secret = "s3cr3t-t0k3n"
+	bad := xxljob.Config{
+		App: strings.Repeat("a", 65), Node: " ", Location: time.Local, CatchUp: "TWICE",
+		PreRead: time.Minute, MisfireThreshold: -1, SlowAfter: -2, Beat: -3 * time.Second, Dead: -4 * time.Second, LostAfter: time.Second,
+		RunRetention: time.Minute, LeaseTTL: 2 * time.Hour, LeaseMaxHold: -7, StopGrace: -8,
+		ScanLimit: -11, MaxPlanned: -12, FastLane: -13, SlowLane: -14, SlowCount: -15, ReportDays: 367, Shards: 1025,
+		Tokens:  map[string][]string{"three": {secret, secret, secret}, "empty": {""}, "": {"default_token"}},
+		Routers: map[string]xxljob.Router{"GONE": nil},
+	}
+	_, err := xxljob.New(memory.New(), bad)
+	fields := map[string]string{
+		"App": "aaa", "Node": `" "`, "Location": "Local", "CatchUp": "TWICE",
+		"PreRead": "1m0s", "MisfireThreshold": "-1ns", "SlowAfter": "-2ns", "Beat": "-3s", "Dead": "-4s", "LostAfter": "1s",
+		"RunRetention": "1m0s", "LeaseTTL": "2h0m0s", "LeaseMaxHold": "-7ns", "StopGrace": "-8ns",
+		"ScanLimit": "-11", "MaxPlanned": "-12", "FastLane": "-13", "SlowLane": "-14", "SlowCount": "-15", "ReportDays": "367", "Shards": "1025",
+		"Routers": "GONE",
+	}
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for field, value := range fields {
+		if !strings.Contains(err.Error(), "xxljob: config: "+field+" \"") || !strings.Contains(err.Error(), value) {
+			t.Errorf("no fault of %s with %s", field, value)
+		}
+	}
+	for _, app := range []string{`Tokens "three"`, `Tokens "empty"`, `Tokens ""`} {
+		if !strings.Contains(err.Error(), app) {
+			t.Errorf("no fault of %s", app)
+		}
+	}
+	if strings.Contains(err.Error(), secret) {
+		t.Error("a token is in the error")
+	}
+	if t.Failed() {
+		t.Log(err)
+	}
+}
+
+// TestConfigLocation: a zone that means something else on every node is refused.
+func TestConfigLocation(t *testing.T) {
+	if _, err := xxljob.New(memory.New(), xxljob.Config{Location: time.Local}); err == nil || !strings.Contains(err.Error(), "Location") {
+		t.Errorf("time.Local: %v", err)
+	}
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := xxljob.New(memory.New(), xxljob.Config{Location: berlin}); err != nil {
+		t.Errorf("Europe/Berlin: %v", err)
+	}
+}
+
+// TestConfigTokens: the literal default_token needs AllowDefaultToken; two
+// tokens an app are for rotation.
+func TestConfigTokens(t *testing.T) {
+	for _, tt := range []struct {
+		tokens map[string][]string
+		allow  bool
+		ok     bool
+	}{
+		{map[string][]string{"": {"default_token"}}, false, false},
+		{map[string][]string{"app": {"hush-1", "default_token"}}, false, false},
+		{map[string][]string{"": {"default_token"}}, true, true},
+		{map[string][]string{"": {"hush-1"}, "app": {"hush-2", "hush-3"}}, false, true},
+		{map[string][]string{"app": {"hush-1", ""}}, true, false},
+		{map[string][]string{"app": {"hush-1", "hush-2", "hush-3"}}, true, false},
+	} {
+		err := xxljob.Config{Tokens: tt.tokens, AllowDefaultToken: tt.allow}.Validate()
+		if (err == nil) != tt.ok {
+			t.Errorf("%v, allowed %t: %v", tt.tokens, tt.allow, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "hush") {
+			t.Errorf("a token is in %v", err)
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package xxljob_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/route"
+)
+
+// goodJob is a job that every store takes.
+func goodJob() xxljob.Job {
+	return xxljob.Job{App: "app", Key: "key", Name: "job", Handler: "handler", Schedule: xxljob.FixedRate(time.Second)}
+}
+
+// TestJobFaultsAtOnce: a job with every field wrong is refused with one error
+// that names all the fields and their values.
+func TestJobFaultsAtOnce(t *testing.T) {
+	long := strings.Repeat("x", 300)
+	job := xxljob.Job{
+		App: long, Key: long, Name: " ", Author: long, AlarmEmail: long, Handler: "",
+		Schedule: xxljob.Cron("* * * * *"), Misfire: "PANIC", CatchUp: "TWICE",
+		Route: "NORTH", Block: "WALL", Timeout: 1500 * time.Millisecond, Retries: -1, Children: []int64{5, 0},
+		Param: strings.Repeat("p", 64<<10+1), GlueSource: "a\x00b", GlueRemark: long,
+	}
+	err := job.Validate()
+	requireFaults(t, err, "job", map[string]string{
+		"App": "xxx", "Key": "xxx", "Name": `" "`, "Author": "xxx", "AlarmEmail": "xxx", "Handler": `""`,
+		"Schedule": "* * * * *", "Misfire": "PANIC", "CatchUp": "TWICE",
+		"Route": "NORTH", "Block": "WALL", "Timeout": "1.5s", "Retries": "-1", "Children": `"0"`,
+		"Param": "ppp", "GlueSource": "NUL", "GlueRemark": "xxx",
+	})
+	if !errors.Is(err, xxljob.ErrUnknownRoute) || !errors.Is(err, xxljob.ErrUnknownBlock) {
+		t.Errorf("the sentinels are not in %v", err)
+	}
+	if n := len(err.Error()); n > 4000 {
+		t.Errorf("an error of %d bytes: long values are not cut", n)
+	}
+}
+
+// TestJobFaultsOneByOne changes one field of a good job at a time: the values at
+// the bounds of what the doc comments allow, and those just beyond.
+func TestJobFaultsOneByOne(t *testing.T) {
+	text := func(n int) string { return strings.Repeat("x", n) }
+	for _, tt := range []struct {
+		field string
+		set   func(j *xxljob.Job, beyond bool)
+	}{
+		{"App", func(j *xxljob.Job, b bool) { j.App = text(64 + one(b)) }},
+		{"Key", func(j *xxljob.Job, b bool) { j.Key = text(255 + one(b)) }},
+		{"Name", func(j *xxljob.Job, b bool) { j.Name = text(255 + one(b)) }},
+		{"Author", func(j *xxljob.Job, b bool) { j.Author = text(64 + one(b)) }},
+		{"AlarmEmail", func(j *xxljob.Job, b bool) { j.AlarmEmail = text(255 + one(b)) }},
+		{"Handler", func(j *xxljob.Job, b bool) { j.Handler = text(255 + one(b)) }},
+		{"Param", func(j *xxljob.Job, b bool) { j.Param = text(64<<10 + one(b)) }},
+		{"GlueSource", func(j *xxljob.Job, b bool) { j.GlueSource = text(16<<20 + one(b)) }},
+		{"GlueRemark", func(j *xxljob.Job, b bool) { j.GlueRemark = text(128 + one(b)) }},
+		{"Timeout", func(j *xxljob.Job, b bool) { j.Timeout = (1<<31 - 1 + time.Duration(one(b))) * time.Second }},
+		{"Timeout", func(j *xxljob.Job, b bool) { j.Timeout = -time.Duration(one(b)) * time.Second }},
+		{"Retries", func(j *xxljob.Job, b bool) { j.Retries = 32768 + one(b) }},
+		{"Children", func(j *xxljob.Job, b bool) { j.Children = []int64{1, 1<<31 - 1 + int64(one(b))} }},
+		{"Schedule", func(j *xxljob.Job, b bool) {
+			j.Schedule = xxljob.FixedRate(time.Second - time.Duration(one(b))*time.Millisecond)
+		}},
+		{"Name", func(j *xxljob.Job, b bool) { j.Name = map[bool]string{false: "报表", true: "\xff"}[b] }},
+		{"GlueType", func(j *xxljob.Job, b bool) { j.GlueType = map[bool]string{false: "GLUE_SHELL", true: "GLUE_COBOL"}[b] }},
+		{"Misfire", func(j *xxljob.Job, b bool) {
+			j.Misfire = map[bool]xxljob.Misfire{false: xxljob.MisfireFireOnceNow, true: "fire_once_now"}[b]
+		}},
+		{"CatchUp", func(j *xxljob.Job, b bool) {
+			j.CatchUp = map[bool]xxljob.CatchUp{false: xxljob.CatchUpOnce, true: "once"}[b]
+		}},
+	} {
+		good, bad := goodJob(), goodJob()
+		tt.set(&good, false)
+		tt.set(&bad, true)
+		if err := good.Validate(); err != nil {
+			t.Errorf("%s at its bound: %.300v", tt.field, err)
+		}
+		requireFaults(t, bad.Validate(), "job", map[string]string{tt.field: ""})
+	}
+}
+
+func one(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// TestJobEnumerations: every strategy of the packages route and block and every
+// glue type of XXL-JOB is accepted, in exactly the stored spelling.
+func TestJobEnumerations(t *testing.T) {
+	for _, name := range route.Names() {
+		j := goodJob()
+		if j.Route = name; j.Validate() != nil {
+			t.Errorf("route %s: %v", name, j.Validate())
+		}
+		if j.Route = strings.ToLower(name); !errors.Is(j.Validate(), xxljob.ErrUnknownRoute) {
+			t.Errorf("route %s: %v", j.Route, j.Validate())
+		}
+	}
+	for _, name := range block.Names() {
+		j := goodJob()
+		if j.Block = name; j.Validate() != nil {
+			t.Errorf("block %s: %v", name, j.Validate())
+		}
+		if j.Block = " " + name; !errors.Is(j.Validate(), xxljob.ErrUnknownBlock) {
+			t.Errorf("block %q: %v", j.Block, j.Validate())
+		}
+	}
+	for _, name := range []string{"BEAN", "GLUE_GROOVY", "GLUE_SHELL", "GLUE_PYTHON", "GLUE_PYTHON2", "GLUE_NODEJS", "GLUE_POWERSHELL", "GLUE_PHP"} {
+		j := goodJob()
+		j.GlueType = name
+		if err := j.Validate(); err != nil {
+			t.Errorf("glue type %s: %v", name, err)
+		}
+	}
+}
+
+// TestScriptJobNeedsNoHandler: a handler's name is required for BEAN only.
+func TestScriptJobNeedsNoHandler(t *testing.T) {
+	j := goodJob()
+	j.Handler, j.GlueType, j.GlueSource = "", "GLUE_SHELL", "echo"
+	if err := j.Validate(); err != nil {
+		t.Error(err)
+	}
+	j.GlueType = ""
+	requireFaults(t, j.Validate(), "job", map[string]string{"Handler": ""})
+}
+
+// TestManualJobIsValid: the zero Schedule is Manual, which is no fault.
+func TestManualJobIsValid(t *testing.T) {
+	if err := (xxljob.Job{App: "app", Name: "job", Handler: "handler"}).Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestGroupFaultsAtOnce is the same for a group.
+func TestGroupFaultsAtOnce(t *testing.T) {
+	err := xxljob.Group{Title: strings.Repeat("t", 65), Addresses: []string{"ftp://a/", "http://u:p@b/"}}.Validate()
+	for _, words := range []string{`App ""`, "Title", "Addresses", "ftp://a/", "http://u:p@b/"} {
+		if err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("%v does not say %q", err, words)
+		}
+	}
+	for _, addr := range []string{"", "a", "10.0.0.1:9999", "http://", "http://a/?q=1", "http://a/#f", "local://node", "http://a b/"} {
+		g := xxljob.Group{App: "app", Manual: true, Addresses: []string{addr}}
+		if err := g.Validate(); err == nil || !strings.Contains(err.Error(), addr) {
+			t.Errorf("address %q: %v", addr, err)
+		}
+	}
+	for _, addr := range []string{"http://10.0.0.1:9999/", "https://executor.example/base", "http://[::1]:9999"} {
+		g := xxljob.Group{App: "app", Manual: true, Addresses: []string{addr}}
+		if err := g.Validate(); err != nil {
+			t.Errorf("address %q: %v", addr, err)
+		}
+	}
+	if err := (xxljob.Group{App: "app", Manual: true}).Validate(); err == nil {
+		t.Error("a manual group without addresses is accepted")
+	}
+}

@@ -1,0 +1,281 @@
+package xxljob_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/wire"
+)
+
+// slowExecutor is an executor of a user's that takes its time to accept a run,
+// as one behind a network would.
+type slowExecutor struct {
+	app   string
+	delay func(wire.TriggerRequest) time.Duration
+
+	mu    sync.Mutex
+	admin wire.Admin
+	now   int // Run calls under way
+	most  int
+	lanes map[int64][]time.Time // by job: when Run was called
+}
+
+func (e *slowExecutor) App() string        { return e.app }
+func (e *slowExecutor) Handlers() []string { return []string{"work"} }
+
+func (e *slowExecutor) Bind(a wire.Admin) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.admin = a
+}
+
+func (e *slowExecutor) Run(ctx context.Context, req wire.TriggerRequest) (wire.Return, error) {
+	e.mu.Lock()
+	e.now++
+	e.most = max(e.most, e.now)
+	if e.lanes == nil {
+		e.lanes = map[int64][]time.Time{}
+	}
+	e.lanes[req.JobID] = append(e.lanes[req.JobID], time.Now())
+	admin := e.admin
+	e.mu.Unlock()
+	time.Sleep(e.delay(req))
+	e.mu.Lock()
+	e.now--
+	e.mu.Unlock()
+	go admin.Callback(context.WithoutCancel(ctx), []wire.CallbackRequest{{LogID: req.LogID, HandleCode: 200}})
+	return wire.Success(), nil
+}
+
+func (e *slowExecutor) Beat(context.Context) (wire.Return, error) { return wire.Success(), nil }
+
+func (e *slowExecutor) IdleBeat(context.Context, wire.IdleBeatRequest) (wire.Return, error) {
+	return wire.Success(), nil
+}
+
+func (e *slowExecutor) Kill(context.Context, wire.KillRequest) (wire.Return, error) {
+	return wire.Success(), nil
+}
+
+func (e *slowExecutor) Log(context.Context, wire.LogRequest) (wire.LogReturn, error) {
+	return wire.LogReturn{Code: 200}, nil
+}
+
+// TestHangingExecutor lets one app, with 1,000 due runs, hang for 30 s in every
+// call: the runs of another app behind a remote-like executor, and those of the
+// scheduler's own, are not later by a millisecond.
+func TestHangingExecutor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, j := memory.New(), &journal{}
+		n := startNode(t, st, "a", j)
+		hung := &slowExecutor{app: "hung", delay: func(wire.TriggerRequest) time.Duration { return 30 * time.Second }}
+		quick := &slowExecutor{app: "quick", delay: func(wire.TriggerRequest) time.Duration { return time.Millisecond }}
+		must(t, n.Attach(hung))
+		must(t, n.Attach(quick))
+		at := time.Now().Add(10 * time.Second)
+		for i := range 1000 {
+			_, err := n.AddJob(t.Context(), xxljob.Job{App: "hung", Name: fmt.Sprint(i), Handler: "work", Schedule: xxljob.At(at)})
+			must(t, err)
+		}
+		other, err := n.AddJob(t.Context(), xxljob.Job{App: "quick", Name: "quick", Handler: "work", Schedule: xxljob.Cron("* * * * * ?")})
+		must(t, err)
+		own := addSeconds(t, n, 3)
+		from := time.Now()
+		time.Sleep(60 * time.Second)
+		to := time.Now()
+		time.Sleep(30 * time.Minute) // the hanging app gets through its runs
+		requireEnded(t, st)
+		stop(t, n)
+		if got := auditSeconds(t, st, j, own, from, to); got != (audit{}) {
+			t.Errorf("own executor: %+v", got)
+		}
+		for _, s := range j.all() {
+			if !s.at.Equal(s.due) {
+				t.Errorf("a run of the own executor due %v was started at %v", s.due, s.at)
+			}
+		}
+		quick.mu.Lock()
+		defer quick.mu.Unlock()
+		calls := quick.lanes[other.ID]
+		for i, at := range calls {
+			if want := from.Add(time.Duration(i+1) * time.Second); !at.Equal(want) {
+				t.Fatalf("run %d of the quick app was triggered at %v, want %v", i, at, want)
+			}
+		}
+		if len(calls) < 60 {
+			t.Errorf("%d runs of the quick app", len(calls))
+		}
+		hung.mu.Lock()
+		defer hung.mu.Unlock()
+		if hung.most > 50 {
+			t.Errorf("%d calls of the hanging executor at once, a quarter of the lane is 50", hung.most)
+		}
+		if len(hung.lanes) != 1000 {
+			t.Errorf("%d of 1,000 jobs of the hanging app were triggered", len(hung.lanes))
+		}
+	})
+}
+
+// requireEnded checks that nothing due stays unfinished.
+func requireEnded(t *testing.T, st xxljob.Store) {
+	t.Helper()
+	for _, r := range allRuns(t, st) {
+		if !r.State.Ended() && r.Scheduled.Before(time.Now().Add(-time.Second)) {
+			t.Errorf("run %d of job %d due %v is still %v", r.ID, r.JobID, r.Scheduled, r.State)
+		}
+	}
+}
+
+// TestHangingAddress lets one node's executor hang for 30 s: the runs that go to
+// the app's executors on other nodes are not later.
+func TestHangingAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, j := memory.New(), &journal{}
+		a, b := startNode(t, st, "a", j), startNode(t, st, "b", j)
+		hung := &slowExecutor{app: "both", delay: func(wire.TriggerRequest) time.Duration { return 30 * time.Second }}
+		quick := &slowExecutor{app: "both", delay: func(wire.TriggerRequest) time.Duration { return 0 }}
+		must(t, a.Attach(hung))
+		must(t, b.Attach(quick))
+		time.Sleep(10 * time.Second)
+		from := time.Now()
+		for i := range 40 {
+			_, err := a.AddJob(t.Context(), xxljob.Job{App: "both", Name: fmt.Sprint(i), Handler: "work", Route: "ROUND", Schedule: xxljob.Cron("* * * * * ?")})
+			must(t, err)
+		}
+		time.Sleep(20 * time.Second)
+		quick.mu.Lock()
+		late, calls := 0, 0
+		for _, times := range quick.lanes {
+			for _, at := range times {
+				calls++
+				if at.Sub(from)%time.Second != 0 {
+					late++
+				}
+			}
+		}
+		quick.mu.Unlock()
+		if late > 0 || calls < 40*18/2 {
+			t.Errorf("the quick address: %d calls, %d late", calls, late)
+		}
+		must(t, stopJobs(t, a, st))
+		time.Sleep(time.Hour)
+		requireEnded(t, st)
+		stop(t, a, b)
+	})
+}
+
+func stopJobs(t *testing.T, s xxljob.Scheduler, st xxljob.Store) error {
+	jobs, err := st.Jobs(t.Context(), xxljob.JobFilter{Enabled: true, Limit: 1000})
+	for _, j := range jobs {
+		if err == nil {
+			err = s.StopJob(t.Context(), j.ID)
+		}
+	}
+	return err
+}
+
+// TestSlowLane moves a job to the slow lane after more than ten triggers of
+// over 500 ms in a minute, and back when the minute is over. The lanes have room
+// for one trigger an address (a quarter of four), so that two jobs run at once
+// only in different lanes.
+func TestSlowLane(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, j := memory.New(), &journal{}
+		n := startNode(t, st, "a", j, func(c *xxljob.Config) { c.FastLane, c.SlowLane = 4, 4 })
+		e := &slowExecutor{app: "x"}
+		var slow, quick int64
+		e.delay = func(r wire.TriggerRequest) time.Duration {
+			if r.JobID == slow {
+				return 501 * time.Millisecond
+			}
+			return time.Millisecond
+		}
+		must(t, n.Attach(e))
+		add := func(name string) int64 {
+			job, err := n.AddJob(t.Context(), xxljob.Job{App: "x", Name: name, Handler: "work", Stopped: true, Schedule: xxljob.Cron("* * * * * ?")})
+			must(t, err)
+			return job.ID
+		}
+		slow, quick = add("slow"), add("quick")
+		// At a whole minute, both are triggered together each second: the slow one
+		// first. While it is in the fast lane the quick one waits for it.
+		lateness := func(second int) time.Duration {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			calls := e.lanes[quick]
+			return calls[second].Sub(calls[second].Truncate(time.Second))
+		}
+		for range 75 {
+			for _, id := range []int64{slow, quick} {
+				_, err := n.Trigger(t.Context(), id, xxljob.Trigger{})
+				must(t, err)
+				synctest.Wait()
+			}
+			time.Sleep(time.Second)
+		}
+		for second := range 75 {
+			want := 501 * time.Millisecond
+			if second >= 11 && second < 60 || second >= 71 {
+				want = 0
+			}
+			if got := lateness(second); got != want {
+				t.Errorf("second %d: the quick job waited %v, want %v", second, got, want)
+			}
+		}
+		stop(t, n)
+	})
+}
+
+// TestHerdThroughNarrowLanes runs 50,000 jobs that are due at once through lanes
+// of ten: all run, and memory stays bounded.
+func TestHerdThroughNarrowLanes(t *testing.T) {
+	const jobs = 50_000
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		n := startNode(t, st, "a", &journal{}, func(c *xxljob.Config) { c.FastLane, c.SlowLane = 10, 10 })
+		e := &slowExecutor{app: "x", delay: func(wire.TriggerRequest) time.Duration { return time.Millisecond }}
+		must(t, n.Attach(e))
+		synctest.Wait() // it has set the store up
+		at := time.Now().Add(time.Minute)
+		for i := range jobs {
+			_, err := st.AddJob(t.Context(), xxljob.Job{App: "x", Key: fmt.Sprint(i), Name: "job", Handler: "work", Route: "FIRST",
+				Block: "SERIAL_EXECUTION", GlueType: "BEAN", Misfire: "DO_NOTHING", Schedule: xxljob.At(at), Next: at})
+			must(t, err)
+		}
+		before := heap()
+		time.Sleep(time.Minute + time.Millisecond)
+		synctest.Wait()
+		t.Logf("heap while %d runs are due: %d MiB more than before, %d bytes a run", jobs, (heap()-before)>>20, (heap()-before)/jobs)
+		time.Sleep(time.Hour)
+		e.mu.Lock()
+		triggered, most := len(e.lanes), e.most
+		e.mu.Unlock()
+		if triggered != jobs || most > 2 {
+			t.Errorf("%d of %d jobs were triggered, %d at once; a quarter of the lane is 2", triggered, jobs, most)
+		}
+		succeeded := 0
+		for _, r := range allRuns(t, st) {
+			if r.State == xxljob.StateSucceeded {
+				succeeded++
+			}
+		}
+		if succeeded != jobs {
+			t.Errorf("%d of %d runs succeeded", succeeded, jobs)
+		}
+		stop(t, n)
+	})
+}
+
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}

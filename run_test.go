@@ -1,0 +1,160 @@
+package xxljob_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/xxljob/xxljob"
+)
+
+var everyState = []xxljob.State{
+	xxljob.StatePlanned, xxljob.StateStarted, xxljob.StateDispatched, xxljob.StateSucceeded,
+	xxljob.StateFailed, xxljob.StateTimedOut, xxljob.StateKilled, xxljob.StateLost,
+	xxljob.StateRefused, xxljob.StateDiscarded, xxljob.StateSkipped, xxljob.StateCancelled,
+}
+
+// TestStateMatrix is the state function as a whole: a row is a state, a column
+// what it may become, in the order of everyState.
+func TestStateMatrix(t *testing.T) {
+	for i, row := range []string{
+		//        PSDSFTKLRDSC
+		/* planned    */ ".x......x..x",
+		/* started    */ "x.xxxxxxxx..",
+		/* dispatched */ "...xxxxxxx..",
+		/* succeeded  */ "............",
+		/* failed     */ "............",
+		/* timed out  */ "............",
+		/* killed     */ "............",
+		/* lost       */ "............",
+		/* refused    */ "............",
+		/* discarded  */ "............",
+		/* skipped    */ "............",
+		/* cancelled  */ "............",
+	} {
+		for k, next := range everyState {
+			if got, want := everyState[i].CanBecome(next), row[k] == 'x'; got != want {
+				t.Errorf("%v can become %v: %t, want %t", everyState[i], next, got, want)
+			}
+		}
+	}
+}
+
+// TestStateCodes holds the projections on XXL-JOB's trigger_code and handle_code
+// against the table of the design, and with them names and finality.
+func TestStateCodes(t *testing.T) {
+	for _, tt := range []struct {
+		state           xxljob.State
+		name            string
+		trigger, handle int
+		ended           bool
+	}{
+		{xxljob.StatePlanned, "planned", 0, 0, false},
+		{xxljob.StateStarted, "started", 0, 0, false},
+		{xxljob.StateDispatched, "dispatched", 200, 0, false},
+		{xxljob.StateSucceeded, "succeeded", 200, 200, true},
+		{xxljob.StateFailed, "failed", 200, 500, true},
+		{xxljob.StateTimedOut, "timed out", 200, 502, true},
+		{xxljob.StateKilled, "killed", 200, 500, true},
+		{xxljob.StateLost, "lost", 200, 500, true},
+		{xxljob.StateRefused, "refused", 500, 0, true},
+		{xxljob.StateDiscarded, "discarded", 500, 0, true},
+		{xxljob.StateSkipped, "skipped", 200, 200, true},
+		{xxljob.StateCancelled, "cancelled", 200, 200, true},
+	} {
+		trigger, handle := tt.state.Codes()
+		if trigger != tt.trigger || handle != tt.handle {
+			t.Errorf("%s: codes %d/%d, want %d/%d", tt.name, trigger, handle, tt.trigger, tt.handle)
+		}
+		if tt.state.String() != tt.name || tt.state.Ended() != tt.ended {
+			t.Errorf("%v, ended %t; want %s, %t", tt.state, tt.state.Ended(), tt.name, tt.ended)
+		}
+	}
+	if got := xxljob.State(99).String(); got != "State(99)" {
+		t.Errorf("a state that does not exist is %q", got)
+	}
+}
+
+// TestTriggerTypes: the first six are XXL-JOB's stored names; those that a
+// schedule makes are known as such.
+func TestTriggerTypes(t *testing.T) {
+	for typ, born := range map[xxljob.TriggerType]bool{
+		"MANUAL": false, "CRON": true, "RETRY": false, "PARENT": false, "API": false, "MISFIRE": true,
+		"FIX_RATE": true, "FIX_DELAY": true, "ONCE": true, "": false, "cron": false,
+	} {
+		if got := typ.ScheduleBorn(); got != born {
+			t.Errorf("%q is born of a schedule: %t", typ, got)
+		}
+	}
+	for typ, want := range map[xxljob.TriggerType]string{
+		xxljob.TriggerManual: "MANUAL", xxljob.TriggerCron: "CRON", xxljob.TriggerRetry: "RETRY",
+		xxljob.TriggerParent: "PARENT", xxljob.TriggerAPI: "API", xxljob.TriggerMisfire: "MISFIRE",
+		xxljob.TriggerFixRate: "FIX_RATE", xxljob.TriggerFixDelay: "FIX_DELAY", xxljob.TriggerOnce: "ONCE",
+	} {
+		if string(typ) != want {
+			t.Errorf("%q, want %q", typ, want)
+		}
+	}
+}
+
+// TestSharding: the text is XXL-JOB's executor_sharding_param.
+func TestSharding(t *testing.T) {
+	if got := (xxljob.Sharding{Index: 2, Total: 3}).String(); got != "2/3" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestLateness counts from the instant to the start, and is zero before.
+func TestLateness(t *testing.T) {
+	r := xxljob.Run{Scheduled: planNow}
+	if d := r.Lateness(); d != 0 {
+		t.Errorf("not started: %v", d)
+	}
+	r.Started = planNow.Add(3 * time.Millisecond)
+	if d := r.Lateness(); d != 3*time.Millisecond {
+		t.Errorf("started: %v", d)
+	}
+}
+
+// TestTriggerFaults: every fault of a Trigger at once, each with field and
+// value.
+func TestTriggerFaults(t *testing.T) {
+	long, minus := strings.Repeat("p", 64<<10+1), -1
+	err := xxljob.Trigger{
+		Key: strings.Repeat("k", 256), Type: "CRON", Param: &long, Shard: xxljob.Sharding{Index: 3, Total: 3}, Retries: &minus,
+	}.Validate()
+	requireFaults(t, err, "trigger", map[string]string{
+		"Key": "kkkk", "Type": "CRON", "Param": "pppp", "Shard": "3/3", "Retries": "-1",
+	})
+	for _, tr := range []xxljob.Trigger{{}, {Type: xxljob.TriggerAPI}, {Shard: xxljob.Sharding{Index: 2, Total: 3}}, {Param: new(string)}} {
+		if err := tr.Validate(); err != nil {
+			t.Errorf("%+v: %v", tr, err)
+		}
+	}
+}
+
+// requireFaults checks an error of many faults: one for each field, which names
+// the field and its value, and no more.
+func requireFaults(t *testing.T, err error, what string, fields map[string]string) {
+	t.Helper()
+	if err == nil {
+		t.Fatal("no error")
+	}
+	faults := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		faults = joined.Unwrap()
+	}
+	if len(faults) != len(fields) {
+		t.Errorf("%d faults, want %d:\n%v", len(faults), len(fields), err)
+	}
+	for field, value := range fields {
+		found := false
+		for _, f := range faults {
+			rest, ok := strings.CutPrefix(f.Error(), "xxljob: "+what+": "+field+" ")
+			found = found || ok && strings.Contains(rest, value)
+		}
+		if !found {
+			t.Errorf("no fault of %s names %q:\n%v", field, value, err)
+		}
+	}
+}
