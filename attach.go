@@ -96,7 +96,11 @@ func (s *scheduler) Attach(e Executor) error {
 }
 
 func (s *scheduler) Handle(name string, h executor.Handler, opts ...executor.HandlerOption) error {
-	if err := s.own.Handle(name, h, opts...); err != nil {
+	err := s.own.Handle(name, h, opts...)
+	if errors.Is(err, executor.ErrStopped) {
+		return fmt.Errorf("%w: %w", ErrStopped, err)
+	}
+	if err != nil {
 		return err
 	}
 	s.attachedMoved()

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -217,13 +216,4 @@ func BenchmarkStoppedJobs(b *testing.B) {
 			}
 		})
 	}
-}
-
-// BenchmarkMonth is one daily job for 31 simulated days; see TestMonth.
-func cpuTime() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

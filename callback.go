@@ -239,23 +239,25 @@ func (s *scheduler) watchOnce(ctx context.Context, ids []int64) error {
 func (s *scheduler) Wait(ctx context.Context, runID int64) (Run, error) {
 	w := s.engine.addWaiter(runID)
 	defer s.engine.dropWaiter(runID, w)
+	over := s.life.over
+	look := time.NewTicker(watchPoll)
+	defer look.Stop()
 	for {
 		run, err := s.store.Run(ctx, runID)
 		if err != nil || run.State.Ended() {
 			return run, err
 		}
 		s.watchWake.poke()
-		var tick <-chan time.Time
-		if !s.started() || s.store.Poll() > 0 {
-			// Nobody here watches: look oneself.
-			t := time.NewTimer(watchPoll)
-			defer t.Stop()
-			tick = t.C
+		tick := look.C
+		if s.running() && s.store.Poll() == 0 {
+			tick = nil // the watch loop hears of every end
 		}
 		select {
 		case run := <-w:
 			return run, nil
 		case <-tick:
+		case <-over:
+			over = nil // from here on look oneself
 		case <-ctx.Done():
 			return run, ctx.Err()
 		}

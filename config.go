@@ -113,18 +113,19 @@ type Config struct {
 type Hooks struct {
 	// RunStarted is called when this node has marked a run started.
 	RunStarted func(Run)
-	// RunEnded is called when this node has stored a run's final state, skipped
-	// and refused ones included.
+	// RunEnded is called when this node has stored the final state of a run that
+	// came to its time, skipped and refused ones included. A run that is cancelled
+	// before its time is not among them.
 	RunEnded func(Run)
 }
 
 // withDefaults fills in what zero values stand for.
 func (c Config) withDefaults() Config {
-	program := filepath.Base(os.Args[0])
-	setDefault(&c.App, shorten(strings.TrimSuffix(program, ".exe"), 60))
+	program := shorten(strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe"), 60)
+	setDefault(&c.App, program)
 	if c.Node == "" {
 		host, _ := os.Hostname()
-		c.Node = cmp.Or(host, "host") + "-" + program + "-" + randomText(6)
+		c.Node = shorten(cmp.Or(host, "host"), 100) + "-" + program + "-" + randomText(6)
 	}
 	if c.Location == nil {
 		c.Location = time.UTC
@@ -161,8 +162,10 @@ func (c Config) validate() error {
 	f := faults{what: "config"}
 	f.text("App", c.App, 1, 64)
 	f.text("Node", c.Node, 1, 200)
-	if c.Location.String() == "Local" {
-		f.add("Location", c.Location, errors.New("differs from node to node: want an IANA zone from time.LoadLocation"))
+	if name := c.Location.String(); name == "" {
+		f.add("Location", name, errors.New("want an IANA zone, from time.LoadLocation"))
+	} else if _, err := loadZone(name); err != nil {
+		f.add("Location", name, err)
 	}
 	f.oneOf("CatchUp", string(c.CatchUp), string(CatchUpEvery), string(CatchUpOnce))
 	for _, d := range []struct {

@@ -99,6 +99,11 @@ func (s *scheduler) redefine(ctx context.Context, has, job Job, unprune bool) (E
 	if has.Ensured == job.Ensured && !pruned(&has) {
 		return Ensured{has, Unchanged}, nil
 	}
+	if has.Schedule != job.Schedule {
+		if err := s.fires(job); err != nil {
+			return Ensured{}, err
+		}
+	}
 	outcome := Unchanged // until Change has seen it
 	changed, err := s.edit(ctx, has.ID, Edit{Verb: "ensure", Change: func(j *Job) (replan bool, err error) {
 		outcome = Unchanged
@@ -117,7 +122,7 @@ func (s *scheduler) redefine(ctx context.Context, has, job Job, unprune bool) (E
 
 func (s *scheduler) EnsureJobs(ctx context.Context, app string, jobs []Job, opts ...EnsureOption) ([]Ensured, error) {
 	setDefault(&app, s.cfg.App)
-	complete, err := s.completeList(app, jobs)
+	complete, err := s.completeList(ctx, app, jobs)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +148,7 @@ func (s *scheduler) EnsureJobs(ctx context.Context, app string, jobs []Job, opts
 }
 
 // completeList checks a whole list before anything of it is stored.
-func (s *scheduler) completeList(app string, jobs []Job) ([]Job, error) {
+func (s *scheduler) completeList(ctx context.Context, app string, jobs []Job) ([]Job, error) {
 	var errs []error
 	complete := make([]Job, len(jobs))
 	seen := map[string]int{}
@@ -154,15 +159,32 @@ func (s *scheduler) completeList(app string, jobs []Job) ([]Job, error) {
 			err = fmt.Errorf("xxljob: job: App %q: the list is for app %q", c.App, app)
 		}
 		if before, dup := seen[c.Key]; err == nil && dup {
-			err = fmt.Errorf("xxljob: job: Key %q: %w, by job %d of the list", c.Key, ErrDuplicateKey, before)
+			err = fmt.Errorf("xxljob: job: Key %q: %w, by job %d of the list", c.Key, ErrDuplicateKey, before+1)
+		}
+		if err == nil {
+			err = s.firesOrFired(ctx, c)
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("job %d %q: %w", i, shorten(j.Name, 40), err))
+			errs = append(errs, fmt.Errorf("job %d %q: %w", i+1, shorten(j.Name, 40), err))
 		}
 		seen[c.Key] = i
 		complete[i] = c
 	}
 	return complete, errors.Join(errs...)
+}
+
+// firesOrFired refuses a schedule without a future instant, unless the job has
+// it already: a one-off job may have run since the program was last started.
+func (s *scheduler) firesOrFired(ctx context.Context, job Job) error {
+	never := s.fires(job)
+	if never == nil {
+		return nil
+	}
+	has, err := s.store.JobByKey(ctx, job.App, job.Key)
+	if err == nil && has.Schedule == job.Schedule {
+		return nil
+	}
+	return never
 }
 
 // prune stops the ensured jobs of an app whose keys are not wanted any more.

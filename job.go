@@ -145,7 +145,8 @@ const (
 // package route and refuses rates under one second; a Scheduler also accepts
 // the names in Config.Routers, and with Config.AllowSubSecond such rates.
 func (j Job) Validate() error {
-	return j.withDefaults(Config{App: j.App}).validate(route.Valid, false)
+	// Any app will do for the one that Config.App stands for.
+	return j.withDefaults(Config{App: "app"}).validate(route.Valid, false)
 }
 
 // withDefaults fills what an empty field stands for.

@@ -14,20 +14,23 @@ import (
 
 func isNotFound(err error) bool { return errors.Is(err, ErrNotFound) }
 
-// complete fills in and checks a definition that is about to be saved.
+// complete fills in and checks a definition.
 func (s *scheduler) complete(job Job) (Job, error) {
 	job = job.clone().withDefaults(s.cfg)
-	if err := job.validate(s.knowsRoute, s.cfg.AllowSubSecond); err != nil {
-		return job, err
-	}
+	return job, job.validate(s.knowsRoute, s.cfg.AllowSubSecond)
+}
+
+// fires refuses a schedule without a future instant. It is for definitions that
+// are about to be saved: one that was saved before may have had its last.
+func (s *scheduler) fires(job Job) error {
 	if job.Schedule.IsManual() {
-		return job, nil
+		return nil
 	}
 	next, err := job.Schedule.Next(s.clock.now())
 	if err == nil && next.IsZero() {
 		err = fmt.Errorf("xxljob: job: Schedule %q: %w", job.Schedule, ErrNeverFires)
 	}
-	return job, err
+	return err
 }
 
 func (s *scheduler) knowsRoute(name string) bool { return s.routers[name] != nil }
@@ -42,6 +45,9 @@ func (s *scheduler) AddJob(ctx context.Context, job Job) (Job, error) {
 
 // add stores a complete job.
 func (s *scheduler) add(ctx context.Context, job Job) (Job, error) {
+	if err := s.fires(job); err != nil {
+		return Job{}, err
+	}
 	if err := s.checkHandler(ctx, job); err != nil {
 		return Job{}, err
 	}
@@ -120,6 +126,9 @@ func (s *scheduler) UpdateJob(ctx context.Context, job Job) (Job, error) {
 	setDefault(&job.App, old.App)
 	setDefault(&job.Key, old.Key)
 	complete, err := s.complete(job)
+	if err == nil && old.Schedule != complete.Schedule {
+		err = s.fires(complete)
+	}
 	if err != nil {
 		return Job{}, err
 	}

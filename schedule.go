@@ -286,7 +286,7 @@ func compile(s Schedule) (*compiledCron, error) {
 		c.quartz, err = cron.Parse(s.Conf)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("xxljob: schedule %s %q: %w", s.Type, s.Conf, err)
+		return nil, fmt.Errorf("xxljob: schedule %s: %w", s.Type, err)
 	}
 	return c, nil
 }

@@ -51,8 +51,9 @@ type Scheduler interface {
 	// releases the shards, and then waits for running handlers, storing their
 	// results, until ctx ends; handlers still running then are cancelled and
 	// recorded as killed, and ctx's error is returned. It returns when every
-	// goroutine of the scheduler has ended, or shortly after ctx where the store
-	// hangs. Later calls wait for the first. The store is not closed.
+	// goroutine of the scheduler has ended, or two seconds after ctx where the
+	// store hangs or a handler ignores its cancellation. Later calls wait for the
+	// first. The store is not closed.
 	Stop(ctx context.Context) error
 	// Run starts, waits for ctx to end, and stops with Config.StopGrace. It
 	// returns nil after a clean stop.
@@ -160,6 +161,7 @@ func (s *scheduler) setUp() {
 	s.book = &addressBook{s: s, entries: map[bookKey]bookEntry{}}
 	s.probes = newProbes(s)
 	s.early = newEarlyFlights()
+	s.life.over = make(chan struct{})
 	s.claiming = backoff{log: s.log, what: "claiming due jobs"}
 	s.starting = backoff{log: s.log, what: "starting runs"}
 }
@@ -202,14 +204,13 @@ type scheduler struct {
 
 // life is the state of Start and Stop.
 type life struct {
-	mu      sync.Mutex
-	started bool // guarded by mu
-	// stopped is closed when Stop has begun, done when it is over; err is set
-	// before done is closed.
+	mu       sync.Mutex
+	started  bool          // guarded by mu
 	stopping bool          // guarded by mu
-	done     chan struct{} // made by the first Stop
-	err      error
-	fatal    error // guarded by mu: why the scheduler cannot work at all
+	over     chan struct{} // closed when the loops have ended; made by New
+	done     chan struct{} // closed when Stop is over; made by the first one
+	err      error         // set before done is closed
+	fatal    error         // guarded by mu: why the scheduler cannot work at all
 
 	// The loops end in this order: plan (scan, start, take), then work (lanes,
 	// results), then lease (beats).
@@ -316,11 +317,11 @@ func (s *scheduler) Ready() error {
 	return nil
 }
 
-// started reports whether the loops run, or ran.
-func (s *scheduler) started() bool {
+// running reports whether the loops run.
+func (s *scheduler) running() bool {
 	s.life.mu.Lock()
 	defer s.life.mu.Unlock()
-	return s.life.started
+	return s.life.started && !s.life.stopping
 }
 
 // onceOK is a once that is tried again until it has succeeded.

@@ -47,6 +47,7 @@ func (s *scheduler) Stop(ctx context.Context) error {
 // handlers while beats and results go on, leave.
 func (s *scheduler) stop(ctx context.Context, started bool) error {
 	if !started {
+		close(s.life.over)
 		return s.own.Stop(ctx)
 	}
 	l := &s.life
@@ -63,7 +64,12 @@ func (s *scheduler) stop(ctx context.Context, started bool) error {
 	s.deregisterAttached(final)
 	l.work.end()
 	l.lease.end()
+	close(l.over)
 	s.leave(final)
+	// Last, for it waits for handlers that ignore their cancellation.
+	if stopErr := s.own.Stop(ctx); err == nil {
+		err = stopErr
+	}
 	return err
 }
 
@@ -76,9 +82,6 @@ func (s *scheduler) drain(ctx, final context.Context) error {
 		last, cancel := context.WithTimeout(final, lastWords)
 		defer cancel()
 		_ = s.engine.idle(last) // handlers that ignore cancellation are recorded all the same
-	}
-	if stopErr := s.own.Stop(ctx); err == nil {
-		err = stopErr
 	}
 	return err
 }

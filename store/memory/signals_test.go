@@ -162,7 +162,7 @@ func TestBuriedNodeKeepsItsAge(t *testing.T) {
 		want(t, "its shard is free", v.Shards[0].Free, false)
 		v, err = f.Beat(t.Context(), "x-y-z", nil)
 		f.must(err)
-		want(t, "ID of a node nobody knows", v.Nodes[2].ID, "x-y")
+		want(t, "a node nobody knows", v.Nodes[2], xxljob.Node{ID: "x-y", Incarnation: "x-y-z", Beats: 1})
 	})
 }
 

@@ -12,6 +12,8 @@ import (
 func armCases() []testCase {
 	return []testCase{
 		{"EveryEndRearmsAWaitingJob", rearm},
+		{"ARecordRearmsAtOnce", rearmRecord},
+		{"ACancelRearms", rearmCancelled},
 		{"AnotherRunsEndDoesNot", rearmOtherRun},
 		{"AStoppedJobStaysDisarmed", rearmStopped},
 		{"EveryEndFinishesAJobWithoutNext", finished},
@@ -19,7 +21,7 @@ func armCases() []testCase {
 		{"NotFinishedWhileARunIsLeft", finishedNotYet},
 		{"NotFinishedWithNextOrWait", finishedNever},
 		{"ManualRunsDoNotHoldIt", finishedManual},
-		{"SweepRearms", sweepRearms},
+		{"AManualJobIsNeverFinished", finishedNoSchedule},
 		{"SweepFinishes", sweepFinishes},
 		{"SweepLeavesTheRest", sweepLeaves},
 	}
@@ -67,6 +69,35 @@ func rearm(e *env) {
 		before.Next, before.WaitRun, before.Updated = ended.Add(90*time.Second), 0, got.Updated
 		want(e, "job after "+end.name, got, before)
 	}
+}
+
+// rearmRecord: a run that is ended when it is claimed has an end like others.
+func rearmRecord(e *env) {
+	o := e.owner("a")
+	p := o.skip(e.newJob(delayed(time.Minute)))
+	p.Next, p.Wait = time.Time{}, true
+	run := o.one(o.claim(p))
+	check := func(after string) {
+		got := e.mustJob(p.JobID)
+		want(e, after+": Next, WaitRun, Stopped", []any{got.Next, got.WaitRun, got.Stopped}, []any{run.Ended.Add(time.Minute), int64(0), false})
+	}
+	check("Claim")
+	e.must(e.Sweep(e.ctx, o.shards))
+	check("Sweep")
+}
+
+// rearmCancelled ends the run that a job waits for by giving it back while the
+// job is stopped, by an edit that does not plan anew.
+func rearmCancelled(e *env) {
+	o := e.owner("a")
+	run := o.started(o.waited(e.newJob(delayed(time.Minute))), o.over("b"))
+	job := e.edit(run.JobID, stopped)
+	want(e, "WaitRun of the stopped job", job.WaitRun, run.ID)
+	ended := o.one(e.mustSettle(o.verdict(run, xxljob.StatePlanned)))
+	want(e, "state", ended.State, xxljob.StateCancelled)
+	got := e.mustJob(job.ID)
+	job.Next, job.WaitRun, job.Updated = ended.Ended.Add(time.Minute), 0, got.Updated
+	want(e, "the stopped job", got, job)
 }
 
 func rearmOtherRun(e *env) {
@@ -160,19 +191,29 @@ func finishedManual(e *env) {
 	e.wantRun("a manual run, which finishing cancels not", manual)
 }
 
-// sweepRearms makes a job wait for a run that has ended at its birth, which is
-// how a wait without an end to come can be made through the contract.
-func sweepRearms(e *env) {
+// finishedNoSchedule: a job whose schedule is Manual has no further instant, and
+// never had one. The same holds where it became manual while a run was left.
+func finishedNoSchedule(e *env) {
 	o := e.owner("a")
-	job := e.newJob(delayed(time.Minute))
-	p := o.skip(job)
-	p.Next, p.Wait = time.Time{}, true
-	run := o.one(o.claim(p))
-	e.must(e.Sweep(e.ctx, o.shards))
-	got := e.mustJob(job.ID)
-	want(e, "WaitRun", got.WaitRun, int64(0))
-	want(e, "Next", got.Next, run.Ended.Add(time.Minute))
-	want(e, "Stopped", got.Stopped, false)
+	for _, schedule := range []xxljob.Schedule{xxljob.Manual(), {Type: xxljob.ScheduleNone}} {
+		manual := func(j *xxljob.Job) { j.Schedule = schedule }
+		job := e.newJob(manual, noNext)
+		for _, end := range ends() {
+			end.do(o, e.mustAddRun(job.ID, xxljob.Trigger{}))
+			want(e, "a manual job after "+end.name, e.mustJob(job.ID), job)
+			run := o.last(e.newJob())
+			before := e.edit(run.JobID, manual)
+			end.do(o, run)
+			want(e, "a job that became manual, after "+end.name, e.mustJob(run.JobID), before)
+		}
+		for _, p := range []xxljob.Plan{o.plan(e.newJob(manual)), o.skip(e.newJob(manual))} {
+			p.Next = time.Time{}
+			o.claim(p)
+			want(e, "Stopped after a claim without planned runs", e.mustJob(p.JobID).Stopped, false)
+		}
+		e.must(e.Sweep(e.ctx, o.shards))
+		want(e, "a manual job after Sweep", e.mustJob(job.ID), job)
+	}
 }
 
 func sweepFinishes(e *env) {
@@ -193,6 +234,7 @@ func sweepLeaves(e *env) {
 	o.waited(e.newJob(delayed(time.Minute)))
 	o.started(o.waited(e.newJob(delayed(time.Minute))))
 	o.started(o.last(e.newJob()), to(remote))
+	e.newJob(noNext, func(j *xxljob.Job) { j.Schedule = xxljob.Manual() })
 	before := e.snapshot()
 	e.must(e.Sweep(e.ctx, o.shards))
 	want(e, "state after a sweep with nothing to do", e.snapshot(), before)

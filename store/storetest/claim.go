@@ -23,6 +23,8 @@ func claimCases() []testCase {
 		{"WaitMakesTheJobWait", claimWait},
 		{"StopStopsAndCancelsNothing", claimStop},
 		{"NextIsKeptToTheMillisecond", claimMillisecond},
+		{"ZeroDueMatchesNoJob", claimZeroDue},
+		{"LastIsTheLatestInstantOfTheRuns", claimLast},
 	}
 }
 
@@ -243,4 +245,44 @@ func claimMillisecond(e *env) {
 	p.Due, p.Next = job.Next.In(zone), e.at(60).Add(1500*time.Microsecond).In(zone)
 	want(e, "Scheduled", o.one(o.claim(p)).Scheduled, e.at(10))
 	want(e, "Next after the claim", e.mustJob(job.ID).Next, e.at(60).Add(time.Millisecond))
+}
+
+func claimZeroDue(e *env) {
+	o := e.owner("a")
+	plain, waiting := e.newJob(noNext), e.newJob(delayed(time.Minute))
+	run := o.waited(waiting)
+	for _, id := range []int64{plain.ID, waiting.ID, run.JobID} {
+		p := o.plan(e.mustJob(id), e.at(0))
+		p.Next = e.at(60)
+		want(e, "Due of a plan for a job without Next", p.Due, time.Time{})
+		o.wantNoClaim("a claim of a job without Next", p)
+	}
+}
+
+// claimLast: a run stands for its instant, and a record or a catch-up run for all
+// from First to Last.
+func claimLast(e *env) {
+	o := e.owner("a")
+	job := e.newJob()
+	span := func(at, last int) xxljob.NewRun {
+		return xxljob.NewRun{At: e.at(at), Type: xxljob.TriggerMisfire, First: e.at(at), Last: e.at(last), Count: 2}
+	}
+	for _, c := range []struct {
+		what string
+		runs []xxljob.NewRun
+		want int
+	}{
+		{"runs out of order", o.plan(job, e.at(10), e.at(30), e.at(20)).Runs, 30},
+		{"a run for a span", []xxljob.NewRun{span(40, 90)}, 90},
+		{"a span that ends before a later instant", []xxljob.NewRun{span(100, 110), o.plan(job, e.at(120)).Runs[0]}, 120},
+		{"a span that begins after its end", []xxljob.NewRun{span(140, 130)}, 140},
+		{"instants before those of the claim before", o.plan(job, e.at(50)).Runs, 50},
+		{"a record", []xxljob.NewRun{{At: e.at(60), Type: xxljob.TriggerCron, State: xxljob.StateSkipped, First: e.at(60), Last: e.at(70), Count: 2, Reason: xxljob.ReasonMisfire}}, 70},
+		{"no runs, which moves nothing", nil, 70},
+	} {
+		p := o.plan(e.mustJob(job.ID))
+		p.Runs = c.runs
+		want(e, "runs claimed", len(o.claim(p)), len(c.runs))
+		want(e, "Last after a claim of "+c.what, e.mustJob(job.ID).Last, e.at(c.want))
+	}
 }

@@ -19,6 +19,7 @@ func editCases() []testCase {
 		{"ReplanCancelsScheduleBornRunsOnly", replanCancels},
 		{"ReplanCallsNextWithTheChangedJob", replanNextArgument},
 		{"ReplanGivesTheLatestStartedInstant", replanStartedInstant},
+		{"ReplanGivesTheLatestRefusedInstant", replanRefusedInstant},
 		{"ReplanClearsTheWait", replanClearsWait},
 		{"GlueUpdatedFollowsTheSource", glueUpdated},
 	}
@@ -183,12 +184,38 @@ func replanStartedInstant(e *env) {
 	e.mustFinish(success(done))
 	manual := e.mustAddRun(job.ID, xxljob.Trigger{At: e.at(600)})
 	o.started(manual)
-	var got time.Time
-	edit := replan("stop", time.Time{}, stopped)
-	edit.Next = func(_ xxljob.Job, s time.Time) (time.Time, error) { got = s; return time.Time{}, nil }
-	_, err := e.EditJob(e.ctx, job.ID, edit)
+	want(e, "latest started instant", e.toldByReplan(job.ID), e.at(20))
+}
+
+// toldByReplan plans the job anew, a minute on, and returns the started instant
+// that Next was given.
+func (e *env) toldByReplan(id int64) (started time.Time) {
+	e.Helper()
+	edit := replan("update", time.Time{}, func(*xxljob.Job) {})
+	edit.Next = func(_ xxljob.Job, s time.Time) (time.Time, error) { started = s; return e.at(60), nil }
+	_, err := e.EditJob(e.ctx, id, edit)
 	e.must(err)
-	want(e, "latest started instant", got, e.at(20))
+	return started
+}
+
+func replanRefusedInstant(e *env) {
+	o := e.owner("a")
+	job := e.newJob()
+	runs := o.claim(o.plan(job, e.at(10), e.at(20), e.at(30), e.at(40)))
+	o.started(runs[2], refused)
+	o.started(runs[0])
+	o.started(runs[1], refused)
+	e.mustKill(runs[3].ID, "x")
+	o.started(e.mustAddRun(job.ID, xxljob.Trigger{At: e.at(600)}), refused)
+	want(e, "latest started instant, where it was refused", e.toldByReplan(job.ID), e.at(30))
+	want(e, "latest started instant, told again", e.toldByReplan(job.ID), e.at(30))
+	run := o.planned(e.mustJob(job.ID))
+	s := o.startOf(run, refused)
+	s.JobVersion--
+	o.wantNoStart("a refusal of an old version", s, xxljob.StartStale)
+	want(e, "latest started instant after a refusal without effect", e.toldByReplan(job.ID), e.at(30))
+	o.started(o.planned(e.mustJob(job.ID)), refused)
+	want(e, "latest started instant after a refusal", e.toldByReplan(job.ID), e.at(60))
 }
 
 func replanClearsWait(e *env) {

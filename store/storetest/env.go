@@ -20,8 +20,8 @@ type env struct {
 	ctx context.Context
 	// now is an argument for the store, never compared with its clock.
 	now time.Time
-	// serial makes names and start tokens unique.
-	serial atomic.Int64
+	// serial makes names and start tokens unique; turn changes who comes first.
+	serial, turn atomic.Int64
 
 	mu     sync.Mutex
 	joined map[string]bool // guarded by mu; incarnations that have joined in this case
@@ -76,13 +76,15 @@ func (e *env) wantState(what string, id int64, s xxljob.State) {
 }
 
 // race calls the functions at the same time and returns when all have. It ends
-// the case when one of them did not come to its end.
+// the case when one of them did not come to its end. The scheduler of Go prefers
+// one place in the order, so each gets it in turn.
 func (e *env) race(fns ...func()) {
 	e.Helper()
 	var wg sync.WaitGroup
 	var done atomic.Int64
 	gate := make(chan struct{})
-	for _, fn := range fns {
+	turn := int(e.turn.Add(1)) % max(1, len(fns))
+	for _, fn := range slices.Concat(fns[turn:], fns[:turn]) {
 		wg.Go(func() {
 			<-gate
 			fn()

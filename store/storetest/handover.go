@@ -6,6 +6,8 @@ func handOverCases() []testCase {
 	return []testCase{
 		{"ReaddressMovesAnUntakenRun", readdressMoves},
 		{"ReaddressToTheOwnersOwnIsTheTaking", readdressOwn},
+		{"ReaddressMovesARunOfTheOwnersOwn", readdressTaken},
+		{"ReaddressNeedsTheAddressee", readdressNoNode},
 		{"ReaddressMismatchChangesNothing", readdressMismatch},
 		{"DispatchedMarksAStartedRun", dispatchedMarks},
 		{"DispatchedMismatchChangesNothing", dispatchedMismatch},
@@ -29,6 +31,7 @@ func (o *owner) tryReaddress(r xxljob.Readdress) bool {
 func readdressMoves(e *env) {
 	o := e.owner("a")
 	run := o.running(o.over("b"), func(s *xxljob.Start) { s.Msg = "first" })
+	e.there("c")
 	for _, addr := range []string{xxljob.LocalAddress("c"), remote} {
 		e.check(o.tryReaddress(o.readdress(run, addr)), "Readdress to %s: false, want true", addr)
 		got := e.mustRun(run.ID)
@@ -49,20 +52,70 @@ func readdressOwn(e *env) {
 	want(e, "inbox", len(e.mustInbox("a").Runs), 0)
 }
 
+// readdressTaken: a run that the start took may go elsewhere, for instance where
+// the executor would not have it, and is then nobody's before its new addressee
+// takes it.
+func readdressTaken(e *env) {
+	o := e.owner("a")
+	e.there("b")
+	for _, addr := range []string{remote, xxljob.LocalAddress("b")} {
+		run := o.running()
+		e.check(o.tryReaddress(o.readdress(run, addr)), "Readdress of a run at its owner's own to %s: false, want true", addr)
+		got := e.mustRun(run.ID)
+		run.Address, run.Taken, run.TriggerMsg = addr, got.Taken, got.TriggerMsg
+		want(e, "run after it", got, run)
+		e.check(got.Taken.IsZero(), "a run that was moved to %s is taken at %v", addr, got.Taken)
+	}
+	over := o.one(e.mustInbox("b").Runs)
+	want(e, "accepted results of the former addressee", len(e.mustFinish(xxljob.Result{RunID: over.ID, Incarnation: "a", Token: over.Token, State: xxljob.StateFailed})), 0)
+	want(e, "runs taken by the new addressee", ids(e.mustTake("b", over.ID)), []int64{over.ID})
+	want(e, "accepted results of the new addressee", len(e.mustFinish(success(over))), 1)
+
+	back := o.running()
+	e.check(o.tryReaddress(o.readdress(back, o.addr())), "Readdress of a run at its owner's own to the same: false, want true")
+	e.check(!e.mustRun(back.ID).Taken.IsZero(), "a run that stayed at its owner's own is not taken")
+}
+
+func readdressNoNode(e *env) {
+	o := e.owner("a")
+	e.there("b", "left", "buried")
+	e.must(e.Leave(e.ctx, "left"))
+	e.must(e.Bury(e.ctx, "buried", 1))
+	for name, run := range map[string]xxljob.Run{"handed over": o.handedOver(), "at its owner's own": o.running(), "remote": o.running(to(remote))} {
+		before := e.snapshot()
+		for _, inc := range []string{"never", "left", "buried", "B"} {
+			e.check(!o.tryReaddress(o.readdress(run, xxljob.LocalAddress(inc))), "Readdress of a run that is %s to node %s: true, want false", name, inc)
+			want(e, "state after it", e.snapshot(), before)
+		}
+	}
+	run := o.handedOver()
+	e.must(e.Bury(e.ctx, "a", 1))
+	want(e, "Left of the owner", e.mustNode(e.mustBeat(observer), "a").Left, true)
+	e.check(o.tryReaddress(o.readdress(run, o.addr())), "Readdress to the owner's own, whose node was given up: false, want true")
+	e.mustBeat("left")
+	run = o.handedOver()
+	e.check(o.tryReaddress(o.readdress(run, xxljob.LocalAddress("left"))), "Readdress to a node that is back: false, want true")
+}
+
 func readdressMismatch(e *env) {
 	o := e.owner("a")
 	run := o.running(o.over("b"))
-	mine := o.running()
+	mine, taken := o.running(), o.handedOver()
+	e.mustTake("b", taken.ID)
+	strange := o.readdress(mine, remote)
+	strange.Owner = "b"
 	gone := o.readdress(run, remote)
 	gone.RunID += 1_000_000
 	cases := map[string]xxljob.Readdress{
-		"another owner":    func() xxljob.Readdress { r := o.readdress(run, remote); r.Owner = "b"; return r }(),
-		"another token":    func() xxljob.Readdress { r := o.readdress(run, remote); r.Token++; return r }(),
-		"an old epoch":     func() xxljob.Readdress { r := o.readdress(run, remote); r.Epoch--; return r }(),
-		"a taken run":      o.readdress(mine, remote),
-		"a dispatched run": o.readdress(o.dispatched(), xxljob.LocalAddress("b")),
-		"a planned run":    o.readdress(o.planned(e.newJob()), remote),
-		"no run":           gone,
+		"another owner":                        func() xxljob.Readdress { r := o.readdress(run, remote); r.Owner = "b"; return r }(),
+		"another token":                        func() xxljob.Readdress { r := o.readdress(run, remote); r.Token++; return r }(),
+		"an old epoch":                         func() xxljob.Readdress { r := o.readdress(run, remote); r.Epoch--; return r }(),
+		"a taken run":                          o.readdress(taken, remote),
+		"a taken run, back to its owner's own": o.readdress(taken, o.addr()),
+		"another owner, of a taken run":        strange,
+		"a dispatched run":                     o.readdress(o.dispatched(), xxljob.LocalAddress("b")),
+		"a planned run":                        o.readdress(o.planned(e.newJob()), remote),
+		"no run":                               gone,
 	}
 	ended := o.running(to(remote))
 	e.mustFinish(overWire(ended.ID))

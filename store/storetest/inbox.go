@@ -10,7 +10,8 @@ func inboxCases() []testCase {
 	return []testCase{
 		{"HoldsUntakenRunsInOrder", inboxRuns},
 		{"LimitHoldsForRuns", inboxLimit},
-		{"HoldsKillsOfUnendedRuns", inboxKills},
+		{"HoldsKillsOfTakenUnendedRuns", inboxKills},
+		{"HoldsUntakenRunsThatAreToBeKilled", inboxKilledRuns},
 		{"TakeByTheAddresseeOnly", takeAddressee},
 		{"TakeMarksOnceInOrder", takeOnce},
 		{"TakeNeedsAStartedRun", takeState},
@@ -21,7 +22,7 @@ func inboxCases() []testCase {
 
 func inboxRuns(e *env) {
 	o := e.owner("a")
-	e.join("b")
+	e.there("b")
 	want(e, "inbox of a node without runs", e.mustInbox("b"), xxljob.Inbox{})
 	first, second, third := o.handedOver(), o.handedOver(), o.handedOver()
 	o.running()
@@ -50,21 +51,39 @@ func inboxLimit(e *env) {
 
 func inboxKills(e *env) {
 	o := e.owner("a")
-	untaken, taken, ended, own := o.handedOver(), o.handedOver(), o.handedOver(), o.running()
-	o.handedOver()
-	e.mustTake("b", taken.ID, ended.ID)
+	taken, late, ended, own, far := o.handedOver(), o.handedOver(), o.handedOver(), o.running(), o.running(to(remote))
+	want(e, "runs taken", len(e.mustTake("b", taken.ID, late.ID, ended.ID)), 3)
 	e.mustFinish(success(ended))
-	for _, run := range []xxljob.Run{untaken, taken, ended, own} {
+	for _, run := range []xxljob.Run{late, taken, ended, own, far} {
 		e.mustKill(run.ID, "unwanted")
 	}
-	got := e.mustInbox("b").Kills
-	want(e, "kills in the addressee's inbox", ids(got), []int64{untaken.ID, taken.ID})
-	for _, run := range got {
+	got := e.mustInbox("b")
+	want(e, "kills in the addressee's inbox", ids(got.Kills), []int64{taken.ID, late.ID})
+	want(e, "runs beside them", len(got.Runs), 0)
+	for _, run := range got.Kills {
 		want(e, "KillReason", run.KillReason, "unwanted")
+		e.wantRun("a kill in the inbox", run)
 	}
 	want(e, "kills in the inbox of a starter at its own address", ids(e.mustInbox("a").Kills), []int64{own.ID})
 	e.mustFinish(success(e.mustRun(taken.ID)))
-	want(e, "kills after one has ended", ids(e.mustInbox("b").Kills), []int64{untaken.ID})
+	want(e, "kills after one has ended", ids(e.mustInbox("b").Kills), []int64{late.ID})
+	want(e, "moved", o.tryReaddress(o.readdress(own, xxljob.LocalAddress("b"))), true)
+	want(e, "kills of a run that was moved away", len(e.mustInbox("a").Kills), 0)
+	want(e, "runs of the new addressee", ids(e.mustInbox("b").Runs), []int64{own.ID})
+}
+
+// inboxKilledRuns: a kill that comes before the taking is met by it.
+func inboxKilledRuns(e *env) {
+	o := e.owner("a")
+	first, killed, third := o.handedOver(), o.handedOver(), o.handedOver()
+	killed = e.mustKill(killed.ID, "unwanted")
+	got := e.mustInbox("b")
+	want(e, "runs in the inbox", got.Runs, []xxljob.Run{first, killed, third})
+	want(e, "kills in the inbox", len(got.Kills), 0)
+	e.mustTake("b", first.ID)
+	e.mustKill(first.ID, "unwanted")
+	got = e.mustInbox("b")
+	want(e, "runs and kills after one was taken and killed", [][]int64{ids(got.Runs), ids(got.Kills)}, [][]int64{{killed.ID, third.ID}, {first.ID}})
 }
 
 func takeAddressee(e *env) {
@@ -104,13 +123,20 @@ func takeState(e *env) {
 
 func takeKilled(e *env) {
 	o := e.owner("a")
-	run, live := o.handedOver(), o.handedOver()
-	e.mustKill(run.ID, "unwanted")
-	want(e, "runs taken", ids(e.mustTake("b", run.ID, live.ID)), []int64{live.ID})
-	got := e.mustRun(run.ID)
-	want(e, "state of a killed run", got.State, xxljob.StateKilled)
-	e.check(!got.Ended.IsZero(), "Ended is not set")
-	want(e, "kills left", len(e.mustInbox("b").Kills), 0)
+	first, killed, last := o.handedOver(), o.handedOver(), o.handedOver()
+	e.mustKill(killed.ID, "unwanted")
+	got := e.mustTake("b", last.ID, killed.ID, first.ID)
+	want(e, "runs that it changed", ids(got), []int64{first.ID, killed.ID, last.ID})
+	for _, run := range got {
+		e.wantRun("a run that it changed", run)
+		if run.ID == killed.ID {
+			e.check(run.State == xxljob.StateKilled && !run.Ended.IsZero(), "a killed run is %v, Ended %v", run.State, run.Ended)
+		} else {
+			e.check(run.State == xxljob.StateStarted && !run.Taken.IsZero(), "a run that is not killed is %v, Taken %v", run.State, run.Taken)
+		}
+	}
+	want(e, "inbox after it", e.mustInbox("b"), xxljob.Inbox{})
+	want(e, "runs that a second call changed", len(e.mustTake("b", first.ID, killed.ID, last.ID)), 0)
 }
 
 func takeConcurrent(e *env) {

@@ -20,7 +20,7 @@ type mutant struct {
 }
 
 func TestMutants(t *testing.T) {
-	for _, m := range slices.Concat(planMutants(), startMutants(), valueMutants()) {
+	for _, m := range slices.Concat(planMutants(), startMutants(), valueMutants(), ruleMutants(), addresseeMutants()) {
 		for _, name := range m.cases {
 			t.Run(m.name+"/"+name, func(t *testing.T) {
 				t.Parallel()
@@ -264,7 +264,7 @@ func startMutants() []mutant {
 			[]string{"Settle/OldEpochSettlesNone", "Settle/MismatchChangesNothing"}},
 		{"TakeByAnybody", func(s xxljob.Store) xxljob.Store { return takeByAnybody{s} }, []string{"Inbox/TakeByTheAddresseeOnly"}},
 		{"KillIsIdle", func(s xxljob.Store) xxljob.Store { return idleKill{s} },
-			[]string{"Run/KillMarksAStartedOrDispatchedRun", "Run/KillCancelsAPlannedRun", "Inbox/HoldsKillsOfUnendedRuns"}},
+			[]string{"Run/KillMarksAStartedOrDispatchedRun", "Run/KillCancelsAPlannedRun", "Inbox/HoldsKillsOfTakenUnendedRuns"}},
 		{"ReaddressIgnoresTheEpoch", func(s xxljob.Store) xxljob.Store { return readdressAny{s} }, []string{"HandOver/ReaddressMismatchChangesNothing"}},
 	}
 }

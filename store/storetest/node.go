@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -14,6 +16,7 @@ func nodeCases() []testCase {
 		{"BeatRaisesTheCounterAndStoresExecutors", beatRaises},
 		{"BeatClearsLeft", beatClearsLeft},
 		{"BeatRevivesABuriedNode", beatRevives},
+		{"ABuriedNodeSupersedesNobody", beatOld},
 		{"LeaveMarksAndReleases", leaveReleases},
 		{"BuryNeedsAnUnmovedCounter", buryCounter},
 		{"BuryKeepsANodeWithRuns", buryKeeps},
@@ -99,6 +102,28 @@ func beatRevives(e *env) {
 	e.mustNode(e.mustBeat("a"), "b")
 }
 
+// beatOld: a node that comes back is not the latest of its ID.
+func beatOld(e *env) {
+	e.join("observed")
+	former := e.mustNode(e.join("a-1"), "a-1")
+	e.must(e.Bury(e.ctx, "a-1", 1))
+	e.check(e.node(e.mustBeat("observed"), "a-1") == nil, "a buried node without runs is still there")
+	i := 1
+	e.eventually("the store's clock moves on", func() bool {
+		i++
+		inc := fmt.Sprintf("a-%d", i)
+		v, err := e.Join(e.ctx, xxljob.Node{ID: former.ID, Incarnation: inc})
+		e.must(err)
+		return e.mustNode(v, inc).Joined.After(former.Joined)
+	})
+	v := e.mustBeat("a-1")
+	joined := e.mustNode(v, "a-1").Joined
+	e.check(joined.IsZero() || joined.Equal(former.Joined), "a node that was added again joined at %v: want %v or never", joined, former.Joined)
+	e.checkTimes("View", reflect.ValueOf(v))
+	want(e, "a node after its second beat", e.mustNode(e.mustBeat("a-1"), "a-1").Joined, joined)
+	want(e, "Joined of a node that nobody knows", e.mustNode(e.mustBeat("stranger"), "stranger").Joined, time.Time{})
+}
+
 func leaveReleases(e *env) {
 	o := e.owner("a")
 	e.must(e.Leave(e.ctx, "a"))
@@ -142,7 +167,6 @@ func buryKeeps(e *env) {
 		e.check(e.node(e.mustBeat("b"), "a") == nil, "the node is kept after the end of %s", name)
 	}
 	run := o.running(o.over("c"))
-	e.join("c")
 	e.must(e.Bury(e.ctx, "c", 1))
 	want(e, "Left with a run addressed to it", e.mustNode(e.mustBeat("b"), "c").Left, true)
 	e.mustFinish(success(run))

@@ -129,6 +129,7 @@ func planOperations() []operation {
 func startOperations() []operation {
 	return []operation{
 		{"Start", func(o *owner) (callFunc, doneFunc) {
+			o.there("b")
 			run := o.planned(o.newJob())
 			start := o.startOf(run, func(s *xxljob.Start) { s.Targets = []string{s.Address, remote, xxljob.LocalAddress("b")} })
 			return func(ctx context.Context, s xxljob.Store) error {

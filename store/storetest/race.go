@@ -26,6 +26,8 @@ func raceCases() []testCase {
 		{"TakeAgainstGivingBack", raceTakeSettle},
 		{"KillAgainstStart", raceKillStart},
 		{"LastTwoRunsFinishTheJob", raceLastRuns},
+		{"StartAgainstBurial", raceStartBurial},
+		{"ReaddressAgainstBurial", raceReaddressBurial},
 	}
 }
 

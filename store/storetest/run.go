@@ -19,6 +19,8 @@ func runCases() []testCase {
 		{"KillCancelsAPlannedRun", killPlanned},
 		{"KillMarksAStartedOrDispatchedRun", killStarted},
 		{"KillLeavesAnEndedRunAlone", killEnded},
+		{"KillKeepsTheFirstReason", killFirstReason},
+		{"KillWithoutAReasonIsKilled", killNoReason},
 		{"NotFound", runNotFound},
 		{"RunsByIDInOrder", runsByID},
 		{"RunsFilters", runsFilters},
@@ -138,6 +140,39 @@ func killEnded(e *env) {
 		before := e.mustRun(id)
 		want(e, "Kill of a run that is "+before.State.String(), e.mustKill(id, "second"), before)
 		e.wantRun("a run that is "+before.State.String(), before)
+	}
+}
+
+// killable returns runs that a kill marks.
+func (o *owner) killable() map[string]xxljob.Run {
+	taken := o.handedOver()
+	o.mustTake("b", taken.ID)
+	return map[string]xxljob.Run{"started": o.running(), "handed over": o.handedOver(), "taken": taken,
+		"remote": o.running(to(remote)), "dispatched": o.dispatched()}
+}
+
+func killFirstReason(e *env) {
+	for name, run := range e.owner("a").killable() {
+		first := e.mustKill(run.ID, "first")
+		for _, reason := range []string{"second", "", "first"} {
+			want(e, "Kill again of a "+name+" run", e.mustKill(run.ID, reason), first)
+			e.wantRun("a "+name+" run", first)
+		}
+	}
+}
+
+func killNoReason(e *env) {
+	o := e.owner("a")
+	for name, run := range o.killable() {
+		for _, reason := range []string{"", "second"} {
+			want(e, "KillReason of a "+name+" run", e.mustKill(run.ID, reason).KillReason, "killed")
+			want(e, "stored KillReason of a "+name+" run", e.mustRun(run.ID).KillReason, "killed")
+		}
+	}
+	for _, run := range []xxljob.Run{o.planned(e.newJob()), e.mustAddRun(e.newJob().ID, xxljob.Trigger{})} {
+		got := e.mustKill(run.ID, "")
+		want(e, "state and Reason of a planned run", []any{got.State, got.Reason}, []any{xxljob.StateCancelled, "killed"})
+		e.wantRun("a planned run", got)
 	}
 }
 

@@ -17,6 +17,7 @@ func scanCases() []testCase {
 		{"RunsOfAnotherEpoch", scanForeignRuns},
 		{"RunsAfterATakeOver", scanAfterTakeOver},
 		{"RunsLimitGivesTheEarliest", scanRunsLimit},
+		{"RunsReturnedStayPlanned", scanStaysPlanned},
 		{"NextIsExact", scanNext},
 		{"NextOfAnotherShardOrAStoppedJob", scanNextForeign},
 		{"NextAfterAFullBatch", scanNextFull},
@@ -110,6 +111,19 @@ func scanRunsLimit(e *env) {
 	res := o.mustScan(q)
 	want(e, "the earliest planned runs", ids(res.Runs), all[:4])
 	e.check(!res.Next.IsZero() && !res.Next.After(q.Before), "Next %v after a full batch of runs: want %v at the latest", res.Next, q.Before)
+}
+
+// scanStaysPlanned: a Scan may return a run once only, and its answer may be lost.
+func scanStaysPlanned(e *env) {
+	o := e.owner("a")
+	run := e.mustAddRun(e.newJob().ID, xxljob.Trigger{At: e.at(10)})
+	f := Wrap(e.Store)
+	f.Inject("Scan", Fault{After: true})
+	for range 2 {
+		_, err := f.Scan(e.ctx, o.scan(e.at(10)))
+		e.wantErr("Scan", err, ErrInjected)
+		want(e, "planned runs after an answer that was lost", ids(o.allPlanned()), []int64{run.ID})
+	}
 }
 
 func scanNext(e *env) {

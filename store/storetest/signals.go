@@ -73,8 +73,7 @@ func signalScan(e *env) {
 
 func signalInbox(e *env) {
 	o := e.owner("a")
-	e.join("b")
-	e.join("c")
+	e.there("b", "c")
 	b, c := e.Watch(e.ctx, "b").Inbox, e.Watch(e.ctx, "c").Inbox
 	run := o.handedOver()
 	e.awaitSignal("a run was started elsewhere", b)

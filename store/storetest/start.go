@@ -19,6 +19,7 @@ func startCases() []testCase {
 		{"ComparesTheEpochOfTheRunsShard", startOtherShard},
 		{"CancelledByAStopNeverStarts", startCancelled},
 		{"BusyAtOneAttachedAddress", startBusy},
+		{"BusyAtATarget", startBusyTarget},
 		{"BusyWithinOneBatch", startBusyInBatch},
 		{"NotBusyWithoutSerialOrElsewhere", startNotBusy},
 		{"AnswersInOrder", startOrder},
@@ -26,6 +27,10 @@ func startCases() []testCase {
 		{"BroadcastInsertsStartedSiblings", startBroadcast},
 		{"BroadcastOfOneHasNoSiblings", startBroadcastOne},
 		{"BroadcastThatFailsInsertsNone", startBroadcastFails},
+		{"NoNodeWhereTheAddresseeIsNotThere", startNoNode},
+		{"NoNodeWhereATargetIsNotThere", startNoNodeTarget},
+		{"OfTheOwnersOwnNodeNothingIsAsked", startOwnNode},
+		{"FirstOfSeveralStatuses", startStatusOrder},
 	}
 }
 
@@ -60,6 +65,7 @@ func startTakes(e *env) {
 
 func startElsewhere(e *env) {
 	o := e.owner("a")
+	e.there("b", "ab")
 	for _, addr := range []string{xxljob.LocalAddress("b"), xxljob.LocalAddress("ab"), remote} {
 		run := o.running(to(addr))
 		e.check(run.Taken.IsZero(), "a start at %s is taken at %v", addr, run.Taken)
@@ -149,8 +155,7 @@ func startOtherShard(e *env) {
 	e.must(err)
 	s := o.startOf(run)
 	s.Shard, s.Epoch = 2, o.epoch(2)
-	want(e, "a start under the epoch of another shard is OK", o.tryStart(s).Status == xxljob.StartOK, false)
-	e.wantRun("after it", run)
+	o.wantNoStart("a start under the epoch of another shard", s, xxljob.StartFenced)
 }
 
 func startCancelled(e *env) {
@@ -173,6 +178,7 @@ func serial(s *xxljob.Start) { s.Serial = true }
 
 func startBusy(e *env) {
 	o := e.owner("a")
+	e.there("b")
 	for _, addr := range []string{o.addr(), xxljob.LocalAddress("b")} {
 		job := e.newJob()
 		runs := o.claim(o.plan(job, e.at(0), e.at(1), e.at(2)))
@@ -253,6 +259,7 @@ func startTwice(e *env) {
 
 func startBroadcast(e *env) {
 	o := e.owner("a")
+	e.there("b", "ab")
 	run := o.planned(e.newJob())
 	targets := []string{xxljob.LocalAddress("b"), o.addr(), remote, xxljob.LocalAddress("ab")}
 	s := o.startOf(run, to(targets[0]), func(s *xxljob.Start) { s.Targets, s.Param, s.Retries = targets, "p", 2 })

@@ -1,0 +1,48 @@
+# The only tools this needs are Go and make; lint fetches staticcheck by Go.
+
+GO          ?= go
+TESTFLAGS   ?=
+FUZZTIME    ?= 20s
+BENCH       ?= .
+BENCHTIME   ?= 1s
+COUNT       ?= 1
+STATICCHECK := v0.8.2
+
+staticcheck := bin/staticcheck-$(STATICCHECK)
+bench       := $(GO) test -p 1 -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) -timeout 60m ./...
+
+.DEFAULT_GOAL := help
+.PHONY: help test race lint fuzz bench
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' $(firstword $(MAKEFILE_LIST))
+
+test: ## run all tests (under three minutes on two cores)
+	$(GO) test $(TESTFLAGS) ./...
+
+race: ## run all tests under the race detector (needs a C compiler)
+	CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) ./...
+
+lint: $(staticcheck) ## gofmt, vet (also for darwin and windows), staticcheck
+	@unformatted=$$("$$($(GO) env GOROOT)/bin/gofmt" -l .); \
+		if [ -n "$$unformatted" ]; then echo "gofmt -w is needed for:"; echo "$$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	GOOS=darwin $(GO) vet ./...
+	GOOS=windows $(GO) vet ./...
+	$(staticcheck) ./...
+
+$(staticcheck):
+	GOBIN="$(CURDIR)/bin" $(GO) install honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK)
+	mv bin/staticcheck $@
+
+fuzz: ## run each fuzz target for FUZZTIME (20s)
+	@grep -r --include='*_test.go' '^func Fuzz' . | sed 's/^\(.*\)\/[^/]*:func \(Fuzz[A-Za-z0-9_]*\).*/\1 \2/' | \
+	while read -r dir target; do \
+		echo "== $$dir $$target"; \
+		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$dir" </dev/null || exit 1; \
+	done
+
+bench: ## run all benchmarks, with command, settings and machine (BENCH, BENCHTIME, COUNT)
+	@echo "settings: GOMAXPROCS=$${GOMAXPROCS:-default} GOGC=$${GOGC:-default} GOMEMLIMIT=$${GOMEMLIMIT:-none}; in-memory store: nothing is durable"
+	@echo "machine:  $$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo 2>/dev/null | head -n 1 | grep . || sysctl -n machdep.cpu.brand_string 2>/dev/null || uname -m), $$(getconf _NPROCESSORS_ONLN) cores, $$(uname -sr), $$($(GO) env GOVERSION)"
+	$(bench)

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/route"
+)
+
+// appName is the app of the handlers, and of jobs that name none.
+const appName = "standalone"
+
+// gitlab are the schedules a GitLab server runs by default.
+//
+//go:embed gitlab_crontab.tsv
+var gitlab []byte
+
+// demoJobs are the jobs of a start without a file.
+func demoJobs() ([]xxljob.Job, error) {
+	jobs, err := parseJobs("gitlab_crontab.tsv", gitlab)
+	return append(jobs,
+		xxljob.Job{App: appName, Name: "demo: every second", Handler: "demoJobHandler", Param: "world", Schedule: xxljob.Cron("* * * * * ?")},
+		xxljob.Job{App: appName, Name: "demo: a broadcast", Handler: "shardingJobHandler", Route: route.ShardingBroadcast, Schedule: xxljob.Cron("* * * * * ?")},
+		xxljob.Job{App: appName, Name: "demo: fixed rate", Handler: "demoJobHandler", Param: "rate", Schedule: xxljob.FixedRate(time.Second)},
+		xxljob.Job{App: appName, Name: "demo: a second after the last", Handler: "demoJobHandler", Param: "delay", Schedule: xxljob.FixedDelay(time.Second)},
+	), err
+}
+
+// readJobs reads a file of jobs. All its faults come as one error.
+func readJobs(file string) ([]xxljob.Job, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	return parseJobs(file, data)
+}
+
+// parseJobs tells the two formats apart by the name of the file or else by how
+// it begins.
+func parseJobs(file string, data []byte) ([]xxljob.Job, error) {
+	p := parser{file: filepath.Base(file)}
+	begin := bytes.TrimSpace(data)
+	switch {
+	case strings.EqualFold(filepath.Ext(file), ".json"),
+		!strings.EqualFold(filepath.Ext(file), ".tsv") && (bytes.HasPrefix(begin, []byte("[")) || bytes.HasPrefix(begin, []byte("{"))):
+		p.parseJSON(data)
+	default:
+		p.parseTSV(string(data))
+	}
+	p.check()
+	if len(p.faults) == 0 && len(p.jobs) == 0 {
+		// A file that was cut short by accident must not stop everything.
+		p.fault(1, 0, "there are no jobs in the file")
+	}
+	if err := p.err(); err != nil {
+		return nil, err
+	}
+	jobs := make([]xxljob.Job, len(p.jobs))
+	for i, j := range p.jobs {
+		jobs[i] = j.Job
+	}
+	return jobs, nil
+}
+
+// parser gathers jobs and faults of one file.
+type parser struct {
+	file   string
+	jobs   []placed
+	faults []fault
+}
+
+// placed is a job and the line where it begins.
+type placed struct {
+	xxljob.Job
+	line int
+}
+
+// fault is something wrong at a place; without a column it is about the whole
+// line.
+type fault struct {
+	line, column int
+	text         string
+}
+
+func (p *parser) fault(line, column int, format string, args ...any) {
+	p.faults = append(p.faults, fault{line, column, fmt.Sprintf(format, args...)})
+}
+
+func (p *parser) add(line int, j xxljob.Job) {
+	j.App = cmp.Or(j.App, appName)
+	j.Key = cmp.Or(j.Key, j.Name)
+	p.jobs = append(p.jobs, placed{j, line})
+}
+
+// parseTSV reads lines of name, tab and crontab expression. The jobs run
+// demoJobHandler with their name.
+func (p *parser) parseTSV(text string) {
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		name, expr, ok := strings.Cut(line, "\t")
+		if !ok {
+			p.fault(n, 0, "want a name, a tab and a crontab expression")
+			continue
+		}
+		name = strings.TrimSpace(name)
+		p.add(n, xxljob.Job{Name: name, Handler: "demoJobHandler", Param: name, Schedule: xxljob.Crontab(expr)})
+	}
+}
+
+// check finds the faults that EnsureJobs would find, while the lines are known.
+func (p *parser) check() {
+	now := time.Now()
+	seen := map[[2]string]int{} // app and key to line
+	for _, j := range p.jobs {
+		about := func(text string) {
+			p.fault(j.line, 0, "job %q: %s", j.Name, strings.TrimPrefix(text, "xxljob: job: "))
+		}
+		err := j.Validate()
+		for _, e := range parts(err) {
+			about(e.Error())
+		}
+		if next, nextErr := j.Schedule.Next(now); err == nil && nextErr == nil && next.IsZero() && !j.Schedule.IsManual() {
+			about(fmt.Sprintf("Schedule %q: it has no instant in the future", j.Schedule))
+		}
+		id := [2]string{j.App, j.Key}
+		if line := seen[id]; line != 0 {
+			about(fmt.Sprintf("Key %q is that of the job in line %d", j.Key, line))
+			continue
+		}
+		seen[id] = j.line
+	}
+}
+
+// parts are the errors that errors.Join has joined.
+func parts(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	if err == nil {
+		return nil
+	}
+	return []error{err}
+}
+
+// err is all faults in order of their lines, each as "file:line:column: text".
+func (p *parser) err() error {
+	if len(p.faults) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(p.faults, func(a, b fault) int {
+		return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.column, b.column))
+	})
+	var lines []string
+	for _, f := range p.faults {
+		place := fmt.Sprintf("%s:%d:", p.file, f.line)
+		if f.column > 0 {
+			place += fmt.Sprintf("%d:", f.column)
+		}
+		lines = append(lines, place+" "+f.text)
+	}
+	return errors.New(strings.Join(lines, "\n"))
+}

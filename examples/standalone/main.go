@@ -1,0 +1,194 @@
+// Command standalone is a scheduler as a program of its own. Without flags it runs
+// the schedules of a real server beside a few demo jobs and prints a line for each
+// run:
+//
+//	go run ./examples/standalone -for 10s
+//	go run ./examples/standalone -jobs examples/standalone/jobs.json -zone Europe/Berlin
+//
+// SIGHUP reads the file again, where there is such a signal. The first Ctrl-C waits for
+// running handlers, the second does not.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/store/memory"
+)
+
+// options are the flags.
+type options struct {
+	jobs   string         // -jobs: the file, or "" for the demo
+	zone   *time.Location // -zone
+	allow  []string       // -http-allow
+	logs   string         // -logs
+	runFor time.Duration  // -for: 0 is for ever
+}
+
+func main() {
+	o, err := parse(os.Args[1:], os.Stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "standalone:", err)
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // from then on Ctrl-C ends the program at once
+	if err := run(ctx, o, os.Stdout, reloadSignal()); err != nil {
+		fmt.Fprintln(os.Stderr, "standalone:", err)
+		os.Exit(1)
+	}
+}
+
+// parse reads the flags; usage goes to w.
+func parse(args []string, w io.Writer) (options, error) {
+	o := options{zone: time.UTC}
+	f := flag.NewFlagSet("standalone", flag.ContinueOnError)
+	f.SetOutput(w)
+	f.StringVar(&o.jobs, "jobs", "", "`file` of jobs: a JSON list, or lines of name, tab, crontab expression")
+	f.StringVar(&o.logs, "logs", "", "`directory` for the logs of runs; they are kept in memory otherwise")
+	f.DurationVar(&o.runFor, "for", 0, "stop by itself after this `time`")
+	f.Func("zone", "IANA `zone` of schedules that name none, and of what is printed (default UTC)", func(name string) (err error) {
+		if name == "Local" {
+			return errors.New("want an IANA name such as Europe/Berlin")
+		}
+		o.zone, err = time.LoadLocation(name)
+		return err
+	})
+	f.Func("http-allow", "comma list of `hosts`, with a port unless it is the usual one, that httpJobHandler may call (default none)", func(list string) error {
+		o.allow = strings.Split(list, ",")
+		return nil
+	})
+	err := f.Parse(args)
+	if err == nil && f.NArg() > 0 {
+		err = fmt.Errorf("unexpected argument %q", f.Arg(0))
+	}
+	return o, err
+}
+
+// run schedules until ctx ends.
+func run(ctx context.Context, o options, out io.Writer, reload <-chan os.Signal) error {
+	if o.runFor > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, o.runFor)
+		defer cancel()
+	}
+	store := memory.New()
+	p := &printer{out: out, zone: o.zone, store: store}
+	s, err := xxljob.New(store, xxljob.Config{
+		App:      appName,
+		Location: o.zone,
+		Executor: executor.Config{Log: executor.LogConfig{Dir: o.logs}},
+		Hooks:    xxljob.Hooks{RunEnded: p.runEnded},
+	})
+	if err != nil {
+		return err
+	}
+	if err := addHandlers(s, o.allow); err != nil {
+		return err
+	}
+	l := &loader{scheduler: s, file: o.jobs}
+	jobs, err := l.load(ctx)
+	if err != nil {
+		return err
+	}
+	p.begin(jobs)
+
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		err := s.Run(ctx)
+		p.say("stopped")
+		return err
+	})
+	g.Go(func() error {
+		for {
+			select {
+			case <-reload:
+				p.reloaded(l.load(ctx))
+			case <-ctx.Done():
+				p.say("stopping: waiting for running handlers")
+				return nil
+			}
+		}
+	})
+	return g.Wait()
+}
+
+// loader makes the scheduler's jobs those of a file.
+type loader struct {
+	scheduler xxljob.Scheduler
+	file      string
+	apps      []string // that have had jobs: those of an app may all be gone later
+}
+
+// load reads the file and applies it. Faults in the file change nothing.
+func (l *loader) load(ctx context.Context) ([]xxljob.Ensured, error) {
+	jobs, err := demoJobs()
+	if l.file != "" {
+		jobs, err = readJobs(l.file)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, j := range jobs {
+		if !slices.Contains(l.apps, j.App) {
+			l.apps = append(l.apps, j.App)
+		}
+	}
+	var all []xxljob.Ensured
+	for _, app := range l.apps {
+		list := slices.DeleteFunc(slices.Clone(jobs), func(j xxljob.Job) bool { return j.App != app })
+		ensured, err := l.scheduler.EnsureJobs(ctx, app, list, xxljob.Prune)
+		if err != nil {
+			return nil, fmt.Errorf("jobs of app %q: %w", app, err)
+		}
+		for i, j := range list {
+			if err := l.setStopped(ctx, ensured[i].Job, j.Stopped); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, ensured...)
+	}
+	return all, nil
+}
+
+// setStopped stops or starts a job that was there before as the file says: for
+// EnsureJobs that is the operator's business, and here the operator writes
+// the file. A job that has stopped by itself is left alone.
+func (l *loader) setStopped(ctx context.Context, has xxljob.Job, stopped bool) error {
+	switch {
+	case stopped && !has.Stopped:
+		return l.scheduler.StopJob(ctx, has.ID)
+	case !stopped && has.Stopped && has.StopReason == "":
+		return l.scheduler.StartJob(ctx, has.ID)
+	}
+	return nil
+}
+
+// addHandlers registers what the jobs of a file can name.
+func addHandlers(s xxljob.Scheduler, allow []string) error {
+	caller, err := newCaller(allow)
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		s.Handle("demoJobHandler", demo),
+		s.Handle("shardingJobHandler", sharding),
+		s.Handle("httpJobHandler", executor.JSON(caller.call)),
+	)
+}

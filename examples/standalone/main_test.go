@@ -1,0 +1,225 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store/memory"
+)
+
+// Two minutes of all schedules: every run that is due is printed once, on time.
+func TestTwoMinutes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now().UTC()
+		end := began.Add(2*time.Minute + 500*time.Millisecond)
+		var out bytes.Buffer
+		if err := run(t.Context(), options{zone: time.UTC, runFor: end.Sub(began)}, &out, nil); err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]int{}
+		jobs, err := demoJobs()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, j := range jobs {
+			after := began
+			for {
+				at, err := j.Schedule.Next(after)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if at.IsZero() || at.After(end) {
+					break
+				}
+				want[j.Name+" "+at.Format(stamp)]++
+				after = at
+				if j.Schedule.Type == xxljob.ScheduleFixDelay {
+					after = at.Add(10 * time.Millisecond) // it works for so long
+				}
+			}
+		}
+		if n := 3*120 + 118 + 50; len(want) < n {
+			t.Errorf("only %d runs are expected", len(want))
+		}
+		for line := range strings.Lines(out.String()) {
+			if strings.HasPrefix(line, "# ") || strings.HasPrefix(line, "job ") {
+				continue
+			}
+			name, rest, _ := strings.Cut(line, "  2000")
+			due := strings.TrimSpace(name) + " 2000" + rest[:len(stamp)-4]
+			if want[due]--; want[due] != 0 {
+				t.Errorf("not expected, or twice: %s", line)
+			}
+			if !strings.Contains(line, "   0 ms  succeeded") {
+				t.Errorf("late or failed: %s", line)
+			}
+		}
+		for run, n := range want {
+			if n > 0 {
+				t.Errorf("missing: %s", run)
+			}
+		}
+		if !strings.HasPrefix(out.String(), "# 115 jobs, 115 of them scheduled; times are in UTC; the next:\n#   2000-01-01 00:00:01.000  demo: ") {
+			t.Errorf("begins with %.200s", out.String())
+		}
+	})
+}
+
+// screen is a writer that may be read while it is written to.
+type screen struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+// take returns what was written since the last call.
+func (s *screen) take() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.text.Reset()
+	return s.text.String()
+}
+
+func TestReload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "jobs.json")
+		write := func(jobs ...string) {
+			if err := os.WriteFile(file, []byte("[\n"+strings.Join(jobs, ",\n")+"\n]"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		job := func(name, more string) string {
+			return fmt.Sprintf(`{"name": %q, "handler": "demoJobHandler", "schedule": {"type": "CRON", "conf": "0 * * * * ?"} %s}`, name, more)
+		}
+		out := &screen{}
+		hup := make(chan os.Signal)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		reload := func() string {
+			out.take()
+			hup <- syscall.SIGHUP
+			synctest.Wait()
+			return out.take()
+		}
+		// nextMinute returns the names that were run, in order of the alphabet.
+		nextMinute := func() string {
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			text := out.take()
+			var names []string
+			for _, name := range []string{"a", "b", "c"} {
+				if strings.Contains(text, name+"  ") {
+					names = append(names, name)
+				}
+			}
+			return strings.Join(names, " ")
+		}
+		check := func(what, got, want string) {
+			t.Helper()
+			if got != want {
+				t.Errorf("%s: got %q, want %q", what, got, want)
+			}
+		}
+
+		write(job("a", ""), job("b", ""))
+		go func() { done <- run(ctx, options{jobs: file, zone: time.UTC}, out, hup) }()
+		time.Sleep(time.Second)
+		check("first", nextMinute(), "a b")
+
+		write(job("a", `, "cron": "x"`), job("b", ""), job("c", ""))
+		if got := reload(); !strings.HasPrefix(got, "# not reloaded, the jobs stay as they are:\n#   jobs.json:2:") {
+			t.Errorf("reload with a fault: %q", got)
+		}
+		check("after a fault", nextMinute(), "a b")
+
+		write(job("a", `, "param": "changed"`), job("c", ""))
+		check("reload", reload(), "# reloaded: 1 created, 1 changed, 0 unchanged, 1 gone and stopped\n")
+		check("after a reload", nextMinute(), "a c")
+
+		write(job("a", `, "param": "changed", "stopped": true`), job("b", ""), job("c", ""))
+		check("stop", reload(), "# reloaded: 0 created, 1 changed, 2 unchanged, 0 gone and stopped\n")
+		check("after a stop", nextMinute(), "b c")
+
+		write(job("a", `, "app": "other"`), job("b", ""))
+		check("another app", reload(), "# reloaded: 1 created, 0 changed, 1 unchanged, 1 gone and stopped\n")
+		write(job("a", ""))
+		check("no other app", reload(), "# reloaded: 0 created, 1 changed, 0 unchanged, 2 gone and stopped\n")
+		check("at the end", nextMinute(), "a")
+
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if got := out.take(); !strings.HasSuffix(got, "# stopping: waiting for running handlers\n# stopped\n") {
+			t.Errorf("ends with %q", got)
+		}
+	})
+}
+
+func TestLines(t *testing.T) {
+	at := time.Date(2026, 3, 1, 12, 0, 0, 5e6, time.UTC)
+	p := &printer{zone: time.FixedZone("", 3600), store: memory.New(), out: io.Discard}
+	ran := xxljob.Run{Scheduled: at, Started: at.Add(1234 * time.Millisecond)}
+	with := func(r xxljob.Run, f func(*xxljob.Run)) xxljob.Run { f(&r); return r }
+	for _, c := range []struct {
+		run  xxljob.Run
+		want string
+	}{
+		{with(ran, func(r *xxljob.Run) { r.State, r.HandleMsg = xxljob.StateSucceeded, "fine\nand more" }),
+			"2026-03-01 13:00:00.005  13:00:01.239    1234 ms  succeeded: fine"},
+		{with(ran, func(r *xxljob.Run) {
+			r.State, r.Sharding = xxljob.StateSucceeded, xxljob.Sharding{Index: 1, Total: 3}
+		}), "2026-03-01 13:00:00.005  13:00:01.239    1234 ms  succeeded 1/3"},
+		{with(ran, func(r *xxljob.Run) { r.State, r.HandleMsg = xxljob.StateFailed, "disk full" }),
+			"2026-03-01 13:00:00.005  13:00:01.239    1234 ms  failed: disk full"},
+		{xxljob.Run{Scheduled: at, State: xxljob.StateRefused, TriggerMsg: "type: CRON\nno address\n"},
+			"2026-03-01 13:00:00.005  -                     -  refused: no address"},
+		{xxljob.Run{Scheduled: at, State: xxljob.StateSkipped, Reason: xxljob.ReasonMisfire, First: at, Last: at.Add(time.Hour), Count: 61},
+			"2026-03-01 13:00:00.005  -                     -  skipped (misfire): 61 instants, 2026-03-01 13:00:00.005 to 2026-03-01 14:00:00.005"},
+		{xxljob.Run{Scheduled: at, State: xxljob.StateCancelled, Reason: "killed"},
+			"2026-03-01 13:00:00.005  -                     -  cancelled: killed"},
+	} {
+		if got, want := p.line("name", c.run), fmt.Sprintf("%-40s  %s\n", "name", c.want); got != want {
+			t.Errorf("\ngot  %swant %s", got, want)
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	o, err := parse([]string{"-jobs", "f", "-zone", "Europe/Berlin", "-http-allow", "a,b:1", "-for", "3s", "-logs", "d"}, io.Discard)
+	if err != nil || o.jobs != "f" || o.zone.String() != "Europe/Berlin" || len(o.allow) != 2 || o.runFor != 3*time.Second || o.logs != "d" {
+		t.Errorf("got %+v, %v", o, err)
+	}
+	for _, args := range [][]string{{"-zone", "Nowhere"}, {"-zone", "Local"}, {"-for", "x"}, {"extra"}, {"-unknown"}} {
+		if _, err := parse(args, io.Discard); err == nil {
+			t.Errorf("%q: no error", args)
+		}
+	}
+}
+
+func TestRunRefusesBadOptions(t *testing.T) {
+	for name, o := range map[string]options{
+		"allow-list": {zone: time.UTC, allow: []string{"http://x"}},
+		"file":       {zone: time.UTC, jobs: filepath.Join(t.TempDir(), "none")},
+	} {
+		if err := run(t.Context(), o, io.Discard, nil); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}

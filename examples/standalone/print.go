@@ -1,0 +1,112 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/xxljob/xxljob"
+)
+
+const (
+	stamp   = "2006-01-02 15:04:05.000"
+	clock   = "15:04:05.000"
+	columns = "%-40s  %-23s  %-12s  %9s  %s\n"
+	preview = 5 // instants shown at the start
+)
+
+// printer writes what happens, line by line.
+type printer struct {
+	zone  *time.Location
+	store xxljob.Store
+
+	mu  sync.Mutex
+	out io.Writer // guarded by mu
+}
+
+func (p *printer) printf(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fmt.Fprintf(p.out, format, args...)
+}
+
+// say writes a line about the program itself, marked as such.
+func (p *printer) say(format string, args ...any) { p.printf("# "+format+"\n", args...) }
+
+// begin says what will happen, and how to read it.
+func (p *printer) begin(jobs []xxljob.Ensured) {
+	due := slices.DeleteFunc(slices.Clone(jobs), func(e xxljob.Ensured) bool { return e.Job.Next.IsZero() })
+	slices.SortStableFunc(due, func(a, b xxljob.Ensured) int {
+		return cmp.Or(a.Job.Next.Compare(b.Job.Next), cmp.Compare(a.Job.Key, b.Job.Key))
+	})
+	p.say("%d jobs, %d of them scheduled; times are in %s; the next:", len(jobs), len(due), p.zone)
+	for _, e := range due[:min(preview, len(due))] {
+		p.say("  %s  %s", e.Job.Next.In(p.zone).Format(stamp), e.Job.Key)
+	}
+	p.printf(columns, "job", "scheduled", "started", "late", "state")
+}
+
+// reloaded says what came of reading the file again.
+func (p *printer) reloaded(jobs []xxljob.Ensured, err error) {
+	if err != nil {
+		p.say("not reloaded, the jobs stay as they are:")
+		for line := range strings.Lines(err.Error()) {
+			p.say("  %s", strings.TrimSpace(line))
+		}
+		return
+	}
+	n := map[xxljob.Outcome]int{}
+	for _, e := range jobs {
+		n[e.Outcome]++
+	}
+	p.say("reloaded: %d created, %d changed, %d unchanged, %d gone and stopped",
+		n[xxljob.Created], n[xxljob.Changed], n[xxljob.Unchanged], n[xxljob.Pruned])
+}
+
+// runEnded is Hooks.RunEnded. A hook must be quick: reading one job from a store
+// in memory and writing a line are.
+func (p *printer) runEnded(r xxljob.Run) {
+	name := fmt.Sprintf("job %d", r.JobID) // removed meanwhile
+	if j, err := p.store.Job(context.Background(), r.JobID); err == nil {
+		name = j.Key
+	}
+	p.printf("%s", p.line(name, r))
+}
+
+// line is the line of a run.
+func (p *printer) line(name string, r xxljob.Run) string {
+	started, late := "-", "-"
+	if !r.Started.IsZero() {
+		started = r.Started.In(p.zone).Format(clock)
+		late = fmt.Sprintf("%d ms", r.Lateness().Milliseconds())
+	}
+	return fmt.Sprintf(columns, name, r.Scheduled.In(p.zone).Format(stamp), started, late, p.outcome(r))
+}
+
+// outcome is the state of a run, and why or with what result.
+func (p *printer) outcome(r xxljob.Run) string {
+	text := r.HandleMsg
+	switch r.State {
+	case xxljob.StateSkipped:
+		return fmt.Sprintf("skipped (%s): %d instants, %s to %s", r.Reason, r.Count,
+			r.First.In(p.zone).Format(stamp), r.Last.In(p.zone).Format(stamp))
+	case xxljob.StateCancelled:
+		text = r.Reason
+	case xxljob.StateRefused, xxljob.StateDiscarded:
+		lines := strings.Split(strings.TrimSpace(r.TriggerMsg), "\n")
+		text = lines[len(lines)-1] // the refusal comes last
+	}
+	state := r.State.String()
+	if r.Sharding.Total > 0 {
+		state += " " + r.Sharding.String()
+	}
+	if text, _, _ = strings.Cut(text, "\n"); text != "" {
+		state += ": " + text
+	}
+	return state
+}

@@ -1,0 +1,124 @@
+package xxljob_test
+
+import (
+	"context"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store/memory"
+)
+
+// TestEnsureAfterTheLastInstant: a program that declares a one-off job may be
+// started again after its instant.
+func TestEnsureAfterTheLastInstant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := &journal{}
+		n := startNode(t, memory.New(), "a", j)
+		once := xxljob.Job{Name: "once", Handler: "work", Schedule: xxljob.At(time.Now().Add(time.Second))}
+		_, err := n.EnsureJob(t.Context(), once)
+		must(t, err)
+		time.Sleep(time.Minute)
+		for _, ensure := range []func() (xxljob.Outcome, error){
+			func() (xxljob.Outcome, error) {
+				e, err := n.EnsureJob(t.Context(), once)
+				return e.Outcome, err
+			},
+			func() (xxljob.Outcome, error) {
+				e, err := n.EnsureJobs(t.Context(), "", []xxljob.Job{once}, xxljob.Prune)
+				if err != nil {
+					return "", err
+				}
+				return e[0].Outcome, nil
+			},
+		} {
+			if outcome, err := ensure(); err != nil || outcome != xxljob.Unchanged {
+				t.Errorf("again: %v %v", outcome, err)
+			}
+		}
+		stop(t, n)
+		if len(j.all()) != 1 {
+			t.Errorf("%d runs", len(j.all()))
+		}
+	})
+}
+
+// TestWaitAtStoppedNode waits at a node that is stopped, before and during the
+// Wait, for a run that another node ends.
+func TestWaitAtStoppedNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, j := memory.New(), &journal{}
+		a, b := startNode(t, st, "a", j), startNode(t, st, "b", j)
+		for _, n := range []*node{a, b} {
+			must(t, n.Handle("slow", func(context.Context, *xxljob.Task) error { time.Sleep(3 * time.Second); return nil }))
+		}
+		time.Sleep(10 * time.Second)
+		job, err := a.AddJob(t.Context(), xxljob.Job{Name: "slow", Handler: "slow", Route: "LAST"})
+		must(t, err)
+		wait := func(id int64) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if run, err := a.Wait(ctx, id); err != nil || run.State != xxljob.StateSucceeded {
+				t.Errorf("run %d: %v %v", id, run.State, err)
+			}
+		}
+		during, err := b.Trigger(t.Context(), job.ID, xxljob.Trigger{At: time.Now().Add(20 * time.Second)})
+		must(t, err)
+		done := make(chan struct{})
+		go func() { wait(during[0]); close(done) }()
+		synctest.Wait()
+		stop(t, a)
+		<-done
+		after, err := b.Trigger(t.Context(), job.ID, xxljob.Trigger{})
+		must(t, err)
+		wait(after[0])
+		stop(t, b)
+	})
+}
+
+// TestStopWithDeafHandler stops although a handler ignores its cancellation: the
+// run is recorded, the node has left, and no loop is left behind.
+func TestStopWithDeafHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		n := startNode(t, st, "a", &journal{})
+		must(t, n.Handle("deaf", func(context.Context, *xxljob.Task) error { time.Sleep(time.Minute); return nil }))
+		job, err := n.AddJob(t.Context(), xxljob.Job{Name: "deaf", Handler: "deaf"})
+		must(t, err)
+		ids, err := n.Trigger(t.Context(), job.ID, xxljob.Trigger{})
+		must(t, err)
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		if err := n.Stop(ctx); err == nil {
+			t.Error("Stop says that all handlers have ended")
+		}
+		if took := time.Since(began); took > 4*time.Second {
+			t.Errorf("Stop took %v", took)
+		}
+		run, err := st.Run(t.Context(), ids[0])
+		must(t, err)
+		if run.State != xxljob.StateKilled {
+			t.Errorf("the run is %v", run.State)
+		}
+		buf := make([]byte, 1<<20)
+		stacks := string(buf[:runtime.Stack(buf, true)])
+		for _, loop := range []string{"leaseLoop", "scanLoop", "startLoop", "inboxLoop", "finishLoop", "watchLoop", "registerLoop"} {
+			if strings.Contains(stacks, "."+loop+"(") {
+				t.Errorf("%s still runs", loop)
+			}
+		}
+		view, err := st.Beat(t.Context(), "observer", nil)
+		must(t, err)
+		for _, v := range view.Nodes {
+			if v.ID == "a" && !v.Left {
+				t.Error("the node has not left")
+			}
+		}
+		time.Sleep(2 * time.Minute)
+	})
+}

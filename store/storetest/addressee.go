@@ -1,0 +1,97 @@
+package storetest
+
+import (
+	"fmt"
+
+	"github.com/xxljob/xxljob"
+)
+
+// A run is started only where there is a node to take it, or to be judged. These
+// are cases of Start; those of Readdress are in handover.go.
+
+// local sends a start to another node, be it there or not.
+func local(incarnation string) func(*xxljob.Start) { return to(xxljob.LocalAddress(incarnation)) }
+
+func startNoNode(e *env) {
+	o := e.owner("a")
+	e.there("b", "left", "buried", "judged")
+	e.must(e.Leave(e.ctx, "left"))
+	e.must(e.Bury(e.ctx, "buried", 1))
+	o.running(local("judged"))
+	e.must(e.Bury(e.ctx, "judged", 1))
+	run := o.planned(e.newJob())
+	for _, inc := range []string{"never", "left", "buried", "judged", "B", "bb"} {
+		o.wantNoStart("a start at node "+inc, o.startOf(run, local(inc)), xxljob.StartNoNode)
+	}
+	for _, inc := range []string{"b", "left", "buried", "judged"} {
+		e.mustBeat(inc)
+		o.running(local(inc))
+	}
+}
+
+func startNoNodeTarget(e *env) {
+	o := e.owner("a")
+	e.there("b", "left")
+	e.must(e.Leave(e.ctx, "left"))
+	run := o.planned(e.newJob())
+	for i := range 4 {
+		targets := []string{o.addr(), xxljob.LocalAddress("b"), remote, xxljob.LocalAddress("b")}
+		targets[i] = xxljob.LocalAddress("left")
+		o.wantNoStart(fmt.Sprintf("a broadcast whose part %d has no node", i),
+			o.startOf(run, to(targets[0]), func(s *xxljob.Start) { s.Targets = targets }), xxljob.StartNoNode)
+	}
+	o.started(run)
+}
+
+// startOwnNode: others have given the owner up, but nobody has its shards yet.
+func startOwnNode(e *env) {
+	o := e.owner("a")
+	e.there("b")
+	o.running()
+	e.must(e.Bury(e.ctx, "a", 1))
+	want(e, "Left", e.mustNode(e.mustBeat(observer), "a").Left, true)
+	o.running()
+	o.running(func(s *xxljob.Start) { s.Targets = []string{s.Address, remote} })
+	o.running(local("b"), func(s *xxljob.Start) { s.Targets = []string{s.Address, o.addr()} })
+}
+
+// startStatusOrder makes starts that fail for one reason, and for every reason
+// that comes after it.
+func startStatusOrder(e *env) {
+	o := e.owner("a")
+	e.there("b")
+	runs := o.claim(o.plan(e.newJob(), e.at(0), e.at(1), e.at(2)))
+	o.started(runs[0], local("b"))
+	gone := e.mustKill(runs[1].ID, "x")
+	e.must(e.Leave(e.ctx, "b"))
+	stale := func(s *xxljob.Start) { s.JobVersion += 7 }
+	fenced := func(s *xxljob.Start) { s.Epoch-- }
+	never := func(s *xxljob.Start) { s.RunID += 1_000_000 }
+	o.wantNoStart("fenced, of a run that never was", o.startOf(gone, local("b"), serial, stale, never, fenced), xxljob.StartFenced)
+	o.wantNoStart("fenced, of an ended run", o.startOf(gone, local("b"), serial, stale, fenced), xxljob.StartFenced)
+	o.wantNoStart("fenced, of a planned run", o.startOf(runs[2], local("b"), serial, stale, fenced), xxljob.StartFenced)
+	o.wantNoStart("gone", o.startOf(gone, local("b"), serial, stale), xxljob.StartGone)
+	o.wantNoStart("stale", o.startOf(runs[2], local("b"), serial, stale), xxljob.StartStale)
+	o.wantNoStart("no node", o.startOf(runs[2], local("b"), serial), xxljob.StartNoNode)
+	e.mustBeat("b")
+	o.wantNoStart("stale, where the node is there", o.startOf(runs[2], local("b"), serial, stale), xxljob.StartStale)
+	o.wantNoStart("busy", o.startOf(runs[2], local("b"), serial), xxljob.StartBusy)
+	o.started(runs[2], local("b"))
+}
+
+func startBusyTarget(e *env) {
+	o := e.owner("a")
+	e.there("b", "c")
+	runs := o.claim(o.plan(e.newJob(), e.at(0), e.at(1), e.at(2)))
+	wide := func(s *xxljob.Start) {
+		s.Serial, s.Targets = true, []string{s.Address, remote, xxljob.LocalAddress("b")}
+	}
+	first := o.started(runs[0], local("b"))
+	o.wantNoStart("a broadcast with a busy target", o.startOf(runs[1], wide), xxljob.StartBusy)
+	e.mustFinish(success(first))
+	o.started(runs[1], wide)
+	for _, inc := range []string{"a", "b"} {
+		o.wantNoStart("a run where a part of a broadcast is, at "+inc, o.startOf(runs[2], serial, local(inc)), xxljob.StartBusy)
+	}
+	o.started(runs[2], serial, to(remote), func(s *xxljob.Start) { s.Targets = []string{remote, xxljob.LocalAddress("c")} })
+}

@@ -1,0 +1,174 @@
+package storetest_test
+
+import (
+	"context"
+	"slices"
+
+	"github.com/xxljob/xxljob"
+)
+
+// addresseeMutants break rules about the node that a run is sent to.
+func addresseeMutants() []mutant {
+	start := func(change func(ctx context.Context, s xxljob.Store, x *xxljob.Start)) func(xxljob.Store) xxljob.Store {
+		return func(s xxljob.Store) xxljob.Store {
+			return &broken{Store: s, start: func(ctx context.Context, x xxljob.Start) xxljob.Start { change(ctx, s, &x); return x }}
+		}
+	}
+	readdress := func(change func(ctx context.Context, s xxljob.Store, r *xxljob.Readdress, run xxljob.Run) (ok, decided bool)) func(xxljob.Store) xxljob.Store {
+		return func(s xxljob.Store) xxljob.Store { return otherReaddress{s, change} }
+	}
+	return []mutant{
+		{"StartAsksForNoNode", start(func(ctx context.Context, s xxljob.Store, x *xxljob.Start) {
+			revive(ctx, s, append(slices.Clone(x.Targets), x.Address)...)
+		}), []string{"Start/NoNodeWhereTheAddresseeIsNotThere", "Start/NoNodeWhereATargetIsNotThere", "Start/FirstOfSeveralStatuses"}},
+		{"StartAsksForTheFirstNodeOnly", start(func(ctx context.Context, s xxljob.Store, x *xxljob.Start) {
+			if len(x.Targets) > 1 {
+				revive(ctx, s, x.Targets[1:]...)
+			}
+		}), []string{"Start/NoNodeWhereATargetIsNotThere"}},
+		{"StartAsksForNodesThatHaveLeft", func(s xxljob.Store) xxljob.Store { return rowsOnly{s} },
+			[]string{"Start/NoNodeWhereTheAddresseeIsNotThere", "Start/FirstOfSeveralStatuses"}},
+		{"StartAsksForNodesBeforehand", func(s xxljob.Store) xxljob.Store { return beforehand{s} }, []string{"Race/StartAgainstBurial"}},
+		{"StartAsksForTheOwnersNode", answer(func(ctx context.Context, s xxljob.Store, x xxljob.Start, a xxljob.Started) xxljob.Started {
+			v, _ := s.Beat(ctx, "observer", nil)
+			if slices.ContainsFunc(v.Nodes, func(n xxljob.Node) bool { return n.Incarnation == x.Owner && n.Left }) {
+				return xxljob.Started{Status: xxljob.StartNoNode}
+			}
+			return a
+		}), []string{"Start/OfTheOwnersOwnNodeNothingIsAsked"}},
+		{"StartIsGoneBeforeFenced", answer(func(ctx context.Context, s xxljob.Store, x xxljob.Start, a xxljob.Started) xxljob.Started {
+			run, _ := s.Run(ctx, x.RunID)
+			if a.Status == xxljob.StartFenced && run.State.Ended() {
+				a.Status = xxljob.StartGone
+			}
+			return a
+		}), []string{"Start/FirstOfSeveralStatuses"}},
+		{"StartIsBusyBeforeAll", answer(func(ctx context.Context, s xxljob.Store, x xxljob.Start, a xxljob.Started) xxljob.Started {
+			runs, _ := s.Runs(ctx, xxljob.RunFilter{JobID: x.JobID, States: []xxljob.State{xxljob.StateStarted}})
+			at := func(r xxljob.Run) bool { return r.ID != x.RunID && r.Address == x.Address }
+			if a.Status != xxljob.StartOK && x.Serial && slices.ContainsFunc(runs, at) {
+				a.Status = xxljob.StartBusy
+			}
+			return a
+		}), []string{"Start/FirstOfSeveralStatuses"}},
+		{"SerialForgetsTargets", start(func(_ context.Context, _ xxljob.Store, x *xxljob.Start) { x.Serial = x.Serial && len(x.Targets) == 0 }),
+			[]string{"Start/BusyAtATarget"}},
+		{"BuryIgnoresRuns", func(s xxljob.Store) xxljob.Store { return forgetsRuns{s} },
+			[]string{"Race/StartAgainstBurial", "Race/ReaddressAgainstBurial", "Node/BuryKeepsANodeWithRuns"}},
+		{"ReaddressNeedsAnUntakenRun", readdress(func(_ context.Context, _ xxljob.Store, _ *xxljob.Readdress, run xxljob.Run) (ok, decided bool) {
+			return false, !run.Taken.IsZero()
+		}), []string{"HandOver/ReaddressMovesARunOfTheOwnersOwn"}},
+		{"ReaddressOfAnyTakenRun", readdress(func(_ context.Context, _ xxljob.Store, r *xxljob.Readdress, run xxljob.Run) (ok, decided bool) {
+			ok = !run.Taken.IsZero() && run.Owner == r.Owner && run.Token == r.Token
+			return ok, ok
+		}), []string{"HandOver/ReaddressMismatchChangesNothing"}},
+		{"ReaddressAsksForNoNode", readdress(func(ctx context.Context, s xxljob.Store, r *xxljob.Readdress, _ xxljob.Run) (ok, decided bool) {
+			revive(ctx, s, r.Address)
+			return false, false
+		}), []string{"HandOver/ReaddressNeedsTheAddressee"}},
+		{"ReaddressIsTheTaking", readdress(func(ctx context.Context, s xxljob.Store, r *xxljob.Readdress, run xxljob.Run) (ok, decided bool) {
+			ok, _ = s.Readdress(ctx, *r)
+			if inc, attached := xxljob.LocalIncarnation(r.Address); ok && attached && !run.Taken.IsZero() {
+				_, _ = s.Take(ctx, inc, []int64{r.RunID})
+			}
+			return ok, true
+		}), []string{"HandOver/ReaddressMovesARunOfTheOwnersOwn"}},
+	}
+}
+
+// revive brings the nodes of attached addresses back.
+func revive(ctx context.Context, s xxljob.Store, addresses ...string) {
+	for _, a := range addresses {
+		if inc, attached := xxljob.LocalIncarnation(a); attached {
+			_, _ = s.Beat(ctx, inc, nil)
+		}
+	}
+}
+
+// rowsOnly starts runs at every node that has a row.
+type rowsOnly struct{ xxljob.Store }
+
+func (r rowsOnly) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
+	v, err := r.Beat(ctx, "observer", nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range starts {
+		if inc, attached := xxljob.LocalIncarnation(x.Address); attached && hasNode(v, inc) {
+			revive(ctx, r.Store, x.Address)
+		}
+	}
+	return r.Store.Start(ctx, starts)
+}
+
+// beforehand looks for the nodes in a transaction of its own. The start itself
+// goes where nobody looks for a node.
+type beforehand struct{ xxljob.Store }
+
+func (b beforehand) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
+	v, err := b.Beat(ctx, "observer", nil)
+	if err != nil {
+		return nil, err
+	}
+	far := func(address string) string {
+		inc, attached := xxljob.LocalIncarnation(address)
+		open := func(n xxljob.Node) bool { return n.Incarnation == inc && !n.Left }
+		if attached && slices.ContainsFunc(v.Nodes, open) {
+			return "http://" + inc
+		}
+		return address
+	}
+	sent := slices.Clone(starts)
+	for i := range sent {
+		x := &sent[i]
+		x.Address, x.Targets = far(x.Address), slices.Clone(x.Targets)
+		for k := range x.Targets {
+			x.Targets[k] = far(x.Targets[k])
+		}
+	}
+	return b.Store.Start(ctx, sent)
+}
+
+// answer changes what is answered to a start.
+func answer(change func(ctx context.Context, s xxljob.Store, x xxljob.Start, a xxljob.Started) xxljob.Started) func(xxljob.Store) xxljob.Store {
+	return func(s xxljob.Store) xxljob.Store { return answers{s, change} }
+}
+
+type answers struct {
+	xxljob.Store
+	change func(ctx context.Context, s xxljob.Store, x xxljob.Start, a xxljob.Started) xxljob.Started
+}
+
+func (m answers) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
+	out, err := m.Store.Start(ctx, starts)
+	for i := range out {
+		out[i] = m.change(ctx, m.Store, starts[i], out[i])
+	}
+	return out, err
+}
+
+// forgetsRuns does not show a node that is buried with unended runs.
+type forgetsRuns struct{ xxljob.Store }
+
+func (f forgetsRuns) Beat(ctx context.Context, incarnation string, attached []xxljob.Attachment) (xxljob.View, error) {
+	v, err := f.Store.Beat(ctx, incarnation, attached)
+	v.Nodes = slices.DeleteFunc(v.Nodes, func(n xxljob.Node) bool { return n.Left })
+	return v, err
+}
+
+// otherReaddress decides about a Readdress before the store does.
+type otherReaddress struct {
+	xxljob.Store
+	change func(ctx context.Context, s xxljob.Store, r *xxljob.Readdress, run xxljob.Run) (ok, decided bool)
+}
+
+func (o otherReaddress) Readdress(ctx context.Context, r xxljob.Readdress) (bool, error) {
+	run, err := o.Run(ctx, r.RunID)
+	if err != nil {
+		return false, nil
+	}
+	if ok, decided := o.change(ctx, o.Store, &r, run); decided {
+		return ok, nil
+	}
+	return o.Store.Readdress(ctx, r)
+}

@@ -1,0 +1,228 @@
+package storetest_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/xxljob/xxljob"
+)
+
+// ruleMutants break rules about jobs, kills and what a node finds.
+func ruleMutants() []mutant {
+	return []mutant{
+		{"RefusalsAreNoStarts", func(s xxljob.Store) xxljob.Store { return noRefusals{s} },
+			[]string{"Edit/ReplanGivesTheLatestRefusedInstant"}},
+		{"ManualJobsFinish", func(s xxljob.Store) xxljob.Store { return finishesAll{s} },
+			[]string{"Arm/AManualJobIsNeverFinished", "Arm/SweepLeavesTheRest"}},
+		{"RecordsAreWaitedFor", func(s xxljob.Store) xxljob.Store { return waitsForRecords{s} },
+			[]string{"Arm/ARecordRearmsAtOnce"}},
+		{"KillKeepsTheLastReason", func(s xxljob.Store) xxljob.Store { return &lastReason{Store: s, reasons: map[int64]string{}} },
+			[]string{"Run/KillKeepsTheFirstReason"}},
+		{"KillKeepsAnEmptyReason", func(s xxljob.Store) xxljob.Store { return emptyReason{s} },
+			[]string{"Run/KillWithoutAReasonIsKilled"}},
+		{"ClaimMatchesAZeroDue", func(s xxljob.Store) xxljob.Store { return zeroDue{s} }, []string{"Claim/ZeroDueMatchesNoJob"}},
+		{"LastForgetsSpans", func(s xxljob.Store) xxljob.Store {
+			return &broken{Store: s, jobOut: func(j xxljob.Job) xxljob.Job {
+				runs, _ := s.Runs(context.Background(), xxljob.RunFilter{JobID: j.ID})
+				for _, r := range runs {
+					if r.Last.Equal(j.Last) {
+						j.Last = r.Scheduled
+					}
+				}
+				return j
+			}}
+		}, []string{"Claim/LastIsTheLatestInstantOfTheRuns"}},
+		{"LastNeverGoesBack", func(s xxljob.Store) xxljob.Store {
+			last := map[int64]time.Time{}
+			return &broken{Store: s, jobOut: func(j xxljob.Job) xxljob.Job {
+				if j.Last.Before(last[j.ID]) {
+					j.Last = last[j.ID]
+				}
+				last[j.ID] = j.Last
+				return j
+			}}
+		}, []string{"Claim/LastIsTheLatestInstantOfTheRuns"}},
+		{"InboxKillsWhatIsNotTaken", inbox(func(in xxljob.Inbox) xxljob.Inbox {
+			in.Kills = append(in.Kills, toKill(in.Runs)...)
+			slices.SortFunc(in.Kills, func(a, b xxljob.Run) int { return int(a.ID - b.ID) })
+			return in
+		}), []string{"Inbox/HoldsUntakenRunsThatAreToBeKilled"}},
+		{"InboxHidesRunsToBeKilled", inbox(func(in xxljob.Inbox) xxljob.Inbox {
+			in.Runs = slices.DeleteFunc(in.Runs, func(r xxljob.Run) bool { return r.KillReason != "" })
+			return in
+		}), []string{"Inbox/HoldsUntakenRunsThatAreToBeKilled", "Inbox/HoldsKillsOfTakenUnendedRuns"}},
+		{"TakeHidesWhatItEnded", func(s xxljob.Store) xxljob.Store { return hidesEnded{s} }, []string{"Inbox/TakeEndsAKilledRun"}},
+		{"BeatMakesANodeYoung", func(s xxljob.Store) xxljob.Store { return young{s} }, []string{"Node/ABuriedNodeSupersedesNobody"}},
+		{"ScanForgetsPlannedRuns", func(s xxljob.Store) xxljob.Store { return &scansOnce{Store: s, seen: map[int64]bool{}} },
+			[]string{"Scan/RunsReturnedStayPlanned"}},
+	}
+}
+
+// noRefusals tells Edit.Next of runs that were started only.
+type noRefusals struct{ xxljob.Store }
+
+func (n noRefusals) EditJob(ctx context.Context, id int64, e xxljob.Edit) (xxljob.Job, error) {
+	runs, _ := n.Runs(ctx, xxljob.RunFilter{JobID: id})
+	var latest time.Time
+	for _, r := range runs {
+		if r.Type.ScheduleBorn() && !r.Started.IsZero() && r.Scheduled.After(latest) {
+			latest = r.Scheduled
+		}
+	}
+	if next := e.Next; next != nil {
+		e.Next = func(j xxljob.Job, _ time.Time) (time.Time, error) { return next(j, latest) }
+	}
+	return n.Store.EditJob(ctx, id, e)
+}
+
+// finishesAll sweeps away every job without a next instant.
+type finishesAll struct{ xxljob.Store }
+
+func (f finishesAll) Sweep(ctx context.Context, shards []xxljob.Shard) error {
+	jobs, err := f.Jobs(ctx, xxljob.JobFilter{Enabled: true})
+	for _, j := range jobs {
+		if j.Next.IsZero() && j.Schedule.IsManual() {
+			_, err = f.EditJob(ctx, j.ID, xxljob.Edit{Verb: "stop", Change: func(j *xxljob.Job) (bool, error) {
+				j.Stopped, j.StopReason = true, xxljob.StopFinished
+				return false, nil
+			}})
+		}
+	}
+	return err
+}
+
+// waitsForRecords leaves a job that claimed a record without a next instant.
+type waitsForRecords struct{ xxljob.Store }
+
+func (w waitsForRecords) Claim(ctx context.Context, plans []xxljob.Plan) ([]xxljob.Run, error) {
+	for i := range plans {
+		if p := &plans[i]; p.Wait && p.Runs[0].State.Ended() {
+			p.Wait = false
+		}
+	}
+	return w.Store.Claim(ctx, plans)
+}
+
+// lastReason gives every unended run the reason of the last kill.
+type lastReason struct {
+	xxljob.Store
+	mu      sync.Mutex
+	reasons map[int64]string
+}
+
+func (l *lastReason) Kill(ctx context.Context, id int64, reason string) (xxljob.Run, error) {
+	l.mu.Lock()
+	l.reasons[id] = reason
+	l.mu.Unlock()
+	run, err := l.Store.Kill(ctx, id, reason)
+	return l.changed(run), err
+}
+
+func (l *lastReason) Run(ctx context.Context, id int64) (xxljob.Run, error) {
+	run, err := l.Store.Run(ctx, id)
+	return l.changed(run), err
+}
+
+func (l *lastReason) changed(run xxljob.Run) xxljob.Run {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if reason := l.reasons[run.ID]; reason != "" && run.KillReason != "" {
+		run.KillReason = reason
+	}
+	return run
+}
+
+type emptyReason struct{ xxljob.Store }
+
+func (x emptyReason) Kill(ctx context.Context, id int64, reason string) (xxljob.Run, error) {
+	if reason == "" {
+		reason = " "
+	}
+	return x.Store.Kill(ctx, id, reason)
+}
+
+// zeroDue inserts runs for jobs that have no next instant.
+type zeroDue struct{ xxljob.Store }
+
+func (z zeroDue) Claim(ctx context.Context, plans []xxljob.Plan) ([]xxljob.Run, error) {
+	runs, err := z.Store.Claim(ctx, plans)
+	for _, p := range plans {
+		if p.Due.IsZero() {
+			run, err := z.AddRun(ctx, p.JobID, xxljob.Trigger{})
+			return append(runs, run), err
+		}
+	}
+	return runs, err
+}
+
+// inbox changes what Inbox returns.
+func inbox(change func(xxljob.Inbox) xxljob.Inbox) func(xxljob.Store) xxljob.Store {
+	return func(s xxljob.Store) xxljob.Store { return otherInbox{s, change} }
+}
+
+type otherInbox struct {
+	xxljob.Store
+	change func(xxljob.Inbox) xxljob.Inbox
+}
+
+func (o otherInbox) Inbox(ctx context.Context, incarnation string, limit int) (xxljob.Inbox, error) {
+	in, err := o.Store.Inbox(ctx, incarnation, limit)
+	return o.change(in), err
+}
+
+func toKill(runs []xxljob.Run) (found []xxljob.Run) {
+	for _, r := range runs {
+		if r.KillReason != "" {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+type hidesEnded struct{ xxljob.Store }
+
+func (h hidesEnded) Take(ctx context.Context, incarnation string, ids []int64) ([]xxljob.Run, error) {
+	runs, err := h.Store.Take(ctx, incarnation, ids)
+	return slices.DeleteFunc(runs, func(r xxljob.Run) bool { return r.State.Ended() }), err
+}
+
+// young joins a node that beats and is not there.
+type young struct{ xxljob.Store }
+
+func (y young) Beat(ctx context.Context, incarnation string, attached []xxljob.Attachment) (xxljob.View, error) {
+	v, err := y.Store.Beat(ctx, "observer", nil)
+	if err != nil || incarnation == "observer" || hasNode(v, incarnation) {
+		return y.Store.Beat(ctx, incarnation, attached)
+	}
+	return y.Join(ctx, xxljob.Node{ID: incarnation, Incarnation: incarnation, Attached: attached})
+}
+
+func hasNode(v xxljob.View, incarnation string) bool {
+	return slices.ContainsFunc(v.Nodes, func(n xxljob.Node) bool { return n.Incarnation == incarnation })
+}
+
+// scansOnce takes what a Scan has returned for loaded, also in Planned.
+type scansOnce struct {
+	xxljob.Store
+	mu   sync.Mutex
+	seen map[int64]bool
+}
+
+func (o *scansOnce) Scan(ctx context.Context, q xxljob.ScanQuery) (xxljob.ScanResult, error) {
+	res, err := o.Store.Scan(ctx, q)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, r := range res.Runs {
+		o.seen[r.ID] = true
+	}
+	return res, err
+}
+
+func (o *scansOnce) Planned(ctx context.Context, q xxljob.PlannedQuery) ([]xxljob.Run, error) {
+	runs, err := o.Store.Planned(ctx, q)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.DeleteFunc(runs, func(r xxljob.Run) bool { return o.seen[r.ID] }), err
+}

@@ -1,0 +1,63 @@
+package xxljobtest_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/xxljobtest"
+)
+
+// greet is the handler under test.
+func greet(_ context.Context, task *xxljob.Task) error {
+	task.Log().Info("greeting", "whom", task.Param)
+	task.SetResult("hello " + task.Param)
+	return nil
+}
+
+func ExampleWork() {
+	t := new(exampleTB) // in a test, its t
+	defer t.end()
+
+	res := xxljobtest.Work(t, greet, xxljob.Task{Param: "world"})
+	fmt.Println(res.Result, res.Err, res.Log)
+	// Output: hello world <nil> [INFO greeting whom=world]
+}
+
+// Outside of a bubble a job is triggered by hand.
+func ExampleScheduler_RunNow() {
+	t := new(exampleTB) // in a test, its t
+	defer t.end()
+
+	s := xxljobtest.NewWith(t,
+		xxljobtest.Options{Handlers: map[string]xxljob.Handler{"greet": greet}},
+		xxljob.Job{Name: "new year", Handler: "greet", Schedule: xxljob.At(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC))},
+	)
+	run := s.RunNow("new year", "Ada")
+	fmt.Println(run.State, "-", run.HandleMsg)
+	fmt.Println("next:", s.NextFire("new year"))
+	s.RequireRuns("new year") // none by its schedule so far
+	// Output:
+	// succeeded - hello Ada
+	// next: 2100-01-01 00:00:00 +0000 UTC
+}
+
+// exampleTB stands for the t of a test; examples have none.
+type exampleTB struct {
+	testing.TB
+	cleanups []func()
+}
+
+func (*exampleTB) Helper()                  {}
+func (*exampleTB) Context() context.Context { return context.Background() }
+func (*exampleTB) Output() io.Writer        { return io.Discard }
+func (t *exampleTB) Cleanup(f func())       { t.cleanups = append(t.cleanups, f) }
+
+func (t *exampleTB) end() {
+	for _, f := range t.cleanups {
+		f()
+	}
+}

@@ -1,0 +1,111 @@
+package xxljobtest_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/xxljobtest"
+)
+
+// inAndOut runs a test inside a bubble and outside of one.
+func inAndOut(t *testing.T, f func(t *testing.T)) {
+	t.Run("in a bubble", func(t *testing.T) { synctest.Test(t, f) })
+	t.Run("outside", f)
+}
+
+func TestWorkSucceeds(t *testing.T) {
+	inAndOut(t, func(t *testing.T) {
+		res := xxljobtest.Work(t, func(ctx context.Context, task *xxljob.Task) error {
+			task.Log().Info("greeting", "whom", task.Param)
+			task.Log().Warn("two\nlines")
+			task.Log().Debug("not kept")
+			task.SetResult("hello " + task.Param)
+			return nil
+		}, xxljob.Task{Param: "world"})
+		if res.Result != "hello world" || res.Err != nil {
+			t.Errorf("result %q, error %v", res.Result, res.Err)
+		}
+		if want := []string{"INFO greeting whom=world", "WARN two", "lines"}; !slices.Equal(res.Log, want) {
+			t.Errorf("log %q, want %q", res.Log, want)
+		}
+	})
+}
+
+func TestWorkWithoutLog(t *testing.T) {
+	res := xxljobtest.Work(t, func(context.Context, *xxljob.Task) error { return nil }, xxljob.Task{})
+	if res.Log != nil || res.Result != "" || res.Err != nil {
+		t.Errorf("got %+v", res)
+	}
+}
+
+func TestWorkReadsLongLogs(t *testing.T) {
+	res := xxljobtest.Work(t, func(ctx context.Context, task *xxljob.Task) error {
+		for range 1000 {
+			task.Log().Info(strings.Repeat("x", 100))
+		}
+		return nil
+	}, xxljob.Task{})
+	if len(res.Log) != 1000 {
+		t.Errorf("%d lines", len(res.Log))
+	}
+}
+
+func TestWorkHandsTheTaskOver(t *testing.T) {
+	at := time.Date(2026, 3, 1, 12, 0, 0, 123_456_789, time.FixedZone("CET", 3600))
+	given := xxljob.Task{RunID: 7, JobID: 3, Handler: "h", Param: "p", ShardIndex: 1, ShardTotal: 4, ScheduledAt: at, Attempt: 2}
+	var got xxljob.Task
+	keep := func(ctx context.Context, task *xxljob.Task) error { got = *task; return nil }
+	xxljobtest.Work(t, keep, given)
+	if got.RunID != 7 || got.JobID != 3 || got.Handler != "h" || got.Param != "p" || got.ShardIndex != 1 ||
+		got.ShardTotal != 4 || !got.ScheduledAt.Equal(at) || got.ScheduledAt.Location() != at.Location() || got.Attempt != 2 {
+		t.Errorf("got %+v, want %+v", got, given)
+	}
+	xxljobtest.Work(t, keep, xxljob.Task{})
+	if got.RunID != 1 || got.ShardTotal != 1 || time.Since(got.ScheduledAt) > time.Minute {
+		t.Errorf("zero task: got %+v", got)
+	}
+}
+
+func TestWorkReportsErrors(t *testing.T) {
+	errFull := errors.New("disk full")
+	for _, c := range []struct {
+		name string
+		h    xxljob.Handler
+		want string
+	}{
+		{"error", func(context.Context, *xxljob.Task) error { return errFull }, "disk full"},
+		{"panic", func(context.Context, *xxljob.Task) error { panic("boom") }, "panic: boom\n"},
+		{"goroutine ended", func(context.Context, *xxljob.Task) error { runtime.Goexit(); return nil }, "ended its goroutine"},
+		{"param", executor.JSON(func(context.Context, *xxljob.Task, int) error { return nil }), `param "x" is not JSON for int`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inAndOut(t, func(t *testing.T) {
+				res := xxljobtest.Work(t, c.h, xxljob.Task{Param: "x"})
+				if res.Err == nil || !strings.Contains(res.Err.Error(), c.want) {
+					t.Errorf("error %v, want %q", res.Err, c.want)
+				}
+				if c.name == "error" && !errors.Is(res.Err, errFull) {
+					t.Error("the error is not the handler's own")
+				}
+				if c.name == "param" && !executor.IsFail(res.Err) {
+					t.Error("the error has lost its mark")
+				}
+			})
+		})
+	}
+}
+
+func TestWorkWithoutHandler(t *testing.T) {
+	got := failure(t, func(t testing.TB) { xxljobtest.Work(t, nil, xxljob.Task{}) })
+	if want := "xxljobtest: Work: the handler is nil"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
