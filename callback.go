@@ -7,7 +7,6 @@ package xxljob
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"time"
 
@@ -49,7 +48,7 @@ func resultOf(f *flight, r wire.CallbackRequest) Result {
 		res.State = StateSucceeded
 	case r.HandleCode == wire.CodeTimeout:
 		res.State = StateTimedOut
-	case isKilledMsg(r.HandleMsg):
+	case r.Killed:
 		res.State = StateKilled
 	}
 	return res
@@ -58,13 +57,6 @@ func resultOf(f *flight, r wire.CallbackRequest) Result {
 func mustLocal(addr string) string {
 	inc, _ := LocalIncarnation(addr)
 	return inc
-}
-
-// isKilledMsg recognises the two texts by which an executor says that it did not
-// let a run finish.
-func isKilledMsg(msg string) bool {
-	return strings.HasSuffix(msg, strings.TrimPrefix(wire.MsgKilledRunning, "%s")) ||
-		strings.HasSuffix(msg, strings.TrimPrefix(wire.MsgKilledQueued, "%s"))
 }
 
 // finish stores results and acts on those that were accepted. It tries until it

@@ -59,9 +59,12 @@ type Config struct {
 	// LostAfter is the silence after which a node's runs are judged. Zero means
 	// 30 s.
 	LostAfter time.Duration
-	// ReportDays is how many days a report is refreshed for. Zero means 3.
+	// ReportDays is how many days a report is refreshed for. Zero means 3. There
+	// are no reports yet.
 	ReportDays int
-	// RunRetention is how long ended runs are kept. Zero means 30 days.
+	// RunRetention is how long ended runs are kept. Zero means 30 days. Up to now
+	// it bounds how far ahead a Trigger may be; the store in memory keeps runs by
+	// number.
 	RunRetention time.Duration
 
 	// Shards is the number of parts that all jobs are spread over, fixed by the
@@ -81,7 +84,8 @@ type Config struct {
 	StopGrace time.Duration
 
 	// Tokens are the access tokens of the HTTP protocol by app, two at a time
-	// for rotation; the key "" is for apps that have none of their own.
+	// for rotation; the key "" is for apps that have none of their own. This field
+	// and the next two are checked, and have no effect until the protocol is there.
 	Tokens map[string][]string
 	// Insecure allows the HTTP protocol without a token.
 	Insecure bool

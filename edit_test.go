@@ -163,7 +163,7 @@ func TestManualJob(t *testing.T) {
 		}
 		run, err = n.Wait(t.Context(), later[0])
 		must(t, err)
-		if run.Lateness() != 0 || run.Scheduled.Sub(time.Now()) != 0 {
+		if run.Lateness() != 0 || !run.Scheduled.Equal(time.Now()) {
 			t.Errorf("the run in an hour: started %v for %v, ended at %v", run.Started, run.Scheduled, time.Now())
 		}
 		stop(t, n)

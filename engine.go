@@ -6,10 +6,6 @@ import (
 	"time"
 )
 
-// heldMax is how many planned runs of one app a node holds in memory. Past it
-// they wait in the store and are read when the app's entries run dry.
-const heldMax = 50_000
-
 // engine is what a node holds in memory: planned runs of its shards, runs that
 // are under way, and the jobs they belong to. All of it can be read again from
 // the store. Its methods do not call the store, and hold mu only for moments.
@@ -18,20 +14,19 @@ type engine struct {
 	ring TimeRing
 	dry  wake // poked when an app with runs in the store only has few left here
 
-	mu       sync.Mutex
-	held     map[int64]*entry  // planned runs: on the ring, due, parked or being started
-	heldBy   map[string]int    // how many of them each app has
-	overflow map[string]bool   // apps with planned runs that are only in the store
-	jobs     map[int64]*jobRef // of held runs and of flights
-	alarms   alarms            // when the ring has something due
-	due      turns
-	lots     lots
-	bounds   bounds
-	serial   map[lot]int64     // the run that is at an address, or about to be, for a serial job
-	flights  map[int64]*flight // runs that this node runs
-	away     map[int64]awayRun // runs of other nodes whose end this node waits for
-	quiet    chan struct{}     // closed when flights is empty; nil while nobody asks
-	waiters  map[int64][]chan Run
+	mu      sync.Mutex
+	held    map[int64]*entry    // planned runs: on the ring, due, parked or being started
+	apps    map[string]*holding // what is held of each app
+	jobs    map[int64]*jobRef   // of held runs and of flights
+	alarms  alarms              // when the ring has something due
+	due     turns
+	lots    lots
+	bounds  bounds
+	serial  map[lot]int64     // the run that is at an address, or about to be, for a serial job
+	flights map[int64]*flight // runs that this node runs
+	away    map[int64]awayRun // runs of other nodes whose end this node waits for
+	quiet   chan struct{}     // closed when flights is empty; nil while nobody asks
+	waiters map[int64][]chan Run
 }
 
 // jobRef is a job in memory, with what is counted about it.
@@ -73,7 +68,7 @@ func newEngine(cfg *Config, dry wake) *engine {
 	}
 	return &engine{
 		cfg: cfg, ring: ring, dry: dry,
-		held: map[int64]*entry{}, heldBy: map[string]int{}, overflow: map[string]bool{},
+		held: map[int64]*entry{}, apps: map[string]*holding{},
 		jobs: map[int64]*jobRef{}, alarms: newAlarms(), due: newTurns(), lots: lots{},
 		bounds: newBounds(cfg.FastLane, cfg.SlowLane),
 		serial: map[lot]int64{}, flights: map[int64]*flight{}, away: map[int64]awayRun{},
@@ -90,31 +85,6 @@ func (e *engine) remember(jobs ...Job) {
 			ref.job, ref.stale = &jobs[i], false
 		}
 	}
-}
-
-// hold puts planned runs on the ring, as far as their apps have room, and
-// reports whether one of them is now the next to become due.
-func (e *engine) hold(runs []Run, jobs map[int64]*Job) (sooner bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	before, had := e.alarms.next()
-	for i := range runs {
-		r := &runs[i]
-		if r.State != StatePlanned || e.held[r.ID] != nil {
-			continue
-		}
-		if e.heldBy[r.App] >= heldMax {
-			e.overflow[r.App] = true
-			continue
-		}
-		e.ref(r.JobID, jobs[r.JobID])
-		e.held[r.ID] = &entry{run: *r}
-		e.heldBy[r.App]++
-		e.ring.Push(r.Scheduled, r.ID)
-		e.alarms.add(r.Scheduled.UnixMilli())
-	}
-	after, has := e.alarms.next()
-	return has && (!had || after < before)
 }
 
 // ref counts a use of the job, which may be nil where it is not known.
@@ -148,39 +118,6 @@ func (e *engine) tidy(now time.Time) {
 	for id, ref := range e.jobs {
 		if ref.refs <= 0 && ref.slow.minute != now.Unix()/60 {
 			delete(e.jobs, id)
-		}
-	}
-}
-
-// thirsty returns the apps that have runs in the store only and too few here.
-func (e *engine) thirsty() []string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	var apps []string
-	for app := range e.overflow {
-		if e.heldBy[app] <= heldMax/2 {
-			apps = append(apps, app)
-			delete(e.overflow, app)
-		}
-	}
-	return apps
-}
-
-// takeDue moves what is due at or before t from the ring to the due queue.
-func (e *engine) takeDue(t time.Time) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.alarms.popUpTo(t.UnixMilli())
-	for _, id := range e.ring.Pop(t) {
-		en := e.held[id]
-		switch {
-		case en == nil:
-		case en.run.Scheduled.After(t):
-			// A ring of the user's was early; P2 does not rest on it.
-			e.ring.Push(en.run.Scheduled, id)
-			e.alarms.add(en.run.Scheduled.UnixMilli())
-		default:
-			e.due.push(en)
 		}
 	}
 }
@@ -289,16 +226,6 @@ func (e *engine) release(en *entry) {
 		e.admit(en.from)
 	}
 	e.freeSerial(en.route.serial, en.run.ID)
-}
-
-// unhold takes an entry out of the books.
-func (e *engine) unhold(en *entry) {
-	delete(e.held, en.run.ID)
-	drop(e.heldBy, en.run.App)
-	e.unref(en.run.JobID)
-	if len(e.overflow) > 0 && e.overflow[en.run.App] && e.heldBy[en.run.App] == heldMax/2 {
-		e.dry.poke()
-	}
 }
 
 // idle waits until no run is under way in this process.

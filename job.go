@@ -211,9 +211,6 @@ func (j Job) validate(knownRoute func(string) bool, subSecond bool) error {
 // maxTimeout is what XXL-JOB's 32-bit seconds can hold.
 const maxTimeout = (1<<31 - 1) * time.Second
 
-// enabled reports whether the schedule may start runs of j.
-func (j Job) enabled() bool { return !j.Stopped }
-
 // clone copies the parts of j that are shared by reference.
 func (j Job) clone() Job {
 	j.Children = append([]int64(nil), j.Children...)

@@ -132,7 +132,7 @@ func (l *leases) serves(incarnation, app, handler string) (hasApp, hasHandler bo
 	return false, false
 }
 
-// live reports whether the incarnation is a live node.
+// isLive reports whether the incarnation is a live node.
 func (l *leases) isLive(incarnation string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -398,7 +398,7 @@ func (l *leases) takeable(shards []Shard, n, from int, now time.Time) (take []Sh
 	return take
 }
 
-// resign stops taking shards and releases this node's.
+// stopTaking forgets this node's shards, and takes none from here on.
 func (l *leases) stopTaking() []Shard {
 	shards := l.owned()
 	l.mu.Lock()

@@ -103,7 +103,7 @@ func (s *scheduler) judge(r Run, gone map[string]bool) (Verdict, bool) {
 func (e *engine) adopt(r Run) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.flights[r.ID] == nil {
-		e.away[r.ID] = e.away[r.ID]
+	if _, known := e.away[r.ID]; !known && e.flights[r.ID] == nil {
+		e.away[r.ID] = awayRun{}
 	}
 }

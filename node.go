@@ -73,13 +73,3 @@ func (n Node) serves(app, handler string) (hasApp, hasHandler bool) {
 	}
 	return hasApp, false
 }
-
-// clone copies what n shares by reference.
-func (n Node) clone() Node {
-	attached := make([]Attachment, len(n.Attached))
-	for i, a := range n.Attached {
-		attached[i] = Attachment{App: a.App, Handlers: append([]string(nil), a.Handlers...)}
-	}
-	n.Attached = attached
-	return n
-}

@@ -7,6 +7,8 @@ package xxljob
 // entry is a planned run that this node holds.
 type entry struct {
 	run Run
+	// due is set when the run has come up on the ring.
+	due bool
 	// route is where the run was routed, kept while it waits for room there, and
 	// routedFor the version of the job that it was routed by.
 	route     routed

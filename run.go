@@ -204,13 +204,15 @@ const (
 	ReasonBacklog = "backlog"
 )
 
-// Lateness is how long after its instant the run was started; negative never,
-// zero when it has not started.
+// Lateness is how long after its instant the run was started; zero when it has
+// not started. The mark in the store may be up to 20 ms ahead of the instant, to
+// make up for the round trip; the handler is not called before, so that counts as
+// zero too.
 func (r Run) Lateness() time.Duration {
 	if r.Started.IsZero() {
 		return 0
 	}
-	return r.Started.Sub(r.Scheduled)
+	return max(r.Started.Sub(r.Scheduled), 0)
 }
 
 // Trigger asks for one run of a job outside its schedule. The zero value runs

@@ -185,9 +185,8 @@ func (s *scheduler) reloadPlanned(ctx context.Context, before time.Time) error {
 			return err
 		}
 	}
-	for _, app := range s.engine.thirsty() {
-		if err := s.readPlanned(ctx, PlannedQuery{Shards: owned, App: app, Before: before}); err != nil {
-			s.engine.overflows(app)
+	for app, after := range s.engine.thirsty() {
+		if err := s.readOn(ctx, owned, app, after, before); err != nil {
 			return err
 		}
 	}
@@ -203,7 +202,7 @@ func (s *scheduler) readPlanned(ctx context.Context, q PlannedQuery) error {
 			return err
 		}
 		s.holdRuns(runs, nil)
-		if len(runs) < q.Limit || q.App != "" && s.engine.overflowing(q.App) {
+		if len(runs) < q.Limit {
 			return nil
 		}
 		last := runs[len(runs)-1]
@@ -211,15 +210,24 @@ func (s *scheduler) readPlanned(ctx context.Context, q PlannedQuery) error {
 	}
 }
 
-// overflows notes that an app has planned runs in the store only.
-func (e *engine) overflows(app string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.overflow[app] = true
-}
-
-func (e *engine) overflowing(app string) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.overflow[app]
+// readOn reads an app's planned runs from behind its horizon, as far as there is
+// room for them.
+func (s *scheduler) readOn(ctx context.Context, owned []Shard, app string, from ringEntry, before time.Time) error {
+	q := PlannedQuery{Shards: owned, App: app, Before: before, After: time.UnixMilli(from.at).UTC(), AfterID: from.runID, Limit: scanRuns}
+	if from == (ringEntry{}) {
+		q.After = time.Time{}
+	}
+	for {
+		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Planned(ctx, q) })
+		if err != nil {
+			return err
+		}
+		more := s.engine.holdNext(app, from, runs, len(runs) < q.Limit)
+		s.startWake.poke()
+		if !more {
+			return nil
+		}
+		last := runs[len(runs)-1]
+		q.After, q.AfterID, from = last.Scheduled, last.ID, keyOfRun(&last)
+	}
 }

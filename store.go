@@ -83,7 +83,8 @@ type JobStore interface {
 type Edit struct {
 	// Version, when not zero, makes the edit a compare-and-set.
 	Version int64
-	// Verb names the change in the audit: "update", "start", "stop", "ensure".
+	// Verb names the change in the audit: "update", "start", "stop", "ensure",
+	// "prune".
 	Verb string
 	// Change alters the definition; it sees the job as it is, and reports
 	// whether the schedule has to be planned anew. It is pure and may be called

@@ -125,7 +125,7 @@ func (c Config) validate() error {
 	var faults []error
 	positive := func(name string, v int) {
 		if v < 0 {
-			faults = append(faults, fmt.Errorf("executor: Config.%s is %d, want 0 (the default) or more", name, v))
+			faults = append(faults, fmt.Errorf("xxljob: executor: Config.%s is %d, want 0 (the default) or more", name, v))
 		}
 	}
 	positive("Places", c.Places)
@@ -136,10 +136,10 @@ func (c Config) validate() error {
 	positive("Log.MaxBytes", c.Log.MaxBytes)
 	positive("Log.TotalBytes", c.Log.TotalBytes)
 	if c.Grace < 0 {
-		faults = append(faults, fmt.Errorf("executor: Config.Grace is %v, want 0 (the default) or more", c.Grace))
+		faults = append(faults, fmt.Errorf("xxljob: executor: Config.Grace is %v, want 0 (the default) or more", c.Grace))
 	}
 	if c.KeepFinished < 0 {
-		faults = append(faults, fmt.Errorf("executor: Config.KeepFinished is %v, want 0 (the default) or more", c.KeepFinished))
+		faults = append(faults, fmt.Errorf("xxljob: executor: Config.KeepFinished is %v, want 0 (the default) or more", c.KeepFinished))
 	}
 	return errors.Join(faults...)
 }

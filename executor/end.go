@@ -14,6 +14,12 @@ type result struct {
 	code    int
 	msg     string
 	noRetry bool
+	killed  bool
+}
+
+// killed is the result of a run that was not let finish; msg is for the reason.
+func killed(msg, reason string) result {
+	return result{code: wire.CodeFail, msg: fmt.Sprintf(msg, reason), killed: true}
 }
 
 // outcome is the result of a run whose handler returned err.
@@ -39,7 +45,7 @@ func (e *Executor) end(r *run, res result) {
 	e.recent.add(r.RunID, time.Now())
 	e.out.add(wire.CallbackRequest{
 		LogID: r.RunID, LogDateTim: r.logDate,
-		HandleCode: res.code, HandleMsg: res.msg, NoRetry: res.noRetry,
+		HandleCode: res.code, HandleMsg: res.msg, NoRetry: res.noRetry, Killed: res.killed,
 	})
 }
 
@@ -114,11 +120,11 @@ func (e *Executor) stopJob(j *job, reason string, cause error) bool {
 	found := j.queue.n > 0
 	if r := j.running; r != nil && !r.ended {
 		found = true
-		e.interrupt(r, result{code: wire.CodeFail, msg: fmt.Sprintf(wire.MsgKilledRunning, reason)}, cause)
+		e.interrupt(r, killed(wire.MsgKilledRunning, reason), cause)
 	}
 	for j.queue.n > 0 {
 		e.queued--
-		e.end(j.queue.pop(), result{code: wire.CodeFail, msg: fmt.Sprintf(wire.MsgKilledQueued, reason)})
+		e.end(j.queue.pop(), killed(wire.MsgKilledQueued, reason))
 	}
 	return found
 }
@@ -127,10 +133,10 @@ func (e *Executor) stopJob(j *job, reason string, cause error) bool {
 func (e *Executor) stopRun(r *run, reason string, cause error) {
 	if r.job.queue.drop(r) {
 		e.queued--
-		e.end(r, result{code: wire.CodeFail, msg: fmt.Sprintf(wire.MsgKilledQueued, reason)})
+		e.end(r, killed(wire.MsgKilledQueued, reason))
 		return
 	}
-	e.interrupt(r, result{code: wire.CodeFail, msg: fmt.Sprintf(wire.MsgKilledRunning, reason)}, cause)
+	e.interrupt(r, killed(wire.MsgKilledRunning, reason), cause)
 }
 
 // abandon lets the job of a run go on without its handler, which has been

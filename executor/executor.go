@@ -83,6 +83,10 @@ func (e *Executor) Handlers() []string {
 // the next Bind.
 func (e *Executor) Bind(admin wire.Admin) { e.out.bind(admin) }
 
+// Places returns Config.Places: how many handlers run at once. A scheduler sends
+// no more runs at a time.
+func (e *Executor) Places() int { return e.cfg.Places }
+
 // Running returns how many handlers run now. Abandoned ones are not counted.
 func (e *Executor) Running() int {
 	e.mu.Lock()

@@ -7,17 +7,17 @@ import "errors"
 // does not matter any more.
 var (
 	// ErrKilled says that the admin stopped the run.
-	ErrKilled = errors.New("executor: run killed")
+	ErrKilled = errors.New("xxljob: executor: run killed")
 	// ErrTimeout says that the run took longer than its timeout.
-	ErrTimeout = errors.New("executor: run timed out")
+	ErrTimeout = errors.New("xxljob: executor: run timed out")
 	// ErrCovered says that a later run of a COVER_EARLY job took its place.
-	ErrCovered = errors.New("executor: run covered by a later one")
+	ErrCovered = errors.New("xxljob: executor: run covered by a later one")
 	// ErrShutdown says that the executor stopped before the handler returned.
-	ErrShutdown = errors.New("executor: shut down")
+	ErrShutdown = errors.New("xxljob: executor: shut down")
 )
 
 // ErrStopped is returned by Handle after Stop.
-var ErrStopped = errors.New("executor: stopped")
+var ErrStopped = errors.New("xxljob: executor: stopped")
 
 var errGoexit = errors.New("job handler ended its goroutine without returning")
 

@@ -50,10 +50,10 @@ type handler struct {
 func (e *Executor) Handle(name string, fn Handler, opts ...HandlerOption) error {
 	var faults []error
 	if strings.TrimSpace(name) == "" {
-		faults = append(faults, errors.New("executor: handler without a name"))
+		faults = append(faults, errors.New("xxljob: executor: handler without a name"))
 	}
 	if fn == nil {
-		faults = append(faults, fmt.Errorf("executor: handler %q is nil", name))
+		faults = append(faults, fmt.Errorf("xxljob: executor: handler %q is nil", name))
 	}
 	if err := errors.Join(faults...); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (e *Executor) Handle(name string, fn Handler, opts ...HandlerOption) error 
 		return fmt.Errorf("handler %q: %w", name, ErrStopped)
 	}
 	if e.handlers[name] != nil {
-		return fmt.Errorf("executor: handler %q is registered already", name)
+		return fmt.Errorf("xxljob: executor: handler %q is registered already", name)
 	}
 	e.handlers[name] = h
 	e.order = append(e.order, h)

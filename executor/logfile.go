@@ -29,11 +29,11 @@ type fileLogs struct {
 
 func newFileLogs(f logFormat, cfg Config) (*fileLogs, error) {
 	if err := os.MkdirAll(cfg.Log.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("executor: Config.Log.Dir: %w", err)
+		return nil, fmt.Errorf("xxljob: executor: Config.Log.Dir: %w", err)
 	}
 	root, err := os.OpenRoot(cfg.Log.Dir)
 	if err != nil {
-		return nil, fmt.Errorf("executor: Config.Log.Dir: %w", err)
+		return nil, fmt.Errorf("xxljob: executor: Config.Log.Dir: %w", err)
 	}
 	return &fileLogs{logFormat: f, root: root, maxRun: cfg.Log.MaxBytes, retention: cfg.Log.RetentionDays, log: cfg.Logger}, nil
 }

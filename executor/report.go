@@ -117,7 +117,7 @@ func (o *outbox) report() {
 func deliver(ctx context.Context, admin wire.Admin, batch []wire.CallbackRequest) error {
 	ret, err := admin.Callback(ctx, batch)
 	if err == nil && !ret.OK() {
-		err = fmt.Errorf("executor: callback refused: code %d: %s", ret.Code, ret.Msg)
+		err = fmt.Errorf("xxljob: executor: callback refused: code %d: %s", ret.Code, ret.Msg)
 	}
 	return err
 }

@@ -66,7 +66,7 @@ func (e *Executor) finish(ctx context.Context) error {
 	}
 	err := e.logs.close()
 	if lost > 0 {
-		err = errors.Join(err, fmt.Errorf("executor: %d results were not delivered", lost))
+		err = errors.Join(err, fmt.Errorf("xxljob: executor: %d results were not delivered", lost))
 	}
 	return err
 }
@@ -80,7 +80,7 @@ func (e *Executor) stopAll(ctx context.Context) {
 		found = e.stopJob(j, wire.StopShutdown, ErrShutdown) || found
 	}
 	if found {
-		e.cutOff = fmt.Errorf("executor: runs were cut off: %w", context.Cause(ctx))
+		e.cutOff = fmt.Errorf("xxljob: executor: runs were cut off: %w", context.Cause(ctx))
 	}
 	e.checkIdle()
 }

@@ -60,5 +60,5 @@ func ExampleFunc() {
 	fmt.Println(second.Route(context.Background(), 7, nil))
 	// Output:
 	// [http://10.0.0.2:9999/] <nil>
-	// [] xxljob/route: no address
+	// [] xxljob: route: no address
 }

@@ -24,7 +24,7 @@ const (
 )
 
 // ErrNoAddress is returned by every router of this package for an empty list.
-var ErrNoAddress = errors.New("xxljob/route: no address")
+var ErrNoAddress = errors.New("xxljob: route: no address")
 
 // Router decides where a trigger of a job goes.
 type Router interface {

@@ -29,6 +29,9 @@ type CallbackRequest struct {
 	// NoRetry says that the run failed for good: another attempt cannot
 	// succeed. Other peers do not send the key and ignore it.
 	NoRetry bool `json:"noRetry,omitempty"`
+	// Killed says that the run was not let finish: by a kill, a cover-early or a
+	// shutdown. Other peers do not send the key and ignore it.
+	Killed bool `json:"killed,omitempty"`
 }
 
 // GroupExecutor is the registry group of executors. The protocol knows another

@@ -123,7 +123,7 @@ func (r *dayRule) plainDay(f *field, item string) error {
 	if day, ok := strings.CutSuffix(item, "W"); ok {
 		n, _, ok := f.value(day)
 		if !ok {
-			return f.errorf(item, "W after a day from 1 to 31 or after L")
+			return f.errorf(item, "W after a day from 1 to 31")
 		}
 		r.near |= 1 << n
 		return nil

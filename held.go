@@ -1,0 +1,167 @@
+package xxljob
+
+// What a node holds of an app's planned runs. Memory is bounded: of an app with
+// more runs than that the node holds the earliest, up to a horizon, and reads on
+// in the store when they run low. All of it is guarded by the engine's mutex.
+
+import (
+	"slices"
+	"time"
+)
+
+// heldMax is how many planned runs of one app a node holds in memory.
+const heldMax = 50_000
+
+// holding is what a node holds of one app.
+type holding struct {
+	n int
+	// bounded says that runs behind the horizon are in the store only.
+	bounded bool
+	horizon ringEntry
+}
+
+// keyOfRun orders runs as the store does: by time, then by id.
+func keyOfRun(r *Run) ringEntry { return ringEntry{r.Scheduled.UnixMilli(), r.ID} }
+
+// hold puts planned runs on the ring, as far as their apps have room, and
+// reports whether one of them is now the next to become due.
+func (e *engine) hold(runs []Run, jobs map[int64]*Job) (sooner bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	before, had := e.alarms.next()
+	for i := range runs {
+		r := &runs[i]
+		if r.State == StatePlanned && e.held[r.ID] == nil && e.hasRoom(r) {
+			e.holdOne(r, jobs[r.JobID])
+		}
+	}
+	after, has := e.alarms.next()
+	return has && (!had || after < before)
+}
+
+func (e *engine) holdOne(r *Run, job *Job) {
+	e.ref(r.JobID, job)
+	e.held[r.ID] = &entry{run: *r}
+	e.apps[r.App].n++
+	e.ring.Push(r.Scheduled, r.ID)
+	e.alarms.add(r.Scheduled.UnixMilli())
+}
+
+// hasRoom reports whether a run is to be held: it is not behind the horizon, or
+// there is none. A full app gets one.
+func (e *engine) hasRoom(r *Run) bool {
+	h := e.apps[r.App]
+	if h == nil {
+		h = &holding{}
+		e.apps[r.App] = h
+	}
+	key := keyOfRun(r)
+	if h.n >= heldMax && (!h.bounded || !h.horizon.before(key)) {
+		e.shed(r.App, h)
+	}
+	return !h.bounded || !h.horizon.before(key)
+}
+
+// shed forgets the later half of what is on the ring for an app. The ring goes
+// on holding their ids, which mean nothing any more when they come up.
+func (e *engine) shed(app string, h *holding) {
+	var keys []ringEntry
+	for _, en := range e.held {
+		if en.run.App == app && !en.due {
+			keys = append(keys, keyOfRun(&en.run))
+		}
+	}
+	h.bounded = true
+	if len(keys) < 2 {
+		h.horizon = ringEntry{} // all that is held is due: nothing else fits
+		return
+	}
+	slices.SortFunc(keys, func(a, b ringEntry) int {
+		if a.before(b) {
+			return -1
+		}
+		return 1
+	})
+	h.horizon = keys[len(keys)/2-1]
+	for _, k := range keys[len(keys)/2:] {
+		e.unhold(e.held[k.runID])
+	}
+	e.dry.poke()
+}
+
+// unhold takes an entry out of the books.
+func (e *engine) unhold(en *entry) {
+	delete(e.held, en.run.ID)
+	e.unref(en.run.JobID)
+	h := e.apps[en.run.App]
+	h.n--
+	switch {
+	case h.n == 0 && !h.bounded:
+		delete(e.apps, en.run.App)
+	case h.n <= heldMax/2 && h.bounded:
+		e.dry.poke()
+	}
+}
+
+// thirsty returns the apps that have runs in the store only and too few here,
+// with the key behind which to read on.
+func (e *engine) thirsty() map[string]ringEntry {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var apps map[string]ringEntry
+	for app, h := range e.apps {
+		if h.bounded && h.n <= heldMax/2 {
+			if apps == nil {
+				apps = map[string]ringEntry{}
+			}
+			apps[app] = h.horizon
+		}
+	}
+	return apps
+}
+
+// holdNext holds a page of an app's runs from behind its horizon, which moves on
+// with them; last says that nothing comes behind the page. It reports whether
+// there is room for another page. Where the horizon is not any more where the
+// page begins, some of what was held is forgotten: the page is not held.
+func (e *engine) holdNext(app string, from ringEntry, runs []Run, last bool) (more bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	h := e.apps[app]
+	if h == nil || h.horizon != from {
+		return false
+	}
+	for i := range runs {
+		if e.held[runs[i].ID] == nil {
+			e.holdOne(&runs[i], nil)
+		}
+		h.horizon = keyOfRun(&runs[i])
+	}
+	if last {
+		h.bounded = false
+		if h.n == 0 {
+			delete(e.apps, app)
+		}
+	}
+	return !last && h.n < heldMax-scanRuns
+}
+
+// takeDue moves what is due at or before t from the ring to the due queue.
+func (e *engine) takeDue(t time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.alarms.popUpTo(t.UnixMilli())
+	for _, id := range e.ring.Pop(t) {
+		en := e.held[id]
+		switch {
+		case en == nil || en.due: // forgotten, or forgotten and held again
+		case en.run.Scheduled.After(t):
+			// A ring of the user's was early; P2 does not rest on it.
+			e.ring.Push(en.run.Scheduled, id)
+			e.alarms.add(en.run.Scheduled.UnixMilli())
+		default:
+			en.due = true
+			e.due.push(en)
+		}
+	}
+}
