@@ -58,9 +58,9 @@ func (b *addressBook) lookup(ctx context.Context, job *Job, given []string) (add
 		return e.addrs, "", nil
 	}
 	e, err = call(ctx, func(ctx context.Context) (bookEntry, error) { return b.read(ctx, key) })
-	if err == nil && len(e.addrs) == 0 && b.s.cfg.Registry != nil && b.s.attached.get(key.app) != nil {
-		// A registry of the user's may not have heard of this node yet; the run
-		// would be refused for good.
+	if err == nil && len(e.addrs) == 0 && b.s.cfg.Registry != nil && b.s.attached.unregistered(key.app) {
+		// A registry of the user's has not heard of this node's executor yet; the
+		// run would be refused for good.
 		e, err = call(ctx, func(ctx context.Context) (bookEntry, error) {
 			if err := b.s.registerAttached(ctx); err != nil {
 				return bookEntry{}, err

@@ -36,8 +36,27 @@ var _ Executor = (*executor.Executor)(nil)
 
 // attachedSet are the executors of this process, one an app.
 type attachedSet struct {
-	mu   sync.RWMutex
-	list []Executor // guarded by mu
+	mu         sync.RWMutex
+	list       []Executor      // guarded by mu
+	registered map[string]bool // guarded by mu: apps in a Registry of the user's
+}
+
+// unregistered reports whether the app's executor was never registered.
+func (a *attachedSet) unregistered(app string) bool {
+	has := a.get(app) != nil
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	return has && !a.registered[app]
+}
+
+// register notes that the app's executor was registered.
+func (a *attachedSet) register(app string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.registered == nil {
+		a.registered = map[string]bool{}
+	}
+	a.registered[app] = true
 }
 
 // get returns the executor of an app, nil when there is none.

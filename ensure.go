@@ -84,6 +84,9 @@ func (s *scheduler) ensure(ctx context.Context, job Job, unprune bool) (Ensured,
 }
 
 func (s *scheduler) create(ctx context.Context, job Job) (Job, error) {
+	if err := s.admissible(ctx, job); err != nil {
+		return Job{}, err
+	}
 	if err := s.setShards(ctx); err != nil {
 		return Job{}, err
 	}
@@ -103,6 +106,9 @@ func (s *scheduler) redefine(ctx context.Context, has, job Job, unprune bool) (E
 		if err := s.fires(job); err != nil {
 			return Ensured{}, err
 		}
+	}
+	if err := s.checkHandler(ctx, job); err != nil {
+		return Ensured{}, err
 	}
 	outcome := Unchanged // until Change has seen it
 	changed, err := s.edit(ctx, has.ID, Edit{Verb: "ensure", Change: func(j *Job) (replan bool, err error) {
@@ -163,6 +169,9 @@ func (s *scheduler) completeList(ctx context.Context, app string, jobs []Job) ([
 		}
 		if err == nil {
 			err = s.firesOrFired(ctx, c)
+		}
+		if err == nil && s.cfg.StrictHandlers {
+			err = s.checkHandler(ctx, c)
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("job %d %q: %w", i+1, shorten(j.Name, 40), err))

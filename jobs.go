@@ -37,20 +37,25 @@ func (s *scheduler) knowsRoute(name string) bool { return s.routers[name] != nil
 
 func (s *scheduler) AddJob(ctx context.Context, job Job) (Job, error) {
 	job, err := s.complete(job)
+	if err == nil {
+		err = s.admissible(ctx, job)
+	}
 	if err != nil {
 		return Job{}, err
 	}
 	return s.add(ctx, job)
 }
 
-// add stores a complete job.
-func (s *scheduler) add(ctx context.Context, job Job) (Job, error) {
+// admissible checks what a definition cannot tell by itself.
+func (s *scheduler) admissible(ctx context.Context, job Job) error {
 	if err := s.fires(job); err != nil {
-		return Job{}, err
+		return err
 	}
-	if err := s.checkHandler(ctx, job); err != nil {
-		return Job{}, err
-	}
+	return s.checkHandler(ctx, job)
+}
+
+// add stores a complete and admissible job.
+func (s *scheduler) add(ctx context.Context, job Job) (Job, error) {
 	if err := s.setShards(ctx); err != nil {
 		return Job{}, err
 	}

@@ -72,6 +72,7 @@ func (s *scheduler) registerAttached(ctx context.Context) error {
 		if err := s.cfg.Registry.Register(ctx, a.App, LocalAddress(s.incarnation)); err != nil {
 			return err
 		}
+		s.attached.register(a.App)
 		s.book.forget()
 	}
 	return nil
