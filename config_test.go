@@ -178,3 +178,23 @@ func TestConfigTokens(t *testing.T) {
 		}
 	}
 }
+
+// TestZeroConfigOfLongProgram: the zero Config is complete, whatever the program
+// is called.
+func TestZeroConfigOfLongProgram(t *testing.T) {
+	defer func(name string) { os.Args[0] = name }(os.Args[0])
+	os.Args[0] = "/usr/bin/" + strings.Repeat("x", 200)
+	if _, err := xxljob.New(memory.New(), xxljob.Config{}); err != nil {
+		t.Errorf("%.120v", err)
+	}
+}
+
+// TestConfigLocationIsIANA: a Location that a stored schedule could not name is
+// refused.
+func TestConfigLocationIsIANA(t *testing.T) {
+	for _, name := range []string{"Asia/Nowhere", ""} {
+		if _, err := xxljob.New(memory.New(), xxljob.Config{Location: time.FixedZone(name, 3600)}); err == nil || !strings.Contains(err.Error(), "Location") {
+			t.Errorf("zone %q: %v", name, err)
+		}
+	}
+}

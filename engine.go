@@ -27,12 +27,14 @@ type engine struct {
 	away    map[int64]awayRun // runs of other nodes whose end this node waits for
 	quiet   chan struct{}     // closed when flights is empty; nil while nobody asks
 	waiters map[int64][]chan Run
+	tidied  int64 // the minute of the last tidy
 }
 
 // jobRef is a job in memory, with what is counted about it.
 type jobRef struct {
 	job   *Job // a snapshot: replaced, never changed
 	stale bool // has to be read again before the next start
+	gone  bool // was removed: its entries are dropped when they come up
 	slow  slowness
 	refs  int
 }
@@ -111,10 +113,15 @@ func (e *engine) unref(id int64) {
 	}
 }
 
-// tidy forgets jobs without runs whose slow minute is over.
+// tidy forgets, once a minute, jobs without runs whose slow minute is over.
 func (e *engine) tidy(now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if minute := now.Unix() / 60; minute != e.tidied {
+		e.tidied = minute
+	} else {
+		return
+	}
 	for id, ref := range e.jobs {
 		if ref.refs <= 0 && ref.slow.minute != now.Unix()/60 {
 			delete(e.jobs, id)

@@ -84,7 +84,10 @@ func (s *scheduler) ensure(ctx context.Context, job Job, unprune bool) (Ensured,
 }
 
 func (s *scheduler) create(ctx context.Context, job Job) (Job, error) {
-	if err := s.admissible(ctx, job); err != nil {
+	if err := s.fires(job); err != nil {
+		return Job{}, err
+	}
+	if err := s.checkHandler(ctx, job); err != nil {
 		return Job{}, err
 	}
 	if err := s.setShards(ctx); err != nil {
@@ -167,9 +170,7 @@ func (s *scheduler) completeList(ctx context.Context, app string, jobs []Job) ([
 		if before, dup := seen[c.Key]; err == nil && dup {
 			err = fmt.Errorf("xxljob: job: Key %q: %w, by job %d of the list", c.Key, ErrDuplicateKey, before+1)
 		}
-		if err == nil {
-			err = s.firesOrFired(ctx, c)
-		}
+		err = errors.Join(err, s.firesOrFired(ctx, c))
 		if err == nil && s.cfg.StrictHandlers {
 			err = s.checkHandler(ctx, c)
 		}

@@ -17,10 +17,14 @@ func (e *engine) popDue(n int) (batch []attempt, unknown []int64) {
 			break
 		}
 		if e.held[en.run.ID] != en {
-			e.release(en) // given up meanwhile: its job was removed
+			e.release(en) // forgotten meanwhile, by shed
 			continue
 		}
 		ref := e.jobs[en.run.JobID]
+		if ref.gone {
+			e.release(en)
+			continue
+		}
 		if ref.stale {
 			if asked == nil {
 				asked = map[int64]bool{}
@@ -108,14 +112,12 @@ func (e *engine) changeSerial(en *entry) {
 	e.freeSerial(en.route.serial, en.run.ID)
 }
 
-// jobGone drops all entries of a job that was removed.
+// jobGone notes that a job was removed; its runs were cancelled with it.
 func (e *engine) jobGone(id int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, en := range e.held {
-		if en.run.JobID == id {
-			e.release(en)
-		}
+	if ref := e.jobs[id]; ref != nil {
+		ref.gone = true
 	}
 }
 

@@ -34,8 +34,11 @@ func (g Group) Validate() error {
 	if !g.Manual && len(g.Addresses) > 0 {
 		f.add("Addresses", g.Addresses, errors.New("only a manual group has its own"))
 	}
-	for _, a := range g.Addresses {
+	for i, a := range g.Addresses {
 		f.add("Addresses", a, checkAddress(a))
+		if slices.Contains(g.Addresses[:i], a) {
+			f.add("Addresses", a, errors.New("listed twice"))
+		}
 	}
 	return f.err()
 }

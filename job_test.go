@@ -2,13 +2,16 @@ package xxljob_test
 
 import (
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/block"
 	"github.com/xxljob/xxljob/route"
+	"github.com/xxljob/xxljob/store/memory"
 )
 
 // goodJob is a job that every store takes.
@@ -161,5 +164,63 @@ func TestGroupFaultsAtOnce(t *testing.T) {
 	}
 	if err := (xxljob.Group{App: "app", Manual: true}).Validate(); err == nil {
 		t.Error("a manual group without addresses is accepted")
+	}
+}
+
+// TestCallsCopy: a Job is a plain value. What the caller does to it after a call
+// changes nothing in the store, and what the store keeps does not show in it.
+func TestCallsCopy(t *testing.T) {
+	s, err := xxljob.New(memory.New(), xxljob.Config{App: "app", Logger: slog.New(slog.DiscardHandler)})
+	noErr(t, err)
+	given := goodJob()
+	given.Children = []int64{1, 2}
+	added, err := s.AddJob(t.Context(), given)
+	noErr(t, err)
+	given.Children[0], added.Children[1] = 8, 9
+	again, err := s.UpdateJob(t.Context(), xxljob.Job{ID: added.ID, Name: "renamed", Handler: "handler", Schedule: given.Schedule, Children: []int64{3}})
+	noErr(t, err)
+	if again.Children[0] != 3 || given.Name != "job" || added.Name != "job" || given.Children[1] != 2 || added.Children[0] != 1 {
+		t.Errorf("given %+v\nadded %+v\nupdated %+v", given, added, again)
+	}
+	noErr(t, s.Stop(t.Context()))
+}
+
+// TestDefaultsOfAJob: what AddJob fills in for empty fields.
+func TestDefaultsOfAJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		berlin, err := time.LoadLocation("Europe/Berlin")
+		noErr(t, err)
+		s, err := xxljob.New(memory.New(), xxljob.Config{App: "app", Location: berlin, Logger: slog.New(slog.DiscardHandler)})
+		noErr(t, err)
+		job, err := s.AddJob(t.Context(), xxljob.Job{Name: "nightly", Handler: "report", Schedule: xxljob.Cron("0 0 3 * * ?")})
+		noErr(t, err)
+		if job.App != "app" || job.Key != "nightly" || job.Misfire != "DO_NOTHING" || job.CatchUp != "" || job.Route != "NEAREST" ||
+			job.Block != "SERIAL_EXECUTION" || job.GlueType != "BEAN" || job.Schedule.Zone != "Europe/Berlin" || job.Stopped {
+			t.Errorf("%+v", job)
+		}
+		if job.ID <= 0 || job.Version != 1 || !job.Next.Equal(time.Date(2000, 1, 1, 2, 0, 0, 0, time.UTC)) || !job.Added.Equal(time.Now()) {
+			t.Errorf("ID %d, version %d, next %v, added %v", job.ID, job.Version, job.Next, job.Added)
+		}
+		manual, err := s.AddJob(t.Context(), xxljob.Job{Name: "manual", Handler: "report"})
+		noErr(t, err)
+		if !manual.Stopped || manual.StopReason != xxljob.StopManual || manual.Schedule.Type != xxljob.ScheduleNone || !manual.Next.IsZero() {
+			t.Errorf("%+v", manual)
+		}
+		// A zone of its own stays, and so does a schedule without wall-clock times.
+		for _, schedule := range []xxljob.Schedule{xxljob.Cron("0 0 3 * * ?").In("UTC"), xxljob.FixedRate(time.Minute)} {
+			job, err := s.AddJob(t.Context(), xxljob.Job{Name: schedule.String(), Handler: "report", Schedule: schedule})
+			if err != nil || job.Schedule != schedule {
+				t.Errorf("%v is stored as %v, %v", schedule, job.Schedule, err)
+			}
+		}
+		noErr(t, s.Stop(t.Context()))
+	})
+}
+
+// TestValidateWithoutApp: an empty Job.App means Config.App, which is no fault of
+// the definition.
+func TestValidateWithoutApp(t *testing.T) {
+	if err := (xxljob.Job{Name: "nightly", Handler: "h"}).Validate(); err != nil {
+		t.Error(err)
 	}
 }

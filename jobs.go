@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/xxljob/xxljob/route"
@@ -21,37 +20,28 @@ func (s *scheduler) complete(job Job) (Job, error) {
 }
 
 // fires refuses a schedule without a future instant. It is for definitions that
-// are about to be saved: one that was saved before may have had its last.
+// are about to be saved: one that was saved before may have had its last. What
+// is wrong with the schedule otherwise is for complete to say.
 func (s *scheduler) fires(job Job) error {
-	if job.Schedule.IsManual() {
+	next, err := job.Schedule.Next(s.clock.now())
+	if job.Schedule.IsManual() || err != nil || !next.IsZero() {
 		return nil
 	}
-	next, err := job.Schedule.Next(s.clock.now())
-	if err == nil && next.IsZero() {
-		err = fmt.Errorf("xxljob: job: Schedule %q: %w", job.Schedule, ErrNeverFires)
-	}
-	return err
+	return fmt.Errorf("xxljob: job: Schedule %q: %w", job.Schedule, ErrNeverFires)
 }
 
 func (s *scheduler) knowsRoute(name string) bool { return s.routers[name] != nil }
 
 func (s *scheduler) AddJob(ctx context.Context, job Job) (Job, error) {
 	job, err := s.complete(job)
-	if err == nil {
-		err = s.admissible(ctx, job)
-	}
-	if err != nil {
+	if err = errors.Join(err, s.fires(job)); err != nil {
 		return Job{}, err
 	}
-	return s.add(ctx, job)
-}
-
-// admissible checks what a definition cannot tell by itself.
-func (s *scheduler) admissible(ctx context.Context, job Job) error {
-	if err := s.fires(job); err != nil {
-		return err
+	if err := s.checkHandler(ctx, job); err != nil {
+		return Job{}, err
 	}
-	return s.checkHandler(ctx, job)
+	job.Ensured = ""
+	return s.add(ctx, job)
 }
 
 // add stores a complete and admissible job.
@@ -131,12 +121,13 @@ func (s *scheduler) UpdateJob(ctx context.Context, job Job) (Job, error) {
 	setDefault(&job.App, old.App)
 	setDefault(&job.Key, old.Key)
 	complete, err := s.complete(job)
-	if err == nil && old.Schedule != complete.Schedule {
-		err = s.fires(complete)
+	if old.Schedule != complete.Schedule {
+		err = errors.Join(err, s.fires(complete))
 	}
 	if err != nil {
 		return Job{}, err
 	}
+	complete.Key = job.Key // a job that came by import may have none
 	if job.App != old.App {
 		return Job{}, fmt.Errorf("xxljob: update job %d: App %q: the job belongs to app %q", job.ID, job.App, old.App)
 	}
@@ -223,11 +214,6 @@ func (s *scheduler) SaveGroup(ctx context.Context, g Group) error {
 		return err
 	}
 	g = g.clone()
-	for i, a := range g.Addresses {
-		if slices.Contains(g.Addresses[:i], a) {
-			return fmt.Errorf("xxljob: group: Addresses %q: listed twice", a)
-		}
-	}
 	if err := s.setShards(ctx); err != nil {
 		return err
 	}

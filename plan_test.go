@@ -375,3 +375,26 @@ func checkPlan(p xxljob.Planner, job xxljob.DueJob, plan xxljob.Plan) error {
 	}
 	return nil
 }
+
+// TestCatchUpOnceKeepsToMaxPlanned: the one run that catches up for late instants
+// needs room like any other.
+func TestCatchUpOnceKeepsToMaxPlanned(t *testing.T) {
+	p := xxljob.Planner{Now: planNow, Before: planNow.Add(5 * time.Second), Threshold: 15 * time.Second, CatchUp: xxljob.CatchUpOnce, MaxPlanned: 10}
+	job := xxljob.Job{Schedule: xxljob.Cron("* * * * * ?"), Next: planNow.Add(-3 * time.Second)}
+	plan := p.Plan(&xxljob.DueJob{Job: job, Waiting: 1_000_000}, 1)
+	for _, r := range plan.Runs {
+		if r.State == xxljob.StatePlanned {
+			t.Errorf("planned beside 1,000,000 waiting runs: %s", planText(r))
+		}
+	}
+}
+
+// TestPlanStopsBrokenDelay: a FixedDelay that cannot be read stops its job before
+// a run is planned, not after.
+func TestPlanStopsBrokenDelay(t *testing.T) {
+	p := xxljob.Planner{Now: planNow, Before: planNow.Add(5 * time.Second), Threshold: 15 * time.Second, CatchUp: xxljob.CatchUpEvery, MaxPlanned: 1000}
+	job := xxljob.Job{Schedule: xxljob.Schedule{Type: xxljob.ScheduleFixDelay, Conf: "soon"}, Next: planNow}
+	if plan := p.Plan(&xxljob.DueJob{Job: job}, 1); plan.Stop == "" || len(plan.Runs) != 0 {
+		t.Errorf("stop %q, runs %v", plan.Stop, plan.Runs)
+	}
+}

@@ -257,3 +257,16 @@ func BenchmarkRing(b *testing.B) {
 		})
 	}
 }
+
+// TestRingOrderAfterStall: after a stall of a minute or more the runs come out in
+// the order of their times, not in that of the slots.
+func TestRingOrderAfterStall(t *testing.T) {
+	ring := xxljob.NewTimeRing()
+	base := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	ring.Pop(base)
+	ring.Push(base.Add(1*time.Second), 1)
+	ring.Push(base.Add(50*time.Second), 2)
+	if got := ring.Pop(base.Add(100 * time.Second)); !slices.Equal(got, []int64{1, 2}) {
+		t.Errorf("after a stall of 100 s: %v, want [1 2]", got)
+	}
+}

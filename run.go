@@ -60,6 +60,9 @@ func (s State) Ended() bool { return s > StateDispatched }
 
 // CanBecome reports whether a run in state s may change to state next.
 func (s State) CanBecome(next State) bool {
+	if next > StateCancelled {
+		return false
+	}
 	switch s {
 	case StatePlanned:
 		return next == StateStarted || next == StateRefused || next == StateCancelled

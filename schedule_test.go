@@ -3,12 +3,15 @@ package xxljob_test
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store/memory"
 )
 
 func at(t testing.TB, text string) time.Time {
@@ -218,11 +221,10 @@ func TestFixedRateRoundTrip(t *testing.T) {
 		if got, err := s.Every(); err != nil || got != d {
 			t.Fatalf("FixedRate(%v) is read as %v, %v", d, got, err)
 		}
-		// A millisecond rate, as another XXL-JOB-like tool might store it.
 		ms := time.Duration(1+r.Int64N(1e9)) * time.Millisecond
-		s = xxljob.Schedule{Type: xxljob.ScheduleFixDelay, Conf: fmt.Sprintf("%d.%03d", ms/time.Second, ms%time.Second/time.Millisecond)}
+		s = xxljob.FixedDelay(ms)
 		if got, err := s.Every(); err != nil || got != ms {
-			t.Fatalf("%v is read as %v, %v", s, got, err)
+			t.Fatalf("FixedDelay(%v) is stored as %q and read as %v, %v", ms, s.Conf, got, err)
 		}
 	}
 	if d, err := xxljob.Cron("* * * * * ?").Every(); d != 0 || err != nil {
@@ -348,5 +350,72 @@ func TestNeverFiring(t *testing.T) {
 	}
 	if errors.Is(xxljob.Cron("0 0 0 30 2 ?").Check(false), xxljob.ErrNeverFires) {
 		t.Error("Check looks at the clock")
+	}
+}
+
+// TestOnceBelowMillisecond: a ONCE schedule is due once, also when its stored
+// time is finer than a millisecond; or it is refused.
+func TestOnceBelowMillisecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		s, err := xxljob.New(st, xxljob.Config{Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := time.Now().Add(10*time.Second + 300*time.Microsecond).UTC()
+		job, err := s.AddJob(t.Context(), xxljob.Job{Name: "once", Handler: "h",
+			Schedule: xxljob.Schedule{Type: xxljob.ScheduleOnce, Conf: at.Format(time.RFC3339Nano)}})
+		if err != nil {
+			return // refusing it is as good
+		}
+		if err := s.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		runs, err := st.Runs(t.Context(), xxljob.RunFilter{JobID: job.ID})
+		if err != nil || len(runs) != 1 {
+			t.Errorf("%d runs, want 1 (%v)", len(runs), err)
+		}
+		if err := s.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestSecondsAreOneNumber: the conf of FIX_RATE and FIX_DELAY is a number of
+// seconds, without units.
+func TestSecondsAreOneNumber(t *testing.T) {
+	for _, conf := range []string{"5s3", "1s1s1", "0s1"} {
+		s := xxljob.Schedule{Type: xxljob.ScheduleFixRate, Conf: conf}
+		if d, err := s.Every(); err == nil {
+			t.Errorf("%q is read as %v", conf, d)
+		}
+	}
+}
+
+// TestDescribeInvalid: Describe says of every schedule that Next refuses that it
+// is invalid.
+func TestDescribeInvalid(t *testing.T) {
+	for _, s := range []xxljob.Schedule{
+		{Type: "LUNAR", Conf: "full"},
+		{Type: xxljob.ScheduleOnce, Conf: "tomorrow"},
+	} {
+		if _, err := s.Next(planNow); err == nil {
+			t.Errorf("%v is accepted", s)
+		}
+		if got := s.Describe(); !strings.HasPrefix(got, "invalid: ") {
+			t.Errorf("%v: %q", s, got)
+		}
+	}
+}
+
+// TestZoneOfEverySchedule: an unknown zone is an error wherever it stands, though
+// only cron and crontab go by it.
+func TestZoneOfEverySchedule(t *testing.T) {
+	for _, s := range []xxljob.Schedule{xxljob.FixedRate(1e9), xxljob.FixedDelay(1e9), xxljob.At(planNow)} {
+		if err := s.In("Mars/Phobos").Check(false); err == nil {
+			t.Errorf("%v is accepted", s.In("Mars/Phobos"))
+		}
 	}
 }
