@@ -44,6 +44,7 @@
 //	plan.go      decides, purely: one run an instant; misfire, catch-up, backlog
 //	             Store.Claim advances the job and inserts its runs, in one transaction
 //	ring.go      holds planned runs until their time
+//	  held.go      of an app with very many the earliest, and reads on in the store
 //	start.go     takes what is due, routes it, takes places, marks it started
 //	  route.go     address.go probe.go: which addresses there are, and which it is
 //	  flight.go    queue.go lanes.go: turns of apps, bounds, lots where runs wait
@@ -111,9 +112,10 @@
 //
 // All methods of a [Scheduler] are safe for concurrent use, before Start, while
 // it runs and from handlers; values are copied in and out. Start does not block;
-// Stop returns when every goroutine of the scheduler has ended. Handlers run on
-// goroutines of their own, one for each run under way; an idle job has none.
-// Hooks are called on the scheduler's goroutines and must be quick.
+// Stop returns when every goroutine of the scheduler has ended, or two seconds
+// after its context where the store hangs or a handler ignores its cancellation.
+// Handlers run on goroutines of their own, one for each run under way; an idle
+// job has none. Hooks are called on the scheduler's goroutines and must be quick.
 //
 // Interfaces implemented by others, Store and Router among them, must be safe for
 // concurrent use. Time is the time package's: tests run in testing/synctest

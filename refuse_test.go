@@ -767,3 +767,58 @@ func TestHandleAfterStop(t *testing.T) {
 		}
 	})
 }
+
+// TestAddedJobIsNotEnsured: Job.Ensured is the library's. A job that was read from
+// an ensured one and added under another key is not pruned.
+func TestAddedJobIsNotEnsured(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := refuseWorld(t, xxljob.Config{})
+		e, err := s.EnsureJob(t.Context(), xxljob.Job{Name: "model", Handler: "work", Schedule: xxljob.FixedRate(time.Hour)})
+		noErr(t, err)
+		copied := e.Job
+		copied.Key, copied.Name = "copy", "copy"
+		added, err := s.AddJob(t.Context(), copied)
+		noErr(t, err)
+		if added.Ensured != "" {
+			t.Errorf("AddJob stores Ensured %q", added.Ensured)
+		}
+		all, err := s.EnsureJobs(t.Context(), "", []xxljob.Job{{Name: "model", Handler: "work", Schedule: xxljob.FixedRate(time.Hour)}}, xxljob.Prune)
+		noErr(t, err)
+		for _, e := range all {
+			if e.Job.ID == added.ID {
+				t.Errorf("the added job was %s", e.Outcome)
+			}
+		}
+		noErr(t, s.Stop(t.Context()))
+	})
+}
+
+// TestUpdateLeavesNoKey: a job that came by import may have no Key, and UpdateJob
+// gives it none.
+func TestUpdateLeavesNoKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, st := refuseWorld(t, xxljob.Config{})
+		imported := goodJob()
+		imported.App, imported.Key, imported.Name = "app", "", "one" // there is a job with this Key
+		imported, err := st.AddJob(t.Context(), imported)
+		noErr(t, err)
+		imported.Author = "me"
+		if job, err := s.UpdateJob(t.Context(), imported); err != nil || job.Key != "" {
+			t.Errorf("Key %q, %v", job.Key, err)
+		}
+		noErr(t, s.Stop(t.Context()))
+	})
+}
+
+// TestAllFaultsOfAJob: that the schedule never fires is said beside the other
+// faults.
+func TestAllFaultsOfAJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := refuseWorld(t, xxljob.Config{})
+		_, err := s.AddJob(t.Context(), xxljob.Job{Name: "job", Handler: "work", Route: "NORTH", Schedule: xxljob.Cron("0 0 0 30 2 ?")})
+		if !errors.Is(err, xxljob.ErrUnknownRoute) || !errors.Is(err, xxljob.ErrNeverFires) {
+			t.Errorf("AddJob: %v", err)
+		}
+		noErr(t, s.Stop(t.Context()))
+	})
+}

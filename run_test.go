@@ -166,3 +166,12 @@ func requireText(t *testing.T, what, text, words string) {
 		t.Errorf("%s %q does not say %q", what, text, words)
 	}
 }
+
+// TestStatesThatDoNotExist: no run becomes a state that there is not.
+func TestStatesThatDoNotExist(t *testing.T) {
+	for _, s := range everyState {
+		if s.CanBecome(xxljob.StateCancelled + 1) {
+			t.Errorf("%v can become %v", s, xxljob.StateCancelled+1)
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package xxljob_test
+
+// Findings of a review: each test fails while its fault is there.
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/store/storetest"
+)
+
+func oneShard(c *xxljob.Config) { c.Shards = 1 }
+
+func onlyJ(t *testing.T, st xxljob.Store, route string) xxljob.Job {
+	t.Helper()
+	job, err := st.AddJob(t.Context(), xxljob.Job{App: "app", Key: "k", Name: "job", Handler: "work", Route: route,
+		Block: "SERIAL_EXECUTION", GlueType: "BEAN", Misfire: "DO_NOTHING", Schedule: xxljob.Cron("* * * * * ?"), Next: time.Now().Add(time.Second)})
+	must(t, err)
+	return job
+}
+
+// A node that stops goes on being chosen by the others while it drains.
+func TestReviewDrainingNodeIsChosen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, j := memory.New(), &journal{}
+		a, b := startNode(t, st, "a", j, oneShard), startNode(t, st, "b", j, oneShard)
+		must(t, b.Handle("long", func(context.Context, *xxljob.Task) error { time.Sleep(40 * time.Second); return nil }))
+		time.Sleep(5 * time.Second)
+		long, err := a.AddJob(t.Context(), xxljob.Job{Name: "long", Handler: "long"})
+		must(t, err)
+		_, err = a.Trigger(t.Context(), long.ID, xxljob.Trigger{})
+		must(t, err)
+		_, err = a.AddJob(t.Context(), xxljob.Job{Name: "round", Handler: "work", Route: "ROUND", Schedule: xxljob.Cron("* * * * * ?")})
+		must(t, err)
+		time.Sleep(5 * time.Second)
+		stop(t, b) // drains for 35 s
+		time.Sleep(5 * time.Second)
+		worst := time.Duration(0)
+		for _, s := range j.all() {
+			worst = max(worst, s.at.Sub(s.due))
+		}
+		if worst > time.Second {
+			t.Errorf("a run was late by %v", worst)
+		}
+		stop(t, a)
+	})
+}
+
+// A beat whose answer is slow: the trust runs out before the answer, and is back
+// with it, but nobody wakes the loops.
+func TestReviewSlowBeatStallsScan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, j := memory.New(), &journal{}
+		a, b := startNode(t, st, "a", j, oneShard), startNode(t, st, "b", j, oneShard)
+		time.Sleep(5 * time.Second)
+		job := onlyJ(t, st, "NEAREST")
+		from := time.Now()
+		time.Sleep(10 * time.Second)
+		// asked at 0, answered at 3.9 s: the trust in the beat before, asked at -1 s, ended at 3 s.
+		a.faults.Inject("Beat", storetest.Fault{Delay: 3900 * time.Millisecond, Calls: 1})
+		time.Sleep(120 * time.Second)
+		to := time.Now()
+		time.Sleep(time.Second)
+		got := auditSeconds(t, st, j, []xxljob.Job{job}, from, to)
+		if got.lost+got.skipped > 0 {
+			t.Errorf("audit: %+v", got)
+		}
+		stop(t, a, b)
+	})
+}
+
+// TakeShards took effect and returned an error: the node finds the shards in the
+// next view, and does not look into them.
+func TestReviewShardsTakenUnknown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, j := memory.New(), &journal{}
+		must(t, st.SetShards(t.Context(), 32))
+		job := onlyJ(t, st, "NEAREST")
+		from := time.Now()
+		n := &node{name: "a", faults: storetest.Wrap(st)}
+		n.faults.Inject("TakeShards", storetest.Fault{After: true, Calls: 1})
+		s, err := xxljob.New(n.faults, xxljob.Config{App: "app", Node: "a", Logger: quietLog()})
+		must(t, err)
+		n.Scheduler = s
+		must(t, s.Handle("work", func(_ context.Context, task *xxljob.Task) error { j.note("a", task); return nil }))
+		must(t, s.Start(t.Context()))
+		time.Sleep(60 * time.Second)
+		if got := auditSeconds(t, st, j, []xxljob.Job{job}, from, time.Now().Add(-time.Second)); got.lost > 0 {
+			t.Errorf("audit: %+v", got)
+		}
+		stop(t, n)
+	})
+}
+
+// Two nodes of one name bury and revive each other without a pause.
+func TestReviewSameNodeSpins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, j := memory.New(), &journal{}
+		var calls atomic.Int64
+		limit := func(c *xxljob.Config) {}
+		a := startNode(t, spinGuard{st, &calls}, "same", j, limit)
+		time.Sleep(time.Second)
+		b := startNode(t, spinGuard{st, &calls}, "same", j, limit)
+		time.Sleep(10 * time.Second)
+		if n := calls.Load(); n > 1000 {
+			t.Errorf("%d beats and burials in 10 s", n)
+		}
+		stop(t, a, b)
+	})
+}
+
+// spinGuard counts beats, and slows them down once there are far too many, so
+// that the bubble's time moves on.
+type spinGuard struct {
+	xxljob.Store
+	n *atomic.Int64
+}
+
+func (s spinGuard) Beat(ctx context.Context, inc string, at []xxljob.Attachment) (xxljob.View, error) {
+	if s.n.Add(1) > 10_000 {
+		time.Sleep(time.Second)
+	}
+	return s.Store.Beat(ctx, inc, at)
+}
+
+var _ = fmt.Sprint
