@@ -91,6 +91,14 @@ func (a *attachedSet) all() []Executor {
 
 // attachments is what this node tells the others about its executors.
 func (s *scheduler) attachments() []Attachment {
+	if s.draining.Load() {
+		return nil
+	}
+	return s.offered()
+}
+
+// offered are the executors of this process and their handlers.
+func (s *scheduler) offered() []Attachment {
 	var all []Attachment
 	for _, e := range s.attached.all() {
 		handlers := slices.Sorted(slices.Values(e.Handlers()))

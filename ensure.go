@@ -175,7 +175,7 @@ func (s *scheduler) completeList(ctx context.Context, app string, jobs []Job) ([
 			err = s.checkHandler(ctx, c)
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("job %d %q: %w", i+1, shorten(j.Name, 40), err))
+			errs = append(errs, fmt.Errorf("xxljob: job %d %q: %w", i+1, shorten(j.Name, 40), err))
 		}
 		seen[c.Key] = i
 		complete[i] = c

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/url"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -51,10 +52,17 @@ func checkAddress(addr string) error {
 		return err
 	case u.Scheme != "http" && u.Scheme != "https":
 		return errors.New("want http:// or https://")
+	case u.Port() != "" && !isPort(u.Port()):
+		return errors.New("want a port from 1 to 65535")
 	case u.Host == "" || u.User != nil || u.Fragment != "" || u.RawQuery != "":
 		return errors.New("want scheme, host and path only")
 	}
 	return nil
+}
+
+func isPort(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return err == nil && n > 0
 }
 
 func (g Group) clone() Group {

@@ -6,6 +6,7 @@ package xxljob
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/xxljob/xxljob/wire"
@@ -169,9 +170,12 @@ func (e *engine) fitting(runs []Run, places func(app string) int) (ids []int64, 
 // Kill goes through the store: the node that runs the run finds the request in
 // its inbox. Where that is this node it need not wait for that.
 func (s *scheduler) Kill(ctx context.Context, runID int64) error {
+	if err := s.setShards(ctx); err != nil {
+		return err
+	}
 	run, err := s.store.Kill(ctx, runID, wire.StopKill)
 	if err != nil {
-		return err
+		return fmt.Errorf("xxljob: kill run %d: %w", runID, err)
 	}
 	switch {
 	case run.State == StateCancelled:

@@ -160,6 +160,9 @@ func define(j *Job, def Job) (replan bool) {
 }
 
 func (s *scheduler) RemoveJob(ctx context.Context, id int64) error {
+	if err := s.setShards(ctx); err != nil {
+		return err
+	}
 	if err := s.store.RemoveJob(ctx, id); err != nil {
 		return fmt.Errorf("xxljob: remove job %d: %w", id, err)
 	}
@@ -223,6 +226,9 @@ func (s *scheduler) SaveGroup(ctx context.Context, g Group) error {
 
 func (s *scheduler) RemoveGroup(ctx context.Context, app string) error {
 	defer s.book.forget()
+	if err := s.setShards(ctx); err != nil {
+		return err
+	}
 	if err := s.store.RemoveGroup(ctx, app); err != nil {
 		return fmt.Errorf("xxljob: remove group %q: %w", app, err)
 	}

@@ -22,15 +22,16 @@ type leases struct {
 	maxHold     time.Duration
 	local       func() []Attachment // what is attached here, at this moment
 
-	mu      sync.Mutex
-	mine    map[int]hold                // guarded by mu: owned shards
-	trust   time.Time                   // guarded by mu: monotonic; until when
-	alone   bool                        // guarded by mu: the trust does not run out
-	resting bool                        // guarded by mu: Stop has begun, take nothing
-	nodes   map[string]*observed        // guarded by mu: by incarnation
-	apps    map[string]map[string]*Node // guarded by mu: live nodes by app attached
-	rest    map[int]time.Time           // guarded by mu: shards given up by LeaseMaxHold, until when
-	read    time.Time                   // monotonic: the last successful look; lease loop only
+	mu         sync.Mutex
+	mine       map[int]hold                // guarded by mu: owned shards
+	trust      time.Time                   // guarded by mu: monotonic; until when
+	alone      bool                        // guarded by mu: the trust does not run out
+	resting    bool                        // guarded by mu: Stop has begun, take nothing
+	superseded bool                        // guarded by mu
+	nodes      map[string]*observed        // guarded by mu: by incarnation
+	apps       map[string]map[string]*Node // guarded by mu: live nodes by app attached
+	rest       map[int]time.Time           // guarded by mu: shards given up by LeaseMaxHold, until when
+	read       time.Time                   // monotonic: the last successful look; lease loop only
 }
 
 // hold is the lease of one shard.
@@ -45,6 +46,10 @@ type observed struct {
 	moved time.Time // monotonic: when its counter was last seen to move
 	live  bool
 	gone  bool // its runs may be judged
+	quiet bool // it has left, or was silent for LostAfter: it may be buried
+	// drains is set for a live node without executors: it stops, perhaps, and
+	// takes no more runs.
+	drains bool
 }
 
 func newLeases(incarnation string, c *Config, local func() []Attachment) *leases {
@@ -153,10 +158,24 @@ func (s *scheduler) leaseLoop(ctx context.Context) {
 		if retry.failed(ctx, err) {
 			wait = min(retry.delay(), s.cfg.LeaseTTL/5)
 		}
-		if !sleep(ctx, wait, s.signals.Nodes, s.leaseWake) {
+		if !s.leaseRest(ctx, wait) {
 			return
 		}
 	}
+}
+
+// leaseRest waits until the next beat is due or a signal comes; the first moment
+// it waits in any case, or nodes that signal each other would keep each other
+// awake without end.
+func (s *scheduler) leaseRest(ctx context.Context, wait time.Duration) bool {
+	pause := min(wait, s.cfg.LeaseTTL/50)
+	if !sleep(ctx, pause) || wait == pause {
+		return ctx.Err() == nil
+	}
+	if wait < forever {
+		wait -= pause
+	}
+	return sleep(ctx, wait, s.signals.Nodes, s.leaseWake)
 }
 
 // leaseOnce beats, looks, gives up and takes shards, and settles the runs of
@@ -168,12 +187,20 @@ func (s *scheduler) leaseOnce(ctx context.Context, joined *bool) (time.Duration,
 		return 0, err
 	}
 	s.clock.sample(view.Now)
-	wasTrusted := s.leases.trusted(began)
-	changed := s.leases.look(view, began, time.Now())
+	now := time.Now()
+	wasTrusted := s.leases.trusted(now)
+	changed, found := s.leases.look(view, began, now)
 	if changed {
 		s.book.forget()
 	}
-	took, err := s.rebalance(ctx, view)
+	s.warnSuperseded()
+	err = s.takeUp(ctx, found)
+	took := len(found) > 0
+	if err == nil {
+		var more bool
+		more, err = s.rebalance(ctx, view)
+		took = took || more
+	}
 	if took || !wasTrusted {
 		s.scanWake.poke()
 		s.startWake.poke()
@@ -207,8 +234,9 @@ func (s *scheduler) beat(ctx context.Context, joined *bool) (View, error) {
 
 // look takes in a view: the trust it gives, who is live, who is gone, and which
 // shards are this node's. It reports whether the live nodes or what they have
-// attached have changed.
-func (l *leases) look(v View, asked, answered time.Time) (changed bool) {
+// attached have changed, and returns shards that an earlier call took without
+// telling.
+func (l *leases) look(v View, asked, answered time.Time) (changed bool, found []Shard) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.alone = v.Alone
@@ -220,6 +248,9 @@ func (l *leases) look(v View, asked, answered time.Time) (changed bool) {
 	seen := make(map[string]*observed, len(v.Nodes))
 	newest := map[string]Node{}
 	for _, n := range v.Nodes {
+		if n.Left {
+			continue
+		}
 		if o, ok := newest[n.ID]; !ok || n.Joined.After(o.Joined) || n.Joined.Equal(o.Joined) && n.Incarnation > o.Incarnation {
 			newest[n.ID] = n
 		}
@@ -230,10 +261,15 @@ func (l *leases) look(v View, asked, answered time.Time) (changed bool) {
 			o.moved = was.moved
 		}
 		me := n.Incarnation == l.incarnation
-		superseded := newest[n.ID].Incarnation != n.Incarnation
+		superseded := !n.Left && newest[n.ID].Incarnation != n.Incarnation
 		silence := answered.Sub(o.moved)
-		o.live = me || !n.Left && !superseded && silence < l.ttl
-		o.gone = !me && (n.Left || superseded || silence >= l.lostAfter)
+		o.quiet = !me && (n.Left || silence >= l.lostAfter)
+		o.live = !superseded && (me || !n.Left && silence < l.ttl)
+		o.gone = o.quiet || superseded && !me
+		o.drains = !me && o.live && len(n.Attached) == 0
+		if me {
+			l.superseded = superseded
+		}
 		was := l.nodes[n.Incarnation]
 		changed = changed || was == nil || was.live != o.live || !sameAttached(was.node, n)
 		seen[n.Incarnation] = o
@@ -241,8 +277,7 @@ func (l *leases) look(v View, asked, answered time.Time) (changed bool) {
 	changed = changed || len(seen) != len(l.nodes)
 	l.nodes = seen
 	l.index()
-	l.own(v.Shards, answered)
-	return changed
+	return changed, l.own(v.Shards, answered)
 }
 
 // index orders the live nodes by the apps they have attached.
@@ -261,9 +296,9 @@ func (l *leases) index() {
 	}
 }
 
-// own takes over from the store's rows which shards are this node's: also those
-// that an earlier call took without telling.
-func (l *leases) own(shards []Shard, now time.Time) {
+// own takes over from the store's rows which shards are this node's, and returns
+// those that are new to it.
+func (l *leases) own(shards []Shard, now time.Time) (found []Shard) {
 	for _, sh := range shards {
 		h, has := l.mine[sh.ID]
 		switch {
@@ -272,8 +307,10 @@ func (l *leases) own(shards []Shard, now time.Time) {
 		case l.resting || has && h.epoch == sh.Epoch:
 		default:
 			l.mine[sh.ID] = hold{epoch: sh.Epoch, since: now}
+			found = append(found, sh)
 		}
 	}
+	return found
 }
 
 func sameAttached(a, b Node) bool {
@@ -304,17 +341,16 @@ func (s *scheduler) rebalance(ctx context.Context, v View) (took bool, err error
 		return false, err
 	}
 	s.leases.add(taken, time.Now())
-	s.reload.add(taken)
-	if len(taken) > 0 {
-		if err := s.sweep(ctx, taken); err != nil {
-			return true, err
-		}
-	}
-	return len(taken) > 0, nil
+	return len(taken) > 0, s.takeUp(ctx, taken)
 }
 
-// sweep mends jobs that wait for runs which ended without them.
-func (s *scheduler) sweep(ctx context.Context, shards []Shard) error {
+// takeUp prepares shards that are new to this node: their planned runs are to be
+// read as a whole, and jobs that wait for runs which ended without them mended.
+func (s *scheduler) takeUp(ctx context.Context, shards []Shard) error {
+	if len(shards) == 0 {
+		return nil
+	}
+	s.reload.add(shards)
 	_, err := call(ctx, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, s.store.Sweep(ctx, shards)
 	})
@@ -345,8 +381,11 @@ func (l *leases) shares(shards []Shard, now time.Time) (give, take []Shard) {
 	}
 	slices.Sort(live)
 	rank := slices.Index(live, l.incarnation)
-	if rank < 0 {
-		return nil, nil
+	if rank < 0 { // superseded
+		for id, h := range l.mine {
+			give = append(give, Shard{ID: id, Owner: l.incarnation, Epoch: h.epoch})
+		}
+		return give, nil
 	}
 	share := len(shards) / len(live)
 	if rank < len(shards)%len(live) {
@@ -408,17 +447,34 @@ func (l *leases) stopTaking() []Shard {
 	return shards
 }
 
-// gone returns the nodes whose runs may be judged.
-func (l *leases) gone() []Node {
+// toSettle returns the nodes whose runs are looked at: those that are gone, and
+// those that take no more runs.
+func (l *leases) toSettle() []observed {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var gone []Node
+	var nodes []observed
 	for _, o := range l.nodes {
-		if o.gone {
-			gone = append(gone, o.node)
+		if o.gone || o.drains {
+			nodes = append(nodes, *o)
 		}
 	}
-	return gone
+	return nodes
+}
+
+// isSuperseded reports whether a newer incarnation has this node's ID.
+func (l *leases) isSuperseded() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.superseded
+}
+
+// warnSuperseded says, once, that two nodes have one name.
+func (s *scheduler) warnSuperseded() {
+	is := s.leases.isSuperseded()
+	if is && !s.superseded {
+		s.log.Error("xxljob: another node has the same Config.Node and was started later: this one schedules nothing")
+	}
+	s.superseded = is
 }
 
 // resign releases the shards at Stop, so that others need not wait.

@@ -12,18 +12,19 @@ import (
 const interrupted = "interrupted: the node that ran it is gone"
 
 // settleGone settles the runs of gone nodes in this node's shards, and buries
-// the nodes.
+// the nodes. Nodes that take no more runs have those put back that they have not
+// taken.
 func (s *scheduler) settleGone(ctx context.Context) error {
-	gone := s.leases.gone()
+	nodes := s.leases.toSettle()
 	shards := s.leases.owned()
-	if len(gone) == 0 || len(shards) == 0 {
+	if len(nodes) == 0 || len(shards) == 0 {
 		return nil
 	}
-	incs := make([]string, len(gone))
-	isGone := make(map[string]bool, len(gone))
-	for i, n := range gone {
-		incs[i] = n.Incarnation
-		isGone[n.Incarnation] = true
+	incs := make([]string, len(nodes))
+	byInc := make(map[string]observed, len(nodes))
+	for i, o := range nodes {
+		incs[i] = o.node.Incarnation
+		byInc[o.node.Incarnation] = o
 	}
 	for after := int64(0); ; {
 		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) {
@@ -32,7 +33,7 @@ func (s *scheduler) settleGone(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := s.settle(ctx, runs, isGone); err != nil {
+		if err := s.settle(ctx, runs, byInc); err != nil {
 			s.reload.add(shards) // some may have been put back
 			return err
 		}
@@ -41,9 +42,12 @@ func (s *scheduler) settleGone(ctx context.Context) error {
 		}
 		after = runs[len(runs)-1].ID
 	}
-	for _, n := range gone {
+	for _, o := range nodes {
+		if !o.quiet {
+			continue
+		}
 		if _, err := call(ctx, func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, s.store.Bury(ctx, n.Incarnation, n.Beats)
+			return struct{}{}, s.store.Bury(ctx, o.node.Incarnation, o.node.Beats)
 		}); err != nil {
 			return err
 		}
@@ -52,10 +56,10 @@ func (s *scheduler) settleGone(ctx context.Context) error {
 }
 
 // settle decides about a page of runs.
-func (s *scheduler) settle(ctx context.Context, runs []Run, gone map[string]bool) error {
+func (s *scheduler) settle(ctx context.Context, runs []Run, nodes map[string]observed) error {
 	var verdicts []Verdict
 	for _, r := range runs {
-		if v, ok := s.judge(r, gone); ok {
+		if v, ok := s.judge(r, nodes); ok {
 			verdicts = append(verdicts, v)
 		}
 	}
@@ -82,15 +86,16 @@ func (s *scheduler) settle(ctx context.Context, runs []Run, gone map[string]bool
 	return nil
 }
 
-// judge decides about one run whose owner or addressee is gone.
-func (s *scheduler) judge(r Run, gone map[string]bool) (Verdict, bool) {
+// judge decides about one run whose owner or addressee is among the nodes.
+func (s *scheduler) judge(r Run, nodes map[string]observed) (Verdict, bool) {
 	addressee, local := LocalIncarnation(r.Address)
+	at, looked := nodes[addressee]
 	switch {
-	case local && gone[addressee] && r.Taken.IsZero():
-		return s.verdict(r, StatePlanned, "put back: node "+addressee+" is gone"), true
-	case local && gone[addressee]:
+	case local && looked && r.Taken.IsZero():
+		return s.verdict(r, StatePlanned, "put back: node "+addressee+" takes no more runs"), true
+	case local && at.gone:
 		return s.verdict(r, StateLost, interrupted), true
-	case r.Taken.IsZero() && local && addressee != s.incarnation:
+	case local && r.Taken.IsZero() && nodes[r.Owner].gone && addressee != s.incarnation:
 		// The addressee lives and will take it; this node waits for its end.
 		v := s.verdict(r, StateStarted, "")
 		v.NewOwner, v.NewToken = s.incarnation, s.token.Add(1)

@@ -84,7 +84,7 @@ func (s *scheduler) deregisterAttached(ctx context.Context) {
 	if s.cfg.Registry == nil {
 		return
 	}
-	for _, a := range s.attachments() {
+	for _, a := range s.offered() {
 		if err := s.cfg.Registry.Deregister(ctx, a.App, LocalAddress(s.incarnation)); err != nil {
 			s.log.Warn("xxljob: attached executor not deregistered", "app", a.App, "err", err)
 		}

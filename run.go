@@ -13,7 +13,8 @@ import (
 //	         │     v │ put back           │
 //	         │   planned                  └─> refused
 //	         ├─> refused      no address
-//	         └─> cancelled    stop, removal, change of schedule, kill
+//	         └─> cancelled    stop, removal, change of schedule, kill; also a
+//	                          started run that is put back too late for its job
 //	skipped                   recorded, never started
 type State uint8
 
@@ -67,7 +68,7 @@ func (s State) CanBecome(next State) bool {
 	case StatePlanned:
 		return next == StateStarted || next == StateRefused || next == StateCancelled
 	case StateStarted:
-		return next != StateStarted && next != StateSkipped && next != StateCancelled
+		return next != StateStarted && next != StateSkipped
 	case StateDispatched:
 		return next.Ended() && next != StateSkipped && next != StateCancelled
 	default:
@@ -190,7 +191,7 @@ type Run struct {
 
 	// First, Last and Count describe the instants that a skipped, a MISFIRE or
 	// a catch-up run stands for. A Count of CountCap means "at least"; Last is
-	// then the end of the span, not an instant.
+	// then, for cron and crontab, the end of the span and no instant.
 	First, Last time.Time
 	Count       int
 	// Reason says why a run was skipped ("misfire", "backlog") or cancelled.

@@ -20,7 +20,7 @@ func TestStateMatrix(t *testing.T) {
 	for i, row := range []string{
 		//        PSDSFTKLRDSC
 		/* planned    */ ".x......x..x",
-		/* started    */ "x.xxxxxxxx..",
+		/* started    */ "x.xxxxxxxx.x", // cancelled: put back to a job that is stopped
 		/* dispatched */ "...xxxxxxx..",
 		/* succeeded  */ "............",
 		/* failed     */ "............",

@@ -104,7 +104,7 @@ type Scheduler interface {
 	Kill(ctx context.Context, runID int64) error
 
 	// Handle registers a handler on the scheduler's own executor, for the app
-	// Config.App. It fails for an empty name, a nil handler or a name that is
+	// Config.App (or Config.Executor.App, where that is set). It fails for an empty name, a nil handler or a name that is
 	// taken.
 	Handle(name string, h executor.Handler, opts ...executor.HandlerOption) error
 	// Attach adds an executor that runs in this process, for another app: one
@@ -197,6 +197,8 @@ type scheduler struct {
 	finishing  finishing
 	inboxFull  atomic.Bool // runs wait in the inbox for room here
 	unsure     atomic.Bool // a start may have taken effect that Stop cut short
+	superseded bool        // another node has this one's name; owned by the lease loop
+	draining   atomic.Bool // Stop has begun: this node offers no executors any more
 	shardsOnce onceOK      // SetShards has succeeded
 	attached   attachedSet
 	life       life
@@ -313,6 +315,8 @@ func (s *scheduler) Ready() error {
 		return fmt.Errorf("%w: not started", ErrNotReady)
 	case !s.leases.trusted(time.Now()):
 		return fmt.Errorf("%w: the store has not acknowledged a beat in time", ErrNotReady)
+	case s.leases.isSuperseded():
+		return fmt.Errorf("%w: a later node has the same Config.Node", ErrNotReady)
 	}
 	return nil
 }

@@ -52,6 +52,8 @@ func (s *scheduler) stop(ctx context.Context, started bool) error {
 	}
 	l := &s.life
 	l.unhook()
+	s.draining.Store(true) // the next beat tells the others
+	s.leaseWake.poke()
 	l.plan.end()
 	// What is left to write is written even when ctx ends meanwhile.
 	final, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -60,8 +62,8 @@ func (s *scheduler) stop(ctx context.Context, started bool) error {
 	s.giveBack(final)
 	s.deliverRest(final)
 	s.resign(final)
-	err := s.drain(ctx, final)
 	s.deregisterAttached(final)
+	err := s.drain(ctx, final)
 	l.work.end()
 	l.lease.end()
 	close(l.over)
