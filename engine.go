@@ -79,12 +79,12 @@ func newEngine(cfg *Config, dry wake) *engine {
 }
 
 // remember keeps the latest definition of a job that has runs in memory.
-func (e *engine) remember(jobs ...Job) {
+func (e *engine) remember(jobs map[int64]*Job) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for i := range jobs {
-		if ref := e.jobs[jobs[i].ID]; ref != nil && jobs[i].Version >= ref.job.Version {
-			ref.job, ref.stale = &jobs[i], false
+	for id, j := range jobs {
+		if ref := e.jobs[id]; ref != nil && j.Version >= ref.job.Version {
+			ref.job, ref.stale = j, false
 		}
 	}
 }
@@ -142,20 +142,27 @@ func (e *engine) nextAlarm() (time.Time, bool) {
 func (e *engine) land(runID int64) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	freed := false
-	if f := e.flights[runID]; f != nil {
-		delete(e.flights, runID)
-		e.unref(f.run.JobID)
-		if f.counts {
-			freed = e.admit(e.bounds.ended(f.key)) || freed
-		}
-		freed = e.freeSerial(f.serial, runID) || freed
-		if len(e.flights) == 0 && e.quiet != nil {
-			close(e.quiet)
-			e.quiet = nil
-		}
-	}
+	freed := e.landFlight(runID)
 	return e.landAway(runID, lot{}) || freed
+}
+
+// landFlight frees what a run held that was under way here.
+func (e *engine) landFlight(runID int64) (freed bool) {
+	f := e.flights[runID]
+	if f == nil {
+		return false
+	}
+	delete(e.flights, runID)
+	e.unref(f.run.JobID)
+	if f.counts {
+		freed = e.admit(e.bounds.ended(f.key))
+	}
+	freed = e.freeSerial(f.serial, runID) || freed
+	if len(e.flights) == 0 && e.quiet != nil {
+		close(e.quiet)
+		e.quiet = nil
+	}
+	return freed
 }
 
 // landAway frees what a run at another node held, but for the lot kept.

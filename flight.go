@@ -275,12 +275,7 @@ func (e *engine) moved(f *flight, to string) {
 	if e.flights[f.run.ID] != f {
 		return
 	}
-	delete(e.flights, f.run.ID)
-	e.unref(f.run.JobID)
-	if f.counts {
-		e.admit(e.bounds.ended(f.key))
-	}
-	e.freeSerial(f.serial, f.run.ID)
+	e.landFlight(f.run.ID)
 	e.away[f.run.ID] = awayRun{}
 }
 

@@ -52,6 +52,11 @@ func (s *scheduler) inboxOnce(ctx context.Context) (more bool, err error) {
 	for _, r := range box.Kills {
 		s.killHere(ctx, r)
 	}
+	s.taking.Lock()
+	defer s.taking.Unlock()
+	if s.draining.Load() {
+		return false, nil // the owners put back what waits here
+	}
 	fit, full := s.engine.fitting(box.Runs, s.placesOf)
 	s.inboxFull.Store(full)
 	if len(fit) == 0 {

@@ -107,7 +107,7 @@ func (s *scheduler) edit(ctx context.Context, id int64, e Edit) (Job, error) {
 	if err != nil {
 		return Job{}, fmt.Errorf("xxljob: %s job %d: %w", e.Verb, id, err)
 	}
-	s.engine.remember(job)
+	s.engine.remember(map[int64]*Job{id: &job})
 	s.scanWake.poke()
 	return job, nil
 }

@@ -9,8 +9,8 @@ import (
 type Node struct {
 	// ID is Config.Node.
 	ID string
-	// Incarnation is new at each Start: the ID, a dash and a random suffix. It
-	// is the node's address, in the form local://incarnation.
+	// Incarnation is new with each New, and so with each Start: the ID, a dash and
+	// a random suffix. It is the node's address, in the form local://incarnation.
 	Incarnation string
 	// Beats counts the node's beats. Other nodes watch it change on their own
 	// monotonic clocks; no wall clock takes part.

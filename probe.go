@@ -113,6 +113,14 @@ func (p *probes) ask(job *Job, order []string) {
 		}
 		_ = group.Wait() // the probes keep their errors as answers
 		p.mu.Lock()
+		// The answers are good from now on: a quick one must not grow old while a
+		// slow one is waited for.
+		for _, addr := range order {
+			if a, ok := p.answers[keyOf(job, addr)]; ok {
+				a.at = time.Now()
+				p.answers[keyOf(job, addr)] = a
+			}
+		}
 		delete(p.asking, job.ID)
 		p.forgetOld()
 		p.mu.Unlock()

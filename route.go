@@ -107,9 +107,7 @@ func (s *scheduler) equip(r *routed, job *Job) {
 		return
 	}
 	r.exec = s.attached.get(job.App)
-	if p, ok := r.exec.(interface{ Places() int }); ok {
-		r.places = max(1, p.Places())
-	}
+	r.places = s.placesOf(job.App)
 	if _, ours := r.exec.(*executor.Executor); !ours {
 		r.lane = laneFast // or slow: decided when the place is taken
 	}

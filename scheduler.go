@@ -119,12 +119,12 @@ func New(store Store, cfg Config) (Scheduler, error) {
 		return nil, errors.New("xxljob: New: the store is nil")
 	}
 	cfg = cfg.withDefaults()
-	if err := cfg.validate(); err != nil {
-		return nil, err
-	}
 	own, err := executor.New(cfg.Executor)
 	if err != nil {
-		return nil, fmt.Errorf("xxljob: config: Executor: %w", err)
+		err = fmt.Errorf("xxljob: config: Executor: %w", err)
+	}
+	if err := errors.Join(cfg.validate(), err); err != nil {
+		return nil, err
 	}
 	s := &scheduler{
 		cfg:             cfg,
@@ -198,7 +198,8 @@ type scheduler struct {
 	inboxFull  atomic.Bool // runs wait in the inbox for room here
 	unsure     atomic.Bool // a start may have taken effect that Stop cut short
 	superseded bool        // another node has this one's name; owned by the lease loop
-	draining   atomic.Bool // Stop has begun: this node offers no executors any more
+	draining   atomic.Bool // Stop has begun: this node offers no executors, and takes nothing, any more
+	taking     sync.Mutex  // held while runs are taken out of the inbox
 	shardsOnce onceOK      // SetShards has succeeded
 	attached   attachedSet
 	life       life
@@ -214,8 +215,8 @@ type life struct {
 	err      error         // set before done is closed
 	fatal    error         // guarded by mu: why the scheduler cannot work at all
 
-	// The loops end in this order: plan (scan, start, take), then work (lanes,
-	// results), then lease (beats).
+	// The loops end in this order: plan (scan, start, probes), then work (lanes,
+	// results, inbox), then lease (beats).
 	plan, work, lease loops
 	unhook            func() bool
 }
@@ -262,9 +263,9 @@ func (s *scheduler) Start(ctx context.Context) error {
 	l.lease.run(s.registerLoop)
 	l.work.run(s.finishLoop)
 	l.work.run(s.watchLoop)
+	l.work.run(s.inboxLoop)
 	l.plan.run(s.scanLoop)
 	l.plan.run(s.startLoop)
-	l.plan.run(s.inboxLoop)
 	// The goroutine that AfterFunc starts ends with Stop.
 	l.unhook = context.AfterFunc(ctx, func() {
 		grace, cancel := context.WithTimeout(context.Background(), s.cfg.StopGrace)

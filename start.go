@@ -383,24 +383,14 @@ func (s *scheduler) awaitBlocker(ctx context.Context, a attempt) {
 // loadJobs reads jobs anew. Entries of jobs that are gone are dropped: their
 // runs were cancelled with them.
 func (s *scheduler) loadJobs(ctx context.Context, ids []int64) error {
-	for len(ids) > 0 {
-		page := ids[:min(len(ids), startBatch)]
-		ids = ids[len(page):]
-		jobs, err := call(ctx, func(ctx context.Context) ([]Job, error) {
-			return s.store.Jobs(ctx, JobFilter{IDs: page, Limit: len(page)})
-		})
-		if err != nil {
-			return err
-		}
-		s.engine.remember(jobs...)
-		found := make(map[int64]bool, len(jobs))
-		for _, j := range jobs {
-			found[j.ID] = true
-		}
-		for _, id := range page {
-			if !found[id] {
-				s.engine.jobGone(id)
-			}
+	jobs, err := s.readJobs(ctx, ids)
+	s.engine.remember(jobs)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if jobs[id] == nil {
+			s.engine.jobGone(id)
 		}
 	}
 	return nil

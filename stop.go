@@ -52,8 +52,8 @@ func (s *scheduler) stop(ctx context.Context, started bool) error {
 	}
 	l := &s.life
 	l.unhook()
-	s.draining.Store(true) // the next beat tells the others
-	s.leaseWake.poke()
+	s.takeNoMore()
+	s.leaseWake.poke() // the next beat tells the others
 	l.plan.end()
 	// What is left to write is written even when ctx ends meanwhile.
 	final, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -73,6 +73,14 @@ func (s *scheduler) stop(ctx context.Context, started bool) error {
 		err = stopErr
 	}
 	return err
+}
+
+// takeNoMore ends the taking of runs out of the inbox. What is being taken at
+// this moment is under way when it returns.
+func (s *scheduler) takeNoMore() {
+	s.taking.Lock()
+	defer s.taking.Unlock()
+	s.draining.Store(true)
 }
 
 // drain waits for the runs of this process to end. When ctx ends it kills them

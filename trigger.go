@@ -82,12 +82,21 @@ func (l *lead) get() time.Duration {
 // deliverAt sends a started run at its time: now, or when the start loop finds
 // it due.
 func (s *scheduler) deliverAt(f *flight) {
-	if f.run.Scheduled.After(s.clock.now()) {
+	early := f.run.Scheduled.Sub(s.clock.now())
+	switch {
+	case early <= 0:
+		s.deliver(f)
+	case s.draining.Load():
+		// The start loop ends, or has ended; Stop waits for this goroutine.
+		s.life.work.run(func(ctx context.Context) {
+			if sleep(ctx, early) {
+				s.deliver(f)
+			}
+		})
+	default:
 		s.early.add(f)
 		s.startWake.poke() // it is another loop's flight, perhaps
-		return
 	}
-	s.deliver(f)
 }
 
 // deliverDue sends what was started early and is due now.
@@ -175,14 +184,13 @@ func (s *scheduler) send(ctx context.Context, f *flight) {
 
 // refused goes on to the next address of a probing route, or ends the run.
 func (s *scheduler) refused(ctx context.Context, f *flight, why string) {
+	res := Result{RunID: f.run.ID, Incarnation: s.incarnation, Token: f.run.Token, State: StateRefused, TriggerMsg: f.run.Address + ": " + why}
 	if block.IsDiscard(why) {
-		s.finishLater(Result{RunID: f.run.ID, Incarnation: s.incarnation, Token: f.run.Token, State: StateDiscarded, TriggerMsg: f.run.Address + ": " + why})
+		res.State = StateDiscarded
+	} else if len(f.choices) > 0 && s.readdress(ctx, f, why) {
 		return
 	}
-	if len(f.choices) > 0 && s.readdress(ctx, f, why) {
-		return
-	}
-	s.finishLater(Result{RunID: f.run.ID, Incarnation: s.incarnation, Token: f.run.Token, State: StateRefused, TriggerMsg: f.run.Address + ": " + why})
+	s.finishLater(res)
 }
 
 // readdress moves the run to another node's executor after a refusal, by a
