@@ -31,10 +31,10 @@ func TestEmptyStore(t *testing.T) {
 		"Kill":        func(ctx context.Context, s sched) error { return s.Kill(ctx, 1) },
 	} {
 		s, err := xxljob.New(memory.New(), xxljob.Config{App: "app"})
-		noErr(t, err)
+		must(t, err)
 		if err := call(t.Context(), s); !errors.Is(err, xxljob.ErrNotFound) {
 			t.Errorf("%s: %v", name, err)
 		}
-		noErr(t, s.Stop(t.Context()))
+		must(t, s.Stop(t.Context()))
 	}
 }

@@ -166,6 +166,11 @@ func (s *scheduler) landed(runID int64) {
 	s.inboxWake.pokeIf(s.inboxFull.Load())
 }
 
+// landedElsewhere frees what a run held that is planned again.
+func (s *scheduler) landedElsewhere(runID int64) {
+	s.startWake.pokeIf(s.engine.landElsewhere(runID))
+}
+
 // notify tells those who wait for the run.
 func (s *scheduler) notify(r Run) {
 	for _, w := range s.engine.takeWaiters(r.ID) {
@@ -215,12 +220,21 @@ func (s *scheduler) watchOnce(ctx context.Context, ids []int64) error {
 		if err != nil {
 			return err
 		}
+		there := make(map[int64]bool, len(runs))
 		for _, r := range runs {
-			if r.State.Ended() || r.State == StatePlanned && s.engine.isAway(r.ID) {
+			there[r.ID] = true
+			switch {
+			case r.State.Ended():
 				s.landed(r.ID)
-			}
-			if r.State.Ended() {
 				s.notify(r)
+			case r.State == StatePlanned:
+				s.landedElsewhere(r.ID)
+			}
+		}
+		for _, id := range page {
+			if !there[id] { // it is over, and its record dropped
+				s.landed(id)
+				s.notify(Run{ID: id})
 			}
 		}
 	}
@@ -230,7 +244,7 @@ func (s *scheduler) watchOnce(ctx context.Context, ids []int64) error {
 // Wait registers before it reads, so that an end in between is not missed.
 func (s *scheduler) Wait(ctx context.Context, runID int64) (Run, error) {
 	w := s.engine.addWaiter(runID)
-	defer s.engine.dropWaiter(runID, w)
+	defer func() { s.engine.dropWaiter(runID, w) }()
 	over := s.life.over
 	look := time.NewTicker(watchPoll)
 	defer look.Stop()
@@ -246,7 +260,10 @@ func (s *scheduler) Wait(ctx context.Context, runID int64) (Run, error) {
 		}
 		select {
 		case run := <-w:
-			return run, nil
+			if run.State.Ended() {
+				return run, nil
+			}
+			w = s.engine.addWaiter(runID) // its record is gone: the store says so
 		case <-tick:
 		case <-over:
 			over = nil // from here on look oneself

@@ -1,6 +1,8 @@
 package xxljob
 
 import (
+	"context"
+	"math"
 	"sync"
 	"time"
 )
@@ -10,35 +12,42 @@ import (
 //
 // Each sample was read by the store before it arrived here, so at the moment of
 // arrival the store's clock is at least the sample. The greatest of the last
-// samples' offsets is the tightest bound. Offsets are against this process's
-// monotonic clock: a step of the local wall clock changes nothing.
+// samples' offsets is the tightest bound, less what the clocks may have drifted
+// apart since. Offsets are against this process's monotonic clock: a step of the
+// local wall clock changes nothing.
 type clock struct {
 	mu      sync.Mutex
+	known   bool      // guarded by mu: the store has told its clock, or that it has none
 	base    time.Time // with a monotonic reading; zero until the first sample
-	offsets [8]time.Duration
+	samples [8]clockSample
 	n       int
-	best    time.Duration
 }
+
+// clockSample is one reading of the store's clock.
+type clockSample struct {
+	offset time.Duration // the store's clock less the local one
+	at     time.Duration // since base
+}
+
+// maxDrift is how far two sound clocks drift apart in a second of each other.
+const maxDrift = 500 * time.Microsecond
 
 // sample takes in what the store's clock was, as read by a call that has just
 // returned. The zero time says that the store goes by this process's clock.
 func (c *clock) sample(store time.Time) {
-	if store.IsZero() {
-		return
-	}
 	arrived := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.known = true
+	if store.IsZero() {
+		return
+	}
 	if c.base.IsZero() {
 		c.base = arrived
 	}
-	// Round is by the monotonic clock, for both have one; store has none.
-	c.offsets[c.n%len(c.offsets)] = store.Sub(c.base.Round(0)) - arrived.Sub(c.base)
+	at := arrived.Sub(c.base)
+	c.samples[c.n%len(c.samples)] = clockSample{offset: store.Sub(c.base.Round(0)) - at, at: at}
 	c.n++
-	c.best = c.offsets[0]
-	for _, o := range c.offsets[1:min(c.n, len(c.offsets))] {
-		c.best = max(c.best, o)
-	}
 }
 
 // now returns the estimate, in UTC.
@@ -49,5 +58,27 @@ func (c *clock) now() time.Time {
 	if c.base.IsZero() {
 		return local.UTC()
 	}
-	return c.base.Round(0).Add(local.Sub(c.base) + c.best).UTC()
+	at := local.Sub(c.base)
+	best := time.Duration(math.MinInt64)
+	for _, s := range c.samples[:min(c.n, len(c.samples))] {
+		age := at - s.at
+		best = max(best, s.offset-time.Duration(age.Seconds()*float64(maxDrift)))
+	}
+	return c.base.Round(0).Add(at + best).UTC()
+}
+
+// now returns the store's time as this node knows it; before the first beat it
+// asks for it.
+func (s *scheduler) now(ctx context.Context) (time.Time, error) {
+	s.clock.mu.Lock()
+	known := s.clock.known
+	s.clock.mu.Unlock()
+	if !known {
+		t, err := s.store.Now(ctx)
+		if err != nil {
+			return time.Time{}, err
+		}
+		s.clock.sample(t)
+	}
+	return s.clock.now(), nil
 }

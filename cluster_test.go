@@ -3,7 +3,6 @@ package xxljob_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync"
 	"testing"
@@ -93,8 +92,6 @@ func (n *node) resume() {
 	n.faults.Resume()
 }
 
-func quietLog() *slog.Logger { return slog.New(slog.DiscardHandler) }
-
 // startNode adds a node to the cluster with the handler "work".
 func startNode(t *testing.T, st xxljob.Store, name string, j *journal, tune ...func(*xxljob.Config)) *node {
 	t.Helper()
@@ -115,13 +112,6 @@ func startNode(t *testing.T, st xxljob.Store, name string, j *journal, tune ...f
 	}))
 	must(t, s.Start(context.Background()))
 	return n
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func stop(t *testing.T, nodes ...*node) {
@@ -210,20 +200,6 @@ func explained(gaps []xxljob.Run, job int64, at time.Time) bool {
 		}
 	}
 	return false
-}
-
-func allRuns(t *testing.T, st xxljob.Store) []xxljob.Run {
-	t.Helper()
-	var all []xxljob.Run
-	for before := int64(0); ; {
-		page, err := st.Runs(context.Background(), xxljob.RunFilter{Before: before, Limit: 1000})
-		must(t, err)
-		if len(page) == 0 {
-			return all
-		}
-		all = append(all, page...)
-		before = page[len(page)-1].ID
-	}
 }
 
 // requireSpread checks that the live nodes hold equal shares of the shards,
@@ -504,13 +480,7 @@ func TestSerialQueueSurvives(t *testing.T) {
 				t.Errorf("run %d of the queue: %v %s", i, run.State, run.TriggerMsg)
 			}
 		}
-		lost := 0
-		for _, r := range allRuns(t, st) {
-			if r.State == xxljob.StateLost {
-				lost++
-			}
-		}
-		if lost != cut {
+		if lost := countStates(allRuns(t, st))[xxljob.StateLost]; lost != cut {
 			t.Errorf("%d runs are recorded lost, %d were cut off", lost, cut)
 		}
 		var order []int64
@@ -525,6 +495,120 @@ func TestSerialQueueSurvives(t *testing.T) {
 		running = -cut
 		mu.Unlock()
 		a.resume()
+		stop(t, a)
+	})
+}
+
+// ownersWatch sees which nodes own which shards, in the views that they get.
+type ownersWatch struct {
+	xxljob.Store
+	mu     sync.Mutex
+	owners map[int][]string // by shard: its owners, each once in a row
+}
+
+func (w *ownersWatch) Beat(ctx context.Context, inc string, at []xxljob.Attachment) (xxljob.View, error) {
+	v, err := w.Store.Beat(ctx, inc, at)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, sh := range v.Shards {
+		if had := w.owners[sh.ID]; sh.Owner != "" && (len(had) == 0 || had[len(had)-1] != sh.Owner) {
+			w.owners[sh.ID] = append(had, sh.Owner)
+		}
+	}
+	return v, err
+}
+
+// changed counts the shards that have changed hands since the last call.
+func (w *ownersWatch) changed() (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id, owners := range w.owners {
+		n += one(len(owners) > 1)
+		w.owners[id] = owners[len(owners)-1:]
+	}
+	return n
+}
+
+// TestLeaseMaxHold lets nodes keep a shard for twenty seconds at most: shards go
+// to and fro between two nodes for three minutes, and nothing is lost or doubled.
+func TestLeaseMaxHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, j := &ownersWatch{Store: memory.New(), owners: map[int][]string{}}, &journal{}
+		hold := func(c *xxljob.Config) { c.LeaseMaxHold = 20 * time.Second }
+		a, b := startNode(t, st, "a", j, hold), startNode(t, st, "b", j, hold)
+		time.Sleep(10 * time.Second)
+		st.changed() // when b came
+		jobs := addSeconds(t, a, 40)
+		from := time.Now()
+		for minute := range 3 {
+			time.Sleep(time.Minute)
+			if n := st.changed(); n < 16 {
+				t.Errorf("%d of 32 shards changed hands in minute %d", n, minute)
+			}
+		}
+		to := time.Now()
+		time.Sleep(10 * time.Second)
+		stop(t, a, b)
+		if got := auditSeconds(t, st, j, jobs, from, to); got != (audit{}) {
+			t.Errorf("audit: %+v", got)
+		}
+	})
+}
+
+// TestKillWhileDraining kills runs from another node while their node waits, in
+// Stop, for the handlers to end: runs that itself had started, and runs that came
+// from the other.
+func TestKillWhileDraining(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, j := memory.New(), &journal{}
+		two := func(c *xxljob.Config) { c.Shards = 2 }
+		a, b := startNode(t, st, "a", j, two), startNode(t, st, "b", j, two)
+		must(t, b.Handle("long", func(ctx context.Context, _ *xxljob.Task) error {
+			select {
+			case <-time.After(40 * time.Second):
+				return nil
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}))
+		time.Sleep(10 * time.Second)
+		var runs []int64
+		for i := range 4 { // two of each node's shard
+			job, err := a.AddJob(t.Context(), xxljob.Job{Name: fmt.Sprint("long ", i), Handler: "long"})
+			must(t, err)
+			ids, err := a.Trigger(t.Context(), job.ID, xxljob.Trigger{})
+			must(t, err)
+			runs = append(runs, ids...)
+		}
+		time.Sleep(2 * time.Second)
+		owners := map[string]bool{}
+		for _, id := range runs {
+			run, err := st.Run(t.Context(), id)
+			must(t, err)
+			owners[run.Owner] = true
+		}
+		if len(owners) != 2 {
+			t.Errorf("the runs were started by %v, want both nodes", owners)
+		}
+		began := time.Now()
+		stopped := make(chan time.Duration)
+		go func() { stop(t, b); stopped <- time.Since(began) }()
+		for i, id := range runs {
+			time.Sleep(5 * time.Second)
+			if run, err := st.Run(t.Context(), id); err != nil || run.State != xxljob.StateStarted {
+				t.Errorf("run %d while the node drains: %v %v", i, run.State, err)
+			}
+			killed := time.Now()
+			must(t, a.Kill(t.Context(), id))
+			run, err := a.Wait(t.Context(), id)
+			must(t, err)
+			if took := run.Ended.Sub(killed); run.State != xxljob.StateKilled || took > 2*time.Second {
+				t.Errorf("run %d, %v after its Kill: %v %s", i, took, run.State, run.HandleMsg)
+			}
+		}
+		if took := <-stopped; took > 25*time.Second {
+			t.Errorf("Stop took %v, the last handler ended after 20 s", took)
+		}
 		stop(t, a)
 	})
 }

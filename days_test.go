@@ -2,7 +2,6 @@ package xxljob_test
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"log/slog"
 	"os"
@@ -137,10 +136,10 @@ func (c *cronLine) instants(from, to time.Time, zone *time.Location) map[int64]b
 // be counted by hand.
 func TestCronLineMatcher(t *testing.T) {
 	zone, err := time.LoadLocation("Europe/Berlin")
-	noErr(t, err)
+	must(t, err)
 	day := func(text string) (time.Time, time.Time) {
 		d, err := time.ParseInLocation("2006-01-02", text, zone)
-		noErr(t, err)
+		must(t, err)
 		return d.Add(-time.Minute), d.AddDate(0, 0, 1).Add(-time.Minute)
 	}
 	for _, tt := range []struct {
@@ -178,8 +177,8 @@ func second(_, b time.Time) time.Time { return b }
 // readCrontab reads the schedules of a real server: name, tab, expression.
 func readCrontab(t *testing.T) []cronLine {
 	t.Helper()
-	file, err := os.Open("testdata/gitlab_crontab.tsv")
-	noErr(t, err)
+	file, err := os.Open("internal/cron/testdata/gitlab_crontab.tsv")
+	must(t, err)
 	defer file.Close()
 	var lines []cronLine
 	for in := bufio.NewScanner(file); in.Scan(); {
@@ -209,11 +208,11 @@ func TestTwoDays(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			zone, err := time.LoadLocation(tt.zone)
-			noErr(t, err)
+			must(t, err)
 			from, err := time.ParseInLocation("2006-01-02", tt.from, zone)
-			noErr(t, err)
+			must(t, err)
 			to, err := time.ParseInLocation("2006-01-02", tt.to, zone)
-			noErr(t, err)
+			must(t, err)
 			lines := readCrontab(t)
 			if raceDetector() {
 				some := lines[:0]
@@ -243,8 +242,8 @@ func twoDays(t *testing.T, lines []cronLine, zone *time.Location, from, to time.
 	seen := map[int64][]dayRun{}
 	st := memory.New()
 	s, err := xxljob.New(st, xxljob.Config{Location: zone, Logger: slog.New(slog.DiscardHandler)})
-	noErr(t, err)
-	noErr(t, s.Handle("work", func(_ context.Context, task *xxljob.Task) error {
+	must(t, err)
+	must(t, s.Handle("work", func(_ context.Context, task *xxljob.Task) error {
 		mu.Lock()
 		defer mu.Unlock()
 		seen[task.JobID] = append(seen[task.JobID], dayRun{task.ScheduledAt.UnixMilli(), time.Now().UnixMilli()})
@@ -253,13 +252,13 @@ func twoDays(t *testing.T, lines []cronLine, zone *time.Location, from, to time.
 	jobs := make([]int64, len(lines))
 	for i, line := range lines {
 		job, err := s.AddJob(ctx, xxljob.Job{Name: line.name, Handler: "work", Schedule: xxljob.Crontab(line.text)})
-		noErr(t, err)
+		must(t, err)
 		jobs[i] = job.ID
 	}
-	noErr(t, s.Start(ctx))
+	must(t, s.Start(ctx))
 	time.Sleep(time.Until(to) + time.Second) // the instant to belongs to the days
 	synctest.Wait()
-	noErr(t, s.Stop(ctx))
+	must(t, s.Stop(ctx))
 
 	var missing, extra, early, late, total int
 	for i, line := range lines {
@@ -295,30 +294,7 @@ func twoDays(t *testing.T, lines []cronLine, zone *time.Location, from, to time.
 	if missing != 0 || extra != 0 || early != 0 || late != 0 {
 		t.Fail()
 	}
-	if all := allOf(t, st, xxljob.RunFilter{}); len(all) != total {
+	if all := allRuns(t, st); len(all) != total {
 		t.Errorf("the store has %d runs in all, want %d", len(all), total)
-	}
-}
-
-// succeeded returns the job's recorded successes, oldest first.
-func succeeded(t testing.TB, st xxljob.Store, job int64) []xxljob.Run {
-	t.Helper()
-	return allOf(t, st, xxljob.RunFilter{JobID: job, States: []xxljob.State{xxljob.StateSucceeded}})
-}
-
-// allOf pages through all runs of a filter, oldest first.
-func allOf(t testing.TB, st xxljob.Store, f xxljob.RunFilter) []xxljob.Run {
-	t.Helper()
-	f.Limit = 1000
-	var all []xxljob.Run
-	for {
-		page, err := st.Runs(context.Background(), f)
-		noErr(t, err)
-		all = append(all, page...)
-		if len(page) < f.Limit {
-			slices.SortFunc(all, func(a, b xxljob.Run) int { return cmp.Compare(a.ID, b.ID) })
-			return all
-		}
-		f.Before = page[len(page)-1].ID
 	}
 }

@@ -88,6 +88,70 @@ func TestScheduleEdits(t *testing.T) {
 	})
 }
 
+// TestScheduleEditsBetweenTwo changes the schedule 100 times between every second
+// second and every third: each instant of the schedule that was current then is
+// run once, and no other. The edits are never on a second: there, either schedule
+// would be right.
+func TestScheduleEditsBetweenTwo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, j := memory.New(), &journal{}
+		a, b := startNode(t, st, "a", j), startNode(t, st, "b", j)
+		time.Sleep(10 * time.Second)
+		rnd := rand.New(rand.NewPCG(7, 8))
+		want := map[int64]bool{}
+		// pass lets time go by until some milliseconds behind a second, and notes
+		// which instants are due meanwhile.
+		pass := func(every, seconds int64) {
+			began := time.Now()
+			until := began.Truncate(time.Second).Add(time.Duration(seconds)*time.Second + time.Duration(1+rnd.IntN(999))*time.Millisecond)
+			for at := began.Unix() + 1; at <= until.Unix(); at++ {
+				if every > 0 && at%60%every == 0 {
+					want[at] = true
+				}
+			}
+			time.Sleep(time.Until(until))
+			synctest.Wait()
+		}
+		pass(0, 1)
+		job, err := a.AddJob(t.Context(), xxljob.Job{Name: "job", Handler: "work", Schedule: xxljob.Cron("0/2 * * * * ?")})
+		must(t, err)
+		pass(2, 7)
+		job.Version = 0 // the edits are unconditional
+		for i := range 100 {
+			every := []int64{3, 2}[i%2]
+			job.Schedule = xxljob.Cron(fmt.Sprintf("0/%d * * * * ?", every))
+			_, err := []*node{a, b}[i%2].UpdateJob(t.Context(), job)
+			must(t, err)
+			pass(every, 1+rnd.Int64N(12))
+		}
+		must(t, a.StopJob(t.Context(), job.ID))
+		time.Sleep(20 * time.Second)
+		stop(t, a, b)
+
+		got := map[int64]int{}
+		for _, s := range j.all() {
+			got[s.due.Unix()]++
+			if !s.at.Equal(s.due) {
+				t.Errorf("the run for %v is at %v", s.due, s.at)
+			}
+		}
+		missing, extra, double := 0, 0, 0
+		for at := range want {
+			missing += one(got[at] == 0)
+		}
+		for at, n := range got {
+			extra += one(!want[at])
+			double += one(n > 1)
+		}
+		if missing+extra+double > 0 || len(want) < 200 {
+			t.Errorf("%d instants: %d missing, %d extra, %d double", len(want), missing, extra, double)
+		}
+		if n := len(allOf(t, st, xxljob.RunFilter{States: []xxljob.State{xxljob.StateSucceeded}})); n != len(want) {
+			t.Errorf("%d runs are recorded as succeeded, want %d", n, len(want))
+		}
+	})
+}
+
 // TestStopStart stops and starts a one-second job 100 times: it runs at each
 // instant at which it is started, once, and at none at which it is stopped.
 func TestStopStart(t *testing.T) {

@@ -61,6 +61,9 @@ type flight struct {
 	choices []string
 	sent    bool // guarded by engine.mu
 	killed  bool // guarded by engine.mu: not to be sent any more
+	// accepted is set when the executor has the run, kill when it is to be killed.
+	accepted bool   // guarded by engine.mu
+	kill     string // guarded by engine.mu
 }
 
 func newEngine(cfg *Config, dry wake) *engine {
@@ -146,6 +149,14 @@ func (e *engine) land(runID int64) bool {
 	return e.landAway(runID, lot{}) || freed
 }
 
+// landElsewhere is land for a run that is planned again: it frees what this node
+// kept for it while it was away, but not a flight, which is a new start.
+func (e *engine) landElsewhere(runID int64) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.landAway(runID, lot{})
+}
+
 // landFlight frees what a run held that was under way here.
 func (e *engine) landFlight(runID int64) (freed bool) {
 	f := e.flights[runID]
@@ -158,6 +169,7 @@ func (e *engine) landFlight(runID int64) (freed bool) {
 		freed = e.admit(e.bounds.ended(f.key))
 	}
 	freed = e.freeSerial(f.serial, runID) || freed
+	freed = e.admitAllOf(lot{kind: lotRun, runID: runID}) || freed
 	if len(e.flights) == 0 && e.quiet != nil {
 		close(e.quiet)
 		e.quiet = nil
@@ -178,7 +190,7 @@ func (e *engine) landAway(runID int64, kept lot) (freed bool) {
 	if a.serial != kept {
 		freed = e.freeSerial(a.serial, runID) || freed
 	}
-	return freed
+	return e.admitAllOf(lot{kind: lotRun, runID: runID}) || freed
 }
 
 // freeSerial gives up the place of a serial job's run at an address, and lets

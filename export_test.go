@@ -39,3 +39,30 @@ func (t Trigger) Validate() error { return t.validate() }
 
 // RingSlots is the number of slots of NewTimeRing.
 const RingSlots = ringSlots
+
+// The bounds of what a node holds in memory of one app's planned runs.
+const (
+	HeldMax  = heldMax
+	ScanPage = scanRuns
+)
+
+// Held is how many planned runs of an app a node holds, and whether there are
+// more in the store only.
+func Held(s Scheduler, app string) (n int, bounded bool) {
+	e := s.(*scheduler).engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if h := e.apps[app]; h != nil {
+		return h.n, h.bounded
+	}
+	return 0, false
+}
+
+// Clock is a node's estimate of the store's time.
+type Clock struct{ clock clock }
+
+// Sample takes in what the store's clock was.
+func (c *Clock) Sample(store time.Time) { c.clock.sample(store) }
+
+// Now is the estimate.
+func (c *Clock) Now() time.Time { return c.clock.now() }

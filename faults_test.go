@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -60,10 +61,16 @@ func soak(t *testing.T, seed uint64) {
 		must(t, err)
 		jobs = append(jobs, job)
 	}
+	byHand := handJobs(t, st)
 	from := time.Now()
-	for range 30 {
+	var ids []int64
+	for i := range 30 {
 		time.Sleep(time.Duration(rnd.IntN(4000)) * time.Millisecond)
 		n := nodes[rnd.IntN(len(nodes))]
+		for k, job := range byHand {
+			ids = append(ids, insist(t, n, job, fmt.Sprint(i, k))...)
+		}
+		n = nodes[rnd.IntN(len(nodes))]
 		switch rnd.IntN(8) {
 		case 0:
 			if len(nodes) < 5 {
@@ -103,12 +110,69 @@ func soak(t *testing.T, seed uint64) {
 			t.Errorf("run %d of %v: %v %s", r.ID, r.Scheduled, r.State, r.TriggerMsg)
 		}
 	}
+	auditByHand(t, st, j, ids)
 	t.Logf("seed %d: %d nodes, %d died, audit %+v of %d starts", seed, names, len(dead), got, len(j.all()))
 	for _, n := range dead {
 		n.faults.Clear()
 		n.resume()
 	}
 	stop(t, dead...)
+}
+
+// handJobs are jobs that are only triggered: a serial one, a broadcast and one
+// with probes.
+func handJobs(t *testing.T, st xxljob.Store) []int64 {
+	t.Helper()
+	var ids []int64
+	for _, route := range []string{"NEAREST", "SHARDING_BROADCAST", "FAILOVER"} {
+		job, err := st.AddJob(t.Context(), xxljob.Job{App: "app", Key: route, Name: "by hand", Handler: "work", Route: route,
+			Block: "SERIAL_EXECUTION", GlueType: "BEAN", Misfire: "DO_NOTHING", Stopped: true})
+		must(t, err)
+		ids = append(ids, job.ID)
+	}
+	return ids
+}
+
+// insist triggers a job through a store that fails now and then: with a key it
+// may be called again until it is answered.
+func insist(t *testing.T, n *node, job int64, key string) []int64 {
+	t.Helper()
+	for {
+		ids, err := n.Trigger(t.Context(), job, xxljob.Trigger{Key: key})
+		if err == nil {
+			return ids
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// auditByHand checks that each trigger was inserted once and ended, and that no
+// run of it, parts of a broadcast included, was started twice or is unfinished.
+func auditByHand(t *testing.T, st xxljob.Store, j *journal, ids []int64) {
+	t.Helper()
+	starts := map[int64]int{}
+	for _, s := range j.all() {
+		starts[s.run]++
+	}
+	seen := map[int64]bool{}
+	for _, id := range ids {
+		if seen[id] {
+			t.Errorf("trigger %d was returned for two keys", id)
+		}
+		seen[id] = true
+		parts, err := st.Runs(context.Background(), xxljob.RunFilter{TriggerID: id, Limit: 1000})
+		must(t, err)
+		for _, r := range parts {
+			switch {
+			case r.State == xxljob.StateSucceeded && starts[r.ID] == 1, r.State == xxljob.StateLost && starts[r.ID] <= 1:
+			default:
+				t.Errorf("run %d (%v, part %v) is %v and was started %d times\n%s", r.ID, r.Type, r.Sharding, r.State, starts[r.ID], r.TriggerMsg)
+			}
+		}
+		if n := len(parts); n == 0 || parts[0].Sharding.Total > 0 && n != parts[0].Sharding.Total {
+			t.Errorf("trigger %d has %d runs, its parts are of %v", id, n, parts[0].Sharding)
+		}
+	}
 }
 
 func without(nodes []*node, n *node) []*node {
@@ -121,44 +185,96 @@ func without(nodes []*node, n *node) []*node {
 	return rest
 }
 
+// neverAlone is a store that asks every node for beats, as one does that others
+// may open unseen.
+type neverAlone struct{ xxljob.Store }
+
+func (s neverAlone) Join(ctx context.Context, n xxljob.Node) (xxljob.View, error) {
+	v, err := s.Store.Join(ctx, n)
+	v.Alone = false
+	return v, err
+}
+
+func (s neverAlone) Beat(ctx context.Context, inc string, attached []xxljob.Attachment) (xxljob.View, error) {
+	v, err := s.Store.Beat(ctx, inc, attached)
+	v.Alone = false
+	return v, err
+}
+
 // TestStoreFails injects each kind of fault into each method for a while: one
-// node keeps what it holds, loses nothing, and logs a streak once.
+// node, whether it knows that it is alone or not, keeps what it holds, loses
+// nothing, and logs a streak once.
 func TestStoreFails(t *testing.T) {
 	for _, method := range []string{"Beat", "Scan", "Claim", "Start", "Finish", "Jobs", "Group", "Addresses", storetest.All} {
 		for kind, fault := range map[string]storetest.Fault{
 			"before": {Before: true}, "after": {After: true}, "hang": {Hang: make(chan struct{})},
 		} {
-			t.Run(method+"/"+kind, func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					if fault.Hang != nil {
-						fault.Hang = make(chan struct{}) // of this bubble
-					}
-					var log syncBuffer
-					st, j := memory.New(), &journal{}
-					n := startNode(t, st, "a", j, func(c *xxljob.Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
-					time.Sleep(time.Second)
-					jobs := addSeconds(t, n, 5)
-					from := time.Now()
-					time.Sleep(10 * time.Second)
-					remove := n.faults.Inject(method, fault)
-					time.Sleep(9 * time.Second)
-					remove()
-					time.Sleep(20 * time.Second)
-					to := time.Now()
-					time.Sleep(5 * time.Second)
-					stop(t, n)
-					got := auditSeconds(t, st, j, jobs, from, to)
-					if got != (audit{}) {
-						t.Errorf("audit: %+v", got)
-					}
-					errors := strings.Count(log.String(), "level=ERROR")
-					if errors > 6 {
-						t.Errorf("%d errors logged in one outage:\n%s", errors, log.String())
-					}
+			for name, st := range map[string]func() xxljob.Store{
+				"alone":     func() xxljob.Store { return memory.New() },
+				"not alone": func() xxljob.Store { return neverAlone{memory.New()} },
+			} {
+				t.Run(method+"/"+kind+"/"+name, func(t *testing.T) {
+					t.Parallel()
+					synctest.Test(t, func(t *testing.T) { storeFails(t, st(), method, fault) })
 				})
-			})
+			}
 		}
+	}
+}
+
+func storeFails(t *testing.T, st xxljob.Store, method string, fault storetest.Fault) {
+	if fault.Hang != nil {
+		fault.Hang = make(chan struct{}) // of this bubble
+	}
+	var log syncBuffer
+	j := &journal{}
+	n := startNode(t, st, "a", j, func(c *xxljob.Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	time.Sleep(time.Second)
+	jobs := addSeconds(t, n, 5)
+	byHand, err := n.AddJob(t.Context(), xxljob.Job{Name: "by hand", Handler: "work"})
+	must(t, err)
+	from := time.Now()
+	time.Sleep(10 * time.Second)
+	before := n.faults.Calls(method)
+	remove := n.faults.Inject(method, fault)
+	time.Sleep(4 * time.Second)
+	// By somebody else, so that the job has to be read.
+	run, err := st.AddRun(t.Context(), byHand.ID, xxljob.Trigger{})
+	must(t, err)
+	time.Sleep(5 * time.Second)
+	remove()
+	_, beatless := st.(*memory.Store)
+	if n.faults.Calls(method) == before && !(method == "Beat" && beatless) {
+		t.Errorf("%s was not called in the outage", method)
+	}
+	time.Sleep(20 * time.Second)
+	to := time.Now()
+	time.Sleep(5 * time.Second)
+	stop(t, n)
+	got := auditSeconds(t, st, j, jobs, from, to)
+	if got != (audit{}) {
+		t.Errorf("audit: %+v", got)
+	}
+	if run, err = st.Run(t.Context(), run.ID); err != nil || run.State != xxljob.StateSucceeded {
+		t.Errorf("the run by hand: %v %v", run.State, err)
+	}
+	requireOneStreak(t, log.String())
+}
+
+var streakBegins = regexp.MustCompile(`level=ERROR msg="(.*) failed, trying on"`)
+
+// requireOneStreak checks that no loop logged the beginning of a streak of
+// errors more than once, and nothing else as an error.
+func requireOneStreak(t *testing.T, log string) {
+	t.Helper()
+	streaks := map[string]int{}
+	for _, m := range streakBegins.FindAllStringSubmatch(log, -1) {
+		if streaks[m[1]]++; streaks[m[1]] == 2 {
+			t.Errorf("%q was logged more than once in one outage:\n%s", m[0], log)
+		}
+	}
+	if all, known := strings.Count(log, "level=ERROR"), len(streakBegins.FindAllString(log, -1)); all != known {
+		t.Errorf("%d errors were logged, %d of them as streaks:\n%s", all, known, log)
 	}
 }
 

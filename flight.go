@@ -121,34 +121,35 @@ func (e *engine) jobGone(id int64) {
 	}
 }
 
-// awaitSerial parks an entry behind a run at its address that the store, but
-// not this node, knew of.
-func (e *engine) awaitSerial(a attempt, blocker int64) {
+// awaitRun parks an entry behind a run that is in its way. It keeps its place as
+// the next serial run at its address.
+func (e *engine) awaitRun(a attempt, blocker int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.giveBackPlaces(a)
-	at := a.route.serial
-	e.serial[at] = blocker
-	// The blocker may have been at another address when this node last knew.
-	if f := e.flights[blocker]; f != nil {
-		was := f.serial
-		f.serial = at
-		e.vacate(was, at, blocker)
-	} else {
-		away := e.away[blocker]
-		was := away.serial
-		away.serial = at
-		e.away[blocker] = away
-		e.vacate(was, at, blocker)
+	if _, away := e.away[blocker]; !away && e.flights[blocker] == nil {
+		e.away[blocker] = awayRun{}
 	}
-	e.lots.parkFirst(at, a.entry)
+	e.park(lot{kind: lotRun, runID: blocker}, a.entry)
 }
 
-// vacate gives up a place that a run had before it was found at another.
-func (e *engine) vacate(was, is lot, runID int64) {
-	if was != is {
-		e.freeSerial(was, runID)
+// parkFirst parks an entry and reports whether it is the first of the lot.
+func (e *engine) parkFirst(at lot, en *entry) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	first := e.lots[at] == nil
+	e.park(at, en)
+	return first
+}
+
+// job returns what is known of a job, nil when nothing is.
+func (e *engine) job(id int64) *Job {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if ref := e.jobs[id]; ref != nil && !ref.stale {
+		return ref.job
 	}
+	return nil
 }
 
 // takeOff turns a started entry into a flight of this process; nil when the run
@@ -158,6 +159,9 @@ func (e *engine) takeOff(a attempt, run Run, acked time.Time) *flight {
 	defer e.mu.Unlock()
 	if e.held[run.ID] == a.entry {
 		e.unhold(a.entry)
+	}
+	if e.flights[run.ID] != nil {
+		return nil // found as an orphan of this node's meanwhile
 	}
 	return e.fly(a.route, run, a.job, acked)
 }
@@ -241,6 +245,25 @@ func (e *engine) intercept(f *flight) bool {
 	return true
 }
 
+// kill notes that a flight is to be killed, and reports whether its executor can
+// be asked now: it has accepted the run, and was not asked before.
+func (e *engine) kill(f *flight, reason string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	first := f.kill == ""
+	f.kill = reason
+	return f.accepted && first
+}
+
+// accepted notes that the executor has the run, and returns the reason if it is
+// to be killed.
+func (e *engine) accepted(f *flight) (kill string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	f.accepted = true
+	return f.kill
+}
+
 // inFlight returns the flights of this process.
 func (e *engine) inFlight() []*flight {
 	e.mu.Lock()
@@ -283,8 +306,14 @@ func (e *engine) moved(f *flight, to string) {
 func (e *engine) admitAll(at lot) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.admitAllOf(at)
+}
+
+func (e *engine) admitAllOf(at lot) (any bool) {
 	for e.admit(at) {
+		any = true
 	}
+	return any
 }
 
 // rerouted makes an entry due again whose address is no more.

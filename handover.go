@@ -24,12 +24,8 @@ func (s *scheduler) inboxLoop(ctx context.Context) {
 		if poll := s.store.Poll(); poll > 0 {
 			wait = min(poll, time.Second)
 		}
-		more, err := s.inboxOnce(ctx)
-		switch {
-		case retry.failed(ctx, err):
+		if err := s.inboxOnce(ctx); retry.failed(ctx, err) {
 			wait = retry.delay()
-		case more:
-			wait = 0
 		}
 		if !sleep(ctx, wait, s.signals.Inbox, s.inboxWake) {
 			return
@@ -37,37 +33,52 @@ func (s *scheduler) inboxLoop(ctx context.Context) {
 	}
 }
 
-// inboxOnce takes what there is room for. more reports that the inbox may hold
-// more that there is room for.
-func (s *scheduler) inboxOnce(ctx context.Context) (more bool, err error) {
+// inboxOnce goes through the inbox: it kills what is to be killed, and takes what
+// there is room for.
+func (s *scheduler) inboxOnce(ctx context.Context) error {
 	if !s.leases.trusted(time.Now()) {
-		return false, nil
+		return nil
 	}
-	box, err := call(ctx, func(ctx context.Context) (Inbox, error) {
-		return s.store.Inbox(ctx, s.incarnation, inboxLimit)
-	})
-	if err != nil {
-		return false, err
+	full := false
+	for after := int64(0); ; {
+		box, err := call(ctx, func(ctx context.Context) (Inbox, error) {
+			return s.store.Inbox(ctx, s.incarnation, after, inboxLimit)
+		})
+		if err != nil {
+			return err
+		}
+		for _, r := range box.Kills {
+			s.killHere(ctx, r)
+		}
+		some, err := s.takeSome(ctx, box.Runs)
+		full = full || some
+		s.inboxFull.Store(full)
+		if err != nil || len(box.Runs) < inboxLimit {
+			return err
+		}
+		after = box.Runs[len(box.Runs)-1].ID
 	}
-	for _, r := range box.Kills {
-		s.killHere(ctx, r)
-	}
-	s.taking.Lock()
-	defer s.taking.Unlock()
+}
+
+// takeSome takes those of the runs that there is room for, and sends them to
+// their executors. full reports that there was not room for all.
+func (s *scheduler) takeSome(ctx context.Context, runs []Run) (full bool, err error) {
+	s.taking <- struct{}{}
+	defer func() { <-s.taking }()
 	if s.draining.Load() {
 		return false, nil // the owners put back what waits here
 	}
-	fit, full := s.engine.fitting(box.Runs, s.placesOf)
-	s.inboxFull.Store(full)
+	fit, full := s.engine.fitting(runs, s.placesOf)
 	if len(fit) == 0 {
-		return false, nil
+		return full, nil
 	}
 	began := time.Now()
 	taken, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Take(ctx, s.incarnation, fit) })
 	if err != nil {
-		return false, s.takenAfterAll(ctx, fit, err)
+		s.suspect()
+		return full, s.takenAfterAll(ctx, fit, err)
 	}
-	return len(box.Runs) == inboxLimit, s.receive(ctx, taken, began)
+	return full, s.receive(ctx, taken, began)
 }
 
 // takenAfterAll reads runs whose Take returned an error: it may have taken
@@ -99,6 +110,13 @@ func (s *scheduler) receive(ctx context.Context, taken []Run, began time.Time) e
 		ids = append(ids, r.JobID)
 	}
 	jobs, err := s.readJobs(ctx, ids)
+	for retry := (backoff{log: s.log, what: "reading the jobs of taken runs"}); retry.failed(ctx, err); {
+		if !sleep(ctx, retry.delay()) {
+			s.suspect()
+			return err
+		}
+		jobs, err = s.readJobs(ctx, ids)
+	}
 	for _, r := range taken {
 		switch {
 		case r.State.Ended(): // killed before it was taken
@@ -203,10 +221,27 @@ func (s *scheduler) killHere(ctx context.Context, r Run) {
 		s.finishLater(Result{RunID: r.ID, Incarnation: s.incarnation, Token: f.run.Token, State: StateKilled, HandleMsg: reason})
 		return
 	}
-	req := wire.KillRequest{JobID: r.JobID, LogID: r.ID, Reason: reason}
-	if ret, err := f.exec.Kill(ctx, req); err != nil || !ret.OK() {
-		s.log.Warn("xxljob: run not killed", "run", r.ID, "job", r.JobID, "answer", ret.Msg, "err", err)
+	if s.engine.kill(f, reason) {
+		s.killAt(ctx, f, reason)
 	}
+}
+
+// killAt asks the executor to kill a run that it has accepted. One of ours
+// answers at once; others may hang, so they are asked from a goroutine.
+func (s *scheduler) killAt(ctx context.Context, f *flight, reason string) {
+	ask := func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		defer cancel()
+		req := wire.KillRequest{JobID: f.run.JobID, LogID: f.run.ID, Reason: reason}
+		if ret, err := f.exec.Kill(ctx, req); err != nil || !ret.OK() {
+			s.log.Warn("xxljob: run not killed", "run", f.run.ID, "job", f.run.JobID, "answer", ret.Msg, "err", err)
+		}
+	}
+	if f.lane == laneNone {
+		ask(ctx)
+		return
+	}
+	go ask(context.WithoutCancel(ctx)) // nobody waits for it: it may hang
 }
 
 // killAll kills every run of this process, at the end of Stop's grace.
@@ -224,7 +259,8 @@ func (s *scheduler) giveBack(ctx context.Context) {
 	defer cancel()
 	var verdicts []Verdict
 	for _, f := range s.engine.inFlight() {
-		if f.run.Owner == s.incarnation && s.engine.intercept(f) {
+		// A run of a shard that is another's by now cannot be given back: it is sent.
+		if _, owned := s.leases.epoch(f.run.Shard); owned && f.run.Owner == s.incarnation && s.engine.intercept(f) {
 			verdicts = append(verdicts, s.verdict(f.run, StatePlanned, "put back: node stopped"))
 		}
 	}

@@ -164,4 +164,8 @@ func (e *engine) takeDue(t time.Time) {
 			e.due.push(en)
 		}
 	}
+	if _, armed := e.alarms.next(); !armed && e.ring.Len() > 0 {
+		// A ring of the user's is late with something.
+		e.alarms.add(t.Add(lockedRetry).UnixMilli())
+	}
 }

@@ -171,29 +171,29 @@ func TestGroupFaultsAtOnce(t *testing.T) {
 // changes nothing in the store, and what the store keeps does not show in it.
 func TestCallsCopy(t *testing.T) {
 	s, err := xxljob.New(memory.New(), xxljob.Config{App: "app", Logger: slog.New(slog.DiscardHandler)})
-	noErr(t, err)
+	must(t, err)
 	given := goodJob()
 	given.Children = []int64{1, 2}
 	added, err := s.AddJob(t.Context(), given)
-	noErr(t, err)
+	must(t, err)
 	given.Children[0], added.Children[1] = 8, 9
 	again, err := s.UpdateJob(t.Context(), xxljob.Job{ID: added.ID, Name: "renamed", Handler: "handler", Schedule: given.Schedule, Children: []int64{3}})
-	noErr(t, err)
+	must(t, err)
 	if again.Children[0] != 3 || given.Name != "job" || added.Name != "job" || given.Children[1] != 2 || added.Children[0] != 1 {
 		t.Errorf("given %+v\nadded %+v\nupdated %+v", given, added, again)
 	}
-	noErr(t, s.Stop(t.Context()))
+	must(t, s.Stop(t.Context()))
 }
 
 // TestDefaultsOfAJob: what AddJob fills in for empty fields.
 func TestDefaultsOfAJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		berlin, err := time.LoadLocation("Europe/Berlin")
-		noErr(t, err)
+		must(t, err)
 		s, err := xxljob.New(memory.New(), xxljob.Config{App: "app", Location: berlin, Logger: slog.New(slog.DiscardHandler)})
-		noErr(t, err)
+		must(t, err)
 		job, err := s.AddJob(t.Context(), xxljob.Job{Name: "nightly", Handler: "report", Schedule: xxljob.Cron("0 0 3 * * ?")})
-		noErr(t, err)
+		must(t, err)
 		if job.App != "app" || job.Key != "nightly" || job.Misfire != "DO_NOTHING" || job.CatchUp != "" || job.Route != "NEAREST" ||
 			job.Block != "SERIAL_EXECUTION" || job.GlueType != "BEAN" || job.Schedule.Zone != "Europe/Berlin" || job.Stopped {
 			t.Errorf("%+v", job)
@@ -202,7 +202,7 @@ func TestDefaultsOfAJob(t *testing.T) {
 			t.Errorf("ID %d, version %d, next %v, added %v", job.ID, job.Version, job.Next, job.Added)
 		}
 		manual, err := s.AddJob(t.Context(), xxljob.Job{Name: "manual", Handler: "report"})
-		noErr(t, err)
+		must(t, err)
 		if !manual.Stopped || manual.StopReason != xxljob.StopManual || manual.Schedule.Type != xxljob.ScheduleNone || !manual.Next.IsZero() {
 			t.Errorf("%+v", manual)
 		}
@@ -213,7 +213,7 @@ func TestDefaultsOfAJob(t *testing.T) {
 				t.Errorf("%v is stored as %v, %v", schedule, job.Schedule, err)
 			}
 		}
-		noErr(t, s.Stop(t.Context()))
+		must(t, s.Stop(t.Context()))
 	})
 }
 

@@ -49,11 +49,15 @@ func (s *scheduler) add(ctx context.Context, job Job) (Job, error) {
 	if err := s.setShards(ctx); err != nil {
 		return Job{}, err
 	}
+	now, err := s.now(ctx)
+	if err != nil {
+		return Job{}, err
+	}
 	job.StopReason = ""
 	if job.Schedule.IsManual() {
 		job.Stopped, job.StopReason = true, StopManual
 	}
-	next, err := nextInstant(job, s.clock.now())
+	next, err := nextInstant(job, now)
 	if err != nil {
 		return Job{}, err
 	}
@@ -96,8 +100,12 @@ func (s *scheduler) edit(ctx context.Context, id int64, e Edit) (Job, error) {
 	if err := s.setShards(ctx); err != nil {
 		return Job{}, err
 	}
+	now, err := s.now(ctx)
+	if err != nil {
+		return Job{}, err
+	}
 	e.Next = func(job Job, started time.Time) (time.Time, error) {
-		after := s.clock.now()
+		after := now
 		if started.After(after) {
 			after = started // that instant has run: not again
 		}

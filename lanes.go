@@ -119,7 +119,7 @@ func drop[K comparable](m map[K]int, k K) {
 type lot struct {
 	kind         lotKind
 	lane         laneName
-	jobID        int64
+	jobID, runID int64
 	app, address string
 }
 
@@ -132,6 +132,8 @@ const (
 	lotLane                   // a place in a lane
 	lotSerial                 // the end of the job's run at an address
 	lotProbe                  // the answers to probes
+	lotRun                    // the end of a run that is in the way
+	lotRoute                  // addresses that can be read again
 )
 
 // slowness counts a job's slow triggers by the minute (XXL-JOB: more than ten

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -260,14 +261,67 @@ func TestHerdThroughNarrowLanes(t *testing.T) {
 		if triggered != jobs || most > 2 {
 			t.Errorf("%d of %d jobs were triggered, %d at once; a quarter of the lane is 2", triggered, jobs, most)
 		}
-		succeeded := 0
-		for _, r := range allRuns(t, st) {
-			if r.State == xxljob.StateSucceeded {
-				succeeded++
-			}
-		}
-		if succeeded != jobs {
+		if succeeded := countStates(allRuns(t, st))[xxljob.StateSucceeded]; succeeded != jobs {
 			t.Errorf("%d of %d runs succeeded", succeeded, jobs)
+		}
+		stop(t, n)
+	})
+}
+
+// TestMoreRunsThanHeld plans more runs of one app than a node holds in memory.
+// Those that are far come first, and make room for nearer ones: all run on time,
+// and at no time are more held than that bound and a page.
+func TestMoreRunsThanHeld(t *testing.T) {
+	const far, near = 45_000, 20_000
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		n := startNode(t, st, "a", &journal{}, func(c *xxljob.Config) { c.PreRead = 30 * time.Second })
+		var ran, late atomic.Int64
+		must(t, n.Handle("count", func(_ context.Context, task *xxljob.Task) error {
+			ran.Add(1)
+			if !time.Now().Equal(task.ScheduledAt) {
+				late.Add(1)
+			}
+			return nil
+		}))
+		synctest.Wait() // it has set the store up
+		began := time.Now()
+		add := func(jobs int, from time.Duration) {
+			for i := range jobs {
+				at := began.Add(from + time.Duration(i%100)*50*time.Millisecond)
+				_, err := st.AddJob(t.Context(), xxljob.Job{App: "app", Key: fmt.Sprint(from, i), Name: "job", Handler: "count", Route: "NEAREST",
+					Block: "SERIAL_EXECUTION", GlueType: "BEAN", Misfire: "DO_NOTHING", Schedule: xxljob.At(at), Next: at})
+				must(t, err)
+			}
+			synctest.Wait() // all are planned
+		}
+		most, bounded := 0, false
+		look := func() {
+			held, hasHorizon := xxljob.Held(n.Scheduler, "app")
+			most, bounded = max(most, held), bounded || hasHorizon
+		}
+		before := heap()
+		add(far, 15*time.Second)
+		look()
+		add(near, 5*time.Second)
+		look()
+		t.Logf("heap while %d runs are planned: %d MiB more than before; %d are held", far+near, (heap()-before)>>20, most)
+		for time.Since(began) < 25*time.Second {
+			time.Sleep(500 * time.Millisecond)
+			synctest.Wait()
+			look()
+		}
+		if most > xxljob.HeldMax+xxljob.ScanPage || !bounded {
+			t.Errorf("%d runs were held, want %d at most; there was a horizon: %t", most, xxljob.HeldMax+xxljob.ScanPage, bounded)
+		}
+		if held, _ := xxljob.Held(n.Scheduler, "app"); held != 0 {
+			t.Errorf("%d runs are still held", held)
+		}
+		if ran.Load() != far+near || late.Load() != 0 {
+			t.Errorf("%d of %d runs were run, %d of them late", ran.Load(), far+near, late.Load())
+		}
+		if got := countStates(allRuns(t, st))[xxljob.StateSucceeded]; got != far+near {
+			t.Errorf("%d runs succeeded, want %d", got, far+near)
 		}
 		stop(t, n)
 	})

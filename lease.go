@@ -109,13 +109,14 @@ func (l *leases) drop(shards []Shard) {
 
 // localAddresses returns the addresses of live nodes with the app attached.
 func (l *leases) localAddresses(app string) []string {
+	here := l.local() // users' code: not under the lock
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	addrs := []string{}
 	for inc := range l.apps[app] {
 		addrs = append(addrs, LocalAddress(inc))
 	}
-	for _, a := range l.local() {
+	for _, a := range here {
 		if a.App == app && l.apps[app][l.incarnation] == nil {
 			addrs = append(addrs, LocalAddress(l.incarnation))
 		}
@@ -209,7 +210,10 @@ func (s *scheduler) leaseOnce(ctx context.Context, joined *bool) (time.Duration,
 	if err == nil {
 		err = s.settleGone(ctx)
 	}
-	if view.Alone {
+	if err == nil {
+		err = s.adoptOrphans(ctx)
+	}
+	if view.Alone && !s.suspicious() {
 		return forever, err
 	}
 	return s.cfg.LeaseTTL / 5, err
@@ -392,7 +396,11 @@ func (l *leases) shares(shards []Shard, now time.Time) (give, take []Shard) {
 		share++
 	}
 	give = l.surplus(shards, share, len(live), now)
-	if want := share - (len(l.mine) - len(give)); want > 0 {
+	want := share - (len(l.mine) - len(give))
+	if want == 0 && l.maxHold > 0 {
+		want = 1 // what another gave up for its age; the surplus goes to it in turn
+	}
+	if want > 0 {
 		take = l.takeable(shards, want, rank*len(shards)/len(live), now)
 	}
 	return give, take

@@ -76,7 +76,7 @@ func (s *scheduler) settle(ctx context.Context, runs []Run, nodes map[string]obs
 		case r.State.Ended():
 			over = append(over, r)
 		case r.State == StatePlanned:
-			s.landed(r.ID)
+			s.landedElsewhere(r.ID)
 			s.holdRuns([]Run{r}, nil)
 		case r.State == StateStarted:
 			s.engine.adopt(r)

@@ -37,7 +37,7 @@ func month(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	noErr(t, s.Handle("report", func(_ context.Context, task *xxljob.Task) error {
+	must(t, s.Handle("report", func(_ context.Context, task *xxljob.Task) error {
 		mu.Lock()
 		defer mu.Unlock()
 		runs = append(runs, time.Now())
@@ -47,14 +47,14 @@ func month(t *testing.T) {
 		return nil
 	}))
 	job, err := s.AddJob(t.Context(), xxljob.Job{Name: "daily", Handler: "report", Schedule: xxljob.Cron("0 30 6 * * ?")})
-	noErr(t, err)
-	noErr(t, s.Start(t.Context()))
+	must(t, err)
+	must(t, s.Start(t.Context()))
 	time.Sleep(31 * 24 * time.Hour)
 	synctest.Wait()
-	noErr(t, s.Stop(t.Context()))
+	must(t, s.Stop(t.Context()))
 
 	stored, err := st.Runs(t.Context(), xxljob.RunFilter{JobID: job.ID, States: []xxljob.State{xxljob.StateSucceeded}})
-	noErr(t, err)
+	must(t, err)
 	if len(runs) != 31 || len(stored) != 31 {
 		t.Fatalf("%d runs, %d recorded as succeeded, want 31", len(runs), len(stored))
 	}
@@ -63,13 +63,5 @@ func month(t *testing.T) {
 		if row := stored[30-day]; !runs[day].Equal(want) || !row.Scheduled.Equal(want) || !row.Started.Equal(want) {
 			t.Errorf("day %d: run at %v, recorded for %v, started %v, want %v", day, runs[day], row.Scheduled, row.Started, want)
 		}
-	}
-}
-
-// noErr ends the test on an error that should not be there.
-func noErr(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

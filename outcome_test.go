@@ -73,7 +73,7 @@ func newOutcomeWorld(t *testing.T, strategy string, start bool) *outcomeWorld {
 	t.Helper()
 	w := &outcomeWorld{t: t, store: memory.New(), block: strategy}
 	s, err := xxljob.New(w.store, xxljob.Config{App: "app", Node: "node", Logger: slog.New(slog.DiscardHandler)})
-	noErr(t, err)
+	must(t, err)
 	w.Scheduler = s
 	for name, h := range map[string]xxljob.Handler{
 		"ok":     nothingToDo,
@@ -92,10 +92,10 @@ func newOutcomeWorld(t *testing.T, strategy string, start bool) *outcomeWorld {
 		},
 		"stubborn": func(context.Context, *xxljob.Task) error { time.Sleep(time.Minute); return nil },
 	} {
-		noErr(t, s.Handle(name, h))
+		must(t, s.Handle(name, h))
 	}
 	if start {
-		noErr(t, s.Start(t.Context()))
+		must(t, s.Start(t.Context()))
 	}
 	return w
 }
@@ -109,7 +109,7 @@ func (w *outcomeWorld) add(handler string, set ...func(*xxljob.Job)) int64 {
 		f(&job)
 	}
 	added, err := w.AddJob(w.t.Context(), job)
-	noErr(w.t, err)
+	must(w.t, err)
 	return added.ID
 }
 
@@ -117,7 +117,7 @@ func (w *outcomeWorld) add(handler string, set ...func(*xxljob.Job)) int64 {
 func (w *outcomeWorld) run(job int64) int64 {
 	w.t.Helper()
 	ids, err := w.Trigger(w.t.Context(), job, xxljob.Trigger{})
-	noErr(w.t, err)
+	must(w.t, err)
 	synctest.Wait()
 	return ids[0]
 }
@@ -125,14 +125,14 @@ func (w *outcomeWorld) run(job int64) int64 {
 func (w *outcomeWorld) row(run int64) xxljob.Run {
 	w.t.Helper()
 	r, err := w.store.Run(w.t.Context(), run)
-	noErr(w.t, err)
+	must(w.t, err)
 	return r
 }
 
 func (w *outcomeWorld) wait(run int64) xxljob.Run {
 	w.t.Helper()
 	r, err := w.Wait(w.t.Context(), run)
-	noErr(w.t, err)
+	must(w.t, err)
 	return r
 }
 
@@ -191,26 +191,26 @@ func TestOutcomes(t *testing.T) {
 		{"killed while it runs", func(w world) {
 			id := w.run(w.add("slow"))
 			time.Sleep(time.Second)
-			noErr(w.t, w.Kill(w.t.Context(), id))
+			must(w.t, w.Kill(w.t.Context(), id))
 			r := w.wait(id)
 			killedAtWork.check(w.t, "the run", r)
 			if took := r.Ended.Sub(r.Started); took != time.Second {
 				w.t.Errorf("ended after %v", took)
 			}
-			noErr(w.t, w.Kill(w.t.Context(), id)) // it has ended: left alone
+			must(w.t, w.Kill(w.t.Context(), id)) // it has ended: left alone
 			killedAtWork.check(w.t, "killed again", w.row(id))
 		}},
 		{"killed while it ignores that", func(w world) {
 			id := w.run(w.add("stubborn"))
-			noErr(w.t, w.Kill(w.t.Context(), id))
+			must(w.t, w.Kill(w.t.Context(), id))
 			killedAtWork.check(w.t, "the run", w.wait(id))
 		}},
 		{"killed before its time", func(w world) {
 			job := w.add("ok")
 			ids, err := w.Trigger(w.t.Context(), job, xxljob.Trigger{At: time.Now().Add(3 * time.Second)})
-			noErr(w.t, err)
+			must(w.t, err)
 			synctest.Wait()
-			noErr(w.t, w.Kill(w.t.Context(), ids[0]))
+			must(w.t, w.Kill(w.t.Context(), ids[0]))
 			killedBefore.check(w.t, "the run", w.row(ids[0]))
 			time.Sleep(10 * time.Second)
 			if r := w.row(ids[0]); r.State != xxljob.StateCancelled || !r.Started.IsZero() {
@@ -224,7 +224,7 @@ func TestOutcomes(t *testing.T) {
 			if len(runs) != 1 {
 				w.t.Fatalf("%d runs are planned", len(runs))
 			}
-			noErr(w.t, w.StopJob(w.t.Context(), job))
+			must(w.t, w.StopJob(w.t.Context(), job))
 			ending{state: xxljob.StateCancelled, trigger: 200, handle: 200, reason: "stop"}.check(w.t, "the run", w.row(runs[0].ID))
 		}},
 		{"no handler", func(w world) {
@@ -241,12 +241,12 @@ func TestOutcomes(t *testing.T) {
 		{"an address that is gone", func(w world) {
 			job := w.add("ok")
 			ids, err := w.Trigger(w.t.Context(), job, xxljob.Trigger{Addresses: []string{"local://nobody-12345"}})
-			noErr(w.t, err)
+			must(w.t, err)
 			ending{state: xxljob.StateRefused, trigger: 500, handle: 0, triggerMsg: "none of the addresses of app app can be reached"}.check(w.t, "the run", w.wait(ids[0]))
 		}},
 		{"stopped within its grace", func(w world) {
 			id := w.run(w.add("slow"))
-			noErr(w.t, w.Stop(w.t.Context()))
+			must(w.t, w.Stop(w.t.Context()))
 			fine.check(w.t, "the run", w.row(id))
 		}},
 		{"interrupted by Stop", func(w world) {
@@ -289,7 +289,7 @@ func TestOutcomes(t *testing.T) {
 			job := w.add("slow")
 			one := w.run(job)
 			two := w.run(job)
-			noErr(w.t, w.Kill(w.t.Context(), two))
+			must(w.t, w.Kill(w.t.Context(), two))
 			switch a, b := w.wait(one), w.wait(two); w.block {
 			case block.DiscardLater:
 				fine.check(w.t, "the first", a)
@@ -306,7 +306,7 @@ func TestOutcomes(t *testing.T) {
 			job := w.add("slow")
 			one := w.run(job)
 			two := w.run(job)
-			noErr(w.t, w.Kill(w.t.Context(), one))
+			must(w.t, w.Kill(w.t.Context(), one))
 			switch a, b := w.wait(one), w.wait(two); w.block {
 			case block.DiscardLater:
 				killedAtWork.check(w.t, "the first", a)
@@ -400,7 +400,7 @@ func TestOutcomesOfMissedInstants(t *testing.T) {
 					j.Schedule, j.Misfire = xxljob.Cron("0/10 * * * * ?"), misfire
 				})
 				time.Sleep(time.Minute + 5*time.Second)
-				noErr(t, w.Start(t.Context()))
+				must(t, w.Start(t.Context()))
 				time.Sleep(10 * time.Second)
 				synctest.Wait()
 				runs := allOf(t, w.store, xxljob.RunFilter{JobID: job})
@@ -423,7 +423,7 @@ func TestOutcomesOfMissedInstants(t *testing.T) {
 				if !runs[1].Started.Equal(began.Add(70 * time.Second)) {
 					t.Errorf("the next run is at %v", runs[1].Started)
 				}
-				noErr(t, w.Stop(t.Context()))
+				must(t, w.Stop(t.Context()))
 			})
 		})
 	}
@@ -437,10 +437,10 @@ func TestRecordsNeedNoAlarm(t *testing.T) {
 		w := newOutcomeWorld(t, block.SerialExecution, false)
 		w.add("ok", func(j *xxljob.Job) { j.Schedule = xxljob.Cron("0/10 * * * * ?") })
 		ids, err := w.Trigger(t.Context(), w.add("ok"), xxljob.Trigger{At: time.Now().Add(time.Hour)})
-		noErr(t, err)
-		noErr(t, w.Kill(t.Context(), ids[0]))
+		must(t, err)
+		must(t, w.Kill(t.Context(), ids[0]))
 		time.Sleep(time.Minute)
-		noErr(t, w.Start(t.Context()))
+		must(t, w.Start(t.Context()))
 		synctest.Wait()
 		over := allOf(t, w.store, xxljob.RunFilter{States: []xxljob.State{xxljob.StateSkipped, xxljob.StateCancelled}})
 		if len(over) != 2 {
@@ -451,7 +451,7 @@ func TestRecordsNeedNoAlarm(t *testing.T) {
 				t.Errorf("%v: alarm status %d, reason %q", r.State, r.AlarmStatus, r.Reason)
 			}
 		}
-		noErr(t, w.Stop(t.Context()))
+		must(t, w.Stop(t.Context()))
 	})
 }
 
@@ -476,31 +476,27 @@ func TestHooks(t *testing.T) {
 				ended.Add(1)
 			},
 		}})
-		noErr(t, err)
-		noErr(t, s.Handle("work", nothingToDo))
+		must(t, err)
+		must(t, s.Handle("work", nothingToDo))
 		for _, j := range []xxljob.Job{
 			{Name: "ok", Handler: "work", Schedule: xxljob.FixedRate(10 * time.Second)},
 			{Name: "refused", Handler: "nobody", Schedule: xxljob.FixedRate(10 * time.Second)},
 		} {
 			_, err := s.AddJob(t.Context(), j)
-			noErr(t, err)
+			must(t, err)
 		}
 		time.Sleep(time.Minute) // both miss six instants
-		noErr(t, s.Start(t.Context()))
+		must(t, s.Start(t.Context()))
 		time.Sleep(25 * time.Second)
 		synctest.Wait()
-		all := allOf(t, st, xxljob.RunFilter{})
-		states := map[xxljob.State]int{}
-		for _, r := range all {
-			states[r.State]++
-		}
+		states := countStates(allRuns(t, st))
 		if states[xxljob.StateSucceeded] != 2 || states[xxljob.StateRefused] != 2 || states[xxljob.StateSkipped] != 2 {
 			t.Errorf("runs by state: %v", states)
 		}
 		if started.Load() != 2 || ended.Load() != 6 {
 			t.Errorf("%d started, %d ended; want 2 and 6", started.Load(), ended.Load())
 		}
-		noErr(t, s.Stop(t.Context()))
+		must(t, s.Stop(t.Context()))
 	})
 }
 
@@ -509,17 +505,17 @@ func TestHooks(t *testing.T) {
 func TestErrorThatReadsLikeAKill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := refuseWorld(t, xxljob.Config{})
-		noErr(t, s.Handle("relay", func(context.Context, *xxljob.Task) error {
+		must(t, s.Handle("relay", func(context.Context, *xxljob.Task) error {
 			return errors.New("remote said: backup [job running, killed]")
 		}))
-		noErr(t, s.Start(t.Context()))
+		must(t, s.Start(t.Context()))
 		job, err := s.AddJob(t.Context(), xxljob.Job{Name: "relay", Handler: "relay"})
-		noErr(t, err)
+		must(t, err)
 		ids, err := s.Trigger(t.Context(), job.ID, xxljob.Trigger{})
-		noErr(t, err)
+		must(t, err)
 		if run, err := s.Wait(t.Context(), ids[0]); err != nil || run.State != xxljob.StateFailed {
 			t.Errorf("%v, %v, want failed", run.State, err)
 		}
-		noErr(t, s.Stop(t.Context()))
+		must(t, s.Stop(t.Context()))
 	})
 }

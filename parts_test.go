@@ -47,10 +47,10 @@ func runOnParts(t *testing.T, ring *plain.Ring) {
 		App: "app", Logger: slog.New(slog.DiscardHandler), AllowSubSecond: true,
 		Routers: map[string]xxljob.Router{"PLAIN": router}, Ring: ring, Registry: registry,
 	})
-	noErr(t, err)
+	must(t, err)
 	var mu sync.Mutex
 	runs := 0
-	noErr(t, s.Handle("work", func(_ context.Context, task *xxljob.Task) error {
+	must(t, s.Handle("work", func(_ context.Context, task *xxljob.Task) error {
 		mu.Lock()
 		defer mu.Unlock()
 		runs++
@@ -59,11 +59,11 @@ func runOnParts(t *testing.T, ring *plain.Ring) {
 		}
 		return nil
 	}))
-	noErr(t, s.Start(t.Context()))
+	must(t, s.Start(t.Context()))
 	synctest.Wait()
 	for i, schedule := range []xxljob.Schedule{xxljob.Cron("* * * * * ?"), xxljob.FixedRate(700 * time.Millisecond)} {
 		_, err = s.AddJob(t.Context(), xxljob.Job{Name: fmt.Sprint(i), Handler: "work", Route: "PLAIN", Schedule: schedule})
-		noErr(t, err)
+		must(t, err)
 	}
 	time.Sleep(time.Minute)
 	synctest.Wait()
@@ -90,7 +90,7 @@ func runOnParts(t *testing.T, ring *plain.Ring) {
 	if err != nil || len(addrs) != 1 {
 		t.Errorf("registered: %v, %v", addrs, err)
 	}
-	noErr(t, s.Stop(t.Context()))
+	must(t, s.Stop(t.Context()))
 	if addrs, _ := registry.Lookup(t.Context(), "app"); len(addrs) != 0 {
 		t.Errorf("registered after Stop: %v", addrs)
 	}
@@ -115,22 +115,22 @@ func TestRegistryAnswerAloneCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := &awayRegistry{}
 		s, err := xxljob.New(memory.New(), xxljob.Config{App: "app", Logger: slog.New(slog.DiscardHandler), Registry: registry})
-		noErr(t, err)
-		noErr(t, s.Handle("work", nothingToDo))
-		noErr(t, s.Start(t.Context()))
+		must(t, err)
+		must(t, s.Handle("work", nothingToDo))
+		must(t, s.Start(t.Context()))
 		job, err := s.AddJob(t.Context(), xxljob.Job{Name: "job", Handler: "work"})
-		noErr(t, err)
+		must(t, err)
 		for _, away := range []bool{false, true, false} {
 			registry.away.Store(away)
 			time.Sleep(time.Minute) // what the node had read before is forgotten
 			ids, err := s.Trigger(t.Context(), job.ID, xxljob.Trigger{})
-			noErr(t, err)
+			must(t, err)
 			want := map[bool]xxljob.State{false: xxljob.StateSucceeded, true: xxljob.StateRefused}[away]
 			if run, err := s.Wait(t.Context(), ids[0]); err != nil || run.State != want {
 				t.Errorf("the registry is away: %t: %v, %v, want %v", away, run.State, err, want)
 			}
 		}
-		noErr(t, s.Stop(t.Context()))
+		must(t, s.Stop(t.Context()))
 	})
 }
 
@@ -160,11 +160,11 @@ func TestStrayRouter(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				st := memory.New()
 				s, err := xxljob.New(st, xxljob.Config{Logger: slog.New(slog.DiscardHandler), Routers: map[string]xxljob.Router{"STRAY": strayRouter{tt.answer}}})
-				noErr(t, err)
-				noErr(t, s.Handle("work", func(context.Context, *xxljob.Task) error { return nil }))
+				must(t, err)
+				must(t, s.Handle("work", func(context.Context, *xxljob.Task) error { return nil }))
 				job, err := s.AddJob(t.Context(), xxljob.Job{Name: "job", Handler: "work", Route: "STRAY", Schedule: xxljob.FixedRate(time.Second)})
-				noErr(t, err)
-				noErr(t, s.Start(t.Context()))
+				must(t, err)
+				must(t, s.Start(t.Context()))
 				time.Sleep(3500 * time.Millisecond)
 				synctest.Wait()
 				runs := allOf(t, st, xxljob.RunFilter{JobID: job.ID, States: []xxljob.State{xxljob.StateRefused}})
@@ -174,7 +174,7 @@ func TestStrayRouter(t *testing.T) {
 				for _, r := range runs {
 					requireText(t, "TriggerMsg", r.TriggerMsg, tt.msg)
 				}
-				noErr(t, s.Stop(t.Context()))
+				must(t, s.Stop(t.Context()))
 			})
 		})
 	}
@@ -188,16 +188,16 @@ func TestEveryRoute(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				st := memory.New()
 				s, err := xxljob.New(st, xxljob.Config{Logger: slog.New(slog.DiscardHandler)})
-				noErr(t, err)
-				noErr(t, s.Handle("work", func(_ context.Context, task *xxljob.Task) error {
+				must(t, err)
+				must(t, s.Handle("work", func(_ context.Context, task *xxljob.Task) error {
 					if task.ShardIndex != 0 || task.ShardTotal != 1 {
 						t.Errorf("part %d of %d", task.ShardIndex, task.ShardTotal)
 					}
 					return nil
 				}))
-				noErr(t, s.Start(t.Context()))
+				must(t, s.Start(t.Context()))
 				job, err := s.AddJob(t.Context(), xxljob.Job{Name: name, Handler: "work", Route: name, Schedule: xxljob.FixedRate(time.Second)})
-				noErr(t, err)
+				must(t, err)
 				time.Sleep(5500 * time.Millisecond)
 				synctest.Wait()
 				runs := allOf(t, st, xxljob.RunFilter{JobID: job.ID, States: []xxljob.State{xxljob.StateSucceeded}})
@@ -207,8 +207,8 @@ func TestEveryRoute(t *testing.T) {
 				for _, r := range runs {
 					requireText(t, "TriggerMsg", r.TriggerMsg, "route: "+name)
 				}
-				noErr(t, s.RemoveJob(t.Context(), job.ID))
-				noErr(t, s.Stop(t.Context()))
+				must(t, s.RemoveJob(t.Context(), job.ID))
+				must(t, s.Stop(t.Context()))
 			})
 		})
 	}
@@ -228,17 +228,17 @@ func TestRunsWaitForRegistration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		s, err := xxljob.New(st, xxljob.Config{Logger: slog.New(slog.DiscardHandler), Registry: &slowRegistry{}})
-		noErr(t, err)
-		noErr(t, s.Handle("work", func(context.Context, *xxljob.Task) error { return nil }))
+		must(t, err)
+		must(t, s.Handle("work", func(context.Context, *xxljob.Task) error { return nil }))
 		job, err := s.AddJob(t.Context(), xxljob.Job{Name: "job", Handler: "work"})
-		noErr(t, err)
+		must(t, err)
 		ids, err := s.Trigger(t.Context(), job.ID, xxljob.Trigger{})
-		noErr(t, err)
-		noErr(t, s.Start(t.Context()))
+		must(t, err)
+		must(t, s.Start(t.Context()))
 		run, err := s.Wait(t.Context(), ids[0])
 		if err != nil || run.State != xxljob.StateSucceeded {
 			t.Errorf("the run that was due at Start: %v, %v\n%s", run.State, err, run.TriggerMsg)
 		}
-		noErr(t, s.Stop(t.Context()))
+		must(t, s.Stop(t.Context()))
 	})
 }

@@ -38,6 +38,7 @@ type probes struct {
 	mu      sync.Mutex
 	answers map[probeKey]probeAnswer // guarded by mu
 	asking  map[int64]bool           // guarded by mu: jobs whose probes are under way
+	calling map[probeKey]bool        // guarded by mu: calls that have not returned
 }
 
 // probeKey is what was asked: beats are of an address, idle beats of a job there.
@@ -53,7 +54,7 @@ type probeAnswer struct {
 }
 
 func newProbes(s *scheduler) *probes {
-	return &probes{s: s, workers: make(chan struct{}, probeWorkers), answers: map[probeKey]probeAnswer{}, asking: map[int64]bool{}}
+	return &probes{s: s, workers: make(chan struct{}, probeWorkers), answers: map[probeKey]probeAnswer{}, asking: map[int64]bool{}, calling: map[probeKey]bool{}}
 }
 
 func keyOf(job *Job, address string) probeKey {
@@ -129,6 +130,14 @@ func (p *probes) ask(job *Job, order []string) {
 	})
 }
 
+// pending reports whether probes for the job are under way: a run may wait for
+// them.
+func (p *probes) pending(jobID int64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.asking[jobID]
+}
+
 // forgetOld keeps the memory bounded. Caller holds mu.
 func (p *probes) forgetOld() {
 	if len(p.answers) < 10_000 {
@@ -148,6 +157,11 @@ func (p *probes) probe(ctx context.Context, job *Job, addr string) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	ret, err := p.answer(ctx, job, addr)
+	if errors.Is(err, errStore) {
+		// Not the executor's answer: none is kept, and the next round asks again.
+		sleep(ctx, backoffFirst)
+		return
+	}
 	a := probeAnswer{ok: err == nil && ret.OK(), at: time.Now()}
 	switch {
 	case err != nil:
@@ -169,9 +183,14 @@ func (p *probes) answer(ctx context.Context, job *Job, addr string) (wire.Return
 		ret wire.Return
 		err error
 	}
+	key := keyOf(job, addr)
+	if !p.begin(key) {
+		return wire.Return{}, errors.New("no answer in time, and an earlier call still hangs")
+	}
 	got := make(chan reply, 1)
 	go func() {
 		ret, err := p.call(ctx, job, addr)
+		p.end(key)
 		got <- reply{ret, err}
 	}()
 	select {
@@ -180,6 +199,24 @@ func (p *probes) answer(ctx context.Context, job *Job, addr string) (wire.Return
 	case <-ctx.Done():
 		return wire.Return{}, errors.New("no answer in time")
 	}
+}
+
+// begin notes a call; false while an earlier one has not returned: an executor
+// that hangs is not given one goroutine after the other.
+func (p *probes) begin(k probeKey) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.calling[k] {
+		return false
+	}
+	p.calling[k] = true
+	return true
+}
+
+func (p *probes) end(k probeKey) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.calling, k)
 }
 
 // call asks an executor of this process directly. Of an executor at another
@@ -202,10 +239,16 @@ func (p *probes) call(ctx context.Context, job *Job, addr string) (wire.Return, 
 		return wire.Success(), nil
 	}
 	runs, err := p.s.store.Runs(ctx, RunFilter{JobID: job.ID, States: []State{StateStarted}, Limit: startBatch})
+	if err != nil {
+		return wire.Return{}, fmt.Errorf("%w: %w", errStore, err)
+	}
 	for _, r := range runs {
 		if r.Address == addr {
 			return wire.Failf("%s", wire.MsgBusy), nil
 		}
 	}
-	return wire.Success(), err
+	return wire.Success(), nil
 }
+
+// errStore marks a probe that the store, not the executor, has failed.
+var errStore = errors.New("xxljob: the store did not answer")

@@ -26,7 +26,15 @@ type fifo struct {
 
 func (q *fifo) len() int { return len(q.items) - q.head }
 
-func (q *fifo) push(e *entry) { q.items = append(q.items, e) }
+func (q *fifo) push(e *entry) {
+	if q.head > 64 && q.head > len(q.items)/2 {
+		// A queue that never runs empty must not keep what has left it.
+		n := copy(q.items, q.items[q.head:])
+		clear(q.items[n:])
+		q.items, q.head = q.items[:n], 0
+	}
+	q.items = append(q.items, e)
+}
 
 // unshift puts e at the front.
 func (q *fifo) unshift(e *entry) {
@@ -111,14 +119,6 @@ func (l lots) park(at lot, e *entry) {
 		l[at] = &turns{apps: map[string]*fifo{}}
 	}
 	l[at].push(e)
-}
-
-// parkFirst puts an entry at the head of a lot.
-func (l lots) parkFirst(at lot, e *entry) {
-	if l[at] == nil {
-		l[at] = &turns{apps: map[string]*fifo{}}
-	}
-	l[at].unshift(e)
 }
 
 // leave takes the head of a lot, nil when nobody waits there.

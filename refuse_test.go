@@ -32,14 +32,14 @@ func contentsOf(t *testing.T, st xxljob.Store) contents {
 	var c contents
 	var err error
 	c.Jobs, err = st.Jobs(ctx, xxljob.JobFilter{Limit: 1000})
-	noErr(t, err)
+	must(t, err)
 	c.Groups, err = st.Groups(ctx)
-	noErr(t, err)
-	c.Runs = allOf(t, st, xxljob.RunFilter{})
+	must(t, err)
+	c.Runs = allRuns(t, st)
 	c.Changes = map[int64][]xxljob.Change{}
 	for id := int64(1); id < 50; id++ {
 		c.Changes[id], err = st.Changes(ctx, id, 100)
-		noErr(t, err)
+		must(t, err)
 	}
 	return c
 }
@@ -215,8 +215,6 @@ func refusals() []refusal {
 	}...)
 }
 
-func nothingToDo(context.Context, *xxljob.Task) error { return nil }
-
 // refuseWorld is a store with two jobs of app, an ensured one, and a run.
 func refuseWorld(t *testing.T, cfg xxljob.Config) (xxljob.Scheduler, *memory.Store) {
 	t.Helper()
@@ -224,17 +222,17 @@ func refuseWorld(t *testing.T, cfg xxljob.Config) (xxljob.Scheduler, *memory.Sto
 	st := memory.New()
 	cfg.App, cfg.Logger = "app", slog.New(slog.DiscardHandler)
 	s, err := xxljob.New(st, cfg)
-	noErr(t, err)
-	noErr(t, s.Handle("work", nothingToDo))
-	noErr(t, s.SaveGroup(ctx, xxljob.Group{App: "app"}))
+	must(t, err)
+	must(t, s.Handle("work", nothingToDo))
+	must(t, s.SaveGroup(ctx, xxljob.Group{App: "app"}))
 	_, err = s.AddJob(ctx, xxljob.Job{Name: "one", Handler: "work", Schedule: xxljob.Cron("0 0 3 * * ?")})
-	noErr(t, err)
+	must(t, err)
 	_, err = s.AddJob(ctx, xxljob.Job{Name: "two", Handler: "work"})
-	noErr(t, err)
+	must(t, err)
 	_, err = s.EnsureJob(ctx, xxljob.Job{Name: "ensured", Handler: "work", Schedule: xxljob.FixedRate(24 * time.Hour)})
-	noErr(t, err)
+	must(t, err)
 	_, err = s.Trigger(ctx, 2, xxljob.Trigger{At: time.Now().Add(time.Hour)})
-	noErr(t, err)
+	must(t, err)
 	return s, st
 }
 
@@ -247,11 +245,11 @@ func TestBadInput(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, st := refuseWorld(t, xxljob.Config{})
 				if phase != "before Start" {
-					noErr(t, s.Start(t.Context()))
+					must(t, s.Start(t.Context()))
 					synctest.Wait()
 				}
 				if phase == "stopped" {
-					noErr(t, s.Stop(t.Context()))
+					must(t, s.Stop(t.Context()))
 				}
 				for _, r := range refusals() {
 					before := contentsOf(t, st)
@@ -269,7 +267,7 @@ func TestBadInput(t *testing.T) {
 					}
 					requireSame(t, r.name, before, contentsOf(t, st))
 				}
-				noErr(t, s.Stop(t.Context()))
+				must(t, s.Stop(t.Context()))
 			})
 		})
 	}
@@ -280,10 +278,10 @@ func TestSubSecondAllowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := refuseWorld(t, xxljob.Config{AllowSubSecond: true})
 		_, err := s.AddJob(t.Context(), xxljob.Job{Name: "fast", Handler: "work", Schedule: xxljob.FixedRate(100 * time.Millisecond)})
-		noErr(t, err)
+		must(t, err)
 		_, err = s.EnsureJob(t.Context(), xxljob.Job{Name: "delayed", Handler: "work", Schedule: xxljob.FixedDelay(time.Millisecond)})
-		noErr(t, err)
-		noErr(t, s.Stop(t.Context()))
+		must(t, err)
+		must(t, s.Stop(t.Context()))
 	})
 }
 
@@ -308,17 +306,17 @@ func TestOtherShards(t *testing.T) {
 		_, st := refuseWorld(t, xxljob.Config{})
 		before := contentsOf(t, st)
 		s, err := xxljob.New(st, xxljob.Config{App: "app", Shards: 8, Logger: slog.New(slog.DiscardHandler)})
-		noErr(t, err)
+		must(t, err)
 		_, err = s.AddJob(t.Context(), goodJob())
 		if !errors.Is(err, xxljob.ErrShards) || !strings.Contains(err.Error(), "8") || !strings.Contains(err.Error(), "32") {
 			t.Errorf("AddJob: %v", err)
 		}
-		noErr(t, s.Start(t.Context()))
+		must(t, s.Start(t.Context()))
 		time.Sleep(time.Minute)
 		if err := s.Ready(); !errors.Is(err, xxljob.ErrShards) || !errors.Is(err, xxljob.ErrNotReady) {
 			t.Errorf("Ready: %v", err)
 		}
-		noErr(t, s.Stop(t.Context()))
+		must(t, s.Stop(t.Context()))
 		requireSame(t, t.Name(), before, contentsOf(t, st))
 	})
 }
@@ -329,14 +327,14 @@ func TestStartJobThatIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, st := refuseWorld(t, xxljob.Config{})
 		job, err := s.AddJob(t.Context(), xxljob.Job{Name: "once", Handler: "work", Stopped: true, Schedule: xxljob.At(time.Now().Add(time.Minute))})
-		noErr(t, err)
+		must(t, err)
 		time.Sleep(time.Minute)
 		before := contentsOf(t, st)
 		if err := s.StartJob(t.Context(), job.ID); !errors.Is(err, xxljob.ErrNeverFires) {
 			t.Errorf("StartJob: %v", err)
 		}
 		requireSame(t, t.Name(), before, contentsOf(t, st))
-		noErr(t, s.Stop(t.Context()))
+		must(t, s.Stop(t.Context()))
 	})
 }
 
@@ -353,7 +351,7 @@ func TestStrictHandlers(t *testing.T) {
 		strict, st := refuseWorld(t, xxljob.Config{StrictHandlers: true})
 		for _, j := range bad {
 			_, err := loose.AddJob(t.Context(), j)
-			noErr(t, err)
+			must(t, err)
 			before := contentsOf(t, st)
 			_, err = strict.AddJob(t.Context(), j)
 			if !errors.Is(err, xxljob.ErrUnknownHandler) || !strings.Contains(err.Error(), j.Handler) || !strings.Contains(err.Error(), j.App) {
@@ -368,9 +366,9 @@ func TestStrictHandlers(t *testing.T) {
 			requireSame(t, t.Name(), before, contentsOf(t, st))
 		}
 		_, err := strict.AddJob(t.Context(), xxljob.Job{Name: "new", Handler: "work"})
-		noErr(t, err)
-		noErr(t, loose.Stop(t.Context()))
-		noErr(t, strict.Stop(t.Context()))
+		must(t, err)
+		must(t, loose.Stop(t.Context()))
+		must(t, strict.Stop(t.Context()))
 	})
 }
 
@@ -388,13 +386,13 @@ func TestLifecycle(t *testing.T) {
 			if err := s.Ready(); !errors.Is(err, xxljob.ErrNotReady) {
 				t.Errorf("Ready before Start: %v", err)
 			}
-			noErr(t, s.Start(t.Context()))
+			must(t, s.Start(t.Context()))
 			if err := s.Start(t.Context()); !errors.Is(err, xxljob.ErrStarted) {
 				t.Errorf("the second Start: %v", err)
 			}
 			synctest.Wait()
-			noErr(t, s.Ready())
-			noErr(t, s.Stop(t.Context()))
+			must(t, s.Ready())
+			must(t, s.Stop(t.Context()))
 			if err := s.Start(t.Context()); !errors.Is(err, xxljob.ErrStopped) {
 				t.Errorf("Start after Stop: %v", err)
 			}
@@ -404,8 +402,8 @@ func TestLifecycle(t *testing.T) {
 		},
 		"Stop before Start": func(t *testing.T) {
 			s := make1(t, xxljob.Config{})
-			noErr(t, s.Stop(t.Context()))
-			noErr(t, s.Stop(t.Context()))
+			must(t, s.Stop(t.Context()))
+			must(t, s.Stop(t.Context()))
 			if err := s.Start(t.Context()); !errors.Is(err, xxljob.ErrStopped) {
 				t.Errorf("Start: %v", err)
 			}
@@ -415,7 +413,7 @@ func TestLifecycle(t *testing.T) {
 		},
 		"Stop from many goroutines": func(t *testing.T) {
 			s := make1(t, xxljob.Config{})
-			noErr(t, s.Start(t.Context()))
+			must(t, s.Start(t.Context()))
 			var group sync.WaitGroup
 			for range 20 {
 				group.Go(func() {
@@ -425,7 +423,7 @@ func TestLifecycle(t *testing.T) {
 				})
 			}
 			group.Wait()
-			noErr(t, s.Stop(t.Context()))
+			must(t, s.Stop(t.Context()))
 		},
 		"Start with an ended context": func(t *testing.T) {
 			s := make1(t, xxljob.Config{})
@@ -434,8 +432,8 @@ func TestLifecycle(t *testing.T) {
 			if err := s.Start(ended); !errors.Is(err, context.Canceled) {
 				t.Errorf("Start: %v", err)
 			}
-			noErr(t, s.Start(t.Context())) // that was no Start
-			noErr(t, s.Stop(t.Context()))
+			must(t, s.Start(t.Context())) // that was no Start
+			must(t, s.Stop(t.Context()))
 		},
 		"Run": func(t *testing.T) {
 			s := make1(t, xxljob.Config{})
@@ -447,7 +445,7 @@ func TestLifecycle(t *testing.T) {
 				}
 			})
 			time.Sleep(time.Second)
-			noErr(t, s.Ready())
+			must(t, s.Ready())
 			if err := s.Run(ctx); !errors.Is(err, xxljob.ErrStarted) {
 				t.Errorf("a second Run: %v", err)
 			}
@@ -461,7 +459,7 @@ func TestLifecycle(t *testing.T) {
 			s := make1(t, xxljob.Config{})
 			ended, cancel := context.WithCancel(t.Context())
 			cancel()
-			noErr(t, s.Run(ended))
+			must(t, s.Run(ended))
 		},
 		"Stop ends Run": func(t *testing.T) {
 			s := make1(t, xxljob.Config{})
@@ -472,20 +470,20 @@ func TestLifecycle(t *testing.T) {
 				}
 			})
 			time.Sleep(time.Second)
-			noErr(t, s.Stop(t.Context()))
+			must(t, s.Stop(t.Context()))
 			group.Wait()
 		},
 		"the end of Start's context stops": func(t *testing.T) {
 			s := make1(t, xxljob.Config{})
 			ctx, cancel := context.WithCancel(t.Context())
-			noErr(t, s.Start(ctx))
+			must(t, s.Start(ctx))
 			time.Sleep(time.Second)
 			cancel()
 			synctest.Wait()
 			if err := s.Ready(); !errors.Is(err, xxljob.ErrStopped) {
 				t.Errorf("Ready: %v", err)
 			}
-			noErr(t, s.Stop(t.Context())) // waits for the first
+			must(t, s.Stop(t.Context())) // waits for the first
 		},
 	} {
 		t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
@@ -499,7 +497,7 @@ func TestGrace(t *testing.T) {
 		s, st := refuseWorld(t, xxljob.Config{StopGrace: 10 * time.Second})
 		var mu sync.Mutex
 		var took []time.Duration
-		noErr(t, s.Handle("slow", func(ctx context.Context, task *xxljob.Task) error {
+		must(t, s.Handle("slow", func(ctx context.Context, task *xxljob.Task) error {
 			began := time.Now()
 			d, _ := time.ParseDuration(task.Param)
 			select {
@@ -512,13 +510,13 @@ func TestGrace(t *testing.T) {
 			return ctx.Err()
 		}))
 		ctx, cancel := context.WithCancel(t.Context())
-		noErr(t, s.Start(ctx))
+		must(t, s.Start(ctx))
 		var runs []int64
 		for _, d := range []string{"6s", "60s"} {
 			job, err := s.AddJob(t.Context(), xxljob.Job{Name: d, Handler: "slow", Param: d})
-			noErr(t, err)
+			must(t, err)
 			ids, err := s.Trigger(t.Context(), job.ID, xxljob.Trigger{})
-			noErr(t, err)
+			must(t, err)
 			runs = append(runs, ids...)
 		}
 		time.Sleep(time.Second)
@@ -532,7 +530,7 @@ func TestGrace(t *testing.T) {
 		mu.Unlock()
 		for i, want := range []xxljob.State{xxljob.StateSucceeded, xxljob.StateKilled} {
 			run, err := st.Run(t.Context(), runs[i])
-			noErr(t, err)
+			must(t, err)
 			if run.State != want {
 				t.Errorf("run %d is %v, want %v", i, run.State, want)
 			}
@@ -554,43 +552,43 @@ func callEverything(t *testing.T, phase string) {
 	ctx := t.Context()
 	s, st := refuseWorld(t, xxljob.Config{})
 	if phase != "before Start" {
-		noErr(t, s.Start(ctx))
+		must(t, s.Start(ctx))
 		time.Sleep(time.Second)
 	}
 	if phase == "stopped" {
-		noErr(t, s.Stop(ctx))
+		must(t, s.Stop(ctx))
 	}
 	job, err := s.AddJob(ctx, xxljob.Job{Name: "new", Handler: "work", Schedule: xxljob.FixedRate(time.Hour)})
-	noErr(t, err)
+	must(t, err)
 	job.Author = "me"
 	job, err = s.UpdateJob(ctx, job)
 	if err != nil || job.Author != "me" || job.Version != 2 {
 		t.Errorf("UpdateJob: %+v, %v", job, err)
 	}
-	noErr(t, s.StopJob(ctx, job.ID))
-	noErr(t, s.StartJob(ctx, job.ID))
-	noErr(t, s.StartJob(ctx, job.ID))
+	must(t, s.StopJob(ctx, job.ID))
+	must(t, s.StartJob(ctx, job.ID))
+	must(t, s.StartJob(ctx, job.ID))
 	all, err := s.EnsureJobs(ctx, "", []xxljob.Job{{Name: "ensured", Handler: "work", Schedule: xxljob.FixedRate(24 * time.Hour)}, {Name: "more", Handler: "work"}}, xxljob.Prune)
 	if err != nil || len(all) != 2 || all[0].Outcome != xxljob.Unchanged || all[1].Outcome != xxljob.Created {
 		t.Errorf("EnsureJobs: %+v, %v", all, err)
 	}
-	noErr(t, s.SaveGroup(ctx, xxljob.Group{App: "other"}))
-	noErr(t, s.RemoveGroup(ctx, "other"))
+	must(t, s.SaveGroup(ctx, xxljob.Group{App: "other"}))
+	must(t, s.RemoveGroup(ctx, "other"))
 	e, err := executor.New(executor.Config{App: "attached"})
-	noErr(t, err)
-	noErr(t, s.Attach(e))
+	must(t, err)
+	must(t, s.Attach(e))
 	if err := s.Handle("late", nothingToDo); (err != nil) != (phase == "stopped") {
 		t.Errorf("Handle: %v", err)
 	}
 	ids, err := s.Trigger(ctx, job.ID, xxljob.Trigger{Key: "k"})
-	noErr(t, err)
+	must(t, err)
 	again, err := s.Trigger(ctx, job.ID, xxljob.Trigger{Key: "k"})
 	if err != nil || len(ids) != 1 || len(again) != 1 || again[0] != ids[0] {
 		t.Errorf("Trigger: %v, again %v, %v", ids, again, err)
 	}
 	later, err := s.Trigger(ctx, job.ID, xxljob.Trigger{At: time.Now().Add(time.Hour)})
-	noErr(t, err)
-	noErr(t, s.Kill(ctx, later[0]))
+	must(t, err)
+	must(t, s.Kill(ctx, later[0]))
 	if run, err := s.Wait(ctx, later[0]); err != nil || run.State != xxljob.StateCancelled {
 		t.Errorf("the killed run: %v, %v", run.State, err)
 	}
@@ -603,23 +601,23 @@ func callEverything(t *testing.T, phase string) {
 	}
 	runner := s
 	if phase == "before Start" {
-		noErr(t, s.Start(ctx))
+		must(t, s.Start(ctx))
 	}
 	if phase == "stopped" {
 		runner, err = xxljob.New(st, xxljob.Config{App: "app", Logger: slog.New(slog.DiscardHandler)})
-		noErr(t, err)
-		noErr(t, runner.Handle("work", nothingToDo))
-		noErr(t, runner.Start(ctx))
+		must(t, err)
+		must(t, runner.Handle("work", nothingToDo))
+		must(t, runner.Start(ctx))
 	}
 	if run, err := s.Wait(ctx, ids[0]); err != nil || run.State != xxljob.StateSucceeded {
 		t.Errorf("the triggered run: %v, %v", run.State, err)
 	}
-	noErr(t, s.RemoveJob(ctx, job.ID))
+	must(t, s.RemoveJob(ctx, job.ID))
 	if err := s.StopJob(ctx, job.ID); !errors.Is(err, xxljob.ErrNotFound) {
 		t.Errorf("StopJob of a removed job: %v", err)
 	}
-	noErr(t, runner.Stop(ctx))
-	noErr(t, s.Stop(ctx))
+	must(t, runner.Stop(ctx))
+	must(t, s.Stop(ctx))
 }
 
 // TestStress starts, stops and uses several schedulers of one store from many
@@ -751,7 +749,7 @@ func TestEnsureStoresNothing(t *testing.T) {
 					t.Error("no error")
 				}
 				requireSame(t, name, before, contentsOf(t, st))
-				noErr(t, s.Stop(t.Context()))
+				must(t, s.Stop(t.Context()))
 			})
 		})
 	}
@@ -761,7 +759,7 @@ func TestEnsureStoresNothing(t *testing.T) {
 func TestHandleAfterStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := refuseWorld(t, xxljob.Config{})
-		noErr(t, s.Stop(t.Context()))
+		must(t, s.Stop(t.Context()))
 		if err := s.Handle("late", nothingToDo); !errors.Is(err, xxljob.ErrStopped) {
 			t.Errorf("%v is not %v", err, xxljob.ErrStopped)
 		}
@@ -774,22 +772,22 @@ func TestAddedJobIsNotEnsured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := refuseWorld(t, xxljob.Config{})
 		e, err := s.EnsureJob(t.Context(), xxljob.Job{Name: "model", Handler: "work", Schedule: xxljob.FixedRate(time.Hour)})
-		noErr(t, err)
+		must(t, err)
 		copied := e.Job
 		copied.Key, copied.Name = "copy", "copy"
 		added, err := s.AddJob(t.Context(), copied)
-		noErr(t, err)
+		must(t, err)
 		if added.Ensured != "" {
 			t.Errorf("AddJob stores Ensured %q", added.Ensured)
 		}
 		all, err := s.EnsureJobs(t.Context(), "", []xxljob.Job{{Name: "model", Handler: "work", Schedule: xxljob.FixedRate(time.Hour)}}, xxljob.Prune)
-		noErr(t, err)
+		must(t, err)
 		for _, e := range all {
 			if e.Job.ID == added.ID {
 				t.Errorf("the added job was %s", e.Outcome)
 			}
 		}
-		noErr(t, s.Stop(t.Context()))
+		must(t, s.Stop(t.Context()))
 	})
 }
 
@@ -801,12 +799,12 @@ func TestUpdateLeavesNoKey(t *testing.T) {
 		imported := goodJob()
 		imported.App, imported.Key, imported.Name = "app", "", "one" // there is a job with this Key
 		imported, err := st.AddJob(t.Context(), imported)
-		noErr(t, err)
+		must(t, err)
 		imported.Author = "me"
 		if job, err := s.UpdateJob(t.Context(), imported); err != nil || job.Key != "" {
 			t.Errorf("Key %q, %v", job.Key, err)
 		}
-		noErr(t, s.Stop(t.Context()))
+		must(t, s.Stop(t.Context()))
 	})
 }
 
@@ -819,6 +817,6 @@ func TestAllFaultsOfAJob(t *testing.T) {
 		if !errors.Is(err, xxljob.ErrUnknownRoute) || !errors.Is(err, xxljob.ErrNeverFires) {
 			t.Errorf("AddJob: %v", err)
 		}
-		noErr(t, s.Stop(t.Context()))
+		must(t, s.Stop(t.Context()))
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/xxljob/xxljob/block"
 	"github.com/xxljob/xxljob/executor"
@@ -122,4 +123,31 @@ func (s *scheduler) routeMsg(run *Run, job *Job, addrs []string, outcome string)
 		msg += "\n" + outcome
 	}
 	return msg
+}
+
+// setAside parks a run whose addresses could not be read, with the others of its
+// app: the other apps go on. After a pause they are tried again.
+func (s *scheduler) setAside(ctx context.Context, en *entry, err error) {
+	app := en.run.App
+	b := s.routing[app]
+	if b == nil {
+		b = &backoff{log: s.log.With("app", app), what: "reading addresses"}
+		s.routing[app] = b
+	}
+	at := lot{kind: lotRoute, app: app}
+	if s.engine.parkFirst(at, en) {
+		b.failed(ctx, err)
+		time.AfterFunc(b.delay(), func() {
+			s.engine.admitAll(at)
+			s.startWake.poke()
+		})
+	}
+}
+
+// routedWell ends a streak of setAside.
+func (s *scheduler) routedWell(ctx context.Context, app string) {
+	if b := s.routing[app]; b != nil {
+		b.failed(ctx, nil)
+		delete(s.routing, app)
+	}
 }

@@ -162,6 +162,8 @@ func (s *scheduler) setUp() {
 	s.probes = newProbes(s)
 	s.early = newEarlyFlights()
 	s.life.over = make(chan struct{})
+	s.taking = make(chan struct{}, 1)
+	s.routing = map[string]*backoff{}
 	s.claiming = backoff{log: s.log, what: "claiming due jobs"}
 	s.starting = backoff{log: s.log, what: "starting runs"}
 }
@@ -188,21 +190,24 @@ type scheduler struct {
 	attachedChanged                                                  wake
 	signals                                                          Signals // set by Start, before the loops
 
-	early      *earlyFlights
-	lead       lead
-	claiming   backoff      // of Store.Claim; owned by the scan loop
-	starting   backoff      // of Store.Start; owned by the start loop
-	token      atomic.Int64 // the number of the latest start
-	reload     reloadSet
-	finishing  finishing
-	inboxFull  atomic.Bool // runs wait in the inbox for room here
-	unsure     atomic.Bool // a start may have taken effect that Stop cut short
-	superseded bool        // another node has this one's name; owned by the lease loop
-	draining   atomic.Bool // Stop has begun: this node offers no executors, and takes nothing, any more
-	taking     sync.Mutex  // held while runs are taken out of the inbox
-	shardsOnce onceOK      // SetShards has succeeded
-	attached   attachedSet
-	life       life
+	early        *earlyFlights
+	lead         lead
+	routing      map[string]*backoff // of apps whose addresses cannot be read; owned by the start loop
+	claiming     backoff             // of Store.Claim; owned by the scan loop
+	starting     backoff             // of Store.Start; owned by the start loop
+	token        atomic.Int64        // the number of the latest start
+	reload       reloadSet
+	finishing    finishing
+	inboxFull    atomic.Bool         // runs wait in the inbox for room here
+	unsure       atomic.Bool         // a start may have taken effect that Stop cut short
+	suspectUntil atomic.Int64        // until when to look for orphans, in Unix nanoseconds
+	orphans      map[int64]time.Time // since when they were seen; owned by the lease loop
+	superseded   bool                // another node has this one's name; owned by the lease loop
+	draining     atomic.Bool         // Stop has begun: this node offers no executors, and takes nothing, any more
+	taking       chan struct{}       // full while runs are taken out of the inbox
+	shardsOnce   onceOK              // SetShards has succeeded
+	attached     attachedSet
+	life         life
 }
 
 // life is the state of Start and Stop.

@@ -6,6 +6,7 @@ package xxljob
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -101,16 +102,16 @@ func (s *scheduler) collect(ctx context.Context, now time.Time) ([]attempt, erro
 			return nil, nil
 		}
 		ready := batch[:0] // the entries of batch move up as others wait
-		for i, a := range batch {
+		for _, a := range batch {
 			if _, owned := s.leases.epoch(a.run.Shard); !owned {
 				s.engine.abandon(a.entry)
 				continue
 			}
 			if err := s.routeEntry(ctx, &a); err != nil {
-				s.engine.undo(ready)
-				s.engine.putBack(batch[i:])
-				return nil, err
+				s.setAside(ctx, a.entry, err)
+				continue
 			}
+			s.routedWell(ctx, a.run.App)
 			if s.reserve(&a, now) {
 				ready = append(ready, a)
 			}
@@ -145,6 +146,10 @@ func (s *scheduler) reserve(a *attempt, now time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	r := &a.route
+	if r.probing && !s.probes.pending(a.job.ID) {
+		e.due.push(a.entry) // the answers have come in meanwhile
+		return false
+	}
 	if r.probing {
 		e.park(lot{kind: lotProbe, jobID: a.job.ID}, a.entry)
 		return false
@@ -204,26 +209,25 @@ func (s *scheduler) startBatch(ctx context.Context, batch []attempt) (locked boo
 	began := time.Now()
 	answers, err := call(ctx, func(ctx context.Context) ([]Started, error) { return s.store.Start(ctx, starts) })
 	if s.starting.failed(ctx, err) {
+		s.suspect()
 		s.uncertain(ctx, batch)
 		return false, nil
 	}
 	acked := time.Now()
 	s.lead.sample(acked.Sub(began))
-	var stale []int64
+	var stale []attempt
 	for i, a := range batch {
 		switch answers[i].Status {
 		case StartOK:
 			s.startedOK(a, answers[i], began)
 		case StartGone:
 			s.engine.giveUp(a)
-			if answers[i].Run.State.Ended() {
-				s.notify(answers[i].Run)
-			}
+			s.takeBack(answers[i].Run, a.job, began)
 		case StartStale:
-			stale = append(stale, a.job.ID)
+			stale = append(stale, a)
 			s.engine.retry(a, true)
 		case StartBusy:
-			s.awaitBlocker(ctx, a)
+			locked = !s.awaitBlocker(ctx, a) || locked
 		case StartFenced:
 			s.engine.giveUp(a)
 			s.leases.lose(a.run.Shard, a.start.Epoch)
@@ -238,10 +242,17 @@ func (s *scheduler) startBatch(ctx context.Context, batch []attempt) (locked boo
 			s.engine.retry(a, false)
 		}
 	}
-	if len(stale) > 0 {
-		return locked, s.loadJobs(ctx, stale)
+	if len(stale) == 0 {
+		return locked, nil
 	}
-	return locked, nil
+	ids := make([]int64, len(stale))
+	for i, a := range stale {
+		ids[i] = a.run.JobID
+	}
+	if err := s.loadJobs(ctx, ids); err != nil {
+		return locked, err
+	}
+	return locked, s.cancelStopped(ctx, stale)
 }
 
 // startedOK goes on with a run that the store has marked: it is this process's
@@ -343,15 +354,18 @@ func (s *scheduler) settleUncertain(batch []attempt, runs []Run, began time.Time
 			s.engine.retry(a, true)
 		case ok && mine && r.State == StateStarted:
 			s.launch(a, r, began)
-			for _, sibling := range siblings[r.ID] {
-				if sibling.State == StateStarted && sibling.Token == a.start.Token && sibling.Owner == s.incarnation {
-					s.launchSibling(a, sibling, began)
-				}
-			}
 		default:
 			s.engine.giveUp(a)
-			if r.State.Ended() {
+			if r.State == StateCancelled {
+				s.notify(r)
+			} else if r.State.Ended() {
 				s.ended([]Run{r})
+			}
+		}
+		// The other parts of a broadcast are under way whatever became of the first.
+		for _, sibling := range siblings[a.run.ID] {
+			if sibling.State == StateStarted && sibling.Owner == s.incarnation && sibling.Token == a.start.Token {
+				s.launchSibling(a, sibling, began)
 			}
 		}
 	}
@@ -359,25 +373,53 @@ func (s *scheduler) settleUncertain(batch []attempt, runs []Run, began time.Time
 
 // awaitBlocker parks a serial run until the run that the store found in its way
 // has ended: one that this node did not know of, for instance of the shard's
-// former owner.
-func (s *scheduler) awaitBlocker(ctx context.Context, a attempt) {
+// former owner, or another part of a broadcast. It reports whether it found it.
+func (s *scheduler) awaitBlocker(ctx context.Context, a attempt) bool {
 	runs, err := call(ctx, func(ctx context.Context) ([]Run, error) {
 		return s.store.Runs(ctx, RunFilter{JobID: a.job.ID, States: []State{StateStarted}, Limit: startBatch})
 	})
-	if err != nil {
-		s.engine.retry(a, false)
-		s.startWake.pokeLater(lockedRetry)
-		return
-	}
 	for _, r := range runs {
-		if r.Address == a.route.address && r.ID != a.run.ID {
-			s.engine.awaitSerial(a, r.ID)
+		if err == nil && r.ID != a.run.ID && (r.Address == a.route.address || slices.Contains(a.route.targets, r.Address)) {
+			s.engine.awaitRun(a, r.ID)
 			s.watchWake.poke()
-			return
+			return true
 		}
 	}
-	s.engine.retry(a, false) // it has ended meanwhile
-	s.startWake.poke()
+	s.engine.retry(a, false) // it has ended meanwhile, or the store did not tell
+	return false
+}
+
+// takeBack acts on a run that could not be started because it is planned no
+// more. Where an earlier start of this node took effect behind its back, it is
+// this node's to run.
+func (s *scheduler) takeBack(r Run, job *Job, began time.Time) {
+	switch {
+	case r.State.Ended():
+		s.notify(r)
+	case r.State != StateStarted || r.Owner != s.incarnation || s.engine.flight(r.ID) != nil:
+	case r.Address == LocalAddress(s.incarnation):
+		s.receiveOne(r, job, began)
+	default:
+		s.engine.adopt(r)
+		s.watchWake.poke()
+	}
+}
+
+// cancelStopped cancels schedule-born runs of a job that was stopped without
+// them: its schedule broke after they were planned.
+func (s *scheduler) cancelStopped(ctx context.Context, stale []attempt) error {
+	for _, a := range stale {
+		job := s.engine.job(a.run.JobID)
+		if job == nil || !job.Stopped || !a.run.Type.ScheduleBorn() {
+			continue
+		}
+		if _, err := call(ctx, func(ctx context.Context) (Run, error) {
+			return s.store.Kill(ctx, a.run.ID, "the job is stopped")
+		}); err != nil && !isNotFound(err) {
+			return err
+		}
+	}
+	return nil
 }
 
 // loadJobs reads jobs anew. Entries of jobs that are gone are dropped: their

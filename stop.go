@@ -52,7 +52,7 @@ func (s *scheduler) stop(ctx context.Context, started bool) error {
 	}
 	l := &s.life
 	l.unhook()
-	s.takeNoMore()
+	s.takeNoMore(ctx)
 	s.leaseWake.poke() // the next beat tells the others
 	l.plan.end()
 	// What is left to write is written even when ctx ends meanwhile.
@@ -64,11 +64,12 @@ func (s *scheduler) stop(ctx context.Context, started bool) error {
 	s.resign(final)
 	s.deregisterAttached(final)
 	err := s.drain(ctx, final)
-	l.work.end()
+	l.work.cancel()
 	l.lease.end()
 	close(l.over)
 	s.leave(final)
-	// Last, for it waits for handlers that ignore their cancellation.
+	// Last, for these wait for executors and handlers that ignore cancellation.
+	l.work.end()
 	if stopErr := s.own.Stop(ctx); err == nil {
 		err = stopErr
 	}
@@ -77,10 +78,13 @@ func (s *scheduler) stop(ctx context.Context, started bool) error {
 
 // takeNoMore ends the taking of runs out of the inbox. What is being taken at
 // this moment is under way when it returns.
-func (s *scheduler) takeNoMore() {
-	s.taking.Lock()
-	defer s.taking.Unlock()
+func (s *scheduler) takeNoMore(ctx context.Context) {
 	s.draining.Store(true)
+	select {
+	case s.taking <- struct{}{}:
+		<-s.taking
+	case <-ctx.Done():
+	}
 }
 
 // drain waits for the runs of this process to end. When ctx ends it kills them

@@ -332,9 +332,10 @@ type StartStore interface {
 	// was given back is left open: the caller goes by the answer.
 	Settle(ctx context.Context, verdicts []Verdict) ([]Run, error)
 	// Inbox returns what waits for the incarnation, in order of ID: runs handed
-	// over to it by other nodes that are started and not taken, at most limit, and
+	// over to it by other nodes that are started and not taken, with IDs greater
+	// than after, at most limit; and all
 	// runs that it has taken, that are unended and have a KillReason.
-	Inbox(ctx context.Context, incarnation string, limit int) (Inbox, error)
+	Inbox(ctx context.Context, incarnation string, after int64, limit int) (Inbox, error)
 	// Take marks runs as taken by the incarnation they are addressed to. Its commit
 	// comes before the call of the handler. A run with a KillReason is ended as
 	// killed instead. It returns the runs that it changed, in order of ID.
@@ -445,6 +446,9 @@ type Inbox struct {
 
 // NodeStore keeps nodes and the leases of shards.
 type NodeStore interface {
+	// Now returns the store's clock, as View.Now does, for those who have not
+	// joined.
+	Now(ctx context.Context) (time.Time, error)
 	// Join adds a node under a new incarnation, with Beats 1.
 	Join(ctx context.Context, n Node) (View, error)
 	// Beat raises the node's counter, stores its attached executors, clears Left,

@@ -175,6 +175,9 @@ func (s *scheduler) send(ctx context.Context, f *flight) {
 	}
 	switch {
 	case err == nil && ret.OK():
+		if reason := s.engine.accepted(f); reason != "" {
+			s.killAt(ctx, f, reason) // asked for while it was being accepted
+		}
 	case err != nil:
 		s.refused(ctx, f, "error: "+err.Error())
 	default:
@@ -205,18 +208,38 @@ func (s *scheduler) readdress(ctx context.Context, f *flight, why string) bool {
 			RunID: f.run.ID, Shard: f.run.Shard, Epoch: epoch, Owner: s.incarnation, Token: f.run.Token,
 			Address: next, Msg: fmt.Sprintf("%s: %s; next: %s", f.run.Address, why, next),
 		}
-		moved, err := call(ctx, func(ctx context.Context) (bool, error) { return s.store.Readdress(ctx, move) })
+		moved, err := s.moveTo(ctx, move)
 		if err != nil {
-			s.log.Warn("xxljob: run not moved to another address", "run", f.run.ID, "err", err)
 			return false
 		}
 		if moved {
 			s.engine.moved(f, next)
 			s.watchWake.poke()
+			s.startWake.poke()
 			return true
 		}
 	}
 	return false
+}
+
+// moveTo tries until the store has told whether the run has moved; an error of
+// Readdress may hide that it has.
+func (s *scheduler) moveTo(ctx context.Context, move Readdress) (bool, error) {
+	retry := backoff{log: s.log, what: "moving a run to another address"}
+	moved, err := call(ctx, func(ctx context.Context) (bool, error) { return s.store.Readdress(ctx, move) })
+	for retry.failed(ctx, err) {
+		if !sleep(ctx, retry.delay()) {
+			return false, err
+		}
+		moved, err = call(ctx, func(ctx context.Context) (bool, error) {
+			run, err := s.store.Run(ctx, move.RunID)
+			if err != nil || run.Address == move.Address && run.Token == move.Token {
+				return err == nil, err
+			}
+			return s.store.Readdress(ctx, move)
+		})
+	}
+	return moved, nil
 }
 
 // requestOf is the wire's request for a flight.

@@ -31,11 +31,3 @@ func (e *engine) takeWaiters(runID int64) []chan Run {
 	delete(e.waiters, runID)
 	return w
 }
-
-// isAway reports whether this node waits for the run at another node.
-func (e *engine) isAway(runID int64) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	_, ok := e.away[runID]
-	return ok
-}

@@ -196,9 +196,9 @@ func TestRequireRunsCountsABroadcastOnce(t *testing.T) {
 	})
 }
 
-// The month is here to show that nothing ticks while nothing is due.
-func TestAMonthIsQuick(t *testing.T) {
-	began := time.Now()
+// A month of a job that is seldom due: nothing is missed, and nothing ticks while
+// nothing is due, so that it takes milliseconds.
+func TestAMonth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := xxljobtest.New(t, xxljob.Job{Name: "daily", Handler: "h", Schedule: xxljob.Cron("0 0 3 * * ?")})
 		if err := s.Handle("h", nothing); err != nil {
@@ -211,9 +211,6 @@ func TestAMonthIsQuick(t *testing.T) {
 		}
 		s.RequireRuns("daily", want...)
 	})
-	if took := time.Since(began); took > 5*time.Second { // milliseconds, on a machine that is not busy
-		t.Errorf("took %v", took)
-	}
 }
 
 // A test may end while a handler runs. In a bubble, goroutines that were left

@@ -26,7 +26,7 @@ var gitlab []byte
 
 // demoJobs are the jobs of a start without a file.
 func demoJobs() ([]xxljob.Job, error) {
-	jobs, err := parseJobs("gitlab_crontab.tsv", gitlab)
+	jobs, err := parseJobs("gitlab_crontab.tsv", gitlab, nil)
 	return append(jobs,
 		xxljob.Job{App: appName, Name: "demo: every second", Handler: "demoJobHandler", Param: "world", Schedule: xxljob.Cron("* * * * * ?")},
 		xxljob.Job{App: appName, Name: "demo: a broadcast", Handler: "shardingJobHandler", Route: route.ShardingBroadcast, Schedule: xxljob.Cron("* * * * * ?")},
@@ -35,18 +35,33 @@ func demoJobs() ([]xxljob.Job, error) {
 	), err
 }
 
+// held are the jobs that the scheduler has, as they were read from the file.
+type held map[jobID]xxljob.Job
+
+// jobID is what tells the jobs of a file apart.
+type jobID struct{ app, key string }
+
+func idOf(j xxljob.Job) jobID { return jobID{j.App, j.Key} }
+
+// mayBeOver reports whether the schedule of a job may have had its last instant:
+// it is there already with this schedule, and is not to be started anew.
+func (h held) mayBeOver(j xxljob.Job) bool {
+	has, ok := h[idOf(j)]
+	return ok && has.Schedule == j.Schedule && (j.Stopped || !has.Stopped)
+}
+
 // readJobs reads a file of jobs. All its faults come as one error.
-func readJobs(file string) ([]xxljob.Job, error) {
+func readJobs(file string, has held) ([]xxljob.Job, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	return parseJobs(file, data)
+	return parseJobs(file, data, has)
 }
 
 // parseJobs tells the two formats apart by the name of the file or else by how
 // it begins.
-func parseJobs(file string, data []byte) ([]xxljob.Job, error) {
+func parseJobs(file string, data []byte, has held) ([]xxljob.Job, error) {
 	p := parser{file: filepath.Base(file)}
 	begin := bytes.TrimSpace(data)
 	switch {
@@ -56,7 +71,7 @@ func parseJobs(file string, data []byte) ([]xxljob.Job, error) {
 	default:
 		p.parseTSV(string(data))
 	}
-	p.check()
+	p.check(has)
 	if len(p.faults) == 0 && len(p.jobs) == 0 {
 		// A file that was cut short by accident must not stop everything.
 		p.fault(1, 0, "there are no jobs in the file")
@@ -122,9 +137,9 @@ func (p *parser) parseTSV(text string) {
 }
 
 // check finds the faults that EnsureJobs would find, while the lines are known.
-func (p *parser) check() {
+func (p *parser) check(has held) {
 	now := time.Now()
-	seen := map[[2]string]int{} // app and key to line
+	seen := map[jobID]int{} // to line
 	for _, j := range p.jobs {
 		about := func(text string) {
 			p.fault(j.line, 0, "job %q: %s", j.Name, strings.TrimPrefix(text, "xxljob: job: "))
@@ -133,10 +148,10 @@ func (p *parser) check() {
 		for _, e := range parts(err) {
 			about(e.Error())
 		}
-		if next, nextErr := j.Schedule.Next(now); err == nil && nextErr == nil && next.IsZero() && !j.Schedule.IsManual() {
+		if next, nextErr := j.Schedule.Next(now); err == nil && nextErr == nil && next.IsZero() && !j.Schedule.IsManual() && !has.mayBeOver(j.Job) {
 			about(fmt.Sprintf("Schedule %q: it has no instant in the future", j.Schedule))
 		}
-		id := [2]string{j.App, j.Key}
+		id := idOf(j.Job)
 		if line := seen[id]; line != 0 {
 			about(fmt.Sprintf("Key %q is that of the job in line %d", j.Key, line))
 			continue

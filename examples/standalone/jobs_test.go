@@ -27,7 +27,7 @@ func TestDemoJobs(t *testing.T) {
 }
 
 func TestSampleFile(t *testing.T) {
-	jobs, err := readJobs("jobs.json")
+	jobs, err := readJobs("jobs.json", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestEveryFieldOfAJob(t *testing.T) {
 		"misfire": "FIRE_ONCE_NOW", "catchUp": "ONCE",
 		"route": "ROUND", "handler": "h", "param": "p", "block": "COVER_EARLY", "timeout": "1m30s",
 		"retries": 3, "children": [1, 2],
-		"glueType": "GLUE_SHELL", "glueSource": "echo", "glueRemark": "first", "stopped": true }]`))
+		"glueType": "GLUE_SHELL", "glueSource": "echo", "glueRemark": "first", "stopped": true }]`), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestFormats(t *testing.T) {
 	for _, c := range []struct{ file, content string }{
 		{"x.json", json}, {"x.JSON", json}, {"x", "\n " + json}, {"x.conf", json}, {"x.tsv", tsv}, {"x", tsv}, {"crontab", "# c\r\n\r\na\t\t @daily \r\n"},
 	} {
-		if jobs, err := parseJobs(c.file, []byte(c.content)); err != nil || len(jobs) != 1 || jobs[0].Key != "a" {
+		if jobs, err := parseJobs(c.file, []byte(c.content), nil); err != nil || len(jobs) != 1 || jobs[0].Key != "a" {
 			t.Errorf("%s %q: got %v, %v", c.file, c.content, jobs, err)
 		}
 	}
@@ -142,7 +142,7 @@ x.json:5: job "past": Schedule "ONCE 1999-01-01T00:00:00Z": it has no instant in
 x.json:6: job "d": Key "k" is that of the job in line 6`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			jobs, err := parseJobs(filepath.Join("some", "where", c.file), []byte(c.content))
+			jobs, err := parseJobs(filepath.Join("some", "where", c.file), []byte(c.content), nil)
 			if err == nil {
 				t.Fatalf("no error, %d jobs", len(jobs))
 			}
@@ -154,7 +154,7 @@ x.json:6: job "d": Key "k" is that of the job in line 6`},
 }
 
 func TestNoFile(t *testing.T) {
-	if _, err := readJobs(filepath.Join(t.TempDir(), "none.json")); !os.IsNotExist(err) {
+	if _, err := readJobs(filepath.Join(t.TempDir(), "none.json"), nil); !os.IsNotExist(err) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -169,7 +169,7 @@ func FuzzParseJobs(f *testing.F) {
 	f.Add("a\t* * * * *\n#\nb")
 	f.Add(`[{"name": "a", "\u0061": [], "schedule": {}, "timeout": null}, 7]`)
 	f.Fuzz(func(t *testing.T, content string) {
-		if jobs, err := parseJobs("x", []byte(content)); (err == nil) != (len(jobs) > 0) {
+		if jobs, err := parseJobs("x", []byte(content), nil); (err == nil) != (len(jobs) > 0) {
 			t.Errorf("%d jobs, error %v", len(jobs), err)
 		} else if err != nil && !strings.HasPrefix(err.Error(), "x:") {
 			t.Errorf("error without a place: %v", err)

@@ -15,6 +15,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"slices"
@@ -44,8 +45,7 @@ func main() {
 		return
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "standalone:", err)
-		os.Exit(2)
+		os.Exit(2) // parse has said why
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // from then on Ctrl-C ends the program at once
@@ -55,7 +55,7 @@ func main() {
 	}
 }
 
-// parse reads the flags; usage goes to w.
+// parse reads the flags. What is wrong with them goes to w, with the usage.
 func parse(args []string, w io.Writer) (options, error) {
 	o := options{zone: time.UTC}
 	f := flag.NewFlagSet("standalone", flag.ContinueOnError)
@@ -77,6 +77,8 @@ func parse(args []string, w io.Writer) (options, error) {
 	err := f.Parse(args)
 	if err == nil && f.NArg() > 0 {
 		err = fmt.Errorf("unexpected argument %q", f.Arg(0))
+		fmt.Fprintln(w, err)
+		f.Usage()
 	}
 	return o, err
 }
@@ -102,7 +104,7 @@ func run(ctx context.Context, o options, out io.Writer, reload <-chan os.Signal)
 	if err := addHandlers(s, o.allow); err != nil {
 		return err
 	}
-	l := &loader{scheduler: s, file: o.jobs}
+	l := &loader{scheduler: s, file: o.jobs, has: held{}}
 	jobs, err := l.load(ctx)
 	if err != nil {
 		return err
@@ -134,13 +136,14 @@ type loader struct {
 	scheduler xxljob.Scheduler
 	file      string
 	apps      []string // that have had jobs: those of an app may all be gone later
+	has       held
 }
 
 // load reads the file and applies it. Faults in the file change nothing.
 func (l *loader) load(ctx context.Context) ([]xxljob.Ensured, error) {
 	jobs, err := demoJobs()
 	if l.file != "" {
-		jobs, err = readJobs(l.file)
+		jobs, err = readJobs(l.file, l.has)
 	}
 	if err != nil {
 		return nil, err
@@ -157,7 +160,9 @@ func (l *loader) load(ctx context.Context) ([]xxljob.Ensured, error) {
 		if err != nil {
 			return nil, fmt.Errorf("jobs of app %q: %w", app, err)
 		}
+		maps.DeleteFunc(l.has, func(id jobID, _ xxljob.Job) bool { return id.app == app })
 		for i, j := range list {
+			l.has[idOf(j)] = j
 			if err := l.setStopped(ctx, ensured[i].Job, j.Stopped); err != nil {
 				return nil, err
 			}

@@ -123,7 +123,7 @@ func TestReload(t *testing.T) {
 			synctest.Wait()
 			text := out.take()
 			var names []string
-			for _, name := range []string{"a", "b", "c"} {
+			for _, name := range []string{"a", "b", "c", "once"} {
 				if strings.Contains(text, name+"  ") {
 					names = append(names, name)
 				}
@@ -161,6 +161,29 @@ func TestReload(t *testing.T) {
 		write(job("a", ""))
 		check("no other app", reload(), "# reloaded: 0 created, 1 changed, 0 unchanged, 2 gone and stopped\n")
 		check("at the end", nextMinute(), "a")
+
+		// A one-off job may stay in the file when its instant has passed, but not
+		// come, or be started, with such a one.
+		once := func(at time.Time, more string) string {
+			return fmt.Sprintf(`{"name": "once", "handler": "demoJobHandler", "schedule": {"type": "ONCE", "conf": %q} %s}`, at.UTC().Format(time.RFC3339), more)
+		}
+		at := time.Now().Add(30 * time.Second).Truncate(time.Second)
+		refused := fmt.Sprintf("# not reloaded, the jobs stay as they are:\n#   jobs.json:3: job \"once\": Schedule \"ONCE %s\": it has no instant in the future\n", at.UTC().Format(time.RFC3339))
+		write(job("a", ""), once(at, ""))
+		check("one-off", reload(), "# reloaded: 1 created, 0 changed, 1 unchanged, 0 gone and stopped\n")
+		check("its minute", nextMinute(), "a once")
+		check("one-off, unchanged", reload(), "# reloaded: 0 created, 0 changed, 2 unchanged, 0 gone and stopped\n")
+		write(job("a", ""), once(at, `, "param": "changed"`))
+		check("one-off, another parameter", reload(), "# reloaded: 0 created, 1 changed, 1 unchanged, 0 gone and stopped\n")
+		write(job("a", ""), once(at, `, "stopped": true`))
+		check("one-off, stopped", reload(), "# reloaded: 0 created, 1 changed, 1 unchanged, 0 gone and stopped\n")
+		write(job("a", ""), once(at, ""))
+		check("one-off, started when it is over", reload(), refused)
+		write(job("a", ""))
+		reload()
+		write(job("a", ""), once(at, ""))
+		check("one-off, back when it is over", reload(), refused)
+		check("after the one-off", nextMinute(), "a")
 
 		cancel()
 		if err := <-done; err != nil {
@@ -207,8 +230,12 @@ func TestParse(t *testing.T) {
 		t.Errorf("got %+v, %v", o, err)
 	}
 	for _, args := range [][]string{{"-zone", "Nowhere"}, {"-zone", "Local"}, {"-for", "x"}, {"extra"}, {"-unknown"}} {
-		if _, err := parse(args, io.Discard); err == nil {
+		var out strings.Builder
+		_, err := parse(args, &out)
+		if err == nil {
 			t.Errorf("%q: no error", args)
+		} else if strings.Count(out.String(), err.Error()) != 1 || !strings.Contains(out.String(), "Usage of standalone") {
+			t.Errorf("%q: printed %q", args, out.String())
 		}
 	}
 }

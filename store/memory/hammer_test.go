@@ -168,7 +168,7 @@ func (h *hammer) startPlanned() {
 }
 
 func (h *hammer) inbox() {
-	in, err := h.Inbox(h.Context(), h.node, 5)
+	in, err := h.Inbox(h.Context(), h.node, 0, 5)
 	if err != nil {
 		h.Error(err)
 	}

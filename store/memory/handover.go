@@ -93,7 +93,7 @@ func snapshots(found []*run) []xxljob.Run {
 }
 
 // Inbox returns what waits for the incarnation.
-func (s *Store) Inbox(ctx context.Context, incarnation string, limit int) (xxljob.Inbox, error) {
+func (s *Store) Inbox(ctx context.Context, incarnation string, after int64, limit int) (xxljob.Inbox, error) {
 	if err := s.look(ctx); err != nil {
 		return xxljob.Inbox{}, err
 	}
@@ -102,13 +102,13 @@ func (s *Store) Inbox(ctx context.Context, incarnation string, limit int) (xxljo
 	if p == nil {
 		return xxljob.Inbox{}, nil
 	}
-	return xxljob.Inbox{Runs: firstOf(&p.inbox, limit), Kills: firstOf(&p.kills, math.MaxInt)}, nil
+	return xxljob.Inbox{Runs: firstOf(&p.inbox, after, limit), Kills: firstOf(&p.kills, noID, math.MaxInt)}, nil
 }
 
-// firstOf returns the first entries of a set of runs by id.
-func firstOf(o *order[run], limit int) []xxljob.Run {
+// firstOf returns the first entries of a set of runs by id, behind an id.
+func firstOf(o *order[run], after int64, limit int) []xxljob.Run {
 	var out []xxljob.Run
-	for c := o.after(noID, noID); c.peek() != nil && len(out) < limit; c.next() {
+	for c := o.after(0, after); c.peek() != nil && len(out) < limit; c.next() {
 		out = append(out, c.peek().of.snapshot())
 	}
 	return out

@@ -254,7 +254,7 @@ func (e *env) mustTake(incarnation string, ids ...int64) []xxljob.Run {
 
 func (e *env) mustInbox(incarnation string) xxljob.Inbox {
 	e.Helper()
-	in, err := e.Inbox(e.ctx, incarnation, 1000)
+	in, err := e.Inbox(e.ctx, incarnation, 0, 1000)
 	e.must(err)
 	return in
 }

@@ -168,8 +168,12 @@ func (f *Faults) Settle(ctx context.Context, verdicts []xxljob.Verdict) ([]xxljo
 }
 
 // Inbox passes the call on, under the faults.
-func (f *Faults) Inbox(ctx context.Context, incarnation string, limit int) (xxljob.Inbox, error) {
-	return call(f, ctx, "Inbox", func() (xxljob.Inbox, error) { return f.store.Inbox(ctx, incarnation, limit) })
+func (f *Faults) Now(ctx context.Context) (time.Time, error) {
+	return call(f, ctx, "Now", func() (time.Time, error) { return f.store.Now(ctx) })
+}
+
+func (f *Faults) Inbox(ctx context.Context, incarnation string, after int64, limit int) (xxljob.Inbox, error) {
+	return call(f, ctx, "Inbox", func() (xxljob.Inbox, error) { return f.store.Inbox(ctx, incarnation, after, limit) })
 }
 
 // Take passes the call on, under the faults.

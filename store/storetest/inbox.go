@@ -44,9 +44,15 @@ func inboxLimit(e *env) {
 	for range 5 {
 		all = append(all, o.handedOver().ID)
 	}
-	in, err := e.Inbox(e.ctx, "b", 2)
+	in, err := e.Inbox(e.ctx, "b", 0, 2)
 	e.must(err)
 	want(e, "runs in an inbox of 2", ids(in.Runs), all[:2])
+	in, err = e.Inbox(e.ctx, "b", all[1], 2)
+	e.must(err)
+	want(e, "the page behind them", ids(in.Runs), all[2:4])
+	in, err = e.Inbox(e.ctx, "b", all[4], 2)
+	e.must(err)
+	want(e, "the page behind the last", len(in.Runs), 0)
 }
 
 func inboxKills(e *env) {

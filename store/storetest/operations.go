@@ -285,8 +285,12 @@ func readOperations() []operation {
 			_, err := s.StartedBy(ctx, all, []string{"a"}, 0, 9)
 			return err
 		}),
+		read("Now", func(ctx context.Context, s xxljob.Store, _ xxljob.Run) error {
+			_, err := s.Now(ctx)
+			return err
+		}),
 		read("Inbox", func(ctx context.Context, s xxljob.Store, _ xxljob.Run) error {
-			_, err := s.Inbox(ctx, "a", 9)
+			_, err := s.Inbox(ctx, "a", 0, 9)
 			return err
 		}),
 		read("Addresses", func(ctx context.Context, s xxljob.Store, _ xxljob.Run) error {

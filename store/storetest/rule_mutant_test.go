@@ -167,8 +167,8 @@ type otherInbox struct {
 	change func(xxljob.Inbox) xxljob.Inbox
 }
 
-func (o otherInbox) Inbox(ctx context.Context, incarnation string, limit int) (xxljob.Inbox, error) {
-	in, err := o.Store.Inbox(ctx, incarnation, limit)
+func (o otherInbox) Inbox(ctx context.Context, incarnation string, after int64, limit int) (xxljob.Inbox, error) {
+	in, err := o.Store.Inbox(ctx, incarnation, after, limit)
 	return o.change(in), err
 }
 

@@ -1,0 +1,158 @@
+package xxljob_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store/memory"
+)
+
+// otherClock is a store that goes by a clock of its own.
+type otherClock struct {
+	xxljob.Store
+	now func() time.Time
+}
+
+func (s otherClock) Join(ctx context.Context, n xxljob.Node) (xxljob.View, error) {
+	v, err := s.Store.Join(ctx, n)
+	v.Now, v.Alone = s.now(), false
+	return v, err
+}
+
+func (s otherClock) Beat(ctx context.Context, inc string, attached []xxljob.Attachment) (xxljob.View, error) {
+	v, err := s.Store.Beat(ctx, inc, attached)
+	v.Now, v.Alone = s.now(), false
+	return v, err
+}
+
+func (s otherClock) Now(context.Context) (time.Time, error) { return s.now(), nil }
+
+// TestDueByTheStoresClock runs a one-second job and a one-off one on stores whose
+// clocks are ahead of the local one, behind, faster and slower: what is due is due by
+// the store's clock, and nothing starts early by it.
+func TestDueByTheStoresClock(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		store func(local time.Duration) time.Duration
+		late  time.Duration // the estimate is a lower bound that drifts between two beats, and while a start is waited for
+	}{
+		{"an hour ahead", func(d time.Duration) time.Duration { return d + time.Hour }, time.Millisecond},
+		{"an hour behind", func(d time.Duration) time.Duration { return d - time.Hour }, time.Millisecond},
+		{"faster by 0.1 %", func(d time.Duration) time.Duration { return d + d/1000 }, 3 * time.Millisecond},
+		{"faster by 1 %, and ahead", func(d time.Duration) time.Duration { return time.Hour + d + d/100 }, 21 * time.Millisecond},
+		{"slower by 0.05 %", func(d time.Duration) time.Duration { return d - d/2000 }, time.Millisecond},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				zero := time.Now()
+				now := func() time.Time { return zero.Add(tt.store(time.Since(zero))) }
+				s, err := xxljob.New(otherClock{memory.New(), now}, xxljob.Config{App: "app", Node: "a", Logger: quietLog()})
+				must(t, err)
+				var mu sync.Mutex
+				seen := map[int64]int{}
+				once := 0
+				var earliest, latest time.Duration
+				must(t, s.Handle("work", func(_ context.Context, task *xxljob.Task) error {
+					mu.Lock()
+					defer mu.Unlock()
+					if task.Param == "once" {
+						once++
+					} else {
+						seen[task.ScheduledAt.Unix()]++
+					}
+					late := now().Sub(task.ScheduledAt)
+					earliest, latest = min(earliest, late), max(latest, late)
+					return nil
+				}))
+				must(t, s.Start(t.Context()))
+				time.Sleep(time.Second + 500*time.Millisecond)
+				_, err = s.AddJob(t.Context(), xxljob.Job{Name: "seconds", Handler: "work", Schedule: xxljob.Cron("* * * * * ?")})
+				must(t, err)
+				_, err = s.AddJob(t.Context(), xxljob.Job{Name: "once", Handler: "work", Param: "once", Schedule: xxljob.At(now().Add(100 * time.Second))})
+				must(t, err)
+				from := now()
+				time.Sleep(5 * time.Minute)
+				to := now().Add(-tt.late)
+				must(t, s.Stop(t.Context()))
+				if earliest < 0 || latest > tt.late {
+					t.Errorf("by the store's clock, runs are %v early and %v late at most, want 0 and %v", -earliest, latest, tt.late)
+				}
+				for at := from.Unix() + 1; at <= to.Unix(); at++ {
+					if seen[at] != 1 {
+						t.Errorf("%v was run %d times", time.Unix(at, 0).UTC(), seen[at])
+					}
+				}
+				if once != 1 {
+					t.Errorf("the one-off job was run %d times", once)
+				}
+			})
+		})
+	}
+}
+
+// TestClock: the estimate is the greatest that one of the last eight samples
+// allows, less what two sound clocks drift apart meanwhile, half a millisecond in
+// a second; so it is never ahead of the store's clock.
+func TestClock(t *testing.T) {
+	const drift = 500 * time.Microsecond
+	for _, tt := range []struct {
+		name   string
+		offset time.Duration
+		gains  time.Duration // what the store's clock gains in a second
+		delays []int         // of the answers, one a second, in milliseconds
+	}{
+		{"one sample", time.Hour, 0, []int{7}},
+		{"at once", -time.Hour, 0, []int{0, 0, 0}},
+		{"quicker answers count at once", time.Hour, 0, []int{30, 20, 25, 3, 9}},
+		{"slower ones do not count", -time.Hour, 0, []int{1, 500, 40, 900}},
+		{"the ninth sample replaces the first", 0, 0, []int{1, 50, 40, 60, 50, 70, 60, 50, 45, 80}},
+		{"each answer slower than the one before", 0, 0, []int{10, 20, 30, 40, 50, 60, 70, 80, 90, 100}},
+		{"a faster clock", time.Hour, time.Millisecond, []int{0, 0, 0, 5, 5, 0}},
+		{"a slower clock", time.Hour, -drift, []int{0, 0, 0, 5, 5, 0, 9, 9, 9, 9, 9, 9, 9, 9, 9}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var c xxljob.Clock
+				if !c.Now().Equal(time.Now()) {
+					t.Errorf("without a sample: %v", c.Now())
+				}
+				c.Sample(time.Time{})
+				if !c.Now().Equal(time.Now()) {
+					t.Errorf("with a store that goes by the local clock: %v", c.Now())
+				}
+				zero := time.Now()
+				store := func() time.Time {
+					gone := time.Since(zero)
+					return zero.Add(tt.offset + gone + gone/1000*(tt.gains/1000)/1000)
+				}
+				check := func(after int) {
+					t.Helper()
+					want := time.Hour
+					for i, ms := range tt.delays[:after+1] {
+						age := time.Since(zero) - time.Duration(i+1)*time.Second
+						if i > after-8 {
+							want = min(want, time.Duration(ms)*time.Millisecond+age/1000*((tt.gains+drift)/1000)/1000)
+						}
+					}
+					if lag := store().Sub(c.Now()); (lag - want).Abs() > time.Microsecond {
+						t.Errorf("%v after the first: the estimate lags %v behind, want %v", time.Since(zero), lag, want)
+					}
+					if name, _ := c.Now().Zone(); name != "UTC" {
+						t.Errorf("the zone is %s", name)
+					}
+				}
+				for i, ms := range tt.delays {
+					time.Sleep(time.Until(zero.Add(time.Duration(i+1) * time.Second)))
+					c.Sample(store().Add(-time.Duration(ms) * time.Millisecond))
+					check(i)
+					time.Sleep(300 * time.Millisecond) // between samples it goes on with the local clock
+					check(i)
+				}
+			})
+		})
+	}
+}
