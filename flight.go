@@ -142,6 +142,17 @@ func (e *engine) parkFirst(at lot, en *entry) bool {
 	return first
 }
 
+// refreshRuns is entry.refresh for those of the runs that are held.
+func (e *engine) refreshRuns(runs []Run) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i := range runs {
+		if en := e.held[runs[i].ID]; en != nil {
+			en.refresh(&runs[i])
+		}
+	}
+}
+
 // job returns what is known of a job, nil when nothing is.
 func (e *engine) job(id int64) *Job {
 	e.mu.Lock()
@@ -161,7 +172,10 @@ func (e *engine) takeOff(a attempt, run Run, acked time.Time) *flight {
 		e.unhold(a.entry)
 	}
 	if e.flights[run.ID] != nil {
-		return nil // found as an orphan of this node's meanwhile
+		// It is under way here already: what was taken for it is given back.
+		e.giveBackPlaces(a)
+		e.freeSerial(a.route.serial, run.ID)
+		return nil
 	}
 	return e.fly(a.route, run, a.job, acked)
 }
@@ -262,6 +276,13 @@ func (e *engine) accepted(f *flight) (kill string) {
 	defer e.mu.Unlock()
 	f.accepted = true
 	return f.kill
+}
+
+// knows reports whether this node holds the run or has it under way.
+func (e *engine) knows(runID int64) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.held[runID] != nil || e.flights[runID] != nil
 }
 
 // inFlight returns the flights of this process.

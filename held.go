@@ -31,7 +31,11 @@ func (e *engine) hold(runs []Run, jobs map[int64]*Job) (sooner bool) {
 	before, had := e.alarms.next()
 	for i := range runs {
 		r := &runs[i]
-		if r.State == StatePlanned && e.held[r.ID] == nil && e.hasRoom(r) {
+		switch en := e.held[r.ID]; {
+		case r.State != StatePlanned:
+		case en != nil:
+			en.refresh(r)
+		case e.hasRoom(r):
 			e.holdOne(r, jobs[r.JobID])
 		}
 	}

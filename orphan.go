@@ -42,7 +42,7 @@ func (s *scheduler) adoptOrphans(ctx context.Context) error {
 	seen := make(map[int64]time.Time)
 	var ripe []Run
 	for _, r := range runs {
-		if r.Address != LocalAddress(s.incarnation) || r.Taken.IsZero() || s.engine.flight(r.ID) != nil {
+		if r.Address != LocalAddress(s.incarnation) || r.Taken.IsZero() || s.engine.knows(r.ID) {
 			continue
 		}
 		first, known := s.orphans[r.ID]

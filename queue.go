@@ -18,6 +18,15 @@ type entry struct {
 	from   lot
 }
 
+// refresh takes over what another node may have changed of a planned run: it was
+// started as part of a broadcast, and put back.
+func (en *entry) refresh(r *Run) {
+	if en.run.Sharding != r.Sharding {
+		en.run.Sharding = r.Sharding
+		en.routedFor = 0 // to be routed anew
+	}
+}
+
 // fifo is a queue of entries.
 type fifo struct {
 	items []*entry

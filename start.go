@@ -245,13 +245,18 @@ func (s *scheduler) startBatch(ctx context.Context, batch []attempt) (locked boo
 	if len(stale) == 0 {
 		return locked, nil
 	}
-	ids := make([]int64, len(stale))
+	jobs, ids := make([]int64, len(stale)), make([]int64, len(stale))
 	for i, a := range stale {
-		ids[i] = a.run.JobID
+		jobs[i], ids[i] = a.run.JobID, a.run.ID
 	}
-	if err := s.loadJobs(ctx, ids); err != nil {
+	if err := s.loadJobs(ctx, jobs); err != nil {
 		return locked, err
 	}
+	runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.RunsByID(ctx, ids) })
+	if err != nil {
+		return locked, err
+	}
+	s.engine.refreshRuns(runs)
 	return locked, s.cancelStopped(ctx, stale)
 }
 
@@ -338,6 +343,7 @@ func (s *scheduler) runsWithSiblings(ctx context.Context, ids []int64, batch []a
 
 // settleUncertain acts on what was read.
 func (s *scheduler) settleUncertain(batch []attempt, runs []Run, began time.Time) {
+	s.engine.refreshRuns(runs)
 	byID := make(map[int64]Run, len(runs))
 	siblings := map[int64][]Run{}
 	for _, r := range runs {

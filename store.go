@@ -363,7 +363,8 @@ type Start struct {
 	// Targets are all addresses of a broadcast, Address being the first: the run
 	// becomes part 0 of len(Targets), and the others are inserted, started, in
 	// the same transaction, each taken where it is the owner's own. Empty for
-	// other runs.
+	// other runs; a run that is part of a broadcast already, because it was started
+	// and put back, is StartStale with them.
 	Targets []string
 	// Serial refuses the start (StartBusy) while another run of the job is
 	// started and unended at the same attached address, or at one of Targets.

@@ -44,7 +44,8 @@ func (s *Store) startable(st *xxljob.Start, r *run) xxljob.StartStatus {
 	}
 	j := r.job
 	switch {
-	case j.removed || j.id != st.JobID || j.version != st.JobVersion || r.born && j.stopped:
+	case j.removed || j.id != st.JobID || j.version != st.JobVersion || r.born && j.stopped,
+		len(st.Targets) > 0 && r.Sharding.Total > 0:
 		return xxljob.StartStale
 	case st.State == xxljob.StateStarted && !s.addresseesThere(st):
 		return xxljob.StartNoNode

@@ -87,7 +87,7 @@ func stopShort(n *node) {
 
 // FAILOVER with an address whose beat hangs: the good answer of the other one is
 // too old by the time the probe of the first has timed out; it asks for ever.
-func TestReviewFailoverHungBeat(t *testing.T) {
+func TestFailoverHungBeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
 		release := make(chan struct{})
@@ -107,7 +107,7 @@ func TestReviewFailoverHungBeat(t *testing.T) {
 
 // A serial broadcast whose next trigger comes while only another part than the
 // first still runs.
-func TestReviewSerialBroadcastSpins(t *testing.T) {
+func TestSerialBroadcastSpins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
 		var n atomic.Int64
@@ -157,7 +157,7 @@ func (s afterStore) Settle(ctx context.Context, v []xxljob.Verdict) ([]xxljob.Ru
 
 // A run that this node has put back is found by its scan, and started here,
 // before the lease loop has the answer of Settle: which then forgets the flight.
-func TestReviewSettleForgetsFlight(t *testing.T) {
+func TestSettleForgetsFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
 		a := startNode(t, afterStore{st, 100 * time.Millisecond}, "a", j, oneShard)
@@ -203,7 +203,7 @@ func (s lateStore) Take(ctx context.Context, inc string, ids []int64) ([]xxljob.
 }
 
 // A Start that returned an error takes effect after the row was read again.
-func TestReviewLateStart(t *testing.T) {
+func TestLateStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
 		ls := lateStore{st, &atomic.Bool{}, &atomic.Bool{}}
@@ -217,7 +217,7 @@ func TestReviewLateStart(t *testing.T) {
 	})
 }
 
-func TestReviewLateTake(t *testing.T) {
+func TestLateTake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
 		ls := lateStore{st, &atomic.Bool{}, &atomic.Bool{}}
@@ -237,7 +237,7 @@ func TestReviewLateTake(t *testing.T) {
 
 // A run that goes on to another node after a refusal lets the next serial run in,
 // and wakes nobody.
-func TestReviewMovedWakesNobody(t *testing.T) {
+func TestMovedWakesNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
 		a := startNode(t, st, "a", j, oneShard)
@@ -262,7 +262,7 @@ func TestReviewMovedWakesNobody(t *testing.T) {
 
 // A refusal, and a store that is away for one call: the run is refused for good,
 // though another address is there.
-func TestReviewReaddressOnce(t *testing.T) {
+func TestReaddressOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
 		a := startNode(t, st, "a", j, oneShard)
@@ -284,7 +284,7 @@ func TestReviewReaddressOnce(t *testing.T) {
 }
 
 // BUSYOVER takes a store that is away for an executor that is not well.
-func TestReviewBusyoverStoreError(t *testing.T) {
+func TestBusyoverStoreError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
 		a := startNode(t, st, "a", j, oneShard)
@@ -303,7 +303,7 @@ func TestReviewBusyoverStoreError(t *testing.T) {
 }
 
 // An executor that hangs in Kill: the inbox of its node is never looked into again.
-func TestReviewKillHangs(t *testing.T) {
+func TestKillHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
 		release := make(chan struct{})
@@ -333,7 +333,7 @@ func TestReviewKillHangs(t *testing.T) {
 }
 
 // 500 runs of a full app at the head of the inbox keep those of another away.
-func TestReviewInboxStarves(t *testing.T) {
+func TestInboxStarves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
 		a := startNode(t, st, "a", j, oneShard)
@@ -373,7 +373,7 @@ func (r *oneBadRegistry) Lookup(ctx context.Context, app string) ([]string, erro
 }
 
 // A registry that fails for one app stops the runs of all.
-func TestReviewRegistryFailsForOneApp(t *testing.T) {
+func TestRegistryFailsForOneApp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
 		a := startNode(t, st, "a", j, func(c *xxljob.Config) { c.Registry = &oneBadRegistry{}; c.Logger = slog.New(slog.DiscardHandler) })
@@ -390,7 +390,7 @@ func TestReviewRegistryFailsForOneApp(t *testing.T) {
 }
 
 // A kill that comes while the executor has not accepted the run yet is lost.
-func TestReviewKillWhileAccepting(t *testing.T) {
+func TestKillWhileAccepting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
 		a := startNode(t, st, "a", j, oneShard)
@@ -426,7 +426,7 @@ func TestReviewKillWhileAccepting(t *testing.T) {
 }
 
 // A node that was away while the end of a run was evicted waits for it for ever.
-func TestReviewAwayRunEvicted(t *testing.T) {
+func TestAwayRunEvicted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(memory.Retain(20, 1000)), &journal{}
 		a := startNode(t, st, "a", j, oneShard)
@@ -455,7 +455,7 @@ func TestReviewAwayRunEvicted(t *testing.T) {
 }
 
 // A store error where the jobs of taken runs are read: the run has no timeout.
-func TestReviewTakenRunWithoutTimeout(t *testing.T) {
+func TestTakenRunWithoutTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
 		a := startNode(t, st, "a", j, oneShard)
@@ -481,7 +481,7 @@ func TestReviewTakenRunWithoutTimeout(t *testing.T) {
 }
 
 // LeaseMaxHold: shards that are given up lie idle until somebody's rest is over.
-func TestReviewMaxHoldGap(t *testing.T) {
+func TestMaxHoldGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
 		hold := func(c *xxljob.Config) { c.Shards = 4; c.LeaseMaxHold = 20 * time.Second }
@@ -504,7 +504,7 @@ func TestReviewMaxHoldGap(t *testing.T) {
 
 // A Start of a broadcast whose outcome is unknown: the first part, at another
 // node, has ended by the time it is read; the part here is never run.
-func TestReviewUnknownBroadcast(t *testing.T) {
+func TestUnknownBroadcast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
 		two := func(c *xxljob.Config) { c.Shards = 2 }
@@ -531,7 +531,7 @@ func TestReviewUnknownBroadcast(t *testing.T) {
 
 // A claim that stops a job "cancels nothing"; what it had planned before can
 // neither start nor be cancelled.
-func TestReviewStoppedByPlanSpins(t *testing.T) {
+func TestStoppedByPlanSpins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
 		var n atomic.Int64

@@ -30,8 +30,8 @@ func (s shiftStore) Beat(ctx context.Context, inc string, at []xxljob.Attachment
 
 func (s shiftStore) Now(context.Context) (time.Time, error) { return s.now(), nil }
 
-// reviewClock runs a job that is due every second on a store with another clock.
-func reviewClock(t *testing.T, beforeStart bool, clock func(time.Duration) time.Duration) (runs, early int64, worst time.Duration) {
+// runOnClock runs a job that is due every second on a store with another clock.
+func runOnClock(t *testing.T, beforeStart bool, clock func(time.Duration) time.Duration) (runs, early int64, worst time.Duration) {
 	zero := time.Now()
 	now := func() time.Time { return zero.Add(clock(time.Since(zero))) }
 	var n, ahead, most atomic.Int64
@@ -62,9 +62,9 @@ func reviewClock(t *testing.T, beforeStart bool, clock func(time.Duration) time.
 }
 
 // A store whose clock is slower by 0.05 %, the most that NTP slews: every run is early.
-func TestReviewEarlyByDrift(t *testing.T) {
+func TestEarlyByDrift(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		runs, early, worst := reviewClock(t, false, func(d time.Duration) time.Duration { return d - d/2000 })
+		runs, early, worst := runOnClock(t, false, func(d time.Duration) time.Duration { return d - d/2000 })
 		if early > 0 {
 			t.Errorf("%d of %d runs were early by the store's clock, by up to %v", early, runs, worst)
 		}
@@ -72,9 +72,9 @@ func TestReviewEarlyByDrift(t *testing.T) {
 }
 
 // A job added before Start gets its first instant by the local clock.
-func TestReviewAddedBeforeStart(t *testing.T) {
+func TestAddedBeforeStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		if runs, _, _ := reviewClock(t, true, func(d time.Duration) time.Duration { return d - time.Hour }); runs < 295 {
+		if runs, _, _ := runOnClock(t, true, func(d time.Duration) time.Duration { return d - time.Hour }); runs < 295 {
 			t.Errorf("%d runs in five minutes", runs)
 		}
 	})

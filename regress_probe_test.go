@@ -7,7 +7,7 @@ import (
 )
 
 // A queue that is never empty grows for ever.
-func TestReviewFifoGrows(t *testing.T) {
+func TestFifoGrows(t *testing.T) {
 	var q fifo
 	q.push(&entry{})
 	for range 1_000_000 {
@@ -21,10 +21,10 @@ func TestReviewFifoGrows(t *testing.T) {
 
 // The probes end between the routing of a run and its parking: it waits for
 // answers that are there. (In real time about 1 of 30,000 BUSYOVER runs.)
-func TestReviewProbesEndBeforeParking(t *testing.T) {
+func TestProbesEndBeforeParking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		complete := Config{App: "app"}
-		x, err := New(reviewNoStore{}, complete)
+		x, err := New(noStore{}, complete)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,4 +45,4 @@ func TestReviewProbesEndBeforeParking(t *testing.T) {
 	})
 }
 
-type reviewNoStore struct{ Store }
+type noStore struct{ Store }

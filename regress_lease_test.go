@@ -1,6 +1,6 @@
 package xxljob_test
 
-// Findings of a review: each test fails while its fault is there.
+// What nodes once did wrong to each other.
 
 import (
 	"context"
@@ -25,7 +25,7 @@ func onlyJ(t *testing.T, st xxljob.Store, route string) xxljob.Job {
 }
 
 // A node that stops goes on being chosen by the others while it drains.
-func TestReviewDrainingNodeIsChosen(t *testing.T) {
+func TestDrainingNodeIsChosen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
 		a, b := startNode(t, st, "a", j, oneShard), startNode(t, st, "b", j, oneShard)
@@ -53,7 +53,7 @@ func TestReviewDrainingNodeIsChosen(t *testing.T) {
 
 // Beats take 1.9 s: the trust runs out before each answer, and is back with it,
 // but nobody wakes the loops.
-func TestReviewSlowBeatStallsScan(t *testing.T) {
+func TestSlowBeatStallsScan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
 		a, b := startNode(t, st, "a", j, oneShard), startNode(t, st, "b", j, oneShard)
@@ -75,7 +75,7 @@ func TestReviewSlowBeatStallsScan(t *testing.T) {
 
 // TakeShards took effect and returned an error: the node finds the shards in the
 // next view, and does not look into them.
-func TestReviewShardsTakenUnknown(t *testing.T) {
+func TestShardsTakenUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
 		must(t, st.SetShards(t.Context(), 32))
@@ -97,7 +97,7 @@ func TestReviewShardsTakenUnknown(t *testing.T) {
 }
 
 // Two nodes of one name bury and revive each other without a pause.
-func TestReviewSameNodeSpins(t *testing.T) {
+func TestSameNodeSpins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
 		var calls atomic.Int64
