@@ -24,6 +24,7 @@ type engine struct {
 	bounds  bounds
 	serial  map[lot]int64     // the run that is at an address, or about to be, for a serial job
 	flights map[int64]*flight // runs that this node runs
+	landed  landings          // starts that were under way here and are over
 	away    map[int64]awayRun // runs of other nodes whose end this node waits for
 	quiet   chan struct{}     // closed when flights is empty; nil while nobody asks
 	waiters map[int64][]chan Run
@@ -164,6 +165,7 @@ func (e *engine) landFlight(runID int64) (freed bool) {
 		return false
 	}
 	delete(e.flights, runID)
+	e.landed.add(f.run)
 	e.unref(f.run.JobID)
 	if f.counts {
 		freed = e.admit(e.bounds.ended(f.key))

@@ -26,9 +26,6 @@ func (w wake) pokeIf(news bool) {
 	}
 }
 
-// pokeLater pokes after a while.
-func (w wake) pokeLater(d time.Duration) { time.AfterFunc(d, w.poke) }
-
 // call calls the store with a deadline.
 func call[T any](ctx context.Context, f func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)

@@ -45,7 +45,7 @@ func (e *userExecutor) Beat(context.Context) (wire.Return, error) {
 	return wire.Success(), nil
 }
 func (e *userExecutor) IdleBeat(context.Context, wire.IdleBeatRequest) (wire.Return, error) {
-	return e.Beat(nil)
+	return e.Beat(context.Background())
 }
 func (e *userExecutor) Kill(_ context.Context, r wire.KillRequest) (wire.Return, error) {
 	if e.kill != nil {
