@@ -53,6 +53,7 @@
 //	executor/    runs the handler: block strategy, timeout, kill, panic, log
 //	callback.go  stores the result once, then acknowledges it
 //	lost.go      settles the runs of nodes that are gone
+//	orphan.go    runs what was started behind this node's back
 //
 // Beside it: scheduler.go starts and joins every loop, stop.go is the way down,
 // lease.go knows nodes and shards, registry.go keeps addresses, jobs.go and
