@@ -56,7 +56,7 @@
 //	orphan.go    runs what was started behind this node's back
 //
 // Beside it: scheduler.go starts and joins every loop, stop.go is the way down,
-// lease.go knows nodes and shards, registry.go keeps addresses, jobs.go and
+// lease.go and shares.go know nodes and shards, registry.go keeps addresses, jobs.go and
 // ensure.go change definitions, engine.go is what a node holds in memory.
 //
 // To read the code: job.go, run.go and schedule.go for the nouns, store.go for

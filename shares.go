@@ -1,0 +1,132 @@
+package xxljob
+
+// Which node has which shards: the live ones hold equal shares, and take over
+// what nobody looks after.
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// rebalance gives up the shards that are too many and takes those that are due
+// to this node. It reports whether it took any.
+func (s *scheduler) rebalance(ctx context.Context, v View) (took bool, err error) {
+	give, take := s.leases.shares(v.Shards, time.Now())
+	if len(give) > 0 {
+		s.leases.drop(give)
+		if _, err := call(ctx, func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, s.store.ReleaseShards(ctx, s.incarnation, give)
+		}); err != nil {
+			return false, err
+		}
+	}
+	if len(take) == 0 {
+		return false, nil
+	}
+	taken, err := call(ctx, func(ctx context.Context) ([]Shard, error) {
+		return s.store.TakeShards(ctx, s.incarnation, take)
+	})
+	if err != nil {
+		return false, err
+	}
+	s.leases.add(taken, time.Now())
+	return len(taken) > 0, s.takeUp(ctx, taken)
+}
+
+// takeUp prepares shards that are new to this node: their planned runs are to be
+// read as a whole, and jobs that wait for runs which ended without them mended.
+func (s *scheduler) takeUp(ctx context.Context, shards []Shard) error {
+	if len(shards) == 0 {
+		return nil
+	}
+	s.reload.add(shards)
+	_, err := call(ctx, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, s.store.Sweep(ctx, shards)
+	})
+	return err
+}
+
+func (l *leases) add(shards []Shard, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, sh := range shards {
+		l.mine[sh.ID] = hold{epoch: sh.Epoch, since: now}
+	}
+}
+
+// shares compares what this node has with what is due to it: the live nodes, in
+// order of their incarnations, have equal shares within one.
+func (l *leases) shares(shards []Shard, now time.Time) (give, take []Shard) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.resting || len(shards) == 0 {
+		return nil, nil
+	}
+	var live []string
+	for inc, o := range l.nodes {
+		if o.live {
+			live = append(live, inc)
+		}
+	}
+	slices.Sort(live)
+	rank := slices.Index(live, l.incarnation)
+	if rank < 0 { // superseded
+		for id, h := range l.mine {
+			give = append(give, Shard{ID: id, Owner: l.incarnation, Epoch: h.epoch})
+		}
+		return give, nil
+	}
+	share := len(shards) / len(live)
+	if rank < len(shards)%len(live) {
+		share++
+	}
+	give = l.surplus(shards, share, len(live), now)
+	want := share - (len(l.mine) - len(give))
+	if want == 0 && l.maxHold > 0 {
+		want = 1 // what another gave up for its age; the surplus goes to it in turn
+	}
+	if want > 0 {
+		take = l.takeable(shards, want, rank*len(shards)/len(live), now)
+	}
+	return give, take
+}
+
+// surplus are the shards to give up: those above the share, and with
+// LeaseMaxHold those held for too long while others are there to take them.
+func (l *leases) surplus(shards []Shard, share, live int, now time.Time) (give []Shard) {
+	for i := len(shards) - 1; i >= 0; i-- {
+		sh := shards[i]
+		h, ok := l.mine[sh.ID]
+		if !ok {
+			continue
+		}
+		old := l.maxHold > 0 && live > 1 && now.Sub(h.since) >= l.maxHold
+		if old {
+			l.rest[sh.ID] = now.Add(l.ttl)
+		}
+		if old || len(l.mine)-len(give) > share {
+			give = append(give, Shard{ID: sh.ID, Owner: l.incarnation, Epoch: h.epoch})
+		}
+	}
+	return give
+}
+
+// takeable are up to n shards that nobody looks after, beginning at a place of
+// this node's own so that nodes do not all reach for the same ones.
+func (l *leases) takeable(shards []Shard, n, from int, now time.Time) (take []Shard) {
+	for i := range shards {
+		sh := shards[(from+i)%len(shards)]
+		if _, mine := l.mine[sh.ID]; mine || now.Before(l.rest[sh.ID]) {
+			continue
+		}
+		delete(l.rest, sh.ID)
+		owner := l.nodes[sh.Owner]
+		if sh.Free || sh.Owner == "" || owner != nil && !owner.live {
+			if take = append(take, sh); len(take) == n {
+				break
+			}
+		}
+	}
+	return take
+}
