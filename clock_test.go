@@ -94,6 +94,27 @@ func TestDueByTheStoresClock(t *testing.T) {
 	}
 }
 
+// TestAddedBeforeStart adds a job to a store whose clock is an hour behind, before
+// any beat has told so: its first instant is by the store's clock all the same.
+func TestAddedBeforeStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		zero := time.Now()
+		now := func() time.Time { return zero.Add(time.Since(zero) - time.Hour) }
+		s, err := xxljob.New(otherClock{memory.New(), now}, xxljob.Config{App: "app", Node: "a", Logger: quietLog()})
+		must(t, err)
+		j := &journal{}
+		must(t, s.Handle("work", func(_ context.Context, task *xxljob.Task) error { j.note("a", task); return nil }))
+		_, err = s.AddJob(t.Context(), xxljob.Job{Name: "seconds", Handler: "work", Schedule: xxljob.Cron("* * * * * ?")})
+		must(t, err)
+		must(t, s.Start(t.Context()))
+		time.Sleep(5*time.Minute + 500*time.Millisecond)
+		must(t, s.Stop(t.Context()))
+		if n := len(j.all()); n != 300 {
+			t.Errorf("%d runs in five minutes", n)
+		}
+	})
+}
+
 // TestClock: the estimate is the greatest that one of the last eight samples
 // allows, less what two sound clocks drift apart meanwhile, half a millisecond in
 // a second; so it is never ahead of the store's clock.

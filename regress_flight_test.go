@@ -85,9 +85,9 @@ func stopShort(n *node) {
 	n.Stop(ctx)
 }
 
-// FAILOVER with an address whose beat hangs: the good answer of the other one is
-// too old by the time the probe of the first has timed out; it asks for ever.
-func TestFailoverHungBeat(t *testing.T) {
+// TestFailoverPastHungBeat: FAILOVER goes on to the second address when the beat of the first hangs, and does
+// not find the good answer too old by then.
+func TestFailoverPastHungBeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
 		release := make(chan struct{})
@@ -105,9 +105,9 @@ func TestFailoverHungBeat(t *testing.T) {
 	})
 }
 
-// A serial broadcast whose next trigger comes while only another part than the
-// first still runs.
-func TestSerialBroadcastSpins(t *testing.T) {
+// TestSerialBroadcastWaits: A serial broadcast waits while any part of the one before still runs, also where
+// that is not the first.
+func TestSerialBroadcastWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
 		var n atomic.Int64
@@ -155,9 +155,9 @@ func (s afterStore) Settle(ctx context.Context, v []xxljob.Verdict) ([]xxljob.Ru
 	return runs, err
 }
 
-// A run that this node has put back is found by its scan, and started here,
-// before the lease loop has the answer of Settle: which then forgets the flight.
-func TestSettleForgetsFlight(t *testing.T) {
+// TestSettleKeepsNewFlight: A run that this node has put back may be found by its scan, and started here,
+// before the lease loop has the answer of Settle: the new flight stays.
+func TestSettleKeepsNewFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
 		a := startNode(t, afterStore{st, 100 * time.Millisecond}, "a", j, oneShard)
@@ -202,7 +202,8 @@ func (s lateStore) Take(ctx context.Context, inc string, ids []int64) ([]xxljob.
 	return s.Store.Take(ctx, inc, ids)
 }
 
-// A Start that returned an error takes effect after the row was read again.
+// TestLateStart: A Start that returned an error may take effect after the row was read again: the
+// run is run.
 func TestLateStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
@@ -235,9 +236,9 @@ func TestLateTake(t *testing.T) {
 	})
 }
 
-// A run that goes on to another node after a refusal lets the next serial run in,
-// and wakes nobody.
-func TestMovedWakesNobody(t *testing.T) {
+// TestMovedLetsTheNextIn: A run that goes on to another node after a refusal lets the next serial run in at
+// once.
+func TestMovedLetsTheNextIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
 		a := startNode(t, st, "a", j, oneShard)
@@ -260,9 +261,9 @@ func TestMovedWakesNobody(t *testing.T) {
 	})
 }
 
-// A refusal, and a store that is away for one call: the run is refused for good,
-// though another address is there.
-func TestReaddressOnce(t *testing.T) {
+// TestReaddressIsTriedAgain: A store that is away for the one call that moves a refused run does not make the
+// refusal final: another address is there.
+func TestReaddressIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
 		a := startNode(t, st, "a", j, oneShard)
@@ -283,7 +284,7 @@ func TestReaddressOnce(t *testing.T) {
 	})
 }
 
-// BUSYOVER takes a store that is away for an executor that is not well.
+// TestBusyoverStoreError: BUSYOVER does not take a store that is away for an executor that is not well.
 func TestBusyoverStoreError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
@@ -302,8 +303,9 @@ func TestBusyoverStoreError(t *testing.T) {
 	})
 }
 
-// An executor that hangs in Kill: the inbox of its node is never looked into again.
-func TestKillHangs(t *testing.T) {
+// TestHangingKillHoldsUpNobody: an executor that hangs in Kill does not keep the inbox of its node from being
+// looked into.
+func TestHangingKillHoldsUpNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
 		release := make(chan struct{})
@@ -332,8 +334,8 @@ func TestKillHangs(t *testing.T) {
 	})
 }
 
-// 500 runs of a full app at the head of the inbox keep those of another away.
-func TestInboxStarves(t *testing.T) {
+// TestInboxServesEveryApp: 500 runs of a full app at the head of the inbox do not keep those of another away.
+func TestInboxServesEveryApp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
 		a := startNode(t, st, "a", j, oneShard)
@@ -372,7 +374,7 @@ func (r *oneBadRegistry) Lookup(ctx context.Context, app string) ([]string, erro
 	return r.Registry.Lookup(ctx, app)
 }
 
-// A registry that fails for one app stops the runs of all.
+// TestRegistryFailsForOneApp: A registry that fails for one app leaves the runs of the others alone.
 func TestRegistryFailsForOneApp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
@@ -389,7 +391,8 @@ func TestRegistryFailsForOneApp(t *testing.T) {
 	})
 }
 
-// A kill that comes while the executor has not accepted the run yet is lost.
+// TestKillWhileAccepting: A kill that comes while the executor is still accepting the run is carried out
+// afterwards.
 func TestKillWhileAccepting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
@@ -425,7 +428,8 @@ func TestKillWhileAccepting(t *testing.T) {
 	})
 }
 
-// A node that was away while the end of a run was evicted waits for it for ever.
+// TestAwayRunEvicted: A node that was away while the record of an ended run was dropped does not wait for
+// that run.
 func TestAwayRunEvicted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(memory.Retain(20, 1000)), &journal{}
@@ -454,8 +458,8 @@ func TestAwayRunEvicted(t *testing.T) {
 	})
 }
 
-// A store error where the jobs of taken runs are read: the run has no timeout.
-func TestTakenRunWithoutTimeout(t *testing.T) {
+// TestTakenRunHasItsTimeout: A store error where the jobs of taken runs are read does not cost a run its timeout.
+func TestTakenRunHasItsTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
 		a := startNode(t, st, "a", j, oneShard)
@@ -480,8 +484,8 @@ func TestTakenRunWithoutTimeout(t *testing.T) {
 	})
 }
 
-// LeaseMaxHold: shards that are given up lie idle until somebody's rest is over.
-func TestMaxHoldGap(t *testing.T) {
+// TestMaxHoldLeavesNoGap: Shards that LeaseMaxHold makes a node give up do not lie idle.
+func TestMaxHoldLeavesNoGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
 		hold := func(c *xxljob.Config) { c.Shards = 4; c.LeaseMaxHold = 20 * time.Second }
@@ -502,8 +506,8 @@ func TestMaxHoldGap(t *testing.T) {
 	})
 }
 
-// A Start of a broadcast whose outcome is unknown: the first part, at another
-// node, has ended by the time it is read; the part here is never run.
+// TestUnknownBroadcast: the Start of a broadcast has an unknown outcome, and its first part, at another
+// node, has ended by the time it is read: the part here is run all the same.
 func TestUnknownBroadcast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
@@ -529,9 +533,9 @@ func TestUnknownBroadcast(t *testing.T) {
 	})
 }
 
-// A claim that stops a job "cancels nothing"; what it had planned before can
-// neither start nor be cancelled.
-func TestStoppedByPlanSpins(t *testing.T) {
+// TestStoppedByPlan: A claim that stops a job cancels nothing; what it had planned before is cancelled
+// when it comes up.
+func TestStoppedByPlan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
 		var n atomic.Int64

@@ -1,7 +1,5 @@
 package xxljob_test
 
-// What nodes once did wrong to each other.
-
 import (
 	"context"
 	"sync/atomic"
@@ -24,8 +22,8 @@ func onlyJ(t *testing.T, st xxljob.Store, route string) xxljob.Job {
 	return job
 }
 
-// A node that stops goes on being chosen by the others while it drains.
-func TestDrainingNodeIsChosen(t *testing.T) {
+// TestDrainingNodeIsNotChosen: A node that stops is not chosen by the others while it drains.
+func TestDrainingNodeIsNotChosen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
 		a, b := startNode(t, st, "a", j, oneShard), startNode(t, st, "b", j, oneShard)
@@ -51,9 +49,9 @@ func TestDrainingNodeIsChosen(t *testing.T) {
 	})
 }
 
-// Beats take 1.9 s: the trust runs out before each answer, and is back with it,
-// but nobody wakes the loops.
-func TestSlowBeatStallsScan(t *testing.T) {
+// TestSlowBeats: beats take 1.9 s, so that the trust runs out before each answer and is back with it:
+// the loops go on each time.
+func TestSlowBeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
 		a, b := startNode(t, st, "a", j, oneShard), startNode(t, st, "b", j, oneShard)
@@ -73,8 +71,8 @@ func TestSlowBeatStallsScan(t *testing.T) {
 	})
 }
 
-// TakeShards took effect and returned an error: the node finds the shards in the
-// next view, and does not look into them.
+// TestShardsTakenUnknown: TakeShards took effect and returned an error: the node finds the shards in the next
+// view, and looks into them.
 func TestShardsTakenUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
@@ -96,8 +94,8 @@ func TestShardsTakenUnknown(t *testing.T) {
 	})
 }
 
-// Two nodes of one name bury and revive each other without a pause.
-func TestSameNodeSpins(t *testing.T) {
+// TestSameNodeTwice: two nodes of one name do not bury and revive each other without a pause.
+func TestSameNodeTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
 		var calls atomic.Int64

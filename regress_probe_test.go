@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A queue that is never empty grows for ever.
-func TestFifoGrows(t *testing.T) {
+// TestFifoIsBounded: A queue that is never empty keeps nothing of what has left it.
+func TestFifoIsBounded(t *testing.T) {
 	var q fifo
 	q.push(&entry{})
 	for range 1_000_000 {
@@ -19,8 +19,8 @@ func TestFifoGrows(t *testing.T) {
 	}
 }
 
-// The probes end between the routing of a run and its parking: it waits for
-// answers that are there. (In real time about 1 of 30,000 BUSYOVER runs.)
+// TestProbesEndBeforeParking: probes that end between the routing of a run and its parking do not leave it waiting
+// for answers that are there.
 func TestProbesEndBeforeParking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		complete := Config{App: "app"}
