@@ -1,4 +1,5 @@
-# The only tools this needs are Go and make; lint fetches staticcheck by Go.
+# The only tools this needs are Go and make; lint fetches staticcheck by Go, test
+# and race fetch Postgres and pgbouncer by the package manager of the system.
 
 GO          ?= go
 TESTFLAGS   ?=
@@ -12,16 +13,19 @@ staticcheck := bin/staticcheck-$(STATICCHECK)
 bench       := $(GO) test -p 1 -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) -timeout 60m ./...
 
 .DEFAULT_GOAL := help
-.PHONY: help test race lint fuzz bench
+.PHONY: help test race lint fuzz bench postgres
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' $(firstword $(MAKEFILE_LIST))
 
-test: ## run all tests (under three minutes on two cores)
-	$(GO) test $(TESTFLAGS) ./...
+test: postgres ## run all tests (under three minutes on two cores)
+	XXLJOB_REQUIRE_POSTGRES=1 $(GO) test $(TESTFLAGS) ./...
 
-race: ## run all tests under the race detector (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) ./...
+race: postgres ## run all tests under the race detector (needs a C compiler)
+	XXLJOB_REQUIRE_POSTGRES=1 CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) ./...
+
+postgres: ## install Postgres and pgbouncer if missing (NO_INSTALL=1 only says how)
+	@sh internal/pgtest/install.sh
 
 lint: $(staticcheck) ## gofmt, vet (also for darwin and windows), staticcheck
 	@unformatted=$$("$$($(GO) env GOROOT)/bin/gofmt" -l .); \

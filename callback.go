@@ -7,6 +7,8 @@ package xxljob
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -69,6 +71,11 @@ func (s *scheduler) finish(ctx context.Context, results []Result) error {
 	retry := backoff{log: s.log, what: "storing results"}
 	accepted, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Finish(ctx, results) })
 	for retry.failed(ctx, err) {
+		if errors.Is(err, ErrLocked) {
+			// What is stored must not wait, in its lanes, for what is locked.
+			s.ended(accepted)
+			results = without(results, accepted)
+		}
 		if !sleep(ctx, retry.delay()) {
 			return err
 		}
@@ -82,6 +89,15 @@ func (s *scheduler) finish(ctx context.Context, results []Result) error {
 		}
 	}
 	return nil
+}
+
+// without are the results of other runs than those.
+func without(results []Result, runs []Run) []Result {
+	stored := make(map[int64]bool, len(runs))
+	for _, r := range runs {
+		stored[r.ID] = true
+	}
+	return slices.DeleteFunc(slices.Clone(results), func(r Result) bool { return stored[r.RunID] })
 }
 
 // finishAgain repeats a Finish whose outcome is unknown: results that the first
@@ -190,7 +206,7 @@ func (s *scheduler) hookEnded(r Run) {
 	}
 }
 
-// watchPoll is how often runs at other nodes are looked at without a hint.
+// watchPoll is how often Wait looks by itself.
 const watchPoll = time.Second
 
 // watchLoop notices the end of runs at other nodes: of those that this node has
@@ -200,8 +216,8 @@ func (s *scheduler) watchLoop(ctx context.Context) {
 	for {
 		ids := s.engine.awayIDs()
 		wait := time.Duration(forever)
-		if len(ids) > 0 && s.store.Poll() > 0 {
-			wait = watchPoll
+		if poll, _ := s.store.Poll(); len(ids) > 0 && poll > 0 {
+			wait = poll
 		}
 		if err := s.watchOnce(ctx, ids); retry.failed(ctx, err) {
 			wait = retry.delay()
@@ -255,7 +271,7 @@ func (s *scheduler) Wait(ctx context.Context, runID int64) (Run, error) {
 		}
 		s.watchWake.poke()
 		tick := look.C
-		if s.running() && s.store.Poll() == 0 {
+		if poll, _ := s.store.Poll(); s.running() && poll == 0 {
 			tick = nil // the watch loop hears of every end
 		}
 		select {

@@ -25,29 +25,39 @@ const (
 	gronx    = "github.com/adhocore/gronx"
 	memdb    = "github.com/hashicorp/go-memdb"
 	errgroup = "golang.org/x/sync/errgroup"
+	pgx      = "github.com/jackc/pgx/v5"
+	pgconn   = "github.com/jackc/pgx/v5/pgconn"
+	pgtype   = "github.com/jackc/pgx/v5/pgtype"
+	pgxpool  = "github.com/jackc/pgx/v5/pgxpool"
+	stdlib   = "github.com/jackc/pgx/v5/stdlib"
 )
 
 // directModules are the modules that go.mod may require directly, each with the
-// reason that DESIGN.md gives. The next one is pgx, with store/postgres.
-var directModules = []string{gronx, memdb, "golang.org/x/sync"}
+// reason that DESIGN.md gives.
+var directModules = []string{gronx, memdb, pgx, "golang.org/x/sync"}
 
 // mayImport is the diagram of doc.go: what each package may import beside the
 // standard library. A package whose name ends with /* stands for all below it.
 var mayImport = map[string][]string{
 	// 1 leaves
-	"route":         nil,
-	"block":         nil,
-	"wire":          nil,
-	"internal/cron": {gronx},
+	"internal/failpoint": nil,
+	"route":              nil,
+	"block":              nil,
+	"wire":               nil,
+	"internal/cron":      {gronx},
 	// 2, 3 engine
 	"executor": {"wire", "block"},
 	".":        {"executor", "wire", "block", "route", "internal/cron", errgroup},
 	// 4 backends
 	"store/memory":    {".", memdb},
+	"store/postgres":  {".", "internal/failpoint", pgx, pgconn, pgtype, pgxpool},
 	"store/storetest": {"."},
 	"xxljobtest":      {".", "executor", "wire", "store/memory"},
 	// Only tests import it: what a user might write who does not know this module.
 	"internal/plain": nil,
+	// For tests and the programs that find faults: it starts the Postgres that
+	// they need, and knows nothing of this module.
+	"internal/pgtest": {pgx, pgxpool},
 	// 5 programs
 	"examples/*": {".", "executor", "wire", "block", "route", "store/memory", "xxljobtest", errgroup},
 }
@@ -58,6 +68,7 @@ var mayImport = map[string][]string{
 var testsMayImport = map[string][]string{
 	".":               {"store/memory", "store/storetest", "xxljobtest", "internal/plain"},
 	"store/memory":    {"store/storetest", "xxljobtest", "executor", "wire"},
+	"store/postgres":  {"store/storetest", "internal/pgtest", "executor", "wire", stdlib},
 	"store/storetest": {"store/memory"},
 	"xxljobtest":      {"block", "route"},
 }
@@ -71,6 +82,9 @@ var packageVars = []string{
 	". stateNames",
 	"internal/cron monthLength",
 	"internal/cron monthStart",
+	"internal/failpoint points", // the table of the process, with the build tag only
+	"store/postgres migrations", // embedded files
+	"internal/pgtest theServer", // test support: one cluster for the tests of a process
 }
 
 // source is one Go file of the module.

@@ -34,9 +34,6 @@ func (c Config) TrustWindow() time.Duration {
 // Check is what saving a job with the schedule finds wrong with it.
 func (s Schedule) Check(subSecond bool) error { return s.check(subSecond) }
 
-// Validate is what Trigger finds wrong with the trigger.
-func (t Trigger) Validate() error { return t.validate() }
-
 // RingSlots is the number of slots of NewTimeRing.
 const RingSlots = ringSlots
 

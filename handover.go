@@ -21,8 +21,8 @@ func (s *scheduler) inboxLoop(ctx context.Context) {
 	retry := backoff{log: s.log, what: "looking into the inbox"}
 	for {
 		wait := time.Duration(forever)
-		if poll := s.store.Poll(); poll > 0 {
-			wait = min(poll, time.Second)
+		if _, poll := s.store.Poll(); poll > 0 {
+			wait = poll
 		}
 		if err := s.inboxOnce(ctx); retry.failed(ctx, err) {
 			wait = retry.delay()

@@ -244,7 +244,7 @@ func (s *scheduler) RemoveGroup(ctx context.Context, app string) error {
 }
 
 func (s *scheduler) Trigger(ctx context.Context, jobID int64, t Trigger) ([]int64, error) {
-	if err := t.validate(); err != nil {
+	if err := t.Validate(); err != nil {
 		return nil, err
 	}
 	if most := s.cfg.RunRetention - 24*time.Hour; !t.At.IsZero() && t.At.Sub(s.clock.now()) > most {

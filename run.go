@@ -241,7 +241,8 @@ type Trigger struct {
 	Type TriggerType
 }
 
-func (t Trigger) validate() error {
+// Validate reports every fault of the trigger at once, or nil.
+func (t Trigger) Validate() error {
 	f := faults{what: "trigger"}
 	f.text("Key", t.Key, 0, 255)
 	f.oneOf("Type", string(t.Type), "", string(TriggerManual), string(TriggerAPI))

@@ -72,7 +72,7 @@ func (s *scheduler) scanWait(res ScanResult, missed bool) time.Duration {
 		return lockedRetry // an edit came between the scan and the claim
 	}
 	wait := time.Duration(forever)
-	if poll := s.store.Poll(); poll > 0 {
+	if poll, _ := s.store.Poll(); poll > 0 {
 		wait = poll
 	}
 	if !res.Next.IsZero() {

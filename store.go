@@ -17,6 +17,9 @@ var (
 	ErrDuplicateKey = errors.New("xxljob: the key is taken")
 	// ErrGroupInUse: the group still has jobs.
 	ErrGroupInUse = errors.New("xxljob: the group has jobs")
+	// ErrLocked: others hold locks on rows that the call needs; what the call
+	// returned beside it has taken effect, and the rest may be tried again.
+	ErrLocked = errors.New("xxljob: rows are locked by others")
 	// ErrShards: the store was set up with another number of shards.
 	ErrShards = errors.New("xxljob: different number of shards")
 )
@@ -33,7 +36,7 @@ var (
 //     except that a batch of several shards may be one transaction a shard, and
 //     a batch of runs may leave out those that do not match;
 //   - a ctx that has ended changes nothing and returns its error;
-//   - any other error means that the outcome is unknown: the call may have taken
+//   - any other error, but for those above, means that the outcome is unknown: the call may have taken
 //     effect. The caller reads again, it never assumes;
 //   - times are kept to the millisecond, in UTC; the zero time stays zero;
 //   - the arguments named now, Before and the like decide about dueness and
@@ -152,7 +155,8 @@ type RunStore interface {
 	// the runs that accepted theirs, as they then are, in the order given. Of two
 	// results for one run the first is accepted. A result that comes for a run
 	// which has ended as lost is noted once in its TriggerMsg and is not
-	// accepted.
+	// accepted. Runs whose rows others have locked are left out, and make the
+	// error ErrLocked, beside which the runs that accepted theirs are returned.
 	//
 	// In the same transaction, when the ended run is one its job waits for
 	// (WaitRun), the job's Next becomes the run's end plus the schedule's delay;
@@ -215,9 +219,10 @@ type PlanStore interface {
 	SetShards(ctx context.Context, n int) error
 	// Scan returns, of the shards in q: enabled jobs with Next at or before
 	// q.Before, the earliest first, at most q.Jobs; and planned runs due at or
-	// before q.Before whose PlanEpoch is not the shard's epoch in q, the earliest
-	// first, at most q.Runs. A run so returned may or may not be returned again,
-	// also where the answer was an error: Planned returns it in any case.
+	// before q.Before that have no PlanEpoch, the earliest first, at most q.Runs.
+	// Runs that were planned or returned under a former epoch of their shard may be
+	// among them, and a run so returned may or may not be returned again, also
+	// where the answer was an error: Planned returns it in any case.
 	// It takes no locks and may see a state that is already past: it only says
 	// what to try.
 	Scan(ctx context.Context, q ScanQuery) (ScanResult, error)
@@ -253,14 +258,16 @@ type ScanResult struct {
 	Jobs []DueJob
 	Runs []Run
 	// Next is the earliest time, later than q.Before, at which an enabled job or
-	// a planned run of the shards becomes due; zero when there is none. Where the
+	// a planned run without PlanEpoch of the shards becomes due; zero when there is none. Where the
 	// batch was full it is q.Before at the latest.
 	Next time.Time
 }
 
-// DueJob is a job with the number of its planned runs.
+// DueJob is a job that is due.
 type DueJob struct {
 	Job
+	// Waiting is the number of its planned runs: at least those that have been due
+	// for a few seconds, at most all.
 	Waiting int
 }
 
@@ -506,9 +513,10 @@ type Waker interface {
 	// hint: it may come late, for nothing, or stand for many events; a store that
 	// cannot hint returns nil channels.
 	Watch(ctx context.Context, incarnation string) Signals
-	// Poll is how often a scheduler looks by itself, because signals may be lost;
-	// zero when they never are.
-	Poll() time.Duration
+	// Poll is how often a scheduler looks by itself, because signals may be lost:
+	// for what is due and for runs that ended, and into its inbox. Both are zero
+	// when signals never are lost.
+	Poll() (scan, inbox time.Duration)
 }
 
 // Signals are hints, each channel with a buffer of one.

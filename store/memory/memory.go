@@ -78,7 +78,7 @@ func New(opts ...Option) *Store {
 }
 
 // Poll returns zero: signals of this store are never lost.
-func (s *Store) Poll() time.Duration { return 0 }
+func (s *Store) Poll() (scan, inbox time.Duration) { return 0, 0 }
 
 // begin starts a transaction that writes. Unless it returns an error, mu is
 // held, and done ends the transaction.

@@ -139,6 +139,8 @@ func (e *env) checkTimes(path string, v reflect.Value) {
 	e.Helper()
 	if t, ok := v.Interface().(time.Time); ok {
 		switch {
+		case path == "View.Now": // is a reading, and is not kept
+			e.check(t.Location() == time.UTC && t == t.Round(0), "%s is %v: want UTC, no monotonic reading", path, t)
 		case t.IsZero():
 			e.check(t == time.Time{}, "%s is a zero time in another form: %#v", path, t)
 		case t.Location() != time.UTC || !t.Equal(t.Truncate(time.Millisecond)) || t != t.Round(0):

@@ -224,9 +224,15 @@ func (e *env) mustChanges(job int64) []xxljob.Change {
 	return changes
 }
 
+// mustFinish tries again what others had locked, as a scheduler does.
 func (e *env) mustFinish(results ...xxljob.Result) []xxljob.Run {
 	e.Helper()
 	runs, err := e.Finish(e.ctx, results)
+	for errors.Is(err, xxljob.ErrLocked) {
+		var more []xxljob.Run
+		more, err = e.Finish(e.ctx, results)
+		runs = append(runs, more...)
+	}
 	e.must(err)
 	return runs
 }

@@ -167,11 +167,12 @@ func (f *Faults) Settle(ctx context.Context, verdicts []xxljob.Verdict) ([]xxljo
 	return batch(f, ctx, "Settle", verdicts, func(part []xxljob.Verdict) ([]xxljob.Run, error) { return f.store.Settle(ctx, part) })
 }
 
-// Inbox passes the call on, under the faults.
+// Now passes the call on, under the faults.
 func (f *Faults) Now(ctx context.Context) (time.Time, error) {
 	return call(f, ctx, "Now", func() (time.Time, error) { return f.store.Now(ctx) })
 }
 
+// Inbox passes the call on, under the faults.
 func (f *Faults) Inbox(ctx context.Context, incarnation string, after int64, limit int) (xxljob.Inbox, error) {
 	return call(f, ctx, "Inbox", func() (xxljob.Inbox, error) { return f.store.Inbox(ctx, incarnation, after, limit) })
 }
@@ -233,7 +234,7 @@ func (f *Faults) Watch(ctx context.Context, incarnation string) xxljob.Signals {
 }
 
 // Poll passes the call on; no fault meets it.
-func (f *Faults) Poll() time.Duration {
+func (f *Faults) Poll() (scan, inbox time.Duration) {
 	f.count("Poll")
 	return f.store.Poll()
 }

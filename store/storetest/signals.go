@@ -14,8 +14,10 @@ func signalCases() []testCase {
 
 func pollOrSignals(e *env) {
 	s := e.Watch(e.ctx, "a")
-	e.check(e.Poll() >= 0, "Poll %v is negative", e.Poll())
-	if e.Poll() == 0 && (s.Scan == nil || s.Inbox == nil || s.Nodes == nil || s.Ended == nil) {
+	scan, inbox := e.Poll()
+	e.check(scan >= 0 && inbox >= 0, "Poll %v, %v is negative", scan, inbox)
+	e.check((scan == 0) == (inbox == 0), "Poll %v, %v: signals are lost or not", scan, inbox)
+	if scan == 0 && (s.Scan == nil || s.Inbox == nil || s.Nodes == nil || s.Ended == nil) {
 		e.Errorf("Poll is zero, but the store does not signal everything: %+v", s)
 	}
 }

@@ -1,0 +1,10 @@
+package pgtest
+
+// What the tests of this package look at.
+func PostgresPlaces() []string { return postgresPlaces() }
+func BouncerPlaces() []string  { return bouncerPlaces() }
+
+var (
+	FindIn = find
+	GiveUp = giveUp
+)

@@ -1,0 +1,84 @@
+package pgtest
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+)
+
+// Start makes a cluster that is closed with the test. The test is skipped when
+// Postgres is not installed.
+func Start(t testing.TB, o Options) *Cluster {
+	t.Helper()
+	c, err := New(o)
+	if err != nil {
+		giveUp(t, err)
+	}
+	closeWith(t, c)
+	return c
+}
+
+// StartStandby makes a standby that is closed with the test.
+func StartStandby(t testing.TB, primary *Cluster, o Options) *Cluster {
+	t.Helper()
+	c, err := primary.Standby(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeWith(t, c)
+	return c
+}
+
+// closeWith closes a cluster with a test, and shows its log if the test failed.
+func closeWith(t testing.TB, c *Cluster) {
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("log of the cluster in %s:\n%s", c.Dir(), c.Log())
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// PgBouncer starts a pgbouncer in transaction mode in front of a database, ended
+// with the test, and returns its address. The test is skipped when pgbouncer is
+// not installed. Old versions know no prepared statements: have pgx do without,
+// by With or by default_query_exec_mode=exec in the address.
+func PgBouncer(t testing.TB, dsn string) string {
+	t.Helper()
+	b, err := NewBouncer(dsn)
+	if err != nil {
+		giveUp(t, err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("log of pgbouncer:\n%s", b.Log())
+		}
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return b.DSN()
+}
+
+// usualServer returns the server of the process.
+func usualServer(t testing.TB) *server {
+	t.Helper()
+	s, err := theServer()
+	if err != nil {
+		giveUp(t, err)
+	}
+	return s
+}
+
+// giveUp skips a test for lack of a program, unless it was said that there has
+// to be one. Everything else fails it.
+func giveUp(t testing.TB, err error) {
+	t.Helper()
+	if errors.Is(err, ErrMissing) && os.Getenv("XXLJOB_REQUIRE_POSTGRES") != "1" {
+		t.Skipf("SKIPPED: %v (make test does so)", err)
+	}
+	t.Fatal(err)
+}

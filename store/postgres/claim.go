@@ -1,0 +1,263 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/xxljob/xxljob"
+)
+
+// claimBatch is how many runs one statement inserts at most: the knee between
+// too many round trips and rows that are locked for too long.
+const claimBatch = 1000
+
+// Claim advances jobs and inserts the runs that were planned for them, in
+// transactions of up to claimBatch runs.
+func (s *Store) Claim(ctx context.Context, plans []xxljob.Plan) ([]xxljob.Run, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	var inserted []xxljob.Run
+	for len(plans) > 0 {
+		n := claimSize(plans)
+		some, err := s.claimSome(ctx, plans[:n])
+		if err != nil {
+			return nil, failed(err, "claim %d jobs", len(plans))
+		}
+		inserted = append(inserted, some...)
+		plans = plans[n:]
+	}
+	return inserted, nil
+}
+
+// claimSize is how many of the plans go into the next statement: each of another
+// job, with claimBatch runs together.
+func claimSize(plans []xxljob.Plan) int {
+	jobs := make(map[int64]bool, len(plans))
+	runs := 0
+	for n := range plans {
+		p := &plans[n]
+		runs += len(p.Runs)
+		if n > 0 && (jobs[p.JobID] || runs > claimBatch || n == claimBatch) {
+			return n
+		}
+		jobs[p.JobID] = true
+	}
+	return len(plans)
+}
+
+// claiming is one statement's worth of plans.
+type claiming struct {
+	plans    []xxljob.Plan
+	advanced map[int64]bool
+	inserted map[claimed][]xxljob.Run // by what tells them apart, in order of insertion
+	now      time.Time
+}
+
+// claimed tells the runs of a claim apart.
+type claimed struct {
+	job, at int64
+	state   int16
+	kind    string
+}
+
+func (s *Store) claimSome(ctx context.Context, plans []xxljob.Plan) ([]xxljob.Run, error) {
+	c := claiming{plans: plans}
+	sql := s.sql.claim
+	if s.careful() {
+		sql = s.sql.claimFree
+	}
+	err := s.claimBy(ctx, &c, sql)
+	if lockedOut(err) && sql == s.sql.claim {
+		s.beCareful()
+		err = s.claimBy(ctx, &c, s.sql.claimFree)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.inOrder(), nil
+}
+
+func (s *Store) claimBy(ctx context.Context, c *claiming, sql string) error {
+	c.advanced, c.inserted = map[int64]bool{}, map[claimed][]xxljob.Run{}
+	b := bounds{name: "claim", lock: quickPatience}
+	st := statement{sql, claimArgs(c.plans), c.read}
+	if c.plain() {
+		return s.withPartitions(ctx, func() error { return s.one(ctx, b, st) })
+	}
+	var done arming
+	err := s.withPartitions(ctx, func() error {
+		return s.inTx(ctx, b, func(t *tx) error {
+			if err := t.do(ctx, st); err != nil {
+				return err
+			}
+			var err error
+			done, err = s.claimRest(ctx, t, c)
+			return err
+		})
+	})
+	s.tell(done)
+	return err
+}
+
+// plain reports whether every plan leaves its job with a next instant: then the
+// claim is one statement.
+func (c *claiming) plain() bool {
+	for i := range c.plans {
+		if p := &c.plans[i]; p.Next.IsZero() || p.Wait || p.Stop != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// claimRest does what concerns single jobs: waits, stops, and the rules for jobs
+// without a next instant.
+func (s *Store) claimRest(ctx context.Context, t *tx, c *claiming) (arming, error) {
+	runs := c.inOrder()
+	first := map[int64]int64{}
+	var ended []xxljob.Run
+	for i := range runs {
+		if _, has := first[runs[i].JobID]; !has {
+			first[runs[i].JobID] = runs[i].ID
+		}
+		if runs[i].State.Ended() {
+			ended = append(ended, runs[i])
+		}
+	}
+	var idle []int64
+	for i := range c.plans {
+		p := &c.plans[i]
+		if !c.advanced[p.JobID] {
+			continue
+		}
+		var err error
+		switch {
+		case p.Stop != "":
+			err = t.do(ctx, statement{s.sql.stopNext, []any{p.JobID}, nil}, statement{s.sql.stopJob, []any{p.JobID, p.Stop}, nil},
+				statement{s.sql.noteStops, []any{[]int64{p.JobID}, xxljob.Actor(ctx)}, nil})
+		case p.Wait && len(p.Runs) > 0:
+			err = t.do(ctx, statement{s.sql.waitNext, []any{p.JobID, first[p.JobID]}, nil})
+			idle = append(idle, p.JobID)
+		case p.Next.IsZero():
+			idle = append(idle, p.JobID)
+		}
+		if err != nil {
+			return arming{}, err
+		}
+	}
+	return s.arm(ctx, t, ended, idle)
+}
+
+// claimArgs are the arguments of a claim: the fence, the jobs, the runs.
+func claimArgs(plans []xxljob.Plan) []any {
+	var shards []xxljob.Shard
+	n := len(plans)
+	jobs, in, versions := make([]int64, n), make([]int16, n), make([]int64, n)
+	due, next, last, stop := make([]int64, n), make([]int64, n), make([]int64, n), make([]int16, n)
+	var r runArrays
+	seen := map[xxljob.Shard]bool{}
+	for i := range plans {
+		p := &plans[i]
+		if sh := (xxljob.Shard{ID: p.Shard, Epoch: p.Epoch}); !seen[sh] {
+			seen[sh] = true
+			shards = append(shards, sh)
+		}
+		jobs[i], in[i], versions[i] = p.JobID, int16(p.Shard), p.Version
+		due[i], next[i] = milli(p.Due), milli(stored(p.Next))
+		if p.Wait && len(p.Runs) > 0 {
+			next[i] = 0
+		}
+		if p.Stop != "" {
+			stop[i] = 1
+		}
+		for k := range p.Runs {
+			last[i] = max(last[i], milli(p.Runs[k].At), milli(p.Runs[k].Last))
+			r.add(p.JobID, &p.Runs[k])
+		}
+	}
+	ids, epochs := fenceArgs(shards)
+	return []any{ids, epochs, jobs, in, versions, due, next, last, stop,
+		r.jobs, r.kinds, r.states, r.at, r.first, r.last, r.counts, r.reasons}
+}
+
+// runArrays are new runs as columns.
+type runArrays struct {
+	jobs, at, first, last []int64
+	kinds, reasons        []string
+	states                []int16
+	counts                []int32
+}
+
+func (a *runArrays) add(job int64, n *xxljob.NewRun) {
+	a.jobs = append(a.jobs, job)
+	a.kinds = append(a.kinds, string(n.Type))
+	a.states = append(a.states, int16(n.State))
+	a.at = append(a.at, milli(n.At))
+	a.first = append(a.first, milli(n.First))
+	a.last = append(a.last, milli(n.Last))
+	a.counts = append(a.counts, int32(n.Count))
+	a.reasons = append(a.reasons, n.Reason)
+}
+
+// read takes in a job that advanced (its id is zero) or a run that was inserted.
+func (c *claiming) read(rows pgx.Rows) error {
+	var run xxljob.Run
+	var k claimed
+	var added time.Time
+	if err := rows.Scan(&run.ID, &k.job, &run.App, &added, &k.at, &k.state, &k.kind); err != nil {
+		return err
+	}
+	if run.ID == 0 {
+		c.advanced[k.job] = true
+		return nil
+	}
+	run.Created = added.UTC()
+	c.inserted[k] = append(c.inserted[k], run)
+	return nil
+}
+
+// inOrder are the inserted runs in the order of the plans.
+func (c *claiming) inOrder() []xxljob.Run {
+	var out []xxljob.Run
+	taken := make(map[claimed]int, len(c.inserted))
+	for i := range c.plans {
+		p := &c.plans[i]
+		if !c.advanced[p.JobID] {
+			continue
+		}
+		for j := range p.Runs {
+			n := &p.Runs[j]
+			k := claimed{job: p.JobID, at: milli(n.At), state: int16(n.State), kind: string(n.Type)}
+			same := c.inserted[k]
+			if taken[k] == len(same) {
+				continue // the plan of another of the same job
+			}
+			run := same[taken[k]]
+			taken[k]++
+			fillPlanned(&run, p, n)
+			out = append(out, run)
+		}
+	}
+	return out
+}
+
+// fillPlanned sets what the plan says.
+func fillPlanned(r *xxljob.Run, p *xxljob.Plan, n *xxljob.NewRun) {
+	r.JobID, r.Shard, r.TriggerID, r.PlanEpoch = p.JobID, p.Shard, r.ID, p.Epoch
+	r.Type, r.State, r.Scheduled = n.Type, n.State, stored(n.At)
+	r.First, r.Last, r.Count, r.Reason = fromMilli(milli(n.First)), fromMilli(milli(n.Last)), n.Count, n.Reason
+	r.Retries = retriesOfJob
+	if n.State.Ended() {
+		r.Ended, r.AlarmStatus = r.Created, alarmNone
+	}
+}
+
+const (
+	// retriesOfJob stands for the job's own number, until the run starts.
+	retriesOfJob = -1
+	// alarmNone is XXL-JOB's alarm_status for a run that needs no alarm.
+	alarmNone = 1
+)

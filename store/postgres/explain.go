@@ -1,0 +1,137 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/xxljob/xxljob"
+)
+
+// reasons are what a start depends on, as read after it was turned down. A start
+// that nothing here explains met a row that others had locked, or something has
+// changed meanwhile: StartLocked makes the caller try again.
+type reasons struct {
+	epochs map[int]int64
+	runs   map[int64]xxljob.Run
+	jobs   map[int64]jobStatus
+	there  map[string]bool
+	busy   map[busyAt]bool
+}
+
+type jobStatus struct {
+	version int64
+	enabled bool
+}
+
+type busyAt struct {
+	job     int64
+	address string
+}
+
+// explain fills in the answers of starts that changed nothing.
+func (s *Store) explain(ctx context.Context, starts []xxljob.Start, left []int, answers []xxljob.Started) error {
+	why, err := s.reasons(ctx, starts, left)
+	if err != nil {
+		return err
+	}
+	for _, i := range left {
+		answers[i] = why.of(&starts[i])
+	}
+	return nil
+}
+
+func (s *Store) reasons(ctx context.Context, starts []xxljob.Start, left []int) (*reasons, error) {
+	var shards []int16
+	var ids, jobs []int64
+	var there []string
+	for _, i := range left {
+		st := &starts[i]
+		shards, ids, jobs = append(shards, int16(st.Shard)), append(ids, st.RunID), append(jobs, st.JobID)
+		for _, address := range append([]string{st.Address}, st.Targets...) {
+			if inc := inboxColumn(st.Owner, address); inc != nil {
+				there = append(there, *inc)
+			}
+		}
+	}
+	r := &reasons{epochs: map[int]int64{}, runs: map[int64]xxljob.Run{}, jobs: map[int64]jobStatus{}, there: map[string]bool{}, busy: map[busyAt]bool{}}
+	lo, hi := rangeOf(ids)
+	openLo, openHi := s.openRange()
+	var row runRow
+	err := s.read(ctx,
+		statement{s.sql.whyFence, []any{shards}, r.readFence},
+		statement{s.sql.whyRun, []any{ids, lo, hi}, func(rows pgx.Rows) error {
+			run, err := row.scan(rows)
+			r.runs[run.ID] = run
+			return err
+		}},
+		statement{s.sql.whyJob, []any{jobs}, r.readJob},
+		statement{s.sql.whyNode, []any{there}, func(rows pgx.Rows) error {
+			var inc string
+			err := rows.Scan(&inc)
+			r.there[inc] = true
+			return err
+		}},
+		statement{s.sql.whyBusy, []any{shards, jobs, openLo, openHi}, r.readBusy})
+	return r, err
+}
+
+func (r *reasons) readFence(rows pgx.Rows) error {
+	var shard int
+	var epoch int64
+	err := rows.Scan(&shard, &epoch)
+	r.epochs[shard] = epoch
+	return err
+}
+
+func (r *reasons) readJob(rows pgx.Rows) error {
+	var id, version int64
+	var status int16
+	err := rows.Scan(&id, &version, &status)
+	r.jobs[id] = jobStatus{version, status == 1}
+	return err
+}
+
+func (r *reasons) readBusy(rows pgx.Rows) error {
+	var b busyAt
+	err := rows.Scan(&b.job, &b.address)
+	r.busy[b] = true
+	return err
+}
+
+// of is the answer to one start, the first that holds in the order of
+// xxljob.StartStatus.
+func (r *reasons) of(st *xxljob.Start) xxljob.Started {
+	epoch, has := r.epochs[st.Shard]
+	run, exists := r.runs[st.RunID]
+	job, there := r.jobs[st.JobID]
+	started := st.State == xxljob.StateStarted
+	switch {
+	case !has || epoch != st.Epoch || exists && run.Shard != st.Shard:
+		return xxljob.Started{Status: xxljob.StartFenced}
+	case !exists || run.State != xxljob.StatePlanned:
+		return xxljob.Started{Status: xxljob.StartGone, Run: run}
+	case !there || run.JobID != st.JobID || job.version != st.JobVersion || run.Type.ScheduleBorn() && !job.enabled,
+		len(st.Targets) > 0 && run.Sharding.Total > 0:
+		return xxljob.Started{Status: xxljob.StartStale}
+	case started && !r.nodesThere(st):
+		return xxljob.Started{Status: xxljob.StartNoNode}
+	case started && st.Serial && r.isBusy(st):
+		return xxljob.Started{Status: xxljob.StartBusy}
+	}
+	return xxljob.Started{Status: xxljob.StartLocked}
+}
+
+func (r *reasons) nodesThere(st *xxljob.Start) bool {
+	return !slices.ContainsFunc(append([]string{st.Address}, st.Targets...), func(address string) bool {
+		inc := inboxColumn(st.Owner, address)
+		return inc != nil && !r.there[*inc]
+	})
+}
+
+func (r *reasons) isBusy(st *xxljob.Start) bool {
+	return slices.ContainsFunc(append([]string{st.Address}, st.Targets...), func(address string) bool {
+		return r.busy[busyAt{st.JobID, address}]
+	})
+}

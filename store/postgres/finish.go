@@ -1,0 +1,320 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/xxljob/xxljob"
+)
+
+// finishBatch is how many results one transaction stores at most.
+const finishBatch = 1000
+
+// Finish stores results. Those whose rows others have locked are left out and
+// make the error xxljob.ErrLocked.
+func (s *Store) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.Run, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	answers := make([]xxljob.Run, len(results))
+	locked := 0
+	for _, places := range groupResults(results) {
+		n, err := s.finishGroup(ctx, results, places, answers)
+		if err != nil {
+			return nil, failed(err, "finish %d runs", len(results))
+		}
+		locked += n
+	}
+	accepted := slices.DeleteFunc(answers, func(r xxljob.Run) bool { return r.ID == 0 })
+	s.wakeEnded(len(accepted))
+	if locked > 0 {
+		return accepted, failed(fmt.Errorf("%w: %d runs", xxljob.ErrLocked, locked), "finish %d runs", len(results))
+	}
+	return accepted, nil
+}
+
+// groupResults keeps the order among results of one run: the later one goes into
+// a later statement.
+func groupResults(results []xxljob.Result) [][]int {
+	var groups [][]int
+	in := map[int64]int{} // the group of the run's last result
+	for i := range results {
+		if !results[i].State.Ended() || results[i].State == xxljob.StateSkipped {
+			continue // no run becomes that
+		}
+		g := 0
+		if last, twice := in[results[i].RunID]; twice {
+			g = last + 1
+		}
+		for g < len(groups) && len(groups[g]) == finishBatch {
+			g++
+		}
+		if g == len(groups) {
+			groups = append(groups, nil)
+		}
+		groups[g] = append(groups[g], i)
+		in[results[i].RunID] = g
+	}
+	return groups
+}
+
+// finishGroup stores results of different runs. It returns how many it left out
+// because of locks.
+func (s *Store) finishGroup(ctx context.Context, results []xxljob.Result, places []int, answers []xxljob.Run) (locked int, err error) {
+	f := finishing{store: s, results: results, places: places, answers: answers}
+	if !s.careful() {
+		err = f.store1(ctx, false)
+		if !lockedOut(err) {
+			return 0, err
+		}
+		s.beCareful()
+	}
+	for wait := lockedWait; ; wait *= 2 {
+		if err := f.store1(ctx, true); err != nil {
+			return 0, err
+		}
+		if f.places, err = f.locked(ctx); err != nil || len(f.places) == 0 || wait > lockedMost {
+			return len(f.places), err
+		}
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-time.After(wait):
+		}
+	}
+}
+
+// Rows that others have locked are tried again for about as long as a healthy
+// transaction lasts, before Finish leaves them out.
+const (
+	lockedWait = 5 * time.Millisecond
+	lockedMost = 80 * time.Millisecond
+)
+
+// finishing is one transaction's worth of results.
+type finishing struct {
+	store   *Store
+	results []xxljob.Result
+	places  []int
+	answers []xxljob.Run
+	free    map[int64]bool // in careful mode: the runs that could be locked
+}
+
+// store1 is one attempt. In careful mode it passes by what others have locked.
+func (f *finishing) store1(ctx context.Context, careful bool) error {
+	s := f.store
+	var done arming
+	err := s.inTx(ctx, bounds{name: "finish", lock: quickPatience}, func(t *tx) error {
+		places := f.places
+		if careful {
+			var err error
+			if places, err = f.lockable(ctx, t); err != nil {
+				return err
+			}
+		}
+		for _, i := range f.places {
+			f.answers[i] = xxljob.Run{}
+		}
+		if len(places) == 0 {
+			return nil
+		}
+		if err := f.update(ctx, t, places); err != nil {
+			return err
+		}
+		var err error
+		done, err = s.arm(ctx, t, f.accepted(), nil)
+		return err
+	})
+	if err == nil {
+		s.tell(done)
+	}
+	return err
+}
+
+func (f *finishing) accepted() []xxljob.Run {
+	var runs []xxljob.Run
+	for _, i := range f.places {
+		if f.answers[i].ID != 0 {
+			runs = append(runs, f.answers[i])
+		}
+	}
+	return runs
+}
+
+// update ends the runs, and notes results that came after a run was lost.
+func (f *finishing) update(ctx context.Context, t *tx, places []int) error {
+	s := f.store
+	n := len(places)
+	ids, tokens, states := make([]int64, n), make([]int64, n), make([]int16, n)
+	addresses, messages, lines := make([]*string, n), make([]*string, n), make([]string, n)
+	noRetry := make([]*bool, n)
+	for k, i := range places {
+		r := &f.results[i]
+		ids[k], tokens[k], states[k] = r.RunID, r.Token, int16(r.State)
+		if r.Incarnation != "" || r.Token != 0 {
+			address := xxljob.LocalAddress(r.Incarnation)
+			addresses[k] = &address
+		}
+		messages[k], lines[k], noRetry[k] = nonempty(r.HandleMsg), r.TriggerMsg, flag(r.NoRetry)
+	}
+	lo, hi := rangeOf(ids)
+	var row runRow
+	err := t.do(ctx, statement{s.sql.finish, []any{ids, addresses, tokens, states, messages, lines, noRetry, lo, hi}, func(rows pgx.Rows) error {
+		var ord int
+		run, err := row.scan(rows, &ord)
+		if err == nil {
+			f.answers[places[ord-1]] = run
+		}
+		return err
+	}})
+	if err != nil {
+		return err
+	}
+	var late []int64
+	var notes []string
+	for k, i := range places {
+		if f.answers[i].ID == 0 {
+			late = append(late, ids[k])
+			notes = append(notes, "a result came after the run was lost: "+f.results[i].State.String())
+		}
+	}
+	if len(late) == 0 {
+		return nil
+	}
+	lo, hi = rangeOf(late)
+	return t.do(ctx, statement{s.sql.finishLate, []any{late, notes, lo, hi}, nil})
+}
+
+// lockable locks what can be locked at once: the runs, and the jobs that their
+// ends concern. It returns the places of the others' results.
+func (f *finishing) lockable(ctx context.Context, t *tx) ([]int, error) {
+	s := f.store
+	var ids []int64
+	for _, i := range f.places {
+		ids = append(ids, f.results[i].RunID)
+	}
+	lo, hi := rangeOf(ids)
+	jobOf := map[int64]int64{}
+	var jobs, idle, free []int64
+	if err := t.do(ctx, statement{s.sql.lockRuns, []any{ids, lo, hi}, func(rows pgx.Rows) error {
+		var id, job int64
+		err := rows.Scan(&id, &job)
+		jobOf[id] = job
+		jobs = append(jobs, job)
+		return err
+	}}); err != nil {
+		return nil, err
+	}
+	if len(jobs) > 0 {
+		if err := t.do(ctx, statement{s.sql.idleJobs, []any{jobs}, readIDs(&idle)}); err != nil {
+			return nil, err
+		}
+	}
+	if len(idle) > 0 {
+		if err := t.do(ctx, statement{s.sql.lockIdleFree, []any{idle}, readIDs(&free)}); err != nil {
+			return nil, err
+		}
+	}
+	f.free = map[int64]bool{}
+	var places []int
+	for _, i := range f.places {
+		job, ok := jobOf[f.results[i].RunID]
+		if ok && (!slices.Contains(idle, job) || slices.Contains(free, job)) {
+			f.free[f.results[i].RunID] = true
+			places = append(places, i)
+		}
+	}
+	return places, nil
+}
+
+// locked are the places of results that were left out though their runs have not
+// ended.
+func (f *finishing) locked(ctx context.Context) ([]int, error) {
+	var rest []int64
+	for _, i := range f.places {
+		if id := f.results[i].RunID; !f.free[id] {
+			rest = append(rest, id)
+		}
+	}
+	if len(rest) == 0 {
+		return nil, nil
+	}
+	lo, hi := rangeOf(rest)
+	var unended []int64
+	err := f.store.read(ctx, statement{f.store.sql.unended, []any{rest, lo, hi}, readIDs(&unended)})
+	return slices.DeleteFunc(f.places, func(i int) bool { return !slices.Contains(unended, f.results[i].RunID) }), err
+}
+
+// Kill asks for the end of a run.
+func (s *Store) Kill(ctx context.Context, runID int64, reason string) (xxljob.Run, error) {
+	if reason == "" {
+		reason = "killed" // an empty KillReason would be: nobody asked
+	}
+	var runs []xxljob.Run
+	var done arming
+	err := s.inTx(ctx, bounds{name: "kill"}, func(t *tx) error {
+		runs, done = nil, arming{}
+		if err := t.do(ctx, statement{s.sql.runByID, []any{runID}, readRuns(&runs)}); err != nil {
+			return err
+		}
+		if len(runs) == 0 {
+			return xxljob.ErrNotFound
+		}
+		var err error
+		done, err = s.kill(ctx, t, &runs[0], reason)
+		return err
+	})
+	if err != nil {
+		return xxljob.Run{}, failed(err, "kill run %d", runID)
+	}
+	s.tell(done)
+	if runs[0].State.Ended() {
+		s.wakeEnded(1)
+	} else if inc, attached := xxljob.LocalIncarnation(runs[0].Address); attached {
+		s.wakeInbox(inc)
+	}
+	return runs[0], nil
+}
+
+// kill does to the run what its state calls for. A planned run may be started
+// meanwhile, and a started one put back: then the other way is tried.
+func (s *Store) kill(ctx context.Context, t *tx, run *xxljob.Run, reason string) (arming, error) {
+	for range 3 {
+		var changed []xxljob.Run
+		switch {
+		case run.State == xxljob.StatePlanned:
+			// The job is locked before its planned run, as an edit does.
+			err := t.do(ctx, statement{s.sql.lockNext, []any{run.JobID}, nil},
+				statement{s.sql.killPlanned, []any{run.ID, reason}, readRuns(&changed)})
+			if err != nil {
+				return arming{}, err
+			}
+			if len(changed) > 0 {
+				*run = changed[0]
+				return s.arm(ctx, t, changed, nil)
+			}
+		case !run.State.Ended() && run.KillReason == "":
+			if err := t.do(ctx, statement{s.sql.killStarted, []any{run.ID, reason}, readRuns(&changed)}); err != nil {
+				return arming{}, err
+			}
+			if len(changed) > 0 {
+				*run = changed[0]
+				return arming{}, nil
+			}
+		default:
+			return arming{}, nil
+		}
+		if err := t.do(ctx, statement{s.sql.runByID, []any{run.ID}, readRuns(&changed)}); err != nil {
+			return arming{}, err
+		}
+		if len(changed) == 0 {
+			return arming{}, xxljob.ErrNotFound
+		}
+		*run = changed[0]
+	}
+	return arming{}, xxljob.ErrLocked
+}

@@ -1,0 +1,108 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/xxljob/xxljob"
+)
+
+// SaveGroup inserts or replaces the group.
+func (s *Store) SaveGroup(ctx context.Context, g xxljob.Group) error {
+	kind := 0
+	if g.Manual {
+		kind = 1
+	}
+	addresses := append([]string{}, g.Addresses...)
+	err := s.one(ctx, bounds{name: "save_group"}, statement{s.sql.saveGroup, []any{g.App, g.Title, kind, addresses}, nil})
+	return failed(err, "save group %q", g.App)
+}
+
+// EnsureGroup inserts an automatic group where there is none.
+func (s *Store) EnsureGroup(ctx context.Context, app string) error {
+	var have []xxljob.Group
+	err := s.read(ctx, statement{s.sql.group, []any{app}, readGroups(&have)})
+	if err == nil && len(have) == 0 {
+		err = s.one(ctx, bounds{name: "ensure_group"}, statement{s.sql.ensureGroup, []any{app}, nil})
+	}
+	return failed(err, "ensure group %q", app)
+}
+
+// RemoveGroup deletes a group without jobs.
+func (s *Store) RemoveGroup(ctx context.Context, app string) error {
+	err := s.inTx(ctx, bounds{name: "remove_group"}, func(t *tx) error {
+		deleted, used := 0, false
+		err := t.do(ctx, statement{s.sql.deleteGroup, []any{app}, func(pgx.Rows) error { deleted++; return nil }},
+			statement{s.sql.groupUsed, []any{app}, scanInto(&used)})
+		switch {
+		case err != nil:
+			return err
+		case deleted == 0:
+			return xxljob.ErrNotFound
+		case used:
+			return xxljob.ErrGroupInUse
+		}
+		return nil
+	})
+	return failed(err, "remove group %q", app)
+}
+
+// Group returns one group.
+func (s *Store) Group(ctx context.Context, app string) (xxljob.Group, error) {
+	var have []xxljob.Group
+	err := s.read(ctx, statement{s.sql.group, []any{app}, readGroups(&have)})
+	if err == nil && len(have) == 0 {
+		err = xxljob.ErrNotFound
+	}
+	if err != nil {
+		return xxljob.Group{}, failed(err, "group %q", app)
+	}
+	return have[0], nil
+}
+
+// Groups lists all groups in order of App.
+func (s *Store) Groups(ctx context.Context) ([]xxljob.Group, error) {
+	var list []xxljob.Group
+	err := s.read(ctx, statement{s.sql.groups, nil, readGroups(&list)})
+	return list, failed(err, "list groups")
+}
+
+func readGroups(list *[]xxljob.Group) result {
+	return func(rows pgx.Rows) error {
+		var g xxljob.Group
+		var kind int16
+		err := rows.Scan(&g.App, &g.Title, &kind, &g.Addresses, &g.Updated)
+		g.Manual, g.Updated = kind == 1, g.Updated.UTC()
+		if len(g.Addresses) == 0 {
+			g.Addresses = nil
+		}
+		*list = append(*list, g)
+		return err
+	}
+}
+
+// PutAddress registers the address or refreshes it.
+func (s *Store) PutAddress(ctx context.Context, app, address string) error {
+	err := s.one(ctx, bounds{name: "put_address"}, statement{s.sql.putAddress, []any{app, address}, nil})
+	return failed(err, "register %q of %q", address, app)
+}
+
+// DropAddress removes the address.
+func (s *Store) DropAddress(ctx context.Context, app, address string) error {
+	err := s.one(ctx, bounds{name: "drop_address"}, statement{s.sql.dropAddress, []any{app, address}, nil})
+	return failed(err, "deregister %q of %q", address, app)
+}
+
+// Addresses returns the addresses that were refreshed lately, in order.
+func (s *Store) Addresses(ctx context.Context, app string, maxAge time.Duration) ([]string, error) {
+	var list []string
+	err := s.read(ctx, statement{s.sql.addresses, []any{app, maxAge.Microseconds()}, func(rows pgx.Rows) error {
+		var a string
+		err := rows.Scan(&a)
+		list = append(list, a)
+		return err
+	}})
+	return list, failed(err, "addresses of %q", app)
+}

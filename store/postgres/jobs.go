@@ -1,0 +1,279 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/xxljob/xxljob"
+)
+
+// definitionColumns are what an edit changes, behind the alias i, in the order of
+// jobRow; dueColumns what a claim changes, behind n.
+const (
+	definitionColumns = `i.id, i.shard, i.version, i.app_name, i.job_key, i.job_desc, i.author, i.alarm_email,
+	i.schedule_type, i.schedule_conf, i.schedule_zone, i.schedule_dst, i.misfire_strategy, i.catch_up,
+	i.executor_route_strategy, i.executor_handler, i.executor_param, i.executor_block_strategy,
+	i.executor_timeout, i.executor_fail_retry_count, i.glue_type, i.glue_source, i.glue_remark,
+	i.glue_updatetime, i.child_jobid, i.trigger_status, i.stop_reason, i.ensured, i.add_time, i.update_time`
+	dueColumns = `n.trigger_next_time, n.trigger_last_time, n.wait_run`
+)
+
+// jobRow is a job as it is read.
+type jobRow struct {
+	job                  xxljob.Job
+	key                  pgtype.Text
+	kind, misfire, catch string
+	dst, children        string
+	timeout              int64
+	status               int16
+	glue, added, updated pgtype.Timestamptz
+	next, last           int64
+}
+
+func (r *jobRow) definition() []any {
+	j := &r.job
+	return []any{&j.ID, &j.Shard, &j.Version, &j.App, &r.key, &j.Name, &j.Author, &j.AlarmEmail,
+		&r.kind, &j.Schedule.Conf, &j.Schedule.Zone, &r.dst, &r.misfire, &r.catch,
+		&j.Route, &j.Handler, &j.Param, &j.Block,
+		&r.timeout, &j.Retries, &j.GlueType, &j.GlueSource, &j.GlueRemark,
+		&r.glue, &r.children, &r.status, &j.StopReason, &j.Ensured, &r.added, &r.updated}
+}
+
+func (r *jobRow) due() []any { return []any{&r.next, &r.last, &r.job.WaitRun} }
+
+func (r *jobRow) value() xxljob.Job {
+	j := r.job
+	j.Key = r.key.String
+	j.Schedule.Type, j.Schedule.DST = xxljob.ScheduleType(r.kind), xxljob.DST(r.dst)
+	j.Misfire, j.CatchUp = xxljob.Misfire(r.misfire), xxljob.CatchUp(r.catch)
+	j.Timeout = time.Duration(r.timeout) * time.Second
+	j.Children = parseIDs(r.children)
+	j.Stopped = r.status == 0
+	j.GlueUpdated, j.Added, j.Updated = stamp(r.glue), stamp(r.added), stamp(r.updated)
+	j.Next, j.Last = fromMilli(r.next), fromMilli(r.last)
+	return j
+}
+
+// readJobs appends each row of definitionColumns and dueColumns to the list.
+func readJobs(list *[]xxljob.Job) result {
+	return func(rows pgx.Rows) error {
+		var row jobRow
+		if err := rows.Scan(append(row.definition(), row.due()...)...); err != nil {
+			return err
+		}
+		*list = append(*list, row.value())
+		return nil
+	}
+}
+
+// definitionArgs are the values of definitionColumns.
+func definitionArgs(j *xxljob.Job) []any {
+	return []any{j.ID, j.Shard, j.Version, j.App, nonempty(j.Key), j.Name, j.Author, j.AlarmEmail,
+		string(j.Schedule.Type), j.Schedule.Conf, j.Schedule.Zone, string(j.Schedule.DST), string(j.Misfire), string(j.CatchUp),
+		j.Route, j.Handler, j.Param, j.Block,
+		int64(j.Timeout / time.Second), j.Retries, j.GlueType, j.GlueSource, j.GlueRemark,
+		nullTime(j.GlueUpdated), joinIDs(j.Children), status(j), j.StopReason, j.Ensured, j.Added, j.Updated}
+}
+
+func status(j *xxljob.Job) int {
+	if j.Stopped {
+		return 0
+	}
+	return 1
+}
+
+func nullTime(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// joinIDs is XXL-JOB's child_jobid.
+func joinIDs(ids []int64) string {
+	var b strings.Builder
+	for i, id := range ids {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.FormatInt(id, 10))
+	}
+	return b.String()
+}
+
+func parseIDs(list string) (ids []int64) {
+	for part := range strings.SplitSeq(list, ",") {
+		if id, err := strconv.ParseInt(strings.TrimSpace(part), 10, 64); err == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// delayOf is the delay of a FixedDelay schedule in milliseconds, else 0.
+func delayOf(s xxljob.Schedule) int64 {
+	if s.Type != xxljob.ScheduleFixDelay {
+		return 0
+	}
+	d, _ := s.Every() // an invalid one re-arms nothing
+	return d.Milliseconds()
+}
+
+// AddJob inserts the job.
+func (s *Store) AddJob(ctx context.Context, job xxljob.Job) (xxljob.Job, error) {
+	shards, err := s.shards(ctx)
+	if err != nil {
+		return xxljob.Job{}, failed(err, "add job %q of %q", job.Key, job.App)
+	}
+	err = s.inTx(ctx, bounds{name: "add_job"}, func(t *tx) error {
+		now, id := time.Time{}, int64(0)
+		if err := t.do(ctx, statement{s.sql.newJobID, nil, scanInto(&id, &now)}); err != nil {
+			return err
+		}
+		job = freshJob(job, id, shards, now.UTC())
+		return t.do(ctx, s.insertJob(&job), s.insertNext(&job), s.note(ctx, &job, "add"))
+	})
+	if err != nil {
+		return xxljob.Job{}, failed(keyTaken(err), "add job %q of %q", job.Key, job.App)
+	}
+	s.wakeScan(job.Shard, job.Next)
+	return job, nil
+}
+
+// freshJob sets what is the store's.
+func freshJob(job xxljob.Job, id int64, shards int, now time.Time) xxljob.Job {
+	job.ID, job.Shard, job.Version = id, int(id%int64(shards)), 1
+	job.Next, job.Last, job.WaitRun = stored(job.Next), time.Time{}, 0
+	job.Added, job.Updated = now, now
+	job.Children = append([]int64(nil), job.Children...)
+	if job.GlueUpdated = (time.Time{}); job.GlueSource != "" {
+		job.GlueUpdated = now
+	}
+	return job
+}
+
+func (s *Store) insertJob(j *xxljob.Job) statement {
+	return statement{sql: s.sql.insertJob, args: definitionArgs(j)}
+}
+
+func (s *Store) insertNext(j *xxljob.Job) statement {
+	return statement{sql: s.sql.insertNext, args: []any{milli(j.Next), milli(j.Last), j.WaitRun, j.Version,
+		delayOf(j.Schedule), j.ID, j.Shard, status(j), j.Schedule.IsManual(), j.App}}
+}
+
+// note is an entry of the audit for the job as it then is.
+func (s *Store) note(ctx context.Context, j *xxljob.Job, verb string) statement {
+	return statement{sql: s.sql.insertChange, args: []any{j.ID, j.Version, xxljob.Actor(ctx), verb}}
+}
+
+// keyTaken turns the database's word for a taken key into ours.
+func keyTaken(err error) error {
+	if codeOf(err) == codeUnique {
+		return xxljob.ErrDuplicateKey
+	}
+	return err
+}
+
+// RemoveJob deletes the job and cancels its planned runs.
+func (s *Store) RemoveJob(ctx context.Context, id int64) error {
+	var runs []xxljob.Run
+	err := s.inTx(ctx, bounds{name: "remove_job"}, func(t *tx) error {
+		runs = nil
+		job, err := s.lockJob(ctx, t, id)
+		if err != nil {
+			return err
+		}
+		lo, hi := s.openRange()
+		return t.do(ctx,
+			statement{s.sql.deleteNext, []any{id}, nil},
+			statement{s.sql.deleteJob, []any{id}, nil},
+			statement{s.sql.cancelPlanned, []any{id, "remove", true, lo, hi}, readRuns(&runs)},
+			s.note(ctx, &job, "remove"))
+	})
+	if err != nil {
+		return failed(err, "remove job %d", id)
+	}
+	s.wakeEnded(len(runs))
+	return nil
+}
+
+// lockJob reads the job and keeps it from being claimed, edited or removed until
+// the end of the transaction. The row of xxl_job_next is locked first, as
+// everybody does.
+func (s *Store) lockJob(ctx context.Context, t *tx, id int64) (xxljob.Job, error) {
+	var jobs []xxljob.Job
+	if err := t.do(ctx, statement{s.sql.lockNext, []any{id}, nil}); err != nil {
+		return xxljob.Job{}, err
+	}
+	if err := t.do(ctx, statement{s.sql.lockJob, []any{id}, readJobs(&jobs)}); err != nil {
+		return xxljob.Job{}, err
+	}
+	if len(jobs) == 0 {
+		return xxljob.Job{}, xxljob.ErrNotFound
+	}
+	return jobs[0], nil
+}
+
+// Job returns one job.
+func (s *Store) Job(ctx context.Context, id int64) (xxljob.Job, error) {
+	return s.oneJob(ctx, fmt.Sprintf("job %d", id), s.sql.jobByID, id)
+}
+
+// JobByKey returns the job with the key.
+func (s *Store) JobByKey(ctx context.Context, app, key string) (xxljob.Job, error) {
+	return s.oneJob(ctx, fmt.Sprintf("job %q of %q", key, app), s.sql.jobByKey, app, key)
+}
+
+func (s *Store) oneJob(ctx context.Context, what, sql string, args ...any) (xxljob.Job, error) {
+	var jobs []xxljob.Job
+	err := s.read(ctx, statement{sql, args, readJobs(&jobs)})
+	if err == nil && len(jobs) == 0 {
+		err = xxljob.ErrNotFound
+	}
+	if err != nil {
+		return xxljob.Job{}, failed(err, "%s", what)
+	}
+	return jobs[0], nil
+}
+
+// Changes returns what was done to the job, newest first.
+func (s *Store) Changes(ctx context.Context, jobID int64, limit int) ([]xxljob.Change, error) {
+	var list []xxljob.Change
+	read := func(rows pgx.Rows) error {
+		var c xxljob.Change
+		err := rows.Scan(&c.At, &c.JobID, &c.Version, &c.Actor, &c.Verb)
+		c.At = c.At.UTC()
+		list = append(list, c)
+		return err
+	}
+	if err := s.read(ctx, statement{s.sql.changes, []any{jobID, max(limit, 0)}, read}); err != nil {
+		return nil, failed(err, "changes of job %d", jobID)
+	}
+	return list, nil
+}
+
+// scanInto reads the one row of a statement.
+func scanInto(dest ...any) result {
+	return func(rows pgx.Rows) error { return rows.Scan(dest...) }
+}
+
+// failed says what was attempted.
+func failed(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return fmt.Errorf("postgres: "+format+": %w", append(args, err)...)
+}
+
+// stored is t as the store keeps times: in UTC, to the millisecond.
+func stored(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }

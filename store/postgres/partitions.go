@@ -1,0 +1,213 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/xxljob/xxljob"
+)
+
+// Partitions of xxl_job_log hold the ids of one day each, in UTC. They are made
+// ahead of time, for there is no default partition: a row that fits nowhere would
+// keep a later partition from being made.
+const (
+	// partitionsAhead is how many days ahead partitions are made.
+	partitionsAhead = 14
+	// ddlPatience is how long a definition waits for a lock. While it waits,
+	// everybody else waits behind it; so it tries often rather than long.
+	ddlPatience = 50 * time.Millisecond
+	ddlTries    = 100
+	day         = 24 * time.Hour
+)
+
+// partitionName is the partition of a day's runs.
+func partitionName(day time.Time) string { return "xxl_job_log_" + day.Format("20060102") }
+
+// ensurePartitions makes the partitions from yesterday to partitionsAhead days
+// ahead that are not there.
+func (s *Store) ensurePartitions(ctx context.Context) error {
+	var now time.Time
+	have := map[string]bool{}
+	err := s.read(ctx, statement{s.sql.clock, nil, scanInto(&now)},
+		statement{s.sql.partitions, nil, func(rows pgx.Rows) error {
+			var name string
+			err := rows.Scan(&name)
+			have[name] = true
+			return err
+		}})
+	if err != nil {
+		return failed(err, "list the partitions of xxl_job_log")
+	}
+	s.learn(now)
+	today := now.UTC().Truncate(day)
+	var sql []string
+	for d := -1; d <= partitionsAhead; d++ {
+		if from := today.Add(time.Duration(d) * day); !have[partitionName(from)] {
+			sql = append(sql, s.newPartition(from)...)
+		}
+	}
+	if len(sql) == 0 {
+		return nil
+	}
+	err = s.define(ctx, sql)
+	return failed(err, "make partitions; a role that may create tables in schema %s has to call postgres.Migrate", s.schema)
+}
+
+// newPartition makes one partition: as a table of its own first, so that attaching
+// it is all that needs a lock on its parent.
+func (s *Store) newPartition(from time.Time) []string {
+	name := s.schema + "." + pgx.Identifier{partitionName(from)}.Sanitize()
+	lo, hi := idAt(from), idAt(from.Add(day))
+	return []string{
+		fmt.Sprintf(`create table if not exists %s (like %s.xxl_job_log including defaults including constraints including generated)
+		with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0)`, name, s.schema),
+		fmt.Sprintf(`alter table %s.xxl_job_log attach partition %s for values from (%d) to (%d)`, s.schema, name, lo, hi),
+	}
+}
+
+// define runs definitions in one transaction, with a short patience for locks and
+// many tries. One of several nodes that define the same finds it there.
+func (s *Store) define(ctx context.Context, sql []string) error {
+	var err error
+	for range ddlTries {
+		err = s.inTx(ctx, bounds{name: "define", lock: ddlPatience}, func(t *tx) error {
+			if err := t.do(ctx, statement{s.sql.exclusive, []any{s.lockClass}, nil}); err != nil {
+				return err
+			}
+			return s.execAll(ctx, t, sql)
+		})
+		switch {
+		case err == nil, alreadyThere(err):
+			return nil
+		case !lockedOut(err):
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(ddlPatience):
+		}
+	}
+	return err
+}
+
+// execAll runs definitions, which are not to be kept prepared, in one round trip.
+func (s *Store) execAll(ctx context.Context, t *tx, sql []string) error {
+	return t.conn.PgConn().Exec(ctx, mark+strings.Join(sql, ";\n")).Close()
+}
+
+func alreadyThere(err error) bool {
+	switch codeOf(err) {
+	case "42P07", "42710": // a table, or an object, of that name
+		return true
+	case "42809": // it is a partition already
+		return strings.Contains(err.Error(), "already a partition")
+	}
+	return false
+}
+
+// withPartitions runs f, and once more where it found no partition for a row or
+// made an id a second time.
+func (s *Store) withPartitions(ctx context.Context, f func() error) error {
+	err := f()
+	switch {
+	case err == nil:
+		return nil
+	case codeOf(err) == codeNoPartition && strings.Contains(err.Error(), "no partition"):
+		if made := s.ensurePartitions(ctx); made != nil {
+			return made
+		}
+		return f()
+	case codeOf(err) == codeUnique && strings.Contains(err.Error(), "xxl_job_log"):
+		return f()
+	}
+	return err
+}
+
+// DropRuns forgets the runs of days that were over at the given time. Their
+// partitions are dropped; where the role may not do that, their rows are deleted
+// in batches. Runs that have not ended are cancelled before, if planned, and else
+// lost.
+func (s *Store) DropRuns(ctx context.Context, before time.Time) error {
+	var names []string
+	err := s.read(ctx, statement{s.sql.partitions, nil, func(rows pgx.Rows) error {
+		var name string
+		err := rows.Scan(&name)
+		names = append(names, name)
+		return err
+	}})
+	if err != nil {
+		return failed(err, "list the partitions of xxl_job_log")
+	}
+	for _, name := range names {
+		from, err := time.Parse("20060102", strings.TrimPrefix(name, "xxl_job_log_"))
+		if err != nil || from.Add(day).After(before) {
+			continue
+		}
+		if err := s.dropDay(ctx, name, idAt(from), idAt(from.Add(day))-1); err != nil {
+			return failed(err, "drop the runs of %s", from.Format(time.DateOnly))
+		}
+	}
+	return nil
+}
+
+// endBatch is how many rows a step of dropDay ends or deletes.
+const endBatch = 1000
+
+func (s *Store) dropDay(ctx context.Context, name string, lo, hi int64) error {
+	if err := s.endOld(ctx, lo, hi); err != nil {
+		return err
+	}
+	if err := s.deleteKeys(ctx, lo, hi); err != nil {
+		return err
+	}
+	table := s.schema + "." + pgx.Identifier{name}.Sanitize()
+	err := s.define(ctx, []string{
+		fmt.Sprintf("alter table %s.xxl_job_log detach partition %s", s.schema, table),
+		"drop table " + table,
+	})
+	if codeOf(err) != "42501" { // not the owner
+		return err
+	}
+	for n := int64(endBatch); n == endBatch; {
+		n = 0
+		if err := s.one(ctx, bounds{name: "delete_runs"}, statement{s.sql.deleteRuns, []any{lo, hi, endBatch}, func(pgx.Rows) error { n++; return nil }}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endOld ends the runs in the range that are not ended, following the rules for
+// their jobs.
+func (s *Store) endOld(ctx context.Context, lo, hi int64) error {
+	for {
+		var done arming
+		var ended []xxljob.Run
+		err := s.inTx(ctx, bounds{name: "end_old"}, func(t *tx) error {
+			ended, done = nil, arming{}
+			if err := t.do(ctx, statement{s.sql.endOld, []any{lo, hi, endBatch}, readRuns(&ended)}); err != nil || len(ended) == 0 {
+				return err
+			}
+			var err error
+			done, err = s.arm(ctx, t, ended, nil)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		s.tell(done)
+		s.wakeEnded(len(ended))
+		if len(ended) < endBatch {
+			return nil
+		}
+	}
+}
+
+func (s *Store) deleteKeys(ctx context.Context, lo, hi int64) error {
+	return s.one(ctx, bounds{name: "delete_keys"}, statement{s.sql.deleteKeys, []any{lo, hi}, nil})
+}

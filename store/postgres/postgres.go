@@ -1,0 +1,215 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/xxljob/xxljob"
+)
+
+// LeaseMode says how nodes hold their shards.
+type LeaseMode string
+
+const (
+	// LeaseLock, the default, holds each shard by a session advisory lock as well
+	// as by its row: a node whose process dies is followed within two seconds. It
+	// needs connections that keep their session.
+	LeaseLock LeaseMode = "lock"
+	// LeaseRow goes by the rows alone, for databases behind a pooler that shares
+	// sessions out by transaction, such as PgBouncer: a node that dies is followed
+	// once it was silent for Config.LeaseTTL. Nothing is listened for either.
+	LeaseRow LeaseMode = "row"
+)
+
+// Config says how the store uses the database. The zero value is good.
+type Config struct {
+	// Schema is the schema of the tables. Empty means "xxljob". It is made by
+	// Migrate where it is not there; search_path does not matter.
+	Schema string
+	// AutoMigrate makes New bring the tables up to date, as Migrate does.
+	AutoMigrate bool
+	// LeaseMode is LeaseLock where it is empty. The first node that joins stores
+	// it; another one is refused from then on.
+	LeaseMode LeaseMode
+	// LockConn makes a connection for the locks or for LISTEN, which the store
+	// closes. Nil makes them from the pool's ConnConfig, BeforeConnect and
+	// AfterConnect. Such connections are outside of the pool: two a node.
+	LockConn func(ctx context.Context) (*pgx.Conn, error)
+	// AllowAsyncCommit leaves synchronous_commit as the session has it. After a
+	// crash of the database, what it had acknowledged may be gone, and runs start
+	// again that have run. Without it, every transaction of the store waits for
+	// its commit to be on disk.
+	AllowAsyncCommit bool
+	// Logger is slog.Default() where it is nil.
+	Logger *slog.Logger
+}
+
+// Store keeps everything in one schema of a Postgres database. It is safe for
+// concurrent use, by several Schedulers too.
+type Store struct {
+	pool        *pgxpool.Pool
+	cfg         Config
+	log         *slog.Logger
+	schema      string // quoted
+	sql         *queries
+	lockClass   int32  // the first half of the keys of our advisory locks
+	channel     string // of NOTIFY
+	raiseCommit bool   // synchronous_commit has to be set
+
+	shardCount  atomic.Int64
+	modeStored  atomic.Bool
+	listening   atomic.Bool
+	carefulTill atomic.Int64 // Unix nanoseconds
+	floor       atomic.Int64 // no run below this id is unended
+	clockAhead  atomic.Int64 // the database's clock less ours, in nanoseconds
+	ceiling     atomic.Int64 // there is no partition for ids from here on
+
+	region   region
+	defs     definitions
+	backlogs backlogs
+	notes    notes
+	serial   sync.Mutex // held during a start of serial jobs
+
+	mu       sync.Mutex
+	sessions map[string]*lockSession // guarded by mu: by incarnation
+	watchers []*watcher              // guarded by mu
+	owners   map[int]string          // guarded by mu: of shards, as last seen
+	others   bool                    // guarded by mu: nodes of other processes were seen
+	viewed   time.Time               // guarded by mu
+	stopWork func()                  // guarded by mu: ends the background work of Watch
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+}
+
+// New opens the store on a pool, which stays the caller's and is not closed by
+// Close. It checks the server, the rights, the settings of the session and the
+// tables, and says what to do about what it finds.
+func New(ctx context.Context, pool *pgxpool.Pool, cfg Config) (*Store, error) {
+	if pool == nil {
+		return nil, errors.New("postgres: the pool is nil")
+	}
+	s, err := newStore(pool, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.AutoMigrate {
+		if err := s.migrate(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.check(ctx); err != nil {
+		s.cancel()
+		return nil, err
+	}
+	return s, nil
+}
+
+func newStore(pool *pgxpool.Pool, cfg Config) (*Store, error) {
+	if cfg.Schema == "" {
+		cfg.Schema = "xxljob"
+	}
+	if cfg.LeaseMode == "" {
+		cfg.LeaseMode = LeaseLock
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
+	}
+	var errs []error
+	if err := checkSchema(cfg.Schema); err != nil {
+		errs = append(errs, err)
+	}
+	if cfg.LeaseMode != LeaseLock && cfg.LeaseMode != LeaseRow {
+		errs = append(errs, fmt.Errorf("postgres: Config.LeaseMode %q: want %q or %q", cfg.LeaseMode, LeaseLock, LeaseRow))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	schema := pgx.Identifier{cfg.Schema}.Sanitize()
+	hash := fnv.New32a()
+	hash.Write([]byte("xxljob/" + cfg.Schema))
+	s := &Store{
+		pool: pool, cfg: cfg, log: cfg.Logger, schema: schema, sql: newQueries(schema),
+		lockClass: int32(hash.Sum32()), channel: fmt.Sprintf("xxljob_%08x", hash.Sum32()),
+		raiseCommit: !cfg.AllowAsyncCommit,
+		sessions:    map[string]*lockSession{},
+	}
+	s.ceiling.Store(maxRunID)
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s, nil
+}
+
+// checkSchema accepts what an identifier of Postgres can hold.
+func checkSchema(name string) error {
+	switch {
+	case len(name) > 63:
+		return fmt.Errorf("postgres: Config.Schema %q: at most 63 bytes", name)
+	case len(name) >= 3 && name[:3] == "pg_":
+		return fmt.Errorf("postgres: Config.Schema %q: names that begin with pg_ are the server's", name)
+	}
+	for _, r := range name {
+		if r == 0 || r == '{' || r == '}' {
+			return fmt.Errorf("postgres: Config.Schema %q: want no NUL and no braces", name)
+		}
+	}
+	return nil
+}
+
+// Close ends what the store does in the background and closes its own
+// connections. It waits for both. The pool stays open.
+func (s *Store) Close() {
+	s.cancel()
+	s.mu.Lock()
+	var incarnations []string
+	for inc := range s.sessions {
+		incarnations = append(incarnations, inc)
+	}
+	s.mu.Unlock()
+	for _, inc := range incarnations {
+		s.endSession(inc)
+	}
+	s.work.Wait()
+}
+
+func (s *Store) locks() bool { return s.cfg.LeaseMode == LeaseLock }
+
+// careful reports whether rows were locked by others of late: then the loop's
+// statements pass by what is locked, which costs a little more.
+func (s *Store) careful() bool { return time.Now().UnixNano() < s.carefulTill.Load() }
+
+// carefulFor is how long a store is careful after it met a lock.
+const carefulFor = 5 * time.Second
+
+func (s *Store) beCareful() { s.carefulTill.Store(time.Now().Add(carefulFor).UnixNano()) }
+
+// learn takes in a reading of the database's clock.
+func (s *Store) learn(now time.Time) { s.clockAhead.Store(int64(time.Until(now))) }
+
+// estimate is about the database's time. Nothing that has to be right goes by it.
+func (s *Store) estimate() time.Time { return time.Now().Add(time.Duration(s.clockAhead.Load())) }
+
+// startWork begins the background work where it is not under way. It is called
+// with mu held.
+func (s *Store) startWork() {
+	if s.stopWork != nil || s.ctx.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(s.ctx)
+	s.stopWork = cancel
+	if s.locks() {
+		s.work.Go(func() { s.listen(ctx) })
+	}
+	s.work.Go(func() { s.housekeep(ctx) })
+}
+
+var _ xxljob.Store = (*Store)(nil)

@@ -1,0 +1,177 @@
+package postgres
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/xxljob/xxljob"
+)
+
+// runColumns are the columns of a run in the order in which scanRun reads them,
+// each behind the alias l.
+const runColumns = `l.id, l.job_id, l.app_name, l.shard, l.trigger_id, l.parent_id, l.attempt, l.trigger_type,
+	l.scheduled_time, l.state, l.executor_sharding_param, l.executor_param, l.param_set, l.address_list,
+	l.executor_fail_retry_count, l.plan_epoch, l.job_version, l.executor_handler, l.executor_block_strategy,
+	l.executor_address, l.start_owner, l.start_token, l.kill_reason, l.add_time, l.trigger_time, l.taken_time,
+	l.handle_time, l.trigger_msg, l.handle_msg, l.no_retry, l.alarm_status, l.first_time, l.last_time,
+	l.instants, l.reason`
+
+// runRow is a row of xxl_job_log as it is read.
+type runRow struct {
+	run                                        xxljob.Run
+	kind                                       string
+	state                                      int16
+	trigger, parent, epoch, token, version     pgtype.Int8
+	first, last, scheduled                     pgtype.Int8
+	attempt                                    pgtype.Int2
+	instants                                   pgtype.Int4
+	sharding, param, handler, block            pgtype.Text
+	address, owner, kill, message, handle, why pgtype.Text
+	paramSet, noRetry                          pgtype.Bool
+	created, started, taken, ended             pgtype.Timestamptz
+	addresses                                  []string
+	dest                                       []any
+}
+
+// scanRun reads the row, behind any columns that are put in front.
+func (r *runRow) scan(rows pgx.Rows, more ...any) (xxljob.Run, error) {
+	if r.dest == nil {
+		r.dest = []any{
+			&r.run.ID, &r.run.JobID, &r.run.App, &r.run.Shard, &r.trigger, &r.parent, &r.attempt, &r.kind,
+			&r.scheduled, &r.state, &r.sharding, &r.param, &r.paramSet, &r.addresses,
+			&r.run.Retries, &r.epoch, &r.version, &r.handler, &r.block,
+			&r.address, &r.owner, &r.token, &r.kill, &r.created, &r.started, &r.taken,
+			&r.ended, &r.message, &r.handle, &r.noRetry, &r.run.AlarmStatus, &r.first, &r.last,
+			&r.instants, &r.why,
+		}
+	}
+	r.addresses = nil
+	dest := r.dest
+	if len(more) > 0 {
+		dest = append(append([]any(nil), more...), dest...)
+	}
+	if err := rows.Scan(dest...); err != nil {
+		return xxljob.Run{}, err
+	}
+	return r.value(), nil
+}
+
+func (r *runRow) value() xxljob.Run {
+	out := r.run
+	out.Type, out.State = xxljob.TriggerType(r.kind), xxljob.State(r.state)
+	out.TriggerID, out.ParentID, out.Attempt = r.trigger.Int64, r.parent.Int64, int(r.attempt.Int16)
+	if !r.trigger.Valid {
+		out.TriggerID = out.ID
+	}
+	out.Scheduled = fromMilli(r.scheduled.Int64)
+	out.Sharding = parseSharding(r.sharding.String)
+	out.Param, out.ParamSet, out.Addresses = r.param.String, r.paramSet.Bool, r.addresses
+	out.PlanEpoch, out.JobVersion = r.epoch.Int64, r.version.Int64
+	out.Handler, out.Block, out.Address = r.handler.String, r.block.String, r.address.String
+	out.Owner, out.Token, out.KillReason = ownerOf(r.owner, out.Address), r.token.Int64, r.kill.String
+	out.Created, out.Started = stamp(r.created), stamp(r.started)
+	out.Taken, out.Ended = stamp(r.taken), stamp(r.ended)
+	out.TriggerMsg, out.HandleMsg, out.NoRetry = r.message.String, r.handle.String, r.noRetry.Bool
+	out.First, out.Last, out.Count = fromMilli(r.first.Int64), fromMilli(r.last.Int64), int(r.instants.Int32)
+	out.Reason = r.why.String
+	return out
+}
+
+// ownerOf is the incarnation that started a run: mostly the one that it is
+// addressed to, and then it is not stored twice.
+func ownerOf(owner pgtype.Text, address string) string {
+	if owner.Valid {
+		return owner.String
+	}
+	incarnation, _ := xxljob.LocalIncarnation(address)
+	return incarnation
+}
+
+// ownerColumn is what start_owner holds for the owner of a run at the address.
+func ownerColumn(owner, address string) *string {
+	if address == xxljob.LocalAddress(owner) {
+		return nil
+	}
+	return &owner
+}
+
+// readRuns appends each row to the list.
+func readRuns(list *[]xxljob.Run) result {
+	var row runRow
+	return func(rows pgx.Rows) error {
+		run, err := row.scan(rows)
+		if err == nil {
+			*list = append(*list, run)
+		}
+		return err
+	}
+}
+
+// shardingColumn is XXL-JOB's executor_sharding_param, null for none.
+func shardingColumn(s xxljob.Sharding) *string {
+	if s == (xxljob.Sharding{}) {
+		return nil
+	}
+	text := s.String()
+	return &text
+}
+
+func parseSharding(text string) (s xxljob.Sharding) {
+	index, total, ok := strings.Cut(text, "/")
+	if ok {
+		s.Index, _ = strconv.Atoi(index)
+		s.Total, _ = strconv.Atoi(total)
+	}
+	return s
+}
+
+// milli is a time as a bigint column holds it: milliseconds, 0 for none.
+func milli(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+func fromMilli(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}
+
+// stamp is a timestamptz as callers get it.
+func stamp(t pgtype.Timestamptz) time.Time {
+	if !t.Valid {
+		return time.Time{}
+	}
+	return t.Time.UTC()
+}
+
+// nonempty is null for the empty string.
+func nonempty(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// nonzero is null for zero.
+func nonzero(n int64) *int64 {
+	if n == 0 {
+		return nil
+	}
+	return &n
+}
+
+// flag is null for false.
+func flag(b bool) *bool {
+	if !b {
+		return nil
+	}
+	return &b
+}

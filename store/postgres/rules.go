@@ -1,0 +1,148 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/xxljob/xxljob"
+)
+
+// The two rules for a job whose run has ended. Every transaction that ends runs
+// follows them before it commits: arm, as its last step. What they read is read
+// after the runs are locked by their end; so of two last runs that end at once
+// the later transaction sees the end of the other.
+
+// arming is what the rules did.
+type arming struct {
+	now     time.Time
+	stopped []int64
+	rearmed []rearmed
+}
+
+// rearmed is a job that is due again.
+type rearmed struct {
+	shard int
+	next  time.Time
+}
+
+// arm makes jobs that wait for one of the ended runs due again, and stops those
+// of the jobs that are finished.
+func (s *Store) arm(ctx context.Context, t *tx, ended []xxljob.Run, jobs []int64) (arming, error) {
+	var done arming
+	idle, err := s.idleJobs(ctx, t, ended, jobs)
+	if err != nil || len(idle) == 0 {
+		return done, err
+	}
+	ids, ends := endsOf(ended)
+	lo, hi := s.openRange()
+	err = t.do(ctx,
+		statement{s.sql.now, nil, scanInto(&done.now)},
+		statement{s.sql.lockIdle, []any{idle}, nil},
+		statement{s.sql.rearm, []any{idle, ids, ends}, done.readRearmed},
+		statement{s.sql.finishNext, []any{idle, lo, hi}, done.readStopped})
+	if err != nil || len(done.stopped) == 0 {
+		return done, err
+	}
+	done.now = done.now.UTC()
+	return done, t.do(ctx,
+		statement{s.sql.finishJob, []any{done.stopped, xxljob.StopFinished}, nil},
+		statement{s.sql.noteStops, []any{done.stopped, xxljob.Actor(ctx)}, nil})
+}
+
+// idleJobs are those of the jobs that are enabled and have no next instant. Most
+// often there are none, and the index says so without a look at a row.
+func (s *Store) idleJobs(ctx context.Context, t *tx, ended []xxljob.Run, jobs []int64) (idle []int64, err error) {
+	for i := range ended {
+		jobs = append(jobs, ended[i].JobID)
+	}
+	slices.Sort(jobs)
+	jobs = slices.Compact(jobs)
+	if len(jobs) == 0 {
+		return nil, nil
+	}
+	err = t.do(ctx, statement{s.sql.idleJobs, []any{jobs}, readIDs(&idle)})
+	return idle, err
+}
+
+func endsOf(ended []xxljob.Run) (ids, ends []int64) {
+	for i := range ended {
+		ids = append(ids, ended[i].ID)
+		ends = append(ends, milli(ended[i].Ended))
+	}
+	return ids, ends
+}
+
+func readIDs(list *[]int64) result {
+	return func(rows pgx.Rows) error {
+		var id int64
+		err := rows.Scan(&id)
+		*list = append(*list, id)
+		return err
+	}
+}
+
+func (a *arming) readRearmed(rows pgx.Rows) error {
+	var r rearmed
+	var next int64
+	err := rows.Scan(&r.shard, &next)
+	r.next = fromMilli(next)
+	a.rearmed = append(a.rearmed, r)
+	return err
+}
+
+func (a *arming) readStopped(rows pgx.Rows) error { return readIDs(&a.stopped)(rows) }
+
+// tell passes on what became due, after the commit.
+func (s *Store) tell(a arming) {
+	for _, r := range a.rearmed {
+		s.wakeScan(r.shard, r.next)
+	}
+}
+
+// Sweep re-arms jobs that wait for a run which is over or gone, and stops jobs
+// without a next instant that have nothing left to wait for.
+func (s *Store) Sweep(ctx context.Context, shards []xxljob.Shard) error {
+	if len(shards) == 0 {
+		return ctx.Err()
+	}
+	var done arming
+	err := s.inTx(ctx, bounds{name: "sweep"}, func(t *tx) error {
+		done = arming{}
+		ids, epochs := fenceArgs(shards)
+		var idle []int64
+		if err := t.do(ctx, statement{s.sql.sweepIdle, []any{ids, epochs}, readIDs(&idle)}); err != nil || len(idle) == 0 {
+			return err
+		}
+		if err := t.do(ctx, statement{s.sql.sweepRearm, []any{idle}, done.readRearmed}); err != nil {
+			return err
+		}
+		armed, err := s.arm(ctx, t, nil, idle)
+		done.stopped = armed.stopped
+		return err
+	})
+	s.tell(done)
+	return failed(err, "sweep %d shards", len(shards))
+}
+
+// fenceArgs are the arguments of a fence: shards in order, each with the epoch
+// of the caller.
+func fenceArgs(shards []xxljob.Shard) (ids []int16, epochs []int64) {
+	shards = slices.Clone(shards)
+	slices.SortFunc(shards, func(a, b xxljob.Shard) int { return a.ID - b.ID })
+	for _, sh := range shards {
+		if sh.ID < 0 || sh.ID > maxShards {
+			continue
+		}
+		ids = append(ids, int16(sh.ID))
+		epochs = append(epochs, sh.Epoch)
+	}
+	return ids, epochs
+}
+
+func conflict(want, got int64) error {
+	return fmt.Errorf("%w: version %d, not %d", xxljob.ErrConflict, got, want)
+}

@@ -1,0 +1,282 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/xxljob/xxljob"
+)
+
+// Scan finds what is due. It reads no definition that it has read in this version
+// before.
+func (s *Store) Scan(ctx context.Context, q xxljob.ScanQuery) (xxljob.ScanResult, error) {
+	res, err := s.scan(ctx, q)
+	return res, failed(err, "scan")
+}
+
+func (s *Store) scan(ctx context.Context, q xxljob.ScanQuery) (xxljob.ScanResult, error) {
+	var res xxljob.ScanResult
+	shards, _ := fenceArgs(q.Shards)
+	if len(shards) == 0 {
+		return res, ctx.Err()
+	}
+	before := milli(stored(q.Before))
+	from := s.region.from(q.Shards, time.Now())
+	lo, hi := s.openRange()
+	var due []dueJob
+	var next nextTime
+	err := s.read(ctx,
+		statement{s.sql.scanJobs, []any{shards, from, before, max(q.Jobs, 0)}, readDue(&due)},
+		statement{s.sql.nextJob, []any{shards, before}, next.read},
+		statement{s.sql.scanRuns, []any{shards, before, max(q.Runs, 0), lo, hi}, readRuns(&res.Runs)},
+		statement{s.sql.nextRun, []any{shards, before, lo, hi}, next.read})
+	if err != nil {
+		return xxljob.ScanResult{}, err
+	}
+	if len(due) > 0 {
+		s.region.seen(due[0].next)
+	} else {
+		s.region.seen(before)
+	}
+	if err := s.loadRuns(ctx, q.Shards, res.Runs); err != nil {
+		return xxljob.ScanResult{}, err
+	}
+	if res.Jobs, err = s.describe(ctx, shards, due); err != nil {
+		return xxljob.ScanResult{}, err
+	}
+	if res.Next = fromMilli(int64(next)); full(len(due), q.Jobs) || full(len(res.Runs), q.Runs) {
+		res.Next = stored(q.Before)
+	}
+	return res, nil
+}
+
+func full(n, limit int) bool { return n > 0 && n >= limit }
+
+// nextTime is the earlier of the times read, 0 for none.
+type nextTime int64
+
+func (n *nextTime) read(rows pgx.Rows) error {
+	var at int64
+	if err := rows.Scan(&at); err != nil {
+		return err
+	}
+	if *n == 0 || at < int64(*n) {
+		*n = nextTime(at)
+	}
+	return nil
+}
+
+// dueJob is what a scan reads of a job.
+type dueJob struct{ id, version, next, last int64 }
+
+func readDue(list *[]dueJob) result {
+	return func(rows pgx.Rows) error {
+		var d dueJob
+		err := rows.Scan(&d.id, &d.version, &d.next, &d.last)
+		*list = append(*list, d)
+		return err
+	}
+}
+
+// loadRuns stamps the runs with the epochs of their shards.
+func (s *Store) loadRuns(ctx context.Context, shards []xxljob.Shard, runs []xxljob.Run) error {
+	if len(runs) == 0 {
+		return nil
+	}
+	ids := make([]int64, len(runs))
+	for i := range runs {
+		ids[i] = runs[i].ID
+	}
+	lo, hi := rangeOf(ids)
+	in, epochs := fenceArgs(shards)
+	stamped := make(map[int64]int64, len(ids))
+	err := s.one(ctx, bounds{name: "stamp", lock: quickPatience}, statement{s.sql.stamp, []any{in, epochs, ids, lo, hi}, func(rows pgx.Rows) error {
+		var id, epoch int64
+		err := rows.Scan(&id, &epoch)
+		stamped[id] = epoch
+		return err
+	}})
+	for i := range runs {
+		runs[i].PlanEpoch = stamped[runs[i].ID]
+	}
+	return err
+}
+
+// describe adds the definitions, and how many runs wait.
+func (s *Store) describe(ctx context.Context, shards []int16, due []dueJob) ([]xxljob.DueJob, error) {
+	if len(due) == 0 {
+		return nil, nil
+	}
+	if err := s.defs.fetch(ctx, s, due); err != nil {
+		return nil, err
+	}
+	waiting, err := s.backlogs.get(ctx, s, shards)
+	if err != nil {
+		return nil, err
+	}
+	jobs := make([]xxljob.DueJob, 0, len(due))
+	for _, d := range due {
+		job, ok := s.defs.get(d)
+		if !ok {
+			continue // edited or removed since it was read
+		}
+		job.Next, job.Last, job.WaitRun = fromMilli(d.next), fromMilli(d.last), 0
+		jobs = append(jobs, xxljob.DueJob{Job: job, Waiting: waiting[d.id]})
+	}
+	return jobs, nil
+}
+
+// region is the part of the index of due jobs that a scan looks at. Entries of
+// instants that were claimed lie at its beginning until they are vacuumed, which
+// an open transaction anywhere puts off; so a scan begins where the last one
+// found the first job, a little before now at most. Once a minute, and when a
+// write says that something earlier is due, it looks at all of it.
+type region struct {
+	mu     sync.Mutex
+	start  int64          // guarded by mu: where the next scan begins
+	wholly time.Time      // guarded by mu: when all was looked at
+	of     []xxljob.Shard // guarded by mu: what the last scan was for
+}
+
+const (
+	// regionMargin is how long before the last scan's time a scan begins.
+	regionMargin = 10 * time.Second
+	// regionWhole is how often all is looked at.
+	regionWhole = time.Minute
+)
+
+func (r *region) from(shards []xxljob.Shard, now time.Time) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now.Sub(r.wholly) > regionWhole || !slices.EqualFunc(shards, r.of, sameLease) {
+		r.start, r.wholly, r.of = 0, now, slices.Clone(shards)
+	}
+	return r.start
+}
+
+func sameLease(a, b xxljob.Shard) bool { return a.ID == b.ID && a.Epoch == b.Epoch }
+
+// seen moves the start on: nothing before the given time is due.
+func (r *region) seen(first int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.start = first - regionMargin.Milliseconds()
+}
+
+// reach moves the start back to a time at which something is due.
+func (r *region) reach(at time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if at.IsZero() {
+		r.start = 0
+		return
+	}
+	r.start = min(r.start, milli(at))
+}
+
+// definitions are jobs as they were read, by version: a definition does not
+// change within a version.
+type definitions struct {
+	mu   sync.Mutex
+	jobs map[int64]xxljob.Job // guarded by mu
+}
+
+// maxDefinitions bounds them.
+const maxDefinitions = 200_000
+
+// fetch reads the definitions that are not known.
+func (c *definitions) fetch(ctx context.Context, s *Store, due []dueJob) error {
+	c.mu.Lock()
+	var missing []int64
+	for _, d := range due {
+		if job, ok := c.jobs[d.id]; !ok || job.Version != d.version {
+			missing = append(missing, d.id)
+		}
+	}
+	c.mu.Unlock()
+	if len(missing) == 0 {
+		return nil
+	}
+	var found []xxljob.Job
+	err := s.read(ctx, statement{s.sql.definitions, []any{missing}, func(rows pgx.Rows) error {
+		var row jobRow
+		if err := rows.Scan(row.definition()...); err != nil {
+			return err
+		}
+		found = append(found, row.value())
+		return nil
+	}})
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.jobs == nil || len(c.jobs)+len(found) > maxDefinitions {
+		c.jobs = make(map[int64]xxljob.Job, len(found))
+	}
+	for _, job := range found {
+		c.jobs[job.ID] = job
+	}
+	return nil
+}
+
+func (c *definitions) get(d dueJob) (xxljob.Job, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	job, ok := c.jobs[d.id]
+	job.Children = append([]int64(nil), job.Children...)
+	return job, ok && job.Version == d.version
+}
+
+// backlogs are the numbers of runs that are due and wait, by job, counted once a
+// second at most.
+type backlogs struct {
+	mu      sync.Mutex
+	counted time.Time     // guarded by mu
+	of      []int16       // guarded by mu
+	n       map[int64]int // guarded by mu
+}
+
+const backlogEvery = time.Second
+
+func (b *backlogs) get(ctx context.Context, s *Store, shards []int16) (map[int64]int, error) {
+	b.mu.Lock()
+	fresh := time.Since(b.counted) < backlogEvery && slices.Equal(b.of, shards)
+	n := b.n
+	b.mu.Unlock()
+	if fresh {
+		return n, nil
+	}
+	began := time.Now()
+	lo, hi := s.openRange()
+	n = map[int64]int{}
+	err := s.read(ctx, statement{s.sql.backlog, []any{shards, int64(0), milli(s.estimate()), lo, hi}, func(rows pgx.Rows) error {
+		var job, count int64
+		err := rows.Scan(&job, &count)
+		n[job] = int(count)
+		return err
+	}})
+	if err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.counted, b.of, b.n = began, slices.Clone(shards), n
+	return n, nil
+}
+
+// Planned returns a page of planned runs.
+func (s *Store) Planned(ctx context.Context, q xxljob.PlannedQuery) ([]xxljob.Run, error) {
+	shards, _ := fenceArgs(q.Shards)
+	if len(shards) == 0 || q.Limit <= 0 {
+		return nil, ctx.Err()
+	}
+	lo, hi := s.openRange()
+	var runs []xxljob.Run
+	err := s.read(ctx, statement{s.sql.planned, []any{shards, milli(stored(q.Before)), milli(q.After), q.AfterID, q.Limit, lo, hi, q.App}, readRuns(&runs)})
+	return runs, failed(err, "read planned runs")
+}

@@ -1,0 +1,362 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/failpoint"
+)
+
+// lockSession is the connection that holds a node's locks. Nothing but short
+// statements run on it, and never a transaction that stays open. It breaks when
+// the context of a call on it ends, and its locks are gone with it: that is not
+// an error to be waited out but the loss of the locks, which the next beat asks
+// for again.
+type lockSession struct {
+	mu    sync.Mutex
+	conn  *pgx.Conn      // guarded by mu; nil until it is made
+	held  map[int16]bool // guarded by mu: locks that the connection holds
+	start time.Time      // guarded by mu: the backend's, as the server tells it
+	name  string         // guarded by mu: its application_name
+}
+
+// Settings of the lock connection. The server gives up on a client that it does
+// not reach within five seconds; see reliability of advisory locks in DESIGN.md.
+const (
+	keepIdle     = 2 * time.Second
+	keepInterval = time.Second
+	keepCount    = 3
+	userTimeout  = 5 * time.Second
+	dialTimeout  = 3 * time.Second
+)
+
+// identity is what others need to end the session's backend.
+func (l *lockSession) identity() (pid *int64, start *time.Time, name *string) {
+	if l == nil || l.conn == nil {
+		return nil, nil, nil
+	}
+	p := int64(l.conn.PgConn().PID())
+	return &p, &l.start, &l.name
+}
+
+// session returns the incarnation's, which may not be connected.
+func (s *Store) session(incarnation string) *lockSession {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.sessions[incarnation]
+	if l == nil {
+		l = &lockSession{}
+		s.sessions[incarnation] = l
+	}
+	return l
+}
+
+// endSession closes the incarnation's lock connection.
+func (s *Store) endSession(incarnation string) {
+	s.mu.Lock()
+	l := s.sessions[incarnation]
+	delete(s.sessions, incarnation)
+	s.mu.Unlock()
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.close()
+}
+
+// close is called with mu held.
+func (l *lockSession) close() {
+	if l.conn == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), rollbackPatience)
+	defer cancel()
+	l.conn.Close(ctx)
+	l.conn, l.held = nil, nil
+}
+
+// onSession runs a statement on the incarnation's lock connection.
+func (s *Store) onSession(ctx context.Context, name, incarnation string, build func(*lockSession) statement) error {
+	l := s.session(incarnation)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.connect(ctx, s, incarnation); err != nil {
+		return err
+	}
+	failpoint.Hit(name + "." + failpoint.Begin)
+	st := build(l)
+	err := send(ctx, l.conn, nil, []statement{st})
+	l.checkAlive()
+	if err == nil {
+		failpoint.Hit(name + "." + failpoint.AfterCommit)
+	}
+	return err
+}
+
+// checkAlive lets go of a connection that an error has closed.
+func (l *lockSession) checkAlive() {
+	if l.conn != nil && l.conn.IsClosed() {
+		l.conn, l.held = nil, nil
+	}
+}
+
+// connect makes the connection where there is none.
+func (l *lockSession) connect(ctx context.Context, s *Store, incarnation string) error {
+	if l.conn != nil && !l.conn.IsClosed() {
+		return nil
+	}
+	conn, err := s.lockConn(ctx)
+	if err != nil {
+		return fmt.Errorf("the lock connection: %w", err)
+	}
+	l.conn, l.held = conn, map[int16]bool{}
+	l.name = shortName("xxljob " + incarnation)
+	err = send(ctx, conn, nil, []statement{
+		{"select set_config('application_name', $1, false)", []any{l.name}, nil},
+		{"select backend_start from pg_stat_activity where pid = pg_backend_pid()", nil, scanInto(&l.start)},
+	})
+	if err != nil {
+		l.close()
+		return fmt.Errorf("the lock connection: %w", err)
+	}
+	if int64(conn.PgConn().PID()) == 0 {
+		l.close()
+		return errors.New("the lock connection: the server tells no process id")
+	}
+	return nil
+}
+
+// shortName fits an application_name of 63 bytes.
+func shortName(name string) string {
+	const most = 63
+	name = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, name)
+	if len(name) > most {
+		return name[:20] + "..." + name[len(name)-(most-23):]
+	}
+	return name
+}
+
+// lockConn makes a connection beside the pool, from the pool's configuration and
+// hooks or by Config.LockConn, with the settings of a lock connection.
+func (s *Store) lockConn(ctx context.Context) (*pgx.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	conn, err := s.connectBeside(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// Each setting on its own: which of them a server has depends on its version
+	// and its platform, and some services let nobody set them.
+	for _, setting := range []string{
+		fmt.Sprintf("tcp_keepalives_idle = %d", int(keepIdle.Seconds())),
+		fmt.Sprintf("tcp_keepalives_interval = %d", int(keepInterval.Seconds())),
+		fmt.Sprintf("tcp_keepalives_count = %d", keepCount),
+		fmt.Sprintf("tcp_user_timeout = %d", userTimeout.Milliseconds()),
+		"client_connection_check_interval = 500",
+		"idle_session_timeout = 0",
+		fmt.Sprintf("lock_timeout = %d", lockPatience.Milliseconds()),
+		fmt.Sprintf("statement_timeout = %d", statementPatience.Milliseconds()),
+		"default_transaction_isolation = 'read committed'",
+		"default_transaction_read_only = off",
+	} {
+		if _, err := conn.Exec(ctx, "set "+setting); err != nil && (codeOf(err) == "" || conn.IsClosed()) {
+			conn.Close(ctx)
+			return nil, err
+		}
+	}
+	return conn, nil
+}
+
+// connectBeside makes a connection like those of the pool, outside of it.
+func (s *Store) connectBeside(ctx context.Context) (*pgx.Conn, error) {
+	if s.cfg.LockConn != nil {
+		return s.cfg.LockConn(ctx)
+	}
+	pool := s.pool.Config()
+	cfg := pool.ConnConfig
+	if pool.BeforeConnect != nil {
+		if err := pool.BeforeConnect(ctx, cfg); err != nil {
+			return nil, err
+		}
+	}
+	cfg.OnNotification = nil
+	conn, err := pgx.ConnectConfig(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if pool.AfterConnect != nil {
+		if err := pool.AfterConnect(ctx, conn); err != nil {
+			conn.Close(ctx)
+			return nil, err
+		}
+	}
+	return conn, nil
+}
+
+// lockShards takes the locks of the shards on the session, and returns the
+// shards whose rows the caller should go for.
+func (s *Store) lockShards(ctx context.Context, incarnation string, shards []xxljob.Shard) ([]xxljob.Shard, error) {
+	l := s.session(incarnation)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.connect(ctx, s, incarnation); err != nil {
+		return nil, err
+	}
+	if err := l.tryLock(ctx, s, shards); err != nil {
+		return nil, err
+	}
+	var held []xxljob.Shard
+	silent := map[string]bool{}
+	for _, sh := range shards {
+		if !l.held[int16(sh.ID)] && !sh.Free {
+			silent[sh.Owner] = true
+		}
+	}
+	if len(silent) > 0 {
+		if err := l.evict(ctx, s, silent, shards); err != nil {
+			return nil, err
+		}
+	}
+	for _, sh := range shards {
+		// A free shard whose lock another has got is the other's. A silent owner's
+		// is taken by its epoch even where its lock is not to be had.
+		if l.held[int16(sh.ID)] || !sh.Free {
+			held = append(held, sh)
+		}
+	}
+	return held, nil
+}
+
+// tryLock asks for locks that the session does not hold.
+func (l *lockSession) tryLock(ctx context.Context, s *Store, shards []xxljob.Shard) error {
+	var ids []int16
+	for _, sh := range shards {
+		if !l.held[int16(sh.ID)] {
+			ids = append(ids, int16(sh.ID))
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	err := send(ctx, l.conn, nil, []statement{{s.sql.tryLock, []any{s.lockClass, ids}, func(rows pgx.Rows) error {
+		var id int16
+		var got bool
+		err := rows.Scan(&id, &got)
+		if got {
+			l.held[id] = true
+		}
+		return err
+	}}})
+	l.checkAlive()
+	return err
+}
+
+// evict ends the lock connections of silent owners and waits for their locks, for
+// at most lockPatience. That it may not is no error.
+func (l *lockSession) evict(ctx context.Context, s *Store, silent map[string]bool, shards []xxljob.Shard) error {
+	var owners []string
+	for inc := range silent {
+		owners = append(owners, inc)
+	}
+	if err := send(ctx, l.conn, nil, []statement{{s.sql.evict, []any{owners}, nil}}); err != nil {
+		l.checkAlive()
+		if codeOf(err) == "" {
+			return err
+		}
+		s.log.Warn("xxljob: the lock connection of a silent node could not be ended; its shards are taken by their epochs", "err", err)
+		return nil
+	}
+	var wanted []xxljob.Shard
+	for _, sh := range shards {
+		if silent[sh.Owner] {
+			wanted = append(wanted, sh)
+		}
+	}
+	for wait := 5 * time.Millisecond; wait < lockPatience; wait *= 2 {
+		if err := l.tryLock(ctx, s, wanted); err != nil || l.holdsAll(wanted) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(wait):
+		}
+	}
+	return nil
+}
+
+func (l *lockSession) holdsAll(shards []xxljob.Shard) bool {
+	for _, sh := range shards {
+		if !l.held[int16(sh.ID)] {
+			return false
+		}
+	}
+	return true
+}
+
+// relock asks for locks of shards that the incarnation owns and the session does
+// not hold: after its connection broke, or after a take-over by epoch alone. The
+// next beat tries again, so an error is nothing.
+func (s *Store) relock(ctx context.Context, incarnation string, shards []xxljob.Shard) {
+	l := s.session(incarnation)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var mine []xxljob.Shard
+	for _, sh := range shards {
+		if sh.Owner == incarnation && !l.held[int16(sh.ID)] {
+			mine = append(mine, sh)
+		}
+	}
+	if l.conn != nil && len(mine) > 0 {
+		_ = l.tryLock(ctx, s, mine)
+	}
+}
+
+// unlockOthers gives back locks of shards that were not taken after all.
+func (s *Store) unlockOthers(ctx context.Context, incarnation string, wanted, taken []xxljob.Shard) {
+	got := map[int]bool{}
+	for _, sh := range taken {
+		got[sh.ID] = true
+	}
+	var rest []xxljob.Shard
+	for _, sh := range wanted {
+		if !got[sh.ID] {
+			rest = append(rest, sh)
+		}
+	}
+	s.unlock(ctx, incarnation, rest)
+}
+
+// unlock gives locks back. Where it cannot, it gives up the connection: a lock
+// that nobody uses must not be held.
+func (s *Store) unlock(ctx context.Context, incarnation string, shards []xxljob.Shard) {
+	l := s.session(incarnation)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var ids []int16
+	for _, sh := range shards {
+		if l.held[int16(sh.ID)] {
+			ids = append(ids, int16(sh.ID))
+			delete(l.held, int16(sh.ID))
+		}
+	}
+	if l.conn == nil || len(ids) == 0 {
+		return
+	}
+	if err := send(ctx, l.conn, nil, []statement{{s.sql.unlock, []any{s.lockClass, ids}, nil}}); err != nil {
+		l.close()
+	}
+}

@@ -1,0 +1,117 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/xxljob/xxljob"
+)
+
+// Settle decides about started runs, in one transaction.
+func (s *Store) Settle(ctx context.Context, verdicts []xxljob.Verdict) ([]xxljob.Run, error) {
+	if len(verdicts) == 0 {
+		return nil, ctx.Err()
+	}
+	var changed []xxljob.Run
+	var done arming
+	err := s.inTx(ctx, bounds{name: "settle"}, func(t *tx) error {
+		changed, done = nil, arming{}
+		for _, part := range partVerdicts(verdicts) {
+			if err := s.settle(ctx, t, part, &changed); err != nil {
+				return err
+			}
+		}
+		var ended []xxljob.Run
+		for _, r := range changed {
+			if r.State.Ended() {
+				ended = append(ended, r)
+			}
+		}
+		var err error
+		done, err = s.arm(ctx, t, ended, nil)
+		return err
+	})
+	if err != nil {
+		return nil, failed(err, "settle %d runs", len(verdicts))
+	}
+	s.tell(done)
+	s.tellSettled(changed)
+	return changed, nil
+}
+
+// verdictPart are verdicts of one kind.
+type verdictPart struct {
+	to       xxljob.State
+	verdicts []xxljob.Verdict
+}
+
+// partVerdicts orders them by kind; others than these three change nothing.
+func partVerdicts(verdicts []xxljob.Verdict) []verdictPart {
+	parts := []verdictPart{{to: xxljob.StateLost}, {to: xxljob.StateStarted}, {to: xxljob.StatePlanned}}
+	for _, v := range verdicts {
+		for i := range parts {
+			if parts[i].to == v.To {
+				parts[i].verdicts = append(parts[i].verdicts, v)
+			}
+		}
+	}
+	return parts
+}
+
+// settle carries out verdicts of one kind. What is given back is first ended
+// where it must not be planned again; a run that one statement has changed is
+// not started any more for the next.
+func (s *Store) settle(ctx context.Context, t *tx, part verdictPart, changed *[]xxljob.Run) error {
+	if len(part.verdicts) == 0 {
+		return nil
+	}
+	args := settleArgs(part.verdicts)
+	switch part.to {
+	case xxljob.StateLost:
+		return t.do(ctx, statement{s.sql.settleLost, args, readRuns(changed)})
+	case xxljob.StateStarted:
+		return t.do(ctx, statement{s.sql.settleAdopt, args, readRuns(changed)})
+	}
+	return t.do(ctx,
+		statement{s.sql.settleKill, args, readRuns(changed)},
+		statement{s.sql.settleCancel, args, readRuns(changed)},
+		statement{s.sql.settleBack, args, readRuns(changed)})
+}
+
+func settleArgs(verdicts []xxljob.Verdict) []any {
+	var shards []xxljob.Shard
+	seen := map[xxljob.Shard]bool{}
+	n := len(verdicts)
+	ids, in, owners, tokens, taken := make([]int64, n), make([]int16, n), make([]string, n), make([]int64, n), make([]bool, n)
+	messages, newOwners, newTokens := make([]string, n), make([]string, n), make([]int64, n)
+	for i := range verdicts {
+		v := &verdicts[i]
+		if sh := (xxljob.Shard{ID: v.Shard, Epoch: v.Epoch}); !seen[sh] {
+			seen[sh] = true
+			shards = append(shards, sh)
+		}
+		ids[i], in[i], owners[i], tokens[i], taken[i] = v.RunID, int16(v.Shard), v.Owner, v.Token, v.Taken
+		messages[i], newOwners[i], newTokens[i] = v.Msg, v.NewOwner, v.NewToken
+	}
+	ids16, epochs := fenceArgs(shards)
+	lo, hi := rangeOf(ids)
+	return []any{ids16, epochs, ids, in, owners, tokens, taken, messages, newOwners, newTokens, lo, hi}
+}
+
+// tellSettled passes on what became of the runs.
+func (s *Store) tellSettled(changed []xxljob.Run) {
+	ended := 0
+	for i := range changed {
+		r := &changed[i]
+		switch {
+		case r.State.Ended():
+			ended++
+		case r.State == xxljob.StatePlanned:
+			s.wakeRun(r.Shard)
+		case r.Taken.IsZero():
+			if inc, attached := xxljob.LocalIncarnation(r.Address); attached {
+				s.wakeInbox(inc)
+			}
+		}
+	}
+	s.wakeEnded(ended)
+}

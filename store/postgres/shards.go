@@ -1,0 +1,185 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/xxljob/xxljob"
+)
+
+// maxShards is what a smallint holds.
+const maxShards = 1<<15 - 1
+
+// SetShards fixes the number of shards, once.
+func (s *Store) SetShards(ctx context.Context, n int) error {
+	if n < 1 || n > maxShards {
+		return fmt.Errorf("postgres: set shards to %d: want 1 to %d", n, maxShards)
+	}
+	if s.shardCount.Load() == int64(n) {
+		return ctx.Err()
+	}
+	var have int
+	err := s.read(ctx, statement{s.sql.shards, nil, scanInto(&have)})
+	if err == nil && have == 0 {
+		err = s.inTx(ctx, bounds{name: "set_shards"}, func(t *tx) error {
+			return t.do(ctx, statement{s.sql.exclusive, []any{s.lockClass}, nil},
+				statement{s.sql.ensureShards, []any{n}, nil},
+				statement{s.sql.shards, nil, scanInto(&have)})
+		})
+	}
+	if err == nil && have != n {
+		err = fmt.Errorf("%w: the store has %d, not %d; set Config.Shards to %d", xxljob.ErrShards, have, n, have)
+	}
+	if err != nil {
+		return failed(err, "set the number of shards")
+	}
+	s.shardCount.Store(int64(n))
+	return nil
+}
+
+// shards returns the number of shards.
+func (s *Store) shards(ctx context.Context) (int, error) {
+	if n := s.shardCount.Load(); n > 0 {
+		return int(n), nil
+	}
+	var have int
+	if err := s.read(ctx, statement{s.sql.shards, nil, scanInto(&have)}); err != nil {
+		return 0, err
+	}
+	if have == 0 {
+		return 0, errors.New("the number of shards is not set; start a scheduler first, or call SetShards")
+	}
+	s.shardCount.Store(int64(have))
+	return have, nil
+}
+
+// TakeShards makes the incarnation the owner of shards, raising their epochs. In
+// lock mode it takes their locks before, from silent owners by ending the
+// connections that hold them; where that does not help in time it goes by the
+// epoch alone, and beats keep asking for the lock.
+func (s *Store) TakeShards(ctx context.Context, incarnation string, shards []xxljob.Shard) ([]xxljob.Shard, error) {
+	if len(shards) == 0 {
+		return nil, ctx.Err()
+	}
+	want := shards
+	if s.locks() {
+		var err error
+		if want, err = s.stillSo(ctx, shards); err != nil || len(want) == 0 {
+			return nil, failed(err, "take %d shards", len(shards))
+		}
+		if want, err = s.lockShards(ctx, incarnation, want); err != nil {
+			return nil, failed(err, "take %d shards", len(shards))
+		}
+	}
+	taken, err := s.takeRows(ctx, incarnation, want)
+	if err != nil {
+		return nil, failed(err, "take %d shards", len(shards))
+	}
+	if s.locks() {
+		s.unlockOthers(ctx, incarnation, want, taken)
+	}
+	return taken, nil
+}
+
+// stillSo returns those of the shards that are as the caller saw them: for others
+// nobody's lock is worth ending.
+func (s *Store) stillSo(ctx context.Context, shards []xxljob.Shard) ([]xxljob.Shard, error) {
+	now := map[int]xxljob.Shard{}
+	ids, _ := fenceArgs(shards)
+	err := s.read(ctx, statement{s.sql.shardRows, []any{ids}, func(rows pgx.Rows) error {
+		var sh xxljob.Shard
+		err := rows.Scan(&sh.ID, &sh.Owner, &sh.Epoch)
+		now[sh.ID] = sh
+		return err
+	}})
+	var same []xxljob.Shard
+	for _, sh := range shards {
+		if n, ok := now[sh.ID]; ok && n.Owner == sh.Owner && n.Epoch == sh.Epoch {
+			same = append(same, sh)
+		}
+	}
+	return same, err
+}
+
+// takeRows raises the epochs. The rows are locked FOR UPDATE, which waits for
+// every statement that has passed the fence under the epoch before. Who keeps a
+// challenger waiting for longer than lockPatience is stuck: its backend is ended
+// if it is in a statement of ours.
+func (s *Store) takeRows(ctx context.Context, incarnation string, shards []xxljob.Shard) ([]xxljob.Shard, error) {
+	if len(shards) == 0 {
+		return nil, nil
+	}
+	taken, err := s.tryTakeRows(ctx, incarnation, shards, nil)
+	if codeOf(err) != codeLockNotAvailable {
+		return taken, err
+	}
+	return s.tryTakeRows(ctx, incarnation, shards, s.endBlockers)
+}
+
+func (s *Store) tryTakeRows(ctx context.Context, incarnation string, shards []xxljob.Shard, unblock func(ctx context.Context, pid uint32)) ([]xxljob.Shard, error) {
+	shards = slices.Clone(shards)
+	slices.SortFunc(shards, func(a, b xxljob.Shard) int { return a.ID - b.ID })
+	ids, epochs := fenceArgs(shards)
+	owners := make([]string, len(shards))
+	for i := range shards {
+		owners[i] = shards[i].Owner
+	}
+	var taken []xxljob.Shard
+	err := s.inTx(ctx, bounds{name: "take_shards", lock: lockPatience}, func(t *tx) error {
+		taken = nil
+		if unblock != nil {
+			done := make(chan struct{})
+			defer func() { <-done }()
+			watch, cancel := context.WithCancel(ctx)
+			defer cancel()
+			pid := t.conn.PgConn().PID()
+			go func() { defer close(done); unblock(watch, pid) }()
+		}
+		return t.do(ctx, statement{s.sql.lockRows, []any{ids}, nil},
+			statement{s.sql.takeRows, []any{incarnation, ids, owners, epochs}, func(rows pgx.Rows) error {
+				var sh xxljob.Shard
+				err := rows.Scan(&sh.ID, &sh.Owner, &sh.Epoch)
+				taken = append(taken, sh)
+				return err
+			}})
+	})
+	slices.SortFunc(taken, func(a, b xxljob.Shard) int { return a.ID - b.ID })
+	return taken, err
+}
+
+// endBlockers ends the backends that keep the given one waiting and are in a
+// transaction of ours.
+func (s *Store) endBlockers(ctx context.Context, pid uint32) {
+	for range 4 {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(lockPatience / 8):
+		}
+		if err := s.read(ctx, statement{s.sql.endBlockers, []any{int64(pid)}, nil}); err != nil && ctx.Err() == nil {
+			s.log.Warn("xxljob: a take-over waits for another backend, which could not be ended", "err", err)
+			return
+		}
+	}
+}
+
+// ReleaseShards gives up shards, and then their locks.
+func (s *Store) ReleaseShards(ctx context.Context, incarnation string, shards []xxljob.Shard) error {
+	if len(shards) == 0 {
+		return ctx.Err()
+	}
+	ids, epochs := fenceArgs(shards)
+	if err := s.one(ctx, bounds{name: "release"}, statement{s.sql.releaseRows, []any{incarnation, ids, epochs}, nil}); err != nil {
+		return failed(err, "release %d shards", len(shards))
+	}
+	if s.locks() {
+		s.unlock(ctx, incarnation, shards)
+	}
+	s.wakeNodes()
+	return nil
+}

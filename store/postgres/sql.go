@@ -1,0 +1,501 @@
+package postgres
+
+import (
+	"strings"
+
+	"github.com/xxljob/xxljob"
+)
+
+// queries are the store's statements, for one schema.
+type queries struct {
+	now, newJobID                                         string
+	insertJob, insertNext, insertChange, changes          string
+	updateJob, updateNext, deleteJob, deleteNext          string
+	lockNext, lockJob, jobByID, jobByKey                  string
+	cancelPlanned, startedFor                             string
+	idleJobs, lockIdle, lockIdleFree                      string
+	rearm, finishNext, finishJob, noteStops               string
+	sweepIdle, sweepRearm                                 string
+	scanJobs, nextJob, scanRuns, nextRun, stamp, backlog  string
+	definitions                                           string
+	claim, claimFree, stopNext, stopJob, waitNext         string
+	start, startFree, insertSiblings                      string
+	whyFence, whyRun, whyJob, whyNode, whyBusy            string
+	readdress, dispatched, startedBy                      string
+	settleLost, settleAdopt, settleKill, settleCancel     string
+	settleBack                                            string
+	inbox, take, takeFree, takeKilled                     string
+	finish, finishLate, unended, lockRuns                 string
+	killPlanned, killStarted                              string
+	addRun, addKey, keyRun, keyID, planRun                string
+	runByID, runsByID, planned, openFloor                 string
+	shards, ensureShards                                  string
+	setting, setSetting                                   string
+	clock, beat, lockNode, leaveNode, leaveShards         string
+	buryLeft, buryNode                                    string
+	exclusive, shardRows, lockRows, takeRows, releaseRows string
+	tryLock, unlock, evict, endBlockers, notify           string
+	partitions, endOld, deleteKeys, deleteRuns            string
+	saveGroup, ensureGroup, deleteGroup, groupUsed        string
+	group, groups, putAddress, dropAddress, addresses     string
+}
+
+// scheduleBorn are the types of runs that a schedule made.
+func scheduleBorn() string {
+	var list []string
+	for _, t := range []xxljob.TriggerType{xxljob.TriggerCron, xxljob.TriggerFixRate, xxljob.TriggerFixDelay, xxljob.TriggerOnce, xxljob.TriggerMisfire} {
+		list = append(list, "'"+string(t)+"'")
+	}
+	return strings.Join(list, ", ")
+}
+
+// mark begins each statement, so that a statement of ours can be told from the
+// host's in pg_stat_activity.
+const mark = "/* xxljob */ "
+
+// Parts that statements have in common.
+const (
+	// sqlNow is the time of a statement. It does not move while the statement
+	// waits, but all that needs the time of a commit asks for it anew.
+	sqlNow = `date_trunc('milliseconds', statement_timestamp())`
+	// sqlRunID makes an id: milliseconds since 2025 and 13 bits of a sequence.
+	sqlRunID = `((extract(epoch from clock_timestamp()) * 1000)::bigint - 1735689600000) * 8192 + (nextval('{{seq}}') & 8191)`
+	// sqlFence holds the shards that have the caller's epoch against take-overs.
+	sqlFence = `fence as materialized (
+	select k.shard, f.epoch from unnest(%shards::smallint[], %epochs::bigint[]) f(shard, epoch)
+	join {{schema}}.xxl_job_lock k on k.shard = f.shard and k.epoch = f.epoch
+	order by k.shard for key share of k %free)`
+	// sqlNodes holds the nodes that are there against their burial.
+	sqlNodes = `nodes as materialized (
+	select n.incarnation from {{schema}}.xxl_job_node n
+	where n.incarnation = any(%nodes::text[]) and not n.has_left
+	order by n.incarnation for key share of n %free)`
+	// sqlSay adds a line to trigger_msg.
+	sqlSay = `case when coalesce(%line, '') = '' then l.trigger_msg
+	when coalesce(l.trigger_msg, '') = '' then %line else l.trigger_msg || E'\n' || %line end`
+)
+
+// fence is sqlFence with the numbers of its parameters.
+func fence(shards, epochs, free string) string {
+	return strings.NewReplacer("%shards", shards, "%epochs", epochs, "%free", free).Replace(sqlFence)
+}
+
+func nodes(list, free string) string {
+	return strings.NewReplacer("%nodes", list, "%free", free).Replace(sqlNodes)
+}
+
+func say(line string) string { return strings.ReplaceAll(sqlSay, "%line", line) }
+
+// newQueries writes the statements for a schema, whose name is quoted.
+func newQueries(schema string) *queries {
+	q := &queries{}
+	q.jobs()
+	q.rules()
+	q.plans()
+	q.starts()
+	q.settles()
+	q.ends()
+	q.triggers()
+	q.lists()
+	q.nodes()
+	q.catalogue()
+	literal := strings.ReplaceAll(schema, "'", "''")
+	seq := literal + ".xxl_job_log_id"
+	fill := strings.NewReplacer("{{run_id}}", strings.ReplaceAll(sqlRunID, "{{seq}}", seq), "{{schema}}", schema, "{{literal}}", literal,
+		"{{now}}", sqlNow, "{{born}}", scheduleBorn(), "{{run}}", runColumns)
+	for _, sql := range q.all() {
+		*sql = mark + fill.Replace(*sql)
+	}
+	return q
+}
+
+func (q *queries) all() []*string {
+	return []*string{
+		&q.now, &q.newJobID, &q.insertJob, &q.insertNext, &q.insertChange, &q.changes,
+		&q.updateJob, &q.updateNext, &q.deleteJob, &q.deleteNext, &q.lockNext, &q.lockJob, &q.jobByID, &q.jobByKey,
+		&q.cancelPlanned, &q.startedFor, &q.idleJobs, &q.lockIdle, &q.lockIdleFree, &q.rearm, &q.finishNext, &q.finishJob,
+		&q.noteStops, &q.sweepIdle, &q.sweepRearm, &q.scanJobs, &q.nextJob, &q.scanRuns, &q.nextRun, &q.stamp, &q.backlog,
+		&q.definitions, &q.claim, &q.claimFree, &q.stopNext, &q.stopJob, &q.waitNext, &q.start, &q.startFree, &q.insertSiblings,
+		&q.whyFence, &q.whyRun, &q.whyJob, &q.whyNode, &q.whyBusy, &q.readdress, &q.dispatched, &q.startedBy,
+		&q.settleLost, &q.settleAdopt, &q.settleKill, &q.settleCancel, &q.settleBack,
+		&q.inbox, &q.take, &q.takeFree, &q.takeKilled, &q.finish, &q.finishLate, &q.unended, &q.lockRuns,
+		&q.killPlanned, &q.killStarted, &q.addRun, &q.addKey, &q.keyRun, &q.keyID, &q.planRun,
+		&q.runByID, &q.runsByID, &q.planned, &q.openFloor, &q.shards, &q.ensureShards,
+		&q.setting, &q.setSetting, &q.clock, &q.beat, &q.lockNode, &q.leaveNode, &q.leaveShards, &q.buryLeft, &q.buryNode,
+		&q.exclusive, &q.shardRows, &q.lockRows, &q.takeRows, &q.releaseRows, &q.tryLock, &q.unlock, &q.evict, &q.endBlockers, &q.notify,
+		&q.partitions, &q.endOld, &q.deleteKeys, &q.deleteRuns,
+		&q.saveGroup, &q.ensureGroup, &q.deleteGroup, &q.groupUsed, &q.group, &q.groups, &q.putAddress, &q.dropAddress, &q.addresses,
+	}
+}
+
+func (q *queries) jobs() {
+	q.now = `select {{now}}`
+	q.newJobID = `select nextval('{{schema}}.xxl_job_info_id'), {{now}}`
+	columns := strings.ReplaceAll(definitionColumns, "i.", "")
+	q.insertJob = `insert into {{schema}}.xxl_job_info (` + columns + `)
+	values ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$17,$18,$19,$20,$21,$22,$23,$24,$25,$26,$27,$28,$29,$30)`
+	q.updateJob = `update {{schema}}.xxl_job_info set (` + columns + `)
+	= row($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$17,$18,$19,$20,$21,$22,$23,$24,$25,$26,$27,$28,$29,$30)
+	where id = $1 and shard = $2`
+	q.insertNext = `insert into {{schema}}.xxl_job_next (trigger_next_time, trigger_last_time, wait_run, version, delay, job_id, shard, trigger_status, manual, app_name)
+	values ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10)`
+	q.updateNext = `update {{schema}}.xxl_job_next set trigger_next_time = $1, trigger_last_time = $2, wait_run = $3, version = $4, delay = $5,
+	trigger_status = $8, manual = $9, app_name = $10 where job_id = $6 and shard = $7`
+	q.insertChange = `insert into {{schema}}.xxl_job_change (job_id, version, at, actor, verb) values ($1, $2, {{now}}, $3, $4)`
+	q.changes = `select at, job_id, version, actor, verb from {{schema}}.xxl_job_change where job_id = $1 order by id desc limit $2`
+	q.deleteJob = `delete from {{schema}}.xxl_job_info where id = $1`
+	q.deleteNext = `delete from {{schema}}.xxl_job_next where job_id = $1`
+	q.lockNext = `select 1 from {{schema}}.xxl_job_next where job_id = $1 for no key update`
+	job := `select ` + definitionColumns + `, ` + dueColumns + ` from {{schema}}.xxl_job_info i
+	join {{schema}}.xxl_job_next n on n.job_id = i.id and n.shard = i.shard `
+	q.lockJob = job + `where i.id = $1`
+	q.jobByID = job + `where i.id = $1`
+	q.jobByKey = job + `where i.app_name = $1 and i.job_key = $2 and $2 <> ''`
+	q.definitions = `select ` + definitionColumns + ` from {{schema}}.xxl_job_info i where i.id = any($1::int[])`
+	q.cancelPlanned = `update {{schema}}.xxl_job_log l set state = 11, alarm_status = 1, reason = $2, handle_time = {{now}}
+	where l.job_id = $1 and l.state = 0 and l.id between $4 and $5 and ($3::boolean or l.trigger_type in ({{born}}))
+	returning {{run}}`
+	// Claims of a job follow each other and plan later instants each time, so the
+	// latest instant that was started is among the newest runs.
+	q.startedFor = `select coalesce(max(scheduled_time), 0) from (
+	(select l.scheduled_time from {{schema}}.xxl_job_log l
+	where l.job_id = $1 and l.state > 2 and l.state not in (10, 11) and l.trigger_type in ({{born}}) order by l.id desc limit 1000)
+	union all
+	(select l.scheduled_time from {{schema}}.xxl_job_log l
+	where l.shard = $2 and l.job_id = $1 and l.state in (1, 2) and l.trigger_type in ({{born}}))) r`
+}
+
+func (q *queries) rules() {
+	q.idleJobs = `select n.job_id from {{schema}}.xxl_job_next n
+	where n.job_id = any($1::int[]) and n.trigger_next_time = 0 and (n.trigger_status = 1 or n.wait_run <> 0)`
+	q.lockIdle = `select n.job_id from {{schema}}.xxl_job_next n where n.job_id = any($1::int[]) order by n.job_id for no key update`
+	q.lockIdleFree = q.lockIdle + ` skip locked`
+	q.rearm = `update {{schema}}.xxl_job_next n set wait_run = 0,
+	trigger_next_time = case when n.delay > 0 then e.ended + n.delay else 0 end
+	from unnest($2::bigint[], $3::bigint[]) e(id, ended)
+	where n.job_id = any($1::int[]) and n.trigger_next_time = 0 and n.wait_run = e.id
+	returning n.shard, n.trigger_next_time`
+	q.finishNext = `update {{schema}}.xxl_job_next n set trigger_status = 0
+	where n.job_id = any($1::int[]) and n.trigger_status = 1 and n.trigger_next_time = 0 and n.wait_run = 0 and not n.manual
+	and not exists (select from {{schema}}.xxl_job_log l where l.job_id = n.job_id and l.state = 0
+		and l.id between $2 and $3 and l.trigger_type in ({{born}}))
+	and not exists (select from {{schema}}.xxl_job_log l where l.shard = n.shard and l.job_id = n.job_id and l.state in (1, 2)
+		and l.id between $2 and $3 and l.trigger_type in ({{born}}))
+	returning n.job_id`
+	q.finishJob = `update {{schema}}.xxl_job_info set trigger_status = 0, stop_reason = $2, update_time = {{now}} where id = any($1::int[])`
+	q.noteStops = `insert into {{schema}}.xxl_job_change (job_id, version, at, actor, verb)
+	select i.id, i.version, {{now}}, $2, 'stop' from {{schema}}.xxl_job_info i where i.id = any($1::int[]) order by i.id`
+	q.sweepIdle = `with ` + fence("$1", "$2", "") + `
+	select n.job_id from {{schema}}.xxl_job_next n join fence on fence.shard = n.shard
+	where n.trigger_next_time = 0 and (n.trigger_status = 1 or n.wait_run <> 0) order by n.job_id for no key update of n`
+	// A run that is waited for is mostly there; where it is not, the time of the
+	// sweep stands for its end.
+	q.sweepRearm = `update {{schema}}.xxl_job_next n set wait_run = 0,
+	trigger_next_time = case when n.delay = 0 then 0 else n.delay + (extract(epoch from coalesce(
+		(select l.handle_time from {{schema}}.xxl_job_log l where l.id = n.wait_run), {{now}})) * 1000)::bigint end
+	where n.job_id = any($1::int[]) and n.wait_run <> 0
+	and not exists (select from {{schema}}.xxl_job_log l where l.id = n.wait_run and l.state <= 2)
+	returning n.shard, n.trigger_next_time`
+}
+
+func (q *queries) plans() {
+	q.scanJobs = `select n.job_id, n.version, n.trigger_next_time, n.trigger_last_time from {{schema}}.xxl_job_next n
+	where n.trigger_status = 1 and n.trigger_next_time > 0 and n.trigger_next_time between $2 and $3 and n.shard = any($1::smallint[])
+	order by n.trigger_next_time, n.shard, n.job_id limit $4`
+	q.nextJob = `select n.trigger_next_time from {{schema}}.xxl_job_next n
+	where n.trigger_status = 1 and n.trigger_next_time > 0 and n.trigger_next_time > $2 and n.shard = any($1::smallint[])
+	order by n.trigger_next_time limit 1`
+	q.scanRuns = `select {{run}} from {{schema}}.xxl_job_log l
+	where l.state = 0 and l.plan_epoch is null and l.scheduled_time <= $2 and l.shard = any($1::smallint[]) and l.id between $4 and $5
+	order by l.scheduled_time, l.id limit $3`
+	q.nextRun = `select l.scheduled_time from {{schema}}.xxl_job_log l
+	where l.state = 0 and l.plan_epoch is null and l.scheduled_time > $2 and l.shard = any($1::smallint[]) and l.id between $3 and $4
+	order by l.scheduled_time limit 1`
+	// What a scan returns is the owner's from here on, or it would be returned
+	// without end.
+	q.stamp = `with ` + fence("$1", "$2", "skip locked") + `
+	update {{schema}}.xxl_job_log l set plan_epoch = fence.epoch from fence
+	where l.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.id = any($3::bigint[]) and p.id between $4 and $5
+		and p.state = 0 and p.plan_epoch is null order by p.id for no key update skip locked))
+	and l.id between $4 and $5 and l.shard = fence.shard
+	returning l.id, l.plan_epoch`
+	q.backlog = `select l.job_id, count(*) from {{schema}}.xxl_job_log l
+	where l.state = 0 and l.scheduled_time between $2 and $3 and l.shard = any($1::smallint[]) and l.id between $4 and $5
+	group by l.job_id`
+	claim := func(free, wait string) string {
+		return `with ` + fence("$1", "$2", free) + `,
+	advanced as (
+		update {{schema}}.xxl_job_next n set trigger_next_time = d.next, wait_run = 0,
+			trigger_last_time = case when d.last = 0 then n.trigger_last_time else d.last end,
+			version = n.version + d.stop
+		from unnest($3::int[], $4::smallint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::smallint[]) d(job_id, shard, version, due, next, last, stop)
+		join fence on fence.shard = d.shard` + wait + `
+		where n.trigger_next_time = d.due and n.shard = d.shard and n.job_id = d.job_id
+		and n.version = d.version and n.trigger_status = 1 and n.trigger_next_time > 0
+		returning n.job_id, n.shard, n.app_name, fence.epoch),
+	inserted as (
+		insert into {{schema}}.xxl_job_log as l (id, job_id, shard, app_name, plan_epoch, add_time, executor_fail_retry_count,
+			trigger_type, state, alarm_status, scheduled_time, first_time, last_time, instants, reason, handle_time)
+		select {{run_id}}, a.job_id, a.shard, a.app_name, a.epoch, {{now}}, -1,
+			r.kind, r.state, case when r.state > 2 then 1 else 0 end, r.at, nullif(r.first, 0), nullif(r.last, 0),
+			nullif(r.instants, 0), nullif(r.reason, ''), case when r.state > 2 then {{now}} end
+		from unnest($10::int[], $11::text[], $12::smallint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::int[], $17::text[])
+			with ordinality r(job_id, kind, state, at, first, last, instants, reason, ord)
+		join advanced a on a.job_id = r.job_id order by r.ord
+		returning l.id, l.job_id, l.app_name, l.add_time, l.scheduled_time, l.state, l.trigger_type)
+	select 0::bigint, a.job_id, a.app_name, {{now}}, 0::bigint, 0::smallint, '' from advanced a
+	union all select * from inserted`
+	}
+	q.stopNext = `update {{schema}}.xxl_job_next set trigger_status = 0 where job_id = $1`
+	q.stopJob = `update {{schema}}.xxl_job_info set trigger_status = 0, stop_reason = $2, version = version + 1, update_time = {{now}} where id = $1`
+	q.waitNext = `update {{schema}}.xxl_job_next set wait_run = $2 where job_id = $1`
+	q.claim = claim("", "")
+	q.claimFree = claim("skip locked", `
+		join (select m.job_id from {{schema}}.xxl_job_next m where m.job_id = any($3::int[]) order by m.job_id for no key update skip locked) free on free.job_id = d.job_id`)
+}
+
+func (q *queries) starts() {
+	start := func(free, only string) string {
+		return `with ` + fence("$1", "$2", free) + `, ` + nodes("$3", free) + only + `
+	update {{schema}}.xxl_job_log l set state = $4::smallint,
+		start_owner = s.owner, start_token = s.token, executor_address = s.address,
+		inbox = s.inbox, trigger_time = case when $4::smallint = 1 then {{now}} end,
+		taken_time = case when s.mine then {{now}} end,
+		handle_time = case when $4::smallint <> 1 then {{now}} end,
+		job_version = s.version, executor_handler = s.handler, executor_block_strategy = s.block,
+		executor_param = s.param, executor_fail_retry_count = s.retries,
+		executor_sharding_param = coalesce(s.sharding, l.executor_sharding_param),
+		trigger_msg = ` + say("s.msg") + `
+	from unnest($5::bigint[], $6::int[], $7::smallint[], $8::bigint[], $9::bigint[], $10::text[], $11::text[], $12::text[], $13::boolean[],
+		$14::text[], $15::text[], $16::text[], $17::int[], $18::text[], $19::text[], $20::text[])
+		with ordinality s(id, job_id, shard, version, token, owner, address, inbox, mine, handler, block, param, retries, sharding, msg, busy, ord)
+	join fence on fence.shard = s.shard
+	join {{schema}}.xxl_job_info i on i.id = s.job_id and i.shard = s.shard and i.version = s.version
+	where l.id = s.id and l.id between $21 and $22 and l.shard = s.shard and l.job_id = s.job_id and l.state = 0
+	and (i.trigger_status = 1 or l.trigger_type not in ({{born}}))
+	and (s.sharding is null or l.executor_sharding_param is null)
+	and (s.inbox is null or s.inbox in (select incarnation from nodes))
+	and ($26::int = 0 or (select count(*) from nodes) = $26)
+	and (s.busy is null or not exists (select from {{schema}}.xxl_job_log b where b.shard = s.shard and b.job_id = s.job_id
+		and b.state = 1 and (b.executor_address = s.busy or b.executor_address = any($25::text[])) and b.id between $23 and $24))` + freeOnly(only) + `
+	returning s.ord, {{run}}`
+	}
+	q.start = start("", "")
+	q.startFree = start("skip locked", `,
+	free as materialized (select p.id from {{schema}}.xxl_job_log p where p.id = any($5::bigint[]) and p.id between $21 and $22
+		and p.state = 0 order by p.id for no key update skip locked)`)
+	q.insertSiblings = `insert into {{schema}}.xxl_job_log as l (id, job_id, shard, app_name, trigger_id, parent_id, attempt, trigger_type,
+		scheduled_time, state, executor_sharding_param, executor_param, param_set, address_list, executor_fail_retry_count, plan_epoch,
+		job_version, executor_handler, executor_block_strategy, executor_address, start_owner, start_token, inbox,
+		add_time, trigger_time, taken_time, trigger_msg, first_time, last_time, instants, reason)
+	select {{run_id}}, l.job_id, l.shard, l.app_name, coalesce(l.trigger_id, l.id), l.parent_id, l.attempt, l.trigger_type,
+		l.scheduled_time, 1, s.sharding, l.executor_param, l.param_set, l.address_list, l.executor_fail_retry_count, l.plan_epoch,
+		l.job_version, l.executor_handler, l.executor_block_strategy, s.address, s.owner, l.start_token, s.inbox,
+		{{now}}, l.trigger_time, case when s.mine then {{now}} end, l.trigger_msg, l.first_time, l.last_time, l.instants, l.reason
+	from {{schema}}.xxl_job_log l, (select * from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::boolean[])
+		with ordinality s(sharding, address, owner, inbox, mine, ord) order by ord) s
+	where l.id = $1
+	returning {{run}}`
+	q.whyFence = `select k.shard, k.epoch from {{schema}}.xxl_job_lock k where k.shard = any($1::smallint[])`
+	q.whyRun = `select {{run}} from {{schema}}.xxl_job_log l where l.id = any($1::bigint[]) and l.id between $2 and $3`
+	q.whyJob = `select i.id, i.version, i.trigger_status from {{schema}}.xxl_job_info i where i.id = any($1::int[])`
+	q.whyNode = `select n.incarnation from {{schema}}.xxl_job_node n where n.incarnation = any($1::text[]) and not n.has_left`
+	q.whyBusy = `select l.job_id, l.executor_address from {{schema}}.xxl_job_log l
+	where l.shard = any($1::smallint[]) and l.job_id = any($2::int[]) and l.state = 1 and l.id between $3 and $4 and l.executor_address like 'local://%'`
+	q.readdress = `with ` + fence("$1", "$2", "") + `, ` + nodes("$3", "") + `
+	update {{schema}}.xxl_job_log l set executor_address = $6, start_owner = $7, inbox = $8,
+		taken_time = case when $9::boolean then {{now}} end, trigger_msg = ` + say("$10::text") + `
+	from fence
+	where l.id = $4 and l.shard = fence.shard and l.state = 1 and l.start_token = $5
+	and coalesce(l.start_owner, substr(l.executor_address, 9)) = $11
+	and (l.taken_time is null or l.executor_address = 'local://' || $11::text)
+	and ($8::text is null or $8::text in (select incarnation from nodes))
+	returning l.id`
+	q.dispatched = `update {{schema}}.xxl_job_log l set state = 2, trigger_msg = ` + say("$4::text") + `
+	where l.id = $1 and l.state = 1 and l.start_token = $3 and coalesce(l.start_owner, substr(l.executor_address, 9)) = $2
+	returning l.id`
+	q.startedBy = `select {{run}} from {{schema}}.xxl_job_log l
+	where l.shard = any($1::smallint[]) and l.state = 1 and l.id > $4 and l.id between $6 and $7
+	and (l.start_owner = any($2::text[]) or l.executor_address = any($3::text[])) order by l.id limit $5`
+}
+
+func freeOnly(only string) string {
+	if only == "" {
+		return ""
+	}
+	return " and l.id in (select id from free)"
+}
+
+// settled is the compare of a verdict's compare-and-set.
+const settled = `from unnest($3::bigint[], $4::smallint[], $5::text[], $6::bigint[], $7::boolean[], $8::text[], $9::text[], $10::bigint[])
+		v(id, shard, owner, token, taken, msg, new_owner, new_token)
+	join fence on fence.shard = v.shard
+	where l.id = v.id and l.shard = v.shard and l.id between $11 and $12 and l.state = 1 and l.start_token = v.token
+	and coalesce(l.start_owner, substr(l.executor_address, 9)) = v.owner
+	and (l.taken_time is not null) = v.taken`
+
+func (q *queries) settles() {
+	head := `with ` + fence("$1", "$2", "") + `
+	update {{schema}}.xxl_job_log l set trigger_msg = ` + say("v.msg") + `, `
+	tail := ` returning {{run}}`
+	q.settleLost = head + `state = 7, handle_time = {{now}}, inbox = null ` + settled + tail
+	q.settleAdopt = head + `start_owner = v.new_owner, start_token = v.new_token ` + settled + tail
+	q.settleKill = head + `state = 6, handle_time = {{now}}, inbox = null ` + settled + ` and l.kill_reason is not null` + tail
+	q.settleCancel = head + `state = 11, alarm_status = 1, handle_time = {{now}}, inbox = null,
+		reason = case when exists (select from {{schema}}.xxl_job_info i where i.id = l.job_id) then 'stop' else 'remove' end ` + settled + `
+	and not exists (select from {{schema}}.xxl_job_info i where i.id = l.job_id and i.shard = l.shard
+		and (i.trigger_status = 1 or l.trigger_type not in ({{born}})))` + tail
+	q.settleBack = head + `state = 0, plan_epoch = null, start_owner = null, start_token = null, executor_address = null,
+		job_version = null, executor_handler = null, executor_block_strategy = null, inbox = null,
+		executor_param = case when l.param_set then l.executor_param end, trigger_time = null, taken_time = null ` + settled + tail
+}
+
+func (q *queries) ends() {
+	q.inbox = `(select {{run}} from {{schema}}.xxl_job_log l
+	where l.inbox = $1 and l.state = 1 and l.id > $2 and l.id between $5 and $6 order by l.id limit $3)
+	union all
+	(select {{run}} from {{schema}}.xxl_job_log l
+	where l.kill_reason is not null and l.state in (1, 2) and l.executor_address = $4 and l.taken_time is not null
+	and l.id between $5 and $6 order by l.id)`
+	take := `update {{schema}}.xxl_job_log l set taken_time = {{now}}, inbox = null
+	where l.id = any(%ids) and l.id between $3 and $4 and l.inbox = $1 and l.state = 1 and l.kill_reason is null
+	returning {{run}}`
+	free := `array(select p.id from {{schema}}.xxl_job_log p where p.id = any($2::bigint[]) and p.id between $3 and $4
+		and p.inbox = $1 order by p.id for no key update skip locked)`
+	q.take = strings.ReplaceAll(take, "%ids", "$2::bigint[]")
+	q.takeFree = strings.ReplaceAll(take, "%ids", free)
+	q.takeKilled = `update {{schema}}.xxl_job_log l set state = 6, handle_time = {{now}}, inbox = null
+	where l.id = any(` + free + `) and l.id between $3 and $4 and l.inbox = $1 and l.state = 1 and l.kill_reason is not null
+	returning {{run}}`
+	q.finish = `update {{schema}}.xxl_job_log l set state = r.state, handle_time = {{now}}, handle_msg = r.msg, no_retry = r.no_retry,
+		inbox = null, trigger_msg = ` + say("r.say") + `
+	from unnest($1::bigint[], $2::text[], $3::bigint[], $4::smallint[], $5::text[], $6::text[], $7::boolean[])
+		with ordinality r(id, address, token, state, msg, say, no_retry, ord)
+	where l.id = r.id and l.id between $8 and $9 and l.state in (1, 2) and (l.state = 1 or r.state <> 11)
+	and (r.address is null or l.state = 1 and l.start_token = r.token and l.executor_address = r.address)
+	returning r.ord, {{run}}`
+	q.finishLate = `update {{schema}}.xxl_job_log l set late_noted = true, trigger_msg = ` + say("r.say") + `
+	from unnest($1::bigint[], $2::text[]) r(id, say)
+	where l.id = r.id and l.id between $3 and $4 and l.state = 7 and l.late_noted is null`
+	q.unended = `select l.id from {{schema}}.xxl_job_log l where l.id = any($1::bigint[]) and l.id between $2 and $3 and l.state in (1, 2)`
+	q.lockRuns = `select l.id, l.job_id from {{schema}}.xxl_job_log l
+	where l.id = any($1::bigint[]) and l.id between $2 and $3 and l.state in (1, 2) order by l.id for no key update skip locked`
+	q.killPlanned = `update {{schema}}.xxl_job_log l set state = 11, alarm_status = 1, reason = $2, handle_time = {{now}}
+	where l.id = $1 and l.state = 0 returning {{run}}`
+	q.killStarted = `update {{schema}}.xxl_job_log l set kill_reason = $2
+	where l.id = $1 and l.state in (1, 2) and l.kill_reason is null returning {{run}}`
+}
+
+func (q *queries) triggers() {
+	q.keyID = `select k.run_id from {{schema}}.xxl_job_trigger_key k where k.job_id = $1 and k.trigger_key = $2`
+	q.addKey = `insert into {{schema}}.xxl_job_trigger_key (job_id, trigger_key, run_id) values ($1, $2, {{run_id}})
+	on conflict do nothing returning run_id`
+	q.keyRun = `select {{run}} from {{schema}}.xxl_job_log l
+	where l.id = (select k.run_id from {{schema}}.xxl_job_trigger_key k where k.job_id = $1 and k.trigger_key = $2)`
+	insert := `insert into {{schema}}.xxl_job_log as l (id, job_id, shard, app_name, trigger_type, scheduled_time, state,
+		executor_sharding_param, executor_param, param_set, address_list, executor_fail_retry_count, add_time)
+	select coalesce($2::bigint, {{run_id}}), i.id, i.shard, i.app_name, $3, greatest($4::bigint, (extract(epoch from {{now}}) * 1000)::bigint),
+		0, $5, $6, $7, $8, $9, {{now}}
+	from {{schema}}.xxl_job_info i where i.id = $1`
+	q.addRun = insert + ` for key share of i returning {{run}}`
+	q.planRun = insert + ` returning l.id`
+}
+
+func (q *queries) lists() {
+	q.runByID = `select {{run}} from {{schema}}.xxl_job_log l where l.id = $1`
+	q.runsByID = `select {{run}} from {{schema}}.xxl_job_log l where l.id = any($1::bigint[]) and l.id between $2 and $3 order by l.id`
+	q.planned = `select {{run}} from {{schema}}.xxl_job_log l
+	where l.state = 0 and l.scheduled_time <= $2 and (l.scheduled_time, l.id) > ($3::bigint, $4::bigint)
+	and l.shard = any($1::smallint[]) and l.id between $6 and $7 and ($8 = '' or l.app_name = $8)
+	order by l.scheduled_time, l.id limit $5`
+	q.openFloor = `select coalesce(min(l.id), 0) from {{schema}}.xxl_job_log l where l.id < $1 and l.state <= 2`
+	q.partitions = `select c.relname from pg_catalog.pg_inherits h join pg_catalog.pg_class c on c.oid = h.inhrelid
+	where h.inhparent = '{{literal}}.xxl_job_log'::pg_catalog.regclass order by c.relname`
+	q.endOld = `update {{schema}}.xxl_job_log l set state = case when l.state = 0 then 11 else 7 end, handle_time = {{now}}, inbox = null,
+		alarm_status = case when l.state = 0 then 1 else l.alarm_status end, reason = 'retention'
+	where l.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.id between $1 and $2 and p.state <= 2 order by p.id limit $3
+		for no key update)) and l.id between $1 and $2
+	returning {{run}}`
+	q.deleteKeys = `delete from {{schema}}.xxl_job_trigger_key where run_id between $1 and $2`
+	q.deleteRuns = `delete from {{schema}}.xxl_job_log l where l.id between $1 and $2
+	and l.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.id between $1 and $2 limit $3)) returning 1`
+	q.shards = `select count(*) from {{schema}}.xxl_job_lock`
+	q.ensureShards = `insert into {{schema}}.xxl_job_lock (lock_name, shard, owner, epoch)
+	select 'shard_' || n, n, '', 0 from generate_series(0, $1::int - 1) n
+	where not exists (select from {{schema}}.xxl_job_lock)`
+	q.setting = `select value from {{schema}}.xxl_job_setting where name = $1`
+	q.setSetting = `insert into {{schema}}.xxl_job_setting (name, value) values ($1, $2) on conflict do nothing`
+}
+
+func (q *queries) nodes() {
+	q.clock = `select clock_timestamp()`
+	// The statement sees the rows as they were before its own write, so the node's
+	// own row comes from the write.
+	q.beat = `with was as (select has_left from {{schema}}.xxl_job_node where incarnation = $1),
+	mine as (
+		insert into {{schema}}.xxl_job_node as n (incarnation, node_id, beats, has_left, joined, attached, lock_pid, lock_start, lock_name)
+		values ($1, $2, 1, false, case when $3::boolean then {{now}} end, $4::text::jsonb, $5, $6, $7)
+		on conflict (incarnation) do update set beats = n.beats + 1, has_left = false, attached = excluded.attached,
+			joined = case when $3::boolean then {{now}} else n.joined end, node_id = case when $3::boolean then $2 else n.node_id end,
+			lock_pid = excluded.lock_pid, lock_start = excluded.lock_start, lock_name = excluded.lock_name
+		returning *),
+	nodes as (select * from mine union all select n.* from {{schema}}.xxl_job_node n where n.incarnation <> $1),
+	locks as (select p.objid from pg_catalog.pg_locks p where $8::boolean and p.locktype = 'advisory' and p.objsubid = 2 and p.granted
+		and p.classid::bigint = ($9::int::bigint & 4294967295)
+		and p.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())),
+	shards as (select k.shard, k.owner, k.epoch,
+		k.owner = '' or n.incarnation is null or n.has_left or ($8::boolean and not exists (select from locks p where p.objid::bigint = k.shard)) free
+		from {{schema}}.xxl_job_lock k left join nodes n on n.incarnation = k.owner)
+	select clock_timestamp(), coalesce((select has_left from was), true), n.*, s.* from
+	(select coalesce(array_agg(incarnation order by incarnation), '{}'), coalesce(array_agg(node_id order by incarnation), '{}'),
+		coalesce(array_agg(beats order by incarnation), '{}'), coalesce(array_agg(has_left order by incarnation), '{}'),
+		coalesce(array_agg(coalesce((extract(epoch from joined) * 1000)::bigint, 0) order by incarnation), '{}'),
+		coalesce(array_agg(attached::text order by incarnation), '{}') from nodes) n,
+	(select coalesce(array_agg(shard order by shard), '{}'), coalesce(array_agg(owner order by shard), '{}'),
+		coalesce(array_agg(epoch order by shard), '{}'), coalesce(array_agg(free order by shard), '{}') from shards) s`
+	q.lockNode = `select 1 from {{schema}}.xxl_job_node where incarnation = $1 for update`
+	q.leaveNode = `update {{schema}}.xxl_job_node set has_left = true where incarnation = $1`
+	q.leaveShards = `update {{schema}}.xxl_job_lock set owner = '' where owner = $1 and owner <> ''`
+	q.buryLeft = `update {{schema}}.xxl_job_node set has_left = true where incarnation = $1 and beats = $2 and not has_left returning 1`
+	q.buryNode = `delete from {{schema}}.xxl_job_node where incarnation = $1 and beats = $2
+	and not exists (select from {{schema}}.xxl_job_log l where l.shard in (select shard from {{schema}}.xxl_job_lock) and l.state in (1, 2)
+		and (l.start_owner = $1 or l.executor_address = $3) and l.id between $4 and $5)
+	returning 1`
+	q.exclusive = `select pg_catalog.pg_advisory_xact_lock($1, -1)`
+	q.shardRows = `select shard, owner, epoch from {{schema}}.xxl_job_lock where shard = any($1::smallint[])`
+	q.lockRows = `select 1 from {{schema}}.xxl_job_lock where shard = any($1::smallint[]) order by shard for update`
+	q.takeRows = `update {{schema}}.xxl_job_lock k set owner = $1, epoch = k.epoch + 1
+	from unnest($2::smallint[], $3::text[], $4::bigint[]) q(shard, owner, epoch)
+	where k.shard = q.shard and k.owner = q.owner and k.epoch = q.epoch
+	returning k.shard, k.owner, k.epoch`
+	q.releaseRows = `update {{schema}}.xxl_job_lock k set owner = '' from unnest($2::smallint[], $3::bigint[]) q(shard, epoch)
+	where k.shard = q.shard and k.owner = $1 and k.epoch = q.epoch`
+	q.tryLock = `select s, pg_catalog.pg_try_advisory_lock($1, s::int) from unnest($2::smallint[]) s`
+	q.unlock = `select pg_catalog.pg_advisory_unlock($1, s::int) from unnest($2::smallint[]) s`
+	q.evict = `select pg_catalog.pg_terminate_backend(a.pid) from {{schema}}.xxl_job_node n
+	join pg_catalog.pg_stat_activity a on a.pid = n.lock_pid and a.backend_start = n.lock_start and a.application_name = n.lock_name
+	where n.incarnation = any($1::text[])`
+	q.endBlockers = `select pg_catalog.pg_terminate_backend(a.pid) from pg_catalog.pg_stat_activity a
+	where a.pid = any(pg_catalog.pg_blocking_pids($1::int)) and a.usename = current_user and a.query like '` + mark + `%'`
+	q.notify = `select pg_catalog.pg_notify($1, p) from unnest($2::text[]) p`
+}
+
+func (q *queries) catalogue() {
+	q.saveGroup = `insert into {{schema}}.xxl_job_group as g (app_name, title, address_type, address_list, update_time) values ($1, $2, $3, $4, {{now}})
+	on conflict (app_name) do update set title = excluded.title, address_type = excluded.address_type,
+		address_list = excluded.address_list, update_time = excluded.update_time`
+	q.ensureGroup = `insert into {{schema}}.xxl_job_group (app_name, title, address_type, address_list, update_time) values ($1, '', 0, '{}', {{now}})
+	on conflict (app_name) do nothing`
+	q.deleteGroup = `delete from {{schema}}.xxl_job_group where app_name = $1 returning 1`
+	q.groupUsed = `select exists (select from {{schema}}.xxl_job_info where app_name = $1)`
+	group := `select app_name, title, address_type, address_list, update_time from {{schema}}.xxl_job_group`
+	q.group = group + ` where app_name = $1`
+	q.groups = group + ` order by app_name`
+	q.putAddress = `insert into {{schema}}.xxl_job_registry as r (registry_group, registry_key, registry_value, update_time)
+	values ('EXECUTOR', $1, $2, {{now}})
+	on conflict (registry_group, registry_key, registry_value) do update set update_time = excluded.update_time`
+	q.dropAddress = `delete from {{schema}}.xxl_job_registry where registry_group = 'EXECUTOR' and registry_key = $1 and registry_value = $2`
+	q.addresses = `select registry_value from {{schema}}.xxl_job_registry
+	where registry_group = 'EXECUTOR' and registry_key = $1 and update_time >= clock_timestamp() - $2::bigint * interval '1 microsecond'
+	order by registry_value`
+}

@@ -1,0 +1,237 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/xxljob/xxljob"
+)
+
+// startBatch is how many runs one statement starts at most.
+const startBatch = 1000
+
+// Start marks planned runs started or refused. Starts that may depend on each
+// other go in statements of their own, one after the other; all others are one.
+func (s *Store) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	answers := make([]xxljob.Started, len(starts))
+	for _, g := range groupStarts(starts) {
+		if err := s.startGroup(ctx, starts, g, answers); err != nil {
+			return nil, failed(err, "start %d runs", len(starts))
+		}
+	}
+	return answers, nil
+}
+
+// startGroup are starts, by their places, that fit into one statement.
+type startGroup struct {
+	places  []int
+	refused bool
+	targets []string // of the one broadcast that it is
+}
+
+// groupStarts keeps the order among starts of one run, and among starts of one
+// serial job.
+func groupStarts(starts []xxljob.Start) []startGroup {
+	var groups []startGroup
+	plain := -1 // the group that plain starts are added to
+	busy := map[int64]bool{}
+	for i := range starts {
+		st := &starts[i]
+		refused := st.State == xxljob.StateRefused
+		single := len(st.Targets) > 0 || refused
+		clash := busy[-st.RunID] || st.Serial && busy[st.JobID]
+		if plain < 0 || clash || single || len(groups[plain].places) == startBatch {
+			groups = append(groups, startGroup{refused: refused})
+			clear(busy)
+			plain = len(groups) - 1
+		}
+		g := &groups[plain]
+		g.places = append(g.places, i)
+		busy[-st.RunID], busy[st.JobID] = true, true
+		if single {
+			g.targets = st.Targets
+			if refused {
+				g.targets = nil
+			}
+			plain = -1
+		}
+	}
+	return groups
+}
+
+// startGroup starts a group and fills in the answers.
+func (s *Store) startGroup(ctx context.Context, starts []xxljob.Start, g startGroup, answers []xxljob.Started) error {
+	sql := s.sql.start
+	if s.careful() {
+		sql = s.sql.startFree
+	}
+	done, err := s.startBy(ctx, sql, starts, g, answers)
+	if lockedOut(err) && sql == s.sql.start {
+		s.beCareful()
+		done, err = s.startBy(ctx, s.sql.startFree, starts, g, answers)
+	}
+	if err != nil {
+		return err
+	}
+	var left []int
+	for _, i := range g.places {
+		if answers[i].Run.ID == 0 {
+			left = append(left, i)
+		}
+	}
+	s.tell(done)
+	s.tellStarted(starts, g.places, answers)
+	if len(left) == 0 {
+		return nil
+	}
+	return s.explain(ctx, starts, left, answers)
+}
+
+func (s *Store) startBy(ctx context.Context, sql string, starts []xxljob.Start, g startGroup, answers []xxljob.Started) (arming, error) {
+	var done arming
+	for _, i := range g.places {
+		answers[i] = xxljob.Started{}
+	}
+	var row runRow
+	st := statement{sql, s.startArgs(starts, g), func(rows pgx.Rows) error {
+		var ord int
+		run, err := row.scan(rows, &ord)
+		if err == nil {
+			answers[g.places[ord-1]].Run = run
+		}
+		return err
+	}}
+	if n := st.args[busyArg].([]*string); slices.ContainsFunc(n, func(at *string) bool { return at != nil }) {
+		// Two starts of one serial job are not to pass by each other. Only the
+		// owner's process gets past the fence, so it is enough that it takes turns.
+		s.serial.Lock()
+		defer s.serial.Unlock()
+	}
+	b := bounds{name: "start", lock: quickPatience}
+	if !g.refused && g.targets == nil {
+		return done, s.one(ctx, b, st)
+	}
+	i := g.places[0]
+	return done, s.withPartitions(ctx, func() error {
+		return s.inTx(ctx, b, func(t *tx) error {
+			answers[i] = xxljob.Started{}
+			if g.refused { // it ends a planned run: jobs are locked before those
+				if err := t.do(ctx, statement{s.sql.lockIdleFree, []any{[]int64{starts[i].JobID}}, nil}); err != nil {
+					return err
+				}
+			}
+			if err := t.do(ctx, st); err != nil || answers[i].Run.ID == 0 {
+				return err
+			}
+			if g.refused {
+				var err error
+				done, err = s.arm(ctx, t, []xxljob.Run{answers[i].Run}, nil)
+				return err
+			}
+			if len(g.targets) < 2 {
+				return nil
+			}
+			return t.do(ctx, s.insertSiblings(&starts[i], &answers[i]))
+		})
+	})
+}
+
+// insertSiblings inserts the parts of a broadcast behind the first.
+func (s *Store) insertSiblings(st *xxljob.Start, answer *xxljob.Started) statement {
+	var sharding, addresses []string
+	var owners, inboxes []*string
+	var mine []bool
+	for i, address := range st.Targets[1:] {
+		sharding = append(sharding, xxljob.Sharding{Index: i + 1, Total: len(st.Targets)}.String())
+		addresses = append(addresses, address)
+		owners = append(owners, ownerColumn(st.Owner, address))
+		inboxes = append(inboxes, inboxColumn(st.Owner, address))
+		mine = append(mine, address == xxljob.LocalAddress(st.Owner))
+	}
+	answer.Siblings = nil
+	return statement{s.sql.insertSiblings, []any{st.RunID, sharding, addresses, owners, inboxes, mine}, readRuns(&answer.Siblings)}
+}
+
+// inboxColumn is the incarnation that a run is handed over to; null where the
+// address is not an attached executor's, or is the owner's own.
+func inboxColumn(owner, address string) *string {
+	if incarnation, attached := xxljob.LocalIncarnation(address); attached && incarnation != owner {
+		return &incarnation
+	}
+	return nil
+}
+
+// busyArg is the place of the addresses that have to be free, in startArgs.
+const busyArg = 19
+
+// startArgs are the arguments of a start.
+func (s *Store) startArgs(starts []xxljob.Start, g startGroup) []any {
+	n := len(g.places)
+	ids, jobs, in := make([]int64, n), make([]int64, n), make([]int16, n)
+	versions, tokens := make([]int64, n), make([]*int64, n)
+	owners, addresses, inboxes, mine := make([]*string, n), make([]*string, n), make([]*string, n), make([]bool, n)
+	handlers, blocks, params := make([]*string, n), make([]*string, n), make([]*string, n)
+	retries, shardings, messages, busy := make([]int32, n), make([]*string, n), make([]string, n), make([]*string, n)
+	var shards []xxljob.Shard
+	seen := map[xxljob.Shard]bool{}
+	var there, targets []string
+	for k, i := range g.places {
+		st := &starts[i]
+		if sh := (xxljob.Shard{ID: st.Shard, Epoch: st.Epoch}); !seen[sh] {
+			seen[sh] = true
+			shards = append(shards, sh)
+		}
+		ids[k], jobs[k], in[k], versions[k] = st.RunID, st.JobID, int16(st.Shard), st.JobVersion
+		handlers[k], blocks[k], params[k] = nonempty(st.Handler), nonempty(st.Block), nonempty(st.Param)
+		retries[k], messages[k] = int32(st.Retries), st.Msg
+		if g.refused {
+			continue
+		}
+		tokens[k], addresses[k] = &st.Token, &st.Address
+		owners[k], inboxes[k] = ownerColumn(st.Owner, st.Address), inboxColumn(st.Owner, st.Address)
+		mine[k] = st.Address == xxljob.LocalAddress(st.Owner)
+		for _, address := range append([]string{st.Address}, g.targets...) {
+			if inc := inboxColumn(st.Owner, address); inc != nil && !slices.Contains(there, *inc) {
+				there = append(there, *inc)
+			}
+			if st.Serial && isAttached(address) {
+				busy[k], targets = &address, g.targets
+			}
+		}
+		if len(st.Targets) > 0 {
+			shardings[k] = shardingColumn(xxljob.Sharding{Index: 0, Total: len(st.Targets)})
+		}
+	}
+	ids16, epochs := fenceArgs(shards)
+	lo, hi := rangeOf(ids)
+	openLo, openHi := s.openRange()
+	state := xxljob.StateStarted
+	if g.refused {
+		state = xxljob.StateRefused
+	}
+	all := 0 // of a broadcast, every node has to be there
+	if len(g.targets) > 0 {
+		all = len(there)
+	}
+	return []any{ids16, epochs, there, int16(state), ids, jobs, in, versions, tokens, owners, addresses, inboxes, mine,
+		handlers, blocks, params, retries, shardings, messages, busy, lo, hi, openLo, openHi, attachedOnly(targets), all}
+}
+
+func attachedOnly(addresses []string) (attached []string) {
+	for _, a := range addresses {
+		if isAttached(a) {
+			attached = append(attached, a)
+		}
+	}
+	return attached
+}
+
+func isAttached(address string) bool {
+	_, attached := xxljob.LocalIncarnation(address)
+	return attached
+}

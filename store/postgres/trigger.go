@@ -1,0 +1,147 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/failpoint"
+)
+
+// AddRun inserts a planned run outside the schedule.
+func (s *Store) AddRun(ctx context.Context, jobID int64, t xxljob.Trigger) (xxljob.Run, error) {
+	var run xxljob.Run
+	added := false
+	err := s.withPartitions(ctx, func() error {
+		return s.inTx(ctx, bounds{name: "add_run"}, func(x *tx) error {
+			added = false
+			var id *int64
+			if t.Key != "" {
+				var err error
+				if run, id, err = s.takeKey(ctx, x.do, jobID, t.Key); err != nil || id == nil {
+					return err
+				}
+			}
+			var runs []xxljob.Run
+			if err := x.do(ctx, statement{s.sql.addRun, triggerArgs(jobID, id, &t), readRuns(&runs)}); err != nil {
+				return err
+			}
+			if len(runs) == 0 {
+				return xxljob.ErrNotFound
+			}
+			run, added = runs[0], true
+			return nil
+		})
+	})
+	if err != nil {
+		return xxljob.Run{}, failed(err, "add run of job %d", jobID)
+	}
+	if added {
+		s.wakeRun(run.Shard)
+	}
+	return run, nil
+}
+
+// doer runs statements in a transaction, ours or the host's.
+type doer func(context.Context, ...statement) error
+
+// takeKey takes the key for a new run, whose id it returns, or else returns the
+// run that the key was used for. The key is inserted first, so a call waits for
+// others with the same key only.
+func (s *Store) takeKey(ctx context.Context, do doer, jobID int64, key string) (xxljob.Run, *int64, error) {
+	var ids []int64
+	if err := do(ctx, statement{s.sql.addKey, []any{jobID, key}, readIDs(&ids)}); err != nil {
+		return xxljob.Run{}, nil, err
+	}
+	if len(ids) > 0 {
+		return xxljob.Run{}, &ids[0], nil
+	}
+	var runs []xxljob.Run
+	if err := do(ctx, statement{s.sql.keyRun, []any{jobID, key}, readRuns(&runs)}); err != nil {
+		return xxljob.Run{}, nil, err
+	}
+	if len(runs) == 0 {
+		return xxljob.Run{}, nil, fmt.Errorf("the run of key %q is not there any more: %w", key, xxljob.ErrNotFound)
+	}
+	return runs[0], nil, nil
+}
+
+// triggerArgs are the arguments of addRun and planRun.
+func triggerArgs(jobID int64, id *int64, t *xxljob.Trigger) []any {
+	kind := t.Type
+	if kind == "" {
+		kind = xxljob.TriggerManual
+	}
+	retries := retriesOfJob
+	if t.Retries != nil {
+		retries = *t.Retries
+	}
+	var addresses []string
+	if len(t.Addresses) > 0 {
+		addresses = t.Addresses
+	}
+	return []any{jobID, id, string(kind), milli(stored(t.At)), shardingColumn(t.Shard), t.Param, flag(t.Param != nil), addresses, retries}
+}
+
+// TriggerTx plans a run of the job in the caller's own transaction, at any
+// isolation level, and returns its id. The run exists when the transaction
+// commits, and not otherwise; it is found within Poll after the commit and is
+// never late for the time that the commit took.
+//
+// It is one plain insert and takes no lock that a claim, a start or an edit waits
+// for. With a Key it inserts the key first, and may wait for another transaction
+// with the same Key; above READ COMMITTED the database may answer with a
+// serialization error (SQLSTATE 40001), which is returned for the caller to try
+// the whole transaction again. A job that is absent is xxljob.ErrNotFound; bad
+// input is refused before anything is sent. After any other error the
+// transaction has failed and can only be rolled back.
+//
+// The transaction has to be on the database of the store. A job that is removed
+// before the commit leaves a run that is cancelled when it comes up.
+func (s *Store) TriggerTx(ctx context.Context, tx pgx.Tx, jobID int64, t xxljob.Trigger) (int64, error) {
+	return s.triggerTx(ctx, jobID, t, func(query string, args ...any) (id int64, err error) {
+		return id, tx.QueryRow(ctx, query, args...).Scan(&id)
+	})
+}
+
+// TriggerSQLTx is TriggerTx for a transaction of database/sql. Its driver has to
+// be pgx's, github.com/jackc/pgx/v5/stdlib.
+func (s *Store) TriggerSQLTx(ctx context.Context, tx *sql.Tx, jobID int64, t xxljob.Trigger) (int64, error) {
+	return s.triggerTx(ctx, jobID, t, func(query string, args ...any) (id int64, err error) {
+		return id, tx.QueryRowContext(ctx, query, args...).Scan(&id)
+	})
+}
+
+// triggerTx inserts the key, if there is one, and then the run.
+func (s *Store) triggerTx(ctx context.Context, jobID int64, t xxljob.Trigger, queryID func(string, ...any) (int64, error)) (int64, error) {
+	if err := t.Validate(); err != nil {
+		return 0, err
+	}
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	failpoint.Hit("trigger_tx." + failpoint.Begin)
+	var id *int64
+	if t.Key != "" {
+		key, err := queryID(s.sql.addKey, jobID, t.Key)
+		if noRows(err) {
+			key, err = queryID(s.sql.keyID, jobID, t.Key)
+			return key, failed(err, "trigger job %d", jobID)
+		}
+		if err != nil {
+			return 0, failed(err, "trigger job %d", jobID)
+		}
+		id = &key
+	}
+	run, err := queryID(s.sql.planRun, triggerArgs(jobID, id, &t)...)
+	if noRows(err) {
+		err = xxljob.ErrNotFound
+	}
+	return run, failed(err, "trigger job %d", jobID)
+}
+
+func noRows(err error) bool { return errors.Is(err, sql.ErrNoRows) }

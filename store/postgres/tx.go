@@ -1,0 +1,240 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/xxljob/xxljob/internal/failpoint"
+)
+
+// Bounds of a transaction of ours. A node that is paused in the middle of one is
+// thrown out by the server within the idle bound, so that it keeps nobody waiting
+// longer than a take-over may take.
+const (
+	lockPatience      = time.Second
+	statementPatience = 2 * time.Second
+	idlePatience      = 2 * time.Second
+	// quickPatience is how long a batch of the loop waits for rows that others
+	// have locked, before it goes on without them.
+	quickPatience = 100 * time.Millisecond
+	// rollbackPatience bounds the clean-up after an error.
+	rollbackPatience = time.Second
+)
+
+// bounds are what a transaction begins with.
+type bounds struct {
+	name string // of the failpoints
+	lock time.Duration
+}
+
+// tx is a transaction of ours. What it begins with travels with its first
+// statement.
+type tx struct {
+	conn *pgx.Conn
+	head []string
+	name string
+}
+
+// result reads the rows of one statement.
+type result func(pgx.Rows) error
+
+// statement is SQL with its arguments and the reader of its rows.
+type statement struct {
+	sql  string
+	args []any
+	read result
+}
+
+// begin are the statements that every transaction of ours begins with, whatever
+// the host's sessions are set to.
+func (s *Store) begin(lock time.Duration) []string {
+	head := []string{
+		"begin isolation level read committed read write",
+		fmt.Sprintf("set local lock_timeout = %d", lock.Milliseconds()),
+		fmt.Sprintf("set local statement_timeout = %d", statementPatience.Milliseconds()),
+		fmt.Sprintf("set local idle_in_transaction_session_timeout = %d", idlePatience.Milliseconds()),
+	}
+	if s.raiseCommit {
+		head = append(head, "set local synchronous_commit = on")
+	}
+	return head
+}
+
+// inTx runs f in a transaction and commits it. Any error means that the outcome
+// is not known.
+func (s *Store) inTx(ctx context.Context, b bounds, f func(*tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	t := &tx{conn: conn.Conn(), head: s.begin(orDefault(b.lock, lockPatience)), name: b.name}
+	if err := f(t); err != nil {
+		t.rollback(ctx)
+		return err
+	}
+	return t.commit(ctx)
+}
+
+// one runs a transaction of one statement, in one round trip.
+func (s *Store) one(ctx context.Context, b bounds, st statement) error {
+	if failpoint.Enabled { // the points lie between the round trips
+		return s.inTx(ctx, b, func(t *tx) error { return t.do(ctx, st) })
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	t := &tx{conn: conn.Conn(), head: s.begin(orDefault(b.lock, lockPatience)), name: b.name}
+	if err := t.do(ctx, st, statement{sql: "commit"}); err != nil {
+		t.rollback(ctx)
+		return err
+	}
+	return nil
+}
+
+func orDefault(d, otherwise time.Duration) time.Duration {
+	if d == 0 {
+		return otherwise
+	}
+	return d
+}
+
+// do sends the statements in one round trip and reads their rows in turn.
+func (t *tx) do(ctx context.Context, statements ...statement) error {
+	began := len(t.head) > 0
+	if began && failpoint.Enabled {
+		if err := send(ctx, t.conn, t.takeHead(), nil); err != nil {
+			return err
+		}
+		failpoint.Hit(t.name + ".begin")
+	}
+	return send(ctx, t.conn, t.takeHead(), statements)
+}
+
+func (t *tx) takeHead() []string {
+	head := t.head
+	t.head = nil
+	return head
+}
+
+// send runs statements as one batch.
+func send(ctx context.Context, conn *pgx.Conn, head []string, statements []statement) error {
+	var batch pgx.Batch
+	for _, sql := range head {
+		batch.Queue(sql)
+	}
+	for _, st := range statements {
+		batch.Queue(st.sql, st.args...)
+	}
+	results := conn.SendBatch(ctx, &batch)
+	err := readAll(results, len(head), statements)
+	if closed := results.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+func readAll(results pgx.BatchResults, head int, statements []statement) error {
+	for range head {
+		if _, err := results.Exec(); err != nil {
+			return err
+		}
+	}
+	for _, st := range statements {
+		rows, err := results.Query()
+		if err != nil {
+			return err
+		}
+		for rows.Next() {
+			if st.read == nil {
+				continue
+			}
+			if err := st.read(rows); err != nil {
+				rows.Close()
+				return err
+			}
+		}
+		rows.Close()
+		if err := rows.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tx) commit(ctx context.Context) error {
+	if len(t.head) > 0 { // nothing was sent
+		return nil
+	}
+	failpoint.Hit(t.name + ".before_commit")
+	tag, err := t.conn.Exec(ctx, "commit")
+	if err == nil && tag.String() == "ROLLBACK" {
+		err = pgx.ErrTxCommitRollback
+	}
+	if err != nil {
+		t.rollback(ctx)
+		return err
+	}
+	failpoint.Hit(t.name + ".after_commit")
+	return nil
+}
+
+// rollback leaves the connection fit for the pool where that is quick, and else
+// for the bin.
+func (t *tx) rollback(ctx context.Context) {
+	if t.conn.IsClosed() || t.conn.PgConn().TxStatus() == 'I' {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackPatience)
+	defer cancel()
+	t.conn.Exec(ctx, "rollback")
+}
+
+// read runs statements that change nothing, outside a transaction.
+func (s *Store) read(ctx context.Context, statements ...statement) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	return send(ctx, conn.Conn(), nil, statements)
+}
+
+// SQLSTATEs that mean something to the store.
+const (
+	codeLockNotAvailable = "55P03"
+	codeDeadlock         = "40P01"
+	codeNoPartition      = "23514"
+	codeUnique           = "23505"
+	codeCancelled        = "57014"
+)
+
+func codeOf(err error) string {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return pg.Code
+	}
+	return ""
+}
+
+// lockedOut reports whether a statement gave up because others have rows locked.
+func lockedOut(err error) bool {
+	code := codeOf(err)
+	return code == codeLockNotAvailable || code == codeDeadlock
+}
