@@ -46,6 +46,10 @@ fuzz: ## run each fuzz target for FUZZTIME (20s)
 		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$dir" </dev/null || exit 1; \
 	done
 
+.PHONY: chaos
+chaos: postgres ## inject faults into real processes and a real Postgres (about ten minutes; CHAOS=flags)
+	$(GO) run ./internal/chaos/cmd $(CHAOS)
+
 bench: ## run all benchmarks, with command, settings and machine (BENCH, BENCHTIME, COUNT)
 	@echo "settings: GOMAXPROCS=$${GOMAXPROCS:-default} GOGC=$${GOGC:-default} GOMEMLIMIT=$${GOMEMLIMIT:-none}; in-memory store: nothing is durable"
 	@echo "machine:  $$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo 2>/dev/null | head -n 1 | grep . || sysctl -n machdep.cpu.brand_string 2>/dev/null || uname -m), $$(getconf _NPROCESSORS_ONLN) cores, $$(uname -sr), $$($(GO) env GOVERSION)"

@@ -58,8 +58,15 @@ var mayImport = map[string][]string{
 	// For tests and the programs that find faults: it starts the Postgres that
 	// they need, and knows nothing of this module.
 	"internal/pgtest": {pgx, pgxpool},
+	// The auditor shares no code with what it audits.
+	"internal/chaos/audit":   nil,
+	"internal/chaos/control": nil,
+	"internal/chaos/proxy":   nil,
+	"internal/chaos":         {"internal/chaos/audit", "internal/chaos/control", "internal/chaos/proxy", "internal/failpoint", "internal/pgtest", pgx},
+	"internal/chaos/node":    {".", "executor", "internal/chaos/audit", "internal/chaos/control", "store/memory", "store/postgres", pgxpool},
+	"internal/chaos/cmd":     {"internal/chaos"},
 	// 5 programs
-	"examples/*": {".", "executor", "wire", "block", "route", "store/memory", "xxljobtest", errgroup},
+	"examples/*": {".", "executor", "wire", "block", "route", "store/memory", "store/postgres", "xxljobtest", errgroup, pgx, pgxpool},
 }
 
 // testsMayImport is what the tests of a package may import beside that, and
@@ -68,9 +75,10 @@ var mayImport = map[string][]string{
 var testsMayImport = map[string][]string{
 	".":               {"store/memory", "store/storetest", "xxljobtest", "internal/plain"},
 	"store/memory":    {"store/storetest", "xxljobtest", "executor", "wire"},
-	"store/postgres":  {"store/storetest", "internal/pgtest", "executor", "wire", stdlib},
+	"store/postgres":  {"store/storetest", "internal/pgtest", "executor", "wire", stdlib, errgroup},
 	"store/storetest": {"store/memory"},
 	"xxljobtest":      {"block", "route"},
+	"examples/*":      {"internal/pgtest"},
 }
 
 // packageVars are the package-level variables of libraries beside error
@@ -84,6 +92,7 @@ var packageVars = []string{
 	"internal/cron monthStart",
 	"internal/failpoint points", // the table of the process, with the build tag only
 	"store/postgres migrations", // embedded files
+	"store/postgres stateIndexes",
 	"internal/pgtest theServer", // test support: one cluster for the tests of a process
 }
 

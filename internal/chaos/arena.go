@@ -1,0 +1,205 @@
+//go:build unix
+
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/xxljob/xxljob/internal/pgtest"
+)
+
+const (
+	// schema is where the tables are.
+	schema = "chaos"
+	// shards is the number of scheduling shards, each with a job of its own that
+	// is due every second.
+	shards = 16
+	// dbUser and dbName are the role of the nodes and its database.
+	dbUser, dbName = "chaos", "chaos"
+	// readyPatience is how long a process may take to begin.
+	readyPatience = 30 * time.Second
+)
+
+// arena is one cluster with a database, a workload and a journal of its own.
+type arena struct {
+	dir     string
+	program string // the node program
+	dsn     string // of the nodes, without a proxy; empty for the store in memory
+	direct  bool   // nodes reach the database without a proxy
+	forgets bool   // a promotion may lose what was acknowledged
+	journal journal
+	manual  []int64 // jobs that only triggers run; set by workload
+	say     func(format string, args ...any)
+	serial  atomic.Int64 // numbers triggers and jobs
+	dbFault sync.Mutex   // held while a fault of the database is injected
+
+	mu      sync.Mutex
+	rnd     *rand.Rand      // guarded by mu
+	pg      *pgtest.Cluster // guarded by mu: the primary; nil for the store in memory
+	standby *pgtest.Cluster // guarded by mu: nil where there is none, or not any more
+	former  *pgtest.Cluster // guarded by mu: what was the primary before a promotion
+	members []*member       // guarded by mu
+	notes   []string        // guarded by mu: remarks for the report
+	phases  []phase         // guarded by mu
+}
+
+// newArena makes one without database, nodes and workload.
+func newArena(dir, program string, seed uint64, say func(string, ...any)) (*arena, error) {
+	a := &arena{dir: dir, program: program, rnd: rand.New(rand.NewPCG(seed, 0)), say: say}
+	return a, os.MkdirAll(dir, 0o700)
+}
+
+// openDatabase is the usual database: a single server.
+func openDatabase(ctx context.Context, a *arena) error { return a.openPrimary(ctx) }
+
+func (a *arena) openPrimary(ctx context.Context) (err error) {
+	pg, err := pgtest.New(pgtest.Options{})
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	a.pg = pg
+	a.mu.Unlock()
+	if _, err := pg.Exec(ctx, "postgres", "CREATE ROLE "+dbUser+" LOGIN"); err != nil {
+		return err
+	}
+	a.dsn, err = pg.CreateDatabase(ctx, dbName, "", dbUser)
+	return err
+}
+
+// primary is the database that accepts writes; nil for the store in memory.
+func (a *arena) primary() *pgtest.Cluster {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.pg
+}
+
+// populate starts n nodes and waits until they are ready.
+func (a *arena) populate(ctx context.Context, n int) error {
+	for i := range n {
+		m, err := a.newMember(fmt.Sprintf("n%d", i+1))
+		if err != nil {
+			return err
+		}
+		a.mu.Lock()
+		a.members = append(a.members, m)
+		a.mu.Unlock()
+		if err := m.start(); err != nil {
+			return err
+		}
+		if err := m.awaitReady(ctx, readyPatience); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// all returns the members.
+func (a *arena) all() []*member {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return append([]*member(nil), a.members...)
+}
+
+// intn is a random number below n.
+func (a *arena) intn(n int) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.rnd.IntN(n)
+}
+
+// between is a random duration.
+func (a *arena) between(least, most time.Duration) time.Duration {
+	return least + time.Duration(a.intn(int((most-least)/time.Microsecond)+1))*time.Microsecond
+}
+
+// note adds a remark to the report.
+func (a *arena) note(format string, args ...any) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.notes = append(a.notes, fmt.Sprintf(format, args...))
+}
+
+// victim claims a random member that no fault has; nil when there is none.
+func (a *arena) victim() *member {
+	all := a.all()
+	a.mu.Lock()
+	a.rnd.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	a.mu.Unlock()
+	for _, m := range all {
+		if m.claim() {
+			return m
+		}
+	}
+	return nil
+}
+
+// healthy returns a random member that can be asked for something; nil when there
+// is none.
+func (a *arena) healthy() *member {
+	all := a.all()
+	from := a.intn(max(len(all), 1))
+	for i := range all {
+		if m := all[(from+i)%len(all)]; m.alive() && !m.isMute() {
+			return m
+		}
+	}
+	return nil
+}
+
+// db opens a session of the superuser's.
+func (a *arena) db(ctx context.Context) (*pgx.Conn, error) {
+	return pgx.Connect(ctx, a.primary().DSN(dbName))
+}
+
+// withDB does something in a session of the superuser's.
+func (a *arena) withDB(ctx context.Context, f func(*pgx.Conn) error) error {
+	db, err := a.db(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close(context.WithoutCancel(ctx))
+	return f(db)
+}
+
+// ownedBy are the shards of a member; none where nobody can say.
+func (a *arena) ownedBy(ctx context.Context, m *member) (owned []int) {
+	if a.primary() == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_ = a.withDB(ctx, func(db *pgx.Conn) (err error) {
+		owned, err = ownedShards(ctx, db, schema, m.name)
+		return err
+	})
+	return owned
+}
+
+// close ends all processes and the database, and saves its log.
+func (a *arena) close() error {
+	for _, m := range a.all() {
+		_ = m.signal(syscall.SIGCONT)
+		m.close()
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var errs []error
+	for name, pg := range map[string]*pgtest.Cluster{"postgres": a.pg, "standby": a.standby, "former": a.former} {
+		if pg != nil {
+			errs = append(errs, os.WriteFile(filepath.Join(a.dir, name+".log"), []byte(pg.Log()), 0o600), pg.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,23 @@
+// Package audit judges what a cluster of schedulers did while faults were
+// injected. It shares no code with the scheduler and imports none of it: it works
+// out by itself when each job was due, by plain arithmetic, and matches that with
+// what the handlers wrote down themselves.
+//
+// In: the events of all node processes, the supervisor's journal of operations and
+// faults, and the rows of the log table. Out: a Report, in the words of the
+// design:
+//
+//   - lost: a due instant with neither a handler start, nor an interrupted run, nor
+//     a permitted skip;
+//   - double: two starts of one run, or two schedule-born runs of one (instant,
+//     shard);
+//   - early: a start before its instant;
+//   - unfinished: a run that is still planned or under way when all is over.
+//
+// Instants between call and return of a concurrent edit, stop or removal may or
+// may not fire.
+//
+// All times are integers: instants are milliseconds since 1970, moments are
+// microseconds. Both come from the machine's clock, which database and nodes
+// share.
+package audit

@@ -1,0 +1,138 @@
+package audit
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// explainer knows what the faults excuse.
+type explainer struct {
+	rules  Rules
+	faults []Fault
+	joined []interval // of all faults that keep the cluster from scheduling
+}
+
+// interval is a stretch of time in microseconds.
+type interval struct{ begin, end int64 }
+
+func newExplainer(faults []Fault, rules Rules) explainer {
+	x := explainer{rules: rules, faults: faults}
+	var all []interval
+	for _, f := range faults {
+		if i, ok := rules.outage(f); ok {
+			all = append(all, i)
+		}
+	}
+	x.joined = join(all)
+	return x
+}
+
+// outage is how long a fault may keep a shard from being scheduled. Others take
+// over from a process, whether or not it comes back.
+func (r Rules) outage(f Fault) (interval, bool) {
+	one := f.Victim != (Process{})
+	switch {
+	case f.Effect == Harmless:
+		return interval{}, false
+	case one && (f.Effect == Dies || f.Effect == Leaves):
+		return interval{f.Begin, f.Begin + r.Death*1000}, true
+	case one && f.Effect == Silent:
+		return interval{f.Begin, min(f.End, f.Begin+r.Silence*1000)}, true
+	}
+	return interval{f.Begin, f.End + r.Back*1000}, true
+}
+
+// join merges intervals that touch.
+func join(all []interval) []interval {
+	slices.SortFunc(all, func(a, b interval) int { return cmp.Compare(a.begin, b.begin) })
+	var merged []interval
+	for _, i := range all {
+		if n := len(merged); n > 0 && i.begin <= merged[n-1].end {
+			merged[n-1].end = max(merged[n-1].end, i.end)
+			continue
+		}
+		merged = append(merged, i)
+	}
+	return merged
+}
+
+// maySkip reports whether the skip of these instants is permitted: an outage as
+// long as the misfire threshold, or longer, reaches into them.
+func (x explainer) maySkip(first, last int64) bool {
+	return slices.ContainsFunc(x.joined, func(i interval) bool {
+		// What keeps the cluster from scheduling ends a moment after the fault.
+		end := i.end + x.rules.Slack*1000
+		return i.end-i.begin >= x.rules.Misfire*1000 && i.begin <= last*1000 && first*1000 <= end
+	})
+}
+
+// interrupted returns the fault that explains why a run, which was started or
+// taken by one of the processes at the moment since, never stored its result: the
+// process died, or was asked to stop, after that; or was silent for so long that
+// it was taken for dead. until is when the handler had ended, zero if it had not.
+func (x explainer) interrupted(where []Process, node string, since, until int64) (Fault, bool) {
+	for _, f := range x.faults {
+		if !hits(f, where, node) {
+			continue
+		}
+		switch {
+		case f.Effect != Dies && f.Effect != Leaves && f.End < since, f.Begin < since && (f.Effect == Dies):
+		case f.Effect == Leaves && !x.cutShort(f, len(where) > 0 && until == 0):
+			// What stops in good order stores its results, and gives back what it
+			// has not begun.
+		case f.Effect == Dies || f.Effect == Leaves:
+			// A result waits for the store as long as that is away.
+			if until == 0 || f.Begin <= until+x.rules.Slack*1000 || x.duringOutage(until) {
+				return f, true
+			}
+		case f.End-f.Begin >= x.rules.LostAfter*1000:
+			return f, true
+		}
+	}
+	return Fault{}, false
+}
+
+// cutShort reports whether a stop in good order was kept from being one: by
+// handlers that outlasted its grace, or by another fault at the same time.
+func (x explainer) cutShort(stop Fault, handlerCut bool) bool {
+	return handlerCut || slices.ContainsFunc(x.faults, func(f Fault) bool {
+		concerned := f.Effect == Blocked || f.Effect == Silent && f.Victim.Node == stop.Victim.Node
+		return concerned && f.Begin <= stop.End && stop.Begin <= f.End+x.rules.Slack*1000
+	})
+}
+
+// hits reports whether the fault concerns one of the processes, or the node where
+// none is known.
+func hits(f Fault, where []Process, node string) bool {
+	if len(where) > 0 {
+		return slices.Contains(where, f.Victim) || f.Victim == (Process{}) && f.Effect == Blocked
+	}
+	return f.Victim.Node != "" && f.Victim.Node == node
+}
+
+func (x explainer) duringOutage(moment int64) bool {
+	return slices.ContainsFunc(x.joined, func(i interval) bool {
+		return i.begin <= moment && moment <= i.end+x.rules.Slack*1000
+	})
+}
+
+// outageLeft is how long the outage at this moment goes on, in microseconds; zero
+// when there is none.
+func (x explainer) outageLeft(moment int64) int64 {
+	for _, i := range x.joined {
+		if i.begin <= moment && moment <= i.end {
+			return i.end - moment
+		}
+	}
+	return 0
+}
+
+// nodeOf is the node in an incarnation: its name, a dash and ten characters.
+func nodeOf(incarnation string) string {
+	name := strings.TrimPrefix(incarnation, "local://")
+	if i := strings.LastIndexByte(name, '-'); i > 0 {
+		return name[:i]
+	}
+	return name
+}

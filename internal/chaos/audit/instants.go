@@ -1,0 +1,127 @@
+package audit
+
+// checkInstant looks for what became of an instant that had to fire: of every part
+// of it, for a broadcast.
+func (a *Auditor) checkInstant(r *Report, j Job, at int64) {
+	k := instant{j.ID, at}
+	begun := map[int]bool{}
+	total := 1
+	for _, run := range a.at[k] {
+		e := a.starts[run][0]
+		begun[e.Index] = true
+		total = max(total, e.Total)
+	}
+	rows := map[int][]Row{}
+	for _, row := range a.rowsAt[k] {
+		if row.scheduleBorn() || row.Type == "" {
+			rows[row.Index] = append(rows[row.Index], row)
+			total = max(total, row.Total)
+		}
+	}
+	if len(begun) == 0 && len(rows) == 0 && a.recorded(r, j, at) {
+		return
+	}
+	for part := range total {
+		if !begun[part] {
+			a.checkMissing(r, j, at, part, total, rows[part])
+		}
+	}
+}
+
+// recorded accounts for an instant that a record stands for: a skip, or a run that
+// makes up for many.
+func (a *Auditor) recorded(r *Report, j Job, at int64) bool {
+	for _, row := range a.records[j.ID] {
+		if !row.covers(at) {
+			continue
+		}
+		if row.State == Skipped {
+			r.Skipped++
+		}
+		if !a.explain.maySkip(row.First, row.Last) {
+			r.Forbidden++
+			r.problem("forbidden skip", "job %d (%s) at %s: %s record %d of %d instants, %s to %s, without a fault as long as the misfire threshold",
+				j.ID, j.Name, clock(at), row.Reason, row.Run, row.Count, clock(row.First), clock(row.Last))
+		}
+		return true
+	}
+	return false
+}
+
+// checkMissing says why a part of an instant has no handler start.
+func (a *Auditor) checkMissing(r *Report, j Job, at int64, part, total int, rows []Row) {
+	for _, row := range rows {
+		switch {
+		case row.State == Lost || row.State == Killed && j.Block != BlockCover:
+			// Interrupted: counted where rows are.
+			return
+		case row.State <= Dispatched:
+			return // unfinished: counted where rows are
+		case row.State == Skipped:
+			a.recordedRow(r, j, at, row)
+			return
+		case row.State == Discarded && j.Block == BlockDiscard, row.State == Killed && j.Block == BlockCover:
+			a.checkYielded(r, j, at, row)
+			return
+		}
+	}
+	if a.overdueAtEdit(j, at, rows) {
+		r.Dropped++
+		if a.explain.duringOutage(at*1000) || a.lives[j.ID].replanned(at, a.in.Rules.Overdue) {
+			return
+		}
+		r.Overdue++
+		r.problem("dropped", "job %d (%s) at %s was overdue when an operation came, and has %s", j.ID, j.Name, clock(at), describe(rows))
+		return
+	}
+	r.Lost++
+	r.problem("lost", "job %d (%s) at %s, part %d of %d: no start, and %s", j.ID, j.Name, clock(at), part, total, describe(rows))
+}
+
+// recordedRow accounts for a skip of a single instant without a span.
+func (a *Auditor) recordedRow(r *Report, j Job, at int64, row Row) {
+	r.Skipped++
+	if !a.explain.maySkip(at, at) {
+		r.Forbidden++
+		r.problem("forbidden skip", "job %d (%s) at %s: row %d, %s", j.ID, j.Name, clock(at), row.Run, row.Reason)
+	}
+}
+
+// yieldSlack is by how much the handler of the run that another yielded to may be
+// called after the verdict on that other was stored, in milliseconds.
+const yieldSlack = 500
+
+// checkYielded accepts that a block strategy gave an instant up if another run of
+// the job was under way, or came next, at that time.
+func (a *Auditor) checkYielded(r *Report, j Job, at int64, row Row) {
+	r.Yielded++
+	end := max(row.Ended, row.Started, at) + yieldSlack
+	if j.Block == BlockCover {
+		end += a.in.Rules.Slack
+	}
+	for run, starts := range a.starts {
+		s := starts[0]
+		if run == row.Run || s.Job != j.ID || s.At/1000 > end {
+			continue
+		}
+		ends := a.ends[run]
+		if len(ends) == 0 || ends[len(ends)-1].At/1000 >= at {
+			return
+		}
+	}
+	r.Wrong++
+	r.problem("yielded to nobody", "job %d (%s) at %s: run %d is %s, and no other run was under way", j.ID, j.Name, clock(at), row.Run, stateName(row.State))
+}
+
+// overdueAtEdit reports whether an operation that replaced the schedule came while
+// the instant was due and had not been started: the new schedule begins later than
+// now, and after a stop nothing may start.
+func (a *Auditor) overdueAtEdit(j Job, at int64, rows []Row) bool {
+	for _, row := range rows {
+		if row.State != Cancelled {
+			return false
+		}
+	}
+	grace := max(a.in.Rules.Misfire, a.explain.outageLeft(at*1000)/1000+a.in.Rules.Slack)
+	return a.lives[j.ID].replanned(at, grace)
+}

@@ -1,0 +1,163 @@
+package audit
+
+// Job is a job of the workload, as the supervisor asked for it.
+type Job struct {
+	ID   int64
+	Name string
+	// Shard is the scheduling shard that the answer to its addition named.
+	Shard int
+	// Delay is how long after the end of a run the next is due, in milliseconds;
+	// zero for jobs with instants of their own. Jobs that only triggers run have
+	// neither.
+	Delay int64
+	// Block is the job's block strategy.
+	Block string
+	// Broadcast jobs have a run a node, at each instant.
+	Broadcast bool
+	// Nearest jobs run at the node that owns their shard.
+	Nearest bool
+}
+
+// The block strategies that let an instant end without a start.
+const (
+	BlockSerial  = "SERIAL_EXECUTION"
+	BlockDiscard = "DISCARD_LATER"
+	BlockCover   = "COVER_EARLY"
+)
+
+// Grid is a set of instants: Anchor, and every Period before and after it, in
+// milliseconds. A zero Period has none.
+type Grid struct{ Period, Anchor int64 }
+
+// has reports whether the instant is on the grid.
+func (g Grid) has(at int64) bool {
+	return g.Period > 0 && (at-g.Anchor)%g.Period == 0
+}
+
+// first is the first instant of the grid at or after the given one.
+func (g Grid) first(at int64) int64 {
+	rest := (at - g.Anchor) % g.Period
+	if rest < 0 {
+		rest += g.Period
+	}
+	if rest == 0 {
+		return at
+	}
+	return at + g.Period - rest
+}
+
+// The outcomes of an operation.
+const (
+	Done    = "done"
+	Refused = "refused" // certainly without effect: a rolled back transaction
+	Unknown = "unknown" // nobody knows: may have taken effect, or may yet
+)
+
+// The kinds of operations.
+const (
+	// OpSet gives the job the Grid: an addition, a start, a stop or removal (no
+	// Grid), an edit.
+	OpSet = "set"
+	// OpTrigger is a trigger by hand, OpTx one in a transaction of the caller's.
+	OpTrigger = "trigger"
+	OpTx      = "tx"
+	// OpKill asks for the end of Run.
+	OpKill = "kill"
+)
+
+// Op is one operation of the supervisor, repeated until it was answered or given
+// up: Call is when the first attempt began, Return when the last one ended.
+type Op struct {
+	Kind string
+	Verb string // what was called, for people
+	Job  int64
+	Call int64
+	// Return is the end of uncertainty: also of attempts that were never
+	// answered and may have landed late.
+	Return  int64
+	Outcome string
+	Grid    Grid   // OpSet
+	Param   string // triggers: unique, and what the handler is given
+	Run     int64  // triggers: the id that was returned
+}
+
+// What a fault does to those it hits.
+const (
+	// Dies: the process is gone.
+	Dies = "dies"
+	// Leaves: the process was asked to stop.
+	Leaves = "leaves"
+	// Silent: the process is paused or cut off from the database.
+	Silent = "silent"
+	// Blocked: the database, or a part of it, is away, slow or locked.
+	Blocked = "blocked"
+	// Harmless: nothing may be seen of it.
+	Harmless = "harmless"
+)
+
+// Fault is one injected fault, from Begin to End. For a process that dies or
+// leaves, End is when another has taken its place.
+type Fault struct {
+	Name   string
+	Effect string
+	// Victim is the process that is hit; zero for all of them.
+	Victim     Process
+	Begin, End int64
+	// Shards are those that the victim owned when the fault began.
+	Shards []int
+	// Again asks for the time after End until scheduling is back; Within is how
+	// long that may take, in milliseconds, zero without a bound.
+	Again  bool
+	Within int64
+}
+
+// Row is a row of the log table, with the few columns that the auditor needs.
+type Row struct {
+	Run, Job int64
+	State    int
+	Type     string
+	Due      int64
+	Index    int
+	Total    int
+	// First, Last and Count are the instants that a record stands for.
+	First, Last int64
+	Count       int
+	Reason      string
+	// Owner is the incarnation of the starter; Address is where it was sent.
+	Owner, Address string
+	// Started and Ended are milliseconds, zero when it did not happen.
+	Started, Ended int64
+}
+
+// The values of the state column.
+const (
+	Planned = iota
+	Started
+	Dispatched
+	Succeeded
+	Failed
+	TimedOut
+	Killed
+	Lost
+	NoAddress
+	Discarded
+	Skipped
+	Cancelled
+)
+
+// scheduleBorn reports whether a schedule made the run.
+func (r Row) scheduleBorn() bool {
+	switch r.Type {
+	case "CRON", "FIX_RATE", "FIX_DELAY", "ONCE", "MISFIRE":
+		return true
+	}
+	return false
+}
+
+// covers reports whether the row stands for the instant.
+func (r Row) covers(at int64) bool {
+	if r.Count > 0 {
+		return r.First <= at && at <= r.Last
+	}
+	return r.Due == at
+}

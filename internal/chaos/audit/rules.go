@@ -1,0 +1,47 @@
+package audit
+
+// Rules are the promises that the audited program was configured for. All in
+// milliseconds.
+type Rules struct {
+	// Misfire is the threshold under which no instant may be skipped.
+	Misfire int64
+	// LostAfter is the silence after which a node's runs are judged.
+	LostAfter int64
+	// Death, Silence and Leave are within what time others take over from a process
+	// that died, from one that is paused or cut off, and from one that stops in good
+	// order.
+	Death, Silence, Leave int64
+	// Timed asks that this, and Fault.Within, is held against the scheduler: on a
+	// machine that is busy with other tests it is only measured.
+	Timed bool
+	// Overdue is by how much a start may be late in good health: an operation that
+	// comes in between takes the instant away.
+	Overdue int64
+	// Slack is what is granted where two records of one thing are compared: a
+	// result is stored a moment after its handler has ended.
+	Slack int64
+	// Back is within what time scheduling is back after a fault of the database.
+	Back int64
+	// MayForget says that the database may lose what it has acknowledged (a
+	// standby is promoted that had not received it): losses are counted then, and
+	// are no violation.
+	MayForget bool
+}
+
+// takeOver is within what time the shards of a fault's victim are taken over.
+func (r Rules) takeOver(effect string) int64 {
+	switch effect {
+	case Dies:
+		return r.Death
+	case Leaves:
+		return r.Leave
+	case Silent:
+		return r.Silence
+	}
+	return 0
+}
+
+// DefaultRules are those of the scheduler's zero configuration.
+func DefaultRules() Rules {
+	return Rules{Misfire: 15_000, LostAfter: 30_000, Death: 2_000, Silence: 10_000, Leave: 500, Timed: true, Overdue: 1_000, Slack: 5_000, Back: 2_000}
+}

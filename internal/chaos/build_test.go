@@ -1,0 +1,57 @@
+//go:build unix
+
+package chaos
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/xxljob/xxljob/internal/chaos/control"
+)
+
+// TestClockStep builds a node whose wall clock can be stepped and steps it. The
+// answer is an error where the program does not see the step.
+func TestClockStep(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the standard library anew")
+	}
+	t.Parallel()
+	dir := t.TempDir()
+	program, err := buildNode(dir, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(program, "-name", "n", "-dir", dir, "-store", "memory")
+	c.Stderr = os.Stderr
+	stdin, err := c.StdinPipe() // the node ends with it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Process.Kill(); _ = c.Wait() }()
+	ask := func(r control.Request) (control.Answer, error) {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		return control.Call(ctx, filepath.Join(dir, "n.sock"), r)
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if a, err := ask(control.Request{Verb: control.Ready}); err == nil && a.Error == "" {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the node is not ready")
+		}
+	}
+	for _, d := range []time.Duration{time.Hour, -48 * time.Hour, 0} {
+		if a, err := ask(control.Request{Verb: control.Step, StepBy: int64(d)}); err != nil || a.Error != "" {
+			t.Errorf("step by %v: %+v %v", d, a, err)
+		}
+	}
+}

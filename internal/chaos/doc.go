@@ -1,0 +1,23 @@
+// Package chaos injects faults into a cluster of real scheduler processes over a
+// real Postgres, and has an auditor judge what became of every due instant.
+//
+//	make chaos
+//	go run ./internal/chaos/cmd -short
+//	go run ./internal/chaos/cmd -faults sigkill,lock -for 60s -seed 7 -keep
+//
+// In: a list of faults and a seed. Out: a table with a row for each fault, and
+// exit code 1 if anything was lost, doubled, early, unfinished, or interrupted
+// without a fault that explains it.
+//
+// The parts know little of each other:
+//
+//   - audit judges. It imports nothing of the scheduler, and works out by itself
+//     when each job was due.
+//   - node is the program of a node process: a scheduler whose handlers write down
+//     each start and each end in a file of their own.
+//   - control is how node processes are asked to do something.
+//   - proxy stands between a node and the database.
+//   - this package starts and hits them, and keeps the journal of what it did.
+//
+// What of the database's tables it has to know is in table.go.
+package chaos

@@ -1,0 +1,126 @@
+//go:build unix
+
+package chaos
+
+import (
+	"context"
+	"time"
+
+	"github.com/xxljob/xxljob/internal/chaos/audit"
+	"github.com/xxljob/xxljob/internal/pgtest"
+)
+
+// fault is an entry of the catalogue.
+type fault struct {
+	name string
+	// run injects it and takes it back. An error is one of the test itself.
+	run func(context.Context, *arena) error
+	// unit names the faults that are injected into one cluster after the other.
+	unit string
+	// open makes the database, where the usual one will not do.
+	open func(context.Context, *arena) error
+}
+
+// phase is the stretch of time that belongs to one fault, and the rest after it.
+type phase struct {
+	name  string
+	begin int64 // microseconds
+}
+
+// phase begins the next phase.
+func (a *arena) phase(name string) {
+	a.say("%s", name)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.phases = append(a.phases, phase{name, now()})
+}
+
+// catalogue is all faults, each of them alone, and all at random.
+func catalogue(c Config) []fault {
+	all := []fault{
+		{name: "sigkill", unit: "processes", run: repeat(20, time.Second, kill)},
+		{name: "sigstop", unit: "processes", run: repeat(3, 3*time.Second, stopFor(20*time.Second))},
+		{name: "sigterm", unit: "processes", run: repeat(6, 2*time.Second, terminate)},
+		{name: "join-leave", unit: "processes", run: joinAndLeave},
+		{name: "clock-steps", unit: "processes", run: stepClocks},
+
+		{name: "restart-immediate", unit: "database", run: repeat(3, 6*time.Second, restart(pgtest.Immediate))},
+		{name: "restart-fast", unit: "database", run: repeat(3, 6*time.Second, restart(pgtest.Fast))},
+		{name: "terminate-lock-connection", unit: "database", run: repeat(5, 3*time.Second, terminateBackends("lock connection", lockConnections))},
+		{name: "terminate-all-connections", unit: "database", run: repeat(5, 3*time.Second, terminateBackends("all connections", allConnections))},
+		{name: "row-locks", unit: "database", run: lockRows(10 * time.Second)},
+		{name: "pg-dump", unit: "database", run: dump(20 * time.Second)},
+
+		{name: "black-hole", unit: "network", run: repeat(2, 5*time.Second, blackHole(20*time.Second))},
+		{name: "black-hole-all", unit: "network", run: blackHoleAll(10 * time.Second)},
+		{name: "half-open", unit: "network", run: repeat(2, 5*time.Second, halfOpen(15*time.Second))},
+		{name: "orphan", unit: "network", run: repeat(2, 5*time.Second, orphan)},
+		{name: "reset", unit: "network", run: repeat(5, 2*time.Second, reset)},
+		{name: "delay", unit: "network", run: delay(500*time.Millisecond, 14*time.Second)},
+
+		{name: "failpoint-kill", unit: "failpoints", run: everyFailpoint},
+		{name: "failpoint-stop", unit: "failpoints 2", run: someFailpoints(10, stopAt)},
+		{name: "failpoint-black-hole", unit: "failpoints 2", run: someFailpoints(10, blackHoleAt)},
+
+		{name: "promotion-synchronous", unit: "synchronous", open: openSynchronous, run: promote},
+		{name: "promotion-asynchronous", unit: "asynchronous", open: openAsynchronous, run: promote},
+	}
+	for i, name := range []string{"lock-1", "lock-2", "lock-3"} {
+		all = append(all, fault{name: name, unit: name, run: lockTables(i, 3, 60*time.Second)})
+	}
+	return append(all, fault{name: "mixed", unit: "mixed", run: mix(c.Mixed)})
+}
+
+// shortFaults is the form for tests: at least twenty kills, three pauses and two
+// crashes of the database, in about a minute.
+func shortFaults() []fault {
+	return []fault{
+		{name: "short-sigkill", unit: "short", run: repeat(10, 300*time.Millisecond, killFor(time.Second))},
+		{name: "short-sigstop-and-sigkill", unit: "short", run: pauseAndKill(3, 7*time.Second, 10)},
+		{name: "short-restart-immediate", unit: "short", run: repeat(2, 4*time.Second, restart(pgtest.Immediate))},
+	}
+}
+
+// memoryFaults are what a single node over a store in memory survives.
+func memoryFaults() []fault {
+	return []fault{
+		{name: "nothing", unit: "memory", run: idle(10 * time.Second)},
+		{name: "sigstop", unit: "memory", run: stopFor(3 * time.Second)},
+	}
+}
+
+// repeat injects a fault n times, with a rest in between.
+func repeat(n int, rest time.Duration, f func(context.Context, *arena) error) func(context.Context, *arena) error {
+	return func(ctx context.Context, a *arena) error {
+		for range n {
+			if err := f(ctx, a); err != nil {
+				return err
+			}
+			if !pause(ctx, a.between(rest/2, rest*3/2)) {
+				return ctx.Err()
+			}
+		}
+		return nil
+	}
+}
+
+// idle does nothing.
+func idle(d time.Duration) func(context.Context, *arena) error {
+	return func(ctx context.Context, _ *arena) error {
+		_ = pause(ctx, d)
+		return nil
+	}
+}
+
+// within is how long scheduling may take to be back after a lock or a slow
+// database is gone.
+const within = 2000
+
+// blocked injects a fault of the database and journals it.
+func (a *arena) blocked(name string, bound int64, do func() error) error {
+	f := audit.Fault{Name: name, Effect: audit.Blocked, Begin: now(), Again: true, Within: bound}
+	err := do()
+	f.End = now()
+	a.journal.fault(f)
+	return err
+}

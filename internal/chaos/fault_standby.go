@@ -1,0 +1,76 @@
+//go:build unix
+
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/xxljob/xxljob/internal/pgtest"
+)
+
+// Promotion of a standby. The nodes know both servers and look for the one that
+// accepts writes.
+
+// openSynchronous makes a primary that acknowledges nothing which its standby does
+// not have.
+func openSynchronous(ctx context.Context, a *arena) error {
+	if err := a.openPair(ctx); err != nil {
+		return err
+	}
+	return a.primary().Configure(ctx, map[string]string{"synchronous_standby_names": "standby"})
+}
+
+// openAsynchronous makes a primary whose standby may lag behind.
+func openAsynchronous(ctx context.Context, a *arena) error {
+	a.forgets = true
+	return a.openPair(ctx)
+}
+
+func (a *arena) openPair(ctx context.Context) error {
+	if err := a.openPrimary(ctx); err != nil {
+		return err
+	}
+	standby, err := a.primary().Standby(ctx, pgtest.Options{})
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	a.standby = standby
+	a.mu.Unlock()
+	first, err1 := url.Parse(a.primary().DSN(dbName))
+	second, err2 := url.Parse(standby.DSN(dbName))
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	a.direct = true
+	a.dsn = fmt.Sprintf("postgres://%s@%s,%s/%s?sslmode=disable&target_session_attrs=read-write&connect_timeout=2", dbUser, first.Host, second.Host, dbName)
+	return nil
+}
+
+// promote crashes the primary and promotes the standby. Where it may forget, the
+// standby has received nothing for some seconds before.
+func promote(ctx context.Context, a *arena) error {
+	_ = pause(ctx, 8*time.Second)
+	a.mu.Lock()
+	primary, standby := a.pg, a.standby
+	a.mu.Unlock()
+	if a.forgets {
+		if err := standby.Configure(ctx, map[string]string{"primary_conninfo": ""}); err != nil {
+			return err
+		}
+		_ = pause(ctx, 3*time.Second)
+	}
+	return a.blocked("promotion", 0, func() error {
+		err := primary.Stop(pgtest.Kill)
+		_ = pause(ctx, time.Second)
+		err = errors.Join(err, standby.Promote())
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.former, a.pg, a.standby = primary, standby, nil
+		return err
+	})
+}

@@ -1,0 +1,133 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/chaos/control"
+)
+
+// node answers the supervisor.
+type node struct {
+	s       xxljob.Scheduler
+	backend backend
+}
+
+// answer carries out a request, unless nobody waits for it any more.
+func (n *node) answer(r control.Request) control.Answer {
+	left := time.Duration(r.Until-machineClock()) * time.Microsecond
+	if r.Until != 0 && left <= 0 {
+		return control.Answer{Error: "too late", Refused: true}
+	}
+	ctx := context.Background()
+	if r.Until != 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, left)
+		defer cancel()
+	}
+	a, err := n.do(ctx, r)
+	if err != nil {
+		a.Error = err.Error()
+		if a.Error == "" {
+			a.Error = "an error without words"
+		}
+	}
+	return a
+}
+
+func (n *node) do(ctx context.Context, r control.Request) (control.Answer, error) {
+	switch r.Verb {
+	case control.Ready:
+		return control.Answer{}, n.s.Ready()
+	case control.Ensure, control.Update:
+		return n.define(ctx, r)
+	case control.Start:
+		if err := n.s.StartJob(ctx, r.ID); err != nil {
+			return control.Answer{}, err
+		}
+		j, err := n.backend.store.Job(ctx, r.ID)
+		return describe(j), err
+	case control.Stop:
+		return control.Answer{}, n.s.StopJob(ctx, r.ID)
+	case control.Remove:
+		err := n.s.RemoveJob(ctx, r.ID)
+		if errors.Is(err, xxljob.ErrNotFound) {
+			err = nil // by a former attempt
+		}
+		return control.Answer{}, err
+	case control.Trigger:
+		ids, err := n.s.Trigger(ctx, r.ID, xxljob.Trigger{Param: &r.Param, Key: r.Key})
+		if err != nil {
+			return control.Answer{}, err
+		}
+		return control.Answer{Run: ids[0]}, nil
+	case control.Tx:
+		return n.backend.triggerTx(ctx, r)
+	case control.Kill:
+		return control.Answer{}, n.s.Kill(ctx, r.Run)
+	case control.Step:
+		return control.Answer{}, stepClock(time.Duration(r.StepBy))
+	case control.Rows:
+		rows, err := n.backend.rows(ctx)
+		if err != nil {
+			return control.Answer{}, err
+		}
+		text, err := json.Marshal(rows)
+		return control.Answer{Rows: text}, err
+	}
+	return control.Answer{}, fmt.Errorf("unknown verb %q", r.Verb)
+}
+
+// define makes or changes a job.
+func (n *node) define(ctx context.Context, r control.Request) (control.Answer, error) {
+	j, err := definition(r.Job)
+	if err != nil {
+		return control.Answer{}, err
+	}
+	if r.Verb == control.Ensure {
+		ensured, err := n.s.EnsureJob(ctx, j)
+		return describe(ensured.Job), err
+	}
+	j.ID = r.ID
+	j, err = n.s.UpdateJob(ctx, j)
+	return describe(j), err
+}
+
+// describe is the answer about a job.
+func describe(j xxljob.Job) control.Answer {
+	a := control.Answer{ID: j.ID, Shard: j.Shard}
+	if !j.Next.IsZero() {
+		a.Next = j.Next.UnixMilli()
+	}
+	return a
+}
+
+// definition translates a job of the workload.
+func definition(c control.Job) (xxljob.Job, error) {
+	j := xxljob.Job{App: c.App, Name: c.Name, Handler: "work", Block: c.Block, Route: c.Route, Param: c.Param}
+	if c.FireOnce {
+		j.Misfire = xxljob.MisfireFireOnceNow
+	}
+	period := time.Duration(c.Period) * time.Millisecond
+	switch c.Kind {
+	case control.Cron:
+		if period%time.Second != 0 || time.Minute%period != 0 {
+			return j, fmt.Errorf("a period of %v is no part of a minute", period)
+		}
+		j.Schedule = xxljob.Cron(fmt.Sprintf("0/%d * * * * ?", period/time.Second))
+	case control.Rate:
+		j.Schedule = xxljob.FixedRate(period)
+	case control.Delay:
+		j.Schedule = xxljob.FixedDelay(period)
+	case "":
+	default:
+		return j, fmt.Errorf("unknown kind %q", c.Kind)
+	}
+	return j, nil
+}

@@ -1,0 +1,96 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/internal/chaos/control"
+)
+
+// options are the flags.
+type options struct {
+	name, dir, store, dsn, schema string
+	shards                        int
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.name, "name", "", "name of the node")
+	flag.StringVar(&o.dir, "dir", ".", "directory of event files and of the socket")
+	flag.StringVar(&o.store, "store", "postgres", "postgres or memory")
+	flag.StringVar(&o.dsn, "dsn", "", "address of the database")
+	flag.StringVar(&o.schema, "schema", "chaos", "schema of the tables")
+	flag.IntVar(&o.shards, "shards", 16, "number of shards")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	go endWith(os.Stdin)
+	if err := run(ctx, o); err != nil {
+		slog.Error("node ended", "node", o.name, "err", err)
+		os.Exit(1)
+	}
+}
+
+// endWith ends the process at once when its input ends: whoever started it is gone.
+func endWith(input *os.File) {
+	_, _ = io.Copy(io.Discard, input)
+	os.Exit(1)
+}
+
+// run is the process until it is asked to stop.
+func run(ctx context.Context, o options) error {
+	events, err := openEvents(o)
+	if err != nil {
+		return err
+	}
+	b, err := openBackend(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	s, err := xxljob.New(b.store, xxljob.Config{
+		App: "chaos", Node: o.name, Shards: o.shards, StopGrace: 10 * time.Second, AllowSubSecond: true,
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)).With("node", o.name),
+	})
+	if err != nil {
+		return err
+	}
+	further, err := executor.New(executor.Config{App: "further"})
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(s.Handle("work", events.work), further.Handle("work", events.work), s.Attach(further)); err != nil {
+		return err
+	}
+	n := &node{s: s, backend: b}
+	ln, err := n.listen(o)
+	if err != nil {
+		return err
+	}
+	defer ln.Close()
+	go control.Serve(ln, n.answer)
+	err = s.Run(ctx)
+	return errors.Join(err, further.Stop(context.Background()))
+}
+
+// listen takes the socket over from a former process of the same name.
+func (n *node) listen(o options) (net.Listener, error) {
+	socket := filepath.Join(o.dir, o.name+".sock")
+	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	return net.Listen("unix", socket)
+}

@@ -1,0 +1,48 @@
+//go:build unix
+
+package chaos
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/xxljob/xxljob/internal/chaos/audit"
+)
+
+// print writes a row for each fault, and below what is to be said of each.
+func (r *runner) print() {
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 8, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "fault\tsecs\truns\tlost\tdouble\tearly\tunfin.\tinterr.\tunexpl.\tskip\tforbid.\tdropped\twrong\tforgot\tlate p50\tp99\tmax ms\tfail-over p50\tp99\tmax ms\tback p50\tmax ms\tverdict\t")
+	for _, res := range r.results {
+		p := res.report
+		verdict := "ok"
+		if !p.OK() {
+			verdict = "VIOLATED"
+		}
+		fmt.Fprintf(w, "%s\t%.0f\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", res.name, res.took.Seconds(),
+			p.Runs, p.Lost, p.Double, p.Early, p.Unfinished, p.Interrupted, p.Unexplained, p.Skipped, p.Forbidden, p.Dropped, p.Wrong, p.Forgotten,
+			ms(p.Lateness, 0.5), ms(p.Lateness, 0.99), ms(p.Lateness, 1), ms(p.Failover, 0.5), ms(p.Failover, 0.99), ms(p.Failover, 1), ms(p.Back, 0.5), ms(p.Back, 1), verdict)
+	}
+	w.Flush() // to memory, without an error
+	fmt.Fprintf(r.Out, "\n%s\n", text.String())
+	for _, res := range r.results {
+		for _, n := range res.notes {
+			fmt.Fprintf(r.Out, "note: %s\n", n)
+		}
+	}
+	for _, res := range r.results {
+		for _, p := range res.report.Problems {
+			fmt.Fprintf(r.Out, "%s: %s\n", res.name, p)
+		}
+	}
+}
+
+// ms writes a part of a spread in milliseconds.
+func ms(s audit.Spread, p float64) string {
+	if len(s) == 0 {
+		return "-"
+	}
+	return fmt.Sprint(s.At(p) / 1000)
+}

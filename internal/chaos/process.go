@@ -1,0 +1,214 @@
+//go:build unix
+
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/xxljob/xxljob/internal/chaos/audit"
+	"github.com/xxljob/xxljob/internal/chaos/control"
+	"github.com/xxljob/xxljob/internal/chaos/proxy"
+)
+
+// member is a node of the cluster: a name, with one process after the other.
+type member struct {
+	name  string
+	arena *arena
+	proxy *proxy.Proxy // nil where the database is reached directly
+	dsn   string
+
+	mu    sync.Mutex
+	cmd   *exec.Cmd      // guarded by mu: nil when no process runs
+	stdin io.WriteCloser // guarded by mu
+	ended chan struct{}  // guarded by mu: closed when the process has been reaped
+	busy  bool           // guarded by mu: a fault has chosen it
+	mute  bool           // guarded by mu: it is paused or cut off
+}
+
+// newMember makes a member with a proxy of its own before the database.
+func (a *arena) newMember(name string) (*member, error) {
+	m := &member{name: name, arena: a, dsn: a.dsn}
+	if a.dsn == "" || a.direct {
+		return m, nil
+	}
+	u, err := url.Parse(a.dsn)
+	if err != nil {
+		return nil, err
+	}
+	if m.proxy, err = proxy.Listen(u.Host); err != nil {
+		return nil, err
+	}
+	u.Host = m.proxy.Addr()
+	m.dsn = u.String()
+	return m, nil
+}
+
+// start begins a process and returns at once. The environment is added to ours.
+func (m *member) start(env ...string) error {
+	a := m.arena
+	log, err := os.OpenFile(filepath.Join(a.dir, m.name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close() // the process has its own
+	store := "postgres"
+	if a.dsn == "" {
+		store = "memory"
+	}
+	cmd := exec.Command(a.program, "-name", m.name, "-dir", a.dir, "-store", store, "-dsn", m.dsn, "-schema", schema, "-shards", fmt.Sprint(shards))
+	cmd.Env = append(os.Environ(), "XXLJOB_FAILPOINT_FILE="+m.pointsFile(), "GOMAXPROCS=2", "GOTRACEBACK=all")
+	cmd.Env = append(cmd.Env, env...)
+	cmd.Stderr = log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C is for us
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("chaos: start %s: %w", m.name, err)
+	}
+	ended := make(chan struct{})
+	m.mu.Lock()
+	m.cmd, m.stdin, m.ended = cmd, stdin, ended
+	m.mu.Unlock()
+	go func() {
+		_ = cmd.Wait() // how it ended is the fault's business
+		close(ended)
+	}()
+	return nil
+}
+
+func (m *member) pointsFile() string { return filepath.Join(m.arena.dir, m.name+".points") }
+
+// process returns who runs now.
+func (m *member) process() audit.Process {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.cmd == nil {
+		return audit.Process{Node: m.name}
+	}
+	return audit.Process{Node: m.name, PID: m.cmd.Process.Pid}
+}
+
+// gone is closed when the process has ended.
+func (m *member) gone() <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.ended
+}
+
+// alive reports whether a process runs.
+func (m *member) alive() bool {
+	ended := m.gone()
+	if ended == nil {
+		return false
+	}
+	select {
+	case <-ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// signal sends a signal to the process that runs now.
+func (m *member) signal(s syscall.Signal) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.cmd == nil {
+		return errors.New("no process")
+	}
+	return m.cmd.Process.Signal(s)
+}
+
+// awaitEnd waits for the process to end.
+func (m *member) awaitEnd(ctx context.Context, patience time.Duration) error {
+	select {
+	case <-m.gone():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(patience):
+		return fmt.Errorf("chaos: %s has not ended after %v", m.name, patience)
+	}
+}
+
+// awaitReady waits until the node says that it is ready.
+func (m *member) awaitReady(ctx context.Context, patience time.Duration) error {
+	deadline := time.Now().Add(patience)
+	for {
+		a, err := m.ask(ctx, time.Second, control.Request{Verb: control.Ready})
+		if err == nil {
+			err = a.Err()
+		}
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil || !m.alive() || time.Now().After(deadline) {
+			return fmt.Errorf("chaos: %s is not ready: %w", m.name, err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// ask has the node do something.
+func (m *member) ask(ctx context.Context, patience time.Duration, r control.Request) (control.Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return control.Call(ctx, filepath.Join(m.arena.dir, m.name+".sock"), r)
+}
+
+// claim marks the member as the victim of a fault, so that no other fault chooses
+// it; false when one has.
+func (m *member) claim() bool {
+	if !m.alive() {
+		return false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.busy {
+		return false
+	}
+	m.busy = true
+	return true
+}
+
+func (m *member) release() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.busy = false
+}
+
+// setMute notes that the node cannot be reached, or can again.
+func (m *member) setMute(v bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mute = v
+}
+
+func (m *member) isMute() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.mute
+}
+
+// close ends the process, however it is, and its proxy.
+func (m *member) close() {
+	if m.alive() {
+		_ = m.signal(syscall.SIGKILL)
+		<-m.gone()
+	}
+	if m.proxy != nil {
+		_ = m.proxy.Close()
+	}
+}

@@ -1,0 +1,318 @@
+//go:build unix
+
+package chaos
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/xxljob/xxljob/internal/chaos/audit"
+	"github.com/xxljob/xxljob/internal/chaos/control"
+)
+
+// ErrViolated is returned by Run when the auditor found that a promise was broken.
+var ErrViolated = errors.New("chaos: promises were broken")
+
+// rest is how long a cluster is left alone behind each fault.
+const rest = 6 * time.Second
+
+// Run injects the faults and prints the report. It returns ErrViolated when a
+// promise was broken, and another error when the test itself failed.
+func Run(ctx context.Context, c Config) error {
+	c = c.withDefaults()
+	faults, err := c.choose()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "chaos-")
+	if err != nil {
+		return err
+	}
+	r := &runner{Config: c, dir: dir}
+	fmt.Fprintf(c.Out, "seed %d; %d nodes a cluster; evidence in %s\n", c.Seed, c.Nodes, dir)
+	err = r.run(ctx, faults)
+	if err == nil && !c.Keep {
+		return os.RemoveAll(dir)
+	}
+	fmt.Fprintf(c.Out, "evidence is kept in %s; again with -seed %d\n", dir, c.Seed)
+	return err
+}
+
+// runner is one run of the program.
+type runner struct {
+	Config
+	dir     string
+	program string
+
+	mu      sync.Mutex // guards Out and results
+	results []result
+}
+
+// result is one row of the report.
+type result struct {
+	name   string
+	took   time.Duration
+	report *audit.Report
+	notes  []string
+}
+
+func (r *runner) run(ctx context.Context, faults []fault) (err error) {
+	clock := false
+	for _, f := range faults {
+		clock = clock || f.name == "clock-steps"
+	}
+	if r.program, err = buildNode(r.dir, clock); err != nil {
+		return err
+	}
+	units := group(faults)
+	work := make(chan []fault, len(units))
+	for _, u := range units {
+		work <- u
+	}
+	close(work)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var lanes sync.WaitGroup
+	for range min(r.Lanes, len(units)) {
+		lanes.Go(func() {
+			for u := range work {
+				if err := r.unit(ctx, u); err != nil {
+					cancel(fmt.Errorf("%s: %w", u[0].unit, err))
+					return
+				}
+			}
+		})
+	}
+	lanes.Wait()
+	r.print()
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	return r.verdict()
+}
+
+// group sorts faults into the units that share a cluster, in their order.
+func group(faults []fault) [][]fault {
+	var units [][]fault
+	at := map[string]int{}
+	for _, f := range faults {
+		i, had := at[f.unit]
+		if !had {
+			i = len(units)
+			at[f.unit] = i
+			units = append(units, nil)
+		}
+		units[i] = append(units[i], f)
+	}
+	return units
+}
+
+// unit injects faults into one cluster, one after the other, and judges it.
+func (r *runner) unit(ctx context.Context, faults []fault) error {
+	name := faults[0].unit
+	h := fnv.New64a()
+	h.Write([]byte(name))
+	a, err := newArena(filepath.Join(r.dir, name), r.program, r.Seed^h.Sum64(), func(format string, args ...any) {
+		r.say(name+": "+format, args...)
+	})
+	if err != nil {
+		return err
+	}
+	err = r.inject(ctx, a, faults)
+	return errors.Join(err, a.close())
+}
+
+func (r *runner) inject(ctx context.Context, a *arena, faults []fault) error {
+	open, nodes := faults[0].open, r.Nodes
+	switch {
+	case r.Memory:
+		open, nodes = func(context.Context, *arena) error { return nil }, 1
+	case open == nil:
+		open = openDatabase
+	}
+	if err := open(ctx, a); err != nil {
+		return err
+	}
+	if err := a.populate(ctx, nodes); err != nil {
+		return err
+	}
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	wait, err := a.workload(working)
+	if err != nil {
+		return err
+	}
+	_ = pause(ctx, 3*time.Second)
+	for _, f := range faults {
+		a.phase(f.name)
+		if err := f.run(ctx, a); err != nil {
+			return fmt.Errorf("%s: %w", f.name, err)
+		}
+		_ = pause(ctx, rest)
+	}
+	stop()
+	wait()
+	return r.judge(ctx, a)
+}
+
+// judge lets the cluster end what is due, stops it, and has it audited.
+func (r *runner) judge(ctx context.Context, a *arena) error {
+	end := now()
+	a.phase("settling")
+	in, err := a.evidence(ctx, end)
+	if err != nil {
+		return err
+	}
+	in.Rules.MayForget, in.Rules.Timed = a.forgets, !r.Short
+	if err := save(a.dir, in); err != nil {
+		return err
+	}
+	auditor := audit.New(in)
+	a.mu.Lock()
+	phases, notes := a.phases, a.notes
+	a.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, p := range phases[:len(phases)-1] {
+		next := min(phases[i+1].begin, end)
+		if next-p.begin < 500_000 {
+			continue // the name of a fault whose parts have names of their own
+		}
+		res := result{name: p.name, took: time.Duration(next-p.begin) * time.Microsecond, report: auditor.Check(p.begin/1000, next/1000)}
+		if i == len(phases)-2 {
+			res.notes = notes
+			if !r.Memory { // its rows are read before the stop
+				auditor.CheckEnd(res.report, end/1000)
+			}
+		}
+		r.results = append(r.results, res)
+	}
+	return nil
+}
+
+// settlePatience is how long runs that are due may take to end, when no fault is
+// injected any more: the nodes that went last are judged within LostAfter.
+const settlePatience = 75 * time.Second
+
+// evidence stops the nodes and gathers what there is to judge by.
+func (a *arena) evidence(ctx context.Context, end int64) (audit.Input, error) {
+	if err := a.awaitEnded(ctx, end); err != nil {
+		return audit.Input{}, err
+	}
+	var rows []audit.Row
+	var err error
+	if a.primary() == nil { // the rows go with the process
+		rows, err = a.rowsInMemory(ctx)
+	}
+	a.stopAll(ctx)
+	if a.primary() != nil {
+		err = a.withDB(ctx, func(db *pgx.Conn) (err error) {
+			rows, err = readRows(ctx, db, schema)
+			return err
+		})
+	}
+	if err != nil {
+		return audit.Input{}, err
+	}
+	in := a.journal.input()
+	in.Rows = rows
+	in.Events, err = audit.ReadEvents(a.dir)
+	return in, err
+}
+
+// awaitEnded waits until everything due has ended, or for so long that the rest
+// never will.
+func (a *arena) awaitEnded(ctx context.Context, end int64) error {
+	deadline := time.Now().Add(settlePatience)
+	for {
+		left, err := a.unfinished(ctx, end/1000)
+		if err == nil && left == 0 || time.Now().After(deadline) || ctx.Err() != nil {
+			return err
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+}
+
+// unfinished is how many runs due up to an instant have not ended.
+func (a *arena) unfinished(ctx context.Context, upTo int64) (n int, err error) {
+	if a.primary() != nil {
+		err = a.withDB(ctx, func(db *pgx.Conn) (err error) {
+			n, err = unfinished(ctx, db, schema, upTo)
+			return err
+		})
+		return n, err
+	}
+	rows, err := a.rowsInMemory(ctx)
+	for _, r := range rows {
+		if r.State <= audit.Dispatched && r.Due <= upTo {
+			n++
+		}
+	}
+	return n, err
+}
+
+// rowsInMemory are the rows of the only node.
+func (a *arena) rowsInMemory(ctx context.Context) (rows []audit.Row, err error) {
+	got, err := a.all()[0].ask(ctx, 10*time.Second, control.Request{Verb: control.Rows})
+	if err == nil {
+		err = got.Err()
+	}
+	if err == nil {
+		err = json.Unmarshal(got.Rows, &rows)
+	}
+	return rows, err
+}
+
+// stopAll stops all nodes in good order.
+func (a *arena) stopAll(ctx context.Context) {
+	var g sync.WaitGroup
+	for _, m := range a.all() {
+		if !m.alive() {
+			continue
+		}
+		g.Go(func() {
+			f := audit.Fault{Name: "the end", Effect: audit.Leaves, Victim: m.process(), Begin: now()}
+			_ = m.signal(syscall.SIGTERM)
+			if err := m.awaitEnd(ctx, 30*time.Second); err != nil {
+				a.note("%v", err)
+			}
+			f.End = now()
+			a.journal.fault(f)
+		})
+	}
+	g.Wait()
+}
+
+// save writes the auditor's input down, so that it can be looked at.
+func save(dir string, in audit.Input) error {
+	text, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "input.json"), text, 0o600)
+}
+
+func (r *runner) say(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	fmt.Fprintf(r.Out, "%s %s\n", time.Now().UTC().Format("15:04:05"), fmt.Sprintf(format, args...))
+}
+
+func (r *runner) verdict() error {
+	for _, res := range r.results {
+		if !res.report.OK() {
+			return ErrViolated
+		}
+	}
+	return nil
+}

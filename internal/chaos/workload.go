@@ -1,0 +1,146 @@
+//go:build unix
+
+package chaos
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/xxljob/xxljob/internal/chaos/audit"
+	"github.com/xxljob/xxljob/internal/chaos/control"
+)
+
+// definitions is the workload: what is due, how often, and how it is routed and
+// blocked. Every shard has a job of the first kind, which is due so often that it
+// can be seen how fast a shard is taken over.
+func definitions() []control.Job {
+	var jobs []control.Job
+	add := func(n int, j control.Job) {
+		name := j.Name
+		for i := range n {
+			j.Name = fmt.Sprintf("%s %d", name, i)
+			jobs = append(jobs, j)
+		}
+	}
+	add(shards, control.Job{Name: "rate", Kind: control.Rate, Period: 250, Route: "NEAREST"})
+	add(6, control.Job{Name: "cron", Kind: control.Cron, Period: 1000, Route: "NEAREST"})
+	add(3, control.Job{Name: "round", Kind: control.Cron, Period: 1000, Route: "ROUND"})
+	add(1, control.Job{Name: "failover", Kind: control.Cron, Period: 2000, Route: "FAILOVER"})
+	add(1, control.Job{Name: "further app", App: "further", Kind: control.Cron, Period: 1000, Route: "RANDOM"})
+	add(2, control.Job{Name: "broadcast", Kind: control.Cron, Period: 2000, Route: "SHARDING_BROADCAST"})
+	add(2, control.Job{Name: "long", Kind: control.Cron, Period: 5000, Route: "NEAREST", Param: "takes=3000"})
+	add(1, control.Job{Name: "long round", Kind: control.Cron, Period: 2000, Route: "ROUND", Param: "takes=1200"})
+	add(1, control.Job{Name: "discard", Kind: control.Cron, Period: 1000, Route: "NEAREST", Block: audit.BlockDiscard, Param: "takes=2300"})
+	add(1, control.Job{Name: "cover", Kind: control.Cron, Period: 2000, Route: "NEAREST", Block: audit.BlockCover, Param: "takes=3500"})
+	add(2, control.Job{Name: "delay", Kind: control.Delay, Period: 1000, Route: "ROUND", Param: "takes=200"})
+	add(1, control.Job{Name: "fire once", Kind: control.Cron, Period: 1000, Route: "NEAREST", FireOnce: true})
+	return jobs
+}
+
+// editedJobs are the jobs that are edited, stopped and removed all the time.
+const editedJobs = 3
+
+// workload adds the jobs and keeps operations going until ctx ends.
+func (a *arena) workload(ctx context.Context) (wait func(), err error) {
+	for _, d := range definitions() {
+		if _, err := a.ensure(ctx, nil, d); err != nil {
+			return nil, err
+		}
+	}
+	var manual []int64
+	for _, d := range []control.Job{{Name: "by hand, round", Route: "ROUND"}, {Name: "by hand, nearest", Route: "NEAREST"}} {
+		id, err := a.ensure(ctx, nil, d)
+		if err != nil {
+			return nil, err
+		}
+		manual = append(manual, id)
+	}
+	var g sync.WaitGroup
+	g.Go(func() { a.triggers(ctx, manual) })
+	g.Go(func() { a.transactions(ctx, manual) })
+	for i := range editedJobs {
+		g.Go(func() { a.edits(ctx, i) })
+	}
+	a.manual = manual
+	return g.Wait, nil
+}
+
+// ensure adds a job, at the first member if it is not nil, and journals it with the instants that it then has.
+func (a *arena) ensure(ctx context.Context, first *member, d control.Job) (int64, error) {
+	d.Block = cmp.Or(d.Block, audit.BlockSerial)
+	call := now()
+	got, unknown, ok := a.insist(ctx, first, control.Request{Verb: control.Ensure, Job: d})
+	if !ok {
+		return 0, fmt.Errorf("chaos: job %q cannot be added: %w", d.Name, ctx.Err())
+	}
+	j := audit.Job{ID: got.ID, Name: d.Name, Shard: got.Shard, Block: d.Block, Broadcast: d.Route == "SHARDING_BROADCAST", Nearest: d.Route == "NEAREST"}
+	if d.Kind == control.Delay {
+		j.Delay = d.Period
+	}
+	a.journal.job(j)
+	a.set(ctx, "ensure", got.ID, call, unknown, grid(d, got.Next))
+	return got.ID, nil
+}
+
+// grid is when a definition is due, given one of its instants.
+func grid(d control.Job, next int64) audit.Grid {
+	switch d.Kind {
+	case control.Cron:
+		return audit.Grid{Period: d.Period}
+	case control.Rate:
+		return audit.Grid{Period: d.Period, Anchor: next}
+	}
+	return audit.Grid{}
+}
+
+// set journals an operation on a schedule that was answered at last. Where former
+// attempts were not, they may still land: that time is waited for.
+func (a *arena) set(ctx context.Context, verb string, job, call int64, unknown []*member, g audit.Grid) {
+	a.settle(ctx, unknown)
+	a.journal.op(audit.Op{Kind: audit.OpSet, Verb: verb, Job: job, Call: call, Return: now(), Outcome: audit.Done, Grid: g})
+}
+
+// zombie is how long a statement may go on after whoever sent it has gone.
+const zombie = 3 * time.Second
+
+// settle waits until what the members were asked and did not answer cannot take
+// effect any more.
+func (a *arena) settle(ctx context.Context, unknown []*member) {
+	if len(unknown) == 0 {
+		return
+	}
+	for _, m := range unknown {
+		for m.alive() && m.isMute() && ctx.Err() == nil {
+			time.Sleep(50 * time.Millisecond)
+		}
+	}
+	// Not cut short by ctx: what lands late would be held against the scheduler.
+	time.Sleep(zombie)
+}
+
+// insist asks one node after the other, beginning with the given one if it is not
+// nil, until one has done it, or ctx ends. It returns those that gave no answer, or
+// one that leaves the outcome open.
+func (a *arena) insist(ctx context.Context, m *member, r control.Request) (got control.Answer, unknown []*member, ok bool) {
+	for ; ctx.Err() == nil; m = nil {
+		if m == nil {
+			m = a.healthy()
+		}
+		if m == nil {
+			time.Sleep(20 * time.Millisecond)
+			continue
+		}
+		got, err := m.ask(ctx, 5*time.Second, r)
+		switch {
+		case err == nil && got.Error == "":
+			return got, unknown, true
+		case err != nil || !got.Refused:
+			unknown = append(unknown, m)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return control.Answer{}, unknown, false
+}
