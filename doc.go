@@ -1,8 +1,9 @@
 // Package xxljob is an embeddable job scheduler with XXL-JOB's vocabulary. A
 // service imports it and runs the whole loop in its own process: schedules, a
 // time ring, routing over executors, block strategies, run logs. A [Store]
-// keeps everything that outlives a moment: store/memory today, for one process;
-// several Schedulers that share one store are a cluster of equal nodes.
+// keeps everything that outlives a moment: store/memory, for one process, or
+// store/postgres. Several Schedulers that share one store are a cluster of equal
+// nodes.
 //
 //	func main() {
 //		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -65,8 +66,8 @@
 // # Who imports whom
 //
 //	5 programs    examples/*
-//	4 backends    store/memory  store/storetest            xxljobtest
-//	                     \___________|________________________/
+//	4 backends    store/memory  store/postgres  store/storetest   xxljobtest
+//	                     \___________|_______________|____________/
 //	3 engine                      xxljob
 //	2 engine          ___________/ | \______ executor
 //	1 leaves      route  internal/cron          wire   block
@@ -102,9 +103,11 @@
 // handler whose run is recorded as lost by then, beside a later run of the job;
 // its result is not accepted. A handler that ignores its context is recorded at
 // once, but cannot be stopped; its job goes on after executor.Config.Grace. The
-// memory store keeps nothing across an exit of the process.
+// memory store keeps nothing across an exit of the process; a fail-over of
+// Postgres to an asynchronous standby, or a crash of it under
+// postgres.Config.AllowAsyncCommit, can lose what was acknowledged, and repeat runs.
 //
-// Not there yet: a store in Postgres, XXL-JOB's HTTP protocol (so no executors in
+// Not there yet: XXL-JOB's HTTP protocol (so no executors in
 // other processes), retries, children, alarms, reports and console. Job.Retries,
 // Job.Children and Job.AlarmEmail are stored and not acted upon; so are
 // Config.Tokens, ReportDays and the like, which belong to these.

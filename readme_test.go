@@ -134,6 +134,32 @@ func TestReadmeProgram(t *testing.T) {
 	}
 }
 
+// TestReadmePostgres: the functions of the README that need a database are those
+// of the store's examples, which are compiled.
+func TestReadmePostgres(t *testing.T) {
+	example, err := os.ReadFile("store/postgres/example_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"serve", "pay"} {
+		found := false
+		for _, b := range readDocument(t, "README.md").blocks {
+			if !strings.HasPrefix(b.text, "func "+name+"(") {
+				continue
+			}
+			found = true
+			got, _ := bodyOf(t, "package p\n"+b.text, name)
+			want, _ := bodyOf(t, string(example), name)
+			if strings.Join(got, "\n") != strings.Join(want, "\n") {
+				t.Errorf("README.md has\n%s\nand the example has\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+		}
+		if !found {
+			t.Errorf("README.md has no function %s", name)
+		}
+	}
+}
+
 // bodyOf returns the lines of a function's body without their indentation, and
 // without the comment that gives an example's output.
 func bodyOf(t *testing.T, text, function string) ([]string, *ast.File) {
@@ -167,7 +193,7 @@ func bodyOf(t *testing.T, text, function string) ([]string, *ast.File) {
 
 // TestLinks: what the documents point at in the repository is there.
 func TestLinks(t *testing.T) {
-	for _, name := range []string{"README.md", "README.zh-CN.md", "DESIGN.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/differences.md"} {
+	for _, name := range []string{"README.md", "README.zh-CN.md", "DESIGN.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/differences.md", "docs/scale.md"} {
 		for _, link := range readDocument(t, name).links {
 			if strings.Contains(link, "://") {
 				continue

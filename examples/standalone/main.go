@@ -5,6 +5,12 @@
 //	go run ./examples/standalone -for 10s
 //	go run ./examples/standalone -jobs examples/standalone/jobs.json -zone Europe/Berlin
 //
+// Jobs and runs are in memory, and gone with the process. With -store they are in
+// Postgres: whatever becomes of the process, the next one goes on where it ended,
+// and several share the work.
+//
+//	go run ./examples/standalone -store postgres://user:password@localhost/db
+//
 // SIGHUP reads the file again, where there is such a signal. The first Ctrl-C waits for
 // running handlers, the second does not.
 package main
@@ -23,11 +29,13 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/store/postgres"
 )
 
 // options are the flags.
@@ -37,7 +45,12 @@ type options struct {
 	allow  []string       // -http-allow
 	logs   string         // -logs
 	runFor time.Duration  // -for: 0 is for ever
+	store  string         // -store: "" is in memory
+	schema string         // -schema
 }
+
+// storeVariable is the environment's -store: a password in it is seen by fewer.
+const storeVariable = "XXLJOB_STORE"
 
 func main() {
 	o, err := parse(os.Args[1:], os.Stderr)
@@ -63,6 +76,8 @@ func parse(args []string, w io.Writer) (options, error) {
 	f.StringVar(&o.jobs, "jobs", "", "`file` of jobs: a JSON list, or lines of name, tab, crontab expression")
 	f.StringVar(&o.logs, "logs", "", "`directory` for the logs of runs; they are kept in memory otherwise")
 	f.DurationVar(&o.runFor, "for", 0, "stop by itself after this `time`")
+	f.StringVar(&o.store, "store", "", "`address` of a database for jobs and runs, as postgres://user:password@host/db; else that in "+storeVariable+"; they are kept in memory otherwise")
+	f.StringVar(&o.schema, "schema", "xxljob", "with -store: `schema` of the tables, which are made when they are not there")
 	f.Func("zone", "IANA `zone` of schedules that name none, and of what is printed (default UTC)", func(name string) (err error) {
 		if name == "Local" {
 			return errors.New("want an IANA name such as Europe/Berlin")
@@ -80,6 +95,9 @@ func parse(args []string, w io.Writer) (options, error) {
 		fmt.Fprintln(w, err)
 		f.Usage()
 	}
+	if o.store == "" {
+		o.store = os.Getenv(storeVariable)
+	}
 	return o, err
 }
 
@@ -90,7 +108,11 @@ func run(ctx context.Context, o options, out io.Writer, reload <-chan os.Signal)
 		ctx, cancel = context.WithTimeout(ctx, o.runFor)
 		defer cancel()
 	}
-	store := memory.New()
+	store, shut, err := openStore(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer shut()
 	p := &printer{out: out, zone: o.zone, store: store}
 	s, err := xxljob.New(store, xxljob.Config{
 		App:      appName,
@@ -105,9 +127,15 @@ func run(ctx context.Context, o options, out io.Writer, reload <-chan os.Signal)
 		return err
 	}
 	l := &loader{scheduler: s, file: o.jobs, has: held{}}
+	if err := l.remember(ctx, store); err != nil {
+		return err
+	}
 	jobs, err := l.load(ctx)
 	if err != nil {
 		return err
+	}
+	if o.store != "" {
+		p.say("jobs and runs are kept in Postgres, schema %s", o.schema)
 	}
 	p.begin(jobs)
 
@@ -131,12 +159,51 @@ func run(ctx context.Context, o options, out io.Writer, reload <-chan os.Signal)
 	return g.Wait()
 }
 
+// openStore opens the store that the flags name.
+func openStore(ctx context.Context, o options) (store xxljob.Store, shut func(), err error) {
+	if o.store == "" {
+		return memory.New(), func() {}, nil
+	}
+	pool, err := pgxpool.New(ctx, o.store)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := postgres.New(ctx, pool, postgres.Config{Schema: o.schema, AutoMigrate: true})
+	if err != nil {
+		pool.Close()
+		return nil, nil, err
+	}
+	return s, func() { s.Close(); pool.Close() }, nil
+}
+
 // loader makes the scheduler's jobs those of a file.
 type loader struct {
 	scheduler xxljob.Scheduler
 	file      string
 	apps      []string // that have had jobs: those of an app may all be gone later
 	has       held
+}
+
+// remember takes in the jobs of an earlier process that have had their last
+// instant, for they may stay in the file.
+func (l *loader) remember(ctx context.Context, store xxljob.Store) error {
+	const page = 1000
+	for after := int64(0); ; {
+		jobs, err := store.Jobs(ctx, xxljob.JobFilter{After: after, Limit: page})
+		if err != nil {
+			return err
+		}
+		for _, j := range jobs {
+			after = j.ID
+			if j.Next.IsZero() && j.Key != "" && !j.Schedule.IsManual() {
+				j.Stopped = j.Stopped && j.StopReason == "" // as the file had it
+				l.has[idOf(j)] = j
+			}
+		}
+		if len(jobs) < page {
+			return nil
+		}
+	}
 }
 
 // load reads the file and applies it. Faults in the file change nothing.

@@ -25,8 +25,9 @@ type printer struct {
 	zone  *time.Location
 	store xxljob.Store
 
-	mu  sync.Mutex
-	out io.Writer // guarded by mu
+	mu    sync.Mutex
+	out   io.Writer        // guarded by mu
+	names map[int64]string // guarded by mu: of jobs, as far as they are known
 }
 
 func (p *printer) printf(format string, args ...any) {
@@ -40,6 +41,7 @@ func (p *printer) say(format string, args ...any) { p.printf("# "+format+"\n", a
 
 // begin says what will happen, and how to read it.
 func (p *printer) begin(jobs []xxljob.Ensured) {
+	p.learn(jobs)
 	due := slices.DeleteFunc(slices.Clone(jobs), func(e xxljob.Ensured) bool { return e.Job.Next.IsZero() })
 	slices.SortStableFunc(due, func(a, b xxljob.Ensured) int {
 		return cmp.Or(a.Job.Next.Compare(b.Job.Next), cmp.Compare(a.Job.Key, b.Job.Key))
@@ -60,6 +62,7 @@ func (p *printer) reloaded(jobs []xxljob.Ensured, err error) {
 		}
 		return
 	}
+	p.learn(jobs)
 	n := map[xxljob.Outcome]int{}
 	for _, e := range jobs {
 		n[e.Outcome]++
@@ -68,14 +71,40 @@ func (p *printer) reloaded(jobs []xxljob.Ensured, err error) {
 		n[xxljob.Created], n[xxljob.Changed], n[xxljob.Unchanged], n[xxljob.Pruned])
 }
 
-// runEnded is Hooks.RunEnded. A hook must be quick: reading one job from a store
-// in memory and writing a line are.
+// runEnded is Hooks.RunEnded. A hook must be quick: writing a line is.
 func (p *printer) runEnded(r xxljob.Run) {
-	name := fmt.Sprintf("job %d", r.JobID) // removed meanwhile
-	if j, err := p.store.Job(context.Background(), r.JobID); err == nil {
-		name = j.Key
+	p.printf("%s", p.line(p.name(r.JobID), r))
+}
+
+// learn takes in the names of jobs.
+func (p *printer) learn(jobs []xxljob.Ensured) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.names == nil {
+		p.names = map[int64]string{}
 	}
-	p.printf("%s", p.line(name, r))
+	for _, e := range jobs {
+		p.names[e.Job.ID] = e.Job.Key
+	}
+}
+
+// name is the name of a job. Of one that another process has added the store is
+// asked, once.
+func (p *printer) name(id int64) string {
+	p.mu.Lock()
+	name, ok := p.names[id]
+	p.mu.Unlock()
+	if ok {
+		return name
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	j, err := p.store.Job(ctx, id)
+	if err != nil {
+		return fmt.Sprintf("job %d", id) // removed meanwhile
+	}
+	p.learn([]xxljob.Ensured{{Job: j}})
+	return j.Key
 }
 
 // line is the line of a run.
