@@ -210,10 +210,12 @@ func (s *scheduler) hookEnded(r Run) {
 const watchPoll = time.Second
 
 // watchLoop notices the end of runs at other nodes: of those that this node has
-// started there, and of those that somebody here waits for.
+// started there, and of those that somebody here waits for. Those who wait for
+// lines of a log it tells of each signal, which may stand for their answer.
 func (s *scheduler) watchLoop(ctx context.Context) {
 	retry := backoff{log: s.log, what: "looking after runs at other nodes"}
 	for {
+		s.desk.tell()
 		ids := s.engine.awayIDs()
 		wait := time.Duration(forever)
 		if poll, _ := s.store.Poll(); len(ids) > 0 && poll > 0 {

@@ -32,9 +32,14 @@ type clockSample struct {
 // maxDrift is how far two sound clocks drift apart in a second of each other.
 const maxDrift = 500 * time.Microsecond
 
-// sample takes in what the store's clock was, as read by a call that has just
-// returned. The zero time says that the store goes by this process's clock.
-func (c *clock) sample(store time.Time) {
+// sample takes in what the store's clock was, as read by a call that was made at
+// the time asked and has just returned. The zero time says that the store goes by
+// this process's clock.
+//
+// The store read its clock after it was asked, so the offset is at most what it
+// would be had it read it then. Samples that say more are from before the store's
+// clock was set back, or before another server took over: they are forgotten.
+func (c *clock) sample(store, asked time.Time) {
 	arrived := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -46,6 +51,9 @@ func (c *clock) sample(store time.Time) {
 		c.base = arrived
 	}
 	at := arrived.Sub(c.base)
+	if most := store.Sub(c.base.Round(0)) - asked.Sub(c.base); c.best(at) > most+time.Millisecond {
+		c.n = 0
+	}
 	c.samples[c.n%len(c.samples)] = clockSample{offset: store.Sub(c.base.Round(0)) - at, at: at}
 	c.n++
 }
@@ -59,12 +67,18 @@ func (c *clock) now() time.Time {
 		return local.UTC()
 	}
 	at := local.Sub(c.base)
+	return c.base.Round(0).Add(at + c.best(at)).UTC()
+}
+
+// best is the tightest lower bound of the offset that the samples give, the least
+// duration where there are none. It is called with mu held.
+func (c *clock) best(at time.Duration) time.Duration {
 	best := time.Duration(math.MinInt64)
 	for _, s := range c.samples[:min(c.n, len(c.samples))] {
 		age := at - s.at
 		best = max(best, s.offset-time.Duration(age.Seconds()*float64(maxDrift)))
 	}
-	return c.base.Round(0).Add(at + best).UTC()
+	return best
 }
 
 // now returns the store's time as this node knows it; before the first beat it
@@ -74,11 +88,12 @@ func (s *scheduler) now(ctx context.Context) (time.Time, error) {
 	known := s.clock.known
 	s.clock.mu.Unlock()
 	if !known {
+		asked := time.Now()
 		t, err := s.store.Now(ctx)
 		if err != nil {
 			return time.Time{}, err
 		}
-		s.clock.sample(t)
+		s.clock.sample(t, asked)
 	}
 	return s.clock.now(), nil
 }

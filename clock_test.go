@@ -141,7 +141,7 @@ func TestClock(t *testing.T) {
 				if !c.Now().Equal(time.Now()) {
 					t.Errorf("without a sample: %v", c.Now())
 				}
-				c.Sample(time.Time{})
+				c.Sample(time.Time{}, time.Now())
 				if !c.Now().Equal(time.Now()) {
 					t.Errorf("with a store that goes by the local clock: %v", c.Now())
 				}
@@ -168,12 +168,40 @@ func TestClock(t *testing.T) {
 				}
 				for i, ms := range tt.delays {
 					time.Sleep(time.Until(zero.Add(time.Duration(i+1) * time.Second)))
-					c.Sample(store().Add(-time.Duration(ms) * time.Millisecond))
+					delay := time.Duration(ms) * time.Millisecond
+					c.Sample(store().Add(-delay), time.Now().Add(-delay))
 					check(i)
 					time.Sleep(300 * time.Millisecond) // between samples it goes on with the local clock
 					check(i)
 				}
 			})
+		})
+	}
+}
+
+// TestClockSetBack: a store whose clock is set back is believed at its next answer,
+// however quick the answers before were; one that is set forward too.
+func TestClockSetBack(t *testing.T) {
+	for _, step := range []time.Duration{-time.Hour, -100 * time.Millisecond, 100 * time.Millisecond, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			var c xxljob.Clock
+			offset := time.Duration(0)
+			answer := func(delay time.Duration) {
+				asked := time.Now()
+				read := asked.Add(offset)
+				time.Sleep(delay)
+				c.Sample(read, asked)
+			}
+			for range 8 {
+				answer(0)
+				time.Sleep(time.Second)
+			}
+			offset = step
+			const delay = 40 * time.Millisecond
+			answer(delay)
+			if lag := time.Now().Add(offset).Sub(c.Now()); lag < 0 || lag > delay {
+				t.Errorf("after a step of %v the estimate lags %v behind, want 0 to %v", step, lag, delay)
+			}
 		})
 	}
 }

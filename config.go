@@ -161,6 +161,10 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// maxPreRead is how far ahead of its time an instant is planned at most, and so
+// what a node that takes a shard over has to look for.
+const maxPreRead = 55 * time.Second
+
 // validate collects the faults of a config whose defaults are filled in.
 func (c Config) validate() error {
 	f := faults{what: "config"}
@@ -177,7 +181,7 @@ func (c Config) validate() error {
 		d        time.Duration
 		min, max time.Duration
 	}{
-		{"PreRead", c.PreRead, 100 * time.Millisecond, 55 * time.Second},
+		{"PreRead", c.PreRead, 100 * time.Millisecond, maxPreRead},
 		{"MisfireThreshold", c.MisfireThreshold, time.Millisecond, maxPeriod},
 		{"SlowAfter", c.SlowAfter, time.Millisecond, maxPeriod},
 		{"Beat", c.Beat, 100 * time.Millisecond, maxPeriod},

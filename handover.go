@@ -1,8 +1,8 @@
 package xxljob
 
 // The inbox of a node. Input: runs that other nodes have started at an executor
-// attached here, and requests to kill. A run is taken, by a committed
-// compare-and-set, before its handler is called.
+// attached here, requests to kill, and questions for lines of logs (log.go). A run
+// is taken, by a committed compare-and-set, before its handler is called.
 
 import (
 	"context"
@@ -33,8 +33,8 @@ func (s *scheduler) inboxLoop(ctx context.Context) {
 	}
 }
 
-// inboxOnce goes through the inbox: it kills what is to be killed, and takes what
-// there is room for.
+// inboxOnce goes through the inbox: it kills what is to be killed, has questions
+// answered, and takes what there is room for.
 func (s *scheduler) inboxOnce(ctx context.Context) error {
 	if !s.leases.trusted(time.Now()) {
 		return nil
@@ -49,6 +49,9 @@ func (s *scheduler) inboxOnce(ctx context.Context) error {
 		}
 		for _, r := range box.Kills {
 			s.killHere(ctx, r)
+		}
+		if after == 0 {
+			s.answerLogs(box.Asks)
 		}
 		some, err := s.takeSome(ctx, box.Runs)
 		full = full || some
@@ -73,7 +76,7 @@ func (s *scheduler) takeSome(ctx context.Context, runs []Run) (full bool, err er
 		return full, nil
 	}
 	began := time.Now()
-	taken, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Take(ctx, s.incarnation, fit) })
+	taken, err := see(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Take(ctx, s.incarnation, fit) })
 	if err != nil {
 		s.suspect()
 		return full, s.takenAfterAll(ctx, fit, err)

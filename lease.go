@@ -50,6 +50,11 @@ type observed struct {
 	// drains is set for a live node without executors: it stops, perhaps, and
 	// takes no more runs.
 	drains bool
+	// idle is set for a live node that has no use for a share of the shards: its
+	// locks are free, because its process is gone or has lost its connection and
+	// has not beaten since; or its executors have left it, because it stops.
+	idle bool
+	left bool // idle, because its executors have left
 }
 
 func newLeases(incarnation string, c *Config, local func() []Attachment) *leases {
@@ -146,6 +151,18 @@ func (l *leases) isLive(incarnation string) bool {
 	return incarnation == l.incarnation || o != nil && o.live
 }
 
+// isGone reports whether the incarnation will answer nothing any more. That it is
+// not there says so only when this node has looked since the given time: it may
+// have joined after the look before.
+func (l *leases) isGone(incarnation string, since time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if o := l.nodes[incarnation]; o != nil {
+		return o.gone
+	}
+	return l.alone || l.read.After(since)
+}
+
 // leaseLoop joins the cluster and beats until ctx ends; after its end the node
 // is silent.
 func (s *scheduler) leaseLoop(ctx context.Context) {
@@ -153,6 +170,9 @@ func (s *scheduler) leaseLoop(ctx context.Context) {
 	joined := false
 	for {
 		wait, err := s.leaseOnce(ctx, &joined)
+		if err != nil {
+			s.doubt() // a store that failed over may have forgotten what it had acknowledged
+		}
 		if errors.Is(err, ErrShards) {
 			s.cannotWork(err)
 		}
@@ -187,13 +207,14 @@ func (s *scheduler) leaseOnce(ctx context.Context, joined *bool) (time.Duration,
 	if err != nil {
 		return 0, err
 	}
-	s.clock.sample(view.Now)
+	s.clock.sample(view.Now, began)
 	now := time.Now()
 	wasTrusted := s.leases.trusted(now)
 	changed, found := s.leases.look(view, began, now)
 	if changed {
 		s.book.forget()
 	}
+	s.desk.tell() // a node that was asked may be gone
 	s.warnSuperseded()
 	err = s.takeUp(ctx, found)
 	took := len(found) > 0
@@ -271,6 +292,7 @@ func (l *leases) look(v View, asked, answered time.Time) (changed bool, found []
 		o.live = !superseded && (me || !n.Left && silence < l.ttl)
 		o.gone = o.quiet || superseded && !me
 		o.drains = !me && o.live && len(n.Attached) == 0
+		o.idle = !me && o.live && idle(l.nodes[n.Incarnation], o, v.Shards)
 		if me {
 			l.superseded = superseded
 		}
@@ -282,6 +304,23 @@ func (l *leases) look(v View, asked, answered time.Time) (changed bool, found []
 	l.nodes = seen
 	l.index()
 	return changed, l.own(v.Shards, answered)
+}
+
+// idle reports whether a live node is without use for a share; was is the node as
+// it was seen before, nil for the first time.
+func idle(was, is *observed, shards []Shard) bool {
+	unlocked := slices.ContainsFunc(shards, func(sh Shard) bool {
+		return sh.Free && sh.Owner == is.node.Incarnation
+	})
+	if was == nil {
+		return unlocked
+	}
+	if len(is.node.Attached) == 0 && (len(was.node.Attached) > 0 || was.idle && was.left) {
+		is.left = true
+		return true
+	}
+	silent := was.node.Beats == is.node.Beats
+	return unlocked || was.idle && !was.left && silent
 }
 
 // index orders the live nodes by the apps they have attached.

@@ -33,6 +33,16 @@ func call[T any](ctx context.Context, f func(context.Context) (T, error)) (T, er
 	return f(ctx)
 }
 
+// see calls the store with a deadline, and sees the call through when ctx ends
+// meanwhile: what it writes would be there or not, and nobody to find out.
+func see[T any](ctx context.Context, f func(context.Context) (T, error)) (T, error) {
+	if err := ctx.Err(); err != nil {
+		var none T
+		return none, err
+	}
+	return call(context.WithoutCancel(ctx), f)
+}
+
 // sleep waits for d, or for a poke; a d of zero or less does not wait, forever
 // waits for a poke only. It returns false when ctx has ended.
 func sleep(ctx context.Context, d time.Duration, pokes ...<-chan struct{}) bool {
@@ -79,7 +89,7 @@ type backoff struct {
 
 const (
 	backoffFirst = 50 * time.Millisecond
-	backoffMost  = 5 * time.Second
+	backoffMost  = time.Second // so that work is soon under way again
 )
 
 // failed takes in the outcome of an attempt. It reports whether it failed; an

@@ -16,9 +16,12 @@ const suspicion = 6 * callTimeout
 
 // suspect makes the lease loop look for orphans.
 func (s *scheduler) suspect() {
-	s.suspectUntil.Store(time.Now().Add(suspicion).UnixNano())
+	s.doubt()
 	s.leaseWake.poke()
 }
+
+// doubt makes it look when it next comes by.
+func (s *scheduler) doubt() { s.suspectUntil.Store(time.Now().Add(suspicion).UnixNano()) }
 
 // suspicious reports whether there may be orphans.
 func (s *scheduler) suspicious() bool {

@@ -115,7 +115,7 @@ func (s *scheduler) claim(ctx context.Context, shards []Shard, due []DueJob, now
 	if !s.leases.trusted(time.Now()) {
 		return next, false, nil
 	}
-	runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Claim(ctx, plans) })
+	runs, err := see(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Claim(ctx, plans) })
 	if s.claiming.failed(ctx, err) {
 		// The claim may have taken effect: what it planned has to be read.
 		s.reload.add(shards)
@@ -176,11 +176,13 @@ func (r *reloadSet) take(owned []Shard) []Shard {
 }
 
 // reloadPlanned reads planned runs that the scan does not return: all of the
-// shards in the reload set, and those of apps that have run dry here.
+// shards in the reload set, and those of apps that have run dry here. Of a shard it
+// reads as far ahead as any node plans: what a former owner has planned beyond this
+// node's own window, no scan would find.
 func (s *scheduler) reloadPlanned(ctx context.Context, before time.Time) error {
 	owned := s.leases.owned()
 	if shards := s.reload.take(owned); len(shards) > 0 {
-		if err := s.readPlanned(ctx, PlannedQuery{Shards: shards, Before: before}); err != nil {
+		if err := s.readPlanned(ctx, PlannedQuery{Shards: shards, Before: before.Add(maxPreRead)}); err != nil {
 			s.reload.add(shards)
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/route"
+	"github.com/xxljob/xxljob/wire"
 )
 
 // Errors of the Scheduler. They are wrapped with what was attempted; test for
@@ -34,6 +35,8 @@ var (
 	ErrStarted = errors.New("xxljob: the scheduler was started before")
 	// ErrStopped: the scheduler is stopped.
 	ErrStopped = errors.New("xxljob: the scheduler is stopped")
+	// ErrNoLog: nobody has a log of the run, or none that can be asked for it.
+	ErrNoLog = errors.New("xxljob: no log")
 	// ErrNotReady: see Scheduler.Ready.
 	ErrNotReady = errors.New("xxljob: the scheduler is not ready")
 )
@@ -102,6 +105,28 @@ type Scheduler interface {
 	// Kill ends a run: a planned one is cancelled, a running one has its context
 	// cancelled and is recorded as killed. It does not wait for that.
 	Kill(ctx context.Context, runID int64) error
+	// Log returns lines of a run's log from fromLine on, counted from 1; less
+	// counts as 1. At most 1 MiB of them come at once; a line that is longer is
+	// cut. A running run is followed by asking again, a moment later, from the
+	// ToLineNum of the result plus one; there is nothing new when FromLineNum is
+	// greater than ToLineNum, and IsEnd says that nothing will come. It is set once
+	// the run has ended and all its lines were returned; a handler that goes on
+	// when its run was recorded, as killed for instance, may log more all the same.
+	//
+	// Logs stay where the run ran. An executor of this process is asked directly,
+	// one that is attached at another node through the store. It may take until
+	// ctx's deadline, or 5 seconds where it has none; when no answer has come by
+	// then, the error wraps that of the context. ErrNotFound when there is no such
+	// run, and ErrNoLog, with the reason, when its log is not to be had: the run was
+	// never started, its node is gone or its app not attached there any more, the
+	// executor has failed to read the log, or has none: because nothing was logged,
+	// or it was dropped since. A run at a remote address (http://…) is ErrNoLog too:
+	// remote executors are asked once this module speaks XXL-JOB's protocol, which
+	// it does not yet.
+	//
+	// Any number of calls may be under way; an executor of this process is asked
+	// for at most a few logs at once, and the others wait their turn.
+	Log(ctx context.Context, runID int64, fromLine int) (wire.LogResult, error)
 
 	// Handle registers a handler on the scheduler's own executor, for the app
 	// Config.App (or Config.Executor.App, where that is set). It fails for an empty name, a nil handler or a name that is
@@ -161,6 +186,7 @@ func (s *scheduler) setUp() {
 	s.book = &addressBook{s: s, entries: map[bookKey]bookEntry{}}
 	s.probes = newProbes(s)
 	s.early = newEarlyFlights()
+	s.desk = newLogDesk()
 	s.life.over = make(chan struct{})
 	s.taking = make(chan struct{}, 1)
 	s.routing = map[string]*backoff{}
@@ -169,7 +195,7 @@ func (s *scheduler) setUp() {
 }
 
 // scheduler is the engine behind Scheduler. Its loops are in files of their own:
-// scan.go, start.go, handover.go, callback.go, lease.go, registry.go.
+// scan.go, start.go, handover.go, callback.go, lease.go, registry.go; logs are in log.go.
 type scheduler struct {
 	// Set by New, then only read.
 	cfg         Config
@@ -191,6 +217,7 @@ type scheduler struct {
 	signals                                                          Signals // set by Start, before the loops
 
 	early        *earlyFlights
+	desk         *logDesk
 	lead         lead
 	routing      map[string]*backoff // of apps whose addresses cannot be read; owned by the start loop
 	claiming     backoff             // of Store.Claim; owned by the scan loop

@@ -55,8 +55,9 @@ func (l *leases) add(shards []Shard, now time.Time) {
 	}
 }
 
-// shares compares what this node has with what is due to it: the live nodes, in
-// order of their incarnations, have equal shares within one.
+// shares compares what this node has with what is due to it: the live nodes that
+// have a use for shards, in order of their incarnations, have equal shares within
+// one.
 func (l *leases) shares(shards []Shard, now time.Time) (give, take []Shard) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,7 +66,7 @@ func (l *leases) shares(shards []Shard, now time.Time) (give, take []Shard) {
 	}
 	var live []string
 	for inc, o := range l.nodes {
-		if o.live {
+		if o.live && !o.idle {
 			live = append(live, inc)
 		}
 	}

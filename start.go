@@ -207,7 +207,7 @@ func (s *scheduler) startBatch(ctx context.Context, batch []attempt) (locked boo
 		starts[i] = a.start
 	}
 	began := time.Now()
-	answers, err := call(ctx, func(ctx context.Context) ([]Started, error) { return s.store.Start(ctx, starts) })
+	answers, err := see(ctx, func(ctx context.Context) ([]Started, error) { return s.store.Start(ctx, starts) })
 	if s.starting.failed(ctx, err) {
 		s.suspect()
 		s.uncertain(ctx, batch)

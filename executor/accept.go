@@ -20,7 +20,8 @@ const (
 // error is always nil, and ctx is not used: a handler's context outlives the
 // request. Answers, in the order they are decided:
 //
-//   - 200 wire.MsgRepeat: the id waits, runs, or ended within Config.KeepFinished;
+//   - 200 wire.MsgRepeat: the id waits or runs;
+//   - 200 wire.MsgRepeatEnded: it ended within Config.KeepFinished;
 //   - 500: the executor is stopping;
 //   - 500 wire.MsgGlueType, wire.MsgHandlerNotFound: it cannot be run here;
 //   - 500 block.MsgDiscard: the job runs or waits and its strategy is DISCARD_LATER;
@@ -30,8 +31,11 @@ func (e *Executor) Run(_ context.Context, req wire.TriggerRequest) (wire.Return,
 	now := time.Now()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.runs[req.LogID] != nil || e.recent.has(req.LogID, now) {
+	if e.runs[req.LogID] != nil {
 		return wire.Noted(wire.MsgRepeat, req.LogID), nil
+	}
+	if e.recent.has(req.LogID, now) {
+		return wire.Noted(wire.MsgRepeatEnded, req.LogID), nil
 	}
 	if e.stopping {
 		return wire.Failf(msgStopping), nil

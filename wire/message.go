@@ -16,6 +16,9 @@ const (
 	MsgBusy = "job thread is running or has trigger queue."
 	// MsgRepeat answers a run id that was accepted before; the argument is the id.
 	MsgRepeat = "repeat trigger job, logId:%d"
+	// MsgRepeatEnded answers, at our own executors, a run id that was accepted
+	// before and whose result was delivered: no result will come again.
+	MsgRepeatEnded = "repeat trigger job, logId:%d, ended"
 	// MsgAlreadyKilled answers a kill that found nothing to kill.
 	MsgAlreadyKilled = "job thread already killed."
 	// MsgNoLog is the content of a log that does not exist.

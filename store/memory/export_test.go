@@ -31,6 +31,13 @@ func (s *Store) Consistent() error {
 	return nil
 }
 
+// Asks returns the number of questions for logs that are kept.
+func (s *Store) Asks() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.asks)
+}
+
 // Sizes returns the numbers of runs and of segments, and that of removed jobs
 // of which something is kept.
 func (s *Store) Sizes() (runs, segments, removed int) {

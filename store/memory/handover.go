@@ -98,11 +98,11 @@ func (s *Store) Inbox(ctx context.Context, incarnation string, after int64, limi
 		return xxljob.Inbox{}, err
 	}
 	defer s.mu.Unlock()
-	p := s.peers[incarnation]
-	if p == nil {
-		return xxljob.Inbox{}, nil
+	box := xxljob.Inbox{Asks: s.asksOf(incarnation, limit)}
+	if p := s.peers[incarnation]; p != nil {
+		box.Runs, box.Kills = firstOf(&p.inbox, after, limit), firstOf(&p.kills, noID, math.MaxInt)
 	}
-	return xxljob.Inbox{Runs: firstOf(&p.inbox, after, limit), Kills: firstOf(&p.kills, noID, math.MaxInt)}, nil
+	return box, nil
 }
 
 // firstOf returns the first entries of a set of runs by id, behind an id.

@@ -55,6 +55,8 @@ type Store struct {
 	peers    map[string]*peer     // guarded by mu; by incarnation
 	buried   []tombstone          // guarded by mu; deleted nodes, oldest first
 	watchers []*watcher           // guarded by mu
+	asks     []*question          // guarded by mu; oldest first
+	lastAsk  int64                // guarded by mu
 	hasEnded bool                 // guarded by mu; this transaction ended a run
 }
 

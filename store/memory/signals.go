@@ -68,11 +68,15 @@ func (s *Store) tellInbox(r *run) {
 
 // tellKill tells the addressee of a run, if it has one.
 func (s *Store) tellKill(r *run) {
-	if r.addressee == nil {
-		return
+	if r.addressee != nil {
+		s.tellNode(r.addressee.incarnation)
 	}
+}
+
+// tellNode tells a node that something waits for it.
+func (s *Store) tellNode(incarnation string) {
 	for _, w := range s.watchers {
-		if w.incarnation == r.addressee.incarnation {
+		if w.incarnation == incarnation {
 			tell(w.inbox)
 		}
 	}

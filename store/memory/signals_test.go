@@ -36,6 +36,7 @@ func TestSignals(t *testing.T) {
 	own, other, nobody := f.Watch(t.Context(), here), f.Watch(t.Context(), "node-2"), f.Watch(t.Context(), "")
 	var job, delayed xxljob.Job
 	var run, waited xxljob.Run
+	var ask xxljob.Ask
 	var starts []xxljob.Start
 	edit := func(replan bool, change func(*xxljob.Job)) {
 		_, err := f.EditJob(t.Context(), job.ID, xxljob.Edit{Verb: "update",
@@ -69,6 +70,11 @@ func TestSignals(t *testing.T) {
 		{"a run ends again", func() { _, _ = f.Finish(t.Context(), []xxljob.Result{{RunID: run.ID, State: xxljob.StateFailed}}) }, "", "", ""},
 		{"a run starts elsewhere", func() { run = f.started(job.ID, there) }, "scan", "inbox", ""},
 		{"it is to be killed", func() { _, _ = f.Kill(t.Context(), run.ID, "x") }, "", "inbox", ""},
+		{"its log is asked for", func() {
+			ask, _ = f.AskLog(t.Context(), xxljob.Ask{Incarnation: "node-2", Run: run, FromLine: 1})
+		}, "", "inbox", ""},
+		{"the question is answered", func() { _ = f.AnswerLog(t.Context(), ask.ID, xxljob.Answer{}) }, "ended", "ended", "ended"},
+		{"it is answered again", func() { _ = f.AnswerLog(t.Context(), ask.ID, xxljob.Answer{}) }, "", "", ""},
 		{"it is taken, and so ends", func() { _, _ = f.Take(t.Context(), "node-2", []int64{run.ID}) }, "ended", "ended", "ended"},
 		{"a run starts far away", func() { run = f.started(job.ID, "http://far") }, "scan", "", ""},
 		{"it is readdressed", func() {

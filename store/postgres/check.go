@@ -2,9 +2,11 @@ package postgres
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -13,45 +15,92 @@ import (
 type server struct {
 	version                     int
 	recovering, readOnly, fsync bool
-	commit, isolation, user     string
+	hasty                       bool // statement_timeout is below ours
+	commit, isolation           string
+	dates, encoding, nulls      string
 }
 
-const sqlServer = `select current_setting('server_version_num')::int, pg_catalog.pg_is_in_recovery(),
-	current_setting('default_transaction_read_only')::boolean, current_setting('fsync')::boolean,
-	current_setting('synchronous_commit'), current_setting('default_transaction_isolation'), current_user::text`
+const sqlServer = `select pg_catalog.current_setting('server_version_num')::int, pg_catalog.pg_is_in_recovery(),
+	pg_catalog.current_setting('default_transaction_read_only') = 'on', pg_catalog.current_setting('fsync') = 'on',
+	pg_catalog.current_setting('synchronous_commit'), pg_catalog.current_setting('default_transaction_isolation'),
+	pg_catalog.current_setting('DateStyle'), pg_catalog.current_setting('client_encoding'), pg_catalog.current_setting('array_nulls')`
+
+// sqlHasty is asked before our own timeout is set, with that in milliseconds.
+const sqlHasty = `select pg_catalog.current_setting('statement_timeout') <> '0'
+	and extract(epoch from pg_catalog.current_setting('statement_timeout')::interval) * 1000 < %d`
 
 // checkServer makes sure that this is a database the store can write to.
 func (s *Store) checkServer(ctx context.Context) error {
-	var v server
-	err := s.pool.QueryRow(ctx, sqlServer).Scan(&v.version, &v.recovering, &v.readOnly, &v.fsync, &v.commit, &v.isolation, &v.user)
+	v, err := s.askServer(ctx)
 	if err != nil {
 		cfg := s.pool.Config().ConnConfig
 		return fmt.Errorf("postgres: connect to database %q on %s:%d as %q: %w; check the DSN, that the server runs and that the role may log in",
 			cfg.Database, cfg.Host, cfg.Port, cfg.User, err)
 	}
+	if err := v.fit(); err != nil {
+		return err
+	}
+	s.heed(&v)
+	s.warnOfSettings(&v)
+	return nil
+}
+
+// askServer asks in a read-only transaction of its own, which every server takes,
+// so that the session's own timeout does not hit it.
+func (s *Store) askServer(ctx context.Context) (v server, err error) {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return v, err
+	}
+	defer conn.Release()
+	t := &tx{conn: conn.Conn(), head: []string{"begin isolation level read committed read only"}}
+	err = send(ctx, t.conn, t.takeHead(), []statement{
+		{fmt.Sprintf(sqlHasty, statementPatience.Milliseconds()), nil, scanInto(&v.hasty)},
+		{fmt.Sprintf("set local statement_timeout = %d", statementPatience.Milliseconds()), nil, nil}})
+	if err != nil {
+		t.rollback(ctx)
+		return v, err
+	}
+	err = send(ctx, t.conn, nil, []statement{{sqlServer, nil, scanInto(&v.version, &v.recovering, &v.readOnly, &v.fsync, &v.commit, &v.isolation, &v.dates, &v.encoding, &v.nulls)},
+		{sql: "commit"}})
+	t.rollback(ctx)
+	return v, err
+}
+
+// fit says what is wrong with a server that the store cannot work on.
+func (v *server) fit() error {
 	switch {
 	case v.version < 130000:
 		return fmt.Errorf("postgres: the server has version %s; 13 or later is needed", versionText(v.version))
 	case v.recovering:
 		return errors.New("postgres: the server is a standby, which cannot be written to; connect to the primary (with several hosts in the DSN: target_session_attrs=read-write)")
+	case v.encoding != "UTF8" && v.encoding != "SQL_ASCII": // which is the server's bytes as they are
+		return fmt.Errorf("postgres: client_encoding is %s, but Go's texts are UTF-8; add client_encoding=UTF8 to the DSN", v.encoding)
 	}
-	s.warnOfSettings(&v)
 	return nil
+}
+
+// heed takes in settings of the host's sessions that a transaction of ours has to
+// change for itself. synchronous_commit is raised where it is lower than on, and
+// left where it is higher.
+func (s *Store) heed(v *server) {
+	s.raiseCommit = !s.cfg.AllowAsyncCommit && v.commit != "remote_apply"
+	s.oddSettings, s.hasty = nil, v.hasty
+	if !strings.HasPrefix(v.dates, "ISO") { // times that come as text
+		s.oddSettings = append(s.oddSettings, "set local datestyle = 'ISO'")
+	}
+	if v.nulls != "on" { // arrays that go as text
+		s.oddSettings = append(s.oddSettings, "set local array_nulls = on")
+	}
+	s.guardReads = len(s.oddSettings) > 0 || v.hasty || v.isolation != "read committed"
 }
 
 func versionText(n int) string { return strconv.Itoa(n/10000) + "." + strconv.Itoa(n%10000) }
 
 // warnOfSettings tells of settings that the store works in spite of, or that it
-// cannot do anything about. synchronous_commit is raised by each transaction where
-// it is lower than on, and left where it is higher.
+// cannot do anything about.
 func (s *Store) warnOfSettings(v *server) {
 	higher := v.commit == "on" || v.commit == "remote_apply"
-	if !s.cfg.AllowAsyncCommit {
-		s.raiseCommit = !higher || s.raiseCommit && v.commit != "remote_apply"
-	}
-	if v.commit == "remote_apply" {
-		s.raiseCommit = false
-	}
 	switch {
 	case !v.fsync:
 		s.log.Warn("xxljob: the server runs with fsync = off: a crash of its machine can lose or repeat runs, or destroy the database")
@@ -90,6 +139,9 @@ func (s *Store) check(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := s.checkPooler(ctx); err != nil {
+		return err
+	}
 	if _, err := s.Now(ctx); err != nil {
 		return err
 	}
@@ -103,7 +155,7 @@ func (s *Store) check(ctx context.Context) error {
 // where it may not but there are some ahead.
 func (s *Store) partitionsThere(ctx context.Context) error {
 	err := s.ensurePartitions(ctx)
-	if codeOf(err) != "42501" {
+	if codeOf(err) != codeDenied {
 		return err
 	}
 	tomorrow := partitionName(s.estimate().UTC().Add(day))
@@ -128,10 +180,10 @@ func (s *Store) checkRights(ctx context.Context) error {
 	for _, table := range [...]string{"xxl_job_setting", "xxl_job_info", "xxl_job_next", "xxl_job_log", "xxl_job_trigger_key", "xxl_job_change",
 		"xxl_job_lock", "xxl_job_node", "xxl_job_group", "xxl_job_registry"} {
 		var ok bool
-		err := s.pool.QueryRow(ctx, `select pg_catalog.has_schema_privilege($1, 'usage')
-		and pg_catalog.has_table_privilege($2, 'select') and pg_catalog.has_table_privilege($2, 'insert')
-		and pg_catalog.has_table_privilege($2, 'update') and pg_catalog.has_table_privilege($2, 'delete')`,
-			s.cfg.Schema, s.schema+"."+table).Scan(&ok)
+		err := s.read(ctx, statement{`select pg_catalog.has_schema_privilege($1::text, 'usage')
+		and pg_catalog.has_table_privilege($2::text, 'select') and pg_catalog.has_table_privilege($2::text, 'insert')
+		and pg_catalog.has_table_privilege($2::text, 'update') and pg_catalog.has_table_privilege($2::text, 'delete')`,
+			[]any{s.cfg.Schema, s.schema + "." + table}, scanInto(&ok)})
 		if err != nil {
 			return failed(explainRights(err, s.schema), "check the rights on table %s", table)
 		}
@@ -141,16 +193,19 @@ func (s *Store) checkRights(ctx context.Context) error {
 	}
 	for _, seq := range []string{"xxl_job_info_id", "xxl_job_log_id"} {
 		var ok bool
-		err := s.pool.QueryRow(ctx, `select pg_catalog.has_sequence_privilege($1, 'usage')`, s.schema+"."+seq).Scan(&ok)
-		if err != nil || !ok {
-			errs = append(errs, fmt.Errorf("postgres: the role may not use sequence %s.%s: GRANT USAGE ON ALL SEQUENCES IN SCHEMA %[1]s to it: %v", s.schema, seq, err))
+		err := s.read(ctx, statement{`select pg_catalog.has_sequence_privilege($1::text, 'usage')`, []any{s.schema + "." + seq}, scanInto(&ok)})
+		if err != nil {
+			return failed(explainRights(err, s.schema), "check the rights on sequence %s", seq)
+		}
+		if !ok {
+			errs = append(errs, fmt.Errorf("postgres: the role may not use sequence %s.%s: GRANT USAGE ON ALL SEQUENCES IN SCHEMA %[1]s to it", s.schema, seq))
 		}
 	}
 	return errors.Join(errs...)
 }
 
 func explainRights(err error, schema string) error {
-	if codeOf(err) == "42501" {
+	if codeOf(err) == codeDenied {
 		return fmt.Errorf("%w; GRANT USAGE ON SCHEMA %s, and rights on its tables, to the role", err, schema)
 	}
 	return err
@@ -191,7 +246,7 @@ func (s *Store) setMode(ctx context.Context) error {
 // that shares sessions out by transaction, what one connection asks next is
 // answered by the backend that another has asked before.
 func (s *Store) checkSession(ctx context.Context) error {
-	a, err := s.lockConn(ctx)
+	a, err := s.connectBeside(ctx) // without settings, which a pooler would pass on to others
 	if err != nil {
 		return failed(err, "make a connection for locks")
 	}
@@ -203,7 +258,7 @@ func (s *Store) checkSession(ctx context.Context) error {
 	if pid == a.PgConn().PID() {
 		return nil // no pooler is in between
 	}
-	b, err := s.lockConn(ctx)
+	b, err := s.connectBeside(ctx)
 	if err != nil {
 		return failed(err, "make a second connection for locks")
 	}
@@ -220,6 +275,51 @@ func (s *Store) checkSession(ctx context.Context) error {
 		if other == pid || again != pid {
 			return fmt.Errorf("postgres: connections here do not keep their session (a pooler in transaction mode, such as PgBouncer?): set Config.LeaseMode to %q, or give direct connections by Config.LockConn", LeaseRow)
 		}
+	}
+	return nil
+}
+
+// checkPooler finds out whether prepared statements of the pool are there when
+// they are used. Behind a pooler that does not know them, one that was prepared on
+// a backend is missing as soon as another connection keeps that backend.
+func (s *Store) checkPooler(ctx context.Context) error {
+	if s.pool.Config().ConnConfig.DefaultQueryExecMode > pgx.QueryExecModeCacheStatement {
+		return nil // nothing stays prepared under a name
+	}
+	a, err := s.poolConn(ctx)
+	if err != nil {
+		return failed(err, "check for a pooler")
+	}
+	defer a.Close(context.WithoutCancel(ctx))
+	pid, err := backendOf(ctx, a)
+	if err != nil {
+		return failed(err, "check for a pooler")
+	}
+	if pid == a.PgConn().PID() {
+		return nil // no pooler is in between
+	}
+	b, err := s.poolConn(ctx)
+	if err != nil {
+		return failed(err, "check for a pooler")
+	}
+	defer b.Close(context.WithoutCancel(ctx))
+	return s.prepareApart(ctx, a, b)
+}
+
+// prepareApart prepares on one connection, has another take its backend, and uses
+// what was prepared.
+func (s *Store) prepareApart(ctx context.Context, a, b *pgx.Conn) error {
+	// The name is new each time: a pooler keeps its backends, and they keep this.
+	name := "xxljob_check_" + rand.Text()
+	_, err := a.PgConn().Prepare(ctx, name, "select 1", nil)
+	if err == nil {
+		_, err = b.Exec(ctx, "begin", pgx.QueryExecModeExec)
+	}
+	if err == nil {
+		err = a.PgConn().ExecPrepared(ctx, name, nil, nil, nil).Read().Err
+	}
+	if err != nil {
+		return fmt.Errorf("postgres: connections here go through a pooler that does not keep prepared statements: add default_query_exec_mode=exec to the DSN, or set ConnConfig.DefaultQueryExecMode of the pool to pgx.QueryExecModeExec: %w", err)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -155,8 +156,9 @@ func (s *Store) claimRest(ctx context.Context, t *tx, c *claiming) (arming, erro
 func claimArgs(plans []xxljob.Plan) []any {
 	var shards []xxljob.Shard
 	n := len(plans)
-	jobs, in, versions := make([]int64, n), make([]int16, n), make([]int64, n)
+	jobs, in, own, versions := make([]int64, n), make([]int16, n), make([]int64, n), make([]int64, n)
 	due, next, last, stop := make([]int64, n), make([]int64, n), make([]int64, n), make([]int16, n)
+	from, to := make([]int32, n), make([]int32, n)
 	var r runArrays
 	seen := map[xxljob.Shard]bool{}
 	for i := range plans {
@@ -165,7 +167,7 @@ func claimArgs(plans []xxljob.Plan) []any {
 			seen[sh] = true
 			shards = append(shards, sh)
 		}
-		jobs[i], in[i], versions[i] = p.JobID, int16(p.Shard), p.Version
+		jobs[i], in[i], own[i], versions[i] = p.JobID, int16(p.Shard), p.Epoch, p.Version
 		due[i], next[i] = milli(p.Due), milli(stored(p.Next))
 		if p.Wait && len(p.Runs) > 0 {
 			next[i] = 0
@@ -173,33 +175,46 @@ func claimArgs(plans []xxljob.Plan) []any {
 		if p.Stop != "" {
 			stop[i] = 1
 		}
+		from[i] = int32(len(r.at)) + 1 // arrays of SQL count from 1
 		for k := range p.Runs {
 			last[i] = max(last[i], milli(p.Runs[k].At), milli(p.Runs[k].Last))
-			r.add(p.JobID, &p.Runs[k])
+			r.add(&p.Runs[k])
 		}
+		to[i] = int32(len(r.at))
 	}
 	ids, epochs := fenceArgs(shards)
-	return []any{ids, epochs, jobs, in, versions, due, next, last, stop,
-		r.jobs, r.kinds, r.states, r.at, r.first, r.last, r.counts, r.reasons}
+	return []any{ids, epochs, jobs, in, own, versions, due, next, last, stop, from, to,
+		r.words, r.kinds, r.states, r.at, r.first, r.last, r.counts, r.reasons}
 }
 
-// runArrays are new runs as columns.
+// runArrays are new runs as columns. Of texts they hold the place in a list of
+// words, for the database finds a number in an array at once, and a text by going
+// through all before it.
 type runArrays struct {
-	jobs, at, first, last []int64
-	kinds, reasons        []string
-	states                []int16
-	counts                []int32
+	words                  []string
+	at, first, last        []int64
+	kinds, reasons, states []int16
+	counts                 []int32
 }
 
-func (a *runArrays) add(job int64, n *xxljob.NewRun) {
-	a.jobs = append(a.jobs, job)
-	a.kinds = append(a.kinds, string(n.Type))
+// word is the place of the text in the list of words, which are few.
+func (a *runArrays) word(text string) int16 {
+	i := slices.Index(a.words, text)
+	if i < 0 {
+		i = len(a.words)
+		a.words = append(a.words, text)
+	}
+	return int16(i + 1)
+}
+
+func (a *runArrays) add(n *xxljob.NewRun) {
+	a.kinds = append(a.kinds, a.word(string(n.Type)))
 	a.states = append(a.states, int16(n.State))
 	a.at = append(a.at, milli(n.At))
 	a.first = append(a.first, milli(n.First))
 	a.last = append(a.last, milli(n.Last))
 	a.counts = append(a.counts, int32(n.Count))
-	a.reasons = append(a.reasons, n.Reason)
+	a.reasons = append(a.reasons, a.word(n.Reason))
 }
 
 // read takes in a job that advanced (its id is zero) or a run that was inserted.

@@ -1,2 +1,53 @@
-// Package postgres keeps jobs and runs in Postgres, for any number of nodes.
+// Package postgres keeps jobs and runs in one schema of a Postgres database, 13 or
+// later, for any number of nodes.
+//
+// Comes in: a pgxpool.Pool, which stays the caller's. Goes out: an xxljob.Store.
+//
+//	pool, err := pgxpool.New(ctx, os.Getenv("DATABASE_URL"))
+//	...
+//	store, err := postgres.New(ctx, pool, postgres.Config{AutoMigrate: true})
+//	...
+//	defer store.Close()
+//
+// # Rights
+//
+// Migrate needs a role that may create the schema, or that owns it. New is content
+// with USAGE on the schema and its sequences and SELECT, INSERT, UPDATE and DELETE
+// on its tables; then a role that may create tables has to call Migrate at least
+// every week, for the partitions of the days to come, and retention deletes rows
+// instead of dropping partitions.
+//
+// # Sessions and poolers
+//
+// In LeaseLock, the default, a node has two connections beside the pool: one holds
+// an advisory lock for each of its shards, one listens. They need sessions of their
+// own. Behind a pooler that shares sessions out by transaction take LeaseRow, which
+// keeps nothing in a session, and default_query_exec_mode=exec where the pooler does
+// not know prepared statements; New finds out about both. All nodes of a schema have
+// the same mode.
+//
+// What the host's sessions are set to changes nothing: transactions of the store
+// name their isolation and set their own timeouts, no name goes by search_path, and
+// no error is recognised by its text. The one thing refused is a client_encoding
+// other than UTF8.
+//
+// # What a crash of the database may cost
+//
+// Nothing that was acknowledged is lost, and nothing is started twice, as long as
+// the server flushes what it commits: every transaction that claims, starts or ends
+// runs waits for its commit with synchronous_commit = on, or remote_apply where the
+// session has that. With Config.AllowAsyncCommit the session's own setting holds:
+// where that is off, a crash can take back the last starts and results, and those
+// runs run a second time. A server with fsync = off can lose everything; New warns.
+//
+// # Runs by day
+//
+// Ids of runs grow with time, and xxl_job_log has a partition for each day of them,
+// in UTC, made a fortnight ahead by New, Migrate and a running node, and by whoever
+// needs one that is missing. DropRuns forgets whole days.
+//
+// # Triggers within a transaction
+//
+// TriggerTx and TriggerSQLTx plan a run in the caller's own transaction: it exists
+// when that commits.
 package postgres

@@ -161,9 +161,8 @@ func (f *finishing) update(ctx context.Context, t *tx, places []int) error {
 		}
 		messages[k], lines[k], noRetry[k] = nonempty(r.HandleMsg), r.TriggerMsg, flag(r.NoRetry)
 	}
-	lo, hi := rangeOf(ids)
 	var row runRow
-	err := t.do(ctx, statement{s.sql.finish, []any{ids, addresses, tokens, states, messages, lines, noRetry, lo, hi}, func(rows pgx.Rows) error {
+	err := t.do(ctx, statement{s.sql.finish, []any{ids, addresses, tokens, states, messages, lines, noRetry}, func(rows pgx.Rows) error {
 		var ord int
 		run, err := row.scan(rows, &ord)
 		if err == nil {
@@ -185,8 +184,7 @@ func (f *finishing) update(ctx context.Context, t *tx, places []int) error {
 	if len(late) == 0 {
 		return nil
 	}
-	lo, hi = rangeOf(late)
-	return t.do(ctx, statement{s.sql.finishLate, []any{late, notes, lo, hi}, nil})
+	return t.do(ctx, statement{s.sql.finishLate, []any{late, notes}, nil})
 }
 
 // lockable locks what can be locked at once: the runs, and the jobs that their

@@ -5,6 +5,9 @@ import (
 	"context"
 	"slices"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
 	"github.com/xxljob/xxljob"
 )
 
@@ -52,26 +55,40 @@ func (s *Store) StartedBy(ctx context.Context, shards []xxljob.Shard, incarnatio
 	return runs, failed(err, "read started runs")
 }
 
-// Inbox returns what waits for the incarnation.
+// Inbox returns what waits for the incarnation: in one statement, for it is mostly
+// nothing, and is asked for all the time.
 func (s *Store) Inbox(ctx context.Context, incarnation string, after int64, limit int) (xxljob.Inbox, error) {
 	var box xxljob.Inbox
 	if incarnation == "" {
 		return box, ctx.Err()
 	}
 	lo, hi := s.openRange()
-	var all []xxljob.Run
-	err := s.read(ctx, statement{s.sql.inbox, []any{incarnation, after, max(limit, 0), xxljob.LocalAddress(incarnation), lo, hi}, readRuns(&all)})
+	err := s.read(ctx, statement{s.sql.inbox, []any{incarnation, after, max(limit, 0), xxljob.LocalAddress(incarnation), lo, hi}, readInbox(&box, incarnation)})
 	if err != nil {
-		return box, failed(err, "read the inbox")
-	}
-	for _, r := range all {
-		if r.Taken.IsZero() {
-			box.Runs = append(box.Runs, r)
-		} else {
-			box.Kills = append(box.Kills, r)
-		}
+		return xxljob.Inbox{}, failed(err, "read the inbox")
 	}
 	return box, nil
+}
+
+// readInbox tells the three kinds of rows apart.
+func readInbox(box *xxljob.Inbox, incarnation string) result {
+	var row runRow
+	return func(rows pgx.Rows) error {
+		var ask pgtype.Int8
+		var from pgtype.Int4
+		run, err := row.scan(rows, &ask, &from)
+		switch {
+		case err != nil:
+			return err
+		case ask.Valid:
+			box.Asks = append(box.Asks, xxljob.Ask{ID: ask.Int64, Incarnation: incarnation, Run: run, FromLine: int(from.Int32)})
+		case run.Taken.IsZero():
+			box.Runs = append(box.Runs, run)
+		default:
+			box.Kills = append(box.Kills, run)
+		}
+		return nil
+	}
 }
 
 // Take marks runs as taken by their addressee. What others have locked stays for

@@ -19,7 +19,7 @@ import (
 // cases do.
 type schemas struct {
 	mu   sync.Mutex
-	pool *pgxpool.Pool // guarded by mu: where they are
+	pool *pgxpool.Pool // guarded by mu: where they are; nil stands for the shared pool
 	all  []string      // guarded by mu
 	free []string      // guarded by mu
 }
@@ -41,22 +41,29 @@ func open(t testing.TB, cfg postgres.Config) *postgres.Store {
 // openOn makes it on another pool on the same database.
 func openOn(t testing.TB, pool *pgxpool.Pool, cfg postgres.Config) *postgres.Store {
 	t.Helper()
-	cfg.Schema = made.take(t)
-	s, err := postgres.New(t.Context(), pool, cfg)
+	return made.open(t, pool, cfg)
+}
+
+// open makes a store on a pool on the database of the schemas.
+func (s *schemas) open(t testing.TB, pool *pgxpool.Pool, cfg postgres.Config) *postgres.Store {
+	t.Helper()
+	cfg.Schema = s.take(t)
+	store, err := postgres.New(t.Context(), pool, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.Close)
-	return s
+	t.Cleanup(store.Close)
+	return store
 }
 
 // take returns an empty schema with all tables, for the time of the test.
 func (s *schemas) take(t testing.TB) string {
 	t.Helper()
-	pool := pgtest.SharedPool(t)
 	s.mu.Lock()
-	s.pool = pool
-	name := ""
+	if s.pool == nil {
+		s.pool = pgtest.SharedPool(t)
+	}
+	pool, name := s.pool, ""
 	if n := len(s.free); n > 0 {
 		name, s.free = s.free[n-1], s.free[:n-1]
 	}

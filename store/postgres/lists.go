@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/xxljob/xxljob"
@@ -13,6 +14,7 @@ const defaultLimit = 100
 
 // query is a statement in the making.
 type query struct {
+	sql   string
 	where []string
 	args  []any
 }
@@ -34,7 +36,13 @@ func (q *query) conditions() string {
 
 // Jobs lists jobs in order of ID.
 func (s *Store) Jobs(ctx context.Context, f xxljob.JobFilter) ([]xxljob.Job, error) {
-	var q query
+	q := s.jobsQuery(f)
+	var jobs []xxljob.Job
+	err := s.read(ctx, statement{q.sql, q.args, readJobs(&jobs)})
+	return jobs, failed(err, "list jobs")
+}
+
+func (s *Store) jobsQuery(f xxljob.JobFilter) (q query) {
 	for _, c := range []struct{ column, value string }{
 		{"i.app_name", f.App}, {"i.job_key", f.Key}, {"i.executor_handler", f.Handler}, {"i.author", f.Author},
 	} {
@@ -43,7 +51,7 @@ func (s *Store) Jobs(ctx context.Context, f xxljob.JobFilter) ([]xxljob.Job, err
 		}
 	}
 	if f.Name != "" {
-		q.add("position(lower(" + q.arg(f.Name) + ") in lower(i.job_desc)) > 0")
+		q.add("position(pg_catalog.lower(" + q.arg(f.Name) + ") in pg_catalog.lower(i.job_desc)) > 0")
 	}
 	if f.Enabled != f.Stopped {
 		q.add("i.trigger_status = " + map[bool]string{true: "1", false: "0"}[f.Enabled])
@@ -52,17 +60,16 @@ func (s *Store) Jobs(ctx context.Context, f xxljob.JobFilter) ([]xxljob.Job, err
 		q.add("i.id = any(" + q.arg(f.IDs) + "::int[])")
 	}
 	if f.After > 0 {
-		q.add("i.id > " + q.arg(f.After))
+		after := q.arg(f.After)
+		q.add("i.id > " + after + " and n.job_id > " + after)
 	}
 	limit := f.Limit
 	if limit <= 0 {
 		limit = defaultLimit
 	}
-	sql := fmt.Sprintf(`%sselect %s, %s from %s.xxl_job_info i join %[4]s.xxl_job_next n on n.job_id = i.id and n.shard = i.shard
+	q.sql = fmt.Sprintf(`%sselect %s, %s from %s.xxl_job_info i join %[4]s.xxl_job_next n on n.job_id = i.id and n.shard = i.shard
 	where %[5]s order by i.id limit %[6]s`, mark, definitionColumns, dueColumns, s.schema, q.conditions(), q.arg(limit))
-	var jobs []xxljob.Job
-	err := s.read(ctx, statement{sql, q.args, readJobs(&jobs)})
-	return jobs, failed(err, "list jobs")
+	return q
 }
 
 // Run returns one run.
@@ -89,15 +96,31 @@ func (s *Store) RunsByID(ctx context.Context, ids []int64) ([]xxljob.Run, error)
 	return runs, failed(err, "read %d runs", len(ids))
 }
 
-// isBad reports whether runs in the state are in the index of those that somebody
-// may have to look at.
-func isBad(s xxljob.State) bool { return s >= xxljob.StateFailed && s <= xxljob.StateDiscarded }
+// stateIndexes are the conditions of the indexes of runs that are in some states
+// only. States that come as an argument do not tell the planner which one serves.
+var stateIndexes = []struct {
+	condition string
+	states    []xxljob.State
+}{
+	{"l.state = 0", []xxljob.State{xxljob.StatePlanned}},
+	{"l.state in (1, 2)", []xxljob.State{xxljob.StateStarted, xxljob.StateDispatched}},
+	{"l.state in (4, 5, 6, 7, 8, 9)", []xxljob.State{xxljob.StateFailed, xxljob.StateTimedOut, xxljob.StateKilled,
+		xxljob.StateLost, xxljob.StateRefused, xxljob.StateDiscarded}},
+}
 
-// Runs lists runs, newest first. Runs of one job are read from three indexes, by
-// what the runs are at: no index holds all of them.
+// Runs lists runs, newest first.
 func (s *Store) Runs(ctx context.Context, f xxljob.RunFilter) ([]xxljob.Run, error) {
-	var q query
-	s.boundRuns(ctx, &q, &f)
+	q := s.runsQuery(f)
+	var runs []xxljob.Run
+	err := s.read(ctx, statement{q.sql, q.args, readRuns(&runs)})
+	return runs, failed(err, "list runs")
+}
+
+// runsQuery reads runs of one job from three indexes, by what the runs are at, for
+// no index holds all of them; and those of one trigger from two, for the first has
+// no trigger but itself.
+func (s *Store) runsQuery(f xxljob.RunFilter) (q query) {
+	s.boundRuns(&q, &f)
 	limit := f.Limit
 	if limit <= 0 {
 		limit = defaultLimit
@@ -106,40 +129,41 @@ func (s *Store) Runs(ctx context.Context, f xxljob.RunFilter) ([]xxljob.Run, err
 	page := func(extra string) string {
 		return fmt.Sprintf("(select %s from %s.xxl_job_log l where %s%s order by l.id desc limit %s)", runColumns, s.schema, q.conditions(), extra, n)
 	}
-	sql := page("")
-	if f.JobID != 0 && f.TriggerID == 0 {
-		shard := fmt.Sprintf(" and l.shard = any(array(select i.shard from %s.xxl_job_lock i))", s.schema)
-		sql = fmt.Sprintf("select * from (%s union all %s union all %s) l order by l.id desc limit %s",
-			page(" and l.state = 0"), page(" and l.state in (1, 2)"+shard), page(" and l.state > 2"), n)
+	var parts []string
+	switch {
+	case f.TriggerID != 0:
+		id := q.arg(f.TriggerID)
+		parts = []string{page(" and l.id = " + id + " and coalesce(l.trigger_id, l.id) = " + id), page(" and l.trigger_id = " + id + " and l.id > " + id)}
+	case f.JobID != 0:
+		shard := fmt.Sprintf(" and l.shard = (select %s %% nullif(pg_catalog.count(*), 0) from %s.xxl_job_lock)", q.arg(f.JobID), s.schema)
+		parts = []string{page(" and l.state = 0"), page(" and l.state in (1, 2)" + shard), page(" and l.state > 2")}
+	default:
+		q.sql = mark + page("")
+		return q
 	}
-	var runs []xxljob.Run
-	err := s.read(ctx, statement{mark + sql, q.args, readRuns(&runs)})
-	return runs, failed(err, "list runs")
+	q.sql = mark + fmt.Sprintf("select * from (%s) l order by l.id desc limit %s", strings.Join(parts, " union all "), n)
+	return q
 }
 
 // boundRuns turns the filter into conditions. Ids grow with the time of planning,
 // so bounds on them leave out partitions.
-func (s *Store) boundRuns(ctx context.Context, q *query, f *xxljob.RunFilter) {
+func (s *Store) boundRuns(q *query, f *xxljob.RunFilter) {
 	if f.App != "" {
 		q.add("l.app_name = " + q.arg(f.App))
 	}
 	if f.JobID != 0 {
 		q.add("l.job_id = " + q.arg(f.JobID))
 	}
-	if f.TriggerID != 0 {
-		id := q.arg(f.TriggerID)
-		q.add("l.id >= " + id + " and (l.id = " + id + " or l.trigger_id = " + id + ") and coalesce(l.trigger_id, l.id) = " + id)
-	}
 	if len(f.States) > 0 {
 		states := make([]int16, len(f.States))
-		bad := true
 		for i, st := range f.States {
 			states[i] = int16(st)
-			bad = bad && isBad(st)
 		}
 		q.add("l.state = any(" + q.arg(states) + "::smallint[])")
-		if bad {
-			q.add("l.state in (4, 5, 6, 7, 8, 9)")
+		for _, x := range stateIndexes {
+			if !slices.ContainsFunc(f.States, func(st xxljob.State) bool { return !slices.Contains(x.states, st) }) {
+				q.add(x.condition)
+			}
 		}
 	}
 	if !f.From.IsZero() {

@@ -81,7 +81,9 @@ func (s *Store) applyMigrations(ctx context.Context) error {
 			return err
 		}
 	}
-	version, err := versionOf(ctx, x, s)
+	version, err := s.versionBy(ctx, func(ctx context.Context, statements ...statement) error {
+		return send(ctx, x.Conn(), nil, statements)
+	})
 	if err != nil {
 		return err
 	}
@@ -130,37 +132,39 @@ func migrationText(n int) (string, error) {
 	return string(text), err
 }
 
-// querier is a pool, a connection or a transaction.
-type querier interface {
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}
-
 // version returns the number of the newest migration that was applied, 0 for none.
-func (s *Store) version(ctx context.Context) (int, error) { return versionOf(ctx, s.pool, s) }
+func (s *Store) version(ctx context.Context) (int, error) { return s.versionBy(ctx, s.read) }
 
-func versionOf(ctx context.Context, q querier, s *Store) (int, error) {
-	var there bool
-	err := q.QueryRow(ctx, "select pg_catalog.to_regclass($1) is not null", s.schema+".xxl_job_setting").Scan(&there)
+// versionBy asks by the given doer, which may be within a transaction.
+func (s *Store) versionBy(ctx context.Context, do doer) (int, error) {
+	// The catalogue is read as any table is. A conversion to regclass goes by a
+	// cache, which does not see what was committed while we waited for a lock.
+	there := false
+	err := do(ctx, statement{`select exists (select from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+	where n.nspname = $1::text and c.relname = 'xxl_job_setting')`, []any{s.cfg.Schema}, scanInto(&there)})
 	if err != nil || !there {
 		return 0, err
 	}
-	var text string
-	err = q.QueryRow(ctx, fmt.Sprintf("select value from %s.xxl_job_setting where name = 'schema_version'", s.schema)).Scan(&text)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return 0, nil
-	}
-	if err != nil {
+	text := ""
+	if err := do(ctx, statement{s.sql.setting, []any{versionSetting}, scanInto(&text)}); err != nil || text == "" {
 		return 0, err
 	}
-	return strconv.Atoi(text)
+	version, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, fmt.Errorf("the row %q of %s.xxl_job_setting says %q, which is no number", versionSetting, s.schema, text)
+	}
+	return version, nil
 }
+
+// versionSetting is where the number of the newest migration is stored.
+const versionSetting = "schema_version"
 
 func newerSchema(schema string, version int) error {
 	return fmt.Errorf("schema %s has version %d, this program knows versions up to %d: use a newer version of the library", schema, version, schemaVersion)
 }
 
-// housekeep makes partitions ahead of time and keeps the range of unended runs
-// small, until ctx ends.
+// housekeep makes partitions ahead of time, keeps the range of unended runs small
+// and drops old questions for logs, until ctx ends.
 func (s *Store) housekeep(ctx context.Context) {
 	floor, parts := time.NewTicker(floorEvery), time.NewTicker(time.Hour)
 	defer floor.Stop()
@@ -171,6 +175,7 @@ func (s *Store) housekeep(ctx context.Context) {
 			return
 		case <-floor.C:
 			_ = s.bounded(ctx, s.raiseFloor) // the former floor is as good, but lower
+			_ = s.bounded(ctx, s.dropAsks)   // the next time comes soon
 		case <-parts.C:
 			if err := s.bounded(ctx, s.ensurePartitions); err != nil && ctx.Err() == nil {
 				s.log.Error("xxljob: partitions ahead of time", "err", err)
@@ -188,9 +193,9 @@ func (s *Store) bounded(ctx context.Context, f func(context.Context) error) erro
 // explainSetup says what to do about errors that a wrong setup makes.
 func explainSetup(err error, schema string) error {
 	switch codeOf(err) {
-	case "42501":
+	case codeDenied:
 		return fmt.Errorf("%w; the role needs CREATE on the database, or an existing schema %s that it owns", err, schema)
-	case "25006":
+	case codeReadOnly:
 		return fmt.Errorf("%w; connect to the primary (target_session_attrs=read-write)", err)
 	}
 	return err

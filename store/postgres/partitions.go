@@ -28,11 +28,26 @@ const (
 func partitionName(day time.Time) string { return "xxl_job_log_" + day.Format("20060102") }
 
 // ensurePartitions makes the partitions from yesterday to partitionsAhead days
-// ahead that are not there.
+// ahead that are not there. It looks again after that: where another node has made
+// one of them meanwhile, none of ours was made.
 func (s *Store) ensurePartitions(ctx context.Context) error {
+	for range 3 {
+		sql, err := s.missingPartitions(ctx)
+		if err != nil || len(sql) == 0 {
+			return failed(err, "list the partitions of xxl_job_log")
+		}
+		if err := s.define(ctx, sql); err != nil {
+			return failed(err, "make partitions; a role that may create tables in schema %s has to call postgres.Migrate", s.schema)
+		}
+	}
+	return fmt.Errorf("postgres: partitions of %s.xxl_job_log are missing, though there is something of their name; look for tables that are not attached to it", s.schema)
+}
+
+// missingPartitions are the definitions of those that are not there.
+func (s *Store) missingPartitions(ctx context.Context) (sql []string, err error) {
 	var now time.Time
 	have := map[string]bool{}
-	err := s.read(ctx, statement{s.sql.clock, nil, scanInto(&now)},
+	err = s.read(ctx, statement{s.sql.clock, nil, scanInto(&now)},
 		statement{s.sql.partitions, nil, func(rows pgx.Rows) error {
 			var name string
 			err := rows.Scan(&name)
@@ -40,21 +55,16 @@ func (s *Store) ensurePartitions(ctx context.Context) error {
 			return err
 		}})
 	if err != nil {
-		return failed(err, "list the partitions of xxl_job_log")
+		return nil, err
 	}
 	s.learn(now)
 	today := now.UTC().Truncate(day)
-	var sql []string
 	for d := -1; d <= partitionsAhead; d++ {
 		if from := today.Add(time.Duration(d) * day); !have[partitionName(from)] {
 			sql = append(sql, s.newPartition(from)...)
 		}
 	}
-	if len(sql) == 0 {
-		return nil
-	}
-	err = s.define(ctx, sql)
-	return failed(err, "make partitions; a role that may create tables in schema %s has to call postgres.Migrate", s.schema)
+	return sql, nil
 }
 
 // newPartition makes one partition: as a table of its own first, so that attaching
@@ -102,10 +112,9 @@ func (s *Store) execAll(ctx context.Context, t *tx, sql []string) error {
 
 func alreadyThere(err error) bool {
 	switch codeOf(err) {
-	case "42P07", "42710": // a table, or an object, of that name
+	case "42P07", "42710", // a table, or an object, of that name
+		"42809": // it is a partition already
 		return true
-	case "42809": // it is a partition already
-		return strings.Contains(err.Error(), "already a partition")
 	}
 	return false
 }
@@ -117,12 +126,12 @@ func (s *Store) withPartitions(ctx context.Context, f func() error) error {
 	switch {
 	case err == nil:
 		return nil
-	case codeOf(err) == codeNoPartition && strings.Contains(err.Error(), "no partition"):
+	case noPartition(err):
 		if made := s.ensurePartitions(ctx); made != nil {
 			return made
 		}
 		return f()
-	case codeOf(err) == codeUnique && strings.Contains(err.Error(), "xxl_job_log"):
+	case sameRunID(err):
 		return f()
 	}
 	return err
@@ -170,16 +179,10 @@ func (s *Store) dropDay(ctx context.Context, name string, lo, hi int64) error {
 		fmt.Sprintf("alter table %s.xxl_job_log detach partition %s", s.schema, table),
 		"drop table " + table,
 	})
-	if codeOf(err) != "42501" { // not the owner
+	if codeOf(err) != codeDenied { // not the owner
 		return err
 	}
-	for n := int64(endBatch); n == endBatch; {
-		n = 0
-		if err := s.one(ctx, bounds{name: "delete_runs"}, statement{s.sql.deleteRuns, []any{lo, hi, endBatch}, func(pgx.Rows) error { n++; return nil }}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.inBatches(ctx, "delete_runs", s.sql.deleteRuns, lo, hi)
 }
 
 // endOld ends the runs in the range that are not ended, following the rules for
@@ -209,5 +212,18 @@ func (s *Store) endOld(ctx context.Context, lo, hi int64) error {
 }
 
 func (s *Store) deleteKeys(ctx context.Context, lo, hi int64) error {
-	return s.one(ctx, bounds{name: "delete_keys"}, statement{s.sql.deleteKeys, []any{lo, hi}, nil})
+	return s.inBatches(ctx, "delete_keys", s.sql.deleteKeys, lo, hi)
+}
+
+// inBatches repeats a statement that deletes up to endBatch rows of the range,
+// until none is left. All at once could take longer than a transaction may.
+func (s *Store) inBatches(ctx context.Context, name, sql string, lo, hi int64) error {
+	for n := endBatch; n == endBatch; {
+		n = 0
+		err := s.one(ctx, bounds{name: name}, statement{sql, []any{lo, hi, endBatch}, func(pgx.Rows) error { n++; return nil }})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -65,6 +66,11 @@ type Store struct {
 	channel     string // of NOTIFY
 	raiseCommit bool   // synchronous_commit has to be set
 
+	// What the host's sessions make necessary, as New has found them.
+	oddSettings []string // to be changed by each transaction
+	hasty       bool     // statement_timeout is below ours
+	guardReads  bool     // reads need a transaction of ours as well
+
 	shardCount  atomic.Int64
 	modeStored  atomic.Bool
 	listening   atomic.Bool
@@ -105,6 +111,7 @@ func New(ctx context.Context, pool *pgxpool.Pool, cfg Config) (*Store, error) {
 	}
 	if cfg.AutoMigrate {
 		if err := s.migrate(ctx); err != nil {
+			s.cancel()
 			return nil, err
 		}
 	}
@@ -141,8 +148,7 @@ func newStore(pool *pgxpool.Pool, cfg Config) (*Store, error) {
 	s := &Store{
 		pool: pool, cfg: cfg, log: cfg.Logger, schema: schema, sql: newQueries(schema),
 		lockClass: int32(hash.Sum32()), channel: fmt.Sprintf("xxljob_%08x", hash.Sum32()),
-		raiseCommit: !cfg.AllowAsyncCommit,
-		sessions:    map[string]*lockSession{},
+		sessions: map[string]*lockSession{},
 	}
 	s.ceiling.Store(maxRunID)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -152,14 +158,16 @@ func newStore(pool *pgxpool.Pool, cfg Config) (*Store, error) {
 // checkSchema accepts what an identifier of Postgres can hold.
 func checkSchema(name string) error {
 	switch {
+	case !utf8.ValidString(name):
+		return fmt.Errorf("postgres: Config.Schema %q: want UTF-8", name)
 	case len(name) > 63:
 		return fmt.Errorf("postgres: Config.Schema %q: at most 63 bytes", name)
 	case len(name) >= 3 && name[:3] == "pg_":
 		return fmt.Errorf("postgres: Config.Schema %q: names that begin with pg_ are the server's", name)
 	}
 	for _, r := range name {
-		if r == 0 || r == '{' || r == '}' {
-			return fmt.Errorf("postgres: Config.Schema %q: want no NUL and no braces", name)
+		if r == 0 || r == '{' || r == '}' || r == '\\' {
+			return fmt.Errorf("postgres: Config.Schema %q: want no NUL, no braces and no backslash", name)
 		}
 	}
 	return nil

@@ -22,6 +22,8 @@ import (
 type lockSession struct {
 	mu    sync.Mutex
 	conn  *pgx.Conn      // guarded by mu; nil until it is made
+	over  bool           // guarded by mu: no connection is made any more
+	pid   int64          // guarded by mu: of the backend, which a pooler does not tell
 	held  map[int16]bool // guarded by mu: locks that the connection holds
 	start time.Time      // guarded by mu: the backend's, as the server tells it
 	name  string         // guarded by mu: its application_name
@@ -42,8 +44,7 @@ func (l *lockSession) identity() (pid *int64, start *time.Time, name *string) {
 	if l == nil || l.conn == nil {
 		return nil, nil, nil
 	}
-	p := int64(l.conn.PgConn().PID())
-	return &p, &l.start, &l.name
+	return &l.pid, &l.start, &l.name
 }
 
 // session returns the incarnation's, which may not be connected.
@@ -69,6 +70,7 @@ func (s *Store) endSession(incarnation string) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.over = true // for a call that has it already
 	l.close()
 }
 
@@ -92,9 +94,16 @@ func (s *Store) onSession(ctx context.Context, name, incarnation string, build f
 		return err
 	}
 	failpoint.Hit(name + "." + failpoint.Begin)
-	st := build(l)
-	err := send(ctx, l.conn, nil, []statement{st})
+	err := send(ctx, l.conn, nil, []statement{build(l)})
 	l.checkAlive()
+	if err != nil && l.conn == nil && ctx.Err() == nil {
+		// It had broken since it was last used, or breaks now. Locks that others
+		// have not taken meanwhile are had again by asking at once.
+		if err = l.connect(ctx, s, incarnation); err == nil {
+			err = send(ctx, l.conn, nil, []statement{build(l)})
+			l.checkAlive()
+		}
+	}
 	if err == nil {
 		failpoint.Hit(name + "." + failpoint.AfterCommit)
 	}
@@ -113,6 +122,9 @@ func (l *lockSession) connect(ctx context.Context, s *Store, incarnation string)
 	if l.conn != nil && !l.conn.IsClosed() {
 		return nil
 	}
+	if l.over || s.ctx.Err() != nil {
+		return errors.New("the lock connection: the store is closed, or the node has left")
+	}
 	conn, err := s.lockConn(ctx)
 	if err != nil {
 		return fmt.Errorf("the lock connection: %w", err)
@@ -120,16 +132,12 @@ func (l *lockSession) connect(ctx context.Context, s *Store, incarnation string)
 	l.conn, l.held = conn, map[int16]bool{}
 	l.name = shortName("xxljob " + incarnation)
 	err = send(ctx, conn, nil, []statement{
-		{"select set_config('application_name', $1, false)", []any{l.name}, nil},
-		{"select backend_start from pg_stat_activity where pid = pg_backend_pid()", nil, scanInto(&l.start)},
+		{"select pg_catalog.set_config('application_name', $1, false)", []any{l.name}, nil},
+		{"select a.pid, a.backend_start from pg_catalog.pg_stat_activity a where a.pid = pg_catalog.pg_backend_pid()", nil, scanInto(&l.pid, &l.start)},
 	})
 	if err != nil {
 		l.close()
 		return fmt.Errorf("the lock connection: %w", err)
-	}
-	if int64(conn.PgConn().PID()) == 0 {
-		l.close()
-		return errors.New("the lock connection: the server tells no process id")
 	}
 	return nil
 }
@@ -161,6 +169,7 @@ func (s *Store) lockConn(ctx context.Context) (*pgx.Conn, error) {
 	// Each setting on its own: which of them a server has depends on its version
 	// and its platform, and some services let nobody set them.
 	for _, setting := range []string{
+		fmt.Sprintf("statement_timeout = %d", statementPatience.Milliseconds()), // before it can hit the others
 		fmt.Sprintf("tcp_keepalives_idle = %d", int(keepIdle.Seconds())),
 		fmt.Sprintf("tcp_keepalives_interval = %d", int(keepInterval.Seconds())),
 		fmt.Sprintf("tcp_keepalives_count = %d", keepCount),
@@ -168,7 +177,7 @@ func (s *Store) lockConn(ctx context.Context) (*pgx.Conn, error) {
 		"client_connection_check_interval = 500",
 		"idle_session_timeout = 0",
 		fmt.Sprintf("lock_timeout = %d", lockPatience.Milliseconds()),
-		fmt.Sprintf("statement_timeout = %d", statementPatience.Milliseconds()),
+		"datestyle = 'ISO'", "array_nulls = on",
 		"default_transaction_isolation = 'read committed'",
 		"default_transaction_read_only = off",
 	} {
@@ -185,6 +194,11 @@ func (s *Store) connectBeside(ctx context.Context) (*pgx.Conn, error) {
 	if s.cfg.LockConn != nil {
 		return s.cfg.LockConn(ctx)
 	}
+	return s.poolConn(ctx)
+}
+
+// poolConn makes a connection as the pool makes its own.
+func (s *Store) poolConn(ctx context.Context) (*pgx.Conn, error) {
 	pool := s.pool.Config()
 	cfg := pool.ConnConfig
 	if pool.BeforeConnect != nil {

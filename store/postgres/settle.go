@@ -93,8 +93,7 @@ func settleArgs(verdicts []xxljob.Verdict) []any {
 		messages[i], newOwners[i], newTokens[i] = v.Msg, v.NewOwner, v.NewToken
 	}
 	ids16, epochs := fenceArgs(shards)
-	lo, hi := rangeOf(ids)
-	return []any{ids16, epochs, ids, in, owners, tokens, taken, messages, newOwners, newTokens, lo, hi}
+	return []any{ids16, epochs, ids, in, owners, tokens, taken, messages, newOwners, newTokens}
 }
 
 // tellSettled passes on what became of the runs.

@@ -77,11 +77,15 @@ func (s *Store) TakeShards(ctx context.Context, incarnation string, shards []xxl
 		}
 	}
 	taken, err := s.takeRows(ctx, incarnation, want)
+	if s.locks() {
+		// After an error too: a lock without its shard would keep others from it.
+		// Where the shard was taken after all, the next beat asks for the lock.
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackPatience)
+		defer cancel()
+		s.unlockOthers(bounded, incarnation, want, taken)
+	}
 	if err != nil {
 		return nil, failed(err, "take %d shards", len(shards))
-	}
-	if s.locks() {
-		s.unlockOthers(ctx, incarnation, want, taken)
 	}
 	return taken, nil
 }
@@ -121,7 +125,7 @@ func (s *Store) takeRows(ctx context.Context, incarnation string, shards []xxljo
 	return s.tryTakeRows(ctx, incarnation, shards, s.endBlockers)
 }
 
-func (s *Store) tryTakeRows(ctx context.Context, incarnation string, shards []xxljob.Shard, unblock func(ctx context.Context, pid uint32)) ([]xxljob.Shard, error) {
+func (s *Store) tryTakeRows(ctx context.Context, incarnation string, shards []xxljob.Shard, unblock func(ctx context.Context, pid int64)) ([]xxljob.Shard, error) {
 	shards = slices.Clone(shards)
 	slices.SortFunc(shards, func(a, b xxljob.Shard) int { return a.ID - b.ID })
 	ids, epochs := fenceArgs(shards)
@@ -137,7 +141,11 @@ func (s *Store) tryTakeRows(ctx context.Context, incarnation string, shards []xx
 			defer func() { <-done }()
 			watch, cancel := context.WithCancel(ctx)
 			defer cancel()
-			pid := t.conn.PgConn().PID()
+			var pid int64 // as the server has it, for a pooler tells another
+			if err := t.do(ctx, statement{s.sql.backend, nil, scanInto(&pid)}); err != nil {
+				close(done)
+				return err
+			}
 			go func() { defer close(done); unblock(watch, pid) }()
 		}
 		return t.do(ctx, statement{s.sql.lockRows, []any{ids}, nil},
@@ -154,14 +162,14 @@ func (s *Store) tryTakeRows(ctx context.Context, incarnation string, shards []xx
 
 // endBlockers ends the backends that keep the given one waiting and are in a
 // transaction of ours.
-func (s *Store) endBlockers(ctx context.Context, pid uint32) {
+func (s *Store) endBlockers(ctx context.Context, pid int64) {
 	for range 4 {
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(lockPatience / 8):
 		}
-		if err := s.read(ctx, statement{s.sql.endBlockers, []any{int64(pid)}, nil}); err != nil && ctx.Err() == nil {
+		if err := s.read(ctx, statement{s.sql.endBlockers, []any{pid}, nil}); err != nil && ctx.Err() == nil {
 			s.log.Warn("xxljob: a take-over waits for another backend, which could not be ended", "err", err)
 			return
 		}

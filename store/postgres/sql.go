@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/xxljob/xxljob"
@@ -25,6 +26,7 @@ type queries struct {
 	settleLost, settleAdopt, settleKill, settleCancel     string
 	settleBack                                            string
 	inbox, take, takeFree, takeKilled                     string
+	askLog, answerLog, logAnswer, dropAsks                string
 	finish, finishLate, unended, lockRuns                 string
 	killPlanned, killStarted                              string
 	addRun, addKey, keyRun, keyID, planRun                string
@@ -34,7 +36,7 @@ type queries struct {
 	clock, beat, lockNode, leaveNode, leaveShards         string
 	buryLeft, buryNode                                    string
 	exclusive, shardRows, lockRows, takeRows, releaseRows string
-	tryLock, unlock, evict, endBlockers, notify           string
+	tryLock, unlock, evict, backend, endBlockers, notify  string
 	partitions, endOld, deleteKeys, deleteRuns            string
 	saveGroup, ensureGroup, deleteGroup, groupUsed        string
 	group, groups, putAddress, dropAddress, addresses     string
@@ -54,6 +56,11 @@ func scheduleBorn() string {
 const mark = "/* xxljob */ "
 
 // Parts that statements have in common.
+//
+// Where a statement finds runs by their ids, its other conditions on them are
+// written with "+ 0", so that no index on those columns serves them. The planner
+// takes a new partition for empty, and would as soon read all of such an index as
+// look up an id; and a plan lives longer than a partition stays empty.
 const (
 	// sqlNow is the time of a statement. It does not move while the statement
 	// waits, but all that needs the time of a commit asks for it anew.
@@ -95,18 +102,29 @@ func newQueries(schema string) *queries {
 	q.starts()
 	q.settles()
 	q.ends()
+	q.asks()
 	q.triggers()
 	q.lists()
 	q.nodes()
 	q.catalogue()
 	literal := strings.ReplaceAll(schema, "'", "''")
 	seq := literal + ".xxl_job_log_id"
-	fill := strings.NewReplacer("{{run_id}}", strings.ReplaceAll(sqlRunID, "{{seq}}", seq), "{{schema}}", schema, "{{literal}}", literal,
-		"{{now}}", sqlNow, "{{born}}", scheduleBorn(), "{{run}}", runColumns)
+	fill := strings.NewReplacer("{{run_id}}", strings.ReplaceAll(qualify(sqlRunID), "{{seq}}", seq), "{{schema}}", schema, "{{literal}}", literal,
+		"{{now}}", qualify(sqlNow), "{{kept}}", qualify(sqlNow)+" - interval '1 minute'", "{{born}}", scheduleBorn(), "{{run}}", runColumns)
 	for _, sql := range q.all() {
-		*sql = mark + fill.Replace(*sql)
+		*sql = mark + fill.Replace(qualify(*sql))
 	}
 	return q
+}
+
+// qualify names the schema of the server's functions, so that no search_path leads
+// to others. Names that are part of the grammar need none, among them unnest of
+// several arrays.
+func qualify(sql string) string {
+	called := regexp.MustCompile(`\b(array_agg|min|max|count|nextval|clock_timestamp|statement_timestamp|date_trunc|substr|generate_series|current_database|unnest)\(`)
+	sql = called.ReplaceAllString(sql, "pg_catalog.$1(")
+	several := regexp.MustCompile(`pg_catalog\.(unnest\([^()]*,)`)
+	return several.ReplaceAllString(sql, "$1")
 }
 
 func (q *queries) all() []*string {
@@ -118,11 +136,12 @@ func (q *queries) all() []*string {
 		&q.definitions, &q.claim, &q.claimFree, &q.stopNext, &q.stopJob, &q.waitNext, &q.start, &q.startFree, &q.insertSiblings,
 		&q.whyFence, &q.whyRun, &q.whyJob, &q.whyNode, &q.whyBusy, &q.readdress, &q.dispatched, &q.startedBy,
 		&q.settleLost, &q.settleAdopt, &q.settleKill, &q.settleCancel, &q.settleBack,
+		&q.askLog, &q.answerLog, &q.logAnswer, &q.dropAsks,
 		&q.inbox, &q.take, &q.takeFree, &q.takeKilled, &q.finish, &q.finishLate, &q.unended, &q.lockRuns,
 		&q.killPlanned, &q.killStarted, &q.addRun, &q.addKey, &q.keyRun, &q.keyID, &q.planRun,
 		&q.runByID, &q.runsByID, &q.planned, &q.openFloor, &q.shards, &q.ensureShards,
 		&q.setting, &q.setSetting, &q.clock, &q.beat, &q.lockNode, &q.leaveNode, &q.leaveShards, &q.buryLeft, &q.buryNode,
-		&q.exclusive, &q.shardRows, &q.lockRows, &q.takeRows, &q.releaseRows, &q.tryLock, &q.unlock, &q.evict, &q.endBlockers, &q.notify,
+		&q.exclusive, &q.shardRows, &q.lockRows, &q.takeRows, &q.releaseRows, &q.tryLock, &q.unlock, &q.evict, &q.backend, &q.endBlockers, &q.notify,
 		&q.partitions, &q.endOld, &q.deleteKeys, &q.deleteRuns,
 		&q.saveGroup, &q.ensureGroup, &q.deleteGroup, &q.groupUsed, &q.group, &q.groups, &q.putAddress, &q.dropAddress, &q.addresses,
 	}
@@ -130,7 +149,7 @@ func (q *queries) all() []*string {
 
 func (q *queries) jobs() {
 	q.now = `select {{now}}`
-	q.newJobID = `select nextval('{{schema}}.xxl_job_info_id'), {{now}}`
+	q.newJobID = `select nextval('{{literal}}.xxl_job_info_id'), {{now}}`
 	columns := strings.ReplaceAll(definitionColumns, "i.", "")
 	q.insertJob = `insert into {{schema}}.xxl_job_info (` + columns + `)
 	values ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$17,$18,$19,$20,$21,$22,$23,$24,$25,$26,$27,$28,$29,$30)`
@@ -167,13 +186,13 @@ func (q *queries) jobs() {
 
 func (q *queries) rules() {
 	q.idleJobs = `select n.job_id from {{schema}}.xxl_job_next n
-	where n.job_id = any($1::int[]) and n.trigger_next_time = 0 and (n.trigger_status = 1 or n.wait_run <> 0)`
+	where n.job_id = any($1::int[]) and n.trigger_next_time = 0 and (n.trigger_status = 1 and not n.manual or n.wait_run <> 0)`
 	q.lockIdle = `select n.job_id from {{schema}}.xxl_job_next n where n.job_id = any($1::int[]) order by n.job_id for no key update`
 	q.lockIdleFree = q.lockIdle + ` skip locked`
+	// Not a join: the planner expects few runs and would compare each with each job.
 	q.rearm = `update {{schema}}.xxl_job_next n set wait_run = 0,
-	trigger_next_time = case when n.delay > 0 then e.ended + n.delay else 0 end
-	from unnest($2::bigint[], $3::bigint[]) e(id, ended)
-	where n.job_id = any($1::int[]) and n.trigger_next_time = 0 and n.wait_run = e.id
+	trigger_next_time = case when n.delay > 0 then ($3::bigint[])[pg_catalog.array_position($2::bigint[], n.wait_run)] + n.delay else 0 end
+	where n.job_id = any($1::int[]) and n.trigger_next_time = 0 and n.wait_run <> 0 and n.wait_run = any($2)
 	returning n.shard, n.trigger_next_time`
 	q.finishNext = `update {{schema}}.xxl_job_next n set trigger_status = 0
 	where n.job_id = any($1::int[]) and n.trigger_status = 1 and n.trigger_next_time = 0 and n.wait_run = 0 and not n.manual
@@ -187,21 +206,23 @@ func (q *queries) rules() {
 	select i.id, i.version, {{now}}, $2, 'stop' from {{schema}}.xxl_job_info i where i.id = any($1::int[]) order by i.id`
 	q.sweepIdle = `with ` + fence("$1", "$2", "") + `
 	select n.job_id from {{schema}}.xxl_job_next n join fence on fence.shard = n.shard
-	where n.trigger_next_time = 0 and (n.trigger_status = 1 or n.wait_run <> 0) order by n.job_id for no key update of n`
+	where n.trigger_next_time = 0 and (n.trigger_status = 1 and not n.manual or n.wait_run <> 0) order by n.job_id for no key update of n`
 	// A run that is waited for is mostly there; where it is not, the time of the
 	// sweep stands for its end.
 	q.sweepRearm = `update {{schema}}.xxl_job_next n set wait_run = 0,
 	trigger_next_time = case when n.delay = 0 then 0 else n.delay + (extract(epoch from coalesce(
 		(select l.handle_time from {{schema}}.xxl_job_log l where l.id = n.wait_run), {{now}})) * 1000)::bigint end
 	where n.job_id = any($1::int[]) and n.wait_run <> 0
-	and not exists (select from {{schema}}.xxl_job_log l where l.id = n.wait_run and l.state <= 2)
+	and coalesce((select l.state > 2 from {{schema}}.xxl_job_log l where l.id = n.wait_run), true)
 	returning n.shard, n.trigger_next_time`
 }
 
 func (q *queries) plans() {
+	// The subqueries hide the times from the planner. It would see that nothing is
+	// due, and plan each scan of many jobs anew, which takes longer than the scan.
 	q.scanJobs = `select n.job_id, n.version, n.trigger_next_time, n.trigger_last_time from {{schema}}.xxl_job_next n
-	where n.trigger_status = 1 and n.trigger_next_time > 0 and n.trigger_next_time between $2 and $3 and n.shard = any($1::smallint[])
-	order by n.trigger_next_time, n.shard, n.job_id limit $4`
+	where n.trigger_status = 1 and n.trigger_next_time > 0 and n.trigger_next_time between (select $2::bigint) and (select $3::bigint) and n.shard = any($1::smallint[])
+	order by n.trigger_next_time, n.shard, n.job_id + 0 limit (select $4::bigint)`
 	q.nextJob = `select n.trigger_next_time from {{schema}}.xxl_job_next n
 	where n.trigger_status = 1 and n.trigger_next_time > 0 and n.trigger_next_time > $2 and n.shard = any($1::smallint[])
 	order by n.trigger_next_time limit 1`
@@ -214,34 +235,38 @@ func (q *queries) plans() {
 	// What a scan returns is the owner's from here on, or it would be returned
 	// without end.
 	q.stamp = `with ` + fence("$1", "$2", "skip locked") + `
-	update {{schema}}.xxl_job_log l set plan_epoch = fence.epoch from fence
+	update {{schema}}.xxl_job_log l set plan_epoch = (select fence.epoch from fence where fence.shard = l.shard)
 	where l.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.id = any($3::bigint[]) and p.id between $4 and $5
-		and p.state = 0 and p.plan_epoch is null order by p.id for no key update skip locked))
-	and l.id between $4 and $5 and l.shard = fence.shard
+		and p.state + 0 = 0 and p.plan_epoch is null order by p.id for no key update skip locked))
+	and l.id between $4 and $5 and l.shard + 0 = any(array(select shard from fence))
 	returning l.id, l.plan_epoch`
 	q.backlog = `select l.job_id, count(*) from {{schema}}.xxl_job_log l
 	where l.state = 0 and l.scheduled_time between $2 and $3 and l.shard = any($1::smallint[]) and l.id between $4 and $5
 	group by l.job_id`
+	// The row is found by the very instant that is claimed: "job_id + 0" is what the
+	// index of due jobs has, and the primary key has not. Of a job there are as many
+	// versions as it was claimed lately, and the key leads to all of them.
 	claim := func(free, wait string) string {
 		return `with ` + fence("$1", "$2", free) + `,
+	d as materialized (select * from unnest($3::int[], $4::smallint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[],
+		$10::smallint[], $11::int[], $12::int[]) d(job_id, shard, epoch, version, due, next, last, stop, lo, hi)
+		where exists (select from fence where fence.shard = d.shard and fence.epoch = d.epoch)),
 	advanced as (
 		update {{schema}}.xxl_job_next n set trigger_next_time = d.next, wait_run = 0,
 			trigger_last_time = case when d.last = 0 then n.trigger_last_time else d.last end,
 			version = n.version + d.stop
-		from unnest($3::int[], $4::smallint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::smallint[]) d(job_id, shard, version, due, next, last, stop)
-		join fence on fence.shard = d.shard` + wait + `
-		where n.trigger_next_time = d.due and n.shard = d.shard and n.job_id = d.job_id
-		and n.version = d.version and n.trigger_status = 1 and n.trigger_next_time > 0
-		returning n.job_id, n.shard, n.app_name, fence.epoch),
+		from d
+		where n.trigger_next_time = d.due and n.shard = d.shard and n.job_id + 0 = d.job_id
+		and n.version = d.version and n.trigger_status = 1 and n.trigger_next_time > 0` + wait + `
+		returning n.job_id, n.shard, n.app_name, d.epoch, d.lo, d.hi),
 	inserted as (
 		insert into {{schema}}.xxl_job_log as l (id, job_id, shard, app_name, plan_epoch, add_time, executor_fail_retry_count,
 			trigger_type, state, alarm_status, scheduled_time, first_time, last_time, instants, reason, handle_time)
-		select {{run_id}}, a.job_id, a.shard, a.app_name, a.epoch, {{now}}, -1,
-			r.kind, r.state, case when r.state > 2 then 1 else 0 end, r.at, nullif(r.first, 0), nullif(r.last, 0),
-			nullif(r.instants, 0), nullif(r.reason, ''), case when r.state > 2 then {{now}} end
-		from unnest($10::int[], $11::text[], $12::smallint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::int[], $17::text[])
-			with ordinality r(job_id, kind, state, at, first, last, instants, reason, ord)
-		join advanced a on a.job_id = r.job_id order by r.ord
+		select {{run_id}}, r.job_id, r.shard, r.app_name, r.epoch, {{now}}, -1,
+			($13::text[])[($14::smallint[])[r.k]], r.state, case when r.state > 2 then 1 else 0 end, ($16::bigint[])[r.k],
+			nullif(($17::bigint[])[r.k], 0), nullif(($18::bigint[])[r.k], 0), nullif(($19::int[])[r.k], 0),
+			nullif(($13::text[])[($20::smallint[])[r.k]], ''), case when r.state > 2 then {{now}} end
+		from (select a.*, k, ($15::smallint[])[k] state from advanced a, generate_series(a.lo, a.hi) k order by k) r
 		returning l.id, l.job_id, l.app_name, l.add_time, l.scheduled_time, l.state, l.trigger_type)
 	select 0::bigint, a.job_id, a.app_name, {{now}}, 0::bigint, 0::smallint, '' from advanced a
 	union all select * from inserted`
@@ -251,12 +276,16 @@ func (q *queries) plans() {
 	q.waitNext = `update {{schema}}.xxl_job_next set wait_run = $2 where job_id = $1`
 	q.claim = claim("", "")
 	q.claimFree = claim("skip locked", `
-		join (select m.job_id from {{schema}}.xxl_job_next m where m.job_id = any($3::int[]) order by m.job_id for no key update skip locked) free on free.job_id = d.job_id`)
+		and d.job_id = any(array(select m.job_id from {{schema}}.xxl_job_next m where m.job_id = any($3::int[]) order by m.job_id for no key update skip locked))`)
 }
 
 func (q *queries) starts() {
 	start := func(free, only string) string {
-		return `with ` + fence("$1", "$2", free) + `, ` + nodes("$3", free) + only + `
+		return `with ` + fence("$1", "$2", free) + `, ` + nodes("$3", free) + `,
+	s as materialized (select * from unnest($5::bigint[], $6::int[], $7::smallint[], $8::bigint[], $9::bigint[], $10::text[], $11::text[], $12::text[], $13::boolean[],
+		$14::text[], $15::text[], $16::text[], $17::int[], $18::text[], $19::text[], $20::text[])
+		with ordinality s(id, job_id, shard, version, token, owner, address, inbox, mine, handler, block, param, retries, sharding, msg, busy, ord)
+		where s.shard = any(array(select shard from fence))` + only + `)
 	update {{schema}}.xxl_job_log l set state = $4::smallint,
 		start_owner = s.owner, start_token = s.token, executor_address = s.address,
 		inbox = s.inbox, trigger_time = case when $4::smallint = 1 then {{now}} end,
@@ -266,24 +295,21 @@ func (q *queries) starts() {
 		executor_param = s.param, executor_fail_retry_count = s.retries,
 		executor_sharding_param = coalesce(s.sharding, l.executor_sharding_param),
 		trigger_msg = ` + say("s.msg") + `
-	from unnest($5::bigint[], $6::int[], $7::smallint[], $8::bigint[], $9::bigint[], $10::text[], $11::text[], $12::text[], $13::boolean[],
-		$14::text[], $15::text[], $16::text[], $17::int[], $18::text[], $19::text[], $20::text[])
-		with ordinality s(id, job_id, shard, version, token, owner, address, inbox, mine, handler, block, param, retries, sharding, msg, busy, ord)
-	join fence on fence.shard = s.shard
+	from s
 	join {{schema}}.xxl_job_info i on i.id = s.job_id and i.shard = s.shard and i.version = s.version
-	where l.id = s.id and l.id between $21 and $22 and l.shard = s.shard and l.job_id = s.job_id and l.state = 0
+	where l.id = s.id and l.shard + 0 = s.shard and l.job_id + 0 = s.job_id and l.state + 0 = 0
 	and (i.trigger_status = 1 or l.trigger_type not in ({{born}}))
 	and (s.sharding is null or l.executor_sharding_param is null)
 	and (s.inbox is null or s.inbox in (select incarnation from nodes))
-	and ($26::int = 0 or (select count(*) from nodes) = $26)
+	and ($26::int = 0 or (select count(*) from nodes) = $26) and $24::bigint <= $25::bigint
 	and (s.busy is null or not exists (select from {{schema}}.xxl_job_log b where b.shard = s.shard and b.job_id = s.job_id
-		and b.state = 1 and (b.executor_address = s.busy or b.executor_address = any($25::text[])) and b.id between $23 and $24))` + freeOnly(only) + `
+		and b.state = 1 and (b.executor_address = s.busy or b.executor_address = any($23::text[])) and b.id between $21 and $22))
 	returning s.ord, {{run}}`
 	}
 	q.start = start("", "")
-	q.startFree = start("skip locked", `,
-	free as materialized (select p.id from {{schema}}.xxl_job_log p where p.id = any($5::bigint[]) and p.id between $21 and $22
-		and p.state = 0 order by p.id for no key update skip locked)`)
+	q.startFree = start("skip locked", `
+		and s.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.id = any($5::bigint[]) and p.id between $24 and $25
+			and p.state + 0 = 0 order by p.id for no key update skip locked))`)
 	q.insertSiblings = `insert into {{schema}}.xxl_job_log as l (id, job_id, shard, app_name, trigger_id, parent_id, attempt, trigger_type,
 		scheduled_time, state, executor_sharding_param, executor_param, param_set, address_list, executor_fail_retry_count, plan_epoch,
 		job_version, executor_handler, executor_block_strategy, executor_address, start_owner, start_token, inbox,
@@ -306,31 +332,24 @@ func (q *queries) starts() {
 	update {{schema}}.xxl_job_log l set executor_address = $6, start_owner = $7, inbox = $8,
 		taken_time = case when $9::boolean then {{now}} end, trigger_msg = ` + say("$10::text") + `
 	from fence
-	where l.id = $4 and l.shard = fence.shard and l.state = 1 and l.start_token = $5
+	where l.id = $4 and l.shard + 0 = fence.shard and l.state + 0 = 1 and l.start_token = $5
 	and coalesce(l.start_owner, substr(l.executor_address, 9)) = $11
 	and (l.taken_time is null or l.executor_address = 'local://' || $11::text)
 	and ($8::text is null or $8::text in (select incarnation from nodes))
 	returning l.id`
 	q.dispatched = `update {{schema}}.xxl_job_log l set state = 2, trigger_msg = ` + say("$4::text") + `
-	where l.id = $1 and l.state = 1 and l.start_token = $3 and coalesce(l.start_owner, substr(l.executor_address, 9)) = $2
+	where l.id = $1 and l.state + 0 = 1 and l.start_token = $3 and coalesce(l.start_owner, substr(l.executor_address, 9)) = $2
 	returning l.id`
 	q.startedBy = `select {{run}} from {{schema}}.xxl_job_log l
 	where l.shard = any($1::smallint[]) and l.state = 1 and l.id > $4 and l.id between $6 and $7
 	and (l.start_owner = any($2::text[]) or l.executor_address = any($3::text[])) order by l.id limit $5`
 }
 
-func freeOnly(only string) string {
-	if only == "" {
-		return ""
-	}
-	return " and l.id in (select id from free)"
-}
-
 // settled is the compare of a verdict's compare-and-set.
 const settled = `from unnest($3::bigint[], $4::smallint[], $5::text[], $6::bigint[], $7::boolean[], $8::text[], $9::text[], $10::bigint[])
 		v(id, shard, owner, token, taken, msg, new_owner, new_token)
 	join fence on fence.shard = v.shard
-	where l.id = v.id and l.shard = v.shard and l.id between $11 and $12 and l.state = 1 and l.start_token = v.token
+	where l.id = v.id and l.shard + 0 = v.shard and l.state + 0 = 1 and l.start_token = v.token
 	and coalesce(l.start_owner, substr(l.executor_address, 9)) = v.owner
 	and (l.taken_time is not null) = v.taken`
 
@@ -351,17 +370,24 @@ func (q *queries) settles() {
 }
 
 func (q *queries) ends() {
-	q.inbox = `(select {{run}} from {{schema}}.xxl_job_log l
+	q.inbox = `(select null::bigint, null::int, {{run}} from {{schema}}.xxl_job_log l
 	where l.inbox = $1 and l.state = 1 and l.id > $2 and l.id between $5 and $6 order by l.id limit $3)
 	union all
-	(select {{run}} from {{schema}}.xxl_job_log l
+	(select null, null, {{run}} from {{schema}}.xxl_job_log l
 	where l.kill_reason is not null and l.state in (1, 2) and l.executor_address = $4 and l.taken_time is not null
-	and l.id between $5 and $6 order by l.id)`
+	and l.id between $5 and $6 order by l.id)
+	union all
+	(select a.id, a.from_line, r.* from {{schema}}.xxl_job_ask a
+	cross join lateral (select {{run}} from {{schema}}.xxl_job_log l where l.id = a.run_id limit 1) r
+	where a.incarnation = $1 and a.answered is null and a.asked > {{kept}} order by a.id limit $3)`
 	take := `update {{schema}}.xxl_job_log l set taken_time = {{now}}, inbox = null
 	where l.id = any(%ids) and l.id between $3 and $4 and l.inbox = $1 and l.state = 1 and l.kill_reason is null
 	returning {{run}}`
 	free := `array(select p.id from {{schema}}.xxl_job_log p where p.id = any($2::bigint[]) and p.id between $3 and $4
 		and p.inbox = $1 order by p.id for no key update skip locked)`
+	// Always true, it makes the planner expect one row of r: so it looks up each run
+	// by its key also where no partition has been analyzed yet.
+	const few = "r.ord = r.ord + 0"
 	q.take = strings.ReplaceAll(take, "%ids", "$2::bigint[]")
 	q.takeFree = strings.ReplaceAll(take, "%ids", free)
 	q.takeKilled = `update {{schema}}.xxl_job_log l set state = 6, handle_time = {{now}}, inbox = null
@@ -371,24 +397,39 @@ func (q *queries) ends() {
 		inbox = null, trigger_msg = ` + say("r.say") + `
 	from unnest($1::bigint[], $2::text[], $3::bigint[], $4::smallint[], $5::text[], $6::text[], $7::boolean[])
 		with ordinality r(id, address, token, state, msg, say, no_retry, ord)
-	where l.id = r.id and l.id between $8 and $9 and l.state in (1, 2) and (l.state = 1 or r.state <> 11)
+	where l.id = r.id and ` + few + ` and l.state + 0 in (1, 2) and (l.state = 1 or r.state <> 11)
 	and (r.address is null or l.state = 1 and l.start_token = r.token and l.executor_address = r.address)
 	returning r.ord, {{run}}`
 	q.finishLate = `update {{schema}}.xxl_job_log l set late_noted = true, trigger_msg = ` + say("r.say") + `
-	from unnest($1::bigint[], $2::text[]) r(id, say)
-	where l.id = r.id and l.id between $3 and $4 and l.state = 7 and l.late_noted is null`
-	q.unended = `select l.id from {{schema}}.xxl_job_log l where l.id = any($1::bigint[]) and l.id between $2 and $3 and l.state in (1, 2)`
+	from unnest($1::bigint[], $2::text[]) with ordinality r(id, say, ord)
+	where l.id = r.id and ` + few + ` and l.state + 0 = 7 and l.late_noted is null`
+	q.unended = `select l.id from {{schema}}.xxl_job_log l where l.id = any($1::bigint[]) and l.id between $2 and $3 and l.state + 0 in (1, 2)`
 	q.lockRuns = `select l.id, l.job_id from {{schema}}.xxl_job_log l
-	where l.id = any($1::bigint[]) and l.id between $2 and $3 and l.state in (1, 2) order by l.id for no key update skip locked`
+	where l.id = any($1::bigint[]) and l.id between $2 and $3 and l.state + 0 in (1, 2) order by l.id for no key update skip locked`
 	q.killPlanned = `update {{schema}}.xxl_job_log l set state = 11, alarm_status = 1, reason = $2, handle_time = {{now}}
-	where l.id = $1 and l.state = 0 returning {{run}}`
+	where l.id = $1 and l.state + 0 = 0 returning {{run}}`
 	q.killStarted = `update {{schema}}.xxl_job_log l set kill_reason = $2
-	where l.id = $1 and l.state in (1, 2) and l.kill_reason is null returning {{run}}`
+	where l.id = $1 and l.state + 0 in (1, 2) and l.kill_reason is null returning {{run}}`
+}
+
+func (q *queries) asks() {
+	q.askLog = `with l as (select {{run}} from {{schema}}.xxl_job_log l where l.id = $2),
+	asked as (
+		insert into {{schema}}.xxl_job_ask (incarnation, run_id, from_line, asked)
+		select $1, l.id, $3, {{now}} from l returning id)
+	select asked.id, l.* from asked, l`
+	q.answerLog = `update {{schema}}.xxl_job_ask a set answered = {{now}}, to_line = $2, is_end = $3, content = $4, refusal = $5
+	where a.id = $1 and a.answered is null and a.asked > {{kept}} returning a.id`
+	q.logAnswer = `select a.answered is not null, coalesce(a.to_line, 0), coalesce(a.is_end, false), coalesce(a.content, ''), coalesce(a.refusal, '')
+	from {{schema}}.xxl_job_ask a where a.id = $1 and a.asked > {{kept}}`
+	q.dropAsks = `delete from {{schema}}.xxl_job_ask a where a.id = any(array(
+		select p.id from {{schema}}.xxl_job_ask p where p.asked <= {{kept}} order by p.id limit $1 for update skip locked)) returning a.id`
 }
 
 func (q *queries) triggers() {
 	q.keyID = `select k.run_id from {{schema}}.xxl_job_trigger_key k where k.job_id = $1 and k.trigger_key = $2`
-	q.addKey = `insert into {{schema}}.xxl_job_trigger_key (job_id, trigger_key, run_id) values ($1, $2, {{run_id}})
+	q.addKey = `insert into {{schema}}.xxl_job_trigger_key (job_id, trigger_key, run_id)
+	select i.id, $2::text, {{run_id}} from {{schema}}.xxl_job_info i where i.id = $1
 	on conflict do nothing returning run_id`
 	q.keyRun = `select {{run}} from {{schema}}.xxl_job_log l
 	where l.id = (select k.run_id from {{schema}}.xxl_job_trigger_key k where k.job_id = $1 and k.trigger_key = $2)`
@@ -408,15 +449,20 @@ func (q *queries) lists() {
 	where l.state = 0 and l.scheduled_time <= $2 and (l.scheduled_time, l.id) > ($3::bigint, $4::bigint)
 	and l.shard = any($1::smallint[]) and l.id between $6 and $7 and ($8 = '' or l.app_name = $8)
 	order by l.scheduled_time, l.id limit $5`
-	q.openFloor = `select coalesce(min(l.id), 0) from {{schema}}.xxl_job_log l where l.id < $1 and l.state <= 2`
+	// Planned and started runs have small indexes of their own. "id + 0" keeps the
+	// planner from going through all runs by id instead, until it meets one.
+	q.openFloor = `select coalesce(least((select min(l.id + 0) from {{schema}}.xxl_job_log l where l.id < $1 and l.state = 0),
+		(select min(l.id + 0) from {{schema}}.xxl_job_log l where l.id < $1 and l.state in (1, 2))), 0)`
 	q.partitions = `select c.relname from pg_catalog.pg_inherits h join pg_catalog.pg_class c on c.oid = h.inhrelid
 	where h.inhparent = '{{literal}}.xxl_job_log'::pg_catalog.regclass order by c.relname`
 	q.endOld = `update {{schema}}.xxl_job_log l set state = case when l.state = 0 then 11 else 7 end, handle_time = {{now}}, inbox = null,
 		alarm_status = case when l.state = 0 then 1 else l.alarm_status end, reason = 'retention'
-	where l.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.id between $1 and $2 and p.state <= 2 order by p.id limit $3
+	where l.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.id between $1 and $2 and p.state = 0 order by p.id + 0 limit $3
+		for no key update) || array(select p.id from {{schema}}.xxl_job_log p where p.id between $1 and $2 and p.state in (1, 2) order by p.id + 0 limit $3
 		for no key update)) and l.id between $1 and $2
 	returning {{run}}`
-	q.deleteKeys = `delete from {{schema}}.xxl_job_trigger_key where run_id between $1 and $2`
+	q.deleteKeys = `delete from {{schema}}.xxl_job_trigger_key k
+	where k.ctid = any(array(select p.ctid from {{schema}}.xxl_job_trigger_key p where p.run_id between $1 and $2 limit $3)) returning 1`
 	q.deleteRuns = `delete from {{schema}}.xxl_job_log l where l.id between $1 and $2
 	and l.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.id between $1 and $2 limit $3)) returning 1`
 	q.shards = `select count(*) from {{schema}}.xxl_job_lock`
@@ -475,6 +521,7 @@ func (q *queries) nodes() {
 	q.evict = `select pg_catalog.pg_terminate_backend(a.pid) from {{schema}}.xxl_job_node n
 	join pg_catalog.pg_stat_activity a on a.pid = n.lock_pid and a.backend_start = n.lock_start and a.application_name = n.lock_name
 	where n.incarnation = any($1::text[])`
+	q.backend = `select pg_catalog.pg_backend_pid()`
 	q.endBlockers = `select pg_catalog.pg_terminate_backend(a.pid) from pg_catalog.pg_stat_activity a
 	where a.pid = any(pg_catalog.pg_blocking_pids($1::int)) and a.usename = current_user and a.query like '` + mark + `%'`
 	q.notify = `select pg_catalog.pg_notify($1, p) from unnest($2::text[]) p`
@@ -487,7 +534,9 @@ func (q *queries) catalogue() {
 	q.ensureGroup = `insert into {{schema}}.xxl_job_group (app_name, title, address_type, address_list, update_time) values ($1, '', 0, '{}', {{now}})
 	on conflict (app_name) do nothing`
 	q.deleteGroup = `delete from {{schema}}.xxl_job_group where app_name = $1 returning 1`
-	q.groupUsed = `select exists (select from {{schema}}.xxl_job_info where app_name = $1)`
+	// By order, that is by index: where many jobs are of one app, the planner expects
+	// to meet one of the app soon wherever it looks, and there may be none.
+	q.groupUsed = `select coalesce((select i.app_name from {{schema}}.xxl_job_info i where i.app_name >= $1 order by i.app_name limit 1) = $1, false)`
 	group := `select app_name, title, address_type, address_list, update_time from {{schema}}.xxl_job_group`
 	q.group = group + ` where app_name = $1`
 	q.groups = group + ` order by app_name`

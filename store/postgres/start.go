@@ -219,7 +219,7 @@ func (s *Store) startArgs(starts []xxljob.Start, g startGroup) []any {
 		all = len(there)
 	}
 	return []any{ids16, epochs, there, int16(state), ids, jobs, in, versions, tokens, owners, addresses, inboxes, mine,
-		handlers, blocks, params, retries, shardings, messages, busy, lo, hi, openLo, openHi, attachedOnly(targets), all}
+		handlers, blocks, params, retries, shardings, messages, busy, openLo, openHi, attachedOnly(targets), lo, hi, all}
 }
 
 func attachedOnly(addresses []string) (attached []string) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -65,7 +64,7 @@ func (s *Store) takeKey(ctx context.Context, do doer, jobID int64, key string) (
 		return xxljob.Run{}, nil, err
 	}
 	if len(runs) == 0 {
-		return xxljob.Run{}, nil, fmt.Errorf("the run of key %q is not there any more: %w", key, xxljob.ErrNotFound)
+		return xxljob.Run{}, nil, xxljob.ErrNotFound // the job, or by now the run of the key
 	}
 	return runs[0], nil, nil
 }
@@ -129,7 +128,9 @@ func (s *Store) triggerTx(ctx context.Context, jobID int64, t xxljob.Trigger, qu
 	if t.Key != "" {
 		key, err := queryID(s.sql.addKey, jobID, t.Key)
 		if noRows(err) {
-			key, err = queryID(s.sql.keyID, jobID, t.Key)
+			if key, err = queryID(s.sql.keyID, jobID, t.Key); noRows(err) {
+				err = xxljob.ErrNotFound // neither was the job there
+			}
 			return key, failed(err, "trigger job %d", jobID)
 		}
 		if err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -35,9 +37,15 @@ type bounds struct {
 // tx is a transaction of ours. What it begins with travels with its first
 // statement.
 type tx struct {
-	conn *pgx.Conn
-	head []string
-	name string
+	conn  *pgx.Conn
+	head  []string
+	name  string
+	apart bool // what it begins with goes first, because the session has no patience
+}
+
+// newTx is a transaction that has not begun.
+func (s *Store) newTx(conn *pgx.Conn, b bounds) *tx {
+	return &tx{conn: conn, head: s.begin(orDefault(b.lock, lockPatience)), name: b.name, apart: s.hasty}
 }
 
 // result reads the rows of one statement.
@@ -62,7 +70,20 @@ func (s *Store) begin(lock time.Duration) []string {
 	if s.raiseCommit {
 		head = append(head, "set local synchronous_commit = on")
 	}
-	return head
+	head = append(head, s.oddSettings...)
+	return append(head, plannerSettings()...)
+}
+
+// plannerSettings make the planner reach every row by an index, one after the
+// other. Left to itself it goes by statistics, and those of a partition that is a
+// minute old say that it is empty: a plan made then reads all of it each time,
+// until an analyze comes by.
+func plannerSettings() []string {
+	return []string{
+		"set local enable_seqscan = off", "set local enable_hashjoin = off",
+		"set local enable_mergejoin = off", "set local enable_bitmapscan = off",
+		"set local jit = off", // where nothing else is left, the cost of what is off would call for it
+	}
 }
 
 // inTx runs f in a transaction and commits it. Any error means that the outcome
@@ -76,7 +97,7 @@ func (s *Store) inTx(ctx context.Context, b bounds, f func(*tx) error) error {
 		return err
 	}
 	defer conn.Release()
-	t := &tx{conn: conn.Conn(), head: s.begin(orDefault(b.lock, lockPatience)), name: b.name}
+	t := s.newTx(conn.Conn(), b)
 	if err := f(t); err != nil {
 		t.rollback(ctx)
 		return err
@@ -97,7 +118,7 @@ func (s *Store) one(ctx context.Context, b bounds, st statement) error {
 		return err
 	}
 	defer conn.Release()
-	t := &tx{conn: conn.Conn(), head: s.begin(orDefault(b.lock, lockPatience)), name: b.name}
+	t := s.newTx(conn.Conn(), b)
 	if err := t.do(ctx, st, statement{sql: "commit"}); err != nil {
 		t.rollback(ctx)
 		return err
@@ -114,8 +135,7 @@ func orDefault(d, otherwise time.Duration) time.Duration {
 
 // do sends the statements in one round trip and reads their rows in turn.
 func (t *tx) do(ctx context.Context, statements ...statement) error {
-	began := len(t.head) > 0
-	if began && failpoint.Enabled {
+	if len(t.head) > 0 && (t.apart || failpoint.Enabled) {
 		if err := send(ctx, t.conn, t.takeHead(), nil); err != nil {
 			return err
 		}
@@ -203,7 +223,8 @@ func (t *tx) rollback(ctx context.Context) {
 	t.conn.Exec(ctx, "rollback")
 }
 
-// read runs statements that change nothing, outside a transaction.
+// read runs statements that change nothing: outside a transaction, unless the
+// host's sessions are set so that they need one of ours around them.
 func (s *Store) read(ctx context.Context, statements ...statement) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -213,16 +234,25 @@ func (s *Store) read(ctx context.Context, statements ...statement) error {
 		return err
 	}
 	defer conn.Release()
-	return send(ctx, conn.Conn(), nil, statements)
+	if !s.guardReads {
+		return send(ctx, conn.Conn(), nil, statements)
+	}
+	t := s.newTx(conn.Conn(), bounds{})
+	err = t.do(ctx, append(slices.Clone(statements), statement{sql: "commit"})...)
+	t.rollback(ctx)
+	return err
 }
 
-// SQLSTATEs that mean something to the store.
+// SQLSTATEs that mean something to the store. Nothing goes by the text of an
+// error, which comes in the language of lc_messages.
 const (
 	codeLockNotAvailable = "55P03"
 	codeDeadlock         = "40P01"
 	codeNoPartition      = "23514"
 	codeUnique           = "23505"
 	codeCancelled        = "57014"
+	codeDenied           = "42501"
+	codeReadOnly         = "25006"
 )
 
 func codeOf(err error) string {
@@ -231,6 +261,19 @@ func codeOf(err error) string {
 		return pg.Code
 	}
 	return ""
+}
+
+// noPartition reports whether there was no partition for a row: the tables have no
+// check constraints, and no constraint is named where a partition is missing.
+func noPartition(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == codeNoPartition && pg.ConstraintName == ""
+}
+
+// sameRunID reports whether an id of a run was made a second time.
+func sameRunID(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == codeUnique && strings.HasPrefix(pg.TableName, "xxl_job_log_")
 }
 
 // lockedOut reports whether a statement gave up because others have rows locked.

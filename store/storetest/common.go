@@ -94,6 +94,8 @@ func copyRuns(e *env) {
 	e.must(err)
 	check("StartedBy", by...)
 	check("Inbox", e.mustInbox("b").Runs...)
+	check("AskLog", e.mustAsk("b", started, 1).Run)
+	check("Inbox's asks", e.mustInbox("b").Asks[0].Run)
 	taken := e.mustTake("b", run.ID)
 	check("Take", taken...)
 	check("Kill", e.mustKill(run.ID, "x"))
@@ -169,6 +171,7 @@ func timesKept(e *env) {
 	cancelled := e.mustKill(runs[1].ID, "x")
 	lost := e.mustSettle(o.verdict(o.running(), xxljob.StateLost))
 	all := e.mustRuns(xxljob.RunFilter{})
+	e.mustAsk("a", all[0], 1)
 	group := e.mustGroup("app")
 	for name, v := range map[string]any{"Job": e.mustJob(job.ID), "Group": group, "Claim": runs, "Finish": done,
 		"Kill": cancelled, "Settle": lost, "Runs": all, "Changes": e.mustChanges(job.ID),
@@ -213,6 +216,7 @@ func concurrentUse(e *env) {
 				run = o.started(run)
 				o.mustScan(o.scan(e.at(0)))
 				e.mustRuns(xxljob.RunFilter{JobID: job.ID})
+				e.mustAnswer(e.mustAsk("a", run, 1).ID, xxljob.Answer{})
 				e.mustInbox("a")
 				e.mustBeat("a")
 				want(e, "accepted results", len(e.mustFinish(success(run))), 1)

@@ -182,6 +182,25 @@ func (f *Faults) Take(ctx context.Context, incarnation string, list []int64) ([]
 	return batch(f, ctx, "Take", list, func(part []int64) ([]xxljob.Run, error) { return f.store.Take(ctx, incarnation, part) })
 }
 
+// AskLog passes the call on, under the faults.
+func (f *Faults) AskLog(ctx context.Context, ask xxljob.Ask) (xxljob.Ask, error) {
+	return call(f, ctx, "AskLog", func() (xxljob.Ask, error) { return f.store.AskLog(ctx, ask) })
+}
+
+// AnswerLog passes the call on, under the faults.
+func (f *Faults) AnswerLog(ctx context.Context, id int64, answer xxljob.Answer) error {
+	return only(f, ctx, "AnswerLog", func() error { return f.store.AnswerLog(ctx, id, answer) })
+}
+
+// LogAnswer passes the call on, under the faults.
+func (f *Faults) LogAnswer(ctx context.Context, id int64) (answer xxljob.Answer, answered bool, err error) {
+	answer, err = call(f, ctx, "LogAnswer", func() (a xxljob.Answer, err error) {
+		a, answered, err = f.store.LogAnswer(ctx, id)
+		return a, err
+	})
+	return answer, answered, err
+}
+
 // Join passes the call on, under the faults.
 func (f *Faults) Join(ctx context.Context, n xxljob.Node) (xxljob.View, error) {
 	return call(f, ctx, "Join", func() (xxljob.View, error) { return f.store.Join(ctx, n) })

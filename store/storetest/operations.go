@@ -17,7 +17,7 @@ type (
 // operations has one entry for each method of a store that can fail.
 func operations() []operation {
 	return slices.Concat(jobOperations(), groupOperations(), runOperations(), planOperations(),
-		startOperations(), nodeOperations(), readOperations())
+		startOperations(), logOperations(), nodeOperations(), readOperations())
 }
 
 func jobOperations() []operation {
@@ -172,6 +172,28 @@ func startOperations() []operation {
 	}
 }
 
+func logOperations() []operation {
+	return []operation{
+		{"AskLog", func(o *owner) (callFunc, doneFunc) {
+			ask := xxljob.Ask{Incarnation: "b", Run: o.handedOver(), FromLine: 7}
+			return func(ctx context.Context, s xxljob.Store) error { _, err := s.AskLog(ctx, ask); return err },
+				func() bool {
+					asks := o.mustInbox("b").Asks
+					return len(asks) == 1 && asks[0].Run.ID == ask.Run.ID && asks[0].FromLine == 7
+				}
+		}},
+		{"AnswerLog", func(o *owner) (callFunc, doneFunc) {
+			ask := o.mustAsk("b", o.handedOver(), 1)
+			answer := xxljob.Answer{ToLine: 1, Content: "one\n"}
+			return func(ctx context.Context, s xxljob.Store) error { return s.AnswerLog(ctx, ask.ID, answer) },
+				func() bool {
+					got, answered := o.mustLogAnswer(ask.ID)
+					return answered && got == answer && len(o.mustInbox("b").Asks) == 0
+				}
+		}},
+	}
+}
+
 func nodeOperations() []operation {
 	see := func(o *owner, incarnation string) *xxljob.Node { return o.node(o.mustBeat(observer), incarnation) }
 	return []operation{
@@ -293,6 +315,10 @@ func readOperations() []operation {
 			_, err := s.Inbox(ctx, "a", 0, 9)
 			return err
 		}),
+		{"LogAnswer", func(o *owner) (callFunc, doneFunc) {
+			ask := o.mustAsk("b", o.handedOver(), 1)
+			return func(ctx context.Context, s xxljob.Store) error { _, _, err := s.LogAnswer(ctx, ask.ID); return err }, nil
+		}},
 		read("Addresses", func(ctx context.Context, s xxljob.Store, _ xxljob.Run) error {
 			_, err := s.Addresses(ctx, "app", time.Hour)
 			return err

@@ -85,6 +85,9 @@ func signalInbox(e *env) {
 	drain(c)
 	e.mustKill(run.ID, "x")
 	e.awaitSignal("a run was killed", c)
+	drain(c)
+	e.mustAsk("c", run, 1)
+	e.awaitSignal("a question was asked", c)
 	drain(b)
 	wide := o.tryStart(o.startOf(o.planned(e.newJob()), func(s *xxljob.Start) { s.Targets = []string{s.Address, xxljob.LocalAddress("b")} }))
 	want(e, "status of a broadcast", wide.Status, xxljob.StartOK)
@@ -119,4 +122,8 @@ func signalEnded(e *env) {
 		end.do(o, run)
 		e.awaitSignal("run ended by "+end.name, ch)
 	}
+	ask := e.mustAsk("b", o.handedOver(), 1)
+	drain(ch)
+	e.must(e.AnswerLog(e.ctx, ask.ID, xxljob.Answer{}))
+	e.awaitSignal("a question was answered", ch)
 }

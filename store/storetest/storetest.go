@@ -63,6 +63,7 @@ func topics() []topic {
 		{"HandOver", handOverCases()},
 		{"Settle", settleCases()},
 		{"Inbox", inboxCases()},
+		{"Log", logCases()},
 		{"Finish", finishCases()},
 		{"Arm", armCases()},
 		{"Node", nodeCases()},

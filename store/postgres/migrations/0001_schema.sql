@@ -66,10 +66,10 @@ create table {{schema}}.xxl_job_next (
     app_name          text collate "C" not null,
     primary key (job_id, shard)
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
-create index xxl_job_next_due on {{schema}}.xxl_job_next (trigger_next_time, shard, job_id)
+create index xxl_job_next_due on {{schema}}.xxl_job_next (trigger_next_time, shard, (job_id + 0))
     where trigger_status = 1 and trigger_next_time > 0;
 create index xxl_job_next_idle on {{schema}}.xxl_job_next (job_id)
-    where trigger_next_time = 0 and (trigger_status = 1 or wait_run <> 0);
+    where trigger_next_time = 0 and (trigger_status = 1 and not manual or wait_run <> 0);
 
 -- Runs, a partition for each day of ids. A run has three versions: planned,
 -- started, ended.

@@ -1,0 +1,230 @@
+package xxljob
+
+// Lines of runs' logs, which stay with the executors that ran the runs. Input:
+// calls of Log. Output: lines, of executors of this process or, through the store,
+// of those attached at other nodes.
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/xxljob/xxljob/wire"
+)
+
+const (
+	// logPatience is how long Log waits where its ctx has no deadline, and how long
+	// an executor here has for the question of another node.
+	logPatience = 5 * time.Second
+	// logWidth bounds the questions of other nodes that are answered at once for
+	// one app, and the calls that are under way at its executor.
+	logWidth = 4
+	// logBytes bounds the lines of one answer.
+	logBytes = 1 << 20
+	// askKept is how long stores keep a question.
+	askKept = time.Minute
+	// askPoll is how often Log looks for its answer while no loop of this node
+	// hears of it, and askGap the least time between two looks: most signals are
+	// about something else.
+	askPoll = 100 * time.Millisecond
+	askGap  = 20 * time.Millisecond
+)
+
+func (s *scheduler) Log(ctx context.Context, runID int64, fromLine int) (wire.LogResult, error) {
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel func()
+		ctx, cancel = context.WithTimeout(ctx, logPatience)
+		defer cancel()
+	}
+	from := min(max(fromLine, 1), math.MaxInt32)
+	run, err := s.store.Run(ctx, runID)
+	var a Answer
+	if err == nil {
+		a, err = s.logOf(ctx, run, from)
+	}
+	var res wire.LogResult
+	if err == nil {
+		res, err = logResult(run, from, a)
+	}
+	if err != nil {
+		return wire.LogResult{}, fmt.Errorf("xxljob: log of run %d: %w", runID, err)
+	}
+	return res, nil
+}
+
+// logOf asks where the run was sent.
+func (s *scheduler) logOf(ctx context.Context, run Run, from int) (Answer, error) {
+	inc, local := LocalIncarnation(run.Address)
+	switch {
+	case run.Address == "":
+		return Answer{}, noLog("the run was not started")
+	case !local:
+		return Answer{}, noLog("it was sent to " + run.Address + ", and remote executors cannot be asked yet")
+	case inc == s.incarnation:
+		return s.logHere(ctx, run, from)
+	}
+	return s.askNode(ctx, Ask{Incarnation: inc, Run: run, FromLine: from})
+}
+
+func noLog(why string) error { return fmt.Errorf("%w: %s", ErrNoLog, why) }
+
+// logResult is an answer as the caller of Log gets it. The run was read before it
+// was asked for: where it had ended by then, all its lines were there.
+func logResult(run Run, from int, a Answer) (wire.LogResult, error) {
+	none := a.IsEnd && a.Content == wire.MsgNoLog
+	switch {
+	case a.Refusal != "":
+		return wire.LogResult{}, noLog(a.Refusal)
+	case none && run.State.Ended():
+		return wire.LogResult{}, noLog("its executor has none")
+	case none: // on its way to the executor
+		return wire.LogResult{FromLineNum: from, ToLineNum: from - 1}, nil
+	}
+	end := a.IsEnd || run.State.Ended() && from > a.ToLine
+	return wire.LogResult{FromLineNum: from, ToLineNum: a.ToLine, LogContent: a.Content, IsEnd: end}, nil
+}
+
+// logHere reads lines at the executor of this process, within ctx even where the
+// executor ignores it: its goroutine is left behind then, and holds its token
+// until the executor answers.
+func (s *scheduler) logHere(ctx context.Context, run Run, from int) (Answer, error) {
+	exec := s.attached.get(run.App)
+	if exec == nil {
+		return Answer{Refusal: "app " + run.App + " is not attached any more"}, nil
+	}
+	calls := s.desk.callsOf(run.App)
+	select {
+	case calls <- struct{}{}:
+	case <-ctx.Done():
+		return Answer{}, ctx.Err()
+	}
+	got := make(chan Answer, 1)
+	go func() {
+		ret, err := exec.Log(ctx, wire.LogRequest{LogDateTim: run.Created.UnixMilli(), LogID: run.ID, FromLineNum: from})
+		<-calls
+		got <- answerOf(ret, err, from)
+	}()
+	select {
+	case a := <-got:
+		return a, nil
+	case <-ctx.Done():
+		return Answer{}, ctx.Err()
+	}
+}
+
+// answerOf is what an executor answered, cut to logBytes.
+func answerOf(ret wire.LogReturn, err error, from int) Answer {
+	switch {
+	case err != nil:
+		return Answer{Refusal: "its executor failed: " + plainText(err.Error())}
+	case !ret.OK():
+		return Answer{Refusal: "its executor refused: " + plainText(ret.Msg)}
+	}
+	a := Answer{ToLine: min(max(ret.Result.ToLineNum, 0), math.MaxInt32), IsEnd: ret.Result.IsEnd, Content: plainText(ret.Result.LogContent)}
+	if len(a.Content) > logBytes {
+		a.Content = cutLines(a.Content)
+		a.ToLine, a.IsEnd = from+strings.Count(a.Content, "\n")-1, false
+	}
+	return a
+}
+
+// plainText is text as every store can keep it.
+func plainText(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+}
+
+// cutLines keeps the lines that fit into logBytes. Of a single line that does not
+// fit it keeps the beginning: the next question goes on behind it.
+func cutLines(s string) string {
+	if end := strings.LastIndexByte(s[:logBytes], '\n'); end >= 0 {
+		return s[:end+1]
+	}
+	end := logBytes - 1
+	for !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "\n"
+}
+
+// askNode puts the question to another node and waits for the answer. It tries
+// until ctx ends or the node is gone: an error of the store, or a question that
+// the store has dropped, is followed by another attempt.
+func (s *scheduler) askNode(ctx context.Context, ask Ask) (Answer, error) {
+	if err := s.setShards(ctx); err != nil {
+		return Answer{}, err
+	}
+	heard := s.desk.listen()
+	defer s.desk.leave(heard)
+	began := time.Now()
+	if !s.leases.isLive(ask.Incarnation) {
+		s.leaseWake.poke() // look at once whether it is gone
+	}
+	var retry backoff
+	for {
+		if s.leases.isGone(ask.Incarnation, began) {
+			return Answer{}, noLog("node " + ask.Incarnation + " is gone")
+		}
+		gap, wait := time.Duration(0), s.askWait()
+		if ask.ID != 0 {
+			gap = askGap
+		}
+		a, answered, err := s.askOnce(ctx, &ask)
+		switch {
+		case answered:
+			return a, nil
+		case isNotFound(err) && ask.ID == 0: // the run's record is dropped
+			return Answer{}, err
+		case err != nil:
+			retry.n++
+			wait = retry.delay()
+		}
+		if !sleep(ctx, gap) || !sleep(ctx, wait-gap, heard) {
+			return Answer{}, noAnswer(ask.Incarnation, ctx.Err(), err)
+		}
+	}
+}
+
+// noAnswer says why an answer has not come: ctx has ended, and perhaps the store
+// has failed before.
+func noAnswer(incarnation string, ended, err error) error {
+	if err == nil {
+		return fmt.Errorf("no answer from node %s: %w", incarnation, ended)
+	}
+	return fmt.Errorf("no answer from node %s: %w: %w", incarnation, ended, err)
+}
+
+// askOnce asks where the store has no question yet, and then looks for the answer.
+func (s *scheduler) askOnce(ctx context.Context, ask *Ask) (a Answer, answered bool, err error) {
+	if ask.ID == 0 {
+		asked, err := call(ctx, func(ctx context.Context) (Ask, error) { return s.store.AskLog(ctx, *ask) })
+		if err == nil {
+			ask.ID = asked.ID
+		}
+		return Answer{}, false, err
+	}
+	a, err = call(ctx, func(ctx context.Context) (Answer, error) {
+		var a Answer
+		a, answered, err = s.store.LogAnswer(ctx, ask.ID)
+		return a, err
+	})
+	if isNotFound(err) {
+		ask.ID = 0
+		return Answer{}, false, nil
+	}
+	return a, answered && err == nil, err
+}
+
+// askWait is how long Log may go without looking for its answer, or after its node.
+func (s *scheduler) askWait() time.Duration {
+	_, poll := s.store.Poll()
+	switch {
+	case !s.running():
+		return askPoll
+	case poll > 0:
+		return poll
+	}
+	return watchPoll
+}

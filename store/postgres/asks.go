@@ -1,0 +1,69 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/xxljob/xxljob"
+)
+
+// AskLog puts a question to an incarnation.
+func (s *Store) AskLog(ctx context.Context, ask xxljob.Ask) (xxljob.Ask, error) {
+	added := false
+	var row runRow
+	err := s.one(ctx, bounds{name: "ask_log"}, statement{s.sql.askLog, []any{ask.Incarnation, ask.Run.ID, ask.FromLine}, func(rows pgx.Rows) (err error) {
+		added = true
+		ask.Run, err = row.scan(rows, &ask.ID)
+		return err
+	}})
+	if err == nil && !added {
+		err = xxljob.ErrNotFound
+	}
+	if err != nil {
+		return xxljob.Ask{}, failed(err, "ask for the log of run %d", ask.Run.ID)
+	}
+	s.wakeInbox(ask.Incarnation)
+	return ask, nil
+}
+
+// AnswerLog answers a question that has no answer.
+func (s *Store) AnswerLog(ctx context.Context, id int64, a xxljob.Answer) error {
+	var answered []int64
+	err := s.one(ctx, bounds{name: "answer_log"}, statement{s.sql.answerLog, []any{id, a.ToLine, a.IsEnd, a.Content, nonempty(a.Refusal)}, readIDs(&answered)})
+	s.wakeEnded(len(answered))
+	return failed(err, "answer question %d", id)
+}
+
+// LogAnswer returns the answer to a question.
+func (s *Store) LogAnswer(ctx context.Context, id int64) (a xxljob.Answer, answered bool, err error) {
+	found := false
+	err = s.read(ctx, statement{s.sql.logAnswer, []any{id}, func(rows pgx.Rows) error {
+		found = true
+		return rows.Scan(&answered, &a.ToLine, &a.IsEnd, &a.Content, &a.Refusal)
+	}})
+	if err == nil && !found {
+		err = xxljob.ErrNotFound
+	}
+	if err != nil {
+		return xxljob.Answer{}, false, failed(err, "answer to question %d", id)
+	}
+	return a, answered, nil
+}
+
+// askBatch is how many questions a step of dropAsks deletes.
+const askBatch = 100
+
+// dropAsks deletes the questions that are too old; no statement shows them any
+// more. Others may be at it: what they have locked is theirs.
+func (s *Store) dropAsks(ctx context.Context) error {
+	for {
+		var dropped []int64
+		if err := s.one(ctx, bounds{name: "drop_asks"}, statement{s.sql.dropAsks, []any{askBatch}, readIDs(&dropped)}); err != nil {
+			return failed(err, "drop old questions for logs")
+		}
+		if len(dropped) < askBatch {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,44 @@
+package postgres
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// TestServersThatDoNotFit: a server this old is not to be had for tests.
+func TestServersThatDoNotFit(t *testing.T) {
+	for _, c := range []struct {
+		server server
+		want   string
+	}{
+		{server{version: 130000, encoding: "UTF8"}, ""},
+		{server{version: 180001, encoding: "SQL_ASCII"}, ""},
+		{server{version: 120022, encoding: "UTF8"}, "the server has version 12.22; 13 or later is needed"},
+		{server{version: 150000, encoding: "UTF8", recovering: true}, "is a standby"},
+		{server{version: 150000, encoding: "WIN1252"}, "client_encoding is WIN1252"},
+	} {
+		err := c.server.fit()
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want %q", c.server, err, c.want)
+		}
+	}
+}
+
+// TestErrorsAreKnownInAnyLanguage: lc_messages is the server's affair.
+func TestErrorsAreKnownInAnyLanguage(t *testing.T) {
+	missing := &pgconn.PgError{Code: "23514", Message: "keine Partition von Relation »xxl_job_log« für die Zeile gefunden", TableName: "xxl_job_log"}
+	check := &pgconn.PgError{Code: "23514", TableName: "xxl_job_log", ConstraintName: "a_check_of_the_host"}
+	twice := &pgconn.PgError{Code: "23505", Message: "doppelter Schlüsselwert", TableName: "xxl_job_log_20251121", ConstraintName: "xxl_job_log_20251121_pkey"}
+	key := &pgconn.PgError{Code: "23505", TableName: "xxl_job_info", ConstraintName: "xxl_job_info_key"}
+	if !noPartition(missing) || noPartition(check) || noPartition(twice) {
+		t.Error("a missing partition is not told from other errors")
+	}
+	if !sameRunID(twice) || sameRunID(key) || sameRunID(missing) {
+		t.Error("an id that was made twice is not told from other errors")
+	}
+	if !alreadyThere(&pgconn.PgError{Code: "42809", Message: "»x« ist bereits eine Partition"}) {
+		t.Error("a partition that is there already is not recognised")
+	}
+}

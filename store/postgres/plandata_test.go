@@ -1,0 +1,231 @@
+package postgres
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/pgtest"
+)
+
+// The data that statements are explained on: a service that has been running for
+// a month.
+const (
+	planShards = 32
+	planJobs   = 100_000
+	planRuns   = 1_000_000
+	planDays   = 30
+	planEpoch  = 7
+	planNode   = "node-1" // owns the shards, has most runs
+	planOther  = "node-2" // is handed runs
+)
+
+// planData is a store on the data, and the rows of it that arguments are made of.
+type planData struct {
+	*Store
+	now     time.Time
+	planned []xxljob.Run // in the last minute, of enabled jobs, one a job
+	started []xxljob.Run // by planNode, taken
+	old     int64        // the least id of an unended run, in the first partition
+	ended   []int64      // some ids of ended runs, of the last hour
+}
+
+// newPlanData makes the data, in less than twenty seconds on two cores. Tables
+// are analyzed as autovacuum does it: partitions are, their parent never is.
+func newPlanData(t testing.TB) *planData {
+	t.Helper()
+	began := time.Now()
+	d := &planData{Store: emptyPlanStore(t)}
+	d.readClock(t)
+	d.fillPartitions(t)
+	d.fillJobs(t)
+	d.fillOpen(t)
+	d.analyze(t)
+	d.readBack(t)
+	t.Logf("%d jobs and %d runs in %d partitions made in %.1fs", planJobs, planRuns, planDays, time.Since(began).Seconds())
+	return d
+}
+
+// emptyPlanStore is a store in a schema of its own, and not one that other tests
+// empty: that would take as long again.
+func emptyPlanStore(t testing.TB) *Store {
+	t.Helper()
+	pool := pgtest.Pool(t, pgtest.With(func(c *pgxpool.Config) {
+		// Indexes of this size are sorted in memory then.
+		c.ConnConfig.RuntimeParams["maintenance_work_mem"] = "256MB"
+	}))
+	s, err := New(t.Context(), pool, Config{Schema: pgtest.Schema(t), AutoMigrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// readClock sets the time that the data is made for.
+func (d *planData) readClock(t testing.TB) {
+	t.Helper()
+	now, err := d.Now(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.now = now.Truncate(time.Millisecond)
+}
+
+func (d *planData) exec(t testing.TB, sql string, args ...any) {
+	t.Helper()
+	if _, err := d.pool.Exec(t.Context(), strings.ReplaceAll(sql, "{{schema}}", d.schema), args...); err != nil {
+		t.Fatalf("%v in %s", err, sql)
+	}
+}
+
+// sqlEnded inserts the ended runs of one partition, $3 of them, with ids from $1
+// to $2.
+const sqlEnded = `insert into %s (id, job_id, shard, app_name, state, alarm_status, trigger_type, scheduled_time, add_time, trigger_time,
+	taken_time, handle_time, plan_epoch, start_token, job_version, trigger_id, executor_fail_retry_count, executor_address,
+	executor_handler, executor_block_strategy)
+select id, job, job %% 32, 'app-' || job %% 10, case when n %% 20 <> 0 then 3 when n %% 100 = 0 then 7 when n %% 260 = 0 then 10 when n %% 340 = 0 then 11 else 4 end,
+	1, case when n %% 100 = 1 then 'RETRY' else 'CRON' end, ms, at, at, at, at, 7, id, 1, case when n %% 100 = 1 then id - 8192 end, 0, 'local://node-1',
+	'handler-' || job %% 100, 'SERIAL_EXECUTION'
+from (select n, id, (id >> 13) + 1735689600000 ms, to_timestamp(((id >> 13) + 1735689600000) / 1000.0) at, (id / 8192 * 7919 + n) %% 100000 + 1 job
+	from (select n, $1::bigint + n * (($2::bigint - $1::bigint) / $3::bigint) id from generate_series(0, $3::bigint - 1) n) a) b`
+
+// fillPartitions makes the partitions of the last days, and fills each before it
+// is attached: its indexes are built at once then.
+func (d *planData) fillPartitions(t testing.TB) {
+	t.Helper()
+	var fill errgroup.Group
+	fill.SetLimit(2)
+	for _, from := range d.days() {
+		if from.After(d.now.Add(-2 * day)) { // the store has made yesterday's and today's
+			d.exec(t, fmt.Sprintf("alter table {{schema}}.xxl_job_log detach partition %s; drop table %[1]s", d.partition(from)))
+		}
+		fill.Go(func() error {
+			if _, err := d.pool.Exec(t.Context(), d.newPartition(from)[0]); err != nil {
+				return err
+			}
+			to := min(idAt(from.Add(day)), idAt(d.now.Add(-time.Minute)))
+			if to < idAt(from.Add(time.Minute)) {
+				return nil // it is just past midnight
+			}
+			_, err := d.pool.Exec(t.Context(), fmt.Sprintf(sqlEnded, d.partition(from)), idAt(from), to, planRuns/planDays)
+			return err
+		})
+	}
+	if err := fill.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range d.days() {
+		d.exec(t, d.newPartition(from)[1])
+	}
+}
+
+// days are the beginnings of the last planDays days, the last one being today's.
+func (d *planData) days() []time.Time {
+	days := make([]time.Time, planDays)
+	for i := range days {
+		days[i] = d.now.Truncate(day).Add(time.Duration(i+1-planDays) * day)
+	}
+	return days
+}
+
+func (d *planData) partition(day time.Time) string { return d.schema + "." + partitionName(day) }
+
+// fillJobs makes jobs of which 90 of 100 are not due yet, 5 are due, 2 are
+// stopped, 1 waits for a run, and the others are run by hand, but for a few that
+// have nothing left to wait for. $1 is the time.
+func (d *planData) fillJobs(t testing.TB) {
+	t.Helper()
+	d.exec(t, `insert into {{schema}}.xxl_job_info (`+strings.ReplaceAll(definitionColumns, "i.", "")+`)
+	select n, n % 32, 1, 'app-' || n % 10, case when n % 2 = 0 then 'key-' || n end, 'job ' || n, 'author-' || n % 20, '',
+		case when n % 100 = 97 then 'FIX_DELAY' when n % 100 = 98 then 'NONE' else 'CRON' end, '0 0 * * * ?', '', '', 'DO_NOTHING', '',
+		'FIRST', 'handler-' || n % 100, '', 'SERIAL_EXECUTION', 0, 0, 'BEAN', '', '', null, '',
+		case when n % 100 in (95, 96) then 0 else 1 end, '', '', now(), now()
+	from generate_series(1, $1) n`, planJobs)
+	d.exec(t, `insert into {{schema}}.xxl_job_next (trigger_next_time, trigger_last_time, wait_run, version, delay, job_id, shard, trigger_status, manual, app_name)
+	select case when n % 100 < 90 then $2::bigint + 60000 + n::bigint * 7919 % 86400000 when n % 100 < 95 then $2::bigint - n % 2000 else 0 end,
+		0, case when n % 100 = 97 then $3::bigint + n else 0 end, 1, case when n % 100 = 97 then 1000 else 0 end, n, n % 32,
+		case when n % 100 in (95, 96) then 0 else 1 end, n % 100 >= 98 and n % 10000 <> 99, 'app-' || n % 10
+	from generate_series(1, $1) n`, planJobs, d.now.UnixMilli(), idAt(d.now.Add(-time.Hour)))
+	d.exec(t, `insert into {{schema}}.xxl_job_change (job_id, version, at, actor, verb) select n, 1, now(), 'somebody', 'add' from generate_series(1, $1) n`, planJobs)
+	d.exec(t, `insert into {{schema}}.xxl_job_lock (lock_name, shard, owner, epoch) select 'shard_' || n, n, $1, $2 from generate_series(0, 31) n`, planNode, planEpoch)
+	d.exec(t, `insert into {{schema}}.xxl_job_node (incarnation, node_id, beats, has_left, attached) select 'node-' || n, 'node-' || n, 1, false, '[]' from generate_series(1, 3) n`)
+	d.exec(t, `insert into {{schema}}.xxl_job_group (app_name, title, address_type, address_list, update_time) select 'app-' || n, '', 0, '{}', now() from generate_series(0, 9) n`)
+	d.exec(t, `insert into {{schema}}.xxl_job_registry (registry_group, registry_key, registry_value, update_time)
+	select 'EXECUTOR', 'app-' || n % 10, 'http://10.0.0.' || n, now() from generate_series(0, 99) n`)
+	d.exec(t, `insert into {{schema}}.xxl_job_ask (incarnation, run_id, from_line, asked, answered)
+	select 'node-' || n % 3 + 1, n, 1, case when n > 900 then now() - interval '1 day' else now() end, case when n % 50 <> 1 then now() end
+	from generate_series(1, 1000) n`)
+	d.exec(t, `insert into {{schema}}.xxl_job_trigger_key (job_id, trigger_key, run_id)
+	select n, 'order-' || n, $1::bigint + n * 8192 from generate_series(1, 10000) n`, idAt(d.now.Add(-10*day)))
+}
+
+// fillOpen makes the runs that have not ended: 10,000 planned and 2,500 started
+// in the last minute, and a few triggers of a month ago for a later time.
+func (d *planData) fillOpen(t testing.TB) {
+	t.Helper()
+	d.exec(t, `insert into {{schema}}.xxl_job_log (id, job_id, shard, app_name, state, trigger_type, scheduled_time, add_time, plan_epoch, executor_fail_retry_count)
+	select id, n * 10 + 1, (n * 10 + 1) % 32, 'app-' || (n * 10 + 1) % 10, 0, case when n % 10 = 0 then 'MANUAL' else 'CRON' end,
+		$1::bigint - 55000 + n * 6, now(), case when n % 10 = 0 then null else 7 end, -1
+	from (select n, $2::bigint + n * 6 * 8192 id from generate_series(0, 9999) n) a`, d.now.UnixMilli(), idAt(d.now.Add(-time.Minute)))
+	d.exec(t, `insert into {{schema}}.xxl_job_log (id, job_id, shard, app_name, state, trigger_type, scheduled_time, add_time, trigger_time, taken_time, plan_epoch,
+		start_token, job_version, executor_fail_retry_count, executor_address, start_owner, inbox, kill_reason)
+	select id, n * 10 + 2, (n * 10 + 2) % 32, 'app-' || (n * 10 + 2) % 10, case when n >= 2000 then 2 else 1 end, 'CRON', $1::bigint - 55000 + n * 6, now(), now(),
+		case when n < 1500 or n >= 1800 then now() end, 7, id, 1, 0,
+		case when n < 1500 then 'local://node-1' when n < 1810 then 'local://node-2' else 'http://10.0.0.' || n % 10 end,
+		case when n >= 1500 then 'node-1' end, case when n >= 1500 and n < 1800 then 'node-2' end, case when n >= 1800 and n < 1810 then 'killed' end
+	from (select n, $2::bigint + n * 6 * 8192 + 1 id from generate_series(0, 2499) n) a`, d.now.UnixMilli(), idAt(d.now.Add(-time.Minute)))
+	d.old = idAt(d.now.Truncate(day).Add((1-planDays)*day).Add(time.Minute)) + 1
+	d.exec(t, `insert into {{schema}}.xxl_job_log (id, job_id, shard, app_name, state, trigger_type, scheduled_time, add_time, executor_fail_retry_count)
+	select $1::bigint + n * 8192, n * 100 + 98, (n * 100 + 98) % 32, 'app-8', 0, 'MANUAL', $2::bigint + 3600000, now(), -1 from generate_series(0, 4) n`,
+		d.old, d.now.UnixMilli())
+}
+
+func (d *planData) analyze(t testing.TB) {
+	t.Helper()
+	names := strings.Fields("xxl_job_info xxl_job_next xxl_job_change xxl_job_lock xxl_job_node xxl_job_group xxl_job_registry xxl_job_trigger_key xxl_job_ask")
+	for i := range names {
+		names[i] = d.schema + "." + names[i]
+	}
+	for _, from := range d.days() {
+		names = append(names, d.partition(from))
+	}
+	d.exec(t, "vacuum (analyze) "+strings.Join(names, ", "))
+}
+
+// readBack reads the rows that arguments are made of.
+func (d *planData) readBack(t testing.TB) {
+	t.Helper()
+	recent := idAt(d.now.Add(-time.Minute))
+	d.planned = d.some(t, "l.id >= $1 and l.state = 0 and l.job_id % 100 < 90 order by l.id", recent)
+	d.started = d.some(t, "l.id >= $1 and l.state = 1 and l.start_owner is null and l.inbox is null order by l.id", recent)
+	for _, r := range d.some(t, "l.id < $1 and l.state = 3 order by l.id desc limit 1000", recent) {
+		d.ended = append(d.ended, r.ID)
+	}
+}
+
+func (d *planData) some(t testing.TB, where string, args ...any) (runs []xxljob.Run) {
+	t.Helper()
+	sql := fmt.Sprintf("select %s from %s.xxl_job_log l where %s", runColumns, d.schema, where)
+	if err := d.read(t.Context(), statement{sql, args, readRuns(&runs)}); err != nil {
+		t.Fatal(err)
+	}
+	return runs
+}
+
+// pretend makes arguments for tables that are empty.
+func (d *planData) pretend() {
+	for i := range 10_000 {
+		r := xxljob.Run{ID: idAt(d.now) + int64(i), JobID: int64(i + 1), Shard: (i + 1) % planShards, Owner: planNode, Token: 1, Address: xxljob.LocalAddress(planNode)}
+		d.planned = append(d.planned, r)
+		d.started = append(d.started, r)
+	}
+	for i := range 1000 {
+		d.ended = append(d.ended, d.planned[i].ID)
+	}
+}

@@ -1,0 +1,206 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// planNodeJSON is a node of a plan as EXPLAIN prints it.
+type planNodeJSON struct {
+	Type      string         `json:"Node Type"`
+	Relation  string         `json:"Relation Name"`
+	Index     string         `json:"Index Name"`
+	IndexCond string         `json:"Index Cond"`
+	Rows      float64        `json:"Actual Rows"`
+	Loops     float64        `json:"Actual Loops"`
+	Filtered  float64        `json:"Rows Removed by Filter"`
+	Rechecked float64        `json:"Rows Removed by Index Recheck"`
+	Hit       int            `json:"Shared Hit Blocks"`
+	Read      int            `json:"Shared Read Blocks"`
+	Plans     []planNodeJSON `json:"Plans"`
+}
+
+// planTree is what EXPLAIN prints for a statement.
+type planTree struct {
+	Plan      planNodeJSON
+	Planning  float64 `json:"Planning Time"`
+	Execution float64 `json:"Execution Time"`
+}
+
+// planSum is what the checks go by.
+type planSum struct {
+	rows      int      // of the statement
+	examined  int      // rows that scans of tables looked at
+	wasted    int      // rows that scans looked at in vain
+	blocks    int      // buffers that were read
+	parts     []string // partitions that were looked into
+	seq       []string // tables with a sequential scan, also where it was not executed
+	indexes   []string // of tables
+	planning  float64
+	execution float64
+	generic   bool
+}
+
+// planHead names the columns of a planSum's text.
+const planHead = "  rows  looked-at in-vain buffers parts plan-ms  exec-ms mode    indexes; sequential scans"
+
+func (s planSum) String() string {
+	mode := "custom"
+	if s.generic {
+		mode = "generic"
+	}
+	text := fmt.Sprintf("%6d %10d %7d %7d %5d %7.1f %8.2f %-7s %s", s.rows, s.examined, s.wasted, s.blocks, len(s.parts), s.planning, s.execution, mode, strings.Join(s.indexes, " "))
+	if len(s.seq) > 0 {
+		text += "; " + strings.Join(s.seq, " ")
+	}
+	return text
+}
+
+// tableOf is a table of the plan, by one name for all partitions.
+func tableOf(relation string) string {
+	if isPartition(relation) {
+		return "xxl_job_log"
+	}
+	return relation
+}
+
+func isPartition(relation string) bool { return strings.HasPrefix(relation, "xxl_job_log_2") }
+
+// walk takes in a node and those below it.
+func (s *planSum) walk(n *planNodeJSON) {
+	seen := int((n.Rows + n.Filtered + n.Rechecked) * n.Loops)
+	if n.Relation != "" && n.Type != "ModifyTable" {
+		if strings.HasPrefix(n.Relation, "xxl_job") { // and not the server's own tables
+			s.examined += seen
+			s.wasted += int((n.Filtered + n.Rechecked) * n.Loops)
+		}
+		if isPartition(n.Relation) && n.Loops > 0 && !slices.Contains(s.parts, n.Relation) {
+			s.parts = append(s.parts, n.Relation)
+		}
+		if n.Type == "Seq Scan" && !slices.Contains(s.seq, tableOf(n.Relation)) {
+			s.seq = append(s.seq, tableOf(n.Relation))
+		}
+	}
+	if n.Index != "" && n.Loops > 0 {
+		name := indexOf(n.Index)
+		if n.IndexCond == "" {
+			name += "(whole)"
+		}
+		if !slices.Contains(s.indexes, name) {
+			s.indexes = append(s.indexes, name)
+		}
+	}
+	for i := range n.Plans {
+		s.walk(&n.Plans[i])
+	}
+}
+
+// indexOf is the name of an index without the day of its partition.
+func indexOf(name string) string {
+	name = strings.TrimPrefix(name, "xxl_job_")
+	if rest, ok := strings.CutPrefix(name, "log_2"); ok {
+		_, rest, _ = strings.Cut(rest, "_")
+		return "log_" + rest
+	}
+	return name
+}
+
+// explainer explains statements as the store's connections run them: prepared,
+// with arguments as pgx sends them.
+type explainer struct {
+	conn  *pgx.Conn
+	types *pgtype.Map
+	n     int
+}
+
+func newExplainer(t testing.TB, s *Store) *explainer {
+	t.Helper()
+	conn, err := s.pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Release)
+	return &explainer{conn: conn.Conn(), types: conn.Conn().TypeMap()}
+}
+
+// run explains the statement in a transaction that is rolled back, under a
+// plan_cache_mode.
+func (e *explainer) run(ctx context.Context, mode, sql string, args []any, options string) (sum planSum, err error) {
+	e.n++
+	name := fmt.Sprintf("plan_%d", e.n)
+	sd, err := e.conn.Prepare(ctx, name, sql)
+	if err != nil {
+		return sum, err
+	}
+	defer e.conn.Deallocate(ctx, name)
+	call, err := e.call(sd.ParamOIDs, args)
+	if err != nil {
+		return sum, err
+	}
+	call = "execute " + name + call
+	tx, err := e.conn.Begin(ctx)
+	if err != nil {
+		return sum, err
+	}
+	defer tx.Rollback(context.WithoutCancel(ctx))
+	setup := "set local plan_cache_mode = " + mode
+	if mode == "auto" {
+		// The server tries five plans for the arguments before it looks whether one
+		// for all of them would be as cheap.
+		setup += strings.Repeat("; explain "+call, 5)
+	}
+	if err := e.conn.PgConn().Exec(ctx, setup).Close(); err != nil {
+		return sum, err
+	}
+	var text []byte
+	if err := tx.QueryRow(ctx, "explain ("+options+", format json) "+call, pgx.QueryExecModeSimpleProtocol).Scan(&text); err != nil {
+		return sum, err
+	}
+	var trees []planTree
+	if err := json.Unmarshal(text, &trees); err != nil {
+		return sum, err
+	}
+	if err := tx.QueryRow(ctx, "select generic_plans > 0 from pg_catalog.pg_prepared_statements where name = $1", pgx.QueryExecModeExec, name).Scan(&sum.generic); err != nil {
+		return sum, err
+	}
+	p := &trees[0]
+	sum.walk(&p.Plan)
+	sum.rows = int(p.Plan.Rows)
+	sum.blocks, sum.planning, sum.execution = p.Plan.Hit+p.Plan.Read, p.Planning, p.Execution
+	return sum, nil
+}
+
+// call renders arguments as literals, by way of the types that pgx would send.
+func (e *explainer) call(oids []uint32, args []any) (string, error) {
+	if len(args) == 0 {
+		return "", nil
+	}
+	if len(oids) != len(args) {
+		return "", fmt.Errorf("%d arguments, want %d", len(args), len(oids))
+	}
+	var list []string
+	for i, oid := range oids {
+		text, err := e.types.Encode(oid, pgtype.TextFormatCode, args[i], []byte{})
+		if err != nil {
+			return "", fmt.Errorf("argument %d: %w", i+1, err)
+		}
+		if text == nil {
+			list = append(list, "null")
+			continue
+		}
+		list = append(list, quoted(string(text)))
+	}
+	return "(" + strings.Join(list, ", ") + ")", nil
+}
+
+// quoted is a literal that reads the same whatever standard_conforming_strings is.
+func quoted(text string) string {
+	return " E'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(text) + "'"
+}

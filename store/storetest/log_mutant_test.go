@@ -1,0 +1,119 @@
+package storetest_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/xxljob/xxljob"
+)
+
+// logMutants break rules about questions for lines of logs.
+func logMutants() []mutant {
+	return []mutant{
+		{"TheLastAnswerStays", func(s xxljob.Store) xxljob.Store { return &lastAnswer{Store: s, answers: map[int64]xxljob.Answer{}} },
+			[]string{"Log/TheFirstAnswerStays"}},
+		{"AsksGoToAll", inboxOf(func(asks []xxljob.Ask, all []xxljob.Ask) []xxljob.Ask { return all }),
+			[]string{"Log/InboxHoldsOpenAsksInOrder"}},
+		{"AsksNewestFirst", inbox(func(in xxljob.Inbox) xxljob.Inbox { slices.Reverse(in.Asks); return in }),
+			[]string{"Log/InboxHoldsOpenAsksInOrder", "Log/LimitHoldsForAsks"}},
+		{"AnsweredAsksStay", inboxOf(func(asks []xxljob.Ask, all []xxljob.Ask) []xxljob.Ask {
+			return slices.DeleteFunc(all, func(a xxljob.Ask) bool { return a.Incarnation != "b" })
+		}), []string{"Log/InboxHoldsOpenAsksInOrder", "Faults/AnswerLog"}},
+		{"AsksOfTheFirstPageOnly", func(s xxljob.Store) xxljob.Store { return pagedAsks{s} }, []string{"Log/AsksAreWhateverAfterIs"}},
+		{"AsksAboutAnything", func(s xxljob.Store) xxljob.Store { return lenientAsks{s} }, []string{"Log/AskForAnUnknownRun"}},
+		{"UnknownAsksAreErrors", func(s xxljob.Store) xxljob.Store { return strictAnswers{s} }, []string{"Log/AnswerToAnUnknownAsk"}},
+		{"UnknownAsksAreOpen", func(s xxljob.Store) xxljob.Store { return openAnswers{s} }, []string{"Log/AnswerToAnUnknownAsk"}},
+	}
+}
+
+// lastAnswer returns the last answer to a question.
+type lastAnswer struct {
+	xxljob.Store
+	mu      sync.Mutex
+	answers map[int64]xxljob.Answer
+}
+
+func (l *lastAnswer) AnswerLog(ctx context.Context, id int64, a xxljob.Answer) error {
+	l.mu.Lock()
+	l.answers[id] = a
+	l.mu.Unlock()
+	return l.Store.AnswerLog(ctx, id, a)
+}
+
+func (l *lastAnswer) LogAnswer(ctx context.Context, id int64) (xxljob.Answer, bool, error) {
+	_, answered, err := l.Store.LogAnswer(ctx, id)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.answers[id], answered, err
+}
+
+// inboxOf changes the questions in an inbox, seeing all that were asked.
+func inboxOf(change func(asks, all []xxljob.Ask) []xxljob.Ask) func(xxljob.Store) xxljob.Store {
+	return func(s xxljob.Store) xxljob.Store { return &askKeeper{Store: s, change: change} }
+}
+
+type askKeeper struct {
+	xxljob.Store
+	change func(asks, all []xxljob.Ask) []xxljob.Ask
+	mu     sync.Mutex
+	all    []xxljob.Ask
+}
+
+func (k *askKeeper) AskLog(ctx context.Context, ask xxljob.Ask) (xxljob.Ask, error) {
+	ask, err := k.Store.AskLog(ctx, ask)
+	if err == nil {
+		k.mu.Lock()
+		k.all = append(k.all, ask)
+		k.mu.Unlock()
+	}
+	return ask, err
+}
+
+func (k *askKeeper) Inbox(ctx context.Context, incarnation string, after int64, limit int) (xxljob.Inbox, error) {
+	in, err := k.Store.Inbox(ctx, incarnation, after, limit)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	in.Asks = k.change(in.Asks, slices.Clone(k.all))
+	return in, err
+}
+
+type pagedAsks struct{ xxljob.Store }
+
+func (p pagedAsks) Inbox(ctx context.Context, incarnation string, after int64, limit int) (xxljob.Inbox, error) {
+	in, err := p.Store.Inbox(ctx, incarnation, after, limit)
+	if after > 0 {
+		in.Asks = nil
+	}
+	return in, err
+}
+
+type lenientAsks struct{ xxljob.Store }
+
+func (l lenientAsks) AskLog(ctx context.Context, ask xxljob.Ask) (xxljob.Ask, error) {
+	asked, err := l.Store.AskLog(ctx, ask)
+	if errors.Is(err, xxljob.ErrNotFound) {
+		return ask, nil
+	}
+	return asked, err
+}
+
+type strictAnswers struct{ xxljob.Store }
+
+func (s strictAnswers) AnswerLog(ctx context.Context, id int64, a xxljob.Answer) error {
+	if _, _, err := s.LogAnswer(ctx, id); err != nil {
+		return err
+	}
+	return s.Store.AnswerLog(ctx, id, a)
+}
+
+type openAnswers struct{ xxljob.Store }
+
+func (o openAnswers) LogAnswer(ctx context.Context, id int64) (xxljob.Answer, bool, error) {
+	a, answered, err := o.Store.LogAnswer(ctx, id)
+	if errors.Is(err, xxljob.ErrNotFound) {
+		err = nil
+	}
+	return a, answered, err
+}
