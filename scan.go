@@ -13,9 +13,21 @@ import (
 // scanRuns is how many planned runs one scan, or one page of a reload, reads.
 const scanRuns = 5000
 
-// scanGap is the least time between two scans that nothing calls for but the
-// window moving on. It is a fraction of the pre-read, so nothing comes late by it.
-func (s *scheduler) scanGap() time.Duration { return min(s.cfg.PreRead/5, time.Second) }
+// scanGap is how long the end of the window stays where it is. It moves on in
+// steps, so that a job with a short period is claimed once for several of its
+// instants; and by half of the pre-read at most, so that nothing comes late by it.
+func (s *scheduler) scanGap() time.Duration { return s.cfg.PreRead / 2 }
+
+// horizon is the end of the window that a scan plans.
+type horizon struct{ set, end time.Time }
+
+// at returns the end of the window for a scan at the time.
+func (h *horizon) at(now time.Time, preRead, gap time.Duration) time.Time {
+	if since := now.Sub(h.set); since < 0 || since >= gap {
+		h.set, h.end = now, now.Add(preRead)
+	}
+	return h.end
+}
 
 // scanLoop claims what becomes due until ctx ends. It is the only one that scans
 // on this node, so no shard is scanned twice at once.
@@ -32,7 +44,7 @@ func (s *scheduler) scanLoop(ctx context.Context) {
 	}
 }
 
-// scanOnce plans everything up to now + PreRead and returns when to look again.
+// scanOnce plans everything up to the horizon and returns when to look again.
 func (s *scheduler) scanOnce(ctx context.Context) (time.Duration, error) {
 	if !s.leases.trusted(time.Now()) {
 		return forever, nil // the lease loop pokes
@@ -42,7 +54,7 @@ func (s *scheduler) scanOnce(ctx context.Context) (time.Duration, error) {
 		return forever, nil
 	}
 	now := s.clock.now()
-	before := now.Add(s.cfg.PreRead)
+	before := s.horizon.at(now, s.cfg.PreRead, s.scanGap())
 	s.engine.tidy(now)
 	if err := s.reloadPlanned(ctx, before); err != nil {
 		return 0, err

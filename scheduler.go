@@ -220,6 +220,7 @@ type scheduler struct {
 	desk         *logDesk
 	lead         lead
 	routing      map[string]*backoff // of apps whose addresses cannot be read; owned by the start loop
+	horizon      horizon             // owned by the scan loop
 	claiming     backoff             // of Store.Claim; owned by the scan loop
 	starting     backoff             // of Store.Start; owned by the start loop
 	token        atomic.Int64        // the number of the latest start

@@ -43,7 +43,7 @@ type call struct {
 
 func newBench(b *testing.B, cfg xxljob.Config) *bench {
 	b.Helper()
-	x := &bench{B: b, pool: pgtest.Pool(b, pgtest.MaxConns(8))}
+	x := &bench{B: b, pool: pgtest.Pool(b, pgtest.MaxConns(8)), calls: make([]call, 0, 1<<20)}
 	x.settings()
 	x.store = openOn(b, x.pool, postgres.Config{})
 	cfg.Logger = slog.New(slog.DiscardHandler)

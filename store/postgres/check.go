@@ -15,7 +15,7 @@ import (
 type server struct {
 	version                     int
 	recovering, readOnly, fsync bool
-	hasty                       bool // statement_timeout is below ours
+	hasty                       bool // statement_timeout is below ours, or little more
 	commit, isolation           string
 	dates, encoding, nulls      string
 }
@@ -24,10 +24,6 @@ const sqlServer = `select pg_catalog.current_setting('server_version_num')::int,
 	pg_catalog.current_setting('default_transaction_read_only') = 'on', pg_catalog.current_setting('fsync') = 'on',
 	pg_catalog.current_setting('synchronous_commit'), pg_catalog.current_setting('default_transaction_isolation'),
 	pg_catalog.current_setting('DateStyle'), pg_catalog.current_setting('client_encoding'), pg_catalog.current_setting('array_nulls')`
-
-// sqlHasty is asked before our own timeout is set, with that in milliseconds.
-const sqlHasty = `select pg_catalog.current_setting('statement_timeout') <> '0'
-	and extract(epoch from pg_catalog.current_setting('statement_timeout')::interval) * 1000 < %d`
 
 // checkServer makes sure that this is a database the store can write to.
 func (s *Store) checkServer(ctx context.Context) error {
@@ -53,14 +49,16 @@ func (s *Store) askServer(ctx context.Context) (v server, err error) {
 		return v, err
 	}
 	defer conn.Release()
-	t := &tx{conn: conn.Conn(), head: []string{"begin isolation level read committed read only"}}
+	t, patience := &tx{conn: conn.Conn(), head: []string{"begin isolation level read committed read only"}}, ""
 	err = send(ctx, t.conn, t.takeHead(), []statement{
-		{fmt.Sprintf(sqlHasty, statementPatience.Milliseconds()), nil, scanInto(&v.hasty)},
-		{fmt.Sprintf("set local statement_timeout = %d", statementPatience.Milliseconds()), nil, nil}})
+		{"show statement_timeout", nil, scanInto(&patience)}, // nothing here takes time before it is ours
+		{fmt.Sprintf("set local statement_timeout = %d", statementPatience.Milliseconds()), nil, nil},
+		{fmt.Sprintf("set local idle_in_transaction_session_timeout = %d", idlePatience.Milliseconds()), nil, nil}})
 	if err != nil {
 		t.rollback(ctx)
 		return v, err
 	}
+	v.hasty = strings.HasSuffix(patience, "ms") || patience == "1s"
 	err = send(ctx, t.conn, nil, []statement{{sqlServer, nil, scanInto(&v.version, &v.recovering, &v.readOnly, &v.fsync, &v.commit, &v.isolation, &v.dates, &v.encoding, &v.nulls)},
 		{sql: "commit"}})
 	t.rollback(ctx)

@@ -106,6 +106,15 @@ type finishing struct {
 
 // store1 is one attempt. In careful mode it passes by what others have locked.
 func (f *finishing) store1(ctx context.Context, careful bool) error {
+	ids := make([]int64, len(f.places))
+	for k, i := range f.places {
+		ids[k] = f.results[i].RunID
+	}
+	return f.store.byDay(f.store.sql.finish, ids, func(sql string) error { return f.store2(ctx, sql, careful) })
+}
+
+// store2 is the transaction.
+func (f *finishing) store2(ctx context.Context, sql string, careful bool) error {
 	s := f.store
 	var done arming
 	err := s.inTx(ctx, bounds{name: "finish", lock: quickPatience}, func(t *tx) error {
@@ -122,7 +131,7 @@ func (f *finishing) store1(ctx context.Context, careful bool) error {
 		if len(places) == 0 {
 			return nil
 		}
-		if err := f.update(ctx, t, places); err != nil {
+		if err := f.update(ctx, t, sql, places); err != nil {
 			return err
 		}
 		var err error
@@ -146,7 +155,7 @@ func (f *finishing) accepted() []xxljob.Run {
 }
 
 // update ends the runs, and notes results that came after a run was lost.
-func (f *finishing) update(ctx context.Context, t *tx, places []int) error {
+func (f *finishing) update(ctx context.Context, t *tx, sql string, places []int) error {
 	s := f.store
 	n := len(places)
 	ids, tokens, states := make([]int64, n), make([]int64, n), make([]int16, n)
@@ -162,7 +171,7 @@ func (f *finishing) update(ctx context.Context, t *tx, places []int) error {
 		messages[k], lines[k], noRetry[k] = nonempty(r.HandleMsg), r.TriggerMsg, flag(r.NoRetry)
 	}
 	var row runRow
-	err := t.do(ctx, statement{s.sql.finish, []any{ids, addresses, tokens, states, messages, lines, noRetry}, func(rows pgx.Rows) error {
+	err := t.do(ctx, statement{sql, []any{ids, addresses, tokens, states, messages, lines, noRetry}, func(rows pgx.Rows) error {
 		var ord int
 		run, err := row.scan(rows, &ord)
 		if err == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -35,20 +36,21 @@ func rangeOf(ids []int64) (lo, hi int64) {
 const (
 	// openMargin is how long a transaction of the host's may take to commit a run
 	// that it has planned, before the run is overlooked for up to floorEvery.
-	openMargin = 25 * time.Hour
+	openMargin = 2 * time.Hour
 	// aheadMargin is how far the database's clock may be ahead of its estimate.
-	aheadMargin = 25 * time.Hour
+	aheadMargin = time.Hour
 	// floorEvery is how often the least id of an unended run is looked for.
 	floorEvery = time.Minute
 )
 
 // openRange is a range that holds the ids of all unended runs: from the least one
-// as it was known a minute ago, or a day ago, whichever is earlier, to tomorrow.
+// as it was known a minute ago, or two hours ago, whichever is earlier, to an hour
+// ahead. But for an hour or two a day it lies in one partition.
 func (s *Store) openRange() (lo, hi int64) {
 	return s.floor.Load(), idAt(s.estimate().Add(aheadMargin))
 }
 
-// raiseFloor looks for the least id of an unended run, beyond a day ago.
+// raiseFloor looks for the least id of an unended run, older than openMargin.
 func (s *Store) raiseFloor(ctx context.Context) error {
 	recent := idAt(s.estimate().Add(-openMargin))
 	var least int64
@@ -60,4 +62,40 @@ func (s *Store) raiseFloor(ctx context.Context) error {
 	}
 	s.floor.Store(least)
 	return nil
+}
+
+// startedFloor is the least id of a started run in shards that this process owns.
+// What a start of a serial job looks for lies above it. Nobody else starts runs of
+// the shards; so it is read when they are taken and once a minute, and each start
+// of an older run lowers it.
+type startedFloor struct {
+	mu    sync.Mutex
+	floor int64 // guarded by mu
+	low   int64 // guarded by mu: the least id started since the last reading began
+}
+
+// get is the floor for a start of the given runs.
+func (f *startedFloor) get(ids []int64) int64 {
+	least, _ := rangeOf(ids)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.floor, f.low = min(f.floor, least), min(f.low, least)
+	return f.floor
+}
+
+// raise reads it anew; after an error it is as low as any unended run.
+func (f *startedFloor) raise(ctx context.Context, s *Store) error {
+	lo, hi := s.openRange()
+	f.mu.Lock()
+	f.low = maxRunID
+	f.mu.Unlock()
+	least := int64(0)
+	err := s.read(ctx, statement{s.sql.startedLeast, []any{lo, hi}, scanInto(&least)})
+	if err != nil || least == 0 {
+		least = lo
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.floor = min(least, f.low)
+	return failed(err, "look for the oldest started run")
 }

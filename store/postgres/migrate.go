@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -64,26 +63,15 @@ func (s *Store) applyMigrations(ctx context.Context) error {
 		return err
 	}
 	defer conn.Release()
-	x, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadWrite})
-	if err != nil {
+	x := &tx{conn: conn.Conn(), name: "migrate", head: []string{
+		"begin isolation level read committed read write", "set local lock_timeout = '10s'",
+		"set local statement_timeout = 0", "set local idle_in_transaction_session_timeout = '60s'",
+	}}
+	defer x.rollback(ctx) // after a commit there is nothing to roll back
+	if err := send(ctx, x.conn, x.takeHead(), []statement{{sql: fmt.Sprintf("select pg_catalog.pg_advisory_xact_lock(%d, -2)", s.lockClass)}}); err != nil {
 		return err
 	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackPatience)
-		defer cancel()
-		_ = x.Rollback(ctx) // after a commit there is nothing to roll back
-	}()
-	for _, sql := range []string{
-		"set local lock_timeout = '10s'", "set local statement_timeout = 0", "set local idle_in_transaction_session_timeout = '60s'",
-		fmt.Sprintf("select pg_catalog.pg_advisory_xact_lock(%d, -2)", s.lockClass),
-	} {
-		if _, err := x.Exec(ctx, sql); err != nil {
-			return err
-		}
-	}
-	version, err := s.versionBy(ctx, func(ctx context.Context, statements ...statement) error {
-		return send(ctx, x.Conn(), nil, statements)
-	})
+	version, err := s.versionBy(ctx, x.do)
 	if err != nil {
 		return err
 	}
@@ -95,31 +83,31 @@ func (s *Store) applyMigrations(ctx context.Context) error {
 			return fmt.Errorf("migration %d: %w", n, err)
 		}
 	}
-	return x.Commit(ctx)
+	return x.commit(ctx)
 }
 
-func (s *Store) apply(ctx context.Context, x pgx.Tx, n int) error {
+func (s *Store) apply(ctx context.Context, x *tx, n int) error {
 	text, err := migrationText(n)
 	if err != nil {
 		return err
 	}
 	if n == 1 {
 		var there bool
-		if err := x.QueryRow(ctx, "select exists (select from pg_catalog.pg_namespace where nspname = $1)", s.cfg.Schema).Scan(&there); err != nil {
+		named := "select exists (select from pg_catalog.pg_namespace where nspname = $1::text)"
+		if err := x.do(ctx, statement{named, []any{s.cfg.Schema}, scanInto(&there)}); err != nil {
 			return err
 		}
 		if !there { // a role that may not create schemas may be given one
-			if _, err := x.Exec(ctx, "create schema if not exists "+s.schema); err != nil {
+			if err := x.do(ctx, statement{sql: "create schema if not exists " + s.schema}); err != nil {
 				return err
 			}
 		}
 	}
-	if _, err := x.Conn().PgConn().Exec(ctx, strings.ReplaceAll(text, "{{schema}}", s.schema)).ReadAll(); err != nil {
+	if _, err := x.conn.PgConn().Exec(ctx, strings.ReplaceAll(text, "{{schema}}", s.schema)).ReadAll(); err != nil {
 		return err
 	}
-	_, err = x.Exec(ctx, fmt.Sprintf(`insert into %s.xxl_job_setting (name, value) values ('schema_version', $1)
-	on conflict (name) do update set value = excluded.value`, s.schema), strconv.Itoa(n))
-	return err
+	return x.do(ctx, statement{sql: fmt.Sprintf(`insert into %s.xxl_job_setting (name, value) values ($1, $2)
+	on conflict (name) do update set value = excluded.value`, s.schema), args: []any{versionSetting, strconv.Itoa(n)}})
 }
 
 // migrationText reads the one file with the number.
@@ -174,8 +162,10 @@ func (s *Store) housekeep(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-floor.C:
-			_ = s.bounded(ctx, s.raiseFloor) // the former floor is as good, but lower
-			_ = s.bounded(ctx, s.dropAsks)   // the next time comes soon
+			// The former floors are as good, but lower.
+			_ = s.bounded(ctx, s.raiseFloor)
+			_ = s.bounded(ctx, func(ctx context.Context) error { return s.started.raise(ctx, s) })
+			_ = s.bounded(ctx, s.dropAsks) // the next time comes soon
 		case <-parts.C:
 			if err := s.bounded(ctx, s.ensurePartitions); err != nil && ctx.Err() == nil {
 				s.log.Error("xxljob: partitions ahead of time", "err", err)

@@ -3,6 +3,8 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,6 +60,7 @@ func (s *Store) missingPartitions(ctx context.Context) (sql []string, err error)
 		return nil, err
 	}
 	s.learn(now)
+	s.days.know(slices.Collect(maps.Keys(have))...)
 	today := now.UTC().Truncate(day)
 	for d := -1; d <= partitionsAhead; d++ {
 		if from := today.Add(time.Duration(d) * day); !have[partitionName(from)] {

@@ -79,6 +79,8 @@ type Store struct {
 	clockAhead  atomic.Int64 // the database's clock less ours, in nanoseconds
 	ceiling     atomic.Int64 // there is no partition for ids from here on
 
+	started  startedFloor
+	days     days
 	region   region
 	defs     definitions
 	backlogs backlogs

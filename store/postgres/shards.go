@@ -77,6 +77,9 @@ func (s *Store) TakeShards(ctx context.Context, incarnation string, shards []xxl
 		}
 	}
 	taken, err := s.takeRows(ctx, incarnation, want)
+	if err == nil && len(taken) > 0 {
+		_ = s.started.raise(ctx, s) // where it cannot be read, it is as low as can be
+	}
 	if s.locks() {
 		// After an error too: a lock without its shard would keep others from it.
 		// Where the shard was taken after all, the next beat asks for the lock.

@@ -30,7 +30,7 @@ type queries struct {
 	finish, finishLate, unended, lockRuns                 string
 	killPlanned, killStarted                              string
 	addRun, addKey, keyRun, keyID, planRun                string
-	runByID, runsByID, planned, openFloor                 string
+	runByID, runsByID, planned, startedLeast, openFloor   string
 	shards, ensureShards                                  string
 	setting, setSetting                                   string
 	clock, beat, lockNode, leaveNode, leaveShards         string
@@ -139,7 +139,7 @@ func (q *queries) all() []*string {
 		&q.askLog, &q.answerLog, &q.logAnswer, &q.dropAsks,
 		&q.inbox, &q.take, &q.takeFree, &q.takeKilled, &q.finish, &q.finishLate, &q.unended, &q.lockRuns,
 		&q.killPlanned, &q.killStarted, &q.addRun, &q.addKey, &q.keyRun, &q.keyID, &q.planRun,
-		&q.runByID, &q.runsByID, &q.planned, &q.openFloor, &q.shards, &q.ensureShards,
+		&q.runByID, &q.runsByID, &q.planned, &q.startedLeast, &q.openFloor, &q.shards, &q.ensureShards,
 		&q.setting, &q.setSetting, &q.clock, &q.beat, &q.lockNode, &q.leaveNode, &q.leaveShards, &q.buryLeft, &q.buryNode,
 		&q.exclusive, &q.shardRows, &q.lockRows, &q.takeRows, &q.releaseRows, &q.tryLock, &q.unlock, &q.evict, &q.backend, &q.endBlockers, &q.notify,
 		&q.partitions, &q.endOld, &q.deleteKeys, &q.deleteRuns,
@@ -451,6 +451,7 @@ func (q *queries) lists() {
 	order by l.scheduled_time, l.id limit $5`
 	// Planned and started runs have small indexes of their own. "id + 0" keeps the
 	// planner from going through all runs by id instead, until it meets one.
+	q.startedLeast = `select coalesce(min(l.id), 0) from {{schema}}.xxl_job_log l where l.state in (1, 2) and l.id between $1 and $2`
 	q.openFloor = `select coalesce(least((select min(l.id + 0) from {{schema}}.xxl_job_log l where l.id < $1 and l.state = 0),
 		(select min(l.id + 0) from {{schema}}.xxl_job_log l where l.id < $1 and l.state in (1, 2))), 0)`
 	q.partitions = `select c.relname from pg_catalog.pg_inherits h join pg_catalog.pg_class c on c.oid = h.inhrelid

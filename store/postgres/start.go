@@ -70,10 +70,19 @@ func (s *Store) startGroup(ctx context.Context, starts []xxljob.Start, g startGr
 	if s.careful() {
 		sql = s.sql.startFree
 	}
-	done, err := s.startBy(ctx, sql, starts, g, answers)
+	ids := make([]int64, len(g.places))
+	for k, i := range g.places {
+		ids[k] = starts[i].RunID
+	}
+	var done arming
+	start := func(sql string) (err error) {
+		done, err = s.startBy(ctx, sql, starts, g, answers)
+		return err
+	}
+	err := s.byDay(sql, ids, start)
 	if lockedOut(err) && sql == s.sql.start {
 		s.beCareful()
-		done, err = s.startBy(ctx, s.sql.startFree, starts, g, answers)
+		err = s.byDay(s.sql.startFree, ids, start)
 	}
 	if err != nil {
 		return err
@@ -209,7 +218,8 @@ func (s *Store) startArgs(starts []xxljob.Start, g startGroup) []any {
 	}
 	ids16, epochs := fenceArgs(shards)
 	lo, hi := rangeOf(ids)
-	openLo, openHi := s.openRange()
+	_, openHi := s.openRange()
+	openLo := s.started.get(ids)
 	state := xxljob.StateStarted
 	if g.refused {
 		state = xxljob.StateRefused

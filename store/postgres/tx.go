@@ -252,6 +252,7 @@ const (
 	codeUnique           = "23505"
 	codeCancelled        = "57014"
 	codeDenied           = "42501"
+	codeNoTable          = "42P01"
 	codeReadOnly         = "25006"
 )
 

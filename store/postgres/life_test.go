@@ -1,0 +1,179 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store/postgres"
+)
+
+// serial makes names and start tokens of the tests unique.
+var serial atomic.Int64
+
+// eventually waits for what another process does.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(15 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if is() {
+			return
+		}
+	}
+	t.Errorf("still not: %s", what)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func nodeOf(incarnation string) xxljob.Node {
+	return xxljob.Node{ID: "node-" + incarnation, Incarnation: incarnation}
+}
+
+// actor is a node that owns all shards, with words for what its scheduler does.
+type actor struct {
+	*testing.T
+	*postgres.Store
+	ctx    context.Context
+	inc    string
+	shards []xxljob.Shard
+}
+
+// join makes a node without shards.
+func join(t *testing.T, s *postgres.Store, inc string, shards int) (*actor, xxljob.View) {
+	t.Helper()
+	must(t, s.SetShards(t.Context(), shards))
+	view, err := s.Join(t.Context(), nodeOf(inc))
+	must(t, err)
+	return &actor{T: t, Store: s, ctx: t.Context(), inc: inc}, view
+}
+
+// own makes a node that has all shards.
+func own(t *testing.T, s *postgres.Store, inc string, shards int) *actor {
+	t.Helper()
+	a, view := join(t, s, inc, shards)
+	taken, err := s.TakeShards(t.Context(), inc, view.Shards)
+	must(t, err)
+	if len(taken) != shards {
+		t.Fatalf("%s took %+v", inc, taken)
+	}
+	a.shards = taken
+	return a
+}
+
+func (a *actor) epoch(shard int) int64 {
+	for _, sh := range a.shards {
+		if sh.ID == shard {
+			return sh.Epoch
+		}
+	}
+	return 0
+}
+
+// job adds a job that is due now.
+func (a *actor) job() xxljob.Job {
+	a.Helper()
+	job, err := a.AddJob(a.ctx, newJob())
+	must(a.T, err)
+	return job
+}
+
+func newJob() xxljob.Job {
+	return xxljob.Job{App: "app", Name: "Grüße 作业", Handler: "h", Param: `p\ 'q' "r"`, Schedule: xxljob.Cron("0 * * * * ?"),
+		Misfire: xxljob.MisfireDoNothing, Route: "ROUND", Block: "SERIAL_EXECUTION", GlueType: xxljob.GlueBean,
+		Next: time.Now().UTC().Truncate(time.Second)}
+}
+
+func (a *actor) plan(job xxljob.Job) xxljob.Plan {
+	return xxljob.Plan{JobID: job.ID, Shard: job.Shard, Epoch: a.epoch(job.Shard), Version: job.Version, Due: job.Next, Next: job.Next.Add(time.Hour),
+		Runs: []xxljob.NewRun{{At: job.Next, Type: xxljob.TriggerCron, State: xxljob.StatePlanned}}}
+}
+
+func (a *actor) startOf(run xxljob.Run, version int64) xxljob.Start {
+	return xxljob.Start{RunID: run.ID, JobID: run.JobID, Shard: run.Shard, Epoch: a.epoch(run.Shard), JobVersion: version,
+		State: xxljob.StateStarted, Owner: a.inc, Token: serial.Add(1), Address: xxljob.LocalAddress(a.inc), Handler: "h", Block: "SERIAL_EXECUTION"}
+}
+
+func result(run xxljob.Run) xxljob.Result {
+	inc, _ := xxljob.LocalIncarnation(run.Address)
+	return xxljob.Result{RunID: run.ID, Incarnation: inc, Token: run.Token, State: xxljob.StateSucceeded, HandleMsg: `done\n`}
+}
+
+// planned claims one run.
+func (a *actor) planned(job xxljob.Job) xxljob.Run {
+	a.Helper()
+	runs, err := a.Claim(a.ctx, []xxljob.Plan{a.plan(job)})
+	must(a.T, err)
+	if len(runs) != 1 {
+		a.Fatalf("claimed %+v", runs)
+	}
+	return runs[0]
+}
+
+// started claims and starts one run.
+func (a *actor) started(job xxljob.Job) xxljob.Run {
+	a.Helper()
+	answers, err := a.Start(a.ctx, []xxljob.Start{a.startOf(a.planned(job), job.Version)})
+	must(a.T, err)
+	if answers[0].Status != xxljob.StartOK {
+		a.Fatalf("start: status %d", answers[0].Status)
+	}
+	return answers[0].Run
+}
+
+// life leads a job through all of its life, and checks what it reads on the way.
+func life(t *testing.T, s *postgres.Store) {
+	t.Helper()
+	a := own(t, s, "life", 2)
+	given := newJob()
+	job := a.job()
+	due, err := s.Scan(a.ctx, xxljob.ScanQuery{Shards: a.shards, Before: time.Now().Add(time.Hour), Jobs: 10, Runs: 10})
+	must(t, err)
+	if len(due.Jobs) != 1 || due.Jobs[0].Name != given.Name || due.Jobs[0].Param != given.Param || !due.Jobs[0].Next.Equal(job.Next) {
+		t.Fatalf("scanned %+v", due)
+	}
+	run := a.started(job)
+	accepted, err := s.Finish(a.ctx, []xxljob.Result{result(run)})
+	must(t, err)
+	if len(accepted) != 1 || accepted[0].HandleMsg != `done\n` || time.Since(accepted[0].Ended).Abs() > time.Minute {
+		t.Fatalf("finished %+v", accepted)
+	}
+	param := "extra"
+	added, err := s.AddRun(a.ctx, job.ID, xxljob.Trigger{Key: "k", Param: &param, Addresses: []string{"http://a", `odd"{},\`}})
+	must(t, err)
+	again, err := s.AddRun(a.ctx, job.ID, xxljob.Trigger{Key: "k"})
+	must(t, err)
+	if again.ID != added.ID || len(again.Addresses) != 2 || again.Addresses[1] != `odd"{},\` {
+		t.Fatalf("the run of the key: %+v, want %+v", again, added)
+	}
+	edited, err := s.EditJob(a.ctx, job.ID, xxljob.Edit{Verb: "stop", Change: func(j *xxljob.Job) (bool, error) { j.Stopped = true; return true, nil }})
+	must(t, err)
+	if !edited.Stopped || time.Since(edited.Updated).Abs() > time.Minute {
+		t.Fatalf("stopped %+v", edited)
+	}
+	jobs, err := s.Jobs(a.ctx, xxljob.JobFilter{Name: "GRÜSSE"[:2]})
+	must(t, err)
+	if len(jobs) != 1 {
+		t.Fatalf("found %+v", jobs)
+	}
+	must(t, s.Sweep(a.ctx, a.shards))
+	must(t, s.PutAddress(a.ctx, "app", "http://b"))
+	must(t, s.SaveGroup(a.ctx, xxljob.Group{App: "app", Title: "作", Addresses: []string{"http://a"}}))
+	must(t, s.RemoveJob(a.ctx, job.ID))
+	if _, err := s.Job(a.ctx, job.ID); !errors.Is(err, xxljob.ErrNotFound) {
+		t.Fatalf("a removed job: %v", err)
+	}
+	runs, err := s.Runs(a.ctx, xxljob.RunFilter{JobID: job.ID})
+	must(t, err)
+	if len(runs) != 2 || runs[0].State != xxljob.StateCancelled || runs[1].State != xxljob.StateSucceeded {
+		t.Fatalf("runs %+v", runs)
+	}
+	must(t, s.DropRuns(a.ctx, time.Now().AddDate(0, 0, -2)))
+	must(t, s.Leave(a.ctx, a.inc))
+}

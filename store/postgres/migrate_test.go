@@ -1,0 +1,273 @@
+package postgres_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/store/postgres"
+)
+
+// partition is the name of the partition of a day from today.
+func partition(schema string, days int) string {
+	return schema + ".xxl_job_log_" + time.Now().UTC().AddDate(0, 0, days).Format("20060102")
+}
+
+// partitions counts those that there are.
+func partitions(t *testing.T, pool *pgxpool.Pool, schema string) int {
+	t.Helper()
+	return ask[int](t, pool, "select count(*)::int from pg_inherits where inhparent = ($1 || '.xxl_job_log')::regclass", schema)
+}
+
+// allPartitions are those from yesterday to a fortnight ahead.
+const allPartitions = 16
+
+// TestManyMayMigrateAtOnce: one does the work, and all find it done.
+func TestManyMayMigrateAtOnce(t *testing.T) {
+	t.Parallel()
+	schema, pool := "t_"+strings.ToLower(rand.Text()), pgtest.Pool(t)
+	t.Cleanup(func() { pool.Exec(context.Background(), "drop schema "+schema+" cascade") })
+	pools := []*pgxpool.Pool{pool, pgtest.Pool(t), pgtest.Pool(t)}
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() {
+			if err := postgres.Migrate(t.Context(), pools[i%len(pools)], postgres.Config{Schema: schema}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := partitions(t, pool, schema); n != allPartitions {
+		t.Errorf("there are %d partitions, want %d", n, allPartitions)
+	}
+	for _, days := range []int{-1, 0, 14} {
+		ask[bool](t, pool, "select '"+partition(schema, days)+"'::regclass is not null")
+	}
+}
+
+// TestMigrateAgainWhileRunsFlow: nothing is changed, and nobody waits.
+func TestMigrateAgainWhileRunsFlow(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Pool(t)
+	schema := migrated(t, pool)
+	cfg := postgres.Config{Schema: schema}
+	s, err := postgres.New(t.Context(), pool, cfg)
+	must(t, err)
+	defer s.Close()
+	a := own(t, s, "a", 1)
+	job := a.job()
+	stop, added := make(chan struct{}), 0
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				if _, err := s.AddRun(t.Context(), job.ID, xxljob.Trigger{}); err != nil {
+					t.Error(err)
+					return
+				}
+				added++
+			}
+		}
+	})
+	for days := range 5 {
+		run(t, pool, "drop table "+partition(schema, 14-days))
+		must(t, postgres.Migrate(t.Context(), pool, cfg))
+		if n := partitions(t, pool, schema); n != allPartitions {
+			t.Errorf("there are %d partitions, want %d", n, allPartitions)
+		}
+	}
+	close(stop)
+	wg.Wait()
+	if n := ask[int](t, pool, "select count(*)::int from "+schema+".xxl_job_log"); n != added {
+		t.Errorf("%d runs were added and %d are there", added, n)
+	}
+}
+
+// TestAMigrationThatFailsLeavesNothing: here because one of its tables is there.
+func TestAMigrationThatFailsLeavesNothing(t *testing.T) {
+	t.Parallel()
+	pool, schema := pgtest.Pool(t), pgtest.Schema(t)
+	run(t, pool, "create table "+schema+".xxl_job_ask ()")
+	wantText(t, postgres.Migrate(t.Context(), pool, postgres.Config{Schema: schema}), "migrate schema", schema, "migration 1", "xxl_job_ask")
+	if n := ask[int](t, pool, "select count(*)::int from pg_class where relnamespace = $1::regnamespace", schema); n != 1 {
+		t.Errorf("%d things are in the schema, want the one that was", n)
+	}
+	run(t, pool, "drop table "+schema+".xxl_job_ask")
+	must(t, postgres.Migrate(t.Context(), pool, postgres.Config{Schema: schema}))
+}
+
+// TestARunFindsAPartition: one that is missing is made by whoever needs it.
+func TestARunFindsAPartition(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Pool(t)
+	schema := migrated(t, pool)
+	s, err := postgres.New(t.Context(), pool, postgres.Config{Schema: schema})
+	must(t, err)
+	defer s.Close()
+	a := own(t, s, "a", 1)
+	job := a.job()
+	for name, insert := range map[string]func() error{
+		"AddRun": func() error { _, err := s.AddRun(t.Context(), job.ID, xxljob.Trigger{Key: rand.Text()}); return err },
+		"Claim": func() error {
+			job := a.job()
+			runs, err := s.Claim(t.Context(), []xxljob.Plan{a.plan(job)})
+			if err == nil && len(runs) != 1 {
+				t.Errorf("claimed %+v", runs)
+			}
+			return err
+		},
+	} {
+		run(t, pool, "drop table "+partition(schema, 0))
+		if err := insert(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if n := ask[int](t, pool, "select count(*)::int from "+partition(schema, 0)); n != 1 {
+			t.Errorf("%s: %d runs are in the new partition, want 1", name, n)
+		}
+	}
+}
+
+// TestDefinitionsGiveWay: while they wait for a lock everybody waits behind them,
+// so they do so for a moment only, and try again.
+func TestDefinitionsGiveWay(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Pool(t)
+	schema := migrated(t, pool)
+	s, err := postgres.New(t.Context(), pool, postgres.Config{Schema: schema})
+	must(t, err)
+	defer s.Close()
+	a := own(t, s, "a", 1)
+	job := a.job()
+	run(t, pool, "drop table "+partition(schema, 14))
+	run(t, pool, fmt.Sprintf("create table %s.xxl_job_log_20250102 partition of %[1]s.xxl_job_log for values from (%d) to (%d)",
+		schema, 86_400_000<<13, 2*86_400_000<<13))
+	x, err := pool.Begin(t.Context())
+	must(t, err)
+	defer x.Rollback(context.Background())
+	_, err = x.Exec(t.Context(), "lock table "+schema+".xxl_job_log in row exclusive mode") // a definition that attaches goes with it, one that detaches does not
+	must(t, err)
+	must(t, postgres.Migrate(t.Context(), pool, postgres.Config{Schema: schema}))
+	done := make(chan error, 1)
+	go func() { done <- s.DropRuns(t.Context(), time.Now().AddDate(0, 0, -2)) }()
+	worst := time.Duration(0)
+	for deadline := time.Now().Add(time.Second); time.Now().Before(deadline); {
+		began := time.Now()
+		_, err := s.AddRun(t.Context(), job.ID, xxljob.Trigger{})
+		must(t, err)
+		worst = max(worst, time.Since(began))
+	}
+	if worst > 500*time.Millisecond { // 50 ms, on a machine that others use
+		t.Errorf("an insert waited %v for a definition", worst)
+	}
+	select {
+	case err := <-done:
+		t.Fatalf("the partition went while it was in use: %v", err)
+	default:
+	}
+	must(t, x.Rollback(t.Context()))
+	must(t, <-done)
+	if n := partitions(t, pool, schema); n != allPartitions {
+		t.Errorf("there are %d partitions, want %d", n, allPartitions)
+	}
+}
+
+// aged moves the runs of a store to a day long ago.
+func aged(t *testing.T, pool *pgxpool.Pool, schema string) {
+	t.Helper()
+	run(t, pool, fmt.Sprintf("create table %s.xxl_job_log_20250102 partition of %[1]s.xxl_job_log for values from (%d) to (%d)",
+		schema, 86_400_000<<13, 2*86_400_000<<13))
+	for _, sql := range []string{
+		"update %s.xxl_job_next set wait_run = wait_run %% 1000000 + %d where wait_run <> 0",
+		"update %s.xxl_job_trigger_key set run_id = run_id %% 1000000 + %d",
+		"update %s.xxl_job_log set id = id %% 1000000 + %d",
+	} {
+		run(t, pool, fmt.Sprintf(sql, schema, 86_400_000<<13))
+	}
+}
+
+// TestDropRuns: what has not ended is ended by its rules before it goes, and keys
+// go with their runs; where the role may not drop, rows are deleted.
+func TestDropRuns(t *testing.T) {
+	t.Parallel()
+	owner := pgtest.Pool(t)
+	for _, right := range []string{"MayDrop", "MayDelete"} {
+		t.Run(right, func(t *testing.T) {
+			schema, pool := migrated(t, owner), owner
+			if right == "MayDelete" {
+				super := superPool(t)
+				role := "r_" + strings.ToLower(rand.Text()[:12])
+				run(t, super, "create role "+role+" login")
+				t.Cleanup(func() { super.Exec(context.Background(), "drop owned by "+role+"; drop role "+role) })
+				run(t, owner, strings.NewReplacer("%s", schema, "%r", role).Replace(`grant usage on schema %s to %r;
+					grant select, insert, update, delete on all tables in schema %s to %r; grant usage on all sequences in schema %s to %r`))
+				pool = pgtest.Pool(t, pgtest.At(as(t, pgtest.DSN(t), role)))
+			}
+			s, err := postgres.New(t.Context(), pool, postgres.Config{Schema: schema})
+			must(t, err)
+			defer s.Close()
+			a := own(t, s, "a", 1)
+			delayed := newJob()
+			delayed.Schedule = xxljob.FixedDelay(time.Hour)
+			waiting, err := s.AddJob(t.Context(), delayed)
+			must(t, err)
+			p := a.plan(waiting)
+			p.Next, p.Wait, p.Runs[0].Type = time.Time{}, true, xxljob.TriggerFixDelay
+			_, err = s.Claim(t.Context(), []xxljob.Plan{p})
+			must(t, err)
+			a.started(a.job())
+			ended := a.started(a.job())
+			_, err = s.Finish(t.Context(), []xxljob.Result{result(ended)})
+			must(t, err)
+			job := a.job()
+			run(t, owner, `insert into `+schema+`.xxl_job_trigger_key select $1, 'old' || n, n from generate_series(1, 2100) n`, job.ID) // in batches
+			keyed, err := s.AddRun(t.Context(), job.ID, xxljob.Trigger{Key: "k"})
+			must(t, err)
+			run(t, owner, `create table `+schema+`.ends (state int)`)
+			run(t, owner, fmt.Sprintf(`create function %s.note() returns trigger language plpgsql security definer as
+				$$begin if new.state > 2 then insert into %[1]s.ends values (new.state); end if; return null; end$$`, schema))
+			aged(t, owner, schema)
+			run(t, owner, "create trigger note after update on "+schema+".xxl_job_log for each row execute function "+schema+".note()")
+			must(t, s.DropRuns(t.Context(), time.UnixMilli(1735689600000).AddDate(0, 0, 2).Add(-time.Millisecond)))
+			if n := ask[int](t, owner, "select count(*)::int from "+schema+".xxl_job_log"); n != 4 {
+				t.Errorf("of a day that was not over, %d runs are left, want 4", n)
+			}
+			must(t, s.DropRuns(t.Context(), time.UnixMilli(1735689600000).AddDate(0, 0, 2)))
+			if n := ask[int](t, owner, "select count(*)::int from "+schema+".xxl_job_log"); n != 0 {
+				t.Errorf("%d runs are left", n)
+			}
+			if got := ask[string](t, owner, "select coalesce(string_agg(state::text, ' ' order by state), '') from "+schema+".ends"); got != "7 11 11" {
+				t.Errorf("the states of the runs that were ended are %q, want lost and twice cancelled", got)
+			}
+			if job, err := s.Job(t.Context(), waiting.ID); err != nil || job.WaitRun != 0 || job.Next.Before(time.Now().Add(50*time.Minute)) {
+				t.Errorf("the job that waited: %+v, %v", job, err)
+			}
+			if n := ask[int](t, owner, "select count(*)::int from "+schema+".xxl_job_trigger_key"); n != 0 {
+				t.Errorf("%d keys are left", n)
+			}
+			again, err := s.AddRun(t.Context(), job.ID, xxljob.Trigger{Key: "k"})
+			must(t, err)
+			if again.ID == keyed.ID {
+				t.Error("the key is not free again")
+			}
+			want := map[string]int{"MayDrop": allPartitions, "MayDelete": allPartitions + 1}[right]
+			if n := partitions(t, owner, schema); n != want {
+				t.Errorf("there are %d partitions, want %d", n, want)
+			}
+			if _, err := s.Run(t.Context(), ended.ID); !errors.Is(err, xxljob.ErrNotFound) {
+				t.Errorf("a run that was dropped: %v", err)
+			}
+		})
+	}
+}

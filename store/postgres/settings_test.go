@@ -1,0 +1,185 @@
+package postgres_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/store/postgres"
+	"github.com/xxljob/xxljob/store/storetest"
+)
+
+// with makes the sessions of a pool begin with settings.
+func with(settings map[string]string) pgtest.Option {
+	return pgtest.With(func(c *pgxpool.Config) {
+		for name, value := range settings {
+			c.ConnConfig.RuntimeParams[name] = value
+		}
+	})
+}
+
+// by makes a pool send its statements in one of pgx's ways.
+func by(mode pgx.QueryExecMode) pgtest.Option {
+	return pgtest.With(func(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = mode })
+}
+
+// TestSettingsOfTheHostChangeNothing: the whole life of a job, in sessions that
+// are set as odd as a role or a database may set them, with results that come as
+// binary values and as text.
+func TestSettingsOfTheHostChangeNothing(t *testing.T) {
+	t.Parallel()
+	for name, settings := range map[string]map[string]string{
+		"ReadOnly":         {"default_transaction_read_only": "on"},
+		"Serializable":     {"default_transaction_isolation": "serializable", "default_transaction_deferrable": "on"},
+		"RepeatableRead":   {"default_transaction_isolation": "repeatable read"},
+		"Deferrable":       {"default_transaction_isolation": "serializable", "default_transaction_deferrable": "on", "default_transaction_read_only": "on"},
+		"StatementTimeout": {"statement_timeout": "20ms"},
+		"OtherTimeouts":    {"lock_timeout": "1ms", "idle_in_transaction_session_timeout": "1ms"},
+		"German":           {"datestyle": "German, DMY", "intervalstyle": "sql_standard", "timezone": "Asia/Kathmandu"},
+		"SQL":              {"datestyle": "SQL, MDY", "timezone": "America/St_Johns", "bytea_output": "escape"},
+		"Postgres":         {"datestyle": "Postgres, YMD", "intervalstyle": "postgres_verbose", "extra_float_digits": "-15"},
+		"Escapes":          {"standard_conforming_strings": "off", "backslash_quote": "off", "escape_string_warning": "on"},
+		"Arrays":           {"array_nulls": "off", "quote_all_identifiers": "on", "transform_null_equals": "on"},
+		"Planner":          {"plan_cache_mode": "force_generic_plan", "jit": "on", "jit_above_cost": "0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeExec} {
+				life(t, openOn(t, pgtest.Pool(t, with(settings), by(mode)), postgres.Config{}))
+			}
+			must(t, postgres.Migrate(t.Context(), pgtest.Pool(t, with(settings)), postgres.Config{Schema: pgtest.Schema(t)}))
+		})
+	}
+}
+
+func TestTextsInAnotherEncodingAreRefused(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Pool(t, with(map[string]string{"client_encoding": "LATIN1"}))
+	wantText(t, newStore(t, pool, postgres.Config{}), "client_encoding is LATIN1", "client_encoding=UTF8")
+}
+
+// TestSearchPathLeadsNowhere: not to tables, and not to functions.
+func TestSearchPathLeadsNowhere(t *testing.T) {
+	t.Parallel()
+	pool, hostile := pgtest.Pool(t), pgtest.Schema(t)
+	var sql strings.Builder
+	for _, table := range []string{"xxl_job_log", "xxl_job_info", "xxl_job_next", "xxl_job_setting", "pg_stat_activity", "pg_locks", "pg_class", "pg_settings"} {
+		sql.WriteString("create table " + hostile + "." + table + " (nothing int); ")
+	}
+	for _, f := range []string{"unnest(smallint[]) returns setof smallint", "unnest(text[]) returns setof text", "unnest(anyarray) returns setof anyelement",
+		"statement_timestamp() returns timestamptz", "clock_timestamp() returns timestamptz", "date_trunc(text, timestamptz) returns timestamptz",
+		"nextval(regclass) returns bigint", "substr(text, int) returns text", "lower(text) returns text", "count() returns bigint",
+		"generate_series(int, int) returns setof int", "pg_notify(text, text) returns void", "pg_backend_pid() returns int",
+		"pg_try_advisory_lock(int, int) returns boolean", "current_setting(text) returns text", "set_config(text, text, boolean) returns text",
+		"current_database() returns name", "to_regclass(text) returns regclass"} {
+		sql.WriteString("create function " + hostile + "." + f + " language plpgsql as $$begin raise 'hostile'; end$$; ")
+	}
+	run(t, pool, sql.String())
+	path := with(map[string]string{"search_path": hostile + ", pg_catalog"})
+	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeExec} {
+		pool := pgtest.Pool(t, path, by(mode))
+		must(t, postgres.Migrate(t.Context(), pool, postgres.Config{Schema: migrated(t, pgtest.SharedPool(t))}))
+		life(t, openOn(t, pool, postgres.Config{}))
+		life(t, openOn(t, pool, postgres.Config{LeaseMode: postgres.LeaseRow}))
+	}
+	bare := pgtest.Schema(t)
+	must(t, postgres.Migrate(t.Context(), pgtest.Pool(t, path), postgres.Config{Schema: bare}))
+}
+
+// TestCommitsWait: what synchronous_commit is in the transactions of the loop,
+// whatever the sessions are set to, as a trigger in the database sees it.
+func TestCommitsWait(t *testing.T) {
+	t.Parallel()
+	owner := pgtest.Pool(t)
+	schema := migrated(t, owner)
+	for _, sql := range []string{
+		"create table %s.seen (event text, value text)",
+		`create function %s.note() returns trigger language plpgsql as
+		$$begin insert into %[1]s.seen values (tg_table_name || ' ' || tg_op, current_setting('synchronous_commit')); return null; end$$`,
+	} {
+		run(t, owner, strings.NewReplacer("%s", schema, "%[1]s", schema).Replace(sql))
+	}
+	for _, table := range []string{"xxl_job_log", "xxl_job_next", "xxl_job_info", "xxl_job_trigger_key", "xxl_job_lock"} {
+		run(t, owner, "create trigger note after insert or update or delete on "+schema+"."+table+" for each statement execute function "+schema+".note()")
+	}
+	for _, c := range []struct {
+		session, want string
+		async         bool
+	}{
+		{"on", "on", false}, {"off", "on", false}, {"local", "on", false}, {"remote_write", "on", false}, {"remote_apply", "remote_apply", false},
+		{"off", "off", true}, {"on", "on", true}, {"remote_apply", "remote_apply", true},
+	} {
+		run(t, owner, "truncate "+schema+".seen")
+		var log bytes.Buffer
+		s, err := postgres.New(t.Context(), pgtest.Pool(t, with(map[string]string{"synchronous_commit": c.session})),
+			postgres.Config{Schema: schema, AllowAsyncCommit: c.async, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		must(t, err)
+		life(t, s)
+		s.Close()
+		got := ask[[]string](t, owner, "select array_agg(distinct value) from "+schema+".seen where event like 'xxl_job_log %'")
+		if !slices.Equal(got, []string{c.want}) {
+			t.Errorf("session %s, AllowAsyncCommit %v: transactions ran with %v, want %s", c.session, c.async, got, c.want)
+		}
+		if warned := strings.Contains(log.String(), "AllowAsyncCommit"); warned != (c.async && c.session == "off") {
+			t.Errorf("session %s, AllowAsyncCommit %v: log %s", c.session, c.async, &log)
+		}
+	}
+}
+
+// only passes by the cases of other topics of the suite.
+func only(t *testing.T, topics ...string) {
+	for _, topic := range topics {
+		if strings.Contains(t.Name(), "/"+topic+"/") {
+			return
+		}
+	}
+	t.Skip("another topic")
+}
+
+// TestConformanceUnderAnotherCollation: orders are those of Go.
+func TestConformanceUnderAnotherCollation(t *testing.T) {
+	dsn := pgtest.Database(t, "und-x-icu")
+	pool := pgtest.Pool(t, pgtest.At(dsn), pgtest.MaxConns(16))
+	there := &schemas{pool: pool}
+	storetest.Run(t, func(t *testing.T) xxljob.Store {
+		only(t, "Job", "Run", "Node", "Registry", "Group")
+		return there.open(t, pool, postgres.Config{})
+	})
+}
+
+// TestConformanceByOtherProtocols: results as binary values and as text, with
+// descriptions that are kept and that are not. The whole suite by
+// pgx.QueryExecModeExec is in TestConformanceThroughAPooler.
+func TestConformanceByOtherProtocols(t *testing.T) {
+	for mode, topics := range map[pgx.QueryExecMode][]string{
+		pgx.QueryExecModeCacheDescribe:  {"Claim", "Start"},
+		pgx.QueryExecModeDescribeExec:   {"Claim", "Start"},
+		pgx.QueryExecModeSimpleProtocol: {"Job", "Claim", "Start", "Finish"},
+	} {
+		t.Run(strings.ReplaceAll(mode.String(), " ", "_"), func(t *testing.T) {
+			pool := pgtest.Pool(t, by(mode), pgtest.MaxConns(16))
+			storetest.Run(t, func(t *testing.T) xxljob.Store {
+				only(t, topics...)
+				return openOn(t, pool, postgres.Config{LeaseMode: postgres.LeaseRow})
+			})
+		})
+	}
+}
+
+// TestAnEndedContextEndsNew: it neither hangs nor leaves anything behind.
+func TestAnEndedContextEndsNew(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if s, err := postgres.New(ctx, pgtest.Pool(t), postgres.Config{}); err == nil {
+		s.Close()
+		t.Error("a store was opened under an ended context")
+	}
+}

@@ -1,0 +1,265 @@
+package postgres_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/store/postgres"
+)
+
+// levels are the isolation levels at which a host may plan a run.
+var levels = []pgx.TxIsoLevel{pgx.ReadCommitted, pgx.RepeatableRead, pgx.Serializable}
+
+func begin(t *testing.T, level pgx.TxIsoLevel) pgx.Tx {
+	t.Helper()
+	x, err := pgtest.SharedPool(t).BeginTx(t.Context(), pgx.TxOptions{IsoLevel: level})
+	must(t, err)
+	t.Cleanup(func() { x.Rollback(context.Background()) })
+	return x
+}
+
+// found are the ids of the runs that a scan of everything finds.
+func (a *actor) found() (ids []int64) {
+	a.Helper()
+	res, err := a.Scan(a.ctx, xxljob.ScanQuery{Shards: a.shards, Before: time.Now().Add(time.Hour), Jobs: 1, Runs: 100})
+	must(a.T, err)
+	for _, r := range res.Runs {
+		ids = append(ids, r.ID)
+	}
+	return ids
+}
+
+// TestTriggerTxIsTheHostsTransaction: the run is there after the commit, with all
+// that was asked for, and never after a rollback.
+func TestTriggerTxIsTheHostsTransaction(t *testing.T) {
+	t.Parallel()
+	s := open(t, postgres.Config{})
+	a := own(t, s, "a", 2)
+	job := a.job()
+	param, retries := "p", 3
+	at := time.Now().Add(time.Minute).UTC().Truncate(time.Millisecond)
+	want := xxljob.Trigger{Key: "order", At: at, Param: &param, Retries: &retries, Addresses: []string{"http://a", `odd"{},\`},
+		Shard: xxljob.Sharding{Index: 1, Total: 3}, Type: xxljob.TriggerAPI}
+	for _, level := range levels {
+		x := begin(t, level)
+		gone, err := s.TriggerTx(t.Context(), x, job.ID, want)
+		must(t, err)
+		must(t, x.Rollback(t.Context()))
+		if _, err := s.Run(t.Context(), gone); !errors.Is(err, xxljob.ErrNotFound) {
+			t.Errorf("%s: the run of a transaction that was rolled back: %v", level, err)
+		}
+		x = begin(t, level)
+		id, err := s.TriggerTx(t.Context(), x, job.ID, want)
+		must(t, err)
+		if got := a.found(); len(got) > 0 {
+			t.Errorf("%s: found before the commit: %v", level, got)
+		}
+		must(t, x.Commit(t.Context()))
+		got, err := s.Run(t.Context(), id)
+		must(t, err)
+		if got.State != xxljob.StatePlanned || got.PlanEpoch != 0 || got.JobID != job.ID || got.Shard != job.Shard || got.App != job.App ||
+			got.Type != want.Type || !got.Scheduled.Equal(at) || got.Param != param || !got.ParamSet || got.Retries != retries ||
+			!slices.Equal(got.Addresses, want.Addresses) || got.Sharding != want.Shard || got.TriggerID != id {
+			t.Errorf("%s: the run is %+v", level, got)
+		}
+		if got := a.found(); !slices.Equal(got, []int64{id}) {
+			t.Errorf("%s: found %v, want %d", level, got, id)
+		}
+		again, err := s.AddRun(t.Context(), job.ID, want)
+		must(t, err)
+		if again.ID != id {
+			t.Errorf("%s: the run of the key is %d, want %d", level, again.ID, id)
+		}
+		want.Key += "+"
+	}
+}
+
+func TestTriggerSQLTxIsTheHostsTransaction(t *testing.T) {
+	t.Parallel()
+	s := open(t, postgres.Config{})
+	a := own(t, s, "a", 1)
+	job := a.job()
+	db, err := sql.Open("pgx", pgtest.DSN(t))
+	must(t, err)
+	defer db.Close()
+	var _ *stdlib.Driver // the driver of that name
+	for _, level := range []sql.IsolationLevel{sql.LevelDefault, sql.LevelRepeatableRead, sql.LevelSerializable} {
+		x, err := db.BeginTx(t.Context(), &sql.TxOptions{Isolation: level})
+		must(t, err)
+		defer x.Rollback()
+		id, err := s.TriggerSQLTx(t.Context(), x, job.ID, xxljob.Trigger{Key: level.String(), Addresses: []string{"http://a", `odd"{},\`}})
+		must(t, err)
+		again, err := s.TriggerSQLTx(t.Context(), x, job.ID, xxljob.Trigger{Key: level.String()})
+		must(t, err)
+		if again != id {
+			t.Errorf("%v: the same key in one transaction made runs %d and %d", level, id, again)
+		}
+		_, err = s.TriggerSQLTx(t.Context(), x, job.ID+1000, xxljob.Trigger{Key: "k"})
+		if !errors.Is(err, xxljob.ErrNotFound) {
+			t.Errorf("%v: an absent job: %v", level, err)
+		}
+		must(t, x.Commit())
+		got, err := s.Run(t.Context(), id)
+		must(t, err)
+		if len(got.Addresses) != 2 || got.Addresses[1] != `odd"{},\` || got.ParamSet || got.Retries != -1 {
+			t.Errorf("%v: the run is %+v", level, got)
+		}
+	}
+}
+
+// TestATransactionThatTakesLong: the run is due when it was asked for.
+func TestATransactionThatTakesLong(t *testing.T) {
+	t.Parallel()
+	s := open(t, postgres.Config{})
+	a := own(t, s, "a", 1)
+	job := a.job()
+	x := begin(t, pgx.ReadCommitted)
+	before, err := s.Now(t.Context())
+	must(t, err)
+	id, err := s.TriggerTx(t.Context(), x, job.ID, xxljob.Trigger{})
+	must(t, err)
+	time.Sleep(2 * time.Second)
+	must(t, x.Commit(t.Context()))
+	if got := a.found(); !slices.Equal(got, []int64{id}) {
+		t.Errorf("found %v, want %d", got, id)
+	}
+	got, err := s.Run(t.Context(), id)
+	must(t, err)
+	if d := got.Scheduled.Sub(before); d < -time.Millisecond || d > time.Second {
+		t.Errorf("it is due %v after it was asked for", d)
+	}
+}
+
+// TestAKeyIsForOneRun: within a transaction, and among concurrent ones, of which
+// the second waits for the first.
+func TestAKeyIsForOneRun(t *testing.T) {
+	t.Parallel()
+	s := open(t, postgres.Config{})
+	a := own(t, s, "a", 1)
+	job := a.job()
+	for _, level := range levels {
+		for _, end := range []string{"commit", "rollback"} {
+			trigger := xxljob.Trigger{Key: string(level) + end}
+			first, second := begin(t, level), begin(t, level)
+			_, err := second.Exec(t.Context(), "select 1") // its snapshot is older than the first's commit
+			must(t, err)
+			id, err := s.TriggerTx(t.Context(), first, job.ID, trigger)
+			must(t, err)
+			again, err := s.TriggerTx(t.Context(), first, job.ID, trigger)
+			must(t, err)
+			if again != id {
+				t.Errorf("%s: twice in one transaction: runs %d and %d", level, id, again)
+			}
+			quick, cancel := context.WithTimeout(t.Context(), time.Second)
+			_, err = s.TriggerTx(quick, begin(t, level), job.ID, xxljob.Trigger{Key: trigger.Key + " other"})
+			cancel()
+			must(t, err) // another key waits for nothing
+			type answer struct {
+				id  int64
+				err error
+			}
+			answers := make(chan answer, 1)
+			go func() {
+				id, err := s.TriggerTx(t.Context(), second, job.ID, trigger)
+				answers <- answer{id, err}
+			}()
+			select {
+			case got := <-answers:
+				t.Errorf("%s: the second did not wait: %+v", level, got)
+			case <-time.After(50 * time.Millisecond):
+			}
+			if end == "commit" {
+				must(t, first.Commit(t.Context()))
+			} else {
+				must(t, first.Rollback(t.Context()))
+			}
+			got := <-answers
+			var pg *pgconn.PgError
+			switch {
+			case end == "rollback" && (got.err != nil || got.id == id):
+				t.Errorf("%s: after the rollback the second got %+v", level, got)
+			case end == "commit" && level == pgx.ReadCommitted && (got.err != nil || got.id != id):
+				t.Errorf("%s: after the commit the second got %+v, want %d", level, got, id)
+			case end == "commit" && level != pgx.ReadCommitted && (!errors.As(got.err, &pg) || pg.Code != "40001"):
+				t.Errorf("%s: after the commit the second got %+v, want a serialization error", level, got)
+			}
+			second.Rollback(t.Context())
+		}
+	}
+}
+
+// TestAnOpenTriggerKeepsNobodyWaiting: neither a claim, a start or a result, nor
+// an edit or the removal of the job.
+func TestAnOpenTriggerKeepsNobodyWaiting(t *testing.T) {
+	t.Parallel()
+	for _, level := range levels {
+		s := open(t, postgres.Config{})
+		a := own(t, s, "a", 1)
+		job := a.job()
+		x := begin(t, level)
+		id, err := s.TriggerTx(t.Context(), x, job.ID, xxljob.Trigger{Key: "k"})
+		must(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		a.ctx = ctx
+		began := time.Now()
+		run := a.started(job)
+		_, err = s.Finish(ctx, []xxljob.Result{result(run)})
+		must(t, err)
+		_, err = s.EditJob(ctx, job.ID, xxljob.Edit{Verb: "stop", Change: func(j *xxljob.Job) (bool, error) { j.Stopped = true; return true, nil }})
+		must(t, err)
+		must(t, s.RemoveJob(ctx, job.ID))
+		if d := time.Since(began); d > 2*time.Second {
+			t.Errorf("%s: it took %v", level, d)
+		}
+		must(t, x.Commit(t.Context()))
+		answers, err := s.Start(t.Context(), []xxljob.Start{a.startOf(xxljob.Run{ID: id, JobID: job.ID}, job.Version)})
+		must(t, err)
+		if answers[0].Status != xxljob.StartStale {
+			t.Errorf("%s: the start of a run whose job was removed: status %d, want StartStale", level, answers[0].Status)
+		}
+	}
+}
+
+// TestBadTriggersSendNothing: the host's transaction can go on.
+func TestBadTriggersSendNothing(t *testing.T) {
+	t.Parallel()
+	s := open(t, postgres.Config{})
+	a := own(t, s, "a", 1)
+	job := a.job()
+	x := begin(t, pgx.ReadCommitted)
+	bad := -5
+	for name, trigger := range map[string]xxljob.Trigger{
+		"retries": {Retries: &bad},
+		"shard":   {Shard: xxljob.Sharding{Index: 3, Total: 2}},
+		"key":     {Key: "a\x00b"},
+	} {
+		if _, err := s.TriggerTx(t.Context(), x, job.ID, trigger); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	if _, err := s.TriggerTx(t.Context(), x, job.ID+1000, xxljob.Trigger{Key: "k"}); !errors.Is(err, xxljob.ErrNotFound) {
+		t.Errorf("an absent job: %v", err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.TriggerTx(ended, x, job.ID, xxljob.Trigger{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("an ended context: %v", err)
+	}
+	id, err := s.TriggerTx(t.Context(), x, job.ID, xxljob.Trigger{Key: "k"})
+	must(t, err)
+	must(t, x.Commit(t.Context()))
+	if got := a.found(); !slices.Equal(got, []int64{id}) {
+		t.Errorf("found %v, want %d", got, id)
+	}
+}
