@@ -82,7 +82,7 @@ func (v *server) fit() error {
 // change for itself. synchronous_commit is raised where it is lower than on, and
 // left where it is higher.
 func (s *Store) heed(v *server) {
-	s.raiseCommit = !s.cfg.AllowAsyncCommit && v.commit != "remote_apply"
+	s.settings = localSettings(!s.cfg.AllowAsyncCommit && v.commit != "remote_apply")
 	s.oddSettings, s.hasty = nil, v.hasty
 	if !strings.HasPrefix(v.dates, "ISO") { // times that come as text
 		s.oddSettings = append(s.oddSettings, "set local datestyle = 'ISO'")

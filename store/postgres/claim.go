@@ -20,17 +20,20 @@ func (s *Store) Claim(ctx context.Context, plans []xxljob.Plan) ([]xxljob.Run, e
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	var inserted []xxljob.Run
+	total := 0
+	for i := range plans {
+		total += len(plans[i].Runs)
+	}
+	runs := make([]xxljob.Run, 0, total)
 	for len(plans) > 0 {
 		n := claimSize(plans)
-		some, err := s.claimSome(ctx, plans[:n])
-		if err != nil {
+		var err error
+		if runs, err = s.claimSome(ctx, plans[:n], runs); err != nil {
 			return nil, failed(err, "claim %d jobs", len(plans))
 		}
-		inserted = append(inserted, some...)
 		plans = plans[n:]
 	}
-	return inserted, nil
+	return runs, nil
 }
 
 // claimSize is how many of the plans go into the next statement: each of another
@@ -52,9 +55,14 @@ func claimSize(plans []xxljob.Plan) int {
 // claiming is one statement's worth of plans.
 type claiming struct {
 	plans    []xxljob.Plan
-	advanced map[int64]bool
-	inserted map[claimed][]xxljob.Run // by what tells them apart, in order of insertion
-	now      time.Time
+	advanced map[int64]string       // the apps of the jobs that advanced
+	inserted map[claimed][]inserted // by what tells them apart, in order of insertion
+}
+
+// inserted is what the database adds to a new run.
+type inserted struct {
+	id      int64
+	created time.Time
 }
 
 // claimed tells the runs of a claim apart.
@@ -64,7 +72,7 @@ type claimed struct {
 	kind    string
 }
 
-func (s *Store) claimSome(ctx context.Context, plans []xxljob.Plan) ([]xxljob.Run, error) {
+func (s *Store) claimSome(ctx context.Context, plans []xxljob.Plan, runs []xxljob.Run) ([]xxljob.Run, error) {
 	c := claiming{plans: plans}
 	sql := s.sql.claim
 	if s.careful() {
@@ -78,11 +86,16 @@ func (s *Store) claimSome(ctx context.Context, plans []xxljob.Plan) ([]xxljob.Ru
 	if err != nil {
 		return nil, err
 	}
-	return c.inOrder(), nil
+	return c.inOrder(runs), nil
 }
 
 func (s *Store) claimBy(ctx context.Context, c *claiming, sql string) error {
-	c.advanced, c.inserted = map[int64]bool{}, map[claimed][]xxljob.Run{}
+	now := []int64{idAt(s.estimate())}
+	return s.byDay(sql, now, func(sql string) error { return s.claimWith(ctx, c, sql) })
+}
+
+func (s *Store) claimWith(ctx context.Context, c *claiming, sql string) error {
+	c.advanced, c.inserted = make(map[int64]string, len(c.plans)), make(map[claimed][]inserted, len(c.plans))
 	b := bounds{name: "claim", lock: quickPatience}
 	st := statement{sql, claimArgs(c.plans), c.read}
 	if c.plain() {
@@ -117,21 +130,21 @@ func (c *claiming) plain() bool {
 // claimRest does what concerns single jobs: waits, stops, and the rules for jobs
 // without a next instant.
 func (s *Store) claimRest(ctx context.Context, t *tx, c *claiming) (arming, error) {
-	runs := c.inOrder()
+	runs := c.inOrder(nil)
 	first := map[int64]int64{}
-	var ended []xxljob.Run
+	var ended []runEnd
 	for i := range runs {
 		if _, has := first[runs[i].JobID]; !has {
 			first[runs[i].JobID] = runs[i].ID
 		}
 		if runs[i].State.Ended() {
-			ended = append(ended, runs[i])
+			ended = append(ended, endOf(&runs[i]))
 		}
 	}
 	var idle []int64
 	for i := range c.plans {
 		p := &c.plans[i]
-		if !c.advanced[p.JobID] {
+		if _, ok := c.advanced[p.JobID]; !ok {
 			continue
 		}
 		var err error
@@ -219,28 +232,28 @@ func (a *runArrays) add(n *xxljob.NewRun) {
 
 // read takes in a job that advanced (its id is zero) or a run that was inserted.
 func (c *claiming) read(rows pgx.Rows) error {
-	var run xxljob.Run
 	var k claimed
-	var added time.Time
-	if err := rows.Scan(&run.ID, &k.job, &run.App, &added, &k.at, &k.state, &k.kind); err != nil {
+	var app string
+	var in inserted
+	if err := rows.Scan(&in.id, &k.job, &app, &in.created, &k.at, &k.state, &k.kind); err != nil {
 		return err
 	}
-	if run.ID == 0 {
-		c.advanced[k.job] = true
+	if in.id == 0 {
+		c.advanced[k.job] = app
 		return nil
 	}
-	run.Created = added.UTC()
-	c.inserted[k] = append(c.inserted[k], run)
+	in.created = in.created.UTC()
+	c.inserted[k] = append(c.inserted[k], in)
 	return nil
 }
 
-// inOrder are the inserted runs in the order of the plans.
-func (c *claiming) inOrder() []xxljob.Run {
-	var out []xxljob.Run
+// inOrder adds the inserted runs to the list, in the order of the plans.
+func (c *claiming) inOrder(out []xxljob.Run) []xxljob.Run {
 	taken := make(map[claimed]int, len(c.inserted))
 	for i := range c.plans {
 		p := &c.plans[i]
-		if !c.advanced[p.JobID] {
+		app, ok := c.advanced[p.JobID]
+		if !ok {
 			continue
 		}
 		for j := range p.Runs {
@@ -250,10 +263,10 @@ func (c *claiming) inOrder() []xxljob.Run {
 			if taken[k] == len(same) {
 				continue // the plan of another of the same job
 			}
-			run := same[taken[k]]
+			in := same[taken[k]]
 			taken[k]++
-			fillPlanned(&run, p, n)
-			out = append(out, run)
+			out = append(out, xxljob.Run{ID: in.id, App: app, Created: in.created})
+			fillPlanned(&out[len(out)-1], p, n)
 		}
 	}
 	return out

@@ -8,7 +8,7 @@ import (
 )
 
 // days knows the partitions of xxl_job_log by their days. A start or an end of runs
-// of one day names its partition: the server then need not lock and open all of
+// of one day, and a claim, names its partition: the server then need not lock and open all of
 // them for each statement, which takes it longer than a few runs do. Runs of
 // several days, of days that are not known, or for a role that has rights on the
 // parent only, go by the parent.
@@ -63,8 +63,10 @@ func (d *days) of(s *Store, sql string, ids []int64) (text, partition string) {
 	if d.texts == nil || len(d.texts) >= maxDayTexts {
 		d.texts = map[string]string{}
 	}
-	parent := "update " + s.schema + ".xxl_job_log l "
-	text = strings.Replace(sql, parent, "update "+s.schema+"."+pgx.Identifier{name}.Sanitize()+" l ", 1)
+	table := s.schema + ".xxl_job_log "
+	own := s.schema + "." + pgx.Identifier{name}.Sanitize() + " "
+	text = strings.Replace(sql, "update "+table, "update "+own, 1)
+	text = strings.Replace(text, "insert into "+table, "insert into "+own, 1)
 	d.texts[key] = text
 	return text, name
 }
@@ -74,7 +76,11 @@ func (d *days) of(s *Store, sql string, ids []int64) (text, partition string) {
 func (s *Store) byDay(sql string, ids []int64, f func(sql string) error) error {
 	text, partition := s.days.of(s, sql, ids)
 	err := f(text)
-	if code := codeOf(err); partition != "" && (code == codeNoTable || code == codeDenied) {
+	switch code := codeOf(err); {
+	case partition == "":
+	case code == codeNoPartition: // new runs are of the next day by now
+		err = f(sql)
+	case code == codeNoTable || code == codeDenied:
 		s.days.forget(partition, code == codeDenied)
 		err = f(sql)
 	}

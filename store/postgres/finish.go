@@ -140,18 +140,21 @@ func (f *finishing) store2(ctx context.Context, sql string, careful bool) error 
 	})
 	if err == nil {
 		s.tell(done)
+		for _, end := range f.accepted() {
+			s.serials.end(end.job, 1)
+		}
 	}
 	return err
 }
 
-func (f *finishing) accepted() []xxljob.Run {
-	var runs []xxljob.Run
+func (f *finishing) accepted() []runEnd {
+	ends := make([]runEnd, 0, len(f.places))
 	for _, i := range f.places {
 		if f.answers[i].ID != 0 {
-			runs = append(runs, f.answers[i])
+			ends = append(ends, endOf(&f.answers[i]))
 		}
 	}
-	return runs
+	return ends
 }
 
 // update ends the runs, and notes results that came after a run was lost.
@@ -302,7 +305,7 @@ func (s *Store) kill(ctx context.Context, t *tx, run *xxljob.Run, reason string)
 			}
 			if len(changed) > 0 {
 				*run = changed[0]
-				return s.arm(ctx, t, changed, nil)
+				return s.arm(ctx, t, endedOf(changed), nil)
 			}
 		case !run.State.Ended() && run.KillReason == "":
 			if err := t.do(ctx, statement{s.sql.killStarted, []any{run.ID, reason}, readRuns(&changed)}); err != nil {

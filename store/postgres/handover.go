@@ -109,7 +109,7 @@ func (s *Store) Take(ctx context.Context, incarnation string, ids []int64) ([]xx
 			}
 			changed = append(changed, killed...)
 			var err error
-			done, err = s.arm(ctx, t, killed, nil)
+			done, err = s.arm(ctx, t, endedOf(killed), nil)
 			return err
 		})
 		return changed, done, err
@@ -127,6 +127,7 @@ func (s *Store) Take(ctx context.Context, incarnation string, ids []int64) ([]xx
 		return nil, failed(err, "take %d runs", len(ids))
 	}
 	s.tell(done)
+	s.serials.ended(killed)
 	s.wakeEnded(len(killed))
 	slices.SortFunc(changed, func(a, b xxljob.Run) int { return cmp.Compare(a.ID, b.ID) })
 	return changed, nil

@@ -200,7 +200,7 @@ func (s *Store) endOld(ctx context.Context, lo, hi int64) error {
 				return err
 			}
 			var err error
-			done, err = s.arm(ctx, t, ended, nil)
+			done, err = s.arm(ctx, t, endedOf(ended), nil)
 			return err
 		})
 		if err != nil {

@@ -57,14 +57,14 @@ type Config struct {
 // Store keeps everything in one schema of a Postgres database. It is safe for
 // concurrent use, by several Schedulers too.
 type Store struct {
-	pool        *pgxpool.Pool
-	cfg         Config
-	log         *slog.Logger
-	schema      string // quoted
-	sql         *queries
-	lockClass   int32  // the first half of the keys of our advisory locks
-	channel     string // of NOTIFY
-	raiseCommit bool   // synchronous_commit has to be set
+	pool      *pgxpool.Pool
+	cfg       Config
+	log       *slog.Logger
+	schema    string // quoted
+	sql       *queries
+	lockClass int32  // the first half of the keys of our advisory locks
+	channel   string // of NOTIFY
+	settings  string // of every transaction: see localSettings
 
 	// What the host's sessions make necessary, as New has found them.
 	oddSettings []string // to be changed by each transaction
@@ -77,7 +77,6 @@ type Store struct {
 	carefulTill atomic.Int64 // Unix nanoseconds
 	floor       atomic.Int64 // no run below this id is unended
 	clockAhead  atomic.Int64 // the database's clock less ours, in nanoseconds
-	ceiling     atomic.Int64 // there is no partition for ids from here on
 
 	started  startedFloor
 	days     days
@@ -85,7 +84,7 @@ type Store struct {
 	defs     definitions
 	backlogs backlogs
 	notes    notes
-	serial   sync.Mutex // held during a start of serial jobs
+	serials  serials
 
 	mu       sync.Mutex
 	sessions map[string]*lockSession // guarded by mu: by incarnation
@@ -152,7 +151,7 @@ func newStore(pool *pgxpool.Pool, cfg Config) (*Store, error) {
 		lockClass: int32(hash.Sum32()), channel: fmt.Sprintf("xxljob_%08x", hash.Sum32()),
 		sessions: map[string]*lockSession{},
 	}
-	s.ceiling.Store(maxRunID)
+	s.settings = localSettings(!cfg.AllowAsyncCommit)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s, nil
 }

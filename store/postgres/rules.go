@@ -31,7 +31,7 @@ type rearmed struct {
 
 // arm makes jobs that wait for one of the ended runs due again, and stops those
 // of the jobs that are finished.
-func (s *Store) arm(ctx context.Context, t *tx, ended []xxljob.Run, jobs []int64) (arming, error) {
+func (s *Store) arm(ctx context.Context, t *tx, ended []runEnd, jobs []int64) (arming, error) {
 	var done arming
 	idle, err := s.idleJobs(ctx, t, ended, jobs)
 	if err != nil || len(idle) == 0 {
@@ -55,9 +55,9 @@ func (s *Store) arm(ctx context.Context, t *tx, ended []xxljob.Run, jobs []int64
 
 // idleJobs are those of the jobs that are enabled and have no next instant. Most
 // often there are none, and the index says so without a look at a row.
-func (s *Store) idleJobs(ctx context.Context, t *tx, ended []xxljob.Run, jobs []int64) (idle []int64, err error) {
+func (s *Store) idleJobs(ctx context.Context, t *tx, ended []runEnd, jobs []int64) (idle []int64, err error) {
 	for i := range ended {
-		jobs = append(jobs, ended[i].JobID)
+		jobs = append(jobs, ended[i].job)
 	}
 	slices.Sort(jobs)
 	jobs = slices.Compact(jobs)
@@ -68,12 +68,29 @@ func (s *Store) idleJobs(ctx context.Context, t *tx, ended []xxljob.Run, jobs []
 	return idle, err
 }
 
-func endsOf(ended []xxljob.Run) (ids, ends []int64) {
+func endsOf(ended []runEnd) (ids, ends []int64) {
 	for i := range ended {
-		ids = append(ids, ended[i].ID)
-		ends = append(ends, milli(ended[i].Ended))
+		ids = append(ids, ended[i].id)
+		ends = append(ends, ended[i].at)
 	}
 	return ids, ends
+}
+
+// runEnd is what the rules need of a run that has ended.
+type runEnd struct{ id, job, at int64 }
+
+// endOf is the end of a run.
+func endOf(r *xxljob.Run) runEnd { return runEnd{r.ID, r.JobID, milli(r.Ended)} }
+
+// endedOf are the ends of those of the runs that have ended.
+func endedOf(runs []xxljob.Run) []runEnd {
+	var ends []runEnd
+	for i := range runs {
+		if runs[i].State.Ended() {
+			ends = append(ends, endOf(&runs[i]))
+		}
+	}
+	return ends
 }
 
 func readIDs(list *[]int64) result {

@@ -181,8 +181,9 @@ func (r *region) reach(at time.Time) {
 // definitions are jobs as they were read, by version: a definition does not
 // change within a version.
 type definitions struct {
-	mu   sync.Mutex
-	jobs map[int64]xxljob.Job // guarded by mu
+	mu    sync.Mutex
+	jobs  map[int64]xxljob.Job // guarded by mu
+	texts map[string]string    // guarded by mu: one of each text that jobs have in common
 }
 
 // maxDefinitions bounds them.
@@ -219,10 +220,37 @@ func (c *definitions) fetch(ctx context.Context, s *Store, due []dueJob) error {
 		c.jobs = make(map[int64]xxljob.Job, len(found))
 	}
 	for _, job := range found {
+		c.share(&job)
 		c.jobs[job.ID] = job
 	}
 	return nil
 }
+
+// share makes equal texts of different jobs one: most jobs have most of them in
+// common, and a hundred thousand definitions are a lot for the collector to visit.
+func (c *definitions) share(job *xxljob.Job) {
+	if c.texts == nil || len(c.texts) > maxTexts {
+		c.texts = map[string]string{}
+	}
+	for _, text := range []*string{&job.App, &job.Author, &job.AlarmEmail, (*string)(&job.Schedule.Type), &job.Schedule.Conf,
+		&job.Schedule.Zone, (*string)(&job.Misfire), (*string)(&job.CatchUp), &job.Route, &job.Handler, &job.Param, &job.Block,
+		&job.GlueType, &job.GlueSource, &job.GlueRemark} {
+		if len(*text) > maxText {
+			continue
+		}
+		if same, ok := c.texts[*text]; ok {
+			*text = same
+		} else {
+			c.texts[*text] = *text
+		}
+	}
+}
+
+// Bounds of the texts that are shared.
+const (
+	maxTexts = 10_000
+	maxText  = 256
+)
 
 func (c *definitions) get(d dueJob) (xxljob.Job, bool) {
 	c.mu.Lock()

@@ -20,20 +20,15 @@ func (s *Store) Settle(ctx context.Context, verdicts []xxljob.Verdict) ([]xxljob
 				return err
 			}
 		}
-		var ended []xxljob.Run
-		for _, r := range changed {
-			if r.State.Ended() {
-				ended = append(ended, r)
-			}
-		}
 		var err error
-		done, err = s.arm(ctx, t, ended, nil)
+		done, err = s.arm(ctx, t, endedOf(changed), nil)
 		return err
 	})
 	if err != nil {
 		return nil, failed(err, "settle %d runs", len(verdicts))
 	}
 	s.tell(done)
+	s.serials.ended(changed)
 	s.tellSettled(changed)
 	return changed, nil
 }

@@ -78,7 +78,9 @@ func (s *Store) TakeShards(ctx context.Context, incarnation string, shards []xxl
 	}
 	taken, err := s.takeRows(ctx, incarnation, want)
 	if err == nil && len(taken) > 0 {
-		_ = s.started.raise(ctx, s) // where it cannot be read, it is as low as can be
+		// Where these cannot be read, starts look more closely.
+		_ = s.started.raise(ctx, s)
+		_ = s.serials.take(ctx, s, taken)
 	}
 	if s.locks() {
 		// After an error too: a lock without its shard would keep others from it.

@@ -9,37 +9,37 @@ import (
 
 // queries are the store's statements, for one schema.
 type queries struct {
-	now, newJobID                                         string
-	insertJob, insertNext, insertChange, changes          string
-	updateJob, updateNext, deleteJob, deleteNext          string
-	lockNext, lockJob, jobByID, jobByKey                  string
-	cancelPlanned, startedFor                             string
-	idleJobs, lockIdle, lockIdleFree                      string
-	rearm, finishNext, finishJob, noteStops               string
-	sweepIdle, sweepRearm                                 string
-	scanJobs, nextJob, scanRuns, nextRun, stamp, backlog  string
-	definitions                                           string
-	claim, claimFree, stopNext, stopJob, waitNext         string
-	start, startFree, insertSiblings                      string
-	whyFence, whyRun, whyJob, whyNode, whyBusy            string
-	readdress, dispatched, startedBy                      string
-	settleLost, settleAdopt, settleKill, settleCancel     string
-	settleBack                                            string
-	inbox, take, takeFree, takeKilled                     string
-	askLog, answerLog, logAnswer, dropAsks                string
-	finish, finishLate, unended, lockRuns                 string
-	killPlanned, killStarted                              string
-	addRun, addKey, keyRun, keyID, planRun                string
-	runByID, runsByID, planned, startedLeast, openFloor   string
-	shards, ensureShards                                  string
-	setting, setSetting                                   string
-	clock, beat, lockNode, leaveNode, leaveShards         string
-	buryLeft, buryNode                                    string
-	exclusive, shardRows, lockRows, takeRows, releaseRows string
-	tryLock, unlock, evict, backend, endBlockers, notify  string
-	partitions, endOld, deleteKeys, deleteRuns            string
-	saveGroup, ensureGroup, deleteGroup, groupUsed        string
-	group, groups, putAddress, dropAddress, addresses     string
+	now, newJobID                                                    string
+	insertJob, insertNext, insertChange, changes                     string
+	updateJob, updateNext, deleteJob, deleteNext                     string
+	lockNext, lockJob, jobByID, jobByKey                             string
+	cancelPlanned, startedFor                                        string
+	idleJobs, lockIdle, lockIdleFree                                 string
+	rearm, finishNext, finishJob, noteStops                          string
+	sweepIdle, sweepRearm                                            string
+	scanJobs, nextJob, scanRuns, nextRun, stamp, backlog             string
+	definitions                                                      string
+	claim, claimFree, stopNext, stopJob, waitNext                    string
+	start, startFree, insertSiblings                                 string
+	whyFence, whyRun, whyJob, whyNode, whyBusy                       string
+	readdress, dispatched, startedBy                                 string
+	settleLost, settleAdopt, settleKill, settleCancel                string
+	settleBack                                                       string
+	inbox, take, takeFree, takeKilled                                string
+	askLog, answerLog, logAnswer, dropAsks                           string
+	finish, finishLate, unended, lockRuns                            string
+	killPlanned, killStarted                                         string
+	addRun, addKey, keyRun, keyID, planRun                           string
+	runByID, runsByID, planned, startedLeast, startedJobs, openFloor string
+	shards, ensureShards                                             string
+	setting, setSetting                                              string
+	clock, beat, lockNode, leaveNode, leaveShards                    string
+	buryLeft, buryNode                                               string
+	exclusive, shardRows, lockRows, takeRows, releaseRows            string
+	tryLock, unlock, evict, backend, endBlockers, notify             string
+	partitions, endOld, deleteKeys, deleteRuns                       string
+	saveGroup, ensureGroup, deleteGroup, groupUsed                   string
+	group, groups, putAddress, dropAddress, addresses                string
 }
 
 // scheduleBorn are the types of runs that a schedule made.
@@ -66,7 +66,10 @@ const (
 	// waits, but all that needs the time of a commit asks for it anew.
 	sqlNow = `date_trunc('milliseconds', statement_timestamp())`
 	// sqlRunID makes an id: milliseconds since 2025 and 13 bits of a sequence.
-	sqlRunID = `((extract(epoch from clock_timestamp()) * 1000)::bigint - 1735689600000) * 8192 + (nextval('{{seq}}') & 8191)`
+	sqlRunID = sqlRunBase + ` + ` + sqlRunLow
+	// A statement that makes many ids reads the clock once: that is most of the work.
+	sqlRunBase = `((extract(epoch from clock_timestamp()) * 1000)::bigint - 1735689600000) * 8192`
+	sqlRunLow  = `(nextval('{{seq}}') & 8191)`
 	// sqlFence holds the shards that have the caller's epoch against take-overs.
 	sqlFence = `fence as materialized (
 	select k.shard, f.epoch from unnest(%shards::smallint[], %epochs::bigint[]) f(shard, epoch)
@@ -109,7 +112,8 @@ func newQueries(schema string) *queries {
 	q.catalogue()
 	literal := strings.ReplaceAll(schema, "'", "''")
 	seq := literal + ".xxl_job_log_id"
-	fill := strings.NewReplacer("{{run_id}}", strings.ReplaceAll(qualify(sqlRunID), "{{seq}}", seq), "{{schema}}", schema, "{{literal}}", literal,
+	fill := strings.NewReplacer("{{run_id}}", strings.ReplaceAll(qualify(sqlRunID), "{{seq}}", seq),
+		"{{run_base}}", qualify(sqlRunBase), "{{run_low}}", strings.ReplaceAll(qualify(sqlRunLow), "{{seq}}", seq), "{{schema}}", schema, "{{literal}}", literal,
 		"{{now}}", qualify(sqlNow), "{{kept}}", qualify(sqlNow)+" - interval '1 minute'", "{{born}}", scheduleBorn(), "{{run}}", runColumns)
 	for _, sql := range q.all() {
 		*sql = mark + fill.Replace(qualify(*sql))
@@ -139,7 +143,7 @@ func (q *queries) all() []*string {
 		&q.askLog, &q.answerLog, &q.logAnswer, &q.dropAsks,
 		&q.inbox, &q.take, &q.takeFree, &q.takeKilled, &q.finish, &q.finishLate, &q.unended, &q.lockRuns,
 		&q.killPlanned, &q.killStarted, &q.addRun, &q.addKey, &q.keyRun, &q.keyID, &q.planRun,
-		&q.runByID, &q.runsByID, &q.planned, &q.startedLeast, &q.openFloor, &q.shards, &q.ensureShards,
+		&q.runByID, &q.runsByID, &q.planned, &q.startedLeast, &q.startedJobs, &q.openFloor, &q.shards, &q.ensureShards,
 		&q.setting, &q.setSetting, &q.clock, &q.beat, &q.lockNode, &q.leaveNode, &q.leaveShards, &q.buryLeft, &q.buryNode,
 		&q.exclusive, &q.shardRows, &q.lockRows, &q.takeRows, &q.releaseRows, &q.tryLock, &q.unlock, &q.evict, &q.backend, &q.endBlockers, &q.notify,
 		&q.partitions, &q.endOld, &q.deleteKeys, &q.deleteRuns,
@@ -259,10 +263,11 @@ func (q *queries) plans() {
 		where n.trigger_next_time = d.due and n.shard = d.shard and n.job_id + 0 = d.job_id
 		and n.version = d.version and n.trigger_status = 1 and n.trigger_next_time > 0` + wait + `
 		returning n.job_id, n.shard, n.app_name, d.epoch, d.lo, d.hi),
+	base as materialized (select {{run_base}} id),
 	inserted as (
 		insert into {{schema}}.xxl_job_log as l (id, job_id, shard, app_name, plan_epoch, add_time, executor_fail_retry_count,
 			trigger_type, state, alarm_status, scheduled_time, first_time, last_time, instants, reason, handle_time)
-		select {{run_id}}, r.job_id, r.shard, r.app_name, r.epoch, {{now}}, -1,
+		select (select id from base) + {{run_low}}, r.job_id, r.shard, r.app_name, r.epoch, {{now}}, -1,
 			($13::text[])[($14::smallint[])[r.k]], r.state, case when r.state > 2 then 1 else 0 end, ($16::bigint[])[r.k],
 			nullif(($17::bigint[])[r.k], 0), nullif(($18::bigint[])[r.k], 0), nullif(($19::int[])[r.k], 0),
 			nullif(($13::text[])[($20::smallint[])[r.k]], ''), case when r.state > 2 then {{now}} end
@@ -452,6 +457,7 @@ func (q *queries) lists() {
 	// Planned and started runs have small indexes of their own. "id + 0" keeps the
 	// planner from going through all runs by id instead, until it meets one.
 	q.startedLeast = `select coalesce(min(l.id), 0) from {{schema}}.xxl_job_log l where l.state in (1, 2) and l.id between $1 and $2`
+	q.startedJobs = `select l.job_id from {{schema}}.xxl_job_log l where l.shard = any($1::smallint[]) and l.state in (1, 2) and l.id between $2 and $3`
 	q.openFloor = `select coalesce(least((select min(l.id + 0) from {{schema}}.xxl_job_log l where l.id < $1 and l.state = 0),
 		(select min(l.id + 0) from {{schema}}.xxl_job_log l where l.id < $1 and l.state in (1, 2))), 0)`
 	q.partitions = `select c.relname from pg_catalog.pg_inherits h join pg_catalog.pg_class c on c.oid = h.inhrelid

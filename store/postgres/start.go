@@ -77,6 +77,9 @@ func (s *Store) startGroup(ctx context.Context, starts []xxljob.Start, g startGr
 	var done arming
 	start := func(sql string) (err error) {
 		done, err = s.startBy(ctx, sql, starts, g, answers)
+		if code := codeOf(err); lockedOut(err) || code == codeNoTable || code == codeDenied {
+			s.serials.undoAll(starts, &g) // the next attempt counts anew
+		}
 		return err
 	}
 	err := s.byDay(sql, ids, start)
@@ -91,6 +94,9 @@ func (s *Store) startGroup(ctx context.Context, starts []xxljob.Start, g startGr
 	for _, i := range g.places {
 		if answers[i].Run.ID == 0 {
 			left = append(left, i)
+			if !g.refused {
+				s.serials.undo(&starts[i])
+			}
 		}
 	}
 	s.tell(done)
@@ -106,6 +112,12 @@ func (s *Store) startBy(ctx context.Context, sql string, starts []xxljob.Start, 
 	for _, i := range g.places {
 		answers[i] = xxljob.Started{}
 	}
+	if !g.refused && slices.ContainsFunc(g.places, func(i int) bool { return starts[i].Serial }) {
+		// Only the owner's process gets past the fence, so it is enough that it
+		// takes turns.
+		s.serials.turn.Lock()
+		defer s.serials.turn.Unlock()
+	}
 	var row runRow
 	st := statement{sql, s.startArgs(starts, g), func(rows pgx.Rows) error {
 		var ord int
@@ -115,12 +127,6 @@ func (s *Store) startBy(ctx context.Context, sql string, starts []xxljob.Start, 
 		}
 		return err
 	}}
-	if n := st.args[busyArg].([]*string); slices.ContainsFunc(n, func(at *string) bool { return at != nil }) {
-		// Two starts of one serial job are not to pass by each other. Only the
-		// owner's process gets past the fence, so it is enough that it takes turns.
-		s.serial.Lock()
-		defer s.serial.Unlock()
-	}
 	b := bounds{name: "start", lock: quickPatience}
 	if !g.refused && g.targets == nil {
 		return done, s.one(ctx, b, st)
@@ -139,7 +145,7 @@ func (s *Store) startBy(ctx context.Context, sql string, starts []xxljob.Start, 
 			}
 			if g.refused {
 				var err error
-				done, err = s.arm(ctx, t, []xxljob.Run{answers[i].Run}, nil)
+				done, err = s.arm(ctx, t, []runEnd{endOf(&answers[i].Run)}, nil)
 				return err
 			}
 			if len(g.targets) < 2 {
@@ -175,9 +181,6 @@ func inboxColumn(owner, address string) *string {
 	return nil
 }
 
-// busyArg is the place of the addresses that have to be free, in startArgs.
-const busyArg = 19
-
 // startArgs are the arguments of a start.
 func (s *Store) startArgs(starts []xxljob.Start, g startGroup) []any {
 	n := len(g.places)
@@ -201,6 +204,7 @@ func (s *Store) startArgs(starts []xxljob.Start, g startGroup) []any {
 		if g.refused {
 			continue
 		}
+		free := s.serials.begin(st)
 		tokens[k], addresses[k] = &st.Token, &st.Address
 		owners[k], inboxes[k] = ownerColumn(st.Owner, st.Address), inboxColumn(st.Owner, st.Address)
 		mine[k] = st.Address == xxljob.LocalAddress(st.Owner)
@@ -208,7 +212,7 @@ func (s *Store) startArgs(starts []xxljob.Start, g startGroup) []any {
 			if inc := inboxColumn(st.Owner, address); inc != nil && !slices.Contains(there, *inc) {
 				there = append(there, *inc)
 			}
-			if st.Serial && isAttached(address) {
+			if st.Serial && !free && isAttached(address) {
 				busy[k], targets = &address, g.targets
 			}
 		}

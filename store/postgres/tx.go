@@ -3,8 +3,8 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -61,29 +61,32 @@ type statement struct {
 // begin are the statements that every transaction of ours begins with, whatever
 // the host's sessions are set to.
 func (s *Store) begin(lock time.Duration) []string {
-	head := []string{
-		"begin isolation level read committed read write",
-		fmt.Sprintf("set local lock_timeout = %d", lock.Milliseconds()),
-		fmt.Sprintf("set local statement_timeout = %d", statementPatience.Milliseconds()),
-		fmt.Sprintf("set local idle_in_transaction_session_timeout = %d", idlePatience.Milliseconds()),
-	}
-	if s.raiseCommit {
-		head = append(head, "set local synchronous_commit = on")
-	}
-	head = append(head, s.oddSettings...)
-	return append(head, plannerSettings()...)
+	settings := "select pg_catalog.set_config('lock_timeout', '" + strconv.FormatInt(lock.Milliseconds(), 10) + "', true)" + s.settings
+	return append([]string{"begin isolation level read committed read write", settings}, s.oddSettings...)
 }
 
-// plannerSettings make the planner reach every row by an index, one after the
-// other. Left to itself it goes by statistics, and those of a partition that is a
-// minute old say that it is empty: a plan made then reads all of it each time,
-// until an analyze comes by.
-func plannerSettings() []string {
-	return []string{
-		"set local enable_seqscan = off", "set local enable_hashjoin = off",
-		"set local enable_mergejoin = off", "set local enable_bitmapscan = off",
-		"set local jit = off", // where nothing else is left, the cost of what is off would call for it
+// localSettings are what every transaction of ours sets for itself, behind its
+// patience for locks; in one statement, for there are many transactions.
+//
+// Those of the planner make it reach every row by an index, one after the other.
+// Left to itself it goes by statistics, and those of a partition that is a minute
+// old say that it is empty: a plan made then reads all of it each time, until an
+// analyze comes by.
+func localSettings(raiseCommit bool) string {
+	settings := []struct{ name, value string }{
+		{"statement_timeout", strconv.FormatInt(statementPatience.Milliseconds(), 10)},
+		{"idle_in_transaction_session_timeout", strconv.FormatInt(idlePatience.Milliseconds(), 10)},
+		{"enable_seqscan", "off"}, {"enable_hashjoin", "off"}, {"enable_mergejoin", "off"}, {"enable_bitmapscan", "off"},
+		{"jit", "off"}, // where nothing else is left, the cost of what is off would call for it
 	}
+	if raiseCommit {
+		settings = append(settings, struct{ name, value string }{"synchronous_commit", "on"})
+	}
+	var b strings.Builder
+	for _, x := range settings {
+		b.WriteString(", pg_catalog.set_config('" + x.name + "', '" + x.value + "', true)")
+	}
+	return b.String()
 }
 
 // inTx runs f in a transaction and commits it. Any error means that the outcome
