@@ -19,6 +19,14 @@ func wantRepeat(t *testing.T, ret wire.Return, id int64) {
 	}
 }
 
+// wantEnded is the answer to a run that has ended: no result will come again.
+func wantEnded(t *testing.T, ret wire.Return, id int64) {
+	t.Helper()
+	if want := wire.Noted("repeat trigger job, logId:%d, ended", id); ret != want {
+		t.Errorf("answer is %+v, want %+v", ret, want)
+	}
+}
+
 func TestRepeatedRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, a := open(t, executor.Config{})
@@ -32,9 +40,9 @@ func TestRepeatedRun(t *testing.T) {
 		time.Sleep(29 * time.Minute)
 		wantRepeat(t, send(t, e, req(7, 1)), 1) // running for long
 		time.Sleep(2 * time.Minute)
-		wantRepeat(t, send(t, e, req(7, 1)), 1) // finished
+		wantEnded(t, send(t, e, req(7, 1)), 1) // finished
 		time.Sleep(8*time.Minute + 59*time.Second)
-		wantRepeat(t, send(t, e, req(7, 1)), 1)
+		wantEnded(t, send(t, e, req(7, 1)), 1)
 		time.Sleep(20 * time.Minute)
 		mustSend(t, e, req(8, 1)) // forgotten
 		time.Sleep(time.Hour)
@@ -53,13 +61,13 @@ func TestRepeatedEndedRuns(t *testing.T) {
 		if _, err := e.Kill(t.Context(), wire.KillRequest{JobID: 7}); err != nil {
 			t.Fatal(err)
 		}
-		wantRepeat(t, send(t, e, req(7, 1)), 1) // its handler has not even returned
-		wantRepeat(t, send(t, e, req(7, 2)), 2) // never ran
+		wantEnded(t, send(t, e, req(7, 1)), 1) // its handler has not even returned
+		wantEnded(t, send(t, e, req(7, 2)), 2) // never ran
 		synctest.Wait()
 		if err := e.Stop(t.Context()); err != nil {
 			t.Error(err)
 		}
-		wantRepeat(t, send(t, e, req(7, 1)), 1) // a refusal would say that it did not run
+		wantEnded(t, send(t, e, req(7, 1)), 1) // a refusal would say that it did not run
 		wantRefused(t, send(t, e, req(7, 3)), "executor is stopping.")
 	})
 }
@@ -76,7 +84,7 @@ func TestRepeatedRunConcurrently(t *testing.T) {
 				switch ret := send(t, e, req(7, 1)); ret {
 				case wire.Success():
 					accepted.Add(1)
-				case wire.Noted(wire.MsgRepeat, 1):
+				case wire.Noted(wire.MsgRepeat, 1), wire.Noted(wire.MsgRepeatEnded, 1):
 					repeated.Add(1)
 				}
 			})
@@ -98,7 +106,7 @@ func TestRepeatBound(t *testing.T) {
 			synctest.Wait()
 		}
 		for id := int64(90); id < 100; id++ { // the last half is always there
-			wantRepeat(t, send(t, e, req(id, id)), id)
+			wantEnded(t, send(t, e, req(id, id)), id)
 		}
 		mustSend(t, e, req(79, 79))
 	})

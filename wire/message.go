@@ -17,7 +17,8 @@ const (
 	// MsgRepeat answers a run id that was accepted before; the argument is the id.
 	MsgRepeat = "repeat trigger job, logId:%d"
 	// MsgRepeatEnded answers, at our own executors, a run id that was accepted
-	// before and whose result was delivered: no result will come again.
+	// before and has ended: its result was delivered or is on its way, and will
+	// not come again.
 	MsgRepeatEnded = "repeat trigger job, logId:%d, ended"
 	// MsgAlreadyKilled answers a kill that found nothing to kill.
 	MsgAlreadyKilled = "job thread already killed."

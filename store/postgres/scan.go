@@ -31,9 +31,8 @@ func (s *Store) scan(ctx context.Context, q xxljob.ScanQuery) (xxljob.ScanResult
 	var next nextTime
 	err := s.read(ctx,
 		statement{s.sql.scanJobs, []any{shards, from, before, max(q.Jobs, 0)}, readDue(&due)},
-		statement{s.sql.nextJob, []any{shards, before}, next.read},
 		statement{s.sql.scanRuns, []any{shards, before, max(q.Runs, 0), lo, hi}, readRuns(&res.Runs)},
-		statement{s.sql.nextRun, []any{shards, before, lo, hi}, next.read})
+		statement{s.sql.next, []any{shards, before, lo, hi}, next.read})
 	if err != nil {
 		return xxljob.ScanResult{}, err
 	}

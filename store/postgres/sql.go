@@ -17,7 +17,7 @@ type queries struct {
 	idleJobs, lockIdle, lockIdleFree                                 string
 	rearm, finishNext, finishJob, noteStops                          string
 	sweepIdle, sweepRearm                                            string
-	scanJobs, nextJob, scanRuns, nextRun, stamp, backlog             string
+	scanJobs, scanRuns, next, stamp, backlog                         string
 	definitions                                                      string
 	claim, claimFree, stopNext, stopJob, waitNext                    string
 	start, startFree, insertSiblings                                 string
@@ -136,7 +136,7 @@ func (q *queries) all() []*string {
 		&q.now, &q.newJobID, &q.insertJob, &q.insertNext, &q.insertChange, &q.changes,
 		&q.updateJob, &q.updateNext, &q.deleteJob, &q.deleteNext, &q.lockNext, &q.lockJob, &q.jobByID, &q.jobByKey,
 		&q.cancelPlanned, &q.startedFor, &q.idleJobs, &q.lockIdle, &q.lockIdleFree, &q.rearm, &q.finishNext, &q.finishJob,
-		&q.noteStops, &q.sweepIdle, &q.sweepRearm, &q.scanJobs, &q.nextJob, &q.scanRuns, &q.nextRun, &q.stamp, &q.backlog,
+		&q.noteStops, &q.sweepIdle, &q.sweepRearm, &q.scanJobs, &q.scanRuns, &q.next, &q.stamp, &q.backlog,
 		&q.definitions, &q.claim, &q.claimFree, &q.stopNext, &q.stopJob, &q.waitNext, &q.start, &q.startFree, &q.insertSiblings,
 		&q.whyFence, &q.whyRun, &q.whyJob, &q.whyNode, &q.whyBusy, &q.readdress, &q.dispatched, &q.startedBy,
 		&q.settleLost, &q.settleAdopt, &q.settleKill, &q.settleCancel, &q.settleBack,
@@ -227,15 +227,16 @@ func (q *queries) plans() {
 	q.scanJobs = `select n.job_id, n.version, n.trigger_next_time, n.trigger_last_time from {{schema}}.xxl_job_next n
 	where n.trigger_status = 1 and n.trigger_next_time > 0 and n.trigger_next_time between (select $2::bigint) and (select $3::bigint) and n.shard = any($1::smallint[])
 	order by n.trigger_next_time, n.shard, n.job_id + 0 limit (select $4::bigint)`
-	q.nextJob = `select n.trigger_next_time from {{schema}}.xxl_job_next n
-	where n.trigger_status = 1 and n.trigger_next_time > 0 and n.trigger_next_time > $2 and n.shard = any($1::smallint[])
-	order by n.trigger_next_time limit 1`
 	q.scanRuns = `select {{run}} from {{schema}}.xxl_job_log l
 	where l.state = 0 and l.plan_epoch is null and l.scheduled_time <= $2 and l.shard = any($1::smallint[]) and l.id between $4 and $5
 	order by l.scheduled_time, l.id limit $3`
-	q.nextRun = `select l.scheduled_time from {{schema}}.xxl_job_log l
+	q.next = `(select n.trigger_next_time from {{schema}}.xxl_job_next n
+	where n.trigger_status = 1 and n.trigger_next_time > 0 and n.trigger_next_time > $2 and n.shard = any($1::smallint[])
+	order by n.trigger_next_time limit 1)
+	union all
+	(select l.scheduled_time from {{schema}}.xxl_job_log l
 	where l.state = 0 and l.plan_epoch is null and l.scheduled_time > $2 and l.shard = any($1::smallint[]) and l.id between $3 and $4
-	order by l.scheduled_time limit 1`
+	order by l.scheduled_time limit 1)`
 	// What a scan returns is the owner's from here on, or it would be returned
 	// without end.
 	q.stamp = `with ` + fence("$1", "$2", "skip locked") + `

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +25,8 @@ const (
 	// quickPatience is how long a batch of the loop waits for rows that others
 	// have locked, before it goes on without them.
 	quickPatience = 100 * time.Millisecond
+	// answerPatience is how long a transaction of ours may take as seen from here.
+	answerPatience = 4 * time.Second
 	// rollbackPatience bounds the clean-up after an error.
 	rollbackPatience = time.Second
 )
@@ -37,6 +40,7 @@ type bounds struct {
 // tx is a transaction of ours. What it begins with travels with its first
 // statement.
 type tx struct {
+	ctx   context.Context // of the whole, with a bound of ours; nil for the caller's
 	conn  *pgx.Conn
 	head  []string
 	name  string
@@ -92,6 +96,22 @@ func localSettings(raiseCommit bool) string {
 // inTx runs f in a transaction and commits it. Any error means that the outcome
 // is not known.
 func (s *Store) inTx(ctx context.Context, b bounds, f func(*tx) error) error {
+	return s.onConn(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+		t := s.newTx(conn, b)
+		t.ctx = ctx
+		if err := f(t); err != nil {
+			t.rollback(ctx)
+			return err
+		}
+		return t.commit(ctx)
+	})
+}
+
+// onConn runs f on a connection of the pool, with a bound of ours on the time it
+// takes: the server has its own, so who does not answer within it is not there.
+// Connections that lead nowhere are mostly not alone, so all that are idle are
+// thrown away with the one that was found out; each would cost as long again.
+func (s *Store) onConn(ctx context.Context, f func(context.Context, *pgx.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -100,12 +120,14 @@ func (s *Store) inTx(ctx context.Context, b bounds, f func(*tx) error) error {
 		return err
 	}
 	defer conn.Release()
-	t := s.newTx(conn.Conn(), b)
-	if err := f(t); err != nil {
-		t.rollback(ctx)
-		return err
+	bounded, cancel := context.WithTimeout(ctx, answerPatience)
+	defer cancel()
+	err = f(bounded, conn.Conn())
+	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		s.pool.Reset()
+		return fmt.Errorf("the database has not answered for %v: %w", answerPatience, err)
 	}
-	return t.commit(ctx)
+	return err
 }
 
 // one runs a transaction of one statement, in one round trip.
@@ -113,20 +135,14 @@ func (s *Store) one(ctx context.Context, b bounds, st statement) error {
 	if failpoint.Enabled { // the points lie between the round trips
 		return s.inTx(ctx, b, func(t *tx) error { return t.do(ctx, st) })
 	}
-	if err := ctx.Err(); err != nil {
+	return s.onConn(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+		t := s.newTx(conn, b)
+		err := t.do(ctx, st, statement{sql: "commit"})
+		if err != nil {
+			t.rollback(ctx)
+		}
 		return err
-	}
-	conn, err := s.pool.Acquire(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Release()
-	t := s.newTx(conn.Conn(), b)
-	if err := t.do(ctx, st, statement{sql: "commit"}); err != nil {
-		t.rollback(ctx)
-		return err
-	}
-	return nil
+	})
 }
 
 func orDefault(d, otherwise time.Duration) time.Duration {
@@ -138,6 +154,9 @@ func orDefault(d, otherwise time.Duration) time.Duration {
 
 // do sends the statements in one round trip and reads their rows in turn.
 func (t *tx) do(ctx context.Context, statements ...statement) error {
+	if t.ctx != nil {
+		ctx = t.ctx
+	}
 	if len(t.head) > 0 && (t.apart || failpoint.Enabled) {
 		if err := send(ctx, t.conn, t.takeHead(), nil); err != nil {
 			return err
@@ -229,21 +248,15 @@ func (t *tx) rollback(ctx context.Context) {
 // read runs statements that change nothing: outside a transaction, unless the
 // host's sessions are set so that they need one of ours around them.
 func (s *Store) read(ctx context.Context, statements ...statement) error {
-	if err := ctx.Err(); err != nil {
+	return s.onConn(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+		if !s.guardReads {
+			return send(ctx, conn, nil, statements)
+		}
+		t := s.newTx(conn, bounds{})
+		err := t.do(ctx, append(slices.Clone(statements), statement{sql: "commit"})...)
+		t.rollback(ctx)
 		return err
-	}
-	conn, err := s.pool.Acquire(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Release()
-	if !s.guardReads {
-		return send(ctx, conn.Conn(), nil, statements)
-	}
-	t := s.newTx(conn.Conn(), bounds{})
-	err = t.do(ctx, append(slices.Clone(statements), statement{sql: "commit"})...)
-	t.rollback(ctx)
-	return err
+	})
 }
 
 // SQLSTATEs that mean something to the store. Nothing goes by the text of an
