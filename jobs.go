@@ -104,6 +104,7 @@ func (s *scheduler) edit(ctx context.Context, id int64, e Edit) (Job, error) {
 	if err != nil {
 		return Job{}, err
 	}
+	e.Missed = func(was Job) (NewRun, bool) { return overdue(was, now) }
 	e.Next = func(job Job, started time.Time) (time.Time, error) {
 		after := now
 		if started.After(after) {

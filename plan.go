@@ -227,3 +227,17 @@ func (b *planBuilder) triggerType() TriggerType {
 		return TriggerCron
 	}
 }
+
+// overdue is a record of the job's instants that are past and not planned: after an
+// outage there may be some, and an edit of the schedule or a stop leaves them behind.
+func overdue(job Job, now time.Time) (record NewRun, missed bool) {
+	if job.Next.After(now) {
+		return NewRun{}, false
+	}
+	b := planBuilder{planner: planner{now: now, before: now}, job: &DueJob{Job: job}, plan: &Plan{}}
+	s, err := b.span(job.Next, now)
+	if err != nil || s.count == 0 {
+		return NewRun{}, false // a schedule that cannot be evaluated has no instants
+	}
+	return s.record(b.triggerType(), StateSkipped, ReasonEdit), true
+}

@@ -194,7 +194,7 @@ type Run struct {
 	// then, for cron and crontab, the end of the span and no instant.
 	First, Last time.Time
 	Count       int
-	// Reason says why a run was skipped ("misfire", "backlog") or cancelled.
+	// Reason says why a run was skipped ("misfire", "backlog", "edit") or cancelled.
 	Reason string
 }
 
@@ -206,6 +206,9 @@ const CountCap = 1000
 const (
 	ReasonMisfire = "misfire"
 	ReasonBacklog = "backlog"
+	// ReasonEdit: the instants were overdue when the job was stopped or its schedule
+	// changed.
+	ReasonEdit = "edit"
 )
 
 // Lateness is how long after its instant the run was started; zero when it has

@@ -95,6 +95,11 @@ type Edit struct {
 	// more than once. ID, Version, Shard, Next, Last, WaitRun, Added and Updated
 	// are the store's: what Change does to them is ignored.
 	Change func(job *Job) (replan bool, err error)
+	// Missed, when it is set, is called when the schedule of an enabled job with a
+	// Next is planned anew, with the job as it was. The ended run that it returns,
+	// if it returns one, is inserted in the same transaction: a record of instants
+	// that were due and that nothing was planned for. It is pure.
+	Missed func(was Job) (record NewRun, missed bool)
 	// Next is called when the schedule is planned anew, after the job's planned
 	// schedule-born runs were cancelled and its WaitRun cleared, with the changed
 	// job and the latest instant that a schedule-born run of it was started or

@@ -41,8 +41,12 @@ func (s *Store) EditJob(ctx context.Context, id int64, edit xxljob.Edit) (xxljob
 			return xxljob.Job{}, err
 		}
 	}
+	record, missed := missedBy(before, edit, replan)
 	if err := s.insert(tableJobs, &after); err != nil {
 		return xxljob.Job{}, err
+	}
+	if missed {
+		s.insertRecord(j, &record, now)
 	}
 	s.redefine(ctx, j, &after, edit.Verb, replan)
 	return j.snapshot(), nil
@@ -75,6 +79,24 @@ func replanned(after xxljob.Job, edit xxljob.Edit, started time.Time) (xxljob.Jo
 	next, err := edit.Next(given, started)
 	after.Next = stored(next)
 	return after, err
+}
+
+// missedBy asks for a record of instants that nothing is planned for.
+func missedBy(before xxljob.Job, edit xxljob.Edit, replan bool) (record xxljob.NewRun, missed bool) {
+	if !replan || edit.Missed == nil || before.Stopped || before.Next.IsZero() {
+		return record, false
+	}
+	before.Children = copied(before.Children)
+	record, missed = edit.Missed(before)
+	return record, missed && record.State.Ended()
+}
+
+// insertRecord inserts a run that has ended.
+func (s *Store) insertRecord(j *job, n *xxljob.NewRun, now time.Time) {
+	r := s.runs.add()
+	fillPlanned(r, n, now)
+	s.insertRun(j, r)
+	s.end(r, n.State, toMilli(now))
 }
 
 // redefine makes the change take effect. Planned runs are cancelled under the

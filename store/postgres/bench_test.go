@@ -21,7 +21,7 @@ import (
 
 // benchFor is how long a benchmark measures; it is the same for all, whatever
 // -benchtime says, for percentiles and the audit need the same span each time.
-const benchFor = 12 * time.Second
+const benchFor = 30 * time.Second
 
 // bench is a scheduler on Postgres with a handler that does nothing but note when
 // it was called.
@@ -33,6 +33,7 @@ type bench struct {
 
 	mu    sync.Mutex
 	calls []call // guarded by mu
+	since int    // guarded by mu: where the calls of a measurement begin
 }
 
 // call has no pointers, so that a million of them are nothing to the collector.

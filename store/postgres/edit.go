@@ -13,7 +13,10 @@ import (
 // open: edit.Change and edit.Next are pure.
 func (s *Store) EditJob(ctx context.Context, id int64, edit xxljob.Edit) (xxljob.Job, error) {
 	e := editing{store: s, edit: edit, id: id}
-	err := s.inTx(ctx, bounds{name: "edit_job"}, func(t *tx) error { return e.run(ctx, t) })
+	err := s.withPartitions(ctx, func() error {
+		e = editing{store: s, edit: edit, id: id}
+		return s.inTx(ctx, bounds{name: "edit_job"}, func(t *tx) error { return e.run(ctx, t) })
+	})
 	if e.refused != nil {
 		return xxljob.Job{}, e.refused
 	}
@@ -62,6 +65,9 @@ func (e *editing) run(ctx context.Context, t *tx) error {
 		e.after.GlueUpdated = now.UTC()
 	}
 	if e.replan {
+		if err := e.record(ctx, t); err != nil {
+			return err
+		}
 		if err := e.plan(ctx, t); err != nil {
 			return err
 		}
@@ -122,6 +128,23 @@ func (e *editing) plan(ctx context.Context, t *tx) error {
 	e.refused = err
 	e.after.Next = stored(next)
 	return err
+}
+
+// record inserts the record of instants that nothing is planned for, if there are
+// any.
+func (e *editing) record(ctx context.Context, t *tx) error {
+	b := &e.before
+	if e.edit.Missed == nil || b.Stopped || b.Next.IsZero() {
+		return nil
+	}
+	given := *b
+	given.Children = slices.Clone(b.Children)
+	n, missed := e.edit.Missed(given)
+	if !missed || !n.State.Ended() {
+		return nil
+	}
+	return t.do(ctx, statement{e.store.sql.insertRecord, []any{b.ID, b.Shard, b.App, string(n.Type), int16(n.State), milli(stored(n.At)),
+		nonzero(milli(stored(n.First))), nonzero(milli(stored(n.Last))), nonzero(int64(n.Count)), nonempty(n.Reason)}, nil})
 }
 
 // finished follows the rule for a job whose last planned runs were cancelled.

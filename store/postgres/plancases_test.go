@@ -153,6 +153,7 @@ func (d *planData) scanCases() []planCase {
 		{name: "planned page 6", sql: q.planned, args: []any{shards, now, now - 25_000, d.planned[4500].ID, 1000, lo, hi, ""}, rows: 1000, reach: reachOpen},
 		{name: "planned of app", sql: q.planned, args: []any{shards, now, int64(0), int64(0), 1000, lo, hi, "app-1"}, rows: 1000, reach: reachOpen},
 		{name: "openFloor", sql: q.openFloor, args: []any{lo}, rows: 1, reach: reachAll},
+		{name: "insertRecord", sql: q.insertRecord, args: []any{int64(1), 1, "app-1", "CRON", int16(10), d.now.UnixMilli(), nil, nil, nil, nil}},
 		{name: "startedJobs", sql: q.startedJobs, args: []any{shards, lo, hi}, rows: 2000, reach: reachOpen, wide: true},
 		{name: "startedLeast", sql: q.startedLeast, args: []any{lo, hi}, rows: 1, reach: reachOpen, wide: true}, // reads all started runs
 	}

@@ -160,6 +160,14 @@ func nonempty(s string) *string {
 	return &s
 }
 
+// nonzero is null for zero.
+func nonzero(n int64) *int64 {
+	if n == 0 {
+		return nil
+	}
+	return &n
+}
+
 // flag is null for false.
 func flag(b bool) *bool {
 	if !b {

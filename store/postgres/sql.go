@@ -13,7 +13,7 @@ type queries struct {
 	insertJob, insertNext, insertChange, changes                     string
 	updateJob, updateNext, deleteJob, deleteNext                     string
 	lockNext, lockJob, jobByID, jobByKey                             string
-	cancelPlanned, startedFor                                        string
+	cancelPlanned, startedFor, insertRecord                          string
 	idleJobs, lockIdle, lockIdleFree                                 string
 	rearm, finishNext, finishJob, noteStops                          string
 	sweepIdle, sweepRearm                                            string
@@ -135,7 +135,7 @@ func (q *queries) all() []*string {
 	return []*string{
 		&q.now, &q.newJobID, &q.insertJob, &q.insertNext, &q.insertChange, &q.changes,
 		&q.updateJob, &q.updateNext, &q.deleteJob, &q.deleteNext, &q.lockNext, &q.lockJob, &q.jobByID, &q.jobByKey,
-		&q.cancelPlanned, &q.startedFor, &q.idleJobs, &q.lockIdle, &q.lockIdleFree, &q.rearm, &q.finishNext, &q.finishJob,
+		&q.cancelPlanned, &q.startedFor, &q.insertRecord, &q.idleJobs, &q.lockIdle, &q.lockIdleFree, &q.rearm, &q.finishNext, &q.finishJob,
 		&q.noteStops, &q.sweepIdle, &q.sweepRearm, &q.scanJobs, &q.scanRuns, &q.next, &q.stamp, &q.backlog,
 		&q.definitions, &q.claim, &q.claimFree, &q.stopNext, &q.stopJob, &q.waitNext, &q.start, &q.startFree, &q.insertSiblings,
 		&q.whyFence, &q.whyRun, &q.whyJob, &q.whyNode, &q.whyBusy, &q.readdress, &q.dispatched, &q.startedBy,
@@ -178,6 +178,9 @@ func (q *queries) jobs() {
 	q.cancelPlanned = `update {{schema}}.xxl_job_log l set state = 11, alarm_status = 1, reason = $2, handle_time = {{now}}
 	where l.job_id = $1 and l.state = 0 and l.id between $4 and $5 and ($3::boolean or l.trigger_type in ({{born}}))
 	returning {{run}}`
+	q.insertRecord = `insert into {{schema}}.xxl_job_log (id, job_id, shard, app_name, trigger_type, state, alarm_status, scheduled_time,
+		first_time, last_time, instants, reason, add_time, handle_time, executor_fail_retry_count)
+	values ({{run_id}}, $1, $2, $3, $4, $5, 1, $6, $7, $8, $9, $10, {{now}}, {{now}}, -1)`
 	// Claims of a job follow each other and plan later instants each time, so the
 	// latest instant that was started is among the newest runs.
 	q.startedFor = `select coalesce(max(scheduled_time), 0) from (

@@ -9,6 +9,7 @@ import (
 
 func editCases() []testCase {
 	return []testCase{
+		{"RecordsWhatNothingWasPlannedFor", editMissed},
 		{"RaisesVersionAndReturnsTheJob", editRaisesVersion},
 		{"VersionIsCompared", editVersionCompared},
 		{"ErrorsChangeNothing", editErrorsChangeNothing},
@@ -236,4 +237,50 @@ func glueUpdated(e *env) {
 	want(e, "GlueUpdated after another change", same.GlueUpdated, job.GlueUpdated)
 	changed := e.edit(job.ID, func(j *xxljob.Job) { j.GlueSource, j.GlueUpdated = "2", e.now.Add(-time.Hour) })
 	e.check(!changed.GlueUpdated.Before(job.GlueUpdated), "GlueUpdated went back from %v to %v", job.GlueUpdated, changed.GlueUpdated)
+}
+
+// editMissed: the record is inserted with the edit, and only where the schedule of
+// an enabled job with a next instant is planned anew.
+func editMissed(e *env) {
+	record := xxljob.NewRun{At: e.at(-20), Type: xxljob.TriggerCron, State: xxljob.StateSkipped,
+		First: e.at(-20), Last: e.at(-10), Count: 11, Reason: xxljob.ReasonEdit}
+	var was []xxljob.Job
+	edit := func(replans bool) xxljob.Edit {
+		ed := replan("stop", time.Time{}, func(*xxljob.Job) {})
+		ed.Change = func(j *xxljob.Job) (bool, error) { j.Param += "x"; return replans, nil }
+		ed.Missed = func(j xxljob.Job) (xxljob.NewRun, bool) { was = append(was, j); return record, true }
+		return ed
+	}
+	for _, c := range []struct {
+		name    string
+		job     xxljob.Job
+		replans bool
+		want    int
+	}{
+		{"a plain change", e.newJob(), false, 0},
+		{"a stopped job", e.newJob(stopped), true, 0},
+		{"a job without a next instant", e.newJob(noNext), true, 0},
+		{"a job that is due", e.newJob(), true, 1},
+	} {
+		was = nil
+		_, err := e.EditJob(e.ctx, c.job.ID, edit(c.replans))
+		e.must(err)
+		runs := e.runsOf(c.job.ID)
+		want(e, "records of "+c.name, len(runs), c.want)
+		if c.want == 0 || len(runs) == 0 {
+			want(e, "calls of Missed for "+c.name, len(was), 0)
+			continue
+		}
+		want(e, "the job that Missed got", was[len(was)-1], c.job)
+		r := runs[0]
+		want(e, "the record", []any{r.State, r.Type, r.Scheduled, r.First, r.Last, r.Count, r.Reason, r.Ended.IsZero()},
+			[]any{record.State, record.Type, record.At, record.First, record.Last, record.Count, record.Reason, false})
+	}
+	failing := edit(true)
+	failing.Next = func(xxljob.Job, time.Time) (time.Time, error) { return time.Time{}, xxljob.ErrConflict }
+	job := e.newJob()
+	if _, err := e.EditJob(e.ctx, job.ID, failing); err == nil {
+		e.Errorf("an error of Next was lost")
+	}
+	want(e, "records of an edit that failed", len(e.runsOf(job.ID)), 0)
 }
