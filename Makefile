@@ -18,7 +18,7 @@ bench       := $(GO) test -p 1 -run '^$$' -bench '$(BENCH)' -benchmem -benchtime
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' $(firstword $(MAKEFILE_LIST))
 
-test: postgres ## run all tests (under three minutes on two cores)
+test: postgres ## run all tests (about four minutes on two cores)
 	XXLJOB_REQUIRE_POSTGRES=1 $(GO) test $(TESTFLAGS) ./...
 
 race: postgres ## run all tests under the race detector (needs a C compiler)
@@ -51,6 +51,6 @@ chaos: postgres ## inject faults into real processes and a real Postgres (about 
 	$(GO) run ./internal/chaos/cmd $(CHAOS)
 
 bench: ## run all benchmarks, with command, settings and machine (BENCH, BENCHTIME, COUNT)
-	@echo "settings: GOMAXPROCS=$${GOMAXPROCS:-default} GOGC=$${GOGC:-default} GOMEMLIMIT=$${GOMEMLIMIT:-none}; in-memory store: nothing is durable"
+	@echo "settings: GOMAXPROCS=$${GOMAXPROCS:-default} GOGC=$${GOGC:-default} GOMEMLIMIT=$${GOMEMLIMIT:-none}; in memory nothing is durable; benchmarks on Postgres print its settings"
 	@echo "machine:  $$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo 2>/dev/null | head -n 1 | grep . || sysctl -n machdep.cpu.brand_string 2>/dev/null || uname -m), $$(getconf _NPROCESSORS_ONLN) cores, $$(uname -sr), $$($(GO) env GOVERSION)"
 	$(bench)

@@ -62,9 +62,9 @@ type Config struct {
 	// ReportDays is how many days a report is refreshed for. Zero means 3. There
 	// are no reports yet.
 	ReportDays int
-	// RunRetention is how long ended runs are kept. Zero means 30 days. Up to now
-	// it bounds how far ahead a Trigger may be; the store in memory keeps runs by
-	// number.
+	// RunRetention is how long runs are kept. Zero means 30 days. A store that is a
+	// Retainer drops older ones, Postgres by the day; the store in memory keeps runs
+	// by number. It also bounds how far ahead a Trigger may be.
 	RunRetention time.Duration
 
 	// Shards is the number of parts that all jobs are spread over, fixed by the

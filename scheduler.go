@@ -294,6 +294,9 @@ func (s *scheduler) Start(ctx context.Context) error {
 	s.signals = s.store.Watch(l.lease.ctx, s.incarnation)
 	l.lease.run(s.leaseLoop)
 	l.lease.run(s.registerLoop)
+	if store, ok := s.store.(Retainer); ok {
+		l.lease.run(func(ctx context.Context) { s.retainLoop(ctx, store) })
+	}
 	l.work.run(s.finishLoop)
 	l.work.run(s.watchLoop)
 	l.work.run(s.inboxLoop)

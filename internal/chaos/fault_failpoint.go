@@ -25,11 +25,12 @@ import (
 // set going: another node's death, for some.
 const hitPatience = 9 * time.Second
 
-// unreached are failpoints that no cluster without remote executors reaches
-// (readdress, dispatched), or that are the caller's own commit.
+// unreached are failpoints that no cluster without remote executors
+// (readdress, dispatched) or readers of logs (ask_log, answer_log) reaches, or that
+// are the caller's own commit.
 func unreached(name string) bool {
 	method, place, _ := strings.Cut(name, ".")
-	return method == "readdress" || method == "dispatched" || method == "trigger_tx" && place != failpoint.Begin
+	return method == "readdress" || method == "dispatched" || method == "ask_log" || method == "answer_log" || method == "trigger_tx" && place != failpoint.Begin
 }
 
 // everyFailpoint kills a process at each failpoint in turn.

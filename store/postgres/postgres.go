@@ -221,4 +221,7 @@ func (s *Store) startWork() {
 	s.work.Go(func() { s.housekeep(ctx) })
 }
 
-var _ xxljob.Store = (*Store)(nil)
+var (
+	_ xxljob.Store    = (*Store)(nil)
+	_ xxljob.Retainer = (*Store)(nil)
+)

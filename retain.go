@@ -1,0 +1,41 @@
+package xxljob
+
+// What is older than RunRetention is dropped, by the node that owns the first
+// shard, where the store keeps runs by their age.
+
+import (
+	"context"
+	"time"
+)
+
+// Retainer is a Store that keeps runs until it is told to drop them. A store that
+// bounds them by itself, by number for example, does not implement it.
+type Retainer interface {
+	// DropRuns forgets the runs that were planned before the given time, or some
+	// that are close to it later. Those that have not ended are ended before. It may
+	// take minutes, and may be called again after an error.
+	DropRuns(ctx context.Context, before time.Time) error
+}
+
+const (
+	// retainFirst is when old runs are dropped after a start, retainEvery how often
+	// from then on.
+	retainFirst = time.Minute
+	retainEvery = time.Hour
+	// retainTimeout bounds one go.
+	retainTimeout = 30 * time.Minute
+)
+
+// retainLoop drops old runs until ctx ends.
+func (s *scheduler) retainLoop(ctx context.Context, store Retainer) {
+	retry := backoff{log: s.log, what: "dropping old runs"}
+	for wait := retainFirst; sleep(ctx, wait); wait = retainEvery {
+		if _, first := s.leases.epoch(0); !first {
+			continue
+		}
+		bounded, cancel := context.WithTimeout(ctx, retainTimeout)
+		err := store.DropRuns(bounded, s.clock.now().Add(-s.cfg.RunRetention))
+		cancel()
+		retry.failed(ctx, err)
+	}
+}
