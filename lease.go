@@ -50,11 +50,10 @@ type observed struct {
 	// drains is set for a live node without executors: it stops, perhaps, and
 	// takes no more runs.
 	drains bool
-	// idle is set for a live node that has no use for a share of the shards: its
-	// locks are free, because its process is gone or has lost its connection and
-	// has not beaten since; or its executors have left it, because it stops.
+	// idle is set for a live node that has no use for a share of the shards: it is
+	// away, or its executors have left it because it stops.
 	idle bool
-	left bool // idle, because its executors have left
+	left bool // its executors have left it
 }
 
 func newLeases(incarnation string, c *Config, local func() []Attachment) *leases {
@@ -292,7 +291,10 @@ func (l *leases) look(v View, asked, answered time.Time) (changed bool, found []
 		o.live = !superseded && (me || !n.Left && silence < l.ttl)
 		o.gone = o.quiet || superseded && !me
 		o.drains = !me && o.live && len(n.Attached) == 0
-		o.idle = !me && o.live && idle(l.nodes[n.Incarnation], o, v.Shards)
+		if was := l.nodes[n.Incarnation]; was != nil && len(n.Attached) == 0 {
+			o.left = was.left || len(was.node.Attached) > 0
+		}
+		o.idle = !me && o.live && (n.Away || o.left)
 		if me {
 			l.superseded = superseded
 		}
@@ -304,23 +306,6 @@ func (l *leases) look(v View, asked, answered time.Time) (changed bool, found []
 	l.nodes = seen
 	l.index()
 	return changed, l.own(v.Shards, answered)
-}
-
-// idle reports whether a live node is without use for a share; was is the node as
-// it was seen before, nil for the first time.
-func idle(was, is *observed, shards []Shard) bool {
-	unlocked := slices.ContainsFunc(shards, func(sh Shard) bool {
-		return sh.Free && sh.Owner == is.node.Incarnation
-	})
-	if was == nil {
-		return unlocked
-	}
-	if len(is.node.Attached) == 0 && (len(was.node.Attached) > 0 || was.idle && was.left) {
-		is.left = true
-		return true
-	}
-	silent := was.node.Beats == is.node.Beats
-	return unlocked || was.idle && !was.left && silent
 }
 
 // index orders the live nodes by the apps they have attached.

@@ -20,6 +20,10 @@ type Node struct {
 	// Joined is the store's time of the first beat. Of two incarnations of one
 	// ID the later one supersedes the other.
 	Joined time.Time
+	// Away reports that the node's connection to the store has ended, with its
+	// process perhaps, and that it has not come back: it has no use for shards. A
+	// store that cannot tell leaves it false. It is an answer of the store only.
+	Away bool
 	// Attached are the executors that run inside the node's process.
 	Attached []Attachment
 }

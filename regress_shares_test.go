@@ -12,7 +12,7 @@ import (
 	"github.com/xxljob/xxljob/store/memory"
 )
 
-// lockedStore is a store that knows of locks: those of the named nodes are free.
+// lockedStore is a store that knows whose connection has ended: the named nodes'.
 type lockedStore struct {
 	xxljob.Store
 	mu   sync.Mutex
@@ -26,6 +26,9 @@ func (s *lockedStore) Beat(ctx context.Context, inc string, at []xxljob.Attachme
 	for i, sh := range v.Shards {
 		name, _, _ := strings.Cut(sh.Owner, "-")
 		v.Shards[i].Free = sh.Free || s.dead[name]
+	}
+	for i, n := range v.Nodes {
+		v.Nodes[i].Away = s.dead[n.ID]
 	}
 	return v, err
 }
@@ -51,9 +54,9 @@ func owners(t *testing.T, st xxljob.Store) map[string]int {
 	return n
 }
 
-// TestSharesOfANodeWhoseLocksAreFree: its shards go to the others with their next
+// TestSharesOfANodeThatIsAway: its shards go to the others with their next
 // beats, and stay with them, though it is not silent for long enough to be gone.
-func TestSharesOfANodeWhoseLocksAreFree(t *testing.T) {
+func TestSharesOfANodeThatIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &lockedStore{Store: memory.New(), dead: map[string]bool{}}
 		j := &journal{}

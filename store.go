@@ -577,7 +577,7 @@ type Signals struct {
 	Scan <-chan struct{}
 	// Inbox: a run, a kill or a question was addressed to the incarnation.
 	Inbox <-chan struct{}
-	// Nodes: a node joined or left, or shards were released.
+	// Nodes: a node joined or left, its executors changed, or shards were released.
 	Nodes <-chan struct{}
 	// Ended: runs ended, or a question was answered.
 	Ended <-chan struct{}

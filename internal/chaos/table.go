@@ -32,6 +32,7 @@ func readRows(ctx context.Context, db *pgx.Conn, schema string) ([]audit.Row, er
 			coalesce(first_time, 0), coalesce(last_time, 0), coalesce(instants, 0), coalesce(reason, ''),
 			coalesce(start_owner, executor_address, ''), coalesce(executor_address, ''),
 			coalesce(floor(extract(epoch from trigger_time) * 1000)::bigint, 0),
+			coalesce(floor(extract(epoch from taken_time) * 1000)::bigint, 0),
 			coalesce(floor(extract(epoch from handle_time) * 1000)::bigint, 0)
 		from %s.xxl_job_log order by id`, schema))
 	if err != nil {
@@ -39,7 +40,7 @@ func readRows(ctx context.Context, db *pgx.Conn, schema string) ([]audit.Row, er
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (audit.Row, error) {
 		var r audit.Row
-		err := row.Scan(&r.Run, &r.Job, &r.State, &r.Type, &r.Due, &r.Index, &r.Total, &r.First, &r.Last, &r.Count, &r.Reason, &r.Owner, &r.Address, &r.Started, &r.Ended)
+		err := row.Scan(&r.Run, &r.Job, &r.State, &r.Type, &r.Due, &r.Index, &r.Total, &r.First, &r.Last, &r.Count, &r.Reason, &r.Owner, &r.Address, &r.Started, &r.Taken, &r.Ended)
 		return r, err
 	})
 }

@@ -108,6 +108,7 @@ func (s *Store) beat(incarnation string, attached []xxljob.Attachment) error {
 		if err := s.insert(tableNodes, &changed); err != nil {
 			return err
 		}
+		s.tellNodes()
 	}
 	p.beats++
 	if p.left {

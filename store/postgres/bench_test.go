@@ -214,7 +214,13 @@ func (x *bench) audit(period time.Duration) {
 	if err != nil {
 		x.Fatal(err)
 	}
-	x.Logf("audit of %d calls of %d jobs: lost %d, double %d, unended %d, skipped %d, failed %d", len(x.calls), len(byJob), lost, double, unended, skipped, bad)
+	var reasons string
+	err = x.pool.QueryRow(context.Background(), fmt.Sprintf(`select coalesce(string_agg(distinct l.reason || ' of ' || l.instants || ' at ' || to_timestamp(l.scheduled_time / 1000) || ', planned at ' || l.add_time, '; '), '')
+	from (select * from %s.xxl_job_log where state = 10 order by id limit 3) l`, x.schema())).Scan(&reasons)
+	if err != nil {
+		x.Fatal(err)
+	}
+	x.Logf("audit of %d calls of %d jobs: lost %d, double %d, unended %d, skipped %d, failed %d; %s", len(x.calls), len(byJob), lost, double, unended, skipped, bad, reasons)
 	if lost+double+unended+skipped+bad > 0 {
 		x.Errorf("the audit is not clean")
 	}

@@ -35,7 +35,7 @@ func holder(t *testing.T, inc string) int {
 // locksOf counts the advisory locks of sessions that the backend holds.
 func locksOf(t *testing.T, pid int) int {
 	t.Helper()
-	return ask[int](t, pgtest.SharedPool(t), "select count(*)::int from pg_locks where locktype = 'advisory' and granted and pid = $1", pid)
+	return ask[int](t, pgtest.SharedPool(t), "select count(*)::int from pg_locks where locktype = 'advisory' and mode = 'ExclusiveLock' and granted and pid = $1", pid)
 }
 
 // kill ends a backend, as the death of its client does.

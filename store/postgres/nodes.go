@@ -59,7 +59,7 @@ func (s *Store) beat(ctx context.Context, name, incarnation, id string, join boo
 	v := viewReader{store: s}
 	statementOf := func(l *lockSession) statement {
 		pid, start, lockName := l.identity()
-		return statement{s.sql.beat, []any{incarnation, id, join, string(text), pid, start, lockName, s.locks(), s.lockClass}, v.read}
+		return statement{s.sql.beat, []any{incarnation, id, join, string(text), pid, start, lockName, s.locks(), s.lockClass, s.nodeClass}, v.read}
 	}
 	if !s.locks() {
 		err = s.one(ctx, bounds{name: name}, statementOf(nil))
@@ -91,14 +91,14 @@ func (v *viewReader) read(rows pgx.Rows) error {
 	var now time.Time
 	var names, ids, owners, attached []string
 	var beats, joined, epochs []int64
-	var left, free []bool
+	var left, away, free []bool
 	var shards []int16
-	if err := rows.Scan(&now, &v.revived, &names, &ids, &beats, &left, &joined, &attached, &shards, &owners, &epochs, &free); err != nil {
+	if err := rows.Scan(&now, &v.revived, &names, &ids, &beats, &left, &away, &joined, &attached, &shards, &owners, &epochs, &free); err != nil {
 		return err
 	}
 	v.view = xxljob.View{Now: now.UTC()}
 	for i, name := range names {
-		n := xxljob.Node{ID: ids[i], Incarnation: name, Beats: beats[i], Left: left[i], Joined: fromMilli(joined[i])}
+		n := xxljob.Node{ID: ids[i], Incarnation: name, Beats: beats[i], Left: left[i], Away: away[i], Joined: fromMilli(joined[i])}
 		if err := json.Unmarshal([]byte(attached[i]), &n.Attached); err != nil {
 			return err
 		}

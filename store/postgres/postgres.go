@@ -63,6 +63,7 @@ type Store struct {
 	schema    string // quoted
 	sql       *queries
 	lockClass int32  // the first half of the keys of our advisory locks
+	nodeClass int32  // and of the locks that say that a node is there
 	channel   string // of NOTIFY
 	settings  string // of every transaction: see localSettings
 
@@ -148,7 +149,7 @@ func newStore(pool *pgxpool.Pool, cfg Config) (*Store, error) {
 	hash.Write([]byte("xxljob/" + cfg.Schema))
 	s := &Store{
 		pool: pool, cfg: cfg, log: cfg.Logger, schema: schema, sql: newQueries(schema),
-		lockClass: int32(hash.Sum32()), channel: fmt.Sprintf("xxljob_%08x", hash.Sum32()),
+		lockClass: int32(hash.Sum32()), nodeClass: int32(hash.Sum32() ^ 0x6e6f6465), channel: fmt.Sprintf("xxljob_%08x", hash.Sum32()),
 		sessions: map[string]*lockSession{},
 	}
 	s.settings = localSettings(!cfg.AllowAsyncCommit)

@@ -132,6 +132,7 @@ func (l *lockSession) connect(ctx context.Context, s *Store, incarnation string)
 	l.conn, l.held = conn, map[int16]bool{}
 	l.name = shortName("xxljob " + incarnation)
 	err = send(ctx, conn, nil, []statement{
+		{s.sql.nodeLock, []any{s.nodeClass, incarnation}, nil},
 		{"select pg_catalog.set_config('application_name', $1, false)", []any{l.name}, nil},
 		{"select a.pid, a.backend_start from pg_catalog.pg_stat_activity a where a.pid = pg_catalog.pg_backend_pid()", nil, scanInto(&l.pid, &l.start)},
 	})

@@ -33,7 +33,7 @@ type queries struct {
 	runByID, runsByID, planned, startedLeast, startedJobs, openFloor string
 	shards, ensureShards                                             string
 	setting, setSetting                                              string
-	clock, beat, lockNode, leaveNode, leaveShards                    string
+	clock, beat, nodeLock, lockNode, leaveNode, leaveShards          string
 	buryLeft, buryNode                                               string
 	exclusive, shardRows, lockRows, takeRows, releaseRows            string
 	tryLock, unlock, evict, backend, endBlockers, notify             string
@@ -144,7 +144,7 @@ func (q *queries) all() []*string {
 		&q.inbox, &q.take, &q.takeFree, &q.takeKilled, &q.finish, &q.finishLate, &q.unended, &q.lockRuns,
 		&q.killPlanned, &q.killStarted, &q.addRun, &q.addKey, &q.keyRun, &q.keyID, &q.planRun,
 		&q.runByID, &q.runsByID, &q.planned, &q.startedLeast, &q.startedJobs, &q.openFloor, &q.shards, &q.ensureShards,
-		&q.setting, &q.setSetting, &q.clock, &q.beat, &q.lockNode, &q.leaveNode, &q.leaveShards, &q.buryLeft, &q.buryNode,
+		&q.setting, &q.setSetting, &q.clock, &q.beat, &q.nodeLock, &q.lockNode, &q.leaveNode, &q.leaveShards, &q.buryLeft, &q.buryNode,
 		&q.exclusive, &q.shardRows, &q.lockRows, &q.takeRows, &q.releaseRows, &q.tryLock, &q.unlock, &q.evict, &q.backend, &q.endBlockers, &q.notify,
 		&q.partitions, &q.endOld, &q.deleteKeys, &q.deleteRuns,
 		&q.saveGroup, &q.ensureGroup, &q.deleteGroup, &q.groupUsed, &q.group, &q.groups, &q.putAddress, &q.dropAddress, &q.addresses,
@@ -488,7 +488,8 @@ func (q *queries) nodes() {
 	q.clock = `select clock_timestamp()`
 	// The statement sees the rows as they were before its own write, so the node's
 	// own row comes from the write.
-	q.beat = `with was as (select has_left from {{schema}}.xxl_job_node where incarnation = $1),
+	q.nodeLock = `select pg_catalog.pg_try_advisory_lock_shared($1, pg_catalog.hashtext($2))`
+	q.beat = `with was as (select has_left or attached <> $4::text::jsonb news from {{schema}}.xxl_job_node where incarnation = $1),
 	mine as (
 		insert into {{schema}}.xxl_job_node as n (incarnation, node_id, beats, has_left, joined, attached, lock_pid, lock_start, lock_name)
 		values ($1, $2, 1, false, case when $3::boolean then {{now}} end, $4::text::jsonb, $5, $6, $7)
@@ -497,15 +498,17 @@ func (q *queries) nodes() {
 			lock_pid = excluded.lock_pid, lock_start = excluded.lock_start, lock_name = excluded.lock_name
 		returning *),
 	nodes as (select * from mine union all select n.* from {{schema}}.xxl_job_node n where n.incarnation <> $1),
-	locks as (select p.objid from pg_catalog.pg_locks p where $8::boolean and p.locktype = 'advisory' and p.objsubid = 2 and p.granted
-		and p.classid::bigint = ($9::int::bigint & 4294967295)
+	locks as (select p.classid::bigint class, p.objid::bigint id from pg_catalog.pg_locks p where $8::boolean and p.locktype = 'advisory' and p.objsubid = 2 and p.granted
+		and p.classid::bigint in ($9::int::bigint & 4294967295, $10::int::bigint & 4294967295)
 		and p.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())),
 	shards as (select k.shard, k.owner, k.epoch,
-		k.owner = '' or n.incarnation is null or n.has_left or ($8::boolean and not exists (select from locks p where p.objid::bigint = k.shard)) free
+		k.owner = '' or n.incarnation is null or n.has_left or ($8::boolean and not exists (select from locks p where p.class = $9::int::bigint & 4294967295 and p.id = k.shard)) free
 		from {{schema}}.xxl_job_lock k left join nodes n on n.incarnation = k.owner)
-	select clock_timestamp(), coalesce((select has_left from was), true), n.*, s.* from
+	select clock_timestamp(), coalesce((select news from was), true), n.*, s.* from
 	(select coalesce(array_agg(incarnation order by incarnation), '{}'), coalesce(array_agg(node_id order by incarnation), '{}'),
 		coalesce(array_agg(beats order by incarnation), '{}'), coalesce(array_agg(has_left order by incarnation), '{}'),
+		coalesce(array_agg($8::boolean and not has_left and incarnation <> $1 and not exists (select from locks p
+			where p.class = $10::int::bigint & 4294967295 and p.id = pg_catalog.hashtext(incarnation)::bigint & 4294967295) order by incarnation), '{}'),
 		coalesce(array_agg(coalesce((extract(epoch from joined) * 1000)::bigint, 0) order by incarnation), '{}'),
 		coalesce(array_agg(attached::text order by incarnation), '{}') from nodes) n,
 	(select coalesce(array_agg(shard order by shard), '{}'), coalesce(array_agg(owner order by shard), '{}'),

@@ -32,7 +32,7 @@ type history struct {
 // events around it. It returns the run.
 func (h *history) add(job, due int64, p Process, state int, start, end int64, change ...func(*Row, *Event)) int64 {
 	h.nextRun++
-	row := Row{Run: h.nextRun, Job: job, State: state, Type: "CRON", Due: due, Owner: p.Node + "-0123456789", Address: "local://" + p.Node + "-0123456789", Started: start}
+	row := Row{Run: h.nextRun, Job: job, State: state, Type: "CRON", Due: due, Owner: p.Node + "-0123456789", Address: "local://" + p.Node + "-0123456789", Started: start, Taken: start}
 	e := Event{Kind: EventStart, At: start * 1000, Node: p.Node, PID: p.PID, Run: h.nextRun, Job: job, Due: due, Total: 1}
 	for _, f := range change {
 		f(&row, &e)
@@ -425,6 +425,10 @@ func TestEnd(t *testing.T) {
 		t.Errorf("a planned run at the end: %v", r.Problems)
 	}
 	h.add(everySecond, t0+61_000, nodeB, Started, 0, 0)
+	if New(h.Input).CheckEnd(r, t0+60_000); r.Wrong != 0 {
+		t.Errorf("a run that nobody has taken: %v", r.Problems)
+	}
+	h.Rows[len(h.Rows)-1].Taken = t0 + 61_000
 	if New(h.Input).CheckEnd(r, t0+60_000); r.Wrong != 1 {
 		t.Errorf("a run that was left behind: %v", r.Problems)
 	}

@@ -125,8 +125,8 @@ type Row struct {
 	Reason      string
 	// Owner is the incarnation of the starter; Address is where it was sent.
 	Owner, Address string
-	// Started and Ended are milliseconds, zero when it did not happen.
-	Started, Ended int64
+	// Started, Taken and Ended are milliseconds, zero when it did not happen.
+	Started, Taken, Ended int64
 }
 
 // The values of the state column.
