@@ -72,9 +72,9 @@ func (s *scheduler) finish(ctx context.Context, results []Result) error {
 	accepted, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Finish(ctx, results) })
 	for retry.failed(ctx, err) {
 		if errors.Is(err, ErrLocked) {
-			// What is stored must not wait, in its lanes, for what is locked.
 			s.ended(accepted)
-			results = without(results, accepted)
+			s.finishLocked(without(results, accepted))
+			return nil
 		}
 		if !sleep(ctx, retry.delay()) {
 			return err
@@ -89,6 +89,49 @@ func (s *scheduler) finish(ctx context.Context, results []Result) error {
 		}
 	}
 	return nil
+}
+
+// finishLocked keeps results whose runs others have locked, and tries them by
+// themselves: neither what is stored nor what comes after it must wait for a lock
+// that somebody forgot. They are this process's from here on; should it die, their
+// runs are interrupted, as those of handlers that have not ended.
+func (s *scheduler) finishLocked(results []Result) {
+	s.lockedOut.mu.Lock()
+	s.lockedOut.results = append(s.lockedOut.results, results...)
+	s.lockedOut.mu.Unlock()
+	s.lockedWake.poke()
+}
+
+// lockedLoop stores what finishLocked was given until ctx ends.
+func (s *scheduler) lockedLoop(ctx context.Context) {
+	for retry := (backoff{log: s.log, what: "storing results of locked runs"}); ; {
+		wait := time.Duration(forever)
+		s.lockedOut.mu.Lock()
+		batch := s.lockedOut.results
+		s.lockedOut.results = nil
+		s.lockedOut.mu.Unlock()
+		if len(batch) > 0 {
+			accepted, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.finishAgain(ctx, batch) })
+			if retry.failed(ctx, err) {
+				wait = retry.delay()
+				s.lockedOut.mu.Lock()
+				s.lockedOut.results = append(s.lockedOut.results, without(batch, accepted)...)
+				s.lockedOut.mu.Unlock()
+			} else {
+				for _, r := range without(batch, accepted) {
+					s.landed(r.RunID) // it ended otherwise before
+				}
+			}
+			s.ended(accepted)
+		}
+		if wait == forever {
+			if !sleep(ctx, wait, s.lockedWake) {
+				return
+			}
+		} else if !sleep(ctx, wait) {
+			return
+		}
+	}
 }
 
 // without are the results of other runs than those.

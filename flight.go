@@ -194,6 +194,14 @@ func (e *engine) takeOffSibling(r routed, run Run, job *Job, acked time.Time) *f
 	return e.fly(r, run, job, acked)
 }
 
+// hasLanded reports whether this very start of the run was under way here and is
+// over.
+func (e *engine) hasLanded(run Run) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.landed.has(run)
+}
+
 func (e *engine) fly(r routed, run Run, job *Job, acked time.Time) *flight {
 	// The run may have been at another node before, and put back by yet another.
 	e.landAway(run.ID, r.serial)

@@ -31,6 +31,8 @@ type leases struct {
 	nodes      map[string]*observed        // guarded by mu: by incarnation
 	apps       map[string]map[string]*Node // guarded by mu: live nodes by app attached
 	rest       map[int]time.Time           // guarded by mu: shards given up by LeaseMaxHold, until when
+	idleSince  map[int]time.Time           // guarded by mu: shards that nobody looks after, since when
+	rescue     map[int]time.Time           // guarded by mu: shards taken above the share, when
 	read       time.Time                   // monotonic: the last successful look; lease loop only
 }
 
@@ -62,7 +64,7 @@ func newLeases(incarnation string, c *Config, local func() []Attachment) *leases
 		window:      c.LeaseTTL - c.LeaseTTL/5,
 		ttl:         c.LeaseTTL, lostAfter: c.LostAfter, maxHold: c.LeaseMaxHold,
 		local: local,
-		mine:  map[int]hold{}, nodes: map[string]*observed{}, rest: map[int]time.Time{},
+		mine:  map[int]hold{}, nodes: map[string]*observed{}, rest: map[int]time.Time{}, rescue: map[int]time.Time{},
 	}
 }
 

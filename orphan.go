@@ -7,6 +7,7 @@ package xxljob
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -61,9 +62,26 @@ func (s *scheduler) adoptOrphans(ctx context.Context) error {
 	if len(ripe) == 0 {
 		return nil
 	}
+	ripe = slices.DeleteFunc(ripe, s.forgotten)
+	if len(ripe) == 0 {
+		return nil
+	}
 	s.log.Warn("xxljob: running what was started behind this node's back", "runs", len(ripe))
 	return s.receive(ctx, ripe, time.Now())
 }
+
+// forgotten ends a run whose end this node has stored and the store has forgotten: a
+// database that failed over may have. Nobody has the result any more.
+func (s *scheduler) forgotten(r Run) bool {
+	if !s.engine.hasLanded(r) {
+		return false
+	}
+	s.finishLater(Result{RunID: r.ID, Incarnation: s.incarnation, Token: r.Token, State: StateLost, HandleMsg: resultForgotten})
+	return true
+}
+
+// resultForgotten is the handle_msg of such a run.
+const resultForgotten = "the run has ended, and the store has lost its result"
 
 // allShards names every shard, whoever owns it: a run may be addressed here by any
 // node.

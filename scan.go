@@ -88,7 +88,8 @@ func (s *scheduler) scanWait(res ScanResult, missed bool) time.Duration {
 		wait = poll
 	}
 	if !res.Next.IsZero() {
-		wait = min(wait, max(res.Next.Sub(s.clock.now())-s.cfg.PreRead, s.scanGap()))
+		now := s.clock.now()
+		wait = min(wait, max(res.Next.Sub(now)-s.cfg.PreRead, s.horizon.set.Add(s.scanGap()).Sub(now), time.Millisecond))
 	}
 	return wait
 }
@@ -200,7 +201,8 @@ func (s *scheduler) reloadPlanned(ctx context.Context, before time.Time) error {
 		}
 	}
 	for app, after := range s.engine.thirsty() {
-		if err := s.readOn(ctx, owned, app, after, before); err != nil {
+		// As far ahead as a reload: what was shed then is found only here.
+		if err := s.readOn(ctx, owned, app, after, before.Add(maxPreRead)); err != nil {
 			return err
 		}
 	}

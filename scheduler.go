@@ -166,6 +166,7 @@ func New(store Store, cfg Config) (Scheduler, error) {
 		inboxWake:       newWake(),
 		watchWake:       newWake(),
 		finishWake:      newWake(),
+		lockedWake:      newWake(),
 	}
 	s.setUp()
 	return s, s.Attach(own)
@@ -212,9 +213,9 @@ type scheduler struct {
 	probes      *probes
 
 	// Pokes of the loops, by whoever has news for them.
-	scanWake, startWake, leaseWake, inboxWake, watchWake, finishWake wake
-	attachedChanged                                                  wake
-	signals                                                          Signals // set by Start, before the loops
+	scanWake, startWake, leaseWake, inboxWake, watchWake, finishWake, lockedWake wake
+	attachedChanged                                                              wake
+	signals                                                                      Signals // set by Start, before the loops
 
 	early        *earlyFlights
 	desk         *logDesk
@@ -226,6 +227,7 @@ type scheduler struct {
 	token        atomic.Int64        // the number of the latest start
 	reload       reloadSet
 	finishing    finishing
+	lockedOut    finishing           // results whose runs others have locked
 	inboxFull    atomic.Bool         // runs wait in the inbox for room here
 	unsure       atomic.Bool         // a start may have taken effect that Stop cut short
 	suspectUntil atomic.Int64        // until when to look for orphans, in Unix nanoseconds
@@ -298,6 +300,7 @@ func (s *scheduler) Start(ctx context.Context) error {
 		l.lease.run(func(ctx context.Context) { s.retainLoop(ctx, store) })
 	}
 	l.work.run(s.finishLoop)
+	l.work.run(s.lockedLoop)
 	l.work.run(s.watchLoop)
 	l.work.run(s.inboxLoop)
 	l.plan.run(s.scanLoop)

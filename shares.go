@@ -90,7 +90,30 @@ func (l *leases) shares(shards []Shard, now time.Time) (give, take []Shard) {
 	if want > 0 {
 		take = l.takeable(shards, want, rank*len(shards)/len(live), now)
 	}
-	return give, take
+	return give, append(take, l.abandoned(shards, take, now)...)
+}
+
+// keepAbove is how long a node keeps what it took above its share.
+const keepAbove = time.Minute
+
+// abandoned are shards that have been there for the taking for longer than a lease
+// lasts: who should have taken them does not, whatever the reason, and a shard
+// without an owner stands still.
+func (l *leases) abandoned(shards, take []Shard, now time.Time) (more []Shard) {
+	since := l.idleSince
+	l.idleSince = map[int]time.Time{}
+	for _, sh := range l.takeable(shards, len(shards), 0, now) {
+		first, known := since[sh.ID]
+		if !known {
+			first = now
+		}
+		l.idleSince[sh.ID] = first
+		if now.Sub(first) > l.ttl && !slices.ContainsFunc(take, func(t Shard) bool { return t.ID == sh.ID }) {
+			more = append(more, sh)
+			l.rescue[sh.ID] = now
+		}
+	}
+	return more
 }
 
 // surplus are the shards to give up: those above the share, and with
@@ -105,6 +128,9 @@ func (l *leases) surplus(shards []Shard, share, live int, now time.Time) (give [
 		old := l.maxHold > 0 && live > 1 && now.Sub(h.since) >= l.maxHold
 		if old {
 			l.rest[sh.ID] = now.Add(l.ttl)
+		}
+		if at, above := l.rescue[sh.ID]; above && now.Sub(at) < keepAbove {
+			continue
 		}
 		if old || len(l.mine)-len(give) > share {
 			give = append(give, Shard{ID: sh.ID, Owner: l.incarnation, Epoch: h.epoch})

@@ -177,7 +177,7 @@ func (s *scheduler) send(ctx context.Context, f *flight) {
 	case err == nil && ret.OK() && ret.Msg == wire.Noted(wire.MsgRepeatEnded, f.run.ID).Msg:
 		// A database that failed over has forgotten the result it had acknowledged.
 		s.finishLater(Result{RunID: f.run.ID, Incarnation: s.incarnation, Token: f.run.Token, State: StateLost,
-			HandleMsg: "the run has ended, and the store has lost its result"})
+			HandleMsg: resultForgotten})
 	case err == nil && ret.OK():
 		if reason := s.engine.accepted(f); reason != "" {
 			s.killAt(ctx, f, reason) // asked for while it was being accepted
