@@ -99,7 +99,7 @@ func (s *scheduler) attachments() []Attachment {
 
 // offered are the executors of this process and their handlers.
 func (s *scheduler) offered() []Attachment {
-	var all []Attachment
+	all := []Attachment{} // nil would say that the node is resting
 	for _, e := range s.attached.all() {
 		handlers := slices.Sorted(slices.Values(e.Handlers()))
 		if e == Executor(s.own) && len(handlers) == 0 {

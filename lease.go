@@ -52,10 +52,8 @@ type observed struct {
 	// drains is set for a live node without executors: it stops, perhaps, and
 	// takes no more runs.
 	drains bool
-	// idle is set for a live node that has no use for a share of the shards: it is
-	// away, or its executors have left it because it stops.
+	// idle is set for a live node that has no use for a share of the shards.
 	idle bool
-	left bool // its executors have left it
 }
 
 func newLeases(incarnation string, c *Config, local func() []Attachment) *leases {
@@ -293,10 +291,7 @@ func (l *leases) look(v View, asked, answered time.Time) (changed bool, found []
 		o.live = !superseded && (me || !n.Left && silence < l.ttl)
 		o.gone = o.quiet || superseded && !me
 		o.drains = !me && o.live && len(n.Attached) == 0
-		if was := l.nodes[n.Incarnation]; was != nil && len(n.Attached) == 0 {
-			o.left = was.left || len(was.node.Attached) > 0
-		}
-		o.idle = !me && o.live && (n.Away || o.left)
+		o.idle = !me && o.live && (n.Away || n.Resting)
 		if me {
 			l.superseded = superseded
 		}

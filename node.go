@@ -20,6 +20,9 @@ type Node struct {
 	// Joined is the store's time of the first beat. Of two incarnations of one
 	// ID the later one supersedes the other.
 	Joined time.Time
+	// Resting is set from the beat on that says that the node takes no more part: it
+	// stops, and waits for its handlers. It has no use for shards.
+	Resting bool
 	// Away reports that the node's connection to the store has ended, with its
 	// process perhaps, and that it has not come back: it has no use for shards. A
 	// store that cannot tell leaves it false. It is an answer of the store only.

@@ -61,7 +61,16 @@ func (l *leases) add(shards []Shard, now time.Time) {
 func (l *leases) shares(shards []Shard, now time.Time) (give, take []Shard) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.resting || len(shards) == 0 {
+	if l.resting {
+		// What a take brought in that was under way when the rest began.
+		for _, sh := range shards {
+			if sh.Owner == l.incarnation {
+				give = append(give, sh)
+			}
+		}
+		return give, nil
+	}
+	if len(shards) == 0 {
 		return nil, nil
 	}
 	var live []string

@@ -510,7 +510,8 @@ type NodeStore interface {
 	Now(ctx context.Context) (time.Time, error)
 	// Join adds a node under a new incarnation, with Beats 1.
 	Join(ctx context.Context, n Node) (View, error)
-	// Beat raises the node's counter, stores its attached executors, clears Left,
+	// Beat raises the node's counter, stores its attached executors, where nil says
+	// that the node is Resting and an empty list that it has none, clears Left,
 	// and returns the cluster as the node should see it. A node that is not there
 	// any more is added again, but supersedes nobody by that: its Joined is the
 	// former one, or zero.

@@ -59,7 +59,7 @@ func (s *Store) Join(ctx context.Context, n xxljob.Node) (xxljob.View, error) {
 		return xxljob.View{}, err
 	}
 	defer s.done()
-	n.Joined = clock()
+	n.Joined, n.Resting, n.Away = clock(), false, false
 	if err := s.addNode(n); err != nil {
 		return xxljob.View{}, err
 	}
@@ -95,16 +95,16 @@ func (s *Store) beat(incarnation string, attached []xxljob.Attachment) error {
 	p := s.peers[incarnation]
 	if p == nil || !p.joined {
 		n := s.exhume(incarnation)
-		n.Attached = attached
+		n.Attached, n.Resting = attached, attached == nil
 		return s.addNode(n)
 	}
 	n, err := first[xxljob.Node](s.db, tableNodes, byID, incarnation)
 	if err != nil {
 		return err
 	}
-	if !slices.EqualFunc(n.Attached, attached, sameAttachment) {
+	if resting := attached == nil; n.Resting != resting || !slices.EqualFunc(n.Attached, attached, sameAttachment) {
 		changed := *n
-		changed.Attached = copiedAttached(attached)
+		changed.Attached, changed.Resting = copiedAttached(attached), resting
 		if err := s.insert(tableNodes, &changed); err != nil {
 			return err
 		}

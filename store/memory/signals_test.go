@@ -57,7 +57,7 @@ func TestSignals(t *testing.T) {
 			_, err := f.Join(t.Context(), xxljob.Node{ID: "node", Incarnation: "node-2"})
 			f.must(err)
 		}, "nodes", "nodes", "nodes"},
-		{"a node beats", func() { _, _ = f.Beat(t.Context(), "node-2", nil) }, "", "", ""},
+		{"a node beats", func() { _, _ = f.Beat(t.Context(), "node-2", []xxljob.Attachment{}) }, "", "", ""},
 		{"a job is added", func() { job = f.job() }, "scan", "", ""},
 		{"a job is edited", func() { edit(false, func(j *xxljob.Job) { j.Author = "me" }) }, "", "", ""},
 		{"a job is planned anew", func() { edit(true, func(j *xxljob.Job) {}); job, _ = f.Job(t.Context(), job.ID) }, "scan", "", ""},
@@ -96,10 +96,10 @@ func TestSignals(t *testing.T) {
 		{"a job is removed", func() { f.must(f.RemoveJob(t.Context(), delayed.ID)) }, "", "", ""},
 		{"a node is buried", func() { f.must(f.Bury(t.Context(), "node-2", 2)) }, "nodes", "nodes", "nodes"},
 		{"it is buried with other beats", func() { f.must(f.Bury(t.Context(), "node-2", 7)) }, "", "", ""},
-		{"it beats", func() { _, _ = f.Beat(t.Context(), "node-2", nil) }, "nodes", "nodes", "nodes"},
+		{"it beats", func() { _, _ = f.Beat(t.Context(), "node-2", []xxljob.Attachment{}) }, "nodes", "nodes", "nodes"},
 		{"it leaves", func() { f.must(f.Leave(t.Context(), "node-2")) }, "nodes", "nodes", "nodes"},
 		{"it leaves again", func() { f.must(f.Leave(t.Context(), "node-2")) }, "", "", ""},
-		{"it beats after it left", func() { _, _ = f.Beat(t.Context(), "node-2", nil) }, "nodes", "nodes", "nodes"},
+		{"it beats after it left", func() { _, _ = f.Beat(t.Context(), "node-2", []xxljob.Attachment{}) }, "nodes", "nodes", "nodes"},
 		{"foreign shards are released", func() { f.must(f.ReleaseShards(t.Context(), "node-2", f.shards)) }, "", "", ""},
 		{"shards are released", func() { f.must(f.ReleaseShards(t.Context(), here, f.shards)) }, "nodes", "nodes", "nodes"},
 		{"a job is added where nobody is", func() { job = f.job() }, "", "", ""},
@@ -133,7 +133,7 @@ func TestWatchEndsWithItsContext(t *testing.T) {
 func TestAlone(t *testing.T) {
 	f := newFixture(t, 1)
 	alone := func() bool {
-		v, err := f.Beat(t.Context(), here, nil)
+		v, err := f.Beat(t.Context(), here, []xxljob.Attachment{})
 		f.must(err)
 		return v.Alone
 	}
@@ -144,7 +144,7 @@ func TestAlone(t *testing.T) {
 	want(t, "two nodes", alone(), false)
 	f.must(f.Leave(t.Context(), "b-1"))
 	want(t, "the other has left", alone(), true)
-	_, err = f.Beat(t.Context(), "b-1", nil)
+	_, err = f.Beat(t.Context(), "b-1", []xxljob.Attachment{})
 	f.must(err)
 	want(t, "the other came back", alone(), false)
 	f.must(f.Bury(t.Context(), "b-1", 2))
@@ -162,11 +162,11 @@ func TestBuriedNodeKeepsItsAge(t *testing.T) {
 		f.must(err)
 		want(t, "nodes", len(v.Nodes), 1)
 		want(t, "the dead owner's shard is free", v.Shards[0].Free, true)
-		v, err = f.Beat(t.Context(), here, nil)
+		v, err = f.Beat(t.Context(), here, []xxljob.Attachment{})
 		f.must(err)
 		want(t, "the node", v.Nodes[0], xxljob.Node{ID: "node", Incarnation: here, Beats: 1, Joined: joined})
 		want(t, "its shard is free", v.Shards[0].Free, false)
-		v, err = f.Beat(t.Context(), "x-y-z", nil)
+		v, err = f.Beat(t.Context(), "x-y-z", []xxljob.Attachment{})
 		f.must(err)
 		want(t, "a node nobody knows", v.Nodes[2], xxljob.Node{ID: "x-y", Incarnation: "x-y-z", Beats: 1})
 	})

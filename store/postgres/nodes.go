@@ -49,8 +49,8 @@ func (s *Store) beat(ctx context.Context, name, incarnation, id string, join boo
 	if err := ctx.Err(); err != nil {
 		return xxljob.View{}, err
 	}
-	if attached == nil {
-		attached = []xxljob.Attachment{}
+	if attached == nil && join {
+		attached = []xxljob.Attachment{} // null says that the node is resting
 	}
 	text, err := json.Marshal(attached)
 	if err != nil {
@@ -99,6 +99,7 @@ func (v *viewReader) read(rows pgx.Rows) error {
 	v.view = xxljob.View{Now: now.UTC()}
 	for i, name := range names {
 		n := xxljob.Node{ID: ids[i], Incarnation: name, Beats: beats[i], Left: left[i], Away: away[i], Joined: fromMilli(joined[i])}
+		n.Resting = attached[i] == "null"
 		if err := json.Unmarshal([]byte(attached[i]), &n.Attached); err != nil {
 			return err
 		}

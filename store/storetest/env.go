@@ -267,7 +267,7 @@ func (e *env) mustInbox(incarnation string) xxljob.Inbox {
 
 func (e *env) mustBeat(incarnation string) xxljob.View {
 	e.Helper()
-	v, err := e.Beat(e.ctx, incarnation, nil)
+	v, err := e.Beat(e.ctx, incarnation, []xxljob.Attachment{})
 	e.must(err)
 	return v
 }

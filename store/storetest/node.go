@@ -11,6 +11,7 @@ import (
 
 func nodeCases() []testCase {
 	return []testCase{
+		{"ABeatWithoutAListIsOfANodeThatRests", nodeRests},
 		{"JoinAddsANode", joinAdds},
 		{"NodesInOrderOfIncarnation", nodesInOrder},
 		{"BeatRaisesTheCounterAndStoresExecutors", beatRaises},
@@ -198,5 +199,27 @@ func viewNow(e *env) {
 	for _, v := range []xxljob.View{e.join("a"), e.mustBeat("a")} {
 		e.check(v.Now.IsZero() || v.Now.Location() == time.UTC, "Now %v is not in UTC", v.Now)
 		e.check(slices.IsSortedFunc(v.Shards, func(a, b xxljob.Shard) int { return a.ID - b.ID }), "Shards are not in order: %+v", v.Shards)
+	}
+}
+
+func nodeRests(e *env) {
+	e.join("a")
+	resting := func(attached []xxljob.Attachment) bool {
+		_, err := e.Beat(e.ctx, "a", attached)
+		e.must(err)
+		return e.mustNode(e.mustBeat("observer"), "a").Resting
+	}
+	want(e, "Resting of a node that has joined", e.mustNode(e.mustBeat("observer"), "a").Resting, false)
+	for _, c := range []struct {
+		name     string
+		attached []xxljob.Attachment
+		want     bool
+	}{
+		{"no list", nil, true},
+		{"an empty list", []xxljob.Attachment{}, false},
+		{"no list again", nil, true},
+		{"a list", []xxljob.Attachment{{App: "app"}}, false},
+	} {
+		want(e, "Resting after a beat with "+c.name, resting(c.attached), c.want)
 	}
 }
