@@ -18,6 +18,25 @@ const scanRuns = 5000
 // instants; and by half of the pre-read at most, so that nothing comes late by it.
 func (s *scheduler) scanGap() time.Duration { return s.cfg.PreRead / 2 }
 
+// unsettled makes the loop read planned runs again and again for a while after a
+// claim whose outcome is unknown: a commit that hangs in the database may land long
+// after the answer was given up, and no scan returns what it has planned.
+type unsettled struct{ until, last time.Time }
+
+// unsettledEvery is how often it is read.
+const unsettledEvery = 2 * time.Second
+
+func (u *unsettled) due(now time.Time) bool {
+	if u.until.IsZero() || now.Sub(u.last) < unsettledEvery {
+		return false
+	}
+	u.last = now
+	if now.After(u.until) {
+		u.until = time.Time{} // once more, and then it is settled
+	}
+	return true
+}
+
 // horizon is the end of the window that a scan plans.
 type horizon struct{ set, end time.Time }
 
@@ -56,6 +75,9 @@ func (s *scheduler) scanOnce(ctx context.Context) (time.Duration, error) {
 	now := s.clock.now()
 	before := s.horizon.at(now, s.cfg.PreRead, s.scanGap())
 	s.engine.tidy(now)
+	if s.unsettled.due(time.Now()) {
+		s.reload.add(shards)
+	}
 	if err := s.reloadPlanned(ctx, before); err != nil {
 		return 0, err
 	}
@@ -86,6 +108,9 @@ func (s *scheduler) scanWait(res ScanResult, missed bool) time.Duration {
 	wait := time.Duration(forever)
 	if poll, _ := s.store.Poll(); poll > 0 {
 		wait = poll
+	}
+	if !s.unsettled.until.IsZero() {
+		wait = min(wait, unsettledEvery)
 	}
 	if !res.Next.IsZero() {
 		now := s.clock.now()
@@ -130,8 +155,9 @@ func (s *scheduler) claim(ctx context.Context, shards []Shard, due []DueJob, now
 	}
 	runs, err := see(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Claim(ctx, plans) })
 	if s.claiming.failed(ctx, err) {
-		// The claim may have taken effect: what it planned has to be read.
+		// The claim may have taken effect, or may yet: what it planned has to be read.
 		s.reload.add(shards)
+		s.unsettled.until = time.Now().Add(suspicion)
 		return next, false, err
 	}
 	s.holdRuns(runs, jobs)

@@ -222,6 +222,7 @@ type scheduler struct {
 	lead         lead
 	routing      map[string]*backoff // of apps whose addresses cannot be read; owned by the start loop
 	horizon      horizon             // owned by the scan loop
+	unsettled    unsettled           // owned by the scan loop
 	claiming     backoff             // of Store.Claim; owned by the scan loop
 	starting     backoff             // of Store.Start; owned by the start loop
 	token        atomic.Int64        // the number of the latest start

@@ -110,7 +110,7 @@ func (e *editing) change() error {
 // has the next instant computed.
 func (e *editing) plan(ctx context.Context, t *tx) error {
 	s := e.store
-	lo, hi := s.openRange()
+	lo, hi := wideRange()
 	if err := t.do(ctx, statement{s.sql.cancelPlanned, []any{e.id, e.edit.Verb, false, lo, hi}, readRuns(&e.cancelled)}); err != nil {
 		return err
 	}

@@ -141,7 +141,7 @@ func (f *finishing) store2(ctx context.Context, sql string, careful bool) error 
 	if err == nil {
 		s.tell(done)
 		for _, end := range f.accepted() {
-			s.serials.end(end.job, 1)
+			s.serials.end(end.id)
 		}
 	}
 	return err

@@ -50,6 +50,10 @@ func (s *Store) openRange() (lo, hi int64) {
 	return s.floor.Load(), idAt(s.estimate().Add(aheadMargin))
 }
 
+// wideRange holds the ids of all runs, whatever the clocks say. It is for statements
+// that are rare, and decide.
+func wideRange() (lo, hi int64) { return 0, maxRunID }
+
 // raiseFloor looks for the least id of an unended run, older than openMargin.
 func (s *Store) raiseFloor(ctx context.Context) error {
 	recent := idAt(s.estimate().Add(-openMargin))
@@ -85,6 +89,8 @@ func (f *startedFloor) get(ids []int64) int64 {
 
 // raise reads it anew; after an error it is as low as any unended run.
 func (f *startedFloor) raise(ctx context.Context, s *Store) error {
+	s.serials.turn.Lock() // no start is under way while it is read
+	defer s.serials.turn.Unlock()
 	lo, hi := s.openRange()
 	f.mu.Lock()
 	f.low = maxRunID

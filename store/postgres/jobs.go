@@ -190,7 +190,7 @@ func (s *Store) RemoveJob(ctx context.Context, id int64) error {
 		if err != nil {
 			return err
 		}
-		lo, hi := s.openRange()
+		lo, hi := wideRange()
 		return t.do(ctx,
 			statement{s.sql.deleteNext, []any{id}, nil},
 			statement{s.sql.deleteJob, []any{id}, nil},

@@ -15,8 +15,11 @@ import (
 func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	var now time.Time
 	err := s.read(ctx, statement{s.sql.clock, nil, scanInto(&now)})
+	if err != nil {
+		return time.Time{}, failed(err, "read the clock")
+	}
 	s.learn(now)
-	return now.UTC(), failed(err, "read the clock")
+	return now.UTC(), nil
 }
 
 // Join adds a node under a new incarnation. In lock mode it makes the node's lock
@@ -134,7 +137,7 @@ func (s *Store) Leave(ctx context.Context, incarnation string) error {
 func (s *Store) Bury(ctx context.Context, incarnation string, beats int64) error {
 	changed := 0
 	count := func(pgx.Rows) error { changed++; return nil }
-	lo, hi := s.openRange()
+	lo, hi := wideRange()
 	err := s.inTx(ctx, bounds{name: "bury"}, func(t *tx) error {
 		changed = 0
 		return t.do(ctx, statement{s.sql.lockNode, []any{incarnation}, nil},

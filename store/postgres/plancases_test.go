@@ -154,6 +154,7 @@ func (d *planData) scanCases() []planCase {
 		{name: "planned of app", sql: q.planned, args: []any{shards, now, int64(0), int64(0), 1000, lo, hi, "app-1"}, rows: 1000, reach: reachOpen},
 		{name: "openFloor", sql: q.openFloor, args: []any{lo}, rows: 1, reach: reachAll},
 		{name: "insertRecord", sql: q.insertRecord, args: []any{int64(1), 1, "app-1", "CRON", int16(10), d.now.UnixMilli(), nil, nil, nil, nil}},
+		{name: "nodeLock", sql: q.nodeLock, args: []any{int32(1), "a"}, rows: 1},
 		{name: "startedJobs", sql: q.startedJobs, args: []any{shards, lo, hi}, rows: 2000, reach: reachOpen, wide: true},
 		{name: "startedLeast", sql: q.startedLeast, args: []any{lo, hi}, rows: 1, reach: reachOpen, wide: true}, // reads all started runs
 	}

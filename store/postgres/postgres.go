@@ -77,6 +77,7 @@ type Store struct {
 	listening   atomic.Bool
 	carefulTill atomic.Int64 // Unix nanoseconds
 	floor       atomic.Int64 // no run below this id is unended
+	learnt      atomic.Pointer[reading]
 	clockAhead  atomic.Int64 // the database's clock less ours, in nanoseconds
 
 	started  startedFloor
@@ -203,10 +204,26 @@ const carefulFor = 5 * time.Second
 func (s *Store) beCareful() { s.carefulTill.Store(time.Now().Add(carefulFor).UnixNano()) }
 
 // learn takes in a reading of the database's clock.
-func (s *Store) learn(now time.Time) { s.clockAhead.Store(int64(time.Until(now))) }
+func (s *Store) learn(now time.Time) {
+	s.clockAhead.Store(int64(time.Until(now)))
+	s.learnt.Store(&reading{now, time.Now()})
+}
 
-// estimate is about the database's time. Nothing that has to be right goes by it.
-func (s *Store) estimate() time.Time { return time.Now().Add(time.Duration(s.clockAhead.Load())) }
+// reading is what the database's clock was, and when.
+type reading struct{ database, local time.Time }
+
+// estimate is about the database's time: the later one by the local wall clock, which
+// may have been set, and by the monotonic one, which may have stood still. What
+// decides about runs goes by neither.
+func (s *Store) estimate() time.Time {
+	wall := time.Now().Add(time.Duration(s.clockAhead.Load())).Round(0)
+	if r := s.learnt.Load(); r != nil {
+		if steady := r.database.Add(time.Since(r.local)).Round(0); steady.After(wall) {
+			return steady
+		}
+	}
+	return wall
+}
 
 // startWork begins the background work where it is not under way. It is called
 // with mu held.

@@ -38,7 +38,7 @@ func (s *Store) arm(ctx context.Context, t *tx, ended []runEnd, jobs []int64) (a
 		return done, err
 	}
 	ids, ends := endsOf(ended)
-	lo, hi := s.openRange()
+	lo, hi := wideRange()
 	err = t.do(ctx,
 		statement{s.sql.now, nil, scanInto(&done.now)},
 		statement{s.sql.lockIdle, []any{idle}, nil},

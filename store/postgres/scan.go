@@ -25,7 +25,7 @@ func (s *Store) scan(ctx context.Context, q xxljob.ScanQuery) (xxljob.ScanResult
 		return res, ctx.Err()
 	}
 	before := milli(stored(q.Before))
-	from := s.region.from(q.Shards, time.Now())
+	from, turn := s.region.from(q.Shards, time.Now())
 	lo, hi := s.openRange()
 	var due []dueJob
 	var next nextTime
@@ -36,11 +36,11 @@ func (s *Store) scan(ctx context.Context, q xxljob.ScanQuery) (xxljob.ScanResult
 	if err != nil {
 		return xxljob.ScanResult{}, err
 	}
+	first := min(before, milli(s.estimate()))
 	if len(due) > 0 {
-		s.region.seen(due[0].next)
-	} else {
-		s.region.seen(before)
+		first = min(first, due[0].next)
 	}
+	s.region.seen(first, turn)
 	if err := s.loadRuns(ctx, q.Shards, res.Runs); err != nil {
 		return xxljob.ScanResult{}, err
 	}
@@ -139,6 +139,7 @@ type region struct {
 	start  int64          // guarded by mu: where the next scan begins
 	wholly time.Time      // guarded by mu: when all was looked at
 	of     []xxljob.Shard // guarded by mu: what the last scan was for
+	turn   int            // guarded by mu: raised by each scan and each reach
 }
 
 const (
@@ -148,21 +149,26 @@ const (
 	regionWhole = time.Minute
 )
 
-func (r *region) from(shards []xxljob.Shard, now time.Time) int64 {
+func (r *region) from(shards []xxljob.Shard, now time.Time) (start int64, turn int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if now.Sub(r.wholly) > regionWhole || !slices.EqualFunc(shards, r.of, sameLease) {
 		r.start, r.wholly, r.of = 0, now, slices.Clone(shards)
 	}
-	return r.start
+	r.turn++
+	return r.start, r.turn
 }
 
 func sameLease(a, b xxljob.Shard) bool { return a.ID == b.ID && a.Epoch == b.Epoch }
 
-// seen moves the start on: nothing before the given time is due.
-func (r *region) seen(first int64) {
+// seen moves the start on: nothing before the given time was due, unless something
+// has been written, or others have looked, since the scan began.
+func (r *region) seen(first int64, turn int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if turn != r.turn {
+		return
+	}
 	r.start = first - regionMargin.Milliseconds()
 }
 
@@ -170,6 +176,7 @@ func (r *region) seen(first int64) {
 func (r *region) reach(at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.turn++
 	if at.IsZero() {
 		r.start = 0
 		return

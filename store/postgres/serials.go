@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/xxljob/xxljob"
 )
 
@@ -18,8 +20,9 @@ type serials struct {
 	turn sync.Mutex // held during a start of serial jobs, so that two do not pass by each other
 
 	mu      sync.Mutex
-	known   map[int]int64 // guarded by mu: the epochs of shards whose started runs were read
-	started map[int64]int // guarded by mu: by job, at least the runs that are started
+	known   map[int]int64   // guarded by mu: the epochs of shards whose started runs were read
+	started map[int64]int   // guarded by mu: by job, the runs that are counted
+	counted map[int64]int64 // guarded by mu: those runs, with their jobs
 }
 
 // maxSerials bounds the jobs that are remembered.
@@ -29,12 +32,17 @@ const maxSerials = 1_000_000
 func (x *serials) take(ctx context.Context, s *Store, shards []xxljob.Shard) error {
 	lo, hi := s.openRange()
 	ids, _ := fenceArgs(shards)
-	var jobs []int64
-	err := s.read(ctx, statement{s.sql.startedJobs, []any{ids, lo, hi}, readIDs(&jobs)})
+	runs := map[int64]int64{}
+	err := s.read(ctx, statement{s.sql.startedJobs, []any{ids, lo, hi}, func(rows pgx.Rows) error {
+		var run, job int64
+		err := rows.Scan(&run, &job)
+		runs[run] = job
+		return err
+	}})
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.known == nil || len(x.started) > maxSerials {
-		x.known, x.started = map[int]int64{}, map[int64]int{}
+		x.known, x.started, x.counted = map[int]int64{}, map[int64]int{}, map[int64]int64{}
 	}
 	for _, sh := range shards {
 		delete(x.known, sh.ID)
@@ -42,8 +50,8 @@ func (x *serials) take(ctx context.Context, s *Store, shards []xxljob.Shard) err
 			x.known[sh.ID] = sh.Epoch
 		}
 	}
-	for _, job := range jobs {
-		x.started[job]++
+	for run, job := range runs {
+		x.count(run, job)
 	}
 	return failed(err, "read the started runs of %d shards", len(shards))
 }
@@ -58,29 +66,40 @@ func (x *serials) begin(st *xxljob.Start) (free bool) {
 	}
 	epoch, known := x.known[st.Shard]
 	free = known && epoch == st.Epoch && x.started[st.JobID] == 0
-	x.started[st.JobID] += max(1, len(st.Targets))
+	x.count(st.RunID, st.JobID)
 	return free
 }
 
-// undo takes back what begin has counted for a start that changed nothing.
-func (x *serials) undo(st *xxljob.Start) { x.end(st.JobID, max(1, len(st.Targets))) }
+// count is called with mu held.
+func (x *serials) count(run, job int64) {
+	if _, has := x.counted[run]; !has {
+		x.counted[run] = job
+		x.started[job]++
+	}
+}
 
-// undoAll takes back a whole group.
-func (x *serials) undoAll(starts []xxljob.Start, g *startGroup) {
-	for _, i := range g.places {
-		if !g.refused {
-			x.undo(&starts[i])
+// parts counts the further parts of a broadcast.
+func (x *serials) parts(siblings []xxljob.Run) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for i := range siblings {
+		if x.started != nil {
+			x.count(siblings[i].ID, siblings[i].JobID)
 		}
 	}
 }
 
-// end counts runs that are not started any more.
-func (x *serials) end(job int64, n int) {
+// end counts a run back that is not started any more, if it was counted: its end may
+// be known before its shard was taken.
+func (x *serials) end(run int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if left := x.started[job] - n; left > 0 {
-		x.started[job] = left
-	} else {
+	job, has := x.counted[run]
+	if !has {
+		return
+	}
+	delete(x.counted, run)
+	if x.started[job]--; x.started[job] <= 0 {
 		delete(x.started, job)
 	}
 }
@@ -88,13 +107,8 @@ func (x *serials) end(job int64, n int) {
 // ended counts runs that have ended or were put back.
 func (x *serials) ended(runs []xxljob.Run) {
 	for i := range runs {
-		if r := &runs[i]; r.ID != 0 && (r.State.Ended() || r.State == xxljob.StatePlanned) && !wasPlanned(r) {
-			x.end(r.JobID, 1)
+		if r := &runs[i]; r.State.Ended() || r.State == xxljob.StatePlanned {
+			x.end(r.ID)
 		}
 	}
-}
-
-// wasPlanned reports whether the run ended without having been started.
-func wasPlanned(r *xxljob.Run) bool {
-	return r.State == xxljob.StateCancelled && r.Started.IsZero() || r.State == xxljob.StateSkipped || r.State == xxljob.StateRefused && r.Started.IsZero()
 }

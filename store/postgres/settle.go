@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 
 	"github.com/xxljob/xxljob"
 )
@@ -39,13 +40,27 @@ type verdictPart struct {
 	verdicts []xxljob.Verdict
 }
 
+// takes reports whether the verdict has the epoch that the part has for its shard: a
+// fence has one for each.
+func (p *verdictPart) takes(v xxljob.Verdict) bool {
+	return !slices.ContainsFunc(p.verdicts, func(o xxljob.Verdict) bool { return o.Shard == v.Shard && o.Epoch != v.Epoch })
+}
+
 // partVerdicts orders them by kind; others than these three change nothing.
 func partVerdicts(verdicts []xxljob.Verdict) []verdictPart {
 	parts := []verdictPart{{to: xxljob.StateLost}, {to: xxljob.StateStarted}, {to: xxljob.StatePlanned}}
+	kinds := len(parts)
 	for _, v := range verdicts {
-		for i := range parts {
-			if parts[i].to == v.To {
+		for i := 0; i < len(parts); i++ {
+			switch {
+			case parts[i%kinds].to != v.To:
+			case parts[i].takes(v):
 				parts[i].verdicts = append(parts[i].verdicts, v)
+				i = len(parts)
+			case i+kinds >= len(parts):
+				for k := range kinds {
+					parts = append(parts, verdictPart{to: parts[k].to})
+				}
 			}
 		}
 	}

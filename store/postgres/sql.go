@@ -461,7 +461,7 @@ func (q *queries) lists() {
 	// Planned and started runs have small indexes of their own. "id + 0" keeps the
 	// planner from going through all runs by id instead, until it meets one.
 	q.startedLeast = `select coalesce(min(l.id), 0) from {{schema}}.xxl_job_log l where l.state in (1, 2) and l.id between $1 and $2`
-	q.startedJobs = `select l.job_id from {{schema}}.xxl_job_log l where l.shard = any($1::smallint[]) and l.state in (1, 2) and l.id between $2 and $3`
+	q.startedJobs = `select l.id, l.job_id from {{schema}}.xxl_job_log l where l.shard = any($1::smallint[]) and l.state in (1, 2) and l.id between $2 and $3`
 	q.openFloor = `select coalesce(least((select min(l.id + 0) from {{schema}}.xxl_job_log l where l.id < $1 and l.state = 0),
 		(select min(l.id + 0) from {{schema}}.xxl_job_log l where l.id < $1 and l.state in (1, 2))), 0)`
 	q.partitions = `select c.relname from pg_catalog.pg_inherits h join pg_catalog.pg_class c on c.oid = h.inhrelid

@@ -40,19 +40,23 @@ func groupStarts(starts []xxljob.Start) []startGroup {
 	var groups []startGroup
 	plain := -1 // the group that plain starts are added to
 	busy := map[int64]bool{}
+	epochs := map[int]int64{} // of the group's shards: a fence has one for each
 	for i := range starts {
 		st := &starts[i]
 		refused := st.State == xxljob.StateRefused
 		single := len(st.Targets) > 0 || refused
-		clash := busy[-st.RunID] || st.Serial && busy[st.JobID]
+		epoch, has := epochs[st.Shard]
+		clash := busy[-st.RunID] || st.Serial && busy[st.JobID] || has && epoch != st.Epoch
 		if plain < 0 || clash || single || len(groups[plain].places) == startBatch {
 			groups = append(groups, startGroup{refused: refused})
 			clear(busy)
+			clear(epochs)
 			plain = len(groups) - 1
 		}
 		g := &groups[plain]
 		g.places = append(g.places, i)
 		busy[-st.RunID], busy[st.JobID] = true, true
+		epochs[st.Shard] = st.Epoch
 		if single {
 			g.targets = st.Targets
 			if refused {
@@ -77,9 +81,6 @@ func (s *Store) startGroup(ctx context.Context, starts []xxljob.Start, g startGr
 	var done arming
 	start := func(sql string) (err error) {
 		done, err = s.startBy(ctx, sql, starts, g, answers)
-		if code := codeOf(err); lockedOut(err) || code == codeNoTable || code == codeDenied {
-			s.serials.undoAll(starts, &g) // the next attempt counts anew
-		}
 		return err
 	}
 	err := s.byDay(sql, ids, start)
@@ -94,17 +95,25 @@ func (s *Store) startGroup(ctx context.Context, starts []xxljob.Start, g startGr
 	for _, i := range g.places {
 		if answers[i].Run.ID == 0 {
 			left = append(left, i)
-			if !g.refused {
-				s.serials.undo(&starts[i])
-			}
 		}
+	}
+	for _, i := range g.places {
+		s.serials.parts(answers[i].Siblings)
 	}
 	s.tell(done)
 	s.tellStarted(starts, g.places, answers)
 	if len(left) == 0 {
 		return nil
 	}
-	return s.explain(ctx, starts, left, answers)
+	if err := s.explain(ctx, starts, left, answers); err != nil {
+		return err
+	}
+	for _, i := range left {
+		if a := &answers[i]; !g.refused && (a.Status != xxljob.StartGone || a.Run.State.Ended()) {
+			s.serials.end(starts[i].RunID) // others that are gone were started before
+		}
+	}
+	return nil
 }
 
 func (s *Store) startBy(ctx context.Context, sql string, starts []xxljob.Start, g startGroup, answers []xxljob.Started) (arming, error) {
