@@ -130,9 +130,9 @@ func (c *Cluster) Configure(ctx context.Context, settings map[string]string) err
 		return err
 	}
 	// A new session shows what the server has read.
-	for now := before; now == before; {
+	for loaded := before; loaded == before; {
 		time.Sleep(5 * time.Millisecond)
-		if now, err = c.Exec(ctx, superuser, loadTime); err != nil {
+		if loaded, err = c.Exec(ctx, superuser, loadTime); err != nil {
 			return fmt.Errorf("pgtest: the server has not read %v: %w", settings, err)
 		}
 	}

@@ -74,11 +74,17 @@ func usualServer(t testing.TB) *server {
 }
 
 // giveUp skips a test for lack of a program, unless it was said that there has
-// to be one. Everything else fails it.
+// to be one (see required). Everything else fails it.
 func giveUp(t testing.TB, err error) {
 	t.Helper()
-	if errors.Is(err, ErrMissing) && os.Getenv("XXLJOB_REQUIRE_POSTGRES") != "1" {
+	if errors.Is(err, ErrMissing) && !required() {
 		t.Skipf("SKIPPED: %v (make test does so)", err)
 	}
 	t.Fatal(err)
+}
+
+// required reports whether what is missing fails tests: under make test, and where
+// CI says that it is one.
+func required() bool {
+	return os.Getenv("XXLJOB_REQUIRE_POSTGRES") == "1" || os.Getenv("CI") == "true"
 }
