@@ -7,3 +7,9 @@ func SchemaOf(s *Store) string { return s.cfg.Schema }
 
 // DropAsks deletes the questions for logs that are too old, as housekeeping does.
 func DropAsks(ctx context.Context, s *Store) error { return s.dropAsks(ctx) }
+
+// BeCareful makes the store pass by what is locked, as after it has met a lock.
+func BeCareful(s *Store) { s.beCareful() }
+
+// RaiseStarted reads the least started run anew, as housekeeping does.
+func RaiseStarted(ctx context.Context, s *Store) error { return s.started.raise(ctx, s) }

@@ -128,10 +128,12 @@ func (f *finishing) store2(ctx context.Context, sql string, careful bool) error 
 		for _, i := range f.places {
 			f.answers[i] = xxljob.Run{}
 		}
-		if len(places) == 0 {
-			return nil
+		if len(places) > 0 {
+			if err := f.update(ctx, t, sql, places); err != nil {
+				return err
+			}
 		}
-		if err := f.update(ctx, t, sql, places); err != nil {
+		if err := f.note(ctx, t); err != nil {
 			return err
 		}
 		var err error
@@ -157,9 +159,8 @@ func (f *finishing) accepted() []runEnd {
 	return ends
 }
 
-// update ends the runs, and notes results that came after a run was lost.
+// update ends the runs.
 func (f *finishing) update(ctx context.Context, t *tx, sql string, places []int) error {
-	s := f.store
 	n := len(places)
 	ids, tokens, states := make([]int64, n), make([]int64, n), make([]int16, n)
 	addresses, messages, lines := make([]*string, n), make([]*string, n), make([]string, n)
@@ -174,7 +175,7 @@ func (f *finishing) update(ctx context.Context, t *tx, sql string, places []int)
 		messages[k], lines[k], noRetry[k] = nonempty(r.HandleMsg), r.TriggerMsg, flag(r.NoRetry)
 	}
 	var row runRow
-	err := t.do(ctx, statement{sql, []any{ids, addresses, tokens, states, messages, lines, noRetry}, func(rows pgx.Rows) error {
+	return t.do(ctx, statement{sql, []any{ids, addresses, tokens, states, messages, lines, noRetry}, func(rows pgx.Rows) error {
 		var ord int
 		run, err := row.scan(rows, &ord)
 		if err == nil {
@@ -182,25 +183,28 @@ func (f *finishing) update(ctx context.Context, t *tx, sql string, places []int)
 		}
 		return err
 	}})
-	if err != nil {
-		return err
-	}
+}
+
+// note notes results that came after their runs were lost. A run whose row others
+// have locked goes without.
+func (f *finishing) note(ctx context.Context, t *tx) error {
 	var late []int64
 	var notes []string
-	for k, i := range places {
+	for _, i := range f.places {
 		if f.answers[i].ID == 0 {
-			late = append(late, ids[k])
+			late = append(late, f.results[i].RunID)
 			notes = append(notes, "a result came after the run was lost: "+f.results[i].State.String())
 		}
 	}
 	if len(late) == 0 {
 		return nil
 	}
-	return t.do(ctx, statement{s.sql.finishLate, []any{late, notes}, nil})
+	lo, hi := rangeOf(late)
+	return t.do(ctx, statement{f.store.sql.finishLate, []any{late, notes, lo, hi}, nil})
 }
 
 // lockable locks what can be locked at once: the runs, and the jobs that their
-// ends concern. It returns the places of the others' results.
+// ends concern. It returns the places of their results.
 func (f *finishing) lockable(ctx context.Context, t *tx) ([]int, error) {
 	s := f.store
 	var ids []int64

@@ -182,7 +182,11 @@ func (s *Store) dropDay(ctx context.Context, name string, lo, hi int64) error {
 		fmt.Sprintf("alter table %s.xxl_job_log detach partition %s", s.schema, table),
 		"drop table " + table,
 	})
-	if codeOf(err) != codeDenied { // not the owner
+	switch codeOf(err) {
+	case codeNoTable: // another node has dropped it
+		return nil
+	case codeDenied: // the role is not the owner
+	default:
 		return err
 	}
 	return s.inBatches(ctx, "delete_runs", s.sql.deleteRuns, lo, hi)
@@ -196,6 +200,14 @@ func (s *Store) endOld(ctx context.Context, lo, hi int64) error {
 		var ended []xxljob.Run
 		err := s.inTx(ctx, bounds{name: "end_old"}, func(t *tx) error {
 			ended, done = nil, arming{}
+			// The jobs are locked before their planned runs, as an edit does.
+			var jobs []int64
+			if err := t.do(ctx, statement{s.sql.endOldJobs, []any{lo, hi, endBatch}, readIDs(&jobs)}); err != nil {
+				return err
+			}
+			if err := t.do(ctx, statement{s.sql.lockIdle, []any{jobs}, nil}); err != nil {
+				return err
+			}
 			if err := t.do(ctx, statement{s.sql.endOld, []any{lo, hi, endBatch}, readRuns(&ended)}); err != nil || len(ended) == 0 {
 				return err
 			}

@@ -301,7 +301,7 @@ func (d *planData) endCases() []planCase {
 	return []planCase{
 		{name: "finish 1000", sql: q.finish, args: d.finishArgs(1000), rows: 1000, reach: reachIDs},
 		{name: "finish 1", sql: q.finish, args: d.finishArgs(1), rows: 1, reach: reachIDs},
-		{name: "finishLate 1000", sql: q.finishLate, args: []any{d.ended, make([]string, len(d.ended))}, reach: reachIDs, wasted: 1000, batch: 1000},
+		{name: "finishLate 1000", sql: q.finishLate, args: []any{d.ended, make([]string, len(d.ended)), lo, hi}, reach: reachIDs, wasted: 1000, batch: 1000},
 		{name: "unended 1000", sql: q.unended, args: []any{ids, lo, hi}, rows: 1000, reach: reachIDs},
 		{name: "lockRuns 1000", sql: q.lockRuns, args: []any{ids, lo, hi}, rows: 1000, reach: reachIDs},
 		{name: "lockRuns 1", sql: q.lockRuns, args: []any{ids[:1], lo, lo}, rows: 1, reach: reachIDs},
@@ -346,6 +346,7 @@ func (d *planData) runCases() []planCase {
 		{name: "runsByID 1000", sql: q.runsByID, args: []any{d.ended, lo, hi}, rows: 1000, reach: reachIDs},
 		{name: "runsByID 1", sql: q.runsByID, args: []any{d.ended[:1], d.ended[0], d.ended[0]}, rows: 1, reach: reachIDs},
 		{name: "partitions", sql: q.partitions, rows: planDays},
+		{name: "endOldJobs", sql: q.endOldJobs, args: []any{day0, day1, endBatch}, rows: 5, reach: reachOne},
 		{name: "endOld", sql: q.endOld, args: []any{day0, day1, endBatch}, rows: 5, reach: reachOne},
 		{name: "deleteKeys", sql: q.deleteKeys, args: []any{day0, day1, endBatch}},
 		{name: "deleteRuns", sql: q.deleteRuns, args: []any{day0, day1, endBatch}, rows: endBatch, reach: reachOne, batch: 1000},

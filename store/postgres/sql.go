@@ -37,7 +37,7 @@ type queries struct {
 	buryLeft, buryNode                                               string
 	exclusive, shardRows, lockRows, takeRows, releaseRows            string
 	tryLock, unlock, evict, backend, endBlockers, notify             string
-	partitions, endOld, deleteKeys, deleteRuns                       string
+	partitions, endOldJobs, endOld, deleteKeys, deleteRuns           string
 	saveGroup, ensureGroup, deleteGroup, groupUsed                   string
 	group, groups, putAddress, dropAddress, addresses                string
 }
@@ -146,7 +146,7 @@ func (q *queries) all() []*string {
 		&q.runByID, &q.runsByID, &q.planned, &q.startedLeast, &q.startedJobs, &q.openFloor, &q.shards, &q.ensureShards,
 		&q.setting, &q.setSetting, &q.clock, &q.beat, &q.nodeLock, &q.lockNode, &q.leaveNode, &q.leaveShards, &q.buryLeft, &q.buryNode,
 		&q.exclusive, &q.shardRows, &q.lockRows, &q.takeRows, &q.releaseRows, &q.tryLock, &q.unlock, &q.evict, &q.backend, &q.endBlockers, &q.notify,
-		&q.partitions, &q.endOld, &q.deleteKeys, &q.deleteRuns,
+		&q.partitions, &q.endOldJobs, &q.endOld, &q.deleteKeys, &q.deleteRuns,
 		&q.saveGroup, &q.ensureGroup, &q.deleteGroup, &q.groupUsed, &q.group, &q.groups, &q.putAddress, &q.dropAddress, &q.addresses,
 	}
 }
@@ -411,7 +411,9 @@ func (q *queries) ends() {
 	returning r.ord, {{run}}`
 	q.finishLate = `update {{schema}}.xxl_job_log l set late_noted = true, trigger_msg = ` + say("r.say") + `
 	from unnest($1::bigint[], $2::text[]) with ordinality r(id, say, ord)
-	where l.id = r.id and ` + few + ` and l.state + 0 = 7 and l.late_noted is null`
+	where l.id = r.id and ` + few + ` and l.id = any(array(select p.id from {{schema}}.xxl_job_log p
+		where p.id = any($1::bigint[]) and p.id between $3 and $4 and p.state + 0 = 7 and p.late_noted is null
+		order by p.id for no key update skip locked))`
 	q.unended = `select l.id from {{schema}}.xxl_job_log l where l.id = any($1::bigint[]) and l.id between $2 and $3 and l.state + 0 in (1, 2)`
 	q.lockRuns = `select l.id, l.job_id from {{schema}}.xxl_job_log l
 	where l.id = any($1::bigint[]) and l.id between $2 and $3 and l.state + 0 in (1, 2) order by l.id for no key update skip locked`
@@ -466,6 +468,8 @@ func (q *queries) lists() {
 		(select min(l.id + 0) from {{schema}}.xxl_job_log l where l.id < $1 and l.state in (1, 2))), 0)`
 	q.partitions = `select c.relname from pg_catalog.pg_inherits h join pg_catalog.pg_class c on c.oid = h.inhrelid
 	where h.inhparent = '{{literal}}.xxl_job_log'::pg_catalog.regclass order by c.relname`
+	q.endOldJobs = `select distinct p.job_id from (select p.job_id from {{schema}}.xxl_job_log p where p.id between $1 and $2 and p.state = 0
+	order by p.id + 0 limit $3) p`
 	q.endOld = `update {{schema}}.xxl_job_log l set state = case when l.state = 0 then 11 else 7 end, handle_time = {{now}}, inbox = null,
 		alarm_status = case when l.state = 0 then 1 else l.alarm_status end, reason = 'retention'
 	where l.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.id between $1 and $2 and p.state = 0 order by p.id + 0 limit $3
