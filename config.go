@@ -119,7 +119,8 @@ type Hooks struct {
 	RunStarted func(Run)
 	// RunEnded is called when this node has stored the final state of a run that
 	// came to its time, skipped and refused ones included. A run that is cancelled
-	// before its time is not among them.
+	// before its time is not among them, nor is the record of what an edit leaves
+	// behind (ReasonEdit).
 	RunEnded func(Run)
 }
 

@@ -33,7 +33,7 @@ type leases struct {
 	rest       map[int]time.Time           // guarded by mu: shards given up by LeaseMaxHold, until when
 	idleSince  map[int]time.Time           // guarded by mu: shards that nobody looks after, since when
 	rescue     map[int]time.Time           // guarded by mu: shards taken above the share, when
-	read       time.Time                   // monotonic: the last successful look; lease loop only
+	read       time.Time                   // guarded by mu: monotonic, the last successful look
 }
 
 // hold is the lease of one shard.

@@ -50,7 +50,8 @@ type Scheduler interface {
 	// ErrStopped after Stop. When ctx ends, the scheduler stops as if Stop had
 	// been called with Config.StopGrace.
 	Start(ctx context.Context) error
-	// Stop stops claiming and starting, gives back what is started but not sent,
+	// Stop stops claiming and starting, once what it has asked of the store is
+	// answered (five seconds at most), gives back what is started but not sent,
 	// releases the shards, and then waits for running handlers, storing their
 	// results, until ctx ends; handlers still running then are cancelled and
 	// recorded as killed, and ctx's error is returned. It returns when every
