@@ -73,18 +73,22 @@ func (f *failure) Skipf(_ string, a ...any) { f.skipped = a[0].(error).Error(); 
 func TestGiveUp(t *testing.T) {
 	missing := errors.Join(pgtest.ErrMissing)
 	for _, c := range []struct {
-		required string
-		err      error
-		skips    bool
-	}{{"", missing, true}, {"0", missing, true}, {"1", missing, false}, {"", context.Canceled, false}} {
+		required, ci string
+		err          error
+		skips        bool
+	}{
+		{"", "", missing, true}, {"0", "", missing, true}, {"1", "", missing, false}, {"", "", context.Canceled, false},
+		{"", "true", missing, false}, {"", "false", missing, true},
+	} {
 		t.Setenv("XXLJOB_REQUIRE_POSTGRES", c.required)
+		t.Setenv("CI", c.ci)
 		f := &failure{}
 		func() {
 			defer func() { recover() }()
 			pgtest.GiveUp(f, c.err)
 		}()
 		if skips := f.skipped != ""; skips != c.skips || skips == (f.failed != "") {
-			t.Errorf("XXLJOB_REQUIRE_POSTGRES=%s, %v: skipped %q, failed %q", c.required, c.err, f.skipped, f.failed)
+			t.Errorf("XXLJOB_REQUIRE_POSTGRES=%s, CI=%s, %v: skipped %q, failed %q", c.required, c.ci, c.err, f.skipped, f.failed)
 		}
 	}
 }

@@ -417,6 +417,27 @@ func TestOverdueAtAnEdit(t *testing.T) {
 	}
 }
 
+// TestRecordAtAnEdit is about instants that an edit left behind, where nothing was
+// planned for them: its record needs the edit, and what made them overdue.
+func TestRecordAtAnEdit(t *testing.T) {
+	h := clean()
+	h.skip(everySecond, 7, 7)
+	h.Rows[len(h.Rows)-1].Reason = "edit"
+	if r := h.report(); r.Forbidden != 1 || r.Dropped != 0 {
+		t.Errorf("a record of an edit that nobody made: forbidden %d, dropped %d", r.Forbidden, r.Dropped)
+	}
+	h.Ops = append(h.Ops,
+		Op{Kind: OpSet, Job: everySecond, Call: (t0 + 9_500) * 1000, Return: (t0 + 9_600) * 1000, Outcome: Done, Grid: Grid{}},
+		Op{Kind: OpSet, Job: everySecond, Call: (t0 + 9_700) * 1000, Return: (t0 + 9_800) * 1000, Outcome: Done, Grid: Grid{1000, 0}})
+	if r := h.report(); r.Forbidden != 0 || r.Dropped != 1 || r.Overdue != 1 || r.OK() {
+		t.Errorf("a stop in good health: forbidden %d, dropped %d, overdue %d, ok %v", r.Forbidden, r.Dropped, r.Overdue, r.OK())
+	}
+	h.Faults = append(h.Faults, Fault{Name: "lock", Effect: Blocked, Begin: (t0 + 6_900) * 1000, End: (t0 + 9_000) * 1000})
+	if r := h.report(); r.Dropped != 1 || r.Overdue != 0 || !r.OK() {
+		t.Errorf("a stop after an outage: dropped %d, overdue %d, ok %v", r.Dropped, r.Overdue, r.OK())
+	}
+}
+
 func TestEnd(t *testing.T) {
 	h := clean()
 	h.add(everySecond, t0+60_000, nodeB, Planned, 0, 0)

@@ -1,5 +1,7 @@
 package audit
 
+import "slices"
+
 // checkInstant looks for what became of an instant that had to fire: of every part
 // of it, for a broadcast.
 func (a *Auditor) checkInstant(r *Report, j Job, at int64) {
@@ -35,6 +37,10 @@ func (a *Auditor) recorded(r *Report, j Job, at int64) bool {
 		if !row.covers(at) {
 			continue
 		}
+		if row.Reason == editReason && a.overdueAtEdit(j, at) {
+			a.dropped(r, j, at, []Row{row})
+			return true
+		}
 		if row.State == Skipped {
 			r.Skipped++
 		}
@@ -65,13 +71,8 @@ func (a *Auditor) checkMissing(r *Report, j Job, at int64, part, total int, rows
 			return
 		}
 	}
-	if a.overdueAtEdit(j, at, rows) {
-		r.Dropped++
-		if a.explain.duringOutage(at*1000) || a.lives[j.ID].replanned(at, a.in.Rules.Overdue) {
-			return
-		}
-		r.Overdue++
-		r.problem("dropped", "job %d (%s) at %s was overdue when an operation came, and has %s", j.ID, j.Name, clock(at), describe(rows))
+	if allCancelled(rows) && a.overdueAtEdit(j, at) {
+		a.dropped(r, j, at, rows)
 		return
 	}
 	r.Lost++
@@ -113,15 +114,29 @@ func (a *Auditor) checkYielded(r *Report, j Job, at int64, row Row) {
 	r.problem("yielded to nobody", "job %d (%s) at %s: run %d is %s, and no other run was under way", j.ID, j.Name, clock(at), row.Run, stateName(row.State))
 }
 
+// editReason is the reason of a record of instants that an operation left behind:
+// nothing was planned for them yet.
+const editReason = "edit"
+
 // overdueAtEdit reports whether an operation that replaced the schedule came while
 // the instant was due and had not been started: the new schedule begins later than
 // now, and after a stop nothing may start.
-func (a *Auditor) overdueAtEdit(j Job, at int64, rows []Row) bool {
-	for _, row := range rows {
-		if row.State != Cancelled {
-			return false
-		}
-	}
+func (a *Auditor) overdueAtEdit(j Job, at int64) bool {
 	grace := max(a.in.Rules.Misfire, a.explain.outageLeft(at*1000)/1000+a.in.Rules.Slack)
 	return a.lives[j.ID].replanned(at, grace)
+}
+
+// dropped accounts for an instant that was overdue at an edit: something has to
+// explain why it was, unless it was so for a moment only.
+func (a *Auditor) dropped(r *Report, j Job, at int64, rows []Row) {
+	r.Dropped++
+	if a.explain.duringOutage(at*1000) || a.lives[j.ID].replanned(at, a.in.Rules.Overdue) {
+		return
+	}
+	r.Overdue++
+	r.problem("dropped", "job %d (%s) at %s was overdue when an operation came, and has %s", j.ID, j.Name, clock(at), describe(rows))
+}
+
+func allCancelled(rows []Row) bool {
+	return !slices.ContainsFunc(rows, func(row Row) bool { return row.State != Cancelled })
 }
