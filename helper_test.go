@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/xxljob/xxljob"
 )
@@ -61,4 +62,35 @@ func countStates(runs []xxljob.Run) map[xxljob.State]int {
 		states[r.State]++
 	}
 	return states
+}
+
+// waitFor is Wait with a bound.
+func waitFor(t *testing.T, s xxljob.Scheduler, id int64, d time.Duration) xxljob.Run {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	run, err := s.Wait(ctx, id)
+	if err != nil {
+		now, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+		defer cancel()
+		run, _ = s.Wait(now, id) // as it is by now
+		t.Errorf("run %d is %v after %v: %v", id, run.State, d, err)
+	}
+	return run
+}
+
+// trigger triggers a job by hand.
+func trigger(t *testing.T, s xxljob.Scheduler, job xxljob.Job) int64 {
+	t.Helper()
+	ids, err := s.Trigger(t.Context(), job.ID, xxljob.Trigger{})
+	must(t, err)
+	return ids[0]
+}
+
+// triggerNew adds a job and triggers it once.
+func triggerNew(t *testing.T, s xxljob.Scheduler, job xxljob.Job) int64 {
+	t.Helper()
+	job, err := s.AddJob(t.Context(), job)
+	must(t, err)
+	return trigger(t, s, job)
 }

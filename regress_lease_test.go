@@ -14,6 +14,14 @@ import (
 
 func oneShard(c *xxljob.Config) { c.Shards = 1 }
 
+// pair starts two nodes, of which a, the first, owns the one shard.
+func pair(t *testing.T, st xxljob.Store, j *journal) (a, b *node) {
+	t.Helper()
+	a = startNode(t, st, "a", j, oneShard)
+	time.Sleep(time.Second)
+	return a, startNode(t, st, "b", j, oneShard)
+}
+
 func onlyJ(t *testing.T, st xxljob.Store, route string) xxljob.Job {
 	t.Helper()
 	job, err := st.AddJob(t.Context(), xxljob.Job{App: "app", Key: "k", Name: "job", Handler: "work", Route: route,
@@ -122,4 +130,26 @@ func (s spinGuard) Beat(ctx context.Context, inc string, at []xxljob.Attachment)
 		time.Sleep(time.Second)
 	}
 	return s.Store.Beat(ctx, inc, at)
+}
+
+// TestMaxHoldLeavesNoGap: Shards that LeaseMaxHold makes a node give up do not lie idle.
+func TestMaxHoldLeavesNoGap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, j := memory.New(), &journal{}
+		hold := func(c *xxljob.Config) { c.Shards = 4; c.LeaseMaxHold = 20 * time.Second }
+		a := startNode(t, st, "a", j, hold)
+		time.Sleep(7 * time.Second)
+		b := startNode(t, st, "b", j, hold)
+		time.Sleep(5 * time.Second)
+		addSeconds(t, a, 8)
+		time.Sleep(3 * time.Minute)
+		worst := time.Duration(0)
+		for _, s := range j.all() {
+			worst = max(worst, s.at.Sub(s.due))
+		}
+		if worst > time.Second {
+			t.Errorf("a run was late by %v", worst)
+		}
+		stop(t, a, b)
+	})
 }

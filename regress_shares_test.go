@@ -10,6 +10,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/store/storetest"
 )
 
 // lockedStore is a store that knows whose connection has ended: the named nodes'.
@@ -42,12 +43,8 @@ func (s *lockedStore) die(name string) {
 // owners counts the shards of each node.
 func owners(t *testing.T, st xxljob.Store) map[string]int {
 	t.Helper()
-	v, err := st.Beat(t.Context(), "observer", nil)
-	must(t, err)
-	must(t, st.Leave(t.Context(), "observer"))
-	must(t, st.Bury(t.Context(), "observer", 1))
 	n := map[string]int{}
-	for _, sh := range v.Shards {
+	for _, sh := range observe(t, st).Shards {
 		name, _, _ := strings.Cut(sh.Owner, "-")
 		n[name]++
 	}
@@ -79,27 +76,47 @@ func TestSharesOfANodeThatIsAway(t *testing.T) {
 // the others at once.
 func TestSharesOfANodeThatStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st := memory.New()
-		j := &journal{}
+		st, j := memory.New(), &journal{}
 		a, b, c := startNode(t, st, "a", j), startNode(t, st, "b", j), startNode(t, st, "c", j)
-		held := make(chan struct{})
-		must(t, b.Handle("long", func(context.Context, *xxljob.Task) error { <-held; return nil }))
-		job, err := b.AddJob(t.Context(), xxljob.Job{Name: "long", Handler: "long"})
-		must(t, err)
 		time.Sleep(20 * time.Second)
-		_, err = b.Trigger(t.Context(), job.ID, xxljob.Trigger{})
-		must(t, err)
-		time.Sleep(2 * time.Second)
-		stopped := make(chan error)
-		go func() { stopped <- b.Stop(context.Background()) }()
+		letGo := drain(t, b)
 		for range 3 {
 			time.Sleep(500 * time.Millisecond)
 			if n := owners(t, st); n["b"] != 0 || n["a"] != 16 || n["c"] != 16 {
 				t.Errorf("shards by node while b stops: %v, want 16 for a and c", n)
 			}
 		}
-		close(held)
-		must(t, <-stopped)
+		letGo()
 		stop(t, a, c)
+	})
+}
+
+// TestSharesThatNobodyTakes: where the node that shards are due to does not take them,
+// whatever the reason, the others do: none is left alone for much longer than a lease
+// lasts.
+func TestSharesThatNobodyTakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, j := memory.New(), &journal{}
+		a, b := startNode(t, st, "a", j), startNode(t, st, "b", j)
+		time.Sleep(20 * time.Second)
+		c := startNode(t, st, "c", j)
+		c.faults.Inject("TakeShards", storetest.Fault{Before: true})
+		alone, longest := map[int]int{}, 0
+		for range 300 {
+			time.Sleep(time.Second)
+			for _, sh := range observe(t, st).Shards {
+				if alone[sh.ID]++; sh.Owner != "" {
+					alone[sh.ID] = 0
+				}
+				longest = max(longest, alone[sh.ID])
+			}
+		}
+		if longest < 5 || longest > 7 {
+			t.Errorf("a shard was left alone for %d s, want a little more than a lease of 5 s", longest)
+		}
+		c.faults.Clear()
+		time.Sleep(3 * time.Minute) // nobody keeps for long what is above its share
+		requireOwners(t, st, 2*time.Minute, "a", "b", "c")
+		stop(t, a, b, c)
 	})
 }

@@ -31,6 +31,22 @@ func partitions(t *testing.T, pool *pgxpool.Pool, schema string) int {
 // allPartitions are those from yesterday to a fortnight ahead.
 const allPartitions = 16
 
+// longAgo makes a partition for a day long ago.
+func longAgo(t *testing.T, pool *pgxpool.Pool, schema string) {
+	t.Helper()
+	run(t, pool, fmt.Sprintf("create table %s.xxl_job_log_20250102 partition of %[1]s.xxl_job_log for values from (%d) to (%d)",
+		schema, 86_400_000<<13, 2*86_400_000<<13))
+}
+
+// openAt opens a store in a schema, of which node a has one shard.
+func openAt(t *testing.T, pool *pgxpool.Pool, schema string) (*postgres.Store, *actor) {
+	t.Helper()
+	s, err := postgres.New(t.Context(), pool, postgres.Config{Schema: schema})
+	must(t, err)
+	t.Cleanup(s.Close)
+	return s, own(t, s, "a", 1)
+}
+
 // TestManyMayMigrateAtOnce: one does the work, and all find it done.
 func TestManyMayMigrateAtOnce(t *testing.T) {
 	t.Parallel()
@@ -60,10 +76,7 @@ func TestMigrateAgainWhileRunsFlow(t *testing.T) {
 	pool := pgtest.Pool(t)
 	schema := migrated(t, pool)
 	cfg := postgres.Config{Schema: schema}
-	s, err := postgres.New(t.Context(), pool, cfg)
-	must(t, err)
-	defer s.Close()
-	a := own(t, s, "a", 1)
+	s, a := openAt(t, pool, schema)
 	job := a.job()
 	stop, added := make(chan struct{}), 0
 	var wg sync.WaitGroup
@@ -113,10 +126,7 @@ func TestARunFindsAPartition(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t)
 	schema := migrated(t, pool)
-	s, err := postgres.New(t.Context(), pool, postgres.Config{Schema: schema})
-	must(t, err)
-	defer s.Close()
-	a := own(t, s, "a", 1)
+	s, a := openAt(t, pool, schema)
 	job := a.job()
 	for name, insert := range map[string]func() error{
 		"AddRun": func() error { _, err := s.AddRun(t.Context(), job.ID, xxljob.Trigger{Key: rand.Text()}); return err },
@@ -145,14 +155,10 @@ func TestDefinitionsGiveWay(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t)
 	schema := migrated(t, pool)
-	s, err := postgres.New(t.Context(), pool, postgres.Config{Schema: schema})
-	must(t, err)
-	defer s.Close()
-	a := own(t, s, "a", 1)
+	s, a := openAt(t, pool, schema)
 	job := a.job()
 	run(t, pool, "drop table "+partition(schema, 14))
-	run(t, pool, fmt.Sprintf("create table %s.xxl_job_log_20250102 partition of %[1]s.xxl_job_log for values from (%d) to (%d)",
-		schema, 86_400_000<<13, 2*86_400_000<<13))
+	longAgo(t, pool, schema)
 	x, err := pool.Begin(t.Context())
 	must(t, err)
 	defer x.Rollback(context.Background())
@@ -186,8 +192,7 @@ func TestDefinitionsGiveWay(t *testing.T) {
 // aged moves the runs of a store to a day long ago.
 func aged(t *testing.T, pool *pgxpool.Pool, schema string) {
 	t.Helper()
-	run(t, pool, fmt.Sprintf("create table %s.xxl_job_log_20250102 partition of %[1]s.xxl_job_log for values from (%d) to (%d)",
-		schema, 86_400_000<<13, 2*86_400_000<<13))
+	longAgo(t, pool, schema)
 	for _, sql := range []string{
 		"update %s.xxl_job_next set wait_run = wait_run %% 1000000 + %d where wait_run <> 0",
 		"update %s.xxl_job_trigger_key set run_id = run_id %% 1000000 + %d",
@@ -214,10 +219,7 @@ func TestDropRuns(t *testing.T) {
 					grant select, insert, update, delete on all tables in schema %s to %r; grant usage on all sequences in schema %s to %r`))
 				pool = pgtest.Pool(t, pgtest.At(as(t, pgtest.DSN(t), role)))
 			}
-			s, err := postgres.New(t.Context(), pool, postgres.Config{Schema: schema})
-			must(t, err)
-			defer s.Close()
-			a := own(t, s, "a", 1)
+			s, a := openAt(t, pool, schema)
 			delayed := newJob()
 			delayed.Schedule = xxljob.FixedDelay(time.Hour)
 			waiting, err := s.AddJob(t.Context(), delayed)

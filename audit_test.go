@@ -1,0 +1,73 @@
+package xxljob_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/xxljob/xxljob"
+)
+
+// audit compares what handlers saw, and what the store recorded as interrupted
+// or skipped, with every instant of the jobs in (from, to]. It shares nothing
+// with the scheduler but the jobs' ids.
+type audit struct{ lost, double, early, interrupted, skipped int }
+
+func auditSeconds(t *testing.T, st xxljob.Store, j *journal, jobs []xxljob.Job, from, to time.Time) audit {
+	t.Helper()
+	var a audit
+	type instant struct {
+		job int64
+		at  int64
+	}
+	seen := map[instant]int{}
+	runs := map[int64]int{}
+	for _, s := range j.all() {
+		if s.at.Before(s.due) {
+			a.early++
+		}
+		seen[instant{s.job, s.due.Unix()}]++
+		runs[s.run]++
+	}
+	for id, n := range runs {
+		if n > 1 {
+			a.double++
+			t.Errorf("run %d was started %d times", id, n)
+		}
+	}
+	var gaps []xxljob.Run
+	for _, r := range allRuns(t, st) {
+		switch r.State {
+		case xxljob.StateLost:
+			a.interrupted++
+			gaps = append(gaps, r)
+		case xxljob.StateSkipped:
+			a.skipped++
+			gaps = append(gaps, r)
+		}
+	}
+	for _, job := range jobs {
+		for at := from.Truncate(time.Second).Add(time.Second); !at.After(to); at = at.Add(time.Second) {
+			n := seen[instant{job.ID, at.Unix()}]
+			if n > 1 {
+				a.double++
+				t.Errorf("job %d at %v was run %d times", job.ID, at, n)
+			}
+			if n == 0 && !explained(gaps, job.ID, at) {
+				a.lost++
+				if a.lost < 5 {
+					t.Errorf("job %d at %v is lost", job.ID, at)
+				}
+			}
+		}
+	}
+	return a
+}
+
+func explained(gaps []xxljob.Run, job int64, at time.Time) bool {
+	for _, r := range gaps {
+		if r.JobID == job && (r.Scheduled.Equal(at) || r.Count > 0 && !at.Before(r.First) && !at.After(r.Last)) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,91 @@
+package xxljob_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob"
+)
+
+// TestEnsureStoresNothing: an error of EnsureJob or EnsureJobs that is about the
+// input stores nothing: not the group of a new app, and of a list not the jobs
+// before the bad one.
+func TestEnsureStoresNothing(t *testing.T) {
+	never := xxljob.Job{App: "fresh", Name: "never", Handler: "work", Schedule: xxljob.Cron("0 0 0 30 2 ?")}
+	good := xxljob.Job{Name: "good", Handler: "work"}
+	unknown := xxljob.Job{Name: "unknown", Handler: "nobody"}
+	for name, call := range map[string]func(ctx context.Context, s xxljob.Scheduler) error{
+		"EnsureJob, never firing, new app": func(ctx context.Context, s xxljob.Scheduler) error {
+			_, err := s.EnsureJob(ctx, never)
+			return err
+		},
+		"EnsureJob, unknown handler, new app": func(ctx context.Context, s xxljob.Scheduler) error {
+			_, err := s.EnsureJob(ctx, xxljob.Job{App: "fresh", Name: "unknown", Handler: "nobody"})
+			return err
+		},
+		"EnsureJobs, unknown handler": func(ctx context.Context, s xxljob.Scheduler) error {
+			_, err := s.EnsureJobs(ctx, "", []xxljob.Job{good, unknown})
+			return err
+		},
+		"EnsureJob, change to an unknown handler": func(ctx context.Context, s xxljob.Scheduler) error {
+			_, err := s.EnsureJob(ctx, xxljob.Job{Name: "ensured", Handler: "nobody"})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, st := refuseWorld(t, xxljob.Config{StrictHandlers: true})
+				before := contentsOf(t, st)
+				if err := call(t.Context(), s); err == nil {
+					t.Error("no error")
+				}
+				requireSame(t, name, before, contentsOf(t, st))
+				must(t, s.Stop(t.Context()))
+			})
+		})
+	}
+}
+
+// TestAddedJobIsNotEnsured: Job.Ensured is the library's. A job that was read from
+// an ensured one and added under another key is not pruned.
+func TestAddedJobIsNotEnsured(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := refuseWorld(t, xxljob.Config{})
+		e, err := s.EnsureJob(t.Context(), xxljob.Job{Name: "model", Handler: "work", Schedule: xxljob.FixedRate(time.Hour)})
+		must(t, err)
+		copied := e.Job
+		copied.Key, copied.Name = "copy", "copy"
+		added, err := s.AddJob(t.Context(), copied)
+		must(t, err)
+		if added.Ensured != "" {
+			t.Errorf("AddJob stores Ensured %q", added.Ensured)
+		}
+		all, err := s.EnsureJobs(t.Context(), "", []xxljob.Job{{Name: "model", Handler: "work", Schedule: xxljob.FixedRate(time.Hour)}}, xxljob.Prune)
+		must(t, err)
+		for _, e := range all {
+			if e.Job.ID == added.ID {
+				t.Errorf("the added job was %s", e.Outcome)
+			}
+		}
+		must(t, s.Stop(t.Context()))
+	})
+}
+
+// TestUpdateLeavesNoKey: a job that came by import may have no Key, and UpdateJob
+// gives it none.
+func TestUpdateLeavesNoKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, st := refuseWorld(t, xxljob.Config{})
+		imported := goodJob()
+		imported.App, imported.Key, imported.Name = "app", "", "one" // there is a job with this Key
+		imported, err := st.AddJob(t.Context(), imported)
+		must(t, err)
+		imported.Author = "me"
+		if job, err := s.UpdateJob(t.Context(), imported); err != nil || job.Key != "" {
+			t.Errorf("Key %q, %v", job.Key, err)
+		}
+		must(t, s.Stop(t.Context()))
+	})
+}

@@ -1,0 +1,114 @@
+package xxljob_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/plain"
+	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/store/storetest"
+	"github.com/xxljob/xxljob/wire"
+)
+
+// TestFailoverPastHungBeat: FAILOVER goes on to the second address when the beat of the first hangs, and does
+// not find the good answer too old by then.
+func TestFailoverPastHungBeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		a, b := pair(t, memory.New(), &journal{})
+		must(t, a.Attach(&userExecutor{app: "x", beat: func() (wire.Return, error) { <-release; return wire.Success(), nil }}))
+		must(t, b.Attach(&userExecutor{app: "x"}))
+		time.Sleep(5 * time.Second)
+		waitFor(t, a, triggerNew(t, a, xxljob.Job{App: "x", Name: "job", Handler: "work", Route: "FAILOVER"}), time.Minute)
+		close(release)
+		stop(t, a, b)
+	})
+}
+
+// TestMovedLetsTheNextIn: A run that goes on to another node after a refusal lets the next serial run in at
+// once.
+func TestMovedLetsTheNextIn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := pair(t, memory.New(), &journal{})
+		must(t, a.Attach(&userExecutor{app: "x", run: func(context.Context, wire.Admin, wire.TriggerRequest) (wire.Return, error) {
+			time.Sleep(100 * time.Millisecond)
+			return wire.Failf("not today"), nil
+		}}))
+		must(t, b.Attach(&userExecutor{app: "x"}))
+		time.Sleep(5 * time.Second)
+		job, err := a.AddJob(t.Context(), xxljob.Job{App: "x", Name: "job", Handler: "work", Route: "FAILOVER"})
+		must(t, err)
+		one := trigger(t, a, job)
+		time.Sleep(20 * time.Millisecond)
+		two := trigger(t, a, job)
+		waitFor(t, a, one, time.Minute)
+		waitFor(t, a, two, time.Minute)
+		stop(t, a, b)
+	})
+}
+
+// TestReaddressIsTriedAgain: A store that is away for the one call that moves a refused run does not make the
+// refusal final: another address is there.
+func TestReaddressIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := pair(t, memory.New(), &journal{})
+		must(t, a.Attach(&userExecutor{app: "x", run: func(context.Context, wire.Admin, wire.TriggerRequest) (wire.Return, error) {
+			return wire.Failf("not today"), nil
+		}}))
+		must(t, b.Attach(&userExecutor{app: "x"}))
+		time.Sleep(5 * time.Second)
+		job, err := a.AddJob(t.Context(), xxljob.Job{App: "x", Name: "job", Handler: "work", Route: "FAILOVER"})
+		must(t, err)
+		a.faults.Inject("Readdress", storetest.Fault{Before: true, Calls: 1})
+		if r := waitFor(t, a, trigger(t, a, job), time.Minute); r.State != xxljob.StateSucceeded {
+			t.Errorf("%v: %s", r.State, r.TriggerMsg)
+		}
+		stop(t, a, b)
+	})
+}
+
+// TestBusyoverStoreError: BUSYOVER does not take a store that is away for an executor that is not well.
+func TestBusyoverStoreError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := pair(t, memory.New(), &journal{})
+		must(t, b.Attach(&userExecutor{app: "x"}))
+		time.Sleep(5 * time.Second)
+		job, err := a.AddJob(t.Context(), xxljob.Job{App: "x", Name: "job", Handler: "work", Route: "BUSYOVER"})
+		must(t, err)
+		a.faults.Inject("Runs", storetest.Fault{Before: true, Calls: 1})
+		if r := waitFor(t, b, trigger(t, a, job), time.Minute); r.State != xxljob.StateSucceeded {
+			t.Errorf("%v: %s", r.State, r.TriggerMsg)
+		}
+		stop(t, a, b)
+	})
+}
+
+// oneBadRegistry fails for one app.
+type oneBadRegistry struct{ plain.Registry }
+
+func (r *oneBadRegistry) Lookup(ctx context.Context, app string) ([]string, error) {
+	if app == "bad" {
+		return nil, errors.New("no such zone")
+	}
+	return r.Registry.Lookup(ctx, app)
+}
+
+// TestRegistryFailsForOneApp: A registry that fails for one app leaves the runs of the others alone.
+func TestRegistryFailsForOneApp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, j := memory.New(), &journal{}
+		a := startNode(t, st, "a", j, func(c *xxljob.Config) { c.Registry = &oneBadRegistry{}; c.Logger = slog.New(slog.DiscardHandler) })
+		time.Sleep(time.Second)
+		good, err := a.AddJob(t.Context(), xxljob.Job{Name: "good", Handler: "work"})
+		must(t, err)
+		triggerNew(t, a, xxljob.Job{App: "bad", Name: "bad", Handler: "work"})
+		time.Sleep(time.Second)
+		waitFor(t, a, trigger(t, a, good), 5*time.Minute)
+		stopShort(a)
+	})
+}

@@ -1,0 +1,129 @@
+package xxljob_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/store/storetest"
+	"github.com/xxljob/xxljob/wire"
+)
+
+// TestHangingKillHoldsUpNobody: an executor that hangs in Kill does not keep the inbox of its node from being
+// looked into.
+func TestHangingKillHoldsUpNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		a, b := pair(t, memory.New(), &journal{})
+		must(t, b.Attach(&userExecutor{app: "x",
+			run: func(context.Context, wire.Admin, wire.TriggerRequest) (wire.Return, error) {
+				return wire.Success(), nil
+			},
+			kill: func(wire.KillRequest) (wire.Return, error) { <-release; return wire.Success(), nil }}))
+		must(t, b.Attach(&userExecutor{app: "y"}))
+		time.Sleep(5 * time.Second)
+		x, err := a.AddJob(t.Context(), xxljob.Job{App: "x", Name: "job", Handler: "work"})
+		must(t, err)
+		y, err := a.AddJob(t.Context(), xxljob.Job{App: "y", Name: "job", Handler: "work"})
+		must(t, err)
+		id := trigger(t, a, x)
+		time.Sleep(time.Second)
+		must(t, a.Kill(t.Context(), id))
+		time.Sleep(time.Second)
+		waitFor(t, a, trigger(t, a, y), 5*time.Minute)
+		close(release)
+		stopShort(a)
+		stopShort(b)
+	})
+}
+
+// TestInboxServesEveryApp: 500 runs of a full app at the head of the inbox do not keep those of another away.
+func TestInboxServesEveryApp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := pair(t, memory.New(), &journal{})
+		ex, err := executor.New(executor.Config{App: "x", Places: 5, Logger: quietLog()})
+		must(t, err)
+		must(t, ex.Handle("work", func(ctx context.Context, _ *xxljob.Task) error { <-ctx.Done(); return nil }))
+		must(t, b.Attach(ex))
+		must(t, b.Attach(&userExecutor{app: "y"}))
+		time.Sleep(5 * time.Second)
+		at := time.Now().Add(10 * time.Second)
+		for i := range 600 {
+			_, err := a.AddJob(t.Context(), xxljob.Job{App: "x", Name: fmt.Sprint(i), Handler: "work", Schedule: xxljob.At(at)})
+			must(t, err)
+		}
+		y, err := a.AddJob(t.Context(), xxljob.Job{App: "y", Name: "job", Handler: "work"})
+		must(t, err)
+		time.Sleep(12 * time.Second)
+		waitFor(t, a, trigger(t, a, y), 5*time.Minute)
+		stopShort(a)
+		stopShort(b)
+		over, cancel := context.WithCancel(context.Background())
+		cancel()
+		ex.Stop(over)
+	})
+}
+
+// TestKillWhileAccepting: A kill that comes while the executor is still accepting the run is carried out
+// afterwards.
+func TestKillWhileAccepting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, j := memory.New(), &journal{}
+		a := startNode(t, st, "a", j, oneShard)
+		var mu sync.Mutex
+		running := map[int64]bool{}
+		var ex *userExecutor
+		ex = &userExecutor{app: "x",
+			run: func(_ context.Context, admin wire.Admin, r wire.TriggerRequest) (wire.Return, error) {
+				time.Sleep(2 * time.Second)
+				mu.Lock()
+				defer mu.Unlock()
+				running[r.LogID] = true
+				return wire.Success(), nil
+			},
+			kill: func(r wire.KillRequest) (wire.Return, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				if running[r.LogID] {
+					go ex.admin.Callback(context.Background(), []wire.CallbackRequest{{LogID: r.LogID, HandleCode: 500, Killed: true}})
+				}
+				return wire.Success(), nil
+			}}
+		must(t, a.Attach(ex))
+		time.Sleep(time.Second)
+		id := triggerNew(t, a, xxljob.Job{App: "x", Name: "job", Handler: "work"})
+		time.Sleep(time.Second)
+		must(t, a.Kill(t.Context(), id))
+		waitFor(t, a, id, 5*time.Minute)
+		stopShort(a)
+	})
+}
+
+// TestTakenRunHasItsTimeout: A store error where the jobs of taken runs are read does not cost a run its timeout.
+func TestTakenRunHasItsTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := pair(t, memory.New(), &journal{})
+		must(t, b.Handle("onb", func(ctx context.Context, task *xxljob.Task) error {
+			select {
+			case <-time.After(time.Hour):
+			case <-ctx.Done():
+			}
+			return nil
+		}))
+		time.Sleep(5 * time.Second)
+		job, err := a.AddJob(t.Context(), xxljob.Job{Name: "j", Handler: "onb", Timeout: 5 * time.Second})
+		must(t, err)
+		b.faults.Inject("Jobs", storetest.Fault{Before: true, Calls: 1})
+		if r := waitFor(t, a, trigger(t, a, job), time.Minute); r.State != xxljob.StateTimedOut {
+			t.Errorf("%v", r.State)
+		}
+		stopShort(a)
+		stopShort(b)
+	})
+}

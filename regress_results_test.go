@@ -1,0 +1,193 @@
+package xxljob_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/store/storetest"
+	"github.com/xxljob/xxljob/wire"
+)
+
+// forgetful acknowledges what is said of one job's runs and keeps nothing of it, as
+// a database that fails over to a standby which had not received it.
+type forgetful struct {
+	xxljob.Store
+	starts bool         // the starts too, not the results only
+	job    atomic.Int64 // whose runs; 0 for none
+}
+
+func (s *forgetful) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
+	if !s.starts || starts[0].JobID != s.job.Load() {
+		return s.Store.Start(ctx, starts)
+	}
+	answers := make([]xxljob.Started, len(starts))
+	for i, st := range starts {
+		r, err := s.Store.Run(ctx, st.RunID)
+		if err != nil {
+			return nil, err
+		}
+		r.State, r.Owner, r.Token, r.Address = st.State, st.Owner, st.Token, st.Address
+		r.Handler, r.Block, r.Started, r.Taken = st.Handler, st.Block, time.Now(), time.Now()
+		answers[i] = xxljob.Started{Status: xxljob.StartOK, Run: r}
+	}
+	return answers, nil
+}
+
+func (s *forgetful) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.Run, error) {
+	r, err := s.Store.Run(ctx, results[0].RunID)
+	if err != nil || r.JobID != s.job.Load() {
+		return s.Store.Finish(ctx, results)
+	}
+	r.State = results[0].State
+	return []xxljob.Run{r}, nil
+}
+
+// TestResultForgotten: a run whose end the store has acknowledged and then forgotten
+// ends as lost. It is not run again, and its job goes on.
+func TestResultForgotten(t *testing.T) {
+	for name, c := range map[string]struct {
+		starts bool
+		left   xxljob.State // behind the fail-over
+	}{
+		"the result":               {false, xxljob.StateStarted},
+		"the start and the result": {true, xxljob.StatePlanned},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st, j := &forgetful{Store: neverAlone{memory.New()}, starts: c.starts}, &journal{}
+				a := startNode(t, st, "a", j)
+				time.Sleep(3 * time.Second)
+				addSeconds(t, a, 1) // so that there is something to scan for
+				job, err := a.AddJob(t.Context(), xxljob.Job{Name: "once", Handler: "work"})
+				must(t, err)
+				st.job.Store(job.ID)
+				id := trigger(t, a, job)
+				time.Sleep(time.Second)
+				if r, err := st.Run(t.Context(), id); err != nil || r.State != c.left {
+					t.Fatalf("the store has the run as %v (%v), want %v", r.State, err, c.left)
+				}
+				st.job.Store(0)
+				a.faults.Inject(storetest.All, storetest.Fault{Before: true})
+				time.Sleep(3 * time.Second)
+				a.faults.Clear()
+				if r := waitFor(t, a, id, time.Minute); r.State != xxljob.StateLost {
+					t.Errorf("the run is %v: %s", r.State, r.HandleMsg)
+				}
+				if r := waitFor(t, a, trigger(t, a, job), time.Minute); r.State != xxljob.StateSucceeded {
+					t.Errorf("the job's next run is %v", r.State)
+				}
+				stop(t, a)
+				starts := map[int64]int{}
+				for _, s := range j.all() {
+					starts[s.run]++
+				}
+				if starts[id] != 1 {
+					t.Errorf("the run was started %d times", starts[id])
+				}
+			})
+		})
+	}
+}
+
+// lockedRow is a store in which somebody holds a lock on one run's row.
+type lockedRow struct {
+	xxljob.Store
+	mu   sync.Mutex
+	run  int64 // guarded by mu: 0 for none
+	with int   // guarded by mu: results in the calls that it was in
+}
+
+func (s *lockedRow) lock(run int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.run = run
+}
+
+func (s *lockedRow) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.Run, error) {
+	s.mu.Lock()
+	locked := s.run
+	s.mu.Unlock()
+	var free []xxljob.Result
+	for _, r := range results {
+		if r.RunID != locked {
+			free = append(free, r)
+		}
+	}
+	accepted, err := s.Store.Finish(ctx, free)
+	if err == nil && len(free) < len(results) {
+		s.mu.Lock()
+		s.with += len(free)
+		s.mu.Unlock()
+		err = xxljob.ErrLocked
+	}
+	return accepted, err
+}
+
+// TestLockedRowHoldsUpNothing: while somebody has one run's row locked, the results of
+// all others are stored, whether handlers or the scheduler itself came to them; the
+// one is stored when its row is free.
+func TestLockedRowHoldsUpNothing(t *testing.T) {
+	for app, want := range map[string]xxljob.State{"app": xxljob.StateSucceeded, "refuses": xxljob.StateRefused} {
+		t.Run(want.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st, j := &lockedRow{Store: memory.New()}, &journal{}
+				a := startNode(t, st, "a", j)
+				must(t, a.Attach(&userExecutor{app: "refuses",
+					run: func(context.Context, wire.Admin, wire.TriggerRequest) (wire.Return, error) {
+						return wire.Failf("not today"), nil
+					}}))
+				time.Sleep(3 * time.Second)
+				job, err := a.AddJob(t.Context(), xxljob.Job{App: app, Name: "locked", Handler: "work"})
+				must(t, err)
+				// While a call takes its time, its result and another are kept for the next.
+				a.faults.Inject("Finish", storetest.Fault{Delay: 50 * time.Millisecond})
+				ids, err := a.Trigger(t.Context(), job.ID, xxljob.Trigger{At: time.Now().Add(2010 * time.Millisecond)})
+				must(t, err)
+				with, err := a.AddJob(t.Context(), xxljob.Job{App: app, Name: "with it", Handler: "work"})
+				must(t, err)
+				_, err = a.Trigger(t.Context(), with.ID, xxljob.Trigger{At: time.Now().Add(2020 * time.Millisecond)})
+				must(t, err)
+				st.lock(ids[0])
+				for i := range 3 {
+					_, err := a.AddJob(t.Context(), xxljob.Job{App: app, Name: fmt.Sprint("other ", i), Handler: "work", Schedule: xxljob.FixedRate(time.Second)})
+					must(t, err)
+				}
+				time.Sleep(5 * time.Second)
+				ended := 0
+				for range 60 {
+					time.Sleep(time.Second)
+					ended = 0
+					for _, r := range allRuns(t, st) {
+						switch ago := time.Since(r.Scheduled); {
+						case r.ID == ids[0] && r.State != xxljob.StateStarted:
+							t.Errorf("the run whose row is locked is %v", r.State)
+						case r.ID == ids[0]:
+						case r.State == want:
+							ended++
+						case ago > 3*time.Second && ago <= 4*time.Second: // once each
+							t.Errorf("run %d is %v, %v after its time", r.ID, r.State, ago)
+						}
+					}
+				}
+				if ended < 180 {
+					t.Errorf("%d results are stored of at least 180", ended)
+				}
+				st.lock(0)
+				if r := waitFor(t, a, ids[0], 10*time.Second); r.State != want {
+					t.Errorf("the run whose row was locked is %v", r.State)
+				}
+				stop(t, a)
+				if st.with == 0 {
+					t.Error("no other result came with that of the locked row")
+				}
+			})
+		})
+	}
+}
