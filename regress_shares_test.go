@@ -101,15 +101,23 @@ func TestSharesThatNobodyTakes(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		c := startNode(t, st, "c", j)
 		c.faults.Inject("TakeShards", storetest.Fault{Before: true})
-		alone, longest := map[int]int{}, 0
-		for range 300 {
+		alone, longest, seconds := map[int]int{}, 0, 0
+		for second := range 300 {
 			time.Sleep(time.Second)
+			any := false
 			for _, sh := range observe(t, st).Shards {
 				if alone[sh.ID]++; sh.Owner != "" {
 					alone[sh.ID] = 0
 				}
 				longest = max(longest, alone[sh.ID])
+				any = any || sh.Owner == ""
 			}
+			if any && second < 60 {
+				seconds++
+			}
+		}
+		if seconds > 7 {
+			t.Errorf("in the first minute some shard was alone for %d s: what was rescued must not drive others out", seconds)
 		}
 		if longest < 5 || longest > 7 {
 			t.Errorf("a shard was left alone for %d s, want a little more than a lease of 5 s", longest)

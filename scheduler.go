@@ -188,7 +188,7 @@ func (s *scheduler) setUp() {
 	s.book = &addressBook{s: s, entries: map[bookKey]bookEntry{}}
 	s.probes = newProbes(s)
 	s.early = newEarlyFlights()
-	s.desk = newLogDesk()
+	s.desk, s.doubts = newLogDesk(), newDoubts()
 	s.life.over = make(chan struct{})
 	s.taking = make(chan struct{}, 1)
 	s.routing = map[string]*backoff{}
@@ -229,12 +229,15 @@ type scheduler struct {
 	token        atomic.Int64        // the number of the latest start
 	reload       reloadSet
 	finishing    finishing
-	lockedOut    finishing           // results whose runs others have locked
-	inboxFull    atomic.Bool         // runs wait in the inbox for room here
-	unsure       atomic.Bool         // a start may have taken effect that Stop cut short
-	suspectUntil atomic.Int64        // until when to look for orphans, in Unix nanoseconds
+	lockedOut    finishing    // results whose runs others have locked
+	inboxFull    atomic.Bool  // runs wait in the inbox for room here
+	unsure       atomic.Bool  // a start may have taken effect that Stop cut short
+	suspectUntil atomic.Int64 // until when to look for orphans, in Unix nanoseconds
+	doubts       *doubts
 	orphans      map[int64]time.Time // since when they were seen; owned by the lease loop
+	orphaned     time.Time           // the last look for them; owned by the lease loop
 	superseded   bool                // another node has this one's name; owned by the lease loop
+	outrun       bool                // others were quicker to take shards, the last time; owned by the lease loop
 	draining     atomic.Bool         // Stop has begun: this node offers no executors, and takes nothing, any more
 	taking       chan struct{}       // full while runs are taken out of the inbox
 	shardsOnce   onceOK              // SetShards has succeeded

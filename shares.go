@@ -31,6 +31,11 @@ func (s *scheduler) rebalance(ctx context.Context, v View) (took bool, err error
 		return false, err
 	}
 	s.leases.add(taken, time.Now())
+	short := len(taken) < len(take)
+	if short && !s.outrun {
+		s.leaseWake.poke() // others were quicker: look, once, what they have left
+	}
+	s.outrun = short
 	return len(taken) > 0, s.takeUp(ctx, taken)
 }
 
@@ -97,7 +102,12 @@ func (l *leases) shares(shards []Shard, now time.Time) (give, take []Shard) {
 		want = 1 // what another gave up for its age; the surplus goes to it in turn
 	}
 	if want > 0 {
-		take = l.takeable(shards, want, rank*len(shards)/len(live), now)
+		// Each node begins at a place of its own, so that they do not all reach for
+		// the same ones.
+		free := l.takeable(shards, now)
+		from := rank * len(free) / len(live)
+		take = append(free[from:len(free):len(free)], free[:from]...)
+		take = take[:min(want, len(take))]
 	}
 	return give, append(take, l.abandoned(shards, take, now)...)
 }
@@ -111,7 +121,7 @@ const keepAbove = time.Minute
 func (l *leases) abandoned(shards, take []Shard, now time.Time) (more []Shard) {
 	since := l.idleSince
 	l.idleSince = map[int]time.Time{}
-	for _, sh := range l.takeable(shards, len(shards), 0, now) {
+	for _, sh := range l.takeable(shards, now) {
 		first, known := since[sh.ID]
 		if !known {
 			first = now
@@ -126,8 +136,16 @@ func (l *leases) abandoned(shards, take []Shard, now time.Time) (more []Shard) {
 }
 
 // surplus are the shards to give up: those above the share, and with
-// LeaseMaxHold those held for too long while others are there to take them.
+// LeaseMaxHold those held for too long while others are there to take them. What
+// was rescued does not count: it would drive others out, and they would be idle in
+// turn.
 func (l *leases) surplus(shards []Shard, share, live int, now time.Time) (give []Shard) {
+	kept := 0
+	for id := range l.mine {
+		if at, above := l.rescue[id]; above && now.Sub(at) < keepAbove {
+			kept++
+		}
+	}
 	for i := len(shards) - 1; i >= 0; i-- {
 		sh := shards[i]
 		h, ok := l.mine[sh.ID]
@@ -141,27 +159,23 @@ func (l *leases) surplus(shards []Shard, share, live int, now time.Time) (give [
 		if at, above := l.rescue[sh.ID]; above && now.Sub(at) < keepAbove {
 			continue
 		}
-		if old || len(l.mine)-len(give) > share {
+		if old || len(l.mine)-kept-len(give) > share {
 			give = append(give, Shard{ID: sh.ID, Owner: l.incarnation, Epoch: h.epoch})
 		}
 	}
 	return give
 }
 
-// takeable are up to n shards that nobody looks after, beginning at a place of
-// this node's own so that nodes do not all reach for the same ones.
-func (l *leases) takeable(shards []Shard, n, from int, now time.Time) (take []Shard) {
-	for i := range shards {
-		sh := shards[(from+i)%len(shards)]
+// takeable are the shards that nobody looks after.
+func (l *leases) takeable(shards []Shard, now time.Time) (take []Shard) {
+	for _, sh := range shards {
 		if _, mine := l.mine[sh.ID]; mine || now.Before(l.rest[sh.ID]) {
 			continue
 		}
 		delete(l.rest, sh.ID)
 		owner := l.nodes[sh.Owner]
 		if sh.Free || sh.Owner == "" || owner != nil && !owner.live {
-			if take = append(take, sh); len(take) == n {
-				break
-			}
+			take = append(take, sh)
 		}
 	}
 	return take
