@@ -78,6 +78,7 @@ func (s *scheduler) takeSome(ctx context.Context, runs []Run) (full bool, err er
 	began := time.Now()
 	taken, err := see(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Take(ctx, s.incarnation, fit) })
 	if err != nil {
+		s.doubts.take(fit)
 		s.suspect()
 		return full, s.takenAfterAll(ctx, fit, err)
 	}

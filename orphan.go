@@ -7,7 +7,8 @@ package xxljob
 
 import (
 	"context"
-	"slices"
+	"maps"
+	"sync"
 	"time"
 )
 
@@ -29,55 +30,118 @@ func (s *scheduler) suspicious() bool {
 	return time.Now().UnixNano() < s.suspectUntil.Load()
 }
 
-// adoptOrphans runs what is under way here by the store and unknown to this
+// orphansEvery is how often a node looks for orphans without a reason: a database
+// may fail over between two calls, and nobody has noticed.
+const orphansEvery = time.Minute
+
+// adoptOrphans settles what is under way here by the store and unknown to this
 // node. One look is not enough to tell: a start may be on its way from the store.
 // What two looks find that are longer apart than a call may take is an orphan.
 func (s *scheduler) adoptOrphans(ctx context.Context) error {
-	if !s.suspicious() || s.draining.Load() {
-		clear(s.orphans)
+	now := time.Now()
+	if s.draining.Load() || !s.suspicious() && now.Sub(s.orphaned) < orphansEvery {
 		return nil
 	}
-	runs, err := call(ctx, func(ctx context.Context) ([]Run, error) {
-		return s.store.StartedBy(ctx, s.allShards(), []string{s.incarnation}, 0, 4*startBatch)
-	})
-	if err != nil {
-		return err
-	}
+	s.orphaned = now
 	seen := make(map[int64]time.Time)
 	var ripe []Run
-	for _, r := range runs {
-		if r.Address != LocalAddress(s.incarnation) || r.Taken.IsZero() || s.engine.knows(r.ID) {
-			continue
+	for after := int64(0); ; {
+		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) {
+			return s.store.StartedBy(ctx, s.allShards(), []string{s.incarnation}, after, 4*startBatch)
+		})
+		if err != nil {
+			return err
 		}
-		first, known := s.orphans[r.ID]
-		if !known {
-			first = time.Now()
+		for _, r := range runs {
+			if r.Address != LocalAddress(s.incarnation) || r.Taken.IsZero() || s.engine.knows(r.ID) {
+				continue
+			}
+			first, known := s.orphans[r.ID]
+			if !known {
+				first = now
+			}
+			seen[r.ID] = first
+			if now.Sub(first) > callTimeout+s.leases.ttl {
+				ripe = append(ripe, r)
+			}
 		}
-		seen[r.ID] = first
-		if time.Since(first) > callTimeout+s.leases.ttl {
-			ripe = append(ripe, r)
+		if len(runs) < 4*startBatch {
+			break
 		}
+		after = runs[len(runs)-1].ID
 	}
 	s.orphans = seen
-	if len(ripe) == 0 {
-		return nil
-	}
-	ripe = slices.DeleteFunc(ripe, s.forgotten)
-	if len(ripe) == 0 {
-		return nil
-	}
-	s.log.Warn("xxljob: running what was started behind this node's back", "runs", len(ripe))
-	return s.receive(ctx, ripe, time.Now())
+	return s.settleOrphans(ctx, ripe)
 }
 
-// forgotten ends a run whose end this node has stored and the store has forgotten: a
-// database that failed over may have. Nobody has the result any more.
-func (s *scheduler) forgotten(r Run) bool {
-	if !s.engine.hasLanded(r) {
-		return false
+// settleOrphans runs those whose start or take is in doubt. The calls of the others
+// had no error, so their handlers were called: this node has stored their ends, and
+// the store, a database that failed over perhaps, has forgotten them.
+func (s *scheduler) settleOrphans(ctx context.Context, ripe []Run) error {
+	var adopted []Run
+	for _, r := range ripe {
+		if s.doubts.about(r, s.incarnation) && !s.engine.hasLanded(r) {
+			adopted = append(adopted, r)
+			continue
+		}
+		s.finishLater(Result{RunID: r.ID, Incarnation: s.incarnation, Token: r.Token, State: StateLost, HandleMsg: resultForgotten})
 	}
-	s.finishLater(Result{RunID: r.ID, Incarnation: s.incarnation, Token: r.Token, State: StateLost, HandleMsg: resultForgotten})
-	return true
+	if len(adopted) == 0 {
+		return nil
+	}
+	s.log.Warn("xxljob: running what was started behind this node's back", "runs", len(adopted))
+	return s.receive(ctx, adopted, time.Now())
+}
+
+// doubts are the starts and takes whose calls ended with an error, and may have
+// taken effect all the same. They are kept for as long as one of them may turn up.
+// It is safe for concurrent use.
+type doubts struct {
+	mu     sync.Mutex
+	starts map[int64]time.Time // guarded by mu: by token, since when
+	takes  map[int64]time.Time // guarded by mu: by run, since when
+}
+
+func newDoubts() *doubts {
+	return &doubts{starts: map[int64]time.Time{}, takes: map[int64]time.Time{}}
+}
+
+// doubtsKept is how long they are kept: they turn up while the node is suspicious,
+// and a while later they are settled.
+const doubtsKept = 2 * suspicion
+
+func (d *doubts) start(batch []attempt) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	dropOld(d.starts)
+	for _, a := range batch {
+		d.starts[a.start.Token] = time.Now()
+	}
+}
+
+func (d *doubts) take(ids []int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	dropOld(d.takes)
+	for _, id := range ids {
+		d.takes[id] = time.Now()
+	}
+}
+
+func dropOld(since map[int64]time.Time) {
+	maps.DeleteFunc(since, func(_ int64, at time.Time) bool { return time.Since(at) > doubtsKept })
+}
+
+// about reports whether a run that is under way by the store may not have been
+// received here.
+func (d *doubts) about(r Run, incarnation string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, doubtful := d.takes[r.ID]; doubtful {
+		return true
+	}
+	_, doubtful := d.starts[r.Token]
+	return doubtful && r.Owner == incarnation
 }
 
 // resultForgotten is the handle_msg of such a run.

@@ -96,6 +96,35 @@ func TestResultForgotten(t *testing.T) {
 	}
 }
 
+// TestResultForgottenUnnoticed: the same where the database fails over between two
+// calls, so that none has an error. A look once a minute finds it.
+func TestResultForgottenUnnoticed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, j := &forgetful{Store: neverAlone{memory.New()}}, &journal{}
+		a := startNode(t, st, "a", j)
+		time.Sleep(3 * time.Second)
+		job, err := a.AddJob(t.Context(), xxljob.Job{Name: "once", Handler: "work"})
+		must(t, err)
+		st.job.Store(job.ID)
+		id := trigger(t, a, job)
+		time.Sleep(time.Second)
+		st.job.Store(0)
+		if r := waitFor(t, a, id, 3*time.Minute); r.State != xxljob.StateLost {
+			t.Errorf("the run is %v: %s", r.State, r.HandleMsg)
+		}
+		stop(t, a)
+		starts := 0
+		for _, s := range j.all() {
+			if s.run == id {
+				starts++
+			}
+		}
+		if starts != 1 {
+			t.Errorf("the run was started %d times", starts)
+		}
+	})
+}
+
 // lockedRow is a store in which somebody holds a lock on one run's row.
 type lockedRow struct {
 	xxljob.Store

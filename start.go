@@ -209,6 +209,7 @@ func (s *scheduler) startBatch(ctx context.Context, batch []attempt) (locked boo
 	began := time.Now()
 	answers, err := see(ctx, func(ctx context.Context) ([]Started, error) { return s.store.Start(ctx, starts) })
 	if s.starting.failed(ctx, err) {
+		s.doubts.start(batch)
 		s.suspect()
 		s.uncertain(ctx, batch)
 		return false, nil
