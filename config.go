@@ -30,7 +30,8 @@ type Config struct {
 	// Logger receives what the scheduler has to say. Nil means slog.Default().
 	Logger *slog.Logger
 
-	// PreRead is how far ahead of its time an instant is planned. Zero means 5 s.
+	// PreRead is how far ahead of its time an instant is planned; of a job that comes
+	// round within it, one instant more. Zero means 5 s.
 	PreRead time.Duration
 	// ScanLimit is how many jobs one scan claims at most; a full scan is followed
 	// by the next at once. Zero means 6000.
@@ -43,6 +44,10 @@ type Config struct {
 	// MaxPlanned is how many runs of one job may wait; further instants go into
 	// a skipped record with reason "backlog". Zero means 1000.
 	MaxPlanned int
+	// MaxHeld is how many planned runs of one app the node holds in memory, about a
+	// kilobyte each; at least 10,000. Of more than that it holds the earliest, and
+	// reads on in the store when they run low. Zero means 200,000.
+	MaxHeld int
 
 	// FastLane and SlowLane are how many triggers are under way at once, for
 	// ordinary and for slow jobs. Zero means 200 and 100.
@@ -143,6 +148,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.MisfireThreshold, 15*time.Second)
 	setDefault(&c.CatchUp, CatchUpEvery)
 	setDefault(&c.MaxPlanned, 1000)
+	setDefault(&c.MaxHeld, 200_000)
 	setDefault(&c.FastLane, 200)
 	setDefault(&c.SlowLane, 100)
 	setDefault(&c.SlowAfter, 500*time.Millisecond)
@@ -198,15 +204,15 @@ func (c Config) validate() error {
 		}
 	}
 	for _, n := range []struct {
-		name   string
-		n, max int
+		name        string
+		n, min, max int
 	}{
-		{"ScanLimit", c.ScanLimit, 1 << 20}, {"MaxPlanned", c.MaxPlanned, 1 << 20},
-		{"FastLane", c.FastLane, 1 << 20}, {"SlowLane", c.SlowLane, 1 << 20},
-		{"SlowCount", c.SlowCount, 1 << 20}, {"ReportDays", c.ReportDays, 366}, {"Shards", c.Shards, 1024},
+		{"ScanLimit", c.ScanLimit, 1, 1 << 20}, {"MaxPlanned", c.MaxPlanned, 1, 1 << 20}, {"MaxHeld", c.MaxHeld, 2 * scanRuns, 1 << 30},
+		{"FastLane", c.FastLane, 1, 1 << 20}, {"SlowLane", c.SlowLane, 1, 1 << 20},
+		{"SlowCount", c.SlowCount, 1, 1 << 20}, {"ReportDays", c.ReportDays, 1, 366}, {"Shards", c.Shards, 1, 1024},
 	} {
-		if n.n < 1 || n.n > n.max {
-			f.add(n.name, n.n, fmt.Errorf("want 1 to %d", n.max))
+		if n.n < n.min || n.n > n.max {
+			f.add(n.name, n.n, fmt.Errorf("want %d to %d", n.min, n.max))
 		}
 	}
 	c.validateTokens(&f)

@@ -36,6 +36,7 @@ func TestConfigZeroValues(t *testing.T) {
 		{"MisfireThreshold", "ours; XXL-JOB 5 s", c.MisfireThreshold, 15 * time.Second},
 		{"CatchUp", "ours; XXL-JOB once", c.CatchUp, xxljob.CatchUpEvery},
 		{"MaxPlanned", "ours", c.MaxPlanned, 1000},
+		{"MaxHeld", "ours", c.MaxHeld, 200_000},
 		{"LostAfter", "ours", c.LostAfter, 30 * time.Second},
 		{"Shards", "ours", c.Shards, 32},
 		{"LeaseTTL", "ours", c.LeaseTTL, 5 * time.Second},
@@ -80,7 +81,7 @@ func TestConfigZeroValues(t *testing.T) {
 func TestConfigKeepsWhatIsSet(t *testing.T) {
 	set := xxljob.Config{
 		App: "app", Node: "node", Location: time.FixedZone("Etc/GMT-1", 3600), Logger: slog.New(slog.DiscardHandler),
-		PreRead: 1 * time.Second, ScanLimit: 2, MisfireThreshold: 3 * time.Second, CatchUp: xxljob.CatchUpOnce, MaxPlanned: 4,
+		PreRead: 1 * time.Second, ScanLimit: 2, MisfireThreshold: 3 * time.Second, CatchUp: xxljob.CatchUpOnce, MaxPlanned: 4, MaxHeld: 18_000,
 		FastLane: 5, SlowLane: 6, SlowAfter: 7 * time.Second, SlowCount: 8, Beat: 9 * time.Second, Dead: 10 * time.Second,
 		LostAfter: 11 * time.Second, ReportDays: 12, RunRetention: 13 * time.Hour, Shards: 14, LeaseTTL: 10 * time.Second,
 		LeaseMaxHold: 16 * time.Second, StopGrace: 17 * time.Second,
@@ -88,7 +89,7 @@ func TestConfigKeepsWhatIsSet(t *testing.T) {
 	c := set.Complete()
 	if c.App != set.App || c.Node != set.Node || c.Location != set.Location || c.Logger != set.Logger || c.Executor.App != "app" ||
 		c.PreRead != set.PreRead || c.ScanLimit != set.ScanLimit || c.MisfireThreshold != set.MisfireThreshold ||
-		c.CatchUp != set.CatchUp || c.MaxPlanned != set.MaxPlanned || c.FastLane != set.FastLane || c.SlowLane != set.SlowLane ||
+		c.CatchUp != set.CatchUp || c.MaxPlanned != set.MaxPlanned || c.MaxHeld != set.MaxHeld || c.FastLane != set.FastLane || c.SlowLane != set.SlowLane ||
 		c.SlowAfter != set.SlowAfter || c.SlowCount != set.SlowCount || c.Beat != set.Beat || c.Dead != set.Dead ||
 		c.LostAfter != set.LostAfter || c.ReportDays != set.ReportDays || c.RunRetention != set.RunRetention ||
 		c.Shards != set.Shards || c.LeaseTTL != set.LeaseTTL || c.LeaseMaxHold != set.LeaseMaxHold || c.StopGrace != set.StopGrace {
@@ -107,7 +108,7 @@ func TestConfigFaultsAtOnce(t *testing.T) {
 		App: strings.Repeat("a", 65), Node: " ", Location: time.Local, CatchUp: "TWICE",
 		PreRead: time.Minute, MisfireThreshold: -1, SlowAfter: -2, Beat: -3 * time.Second, Dead: -4 * time.Second, LostAfter: time.Second,
 		RunRetention: time.Minute, LeaseTTL: 2 * time.Hour, LeaseMaxHold: -7, StopGrace: -8,
-		ScanLimit: -11, MaxPlanned: -12, FastLane: -13, SlowLane: -14, SlowCount: -15, ReportDays: 367, Shards: 1025,
+		ScanLimit: -11, MaxPlanned: -12, MaxHeld: 9_999, FastLane: -13, SlowLane: -14, SlowCount: -15, ReportDays: 367, Shards: 1025,
 		Tokens:  map[string][]string{"three": {secret, secret, secret}, "empty": {""}, "": {"default_token"}},
 		Routers: map[string]xxljob.Router{"GONE": nil},
 	}
@@ -116,7 +117,7 @@ func TestConfigFaultsAtOnce(t *testing.T) {
 		"App": "aaa", "Node": `" "`, "Location": "Local", "CatchUp": "TWICE",
 		"PreRead": "1m0s", "MisfireThreshold": "-1ns", "SlowAfter": "-2ns", "Beat": "-3s", "Dead": "-4s", "LostAfter": "1s",
 		"RunRetention": "1m0s", "LeaseTTL": "2h0m0s", "LeaseMaxHold": "-7ns", "StopGrace": "-8ns",
-		"ScanLimit": "-11", "MaxPlanned": "-12", "FastLane": "-13", "SlowLane": "-14", "SlowCount": "-15", "ReportDays": "367", "Shards": "1025",
+		"ScanLimit": "-11", "MaxPlanned": "-12", "MaxHeld": "9999", "FastLane": "-13", "SlowLane": "-14", "SlowCount": "-15", "ReportDays": "367", "Shards": "1025",
 		"Routers": "GONE",
 	}
 	if err == nil {

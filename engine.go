@@ -96,11 +96,14 @@ func (e *engine) remember(jobs map[int64]*Job) {
 // ref counts a use of the job, which may be nil where it is not known.
 func (e *engine) ref(id int64, job *Job) {
 	ref := e.jobs[id]
-	if ref == nil {
+	switch {
+	case ref == nil && job != nil:
+		ref = &jobRef{job: job}
+		e.jobs[id] = ref
+	case ref == nil:
 		ref = &jobRef{job: &Job{}, stale: true}
 		e.jobs[id] = ref
-	}
-	if job != nil && (job.Version > ref.job.Version || ref.stale && job.Version >= ref.job.Version) {
+	case job != nil && (job.Version > ref.job.Version || ref.stale && job.Version >= ref.job.Version):
 		ref.job, ref.stale = job, false
 	}
 	ref.refs++

@@ -7,6 +7,7 @@ import "time"
 // Planner is the pure planner with its fields by name.
 type Planner struct {
 	Now, Before time.Time
+	PreRead     time.Duration
 	Threshold   time.Duration
 	CatchUp     CatchUp
 	MaxPlanned  int
@@ -15,7 +16,7 @@ type Planner struct {
 // Plan plans one job.
 func (p Planner) Plan(j *DueJob, epoch int64) Plan {
 	return planner{
-		now: p.Now, before: p.Before, threshold: p.Threshold, catchUp: p.CatchUp, maxPlanned: p.MaxPlanned,
+		now: p.Now, before: p.Before, preRead: p.PreRead, threshold: p.Threshold, catchUp: p.CatchUp, maxPlanned: p.MaxPlanned,
 	}.plan(j, epoch)
 }
 
@@ -37,11 +38,9 @@ func (s Schedule) Check(subSecond bool) error { return s.check(subSecond) }
 // RingSlots is the number of slots of NewTimeRing.
 const RingSlots = ringSlots
 
-// The bounds of what a node holds in memory of one app's planned runs.
-const (
-	HeldMax  = heldMax
-	ScanPage = scanRuns
-)
+// ScanPage is how many planned runs are read at a time: by so many may what a node
+// holds of one app be over Config.MaxHeld.
+const ScanPage = scanRuns
 
 // Held is how many planned runs of an app a node holds, and whether there are
 // more in the store only.

@@ -9,9 +9,6 @@ import (
 	"time"
 )
 
-// heldMax is how many planned runs of one app a node holds in memory.
-const heldMax = 50_000
-
 // holding is what a node holds of one app.
 type holding struct {
 	n int
@@ -60,7 +57,7 @@ func (e *engine) hasRoom(r *Run) bool {
 		e.apps[r.App] = h
 	}
 	key := keyOfRun(r)
-	if h.n >= heldMax && (!h.bounded || !h.horizon.before(key)) {
+	if h.n >= e.cfg.MaxHeld && (!h.bounded || !h.horizon.before(key)) {
 		e.shed(r.App, h)
 	}
 	return !h.bounded || !h.horizon.before(key)
@@ -102,7 +99,7 @@ func (e *engine) unhold(en *entry) {
 	switch {
 	case h.n == 0 && !h.bounded:
 		delete(e.apps, en.run.App)
-	case h.n <= heldMax/2 && h.bounded:
+	case h.n <= e.cfg.MaxHeld/2 && h.bounded:
 		e.dry.poke()
 	}
 }
@@ -114,7 +111,7 @@ func (e *engine) thirsty() map[string]ringEntry {
 	defer e.mu.Unlock()
 	var apps map[string]ringEntry
 	for app, h := range e.apps {
-		if h.bounded && h.n <= heldMax/2 {
+		if h.bounded && h.n <= e.cfg.MaxHeld/2 {
 			if apps == nil {
 				apps = map[string]ringEntry{}
 			}
@@ -147,7 +144,7 @@ func (e *engine) holdNext(app string, from ringEntry, runs []Run, last bool) (mo
 			delete(e.apps, app)
 		}
 	}
-	return !last && h.n < heldMax-scanRuns
+	return !last && h.n < e.cfg.MaxHeld-scanRuns
 }
 
 // takeDue moves what is due at or before t from the ring to the due queue.

@@ -12,7 +12,8 @@ import (
 
 // planner turns due jobs into plans. It is a value: one for each scan.
 type planner struct {
-	now, before time.Time // instants up to before are planned
+	now, before time.Time     // instants up to before are planned
+	preRead     time.Duration // of jobs with a shorter period one instant more is planned
 	threshold   time.Duration
 	catchUp     CatchUp
 	maxPlanned  int
@@ -46,7 +47,11 @@ func (b *planBuilder) build() error {
 	if _, err := b.job.Schedule.Every(); err != nil {
 		return err
 	}
-	if ahead := b.windowSize(); b.room < ahead {
+	ahead := b.windowSize()
+	if b.preRead > 0 {
+		ahead++
+	}
+	if b.room < ahead {
 		b.room += ahead // runs planned ahead of their time are not a backlog
 	}
 	if b.now.Sub(at) > b.threshold {
@@ -66,9 +71,12 @@ func (b *planBuilder) build() error {
 	return b.ahead(at)
 }
 
-// ahead plans one run for each instant from at on.
+// ahead plans one run for each instant from at on, up to the window's end. Of a job
+// that comes round within a pre-read it plans one more: it is claimed half as often
+// then, or less, and to claim a job costs more than to plan a run.
 func (b *planBuilder) ahead(at time.Time) error {
-	for !at.IsZero() && !at.After(b.before) {
+	end := b.before
+	for !at.IsZero() && !at.After(end) {
 		if b.room <= 0 {
 			return b.backlog(at)
 		}
@@ -83,6 +91,9 @@ func (b *planBuilder) ahead(at time.Time) error {
 		}
 		b.plan.Runs = append(b.plan.Runs, b.run(at))
 		b.room--
+		if end.Equal(b.before) && next.After(end) && next.Sub(at) <= b.preRead && next.Sub(b.now) <= maxPreRead {
+			end = next
+		}
 		at = next
 	}
 	b.plan.Next = at

@@ -227,6 +227,50 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// TestPlanOneFurther: of a job that comes round within a pre-read one instant more is
+// planned than the window has, but none further than any node looks.
+func TestPlanOneFurther(t *testing.T) {
+	for _, tt := range []struct {
+		name            string
+		schedule        xxljob.Schedule
+		next            string
+		window, preRead time.Duration
+		waiting         int
+		want            []string
+		wantNext        string
+	}{
+		{"every second", xxljob.Cron("* * * * * ?"), "12:00:04", 5 * time.Second, 5 * time.Second, 0,
+			[]string{"CRON 12:00:04", "CRON 12:00:05", "CRON 12:00:06"}, "12:00:07"},
+		{"every five seconds", xxljob.FixedRate(5 * time.Second), "12:00:03", 5 * time.Second, 5 * time.Second, 0,
+			[]string{"FIX_RATE 12:00:03", "FIX_RATE 12:00:08"}, "12:00:13"},
+		{"every six seconds", xxljob.FixedRate(6 * time.Second), "12:00:03", 5 * time.Second, 5 * time.Second, 0,
+			[]string{"FIX_RATE 12:00:03"}, "12:00:09"},
+		{"late", xxljob.FixedRate(5 * time.Second), "11:59:57", 5 * time.Second, 5 * time.Second, 0,
+			[]string{"FIX_RATE 11:59:57", "FIX_RATE 12:00:02", "FIX_RATE 12:00:07"}, "12:00:12"},
+		{"once", xxljob.At(planNow.Add(3 * time.Second)), "12:00:03", 5 * time.Second, 5 * time.Second, 0,
+			[]string{"ONCE 12:00:03"}, ""},
+		{"a delay", xxljob.FixedDelay(time.Second), "12:00:03", 5 * time.Second, 5 * time.Second, 0,
+			[]string{"FIX_DELAY 12:00:03"}, ""},
+		{"as far as any node looks", xxljob.FixedRate(10 * time.Second), "12:00:45", 55 * time.Second, 55 * time.Second, 0,
+			[]string{"FIX_RATE 12:00:45", "FIX_RATE 12:00:55"}, "12:01:05"},
+		{"a backlog", xxljob.FixedRate(5 * time.Second), "12:00:03", 5 * time.Second, 5 * time.Second, 1000,
+			[]string{"FIX_RATE 12:00:03", "FIX_RATE 12:00:08"}, "12:00:13"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := xxljob.Planner{Now: planNow, Before: planNow.Add(tt.window), PreRead: tt.preRead, Threshold: 15 * time.Second,
+				CatchUp: xxljob.CatchUpEvery, MaxPlanned: 1000}
+			plan := p.Plan(&xxljob.DueJob{Job: xxljob.Job{ID: 7, Schedule: tt.schedule, Next: clockTime(t, tt.next)}, Waiting: tt.waiting}, 5)
+			var got []string
+			for _, r := range plan.Runs {
+				got = append(got, planText(r))
+			}
+			if want := clockTime(t, tt.wantNext); !slices.Equal(got, tt.want) || !plan.Next.Equal(want) {
+				t.Errorf("runs %v, next %v; want %v, %v", got, plan.Next, tt.want, want)
+			}
+		})
+	}
+}
+
 // TestPlanJobOverridesCatchUp: Job.CatchUp takes the place of Config.CatchUp, in
 // both directions.
 func TestPlanJobOverridesCatchUp(t *testing.T) {

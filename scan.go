@@ -138,7 +138,7 @@ func (s *scheduler) claim(ctx context.Context, shards []Shard, due []DueJob, now
 	for _, sh := range shards {
 		epochs[sh.ID] = sh.Epoch
 	}
-	p := planner{now: now, before: before, threshold: s.cfg.MisfireThreshold, catchUp: s.cfg.CatchUp, maxPlanned: s.cfg.MaxPlanned}
+	p := planner{now: now, before: before, preRead: s.cfg.PreRead, threshold: s.cfg.MisfireThreshold, catchUp: s.cfg.CatchUp, maxPlanned: s.cfg.MaxPlanned}
 	plans := make([]Plan, len(due))
 	jobs := make(map[int64]*Job, len(due))
 	for i := range due {
