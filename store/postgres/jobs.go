@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/xxljob/xxljob"
@@ -173,9 +174,11 @@ func (s *Store) note(ctx context.Context, j *xxljob.Job, verb string) statement 
 	return statement{sql: s.sql.insertChange, args: []any{j.ID, j.Version, xxljob.Actor(ctx), verb}}
 }
 
-// keyTaken turns the database's word for a taken key into ours.
+// keyTaken turns the database's word for a taken key into ours. An id that is taken
+// is another matter: then the sequence has been set back.
 func keyTaken(err error) error {
-	if codeOf(err) == codeUnique {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && pg.Code == codeUnique && pg.ConstraintName == "xxl_job_info_key" {
 		return xxljob.ErrDuplicateKey
 	}
 	return err
