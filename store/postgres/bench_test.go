@@ -245,15 +245,15 @@ func BenchmarkOneSecondJobs(b *testing.B) {
 }
 
 // BenchmarkRandomJobs measures the same with 100,000 jobs that are each due every
-// five seconds, at random.
+// four and a half seconds, at random: 22,222 runs a second fall due.
 func BenchmarkRandomJobs(b *testing.B) {
 	for range b.N {
 		x := newBench(b, xxljob.Config{})
 		now := time.Now().Add(2 * time.Second)
-		x.add(100_000, 5*time.Second, func(int) time.Time { return now.Add(rand.N(5 * time.Second)) })
+		x.add(100_000, 4500*time.Millisecond, func(int) time.Time { return now.Add(rand.N(4500 * time.Millisecond)) })
 		x.start()
 		time.Sleep(2 * time.Second)
 		x.measure(benchFor)
-		x.audit(5 * time.Second)
+		x.audit(4500 * time.Millisecond)
 	}
 }

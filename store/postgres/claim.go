@@ -2,7 +2,7 @@ package postgres
 
 import (
 	"context"
-	"slices"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -37,17 +37,19 @@ func (s *Store) Claim(ctx context.Context, plans []xxljob.Plan) ([]xxljob.Run, e
 }
 
 // claimSize is how many of the plans go into the next statement: each of another
-// job, with claimBatch runs together.
+// job, those of a shard under one epoch, with claimBatch runs together.
 func claimSize(plans []xxljob.Plan) int {
 	jobs := make(map[int64]bool, len(plans))
+	epochs := map[int]int64{}
 	runs := 0
 	for n := range plans {
 		p := &plans[n]
 		runs += len(p.Runs)
-		if n > 0 && (jobs[p.JobID] || runs > claimBatch || n == claimBatch) {
+		epoch, has := epochs[p.Shard]
+		if n > 0 && (jobs[p.JobID] || runs > claimBatch || n == claimBatch || has && epoch != p.Epoch) {
 			return n
 		}
-		jobs[p.JobID] = true
+		jobs[p.JobID], epochs[p.Shard] = true, p.Epoch
 	}
 	return len(plans)
 }
@@ -55,38 +57,35 @@ func claimSize(plans []xxljob.Plan) int {
 // claiming is one statement's worth of plans.
 type claiming struct {
 	plans    []xxljob.Plan
-	advanced map[int64]string       // the apps of the jobs that advanced
-	inserted map[claimed][]inserted // by what tells them apart, in order of insertion
+	advanced map[int64]bool // the jobs that advanced
+	inserted []inserted     // those of a job follow each other, in the order of its plan
 }
 
-// inserted is what the database adds to a new run.
+// inserted is what the database tells of a new run.
 type inserted struct {
-	id      int64
-	created time.Time
-}
-
-// claimed tells the runs of a claim apart.
-type claimed struct {
-	job, at int64
-	state   int16
-	kind    string
+	id, job, at int64
+	app         string
+	created     time.Time
 }
 
 func (s *Store) claimSome(ctx context.Context, plans []xxljob.Plan, runs []xxljob.Run) ([]xxljob.Run, error) {
 	c := claiming{plans: plans}
-	sql := s.sql.claim
+	sql, free := s.sql.claimAll, s.sql.claimAllFree
+	if c.plain() {
+		sql, free = s.sql.claim, s.sql.claimFree
+	}
 	if s.careful() {
-		sql = s.sql.claimFree
+		sql = free
 	}
 	err := s.claimBy(ctx, &c, sql)
-	if lockedOut(err) && sql == s.sql.claim {
+	if lockedOut(err) && sql != free {
 		s.beCareful()
-		err = s.claimBy(ctx, &c, s.sql.claimFree)
+		err = s.claimBy(ctx, &c, free)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return c.inOrder(runs), nil
+	return c.planned(runs)
 }
 
 func (s *Store) claimBy(ctx context.Context, c *claiming, sql string) error {
@@ -95,9 +94,9 @@ func (s *Store) claimBy(ctx context.Context, c *claiming, sql string) error {
 }
 
 func (s *Store) claimWith(ctx context.Context, c *claiming, sql string) error {
-	c.advanced, c.inserted = make(map[int64]string, len(c.plans)), make(map[claimed][]inserted, len(c.plans))
+	c.advanced, c.inserted = map[int64]bool{}, make([]inserted, 0, len(c.plans))
 	b := bounds{name: "claim", lock: quickPatience}
-	st := statement{sql, claimArgs(c.plans), c.read}
+	st := statement{sql, claimArgs(c.plans), c.reader()}
 	if c.plain() {
 		return s.withPartitions(ctx, func() error { return s.one(ctx, b, st) })
 	}
@@ -130,7 +129,10 @@ func (c *claiming) plain() bool {
 // claimRest does what concerns single jobs: waits, stops, and the rules for jobs
 // without a next instant.
 func (s *Store) claimRest(ctx context.Context, t *tx, c *claiming) (arming, error) {
-	runs := c.inOrder(nil)
+	runs, err := c.planned(nil)
+	if err != nil {
+		return arming{}, err
+	}
 	first := map[int64]int64{}
 	var ended []runEnd
 	for i := range runs {
@@ -144,7 +146,7 @@ func (s *Store) claimRest(ctx context.Context, t *tx, c *claiming) (arming, erro
 	var idle []int64
 	for i := range c.plans {
 		p := &c.plans[i]
-		if _, ok := c.advanced[p.JobID]; !ok {
+		if !c.advanced[p.JobID] {
 			continue
 		}
 		var err error
@@ -197,79 +199,70 @@ func claimArgs(plans []xxljob.Plan) []any {
 	}
 	ids, epochs := fenceArgs(shards)
 	return []any{ids, epochs, jobs, in, own, versions, due, next, last, stop, from, to,
-		r.words, r.kinds, r.states, r.at, r.first, r.last, r.counts, r.reasons}
+		r.words.list, r.kinds, r.states, r.at, r.first, r.last, r.counts, r.reasons, upTo(n)}
 }
 
-// runArrays are new runs as columns. Of texts they hold the place in a list of
-// words, for the database finds a number in an array at once, and a text by going
-// through all before it.
+// runArrays are new runs as columns.
 type runArrays struct {
-	words                  []string
+	words                  words
 	at, first, last        []int64
 	kinds, reasons, states []int16
 	counts                 []int32
 }
 
-// word is the place of the text in the list of words, which are few.
-func (a *runArrays) word(text string) int16 {
-	i := slices.Index(a.words, text)
-	if i < 0 {
-		i = len(a.words)
-		a.words = append(a.words, text)
-	}
-	return int16(i + 1)
-}
-
 func (a *runArrays) add(n *xxljob.NewRun) {
-	a.kinds = append(a.kinds, a.word(string(n.Type)))
+	a.kinds = append(a.kinds, a.words.place(string(n.Type)))
 	a.states = append(a.states, int16(n.State))
 	a.at = append(a.at, milli(n.At))
 	a.first = append(a.first, milli(n.First))
 	a.last = append(a.last, milli(n.Last))
 	a.counts = append(a.counts, int32(n.Count))
-	a.reasons = append(a.reasons, a.word(n.Reason))
+	a.reasons = append(a.reasons, a.words.place(n.Reason))
 }
 
-// read takes in a job that advanced (its id is zero) or a run that was inserted.
-func (c *claiming) read(rows pgx.Rows) error {
-	var k claimed
-	var app string
-	var in inserted
-	if err := rows.Scan(&in.id, &k.job, &app, &in.created, &k.at, &k.state, &k.kind); err != nil {
-		return err
-	}
-	if in.id == 0 {
-		c.advanced[k.job] = app
+// reader takes in the runs that were inserted, and of a claim that tells them the
+// jobs that advanced: their rows have no id.
+func (c *claiming) reader() result {
+	var app repeated
+	return func(rows pgx.Rows) error {
+		var in inserted
+		if err := rows.Scan(&in.id, &in.job, &app, &in.created, &in.at); err != nil {
+			return err
+		}
+		if in.id == 0 {
+			c.advanced[in.job] = true
+			return nil
+		}
+		in.app, in.created = app.text, in.created.UTC()
+		c.inserted = append(c.inserted, in)
 		return nil
 	}
-	in.created = in.created.UTC()
-	c.inserted[k] = append(c.inserted[k], in)
-	return nil
 }
 
-// inOrder adds the inserted runs to the list, in the order of the plans.
-func (c *claiming) inOrder(out []xxljob.Run) []xxljob.Run {
-	taken := make(map[claimed]int, len(c.inserted))
+// planned adds the inserted runs to the list, in the order of the plans. The runs
+// of a job are inserted one after the other, in the order of its plan; the jobs in
+// any order.
+func (c *claiming) planned(out []xxljob.Run) ([]xxljob.Run, error) {
+	first := make(map[int64]int, len(c.plans)) // of each job, where its rows are
+	for k := len(c.inserted) - 1; k >= 0; k-- {
+		first[c.inserted[k].job] = k
+	}
 	for i := range c.plans {
 		p := &c.plans[i]
-		app, ok := c.advanced[p.JobID]
+		k, ok := first[p.JobID]
 		if !ok {
 			continue
 		}
 		for j := range p.Runs {
-			n := &p.Runs[j]
-			k := claimed{job: p.JobID, at: milli(n.At), state: int16(n.State), kind: string(n.Type)}
-			same := c.inserted[k]
-			if taken[k] == len(same) {
-				continue // the plan of another of the same job
+			if k+j >= len(c.inserted) || c.inserted[k+j].job != p.JobID || c.inserted[k+j].at != milli(p.Runs[j].At) {
+				return nil, fmt.Errorf("claim of job %d: the runs that were inserted are not those of its plan", p.JobID)
 			}
-			in := same[taken[k]]
-			taken[k]++
-			out = append(out, xxljob.Run{ID: in.id, App: app, Created: in.created})
-			fillPlanned(&out[len(out)-1], p, n)
+			in := &c.inserted[k+j]
+			out = append(out, xxljob.Run{ID: in.id, App: in.app, Created: in.created})
+			fillPlanned(&out[len(out)-1], p, &p.Runs[j])
 		}
 	}
-	return out
+	return out, nil
 }
 
 // fillPlanned sets what the plan says.

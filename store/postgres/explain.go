@@ -50,8 +50,8 @@ func (s *Store) reasons(ctx context.Context, starts []xxljob.Start, left []int) 
 		st := &starts[i]
 		shards, ids, jobs = append(shards, int16(st.Shard)), append(ids, st.RunID), append(jobs, st.JobID)
 		for _, address := range append([]string{st.Address}, st.Targets...) {
-			if inc := inboxColumn(st.Owner, address); inc != nil {
-				there = append(there, *inc)
+			if inc := inboxColumn(st.Owner, address); inc != "" {
+				there = append(there, inc)
 			}
 		}
 	}
@@ -126,7 +126,7 @@ func (r *reasons) of(st *xxljob.Start) xxljob.Started {
 func (r *reasons) nodesThere(st *xxljob.Start) bool {
 	return !slices.ContainsFunc(append([]string{st.Address}, st.Targets...), func(address string) bool {
 		inc := inboxColumn(st.Owner, address)
-		return inc != nil && !r.there[*inc]
+		return inc != "" && !r.there[inc]
 	})
 }
 

@@ -163,20 +163,19 @@ func (f *finishing) accepted() []runEnd {
 func (f *finishing) update(ctx context.Context, t *tx, sql string, places []int) error {
 	n := len(places)
 	ids, tokens, states := make([]int64, n), make([]int64, n), make([]int16, n)
-	addresses, messages, lines := make([]*string, n), make([]*string, n), make([]string, n)
-	noRetry := make([]*bool, n)
+	addresses, messages, lines, noRetry := make([]int16, n), make([]*string, n), make([]*string, n), make([]bool, n)
+	var words words
 	for k, i := range places {
 		r := &f.results[i]
 		ids[k], tokens[k], states[k] = r.RunID, r.Token, int16(r.State)
 		if r.Incarnation != "" || r.Token != 0 {
-			address := xxljob.LocalAddress(r.Incarnation)
-			addresses[k] = &address
+			addresses[k] = words.place(xxljob.LocalAddress(r.Incarnation))
 		}
-		messages[k], lines[k], noRetry[k] = nonempty(r.HandleMsg), r.TriggerMsg, flag(r.NoRetry)
+		messages[k], lines[k], noRetry[k] = nonempty(r.HandleMsg), nonempty(r.TriggerMsg), r.NoRetry
 	}
 	var row runRow
-	return t.do(ctx, statement{sql, []any{ids, addresses, tokens, states, messages, lines, noRetry}, func(rows pgx.Rows) error {
-		var ord int
+	var ord int
+	return t.do(ctx, statement{sql, []any{ids, addresses, tokens, states, messages, lines, noRetry, words.list, upTo(n)}, func(rows pgx.Rows) error {
 		run, err := row.scan(rows, &ord)
 		if err == nil {
 			f.answers[places[ord-1]] = run

@@ -17,17 +17,17 @@ func (s *Store) Readdress(ctx context.Context, m xxljob.Readdress) (bool, error)
 	in, epochs := fenceArgs([]xxljob.Shard{{ID: m.Shard, Epoch: m.Epoch}})
 	inbox := inboxColumn(m.Owner, m.Address)
 	var there []string
-	if inbox != nil {
-		there = append(there, *inbox)
+	if inbox != "" {
+		there = append(there, inbox)
 	}
 	var moved []int64
 	err := s.one(ctx, bounds{name: "readdress"}, statement{s.sql.readdress, []any{in, epochs, there, m.RunID, m.Token,
-		m.Address, ownerColumn(m.Owner, m.Address), inbox, m.Address == xxljob.LocalAddress(m.Owner), m.Msg, m.Owner}, readIDs(&moved)})
+		m.Address, nonempty(ownerColumn(m.Owner, m.Address)), nonempty(inbox), isAt(m.Owner, m.Address), m.Msg, m.Owner}, readIDs(&moved)})
 	if err != nil {
 		return false, failed(err, "readdress run %d", m.RunID)
 	}
-	if len(moved) > 0 && inbox != nil {
-		s.wakeInbox(*inbox)
+	if len(moved) > 0 && inbox != "" {
+		s.wakeInbox(inbox)
 	}
 	return len(moved) > 0, nil
 }
@@ -73,9 +73,9 @@ func (s *Store) Inbox(ctx context.Context, incarnation string, after int64, limi
 // readInbox tells the three kinds of rows apart.
 func readInbox(box *xxljob.Inbox, incarnation string) result {
 	var row runRow
+	var ask pgtype.Int8
+	var from pgtype.Int4
 	return func(rows pgx.Rows) error {
-		var ask pgtype.Int8
-		var from pgtype.Int4
 		run, err := row.scan(rows, &ask, &from)
 		switch {
 		case err != nil:

@@ -175,10 +175,14 @@ func (d *planData) claims(n int) []xxljob.Plan {
 func (d *planData) claimCases() []planCase {
 	q := d.sql
 	return []planCase{
-		{name: "claim 1000", sql: q.claim, args: claimArgs(d.claims(1000)), rows: 2000, scans: smallLock, reach: reachNone},
-		{name: "claim 1", sql: q.claim, args: claimArgs(d.claims(1)), rows: 2, scans: smallLock},
-		{name: "claimFree 1000", sql: q.claimFree, args: claimArgs(d.claims(1000)), rows: 2000, scans: smallLock},
-		{name: "claimFree 1", sql: q.claimFree, args: claimArgs(d.claims(1)), rows: 2, scans: smallLock},
+		{name: "claim 1000", sql: q.claim, args: claimArgs(d.claims(1000)), rows: 1000, scans: smallLock, reach: reachNone},
+		{name: "claim 1", sql: q.claim, args: claimArgs(d.claims(1)), rows: 1, scans: smallLock},
+		{name: "claimFree 1000", sql: q.claimFree, args: claimArgs(d.claims(1000)), rows: 1000, scans: smallLock},
+		{name: "claimFree 1", sql: q.claimFree, args: claimArgs(d.claims(1)), rows: 1, scans: smallLock},
+		{name: "claimAll 1000", sql: q.claimAll, args: claimArgs(d.claims(1000)), rows: 2000, scans: smallLock, reach: reachNone},
+		{name: "claimAll 1", sql: q.claimAll, args: claimArgs(d.claims(1)), rows: 2, scans: smallLock},
+		{name: "claimAllFree 1000", sql: q.claimAllFree, args: claimArgs(d.claims(1000)), rows: 2000, scans: smallLock},
+		{name: "claimAllFree 1", sql: q.claimAllFree, args: claimArgs(d.claims(1)), rows: 2, scans: smallLock},
 		{name: "stopNext", sql: q.stopNext, args: []any{42}},
 		{name: "stopJob", sql: q.stopJob, args: []any{42, "finished"}},
 		{name: "waitNext", sql: q.waitNext, args: []any{42, int64(1)}},
@@ -286,12 +290,13 @@ func (d *planData) handoverCases() []planCase {
 func (d *planData) finishArgs(n int) []any {
 	ids, _, _ := d.idsOf(d.started[:n])
 	tokens, states := make([]int64, n), make([]int16, n)
-	addresses, messages, lines, noRetry := make([]*string, n), make([]*string, n), make([]string, n), make([]*bool, n)
+	addresses, messages, lines, noRetry := make([]int16, n), make([]*string, n), make([]*string, n), make([]bool, n)
+	var words words
 	for i := range n {
 		r := &d.started[i]
-		tokens[i], states[i], addresses[i] = r.Token, int16(xxljob.StateSucceeded), &r.Address
+		tokens[i], states[i], addresses[i] = r.Token, int16(xxljob.StateSucceeded), words.place(r.Address)
 	}
-	return []any{ids, addresses, tokens, states, messages, lines, noRetry}
+	return []any{ids, addresses, tokens, states, messages, lines, noRetry, words.list, upTo(n)}
 }
 
 func (d *planData) endCases() []planCase {

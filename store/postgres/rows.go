@@ -11,7 +11,7 @@ import (
 	"github.com/xxljob/xxljob"
 )
 
-// runColumns are the columns of a run in the order in which scanRun reads them,
+// runColumns are the columns of a run in the order in which runRow reads them,
 // each behind the alias l.
 const runColumns = `l.id, l.job_id, l.app_name, l.shard, l.trigger_id, l.parent_id, l.attempt, l.trigger_type,
 	l.scheduled_time, l.state, l.executor_sharding_param, l.executor_param, l.param_set, l.address_list,
@@ -23,38 +23,46 @@ const runColumns = `l.id, l.job_id, l.app_name, l.shard, l.trigger_id, l.parent_
 // runRow is a row of xxl_job_log as it is read.
 type runRow struct {
 	run                                        xxljob.Run
-	kind                                       string
 	state                                      int16
 	trigger, parent, epoch, token, version     pgtype.Int8
 	first, last, scheduled                     pgtype.Int8
 	attempt                                    pgtype.Int2
 	instants                                   pgtype.Int4
-	sharding, param, handler, block            pgtype.Text
-	address, owner, kill, message, handle, why pgtype.Text
+	app, kind, sharding, param, handler, block repeated
+	address, owner, kill, message, handle, why repeated
 	paramSet, noRetry                          pgtype.Bool
 	created, started, taken, ended             pgtype.Timestamptz
 	addresses                                  []string
 	dest                                       []any
 }
 
-// scanRun reads the row, behind any columns that are put in front.
+// repeated is a text that is mostly the same from row to row: while it is, no copy
+// of it is made. Null is empty.
+type repeated struct{ text string }
+
+// ScanBytes implements pgtype.BytesScanner.
+func (r *repeated) ScanBytes(b []byte) error {
+	if string(b) != r.text {
+		r.text = string(b)
+	}
+	return nil
+}
+
+// scan reads the row. Columns that are put in front go where the first call says;
+// the later ones say the same.
 func (r *runRow) scan(rows pgx.Rows, more ...any) (xxljob.Run, error) {
 	if r.dest == nil {
-		r.dest = []any{
-			&r.run.ID, &r.run.JobID, &r.run.App, &r.run.Shard, &r.trigger, &r.parent, &r.attempt, &r.kind,
+		r.dest = append(more[:len(more):len(more)],
+			&r.run.ID, &r.run.JobID, &r.app, &r.run.Shard, &r.trigger, &r.parent, &r.attempt, &r.kind,
 			&r.scheduled, &r.state, &r.sharding, &r.param, &r.paramSet, &r.addresses,
 			&r.run.Retries, &r.epoch, &r.version, &r.handler, &r.block,
 			&r.address, &r.owner, &r.token, &r.kill, &r.created, &r.started, &r.taken,
 			&r.ended, &r.message, &r.handle, &r.noRetry, &r.run.AlarmStatus, &r.first, &r.last,
 			&r.instants, &r.why,
-		}
+		)
 	}
 	r.addresses = nil
-	dest := r.dest
-	if len(more) > 0 {
-		dest = append(append([]any(nil), more...), dest...)
-	}
-	if err := rows.Scan(dest...); err != nil {
+	if err := rows.Scan(r.dest...); err != nil {
 		return xxljob.Run{}, err
 	}
 	return r.value(), nil
@@ -62,41 +70,48 @@ func (r *runRow) scan(rows pgx.Rows, more ...any) (xxljob.Run, error) {
 
 func (r *runRow) value() xxljob.Run {
 	out := r.run
-	out.Type, out.State = xxljob.TriggerType(r.kind), xxljob.State(r.state)
+	out.App, out.Type, out.State = r.app.text, xxljob.TriggerType(r.kind.text), xxljob.State(r.state)
 	out.TriggerID, out.ParentID, out.Attempt = r.trigger.Int64, r.parent.Int64, int(r.attempt.Int16)
 	if !r.trigger.Valid {
 		out.TriggerID = out.ID
 	}
 	out.Scheduled = fromMilli(r.scheduled.Int64)
-	out.Sharding = parseSharding(r.sharding.String)
-	out.Param, out.ParamSet, out.Addresses = r.param.String, r.paramSet.Bool, r.addresses
+	out.Sharding = parseSharding(r.sharding.text)
+	out.Param, out.ParamSet, out.Addresses = r.param.text, r.paramSet.Bool, r.addresses
 	out.PlanEpoch, out.JobVersion = r.epoch.Int64, r.version.Int64
-	out.Handler, out.Block, out.Address = r.handler.String, r.block.String, r.address.String
-	out.Owner, out.Token, out.KillReason = ownerOf(r.owner, out.Address), r.token.Int64, r.kill.String
+	out.Handler, out.Block, out.Address = r.handler.text, r.block.text, r.address.text
+	out.Owner, out.Token, out.KillReason = ownerOf(r.owner.text, out.Address), r.token.Int64, r.kill.text
 	out.Created, out.Started = stamp(r.created), stamp(r.started)
 	out.Taken, out.Ended = stamp(r.taken), stamp(r.ended)
-	out.TriggerMsg, out.HandleMsg, out.NoRetry = r.message.String, r.handle.String, r.noRetry.Bool
+	out.TriggerMsg, out.HandleMsg, out.NoRetry = r.message.text, r.handle.text, r.noRetry.Bool
 	out.First, out.Last, out.Count = fromMilli(r.first.Int64), fromMilli(r.last.Int64), int(r.instants.Int32)
-	out.Reason = r.why.String
+	out.Reason = r.why.text
 	return out
 }
 
 // ownerOf is the incarnation that started a run: mostly the one that it is
 // addressed to, and then it is not stored twice.
-func ownerOf(owner pgtype.Text, address string) string {
-	if owner.Valid {
-		return owner.String
+func ownerOf(owner, address string) string {
+	if owner != "" {
+		return owner
 	}
 	incarnation, _ := xxljob.LocalIncarnation(address)
 	return incarnation
 }
 
-// ownerColumn is what start_owner holds for the owner of a run at the address.
-func ownerColumn(owner, address string) *string {
-	if address == xxljob.LocalAddress(owner) {
-		return nil
+// ownerColumn is what start_owner holds for the owner of a run at the address;
+// nothing stands for null.
+func ownerColumn(owner, address string) string {
+	if isAt(owner, address) {
+		return ""
 	}
-	return &owner
+	return owner
+}
+
+// isAt reports whether the address is that of the owner's own executors.
+func isAt(owner, address string) bool {
+	incarnation, attached := xxljob.LocalIncarnation(address)
+	return attached && incarnation == owner
 }
 
 // readRuns appends each row to the list.

@@ -273,6 +273,8 @@ type backlogs struct {
 	counted time.Time     // guarded by mu
 	of      []int16       // guarded by mu
 	n       map[int64]int // guarded by mu
+	from    int64         // guarded by mu: where the next count begins
+	wholly  time.Time     // guarded by mu: when all were counted
 }
 
 const (
@@ -282,21 +284,31 @@ const (
 	backlogLate = 2 * time.Second
 )
 
+// get counts from where the earliest one was found the last time: before that lie
+// entries of runs that were started, until they are vacuumed. Once a minute it
+// counts all, for a run may have been put back.
 func (b *backlogs) get(ctx context.Context, s *Store, shards []int16) (map[int64]int, error) {
 	b.mu.Lock()
 	fresh := time.Since(b.counted) < backlogEvery && slices.Equal(b.of, shards)
-	n := b.n
+	n, from := b.n, b.from
+	began := time.Now()
+	whole := began.Sub(b.wholly) > regionWhole || !slices.Equal(b.of, shards)
 	b.mu.Unlock()
 	if fresh {
 		return n, nil
 	}
-	began := time.Now()
+	if whole {
+		from = 0
+	}
+	to := milli(s.estimate().Add(-backlogLate))
+	first := to
 	lo, hi := s.openRange()
 	n = map[int64]int{}
-	err := s.read(ctx, statement{s.sql.backlog, []any{shards, int64(0), milli(s.estimate().Add(-backlogLate)), lo, hi}, func(rows pgx.Rows) error {
-		var job, count int64
-		err := rows.Scan(&job, &count)
+	err := s.read(ctx, statement{s.sql.backlog, []any{shards, from, to, lo, hi}, func(rows pgx.Rows) error {
+		var job, count, earliest int64
+		err := rows.Scan(&job, &count, &earliest)
 		n[job] = int(count)
+		first = min(first, earliest)
 		return err
 	}})
 	if err != nil {
@@ -305,6 +317,10 @@ func (b *backlogs) get(ctx context.Context, s *Store, shards []int16) (map[int64
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.counted, b.of, b.n = began, slices.Clone(shards), n
+	b.from = first - regionMargin.Milliseconds()
+	if whole {
+		b.wholly = began
+	}
 	return n, nil
 }
 

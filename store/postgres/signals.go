@@ -110,8 +110,8 @@ func (s *Store) tellStarted(starts []xxljob.Start, places []int, answers []xxljo
 			continue
 		}
 		for _, address := range append([]string{starts[i].Address}, starts[i].Targets...) {
-			if inc := inboxColumn(starts[i].Owner, address); inc != nil {
-				s.wakeInbox(*inc)
+			if inc := inboxColumn(starts[i].Owner, address); inc != "" {
+				s.wakeInbox(inc)
 			}
 		}
 	}

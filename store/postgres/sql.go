@@ -9,37 +9,37 @@ import (
 
 // queries are the store's statements, for one schema.
 type queries struct {
-	now, newJobID                                                    string
-	insertJob, insertNext, insertChange, changes                     string
-	updateJob, updateNext, deleteJob, deleteNext                     string
-	lockNext, lockJob, jobByID, jobByKey                             string
-	cancelPlanned, startedFor, insertRecord                          string
-	idleJobs, lockIdle, lockIdleFree                                 string
-	rearm, finishNext, finishJob, noteStops                          string
-	sweepIdle, sweepRearm                                            string
-	scanJobs, scanRuns, next, stamp, backlog                         string
-	definitions                                                      string
-	claim, claimFree, stopNext, stopJob, waitNext                    string
-	start, startFree, insertSiblings                                 string
-	whyFence, whyRun, whyJob, whyNode, whyBusy                       string
-	readdress, dispatched, startedBy                                 string
-	settleLost, settleAdopt, settleKill, settleCancel                string
-	settleBack                                                       string
-	inbox, take, takeFree, takeKilled                                string
-	askLog, answerLog, logAnswer, dropAsks                           string
-	finish, finishLate, unended, lockRuns                            string
-	killPlanned, killStarted                                         string
-	addRun, addKey, keyRun, keyID, planRun                           string
-	runByID, runsByID, planned, startedLeast, startedJobs, openFloor string
-	shards, ensureShards                                             string
-	setting, setSetting                                              string
-	clock, beat, nodeLock, lockNode, leaveNode, leaveShards          string
-	buryLeft, buryNode                                               string
-	exclusive, shardRows, lockRows, takeRows, releaseRows            string
-	tryLock, unlock, evict, backend, endBlockers, notify             string
-	partitions, endOldJobs, endOld, deleteKeys, deleteRuns           string
-	saveGroup, ensureGroup, deleteGroup, groupUsed                   string
-	group, groups, putAddress, dropAddress, addresses                string
+	now, newJobID                                                         string
+	insertJob, insertNext, insertChange, changes                          string
+	updateJob, updateNext, deleteJob, deleteNext                          string
+	lockNext, lockJob, jobByID, jobByKey                                  string
+	cancelPlanned, startedFor, insertRecord                               string
+	idleJobs, lockIdle, lockIdleFree                                      string
+	rearm, finishNext, finishJob, noteStops                               string
+	sweepIdle, sweepRearm                                                 string
+	scanJobs, scanRuns, next, stamp, backlog                              string
+	definitions                                                           string
+	claim, claimFree, claimAll, claimAllFree, stopNext, stopJob, waitNext string
+	start, startFree, insertSiblings                                      string
+	whyFence, whyRun, whyJob, whyNode, whyBusy                            string
+	readdress, dispatched, startedBy                                      string
+	settleLost, settleAdopt, settleKill, settleCancel                     string
+	settleBack                                                            string
+	inbox, take, takeFree, takeKilled                                     string
+	askLog, answerLog, logAnswer, dropAsks                                string
+	finish, finishLate, unended, lockRuns                                 string
+	killPlanned, killStarted                                              string
+	addRun, addKey, keyRun, keyID, planRun                                string
+	runByID, runsByID, planned, startedLeast, startedJobs, openFloor      string
+	shards, ensureShards                                                  string
+	setting, setSetting                                                   string
+	clock, beat, nodeLock, lockNode, leaveNode, leaveShards               string
+	buryLeft, buryNode                                                    string
+	exclusive, shardRows, lockRows, takeRows, releaseRows                 string
+	tryLock, unlock, evict, backend, endBlockers, notify                  string
+	partitions, endOldJobs, endOld, deleteKeys, deleteRuns                string
+	saveGroup, ensureGroup, deleteGroup, groupUsed                        string
+	group, groups, putAddress, dropAddress, addresses                     string
 }
 
 // scheduleBorn are the types of runs that a schedule made.
@@ -137,7 +137,7 @@ func (q *queries) all() []*string {
 		&q.updateJob, &q.updateNext, &q.deleteJob, &q.deleteNext, &q.lockNext, &q.lockJob, &q.jobByID, &q.jobByKey,
 		&q.cancelPlanned, &q.startedFor, &q.insertRecord, &q.idleJobs, &q.lockIdle, &q.lockIdleFree, &q.rearm, &q.finishNext, &q.finishJob,
 		&q.noteStops, &q.sweepIdle, &q.sweepRearm, &q.scanJobs, &q.scanRuns, &q.next, &q.stamp, &q.backlog,
-		&q.definitions, &q.claim, &q.claimFree, &q.stopNext, &q.stopJob, &q.waitNext, &q.start, &q.startFree, &q.insertSiblings,
+		&q.definitions, &q.claim, &q.claimFree, &q.claimAll, &q.claimAllFree, &q.stopNext, &q.stopJob, &q.waitNext, &q.start, &q.startFree, &q.insertSiblings,
 		&q.whyFence, &q.whyRun, &q.whyJob, &q.whyNode, &q.whyBusy, &q.readdress, &q.dispatched, &q.startedBy,
 		&q.settleLost, &q.settleAdopt, &q.settleKill, &q.settleCancel, &q.settleBack,
 		&q.askLog, &q.answerLog, &q.logAnswer, &q.dropAsks,
@@ -248,71 +248,75 @@ func (q *queries) plans() {
 		and p.state + 0 = 0 and p.plan_epoch is null order by p.id for no key update skip locked))
 	and l.id between $4 and $5 and l.shard + 0 = any(array(select shard from fence))
 	returning l.id, l.plan_epoch`
-	q.backlog = `select l.job_id, count(*) from {{schema}}.xxl_job_log l
+	q.backlog = `select l.job_id, count(*), min(l.scheduled_time) from {{schema}}.xxl_job_log l
 	where l.state = 0 and l.scheduled_time between $2 and $3 and l.shard = any($1::smallint[]) and l.id between $4 and $5
 	group by l.job_id`
 	// The row is found by the very instant that is claimed: "job_id + 0" is what the
 	// index of due jobs has, and the primary key has not. Of a job there are as many
 	// versions as it was claimed lately, and the key leads to all of them.
-	claim := func(free, wait string) string {
+	//
+	// A claim goes by the places of its jobs and runs in the arrays: rows that carry
+	// few columns from one step to the next cost least.
+	head := func(free, wait string) string {
 		return `with ` + fence("$1", "$2", free) + `,
-	d as materialized (select * from unnest($3::int[], $4::smallint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[],
-		$10::smallint[], $11::int[], $12::int[]) d(job_id, shard, epoch, version, due, next, last, stop, lo, hi)
-		where exists (select from fence where fence.shard = d.shard and fence.epoch = d.epoch)),
 	advanced as (
-		update {{schema}}.xxl_job_next n set trigger_next_time = d.next, wait_run = 0,
-			trigger_last_time = case when d.last = 0 then n.trigger_last_time else d.last end,
-			version = n.version + d.stop
-		from d
-		where n.trigger_next_time = d.due and n.shard = d.shard and n.job_id + 0 = d.job_id
+		update {{schema}}.xxl_job_next n set trigger_next_time = ($8::bigint[])[d.ord], wait_run = 0,
+			trigger_last_time = coalesce(nullif(($9::bigint[])[d.ord], 0), n.trigger_last_time),
+			version = n.version + ($10::smallint[])[d.ord]
+		from (select unnest($3::int[]) job_id, unnest($4::smallint[]) shard, unnest($6::bigint[]) version, unnest($7::bigint[]) due,
+			unnest($21::int[]) ord) d
+		where d.shard = any(array(select shard from fence))
+		and n.trigger_next_time = d.due and n.shard = d.shard and n.job_id + 0 = d.job_id
 		and n.version = d.version and n.trigger_status = 1 and n.trigger_next_time > 0` + wait + `
-		returning n.job_id, n.shard, n.app_name, d.epoch, d.lo, d.hi),
-	base as materialized (select {{run_base}} id),
-	inserted as (
-		insert into {{schema}}.xxl_job_log as l (id, job_id, shard, app_name, plan_epoch, add_time, executor_fail_retry_count,
-			trigger_type, state, alarm_status, scheduled_time, first_time, last_time, instants, reason, handle_time)
-		select (select id from base) + {{run_low}}, r.job_id, r.shard, r.app_name, r.epoch, {{now}}, -1,
-			($13::text[])[($14::smallint[])[r.k]], r.state, case when r.state > 2 then 1 else 0 end, ($16::bigint[])[r.k],
-			nullif(($17::bigint[])[r.k], 0), nullif(($18::bigint[])[r.k], 0), nullif(($19::int[])[r.k], 0),
-			nullif(($13::text[])[($20::smallint[])[r.k]], ''), case when r.state > 2 then {{now}} end
-		from (select a.*, k, ($15::smallint[])[k] state from advanced a, generate_series(a.lo, a.hi) k order by k) r
-		returning l.id, l.job_id, l.app_name, l.add_time, l.scheduled_time, l.state, l.trigger_type)
-	select 0::bigint, a.job_id, a.app_name, {{now}}, 0::bigint, 0::smallint, '' from advanced a
-	union all select * from inserted`
+		returning n.job_id, n.shard, n.app_name, d.ord),
+	base as materialized (select {{run_base}} id)`
 	}
+	insert := `insert into {{schema}}.xxl_job_log as l (id, job_id, shard, app_name, plan_epoch, add_time, executor_fail_retry_count,
+			trigger_type, state, alarm_status, scheduled_time, first_time, last_time, instants, reason, handle_time)
+		select (select id from base) + {{run_low}}, r.job_id, r.shard, r.app_name, ($5::bigint[])[r.ord], {{now}}, -1,
+			($13::text[])[($14::smallint[])[r.k]], ($15::smallint[])[r.k], case when ($15::smallint[])[r.k] > 2 then 1 else 0 end, ($16::bigint[])[r.k],
+			nullif(($17::bigint[])[r.k], 0), nullif(($18::bigint[])[r.k], 0), nullif(($19::int[])[r.k], 0),
+			($13::text[])[($20::smallint[])[r.k]], case when ($15::smallint[])[r.k] > 2 then {{now}} end
+		from (select a.*, generate_series(($11::int[])[a.ord], ($12::int[])[a.ord]) k from advanced a) r
+		returning l.id, l.job_id, l.app_name, l.add_time, l.scheduled_time`
+	skip := `
+		and d.job_id = any(array(select m.job_id from {{schema}}.xxl_job_next m where m.job_id = any($3::int[]) order by m.job_id for no key update skip locked))`
+	all := `, inserted as (` + insert + `)
+	select 0::bigint, a.job_id, a.app_name, {{now}}, 0::bigint from advanced a
+	union all select * from inserted`
+	q.claim, q.claimFree = head("", "")+"\n\t"+insert, head("skip locked", skip)+"\n\t"+insert
+	q.claimAll, q.claimAllFree = head("", "")+all, head("skip locked", skip)+all
 	q.stopNext = `update {{schema}}.xxl_job_next set trigger_status = 0 where job_id = $1`
 	q.stopJob = `update {{schema}}.xxl_job_info set trigger_status = 0, stop_reason = $2, version = version + 1, update_time = {{now}} where id = $1`
 	q.waitNext = `update {{schema}}.xxl_job_next set wait_run = $2 where job_id = $1`
-	q.claim = claim("", "")
-	q.claimFree = claim("skip locked", `
-		and d.job_id = any(array(select m.job_id from {{schema}}.xxl_job_next m where m.job_id = any($3::int[]) order by m.job_id for no key update skip locked))`)
 }
 
 func (q *queries) starts() {
+	// word is a text of which a batch has few: its place in the list of words is in
+	// the array, 0 for null.
+	word := func(places string) string { return "($27::text[])[(" + places + "::smallint[])[s.ord]]" }
 	start := func(free, only string) string {
-		return `with ` + fence("$1", "$2", free) + `, ` + nodes("$3", free) + `,
-	s as materialized (select * from unnest($5::bigint[], $6::int[], $7::smallint[], $8::bigint[], $9::bigint[], $10::text[], $11::text[], $12::text[], $13::boolean[],
-		$14::text[], $15::text[], $16::text[], $17::int[], $18::text[], $19::text[], $20::text[])
-		with ordinality s(id, job_id, shard, version, token, owner, address, inbox, mine, handler, block, param, retries, sharding, msg, busy, ord)
-		where s.shard = any(array(select shard from fence))` + only + `)
+		return `with ` + fence("$1", "$2", free) + `, ` + nodes("$3", free) + `
 	update {{schema}}.xxl_job_log l set state = $4::smallint,
-		start_owner = s.owner, start_token = s.token, executor_address = s.address,
-		inbox = s.inbox, trigger_time = case when $4::smallint = 1 then {{now}} end,
-		taken_time = case when s.mine then {{now}} end,
+		start_owner = ` + word("$10") + `, start_token = case when $4::smallint = 1 then ($9::bigint[])[s.ord] end, executor_address = ` + word("$11") + `,
+		inbox = ` + word("$12") + `, trigger_time = case when $4::smallint = 1 then {{now}} end,
+		taken_time = case when ($13::boolean[])[s.ord] then {{now}} end,
 		handle_time = case when $4::smallint <> 1 then {{now}} end,
-		job_version = s.version, executor_handler = s.handler, executor_block_strategy = s.block,
-		executor_param = s.param, executor_fail_retry_count = s.retries,
-		executor_sharding_param = coalesce(s.sharding, l.executor_sharding_param),
-		trigger_msg = ` + say("s.msg") + `
-	from s
+		job_version = s.version, executor_handler = ` + word("$14") + `, executor_block_strategy = ` + word("$15") + `,
+		executor_param = s.param, executor_fail_retry_count = ($17::int[])[s.ord],
+		executor_sharding_param = coalesce(` + word("$18") + `, l.executor_sharding_param),
+		trigger_msg = ` + say(word("$19")) + `
+	from (select unnest($5::bigint[]) id, unnest($6::int[]) job_id, unnest($7::smallint[]) shard, unnest($8::bigint[]) version,
+		unnest($16::text[]) param, unnest($28::int[]) ord) s
 	join {{schema}}.xxl_job_info i on i.id = s.job_id and i.shard = s.shard and i.version = s.version
-	where l.id = s.id and l.shard + 0 = s.shard and l.job_id + 0 = s.job_id and l.state + 0 = 0
+	where s.shard = any(array(select shard from fence))` + only + `
+	and l.id = s.id and l.shard + 0 = s.shard and l.job_id + 0 = s.job_id and l.state + 0 = 0
 	and (i.trigger_status = 1 or l.trigger_type not in ({{born}}))
-	and (s.sharding is null or l.executor_sharding_param is null)
-	and (s.inbox is null or s.inbox in (select incarnation from nodes))
+	and (($18::smallint[])[s.ord] = 0 or l.executor_sharding_param is null)
+	and (($12::smallint[])[s.ord] = 0 or ` + word("$12") + ` in (select incarnation from nodes))
 	and ($26::int = 0 or (select count(*) from nodes) = $26) and $24::bigint <= $25::bigint
-	and (s.busy is null or not exists (select from {{schema}}.xxl_job_log b where b.shard = s.shard and b.job_id = s.job_id
-		and b.state = 1 and (b.executor_address = s.busy or b.executor_address = any($23::text[])) and b.id between $21 and $22))
+	and (($20::smallint[])[s.ord] = 0 or not exists (select from {{schema}}.xxl_job_log b where b.shard = s.shard and b.job_id = s.job_id
+		and b.state = 1 and (b.executor_address = ` + word("$20") + ` or b.executor_address = any($23::text[])) and b.id between $21 and $22))
 	returning s.ord, {{run}}`
 	}
 	q.start = start("", "")
@@ -402,12 +406,11 @@ func (q *queries) ends() {
 	q.takeKilled = `update {{schema}}.xxl_job_log l set state = 6, handle_time = {{now}}, inbox = null
 	where l.id = any(` + free + `) and l.id between $3 and $4 and l.inbox = $1 and l.state = 1 and l.kill_reason is not null
 	returning {{run}}`
-	q.finish = `update {{schema}}.xxl_job_log l set state = r.state, handle_time = {{now}}, handle_msg = r.msg, no_retry = r.no_retry,
-		inbox = null, trigger_msg = ` + say("r.say") + `
-	from unnest($1::bigint[], $2::text[], $3::bigint[], $4::smallint[], $5::text[], $6::text[], $7::boolean[])
-		with ordinality r(id, address, token, state, msg, say, no_retry, ord)
-	where l.id = r.id and ` + few + ` and l.state + 0 in (1, 2) and (l.state = 1 or r.state <> 11)
-	and (r.address is null or l.state = 1 and l.start_token = r.token and l.executor_address = r.address)
+	q.finish = `update {{schema}}.xxl_job_log l set state = ($4::smallint[])[r.ord], handle_time = {{now}}, handle_msg = r.msg,
+		no_retry = case when ($7::boolean[])[r.ord] then true end, inbox = null, trigger_msg = ` + say("r.say") + `
+	from (select unnest($1::bigint[]) id, unnest($5::text[]) msg, unnest($6::text[]) say, unnest($9::int[]) ord) r
+	where l.id = r.id and ` + few + ` and l.state + 0 in (1, 2) and (l.state = 1 or ($4::smallint[])[r.ord] <> 11)
+	and (($2::smallint[])[r.ord] = 0 or l.state = 1 and l.start_token = ($3::bigint[])[r.ord] and l.executor_address = ($8::text[])[($2::smallint[])[r.ord]])
 	returning r.ord, {{run}}`
 	q.finishLate = `update {{schema}}.xxl_job_log l set late_noted = true, trigger_msg = ` + say("r.say") + `
 	from unnest($1::bigint[], $2::text[]) with ordinality r(id, say, ord)

@@ -128,8 +128,8 @@ func (s *Store) startBy(ctx context.Context, sql string, starts []xxljob.Start, 
 		defer s.serials.turn.Unlock()
 	}
 	var row runRow
+	var ord int
 	st := statement{sql, s.startArgs(starts, g), func(rows pgx.Rows) error {
-		var ord int
 		run, err := row.scan(rows, &ord)
 		if err == nil {
 			answers[g.places[ord-1]].Run = run
@@ -173,31 +173,31 @@ func (s *Store) insertSiblings(st *xxljob.Start, answer *xxljob.Started) stateme
 	for i, address := range st.Targets[1:] {
 		sharding = append(sharding, xxljob.Sharding{Index: i + 1, Total: len(st.Targets)}.String())
 		addresses = append(addresses, address)
-		owners = append(owners, ownerColumn(st.Owner, address))
-		inboxes = append(inboxes, inboxColumn(st.Owner, address))
-		mine = append(mine, address == xxljob.LocalAddress(st.Owner))
+		owners = append(owners, nonempty(ownerColumn(st.Owner, address)))
+		inboxes = append(inboxes, nonempty(inboxColumn(st.Owner, address)))
+		mine = append(mine, isAt(st.Owner, address))
 	}
 	answer.Siblings = nil
 	return statement{s.sql.insertSiblings, []any{st.RunID, sharding, addresses, owners, inboxes, mine}, readRuns(&answer.Siblings)}
 }
 
-// inboxColumn is the incarnation that a run is handed over to; null where the
-// address is not an attached executor's, or is the owner's own.
-func inboxColumn(owner, address string) *string {
+// inboxColumn is the incarnation that a run is handed over to; nothing, for null,
+// where the address is not an attached executor's, or is the owner's own.
+func inboxColumn(owner, address string) string {
 	if incarnation, attached := xxljob.LocalIncarnation(address); attached && incarnation != owner {
-		return &incarnation
+		return incarnation
 	}
-	return nil
+	return ""
 }
 
 // startArgs are the arguments of a start.
 func (s *Store) startArgs(starts []xxljob.Start, g startGroup) []any {
 	n := len(g.places)
 	ids, jobs, in := make([]int64, n), make([]int64, n), make([]int16, n)
-	versions, tokens := make([]int64, n), make([]*int64, n)
-	owners, addresses, inboxes, mine := make([]*string, n), make([]*string, n), make([]*string, n), make([]bool, n)
-	handlers, blocks, params := make([]*string, n), make([]*string, n), make([]*string, n)
-	retries, shardings, messages, busy := make([]int32, n), make([]*string, n), make([]string, n), make([]*string, n)
+	versions, tokens, params, retries := make([]int64, n), make([]int64, n), make([]*string, n), make([]int32, n)
+	owners, addresses, inboxes, mine := make([]int16, n), make([]int16, n), make([]int16, n), make([]bool, n)
+	handlers, blocks, shardings, messages, busy := make([]int16, n), make([]int16, n), make([]int16, n), make([]int16, n), make([]int16, n)
+	var words words
 	var shards []xxljob.Shard
 	seen := map[xxljob.Shard]bool{}
 	var there, targets []string
@@ -208,25 +208,25 @@ func (s *Store) startArgs(starts []xxljob.Start, g startGroup) []any {
 			shards = append(shards, sh)
 		}
 		ids[k], jobs[k], in[k], versions[k] = st.RunID, st.JobID, int16(st.Shard), st.JobVersion
-		handlers[k], blocks[k], params[k] = nonempty(st.Handler), nonempty(st.Block), nonempty(st.Param)
-		retries[k], messages[k] = int32(st.Retries), st.Msg
+		handlers[k], blocks[k], params[k] = words.place(st.Handler), words.place(st.Block), nonempty(st.Param)
+		retries[k], messages[k] = int32(st.Retries), words.place(st.Msg)
 		if g.refused {
 			continue
 		}
 		free := s.serials.begin(st)
-		tokens[k], addresses[k] = &st.Token, &st.Address
-		owners[k], inboxes[k] = ownerColumn(st.Owner, st.Address), inboxColumn(st.Owner, st.Address)
-		mine[k] = st.Address == xxljob.LocalAddress(st.Owner)
+		tokens[k], addresses[k] = st.Token, words.place(st.Address)
+		owners[k], inboxes[k] = words.place(ownerColumn(st.Owner, st.Address)), words.place(inboxColumn(st.Owner, st.Address))
+		mine[k] = isAt(st.Owner, st.Address)
 		for _, address := range append([]string{st.Address}, g.targets...) {
-			if inc := inboxColumn(st.Owner, address); inc != nil && !slices.Contains(there, *inc) {
-				there = append(there, *inc)
+			if inc := inboxColumn(st.Owner, address); inc != "" && !slices.Contains(there, inc) {
+				there = append(there, inc)
 			}
 			if st.Serial && !free && isAttached(address) {
-				busy[k], targets = &address, g.targets
+				busy[k], targets = words.place(address), g.targets
 			}
 		}
 		if len(st.Targets) > 0 {
-			shardings[k] = shardingColumn(xxljob.Sharding{Index: 0, Total: len(st.Targets)})
+			shardings[k] = words.place(xxljob.Sharding{Index: 0, Total: len(st.Targets)}.String())
 		}
 	}
 	ids16, epochs := fenceArgs(shards)
@@ -242,7 +242,7 @@ func (s *Store) startArgs(starts []xxljob.Start, g startGroup) []any {
 		all = len(there)
 	}
 	return []any{ids16, epochs, there, int16(state), ids, jobs, in, versions, tokens, owners, addresses, inboxes, mine,
-		handlers, blocks, params, retries, shardings, messages, busy, openLo, openHi, attachedOnly(targets), lo, hi, all}
+		handlers, blocks, params, retries, shardings, messages, busy, openLo, openHi, attachedOnly(targets), lo, hi, all, words.list, upTo(n)}
 }
 
 func attachedOnly(addresses []string) (attached []string) {

@@ -1,0 +1,39 @@
+package postgres
+
+// words are the texts of a batch of which there are few, each once. A statement
+// gets the list, and for each row the place of its text in it, which costs both
+// sides less than the text itself: the database copies the arguments of a row
+// several times before it stores them.
+type words struct {
+	list   []string
+	places map[string]int16
+}
+
+// place is where the text is in the list, counted from 1 as SQL does; 0, where no
+// array has anything and SQL finds null, for an empty text.
+func (w *words) place(text string) int16 {
+	if text == "" {
+		return 0
+	}
+	if at, ok := w.places[text]; ok {
+		return at
+	}
+	if w.places == nil {
+		w.places = map[string]int16{}
+	}
+	w.list = append(w.list, text)
+	at := int16(len(w.list))
+	w.places[text] = at
+	return at
+}
+
+// upTo are the numbers from 1 to n. A statement gets the places of its rows as an
+// argument like the others, for of generate_subscripts the planner expects a
+// thousand rows, however few there are.
+func upTo(n int) []int32 {
+	places := make([]int32, n)
+	for i := range places {
+		places[i] = int32(i) + 1
+	}
+	return places
+}
