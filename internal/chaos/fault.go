@@ -38,11 +38,11 @@ func (a *arena) phase(name string) {
 // catalogue is all faults, each of them alone, and all at random.
 func catalogue(c Config) []fault {
 	all := []fault{
-		{name: "sigkill", unit: "processes", run: repeat(20, time.Second, kill)},
-		{name: "sigstop", unit: "processes", run: repeat(3, 3*time.Second, stopFor(20*time.Second))},
-		{name: "sigterm", unit: "processes", run: repeat(6, 2*time.Second, terminate)},
-		{name: "join-leave", unit: "processes", run: joinAndLeave},
-		{name: "clock-steps", unit: "processes", run: stepClocks},
+		{name: "sigkill", unit: unitAlone, run: repeat(20, time.Second, kill)},
+		{name: "sigstop", unit: unitAlone, run: repeat(3, 3*time.Second, stopFor(20*time.Second))},
+		{name: "sigterm", unit: unitAlone, run: repeat(6, 2*time.Second, terminate)},
+		{name: "join-leave", unit: unitAlone, run: joinAndLeave},
+		{name: "clock-steps", unit: unitAlone, run: stepClocks},
 
 		{name: "restart-immediate", unit: "database", run: repeat(3, 6*time.Second, restart(pgtest.Immediate))},
 		{name: "restart-fast", unit: "database", run: repeat(3, 6*time.Second, restart(pgtest.Fast))},

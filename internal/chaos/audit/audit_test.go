@@ -468,6 +468,47 @@ func TestMayForget(t *testing.T) {
 	}
 }
 
+// TestForgottenResult: a run whose result a promotion has lost ends as lost, and the
+// promotion explains it. Elsewhere nothing does.
+func TestForgottenResult(t *testing.T) {
+	h := clean()
+	h.Faults = append(h.Faults, Fault{Name: "promotion", Effect: Blocked, Begin: (t0 + 40_500) * 1000, End: (t0 + 43_000) * 1000})
+	h.row(everySecond, 40).State = Lost
+	if r := h.report(); r.Unexplained != 1 {
+		t.Errorf("a result that a database lost which may not: unexplained %d", r.Unexplained)
+	}
+	h.Rules.MayForget = true
+	if r := h.report(); r.Unexplained != 0 || !r.OK() {
+		t.Errorf("a result that a promotion lost: unexplained %d, ok %v", r.Unexplained, r.OK())
+	}
+	h.row(everySecond, 50).State = Lost
+	if r := h.report(); r.Unexplained != 1 {
+		t.Errorf("a run that began after the promotion: unexplained %d", r.Unexplained)
+	}
+}
+
+// TestHinderedTakeOver: the targets are for faults that are alone.
+func TestHinderedTakeOver(t *testing.T) {
+	slow := func(others ...Fault) *Report {
+		h := clean()
+		h.Rules.Timed = true
+		for s := int64(21); s < 24; s++ { // nobody starts anything for three seconds more
+			h.forget(h.run(everySecond, s), true)
+		}
+		h.Faults = append(h.Faults, others...)
+		return h.report()
+	}
+	if r := slow(); r.Late == 0 {
+		t.Error("a slow fail-over is not noticed")
+	}
+	if r := slow(Fault{Name: "lock", Effect: Blocked, Begin: (t0 + 20_000) * 1000, End: (t0 + 23_000) * 1000}); r.Late != 0 {
+		t.Errorf("a fail-over while a table is locked: late %d", r.Late)
+	}
+	if r := slow(Fault{Name: "lock", Effect: Blocked, Begin: (t0 + 50_000) * 1000, End: (t0 + 53_000) * 1000}); r.Late == 0 {
+		t.Error("a lock long after it excuses a slow fail-over")
+	}
+}
+
 func TestSpread(t *testing.T) {
 	var s Spread
 	if s.At(0.5) != 0 {

@@ -73,6 +73,9 @@ func (x explainer) maySkip(first, last int64) bool {
 // it was taken for dead. until is when the handler had ended, zero if it had not.
 func (x explainer) interrupted(where []Process, node string, since, until int64) (Fault, bool) {
 	for _, f := range x.faults {
+		if x.rules.MayForget && f.Victim == (Process{}) && f.Effect == Blocked && since <= f.End {
+			return f, true // the database has forgotten the result
+		}
 		if !hits(f, where, node) {
 			continue
 		}

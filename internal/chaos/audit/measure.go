@@ -22,8 +22,10 @@ func (a *Auditor) measure(r *Report, from, to int64) {
 		}
 		if a.in.Rules.takeOver(f.Effect) > 0 {
 			took := failover(f, byShard)
-			byEffect[f.Effect] = append(byEffect[f.Effect], took...)
 			r.Failover = append(r.Failover, took...)
+			if !a.hindered(f, took) {
+				byEffect[f.Effect] = append(byEffect[f.Effect], took...)
+			}
 		}
 		if f.Again {
 			a.measureBack(r, f, byShard)
@@ -43,6 +45,18 @@ func failover(f Fault, byShard map[int][]Event) (took Spread) {
 		}
 	}
 	return took
+}
+
+// hindered reports whether another fault kept the others from taking over: the
+// targets are for a fault that is alone.
+func (a *Auditor) hindered(f Fault, took Spread) bool {
+	if len(took) == 0 {
+		return false
+	}
+	end := f.Begin + slices.Max(took)
+	return slices.ContainsFunc(a.in.Faults, func(o Fault) bool {
+		return (o.Effect == Blocked || o.Effect == Silent && o.Victim != f.Victim) && o.Begin <= end && f.Begin <= o.End+a.in.Rules.Back*1000
+	})
 }
 
 // checkTakeOver holds the fail-over against its targets.
