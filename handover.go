@@ -109,6 +109,8 @@ func (s *scheduler) takenAfterAll(ctx context.Context, ids []int64, cause error)
 
 // receive sends taken runs to their executors.
 func (s *scheduler) receive(ctx context.Context, taken []Run, began time.Time) error {
+	s.doubts.received(taken, 1)
+	defer s.doubts.received(taken, -1)
 	var ids []int64
 	for _, r := range taken {
 		ids = append(ids, r.JobID)

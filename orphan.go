@@ -53,7 +53,7 @@ func (s *scheduler) adoptOrphans(ctx context.Context) error {
 			return err
 		}
 		for _, r := range runs {
-			if r.Address != LocalAddress(s.incarnation) || r.Taken.IsZero() || s.engine.knows(r.ID) {
+			if r.Address != LocalAddress(s.incarnation) || r.Taken.IsZero() || s.engine.knows(r.ID) || s.doubts.underWay(r.ID) {
 				continue
 			}
 			first, known := s.orphans[r.ID]
@@ -94,16 +94,19 @@ func (s *scheduler) settleOrphans(ctx context.Context, ripe []Run) error {
 }
 
 // doubts are the starts and takes whose calls ended with an error, and may have
-// taken effect all the same. They are kept for as long as one of them may turn up.
+// taken effect all the same; and the takes that had none, on their way to the
+// executors. The former are kept for as long as one of them may turn up.
 // It is safe for concurrent use.
 type doubts struct {
 	mu     sync.Mutex
 	starts map[int64]time.Time // guarded by mu: by token, since when
 	takes  map[int64]time.Time // guarded by mu: by run, since when
+	// receiving are runs that were taken and are not yet with their executors.
+	receiving map[int64]int // guarded by mu
 }
 
 func newDoubts() *doubts {
-	return &doubts{starts: map[int64]time.Time{}, takes: map[int64]time.Time{}}
+	return &doubts{starts: map[int64]time.Time{}, takes: map[int64]time.Time{}, receiving: map[int64]int{}}
 }
 
 // doubtsKept is how long they are kept: they turn up while the node is suspicious,
@@ -126,6 +129,24 @@ func (d *doubts) take(ids []int64) {
 	for _, id := range ids {
 		d.takes[id] = time.Now()
 	}
+}
+
+// received notes that runs are on their way to their executors, or with delta -1 that
+// they are there.
+func (d *doubts) received(runs []Run, delta int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, r := range runs {
+		if d.receiving[r.ID] += delta; d.receiving[r.ID] == 0 {
+			delete(d.receiving, r.ID)
+		}
+	}
+}
+
+func (d *doubts) underWay(runID int64) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.receiving[runID] > 0
 }
 
 func dropOld(since map[int64]time.Time) {

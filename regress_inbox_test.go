@@ -127,3 +127,31 @@ func TestTakenRunHasItsTimeout(t *testing.T) {
 		stopShort(b)
 	})
 }
+
+// TestTakenAndNotYetReceived: a run that a node has taken waits there until its job can be
+// read, however long that is: it is neither lost nor run twice.
+func TestTakenAndNotYetReceived(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, j := memory.New(), &journal{}
+		a, b := startNode(t, st, "a", j), startNode(t, st, "b", j)
+		calls := 0
+		must(t, b.Handle("there", func(context.Context, *xxljob.Task) error { calls++; return nil }))
+		time.Sleep(20 * time.Second)
+		b.faults.Inject("Jobs", storetest.Fault{Before: true})
+		var ids []int64
+		for i := range 32 { // some of the jobs are in shards of a, and handed over
+			ids = append(ids, triggerNew(t, a, xxljob.Job{Name: fmt.Sprint(i), Handler: "there"}))
+		}
+		time.Sleep(150 * time.Second)
+		b.faults.Clear()
+		for _, id := range ids {
+			if r := waitFor(t, a, id, time.Minute); r.State != xxljob.StateSucceeded {
+				t.Errorf("run %d is %v: %s", id, r.State, r.HandleMsg)
+			}
+		}
+		if calls != len(ids) {
+			t.Errorf("the handler was called %d times for %d runs", calls, len(ids))
+		}
+		stop(t, a, b)
+	})
+}
