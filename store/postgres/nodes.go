@@ -129,6 +129,10 @@ func (s *Store) Leave(ctx context.Context, incarnation string) error {
 	}
 	s.endSession(incarnation)
 	s.wakeNodes()
+	if s.locks() && !s.alone() {
+		// At once, for the process may end before the hint that waits its turn is sent.
+		_ = s.notify(ctx, []string{string(hintNodes)})
+	}
 	return nil
 }
 
