@@ -21,7 +21,23 @@ type addressBook struct {
 	mu      sync.Mutex
 	entries map[bookKey]bookEntry // guarded by mu
 	version int                   // guarded by mu: raised by forget
+	last    map[string]answer     // guarded by mu: by app, what the store and the registry have said
 }
+
+// answer is what the store and the registry have said of an app.
+type answer struct {
+	addrs  []string
+	manual bool      // these and no others
+	at     time.Time // when
+	failed time.Time // when they last did not answer; zero for never since
+}
+
+const (
+	// addressPatience is how long an answer may take where there is an earlier one.
+	addressPatience = time.Second
+	// addressPause is how long the earlier one stands in before they are asked again.
+	addressPause = 5 * time.Second
+)
 
 type bookKey struct{ app, handler, glue string }
 
@@ -84,22 +100,64 @@ func (b *addressBook) lookup(ctx context.Context, job *Job, given []string) (add
 }
 
 func (b *addressBook) read(ctx context.Context, key bookKey) (bookEntry, error) {
-	var all []string
-	group, err := b.s.store.Group(ctx, key.app)
-	switch {
-	case err == nil && group.Manual:
-		all = group.Addresses
-	case err != nil && !isNotFound(err):
+	a, err := b.ask(ctx, key.app)
+	if err != nil {
 		return bookEntry{}, err
-	default:
-		if all, err = b.s.registry.Lookup(ctx, key.app); err != nil {
-			return bookEntry{}, err
-		}
-		if b.s.cfg.Registry == nil {
-			all = append(all, b.s.leases.localAddresses(key.app)...)
-		}
+	}
+	all := a.addrs
+	if !a.manual && b.s.cfg.Registry == nil {
+		all = append(slices.Clone(all), b.s.leases.localAddresses(key.app)...)
 	}
 	return b.choose(key, all), nil
+}
+
+// ask asks the store and the registry. Where they do not answer, the last answer
+// serves for as long as a heartbeat does: a table that somebody has locked must not
+// keep runs from executors that are there.
+func (b *addressBook) ask(ctx context.Context, app string) (answer, error) {
+	now := time.Now()
+	b.mu.Lock()
+	last, known := b.last[app]
+	b.mu.Unlock()
+	known = known && now.Sub(last.at) < b.s.cfg.Dead
+	if known && !last.failed.IsZero() && now.Sub(last.failed) < addressPause {
+		return last, nil
+	}
+	quick, cancel := ctx, context.CancelFunc(func() {})
+	if known {
+		quick, cancel = context.WithTimeout(ctx, addressPatience)
+	}
+	defer cancel()
+	a, err := b.askNow(quick, app)
+	switch {
+	case err == nil:
+		a.at = now
+	case known && ctx.Err() == nil:
+		b.s.log.Warn("xxljob: no answer about an app's addresses; going by the last one", "app", app, "age", now.Sub(last.at), "err", err)
+		a = last
+		a.failed = time.Now()
+	default:
+		return answer{}, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.last) > 10_000 {
+		clear(b.last)
+	}
+	b.last[app] = a
+	return a, nil
+}
+
+func (b *addressBook) askNow(ctx context.Context, app string) (answer, error) {
+	group, err := b.s.store.Group(ctx, app)
+	switch {
+	case err == nil && group.Manual:
+		return answer{addrs: group.Addresses, manual: true}, nil
+	case err != nil && !isNotFound(err):
+		return answer{}, err
+	}
+	addrs, err := b.s.registry.Lookup(ctx, app)
+	return answer{addrs: addrs}, err
 }
 
 // choose leaves out addresses that cannot run the handler.

@@ -112,3 +112,38 @@ func TestRegistryFailsForOneApp(t *testing.T) {
 		stopShort(a)
 	})
 }
+
+// TestAddressesThatNobodyTells: while the tables of apps and addresses are locked, the last
+// answer serves, and the executors that are attached get their runs. What has joined or
+// left meanwhile is known by other means.
+func TestAddressesThatNobodyTells(t *testing.T) {
+	for _, method := range []string{"Group", "Addresses"} {
+		t.Run(method, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st, j := memory.New(), &journal{}
+				a := startNode(t, st, "a", j)
+				addSeconds(t, a, 5)
+				time.Sleep(10 * time.Second)
+				unlock := make(chan struct{})
+				a.faults.Inject(method, storetest.Fault{Hang: unlock})
+				locked := len(j.all())
+				time.Sleep(time.Minute)
+				close(unlock)
+				a.faults.Clear()
+				time.Sleep(10 * time.Second)
+				stop(t, a)
+				late := time.Duration(0)
+				for _, s := range j.all()[locked:] {
+					late = max(late, s.at.Sub(s.due))
+				}
+				// A run waits for one look at most, of a second.
+				if n := len(j.all()) - locked; n < 5*69 || late > time.Second+10*time.Millisecond {
+					t.Errorf("%d runs of %d, the latest by %v", n, 5*70, late)
+				}
+				if skipped := countStates(allRuns(t, st))[xxljob.StateSkipped]; skipped > 0 {
+					t.Errorf("%d instants were skipped", skipped)
+				}
+			})
+		})
+	}
+}

@@ -20,7 +20,7 @@ import (
 func TestHintsMakeNothingLate(t *testing.T) {
 	const seed = 1
 	for _, c := range []struct{ preRead, latency, lasts time.Duration }{
-		{100 * time.Millisecond, 10 * time.Millisecond, 20 * time.Minute},
+		{100 * time.Millisecond, 20 * time.Millisecond, 60 * time.Minute},
 		{5 * time.Second, 300 * time.Millisecond, 3 * time.Hour},
 		{55 * time.Second, 300 * time.Millisecond, 3 * time.Hour},
 	} {

@@ -38,11 +38,16 @@ func (u *unsettled) due(now time.Time) bool {
 }
 
 // horizon is the end of the window that a scan plans.
-type horizon struct{ set, end time.Time }
+type horizon struct {
+	set, end time.Time
+	took     time.Duration // the last scan
+}
 
-// at returns the end of the window for a scan at the time.
+// at returns the end of the window for a scan at the time. It moves on a little
+// early where a hint has called for a scan shortly before it is due: the next one
+// would have to wait until this one is over.
 func (h *horizon) at(now time.Time, preRead, gap time.Duration) time.Time {
-	if since := now.Sub(h.set); since < 0 || since >= gap {
+	if since := now.Sub(h.set); since < 0 || since >= gap-2*h.took {
 		h.set, h.end = now, now.Add(preRead)
 	}
 	return h.end
@@ -74,6 +79,7 @@ func (s *scheduler) scanOnce(ctx context.Context) (time.Duration, error) {
 	}
 	now := s.clock.now()
 	before := s.horizon.at(now, s.cfg.PreRead, s.scanGap())
+	defer func(began time.Time) { s.horizon.took = time.Since(began) }(time.Now())
 	s.engine.tidy(now)
 	if s.unsettled.due(time.Now()) {
 		s.reload.add(shards)
