@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -267,5 +268,27 @@ func TestAJobOfAnotherProcessWithinALongWindow(t *testing.T) {
 	must(t, err)
 	if n := due(); n != 1 {
 		t.Errorf("the next scan finds %d jobs, want the one that is due in two seconds", n)
+	}
+}
+
+// TestAnIDThatIsTaken is not a key that is taken: an import may have left the sequence
+// behind, and who looks for the key finds none.
+func TestAnIDThatIsTaken(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Pool(t)
+	s := openOn(t, pool, postgres.Config{})
+	must(t, s.SetShards(t.Context(), 1))
+	job := newJob()
+	job.Key = "one"
+	_, err := s.AddJob(t.Context(), job)
+	must(t, err)
+	if _, err := s.AddJob(t.Context(), job); !errors.Is(err, xxljob.ErrDuplicateKey) {
+		t.Errorf("a job with the same key: %v", err)
+	}
+	_, err = pool.Exec(t.Context(), `select setval($1, 1, false)`, pgx.Identifier{postgres.SchemaOf(s), "xxl_job_info_id"}.Sanitize())
+	must(t, err)
+	job.Key = "another"
+	if _, err := s.AddJob(t.Context(), job); err == nil || errors.Is(err, xxljob.ErrDuplicateKey) {
+		t.Errorf("a job with an id that is taken: %v", err)
 	}
 }

@@ -27,6 +27,8 @@ const (
 	quickPatience = 100 * time.Millisecond
 	// answerPatience is how long a transaction of ours may take as seen from here.
 	answerPatience = 4 * time.Second
+	// listPatience is how long a page of a list may take.
+	listPatience = 30 * time.Second
 	// rollbackPatience bounds the clean-up after an error.
 	rollbackPatience = time.Second
 )
@@ -112,22 +114,29 @@ func (s *Store) inTx(ctx context.Context, b bounds, f func(*tx) error) error {
 // Connections that lead nowhere are mostly not alone, so all that are idle are
 // thrown away with the one that was found out; each would cost as long again.
 func (s *Store) onConn(ctx context.Context, f func(context.Context, *pgx.Conn) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	conn, err := s.pool.Acquire(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Release()
-	bounded, cancel := context.WithTimeout(ctx, answerPatience)
-	defer cancel()
-	err = f(bounded, conn.Conn())
-	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+	expired, err := s.within(ctx, answerPatience, f)
+	if expired {
 		s.pool.Reset()
 		return fmt.Errorf("the database has not answered for %v: %w", answerPatience, err)
 	}
 	return err
+}
+
+// within runs f on a connection of the pool. expired reports that the patience was over,
+// and not the caller's.
+func (s *Store) within(ctx context.Context, patience time.Duration, f func(context.Context, *pgx.Conn) error) (expired bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer conn.Release()
+	bounded, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err = f(bounded, conn.Conn())
+	return err != nil && bounded.Err() != nil && ctx.Err() == nil, err
 }
 
 // one runs a transaction of one statement, in one round trip.
@@ -248,15 +257,31 @@ func (t *tx) rollback(ctx context.Context) {
 // read runs statements that change nothing: outside a transaction, unless the
 // host's sessions are set so that they need one of ours around them.
 func (s *Store) read(ctx context.Context, statements ...statement) error {
-	return s.onConn(ctx, func(ctx context.Context, conn *pgx.Conn) error {
-		if !s.guardReads {
-			return send(ctx, conn, nil, statements)
+	return s.onConn(ctx, func(ctx context.Context, conn *pgx.Conn) error { return s.readOn(ctx, conn, statements) })
+}
+
+func (s *Store) readOn(ctx context.Context, conn *pgx.Conn, statements []statement) error {
+	if !s.guardReads {
+		return send(ctx, conn, nil, statements)
+	}
+	t := s.newTx(conn, bounds{})
+	err := t.do(ctx, append(slices.Clone(statements), statement{sql: "commit"})...)
+	t.rollback(ctx)
+	return err
+}
+
+// list reads a page of a list. What it asks for may make the database look through
+// much, so that it takes long says nothing about the connections.
+func (s *Store) list(ctx context.Context, st statement) error {
+	patience := statement{"select pg_catalog.set_config('statement_timeout', $1, $2)",
+		[]any{strconv.FormatInt(listPatience.Milliseconds(), 10), true}, nil}
+	_, err := s.within(ctx, listPatience, func(ctx context.Context, conn *pgx.Conn) error {
+		if s.guardReads {
+			return s.readOn(ctx, conn, []statement{patience, st})
 		}
-		t := s.newTx(conn, bounds{})
-		err := t.do(ctx, append(slices.Clone(statements), statement{sql: "commit"})...)
-		t.rollback(ctx)
-		return err
+		return send(ctx, conn, nil, []statement{st})
 	})
+	return err
 }
 
 // SQLSTATEs that mean something to the store. Nothing goes by the text of an
