@@ -82,12 +82,14 @@ func newEngine(cfg *Config, dry wake) *engine {
 	}
 }
 
-// remember keeps the latest definition of a job that has runs in memory.
+// remember keeps the latest definition of a job that has runs in memory. One that the
+// store has refused gives way to any other: a database that failed over may have
+// forgotten an edit.
 func (e *engine) remember(jobs map[int64]*Job) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for id, j := range jobs {
-		if ref := e.jobs[id]; ref != nil && j.Version >= ref.job.Version {
+		if ref := e.jobs[id]; ref != nil && (ref.stale || j.Version >= ref.job.Version) {
 			ref.job, ref.stale = j, false
 		}
 	}
@@ -103,7 +105,7 @@ func (e *engine) ref(id int64, job *Job) {
 	case ref == nil:
 		ref = &jobRef{job: &Job{}, stale: true}
 		e.jobs[id] = ref
-	case job != nil && (job.Version > ref.job.Version || ref.stale && job.Version >= ref.job.Version):
+	case job != nil && (ref.stale || job.Version > ref.job.Version):
 		ref.job, ref.stale = job, false
 	}
 	ref.refs++

@@ -125,6 +125,37 @@ func TestResultForgottenUnnoticed(t *testing.T) {
 	})
 }
 
+// forgetsEdits acknowledges edits and keeps none.
+type forgetsEdits struct{ xxljob.Store }
+
+func (s forgetsEdits) EditJob(ctx context.Context, id int64, _ xxljob.Edit) (xxljob.Job, error) {
+	job, err := s.Store.Job(ctx, id)
+	job.Version++
+	return job, err
+}
+
+// TestEditForgotten: the runs of a job go on whose latest version the store has
+// forgotten, as a database does that fails over to a standby which was behind.
+func TestEditForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, j := forgetsEdits{memory.New()}, &journal{}
+		a := startNode(t, st, "a", j)
+		job := addSeconds(t, a, 1)[0]
+		time.Sleep(5 * time.Second)
+		edited, err := a.UpdateJob(t.Context(), job)
+		must(t, err)
+		if edited.Version != job.Version+1 {
+			t.Fatalf("the edited job has version %d", edited.Version)
+		}
+		from := len(j.all())
+		time.Sleep(20 * time.Second)
+		if n := len(j.all()) - from; n < 19 {
+			t.Errorf("%d runs in 20 s", n)
+		}
+		stop(t, a)
+	})
+}
+
 // lockedRow is a store in which somebody holds a lock on one run's row.
 type lockedRow struct {
 	xxljob.Store
