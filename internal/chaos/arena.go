@@ -37,6 +37,7 @@ type arena struct {
 	program string // the node program
 	dsn     string // of the nodes, without a proxy; empty for the store in memory
 	direct  bool   // nodes reach the database without a proxy
+	alone   bool   // no other cluster is on the machine
 	forgets bool   // a promotion may lose what was acknowledged
 	journal journal
 	manual  []int64 // jobs that only triggers run; set by workload

@@ -25,7 +25,7 @@ type Config struct {
 	// Nodes is how many node processes a cluster has. Zero means 3.
 	Nodes int
 	// Lanes is how many clusters, each with a database of its own, are hit at the
-	// same time. Zero means 5.
+	// same time. Zero means 4.
 	Lanes int
 	// Memory runs a single node over a store in memory: for the development of
 	// this package.
@@ -44,7 +44,7 @@ func (c Config) withDefaults() Config {
 		c.Nodes = 3
 	}
 	if c.Lanes == 0 {
-		c.Lanes = 5
+		c.Lanes = 4
 	}
 	if c.Mixed == 0 {
 		c.Mixed = 90 * time.Second

@@ -145,6 +145,7 @@ func (r *runner) unit(ctx context.Context, faults []fault) error {
 	if err != nil {
 		return err
 	}
+	a.alone = name == unitAlone
 	err = r.inject(ctx, a, faults)
 	return errors.Join(err, a.close())
 }
@@ -190,7 +191,7 @@ func (r *runner) judge(ctx context.Context, a *arena) error {
 	if err != nil {
 		return err
 	}
-	in.Rules.MayForget, in.Rules.Timed = a.forgets, !r.Short
+	in.Rules.MayForget, in.Rules.Timed, in.Rules.Busy = a.forgets, !r.Short, !a.alone
 	if err := save(a.dir, in); err != nil {
 		return err
 	}

@@ -507,6 +507,14 @@ func TestHinderedTakeOver(t *testing.T) {
 	if r := slow(Fault{Name: "lock", Effect: Blocked, Begin: (t0 + 50_000) * 1000, End: (t0 + 53_000) * 1000}); r.Late == 0 {
 		t.Error("a lock long after it excuses a slow fail-over")
 	}
+	h := clean()
+	h.Rules.Busy = true
+	for s := int64(21); s < 24; s++ {
+		h.forget(h.run(everySecond, s), true)
+	}
+	if r := h.report(); r.Late != 0 {
+		t.Errorf("on a machine that others use: late %d", r.Late)
+	}
 }
 
 func TestSpread(t *testing.T) {

@@ -130,7 +130,7 @@ func (a *Auditor) overdueAtEdit(j Job, at int64) bool {
 // explain why it was, unless it was so for a moment only.
 func (a *Auditor) dropped(r *Report, j Job, at int64, rows []Row) {
 	r.Dropped++
-	if a.explain.duringOutage(at*1000) || a.lives[j.ID].replanned(at, a.in.Rules.Overdue) {
+	if a.explain.duringOutage(at*1000) || a.lives[j.ID].replanned(at, a.in.Rules.overdue()) {
 		return
 	}
 	r.Overdue++

@@ -61,6 +61,9 @@ func (a *Auditor) hindered(f Fault, took Spread) bool {
 
 // checkTakeOver holds the fail-over against its targets.
 func (a *Auditor) checkTakeOver(r *Report, byEffect map[string]Spread) {
+	if a.in.Rules.Busy {
+		return
+	}
 	for _, effect := range sortedKeys(byEffect) {
 		target := a.in.Rules.takeOver(effect)
 		if p99 := byEffect[effect].At(0.99); p99 > target*1000 {

@@ -14,6 +14,9 @@ type Rules struct {
 	// Timed asks that this, and Fault.Within, is held against the scheduler: on a
 	// machine that is busy with other tests it is only measured.
 	Timed bool
+	// Busy says that the machine runs other clusters too: fail-over is measured then
+	// and not held against the scheduler, and three times Overdue is good health.
+	Busy bool
 	// Overdue is by how much a start may be late in good health: an operation that
 	// comes in between takes the instant away.
 	Overdue int64
@@ -26,6 +29,14 @@ type Rules struct {
 	// standby is promoted that had not received it): losses are counted then, and
 	// are no violation.
 	MayForget bool
+}
+
+// overdue is Overdue on the machine as it is.
+func (r Rules) overdue() int64 {
+	if r.Busy {
+		return 3 * r.Overdue
+	}
+	return r.Overdue
 }
 
 // takeOver is within what time the shards of a fault's victim are taken over.

@@ -31,7 +31,7 @@ func main() {
 	flag.DurationVar(&c.Mixed, "for", 0, "how long faults are mixed; 0: 90s")
 	flag.BoolVar(&c.Short, "short", false, "the short form")
 	flag.IntVar(&c.Nodes, "nodes", 0, "nodes of each cluster; 0: 3")
-	flag.IntVar(&c.Lanes, "lanes", 0, "clusters at the same time; 0: 5")
+	flag.IntVar(&c.Lanes, "lanes", 0, "clusters at the same time; 0: 4")
 	flag.BoolVar(&c.Keep, "keep", false, "keep the evidence also when nothing is wrong")
 	flag.Parse()
 	if *list {
