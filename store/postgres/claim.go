@@ -198,8 +198,8 @@ func claimArgs(plans []xxljob.Plan) []any {
 		to[i] = int32(len(r.at))
 	}
 	ids, epochs := fenceArgs(shards)
-	return []any{ids, epochs, jobs, in, own, versions, due, next, last, stop, from, to,
-		r.words.list, r.kinds, r.states, r.at, r.first, r.last, r.counts, r.reasons, upTo(n)}
+	return []any{ids, epochs, jobs, in, own, versions, due, next, last, sparse(stop), from, to,
+		r.words.list, r.kinds, r.states, r.at, sparse(r.first), sparse(r.last), sparse(r.counts), sparse(r.reasons), upTo(n)}
 }
 
 // runArrays are new runs as columns.

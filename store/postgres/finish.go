@@ -175,7 +175,7 @@ func (f *finishing) update(ctx context.Context, t *tx, sql string, places []int)
 	}
 	var row runRow
 	var ord int
-	return t.do(ctx, statement{sql, []any{ids, addresses, tokens, states, messages, lines, noRetry, words.list, upTo(n)}, func(rows pgx.Rows) error {
+	return t.do(ctx, statement{sql, []any{ids, addresses, tokens, states, sparse(messages), sparse(lines), sparse(noRetry), words.list, upTo(n)}, func(rows pgx.Rows) error {
 		run, err := row.scan(rows, &ord)
 		if err == nil {
 			f.answers[places[ord-1]] = run

@@ -262,7 +262,7 @@ func (q *queries) plans() {
 	advanced as (
 		update {{schema}}.xxl_job_next n set trigger_next_time = ($8::bigint[])[d.ord], wait_run = 0,
 			trigger_last_time = coalesce(nullif(($9::bigint[])[d.ord], 0), n.trigger_last_time),
-			version = n.version + ($10::smallint[])[d.ord]
+			version = n.version + coalesce(($10::smallint[])[d.ord], 0)
 		from (select unnest($3::int[]) job_id, unnest($4::smallint[]) shard, unnest($6::bigint[]) version, unnest($7::bigint[]) due,
 			unnest($21::int[]) ord) d
 		where d.shard = any(array(select shard from fence))
@@ -312,10 +312,10 @@ func (q *queries) starts() {
 	where s.shard = any(array(select shard from fence))` + only + `
 	and l.id = s.id and l.shard + 0 = s.shard and l.job_id + 0 = s.job_id and l.state + 0 = 0
 	and (i.trigger_status = 1 or l.trigger_type not in ({{born}}))
-	and (($18::smallint[])[s.ord] = 0 or l.executor_sharding_param is null)
-	and (($12::smallint[])[s.ord] = 0 or ` + word("$12") + ` in (select incarnation from nodes))
+	and (coalesce(($18::smallint[])[s.ord], 0) = 0 or l.executor_sharding_param is null)
+	and (coalesce(($12::smallint[])[s.ord], 0) = 0 or ` + word("$12") + ` in (select incarnation from nodes))
 	and ($26::int = 0 or (select count(*) from nodes) = $26) and $24::bigint <= $25::bigint
-	and (($20::smallint[])[s.ord] = 0 or not exists (select from {{schema}}.xxl_job_log b where b.shard = s.shard and b.job_id = s.job_id
+	and (coalesce(($20::smallint[])[s.ord], 0) = 0 or not exists (select from {{schema}}.xxl_job_log b where b.shard = s.shard and b.job_id = s.job_id
 		and b.state = 1 and (b.executor_address = ` + word("$20") + ` or b.executor_address = any($23::text[])) and b.id between $21 and $22))
 	returning s.ord, {{run}}`
 	}

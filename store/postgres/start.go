@@ -241,8 +241,8 @@ func (s *Store) startArgs(starts []xxljob.Start, g startGroup) []any {
 	if len(g.targets) > 0 {
 		all = len(there)
 	}
-	return []any{ids16, epochs, there, int16(state), ids, jobs, in, versions, tokens, owners, addresses, inboxes, mine,
-		handlers, blocks, params, retries, shardings, messages, busy, openLo, openHi, attachedOnly(targets), lo, hi, all, words.list, upTo(n)}
+	return []any{ids16, epochs, there, int16(state), ids, jobs, in, versions, tokens, sparse(owners), addresses, sparse(inboxes), sparse(mine),
+		handlers, blocks, sparse(params), retries, sparse(shardings), messages, sparse(busy), openLo, openHi, attachedOnly(targets), lo, hi, all, words.list, upTo(n)}
 }
 
 func attachedOnly(addresses []string) (attached []string) {

@@ -37,3 +37,15 @@ func upTo(n int) []int32 {
 	}
 	return places
 }
+
+// sparse is the list, or an empty one where there is nothing in it but zeros: SQL finds
+// null at any place of that, and what is not sent need not be read.
+func sparse[T comparable](list []T) []T {
+	var zero T
+	for _, v := range list {
+		if v != zero {
+			return list
+		}
+	}
+	return list[:0]
+}
