@@ -98,7 +98,7 @@ func BenchmarkDump(b *testing.B) {
 		defer x.pool.Exec(context.Background(), fmt.Sprintf("drop table %s.load", x.schema()))
 		dump := func() time.Duration {
 			began := time.Now()
-			cmd := exec.Command(filepath.Join(bin, "pg_dump"), "-n", x.schema(), "-f", os.DevNull, pgtest.DSN(b))
+			cmd := exec.Command(filepath.Join(bin, "pg_dump"), "-n", x.schema(), "-f", os.DevNull, x.pool.Config().ConnString())
 			if out, err := cmd.CombinedOutput(); err != nil {
 				b.Fatalf("%v: %s", err, out)
 			}
