@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -134,8 +135,8 @@ func TestTakenAndNotYetReceived(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
 		a, b := startNode(t, st, "a", j), startNode(t, st, "b", j)
-		calls := 0
-		must(t, b.Handle("there", func(context.Context, *xxljob.Task) error { calls++; return nil }))
+		var calls atomic.Int64
+		must(t, b.Handle("there", func(context.Context, *xxljob.Task) error { calls.Add(1); return nil }))
 		time.Sleep(20 * time.Second)
 		b.faults.Inject("Jobs", storetest.Fault{Before: true})
 		var ids []int64
@@ -149,8 +150,8 @@ func TestTakenAndNotYetReceived(t *testing.T) {
 				t.Errorf("run %d is %v: %s", id, r.State, r.HandleMsg)
 			}
 		}
-		if calls != len(ids) {
-			t.Errorf("the handler was called %d times for %d runs", calls, len(ids))
+		if n := calls.Load(); n != int64(len(ids)) {
+			t.Errorf("the handler was called %d times for %d runs", n, len(ids))
 		}
 		stop(t, a, b)
 	})
