@@ -22,6 +22,8 @@ type addressBook struct {
 	entries map[bookKey]bookEntry // guarded by mu
 	version int                   // guarded by mu: raised by forget
 	last    map[string]answer     // guarded by mu: by app, what the store and the registry have said
+	failed  time.Time             // guarded by mu: when they last did not answer, for any app
+	cause   error                 // guarded by mu: why
 }
 
 // answer is what the store and the registry have said of an app.
@@ -29,7 +31,7 @@ type answer struct {
 	addrs  []string
 	manual bool      // these and no others
 	at     time.Time // when
-	failed time.Time // when they last did not answer; zero for never since
+	stale  error     // why there is no newer one
 }
 
 const (
@@ -53,6 +55,7 @@ func (b *addressBook) forget() {
 	defer b.mu.Unlock()
 	clear(b.entries)
 	b.version++
+	b.failed = time.Time{} // ask anew
 }
 
 // lookup returns the sorted addresses for a job's handler; where there are none,
@@ -108,7 +111,11 @@ func (b *addressBook) read(ctx context.Context, key bookKey) (bookEntry, error) 
 	if !a.manual && b.s.cfg.Registry == nil {
 		all = append(slices.Clone(all), b.s.leases.localAddresses(key.app)...)
 	}
-	return b.choose(key, all), nil
+	e := b.choose(key, all)
+	if a.stale != nil && len(e.addrs) == 0 {
+		return bookEntry{}, a.stale // an old answer may help, and not refuse a run for good
+	}
+	return e, nil
 }
 
 // ask asks the store and the registry. Where they do not answer, the last answer
@@ -118,9 +125,12 @@ func (b *addressBook) ask(ctx context.Context, app string) (answer, error) {
 	now := time.Now()
 	b.mu.Lock()
 	last, known := b.last[app]
+	failed, cause := b.failed, b.cause
 	b.mu.Unlock()
 	known = known && now.Sub(last.at) < b.s.cfg.Dead
-	if known && !last.failed.IsZero() && now.Sub(last.failed) < addressPause {
+	// All apps are in the same tables: one that waits is enough.
+	if known && !failed.IsZero() && now.Sub(failed) < addressPause {
+		last.stale = cause
 		return last, nil
 	}
 	quick, cancel := ctx, context.CancelFunc(func() {})
@@ -129,23 +139,22 @@ func (b *addressBook) ask(ctx context.Context, app string) (answer, error) {
 	}
 	defer cancel()
 	a, err := b.askNow(quick, app)
-	switch {
-	case err == nil:
-		a.at = now
-	case known && ctx.Err() == nil:
-		b.s.log.Warn("xxljob: no answer about an app's addresses; going by the last one", "app", app, "age", now.Sub(last.at), "err", err)
-		a = last
-		a.failed = time.Now()
-	default:
-		return answer{}, err
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.last) > 10_000 {
-		clear(b.last)
+	if err == nil {
+		a.at = now
+		if len(b.last) > 10_000 {
+			clear(b.last)
+		}
+		b.last[app], b.failed = a, time.Time{}
+		return a, nil
 	}
-	b.last[app] = a
-	return a, nil
+	if !known || ctx.Err() != nil {
+		return answer{}, err
+	}
+	b.s.log.Warn("xxljob: no answer about addresses; going by the last ones", "app", app, "age", now.Sub(last.at), "err", err)
+	b.failed, b.cause, last.stale = time.Now(), err, err
+	return last, nil
 }
 
 func (b *addressBook) askNow(ctx context.Context, app string) (answer, error) {
@@ -157,7 +166,7 @@ func (b *addressBook) askNow(ctx context.Context, app string) (answer, error) {
 		return answer{}, err
 	}
 	addrs, err := b.s.registry.Lookup(ctx, app)
-	return answer{addrs: addrs}, err
+	return answer{addrs: slices.Clone(addrs)}, err // the registry may be the user's, and the list its own
 }
 
 // choose leaves out addresses that cannot run the handler.

@@ -7,7 +7,6 @@ package xxljob
 
 import (
 	"context"
-	"maps"
 	"sync"
 	"time"
 )
@@ -39,7 +38,7 @@ const orphansEvery = time.Minute
 // What two looks find that are longer apart than a call may take is an orphan.
 func (s *scheduler) adoptOrphans(ctx context.Context) error {
 	now := time.Now()
-	if s.draining.Load() || !s.suspicious() && now.Sub(s.orphaned) < orphansEvery {
+	if s.draining.Load() || !s.suspicious() && len(s.orphans) == 0 && now.Sub(s.orphaned) < orphansEvery {
 		return nil
 	}
 	s.orphaned = now
@@ -99,35 +98,39 @@ func (s *scheduler) settleOrphans(ctx context.Context, ripe []Run) error {
 // It is safe for concurrent use.
 type doubts struct {
 	mu     sync.Mutex
-	starts map[int64]time.Time // guarded by mu: by token, since when
-	takes  map[int64]time.Time // guarded by mu: by run, since when
+	starts map[int64]bool // guarded by mu: by token
+	takes  map[int64]bool // guarded by mu: by run
+	latest time.Time      // guarded by mu: the last error
 	// receiving are runs that were taken and are not yet with their executors.
 	receiving map[int64]int // guarded by mu
 }
 
 func newDoubts() *doubts {
-	return &doubts{starts: map[int64]time.Time{}, takes: map[int64]time.Time{}, receiving: map[int64]int{}}
+	return &doubts{starts: map[int64]bool{}, takes: map[int64]bool{}, receiving: map[int64]int{}}
 }
 
-// doubtsKept is how long they are kept: they turn up while the node is suspicious,
-// and a while later they are settled.
-const doubtsKept = 2 * suspicion
+// doubtsKept is how long they are kept after the last error: until the last of them
+// has turned up, been looked for, and seen for long enough to be settled.
+const doubtsKept = 2*suspicion + 2*orphansEvery
+
+// maxDoubts bounds them.
+const maxDoubts = 100_000
 
 func (d *doubts) start(batch []attempt) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	dropOld(d.starts)
+	d.dropOld()
 	for _, a := range batch {
-		d.starts[a.start.Token] = time.Now()
+		d.starts[a.start.Token] = true
 	}
 }
 
 func (d *doubts) take(ids []int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	dropOld(d.takes)
+	d.dropOld()
 	for _, id := range ids {
-		d.takes[id] = time.Now()
+		d.takes[id] = true
 	}
 }
 
@@ -149,8 +152,14 @@ func (d *doubts) underWay(runID int64) bool {
 	return d.receiving[runID] > 0
 }
 
-func dropOld(since map[int64]time.Time) {
-	maps.DeleteFunc(since, func(_ int64, at time.Time) bool { return time.Since(at) > doubtsKept })
+// dropOld is called with mu held. A commit may hang for as long as the server does: so
+// none goes while there are errors.
+func (d *doubts) dropOld() {
+	if time.Since(d.latest) > doubtsKept || len(d.starts)+len(d.takes) > maxDoubts {
+		clear(d.starts)
+		clear(d.takes)
+	}
+	d.latest = time.Now()
 }
 
 // about reports whether a run that is under way by the store may not have been
@@ -158,11 +167,7 @@ func dropOld(since map[int64]time.Time) {
 func (d *doubts) about(r Run, incarnation string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if _, doubtful := d.takes[r.ID]; doubtful {
-		return true
-	}
-	_, doubtful := d.starts[r.Token]
-	return doubtful && r.Owner == incarnation
+	return d.takes[r.ID] || d.starts[r.Token] && r.Owner == incarnation
 }
 
 // resultForgotten is the handle_msg of such a run.

@@ -76,7 +76,7 @@ func (b *planBuilder) build() error {
 // then, or less, and to claim a job costs more than to plan a run.
 func (b *planBuilder) ahead(at time.Time) error {
 	end := b.before
-	for !at.IsZero() && !at.After(end) {
+	for !at.IsZero() && !at.After(end) && len(b.plan.Runs) < maxPlan {
 		if b.room <= 0 {
 			return b.backlog(at)
 		}
@@ -91,7 +91,7 @@ func (b *planBuilder) ahead(at time.Time) error {
 		}
 		b.plan.Runs = append(b.plan.Runs, b.run(at))
 		b.room--
-		if end.Equal(b.before) && next.After(end) && next.Sub(at) <= b.preRead && next.Sub(b.now) <= maxPreRead {
+		if b.room > 0 && end.Equal(b.before) && next.After(end) && next.Sub(at) <= b.preRead && next.Sub(b.now) <= maxPreRead {
 			end = next
 		}
 		at = next
@@ -144,6 +144,10 @@ func (b *planBuilder) add(run NewRun, next time.Time) error {
 	}
 	return b.ahead(next)
 }
+
+// maxPlan is how many runs one plan has at most: a store makes their ids at one
+// moment, and a moment has no more than 8192. The next plan goes on behind them.
+const maxPlan = 4096
 
 // span is a stretch of instants that become one record.
 type span struct {

@@ -1,14 +1,17 @@
 package xxljob_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store/memory"
 )
 
 // planNow is the moment of the planning tests: 12:00:00 on a Wednesday.
@@ -267,6 +270,40 @@ func TestPlanOneFurther(t *testing.T) {
 			if want := clockTime(t, tt.wantNext); !slices.Equal(got, tt.want) || !plan.Next.Equal(want) {
 				t.Errorf("runs %v, next %v; want %v, %v", got, plan.Next, tt.want, want)
 			}
+		})
+	}
+}
+
+// TestEachInstantOnceWithABacklog: whatever room is left for runs that wait, each instant
+// is in one record, and no record is empty.
+func TestEachInstantOnceWithABacklog(t *testing.T) {
+	for most := 1; most <= 12; most++ {
+		synctest.Test(t, func(t *testing.T) {
+			st := memory.New()
+			n := startNode(t, st, "a", &journal{}, func(c *xxljob.Config) { c.MaxPlanned = most })
+			must(t, n.Handle("slow", func(context.Context, *xxljob.Task) error { time.Sleep(4300 * time.Millisecond); return nil }))
+			job, err := n.AddJob(t.Context(), xxljob.Job{Name: "job", Handler: "slow", Schedule: xxljob.Cron("* * * * * ?")})
+			must(t, err)
+			time.Sleep(2 * time.Minute)
+			records := map[int64]int{}
+			for _, r := range allOf(t, st, xxljob.RunFilter{JobID: job.ID}) {
+				first, last := r.Scheduled, r.Scheduled
+				if r.State == xxljob.StateSkipped {
+					first, last = r.First, r.Last
+				}
+				if first.IsZero() || last.Before(first) {
+					t.Errorf("MaxPlanned %d: an empty record, run %d: %v to %v", most, r.ID, first, last)
+				}
+				for at := first; !at.After(last); at = at.Add(time.Second) {
+					records[at.Unix()]++
+				}
+			}
+			for at, n := range records {
+				if n != 1 {
+					t.Errorf("MaxPlanned %d: the instant %v is in %d records", most, time.Unix(at, 0).UTC(), n)
+				}
+			}
+			stopShort(n)
 		})
 	}
 }

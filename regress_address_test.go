@@ -147,3 +147,41 @@ func TestAddressesThatNobodyTells(t *testing.T) {
 		})
 	}
 }
+
+// listed is a registry that says what it is told to, or nothing.
+type listed struct {
+	addrs []string
+	fails bool
+}
+
+func (r *listed) Register(context.Context, string, string) error   { return nil }
+func (r *listed) Deregister(context.Context, string, string) error { return nil }
+func (r *listed) Lookup(context.Context, string) ([]string, error) {
+	if r.fails {
+		return nil, errors.New("away")
+	}
+	return r.addrs, nil
+}
+
+// TestAnOldAbsenceRefusesNothing: that there were no addresses the last time somebody told
+// does not end a run as refused while nobody tells. It waits.
+func TestAnOldAbsenceRefusesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &listed{}
+		st := memory.New()
+		a := startNode(t, st, "a", &journal{}, func(c *xxljob.Config) { c.Registry = r })
+		time.Sleep(time.Second)
+		refused := triggerNew(t, a, xxljob.Job{Name: "early", Handler: "work"})
+		if run := waitFor(t, a, refused, time.Minute); run.State != xxljob.StateRefused {
+			t.Fatalf("without an address a run is %v", run.State)
+		}
+		r.fails = true
+		time.Sleep(2 * time.Second)
+		id := triggerNew(t, a, xxljob.Job{Name: "job", Handler: "work"})
+		time.Sleep(20 * time.Second)
+		if run, err := st.Run(t.Context(), id); err != nil || run.State != xxljob.StatePlanned {
+			t.Errorf("while nobody tells it is %v (%v), want planned", run.State, err)
+		}
+		stopShort(a)
+	})
+}
