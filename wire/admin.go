@@ -4,6 +4,10 @@ import "context"
 
 // Admin is what an executor calls. All methods are safe for concurrent use. See
 // the package comment for the meaning of an error and of a code that is not 200.
+//
+// Called by the handler of [NewAdminHandler], an implementation learns from
+// [CallerFrom] for which app the caller may speak, and answers as if runs of
+// other apps did not exist.
 type Admin interface {
 	// Callback delivers results. The caller sends the whole list again until the
 	// answer is 200, so an admin answers 200 once every result is stored or known
@@ -16,35 +20,23 @@ type Admin interface {
 	RegistryRemove(ctx context.Context, req RegistryRequest) (Return, error)
 }
 
-// CallbackRequest is the result of one run.
-type CallbackRequest struct {
-	// LogID is the run's id.
-	LogID int64 `json:"logId"`
-	// LogDateTim is TriggerRequest.LogDateTime, in ms.
-	LogDateTim int64 `json:"logDateTim"`
-	// HandleCode is CodeSuccess, CodeFail or CodeTimeout.
-	HandleCode int `json:"handleCode"`
-	// HandleMsg is the result's text, absent when empty.
-	HandleMsg string `json:"handleMsg,omitempty"`
-	// NoRetry says that the run failed for good: another attempt cannot
-	// succeed. Other peers do not send the key and ignore it.
-	NoRetry bool `json:"noRetry,omitempty"`
-	// Killed says that the run was not let finish: by a kill, a cover-early or a
-	// shutdown. Other peers do not send the key and ignore it.
-	Killed bool `json:"killed,omitempty"`
-}
-
-// GroupExecutor is the registry group of executors. The protocol knows another
-// one, ADMIN, which nobody uses.
-const GroupExecutor = "EXECUTOR"
-
-// RegistryRequest names one address of one executor app.
-type RegistryRequest struct {
-	// RegistryGroup is GroupExecutor.
-	RegistryGroup string `json:"registryGroup"`
-	// RegistryKey is the app's name.
-	RegistryKey string `json:"registryKey"`
-	// RegistryValue is the executor's base address, normally with a trailing
-	// slash. It stays the same to the byte for the life of a process.
-	RegistryValue string `json:"registryValue"`
+// JobAdmin is an Admin that has its jobs managed over the wire, as G4 does. It
+// is found by a type assertion; without it those calls are unknown paths, as
+// they are to earlier generations. All methods are safe for concurrent use. The
+// caller's app is in [CallerFrom], and jobs of other apps are not there for it:
+// real admins of G4 let any caller manage every job (XXL-JOB section 1.4).
+type JobAdmin interface {
+	Admin
+	// AddJob adds a job, stopped. Return.Data is its id in decimal digits.
+	AddJob(ctx context.Context, req AddJobRequest) (Return, error)
+	// UpdateJob replaces the definition of a job.
+	UpdateJob(ctx context.Context, req UpdateJobRequest) (Return, error)
+	// RemoveJob removes a job.
+	RemoveJob(ctx context.Context, req JobRequest) (Return, error)
+	// StartJob starts the schedule of a job.
+	StartJob(ctx context.Context, req JobRequest) (Return, error)
+	// StopJob stops the schedule of a job.
+	StopJob(ctx context.Context, req JobRequest) (Return, error)
+	// TriggerJob runs a job once.
+	TriggerJob(ctx context.Context, req TriggerJobRequest) (Return, error)
 }

@@ -20,20 +20,3 @@ type Executor interface {
 	// Log reads the lines a run has logged so far.
 	Log(ctx context.Context, req LogRequest) (LogReturn, error)
 }
-
-// IdleBeatRequest asks about one job.
-type IdleBeatRequest struct {
-	// JobID is the job's id, at most 2^31-1 for a Java peer.
-	JobID int64 `json:"jobId"`
-}
-
-// KillRequest stops the runs of one job.
-type KillRequest struct {
-	// JobID is the job's id, at most 2^31-1 for a Java peer.
-	JobID int64 `json:"jobId"`
-	// LogID, when not zero, stops only the run with this id. Other peers do not
-	// know the key and stop everything of the job.
-	LogID int64 `json:"logId,omitempty"`
-	// Reason replaces StopKill in the result. Other peers do not know the key.
-	Reason string `json:"reason,omitempty"`
-}

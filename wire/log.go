@@ -1,7 +1,5 @@
 package wire
 
-import "encoding/json"
-
 // LogRequest asks for the lines of one run.
 type LogRequest struct {
 	// LogDateTim is TriggerRequest.LogDateTime under the protocol's other
@@ -13,63 +11,36 @@ type LogRequest struct {
 	FromLineNum int `json:"fromLineNum"`
 }
 
-// LogResult holds lines of a run's log. There is nothing new when FromLineNum
-// is greater than ToLineNum.
-type LogResult struct {
-	// FromLineNum is the number of the first line, from 1.
-	FromLineNum int `json:"fromLineNum"`
-	// ToLineNum is the number of the last line.
-	ToLineNum int `json:"toLineNum"`
-	// LogContent holds the lines, each ended by a line feed.
-	LogContent string `json:"logContent"`
-	// IsEnd says that no line will ever follow. Executors say so only when
-	// there is no log; the end of a run is known to the admin.
-	IsEnd bool `json:"isEnd"`
+// Encode appends the request with the date under both spellings: logDateTim,
+// which peers up to G3 read, and logDateTime, which G4 reads (XXL-JOB section
+// 1.5, item 6).
+func (r LogRequest) Encode(dst []byte) []byte {
+	return encode(dst, struct {
+		LogRequest
+		LogDateTime int64 `json:"logDateTime"`
+	}{r, r.LogDateTim})
 }
 
-// LogReturn is the answer to a log request. Peers up to 3.2 carry the result
-// under "content", later ones under "data": it is written under both keys
-// and read from either.
-type LogReturn struct {
-	// Code and Msg are those of a Return.
-	Code int
-	Msg  string
-	// Result is zero when the request was refused.
-	Result LogResult
-}
-
-// OK reports whether the request was answered.
-func (r LogReturn) OK() bool { return r.Code == CodeSuccess }
-
-// logReturn is LogReturn as it travels.
-type logReturn struct {
-	Code    int        `json:"code"`
-	Msg     string     `json:"msg,omitempty"`
-	Content *LogResult `json:"content,omitempty"`
-	Data    *LogResult `json:"data,omitempty"`
-}
-
-// MarshalJSON writes the result under both keys, and under none in a refusal.
-func (r LogReturn) MarshalJSON() ([]byte, error) {
-	out := logReturn{Code: r.Code, Msg: r.Msg}
-	if r.OK() {
-		out.Content, out.Data = &r.Result, &r.Result
-	}
-	return json.Marshal(out)
-}
-
-// UnmarshalJSON reads the result from "data", or else from "content".
-func (r *LogReturn) UnmarshalJSON(b []byte) error {
-	var in logReturn
-	if err := json.Unmarshal(b, &in); err != nil {
+// Decode reads a request, with the date under either spelling; of two, one that
+// is not zero.
+func (r *LogRequest) Decode(src []byte) error {
+	*r = LogRequest{}
+	var dateTime int64
+	err := decodeObject(src, func(key string, val value) (err error) {
+		switch key {
+		case "logDateTim":
+			r.LogDateTim, err = val.int64()
+		case "logDateTime":
+			dateTime, err = val.int64()
+		case "logId":
+			r.LogID, err = val.int64()
+		case "fromLineNum":
+			r.FromLineNum, err = val.int32()
+		}
 		return err
+	})
+	if r.LogDateTim == 0 {
+		r.LogDateTim = dateTime
 	}
-	*r = LogReturn{Code: in.Code, Msg: in.Msg}
-	switch {
-	case in.Data != nil:
-		r.Result = *in.Data
-	case in.Content != nil:
-		r.Result = *in.Content
-	}
-	return nil
+	return err
 }

@@ -14,7 +14,8 @@ const (
 	MsgGlueType = "glueType[%s] is not valid."
 	// MsgBusy answers an idle beat.
 	MsgBusy = "job thread is running or has trigger queue."
-	// MsgRepeat answers a run id that was accepted before; the argument is the id.
+	// MsgRepeat answers a run id that was accepted before; the argument is the
+	// id.
 	MsgRepeat = "repeat trigger job, logId:%d"
 	// MsgRepeatEnded answers, at our own executors, a run id that was accepted
 	// before and has ended: its result was delivered or is on its way, and will
@@ -38,7 +39,8 @@ const (
 	MsgKilledQueued = "%s [job not executed, in the job queue, killed.]"
 	// MsgResultLost is the result of a run whose handler left none.
 	MsgResultLost = "job handle result lost."
-	// MsgScriptExit is the result of a failed script; the argument is its exit code.
+	// MsgScriptExit is the result of a failed script; the argument is its exit
+	// code.
 	MsgScriptExit = "script exit value(%d) is failed"
 )
 
@@ -62,4 +64,16 @@ const (
 	MsgIdentityInvalid = "invalid request, accessToken or appname invalid."
 	MsgRequestError    = "request error:%s"
 	MsgIllegalArgument = "Illegal Argument."
+	// MsgInvokeError wraps what an admin could not make sense of; the argument is
+	// the reason. MsgRequestError is the same at an executor.
+	MsgInvokeError = "openapi invoke error: %s"
+	// MsgTooMany answers, with CodeTimeout, more calls than a G4 admin takes.
+	MsgTooMany = "Too many requests, please try again later."
+)
+
+// Words of our own, for peers of G0.
+const (
+	// MsgOldExecutor refuses an executor before XXL-JOB 2.2.0 that registers or
+	// reports, and is the reason of a call to one.
+	MsgOldExecutor = "executors before XXL-JOB 2.2.0 speak xxl-rpc, not JSON over HTTP, and cannot be served: update the executor"
 )

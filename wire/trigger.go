@@ -13,7 +13,8 @@ type TriggerRequest struct {
 	// ExecutorParams is the parameter. Absent and empty are the same.
 	ExecutorParams string `json:"executorParams,omitempty"`
 	// ExecutorBlockStrategy says what to do when the job still runs:
-	// SERIAL_EXECUTION, DISCARD_LATER or COVER_EARLY. Any other value means serial.
+	// SERIAL_EXECUTION, DISCARD_LATER or COVER_EARLY. Any other value means
+	// serial.
 	ExecutorBlockStrategy string `json:"executorBlockStrategy"`
 	// ExecutorTimeout is in seconds, 32 bits wide. Zero and less mean none.
 	ExecutorTimeout int `json:"executorTimeout"`
@@ -39,4 +40,55 @@ type TriggerRequest struct {
 	// Attempt counts the attempts of one trigger as the admin counts them.
 	// Other peers do not send it (0) and ignore it.
 	Attempt int `json:"attempt,omitempty"`
+	// BootID is the boot id that the executor has shown in its
+	// RegistryRequest. One of ours whose own is another refuses the run: it is a
+	// later process at the address, and does not know what the earlier one was
+	// sent. Other peers do not send it and ignore it.
+	BootID string `json:"bootId,omitempty"`
+}
+
+// Encode appends the request, the same for every generation: G4 receives it at
+// another path.
+func (r TriggerRequest) Encode(dst []byte) []byte { return encode(dst, r) }
+
+// Decode reads a request.
+func (r *TriggerRequest) Decode(src []byte) error {
+	*r = TriggerRequest{}
+	return decodeObject(src, r.field)
+}
+
+func (r *TriggerRequest) field(key string, val value) (err error) {
+	switch key {
+	case "jobId":
+		r.JobID, err = val.id32()
+	case "executorHandler":
+		r.ExecutorHandler, err = val.text()
+	case "executorParams":
+		r.ExecutorParams, err = val.text()
+	case "executorBlockStrategy":
+		r.ExecutorBlockStrategy, err = val.text()
+	case "executorTimeout":
+		r.ExecutorTimeout, err = val.int32()
+	case "logId":
+		r.LogID, err = val.int64()
+	case "logDateTime":
+		r.LogDateTime, err = val.int64()
+	case "glueType":
+		r.GlueType, err = val.text()
+	case "glueSource":
+		r.GlueSource, err = val.text()
+	case "glueUpdatetime":
+		r.GlueUpdatetime, err = val.int64()
+	case "broadcastIndex":
+		r.BroadcastIndex, err = val.int32()
+	case "broadcastTotal":
+		r.BroadcastTotal, err = val.int32()
+	case "scheduledAt":
+		r.ScheduledAt, err = val.int64()
+	case "attempt":
+		r.Attempt, err = val.int32()
+	case "bootId":
+		r.BootID, err = val.text()
+	}
+	return err
 }

@@ -1,0 +1,87 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"net/http"
+)
+
+// What an admin takes.
+const (
+	maxAdminBody    = 1 << 20
+	maxCallbackBody = 4 << 20
+)
+
+// NewAdminHandler serves an admin to executors of every generation, over POST:
+// registry, registryRemove and callback, and when the Admin is a JobAdmin also
+// addJob, updateJob, removeJob, startJob, stopJob and triggerJob, all below
+// /api/.
+//
+// The last element of the path decides, so it serves /api/ and
+// /xxl-job-admin/api/ alike, and may be mounted below any prefix. For the rest,
+// and for the timeouts that the host's server needs, see NewExecutorHandler.
+//
+// A registration of an app for which the caller may not speak is refused here;
+// to whom a run or a job belongs is for the Admin to find out (see CallerFrom).
+// An empty callback is answered 200, since peers ask by it which form is
+// understood. Executors of G0 are refused in words when they show themselves by
+// their token's header.
+func NewAdminHandler(a Admin, cfg HandlerConfig) (http.Handler, error) {
+	if a == nil {
+		return nil, errors.New("xxljob: NewAdminHandler of a nil Admin")
+	}
+	s, err := newServer(server{
+		isAdmin: true,
+		maxBody: maxAdminBody,
+		failure: MsgInvokeError,
+		reply:   func(r Return) answer { return adminReturn(r) },
+	}, cfg)
+	if err != nil {
+		return nil, err
+	}
+	s.endpoints = map[string]endpoint{
+		"registry":       {serve: decoded(s, registrar(a.Registry))},
+		"registryRemove": {serve: decoded(s, registrar(a.RegistryRemove))},
+		"callback":       {serve: called(s, a), maxBody: maxCallbackBody},
+	}
+	if jobs, ok := a.(JobAdmin); ok {
+		s.endpoints["addJob"] = endpoint{serve: decoded(s, jobs.AddJob)}
+		s.endpoints["updateJob"] = endpoint{serve: decoded(s, jobs.UpdateJob)}
+		s.endpoints["removeJob"] = endpoint{serve: decoded(s, jobs.RemoveJob)}
+		s.endpoints["startJob"] = endpoint{serve: decoded(s, jobs.StartJob)}
+		s.endpoints["stopJob"] = endpoint{serve: decoded(s, jobs.StopJob)}
+		s.endpoints["triggerJob"] = endpoint{serve: decoded(s, jobs.TriggerJob)}
+	}
+	return s, nil
+}
+
+// registrar guards registrations.
+func registrar(f func(context.Context, RegistryRequest) (Return, error)) func(context.Context, RegistryRequest) (Return, error) {
+	return func(ctx context.Context, req RegistryRequest) (Return, error) {
+		if !req.Complete() {
+			return Failf(MsgIllegalArgument), nil
+		}
+		if caller, _ := CallerFrom(ctx); !caller.MaySpeakFor(req.RegistryKey) {
+			return caller.refusal(), nil
+		}
+		return f(ctx, req)
+	}
+}
+
+// called hands results over.
+func called(s *server, a Admin) func(context.Context, []byte) (answer, error) {
+	return func(ctx context.Context, body []byte) (answer, error) {
+		results, err := DecodeCallback(body)
+		if err != nil {
+			return nil, badRequest{err}
+		}
+		if len(results) == 0 {
+			return s.reply(Success()), nil
+		}
+		r, err := a.Callback(ctx, results)
+		if err != nil {
+			return nil, err
+		}
+		return s.reply(r), nil
+	}
+}

@@ -1,0 +1,47 @@
+package wire_test
+
+import (
+	"context"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/xxljob/xxljob/wire"
+)
+
+// BenchmarkDecodeCallback reads batches of 1,000 results.
+func BenchmarkDecodeCallback(b *testing.B) {
+	results := make([]wire.CallbackRequest, 1000)
+	for i := range results {
+		results[i] = wire.CallbackRequest{LogID: int64(i + 1), LogDateTim: 1795216929140, HandleCode: 200, HandleMsg: "shard 1/3"}
+	}
+	body := wire.EncodeCallback(nil, wire.CallbackList, results)
+	b.SetBytes(int64(len(body)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := wire.DecodeCallback(body); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkRun hands runs over on loopback, in parallel, to a handler with tokens.
+func BenchmarkRun(b *testing.B) {
+	srv := httptest.NewServer(executorHandler(b, agreeable{}, guarded(b)))
+	defer srv.Close()
+	c := executorClient(b, srv.URL, wire.ClientConfig{App: "app", Token: token})
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if r, err := c.Run(context.Background(), demoRun); err != nil || !r.OK() {
+				b.Error(r, err)
+			}
+		}
+	})
+}
+
+// agreeable accepts everything and remembers nothing.
+type agreeable struct{ wire.Executor }
+
+func (agreeable) Run(context.Context, wire.TriggerRequest) (wire.Return, error) {
+	return wire.Success(), nil
+}

@@ -1,0 +1,161 @@
+package wire
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// ClientConfig says how a client calls its peer. The zero value means the
+// defaults named at each field.
+type ClientConfig struct {
+	// Transport keeps the connections; several clients should share one. Default:
+	// one for this client.
+	Transport *Transport
+	// App is the name of the executor app that calls or is called. G4 needs it,
+	// earlier peers ignore it.
+	App string
+	// Token is the access token. It is sent to this client's address only.
+	Token string
+	// Timeout bounds a call, connecting included. The context of a call may end
+	// it earlier. Default: 6 s, which is XXL-JOB's 3 s to connect and 3 s to
+	// wait.
+	Timeout time.Duration
+	// MaxAnswer bounds the answer, in bytes. Default: 1 MiB.
+	MaxAnswer int64
+	// MaxLog bounds the answer to a log request: Java executors answer with all
+	// the rest of a log at once. Default: 16 MiB.
+	MaxLog int64
+}
+
+// peer is one address and how it is called.
+type peer struct {
+	cfg    ClientConfig
+	base   string // ends with a slash
+	header http.Header
+}
+
+func newPeer(addr string, cfg ClientConfig) (peer, error) {
+	u, err := ParseAddress(addr)
+	if err != nil {
+		return peer{}, err
+	}
+	for name, v := range map[string]string{"token": cfg.Token, "app": cfg.App} {
+		if strings.ContainsFunc(v, func(r rune) bool { return r < ' ' || r == 0x7f }) || strings.TrimSpace(v) != v {
+			return peer{}, fmt.Errorf("xxljob: the %s cannot be sent in a header", name)
+		}
+	}
+	if cfg.Transport == nil {
+		cfg.Transport = NewTransport(TransportConfig{})
+	}
+	cfg.Timeout = cmp.Or(cfg.Timeout, 6*time.Second)
+	cfg.MaxAnswer = cmp.Or(cfg.MaxAnswer, 1<<20)
+	cfg.MaxLog = cmp.Or(cfg.MaxLog, 16<<20)
+	return peer{cfg: cfg, base: withSlash(u), header: headerOf(cfg)}, nil
+}
+
+func withSlash(u *url.URL) string { return strings.TrimSuffix(u.String(), "/") + "/" }
+
+// headerOf returns the headers of every request. The token's is there even when
+// it is empty: admins of 3.3.0 and 3.3.1 insist (XXL-JOB section 1.2). The
+// names are spelled as Java peers spell them.
+func headerOf(cfg ClientConfig) http.Header {
+	h := http.Header{
+		"Content-Type":   {"application/json;charset=UTF-8"},
+		"Accept-Charset": {"UTF-8"},
+		"User-Agent":     {"xxljob"},
+		HeaderToken:      {cfg.Token},
+	}
+	if cfg.App != "" {
+		h[HeaderApp] = []string{cfg.App}
+	}
+	return h
+}
+
+// post sends a request and returns the body of its answer, of limit bytes at
+// most. The error is a *CallError. A request that met a connection which the
+// peer had closed meanwhile, so that nothing was written, is sent once more.
+func (p *peer) post(ctx context.Context, base, endpoint string, body []byte, limit int64) ([]byte, error) {
+	ctx, cancel := p.within(ctx)
+	defer cancel()
+	answer, again, err := p.once(ctx, base+endpoint, body, limit)
+	if again && ctx.Err() == nil {
+		answer, _, err = p.once(ctx, base+endpoint, body, limit)
+	}
+	return answer, err
+}
+
+// within bounds a call.
+func (p *peer) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, p.cfg.Timeout, fmt.Errorf("no answer within %v: %w", p.cfg.Timeout, context.DeadlineExceeded))
+}
+
+// once sends a request at most once. again says that it was not sent because a
+// kept connection was dead.
+func (p *peer) once(ctx context.Context, url string, body []byte, limit int64) (answer []byte, again bool, err error) {
+	var seen evidence
+	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, seen.trace()), http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return nil, false, &CallError{URL: url, Err: err}
+	}
+	req.GetBody = nil // the transport must not send it a second time
+	req.Header = p.header.Clone()
+	resp, err := p.cfg.Transport.http.RoundTrip(req) // follows no redirect
+	if err != nil {
+		sent, reused := seen.close()
+		return nil, !sent && reused, &CallError{URL: url, Sent: sent, Err: causeOf(ctx, err)}
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, false, &CallError{URL: url, Sent: true, Status: resp.StatusCode}
+	}
+	answer, err = io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	switch {
+	case err != nil:
+		return nil, false, &CallError{URL: url, Sent: true, Err: fmt.Errorf("reading the answer: %w", causeOf(ctx, err))}
+	case int64(len(answer)) > limit:
+		return nil, false, &CallError{URL: url, Sent: true, Err: fmt.Errorf("the answer is longer than %d bytes", limit), Text: cut(answer, maxText)}
+	}
+	return answer, false, nil
+}
+
+// causeOf says why a call ended, if it was for its context.
+func causeOf(ctx context.Context, err error) error {
+	if ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// garbled is the error for an answer that err says cannot be understood.
+func garbled(url string, answer []byte, err error) error {
+	return &CallError{URL: url, Sent: true, Err: err, Text: cut(answer, maxText)}
+}
+
+// call posts a request that is answered by a Return.
+func (p *peer) call(ctx context.Context, base, endpoint string, body []byte) (Return, error) {
+	answer, err := p.post(ctx, base, endpoint, body, p.cfg.MaxAnswer)
+	if err != nil {
+		return Return{}, err
+	}
+	var r Return
+	if err := r.Decode(answer); err != nil {
+		if isRPC(answer) {
+			return Failf(MsgOldExecutor), nil // it could not read the request
+		}
+		return Return{}, garbled(base+endpoint, answer, err)
+	}
+	return r, nil
+}
+
+// isRPC reports whether an answer is one of xxl-rpc, which G0 speaks: a
+// serialised object with the name of its class in it.
+func isRPC(answer []byte) bool { return bytes.Contains(answer, []byte("com.xxl.rpc.")) }

@@ -1,0 +1,181 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+)
+
+// MaxCallbacks is how many results one callback may hold. Java executors up to
+// 3.4.0 send all they have, later ones 50 at a time.
+const MaxCallbacks = 10_000
+
+// CallbackRequest is the result of one run.
+type CallbackRequest struct {
+	// LogID is the run's id.
+	LogID int64 `json:"logId"`
+	// LogDateTim is TriggerRequest.LogDateTime, in ms.
+	LogDateTim int64 `json:"logDateTim"`
+	// HandleCode is CodeSuccess, CodeFail or CodeTimeout. Decoded, it may be any
+	// number, and zero where the peer has told no result: that is no success.
+	HandleCode int `json:"handleCode"`
+	// HandleMsg is the result's text, absent when empty.
+	HandleMsg string `json:"handleMsg,omitempty"`
+	// NoRetry says that the run failed for good: another attempt cannot
+	// succeed. Other peers do not send the key and ignore it.
+	NoRetry bool `json:"noRetry,omitempty"`
+	// Killed says that the run was not let finish: by a kill, a cover-early or a
+	// shutdown. Other peers do not send the key and ignore it.
+	Killed bool `json:"killed,omitempty"`
+}
+
+// CallbackForm is one of the two bodies in which results travel.
+type CallbackForm int
+
+const (
+	// CallbackList is the form of G1 to G3: a list. Each result is there twice,
+	// since G1 reads executeResult only, and later ones handleCode and
+	// handleMsg.
+	CallbackList CallbackForm = iota
+	// CallbackObject is the form of G4: an object with the list in
+	// callbackList, and logDateTime for logDateTim.
+	CallbackObject
+)
+
+// executeResult is a result as G1 knows it.
+type executeResult struct {
+	Code int    `json:"code"`
+	Msg  string `json:"msg,omitempty"`
+}
+
+// listedCallback is a result in a CallbackList.
+type listedCallback struct {
+	CallbackRequest
+	ExecuteResult executeResult `json:"executeResult"`
+}
+
+// objectCallback is a result in a CallbackObject: the same fields, with the date
+// spelled differently.
+type objectCallback struct {
+	LogID      int64  `json:"logId"`
+	LogDateTim int64  `json:"logDateTime"`
+	HandleCode int    `json:"handleCode"`
+	HandleMsg  string `json:"handleMsg,omitempty"`
+	NoRetry    bool   `json:"noRetry,omitempty"`
+	Killed     bool   `json:"killed,omitempty"`
+}
+
+// EncodeCallback appends results in one of the forms.
+func EncodeCallback(dst []byte, form CallbackForm, results []CallbackRequest) []byte {
+	if form == CallbackObject {
+		list := make([]objectCallback, len(results))
+		for i, r := range results {
+			list[i] = objectCallback(r)
+		}
+		return encode(dst, map[string][]objectCallback{"callbackList": list})
+	}
+	list := make([]listedCallback, len(results))
+	for i, r := range results {
+		list[i] = listedCallback{r, executeResult{r.HandleCode, r.HandleMsg}}
+	}
+	return encode(dst, list)
+}
+
+// DecodeCallback reads results in either form. A result's code is handleCode
+// or, where that is absent or zero, the code of executeResult (XXL-JOB section
+// 1.5, item 3), and its text likewise. More than MaxCallbacks are an error.
+func DecodeCallback(src []byte) ([]CallbackRequest, error) {
+	v, err := parse(src)
+	if err != nil {
+		return nil, bodyError(err)
+	}
+	var results []CallbackRequest
+	if v[0] == '[' {
+		results, err = decodeResults(v)
+	} else {
+		results, err = decodeCallbackList(v)
+	}
+	if err != nil {
+		return nil, bodyError(err)
+	}
+	return results, nil
+}
+
+func decodeCallbackList(v value) (results []CallbackRequest, err error) {
+	found := false
+	err = v.object(func(key string, val value) (err error) {
+		if key == "callbackList" {
+			found = true
+			results, err = decodeResults(val)
+		}
+		return err
+	})
+	if err == nil && !found {
+		err = errors.New("callbackList is missing")
+	}
+	return results, err
+}
+
+func decodeResults(v value) ([]CallbackRequest, error) {
+	results := []CallbackRequest{}
+	err := v.array(func(i int, val value) error {
+		if i == MaxCallbacks {
+			return fmt.Errorf("more than %d results", MaxCallbacks)
+		}
+		r, err := decodeResult(val)
+		results = append(results, r)
+		return err
+	})
+	return results, err
+}
+
+func decodeResult(v value) (r CallbackRequest, err error) {
+	var old executeResult
+	var dateTime int64
+	err = v.object(func(key string, val value) (err error) {
+		switch key {
+		case "logId":
+			r.LogID, err = val.int64()
+		case "logDateTim":
+			r.LogDateTim, err = val.int64()
+		case "logDateTime":
+			dateTime, err = val.int64()
+		case "handleCode":
+			r.HandleCode, err = val.int32()
+		case "handleMsg":
+			r.HandleMsg, err = val.text()
+		case "executeResult":
+			old, err = decodeExecuteResult(val)
+		case "noRetry":
+			r.NoRetry, err = val.flag()
+		case "killed":
+			r.Killed, err = val.flag()
+		}
+		return err
+	})
+	if r.LogDateTim == 0 {
+		r.LogDateTim = dateTime
+	}
+	if r.HandleCode == 0 {
+		r.HandleCode = old.Code
+		if r.HandleMsg == "" {
+			r.HandleMsg = old.Msg
+		}
+	}
+	return r, err
+}
+
+func decodeExecuteResult(v value) (res executeResult, err error) {
+	if v.isNull() {
+		return res, nil
+	}
+	err = v.object(func(key string, val value) (err error) {
+		switch key {
+		case "code":
+			res.Code, err = val.int32()
+		case "msg":
+			res.Msg, err = val.text()
+		}
+		return err
+	})
+	return res, err
+}

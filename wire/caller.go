@@ -1,0 +1,67 @@
+package wire
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+)
+
+// Caller is who a request comes from, as far as its headers prove it.
+type Caller struct {
+	// App is the app the caller may speak for, and "" when it may speak for every
+	// one: it has shown a token that all share, and no name.
+	App string
+	// Named says that the caller has named its app in HeaderApp, as peers of G4
+	// and ours do.
+	Named bool
+}
+
+// MaySpeakFor reports whether the caller may register, report and manage for an
+// app.
+func (c Caller) MaySpeakFor(app string) bool { return c.App == "" || c.App == app }
+
+// refusal is the answer to a caller that may not do what it asked for, in the
+// words of its generation.
+func (c Caller) refusal() Return {
+	if c.Named {
+		return Failf(MsgIdentityInvalid)
+	}
+	return Failf(MsgTokenWrong)
+}
+
+type callerKey struct{}
+
+// WithCaller returns a context that carries the caller.
+func WithCaller(ctx context.Context, c Caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
+// CallerFrom returns the caller of a request that came through one of the
+// handlers. A call within the process has none: it may do everything.
+func CallerFrom(ctx context.Context) (c Caller, ok bool) {
+	c, ok = ctx.Value(callerKey{}).(Caller)
+	return c, ok
+}
+
+// Authorize decides whether a request is answered. app and token are the values
+// of HeaderApp and HeaderToken as they came, "" when absent; peers up to G3 do
+// not send an app. It returns the app that the token is good for, "" for one
+// that is good for every app. It is called for each request, concurrently,
+// before the body is read, so it answers from memory. A token must be compared
+// by SameToken or by a Keyring, and must be neither logged nor returned.
+type Authorize func(ctx context.Context, app, token string) (scope string, ok bool)
+
+// Insecure is an Authorize that lets everybody do everything: every process
+// that can reach the handler can run, kill and read. It is for closed networks
+// and tests.
+func Insecure(_ context.Context, app, _ string) (scope string, ok bool) { return app, true }
+
+// SameToken compares two tokens in a time that tells nothing about them. Empty
+// tokens are the same as nothing, not even each other.
+func SameToken(a, b string) bool {
+	return a != "" && b != "" && sameHash(hashToken(a), hashToken(b))
+}
+
+func hashToken(token string) [sha256.Size]byte { return sha256.Sum256([]byte(token)) }
+
+func sameHash(a, b [sha256.Size]byte) bool { return subtle.ConstantTimeCompare(a[:], b[:]) == 1 }

@@ -1,0 +1,87 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"net/http"
+)
+
+// maxExecutorBody is what a Java executor takes.
+const maxExecutorBody = 5 << 20
+
+// NewExecutorHandler serves an executor to admins of every generation, over
+// POST: /beat, /idleBeat, /run and the same as /trigger, /kill and /log.
+//
+// The last element of the path decides, so it may be mounted anywhere: on a
+// server of its own, or below a prefix of the host's mux, with the prefix
+// stripped or not. An [http.ServeMux] in front redirects paths with a double
+// slash, which Java peers do not follow: give them addresses without one.
+//
+// Everything is answered with HTTP 200 and a code; what is refused changes
+// nothing. A run without logId or jobId is refused: it could neither be told
+// from others nor be reported. A panic of the executor and an error of it are
+// logged, and answered with code 500 and without details; an admin takes that
+// for a refusal, so they must mean that nothing was done.
+//
+// A body must be there within HandlerConfig.BodyTimeout, where the server's
+// ResponseWriter supports read deadlines. Against peers that are slow on purpose
+// the host's [http.Server] also needs ReadHeaderTimeout (5 s, say), IdleTimeout
+// (above 90 s, for Java peers reuse connections as long), WriteTimeout (above
+// what the longest log takes) and MaxHeaderBytes (16 KiB).
+func NewExecutorHandler(e Executor, cfg HandlerConfig) (http.Handler, error) {
+	if e == nil {
+		return nil, errors.New("xxljob: NewExecutorHandler of a nil Executor")
+	}
+	s, err := newServer(server{
+		maxBody: maxExecutorBody,
+		failure: MsgRequestError,
+		reply:   func(r Return) answer { return r },
+	}, cfg)
+	if err != nil {
+		return nil, err
+	}
+	run := endpoint{serve: decoded(s, runner(e))}
+	s.endpoints = map[string]endpoint{
+		"beat":     {serve: beater(e)},
+		"idleBeat": {serve: decoded(s, e.IdleBeat)},
+		"run":      run,
+		"trigger":  run,
+		"kill":     {serve: decoded(s, e.Kill)},
+		"log":      {serve: logger(e)},
+	}
+	return s, nil
+}
+
+// beater answers beats. Their body is "", {} or nothing, and tells nothing in
+// any case.
+func beater(e Executor) func(context.Context, []byte) (answer, error) {
+	return func(ctx context.Context, _ []byte) (answer, error) {
+		r, err := e.Beat(ctx)
+		return r, err
+	}
+}
+
+// runner hands runs over.
+func runner(e Executor) func(context.Context, TriggerRequest) (Return, error) {
+	return func(ctx context.Context, req TriggerRequest) (Return, error) {
+		switch {
+		case req.LogID <= 0:
+			return Return{}, badRequest{errors.New("logId is missing")}
+		case req.JobID <= 0:
+			return Return{}, badRequest{errors.New("jobId is missing")}
+		}
+		return e.Run(ctx, req)
+	}
+}
+
+// logger reads lines of logs.
+func logger(e Executor) func(context.Context, []byte) (answer, error) {
+	return func(ctx context.Context, body []byte) (answer, error) {
+		var req LogRequest
+		if err := req.Decode(body); err != nil {
+			return nil, badRequest{err}
+		}
+		r, err := e.Log(ctx, req)
+		return r, err
+	}
+}

@@ -1,0 +1,104 @@
+package wire
+
+import "encoding/json"
+
+// LogResult holds lines of a run's log. There is nothing new when FromLineNum
+// is greater than ToLineNum.
+type LogResult struct {
+	// FromLineNum is the number of the first line, from 1.
+	FromLineNum int `json:"fromLineNum"`
+	// ToLineNum is the number of the last line.
+	ToLineNum int `json:"toLineNum"`
+	// LogContent holds the lines, each ended by a line feed.
+	LogContent string `json:"logContent"`
+	// IsEnd says that no line will ever follow. Executors say so only when
+	// there is no log; the end of a run is known to the admin.
+	IsEnd bool `json:"isEnd"`
+}
+
+// LogReturn is the answer to a log request. Peers up to 3.2 carry the result
+// under "content", later ones under "data": it is written under both keys
+// and read from either.
+type LogReturn struct {
+	// Code and Msg are those of a Return.
+	Code int
+	Msg  string
+	// Result is zero when the request was refused.
+	Result LogResult
+}
+
+// OK reports whether the request was answered.
+func (r LogReturn) OK() bool { return r.Code == CodeSuccess }
+
+// logReturn is LogReturn as it travels.
+type logReturn struct {
+	Code    int        `json:"code"`
+	Msg     string     `json:"msg,omitempty"`
+	Content *LogResult `json:"content,omitempty"`
+	Data    *LogResult `json:"data,omitempty"`
+}
+
+// MarshalJSON writes the result under both keys, and under none in a refusal.
+func (r LogReturn) MarshalJSON() ([]byte, error) { return json.Marshal(r.travelling()) }
+
+// travelling returns r as it travels.
+func (r LogReturn) travelling() logReturn {
+	out := logReturn{Code: r.Code, Msg: r.Msg}
+	if r.OK() {
+		out.Content, out.Data = &r.Result, &r.Result
+	}
+	return out
+}
+
+// Encode appends the answer as MarshalJSON writes it, without the escaping of
+// HTML.
+func (r LogReturn) Encode(dst []byte) []byte { return encode(dst, r.travelling()) }
+
+// Decode reads the answer of an executor of any generation, with the result from
+// "data", or else from "content". A result is an object, null or absent. See
+// Return.Decode for what is an error.
+func (r *LogReturn) Decode(src []byte) error {
+	v, err := parse(src)
+	if err != nil {
+		return answerError(err)
+	}
+	*r = LogReturn{}
+	var hasData bool
+	return v.object(func(key string, val value) (err error) {
+		switch key {
+		case "code":
+			r.Code, err = val.int32()
+		case "msg":
+			r.Msg, err = val.text()
+		case "content":
+			if !hasData && !val.isNull() {
+				r.Result, err = decodeLogResult(val)
+			}
+		case "data":
+			if hasData = !val.isNull(); hasData {
+				r.Result, err = decodeLogResult(val)
+			}
+		}
+		return err
+	})
+}
+
+// UnmarshalJSON is Decode.
+func (r *LogReturn) UnmarshalJSON(b []byte) error { return r.Decode(b) }
+
+func decodeLogResult(v value) (res LogResult, err error) {
+	err = v.object(func(key string, val value) (err error) {
+		switch key {
+		case "fromLineNum":
+			res.FromLineNum, err = val.int32()
+		case "toLineNum":
+			res.ToLineNum, err = val.int32()
+		case "logContent":
+			res.LogContent, err = val.text()
+		case "isEnd":
+			res.IsEnd, err = val.flag()
+		}
+		return err
+	})
+	return res, err
+}

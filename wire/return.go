@@ -1,0 +1,140 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Return is the answer to every request but a log request.
+type Return struct {
+	// Code is CodeSuccess when the request was accepted. Zero, which an empty
+	// answer decodes to, is a failure.
+	Code int `json:"code"`
+	// Msg is the reason of a refusal, for people.
+	Msg string `json:"msg,omitempty"`
+	// Content is an optional note, where peers up to 3.2 look for it.
+	Content string `json:"content,omitempty"`
+	// Data is the same note, where peers from 3.3 on look for it.
+	Data string `json:"data,omitempty"`
+}
+
+// OK reports whether the request was accepted.
+func (r Return) OK() bool { return r.Code == CodeSuccess }
+
+// Note returns the note of an answer, wherever its peer has put it.
+func (r Return) Note() string {
+	if r.Data != "" {
+		return r.Data
+	}
+	return r.Content
+}
+
+// Success is the plain positive answer.
+func Success() Return { return Return{Code: CodeSuccess, Msg: MsgSuccess} }
+
+// Noted is a positive answer with a note. Each generation of peers looks for the
+// note under another key, so it is in all three.
+func Noted(format string, args ...any) Return {
+	note := fmt.Sprintf(format, args...)
+	return Return{Code: CodeSuccess, Msg: note, Content: note, Data: note}
+}
+
+// Failf is a refusal with a formatted reason.
+func Failf(format string, args ...any) Return {
+	return Return{Code: CodeFail, Msg: fmt.Sprintf(format, args...)}
+}
+
+// Encode appends r as executors answer: keys without a value are absent.
+func (r Return) Encode(dst []byte) []byte { return encode(dst, r) }
+
+// Decode reads an answer of an executor or an admin of any generation. A note
+// is a string, null or absent: an object is an error, as with Java peers.
+//
+// A list of failed results, which the Go client xxl-job-executor-go answers
+// where it refuses a run, is read as a refusal with the list's text for a reason
+// (XXL-JOB section 1.7). Everything else that is not an object, an empty answer
+// included, is an error: it does not tell whether the request was accepted.
+func (r *Return) Decode(src []byte) error {
+	v, err := parse(src)
+	if err != nil {
+		return answerError(err)
+	}
+	*r = Return{}
+	if v[0] == '[' {
+		return r.decodeList(v)
+	}
+	return v.object(func(key string, val value) (err error) {
+		switch key {
+		case "code":
+			r.Code, err = val.int32()
+		case "msg":
+			r.Msg, err = val.text()
+		case "content":
+			r.Content, err = val.note()
+		case "data":
+			r.Data, err = val.note()
+		}
+		return err
+	})
+}
+
+// UnmarshalJSON is Decode.
+func (r *Return) UnmarshalJSON(b []byte) error { return r.Decode(b) }
+
+// maxText bounds what is kept, in bytes, of an answer that is no proper one.
+const maxText = 500
+
+// decodeList reads the refusal of a peer that answers results.
+func (r *Return) decodeList(v value) error {
+	results, err := decodeResults(v)
+	if err != nil || len(results) == 0 {
+		return errors.New("the answer is a list")
+	}
+	for _, res := range results {
+		if res.HandleCode == CodeSuccess || res.HandleCode == 0 {
+			return errors.New("the answer is a list of results")
+		}
+	}
+	*r = Return{Code: CodeFail, Msg: cut(v, maxText)}
+	return nil
+}
+
+// cut returns at most n bytes of a text, as valid UTF-8.
+func cut(b []byte, n int) string {
+	if len(b) > n {
+		b = b[:n]
+	}
+	return strings.ToValidUTF8(string(b), "\uFFFD")
+}
+
+// answerError puts an error of parse, which speaks of a body, into words about
+// an answer.
+func answerError(err error) error {
+	if errors.Is(err, errEmpty) {
+		return errors.New("the answer is empty")
+	}
+	return fmt.Errorf("the answer is %w", err)
+}
+
+// adminReturn is a Return as admins answer: both payload keys are there, null
+// where they are empty, since every generation of executors accepts that (XXL-JOB
+// section 1.5, item 4).
+type adminReturn Return
+
+// Encode appends r.
+func (r adminReturn) Encode(dst []byte) []byte {
+	return encode(dst, struct {
+		Code    int     `json:"code"`
+		Msg     *string `json:"msg"`
+		Content *string `json:"content"`
+		Data    *string `json:"data"`
+	}{r.Code, orNull(r.Msg), orNull(r.Content), orNull(r.Data)})
+}
+
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

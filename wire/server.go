@@ -1,0 +1,245 @@
+package wire
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// HandlerConfig is what both handlers are told. Only Authorize is required.
+type HandlerConfig struct {
+	// Authorize decides who is answered: that of a Keyring, one of the host's
+	// own, or in so many words Insecure.
+	Authorize Authorize
+	// RequireApp refuses requests that lack one of the two headers, as peers of
+	// G4 do. Default: peers up to G3, which send no HeaderApp, are answered too.
+	RequireApp bool
+	// MaxBody bounds the body of a request, in bytes. Default: at an executor 5
+	// MiB, which is what Java ones take; at an admin 4 MiB for callbacks and 1
+	// MiB for the rest.
+	MaxBody int64
+	// BodyTimeout is how long the body of a request may take to arrive. Default:
+	// 10 s.
+	BodyTimeout time.Duration
+	// Logger receives what a peer is not told: panics and errors of the
+	// implementation. Default: slog.Default().
+	Logger *slog.Logger
+}
+
+// answer is what a request is answered with.
+type answer interface {
+	Encode(dst []byte) []byte
+}
+
+// endpoint serves one kind of request.
+type endpoint struct {
+	maxBody int64
+	serve   func(ctx context.Context, body []byte) (answer, error)
+}
+
+// server is what both handlers have in common: the order in which a request is
+// looked at, and that every answer is HTTP 200 with a code.
+type server struct {
+	cfg       HandlerConfig
+	endpoints map[string]endpoint // by the last element of the path; never changed
+
+	isAdmin bool // a blank body is refused before the token; xxl-rpc is told from JSON
+	maxBody int64
+	failure string                // the format of failures in the protocol's words
+	reply   func(r Return) answer // how this side writes a Return
+}
+
+func newServer(s server, cfg HandlerConfig) (*server, error) {
+	if cfg.Authorize == nil {
+		return nil, errors.New("xxljob: HandlerConfig.Authorize is nil: give tokens, or say wire.Insecure")
+	}
+	if cfg.MaxBody < 0 || cfg.BodyTimeout < 0 {
+		return nil, fmt.Errorf("xxljob: HandlerConfig.MaxBody %d and BodyTimeout %v must not be negative", cfg.MaxBody, cfg.BodyTimeout)
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
+	}
+	cfg.BodyTimeout = cmp.Or(cfg.BodyTimeout, 10*time.Second)
+	s.cfg = cfg
+	return &s, nil
+}
+
+// ServeHTTP answers a request. It never redirects, and never answers with
+// another status than 200.
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		if p == http.ErrAbortHandler {
+			panic(p)
+		}
+		s.cfg.Logger.Error("wire: a request panicked", "endpoint", lastElement(r.URL.Path), "panic", p, "stack", string(debug.Stack()))
+		s.write(w, s.internal())
+	}()
+	s.write(w, s.answer(w, r))
+}
+
+// write sends an answer.
+func (s *server) write(w http.ResponseWriter, a answer) {
+	body := a.Encode(nil)
+	h := w.Header()
+	h.Set("Content-Type", "application/json;charset=UTF-8")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	_, _ = w.Write(body) // the caller has gone: it will find out by itself
+}
+
+// answer looks at a request in the order of XXL-JOB: method, path, body, token
+// (section 1.2). Until the token is known to be right, at most blanks are read of
+// the body.
+func (s *server) answer(w http.ResponseWriter, r *http.Request) answer {
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(s.cfg.BodyTimeout)) // where the server can
+	if r.Method != http.MethodPost {
+		return s.fail(MsgMethod)
+	}
+	name := lastElement(r.URL.Path)
+	if name == "" || s.isAdmin && name == "api" {
+		return s.fail(MsgURIEmpty)
+	}
+	point, known := s.endpoints[name]
+	limit := cmp.Or(s.cfg.MaxBody, point.maxBody, s.maxBody)
+	body := bufio.NewReaderSize(http.MaxBytesReader(w, r.Body, limit), 4<<10)
+	if s.isAdmin && isBlank(body) {
+		return s.fail(MsgBodyEmpty)
+	}
+	caller, refusal, ok := s.identify(r)
+	if !ok {
+		return s.reply(refusal)
+	}
+	if !known {
+		return s.fail(MsgURINotFound, s.shown(r.URL.Path, name))
+	}
+	src, err := io.ReadAll(body)
+	if err != nil {
+		return s.fail(s.failure, unread(err))
+	}
+	_ = control.SetReadDeadline(time.Time{}) // the server watches the connection
+	got, err := point.serve(WithCaller(r.Context(), caller), src)
+	if err != nil {
+		return s.failed(name, err)
+	}
+	return got
+}
+
+// lastElement returns the last element of a path, which names the endpoint under
+// whatever prefix; a slash behind it does not matter.
+func lastElement(path string) string {
+	path = strings.TrimSuffix(path, "/")
+	return path[strings.LastIndexByte(path, '/')+1:]
+}
+
+// shown is how an unknown path is named: by executors as it came, by admins
+// by what follows api/.
+func (s *server) shown(path, name string) string {
+	if !s.isAdmin {
+		name = path
+	}
+	return cut([]byte(name), 100)
+}
+
+// isBlank reports whether nothing but blanks, or nothing that can be read, is in
+// a body. It reads no more than them.
+func isBlank(body *bufio.Reader) bool {
+	for {
+		b, err := body.ReadByte()
+		if err != nil {
+			var tooLarge *http.MaxBytesError
+			return !errors.As(err, &tooLarge)
+		}
+		if b != ' ' && b != '\t' && b != '\r' && b != '\n' {
+			return body.UnreadByte() != nil
+		}
+	}
+}
+
+// identify finds out who calls, or how to refuse the call: callers of G4, which
+// name their app, in other words than the rest.
+func (s *server) identify(r *http.Request) (caller Caller, refusal Return, ok bool) {
+	token, app := r.Header.Get(HeaderToken), r.Header.Get(HeaderApp)
+	caller.Named = app != ""
+	if s.isAdmin && token == "" && len(r.Header.Values(headerRPC)) > 0 {
+		return caller, Failf(MsgOldExecutor), false
+	}
+	if s.cfg.RequireApp && (strings.TrimSpace(token) == "" || strings.TrimSpace(app) == "") {
+		return caller, Failf(MsgIdentityEmpty), false
+	}
+	scope, ok := s.cfg.Authorize(r.Context(), app, token)
+	if caller.Named && scope != "" && scope != app {
+		ok = false
+	}
+	switch {
+	case ok && caller.Named:
+		caller.App = app
+	case ok:
+		caller.App = scope
+	case caller.Named && token == "":
+		return caller, Failf(MsgIdentityEmpty), false
+	default:
+		return caller, caller.refusal(), false
+	}
+	return caller, Return{}, true
+}
+
+// badRequest is an error whose text is for the peer.
+type badRequest struct{ error }
+
+// failed answers an error: in words when the request is to blame, and otherwise
+// without, for they are about the host's inside.
+func (s *server) failed(name string, err error) answer {
+	if bad, ok := err.(badRequest); ok {
+		return s.fail(s.failure, bad.Error())
+	}
+	s.cfg.Logger.Error("wire: a request could not be served", "endpoint", name, "error", err)
+	return s.internal()
+}
+
+func (s *server) internal() answer { return s.fail(s.failure, "internal error") }
+
+func (s *server) fail(format string, args ...any) answer { return s.reply(Failf(format, args...)) }
+
+// unread says why a body could not be read.
+func unread(err error) string {
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return fmt.Sprintf("the body is longer than %d bytes", tooLarge.Limit)
+	}
+	return "the body could not be read"
+}
+
+// decoder is a message that can be read.
+type decoder[T any] interface {
+	*T
+	Decode(src []byte) error
+}
+
+// decoded serves a request by reading its message and calling f with it.
+func decoded[T any, P decoder[T]](s *server, f func(ctx context.Context, req T) (Return, error)) func(context.Context, []byte) (answer, error) {
+	return func(ctx context.Context, body []byte) (answer, error) {
+		var req T
+		if err := P(&req).Decode(body); err != nil {
+			return nil, badRequest{err}
+		}
+		r, err := f(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		return s.reply(r), nil
+	}
+}

@@ -1,0 +1,115 @@
+package wire
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"syscall"
+	"time"
+)
+
+// TransportConfig says how connections are made and kept. The zero value means
+// the defaults named at each field.
+type TransportConfig struct {
+	// ConnectTimeout bounds resolving and connecting, and once more the TLS
+	// handshake, apart from ClientConfig.Timeout. Default: 3 s.
+	ConnectTimeout time.Duration
+	// IdleTimeout is how long an unused connection is kept. Java executors
+	// close theirs after 90 s, and a request that meets such an end has an
+	// unknown outcome: so it should be well below. Default: 60 s.
+	IdleTimeout time.Duration
+	// MaxConns is how many connections there are to one address at a time; calls
+	// over that wait, within their timeout. Default: 64.
+	MaxConns int
+	// MaxIdle is how many unused connections are kept to all addresses together.
+	// Default: 4096.
+	MaxIdle int
+	// TLS is for addresses of https. Default: the system's roots, and TLS 1.2 at
+	// least.
+	TLS *tls.Config
+	// AllowIP decides about each address that is about to be connected to, after
+	// its name was resolved; its error ends the call. Default: all but link-local
+	// ones, where clouds keep their secrets, multicast and 0.0.0.0.
+	AllowIP func(to netip.AddrPort) error
+}
+
+// Transport keeps the connections that clients share. It is safe for concurrent
+// use.
+//
+// It never sends a request twice. The one of [http.Transport] does, when a kept
+// connection turns out to be closed and the request's body can be had again; a
+// POST of these clients cannot be had again, and each connection counts what
+// was written to it. A client sends again only what was not written at all.
+//
+// It goes through no proxy, whatever the environment says, speaks HTTP/1.1, and
+// asks for no compression.
+type Transport struct {
+	http    *http.Transport
+	dial    func(ctx context.Context, network, addr string) (net.Conn, error)
+	timeout time.Duration // of dial
+}
+
+// NewTransport makes a Transport. It holds nothing before the first call.
+func NewTransport(cfg TransportConfig) *Transport {
+	if cfg.AllowIP == nil {
+		cfg.AllowIP = allowHosts
+	}
+	dialer := net.Dialer{Control: control(cfg.AllowIP)}
+	t := &Transport{dial: dialer.DialContext, timeout: cmp.Or(cfg.ConnectTimeout, 3*time.Second)}
+	maxConns := cmp.Or(cfg.MaxConns, 64)
+	var http1 http.Protocols
+	http1.SetHTTP1(true)
+	t.http = &http.Transport{
+		DialContext:            t.connect,
+		Protocols:              &http1,
+		TLSHandshakeTimeout:    t.timeout,
+		IdleConnTimeout:        cmp.Or(cfg.IdleTimeout, 60*time.Second),
+		MaxConnsPerHost:        maxConns,
+		MaxIdleConnsPerHost:    maxConns,
+		MaxIdleConns:           cmp.Or(cfg.MaxIdle, 4096),
+		MaxResponseHeaderBytes: 16 << 10,
+		DisableCompression:     true,
+	}
+	if cfg.TLS != nil {
+		t.http.TLSClientConfig = cfg.TLS.Clone()
+	}
+	return t
+}
+
+// connect makes a connection that counts.
+func (t *Transport) connect(ctx context.Context, network, addr string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, t.timeout, fmt.Errorf("no connection within %v: %w", t.timeout, context.DeadlineExceeded))
+	defer cancel()
+	c, err := t.dial(ctx, network, addr)
+	if err != nil {
+		return nil, causeOf(ctx, err)
+	}
+	return &countedConn{Conn: c}, nil
+}
+
+// CloseIdle closes the connections that no call uses.
+func (t *Transport) CloseIdle() { t.http.CloseIdleConnections() }
+
+// control asks about an address when its name has been resolved and nothing has
+// been sent.
+func control(allow func(netip.AddrPort) error) func(network, address string, _ syscall.RawConn) error {
+	return func(_, address string, _ syscall.RawConn) error {
+		to, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return err
+		}
+		return allow(netip.AddrPortFrom(to.Addr().Unmap(), to.Port()))
+	}
+}
+
+// allowHosts is the default of TransportConfig.AllowIP.
+func allowHosts(to netip.AddrPort) error {
+	if ip := to.Addr(); ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip.IsUnspecified() {
+		return fmt.Errorf("%v is no address of a peer: see TransportConfig.AllowIP", ip)
+	}
+	return nil
+}
