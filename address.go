@@ -22,8 +22,13 @@ type addressBook struct {
 	entries map[bookKey]bookEntry // guarded by mu
 	version int                   // guarded by mu: raised by forget
 	last    map[string]answer     // guarded by mu: by app, what the store and the registry have said
-	failed  time.Time             // guarded by mu: when they last did not answer, for any app
-	cause   error                 // guarded by mu: why
+	silent  map[string]silence    // guarded by mu: who did not answer: the store (""), or the registry about an app
+}
+
+// silence is an answer that has not come.
+type silence struct {
+	since time.Time
+	cause error
 }
 
 // answer is what the store and the registry have said of an app.
@@ -55,7 +60,7 @@ func (b *addressBook) forget() {
 	defer b.mu.Unlock()
 	clear(b.entries)
 	b.version++
-	b.failed = time.Time{} // ask anew
+	clear(b.silent) // ask anew
 }
 
 // lookup returns the sorted addresses for a job's handler; where there are none,
@@ -125,12 +130,15 @@ func (b *addressBook) ask(ctx context.Context, app string) (answer, error) {
 	now := time.Now()
 	b.mu.Lock()
 	last, known := b.last[app]
-	failed, cause := b.failed, b.cause
+	// All apps are in the same tables: one that waits for them is enough.
+	for _, of := range []string{"", app} {
+		if s, silent := b.silent[of]; silent && now.Sub(s.since) < addressPause {
+			last.stale = s.cause
+		}
+	}
 	b.mu.Unlock()
 	known = known && now.Sub(last.at) < b.s.cfg.Dead
-	// All apps are in the same tables: one that waits is enough.
-	if known && !failed.IsZero() && now.Sub(failed) < addressPause {
-		last.stale = cause
+	if known && last.stale != nil {
 		return last, nil
 	}
 	quick, cancel := ctx, context.CancelFunc(func() {})
@@ -138,35 +146,51 @@ func (b *addressBook) ask(ctx context.Context, app string) (answer, error) {
 		quick, cancel = context.WithTimeout(ctx, addressPatience)
 	}
 	defer cancel()
-	a, err := b.askNow(quick, app)
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	a, silent, err := b.askNow(quick, app)
 	if err == nil {
 		a.at = now
-		if len(b.last) > 10_000 {
-			clear(b.last)
-		}
-		b.last[app], b.failed = a, time.Time{}
+		b.heard(app, a)
 		return a, nil
 	}
 	if !known || ctx.Err() != nil {
 		return answer{}, err
 	}
 	b.s.log.Warn("xxljob: no answer about addresses; going by the last ones", "app", app, "age", now.Sub(last.at), "err", err)
-	b.failed, b.cause, last.stale = time.Now(), err, err
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.silent[silent] = silence{since: time.Now(), cause: err}
+	last.stale = err
 	return last, nil
 }
 
-func (b *addressBook) askNow(ctx context.Context, app string) (answer, error) {
+// heard remembers an answer. Who gave it is not silent any more.
+func (b *addressBook) heard(app string, a answer) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.last) > 10_000 {
+		clear(b.last)
+		clear(b.silent)
+	}
+	b.last[app] = a
+	delete(b.silent, "")
+	delete(b.silent, app)
+}
+
+// askNow says with an error who is silent: all apps are in the same tables of the store,
+// but a registry of the user's may fail for one of them.
+func (b *addressBook) askNow(ctx context.Context, app string) (a answer, silent string, err error) {
 	group, err := b.s.store.Group(ctx, app)
 	switch {
 	case err == nil && group.Manual:
-		return answer{addrs: group.Addresses, manual: true}, nil
+		return answer{addrs: group.Addresses, manual: true}, "", nil
 	case err != nil && !isNotFound(err):
-		return answer{}, err
+		return answer{}, "", err
+	}
+	if b.s.cfg.Registry != nil {
+		silent = app
 	}
 	addrs, err := b.s.registry.Lookup(ctx, app)
-	return answer{addrs: slices.Clone(addrs)}, err // the registry may be the user's, and the list its own
+	return answer{addrs: slices.Clone(addrs)}, silent, err // the list may be the registry's own
 }
 
 // choose leaves out addresses that cannot run the handler.

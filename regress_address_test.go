@@ -3,12 +3,15 @@ package xxljob_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/internal/plain"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"
@@ -146,6 +149,47 @@ func TestAddressesThatNobodyTells(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestManyAppsThatNobodyTellsAbout: one look at a locked table holds the starts up, not
+// one for each app.
+func TestManyAppsThatNobodyTellsAbout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const apps = 10
+		st := memory.New()
+		a := startNode(t, st, "a", &journal{})
+		var mu sync.Mutex
+		late, n := time.Duration(0), 0
+		for i := range apps {
+			app := fmt.Sprint("app ", i)
+			ex, err := executor.New(executor.Config{App: app, Logger: quietLog()})
+			must(t, err)
+			must(t, ex.Handle("work", func(_ context.Context, task *xxljob.Task) error {
+				mu.Lock()
+				defer mu.Unlock()
+				late, n = max(late, time.Since(task.ScheduledAt)), n+1
+				return nil
+			}))
+			must(t, a.Attach(ex))
+			_, err = a.AddJob(t.Context(), xxljob.Job{App: app, Name: app, Handler: "work", Schedule: xxljob.Cron("* * * * * ?")})
+			must(t, err)
+		}
+		time.Sleep(10 * time.Second)
+		unlock := make(chan struct{})
+		a.faults.Inject("Group", storetest.Fault{Hang: unlock})
+		mu.Lock()
+		late, n = 0, 0
+		mu.Unlock()
+		time.Sleep(time.Minute)
+		mu.Lock()
+		if n < apps*58 || late > time.Second+10*time.Millisecond {
+			t.Errorf("%d runs of %d, the latest by %v", n, apps*60, late)
+		}
+		mu.Unlock()
+		close(unlock)
+		a.faults.Clear()
+		stop(t, a)
+	})
 }
 
 // listed is a registry that says what it is told to, or nothing.

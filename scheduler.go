@@ -185,7 +185,7 @@ func (s *scheduler) setUp() {
 	}
 	s.engine = newEngine(&s.cfg, s.scanWake)
 	s.leases = newLeases(s.incarnation, &s.cfg, s.attachments)
-	s.book = &addressBook{s: s, entries: map[bookKey]bookEntry{}, last: map[string]answer{}}
+	s.book = &addressBook{s: s, entries: map[bookKey]bookEntry{}, last: map[string]answer{}, silent: map[string]silence{}}
 	s.probes = newProbes(s)
 	s.early = newEarlyFlights()
 	s.desk, s.doubts = newLogDesk(), newDoubts()
