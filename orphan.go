@@ -101,7 +101,7 @@ type doubts struct {
 	starts map[int64]bool // guarded by mu: by token
 	takes  map[int64]bool // guarded by mu: by run
 	latest time.Time      // guarded by mu: the last error
-	// receiving are runs that were taken and are not yet with their executors.
+	// receiving are runs of calls without an error that are not yet with their executors.
 	receiving map[int64]int // guarded by mu
 }
 
@@ -134,9 +134,12 @@ func (d *doubts) take(ids []int64) {
 	}
 }
 
-// received notes that runs are on their way to their executors, or with delta -1 that
-// they are there.
+// received notes that runs, taken or parts of a broadcast, are on their way to their
+// executors, or with delta -1 that they are there.
 func (d *doubts) received(runs []Run, delta int) {
+	if len(runs) == 0 {
+		return
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, r := range runs {

@@ -251,3 +251,34 @@ func TestLockedRowHoldsUpNothing(t *testing.T) {
 		})
 	}
 }
+
+// TestHookBetweenThePartsOfABroadcast: a hook that takes minutes holds back the parts that
+// have started and are not sent yet. They are no orphans: each runs, once, and succeeds.
+func TestHookBetweenThePartsOfABroadcast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, j := neverAlone{memory.New()}, &journal{}
+		slow := func(c *xxljob.Config) {
+			c.Hooks.RunStarted = func(xxljob.Run) { time.Sleep(3 * time.Minute) }
+		}
+		a, b := startNode(t, st, "a", j, slow), startNode(t, st, "b", j, slow)
+		time.Sleep(20 * time.Second)
+		ids := map[int64]bool{}
+		for i := range 4 {
+			ids[triggerNew(t, a, xxljob.Job{Name: fmt.Sprint(i), Handler: "work", Route: "SHARDING_BROADCAST"})] = true
+		}
+		time.Sleep(time.Hour)
+		parts := 0
+		for _, r := range allRuns(t, st) {
+			if ids[r.TriggerID] {
+				parts++
+				if r.State != xxljob.StateSucceeded {
+					t.Errorf("part %v of run %d is %v: %s", r.Sharding, r.TriggerID, r.State, r.HandleMsg)
+				}
+			}
+		}
+		if n := len(j.all()); parts != 8 || n != 8 {
+			t.Errorf("%d parts, %d starts; want 8 of each", parts, n)
+		}
+		stop(t, a, b)
+	})
+}

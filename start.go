@@ -216,6 +216,9 @@ func (s *scheduler) startBatch(ctx context.Context, batch []attempt) (locked boo
 	}
 	acked := time.Now()
 	s.lead.sample(acked.Sub(began))
+	for i := range answers {
+		s.doubts.received(answers[i].Siblings, 1) // a hook may take its time before they take off
+	}
 	var stale []attempt
 	for i, a := range batch {
 		switch answers[i].Status {
@@ -273,6 +276,7 @@ func (s *scheduler) startedOK(a attempt, answer Started, began time.Time) {
 	for _, sibling := range answer.Siblings {
 		s.launchSibling(a, sibling, began)
 	}
+	s.doubts.received(answer.Siblings, -1)
 }
 
 // launch moves an entry from the held to the flights, or to the away runs, and
