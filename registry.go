@@ -38,15 +38,20 @@ type storeRegistry struct {
 }
 
 func (r storeRegistry) Register(ctx context.Context, app, address string) error {
-	return r.store.PutAddress(ctx, app, address)
+	return r.store.PutAddresses(ctx, []Registration{{App: app, Address: address}})
 }
 
 func (r storeRegistry) Deregister(ctx context.Context, app, address string) error {
-	return r.store.DropAddress(ctx, app, address)
+	return r.store.DropAddresses(ctx, []Registration{{App: app, Address: address}})
 }
 
 func (r storeRegistry) Lookup(ctx context.Context, app string) ([]string, error) {
-	return r.store.Addresses(ctx, app, r.dead)
+	regs, err := r.store.Addresses(ctx, app, r.dead)
+	addrs := make([]string, len(regs))
+	for i, reg := range regs {
+		addrs[i] = reg.Address
+	}
+	return addrs, err
 }
 
 // registerLoop keeps the attached executors in a Registry of the user's. The

@@ -331,10 +331,11 @@ type StartStore interface {
 	// is the owner's own; the node of an attached address has to be there, as for
 	// Start.
 	Readdress(ctx context.Context, r Readdress) (bool, error)
-	// Dispatched marks a started run as accepted by a remote executor, when owner
-	// and token are as given. It reports whether it did; a run that has ended
+	// Dispatched marks started runs as accepted by remote executors, each when its
+	// owner and token are as given, and adds Msg to its TriggerMsg. It returns the
+	// runs that it changed, as they then are, in the order given; one that has ended
 	// meanwhile stays as it is.
-	Dispatched(ctx context.Context, runID int64, owner string, token int64, msg string) (bool, error)
+	Dispatched(ctx context.Context, accepted []Dispatch) ([]Run, error)
 	// StartedBy returns, in order of ID, started runs of the shards whose owner or
 	// addressee is one of the incarnations, with IDs greater than after, at most
 	// limit.
@@ -419,6 +420,14 @@ type Started struct {
 	Run Run
 	// Siblings are the inserted parts of a broadcast, in order of their index.
 	Siblings []Run
+}
+
+// Dispatch says that a remote executor has accepted a run.
+type Dispatch struct {
+	RunID int64
+	Owner string
+	Token int64
+	Msg   string
 }
 
 // Readdress moves a started run to another address.
@@ -550,13 +559,46 @@ type View struct {
 
 // RegistryStore keeps the addresses that executors registered.
 type RegistryStore interface {
-	// PutAddress registers the address or refreshes it.
-	PutAddress(ctx context.Context, app, address string) error
-	// DropAddress removes it. An absent one is no error.
-	DropAddress(ctx context.Context, app, address string) error
-	// Addresses returns the app's addresses refreshed within maxAge of the store's
-	// clock, sorted as strings.
-	Addresses(ctx context.Context, app string, maxAge time.Duration) ([]string, error)
+	// PutAddresses registers addresses, or refreshes them; what is known of one is
+	// what was said last. Of two entries for one app and address the last counts.
+	PutAddresses(ctx context.Context, regs []Registration) error
+	// DropAddresses removes registrations: each whose BootID is as given, or whatever
+	// it is where none is given. An absent one is no error.
+	DropAddresses(ctx context.Context, regs []Registration) error
+	// Addresses returns the app's registrations refreshed within maxAge of the
+	// store's clock, in order of Address, as strings.
+	Addresses(ctx context.Context, app string, maxAge time.Duration) ([]Registration, error)
+	// Registrations lists the registrations of all apps, also of those that have no
+	// group, however old, in order of App and Address.
+	Registrations(ctx context.Context, f RegistrationFilter) ([]Registration, error)
+	// ForgetAddresses removes registrations that were not refreshed within maxAge of
+	// the store's clock.
+	ForgetAddresses(ctx context.Context, maxAge time.Duration) error
+}
+
+// Registration is one address of an executor app, as its executor has registered it.
+type Registration struct {
+	App string
+	// Address is the executor's base address, as it came.
+	Address string
+	// BootID is another one for each process of an executor of this module; empty for
+	// executors of other makers.
+	BootID string
+	// Capabilities are what the executor can do beyond XXL-JOB's protocol, such as
+	// wire.CapRepeat.
+	Capabilities []string
+	// Updated is when it was last refreshed. The store sets it.
+	Updated time.Time
+}
+
+// RegistrationFilter chooses registrations. Zero fields choose all.
+type RegistrationFilter struct {
+	App string
+	// After and AfterAddress are the keyset: registrations behind this App and Address
+	// only.
+	After, AfterAddress string
+	// Limit is the page size; zero means 100.
+	Limit int
 }
 
 // Waker tells a node when something happened that it need not find by polling.
