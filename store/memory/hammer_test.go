@@ -186,7 +186,7 @@ func (h *hammer) finish() {
 	case 1:
 		_, _ = h.Finish(h.Context(), []xxljob.Result{{RunID: r.ID, State: xxljob.StateFailed}})
 	case 2:
-		_, _ = h.Dispatched(h.Context(), r.ID, r.Owner, r.Token, "sent")
+		_, _ = h.Dispatched(h.Context(), []xxljob.Dispatch{{RunID: r.ID, Owner: r.Owner, Token: r.Token, Msg: "sent"}})
 	}
 }
 

@@ -35,21 +35,25 @@ func (r *run) movable() bool {
 	return r.untaken() || r.State == xxljob.StateStarted && r.addressee != nil && r.addressee == r.owner
 }
 
-// Dispatched marks a started run as accepted by a remote executor.
-func (s *Store) Dispatched(ctx context.Context, runID int64, owner string, token int64, msg string) (bool, error) {
+// Dispatched marks started runs as accepted by remote executors.
+func (s *Store) Dispatched(ctx context.Context, accepted []xxljob.Dispatch) ([]xxljob.Run, error) {
 	if err := s.begin(ctx); err != nil {
-		return false, err
+		return nil, err
 	}
 	defer s.done()
-	r := s.runs.find(runID)
-	if r == nil || r.State != xxljob.StateStarted || r.Owner != owner || r.Token != token {
-		return false, nil
+	var changed []xxljob.Run
+	for _, d := range accepted {
+		r := s.runs.find(d.RunID)
+		if r == nil || r.State != xxljob.StateStarted || r.Owner != d.Owner || r.Token != d.Token {
+			continue
+		}
+		s.leave(r)
+		r.State = xxljob.StateDispatched
+		r.say(d.Msg)
+		s.enter(r)
+		changed = append(changed, r.snapshot())
 	}
-	s.leave(r)
-	r.State = xxljob.StateDispatched
-	r.say(msg)
-	s.enter(r)
-	return true, nil
+	return changed, nil
 }
 
 // StartedBy returns started runs of the incarnations.

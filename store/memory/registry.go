@@ -3,48 +3,133 @@ package memory
 import (
 	"context"
 	"time"
+
+	"github.com/xxljob/xxljob"
 )
 
-// address is a row of the registry. It is never changed, only replaced.
-type address struct {
-	app, url  string
-	refreshed time.Time
-}
-
-// PutAddress registers the address or refreshes it.
-func (s *Store) PutAddress(ctx context.Context, app, url string) error {
+// PutAddresses registers addresses or refreshes them.
+func (s *Store) PutAddresses(ctx context.Context, regs []xxljob.Registration) error {
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
 	defer s.done()
-	return s.insert(tableRegistry, &address{app, url, clock()})
+	now := clock()
+	txn := s.db.Txn(true)
+	defer txn.Abort()
+	for _, reg := range regs {
+		row := copyOfRegistration(&reg)
+		row.Updated = now
+		if err := txn.Insert(tableRegistry, &row); err != nil {
+			return err
+		}
+	}
+	txn.Commit()
+	return nil
 }
 
-// DropAddress removes the address.
-func (s *Store) DropAddress(ctx context.Context, app, url string) error {
+// DropAddresses removes registrations of the given boot ids, or whatever theirs
+// are where none is given.
+func (s *Store) DropAddresses(ctx context.Context, regs []xxljob.Registration) error {
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
 	defer s.done()
-	_, err := s.remove(tableRegistry, app, url)
-	return err
+	txn := s.db.Txn(true)
+	defer txn.Abort()
+	for _, reg := range regs {
+		raw, err := txn.First(tableRegistry, byID, reg.App, reg.Address)
+		if err != nil {
+			return err
+		}
+		row, _ := raw.(*xxljob.Registration)
+		if row == nil || reg.BootID != "" && reg.BootID != row.BootID {
+			continue
+		}
+		if err := txn.Delete(tableRegistry, row); err != nil {
+			return err
+		}
+	}
+	txn.Commit()
+	return nil
 }
 
-// Addresses returns the addresses that were refreshed lately, in order.
-func (s *Store) Addresses(ctx context.Context, app string, maxAge time.Duration) ([]string, error) {
+// Addresses returns the registrations that were refreshed lately, in order.
+func (s *Store) Addresses(ctx context.Context, app string, maxAge time.Duration) ([]xxljob.Registration, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	rows, err := all[address](s.db, tableRegistry, app)
+	rows, err := all[xxljob.Registration](s.db, tableRegistry, app)
 	if err != nil {
 		return nil, err
 	}
 	now := clock()
-	var urls []string
-	for _, a := range rows {
-		if now.Sub(a.refreshed) <= maxAge {
-			urls = append(urls, a.url)
+	var regs []xxljob.Registration
+	for _, row := range rows {
+		if now.Sub(row.Updated) <= maxAge {
+			regs = append(regs, copyOfRegistration(row))
 		}
 	}
-	return urls, nil
+	return regs, nil
+}
+
+// Registrations lists a page of the registry.
+func (s *Store) Registrations(ctx context.Context, f xxljob.RegistrationFilter) ([]xxljob.Registration, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if f.Limit <= 0 {
+		f.Limit = defaultLimit
+	}
+	app, address := f.After, f.AfterAddress
+	if f.App > app {
+		app, address = f.App, ""
+	}
+	it, err := s.db.Txn(false).LowerBound(tableRegistry, byID, app, address)
+	if err != nil {
+		return nil, err
+	}
+	var regs []xxljob.Registration
+	for raw := it.Next(); raw != nil && len(regs) < f.Limit; raw = it.Next() {
+		row := raw.(*xxljob.Registration)
+		if f.App != "" && row.App != f.App {
+			break
+		}
+		if row.App == f.After && row.Address == f.AfterAddress {
+			continue // the last one of the page before
+		}
+		regs = append(regs, copyOfRegistration(row))
+	}
+	return regs, nil
+}
+
+// ForgetAddresses removes registrations that were not refreshed lately.
+func (s *Store) ForgetAddresses(ctx context.Context, maxAge time.Duration) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.done()
+	rows, err := all[xxljob.Registration](s.db, tableRegistry)
+	if err != nil {
+		return err
+	}
+	now := clock()
+	txn := s.db.Txn(true)
+	defer txn.Abort()
+	for _, row := range rows {
+		if now.Sub(row.Updated) <= maxAge {
+			continue
+		}
+		if err := txn.Delete(tableRegistry, row); err != nil {
+			return err
+		}
+	}
+	txn.Commit()
+	return nil
+}
+
+// copyOfRegistration shares nothing with the row.
+func copyOfRegistration(row *xxljob.Registration) xxljob.Registration {
+	reg := *row
+	reg.Capabilities = copied(row.Capabilities)
+	return reg
 }

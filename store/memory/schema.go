@@ -14,7 +14,7 @@ import (
 const (
 	tableJobs     = "jobs"     // *xxljob.Job; what changes with runs is in job
 	tableGroups   = "groups"   // *xxljob.Group
-	tableRegistry = "registry" // *address
+	tableRegistry = "registry" // *xxljob.Registration
 	tableNodes    = "nodes"    // *xxljob.Node; Beats and Left are in peer
 
 	byID  = "id"
@@ -34,7 +34,7 @@ func newCatalogue() *memdb.MemDB {
 			}),
 			unique(byApp, func(j *xxljob.Job) []any { return []any{j.App, j.ID} })),
 		tableGroups:   table(tableGroups, unique(byID, func(g *xxljob.Group) []any { return []any{g.App} })),
-		tableRegistry: table(tableRegistry, unique(byID, func(a *address) []any { return []any{a.app, a.url} })),
+		tableRegistry: table(tableRegistry, unique(byID, func(r *xxljob.Registration) []any { return []any{r.App, r.Address} })),
 		tableNodes:    table(tableNodes, unique(byID, func(n *xxljob.Node) []any { return []any{n.Incarnation} })),
 	}})
 	if err != nil {

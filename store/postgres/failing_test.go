@@ -143,7 +143,12 @@ func TestAConnectionThatBreaksAtACommit(t *testing.T) {
 		}},
 		{"Finish", func() error { _, err := s.Finish(t.Context(), []xxljob.Result{result(run)}); return err }},
 		{"Beat", func() error { _, err := s.Beat(t.Context(), a.inc, nil); return err }},
-		{"PutAddress", func() error { return s.PutAddress(t.Context(), "app", "http://a") }},
+		{"PutAddresses", func() error {
+			return s.PutAddresses(t.Context(), []xxljob.Registration{{App: "app", Address: "http://a"}, {App: "app", Address: "http://b"}})
+		}},
+		{"DropAddresses", func() error {
+			return s.DropAddresses(t.Context(), []xxljob.Registration{{App: "app", Address: "http://a"}})
+		}},
 		{"ReleaseShards", func() error { return s.ReleaseShards(t.Context(), a.inc, a.shards[:1]) }},
 		{"RemoveJob", func() error { return s.RemoveJob(t.Context(), job.ID) }},
 		{"Leave", func() error { return s.Leave(t.Context(), a.inc) }},

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -81,28 +80,4 @@ func readGroups(list *[]xxljob.Group) result {
 		*list = append(*list, g)
 		return err
 	}
-}
-
-// PutAddress registers the address or refreshes it.
-func (s *Store) PutAddress(ctx context.Context, app, address string) error {
-	err := s.one(ctx, bounds{name: "put_address"}, statement{s.sql.putAddress, []any{app, address}, nil})
-	return failed(err, "register %q of %q", address, app)
-}
-
-// DropAddress removes the address.
-func (s *Store) DropAddress(ctx context.Context, app, address string) error {
-	err := s.one(ctx, bounds{name: "drop_address"}, statement{s.sql.dropAddress, []any{app, address}, nil})
-	return failed(err, "deregister %q of %q", address, app)
-}
-
-// Addresses returns the addresses that were refreshed lately, in order.
-func (s *Store) Addresses(ctx context.Context, app string, maxAge time.Duration) ([]string, error) {
-	var list []string
-	err := s.read(ctx, statement{s.sql.addresses, []any{app, maxAge.Microseconds()}, func(rows pgx.Rows) error {
-		var a string
-		err := rows.Scan(&a)
-		list = append(list, a)
-		return err
-	}})
-	return list, failed(err, "addresses of %q", app)
 }

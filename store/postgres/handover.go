@@ -3,7 +3,9 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -32,11 +34,139 @@ func (s *Store) Readdress(ctx context.Context, m xxljob.Readdress) (bool, error)
 	return len(moved) > 0, nil
 }
 
-// Dispatched marks a started run as accepted by a remote executor.
-func (s *Store) Dispatched(ctx context.Context, runID int64, owner string, token int64, msg string) (bool, error) {
-	var marked []int64
-	err := s.one(ctx, bounds{name: "dispatched"}, statement{s.sql.dispatched, []any{runID, owner, token, msg}, readIDs(&marked)})
-	return len(marked) > 0, failed(err, "mark run %d dispatched", runID)
+// Dispatched marks started runs as accepted by remote executors, in one statement.
+// Those whose rows others have locked are left out, after some tries, and make the
+// error xxljob.ErrLocked, beside which the runs that it changed are returned.
+func (s *Store) Dispatched(ctx context.Context, accepted []xxljob.Dispatch) ([]xxljob.Run, error) {
+	if len(accepted) == 0 {
+		return nil, ctx.Err()
+	}
+	d := dispatching{store: s, accepted: accepted, places: placesByRun(accepted), answers: make([]xxljob.Run, len(accepted))}
+	locked, err := d.mark(ctx)
+	if err != nil {
+		return nil, failed(err, "mark %d runs dispatched", len(accepted))
+	}
+	changed := slices.DeleteFunc(d.answers, func(r xxljob.Run) bool { return r.ID == 0 })
+	if locked > 0 {
+		return changed, failed(fmt.Errorf("%w: %d runs", xxljob.ErrLocked, locked), "mark %d runs dispatched", len(accepted))
+	}
+	return changed, nil
+}
+
+// placesByRun are the places of the entries in order of their runs, which is the
+// order in which runs are locked; of several that say the same, the first one's.
+func placesByRun(accepted []xxljob.Dispatch) []int {
+	type start struct {
+		run, token int64
+		owner      string
+	}
+	seen := make(map[start]bool, len(accepted))
+	places := make([]int, 0, len(accepted))
+	for i := range accepted {
+		a := &accepted[i]
+		if is := (start{a.RunID, a.Token, a.Owner}); !seen[is] {
+			seen[is] = true
+			places = append(places, i)
+		}
+	}
+	slices.SortStableFunc(places, func(i, k int) int { return cmp.Compare(accepted[i].RunID, accepted[k].RunID) })
+	return places
+}
+
+// dispatching is one call of Dispatched.
+type dispatching struct {
+	store    *Store
+	accepted []xxljob.Dispatch
+	places   []int // of what is to be marked yet
+	answers  []xxljob.Run
+}
+
+// mark returns how many it left out because of locks.
+func (d *dispatching) mark(ctx context.Context) (locked int, err error) {
+	if !d.store.careful() {
+		err := d.update(ctx, d.store.sql.dispatched)
+		if !lockedOut(err) {
+			return 0, err
+		}
+		d.store.beCareful()
+	}
+	for wait := lockedWait; ; wait *= 2 {
+		if err := d.update(ctx, d.store.sql.dispatchedFree); err != nil {
+			return 0, err
+		}
+		if err := d.findLocked(ctx); err != nil || len(d.places) == 0 || wait > lockedMost {
+			return len(d.places), err
+		}
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-time.After(wait):
+		}
+	}
+}
+
+// update marks what is left.
+func (d *dispatching) update(ctx context.Context, sql string) error {
+	args, ids := d.args()
+	if sql == d.store.sql.dispatchedFree {
+		lo, hi := rangeOf(ids)
+		args = append(args, lo, hi)
+	}
+	return d.store.byDay(sql, ids, func(sql string) error {
+		for _, i := range d.places {
+			d.answers[i] = xxljob.Run{}
+		}
+		var row runRow
+		var ord int
+		return d.store.one(ctx, bounds{name: "dispatched", lock: quickPatience}, statement{sql, args, func(rows pgx.Rows) error {
+			run, err := row.scan(rows, &ord)
+			if err == nil {
+				d.answers[d.places[ord-1]] = run
+			}
+			return err
+		}})
+	})
+}
+
+func (d *dispatching) args() (args []any, ids []int64) {
+	n := len(d.places)
+	tokens, owners, messages := make([]int64, n), make([]int16, n), make([]*string, n)
+	ids = make([]int64, n)
+	var words words
+	for k, i := range d.places {
+		a := &d.accepted[i]
+		ids[k], tokens[k], owners[k], messages[k] = a.RunID, a.Token, words.place(a.Owner), nonempty(a.Msg)
+	}
+	return []any{ids, tokens, owners, sparse(messages), words.list, upTo(n)}, ids
+}
+
+// findLocked leaves the places of runs that are as they have to be, and were not
+// marked nevertheless.
+func (d *dispatching) findLocked(ctx context.Context) error {
+	rest := slices.DeleteFunc(d.places, func(i int) bool { return d.answers[i].ID != 0 })
+	d.places = nil
+	if len(rest) == 0 {
+		return nil
+	}
+	ids := make([]int64, len(rest))
+	for k, i := range rest {
+		ids[k] = d.accepted[i].RunID
+	}
+	lo, hi := rangeOf(ids)
+	var runs []xxljob.Run
+	if err := d.store.read(ctx, statement{d.store.sql.runsByID, []any{ids, lo, hi}, readRuns(&runs)}); err != nil {
+		return err
+	}
+	now := make(map[int64]*xxljob.Run, len(runs))
+	for i := range runs {
+		now[runs[i].ID] = &runs[i]
+	}
+	d.places = slices.DeleteFunc(rest, func(i int) bool {
+		a := &d.accepted[i]
+		r := now[a.RunID]
+		return r == nil || r.State != xxljob.StateStarted || r.Owner != a.Owner || r.Token != a.Token
+	})
+	return nil
 }
 
 // StartedBy returns started runs of the incarnations.

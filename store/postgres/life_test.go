@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -163,7 +164,12 @@ func life(t *testing.T, s *postgres.Store) {
 		t.Fatalf("found %+v", jobs)
 	}
 	must(t, s.Sweep(a.ctx, a.shards))
-	must(t, s.PutAddress(a.ctx, "app", "http://b"))
+	must(t, s.PutAddresses(a.ctx, []xxljob.Registration{{App: "app", Address: "http://b", BootID: `odd"{},\`, Capabilities: []string{`odd"{},\`, "", "NULL", "作"}}}))
+	regs, err := s.Addresses(a.ctx, "app", time.Hour)
+	must(t, err)
+	if len(regs) != 1 || regs[0].BootID != `odd"{},\` || !slices.Equal(regs[0].Capabilities, []string{`odd"{},\`, "", "NULL", "作"}) {
+		t.Fatalf("registered %+v", regs)
+	}
 	must(t, s.SaveGroup(a.ctx, xxljob.Group{App: "app", Title: "作", Addresses: []string{"http://a"}}))
 	must(t, s.RemoveJob(a.ctx, job.ID))
 	if _, err := s.Job(a.ctx, job.ID); !errors.Is(err, xxljob.ErrNotFound) {

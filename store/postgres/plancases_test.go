@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/xxljob/xxljob"
@@ -37,7 +38,8 @@ var (
 	smallNodes = []string{"xxl_job_lock", "xxl_job_node"}
 	// Where every fourth run of a day is planned, reading the day is as good.
 	manyOpen   = []string{"xxl_job_log"}
-	smallGroup = []string{"xxl_job_group", "xxl_job_registry", "xxl_job_setting"}
+	smallGroup = []string{"xxl_job_group", "xxl_job_setting"}
+	registry   = []string{"xxl_job_registry"}
 )
 
 // planCases has a case or more for each statement, with the sizes of batches that
@@ -45,7 +47,7 @@ var (
 func (d *planData) planCases() []planCase {
 	var list []planCase
 	for _, part := range [][]planCase{d.jobCases(), d.ruleCases(), d.scanCases(), d.claimCases(), d.startCases(), d.handoverCases(),
-		d.endCases(), d.askCases(), d.triggerCases(), d.runCases(), d.nodeCases(), d.groupCases(), d.listCases()} {
+		d.endCases(), d.askCases(), d.triggerCases(), d.runCases(), d.nodeCases(), d.groupCases(), d.registryCases(), d.listCases()} {
 		list = append(list, part...)
 	}
 	return list
@@ -251,6 +253,20 @@ func (d *planData) verdicts(n int) []any {
 	return settleArgs(list)
 }
 
+func (d *planData) dispatchArgs(n int, free bool) []any {
+	x := dispatching{}
+	for i := range n {
+		r := &d.started[i]
+		x.accepted = append(x.accepted, xxljob.Dispatch{RunID: r.ID, Owner: r.Owner, Token: r.Token, Msg: "accepted"})
+		x.places = append(x.places, i)
+	}
+	args, ids := x.args()
+	if lo, hi := rangeOf(ids); free {
+		args = append(args, lo, hi)
+	}
+	return args
+}
+
 func (d *planData) handoverCases() []planCase {
 	q := d.sql
 	in, _ := fenceArgs(d.allShards())
@@ -267,7 +283,10 @@ func (d *planData) handoverCases() []planCase {
 	cases := []planCase{
 		{name: "readdress", sql: q.readdress, args: []any{one, epoch, []string{}, r.ID, r.Token, "http://10.0.0.1", planNode, gone, false, "busy", planNode},
 			rows: 1, reach: reachOne, scans: smallNodes},
-		{name: "dispatched", sql: q.dispatched, args: []any{r.ID, planNode, r.Token, ""}, rows: 1, reach: reachOne},
+		{name: "dispatched 1000", sql: q.dispatched, args: d.dispatchArgs(1000, false), rows: 1000, reach: reachIDs},
+		{name: "dispatched 1", sql: q.dispatched, args: d.dispatchArgs(1, false), rows: 1, reach: reachOne},
+		{name: "dispatchedFree 1000", sql: q.dispatchedFree, args: d.dispatchArgs(1000, true), rows: 1000, reach: reachIDs},
+		{name: "dispatchedFree 1", sql: q.dispatchedFree, args: d.dispatchArgs(1, true), rows: 1, reach: reachIDs},
 		{name: "startedBy", sql: q.startedBy, args: []any{in, incs, addresses, int64(0), 1000, lo, hi}, rows: 1000, reach: reachOpen, wasted: 1000},
 		{name: "startedBy none", sql: q.startedBy, args: []any{in, []string{"node-9"}, []string{"local://node-9"}, int64(0), 1000, lo, hi}, reach: reachOpen, wasted: 2500},
 		{name: "inbox", sql: q.inbox, args: []any{planOther, int64(0), 1000, xxljob.LocalAddress(planOther), lo, hi}, rows: 310, reach: reachOpen},
@@ -405,9 +424,43 @@ func (d *planData) groupCases() []planCase {
 		{name: "groupUsed not", sql: q.groupUsed, args: []any{"no-app"}, rows: 1},
 		{name: "group", sql: q.group, args: []any{"app-1"}, rows: 1, scans: smallGroup},
 		{name: "groups", sql: q.groups, rows: 10, scans: smallGroup, wasted: 100},
-		{name: "putAddress", sql: q.putAddress, args: []any{"app-1", "http://10.0.0.1"}},
-		{name: "dropAddress", sql: q.dropAddress, args: []any{"app-1", "http://10.0.0.1"}, scans: smallGroup, wasted: 100},
-		{name: "addresses", sql: q.addresses, args: []any{"app-1", int64(3600_000_000_000)}, rows: 10, scans: smallGroup, wasted: 100},
+	}
+}
+
+// registrations are n rows of the registry, each of another app.
+func (d *planData) registrations(n int) []xxljob.Registration {
+	regs := make([]xxljob.Registration, n)
+	for i := range regs {
+		k := i*99 + 2000
+		regs[i] = xxljob.Registration{App: fmt.Sprintf("app-%d", k%100), Address: fmt.Sprintf("http://10.0.0.%d", k), BootID: "boot", Capabilities: []string{"repeat"}}
+	}
+	return lastOfEach(regs)
+}
+
+func (d *planData) registryCases() []planCase {
+	q := d.sql
+	some, fresh := d.registrations(500), d.registrations(500)
+	for i := range fresh {
+		fresh[i].App = "new"
+	}
+	hour, ages := int64(3600_000_000), int64(100*365*24*3600_000_000)
+	return []planCase{
+		{name: "putAddresses 500", sql: q.putAddresses, args: putArgs(some), rows: 500},
+		{name: "putAddresses 500 new", sql: q.putAddresses, args: putArgs(fresh), rows: 500},
+		{name: "putAddresses 1", sql: q.putAddresses, args: putArgs(some[:1]), rows: 1},
+		{name: "putAddressesFree 500", sql: q.putAddressesFree, args: putArgs(some), rows: 500},
+		{name: "putAddressesFree 1", sql: q.putAddressesFree, args: putArgs(some[:1]), rows: 1},
+		{name: "dropAddresses 500", sql: q.dropAddresses, args: dropArgs(some), batch: 500},
+		{name: "dropAddresses 1", sql: q.dropAddresses, args: dropArgs(some[:1])},
+		{name: "dropAddressesFree 500", sql: q.dropAddressesFree, args: dropArgs(some), batch: 500},
+		{name: "dropAddressesFree 1", sql: q.dropAddressesFree, args: dropArgs(some[:1])},
+		{name: "addresses", sql: q.addresses, args: []any{"app-1", ages}, rows: 1000},
+		{name: "addresses of no app", sql: q.addresses, args: []any{"no-app", hour}},
+		{name: "registrations", sql: q.registrations, args: []any{"", "", 100}, rows: 100},
+		{name: "registrations after", sql: q.registrations, args: []any{"app-50", "http://10.0.0.5", 100}, rows: 100},
+		{name: "registrationsOf", sql: q.registrationsOf, args: []any{"", "", 100, "app-50"}, rows: 100},
+		{name: "registrationsOf after", sql: q.registrationsOf, args: []any{"app-50", "http://10.0.0.5", 100, "app-50"}, rows: 100},
+		{name: "forgetAddresses", sql: q.forgetAddresses, args: []any{hour}, wide: true, scans: registry},
 	}
 }
 

@@ -156,8 +156,9 @@ func (d *planData) fillJobs(t testing.TB) {
 	d.exec(t, `insert into {{schema}}.xxl_job_lock (lock_name, shard, owner, epoch) select 'shard_' || n, n, $1, $2 from generate_series(0, 31) n`, planNode, planEpoch)
 	d.exec(t, `insert into {{schema}}.xxl_job_node (incarnation, node_id, beats, has_left, attached) select 'node-' || n, 'node-' || n, 1, false, '[]' from generate_series(1, 3) n`)
 	d.exec(t, `insert into {{schema}}.xxl_job_group (app_name, title, address_type, address_list, update_time) select 'app-' || n, '', 0, '{}', now() from generate_series(0, 9) n`)
-	d.exec(t, `insert into {{schema}}.xxl_job_registry (registry_group, registry_key, registry_value, update_time)
-	select 'EXECUTOR', 'app-' || n % 10, 'http://10.0.0.' || n, now() from generate_series(0, 99) n`)
+	d.exec(t, `insert into {{schema}}.xxl_job_registry (registry_group, registry_key, registry_value, boot_id, capabilities, update_time)
+	select 'EXECUTOR', 'app-' || n % 100, 'http://10.0.0.' || n, 'boot', '{repeat}', case when n < 1000 then now() - interval '1 day' else now() end
+	from generate_series(0, 99999) n`)
 	d.exec(t, `insert into {{schema}}.xxl_job_ask (incarnation, run_id, from_line, asked, answered)
 	select 'node-' || n % 3 + 1, n, 1, case when n > 900 then now() - interval '1 day' else now() end, case when n % 50 <> 1 then now() end
 	from generate_series(1, 1000) n`)

@@ -22,7 +22,7 @@ type queries struct {
 	claim, claimFree, claimAll, claimAllFree, stopNext, stopJob, waitNext string
 	start, startFree, insertSiblings                                      string
 	whyFence, whyRun, whyJob, whyNode, whyBusy                            string
-	readdress, dispatched, startedBy                                      string
+	readdress, dispatched, dispatchedFree, startedBy                      string
 	settleLost, settleAdopt, settleKill, settleCancel                     string
 	settleBack                                                            string
 	inbox, take, takeFree, takeKilled                                     string
@@ -39,7 +39,9 @@ type queries struct {
 	tryLock, unlock, evict, backend, endBlockers, notify                  string
 	partitions, endOldJobs, endOld, deleteKeys, deleteRuns                string
 	saveGroup, ensureGroup, deleteGroup, groupUsed                        string
-	group, groups, putAddress, dropAddress, addresses                     string
+	group, groups                                                         string
+	putAddresses, putAddressesFree, dropAddresses, dropAddressesFree      string
+	addresses, registrations, registrationsOf, forgetAddresses            string
 }
 
 // scheduleBorn are the types of runs that a schedule made.
@@ -80,6 +82,9 @@ const (
 	select n.incarnation from {{schema}}.xxl_job_node n
 	where n.incarnation = any(%nodes::text[]) and not n.has_left
 	order by n.incarnation for key share of n %free)`
+	// few is always true and makes the planner expect one row of r: so it looks up
+	// each run by its key also where no partition has been analyzed yet.
+	few = `r.ord = r.ord + 0`
 	// sqlSay adds a line to trigger_msg.
 	sqlSay = `case when coalesce(%line, '') = '' then l.trigger_msg
 	when coalesce(l.trigger_msg, '') = '' then %line else l.trigger_msg || E'\n' || %line end`
@@ -110,6 +115,7 @@ func newQueries(schema string) *queries {
 	q.lists()
 	q.nodes()
 	q.catalogue()
+	q.registry()
 	literal := strings.ReplaceAll(schema, "'", "''")
 	seq := literal + ".xxl_job_log_id"
 	fill := strings.NewReplacer("{{run_id}}", strings.ReplaceAll(qualify(sqlRunID), "{{seq}}", seq),
@@ -138,7 +144,7 @@ func (q *queries) all() []*string {
 		&q.cancelPlanned, &q.startedFor, &q.insertRecord, &q.idleJobs, &q.lockIdle, &q.lockIdleFree, &q.rearm, &q.finishNext, &q.finishJob,
 		&q.noteStops, &q.sweepIdle, &q.sweepRearm, &q.scanJobs, &q.scanRuns, &q.next, &q.stamp, &q.backlog,
 		&q.definitions, &q.claim, &q.claimFree, &q.claimAll, &q.claimAllFree, &q.stopNext, &q.stopJob, &q.waitNext, &q.start, &q.startFree, &q.insertSiblings,
-		&q.whyFence, &q.whyRun, &q.whyJob, &q.whyNode, &q.whyBusy, &q.readdress, &q.dispatched, &q.startedBy,
+		&q.whyFence, &q.whyRun, &q.whyJob, &q.whyNode, &q.whyBusy, &q.readdress, &q.dispatched, &q.dispatchedFree, &q.startedBy,
 		&q.settleLost, &q.settleAdopt, &q.settleKill, &q.settleCancel, &q.settleBack,
 		&q.askLog, &q.answerLog, &q.logAnswer, &q.dropAsks,
 		&q.inbox, &q.take, &q.takeFree, &q.takeKilled, &q.finish, &q.finishLate, &q.unended, &q.lockRuns,
@@ -147,7 +153,8 @@ func (q *queries) all() []*string {
 		&q.setting, &q.setSetting, &q.clock, &q.beat, &q.nodeLock, &q.lockNode, &q.leaveNode, &q.leaveShards, &q.buryLeft, &q.buryNode,
 		&q.exclusive, &q.shardRows, &q.lockRows, &q.takeRows, &q.releaseRows, &q.tryLock, &q.unlock, &q.evict, &q.backend, &q.endBlockers, &q.notify,
 		&q.partitions, &q.endOldJobs, &q.endOld, &q.deleteKeys, &q.deleteRuns,
-		&q.saveGroup, &q.ensureGroup, &q.deleteGroup, &q.groupUsed, &q.group, &q.groups, &q.putAddress, &q.dropAddress, &q.addresses,
+		&q.saveGroup, &q.ensureGroup, &q.deleteGroup, &q.groupUsed, &q.group, &q.groups,
+		&q.putAddresses, &q.putAddressesFree, &q.dropAddresses, &q.dropAddressesFree, &q.addresses, &q.registrations, &q.registrationsOf, &q.forgetAddresses,
 	}
 }
 
@@ -350,9 +357,17 @@ func (q *queries) starts() {
 	and (l.taken_time is null or l.executor_address = 'local://' || $11::text)
 	and ($8::text is null or $8::text in (select incarnation from nodes))
 	returning l.id`
-	q.dispatched = `update {{schema}}.xxl_job_log l set state = 2, trigger_msg = ` + say("$4::text") + `
-	where l.id = $1 and l.state + 0 = 1 and l.start_token = $3 and coalesce(l.start_owner, substr(l.executor_address, 9)) = $2
-	returning l.id`
+	dispatched := func(only string) string {
+		return `update {{schema}}.xxl_job_log l set state = 2, trigger_msg = ` + say("r.say") + `
+	from (select unnest($1::bigint[]) id, unnest($4::text[]) say, unnest($6::int[]) ord) r
+	where l.id = r.id and ` + few + only + ` and l.state + 0 = 1 and l.start_token = ($2::bigint[])[r.ord]
+	and coalesce(l.start_owner, substr(l.executor_address, 9)) = ($5::text[])[($3::smallint[])[r.ord]]
+	returning r.ord, {{run}}`
+	}
+	q.dispatched = dispatched("")
+	q.dispatchedFree = dispatched(`
+	and l.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.id = any($1::bigint[]) and p.id between $7 and $8
+		and p.state + 0 = 1 order by p.id for no key update skip locked))`)
 	q.startedBy = `select {{run}} from {{schema}}.xxl_job_log l
 	where l.shard = any($1::smallint[]) and l.state = 1 and l.id > $4 and l.id between $6 and $7
 	and (l.start_owner = any($2::text[]) or l.executor_address = any($3::text[])) order by l.id limit $5`
@@ -398,9 +413,6 @@ func (q *queries) ends() {
 	returning {{run}}`
 	free := `array(select p.id from {{schema}}.xxl_job_log p where p.id = any($2::bigint[]) and p.id between $3 and $4
 		and p.inbox = $1 order by p.id for no key update skip locked)`
-	// Always true, it makes the planner expect one row of r: so it looks up each run
-	// by its key also where no partition has been analyzed yet.
-	const few = "r.ord = r.ord + 0"
 	q.take = strings.ReplaceAll(take, "%ids", "$2::bigint[]")
 	q.takeFree = strings.ReplaceAll(take, "%ids", free)
 	q.takeKilled = `update {{schema}}.xxl_job_log l set state = 6, handle_time = {{now}}, inbox = null
@@ -561,11 +573,55 @@ func (q *queries) catalogue() {
 	group := `select app_name, title, address_type, address_list, update_time from {{schema}}.xxl_job_group`
 	q.group = group + ` where app_name = $1`
 	q.groups = group + ` order by app_name`
-	q.putAddress = `insert into {{schema}}.xxl_job_registry as r (registry_group, registry_key, registry_value, update_time)
-	values ('EXECUTOR', $1, $2, {{now}})
-	on conflict (registry_group, registry_key, registry_value) do update set update_time = excluded.update_time`
-	q.dropAddress = `delete from {{schema}}.xxl_job_registry where registry_group = 'EXECUTOR' and registry_key = $1 and registry_value = $2`
-	q.addresses = `select registry_value from {{schema}}.xxl_job_registry
-	where registry_group = 'EXECUTOR' and registry_key = $1 and update_time >= clock_timestamp() - $2::bigint * interval '1 microsecond'
-	order by registry_value`
+}
+
+// Rows of the registry are locked in order of their keys, whoever locks them. A
+// refresh changes no column of the one index, so on its half-full pages the new
+// version takes the place of one that is gone (HOT). An index on update_time would
+// be written with each refresh, some hundred times a second, to save one reading of
+// the table (100,000 rows are about 30 MB) an hour.
+func (q *queries) registry() {
+	const stamp = `date_trunc('milliseconds', clock_timestamp())`
+	put := func(head, only string) string {
+		return head + `insert into {{schema}}.xxl_job_registry (registry_group, registry_key, registry_value, boot_id, capabilities, update_time)
+	select 'EXECUTOR', b.app, b.address, b.boot, b.can::text[], ` + stamp + `
+	from unnest($1::text[], $2::text[], $3::text[], $4::text[]) with ordinality b(app, address, boot, can, ord)` + only + `
+	order by b.ord
+	on conflict (registry_group, registry_key, registry_value) do update
+		set boot_id = excluded.boot_id, capabilities = excluded.capabilities, update_time = ` + stamp + `
+	returning 1`
+	}
+	// found are the rows of a batch that are there.
+	const found = ` from unnest($1::text[], $2::text[], $3::text[]) with ordinality b(app, address, boot, ord)
+	join {{schema}}.xxl_job_registry r on r.registry_group = 'EXECUTOR' and r.registry_key = b.app and r.registry_value = b.address`
+	const inOrder = ` order by r.registry_key, r.registry_value`
+	q.putAddresses = put("", "")
+	q.putAddressesFree = put(`with free as materialized (select b.ord`+found+inOrder+` for no key update of r skip locked),
+	locked as materialized (select b.ord`+found+` except select ord from free)
+	`, `
+	where b.ord <> all(array(select ord from locked))`)
+	// The rows are locked first, since a delete locks in the order of its plan. It
+	// goes by their keys: of a row that was refreshed while it was waited for, the
+	// place that was read is that of a version that is gone.
+	const matching = found + `
+	where b.boot = '' or b.boot = r.boot_id`
+	drop := func(free string) string {
+		return `with found as materialized (select b.ord, r.registry_key, r.registry_value` + matching + inOrder + ` for update of r` + free + `)`
+	}
+	const dropFound = `delete from {{schema}}.xxl_job_registry r using found
+	where r.registry_group = 'EXECUTOR' and r.registry_key = found.registry_key and r.registry_value = found.registry_value`
+	q.dropAddresses = drop("") + `
+	` + dropFound
+	q.dropAddressesFree = drop(` skip locked`) + `, dropped as (` + dropFound + `)
+	select b.ord` + matching + ` except select ord from found`
+	list := `select r.registry_key, r.registry_value, r.boot_id, r.capabilities, r.update_time from {{schema}}.xxl_job_registry r
+	where r.registry_group = 'EXECUTOR'`
+	q.addresses = list + ` and r.registry_key = $1 and r.update_time >= clock_timestamp() - $2::bigint * interval '1 microsecond'
+	order by r.registry_value`
+	q.registrations = list + ` and (r.registry_key, r.registry_value) > ($1::text, $2::text)` + inOrder + ` limit $3`
+	q.registrationsOf = list + ` and (r.registry_key, r.registry_value) > ($1::text, $2::text) and r.registry_key = $4` + inOrder + ` limit $3`
+	// All of the table is read, and not by way of the index, which would be slower.
+	q.forgetAddresses = `delete from {{schema}}.xxl_job_registry r where r.ctid = any(array(
+		select p.ctid from {{schema}}.xxl_job_registry p where p.registry_group || '' = 'EXECUTOR'
+		and p.update_time < clock_timestamp() - $1::bigint * interval '1 microsecond' for update skip locked))`
 }

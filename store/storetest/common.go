@@ -16,6 +16,7 @@ func commonCases() []testCase {
 		{"RunsAreCopied", copyRuns},
 		{"GroupsAreCopied", copyGroups},
 		{"NodesAreCopied", copyNodes},
+		{"RegistrationsAreCopied", copyRegistrations},
 		{"TimesAreUTCMilliseconds", timesKept},
 		{"TimesGivenAreCut", timesCut},
 		{"ConcurrentUse", concurrentUse},
@@ -100,7 +101,8 @@ func copyRuns(e *env) {
 	check("Take", taken...)
 	check("Kill", e.mustKill(run.ID, "x"))
 	check("Inbox's kills", e.mustInbox("b").Kills...)
-	check("Finish", e.mustFinish(success(started))...)
+	check("Dispatched", e.mustDispatched(accepted(started))...)
+	check("Finish", e.mustFinish(overWire(run.ID))...)
 }
 
 func copyGroups(e *env) {
@@ -134,6 +136,20 @@ func copyNodes(e *env) {
 	e.must(err)
 	given[0].Handlers[0] = "spoilt"
 	want(e, "executors after a beat", fmt.Sprint(e.mustNode(e.mustBeat(observer), "a").Attached), keep)
+}
+
+func copyRegistrations(e *env) {
+	given := registered("app", remote, "one", "two")
+	e.put(given)
+	spoil := map[string]func() []string{
+		"PutAddresses's argument": func() []string { return given.Capabilities },
+		"Addresses":               func() []string { return e.mustAddresses("app", time.Hour)[0].Capabilities },
+		"Registrations":           func() []string { return e.mustRegistrations(xxljob.RegistrationFilter{})[0].Capabilities },
+	}
+	for name, values := range spoil {
+		values()[0] = "spoilt"
+		want(e, "Capabilities after a change of what came from "+name, e.mustAddresses("app", time.Hour)[0].Capabilities, []string{"one", "two"})
+	}
 }
 
 // checkTimes walks a value and checks each time in it.
@@ -172,10 +188,12 @@ func timesKept(e *env) {
 	lost := e.mustSettle(o.verdict(o.running(), xxljob.StateLost))
 	all := e.mustRuns(xxljob.RunFilter{})
 	e.mustAsk("a", all[0], 1)
+	e.put(registered("app", remote))
 	group := e.mustGroup("app")
 	for name, v := range map[string]any{"Job": e.mustJob(job.ID), "Group": group, "Claim": runs, "Finish": done,
 		"Kill": cancelled, "Settle": lost, "Runs": all, "Changes": e.mustChanges(job.ID),
-		"View": e.mustBeat("a"), "Scan": o.mustScan(o.scan(e.at(1e6))), "Inbox": e.mustInbox("a")} {
+		"Dispatched": []xxljob.Run{o.dispatched()}, "Addresses": e.mustAddresses("app", time.Hour),
+		"Registrations": e.mustRegistrations(xxljob.RegistrationFilter{}), "View": e.mustBeat("a"), "Scan": o.mustScan(o.scan(e.at(1e6))), "Inbox": e.mustInbox("a")} {
 		e.checkTimes(name, reflect.ValueOf(v))
 	}
 }
@@ -219,6 +237,10 @@ func concurrentUse(e *env) {
 				e.mustAnswer(e.mustAsk("a", run, 1).ID, xxljob.Answer{})
 				e.mustInbox("a")
 				e.mustBeat("a")
+				e.put(registered("app", remote), registered(job.Name, remote))
+				e.drop(registered(job.Name, remote))
+				e.mustAddresses("app", time.Hour)
+				e.mustRegistrations(xxljob.RegistrationFilter{})
 				want(e, "accepted results", len(e.mustFinish(success(run))), 1)
 			}
 		})
@@ -237,7 +259,9 @@ func emptyBatches(e *env) {
 	e.must(err)
 	_, err = e.Start(e.ctx, nil)
 	e.must(err)
-	want(e, "answers to nothing", len(e.mustFinish())+len(e.mustSettle())+len(e.mustTake("a")), 0)
+	want(e, "answers to nothing", len(e.mustFinish())+len(e.mustSettle())+len(e.mustTake("a"))+len(e.mustDispatched()), 0)
+	e.must(e.PutAddresses(e.ctx, nil))
+	e.must(e.DropAddresses(e.ctx, nil))
 	_, err = e.TakeShards(e.ctx, "a", nil)
 	e.must(err)
 	e.must(e.ReleaseShards(e.ctx, "a", nil))

@@ -251,6 +251,19 @@ func (e *env) mustSettle(verdicts ...xxljob.Verdict) []xxljob.Run {
 	return runs
 }
 
+// mustDispatched tries again what others had locked, as a scheduler does.
+func (e *env) mustDispatched(accepted ...xxljob.Dispatch) []xxljob.Run {
+	e.Helper()
+	runs, err := e.Dispatched(e.ctx, accepted)
+	for errors.Is(err, xxljob.ErrLocked) {
+		var more []xxljob.Run
+		more, err = e.Dispatched(e.ctx, accepted)
+		runs = append(runs, more...)
+	}
+	e.must(err)
+	return runs
+}
+
 func (e *env) mustTake(incarnation string, ids ...int64) []xxljob.Run {
 	e.Helper()
 	runs, err := e.Take(e.ctx, incarnation, ids)

@@ -153,8 +153,8 @@ func (f *Faults) Readdress(ctx context.Context, r xxljob.Readdress) (bool, error
 }
 
 // Dispatched passes the call on, under the faults.
-func (f *Faults) Dispatched(ctx context.Context, runID int64, owner string, token int64, msg string) (bool, error) {
-	return call(f, ctx, "Dispatched", func() (bool, error) { return f.store.Dispatched(ctx, runID, owner, token, msg) })
+func (f *Faults) Dispatched(ctx context.Context, accepted []xxljob.Dispatch) ([]xxljob.Run, error) {
+	return batch(f, ctx, "Dispatched", accepted, func(part []xxljob.Dispatch) ([]xxljob.Run, error) { return f.store.Dispatched(ctx, part) })
 }
 
 // StartedBy passes the call on, under the faults.
@@ -231,19 +231,35 @@ func (f *Faults) ReleaseShards(ctx context.Context, incarnation string, shards [
 	return only(f, ctx, "ReleaseShards", func() error { return f.store.ReleaseShards(ctx, incarnation, shards) })
 }
 
-// PutAddress passes the call on, under the faults.
-func (f *Faults) PutAddress(ctx context.Context, app, address string) error {
-	return only(f, ctx, "PutAddress", func() error { return f.store.PutAddress(ctx, app, address) })
+// PutAddresses passes the call on, under the faults.
+func (f *Faults) PutAddresses(ctx context.Context, regs []xxljob.Registration) error {
+	_, err := batch(f, ctx, "PutAddresses", regs, func(part []xxljob.Registration) (struct{}, error) {
+		return struct{}{}, f.store.PutAddresses(ctx, part)
+	})
+	return err
 }
 
-// DropAddress passes the call on, under the faults.
-func (f *Faults) DropAddress(ctx context.Context, app, address string) error {
-	return only(f, ctx, "DropAddress", func() error { return f.store.DropAddress(ctx, app, address) })
+// DropAddresses passes the call on, under the faults.
+func (f *Faults) DropAddresses(ctx context.Context, regs []xxljob.Registration) error {
+	_, err := batch(f, ctx, "DropAddresses", regs, func(part []xxljob.Registration) (struct{}, error) {
+		return struct{}{}, f.store.DropAddresses(ctx, part)
+	})
+	return err
 }
 
 // Addresses passes the call on, under the faults.
-func (f *Faults) Addresses(ctx context.Context, app string, maxAge time.Duration) ([]string, error) {
-	return call(f, ctx, "Addresses", func() ([]string, error) { return f.store.Addresses(ctx, app, maxAge) })
+func (f *Faults) Addresses(ctx context.Context, app string, maxAge time.Duration) ([]xxljob.Registration, error) {
+	return call(f, ctx, "Addresses", func() ([]xxljob.Registration, error) { return f.store.Addresses(ctx, app, maxAge) })
+}
+
+// Registrations passes the call on, under the faults.
+func (f *Faults) Registrations(ctx context.Context, q xxljob.RegistrationFilter) ([]xxljob.Registration, error) {
+	return call(f, ctx, "Registrations", func() ([]xxljob.Registration, error) { return f.store.Registrations(ctx, q) })
+}
+
+// ForgetAddresses passes the call on, under the faults.
+func (f *Faults) ForgetAddresses(ctx context.Context, maxAge time.Duration) error {
+	return only(f, ctx, "ForgetAddresses", func() error { return f.store.ForgetAddresses(ctx, maxAge) })
 }
 
 // Watch passes the call on; no fault meets it.

@@ -109,6 +109,7 @@ func batches() []batched {
 			return n
 		}
 	}
+	addresses := []xxljob.Registration{registered("app", "http://a"), registered("app", "http://b"), registered("app", "http://c")}
 	return []batched{
 		{"Claim", func(o *owner) (func(xxljob.Store) error, func() int) {
 			var plans []xxljob.Plan
@@ -137,6 +138,20 @@ func batches() []batched {
 			runs := three(o.handedOver)
 			return func(s xxljob.Store) error { _, err := s.Take(o.ctx, "b", ids(runs)); return err },
 				func() int { return 3 - len(o.mustInbox("b").Runs) }
+		}},
+		{"Dispatched", func(o *owner) (func(xxljob.Store) error, func() int) {
+			runs := three(func() xxljob.Run { return o.running(to(remote)) })
+			list := []xxljob.Dispatch{accepted(runs[0]), accepted(runs[1]), accepted(runs[2])}
+			return func(s xxljob.Store) error { _, err := s.Dispatched(o.ctx, list); return err }, state(o, runs, xxljob.StateDispatched)
+		}},
+		{"PutAddresses", func(o *owner) (func(xxljob.Store) error, func() int) {
+			return func(s xxljob.Store) error { return s.PutAddresses(o.ctx, addresses) },
+				func() int { return len(o.mustAddresses("app", time.Hour)) }
+		}},
+		{"DropAddresses", func(o *owner) (func(xxljob.Store) error, func() int) {
+			o.put(addresses...)
+			return func(s xxljob.Store) error { return s.DropAddresses(o.ctx, addresses) },
+				func() int { return 3 - len(o.mustAddresses("app", time.Hour)) }
 		}},
 	}
 }

@@ -1,15 +1,25 @@
 package storetest
 
-import "github.com/xxljob/xxljob"
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/xxljob/xxljob"
+)
 
 func handOverCases() []testCase {
 	return []testCase{
 		{"ReaddressMovesAnUntakenRun", readdressMoves},
 		{"ReaddressToTheOwnersOwnIsTheTaking", readdressOwn},
 		{"ReaddressMovesARunOfTheOwnersOwn", readdressTaken},
+		{"ReaddressFromRemoteToRemoteAndHome", readdressRemote},
 		{"ReaddressNeedsTheAddressee", readdressNoNode},
 		{"ReaddressMismatchChangesNothing", readdressMismatch},
 		{"DispatchedMarksAStartedRun", dispatchedMarks},
+		{"DispatchedAnswersInOrderGiven", dispatchedOrder},
+		{"DispatchedMarksOnce", dispatchedOnce},
+		{"DispatchedConcurrentlyMarksOnce", dispatchedConcurrent},
 		{"DispatchedMismatchChangesNothing", dispatchedMismatch},
 		{"StartedByOwnerOrAddressee", startedBy},
 		{"StartedByPagesCoverAllOnce", startedByPages},
@@ -76,6 +86,26 @@ func readdressTaken(e *env) {
 	e.check(!e.mustRun(back.ID).Taken.IsZero(), "a run that stayed at its owner's own is not taken")
 }
 
+// readdressRemote: an executor elsewhere that refuses is left for another one
+// elsewhere, and at last for the owner's own.
+func readdressRemote(e *env) {
+	o := e.owner("a")
+	run := o.running(to(remote))
+	first := run
+	e.check(o.tryReaddress(o.readdress(run, remoteToo)), "Readdress to another remote address: false, want true")
+	got := e.mustRun(run.ID)
+	run.Address, run.TriggerMsg = remoteToo, got.TriggerMsg
+	want(e, "run at another remote address", got, run)
+	e.check(got.Taken.IsZero(), "a run at a remote address is taken at %v", got.Taken)
+	e.check(o.tryReaddress(o.readdress(run, o.addr())), "Readdress to the owner's own: false, want true")
+	got = e.mustRun(run.ID)
+	e.check(!got.Taken.IsZero(), "a run that came home is not taken")
+	run.Address, run.Taken, run.TriggerMsg = o.addr(), got.Taken, got.TriggerMsg
+	want(e, "run at its owner's own", got, run)
+	want(e, "accepted results by the token of no address", len(e.mustFinish(success(first))), 0)
+	want(e, "accepted results of the owner", len(e.mustFinish(success(got))), 1)
+}
+
 func readdressNoNode(e *env) {
 	o := e.owner("a")
 	e.there("b", "left", "buried")
@@ -133,13 +163,84 @@ func readdressMismatch(e *env) {
 func dispatchedMarks(e *env) {
 	o := e.owner("a")
 	run := o.running(to(remote), func(s *xxljob.Start) { s.Msg = "first" })
-	ok, err := o.Dispatched(e.ctx, run.ID, "a", run.Token, "accepted")
-	e.must(err)
-	e.check(ok, "Dispatched of a started run: false, want true")
-	got := e.mustRun(run.ID)
-	e.check(hasLine(got.TriggerMsg, "first") && hasLine(got.TriggerMsg, "accepted"), "TriggerMsg %q: want both lines", got.TriggerMsg)
+	got := o.one(e.mustDispatched(accepted(run)))
+	want(e, "lines of TriggerMsg", strings.Split(got.TriggerMsg, "\n"), []string{"first", "accepted"})
 	run.State, run.TriggerMsg = xxljob.StateDispatched, got.TriggerMsg
 	want(e, "dispatched run", got, run)
+	e.wantRun("dispatched run", got)
+	quiet := o.running(to(remote))
+	silent := accepted(quiet)
+	silent.Msg = ""
+	quiet.State = xxljob.StateDispatched
+	want(e, "run dispatched without a word", e.mustDispatched(silent), []xxljob.Run{quiet})
+}
+
+// dispatchedOrder: the runs are of several shards, and given in no order of theirs.
+func dispatchedOrder(e *env) {
+	o := e.owner("a")
+	var list []xxljob.Dispatch
+	var order []int64
+	for i := range 9 {
+		d := accepted(o.running(to(remote)))
+		d.Msg = fmt.Sprintf("message %d", i)
+		if i%4 == 1 {
+			d.Token++
+		} else {
+			order = append(order, d.RunID)
+		}
+		list = append(list, d)
+	}
+	slices.Reverse(list)
+	slices.Reverse(order)
+	list[0], list[4], order[0], order[3] = list[4], list[0], order[3], order[0]
+	got := e.mustDispatched(list...)
+	want(e, "runs that it changed", ids(got), order)
+	for _, run := range got {
+		i := slices.IndexFunc(list, func(d xxljob.Dispatch) bool { return d.RunID == run.ID })
+		want(e, "message", run.TriggerMsg, list[i].Msg)
+		want(e, "state", run.State, xxljob.StateDispatched)
+		e.wantRun("a dispatched run", run)
+	}
+}
+
+func dispatchedOnce(e *env) {
+	o := e.owner("a")
+	run, fresh := o.running(to(remote)), o.running(to(remote))
+	again, wrong := accepted(run), accepted(run)
+	again.Msg, wrong.Token = "again", wrong.Token+1
+	got := o.one(e.mustDispatched(wrong, accepted(run), again))
+	want(e, "message", got.TriggerMsg, "accepted")
+	want(e, "runs that a second call changed", ids(e.mustDispatched(again, accepted(fresh))), []int64{fresh.ID})
+	e.wantRun("a run that was dispatched before", got)
+}
+
+// dispatchedConcurrent: callers whose batches have other orders do not keep each
+// other from an end.
+func dispatchedConcurrent(e *env) {
+	o := e.owner("a")
+	const callers = 6
+	var list []xxljob.Dispatch
+	for range 20 {
+		list = append(list, accepted(o.running(to(remote))))
+	}
+	var marked [callers][]int64
+	var calls []func()
+	for i := range callers {
+		mine := slices.Clone(list)
+		if i%2 == 1 {
+			slices.Reverse(mine)
+		}
+		calls = append(calls, func() { marked[i] = ids(e.mustDispatched(mine...)) })
+	}
+	e.race(calls...)
+	var want2 []int64
+	for _, d := range list {
+		want2 = append(want2, d.RunID)
+		e.wantState("after all", d.RunID, xxljob.StateDispatched)
+	}
+	got := slices.Concat(marked[:]...)
+	slices.Sort(got)
+	want(e, "runs that all callers marked together", got, want2)
 }
 
 func dispatchedMismatch(e *env) {
@@ -150,26 +251,30 @@ func dispatchedMismatch(e *env) {
 	lost := o.running(to(remote))
 	e.mustSettle(o.verdict(lost, xxljob.StateLost))
 	done, planned := o.dispatched(), o.planned(e.newJob())
+	bend := func(change func(d *xxljob.Dispatch)) xxljob.Dispatch { d := accepted(run); change(&d); return d }
 	cases := []struct {
-		name  string
-		id    int64
-		owner string
-		token int64
+		name string
+		d    xxljob.Dispatch
 	}{
-		{"another owner", run.ID, "b", run.Token},
-		{"another token", run.ID, "a", run.Token + 1},
-		{"an ended run", ended.ID, "a", ended.Token},
-		{"a lost run", lost.ID, "a", lost.Token},
-		{"a dispatched run", done.ID, "a", done.Token},
-		{"a planned run", planned.ID, "", 0},
+		{"another owner", bend(func(d *xxljob.Dispatch) { d.Owner = "b" })},
+		{"no owner", bend(func(d *xxljob.Dispatch) { d.Owner = "" })},
+		{"another token", bend(func(d *xxljob.Dispatch) { d.Token++ })},
+		{"no run", bend(func(d *xxljob.Dispatch) { d.RunID = 1<<53 - 1 })},
+		{"an ended run", accepted(ended)},
+		{"a lost run", accepted(lost)},
+		{"a dispatched run", accepted(done)},
+		{"a planned run", accepted(planned)},
 	}
 	before := e.snapshot()
+	var all []xxljob.Dispatch
 	for _, c := range cases {
-		ok, err := o.Dispatched(e.ctx, c.id, c.owner, c.token, "late")
-		e.must(err)
-		e.check(!ok, "Dispatched with %s: true, want false", c.name)
+		all = append(all, c.d)
+		want(e, "runs that Dispatched changed with "+c.name, len(e.mustDispatched(c.d)), 0)
 		want(e, "state after Dispatched with "+c.name, e.snapshot(), before)
 	}
+	want(e, "runs that Dispatched changed with all of them", len(e.mustDispatched(all...)), 0)
+	want(e, "state after Dispatched with all of them", e.snapshot(), before)
+	want(e, "runs that Dispatched changed beside them", ids(e.mustDispatched(append(all, accepted(run))...)), []int64{run.ID})
 }
 
 func startedBy(e *env) {
@@ -182,9 +287,7 @@ func startedBy(e *env) {
 	ended := o.started(runs[3])
 	e.mustFinish(success(ended))
 	out := o.started(o.planned(e.jobIn(2)))
-	accepted := o.started(runs[4], to(remote))
-	_, err := o.Dispatched(e.ctx, accepted.ID, "a", accepted.Token, "")
-	e.must(err)
+	e.mustDispatched(accepted(o.started(runs[4], to(remote))))
 	one, two := o.shards[1:2], o.shards[2:3]
 	cases := []struct {
 		name   string

@@ -119,11 +119,10 @@ func takeState(e *env) {
 	o := e.owner("a")
 	planned, ended := o.planned(e.newJob()), o.handedOver()
 	e.mustSettle(o.verdict(ended, xxljob.StateLost))
-	accepted := o.handedOver()
-	_, err := o.Dispatched(e.ctx, accepted.ID, "a", accepted.Token, "")
-	e.must(err)
+	there := o.handedOver()
+	e.mustDispatched(accepted(there))
 	before := e.snapshot()
-	want(e, "runs taken", len(e.mustTake("b", planned.ID, ended.ID, accepted.ID)), 0)
+	want(e, "runs taken", len(e.mustTake("b", planned.ID, ended.ID, there.ID)), 0)
 	want(e, "state after it", e.snapshot(), before)
 }
 

@@ -17,7 +17,7 @@ type (
 // operations has one entry for each method of a store that can fail.
 func operations() []operation {
 	return slices.Concat(jobOperations(), groupOperations(), runOperations(), planOperations(),
-		startOperations(), logOperations(), nodeOperations(), readOperations())
+		startOperations(), logOperations(), nodeOperations(), registryOperations(), readOperations())
 }
 
 func jobOperations() []operation {
@@ -147,11 +147,13 @@ func startOperations() []operation {
 			}, func() bool { return o.mustRun(run.ID).Address == remote }
 		}},
 		{"Dispatched", func(o *owner) (callFunc, doneFunc) {
-			run := o.running(to(remote))
+			run, two := o.running(to(remote)), o.running(to(remote))
 			return func(ctx context.Context, s xxljob.Store) error {
-				_, err := s.Dispatched(ctx, run.ID, "a", run.Token, "accepted")
-				return err
-			}, func() bool { return o.mustRun(run.ID).State == xxljob.StateDispatched }
+					_, err := s.Dispatched(ctx, []xxljob.Dispatch{accepted(run), accepted(two)})
+					return err
+				}, func() bool {
+					return o.mustRun(run.ID).State == xxljob.StateDispatched && o.mustRun(two.ID).State == xxljob.StateDispatched
+				}
 		}},
 		{"Settle", func(o *owner) (callFunc, doneFunc) {
 			run := o.started(o.waited(o.newJob(delayed(time.Minute))))
@@ -235,14 +237,26 @@ func nodeOperations() []operation {
 			return func(ctx context.Context, s xxljob.Store) error { return s.ReleaseShards(ctx, "a", o.shards[:2]) },
 				func() bool { now := o.shardsNow(); return now[0].Owner == "" && now[1].Owner == "" }
 		}},
-		{"PutAddress", func(o *owner) (callFunc, doneFunc) {
-			return func(ctx context.Context, s xxljob.Store) error { return s.PutAddress(ctx, "app", remote) },
-				func() bool { return len(o.mustAddresses("app", time.Hour)) == 1 }
+	}
+}
+
+func registryOperations() []operation {
+	regs := []xxljob.Registration{registered("app", remote), registered("other", remote)}
+	count := func(o *owner) int { return len(o.mustRegistrations(xxljob.RegistrationFilter{})) }
+	return []operation{
+		{"PutAddresses", func(o *owner) (callFunc, doneFunc) {
+			return func(ctx context.Context, s xxljob.Store) error { return s.PutAddresses(ctx, regs) },
+				func() bool { return count(o) == 2 }
 		}},
-		{"DropAddress", func(o *owner) (callFunc, doneFunc) {
-			o.must(o.PutAddress(o.ctx, "app", remote))
-			return func(ctx context.Context, s xxljob.Store) error { return s.DropAddress(ctx, "app", remote) },
-				func() bool { return len(o.mustAddresses("app", time.Hour)) == 0 }
+		{"DropAddresses", func(o *owner) (callFunc, doneFunc) {
+			o.put(regs...)
+			return func(ctx context.Context, s xxljob.Store) error { return s.DropAddresses(ctx, regs) },
+				func() bool { return count(o) == 0 }
+		}},
+		{"ForgetAddresses", func(o *owner) (callFunc, doneFunc) {
+			o.put(regs...)
+			return func(ctx context.Context, s xxljob.Store) error { return s.ForgetAddresses(ctx, -time.Hour) },
+				func() bool { return count(o) == 0 }
 		}},
 	}
 }
@@ -321,6 +335,10 @@ func readOperations() []operation {
 		}},
 		read("Addresses", func(ctx context.Context, s xxljob.Store, _ xxljob.Run) error {
 			_, err := s.Addresses(ctx, "app", time.Hour)
+			return err
+		}),
+		read("Registrations", func(ctx context.Context, s xxljob.Store, _ xxljob.Run) error {
+			_, err := s.Registrations(ctx, xxljob.RegistrationFilter{})
 			return err
 		}),
 	}

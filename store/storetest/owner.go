@@ -154,16 +154,19 @@ func refused(s *xxljob.Start) { s.State, s.Address = xxljob.StateRefused, "" }
 // remote is the address of an executor that is not ours.
 const remote = "http://10.0.0.1:9999"
 
+// remoteToo is that of another one.
+const remoteToo = "http://10.0.0.2:9999/base"
+
 // dispatched is a run that a remote executor accepted.
 func (o *owner) dispatched() xxljob.Run {
 	o.Helper()
 	run := o.running(to(remote))
-	ok, err := o.Dispatched(o.ctx, run.ID, o.inc, run.Token, "accepted")
-	o.must(err)
-	if !ok {
-		o.Fatalf("Dispatched did not mark a started run")
-	}
-	return o.mustRun(run.ID)
+	return o.one(o.mustDispatched(accepted(run)))
+}
+
+// accepted says that the run's executor has accepted it.
+func accepted(run xxljob.Run) xxljob.Dispatch {
+	return xxljob.Dispatch{RunID: run.ID, Owner: run.Owner, Token: run.Token, Msg: "accepted"}
 }
 
 // success is the result of an attached executor.

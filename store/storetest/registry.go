@@ -1,53 +1,296 @@
 package storetest
 
-import "time"
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/xxljob/xxljob"
+)
 
 func registryCases() []testCase {
 	return []testCase{
 		{"AddressesAreSorted", addressesSorted},
+		{"PutKeepsWhatWasSaidLast", putLast},
 		{"PutRefreshes", putRefreshes},
+		{"OfTwoInOneBatchTheLastCounts", putTwice},
+		{"ConcurrentBatchesInAnyOrder", putConcurrent},
 		{"DropRemoves", dropRemoves},
+		{"DropComparesTheBootID", dropBootID},
 		{"OldAddressesAreLeftOut", addressesExpire},
+		{"RegistrationsAreThoseOfAllApps", registrationsAll},
+		{"RegistrationsPagesCoverAllOnce", registrationsPages},
+		{"RegistrationsOfAnApp", registrationsOfApp},
+		{"RegistrationsLimitDefaultsTo100", registrationsDefaultLimit},
+		{"ForgetLeavesFreshOnes", forgetsOld},
 	}
 }
 
-func (e *env) mustAddresses(app string, maxAge time.Duration) []string {
+// registered is what an executor registers.
+func registered(app, address string, capabilities ...string) xxljob.Registration {
+	return xxljob.Registration{App: app, Address: address, BootID: "boot", Capabilities: capabilities}
+}
+
+// put tries again what others had locked, as an executor's next beat does.
+func (e *env) put(regs ...xxljob.Registration) {
 	e.Helper()
-	addrs, err := e.Addresses(e.ctx, app, maxAge)
+	err := e.PutAddresses(e.ctx, regs)
+	for errors.Is(err, xxljob.ErrLocked) {
+		err = e.PutAddresses(e.ctx, regs)
+	}
 	e.must(err)
-	return addrs
+}
+
+func (e *env) drop(regs ...xxljob.Registration) {
+	e.Helper()
+	err := e.DropAddresses(e.ctx, regs)
+	for errors.Is(err, xxljob.ErrLocked) {
+		err = e.DropAddresses(e.ctx, regs)
+	}
+	e.must(err)
+}
+
+func (e *env) mustAddresses(app string, maxAge time.Duration) []xxljob.Registration {
+	e.Helper()
+	regs, err := e.Addresses(e.ctx, app, maxAge)
+	e.must(err)
+	return regs
+}
+
+func (e *env) mustRegistrations(f xxljob.RegistrationFilter) []xxljob.Registration {
+	e.Helper()
+	regs, err := e.Registrations(e.ctx, f)
+	e.must(err)
+	return regs
+}
+
+// names are apps and addresses in their order.
+func names(regs []xxljob.Registration) []string {
+	var list []string
+	for _, r := range regs {
+		list = append(list, r.App+" "+r.Address)
+	}
+	return list
 }
 
 func addressesSorted(e *env) {
-	for _, a := range []string{"http://b:1", "http://B:1", "http://a:10", "http://a:9"} {
-		e.must(e.PutAddress(e.ctx, "app", a))
-	}
-	e.must(e.PutAddress(e.ctx, "other", "http://c"))
-	want(e, "addresses", e.mustAddresses("app", time.Hour), []string{"http://B:1", "http://a:10", "http://a:9", "http://b:1"})
+	e.put(registered("app", "http://b:1"), registered("app", "http://a:10"), registered("other", "http://c"))
+	e.put(registered("app", "http://B:1"), registered("app", "http://a:9"), registered("app2", "http://a:1"))
+	want(e, "addresses", names(e.mustAddresses("app", time.Hour)), []string{"app http://B:1", "app http://a:10", "app http://a:9", "app http://b:1"})
 	want(e, "addresses of an unknown app", len(e.mustAddresses("none", time.Hour)), 0)
+	want(e, "addresses of an app in other letters", len(e.mustAddresses("APP", time.Hour)), 0)
+}
+
+func putLast(e *env) {
+	address := "http://a/base?x=ü"
+	for i, said := range []xxljob.Registration{
+		{App: "app", Address: address, BootID: "one", Capabilities: []string{"repeat", `odd"{},\`, "", "NULL", "b c"}},
+		{App: "app", Address: address, BootID: "two", Capabilities: []string{"z", "a"}},
+		{App: "app", Address: address},
+	} {
+		given := said
+		given.Updated = e.at(-86400) // the store's own clock decides
+		e.put(given)
+		got := e.mustAddresses("app", time.Hour)
+		if len(got) != 1 {
+			e.Fatalf("after %d calls there are %+v, want one", i+1, got)
+		}
+		said.Updated = got[0].Updated
+		want(e, "registration", got[0], said)
+		want(e, "number of capabilities", len(got[0].Capabilities), len(said.Capabilities))
+		want(e, "registration in the list of all", e.mustRegistrations(xxljob.RegistrationFilter{}), got)
+	}
 }
 
 func putRefreshes(e *env) {
-	for range 3 {
-		e.must(e.PutAddress(e.ctx, "app", "http://a"))
+	e.put(registered("app", "http://a"))
+	first := e.mustAddresses("app", time.Hour)[0].Updated
+	if first.IsZero() {
+		e.Fatalf("Updated is not set")
 	}
-	want(e, "addresses", e.mustAddresses("app", time.Hour), []string{"http://a"})
+	e.eventually("a later call raises Updated", func() bool {
+		e.put(registered("app", "http://a"))
+		got := e.mustAddresses("app", time.Hour)
+		want(e, "addresses", names(got), []string{"app http://a"})
+		return got[0].Updated.After(first)
+	})
+}
+
+func putTwice(e *env) {
+	one, two, last := registered("app", "http://a", "one"), registered("app", "http://a", "two"), registered("app", "http://a", "last")
+	last.BootID = "last"
+	for range 2 {
+		e.put(one, registered("app", "http://b"), two, registered("other", "http://a"), last)
+		got := e.mustAddresses("app", time.Hour)
+		want(e, "addresses", names(got), []string{"app http://a", "app http://b"})
+		last.Updated = got[0].Updated
+		want(e, "registration", got[0], last)
+		want(e, "addresses of the other app", names(e.mustAddresses("other", time.Hour)), []string{"other http://a"})
+	}
+}
+
+// putConcurrent: nodes that refresh the same addresses, and one that drops some,
+// do not keep each other from an end.
+func putConcurrent(e *env) {
+	var regs []xxljob.Registration
+	for i := range 40 {
+		regs = append(regs, registered(fmt.Sprintf("app-%d", i%3), fmt.Sprintf("http://%d", i)))
+	}
+	reversed := slices.Clone(regs)
+	slices.Reverse(reversed)
+	var errs [6]error
+	var calls []func()
+	for i := range errs {
+		calls = append(calls, func() {
+			for range 5 {
+				var err error
+				switch i % 3 {
+				case 0:
+					err = e.PutAddresses(e.ctx, regs)
+				case 1:
+					err = e.PutAddresses(e.ctx, reversed)
+				case 2:
+					err = e.DropAddresses(e.ctx, reversed[:20])
+				}
+				if err != nil && !errors.Is(err, xxljob.ErrLocked) {
+					errs[i] = err
+				}
+			}
+		})
+	}
+	e.race(calls...)
+	for _, err := range errs {
+		e.must(err)
+	}
+	e.put(reversed...)
+	want(e, "registrations", len(e.mustRegistrations(xxljob.RegistrationFilter{})), len(regs))
 }
 
 func dropRemoves(e *env) {
-	e.must(e.PutAddress(e.ctx, "app", "http://a"))
-	e.must(e.PutAddress(e.ctx, "other", "http://a"))
+	e.put(registered("app", "http://a"), registered("app", "http://b"), registered("app", "http://c"), registered("other", "http://a"))
 	for range 2 {
-		e.must(e.DropAddress(e.ctx, "app", "http://a"))
-		want(e, "addresses after the drop", len(e.mustAddresses("app", time.Hour)), 0)
+		e.drop(registered("app", "http://c"), registered("none", "http://b"), registered("app", "http://a"))
+		want(e, "addresses after the drop", names(e.mustAddresses("app", time.Hour)), []string{"app http://b"})
 	}
-	want(e, "addresses of the other app", e.mustAddresses("other", time.Hour), []string{"http://a"})
+	want(e, "addresses of the other app", names(e.mustAddresses("other", time.Hour)), []string{"other http://a"})
+}
+
+// dropBootID: a process that ends must not take away what the next one at its
+// address has registered.
+func dropBootID(e *env) {
+	anonymous := xxljob.Registration{App: "app", Address: "http://b"}
+	e.put(registered("app", "http://a"), anonymous)
+	former, whoever := registered("app", "http://a"), registered("app", "http://a")
+	former.BootID, whoever.BootID = "former", ""
+	before := e.snapshot()
+	e.drop(former, registered("app", "http://b"))
+	want(e, "state after a drop by other processes", e.snapshot(), before)
+	e.drop(former, registered("app", "http://a"))
+	want(e, "addresses after a drop by its own process", names(e.mustAddresses("app", time.Hour)), []string{"app http://b"})
+	e.put(registered("app", "http://a"))
+	e.drop(whoever, anonymous)
+	want(e, "addresses after a drop by who knows no process", len(e.mustAddresses("app", time.Hour)), 0)
 }
 
 func addressesExpire(e *env) {
-	e.must(e.PutAddress(e.ctx, "app", "http://a"))
+	e.put(registered("app", "http://a"))
+	if regs := e.mustAddresses("app", -time.Hour); len(regs) != 0 {
+		e.Fatalf("refreshed in an hour from now: %+v", regs)
+	}
 	e.eventually("an address older than 5 ms is left out", func() bool {
 		return len(e.mustAddresses("app", 5*time.Millisecond)) == 0
 	})
-	want(e, "addresses within an hour", e.mustAddresses("app", time.Hour), []string{"http://a"})
+	want(e, "addresses within an hour", names(e.mustAddresses("app", time.Hour)), []string{"app http://a"})
+	want(e, "registrations, however old", names(e.mustRegistrations(xxljob.RegistrationFilter{})), []string{"app http://a"})
+}
+
+// manyRegistrations are of apps that have no group, in order.
+func (e *env) manyRegistrations() []string {
+	e.Helper()
+	list := []string{"B http://z", "app http://A", "app http://a:10", "app http://a:9", "app-1 http://a", "app1 http://a", "app1 http://b", "b http://a", "ä http://a"}
+	var regs []xxljob.Registration
+	for _, name := range list {
+		var reg xxljob.Registration
+		_, err := fmt.Sscan(name, &reg.App, &reg.Address)
+		e.must(err)
+		regs = append(regs, reg)
+	}
+	slices.Reverse(regs)
+	e.put(regs...)
+	return list
+}
+
+func registrationsAll(e *env) {
+	e.must(e.EnsureGroup(e.ctx, "app"))
+	e.must(e.EnsureGroup(e.ctx, "nobody"))
+	list := e.manyRegistrations()
+	want(e, "registrations", names(e.mustRegistrations(xxljob.RegistrationFilter{})), list)
+}
+
+func registrationsPages(e *env) {
+	list := e.manyRegistrations()
+	for limit := 1; limit < 5; limit++ {
+		var got []string
+		var f xxljob.RegistrationFilter
+		for f.Limit = limit; len(got) <= len(list); {
+			page := e.mustRegistrations(f)
+			e.check(len(page) <= limit, "a page of %d, want at most %d", len(page), limit)
+			if len(page) == 0 {
+				break
+			}
+			last := page[len(page)-1]
+			f.After, f.AfterAddress = last.App, last.Address
+			got = append(got, names(page)...)
+		}
+		want(e, fmt.Sprintf("registrations of all pages of %d", limit), got, list)
+	}
+	want(e, "registrations behind what is not there", names(e.mustRegistrations(xxljob.RegistrationFilter{After: "app", AfterAddress: "http://a:100", Limit: 2})),
+		[]string{"app http://a:9", "app-1 http://a"})
+	want(e, "registrations behind an app's name alone", names(e.mustRegistrations(xxljob.RegistrationFilter{After: "app", Limit: 1})), []string{"app http://A"})
+}
+
+func registrationsOfApp(e *env) {
+	e.manyRegistrations()
+	of := func(f xxljob.RegistrationFilter) []string { f.App = "app"; return names(e.mustRegistrations(f)) }
+	all := []string{"app http://A", "app http://a:10", "app http://a:9"}
+	want(e, "registrations of an app", of(xxljob.RegistrationFilter{}), all)
+	want(e, "its first", of(xxljob.RegistrationFilter{Limit: 1}), all[:1])
+	want(e, "those behind its first", of(xxljob.RegistrationFilter{After: "app", AfterAddress: "http://A"}), all[1:])
+	want(e, "those behind an app before it", of(xxljob.RegistrationFilter{After: "B", AfterAddress: "http://zz"}), all)
+	want(e, "those behind an app after it", len(of(xxljob.RegistrationFilter{After: "app-1"})), 0)
+	want(e, "registrations of an unknown app", len(e.mustRegistrations(xxljob.RegistrationFilter{App: "ap"})), 0)
+}
+
+func registrationsDefaultLimit(e *env) {
+	var regs []xxljob.Registration
+	for i := range 120 {
+		regs = append(regs, registered("app", fmt.Sprintf("http://%03d", i)))
+	}
+	e.put(regs...)
+	got := names(e.mustRegistrations(xxljob.RegistrationFilter{}))
+	want(e, "registrations without a limit", got, names(regs)[:100])
+	want(e, "registrations of an app without a limit", names(e.mustRegistrations(xxljob.RegistrationFilter{App: "app"})), got)
+	want(e, "addresses", len(e.mustAddresses("app", time.Hour)), 120)
+}
+
+// forgetsOld cannot stop the clock between the refresh and the call. Where the two
+// were further apart than the ages that it tells from each other, it tries again
+// with greater ones.
+func forgetsOld(e *env) {
+	for gap := 20 * time.Millisecond; gap < patience; gap *= 2 {
+		e.put(registered("app", "http://old"), registered("other", "http://old"))
+		e.eventually("addresses grow old", func() bool { return len(e.mustAddresses("other", gap)) == 0 })
+		e.must(e.ForgetAddresses(e.ctx, time.Hour))
+		want(e, "registrations after what is an hour old was forgotten", len(e.mustRegistrations(xxljob.RegistrationFilter{})), 2)
+		began := time.Now()
+		e.put(registered("app", "http://fresh"))
+		e.must(e.ForgetAddresses(e.ctx, gap))
+		if time.Since(began) < gap {
+			want(e, "registrations after old ones were forgotten", names(e.mustRegistrations(xxljob.RegistrationFilter{})), []string{"app http://fresh"})
+			return
+		}
+		e.must(e.ForgetAddresses(e.ctx, -time.Hour))
+	}
+	e.Errorf("a refresh and the call behind it took more than %v", patience/2)
 }

@@ -1,6 +1,10 @@
 package storetest
 
-import "github.com/xxljob/xxljob"
+import (
+	"strings"
+
+	"github.com/xxljob/xxljob"
+)
 
 func settleCases() []testCase {
 	return []testCase{
@@ -11,6 +15,8 @@ func settleCases() []testCase {
 		{"ToPlannedCancelsAStoppedJobsRun", settleStopped},
 		{"ToLostEndsTheRun", settleLost},
 		{"ToStartedAdoptsTheRun", settleAdopts},
+		{"ToStartedAdoptsARemoteRun", settleAdoptsRemote},
+		{"ToLostEndsARemoteRun", settleLosesRemote},
 		{"MismatchChangesNothing", settleMismatch},
 		{"OldEpochSettlesNone", settleOldEpoch},
 		{"ReturnsOnlyWhatItChanged", settleReturns},
@@ -107,6 +113,55 @@ func settleAdopts(e *env) {
 	want(e, "token of the taken run", taken.Token, run.Token+100)
 	want(e, "results accepted under the old token", len(e.mustFinish(success(run))), 0)
 	want(e, "results accepted under the new token", len(e.mustFinish(success(taken))), 1)
+}
+
+// remoteOf is a started run at a remote address whose owner is gone, as its
+// successor finds it.
+func (e *env) remoteOf(gone, successor string) (xxljob.Run, *owner) {
+	e.Helper()
+	o := e.owner(gone)
+	run := o.running(to(remote))
+	b := o.overtakenBy(successor)
+	e.must(e.Bury(e.ctx, gone, 1))
+	found, err := e.StartedBy(e.ctx, b.shards, []string{gone}, 0, 10)
+	e.must(err)
+	want(e, "started runs of the gone owner", found, []xxljob.Run{run})
+	return run, b
+}
+
+// settleAdoptsRemote: the executor goes on with the run, whoever awaits its result.
+func settleAdoptsRemote(e *env) {
+	run, b := e.remoteOf("a", "b")
+	v := b.verdict(run, xxljob.StateStarted)
+	v.NewOwner, v.NewToken = "b", run.Token+100
+	got := b.one(e.mustSettle(v))
+	want(e, "lines of TriggerMsg", strings.Split(got.TriggerMsg, "\n"), []string{"settled"})
+	adopted := run
+	adopted.Owner, adopted.Token, adopted.TriggerMsg = "b", run.Token+100, got.TriggerMsg
+	want(e, "adopted run", got, adopted)
+	e.wantRun("adopted run", got)
+	for name, list := range map[string][]int64{"a": nil, "b": {run.ID}} {
+		found, err := e.StartedBy(e.ctx, b.shards, []string{name}, 0, 10)
+		e.must(err)
+		want(e, "started runs of "+name, ids(found), list)
+	}
+	e.must(e.Bury(e.ctx, "a", 1))
+	e.check(e.node(e.mustBeat("b"), "a") == nil, "the gone node is kept because of a run that was adopted")
+	want(e, "runs dispatched under the old start", len(e.mustDispatched(accepted(run))), 0)
+	want(e, "runs dispatched under the new start", len(e.mustDispatched(accepted(got))), 1)
+	want(e, "accepted results", len(e.mustFinish(overWire(run.ID))), 1)
+}
+
+func settleLosesRemote(e *env) {
+	run, b := e.remoteOf("a", "b")
+	got := b.one(e.mustSettle(b.verdict(run, xxljob.StateLost)))
+	e.check(!got.Ended.IsZero(), "Ended is not set")
+	run.State, run.Ended, run.TriggerMsg = xxljob.StateLost, got.Ended, got.TriggerMsg
+	want(e, "lost run", got, run)
+	e.wantRun("lost run", run)
+	found, err := e.StartedBy(e.ctx, b.shards, []string{"a", "b"}, 0, 10)
+	e.must(err)
+	want(e, "started runs", len(found), 0)
 }
 
 func settleMismatch(e *env) {

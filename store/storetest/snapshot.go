@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/xxljob/xxljob"
 )
@@ -21,13 +20,9 @@ func (e *env) snapshot() string {
 	jobs, err := e.Jobs(e.ctx, xxljob.JobFilter{Limit: 10_000})
 	e.must(err)
 	changed := map[int64]bool{}
-	apps := []string{"app"}
 	for _, j := range jobs {
 		fmt.Fprintf(&b, "job %+v\n", j)
 		changed[j.ID] = true
-		if !slices.Contains(apps, j.App) {
-			apps = append(apps, j.App)
-		}
 	}
 	for _, r := range e.mustRuns(xxljob.RunFilter{Limit: 10_000}) {
 		changed[r.JobID] = true
@@ -38,9 +33,7 @@ func (e *env) snapshot() string {
 	groups, err := e.Groups(e.ctx)
 	e.must(err)
 	fmt.Fprintf(&b, "groups %+v\n", groups)
-	for _, app := range apps {
-		fmt.Fprintf(&b, "addresses of %s %v\n", app, e.mustAddresses(app, 24*time.Hour))
-	}
+	fmt.Fprintf(&b, "registrations %+v\n", e.mustRegistrations(xxljob.RegistrationFilter{Limit: 10_000}))
 	v := e.mustBeat(observer)
 	for _, n := range v.Nodes {
 		if n.Incarnation != observer {

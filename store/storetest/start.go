@@ -25,6 +25,7 @@ func startCases() []testCase {
 		{"AnswersInOrder", startOrder},
 		{"TwiceInOneBatchStartsOnce", startTwice},
 		{"BroadcastInsertsStartedSiblings", startBroadcast},
+		{"BroadcastToRemoteTargets", startBroadcastRemote},
 		{"BroadcastOfOneHasNoSiblings", startBroadcastOne},
 		{"BroadcastThatFailsInsertsNone", startBroadcastFails},
 		{"NoNodeWhereTheAddresseeIsNotThere", startNoNode},
@@ -286,6 +287,29 @@ func startBroadcast(e *env) {
 	want(e, "distinct IDs", len(seen), len(targets))
 	want(e, "runs of the job", len(e.runsOf(run.JobID)), len(targets))
 	want(e, "inbox of b", ids(e.mustInbox("b").Runs), []int64{run.ID})
+}
+
+// startBroadcastRemote: a part at a remote address is taken by nobody, and each has
+// a result of its own.
+func startBroadcastRemote(e *env) {
+	o := e.owner("a")
+	targets := []string{remote, remoteToo}
+	run := o.planned(e.newJob())
+	a := o.tryStart(o.startOf(run, to(remote), func(s *xxljob.Start) { s.Targets = targets }))
+	want(e, "status", a.Status, xxljob.StartOK)
+	parts := append([]xxljob.Run{a.Run}, a.Siblings...)
+	if len(parts) != 2 {
+		e.Fatalf("a broadcast to two addresses made %d runs", len(parts))
+	}
+	for i, part := range parts {
+		want(e, "address, state, owner", []any{part.Address, part.State, part.Owner}, []any{targets[i], xxljob.StateStarted, "a"})
+		e.check(part.Taken.IsZero(), "a part at %s is taken at %v", part.Address, part.Taken)
+		e.wantRun("a part", part)
+	}
+	want(e, "parts that were dispatched", ids(e.mustDispatched(accepted(parts[1]), accepted(parts[0]))), []int64{parts[1].ID, parts[0].ID})
+	for _, part := range parts {
+		want(e, "accepted results", len(e.mustFinish(overWire(part.ID))), 1)
+	}
 }
 
 func startBroadcastOne(e *env) {

@@ -1,0 +1,173 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/xxljob/xxljob"
+)
+
+// PutAddresses registers addresses or refreshes them, in one statement however many
+// they are. Those whose rows others have locked are left out and make the error
+// xxljob.ErrLocked: one that somebody forgot keeps no other executor from being seen.
+//
+// That rows of the registry are locked says nothing about those of runs, so nothing
+// else becomes careful: a batch with such a row waits a moment for it each time.
+func (s *Store) PutAddresses(ctx context.Context, regs []xxljob.Registration) error {
+	if len(regs) == 0 {
+		return ctx.Err()
+	}
+	list := lastOfEach(regs)
+	args := putArgs(list)
+	stored := 0
+	put := func(sql string) error {
+		stored = 0
+		return s.one(ctx, bounds{name: "put_addresses", lock: quickPatience}, statement{sql, args, func(pgx.Rows) error { stored++; return nil }})
+	}
+	err := put(s.sql.putAddresses)
+	if lockedOut(err) {
+		err = put(s.sql.putAddressesFree)
+	}
+	return failed(leftOut(err, len(list)-stored), "register %s", named(regs))
+}
+
+// DropAddresses removes registrations of the given boot ids, or whatever theirs are
+// where none is given. Rows that others have locked are as for PutAddresses.
+func (s *Store) DropAddresses(ctx context.Context, regs []xxljob.Registration) error {
+	if len(regs) == 0 {
+		return ctx.Err()
+	}
+	args := dropArgs(regs)
+	left := 0
+	drop := func(sql string) error {
+		left = 0
+		return s.one(ctx, bounds{name: "drop_addresses", lock: quickPatience}, statement{sql, args, func(pgx.Rows) error { left++; return nil }})
+	}
+	err := drop(s.sql.dropAddresses)
+	if lockedOut(err) {
+		err = drop(s.sql.dropAddressesFree)
+	}
+	return failed(leftOut(err, left), "deregister %s", named(regs))
+}
+
+// leftOut makes what was left out because of locks an error. A row that another
+// transaction is about to insert cannot be passed by, so that may be all of it.
+func leftOut(err error, n int) error {
+	switch {
+	case lockedOut(err):
+		return fmt.Errorf("%w: %w", xxljob.ErrLocked, err)
+	case err == nil && n > 0:
+		return fmt.Errorf("%w: %d registrations", xxljob.ErrLocked, n)
+	}
+	return err
+}
+
+// named is what an error says of a batch.
+func named(regs []xxljob.Registration) string {
+	if len(regs) == 1 {
+		return fmt.Sprintf("%q of %q", regs[0].Address, regs[0].App)
+	}
+	return fmt.Sprintf("%d addresses", len(regs))
+}
+
+// lastOfEach are the registrations of which no later one has the app and address: a
+// statement cannot change a row twice. They are in the order in which everybody
+// locks rows of the registry, so that two nodes do not wait for each other.
+func lastOfEach(regs []xxljob.Registration) []xxljob.Registration {
+	list := slices.Clone(regs)
+	slices.Reverse(list)
+	slices.SortStableFunc(list, byAddress)
+	return slices.CompactFunc(list, func(a, b xxljob.Registration) bool { return byAddress(a, b) == 0 })
+}
+
+// byAddress compares as the "C" collation of the columns does.
+func byAddress(a, b xxljob.Registration) int {
+	return cmp.Or(strings.Compare(a.App, b.App), strings.Compare(a.Address, b.Address))
+}
+
+func putArgs(regs []xxljob.Registration) []any {
+	n := len(regs)
+	capabilities := make([]string, n)
+	for i := range regs {
+		capabilities[i] = arrayText(regs[i].Capabilities)
+	}
+	return append(dropArgs(regs), capabilities)
+}
+
+func dropArgs(regs []xxljob.Registration) []any {
+	n := len(regs)
+	apps, addresses, boots := make([]string, n), make([]string, n), make([]string, n)
+	for i := range regs {
+		apps[i], addresses[i], boots[i] = regs[i].App, regs[i].Address, regs[i].BootID
+	}
+	return []any{apps, addresses, boots}
+}
+
+// arrayText is a list in the form in which Postgres reads an array: the rows of a
+// batch have lists of different lengths, which no array of arrays can hold.
+func arrayText(list []string) string {
+	if len(list) == 0 {
+		return "{}"
+	}
+	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+	var b strings.Builder
+	for i, text := range list {
+		b.WriteByte("{,"[min(i, 1)])
+		b.WriteByte('"')
+		b.WriteString(quote.Replace(text))
+		b.WriteByte('"')
+	}
+	return b.String() + "}"
+}
+
+// Addresses returns the registrations that were refreshed lately, in order.
+func (s *Store) Addresses(ctx context.Context, app string, maxAge time.Duration) ([]xxljob.Registration, error) {
+	var regs []xxljob.Registration
+	err := s.read(ctx, statement{s.sql.addresses, []any{app, maxAge.Microseconds()}, readRegistrations(&regs)})
+	return regs, failed(err, "addresses of %q", app)
+}
+
+// Registrations lists a page of the registry.
+func (s *Store) Registrations(ctx context.Context, f xxljob.RegistrationFilter) ([]xxljob.Registration, error) {
+	limit := f.Limit
+	if limit <= 0 {
+		limit = defaultLimit
+	}
+	st := statement{s.sql.registrations, []any{f.After, f.AfterAddress, limit}, nil}
+	if f.App != "" {
+		st = statement{s.sql.registrationsOf, []any{f.After, f.AfterAddress, limit, f.App}, nil}
+	}
+	var regs []xxljob.Registration
+	st.read = readRegistrations(&regs)
+	return regs, failed(s.read(ctx, st), "list registrations")
+}
+
+// readRegistrations appends each row to the list.
+func readRegistrations(list *[]xxljob.Registration) result {
+	return func(rows pgx.Rows) error {
+		var reg xxljob.Registration
+		var updated pgtype.Timestamptz
+		err := rows.Scan(&reg.App, &reg.Address, &reg.BootID, &reg.Capabilities, &updated)
+		reg.Updated = stamp(updated)
+		if len(reg.Capabilities) == 0 {
+			reg.Capabilities = nil
+		}
+		*list = append(*list, reg)
+		return err
+	}
+}
+
+// ForgetAddresses removes registrations that were not refreshed lately. What others
+// have locked, because it is being refreshed or for whatever reason, stays for the
+// next call.
+func (s *Store) ForgetAddresses(ctx context.Context, maxAge time.Duration) error {
+	err := s.one(ctx, bounds{name: "forget_addresses"}, statement{s.sql.forgetAddresses, []any{maxAge.Microseconds()}, nil})
+	return failed(err, "forget addresses")
+}
