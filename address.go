@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -34,9 +35,10 @@ type silence struct {
 // answer is what the store and the registry have said of an app.
 type answer struct {
 	addrs  []string
-	manual bool      // these and no others
-	at     time.Time // when
-	stale  error     // why there is no newer one
+	boots  map[string]string // of executors of our own make: their boot ids, by address
+	manual bool              // these and no others
+	at     time.Time         // when
+	stale  error             // why there is no newer one
 }
 
 const (
@@ -54,6 +56,30 @@ type bookEntry struct {
 	read  time.Time
 }
 
+// forgetApp drops what is known of an app: an executor has come or gone.
+func (b *addressBook) forgetApp(app string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for key := range b.entries {
+		if key.app == app {
+			delete(b.entries, key)
+		}
+	}
+	b.version++
+	delete(b.silent, app) // ask anew
+}
+
+// left drops an address that an executor has taken back.
+func (b *addressBook) left(app, address string) {
+	b.mu.Lock()
+	if a, ok := b.last[app]; ok {
+		a.addrs = slices.DeleteFunc(slices.Clone(a.addrs), func(has string) bool { return sameAddress(has, address) })
+		b.last[app] = a
+	}
+	b.mu.Unlock()
+	b.forgetApp(app)
+}
+
 // forget drops everything: a node, a group or a handler has changed.
 func (b *addressBook) forget() {
 	b.mu.Lock()
@@ -69,8 +95,7 @@ func (b *addressBook) forget() {
 func (b *addressBook) lookup(ctx context.Context, job *Job, given []string) (addrs []string, why string, err error) {
 	key := bookKey{job.App, job.Handler, job.GlueType}
 	if len(given) > 0 {
-		e := b.choose(key, given)
-		return e.addrs, e.none, nil
+		return b.lookupGiven(ctx, key, given)
 	}
 	now := time.Now()
 	b.mu.Lock()
@@ -107,16 +132,65 @@ func (b *addressBook) lookup(ctx context.Context, job *Job, given []string) (add
 	return e.addrs, e.none, nil
 }
 
+// lookupGiven is lookup for addresses that a trigger has given. They are among the
+// app's, in whatever spelling: a token goes nowhere else.
+func (b *addressBook) lookupGiven(ctx context.Context, key bookKey, given []string) ([]string, string, error) {
+	all, err := call(ctx, func(ctx context.Context) ([]string, error) { return b.all(ctx, key.app) })
+	if err != nil {
+		return nil, "", err
+	}
+	var wanted, unknown []string
+	for _, g := range given {
+		if i := slices.IndexFunc(all, func(a string) bool { return sameAddress(a, g) }); i >= 0 {
+			wanted = append(wanted, all[i])
+		} else {
+			unknown = append(unknown, g)
+		}
+	}
+	e := b.choose(key, wanted)
+	if len(unknown) > 0 && len(e.addrs) == 0 {
+		e.none = fmt.Sprintf("none of the addresses of app %s can be reached from here: it has no %s", key.app, shorten(strings.Join(unknown, ", "), 500))
+	}
+	return e.addrs, e.none, nil
+}
+
+// all are the addresses of an app, those of other nodes included.
+func (b *addressBook) all(ctx context.Context, app string) ([]string, error) {
+	a, err := b.ask(ctx, app)
+	return b.allOf(app, a), err
+}
+
+func (b *addressBook) allOf(app string, a answer) []string {
+	if a.manual || b.s.cfg.Registry != nil {
+		return a.addrs
+	}
+	return append(slices.Clone(a.addrs), b.s.leases.localAddresses(app)...)
+}
+
+// knows reports whether an address is one of the app's at this moment: others are not
+// called.
+func (b *addressBook) knows(ctx context.Context, app, address string) (bool, error) {
+	all, err := call(ctx, func(ctx context.Context) ([]string, error) { return b.all(ctx, app) })
+	return slices.ContainsFunc(all, func(a string) bool { return sameAddress(a, address) }), err
+}
+
+// boot is the boot id of the executor at an address, by what was last heard of it;
+// empty for executors of other makers.
+func (b *addressBook) boot(app, address string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.last[app].boots[address]
+}
+
+// sameAddress compares two addresses whatever their spelling.
+func sameAddress(a, b string) bool { return a == b || wire.NormalAddress(a) == wire.NormalAddress(b) }
+
 func (b *addressBook) read(ctx context.Context, key bookKey) (bookEntry, error) {
 	a, err := b.ask(ctx, key.app)
 	if err != nil {
 		return bookEntry{}, err
 	}
-	all := a.addrs
-	if !a.manual && b.s.cfg.Registry == nil {
-		all = append(slices.Clone(all), b.s.leases.localAddresses(key.app)...)
-	}
-	e := b.choose(key, all)
+	e := b.choose(key, b.allOf(key.app, a))
 	if a.stale != nil && len(e.addrs) == 0 {
 		return bookEntry{}, a.stale // an old answer may help, and not refuse a run for good
 	}
@@ -187,33 +261,50 @@ func (b *addressBook) askNow(ctx context.Context, app string) (a answer, silent 
 		return answer{}, "", err
 	}
 	if b.s.cfg.Registry != nil {
-		silent = app
+		addrs, err := b.s.cfg.Registry.Lookup(ctx, app)
+		return answer{addrs: slices.Clone(addrs)}, app, err // the list may be the registry's own
 	}
-	addrs, err := b.s.registry.Lookup(ctx, app)
-	return answer{addrs: slices.Clone(addrs)}, silent, err // the list may be the registry's own
+	regs, err := b.s.store.Addresses(ctx, app, b.s.cfg.Dead)
+	return registered(regs), "", err
 }
 
-// choose leaves out addresses that cannot run the handler.
+// registered is the answer that registrations are.
+func registered(regs []Registration) answer {
+	a := answer{addrs: make([]string, 0, len(regs)), boots: map[string]string{}}
+	for _, r := range regs {
+		a.addrs = append(a.addrs, r.Address)
+		if r.BootID != "" && slices.Contains(r.Capabilities, wire.CapRepeat) {
+			a.boots[r.Address] = r.BootID
+		}
+	}
+	return a
+}
+
+// choose leaves out addresses that cannot run the handler, as far as that is known:
+// of a remote executor it is not.
 func (b *addressBook) choose(key bookKey, all []string) bookEntry {
 	var e bookEntry
 	hasApp := false
+	bean := key.glue == GlueBean || key.glue == ""
 	for _, a := range all {
 		inc, local := LocalIncarnation(a)
 		if !local {
-			// A remote address is spoken to over HTTP, which is not there yet.
+			if b.callable(key.app, a) {
+				e.addrs = append(e.addrs, a)
+			}
 			continue
 		}
 		app, handler := b.s.leases.serves(inc, key.app, key.handler)
 		hasApp = hasApp || app
-		if handler && (key.glue == GlueBean || key.glue == "") {
+		if handler && bean {
 			e.addrs = append(e.addrs, a)
 		}
 	}
 	slices.Sort(e.addrs)
-	e.addrs = slices.Compact(e.addrs)
+	e.addrs = withoutTwins(e.addrs)
 	switch {
 	case len(e.addrs) > 0:
-	case hasApp && key.glue != GlueBean && key.glue != "":
+	case hasApp && !bean:
 		e.none = fmt.Sprintf(wire.MsgGlueType, key.glue)
 	case hasApp:
 		e.none = fmt.Sprintf(wire.MsgHandlerNotFound, key.handler)
@@ -223,4 +314,27 @@ func (b *addressBook) choose(key bookKey, all []string) bookEntry {
 		e.none = "no address: app " + key.app + " has no live executor"
 	}
 	return e
+}
+
+// callable reports whether an address is one that can be called. One that is not may
+// come from a registry of the user's.
+func (b *addressBook) callable(app, address string) bool {
+	_, err := b.s.remotes.get(app, address)
+	return err == nil
+}
+
+// withoutTwins leaves, of sorted addresses that differ in their spelling only, the
+// first: an executor must not get two parts of a broadcast.
+func withoutTwins(addrs []string) []string {
+	addrs = slices.Compact(addrs)
+	if len(addrs) < 2 {
+		return addrs
+	}
+	seen := make(map[string]bool, len(addrs))
+	return slices.DeleteFunc(addrs, func(a string) bool {
+		n := wire.NormalAddress(a)
+		twin := seen[n]
+		seen[n] = true
+		return twin
+	})
 }

@@ -44,16 +44,10 @@ func (attachedAdmin) RegistryRemove(context.Context, wire.RegistryRequest) (wire
 
 // resultOf reads the state out of a callback.
 func resultOf(f *flight, r wire.CallbackRequest) Result {
-	res := Result{RunID: r.LogID, Incarnation: mustLocal(f.run.Address), Token: f.run.Token, State: StateFailed, HandleMsg: r.HandleMsg, NoRetry: r.NoRetry}
-	switch {
-	case r.HandleCode == wire.CodeSuccess:
-		res.State = StateSucceeded
-	case r.HandleCode == wire.CodeTimeout:
-		res.State = StateTimedOut
-	case r.Killed:
-		res.State = StateKilled
+	return Result{
+		RunID: r.LogID, Incarnation: mustLocal(f.run.Address), Token: f.run.Token,
+		State: stateOf(r), HandleMsg: r.HandleMsg, NoRetry: r.NoRetry,
 	}
-	return res
 }
 
 func mustLocal(addr string) string {
@@ -163,7 +157,7 @@ func (s *scheduler) finishAgain(ctx context.Context, results []Result) ([]Run, e
 	}
 	runs, err := s.store.RunsByID(ctx, ids)
 	for _, r := range runs {
-		if w := want[r.ID]; r.State == w.State && r.Token == w.Token && r.HandleMsg == w.HandleMsg {
+		if w := want[r.ID]; r.State == w.State && (w.Token == 0 || r.Token == w.Token) && r.HandleMsg == w.HandleMsg {
 			accepted = append(accepted, r)
 		}
 	}

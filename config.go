@@ -8,10 +8,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/wire"
 )
 
 // Config tunes a Scheduler. The zero value is complete: each field says what
@@ -88,14 +90,23 @@ type Config struct {
 	// when they end. Zero means 30 s.
 	StopGrace time.Duration
 
-	// Tokens are the access tokens of the HTTP protocol by app, two at a time
-	// for rotation; the key "" is for apps that have none of their own. This field
-	// and the next two are checked, and have no effect until the protocol is there.
+	// Tokens are the access tokens of the HTTP protocol by app, two at a time for
+	// rotation; the key "" is for apps that have none of their own. Both of two are
+	// accepted. An executor is sent the first, and the other one when it refuses that.
+	// A token is sent to addresses that are registered for its app, and never logged.
 	Tokens map[string][]string
-	// Insecure allows the HTTP protocol without a token.
+	// Insecure allows the HTTP protocol without any token: who can reach Handler can
+	// register executors, and so get the parameters of jobs, and report results.
 	Insecure bool
-	// AllowDefaultToken allows the literal "default_token", for a migration.
+	// AllowDefaultToken allows the literal "default_token" of XXL-JOB's samples, which
+	// everybody knows, for a migration. Each Start with it logs a warning.
 	AllowDefaultToken bool
+	// CallTimeout bounds a call of an executor over HTTP, connecting included. Zero
+	// means 6 s, which is XXL-JOB's 3 s to connect and 3 s to wait.
+	CallTimeout time.Duration
+	// Transport keeps the connections to executors elsewhere, and decides which
+	// addresses are connected to. Nil means one with wire's defaults.
+	Transport *wire.Transport
 	// AllowSubSecond allows FixedRate and FixedDelay of less than one second.
 	AllowSubSecond bool
 	// StrictHandlers makes a job whose app or handler no executor offers an
@@ -161,6 +172,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.Shards, 32)
 	setDefault(&c.LeaseTTL, 5*time.Second)
 	setDefault(&c.StopGrace, 30*time.Second)
+	setDefault(&c.CallTimeout, 6*time.Second)
 	setDefault(&c.Executor.App, c.App)
 	if c.Executor.Logger == nil {
 		c.Executor.Logger = c.Logger
@@ -198,6 +210,7 @@ func (c Config) validate() error {
 		{"LeaseTTL", c.LeaseTTL, 100 * time.Millisecond, time.Hour},
 		{"LeaseMaxHold", c.LeaseMaxHold, 0, maxPeriod},
 		{"StopGrace", c.StopGrace, 0, maxPeriod},
+		{"CallTimeout", c.CallTimeout, 10 * time.Millisecond, time.Hour},
 	} {
 		if d.d < d.min || d.d > d.max {
 			f.add(d.name, d.d, fmt.Errorf("want %v to %v", d.min, d.max))
@@ -225,18 +238,20 @@ func (c Config) validate() error {
 }
 
 // validateTokens never puts a token into an error.
-func (c Config) validateTokens(f *faults) {
-	for app, tokens := range c.Tokens {
-		if len(tokens) > 2 {
-			f.add("Tokens", app, errors.New("at most two tokens an app"))
-		}
-		for _, t := range tokens {
-			switch {
-			case t == "":
-				f.add("Tokens", app, errors.New("a token must not be empty"))
-			case t == "default_token" && !c.AllowDefaultToken:
-				f.add("Tokens", app, errors.New("the well-known default token needs AllowDefaultToken"))
-			}
+func (c *Config) validateTokens(f *faults) {
+	if len(c.Tokens) == 0 {
+		return
+	}
+	if _, err := wire.NewKeyring(c.tokens()); err != nil {
+		f.errs = append(f.errs, fmt.Errorf("xxljob: config: Tokens: %w", err))
+	}
+}
+
+// warnOfDefaultToken says at each start what a migration has to come to an end of.
+func (s *scheduler) warnOfDefaultToken() {
+	for app, tokens := range s.cfg.Tokens {
+		if slices.Contains(tokens, wire.DefaultToken) {
+			s.log.Warn("xxljob: the default token of XXL-JOB's samples is in use, which everybody knows", "app", app)
 		}
 	}
 }

@@ -128,7 +128,7 @@ func TestConfigFaultsAtOnce(t *testing.T) {
 			t.Errorf("no fault of %s with %s", field, value)
 		}
 	}
-	for _, app := range []string{`Tokens "three"`, `Tokens "empty"`, `Tokens ""`} {
+	for _, app := range []string{`Tokens: xxljob: shared tokens`, `app "three"`, `app "empty"`} {
 		if !strings.Contains(err.Error(), app) {
 			t.Errorf("no fault of %s", app)
 		}

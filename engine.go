@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/xxljob/xxljob/wire"
 )
 
 // engine is what a node holds in memory: planned runs of its shards, runs that
@@ -46,12 +48,14 @@ type awayRun struct {
 	serial lot
 }
 
-// flight is a run that this node has started at, or taken for, one of its own
-// attached executors.
+// flight is a run that this node has started at a remote executor, or started at or
+// taken for one of its own attached executors. At a remote one it ends with the
+// executor's answer, and the run goes on without it.
 type flight struct {
 	run    Run
 	job    *Job
-	exec   Executor
+	exec   wire.Executor
+	remote bool
 	lane   laneName
 	key    addressKey
 	serial lot  // of kind lotSerial when it is the serial run at its address

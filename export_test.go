@@ -1,6 +1,10 @@
 package xxljob
 
-import "time"
+import (
+	"time"
+
+	"github.com/xxljob/xxljob/wire"
+)
 
 // What the tests, which are of package xxljob_test, see of the inside.
 
@@ -62,3 +66,16 @@ func (c *Clock) Sample(store, asked time.Time) { c.clock.sample(store, asked) }
 
 // Now is the estimate.
 func (c *Clock) Now() time.Time { return c.clock.now() }
+
+// DialWith makes the scheduler speak to remote executors by other means than HTTP.
+func DialWith(s Scheduler, dial func(app, address, token string) (wire.Executor, error)) {
+	s.(*scheduler).remotes.dial = dial
+}
+
+// OpenRuns is how many runs the node has whose executor may or may not have them.
+func OpenRuns(s Scheduler) int {
+	o := &s.(*scheduler).open
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.runs)
+}

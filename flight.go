@@ -215,7 +215,7 @@ func (e *engine) fly(r routed, run Run, job *Job, acked time.Time) *flight {
 	}
 	e.ref(run.JobID, job)
 	f := &flight{
-		run: run, job: job, exec: r.exec, lane: r.lane, key: r.key(run.App), serial: r.serial,
+		run: run, job: job, exec: r.exec, remote: r.remote, lane: r.lane, key: r.key(run.App), serial: r.serial,
 		counts: r.places > 0, acked: acked, choices: r.choices,
 	}
 	e.flights[run.ID] = f
@@ -321,7 +321,7 @@ func (e *engine) awayIDs() []int64 {
 }
 
 // moved turns a flight into a run of another node, after a refusal here.
-func (e *engine) moved(f *flight, to string) {
+func (e *engine) moved(f *flight) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.flights[f.run.ID] != f {
@@ -329,6 +329,20 @@ func (e *engine) moved(f *flight, to string) {
 	}
 	e.landFlight(f.run.ID)
 	e.away[f.run.ID] = awayRun{}
+}
+
+// redirected turns a flight into one to another executor that this node itself calls,
+// after a refusal; nil when it has landed meanwhile. It takes its places without
+// asking: it has waited for its turn already.
+func (e *engine) redirected(f *flight, run Run, r routed) *flight {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.flights[run.ID] != f {
+		return nil
+	}
+	e.landFlight(run.ID)
+	e.bounds.enter(r.lane, r.key(run.App), r.places)
+	return e.fly(r, run, f.job, f.acked)
 }
 
 // admitAll lets everybody out of a lot.

@@ -142,7 +142,11 @@ func (s *scheduler) receiveOne(r Run, job *Job, began time.Time) {
 	}
 	to := routed{address: r.Address}
 	s.equip(&to, job)
-	if to.exec == nil {
+	switch {
+	case to.refused != "":
+		s.finishLater(Result{RunID: r.ID, State: StateRefused, TriggerMsg: to.refused})
+		return
+	case to.exec == nil:
 		s.finishLater(Result{RunID: r.ID, Incarnation: s.incarnation, Token: r.Token, State: StateRefused, TriggerMsg: "app " + r.App + " is not attached any more"})
 		return
 	}
@@ -209,10 +213,26 @@ func (s *scheduler) Kill(ctx context.Context, runID int64) error {
 	switch {
 	case run.State == StateCancelled:
 		s.notify(run)
-	case !run.State.Ended() && run.Address == LocalAddress(s.incarnation):
+	case run.State.Ended():
+	case run.Address == LocalAddress(s.incarnation):
 		s.killHere(ctx, run)
+	case isRemote(run.Address):
+		err = s.killRemote(ctx, run)
+	}
+	if err != nil {
+		return fmt.Errorf("xxljob: kill run %d: %w", runID, err)
 	}
 	return nil
+}
+
+// killRemote kills a run at a remote executor, or keeps it from being sent there. One
+// that another node is about to send is killed by that node.
+func (s *scheduler) killRemote(ctx context.Context, r Run) error {
+	if f := s.engine.flight(r.ID); f != nil && s.engine.intercept(f) {
+		s.finishLater(s.resultAt(f, Result{State: StateKilled, HandleMsg: r.KillReason}))
+		return nil
+	}
+	return s.killElsewhere(ctx, r)
 }
 
 // killHere kills a run of this process: before it is sent, or at its executor.
@@ -224,7 +244,7 @@ func (s *scheduler) killHere(ctx context.Context, r Run) {
 	reason := r.KillReason
 	setDefault(&reason, wire.StopKill)
 	if s.engine.intercept(f) {
-		s.finishLater(Result{RunID: r.ID, Incarnation: s.incarnation, Token: f.run.Token, State: StateKilled, HandleMsg: reason})
+		s.finishLater(s.resultAt(f, Result{State: StateKilled, HandleMsg: reason}))
 		return
 	}
 	if s.engine.kill(f, reason) {
@@ -253,6 +273,9 @@ func (s *scheduler) killAt(ctx context.Context, f *flight, reason string) {
 // killAll kills every run of this process, at the end of Stop's grace.
 func (s *scheduler) killAll(ctx context.Context, reason string) {
 	for _, f := range s.engine.inFlight() {
+		if f.remote {
+			continue // it goes on without this node
+		}
 		f.run.KillReason = reason
 		s.killHere(ctx, f.run)
 	}

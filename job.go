@@ -252,7 +252,18 @@ func (f *faults) oneOf(field, value string, allowed ...string) {
 	f.add(field, value, fmt.Errorf("want one of %s", strings.TrimPrefix(strings.Join(allowed, ", "), ", ")))
 }
 
-func (f *faults) err() error { return errors.Join(f.errs...) }
+func (f *faults) err() error {
+	if len(f.errs) == 0 {
+		return nil
+	}
+	return invalid(f.errs)
+}
+
+// invalid is the error about a value that was given: all that is wrong with it.
+type invalid []error
+
+func (e invalid) Error() string   { return errors.Join(e...).Error() }
+func (e invalid) Unwrap() []error { return e }
 
 // shorten cuts s to at most n bytes at a rune boundary and marks the cut.
 func shorten(s string, n int) string {

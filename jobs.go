@@ -33,7 +33,20 @@ func (s *scheduler) fires(job Job) error {
 func (s *scheduler) knowsRoute(name string) bool { return s.routers[name] != nil }
 
 func (s *scheduler) AddJob(ctx context.Context, job Job) (Job, error) {
+	return s.addJob(ctx, job, true)
+}
+
+// addUnkeyed adds a job that came over the wire: nothing there keeps its name from
+// being another job's too.
+func (s *scheduler) addUnkeyed(ctx context.Context, job Job) (Job, error) {
+	return s.addJob(ctx, job, false)
+}
+
+func (s *scheduler) addJob(ctx context.Context, job Job, keyed bool) (Job, error) {
 	job, err := s.complete(job)
+	if !keyed {
+		job.Key = ""
+	}
 	if err = errors.Join(err, s.fires(job)); err != nil {
 		return Job{}, err
 	}

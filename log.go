@@ -62,7 +62,7 @@ func (s *scheduler) logOf(ctx context.Context, run Run, from int) (Answer, error
 	case run.Address == "":
 		return Answer{}, noLog("the run was not started")
 	case !local:
-		return Answer{}, noLog("it was sent to " + run.Address + ", and remote executors cannot be asked yet")
+		return s.logElsewhere(ctx, run, from)
 	case inc == s.incarnation:
 		return s.logHere(ctx, run, from)
 	}
@@ -87,14 +87,27 @@ func logResult(run Run, from int, a Answer) (wire.LogResult, error) {
 	return wire.LogResult{FromLineNum: from, ToLineNum: a.ToLine, LogContent: a.Content, IsEnd: end}, nil
 }
 
-// logHere reads lines at the executor of this process, within ctx even where the
-// executor ignores it: its goroutine is left behind then, and holds its token
-// until the executor answers.
+// logElsewhere reads lines at the remote executor that the run was sent to.
+func (s *scheduler) logElsewhere(ctx context.Context, run Run, from int) (Answer, error) {
+	exec, err := s.calledAt(ctx, run)
+	if err != nil {
+		return Answer{}, noLog(err.Error())
+	}
+	return s.logAt(ctx, exec, run, from)
+}
+
+// logHere reads lines at the executor of this process.
 func (s *scheduler) logHere(ctx context.Context, run Run, from int) (Answer, error) {
 	exec := s.attached.get(run.App)
 	if exec == nil {
 		return Answer{Refusal: "app " + run.App + " is not attached any more"}, nil
 	}
+	return s.logAt(ctx, exec, run, from)
+}
+
+// logAt reads lines within ctx even where the executor ignores it: its goroutine is
+// left behind then, and holds its token until the executor answers.
+func (s *scheduler) logAt(ctx context.Context, exec wire.Executor, run Run, from int) (Answer, error) {
 	calls := s.desk.callsOf(run.App)
 	select {
 	case calls <- struct{}{}:

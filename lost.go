@@ -78,6 +78,8 @@ func (s *scheduler) settle(ctx context.Context, runs []Run, nodes map[string]obs
 		case r.State == StatePlanned:
 			s.landedElsewhere(r.ID)
 			s.holdRuns([]Run{r}, nil)
+		case r.State == StateStarted && isRemote(r.Address):
+			s.adoptOpen(r)
 		case r.State == StateStarted:
 			s.engine.adopt(r)
 		}
@@ -97,11 +99,18 @@ func (s *scheduler) judge(r Run, nodes map[string]observed) (Verdict, bool) {
 		return s.verdict(r, StateLost, interrupted), true
 	case local && r.Taken.IsZero() && nodes[r.Owner].gone && addressee != s.incarnation:
 		// The addressee lives and will take it; this node waits for its end.
-		v := s.verdict(r, StateStarted, "")
-		v.NewOwner, v.NewToken = s.incarnation, s.token.Add(1)
-		return v, true
+		return s.adoption(r), true
+	case !local && nodes[r.Owner].gone:
+		return s.adoption(r), true // whether it was sent, nobody knows: see unknown.go
 	}
 	return Verdict{}, false
+}
+
+// adoption makes this node the owner of a run that is under way elsewhere.
+func (s *scheduler) adoption(r Run) Verdict {
+	v := s.verdict(r, StateStarted, "")
+	v.NewOwner, v.NewToken = s.incarnation, s.token.Add(1)
+	return v
 }
 
 // adopt makes this node wait for the end of a run that it now owns.

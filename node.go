@@ -64,6 +64,12 @@ func LocalIncarnation(addr string) (incarnation string, ok bool) {
 	return strings.CutPrefix(addr, localScheme)
 }
 
+// isRemote reports whether addr is the address of a remote executor.
+func isRemote(addr string) bool {
+	_, local := LocalIncarnation(addr)
+	return !local && addr != ""
+}
+
 // serves reports whether the node has the app attached, and within it the
 // handler.
 func (n Node) serves(app, handler string) (hasApp, hasHandler bool) {

@@ -52,7 +52,7 @@ func (s *scheduler) adoptOrphans(ctx context.Context) error {
 			return err
 		}
 		for _, r := range runs {
-			if r.Address != LocalAddress(s.incarnation) || r.Taken.IsZero() || s.engine.knows(r.ID) || s.doubts.underWay(r.ID) {
+			if !s.mineToRun(r) || s.engine.knows(r.ID) || s.open.has(r.ID) || s.doubts.underWay(r.ID) {
 				continue
 			}
 			first, known := s.orphans[r.ID]
@@ -73,6 +73,15 @@ func (s *scheduler) adoptOrphans(ctx context.Context) error {
 	return s.settleOrphans(ctx, ripe)
 }
 
+// mineToRun reports whether a started run is this node's to run, or to send to a
+// remote executor.
+func (s *scheduler) mineToRun(r Run) bool {
+	if isRemote(r.Address) {
+		return r.Owner == s.incarnation
+	}
+	return r.Address == LocalAddress(s.incarnation) && !r.Taken.IsZero()
+}
+
 // settleOrphans runs those whose start or take is in doubt. The calls of the others
 // had no error, so their handlers were called: this node has stored their ends, and
 // the store, a database that failed over perhaps, has forgotten them.
@@ -81,6 +90,10 @@ func (s *scheduler) settleOrphans(ctx context.Context, ripe []Run) error {
 	for _, r := range ripe {
 		if s.doubts.about(r, s.incarnation) && !s.engine.hasLanded(r) {
 			adopted = append(adopted, r)
+			continue
+		}
+		if isRemote(r.Address) { // its executor has it perhaps, and will report
+			s.adoptOpen(r)
 			continue
 		}
 		s.finishLater(Result{RunID: r.ID, Incarnation: s.incarnation, Token: r.Token, State: StateLost, HandleMsg: resultForgotten})

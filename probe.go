@@ -223,10 +223,11 @@ func (p *probes) end(k probeKey) {
 // node the lease tells that it is there, and the store whether the job runs.
 func (p *probes) call(ctx context.Context, job *Job, addr string) (wire.Return, error) {
 	inc, local := LocalIncarnation(addr)
+	if !local {
+		return p.callRemote(ctx, job, addr)
+	}
 	exec := p.s.attached.get(job.App)
 	switch {
-	case !local:
-		return wire.Return{}, errors.New("cannot be reached from here")
 	case inc == p.s.incarnation && exec == nil:
 		return wire.Return{}, errors.New("not attached any more")
 	case inc == p.s.incarnation && job.Route == route.Failover:
@@ -248,6 +249,18 @@ func (p *probes) call(ctx context.Context, job *Job, addr string) (wire.Return, 
 		}
 	}
 	return wire.Success(), nil
+}
+
+// callRemote asks a remote executor.
+func (p *probes) callRemote(ctx context.Context, job *Job, addr string) (wire.Return, error) {
+	exec, err := p.s.remotes.get(job.App, addr)
+	switch {
+	case err != nil:
+		return wire.Return{}, err
+	case job.Route == route.Failover:
+		return exec.Beat(ctx)
+	}
+	return exec.IdleBeat(ctx, wire.IdleBeatRequest{JobID: job.ID})
 }
 
 // errStore marks a probe that the store, not the executor, has failed.

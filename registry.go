@@ -1,9 +1,6 @@
 package xxljob
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 // Router chooses among the addresses of an app. The strategies of package route
 // are Routers; a Config may bring more, by name. An implementation must be safe
@@ -29,29 +26,6 @@ type Registry interface {
 	Deregister(ctx context.Context, app, address string) error
 	// Lookup returns the app's addresses, in any order; none is no error.
 	Lookup(ctx context.Context, app string) ([]string, error)
-}
-
-// storeRegistry is the Registry over a store.
-type storeRegistry struct {
-	store RegistryStore
-	dead  time.Duration
-}
-
-func (r storeRegistry) Register(ctx context.Context, app, address string) error {
-	return r.store.PutAddresses(ctx, []Registration{{App: app, Address: address}})
-}
-
-func (r storeRegistry) Deregister(ctx context.Context, app, address string) error {
-	return r.store.DropAddresses(ctx, []Registration{{App: app, Address: address}})
-}
-
-func (r storeRegistry) Lookup(ctx context.Context, app string) ([]string, error) {
-	regs, err := r.store.Addresses(ctx, app, r.dead)
-	addrs := make([]string, len(regs))
-	for i, reg := range regs {
-		addrs[i] = reg.Address
-	}
-	return addrs, err
 }
 
 // registerLoop keeps the attached executors in a Registry of the user's. The

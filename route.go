@@ -13,6 +13,7 @@ import (
 	"github.com/xxljob/xxljob/block"
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/route"
+	"github.com/xxljob/xxljob/wire"
 )
 
 // attachedPlaces is how many runs one app may have under way at one attached
@@ -22,9 +23,10 @@ const attachedPlaces = 1000
 // routed is where a run goes.
 type routed struct {
 	address string
-	targets []string // of a broadcast, address being the first
-	choices []string // of a probing route: where to go after a refusal
-	exec    Executor // nil when the address is another node's
+	targets []string      // of a broadcast, address being the first
+	choices []string      // of a probing route: where to go after a refusal
+	exec    wire.Executor // nil when the address is another node's
+	remote  bool          // the executor is called over HTTP
 	lane    laneName
 	places  int
 	serial  lot // of kind lotSerial for a serial job at an attached executor
@@ -98,6 +100,7 @@ func (s *scheduler) chooseAddress(ctx context.Context, run *Run, job *Job, addrs
 func (s *scheduler) equip(r *routed, job *Job) {
 	inc, local := LocalIncarnation(r.address)
 	if !local {
+		s.equipRemote(r, job)
 		return
 	}
 	if job.Block == block.SerialExecution {
@@ -107,11 +110,25 @@ func (s *scheduler) equip(r *routed, job *Job) {
 	if inc != s.incarnation {
 		return
 	}
-	r.exec = s.attached.get(job.App)
+	exec := s.attached.get(job.App)
 	r.places = s.placesOf(job.App)
-	if _, ours := r.exec.(*executor.Executor); !ours {
+	if exec != nil {
+		r.exec = exec
+	}
+	if _, ours := exec.(*executor.Executor); !ours {
 		r.lane = laneFast // or slow: decided when the place is taken
 	}
+}
+
+// equipRemote adds what a call over HTTP needs. What waits at a remote executor waits
+// in its own queue, so there are no places there.
+func (s *scheduler) equipRemote(r *routed, job *Job) {
+	peer, err := s.remotes.get(job.App, r.address)
+	if err != nil {
+		r.refused = "address " + r.address + ": " + err.Error() // the book leaves out such ones
+		return
+	}
+	r.exec, r.remote, r.lane = peer, true, laneFast
 }
 
 // routeMsg is the part of trigger_msg that is known before the call: plain

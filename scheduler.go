@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -136,6 +137,13 @@ type Scheduler interface {
 	// Attach adds an executor that runs in this process, for another app: one
 	// executor an app.
 	Attach(e Executor) error
+	// Handler returns the admin side of XXL-JOB's HTTP protocol, for the host's own mux,
+	// under any prefix: executors of any generation and language register there, and
+	// report their results to any node that shares the store. It answers below /api/ and
+	// /xxl-job-admin/api/ alike; see [wire.NewAdminHandler] for what the host's server
+	// has to bound. Without Config.Tokens it is an error, unless Config.Insecure says so.
+	// It serves before Start and after Stop as well.
+	Handler() (http.Handler, error)
 }
 
 // New returns a scheduler over the store. It validates the configuration, with
@@ -157,7 +165,6 @@ func New(store Store, cfg Config) (Scheduler, error) {
 		store:           store,
 		log:             cfg.Logger.With("node", cfg.Node),
 		incarnation:     cfg.Node + "-" + randomText(10),
-		registry:        cfg.Registry,
 		own:             own,
 		clock:           &clock{},
 		attachedChanged: newWake(),
@@ -168,6 +175,8 @@ func New(store Store, cfg Config) (Scheduler, error) {
 		watchWake:       newWake(),
 		finishWake:      newWake(),
 		lockedWake:      newWake(),
+		dispatchWake:    newWake(),
+		openWake:        newWake(),
 	}
 	s.setUp()
 	return s, s.Attach(own)
@@ -180,13 +189,13 @@ func (s *scheduler) setUp() {
 		s.routers[name] = r
 	}
 	maps.Copy(s.routers, s.cfg.Routers)
-	if s.registry == nil {
-		s.registry = storeRegistry{store: s.store, dead: s.cfg.Dead}
-	}
 	s.engine = newEngine(&s.cfg, s.scanWake)
 	s.leases = newLeases(s.incarnation, &s.cfg, s.attachments)
 	s.book = &addressBook{s: s, entries: map[bookKey]bookEntry{}, last: map[string]answer{}, silent: map[string]silence{}}
 	s.probes = newProbes(s)
+	s.remotes = newRemotes(&s.cfg)
+	s.registrar = newRegistrar(s)
+	s.reports.wake = newWake()
 	s.early = newEarlyFlights()
 	s.desk, s.doubts = newLogDesk(), newDoubts()
 	s.life.over = make(chan struct{})
@@ -205,16 +214,18 @@ type scheduler struct {
 	log         *slog.Logger
 	incarnation string
 	routers     map[string]Router
-	registry    Registry
 	own         *executor.Executor
 	clock       *clock
 	book        *addressBook
 	leases      *leases
 	engine      *engine
 	probes      *probes
+	remotes     *remotes
+	registrar   *registrar
 
 	// Pokes of the loops, by whoever has news for them.
 	scanWake, startWake, leaseWake, inboxWake, watchWake, finishWake, lockedWake wake
+	dispatchWake, openWake                                                       wake
 	attachedChanged                                                              wake
 	signals                                                                      Signals // set by Start, before the loops
 
@@ -229,7 +240,10 @@ type scheduler struct {
 	token        atomic.Int64        // the number of the latest start
 	reload       reloadSet
 	finishing    finishing
-	lockedOut    finishing    // results whose runs others have locked
+	lockedOut    finishing // results whose runs others have locked
+	dispatching  dispatching
+	open         openRuns
+	reports      gather[reported]
 	inboxFull    atomic.Bool  // runs wait in the inbox for room here
 	unsure       atomic.Bool  // a start may have taken effect that Stop cut short
 	suspectUntil atomic.Int64 // until when to look for orphans, in Unix nanoseconds
@@ -297,6 +311,7 @@ func (s *scheduler) Start(ctx context.Context) error {
 		return ctx.Err()
 	}
 	l.started = true
+	s.warnOfDefaultToken()
 	l.plan, l.work, l.lease = newLoops(), newLoops(), newLoops()
 	s.signals = s.store.Watch(l.lease.ctx, s.incarnation)
 	l.lease.run(s.leaseLoop)
@@ -308,6 +323,10 @@ func (s *scheduler) Start(ctx context.Context) error {
 	l.work.run(s.lockedLoop)
 	l.work.run(s.watchLoop)
 	l.work.run(s.inboxLoop)
+	l.work.run(s.dispatchLoop)
+	l.work.run(s.openLoop)
+	l.work.run(s.reportLoop)
+	l.work.run(s.registrar.loop)
 	l.plan.run(s.scanLoop)
 	l.plan.run(s.startLoop)
 	// The goroutine that AfterFunc starts ends with Stop.

@@ -408,8 +408,9 @@ func (s *scheduler) takeBack(r Run, job *Job, began time.Time) {
 	case r.State.Ended():
 		s.notify(r)
 	case r.State != StateStarted || r.Owner != s.incarnation || s.engine.flight(r.ID) != nil:
-	case r.Address == LocalAddress(s.incarnation):
+	case r.Address == LocalAddress(s.incarnation), isRemote(r.Address) && !s.open.has(r.ID) && !s.engine.hasLanded(r):
 		s.receiveOne(r, job, began)
+	case isRemote(r.Address):
 	default:
 		s.engine.adopt(r)
 		s.watchWake.poke()

@@ -168,16 +168,19 @@ func (s *scheduler) send(ctx context.Context, f *flight) {
 		return
 	}
 	began := time.Now()
-	ret, err := f.exec.Run(ctx, requestOf(f))
+	ret, err := f.exec.Run(ctx, s.requestOf(f))
 	took := time.Since(began)
 	if s.engine.answered(f, took, s.clock.now()) {
 		s.startWake.poke()
 	}
+	if f.remote {
+		s.answeredElsewhere(ctx, f, ret, err)
+		return
+	}
 	switch {
 	case err == nil && ret.OK() && ret.Msg == wire.Noted(wire.MsgRepeatEnded, f.run.ID).Msg:
 		// A database that failed over has forgotten the result it had acknowledged.
-		s.finishLater(Result{RunID: f.run.ID, Incarnation: s.incarnation, Token: f.run.Token, State: StateLost,
-			HandleMsg: resultForgotten})
+		s.finishLater(s.resultAt(f, Result{State: StateLost, HandleMsg: resultForgotten}))
 	case err == nil && ret.OK():
 		if reason := s.engine.accepted(f); reason != "" {
 			s.killAt(ctx, f, reason) // asked for while it was being accepted
@@ -189,9 +192,19 @@ func (s *scheduler) send(ctx context.Context, f *flight) {
 	}
 }
 
+// resultAt is a result that this node itself has come to about a flight, fenced by the
+// start where the executor is attached.
+func (s *scheduler) resultAt(f *flight, res Result) Result {
+	res.RunID = f.run.ID
+	if !f.remote {
+		res.Incarnation, res.Token = s.incarnation, f.run.Token
+	}
+	return res
+}
+
 // refused goes on to the next address of a probing route, or ends the run.
 func (s *scheduler) refused(ctx context.Context, f *flight, why string) {
-	res := Result{RunID: f.run.ID, Incarnation: s.incarnation, Token: f.run.Token, State: StateRefused, TriggerMsg: f.run.Address + ": " + why}
+	res := s.resultAt(f, Result{State: StateRefused, TriggerMsg: f.run.Address + ": " + plainText(shorten(why, maxAnswer))})
 	if block.IsDiscard(why) {
 		res.State = StateDiscarded
 	} else if len(f.choices) > 0 && s.readdress(ctx, f, why) {
@@ -200,30 +213,48 @@ func (s *scheduler) refused(ctx context.Context, f *flight, why string) {
 	s.finishLater(res)
 }
 
-// readdress moves the run to another node's executor after a refusal, by a
-// compare-and-set on the address. It reports whether the run is gone from here.
+// readdress moves the run to the next executor after a refusal, by a compare-and-set
+// on the address. It reports whether it has.
 func (s *scheduler) readdress(ctx context.Context, f *flight, why string) bool {
-	for _, next := range f.choices {
+	for i, next := range f.choices {
 		epoch, owned := s.leases.epoch(f.run.Shard)
 		if next == f.run.Address || !owned || f.run.Owner != s.incarnation {
 			continue
 		}
 		move := Readdress{
 			RunID: f.run.ID, Shard: f.run.Shard, Epoch: epoch, Owner: s.incarnation, Token: f.run.Token,
-			Address: next, Msg: fmt.Sprintf("%s: %s; next: %s", f.run.Address, why, next),
+			Address: next, Msg: fmt.Sprintf("%s: %s; next: %s", f.run.Address, plainText(shorten(why, maxAnswer)), next),
 		}
 		moved, err := s.moveTo(ctx, move)
 		if err != nil {
 			return false
 		}
 		if moved {
-			s.engine.moved(f, next)
-			s.watchWake.poke()
-			s.startWake.poke()
+			s.goOn(f, next, f.choices[i+1:])
 			return true
 		}
 	}
 	return false
+}
+
+// goOn follows a run to its new address: it is another node's, or called from here.
+func (s *scheduler) goOn(f *flight, next string, choices []string) {
+	to := routed{address: next}
+	s.equip(&to, f.job)
+	to.serial = lot{} // a new address, and no other run of the job was asked about
+	to.choices = choices
+	if to.exec == nil {
+		s.engine.moved(f)
+		s.watchWake.poke()
+		s.startWake.poke()
+		return
+	}
+	run := f.run
+	run.Address = next
+	if again := s.engine.redirected(f, run, to); again != nil {
+		s.startWake.poke()
+		s.deliver(again)
+	}
 }
 
 // moveTo tries until the store has told whether the run has moved; an error of
@@ -246,8 +277,11 @@ func (s *scheduler) moveTo(ctx context.Context, move Readdress) (bool, error) {
 	return moved, nil
 }
 
+// maxAnswer bounds what is kept of an executor's answer, in bytes.
+const maxAnswer = 2000
+
 // requestOf is the wire's request for a flight.
-func requestOf(f *flight) wire.TriggerRequest {
+func (s *scheduler) requestOf(f *flight) wire.TriggerRequest {
 	total := max(f.run.Sharding.Total, 1)
 	req := wire.TriggerRequest{
 		JobID: f.run.JobID, ExecutorHandler: f.run.Handler, ExecutorParams: f.run.Param,
@@ -259,6 +293,9 @@ func requestOf(f *flight) wire.TriggerRequest {
 	}
 	if !f.job.GlueUpdated.IsZero() {
 		req.GlueUpdatetime = f.job.GlueUpdated.UnixMilli()
+	}
+	if f.remote {
+		req.BootID = s.book.boot(f.run.App, f.run.Address)
 	}
 	return req
 }

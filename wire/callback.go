@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // MaxCallbacks is how many results one callback may hold. Java executors up to
@@ -26,6 +27,13 @@ type CallbackRequest struct {
 	// Killed says that the run was not let finish: by a kill, a cover-early or a
 	// shutdown. Other peers do not send the key and ignore it.
 	Killed bool `json:"killed,omitempty"`
+}
+
+// IsKilled reports whether a result's text is that of a Java executor which has not let
+// the run finish. Executors of ours set CallbackRequest.Killed.
+func IsKilled(handleMsg string) bool {
+	return strings.HasSuffix(handleMsg, strings.TrimPrefix(MsgKilledRunning, "%s")) ||
+		strings.HasSuffix(handleMsg, strings.TrimPrefix(MsgKilledQueued, "%s"))
 }
 
 // CallbackForm is one of the two bodies in which results travel.

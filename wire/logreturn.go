@@ -30,6 +30,9 @@ type LogReturn struct {
 // OK reports whether the request was answered.
 func (r LogReturn) OK() bool { return r.Code == CodeSuccess }
 
+// Unauthorized is Return.Unauthorized.
+func (r LogReturn) Unauthorized() bool { return unauthorized(r.Code, r.Msg) }
+
 // logReturn is LogReturn as it travels.
 type logReturn struct {
 	Code    int        `json:"code"`

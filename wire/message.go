@@ -21,6 +21,9 @@ const (
 	// before and has ended: its result was delivered or is on its way, and will
 	// not come again.
 	MsgRepeatEnded = "repeat trigger job, logId:%d, ended"
+	// MsgOtherBoot refuses, at our own executors, a run that is meant for another
+	// process at the address: see TriggerRequest.BootID.
+	MsgOtherBoot = "another process was meant: the executor has been restarted."
 	// MsgAlreadyKilled answers a kill that found nothing to kill.
 	MsgAlreadyKilled = "job thread already killed."
 	// MsgNoLog is the content of a log that does not exist.

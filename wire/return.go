@@ -22,6 +22,14 @@ type Return struct {
 // OK reports whether the request was accepted.
 func (r Return) OK() bool { return r.Code == CodeSuccess }
 
+// Unauthorized reports whether the peer has refused the token, or the app that was
+// named with it: it has not looked at the request.
+func (r Return) Unauthorized() bool { return unauthorized(r.Code, r.Msg) }
+
+func unauthorized(code int, msg string) bool {
+	return code != CodeSuccess && (msg == MsgTokenWrong || msg == MsgIdentityInvalid || msg == MsgIdentityEmpty)
+}
+
 // Note returns the note of an answer, wherever its peer has put it.
 func (r Return) Note() string {
 	if r.Data != "" {

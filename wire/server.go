@@ -27,6 +27,9 @@ type HandlerConfig struct {
 	// MiB, which is what Java ones take; at an admin 4 MiB for callbacks and 1
 	// MiB for the rest.
 	MaxBody int64
+	// MaxBodies is how many requests are read and served at a time, so that their
+	// bodies fit into memory; further ones wait. Default: 64.
+	MaxBodies int
 	// BodyTimeout is how long the body of a request may take to arrive. Default:
 	// 10 s.
 	BodyTimeout time.Duration
@@ -52,7 +55,8 @@ type server struct {
 	cfg       HandlerConfig
 	endpoints map[string]endpoint // by the last element of the path; never changed
 
-	isAdmin bool // a blank body is refused before the token; xxl-rpc is told from JSON
+	bodies  chan struct{} // a token for each body in memory
+	isAdmin bool          // a blank body is refused before the token; xxl-rpc is told from JSON
 	maxBody int64
 	failure string                // the format of failures in the protocol's words
 	reply   func(r Return) answer // how this side writes a Return
@@ -62,14 +66,15 @@ func newServer(s server, cfg HandlerConfig) (*server, error) {
 	if cfg.Authorize == nil {
 		return nil, errors.New("xxljob: HandlerConfig.Authorize is nil: give tokens, or say wire.Insecure")
 	}
-	if cfg.MaxBody < 0 || cfg.BodyTimeout < 0 {
-		return nil, fmt.Errorf("xxljob: HandlerConfig.MaxBody %d and BodyTimeout %v must not be negative", cfg.MaxBody, cfg.BodyTimeout)
+	if cfg.MaxBody < 0 || cfg.BodyTimeout < 0 || cfg.MaxBodies < 0 {
+		return nil, fmt.Errorf("xxljob: HandlerConfig.MaxBody %d, BodyTimeout %v and MaxBodies %d must not be negative", cfg.MaxBody, cfg.BodyTimeout, cfg.MaxBodies)
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
 	cfg.BodyTimeout = cmp.Or(cfg.BodyTimeout, 10*time.Second)
 	s.cfg = cfg
+	s.bodies = make(chan struct{}, cmp.Or(cfg.MaxBodies, 64))
 	return &s, nil
 }
 
@@ -126,6 +131,13 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) answer {
 	if !known {
 		return s.fail(MsgURINotFound, s.shown(r.URL.Path, name))
 	}
+	select { // after the token: nobody else may take up the room
+	case s.bodies <- struct{}{}:
+		defer func() { <-s.bodies }()
+	case <-r.Context().Done():
+		return s.fail(s.failure, "the request was given up")
+	}
+	_ = control.SetReadDeadline(time.Now().Add(s.cfg.BodyTimeout)) // it has waited for its turn
 	src, err := io.ReadAll(body)
 	if err != nil {
 		return s.fail(s.failure, unread(err))

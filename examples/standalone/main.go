@@ -11,6 +11,11 @@
 //
 //	go run ./examples/standalone -store postgres://user:password@localhost/db
 //
+// With -listen executors in other processes join it, of any language that speaks
+// XXL-JOB's protocol; jobs name their app. ./examples/worker is one.
+//
+//	XXLJOB_TOKEN=secret go run ./examples/standalone -listen :8080
+//
 // SIGHUP reads the file again, where there is such a signal. The first Ctrl-C waits for
 // running handlers, the second does not.
 package main
@@ -47,6 +52,9 @@ type options struct {
 	runFor time.Duration  // -for: 0 is for ever
 	store  string         // -store: "" is in memory
 	schema string         // -schema
+	listen string         // -listen: "" is for no executors elsewhere
+	token  string         // -token
+	unsafe bool           // -insecure
 }
 
 // storeVariable is the environment's -store: a password in it is seen by fewer.
@@ -78,6 +86,9 @@ func parse(args []string, w io.Writer) (options, error) {
 	f.DurationVar(&o.runFor, "for", 0, "stop by itself after this `time`")
 	f.StringVar(&o.store, "store", "", "`address` of a database for jobs and runs, as postgres://user:password@host/db; else that in "+storeVariable+"; they are kept in memory otherwise")
 	f.StringVar(&o.schema, "schema", "xxljob", "with -store: `schema` of the tables, which are made when they are not there")
+	f.StringVar(&o.listen, "listen", "", "`address`, such as :8080, at which executors in other processes and languages register (XXL-JOB's protocol)")
+	f.StringVar(&o.token, "token", "", "with -listen: access `token` of executors, or two with a comma between them; else that in "+tokenVariable)
+	f.BoolVar(&o.unsafe, "insecure", false, "with -listen: no token; who reaches the address can take jobs and report results")
 	f.Func("zone", "IANA `zone` of schedules that name none, and of what is printed (default UTC)", func(name string) (err error) {
 		if name == "Local" {
 			return errors.New("want an IANA name such as Europe/Berlin")
@@ -116,6 +127,8 @@ func run(ctx context.Context, o options, out io.Writer, reload <-chan os.Signal)
 	p := &printer{out: out, zone: o.zone, store: store}
 	s, err := xxljob.New(store, xxljob.Config{
 		App:      appName,
+		Tokens:   o.tokens(),
+		Insecure: o.unsafe,
 		Location: o.zone,
 		Executor: executor.Config{Log: executor.LogConfig{Dir: o.logs}},
 		Hooks:    xxljob.Hooks{RunEnded: p.runEnded},
@@ -145,6 +158,7 @@ func run(ctx context.Context, o options, out io.Writer, reload <-chan os.Signal)
 		p.say("stopped")
 		return err
 	})
+	g.Go(func() error { return listen(ctx, o, s, p) })
 	g.Go(func() error {
 		for {
 			select {

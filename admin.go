@@ -1,0 +1,127 @@
+package xxljob
+
+// The admin side of XXL-JOB's protocol. Input: requests of executors. Output: what
+// Scheduler has, for the apps that a caller may speak for.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/xxljob/xxljob/wire"
+)
+
+// adminSide is what executors call over HTTP.
+type adminSide struct {
+	s     *scheduler
+	quota *quota
+}
+
+var _ wire.JobAdmin = (*adminSide)(nil)
+
+func (s *scheduler) Handler() (http.Handler, error) {
+	authorize, err := s.cfg.authorize()
+	if err != nil {
+		return nil, err
+	}
+	return wire.NewAdminHandler(&adminSide{s, newQuota()}, wire.HandlerConfig{Authorize: authorize, Logger: s.log})
+}
+
+// authorize decides by the tokens of the config.
+func (c *Config) authorize() (wire.Authorize, error) {
+	switch {
+	case len(c.Tokens) > 0:
+		keys, err := wire.NewKeyring(c.tokens())
+		if err != nil {
+			return nil, err
+		}
+		return c.authorizer(keys), nil
+	case c.Insecure:
+		return wire.Insecure, nil
+	}
+	return nil, errors.New("xxljob: Handler: Config.Tokens is empty: give a token, or set Config.Insecure")
+}
+
+// authorizer accepts the tokens of a keyring. One that all apps share is none of an app
+// that has its own.
+func (c *Config) authorizer(keys *wire.Keyring) wire.Authorize {
+	return func(ctx context.Context, app, token string) (scope string, ok bool) {
+		scope, ok = keys.Authorize(ctx, app, token)
+		if ok && scope == "" && app != "" && len(c.Tokens[app]) > 0 {
+			return "", false
+		}
+		return scope, ok
+	}
+}
+
+// speaksFor reports whether a caller may do something for an app.
+func (c *Config) speaksFor(caller wire.Caller, app string) bool {
+	return caller.App == app || caller.App == "" && len(c.Tokens[app]) == 0
+}
+
+// tokens are the tokens in the form that wire has for them.
+func (c *Config) tokens() wire.Tokens {
+	t := wire.Tokens{Shared: c.Tokens[""], Apps: map[string][]string{}, AllowDefault: c.AllowDefaultToken}
+	for app, tokens := range c.Tokens {
+		if app != "" {
+			t.Apps[app] = tokens
+		}
+	}
+	return t
+}
+
+// Registry stores the address of an executor. Any app may register, also one that has
+// no group: it is in Store.Registrations from then on.
+func (a *adminSide) Registry(ctx context.Context, req wire.RegistryRequest) (wire.Return, error) {
+	reg, refusal := a.registration(ctx, req)
+	if refusal != "" {
+		return wire.Failf("%s", refusal), nil
+	}
+	return a.registered(a.s.registrar.register(ctx, reg))
+}
+
+// RegistryRemove forgets the address. It is answered when no node will route to it any
+// more but for what it has read a second ago.
+func (a *adminSide) RegistryRemove(ctx context.Context, req wire.RegistryRequest) (wire.Return, error) {
+	reg, refusal := a.registration(ctx, req)
+	if refusal != "" {
+		return wire.Failf("%s", refusal), nil
+	}
+	return a.registered(a.s.registrar.deregister(ctx, reg))
+}
+
+// registered is the answer to a registration. The loop logs errors of the store.
+func (a *adminSide) registered(err error) (wire.Return, error) {
+	if err != nil {
+		return wire.Failf(msgRegistryBusy), nil
+	}
+	return wire.Success(), nil
+}
+
+// registration checks a request: what it names will be called with a token.
+func (a *adminSide) registration(ctx context.Context, req wire.RegistryRequest) (reg Registration, refusal string) {
+	if caller, _ := wire.CallerFrom(ctx); !a.s.cfg.speaksFor(caller, req.RegistryKey) {
+		return reg, wire.MsgTokenWrong
+	}
+	f := faults{what: "registry"}
+	f.text("registryKey", req.RegistryKey, 1, 64)
+	f.text("registryValue", req.RegistryValue, 1, 255)
+	f.text("bootId", req.BootID, 0, 64)
+	if len(req.Capabilities) > 16 {
+		f.add("capabilities", len(req.Capabilities), errors.New("at most 16"))
+	}
+	for _, c := range req.Capabilities {
+		f.text("capabilities", c, 1, 32)
+	}
+	if err := f.err(); err != nil {
+		return reg, err.Error()
+	}
+	if req.RegistryGroup != wire.GroupExecutor {
+		return reg, fmt.Sprintf(msgRegistryGroup, shorten(req.RegistryGroup, 40))
+	}
+	if _, err := wire.ParseAddress(req.RegistryValue); err != nil {
+		return reg, fmt.Sprintf(msgRegistryValue, err)
+	}
+	return Registration{App: req.RegistryKey, Address: req.RegistryValue, BootID: req.BootID, Capabilities: req.Capabilities}, ""
+}

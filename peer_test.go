@@ -1,0 +1,271 @@
+package xxljob_test
+
+// Executors elsewhere, for tests: what they answer is scripted, and what they are asked
+// is kept. They report through the scheduler's Handler, as real ones do.
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/wire"
+)
+
+// hush is the token of the tests.
+const hush = "hush-hush"
+
+var (
+	errHungUp  = &wire.CallError{URL: "http://peer", Sent: true, Err: errors.New("connection reset")}
+	errNoRoute = &wire.CallError{URL: "http://peer", Err: errors.New("connection refused")}
+)
+
+// peer is an executor elsewhere. A nil function answers 200.
+type peer struct {
+	token string // the one it accepts; empty for hush
+	run   func(n int, r wire.TriggerRequest) (wire.Return, error)
+	beat  func() (wire.Return, error)
+	idle  func() (wire.Return, error)
+	kill  func(wire.KillRequest) (wire.Return, error)
+	log   func(wire.LogRequest) (wire.LogReturn, error)
+
+	mu    sync.Mutex
+	runs  []wire.TriggerRequest
+	kills []wire.KillRequest
+	asked int // idle beats
+}
+
+func (p *peer) sent() []wire.TriggerRequest {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.runs)
+}
+
+func (p *peer) killed() []wire.KillRequest {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.kills)
+}
+
+func (p *peer) idleBeats() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.asked
+}
+
+// peerClient is what a scheduler holds of a peer.
+type peerClient struct {
+	*peer
+	token string
+}
+
+func (c peerClient) refuses() bool { return c.token != cmpOr(c.peer.token, hush) }
+
+func cmpOr(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+func (c peerClient) Beat(context.Context) (wire.Return, error) {
+	switch {
+	case c.refuses():
+		return wire.Failf(wire.MsgTokenWrong), nil
+	case c.peer.beat != nil:
+		return c.peer.beat()
+	}
+	return wire.Success(), nil
+}
+
+func (c peerClient) IdleBeat(context.Context, wire.IdleBeatRequest) (wire.Return, error) {
+	if c.refuses() {
+		return wire.Failf(wire.MsgTokenWrong), nil
+	}
+	c.mu.Lock()
+	c.asked++
+	c.mu.Unlock()
+	if c.peer.idle != nil {
+		return c.peer.idle()
+	}
+	return wire.Success(), nil
+}
+
+func (c peerClient) Run(_ context.Context, r wire.TriggerRequest) (wire.Return, error) {
+	if c.refuses() {
+		return wire.Failf(wire.MsgTokenWrong), nil
+	}
+	c.mu.Lock()
+	c.runs = append(c.runs, r)
+	n := len(c.runs)
+	c.mu.Unlock()
+	if c.peer.run != nil {
+		return c.peer.run(n, r)
+	}
+	return wire.Success(), nil
+}
+
+func (c peerClient) Kill(_ context.Context, r wire.KillRequest) (wire.Return, error) {
+	if c.refuses() {
+		return wire.Failf(wire.MsgTokenWrong), nil
+	}
+	c.mu.Lock()
+	c.kills = append(c.kills, r)
+	c.mu.Unlock()
+	if c.peer.kill != nil {
+		return c.peer.kill(r)
+	}
+	return wire.Success(), nil
+}
+
+func (c peerClient) Log(_ context.Context, r wire.LogRequest) (wire.LogReturn, error) {
+	switch {
+	case c.refuses():
+		return wire.LogReturn{Code: wire.CodeFail, Msg: wire.MsgTokenWrong}, nil
+	case c.peer.log != nil:
+		return c.peer.log(r)
+	}
+	return wire.LogReturn{Code: wire.CodeSuccess}, nil
+}
+
+// elsewhere is a scheduler with peers.
+type elsewhere struct {
+	xxljob.Scheduler
+	t     *testing.T
+	store xxljob.Store
+	admin http.Handler
+	peers map[string]*peer // by address
+}
+
+// newElsewhere makes a scheduler whose remote executors are the peers; none of them is
+// registered. It is started, and stopped at the end of the test.
+func newElsewhere(t *testing.T, st xxljob.Store, cfg xxljob.Config, peers map[string]*peer) *elsewhere {
+	t.Helper()
+	if st == nil {
+		st = memory.New()
+	}
+	if cfg.Tokens == nil {
+		cfg.Tokens = map[string][]string{"": {hush}}
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = quietLog()
+	}
+	s, err := xxljob.New(st, cfg)
+	must(t, err)
+	xxljob.DialWith(s, func(_, address, token string) (wire.Executor, error) {
+		if _, err := wire.ParseAddress(address); err != nil {
+			return nil, err
+		}
+		p := peers[address]
+		if p == nil {
+			p = &peer{run: func(int, wire.TriggerRequest) (wire.Return, error) { return wire.Return{}, errNoRoute }}
+		}
+		return peerClient{p, token}, nil
+	})
+	h, err := s.Handler()
+	must(t, err)
+	must(t, s.Start(context.Background()))
+	t.Cleanup(func() { _ = s.Stop(context.Background()) })
+	return &elsewhere{Scheduler: s, t: t, store: st, admin: h, peers: peers}
+}
+
+// encoder is a message of the wire.
+type encoder interface{ Encode([]byte) []byte }
+
+// post sends a request to the scheduler's Handler.
+func post(t testing.TB, h http.Handler, token, app, endpoint string, body []byte) wire.Return {
+	t.Helper()
+	req := httptest.NewRequest(http.MethodPost, "/api/"+endpoint, bytes.NewReader(body))
+	req.Header.Set(wire.HeaderToken, token)
+	if app != "" {
+		req.Header.Set(wire.HeaderApp, app)
+	}
+	rec := httptest.NewRecorder()
+	h.ServeHTTP(rec, req)
+	if rec.Code != http.StatusOK {
+		t.Errorf("%s: HTTP status %d", endpoint, rec.Code)
+	}
+	var ret wire.Return
+	if err := ret.Decode(rec.Body.Bytes()); err != nil {
+		t.Errorf("%s: %v: %s", endpoint, err, rec.Body)
+	}
+	return ret
+}
+
+// call is post with the token of the tests, and must be answered 200.
+func (e *elsewhere) call(endpoint string, msg encoder) {
+	e.t.Helper()
+	if ret := post(e.t, e.admin, hush, "", endpoint, msg.Encode(nil)); !ret.OK() {
+		e.t.Errorf("%s: %+v", endpoint, ret)
+	}
+}
+
+// register registers addresses, of other makers.
+func (e *elsewhere) register(app string, addresses ...string) {
+	e.t.Helper()
+	for _, a := range addresses {
+		e.call("registry", wire.RegistryRequest{RegistryGroup: wire.GroupExecutor, RegistryKey: app, RegistryValue: a})
+	}
+}
+
+// registerOurs registers an executor of this module.
+func (e *elsewhere) registerOurs(app, address, boot string) {
+	e.t.Helper()
+	e.call("registry", wire.RegistryRequest{RegistryGroup: wire.GroupExecutor, RegistryKey: app, RegistryValue: address,
+		BootID: boot, Capabilities: []string{wire.CapRepeat}})
+}
+
+func (e *elsewhere) deregister(app, address string) {
+	e.t.Helper()
+	e.call("registryRemove", wire.RegistryRequest{RegistryGroup: wire.GroupExecutor, RegistryKey: app, RegistryValue: address})
+}
+
+// callback reports results.
+func (e *elsewhere) callback(results ...wire.CallbackRequest) wire.Return {
+	e.t.Helper()
+	return post(e.t, e.admin, hush, "", "callback", wire.EncodeCallback(nil, wire.CallbackList, results))
+}
+
+// report reports one result, which must be acknowledged.
+func (e *elsewhere) report(run int64, code int, msg string) {
+	e.t.Helper()
+	if ret := e.callback(wire.CallbackRequest{LogID: run, HandleCode: code, HandleMsg: msg}); !ret.OK() {
+		e.t.Errorf("callback: %+v", ret)
+	}
+}
+
+// trigger adds a job and runs it once.
+func (e *elsewhere) trigger(job xxljob.Job) int64 {
+	e.t.Helper()
+	if job.Name == "" {
+		job.Name = "job"
+	}
+	if job.Handler == "" {
+		job.Handler = "work"
+	}
+	return triggerNew(e.t, e.Scheduler, job)
+}
+
+// state returns a run as it is.
+func (e *elsewhere) state(id int64) xxljob.Run {
+	e.t.Helper()
+	run, err := e.store.Run(context.Background(), id)
+	must(e.t, err)
+	return run
+}
+
+// mustBe checks a run's state.
+func (e *elsewhere) mustBe(id int64, want xxljob.State) xxljob.Run {
+	e.t.Helper()
+	run := e.state(id)
+	if run.State != want {
+		e.t.Errorf("run %d is %v, want %v: %q %q", id, run.State, want, run.TriggerMsg, run.HandleMsg)
+	}
+	return run
+}

@@ -1,0 +1,138 @@
+package xxljob
+
+// Executors elsewhere, which are called over HTTP. A token goes to the addresses of
+// its own app and nowhere else: address.go says which these are.
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/xxljob/xxljob/wire"
+)
+
+// maxRemotes bounds what is remembered of remote executors. What is forgotten is
+// learned again by the next call.
+const maxRemotes = 20_000
+
+// remotes are the clients of this node. It is safe for concurrent use.
+type remotes struct {
+	cfg  *Config
+	dial func(app, address, token string) (wire.Executor, error) // wire.NewExecutorClient; another one in tests
+
+	mu    sync.Mutex
+	peers map[addressKey]*remote // guarded by mu
+}
+
+func newRemotes(cfg *Config) *remotes {
+	r := &remotes{cfg: cfg, peers: map[addressKey]*remote{}}
+	transport := cfg.Transport
+	if transport == nil {
+		transport = wire.NewTransport(wire.TransportConfig{})
+	}
+	r.dial = func(app, address, token string) (wire.Executor, error) {
+		return wire.NewExecutorClient(address, wire.ClientConfig{Transport: transport, App: app, Token: token, Timeout: cfg.CallTimeout})
+	}
+	return r
+}
+
+// get returns the client for an address of an app. The error says what is wrong with
+// the address.
+func (r *remotes) get(app, address string) (*remote, error) {
+	key := addressKey{app, address}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if p := r.peers[key]; p != nil {
+		return p, nil
+	}
+	p := &remote{}
+	for _, token := range r.cfg.tokensOf(app) {
+		c, err := r.dial(app, address, token)
+		if err != nil {
+			return nil, err
+		}
+		p.clients = append(p.clients, c)
+	}
+	if len(r.peers) >= maxRemotes {
+		clear(r.peers)
+	}
+	r.peers[key] = p
+	return p, nil
+}
+
+// tokensOf are the tokens that executors of an app may have, the preferred one first.
+func (c *Config) tokensOf(app string) []string {
+	switch {
+	case len(c.Tokens[app]) > 0:
+		return c.Tokens[app]
+	case len(c.Tokens[""]) > 0:
+		return c.Tokens[""]
+	}
+	return []string{""} // Insecure
+}
+
+// remote is an executor elsewhere. Of the two tokens that are valid while one takes
+// the place of the other, it uses the one that the executor has accepted last.
+type remote struct {
+	clients []wire.Executor // one a token
+	good    atomic.Int32
+}
+
+var _ wire.Executor = (*remote)(nil)
+
+func (r *remote) Beat(ctx context.Context) (wire.Return, error) {
+	return withToken(r, wire.Return.Unauthorized, func(e wire.Executor) (wire.Return, error) { return e.Beat(ctx) })
+}
+
+func (r *remote) IdleBeat(ctx context.Context, req wire.IdleBeatRequest) (wire.Return, error) {
+	return withToken(r, wire.Return.Unauthorized, func(e wire.Executor) (wire.Return, error) { return e.IdleBeat(ctx, req) })
+}
+
+func (r *remote) Run(ctx context.Context, req wire.TriggerRequest) (wire.Return, error) {
+	return withToken(r, wire.Return.Unauthorized, func(e wire.Executor) (wire.Return, error) { return e.Run(ctx, req) })
+}
+
+func (r *remote) Kill(ctx context.Context, req wire.KillRequest) (wire.Return, error) {
+	return withToken(r, wire.Return.Unauthorized, func(e wire.Executor) (wire.Return, error) { return e.Kill(ctx, req) })
+}
+
+func (r *remote) Log(ctx context.Context, req wire.LogRequest) (wire.LogReturn, error) {
+	return withToken(r, wire.LogReturn.Unauthorized, func(e wire.Executor) (wire.LogReturn, error) { return e.Log(ctx, req) })
+}
+
+// withToken asks with one token after the other. An executor that refuses a token has
+// done nothing with the request.
+func withToken[R any](r *remote, unauthorized func(R) bool, ask func(wire.Executor) (R, error)) (ret R, err error) {
+	first := int(r.good.Load())
+	for i := range r.clients {
+		at := (first + i) % len(r.clients)
+		ret, err = ask(r.clients[at])
+		if err != nil {
+			break // the request may have been looked at
+		}
+		if !unauthorized(ret) {
+			r.good.Store(int32(at))
+			break
+		}
+	}
+	return ret, err
+}
+
+// calledAt returns the executor that a run was sent to, while its address is one of
+// the app's.
+func (s *scheduler) calledAt(ctx context.Context, r Run) (*remote, error) {
+	known, err := s.book.knows(ctx, r.App, r.Address)
+	switch {
+	case err != nil:
+		return nil, err
+	case !known:
+		return nil, fmt.Errorf("%s is not an address of app %s any more", r.Address, r.App)
+	}
+	return s.remotes.get(r.App, r.Address)
+}
+
+// refusedBy is the error for a refusal.
+func refusedBy(address, msg string) error {
+	return fmt.Errorf("%s refused: %s", address, plainText(shorten(msg, maxAnswer)))
+}

@@ -1,0 +1,254 @@
+package xxljob_test
+
+// The whole way over real connections.
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/wire"
+)
+
+// overHTTP is a scheduler whose Handler is served on a port.
+func overHTTP(t *testing.T, cfg xxljob.Config) (s xxljob.Scheduler, st xxljob.Store, admin string) {
+	t.Helper()
+	st = memory.New()
+	cfg.Tokens, cfg.Logger = map[string][]string{"": {hush}}, quietLog()
+	s, err := xxljob.New(st, cfg)
+	must(t, err)
+	h, err := s.Handler()
+	must(t, err)
+	mux := http.NewServeMux() // the host's own
+	mux.Handle("/jobs/", http.StripPrefix("/jobs", h))
+	server := httptest.NewServer(mux)
+	must(t, s.Start(context.Background()))
+	t.Cleanup(func() { _ = s.Stop(context.Background()); server.Close() })
+	return s, st, server.URL + "/jobs/xxl-job-admin"
+}
+
+// register registers an address by a real client.
+func registerOver(t *testing.T, admin, app, address string) *wire.AdminClient {
+	t.Helper()
+	c, err := wire.NewAdminClient(admin, wire.ClientConfig{App: app, Token: hush})
+	must(t, err)
+	ret, err := c.Registry(t.Context(), wire.RegistryRequest{RegistryGroup: wire.GroupExecutor, RegistryKey: app, RegistryValue: address})
+	if err != nil || !ret.OK() {
+		t.Fatalf("registry: %+v, %v", ret, err)
+	}
+	return c
+}
+
+// resender is a peer's HTTP client that sends everything twice at once, as Java's does
+// when a connection dies on it.
+func resender(to http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var both sync.WaitGroup
+		for range 2 {
+			both.Go(func() {
+				again := r.Clone(r.Context())
+				again.Body = io.NopCloser(bytes.NewReader(body))
+				rec := httptest.NewRecorder()
+				to.ServeHTTP(rec, again)
+				w.Header().Set("Content-Type", "text/html;charset=UTF-8")
+			})
+		}
+		both.Wait()
+		again := r.Clone(r.Context())
+		again.Body = io.NopCloser(bytes.NewReader(body))
+		to.ServeHTTP(w, again)
+	})
+}
+
+// TestResentRunsOnce: whatever is sent more than once on either side, a handler runs once
+// and a result counts once (trap 9).
+func TestTrap9ResentRunsOnce(t *testing.T) {
+	s, st, admin := overHTTP(t, xxljob.Config{})
+	var calls atomic.Int32
+	ex, err := executor.New(executor.Config{App: "far", Logger: quietLog()})
+	must(t, err)
+	must(t, ex.Handle("count", func(_ context.Context, task *executor.Task) error {
+		calls.Add(1)
+		task.SetResult("got " + task.Param)
+		return nil
+	}))
+	h, err := wire.NewExecutorHandler(ex, wire.HandlerConfig{Authorize: wire.Insecure})
+	must(t, err)
+	server := httptest.NewServer(http.StripPrefix("/mounted/here", resender(h)))
+	defer server.Close()
+	ex.Bind(registerOver(t, admin, "far", server.URL+"/mounted/here/"))
+	const runs = 50
+	param := "a=<b>&'\"\\ 中文 \U0001F600\n\t"
+	job, err := s.AddJob(t.Context(), xxljob.Job{App: "far", Name: "j", Handler: "count", Param: param})
+	must(t, err)
+	for range runs {
+		run := waitFor(t, s, trigger(t, s, job), 10*time.Second)
+		if run.State != xxljob.StateSucceeded || run.HandleMsg != "got "+param {
+			t.Fatalf("%v %q %q", run.State, run.HandleMsg, run.TriggerMsg)
+		}
+	}
+	if n := calls.Load(); n != runs {
+		t.Errorf("%d calls for %d runs", n, runs)
+	}
+	if states := countStates(allRuns(t, st)); states[xxljob.StateSucceeded] != runs {
+		t.Errorf("%v", states)
+	}
+	must(t, ex.Stop(t.Context()))
+}
+
+// TestAddressesThatMisbehave: a peer that redirects, answers garbage, another status, too
+// much or never, leaves the outcome unknown; the token goes nowhere else, and other
+// executors are not held up.
+func TestAddressesThatMisbehave(t *testing.T) {
+	var elsewhereHit atomic.Int32
+	target := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhereHit.Add(1) }))
+	defer target.Close()
+	for name, answer := range map[string]http.HandlerFunc{
+		"redirects": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, target.URL, http.StatusTemporaryRedirect)
+		},
+		"answers garbage":  func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>welcome</html>") },
+		"answers nothing":  func(http.ResponseWriter, *http.Request) {},
+		"has no such page": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) },
+		"fails":            func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) },
+		"hangs up":         func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"never answers":    func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		"never ends":       endless,
+		"sends half a answer": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "100")
+			_, _ = io.WriteString(w, `{"code":`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, st, admin := overHTTP(t, xxljob.Config{CallTimeout: 200 * time.Millisecond})
+			var paths sync.Map
+			bad := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				n, _ := paths.LoadOrStore(r.URL.Path, new(atomic.Int32))
+				n.(*atomic.Int32).Add(1)
+				_, _ = io.Copy(io.Discard, r.Body)
+				answer(w, r)
+			}))
+			defer bad.Close()
+			registerOver(t, admin, "bad", bad.URL)
+			job, err := s.AddJob(t.Context(), xxljob.Job{App: "bad", Name: "j", Handler: "x"})
+			must(t, err)
+			id := trigger(t, s, job)
+			for xxljob.OpenRuns(s) == 0 {
+				if run, err := st.Run(t.Context(), id); err != nil || run.State.Ended() || run.State == xxljob.StateDispatched {
+					t.Fatalf("%v %q: %v", run.State, run.TriggerMsg, err)
+				}
+				time.Sleep(time.Millisecond)
+			}
+			if run, _ := st.Run(t.Context(), id); run.State != xxljob.StateStarted {
+				t.Errorf("%v %q", run.State, run.TriggerMsg)
+			}
+			n, _ := paths.Load("/run")
+			if n == nil || n.(*atomic.Int32).Load() != 1 {
+				t.Error("it was not sent the run once")
+			}
+		})
+	}
+	t.Cleanup(func() {
+		if n := elsewhereHit.Load(); n > 0 {
+			t.Errorf("a redirect was followed %d times", n)
+		}
+	})
+}
+
+// endless writes for ever.
+func endless(w http.ResponseWriter, r *http.Request) {
+	chunk := strings.Repeat("x", 64<<10)
+	for r.Context().Err() == nil {
+		if _, err := io.WriteString(w, chunk); err != nil {
+			return
+		}
+	}
+}
+
+// TestBadRequests: everything malformed, oversized or forged is answered 200 with a code,
+// and changes nothing.
+func TestBadRequests(t *testing.T) {
+	_, st, admin := overHTTP(t, xxljob.Config{})
+	registerOver(t, admin, "far", "http://10.0.0.1:9999/")
+	before := snapshotOf(t, st)
+	big := strings.Repeat("x", 1<<20)
+	for _, c := range []struct {
+		name, method, path, token, body string
+	}{
+		{"bad token", "POST", "/api/registry", "guess", `{"registryGroup":"EXECUTOR","registryKey":"far","registryValue":"http://10.0.0.2/"}`},
+		{"no token", "POST", "/api/registry", "", `{"registryGroup":"EXECUTOR","registryKey":"far","registryValue":"http://10.0.0.2/"}`},
+		{"GET", "GET", "/api/registry", hush, ""},
+		{"PUT", "PUT", "/api/registryRemove", hush, `{"registryGroup":"EXECUTOR","registryKey":"far","registryValue":"http://10.0.0.1:9999/"}`},
+		{"unknown path", "POST", "/api/nothing", hush, `{}`},
+		{"no path", "POST", "/api/", hush, `{}`},
+		{"empty", "POST", "/api/registry", hush, ""},
+		{"no JSON", "POST", "/api/registry", hush, "hello"},
+		{"null", "POST", "/api/registry", hush, "null"},
+		{"a list", "POST", "/api/registry", hush, "[]"},
+		{"wrong types", "POST", "/api/registry", hush, `{"registryGroup":{},"registryKey":[1],"registryValue":3}`},
+		{"blank", "POST", "/api/registry", hush, `{"registryGroup":"EXECUTOR","registryKey":" ","registryValue":"http://10.0.0.2/"}`},
+		{"another group", "POST", "/api/registry", hush, `{"registryGroup":"ADMIN","registryKey":"far","registryValue":"http://10.0.0.2/"}`},
+		{"a local address", "POST", "/api/registry", hush, `{"registryGroup":"EXECUTOR","registryKey":"far","registryValue":"local://node"}`},
+		{"a file", "POST", "/api/registry", hush, `{"registryGroup":"EXECUTOR","registryKey":"far","registryValue":"file:///etc/passwd"}`},
+		{"credentials", "POST", "/api/registry", hush, `{"registryGroup":"EXECUTOR","registryKey":"far","registryValue":"http://a:b@10.0.0.2/"}`},
+		{"a long address", "POST", "/api/registry", hush, `{"registryGroup":"EXECUTOR","registryKey":"far","registryValue":"http://10.0.0.2/` + strings.Repeat("a", 300) + `"}`},
+		{"a long app", "POST", "/api/registry", hush, `{"registryGroup":"EXECUTOR","registryKey":"` + strings.Repeat("a", 300) + `","registryValue":"http://10.0.0.2/"}`},
+		{"NUL", "POST", "/api/registry", hush, `{"registryGroup":"EXECUTOR","registryKey":"f\u0000r","registryValue":"http://10.0.0.2/"}`},
+		{"too large", "POST", "/api/registry", hush, `{"registryGroup":"EXECUTOR","registryKey":"far","registryValue":"` + big + `"}`},
+		{"deep", "POST", "/api/registry", hush, strings.Repeat(`{"a":`, 10_000)},
+		{"callback of words", "POST", "/api/callback", hush, `["a","b"]`},
+		{"callback, id as object", "POST", "/api/callback", hush, `[{"logId":{}}]`},
+		{"callback, too many", "POST", "/api/callback", hush, "[" + strings.Repeat(`{"logId":1},`, 10_001) + `{"logId":1}]`},
+		{"callback, too large", "POST", "/api/callback", hush, `[{"logId":1,"handleMsg":"` + strings.Repeat("y", 5<<20) + `"}]`},
+		{"addJob of nobody", "POST", "/api/addJob", hush, `{"name":"x"}`},
+	} {
+		for _, base := range []string{strings.TrimSuffix(admin, "/xxl-job-admin"), admin} {
+			req, err := http.NewRequest(c.method, base+c.path, strings.NewReader(c.body))
+			must(t, err)
+			req.Header.Set(wire.HeaderToken, c.token)
+			resp, err := http.DefaultTransport.RoundTrip(req)
+			if err != nil {
+				t.Errorf("%s: %v", c.name, err)
+				continue
+			}
+			body, _ := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			var ret wire.Return
+			if err := ret.Decode(body); err != nil || resp.StatusCode != 200 || ret.Code != wire.CodeFail || ret.Msg == "" || len(ret.Msg) > 2000 {
+				t.Errorf("%s: HTTP %d %.300s: %v", c.name, resp.StatusCode, body, err)
+			}
+			if strings.Contains(ret.Msg, "goroutine ") || strings.Contains(ret.Msg, ".go:") || strings.Contains(ret.Msg, hush) {
+				t.Errorf("%s: says too much: %s", c.name, ret.Msg)
+			}
+		}
+	}
+	if after := snapshotOf(t, st); after != before {
+		t.Errorf("the store has changed:\n%s\nwas\n%s", after, before)
+	}
+}
+
+// snapshotOf is what a store holds of jobs, runs and addresses.
+func snapshotOf(t *testing.T, st xxljob.Store) string {
+	t.Helper()
+	regs, err := st.Registrations(t.Context(), xxljob.RegistrationFilter{Limit: 1000})
+	must(t, err)
+	for i := range regs {
+		regs[i].Updated = time.Time{}
+	}
+	jobs, err := st.Jobs(t.Context(), xxljob.JobFilter{})
+	must(t, err)
+	return fmt.Sprint(regs, jobs, allRuns(t, st))
+}

@@ -1,0 +1,398 @@
+package xxljob_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/wire"
+)
+
+const at1, at2, at3 = "http://10.0.0.1:9999/", "http://10.0.0.2:9999/", "http://10.0.0.3:9999/"
+
+// TestRemoteRun: a run goes to a registered executor with all that the job says, is
+// dispatched when it is accepted, and ends with the callback.
+func TestRemoteRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &peer{}
+		e := newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: p})
+		e.register("far", at1)
+		before := time.Now()
+		id := e.trigger(xxljob.Job{App: "far", Name: "j", Handler: "demo", Param: `a=<b>&'`, Timeout: 7 * time.Second, Block: block.CoverEarly,
+			GlueType: "GLUE_SHELL", GlueSource: "echo", GlueRemark: "first"})
+		synctest.Wait()
+		run := e.mustBe(id, xxljob.StateDispatched)
+		if tr, h := run.State.Codes(); tr != 200 || h != 0 {
+			t.Errorf("codes %d/%d", tr, h)
+		}
+		job, err := e.store.Job(t.Context(), run.JobID)
+		must(t, err)
+		if job.GlueUpdated.IsZero() {
+			t.Error("the job has no GlueUpdated")
+		}
+		want := wire.TriggerRequest{
+			JobID: run.JobID, ExecutorHandler: "demo", ExecutorParams: `a=<b>&'`, ExecutorBlockStrategy: block.CoverEarly, ExecutorTimeout: 7,
+			LogID: id, LogDateTime: run.Created.UnixMilli(), GlueType: "GLUE_SHELL", GlueSource: "echo", GlueUpdatetime: job.GlueUpdated.UnixMilli(),
+			BroadcastTotal: 1, ScheduledAt: run.Scheduled.UnixMilli(),
+		}
+		if got := p.sent(); len(got) != 1 || got[0] != want {
+			t.Errorf("sent %+v\nwant %+v", got, want)
+		}
+		if run.Created.Before(before.Truncate(time.Millisecond)) {
+			t.Errorf("created %v", run.Created)
+		}
+		e.report(id, 200, "done")
+		run = e.mustBe(id, xxljob.StateSucceeded)
+		if run.HandleMsg != "done" || !strings.Contains(run.TriggerMsg, at1+": accepted") {
+			t.Errorf("%q %q", run.HandleMsg, run.TriggerMsg)
+		}
+		if got := waitFor(t, e, id, time.Second); got.State != xxljob.StateSucceeded {
+			t.Errorf("Wait: %v", got.State)
+		}
+	})
+}
+
+// TestRemoteRefusals: an executor's refusal ends the run, in its words; so does an
+// executor that certainly was not reached.
+func TestRemoteRefusals(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		ret  wire.Return
+		err  error
+		want xxljob.State
+		msg  string
+	}{
+		{"refused", wire.Failf(wire.MsgHandlerNotFound, "work"), nil, xxljob.StateRefused, "job handler [work] not found."},
+		{"discarded", wire.Failf(block.MsgDiscard), nil, xxljob.StateDiscarded, block.MsgDiscard},
+		{"code 0", wire.Return{}, nil, xxljob.StateRefused, at1},
+		{"not reached", wire.Return{}, errNoRoute, xxljob.StateRefused, "connection refused"},
+		{"with NUL", wire.Failf("a\x00b"), nil, xxljob.StateRefused, "a\uFFFDb"},
+		{"too long", wire.Failf("%s", strings.Repeat("x", 1<<20)), nil, xxljob.StateRefused, "xxx..."},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := &peer{run: func(int, wire.TriggerRequest) (wire.Return, error) { return c.ret, c.err }}
+				e := newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: p})
+				e.register("far", at1)
+				id := e.trigger(xxljob.Job{App: "far"})
+				synctest.Wait()
+				run := e.mustBe(id, c.want)
+				if !strings.Contains(run.TriggerMsg, c.msg) || len(run.TriggerMsg) > 4000 {
+					t.Errorf("%d bytes: %.300q", len(run.TriggerMsg), run.TriggerMsg)
+				}
+				if n := len(p.sent()); n != 1 {
+					t.Errorf("sent %d times", n)
+				}
+			})
+		})
+	}
+}
+
+// TestRemoteFailover: FAILOVER asks for a beat, and after a refusal goes on along the
+// list and never back; an attached executor may be on the list too.
+func TestRemoteFailover(t *testing.T) {
+	refuse := func(int, wire.TriggerRequest) (wire.Return, error) { return wire.Failf("full"), nil }
+	dead := func() (wire.Return, error) { return wire.Return{}, errHungUp }
+	for _, c := range []struct {
+		name  string
+		peers map[string]*peer
+		sent  [3]int
+		want  xxljob.State
+	}{
+		{"the first is dead", map[string]*peer{at1: {beat: dead}, at2: {}, at3: {}}, [3]int{0, 1, 0}, xxljob.StateDispatched},
+		{"two refuse", map[string]*peer{at1: {run: refuse}, at2: {run: refuse}, at3: {}}, [3]int{1, 1, 1}, xxljob.StateDispatched},
+		{"all refuse", map[string]*peer{at1: {run: refuse}, at2: {run: refuse}, at3: {run: refuse}}, [3]int{1, 1, 1}, xxljob.StateRefused},
+		{"all are dead", map[string]*peer{at1: {beat: dead}, at2: {beat: dead}, at3: {beat: dead}}, [3]int{}, xxljob.StateRefused},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := newElsewhere(t, nil, xxljob.Config{}, c.peers)
+				e.register("far", at1, at2, at3)
+				id := e.trigger(xxljob.Job{App: "far", Route: "FAILOVER"})
+				time.Sleep(10 * time.Second)
+				e.mustBe(id, c.want)
+				for i, a := range []string{at1, at2, at3} {
+					if n := len(c.peers[a].sent()); n != c.sent[i] {
+						t.Errorf("%s was sent %d, want %d", a, n, c.sent[i])
+					}
+				}
+			})
+		})
+	}
+	t.Run("attached at the end", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			e := newElsewhere(t, nil, xxljob.Config{App: "far"}, map[string]*peer{at1: {run: refuse}})
+			must(t, e.Handle("work", nothingToDo))
+			e.register("far", at1)
+			id := e.trigger(xxljob.Job{App: "far", Route: "FAILOVER"})
+			time.Sleep(5 * time.Second)
+			run := e.mustBe(id, xxljob.StateSucceeded)
+			if _, local := xxljob.LocalIncarnation(run.Address); !local {
+				t.Errorf("ran at %s", run.Address)
+			}
+		})
+	})
+}
+
+// TestRemoteBusyover: a busy executor is passed over.
+func TestRemoteBusyover(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		busy := func() (wire.Return, error) { return wire.Failf(wire.MsgBusy), nil }
+		peers := map[string]*peer{at1: {idle: busy}, at2: {}}
+		e := newElsewhere(t, nil, xxljob.Config{}, peers)
+		e.register("far", at1, at2)
+		id := e.trigger(xxljob.Job{App: "far", Route: "BUSYOVER"})
+		time.Sleep(5 * time.Second)
+		if run := e.mustBe(id, xxljob.StateDispatched); run.Address != at2 {
+			t.Errorf("sent to %s", run.Address)
+		}
+	})
+}
+
+// TestRemoteBroadcast: each executor gets its part, once, also one that has registered
+// in two spellings; parts end on their own.
+func TestRemoteBroadcast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		peers := map[string]*peer{at1: {}, at2: {}, "http://10.0.0.2:9999": {}}
+		e := newElsewhere(t, nil, xxljob.Config{App: "far"}, peers)
+		must(t, e.Handle("work", nothingToDo))
+		e.register("far", at2, "http://10.0.0.2:9999", at1)
+		id := e.trigger(xxljob.Job{App: "far", Route: "SHARDING_BROADCAST"})
+		time.Sleep(time.Second)
+		for _, r := range allOf(t, e.store, xxljob.RunFilter{TriggerID: id}) {
+			if r.Sharding.Total != 3 {
+				t.Errorf("part %v", r.Sharding)
+			}
+			if _, local := xxljob.LocalIncarnation(r.Address); local {
+				e.mustBe(r.ID, xxljob.StateSucceeded)
+				continue
+			}
+			e.mustBe(r.ID, xxljob.StateDispatched)
+			e.report(r.ID, 200, fmt.Sprint("part ", r.Sharding.Index))
+			e.mustBe(r.ID, xxljob.StateSucceeded)
+		}
+		for a, p := range peers {
+			for _, r := range p.sent() {
+				if r.BroadcastTotal != 3 {
+					t.Errorf("%s was sent %d/%d", a, r.BroadcastIndex, r.BroadcastTotal)
+				}
+			}
+		}
+		if n, twin := len(peers[at2].sent()), len(peers["http://10.0.0.2:9999"].sent()); n+twin != 1 || len(peers[at1].sent()) != 1 {
+			t.Errorf("sent %d, %d and %d times", len(peers[at1].sent()), n, twin)
+		}
+	})
+}
+
+// TestTokenRotation: of two tokens the first is sent, and the other where an executor
+// refuses that; what it has accepted is used from then on.
+func TestTokenRotation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tries := 0
+		old := &peer{token: "the-old-one"}
+		s := newElsewhere(t, nil, xxljob.Config{Tokens: map[string][]string{"far": {"the-new-one", "the-old-one"}, "": {hush}}}, map[string]*peer{at1: old})
+		xxljob.DialWith(s.Scheduler, func(app, address, token string) (wire.Executor, error) {
+			return countingPeer{peerClient{old, token}, &tries}, nil
+		})
+		if ret := post(t, s.admin, "the-old-one", "", "registry", wire.RegistryRequest{RegistryGroup: "EXECUTOR", RegistryKey: "far", RegistryValue: at1}.Encode(nil)); !ret.OK() {
+			t.Fatal(ret)
+		}
+		for i := range 3 {
+			id := s.trigger(xxljob.Job{App: "far", Name: fmt.Sprint(i)})
+			synctest.Wait()
+			s.mustBe(id, xxljob.StateDispatched)
+		}
+		if tries != 4 { // the new one once, then the old one
+			t.Errorf("%d calls for three runs", tries)
+		}
+	})
+}
+
+type countingPeer struct {
+	peerClient
+	n *int
+}
+
+func (c countingPeer) Run(ctx context.Context, r wire.TriggerRequest) (wire.Return, error) {
+	*c.n++
+	return c.peerClient.Run(ctx, r)
+}
+
+// TestTokenOfTheApp: an executor is sent the tokens of its app, and only where it has
+// none those that all share.
+func TestTokenOfTheApp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		own, shared := &peer{token: "of-far"}, &peer{token: hush}
+		e := newElsewhere(t, nil, xxljob.Config{Tokens: map[string][]string{"far": {"of-far"}, "": {hush}}}, map[string]*peer{at1: own, at2: shared})
+		must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
+		must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "wide", Manual: true, Addresses: []string{at2}}))
+		a, b := e.trigger(xxljob.Job{App: "far"}), e.trigger(xxljob.Job{App: "wide"})
+		synctest.Wait()
+		e.mustBe(a, xxljob.StateDispatched)
+		e.mustBe(b, xxljob.StateDispatched)
+	})
+}
+
+// TestGivenAddresses: a trigger may name addresses of its app, in whatever spelling, and
+// no others: a token would go there.
+func TestGivenAddresses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		peers := map[string]*peer{at1: {}, at2: {}, "http://evil.example:80/": {}}
+		e := newElsewhere(t, nil, xxljob.Config{}, peers)
+		e.register("far", at1, at2)
+		e.register("other", at3)
+		job, err := e.AddJob(t.Context(), xxljob.Job{App: "far", Name: "j", Handler: "work", Route: "FIRST"})
+		must(t, err)
+		for _, c := range []struct {
+			given string
+			want  xxljob.State
+		}{{"HTTP://10.0.0.2:9999", xxljob.StateDispatched}, {"http://evil.example:80/", xxljob.StateRefused}, {at3, xxljob.StateRefused}} {
+			ids, err := e.Trigger(t.Context(), job.ID, xxljob.Trigger{Addresses: []string{c.given}})
+			must(t, err)
+			synctest.Wait()
+			run := e.mustBe(ids[0], c.want)
+			if c.want == xxljob.StateRefused && !strings.Contains(run.TriggerMsg, c.given) {
+				t.Errorf("%q does not name %s", run.TriggerMsg, c.given)
+			}
+		}
+		if len(peers[at2].sent()) != 1 || len(peers[at1].sent()) != 0 || len(peers["http://evil.example:80/"].sent()) != 0 {
+			t.Error("sent elsewhere")
+		}
+	})
+}
+
+// TestRemoteKill: a kill is passed on with the run's id, and recorded when it is
+// answered; one that is refused, or not answered, is an error and changes nothing.
+func TestRemoteKill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ret wire.Return
+		var err error
+		p := &peer{kill: func(wire.KillRequest) (wire.Return, error) { return ret, err }}
+		e := newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: p})
+		e.register("far", at1)
+		id := e.trigger(xxljob.Job{App: "far"})
+		synctest.Wait()
+		ret = wire.Failf("not now")
+		if err := e.Kill(t.Context(), id); err == nil || !strings.Contains(err.Error(), "not now") {
+			t.Errorf("a refused kill: %v", err)
+		}
+		err = errHungUp
+		if got := e.Kill(t.Context(), id); !errors.Is(got, errHungUp.Err) {
+			t.Errorf("an unanswered kill: %v", got)
+		}
+		e.mustBe(id, xxljob.StateDispatched)
+		ret, err = wire.Success(), nil
+		must(t, e.Kill(t.Context(), id))
+		run := e.mustBe(id, xxljob.StateKilled)
+		if got := p.killed(); len(got) != 3 || got[2] != (wire.KillRequest{JobID: run.JobID, LogID: id, Reason: wire.StopKill}) || run.HandleMsg != wire.StopKill {
+			t.Errorf("asked for %+v, recorded %q", got, run.HandleMsg)
+		}
+		// What the executor itself says of it comes too late, and is acknowledged.
+		e.report(id, 500, fmt.Sprintf(wire.MsgKilledRunning, wire.StopKill))
+		e.mustBe(id, xxljob.StateKilled)
+
+		e.deregister("far", at1)
+		id2, jobID := e.trigger(xxljob.Job{App: "far", Name: "2"}), run.JobID
+		synctest.Wait()
+		e.mustBe(id2, xxljob.StateRefused)
+		_ = jobID
+	})
+}
+
+// TestKillOnTheWay: a run that is killed while its executor has not answered the trigger
+// is killed there when it has; one that is killed before it is sent is not sent.
+func TestKillOnTheWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answer := make(chan struct{})
+		p := &peer{}
+		p.run = func(int, wire.TriggerRequest) (wire.Return, error) { <-answer; return wire.Success(), nil }
+		e := newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: p})
+		e.register("far", at1)
+		id := e.trigger(xxljob.Job{App: "far"})
+		synctest.Wait()
+		must(t, e.Kill(t.Context(), id)) // answered "already killed": it is not there yet
+		close(answer)
+		time.Sleep(time.Second)
+		e.mustBe(id, xxljob.StateKilled)
+		if n := len(p.killed()); n != 2 {
+			t.Errorf("%d kills: the run goes on", n)
+		}
+	})
+}
+
+// TestRemoteLog: lines are read at the executor, with the date that it was sent; not
+// from an address that is its app's no more.
+func TestRemoteLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked wire.LogRequest
+		p := &peer{log: func(r wire.LogRequest) (wire.LogReturn, error) {
+			asked = r
+			res := wire.LogResult{FromLineNum: r.FromLineNum, ToLineNum: 2, LogContent: "one\ntwo\n"}
+			if r.FromLineNum > 2 {
+				res = wire.LogResult{FromLineNum: r.FromLineNum} // as 3.3 and later say that there is no more
+			}
+			return wire.LogReturn{Code: 200, Result: res}, nil
+		}}
+		e := newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: p})
+		e.register("far", at1)
+		id := e.trigger(xxljob.Job{App: "far"})
+		synctest.Wait()
+		res, err := e.Log(t.Context(), id, 1)
+		must(t, err)
+		if res != (wire.LogResult{FromLineNum: 1, ToLineNum: 2, LogContent: "one\ntwo\n"}) {
+			t.Errorf("running: %+v", res)
+		}
+		if want := (wire.LogRequest{LogDateTim: p.sent()[0].LogDateTime, LogID: id, FromLineNum: 1}); asked != want {
+			t.Errorf("asked %+v, want %+v", asked, want)
+		}
+		e.report(id, 200, "")
+		if res, err = e.Log(t.Context(), id, 3); err != nil || !res.IsEnd || res.LogContent != "" {
+			t.Errorf("at the end: %+v, %v", res, err)
+		}
+		e.deregister("far", at1)
+		asked = wire.LogRequest{}
+		if _, err := e.Log(t.Context(), id, 1); !errors.Is(err, xxljob.ErrNoLog) || !strings.Contains(err.Error(), "not an address of app far any more") {
+			t.Errorf("from a gone executor: %v", err)
+		}
+		if asked != (wire.LogRequest{}) {
+			t.Error("a gone executor was asked, and sent the token")
+		}
+	})
+}
+
+// TestStopLeavesRemoteRuns: Stop neither kills what runs elsewhere nor waits for it, and
+// puts back what was started and not sent.
+func TestStopLeavesRemoteRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &peer{}
+		st := memory.New()
+		e := newElsewhere(t, st, xxljob.Config{Node: "a"}, map[string]*peer{at1: p})
+		e.register("far", at1)
+		id := e.trigger(xxljob.Job{App: "far"})
+		synctest.Wait()
+		began := time.Now()
+		must(t, e.Stop(t.Context()))
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("Stop took %v", took)
+		}
+		e.mustBe(id, xxljob.StateDispatched)
+		if len(p.killed()) > 0 {
+			t.Error("killed")
+		}
+		// The result comes to another node, or to this one, which serves on.
+		e.report(id, 200, "late")
+		e.mustBe(id, xxljob.StateSucceeded)
+		next := newElsewhere(t, st, xxljob.Config{Node: "b"}, e.peers)
+		id = next.trigger(xxljob.Job{App: "far", Name: "2"})
+		synctest.Wait()
+		next.report(id, 200, "")
+		next.mustBe(id, xxljob.StateSucceeded)
+	})
+}

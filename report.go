@@ -1,0 +1,143 @@
+package xxljob
+
+// Results that come over HTTP. Input: callbacks of executors elsewhere, to any node.
+// Output: final states in the store. A callback is answered 200 once every result in it
+// is stored or known not to matter; otherwise its executor sends all of it again.
+
+import (
+	"context"
+	"time"
+
+	"github.com/xxljob/xxljob/wire"
+)
+
+const (
+	// reportPatience is how long a callback waits for the store; Java executors wait
+	// for 3 s.
+	reportPatience = 2500 * time.Millisecond
+	// maxHandleMsg is how much of a result's text is kept, in bytes (XXL-JOB section 2:
+	// 15,000 characters).
+	maxHandleMsg = 15_000
+	msgReport    = "the results cannot be stored at this moment, send them again later"
+)
+
+// reported is a result that has come, and who from.
+type reported struct {
+	caller wire.Caller
+	res    Result
+}
+
+// Callback stores results. Those of unknown runs, of runs of other apps, of runs that
+// have ended and of runs that were not sent to a remote executor do not matter.
+func (a *adminSide) Callback(ctx context.Context, reqs []wire.CallbackRequest) (wire.Return, error) {
+	caller, _ := wire.CallerFrom(ctx)
+	list := make([]reported, len(reqs))
+	for i, r := range reqs {
+		list[i] = reported{caller, reportOf(r)}
+	}
+	var err error
+	if a.s.running() {
+		err = a.s.reports.add(list...).wait(ctx, reportPatience)
+	} else {
+		err = a.s.storeReports(ctx, list)
+	}
+	if err != nil {
+		return wire.Failf(msgReport), nil
+	}
+	return wire.Success(), nil
+}
+
+// reportOf is a callback as a result. It carries no fence: whoever was sent the run may
+// report it, while it is started or dispatched.
+func reportOf(r wire.CallbackRequest) Result {
+	res := Result{RunID: r.LogID, State: stateOf(r), HandleMsg: plainText(shorten(r.HandleMsg, maxHandleMsg)), NoRetry: r.NoRetry}
+	if r.HandleCode == 0 && res.HandleMsg == "" {
+		res.HandleMsg = wire.MsgResultLost
+	}
+	return res
+}
+
+// stateOf reads the state out of a callback.
+func stateOf(r wire.CallbackRequest) State {
+	switch {
+	case r.HandleCode == wire.CodeSuccess:
+		return StateSucceeded
+	case r.HandleCode == wire.CodeTimeout:
+		return StateTimedOut
+	case r.Killed:
+		return StateKilled
+	}
+	return StateFailed
+}
+
+// readKill reads out of the words of a Java executor that it has killed the run. One of
+// ours says so otherwise, and its handlers may use these words too.
+func (s *scheduler) readKill(run Run, res Result) Result {
+	if res.State == StateFailed && wire.IsKilled(res.HandleMsg) && s.book.boot(run.App, run.Address) == "" {
+		res.State = StateKilled
+	}
+	return res
+}
+
+// reportLoop stores what comes until ctx ends.
+func (s *scheduler) reportLoop(ctx context.Context) {
+	retry := backoff{log: s.log, what: "storing reported results"}
+	s.reports.loop(ctx, 0, func(ctx context.Context, list []reported) error {
+		err := s.storeReports(ctx, list)
+		if retry.failed(ctx, err) {
+			sleep(ctx, retry.delay())
+		}
+		return err
+	})
+}
+
+// storeReports stores results in pages; after an error some are stored, and their
+// repetition does no harm.
+func (s *scheduler) storeReports(ctx context.Context, list []reported) error {
+	for len(list) > 0 {
+		page := list[:min(len(list), startBatch)]
+		list = list[len(page):]
+		results, err := s.admissible(ctx, page)
+		if err != nil {
+			return err
+		}
+		if len(results) == 0 {
+			continue
+		}
+		accepted, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Finish(ctx, results) })
+		s.ended(accepted)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// admissible leaves out results of runs that the caller may not speak for, or that do
+// not exist: which of the two, nobody is told. Attached executors report in another
+// way, which their runs are fenced by.
+func (s *scheduler) admissible(ctx context.Context, page []reported) ([]Result, error) {
+	ids := make([]int64, len(page))
+	for i, r := range page {
+		ids[i] = r.res.RunID
+	}
+	runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.RunsByID(ctx, ids) })
+	if err != nil {
+		return nil, err
+	}
+	byID := make(map[int64]Run, len(runs))
+	for _, r := range runs {
+		byID[r.ID] = r
+	}
+	var results []Result
+	for _, r := range page {
+		run, ok := byID[r.res.RunID]
+		switch {
+		case !ok || !isRemote(run.Address) || !s.cfg.speaksFor(r.caller, run.App):
+		case run.State.Ended() && run.State != StateLost: // of a lost one the result is noted
+		default:
+			results = append(results, s.readKill(run, r.res))
+		}
+	}
+	return results, nil
+}

@@ -1,0 +1,320 @@
+package xxljob_test
+
+// Promise P6: an outcome that is unknown is neither a failure nor a success.
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/store/storetest"
+	"github.com/xxljob/xxljob/wire"
+)
+
+// hangsUp answers nothing, though it may have the run.
+func hangsUp(int, wire.TriggerRequest) (wire.Return, error) { return wire.Return{}, errHungUp }
+
+// TestUnknownOfOthers: an executor of another maker is not sent a run twice. It is asked
+// whether the job is idle: busy means that it has accepted; idle, that a result may
+// still come for 90 seconds.
+func TestUnknownOfOthers(t *testing.T) {
+	busy := func() (wire.Return, error) { return wire.Failf(wire.MsgBusy), nil }
+	idle := func() (wire.Return, error) { return wire.Success(), nil }
+	t.Run("busy", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := &peer{run: hangsUp, idle: busy}
+			e := newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: p})
+			e.register("far", at1)
+			id := e.trigger(xxljob.Job{App: "far"})
+			synctest.Wait()
+			e.mustBe(id, xxljob.StateStarted)
+			time.Sleep(3 * time.Second)
+			run := e.mustBe(id, xxljob.StateDispatched)
+			if !strings.Contains(run.TriggerMsg, wire.MsgBusy) || len(p.sent()) != 1 {
+				t.Errorf("sent %d times: %q", len(p.sent()), run.TriggerMsg)
+			}
+			e.report(id, 200, "")
+			e.mustBe(id, xxljob.StateSucceeded)
+		})
+	})
+	t.Run("a result comes", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := &peer{run: hangsUp, idle: idle}
+			e := newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: p})
+			e.register("far", at1)
+			id := e.trigger(xxljob.Job{App: "far"})
+			for range 8 { // it beats on
+				time.Sleep(10 * time.Second)
+				e.register("far", at1)
+			}
+			e.mustBe(id, xxljob.StateStarted)
+			e.report(id, 200, "was quick")
+			e.mustBe(id, xxljob.StateSucceeded)
+			time.Sleep(5 * time.Minute)
+			e.mustBe(id, xxljob.StateSucceeded)
+			if len(p.sent()) != 1 || xxljob.OpenRuns(e.Scheduler) != 0 {
+				t.Errorf("sent %d times, %d open", len(p.sent()), xxljob.OpenRuns(e.Scheduler))
+			}
+		})
+	})
+	t.Run("nothing comes", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := &peer{run: hangsUp, idle: idle}
+			e := newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: p})
+			must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
+			id := e.trigger(xxljob.Job{App: "far"})
+			time.Sleep(89 * time.Second)
+			e.mustBe(id, xxljob.StateStarted)
+			time.Sleep(15 * time.Second)
+			run := e.mustBe(id, xxljob.StateLost)
+			if !strings.Contains(run.HandleMsg, "the job was idle") || len(p.sent()) != 1 {
+				t.Errorf("sent %d times: %q", len(p.sent()), run.HandleMsg)
+			}
+			e.report(id, 200, "too late")
+			if run := e.mustBe(id, xxljob.StateLost); !strings.Contains(run.TriggerMsg, "a result came after the run was lost") {
+				t.Errorf("a late result is not noted: %q", run.TriggerMsg)
+			}
+		})
+	})
+}
+
+// TestUnknownUnreachable: an executor that nobody reaches any more has lost the run when
+// it is registered no more, and after ten minutes otherwise.
+func TestUnknownUnreachable(t *testing.T) {
+	away := func() (wire.Return, error) { return wire.Return{}, errNoRoute }
+	for _, c := range []struct {
+		name  string
+		beats bool
+		least time.Duration
+		most  time.Duration
+	}{{"unregistered", false, 89 * time.Second, 120 * time.Second}, {"registered", true, 599 * time.Second, 630 * time.Second}} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := &peer{run: hangsUp, idle: away}
+				e := newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: p})
+				e.register("far", at1)
+				id := e.trigger(xxljob.Job{App: "far"})
+				synctest.Wait()
+				began := time.Now()
+				for e.state(id).State == xxljob.StateStarted && time.Since(began) < 20*time.Minute {
+					time.Sleep(5 * time.Second)
+					if c.beats {
+						e.register("far", at1)
+					}
+				}
+				e.mustBe(id, xxljob.StateLost)
+				if took := time.Since(began); took < c.least || took > c.most {
+					t.Errorf("lost after %v", took)
+				}
+				if c.beats == false && p.idleBeats() > 60 {
+					t.Errorf("asked %d times", p.idleBeats())
+				}
+			})
+		})
+	}
+}
+
+// TestUnknownOfOurs: an executor of this module is sent the same run again, for the
+// process that was meant; a repeated id that it knows is as good as accepted.
+func TestUnknownOfOurs(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		again wire.Return
+	}{{"it has it", wire.Noted(wire.MsgRepeat, int64(1))}, {"it has ended it", wire.Noted(wire.MsgRepeatEnded, int64(1))}, {"it gets it now", wire.Success()}} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := &peer{run: func(n int, _ wire.TriggerRequest) (wire.Return, error) {
+					if n < 3 {
+						return wire.Return{}, errHungUp
+					}
+					return c.again, nil
+				}}
+				e := newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: p})
+				e.registerOurs("far", at1, "boot-1")
+				id := e.trigger(xxljob.Job{App: "far"})
+				time.Sleep(10 * time.Second)
+				e.mustBe(id, xxljob.StateDispatched)
+				sent := p.sent()
+				if len(sent) != 3 || sent[0] != sent[1] || sent[1] != sent[2] || sent[0].BootID != "boot-1" || sent[0].LogID != id {
+					t.Errorf("sent %+v", sent)
+				}
+				if p.idleBeats() > 0 {
+					t.Error("asked whether it is idle")
+				}
+			})
+		})
+	}
+}
+
+// TestUnknownRefusedAgain: a refusal that answers a repeated id says nothing about the
+// first attempt.
+func TestUnknownRefusedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &peer{run: func(n int, _ wire.TriggerRequest) (wire.Return, error) {
+			if n == 1 {
+				return wire.Return{}, errHungUp
+			}
+			return wire.Failf("job queue is full"), nil
+		}}
+		e := newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: p})
+		e.registerOurs("far", at1, "boot-1")
+		id := e.trigger(xxljob.Job{App: "far"})
+		time.Sleep(30 * time.Second)
+		e.mustBe(id, xxljob.StateStarted)
+		if len(p.sent()) != 2 || p.idleBeats() == 0 {
+			t.Errorf("sent %d times, asked %d times", len(p.sent()), p.idleBeats())
+		}
+		e.report(id, 200, "had it")
+		e.mustBe(id, xxljob.StateSucceeded)
+	})
+}
+
+// TestUnknownAndRestarted: the process that may have the run is gone; its successor at the
+// address is not sent it.
+func TestUnknownAndRestarted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &peer{run: hangsUp}
+		e := newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: p})
+		e.registerOurs("far", at1, "boot-1")
+		id := e.trigger(xxljob.Job{App: "far"})
+		synctest.Wait()
+		e.registerOurs("far", at1, "boot-2")
+		for range 11 {
+			time.Sleep(10 * time.Second)
+			e.registerOurs("far", at1, "boot-2")
+		}
+		e.mustBe(id, xxljob.StateLost)
+		if n := len(p.sent()); n != 1 {
+			t.Errorf("sent %d times", n)
+		}
+	})
+}
+
+// TestOtherProcess: an executor that was restarted since it registered refuses a run that
+// was meant for the process before. It has done nothing, so it gets the run.
+func TestOtherProcess(t *testing.T) {
+	for _, registered := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var e *elsewhere
+			p := &peer{}
+			p.run = func(n int, r wire.TriggerRequest) (wire.Return, error) {
+				if r.BootID != "" && r.BootID != "boot-2" {
+					if registered {
+						e.registerOurs("far", at1, "boot-2")
+					}
+					return wire.Failf(wire.MsgOtherBoot), nil
+				}
+				return wire.Success(), nil
+			}
+			e = newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: p})
+			e.registerOurs("far", at1, "boot-1")
+			id := e.trigger(xxljob.Job{App: "far"})
+			time.Sleep(5 * time.Second)
+			e.mustBe(id, xxljob.StateDispatched)
+			want := ""
+			if registered {
+				want = "boot-2"
+			}
+			if sent := p.sent(); len(sent) != 2 || sent[0].BootID != "boot-1" || sent[1].BootID != want {
+				t.Errorf("sent %+v", sent)
+			}
+		})
+	}
+}
+
+// TestUnknownOfADeadNode: the node that called is gone before it could tell what the
+// answer was. The one that takes its shards over does not send the run, it asks.
+func TestUnknownOfADeadNode(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		idle func() (wire.Return, error)
+		want xxljob.State
+	}{
+		{"busy", func() (wire.Return, error) { return wire.Failf(wire.MsgBusy), nil }, xxljob.StateDispatched},
+		{"idle", func() (wire.Return, error) { return wire.Success(), nil }, xxljob.StateLost},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st := memory.New()
+				faults := storetest.Wrap(st)
+				p := &peer{idle: c.idle}
+				hang := make(chan struct{})
+				p.run = func(int, wire.TriggerRequest) (wire.Return, error) {
+					faults.Inject(storetest.All, storetest.Fault{Hang: hang}) // it dies while it waits for the answer
+					<-hang
+					return wire.Return{}, errHungUp
+				}
+				peers := map[string]*peer{at1: p}
+				a := newElsewhere(t, faults, xxljob.Config{Node: "a"}, peers)
+				must(t, a.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
+				id := a.trigger(xxljob.Job{App: "far"})
+				time.Sleep(time.Second)
+				b := newElsewhere(t, st, xxljob.Config{Node: "b"}, peers)
+				time.Sleep(3 * time.Minute)
+				run := b.mustBe(id, c.want)
+				if len(p.sent()) != 1 {
+					t.Errorf("sent %d times", len(p.sent()))
+				}
+				if c.want == xxljob.StateDispatched {
+					b.report(id, 200, "")
+					run = b.mustBe(id, xxljob.StateSucceeded)
+				}
+				_ = run
+				close(hang)
+				faults.Clear()
+			})
+		})
+	}
+}
+
+// TestStartedBehindItsBack: the start of a run took effect though its call had an error,
+// and the store did not show it when it was read again. The run is sent, once.
+func TestStartedBehindItsBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &peer{}
+		faults := storetest.Wrap(neverAlone{memory.New()})
+		e := newElsewhere(t, faults, xxljob.Config{}, map[string]*peer{at1: p})
+		must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
+		faults.Inject("Start", storetest.Fault{After: true, Calls: 1})
+		id := e.trigger(xxljob.Job{App: "far"})
+		time.Sleep(10 * time.Second)
+		e.mustBe(id, xxljob.StateDispatched)
+		if n := len(p.sent()); n != 1 {
+			t.Errorf("sent %d times", n)
+		}
+	})
+}
+
+// TestQuickResult is trap 11 of XXL-JOB's section 8: the result may come before the answer
+// to the trigger, and neither an answer nor its absence touches it then.
+func TestTrap11QuickResult(t *testing.T) {
+	for name, answer := range map[string]func() (wire.Return, error){
+		"accepted":  func() (wire.Return, error) { return wire.Success(), nil },
+		"timed out": func() (wire.Return, error) { return wire.Return{}, errHungUp },
+		"refused":   func() (wire.Return, error) { return wire.Failf("too late"), nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var e *elsewhere
+				p := &peer{}
+				p.run = func(_ int, r wire.TriggerRequest) (wire.Return, error) {
+					e.report(r.LogID, 200, "quick")
+					return answer()
+				}
+				e = newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: p})
+				e.register("far", at1)
+				id := e.trigger(xxljob.Job{App: "far"})
+				time.Sleep(3 * time.Minute)
+				if run := e.mustBe(id, xxljob.StateSucceeded); run.HandleMsg != "quick" {
+					t.Errorf("%q", run.HandleMsg)
+				}
+				if len(p.sent()) != 1 || len(p.killed()) != 0 {
+					t.Errorf("sent %d times, killed %d times", len(p.sent()), len(p.killed()))
+				}
+			})
+		})
+	}
+}
