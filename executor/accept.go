@@ -10,10 +10,12 @@ import (
 
 // Refusals of our own.
 const (
-	msgStopping  = "executor is stopping."
-	msgQueueFull = "job queue is full: %d runs of job %d wait."
-	msgBacklog   = "executor is full: %d handlers running, %d runs waiting."
-	msgOutbox    = "executor is full: %d results are running or wait for the admin."
+	msgStopping   = "executor is stopping."
+	msgNotStarted = "executor is not started."
+	msgQueueFull  = "job queue is full: %d runs of job %d wait."
+	msgBacklog    = "executor is full: %d handlers running, %d runs waiting."
+	msgOutbox     = "executor is full: %d results are running or wait for the admin."
+	msgSpool      = "executor is full: %d bytes of results wait on disk for the admin."
 )
 
 // Run accepts a run or refuses it, at once; it never waits for the handler. The
@@ -28,54 +30,74 @@ const (
 //   - 500: one of the bounds of Config is reached;
 //   - 200 wire.MsgSuccess: its result will be delivered.
 func (e *Executor) Run(_ context.Context, req wire.TriggerRequest) (wire.Return, error) {
+	return e.accept(e.local, &req), nil
+}
+
+// accept is Run for one origin.
+func (e *Executor) accept(o *origin, req *wire.TriggerRequest) wire.Return {
 	now := time.Now()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.runs[req.LogID] != nil {
-		return wire.Noted(wire.MsgRepeat, req.LogID), nil
+	if o.runs[req.LogID] != nil {
+		return wire.Noted(wire.MsgRepeat, req.LogID)
 	}
-	if e.recent.has(req.LogID, now) {
-		return wire.Noted(wire.MsgRepeatEnded, req.LogID), nil
+	if o.recent.has(req.LogID, now) {
+		return wire.Noted(wire.MsgRepeatEnded, req.LogID)
 	}
-	if e.stopping {
-		return wire.Failf(msgStopping), nil
+	if refusal, ok := e.takesRuns(o); !ok {
+		return refusal
 	}
 	if req.GlueType != "" && req.GlueType != wire.GlueBean {
-		return wire.Failf(wire.MsgGlueType, req.GlueType), nil
+		return wire.Failf(wire.MsgGlueType, req.GlueType)
 	}
 	h := e.handlers[req.ExecutorHandler]
 	if h == nil {
-		return wire.Failf(wire.MsgHandlerNotFound, req.ExecutorHandler), nil
+		return wire.Failf(wire.MsgHandlerNotFound, req.ExecutorHandler)
 	}
-	j := e.jobs[req.JobID]
+	j := o.jobs[req.JobID]
 	action := block.Decide(req.ExecutorBlockStrategy, j.busy())
 	if action == block.Discard {
-		return wire.Failf(block.MsgDiscard), nil
+		return wire.Failf(block.MsgDiscard)
 	}
-	if refusal, full := e.full(j, req.JobID, action); full {
-		return refusal, nil
+	if refusal, full := e.full(o, j, req.JobID, action); full {
+		return refusal
 	}
 	if j == nil {
-		j = &job{id: req.JobID}
-		e.jobs[j.id] = j
+		j = &job{origin: o, id: req.JobID}
+		o.jobs[j.id] = j
 	}
 	if action == block.Cover {
 		e.stopJob(j, block.MsgCover, ErrCovered)
 	}
-	r := newRun(e, h, j, &req, now)
-	e.runs[r.RunID] = r
-	e.out.owed.Add(1)
+	r := newRun(e, h, j, req, now)
+	o.runs[r.RunID] = r
+	o.out.owed.Add(1)
 	j.push(r)
 	e.queued++
 	e.advance(j)
-	return wire.Success(), nil
+	return wire.Success()
+}
+
+// takesRuns reports whether runs of an origin are taken at all, or else why not.
+// mu is held.
+func (e *Executor) takesRuns(o *origin) (wire.Return, bool) {
+	switch {
+	case e.stopping:
+		return wire.Failf(msgStopping), false
+	case o.remote() && !e.started: // its results would have nowhere to go
+		return wire.Failf(msgNotStarted), false
+	}
+	return wire.Return{}, true
 }
 
 // full reports whether one more run of j would break a bound, before anything is
 // changed for it. mu is held.
-func (e *Executor) full(j *job, id int64, action block.Action) (wire.Return, bool) {
-	if owed := e.out.owed.Load(); owed >= int64(e.cfg.Outbox) {
+func (e *Executor) full(o *origin, j *job, id int64, action block.Action) (wire.Return, bool) {
+	if owed := o.out.owed.Load(); owed >= int64(e.cfg.Outbox) {
 		return wire.Failf(msgOutbox, owed), true
+	}
+	if size, full := o.out.diskFull(); full {
+		return wire.Failf(msgSpool, size), true
 	}
 	waiting := e.queued
 	if action == block.Cover {

@@ -1,12 +1,13 @@
 package executor
 
 import (
-	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
+
+	"github.com/xxljob/xxljob/wire"
 )
 
 // Config says how an executor behaves. The zero value means the defaults named
@@ -37,10 +38,14 @@ type Config struct {
 	// Backlog is how many runs of all jobs together wait. Default: 10,000.
 	Backlog int
 
-	// Outbox is how many accepted runs may lack a delivered result, running ones
+	// Outbox is how many accepted runs of one admin may lack a delivered result, running ones
 	// included; at the bound, new runs are refused until the admin takes results
 	// again. Default: 100,000.
 	Outbox int
+
+	// StopGrace is how long Serve lets runs go on when its context has ended.
+	// Default: 30 s.
+	StopGrace time.Duration
 
 	// Grace is how long a cancelled handler has to return before it is abandoned
 	// and its job goes on without it. Default: 10 s.
@@ -57,6 +62,67 @@ type Config struct {
 
 	// Log says where the lines of Task.Log go.
 	Log LogConfig
+
+	// Addr is where a server of the executor's own listens from Start on, such as
+	// ":9999"; with port 0 the system chooses one. Empty for none: see Handler.
+	Addr string
+
+	// Address is the base address under which admins reach this executor, such as
+	// http://10.0.0.7:9999/, with the prefix of its handler. It is registered as
+	// it is given; where there are several Admins, each registers the path
+	// <Admins.Name>/ below it. It is required with Admins when Addr is empty.
+	// Default: http, the host of Addr or, when Addr has none, the IP address from
+	// which admins are reached, and the port that Addr has got.
+	Address string
+
+	// Admins are the clusters that the executor registers with at Start, and works
+	// for: with each of them, and with one node of each. Their run and job ids,
+	// results and logs are kept apart, and so are the bounds Outbox and
+	// KeepFinishedMax. Default: none, the executor works for the admin it is bound
+	// to only.
+	Admins []AdminCluster
+
+	// Tokens are the access tokens that callers of Handler and Addr may show, at
+	// most two: the old one and the new one, while admins are changed over.
+	// Default: those of a cluster show its own AdminCluster.Token, and open
+	// nothing of another cluster's.
+	Tokens []string
+
+	// Insecure lets everybody in where there is no token: every process that
+	// reaches the executor can run handlers, kill runs and read logs. It is for
+	// closed networks and tests. Default: an executor without a token is an error
+	// of Handler and Start.
+	Insecure bool
+
+	// AllowDefaultToken admits "default_token", the token of XXL-JOB's samples, for
+	// the time of a migration. It is warned of at each Start. Default: it is an
+	// error of New.
+	AllowDefaultToken bool
+
+	// Beat is how often the executor registers with each of Admins. They take it
+	// for gone after three times 30 s. Default: 30 s.
+	Beat time.Duration
+
+	// SpoolDir is the root directory of files in which results for Admins are kept
+	// until an admin has them, <SpoolDir>/<Admins.Name>/..., made when absent; files
+	// are 0600 and directories 0700. A result is on the disk before it is first
+	// sent, and what a process leaves is delivered by the next one. Several
+	// processes may share it. Empty keeps results in memory, and no file is
+	// written.
+	SpoolDir string
+
+	// SpoolBytes bounds the files of each of Admins, in blocks of 4 KiB; at the
+	// bound its new runs are refused. Results of runs accepted before are written
+	// nevertheless. Default: 256 MiB.
+	SpoolBytes int64
+
+	// Transport keeps the connections to Admins. Default: one for this executor
+	// with the defaults of wire.TransportConfig.
+	Transport *wire.Transport
+
+	// CallTimeout bounds a call to one node of Admins, connecting included.
+	// Default: 6 s.
+	CallTimeout time.Duration
 }
 
 // LogConfig says where the lines of runs are kept, and how many.
@@ -102,6 +168,7 @@ func (c Config) withDefaults() Config {
 	orElse(&c.Backlog, 10_000)
 	orElse(&c.Outbox, 100_000)
 	orElse(&c.Grace, 10*time.Second)
+	orElse(&c.StopGrace, 30*time.Second)
 	orElse(&c.KeepFinished, 10*time.Minute)
 	orElse(&c.KeepFinishedMax, 100_000)
 	orElse(&c.Log.RetentionDays, 30)
@@ -111,35 +178,21 @@ func (c Config) withDefaults() Config {
 		orElse(&c.Log.MaxBytes, 16<<20)
 	}
 	orElse(&c.Log.TotalBytes, 64<<20)
+	orElse(&c.Beat, 30*time.Second)
+	orElse(&c.SpoolBytes, 256<<20)
+	orElse(&c.CallTimeout, 6*time.Second)
+	c.Admins = slices.Clone(c.Admins)
+	if len(c.Admins) == 1 && c.Admins[0].Name == "" {
+		c.Admins[0].Name = "admin"
+	}
+	if len(c.Admins) > 0 && c.Transport == nil {
+		c.Transport = wire.NewTransport(wire.TransportConfig{})
+	}
 	return c
 }
 
-func orElse[T int | time.Duration](v *T, def T) {
+func orElse[T int | int64 | time.Duration](v *T, def T) {
 	if *v == 0 {
 		*v = def
 	}
-}
-
-// validate names every field out of range at once.
-func (c Config) validate() error {
-	var faults []error
-	positive := func(name string, v int) {
-		if v < 0 {
-			faults = append(faults, fmt.Errorf("xxljob: executor: Config.%s is %d, want 0 (the default) or more", name, v))
-		}
-	}
-	positive("Places", c.Places)
-	positive("Queue", c.Queue)
-	positive("Backlog", c.Backlog)
-	positive("Outbox", c.Outbox)
-	positive("KeepFinishedMax", c.KeepFinishedMax)
-	positive("Log.MaxBytes", c.Log.MaxBytes)
-	positive("Log.TotalBytes", c.Log.TotalBytes)
-	if c.Grace < 0 {
-		faults = append(faults, fmt.Errorf("xxljob: executor: Config.Grace is %v, want 0 (the default) or more", c.Grace))
-	}
-	if c.KeepFinished < 0 {
-		faults = append(faults, fmt.Errorf("xxljob: executor: Config.KeepFinished is %v, want 0 (the default) or more", c.KeepFinished))
-	}
-	return errors.Join(faults...)
 }

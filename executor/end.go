@@ -41,9 +41,10 @@ func outcome(r *run, err error) result {
 // end records the result of a run. It is called once for each run. mu is held.
 func (e *Executor) end(r *run, res result) {
 	r.ended = true
-	delete(e.runs, r.RunID)
-	e.recent.add(r.RunID, time.Now())
-	e.out.add(wire.CallbackRequest{
+	o := r.job.origin
+	delete(o.runs, r.RunID)
+	o.recent.add(r.RunID, time.Now())
+	o.out.add(wire.CallbackRequest{
 		LogID: r.RunID, LogDateTim: r.logDate,
 		HandleCode: res.code, HandleMsg: res.msg, NoRetry: res.noRetry, Killed: res.killed,
 	})

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"time"
 
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/wire"
@@ -71,4 +74,71 @@ func ExampleFail() {
 	err := executor.Fail(errGone)
 	fmt.Println(err, executor.IsFail(err), errors.Is(err, errGone))
 	// Output: the account is closed true true
+}
+
+// An executor in the host's own mux, for an admin that is told its address by
+// hand or by registration.
+func ExampleExecutor_Handler() {
+	e, err := executor.New(executor.Config{
+		App:     "billing",
+		Address: "http://10.0.0.7:8080/jobs/", // of the mux, with the prefix
+		Admins: []executor.AdminCluster{{
+			Addresses: []string{"http://10.0.0.1:8080/xxl-job-admin", "http://10.0.0.2:8080/xxl-job-admin"},
+			Token:     "the token of the admin",
+		}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	h, err := e.Handler()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/jobs/", h)
+
+	// e.Start would register now, and e.Stop take that back. A caller without the
+	// token is refused, with the status that the protocol's peers expect.
+	answer := httptest.NewRecorder()
+	mux.ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/jobs/beat", nil))
+	fmt.Println(answer.Code, answer.Body)
+	// Output: 200 {"code":500,"msg":"The access token is wrong."}
+}
+
+// A process that only executes: a server of its own, registered with an admin,
+// until it is interrupted. Results survive it.
+func ExampleExecutor_Serve() {
+	admin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Println("admin:", r.URL.Path) // in place of a real one
+		fmt.Fprint(w, `{"code":200}`)
+	}))
+	defer admin.Close()
+
+	e, err := executor.New(executor.Config{
+		App:    "billing",
+		Addr:   "127.0.0.1:0", // ":9999" in real life
+		Admins: []executor.AdminCluster{{Addresses: []string{admin.URL}, Token: "the token of the admin"}},
+		// SpoolDir: "/var/lib/billing/results",
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = e.Handle("greet", func(ctx context.Context, t *executor.Task) error {
+		t.Log().Info("hello", "whom", t.Param)
+		return nil
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond) // signal.NotifyContext in real life
+	defer cancel()
+	fmt.Println(e.Serve(ctx))
+	// Output:
+	// admin: /api/registry
+	// admin: /api/registryRemove
+	// <nil>
 }

@@ -2,6 +2,8 @@ package executor
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -13,9 +15,12 @@ import (
 
 // Executor runs handlers. All its methods are safe for concurrent use.
 type Executor struct {
-	cfg  Config   // set by New
-	logs logStore // set by New, has its own lock
-	out  *outbox  // set by New, has its own lock, which may be taken under mu
+	cfg     Config    // set by New
+	boot    string    // set by New: another one for each Executor
+	local   *origin   // set by New: the admin within the process
+	origins []*origin // set by New: local, then one for each of Config.Admins
+
+	ownTransport bool // set by New: Config.Transport was made here
 
 	abandoned atomic.Int64 // handlers ever abandoned
 
@@ -23,49 +28,65 @@ type Executor struct {
 	// held for a few map operations, never while anybody else's code runs.
 	mu        sync.Mutex
 	handlers  map[string]*handler
-	order     []*handler     // handlers as they were registered
-	jobs      map[int64]*job // jobs that run or wait, no others
-	runs      map[int64]*run // accepted runs without a result
-	recent    recent         // ids of runs with a result
-	ready     jobList        // jobs that wait for a place
-	queued    int            // runs in the queues of all jobs
-	active    int            // handlers running, abandoned ones not counted
-	taken     int            // places in use
-	lingering int            // abandoned handlers that have not returned
-	stopping  bool           // Stop was called: nothing is accepted
-	finishing bool           // one Stop has begun the last steps
-	idle      chan struct{}  // closed when stopping and nothing runs or waits
-	stopped   chan struct{}  // closed when Stop is through
-	cutOff    error          // why runs were cut off by Stop, written before idle is closed
-	stopErr   error          // the error of Stop, written before stopped is closed
+	order     []*handler    // handlers as they were registered
+	ready     jobList       // jobs that wait for a place
+	queued    int           // runs in the queues of all jobs
+	active    int           // handlers running, abandoned ones not counted
+	taken     int           // places in use
+	lingering int           // abandoned handlers that have not returned
+	starting  bool          // Start is at work
+	started   bool          // Start has succeeded
+	leaving   bool          // one Stop has begun to say good-bye
+	stopping  bool          // nothing is accepted any more
+	finishing bool          // one Stop has begun the last steps
+	idle      chan struct{} // closed when stopping and nothing runs or waits
+	left      chan struct{} // closed when the admins were told
+	stopped   chan struct{} // closed when Stop is through
+	cutOff    error         // why runs were cut off by Stop, written before idle is closed
+	stopErr   error         // the error of Stop, written before stopped is closed
+
+	// Set by Start, under mu.
+	server        *server         // nil without Config.Addr
+	registrations []*registration // one for each of Config.Admins
 }
 
 var _ wire.Executor = (*Executor)(nil)
 
 // New makes an executor. It starts no goroutine, and holds nothing that has to be
-// released before the first run, except that it makes and opens Config.Log.Dir when
-// that is set. The error names all fields out of range, or why the log
-// directory cannot be used.
-func New(cfg Config) (*Executor, error) {
-	if err := cfg.validate(); err != nil {
+// released before the first run or Start, except that it makes and opens
+// Config.Log.Dir when that is set. The error names all fields out of range, or
+// why the log directory cannot be used; it never contains a token.
+func New(cfg Config) (*Executor, error) { return newExecutor(cfg, dialHTTP) }
+
+// newExecutor is New with another way to reach admins.
+func newExecutor(cfg Config, dial dialer) (*Executor, error) {
+	ownTransport := cfg.Transport == nil && len(cfg.Admins) > 0
+	cfg = cfg.withDefaults()
+	clusters, err := cfg.dialAll(dial)
+	if err := errors.Join(cfg.validate(), err); err != nil {
 		return nil, err
 	}
-	cfg = cfg.withDefaults()
 	logs, err := newLogStore(cfg)
 	if err != nil {
 		return nil, err
 	}
-	return &Executor{
+	e := &Executor{
 		cfg:      cfg,
-		logs:     logs,
-		out:      newOutbox(cfg),
+		boot:     rand.Text(),
+		local:    newOrigin(cfg, "", logs, localBatch),
 		handlers: make(map[string]*handler),
-		jobs:     make(map[int64]*job),
-		runs:     make(map[int64]*run),
-		recent:   newRecent(cfg.KeepFinished, cfg.KeepFinishedMax),
 		idle:     make(chan struct{}),
+		left:     make(chan struct{}),
 		stopped:  make(chan struct{}),
-	}, nil
+	}
+	e.ownTransport = ownTransport
+	e.origins = []*origin{e.local}
+	for i, c := range clusters {
+		if err := e.addOrigin(cfg.Admins[i], c); err != nil {
+			return nil, errors.Join(err, e.closeLogs())
+		}
+	}
+	return e, nil
 }
 
 // App returns the name the executor registers under.
@@ -78,10 +99,11 @@ func (e *Executor) Handlers() []string {
 	return slices.Sorted(maps.Keys(e.handlers))
 }
 
-// Bind sets who receives the results, also of runs that ended before. A later
-// call replaces the admin for everything not delivered yet; nil keeps results until
-// the next Bind.
-func (e *Executor) Bind(admin wire.Admin) { e.out.bind(admin) }
+// Bind sets who receives the results of runs that came by the method Run, also
+// of those that ended before. A later call replaces the admin for everything not
+// delivered yet; nil keeps results until the next Bind. Results for Config.Admins
+// are not concerned.
+func (e *Executor) Bind(admin wire.Admin) { e.local.out.bind(admin) }
 
 // Places returns Config.Places: how many handlers run at once. A scheduler sends
 // no more runs at a time.
@@ -98,25 +120,33 @@ func (e *Executor) Running() int {
 // Config.Grace since the executor was made, whether or not they returned later.
 func (e *Executor) Abandoned() int64 { return e.abandoned.Load() }
 
-// Beat answers 200 while the executor takes runs, and 500 from the call of Stop on.
-func (e *Executor) Beat(context.Context) (wire.Return, error) {
+// Beat answers 200 while the executor takes runs, and 500 once it stops.
+func (e *Executor) Beat(context.Context) (wire.Return, error) { return e.beat(e.local), nil }
+
+// beat is Beat for one origin.
+func (e *Executor) beat(o *origin) wire.Return {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.stopping {
-		return wire.Failf(msgStopping), nil
+	if refusal, ok := e.takesRuns(o); !ok {
+		return refusal
 	}
-	return wire.Success(), nil
+	return wire.Success()
 }
 
 // IdleBeat answers 200 when the job neither runs nor waits, and MsgBusy when it
 // does, also while a cancelled handler of it has not returned.
 func (e *Executor) IdleBeat(_ context.Context, req wire.IdleBeatRequest) (wire.Return, error) {
+	return e.idleBeat(e.local, req), nil
+}
+
+// idleBeat is IdleBeat for one origin.
+func (e *Executor) idleBeat(o *origin, req wire.IdleBeatRequest) wire.Return {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.jobs[req.JobID].busy() {
-		return wire.Failf(wire.MsgBusy), nil
+	if o.jobs[req.JobID].busy() {
+		return wire.Failf(wire.MsgBusy)
 	}
-	return wire.Success(), nil
+	return wire.Success()
 }
 
 // Kill stops the running run and the waiting runs of a job, or with
@@ -125,6 +155,11 @@ func (e *Executor) IdleBeat(_ context.Context, req wire.IdleBeatRequest) (wire.R
 // context is cancelled with ErrKilled. When there is nothing to stop the answer is
 // 200 with wire.MsgAlreadyKilled.
 func (e *Executor) Kill(_ context.Context, req wire.KillRequest) (wire.Return, error) {
+	return e.kill(e.local, req), nil
+}
+
+// kill is Kill for one origin.
+func (e *Executor) kill(o *origin, req wire.KillRequest) wire.Return {
 	reason := req.Reason
 	if reason == "" {
 		reason = wire.StopKill
@@ -133,18 +168,18 @@ func (e *Executor) Kill(_ context.Context, req wire.KillRequest) (wire.Return, e
 	defer e.mu.Unlock()
 	found := false
 	if req.LogID != 0 {
-		r := e.runs[req.LogID]
+		r := o.runs[req.LogID]
 		if found = r != nil && (req.JobID == 0 || req.JobID == r.JobID); found {
 			e.stopRun(r, reason, ErrKilled)
 		}
-	} else if j := e.jobs[req.JobID]; j != nil {
+	} else if j := o.jobs[req.JobID]; j != nil {
 		found = e.stopJob(j, reason, ErrKilled)
 	}
 	e.checkIdle()
 	if !found {
-		return wire.Noted(wire.MsgAlreadyKilled), nil
+		return wire.Noted(wire.MsgAlreadyKilled)
 	}
-	return wire.Success(), nil
+	return wire.Success()
 }
 
 // Log answers lines of a run's log from LogRequest.FromLineNum on, at most about
@@ -152,28 +187,33 @@ func (e *Executor) Kill(_ context.Context, req wire.KillRequest) (wire.Return, e
 // while it waits or runs, and with wire.MsgNoLog and IsEnd later, as is
 // an unknown one.
 func (e *Executor) Log(_ context.Context, req wire.LogRequest) (wire.LogReturn, error) {
+	return e.readLog(e.local, req), nil
+}
+
+// readLog is Log for one origin.
+func (e *Executor) readLog(o *origin, req wire.LogRequest) wire.LogReturn {
 	from := max(req.FromLineNum, 1)
 	at := time.Now()
 	if req.LogDateTim != 0 {
 		at = time.UnixMilli(req.LogDateTim)
 	}
-	res, found, err := e.logs.read(logKey{id: req.LogID, at: at}, from)
+	res, found, err := o.logs.read(logKey{id: req.LogID, at: at}, from)
 	if err != nil {
 		e.cfg.Logger.Error("executor: a run's log cannot be read", "run", req.LogID, "error", err)
-		return wire.LogReturn{Code: wire.CodeFail, Msg: "readLog fail, " + err.Error()}, nil
+		return wire.LogReturn{Code: wire.CodeFail, Msg: "readLog fail, " + err.Error()}
 	}
 	if !found {
 		res = wire.LogResult{FromLineNum: from}
-		if !e.alive(req.LogID) {
+		if !e.alive(o, req.LogID) {
 			res.LogContent, res.IsEnd = wire.MsgNoLog, true
 		}
 	}
-	return wire.LogReturn{Code: wire.CodeSuccess, Msg: wire.MsgSuccess, Result: res}, nil
+	return wire.LogReturn{Code: wire.CodeSuccess, Msg: wire.MsgSuccess, Result: res}
 }
 
 // alive reports whether a run is waiting or running.
-func (e *Executor) alive(id int64) bool {
+func (e *Executor) alive(o *origin, id int64) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.runs[id] != nil
+	return o.runs[id] != nil
 }

@@ -4,6 +4,7 @@ package executor
 // forgotten with the last, so that jobs that are idle cost nothing. All fields are
 // guarded by Executor.mu.
 type job struct {
+	origin  *origin // whose job it is
 	id      int64
 	running *run    // whose handler has not returned, nil for none or an abandoned one
 	queue   runList // runs that wait for running, or for a place
@@ -26,7 +27,7 @@ func (e *Executor) advance(j *job) {
 	switch {
 	case j.running != nil || j.waiting:
 	case j.queue.n == 0:
-		delete(e.jobs, j.id)
+		delete(j.origin.jobs, j.id)
 	case e.placeFree():
 		e.start(j)
 	default:
@@ -41,7 +42,7 @@ func (e *Executor) fill() {
 		j := e.ready.pop()
 		j.waiting = false
 		if j.queue.n == 0 { // what waited was killed meanwhile
-			delete(e.jobs, j.id)
+			delete(j.origin.jobs, j.id)
 			continue
 		}
 		e.start(j)

@@ -22,6 +22,9 @@ type logStore interface {
 	handler(w lineWriter) slog.Handler
 	// read returns lines from the given one on, and false when there is no log.
 	read(key logKey, from int) (wire.LogResult, bool, error)
+	// of returns a store for the logs of one cluster, which shares with this one
+	// what bounds all logs together.
+	of(cfg Config, cluster string) (logStore, error)
 	// close releases what the store holds. Lines written later are lost.
 	close() error
 }
@@ -52,5 +55,5 @@ func newLogStore(cfg Config) (logStore, error) {
 	if cfg.Log.Dir == "" {
 		return newMemLogs(format, cfg.Log.MaxBytes, cfg.Log.TotalBytes), nil
 	}
-	return newFileLogs(format, cfg)
+	return newFileLogs(format, cfg, cfg.Log.Dir)
 }

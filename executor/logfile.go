@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
@@ -14,7 +15,7 @@ import (
 	"github.com/xxljob/xxljob/wire"
 )
 
-// fileLogs keeps logs in files <root>/yyyy-MM-dd/<id>.log. Every path is made of
+// fileLogs keeps logs of one origin in files <root>/yyyy-MM-dd/<id>.log. Every path is made of
 // a date and a number, below a root that nothing can lead out of.
 type fileLogs struct {
 	logFormat
@@ -27,15 +28,21 @@ type fileLogs struct {
 	cleaned string // the day of the last cleaning
 }
 
-func newFileLogs(f logFormat, cfg Config) (*fileLogs, error) {
-	if err := os.MkdirAll(cfg.Log.Dir, 0o700); err != nil {
+func newFileLogs(f logFormat, cfg Config, dir string) (*fileLogs, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("xxljob: executor: Config.Log.Dir: %w", err)
 	}
-	root, err := os.OpenRoot(cfg.Log.Dir)
+	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("xxljob: executor: Config.Log.Dir: %w", err)
 	}
 	return &fileLogs{logFormat: f, root: root, maxRun: cfg.Log.MaxBytes, retention: cfg.Log.RetentionDays, log: cfg.Logger}, nil
+}
+
+// of keeps the logs of a cluster in a directory of its name, which is none of a
+// day: see AdminCluster.Name.
+func (s *fileLogs) of(cfg Config, cluster string) (logStore, error) {
+	return newFileLogs(s.logFormat, cfg, filepath.Join(cfg.Log.Dir, cluster))
 }
 
 func (s *fileLogs) close() error { return s.root.Close() }

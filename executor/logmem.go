@@ -11,20 +11,33 @@ import (
 // bounded too.
 const memOverhead = 256
 
-// memLogs keeps logs in memory. Over the bound the log begun first goes.
+// memLogs is the logs of one origin in the memory that all share.
 type memLogs struct {
+	*logMemory
+	origin int // 0 for the one within the process
+}
+
+// logMemory keeps logs in memory. Over the bound the log begun first goes.
+type logMemory struct {
 	logFormat
 	maxRun, maxAll int
 
 	mu             sync.Mutex // guards the logs too
-	logs           map[int64]*memLog
+	origins        int        // beside the one within the process
+	logs           map[memKey]*memLog
 	oldest, newest *memLog
 	size           int
 }
 
+// memKey names the log of one run.
+type memKey struct {
+	id     int64
+	origin int
+}
+
 // memLog is the log of one run.
 type memLog struct {
-	id      int64
+	key     memKey
 	buf     []byte
 	full    bool    // it has ended with the notice
 	dropped bool    // it is not in memLogs any more
@@ -32,15 +45,24 @@ type memLog struct {
 }
 
 func newMemLogs(f logFormat, maxRun, maxAll int) *memLogs {
-	return &memLogs{logFormat: f, maxRun: maxRun, maxAll: maxAll, logs: make(map[int64]*memLog)}
+	return &memLogs{logMemory: &logMemory{logFormat: f, maxRun: maxRun, maxAll: maxAll, logs: make(map[memKey]*memLog)}}
 }
 
-func (m *memLogs) writer(key logKey) lineWriter { return &memWriter{store: m, id: key.id} }
+func (m *memLogs) of(Config, string) (logStore, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.origins++
+	return &memLogs{logMemory: m.logMemory, origin: m.origins}, nil
+}
+
+func (m *memLogs) writer(key logKey) lineWriter {
+	return &memWriter{store: m.logMemory, key: memKey{key.id, m.origin}}
+}
 
 // memWriter writes to one memLog, which it looks up by its first line.
 type memWriter struct {
-	store *memLogs
-	id    int64
+	store *logMemory
+	key   memKey
 	log   *memLog // guarded by store.mu
 }
 
@@ -51,7 +73,7 @@ func (w *memWriter) write(lines []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if w.log == nil {
-		w.log = m.open(w.id)
+		w.log = m.open(w.key)
 	}
 	l := w.log
 	if l.full || l.dropped {
@@ -69,12 +91,12 @@ func (w *memWriter) write(lines []byte) {
 }
 
 // open returns the log of a run, a new one when there is none. mu is held.
-func (m *memLogs) open(id int64) *memLog {
-	if l := m.logs[id]; l != nil {
+func (m *logMemory) open(key memKey) *memLog {
+	if l := m.logs[key]; l != nil {
 		return l
 	}
-	l := &memLog{id: id}
-	m.logs[id] = l
+	l := &memLog{key: key}
+	m.logs[key] = l
 	if m.newest == nil {
 		m.oldest = l
 	} else {
@@ -86,19 +108,19 @@ func (m *memLogs) open(id int64) *memLog {
 }
 
 // drop forgets the oldest log. mu is held.
-func (m *memLogs) drop() {
+func (m *logMemory) drop() {
 	l := m.oldest
 	if m.oldest = l.next; m.oldest == nil {
 		m.newest = nil
 	}
-	delete(m.logs, l.id)
+	delete(m.logs, l.key)
 	m.size -= memOverhead + len(l.buf)
 	l.dropped, l.buf, l.next = true, nil, nil
 }
 
 func (m *memLogs) read(key logKey, from int) (wire.LogResult, bool, error) {
 	m.mu.Lock()
-	l := m.logs[key.id]
+	l := m.logs[memKey{key.id, m.origin}]
 	if l == nil {
 		m.mu.Unlock()
 		return wire.LogResult{}, false, nil

@@ -12,9 +12,6 @@ import (
 	"github.com/xxljob/xxljob/wire"
 )
 
-// maxBatch is how many results travel in one callback.
-const maxBatch = 1000
-
 // Back-off after a failed callback.
 const (
 	firstPause = 50 * time.Millisecond
@@ -27,8 +24,12 @@ const exitWait = time.Second
 // outbox holds results, in the order they were recorded, until the admin has taken
 // them. While a callback is under way further results gather, so batches grow
 // with the load. Its size is bounded by what Run accepts: see owed.
+//
+// With a spool, results are first written to it by a goroutine of their own (see
+// keep.go), and sent from there.
 type outbox struct {
-	log *slog.Logger
+	log   *slog.Logger
+	limit batchLimit
 
 	// owed counts accepted runs whose result is not delivered: Run raises it, the
 	// reporter lowers it.
@@ -43,13 +44,18 @@ type outbox struct {
 	pending []wire.CallbackRequest
 	hint    int           // capacity of the next pending
 	active  bool          // the reporter runs
+	spool   *spool        // nil for none; set before the first result
+	kept    []parcel      // what the spool holds, oldest first, but for what is under way
+	writing bool          // the writer runs
+	unkept  int           // results taken from pending that are in no file
+	gaveUp  bool          // the reporter has ended for good
 	last    bool          // hurry is closed: one failure more and the reporter gives up
 	lost    int           // results given up
-	idle    chan struct{} // made by flush, closed by the reporter at its end
+	idle    chan struct{} // made by flush, closed when it is quiet
 }
 
-func newOutbox(cfg Config) *outbox {
-	o := &outbox{log: cfg.Logger, hurry: make(chan struct{}), hint: 1}
+func newOutbox(cfg Config, limit batchLimit) *outbox {
+	o := &outbox{log: cfg.Logger, limit: limit, hurry: make(chan struct{}), hint: 1}
 	o.ctx, o.cancel = context.WithCancel(context.Background())
 	return o
 }
@@ -73,10 +79,21 @@ func (o *outbox) add(res wire.CallbackRequest) {
 	o.wake()
 }
 
-// wake starts the reporter when there is something to do. It ends by itself when
-// nothing is left; flush waits for it. mu is held.
+// wake starts the reporter, and with a spool the writer, when there is something
+// to do. They end by themselves when nothing is left; flush waits for them. mu is
+// held.
 func (o *outbox) wake() {
-	if o.active || o.admin == nil || len(o.pending) == 0 {
+	waiting := len(o.pending)
+	if o.spool != nil {
+		if waiting > 0 && !o.writing {
+			o.writing = true
+			go o.write()
+		}
+		if waiting = len(o.kept); o.gaveUp {
+			return
+		}
+	}
+	if o.active || o.admin == nil || waiting == 0 {
 		return
 	}
 	o.active = true
@@ -86,27 +103,30 @@ func (o *outbox) wake() {
 // report delivers until nothing is left.
 func (o *outbox) report() {
 	fails := 0
-	var batch []wire.CallbackRequest
+	var b batch
 	for {
 		var admin wire.Admin
 		var last bool
-		if admin, batch, last = o.next(batch); batch == nil {
+		if admin, b, last = o.next(b); admin == nil {
 			return
 		}
-		err := deliver(o.ctx, admin, batch)
+		if o.load(&b); b.results == nil { // nothing of it can be read
+			continue
+		}
+		err := deliver(o.ctx, admin, b.results)
 		if err == nil {
 			if fails > 0 {
 				o.log.Info("executor: results are delivered again", "failures", fails)
 			}
-			o.owed.Add(-int64(len(batch)))
-			fails, batch = 0, nil
+			o.settle(b)
+			fails, b = 0, batch{}
 			continue
 		}
 		if fails++; fails == 1 {
-			o.log.Warn("executor: results cannot be delivered, trying on", "results", len(batch), "error", err)
+			o.log.Warn("executor: results cannot be delivered, trying on", "results", len(b.results), "error", err)
 		}
 		if last || o.ctx.Err() != nil {
-			o.giveUp(batch)
+			o.giveUp(b)
 			return
 		}
 		o.pause(fails)
@@ -124,45 +144,82 @@ func deliver(ctx context.Context, admin wire.Admin, batch []wire.CallbackRequest
 
 // next returns what to send, to whom, and whether it is the last attempt: the
 // batch that failed before, or else the oldest results. When there is nothing to
-// do the batch is nil, and the reporter has ended for all others.
-func (o *outbox) next(batch []wire.CallbackRequest) (wire.Admin, []wire.CallbackRequest, bool) {
+// do the admin is nil, and the reporter has ended for all others.
+func (o *outbox) next(b batch) (wire.Admin, batch, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.admin == nil { // unbound meanwhile
-		o.pending = append(batch, o.pending...)
+	if o.admin == nil { // unbound meanwhile, so without a spool
+		o.pending = append(b.results, o.pending...)
 		o.end()
-		return nil, nil, false
+		return nil, batch{}, false
 	}
-	if batch == nil {
-		n := min(len(o.pending), maxBatch)
-		if n == 0 {
-			o.end()
-			return nil, nil, false
-		}
-		batch = o.pending[:n:n]
-		if o.pending = o.pending[n:]; len(o.pending) == 0 {
-			o.pending = nil
-		}
-		o.hint = n
+	if b.results == nil {
+		b = o.take()
 	}
-	return o.admin, batch, o.last
+	if b.results == nil && b.parcels == nil {
+		o.end()
+		return nil, batch{}, false
+	}
+	return o.admin, b, o.last
+}
+
+// take returns the oldest results, or with a spool where they are; an empty batch
+// when there are none. mu is held.
+func (o *outbox) take() batch {
+	if o.spool != nil {
+		return o.takeKept()
+	}
+	results := o.cut()
+	return batch{results: results, owed: len(results)}
+}
+
+// cut takes as many of the pending results as travel together, nil for none. mu
+// is held.
+func (o *outbox) cut() []wire.CallbackRequest {
+	n := o.limit.cut(o.pending)
+	if n == 0 {
+		return nil
+	}
+	results := o.pending[:n:n]
+	if o.pending = o.pending[n:]; len(o.pending) == 0 {
+		o.pending = nil
+	}
+	o.hint = n
+	return results
+}
+
+// settle ends what was delivered.
+func (o *outbox) settle(b batch) {
+	o.unkeep(b.parcels)
+	o.owed.Add(-int64(b.owed))
 }
 
 // end marks the reporter as ended. mu is held.
 func (o *outbox) end() {
 	o.active = false
-	if o.idle != nil {
+	o.checkQuiet()
+}
+
+// checkQuiet tells flush when neither the reporter nor the writer runs. mu is
+// held.
+func (o *outbox) checkQuiet() {
+	if o.idle != nil && !o.active && !o.writing {
 		close(o.idle)
 		o.idle = nil
 	}
 }
 
-// giveUp drops everything, at the end of Stop only.
-func (o *outbox) giveUp(batch []wire.CallbackRequest) {
+// giveUp drops everything that is in no spool, at the end of Stop only.
+func (o *outbox) giveUp(b batch) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.lost += len(batch) + len(o.pending)
-	o.pending = nil
+	if o.spool != nil {
+		o.gaveUp = true
+		o.kept = append(b.parcels, o.kept...)
+	} else {
+		o.lost += len(b.results) + len(o.pending)
+		o.pending = nil
+	}
 	o.end()
 }
 
@@ -193,7 +250,8 @@ func (o *outbox) hurryUp() {
 
 // flush waits until all results are delivered or ctx ends. Then each batch has one
 // attempt, the first failure ends it, and all together have at most grace. It returns
-// how many results were not delivered; without an admin nobody misses them.
+// how many results were not delivered and are not in the spool either; without an
+// admin nobody misses them.
 func (o *outbox) flush(ctx context.Context, grace time.Duration) int {
 	defer o.cancel()
 	done := o.done()
@@ -208,18 +266,21 @@ func (o *outbox) flush(ctx context.Context, grace time.Duration) int {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.spool != nil {
+		return o.leaveKept()
+	}
 	if o.active { // a callback that cannot be cancelled
 		return int(o.owed.Load())
 	}
 	return o.lost
 }
 
-// done returns a channel that is closed when the reporter does not run.
+// done returns a channel that is closed when it is quiet.
 func (o *outbox) done() <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	ch := make(chan struct{})
-	if o.active {
+	if o.active || o.writing {
 		o.idle = ch
 	} else {
 		close(ch)

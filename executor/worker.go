@@ -54,7 +54,7 @@ func newRun(e *Executor, h *handler, j *job, req *wire.TriggerRequest, now time.
 			ShardIndex: req.BroadcastIndex, ShardTotal: max(req.BroadcastTotal, 1),
 			ScheduledAt: at.In(e.cfg.Location), Attempt: req.Attempt,
 		},
-		taskState: taskState{logs: e.logs, key: logKey{id: req.LogID, at: logAt}},
+		taskState: taskState{logs: j.origin.logs, key: logKey{id: req.LogID, at: logAt}},
 		exec:      e, handler: h, job: j, logDate: req.LogDateTime,
 		timeout: seconds(req.ExecutorTimeout),
 	}

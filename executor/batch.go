@@ -1,0 +1,74 @@
+package executor
+
+import (
+	"unicode/utf8"
+
+	"github.com/xxljob/xxljob/wire"
+)
+
+// batchLimit bounds one callback. Of too large results there is one at least.
+type batchLimit struct {
+	results int
+	bytes   int // about, encoded; 0 for no bound
+}
+
+var (
+	// localBatch is for the admin in this process, to which nothing is encoded.
+	localBatch = batchLimit{results: 1000}
+	// clusterBatch is what Java executors send at a time, and a quarter of what
+	// admins take in bytes.
+	clusterBatch = batchLimit{results: 50, bytes: 1 << 20}
+)
+
+// cut returns how many of the first results go into one callback.
+func (l batchLimit) cut(results []wire.CallbackRequest) int {
+	n := min(len(results), l.results)
+	if l.bytes == 0 {
+		return n
+	}
+	size := 0
+	for i := range results[:n] {
+		if size += encodedSize(&results[i]); size > l.bytes && i > 0 {
+			return i
+		}
+	}
+	return n
+}
+
+// resultOverhead is what a result takes beside its text, twice.
+const resultOverhead = 256
+
+// encodedSize is about how many bytes a result takes in a callback, where its
+// text may be twice (wire.CallbackList).
+func encodedSize(r *wire.CallbackRequest) int {
+	n := 0
+	for _, c := range r.HandleMsg {
+		switch {
+		case c < ' ', c == utf8.RuneError, c == '\u2028', c == '\u2029': // \u00XX
+			n += 6
+		case c == '"', c == '\\':
+			n += 2
+		default:
+			n += utf8.RuneLen(c)
+		}
+	}
+	return resultOverhead + 2*n
+}
+
+// batch is what one callback delivers.
+type batch struct {
+	results []wire.CallbackRequest
+	parcels []parcel // where they are kept, with an outbox that has a spool
+	owed    int      // how many of them count in outbox.owed
+}
+
+// parcel is some results that an outbox with a spool keeps, in one file or, when
+// the disk has failed, in memory.
+type parcel struct {
+	file    string                 // its name in the spool, "" for none
+	size    int64                  // what it takes on the disk
+	bytes   int                    // encoded, with each text once
+	results []wire.CallbackRequest // nil when in a file
+	count   int                    // how many results, as far as one knows
+	owed    int                    // how many of them count in outbox.owed
+}

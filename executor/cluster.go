@@ -1,0 +1,104 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"github.com/xxljob/xxljob/wire"
+)
+
+// cluster is the nodes of one admin as one wire.Admin: a call goes to the node
+// that worked last and, when that fails or refuses, to the others in turn. An
+// error means that none has taken it.
+type cluster struct {
+	name  string
+	nodes []node
+	first atomic.Int32 // the node that worked last
+}
+
+// node is one process of an admin.
+type node struct {
+	addr  string
+	admin wire.Admin
+}
+
+var _ wire.Admin = (*cluster)(nil)
+
+// dialer makes a client for the admin at an address.
+type dialer func(addr string, cfg wire.ClientConfig) (wire.Admin, error)
+
+func dialHTTP(addr string, cfg wire.ClientConfig) (wire.Admin, error) {
+	return wire.NewAdminClient(addr, cfg)
+}
+
+// dialAll makes the clients of all clusters. Nothing is connected yet.
+func (c Config) dialAll(dial dialer) ([]*cluster, error) {
+	var clusters []*cluster
+	var faults []error
+	for i, a := range c.Admins {
+		cl := &cluster{name: a.Name}
+		for k, addr := range a.Addresses {
+			admin, err := dial(addr, wire.ClientConfig{Transport: c.Transport, App: c.App, Token: a.Token, Timeout: c.CallTimeout})
+			if err != nil {
+				faults = append(faults, fmt.Errorf("xxljob: executor: Config.Admins[%d].Addresses[%d]: %w", i, k, err))
+			}
+			cl.nodes = append(cl.nodes, node{addr, admin})
+		}
+		clusters = append(clusters, cl)
+	}
+	return clusters, errors.Join(faults...)
+}
+
+// Callback implements wire.Admin.
+func (c *cluster) Callback(ctx context.Context, results []wire.CallbackRequest) (wire.Return, error) {
+	return c.ask(ctx, func(a wire.Admin) (wire.Return, error) { return a.Callback(ctx, results) })
+}
+
+// Registry implements wire.Admin.
+func (c *cluster) Registry(ctx context.Context, req wire.RegistryRequest) (wire.Return, error) {
+	return c.ask(ctx, func(a wire.Admin) (wire.Return, error) { return a.Registry(ctx, req) })
+}
+
+// RegistryRemove implements wire.Admin.
+func (c *cluster) RegistryRemove(ctx context.Context, req wire.RegistryRequest) (wire.Return, error) {
+	return c.ask(ctx, func(a wire.Admin) (wire.Return, error) { return a.RegistryRemove(ctx, req) })
+}
+
+// ask calls one node after the other until one answers 200.
+func (c *cluster) ask(ctx context.Context, call func(wire.Admin) (wire.Return, error)) (wire.Return, error) {
+	var failed []error
+	first := int(c.first.Load())
+	for i := range c.nodes {
+		at := (first + i) % len(c.nodes)
+		n := c.nodes[at]
+		ret, err := call(n.admin)
+		if err == nil && ret.OK() {
+			c.first.Store(int32(at))
+			return ret, nil
+		}
+		if err == nil {
+			err = fmt.Errorf("%s answers code %d: %s", n.addr, ret.Code, excerptOf(ret.Msg))
+		}
+		failed = append(failed, err)
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return wire.Return{}, fmt.Errorf("xxljob: executor: admin %q: %w", c.name, errors.Join(failed...))
+}
+
+// excerptOf is the beginning of a text from a peer, which may be long.
+func excerptOf(s string) string {
+	const most = 300
+	if len(s) <= most {
+		return s
+	}
+	n := most
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "..."
+}

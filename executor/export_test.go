@@ -1,0 +1,67 @@
+package executor
+
+import (
+	"errors"
+
+	"github.com/xxljob/xxljob/wire"
+)
+
+// NewOver is New with admins that are reached by dial.
+func NewOver(cfg Config, dial func(addr string) wire.Admin) (*Executor, error) {
+	return newExecutor(cfg, func(addr string, _ wire.ClientConfig) (wire.Admin, error) { return dial(addr), nil })
+}
+
+// As is the executor as the admin of a cluster sees it.
+func (e *Executor) As(cluster string) wire.Executor {
+	for _, o := range e.origins[1:] {
+		if o.name == cluster {
+			return remote{e, o}
+		}
+	}
+	return nil
+}
+
+// BreakDisk makes a write ("write") to the spool of the first cluster end with
+// what fail returns, after half of the bytes, and an fsync ("sync") likewise.
+func (e *Executor) BreakDisk(fail func(op string) error) {
+	s := e.origins[1].out.spool
+	create := s.create
+	s.create = func(name string) (spoolFile, error) {
+		f, err := create(name)
+		return brokenFile{f, fail}, err
+	}
+}
+
+type brokenFile struct {
+	spoolFile
+	fail func(op string) error
+}
+
+func (f brokenFile) Write(b []byte) (int, error) {
+	if err := f.fail("write"); err != nil {
+		n, _ := f.spoolFile.Write(b[:len(b)/2])
+		return n, err
+	}
+	return f.spoolFile.Write(b)
+}
+
+func (f brokenFile) Sync() error { return errors.Join(f.fail("sync"), f.spoolFile.Sync()) }
+
+// InMemory is how many results the outbox of the first cluster holds in memory,
+// but for the batch under way.
+func (e *Executor) InMemory() int {
+	o := e.origins[1].out
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.pending) + o.unkept
+}
+
+// Crash ends what an executor has on the disk as the death of its process would:
+// its locks are gone, and nothing is written or removed any more.
+func (e *Executor) Crash() {
+	for _, o := range e.origins[1:] {
+		if o.out.spool != nil {
+			_ = o.out.spool.close()
+		}
+	}
+}

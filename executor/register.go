@@ -1,0 +1,110 @@
+package executor
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/xxljob/xxljob/wire"
+)
+
+// firstBackoff is the pause after a first failure to register. It doubles with
+// each further one, up to Config.Beat.
+const firstBackoff = time.Second
+
+// Bounds of a good-bye.
+const (
+	lastBeatWait = time.Second     // for a registration under way
+	leaveWait    = 3 * time.Second // for all of it
+)
+
+// registration tells one cluster that the executor is there, for as long as it
+// is.
+type registration struct {
+	log  *slog.Logger
+	app  string
+	addr string // what is registered; it never changes
+	boot string
+	beat time.Duration
+
+	cluster *cluster
+	after   func() // called after each success
+
+	quit   chan struct{} // closed by leave: no further registration
+	done   chan struct{} // closed when loop has ended
+	ctx    context.Context
+	cancel context.CancelFunc // ends a registration under way
+}
+
+func newRegistration(e *Executor, o *origin, addr string) *registration {
+	r := &registration{
+		log: e.cfg.Logger.With("admin", o.name, "address", addr), app: e.cfg.App, addr: addr, boot: e.boot, beat: e.cfg.Beat,
+		cluster: o.cluster, after: o.out.adopt,
+		quit: make(chan struct{}), done: make(chan struct{}),
+	}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	return r
+}
+
+func (r *registration) request() wire.RegistryRequest {
+	return wire.RegistryRequest{
+		RegistryGroup: wire.GroupExecutor, RegistryKey: r.app, RegistryValue: r.addr,
+		BootID: r.boot, Capabilities: []string{wire.CapRepeat},
+	}
+}
+
+// loop registers at once and again and again, until leave. An admin of G4 may
+// refuse for half a minute after a group was made: any refusal is tried again.
+func (r *registration) loop() {
+	defer close(r.done)
+	fails := 0
+	for {
+		pause := r.beat
+		if _, err := r.cluster.Registry(r.ctx, r.request()); err == nil {
+			if fails > 0 {
+				r.log.Info("executor: registered again", "failures", fails)
+			}
+			fails = 0
+			r.after()
+		} else {
+			if fails++; fails == 1 {
+				r.log.Warn("executor: cannot register, trying on", "error", err)
+			}
+			pause = backoff(fails, firstBackoff, r.beat)
+		}
+		t := time.NewTimer(pause)
+		select {
+		case <-t.C:
+		case <-r.quit:
+			t.Stop()
+			return
+		}
+	}
+}
+
+// backoff is the pause after so many failures: first, doubled by each further one
+// up to most, less up to a quarter so that many executors do not knock in step.
+func backoff(fails int, first, most time.Duration) time.Duration {
+	d := most
+	if fails <= 16 {
+		d = min(first<<(fails-1), most)
+	}
+	return d - rand.N(d/4+1)
+}
+
+// leave ends the loop and says good-bye, within leaveWait. A registration under way
+// is waited for: behind the good-bye it would undo it.
+func (r *registration) leave() {
+	ctx, cancel := context.WithTimeout(context.Background(), leaveWait)
+	defer cancel()
+	defer r.cancel()
+	close(r.quit)
+	if !within(r.done, lastBeatWait) {
+		r.cancel()
+		within(r.done, lastBeatWait)
+	}
+	if _, err := r.cluster.RegistryRemove(ctx, r.request()); err != nil {
+		r.log.Warn("executor: cannot deregister; the admin finds out by the missing beats", "error", err)
+	}
+}
