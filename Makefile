@@ -50,6 +50,11 @@ fuzz: ## run each fuzz target for FUZZTIME (20s)
 chaos: postgres ## inject faults into real processes and a real Postgres (about 13 minutes on two cores; CHAOS=flags)
 	$(GO) run ./internal/chaos/cmd $(CHAOS)
 
+.PHONY: interop
+interop: ## run against executors and admins that others wrote, in Java, Go and Python (about two minutes)
+	@GO="$(GO)" sh interop/build.sh
+	XXLJOB_INTEROP=1 $(GO) test -count=1 -v -parallel 32 -timeout 10m $(TESTFLAGS) ./interop
+
 bench: ## run all benchmarks, with command, settings and machine (BENCH, BENCHTIME, COUNT)
 	@echo "settings: GOMAXPROCS=$${GOMAXPROCS:-default} GOGC=$${GOGC:-default} GOMEMLIMIT=$${GOMEMLIMIT:-none}; in memory nothing is durable; benchmarks on Postgres print its settings"
 	@echo "machine:  $$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo 2>/dev/null | head -n 1 | grep . || sysctl -n machdep.cpu.brand_string 2>/dev/null || uname -m), $$(getconf _NPROCESSORS_ONLN) cores, $$(uname -sr), $$($(GO) env GOVERSION)"

@@ -65,6 +65,8 @@ var mayImport = map[string][]string{
 	"internal/chaos":         {"internal/chaos/audit", "internal/chaos/control", "internal/chaos/proxy", "internal/failpoint", "internal/pgtest", pgx},
 	"internal/chaos/node":    {".", "executor", "internal/chaos/audit", "internal/chaos/control", "store/memory", "store/postgres", pgxpool},
 	"internal/chaos/cmd":     {"internal/chaos"},
+	// Nothing but tests: others' executors and admins against ours.
+	"interop": nil,
 	// 5 programs
 	"examples/*": {".", "executor", "wire", "block", "route", "store/memory", "store/postgres", "xxljobtest", errgroup, pgx, pgxpool},
 }
@@ -78,6 +80,7 @@ var testsMayImport = map[string][]string{
 	"store/postgres":  {"store/storetest", "internal/pgtest", "executor", "wire", stdlib, errgroup},
 	"store/storetest": {"store/memory"},
 	"xxljobtest":      {"block", "route"},
+	"interop":         {"wire", "executor", "block"},
 	"examples/*":      {"internal/pgtest"},
 }
 
@@ -104,7 +107,8 @@ type source struct {
 	file *ast.File
 }
 
-// sources parses every Go file of the module, for all systems alike.
+// sources parses every Go file of the module, for all systems alike. A directory
+// with a go.mod of its own is another module.
 func sources(t *testing.T) []source {
 	t.Helper()
 	var all []source
@@ -115,6 +119,9 @@ func sources(t *testing.T) []source {
 		base := d.Name()
 		if d.IsDir() {
 			if name != "." && (base == "testdata" || base == "vendor" || base == "bin" || base[0] == '.' || base[0] == '_') {
+				return fs.SkipDir
+			}
+			if _, err := os.Stat(filepath.Join(name, "go.mod")); err == nil && name != "." {
 				return fs.SkipDir
 			}
 			return nil

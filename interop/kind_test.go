@@ -1,0 +1,207 @@
+package interop_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/wire"
+)
+
+// outcome is how a run ends: its code, and a text that its message is, or with
+// part contains.
+type outcome struct {
+	code int
+	text string
+	part bool
+}
+
+func (o outcome) fits(msg string) bool {
+	return msg == o.text || o.part && strings.Contains(msg, o.text)
+}
+
+// kind is one sort of peer and what is expected of it.
+type kind struct {
+	name string
+	base string                         // context path of the admin's address
+	argv func(artifact string) []string // the command, without our flags
+
+	slash     bool          // the registered address ends with a slash
+	heartbeat time.Duration // between registrations
+	noToken   bool          // serves callers with any token, or none
+	ownDate   bool          // results carry another date than the run's
+	results   []string      // the keys in which a result's code comes
+
+	noHandler string // part of the refusal of an unknown handler
+	busy      string // the refusal of an idle beat
+	noQueue   string // part of the refusal of SERIAL_EXECUTION while running, "" when it queues
+	discard   string // part of the refusal of DISCARD_LATER
+	repeat    string // part of the refusal of an id that is queued, "" when it runs twice
+	oneByName bool   // two jobs with one handler spoil each other's runs
+
+	covered outcome // of a run ended by COVER_EARLY
+	timeout outcome
+	killed  outcome // while it ran
+	dropped outcome // killed while it waited; no code when there is no result ever
+	idle    outcome // the answer to a kill of nothing; the text is the note
+	thrown  string  // the message of a handler that threw "x", x for %s
+	said    string  // the message of a handler that reported "x"
+
+	noLog   string // the text of a log that does not exist
+	pastEnd string // toLineNum behind the end: "last" line, "zero", or the "same" as fromLineNum
+	early   bool   // isEnd is set at the end of what is there, also while the handler runs
+
+	forgets bool // a result is lost when the admin is away for 20 s
+
+	// why lists what is unlike XXL-JOB's own executors, for people.
+	why []string
+}
+
+// command is how a peer is started.
+func (k kind) command(t *testing.T) []string { return k.argv(artifact(t, k.name)) }
+
+// javaKind is XXL-JOB's own library, as of 2.4 and 2.5.
+func javaKind(version string) kind {
+	return kind{
+		name:      "java-" + version,
+		base:      "/xxl-job-admin",
+		argv:      func(dir string) []string { return append(javaArgv(dir), "peer.Peer") },
+		slash:     true,
+		heartbeat: 30 * time.Second,
+		results:   []string{"handleCode"},
+		noHandler: "job handler [nobody] not found.",
+		busy:      wire.MsgBusy,
+		discard:   block.MsgDiscard,
+		repeat:    "repeate trigger job, logId:",
+		covered:   outcome{code: wire.CodeFail, text: fmt.Sprintf(wire.MsgKilledRunning, block.MsgCover)},
+		timeout:   outcome{code: wire.CodeTimeout, text: wire.MsgTimeout},
+		killed:    outcome{code: wire.CodeFail, text: fmt.Sprintf(wire.MsgKilledRunning, wire.StopKill)},
+		dropped:   outcome{code: wire.CodeFail, text: fmt.Sprintf(wire.MsgKilledQueued, wire.StopKill)},
+		idle:      outcome{code: wire.CodeSuccess, text: wire.MsgAlreadyKilled},
+		thrown:    "java.lang.IllegalStateException: %s",
+		said:      "%s",
+		noLog:     wire.MsgNoLog,
+		pastEnd:   "last",
+	}
+}
+
+func javaArgv(dir string) []string {
+	return []string{"java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dfile.encoding=UTF-8",
+		"-cp", filepath.Join(dir, "classes") + string(os.PathListSeparator) + filepath.Join(dir, "lib", "*")}
+}
+
+// javaVersions are those of java/versions, in its order, with what differs.
+func javaVersions(t *testing.T) []kind {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("java", "versions"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	differs := map[string]func(*kind){
+		"2.2.0": func(k *kind) { k.results = []string{"executeResult"} },
+		"2.4.2": func(*kind) {},
+		"2.5.0": func(*kind) {},
+		"3.2.0": func(*kind) {},
+		"3.3.2": func(k *kind) {
+			k.base = "" // as from 3.4.1 on; the others use the old context path
+			k.pastEnd = "zero"
+		},
+	}
+	var kinds []kind
+	for line := range strings.Lines(string(b)) {
+		version := strings.Fields(line)[0]
+		change, ok := differs[version]
+		if !ok {
+			t.Fatalf("version %s of java/versions has no row in kind_test.go", version)
+		}
+		k := javaKind(version)
+		change(&k)
+		kinds = append(kinds, k)
+	}
+	return kinds
+}
+
+// goKind is xxl-job-executor-go v1.2.0, see XXL-JOB section 1.7.
+func goKind() kind {
+	panicked := func(text string) outcome { return outcome{code: wire.CodeFail, text: "task panic:" + text} }
+	return kind{
+		name:      "go",
+		base:      "/xxl-job-admin",
+		argv:      func(dir string) []string { return []string{filepath.Join(dir, "peer")} },
+		heartbeat: 20 * time.Second,
+		results:   []string{"executeResult", "handleCode"},
+		noToken:   true,
+		noHandler: "Task not registered",
+		busy:      "Task is busy",
+		noQueue:   "There are tasks running",
+		discard:   "There are tasks running",
+		repeat:    "There are tasks running",
+		oneByName: true,
+		timeout:   panicked("context deadline exceeded"),
+		killed:    panicked("context canceled"),
+		idle:      outcome{code: wire.CodeFail, text: "Task kill err"},
+		thrown:    "task panic:%s",
+		said:      "task panic:%s",
+		pastEnd:   "last",
+		forgets:   true,
+		why: []string{
+			"registers every 20 s, without the slash",
+			"checks no token",
+			"refuses a run by a list of results instead of an answer",
+			"has no queue: SERIAL_EXECUTION is refused while the job runs, as DISCARD_LATER is",
+			"has one task for each handler: a second job, or COVER_EARLY, overwrites what its run reports",
+			"has no timeout of its own and no 502: a handler sees its context end, and can only panic (500)",
+			"refuses a kill when nothing runs; never says that a run was killed",
+			"has no log but what the program answers in a hook",
+			"reports once: results are lost while the admin is away",
+		},
+	}
+}
+
+// pythonKind is pyxxl 0.4.8.
+func pythonKind() kind {
+	return kind{
+		name: "python",
+		base: "/xxl-job-admin",
+		argv: func(dir string) []string {
+			return []string{filepath.Join(dir, "bin", "python"), filepath.Join(dir, "main.py")}
+		},
+		heartbeat: 10 * time.Second,
+		results:   []string{"executeResult", "handleCode"},
+		noToken:   true,
+		ownDate:   true,
+		noHandler: "handler nobody not found.",
+		busy:      "is running.",
+		discard:   "is already executing and this has been discarded.",
+		covered:   outcome{code: wire.CodeFail, text: "CancelledError"},
+		timeout:   outcome{code: wire.CodeFail, text: "TimeoutError"},
+		killed:    outcome{code: wire.CodeFail, text: "CancelledError"},
+		idle:      outcome{code: wire.CodeSuccess},
+		thrown:    "%s",
+		said:      "%s",
+		noLog:     "No such logid logs.",
+		pastEnd:   "same",
+		early:     true,
+		why: []string{
+			"registers every 10 s, without the slash",
+			"checks no token, and sends that of G0 beside its own",
+			"reports with the time at which the handler began for the date of the run",
+			"reports a timeout with code 500, not 502, and kills and COVER_EARLY in the same words",
+			"reports nothing for runs that are killed while they wait",
+			"does not know an id again: sent twice, it runs twice",
+			"says isEnd at the end of what is there, also while the handler runs",
+			"answers behind the end of a log with toLineNum = fromLineNum: who goes on at toLineNum+1 misses a line",
+			"tries to report 3 times, 5 s apart, unless configured (here 10), and then for as long that the run has failed, also when it has not",
+		},
+	}
+}
+
+// kinds are all peers.
+func kinds(t *testing.T) []kind {
+	t.Helper()
+	return append(javaVersions(t), goKind(), pythonKind())
+}

@@ -1,0 +1,189 @@
+package interop_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/xxljob/xxljob/wire"
+)
+
+// TestPeers puts every peer through all scenarios, one after the other, and the
+// peers beside each other, for most of the time is spent waiting.
+func TestPeers(t *testing.T) {
+	all := kinds(t)
+	sums := make([]summary, len(all))
+	t.Cleanup(func() {
+		for i, k := range all {
+			t.Log(sums[i].of(k))
+		}
+	})
+	for i, k := range all {
+		sum := &sums[i]
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, k, newAdmin(t))
+			for _, sc := range scenarios {
+				t.Run(sc.name, func(t *testing.T) {
+					defer func() {
+						switch {
+						case t.Failed():
+							sum.failed = append(sum.failed, sc.name)
+						case t.Skipped():
+							sum.skipped = append(sum.skipped, sc.name)
+						default:
+							sum.ran++
+						}
+					}()
+					sc.run(t, s)
+				})
+			}
+			s.counted(t)
+		})
+	}
+}
+
+// summary is what became of the scenarios of a peer.
+type summary struct {
+	ran             int
+	failed, skipped []string
+}
+
+func (s summary) of(k kind) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %d of %d scenarios as expected", k.name, s.ran, len(scenarios))
+	if s.ran+len(s.failed)+len(s.skipped) == 0 {
+		return k.name + ": NOT RUN"
+	}
+	if len(s.failed) > 0 {
+		fmt.Fprintf(&b, ", FAILED: %s", strings.Join(s.failed, "; "))
+	}
+	if len(s.skipped) > 0 {
+		fmt.Fprintf(&b, ", SKIPPED: %s", strings.Join(s.skipped, "; "))
+	}
+	for _, why := range k.why {
+		fmt.Fprintf(&b, "\n  it %s", why)
+	}
+	return b.String()
+}
+
+// scenarios are in the order in which they run: the last ones end the peer.
+var scenarios = []struct {
+	name string
+	run  func(t *testing.T, s *site)
+}{
+	{"registers", registers},
+	{"token", tokens},
+	{"idle beat", idleBeat},
+	{"parameters survive", parameters},
+	{"form of results", formOfResults},
+	{"unknown handler", unknownHandler},
+	{"jobs run in parallel", parallelJobs},
+	{"jobs share a handler", sharedHandler},
+	{"shard", shard},
+	{"serial", serial},
+	{"discard later", discardLater},
+	{"cover early", coverEarly},
+	{"timeout", timeout},
+	{"kill running and queued", kill},
+	{"kill nothing", killNothing},
+	{"failing handler", failing},
+	{"rolling log", rollingLog},
+	{"same id queued", repeatQueued},
+	{"same id running", repeatRunning},
+	{"same id at once", repeatAtOnce},
+	{"heartbeat", heartbeat}, // the outage hides some
+	{"admin away for 20 s", adminAway},
+	{"restart on the same address", restart},
+	{"leaves", leaves},
+}
+
+func success(text string) outcome { return outcome{code: wire.CodeSuccess, text: text} }
+
+// forever is a parameter of the handler sleep that outlasts every test.
+const forever = "60000"
+
+func registers(t *testing.T, s *site) {
+	want := fmt.Sprintf("http://127.0.0.1:%d", s.port)
+	if s.slash {
+		want += "/"
+	}
+	if s.address != want {
+		t.Errorf("registered %q, want %q", s.address, want)
+	}
+	r := s.admin.asked("registry")[0]
+	if r.path != s.base+"/api/registry" {
+		t.Errorf("registered at %s", r.path)
+	}
+	if token := r.header.Get(wire.HeaderToken); token != theToken {
+		t.Errorf("registered with the token %q", token)
+	}
+}
+
+func tokens(t *testing.T, s *site) {
+	for _, token := range []string{"", "wrong"} {
+		r, err := s.clientWith(t, token).Beat(t.Context())
+		switch {
+		case err != nil:
+			t.Error(err)
+		case s.noToken && !r.OK():
+			t.Errorf("with the token %q: %+v, want none to be looked at", token, r)
+		case !s.noToken && (r.OK() || r.Msg != wire.MsgTokenWrong):
+			t.Errorf("with the token %q: %+v, want a refusal", token, r)
+		}
+	}
+}
+
+func idleBeat(t *testing.T, s *site) {
+	req := s.request("sleep", "700")
+	idle := func() wire.Return {
+		r, err := s.client.IdleBeat(t.Context(), wire.IdleBeatRequest{JobID: req.JobID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	if r := idle(); !r.OK() {
+		t.Errorf("before: %+v", r)
+	}
+	s.accepted(t, req, 1)
+	if r := idle(); r.OK() || !strings.Contains(r.Msg, s.busy) {
+		t.Errorf("while it runs: %+v, want %q", r, s.busy)
+	}
+	s.resultIs(t, req, success("slept 700"))
+	eventually(t, 5*time.Second, "it is idle again", func() bool { return idle().OK() })
+}
+
+// awkward is a parameter with everything that is escaped somewhere.
+const awkward = `a=<b>&'c' "d" \e /f 中文 😀 {} %s %d` + "\n\tsecond line \u2028 \u00e9"
+
+func parameters(t *testing.T, s *site) {
+	for _, param := range []string{awkward, "", strings.Repeat("长", 2000)} {
+		req := s.request("echo", param)
+		s.accepted(t, req, 1)
+		s.resultIs(t, req, success(param))
+		if log := s.log(t, req, 1); !strings.Contains(strings.ReplaceAll(log.LogContent, "\r\n", "\n"), param) {
+			t.Errorf("the log has not the parameter: %q", log.LogContent)
+		}
+	}
+}
+
+func formOfResults(t *testing.T, s *site) {
+	req := s.request("count", "")
+	s.accepted(t, req, 1)
+	s.resultIs(t, req, success(""))
+	sent := s.admin.asked("callback")
+	body := sent[len(sent)-1].body
+	for _, key := range []string{"executeResult", "handleCode"} {
+		if got, want := strings.Contains(body, `"`+key+`"`), slices.Contains(s.results, key); got != want {
+			t.Errorf("the results %s have %s: %v, want %v", body, key, got, want)
+		}
+	}
+	if !strings.HasPrefix(body, "[") {
+		t.Errorf("the results are no list: %s", body)
+	}
+}
+
+func unknownHandler(t *testing.T, s *site) { s.refused(t, s.request("nobody", ""), s.noHandler) }
