@@ -121,7 +121,8 @@ type Config struct {
 	// Ring holds planned runs until their time. Nil means NewTimeRing().
 	Ring TimeRing
 	// Executor configures the executor behind Handle. Its App and Logger default
-	// to those above.
+	// to those above. Its Addr and Admins stay empty: an executor that other admins
+	// call as well is made by executor.New, given to Attach, and started by its owner.
 	Executor executor.Config
 	// Hooks are called as things happen.
 	Hooks Hooks
@@ -229,6 +230,9 @@ func (c Config) validate() error {
 		}
 	}
 	c.validateTokens(&f)
+	if c.Executor.Addr != "" || len(c.Executor.Admins) > 0 {
+		f.add("Executor", c.Executor.Addr, errors.New("one with Addr or Admins is made by executor.New, given to Attach, and started by its owner"))
+	}
 	for name, r := range c.Routers {
 		if name == "" || r == nil {
 			f.add("Routers", name, errors.New("want a name and a Router"))

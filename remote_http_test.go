@@ -252,3 +252,63 @@ func snapshotOf(t *testing.T, st xxljob.Store) string {
 	must(t, err)
 	return fmt.Sprint(regs, jobs, allRuns(t, st))
 }
+
+// TestTwoMasters: one executor works for a scheduler in its own process and for an admin
+// elsewhere at once, though both give their runs the same ids.
+func TestTwoMasters(t *testing.T) {
+	far, farStore, admin := overHTTP(t, xxljob.Config{Node: "far", Insecure: true})
+	near, nearStore, _ := overHTTP(t, xxljob.Config{Node: "near"})
+	ex, err := executor.New(executor.Config{
+		App: "shared", Logger: quietLog(), Addr: "127.0.0.1:0", SpoolDir: t.TempDir(),
+		Admins: []executor.AdminCluster{{Addresses: []string{"http://127.0.0.1:1/", admin}, Token: hush}},
+	})
+	must(t, err)
+	hold := make(chan struct{})
+	must(t, ex.Handle("echo", func(_ context.Context, task *executor.Task) error {
+		<-hold // so that both have the same id under way
+		task.Log().Info("for " + task.Param)
+		task.SetResult(task.Param)
+		return nil
+	}))
+	must(t, near.Attach(ex))
+	must(t, ex.Start(t.Context()))
+	eventually(t, "registered", func() bool {
+		regs, err := farStore.Registrations(t.Context(), xxljob.RegistrationFilter{App: "shared"})
+		return err == nil && len(regs) == 1 && regs[0].BootID != ""
+	})
+	ids := map[string]int64{}
+	for name, s := range map[string]xxljob.Scheduler{"near": near, "far": far} {
+		job, err := s.AddJob(t.Context(), xxljob.Job{App: "shared", Name: "j", Handler: "echo", Param: name})
+		must(t, err)
+		ids[name] = trigger(t, s, job)
+	}
+	if ids["near"] != ids["far"] {
+		t.Fatalf("ids %v do not collide", ids)
+	}
+	eventually(t, "both run", func() bool { return ex.Running() == 2 })
+	close(hold)
+	for name, s := range map[string]xxljob.Scheduler{"near": near, "far": far} {
+		run := waitFor(t, s, ids[name], 10*time.Second)
+		if run.State != xxljob.StateSucceeded || run.HandleMsg != name {
+			t.Errorf("%s: %v %q %q", name, run.State, run.HandleMsg, run.TriggerMsg)
+		}
+		if res, err := s.Log(t.Context(), run.ID, 1); err != nil || strings.Count(res.LogContent, "\n") != 1 || !strings.Contains(res.LogContent, "for "+name) {
+			t.Errorf("%s: log %q, %v", name, res.LogContent, err)
+		}
+	}
+	_ = nearStore
+	must(t, ex.Stop(t.Context()))
+	if regs, err := farStore.Registrations(t.Context(), xxljob.RegistrationFilter{}); err != nil || len(regs) != 0 {
+		t.Errorf("after Stop: %v, %v", regs, err)
+	}
+}
+
+// eventually waits for something that other goroutines bring about.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for began := time.Now(); !is(); time.Sleep(time.Millisecond) {
+		if time.Since(began) > 10*time.Second {
+			t.Fatalf("not %s after 10 s", what)
+		}
+	}
+}

@@ -216,11 +216,11 @@ func TestForeignBootID(t *testing.T) {
 		synctest.Wait()
 		r := req(1, 1)
 		r.BootID = "of another life"
-		wantRefused(t, give(t, e, "admin", r), "the run is for an earlier process at this address (boot id), and was not started.")
+		wantRefused(t, give(t, e, "admin", r), wire.MsgOtherBoot)
 		r.BootID = one.beats()[0].req.BootID
 		mustGive(t, e, "admin", r)
 		r.BootID = "of another life" // also of what is known here
-		wantRefused(t, give(t, e, "admin", r), "the run is for an earlier process at this address (boot id), and was not started.")
+		wantRefused(t, give(t, e, "admin", r), wire.MsgOtherBoot)
 		synctest.Wait()
 		if runs != 1 || len(one.ids()) != 1 {
 			t.Errorf("%d runs, results %v", runs, one.ids())

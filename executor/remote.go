@@ -6,10 +6,6 @@ import (
 	"github.com/xxljob/xxljob/wire"
 )
 
-// msgOtherBoot refuses a run that was meant for an earlier process at this
-// address: whether that one has run it before is not known here.
-const msgOtherBoot = "the run is for an earlier process at this address (boot id), and was not started."
-
 // remote is an executor as one admin outside of this process sees it.
 type remote struct {
 	exec   *Executor
@@ -29,7 +25,8 @@ func (r remote) IdleBeat(_ context.Context, req wire.IdleBeatRequest) (wire.Retu
 // Run implements wire.Executor.
 func (r remote) Run(_ context.Context, req wire.TriggerRequest) (wire.Return, error) {
 	if req.BootID != "" && req.BootID != r.exec.boot {
-		return wire.Failf(msgOtherBoot), nil
+		// Whether the earlier process has run it before is not known here.
+		return wire.Failf(wire.MsgOtherBoot), nil
 	}
 	return r.exec.accept(r.origin, &req), nil
 }

@@ -344,7 +344,7 @@ func TestForeignBootIDOverHTTP(t *testing.T) {
 	r := req(1, 1)
 	r.BootID = "another"
 	ret, err := client(t, url, wire.ClientConfig{Token: token}).Run(t.Context(), r)
-	if err != nil || ret.OK() || !strings.Contains(ret.Msg, "boot id") {
+	if err != nil || ret.OK() || ret.Msg != wire.MsgOtherBoot {
 		t.Errorf("answer %+v, %v", ret, err)
 	}
 	stop(t, e)

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/xxljob/xxljob/executor"
+)
+
+// lines is what the program has printed so far.
+type lines struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+// wait returns the first match, or fails.
+func (l *lines) wait(t *testing.T, pattern string) []string {
+	t.Helper()
+	re := regexp.MustCompile(pattern)
+	for began := time.Now(); ; time.Sleep(time.Millisecond) {
+		l.mu.Lock()
+		all := l.b.String()
+		l.mu.Unlock()
+		if m := re.FindStringSubmatch(all); m != nil {
+			return m
+		}
+		if time.Since(began) > 10*time.Second {
+			t.Fatalf("no %s in\n%s", pattern, all)
+		}
+	}
+}
+
+// An executor in another process joins the scheduler and runs the jobs of its app.
+func TestListen(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "jobs.json")
+	job := `[{"app": "billing", "name": "greet", "schedule": {"type": "FIX_RATE", "conf": "1"}, "route": "ROUND", "handler": "greet", "param": "Ada"}]`
+	if err := os.WriteFile(file, []byte(job), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var out lines
+	ended := make(chan error, 1)
+	o := options{zone: time.UTC, listen: "127.0.0.1:0", token: "old-one,new-one", jobs: file}
+	go func() { ended <- run(ctx, o, &out, nil) }()
+	admin := out.wait(t, `executors register at (\S+)`)[1]
+
+	e, err := executor.New(executor.Config{App: "billing", Addr: "127.0.0.1:0",
+		Admins: []executor.AdminCluster{{Addresses: []string{admin}, Token: "new-one"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Handle("greet", func(_ context.Context, task *executor.Task) error { task.SetResult("hello " + task.Param); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	out.wait(t, `greet .*hello Ada`)
+	if err := e.Stop(ctx); err != nil {
+		t.Error(err)
+	}
+	out.wait(t, `greet .*refused`)
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// Without a token nobody is let in, and the default one of XXL-JOB is none.
+func TestListenNeedsAToken(t *testing.T) {
+	for token, want := range map[string]string{"": "Tokens is empty", "default_token": "everybody knows", "a,b,c": "at most 2"} {
+		err := run(t.Context(), options{zone: time.UTC, listen: "127.0.0.1:0", token: token, runFor: time.Second}, &lines{}, nil)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", token, err)
+		}
+	}
+}
