@@ -50,15 +50,19 @@
 //	  route.go     address.go probe.go: which addresses there are, and which it is
 //	  flight.go    queue.go lanes.go: turns of apps, bounds, lots where runs wait
 //	trigger.go   sends a started run to its executor, never before its time
+//	  remote.go    dispatch.go: executors over HTTP, and what they answer
+//	  unknown.go   runs whose executor may or may not have them
 //	handover.go  or another node takes it out of its inbox, by compare-and-set
 //	executor/    runs the handler: block strategy, timeout, kill, panic, log
 //	callback.go  stores the result once, then acknowledges it
+//	  report.go    the same for results that come over HTTP, to any node
 //	lost.go      settles the runs of nodes that are gone
 //	orphan.go    runs what was started behind this node's back
 //
 // Beside it: scheduler.go starts and joins every loop, stop.go is the way down,
-// lease.go and shares.go know nodes and shards, registry.go keeps addresses, jobs.go and
-// ensure.go change definitions, engine.go is what a node holds in memory.
+// lease.go and shares.go know nodes and shards, registry.go and registrar.go keep
+// addresses, jobs.go and ensure.go change definitions, admin.go and jobadmin.go are what
+// executors call, engine.go is what a node holds in memory.
 //
 // To read the code: job.go, run.go and schedule.go for the nouns, store.go for
 // the contract everything rests on, then the files above in their order.
@@ -93,6 +97,9 @@
 //     may arrive after the shard has moved.
 //   - Runs of a node that left, was superseded or was silent for LostAfter are
 //     put back when no handler had them, and recorded as lost when one had.
+//   - What a remote executor answers is accepted, refused or unknown; unknown is
+//     ended by a reply, a result, or evidence that the run is lost. Only an executor
+//     that has shown at its registration that it knows ids again is sent one again.
 //   - Memory, goroutines and what is sent at once are bounded. Over a bound, work
 //     waits in the store, or is skipped with a record (Config.MaxPlanned).
 //
@@ -107,10 +114,13 @@
 // Postgres to an asynchronous standby, or a crash of it under
 // postgres.Config.AllowAsyncCommit, can lose what was acknowledged, and repeat runs.
 //
-// Not there yet: XXL-JOB's HTTP protocol (so no executors in
-// other processes), retries, children, alarms, reports and console. Job.Retries,
-// Job.Children and Job.AlarmEmail are stored and not acted upon; so are
-// Config.Tokens, ReportDays and the like, which belong to these.
+// A run that a remote executor has accepted and never reports, for its process is gone,
+// stays dispatched. The token of XXL-JOB's protocol travels in clear, unless the
+// addresses are of https, and can be replayed by who has seen it.
+//
+// Not there yet: retries, children, alarms, reports and console, and the end of such
+// runs. Job.Retries, Job.Children and Job.AlarmEmail are stored and not acted upon; so
+// is Config.ReportDays.
 //
 // # Concurrency
 //

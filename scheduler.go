@@ -122,9 +122,9 @@ type Scheduler interface {
 	// run, and ErrNoLog, with the reason, when its log is not to be had: the run was
 	// never started, its node is gone or its app not attached there any more, the
 	// executor has failed to read the log, or has none: because nothing was logged,
-	// or it was dropped since. A run at a remote address (http://…) is ErrNoLog too:
-	// remote executors are asked once this module speaks XXL-JOB's protocol, which
-	// it does not yet.
+	// or it was dropped since. A remote executor is asked over HTTP, as long as its
+	// address is one of the app's; Java executors answer with all the rest of a log at
+	// once, of which at most 16 MiB are read.
 	//
 	// Any number of calls may be under way; an executor of this process is asked
 	// for at most a few logs at once, and the others wait their turn.
