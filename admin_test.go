@@ -562,3 +562,16 @@ func TestJobAdminQuota(t *testing.T) {
 		}
 	})
 }
+
+// TestRegistryFirst: a registration may be the first thing that a store hears of, before
+// Start too.
+func TestRegistryFirst(t *testing.T) {
+	s, err := xxljob.New(memory.New(), xxljob.Config{Tokens: map[string][]string{"": {hush}}, Logger: quietLog()})
+	must(t, err)
+	h, err := s.Handler()
+	must(t, err)
+	msg := wire.RegistryRequest{RegistryGroup: wire.GroupExecutor, RegistryKey: "far", RegistryValue: at1}
+	if ret := post(t, h, hush, "", "registry", msg.Encode(nil)); !ret.OK() {
+		t.Errorf("%+v", ret)
+	}
+}

@@ -151,6 +151,9 @@ func (r *registrar) write(ctx context.Context, puts, drops []Registration) error
 		}
 		return nil
 	}
+	if err := r.s.setShards(ctx); err != nil {
+		return err
+	}
 	var locked error
 	if len(puts) > 0 {
 		locked = r.s.store.PutAddresses(ctx, puts)

@@ -62,7 +62,6 @@ func resender(to http.Handler) http.Handler {
 				again.Body = io.NopCloser(bytes.NewReader(body))
 				rec := httptest.NewRecorder()
 				to.ServeHTTP(rec, again)
-				w.Header().Set("Content-Type", "text/html;charset=UTF-8")
 			})
 		}
 		both.Wait()
