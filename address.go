@@ -38,6 +38,7 @@ type answer struct {
 	boots  map[string]string // of executors of our own make: their boot ids, by address
 	manual bool              // these and no others
 	at     time.Time         // when
+	fresh  bool              // nothing has been heard since that contradicts it
 	stale  error             // why there is no newer one
 }
 
@@ -65,6 +66,10 @@ func (b *addressBook) forgetApp(app string) {
 			delete(b.entries, key)
 		}
 	}
+	if a, ok := b.last[app]; ok {
+		a.fresh = false
+		b.last[app] = a
+	}
 	b.version++
 	delete(b.silent, app) // ask anew
 }
@@ -85,6 +90,10 @@ func (b *addressBook) forget() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	clear(b.entries)
+	for app, a := range b.last {
+		a.fresh = false
+		b.last[app] = a
+	}
 	b.version++
 	clear(b.silent) // ask anew
 }
@@ -204,12 +213,17 @@ func (b *addressBook) ask(ctx context.Context, app string) (answer, error) {
 	now := time.Now()
 	b.mu.Lock()
 	last, known := b.last[app]
+	if known && last.fresh && now.Sub(last.at) < addressTTL && len(last.addrs) > 0 {
+		b.mu.Unlock()
+		return last, nil // for another handler of the app
+	}
 	// All apps are in the same tables: one that waits for them is enough.
 	for _, of := range []string{"", app} {
 		if s, silent := b.silent[of]; silent && now.Sub(s.since) < addressPause {
 			last.stale = s.cause
 		}
 	}
+	version := b.version
 	b.mu.Unlock()
 	known = known && now.Sub(last.at) < b.s.cfg.Dead
 	if known && last.stale != nil {
@@ -223,7 +237,7 @@ func (b *addressBook) ask(ctx context.Context, app string) (answer, error) {
 	a, silent, err := b.askNow(quick, app)
 	if err == nil {
 		a.at = now
-		b.heard(app, a)
+		b.heard(app, a, version)
 		return a, nil
 	}
 	if !known || ctx.Err() != nil {
@@ -237,10 +251,12 @@ func (b *addressBook) ask(ctx context.Context, app string) (answer, error) {
 	return last, nil
 }
 
-// heard remembers an answer. Who gave it is not silent any more.
-func (b *addressBook) heard(app string, a answer) {
+// heard remembers an answer. Who gave it is not silent any more. It is not fresh where
+// there was news since it was asked for, of whatever app.
+func (b *addressBook) heard(app string, a answer, version int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	a.fresh = b.version == version
 	if len(b.last) > 10_000 {
 		clear(b.last)
 		clear(b.silent)

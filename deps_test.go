@@ -90,6 +90,9 @@ var testsMayImport = map[string][]string{
 var packageVars = []string{
 	". crons", // the memo of compiled schedules: see DESIGN.md
 	". glueTypes",
+	"executor endpoints",
+	"executor localBatch",
+	"executor clusterBatch",
 	". stateNames",
 	"internal/cron monthLength",
 	"internal/cron monthStart",
