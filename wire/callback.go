@@ -27,6 +27,10 @@ type CallbackRequest struct {
 	// Killed says that the run was not let finish: by a kill, a cover-early or a
 	// shutdown. Other peers do not send the key and ignore it.
 	Killed bool `json:"killed,omitempty"`
+	// Exact says that Killed tells all: a text that reads like a kill is the handler's
+	// own then. Executors of ours set it; other peers do not send the key and ignore
+	// it.
+	Exact bool `json:"exact,omitempty"`
 }
 
 // IsKilled reports whether a result's text is that of a Java executor which has not let
@@ -70,6 +74,7 @@ type objectCallback struct {
 	HandleMsg  string `json:"handleMsg,omitempty"`
 	NoRetry    bool   `json:"noRetry,omitempty"`
 	Killed     bool   `json:"killed,omitempty"`
+	Exact      bool   `json:"exact,omitempty"`
 }
 
 // EncodeCallback appends results in one of the forms.
@@ -157,6 +162,8 @@ func decodeResult(v value) (r CallbackRequest, err error) {
 			r.NoRetry, err = val.flag()
 		case "killed":
 			r.Killed, err = val.flag()
+		case "exact":
+			r.Exact, err = val.flag()
 		}
 		return err
 	})

@@ -24,6 +24,9 @@ const (
 	// MsgOtherBoot refuses, at our own executors, a run that is meant for another
 	// process at the address: see TriggerRequest.BootID.
 	MsgOtherBoot = "another process was meant: the executor has been restarted."
+	// MsgForgotten refuses, at our own executors, a run that is sent again after so
+	// long that they may have forgotten it: see TriggerRequest.AgainAfter.
+	MsgForgotten = "sent again, logId:%d: whether it has run is not known any more."
 	// MsgAlreadyKilled answers a kill that found nothing to kill.
 	MsgAlreadyKilled = "job thread already killed."
 	// MsgNoLog is the content of a log that does not exist.

@@ -45,6 +45,11 @@ type TriggerRequest struct {
 	// later process at the address, and does not know what the earlier one was
 	// sent. Other peers do not send it and ignore it.
 	BootID string `json:"bootId,omitempty"`
+	// AgainAfter is how long ago the run was first sent, in ms; zero for the first
+	// time. An executor of ours that does not know the id, and may have forgotten what
+	// it was sent then, refuses the run with MsgForgotten: it cannot tell whether it
+	// has run. Other peers do not send it and ignore it.
+	AgainAfter int64 `json:"againAfter,omitempty"`
 }
 
 // Encode appends the request, the same for every generation: G4 receives it at
@@ -89,6 +94,8 @@ func (r *TriggerRequest) field(key string, val value) (err error) {
 		r.Attempt, err = val.int32()
 	case "bootId":
 		r.BootID, err = val.text()
+	case "againAfter":
+		r.AgainAfter, err = val.int64()
 	}
 	return err
 }
