@@ -20,10 +20,11 @@ type addressBook struct {
 	s *scheduler
 
 	mu      sync.Mutex
-	entries map[bookKey]bookEntry // guarded by mu
-	version int                   // guarded by mu: raised by forget
-	last    map[string]answer     // guarded by mu: by app, what the store and the registry have said
-	silent  map[string]silence    // guarded by mu: who did not answer: the store (""), or the registry about an app
+	entries map[bookKey]bookEntry    // guarded by mu
+	version int                      // guarded by mu: raised by forget
+	last    map[string]answer        // guarded by mu: by app, what the store and the registry have said
+	silent  map[string]silence       // guarded by mu: who did not answer: the store (""), or the registry about an app
+	gone    map[addressKey]time.Time // guarded by mu: addresses that were an app's, until when
 }
 
 // silence is an answer that has not come.
@@ -78,11 +79,37 @@ func (b *addressBook) forgetApp(app string) {
 func (b *addressBook) left(app, address string) {
 	b.mu.Lock()
 	if a, ok := b.last[app]; ok {
-		a.addrs = slices.DeleteFunc(slices.Clone(a.addrs), func(has string) bool { return sameAddress(has, address) })
+		if i := slices.Index(a.addrs, address); i >= 0 {
+			a.addrs = slices.Concat(a.addrs[:i], a.addrs[i+1:]) // others may be reading the list
+		}
 		b.last[app] = a
 	}
+	b.noteGone(app, address)
 	b.mu.Unlock()
 	b.forgetApp(app)
+}
+
+// noteGone remembers that an address was one of the app's until now. Caller holds mu.
+func (b *addressBook) noteGone(app, address string) {
+	if len(b.gone) >= maxGone {
+		clear(b.gone)
+	}
+	b.gone[addressKey{app, address}] = time.Now()
+}
+
+// maxGone bounds the memory of addresses that are gone.
+const maxGone = 10_000
+
+// knewLately reports whether an address is one of the app's, or was one a moment ago: an
+// executor that has said good-bye lets its runs end, and answers questions about them.
+func (b *addressBook) knewLately(ctx context.Context, app, address string) (bool, error) {
+	b.mu.Lock()
+	at, gone := b.gone[addressKey{app, address}]
+	b.mu.Unlock()
+	if gone && time.Since(at) < b.s.cfg.Dead {
+		return true, nil
+	}
+	return b.knows(ctx, app, address)
 }
 
 // forget drops everything: a node, a group or a handler has changed.
@@ -257,6 +284,11 @@ func (b *addressBook) heard(app string, a answer, version int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a.fresh = b.version == version
+	if was, ok := b.last[app]; ok && time.Since(was.at) < b.s.cfg.Dead {
+		for _, address := range vanished(was.addrs, a.addrs) {
+			b.noteGone(app, address)
+		}
+	}
 	if len(b.last) > 10_000 {
 		clear(b.last)
 		clear(b.silent)
@@ -264,6 +296,23 @@ func (b *addressBook) heard(app string, a answer, version int) {
 	b.last[app] = a
 	delete(b.silent, "")
 	delete(b.silent, app)
+}
+
+// vanished are the addresses of the one list that are not in the other.
+func vanished(was, is []string) (gone []string) {
+	if slices.Equal(was, is) {
+		return nil
+	}
+	there := make(map[string]bool, len(is))
+	for _, a := range is {
+		there[a] = true
+	}
+	for _, a := range was {
+		if !there[a] {
+			gone = append(gone, a)
+		}
+	}
+	return gone
 }
 
 // askNow says with an error who is silent: all apps are in the same tables of the store,

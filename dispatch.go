@@ -1,8 +1,8 @@
 package xxljob
 
-// What remote executors answer to a trigger. Input: answers, from trigger.go and
-// unknown.go. Output: runs that are marked dispatched, in the store; refusals, to
-// trigger.go; unknown outcomes, to unknown.go.
+// Triggers of remote executors and what they answer. Input: flights, from trigger.go,
+// and answers, from unknown.go. Output: runs that are marked dispatched, in the store;
+// refusals, to trigger.go; unknown outcomes, to unknown.go.
 
 import (
 	"context"
@@ -13,42 +13,47 @@ import (
 	"github.com/xxljob/xxljob/wire"
 )
 
-// answeredElsewhere acts on a remote executor's answer: it has accepted the run, or
-// refused it, or nobody knows.
-func (s *scheduler) answeredElsewhere(ctx context.Context, f *flight, ret wire.Return, err error) {
+// sendElsewhere calls a remote executor, which holds its place in the lane until the
+// answer is there: it has accepted the run, or refused it, or nobody knows.
+func (s *scheduler) sendElsewhere(ctx context.Context, f *flight) {
+	began := time.Now()
+	req := requestOf(f)
+	req.BootID = s.book.boot(f.run.App, f.run.Address)
+	ret, err := f.exec.Run(ctx, req)
+	if err == nil && ret.Msg == wire.MsgOtherBoot {
+		ret, err = s.sendToLater(ctx, f, &req)
+	}
+	if s.engine.answered(f, time.Since(began), s.clock.now()) {
+		s.startWake.poke()
+	}
 	switch {
 	case err == nil && ret.OK():
 		s.dispatchedLater(f.run, "accepted: "+ret.Msg)
-	case err == nil && ret.Msg == wire.MsgOtherBoot:
-		s.sendToLater(ctx, f)
 	case err == nil:
 		s.refused(ctx, f, ret.Msg)
 	case wire.NotSent(err):
 		s.refused(ctx, f, "error: "+err.Error())
 	default:
-		s.leaveOpen(f, err)
+		s.leaveOpen(f, req, err)
 	}
 }
 
 // sendToLater sends a run to the process that has taken the place of the one that was
-// registered: that one said so, and has done nothing with it.
-func (s *scheduler) sendToLater(ctx context.Context, f *flight) {
-	req := s.requestOf(f)
-	meant := req.BootID
-	s.book.forgetApp(f.run.App)
-	if _, err := s.book.knows(ctx, f.run.App, f.run.Address); err != nil {
-		s.refused(ctx, f, wire.MsgOtherBoot)
-		return
+// registered: that one said so, and has done nothing with it. req is what was sent last.
+func (s *scheduler) sendToLater(ctx context.Context, f *flight, req *wire.TriggerRequest) (wire.Return, error) {
+	if s.book.boot(f.run.App, f.run.Address) == req.BootID {
+		s.book.forgetApp(f.run.App) // otherwise it was read again meanwhile
 	}
-	if req.BootID = s.book.boot(f.run.App, f.run.Address); req.BootID == meant {
-		req.BootID = "" // it has not registered yet
+	known, err := s.book.knows(ctx, f.run.App, f.run.Address)
+	if err != nil || !known || !s.leases.trusted(time.Now()) {
+		return wire.Failf(wire.MsgOtherBoot), nil
 	}
-	ret, err := f.exec.Run(ctx, req)
-	if err == nil && ret.Msg == wire.MsgOtherBoot {
-		s.refused(ctx, f, ret.Msg)
-		return
+	boot := s.book.boot(f.run.App, f.run.Address)
+	if boot == req.BootID {
+		boot = "" // it has not registered yet
 	}
-	s.answeredElsewhere(ctx, f, ret, err)
+	req.BootID = boot
+	return f.exec.Run(ctx, *req)
 }
 
 // dispatching are runs that remote executors have accepted, on their way to the store.
@@ -69,7 +74,7 @@ func (s *scheduler) dispatchedLater(run Run, msg string) {
 // dispatchLoop marks runs dispatched, in batches, until ctx ends.
 func (s *scheduler) dispatchLoop(ctx context.Context) {
 	for sleep(ctx, forever, s.dispatchWake) {
-		for {
+		for more := true; more; {
 			s.dispatching.mu.Lock()
 			batch := s.dispatching.list
 			if len(batch) > startBatch {
@@ -77,12 +82,10 @@ func (s *scheduler) dispatchLoop(ctx context.Context) {
 			}
 			s.dispatching.list = s.dispatching.list[len(batch):]
 			s.dispatching.mu.Unlock()
-			if len(batch) == 0 || s.storeDispatched(ctx, batch) != nil {
-				break
+			if len(batch) > 0 && s.storeDispatched(ctx, batch) != nil {
+				return // ctx has ended
 			}
-			if len(batch) < startBatch {
-				break // what has come meanwhile has poked; what is locked has its pause
-			}
+			more = len(batch) == startBatch // what has come meanwhile has poked; what is locked has its pause
 		}
 	}
 }
@@ -102,20 +105,34 @@ func (s *scheduler) storeDispatched(ctx context.Context, batch []Dispatch) error
 	if err != nil {
 		batch = s.dispatchLocked(batch, changed)
 	}
+	var others []int64
+	there := idsOf(changed)
 	for _, d := range batch {
 		s.landed(d.RunID)
+		if !there[d.RunID] {
+			others = append(others, d.RunID)
+		}
 	}
 	s.watchWake.poke() // for those who wait for one of them
-	return s.killUnwanted(ctx, batch, changed)
+	s.killUnwanted(changed, others)
+	return nil
 }
+
+func idsOf(runs []Run) map[int64]bool {
+	ids := make(map[int64]bool, len(runs))
+	for _, r := range runs {
+		ids[r.ID] = true
+	}
+	return ids
+}
+
+// dispatchAgain is the pause before runs are tried again whose rows others have locked.
+const dispatchAgain = 200 * time.Millisecond
 
 // dispatchLocked puts off those of a batch that were not changed, for others have their
 // rows locked, and returns the rest.
 func (s *scheduler) dispatchLocked(batch []Dispatch, changed []Run) (done []Dispatch) {
-	there := make(map[int64]bool, len(changed))
-	for _, r := range changed {
-		there[r.ID] = true
-	}
+	there := idsOf(changed)
 	s.dispatching.mu.Lock()
 	defer s.dispatching.mu.Unlock()
 	for _, d := range batch {
@@ -129,59 +146,64 @@ func (s *scheduler) dispatchLocked(batch []Dispatch, changed []Run) (done []Disp
 	return done
 }
 
-// dispatchAgain is the pause before runs are tried again whose rows others have locked.
-const dispatchAgain = 200 * time.Millisecond
-
 // killUnwanted kills at their executors what somebody wanted to be killed while it was
-// on its way there. A run whose result was quicker than the answer to its trigger is
-// over, and nothing is done about it.
-func (s *scheduler) killUnwanted(ctx context.Context, batch []Dispatch, changed []Run) error {
-	if len(changed) < len(batch) {
-		there := make(map[int64]bool, len(changed))
-		for _, r := range changed {
-			there[r.ID] = true
-		}
-		var others []int64
-		for _, d := range batch {
-			if !there[d.RunID] {
-				others = append(others, d.RunID)
-			}
-		}
-		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.RunsByID(ctx, others) })
-		if err != nil {
-			return err
-		}
-		changed = append(changed, runs...)
-	}
+// on its way there. Of the others, which had ended before they were marked, that may be
+// one too: a result that was quicker than the answer to its trigger needs nothing.
+func (s *scheduler) killUnwanted(changed []Run, others []int64) {
 	for _, r := range changed {
-		if _, local := LocalIncarnation(r.Address); local || r.KillReason == "" || r.State != StateDispatched && r.State != StateKilled {
-			continue
+		if r.KillReason != "" {
+			s.life.work.run(func(ctx context.Context) { s.killLogged(ctx, r) })
 		}
-		s.life.work.run(func(ctx context.Context) {
-			if err := s.killElsewhere(ctx, r); err != nil {
-				s.log.Warn("xxljob: run not killed", "run", r.ID, "job", r.JobID, "err", err)
-			}
-		})
 	}
-	return nil
+	if len(others) == 0 {
+		return
+	}
+	s.life.work.run(func(ctx context.Context) {
+		retry := backoff{log: s.log, what: "reading runs that ended on their way"}
+		read := func(ctx context.Context) ([]Run, error) { return s.store.RunsByID(ctx, others) }
+		runs, err := call(ctx, read)
+		for retry.failed(ctx, err) && sleep(ctx, retry.delay()) {
+			runs, err = call(ctx, read)
+		}
+		for _, r := range runs {
+			if isRemote(r.Address) && r.State == StateKilled && r.KillReason != "" {
+				s.killLogged(ctx, r)
+			}
+		}
+	})
+}
+
+func (s *scheduler) killLogged(ctx context.Context, r Run) {
+	if err := s.killElsewhere(ctx, r); err != nil {
+		s.log.Warn("xxljob: run not killed", "run", r.ID, "job", r.JobID, "err", err)
+	}
 }
 
 // killElsewhere kills a run at its remote executor, and records it as killed: an
 // executor of another maker kills whatever runs of the job, and what it reports of that
 // comes too late then (XXL-JOB section 4.6).
 func (s *scheduler) killElsewhere(ctx context.Context, r Run) error {
-	reason := r.KillReason
-	setDefault(&reason, wire.StopKill)
 	exec, err := s.calledAt(ctx, r)
 	if err != nil {
 		return err
 	}
-	ret, err := exec.Kill(ctx, wire.KillRequest{JobID: r.JobID, LogID: r.ID, Reason: reason})
-	switch {
-	case err != nil:
+	if err := killAtRemote(ctx, exec, r); err != nil || r.State.Ended() {
 		return err
-	case !ret.OK():
-		return refusedBy(r.Address, ret.Msg)
 	}
-	return s.finish(ctx, []Result{{RunID: r.ID, State: StateKilled, HandleMsg: reason}})
+	return s.finish(ctx, []Result{{RunID: r.ID, State: StateKilled, HandleMsg: killReason(r)}})
+}
+
+// killAtRemote asks an executor to kill a run.
+func killAtRemote(ctx context.Context, exec wire.Executor, r Run) error {
+	ret, err := exec.Kill(ctx, wire.KillRequest{JobID: r.JobID, LogID: r.ID, Reason: killReason(r)})
+	if err == nil && !ret.OK() {
+		err = refusedBy(r.Address, ret.Msg)
+	}
+	return err
+}
+
+func killReason(r Run) string {
+	reason := r.KillReason
+	setDefault(&reason, wire.StopKill)
+	return reason
 }

@@ -56,6 +56,7 @@ type flight struct {
 	job    *Job
 	exec   wire.Executor
 	remote bool
+	fanned bool // a further part of a broadcast, at a remote executor
 	lane   laneName
 	key    addressKey
 	serial lot  // of kind lotSerial when it is the serial run at its address

@@ -215,7 +215,7 @@ func (e *engine) fly(r routed, run Run, job *Job, acked time.Time) *flight {
 	}
 	e.ref(run.JobID, job)
 	f := &flight{
-		run: run, job: job, exec: r.exec, remote: r.remote, lane: r.lane, key: r.key(run.App), serial: r.serial,
+		run: run, job: job, exec: r.exec, remote: r.remote, fanned: r.fanned, lane: r.lane, key: r.key(run.App), serial: r.serial,
 		counts: r.places > 0, acked: acked, choices: r.choices,
 	}
 	e.flights[run.ID] = f

@@ -18,13 +18,13 @@ type gather[T any] struct {
 
 // gathered is what has come together since the last call.
 type gathered[T any] struct {
-	items []T
-	done  chan struct{} // closed when err is set
+	items []*T
+	done  chan struct{} // closed when err and what is in the items are set
 	err   error
 }
 
-// add puts items into the next call.
-func (g *gather[T]) add(items ...T) *gathered[T] {
+// add puts items into the next call. They are the loop's until that is done.
+func (g *gather[T]) add(items ...*T) *gathered[T] {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.next == nil {
@@ -45,12 +45,13 @@ func (g *gather[T]) take() *gathered[T] {
 }
 
 // loop does what comes together, one call after the other, with a pause after each,
-// until ctx ends. What has come by then is done as well.
-func (g *gather[T]) loop(ctx context.Context, pause time.Duration, do func(context.Context, []T) error) {
+// until ctx ends. What has come by then is done as well, so do bounds its own calls and
+// is not ended with ctx.
+func (g *gather[T]) loop(ctx context.Context, pause time.Duration, do func(context.Context, []*T) error) {
 	for more := true; more; {
 		more = sleep(ctx, forever, g.wake)
 		if b := g.take(); b != nil {
-			b.err = do(ctx, b.items)
+			b.err = do(context.WithoutCancel(ctx), b.items)
 			close(b.done)
 			more = sleep(ctx, pause) && more
 		}

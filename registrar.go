@@ -30,9 +30,9 @@ type registrar struct {
 	s       *scheduler
 	changes gather[registryChange]
 
-	mu     sync.Mutex
-	known  map[addressKey]knownAddress // guarded by mu: what this node has stored
-	tidied time.Time                   // guarded by mu
+	mu             sync.Mutex
+	known          map[addressKey]knownAddress // guarded by mu: what the store has, as far as this node knows
+	looked, tidied time.Time                   // guarded by mu
 }
 
 // registryChange is one registration, or the end of one.
@@ -43,55 +43,66 @@ type registryChange struct {
 
 type knownAddress struct {
 	bootID string
-	at     time.Time // monotonic: when it was stored
+	at     time.Time // monotonic: when it was stored, at most
 }
 
 func newRegistrar(s *scheduler) *registrar {
 	return &registrar{s: s, changes: gather[registryChange]{wake: newWake()}, known: map[addressKey]knownAddress{}}
 }
 
-// register stores a registration. A heartbeat of an executor that this node has stored
-// before is answered at once, and stored with the next batch: should that fail, there
-// is another one before it counts as dead.
+// register stores a registration. A heartbeat of an executor that the store is known to
+// have is answered at once, and stored with the next batch: should that fail, there is
+// another one before it counts as dead.
 func (r *registrar) register(ctx context.Context, reg Registration) error {
-	c := registryChange{reg: reg}
-	if r.beats(reg) && r.s.running() {
-		r.changes.add(c)
+	if r.s.cfg.Registry == nil && r.beats(reg) && r.s.running() {
+		r.changes.add(&registryChange{reg: reg})
 		return nil
 	}
-	return r.change(ctx, c)
+	return r.change(ctx, registryChange{reg: reg})
 }
 
-// deregister removes a registration, in whatever spelling it was made.
+// deregister removes a registration. One that is not known as it is spelled is looked
+// for in other spellings.
 func (r *registrar) deregister(ctx context.Context, reg Registration) error {
-	if r.s.cfg.Registry == nil {
-		has, err := call(ctx, func(ctx context.Context) ([]Registration, error) {
-			return r.s.store.Addresses(ctx, reg.App, r.s.cfg.Dead)
-		})
-		if err != nil {
+	for _, twin := range r.twins(ctx, reg) {
+		if err := r.change(ctx, registryChange{reg: twin, gone: true}); err != nil {
 			return err
-		}
-		for _, other := range has {
-			if other.Address != reg.Address && sameAddress(other.Address, reg.Address) {
-				twin := Registration{App: reg.App, Address: other.Address, BootID: reg.BootID}
-				if err := r.change(ctx, registryChange{reg: twin, gone: true}); err != nil {
-					return err
-				}
-			}
 		}
 	}
 	return r.change(ctx, registryChange{reg: reg, gone: true})
 }
 
-// change stores one change, with the next batch where the loops run.
-func (r *registrar) change(ctx context.Context, c registryChange) error {
-	if !r.s.running() {
-		return r.store(ctx, []registryChange{c})
+// twins are the other spellings under which an address is registered. Where they cannot
+// be read there are none: they end by their silence.
+func (r *registrar) twins(ctx context.Context, reg Registration) (twins []Registration) {
+	if r.s.cfg.Registry != nil || r.knows(reg) {
+		return nil
 	}
-	return r.changes.add(c).wait(ctx, registrarPatience)
+	has, err := call(ctx, func(ctx context.Context) ([]Registration, error) {
+		return r.s.store.Addresses(ctx, reg.App, r.s.cfg.Dead)
+	})
+	if err != nil {
+		return nil
+	}
+	normal := wire.NormalAddress(reg.Address)
+	for _, other := range has {
+		if other.Address != reg.Address && wire.NormalAddress(other.Address) == normal {
+			twins = append(twins, Registration{App: reg.App, Address: other.Address, BootID: reg.BootID})
+		}
+	}
+	return twins
 }
 
-// beats reports whether a registration only repeats what this node has stored.
+// change stores one change, with the next batch where the loops run. A registry of the
+// user's gets each by itself: it may fail for one app.
+func (r *registrar) change(ctx context.Context, c registryChange) error {
+	if r.s.cfg.Registry != nil || !r.s.running() {
+		return r.store(ctx, []*registryChange{&c})
+	}
+	return r.changes.add(&c).wait(ctx, registrarPatience)
+}
+
+// beats reports whether a registration only repeats what the store has.
 func (r *registrar) beats(reg Registration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -99,74 +110,92 @@ func (r *registrar) beats(reg Registration) bool {
 	return ok && k.bootID == reg.BootID && time.Since(k.at) < r.s.cfg.Dead/2
 }
 
+func (r *registrar) knows(reg Registration) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, ok := r.known[addressKey{reg.App, reg.Address}]
+	return ok
+}
+
 // loop stores what comes until ctx ends.
 func (r *registrar) loop(ctx context.Context) {
 	retry := backoff{log: r.s.log, what: "storing registrations"}
-	r.changes.loop(ctx, registrarPause, func(ctx context.Context, changes []registryChange) error {
+	r.changes.loop(ctx, registrarPause, func(ctx context.Context, changes []*registryChange) error {
 		err := r.store(ctx, changes)
 		retry.failed(ctx, err)
+		if looks, tidies := r.due(); looks || tidies {
+			r.s.life.work.run(func(ctx context.Context) { r.look(ctx, looks, tidies) })
+		}
 		return err
 	})
 }
 
-// store stores changes; of two for one address the later one counts.
-func (r *registrar) store(ctx context.Context, changes []registryChange) error {
-	last := make(map[addressKey]int, len(changes))
-	for i, c := range changes {
-		last[addressKey{c.reg.App, c.reg.Address}] = i
+// store stores changes.
+func (r *registrar) store(ctx context.Context, changes []*registryChange) error {
+	puts, drops := settled(changes)
+	_, err := see(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, r.write(ctx, puts, drops) })
+	r.learn(puts, drops, err)
+	return err
+}
+
+// settled leaves of several changes for one address the one that counts: the last. But a
+// process that says good-bye does not take away the one that has taken its place.
+func settled(changes []*registryChange) (puts, drops []Registration) {
+	last := make(map[addressKey]*registryChange, len(changes))
+	var order []addressKey
+	for _, c := range changes {
+		k := addressKey{c.reg.App, c.reg.Address}
+		was := last[k]
+		if was == nil {
+			order = append(order, k)
+		}
+		if was == nil || !c.gone || c.reg.BootID == "" || was.gone || was.reg.BootID == c.reg.BootID {
+			last[k] = c
+		}
 	}
-	var puts, drops []Registration
-	for i, c := range changes {
-		switch {
-		case last[addressKey{c.reg.App, c.reg.Address}] != i:
-		case c.gone:
+	for _, k := range order {
+		if c := last[k]; c.gone {
 			drops = append(drops, c.reg)
-		default:
+		} else {
 			puts = append(puts, c.reg)
 		}
 	}
-	_, err := see(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, r.write(ctx, puts, drops) })
-	r.learn(puts, drops, err)
-	if errors.Is(err, ErrLocked) && len(drops) == 0 {
-		err = nil // a row that is locked is there, and its executor beats again
-	}
-	if err == nil {
-		err = r.tidy(ctx)
-	}
-	return err
+	return puts, drops
 }
 
 // write writes to the store, or to the user's registry.
 func (r *registrar) write(ctx context.Context, puts, drops []Registration) error {
 	if user := r.s.cfg.Registry; user != nil {
-		for _, reg := range puts {
-			if err := user.Register(ctx, reg.App, reg.Address); err != nil {
-				return err
-			}
-		}
-		for _, reg := range drops {
-			if err := user.Deregister(ctx, reg.App, reg.Address); err != nil {
-				return err
-			}
-		}
-		return nil
+		return writeTo(ctx, user, puts, drops)
 	}
 	if err := r.s.setShards(ctx); err != nil {
 		return err
 	}
-	var locked error
 	if len(puts) > 0 {
-		locked = r.s.store.PutAddresses(ctx, puts)
-		if locked != nil && !errors.Is(locked, ErrLocked) {
-			return locked
+		if err := r.s.store.PutAddresses(ctx, puts); err != nil && len(drops) == 0 {
+			return err
+		} else if err != nil {
+			return errors.Join(err, r.s.store.DropAddresses(ctx, drops))
 		}
 	}
 	if len(drops) > 0 {
-		if err := r.s.store.DropAddresses(ctx, drops); err != nil {
+		return r.s.store.DropAddresses(ctx, drops)
+	}
+	return nil
+}
+
+func writeTo(ctx context.Context, user Registry, puts, drops []Registration) error {
+	for _, reg := range puts {
+		if err := user.Register(ctx, reg.App, reg.Address); err != nil {
 			return err
 		}
 	}
-	return locked
+	for _, reg := range drops {
+		if err := user.Deregister(ctx, reg.App, reg.Address); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // learn takes in what was stored, and tells the address book what is new to it. After
@@ -180,41 +209,86 @@ func (r *registrar) learn(puts, drops []Registration, err error) {
 		was, known := r.known[k]
 		if err != nil {
 			delete(r.known, k)
-			r.s.book.forgetApp(reg.App)
-			continue
+		} else {
+			r.known[k] = knownAddress{bootID: reg.BootID, at: now}
 		}
-		r.known[k] = knownAddress{bootID: reg.BootID, at: now}
-		if !known || was.bootID != reg.BootID || now.Sub(was.at) >= r.s.cfg.Dead {
+		if err != nil || !known || was.bootID != reg.BootID || now.Sub(was.at) >= r.s.cfg.Dead {
 			r.s.book.forgetApp(reg.App)
 		}
 	}
 	for _, reg := range drops {
-		delete(r.known, addressKey{reg.App, reg.Address})
-		r.s.book.left(reg.App, reg.Address)
+		k := addressKey{reg.App, reg.Address}
+		if was, known := r.known[k]; known && reg.BootID != "" && was.bootID != reg.BootID {
+			continue // another process is there by now
+		} else if known || reg.BootID == "" {
+			r.s.book.left(reg.App, reg.Address)
+		} else {
+			r.s.book.forgetApp(reg.App)
+		}
+		delete(r.known, k)
 	}
 }
 
-// tidy forgets, now and then, registrations that are long dead.
-func (r *registrar) tidy(ctx context.Context) error {
+// due says what it is time for, once.
+func (r *registrar) due() (looks, tidies bool) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	now := time.Now()
-	due := now.Sub(r.tidied) >= registrationsTidied
-	if due {
+	if looks = now.Sub(r.looked) >= r.s.cfg.Beat; looks {
+		r.looked = now
+	}
+	if tidies = now.Sub(r.tidied) >= registrationsTidied; tidies {
 		r.tidied = now
-		for k, known := range r.known {
-			if now.Sub(known.at) >= r.s.cfg.Dead {
-				delete(r.known, k)
+	}
+	return looks, tidies
+}
+
+// look learns, now and then, what other nodes have stored, for a balancer may give them
+// the beats in turn, and has registrations forgotten that are long dead.
+func (r *registrar) look(ctx context.Context, looks, tidies bool) {
+	err := error(nil)
+	if looks {
+		err = r.read(ctx)
+	}
+	if tidies && err == nil {
+		_, err = call(ctx, func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, r.s.store.ForgetAddresses(ctx, max(registrationsKept, 2*r.s.cfg.Dead))
+		})
+	}
+	if err != nil {
+		r.s.log.Warn("xxljob: the registry was not looked through", "err", err)
+	}
+}
+
+// read reads the registrations of all apps, page by page.
+func (r *registrar) read(ctx context.Context) error {
+	const page = 5000
+	began := time.Now()
+	alive := make(map[addressKey]knownAddress)
+	for f := (RegistrationFilter{Limit: page}); ; {
+		regs, err := call(ctx, func(ctx context.Context) ([]Registration, error) { return r.s.store.Registrations(ctx, f) })
+		if err != nil {
+			return err
+		}
+		for _, reg := range regs {
+			if age := r.s.clock.now().Sub(reg.Updated); age < r.s.cfg.Dead {
+				alive[addressKey{reg.App, reg.Address}] = knownAddress{bootID: reg.BootID, at: time.Now().Add(-max(age, 0))}
 			}
+			f.After, f.AfterAddress = reg.App, reg.Address
+		}
+		if len(regs) < page {
+			break
 		}
 	}
-	r.mu.Unlock()
-	if !due || r.s.cfg.Registry != nil {
-		return nil
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for k, has := range r.known {
+		if has.at.After(began) || has.bootID == alive[k].bootID && has.at.After(alive[k].at) {
+			alive[k] = has // stored here meanwhile, or known better
+		}
 	}
-	_, err := call(ctx, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, r.s.store.ForgetAddresses(ctx, max(registrationsKept, 2*r.s.cfg.Dead))
-	})
-	return err
+	r.known = alive
+	return nil
 }
 
 // Words for what cannot be registered.

@@ -119,10 +119,11 @@ func withToken[R any](r *remote, unauthorized func(R) bool, ask func(wire.Execut
 	return ret, err
 }
 
-// calledAt returns the executor that a run was sent to, while its address is one of
-// the app's.
+// calledAt returns the executor that a run was sent to, while its address is one of the
+// app's, or was a moment ago. It is for questions about the run and for its end; a run is
+// sent to addresses of the present only.
 func (s *scheduler) calledAt(ctx context.Context, r Run) (*remote, error) {
-	known, err := s.book.knows(ctx, r.App, r.Address)
+	known, err := s.book.knewLately(ctx, r.App, r.Address)
 	switch {
 	case err != nil:
 		return nil, err

@@ -357,6 +357,10 @@ func TestRemoteLog(t *testing.T) {
 			t.Errorf("at the end: %+v, %v", res, err)
 		}
 		e.deregister("far", at1)
+		if _, err := e.Log(t.Context(), id, 1); err != nil { // it lets its runs end
+			t.Errorf("from an executor that has just said good-bye: %v", err)
+		}
+		time.Sleep(2 * time.Minute)
 		asked = wire.LogRequest{}
 		if _, err := e.Log(t.Context(), id, 1); !errors.Is(err, xxljob.ErrNoLog) || !strings.Contains(err.Error(), "not an address of app far any more") {
 			t.Errorf("from a gone executor: %v", err)

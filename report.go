@@ -6,6 +6,8 @@ package xxljob
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"time"
 
 	"github.com/xxljob/xxljob/wire"
@@ -25,15 +27,16 @@ const (
 type reported struct {
 	caller wire.Caller
 	res    Result
+	failed bool // it is not stored, and matters
 }
 
 // Callback stores results. Those of unknown runs, of runs of other apps, of runs that
 // have ended and of runs that were not sent to a remote executor do not matter.
 func (a *adminSide) Callback(ctx context.Context, reqs []wire.CallbackRequest) (wire.Return, error) {
 	caller, _ := wire.CallerFrom(ctx)
-	list := make([]reported, len(reqs))
+	list := make([]*reported, len(reqs))
 	for i, r := range reqs {
-		list[i] = reported{caller, reportOf(r)}
+		list[i] = &reported{caller: caller, res: reportOf(r)}
 	}
 	var err error
 	if a.s.running() {
@@ -41,18 +44,22 @@ func (a *adminSide) Callback(ctx context.Context, reqs []wire.CallbackRequest) (
 	} else {
 		err = a.s.storeReports(ctx, list)
 	}
-	if err != nil {
+	if err != nil || slices.ContainsFunc(list, func(r *reported) bool { return r.failed }) {
 		return wire.Failf(msgReport), nil
 	}
 	return wire.Success(), nil
 }
 
 // reportOf is a callback as a result. It carries no fence: whoever was sent the run may
-// report it, while it is started or dispatched.
+// report it, while it is started or dispatched. A Java executor tells by the text alone
+// that it has killed the run.
 func reportOf(r wire.CallbackRequest) Result {
 	res := Result{RunID: r.LogID, State: stateOf(r), HandleMsg: plainText(shorten(r.HandleMsg, maxHandleMsg)), NoRetry: r.NoRetry}
 	if r.HandleCode == 0 && res.HandleMsg == "" {
 		res.HandleMsg = wire.MsgResultLost
+	}
+	if res.State == StateFailed && !r.Exact && wire.IsKilled(r.HandleMsg) {
+		res.State = StateKilled
 	}
 	return res
 }
@@ -70,19 +77,10 @@ func stateOf(r wire.CallbackRequest) State {
 	return StateFailed
 }
 
-// readKill reads out of the words of a Java executor that it has killed the run. One of
-// ours says so otherwise, and its handlers may use these words too.
-func (s *scheduler) readKill(run Run, res Result) Result {
-	if res.State == StateFailed && wire.IsKilled(res.HandleMsg) && s.book.boot(run.App, run.Address) == "" {
-		res.State = StateKilled
-	}
-	return res
-}
-
 // reportLoop stores what comes until ctx ends.
 func (s *scheduler) reportLoop(ctx context.Context) {
 	retry := backoff{log: s.log, what: "storing reported results"}
-	s.reports.loop(ctx, 0, func(ctx context.Context, list []reported) error {
+	s.reports.loop(ctx, 0, func(ctx context.Context, list []*reported) error {
 		err := s.storeReports(ctx, list)
 		if retry.failed(ctx, err) {
 			sleep(ctx, retry.delay())
@@ -92,8 +90,8 @@ func (s *scheduler) reportLoop(ctx context.Context) {
 }
 
 // storeReports stores results in pages; after an error some are stored, and their
-// repetition does no harm.
-func (s *scheduler) storeReports(ctx context.Context, list []reported) error {
+// repetition does no harm. A run whose row others have locked fails its own result only.
+func (s *scheduler) storeReports(ctx context.Context, list []*reported) error {
 	for len(list) > 0 {
 		page := list[:min(len(list), startBatch)]
 		list = list[len(page):]
@@ -106,6 +104,9 @@ func (s *scheduler) storeReports(ctx context.Context, list []reported) error {
 		}
 		accepted, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Finish(ctx, results) })
 		s.ended(accepted)
+		if errors.Is(err, ErrLocked) {
+			err = s.markLocked(ctx, page, accepted)
+		}
 		if err != nil {
 			return err
 		}
@@ -113,10 +114,34 @@ func (s *scheduler) storeReports(ctx context.Context, list []reported) error {
 	return nil
 }
 
+// markLocked finds out which results of a page are not stored, beside those that do not
+// matter.
+func (s *scheduler) markLocked(ctx context.Context, page []*reported, accepted []Run) error {
+	stored := idsOf(accepted)
+	var rest []*reported
+	for _, r := range page {
+		if !stored[r.res.RunID] {
+			rest = append(rest, r)
+		}
+	}
+	matter, err := s.admissible(ctx, rest)
+	if err != nil {
+		return err
+	}
+	open := map[int64]bool{}
+	for _, res := range matter {
+		open[res.RunID] = true
+	}
+	for _, r := range rest {
+		r.failed = open[r.res.RunID]
+	}
+	return nil
+}
+
 // admissible leaves out results of runs that the caller may not speak for, or that do
 // not exist: which of the two, nobody is told. Attached executors report in another
 // way, which their runs are fenced by.
-func (s *scheduler) admissible(ctx context.Context, page []reported) ([]Result, error) {
+func (s *scheduler) admissible(ctx context.Context, page []*reported) ([]Result, error) {
 	ids := make([]int64, len(page))
 	for i, r := range page {
 		ids[i] = r.res.RunID
@@ -136,7 +161,7 @@ func (s *scheduler) admissible(ctx context.Context, page []reported) ([]Result, 
 		case !ok || !isRemote(run.Address) || !s.cfg.speaksFor(r.caller, run.App):
 		case run.State.Ended() && run.State != StateLost: // of a lost one the result is noted
 		default:
-			results = append(results, s.readKill(run, r.res))
+			results = append(results, r.res)
 		}
 	}
 	return results, nil

@@ -27,6 +27,7 @@ type routed struct {
 	choices []string      // of a probing route: where to go after a refusal
 	exec    wire.Executor // nil when the address is another node's
 	remote  bool          // the executor is called over HTTP
+	fanned  bool          // a further part of a broadcast: see deliver
 	lane    laneName
 	places  int
 	serial  lot // of kind lotSerial for a serial job at an attached executor

@@ -191,11 +191,12 @@ func (s *scheduler) setUp() {
 	maps.Copy(s.routers, s.cfg.Routers)
 	s.engine = newEngine(&s.cfg, s.scanWake)
 	s.leases = newLeases(s.incarnation, &s.cfg, s.attachments)
-	s.book = &addressBook{s: s, entries: map[bookKey]bookEntry{}, last: map[string]answer{}, silent: map[string]silence{}}
+	s.book = &addressBook{s: s, entries: map[bookKey]bookEntry{}, last: map[string]answer{}, silent: map[string]silence{}, gone: map[addressKey]time.Time{}}
 	s.probes = newProbes(s)
 	s.remotes = newRemotes(&s.cfg)
 	s.registrar = newRegistrar(s)
 	s.reports.wake = newWake()
+	s.fanOut = make(fanOut, max(1, s.cfg.FastLane/2))
 	s.early = newEarlyFlights()
 	s.desk, s.doubts = newLogDesk(), newDoubts()
 	s.life.over = make(chan struct{})
@@ -243,6 +244,7 @@ type scheduler struct {
 	lockedOut    finishing // results whose runs others have locked
 	dispatching  dispatching
 	open         openRuns
+	fanOut       fanOut
 	reports      gather[reported]
 	inboxFull    atomic.Bool  // runs wait in the inbox for room here
 	unsure       atomic.Bool  // a start may have taken effect that Stop cut short

@@ -294,6 +294,9 @@ func (s *scheduler) launch(a attempt, run Run, began time.Time) {
 func (s *scheduler) launchSibling(a attempt, run Run, began time.Time) {
 	r := routed{address: run.Address}
 	s.equip(&r, a.job)
+	if r.remote {
+		r.lane, r.fanned = laneNone, true // takes its turn in fanOut instead
+	}
 	s.hookStarted(run)
 	if f := s.engine.takeOffSibling(r, run, a.job, began); f != nil {
 		s.deliverAt(f)

@@ -122,15 +122,38 @@ func (s *scheduler) deliverRest(ctx context.Context) {
 // others may take their time, and are called from a goroutine that holds a place
 // in a lane. Stop waits for these goroutines.
 func (s *scheduler) deliver(f *flight) {
-	if f.lane == laneNone && time.Since(f.acked) <= s.leases.window {
+	if f.lane == laneNone && !f.remote && time.Since(f.acked) <= s.leases.window {
 		s.send(s.life.work.ctx, f)
 		return
 	}
 	s.life.work.run(func(ctx context.Context) {
+		if f.fanned && !s.fanOut.enter(ctx) {
+			return
+		}
+		defer s.fanOut.leaveIf(f.fanned)
 		if s.stillMine(ctx, f) {
 			s.send(ctx, f)
 		}
 	})
+}
+
+// fanOut bounds the calls for the further parts of broadcasts at remote executors. They
+// are started together, and have no places in the lanes.
+type fanOut chan struct{}
+
+func (o fanOut) enter(ctx context.Context) bool {
+	select {
+	case o <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (o fanOut) leaveIf(entered bool) {
+	if entered {
+		<-o
+	}
 }
 
 // stillMine looks at the run again when its start is longer ago than this node
@@ -167,15 +190,14 @@ func (s *scheduler) send(ctx context.Context, f *flight) {
 		s.engine.answered(f, 0, s.clock.now())
 		return
 	}
-	began := time.Now()
-	ret, err := f.exec.Run(ctx, s.requestOf(f))
-	took := time.Since(began)
-	if s.engine.answered(f, took, s.clock.now()) {
-		s.startWake.poke()
-	}
 	if f.remote {
-		s.answeredElsewhere(ctx, f, ret, err)
+		s.sendElsewhere(ctx, f)
 		return
+	}
+	began := time.Now()
+	ret, err := f.exec.Run(ctx, requestOf(f))
+	if s.engine.answered(f, time.Since(began), s.clock.now()) {
+		s.startWake.poke()
 	}
 	switch {
 	case err == nil && ret.OK() && ret.Msg == wire.Noted(wire.MsgRepeatEnded, f.run.ID).Msg:
@@ -250,7 +272,10 @@ func (s *scheduler) goOn(f *flight, next string, choices []string) {
 		return
 	}
 	run := f.run
-	run.Address = next
+	run.Address, run.Taken = next, time.Time{}
+	if next == LocalAddress(s.incarnation) {
+		run.Taken = s.clock.now() // as Readdress has it
+	}
 	if again := s.engine.redirected(f, run, to); again != nil {
 		s.startWake.poke()
 		s.deliver(again)
@@ -281,7 +306,7 @@ func (s *scheduler) moveTo(ctx context.Context, move Readdress) (bool, error) {
 const maxAnswer = 2000
 
 // requestOf is the wire's request for a flight.
-func (s *scheduler) requestOf(f *flight) wire.TriggerRequest {
+func requestOf(f *flight) wire.TriggerRequest {
 	total := max(f.run.Sharding.Total, 1)
 	req := wire.TriggerRequest{
 		JobID: f.run.JobID, ExecutorHandler: f.run.Handler, ExecutorParams: f.run.Param,
@@ -293,9 +318,6 @@ func (s *scheduler) requestOf(f *flight) wire.TriggerRequest {
 	}
 	if !f.job.GlueUpdated.IsZero() {
 		req.GlueUpdatetime = f.job.GlueUpdated.UnixMilli()
-	}
-	if f.remote {
-		req.BootID = s.book.boot(f.run.App, f.run.Address)
 	}
 	return req
 }

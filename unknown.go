@@ -7,98 +7,42 @@ package xxljob
 // to dispatch.go, or lost ones.
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/xxljob/xxljob/wire"
 )
 
 const (
-	// openWidth is how many addresses are asked at once.
-	openWidth = 16
 	// openFirst and openMost space the questions about one run.
 	openFirst = time.Second
 	openMost  = 10 * time.Second
-	// resendFor is how long a run is sent again: half of what an executor of ours
-	// remembers the ids of runs that have ended.
+	// resendFor is how long a run is sent again.
 	resendFor = 5 * time.Minute
 	// openAtMost is how long a run stays open that nothing is heard of, though its
 	// address is still registered (XXL-JOB section 4.8: ten minutes).
 	openAtMost = 10 * time.Minute
 )
 
-// openRun is a run in that state.
+// openRun is a run in that state. While its address is being asked it is owned by who
+// asks.
 type openRun struct {
 	run   Run
-	req   wire.TriggerRequest
-	again bool      // req may be sent again: the executor knows ids that it was sent before
-	since time.Time // monotonic
-	idle  time.Time // when the executor first said that the job is idle
+	req   wire.TriggerRequest // as it was sent
+	again bool                // it may be sent again: that process knows ids that it was sent before
+	since time.Time           // monotonic
+	idle  time.Time           // when the executor first said that the job is idle
 	tries int
 	next  time.Time // when to ask again
 }
 
-// openRuns are those of this node. It is safe for concurrent use.
-type openRuns struct {
-	mu   sync.Mutex
-	runs map[int64]*openRun // guarded by mu
-}
-
-func (o *openRuns) add(r *openRun) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.runs == nil {
-		o.runs = map[int64]*openRun{}
-	}
-	if o.runs[r.run.ID] == nil {
-		o.runs[r.run.ID] = r
-	}
-}
-
-func (o *openRuns) drop(id int64) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.runs, id)
-}
-
-func (o *openRuns) has(id int64) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.runs[id] != nil
-}
-
-// due returns the runs to ask about, in order of time, at most n, and when the next
-// one is to be asked about.
-func (o *openRuns) due(now time.Time, n int) (due []*openRun, wait time.Duration) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	wait = forever
-	for _, r := range o.runs {
-		if d := r.next.Sub(now); d > 0 {
-			wait = min(wait, d)
-		} else {
-			due = append(due, r)
-		}
-	}
-	slices.SortFunc(due, func(a, b *openRun) int { return cmp.Or(a.next.Compare(b.next), cmp.Compare(a.run.ID, b.run.ID)) })
-	if len(due) > n {
-		due, wait = due[:n], 0
-	}
-	return due, wait
-}
-
-// leaveOpen turns a flight into an open run.
-func (s *scheduler) leaveOpen(f *flight, cause error) {
+// leaveOpen turns a flight into an open run. What is sent again is what was sent, to the
+// same process.
+func (s *scheduler) leaveOpen(f *flight, sent wire.TriggerRequest, cause error) {
 	s.log.Warn("xxljob: not known whether the executor has the run", "run", f.run.ID, "job", f.run.JobID, "err", cause)
-	req := s.requestOf(f)
 	now := time.Now()
-	s.open.add(&openRun{run: f.run, req: req, again: req.BootID != "", since: now, next: now.Add(openFirst)})
+	s.open.add(&openRun{run: f.run, req: sent, again: sent.BootID != "", since: now, next: now.Add(openFirst)})
 	s.landed(f.run.ID)
 	s.openWake.poke()
 }
@@ -111,13 +55,20 @@ func (s *scheduler) adoptOpen(r Run) {
 	s.openWake.poke()
 }
 
-// openLoop asks about open runs until ctx ends.
+// openLoop has questions asked about open runs until ctx ends: a few addresses at a time,
+// each by a goroutine of its own, so that one that hangs holds up no other.
 func (s *scheduler) openLoop(ctx context.Context) {
-	retry := backoff{log: s.log, what: "looking after runs whose executor did not answer"}
 	for {
-		wait, err := s.openOnce(ctx)
-		if retry.failed(ctx, err) {
-			wait = retry.delay()
+		wait := time.Second // where others may have taken the runs over
+		if s.leases.trusted(time.Now()) {
+			for key, runs := range s.open.take(time.Now()) {
+				s.life.work.run(func(ctx context.Context) {
+					s.askAbout(ctx, runs)
+					s.open.asked(key)
+					s.openWake.poke()
+				})
+			}
+			wait = s.open.wait(time.Now())
 		}
 		if !sleep(ctx, wait, s.openWake) {
 			return
@@ -125,110 +76,105 @@ func (s *scheduler) openLoop(ctx context.Context) {
 	}
 }
 
-// openOnce asks about the runs that it is time to ask about, and returns how long
-// there is nothing more to do. The questions about one address are asked one after the
-// other, and end with the first that has no answer.
-func (s *scheduler) openOnce(ctx context.Context) (time.Duration, error) {
-	if !s.leases.trusted(time.Now()) {
-		return time.Second, nil // others may have taken them over
-	}
-	due, wait := s.open.due(time.Now(), startBatch)
-	due, err := s.stillOpen(ctx, due)
-	if err != nil || len(due) == 0 {
-		return wait, err
-	}
-	byAddress := map[addressKey][]*openRun{}
-	for _, r := range due {
-		k := addressKey{r.run.App, r.run.Address}
-		byAddress[k] = append(byAddress[k], r)
-	}
-	group := errgroup.Group{}
-	group.SetLimit(openWidth)
-	for _, runs := range byAddress {
-		group.Go(func() error { s.askAbout(ctx, runs); return nil })
-	}
-	_ = group.Wait() // errors are about single runs, and kept with them
-	_, wait = s.open.due(time.Now(), startBatch)
-	return wait, nil
-}
-
-// stillOpen leaves out, and forgets, runs that have ended or are somebody else's by now.
-func (s *scheduler) stillOpen(ctx context.Context, due []*openRun) ([]*openRun, error) {
-	if len(due) == 0 {
-		return nil, nil
-	}
-	ids := make([]int64, len(due))
-	for i, r := range due {
-		ids[i] = r.run.ID
-	}
-	runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.RunsByID(ctx, ids) })
-	if err != nil {
-		return nil, err
-	}
-	now := make(map[int64]Run, len(runs))
-	for _, r := range runs {
-		now[r.ID] = r
-	}
-	return slices.DeleteFunc(due, func(o *openRun) bool {
-		r, ok := now[o.run.ID]
-		if ok && r.State == StateStarted && r.Owner == o.run.Owner && r.Token == o.run.Token && r.Address == o.run.Address {
-			return false
-		}
-		s.open.drop(o.run.ID)
-		s.landed(o.run.ID)
-		if r.State.Ended() {
-			s.notify(r)
-		}
-		return true
-	}), nil
-}
-
-// askAbout asks about the open runs of one address.
+// askAbout asks about some open runs of one address, one after the other. Where it does
+// not answer, or takes its time, the others are left for another time.
 func (s *scheduler) askAbout(ctx context.Context, runs []*openRun) {
 	exec, err := s.calledAt(ctx, runs[0].run)
+	began := time.Now()
 	for _, o := range runs {
-		var busy bool
-		if err == nil {
-			busy, err = s.askOne(ctx, exec, o)
-		}
 		if ctx.Err() != nil {
 			return
 		}
-		if lost := s.lost(ctx, o, err); lost != "" {
-			s.finishLater(Result{RunID: o.run.ID, State: StateLost, HandleMsg: lost})
-			s.open.drop(o.run.ID)
+		if err == nil && time.Since(began) > openPatience {
+			s.open.later(o, false)
 			continue
 		}
-		if busy {
+		done, failed := s.askOne(ctx, exec, o, err)
+		err = failed
+		if done {
 			s.open.drop(o.run.ID)
-			continue
+		} else {
+			s.open.later(o, true)
 		}
-		s.open.later(o)
 	}
 }
 
-// later puts off the next question, for longer each time.
-func (o *openRuns) later(r *openRun) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	r.next = time.Now().Add(min(openFirst<<min(r.tries, 10), openMost))
-	r.tries++
+// askOne asks about one run, where unreachable does not say that its executor cannot be.
+// It reports whether there is nothing more to ask, and why the executor did not answer.
+func (s *scheduler) askOne(ctx context.Context, exec wire.Executor, o *openRun, unreachable error) (done bool, err error) {
+	read := time.Now()
+	r, err := call(ctx, func(ctx context.Context) (Run, error) { return s.store.Run(ctx, o.run.ID) })
+	switch {
+	case isNotFound(err):
+		s.landed(o.run.ID)
+		return true, unreachable
+	case err != nil:
+		return false, unreachable
+	case !o.is(r):
+		s.landed(r.ID)
+		if r.State.Ended() {
+			s.notify(r)
+		}
+		return s.killLate(ctx, exec, o, r, unreachable), unreachable
+	}
+	has := false
+	if err = unreachable; err == nil {
+		fresh := s.leases.trusted(time.Now()) && time.Since(read) < s.leases.window
+		if fresh && r.KillReason == "" && s.mayResend(o) {
+			has, err = s.resend(ctx, exec, o)
+		}
+		if err == nil && !has {
+			has, err = s.isBusy(ctx, exec, o)
+		}
+	}
+	if ctx.Err() != nil || has {
+		return has, err
+	}
+	if lost := s.lost(ctx, o, err); lost != "" && s.leases.trusted(time.Now()) {
+		s.finishLater(Result{RunID: o.run.ID, State: StateLost, HandleMsg: lost})
+		return true, err
+	}
+	return false, err
 }
 
-// askOne sends the run again where that is safe, and otherwise asks whether its job is
-// idle. It reports whether the executor has the run.
-func (s *scheduler) askOne(ctx context.Context, exec wire.Executor, o *openRun) (has bool, err error) {
-	if o.again && time.Since(o.since) < resendFor && s.book.boot(o.run.App, o.run.Address) == o.req.BootID {
-		ret, err := exec.Run(ctx, o.req)
-		switch {
-		case err != nil:
-			return false, err
-		case ret.OK():
-			s.dispatchedLater(o.run, "accepted, asked again: "+ret.Msg)
-			return true, nil
-		}
-		o.again = false // whether the first attempt has reached it, a refusal does not tell
+// is reports whether a run, as it now is, is still the one that is open here: neither
+// over nor somebody else's.
+func (o *openRun) is(r Run) bool {
+	return r.State == StateStarted && r.Owner == o.run.Owner && r.Token == o.run.Token && r.Address == o.run.Address
+}
+
+// killLate kills a run at its executor that was recorded as killed while nobody knew
+// whether it was there. It reports whether there is nothing more to do.
+func (s *scheduler) killLate(ctx context.Context, exec wire.Executor, o *openRun, r Run, unreachable error) bool {
+	if r.State != StateKilled || r.KillReason == "" || time.Since(o.since) >= s.cfg.Dead {
+		return true
 	}
+	return unreachable == nil && killAtRemote(ctx, exec, r) == nil
+}
+
+// mayResend reports whether the run may be sent again: to the process that was sent it,
+// which is there by what was last heard.
+func (s *scheduler) mayResend(o *openRun) bool {
+	return o.again && time.Since(o.since) < resendFor && s.book.boot(o.run.App, o.run.Address) == o.req.BootID
+}
+
+// resend sends the run again. A refusal does not tell whether the first attempt has
+// reached the executor, so there is no other one after it.
+func (s *scheduler) resend(ctx context.Context, exec wire.Executor, o *openRun) (has bool, err error) {
+	req := o.req
+	req.AgainAfter = max(time.Since(o.since).Milliseconds()+s.cfg.CallTimeout.Milliseconds(), 1) // the first call took its time too
+	ret, err := exec.Run(ctx, req)
+	if err != nil {
+		return false, err
+	}
+	if o.again = ret.OK(); o.again {
+		s.dispatchedLater(o.run, "accepted, asked again: "+ret.Msg)
+	}
+	return o.again, nil
+}
+
+// isBusy asks whether the job is busy: that is as good as accepted.
+func (s *scheduler) isBusy(ctx context.Context, exec wire.Executor, o *openRun) (has bool, err error) {
 	ret, err := exec.IdleBeat(ctx, wire.IdleBeatRequest{JobID: o.run.JobID})
 	switch {
 	case err != nil:

@@ -138,8 +138,16 @@ func TestUnknownOfOurs(t *testing.T) {
 				time.Sleep(10 * time.Second)
 				e.mustBe(id, xxljob.StateDispatched)
 				sent := p.sent()
-				if len(sent) != 3 || sent[0] != sent[1] || sent[1] != sent[2] || sent[0].BootID != "boot-1" || sent[0].LogID != id {
-					t.Errorf("sent %+v", sent)
+				if len(sent) != 3 || sent[0].BootID != "boot-1" || sent[0].LogID != id || sent[0].AgainAfter != 0 {
+					t.Fatalf("sent %+v", sent)
+				}
+				for i, again := range sent[1:] {
+					if least := int64(i+1) * 1000; again.AgainAfter < least || again.AgainAfter > least+10_000 {
+						t.Errorf("sent again %d ms after the first time", again.AgainAfter)
+					}
+					if again.AgainAfter = 0; again != sent[0] {
+						t.Errorf("sent %+v, and then %+v", sent[0], again)
+					}
 				}
 				if p.idleBeats() > 0 {
 					t.Error("asked whether it is idle")

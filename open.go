@@ -1,0 +1,105 @@
+package xxljob
+
+// The books about runs whose outcome is unknown: when to ask about which.
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// openWidth is how many addresses are asked at once.
+	openWidth = 64
+	// openTurn is how many runs of one address are asked about in one go, and
+	// openPatience how long that may take before the rest has to wait.
+	openTurn     = 8
+	openPatience = 2 * time.Second
+)
+
+// openRuns are the open runs of this node. It is safe for concurrent use.
+type openRuns struct {
+	mu     sync.Mutex
+	runs   map[int64]*openRun  // guarded by mu
+	asking map[addressKey]bool // guarded by mu: addresses that are being asked
+}
+
+func (o *openRuns) add(r *openRun) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.runs == nil {
+		o.runs, o.asking = map[int64]*openRun{}, map[addressKey]bool{}
+	}
+	if o.runs[r.run.ID] == nil {
+		o.runs[r.run.ID] = r
+	}
+}
+
+func (o *openRuns) drop(id int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.runs, id)
+}
+
+func (o *openRuns) has(id int64) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.runs[id] != nil
+}
+
+// take returns the runs to ask about now, by address, those first that have waited
+// longest. Their addresses count as being asked until asked is called.
+func (o *openRuns) take(now time.Time) map[addressKey][]*openRun {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	due := slices.SortedFunc(maps.Values(o.runs), func(a, b *openRun) int {
+		return cmp.Or(a.next.Compare(b.next), cmp.Compare(a.run.ID, b.run.ID))
+	})
+	groups := map[addressKey][]*openRun{}
+	for _, r := range due {
+		k := addressKey{r.run.App, r.run.Address}
+		switch {
+		case r.next.After(now):
+			return groups
+		case groups[k] == nil && (o.asking[k] || len(o.asking) >= openWidth), len(groups[k]) >= openTurn:
+			continue
+		}
+		o.asking[k] = true
+		groups[k] = append(groups[k], r)
+	}
+	return groups
+}
+
+// asked ends what take began.
+func (o *openRuns) asked(k addressKey) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.asking, k)
+}
+
+// wait is the time until there is something to ask that can be asked.
+func (o *openRuns) wait(now time.Time) time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	wait := time.Duration(forever)
+	for _, r := range o.runs {
+		if !o.asking[addressKey{r.run.App, r.run.Address}] && len(o.asking) < openWidth {
+			wait = min(wait, max(r.next.Sub(now), time.Millisecond))
+		}
+	}
+	return wait
+}
+
+// later puts off the next question about a run: for longer each time that it was asked.
+func (o *openRuns) later(r *openRun, asked bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !asked {
+		r.next = time.Now() // behind those that have waited longer
+		return
+	}
+	r.next = time.Now().Add(min(openFirst<<min(r.tries, 10), openMost))
+	r.tries++
+}
