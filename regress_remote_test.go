@@ -172,14 +172,14 @@ func TestSlowAddressHoldsUpNobody(t *testing.T) {
 // unknown. The handler that has got it all the same does not run on.
 func TestKillOfUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		arrived, killed := false, false
+		var arrived, killed atomic.Bool
 		p := &peer{run: func(int, wire.TriggerRequest) (wire.Return, error) {
 			time.Sleep(2 * time.Second)
-			arrived = true
+			arrived.Store(true)
 			return wire.Return{}, errHungUp
 		}}
 		p.kill = func(wire.KillRequest) (wire.Return, error) {
-			if killed = arrived; killed {
+			if killed.Store(arrived.Load()); killed.Load() {
 				return wire.Success(), nil
 			}
 			return wire.Noted(wire.MsgAlreadyKilled), nil
@@ -191,8 +191,8 @@ func TestKillOfUnknown(t *testing.T) {
 		must(t, e.Kill(t.Context(), id))
 		time.Sleep(time.Minute)
 		e.mustBe(id, xxljob.StateKilled)
-		if !killed || xxljob.OpenRuns(e.Scheduler) != 0 {
-			t.Errorf("killed %t, %d open", killed, xxljob.OpenRuns(e.Scheduler))
+		if !killed.Load() || xxljob.OpenRuns(e.Scheduler) != 0 {
+			t.Errorf("killed %t, %d open", killed.Load(), xxljob.OpenRuns(e.Scheduler))
 		}
 	})
 }
