@@ -53,7 +53,7 @@ chaos: postgres ## inject faults into real processes and a real Postgres (about 
 .PHONY: interop
 interop: ## run against executors and admins that others wrote, in Java, Go and Python (about two minutes)
 	@GO="$(GO)" sh interop/build.sh
-	XXLJOB_INTEROP=1 $(GO) test -count=1 -v -parallel 32 -timeout 10m $(TESTFLAGS) ./interop
+	XXLJOB_INTEROP=1 $(GO) test -count=1 -v -parallel 64 -timeout 10m $(TESTFLAGS) ./interop
 
 bench: ## run all benchmarks, with command, settings and machine (BENCH, BENCHTIME, COUNT)
 	@echo "settings: GOMAXPROCS=$${GOMAXPROCS:-default} GOGC=$${GOGC:-default} GOMEMLIMIT=$${GOMEMLIMIT:-none}; in memory nothing is durable; benchmarks on Postgres print its settings"

@@ -80,7 +80,7 @@ var testsMayImport = map[string][]string{
 	"store/postgres":  {"store/storetest", "internal/pgtest", "executor", "wire", stdlib, errgroup},
 	"store/storetest": {"store/memory"},
 	"xxljobtest":      {"block", "route"},
-	"interop":         {"wire", "executor", "block"},
+	"interop":         {".", "wire", "executor", "block", "route", "store/memory", "store/postgres", "internal/pgtest"},
 	"examples/*":      {"internal/pgtest"},
 }
 

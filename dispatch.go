@@ -187,10 +187,22 @@ func (s *scheduler) killElsewhere(ctx context.Context, r Run) error {
 	if err != nil {
 		return err
 	}
-	if err := killAtRemote(ctx, exec, r); err != nil || r.State.Ended() {
+	err = killAtRemote(ctx, exec, r)
+	switch {
+	case r.State.Ended():
+		return err
+	case err != nil && s.hasEnded(ctx, r.ID):
+		return nil // some refuse to kill what they do not have any more
+	case err != nil:
 		return err
 	}
 	return s.finish(ctx, []Result{{RunID: r.ID, State: StateKilled, HandleMsg: killReason(r)}})
+}
+
+// hasEnded reports whether it is certain that a run is over.
+func (s *scheduler) hasEnded(ctx context.Context, runID int64) bool {
+	r, err := call(ctx, func(ctx context.Context) (Run, error) { return s.store.Run(ctx, runID) })
+	return err == nil && r.State.Ended()
 }
 
 // killAtRemote asks an executor to kill a run.

@@ -72,7 +72,8 @@ func (s *scheduler) logOf(ctx context.Context, run Run, from int) (Answer, error
 func noLog(why string) error { return fmt.Errorf("%w: %s", ErrNoLog, why) }
 
 // logResult is an answer as the caller of Log gets it. The run was read before it
-// was asked for: where it had ended by then, all its lines were there.
+// was asked for: where it had ended by then, all its lines were there. Whatever the
+// executor says, the caller goes on behind ToLineNum, and misses and repeats nothing.
 func logResult(run Run, from int, a Answer) (wire.LogResult, error) {
 	none := a.IsEnd && a.Content == wire.MsgNoLog
 	switch {
@@ -83,7 +84,11 @@ func logResult(run Run, from int, a Answer) (wire.LogResult, error) {
 	case none: // on its way to the executor
 		return wire.LogResult{FromLineNum: from, ToLineNum: from - 1}, nil
 	}
-	end := a.IsEnd || run.State.Ended() && from > a.ToLine
+	if a.Content == "" && (a.ToLine == 0 || a.ToLine >= from) {
+		a.ToLine = from - 1 // some peers say zero there, some from
+	}
+	// Of peers, some never say that it is the end, and some at the end of what is there.
+	end := run.State.Ended() && (a.IsEnd || from > a.ToLine)
 	return wire.LogResult{FromLineNum: from, ToLineNum: a.ToLine, LogContent: a.Content, IsEnd: end}, nil
 }
 

@@ -306,6 +306,60 @@ func TestRemoteKill(t *testing.T) {
 	})
 }
 
+// TestKillReportedQuickly: the report of a killed run may be quicker than the answer to
+// the kill. Executors of other makers have their own words for it, or none; one of ours
+// says that it was a kill, and what it does not say so of has failed by itself.
+func TestKillReportedQuickly(t *testing.T) {
+	for _, c := range []struct {
+		name, msg string
+		exact     bool
+		code      int
+		want      xxljob.State
+	}{
+		{"Java", fmt.Sprintf(wire.MsgKilledRunning, wire.StopKill), false, wire.CodeFail, xxljob.StateKilled},
+		{"Python", "CancelledError", false, wire.CodeFail, xxljob.StateKilled},
+		{"Go", "task panic:context canceled", false, wire.CodeFail, xxljob.StateKilled},
+		{"had ended well", "done", false, wire.CodeSuccess, xxljob.StateSucceeded},
+		{"ours, failed by itself", "disk full", true, wire.CodeFail, xxljob.StateFailed},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var e *elsewhere
+				p := &peer{kill: func(r wire.KillRequest) (wire.Return, error) {
+					e.callback(wire.CallbackRequest{LogID: r.LogID, HandleCode: c.code, HandleMsg: c.msg, Exact: c.exact})
+					return wire.Success(), nil
+				}}
+				e = newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: p})
+				e.register("far", at1)
+				id := e.trigger(xxljob.Job{App: "far"})
+				synctest.Wait()
+				must(t, e.Kill(t.Context(), id))
+				if run := e.mustBe(id, c.want); run.HandleMsg != c.msg {
+					t.Errorf("recorded %q", run.HandleMsg)
+				}
+			})
+		})
+	}
+}
+
+// TestKillTooLate: an executor that refuses to kill what it does not have is right when
+// the run has ended meanwhile.
+func TestKillTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var e *elsewhere
+		p := &peer{kill: func(r wire.KillRequest) (wire.Return, error) {
+			e.report(r.LogID, wire.CodeSuccess, "done")
+			return wire.Failf("Task kill err"), nil
+		}}
+		e = newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: p})
+		e.register("far", at1)
+		id := e.trigger(xxljob.Job{App: "far"})
+		synctest.Wait()
+		must(t, e.Kill(t.Context(), id))
+		e.mustBe(id, xxljob.StateSucceeded)
+	})
+}
+
 // TestKillOnTheWay: a run that is killed while its executor has not answered the trigger
 // is killed there when it has; one that is killed before it is sent is not sent.
 func TestKillOnTheWay(t *testing.T) {
@@ -369,6 +423,66 @@ func TestRemoteLog(t *testing.T) {
 			t.Error("a gone executor was asked, and sent the token")
 		}
 	})
+}
+
+// TestRemoteLogIsFollowed: executors of other makers say different things at the end of
+// the lines that are there. Whoever goes on behind ToLineNum, until IsEnd, gets each line
+// once.
+func TestRemoteLogIsFollowed(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		early  bool                     // IsEnd at the end of what is there
+		behind func(from, last int) int // ToLineNum behind it
+	}{
+		{"2.x", false, func(_, last int) int { return last }},
+		{"3.3", false, func(int, int) int { return 0 }},
+		{"Python", true, func(from, _ int) int { return from }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var lines []string
+				p := &peer{log: func(r wire.LogRequest) (wire.LogReturn, error) {
+					res := wire.LogResult{FromLineNum: r.FromLineNum, IsEnd: c.early}
+					if r.FromLineNum > len(lines) {
+						res.ToLineNum = c.behind(r.FromLineNum, len(lines))
+					} else {
+						res.ToLineNum, res.LogContent = len(lines), strings.Join(lines[r.FromLineNum-1:], "")
+					}
+					return wire.LogReturn{Code: 200, Result: res}, nil
+				}}
+				e := newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: p})
+				e.register("far", at1)
+				id := e.trigger(xxljob.Job{App: "far"})
+				synctest.Wait()
+				var got strings.Builder
+				next, ended := 1, false
+				pull := func() {
+					res, err := e.Log(t.Context(), id, next)
+					must(t, err)
+					got.WriteString(res.LogContent)
+					next, ended = res.ToLineNum+1, res.IsEnd
+				}
+				for i := range 3 {
+					lines = append(lines, fmt.Sprintf("%d one\n", i), fmt.Sprintf("%d two\n", i))
+					for range 3 {
+						if pull(); ended {
+							t.Fatalf("it is said to end at line %d, and the run goes on", next-1)
+						}
+					}
+				}
+				lines = append(lines, "last\n")
+				e.report(id, 200, "")
+				for range 3 {
+					if pull(); ended {
+						break
+					}
+				}
+				if got.String() != strings.Join(lines, "") || !ended {
+					t.Errorf("ended: %v, read:\n%s", ended, got.String())
+				}
+			})
+		})
+	}
 }
 
 // TestStopLeavesRemoteRuns: Stop neither kills what runs elsewhere nor waits for it, and

@@ -27,6 +27,7 @@ const (
 type reported struct {
 	caller wire.Caller
 	res    Result
+	exact  bool // whether it was a kill, its executor has said
 	failed bool // it is not stored, and matters
 }
 
@@ -36,7 +37,7 @@ func (a *adminSide) Callback(ctx context.Context, reqs []wire.CallbackRequest) (
 	caller, _ := wire.CallerFrom(ctx)
 	list := make([]*reported, len(reqs))
 	for i, r := range reqs {
-		list[i] = &reported{caller: caller, res: reportOf(r)}
+		list[i] = &reported{caller: caller, res: reportOf(r), exact: r.Exact}
 	}
 	var err error
 	if a.s.running() {
@@ -75,6 +76,17 @@ func stateOf(r wire.CallbackRequest) State {
 		return StateKilled
 	}
 	return StateFailed
+}
+
+// readKill takes a failure of a run that was to be killed for the kill, from executors of
+// other makers: not all have words for it, and their report may be quicker than their
+// answer to the kill.
+func (r *reported) readKill(run Run) Result {
+	res := r.res
+	if res.State == StateFailed && !r.exact && run.KillReason != "" {
+		res.State = StateKilled
+	}
+	return res
 }
 
 // reportLoop stores what comes until ctx ends.
@@ -161,7 +173,7 @@ func (s *scheduler) admissible(ctx context.Context, page []*reported) ([]Result,
 		case !ok || !isRemote(run.Address) || !s.cfg.speaksFor(r.caller, run.App):
 		case run.State.Ended() && run.State != StateLost: // of a lost one the result is noted
 		default:
-			results = append(results, r.res)
+			results = append(results, r.readKill(run))
 		}
 	}
 	return results, nil

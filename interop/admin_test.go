@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -14,18 +13,15 @@ import (
 	"github.com/xxljob/xxljob/wire"
 )
 
-// admin is an admin that agrees to everything and records it. It listens on
-// loopback, under /xxl-job-admin/ and at the root.
+// admin is an admin that agrees to everything and records it.
 type admin struct {
-	t    *testing.T
-	addr string // host:port, the same after down and up
-	api  http.Handler
+	*front
+	api http.Handler
 
 	mu       sync.Mutex
-	server   *http.Server // guarded by mu: nil while it is down
-	requests []request    // guarded by mu
-	gone     []string     // guarded by mu: registryValue of each registryRemove
-	results  []result     // guarded by mu
+	requests []request // guarded by mu
+	gone     []string  // guarded by mu: registryValue of each registryRemove
+	results  []result  // guarded by mu
 }
 
 // request is one as it came.
@@ -53,45 +49,12 @@ func newAdmin(t *testing.T) *admin {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &admin{t: t}
+	a := &admin{}
 	if a.api, err = wire.NewAdminHandler(a, wire.HandlerConfig{Authorize: keys.Authorize}); err != nil {
 		t.Fatal(err)
 	}
-	a.up()
-	t.Cleanup(a.down)
+	a.front = newFront(t, a)
 	return a
-}
-
-// up listens, after the first time on the same port.
-func (a *admin) up() {
-	a.t.Helper()
-	addr := a.addr
-	if addr == "" {
-		addr = "127.0.0.1:0"
-	}
-	l, err := net.Listen("tcp", addr)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	mux := http.NewServeMux()
-	mux.Handle("/xxl-job-admin/api/", a)
-	mux.Handle("/api/", a)
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.addr, a.server = l.Addr().String(), server
-	go func() { _ = server.Serve(l) }() // ended by down
-}
-
-// down cuts all connections and listens no more.
-func (a *admin) down() {
-	a.mu.Lock()
-	server := a.server
-	a.server = nil
-	a.mu.Unlock()
-	if server != nil {
-		_ = server.Close()
-	}
 }
 
 // ServeHTTP records a request and answers it.
@@ -158,14 +121,4 @@ func (a *admin) left() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return append([]string(nil), a.gone...)
-}
-
-// eventually waits for a condition, which it polls.
-func eventually(t *testing.T, patience time.Duration, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !ok(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", patience, what)
-		}
-	}
 }

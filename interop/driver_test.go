@@ -22,7 +22,7 @@ type driver struct {
 }
 
 // newDriver starts the client of a Java version.
-func newDriver(t *testing.T, version, address string) *driver {
+func newDriver(t *testing.T, version string) *driver {
 	t.Helper()
 	fromUs, toUs := io.Pipe()
 	fromThem, toThem := io.Pipe()
@@ -31,7 +31,7 @@ func newDriver(t *testing.T, version, address string) *driver {
 		_ = toUs.Close()
 		<-p.done
 	})
-	d := &driver{t: t, address: address, token: theToken, in: toUs, out: bufio.NewScanner(fromThem)}
+	d := &driver{t: t, token: theToken, in: toUs, out: bufio.NewScanner(fromThem)}
 	d.out.Buffer(nil, 4<<20)
 	go func() { // ended by the end of the process
 		<-p.done
@@ -105,6 +105,13 @@ func (d *driver) refused(endpoint string, request any, text string) {
 	if a := d.call(endpoint, request); a.Code != wire.CodeFail || a.Msg != text {
 		d.t.Errorf("%s %+.100v: %+v, want a refusal: %q", endpoint, request, a, text)
 	}
+}
+
+// of is the same driver for another executor.
+func (d *driver) of(address string) *driver {
+	own := *d
+	own.address = address
+	return &own
 }
 
 // with is the same driver for a subtest.

@@ -27,8 +27,8 @@ func (o outcome) fits(msg string) bool {
 // kind is one sort of peer and what is expected of it.
 type kind struct {
 	name string
-	base string                         // context path of the admin's address
-	argv func(artifact string) []string // the command, without our flags
+	base string                    // context path of the admin's address
+	argv func(*testing.T) []string // the command, without our flags
 
 	slash     bool          // the registered address ends with a slash
 	heartbeat time.Duration // between registrations
@@ -40,7 +40,8 @@ type kind struct {
 	busy      string // the refusal of an idle beat
 	noQueue   string // part of the refusal of SERIAL_EXECUTION while running, "" when it queues
 	discard   string // part of the refusal of DISCARD_LATER
-	repeat    string // part of the refusal of an id that is queued, "" when it runs twice
+	repeat    string // part of the refusal of an id that is queued, "" when it is accepted
+	once      bool   // an id that is accepted again runs once all the same
 	oneByName bool   // two jobs with one handler spoil each other's runs
 
 	covered outcome // of a run ended by COVER_EARLY
@@ -48,6 +49,7 @@ type kind struct {
 	killed  outcome // while it ran
 	dropped outcome // killed while it waited; no code when there is no result ever
 	idle    outcome // the answer to a kill of nothing; the text is the note
+	killRun bool    // a kill is of a run, not of all runs of the job
 	thrown  string  // the message of a handler that threw "x", x for %s
 	said    string  // the message of a handler that reported "x"
 
@@ -55,21 +57,19 @@ type kind struct {
 	pastEnd string // toLineNum behind the end: "last" line, "zero", or the "same" as fromLineNum
 	early   bool   // isEnd is set at the end of what is there, also while the handler runs
 
-	forgets bool // a result is lost when the admin is away for 20 s
+	forgets bool   // a result is lost when the admin is away for 20 s
+	keeps   string // pattern of the files in which a killed peer leaves results, "" when it leaves none
 
 	// why lists what is unlike XXL-JOB's own executors, for people.
 	why []string
 }
-
-// command is how a peer is started.
-func (k kind) command(t *testing.T) []string { return k.argv(artifact(t, k.name)) }
 
 // javaKind is XXL-JOB's own library, as of 2.4 and 2.5.
 func javaKind(version string) kind {
 	return kind{
 		name:      "java-" + version,
 		base:      "/xxl-job-admin",
-		argv:      func(dir string) []string { return append(javaArgv(dir), "peer.Peer") },
+		argv:      func(t *testing.T) []string { return append(javaArgv(artifact(t, "java-"+version)), "peer.Peer") },
 		slash:     true,
 		heartbeat: 30 * time.Second,
 		results:   []string{"handleCode"},
@@ -86,7 +86,24 @@ func javaKind(version string) kind {
 		said:      "%s",
 		noLog:     wire.MsgNoLog,
 		pastEnd:   "last",
+		keeps:     "logs/callbacklog/*",
 	}
+}
+
+// ourKind is the executor of this module: like Java's, but for what it adds.
+func ourKind() kind {
+	k := javaKind("")
+	k.name, k.argv = "ours", oursArgv
+	k.results = []string{"executeResult", "handleCode"}
+	k.repeat, k.once = "", true
+	k.killRun = true
+	k.thrown = "panic: %s"
+	k.keeps = "spool/*/*/*.json"
+	k.why = []string{
+		"accepts an id that comes again, and runs it once",
+		"kills the one run that our scheduler asks it to kill; Java's, and with a Java admin ours, all runs of the job",
+	}
+	return k
 }
 
 func javaArgv(dir string) []string {
@@ -109,6 +126,10 @@ func javaVersions(t *testing.T) []kind {
 		"3.3.2": func(k *kind) {
 			k.base = "" // as from 3.4.1 on; the others use the old context path
 			k.pastEnd = "zero"
+			k.why = []string{
+				"answers behind the end of a log with toLineNum = 0: who goes on at toLineNum+1 reads all again",
+				"keeps results that it cannot report in /data/applogs, whatever its log path is, and reports those of other executors that it finds there to its own admin (here each has a directory)",
+			}
 		},
 	}
 	var kinds []kind
@@ -131,7 +152,7 @@ func goKind() kind {
 	return kind{
 		name:      "go",
 		base:      "/xxl-job-admin",
-		argv:      func(dir string) []string { return []string{filepath.Join(dir, "peer")} },
+		argv:      func(t *testing.T) []string { return []string{filepath.Join(artifact(t, "go"), "peer")} },
 		heartbeat: 20 * time.Second,
 		results:   []string{"executeResult", "handleCode"},
 		noToken:   true,
@@ -157,7 +178,7 @@ func goKind() kind {
 			"has no timeout of its own and no 502: a handler sees its context end, and can only panic (500)",
 			"refuses a kill when nothing runs; never says that a run was killed",
 			"has no log but what the program answers in a hook",
-			"reports once: results are lost while the admin is away",
+			"reports once: a result is lost for ever while the admin is away, and its run stays dispatched",
 		},
 	}
 }
@@ -167,7 +188,8 @@ func pythonKind() kind {
 	return kind{
 		name: "python",
 		base: "/xxl-job-admin",
-		argv: func(dir string) []string {
+		argv: func(t *testing.T) []string {
+			dir := artifact(t, "python")
 			return []string{filepath.Join(dir, "bin", "python"), filepath.Join(dir, "main.py")}
 		},
 		heartbeat: 10 * time.Second,
@@ -192,6 +214,7 @@ func pythonKind() kind {
 			"reports with the time at which the handler began for the date of the run",
 			"reports a timeout with code 500, not 502, and kills and COVER_EARLY in the same words",
 			"reports nothing for runs that are killed while they wait",
+			"loses results that it has not reported when it is killed: their runs stay dispatched",
 			"does not know an id again: sent twice, it runs twice",
 			"says isEnd at the end of what is there, also while the handler runs",
 			"answers behind the end of a log with toLineNum = fromLineNum: who goes on at toLineNum+1 misses a line",
@@ -203,5 +226,5 @@ func pythonKind() kind {
 // kinds are all peers.
 func kinds(t *testing.T) []kind {
 	t.Helper()
-	return append(javaVersions(t), goKind(), pythonKind())
+	return append(javaVersions(t), goKind(), pythonKind(), ourKind())
 }

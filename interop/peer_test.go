@@ -13,11 +13,12 @@ import (
 // TestPeers puts every peer through all scenarios, one after the other, and the
 // peers beside each other, for most of the time is spent waiting.
 func TestPeers(t *testing.T) {
+	t.Parallel()
 	all := kinds(t)
 	sums := make([]summary, len(all))
 	t.Cleanup(func() {
 		for i, k := range all {
-			t.Log(sums[i].of(k))
+			t.Log(sums[i].of(k, len(scenarios)))
 		}
 	})
 	for i, k := range all {
@@ -26,19 +27,7 @@ func TestPeers(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, k, newAdmin(t))
 			for _, sc := range scenarios {
-				t.Run(sc.name, func(t *testing.T) {
-					defer func() {
-						switch {
-						case t.Failed():
-							sum.failed = append(sum.failed, sc.name)
-						case t.Skipped():
-							sum.skipped = append(sum.skipped, sc.name)
-						default:
-							sum.ran++
-						}
-					}()
-					sc.run(t, s)
-				})
+				sum.run(t, sc.name, func(t *testing.T) { sc.run(t, s) })
 			}
 			s.counted(t)
 		})
@@ -51,9 +40,27 @@ type summary struct {
 	failed, skipped []string
 }
 
-func (s summary) of(k kind) string {
+// run runs one scenario.
+func (s *summary) run(t *testing.T, name string, scenario func(*testing.T)) {
+	t.Run(name, func(t *testing.T) {
+		defer func() {
+			switch {
+			case t.Failed():
+				s.failed = append(s.failed, name)
+			case t.Skipped():
+				s.skipped = append(s.skipped, name)
+			default:
+				s.ran++
+			}
+		}()
+		scenario(t)
+	})
+}
+
+// of says it for people.
+func (s *summary) of(k kind, all int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d of %d scenarios as expected", k.name, s.ran, len(scenarios))
+	fmt.Fprintf(&b, "%s: %d of %d scenarios as expected", k.name, s.ran, all)
 	if s.ran+len(s.failed)+len(s.skipped) == 0 {
 		return k.name + ": NOT RUN"
 	}
@@ -106,11 +113,7 @@ func success(text string) outcome { return outcome{code: wire.CodeSuccess, text:
 const forever = "60000"
 
 func registers(t *testing.T, s *site) {
-	want := fmt.Sprintf("http://127.0.0.1:%d", s.port)
-	if s.slash {
-		want += "/"
-	}
-	if s.address != want {
+	if want := s.registers(); s.address != want {
 		t.Errorf("registered %q, want %q", s.address, want)
 	}
 	r := s.admin.asked("registry")[0]
@@ -130,7 +133,7 @@ func tokens(t *testing.T, s *site) {
 			t.Error(err)
 		case s.noToken && !r.OK():
 			t.Errorf("with the token %q: %+v, want none to be looked at", token, r)
-		case !s.noToken && (r.OK() || r.Msg != wire.MsgTokenWrong):
+		case !s.noToken && !r.Unauthorized():
 			t.Errorf("with the token %q: %+v, want a refusal", token, r)
 		}
 	}
@@ -159,8 +162,11 @@ func idleBeat(t *testing.T, s *site) {
 // awkward is a parameter with everything that is escaped somewhere.
 const awkward = `a=<b>&'c' "d" \e /f 中文 😀 {} %s %d` + "\n\tsecond line \u2028 \u00e9"
 
+// long is a parameter of several thousand bytes.
+var long = strings.Repeat("长", 2000)
+
 func parameters(t *testing.T, s *site) {
-	for _, param := range []string{awkward, "", strings.Repeat("长", 2000)} {
+	for _, param := range []string{awkward, "", long} {
 		req := s.request("echo", param)
 		s.accepted(t, req, 1)
 		s.resultIs(t, req, success(param))

@@ -2,10 +2,6 @@ package interop_test
 
 import (
 	"fmt"
-	"math/rand/v2"
-	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,25 +10,21 @@ import (
 	"github.com/xxljob/xxljob/wire"
 )
 
-// site is one peer at an admin.
+// site is one peer at an admin of the test's.
 type site struct {
-	kind
-	t       *testing.T // with which the peer ends; scenarios have tests of their own
-	admin   *admin     // may be that of other sites too
-	dir     string     // logs, journal and the peer's own files
-	port    int
-	process *process
+	*instance
+	admin   *admin
 	address string // as the peer registered it
 	client  *wire.ExecutorClient
 
 	lastID atomic.Int64
-	starts map[int64]int // how often each run's handler has to be started, by run id
+	starts starts
 }
 
 // newSite starts a peer at an admin, and waits until it has registered.
 func newSite(t *testing.T, k kind, a *admin) *site {
 	t.Helper()
-	s := &site{kind: k, t: t, admin: a, dir: t.TempDir(), port: freePort(t), starts: map[int64]int{}}
+	s := &site{instance: newInstance(t, k, freePort(t)), admin: a, starts: starts{}}
 	s.lastID.Store(time.Now().Unix())
 	s.run(t)
 	return s
@@ -42,20 +34,9 @@ func newSite(t *testing.T, k kind, a *admin) *site {
 func (s *site) run(t *testing.T) {
 	t.Helper()
 	began := time.Now()
-	logs := filepath.Join(s.dir, "logs")
-	if err := os.MkdirAll(logs, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	argv := append(s.command(t),
-		"-admin", "http://"+s.admin.addr+s.base, "-token", theToken, "-app", theApp,
-		"-ip", "127.0.0.1", "-port", fmt.Sprint(s.port), "-logs", logs, "-journal", s.journalFile())
-	s.process = start(s.t, s.name, nil, nil, s.dir, argv...)
+	s.launch(t, s.admin.addr)
 	eventually(t, time.Minute, s.name+" registers", func() bool {
-		select {
-		case <-s.process.done:
-			t.Fatalf("%s has ended:\n%s", s.name, s.process.out)
-		default:
-		}
+		s.lives(t)
 		for _, r := range s.admin.asked("registry") {
 			var reg wire.RegistryRequest
 			if err := reg.Decode([]byte(r.body)); err != nil {
@@ -69,10 +50,7 @@ func (s *site) run(t *testing.T) {
 		return false
 	})
 	s.client = s.clientWith(t, theToken)
-	eventually(t, time.Minute, s.name+" answers", func() bool { // some register before they listen
-		r, err := s.client.Beat(t.Context())
-		return err == nil && r.OK()
-	})
+	s.answers(t, s.client)
 }
 
 func (s *site) clientWith(t *testing.T, token string) *wire.ExecutorClient {
@@ -82,25 +60,6 @@ func (s *site) clientWith(t *testing.T, token string) *wire.ExecutorClient {
 		t.Fatal(err)
 	}
 	return c
-}
-
-// freePort returns a port that nobody listens on, out of the range that systems
-// give to outgoing connections.
-func freePort(t *testing.T) int {
-	t.Helper()
-	for range 100 {
-		port := 20000 + rand.IntN(10000)
-		l, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
-		if err != nil {
-			continue
-		}
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return port
-	}
-	t.Fatal("no free port found")
-	return 0
 }
 
 // id returns a number that no run and no job of this site has had.
@@ -168,69 +127,14 @@ func (s *site) resultWithin(t *testing.T, patience time.Duration, req wire.Trigg
 // started waits until the handler of a run is started.
 func (s *site) started(t *testing.T, req wire.TriggerRequest) {
 	t.Helper()
-	eventually(t, 10*time.Second, fmt.Sprintf("run %d starts", req.LogID), func() bool {
-		return len(s.entries(t, req.LogID, "start")) > 0
-	})
-}
-
-// entry is a line of the journal.
-type entry struct {
-	run, job       int64
-	handler, phase string
-	at             int64 // ms
-}
-
-func (s *site) journalFile() string { return filepath.Join(s.dir, "journal") }
-
-// journal reads what the handlers have written so far.
-func (s *site) journal(t *testing.T) []entry {
-	t.Helper()
-	b, err := os.ReadFile(s.journalFile())
-	if err != nil && !os.IsNotExist(err) {
-		t.Fatal(err)
-	}
-	var all []entry
-	for line := range strings.Lines(string(b)) {
-		var e entry
-		if _, err := fmt.Sscan(line, &e.run, &e.job, &e.handler, &e.phase, &e.at); err != nil {
-			if strings.HasSuffix(line, "\n") {
-				t.Fatalf("journal: %q: %v", line, err)
-			}
-			break // it is being written
-		}
-		all = append(all, e)
-	}
-	return all
-}
-
-// entries returns the lines of a run with a phase, "" for all but start.
-func (s *site) entries(t *testing.T, run int64, phase string) []entry {
-	t.Helper()
-	var found []entry
-	for _, e := range s.journal(t) {
-		if e.run == run && (e.phase == phase || phase == "" && e.phase != "start") {
-			found = append(found, e)
-		}
-	}
-	return found
+	s.hasStarted(t, req.LogID)
 }
 
 // counted compares how often each handler was started with what the scenarios
 // have said.
 func (s *site) counted(t *testing.T) {
 	t.Helper()
-	got := map[int64]int{}
-	for _, e := range s.journal(t) {
-		if e.phase == "start" {
-			got[e.run]++
-		}
-	}
-	for run, n := range s.starts {
-		if got[run] != n {
-			t.Errorf("the handler of run %d was started %d times, want %d", run, got[run], n)
-		}
-		delete(got, run)
-	}
+	s.starts.compare(t, s.journal(t))
 	for run := range s.starts {
 		// An admin has to live with these: they are logged, not judged.
 		if all := s.admin.resultsOf(run); len(all) > s.starts[run] && len(all) > 1 {
@@ -238,8 +142,5 @@ func (s *site) counted(t *testing.T) {
 				t.Logf("run %d, started %d times, was reported as %d %q", run, s.starts[run], r.HandleCode, r.HandleMsg)
 			}
 		}
-	}
-	for run, n := range got {
-		t.Errorf("the handler of run %d was started %d times, and nobody had asked for it", run, n)
 	}
 }
