@@ -99,6 +99,7 @@ var packageVars = []string{
 	"internal/failpoint points", // the table of the process, with the build tag only
 	"store/postgres migrations", // embedded files
 	"store/postgres stateIndexes",
+	"wire metadata",
 	"internal/pgtest theServer", // test support: one cluster for the tests of a process
 }
 

@@ -12,8 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/xxljob/xxljob/route"
 	"github.com/xxljob/xxljob/wire"
 )
@@ -27,6 +25,9 @@ const (
 	probeTimeout = 3 * time.Second
 	// probeTTL is how long an answer is good for.
 	probeTTL = time.Second
+	// probeGrace is how long a run waits for the rest of the answers once it has a
+	// good one: so that it has where to go on to after a refusal.
+	probeGrace = 50 * time.Millisecond
 )
 
 // probes asks executors whether they are there and idle, and keeps the answers
@@ -37,8 +38,8 @@ type probes struct {
 
 	mu      sync.Mutex
 	answers map[probeKey]probeAnswer // guarded by mu
-	asking  map[int64]bool           // guarded by mu: jobs whose probes are under way
-	calling map[probeKey]bool        // guarded by mu: calls that have not returned
+	asking  map[int64]*asking        // guarded by mu, and all in it: jobs whose probes are under way
+	calling map[probeKey]*probeCall  // guarded by mu: calls that have not returned
 }
 
 // probeKey is what was asked: beats are of an address, idle beats of a job there.
@@ -50,11 +51,12 @@ type probeKey struct {
 type probeAnswer struct {
 	ok   bool
 	text string
-	at   time.Time
+	at   time.Time // when it came
+	from time.Time // it is good for probeTTL from then on
 }
 
 func newProbes(s *scheduler) *probes {
-	return &probes{s: s, workers: make(chan struct{}, probeWorkers), answers: map[probeKey]probeAnswer{}, asking: map[int64]bool{}, calling: map[probeKey]bool{}}
+	return &probes{s: s, workers: make(chan struct{}, probeWorkers), answers: map[probeKey]probeAnswer{}, asking: map[int64]*asking{}, calling: map[probeKey]*probeCall{}}
 }
 
 func keyOf(job *Job, address string) probeKey {
@@ -67,7 +69,7 @@ func keyOf(job *Job, address string) probeKey {
 // choose takes the first address, in order, that has answered well; the others
 // that did are where the run goes on to after a refusal. Where an answer that
 // matters is missing it asks, and says so: the run waits.
-func (p *probes) choose(ctx context.Context, job *Job, order []string) routed {
+func (p *probes) choose(_ context.Context, job *Job, order []string) routed {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
@@ -75,14 +77,16 @@ func (p *probes) choose(ctx context.Context, job *Job, order []string) routed {
 	var good []string
 	for _, addr := range order {
 		a, ok := p.answers[keyOf(job, addr)]
-		if !ok || now.Sub(a.at) >= probeTTL {
-			if len(good) > 0 {
+		if !ok || now.Sub(a.from) >= probeTTL {
+			if len(good) > 0 && !p.asking[job.ID].settling(now) {
 				break // an earlier one is good: the later ones need not be asked
 			}
 			p.ask(job, order)
 			return routed{probing: true}
 		}
-		fmt.Fprintf(&log, "%s: %s\n", addr, a.text)
+		if log.Len() < maxStartMsg {
+			fmt.Fprintf(&log, "%s: %s\n", addr, a.text)
+		}
 		if a.ok {
 			good = append(good, addr)
 		}
@@ -98,71 +102,38 @@ func (p *probes) choose(ctx context.Context, job *Job, order []string) routed {
 	return routed{address: good[0], choices: good[1:], msg: probed}
 }
 
-// ask probes all addresses of a job, unless that is under way; the runs that
-// wait for it go on when it is done. Caller holds mu. Stop waits for the
-// goroutine.
-func (p *probes) ask(job *Job, order []string) {
-	if p.asking[job.ID] {
-		return
-	}
-	p.asking[job.ID] = true
-	p.s.life.plan.run(func(ctx context.Context) {
-		group := errgroup.Group{}
-		group.SetLimit(probeWidth)
-		for _, addr := range order {
-			group.Go(func() error { p.probe(ctx, job, addr); return nil })
-		}
-		_ = group.Wait() // the probes keep their errors as answers
-		p.mu.Lock()
-		// The answers are good from now on: a quick one must not grow old while a
-		// slow one is waited for.
-		for _, addr := range order {
-			if a, ok := p.answers[keyOf(job, addr)]; ok {
-				a.at = time.Now()
-				p.answers[keyOf(job, addr)] = a
-			}
-		}
-		delete(p.asking, job.ID)
-		p.forgetOld()
-		p.mu.Unlock()
-		p.s.engine.admitAll(lot{kind: lotProbe, jobID: job.ID})
-		p.s.startWake.poke()
-	})
-}
-
-// pending reports whether probes for the job are under way: a run may wait for
-// them.
-func (p *probes) pending(jobID int64) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.asking[jobID]
-}
-
 // forgetOld keeps the memory bounded. Caller holds mu.
 func (p *probes) forgetOld() {
 	if len(p.answers) < 10_000 {
 		return
 	}
+	oldest := time.Now().Add(-probeTTL)
+	for _, a := range p.asking {
+		if a.order != nil && a.since.Before(oldest) {
+			oldest = a.since
+		}
+	}
 	for k, a := range p.answers {
-		if time.Since(a.at) >= probeTTL {
+		if !a.from.After(oldest) {
 			delete(p.answers, k)
 		}
 	}
 }
 
-// probe asks one address and keeps the answer.
-func (p *probes) probe(ctx context.Context, job *Job, addr string) {
+// probe asks one address; false when there is no answer to keep.
+func (p *probes) probe(ctx context.Context, job *Job, addr string) (probeAnswer, bool) {
 	p.workers <- struct{}{}
 	defer func() { <-p.workers }()
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	ret, err := p.answer(ctx, job, addr)
 	if errors.Is(err, errStore) {
-		// Not the executor's answer: none is kept, and the next round asks again.
+		// Not the executor's answer: none is kept, and the next run asks again.
 		sleep(ctx, backoffFirst)
-		return
+		return probeAnswer{}, false
 	}
-	a := probeAnswer{ok: err == nil && ret.OK(), at: time.Now()}
+	now := time.Now()
+	a := probeAnswer{ok: err == nil && ret.OK(), at: now, from: now}
 	switch {
 	case err != nil:
 		a.text = "error: " + err.Error()
@@ -171,52 +142,66 @@ func (p *probes) probe(ctx context.Context, job *Job, addr string) {
 	default:
 		a.text = ret.Msg
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.answers[keyOf(job, addr)] = a
+	a.text = plainText(shorten(a.text, maxAnswer))
+	return a, true
+}
+
+// probeCall is a call to an executor, whose answer is for all who ask the same.
+type probeCall struct {
+	ctx  context.Context
+	done chan struct{} // closed when there are ret and err
+	ret  wire.Return
+	err  error
+}
+
+// hangs reports whether a call has not returned in its time. Who made it ends its
+// context then, or else after done.
+func (c *probeCall) hangs() bool {
+	if c.ctx.Err() == nil {
+		return false
+	}
+	select {
+	case <-c.done:
+		return false
+	default:
+		return true
+	}
 }
 
 // answer gets an answer within ctx, even from an executor that ignores it: its
-// goroutine is left behind then, and ends when the executor answers.
+// goroutine is left behind then, and ends when the executor answers. One that hangs is
+// not given one goroutine after the other.
 func (p *probes) answer(ctx context.Context, job *Job, addr string) (wire.Return, error) {
-	type reply struct {
-		ret wire.Return
-		err error
-	}
-	key := keyOf(job, addr)
-	if !p.begin(key) {
+	c := p.callOnce(ctx, job, addr)
+	if ctx.Err() == nil && c.hangs() {
 		return wire.Return{}, errors.New("no answer in time, and an earlier call still hangs")
 	}
-	got := make(chan reply, 1)
-	go func() {
-		ret, err := p.call(ctx, job, addr)
-		p.end(key)
-		got <- reply{ret, err}
-	}()
 	select {
-	case r := <-got:
-		return r.ret, r.err
+	case <-c.done:
+		return c.ret, c.err
 	case <-ctx.Done():
 		return wire.Return{}, errors.New("no answer in time")
 	}
 }
 
-// begin notes a call; false while an earlier one has not returned: an executor
-// that hangs is not given one goroutine after the other.
-func (p *probes) begin(k probeKey) bool {
+// callOnce returns the call that is under way, perhaps for another job, or makes one.
+func (p *probes) callOnce(ctx context.Context, job *Job, addr string) *probeCall {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.calling[k] {
-		return false
+	key := keyOf(job, addr)
+	if c := p.calling[key]; c != nil {
+		return c
 	}
-	p.calling[k] = true
-	return true
-}
-
-func (p *probes) end(k probeKey) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.calling, k)
+	c := &probeCall{ctx: ctx, done: make(chan struct{})}
+	p.calling[key] = c
+	go func() {
+		c.ret, c.err = p.call(ctx, job, addr)
+		p.mu.Lock()
+		delete(p.calling, key)
+		p.mu.Unlock()
+		close(c.done)
+	}()
+	return c
 }
 
 // call asks an executor of this process directly. Of an executor at another

@@ -16,6 +16,9 @@ const (
 	// maxLead is how long before its time a run may be marked started, to make up
 	// for the store's round trip. It is sent at its time, never before.
 	maxLead = 20 * time.Millisecond
+	// maxStartMsg bounds what is recorded of a start, in bytes: routers of users and
+	// long lists of probes may have much to say.
+	maxStartMsg = 16 << 10
 	// lockedRetry is the pause before rows that others had locked are tried again.
 	lockedRetry = 10 * time.Millisecond
 )
@@ -185,7 +188,7 @@ func (s *scheduler) startOf(a *attempt) Start {
 		Address: a.route.address, Targets: a.route.targets,
 		Serial:  a.route.serial.kind == lotSerial,
 		Handler: a.job.Handler, Block: a.job.Block, Param: a.job.Param, Retries: a.job.Retries,
-		Msg: a.route.msg,
+		Msg: shorten(plainText(a.route.msg), maxStartMsg-len("...")),
 	}
 	if a.route.refused != "" {
 		st.State = StateRefused

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/xxljob/xxljob/block"
@@ -24,6 +25,7 @@ const (
 //
 //   - 200 wire.MsgRepeat: the id waits or runs;
 //   - 200 wire.MsgRepeatEnded: it ended within Config.KeepFinished;
+//   - 500 wire.MsgForgotten: it is sent again, and may have ended before that;
 //   - 500: the executor is stopping;
 //   - 500 wire.MsgGlueType, wire.MsgHandlerNotFound: it cannot be run here;
 //   - 500 block.MsgDiscard: the job runs or waits and its strategy is DISCARD_LATER;
@@ -43,6 +45,10 @@ func (e *Executor) accept(o *origin, req *wire.TriggerRequest) wire.Return {
 	}
 	if o.recent.has(req.LogID, now) {
 		return wire.Noted(wire.MsgRepeatEnded, req.LogID)
+	}
+	// Before any other refusal: they say that the run has not been here.
+	if req.AgainAfter > 0 && o.recent.forgets(firstSent(req, now)) {
+		return wire.Failf(wire.MsgForgotten, req.LogID)
 	}
 	if refusal, ok := e.takesRuns(o); !ok {
 		return refusal
@@ -76,6 +82,16 @@ func (e *Executor) accept(o *origin, req *wire.TriggerRequest) wire.Return {
 	e.queued++
 	e.advance(j)
 	return wire.Success()
+}
+
+// againMargin is how much earlier than it says a run is taken to have been first sent:
+// a request is on its way for a while.
+const againMargin = time.Second
+
+// firstSent is when a run that is sent again was sent for the first time.
+func firstSent(req *wire.TriggerRequest, now time.Time) time.Time {
+	ago := time.Duration(min(req.AgainAfter, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
+	return now.Add(-ago).Add(-againMargin)
 }
 
 // takesRuns reports whether runs of an origin are taken at all, or else why not.

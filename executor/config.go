@@ -52,8 +52,9 @@ type Config struct {
 	Grace time.Duration
 
 	// KeepFinished is how long the id of a finished run is remembered, so that
-	// the same request arriving again is answered and not run again. Default:
-	// 10 min.
+	// the same request arriving again is answered and not run again. Where the
+	// scheduler says that it sends a run again, and the id may be forgotten, the run
+	// is refused. Default: 10 min.
 	KeepFinished time.Duration
 
 	// KeepFinishedMax bounds how many ids are remembered at most; the

@@ -25,7 +25,8 @@
 // cancellation for [Config.Grace] is abandoned, counted, and its job goes on.
 //
 // A run that arrives again, on another connection or after it has ended, is
-// answered and not run again, for as long as [Config.KeepFinished] at least. One
+// answered and not run again, for as long as [Config.KeepFinished] at least; later
+// it is refused, if its admin is of this module and says that it sends it again. One
 // that was meant for an earlier process at the same address is refused, if its
 // admin is of this module and says so.
 //

@@ -46,7 +46,7 @@ func (e *Executor) end(r *run, res result) {
 	o.recent.add(r.RunID, time.Now())
 	o.out.add(wire.CallbackRequest{
 		LogID: r.RunID, LogDateTim: r.logDate,
-		HandleCode: res.code, HandleMsg: res.msg, NoRetry: res.noRetry, Killed: res.killed,
+		HandleCode: res.code, HandleMsg: res.msg, NoRetry: res.noRetry, Killed: res.killed, Exact: true,
 	})
 }
 

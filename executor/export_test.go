@@ -2,6 +2,7 @@ package executor
 
 import (
 	"errors"
+	"io"
 
 	"github.com/xxljob/xxljob/wire"
 )
@@ -46,6 +47,33 @@ func (f brokenFile) Write(b []byte) (int, error) {
 }
 
 func (f brokenFile) Sync() error { return errors.Join(f.fail("sync"), f.spoolFile.Sync()) }
+
+// BreakReads makes an attempt to open a file in the spool of the first cluster ("open")
+// end with what fail returns, and likewise one to read it ("read"), after a byte.
+func (e *Executor) BreakReads(fail func(op, file string) error) {
+	s := e.origins[1].out.spool
+	open := s.open
+	s.open = func(name string) (io.ReadCloser, error) {
+		if err := fail("open", name); err != nil {
+			return nil, err
+		}
+		f, err := open(name)
+		return brokenReader{f, func() error { return fail("read", name) }}, err
+	}
+}
+
+type brokenReader struct {
+	io.ReadCloser
+	fail func() error
+}
+
+func (r brokenReader) Read(b []byte) (int, error) {
+	if err := r.fail(); err != nil {
+		n, _ := r.ReadCloser.Read(b[:1])
+		return n, err
+	}
+	return r.ReadCloser.Read(b)
+}
 
 // InMemory is how many results the outbox of the first cluster holds in memory,
 // but for the batch under way.

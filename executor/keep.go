@@ -87,17 +87,20 @@ func (o *outbox) takeKept() (b batch) {
 	return b
 }
 
-// load reads the results of a batch from the spool, unless it has them already.
-// What cannot be read is out of the batch, and will never be delivered.
-func (o *outbox) load(b *batch) {
-	if b.results != nil {
-		return
-	}
-	var good []parcel
+// load reads the results of a batch, which has none yet, from the spool.
+// What makes no sense is out of the batch, and will never be delivered. What cannot be
+// read at this moment goes back to its place, and err says why: the others do not
+// wait for it.
+func (o *outbox) load(b *batch) (err error) {
+	var good, later []parcel
 	for _, p := range b.parcels {
 		results := p.results
 		if results == nil {
-			results = o.spool.get(p)
+			var failed error
+			if results, failed = o.spool.get(p); failed != nil {
+				later, err = append(later, p), failed
+				continue
+			}
 		}
 		if results == nil {
 			o.owed.Add(-int64(p.owed))
@@ -108,6 +111,12 @@ func (o *outbox) load(b *batch) {
 		good = append(good, p)
 	}
 	b.parcels = good
+	if later != nil {
+		o.mu.Lock()
+		o.kept = append(later, o.kept...)
+		o.mu.Unlock()
+	}
+	return err
 }
 
 // unkeep removes delivered parcels.

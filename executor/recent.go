@@ -11,6 +11,7 @@ type recent struct {
 	max        int // ids of one generation
 	young, old map[int64]struct{}
 	since      time.Time // when young was begun
+	lostBefore time.Time // ids of before may be forgotten, later ones are not; zero while none is
 }
 
 // newRecent remembers ids for keep at least and less than twice as long, but no more
@@ -24,6 +25,9 @@ func (g *recent) add(id int64, now time.Time) {
 	if len(g.young) >= g.max {
 		// Under load the two maps change places, so that neither has to grow again.
 		g.young, g.old = g.old, g.young
+		if len(g.young) > 0 {
+			g.lostBefore = g.since
+		}
 		clear(g.young)
 		g.since = now
 	}
@@ -46,10 +50,23 @@ func (g *recent) has(id int64, now time.Time) bool {
 func (g *recent) age(now time.Time) {
 	switch old := now.Sub(g.since); {
 	case old >= 2*g.keep:
-		g.young, g.old = nil, nil
+		g.turn()
+		g.turn()
 		g.since = now
 	case old >= g.keep:
-		g.young, g.old = nil, g.young
-		g.since = g.since.Add(g.keep) // not now, or the old ones would stay for longer
+		g.turn()
 	}
 }
+
+// turn makes the young generation, which has had its time, the old one.
+func (g *recent) turn() {
+	if len(g.old) > 0 {
+		g.lostBefore = g.since
+	}
+	g.young, g.old = nil, g.young
+	g.since = g.since.Add(g.keep) // not now, or the old ones would stay for longer
+}
+
+// forgets reports whether an id of that time, or of a later one, may be forgotten.
+// It is asked after has.
+func (g *recent) forgets(at time.Time) bool { return at.Before(g.lostBefore) }

@@ -33,6 +33,10 @@ func TestRecentAgainstModel(t *testing.T) {
 				t.Fatalf("id %d is forgotten after %v and %d more", m.id, now.Sub(m.at), fromEnd)
 			case has && (fromEnd > most || now.Sub(m.at) >= 2*keep):
 				t.Fatalf("id %d is remembered after %v and %d more", m.id, now.Sub(m.at), fromEnd)
+			case !has && !g.forgets(m.at.Add(-time.Nanosecond)): // at one instant some may be known
+				t.Fatalf("id %d is forgotten after %v, and said to be remembered", m.id, now.Sub(m.at))
+			case fromEnd <= most/2 && now.Sub(m.at) < keep && g.forgets(m.at):
+				t.Fatalf("id %d of %v ago is said to be forgotten, perhaps", m.id, now.Sub(m.at))
 			}
 		}
 		model = model[max(0, len(model)-100):]

@@ -103,6 +103,7 @@ func (o *outbox) wake() {
 // report delivers until nothing is left.
 func (o *outbox) report() {
 	fails := 0
+	unread := streak{log: o.log}
 	var b batch
 	for {
 		var admin wire.Admin
@@ -110,7 +111,19 @@ func (o *outbox) report() {
 		if admin, b, last = o.next(b); admin == nil {
 			return
 		}
-		if o.load(&b); b.results == nil { // nothing of it can be read
+		if b.results == nil {
+			err := o.load(&b)
+			unread.note(err, len(b.results))
+		}
+		switch {
+		case b.results != nil:
+		case unread.n == 0: // nothing of it makes sense
+			continue
+		case last || o.ctx.Err() != nil:
+			o.giveUp(b)
+			return
+		default: // nothing of it can be read at this moment
+			o.pause(unread.n)
 			continue
 		}
 		err := deliver(o.ctx, admin, b.results)
@@ -130,6 +143,28 @@ func (o *outbox) report() {
 			return
 		}
 		o.pause(fails)
+	}
+}
+
+// streak is the attempts in a row that could not read all they should from the spool.
+type streak struct {
+	log    *slog.Logger
+	logged bool
+	n      int // the last ones of them, that could read nothing
+}
+
+// note takes in the outcome of an attempt, and how many results it has read.
+func (s *streak) note(err error, results int) {
+	switch {
+	case err == nil && s.logged:
+		s.log.Info("executor: the spool can be read again")
+		s.logged = false
+	case err != nil && !s.logged:
+		s.log.Error("executor: results in the spool cannot be read, trying on", "error", err)
+		s.logged = true
+	}
+	if s.n++; err == nil || results > 0 {
+		s.n = 0
 	}
 }
 

@@ -3,6 +3,8 @@ package executor_test
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -153,6 +155,29 @@ func TestResultAfterJobIsFree(t *testing.T) {
 		handle(t, e, "h", noop)
 		for id := range int64(100) {
 			mustSend(t, e, req(id, id))
+		}
+	})
+}
+
+// Whether a run was killed is told apart from its text, whatever a handler says.
+func TestResultsAreExact(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, a := open(t, executor.Config{})
+		words := fmt.Sprintf(wire.MsgKilledRunning, "not at all")
+		handle(t, e, "h", func(context.Context, *executor.Task) error { return errors.New(words) })
+		handle(t, e, "hangs", untilDone)
+		mustSend(t, e, req(1, 1))
+		hangs := req(2, 2)
+		hangs.ExecutorHandler = "hangs"
+		mustSend(t, e, hangs)
+		if _, err := e.Kill(t.Context(), wire.KillRequest{JobID: 2}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		for id, killed := range map[int64]bool{1: false, 2: true} {
+			if r := a.result(t, id); !r.Exact || r.Killed != killed {
+				t.Errorf("result %+v, killed %v", r, killed)
+			}
 		}
 	})
 }

@@ -36,6 +36,7 @@ type spool struct {
 
 	size   atomic.Int64 // of all files
 	create func(name string) (spoolFile, error)
+	open   func(name string) (io.ReadCloser, error)
 
 	// Of put.
 	seq     int
@@ -77,7 +78,7 @@ func openSpool(cfg Config, cluster, boot string) (*spool, []parcel, error) {
 		return fail(err)
 	}
 	s := &spool{log: cfg.Logger.With("admin", cluster), root: root, boot: strings.ToLower(boot), limit: cfg.SpoolBytes}
-	s.create = s.createFile
+	s.create, s.open = s.createFile, s.openFile
 	if err := s.takeSlot(); err != nil {
 		return fail(errors.Join(err, root.Close()))
 	}
@@ -101,6 +102,8 @@ func (s *spool) full() (int64, bool) {
 func (s *spool) createFile(name string) (spoolFile, error) {
 	return s.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 }
+
+func (s *spool) openFile(name string) (io.ReadCloser, error) { return s.root.Open(name) }
 
 // put writes results to a file. When that fails they are in the parcel instead, and
 // the next ones are tried again.
@@ -180,32 +183,43 @@ func (s *spool) syncDir() error {
 	return s.dir.Sync()
 }
 
-// get reads the results of a file. One that makes no sense is set aside, nil is
-// returned, and the others go on.
-func (s *spool) get(p parcel) []wire.CallbackRequest {
-	results, err := s.read(path.Join(s.slot, p.file))
+// get reads the results of a file. Of one that makes no sense, which is set aside, and
+// of one that is gone it returns neither results nor an error, and they are given up.
+// After an error the file may be read another time.
+func (s *spool) get(p parcel) ([]wire.CallbackRequest, error) {
+	name := path.Join(s.slot, p.file)
+	body, err := s.read(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		s.size.Add(-p.size)
+		s.log.Error("executor: results are gone from the spool", "file", name)
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	results, err := decodeSpooled(body)
 	if err == nil {
-		return results
+		return results, nil
 	}
 	s.size.Add(-p.size)
-	name := path.Join(s.slot, p.file)
-	s.log.Error("executor: results in the spool cannot be read and are set aside", "file", name+extBroken, "error", err)
+	s.log.Error("executor: results in the spool make no sense and are set aside", "file", name+extBroken, "error", err)
 	if err := s.root.Rename(name, name+extBroken); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		s.log.Error("executor: results in the spool cannot be set aside", "file", name, "error", err)
 	}
-	return nil
+	return nil, nil
 }
 
-func (s *spool) read(name string) ([]wire.CallbackRequest, error) {
-	f, err := s.root.Open(name)
+// read returns what is in a file, at most one byte more than may be.
+func (s *spool) read(name string) ([]byte, error) {
+	f, err := s.open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	body, err := io.ReadAll(io.LimitReader(f, maxSpoolFile+1))
-	if err != nil {
-		return nil, err
-	}
+	return io.ReadAll(io.LimitReader(f, maxSpoolFile+1))
+}
+
+func decodeSpooled(body []byte) ([]wire.CallbackRequest, error) {
 	if len(body) > maxSpoolFile {
 		return nil, fmt.Errorf("it is longer than %d bytes", maxSpoolFile)
 	}

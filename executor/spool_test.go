@@ -86,7 +86,7 @@ func TestSpoolSurvivesRestart(t *testing.T) {
 		if got := second.ids(); !slices.Equal(got, []int64{1, 2, 3, 4, 5}) {
 			t.Errorf("results of %v, want the oldest first", got)
 		}
-		want := wire.CallbackRequest{LogID: 2, LogDateTim: 1001, HandleCode: 200, HandleMsg: `of run "2"`}
+		want := wire.CallbackRequest{LogID: 2, LogDateTim: 1001, HandleCode: 200, HandleMsg: `of run "2"`, Exact: true}
 		if got := second.result(t, 2); got != want {
 			t.Errorf("result %+v, want %+v", got, want)
 		}

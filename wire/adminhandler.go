@@ -40,17 +40,17 @@ func NewAdminHandler(a Admin, cfg HandlerConfig) (http.Handler, error) {
 		return nil, err
 	}
 	s.endpoints = map[string]endpoint{
-		"registry":       {serve: decoded(s, registrar(a.Registry))},
-		"registryRemove": {serve: decoded(s, registrar(a.RegistryRemove))},
-		"callback":       {serve: called(s, a), maxBody: maxCallbackBody},
+		"registry":       s.endpoint(decoded(s, registrar(a.Registry)), 0),
+		"registryRemove": s.endpoint(decoded(s, registrar(a.RegistryRemove)), 0),
+		"callback":       s.endpoint(called(s, a), maxCallbackBody),
 	}
 	if jobs, ok := a.(JobAdmin); ok {
-		s.endpoints["addJob"] = endpoint{serve: decoded(s, jobs.AddJob)}
-		s.endpoints["updateJob"] = endpoint{serve: decoded(s, jobs.UpdateJob)}
-		s.endpoints["removeJob"] = endpoint{serve: decoded(s, jobs.RemoveJob)}
-		s.endpoints["startJob"] = endpoint{serve: decoded(s, jobs.StartJob)}
-		s.endpoints["stopJob"] = endpoint{serve: decoded(s, jobs.StopJob)}
-		s.endpoints["triggerJob"] = endpoint{serve: decoded(s, jobs.TriggerJob)}
+		s.endpoints["addJob"] = s.endpoint(decoded(s, jobs.AddJob), 0)
+		s.endpoints["updateJob"] = s.endpoint(decoded(s, jobs.UpdateJob), 0)
+		s.endpoints["removeJob"] = s.endpoint(decoded(s, jobs.RemoveJob), 0)
+		s.endpoints["startJob"] = s.endpoint(decoded(s, jobs.StartJob), 0)
+		s.endpoints["stopJob"] = s.endpoint(decoded(s, jobs.StopJob), 0)
+		s.endpoints["triggerJob"] = s.endpoint(decoded(s, jobs.TriggerJob), 0)
 	}
 	return s, nil
 }
@@ -69,7 +69,7 @@ func registrar(f func(context.Context, RegistryRequest) (Return, error)) func(co
 }
 
 // called hands results over.
-func called(s *server, a Admin) func(context.Context, []byte) (answer, error) {
+func called(s *server, a Admin) service {
 	return func(ctx context.Context, body []byte) (answer, error) {
 		results, err := DecodeCallback(body)
 		if err != nil {

@@ -40,21 +40,21 @@ func NewExecutorHandler(e Executor, cfg HandlerConfig) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := endpoint{serve: decoded(s, runner(e))}
+	run := s.endpoint(decoded(s, runner(e)), 0)
 	s.endpoints = map[string]endpoint{
-		"beat":     {serve: beater(e)},
-		"idleBeat": {serve: decoded(s, e.IdleBeat)},
+		"beat":     s.endpoint(beater(e), 0),
+		"idleBeat": s.endpoint(decoded(s, e.IdleBeat), 0),
 		"run":      run,
 		"trigger":  run,
-		"kill":     {serve: decoded(s, e.Kill)},
-		"log":      {serve: logger(e)},
+		"kill":     s.endpoint(decoded(s, e.Kill), 0),
+		"log":      s.endpoint(logger(e), 0),
 	}
 	return s, nil
 }
 
 // beater answers beats. Their body is "", {} or nothing, and tells nothing in
 // any case.
-func beater(e Executor) func(context.Context, []byte) (answer, error) {
+func beater(e Executor) service {
 	return func(ctx context.Context, _ []byte) (answer, error) {
 		r, err := e.Beat(ctx)
 		return r, err
@@ -75,7 +75,7 @@ func runner(e Executor) func(context.Context, TriggerRequest) (Return, error) {
 }
 
 // logger reads lines of logs.
-func logger(e Executor) func(context.Context, []byte) (answer, error) {
+func logger(e Executor) service {
 	return func(ctx context.Context, body []byte) (answer, error) {
 		var req LogRequest
 		if err := req.Decode(body); err != nil {

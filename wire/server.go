@@ -27,8 +27,8 @@ type HandlerConfig struct {
 	// MiB, which is what Java ones take; at an admin 4 MiB for callbacks and 1
 	// MiB for the rest.
 	MaxBody int64
-	// MaxBodies is how many requests are read and served at a time, so that their
-	// bodies fit into memory; further ones wait. Default: 64.
+	// MaxBodies is how many requests of each kind are read and served at a time, so
+	// that their bodies fit into memory; further ones of that kind wait. Default: 64.
 	MaxBodies int
 	// BodyTimeout is how long the body of a request may take to arrive. Default:
 	// 10 s.
@@ -46,8 +46,12 @@ type answer interface {
 // endpoint serves one kind of request.
 type endpoint struct {
 	maxBody int64
-	serve   func(ctx context.Context, body []byte) (answer, error)
+	serve   service
+	bodies  chan struct{} // a token for each body in memory, so that no kind keeps out another
 }
+
+// service answers a request by its body.
+type service func(ctx context.Context, body []byte) (answer, error)
 
 // server is what both handlers have in common: the order in which a request is
 // looked at, and that every answer is HTTP 200 with a code.
@@ -55,8 +59,7 @@ type server struct {
 	cfg       HandlerConfig
 	endpoints map[string]endpoint // by the last element of the path; never changed
 
-	bodies  chan struct{} // a token for each body in memory
-	isAdmin bool          // a blank body is refused before the token; xxl-rpc is told from JSON
+	isAdmin bool // a blank body is refused before the token; xxl-rpc is told from JSON
 	maxBody int64
 	failure string                // the format of failures in the protocol's words
 	reply   func(r Return) answer // how this side writes a Return
@@ -73,9 +76,15 @@ func newServer(s server, cfg HandlerConfig) (*server, error) {
 		cfg.Logger = slog.Default()
 	}
 	cfg.BodyTimeout = cmp.Or(cfg.BodyTimeout, 10*time.Second)
+	cfg.MaxBodies = cmp.Or(cfg.MaxBodies, 64)
 	s.cfg = cfg
-	s.bodies = make(chan struct{}, cmp.Or(cfg.MaxBodies, 64))
 	return &s, nil
+}
+
+// endpoint makes one for requests of a kind. Their bodies have maxBody bytes, or zero
+// for what is usual at this side.
+func (s *server) endpoint(serve service, maxBody int64) endpoint {
+	return endpoint{maxBody: maxBody, serve: serve, bodies: make(chan struct{}, s.cfg.MaxBodies)}
 }
 
 // ServeHTTP answers a request. It never redirects, and never answers with
@@ -132,8 +141,8 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) answer {
 		return s.fail(MsgURINotFound, s.shown(r.URL.Path, name))
 	}
 	select { // after the token: nobody else may take up the room
-	case s.bodies <- struct{}{}:
-		defer func() { <-s.bodies }()
+	case point.bodies <- struct{}{}:
+		defer func() { <-point.bodies }()
 	case <-r.Context().Done():
 		return s.fail(s.failure, "the request was given up")
 	}
@@ -242,7 +251,7 @@ type decoder[T any] interface {
 }
 
 // decoded serves a request by reading its message and calling f with it.
-func decoded[T any, P decoder[T]](s *server, f func(ctx context.Context, req T) (Return, error)) func(context.Context, []byte) (answer, error) {
+func decoded[T any, P decoder[T]](s *server, f func(ctx context.Context, req T) (Return, error)) service {
 	return func(ctx context.Context, body []byte) (answer, error) {
 		var req T
 		if err := P(&req).Decode(body); err != nil {
