@@ -162,7 +162,8 @@ func (s *scheduler) mayResend(o *openRun) bool {
 // reached the executor, so there is no other one after it.
 func (s *scheduler) resend(ctx context.Context, exec wire.Executor, o *openRun) (has bool, err error) {
 	req := o.req
-	req.AgainAfter = max(time.Since(o.since).Milliseconds()+s.cfg.CallTimeout.Milliseconds(), 1) // the first call took its time too
+	// The first call took its time before that, and this one may until it arrives.
+	req.AgainAfter = (time.Since(o.since) + 2*s.cfg.CallTimeout).Milliseconds()
 	ret, err := exec.Run(ctx, req)
 	if err != nil {
 		return false, err

@@ -130,7 +130,7 @@ func calls(t *testing.T, d *driver, a *admin) {
 		for _, param := range []string{awkward, ""} {
 			req := request("echo", param)
 			d.ok("run", req)
-			want := wire.CallbackRequest{LogID: req.LogID, LogDateTim: req.LogDateTime, HandleCode: wire.CodeSuccess, HandleMsg: "1/3 " + param}
+			want := wire.CallbackRequest{LogID: req.LogID, LogDateTim: req.LogDateTime, HandleCode: wire.CodeSuccess, HandleMsg: "1/3 " + param, Exact: true}
 			if got := reportOf(t, a, req.LogID); got != want {
 				t.Errorf("result %+v, want %+v", got, want)
 			}
