@@ -289,6 +289,8 @@ func (s *scheduler) launch(a attempt, run Run, began time.Time) {
 	s.hookStarted(run)
 	if f != nil {
 		s.deliverAt(f)
+	} else {
+		s.watchWake.poke() // it may have ended before this node knew that it waits for that
 	}
 }
 
@@ -303,6 +305,8 @@ func (s *scheduler) launchSibling(a attempt, run Run, began time.Time) {
 	s.hookStarted(run)
 	if f := s.engine.takeOffSibling(r, run, a.job, began); f != nil {
 		s.deliverAt(f)
+	} else {
+		s.watchWake.poke() // as in launch
 	}
 }
 
