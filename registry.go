@@ -17,7 +17,9 @@ type Router interface {
 // store, with attached executors known by their nodes' beats. With another one
 // in Config.Registry the scheduler registers its attached executors there, under
 // the address local://incarnation, every Config.Beat, and asks it for every
-// automatic group: then its answer alone counts. It must be safe for concurrent
+// automatic group: then its answer alone counts. Executors elsewhere that register
+// by Scheduler.Handler are registered there too; it has no place for their boot ids,
+// so that none of them is sent a run a second time. It must be safe for concurrent
 // use.
 type Registry interface {
 	// Register adds the address or refreshes it.

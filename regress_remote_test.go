@@ -197,6 +197,24 @@ func TestKillOfUnknown(t *testing.T) {
 	})
 }
 
+// TestKillOfUnknownOnce: a run that is killed after its trigger has failed is killed once:
+// a second kill would hit the job's next run at an executor of another maker.
+func TestKillOfUnknownOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &peer{run: hangsUp}
+		e := newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: p})
+		must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
+		id := e.trigger(xxljob.Job{App: "far"})
+		time.Sleep(500 * time.Millisecond)
+		must(t, e.Kill(t.Context(), id))
+		time.Sleep(time.Minute)
+		e.mustBe(id, xxljob.StateKilled)
+		if n := len(p.killed()); n != 1 || xxljob.OpenRuns(e.Scheduler) != 0 {
+			t.Errorf("%d kills, %d open", n, xxljob.OpenRuns(e.Scheduler))
+		}
+	})
+}
+
 // TestKillAtDrainingExecutor: an executor that has said good-bye lets its handlers end, and
 // can still be told to kill one.
 func TestKillAtDrainingExecutor(t *testing.T) {

@@ -105,7 +105,10 @@ type Scheduler interface {
 	// Wait returns the run once it has ended.
 	Wait(ctx context.Context, runID int64) (Run, error)
 	// Kill ends a run: a planned one is cancelled, a running one has its context
-	// cancelled and is recorded as killed. It does not wait for that.
+	// cancelled and is recorded as killed. It does not wait for that. A remote executor
+	// is asked before Kill returns, and the run is recorded when it has agreed; where it
+	// refuses, or does not answer, that is the error, and Kill may be called again.
+	// Executors of other makers end whatever the job runs there.
 	Kill(ctx context.Context, runID int64) error
 	// Log returns lines of a run's log from fromLine on, counted from 1; less
 	// counts as 1. At most 1 MiB of them come at once; a line that is longer is

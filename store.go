@@ -334,7 +334,8 @@ type StartStore interface {
 	// Dispatched marks started runs as accepted by remote executors, each when its
 	// owner and token are as given, and adds Msg to its TriggerMsg. It returns the
 	// runs that it changed, as they then are, in the order given; one that has ended
-	// meanwhile stays as it is.
+	// meanwhile stays as it is. Runs whose rows others have locked are left out, and make
+	// the error ErrLocked, beside which the changed runs are returned.
 	Dispatched(ctx context.Context, accepted []Dispatch) ([]Run, error)
 	// StartedBy returns, in order of ID, started runs of the shards whose owner or
 	// addressee is one of the incarnations, with IDs greater than after, at most
@@ -561,9 +562,10 @@ type View struct {
 type RegistryStore interface {
 	// PutAddresses registers addresses, or refreshes them; what is known of one is
 	// what was said last. Of two entries for one app and address the last counts.
+	// Rows that others have locked are left out, and make the error ErrLocked.
 	PutAddresses(ctx context.Context, regs []Registration) error
 	// DropAddresses removes registrations: each whose BootID is as given, or whatever
-	// it is where none is given. An absent one is no error.
+	// it is where none is given. An absent one is no error. Locked rows are as above.
 	DropAddresses(ctx context.Context, regs []Registration) error
 	// Addresses returns the app's registrations refreshed within maxAge of the
 	// store's clock, in order of Address, as strings.

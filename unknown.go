@@ -32,6 +32,7 @@ type openRun struct {
 	req   wire.TriggerRequest // as it was sent
 	again bool                // it may be sent again: that process knows ids that it was sent before
 	since time.Time           // monotonic
+	from  time.Time           // the same moment by the store's clock, or a little earlier
 	idle  time.Time           // when the executor first said that the job is idle
 	tries int
 	next  time.Time // when to ask again
@@ -42,7 +43,7 @@ type openRun struct {
 func (s *scheduler) leaveOpen(f *flight, sent wire.TriggerRequest, cause error) {
 	s.log.Warn("xxljob: not known whether the executor has the run", "run", f.run.ID, "job", f.run.JobID, "err", cause)
 	now := time.Now()
-	s.open.add(&openRun{run: f.run, req: sent, again: sent.BootID != "", since: now, next: now.Add(openFirst)})
+	s.open.add(&openRun{run: f.run, req: sent, again: sent.BootID != "", since: now, from: s.clock.now(), next: now.Add(openFirst)})
 	s.landed(f.run.ID)
 	s.openWake.poke()
 }
@@ -51,7 +52,7 @@ func (s *scheduler) leaveOpen(f *flight, sent wire.TriggerRequest, cause error) 
 // sent by this one.
 func (s *scheduler) adoptOpen(r Run) {
 	now := time.Now()
-	s.open.add(&openRun{run: r, since: now, next: now})
+	s.open.add(&openRun{run: r, since: now, from: s.clock.now(), next: now})
 	s.openWake.poke()
 }
 
@@ -143,10 +144,12 @@ func (o *openRun) is(r Run) bool {
 	return r.State == StateStarted && r.Owner == o.run.Owner && r.Token == o.run.Token && r.Address == o.run.Address
 }
 
-// killLate kills a run at its executor that was recorded as killed while nobody knew
-// whether it was there. It reports whether there is nothing more to do.
+// killLate kills a run at its executor that was recorded as killed while its trigger was
+// on the way: it may have arrived after the kill. One that was killed later is killed; a
+// second time might hit the job's next run, at executors of other makers. It reports
+// whether there is nothing more to do.
 func (s *scheduler) killLate(ctx context.Context, exec wire.Executor, o *openRun, r Run, unreachable error) bool {
-	if r.State != StateKilled || r.KillReason == "" || time.Since(o.since) >= s.cfg.Dead {
+	if r.State != StateKilled || r.KillReason == "" || r.Ended.After(o.from) || time.Since(o.since) >= s.cfg.Dead {
 		return true
 	}
 	return unreachable == nil && killAtRemote(ctx, exec, r) == nil
