@@ -487,21 +487,18 @@ func TestFormerOwnerSendsNothing(t *testing.T) {
 		st := memory.New()
 		down := &atomic.Bool{}
 		var cut atomic.Bool
-		late := map[int64]time.Time{}
+		var first, late sync.Map // by run: the moment it was sent
 		pa := &peer{}
-		first := map[int64]bool{}
 		pa.run = func(n int, r wire.TriggerRequest) (wire.Return, error) {
-			if !first[r.LogID] {
-				first[r.LogID] = true
+			if _, again := first.LoadOrStore(r.LogID, time.Now()); !again {
 				return wire.Return{}, errHungUp
 			}
-			if !cut.Load() { // the process is paused (SIGSTOP), or 40 calls ran into their 6 s
-				cut.Store(true)
+			if !cut.Swap(true) { // the process is paused (SIGSTOP), or 40 calls ran into their 6 s
 				down.Store(true)
 				time.Sleep(240 * time.Second)
 				return wire.Return{}, nil
 			}
-			late[r.LogID] = time.Now()
+			late.Store(r.LogID, time.Now())
 			return wire.Success(), nil
 		}
 		a := newElsewhere(t, partitioned{st, down}, xxljob.Config{Node: "a"}, map[string]*peer{at1: pa})
@@ -518,11 +515,10 @@ func TestFormerOwnerSendsNothing(t *testing.T) {
 		}
 		for _, id := range []int64{r1, r2} {
 			run := b.state(id)
-			if at, sent := late[id]; sent && run.State == xxljob.StateLost && at.After(run.Ended) {
+			if at, sent := late.Load(id); sent && run.State == xxljob.StateLost && at.(time.Time).After(run.Ended) {
 				t.Errorf("run %d was recorded lost at %v, and sent by its former owner at %v", id, run.Ended, at)
 			}
 		}
-		t.Log(b.state(r1).State, b.state(r2).State, b.state(r2).HandleMsg, late)
 		down.Store(false)
 	})
 }
