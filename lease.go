@@ -239,12 +239,13 @@ func (s *scheduler) leaseOnce(ctx context.Context, joined *bool) (time.Duration,
 	return s.cfg.LeaseTTL / 5, err
 }
 
-// beat joins the first time.
+// beat joins the first time. It is seen through: a beat that is done after the node has
+// left would bring it back, and the others would wait for its silence.
 func (s *scheduler) beat(ctx context.Context, joined *bool) (View, error) {
 	if err := s.setShards(ctx); err != nil {
 		return View{}, err
 	}
-	return call(ctx, func(ctx context.Context) (View, error) {
+	return see(ctx, func(ctx context.Context) (View, error) {
 		if *joined {
 			return s.store.Beat(ctx, s.incarnation, s.attachments())
 		}

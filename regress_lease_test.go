@@ -153,3 +153,45 @@ func TestMaxHoldLeavesNoGap(t *testing.T) {
 		stop(t, a, b)
 	})
 }
+
+// slowBeats is a store at which a beat is done a tenth of a second after it was sent,
+// even where nobody waits for it any more.
+type slowBeats struct{ neverAlone }
+
+func (s slowBeats) Beat(ctx context.Context, inc string, attached []xxljob.Attachment) (xxljob.View, error) {
+	type answer struct {
+		view xxljob.View
+		err  error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		time.Sleep(100 * time.Millisecond)
+		v, err := s.neverAlone.Beat(context.WithoutCancel(ctx), inc, attached)
+		answers <- answer{v, err}
+	}()
+	select {
+	case a := <-answers:
+		return a.view, a.err
+	case <-ctx.Done():
+		return xxljob.View{}, ctx.Err()
+	}
+}
+
+// TestBeatUnderWayAtStop: a beat that is under way when its node leaves does not bring
+// it back: the others would wait for LostAfter.
+func TestBeatUnderWayAtStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := slowBeats{neverAlone{memory.New()}}
+		n := startNode(t, st, "a", &journal{})
+		time.Sleep(10 * time.Second)
+		stop(t, n) // which beats, and has nothing to wait for
+		time.Sleep(time.Second)
+		view, err := st.Join(t.Context(), xxljob.Node{ID: "b", Incarnation: "b-1"})
+		must(t, err)
+		for _, other := range view.Nodes {
+			if other.ID == "a" && !other.Left {
+				t.Errorf("the node that was stopped has not left: %+v", other)
+			}
+		}
+	})
+}

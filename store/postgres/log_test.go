@@ -66,6 +66,7 @@ func TestLogAcrossStores(t *testing.T) {
 				began := time.Now()
 				res, err := a.Log(t.Context(), ids[0], from)
 				if err != nil {
+					t.Logf("log from %d: %v, after %v", from, err, time.Since(began).Round(time.Millisecond))
 					return "", false
 				}
 				t.Logf("log from %d: lines %d to %d, end %v, after %v", from, res.FromLineNum, res.ToLineNum, res.IsEnd, time.Since(began).Round(time.Millisecond))
@@ -88,9 +89,11 @@ func TestLogAcrossStores(t *testing.T) {
 				t.Errorf("the end: %q, end %v", got, end)
 			}
 			stopLogNode(t, b)
+			began := time.Now()
 			if _, err := a.Log(t.Context(), ids[0], 1); !errors.Is(err, xxljob.ErrNoLog) {
 				t.Errorf("log at a node that has left: %v", err)
 			}
+			t.Logf("that the node has left is known after %v", time.Since(began).Round(time.Millisecond))
 		})
 	}
 }
