@@ -11,7 +11,7 @@ import (
 // beside runs two runs of two jobs, and checks that both run at a time.
 func beside(t *testing.T, s *site, one, two string) (a, b wire.TriggerRequest) {
 	t.Helper()
-	a, b = s.request(one, "1500"), s.request(two, "1500")
+	a, b = s.request(one, meanwhile), s.request(two, meanwhile)
 	s.accepted(t, a, 1)
 	s.started(t, a)
 	s.accepted(t, b, 1)
@@ -24,15 +24,15 @@ func beside(t *testing.T, s *site, one, two string) (a, b wire.TriggerRequest) {
 
 func parallelJobs(t *testing.T, s *site) {
 	a, b := beside(t, s, "sleep", "sleep2")
-	s.resultIs(t, a, success("slept 1500"))
-	s.resultIs(t, b, success("slept 1500"))
+	s.resultIs(t, a, success(slept))
+	s.resultIs(t, b, success(slept))
 }
 
 func sharedHandler(t *testing.T, s *site) {
 	a, b := beside(t, s, "sleep", "sleep")
 	if !s.oneByName {
-		s.resultIs(t, a, success("slept 1500"))
-		s.resultIs(t, b, success("slept 1500"))
+		s.resultIs(t, a, success(slept))
+		s.resultIs(t, b, success(slept))
 		return
 	}
 	eventually(t, 10*time.Second, "the second run is reported twice", func() bool { return len(s.admin.resultsOf(b.LogID)) == 2 })
@@ -61,20 +61,21 @@ func (s *site) again(req wire.TriggerRequest) wire.TriggerRequest {
 }
 
 func serial(t *testing.T, s *site) {
-	first := s.request("sleep", "400")
+	first := s.request("sleep", meanwhile)
 	s.accepted(t, first, 1)
 	s.started(t, first)
 	if s.noQueue != "" {
 		s.refused(t, s.again(first), s.noQueue)
-		s.resultIs(t, first, success("slept 400"))
+		s.resultIs(t, first, success(slept))
 		return
 	}
 	runs := []wire.TriggerRequest{first, s.again(first), s.again(first)}
-	for _, req := range runs[1:] {
-		s.accepted(t, req, 1)
+	for i := range runs[1:] {
+		runs[i+1].ExecutorParams = "400"
+		s.accepted(t, runs[i+1], 1)
 	}
 	for _, req := range runs {
-		s.resultIs(t, req, success("slept 400"))
+		s.resultIs(t, req, success("slept "+req.ExecutorParams))
 	}
 	for i, req := range runs[1:] {
 		if began, ended := s.entries(t, req.LogID, "start")[0], s.entries(t, runs[i].LogID, "end")[0]; began.at < ended.at {
@@ -84,12 +85,12 @@ func serial(t *testing.T, s *site) {
 }
 
 func discardLater(t *testing.T, s *site) {
-	req := s.request("sleep", "500")
+	req := s.request("sleep", meanwhile)
 	req.ExecutorBlockStrategy = "DISCARD_LATER"
 	s.accepted(t, req, 1)
 	s.started(t, req)
 	s.refused(t, s.again(req), s.discard)
-	s.resultIs(t, req, success("slept 500"))
+	s.resultIs(t, req, success(slept))
 }
 
 func coverEarly(t *testing.T, s *site) {

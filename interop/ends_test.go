@@ -11,10 +11,10 @@ import (
 )
 
 func discards(t *testing.T, s *stage) {
-	job := s.job(t, "sleep", "1500", blocked(block.DiscardLater))
+	job := s.job(t, "sleep", meanwhile, blocked(block.DiscardLater))
 	first := s.begun(t, job)
 	s.turnedAway(t, s.trigger(t, job, 0), refusalState(s.discard), s.discard)
-	s.wellEnded(t, first, "slept 1500")
+	s.wellEnded(t, first, slept)
 }
 
 func covers(t *testing.T, s *stage) {
@@ -91,11 +91,11 @@ func killsRunning(t *testing.T, s *stage) {
 
 // killsQueued kills a run that waits behind another one of its job.
 func killsQueued(t *testing.T, s *stage) {
-	job := s.job(t, "sleep", "3000")
+	job := s.job(t, "sleep", meanwhile)
 	running := s.begun(t, job)
 	if s.noQueue != "" {
 		s.turnedAway(t, s.trigger(t, job, 0), refusalState(s.noQueue), s.noQueue)
-		s.wellEnded(t, running, "slept 3000")
+		s.wellEnded(t, running, slept)
 		return
 	}
 	queued := s.trigger(t, job, 0, "1")
@@ -103,7 +103,7 @@ func killsQueued(t *testing.T, s *stage) {
 	s.kill(t, queued)
 	s.killedByUs(t, queued, s.dropped)
 	if s.killRun {
-		s.wellEnded(t, running, "slept 3000")
+		s.wellEnded(t, running, slept)
 		return
 	}
 	s.is(t, running, recorded(s.killed), s.killed)

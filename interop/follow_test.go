@@ -15,7 +15,7 @@ import (
 // line, until nothing will come.
 func follows(t *testing.T, s *stage) {
 	const n = 8
-	id := s.begun(t, s.job(t, "lines", fmt.Sprintf("%d 200", n)))
+	id := s.begun(t, s.job(t, "lines", fmt.Sprintf("%d 400", n)))
 	var text strings.Builder
 	next, pulls := 1, 0
 	eventually(t, 30*time.Second, "the end of the log", func() bool {

@@ -14,6 +14,25 @@ import (
 // 30 s.
 const redelivery = 50 * time.Second
 
+// longer is a parameter of the handler sleep for which another scheduler starts.
+const longer = "14000"
+
+// inTouch waits until every peer was heard of within the time in which it beats, so
+// that no more than one beat is missing after the outage that follows: peers that
+// three are missing of are dead.
+func (s *stage) inTouch(t *testing.T) {
+	t.Helper()
+	eventually(t, time.Minute, "all peers beat", func() bool {
+		regs := s.registrations(t)
+		for _, r := range regs {
+			if time.Since(r.Updated) > 33*time.Second {
+				return false
+			}
+		}
+		return len(regs) == len(s.peers)
+	})
+}
+
 // delivered waits for the result of a run that ended while the scheduler was away.
 // Where the peer has lost it, the record stays as it is.
 func (s *stage) delivered(t *testing.T, id int64, text string) {
@@ -30,20 +49,22 @@ func (s *stage) delivered(t *testing.T, id int64, text string) {
 
 // hostAway has a run end while nobody listens to its peer.
 func hostAway(t *testing.T, s *stage) {
-	id := s.begun(t, s.job(t, "sleep", "500"))
+	s.inTouch(t)
+	id := s.begun(t, s.job(t, "sleep", meanwhile))
 	s.isDispatched(t, id)
 	s.down()
 	time.Sleep(20 * time.Second)
 	s.peers[0].hasPhase(t, id, "end")
 	s.up()
-	s.delivered(t, id, "slept 500")
+	s.delivered(t, id, slept)
 }
 
 // takesOver stops the scheduler and starts another one on its store. One run ends
 // between the two, and one later.
 func takesOver(t *testing.T, s *stage) {
-	early := s.begun(t, s.job(t, "sleep", "1000"))
-	late := s.begun(t, s.job(t, "sleep2", "10000"))
+	s.inTouch(t)
+	early := s.begun(t, s.job(t, "sleep", meanwhile))
+	late := s.begun(t, s.job(t, "sleep2", longer))
 	s.isDispatched(t, early)
 	s.isDispatched(t, late)
 	s.down()
@@ -57,8 +78,8 @@ func takesOver(t *testing.T, s *stage) {
 	}
 	s.mount(api)
 	s.up()
-	s.wellEnded(t, late, "slept 10000")
-	s.delivered(t, early, "slept 1000")
+	s.wellEnded(t, late, "slept "+longer)
+	s.delivered(t, early, slept)
 	if len(s.registrations(t)) != len(s.peers) {
 		t.Errorf("registered are %+v", s.registrations(t))
 	}
@@ -67,9 +88,10 @@ func takesOver(t *testing.T, s *stage) {
 // killedAndRestarted kills a peer with one run under way and one whose result is not
 // reported yet, and starts another process at the same address.
 func killedAndRestarted(t *testing.T, s *stage) {
+	s.inTouch(t)
 	p := s.peers[0]
 	lost := s.begun(t, s.job(t, "sleep", forever))
-	kept := s.begun(t, s.job(t, "sleep2", "1000"))
+	kept := s.begun(t, s.job(t, "sleep2", meanwhile))
 	s.isDispatched(t, lost)
 	s.isDispatched(t, kept)
 	s.down()
@@ -105,7 +127,7 @@ func killedAndRestarted(t *testing.T, s *stage) {
 	s.wellEnded(t, s.trigger(t, job, 1), "to the first")
 	switch {
 	case s.keeps != "":
-		s.compare(t, s.endedWithin(t, redelivery, kept), xxljob.StateSucceeded, success("slept 1000"))
+		s.compare(t, s.endedWithin(t, redelivery, kept), xxljob.StateSucceeded, success(slept))
 	default:
 		s.staysDispatched(t, kept)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -69,12 +70,18 @@ func (i *instance) registers() string {
 	return address
 }
 
-// freePort returns a port that nobody listens on, out of the range that systems
-// give to outgoing connections.
+// ports are those given away: a peer may be restarted at its own.
+var ports sync.Map
+
+// freePort returns a port that nobody listens on and no other peer was given, out of
+// the range that systems give to outgoing connections.
 func freePort(t *testing.T) int {
 	t.Helper()
 	for range 100 {
 		port := 20000 + rand.IntN(10000)
+		if _, taken := ports.LoadOrStore(port, true); taken {
+			continue
+		}
 		l, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
 		if err != nil {
 			continue

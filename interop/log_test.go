@@ -22,7 +22,7 @@ func (s *site) log(t *testing.T, req wire.TriggerRequest, from int) wire.LogResu
 
 func rollingLog(t *testing.T, s *site) {
 	const n = 8
-	req := s.request("lines", fmt.Sprintf("%d 150", n))
+	req := s.request("lines", fmt.Sprintf("%d 400", n))
 	s.accepted(t, req, 1)
 	var text strings.Builder
 	next, pulls, last := 1, 0, 0

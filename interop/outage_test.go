@@ -7,7 +7,7 @@ import (
 
 // adminAway has a run end while the admin is not there.
 func adminAway(t *testing.T, s *site) {
-	req := s.request("sleep", "500")
+	req := s.request("sleep", meanwhile)
 	s.accepted(t, req, 1)
 	s.started(t, req)
 	s.admin.down()
@@ -27,7 +27,7 @@ func adminAway(t *testing.T, s *site) {
 		}
 		return
 	}
-	s.resultWithin(t, 45*time.Second, req, success("slept 500"))
+	s.resultWithin(t, 45*time.Second, req, success(slept))
 	t.Logf("reported %v after the admin was back", time.Since(back).Round(time.Second))
 }
 

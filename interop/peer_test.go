@@ -109,8 +109,15 @@ var scenarios = []struct {
 
 func success(text string) outcome { return outcome{code: wire.CodeSuccess, text: text} }
 
-// forever is a parameter of the handler sleep that outlasts every test.
-const forever = "60000"
+// Parameters of the handler sleep, in milliseconds.
+const (
+	// forever outlasts every test.
+	forever = "60000"
+	// meanwhile is enough for what a test does before the handler's end, on a
+	// machine that does much else.
+	meanwhile = "4000"
+	slept     = "slept " + meanwhile
+)
 
 func registers(t *testing.T, s *site) {
 	if want := s.registers(); s.address != want {
@@ -140,7 +147,7 @@ func tokens(t *testing.T, s *site) {
 }
 
 func idleBeat(t *testing.T, s *site) {
-	req := s.request("sleep", "700")
+	req := s.request("sleep", meanwhile)
 	idle := func() wire.Return {
 		r, err := s.client.IdleBeat(t.Context(), wire.IdleBeatRequest{JobID: req.JobID})
 		if err != nil {
@@ -155,7 +162,7 @@ func idleBeat(t *testing.T, s *site) {
 	if r := idle(); r.OK() || !strings.Contains(r.Msg, s.busy) {
 		t.Errorf("while it runs: %+v, want %q", r, s.busy)
 	}
-	s.resultIs(t, req, success("slept 700"))
+	s.resultIs(t, req, success(slept))
 	eventually(t, 5*time.Second, "it is idle again", func() bool { return idle().OK() })
 }
 

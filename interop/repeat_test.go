@@ -10,7 +10,7 @@ import (
 )
 
 func repeatQueued(t *testing.T, s *site) {
-	first := s.request("sleep", "600")
+	first := s.request("sleep", meanwhile)
 	s.accepted(t, first, 1)
 	s.started(t, first)
 	queued := s.again(first)
@@ -18,7 +18,7 @@ func repeatQueued(t *testing.T, s *site) {
 	if s.noQueue != "" { // so that it may be sent again when it can run
 		s.refused(t, queued, s.noQueue)
 		s.refused(t, queued, s.noQueue)
-		s.resultIs(t, first, success("slept 600"))
+		s.resultIs(t, first, success(slept))
 		s.accepted(t, queued, 1)
 		s.resultIs(t, queued, success("slept 1"))
 		return
@@ -55,13 +55,13 @@ func (s *site) resultsAre(t *testing.T, req wire.TriggerRequest, n int) {
 // have forgotten it, and those with a queue run it again (XXL-JOB section 4.3).
 // That is why an outcome that is unknown must not be sent again to them.
 func repeatRunning(t *testing.T, s *site) {
-	req := s.request("sleep", "500")
+	req := s.request("sleep", meanwhile)
 	s.accepted(t, req, 1)
 	s.started(t, req)
 	if s.noQueue != "" {
 		s.refused(t, req, s.repeat)
 		s.starts[req.LogID] = 1
-		s.resultIs(t, req, success("slept 500"))
+		s.resultIs(t, req, success(slept))
 		return
 	}
 	s.accepted(t, req, s.twice())

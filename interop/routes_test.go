@@ -23,7 +23,7 @@ func failsOver(t *testing.T, s *stage) {
 // busiesOver routes by idle beats: a job that runs at the first peer goes to the
 // second one, and then nowhere.
 func busiesOver(t *testing.T, s *stage) {
-	job := s.job(t, "sleep", "4000", routed(route.Busyover))
+	job := s.job(t, "sleep", meanwhile, routed(route.Busyover))
 	var ids []int64
 	for _, p := range s.peers {
 		id := s.trigger(t, job, 1)
@@ -32,7 +32,7 @@ func busiesOver(t *testing.T, s *stage) {
 	}
 	s.turnedAway(t, s.trigger(t, job, 0), xxljob.StateRefused, s.busy)
 	for i, id := range ids {
-		s.wellEnded(t, id, "slept 4000")
+		s.wellEnded(t, id, slept)
 		if at := s.at(t, s.now(t, id)); at != s.peers[i] {
 			t.Errorf("run %d was at %s", i, at.registers())
 		}
@@ -66,30 +66,30 @@ func broadcasts(t *testing.T, s *stage) {
 
 // runsBeside has one peer run two jobs at a time.
 func runsBeside(t *testing.T, s *stage) {
-	a := s.begun(t, s.job(t, "sleep", "1500"))
-	b := s.begun(t, s.job(t, "sleep2", "1500"))
+	a := s.begun(t, s.job(t, "sleep", meanwhile))
+	b := s.begun(t, s.job(t, "sleep2", meanwhile))
 	if len(s.peers[0].entries(t, a, "")) > 0 {
 		t.Errorf("the second began after the end of the first")
 	}
 	for _, id := range []int64{a, b} {
-		s.wellEnded(t, id, "slept 1500")
+		s.wellEnded(t, id, slept)
 	}
 }
 
 // runsBehind sends one job three times to the same peer, whose queue it is.
 func runsBehind(t *testing.T, s *stage) {
 	job := s.job(t, "sleep", "400")
-	runs := []int64{s.begun(t, job, "1500")}
+	runs := []int64{s.begun(t, job, meanwhile)}
 	if s.noQueue != "" {
 		s.turnedAway(t, s.trigger(t, job, 0), refusalState(s.noQueue), s.noQueue)
-		s.wellEnded(t, runs[0], "slept 1500")
+		s.wellEnded(t, runs[0], slept)
 		return
 	}
 	for i := range 2 {
 		runs = append(runs, s.trigger(t, job, 1))
 		s.isDispatched(t, runs[i+1]) // two triggers at once are sent at once, in no order
 	}
-	s.wellEnded(t, runs[0], "slept 1500")
+	s.wellEnded(t, runs[0], slept)
 	for i, id := range runs[1:] {
 		s.wellEnded(t, id, "slept 400")
 		if began, ended := s.peers[0].entries(t, id, "start")[0], s.peers[0].entries(t, runs[i], "end")[0]; began.at < ended.at {
