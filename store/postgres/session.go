@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -59,7 +61,7 @@ func (s *Store) session(incarnation string) *lockSession {
 	return l
 }
 
-// endSession closes the incarnation's lock connection.
+// endSession gives back the incarnation's locks and closes its lock connection.
 func (s *Store) endSession(incarnation string) {
 	s.mu.Lock()
 	l := s.sessions[incarnation]
@@ -71,6 +73,10 @@ func (s *Store) endSession(incarnation string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.over = true // for a call that has it already
+	ctx, cancel := context.WithTimeout(context.Background(), rollbackPatience)
+	defer cancel()
+	// The server may be some time in hearing of the connection's end.
+	l.giveBack(ctx, s, slices.Collect(maps.Keys(l.held)))
 	l.close()
 }
 
@@ -365,8 +371,15 @@ func (s *Store) unlock(ctx context.Context, incarnation string, shards []xxljob.
 	for _, sh := range shards {
 		if l.held[int16(sh.ID)] {
 			ids = append(ids, int16(sh.ID))
-			delete(l.held, int16(sh.ID))
 		}
+	}
+	l.giveBack(ctx, s, ids)
+}
+
+// giveBack is called with mu held.
+func (l *lockSession) giveBack(ctx context.Context, s *Store, ids []int16) {
+	for _, id := range ids {
+		delete(l.held, id)
 	}
 	if l.conn == nil || len(ids) == 0 {
 		return
