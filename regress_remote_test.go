@@ -513,6 +513,9 @@ func TestFormerOwnerSendsNothing(t *testing.T) {
 			time.Sleep(5 * time.Second)
 			b.registerOurs("far", at1, "b1")
 		}
+		if !cut.Load() {
+			t.Error("nothing was sent again, so nobody was cut off")
+		}
 		for _, id := range []int64{r1, r2} {
 			run := b.state(id)
 			if at, sent := late.Load(id); sent && run.State == xxljob.StateLost && at.(time.Time).After(run.Ended) {
