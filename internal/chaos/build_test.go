@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/internal/chaos/control"
+	"github.com/xxljob/xxljob/internal/pgtest"
 )
 
 // TestClockStep builds a node whose wall clock can be stepped and steps it. The
 // answer is an error where the program does not see the step.
 func TestClockStep(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED: it builds the standard library anew; leave out -short")
+		pgtest.Skip(t, "it builds the standard library anew; leave out -short")
 	}
 	t.Parallel()
 	dir := t.TempDir()

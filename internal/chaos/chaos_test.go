@@ -21,7 +21,7 @@ func (l lines) Write(p []byte) (int, error) {
 // database.
 func TestShort(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED: it takes more than a minute; leave out -short")
+		pgtest.Skip(t, "it takes more than a minute; leave out -short")
 	}
 	t.Parallel()
 	pgtest.DSN(t) // skips, or fails, where there is no Postgres
@@ -33,7 +33,7 @@ func TestShort(t *testing.T) {
 // TestMemory runs the machinery itself over one node with its store in memory.
 func TestMemory(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED: it takes half a minute; leave out -short")
+		pgtest.Skip(t, "it takes half a minute; leave out -short")
 	}
 	t.Parallel()
 	if err := Run(t.Context(), Config{Memory: true, Out: lines{t}}); err != nil {

@@ -167,18 +167,24 @@ func TestPgBouncer(t *testing.T) {
 	}
 }
 
-// holder is the environment variable that makes TestHolder hold a cluster, and
-// says how it ends.
+// holder is the environment variable that makes a process of this program hold a
+// cluster, and says how it ends.
 const holder = "PGTEST_HOLDER"
 
-// TestHolder is the process of TestNothingOutlives.
-func TestHolder(t *testing.T) {
-	end := os.Getenv(holder)
-	if end == "" {
-		t.Skip("only as a process of its own")
+func TestMain(m *testing.M) {
+	if end := os.Getenv(holder); end != "" {
+		hold(end)
 	}
+	os.Exit(m.Run())
+}
+
+// hold is the process of TestNothingOutlives.
+func hold(end string) {
 	c, err := pgtest.New(pgtest.Options{})
-	must(t, err)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	fmt.Printf("holding %d %s\n", c.PID(), c.Dir())
 	bufio.NewReader(os.Stdin).ReadString('\n')
 	switch end {
@@ -200,7 +206,7 @@ func TestNothingOutlives(t *testing.T) {
 	for _, end := range []string{"kill", "panic", "exit"} {
 		t.Run(end, func(t *testing.T) {
 			t.Parallel()
-			cmd := osexec.Command(os.Args[0], "-test.run=^TestHolder$")
+			cmd := osexec.Command(os.Args[0])
 			cmd.Env = append(os.Environ(), holder+"="+end)
 			in, err := cmd.StdinPipe()
 			must(t, err)

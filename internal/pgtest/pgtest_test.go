@@ -94,7 +94,7 @@ func TestSettings(t *testing.T) {
 	t.Parallel()
 	super, ours := pgtest.SuperDSN(t)
 	if !ours {
-		t.Skip("SKIPPED: the server is not ours: unset XXLJOB_TEST_DATABASE_URL")
+		pgtest.Skip(t, "the server is not ours: unset XXLJOB_TEST_DATABASE_URL")
 	}
 	for setting, want := range map[string]string{
 		"is_superuser": "off", "fsync": "on", "synchronous_commit": "on", "full_page_writes": "on",

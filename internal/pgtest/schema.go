@@ -33,7 +33,7 @@ func Database(t testing.TB, collation string) string {
 	t.Helper()
 	s := usualServer(t)
 	if s.cluster == nil {
-		t.Skip("pgtest: SKIPPED: databases are made on a cluster of our own only: unset XXLJOB_TEST_DATABASE_URL")
+		Skip(t, "databases are made on a cluster of our own only: unset XXLJOB_TEST_DATABASE_URL")
 	}
 	ctx, name := context.Background(), "d_"+random()
 	dsn, err := s.cluster.CreateDatabase(ctx, name, collation, role)

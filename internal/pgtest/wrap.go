@@ -83,6 +83,15 @@ func giveUp(t testing.TB, err error) {
 	t.Fatal(err)
 }
 
+// Skip skips a test aloud. Where CI says that it is one all tests run, and it fails.
+func Skip(t testing.TB, why string) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatal("not run, where CI=true: " + why)
+	}
+	t.Skip("SKIPPED: " + why)
+}
+
 // required reports whether what is missing fails tests: under make test, and where
 // CI says that it is one.
 func required() bool {
