@@ -7,6 +7,10 @@ type KillRequest struct {
 	// LogID, when not zero, stops only the run with this id. Other peers do not
 	// know the key and stop everything of the job.
 	LogID int64 `json:"logId,omitempty"`
+	// LogDateTime is the run's TriggerRequest.LogDateTime: a run with the same LogID
+	// and another date is another admin's, or an earlier life of its database's, and
+	// is left alone. Zero is any date. Other peers do not know the key.
+	LogDateTime int64 `json:"logDateTime,omitempty"`
 	// Reason replaces StopKill in the result. Other peers do not know the key.
 	Reason string `json:"reason,omitempty"`
 }
@@ -23,6 +27,8 @@ func (r *KillRequest) Decode(src []byte) error {
 			r.JobID, err = val.id32()
 		case "logId":
 			r.LogID, err = val.int64()
+		case "logDateTime":
+			r.LogDateTime, err = val.int64()
 		case "reason":
 			r.Reason, err = val.text()
 		}

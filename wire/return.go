@@ -17,7 +17,27 @@ type Return struct {
 	Content string `json:"content,omitempty"`
 	// Data is the same note, where peers from 3.3 on look for it.
 	Data string `json:"data,omitempty"`
+	// RunState and BootID answer, at executors of ours, an IdleBeatRequest with a
+	// LogID: what the executor knows of the run, and which process says so (see
+	// TriggerRequest.BootID). Other peers do not send the keys and ignore them.
+	RunState RunState `json:"runState,omitempty"`
+	BootID   string   `json:"bootId,omitempty"`
 }
+
+// RunState is what an executor of ours knows of a run that it is asked about.
+type RunState string
+
+const (
+	// RunHeld: the run waits, runs, or has ended and its result will come.
+	RunHeld RunState = "held"
+	// RunReported: the run has ended, and an admin has acknowledged its result.
+	RunReported RunState = "reported"
+	// RunUnknown: this process was not sent the run, and refuses the start that was
+	// asked about, and earlier ones, should they still arrive.
+	RunUnknown RunState = "unknown"
+	// RunForgotten: the run is not known, and may have been before ids were forgotten.
+	RunForgotten RunState = "forgotten"
+)
 
 // OK reports whether the request was accepted.
 func (r Return) OK() bool { return r.Code == CodeSuccess }
@@ -82,6 +102,12 @@ func (r *Return) Decode(src []byte) error {
 			r.Content, err = val.note()
 		case "data":
 			r.Data, err = val.note()
+		case "runState":
+			var state string
+			state, err = val.text()
+			r.RunState = RunState(state)
+		case "bootId":
+			r.BootID, err = val.text()
 		}
 		return err
 	})

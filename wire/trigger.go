@@ -50,6 +50,11 @@ type TriggerRequest struct {
 	// it was sent then, refuses the run with MsgForgotten: it cannot tell whether it
 	// has run. Other peers do not send it and ignore it.
 	AgainAfter int64 `json:"againAfter,omitempty"`
+	// StartToken numbers the starts of a run: of two, the later one has the greater
+	// number. An executor of ours that was asked about a start and did not have it
+	// refuses that one and earlier ones from then on (see IdleBeatRequest). Other peers
+	// do not send it and ignore it.
+	StartToken int64 `json:"startToken,omitempty"`
 }
 
 // Encode appends the request, the same for every generation: G4 receives it at
@@ -96,6 +101,8 @@ func (r *TriggerRequest) field(key string, val value) (err error) {
 		r.BootID, err = val.text()
 	case "againAfter":
 		r.AgainAfter, err = val.int64()
+	case "startToken":
+		r.StartToken, err = val.int64()
 	}
 	return err
 }
