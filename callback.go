@@ -224,6 +224,16 @@ func (s *scheduler) landedElsewhere(runID int64) {
 	s.startWake.pokeIf(s.engine.landElsewhere(runID))
 }
 
+// plannedAgain takes in that a run which was under way is planned again. The owner of
+// its shard holds it from then on: no scan need find it, and who put it back may have
+// done so before the answer to its start had arrived here.
+func (s *scheduler) plannedAgain(r Run) {
+	s.landedElsewhere(r.ID)
+	if _, owned := s.leases.epoch(r.Shard); owned {
+		s.holdRuns([]Run{r}, nil)
+	}
+}
+
 // notify tells those who wait for the run.
 func (s *scheduler) notify(r Run) {
 	for _, w := range s.engine.takeWaiters(r.ID) {
@@ -283,7 +293,7 @@ func (s *scheduler) watchOnce(ctx context.Context, ids []int64) error {
 				s.landed(r.ID)
 				s.notify(r)
 			case r.State == StatePlanned:
-				s.landedElsewhere(r.ID)
+				s.plannedAgain(r)
 			}
 		}
 		for _, id := range page {

@@ -1,6 +1,8 @@
 package xxljob
 
 import (
+	"fmt"
+	"maps"
 	"time"
 
 	"github.com/xxljob/xxljob/wire"
@@ -78,4 +80,68 @@ func OpenRuns(s Scheduler) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return len(o.runs)
+}
+
+// TakenUp is how many planned runs the node has found that nobody held.
+func TakenUp(s Scheduler) int64 { return s.(*scheduler).takenUp.Load() }
+
+// Unheld are those of the planned runs, all due within the window, that are the node's
+// to start and that it neither holds nor is about to read.
+func Unheld(n Scheduler, runs []Run) (missing []Run) {
+	s := n.(*scheduler)
+	s.reload.mu.Lock()
+	defer s.reload.mu.Unlock()
+	for _, r := range s.engine.unheld(runs) {
+		if _, owned := s.leases.epoch(r.Shard); owned && r.State == StatePlanned && r.PlanEpoch != 0 && !s.reload.shards[r.Shard] {
+			missing = append(missing, r)
+		}
+	}
+	return missing
+}
+
+// BadBooks says what is wrong with a node's books at a moment at which nothing is being
+// called: runs that wait for what will not come, and places that nobody holds.
+func BadBooks(n Scheduler) (faults []string) {
+	s := n.(*scheduler)
+	e := s.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	bad := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
+	for at := range e.lots {
+		_, away := e.away[at.runID]
+		switch {
+		case at.kind == lotRunning && e.bounds.running[addressKey{at.app, at.address}] == 0,
+			at.kind == lotAddress && e.bounds.address[addressLane{addressKey{at.app, at.address}, at.lane}] == 0,
+			at.kind == lotApp && e.bounds.apps[appLane{at.app, at.lane}] == 0,
+			at.kind == lotLane && e.bounds.used[at.lane] == 0,
+			at.kind == lotSerial && e.serial[at] == 0,
+			at.kind == lotProbe && !s.probes.pending(at.jobID),
+			at.kind == lotRun && !away && e.flights[at.runID] == nil:
+			bad("runs wait for nothing in lot %+v", at)
+		}
+	}
+	places := map[addressKey]int{}
+	for id, f := range e.flights {
+		if f.counts {
+			places[f.key]++
+		}
+		if f.serial.kind == lotSerial && e.serial[f.serial] != id {
+			bad("flight %d does not have its place in %+v", id, f.serial)
+		}
+	}
+	for _, a := range e.away {
+		if a.places.app != "" {
+			places[a.places]++
+		}
+	}
+	if !maps.Equal(places, e.bounds.running) {
+		bad("places held are %v, and by the runs under way %v", e.bounds.running, places)
+	}
+	for at, id := range e.serial {
+		_, away := e.away[id]
+		if !away && e.flights[id] == nil && e.held[id] == nil {
+			bad("run %d, which is not here, has the place %+v", id, at)
+		}
+	}
+	return faults
 }

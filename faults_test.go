@@ -37,9 +37,7 @@ func soak(t *testing.T, seed uint64) {
 	st, j := memory.New(), &journal{}
 	var nodes, dead []*node
 	names := 0
-	join := func() {
-		names++
-		n := startNode(t, st, fmt.Sprintf("n%d", names), j)
+	unsettle := func(n *node) {
 		for _, method := range []string{"Claim", "Start", "Finish", "Settle", "Take"} {
 			n.faults.Inject(method, storetest.Fault{Before: true, Rate: 0.05})
 			n.faults.Inject(method, storetest.Fault{After: true, Rate: 0.05})
@@ -47,7 +45,16 @@ func soak(t *testing.T, seed uint64) {
 			n.faults.Inject(method, storetest.Fault{Delay: 300 * time.Millisecond, Rate: 0.02})
 		}
 		n.faults.Inject(storetest.All, storetest.Fault{Before: true, Rate: 0.01})
+		for _, method := range []string{"Start", "Take", "Settle", "RunsByID"} {
+			n.faults.Inject(method, storetest.Fault{Late: 300 * time.Millisecond, Rate: 0.1})
+			n.faults.Inject(method, storetest.Fault{Late: 1500 * time.Millisecond, Rate: 0.03})
+		}
 		n.faults.Inject(storetest.All, storetest.Fault{After: true, Rate: 0.01})
+	}
+	join := func() {
+		names++
+		n := startNode(t, st, fmt.Sprintf("n%d", names), j)
+		unsettle(n)
 		nodes = append(nodes, n)
 	}
 	join()
@@ -91,10 +98,14 @@ func soak(t *testing.T, seed uint64) {
 			time.Sleep(time.Duration(rnd.IntN(12000)) * time.Millisecond)
 			n.resume()
 		}
+		if i%6 == 5 {
+			soakQuiet(t, st, nodes)
+			for _, n := range nodes {
+				unsettle(n)
+			}
+		}
 	}
-	for _, n := range nodes {
-		n.faults.Clear()
-	}
+	soakQuiet(t, st, nodes)
 	to := time.Now()
 	time.Sleep(60 * time.Second) // whoever died last is judged
 	stop(t, nodes...)
@@ -117,6 +128,30 @@ func soak(t *testing.T, seed uint64) {
 		n.resume()
 	}
 	stop(t, dead...)
+}
+
+// soakQuiet ends the faults, lets what they have begun come to its end, and checks that
+// no node has forgotten anything: each planned run of its shards within the window is
+// held, and whatever waits does so for something that is there.
+func soakQuiet(t *testing.T, st xxljob.Store, nodes []*node) {
+	t.Helper()
+	for _, n := range nodes {
+		n.faults.Clear()
+	}
+	time.Sleep(45*time.Second + 500*time.Millisecond) // silent nodes are judged, and nothing is due
+	synctest.Wait()
+	planned := allOf(t, st, xxljob.RunFilter{States: []xxljob.State{xxljob.StatePlanned}, To: time.Now().Add(2 * time.Second)})
+	for _, n := range nodes {
+		for _, r := range xxljob.Unheld(n.Scheduler, planned) {
+			t.Errorf("node %s has forgotten run %d of job %d, due %v: %s", n.name, r.ID, r.JobID, r.Scheduled, r.TriggerMsg)
+		}
+		for _, fault := range xxljob.BadBooks(n.Scheduler) {
+			t.Errorf("node %s: %s", n.name, fault)
+		}
+		if found := xxljob.TakenUp(n.Scheduler); found != 0 {
+			t.Errorf("node %s has taken up %d runs that nobody held", n.name, found)
+		}
+	}
 }
 
 // handJobs are jobs that are only triggered: a serial one, a broadcast and one

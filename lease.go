@@ -73,6 +73,13 @@ func (l *leases) trusted(now time.Time) bool {
 	return l.alone || now.Before(l.trust)
 }
 
+// isAlone reports whether no other node is open on the store.
+func (l *leases) isAlone() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.alone
+}
+
 // epoch returns the epoch under which this node owns a shard.
 func (l *leases) epoch(shard int) (int64, bool) {
 	l.mu.Lock()

@@ -76,8 +76,7 @@ func (s *scheduler) settle(ctx context.Context, runs []Run, nodes map[string]obs
 		case r.State.Ended():
 			over = append(over, r)
 		case r.State == StatePlanned:
-			s.landedElsewhere(r.ID)
-			s.holdRuns([]Run{r}, nil)
+			s.plannedAgain(r)
 		case r.State == StateStarted && isRemote(r.Address):
 			s.adoptOpen(r)
 		case r.State == StateStarted:

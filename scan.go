@@ -87,6 +87,9 @@ func (s *scheduler) scanOnce(ctx context.Context) (time.Duration, error) {
 	if err := s.reloadPlanned(ctx, before); err != nil {
 		return 0, err
 	}
+	if err := s.reconcile(ctx, shards); err != nil {
+		return 0, err
+	}
 	res, err := call(ctx, func(ctx context.Context) (ScanResult, error) {
 		return s.store.Scan(ctx, ScanQuery{Shards: shards, Before: before, Jobs: s.cfg.ScanLimit, Runs: scanRuns})
 	})
@@ -111,9 +114,9 @@ func (s *scheduler) scanWait(res ScanResult, missed bool) time.Duration {
 	case missed:
 		return lockedRetry // an edit came between the scan and the claim
 	}
-	wait := time.Duration(forever)
+	wait := s.untilReconciled(time.Now())
 	if poll, _ := s.store.Poll(); poll > 0 {
-		wait = poll
+		wait = min(wait, poll)
 	}
 	if !s.unsettled.until.IsZero() {
 		wait = min(wait, unsettledEvery)

@@ -170,8 +170,8 @@ func (s *scheduler) stillMine(ctx context.Context, f *flight) bool {
 		case err == nil || isNotFound(err):
 			s.landed(f.run.ID)
 			s.engine.answered(f, 0, s.clock.now())
-			if err == nil && run.State.Ended() {
-				s.notify(run)
+			if err == nil {
+				s.notMine(run)
 			}
 			return false
 		default:
@@ -182,6 +182,16 @@ func (s *scheduler) stillMine(ctx context.Context, f *flight) bool {
 		}
 	}
 	return true
+}
+
+// notMine acts on a run that was found not to be this node's to run any more.
+func (s *scheduler) notMine(r Run) {
+	switch {
+	case r.State.Ended():
+		s.notify(r)
+	case r.State == StatePlanned:
+		s.plannedAgain(r)
+	}
 }
 
 // send calls the executor and acts on its answer.

@@ -113,9 +113,7 @@ func (s *scheduler) askOne(ctx context.Context, exec wire.Executor, o *openRun, 
 		return false, unreachable
 	case !o.is(r):
 		s.landed(r.ID)
-		if r.State.Ended() {
-			s.notify(r)
-		}
+		s.notMine(r)
 		return s.killLate(ctx, exec, o, r, unreachable), unreachable
 	}
 	has := false

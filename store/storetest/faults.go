@@ -33,6 +33,9 @@ type Fault struct {
 	// After fails the call after it took effect: the caller cannot know. The
 	// answer comes beside the error, so that a caller who uses it is found.
 	After bool
+	// Late lets time pass between the call's effect and its answer. Where the caller's
+	// ctx ends meanwhile, that is the answer.
+	Late time.Duration
 	// Err replaces ErrInjected.
 	Err error
 
@@ -198,14 +201,8 @@ func (f *Faults) gate(ctx context.Context) error {
 
 // before applies the part of a fault that comes before the call.
 func (x Fault) before(ctx context.Context) error {
-	if x.Delay > 0 {
-		timer := time.NewTimer(x.Delay)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	if err := pass(ctx, x.Delay); err != nil {
+		return err
 	}
 	if x.Hang != nil {
 		select {
@@ -218,6 +215,21 @@ func (x Fault) before(ctx context.Context) error {
 		return x.error("before the call")
 	}
 	return nil
+}
+
+// pass lets time pass, until ctx ends.
+func pass(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func (x Fault) error(when string) error {
@@ -252,6 +264,11 @@ func batch[T, E any](f *Faults, ctx context.Context, method string, items []E, d
 		}
 	}
 	answer, err := do(items)
+	for _, fault := range met {
+		if late := pass(ctx, fault.Late); late != nil {
+			after = errors.Join(after, late)
+		}
+	}
 	_ = f.gate(ctx) // the answer waits too; the end of ctx takes nothing back
 	if err == nil {
 		err = after

@@ -1,0 +1,144 @@
+package xxljob
+
+// Planned runs that nobody holds. Input: planned runs of this node's shards that are
+// overdue. Output: those that the node has forgotten, back on the ring. There should be
+// none: each one that is found is a fault of this module, and is said aloud.
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	// reconcileEvery is how often an owner compares what it holds with the store.
+	reconcileEvery = time.Minute
+	// overdueBy is how late a run is before it is looked for: most that are in time
+	// need not be read.
+	overdueBy = callTimeout
+	// reconcilePages bounds what one comparison reads, in pages of scanRuns; the next
+	// one goes on from there.
+	reconcilePages = 4
+)
+
+// reconciliation is owned by the scan loop.
+type reconciliation struct {
+	last    time.Time // monotonic: the last comparison
+	after   ringEntry // where the next one begins
+	missing map[int64]missed
+}
+
+// missed is a planned run that was not held when it was first looked for.
+type missed struct {
+	since time.Time // monotonic
+	epoch int64
+}
+
+// ripeAfter is how far apart the two looks are that a run is missing in: longer than
+// any call may take whose answer would say where the run is.
+func (s *scheduler) ripeAfter() time.Duration { return callTimeout + s.leases.ttl }
+
+// untilReconciled is when the scan loop has to look, at the latest. A node alone on a
+// store in its own process looks when it scans anyway: nothing ticks there.
+func (s *scheduler) untilReconciled(now time.Time) time.Duration {
+	switch {
+	case len(s.compared.missing) > 0:
+		return s.ripeAfter()
+	case s.leases.isAlone():
+		return forever
+	}
+	return max(reconcileEvery-now.Sub(s.compared.last), time.Second)
+}
+
+// reconcile compares what this node holds with the planned runs of the store, once a
+// minute, and takes up what was missing in two looks.
+func (s *scheduler) reconcile(ctx context.Context, owned []Shard) error {
+	c, now := &s.compared, time.Now()
+	if err := s.takeUpMissing(ctx, now); err != nil {
+		return err
+	}
+	if first := c.last.IsZero(); first || now.Sub(c.last) < reconcileEvery {
+		if first {
+			c.last = now // what this node has just taken over is read anyway
+		}
+		return nil
+	}
+	c.last = now
+	for range reconcilePages {
+		q := PlannedQuery{Shards: owned, Before: s.clock.now().Add(-overdueBy), AfterID: c.after.runID, Limit: scanRuns}
+		if c.after != (ringEntry{}) {
+			q.After = time.UnixMilli(c.after.at).UTC()
+		}
+		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Planned(ctx, q) })
+		if err != nil {
+			return err
+		}
+		for _, r := range s.engine.unheld(runs) {
+			s.miss(r, now)
+		}
+		if len(runs) < q.Limit {
+			c.after = ringEntry{}
+			return nil
+		}
+		c.after = keyOfRun(&runs[len(runs)-1])
+	}
+	return nil
+}
+
+// miss notes a run that this node does not hold.
+func (s *scheduler) miss(r Run, now time.Time) {
+	c := &s.compared
+	epoch, owned := s.leases.epoch(r.Shard)
+	if !owned || len(c.missing) >= scanRuns {
+		return
+	}
+	if c.missing == nil {
+		c.missing = map[int64]missed{}
+	}
+	if was, known := c.missing[r.ID]; !known || was.epoch != epoch {
+		c.missing[r.ID] = missed{since: now, epoch: epoch}
+	}
+}
+
+// takeUpMissing looks a second time at the runs that were missing for long enough.
+func (s *scheduler) takeUpMissing(ctx context.Context, now time.Time) error {
+	c := &s.compared
+	var ids []int64
+	for id, m := range c.missing {
+		if now.Sub(m.since) >= s.ripeAfter() && len(ids) < startBatch {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.RunsByID(ctx, ids) })
+	if err != nil {
+		return err
+	}
+	for _, r := range s.engine.unheld(runs) {
+		epoch, owned := s.leases.epoch(r.Shard)
+		if r.State != StatePlanned || !owned || epoch != c.missing[r.ID].epoch {
+			continue
+		}
+		s.log.Warn("xxljob: a planned run that nobody held was taken up", "run", r.ID, "job", r.JobID, "scheduled", r.Scheduled, "takenUp", s.takenUp.Add(1))
+		s.plannedAgain(r)
+	}
+	for _, id := range ids {
+		delete(c.missing, id)
+	}
+	return nil
+}
+
+// unheld are those of the runs that are neither held nor behind the horizon of a full
+// app.
+func (e *engine) unheld(runs []Run) (missing []Run) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i := range runs {
+		r := &runs[i]
+		if h := e.apps[r.App]; e.held[r.ID] == nil && !(h != nil && h.bounded && h.horizon.before(keyOfRun(r))) {
+			missing = append(missing, *r)
+		}
+	}
+	return missing
+}

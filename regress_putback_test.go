@@ -1,0 +1,96 @@
+package xxljob_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/store/memory"
+)
+
+// answeredLate is a store whose Start takes effect at once and is answered later.
+type answeredLate struct {
+	xxljob.Store
+	began chan struct{}
+	by    time.Duration
+}
+
+func (s answeredLate) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
+	answer, err := s.Store.Start(ctx, starts)
+	select {
+	case s.began <- struct{}{}:
+	default:
+	}
+	time.Sleep(s.by)
+	return answer, err
+}
+
+// blindInbox is the store of a node that does not look into its inbox.
+type blindInbox struct{ xxljob.Store }
+
+func (blindInbox) Inbox(context.Context, string, int64, int) (xxljob.Inbox, error) {
+	return xxljob.Inbox{}, nil
+}
+
+// TestPutBackBeforeItsStartIsAnswered: a run that is put back while the answer to its
+// own start is on its way is started again.
+func TestPutBackBeforeItsStartIsAnswered(t *testing.T) {
+	for _, by := range []time.Duration{0, 10 * time.Millisecond, 300 * time.Millisecond, 2 * time.Second} {
+		t.Run(fmt.Sprint("answered after ", by), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { putBackEarly(t, by) })
+		})
+	}
+}
+
+func putBackEarly(t *testing.T, by time.Duration) {
+	st := memory.New()
+	began := make(chan struct{}, 1)
+	a := startWorker(t, answeredLate{st, began, by}, "a", false)
+	time.Sleep(20 * time.Second) // a has all shards
+	b := startWorker(t, blindInbox{st}, "b", true)
+	c := startWorker(t, st, "c", true)
+	time.Sleep(20 * time.Second)
+
+	// A job in a shard of a's, which names b first.
+	var id int64
+	for i := 0; id == 0; i++ {
+		run := triggerNew(t, a, xxljob.Job{App: "work", Name: fmt.Sprint("job ", i), Handler: "h", Route: "FIRST"})
+		select {
+		case <-began:
+			id = run
+		case <-time.After(2 * time.Second): // it is in another node's shard
+		}
+	}
+	go b.Stop(t.Context()) // what waits in its inbox is put back
+	if r := waitFor(t, c, id, time.Minute); r.State != xxljob.StateSucceeded {
+		t.Errorf("the run is %v: %s", r.State, r.TriggerMsg)
+	}
+	for _, s := range []xxljob.Scheduler{a, c} {
+		if n := xxljob.TakenUp(s); n != 0 {
+			t.Errorf("%d runs were found by the reconciliation only", n)
+		}
+	}
+	must(t, a.Stop(t.Context()))
+	must(t, c.Stop(t.Context()))
+}
+
+// startWorker adds a node that has the handler h of the app "work" attached, or that
+// only schedules.
+func startWorker(t *testing.T, st xxljob.Store, name string, works bool) xxljob.Scheduler {
+	t.Helper()
+	s, err := xxljob.New(st, xxljob.Config{App: "own-" + name, Node: name, Logger: quietLog()})
+	must(t, err)
+	if works {
+		e, err := executor.New(executor.Config{App: "work", Logger: quietLog()})
+		must(t, err)
+		must(t, e.Handle("h", nothingToDo))
+		must(t, s.Attach(e))
+		t.Cleanup(func() { e.Stop(context.Background()) })
+	}
+	must(t, s.Start(context.Background()))
+	return s
+}
