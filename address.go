@@ -366,7 +366,7 @@ func (b *addressBook) choose(key bookKey, all []string) bookEntry {
 		}
 	}
 	slices.Sort(e.addrs)
-	e.addrs = withoutTwins(e.addrs)
+	e.addrs = withoutTwins(b.s.leases.undoubted(e.addrs))
 	switch {
 	case len(e.addrs) > 0:
 	case hasApp && !bean:

@@ -219,19 +219,14 @@ func (s *scheduler) landed(runID int64) {
 	s.inboxWake.pokeIf(s.inboxFull.Load())
 }
 
-// landedElsewhere frees what a run held that is planned again.
-func (s *scheduler) landedElsewhere(runID int64) {
-	s.startWake.pokeIf(s.engine.landElsewhere(runID))
-}
-
-// plannedAgain takes in that a run which was under way is planned again. The owner of
-// its shard holds it from then on: no scan need find it, and who put it back may have
-// done so before the answer to its start had arrived here.
-func (s *scheduler) plannedAgain(r Run) {
-	s.landedElsewhere(r.ID)
-	if _, owned := s.leases.epoch(r.Shard); owned {
-		s.holdRuns([]Run{r}, nil)
-	}
+// plannedAgain takes in that a run which was under way, of a serial job or not as far as
+// that is known, is planned again. The owner of its shard holds it from then on: no scan
+// need find it, and who put it back may have done so before the answer to its start had
+// arrived here.
+func (s *scheduler) plannedAgain(r Run, serial bool) {
+	_, owned := s.leases.epoch(r.Shard)
+	sooner, freed := s.engine.again(r, serial, owned)
+	s.startWake.pokeIf(sooner || freed)
 }
 
 // notify tells those who wait for the run.
@@ -293,7 +288,9 @@ func (s *scheduler) watchOnce(ctx context.Context, ids []int64) error {
 				s.landed(r.ID)
 				s.notify(r)
 			case r.State == StatePlanned:
-				s.plannedAgain(r)
+				s.plannedAgain(r, false)
+			case !r.Taken.IsZero():
+				s.startWake.pokeIf(s.engine.taken(r))
 			}
 		}
 		for _, id := range page {

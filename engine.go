@@ -28,6 +28,7 @@ type engine struct {
 	flights map[int64]*flight // runs that this node runs
 	landed  landings          // starts that were under way here and are over
 	away    map[int64]awayRun // runs of other nodes whose end this node waits for
+	transit transit           // serial runs on their way to other nodes
 	quiet   chan struct{}     // closed when flights is empty; nil while nobody asks
 	waiters map[int64][]chan Run
 	tidied  int64 // the minute of the last tidy
@@ -44,9 +45,14 @@ type jobRef struct {
 
 // awayRun is a run at another node, with what its end makes free.
 type awayRun struct {
-	places addressKey // a place at its address, where app is not empty
-	serial lot
+	jobID   int64
+	address string
+	places  addressKey // a place at its address, where app is not empty
+	serial  lot
 }
+
+// awayAt is a run at another node that has no places here.
+func awayAt(r Run) awayRun { return awayRun{jobID: r.JobID, address: r.Address} }
 
 // flight is a run that this node has started at a remote executor, or started at or
 // taken for one of its own attached executors. At a remote one it ends with the
@@ -82,7 +88,7 @@ func newEngine(cfg *Config, dry wake) *engine {
 		held: map[int64]*entry{}, apps: map[string]*holding{},
 		jobs: map[int64]*jobRef{}, alarms: newAlarms(), due: newTurns(), lots: lots{},
 		bounds: newBounds(cfg.FastLane, cfg.SlowLane),
-		serial: map[lot]int64{}, flights: map[int64]*flight{}, away: map[int64]awayRun{},
+		serial: map[lot]int64{}, flights: map[int64]*flight{}, away: map[int64]awayRun{}, transit: transit{},
 		waiters: map[int64][]chan Run{},
 	}
 }
@@ -160,14 +166,6 @@ func (e *engine) land(runID int64) bool {
 	return e.landAway(runID, lot{}) || freed
 }
 
-// landElsewhere is land for a run that is planned again: it frees what this node
-// kept for it while it was away, but not a flight, which is a new start.
-func (e *engine) landElsewhere(runID int64) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.landAway(runID, lot{})
-}
-
 // landFlight frees what a run held that was under way here.
 func (e *engine) landFlight(runID int64) (freed bool) {
 	f := e.flights[runID]
@@ -196,8 +194,9 @@ func (e *engine) landAway(runID int64, kept lot) (freed bool) {
 		return false
 	}
 	delete(e.away, runID)
+	freed = e.arrived(a.jobID, runID)
 	if a.places.app != "" {
-		freed = e.admit(e.bounds.ended(a.places))
+		freed = e.admit(e.bounds.ended(a.places)) || freed
 	}
 	if a.serial != kept {
 		freed = e.freeSerial(a.serial, runID) || freed
@@ -264,6 +263,7 @@ func (e *engine) release(en *entry) {
 		e.admit(en.from)
 	}
 	e.freeSerial(en.route.serial, en.run.ID)
+	e.arrived(en.run.JobID, en.run.ID)
 }
 
 // idle waits until no run is under way in this process.

@@ -116,8 +116,19 @@ func BadBooks(n Scheduler) (faults []string) {
 			at.kind == lotLane && e.bounds.used[at.lane] == 0,
 			at.kind == lotSerial && e.serial[at] == 0,
 			at.kind == lotProbe && !s.probes.pending(at.jobID),
-			at.kind == lotRun && !away && e.flights[at.runID] == nil:
+			at.kind == lotRun && !away && e.flights[at.runID] == nil,
+			at.kind == lotOrder && len(e.transit[at.jobID]) == 0,
+			at.kind == lotSettle && len(s.leases.unsettled()) == 0:
 			bad("runs wait for nothing in lot %+v", at)
+		}
+	}
+	for at, l := range e.lots {
+		for _, q := range l.apps {
+			for _, en := range q.items[q.head:] {
+				if (at.kind == lotOrder || at.kind == lotSettle) && e.serial[en.route.serial] == en.run.ID {
+					bad("run %d waits in lot %+v with the place of a serial job in its hands", en.run.ID, at)
+				}
+			}
 		}
 	}
 	places := map[addressKey]int{}
@@ -125,13 +136,20 @@ func BadBooks(n Scheduler) (faults []string) {
 		if f.counts {
 			places[f.key]++
 		}
-		if f.serial.kind == lotSerial && e.serial[f.serial] != id {
+		if f.serial.kind == lotSerial && !f.remote && e.serial[f.serial] != id {
 			bad("flight %d does not have its place in %+v", id, f.serial)
 		}
 	}
 	for _, a := range e.away {
 		if a.places.app != "" {
 			places[a.places]++
+		}
+	}
+	for job, runs := range e.transit {
+		for id := range runs {
+			if _, away := e.away[id]; !away && e.held[id] == nil {
+				bad("run %d of job %d is in transit to nowhere", id, job)
+			}
 		}
 	}
 	if !maps.Equal(places, e.bounds.running) {

@@ -123,14 +123,14 @@ func (e *engine) jobGone(id int64) {
 
 // awaitRun parks an entry behind a run that is in its way. It keeps its place as
 // the next serial run at its address.
-func (e *engine) awaitRun(a attempt, blocker int64) {
+func (e *engine) awaitRun(a attempt, blocker Run) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.giveBackPlaces(a)
-	if _, away := e.away[blocker]; !away && e.flights[blocker] == nil {
-		e.away[blocker] = awayRun{}
+	if _, away := e.away[blocker.ID]; !away && e.flights[blocker.ID] == nil {
+		e.away[blocker.ID] = awayAt(blocker)
 	}
-	e.park(lot{kind: lotRun, runID: blocker}, a.entry)
+	e.park(lot{kind: lotRun, runID: blocker.ID}, a.entry)
 }
 
 // parkFirst parks an entry and reports whether it is the first of the lot.
@@ -175,6 +175,7 @@ func (e *engine) takeOff(a attempt, run Run, acked time.Time) *flight {
 		// It is under way here already: what was taken for it is given back.
 		e.giveBackPlaces(a)
 		e.freeSerial(a.route.serial, run.ID)
+		e.arrived(run.JobID, run.ID)
 		return nil
 	}
 	return e.fly(a.route, run, a.job, acked)
@@ -206,13 +207,18 @@ func (e *engine) fly(r routed, run Run, job *Job, acked time.Time) *flight {
 	// The run may have been at another node before, and put back by yet another.
 	e.landAway(run.ID, r.serial)
 	if r.exec == nil {
-		places := addressKey{}
+		away := awayAt(run)
+		away.serial = r.serial
 		if r.places > 0 {
-			places = r.key(run.App)
+			away.places = r.key(run.App)
 		}
-		e.away[run.ID] = awayRun{places: places, serial: r.serial}
+		e.away[run.ID] = away
+		if r.ordered {
+			e.transit.add(&run)
+		}
 		return nil
 	}
+	e.arrived(run.JobID, run.ID)
 	e.ref(run.JobID, job)
 	f := &flight{
 		run: run, job: job, exec: r.exec, remote: r.remote, fanned: r.fanned, lane: r.lane, key: r.key(run.App), serial: r.serial,
@@ -231,6 +237,9 @@ func (e *engine) answered(f *flight, took time.Duration, now time.Time) bool {
 		ref.slow.add(now)
 	}
 	freed := false
+	if f.remote { // the next run of a serial job may be sent
+		freed = e.freeSerial(f.serial, f.run.ID)
+	}
 	for _, at := range e.bounds.answered(f.lane, f.key) {
 		freed = e.admit(at) || freed
 	}
@@ -352,11 +361,17 @@ func (e *engine) admitAll(at lot) {
 	e.admitAllOf(at)
 }
 
-func (e *engine) admitAllOf(at lot) (any bool) {
-	for e.admit(at) {
-		any = true
+// admitAllOf keeps the order of those that have waited.
+func (e *engine) admitAllOf(at lot) bool {
+	var out []*entry
+	for en := e.lots.leave(at); en != nil; en = e.lots.leave(at) {
+		out = append(out, en)
 	}
-	return any
+	for i := len(out) - 1; i >= 0; i-- {
+		out[i].from, out[i].waited = at, true
+		e.due.unshift(out[i])
+	}
+	return len(out) > 0
 }
 
 // rerouted makes an entry due again whose address is no more.

@@ -25,6 +25,11 @@ func keyOfRun(r *Run) ringEntry { return ringEntry{r.Scheduled.UnixMilli(), r.ID
 func (e *engine) hold(runs []Run, jobs map[int64]*Job) (sooner bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	return e.holdSome(runs, jobs)
+}
+
+// holdSome is hold with the mutex held.
+func (e *engine) holdSome(runs []Run, jobs map[int64]*Job) (sooner bool) {
 	before, had := e.alarms.next()
 	for i := range runs {
 		r := &runs[i]
@@ -85,7 +90,9 @@ func (e *engine) shed(app string, h *holding) {
 	})
 	h.horizon = keys[len(keys)/2-1]
 	for _, k := range keys[len(keys)/2:] {
-		e.unhold(e.held[k.runID])
+		en := e.held[k.runID]
+		e.unhold(en)
+		e.arrived(en.run.JobID, en.run.ID)
 	}
 	e.dry.poke()
 }

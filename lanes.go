@@ -133,8 +133,16 @@ const (
 	lotSerial                 // the end of the job's run at an address
 	lotProbe                  // the answers to probes
 	lotRun                    // the end of a run that is in the way
+	lotOrder                  // an earlier run of a serial job, to be taken by another node
+	lotSettle                 // what a former owner has left of serial jobs, to be known
 	lotRoute                  // addresses that can be read again
 )
+
+// sorted reports whether the runs that wait in a lot go on in the order of their
+// instants, whenever they came there: one that was put back is late.
+func (at lot) sorted() bool {
+	return at.kind == lotSerial || at.kind == lotOrder || at.kind == lotSettle
+}
 
 // slowness counts a job's slow triggers by the minute (XXL-JOB: more than ten
 // of over 500 ms in one minute).

@@ -34,12 +34,15 @@ type leases struct {
 	idleSince  map[int]time.Time           // guarded by mu: shards that nobody looks after, since when
 	rescue     map[int]time.Time           // guarded by mu: shards taken above the share, when
 	read       time.Time                   // guarded by mu: monotonic, the last successful look
+	doubts     []string                    // guarded by mu: nodes that have come to be doubted, until takeDoubts
 }
 
 // hold is the lease of one shard.
 type hold struct {
 	epoch int64
 	since time.Time
+	// settled is set once what the former owner has left of serial jobs is known.
+	settled bool
 }
 
 // observed is a node as this node has watched it.
@@ -48,7 +51,13 @@ type observed struct {
 	moved time.Time // monotonic: when its counter was last seen to move
 	live  bool
 	gone  bool // its runs may be judged
-	quiet bool // it has left, or was silent for LostAfter: it may be buried
+	// doubted is set for a node that is away, or has missed two beats: it is not chosen
+	// where there is another.
+	doubted bool
+	// absent is set for a node that is away, or was silent for a LeaseTTL: what it has
+	// not taken is put back, and what it owned and had not sent is adopted.
+	absent bool
+	quiet  bool // it has left, or was silent for LostAfter: it may be buried
 	// drains is set for a live node without executors: it stops, perhaps, and
 	// takes no more runs.
 	drains bool
@@ -220,6 +229,9 @@ func (s *scheduler) leaseOnce(ctx context.Context, joined *bool) (time.Duration,
 	if changed {
 		s.book.forget()
 	}
+	for _, inc := range s.leases.takeDoubts() {
+		s.startWake.pokeIf(s.engine.evict(LocalAddress(inc)))
+	}
 	s.desk.tell() // a node that was asked may be gone
 	s.warnSuperseded()
 	err = s.takeUp(ctx, found)
@@ -296,6 +308,8 @@ func (l *leases) look(v View, asked, answered time.Time) (changed bool, found []
 		superseded := !n.Left && newest[n.ID].Incarnation != n.Incarnation
 		silence := answered.Sub(o.moved)
 		o.quiet = !me && (n.Left || silence >= l.lostAfter)
+		o.doubted = !me && (n.Away || silence >= 2*l.ttl/5)
+		o.absent = !me && (n.Away || silence >= l.ttl)
 		o.live = !superseded && (me || !n.Left && silence < l.ttl)
 		o.gone = o.quiet || superseded && !me
 		o.drains = !me && o.live && len(n.Attached) == 0
@@ -304,7 +318,10 @@ func (l *leases) look(v View, asked, answered time.Time) (changed bool, found []
 			l.superseded = superseded
 		}
 		was := l.nodes[n.Incarnation]
-		changed = changed || was == nil || was.live != o.live || !sameAttached(was.node, n)
+		changed = changed || was == nil || was.live != o.live || was.doubted != o.doubted || !sameAttached(was.node, n)
+		if o.doubted && (was == nil || !was.doubted) {
+			l.doubts = append(l.doubts, n.Incarnation)
+		}
 		seen[n.Incarnation] = o
 	}
 	changed = changed || len(seen) != len(l.nodes)
@@ -362,14 +379,98 @@ func (l *leases) stopTaking() []Shard {
 	return shards
 }
 
-// toSettle returns the nodes whose runs are looked at: those that are gone, and
-// those that take no more runs.
+// takeDoubts returns the nodes that have come to be doubted since it was last asked.
+func (l *leases) takeDoubts() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	doubts := l.doubts
+	l.doubts = nil
+	return doubts
+}
+
+// isDoubted reports whether an address is that of a node which is away or has missed two
+// beats.
+func (l *leases) isDoubted(address string) bool {
+	inc, local := LocalIncarnation(address)
+	if !local {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	o := l.nodes[inc]
+	return o != nil && o.doubted
+}
+
+// anyDoubted is isDoubted for the addresses of a route.
+func (l *leases) anyDoubted(r routed) bool {
+	return l.isDoubted(r.address) || slices.ContainsFunc(r.targets, l.isDoubted)
+}
+
+// undoubted leaves out the addresses of nodes that are doubted, unless there are no
+// others.
+func (l *leases) undoubted(addrs []string) []string {
+	if !slices.ContainsFunc(addrs, l.isDoubted) {
+		return addrs
+	}
+	if sure := slices.DeleteFunc(slices.Clone(addrs), l.isDoubted); len(sure) > 0 {
+		return sure
+	}
+	return addrs
+}
+
+// settled reports whether it is known what the former owner of a shard has left of its
+// serial jobs.
+func (l *leases) settled(shard int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mine[shard].settled
+}
+
+// unsettled returns the shards of which that is not known.
+func (l *leases) unsettled() (shards []Shard) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id, h := range l.mine {
+		if !h.settled {
+			shards = append(shards, Shard{ID: id, Owner: l.incarnation, Epoch: h.epoch})
+		}
+	}
+	return shards
+}
+
+// settle notes that it is known now.
+func (l *leases) settle(shards []Shard) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, sh := range shards {
+		if h, ok := l.mine[sh.ID]; ok && h.epoch == sh.Epoch {
+			h.settled = true
+			l.mine[sh.ID] = h
+		}
+	}
+}
+
+// toSettle returns the nodes whose runs are looked at: those that are gone or absent,
+// those that take no more runs, and those that are doubted.
 func (l *leases) toSettle() []observed {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var nodes []observed
 	for _, o := range l.nodes {
-		if o.gone || o.drains {
+		if o.gone || o.absent || o.drains || o.doubted {
+			nodes = append(nodes, *o)
+		}
+	}
+	return nodes
+}
+
+// others returns all other nodes.
+func (l *leases) others() []observed {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	nodes := make([]observed, 0, len(l.nodes))
+	for inc, o := range l.nodes {
+		if inc != l.incarnation {
 			nodes = append(nodes, *o)
 		}
 	}

@@ -1,8 +1,9 @@
 package xxljob
 
-// Runs of nodes that are gone. A node is judged only when it has left, was
-// superseded by a newer incarnation, or was silent for LostAfter. Input: started
-// runs of this node's shards. Output: planned runs again, or lost ones.
+// Runs of nodes that are absent or gone. What a node has taken is judged only when it
+// has left, was superseded by a newer incarnation, or was silent for LostAfter; what it
+// has not taken, as soon as it is away or silent for a LeaseTTL. Input: started runs of
+// this node's shards. Output: planned runs again, or lost ones.
 
 import (
 	"context"
@@ -16,7 +17,53 @@ const interrupted = "interrupted: the node that ran it is gone"
 // taken.
 func (s *scheduler) settleGone(ctx context.Context) error {
 	nodes := s.leases.toSettle()
-	shards := s.leases.owned()
+	if err := s.settleNew(ctx, nodes); err != nil {
+		return err
+	}
+	if err := s.settleOf(ctx, s.leases.owned(), nodes); err != nil || len(nodes) == 0 {
+		return err
+	}
+	for _, o := range nodes {
+		if !o.quiet {
+			continue
+		}
+		if _, err := call(ctx, func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, s.store.Bury(ctx, o.node.Incarnation, o.node.Beats)
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settleNew does so first for shards that are new to this node, and looks at the runs
+// of all nodes there: no serial run is started before it is known which earlier ones the
+// former owner has handed to nodes that have not taken them.
+func (s *scheduler) settleNew(ctx context.Context, nodes []observed) error {
+	shards := s.leases.unsettled()
+	if len(shards) == 0 {
+		return nil
+	}
+	looked := make(map[string]bool, len(nodes))
+	for _, o := range nodes {
+		looked[o.node.Incarnation] = true
+	}
+	for _, o := range s.leases.others() {
+		if !looked[o.node.Incarnation] {
+			nodes = append(nodes[:len(nodes):len(nodes)], o)
+		}
+	}
+	if err := s.settleOf(ctx, shards, nodes); err != nil {
+		return err
+	}
+	s.leases.settle(shards)
+	s.engine.admitAll(lot{kind: lotSettle})
+	s.startWake.poke()
+	return nil
+}
+
+// settleOf looks at the started runs of nodes in some shards.
+func (s *scheduler) settleOf(ctx context.Context, shards []Shard, nodes []observed) error {
 	if len(nodes) == 0 || len(shards) == 0 {
 		return nil
 	}
@@ -38,29 +85,24 @@ func (s *scheduler) settleGone(ctx context.Context) error {
 			return err
 		}
 		if len(runs) < startBatch {
-			break
+			return nil
 		}
 		after = runs[len(runs)-1].ID
 	}
-	for _, o := range nodes {
-		if !o.quiet {
-			continue
-		}
-		if _, err := call(ctx, func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, s.store.Bury(ctx, o.node.Incarnation, o.node.Beats)
-		}); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // settle decides about a page of runs.
 func (s *scheduler) settle(ctx context.Context, runs []Run, nodes map[string]observed) error {
 	var verdicts []Verdict
+	serial := map[int64]bool{}
 	for _, r := range runs {
-		if v, ok := s.judge(r, nodes); ok {
+		v, ok := s.judge(r, nodes)
+		switch {
+		case ok:
 			verdicts = append(verdicts, v)
+			serial[r.ID] = inTransit(r)
+		case inTransit(r) && r.Address != LocalAddress(s.incarnation):
+			s.engine.adopt(r) // the later ones of its job wait until it is taken, or put back
 		}
 	}
 	if len(verdicts) == 0 {
@@ -76,7 +118,7 @@ func (s *scheduler) settle(ctx context.Context, runs []Run, nodes map[string]obs
 		case r.State.Ended():
 			over = append(over, r)
 		case r.State == StatePlanned:
-			s.plannedAgain(r)
+			s.plannedAgain(r, serial[r.ID])
 		case r.State == StateStarted && isRemote(r.Address):
 			s.adoptOpen(r)
 		case r.State == StateStarted:
@@ -90,16 +132,16 @@ func (s *scheduler) settle(ctx context.Context, runs []Run, nodes map[string]obs
 // judge decides about one run whose owner or addressee is among the nodes.
 func (s *scheduler) judge(r Run, nodes map[string]observed) (Verdict, bool) {
 	addressee, local := LocalIncarnation(r.Address)
-	at, looked := nodes[addressee]
+	at, owner := nodes[addressee], nodes[r.Owner]
 	switch {
-	case local && looked && r.Taken.IsZero():
+	case local && r.Taken.IsZero() && (at.absent || at.drains || at.gone):
 		return s.verdict(r, StatePlanned, "put back: node "+addressee+" takes no more runs"), true
 	case local && at.gone:
 		return s.verdict(r, StateLost, interrupted), true
-	case local && r.Taken.IsZero() && nodes[r.Owner].gone && addressee != s.incarnation:
+	case local && r.Taken.IsZero() && (owner.absent || owner.gone) && addressee != s.incarnation:
 		// The addressee lives and will take it; this node waits for its end.
 		return s.adoption(r), true
-	case !local && nodes[r.Owner].gone:
+	case !local && (owner.absent || owner.gone):
 		return s.adoption(r), true // whether it was sent, nobody knows: see unknown.go
 	}
 	return Verdict{}, false
@@ -116,7 +158,13 @@ func (s *scheduler) adoption(r Run) Verdict {
 func (e *engine) adopt(r Run) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if _, known := e.away[r.ID]; !known && e.flights[r.ID] == nil {
-		e.away[r.ID] = awayRun{}
+	if e.flights[r.ID] != nil {
+		return
+	}
+	if _, known := e.away[r.ID]; !known {
+		e.away[r.ID] = awayAt(r)
+	}
+	if inTransit(r) {
+		e.transit.add(&r)
 	}
 }

@@ -219,8 +219,8 @@ func (p *probes) call(ctx context.Context, job *Job, addr string) (wire.Return, 
 		return exec.Beat(ctx)
 	case inc == p.s.incarnation:
 		return exec.IdleBeat(ctx, wire.IdleBeatRequest{JobID: job.ID})
-	case !p.s.leases.isLive(inc):
-		return wire.Return{}, errors.New("the node is gone")
+	case !p.s.leases.isLive(inc) || p.s.leases.isDoubted(addr):
+		return wire.Return{}, errors.New("the node is gone, or has missed its beats")
 	case job.Route == route.Failover:
 		return wire.Success(), nil
 	}

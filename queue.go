@@ -55,6 +55,17 @@ func (q *fifo) unshift(e *entry) {
 	q.items[q.head] = e
 }
 
+// insert puts e before those that come after it in time.
+func (q *fifo) insert(e *entry) {
+	q.push(e)
+	key := keyOfRun(&e.run)
+	i := len(q.items) - 1
+	for ; i > q.head && key.before(keyOfRun(&q.items[i-1].run)); i-- {
+		q.items[i] = q.items[i-1]
+	}
+	q.items[i] = e
+}
+
 func (q *fifo) pop() *entry {
 	e := q.items[q.head]
 	q.items[q.head] = nil
@@ -97,6 +108,11 @@ func (t *turns) push(e *entry) {
 	t.n++
 }
 
+func (t *turns) insert(e *entry) {
+	t.queue(e.run.App).insert(e)
+	t.n++
+}
+
 func (t *turns) unshift(e *entry) {
 	t.queue(e.run.App).unshift(e)
 	t.n++
@@ -127,7 +143,11 @@ func (l lots) park(at lot, e *entry) {
 	if l[at] == nil {
 		l[at] = &turns{apps: map[string]*fifo{}}
 	}
-	l[at].push(e)
+	if at.sorted() {
+		l[at].insert(e)
+	} else {
+		l[at].push(e)
+	}
 }
 
 // leave takes the head of a lot, nil when nobody waits there.

@@ -30,7 +30,8 @@ type routed struct {
 	fanned  bool          // a further part of a broadcast: see deliver
 	lane    laneName
 	places  int
-	serial  lot // of kind lotSerial for a serial job at an attached executor
+	serial  lot  // of kind lotSerial for a serial job
+	ordered bool // a serial job at an attached executor: see transit.go
 	refused string
 	msg     string
 	probing bool // the answers to probes are not in yet
@@ -104,9 +105,7 @@ func (s *scheduler) equip(r *routed, job *Job) {
 		s.equipRemote(r, job)
 		return
 	}
-	if job.Block == block.SerialExecution {
-		r.serial = lot{kind: lotSerial, jobID: job.ID, address: r.address}
-	}
+	r.serial, r.ordered = serialAt(job, r.address), job.Block == block.SerialExecution
 	r.places = attachedPlaces
 	if inc != s.incarnation {
 		return
@@ -121,6 +120,16 @@ func (s *scheduler) equip(r *routed, job *Job) {
 	}
 }
 
+// serialAt is the place of a serial job's run at an address: at an attached executor
+// until the run ends, at a remote one, which has a queue of its own, until it has
+// answered the trigger.
+func serialAt(job *Job, address string) lot {
+	if job.Block != block.SerialExecution {
+		return lot{}
+	}
+	return lot{kind: lotSerial, jobID: job.ID, address: address}
+}
+
 // equipRemote adds what a call over HTTP needs. What waits at a remote executor waits
 // in its own queue, so there are no places there.
 func (s *scheduler) equipRemote(r *routed, job *Job) {
@@ -130,6 +139,7 @@ func (s *scheduler) equipRemote(r *routed, job *Job) {
 		return
 	}
 	r.exec, r.remote, r.lane = peer, true, laneFast
+	r.serial = serialAt(job, r.address)
 }
 
 // routeMsg is the part of trigger_msg that is known before the call: plain

@@ -180,6 +180,7 @@ func New(store Store, cfg Config) (Scheduler, error) {
 		lockedWake:      newWake(),
 		dispatchWake:    newWake(),
 		openWake:        newWake(),
+		transitWake:     newWake(),
 	}
 	s.setUp()
 	return s, s.Attach(own)
@@ -229,7 +230,7 @@ type scheduler struct {
 
 	// Pokes of the loops, by whoever has news for them.
 	scanWake, startWake, leaseWake, inboxWake, watchWake, finishWake, lockedWake wake
-	dispatchWake, openWake                                                       wake
+	dispatchWake, openWake, transitWake                                          wake
 	attachedChanged                                                              wake
 	signals                                                                      Signals // set by Start, before the loops
 
@@ -329,6 +330,7 @@ func (s *scheduler) Start(ctx context.Context) error {
 	l.work.run(s.finishLoop)
 	l.work.run(s.lockedLoop)
 	l.work.run(s.watchLoop)
+	l.work.run(s.transitLoop)
 	l.work.run(s.inboxLoop)
 	l.work.run(s.dispatchLoop)
 	l.work.run(s.openLoop)

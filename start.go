@@ -128,7 +128,7 @@ func (s *scheduler) collect(ctx context.Context, now time.Time) ([]attempt, erro
 // routeEntry routes an entry, unless it has waited for room at an address: then
 // it keeps it.
 func (s *scheduler) routeEntry(ctx context.Context, a *attempt) error {
-	if a.route.address != "" && a.routedFor == a.job.Version && !a.route.probing {
+	if a.route.address != "" && a.routedFor == a.job.Version && !a.route.probing && !s.leases.anyDoubted(a.route) {
 		return nil
 	}
 	r, err := s.route(ctx, &a.run, a.job)
@@ -164,6 +164,15 @@ func (s *scheduler) reserve(a *attempt, now time.Time) bool {
 				r.lane = laneSlow
 			}
 		}
+		if r.ordered && !s.leases.settled(a.run.Shard) {
+			e.parkBehind(lot{kind: lotSettle}, a.entry)
+			return false
+		}
+		if r.ordered && e.transit.isBehind(&a.run) {
+			e.parkBehind(lotOrderOf(a.run.JobID), a.entry)
+			s.transitWake.poke()
+			return false
+		}
 		if !e.takeSerial(r.serial, a.run.ID) {
 			e.park(r.serial, a.entry)
 			return false
@@ -173,6 +182,9 @@ func (s *scheduler) reserve(a *attempt, now time.Time) bool {
 			return false
 		}
 		e.bounds.enter(r.lane, r.key(a.run.App), r.places)
+		if r.ordered && r.exec == nil {
+			e.transit.add(&a.run)
+		}
 	}
 	a.waited = false
 	a.start = s.startOf(a)
@@ -186,7 +198,7 @@ func (s *scheduler) startOf(a *attempt) Start {
 		RunID: a.run.ID, JobID: a.job.ID, Shard: a.run.Shard, Epoch: epoch, JobVersion: a.job.Version,
 		State: StateStarted, Owner: s.incarnation, Token: s.token.Add(1),
 		Address: a.route.address, Targets: a.route.targets,
-		Serial:  a.route.serial.kind == lotSerial,
+		Serial:  a.route.ordered,
 		Handler: a.job.Handler, Block: a.job.Block, Param: a.job.Param, Retries: a.job.Retries,
 		Msg: shorten(plainText(a.route.msg), maxStartMsg-len("...")),
 	}
@@ -401,7 +413,7 @@ func (s *scheduler) awaitBlocker(ctx context.Context, a attempt) bool {
 	})
 	for _, r := range runs {
 		if err == nil && r.ID != a.run.ID && (r.Address == a.route.address || slices.Contains(a.route.targets, r.Address)) {
-			s.engine.awaitRun(a, r.ID)
+			s.engine.awaitRun(a, r)
 			s.watchWake.poke()
 			return true
 		}

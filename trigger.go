@@ -190,7 +190,7 @@ func (s *scheduler) notMine(r Run) {
 	case r.State.Ended():
 		s.notify(r)
 	case r.State == StatePlanned:
-		s.plannedAgain(r)
+		s.plannedAgain(r, false)
 	}
 }
 

@@ -1,0 +1,176 @@
+package xxljob_test
+
+// Nodes that die or pause, and what becomes of the runs that they have not taken.
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/route"
+	"github.com/xxljob/xxljob/store/memory"
+)
+
+// tellingStore tells of dead nodes what a store with locks knows at once: their
+// connection has ended, and their shards are free.
+type tellingStore struct {
+	xxljob.Store
+	mu   *sync.Mutex
+	dead map[string]bool // by node
+}
+
+func (s tellingStore) Beat(ctx context.Context, inc string, attached []xxljob.Attachment) (xxljob.View, error) {
+	v, err := s.Store.Beat(ctx, inc, attached)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	gone := map[string]bool{}
+	for i := range v.Nodes {
+		if n := &v.Nodes[i]; s.dead[n.ID] {
+			n.Away, gone[n.Incarnation] = true, true
+		}
+	}
+	for i := range v.Shards {
+		v.Shards[i].Free = v.Shards[i].Free || gone[v.Shards[i].Owner]
+	}
+	return v, err
+}
+
+func (s tellingStore) kill(n *node) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dead[n.name] = true
+	n.pause()
+}
+
+// TestSilentNode kills a node, or pauses it, and holds the runs that it has not taken
+// against their bounds: by route, whichever node it is. Serial runs of a job keep their
+// order, and none is doubled.
+func TestSilentNode(t *testing.T) {
+	const ttl = 5 * time.Second
+	for _, f := range []struct {
+		name  string
+		kill  bool // as seen by a store with locks
+		pause time.Duration
+		most  time.Duration
+	}{
+		{"killed, with locks", true, time.Hour, 2 * time.Second},
+		{"killed, without locks", false, time.Hour, ttl + 3*time.Second},
+		{"paused for 2 s", false, 2 * time.Second, ttl + 3*time.Second},
+		{"paused for 4 s", false, 4 * time.Second, ttl + 3*time.Second},
+		{"paused for 8 s", false, 8 * time.Second, ttl + 3*time.Second},
+		{"paused for 40 s", false, 40 * time.Second, ttl + 3*time.Second},
+	} {
+		for victim := range 3 {
+			t.Run(fmt.Sprintf("%s/node %d", f.name, victim), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					w := newSilentWorld(t)
+					time.Sleep(10*time.Second + 300*time.Millisecond)
+					n, at := w.nodes[victim], time.Now()
+					inc := incarnationOf(t, w.st, n)
+					if f.kill {
+						w.st.kill(n)
+					} else {
+						n.pause()
+					}
+					time.Sleep(f.pause % time.Hour)
+					if f.pause < time.Hour {
+						n.resume()
+					}
+					time.Sleep(time.Minute)
+					w.check(t, inc, at, f.most)
+					if f.pause == time.Hour {
+						n.resume()
+					}
+					stop(t, w.nodes...)
+				})
+			})
+		}
+	}
+}
+
+type silentWorld struct {
+	st    tellingStore
+	j     *journal
+	nodes []*node
+	jobs  []xxljob.Job
+}
+
+func newSilentWorld(t *testing.T) *silentWorld {
+	w := &silentWorld{st: tellingStore{memory.New(), &sync.Mutex{}, map[string]bool{}}, j: &journal{}}
+	for _, name := range []string{"a", "b", "c"} {
+		w.nodes = append(w.nodes, startNode(t, w.st, name, w.j))
+	}
+	time.Sleep(10 * time.Second)
+	for i := range 4 {
+		for _, r := range route.Names() {
+			job, err := w.nodes[0].AddJob(t.Context(), xxljob.Job{Name: fmt.Sprint(r, i), Handler: "work", Route: r, Schedule: xxljob.Cron("* * * * * ?")})
+			must(t, err)
+			w.jobs = append(w.jobs, job)
+		}
+	}
+	return w
+}
+
+// check looks at the runs due from the fault on for 15 s.
+func (w *silentWorld) check(t *testing.T, victim string, at time.Time, most time.Duration) {
+	t.Helper()
+	starts := map[int64]started{}
+	for _, s := range w.j.all() {
+		if _, twice := starts[s.run]; twice {
+			t.Errorf("run %d was started twice", s.run)
+		}
+		starts[s.run] = s
+	}
+	worst := map[string]time.Duration{}
+	for _, job := range w.jobs {
+		// The parts of a broadcast are in order of their triggers.
+		var last time.Time
+		var lastDue time.Time
+		runs := allOf(t, w.st, xxljob.RunFilter{JobID: job.ID})
+		slices.SortStableFunc(runs, func(a, b xxljob.Run) int {
+			return cmp.Or(a.Scheduled.Compare(b.Scheduled), starts[a.ID].at.Compare(starts[b.ID].at))
+		})
+		for _, r := range runs {
+			if r.Scheduled.Before(at.Add(-time.Second)) || r.Scheduled.After(at.Add(15*time.Second)) || strings.HasPrefix(r.HandleMsg, "interrupted") {
+				continue
+			}
+			s, ran := starts[r.ID]
+			if !ran {
+				t.Errorf("%s: run %d due %v is %v and was not run:\n%s", job.Route, r.ID, r.Scheduled.Sub(at), r.State, r.TriggerMsg)
+				continue
+			}
+			if r.Address == xxljob.LocalAddress(victim) && r.Taken.Before(at.Add(time.Millisecond)) {
+				continue // the victim had it: it is judged after LostAfter, or runs on
+			}
+			worst[job.Route] = max(worst[job.Route], s.at.Sub(r.Scheduled))
+			if s.at.Before(last) && r.Scheduled.After(lastDue) {
+				t.Errorf("%s: the run of %v began %v before one that was due earlier", job.Route, r.Scheduled.Sub(at), last.Sub(s.at))
+			}
+			last, lastDue = s.at, r.Scheduled
+		}
+	}
+	t.Logf("worst lateness by route: %v", worst)
+	for r, late := range worst {
+		if late > most {
+			t.Errorf("%s: a run that was not taken was %v late, want %v at most", r, late, most)
+		}
+	}
+}
+
+func incarnationOf(t *testing.T, st xxljob.Store, n *node) string {
+	t.Helper()
+	for _, o := range observe(t, st).Nodes {
+		if o.ID == n.name {
+			return o.Incarnation
+		}
+	}
+	return "" // buried: nothing names it
+}

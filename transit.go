@@ -1,0 +1,158 @@
+package xxljob
+
+// The order of a serial job's runs that are handed to other nodes. A run is in transit
+// from when it is about to be started at another node until that node has taken it, it
+// has ended, or this node gives it up. While an earlier run of a job is in transit no
+// later one is started: should the node be gone, the earlier one is put back, and is
+// still the first. All of it is guarded by the engine's mutex.
+
+import (
+	"context"
+	"time"
+
+	"github.com/xxljob/xxljob/block"
+)
+
+// transitPoll is how often the store is asked about a run in transit that others wait
+// for: no signal says that a run was taken.
+const transitPoll = 50 * time.Millisecond
+
+// transitLoop asks until nobody waits any more, and ends with ctx.
+func (s *scheduler) transitLoop(ctx context.Context) {
+	retry := backoff{log: s.log, what: "looking after runs that others wait for"}
+	for sleep(ctx, forever, s.transitWake) {
+		for ids := s.engine.inTheWay(); len(ids) > 0; ids = s.engine.inTheWay() {
+			pause := transitPoll
+			if retry.failed(ctx, s.watchOnce(ctx, ids)) {
+				pause = retry.delay()
+			}
+			if !sleep(ctx, pause) {
+				return
+			}
+		}
+	}
+}
+
+// transit holds, by job, the runs that are in transit, with their place in the order.
+type transit map[int64]map[int64]ringEntry
+
+func (t transit) add(r *Run) {
+	if t[r.JobID] == nil {
+		t[r.JobID] = map[int64]ringEntry{}
+	}
+	t[r.JobID][r.ID] = keyOfRun(r)
+}
+
+func (t transit) has(r *Run) bool {
+	_, ok := t[r.JobID][r.ID]
+	return ok
+}
+
+func (t transit) drop(jobID, runID int64) {
+	if runs := t[jobID]; runs != nil {
+		if delete(runs, runID); len(runs) == 0 {
+			delete(t, jobID)
+		}
+	}
+}
+
+// isBehind reports whether an earlier run of the job is in transit.
+func (t transit) isBehind(r *Run) bool {
+	key := keyOfRun(r)
+	for id, ahead := range t[r.JobID] {
+		if id != r.ID && ahead.before(key) {
+			return true
+		}
+	}
+	return false
+}
+
+// inTransit reports whether a started run is in transit, as its row says.
+func inTransit(r Run) bool {
+	return r.State == StateStarted && r.Block == block.SerialExecution && !isRemote(r.Address) && r.Taken.IsZero()
+}
+
+// lotOrderOf is where the later runs of a job wait.
+func lotOrderOf(jobID int64) lot { return lot{kind: lotOrder, jobID: jobID} }
+
+// parkBehind parks an entry that an earlier one has to pass. It holds nothing then that
+// the earlier one might wait for.
+func (e *engine) parkBehind(at lot, en *entry) {
+	e.freeSerial(en.route.serial, en.run.ID)
+	e.park(at, en)
+}
+
+// arrived notes that a run is in transit no more, or never was, and lets the next of its
+// job try. It reports whether there was one.
+func (e *engine) arrived(jobID, runID int64) bool {
+	e.transit.drop(jobID, runID)
+	return e.admit(lotOrderOf(jobID))
+}
+
+// taken notes that the node to which a run was handed has taken it.
+func (e *engine) taken(r Run) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.transit.has(&r) && e.arrived(r.JobID, r.ID)
+}
+
+// inTheWay are the runs in transit that others wait for.
+func (e *engine) inTheWay() (ids []int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for job, runs := range e.transit {
+		if e.lots[lotOrderOf(job)] == nil {
+			continue
+		}
+		for id := range runs {
+			if e.held[id] == nil {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
+// again takes in that a run which was under way is planned again, and holds it where it
+// is this node's to start. One of a serial job stays ahead of the later ones.
+func (e *engine) again(r Run, serial, owned bool) (sooner, freed bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	serial = serial || e.transit.has(&r)
+	freed = e.landAway(r.ID, lot{})
+	if owned {
+		sooner = e.holdSome([]Run{r}, nil)
+	}
+	if serial && e.held[r.ID] != nil {
+		e.transit.add(&r)
+	}
+	return sooner, freed
+}
+
+// evict lets everybody out of the lots of an address at which nobody should wait any
+// more: they are routed anew.
+func (e *engine) evict(address string) (any bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for at := range e.lots {
+		away, isAway := e.away[at.runID]
+		if at.address == address || at.kind == lotRun && isAway && away.address == address {
+			any = e.clearOut(at) || any
+		}
+	}
+	return any
+}
+
+// clearOut empties a lot, in order.
+func (e *engine) clearOut(at lot) bool {
+	var out []*entry
+	for en := e.lots.leave(at); en != nil; en = e.lots.leave(at) {
+		e.freeSerial(en.route.serial, en.run.ID)
+		en.route = routed{}
+		out = append(out, en)
+	}
+	for i := len(out) - 1; i >= 0; i-- {
+		e.due.unshift(out[i])
+	}
+	return len(out) > 0
+}
