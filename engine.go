@@ -227,15 +227,19 @@ func (e *engine) takeSerial(at lot, runID int64) bool {
 }
 
 // admit moves the head of a lot to the front of the due queue. At an address of
-// a serial job it has the place from then on, so that none overtakes it.
+// a serial job it has the place from then on, and one that has waited for its turn
+// counts as in transit, so that none overtakes it.
 func (e *engine) admit(at lot) bool {
 	en := e.lots.leave(at)
 	if en == nil {
 		return false
 	}
-	if at.kind == lotSerial {
+	switch at.kind {
+	case lotSerial:
 		e.serial[at] = en.run.ID
-	} else {
+	case lotOrder:
+		e.transit.add(&en.run)
+	default:
 		en.from, en.waited = at, true
 	}
 	e.due.unshift(en)
@@ -243,8 +247,18 @@ func (e *engine) admit(at lot) bool {
 }
 
 // park makes an entry wait in a lot. If it came from another one, the room it
-// was let in for goes to the next there.
+// was let in for goes to the next there. The later runs of a serial job do not wait for
+// one that waits for room.
 func (e *engine) park(at lot, en *entry) {
+	if e.transit.has(&en.run) {
+		switch at.kind {
+		case lotProbe, lotRoute, lotSettle:
+		case lotOrder:
+			e.transit.drop(en.run.JobID, en.run.ID)
+		default:
+			e.arrived(en.run.JobID, en.run.ID)
+		}
+	}
 	if en.waited && en.from != at {
 		e.admit(en.from)
 	}

@@ -7,6 +7,7 @@ package xxljob
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/xxljob/xxljob/wire"
@@ -75,6 +76,11 @@ func (s *scheduler) takeSome(ctx context.Context, runs []Run) (full bool, err er
 	if len(fit) == 0 {
 		return full, nil
 	}
+	// First, so that nothing but the answer to Take is between it and the handlers.
+	jobs, err := s.readJobs(ctx, jobsOf(runs))
+	if err != nil {
+		return full, err
+	}
 	began := time.Now()
 	taken, err := see(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Take(ctx, s.incarnation, fit) })
 	if err != nil {
@@ -82,7 +88,18 @@ func (s *scheduler) takeSome(ctx context.Context, runs []Run) (full bool, err er
 		s.suspect()
 		return full, s.takenAfterAll(ctx, fit, err)
 	}
-	return full, s.receive(ctx, taken, began)
+	s.receive(taken, jobs, began)
+	return full, nil
+}
+
+// jobsOf are the jobs of runs, each once.
+func jobsOf(runs []Run) []int64 {
+	ids := make([]int64, 0, len(runs))
+	for _, r := range runs {
+		ids = append(ids, r.JobID)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 // takenAfterAll reads runs whose Take returned an error: it may have taken
@@ -102,19 +119,16 @@ func (s *scheduler) takenAfterAll(ctx context.Context, ids []int64, cause error)
 				taken = append(taken, r)
 			}
 		}
-		return s.receive(ctx, taken, began)
+		return s.receiveAfterAll(ctx, taken, began)
 	}
 	return ctx.Err()
 }
 
-// receive sends taken runs to their executors.
-func (s *scheduler) receive(ctx context.Context, taken []Run, began time.Time) error {
+// receiveAfterAll is receive for runs whose jobs are not at hand.
+func (s *scheduler) receiveAfterAll(ctx context.Context, taken []Run, began time.Time) error {
 	s.doubts.received(taken, 1)
 	defer s.doubts.received(taken, -1)
-	var ids []int64
-	for _, r := range taken {
-		ids = append(ids, r.JobID)
-	}
+	ids := jobsOf(taken)
 	jobs, err := s.readJobs(ctx, ids)
 	for retry := (backoff{log: s.log, what: "reading the jobs of taken runs"}); retry.failed(ctx, err); {
 		if !sleep(ctx, retry.delay()) {
@@ -123,6 +137,14 @@ func (s *scheduler) receive(ctx context.Context, taken []Run, began time.Time) e
 		}
 		jobs, err = s.readJobs(ctx, ids)
 	}
+	s.receive(taken, jobs, began)
+	return nil
+}
+
+// receive sends taken runs to their executors.
+func (s *scheduler) receive(taken []Run, jobs map[int64]*Job, began time.Time) {
+	s.doubts.received(taken, 1)
+	defer s.doubts.received(taken, -1)
 	for _, r := range taken {
 		switch {
 		case r.State.Ended(): // killed before it was taken
@@ -132,7 +154,6 @@ func (s *scheduler) receive(ctx context.Context, taken []Run, began time.Time) e
 			s.receiveOne(r, jobs[r.JobID], began)
 		}
 	}
-	return err
 }
 
 func (s *scheduler) receiveOne(r Run, job *Job, began time.Time) {

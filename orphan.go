@@ -102,7 +102,7 @@ func (s *scheduler) settleOrphans(ctx context.Context, ripe []Run) error {
 		return nil
 	}
 	s.log.Warn("xxljob: running what was started behind this node's back", "runs", len(adopted))
-	return s.receive(ctx, adopted, time.Now())
+	return s.receiveAfterAll(ctx, adopted, time.Now())
 }
 
 // doubts are the starts and takes whose calls ended with an error, and may have

@@ -132,8 +132,8 @@ func (w *silentWorld) check(t *testing.T, victim string, at time.Time, most time
 	worst := map[string]time.Duration{}
 	for _, job := range w.jobs {
 		// The parts of a broadcast are in order of their triggers.
-		var last time.Time
-		var lastDue time.Time
+		var last, lastDue time.Time
+		var before xxljob.Run
 		runs := allOf(t, w.st, xxljob.RunFilter{JobID: job.ID})
 		slices.SortStableFunc(runs, func(a, b xxljob.Run) int {
 			return cmp.Or(a.Scheduled.Compare(b.Scheduled), starts[a.ID].at.Compare(starts[b.ID].at))
@@ -143,6 +143,9 @@ func (w *silentWorld) check(t *testing.T, victim string, at time.Time, most time
 				continue
 			}
 			s, ran := starts[r.ID]
+			if job.Route == route.Busyover && r.State == xxljob.StateRefused {
+				continue // where all are busy with the runs before it, that is its way
+			}
 			if !ran {
 				t.Errorf("%s: run %d due %v is %v and was not run:\n%s", job.Route, r.ID, r.Scheduled.Sub(at), r.State, r.TriggerMsg)
 				continue
@@ -152,9 +155,9 @@ func (w *silentWorld) check(t *testing.T, victim string, at time.Time, most time
 			}
 			worst[job.Route] = max(worst[job.Route], s.at.Sub(r.Scheduled))
 			if s.at.Before(last) && r.Scheduled.After(lastDue) {
-				t.Errorf("%s: the run of %v began %v before one that was due earlier", job.Route, r.Scheduled.Sub(at), last.Sub(s.at))
+				t.Errorf("%s: a run began before one that was due earlier:\n%s\n%s", job.Route, life(r, s, at), life(before, starts[before.ID], at))
 			}
-			last, lastDue = s.at, r.Scheduled
+			last, lastDue, before = s.at, r.Scheduled, r
 		}
 	}
 	t.Logf("worst lateness by route: %v", worst)
@@ -163,6 +166,12 @@ func (w *silentWorld) check(t *testing.T, victim string, at time.Time, most time
 			t.Errorf("%s: a run that was not taken was %v late, want %v at most", r, late, most)
 		}
 	}
+}
+
+// life is what became of a run, in times since the fault.
+func life(r xxljob.Run, s started, at time.Time) string {
+	return fmt.Sprintf("run %d due %v: started by %s for %s at %v, taken at %v, handler called at %v", r.ID, r.Scheduled.Sub(at),
+		r.Owner, r.Address, r.Started.Sub(at), r.Taken.Sub(at), s.at.Sub(at))
 }
 
 func incarnationOf(t *testing.T, st xxljob.Store, n *node) string {

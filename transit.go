@@ -1,8 +1,8 @@
 package xxljob
 
 // The order of a serial job's runs that are handed to other nodes. A run is in transit
-// from when it is about to be started at another node until that node has taken it, it
-// has ended, or this node gives it up. While an earlier run of a job is in transit no
+// from when it is about to be started until it is started here, another node has taken
+// it, it has ended or waits for room, or this node gives it up. While an earlier run of a job is in transit no
 // later one is started: should the node be gone, the earlier one is put back, and is
 // still the first. All of it is guarded by the engine's mutex.
 
@@ -76,9 +76,11 @@ func inTransit(r Run) bool {
 func lotOrderOf(jobID int64) lot { return lot{kind: lotOrder, jobID: jobID} }
 
 // parkBehind parks an entry that an earlier one has to pass. It holds nothing then that
-// the earlier one might wait for.
+// the earlier one might wait for, and is routed anew when it goes on, as those are that
+// come after it.
 func (e *engine) parkBehind(at lot, en *entry) {
 	e.freeSerial(en.route.serial, en.run.ID)
+	en.route = routed{}
 	e.park(at, en)
 }
 
