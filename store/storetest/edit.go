@@ -58,7 +58,7 @@ func editErrorsChangeNothing(e *env) {
 	run := o.planned(job)
 	job = e.mustJob(job.ID)
 	mine := errors.New("mine")
-	next := func(xxljob.Job, time.Time) (time.Time, error) { return e.at(99), nil }
+	next := func(xxljob.Job, time.Time, time.Time) (time.Time, error) { return e.at(99), nil }
 	cases := []struct {
 		name string
 		edit xxljob.Edit
@@ -66,7 +66,7 @@ func editErrorsChangeNothing(e *env) {
 	}{
 		{"an error of Change", xxljob.Edit{Next: next, Change: func(j *xxljob.Job) (bool, error) { j.Name = "x"; return true, mine }}, mine},
 		{"an error of Next", xxljob.Edit{Change: func(j *xxljob.Job) (bool, error) { j.Name = "x"; return true, nil },
-			Next: func(xxljob.Job, time.Time) (time.Time, error) { return e.at(99), mine }}, mine},
+			Next: func(xxljob.Job, time.Time, time.Time) (time.Time, error) { return e.at(99), mine }}, mine},
 		{"a taken key", xxljob.Edit{Next: next, Change: func(j *xxljob.Job) (bool, error) { j.Key = "taken"; return true, nil }}, xxljob.ErrDuplicateKey},
 		{"a conflict", xxljob.Edit{Version: 9, Next: next, Change: func(j *xxljob.Job) (bool, error) { j.Name = "x"; return true, nil }}, xxljob.ErrConflict},
 	}
@@ -162,7 +162,7 @@ func replanNextArgument(e *env) {
 	started := e.now
 	got, err := e.EditJob(e.ctx, job.ID, xxljob.Edit{Verb: "update",
 		Change: func(j *xxljob.Job) (bool, error) { j.Schedule = xxljob.FixedRate(time.Minute); return true, nil },
-		Next: func(j xxljob.Job, s time.Time) (time.Time, error) {
+		Next: func(j xxljob.Job, s, _ time.Time) (time.Time, error) {
 			seen, started = j, s
 			return e.at(60).Add(999 * time.Microsecond).In(time.FixedZone("", 3600)), nil
 		}})
@@ -193,7 +193,7 @@ func replanStartedInstant(e *env) {
 func (e *env) toldByReplan(id int64) (started time.Time) {
 	e.Helper()
 	edit := replan("update", time.Time{}, func(*xxljob.Job) {})
-	edit.Next = func(_ xxljob.Job, s time.Time) (time.Time, error) { started = s; return e.at(60), nil }
+	edit.Next = func(_ xxljob.Job, s, _ time.Time) (time.Time, error) { started = s; return e.at(60), nil }
 	_, err := e.EditJob(e.ctx, id, edit)
 	e.must(err)
 	return started
@@ -248,7 +248,7 @@ func editMissed(e *env) {
 	edit := func(replans bool) xxljob.Edit {
 		ed := replan("stop", time.Time{}, func(*xxljob.Job) {})
 		ed.Change = func(j *xxljob.Job) (bool, error) { j.Param += "x"; return replans, nil }
-		ed.Missed = func(j xxljob.Job) (xxljob.NewRun, bool) { was = append(was, j); return record, true }
+		ed.Missed = func(j xxljob.Job, _ time.Time) (xxljob.NewRun, bool) { was = append(was, j); return record, true }
 		return ed
 	}
 	for _, c := range []struct {
@@ -277,7 +277,7 @@ func editMissed(e *env) {
 			[]any{record.State, record.Type, record.At, record.First, record.Last, record.Count, record.Reason, false})
 	}
 	failing := edit(true)
-	failing.Next = func(xxljob.Job, time.Time) (time.Time, error) { return time.Time{}, xxljob.ErrConflict }
+	failing.Next = func(xxljob.Job, time.Time, time.Time) (time.Time, error) { return time.Time{}, xxljob.ErrConflict }
 	job := e.newJob()
 	if _, err := e.EditJob(e.ctx, job.ID, failing); err == nil {
 		e.Errorf("an error of Next was lost")

@@ -56,7 +56,7 @@ func fullJob() xxljob.Job {
 
 func addKeepsEveryField(e *env) {
 	given := fullJob()
-	job, err := e.AddJob(e.ctx, given)
+	job, err := e.AddJob(e.ctx, given, nil)
 	e.must(err)
 	e.check(!job.GlueUpdated.IsZero(), "GlueUpdated is not set for a job with a GlueSource")
 	want(e, "Job", e.mustJob(job.ID), job)
@@ -76,13 +76,13 @@ func addKeepsNextAndStopped(e *env) {
 
 func addDuplicateKey(e *env) {
 	first := e.newJob(func(j *xxljob.Job) { j.Key = "k" })
-	_, err := e.AddJob(e.ctx, xxljob.Job{App: "app", Key: "k", Name: "other"})
+	_, err := e.AddJob(e.ctx, xxljob.Job{App: "app", Key: "k", Name: "other"}, nil)
 	e.wantErr("AddJob with a taken key", err, xxljob.ErrDuplicateKey)
 	jobs, err := e.Jobs(e.ctx, xxljob.JobFilter{})
 	e.must(err)
 	want(e, "jobs after it", jobs, []xxljob.Job{first})
 
-	_, err = e.AddJob(e.ctx, xxljob.Job{App: "other", Key: "k", Name: "other"})
+	_, err = e.AddJob(e.ctx, xxljob.Job{App: "other", Key: "k", Name: "other"}, nil)
 	e.check(err == nil, "the same key in another app: error %v, want none", err)
 }
 
@@ -92,7 +92,7 @@ func addConcurrentKey(e *env) {
 	var calls []func()
 	for i := range n {
 		calls = append(calls, func() {
-			_, errs[i] = e.AddJob(e.ctx, xxljob.Job{App: "app", Key: "k", Name: fmt.Sprint(i)})
+			_, errs[i] = e.AddJob(e.ctx, xxljob.Job{App: "app", Key: "k", Name: fmt.Sprint(i)}, nil)
 		})
 	}
 	e.race(calls...)
@@ -261,7 +261,7 @@ func removeKeepsRuns(e *env) {
 
 func changesNewestFirst(e *env) {
 	ctx := xxljob.WithActor(e.ctx, "ann")
-	job, err := e.AddJob(ctx, xxljob.Job{App: "app", Name: "n", Key: "k"})
+	job, err := e.AddJob(ctx, xxljob.Job{App: "app", Name: "n", Key: "k"}, nil)
 	e.must(err)
 	other := e.newJob()
 	e.edit(job.ID, func(j *xxljob.Job) { j.Name = "m" })

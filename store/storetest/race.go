@@ -212,7 +212,7 @@ func raceEditStart(e *env) {
 		s := o.startOf(run)
 		var answer xxljob.Started
 		edit := replan("update", time.Time{}, func(*xxljob.Job) {})
-		edit.Next = func(_ xxljob.Job, started time.Time) (time.Time, error) {
+		edit.Next = func(_ xxljob.Job, started, _ time.Time) (time.Time, error) {
 			if started.IsZero() {
 				return e.now, nil
 			}
