@@ -10,6 +10,7 @@ import (
 func editCases() []testCase {
 	return []testCase{
 		{"RecordsWhatNothingWasPlannedFor", editMissed},
+		{"GivesTheTimeOfTheEdit", editTime},
 		{"RaisesVersionAndReturnsTheJob", editRaisesVersion},
 		{"VersionIsCompared", editVersionCompared},
 		{"ErrorsChangeNothing", editErrorsChangeNothing},
@@ -23,6 +24,25 @@ func editCases() []testCase {
 		{"ReplanGivesTheLatestRefusedInstant", replanRefusedInstant},
 		{"ReplanClearsTheWait", replanClearsWait},
 		{"GlueUpdatedFollowsTheSource", glueUpdated},
+	}
+}
+
+// editTime: what is overdue and what comes next are both told by one reading of the
+// store's clock, which is also when the job was updated.
+func editTime(e *env) {
+	job := e.newJob()
+	for range 3 {
+		var missed, next time.Time
+		edit := replan("update", time.Time{}, func(*xxljob.Job) {})
+		edit.Missed = func(_ xxljob.Job, now time.Time) (xxljob.NewRun, bool) { missed = now; return xxljob.NewRun{}, false }
+		edit.Next = func(_ xxljob.Job, _, now time.Time) (time.Time, error) { next = now; return now.Add(time.Hour), nil }
+		got, err := e.EditJob(e.ctx, job.ID, edit)
+		e.must(err)
+		want(e, "the time that Next was told", next, got.Updated)
+		want(e, "the time that Missed was told", missed, got.Updated)
+		want(e, "the new Next", got.Next, got.Updated.Add(time.Hour))
+		e.check(!next.Before(job.Updated), "the time went back from %v to %v", job.Updated, next)
+		job = got
 	}
 }
 

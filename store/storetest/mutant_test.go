@@ -201,6 +201,28 @@ func planMutants() []mutant {
 				e.Next = func(j xxljob.Job, _, now time.Time) (time.Time, error) { return next(j, time.Time{}, now) }
 			}
 		}), []string{"Edit/ReplanGivesTheLatestStartedInstant"}},
+		{"EditTellsAnOldTime", edit(func(e *xxljob.Edit) {
+			if next := e.Next; next != nil {
+				e.Next = func(j xxljob.Job, s, now time.Time) (time.Time, error) {
+					return next(j, s, now.Add(-200*time.Millisecond))
+				}
+			}
+		}), []string{"Edit/GivesTheTimeOfTheEdit", "Race/EditNearInstants"}},
+		{"EditMissesByAnOldTime", edit(func(e *xxljob.Edit) {
+			if missed := e.Missed; missed != nil {
+				e.Missed = func(j xxljob.Job, now time.Time) (xxljob.NewRun, bool) {
+					return missed(j, now.Add(-200*time.Millisecond))
+				}
+			}
+		}), []string{"Edit/GivesTheTimeOfTheEdit", "Race/EditNearInstants"}},
+		{"AddTellsAnOldTime", func(s xxljob.Store) xxljob.Store {
+			return &broken{Store: s, first: func(first xxljob.FirstInstant) xxljob.FirstInstant {
+				return func(j xxljob.Job, now time.Time) (time.Time, error) { return first(j, now.Add(-200*time.Millisecond)) }
+			}}
+		}, []string{"Job/AddAsksForTheFirstInstant"}},
+		{"AddForgetsTheFirstInstant", func(s xxljob.Store) xxljob.Store {
+			return &broken{Store: s, first: func(xxljob.FirstInstant) xxljob.FirstInstant { return nil }}
+		}, []string{"Job/AddAsksForTheFirstInstant"}},
 		{"ScanIsLate", scan(func(_ xxljob.ScanQuery, r xxljob.ScanResult) xxljob.ScanResult {
 			r.Next = r.Next.Add(time.Millisecond)
 			return r
