@@ -182,7 +182,7 @@ func BenchmarkStoppedJobs(b *testing.B) {
 						if _, err := s.AddJob(ctx, j); err != nil {
 							b.Fatal(err)
 						}
-					} else if _, err := st.AddJob(ctx, j); err != nil {
+					} else if _, err := st.AddJob(ctx, j, nil); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -31,6 +31,10 @@ func (s otherClock) Beat(ctx context.Context, inc string, attached []xxljob.Atta
 
 func (s otherClock) Now(context.Context) (time.Time, error) { return s.now(), nil }
 
+func (s otherClock) AddJob(ctx context.Context, job xxljob.Job, first xxljob.FirstInstant) (xxljob.Job, error) {
+	return s.Store.AddJob(ctx, job, func(job xxljob.Job, _ time.Time) (time.Time, error) { return first(job, s.now()) })
+}
+
 // TestDueByTheStoresClock runs a one-second job and a one-off one on stores whose
 // clocks are ahead of the local one, behind, faster and slower: what is due is due by
 // the store's clock, and nothing starts early by it.

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Outcome is what EnsureJob did.
@@ -84,7 +85,7 @@ func (s *scheduler) ensure(ctx context.Context, job Job, unprune bool) (Ensured,
 }
 
 func (s *scheduler) create(ctx context.Context, job Job) (Job, error) {
-	if err := s.fires(job); err != nil {
+	if err := s.fires(ctx, job); err != nil {
 		return Job{}, err
 	}
 	if err := s.checkHandler(ctx, job); err != nil {
@@ -106,7 +107,7 @@ func (s *scheduler) redefine(ctx context.Context, has, job Job, unprune bool) (E
 		return Ensured{has, Unchanged}, nil
 	}
 	if has.Schedule != job.Schedule {
-		if err := s.fires(job); err != nil {
+		if err := s.fires(ctx, job); err != nil {
 			return Ensured{}, err
 		}
 	}
@@ -114,18 +115,22 @@ func (s *scheduler) redefine(ctx context.Context, has, job Job, unprune bool) (E
 		return Ensured{}, err
 	}
 	outcome := Unchanged // until Change has seen it
+	next := replanned
 	changed, err := s.edit(ctx, has.ID, Edit{Verb: "ensure", Change: func(j *Job) (replan bool, err error) {
-		outcome = Unchanged
+		outcome, next = Unchanged, replanned
 		if j.Ensured != job.Ensured {
 			replan, outcome = define(j, job), Changed
 			j.Ensured = job.Ensured
+		}
+		if replan {
+			next = rescheduled
 		}
 		if pruned(j) && !j.Schedule.IsManual() {
 			j.Stopped, j.StopReason = false, ""
 			replan, outcome = true, Changed
 		}
 		return replan, nil
-	}})
+	}, Next: func(job Job, started, now time.Time) (time.Time, error) { return next(job, started, now) }})
 	return Ensured{changed, outcome}, err
 }
 
@@ -186,7 +191,7 @@ func (s *scheduler) completeList(ctx context.Context, app string, jobs []Job) ([
 // firesOrFired refuses a schedule without a future instant, unless the job has
 // it already: a one-off job may have run since the program was last started.
 func (s *scheduler) firesOrFired(ctx context.Context, job Job) error {
-	never := s.fires(job)
+	never := s.fires(ctx, job)
 	if never == nil {
 		return nil
 	}

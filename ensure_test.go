@@ -80,7 +80,7 @@ func TestUpdateLeavesNoKey(t *testing.T) {
 		s, st := refuseWorld(t, xxljob.Config{})
 		imported := goodJob()
 		imported.App, imported.Key, imported.Name = "app", "", "one" // there is a job with this Key
-		imported, err := st.AddJob(t.Context(), imported)
+		imported, err := st.AddJob(t.Context(), imported, nil)
 		must(t, err)
 		imported.Author = "me"
 		if job, err := s.UpdateJob(t.Context(), imported); err != nil || job.Key != "" {

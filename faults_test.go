@@ -64,7 +64,7 @@ func soak(t *testing.T, seed uint64) {
 	for i := range 20 {
 		route := []string{"NEAREST", "ROUND", "FIRST", "RANDOM", "CONSISTENT_HASH", "LEAST_RECENTLY_USED"}[i%6]
 		job, err := st.AddJob(t.Context(), xxljob.Job{App: "app", Key: fmt.Sprint(i), Name: "job", Handler: "work", Route: route,
-			Block: "SERIAL_EXECUTION", GlueType: "BEAN", Misfire: "DO_NOTHING", Schedule: xxljob.Cron("* * * * * ?"), Next: time.Now().Add(time.Second)})
+			Block: "SERIAL_EXECUTION", GlueType: "BEAN", Misfire: "DO_NOTHING", Schedule: xxljob.Cron("* * * * * ?"), Next: time.Now().Add(time.Second)}, nil)
 		must(t, err)
 		jobs = append(jobs, job)
 	}
@@ -161,7 +161,7 @@ func handJobs(t *testing.T, st xxljob.Store) []int64 {
 	var ids []int64
 	for _, route := range []string{"NEAREST", "SHARDING_BROADCAST", "FAILOVER"} {
 		job, err := st.AddJob(t.Context(), xxljob.Job{App: "app", Key: route, Name: "by hand", Handler: "work", Route: route,
-			Block: "SERIAL_EXECUTION", GlueType: "BEAN", Misfire: "DO_NOTHING", Stopped: true})
+			Block: "SERIAL_EXECUTION", GlueType: "BEAN", Misfire: "DO_NOTHING", Stopped: true}, nil)
 		must(t, err)
 		ids = append(ids, job.ID)
 	}

@@ -22,8 +22,24 @@ func (s *scheduler) complete(job Job) (Job, error) {
 // fires refuses a schedule without a future instant. It is for definitions that
 // are about to be saved: one that was saved before may have had its last. What
 // is wrong with the schedule otherwise is for complete to say.
-func (s *scheduler) fires(job Job) error {
-	next, err := job.Schedule.Next(s.clock.now())
+//
+// It goes by the estimate of the store's clock, a lower bound: what it refuses will
+// never fire, and what it lets pass is looked at again by the clock itself, in the
+// transaction that saves it.
+func (s *scheduler) fires(ctx context.Context, job Job) error {
+	if job.Schedule.IsManual() {
+		return nil
+	}
+	now, err := s.now(ctx)
+	if err != nil {
+		return err
+	}
+	return firesAfter(job, now)
+}
+
+// firesAfter refuses a schedule without an instant after the given time.
+func firesAfter(job Job, now time.Time) error {
+	next, err := job.Schedule.Next(now)
 	if job.Schedule.IsManual() || err != nil || !next.IsZero() {
 		return nil
 	}
@@ -47,7 +63,7 @@ func (s *scheduler) addJob(ctx context.Context, job Job, keyed bool) (Job, error
 	if !keyed {
 		job.Key = ""
 	}
-	if err = errors.Join(err, s.fires(job)); err != nil {
+	if err = errors.Join(err, s.fires(ctx, job)); err != nil {
 		return Job{}, err
 	}
 	if err := s.checkHandler(ctx, job); err != nil {
@@ -62,25 +78,43 @@ func (s *scheduler) add(ctx context.Context, job Job) (Job, error) {
 	if err := s.setShards(ctx); err != nil {
 		return Job{}, err
 	}
-	now, err := s.now(ctx)
-	if err != nil {
-		return Job{}, err
-	}
 	job.StopReason = ""
 	if job.Schedule.IsManual() {
 		job.Stopped, job.StopReason = true, StopManual
 	}
-	next, err := nextInstant(job, now)
-	if err != nil {
-		return Job{}, err
-	}
-	job.Next = next
-	added, err := s.store.AddJob(ctx, job)
+	added, err := s.store.AddJob(ctx, job, firstInstant)
 	if err != nil {
 		return Job{}, fmt.Errorf("xxljob: add job: App %q, Key %q: %w", job.App, job.Key, err)
 	}
 	s.scanWake.poke()
 	return added, nil
+}
+
+// firstInstant is the next instant of a job that is added at a time of the store's
+// clock. A schedule that has none any more is refused.
+func firstInstant(job Job, now time.Time) (time.Time, error) {
+	if err := firesAfter(job, now); err != nil {
+		return time.Time{}, err
+	}
+	return nextInstant(job, now)
+}
+
+// replanned is Edit.Next: the first instant strictly after the edit, and after the
+// latest one that has run, which is not to run again.
+func replanned(job Job, started, now time.Time) (time.Time, error) {
+	if started.After(now) {
+		now = started
+	}
+	return nextInstant(job, now)
+}
+
+// rescheduled is replanned for a job that gets another schedule, or is started: one
+// whose schedule has no instant any more is refused.
+func rescheduled(job Job, started, now time.Time) (time.Time, error) {
+	if err := firesAfter(job, now); err != nil {
+		return time.Time{}, err
+	}
+	return replanned(job, started, now)
 }
 
 // nextInstant is the first instant of an enabled job strictly after a time.
@@ -108,22 +142,15 @@ func (s *scheduler) checkHandler(ctx context.Context, job Job) error {
 	return nil
 }
 
-// edit is EditJob with the rules of this module for the next instant.
+// edit is EditJob with the rules of this module for what is overdue and, where the
+// edit has none of its own, for the next instant.
 func (s *scheduler) edit(ctx context.Context, id int64, e Edit) (Job, error) {
 	if err := s.setShards(ctx); err != nil {
 		return Job{}, err
 	}
-	now, err := s.now(ctx)
-	if err != nil {
-		return Job{}, err
-	}
-	e.Missed = func(was Job) (NewRun, bool) { return overdue(was, now) }
-	e.Next = func(job Job, started time.Time) (time.Time, error) {
-		after := now
-		if started.After(after) {
-			after = started // that instant has run: not again
-		}
-		return nextInstant(job, after)
+	e.Missed = overdue
+	if e.Next == nil {
+		e.Next = replanned
 	}
 	job, err := s.store.EditJob(ctx, id, e)
 	if err != nil {
@@ -144,7 +171,7 @@ func (s *scheduler) UpdateJob(ctx context.Context, job Job) (Job, error) {
 	setDefault(&job.Key, old.Key)
 	complete, err := s.complete(job)
 	if old.Schedule != complete.Schedule {
-		err = errors.Join(err, s.fires(complete))
+		err = errors.Join(err, s.fires(ctx, complete))
 	}
 	if err != nil {
 		return Job{}, err
@@ -156,7 +183,7 @@ func (s *scheduler) UpdateJob(ctx context.Context, job Job) (Job, error) {
 	if err := s.checkHandler(ctx, complete); err != nil {
 		return Job{}, err
 	}
-	return s.edit(ctx, job.ID, Edit{Version: version, Verb: "update", Change: func(j *Job) (bool, error) {
+	return s.edit(ctx, job.ID, Edit{Version: version, Verb: "update", Next: rescheduled, Change: func(j *Job) (bool, error) {
 		return define(j, complete), nil
 	}})
 }
@@ -199,19 +226,15 @@ func (s *scheduler) RemoveJob(ctx context.Context, id int64) error {
 }
 
 func (s *scheduler) StartJob(ctx context.Context, id int64) error {
-	_, err := s.edit(ctx, id, Edit{Verb: "start", Change: func(j *Job) (bool, error) {
+	_, err := s.edit(ctx, id, Edit{Verb: "start", Next: rescheduled, Change: func(j *Job) (bool, error) {
 		if !j.Stopped {
 			return false, nil
 		}
 		if j.Schedule.IsManual() {
 			return false, ErrManual
 		}
-		next, err := j.Schedule.Next(s.clock.now())
-		if err == nil && next.IsZero() {
-			err = ErrNeverFires
-		}
 		j.Stopped, j.StopReason = false, ""
-		return true, err
+		return true, nil
 	}})
 	return err
 }

@@ -247,7 +247,7 @@ func TestHerdThroughNarrowLanes(t *testing.T) {
 		at := time.Now().Add(time.Minute)
 		for i := range jobs {
 			_, err := st.AddJob(t.Context(), xxljob.Job{App: "x", Key: fmt.Sprint(i), Name: "job", Handler: "work", Route: "FIRST",
-				Block: "SERIAL_EXECUTION", GlueType: "BEAN", Misfire: "DO_NOTHING", Schedule: xxljob.At(at), Next: at})
+				Block: "SERIAL_EXECUTION", GlueType: "BEAN", Misfire: "DO_NOTHING", Schedule: xxljob.At(at), Next: at}, nil)
 			must(t, err)
 		}
 		before := heap()
@@ -290,7 +290,7 @@ func TestMoreRunsThanHeld(t *testing.T) {
 			for i := range jobs {
 				at := began.Add(from + time.Duration(i%100)*50*time.Millisecond)
 				_, err := st.AddJob(t.Context(), xxljob.Job{App: "app", Key: fmt.Sprint(from, i), Name: "job", Handler: "count", Route: "NEAREST",
-					Block: "SERIAL_EXECUTION", GlueType: "BEAN", Misfire: "DO_NOTHING", Schedule: xxljob.At(at), Next: at})
+					Block: "SERIAL_EXECUTION", GlueType: "BEAN", Misfire: "DO_NOTHING", Schedule: xxljob.At(at), Next: at}, nil)
 				must(t, err)
 			}
 			synctest.Wait() // all are planned

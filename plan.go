@@ -243,8 +243,9 @@ func (b *planBuilder) triggerType() TriggerType {
 	}
 }
 
-// overdue is a record of the job's instants that are past and not planned: after an
-// outage there may be some, and an edit of the schedule or a stop leaves them behind.
+// overdue is Edit.Missed: a record of the job's instants that are past and not planned.
+// After an outage there may be some, and an edit of the schedule or a stop leaves them
+// behind.
 func overdue(job Job, now time.Time) (record NewRun, missed bool) {
 	if job.Next.After(now) {
 		return NewRun{}, false

@@ -25,7 +25,7 @@ func pair(t *testing.T, st xxljob.Store, j *journal) (a, b *node) {
 func onlyJ(t *testing.T, st xxljob.Store, route string) xxljob.Job {
 	t.Helper()
 	job, err := st.AddJob(t.Context(), xxljob.Job{App: "app", Key: "k", Name: "job", Handler: "work", Route: route,
-		Block: "SERIAL_EXECUTION", GlueType: "BEAN", Misfire: "DO_NOTHING", Schedule: xxljob.Cron("* * * * * ?"), Next: time.Now().Add(time.Second)})
+		Block: "SERIAL_EXECUTION", GlueType: "BEAN", Misfire: "DO_NOTHING", Schedule: xxljob.Cron("* * * * * ?"), Next: time.Now().Add(time.Second)}, nil)
 	must(t, err)
 	return job
 }

@@ -206,8 +206,8 @@ const CountCap = 1000
 const (
 	ReasonMisfire = "misfire"
 	ReasonBacklog = "backlog"
-	// ReasonEdit: the instants were overdue when the job was stopped or its schedule
-	// changed.
+	// ReasonEdit: the instants were overdue, by the store's clock, and not planned when
+	// the job was stopped or its schedule changed.
 	ReasonEdit = "edit"
 )
 

@@ -56,11 +56,13 @@ type Store interface {
 
 // JobStore keeps the definitions.
 type JobStore interface {
-	// AddJob inserts the job with a new ID, with Version 1 and with the Next and
-	// Stopped it was given, in shard ID modulo the number of shards. A Key that
-	// the app has already is ErrDuplicateKey; an empty Key is never a duplicate.
-	// It returns the job as stored.
-	AddJob(ctx context.Context, job Job) (Job, error)
+	// AddJob inserts the job with a new ID, with Version 1 and with the Stopped it
+	// was given, in shard ID modulo the number of shards. Its Next is what first
+	// returns; the one it was given where first is nil. A Key that the app has
+	// already is ErrDuplicateKey; an empty Key is never a duplicate; an error of
+	// first is returned as it is. After any of these nothing has changed. It returns
+	// the job as stored.
+	AddJob(ctx context.Context, job Job, first FirstInstant) (Job, error)
 	// EditJob changes one job in one transaction (see Edit) and returns the job
 	// as it then is. An absent job is ErrNotFound; an edit.Version that is
 	// neither zero nor the job's is ErrConflict; a Key taken by another job is
@@ -83,6 +85,11 @@ type JobStore interface {
 	Changes(ctx context.Context, jobID int64, limit int) ([]Change, error)
 }
 
+// FirstInstant works out the Next of a job that is added, the zero time for none. It
+// is called inside the transaction, with the job as it will be stored and the store's
+// own clock, as read there: the job's Added. It is pure and may be called more than once.
+type FirstInstant func(job Job, now time.Time) (time.Time, error)
+
 // Edit is a change of one job.
 type Edit struct {
 	// Version, when not zero, makes the edit a compare-and-set.
@@ -96,15 +103,21 @@ type Edit struct {
 	// are the store's: what Change does to them is ignored.
 	Change func(job *Job) (replan bool, err error)
 	// Missed, when it is set, is called when the schedule of an enabled job with a
-	// Next is planned anew, with the job as it was. The ended run that it returns,
-	// if it returns one, is inserted in the same transaction: a record of instants
-	// that were due and that nothing was planned for. It is pure.
-	Missed func(was Job) (record NewRun, missed bool)
+	// Next is planned anew, with the job as it was and the time of the edit. The
+	// ended run that it returns, if it returns one, is inserted in the same
+	// transaction: a record of instants that were due and that nothing was planned
+	// for. It is pure.
+	//
+	// The time of the edit is the store's own clock, read once after the job can be
+	// claimed by nobody else, however long the edit waited for that; the job's Updated
+	// is set to it. No node's estimate of that clock will do: it lags behind.
+	Missed func(was Job, now time.Time) (record NewRun, missed bool)
 	// Next is called when the schedule is planned anew, after the job's planned
-	// schedule-born runs were cancelled and its WaitRun cleared, with the changed
-	// job and the latest instant that a schedule-born run of it was started or
-	// refused for (zero: none). It returns the job's new Next; the zero time for none.
-	Next func(job Job, started time.Time) (time.Time, error)
+	// schedule-born runs were cancelled, with Verb as their Reason, and its WaitRun
+	// cleared, with the changed job, the latest instant that a schedule-born run of it
+	// was started or refused for (zero: none), and the time of the edit as for Missed.
+	// It returns the job's new Next; the zero time for none.
+	Next func(job Job, started, now time.Time) (time.Time, error)
 }
 
 // JobFilter chooses jobs. Zero fields choose all.

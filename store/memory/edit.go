@@ -37,11 +37,11 @@ func (s *Store) EditJob(ctx context.Context, id int64, edit xxljob.Edit) (xxljob
 	after.GlueUpdated = glueUpdated(before, after, now)
 	after.Version, after.Updated = before.Version+1, now
 	if replan {
-		if after, err = replanned(after, edit, fromMilli(j.startedFor)); err != nil {
+		if after, err = replanned(after, edit, fromMilli(j.startedFor), now); err != nil {
 			return xxljob.Job{}, err
 		}
 	}
-	record, missed := missedBy(before, edit, replan)
+	record, missed := missedBy(before, edit, replan, now)
 	if err := s.insert(tableJobs, &after); err != nil {
 		return xxljob.Job{}, err
 	}
@@ -69,25 +69,25 @@ func changed(before, after xxljob.Job, edit xxljob.Edit) (xxljob.Job, bool, erro
 }
 
 // replanned gives the changed job its new next instant. edit.Next gets a copy.
-func replanned(after xxljob.Job, edit xxljob.Edit, started time.Time) (xxljob.Job, error) {
+func replanned(after xxljob.Job, edit xxljob.Edit, started, now time.Time) (xxljob.Job, error) {
 	after.Next, after.WaitRun = time.Time{}, 0
 	if edit.Next == nil {
 		return after, nil
 	}
 	given := after
 	given.Children = copied(after.Children)
-	next, err := edit.Next(given, started)
+	next, err := edit.Next(given, started, now)
 	after.Next = stored(next)
 	return after, err
 }
 
 // missedBy asks for a record of instants that nothing is planned for.
-func missedBy(before xxljob.Job, edit xxljob.Edit, replan bool) (record xxljob.NewRun, missed bool) {
+func missedBy(before xxljob.Job, edit xxljob.Edit, replan bool, now time.Time) (record xxljob.NewRun, missed bool) {
 	if !replan || edit.Missed == nil || before.Stopped || before.Next.IsZero() {
 		return record, false
 	}
 	before.Children = copied(before.Children)
-	record, missed = edit.Missed(before)
+	record, missed = edit.Missed(before, now)
 	return record, missed && record.State.Ended()
 }
 

@@ -19,7 +19,7 @@ func TestPanicsInEdit(t *testing.T) {
 		}},
 		"Next": {Verb: "update",
 			Change: func(j *xxljob.Job) (bool, error) { j.Name, j.Children[0] = "half", 9; return true, nil },
-			Next:   func(xxljob.Job, time.Time) (time.Time, error) { boom(); return time.Time{}, nil }},
+			Next:   func(xxljob.Job, time.Time, time.Time) (time.Time, error) { boom(); return time.Time{}, nil }},
 	}
 	for name, edit := range edits {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestValuesAreCopied(t *testing.T) {
 	var given []int64
 	_, err = f.EditJob(t.Context(), j.ID, xxljob.Edit{
 		Change: func(j *xxljob.Job) (bool, error) { given = j.Children; j.Author = "me"; return true, nil },
-		Next: func(j xxljob.Job, _ time.Time) (time.Time, error) {
+		Next: func(j xxljob.Job, _, _ time.Time) (time.Time, error) {
 			j.Children[0] = 9
 			return time.Now(), nil
 		},

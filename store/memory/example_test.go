@@ -21,7 +21,7 @@ func Example() {
 		App: "billing", Key: "report", Name: "nightly report", Handler: "report",
 		Schedule: xxljob.Cron("0 0 3 * * ?"),
 		Next:     time.Date(2030, 1, 1, 3, 0, 0, 0, time.UTC),
-	})
+	}, nil)
 	if err != nil {
 		fmt.Println(err)
 		return

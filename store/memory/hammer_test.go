@@ -82,7 +82,7 @@ func (h *hammer) someEdit() xxljob.Edit {
 	stop := h.rnd.IntN(3) == 0
 	return xxljob.Edit{Verb: "update",
 		Change: func(j *xxljob.Job) (bool, error) { j.Stopped = stop; return h.rnd.IntN(2) == 0, nil },
-		Next:   func(xxljob.Job, time.Time) (time.Time, error) { return time.Now(), nil }}
+		Next:   func(xxljob.Job, time.Time, time.Time) (time.Time, error) { return time.Now(), nil }}
 }
 
 func (h *hammer) someJob() int64 { return 1 + h.rnd.Int64N(20) }

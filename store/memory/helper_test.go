@@ -44,7 +44,7 @@ func (f *fixture) job(change ...func(*xxljob.Job)) xxljob.Job {
 	for _, c := range change {
 		c(&j)
 	}
-	j, err := f.AddJob(f.Context(), j)
+	j, err := f.AddJob(f.Context(), j, nil)
 	f.must(err)
 	return j
 }

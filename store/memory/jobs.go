@@ -134,8 +134,9 @@ func (s *Store) live(id int64) *job {
 // maxJobID keeps ids within what the wire protocol can carry.
 const maxJobID = 1<<31 - 1
 
-// AddJob inserts the job.
-func (s *Store) AddJob(ctx context.Context, def xxljob.Job) (xxljob.Job, error) {
+// AddJob inserts the job. The function is called before anything is written, with the
+// store locked.
+func (s *Store) AddJob(ctx context.Context, def xxljob.Job, instant xxljob.FirstInstant) (xxljob.Job, error) {
 	if err := s.begin(ctx); err != nil {
 		return xxljob.Job{}, err
 	}
@@ -158,6 +159,9 @@ func (s *Store) AddJob(ctx context.Context, def xxljob.Job) (xxljob.Job, error) 
 	if err := s.keyFree(&def); err != nil {
 		return xxljob.Job{}, failed(err, "add job %q of %q", def.Key, def.App)
 	}
+	if err := setNext(&def, instant); err != nil {
+		return xxljob.Job{}, err
+	}
 	if err := s.insert(tableJobs, &def); err != nil {
 		return xxljob.Job{}, err
 	}
@@ -168,6 +172,18 @@ func (s *Store) AddJob(ctx context.Context, def xxljob.Job) (xxljob.Job, error) 
 	j.note(ctx, "add", now)
 	s.tellScan(j)
 	return j.snapshot(), nil
+}
+
+// setNext gives a job that is added its first instant. The function gets a copy.
+func setNext(def *xxljob.Job, instant xxljob.FirstInstant) error {
+	if instant == nil {
+		return nil
+	}
+	given := *def
+	given.Children = copied(def.Children)
+	at, err := instant(given, def.Added)
+	def.Next = stored(at)
+	return err
 }
 
 // keyFree checks that no other job of the app has the job's key.

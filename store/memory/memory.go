@@ -37,8 +37,8 @@ var errNoShards = errors.New("memory: SetShards comes before the first write")
 // Store is an xxljob.Store in memory. Its methods may be called by many
 // goroutines and many Schedulers at once.
 //
-// The functions of an xxljob.Edit are called with the store locked: they must
-// be pure, as their contract says, and must not call the store. One that panics
+// The functions of an xxljob.Edit, and the one that AddJob is given, are called with
+// the store locked: they must be pure, as their contract says, and must not call the store. One that panics
 // changes nothing and leaves the store usable.
 type Store struct {
 	db   *memdb.MemDB // the catalogue; locks itself

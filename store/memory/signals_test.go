@@ -41,7 +41,7 @@ func TestSignals(t *testing.T) {
 	edit := func(replan bool, change func(*xxljob.Job)) {
 		_, err := f.EditJob(t.Context(), job.ID, xxljob.Edit{Verb: "update",
 			Change: func(j *xxljob.Job) (bool, error) { change(j); return replan, nil },
-			Next:   func(xxljob.Job, time.Time) (time.Time, error) { return time.Now().Add(time.Hour), nil }})
+			Next:   func(xxljob.Job, time.Time, time.Time) (time.Time, error) { return time.Now().Add(time.Hour), nil }})
 		f.must(err)
 	}
 	startBoth := func(address string) {
@@ -174,7 +174,7 @@ func TestBuriedNodeKeepsItsAge(t *testing.T) {
 
 func TestWritesNeedShards(t *testing.T) {
 	f := &fixture{TB: t, Store: memory.New()}
-	_, err := f.AddJob(t.Context(), xxljob.Job{})
+	_, err := f.AddJob(t.Context(), xxljob.Job{}, nil)
 	if err == nil || !strings.Contains(err.Error(), "SetShards") {
 		t.Errorf("AddJob before SetShards: %v", err)
 	}

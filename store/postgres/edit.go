@@ -56,13 +56,13 @@ func (e *editing) run(ctx context.Context, t *tx) error {
 	if !e.replan && reflect.DeepEqual(e.before, e.after) {
 		return nil
 	}
-	now := time.Time{}
-	if err := t.do(ctx, statement{s.sql.now, nil, scanInto(&now)}); err != nil {
+	now, err := s.nowIn(ctx, t)
+	if err != nil {
 		return err
 	}
-	e.after.Version, e.after.Updated = e.before.Version+1, now.UTC()
+	e.after.Version, e.after.Updated = e.before.Version+1, now
 	if e.after.GlueSource != e.before.GlueSource {
-		e.after.GlueUpdated = now.UTC()
+		e.after.GlueUpdated = now
 	}
 	if e.replan {
 		if err := e.record(ctx, t); err != nil {
@@ -81,6 +81,15 @@ func (e *editing) run(ctx context.Context, t *tx) error {
 		return nil
 	}
 	return e.finished(ctx, t)
+}
+
+// nowIn reads the server's clock in a statement of its own. So it is the time after
+// whatever the transaction has waited for, which a column of the statement that locks a
+// row is not: that may have been worked out before the wait.
+func (s *Store) nowIn(ctx context.Context, t *tx) (time.Time, error) {
+	now := time.Time{}
+	err := t.do(ctx, statement{s.sql.now, nil, scanInto(&now)})
+	return now.UTC(), err
 }
 
 // change applies edit.Change to a copy of the job; what is the store's stays.
@@ -124,7 +133,7 @@ func (e *editing) plan(ctx context.Context, t *tx) error {
 	}
 	given := e.after
 	given.Children = slices.Clone(e.after.Children)
-	next, err := e.edit.Next(given, fromMilli(started))
+	next, err := e.edit.Next(given, fromMilli(started), e.after.Updated)
 	e.refused = err
 	e.after.Next = stored(next)
 	return err
@@ -139,7 +148,7 @@ func (e *editing) record(ctx context.Context, t *tx) error {
 	}
 	given := *b
 	given.Children = slices.Clone(b.Children)
-	n, missed := e.edit.Missed(given)
+	n, missed := e.edit.Missed(given, e.after.Updated)
 	if !missed || !n.State.Ended() {
 		return nil
 	}

@@ -128,7 +128,7 @@ func TestAConnectionThatBreaksAtACommit(t *testing.T) {
 		name string
 		call func() error
 	}{
-		{"AddJob", func() error { _, err := s.AddJob(t.Context(), newJob()); return err }},
+		{"AddJob", func() error { _, err := s.AddJob(t.Context(), newJob(), nil); return err }},
 		{"EditJob", func() error { _, err := s.EditJob(t.Context(), job.ID, edit); return err }},
 		{"Claim", func() error {
 			job, err := s.Job(t.Context(), job.ID)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -127,20 +128,28 @@ func delayOf(s xxljob.Schedule) int64 {
 	return d.Milliseconds()
 }
 
-// AddJob inserts the job.
-func (s *Store) AddJob(ctx context.Context, job xxljob.Job) (xxljob.Job, error) {
+// AddJob inserts the job. Its first instant is worked out inside the transaction, which
+// by then has locked nothing.
+func (s *Store) AddJob(ctx context.Context, job xxljob.Job, first xxljob.FirstInstant) (xxljob.Job, error) {
 	shards, err := s.shards(ctx)
 	if err != nil {
 		return xxljob.Job{}, failed(err, "add job %q of %q", job.Key, job.App)
 	}
+	var refused error // by first
 	err = s.inTx(ctx, bounds{name: "add_job"}, func(t *tx) error {
 		now, id := time.Time{}, int64(0)
 		if err := t.do(ctx, statement{s.sql.newJobID, nil, scanInto(&id, &now)}); err != nil {
 			return err
 		}
 		job = freshJob(job, id, shards, now.UTC())
+		if refused = setNext(&job, first); refused != nil {
+			return refused
+		}
 		return t.do(ctx, s.insertJob(&job), s.insertNext(&job), s.note(ctx, &job, "add"))
 	})
+	if refused != nil {
+		return xxljob.Job{}, refused
+	}
 	if err != nil {
 		return xxljob.Job{}, failed(keyTaken(err), "add job %q of %q", job.Key, job.App)
 	}
@@ -158,6 +167,18 @@ func freshJob(job xxljob.Job, id int64, shards int, now time.Time) xxljob.Job {
 		job.GlueUpdated = now
 	}
 	return job
+}
+
+// setNext gives a job that is added its first instant. The function gets a copy.
+func setNext(job *xxljob.Job, first xxljob.FirstInstant) error {
+	if first == nil {
+		return nil
+	}
+	given := *job
+	given.Children = slices.Clone(job.Children)
+	at, err := first(given, job.Added)
+	job.Next = stored(at)
+	return err
 }
 
 func (s *Store) insertJob(j *xxljob.Job) statement {

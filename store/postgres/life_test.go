@@ -80,7 +80,7 @@ func (a *actor) epoch(shard int) int64 {
 // job adds a job that is due now.
 func (a *actor) job() xxljob.Job {
 	a.Helper()
-	job, err := a.AddJob(a.ctx, newJob())
+	job, err := a.AddJob(a.ctx, newJob(), nil)
 	must(a.T, err)
 	return job
 }

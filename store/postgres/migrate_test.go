@@ -222,7 +222,7 @@ func TestDropRuns(t *testing.T) {
 			s, a := openAt(t, pool, schema)
 			delayed := newJob()
 			delayed.Schedule = xxljob.FixedDelay(time.Hour)
-			waiting, err := s.AddJob(t.Context(), delayed)
+			waiting, err := s.AddJob(t.Context(), delayed, nil)
 			must(t, err)
 			p := a.plan(waiting)
 			p.Next, p.Wait, p.Runs[0].Type = time.Time{}, true, xxljob.TriggerFixDelay

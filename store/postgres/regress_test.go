@@ -264,7 +264,7 @@ func TestAJobOfAnotherProcessWithinALongWindow(t *testing.T) {
 	must(t, o.SetShards(a.ctx, 1))
 	job := newJob()
 	job.Next = time.Now().Add(2 * time.Second)
-	_, err := o.AddJob(a.ctx, job)
+	_, err := o.AddJob(a.ctx, job, nil)
 	must(t, err)
 	if n := due(); n != 1 {
 		t.Errorf("the next scan finds %d jobs, want the one that is due in two seconds", n)
@@ -280,15 +280,15 @@ func TestAnIDThatIsTaken(t *testing.T) {
 	must(t, s.SetShards(t.Context(), 1))
 	job := newJob()
 	job.Key = "one"
-	_, err := s.AddJob(t.Context(), job)
+	_, err := s.AddJob(t.Context(), job, nil)
 	must(t, err)
-	if _, err := s.AddJob(t.Context(), job); !errors.Is(err, xxljob.ErrDuplicateKey) {
+	if _, err := s.AddJob(t.Context(), job, nil); !errors.Is(err, xxljob.ErrDuplicateKey) {
 		t.Errorf("a job with the same key: %v", err)
 	}
 	_, err = pool.Exec(t.Context(), `select setval($1, 1, false)`, pgx.Identifier{postgres.SchemaOf(s), "xxl_job_info_id"}.Sanitize())
 	must(t, err)
 	job.Key = "another"
-	if _, err := s.AddJob(t.Context(), job); err == nil || errors.Is(err, xxljob.ErrDuplicateKey) {
+	if _, err := s.AddJob(t.Context(), job, nil); err == nil || errors.Is(err, xxljob.ErrDuplicateKey) {
 		t.Errorf("a job with an id that is taken: %v", err)
 	}
 }

@@ -159,7 +159,8 @@ func (q *queries) all() []*string {
 }
 
 func (q *queries) jobs() {
-	q.now = `select {{now}}`
+	// The time of the call, and not of the message that it came in.
+	q.now = `select date_trunc('milliseconds', clock_timestamp())`
 	q.newJobID = `select nextval('{{literal}}.xxl_job_info_id'), {{now}}`
 	columns := strings.ReplaceAll(definitionColumns, "i.", "")
 	q.insertJob = `insert into {{schema}}.xxl_job_info (` + columns + `)

@@ -26,7 +26,7 @@ func commonCases() []testCase {
 
 func copyJobs(e *env) {
 	given := xxljob.Job{App: "app", Key: "k", Name: "n", Schedule: xxljob.Cron("0 * * * * ?"), Children: []int64{1, 2}, Next: e.now}
-	job, err := e.AddJob(e.ctx, given)
+	job, err := e.AddJob(e.ctx, given, nil)
 	e.must(err)
 	keep := fmt.Sprint(job.Children)
 	o := e.owner("a")
@@ -45,7 +45,7 @@ func copyJobs(e *env) {
 		"EditJob's Change": func() []int64 { return held },
 		"EditJob's Next": func() []int64 {
 			edit := replan("update", e.now, func(*xxljob.Job) {})
-			edit.Next = func(j xxljob.Job, _ time.Time) (time.Time, error) { seen = j; return e.now, nil }
+			edit.Next = func(j xxljob.Job, _, _ time.Time) (time.Time, error) { seen = j; return e.now, nil }
 			_, err := e.EditJob(e.ctx, job.ID, edit)
 			e.must(err)
 			return seen.Children

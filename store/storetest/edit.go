@@ -10,6 +10,7 @@ import (
 func editCases() []testCase {
 	return []testCase{
 		{"RecordsWhatNothingWasPlannedFor", editMissed},
+		{"GivesTheTimeOfTheEdit", editTime},
 		{"RaisesVersionAndReturnsTheJob", editRaisesVersion},
 		{"VersionIsCompared", editVersionCompared},
 		{"ErrorsChangeNothing", editErrorsChangeNothing},
@@ -23,6 +24,25 @@ func editCases() []testCase {
 		{"ReplanGivesTheLatestRefusedInstant", replanRefusedInstant},
 		{"ReplanClearsTheWait", replanClearsWait},
 		{"GlueUpdatedFollowsTheSource", glueUpdated},
+	}
+}
+
+// editTime: what is overdue and what comes next are both told by one reading of the
+// store's clock, which is also when the job was updated.
+func editTime(e *env) {
+	job := e.newJob()
+	for range 3 {
+		var missed, next time.Time
+		edit := replan("update", time.Time{}, func(*xxljob.Job) {})
+		edit.Missed = func(_ xxljob.Job, now time.Time) (xxljob.NewRun, bool) { missed = now; return xxljob.NewRun{}, false }
+		edit.Next = func(_ xxljob.Job, _, now time.Time) (time.Time, error) { next = now; return now.Add(time.Hour), nil }
+		got, err := e.EditJob(e.ctx, job.ID, edit)
+		e.must(err)
+		want(e, "the time that Next was told", next, got.Updated)
+		want(e, "the time that Missed was told", missed, got.Updated)
+		want(e, "the new Next", got.Next, got.Updated.Add(time.Hour))
+		e.check(!next.Before(job.Updated), "the time went back from %v to %v", job.Updated, next)
+		job = got
 	}
 }
 
@@ -58,7 +78,7 @@ func editErrorsChangeNothing(e *env) {
 	run := o.planned(job)
 	job = e.mustJob(job.ID)
 	mine := errors.New("mine")
-	next := func(xxljob.Job, time.Time) (time.Time, error) { return e.at(99), nil }
+	next := func(xxljob.Job, time.Time, time.Time) (time.Time, error) { return e.at(99), nil }
 	cases := []struct {
 		name string
 		edit xxljob.Edit
@@ -66,7 +86,7 @@ func editErrorsChangeNothing(e *env) {
 	}{
 		{"an error of Change", xxljob.Edit{Next: next, Change: func(j *xxljob.Job) (bool, error) { j.Name = "x"; return true, mine }}, mine},
 		{"an error of Next", xxljob.Edit{Change: func(j *xxljob.Job) (bool, error) { j.Name = "x"; return true, nil },
-			Next: func(xxljob.Job, time.Time) (time.Time, error) { return e.at(99), mine }}, mine},
+			Next: func(xxljob.Job, time.Time, time.Time) (time.Time, error) { return e.at(99), mine }}, mine},
 		{"a taken key", xxljob.Edit{Next: next, Change: func(j *xxljob.Job) (bool, error) { j.Key = "taken"; return true, nil }}, xxljob.ErrDuplicateKey},
 		{"a conflict", xxljob.Edit{Version: 9, Next: next, Change: func(j *xxljob.Job) (bool, error) { j.Name = "x"; return true, nil }}, xxljob.ErrConflict},
 	}
@@ -162,7 +182,7 @@ func replanNextArgument(e *env) {
 	started := e.now
 	got, err := e.EditJob(e.ctx, job.ID, xxljob.Edit{Verb: "update",
 		Change: func(j *xxljob.Job) (bool, error) { j.Schedule = xxljob.FixedRate(time.Minute); return true, nil },
-		Next: func(j xxljob.Job, s time.Time) (time.Time, error) {
+		Next: func(j xxljob.Job, s, _ time.Time) (time.Time, error) {
 			seen, started = j, s
 			return e.at(60).Add(999 * time.Microsecond).In(time.FixedZone("", 3600)), nil
 		}})
@@ -193,7 +213,7 @@ func replanStartedInstant(e *env) {
 func (e *env) toldByReplan(id int64) (started time.Time) {
 	e.Helper()
 	edit := replan("update", time.Time{}, func(*xxljob.Job) {})
-	edit.Next = func(_ xxljob.Job, s time.Time) (time.Time, error) { started = s; return e.at(60), nil }
+	edit.Next = func(_ xxljob.Job, s, _ time.Time) (time.Time, error) { started = s; return e.at(60), nil }
 	_, err := e.EditJob(e.ctx, id, edit)
 	e.must(err)
 	return started
@@ -248,7 +268,7 @@ func editMissed(e *env) {
 	edit := func(replans bool) xxljob.Edit {
 		ed := replan("stop", time.Time{}, func(*xxljob.Job) {})
 		ed.Change = func(j *xxljob.Job) (bool, error) { j.Param += "x"; return replans, nil }
-		ed.Missed = func(j xxljob.Job) (xxljob.NewRun, bool) { was = append(was, j); return record, true }
+		ed.Missed = func(j xxljob.Job, _ time.Time) (xxljob.NewRun, bool) { was = append(was, j); return record, true }
 		return ed
 	}
 	for _, c := range []struct {
@@ -277,7 +297,7 @@ func editMissed(e *env) {
 			[]any{record.State, record.Type, record.At, record.First, record.Last, record.Count, record.Reason, false})
 	}
 	failing := edit(true)
-	failing.Next = func(xxljob.Job, time.Time) (time.Time, error) { return time.Time{}, xxljob.ErrConflict }
+	failing.Next = func(xxljob.Job, time.Time, time.Time) (time.Time, error) { return time.Time{}, xxljob.ErrConflict }
 	job := e.newJob()
 	if _, err := e.EditJob(e.ctx, job.ID, failing); err == nil {
 		e.Errorf("an error of Next was lost")

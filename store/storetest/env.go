@@ -128,7 +128,7 @@ func (e *env) newJob(change ...func(*xxljob.Job)) xxljob.Job {
 	for _, c := range change {
 		c(&job)
 	}
-	job, err := e.AddJob(e.ctx, job)
+	job, err := e.AddJob(e.ctx, job, nil)
 	e.must(err)
 	return job
 }
@@ -170,7 +170,7 @@ func (e *env) edit(id int64, change func(*xxljob.Job)) xxljob.Job {
 func replan(verb string, next time.Time, change func(*xxljob.Job)) xxljob.Edit {
 	return xxljob.Edit{Verb: verb,
 		Change: func(j *xxljob.Job) (bool, error) { change(j); return true, nil },
-		Next:   func(xxljob.Job, time.Time) (time.Time, error) { return next, nil }}
+		Next:   func(xxljob.Job, time.Time, time.Time) (time.Time, error) { return next, nil }}
 }
 
 // stop stops a job as StopJob does.

@@ -21,9 +21,9 @@ func ExampleWrap() {
 	}
 	store.Inject("AddJob", storetest.Fault{After: true, Calls: 1})
 	job := xxljob.Job{App: "billing", Key: "report", Name: "nightly report", Handler: "report"}
-	_, err := store.AddJob(ctx, job)
+	_, err := store.AddJob(ctx, job, nil)
 	fmt.Println(errors.Is(err, storetest.ErrInjected), err)
-	_, err = store.AddJob(ctx, job)
+	_, err = store.AddJob(ctx, job, nil)
 	fmt.Println(errors.Is(err, xxljob.ErrDuplicateKey))
 	fmt.Println(store.Calls("AddJob"), "calls")
 	// Output:

@@ -28,8 +28,8 @@ func only(f *Faults, ctx context.Context, method string, do func() error) error 
 }
 
 // AddJob passes the call on, under the faults.
-func (f *Faults) AddJob(ctx context.Context, job xxljob.Job) (xxljob.Job, error) {
-	return call(f, ctx, "AddJob", func() (xxljob.Job, error) { return f.store.AddJob(ctx, job) })
+func (f *Faults) AddJob(ctx context.Context, job xxljob.Job, first xxljob.FirstInstant) (xxljob.Job, error) {
+	return call(f, ctx, "AddJob", func() (xxljob.Job, error) { return f.store.AddJob(ctx, job, first) })
 }
 
 // EditJob passes the call on, under the faults.

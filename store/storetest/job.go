@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -13,6 +14,7 @@ func jobCases() []testCase {
 		{"AddGivesIDVersionAndShard", addGivesIDVersionAndShard},
 		{"AddKeepsEveryField", addKeepsEveryField},
 		{"AddKeepsNextAndStopped", addKeepsNextAndStopped},
+		{"AddAsksForTheFirstInstant", addFirstInstant},
 		{"AddDuplicateKey", addDuplicateKey},
 		{"AddConcurrentlyGivesOneOfAKey", addConcurrentKey},
 		{"EmptyKeyIsNeverADuplicate", emptyKey},
@@ -56,7 +58,7 @@ func fullJob() xxljob.Job {
 
 func addKeepsEveryField(e *env) {
 	given := fullJob()
-	job, err := e.AddJob(e.ctx, given)
+	job, err := e.AddJob(e.ctx, given, nil)
 	e.must(err)
 	e.check(!job.GlueUpdated.IsZero(), "GlueUpdated is not set for a job with a GlueSource")
 	want(e, "Job", e.mustJob(job.ID), job)
@@ -74,15 +76,46 @@ func addKeepsNextAndStopped(e *env) {
 	}
 }
 
+// addFirstInstant: the first instant is worked out with the store's clock, which is
+// also when the job was added; where that fails there is no job.
+func addFirstInstant(e *env) {
+	var seen xxljob.Job
+	var told time.Time
+	given := xxljob.Job{App: "app", Key: "k", Name: "n", Next: e.at(-500), Children: []int64{1, 2}}
+	mine := errors.New("mine")
+	_, err := e.AddJob(e.ctx, given, func(xxljob.Job, time.Time) (time.Time, error) { return e.now, mine })
+	e.check(err == mine, "an error of the function: %v, want it returned as it is", err)
+	jobs, err := e.Jobs(e.ctx, xxljob.JobFilter{})
+	e.must(err)
+	want(e, "jobs after it", len(jobs), 0)
+
+	job, err := e.AddJob(e.ctx, given, func(j xxljob.Job, now time.Time) (time.Time, error) {
+		seen, told = j, now
+		seen.Children = slices.Clone(j.Children)
+		j.Children[0] = 9
+		return now.Add(time.Hour + 999*time.Microsecond).In(time.FixedZone("", 3600)), nil
+	})
+	e.must(err)
+	want(e, "the time that was told", told, job.Added)
+	want(e, "Next", job.Next, told.Add(time.Hour))
+	want(e, "stored job", e.mustJob(job.ID), job)
+	seen.Next = job.Next
+	want(e, "the job that was shown", seen, job)
+
+	none, err := e.AddJob(e.ctx, xxljob.Job{App: "app", Name: "n", Next: e.now}, func(xxljob.Job, time.Time) (time.Time, error) { return time.Time{}, nil })
+	e.must(err)
+	e.check(e.mustJob(none.ID).Next.IsZero(), "Next %v where there is no instant", none.Next)
+}
+
 func addDuplicateKey(e *env) {
 	first := e.newJob(func(j *xxljob.Job) { j.Key = "k" })
-	_, err := e.AddJob(e.ctx, xxljob.Job{App: "app", Key: "k", Name: "other"})
+	_, err := e.AddJob(e.ctx, xxljob.Job{App: "app", Key: "k", Name: "other"}, nil)
 	e.wantErr("AddJob with a taken key", err, xxljob.ErrDuplicateKey)
 	jobs, err := e.Jobs(e.ctx, xxljob.JobFilter{})
 	e.must(err)
 	want(e, "jobs after it", jobs, []xxljob.Job{first})
 
-	_, err = e.AddJob(e.ctx, xxljob.Job{App: "other", Key: "k", Name: "other"})
+	_, err = e.AddJob(e.ctx, xxljob.Job{App: "other", Key: "k", Name: "other"}, nil)
 	e.check(err == nil, "the same key in another app: error %v, want none", err)
 }
 
@@ -92,7 +125,7 @@ func addConcurrentKey(e *env) {
 	var calls []func()
 	for i := range n {
 		calls = append(calls, func() {
-			_, errs[i] = e.AddJob(e.ctx, xxljob.Job{App: "app", Key: "k", Name: fmt.Sprint(i)})
+			_, errs[i] = e.AddJob(e.ctx, xxljob.Job{App: "app", Key: "k", Name: fmt.Sprint(i)}, nil)
 		})
 	}
 	e.race(calls...)
@@ -261,7 +294,7 @@ func removeKeepsRuns(e *env) {
 
 func changesNewestFirst(e *env) {
 	ctx := xxljob.WithActor(e.ctx, "ann")
-	job, err := e.AddJob(ctx, xxljob.Job{App: "app", Name: "n", Key: "k"})
+	job, err := e.AddJob(ctx, xxljob.Job{App: "app", Name: "n", Key: "k"}, nil)
 	e.must(err)
 	other := e.newJob()
 	e.edit(job.ID, func(j *xxljob.Job) { j.Name = "m" })

@@ -48,6 +48,7 @@ type broken struct {
 	runs       func([]xxljob.Run)
 	jobOut     func(xxljob.Job) xxljob.Job
 	planned    func(q xxljob.PlannedQuery) xxljob.PlannedQuery
+	first      func(xxljob.FirstInstant) xxljob.FirstInstant
 	deafAddJob bool
 }
 
@@ -93,11 +94,14 @@ func (b *broken) AddRun(ctx context.Context, id int64, t xxljob.Trigger) (xxljob
 	return b.Store.AddRun(ctx, id, t)
 }
 
-func (b *broken) AddJob(ctx context.Context, job xxljob.Job) (xxljob.Job, error) {
+func (b *broken) AddJob(ctx context.Context, job xxljob.Job, first xxljob.FirstInstant) (xxljob.Job, error) {
 	if b.deafAddJob {
 		ctx = context.WithoutCancel(ctx)
 	}
-	return b.Store.AddJob(ctx, job)
+	if b.first != nil && first != nil {
+		first = b.first(first)
+	}
+	return b.Store.AddJob(ctx, job, first)
 }
 
 func (b *broken) Scan(ctx context.Context, q xxljob.ScanQuery) (xxljob.ScanResult, error) {
@@ -161,11 +165,11 @@ func planMutants() []mutant {
 		return func(e *xxljob.Edit) {
 			change, next := e.Change, e.Next
 			e.Change = func(j *xxljob.Job) (bool, error) { _, err := change(j); return replan, err }
-			e.Next = func(j xxljob.Job, at time.Time) (time.Time, error) {
+			e.Next = func(j xxljob.Job, at, now time.Time) (time.Time, error) {
 				if next == nil {
 					return j.Next, nil
 				}
-				return next(j, at)
+				return next(j, at, now)
 			}
 		}
 	}
@@ -194,9 +198,31 @@ func planMutants() []mutant {
 		{"EditIgnoresTheVersion", edit(func(e *xxljob.Edit) { e.Version = 0 }), []string{"Edit/VersionIsCompared", "Race/EditsOfOneVersion"}},
 		{"EditHidesWhatWasStarted", edit(func(e *xxljob.Edit) {
 			if next := e.Next; next != nil {
-				e.Next = func(j xxljob.Job, _ time.Time) (time.Time, error) { return next(j, time.Time{}) }
+				e.Next = func(j xxljob.Job, _, now time.Time) (time.Time, error) { return next(j, time.Time{}, now) }
 			}
 		}), []string{"Edit/ReplanGivesTheLatestStartedInstant"}},
+		{"EditTellsAnOldTime", edit(func(e *xxljob.Edit) {
+			if next := e.Next; next != nil {
+				e.Next = func(j xxljob.Job, s, now time.Time) (time.Time, error) {
+					return next(j, s, now.Add(-200*time.Millisecond))
+				}
+			}
+		}), []string{"Edit/GivesTheTimeOfTheEdit", "Race/EditNearInstants"}},
+		{"EditMissesByAnOldTime", edit(func(e *xxljob.Edit) {
+			if missed := e.Missed; missed != nil {
+				e.Missed = func(j xxljob.Job, now time.Time) (xxljob.NewRun, bool) {
+					return missed(j, now.Add(-200*time.Millisecond))
+				}
+			}
+		}), []string{"Edit/GivesTheTimeOfTheEdit", "Race/EditNearInstants"}},
+		{"AddTellsAnOldTime", func(s xxljob.Store) xxljob.Store {
+			return &broken{Store: s, first: func(first xxljob.FirstInstant) xxljob.FirstInstant {
+				return func(j xxljob.Job, now time.Time) (time.Time, error) { return first(j, now.Add(-200*time.Millisecond)) }
+			}}
+		}, []string{"Job/AddAsksForTheFirstInstant"}},
+		{"AddForgetsTheFirstInstant", func(s xxljob.Store) xxljob.Store {
+			return &broken{Store: s, first: func(xxljob.FirstInstant) xxljob.FirstInstant { return nil }}
+		}, []string{"Job/AddAsksForTheFirstInstant"}},
 		{"ScanIsLate", scan(func(_ xxljob.ScanQuery, r xxljob.ScanResult) xxljob.ScanResult {
 			r.Next = r.Next.Add(time.Millisecond)
 			return r

@@ -29,7 +29,7 @@ func jobOperations() []operation {
 	return []operation{
 		{"AddJob", func(o *owner) (callFunc, doneFunc) {
 			return func(ctx context.Context, s xxljob.Store) error {
-					_, err := s.AddJob(ctx, xxljob.Job{App: "app", Key: "new", Name: "new"})
+					_, err := s.AddJob(ctx, xxljob.Job{App: "app", Key: "new", Name: "new"}, nil)
 					return err
 				}, func() bool {
 					job, err := o.JobByKey(o.ctx, "app", "new")

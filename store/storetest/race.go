@@ -20,6 +20,7 @@ func raceCases() []testCase {
 		{"ReaddressAgainstTake", raceReaddressTake},
 		{"EditAgainstClaim", raceEditClaim},
 		{"EditAgainstStart", raceEditStart},
+		{"EditNearInstants", raceEditNear},
 		{"RemoveAgainstClaimAndAdd", raceRemove},
 		{"EditsOfOneVersion", raceEdits},
 		{"FinishAgainstLost", raceFinishLost},
@@ -212,7 +213,7 @@ func raceEditStart(e *env) {
 		s := o.startOf(run)
 		var answer xxljob.Started
 		edit := replan("update", time.Time{}, func(*xxljob.Job) {})
-		edit.Next = func(_ xxljob.Job, started time.Time) (time.Time, error) {
+		edit.Next = func(_ xxljob.Job, started, _ time.Time) (time.Time, error) {
 			if started.IsZero() {
 				return e.now, nil
 			}
@@ -234,6 +235,76 @@ func raceEditStart(e *env) {
 			e.wantState("a run whose start did not succeed", run.ID, xxljob.StateCancelled)
 			want(e, "Next where no instant was started", edited.Next, e.now)
 		}
+	}
+}
+
+// raceEditNear edits a job that is due every millisecond while it is planned and
+// started: each instant up to the edit is in one run or in one record, and the new
+// schedule begins behind the edit and behind all that was started.
+func raceEditNear(e *env) {
+	o := e.owner("a")
+	for i := range rounds {
+		job, err := e.AddJob(e.ctx, xxljob.Job{App: "app", Name: "near", Handler: "handler", Schedule: xxljob.FixedRate(time.Millisecond),
+			Route: "ROUND", Misfire: xxljob.MisfireDoNothing, Block: "SERIAL_EXECUTION", GlueType: xxljob.GlueBean},
+			func(_ xxljob.Job, now time.Time) (time.Time, error) {
+				return now.Add(time.Duration(i%8-4) * time.Millisecond), nil
+			})
+		e.must(err)
+		p := o.plan(job)
+		for at := job.Next; at.Before(job.Next.Add(4 * time.Millisecond)); at = at.Add(time.Millisecond) {
+			p.Runs = append(p.Runs, xxljob.NewRun{At: at, Type: xxljob.TriggerFixRate, State: xxljob.StatePlanned})
+			p.Next = at.Add(time.Millisecond)
+		}
+		var edited xxljob.Job
+		e.race(
+			func() {
+				for _, run := range o.claim(p) {
+					o.tryStart(o.startOf(run))
+				}
+			},
+			func() {
+				var err error
+				edited, err = e.EditJob(e.ctx, job.ID, nearEdit())
+				e.must(err)
+			},
+		)
+		e.wantAccounted(job.Next, edited)
+	}
+}
+
+// nearEdit plans a job anew that is due every millisecond.
+func nearEdit() xxljob.Edit {
+	edit := replan("update", time.Time{}, func(*xxljob.Job) {})
+	edit.Missed = func(was xxljob.Job, now time.Time) (xxljob.NewRun, bool) {
+		return xxljob.NewRun{At: was.Next, Type: xxljob.TriggerFixRate, State: xxljob.StateSkipped, First: was.Next, Last: now,
+			Count: int(now.Sub(was.Next)/time.Millisecond) + 1, Reason: xxljob.ReasonEdit}, !was.Next.After(now)
+	}
+	edit.Next = func(_ xxljob.Job, started, now time.Time) (time.Time, error) {
+		if started.After(now) {
+			now = started
+		}
+		return now.Add(time.Millisecond), nil
+	}
+	return edit
+}
+
+// wantAccounted checks what became of each millisecond from first on up to the edit.
+func (e *env) wantAccounted(first time.Time, edited xxljob.Job) {
+	e.Helper()
+	runs := e.runsOf(edited.ID)
+	e.check(edited.Next.After(edited.Updated), "the edit of %v begins at %v", edited.Updated, edited.Next)
+	for _, r := range runs {
+		e.check(r.State != xxljob.StatePlanned, "the run of %v is planned after the edit of %v", r.Scheduled, edited.Updated)
+		e.check(r.State != xxljob.StateStarted || r.Scheduled.Before(edited.Next), "the run of %v is started, and the edit begins at %v", r.Scheduled, edited.Next)
+	}
+	for at := first; !at.After(edited.Updated); at = at.Add(time.Millisecond) {
+		n := 0
+		for _, r := range runs {
+			if r.Count == 0 && r.Scheduled.Equal(at) || r.Count > 0 && !at.Before(r.First) && !at.After(r.Last) {
+				n++
+			}
+		}
+		want(e, "runs and records of an instant before the edit", n, 1)
 	}
 }
 

@@ -72,7 +72,7 @@ func (n noRefusals) EditJob(ctx context.Context, id int64, e xxljob.Edit) (xxljo
 		}
 	}
 	if next := e.Next; next != nil {
-		e.Next = func(j xxljob.Job, _ time.Time) (time.Time, error) { return next(j, latest) }
+		e.Next = func(j xxljob.Job, _, now time.Time) (time.Time, error) { return next(j, latest, now) }
 	}
 	return n.Store.EditJob(ctx, id, e)
 }
