@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/wire"
@@ -115,6 +116,10 @@ func TestHandlerUnderPrefixes(t *testing.T) {
 			}
 			if ret, err := x.IdleBeat(t.Context(), wire.IdleBeatRequest{JobID: 99}); err != nil || !ret.OK() {
 				t.Errorf("idle beat: %+v, %v", ret, err)
+			}
+			about := wire.IdleBeatRequest{JobID: 99, LogID: 98, LogDateTime: 5, StartToken: 1, StartedAgo: time.Hour.Milliseconds()}
+			if ret, err := x.IdleBeat(t.Context(), about); err != nil || !ret.OK() || ret.RunState != wire.RunForgotten || ret.BootID == "" {
+				t.Errorf("about a run: %+v, %v", ret, err)
 			}
 			if ret, err := x.Log(t.Context(), wire.LogRequest{LogID: 99, FromLineNum: 1}); err != nil || ret.Result.LogContent != wire.MsgNoLog {
 				t.Errorf("log: %+v, %v", ret, err)
