@@ -128,9 +128,17 @@ type Config struct {
 	Hooks Hooks
 }
 
-// Hooks are functions of the user's, each may be nil. They are called on the
-// scheduler's own goroutines, in no order between runs: they must be quick and
-// must not call the Scheduler.
+// Hooks are functions of the user's, each may be nil. They are called one after the
+// other on a goroutine of their own, soon after what they tell of and in that order: of a
+// run that this node has both started and ended, RunStarted comes first. They should be
+// quick, and must not call the Scheduler. A panic in one, or runtime.Goexit, is logged
+// once for each hook.
+//
+// A hook that is slow holds nothing else up: up to 20,000 calls wait for it. When they
+// do, and the oldest has waited for a second, further calls are dropped, with an error in
+// the log, until half of them are made. Stop waits for calls that are to be made yet, for
+// StopGrace at most and no longer than about a second after the end of its context; a hook
+// that has not returned by then is left behind, with a warning.
 type Hooks struct {
 	// RunStarted is called when this node has marked a run started.
 	RunStarted func(Run)

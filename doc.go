@@ -129,7 +129,9 @@
 // Stop returns when every goroutine of the scheduler has ended, or two seconds
 // after its context where the store hangs or a handler ignores its cancellation.
 // Handlers run on goroutines of their own, one for each run under way; an idle
-// job has none. Hooks are called on the scheduler's goroutines and must be quick.
+// job has none. Hooks are called one after the other, beside the loops. A panic in
+// code that the Config brings, or in an executor of the user's, costs that call and
+// not the process.
 //
 // Interfaces implemented by others, Store and Router among them, must be safe for
 // concurrent use. Time is the time package's: tests run in testing/synctest

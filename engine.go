@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/guard"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -13,7 +14,7 @@ import (
 // the store. Its methods do not call the store, and hold mu only for moments.
 type engine struct {
 	cfg  *Config
-	ring TimeRing
+	ring heldRing
 	dry  wake // poked when an app with runs in the store only has few left here
 
 	mu      sync.Mutex
@@ -72,13 +73,9 @@ type flight struct {
 	kill     string // guarded by engine.mu
 }
 
-func newEngine(cfg *Config, dry wake) *engine {
-	ring := cfg.Ring
-	if ring == nil {
-		ring = NewTimeRing()
-	}
+func newEngine(cfg *Config, dry wake, panics *guard.Log) *engine {
 	return &engine{
-		cfg: cfg, ring: ring, dry: dry,
+		cfg: cfg, ring: newHeldRing(cfg, panics), dry: dry,
 		held: map[int64]*entry{}, apps: map[string]*holding{},
 		jobs: map[int64]*jobRef{}, alarms: newAlarms(), due: newTurns(), lots: lots{},
 		bounds: newBounds(cfg.FastLane, cfg.SlowLane),

@@ -79,3 +79,6 @@ func OpenRuns(s Scheduler) int {
 	defer o.mu.Unlock()
 	return len(o.runs)
 }
+
+// HooksWaiting is how many calls of hooks wait at most.
+const HooksWaiting = hooksWaiting
