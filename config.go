@@ -113,6 +113,10 @@ type Config struct {
 	// error. Otherwise it is a warning, since rolling deploys mix versions.
 	StrictHandlers bool
 
+	// RouteTimeout bounds a call of a Router of Routers, or of the Registry: how long a
+	// run waits for it before it is refused, or goes by the Registry's last answer. Other
+	// jobs do not wait. At least 10 ms and at most 5 s. Zero means 1 s.
+	RouteTimeout time.Duration
 	// Routers are routing strategies of the user's, by name, merged over those of
 	// package route.
 	Routers map[string]Router
@@ -182,6 +186,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.LeaseTTL, 5*time.Second)
 	setDefault(&c.StopGrace, 30*time.Second)
 	setDefault(&c.CallTimeout, 6*time.Second)
+	setDefault(&c.RouteTimeout, time.Second)
 	setDefault(&c.Executor.App, c.App)
 	if c.Executor.Logger == nil {
 		c.Executor.Logger = c.Logger
@@ -220,6 +225,7 @@ func (c Config) validate() error {
 		{"LeaseMaxHold", c.LeaseMaxHold, 0, maxPeriod},
 		{"StopGrace", c.StopGrace, 0, maxPeriod},
 		{"CallTimeout", c.CallTimeout, 10 * time.Millisecond, time.Hour},
+		{"RouteTimeout", c.RouteTimeout, 10 * time.Millisecond, callTimeout},
 	} {
 		if d.d < d.min || d.d > d.max {
 			f.add(d.name, d.d, fmt.Errorf("want %v to %v", d.min, d.max))

@@ -24,6 +24,7 @@ type engine struct {
 	alarms  alarms              // when the ring has something due
 	due     turns
 	lots    lots
+	routes  map[routerKey]*routeQueue // runs that wait for routers of the user's
 	bounds  bounds
 	serial  map[lot]int64     // the run that is at an address, or about to be, for a serial job
 	flights map[int64]*flight // runs that this node runs
@@ -77,7 +78,7 @@ func newEngine(cfg *Config, dry wake, panics *guard.Log) *engine {
 	return &engine{
 		cfg: cfg, ring: newHeldRing(cfg, panics), dry: dry,
 		held: map[int64]*entry{}, apps: map[string]*holding{},
-		jobs: map[int64]*jobRef{}, alarms: newAlarms(), due: newTurns(), lots: lots{},
+		jobs: map[int64]*jobRef{}, alarms: newAlarms(), due: newTurns(), lots: lots{}, routes: map[routerKey]*routeQueue{},
 		bounds: newBounds(cfg.FastLane, cfg.SlowLane),
 		serial: map[lot]int64{}, flights: map[int64]*flight{}, away: map[int64]awayRun{},
 		waiters: map[int64][]chan Run{},
@@ -243,11 +244,19 @@ func (e *engine) admit(at lot) bool {
 // park makes an entry wait in a lot. If it came from another one, the room it
 // was let in for goes to the next there.
 func (e *engine) park(at lot, en *entry) {
-	if en.waited && en.from != at {
-		e.admit(en.from)
+	if en.from != at {
+		e.letGoOn(en)
 	}
 	en.waited = false
 	e.lots.park(at, en)
+}
+
+// letGoOn gives the room that an entry was let in for, if it was, to the next.
+func (e *engine) letGoOn(en *entry) {
+	if en.waited {
+		en.waited = false
+		e.admit(en.from)
+	}
 }
 
 // release forgets a held entry that will not start; what it had in its hands
@@ -256,10 +265,7 @@ func (e *engine) release(en *entry) {
 	if e.held[en.run.ID] == en {
 		e.unhold(en)
 	}
-	if en.waited {
-		en.waited = false
-		e.admit(en.from)
-	}
+	e.letGoOn(en)
 	e.freeSerial(en.route.serial, en.run.ID)
 }
 

@@ -2,7 +2,10 @@ package xxljob
 
 // The passage of an entry from waiting to running, in the engine's books.
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // popDue takes up to n due entries whose jobs are known, and names the jobs that
 // have to be read first; their entries stay due.
@@ -352,11 +355,17 @@ func (e *engine) admitAll(at lot) {
 	e.admitAllOf(at)
 }
 
+// admitAllOf keeps their order.
 func (e *engine) admitAllOf(at lot) (any bool) {
-	for e.admit(at) {
-		any = true
+	var out []*entry
+	for en := e.lots.leave(at); en != nil; en = e.lots.leave(at) {
+		out = append(out, en)
 	}
-	return any
+	for _, en := range slices.Backward(out) {
+		en.from, en.waited = at, true
+		e.due.unshift(en)
+	}
+	return len(out) > 0
 }
 
 // rerouted makes an entry due again whose address is no more.

@@ -134,6 +134,7 @@ const (
 	lotProbe                  // the answers to probes
 	lotRun                    // the end of a run that is in the way
 	lotRoute                  // addresses that can be read again
+	lotAsk                    // addresses that a registry of the user's is asked for
 )
 
 // slowness counts a job's slow triggers by the minute (XXL-JOB: more than ten

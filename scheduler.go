@@ -197,7 +197,8 @@ func (s *scheduler) setUp() {
 	maps.Copy(s.routers, s.cfg.Routers)
 	s.engine = newEngine(&s.cfg, s.scanWake, s.panics)
 	s.leases = newLeases(s.incarnation, &s.cfg, s.attachments)
-	s.book = &addressBook{s: s, entries: map[bookKey]bookEntry{}, last: map[string]answer{}, silent: map[string]silence{}, gone: map[addressKey]time.Time{}}
+	s.users = newUserCalls(&s.cfg, s.panics)
+	s.book = &addressBook{s: s, asked: newAppsAsked(), entries: map[bookKey]bookEntry{}, last: map[string]answer{}, silent: map[string]silence{}, gone: map[addressKey]time.Time{}}
 	s.probes = newProbes(s)
 	s.remotes = newRemotes(&s.cfg)
 	s.registrar = newRegistrar(s)
@@ -240,6 +241,7 @@ type scheduler struct {
 	desk         *logDesk
 	panics       *guard.Log // of code of the user's
 	hooks        *hookQueue
+	users        *userCalls // of Config.Registry and Config.Routers
 	lead         lead
 	routing      map[string]*backoff // of apps whose addresses cannot be read; owned by the start loop
 	horizon      horizon             // owned by the scan loop
