@@ -75,10 +75,11 @@
 //	3 engine                      xxljob
 //	2 engine          ___________/ | \______ executor
 //	1 leaves      route  internal/cron          wire   block
+//	0 below       internal/guard
 //
 // An upper room imports a lower one and no line runs up; deps_test.go reads the
 // real imports. Leaves import the standard library only (internal/cron also
-// gronx). Route, block and internal/cron decide: they do no I/O and start no
+// gronx, and wire internal/guard, which makes errors of panics). Route, block and internal/cron decide: they do no I/O and start no
 // goroutine. A process that only executes imports executor and compiles no
 // scheduler.
 //
