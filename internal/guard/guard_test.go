@@ -20,6 +20,8 @@ type rude struct{ text *string }
 func (r *rude) Error() string  { return *r.text }
 func (r *rude) String() string { return *r.text }
 
+func noMap() map[string]int { return nil }
+
 // TestEveryEnd: whatever a function does, there is an error to go on with, and its text
 // can be read.
 func TestEveryEnd(t *testing.T) {
@@ -34,7 +36,7 @@ func TestEveryEnd(t *testing.T) {
 		"a panic":           {f: func() error { panic("boom") }, text: "panic: boom", panic: true},
 		"a panic with nil":  {f: func() error { panic(nil) }, text: "panic: panic called with nil", panic: true},
 		"a rude panic":      {f: func() error { panic(fmt.Stringer(&rude{})) }, text: "panic: ", panic: true},
-		"a nil map":         {f: func() error { map[string]int(nil)["a"]++; return nil }, text: "panic: assignment to entry in nil map", panic: true},
+		"a nil map":         {f: func() error { noMap()["a"]++; return nil }, text: "panic: assignment to entry in nil map", panic: true},
 		"a rude error":      {f: func() error { var r *rude; return r }, text: "panic: runtime error: invalid memory address", panic: true},
 		"the end of it all": {f: func() error { runtime.Goexit(); return nil }, text: "the function has ended its goroutine", panic: true, goes: true},
 	} {
