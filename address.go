@@ -17,7 +17,8 @@ const addressTTL = time.Second
 
 // addressBook knows which addresses may run a handler of an app.
 type addressBook struct {
-	s *scheduler
+	s     *scheduler
+	asked *appsAsked // for the start loop, of a registry of the user's
 
 	mu      sync.Mutex
 	entries map[bookKey]bookEntry    // guarded by mu
@@ -135,11 +136,10 @@ func (b *addressBook) lookup(ctx context.Context, job *Job, given []string) (add
 	}
 	now := time.Now()
 	b.mu.Lock()
-	e, ok := b.entries[key]
 	version := b.version
 	b.mu.Unlock()
-	// Finding none is not remembered: the run would be refused for good.
-	if ok && now.Sub(e.read) < addressTTL && len(e.addrs) > 0 {
+	e, cached := b.cached(key)
+	if cached {
 		return e.addrs, "", nil
 	}
 	e, err = call(ctx, func(ctx context.Context) (bookEntry, error) { return b.read(ctx, key) })
@@ -157,15 +157,30 @@ func (b *addressBook) lookup(ctx context.Context, job *Job, given []string) (add
 		return nil, "", err
 	}
 	e.read = now
+	b.keep(key, e, version)
+	return e.addrs, e.none, nil
+}
+
+// cached is what was read a moment ago. Finding no address is not remembered: the run
+// would be refused for good.
+func (b *addressBook) cached(key bookKey) (bookEntry, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.version == version {
-		if len(b.entries) > 10_000 {
-			clear(b.entries)
-		}
-		b.entries[key] = e
+	e, ok := b.entries[key]
+	return e, ok && time.Since(e.read) < addressTTL && len(e.addrs) > 0
+}
+
+// keep remembers what was read, unless there was news since it was asked for.
+func (b *addressBook) keep(key bookKey, e bookEntry, version int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.version != version {
+		return
 	}
-	return e.addrs, e.none, nil
+	if len(b.entries) > 10_000 {
+		clear(b.entries)
+	}
+	b.entries[key] = e
 }
 
 // lookupGiven is lookup for addresses that a trigger has given. They are among the
@@ -175,6 +190,12 @@ func (b *addressBook) lookupGiven(ctx context.Context, key bookKey, given []stri
 	if err != nil {
 		return nil, "", err
 	}
+	e := b.chooseGiven(key, all, given)
+	return e.addrs, e.none, nil
+}
+
+// chooseGiven is choose among the addresses that a trigger has given.
+func (b *addressBook) chooseGiven(key bookKey, all, given []string) bookEntry {
 	var wanted, unknown []string
 	for _, g := range given {
 		if i := slices.IndexFunc(all, func(a string) bool { return sameAddress(a, g) }); i >= 0 {
@@ -187,7 +208,7 @@ func (b *addressBook) lookupGiven(ctx context.Context, key bookKey, given []stri
 	if len(unknown) > 0 && len(e.addrs) == 0 {
 		e.none = fmt.Sprintf("none of the addresses of app %s can be reached from here: it has no %s", key.app, shorten(strings.Join(unknown, ", "), 500))
 	}
-	return e.addrs, e.none, nil
+	return e
 }
 
 // all are the addresses of an app, those of other nodes included.
@@ -258,7 +279,11 @@ func (b *addressBook) ask(ctx context.Context, app string) (answer, error) {
 	}
 	quick, cancel := ctx, context.CancelFunc(func() {})
 	if known {
-		quick, cancel = context.WithTimeout(ctx, addressPatience)
+		patience := addressPatience
+		if b.s.cfg.Registry != nil {
+			patience += b.s.cfg.RouteTimeout
+		}
+		quick, cancel = context.WithTimeout(ctx, patience)
 	}
 	defer cancel()
 	a, silent, err := b.askNow(quick, app)
@@ -326,8 +351,8 @@ func (b *addressBook) askNow(ctx context.Context, app string) (a answer, silent 
 		return answer{}, "", err
 	}
 	if b.s.cfg.Registry != nil {
-		addrs, err := b.s.cfg.Registry.Lookup(ctx, app)
-		return answer{addrs: slices.Clone(addrs)}, app, err // the list may be the registry's own
+		addrs, err := b.s.users.lookup(ctx, app)
+		return answer{addrs: addrs}, app, err
 	}
 	regs, err := b.s.store.Addresses(ctx, app, b.s.cfg.Dead)
 	return registered(regs), "", err

@@ -21,7 +21,9 @@ type Handler = executor.Handler
 // one. It must be safe for concurrent use; an error of Run means that the run
 // was not accepted; and it must answer every run that it accepts by one callback
 // to the admin it was bound to. If it has a method Places() int, the scheduler
-// keeps at most so many runs under way at it, otherwise 1,000.
+// keeps at most so many runs under way at it, otherwise 1,000. A panic in a method, or
+// runtime.Goexit, is logged once and taken for an error; Handlers and Places then stay
+// as they were answered last. App, Handlers and Places must return at once.
 type Executor interface {
 	wire.Executor
 	// App is the app it serves; it does not change.
@@ -83,6 +85,13 @@ func (a *attachedSet) add(e Executor) error {
 	return nil
 }
 
+// drop takes back what add has added.
+func (a *attachedSet) drop(e Executor) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.list = slices.DeleteFunc(a.list, func(has Executor) bool { return has == e })
+}
+
 func (a *attachedSet) all() []Executor {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
@@ -114,10 +123,17 @@ func (s *scheduler) Attach(e Executor) error {
 	if e == nil {
 		return errors.New("xxljob: attach: the executor is nil")
 	}
-	if err := s.attached.add(e); err != nil {
+	e, err := guardExecutor(e, s.panics)
+	if err == nil {
+		err = s.attached.add(e)
+	}
+	if err != nil {
 		return err
 	}
-	e.Bind(attachedAdmin{s})
+	if err := bind(e, attachedAdmin{s}); err != nil {
+		s.attached.drop(e)
+		return fmt.Errorf("xxljob: attach: app %q: Bind: %w", e.App(), err)
+	}
 	s.attachedMoved()
 	return nil
 }

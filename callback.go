@@ -237,15 +237,11 @@ func (s *scheduler) notify(r Run) {
 }
 
 func (s *scheduler) hookStarted(r Run) {
-	if h := s.cfg.Hooks.RunStarted; h != nil {
-		h(r)
-	}
+	s.hooks.call("Hooks.RunStarted", s.cfg.Hooks.RunStarted, r)
 }
 
 func (s *scheduler) hookEnded(r Run) {
-	if h := s.cfg.Hooks.RunEnded; h != nil {
-		h(r)
-	}
+	s.hooks.call("Hooks.RunEnded", s.cfg.Hooks.RunEnded, r)
 }
 
 // watchPoll is how often Wait looks by itself.

@@ -113,6 +113,10 @@ type Config struct {
 	// error. Otherwise it is a warning, since rolling deploys mix versions.
 	StrictHandlers bool
 
+	// RouteTimeout bounds a call of a Router of Routers, or of the Registry: how long a
+	// run waits for it before it is refused, or goes by the Registry's last answer. Other
+	// jobs do not wait. At least 10 ms and at most 5 s. Zero means 1 s.
+	RouteTimeout time.Duration
 	// Routers are routing strategies of the user's, by name, merged over those of
 	// package route.
 	Routers map[string]Router
@@ -128,9 +132,17 @@ type Config struct {
 	Hooks Hooks
 }
 
-// Hooks are functions of the user's, each may be nil. They are called on the
-// scheduler's own goroutines, in no order between runs: they must be quick and
-// must not call the Scheduler.
+// Hooks are functions of the user's, each may be nil. They are called one after the
+// other on a goroutine of their own, soon after what they tell of and in that order: of a
+// run that this node has both started and ended, RunStarted comes first. They should be
+// quick, and must not call the Scheduler. A panic in one, or runtime.Goexit, is logged
+// once for each hook.
+//
+// A hook that is slow holds nothing else up: up to 20,000 calls wait for it. When they
+// do, and the oldest has waited for a second, further calls are dropped, with an error in
+// the log, until half of them are made. Stop waits for calls that are to be made yet, for
+// StopGrace at most and no longer than about a second after the end of its context; a hook
+// that has not returned by then is left behind, with a warning.
 type Hooks struct {
 	// RunStarted is called when this node has marked a run started.
 	RunStarted func(Run)
@@ -174,6 +186,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.LeaseTTL, 5*time.Second)
 	setDefault(&c.StopGrace, 30*time.Second)
 	setDefault(&c.CallTimeout, 6*time.Second)
+	setDefault(&c.RouteTimeout, time.Second)
 	setDefault(&c.Executor.App, c.App)
 	if c.Executor.Logger == nil {
 		c.Executor.Logger = c.Logger
@@ -212,6 +225,7 @@ func (c Config) validate() error {
 		{"LeaseMaxHold", c.LeaseMaxHold, 0, maxPeriod},
 		{"StopGrace", c.StopGrace, 0, maxPeriod},
 		{"CallTimeout", c.CallTimeout, 10 * time.Millisecond, time.Hour},
+		{"RouteTimeout", c.RouteTimeout, 10 * time.Millisecond, callTimeout},
 	} {
 		if d.d < d.min || d.d > d.max {
 			f.add(d.name, d.d, fmt.Errorf("want %v to %v", d.min, d.max))

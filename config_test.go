@@ -44,6 +44,7 @@ func TestConfigZeroValues(t *testing.T) {
 		{"trust window", "TTL less a margin of 1 s", c.TrustWindow(), 4 * time.Second},
 		{"LeaseMaxHold", "off", c.LeaseMaxHold, time.Duration(0)},
 		{"StopGrace", "ours", c.StopGrace, 30 * time.Second},
+		{"RouteTimeout", "ours", c.RouteTimeout, time.Second},
 		{"Location", "UTC", c.Location, time.UTC},
 		{"Logger", "slog.Default", c.Logger, slog.Default()},
 		{"Executor.App", "App", c.Executor.App, c.App},
@@ -84,7 +85,7 @@ func TestConfigKeepsWhatIsSet(t *testing.T) {
 		PreRead: 1 * time.Second, ScanLimit: 2, MisfireThreshold: 3 * time.Second, CatchUp: xxljob.CatchUpOnce, MaxPlanned: 4, MaxHeld: 18_000,
 		FastLane: 5, SlowLane: 6, SlowAfter: 7 * time.Second, SlowCount: 8, Beat: 9 * time.Second, Dead: 10 * time.Second,
 		LostAfter: 11 * time.Second, ReportDays: 12, RunRetention: 13 * time.Hour, Shards: 14, LeaseTTL: 10 * time.Second,
-		LeaseMaxHold: 16 * time.Second, StopGrace: 17 * time.Second,
+		LeaseMaxHold: 16 * time.Second, StopGrace: 17 * time.Second, RouteTimeout: 2 * time.Second,
 	}
 	c := set.Complete()
 	if c.App != set.App || c.Node != set.Node || c.Location != set.Location || c.Logger != set.Logger || c.Executor.App != "app" ||
@@ -92,7 +93,7 @@ func TestConfigKeepsWhatIsSet(t *testing.T) {
 		c.CatchUp != set.CatchUp || c.MaxPlanned != set.MaxPlanned || c.MaxHeld != set.MaxHeld || c.FastLane != set.FastLane || c.SlowLane != set.SlowLane ||
 		c.SlowAfter != set.SlowAfter || c.SlowCount != set.SlowCount || c.Beat != set.Beat || c.Dead != set.Dead ||
 		c.LostAfter != set.LostAfter || c.ReportDays != set.ReportDays || c.RunRetention != set.RunRetention ||
-		c.Shards != set.Shards || c.LeaseTTL != set.LeaseTTL || c.LeaseMaxHold != set.LeaseMaxHold || c.StopGrace != set.StopGrace {
+		c.Shards != set.Shards || c.LeaseTTL != set.LeaseTTL || c.LeaseMaxHold != set.LeaseMaxHold || c.StopGrace != set.StopGrace || c.RouteTimeout != set.RouteTimeout {
 		t.Errorf("set:\n%+v\nused:\n%+v", set, c)
 	}
 	if err := set.Validate(); err != nil {
@@ -107,7 +108,7 @@ func TestConfigFaultsAtOnce(t *testing.T) {
 	bad := xxljob.Config{
 		App: strings.Repeat("a", 65), Node: " ", Location: time.Local, CatchUp: "TWICE",
 		PreRead: time.Minute, MisfireThreshold: -1, SlowAfter: -2, Beat: -3 * time.Second, Dead: -4 * time.Second, LostAfter: time.Second,
-		RunRetention: time.Minute, LeaseTTL: 2 * time.Hour, LeaseMaxHold: -7, StopGrace: -8,
+		RunRetention: time.Minute, LeaseTTL: 2 * time.Hour, LeaseMaxHold: -7, StopGrace: -8, RouteTimeout: 6 * time.Second,
 		ScanLimit: -11, MaxPlanned: -12, MaxHeld: 9_999, FastLane: -13, SlowLane: -14, SlowCount: -15, ReportDays: 367, Shards: 1025,
 		Tokens:  map[string][]string{"three": {secret, secret, secret}, "empty": {""}, "": {"default_token"}},
 		Routers: map[string]xxljob.Router{"GONE": nil},
@@ -116,7 +117,7 @@ func TestConfigFaultsAtOnce(t *testing.T) {
 	fields := map[string]string{
 		"App": "aaa", "Node": `" "`, "Location": "Local", "CatchUp": "TWICE",
 		"PreRead": "1m0s", "MisfireThreshold": "-1ns", "SlowAfter": "-2ns", "Beat": "-3s", "Dead": "-4s", "LostAfter": "1s",
-		"RunRetention": "1m0s", "LeaseTTL": "2h0m0s", "LeaseMaxHold": "-7ns", "StopGrace": "-8ns",
+		"RunRetention": "1m0s", "LeaseTTL": "2h0m0s", "LeaseMaxHold": "-7ns", "StopGrace": "-8ns", "RouteTimeout": "6s",
 		"ScanLimit": "-11", "MaxPlanned": "-12", "MaxHeld": "9999", "FastLane": "-13", "SlowLane": "-14", "SlowCount": "-15", "ReportDays": "367", "Shards": "1025",
 		"Routers": "GONE",
 	}

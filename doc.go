@@ -75,10 +75,11 @@
 //	3 engine                      xxljob
 //	2 engine          ___________/ | \______ executor
 //	1 leaves      route  internal/cron          wire   block
+//	0 below       internal/guard
 //
 // An upper room imports a lower one and no line runs up; deps_test.go reads the
 // real imports. Leaves import the standard library only (internal/cron also
-// gronx). Route, block and internal/cron decide: they do no I/O and start no
+// gronx, and wire internal/guard, which makes errors of panics). Route, block and internal/cron decide: they do no I/O and start no
 // goroutine. A process that only executes imports executor and compiles no
 // scheduler.
 //
@@ -129,7 +130,9 @@
 // Stop returns when every goroutine of the scheduler has ended, or two seconds
 // after its context where the store hangs or a handler ignores its cancellation.
 // Handlers run on goroutines of their own, one for each run under way; an idle
-// job has none. Hooks are called on the scheduler's goroutines and must be quick.
+// job has none. Hooks are called one after the other, beside the loops. A panic in
+// code that the Config brings, or in an executor of the user's, costs that call and
+// not the process.
 //
 // Interfaces implemented by others, Store and Router among them, must be safe for
 // concurrent use. Time is the time package's: tests run in testing/synctest

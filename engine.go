@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/guard"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -13,7 +14,7 @@ import (
 // the store. Its methods do not call the store, and hold mu only for moments.
 type engine struct {
 	cfg  *Config
-	ring TimeRing
+	ring heldRing
 	dry  wake // poked when an app with runs in the store only has few left here
 
 	mu      sync.Mutex
@@ -23,6 +24,7 @@ type engine struct {
 	alarms  alarms              // when the ring has something due
 	due     turns
 	lots    lots
+	routes  map[routerKey]*routeQueue // runs that wait for routers of the user's
 	bounds  bounds
 	serial  map[lot]int64     // the run that is at an address, or about to be, for a serial job
 	flights map[int64]*flight // runs that this node runs
@@ -78,15 +80,11 @@ type flight struct {
 	kill     string // guarded by engine.mu
 }
 
-func newEngine(cfg *Config, dry wake) *engine {
-	ring := cfg.Ring
-	if ring == nil {
-		ring = NewTimeRing()
-	}
+func newEngine(cfg *Config, dry wake, panics *guard.Log) *engine {
 	return &engine{
-		cfg: cfg, ring: ring, dry: dry,
+		cfg: cfg, ring: newHeldRing(cfg, panics), dry: dry,
 		held: map[int64]*entry{}, apps: map[string]*holding{},
-		jobs: map[int64]*jobRef{}, alarms: newAlarms(), due: newTurns(), lots: lots{},
+		jobs: map[int64]*jobRef{}, alarms: newAlarms(), due: newTurns(), lots: lots{}, routes: map[routerKey]*routeQueue{},
 		bounds: newBounds(cfg.FastLane, cfg.SlowLane),
 		serial: map[lot]int64{}, flights: map[int64]*flight{}, away: map[int64]awayRun{}, transit: transit{},
 		waiters: map[int64][]chan Run{},
@@ -259,11 +257,19 @@ func (e *engine) park(at lot, en *entry) {
 			e.arrived(en.run.JobID, en.run.ID)
 		}
 	}
-	if en.waited && en.from != at {
-		e.admit(en.from)
+	if en.from != at {
+		e.letGoOn(en)
 	}
 	en.waited = false
 	e.lots.park(at, en)
+}
+
+// letGoOn gives the room that an entry was let in for, if it was, to the next.
+func (e *engine) letGoOn(en *entry) {
+	if en.waited {
+		en.waited = false
+		e.admit(en.from)
+	}
 }
 
 // release forgets a held entry that will not start; what it had in its hands
@@ -272,10 +278,7 @@ func (e *engine) release(en *entry) {
 	if e.held[en.run.ID] == en {
 		e.unhold(en)
 	}
-	if en.waited {
-		en.waited = false
-		e.admit(en.from)
-	}
+	e.letGoOn(en)
 	e.freeSerial(en.route.serial, en.run.ID)
 	e.arrived(en.run.JobID, en.run.ID)
 }

@@ -163,3 +163,6 @@ func BadBooks(n Scheduler) (faults []string) {
 	}
 	return faults
 }
+
+// HooksWaiting is how many calls of hooks wait at most.
+const HooksWaiting = hooksWaiting

@@ -2,7 +2,10 @@ package xxljob
 
 // The passage of an entry from waiting to running, in the engine's books.
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // popDue takes up to n due entries whose jobs are known, and names the jobs that
 // have to be read first; their entries stay due.
@@ -367,9 +370,9 @@ func (e *engine) admitAllOf(at lot) bool {
 	for en := e.lots.leave(at); en != nil; en = e.lots.leave(at) {
 		out = append(out, en)
 	}
-	for i := len(out) - 1; i >= 0; i-- {
-		out[i].from, out[i].waited = at, true
-		e.due.unshift(out[i])
+	for _, en := range slices.Backward(out) {
+		en.from, en.waited = at, true
+		e.due.unshift(en)
 	}
 	return len(out) > 0
 }

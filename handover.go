@@ -72,7 +72,13 @@ func (s *scheduler) takeSome(ctx context.Context, runs []Run) (full bool, err er
 	if s.draining.Load() {
 		return false, nil // the owners put back what waits here
 	}
-	fit, full := s.engine.fitting(runs, s.placesOf)
+	places := map[string]int{} // asked for before the engine is locked
+	for _, r := range runs {
+		if _, asked := places[r.App]; !asked {
+			places[r.App] = s.placesOf(r.App)
+		}
+	}
+	fit, full := s.engine.fitting(runs, places)
 	if len(fit) == 0 {
 		return full, nil
 	}
@@ -204,14 +210,15 @@ func (s *scheduler) placesOf(app string) int {
 	return attachedPlaces
 }
 
-// fitting returns the runs that there is room for, and whether some have to wait.
-func (e *engine) fitting(runs []Run, places func(app string) int) (ids []int64, full bool) {
+// fitting returns the runs that there is room for, by the places of each app, and
+// whether some have to wait.
+func (e *engine) fitting(runs []Run, places map[string]int) (ids []int64, full bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	more := map[addressKey]int{}
 	for _, r := range runs {
 		k := addressKey{r.App, r.Address}
-		if e.bounds.running[k]+more[k] >= places(r.App) {
+		if e.bounds.running[k]+more[k] >= places[r.App] {
 			full = true
 			continue
 		}

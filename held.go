@@ -49,7 +49,7 @@ func (e *engine) holdOne(r *Run, job *Job) {
 	e.ref(r.JobID, job)
 	e.held[r.ID] = &entry{run: *r}
 	e.apps[r.App].n++
-	e.ring.Push(r.Scheduled, r.ID)
+	e.pushRing(r.Scheduled, r.ID)
 	e.alarms.add(r.Scheduled.UnixMilli())
 }
 
@@ -159,20 +159,20 @@ func (e *engine) takeDue(t time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.alarms.popUpTo(t.UnixMilli())
-	for _, id := range e.ring.Pop(t) {
+	for _, id := range e.popRing(t) {
 		en := e.held[id]
 		switch {
 		case en == nil || en.due: // forgotten, or forgotten and held again
 		case en.run.Scheduled.After(t):
 			// A ring of the user's was early; P2 does not rest on it.
-			e.ring.Push(en.run.Scheduled, id)
+			e.pushRing(en.run.Scheduled, id)
 			e.alarms.add(en.run.Scheduled.UnixMilli())
 		default:
 			en.due = true
 			e.due.push(en)
 		}
 	}
-	if _, armed := e.alarms.next(); !armed && e.ring.Len() > 0 {
+	if _, armed := e.alarms.next(); !armed && e.lenRing() > 0 {
 		// A ring of the user's is late with something.
 		e.alarms.add(t.Add(lockedRetry).UnixMilli())
 	}

@@ -215,14 +215,27 @@ func (s *scheduler) RemoveJob(ctx context.Context, id int64) error {
 	if err := s.store.RemoveJob(ctx, id); err != nil {
 		return fmt.Errorf("xxljob: remove job %d: %w", id, err)
 	}
-	for _, r := range s.routers {
-		if f, ok := r.(route.Forgetter); ok {
-			f.Forget(id)
-		}
-	}
+	s.forgetRoutes(ctx, id)
 	s.engine.jobGone(id)
 	s.scanWake.poke()
 	return nil
+}
+
+// forgetRoutes tells the routers that a job is no more. One of the user's that does not
+// take it in remembers too much, and that is all.
+func (s *scheduler) forgetRoutes(ctx context.Context, jobID int64) {
+	for name, r := range s.routers {
+		f, remembers := r.(route.Forgetter)
+		switch {
+		case !remembers:
+		case s.cfg.Routers[name] == nil:
+			f.Forget(jobID)
+		default:
+			if err := s.users.forget(ctx, name, f, jobID); err != nil {
+				s.log.Warn("xxljob: a router has not forgotten a removed job", "router", name, "job", jobID, "err", err)
+			}
+		}
+	}
 }
 
 func (s *scheduler) StartJob(ctx context.Context, id int64) error {

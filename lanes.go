@@ -136,6 +136,7 @@ const (
 	lotOrder                  // an earlier run of a serial job, to be taken by another node
 	lotSettle                 // what a former owner has left of serial jobs, to be known
 	lotRoute                  // addresses that can be read again
+	lotAsk                    // addresses that a registry of the user's is asked for
 )
 
 // sorted reports whether the runs that wait in a lot go on in the order of their

@@ -13,6 +13,8 @@ type entry struct {
 	// routedFor the version of the job that it was routed by.
 	route     routed
 	routedFor int64
+	// choice is what a router of the user's has said, until the run is routed.
+	choice *routeChoice
 	// waited is set while the run has just been let out of the lot from.
 	waited bool
 	from   lot

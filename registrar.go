@@ -165,8 +165,8 @@ func settled(changes []*registryChange) (puts, drops []Registration) {
 
 // write writes to the store, or to the user's registry.
 func (r *registrar) write(ctx context.Context, puts, drops []Registration) error {
-	if user := r.s.cfg.Registry; user != nil {
-		return writeTo(ctx, user, puts, drops)
+	if r.s.cfg.Registry != nil {
+		return writeTo(ctx, r.s.users, puts, drops)
 	}
 	if err := r.s.setShards(ctx); err != nil {
 		return err
@@ -184,14 +184,14 @@ func (r *registrar) write(ctx context.Context, puts, drops []Registration) error
 	return nil
 }
 
-func writeTo(ctx context.Context, user Registry, puts, drops []Registration) error {
+func writeTo(ctx context.Context, user *userCalls, puts, drops []Registration) error {
 	for _, reg := range puts {
-		if err := user.Register(ctx, reg.App, reg.Address); err != nil {
+		if err := user.register(ctx, reg.App, reg.Address); err != nil {
 			return err
 		}
 	}
 	for _, reg := range drops {
-		if err := user.Deregister(ctx, reg.App, reg.Address); err != nil {
+		if err := user.deregister(ctx, reg.App, reg.Address); err != nil {
 			return err
 		}
 	}

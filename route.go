@@ -5,6 +5,7 @@ package xxljob
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,24 +35,26 @@ type routed struct {
 	ordered bool // a serial job at an attached executor: see transit.go
 	refused string
 	msg     string
-	probing bool // the answers to probes are not in yet
+	probing bool     // the answers to probes are not in yet
+	asks    []string // among these a router of the user's has to choose yet
 }
 
 func (r routed) key(app string) addressKey { return addressKey{app, r.address} }
 
 // route decides about one entry. It asks no executor: probing routes go by the
 // answers that probes have brought, and wait where there are none.
-func (s *scheduler) route(ctx context.Context, run *Run, job *Job) (routed, error) {
-	addrs, why, err := s.book.lookup(ctx, job, run.Addresses)
+func (s *scheduler) route(ctx context.Context, en *entry, job *Job) (routed, error) {
+	run := &en.run
+	addrs, why, err := s.book.addressesFor(ctx, en, job)
 	if err != nil {
 		return routed{}, err
 	}
 	if len(addrs) == 0 {
 		return routed{refused: why, msg: s.routeMsg(run, job, nil, why)}, nil
 	}
-	r := s.chooseAddress(ctx, run, job, addrs)
+	r := s.chooseAddress(ctx, en, job, addrs)
 	switch {
-	case r.probing:
+	case r.probing, r.asks != nil:
 		return r, nil
 	case r.refused != "":
 		r.msg = s.routeMsg(run, job, addrs, r.refused)
@@ -63,7 +66,8 @@ func (s *scheduler) route(ctx context.Context, run *Run, job *Job) (routed, erro
 }
 
 // chooseAddress applies the job's strategy.
-func (s *scheduler) chooseAddress(ctx context.Context, run *Run, job *Job, addrs []string) routed {
+func (s *scheduler) chooseAddress(ctx context.Context, en *entry, job *Job, addrs []string) routed {
+	run := &en.run
 	router := s.routers[job.Route]
 	if router == nil {
 		return routed{refused: fmt.Sprintf("routing strategy %s is not known on this node", job.Route)}
@@ -77,17 +81,16 @@ func (s *scheduler) chooseAddress(ctx context.Context, run *Run, job *Job, addrs
 		}
 		return routed{address: addrs[i]}
 	}
-	chosen, err := router.Route(ctx, job.ID, addrs)
-	switch {
-	case err != nil:
-		return routed{refused: "route " + job.Route + ": " + err.Error()}
-	case len(chosen) == 0:
-		return routed{refused: "route " + job.Route + " chose no address"}
-	}
-	for _, a := range chosen {
-		if !slices.Contains(addrs, a) {
-			return routed{refused: fmt.Sprintf("route %s chose %s, which is not an address of the app", job.Route, a)}
+	var chosen []string
+	if s.cfg.Routers[job.Route] == nil {
+		var err error
+		if chosen, err = router.Route(ctx, job.ID, addrs); err != nil {
+			return routed{refused: "route " + job.Route + ": " + err.Error()}
 		}
+	} else if c := s.engine.choiceFor(en, job, addrs); c == nil {
+		return routed{asks: addrs}
+	} else if chosen = c.chosen; c.refused != "" {
+		return routed{refused: c.refused}
 	}
 	switch job.Route {
 	case route.ShardingBroadcast:
@@ -156,13 +159,17 @@ func (s *scheduler) routeMsg(run *Run, job *Job, addrs []string, outcome string)
 // setAside parks a run whose addresses could not be read, with the others of its
 // app: the other apps go on. After a pause they are tried again.
 func (s *scheduler) setAside(ctx context.Context, en *entry, err error) {
+	if errors.Is(err, errAsking) || errors.Is(err, errBehind) {
+		s.parkAsking(en, err)
+		return
+	}
 	app := en.run.App
 	b := s.routing[app]
 	if b == nil {
 		b = &backoff{log: s.log.With("app", app), what: "reading addresses"}
 		s.routing[app] = b
 	}
-	at := lot{kind: lotRoute, app: app}
+	at := errorLot(app)
 	if s.engine.parkFirst(at, en) {
 		b.failed(ctx, err)
 		time.AfterFunc(b.delay(), func() {

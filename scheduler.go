@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/internal/guard"
 	"github.com/xxljob/xxljob/route"
 	"github.com/xxljob/xxljob/wire"
 )
@@ -188,14 +189,17 @@ func New(store Store, cfg Config) (Scheduler, error) {
 
 // setUp makes the parts that refer to the scheduler or to each other.
 func (s *scheduler) setUp() {
+	s.panics = guard.NewLog(func() *slog.Logger { return s.log })
+	s.hooks = &hookQueue{log: s.log, panics: s.panics}
 	s.routers = map[string]Router{}
 	for name, r := range route.Builtin(time.Now, LocalAddress(s.incarnation)) {
 		s.routers[name] = r
 	}
 	maps.Copy(s.routers, s.cfg.Routers)
-	s.engine = newEngine(&s.cfg, s.scanWake)
+	s.engine = newEngine(&s.cfg, s.scanWake, s.panics)
 	s.leases = newLeases(s.incarnation, &s.cfg, s.attachments)
-	s.book = &addressBook{s: s, entries: map[bookKey]bookEntry{}, last: map[string]answer{}, silent: map[string]silence{}, gone: map[addressKey]time.Time{}}
+	s.users = newUserCalls(&s.cfg, s.panics)
+	s.book = &addressBook{s: s, asked: newAppsAsked(), entries: map[bookKey]bookEntry{}, last: map[string]answer{}, silent: map[string]silence{}, gone: map[addressKey]time.Time{}}
 	s.probes = newProbes(s)
 	s.remotes = newRemotes(&s.cfg)
 	s.registrar = newRegistrar(s)
@@ -236,6 +240,9 @@ type scheduler struct {
 
 	early        *earlyFlights
 	desk         *logDesk
+	panics       *guard.Log // of code of the user's
+	hooks        *hookQueue
+	users        *userCalls // of Config.Registry and Config.Routers
 	lead         lead
 	routing      map[string]*backoff // of apps whose addresses cannot be read; owned by the start loop
 	horizon      horizon             // owned by the scan loop

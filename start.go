@@ -131,9 +131,12 @@ func (s *scheduler) routeEntry(ctx context.Context, a *attempt) error {
 	if a.route.address != "" && a.routedFor == a.job.Version && !a.route.probing && !s.leases.anyDoubted(a.route) {
 		return nil
 	}
-	r, err := s.route(ctx, &a.run, a.job)
+	r, err := s.route(ctx, a.entry, a.job)
 	if err != nil {
 		return err
+	}
+	if !r.probing && r.asks == nil {
+		a.choice = nil // it is used up
 	}
 	if r.serial != a.route.serial {
 		s.engine.changeSerial(a.entry)
@@ -155,6 +158,10 @@ func (s *scheduler) reserve(a *attempt, now time.Time) bool {
 	}
 	if r.probing {
 		e.park(lot{kind: lotProbe, jobID: a.job.ID}, a.entry)
+		return false
+	}
+	if r.asks != nil {
+		s.askRouter(a.entry, a.job, r.asks)
 		return false
 	}
 	if r.refused == "" {

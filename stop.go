@@ -25,6 +25,7 @@ func (s *scheduler) Stop(ctx context.Context) error {
 		go func() {
 			defer close(l.done)
 			l.err = s.stop(ctx, l.started)
+			s.hooks.drain(ctx, s.cfg.StopGrace)
 		}()
 	}
 	l.mu.Unlock()

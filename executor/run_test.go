@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -306,6 +307,45 @@ func TestPanicIsLogged(t *testing.T) {
 		}
 		if log, _ := e.Log(t.Context(), wire.LogRequest{LogID: 1}); !strings.Contains(log.Result.LogContent, "ERROR panic: wrapped: boom\n") {
 			t.Errorf("the run's log is %q", log.Result.LogContent)
+		}
+	})
+}
+
+// rudeError is an error whose text cannot be had when it is nil.
+type rudeError struct{ text string }
+
+func (r *rudeError) Error() string { return r.text }
+
+// TestErrorWhoseTextPanics: the nil of an error type, returned as an error, fails the run
+// and not the process.
+func TestErrorWhoseTextPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, a := open(t, executor.Config{Logger: slog.New(slog.DiscardHandler)})
+		handle(t, e, "h", func(context.Context, *executor.Task) error { var err *rudeError; return err })
+		mustSend(t, e, req(1, 1))
+		synctest.Wait()
+		if got := a.result(t, 1); got.HandleCode == wire.CodeSuccess || !strings.HasPrefix(got.HandleMsg, "panic: runtime error: ") {
+			t.Errorf("result is %+v", got)
+		}
+	})
+}
+
+// TestDestroyThatEndsItsGoroutine: Stop goes on.
+func TestDestroyThatEndsItsGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var logged bytes.Buffer
+		e, _ := open(t, executor.Config{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+		nothing := func(context.Context, *executor.Task) error { return nil }
+		if err := e.Handle("h", nothing, executor.OnDestroy(runtime.Goexit)); err != nil {
+			t.Fatal(err)
+		}
+		mustSend(t, e, req(1, 1))
+		synctest.Wait()
+		if err := e.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if s := logged.String(); !strings.Contains(s, "ended its goroutine") {
+			t.Errorf("logged %s", s)
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/xxljob/xxljob/internal/guard"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -91,7 +92,8 @@ func (e *Executor) finish(ctx context.Context) error {
 		if h.destroy == nil || !h.inited.Load() {
 			continue
 		}
-		if err := protect(func() error { h.destroy(); return nil }); err != nil {
+		// On a goroutine of its own, since it may end that, as FailNow of a test does.
+		if err := guard.Apart(func() error { return protect(func() error { h.destroy(); return nil }) }); err != nil {
 			e.cfg.Logger.Error("executor: OnDestroy panicked", "handler", h.name, "error", err)
 		}
 	}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime/debug"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/guard"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -109,11 +109,10 @@ func (p *panicError) Error() string { return fmt.Sprintf("panic: %v\n%s", p.valu
 
 // protect calls a user's function and turns a panic into a *panicError. It is
 // the one place where panics are recovered.
-func protect(f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &panicError{value: v, stack: debug.Stack()}
-		}
-	}()
-	return f()
+func protect(f func() error) error {
+	err := guard.Call(f)
+	if p, ok := err.(*guard.Panic); ok {
+		return &panicError{value: p.Value, stack: p.Stack}
+	}
+	return err
 }

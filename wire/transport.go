@@ -5,11 +5,14 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
 	"syscall"
 	"time"
+
+	"github.com/xxljob/xxljob/internal/guard"
 )
 
 // TransportConfig says how connections are made and kept. The zero value means
@@ -29,12 +32,13 @@ type TransportConfig struct {
 	// Default: 4096.
 	MaxIdle int
 	// TLS is for addresses of https. Default: the system's roots, and TLS 1.2 at
-	// least.
+	// least. A panic in a function of it is dealt with as one in AllowIP.
 	TLS *tls.Config
 	// AllowIP decides about each address that is about to be connected to, after
 	// its name was resolved; its error ends the call. Default: all but those where
 	// clouds keep their secrets (link-local ones and a few more), multicast and
-	// 0.0.0.0. Loopback is allowed: executors on the same host are usual.
+	// 0.0.0.0. Loopback is allowed: executors on the same host are usual. A panic in
+	// it ends the call like an error, and is logged once, by slog.Default.
 	AllowIP func(to netip.AddrPort) error
 }
 
@@ -56,10 +60,8 @@ type Transport struct {
 
 // NewTransport makes a Transport. It holds nothing before the first call.
 func NewTransport(cfg TransportConfig) *Transport {
-	if cfg.AllowIP == nil {
-		cfg.AllowIP = allowHosts
-	}
-	dialer := net.Dialer{Control: control(cfg.AllowIP)}
+	panics := guard.NewLog(slog.Default)
+	dialer := net.Dialer{Control: control(guarded(cfg.AllowIP, panics))}
 	t := &Transport{dial: dialer.DialContext, timeout: cmp.Or(cfg.ConnectTimeout, 3*time.Second)}
 	maxConns := cmp.Or(cfg.MaxConns, 64)
 	var http1 http.Protocols
@@ -76,7 +78,7 @@ func NewTransport(cfg TransportConfig) *Transport {
 		DisableCompression:     true,
 	}
 	if cfg.TLS != nil {
-		t.http.TLSClientConfig = cfg.TLS.Clone()
+		t.http.TLSClientConfig = guardedTLS(cfg.TLS.Clone(), panics)
 	}
 	return t
 }

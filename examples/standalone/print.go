@@ -71,7 +71,7 @@ func (p *printer) reloaded(jobs []xxljob.Ensured, err error) {
 		n[xxljob.Created], n[xxljob.Changed], n[xxljob.Unchanged], n[xxljob.Pruned])
 }
 
-// runEnded is Hooks.RunEnded. A hook must be quick: writing a line is.
+// runEnded is Hooks.RunEnded. A hook should be quick: writing a line is.
 func (p *printer) runEnded(r xxljob.Run) {
 	p.printf("%s", p.line(p.name(r.JobID), r))
 }

@@ -1,0 +1,170 @@
+package xxljob
+
+// The addresses of apps, for the start loop, where a registry of the user's has to be
+// asked: it does not wait for that, but parks the app's runs until there is an answer.
+// Input: runs that are due, from route.go. Output: their addresses.
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+)
+
+var (
+	// errAsking: the addresses are being asked for; the run waits for them.
+	errAsking = errors.New("xxljob: the addresses are being asked for")
+	// errBehind: other runs of the app wait, and this one behind them.
+	errBehind = errors.New("xxljob: earlier runs of the app wait")
+)
+
+// appsAsked are the apps whose addresses are asked for beside the start loop, and the
+// latest answers. It is safe for concurrent use.
+type appsAsked struct {
+	mu    sync.Mutex
+	under map[string]bool      // guarded by mu
+	said  map[string]appAnswer // guarded by mu: for the runs that have waited for them
+}
+
+// appAnswer is what has come of it.
+type appAnswer struct {
+	answer
+	err     error
+	version int       // of the book, when it was asked for
+	asked   time.Time // when
+}
+
+func newAppsAsked() *appsAsked {
+	return &appsAsked{under: map[string]bool{}, said: map[string]appAnswer{}}
+}
+
+// begin reports whether nobody was asking about an app until now.
+func (a *appsAsked) begin(app string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	began := !a.under[app]
+	a.under[app] = true
+	return began
+}
+
+func (a *appsAsked) end(app string, said appAnswer) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.under, app)
+	if len(a.said) > 10_000 {
+		clear(a.said)
+	}
+	a.said[app] = said
+}
+
+func (a *appsAsked) asks(app string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.under[app]
+}
+
+func (a *appsAsked) latest(app string) (appAnswer, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	said, ok := a.said[app]
+	return said, ok
+}
+
+func askLot(app string) lot   { return lot{kind: lotAsk, app: app} }
+func errorLot(app string) lot { return lot{kind: lotRoute, app: app} }
+
+// addressesFor is lookup for the start loop. With errAsking or errBehind the run is to be
+// parked (parkAsking). A store is waited for, a registry of the user's is not.
+func (b *addressBook) addressesFor(ctx context.Context, en *entry, job *Job) (addrs []string, why string, err error) {
+	if b.s.cfg.Registry == nil {
+		return b.lookup(ctx, job, en.run.Addresses)
+	}
+	key := bookKey{job.App, job.Handler, job.GlueType}
+	said, ok := b.asked.latest(job.App)
+	if waited := en.waited && en.from == askLot(job.App); waited && ok {
+		en.waited = false
+		return b.decide(key, en.run.Addresses, said)
+	}
+	if b.s.engine.waits(askLot(job.App), errorLot(job.App)) {
+		return nil, "", errBehind
+	}
+	if e, cached := b.cached(key); cached && len(en.run.Addresses) == 0 {
+		return e.addrs, "", nil
+	}
+	if b.asked.begin(job.App) {
+		b.s.life.plan.run(func(ctx context.Context) { b.askBeside(ctx, job.App) })
+	}
+	return nil, "", errAsking
+}
+
+// decide chooses among the addresses of an answer.
+func (b *addressBook) decide(key bookKey, given []string, said appAnswer) ([]string, string, error) {
+	if said.err != nil {
+		return nil, "", said.err
+	}
+	all := b.allOf(key.app, said.answer)
+	if len(given) > 0 {
+		e := b.chooseGiven(key, all, given)
+		return e.addrs, e.none, nil
+	}
+	e := b.choose(key, all)
+	if said.stale != nil && len(e.addrs) == 0 {
+		return nil, "", said.stale // as in read
+	}
+	e.read = said.asked
+	b.keep(key, e, said.version)
+	return e.addrs, e.none, nil
+}
+
+// askBeside gets the answer about an app and lets its runs go on.
+func (b *addressBook) askBeside(ctx context.Context, app string) {
+	said := appAnswer{asked: time.Now()}
+	b.mu.Lock()
+	said.version = b.version
+	b.mu.Unlock()
+	said.answer, said.err = b.ask(ctx, app)
+	if said.err == nil && !said.manual && b.s.attached.unregistered(app) && !slices.Contains(said.addrs, LocalAddress(b.s.incarnation)) {
+		// The registry has not heard of this node's executor yet; the runs would be
+		// refused for good.
+		if err := b.s.registerAttached(ctx); err == nil {
+			b.mu.Lock()
+			said.version = b.version
+			b.mu.Unlock()
+			said.answer, said.err = b.ask(ctx, app)
+		} else if len(said.addrs) == 0 {
+			said.err = err
+		}
+	}
+	b.asked.end(app, said)
+	b.s.engine.admitAll(askLot(app))
+	b.s.startWake.poke()
+}
+
+// waits reports whether somebody waits in one of the lots.
+func (e *engine) waits(at ...lot) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.ContainsFunc(at, func(at lot) bool { return e.lots[at] != nil })
+}
+
+// parkAsking parks a run until the addresses of its app are there, or behind those that
+// wait because they could not be read. It is due again at once where neither is so any
+// more.
+func (s *scheduler) parkAsking(en *entry, why error) {
+	e, app := s.engine, en.run.App
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case s.book.asked.asks(app) || e.lots[askLot(app)] != nil:
+		e.park(askLot(app), en)
+	case e.lots[errorLot(app)] != nil:
+		e.park(errorLot(app), en)
+	default:
+		e.letGoOn(en)
+		if errors.Is(why, errAsking) {
+			en.from, en.waited = askLot(app), true // the answer has come meanwhile
+		}
+		e.due.unshift(en)
+	}
+}

@@ -1,0 +1,134 @@
+package xxljob
+
+// Calls of hooks. Input: runs that were started or have ended, from all loops. Output:
+// calls, one after the other, in the order in which things have happened here.
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/xxljob/xxljob/internal/guard"
+)
+
+const (
+	// hooksWaiting is how many calls of hooks wait at most.
+	hooksWaiting = 20_000
+	// hooksLag is how long a call may wait, or take, when there is no room for another.
+	// Until then those who have one wait for room, so that hooks which are quick miss
+	// nothing in a herd; from then on calls are dropped.
+	hooksLag = time.Second
+	// hooksPause is how long they wait before they look again.
+	hooksPause = time.Millisecond
+)
+
+// hookCall is one call of one hook.
+type hookCall struct {
+	place string
+	hook  func(Run)
+	run   Run
+	since time.Time // when it was to be made
+}
+
+// hookQueue calls hooks beside the loops, on one goroutine that is there while calls
+// wait. It is safe for concurrent use.
+type hookQueue struct {
+	log    *slog.Logger
+	panics *guard.Log
+
+	mu      sync.Mutex
+	calls   []hookCall    // guarded by mu: the first is being made while somebody is at work
+	idle    chan struct{} // guarded by mu: closed when no calls wait; nil when nobody is at work
+	dropped int           // guarded by mu: since there was room
+}
+
+// call has a hook called, soon. It waits only where very many calls wait for a hook that
+// may be quick.
+func (q *hookQueue) call(place string, hook func(Run), run Run) {
+	if hook == nil {
+		return
+	}
+	for c := (hookCall{place, hook, run, time.Now()}); !q.add(c); {
+		time.Sleep(hooksPause)
+	}
+}
+
+// add takes a call, or drops it; false while there is no room that may come.
+func (q *hookQueue) add(c hookCall) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.calls) >= hooksWaiting {
+		if time.Since(q.calls[0].since) < hooksLag {
+			return false
+		}
+		if q.dropped == 0 {
+			q.log.Error("xxljob: a hook takes too long; calls of hooks are dropped until it is done", "hook", q.calls[0].place, "waiting", len(q.calls))
+		}
+		q.dropped++
+		return true
+	}
+	q.calls = append(q.calls, c)
+	if q.idle == nil {
+		q.idle = make(chan struct{})
+		go q.work()
+	}
+	return true
+}
+
+// work makes the calls until none wait.
+func (q *hookQueue) work() {
+	for {
+		q.mu.Lock()
+		c := q.calls[0]
+		q.mu.Unlock()
+		_ = q.panics.Call(c.place, func() error { c.hook(c.run); return nil })
+		if !q.next() {
+			return
+		}
+	}
+}
+
+// next is done with the first call; false when there are no more.
+func (q *hookQueue) next() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.calls[0] = hookCall{}
+	q.calls = q.calls[1:]
+	if q.dropped > 0 && len(q.calls) <= hooksWaiting/2 {
+		q.log.Warn("xxljob: hooks are called again", "dropped", q.dropped)
+		q.dropped = 0
+	}
+	if len(q.calls) == 0 {
+		q.calls = nil
+		close(q.idle)
+		q.idle = nil
+		return false
+	}
+	return true
+}
+
+// drain waits until all calls are made, at most for the grace or until shortly after the
+// end of ctx. One that does not return is left behind, with those that wait for it.
+func (q *hookQueue) drain(ctx context.Context, grace time.Duration) {
+	q.mu.Lock()
+	idle := q.idle
+	q.mu.Unlock()
+	if idle == nil {
+		return
+	}
+	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastWords/2, cancel) })()
+	select {
+	case <-idle:
+		return
+	case <-bound.Done():
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.idle == nil {
+		return
+	}
+	q.log.Warn("xxljob: stopped while a hook has not returned; it is left behind", "hook", q.calls[0].place, "waiting", len(q.calls), "dropped", q.dropped)
+}

@@ -1,0 +1,535 @@
+package xxljob_test
+
+// Routers and registries that take their time, or never answer.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/plain"
+	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/wire"
+)
+
+// routeFunc is a router of a user's. It notes for which jobs it is called.
+type routeFunc struct {
+	f      func(ctx context.Context, jobID int64, addrs []string) ([]string, error)
+	forget func(jobID int64)
+
+	mu    sync.Mutex
+	calls map[int64]int // guarded by mu
+	under map[int64]int // guarded by mu
+	most  int           // guarded by mu: calls for one job at once
+}
+
+func (r *routeFunc) Route(ctx context.Context, jobID int64, addrs []string) ([]string, error) {
+	r.mu.Lock()
+	if r.calls == nil {
+		r.calls, r.under = map[int64]int{}, map[int64]int{}
+	}
+	r.calls[jobID]++
+	r.under[jobID]++
+	r.most = max(r.most, r.under[jobID])
+	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		r.under[jobID]--
+		r.mu.Unlock()
+	}()
+	return r.f(ctx, jobID, addrs)
+}
+
+func (r *routeFunc) Forget(jobID int64) {
+	if r.forget != nil {
+		r.forget(jobID)
+	}
+}
+
+func (r *routeFunc) called(jobID int64) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.calls[jobID]
+}
+
+func withRouter(r xxljob.Router) func(*xxljob.Config) {
+	return func(c *xxljob.Config) { c.Routers = map[string]xxljob.Router{"USERS": r} }
+}
+
+// addRouted adds a job with the user's router that is due each second.
+func addRouted(t *testing.T, s xxljob.Scheduler, name string) xxljob.Job {
+	t.Helper()
+	job, err := s.AddJob(t.Context(), xxljob.Job{Name: name, Handler: "work", Route: "USERS", Schedule: xxljob.Cron("* * * * * ?")})
+	must(t, err)
+	return job
+}
+
+// TestRouterThatNeverReturns: the runs of its job are refused when RouteTimeout is over,
+// without another call; those of other jobs, of the same router too, are on time. When it
+// returns it is asked again.
+func TestRouterThatNeverReturns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, j, log := memory.New(), &journal{}, &logLines{}
+		var bad atomic.Int64
+		release := make(chan struct{})
+		r := &routeFunc{f: func(_ context.Context, jobID int64, addrs []string) ([]string, error) {
+			if jobID == bad.Load() {
+				<-release
+			}
+			return addrs[:1], nil
+		}}
+		n := startNode(t, st, "a", j, withRouter(r), log.logTo)
+		time.Sleep(500 * time.Millisecond)
+		hangs, err := n.AddJob(t.Context(), xxljob.Job{Name: "hangs", Handler: "work", Route: "USERS", Schedule: xxljob.Cron("* * * * * ?"), Stopped: true})
+		must(t, err)
+		bad.Store(hangs.ID)
+		must(t, n.StartJob(t.Context(), hangs.ID))
+		good := addRouted(t, n, "good")
+		addSeconds(t, n, 3)
+		before := runtime.NumGoroutine()
+		time.Sleep(60 * time.Second)
+		synctest.Wait()
+		if more := runtime.NumGoroutine() - before; more > 10 {
+			t.Errorf("%d goroutines more than at the beginning", more)
+		}
+		requireOnTime(t, j, 4*60)
+		if r.called(hangs.ID) != 1 || r.called(good.ID) < 60 {
+			t.Errorf("%d calls about the job whose router hangs, want one; %d about the other", r.called(hangs.ID), r.called(good.ID))
+		}
+		refused := allOf(t, st, xxljob.RunFilter{JobID: hangs.ID, States: []xxljob.State{xxljob.StateRefused}})
+		if len(refused) < 58 {
+			t.Errorf("%d runs were refused", len(refused))
+		}
+		for _, run := range refused {
+			if late := run.Ended.Sub(run.Scheduled); late != time.Second || !strings.Contains(run.TriggerMsg, "route USERS: no answer within 1s") {
+				t.Errorf("refused after %v: %s", late, run.TriggerMsg)
+			}
+		}
+		if lines := log.with("level=WARN", "a router has not answered in time"); len(lines) != 1 {
+			t.Errorf("the log says %q", lines)
+		}
+		close(release)
+		if run := waitFor(t, n, trigger(t, n, hangs), time.Minute); run.State != xxljob.StateSucceeded {
+			t.Errorf("after the router has returned a run is %v: %s", run.State, run.TriggerMsg)
+		}
+		stop(t, n)
+	})
+}
+
+// TestLateAnswerIsDropped: what a router says after its time is over goes to no run, and
+// the next one gets a call of its own.
+func TestLateAnswerIsDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var n1 atomic.Int64
+		r := &routeFunc{f: func(_ context.Context, _ int64, addrs []string) ([]string, error) {
+			if n1.Add(1) == 1 {
+				time.Sleep(1500 * time.Millisecond)
+				return nil, errors.New("too late")
+			}
+			return addrs, nil
+		}}
+		n := startNode(t, memory.New(), "a", &journal{}, withRouter(r))
+		time.Sleep(time.Second)
+		job, err := n.AddJob(t.Context(), xxljob.Job{Name: "job", Handler: "work", Route: "USERS"})
+		must(t, err)
+		first := trigger(t, n, job)
+		time.Sleep(600 * time.Millisecond)
+		second := trigger(t, n, job)
+		if run := waitFor(t, n, first, time.Minute); run.State != xxljob.StateRefused || !strings.Contains(run.TriggerMsg, "no answer within 1s") {
+			t.Errorf("the first run is %v: %s", run.State, run.TriggerMsg)
+		}
+		if run := waitFor(t, n, second, time.Minute); run.State != xxljob.StateSucceeded || n1.Load() != 2 {
+			t.Errorf("the second run is %v after %d calls: %s", run.State, n1.Load(), run.TriggerMsg)
+		}
+		stop(t, n)
+	})
+}
+
+// TestRouterThatPanics: its runs are refused, in plain words.
+func TestRouterThatPanics(t *testing.T) {
+	eachFault(t, func(t *testing.T, fail func()) {
+		j, log := &journal{}, &logLines{}
+		r := &routeFunc{f: func(context.Context, int64, []string) ([]string, error) { fail(); return nil, nil }, forget: func(int64) { fail() }}
+		n := startNode(t, memory.New(), "a", j, withRouter(r), log.logTo)
+		addSeconds(t, n, 3)
+		time.Sleep(time.Second)
+		job, err := n.AddJob(t.Context(), xxljob.Job{Name: "job", Handler: "work", Route: "USERS"})
+		must(t, err)
+		for range 3 {
+			run := waitFor(t, n, trigger(t, n, job), time.Minute)
+			says := strings.Contains(run.TriggerMsg, "route USERS: panic: boom") || strings.Contains(run.TriggerMsg, "route USERS: the function has ended its goroutine")
+			if run.State != xxljob.StateRefused || !says || strings.Contains(run.TriggerMsg, ".go:") {
+				t.Errorf("the run is %v: %s", run.State, run.TriggerMsg)
+			}
+		}
+		time.Sleep(10 * time.Second)
+		must(t, n.RemoveJob(t.Context(), job.ID))
+		stop(t, n)
+		requireOnTime(t, j, 3*10)
+		log.requireStacks(t, "Router.Route of USERS", "Router.Forget of USERS")
+	})
+}
+
+// TestSlowRouterKeepsOrder: runs of a job wait for their router one after the other, and
+// start in the order of their triggers. Each has a call of its own. The runs of others do
+// not wait.
+func TestSlowRouterKeepsOrder(t *testing.T) {
+	for _, takes := range []time.Duration{0, time.Millisecond, 300 * time.Millisecond} {
+		t.Run(takes.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const runs = 40
+				st, j := memory.New(), &journal{}
+				r := &routeFunc{f: func(_ context.Context, jobID int64, addrs []string) ([]string, error) {
+					time.Sleep(takes)
+					return addrs, nil
+				}}
+				n := startNode(t, st, "a", j, withRouter(r))
+				var mu sync.Mutex
+				var order []int64
+				must(t, n.Handle("note", func(_ context.Context, task *xxljob.Task) error {
+					mu.Lock()
+					defer mu.Unlock()
+					order = append(order, task.RunID)
+					return nil
+				}))
+				addSeconds(t, n, 3)
+				time.Sleep(time.Second)
+				job, err := n.AddJob(t.Context(), xxljob.Job{Name: "job", Handler: "note", Route: "USERS"})
+				must(t, err)
+				var ids []int64
+				for i := range runs {
+					ids = append(ids, trigger(t, n, job))
+					if i%10 == 5 {
+						time.Sleep(takes / 3)
+					}
+				}
+				time.Sleep(30 * time.Second)
+				stop(t, n)
+				if !slices.Equal(order, ids) {
+					t.Errorf("the runs were started in the order\n%v, want\n%v", order, ids)
+				}
+				if r.called(job.ID) != runs || r.most != 1 {
+					t.Errorf("%d calls for %d runs, %d at once", r.called(job.ID), runs, r.most)
+				}
+				requireOnTime(t, j, 3*30)
+			})
+		})
+	}
+}
+
+// TestAnswersOfRouters: an answer costs no more than its length, whatever it is, and
+// counts each address once.
+func TestAnswersOfRouters(t *testing.T) {
+	const million = 1_000_000
+	for name, tt := range map[string]struct {
+		answer func(addrs []string) []string
+		route  string
+		parts  int
+		says   string
+	}{
+		"a million times the same": {answer: func(addrs []string) []string { return slices.Repeat(addrs, million/len(addrs)) }, route: "SHARDING_BROADCAST", parts: 2},
+		"the other way round":      {answer: func(addrs []string) []string { slices.Reverse(addrs); return addrs }, route: "SHARDING_BROADCAST", parts: 2},
+		"a million for one":        {answer: func(addrs []string) []string { return slices.Repeat(addrs, million/len(addrs)) }, route: "USERS", parts: 1},
+		"a million others":         {answer: func([]string) []string { return slices.Repeat([]string{strings.Repeat("x", 1000)}, million) }, route: "USERS", says: "x..., which is not an address of the app"},
+		"one of a million":         {answer: func(addrs []string) []string { return append(slices.Repeat(addrs, million/len(addrs)), "nowhere") }, route: "USERS", says: "chose nowhere, which is not an address of the app"},
+		"none":                     {answer: func([]string) []string { return nil }, route: "USERS", says: "chose no address"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st, j := memory.New(), &journal{}
+				r := &routeFunc{f: func(_ context.Context, _ int64, addrs []string) ([]string, error) { return tt.answer(addrs), nil }}
+				with := func(c *xxljob.Config) { c.Routers = map[string]xxljob.Router{tt.route: r} }
+				a, b := startNode(t, st, "a", j, with), startNode(t, st, "b", j, with)
+				time.Sleep(10 * time.Second)
+				run := waitFor(t, a, triggerNew(t, a, xxljob.Job{Name: "job", Handler: "work", Route: tt.route}), time.Minute)
+				time.Sleep(time.Second)
+				parts := allOf(t, st, xxljob.RunFilter{JobID: run.JobID})
+				if tt.says != "" && (run.State != xxljob.StateRefused || !strings.Contains(run.TriggerMsg, tt.says) || len(run.TriggerMsg) > 2000) {
+					t.Errorf("the run is %v: %.3000s", run.State, run.TriggerMsg)
+				}
+				if tt.says == "" && (run.State != xxljob.StateSucceeded || len(parts) != tt.parts) {
+					t.Errorf("the run is %v, of %d parts, want %d: %.3000s", run.State, len(parts), tt.parts, run.TriggerMsg)
+				}
+				stop(t, a, b)
+			})
+		})
+	}
+}
+
+// TestStopWithARouterThatHangs: Stop does not wait for it, and its run is another node's.
+func TestStopWithARouterThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		release := make(chan struct{})
+		r := &routeFunc{f: func(_ context.Context, _ int64, addrs []string) ([]string, error) { <-release; return addrs, nil }}
+		a := startNode(t, st, "a", &journal{}, withRouter(r))
+		time.Sleep(time.Second)
+		id := triggerNew(t, a, xxljob.Job{Name: "job", Handler: "work", Route: "USERS"})
+		time.Sleep(500 * time.Millisecond)
+		before := time.Now()
+		stop(t, a)
+		if took := time.Since(before); took > time.Millisecond {
+			t.Errorf("Stop took %v", took)
+		}
+		b := startNode(t, st, "b", &journal{}, withRouter(&plain.Router{}))
+		if run := waitFor(t, b, id, time.Minute); run.State != xxljob.StateSucceeded {
+			t.Errorf("the run is %v: %s", run.State, run.TriggerMsg)
+		}
+		close(release)
+		stop(t, b)
+	})
+}
+
+// badRegistry is a registry that does something before it answers.
+type badRegistry struct {
+	plain.Registry
+	do func(method, app string)
+
+	mu    sync.Mutex
+	calls map[string]int // guarded by mu
+}
+
+func (r *badRegistry) enter(method, app string) {
+	r.mu.Lock()
+	if r.calls == nil {
+		r.calls = map[string]int{}
+	}
+	r.calls[method+" "+app]++
+	r.mu.Unlock()
+	r.do(method, app)
+}
+
+func (r *badRegistry) called(what string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.calls[what]
+}
+
+func (r *badRegistry) Lookup(ctx context.Context, app string) ([]string, error) {
+	r.enter("Lookup", app)
+	return r.Registry.Lookup(ctx, app)
+}
+
+func (r *badRegistry) Register(ctx context.Context, app, address string) error {
+	r.enter("Register", app)
+	return r.Registry.Register(ctx, app, address)
+}
+
+func (r *badRegistry) Deregister(ctx context.Context, app, address string) error {
+	r.enter("Deregister", app)
+	return r.Registry.Deregister(ctx, app, address)
+}
+
+// attachUser attaches an executor of a user's that accepts at once, and starts a job of
+// its app each second.
+func attachUser(t *testing.T, n *node, app string) (*slowExecutor, xxljob.Job) {
+	t.Helper()
+	e := &slowExecutor{app: app, delay: func(wire.TriggerRequest) time.Duration { return 0 }}
+	must(t, n.Attach(e))
+	job, err := n.AddJob(t.Context(), xxljob.Job{App: app, Name: app, Handler: "work", Schedule: xxljob.Cron("* * * * * ?")})
+	must(t, err)
+	return e, job
+}
+
+// triggered are the times at which an executor was called for a job.
+func (e *slowExecutor) triggered(jobID int64) []time.Time {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.lanes[jobID])
+}
+
+// TestRegistryThatNeverAnswers about one app: the other apps' runs are on time. Those of
+// the app go by its last answer for Dead, and then wait; when it answers again they are
+// started in their order. There is one call.
+func TestRegistryThatNeverAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, j, log := memory.New(), &journal{}, &logLines{}
+		release := make(chan struct{})
+		var hangs atomic.Bool
+		r := &badRegistry{do: func(method, app string) {
+			if method == "Lookup" && app == "bad" && hangs.Load() {
+				<-release
+			}
+		}}
+		n := startNode(t, st, "a", j, log.logTo, func(c *xxljob.Config) { c.Registry = r })
+		e, job := attachUser(t, n, "bad")
+		addSeconds(t, n, 3)
+		time.Sleep(10*time.Second + time.Second/2)
+		hangs.Store(true)
+		lookups, from := r.called("Lookup bad"), time.Now()
+		time.Sleep(80 * time.Second)
+		late := 0
+		for _, at := range e.triggered(job.ID) {
+			if at.Sub(at.Truncate(time.Second)) != 0 {
+				late++
+			}
+		}
+		if n := len(e.triggered(job.ID)); n < 89 || late > 1 {
+			t.Errorf("by the last answer %d runs were started, %d of them late; want 89 and one that has waited for the call", n, late)
+		}
+		time.Sleep(time.Until(from.Add(100 * time.Second)))
+		before := len(e.triggered(job.ID))
+		time.Sleep(20 * time.Second)
+		if after := len(e.triggered(job.ID)); after != before {
+			t.Errorf("%d runs were started by an answer that is older than Dead", after-before)
+		}
+		if n := r.called("Lookup bad") - lookups; n != 1 {
+			t.Errorf("%d calls of Lookup, want one that hangs", n)
+		}
+		hangs.Store(false)
+		close(release)
+		time.Sleep(10 * time.Second)
+		stop(t, n)
+		requireOnTime(t, j, 3*120)
+		requireEnded(t, st)
+		starts := succeeded(t, st, job.ID)
+		if !slices.IsSortedFunc(starts, func(a, b xxljob.Run) int { return a.Started.Compare(b.Started) }) || len(starts) < 125 {
+			t.Errorf("%d runs, or not in their order", len(starts))
+		}
+	})
+}
+
+// TestRegistryThatHasNeverAnswered: an app of which nothing is known waits for the
+// answer, and no other does.
+func TestRegistryThatHasNeverAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, j := memory.New(), &journal{}
+		release := make(chan struct{})
+		r := &badRegistry{do: func(method, app string) {
+			if method != "Deregister" && app == "bad" {
+				<-release
+			}
+		}}
+		n := startNode(t, st, "a", j, func(c *xxljob.Config) { c.Registry = r })
+		addSeconds(t, n, 3)
+		time.Sleep(500 * time.Millisecond)
+		e, job := attachUser(t, n, "bad")
+		before := runtime.NumGoroutine()
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		if more := runtime.NumGoroutine() - before; more > 5 {
+			t.Errorf("%d goroutines more than at the beginning", more)
+		}
+		if calls := e.triggered(job.ID); len(calls) != 0 {
+			t.Errorf("%d runs went to addresses that nobody has told", len(calls))
+		}
+		if r.called("Lookup bad") != 1 || r.called("Register bad") != 1 {
+			t.Errorf("%d and %d calls that hang, want one of each", r.called("Lookup bad"), r.called("Register bad"))
+		}
+		close(release)
+		time.Sleep(10 * time.Second)
+		stop(t, n)
+		requireOnTime(t, j, 3*38)
+		requireEnded(t, st)
+		if states := countStates(allOf(t, st, xxljob.RunFilter{JobID: job.ID})); states[xxljob.StateSucceeded] < 38 || states[xxljob.StateRefused] != 0 {
+			t.Errorf("runs of the app: %v", states)
+		}
+	})
+}
+
+// TestSlowRegistry: one that answers after a while delays the runs of its app by that,
+// now and then, and no other's.
+func TestSlowRegistry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, j := memory.New(), &journal{}
+		r := &badRegistry{do: func(_, app string) {
+			if app == "slow" {
+				time.Sleep(700 * time.Millisecond)
+			}
+		}}
+		n := startNode(t, st, "a", j, func(c *xxljob.Config) { c.Registry = r })
+		addSeconds(t, n, 3)
+		e, job := attachUser(t, n, "slow")
+		time.Sleep(60*time.Second + time.Second/2)
+		calls := e.triggered(job.ID)
+		for _, at := range calls {
+			if late := at.Sub(at.Truncate(time.Second)); late > 700*time.Millisecond {
+				t.Errorf("a run was started %v late", late)
+			}
+		}
+		stop(t, n)
+		requireOnTime(t, j, 3*59)
+		if len(calls) < 57 {
+			t.Errorf("%d runs of the slow app", len(calls))
+		}
+		if refused := allOf(t, st, xxljob.RunFilter{States: []xxljob.State{xxljob.StateRefused}}); len(refused) != 0 {
+			t.Errorf("%d runs were refused: %s", len(refused), refused[0].TriggerMsg)
+		}
+	})
+}
+
+// TestRegistryThatPanics: in each of its methods it is a registry that fails.
+func TestRegistryThatPanics(t *testing.T) {
+	for _, method := range []string{"Lookup", "Register", "Deregister"} {
+		t.Run(method, func(t *testing.T) {
+			eachFault(t, func(t *testing.T, fail func()) {
+				st, j, log := memory.New(), &journal{}, &logLines{}
+				var on atomic.Bool
+				r := &badRegistry{do: func(called, _ string) {
+					if called == method && on.Load() {
+						fail()
+					}
+				}}
+				n := startNode(t, st, "a", j, log.logTo, func(c *xxljob.Config) { c.Registry = r; c.Beat = 5 * time.Second; c.Dead = time.Minute })
+				addSeconds(t, n, 3)
+				time.Sleep(5 * time.Second)
+				on.Store(true)
+				time.Sleep(30 * time.Second)
+				stop(t, n)
+				requireOnTime(t, j, 3*34)
+				log.requireStacks(t, "Registry."+method)
+			})
+		})
+	}
+}
+
+// TestStopWithARegistryThatHangs: Stop gives the executors that are to be deregistered
+// five seconds in all.
+func TestStopWithARegistryThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		r := &badRegistry{do: func(method, _ string) {
+			if method == "Deregister" {
+				<-release
+			}
+		}}
+		n := startNode(t, memory.New(), "a", &journal{}, func(c *xxljob.Config) { c.Registry = r })
+		for i := range 20 {
+			attachUser(t, n, fmt.Sprint(i))
+		}
+		time.Sleep(10*time.Second + time.Second/2)
+		before := time.Now()
+		stop(t, n)
+		if took := time.Since(before); took > 5*time.Second {
+			t.Errorf("Stop took %v", took)
+		}
+		close(release)
+	})
+}
+
+// TestForgetThatHangs: a job is removed all the same.
+func TestForgetThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		r := &routeFunc{forget: func(int64) { <-release }}
+		n := startNode(t, memory.New(), "a", &journal{}, withRouter(r))
+		job, err := n.AddJob(t.Context(), xxljob.Job{Name: "job", Handler: "work"})
+		must(t, err)
+		before := time.Now()
+		must(t, n.RemoveJob(t.Context(), job.ID))
+		if took := time.Since(before); took != time.Second {
+			t.Errorf("RemoveJob took %v, want RouteTimeout", took)
+		}
+		close(release)
+		stop(t, n)
+	})
+}

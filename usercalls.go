@@ -1,0 +1,151 @@
+package xxljob
+
+// Calls of registries and routers of the user's that somebody waits for. Input: calls, by
+// what they are about. Output: answers, or errors once RouteTimeout is over; a call that
+// does not return is left behind, and is the only one about its matter.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/xxljob/xxljob/internal/guard"
+	"github.com/xxljob/xxljob/route"
+)
+
+// maxUserWrites is how many calls may be under way that change something: executors
+// elsewhere register under any address, and a registry may hang for each.
+const maxUserWrites = 1000
+
+var (
+	errUserHangs = errors.New("no answer in time, and an earlier call still hangs")
+	errUserBusy  = errors.New("too many calls are under way")
+)
+
+// userCalls are the calls that are under way. It is safe for concurrent use.
+type userCalls struct {
+	registry Registry
+	timeout  time.Duration
+	panics   *guard.Log
+
+	mu     sync.Mutex
+	calls  map[userCallKey]*userCall // guarded by mu
+	writes int                       // guarded by mu: those that change something
+}
+
+// userCallKey is what a call is about.
+type userCallKey struct{ place, of, address string }
+
+// userCall is a call that may have several who wait for it.
+type userCall struct {
+	until time.Time     // when they give up
+	done  chan struct{} // closed when there are addrs and err
+	addrs []string
+	err   error
+}
+
+func newUserCalls(cfg *Config, panics *guard.Log) *userCalls {
+	return &userCalls{registry: cfg.Registry, timeout: cfg.RouteTimeout, panics: panics, calls: map[userCallKey]*userCall{}}
+}
+
+// lookup asks the registry for an app's addresses.
+func (u *userCalls) lookup(ctx context.Context, app string) ([]string, error) {
+	return u.do(ctx, userCallKey{place: "Registry.Lookup", of: app}, false, func(ctx context.Context) ([]string, error) {
+		addrs, err := u.registry.Lookup(ctx, app)
+		return slices.Clone(addrs), err // the list may be the registry's own
+	})
+}
+
+func (u *userCalls) register(ctx context.Context, app, address string) error {
+	return u.write(ctx, userCallKey{"Registry.Register", app, address}, func(ctx context.Context) error {
+		return u.registry.Register(ctx, app, address)
+	})
+}
+
+func (u *userCalls) deregister(ctx context.Context, app, address string) error {
+	return u.write(ctx, userCallKey{"Registry.Deregister", app, address}, func(ctx context.Context) error {
+		return u.registry.Deregister(ctx, app, address)
+	})
+}
+
+// forget tells a router that a job is no more.
+func (u *userCalls) forget(ctx context.Context, name string, router route.Forgetter, jobID int64) error {
+	return u.write(ctx, userCallKey{"Router.Forget of " + name, strconv.FormatInt(jobID, 10), ""}, func(context.Context) error {
+		router.Forget(jobID)
+		return nil
+	})
+}
+
+func (u *userCalls) write(ctx context.Context, key userCallKey, f func(context.Context) error) error {
+	_, err := u.do(ctx, key, true, func(ctx context.Context) ([]string, error) { return nil, f(ctx) })
+	return err
+}
+
+// do waits for the call that is under way about a matter, or makes one.
+func (u *userCalls) do(ctx context.Context, key userCallKey, writes bool, f func(context.Context) ([]string, error)) ([]string, error) {
+	c, err := u.begin(ctx, key, writes, f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", key.place, err)
+	}
+	if left := time.Until(c.until); left > 0 {
+		late := time.NewTimer(left)
+		defer late.Stop()
+		select {
+		case <-c.done:
+		case <-late.C:
+		case <-ctx.Done():
+		}
+	}
+	select {
+	case <-c.done:
+		return c.addrs, c.err
+	default:
+	}
+	switch {
+	case ctx.Err() != nil:
+		err = ctx.Err()
+	case time.Since(c.until) > 0:
+		err = errUserHangs
+	default:
+		err = fmt.Errorf("no answer within %v", u.timeout)
+	}
+	return nil, fmt.Errorf("%s: %w", key.place, err)
+}
+
+// begin returns the call that is under way, or a new one. It goes on when ctx ends, for
+// others may wait for it too.
+func (u *userCalls) begin(ctx context.Context, key userCallKey, writes bool, f func(context.Context) ([]string, error)) (*userCall, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if c := u.calls[key]; c != nil {
+		return c, nil
+	}
+	if writes {
+		if u.writes >= maxUserWrites {
+			return nil, errUserBusy
+		}
+		u.writes++
+	}
+	c := &userCall{until: time.Now().Add(u.timeout), done: make(chan struct{})}
+	u.calls[key] = c
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), u.timeout)
+	guard.Go(func() (err error) {
+		c.addrs, err = f(ctx)
+		return err
+	}, func(err error) {
+		cancel()
+		c.err = u.panics.Note(key.place, err)
+		u.mu.Lock()
+		delete(u.calls, key)
+		if writes {
+			u.writes--
+		}
+		u.mu.Unlock()
+		close(c.done)
+	})
+	return c, nil
+}

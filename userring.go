@@ -1,0 +1,81 @@
+package xxljob
+
+// The ring of the engine, which may be the user's. All of it is guarded by the engine's
+// mutex.
+
+import (
+	"time"
+
+	"github.com/xxljob/xxljob/internal/guard"
+)
+
+// heldRing is the ring that is in use.
+type heldRing struct {
+	TimeRing
+	users  bool // not of our own make: it may panic
+	panics *guard.Log
+	failed func(method string, err error)
+}
+
+func newHeldRing(cfg *Config, panics *guard.Log) heldRing {
+	r := heldRing{TimeRing: cfg.Ring, users: true, panics: panics, failed: func(method string, err error) {
+		cfg.Logger.Error("xxljob: Config.Ring is not used any more, the ring of NewTimeRing is in its place", "node", cfg.Node, "method", method, "err", err)
+	}}
+	if _, ours := cfg.Ring.(*timeRing); ours || cfg.Ring == nil {
+		r.users = false
+		if cfg.Ring == nil {
+			r.TimeRing = NewTimeRing()
+		}
+	}
+	return r
+}
+
+// pushRing puts a held run on the ring.
+func (e *engine) pushRing(at time.Time, runID int64) {
+	if !e.ring.users {
+		e.ring.Push(at, runID)
+		return
+	}
+	e.tryRing("Push", func(r TimeRing) { r.Push(at, runID) })
+}
+
+// popRing takes off the ring what is due. It is never less than what is due on ours,
+// should that have taken the place of the user's.
+func (e *engine) popRing(now time.Time) (ids []int64) {
+	if !e.ring.users {
+		return e.ring.Pop(now)
+	}
+	if !e.tryRing("Pop", func(r TimeRing) { ids = r.Pop(now) }) {
+		e.alarms.popUpTo(now.UnixMilli())
+		return e.ring.Pop(now)
+	}
+	return ids
+}
+
+// lenRing is how many entries the ring has.
+func (e *engine) lenRing() (n int) {
+	if e.ring.users && e.tryRing("Len", func(r TimeRing) { n = r.Len() }) {
+		return n
+	}
+	return e.ring.Len()
+}
+
+// tryRing calls the user's ring. One that panics may have lost entries, and may have left
+// a lock of its own locked: it is not called again. Ours takes its place, with all that
+// is held and has not come up.
+func (e *engine) tryRing(method string, f func(TimeRing)) bool {
+	users := e.ring.TimeRing
+	err := e.ring.panics.Call("TimeRing."+method, func() error { f(users); return nil })
+	if err == nil {
+		return true
+	}
+	e.ring.failed(method, err)
+	e.ring.TimeRing, e.ring.users = NewTimeRing(), false
+	for id, en := range e.held {
+		if !en.due {
+			e.ring.Push(en.run.Scheduled, id)
+			e.alarms.add(en.run.Scheduled.UnixMilli())
+		}
+	}
+	return false
+}

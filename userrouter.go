@@ -1,0 +1,229 @@
+package xxljob
+
+// Routers of the user's, which may take their time. Input: due runs of their jobs, from
+// start.go. Output: the same runs with an answer, in their order, to the due queue. All
+// of it is guarded by the engine's mutex.
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/xxljob/xxljob/internal/guard"
+)
+
+// routerKey is a router of the user's, by its name, and a job.
+type routerKey struct {
+	route string
+	jobID int64
+}
+
+// routeQueue are the runs of a job that wait for a router's answers. Each gets a call of
+// its own, one after the other. It is there while runs wait or a call has not returned.
+type routeQueue struct {
+	key     routerKey
+	waiting []*routeWait // the earliest first
+	call    *routeCall   // what has not returned
+	timer   *time.Timer  // for the first, where it waits for a call that hangs
+}
+
+// routeWait is a run that waits.
+type routeWait struct {
+	en      *entry
+	version int64 // of its job
+	addrs   []string
+	since   time.Time
+}
+
+// routeCall is a call of a router. Nobody waits for it any more where it is about nil.
+type routeCall struct{ about *routeWait }
+
+// routeChoice is a router's answer about a run.
+type routeChoice struct {
+	version int64 // of the job
+	chosen  []string
+	refused string
+}
+
+// fits reports whether a choice is still one among the addresses.
+func (c *routeChoice) fits(job *Job, addrs []string) bool {
+	if c == nil || c.version != job.Version {
+		return false
+	}
+	for _, a := range c.chosen {
+		if _, there := slices.BinarySearch(addrs, a); !there {
+			return false
+		}
+	}
+	return true
+}
+
+// choiceFor returns what a router has chosen for a run; nil when it has to be asked yet,
+// or when an earlier run of the job has.
+func (e *engine) choiceFor(en *entry, job *Job, addrs []string) *routeChoice {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !en.choice.fits(job, addrs) {
+		en.choice = nil
+		return nil
+	}
+	q := e.routes[routerKey{job.Route, job.ID}]
+	if q != nil && len(q.waiting) > 0 && keyOfRun(&q.waiting[0].en.run).before(keyOfRun(&en.run)) {
+		return nil
+	}
+	return en.choice
+}
+
+// askRouter makes a run wait for its router, in the order of the job's runs. Caller holds
+// engine.mu.
+func (s *scheduler) askRouter(en *entry, job *Job, addrs []string) {
+	e := s.engine
+	e.letGoOn(en)
+	key := routerKey{job.Route, job.ID}
+	q := e.routes[key]
+	if q == nil {
+		q = &routeQueue{key: key}
+		e.routes[key] = q
+	}
+	at, _ := slices.BinarySearchFunc(q.waiting, keyOfRun(&en.run), func(w *routeWait, key ringEntry) int {
+		if keyOfRun(&w.en.run).before(key) {
+			return -1
+		}
+		return 1
+	})
+	q.waiting = slices.Insert(q.waiting, at, &routeWait{en: en, version: job.Version, addrs: addrs, since: time.Now()})
+	s.routeNext(q)
+}
+
+// routeNext lets those at the head of a queue go on that have their answer, and has the
+// next one asked about. Caller holds engine.mu.
+func (s *scheduler) routeNext(q *routeQueue) {
+	e := s.engine
+	for len(q.waiting) > 0 {
+		w := q.waiting[0]
+		if w.en.choice == nil && q.call == nil {
+			s.callRouter(q, w)
+		}
+		if w.en.choice == nil && q.call.about == nil {
+			// An earlier call hangs. It may return while this run has time.
+			s.awaitRouter(q, w)
+		}
+		if w.en.choice == nil {
+			return
+		}
+		q.waiting[0], q.waiting = nil, q.waiting[1:]
+		e.due.push(w.en)
+		s.startWake.poke()
+	}
+	if q.call == nil {
+		delete(e.routes, q.key)
+	}
+}
+
+// awaitRouter refuses a run that has waited long enough for a call that hangs, or has it
+// looked at again then. Caller holds engine.mu.
+func (s *scheduler) awaitRouter(q *routeQueue, w *routeWait) {
+	left := s.cfg.RouteTimeout - time.Since(w.since)
+	if left <= 0 {
+		w.en.choice = s.noChoice(q, w, ", and an earlier call still hangs")
+		return
+	}
+	if q.timer != nil {
+		q.timer.Stop()
+	}
+	q.timer = time.AfterFunc(left, func() {
+		s.engine.mu.Lock()
+		defer s.engine.mu.Unlock()
+		s.routeNext(q)
+	})
+}
+
+// noChoice refuses a run whose router did not answer.
+func (s *scheduler) noChoice(q *routeQueue, w *routeWait, why string) *routeChoice {
+	return &routeChoice{version: w.version, refused: fmt.Sprintf("route %s: no answer within %v%s", q.key.route, s.cfg.RouteTimeout, why)}
+}
+
+// callRouter asks about a run, beside the start loop. A router that does not return
+// leaves one goroutine behind for a job. Caller holds engine.mu.
+func (s *scheduler) callRouter(q *routeQueue, w *routeWait) {
+	c := &routeCall{about: w}
+	q.call = c
+	router := s.cfg.Routers[q.key.route]
+	ctx, cancel := context.WithTimeout(s.life.plan.ctx, s.cfg.RouteTimeout)
+	overdue := time.AfterFunc(s.cfg.RouteTimeout, func() { s.routeOverdue(q, c) })
+	choice := &routeChoice{version: w.version}
+	guard.Go(func() error {
+		chosen, err := router.Route(ctx, q.key.jobID, slices.Clone(w.addrs))
+		switch {
+		case err != nil && ctx.Err() != nil:
+			choice = s.noChoice(q, w, "")
+		case err != nil:
+			choice.refused = "route " + q.key.route + ": " + shorten(err.Error(), maxAnswer)
+		default:
+			choice.chosen, choice.refused = picked(q.key.route, chosen, w.addrs)
+		}
+		return nil
+	}, func(err error) {
+		overdue.Stop()
+		cancel()
+		if s.panics.Note("Router.Route of "+q.key.route, err) != nil {
+			choice = &routeChoice{version: w.version, refused: "route " + q.key.route + ": " + shorten(err.Error(), maxAnswer)}
+		}
+		s.routeAnswered(q, c, choice)
+	})
+}
+
+// picked are the addresses that a router has chosen, each once, or what is wrong with its
+// answer; addrs are sorted.
+func picked(name string, chosen, addrs []string) (list []string, refused string) {
+	if len(chosen) == 0 {
+		return nil, "route " + name + " chose no address"
+	}
+	seen := make([]bool, len(addrs))
+	for _, a := range chosen {
+		i, there := slices.BinarySearch(addrs, a)
+		if !there {
+			return nil, fmt.Sprintf("route %s chose %s, which is not an address of the app", name, shorten(a, 300))
+		}
+		if !seen[i] {
+			seen[i] = true
+			list = append(list, addrs[i])
+		}
+	}
+	return list, ""
+}
+
+// routeAnswered takes in a router's answer, if somebody waits for it.
+func (s *scheduler) routeAnswered(q *routeQueue, c *routeCall, choice *routeChoice) {
+	s.engine.mu.Lock()
+	defer s.engine.mu.Unlock()
+	q.call = nil
+	if s.life.plan.ctx.Err() != nil {
+		return // the end of its context may be why: the run stays planned
+	}
+	if c.about != nil {
+		c.about.en.choice = choice
+	}
+	s.routeNext(q)
+}
+
+// routeOverdue is called when the time of a call is over.
+func (s *scheduler) routeOverdue(q *routeQueue, c *routeCall) {
+	if s.leaveCall(q, c) {
+		s.log.Warn("xxljob: a router has not answered in time; runs of the job are refused until it does", "router", q.key.route, "job", q.key.jobID, "timeout", s.cfg.RouteTimeout)
+	}
+}
+
+// leaveCall refuses the run that a call is about, if one still waits for it.
+func (s *scheduler) leaveCall(q *routeQueue, c *routeCall) bool {
+	s.engine.mu.Lock()
+	defer s.engine.mu.Unlock()
+	if q.call != c || c.about == nil || s.life.plan.ctx.Err() != nil {
+		return false
+	}
+	c.about.en.choice = s.noChoice(q, c.about, "")
+	c.about = nil
+	s.routeNext(q)
+	return true
+}
