@@ -110,5 +110,6 @@ func (a *Auditor) Check(from, to int64) *Report {
 	a.checkDelays(r, from, to)
 	a.checkSerial(r, from, to)
 	a.measure(r, from, to)
+	a.checkByRoute(r, from, to)
 	return r
 }

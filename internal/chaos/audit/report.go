@@ -34,7 +34,17 @@ type Report struct {
 	forgiving bool
 	timed     bool
 
+	// Disorder are runs of a serial job that were started before an earlier one, after a
+	// fault that asks for the order.
+	Disorder int
+	// Missed are planned runs that nobody held until the scheduler's own slow look at
+	// the store took them up. Whoever reads the nodes' logs fills it in.
+	Missed int
+
 	Lateness Spread // of starts behind their instants
+	// Routes is the lateness, by route, of the runs that the victims of faults had not
+	// taken. See Fault.ByRoute.
+	Routes   map[string]RouteSpread
 	Failover Spread // from a process's death, stop or silence to the next owner's first start
 	Back     Spread // from the end of a fault to the first start of each shard
 	Late     int    // shards that were not back in time, and fail-overs that took too long
@@ -52,6 +62,7 @@ const problemsMax = 12
 // OK reports whether nothing was violated.
 func (r *Report) OK() bool {
 	n := r.Early + r.Unfinished + r.Unexplained + r.Forbidden + r.Wrong
+	n += r.Disorder + r.Missed
 	if r.timed {
 		n += r.Late
 	}
