@@ -3,10 +3,13 @@
 package chaos
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/xxljob/xxljob/internal/chaos/control"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/route"
 )
 
 // lines writes what a run prints to the test's log.
@@ -57,5 +60,37 @@ func TestCatalogue(t *testing.T) {
 	c.Faults = []string{"earthquake"}
 	if _, err := c.choose(); err == nil || !strings.Contains(err.Error(), "sigkill") {
 		t.Errorf("an unknown fault: %v", err)
+	}
+}
+
+// TestRoutesOfTheWorkload: each strategy has a serial job, due every second, whose
+// runs nothing but a fault makes late.
+func TestRoutesOfTheWorkload(t *testing.T) {
+	for _, name := range route.Names() {
+		if !slices.ContainsFunc(definitions(), func(d control.Job) bool {
+			return d.Route == name && d.Kind == control.Cron && d.Period == 1000 && prompt(d)
+		}) {
+			t.Errorf("%s has none", name)
+		}
+	}
+}
+
+// TestStages: what is held against the clock has the machine to itself.
+func TestStages(t *testing.T) {
+	c := Config{}.withDefaults()
+	all := stages(group(catalogue(c)))
+	var got []string
+	for _, stage := range all[:2] {
+		for _, u := range stage {
+			got = append(got, u[0].unit)
+			for _, f := range u {
+				if f.lease != u[0].lease {
+					t.Errorf("%s and %s share a cluster, and have other lease modes", f.name, u[0].name)
+				}
+			}
+		}
+	}
+	if len(all) != 3 || strings.Join(got, " ") != "processes routes-lock routes-row" {
+		t.Errorf("%d stages, the first two of %v", len(all), got)
 	}
 }

@@ -38,7 +38,7 @@ type Report struct {
 	// fault that asks for the order.
 	Disorder int
 	// Missed are planned runs that nobody held until the scheduler's own slow look at
-	// the store took them up. Whoever reads the nodes' logs fills it in.
+	// the store took them up. See AddMissed.
 	Missed int
 
 	Lateness Spread // of starts behind their instants
@@ -70,6 +70,14 @@ func (r *Report) OK() bool {
 		return n == 0
 	}
 	return n+r.Lost+r.Double+r.Overdue+r.Forgotten == 0
+}
+
+// AddMissed notes lines of logs, each about a run that nobody held.
+func (r *Report) AddMissed(lines []string) {
+	r.Missed += len(lines)
+	for _, line := range lines {
+		r.problem("missed", "%s", line)
+	}
 }
 
 // problem notes a violation.

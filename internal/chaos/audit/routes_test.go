@@ -179,8 +179,8 @@ func TestStrictestBound(t *testing.T) {
 // TestMissed: what the scheduler had to find by itself is a violation.
 func TestMissed(t *testing.T) {
 	r := clean().report()
-	if r.Missed = 1; r.OK() {
-		t.Error("a run that nobody held is overlooked")
+	if r.AddMissed([]string{"a line"}); r.OK() || r.Missed != 1 || len(r.Problems) != 1 {
+		t.Errorf("a run that nobody held: %d, ok %v, %v", r.Missed, r.OK(), r.Problems)
 	}
 }
 

@@ -97,7 +97,7 @@ func (a *Auditor) checkInterrupted(r *Report, row Row) {
 			until = e.At
 		}
 	}
-	node := nodeOf(row.Address)
+	node := NodeOf(row.Address)
 	f, ok := a.explain.interrupted(where, node, since, until)
 	if ok {
 		r.Explained = append(r.Explained, explanation(row, where, f))
