@@ -34,8 +34,8 @@ func routeFaults(lease, unit string) []fault {
 const fresh = 16 * time.Second
 
 // killEach kills every node, beginning with the one that FIRST names. That one stays
-// away for longer than a lease lasts, so that the others have to do without it; the
-// rest are replaced at once, or in time for their lease.
+// away for longer than any bound, so that the others have to do without it; the rest
+// are replaced at once, or in time for their lease.
 func killEach(ctx context.Context, a *arena) error {
 	first, err := a.namedByFirst(ctx)
 	if err != nil {
@@ -43,7 +43,7 @@ func killEach(ctx context.Context, a *arena) error {
 	}
 	others := slices.DeleteFunc(a.shuffled(), func(m *member) bool { return m == first })
 	for i, m := range append([]*member{first}, others...) {
-		away := 8 * time.Second
+		away := 12 * time.Second
 		if i > 0 {
 			away = a.between(0, 4*time.Second)
 		}
