@@ -22,6 +22,8 @@ type fault struct {
 	// lease is the mode in which the nodes of its unit hold their shards. Empty means
 	// leaseLock.
 	lease string
+	// rests says that the fault leaves the cluster alone before it returns.
+	rests bool
 	// slow says why the starts in its time may be later than Rules.Lateness: it holds
 	// all of a cluster's rows, or its database, for longer. Empty where they may not.
 	slow string

@@ -19,10 +19,10 @@ import (
 
 // routeFaults are those of one lease mode, for one cluster.
 func routeFaults(lease, unit string) []fault {
-	all := []fault{{name: "kill-" + lease, unit: unit, lease: lease, run: killEach}}
+	all := []fault{{name: "kill-" + lease, unit: unit, lease: lease, rests: true, run: killEach}}
 	for i, seconds := range []int{2, 4, 8, 40} {
 		all = append(all, fault{
-			name: fmt.Sprintf("stop-%d-%s", seconds, lease), unit: unit, lease: lease,
+			name: fmt.Sprintf("stop-%d-%s", seconds, lease), unit: unit, lease: lease, rests: true,
 			run: stopOne(i, time.Duration(seconds)*time.Second),
 		})
 	}

@@ -24,7 +24,8 @@ import (
 // ErrViolated is returned by Run when the auditor found that a promise was broken.
 var ErrViolated = errors.New("chaos: promises were broken")
 
-// rest is how long a cluster is left alone behind each fault.
+// rest is how long a cluster is left alone behind each fault that does not do so
+// itself.
 const rest = 6 * time.Second
 
 // Run injects the faults and prints the report. It returns ErrViolated when a
@@ -196,7 +197,9 @@ func (r *runner) inject(ctx context.Context, a *arena, faults []fault) error {
 		if err := f.run(ctx, a); err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}
-		_ = pause(ctx, rest)
+		if !f.rests {
+			_ = pause(ctx, rest)
+		}
 	}
 	stop()
 	wait()
