@@ -23,6 +23,7 @@ func (a *Auditor) checkByRoute(r *Report, from, to int64) {
 // not taken.
 func (a *Auditor) checkUntaken(r *Report, f Fault) {
 	bound := a.in.Rules.untaken(f.Effect)
+	measured := map[string]bool{}
 	for _, row := range a.dueAfter(f) {
 		starts := a.starts[row.Run]
 		if len(starts) == 0 {
@@ -36,10 +37,18 @@ func (a *Auditor) checkUntaken(r *Report, f Fault) {
 		late := e.At - row.Due*1000
 		route := a.jobs[row.Job].Route
 		r.addRoute(route, late, bound)
+		measured[route] = true
 		if late > bound*1000 {
 			r.Late++
 			r.problem("late "+route, "run %d of job %d (%s) at %s began %d ms late at %s, and may be %d: %s of %s at %s had not taken it; started %s, taken %s",
 				row.Run, row.Job, a.jobs[row.Job].Name, clock(row.Due), late/1000, e.Node, bound, f.Name, f.Victim.Node, moment(f.Begin), clockOrNever(row.Started), clockOrNever(row.Taken))
+		}
+	}
+	for _, j := range a.in.Jobs {
+		if j.Prompt && !measured[j.Route] {
+			measured[j.Route] = true
+			r.Wrong++
+			r.problem("unmeasured", "no run of route %s fell due after %s of %s at %s that it had not taken", j.Route, f.Name, f.Victim.Node, moment(f.Begin))
 		}
 	}
 }

@@ -128,12 +128,11 @@ func TestByRoute(t *testing.T) {
 			h.late(broadcast, 24, 2_500, nodeC)
 		}, 0, 2, 0}, // the two parts of 26 s
 		{"the parts of one trigger are started in any order", func(h *history) { h.late(broadcast, 24, 900, nodeC) }, 0, 0, 0},
+		{"no run of a route is there to be looked at", func(h *history) { h.Jobs[3].Route, h.Jobs[3].Prompt = "LAST", true }, 0, 0, 1},
 		{"a run is given up that nobody had taken", func(h *history) {
 			row := h.row(everySecond, 22)
 			row.State, row.Taken, row.Address = Lost, 0, "local://a-0123456789"
 			h.forget(row.Run, false)
-			h.Faults[0].Victim = Process{"b", 20}
-			h.Faults[0].End = (t0 + 60_000) * 1000
 		}, 0, 0, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
