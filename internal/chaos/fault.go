@@ -141,7 +141,12 @@ const within = 2000
 
 // blocked injects a fault of the database and journals it.
 func (a *arena) blocked(name string, bound int64, do func() error) error {
-	f := audit.Fault{Name: name, Effect: audit.Blocked, Begin: now(), Again: true, Within: bound}
+	return a.blockedBy(audit.Fault{Name: name, Within: bound}, do)
+}
+
+// blockedBy injects it and journals it as this fault.
+func (a *arena) blockedBy(f audit.Fault, do func() error) error {
+	f.Effect, f.Begin, f.Again = audit.Blocked, now(), true
 	err := do()
 	f.End = now()
 	a.journal.fault(f)

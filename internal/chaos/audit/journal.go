@@ -114,6 +114,9 @@ type Fault struct {
 	// long that may take, in milliseconds, zero without a bound.
 	Again  bool
 	Within int64
+	// Forgets is since when what the database acknowledged may be gone after the fault;
+	// zero where it is not.
+	Forgets int64
 	// ByRoute asks how late, by route, the runs due next were which the victim had not
 	// taken, and whether those of each serial job kept their order.
 	ByRoute bool
