@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/route"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -278,7 +280,7 @@ func interrupted(t *testing.T, store *postgres.Store, key, due, node string) boo
 // again.
 func TestNodes(t *testing.T) {
 	t.Parallel()
-	p := start(t, pgtest.DSN(t), "-schema", pgtest.Schema(t), "-n", "2", "-every", "0", "-away", "200ms")
+	p := start(t, pgtest.DSN(t), "-schema", pgtest.Schema(t), "-n", "2", "-every", "0", "-away", "200ms", "-window", "3s")
 	has := func(node string) bool {
 		return slices.ContainsFunc(starts(p), func(s started) bool { return s.node == node })
 	}
@@ -290,6 +292,13 @@ func TestNodes(t *testing.T) {
 	eventually(t, "b is killed", 5*time.Second, func() bool { return strings.Contains(text(), "# node b is gone") })
 	at := strings.Index(text(), "# node b is gone")
 	eventually(t, "b is back", 10*time.Second, func() bool { return strings.Contains(text()[at:], "\nb shards") })
+	const report = "runs due in the next 3s"
+	eventually(t, "it says how late the runs were", 60*time.Second, func() bool { return strings.Contains(text(), report) })
+	for _, name := range route.Names() {
+		if !regexp.MustCompile(`(?m)^#   ` + name + ` +[0-9]+ runs  late p99 +\d+ ms  at most +\d+ ms$`).MatchString(text()) {
+			t.Errorf("it does not say how late the runs of %s were", name)
+		}
+	}
 	p.stop()
 	if err := p.wait(); err != nil {
 		t.Error(err)
@@ -335,5 +344,32 @@ func TestUnreachable(t *testing.T) {
 		if err := run(); err == nil || !strings.Contains(err.Error(), "check the DSN") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestLateness: what the killed node had taken is left out, and what nobody has taken
+// is waited for.
+func TestLateness(t *testing.T) {
+	due := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	l := &routeLateness{}
+	for _, run := range []xxljob.Run{
+		{State: xxljob.StateSucceeded, Scheduled: due, Taken: due.Add(20 * time.Millisecond)},
+		{State: xxljob.StateStarted, Scheduled: due, Taken: due.Add(900 * time.Millisecond)},
+		{State: xxljob.StateLost, Scheduled: due, Taken: due.Add(time.Millisecond)},
+		{State: xxljob.StateStarted, Scheduled: due},
+		{State: xxljob.StatePlanned, Scheduled: due},
+		{State: xxljob.StateCancelled, Scheduled: due},
+	} {
+		l.add(run)
+	}
+	found := map[string]*routeLateness{route.First: l}
+	if !anyWaits(found) {
+		t.Error("nothing waits")
+	}
+	got := describe(kill{"b", due}, 15*time.Second, found)
+	want := "# node b was killed at 03:04:05.000; runs due in the next 15s that it had not taken:\n" +
+		"#   FIRST                    4 runs  late p99   900 ms  at most   900 ms  2 still wait\n"
+	if got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }

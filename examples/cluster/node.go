@@ -92,6 +92,9 @@ func addJobs(ctx context.Context, s xxljob.Scheduler, p *printer) error {
 		add(fmt.Sprintf("delay-%d", i+1), "delayed", xxljob.FixedDelay(2*time.Second), route.Nearest)
 	}
 	add("broadcast", "short", xxljob.Cron("0/5 * * * * ?"), route.ShardingBroadcast)
+	for _, how := range route.Names() {
+		add("by-"+strings.ToLower(how), "short", xxljob.Cron("* * * * * ?"), how)
+	}
 	add("long", "long", xxljob.FixedDelay(5*time.Second), route.Nearest)
 	_, err = s.EnsureJobs(ctx, "", jobs, xxljob.Prune)
 	return err

@@ -24,11 +24,22 @@ func runNodes(ctx context.Context, o options, in io.Reader, out io.Writer) error
 	if err := migrate(ctx, o); err != nil {
 		return err
 	}
+	pool, err := pgxpool.New(ctx, o.store)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	store, err := postgres.New(ctx, pool, postgres.Config{Schema: o.schema})
+	if err != nil {
+		return err
+	}
+	defer store.Close()
 	program, err := os.Executable()
 	if err != nil {
 		return err
 	}
 	out = &shared{out: out}
+	reports := &reporter{store: store, window: o.window, out: out}
 	nodes := map[string]*child{}
 	var names []string
 	var running sync.WaitGroup
@@ -67,7 +78,15 @@ func runNodes(ctx context.Context, o options, in io.Reader, out io.Writer) error
 		if c := nodes[name]; c == nil {
 			fmt.Fprintf(out, "# there is no node %q\n", name)
 		} else {
-			c.kill()
+			running.Go(func() {
+				k, killed := c.kill()
+				if !killed {
+					return
+				}
+				if err := reports.report(ctx, k); err != nil {
+					fmt.Fprintf(out, "# no report of node %s: %v\n", k.node, err)
+				}
+			})
 		}
 	}
 }
@@ -148,18 +167,21 @@ func (c *child) set(p *os.Process) {
 	c.proc = p
 }
 
-// kill is SIGKILL: the process has no say in it.
-func (c *child) kill() {
+// kill is SIGKILL: the process has no say in it. It reports whether there was one.
+func (c *child) kill() (k kill, killed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.proc == nil {
 		fmt.Fprintf(c.out, "# node %s is not there\n", c.o.node)
-		return
+		return kill{}, false
 	}
 	fmt.Fprintf(c.out, "# killing node %s, process %d\n", c.o.node, c.proc.Pid)
+	k = kill{node: c.o.node, at: time.Now()}
 	if err := c.proc.Kill(); err != nil {
 		fmt.Fprintf(c.out, "# node %s: %v\n", c.o.node, err)
+		return kill{}, false
 	}
+	return k, true
 }
 
 // shared is a writer for several goroutines.

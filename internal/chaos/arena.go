@@ -27,6 +27,8 @@ const (
 	shards = 16
 	// dbUser and dbName are the role of the nodes and its database.
 	dbUser, dbName = "chaos", "chaos"
+	// leaseLock and leaseRow are the store's lease modes.
+	leaseLock, leaseRow = "lock", "row"
 	// readyPatience is how long a process may take to begin.
 	readyPatience = 30 * time.Second
 )
@@ -37,10 +39,12 @@ type arena struct {
 	program string // the node program
 	dsn     string // of the nodes, without a proxy; empty for the store in memory
 	direct  bool   // nodes reach the database without a proxy
-	alone   bool   // no other cluster is on the machine
+	lease   string // the mode in which nodes hold their shards; empty: leaseLock
+	alone   bool   // no other fault is on the machine
 	forgets bool   // a promotion may lose what was acknowledged
 	journal journal
-	manual  []int64 // jobs that only triggers run; set by workload
+	turns   []*member // the order in which pauses go around; set by the first
+	manual  []int64   // jobs that only triggers run; set by workload
 	say     func(format string, args ...any)
 	serial  atomic.Int64 // numbers triggers and jobs
 	dbFault sync.Mutex   // held while a fault of the database is injected
@@ -53,6 +57,7 @@ type arena struct {
 	members []*member       // guarded by mu
 	notes   []string        // guarded by mu: remarks for the report
 	phases  []phase         // guarded by mu
+	slow    string          // guarded by mu: see fault
 }
 
 // newArena makes one without database, nodes and workload.
@@ -134,16 +139,21 @@ func (a *arena) note(format string, args ...any) {
 
 // victim claims a random member that no fault has; nil when there is none.
 func (a *arena) victim() *member {
-	all := a.all()
-	a.mu.Lock()
-	a.rnd.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	a.mu.Unlock()
-	for _, m := range all {
+	for _, m := range a.shuffled() {
 		if m.claim() {
 			return m
 		}
 	}
 	return nil
+}
+
+// shuffled returns the members in a random order.
+func (a *arena) shuffled() []*member {
+	all := a.all()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.rnd.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all
 }
 
 // healthy returns a random member that can be asked for something; nil when there

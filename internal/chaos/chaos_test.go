@@ -3,9 +3,15 @@
 package chaos
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/xxljob/xxljob/internal/chaos/control"
 	"github.com/xxljob/xxljob/internal/pgtest"
 )
 
@@ -57,5 +63,62 @@ func TestCatalogue(t *testing.T) {
 	c.Faults = []string{"earthquake"}
 	if _, err := c.choose(); err == nil || !strings.Contains(err.Error(), "sigkill") {
 		t.Errorf("an unknown fault: %v", err)
+	}
+}
+
+// TestRoutesOfTheWorkload: each strategy has a serial job, due every second, whose
+// runs nothing but a fault makes late.
+func TestRoutesOfTheWorkload(t *testing.T) {
+	names := strategies(t)
+	if len(names) != len(routes()) {
+		t.Errorf("package route has %d strategies, the workload %d", len(names), len(routes()))
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(definitions(), func(d control.Job) bool {
+			return d.Route == name && d.Kind == control.Cron && d.Period == 1000 && prompt(d)
+		}) {
+			t.Errorf("%s has none", name)
+		}
+	}
+}
+
+// strategies reads the names in package route, which is not for this one to import.
+func strategies(t *testing.T) (names []string) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "../../route/route.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range file.Decls {
+		if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.CONST {
+			for _, s := range g.Specs {
+				name, err := strconv.Unquote(s.(*ast.ValueSpec).Values[0].(*ast.BasicLit).Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// TestStages: what is held against the clock has the machine to itself.
+func TestStages(t *testing.T) {
+	c := Config{}.withDefaults()
+	all := stages(group(catalogue(c)))
+	var got []string
+	for _, stage := range all[:2] {
+		for _, u := range stage {
+			got = append(got, u[0].unit)
+			for _, f := range u {
+				if f.lease != u[0].lease {
+					t.Errorf("%s and %s share a cluster, and have other lease modes", f.name, u[0].name)
+				}
+			}
+		}
+	}
+	if len(all) != 3 || strings.Join(got, " ") != "processes routes-lock routes-row" {
+		t.Errorf("%d stages, the first two of %v", len(all), got)
 	}
 }

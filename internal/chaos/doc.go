@@ -7,7 +7,8 @@
 //
 // In: a list of faults and a seed. Out: a table with a row for each fault, and
 // exit code 1 if anything was lost, doubled, early, unfinished, or interrupted
-// without a fault that explains it.
+// without a fault that explains it; if a run was late, or out of its order, that a
+// killed or paused node had not taken; or if a planned run was held by nobody.
 //
 // The parts know little of each other:
 //

@@ -19,12 +19,22 @@ type fault struct {
 	unit string
 	// open makes the database, where the usual one will not do.
 	open func(context.Context, *arena) error
+	// lease is the mode in which the nodes of its unit hold their shards. Empty means
+	// leaseLock.
+	lease string
+	// rests says that the fault leaves the cluster alone before it returns.
+	rests bool
+	// slow says why the starts in its time may be later than Rules.Lateness: it holds
+	// all of a cluster's rows, or its database, for longer. Empty where they may not.
+	slow string
 }
 
 // phase is the stretch of time that belongs to one fault, and the rest after it.
 type phase struct {
 	name  string
 	begin int64 // microseconds
+	slow  string
+	logs  map[string]int64 // of the nodes, and how long they were
 }
 
 // phase begins the next phase.
@@ -32,27 +42,37 @@ func (a *arena) phase(name string) {
 	a.say("%s", name)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.phases = append(a.phases, phase{name, now()})
+	a.phases = append(a.phases, phase{name, now(), a.slow, logSizes(a.dir)})
+}
+
+// phaseOf begins the phase of a fault.
+func (a *arena) phaseOf(f fault) {
+	a.mu.Lock()
+	a.slow = f.slow
+	a.mu.Unlock()
+	a.phase(f.name)
 }
 
 // catalogue is all faults, each of them alone, and all at random.
 func catalogue(c Config) []fault {
 	all := []fault{
-		{name: "sigkill", unit: unitAlone, run: repeat(20, time.Second, kill)},
-		{name: "sigstop", unit: unitAlone, run: repeat(3, 3*time.Second, stopFor(20*time.Second))},
-		{name: "sigterm", unit: unitAlone, run: repeat(6, 2*time.Second, terminate)},
-		{name: "join-leave", unit: unitAlone, run: joinAndLeave},
-		{name: "clock-steps", unit: unitAlone, run: stepClocks},
+		{name: "sigkill", unit: unitProcesses, run: repeat(20, time.Second, kill)},
+		{name: "sigstop", unit: unitProcesses, run: repeat(3, 3*time.Second, stopFor(20*time.Second))},
+		{name: "sigterm", unit: unitProcesses, run: repeat(6, 2*time.Second, terminate)},
+		{name: "join-leave", unit: unitProcesses, run: joinAndLeave},
+		{name: "clock-steps", unit: unitProcesses, run: stepClocks},
 
 		{name: "restart-immediate", unit: "database", run: repeat(3, 6*time.Second, restart(pgtest.Immediate))},
 		{name: "restart-fast", unit: "database", run: repeat(3, 6*time.Second, restart(pgtest.Fast))},
 		{name: "terminate-lock-connection", unit: "database", run: repeat(5, 3*time.Second, terminateBackends("lock connection", lockConnections))},
 		{name: "terminate-all-connections", unit: "database", run: repeat(5, 3*time.Second, terminateBackends("all connections", allConnections))},
-		{name: "row-locks", unit: "database", run: lockRows(10 * time.Second)},
+		{name: "row-locks", unit: "database", run: lockRows(10 * time.Second),
+			slow: "nobody can write the rows for 10 s"},
 		{name: "pg-dump", unit: "database", run: dump(20 * time.Second)},
 
 		{name: "black-hole", unit: "network", run: repeat(2, 5*time.Second, blackHole(20*time.Second))},
-		{name: "black-hole-all", unit: "network", run: blackHoleAll(10 * time.Second)},
+		{name: "black-hole-all", unit: "network", run: blackHoleAll(10 * time.Second),
+			slow: "nobody reaches the database for 10 s"},
 		{name: "half-open", unit: "network", run: repeat(2, 5*time.Second, halfOpen(15*time.Second))},
 		{name: "orphan", unit: "network", run: repeat(2, 5*time.Second, orphan)},
 		{name: "reset", unit: "network", run: repeat(5, 2*time.Second, reset)},
@@ -65,8 +85,11 @@ func catalogue(c Config) []fault {
 		{name: "promotion-synchronous", unit: "synchronous", open: openSynchronous, run: promote},
 		{name: "promotion-asynchronous", unit: "asynchronous", open: openAsynchronous, run: promote},
 	}
+	all = append(all, routeFaults(leaseLock, unitLock)...)
+	all = append(all, routeFaults(leaseRow, unitRow)...)
 	for i, name := range []string{"lock-1", "lock-2", "lock-3"} {
-		all = append(all, fault{name: name, unit: name, run: lockTables(i, 3, 60*time.Second)})
+		all = append(all, fault{name: name, unit: name, run: lockTables(i, 3, 60*time.Second),
+			slow: "nobody can use the table for 60 s"})
 	}
 	return append(all, fault{name: "mixed", unit: "mixed", run: mix(c.Mixed)})
 }
@@ -118,7 +141,12 @@ const within = 2000
 
 // blocked injects a fault of the database and journals it.
 func (a *arena) blocked(name string, bound int64, do func() error) error {
-	f := audit.Fault{Name: name, Effect: audit.Blocked, Begin: now(), Again: true, Within: bound}
+	return a.blockedBy(audit.Fault{Name: name, Within: bound}, do)
+}
+
+// blockedBy injects it and journals it as this fault.
+func (a *arena) blockedBy(f audit.Fault, do func() error) error {
+	f.Effect, f.Begin, f.Again = audit.Blocked, now(), true
 	err := do()
 	f.End = now()
 	a.journal.fault(f)

@@ -211,7 +211,7 @@ func (a *arena) provoke(ctx context.Context, m *member, method string) {
 // tried there once, and then anywhere until it is answered.
 func (a *arena) provokeEdit(ctx context.Context, m *member) {
 	d := control.Job{Name: fmt.Sprintf("provoked %d", a.serial.Add(1)), Kind: control.Cron, Period: 1000, Route: "NEAREST"}
-	id, err := a.ensure(ctx, m, d)
+	id, err := a.ensure(ctx, m, d, false)
 	if err != nil {
 		return
 	}

@@ -48,7 +48,12 @@ func killFor(away time.Duration) func(context.Context, *arena) error {
 const away = 2500 * time.Millisecond
 
 func (m *member) kill(ctx context.Context, away time.Duration) error {
-	f := audit.Fault{Name: "SIGKILL", Effect: audit.Dies, Victim: m.process(), Shards: m.arena.ownedBy(ctx, m), Begin: now()}
+	return m.killAs(ctx, audit.Fault{Name: "SIGKILL"}, away)
+}
+
+// killAs kills the process and journals it as this fault.
+func (m *member) killAs(ctx context.Context, f audit.Fault, away time.Duration) error {
+	f.Effect, f.Victim, f.Shards, f.Begin = audit.Dies, m.process(), m.arena.ownedBy(ctx, m), now()
 	if err := m.signal(syscall.SIGKILL); err != nil {
 		return err
 	}
@@ -98,7 +103,12 @@ func stopFor(d time.Duration) func(context.Context, *arena) error {
 }
 
 func (m *member) pauseFor(ctx context.Context, d time.Duration) error {
-	f := audit.Fault{Name: "SIGSTOP", Effect: audit.Silent, Victim: m.process(), Shards: m.arena.ownedBy(ctx, m), Begin: now()}
+	return m.pauseAs(ctx, audit.Fault{Name: "SIGSTOP"}, d)
+}
+
+// pauseAs pauses the process and journals it as this fault.
+func (m *member) pauseAs(ctx context.Context, f audit.Fault, d time.Duration) error {
+	f.Effect, f.Victim, f.Shards, f.Begin = audit.Silent, m.process(), m.arena.ownedBy(ctx, m), now()
 	m.setMute(true)
 	err := m.signal(syscall.SIGSTOP)
 	_ = pause(ctx, d)

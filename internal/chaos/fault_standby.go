@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/chaos/audit"
 	"github.com/xxljob/xxljob/internal/pgtest"
 )
 
@@ -58,13 +59,16 @@ func promote(ctx context.Context, a *arena) error {
 	a.mu.Lock()
 	primary, standby := a.pg, a.standby
 	a.mu.Unlock()
+	forgets := int64(0)
 	if a.forgets {
+		forgets = now()
 		if err := standby.Configure(ctx, map[string]string{"primary_conninfo": ""}); err != nil {
 			return err
 		}
 		_ = pause(ctx, 3*time.Second)
 	}
-	return a.blocked("promotion", 0, func() error {
+	f := audit.Fault{Name: "promotion", Forgets: forgets}
+	return a.blockedBy(f, func() error {
 		err := primary.Stop(pgtest.Kill)
 		_ = pause(ctx, time.Second)
 		err = errors.Join(err, standby.Promote())

@@ -57,7 +57,7 @@ func (a *arena) transaction(ctx context.Context, m *member, job int64, commit bo
 func (a *arena) edits(ctx context.Context, n int) {
 	for ctx.Err() == nil {
 		d := control.Job{Name: fmt.Sprintf("edited %d of %d", a.serial.Add(1), n), Kind: control.Cron, Period: 1000, Route: "NEAREST"}
-		id, err := a.ensure(ctx, nil, d)
+		id, err := a.ensure(ctx, nil, d, false)
 		if err != nil {
 			return
 		}

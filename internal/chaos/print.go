@@ -4,6 +4,8 @@ package chaos
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -14,19 +16,21 @@ import (
 func (r *runner) print() {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 8, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "fault\tsecs\truns\tlost\tdouble\tearly\tunfin.\tinterr.\tunexpl.\tskip\tforbid.\tdropped\twrong\tforgot\tlate p50\tp99\tmax ms\tfail-over p50\tp99\tmax ms\tback p50\tmax ms\tverdict\t")
+	fmt.Fprintln(w, "fault\tsecs\truns\tlost\tdouble\tearly\tunfin.\tinterr.\tunexpl.\tskip\tforbid.\tdropped\twrong\torder\tmissed\tforgot\tlate p50\tp99\tmax ms\tfail-over p50\tp99\tmax ms\tback p50\tmax ms\tverdict\t")
 	for _, res := range r.results {
 		p := res.report
 		verdict := "ok"
 		if !p.OK() {
 			verdict = "VIOLATED"
 		}
-		fmt.Fprintf(w, "%s\t%.0f\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", res.name, res.took.Seconds(),
-			p.Runs, p.Lost, p.Double, p.Early, p.Unfinished, p.Interrupted, p.Unexplained, p.Skipped, p.Forbidden, p.Dropped, p.Wrong, p.Forgotten,
+		fmt.Fprintf(w, "%s\t%.0f\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", res.name, res.took.Seconds(),
+			p.Runs, p.Lost, p.Double, p.Early, p.Unfinished, p.Interrupted, p.Unexplained, p.Skipped, p.Forbidden, p.Dropped, p.Wrong, p.Disorder, p.Missed, p.Forgotten,
 			ms(p.Lateness, 0.5), ms(p.Lateness, 0.99), ms(p.Lateness, 1), ms(p.Failover, 0.5), ms(p.Failover, 0.99), ms(p.Failover, 1), ms(p.Back, 0.5), ms(p.Back, 1), verdict)
 	}
 	w.Flush() // to memory, without an error
 	fmt.Fprintf(r.Out, "\n%s\n", text.String())
+	r.printRoutes()
+	r.printSlow()
 	for _, res := range r.results {
 		for _, n := range res.notes {
 			fmt.Fprintf(r.Out, "note: %s\n", n)
@@ -35,6 +39,35 @@ func (r *runner) print() {
 	for _, res := range r.results {
 		for _, p := range res.report.Problems {
 			fmt.Fprintf(r.Out, "%s: %s\n", res.name, p)
+		}
+	}
+}
+
+// printRoutes writes, for each fault that asked for it and each route, how late the
+// runs were that its victims had not taken.
+func (r *runner) printRoutes() {
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 8, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "fault\troute\truns not taken\tlate p50\tp99\tmax ms\tmay be\t")
+	n := 0
+	for _, res := range r.results {
+		for _, route := range slices.Sorted(maps.Keys(res.report.Routes)) {
+			s := res.report.Routes[route]
+			fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\t%d\t\n", res.name, route, len(s.Spread), ms(s.Spread, 0.5), ms(s.Spread, 0.99), ms(s.Spread, 1), s.Bound)
+			n++
+		}
+	}
+	w.Flush() // to memory, without an error
+	if n > 0 {
+		fmt.Fprintln(r.Out, text.String())
+	}
+}
+
+// printSlow says in whose time starts may be late, and why.
+func (r *runner) printSlow() {
+	for _, res := range r.results {
+		if res.slow != "" {
+			fmt.Fprintf(r.Out, "%s: starts may be late by more than %d ms: %s\n", res.name, audit.DefaultRules().Lateness, res.slow)
 		}
 	}
 }

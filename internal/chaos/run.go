@@ -24,7 +24,8 @@ import (
 // ErrViolated is returned by Run when the auditor found that a promise was broken.
 var ErrViolated = errors.New("chaos: promises were broken")
 
-// rest is how long a cluster is left alone behind each fault.
+// rest is how long a cluster is left alone behind each fault that does not do so
+// itself.
 const rest = 6 * time.Second
 
 // Run injects the faults and prints the report. It returns ErrViolated when a
@@ -65,6 +66,7 @@ type result struct {
 	took   time.Duration
 	report *audit.Report
 	notes  []string
+	slow   string // see fault
 }
 
 func (r *runner) run(ctx context.Context, faults []fault) (err error) {
@@ -77,12 +79,9 @@ func (r *runner) run(ctx context.Context, faults []fault) (err error) {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	units := group(faults)
-	if i := slices.IndexFunc(units, func(u []fault) bool { return u[0].unit == unitAlone }); i >= 0 {
-		r.lanes(ctx, cancel, units[i:i+1])
-		units = slices.Delete(units, i, i+1)
+	for _, units := range stages(group(faults)) {
+		r.lanes(ctx, cancel, units)
 	}
-	r.lanes(ctx, cancel, units)
 	r.print()
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -90,9 +89,30 @@ func (r *runner) run(ctx context.Context, faults []fault) (err error) {
 	return r.verdict()
 }
 
-// unitAlone is the unit that has the machine for itself: the times of fail-over that
-// the others measure are those of a machine that is busy with several clusters.
-const unitAlone = "processes"
+// The units that have the machine to themselves, as what they measure is held
+// against a bound: what the others measure is that of a machine that is busy with
+// several clusters. The last two share it: each leaves most of it idle.
+const (
+	unitProcesses = "processes"
+	unitLock      = "routes-lock"
+	unitRow       = "routes-row"
+)
+
+// stages are the units that run at the same time, one stage after the other.
+func stages(units [][]fault) [][][]fault {
+	all := make([][][]fault, 3)
+	for _, u := range units {
+		switch u[0].unit {
+		case unitProcesses:
+			all[0] = append(all[0], u)
+		case unitLock, unitRow:
+			all[1] = append(all[1], u)
+		default:
+			all[2] = append(all[2], u)
+		}
+	}
+	return slices.DeleteFunc(all, func(s [][]fault) bool { return len(s) == 0 })
+}
 
 // lanes works through units, some at the same time.
 func (r *runner) lanes(ctx context.Context, cancel context.CancelCauseFunc, units [][]fault) {
@@ -145,7 +165,8 @@ func (r *runner) unit(ctx context.Context, faults []fault) error {
 	if err != nil {
 		return err
 	}
-	a.alone = name == unitAlone
+	a.alone = name == unitProcesses || name == unitLock || name == unitRow
+	a.lease = faults[0].lease
 	err = r.inject(ctx, a, faults)
 	return errors.Join(err, a.close())
 }
@@ -172,11 +193,13 @@ func (r *runner) inject(ctx context.Context, a *arena, faults []fault) error {
 	}
 	_ = pause(ctx, 3*time.Second)
 	for _, f := range faults {
-		a.phase(f.name)
+		a.phaseOf(f)
 		if err := f.run(ctx, a); err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}
-		_ = pause(ctx, rest)
+		if !f.rests {
+			_ = pause(ctx, rest)
+		}
 	}
 	stop()
 	wait()
@@ -195,24 +218,40 @@ func (r *runner) judge(ctx context.Context, a *arena) error {
 	if err := save(a.dir, in); err != nil {
 		return err
 	}
+	return r.report(a, in, end)
+}
+
+// report makes a row of each phase.
+func (r *runner) report(a *arena, in audit.Input, end int64) error {
 	auditor := audit.New(in)
 	a.mu.Lock()
 	phases, notes := a.phases, a.notes
 	a.mu.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	var logs map[string]int64 // of the nodes, as far as they are read
 	for i, p := range phases[:len(phases)-1] {
 		next := min(phases[i+1].begin, end)
 		if next-p.begin < 500_000 {
 			continue // the name of a fault whose parts have names of their own
 		}
 		res := result{name: p.name, took: time.Duration(next-p.begin) * time.Microsecond, report: auditor.Check(p.begin/1000, next/1000)}
+		if res.slow = p.slow; p.slow == "" {
+			auditor.CheckLateness(res.report)
+		}
+		until := phases[i+1].logs
 		if i == len(phases)-2 {
-			res.notes = notes
+			res.notes, until = notes, nil
 			if !r.Memory { // its rows are read before the stop
 				auditor.CheckEnd(res.report, end/1000)
 			}
 		}
+		missed, err := missedRuns(a.dir, logs, until)
+		if err != nil {
+			return err
+		}
+		res.report.AddMissed(missed)
+		logs = until
 		r.results = append(r.results, res)
 	}
 	return nil
@@ -243,6 +282,9 @@ func (a *arena) evidence(ctx context.Context, end int64) (audit.Input, error) {
 		return audit.Input{}, err
 	}
 	in := a.journal.input()
+	if a.lease == leaseRow {
+		in.Rules = audit.RowRules()
+	}
 	in.Rows = rows
 	in.Events, err = audit.ReadEvents(a.dir)
 	return in, err

@@ -60,6 +60,13 @@ func ownedShards(ctx context.Context, db *pgx.Conn, schema, node string) ([]int,
 	return pgx.CollectRows(rows, pgx.RowTo[int])
 }
 
+// sentTo is the node that the latest run of a job was sent to.
+func sentTo(ctx context.Context, db *pgx.Conn, schema string, job int64) (address string, err error) {
+	err = db.QueryRow(ctx, fmt.Sprintf(`select executor_address from %s.xxl_job_log
+		where job_id = $1 and executor_address <> '' order by id desc limit 1`, schema), job).Scan(&address)
+	return audit.NodeOf(address), err
+}
+
 // lockConnections are the backends that hold shard locks: those of session
 // advisory locks.
 const lockConnections = `select distinct l.pid from pg_locks l join pg_stat_activity a on a.pid = l.pid

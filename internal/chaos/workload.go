@@ -27,10 +27,12 @@ func definitions() []control.Job {
 	}
 	add(shards, control.Job{Name: "rate", Kind: control.Rate, Period: 250, Route: "NEAREST"})
 	add(6, control.Job{Name: "cron", Kind: control.Cron, Period: 1000, Route: "NEAREST"})
-	add(3, control.Job{Name: "round", Kind: control.Cron, Period: 1000, Route: "ROUND"})
-	add(1, control.Job{Name: "failover", Kind: control.Cron, Period: 2000, Route: "FAILOVER"})
+	for _, route := range routes() {
+		add(2, control.Job{Name: "by " + route, Kind: control.Cron, Period: 1000, Route: route})
+	}
 	add(1, control.Job{Name: "further app", App: "further", Kind: control.Cron, Period: 1000, Route: "RANDOM"})
-	add(2, control.Job{Name: "broadcast", Kind: control.Cron, Period: 2000, Route: "SHARDING_BROADCAST"})
+	add(1, control.Job{Name: "broadcast, discard", Kind: control.Cron, Period: 2000, Route: "SHARDING_BROADCAST", Block: audit.BlockDiscard, Param: "takes=600"})
+	add(1, control.Job{Name: "broadcast, cover", Kind: control.Cron, Period: 2000, Route: "SHARDING_BROADCAST", Block: audit.BlockCover, Param: "takes=600"})
 	add(2, control.Job{Name: "long", Kind: control.Cron, Period: 5000, Route: "NEAREST", Param: "takes=3000"})
 	add(1, control.Job{Name: "long round", Kind: control.Cron, Period: 2000, Route: "ROUND", Param: "takes=1200"})
 	add(1, control.Job{Name: "discard", Kind: control.Cron, Period: 1000, Route: "NEAREST", Block: audit.BlockDiscard, Param: "takes=2300"})
@@ -40,19 +42,30 @@ func definitions() []control.Job {
 	return jobs
 }
 
+// routes are the strategies that have serial jobs of their own, each due every
+// second.
+func routes() []string {
+	return []string{"FIRST", "LAST", "ROUND", "RANDOM", "CONSISTENT_HASH", "LEAST_FREQUENTLY_USED", "LEAST_RECENTLY_USED", "FAILOVER", "BUSYOVER", "SHARDING_BROADCAST", "NEAREST"}
+}
+
+// prompt reports whether nothing but a fault makes the runs of a definition late.
+func prompt(d control.Job) bool {
+	return (d.Kind == control.Cron || d.Kind == control.Rate) && d.Block == "" && d.Param == ""
+}
+
 // editedJobs are the jobs that are edited, stopped and removed all the time.
 const editedJobs = 3
 
 // workload adds the jobs and keeps operations going until ctx ends.
 func (a *arena) workload(ctx context.Context) (wait func(), err error) {
 	for _, d := range definitions() {
-		if _, err := a.ensure(ctx, nil, d); err != nil {
+		if _, err := a.ensure(ctx, nil, d, prompt(d)); err != nil {
 			return nil, err
 		}
 	}
 	var manual []int64
 	for _, d := range []control.Job{{Name: "by hand, round", Route: "ROUND"}, {Name: "by hand, nearest", Route: "NEAREST"}} {
-		id, err := a.ensure(ctx, nil, d)
+		id, err := a.ensure(ctx, nil, d, false)
 		if err != nil {
 			return nil, err
 		}
@@ -68,15 +81,16 @@ func (a *arena) workload(ctx context.Context) (wait func(), err error) {
 	return g.Wait, nil
 }
 
-// ensure adds a job, at the first member if it is not nil, and journals it with the instants that it then has.
-func (a *arena) ensure(ctx context.Context, first *member, d control.Job) (int64, error) {
+// ensure adds a job, at the first member if it is not nil, and journals it with the
+// instants that it then has. Prompt is that of audit.Job.
+func (a *arena) ensure(ctx context.Context, first *member, d control.Job, prompt bool) (int64, error) {
 	d.Block = cmp.Or(d.Block, audit.BlockSerial)
 	call := now()
 	got, unknown, ok := a.insist(ctx, first, control.Request{Verb: control.Ensure, Job: d})
 	if !ok {
 		return 0, fmt.Errorf("chaos: job %q cannot be added: %w", d.Name, ctx.Err())
 	}
-	j := audit.Job{ID: got.ID, Name: d.Name, Shard: got.Shard, Block: d.Block, Broadcast: d.Route == "SHARDING_BROADCAST", Nearest: d.Route == "NEAREST"}
+	j := audit.Job{ID: got.ID, Name: d.Name, Shard: got.Shard, Block: d.Block, Broadcast: d.Route == "SHARDING_BROADCAST", Nearest: d.Route == "NEAREST", Route: d.Route, Prompt: prompt}
 	if d.Kind == control.Delay {
 		j.Delay = d.Period
 	}

@@ -468,6 +468,23 @@ func TestMayForget(t *testing.T) {
 	}
 }
 
+// TestForgottenEdit: an edit that a promotion may have undone leaves both schedules
+// possible. One that nothing can have undone does not.
+func TestForgottenEdit(t *testing.T) {
+	h := clean()
+	h.Rules.MayForget = true
+	h.Faults = append(h.Faults, Fault{Name: "promotion", Effect: Blocked, Begin: (t0 + 40_500) * 1000, End: (t0 + 43_000) * 1000, Forgets: (t0 + 37_000) * 1000})
+	h.Ops = append(h.Ops, Op{Kind: OpSet, Job: everySecond, Call: (t0 + 38_500) * 1000, Return: (t0 + 38_600) * 1000, Outcome: Done, Grid: Grid{2000, 0}})
+	if r := h.report(); r.Wrong != 0 || !r.OK() {
+		t.Errorf("the schedule from before an edit that is gone: wrong %d, %v", r.Wrong, r.Problems)
+	}
+	h.Ops[len(h.Ops)-1].Call -= 2_000_000
+	h.Ops[len(h.Ops)-1].Return -= 2_000_000
+	if r := h.report(); r.Wrong != 12 {
+		t.Errorf("the schedule from before an edit that is kept: wrong %d", r.Wrong)
+	}
+}
+
 // TestForgottenResult: a run whose result a promotion has lost ends as lost, and the
 // promotion explains it. Elsewhere nothing does.
 func TestForgottenResult(t *testing.T) {

@@ -38,6 +38,7 @@ type instant struct{ job, due int64 }
 
 // New sorts the input.
 func New(in Input) *Auditor {
+	in.Ops = undone(in.Ops, in.Faults)
 	a := &Auditor{
 		in: in, explain: newExplainer(in.Faults, in.Rules), lives: lives(in.Ops), jobs: map[int64]Job{},
 		starts: map[int64][]Event{}, ends: map[int64][]Event{}, at: map[instant][]int64{}, byParam: map[string][]int64{},
@@ -110,5 +111,6 @@ func (a *Auditor) Check(from, to int64) *Report {
 	a.checkDelays(r, from, to)
 	a.checkSerial(r, from, to)
 	a.measure(r, from, to)
+	a.checkByRoute(r, from, to)
 	return r
 }

@@ -131,8 +131,9 @@ func (x explainer) outageLeft(moment int64) int64 {
 	return 0
 }
 
-// nodeOf is the node in an incarnation: its name, a dash and ten characters.
-func nodeOf(incarnation string) string {
+// NodeOf is the node in an incarnation, or in the address of one: its name, a dash
+// and ten characters.
+func NodeOf(incarnation string) string {
 	name := strings.TrimPrefix(incarnation, "local://")
 	if i := strings.LastIndexByte(name, '-'); i > 0 {
 		return name[:i]

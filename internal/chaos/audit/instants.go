@@ -102,8 +102,8 @@ func (a *Auditor) checkYielded(r *Report, j Job, at int64, row Row) {
 	}
 	for run, starts := range a.starts {
 		s := starts[0]
-		if run == row.Run || s.Job != j.ID || s.At/1000 > end {
-			continue
+		if run == row.Run || s.Job != j.ID || s.At/1000 > end || j.Broadcast && s.Due == at {
+			continue // the parts of one broadcast do not yield to each other
 		}
 		ends := a.ends[run]
 		if len(ends) == 0 || ends[len(ends)-1].At/1000 >= at {

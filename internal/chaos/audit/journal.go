@@ -16,6 +16,11 @@ type Job struct {
 	Broadcast bool
 	// Nearest jobs run at the node that owns their shard.
 	Nearest bool
+	// Route is the job's routing strategy.
+	Route string
+	// Prompt jobs have short runs, which nobody edits or triggers: only a fault makes
+	// them late.
+	Prompt bool
 }
 
 // The block strategies that let an instant end without a start.
@@ -109,6 +114,12 @@ type Fault struct {
 	// long that may take, in milliseconds, zero without a bound.
 	Again  bool
 	Within int64
+	// Forgets is since when what the database acknowledged may be gone after the fault;
+	// zero where it is not.
+	Forgets int64
+	// ByRoute asks how late, by route, the runs due next were which the victim had not
+	// taken, and whether those of each serial job kept their order.
+	ByRoute bool
 }
 
 // Row is a row of the log table, with the few columns that the auditor needs.

@@ -23,6 +23,21 @@ func lives(ops []Op) map[int64]life {
 	return all
 }
 
+// undone returns the operations with those in doubt that a fault may have undone
+// though they were answered: nobody knows then which schedule the job has.
+func undone(ops []Op, faults []Fault) []Op {
+	ops = slices.Clone(ops)
+	for i := range ops {
+		op := &ops[i]
+		if op.Kind == OpSet && op.Outcome == Done && slices.ContainsFunc(faults, func(f Fault) bool {
+			return f.Forgets > 0 && f.Forgets <= op.Return && op.Call <= f.End
+		}) {
+			op.Outcome = Unknown
+		}
+	}
+	return ops
+}
+
 // verdict says what has to happen at an instant.
 type verdict uint8
 

@@ -34,6 +34,14 @@ func (a *Auditor) measure(r *Report, from, to int64) {
 	a.checkTakeOver(r, byEffect)
 }
 
+// CheckLateness holds the lateness of all starts of a report against its bound.
+func (a *Auditor) CheckLateness(r *Report) {
+	if p99 := r.Lateness.At(0.99); p99 > a.in.Rules.Lateness*1000 {
+		r.Late++
+		r.problem("late", "p99 of %d starts is %d ms, and may be %d", len(r.Lateness), p99/1000, a.in.Rules.Lateness)
+	}
+}
+
 // failover is, for each shard of the victim, how long it took until another
 // process started something of it. What is silent for less is not counted: nobody
 // need take over from it.

@@ -34,7 +34,17 @@ type Report struct {
 	forgiving bool
 	timed     bool
 
+	// Disorder are runs of a serial job that were started before an earlier one, after a
+	// fault that asks for the order.
+	Disorder int
+	// Missed are planned runs that nobody held until the scheduler's own slow look at
+	// the store took them up. See AddMissed.
+	Missed int
+
 	Lateness Spread // of starts behind their instants
+	// Routes is the lateness, by route, of the runs that the victims of faults had not
+	// taken. See Fault.ByRoute.
+	Routes   map[string]RouteSpread
 	Failover Spread // from a process's death, stop or silence to the next owner's first start
 	Back     Spread // from the end of a fault to the first start of each shard
 	Late     int    // shards that were not back in time, and fail-overs that took too long
@@ -52,6 +62,7 @@ const problemsMax = 12
 // OK reports whether nothing was violated.
 func (r *Report) OK() bool {
 	n := r.Early + r.Unfinished + r.Unexplained + r.Forbidden + r.Wrong
+	n += r.Disorder + r.Missed
 	if r.timed {
 		n += r.Late
 	}
@@ -59,6 +70,14 @@ func (r *Report) OK() bool {
 		return n == 0
 	}
 	return n+r.Lost+r.Double+r.Overdue+r.Forgotten == 0
+}
+
+// AddMissed notes lines of logs, each about a run that nobody held.
+func (r *Report) AddMissed(lines []string) {
+	r.Missed += len(lines)
+	for _, line := range lines {
+		r.problem("missed", "%s", line)
+	}
 }
 
 // problem notes a violation.

@@ -11,6 +11,16 @@ type Rules struct {
 	// that died, from one that is paused or cut off, and from one that stops in good
 	// order.
 	Death, Silence, Leave int64
+	// LeaseTTL is how long a node may be silent before others act. Locks says that they
+	// see at once that a process died, because a connection holds its shards.
+	LeaseTTL int64
+	Locks    bool
+	// Horizon is for how long after a fault the runs that fall due are looked at, route
+	// by route.
+	Horizon int64
+	// Lateness is the most that the 99th percentile of all starts may be late, in a
+	// stretch without a fault that holds the whole cluster for longer.
+	Lateness int64
 	// Timed asks that this, and Fault.Within, is held against the scheduler: on a
 	// machine that is busy with other tests it is only measured.
 	Timed bool
@@ -52,7 +62,28 @@ func (r Rules) takeOver(effect string) int64 {
 	return 0
 }
 
+// untaken is by how much a run may be late that a fault's victim had not taken: a
+// death is seen at once where a connection holds the shards, and any silence after
+// a LeaseTTL.
+func (r Rules) untaken(effect string) int64 {
+	if effect == Dies && r.Locks {
+		return r.Death
+	}
+	return r.LeaseTTL + 3_000
+}
+
 // DefaultRules are those of the scheduler's zero configuration.
 func DefaultRules() Rules {
-	return Rules{Misfire: 15_000, LostAfter: 30_000, Death: 2_000, Silence: 10_000, Leave: 500, Timed: true, Overdue: 1_000, Slack: 5_000, Back: 2_000}
+	return Rules{
+		Misfire: 15_000, LostAfter: 30_000, Death: 2_000, Silence: 10_000, Leave: 500, LeaseTTL: 5_000, Locks: true, Horizon: 15_000, Lateness: 10_000,
+		Timed: true, Overdue: 1_000, Slack: 5_000, Back: 2_000,
+	}
+}
+
+// RowRules are those of a cluster that goes by the rows of the lease table alone: a
+// process that died is a silent one until its name is back.
+func RowRules() Rules {
+	r := DefaultRules()
+	r.Locks, r.Death = false, r.Silence
+	return r
 }

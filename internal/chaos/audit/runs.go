@@ -55,8 +55,13 @@ func (a *Auditor) checkRow(r *Report, row Row) {
 	case Lost:
 		a.checkInterrupted(r, row)
 	case Killed:
-		if a.jobs[row.Job].Block != BlockCover && !a.killed[row.Run] {
+		j := a.jobs[row.Job]
+		switch {
+		case a.killed[row.Run]:
+		case j.Block != BlockCover:
 			a.checkInterrupted(r, row)
+		case j.Broadcast && len(a.starts[row.Run]) > 0:
+			a.checkYielded(r, j, row.Due, row)
 		}
 	case Succeeded:
 		a.checkSucceeded(r, row)
@@ -92,7 +97,7 @@ func (a *Auditor) checkInterrupted(r *Report, row Row) {
 			until = e.At
 		}
 	}
-	node := nodeOf(row.Address)
+	node := NodeOf(row.Address)
 	f, ok := a.explain.interrupted(where, node, since, until)
 	if ok {
 		r.Explained = append(r.Explained, explanation(row, where, f))

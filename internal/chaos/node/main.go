@@ -22,8 +22,8 @@ import (
 
 // options are the flags.
 type options struct {
-	name, dir, store, dsn, schema string
-	shards                        int
+	name, dir, store, dsn, schema, lease string
+	shards                               int
 }
 
 func main() {
@@ -33,6 +33,7 @@ func main() {
 	flag.StringVar(&o.store, "store", "postgres", "postgres or memory")
 	flag.StringVar(&o.dsn, "dsn", "", "address of the database")
 	flag.StringVar(&o.schema, "schema", "chaos", "schema of the tables")
+	flag.StringVar(&o.lease, "lease", "lock", "how shards are held: lock or row")
 	flag.IntVar(&o.shards, "shards", 16, "number of shards")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)

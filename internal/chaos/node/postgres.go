@@ -22,7 +22,7 @@ func openPostgres(ctx context.Context, o options) (backend, error) {
 		return backend{}, err
 	}
 	st, err := insist(ctx, func(ctx context.Context) (*postgres.Store, error) {
-		return postgres.New(ctx, pool, postgres.Config{Schema: o.schema, AutoMigrate: true})
+		return postgres.New(ctx, pool, postgres.Config{Schema: o.schema, AutoMigrate: true, LeaseMode: postgres.LeaseMode(o.lease)})
 	})
 	if err != nil {
 		pool.Close()

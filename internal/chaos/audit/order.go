@@ -1,0 +1,59 @@
+package audit
+
+import (
+	"cmp"
+	"slices"
+)
+
+// What is promised of the order of a serial job's runs, and so what is judged here:
+// while an earlier run is untaken at a node that is away or silent, no later one is
+// started. Two that were started in their order may still be called the wrong way
+// round by two nodes, as each has a pace of its own; one node calls them in their
+// order. What a victim had taken is not waited for: it is lost, or begins when the
+// victim wakes, and its start lies before those of the later ones in any case. The
+// parts of one broadcast have no order among themselves, but those of a later
+// trigger come behind each of an earlier one.
+
+// checkOrder looks for runs that were started before an earlier one of their job, in
+// the time after a fault.
+func (a *Auditor) checkOrder(r *Report, f Fault) {
+	byJob := map[int64][]begun{}
+	for _, row := range a.dueAfter(f) {
+		if starts := a.starts[row.Run]; len(starts) > 0 && a.jobs[row.Job].Block == BlockSerial {
+			byJob[row.Job] = append(byJob[row.Job], begun{row, starts[0]})
+		}
+	}
+	for _, job := range sortedKeys(byJob) {
+		a.checkSequence(r, f, byJob[job])
+	}
+}
+
+// begun is a run that a handler saw.
+type begun struct {
+	Row
+	first Event
+}
+
+// checkSequence compares each run of a job with those due before it.
+func (a *Auditor) checkSequence(r *Report, f Fault, runs []begun) {
+	slices.SortFunc(runs, func(x, y begun) int { return cmp.Compare(x.Due, y.Due) })
+	for i, later := range runs {
+		for _, earlier := range runs[:i] {
+			if !overtook(later, earlier) {
+				continue
+			}
+			r.Disorder++
+			r.problem("order", "job %d (%s, %s): run %d due at %s was started at %s and called at %s, before run %d due at %s, started at %s and called at %s; after %s of %s at %s",
+				later.Job, a.jobs[later.Job].Name, a.jobs[later.Job].Route, later.Run, clock(later.Due), clock(later.Started), moment(later.first.At),
+				earlier.Run, clock(earlier.Due), clock(earlier.Started), moment(earlier.first.At), f.Name, f.Victim.Node, moment(f.Begin))
+			break // one report for each run that came too soon
+		}
+	}
+}
+
+// overtook reports whether the handler of a later run was called first, and nothing
+// but the scheduler can have been the reason.
+func overtook(later, earlier begun) bool {
+	return later.Due > earlier.Due && later.first.At < earlier.first.At &&
+		(later.Started < earlier.Started || later.first.Process() == earlier.first.Process())
+}
