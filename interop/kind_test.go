@@ -40,6 +40,8 @@ type kind struct {
 	anyDate   bool          // results are taken by the id alone, whatever their date is
 	results   []string      // the keys in which a result's code comes
 
+	manages bool // has a client for jobs
+
 	noHandler string // part of the refusal of an unknown handler
 	busy      string // the refusal of an idle beat
 	noQueue   string // part of the refusal of SERIAL_EXECUTION while running, "" when it queues
@@ -140,7 +142,7 @@ func javaVersions(t *testing.T) []kind {
 		},
 		"3.5.0-SNAPSHOT": func(k *kind) {
 			k.base = ""
-			k.identity = true
+			k.identity, k.manages = true, true
 			k.triggers = []string{"trigger"}
 			k.list = false
 			k.repeat = "repeat trigger job, logId:"
