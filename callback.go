@@ -22,7 +22,7 @@ type attachedAdmin struct{ s *scheduler }
 func (a attachedAdmin) Callback(ctx context.Context, reqs []wire.CallbackRequest) (wire.Return, error) {
 	results := make([]Result, 0, len(reqs))
 	for _, r := range reqs {
-		if f := a.s.engine.flight(r.LogID); f != nil {
+		if f := a.s.engine.flight(r.LogID); f != nil && (!r.Exact || sameDate(r.LogDateTim, f.run)) {
 			results = append(results, resultOf(f, r))
 		}
 	}

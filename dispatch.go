@@ -207,7 +207,7 @@ func (s *scheduler) hasEnded(ctx context.Context, runID int64) bool {
 
 // killAtRemote asks an executor to kill a run.
 func killAtRemote(ctx context.Context, exec wire.Executor, r Run) error {
-	ret, err := exec.Kill(ctx, wire.KillRequest{JobID: r.JobID, LogID: r.ID, Reason: killReason(r)})
+	ret, err := exec.Kill(ctx, wire.KillRequest{JobID: r.JobID, LogID: r.ID, LogDateTime: r.Created.UnixMilli(), Reason: killReason(r)})
 	if err == nil && !ret.OK() {
 		err = refusedBy(r.Address, ret.Msg)
 	}

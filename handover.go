@@ -258,7 +258,7 @@ func (s *scheduler) killAt(ctx context.Context, f *flight, reason string) {
 	ask := func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
-		req := wire.KillRequest{JobID: f.run.JobID, LogID: f.run.ID, Reason: reason}
+		req := wire.KillRequest{JobID: f.run.JobID, LogID: f.run.ID, LogDateTime: f.run.Created.UnixMilli(), Reason: reason}
 		if ret, err := f.exec.Kill(ctx, req); err != nil || !ret.OK() {
 			s.log.Warn("xxljob: run not killed", "run", f.run.ID, "job", f.run.JobID, "answer", ret.Msg, "err", err)
 		}

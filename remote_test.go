@@ -291,7 +291,7 @@ func TestRemoteKill(t *testing.T) {
 		ret, err = wire.Success(), nil
 		must(t, e.Kill(t.Context(), id))
 		run := e.mustBe(id, xxljob.StateKilled)
-		if got := p.killed(); len(got) != 3 || got[2] != (wire.KillRequest{JobID: run.JobID, LogID: id, Reason: wire.StopKill}) || run.HandleMsg != wire.StopKill {
+		if got := p.killed(); len(got) != 3 || got[2] != (wire.KillRequest{JobID: run.JobID, LogID: id, LogDateTime: run.Created.UnixMilli(), Reason: wire.StopKill}) || run.HandleMsg != wire.StopKill {
 			t.Errorf("asked for %+v, recorded %q", got, run.HandleMsg)
 		}
 		// What the executor itself says of it comes too late, and is acknowledged.

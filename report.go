@@ -27,17 +27,30 @@ const (
 type reported struct {
 	caller wire.Caller
 	res    Result
-	exact  bool // whether it was a kill, its executor has said
-	failed bool // it is not stored, and matters
+	exact  bool  // whether it was a kill, its executor has said
+	date   int64 // of its run, as its executor has it, in ms
+	failed bool  // it is not stored, and matters
 }
 
+// isOf reports whether the result is of this run, and not of one that had its id before:
+// in a scheduler whose ids began anew, or a database that was emptied. Our executors, and
+// XXL-JOB's own, send the date that came with the trigger; of others that is not known,
+// and some send another one.
+func (r *reported) isOf(run Run) bool {
+	return !r.exact && !r.caller.Java || sameDate(r.date, run)
+}
+
+// sameDate reports whether a date of the wire, in ms, is that of the run's trigger. One
+// that is missing may be.
+func sameDate(date int64, run Run) bool { return date == 0 || date == run.Created.UnixMilli() }
+
 // Callback stores results. Those of unknown runs, of runs of other apps, of runs that
-// have ended and of runs that were not sent to a remote executor do not matter.
+// had an id before, of runs that have ended and of runs that were not sent to a remote executor do not matter.
 func (a *adminSide) Callback(ctx context.Context, reqs []wire.CallbackRequest) (wire.Return, error) {
 	caller, _ := wire.CallerFrom(ctx)
 	list := make([]*reported, len(reqs))
 	for i, r := range reqs {
-		list[i] = &reported{caller: caller, res: reportOf(r), exact: r.Exact}
+		list[i] = &reported{caller: caller, res: reportOf(r), exact: r.Exact, date: r.LogDateTim}
 	}
 	var err error
 	if a.s.running() {
@@ -170,7 +183,7 @@ func (s *scheduler) admissible(ctx context.Context, page []*reported) ([]Result,
 	for _, r := range page {
 		run, ok := byID[r.res.RunID]
 		switch {
-		case !ok || !isRemote(run.Address) || !s.cfg.speaksFor(r.caller, run.App):
+		case !ok || !isRemote(run.Address) || !s.cfg.speaksFor(r.caller, run.App) || !r.isOf(run):
 		case run.State.Ended() && run.State != StateLost: // of a lost one the result is noted
 		default:
 			results = append(results, r.readKill(run))

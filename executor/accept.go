@@ -23,8 +23,12 @@ const (
 // error is always nil, and ctx is not used: a handler's context outlives the
 // request. Answers, in the order they are decided:
 //
-//   - 200 wire.MsgRepeat: the id waits or runs;
-//   - 200 wire.MsgRepeatEnded: it ended within Config.KeepFinished;
+//   - 200 wire.MsgRepeat: it waits or runs. Runs with the same id and another
+//     LogDateTime are other runs; one without a date is whichever has the id;
+//   - 200 wire.MsgRepeatEnded: it ended within Config.KeepFinished, or its result is
+//     not delivered yet;
+//   - 500 wire.MsgWithdrawn: IdleBeat has said that it is not known, within
+//     Config.KeepFinished, and this is no later start of it;
 //   - 500 wire.MsgForgotten: it is sent again, and may have ended before that;
 //   - 500: the executor is stopping;
 //   - 500 wire.MsgGlueType, wire.MsgHandlerNotFound: it cannot be run here;
@@ -40,14 +44,18 @@ func (e *Executor) accept(o *origin, req *wire.TriggerRequest) wire.Return {
 	now := time.Now()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if o.runs[req.LogID] != nil {
+	k := idOf(req)
+	if _, known := o.runs.find(k); known {
 		return wire.Noted(wire.MsgRepeat, req.LogID)
 	}
-	if o.recent.has(req.LogID, now) {
+	if o.recent.has(k, now) || o.out.owes(k) {
 		return wire.Noted(wire.MsgRepeatEnded, req.LogID)
 	}
+	if o.withdrawn.has(k, req.StartToken, now) {
+		return wire.Failf(wire.MsgWithdrawn, req.LogID)
+	}
 	// Before any other refusal: they say that the run has not been here.
-	if req.AgainAfter > 0 && o.recent.forgets(firstSent(req, now)) {
+	if req.AgainAfter > 0 && o.recent.forgets(sentBefore(req.AgainAfter, now)) {
 		return wire.Failf(wire.MsgForgotten, req.LogID)
 	}
 	if refusal, ok := e.takesRuns(o); !ok {
@@ -76,7 +84,7 @@ func (e *Executor) accept(o *origin, req *wire.TriggerRequest) wire.Return {
 		e.stopJob(j, block.MsgCover, ErrCovered)
 	}
 	r := newRun(e, h, j, req, now)
-	o.runs[r.RunID] = r
+	o.runs.put(r.id, r)
 	o.out.owed.Add(1)
 	j.push(r)
 	e.queued++
@@ -84,14 +92,15 @@ func (e *Executor) accept(o *origin, req *wire.TriggerRequest) wire.Return {
 	return wire.Success()
 }
 
-// againMargin is how much earlier than it says a run is taken to have been first sent:
-// a request is on its way for a while.
-const againMargin = time.Second
+// agoMargin is how much earlier than it says something is taken to have been sent: a
+// request is on its way for a while.
+const agoMargin = time.Second
 
-// firstSent is when a run that is sent again was sent for the first time.
-func firstSent(req *wire.TriggerRequest, now time.Time) time.Time {
-	ago := time.Duration(min(req.AgainAfter, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
-	return now.Add(-ago).Add(-againMargin)
+// sentBefore is when something was sent that is said to have been sent so many
+// milliseconds ago, or a little earlier.
+func sentBefore(ms int64, now time.Time) time.Time {
+	ago := time.Duration(min(max(ms, 0), math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
+	return now.Add(-ago).Add(-agoMargin)
 }
 
 // takesRuns reports whether runs of an origin are taken at all, or else why not.

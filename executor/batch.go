@@ -71,4 +71,14 @@ type parcel struct {
 	results []wire.CallbackRequest // nil when in a file
 	count   int                    // how many results, as far as one knows
 	owed    int                    // how many of them count in outbox.owed
+	runs    []runID                // whose they are, where they are of this process
+}
+
+// runsOf are the runs that results are of.
+func runsOf(results []wire.CallbackRequest) []runID {
+	runs := make([]runID, len(results))
+	for i := range results {
+		runs[i] = resultID(&results[i])
+	}
+	return runs
 }

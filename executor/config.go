@@ -51,13 +51,15 @@ type Config struct {
 	// and its job goes on without it. Default: 10 s.
 	Grace time.Duration
 
-	// KeepFinished is how long the id of a finished run is remembered, so that
-	// the same request arriving again is answered and not run again. Where the
+	// KeepFinished is how long a finished run is remembered after its end, so that
+	// the same request arriving again is answered and not run again; one whose result
+	// is not delivered is remembered for longer. It is also how long a start is refused
+	// that Executor.IdleBeat has said is not known. Where the
 	// scheduler says that it sends a run again, and the id may be forgotten, the run
 	// is refused. Default: 10 min.
 	KeepFinished time.Duration
 
-	// KeepFinishedMax bounds how many ids are remembered at most; the
+	// KeepFinishedMax bounds how many finished runs are remembered at most; the
 	// last half as many always are, within KeepFinished. Default: 100,000.
 	KeepFinishedMax int
 
@@ -128,9 +130,9 @@ type Config struct {
 
 // LogConfig says where the lines of runs are kept, and how many.
 type LogConfig struct {
-	// Dir is the root directory of log files <Dir>/yyyy-MM-dd/<run id>.log, made
-	// when absent; files are 0600 and directories 0700. Empty keeps the lines in
-	// memory.
+	// Dir is the root directory of log files
+	// <Dir>/yyyy-MM-dd/<run id>-<second of its date>.log, made when absent; files are
+	// 0600 and directories 0700. Empty keeps the lines in memory.
 	Dir string
 
 	// RetentionDays is how many days a day's directory is kept after its date.

@@ -42,10 +42,10 @@ func outcome(r *run, err error) result {
 func (e *Executor) end(r *run, res result) {
 	r.ended = true
 	o := r.job.origin
-	delete(o.runs, r.RunID)
-	o.recent.add(r.RunID, time.Now())
+	o.runs.drop(r.id)
+	o.recent.add(r.id, time.Now())
 	o.out.add(wire.CallbackRequest{
-		LogID: r.RunID, LogDateTim: r.logDate,
+		LogID: r.id.id, LogDateTim: r.id.date,
 		HandleCode: res.code, HandleMsg: res.msg, NoRetry: res.noRetry, Killed: res.killed, Exact: true,
 	})
 }
@@ -55,7 +55,7 @@ func (e *Executor) end(r *run, res result) {
 func (e *Executor) leave(r *run, err error) {
 	var p *panicError
 	if errors.As(err, &p) {
-		e.cfg.Logger.Error("executor: a handler panicked", "handler", r.Handler, "job", r.JobID, "run", r.RunID,
+		e.cfg.Logger.Error("executor: a handler panicked", "handler", r.handler.name, "job", r.job.id, "run", r.id.id,
 			"panic", p.value, "stack", string(p.stack))
 		r.Task.Log().Error(p.Error())
 	}
@@ -90,7 +90,7 @@ func (e *Executor) leave(r *run, err error) {
 
 	r.cancel(nil)
 	if r.abandoned { // not changed after returned
-		e.cfg.Logger.Info("executor: an abandoned handler returned", "handler", r.Handler, "job", r.JobID, "run", r.RunID)
+		e.cfg.Logger.Info("executor: an abandoned handler returned", "handler", r.handler.name, "job", r.job.id, "run", r.id.id)
 	}
 }
 
@@ -161,6 +161,6 @@ func (e *Executor) abandon(r *run) {
 	e.abandoned.Add(1)
 	e.checkIdle()
 	e.mu.Unlock()
-	e.cfg.Logger.Warn("executor: a handler ignores cancellation and is abandoned", "handler", r.Handler,
-		"job", r.JobID, "run", r.RunID, "cause", context.Cause(r.ctx), "grace", e.cfg.Grace)
+	e.cfg.Logger.Warn("executor: a handler ignores cancellation and is abandoned", "handler", r.handler.name,
+		"job", r.job.id, "run", r.id.id, "cause", context.Cause(r.ctx), "grace", e.cfg.Grace)
 }

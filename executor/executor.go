@@ -17,6 +17,7 @@ import (
 type Executor struct {
 	cfg     Config    // set by New
 	boot    string    // set by New: another one for each Executor
+	born    time.Time // set by New: no run that was sent earlier has been here
 	local   *origin   // set by New: the admin within the process
 	origins []*origin // set by New: local, then one for each of Config.Admins
 
@@ -73,6 +74,7 @@ func newExecutor(cfg Config, dial dialer) (*Executor, error) {
 	e := &Executor{
 		cfg:      cfg,
 		boot:     rand.Text(),
+		born:     time.Now(),
 		local:    newOrigin(cfg, "", logs, localBatch),
 		handlers: make(map[string]*handler),
 		idle:     make(chan struct{}),
@@ -135,6 +137,17 @@ func (e *Executor) beat(o *origin) wire.Return {
 
 // IdleBeat answers 200 when the job neither runs nor waits, and MsgBusy when it
 // does, also while a cancelled handler of it has not returned.
+//
+// With IdleBeatRequest.LogID it also says in Return.RunState what it knows of that run,
+// and in Return.BootID which executor says so, whatever the job does:
+//
+//   - wire.RunHeld: the run waits or runs, or its result is not delivered yet;
+//   - wire.RunReported: it ended within Config.KeepFinished, and an admin has
+//     acknowledged its result, or the spool has lost it;
+//   - wire.RunUnknown: it has not been here, or was refused. For Config.KeepFinished
+//     at least, the start with that token and earlier ones are refused from then on;
+//   - wire.RunForgotten: it is not known, and was started before this executor was made,
+//     or so long ago that it may be forgotten, or too many starts are refused already.
 func (e *Executor) IdleBeat(_ context.Context, req wire.IdleBeatRequest) (wire.Return, error) {
 	return e.idleBeat(e.local, req), nil
 }
@@ -143,14 +156,37 @@ func (e *Executor) IdleBeat(_ context.Context, req wire.IdleBeatRequest) (wire.R
 func (e *Executor) idleBeat(o *origin, req wire.IdleBeatRequest) wire.Return {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	ret := wire.Success()
 	if o.jobs[req.JobID].busy() {
-		return wire.Failf(wire.MsgBusy)
+		ret = wire.Failf(wire.MsgBusy)
 	}
-	return wire.Success()
+	if req.LogID != 0 {
+		ret.RunState, ret.BootID = e.stateOf(o, req), e.boot
+	}
+	return ret
+}
+
+// stateOf says what is known of a run, and refuses the start that it says is not known.
+// mu is held.
+func (e *Executor) stateOf(o *origin, req wire.IdleBeatRequest) wire.RunState {
+	k := runID{req.LogID, req.LogDateTime}
+	now := time.Now()
+	if _, runs := o.runs.find(k); runs || o.out.owes(k) {
+		return wire.RunHeld
+	}
+	if o.recent.has(k, now) {
+		return wire.RunReported
+	}
+	started := sentBefore(req.StartedAgo, now)
+	if started.Before(e.born) || o.recent.forgets(started) || !o.withdrawn.add(k, req.StartToken, now) {
+		return wire.RunForgotten
+	}
+	return wire.RunUnknown
 }
 
 // Kill stops the running run and the waiting runs of a job, or with
-// KillRequest.LogID one run. Their results are recorded at once as failed, with
+// KillRequest.LogID one run, the one with KillRequest.LogDateTime where there are
+// several with that id and a date is given. Their results are recorded at once as failed, with
 // KillRequest.Reason (default wire.StopKill) in the text, and the handler's
 // context is cancelled with ErrKilled. When there is nothing to stop the answer is
 // 200 with wire.MsgAlreadyKilled.
@@ -168,9 +204,11 @@ func (e *Executor) kill(o *origin, req wire.KillRequest) wire.Return {
 	defer e.mu.Unlock()
 	found := false
 	if req.LogID != 0 {
-		r := o.runs[req.LogID]
-		if found = r != nil && (req.JobID == 0 || req.JobID == r.JobID); found {
-			e.stopRun(r, reason, ErrKilled)
+		for _, r := range o.runs.all(req.LogID) {
+			if r.id.is(runID{req.LogID, req.LogDateTime}) && (req.JobID == 0 || req.JobID == r.job.id) {
+				found = true
+				e.stopRun(r, reason, ErrKilled)
+			}
 		}
 	} else if j := o.jobs[req.JobID]; j != nil {
 		found = e.stopJob(j, reason, ErrKilled)
@@ -185,7 +223,9 @@ func (e *Executor) kill(o *origin, req wire.KillRequest) wire.Return {
 // Log answers lines of a run's log from LogRequest.FromLineNum on, at most about
 // 1 MiB of them at once. A run that has logged nothing is answered with no lines
 // while it waits or runs, and with wire.MsgNoLog and IsEnd later, as is
-// an unknown one.
+// an unknown one. LogRequest.LogDateTim tells runs with the same id apart; whole seconds,
+// which Java admins ask for, mean the run of that second. Without it the last run with
+// the id is meant, of today where logs are in files.
 func (e *Executor) Log(_ context.Context, req wire.LogRequest) (wire.LogReturn, error) {
 	return e.readLog(e.local, req), nil
 }
@@ -193,27 +233,24 @@ func (e *Executor) Log(_ context.Context, req wire.LogRequest) (wire.LogReturn, 
 // readLog is Log for one origin.
 func (e *Executor) readLog(o *origin, req wire.LogRequest) wire.LogReturn {
 	from := max(req.FromLineNum, 1)
-	at := time.Now()
-	if req.LogDateTim != 0 {
-		at = time.UnixMilli(req.LogDateTim)
-	}
-	res, found, err := o.logs.read(logKey{id: req.LogID, at: at}, from)
+	k := runID{req.LogID, req.LogDateTim}
+	res, found, err := o.logs.read(logKeyOf(k, time.Now()), from)
 	if err != nil {
 		e.cfg.Logger.Error("executor: a run's log cannot be read", "run", req.LogID, "error", err)
 		return wire.LogReturn{Code: wire.CodeFail, Msg: "readLog fail, " + err.Error()}
 	}
 	if !found {
 		res = wire.LogResult{FromLineNum: from}
-		if !e.alive(o, req.LogID) {
+		if !e.alive(o, k) {
 			res.LogContent, res.IsEnd = wire.MsgNoLog, true
 		}
 	}
 	return wire.LogReturn{Code: wire.CodeSuccess, Msg: wire.MsgSuccess, Result: res}
 }
 
-// alive reports whether a run is waiting or running.
-func (e *Executor) alive(o *origin, id int64) bool {
+// alive reports whether a run that is asked for is waiting or running.
+func (e *Executor) alive(o *origin, asked runID) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return o.runs[id] != nil
+	return slices.ContainsFunc(o.runs.all(asked.id), func(r *run) bool { return r.id.isAsked(asked.date) })
 }

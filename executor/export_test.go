@@ -84,6 +84,13 @@ func (e *Executor) InMemory() int {
 	return len(o.pending) + o.unkept
 }
 
+// WithdrawnStarts is how many starts of the admin in the process are refused.
+func (e *Executor) WithdrawnStarts() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.local.withdrawn.young.n + e.local.withdrawn.old.n
+}
+
 // Crash ends what an executor has on the disk as the death of its process would:
 // its locks are gone, and nothing is written or removed any more.
 func (e *Executor) Crash() {

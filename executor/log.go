@@ -7,10 +7,17 @@ import (
 	"github.com/xxljob/xxljob/wire"
 )
 
-// logKey names the log of a run: its id, and when it was triggered.
+// logKey names the log of a run, or a request for it.
 type logKey struct {
-	id int64
-	at time.Time
+	runID
+	at time.Time // in its day; the present one where the date is missing or absurd
+}
+
+func logKeyOf(k runID, now time.Time) logKey {
+	if at, ok := instant(k.date); ok {
+		now = at
+	}
+	return logKey{k, now}
 }
 
 // logStore keeps the lines of runs. It is safe for concurrent use.

@@ -251,7 +251,7 @@ func TestLogFiles(t *testing.T) {
 			found = append(found, fmt.Sprint(info.Mode(), " ", rel))
 			return err
 		})
-		want := []string{"drwx------ 1999-12-31", "-rw------- 1999-12-31/1.log", "drwx------ 2000-01-01", "-rw------- 2000-01-01/-3.log"}
+		want := []string{"drwx------ 1999-12-31", "-rw------- 1999-12-31/1-946688399.log", "drwx------ 2000-01-01", "-rw------- 2000-01-01/-3-946688400.log"}
 		if !slices.Equal(found, want) { // none for a run that logs nothing
 			t.Errorf("files are\n%q, want\n%q", found, want)
 		}

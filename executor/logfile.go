@@ -9,14 +9,17 @@ import (
 	"path"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/xxljob/xxljob/wire"
 )
 
-// fileLogs keeps logs of one origin in files <root>/yyyy-MM-dd/<id>.log. Every path is made of
-// a date and a number, below a root that nothing can lead out of.
+// fileLogs keeps logs of one origin in files <root>/yyyy-MM-dd/<id>-<second>.log, where the
+// second is that of the run's date, since 1970: admins ask by the second. A run without a
+// date has <id>.log. Every path is made of numbers, below a root that nothing can lead
+// out of.
 type fileLogs struct {
 	logFormat
 	root      *os.Root
@@ -50,8 +53,15 @@ func (s *fileLogs) close() error { return s.root.Close() }
 // day is the name of the directory of an instant.
 func (s *fileLogs) day(at time.Time) string { return at.In(s.loc).Format(time.DateOnly) }
 
-func logName(day string, id int64) string {
-	return path.Join(day, strconv.FormatInt(id, 10)+".log")
+const extLog = ".log"
+
+// logName is the file of a run in the directory of its day.
+func logName(k runID) string {
+	name := strconv.FormatInt(k.id, 10)
+	if k.date != 0 {
+		name += "-" + strconv.FormatInt(secondOf(k.date), 10)
+	}
+	return name + extLog
 }
 
 func (s *fileLogs) writer(key logKey) lineWriter { return &fileWriter{store: s, key: key} }
@@ -106,7 +116,7 @@ func (w *fileWriter) open() error {
 	if err := w.store.root.Mkdir(day, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	f, err := w.store.root.OpenFile(logName(day, w.key.id), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	f, err := w.store.root.OpenFile(path.Join(day, logName(w.key.runID)), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
@@ -136,22 +146,58 @@ func (w *fileWriter) shut() {
 	w.file = nil
 }
 
-// read looks in the day of the key, and in that of a second before: admins that
-// keep whole seconds may round 23:59:59.5 up.
+// read looks for each file that may be meant.
 func (s *fileLogs) read(key logKey, from int) (wire.LogResult, bool, error) {
-	f, err := s.root.Open(logName(s.day(key.at), key.id))
-	if before := s.day(key.at.Add(-time.Second)); errors.Is(err, fs.ErrNotExist) && before != s.day(key.at) {
-		f, err = s.root.Open(logName(before, key.id))
+	for _, name := range s.asked(key) {
+		f, err := s.root.Open(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case errors.Is(err, fs.ErrClosed):
+			return wire.LogResult{}, false, nil
+		case err != nil:
+			return wire.LogResult{}, false, err
+		}
+		defer f.Close()
+		res, err := readLines(f, from)
+		return res, true, err
 	}
-	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrClosed):
-		return wire.LogResult{}, false, nil
-	case err != nil:
-		return wire.LogResult{}, false, err
+	return wire.LogResult{}, false, nil
+}
+
+// asked are the files that a request may mean, the likeliest first: that of the run with
+// its date, that of one a moment before, whose date an admin has rounded up to a whole
+// second, and that of a run without a date. The moment before may be of another day.
+func (s *fileLogs) asked(key logKey) []string {
+	today := s.day(key.at)
+	if key.date == 0 {
+		return append([]string{path.Join(today, logName(key.runID))}, s.latest(today, key.id)...)
 	}
-	defer f.Close()
-	res, err := readLines(f, from)
-	return res, true, err
+	exact, undated := logName(key.runID), logName(runID{id: key.id})
+	if key.date%1000 != 0 {
+		return []string{path.Join(today, exact), path.Join(today, undated)}
+	}
+	before := s.day(key.at.Add(-time.Second))
+	rounded := logName(runID{key.id, key.date - 1})
+	return []string{path.Join(today, exact), path.Join(before, rounded), path.Join(today, undated), path.Join(before, undated)}
+}
+
+// latest is the last file of a day for an id, if there is one. The directory is read for
+// it, since the request had no date.
+func (s *fileLogs) latest(day string, id int64) []string {
+	prefix := strconv.FormatInt(id, 10) + "-"
+	last, found := int64(0), ""
+	entries, _ := fs.ReadDir(s.root.FS(), day) // of no directory there are none
+	for _, e := range entries {
+		rest, ours := strings.CutPrefix(strings.TrimSuffix(e.Name(), extLog), prefix)
+		if at, err := strconv.ParseInt(rest, 10, 64); ours && err == nil && (found == "" || at > last) {
+			last, found = at, path.Join(day, e.Name())
+		}
+	}
+	if found == "" {
+		return nil
+	}
+	return []string{found}
 }
 
 // clean removes the directories of days that are over for longer than the

@@ -22,14 +22,14 @@ type logMemory struct {
 	logFormat
 	maxRun, maxAll int
 
-	mu             sync.Mutex // guards the logs too
-	origins        int        // beside the one within the process
-	logs           map[memKey]*memLog
+	mu             sync.Mutex         // guards the logs too
+	origins        int                // beside the one within the process
+	logs           map[memKey]*memLog // the newest with an id, which leads to the others
 	oldest, newest *memLog
 	size           int
 }
 
-// memKey names the log of one run.
+// memKey names the logs of the runs with one id.
 type memKey struct {
 	id     int64
 	origin int
@@ -38,6 +38,8 @@ type memKey struct {
 // memLog is the log of one run.
 type memLog struct {
 	key     memKey
+	run     runID
+	twin    *memLog // of the same id and another date
 	buf     []byte
 	full    bool    // it has ended with the notice
 	dropped bool    // it is not in memLogs any more
@@ -56,13 +58,14 @@ func (m *memLogs) of(Config, string) (logStore, error) {
 }
 
 func (m *memLogs) writer(key logKey) lineWriter {
-	return &memWriter{store: m.logMemory, key: memKey{key.id, m.origin}}
+	return &memWriter{store: m.logMemory, key: memKey{key.id, m.origin}, run: key.runID}
 }
 
 // memWriter writes to one memLog, which it looks up by its first line.
 type memWriter struct {
 	store *logMemory
 	key   memKey
+	run   runID
 	log   *memLog // guarded by store.mu
 }
 
@@ -73,7 +76,7 @@ func (w *memWriter) write(lines []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if w.log == nil {
-		w.log = m.open(w.key)
+		w.log = m.open(w.key, w.run)
 	}
 	l := w.log
 	if l.full || l.dropped {
@@ -91,11 +94,13 @@ func (w *memWriter) write(lines []byte) {
 }
 
 // open returns the log of a run, a new one when there is none. mu is held.
-func (m *logMemory) open(key memKey) *memLog {
-	if l := m.logs[key]; l != nil {
-		return l
+func (m *logMemory) open(key memKey, run runID) *memLog {
+	for l := m.logs[key]; l != nil; l = l.twin {
+		if l.run == run {
+			return l
+		}
 	}
-	l := &memLog{key: key}
+	l := &memLog{key: key, run: run, twin: m.logs[key]}
 	m.logs[key] = l
 	if m.newest == nil {
 		m.oldest = l
@@ -113,14 +118,44 @@ func (m *logMemory) drop() {
 	if m.oldest = l.next; m.oldest == nil {
 		m.newest = nil
 	}
-	delete(m.logs, l.key)
+	m.unlink(l)
 	m.size -= memOverhead + len(l.buf)
-	l.dropped, l.buf, l.next = true, nil, nil
+	l.dropped, l.buf, l.next, l.twin = true, nil, nil, nil
+}
+
+// unlink takes a log from those with its id. mu is held.
+func (m *logMemory) unlink(l *memLog) {
+	head := m.logs[l.key]
+	switch {
+	case head == l && l.twin == nil:
+		delete(m.logs, l.key)
+	case head == l:
+		m.logs[l.key] = l.twin
+	default:
+		for head.twin != l {
+			head = head.twin
+		}
+		head.twin = l.twin
+	}
+}
+
+// asked returns the log that a request means, nil for none: the one of exactly that date,
+// or else the newest that it may mean. mu is held.
+func (m *memLogs) asked(key logKey) (found *memLog) {
+	for l := m.logs[memKey{key.id, m.origin}]; l != nil; l = l.twin {
+		if l.run.date == key.date {
+			return l
+		}
+		if found == nil && l.run.isAsked(key.date) {
+			found = l
+		}
+	}
+	return found
 }
 
 func (m *memLogs) read(key logKey, from int) (wire.LogResult, bool, error) {
 	m.mu.Lock()
-	l := m.logs[memKey{key.id, m.origin}]
+	l := m.asked(key)
 	if l == nil {
 		m.mu.Unlock()
 		return wire.LogResult{}, false, nil

@@ -14,19 +14,20 @@ type origin struct {
 	tokens  []string // the access tokens that it may show; may be none
 
 	// Guarded by Executor.mu.
-	jobs   map[int64]*job // jobs that run or wait, no others
-	runs   map[int64]*run // accepted runs without a result
-	recent recent         // ids of runs with a result
+	jobs      map[int64]*job // jobs that run or wait, no others
+	runs      byRun[*run]    // accepted runs without a result
+	recent    recent         // runs with a result
+	withdrawn withdrawn      // starts that are refused should they arrive
 }
 
 func newOrigin(cfg Config, name string, logs logStore, limit batchLimit) *origin {
 	return &origin{
-		name:   name,
-		out:    newOutbox(cfg, limit),
-		logs:   logs,
-		jobs:   make(map[int64]*job),
-		runs:   make(map[int64]*run),
-		recent: newRecent(cfg.KeepFinished, cfg.KeepFinishedMax),
+		name:      name,
+		out:       newOutbox(cfg, limit),
+		logs:      logs,
+		jobs:      make(map[int64]*job),
+		recent:    newRecent(cfg.KeepFinished, cfg.KeepFinishedMax),
+		withdrawn: newWithdrawn(cfg.KeepFinished, cfg.KeepFinishedMax),
 	}
 }
 

@@ -153,7 +153,7 @@ func TestLogsPerAdmin(t *testing.T) {
 				}
 				return err
 			})
-			if want := []string{"2000-01-01/1.log", "one/2000-01-01/1.log"}; !slices.Equal(found, want) {
+			if want := []string{"2000-01-01/1-946684800.log", "one/2000-01-01/1-946684800.log"}; !slices.Equal(found, want) {
 				t.Errorf("files are %q, want %q", found, want)
 			}
 		})

@@ -2,52 +2,28 @@ package executor
 
 import "time"
 
-// recent remembers ids for a while, in two generations: a new id goes to the
-// young one, and when that is full or old enough it becomes the old one, whose
-// ids are forgotten. No id needs a timestamp or a deletion of its own. It is
+// generations keep something of runs for a while, in two generations: what is new goes
+// to the young one, and when that is old enough it becomes the old one, and what the old
+// one had is forgotten. Nothing needs a timestamp or a deletion of its own. They are
 // guarded by Executor.mu.
-type recent struct {
+type generations[T any] struct {
 	keep       time.Duration
-	max        int // ids of one generation
-	young, old map[int64]struct{}
+	young, old byRun[T]
 	since      time.Time // when young was begun
-	lostBefore time.Time // ids of before may be forgotten, later ones are not; zero while none is
+	lostBefore time.Time // what is from before may be forgotten, what came later is not; zero while nothing is
 }
 
-// newRecent remembers ids for keep at least and less than twice as long, but no more
-// than max of them, the last half as many always.
-func newRecent(keep time.Duration, max int) recent {
-	return recent{keep: keep, max: (max + 1) / 2}
-}
-
-func (g *recent) add(id int64, now time.Time) {
+// find returns what is kept for a run.
+func (g *generations[T]) find(k runID, now time.Time) (T, bool) {
 	g.age(now)
-	if len(g.young) >= g.max {
-		// Under load the two maps change places, so that neither has to grow again.
-		g.young, g.old = g.old, g.young
-		if len(g.young) > 0 {
-			g.lostBefore = g.since
-		}
-		clear(g.young)
-		g.since = now
+	if val, ok := g.young.find(k); ok {
+		return val, true
 	}
-	if g.young == nil {
-		g.young = make(map[int64]struct{})
-	}
-	g.young[id] = struct{}{}
-}
-
-func (g *recent) has(id int64, now time.Time) bool {
-	g.age(now)
-	if _, ok := g.young[id]; ok {
-		return true
-	}
-	_, ok := g.old[id]
-	return ok
+	return g.old.find(k)
 }
 
 // age forgets what is too old, with its memory.
-func (g *recent) age(now time.Time) {
+func (g *generations[T]) age(now time.Time) {
 	switch old := now.Sub(g.since); {
 	case old >= 2*g.keep:
 		g.turn()
@@ -59,14 +35,45 @@ func (g *recent) age(now time.Time) {
 }
 
 // turn makes the young generation, which has had its time, the old one.
-func (g *recent) turn() {
-	if len(g.old) > 0 {
+func (g *generations[T]) turn() {
+	if g.old.n > 0 {
 		g.lostBefore = g.since
 	}
-	g.young, g.old = nil, g.young
+	g.young, g.old = byRun[T]{}, g.young
 	g.since = g.since.Add(g.keep) // not now, or the old ones would stay for longer
 }
 
-// forgets reports whether an id of that time, or of a later one, may be forgotten.
+// recent remembers runs for a while.
+type recent struct {
+	generations[struct{}]
+	max int // runs of one generation
+}
+
+// newRecent remembers runs for keep at least and less than twice as long, but no more
+// than max of them, the last half as many always.
+func newRecent(keep time.Duration, max int) recent {
+	return recent{generations[struct{}]{keep: keep}, (max + 1) / 2}
+}
+
+func (g *recent) add(k runID, now time.Time) {
+	g.age(now)
+	if g.young.n >= g.max {
+		// Under load the two maps change places, so that neither has to grow again.
+		g.young, g.old = g.old, g.young
+		if g.young.n > 0 {
+			g.lostBefore = g.since
+		}
+		g.young.clear()
+		g.since = now
+	}
+	g.young.put(k, struct{}{})
+}
+
+func (g *recent) has(k runID, now time.Time) bool {
+	_, ok := g.find(k, now)
+	return ok
+}
+
+// forgets reports whether a run of that time, or of a later one, may be forgotten.
 // It is asked after has.
 func (g *recent) forgets(at time.Time) bool { return at.Before(g.lostBefore) }

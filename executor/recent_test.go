@@ -24,11 +24,11 @@ func TestRecentAgainstModel(t *testing.T) {
 			pause = time.Second // in one half the number bounds, in the other the age
 		}
 		now = now.Add(time.Duration(rnd.Int64N(int64(pause))))
-		g.add(id, now)
+		g.add(runID{id, 7}, now)
 		model = append(model, entry{id, now})
 		for i, m := range model {
 			fromEnd := len(model) - i
-			switch has := g.has(m.id, now); {
+			switch has := g.has(runID{m.id, 7}, now); {
 			case !has && fromEnd <= most/2 && now.Sub(m.at) <= keep:
 				t.Fatalf("id %d is forgotten after %v and %d more", m.id, now.Sub(m.at), fromEnd)
 			case has && (fromEnd > most || now.Sub(m.at) >= 2*keep):
@@ -40,11 +40,11 @@ func TestRecentAgainstModel(t *testing.T) {
 			}
 		}
 		model = model[max(0, len(model)-100):]
-		if n := len(g.young) + len(g.old); n > most {
+		if n := g.young.n + g.old.n; n > most {
 			t.Fatalf("%d ids are remembered", n)
 		}
 	}
-	if g.has(4999, now.Add(2*keep)) || g.young != nil || g.old != nil {
+	if g.has(runID{4999, 7}, now.Add(2*keep)) || g.young.heads != nil || g.old.heads != nil {
 		t.Error("the memory of an idle executor is not given back")
 	}
 }

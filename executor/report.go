@@ -41,6 +41,7 @@ type outbox struct {
 
 	mu      sync.Mutex
 	admin   wire.Admin
+	owing   byRun[struct{}] // ended runs of this process whose result no admin has
 	pending []wire.CallbackRequest
 	hint    int           // capacity of the next pending
 	active  bool          // the reporter runs
@@ -76,7 +77,28 @@ func (o *outbox) add(res wire.CallbackRequest) {
 		o.pending = make([]wire.CallbackRequest, 0, o.hint)
 	}
 	o.pending = append(o.pending, res)
+	o.owing.put(resultID(&res), struct{}{})
 	o.wake()
+}
+
+// resultID is the run that a result is of.
+func resultID(r *wire.CallbackRequest) runID { return runID{r.LogID, r.LogDateTim} }
+
+// owes reports whether a run has ended here and its result is not delivered.
+func (o *outbox) owes(k runID) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	_, ok := o.owing.find(k)
+	return ok
+}
+
+// forget ends what is known of runs whose results are delivered, or will never be.
+func (o *outbox) forget(runs []runID) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, k := range runs {
+		o.owing.drop(k)
+	}
 }
 
 // wake starts the reporter, and with a spool the writer, when there is something
@@ -225,6 +247,7 @@ func (o *outbox) cut() []wire.CallbackRequest {
 
 // settle ends what was delivered.
 func (o *outbox) settle(b batch) {
+	o.forget(runsOf(b.results))
 	o.unkeep(b.parcels)
 	o.owed.Add(-int64(b.owed))
 }

@@ -18,7 +18,7 @@ type run struct {
 	exec    *Executor
 	handler *handler
 	job     *job
-	logDate int64 // TriggerRequest.LogDateTime, for the callback
+	id      runID // not Task's, which the handler may change
 	timeout time.Duration
 
 	// Set by start, before the handler's goroutine exists.
@@ -38,15 +38,12 @@ type run struct {
 
 // newRun makes a run out of a request.
 func newRun(e *Executor, h *handler, j *job, req *wire.TriggerRequest, now time.Time) *run {
-	at := now
-	if ms := req.ScheduledAt; ms != 0 {
-		at = time.UnixMilli(ms)
-	} else if ms = req.LogDateTime; ms != 0 {
-		at = time.UnixMilli(ms)
+	at, ok := instant(req.ScheduledAt)
+	if !ok {
+		at, ok = instant(req.LogDateTime)
 	}
-	logAt := now
-	if req.LogDateTime != 0 {
-		logAt = time.UnixMilli(req.LogDateTime)
+	if !ok {
+		at = now
 	}
 	r := &run{
 		Task: Task{
@@ -54,8 +51,8 @@ func newRun(e *Executor, h *handler, j *job, req *wire.TriggerRequest, now time.
 			ShardIndex: req.BroadcastIndex, ShardTotal: max(req.BroadcastTotal, 1),
 			ScheduledAt: at.In(e.cfg.Location), Attempt: req.Attempt,
 		},
-		taskState: taskState{logs: j.origin.logs, key: logKey{id: req.LogID, at: logAt}},
-		exec:      e, handler: h, job: j, logDate: req.LogDateTime,
+		taskState: taskState{logs: j.origin.logs, key: logKeyOf(idOf(req), now)},
+		exec:      e, handler: h, job: j, id: idOf(req),
 		timeout: seconds(req.ExecutorTimeout),
 	}
 	r.Task.state = &r.taskState

@@ -99,6 +99,29 @@ func TestJobManagement(t *testing.T) {
 	}
 }
 
+// TestLooksJava has the headers of several peers' callbacks (XXL-JOB section 1.1).
+func TestLooksJava(t *testing.T) {
+	for _, c := range []struct {
+		agent, charset string
+		want           bool
+	}{
+		{"Java/1.8.0_402", "application/json;charset=UTF-8", true}, // G1 and G2
+		{"Java/21.0.2", "UTF-8", true},
+		{"Java/21.0.2", "", false}, // another program on the JDK
+		{"Go-http-client/1.1", "", false},
+		{"Python/3.12 aiohttp/3.14.5", "", false},
+		{"curl/8.0 Java/1", "UTF-8", false},
+		{"", "UTF-8", false},
+	} {
+		p := newPeer()
+		h := adminHandler(t, p, guarded(t))
+		post(t, h, "/api/callback", `[{"logId":1,"handleCode":200}]`, wire.HeaderToken, token, "User-Agent", c.agent, "Accept-Charset", c.charset)
+		if want := (wire.Caller{App: "app", Java: c.want}); len(p.from) != 1 || p.from[0] != want {
+			t.Errorf("%q %q: caller %+v", c.agent, c.charset, p.from)
+		}
+	}
+}
+
 func TestCallbackBatches(t *testing.T) {
 	p := newPeer()
 	h := adminHandler(t, p, config(t))

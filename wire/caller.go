@@ -4,9 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"net/http"
+	"strings"
 )
 
-// Caller is who a request comes from, as far as its headers prove it.
+// Caller is who a request comes from, as far as its headers prove or, where it says so,
+// show it.
 type Caller struct {
 	// App is the app the caller may speak for, and "" when it may speak for every
 	// one: it has shown a token that all share, and no name.
@@ -14,6 +17,16 @@ type Caller struct {
 	// Named says that the caller has named its app in HeaderApp, as peers of G4
 	// and ours do.
 	Named bool
+	// Java says that the request has the look of XXL-JOB's own Java library, of any
+	// generation. Nothing proves it, and a proxy may hide it: nothing may be allowed for it.
+	Java bool
+}
+
+// looksJava reports whether a request is of XXL-JOB's own library: it is sent by the
+// JDK's client, with a header that this client does not send by itself and other programs
+// have no use for (XXL-JOB section 1.1).
+func looksJava(h http.Header) bool {
+	return strings.HasPrefix(h.Get("User-Agent"), "Java/") && h.Get("Accept-Charset") != ""
 }
 
 // MaySpeakFor reports whether the caller may register, report and manage for an

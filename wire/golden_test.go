@@ -17,6 +17,9 @@ var goldenRequests = map[string]struct {
 }{
 	"run-2.4.0": {"/run", demoRun, false},
 	"run-3.4.2": {"/trigger", demoRun, true},
+	"run-empty-3.4.2": {"/trigger", wire.TriggerRequest{
+		JobID: 7, ExecutorHandler: "demo", ExecutorBlockStrategy: "SERIAL_EXECUTION", LogID: 123,
+		LogDateTime: 1700000000123, GlueType: wire.GlueBean, GlueUpdatetime: 1600000000000, BroadcastTotal: 1}, true},
 	"run-null": {"/run", wire.TriggerRequest{
 		JobID: 7, ExecutorHandler: "demo", ExecutorBlockStrategy: "SERIAL_EXECUTION", LogID: 123,
 		LogDateTime: 1700000000123, GlueType: wire.GlueBean, GlueUpdatetime: 1600000000000, BroadcastTotal: 1}, false},

@@ -27,6 +27,10 @@ const (
 	// MsgForgotten refuses, at our own executors, a run that is sent again after so
 	// long that they may have forgotten it: see TriggerRequest.AgainAfter.
 	MsgForgotten = "sent again, logId:%d: whether it has run is not known any more."
+	// MsgWithdrawn refuses, at our own executors, a start of a run that they have said
+	// before that they do not know: see IdleBeatRequest. The argument is the run's id.
+	// Its scheduler has gone on without it.
+	MsgWithdrawn = "start withdrawn, logId:%d: the executor was asked about it before it arrived."
 	// MsgAlreadyKilled answers a kill that found nothing to kill.
 	MsgAlreadyKilled = "job thread already killed."
 	// MsgNoLog is the content of a log that does not exist.

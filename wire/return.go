@@ -30,7 +30,8 @@ type RunState string
 const (
 	// RunHeld: the run waits, runs, or has ended and its result will come.
 	RunHeld RunState = "held"
-	// RunReported: the run has ended, and an admin has acknowledged its result.
+	// RunReported: the run has ended, and an admin has acknowledged its result, or the
+	// executor has lost it: none will come.
 	RunReported RunState = "reported"
 	// RunUnknown: this process was not sent the run, and refuses the start that was
 	// asked about, and earlier ones, should they still arrive.

@@ -152,6 +152,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) answer {
 		return s.fail(s.failure, unread(err))
 	}
 	_ = control.SetReadDeadline(time.Time{}) // the server watches the connection
+	caller.Java = looksJava(r.Header)
 	got, err := point.serve(WithCaller(r.Context(), caller), src)
 	if err != nil {
 		return s.failed(name, err)

@@ -8,10 +8,12 @@ const GlueBean = "BEAN"
 type TriggerRequest struct {
 	// JobID is the job's id, at most 2^31-1 for a Java peer.
 	JobID int64 `json:"jobId"`
-	// ExecutorHandler is the name of the handler.
-	ExecutorHandler string `json:"executorHandler,omitempty"`
-	// ExecutorParams is the parameter. Absent and empty are the same.
-	ExecutorParams string `json:"executorParams,omitempty"`
+	// ExecutorHandler is the name of the handler. It is sent also when it is empty: a
+	// Java executor looks the name up in a map that has no null.
+	ExecutorHandler string `json:"executorHandler"`
+	// ExecutorParams is the parameter. Absent and empty are the same here, and it is
+	// sent also when it is empty: Java handlers get null for an absent one.
+	ExecutorParams string `json:"executorParams"`
 	// ExecutorBlockStrategy says what to do when the job still runs:
 	// SERIAL_EXECUTION, DISCARD_LATER or COVER_EARLY. Any other value means
 	// serial.

@@ -9,7 +9,7 @@ type TriggerJobRequest struct {
 	ExecutorParam string `json:"executorParam"`
 	// AddressList holds the addresses to route to, separated by commas. Empty
 	// means those of the group.
-	AddressList string `json:"addressList,omitempty"`
+	AddressList string `json:"addressList"`
 }
 
 // Encode appends the request.

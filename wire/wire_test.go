@@ -44,7 +44,13 @@ func TestMarshalGolden(t *testing.T) {
 		want string
 	}{
 		{"run", demoRun, run342},
-		{"run without parameter", nullRun, strings.Replace(run342, `"executorParams":"a=<b>&'",`, "", 1)},
+		{"run without parameter", nullRun, strings.Replace(run342, `"a=<b>&'"`, `""`, 1)},
+		{"run of zero values", wire.TriggerRequest{}, `{"jobId":0,"executorHandler":"","executorParams":"","executorBlockStrategy":"","executorTimeout":0,"logId":0,` +
+			`"logDateTime":0,"glueType":"","glueSource":"","glueUpdatetime":0,"broadcastIndex":0,"broadcastTotal":0}`},
+		{"empty job", wire.UpdateJobRequest{ID: 3}, `{"id":3,"name":"","author":"","alarmEmail":"","scheduleType":"","scheduleConf":"","misfireStrategy":"",` +
+			`"executorRouteStrategy":"","executorHandler":"","executorParam":"","executorBlockStrategy":"","executorTimeout":0,"executorFailRetryCount":0,` +
+			`"glueType":"","glueSource":"","glueRemark":""}`},
+		{"trigger of a job", wire.TriggerJobRequest{ID: 3}, `{"id":3,"executorParam":"","addressList":""}`},
 		{"run of ours", ourRun, strings.TrimSuffix(run342, "}") + `,"scheduledAt":1700000000000,"attempt":2}`},
 		{"idle beat", wire.IdleBeatRequest{JobID: 7}, `{"jobId":7}`},
 		{"kill", wire.KillRequest{JobID: 7}, `{"jobId":7}`},

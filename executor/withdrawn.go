@@ -1,0 +1,49 @@
+package executor
+
+import "time"
+
+// withdrawn are starts of runs that an admin was told are not known here. It may have
+// started them anew since, elsewhere perhaps: should one still arrive, it is refused.
+// They are guarded by Executor.mu.
+//
+// None is forgotten before its time, unlike ids of recent: where there is no room for one
+// more the admin is told that the run may be forgotten, which promises nothing.
+type withdrawn struct {
+	generations[int64] // the greatest StartToken that is refused
+	max                int
+}
+
+// newWithdrawn refuses starts for keep at least, and no more than max of them.
+func newWithdrawn(keep time.Duration, max int) withdrawn {
+	return withdrawn{generations[int64]{keep: keep}, max}
+}
+
+// add refuses a start and earlier ones of the same run from now on, and reports whether
+// it can.
+func (w *withdrawn) add(k runID, token int64, now time.Time) bool {
+	before, known := w.find(k, now)
+	if !known && w.young.n+w.old.n >= w.max {
+		return false
+	}
+	w.young.put(k, max(token, before))
+	return true
+}
+
+// has reports whether a start is refused. One without a token is of a scheduler that does
+// not number starts. That it is no later one of the same run nobody can tell: so it is
+// refused too, where the date leaves no doubt that it is the same run.
+func (w *withdrawn) has(k runID, token int64, now time.Time) bool {
+	w.age(now)
+	return refuses(&w.young, k, token) || refuses(&w.old, k, token)
+}
+
+func refuses(b *byRun[int64], k runID, token int64) bool {
+	last, known := b.find(k)
+	switch {
+	case !known:
+		return false
+	case token != 0:
+		return token <= last
+	}
+	return k.date != 0 && b.exactly(k)
+}
