@@ -2,9 +2,11 @@ package interop_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/wire"
 )
@@ -81,21 +83,30 @@ var renewals = []struct {
 }
 
 // forgotten puts another scheduler with an empty store in memory in the place of one
-// that had its peer run many runs. What it has the peer run has to run.
+// that had its peer run many runs. What it has the peer run has to run, under ids that
+// the peer has not seen; the job is the same, and so has the same id.
 func forgotten(t *testing.T, s *stage) {
 	const n = 25
-	all := func(when string) {
-		job := s.job(t, "echo", "")
+	all := func(when string) (job xxljob.Job, ids []int64) {
+		job = s.job(t, "echo", "", func(j *xxljob.Job) { j.Name = "the same" })
 		for i := range n {
 			text := fmt.Sprintf("%d %s", i, when)
-			s.wellEnded(t, s.trigger(t, job, 1, text), text)
+			ids = append(ids, s.trigger(t, job, 1, text))
+			s.wellEnded(t, ids[i], text)
 		}
+		return job, ids
 	}
-	all("before")
+	job, before := all("before")
 	s.replaced(t, func() { s.store = memory.New() })
-	s.jobs = 0
+	s.jobs = 0             // so are its keys
 	s.there(t, s.peers[0]) // it registers again when it is time
-	all("after")
+	again, after := all("after")
+	if again.ID != job.ID {
+		t.Errorf("the job is %d, and was %d", again.ID, job.ID)
+	}
+	if slices.Min(after) <= slices.Max(before) {
+		t.Errorf("runs have the ids %v, after %v", after, before)
+	}
 }
 
 // earlierResult has the peer run something under the id that the next run will have,

@@ -19,6 +19,7 @@
 //	end_test.go           runs that fail, take too long or are killed
 //	log_test.go           lines of a run's log
 //	repeat_test.go        one id sent twice
+//	anew_test.go          ids that begin anew
 //	outage_test.go        an admin that was away, a peer that was killed, a peer that leaves
 //
 // With the scheduler, TestScheduled:
@@ -29,12 +30,21 @@
 //	routes_test.go        runs that one peer or the other gets, or both
 //	ends_test.go          runs that wait, fail, take too long or are killed
 //	follow_test.go        lines of a run's log
+//	order_test.go         runs that begin in order
 //	gone_test.go          a scheduler that was away, peers that were killed, peers that leave
+//
+// With a scheduler that has forgotten all it did, TestAnew:
+//
+//	anew_test.go          another scheduler knows nothing, and the result of an earlier one's run
 //
 // The other direction, TestJavaAdmins:
 //
 //	driver_test.go        a process with the HTTP client of a Java admin
 //	javaadmin_test.go     that client and our executor
+//
+// Programs that manage their jobs, TestJavaJobs:
+//
+//	jobs_test.go          3.5's client for jobs, and our admin side
 package interop_test
 
 import (
