@@ -204,6 +204,9 @@ func formOfResults(t *testing.T, s *site) {
 	if strings.HasPrefix(body, "[") != s.list || strings.HasPrefix(body, `{"callbackList":[`) == s.list {
 		t.Errorf("the results are a list: %v, want %v: %s", !s.list, s.list, body)
 	}
+	if date := map[bool]string{true: `"logDateTim"`, false: `"logDateTime"`}[s.list]; !strings.Contains(body, date) {
+		t.Errorf("the results %s have no %s", body, date)
+	}
 }
 
 // formOfTriggers sends a run that nobody has a handler for to each endpoint by which
