@@ -2,6 +2,7 @@ package xxljob_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -454,7 +455,11 @@ func TestJobAdmin(t *testing.T) {
 			msg  encoder
 		}{{"updateJob", changed}, {"startJob", one}, {"stopJob", one}, {"triggerJob", wire.TriggerJobRequest{ID: id}}, {"removeJob", one}}
 		for _, c := range all {
-			if ret := manage(t, e.admin, "other", c.verb, c.msg); ret.OK() || ret.Msg != fmt.Sprintf("job %d not found.", id) {
+			want := wire.Failf("job %d not found.", id)
+			if c.verb == "removeJob" {
+				want = wire.Success() // it is not there: what was asked for is so
+			}
+			if ret := manage(t, e.admin, "other", c.verb, c.msg); ret != want {
 				t.Errorf("%s by another app: %+v", c.verb, ret)
 			}
 			if ret := post(t, e.admin, hush, "", c.verb, c.msg.Encode(nil)); ret.OK() {
@@ -493,8 +498,16 @@ func TestJobAdmin(t *testing.T) {
 		if runs := allOf(t, e.store, xxljob.RunFilter{JobID: id}); len(runs) != 1 || runs[0].Type != xxljob.TriggerAPI {
 			t.Errorf("%+v", runs)
 		}
-		if ret := manage(t, e.admin, "far", "removeJob", one); !ret.OK() {
-			t.Errorf("%+v", ret)
+		for range 2 { // the second time is a client's retry
+			if ret := manage(t, e.admin, "far", "removeJob", one); ret != wire.Success() {
+				t.Errorf("%+v", ret)
+			}
+		}
+		if ret := manage(t, e.admin, "far", "removeJob", wire.JobRequest{}); ret != wire.Success() {
+			t.Errorf("of no job: %+v", ret)
+		}
+		if j, err := e.store.Job(t.Context(), id); !errors.Is(err, xxljob.ErrNotFound) {
+			t.Errorf("removed: %+v, %v", j, err)
 		}
 		log, err := e.store.Changes(t.Context(), id, 100)
 		must(t, err)
@@ -504,6 +517,58 @@ func TestJobAdmin(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestJobAdminScripts: a script is added as a shell can read it, and no update of the
+// rest of its job's definition touches it.
+func TestJobAdminScripts(t *testing.T) {
+	const script = "#!/bin/sh\r\necho a\rb\n"
+	for _, c := range []struct {
+		glue, stored string // the type, and what is stored of script
+	}{
+		{"GLUE_SHELL", "#!/bin/sh\necho ab\n"}, {"GLUE_PYTHON", script}, {"GLUE_GROOVY", script}, {"BEAN", script},
+	} {
+		t.Run(c.glue, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := newElsewhere(t, nil, xxljob.Config{Tokens: map[string][]string{"far": {"of-far"}}}, nil)
+				def := definition("script")
+				def.GlueType, def.GlueSource, def.GlueRemark = c.glue, script, "first"
+				if c.glue != "BEAN" {
+					def.ExecutorHandler = ""
+				}
+				added := manage(t, e.admin, "far", "addJob", wire.AddJobRequest{JobDefinition: def})
+				id, err := strconv.ParseInt(added.Data, 10, 64)
+				if err != nil {
+					t.Fatalf("%+v", added)
+				}
+				before, err := e.store.Job(t.Context(), id)
+				must(t, err)
+				if before.GlueType != c.glue || before.GlueSource != c.stored || before.GlueRemark != "first" {
+					t.Errorf("added %q %q %q", before.GlueType, before.GlueSource, before.GlueRemark)
+				}
+				time.Sleep(time.Minute)
+				for i, change := range []func(*wire.JobDefinition){
+					func(d *wire.JobDefinition) { d.GlueType, d.GlueSource, d.GlueRemark = "", "", "" },
+					func(d *wire.JobDefinition) { d.GlueSource, d.GlueRemark = "exit 1", "second" },
+					func(d *wire.JobDefinition) { d.GlueType = "GLUE_PHP" },
+					func(d *wire.JobDefinition) { d.GlueType = "LISP" },
+				} {
+					to := def
+					to.Name = fmt.Sprint("name ", i)
+					change(&to)
+					if ret := manage(t, e.admin, "far", "updateJob", wire.UpdateJobRequest{ID: id, JobDefinition: to}); !ret.OK() {
+						t.Errorf("update %d: %+v", i, ret)
+					}
+					after, err := e.store.Job(t.Context(), id)
+					must(t, err)
+					if after.Name != to.Name || after.GlueType != before.GlueType || after.GlueSource != before.GlueSource ||
+						after.GlueRemark != before.GlueRemark || !after.GlueUpdated.Equal(before.GlueUpdated) {
+						t.Errorf("update %d: %q, %q %q %q of %v", i, after.Name, after.GlueType, after.GlueSource, after.GlueRemark, after.GlueUpdated)
+					}
+				}
+			})
+		})
+	}
 }
 
 // TestJobAdminFaults: what is wrong with a request is said to its sender, and stores

@@ -19,6 +19,7 @@ func (a *adminSide) AddJob(ctx context.Context, req wire.AddJobRequest) (wire.Re
 	return a.manage(ctx, func(ctx context.Context, app string) (wire.Return, error) {
 		job := Job{App: app, Stopped: true}
 		defineByWire(&job, req.JobDefinition)
+		scriptByWire(&job, req.JobDefinition)
 		added, err := a.s.addUnkeyed(ctx, job)
 		if err != nil {
 			return wire.Return{}, err
@@ -28,8 +29,9 @@ func (a *adminSide) AddJob(ctx context.Context, req wire.AddJobRequest) (wire.Re
 	})
 }
 
-// UpdateJob replaces what a request can say of a job. What it cannot say, its children
-// for instance, stays.
+// UpdateJob replaces what a request can say of a job, but for its script, which has a
+// form of its own with real admins: type, source and remark stay, and so does what a
+// request cannot say, the children for instance.
 func (a *adminSide) UpdateJob(ctx context.Context, req wire.UpdateJobRequest) (wire.Return, error) {
 	return a.onJob(ctx, req.ID, func(ctx context.Context, job Job) error {
 		defineByWire(&job, req.JobDefinition)
@@ -38,8 +40,11 @@ func (a *adminSide) UpdateJob(ctx context.Context, req wire.UpdateJobRequest) (w
 	})
 }
 
+// RemoveJob answers 200 also where there is no such job: a client that has missed the
+// first answer asks again.
 func (a *adminSide) RemoveJob(ctx context.Context, req wire.JobRequest) (wire.Return, error) {
-	return a.onJob(ctx, req.ID, func(ctx context.Context, job Job) error { return a.s.RemoveJob(ctx, job.ID) })
+	remove := func(ctx context.Context, job Job) error { return a.s.RemoveJob(ctx, job.ID) }
+	return a.onJobOr(ctx, req.ID, wire.Success(), remove)
 }
 
 func (a *adminSide) StartJob(ctx context.Context, req wire.JobRequest) (wire.Return, error) {
@@ -66,9 +71,14 @@ func (a *adminSide) TriggerJob(ctx context.Context, req wire.TriggerJobRequest) 
 // msgNoJob is the answer about a job that is not there, or is another app's.
 const msgNoJob = "job %d not found."
 
-// onJob does something with a job of the caller's app. An edit that somebody else's
-// has overtaken is tried again.
+// onJob does something with a job of the caller's app, which has to be there.
 func (a *adminSide) onJob(ctx context.Context, id int64, do func(context.Context, Job) error) (wire.Return, error) {
+	return a.onJobOr(ctx, id, wire.Failf(msgNoJob, id), do)
+}
+
+// onJobOr does something with a job of the caller's app; where there is none it answers
+// absent. An edit that somebody else's has overtaken is tried again.
+func (a *adminSide) onJobOr(ctx context.Context, id int64, absent wire.Return, do func(context.Context, Job) error) (wire.Return, error) {
 	return a.manage(ctx, func(ctx context.Context, app string) (wire.Return, error) {
 		for {
 			job, err := a.s.store.Job(ctx, id)
@@ -80,7 +90,7 @@ func (a *adminSide) onJob(ctx context.Context, id int64, do func(context.Context
 			switch {
 			case errors.Is(err, ErrConflict) && ctx.Err() == nil:
 			case isNotFound(err):
-				return wire.Failf(msgNoJob, id), nil
+				return absent, nil
 			case err != nil:
 				return wire.Return{}, err
 			default:
@@ -108,7 +118,7 @@ func (a *adminSide) manage(ctx context.Context, do func(ctx context.Context, app
 	return ret, err
 }
 
-// defineByWire takes over what a request says of a job.
+// defineByWire takes over what a request says of a job, but for its script.
 func defineByWire(job *Job, d wire.JobDefinition) {
 	job.Name, job.Author, job.AlarmEmail = d.Name, d.Author, d.AlarmEmail
 	schedule := Schedule{Type: ScheduleType(d.ScheduleType), Conf: strings.TrimSpace(d.ScheduleConf)}
@@ -123,5 +133,13 @@ func defineByWire(job *Job, d wire.JobDefinition) {
 	job.Handler, job.Param, job.Block = d.ExecutorHandler, d.ExecutorParam, d.ExecutorBlockStrategy
 	job.Timeout = time.Duration(max(d.ExecutorTimeout, 0)) * time.Second
 	job.Retries = max(d.ExecutorFailRetryCount, 0)
+}
+
+// scriptByWire takes over the script. Shells take a carriage return for a part of the
+// word before it, and forms send one at the end of each line.
+func scriptByWire(job *Job, d wire.JobDefinition) {
 	job.GlueType, job.GlueSource, job.GlueRemark = d.GlueType, d.GlueSource, d.GlueRemark
+	if d.GlueType == "GLUE_SHELL" {
+		job.GlueSource = strings.ReplaceAll(d.GlueSource, "\r", "")
+	}
 }

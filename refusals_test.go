@@ -2,6 +2,7 @@ package xxljob_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -52,8 +53,8 @@ var badJobs = []struct {
 	{"unknown misfire", func(j *xxljob.Job) { j.Misfire = "PANIC" }, nil, []string{"Misfire", "PANIC"}},
 }
 
-// refusals are all the calls of the test.
-func refusals() []refusal {
+// refusals are all the calls of the test, where one and two are jobs that exist.
+func refusals(one, two int64) []refusal {
 	type ctx = context.Context
 	type sched = xxljob.Scheduler
 	fresh := xxljob.Job{App: "app", Key: "three", Name: "three", Handler: "work", Schedule: xxljob.FixedRate(time.Minute)}
@@ -61,7 +62,7 @@ func refusals() []refusal {
 	for _, b := range badJobs {
 		bad, changed := fresh, fresh
 		b.set(&bad)
-		changed.ID, changed.Key = 1, "one"
+		changed.ID, changed.Key = one, "one"
 		b.set(&changed)
 		if bad.App == " " {
 			changed.App = "other" // the app of a job is fixed
@@ -109,31 +110,31 @@ func refusals() []refusal {
 			_, err := s.AddJob(c, with(func(j *xxljob.Job) { j.Key, j.Name = "", "one" }))
 			return err
 		}, xxljob.ErrDuplicateKey, []string{"Key", `"one"`}},
-		{"UpdateJob: duplicate key", update(with(func(j *xxljob.Job) { j.ID, j.Key = 2, "one" })), xxljob.ErrDuplicateKey, []string{"key", `"one"`, "2"}},
-		{"UpdateJob: version conflict", update(with(func(j *xxljob.Job) { j.ID, j.Key, j.Version = 1, "one", 99 })), xxljob.ErrConflict, []string{"job 1", "99"}},
+		{"UpdateJob: duplicate key", update(with(func(j *xxljob.Job) { j.ID, j.Key = two, "one" })), xxljob.ErrDuplicateKey, []string{"key", `"one"`, fmt.Sprint(two)}},
+		{"UpdateJob: version conflict", update(with(func(j *xxljob.Job) { j.ID, j.Key, j.Version = one, "one", 99 })), xxljob.ErrConflict, []string{fmt.Sprint("job ", one), "99"}},
 		{"UpdateJob: unknown job", update(with(func(j *xxljob.Job) { j.ID = 77 })), xxljob.ErrNotFound, []string{"job 77"}},
 		{"UpdateJob: no id", update(fresh), xxljob.ErrNotFound, []string{"job 0"}},
-		{"UpdateJob: another app", update(with(func(j *xxljob.Job) { j.ID, j.App = 1, "other" })), nil, []string{"App", "other", `"app"`}},
+		{"UpdateJob: another app", update(with(func(j *xxljob.Job) { j.ID, j.App = one, "other" })), nil, []string{"App", "other", `"app"`}},
 		{"EnsureJobs: one key twice", ensure(fresh, with(func(j *xxljob.Job) { j.Name = "again" })), xxljob.ErrDuplicateKey, []string{"Key", "three"}},
 		{"EnsureJobs: another app", ensure(fresh, with(func(j *xxljob.Job) { j.App, j.Key = "other", "" })), nil, []string{"App", "other", `"app"`}},
 		{"EnsureJobs: all faults at once", ensure(with(func(j *xxljob.Job) { j.Route = "NORTH" }), with(func(j *xxljob.Job) { j.Key, j.Block = "4", "WALL" })),
 			xxljob.ErrUnknownBlock, []string{"NORTH", "WALL", "three"}},
 
 		{"StartJob: unknown job", func(c ctx, s sched) error { return s.StartJob(c, 77) }, xxljob.ErrNotFound, []string{"start", "job 77"}},
-		{"StartJob: manual", func(c ctx, s sched) error { return s.StartJob(c, 2) }, xxljob.ErrManual, []string{"start", "job 2"}},
+		{"StartJob: manual", func(c ctx, s sched) error { return s.StartJob(c, two) }, xxljob.ErrManual, []string{"start", fmt.Sprint("job ", two)}},
 		{"StopJob: unknown job", func(c ctx, s sched) error { return s.StopJob(c, 77) }, xxljob.ErrNotFound, []string{"stop", "job 77"}},
 		{"RemoveJob: unknown job", func(c ctx, s sched) error { return s.RemoveJob(c, 77) }, xxljob.ErrNotFound, []string{"remove", "job 77"}},
 		{"Kill: unknown run", func(c ctx, s sched) error { return s.Kill(c, 77) }, xxljob.ErrNotFound, []string{"77"}},
 		{"Wait: unknown run", func(c ctx, s sched) error { _, err := s.Wait(c, 77); return err }, xxljob.ErrNotFound, []string{"77"}},
 
 		{"Trigger: unknown job", trigger(77, xxljob.Trigger{}), xxljob.ErrNotFound, []string{"job 77"}},
-		{"Trigger: too far ahead", trigger(1, xxljob.Trigger{At: time.Now().AddDate(0, 0, 30)}), nil, []string{"At", "2000-01-31", "RunRetention", "720h"}},
-		{"Trigger: type of a schedule", trigger(1, xxljob.Trigger{Type: xxljob.TriggerCron}), nil, []string{"Type", "CRON", "MANUAL"}},
-		{"Trigger: impossible part", trigger(1, xxljob.Trigger{Shard: xxljob.Sharding{Index: 5, Total: 2}}), nil, []string{"Shard", "5/2"}},
-		{"Trigger: negative part", trigger(1, xxljob.Trigger{Shard: xxljob.Sharding{Index: -1, Total: 2}}), nil, []string{"Shard", "-1/2"}},
-		{"Trigger: negative retries", trigger(1, xxljob.Trigger{Retries: &minus}), nil, []string{"Retries", "-1"}},
-		{"Trigger: long parameter", trigger(1, xxljob.Trigger{Param: &long}), nil, []string{"Param", "65537 bytes"}},
-		{"Trigger: long key", trigger(1, xxljob.Trigger{Key: long[:256]}), nil, []string{"Key", "256 bytes"}},
+		{"Trigger: too far ahead", trigger(one, xxljob.Trigger{At: time.Now().AddDate(0, 0, 30)}), nil, []string{"At", "2000-01-31", "RunRetention", "720h"}},
+		{"Trigger: type of a schedule", trigger(one, xxljob.Trigger{Type: xxljob.TriggerCron}), nil, []string{"Type", "CRON", "MANUAL"}},
+		{"Trigger: impossible part", trigger(one, xxljob.Trigger{Shard: xxljob.Sharding{Index: 5, Total: 2}}), nil, []string{"Shard", "5/2"}},
+		{"Trigger: negative part", trigger(one, xxljob.Trigger{Shard: xxljob.Sharding{Index: -1, Total: 2}}), nil, []string{"Shard", "-1/2"}},
+		{"Trigger: negative retries", trigger(one, xxljob.Trigger{Retries: &minus}), nil, []string{"Retries", "-1"}},
+		{"Trigger: long parameter", trigger(one, xxljob.Trigger{Param: &long}), nil, []string{"Param", "65537 bytes"}},
+		{"Trigger: long key", trigger(one, xxljob.Trigger{Key: long[:256]}), nil, []string{"Key", "256 bytes"}},
 
 		{"SaveGroup: no app", group(xxljob.Group{Title: "title"}), nil, []string{"App", "empty"}},
 		{"SaveGroup: bad address", group(xxljob.Group{App: "new", Manual: true, Addresses: []string{"ftp://host/"}}), nil, []string{"Addresses", "ftp://host/"}},

@@ -34,11 +34,42 @@ func contentsOf(t *testing.T, st xxljob.Store) contents {
 	must(t, err)
 	c.Runs = allRuns(t, st)
 	c.Changes = map[int64][]xxljob.Change{}
-	for id := int64(1); id < 50; id++ {
+	for _, id := range idsWithin(t) {
 		c.Changes[id], err = st.Changes(ctx, id, 100)
 		must(t, err)
 	}
+	for _, j := range c.Jobs {
+		c.Changes[j.ID], err = st.Changes(ctx, j.ID, 100)
+		must(t, err)
+	}
 	return c
+}
+
+// idsWithin are the ids that jobs of these tests get, or would get: the audit of one that
+// must not have been added would be there too.
+func idsWithin(t *testing.T) (ids []int64) {
+	t.Helper()
+	st := memory.New()
+	must(t, st.SetShards(t.Context(), 1))
+	for _, app := range []string{"app", "other", "fresh", "elsewhere", " "} {
+		for _, name := range []string{"one", "two", "three", "four", "4", "ensured", "unknown", "new", "once", "key", "good"} {
+			for range 2 { // the second is the next free one
+				job, err := st.AddJob(t.Context(), xxljob.Job{App: app, Key: name, Name: name, Handler: "work", Schedule: xxljob.Manual()})
+				must(t, err)
+				must(t, st.RemoveJob(t.Context(), job.ID))
+				ids = append(ids, job.ID)
+			}
+		}
+	}
+	return ids
+}
+
+// idByKey is the id of a job of app.
+func idByKey(t *testing.T, st xxljob.Store, key string) int64 {
+	t.Helper()
+	job, err := st.JobByKey(t.Context(), "app", key)
+	must(t, err)
+	return job.ID
 }
 
 // requireSame says which part of a store's contents has changed.
@@ -70,11 +101,11 @@ func refuseWorld(t *testing.T, cfg xxljob.Config) (xxljob.Scheduler, *memory.Sto
 	must(t, s.SaveGroup(ctx, xxljob.Group{App: "app"}))
 	_, err = s.AddJob(ctx, xxljob.Job{Name: "one", Handler: "work", Schedule: xxljob.Cron("0 0 3 * * ?")})
 	must(t, err)
-	_, err = s.AddJob(ctx, xxljob.Job{Name: "two", Handler: "work"})
+	two, err := s.AddJob(ctx, xxljob.Job{Name: "two", Handler: "work"})
 	must(t, err)
 	_, err = s.EnsureJob(ctx, xxljob.Job{Name: "ensured", Handler: "work", Schedule: xxljob.FixedRate(24 * time.Hour)})
 	must(t, err)
-	_, err = s.Trigger(ctx, 2, xxljob.Trigger{At: time.Now().Add(time.Hour)})
+	_, err = s.Trigger(ctx, two.ID, xxljob.Trigger{At: time.Now().Add(time.Hour)})
 	must(t, err)
 	return s, st
 }
@@ -94,7 +125,7 @@ func TestBadInput(t *testing.T) {
 				if phase == "stopped" {
 					must(t, s.Stop(t.Context()))
 				}
-				for _, r := range refusals() {
+				for _, r := range refusals(idByKey(t, st, "one"), idByKey(t, st, "two")) {
 					before := contentsOf(t, st)
 					err := r.call(t.Context(), s)
 					switch {
@@ -200,7 +231,7 @@ func TestStrictHandlers(t *testing.T) {
 			if !errors.Is(err, xxljob.ErrUnknownHandler) || !strings.Contains(err.Error(), j.Handler) || !strings.Contains(err.Error(), j.App) {
 				t.Errorf("AddJob %q of %q: %v", j.Handler, j.App, err)
 			}
-			j.ID, j.App = 1, ""
+			j.ID, j.App = idByKey(t, st, "one"), ""
 			if j.Handler == "nobody" {
 				if _, err = strict.UpdateJob(t.Context(), j); !errors.Is(err, xxljob.ErrUnknownHandler) {
 					t.Errorf("UpdateJob: %v", err)

@@ -29,9 +29,10 @@ type JobAdmin interface {
 	Admin
 	// AddJob adds a job, stopped. Return.Data is its id in decimal digits.
 	AddJob(ctx context.Context, req AddJobRequest) (Return, error)
-	// UpdateJob replaces the definition of a job.
+	// UpdateJob replaces the definition of a job, but for type, source and remark of
+	// its script: real admins change these by a form of their own.
 	UpdateJob(ctx context.Context, req UpdateJobRequest) (Return, error)
-	// RemoveJob removes a job.
+	// RemoveJob removes a job. One that is not there is answered 200, for a retry.
 	RemoveJob(ctx context.Context, req JobRequest) (Return, error)
 	// StartJob starts the schedule of a job.
 	StartJob(ctx context.Context, req JobRequest) (Return, error)

@@ -1,7 +1,8 @@
 package wire
 
-// UpdateJobRequest replaces the definition of a job. It is of G4, whose admins
-// clear the job's children with it.
+// UpdateJobRequest replaces the definition of a job, but for type, source and remark of
+// its script, which admins leave alone whatever it says. It is of G4, whose admins clear
+// the job's children with it.
 type UpdateJobRequest struct {
 	// ID is the job's id, 32 bits wide.
 	ID int64 `json:"id"`

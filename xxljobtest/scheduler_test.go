@@ -229,7 +229,11 @@ func TestEndInTheMiddleOfARun(t *testing.T) {
 					return nil
 				}},
 			}, hourly)
-			if _, err := s.Trigger(t.Context(), 1, xxljob.Trigger{}); err != nil {
+			jobs, err := s.Store.Jobs(t.Context(), xxljob.JobFilter{})
+			if err != nil || len(jobs) != 1 {
+				t.Fatal(jobs, err)
+			}
+			if _, err := s.Trigger(t.Context(), jobs[0].ID, xxljob.Trigger{}); err != nil {
 				t.Fatal(err)
 			}
 			<-running

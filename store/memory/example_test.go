@@ -31,6 +31,11 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(job.ID, job.Name, job.Schedule, job.Next)
-	// Output: 1 nightly report CRON 0 0 3 * * ? 2030-01-01 03:00:00 +0000 UTC
+	again, err := store.JobByKey(ctx, "billing", "report")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(again.ID == job.ID, job.Name, job.Schedule, job.Next)
+	// Output: true nightly report CRON 0 0 3 * * ? 2030-01-01 03:00:00 +0000 UTC
 }

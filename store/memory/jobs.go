@@ -131,20 +131,18 @@ func (s *Store) live(id int64) *job {
 	return nil
 }
 
-// maxJobID keeps ids within what the wire protocol can carry.
-const maxJobID = 1<<31 - 1
-
-// AddJob inserts the job.
+// AddJob inserts the job. Its ID is made of its App and Key, or Name where it has no Key:
+// see jobIDs.
 func (s *Store) AddJob(ctx context.Context, def xxljob.Job) (xxljob.Job, error) {
 	if err := s.begin(ctx); err != nil {
 		return xxljob.Job{}, err
 	}
 	defer s.done()
-	if s.lastJob == maxJobID {
+	id, ok := s.jobIDs.free(&def)
+	if !ok {
 		return xxljob.Job{}, errors.New("memory: add job: no ids are left")
 	}
 	now := clock()
-	id := s.lastJob + 1
 	j := &job{
 		id: id, shard: s.shards[id%int64(len(s.shards))], startedFor: noTime,
 		runs: list{by: ofJob}, ended: list{by: endedOfJob},
@@ -161,7 +159,7 @@ func (s *Store) AddJob(ctx context.Context, def xxljob.Job) (xxljob.Job, error) 
 	if err := s.insert(tableJobs, &def); err != nil {
 		return xxljob.Job{}, err
 	}
-	s.lastJob = id
+	s.jobIDs.give(id)
 	s.jobs[id] = j
 	j.define(&def)
 	j.index()

@@ -13,6 +13,12 @@
 // holds the mutex from its first read to its last write, so that every other
 // call sees both changed or none.
 //
+// Ids are not those of an earlier process, since executors elsewhere may remember them:
+// ids of runs begin at the clock, as those of store/postgres do, and at 1 where it is
+// before 2025, as in bubbles of testing/synctest. The ID of a job is a hash of its App and
+// Key, or Name where it has no Key, the same in each process; where this store has given
+// it before, also to a job that was removed, it is the next one that is free.
+//
 // Ended runs are kept up to a bound for each job and one in total (see
 // [Retain]); runs that have not ended are never dropped.
 package memory
@@ -47,7 +53,7 @@ type Store struct {
 	mu       sync.Mutex           // never held while waiting for anything
 	shards   []*shard             // guarded by mu; nil until SetShards
 	jobs     map[int64]*job       // guarded by mu; removed ones too, while runs or audit are kept
-	lastJob  int64                // guarded by mu
+	jobIDs   jobIDs               // guarded by mu
 	removed  []int64              // guarded by mu; removed jobs with audit, oldest first
 	runs     runs                 // guarded by mu
 	ended    list                 // guarded by mu; all ended runs, in order of their end
@@ -71,6 +77,7 @@ func New(opts ...Option) *Store {
 		jobs:  map[int64]*job{},
 		keys:  map[triggerKey]int64{},
 		peers: map[string]*peer{},
+		runs:  runs{last: idsBefore(time.Now())},
 		ended: list{by: allEnded},
 	}
 	for _, o := range opts {

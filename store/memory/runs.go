@@ -47,8 +47,8 @@ func (r *run) say(line string) {
 
 func copied[T any](s []T) []T { return append([]T(nil), s...) }
 
-// runs finds runs by id. Ids count from 1, so the runs lie in segments of
-// consecutive ids; a segment whose runs are all evicted goes.
+// runs finds runs by id. Ids are counted, from where ids.go says, so the runs lie in
+// segments of consecutive ids; a segment whose runs are all evicted goes.
 type runs struct {
 	last     int64
 	segments []*segment // in order; the tail mostly without gaps

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -167,6 +168,9 @@ func jobsFilters(e *env) {
 		j.Stopped = true
 	})
 	c := e.newJob(func(j *xxljob.Job) { j.App, j.Key, j.Handler, j.Author, j.Name = "a", "kc", "hb", "ann", "daily" })
+	all := []xxljob.Job{a, b, c}
+	inOrder := func(x, y xxljob.Job) int { return cmp.Compare(x.ID, y.ID) } // which a store chooses
+	slices.SortFunc(all, inOrder)
 	cases := []struct {
 		name   string
 		filter xxljob.JobFilter
@@ -183,13 +187,17 @@ func jobsFilters(e *env) {
 		{"Stopped", xxljob.JobFilter{Stopped: true}, []xxljob.Job{b}},
 		{"both states", xxljob.JobFilter{Enabled: true, Stopped: true}, []xxljob.Job{a, b, c}},
 		{"IDs", xxljob.JobFilter{IDs: []int64{c.ID, a.ID, 1 << 30}}, []xxljob.Job{a, c}},
-		{"After", xxljob.JobFilter{After: a.ID}, []xxljob.Job{b, c}},
-		{"Limit", xxljob.JobFilter{Limit: 2}, []xxljob.Job{a, b}},
-		{"all together", xxljob.JobFilter{App: "a", Handler: "hb", Author: "ann", Enabled: true, After: a.ID}, []xxljob.Job{c}},
+		{"After", xxljob.JobFilter{After: all[0].ID}, all[1:]},
+		{"After the last but one", xxljob.JobFilter{After: all[1].ID}, all[2:]},
+		{"After the last", xxljob.JobFilter{After: all[2].ID}, nil},
+		{"Limit", xxljob.JobFilter{Limit: 2}, all[:2]},
+		{"After and Limit", xxljob.JobFilter{After: all[0].ID, Limit: 1}, all[1:2]},
+		{"all together", xxljob.JobFilter{App: "a", Handler: "hb", Author: "ann", Enabled: true, After: c.ID - 1}, []xxljob.Job{c}},
+		{"all together, After it", xxljob.JobFilter{App: "a", Handler: "hb", Author: "ann", Enabled: true, After: c.ID}, nil},
 		{"nothing", xxljob.JobFilter{App: "a", Key: "kb"}, nil},
 	}
 	for _, c := range cases {
-		slices.SortFunc(c.want, func(x, y xxljob.Job) int { return int(x.ID - y.ID) })
+		slices.SortFunc(c.want, inOrder)
 		got, err := e.Jobs(e.ctx, c.filter)
 		e.must(err)
 		want(e, "Jobs by "+c.name, got, c.want)
