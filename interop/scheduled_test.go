@@ -76,9 +76,9 @@ var performances = []struct {
 	{"kill queued", killsQueued},
 	{"failing handler", fails},
 	{"rolling log", follows},
+	{"caught up in order", caughtUpInOrder}, // before longer outages: the next one waits for beats
 	{"scheduler away for 20 s", hostAway},
 	{"another scheduler takes over", takesOver},
-	{"caught up in order", caughtUpInOrder},
 	{"killed and restarted", killedAndRestarted},
 	{"leaves", leave},
 }
