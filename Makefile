@@ -51,7 +51,7 @@ chaos: postgres ## inject faults into real processes and a real Postgres (about 
 	$(GO) run ./internal/chaos/cmd $(CHAOS)
 
 .PHONY: interop
-interop: ## run against executors and admins that others wrote, in Java, Go and Python (about two minutes)
+interop: ## run against executors and admins that others wrote, in Java, Go and Python (two to three minutes)
 	@GO="$(GO)" sh interop/build.sh
 	XXLJOB_INTEROP=1 $(GO) test -count=1 -v -parallel 64 -timeout 10m $(TESTFLAGS) ./interop
 

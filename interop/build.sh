@@ -7,12 +7,18 @@
 # and we are root; NO_INSTALL=1 says the command instead. A peer that cannot be
 # built leaves its reason in NAME.missing, for the tests to skip aloud; with
 # XXLJOB_REQUIRE_INTEROP=1, and where CI=true, that is an error.
+#
+# A version that nobody has published is built from the jars in
+# XXLJOB_INTEROP_PEERS, which is ../shared/peers beside the repository unless it is
+# set. Only where that folder is not there may a peer be missing everywhere, which
+# is said.
 set -eu
 cd "$(dirname "$0")"
 
 cache=${INTEROP_CACHE:-$PWD/../bin/interop}
 mkdir -p "$cache"
 cache=$(cd "$cache" && pwd)
+peers=${XXLJOB_INTEROP_PEERS:-$PWD/../../shared/peers}
 broken=0
 updated=0
 
@@ -25,6 +31,12 @@ absent() {
 	echo "$2" >"$cache/$1.missing"
 	say "NO PEER $1: $2"
 	if [ "${XXLJOB_REQUIRE_INTEROP:-}" = 1 ] || [ "${CI:-}" = true ]; then broken=1; fi
+}
+
+# permitted NAME REASON notes that a peer is not there, and need not be.
+permitted() {
+	echo "permitted: $2" >"$cache/$1.missing"
+	say "NO PEER $1: $2"
 }
 
 # install PACKAGES... installs system packages, or says how.
@@ -73,8 +85,13 @@ build() {
 	fi
 }
 
+# java_peer VERSION GENERATION STYLE RUN SLF4J FLAGS... names the directories of the
+# sources, and says where the library is.
 java_peer() {
-	mvn -B -q -f java/pom.xml "-Dxxl.version=$1" "-Dgeneration=$2" "-Dstyle=$3" "-Dslf4j.version=$4" "-Dout=$cache/java-$1" compile
+	version=$1 generation=$2 style=$3 run=$4 slf4j=$5
+	shift 5
+	mvn -B -q -f java/pom.xml "-Dxxl.version=$version" "-Dgeneration=$generation" "-Dstyle=$style" "-Drun=$run" \
+		"-Dslf4j.version=$slf4j" "-Dout=$cache/java-$version" "$@" compile
 }
 
 go_peer() { (cd go && ${GO:-go} vet -mod=readonly . && ${GO:-go} build -mod=readonly -o "$cache/go/peer" .); }
@@ -92,12 +109,26 @@ if ! have javac || ! have mvn; then
 	install default-jdk-headless maven || :
 	for tool in javac mvn; do have $tool || java_lack="$java_lack $tool"; done
 fi
-while read -r version generation style slf4j; do
+while read -r version generation style run slf4j from; do
+	set -- "$version" "$generation" "$style" "$run" "$slf4j"
+	state=$(stamp java/pom.xml java/src)
+	if [ "$from" = peers ]; then
+		if [ ! -d "$peers" ] && [ -z "${XXLJOB_INTEROP_PEERS:-}" ]; then
+			permitted "java-$version" "there is no folder ../shared/peers beside the repository"
+			continue
+		fi
+		if [ ! -d "$peers" ]; then
+			absent "java-$version" "XXLJOB_INTEROP_PEERS is no folder: $peers"
+			continue
+		fi
+		peers=$(cd "$peers" && pwd)
+		set -- "$@" "-Dpeers=$peers"
+		state="$state $(stamp "$peers")"
+	fi
 	if [ -n "$java_lack" ]; then
 		absent "java-$version" "not found:$java_lack"
 	else
-		build "java-$version" "$(stamp java/pom.xml java/src) $version $generation $style $slf4j" \
-			java_peer "$version" "$generation" "$style" "$slf4j"
+		build "java-$version" "$state $*" java_peer "$@"
 	fi
 done <java/versions
 

@@ -15,7 +15,8 @@ import (
 // executors with.
 type driver struct {
 	t       *testing.T
-	address string // of the executor that is called
+	address string // of the executor that is called, or of the admin
+	app     string
 	token   string
 	in      io.Writer
 	out     *bufio.Scanner
@@ -31,7 +32,7 @@ func newDriver(t *testing.T, version string) *driver {
 		_ = toUs.Close()
 		<-p.done
 	})
-	d := &driver{t: t, token: theToken, in: toUs, out: bufio.NewScanner(fromThem)}
+	d := &driver{t: t, app: theApp, token: theToken, in: toUs, out: bufio.NewScanner(fromThem)}
 	d.out.Buffer(nil, 4<<20)
 	go func() { // ended by the end of the process
 		<-p.done
@@ -69,7 +70,7 @@ func (a answer) payload(t *testing.T, v any) {
 // call has the executor called, and wants an answer that the client takes.
 func (d *driver) call(endpoint string, request any) answer {
 	d.t.Helper()
-	order, err := json.Marshal(map[string]any{"address": d.address, "token": d.token, "endpoint": endpoint, "request": request})
+	order, err := json.Marshal(map[string]any{"address": d.address, "app": d.app, "token": d.token, "endpoint": endpoint, "request": request})
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -94,7 +95,7 @@ func (d *driver) ok(endpoint string, request any) answer {
 	d.t.Helper()
 	a := d.call(endpoint, request)
 	if a.Code != wire.CodeSuccess {
-		d.t.Errorf("%s %+.100v: %+v, want code 200", endpoint, request, a)
+		d.t.Errorf("%s %s: %+v, want code 200", endpoint, brief(request), a)
 	}
 	return a
 }
@@ -103,8 +104,14 @@ func (d *driver) ok(endpoint string, request any) answer {
 func (d *driver) refused(endpoint string, request any, text string) {
 	d.t.Helper()
 	if a := d.call(endpoint, request); a.Code != wire.CodeFail || a.Msg != text {
-		d.t.Errorf("%s %+.100v: %+v, want a refusal: %q", endpoint, request, a, text)
+		d.t.Errorf("%s %s: %+v, want a refusal: %q", endpoint, brief(request), a, text)
 	}
+}
+
+// brief is a request for people, without what is long in it.
+func brief(request any) string {
+	text := fmt.Sprintf("%+v", request)
+	return text[:min(len(text), 400)]
 }
 
 // of is the same driver for another executor.

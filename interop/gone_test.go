@@ -59,6 +59,21 @@ func hostAway(t *testing.T, s *stage) {
 	s.delivered(t, id, slept)
 }
 
+// replaced stops the scheduler, and starts another one on the store after a while.
+func (s *stage) replaced(t *testing.T, while func()) {
+	t.Helper()
+	s.down()
+	s.end(t)
+	while()
+	s.next(t)
+	api, err := s.Handler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.mount(api)
+	s.up()
+}
+
 // takesOver stops the scheduler and starts another one on its store. One run ends
 // between the two, and one later.
 func takesOver(t *testing.T, s *stage) {
@@ -67,17 +82,10 @@ func takesOver(t *testing.T, s *stage) {
 	late := s.begun(t, s.job(t, "sleep2", longer))
 	s.isDispatched(t, early)
 	s.isDispatched(t, late)
-	s.down()
-	s.end(t)
-	s.peers[0].hasPhase(t, early, "end")
-	time.Sleep(time.Second) // it is tried to be reported once, to nobody
-	s.next(t)
-	api, err := s.Handler()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.mount(api)
-	s.up()
+	s.replaced(t, func() {
+		s.peers[0].hasPhase(t, early, "end")
+		time.Sleep(time.Second) // it is tried to be reported once, to nobody
+	})
 	s.wellEnded(t, late, "slept "+longer)
 	s.delivered(t, early, slept)
 	if len(s.registrations(t)) != len(s.peers) {

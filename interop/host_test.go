@@ -44,7 +44,7 @@ func (h *host) next(t *testing.T) {
 	t.Helper()
 	h.nodes++
 	s, err := xxljob.New(h.store, xxljob.Config{
-		App: "host", Node: fmt.Sprintf("node-%d", h.nodes), Logger: h.log,
+		App: "host", Node: fmt.Sprintf("node-%d", h.nodes), Logger: h.log, AllowSubSecond: true,
 		Tokens: map[string][]string{theApp: {theToken}},
 	})
 	if err == nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -97,15 +98,73 @@ func TestJavaAdmins(t *testing.T) {
 			for name, byItself := range map[string]bool{"server": true, "handler": false} {
 				t.Run(name, func(t *testing.T) {
 					a := newAdmin(t)
-					calls(t, d.of(ourExecutor(t, a, byItself)), a)
+					calls(t, k, d.of(ourExecutor(t, a, byItself)), a)
 				})
 			}
 		})
 	}
 }
 
+// turnsAway is what a caller of this kind is told because of a wrong token.
+func (k kind) turnsAway() map[string]string {
+	if k.identity {
+		return map[string]string{"wrong": wire.MsgIdentityInvalid, "": wire.MsgIdentityEmpty}
+	}
+	return map[string]string{"wrong": wire.MsgTokenWrong, "": wire.MsgTokenWrong}
+}
+
+// truncates sends runs, and others with their ids and later dates, as an admin does
+// whose table of runs was truncated: all run, and none that is sent again as it was.
+func truncates(t *testing.T, d *driver, a *admin, request func(handler, param string) wire.TriggerRequest) {
+	const n = 25
+	var sent []wire.TriggerRequest
+	for range n {
+		sent = append(sent, request("echo", "before"))
+	}
+	for _, req := range sent[:n] {
+		again := req
+		again.LogDateTime += time.Minute.Milliseconds()
+		again.ExecutorParams = "after"
+		sent = append(sent, again)
+	}
+	for _, req := range sent {
+		d.ok("run", req)
+		d.ok("run", req)
+	}
+	missing := func() (runs []string) {
+		for _, req := range sent {
+			if !slices.ContainsFunc(a.resultsOf(req.LogID), func(r result) bool { return r.LogDateTim == req.LogDateTime }) {
+				runs = append(runs, fmt.Sprintf("%d %s", req.LogID, req.ExecutorParams))
+			}
+		}
+		return runs
+	}
+	for end := time.Now().Add(10 * time.Second); len(missing()) > 0 && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if lost := missing(); len(lost) > 0 {
+		t.Errorf("%d of %d runs that were accepted have no result: %v", len(lost), len(sent), lost)
+	}
+	// Behind them all, a last one: whatever ran twice would be reported by then.
+	last := sent[len(sent)-1]
+	last.LogID, last.LogDateTime = last.LogID+1<<20, last.LogDateTime+1
+	d.ok("run", last)
+	reportOf(t, a, last.LogID)
+	for _, req := range sent {
+		var texts []string
+		for _, r := range a.resultsOf(req.LogID) {
+			if r.LogDateTim == req.LogDateTime {
+				texts = append(texts, r.HandleMsg)
+			}
+		}
+		if want := []string{"1/3 " + req.ExecutorParams}; len(texts) > 0 && !slices.Equal(texts, want) {
+			t.Errorf("run %d of %d has the results %q, want %q", req.LogID, req.LogDateTime, texts, want)
+		}
+	}
+}
+
 // calls calls all that an executor serves.
-func calls(t *testing.T, d *driver, a *admin) {
+func calls(t *testing.T, k kind, d *driver, a *admin) {
 	id := int64(1000)
 	request := func(handler, param string) wire.TriggerRequest {
 		id++
@@ -119,10 +178,15 @@ func calls(t *testing.T, d *driver, a *admin) {
 	t.Run("beat", func(t *testing.T) { d.with(t).ok("beat", nil) })
 	t.Run("wrong token", func(t *testing.T) {
 		wrong := *d.with(t)
-		for _, wrong.token = range []string{"wrong", ""} {
-			wrong.refused("beat", nil, wire.MsgTokenWrong)
-			wrong.refused("run", request("echo", ""), wire.MsgTokenWrong)
-			wrong.refused("log", wire.LogRequest{LogID: 1}, wire.MsgTokenWrong)
+		for token, text := range k.turnsAway() {
+			wrong.token = token
+			wrong.refused("beat", nil, text)
+			wrong.refused("run", request("echo", ""), text)
+			wrong.refused("log", wire.LogRequest{LogID: 1}, text)
+		}
+		if k.identity {
+			wrong.token, wrong.app = theToken, "another-app"
+			wrong.refused("beat", nil, wire.MsgIdentityInvalid)
 		}
 	})
 	t.Run("run", func(t *testing.T) {
@@ -142,6 +206,7 @@ func calls(t *testing.T, d *driver, a *admin) {
 		script.GlueType, script.GlueSource = "GLUE_SHELL", "echo no"
 		d.refused("run", script, "glueType[GLUE_SHELL] is not valid.")
 	})
+	t.Run("ids begin anew", func(t *testing.T) { truncates(t, d.with(t), a, request) })
 	t.Run("idle beat, block and kill", func(t *testing.T) {
 		d := d.with(t)
 		req := request("sleep", forever)

@@ -33,8 +33,14 @@ type kind struct {
 	slash     bool          // the registered address ends with a slash
 	heartbeat time.Duration // between registrations
 	noToken   bool          // serves callers with any token, or none
+	identity  bool          // says its app in a header, and wants it of callers
+	triggers  []string      // the endpoints that it takes runs at
+	list      bool          // reports a list of results, not an object that has it
 	ownDate   bool          // results carry another date than the run's
+	anyDate   bool          // results are taken by the id alone, whatever their date is
 	results   []string      // the keys in which a result's code comes
+
+	manages bool // has a client for jobs
 
 	noHandler string // part of the refusal of an unknown handler
 	busy      string // the refusal of an idle beat
@@ -72,6 +78,8 @@ func javaKind(version string) kind {
 		argv:      func(t *testing.T) []string { return append(javaArgv(artifact(t, "java-"+version)), "peer.Peer") },
 		slash:     true,
 		heartbeat: 30 * time.Second,
+		triggers:  []string{"run"},
+		list:      true,
 		results:   []string{"handleCode"},
 		noHandler: "job handler [nobody] not found.",
 		busy:      wire.MsgBusy,
@@ -95,6 +103,7 @@ func ourKind() kind {
 	k := javaKind("")
 	k.name, k.argv = "ours", oursArgv
 	k.results = []string{"executeResult", "handleCode"}
+	k.triggers, k.identity = []string{"run", "trigger"}, true
 	k.repeat, k.once = "", true
 	k.killRun = true
 	k.thrown = "panic: %s"
@@ -131,10 +140,29 @@ func javaVersions(t *testing.T) []kind {
 				"keeps results that it cannot report in /data/applogs, whatever its log path is, and reports those of other executors that it finds there to its own admin (here each has a directory)",
 			}
 		},
+		"3.5.0-SNAPSHOT": func(k *kind) {
+			k.base = ""
+			k.identity, k.manages = true, true
+			k.triggers = []string{"trigger"}
+			k.list = false
+			k.repeat = "repeat trigger job, logId:"
+			k.pastEnd = "zero"
+			k.keeps = "logs/callbacklogs/*"
+			k.why = []string{
+				"says its app with each request, and answers nobody who does not say the same app",
+				"knows /trigger and no /run, and answers that it does not know the path",
+				"reports an object with a list of results, which have logDateTime for logDateTim",
+				"refuses an id that is queued in other words: repeat, not repeate",
+				"answers behind the end of a log with toLineNum = 0: who goes on at toLineNum+1 reads all again",
+			}
+		},
 	}
 	var kinds []kind
 	for line := range strings.Lines(string(b)) {
 		version := strings.Fields(line)[0]
+		if name := "java-" + version; name == unpublished && mayMiss(missing(name)) {
+			continue // as TestMain has said
+		}
 		change, ok := differs[version]
 		if !ok {
 			t.Fatalf("version %s of java/versions has no row in kind_test.go", version)
@@ -154,8 +182,11 @@ func goKind() kind {
 		base:      "/xxl-job-admin",
 		argv:      func(t *testing.T) []string { return []string{filepath.Join(artifact(t, "go"), "peer")} },
 		heartbeat: 20 * time.Second,
+		triggers:  []string{"run"},
+		list:      true,
 		results:   []string{"executeResult", "handleCode"},
 		noToken:   true,
+		anyDate:   true,
 		noHandler: "Task not registered",
 		busy:      "Task is busy",
 		noQueue:   "There are tasks running",
@@ -193,9 +224,12 @@ func pythonKind() kind {
 			return []string{filepath.Join(dir, "bin", "python"), filepath.Join(dir, "main.py")}
 		},
 		heartbeat: 10 * time.Second,
+		triggers:  []string{"run"},
+		list:      true,
 		results:   []string{"executeResult", "handleCode"},
 		noToken:   true,
 		ownDate:   true,
+		anyDate:   true,
 		noHandler: "handler nobody not found.",
 		busy:      "is running.",
 		discard:   "is already executing and this has been discarded.",

@@ -60,7 +60,7 @@ func serveOurs(cfg executor.Config, journal *ourJournal) error {
 		return err
 	}
 	for name, h := range map[string]executor.Handler{
-		"echo": ourEcho, "shard": ourShard, "sleep": ourSleep, "sleep2": ourSleep, "fail": ourFail, "lines": ourLines, "count": ourCount,
+		"echo": ourEcho, "quote": ourQuote, "shard": ourShard, "sleep": ourSleep, "sleep2": ourSleep, "fail": ourFail, "lines": ourLines, "count": ourCount,
 	} {
 		if err := e.Handle(name, journal.recorded(h)); err != nil {
 			return err
@@ -106,6 +106,11 @@ func (j *ourJournal) add(task *executor.Task, phase string) {
 func ourEcho(_ context.Context, task *executor.Task) error {
 	task.Log().Info(task.Param)
 	task.SetResult(task.Param)
+	return nil
+}
+
+func ourQuote(_ context.Context, task *executor.Task) error {
+	task.SetResult(`"` + task.Param + `"`)
 	return nil
 }
 

@@ -85,7 +85,10 @@ var scenarios = []struct {
 	{"token", tokens},
 	{"idle beat", idleBeat},
 	{"parameters survive", parameters},
+	{"empty parameters", nothing},
 	{"form of results", formOfResults},
+	{"form of triggers", formOfTriggers},
+	{"caller of another app", otherApp},
 	{"unknown handler", unknownHandler},
 	{"jobs run in parallel", parallelJobs},
 	{"jobs share a handler", sharedHandler},
@@ -101,6 +104,7 @@ var scenarios = []struct {
 	{"same id queued", repeatQueued},
 	{"same id running", repeatRunning},
 	{"same id at once", repeatAtOnce},
+	{"ids begin anew", idsBeginAnew},
 	{"heartbeat", heartbeat}, // the outage hides some
 	{"admin away for 20 s", adminAway},
 	{"restart on the same address", restart},
@@ -129,6 +133,9 @@ func registers(t *testing.T, s *site) {
 	}
 	if token := r.header.Get(wire.HeaderToken); token != theToken {
 		t.Errorf("registered with the token %q", token)
+	}
+	if app := r.header.Get(wire.HeaderApp); s.identity && app != theApp || !s.identity && app != "" {
+		t.Errorf("registered with the app %q in the header", app)
 	}
 }
 
@@ -194,8 +201,41 @@ func formOfResults(t *testing.T, s *site) {
 			t.Errorf("the results %s have %s: %v, want %v", body, key, got, want)
 		}
 	}
-	if !strings.HasPrefix(body, "[") {
-		t.Errorf("the results are no list: %s", body)
+	if strings.HasPrefix(body, "[") != s.list || strings.HasPrefix(body, `{"callbackList":[`) == s.list {
+		t.Errorf("the results are a list: %v, want %v: %s", !s.list, s.list, body)
+	}
+	if date := map[bool]string{true: `"logDateTim"`, false: `"logDateTime"`}[s.list]; !strings.Contains(body, date) {
+		t.Errorf("the results %s have no %s", body, date)
+	}
+}
+
+// formOfTriggers sends a run that nobody has a handler for to each endpoint by which
+// one is known: what does not know the endpoint does not get as far as the handler.
+func formOfTriggers(t *testing.T, s *site) {
+	for _, endpoint := range []string{"run", "trigger"} {
+		req := s.request("nobody", "")
+		s.starts[req.LogID] = 0
+		answer := s.post(t, endpoint, req.Encode(nil), theApp)
+		if got, want := strings.Contains(answer, s.noHandler), slices.Contains(s.triggers, endpoint); got != want {
+			t.Errorf("/%s is known: %v, want %v: %s", endpoint, got, want, answer)
+		}
+	}
+}
+
+// otherApp calls with the right token in the name of another app.
+func otherApp(t *testing.T, s *site) {
+	answer := s.post(t, "beat", []byte(`""`), "another-app")
+	if got := strings.Contains(answer, wire.MsgIdentityInvalid); got != s.identity {
+		t.Errorf("refused: %v, want %v: %s", got, s.identity, answer)
+	}
+}
+
+// nothing sends runs with an empty parameter, which no handler may see as null.
+func nothing(t *testing.T, s *site) {
+	for _, param := range []string{"", " "} {
+		req := s.request("quote", param)
+		s.accepted(t, req, 1)
+		s.resultIs(t, req, success(`"`+param+`"`))
 	}
 }
 

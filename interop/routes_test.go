@@ -85,9 +85,8 @@ func runsBehind(t *testing.T, s *stage) {
 		s.wellEnded(t, runs[0], slept)
 		return
 	}
-	for i := range 2 {
+	for range 2 {
 		runs = append(runs, s.trigger(t, job, 1))
-		s.isDispatched(t, runs[i+1]) // two triggers at once are sent at once, in no order
 	}
 	s.wellEnded(t, runs[0], slept)
 	for i, id := range runs[1:] {

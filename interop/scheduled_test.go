@@ -32,7 +32,7 @@ func TestScheduled(t *testing.T) {
 			if k.name == onPostgres.name {
 				store = inPostgres(t)
 			}
-			s := newStage(t, k, store)
+			s := newStage(t, k, store, 2)
 			for _, p := range performances {
 				sum.run(t, p.name, func(t *testing.T) {
 					p.run(t, s)
@@ -61,12 +61,14 @@ var performances = []struct {
 }{
 	{"registered", isRegistered},
 	{"parameters and results", echoes},
+	{"empty parameters", quotes},
 	{"unknown handler", hasNoHandler},
 	{"beat", failsOver},
 	{"idle beat", busiesOver},
 	{"broadcast", broadcasts},
 	{"jobs run in parallel", runsBeside},
 	{"serial", runsBehind},
+	{"begin in order", beginInOrder},
 	{"discard later", discards},
 	{"cover early", covers},
 	{"timeout", timesOut},
@@ -74,6 +76,7 @@ var performances = []struct {
 	{"kill queued", killsQueued},
 	{"failing handler", fails},
 	{"rolling log", follows},
+	{"caught up in order", caughtUpInOrder}, // before longer outages: the next one waits for beats
 	{"scheduler away for 20 s", hostAway},
 	{"another scheduler takes over", takesOver},
 	{"killed and restarted", killedAndRestarted},
@@ -105,6 +108,14 @@ func echoes(t *testing.T, s *stage) {
 	for _, param := range []string{awkward, "", long} {
 		s.wellEnded(t, s.trigger(t, s.job(t, "echo", param), 1), param)
 	}
+}
+
+// quotes has no handler see null, whoever has said that there is no parameter.
+func quotes(t *testing.T, s *stage) {
+	job := s.job(t, "quote", "")
+	s.wellEnded(t, s.trigger(t, job, 1), `""`)
+	s.wellEnded(t, s.trigger(t, job, 1, "x"), `"x"`)
+	s.wellEnded(t, s.trigger(t, s.job(t, "quote", "own"), 1, ""), `""`)
 }
 
 func hasNoHandler(t *testing.T, s *stage) {

@@ -1,7 +1,10 @@
 package interop_test
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -62,6 +65,29 @@ func (s *site) clientWith(t *testing.T, token string) *wire.ExecutorClient {
 	return c
 }
 
+// post sends a body to an endpoint, in the name of an app, and returns the answer as
+// it came.
+func (s *site) post(t *testing.T, endpoint string, body []byte, app string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, strings.TrimSuffix(s.address, "/")+"/"+endpoint, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json;charset=UTF-8")
+	req.Header.Set(wire.HeaderToken, theToken)
+	req.Header.Set(wire.HeaderApp, app)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(answer)
+}
+
 // id returns a number that no run and no job of this site has had.
 func (s *site) id() int64 { return s.lastID.Add(1) }
 
@@ -88,7 +114,7 @@ func (s *site) send(t *testing.T, req wire.TriggerRequest) wire.Return {
 func (s *site) accepted(t *testing.T, req wire.TriggerRequest, starts int) {
 	t.Helper()
 	if r := s.send(t, req); !r.OK() {
-		t.Fatalf("run %+.100v was refused: %+v", req, r)
+		t.Fatalf("run %s was refused: %+v", brief(req), r)
 	}
 	s.starts[req.LogID] = starts
 }
@@ -98,7 +124,7 @@ func (s *site) refused(t *testing.T, req wire.TriggerRequest, text string) {
 	t.Helper()
 	r := s.send(t, req)
 	if r.OK() || !strings.Contains(r.Msg, text) {
-		t.Errorf("run %+.100v was answered %+v, want a refusal with %q", req, r, text)
+		t.Errorf("run %s was answered %+v, want a refusal with %q", brief(req), r, text)
 	}
 	s.starts[req.LogID] = 0
 }

@@ -14,24 +14,28 @@ import (
 	"github.com/xxljob/xxljob/wire"
 )
 
-// stage is two peers of a kind at a scheduler. Jobs go to the first of them, unless
+// stage is peers of a kind at a scheduler, mostly two. Jobs go to the first of them, unless
 // they say otherwise: peers are in the order of their addresses.
 type stage struct {
 	kind
 	*host
-	peers  [2]*instance
+	peers  []*instance
 	jobs   int // so far
 	starts starts
 }
 
-func newStage(t *testing.T, k kind, store xxljob.Store) *stage {
+func newStage(t *testing.T, k kind, store xxljob.Store, peers int) *stage {
 	t.Helper()
 	s := &stage{kind: k, host: newHost(t, store), starts: starts{}}
-	ports := []int{freePort(t), freePort(t)}
+	var ports []int
+	for range peers {
+		ports = append(ports, freePort(t))
+	}
 	slices.Sort(ports)
-	for i := range s.peers {
-		s.peers[i] = newInstance(t, k, ports[i])
-		s.peers[i].launch(t, s.addr)
+	for _, port := range ports {
+		p := newInstance(t, k, port)
+		p.launch(t, s.addr)
+		s.peers = append(s.peers, p)
 	}
 	for _, p := range s.peers {
 		s.there(t, p)
@@ -105,7 +109,7 @@ func (s *stage) trigger(t *testing.T, job xxljob.Job, starts int, param ...strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.starts[ids[0]] = starts
+	s.starts[ids[0]] += starts // an id may have been another run's
 	return ids[0]
 }
 

@@ -36,7 +36,7 @@ func main() {
 	e.Init()
 	e.LogHandler(logs.read)
 	for name, f := range map[string]func(context.Context, *xxl.RunReq) string{
-		"echo": s.echo, "shard": s.shard, "sleep": s.sleep, "sleep2": s.sleep,
+		"echo": s.echo, "quote": s.quote, "shard": s.shard, "sleep": s.sleep, "sleep2": s.sleep,
 		"fail": s.fail, "lines": s.lines, "count": s.count,
 	} {
 		e.RegTask(name, s.recorded(name, f))
@@ -82,6 +82,10 @@ func (s scenarios) record(run *xxl.RunReq, name, phase string) {
 func (s scenarios) echo(_ context.Context, run *xxl.RunReq) string {
 	s.logs.add(run.LogID, run.ExecutorParams)
 	return run.ExecutorParams
+}
+
+func (s scenarios) quote(_ context.Context, run *xxl.RunReq) string {
+	return `"` + run.ExecutorParams + `"`
 }
 
 func (s scenarios) shard(_ context.Context, run *xxl.RunReq) string {

@@ -56,6 +56,12 @@ async def echo(param: str) -> str:
     return param
 
 
+@handler("quote")
+async def quote(_: str) -> str:
+    param = g.xxl_run_data.executorParams
+    return "null" if param is None else f'"{param}"'
+
+
 @handler("shard")
 async def shard(_: str) -> str:
     run = g.xxl_run_data

@@ -9,8 +9,8 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Calls executors as an admin does. A line of standard input is an object with address, token, endpoint and
- * request; a line of standard output is the answer, or an object with the key "exception".
+ * Calls executors as an admin does. A line of standard input is an object with address, app, token, endpoint
+ * and request; a line of standard output is the answer, or an object with the key "exception".
  */
 public final class AdminDriver {
     public static void main(String[] args) throws Exception {
@@ -22,6 +22,7 @@ public final class AdminDriver {
             try {
                 out.println(library.call(
                         order.get("address").getAsString(),
+                        order.get("app").getAsString(),
                         order.get("token").getAsString(),
                         order.get("endpoint").getAsString(),
                         order.get("request").toString()));

@@ -34,6 +34,11 @@ final class Scenarios {
         });
     }
 
+    /** Has its parameter in quotation marks for a result, or the word null. */
+    void quote(Run run) throws Exception {
+        recorded(run, "quote", () -> run.succeed(run.param() == null ? "null" : "\"" + run.param() + "\""));
+    }
+
     /** Has its part of a broadcast for a result: index/total. */
     void shard(Run run) throws Exception {
         recorded(run, "shard", () -> run.succeed(run.shardIndex() + "/" + run.shardTotal()));

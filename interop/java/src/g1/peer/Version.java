@@ -37,6 +37,7 @@ final class Version implements Library {
     @Override
     public void start(Settings settings, Scenarios scenarios) throws Exception {
         register("echo", scenarios::echo);
+        register("quote", scenarios::quote);
         register("shard", scenarios::shard);
         register("sleep", scenarios::sleep);
         register("sleep2", scenarios::sleep);
@@ -59,7 +60,7 @@ final class Version implements Library {
     }
 
     @Override
-    public String call(String address, String token, String endpoint, String request) {
+    public String call(String address, String app, String token, String endpoint, String request) {
         Gson gson = new Gson();
         ExecutorBiz executor = new ExecutorBizClient(address, token);
         switch (endpoint) {

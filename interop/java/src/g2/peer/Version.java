@@ -23,7 +23,7 @@ final class Version implements Library {
     }
 
     @Override
-    public String call(String address, String token, String endpoint, String request) throws Exception {
+    public String call(String address, String app, String token, String endpoint, String request) throws Exception {
         Gson gson = new Gson();
         ExecutorBiz executor = client(address, token);
         switch (endpoint) {

@@ -38,7 +38,7 @@ final class Version implements Library {
     }
 
     @Override
-    public String call(String address, String token, String endpoint, String request) {
+    public String call(String address, String app, String token, String endpoint, String request) {
         Gson gson = new Gson();
         ExecutorBiz executor = HttpTool.createClient()
                 .url(address)

@@ -15,6 +15,11 @@ public final class Handlers {
         scenarios.echo(new HelperRun());
     }
 
+    @XxlJob("quote")
+    public void quote() throws Exception {
+        scenarios.quote(new HelperRun());
+    }
+
     @XxlJob("shard")
     public void shard() throws Exception {
         scenarios.shard(new HelperRun());
