@@ -62,7 +62,8 @@
 // Beside it: scheduler.go starts and joins every loop, stop.go is the way down,
 // lease.go and shares.go know nodes and shards, registry.go and registrar.go keep
 // addresses, jobs.go and ensure.go change definitions, admin.go and jobadmin.go are what
-// executors call, engine.go is what a node holds in memory.
+// executors call, engine.go is what a node holds in memory, and what is the user's is
+// called by hooks.go and the files whose names begin with "user".
 //
 // To read the code: job.go, run.go and schedule.go for the nouns, store.go for
 // the contract everything rests on, then the files above in their order.

@@ -236,7 +236,12 @@ func (e *engine) fly(r routed, run Run, job *Job, acked time.Time) *flight {
 func (e *engine) answered(f *flight, took time.Duration, now time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if ref := e.jobs[f.run.JobID]; ref != nil && took > e.cfg.SlowAfter {
+	if took > e.cfg.SlowAfter {
+		ref := e.jobs[f.run.JobID]
+		if ref == nil { // its result was quicker than the answer
+			ref = &jobRef{job: f.job}
+			e.jobs[f.run.JobID] = ref
+		}
 		ref.slow.add(now)
 	}
 	freed := false

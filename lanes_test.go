@@ -234,6 +234,42 @@ func TestSlowLane(t *testing.T) {
 	})
 }
 
+// TestSlowExecutorThatReportsFirst: an executor that reports a run's result before it has
+// answered its trigger is found slow like any other.
+func TestSlowExecutorThatReportsFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := startNode(t, memory.New(), "a", &journal{}, func(c *xxljob.Config) { c.FastLane, c.SlowLane = 4, 4 })
+		var slow int64
+		var quick []time.Duration
+		must(t, n.Attach(&userExecutor{app: "x", run: func(ctx context.Context, admin wire.Admin, r wire.TriggerRequest) (wire.Return, error) {
+			if r.JobID == slow {
+				time.Sleep(501 * time.Millisecond)
+			} else {
+				quick = append(quick, time.Since(time.Now().Truncate(time.Second)))
+			}
+			_, err := admin.Callback(ctx, []wire.CallbackRequest{{LogID: r.LogID, HandleCode: 200}})
+			return wire.Success(), err
+		}}))
+		first, err := n.AddJob(t.Context(), xxljob.Job{App: "x", Name: "slow", Handler: "work"})
+		must(t, err)
+		second, err := n.AddJob(t.Context(), xxljob.Job{App: "x", Name: "quick", Handler: "work"})
+		must(t, err)
+		slow = first.ID
+		for range 20 {
+			trigger(t, n, first)
+			synctest.Wait()
+			trigger(t, n, second)
+			time.Sleep(time.Second)
+		}
+		stop(t, n)
+		for i, late := range quick {
+			if want := 501 * time.Millisecond; i < 11 && late != want || i >= 11 && late != 0 {
+				t.Errorf("second %d: the quick job waited %v, want %v in the first eleven and 0 then", i, late, want)
+			}
+		}
+	})
+}
+
 // TestHerdThroughNarrowLanes runs 50,000 jobs that are due at once through lanes
 // of ten: all run, and memory stays bounded.
 func TestHerdThroughNarrowLanes(t *testing.T) {

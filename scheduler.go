@@ -58,8 +58,9 @@ type Scheduler interface {
 	// results, until ctx ends; handlers still running then are cancelled and
 	// recorded as killed, and ctx's error is returned. It returns when every
 	// goroutine of the scheduler has ended, or two seconds after ctx where the
-	// store hangs or a handler ignores its cancellation. Later calls wait for the
-	// first. The store is not closed.
+	// store hangs or a handler ignores its cancellation. A Router or Registry that
+	// does not return is left behind after Config.RouteTimeout, a hook after
+	// Config.StopGrace. Later calls wait for the first. The store is not closed.
 	Stop(ctx context.Context) error
 	// Run starts, waits for ctx to end, and stops with Config.StopGrace. It
 	// returns nil after a clean stop.

@@ -131,9 +131,12 @@ func TestLateAnswerIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var n1 atomic.Int64
 		r := &routeFunc{f: func(_ context.Context, _ int64, addrs []string) ([]string, error) {
-			if n1.Add(1) == 1 {
+			switch n1.Add(1) {
+			case 1:
 				time.Sleep(1500 * time.Millisecond)
 				return nil, errors.New("too late")
+			case 3:
+				time.Sleep(500 * time.Millisecond)
 			}
 			return addrs, nil
 		}}
@@ -149,6 +152,14 @@ func TestLateAnswerIsDropped(t *testing.T) {
 		}
 		if run := waitFor(t, n, second, time.Minute); run.State != xxljob.StateSucceeded || n1.Load() != 2 {
 			t.Errorf("the second run is %v after %d calls: %s", run.State, n1.Load(), run.TriggerMsg)
+		}
+		time.Sleep(50 * time.Millisecond) // not yet the end of the time that the second one had
+		for range 3 {
+			trigger(t, n, job)
+			time.Sleep(100 * time.Millisecond)
+		}
+		if r.most != 1 {
+			t.Errorf("%d calls at once about one job", r.most)
 		}
 		stop(t, n)
 	})
@@ -265,7 +276,8 @@ func TestAnswersOfRouters(t *testing.T) {
 	}
 }
 
-// TestStopWithARouterThatHangs: Stop does not wait for it, and its run is another node's.
+// TestStopWithARouterThatHangs: Stop waits for it no longer than RouteTimeout, and its run
+// is another node's.
 func TestStopWithARouterThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
@@ -277,8 +289,8 @@ func TestStopWithARouterThatHangs(t *testing.T) {
 		time.Sleep(500 * time.Millisecond)
 		before := time.Now()
 		stop(t, a)
-		if took := time.Since(before); took > time.Millisecond {
-			t.Errorf("Stop took %v", took)
+		if took := time.Since(before); took != 500*time.Millisecond {
+			t.Errorf("Stop took %v, want the rest of RouteTimeout", took)
 		}
 		b := startNode(t, st, "b", &journal{}, withRouter(&plain.Router{}))
 		if run := waitFor(t, b, id, time.Minute); run.State != xxljob.StateSucceeded {
@@ -493,7 +505,7 @@ func TestRegistryThatPanics(t *testing.T) {
 }
 
 // TestStopWithARegistryThatHangs: Stop gives the executors that are to be deregistered
-// five seconds in all.
+// five seconds in all, and the call that is under way then its RouteTimeout.
 func TestStopWithARegistryThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -509,7 +521,7 @@ func TestStopWithARegistryThatHangs(t *testing.T) {
 		time.Sleep(10*time.Second + time.Second/2)
 		before := time.Now()
 		stop(t, n)
-		if took := time.Since(before); took > 5*time.Second {
+		if took := time.Since(before); took > 6*time.Second {
 			t.Errorf("Stop took %v", took)
 		}
 		close(release)

@@ -71,6 +71,7 @@ func (s *scheduler) stop(ctx context.Context, started bool) error {
 	s.leave(final)
 	// Last, for these wait for executors and handlers that ignore cancellation.
 	l.work.end()
+	s.users.wait(ctx)
 	if stopErr := s.own.Stop(ctx); err == nil {
 		err = stopErr
 	}

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -34,6 +35,7 @@ type userCalls struct {
 
 	mu     sync.Mutex
 	calls  map[userCallKey]*userCall // guarded by mu
+	under  map[*userCall]bool        // guarded by mu: these, and calls of Router.Route
 	writes int                       // guarded by mu: those that change something
 }
 
@@ -49,7 +51,43 @@ type userCall struct {
 }
 
 func newUserCalls(cfg *Config, panics *guard.Log) *userCalls {
-	return &userCalls{registry: cfg.Registry, timeout: cfg.RouteTimeout, panics: panics, calls: map[userCallKey]*userCall{}}
+	return &userCalls{registry: cfg.Registry, timeout: cfg.RouteTimeout, panics: panics, calls: map[userCallKey]*userCall{}, under: map[*userCall]bool{}}
+}
+
+// track notes a call that Stop is to wait for, in its time.
+func (u *userCalls) track() *userCall {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.trackLocked()
+}
+
+func (u *userCalls) trackLocked() *userCall {
+	c := &userCall{until: time.Now().Add(u.timeout), done: make(chan struct{})}
+	u.under[c] = true
+	return c
+}
+
+// returned notes that a call has returned.
+func (u *userCalls) returned(c *userCall) {
+	u.mu.Lock()
+	delete(u.under, c)
+	u.mu.Unlock()
+	close(c.done)
+}
+
+// wait waits for calls that are under way, each until its time is over, or ctx.
+func (u *userCalls) wait(ctx context.Context) {
+	u.mu.Lock()
+	under := slices.Collect(maps.Keys(u.under))
+	u.mu.Unlock()
+	for _, c := range under {
+		ctx, cancel := context.WithDeadline(ctx, c.until)
+		select {
+		case <-c.done:
+		case <-ctx.Done():
+		}
+		cancel()
+	}
 }
 
 // lookup asks the registry for an app's addresses.
@@ -119,6 +157,9 @@ func (u *userCalls) do(ctx context.Context, key userCallKey, writes bool, f func
 // begin returns the call that is under way, or a new one. It goes on when ctx ends, for
 // others may wait for it too.
 func (u *userCalls) begin(ctx context.Context, key userCallKey, writes bool, f func(context.Context) ([]string, error)) (*userCall, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if c := u.calls[key]; c != nil {
@@ -130,7 +171,7 @@ func (u *userCalls) begin(ctx context.Context, key userCallKey, writes bool, f f
 		}
 		u.writes++
 	}
-	c := &userCall{until: time.Now().Add(u.timeout), done: make(chan struct{})}
+	c := u.trackLocked()
 	u.calls[key] = c
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), u.timeout)
 	guard.Go(func() (err error) {
@@ -145,7 +186,7 @@ func (u *userCalls) begin(ctx context.Context, key userCallKey, writes bool, f f
 			u.writes--
 		}
 		u.mu.Unlock()
-		close(c.done)
+		u.returned(c)
 	})
 	return c, nil
 }

@@ -116,7 +116,7 @@ func (s *scheduler) routeNext(q *routeQueue) {
 		e.due.push(w.en)
 		s.startWake.poke()
 	}
-	if q.call == nil {
+	if q.call == nil && e.routes[q.key] == q { // not another one, of later runs
 		delete(e.routes, q.key)
 	}
 }
@@ -153,6 +153,7 @@ func (s *scheduler) callRouter(q *routeQueue, w *routeWait) {
 	ctx, cancel := context.WithTimeout(s.life.plan.ctx, s.cfg.RouteTimeout)
 	overdue := time.AfterFunc(s.cfg.RouteTimeout, func() { s.routeOverdue(q, c) })
 	choice := &routeChoice{version: w.version}
+	under := s.users.track()
 	guard.Go(func() error {
 		chosen, err := router.Route(ctx, q.key.jobID, slices.Clone(w.addrs))
 		switch {
@@ -171,6 +172,7 @@ func (s *scheduler) callRouter(q *routeQueue, w *routeWait) {
 			choice = &routeChoice{version: w.version, refused: "route " + q.key.route + ": " + shorten(err.Error(), maxAnswer)}
 		}
 		s.routeAnswered(q, c, choice)
+		s.users.returned(under)
 	})
 }
 
