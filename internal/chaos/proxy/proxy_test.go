@@ -233,8 +233,13 @@ func TestCutAfter(t *testing.T) {
 func TestTargetAway(t *testing.T) {
 	c := newClient(t)
 	c.echo.ln.Close()
-	c.dial(t)
-	if _, err := c.answer(5 * time.Second); err == nil || timedOut(err) {
+	conn, err := net.DialTimeout("tcp", c.Addr(), 5*time.Second)
+	if err == nil { // else the reset came before the dial had returned
+		defer conn.Close()
+		_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+		_, err = conn.Read(make([]byte, 1))
+	}
+	if err == nil || timedOut(err) {
 		t.Errorf("the client saw %v", err)
 	}
 }
