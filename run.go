@@ -173,6 +173,10 @@ type Run struct {
 	// number of that start: together they fence results of attached executors.
 	Owner string
 	Token int64
+	// BootID is the boot id of the process at a remote address that the run was started
+	// for; empty where the executor is of another maker or has not shown one. Only that
+	// process can say for certain that it was not sent the run.
+	BootID string
 	// KillReason is set when somebody asked for the run to be killed.
 	KillReason string
 

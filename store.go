@@ -219,10 +219,12 @@ type Result struct {
 	RunID int64
 	// Incarnation and Token fence the result of an attached executor: the run
 	// must be started, be addressed to that incarnation, and carry that token.
-	// With both zero the result came over the wire and is fenced by the state
-	// alone: started or dispatched, never planned.
-	Incarnation string
-	Token       int64
+	// Owner and Token fence what an owner concludes about its own start: the run must
+	// be started or dispatched, have that owner, and carry that token. At most one of
+	// Incarnation and Owner is set. With all three zero the result came over the wire
+	// and is fenced by the state alone: started or dispatched, never planned.
+	Incarnation, Owner string
+	Token              int64
 	// State is the final state.
 	State State
 	// HandleMsg is stored; TriggerMsg is added to the run's, as a line.
@@ -389,6 +391,10 @@ type Start struct {
 	// Address is where the run goes. Where it is the owner's own, the start is
 	// the taking as well.
 	Address string
+	// BootID is stored as the run's; TargetBoots are those of Targets, in their order,
+	// where they are not empty: the first is BootID.
+	BootID      string
+	TargetBoots []string
 	// Targets are all addresses of a broadcast, Address being the first: the run
 	// becomes part 0 of len(Targets), and the others are inserted, started, in
 	// the same transaction, each taken where it is the owner's own. Empty for
@@ -452,6 +458,8 @@ type Readdress struct {
 	Owner   string
 	Token   int64
 	Address string
+	// BootID is stored as the run's.
+	BootID string
 	// Msg is added to the TriggerMsg, as a line.
 	Msg string
 }
