@@ -24,7 +24,7 @@ func (s *Store) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.R
 			r.say(res.TriggerMsg)
 			s.conclude(ctx, r, res.State, now)
 			accepted = append(accepted, r.snapshot())
-		case r.State == xxljob.StateLost && !r.noted && res.State.Ended():
+		case r.State == xxljob.StateLost && !r.noted && res.State.Ended() && res.Owner == "":
 			r.noted = true
 			r.say("a result came after the run was lost: " + res.State.String())
 		}
@@ -37,7 +37,10 @@ func accepts(r *run, res *xxljob.Result) bool {
 	if !res.State.Ended() || !r.State.CanBecome(res.State) || r.State == xxljob.StatePlanned {
 		return false
 	}
-	if res.Incarnation == "" && res.Token == 0 {
+	switch {
+	case res.Owner != "":
+		return r.Owner == res.Owner && r.Token == res.Token
+	case res.Incarnation == "" && res.Token == 0:
 		return true
 	}
 	return r.State == xxljob.StateStarted && r.Token == res.Token &&

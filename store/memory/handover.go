@@ -24,7 +24,7 @@ func (s *Store) Readdress(ctx context.Context, m xxljob.Readdress) (bool, error)
 	}
 	s.leave(r)
 	r.say(m.Msg)
-	r.Taken = time.Time{}
+	r.Taken, r.BootID = time.Time{}, m.BootID
 	s.place(r, m.Address, clock())
 	return true, nil
 }

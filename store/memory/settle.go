@@ -68,7 +68,7 @@ func (s *Store) putBack(r *run) {
 	s.leave(r)
 	r.State = xxljob.StatePlanned
 	r.PlanEpoch, r.foreign = 0, true
-	r.Owner, r.Token, r.Address = "", 0, ""
+	r.Owner, r.Token, r.Address, r.BootID = "", 0, "", ""
 	r.JobVersion, r.Handler, r.Block = 0, "", ""
 	if !r.ParamSet {
 		r.Param = ""

@@ -109,26 +109,29 @@ func (s *Store) start(ctx context.Context, st *xxljob.Start, r *run, now time.Ti
 	s.leave(r)
 	r.foreign = false
 	r.State, r.Started = xxljob.StateStarted, now
-	r.Owner, r.Token = st.Owner, st.Token
+	r.Owner, r.Token, r.BootID = st.Owner, st.Token, st.BootID
 	if len(st.Targets) == 0 {
 		s.place(r, st.Address, now)
 		return nil
 	}
 	r.Sharding = xxljob.Sharding{Index: 0, Total: len(st.Targets)}
 	s.place(r, st.Address, now)
-	return s.broadcast(r, st.Targets, now)
+	return s.broadcast(r, st, now)
 }
 
 // broadcast inserts the parts behind the first.
-func (s *Store) broadcast(r *run, targets []string, now time.Time) []xxljob.Run {
+func (s *Store) broadcast(r *run, st *xxljob.Start, now time.Time) []xxljob.Run {
 	var siblings []xxljob.Run
-	for i := 1; i < len(targets); i++ {
+	for i := 1; i < len(st.Targets); i++ {
 		part := s.runs.add()
 		id := part.ID
 		part.Run = r.snapshot()
 		part.ID, part.Created, part.Taken = id, now, time.Time{}
 		part.Sharding.Index = i
-		part.Address = targets[i]
+		part.Address, part.BootID = st.Targets[i], ""
+		if i < len(st.TargetBoots) {
+			part.BootID = st.TargetBoots[i]
+		}
 		part.take(now)
 		s.insertRun(r.job, part)
 		s.tellInbox(part)

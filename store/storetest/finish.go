@@ -17,8 +17,11 @@ func finishCases() []testCase {
 		{"AnswersInOrderGiven", finishOrder},
 		{"AttachedResultsAreFenced", finishAttachedFence},
 		{"WireResultsAreFencedByState", finishWireFence},
+		{"OwnersResultsAreFenced", finishOwnerFence},
+		{"OwnersResultsAreForTheStartThatTheyAreOf", finishOwnerStart},
 		{"EpochDoesNotMatter", finishAnyEpoch},
 		{"AfterLostIsNotedOnce", finishAfterLost},
+		{"OfTheOwnerAfterLostIsNotNoted", finishOwnerAfterLost},
 		{"AfterAnyOtherEndChangesNothing", finishAfterEnd},
 	}
 }
@@ -147,6 +150,56 @@ func finishWireFence(e *env) {
 	}
 }
 
+// concluded is what the owner of a start concludes about it.
+func concluded(run xxljob.Run) xxljob.Result {
+	return xxljob.Result{RunID: run.ID, Owner: run.Owner, Token: run.Token, State: xxljob.StateFailed, HandleMsg: "refused"}
+}
+
+func finishOwnerFence(e *env) {
+	o := e.owner("a")
+	o.there("b")
+	runs := map[string]xxljob.Run{"own": o.running(), "handed over": o.handedOver(), "remote": o.running(to(remote)), "dispatched": o.dispatched()}
+	for name, run := range runs {
+		bend := func(change func(*xxljob.Result)) xxljob.Result {
+			r := concluded(run)
+			change(&r)
+			return r
+		}
+		e.wantRefused(name+": another token", bend(func(r *xxljob.Result) { r.Token++ }))
+		e.wantRefused(name+": no token", bend(func(r *xxljob.Result) { r.Token = 0 }))
+		e.wantRefused(name+": another node, which is the addressee of one", bend(func(r *xxljob.Result) { r.Owner = "b" }))
+		e.wantRefused(name+": a token alone", bend(func(r *xxljob.Result) { r.Owner = "" }))
+		e.wantRefused(name+": more than the owner's name", bend(func(r *xxljob.Result) { r.Owner = "aa" }))
+		e.wantRefused(name+": no final state", bend(func(r *xxljob.Result) { r.State = xxljob.StateDispatched }))
+		got := o.one(e.mustFinish(concluded(run)))
+		want(e, name+": state and message", []any{got.State, got.HandleMsg}, []any{xxljob.StateFailed, "refused"})
+		e.wantRun(name+": after the result", got)
+		e.wantRefused(name+": a second result", concluded(run))
+	}
+	batch := []xxljob.Run{o.running(to(remote)), o.running(), o.handedOver(), o.running(to(remote)), o.dispatched()}
+	wrong := concluded(batch[3])
+	wrong.Token++
+	accepted := e.mustFinish(concluded(batch[0]), success(batch[1]), concluded(batch[2]), wrong, overWire(batch[4].ID))
+	want(e, "runs that accepted one of the results of all three kinds", ids(accepted), []int64{batch[0].ID, batch[1].ID, batch[2].ID, batch[4].ID})
+}
+
+// finishOwnerStart: what an owner concluded about a start says nothing about the
+// next one, nor about a run that has another owner by now.
+func finishOwnerStart(e *env) {
+	o := e.owner("a")
+	run := o.running(to(remote))
+	back := o.one(e.mustSettle(o.verdict(run, xxljob.StatePlanned)))
+	e.wantRefused("a run that was put back", concluded(run))
+	again := o.started(back, to(remote))
+	e.wantRefused("a run that was started again", concluded(run))
+	b := o.overtakenBy("b")
+	v := b.verdict(again, xxljob.StateStarted)
+	v.NewOwner, v.NewToken = "b", again.Token
+	adopted := o.one(e.mustSettle(v))
+	e.wantRefused("a run that was adopted", concluded(again))
+	want(e, "accepted results of the new owner", len(e.mustFinish(concluded(adopted))), 1)
+}
+
 func finishAnyEpoch(e *env) {
 	o := e.owner("a")
 	run := o.running()
@@ -172,6 +225,20 @@ func finishAfterLost(e *env) {
 		e.wantRun(name+": after the same result again", noted)
 		noted.TriggerMsg = lost.TriggerMsg
 		want(e, name+": the rest of the run", noted, lost)
+	}
+}
+
+// finishOwnerAfterLost: no executor has ended the run, so there is nothing that
+// somebody who reads of the loss would want to know.
+func finishOwnerAfterLost(e *env) {
+	o := e.owner("a")
+	for _, run := range []xxljob.Run{o.running(), o.running(to(remote))} {
+		e.mustSettle(o.verdict(run, xxljob.StateLost))
+		e.wantRefused("a result by the owner after lost", concluded(run))
+		before := e.mustRun(run.ID)
+		want(e, "accepted results after lost", len(e.mustFinish(concluded(run), overWire(run.ID))), 0)
+		after := e.mustRun(run.ID)
+		e.check(after.TriggerMsg != before.TriggerMsg, "TriggerMsg %q: want the note of the executor's result", after.TriggerMsg)
 	}
 }
 

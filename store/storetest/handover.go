@@ -16,6 +16,7 @@ func handOverCases() []testCase {
 		{"ReaddressFromRemoteToRemoteAndHome", readdressRemote},
 		{"ReaddressNeedsTheAddressee", readdressNoNode},
 		{"ReaddressMismatchChangesNothing", readdressMismatch},
+		{"ReaddressReplacesTheBootID", readdressBoots},
 		{"DispatchedMarksAStartedRun", dispatchedMarks},
 		{"DispatchedAnswersInOrderGiven", dispatchedOrder},
 		{"DispatchedMarksOnce", dispatchedOnce},

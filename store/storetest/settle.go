@@ -20,6 +20,8 @@ func settleCases() []testCase {
 		{"MismatchChangesNothing", settleMismatch},
 		{"OldEpochSettlesNone", settleOldEpoch},
 		{"ReturnsOnlyWhatItChanged", settleReturns},
+		{"ToPlannedClearsTheBootID", settleClearsBoot},
+		{"ToStartedAndToLostKeepTheBootID", settleKeepsBoot},
 	}
 }
 

@@ -32,6 +32,9 @@ func startCases() []testCase {
 		{"NoNodeWhereATargetIsNotThere", startNoNodeTarget},
 		{"OfTheOwnersOwnNodeNothingIsAsked", startOwnNode},
 		{"FirstOfSeveralStatuses", startStatusOrder},
+		{"StoresTheBootID", startBoots},
+		{"BroadcastStoresTheBootIDOfEachTarget", startBroadcastBoots},
+		{"EveryReaderHasTheBootID", bootsRead},
 	}
 }
 
