@@ -104,6 +104,11 @@ type Config struct {
 	// CallTimeout bounds a call of an executor over HTTP, connecting included. Zero
 	// means 6 s, which is XXL-JOB's 3 s to connect and 3 s to wait.
 	CallTimeout time.Duration
+	// Overdue is how long after its start, and the job's Timeout beyond that, a run ends
+	// as lost of which it is not known whether its executor has it: one of another maker
+	// that says that the job is busy, and not with which run. Zero means 24 h; at least
+	// Dead.
+	Overdue time.Duration
 	// Transport keeps the connections to executors elsewhere, and decides which
 	// addresses are connected to. Nil means one with wire's defaults.
 	Transport *wire.Transport
@@ -186,6 +191,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.LeaseTTL, 5*time.Second)
 	setDefault(&c.StopGrace, 30*time.Second)
 	setDefault(&c.CallTimeout, 6*time.Second)
+	setDefault(&c.Overdue, 24*time.Hour)
 	setDefault(&c.RouteTimeout, time.Second)
 	setDefault(&c.Executor.App, c.App)
 	if c.Executor.Logger == nil {
@@ -224,6 +230,7 @@ func (c Config) validate() error {
 		{"LeaseTTL", c.LeaseTTL, 100 * time.Millisecond, time.Hour},
 		{"LeaseMaxHold", c.LeaseMaxHold, 0, maxPeriod},
 		{"StopGrace", c.StopGrace, 0, maxPeriod},
+		{"Overdue", c.Overdue, c.Dead, maxPeriod},
 		{"CallTimeout", c.CallTimeout, 10 * time.Millisecond, time.Hour},
 		{"RouteTimeout", c.RouteTimeout, 10 * time.Millisecond, callTimeout},
 	} {

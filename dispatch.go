@@ -18,7 +18,6 @@ import (
 func (s *scheduler) sendElsewhere(ctx context.Context, f *flight) {
 	began := time.Now()
 	req := requestOf(f)
-	req.BootID = s.book.boot(f.run.App, f.run.Address)
 	ret, err := f.exec.Run(ctx, req)
 	if err == nil && ret.Msg == wire.MsgOtherBoot {
 		ret, err = s.sendToLater(ctx, f, &req)
@@ -52,8 +51,27 @@ func (s *scheduler) sendToLater(ctx context.Context, f *flight, req *wire.Trigge
 	if boot == req.BootID {
 		boot = "" // it has not registered yet
 	}
+	if boot != "" && !s.meantFor(ctx, f, boot) {
+		return wire.Failf(wire.MsgOtherBoot), nil
+	}
 	req.BootID = boot
 	return f.exec.Run(ctx, *req)
+}
+
+// meantFor notes, before a run is sent to another process than it was started for, which
+// one that is: it is asked about by whoever owns the run next. It reports whether the run
+// is still this node's to send.
+func (s *scheduler) meantFor(ctx context.Context, f *flight, boot string) bool {
+	epoch, owned := s.leases.epoch(f.run.Shard)
+	moved, err := s.moveTo(ctx, Readdress{
+		RunID: f.run.ID, Shard: f.run.Shard, Epoch: epoch, Owner: f.run.Owner, Token: f.run.Token,
+		Address: f.run.Address, BootID: boot, Msg: f.run.Address + ": the executor was restarted",
+	})
+	if !owned || err != nil || !moved {
+		return false
+	}
+	f.run.BootID = boot
+	return true
 }
 
 // dispatching are runs that remote executors have accepted, on their way to the store.
@@ -196,7 +214,7 @@ func (s *scheduler) killElsewhere(ctx context.Context, r Run) error {
 	case err != nil:
 		return err
 	}
-	return s.finish(ctx, []Result{{RunID: r.ID, State: StateKilled, HandleMsg: killReason(r)}})
+	return s.finish(ctx, []Result{concluded(r, Result{State: StateKilled, HandleMsg: killReason(r)})})
 }
 
 // hasEnded reports whether it is certain that a run is over.

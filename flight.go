@@ -130,10 +130,14 @@ func (e *engine) awaitRun(a attempt, blocker Run) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.giveBackPlaces(a)
+	e.parkBehindRun(blocker, a.entry)
+}
+
+func (e *engine) parkBehindRun(blocker Run, en *entry) {
 	if _, away := e.away[blocker.ID]; !away && e.flights[blocker.ID] == nil {
 		e.away[blocker.ID] = awayAt(blocker)
 	}
-	e.park(lot{kind: lotRun, runID: blocker.ID}, a.entry)
+	e.park(lot{kind: lotRun, runID: blocker.ID}, en)
 }
 
 // parkFirst parks an entry and reports whether it is the first of the lot.

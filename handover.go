@@ -171,7 +171,7 @@ func (s *scheduler) receiveOne(r Run, job *Job, began time.Time) {
 	s.equip(&to, job)
 	switch {
 	case to.refused != "":
-		s.finishLater(Result{RunID: r.ID, State: StateRefused, TriggerMsg: to.refused})
+		s.finishLater(concluded(r, Result{State: StateRefused, TriggerMsg: to.refused}))
 		return
 	case to.exec == nil:
 		s.finishLater(Result{RunID: r.ID, Incarnation: s.incarnation, Token: r.Token, State: StateRefused, TriggerMsg: "app " + r.App + " is not attached any more"})

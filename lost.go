@@ -150,7 +150,7 @@ func (s *scheduler) judge(r Run, nodes map[string]observed) (Verdict, bool) {
 // adoption makes this node the owner of a run that is under way elsewhere.
 func (s *scheduler) adoption(r Run) Verdict {
 	v := s.verdict(r, StateStarted, "")
-	v.NewOwner, v.NewToken = s.incarnation, s.token.Add(1)
+	v.NewOwner, v.NewToken = s.incarnation, s.newToken(v.Epoch)
 	return v
 }
 

@@ -37,10 +37,13 @@ func (o *openRuns) add(r *openRun) {
 	}
 }
 
-func (o *openRuns) drop(id int64) {
+// drop forgets a run, unless a later start of it is open by now.
+func (o *openRuns) drop(r *openRun) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	delete(o.runs, id)
+	if o.runs[r.run.ID] == r {
+		delete(o.runs, r.run.ID)
+	}
 }
 
 func (o *openRuns) has(id int64) bool {

@@ -36,6 +36,8 @@ type routed struct {
 	refused string
 	msg     string
 	probing bool     // the answers to probes are not in yet
+	behind  Run      // another part of the broadcast, whose end has to be waited for
+	failed  error    // the store did not tell where the other parts are
 	asks    []string // among these a router of the user's has to choose yet
 }
 
@@ -54,7 +56,9 @@ func (s *scheduler) route(ctx context.Context, en *entry, job *Job) (routed, err
 	}
 	r := s.chooseAddress(ctx, en, job, addrs)
 	switch {
-	case r.probing, r.asks != nil:
+	case r.failed != nil:
+		return routed{}, r.failed
+	case r.probing, r.asks != nil, r.behind.ID != 0:
 		return r, nil
 	case r.refused != "":
 		r.msg = s.routeMsg(run, job, addrs, r.refused)
@@ -62,6 +66,9 @@ func (s *scheduler) route(ctx context.Context, en *entry, job *Job) (routed, err
 	}
 	r.msg = s.routeMsg(run, job, addrs, r.msg)
 	s.equip(&r, job)
+	if isPart(run) && r.serial.kind != lotSerial {
+		r.serial = lot{kind: lotSerial, jobID: job.ID, address: r.address} // see choosePart
+	}
 	return r, nil
 }
 
@@ -72,14 +79,8 @@ func (s *scheduler) chooseAddress(ctx context.Context, en *entry, job *Job, addr
 	if router == nil {
 		return routed{refused: fmt.Sprintf("routing strategy %s is not known on this node", job.Route)}
 	}
-	part := run.Sharding != Sharding{}
-	if job.Route == route.ShardingBroadcast && part {
-		// XXL-JOB: a part beyond the list goes to the first address.
-		i := run.Sharding.Index
-		if i >= len(addrs) {
-			i = 0
-		}
-		return routed{address: addrs[i]}
+	if job.Route == route.ShardingBroadcast && isPart(run) {
+		return s.choosePart(ctx, run, job, addrs)
 	}
 	var chosen []string
 	if s.cfg.Routers[job.Route] == nil {

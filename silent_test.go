@@ -195,3 +195,61 @@ func incarnationOf(t *testing.T, st xxljob.Store, n *node) string {
 	}
 	return "" // buried: nothing names it
 }
+
+// TestPartsOfOneBroadcast: a part that a dead node has not taken goes to a node which
+// has another part of the same broadcast. It waits for that one's end, and neither covers
+// it nor is turned away.
+func TestPartsOfOneBroadcast(t *testing.T) {
+	for _, strategy := range []string{"COVER_EARLY", "DISCARD_LATER", "SERIAL_EXECUTION"} {
+		for dead := range 3 {
+			t.Run(fmt.Sprint(strategy, "/", dead), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { partsOfOne(t, strategy, dead) })
+			})
+		}
+	}
+}
+
+func partsOfOne(t *testing.T, strategy string, dead int) {
+	w := &silentWorld{st: tellingStore{memory.New(), &sync.Mutex{}, map[string]bool{}}, j: &journal{}}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		n := startNode(t, w.st, name, w.j)
+		if w.nodes = append(w.nodes, n); name == "d" {
+			continue // schedules only
+		}
+		must(t, n.Handle("long", func(ctx context.Context, task *xxljob.Task) error {
+			w.j.note(name, task)
+			select {
+			case <-time.After(20 * time.Second):
+				return nil
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}))
+	}
+	time.Sleep(20*time.Second + 500*time.Millisecond) // between two beats
+	d := w.nodes[3]
+	var job xxljob.Job
+	for i := 0; ; i++ { // one that d owns, so that all parts are handed over
+		var err error
+		job, err = d.AddJob(t.Context(), xxljob.Job{Name: fmt.Sprint("long ", i), Handler: "long", Route: "SHARDING_BROADCAST", Block: strategy})
+		must(t, err)
+		if view := observe(t, w.st); strings.HasPrefix(view.Shards[job.Shard].Owner, "d-") {
+			break
+		}
+	}
+	time.Sleep(1500 * time.Millisecond) // until nobody is about to look at the nodes
+	w.st.kill(w.nodes[dead])
+	id := trigger(t, d, job)
+	time.Sleep(2 * time.Minute)
+	parts := allOf(t, w.st, xxljob.RunFilter{TriggerID: id})
+	if len(parts) != 3 {
+		t.Errorf("%d parts", len(parts))
+	}
+	for _, r := range parts {
+		if r.State != xxljob.StateSucceeded {
+			t.Errorf("part %v is %v: %s\n%s", r.Sharding, r.State, r.HandleMsg, r.TriggerMsg)
+		}
+	}
+	w.nodes[dead].resume()
+	stop(t, w.nodes...)
+}

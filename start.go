@@ -128,7 +128,7 @@ func (s *scheduler) collect(ctx context.Context, now time.Time) ([]attempt, erro
 // routeEntry routes an entry, unless it has waited for room at an address: then
 // it keeps it.
 func (s *scheduler) routeEntry(ctx context.Context, a *attempt) error {
-	if a.route.address != "" && a.routedFor == a.job.Version && !a.route.probing && !s.leases.anyDoubted(a.route) {
+	if a.route.address != "" && a.routedFor == a.job.Version && !a.route.probing && !isPart(&a.run) && !s.leases.anyDoubted(a.route) {
 		return nil
 	}
 	r, err := s.route(ctx, a.entry, a.job)
@@ -158,6 +158,11 @@ func (s *scheduler) reserve(a *attempt, now time.Time) bool {
 	}
 	if r.probing {
 		e.park(lot{kind: lotProbe, jobID: a.job.ID}, a.entry)
+		return false
+	}
+	if r.behind.ID != 0 {
+		e.parkBehindRun(r.behind, a.entry)
+		s.watchWake.poke()
 		return false
 	}
 	if r.asks != nil {
@@ -203,14 +208,18 @@ func (s *scheduler) startOf(a *attempt) Start {
 	epoch, _ := s.leases.epoch(a.run.Shard)
 	st := Start{
 		RunID: a.run.ID, JobID: a.job.ID, Shard: a.run.Shard, Epoch: epoch, JobVersion: a.job.Version,
-		State: StateStarted, Owner: s.incarnation, Token: s.token.Add(1),
+		State: StateStarted, Owner: s.incarnation, Token: s.newToken(epoch),
 		Address: a.route.address, Targets: a.route.targets,
 		Serial:  a.route.ordered,
 		Handler: a.job.Handler, Block: a.job.Block, Param: a.job.Param, Retries: a.job.Retries,
 		Msg: shorten(plainText(a.route.msg), maxStartMsg-len("...")),
 	}
-	if a.route.refused != "" {
+	switch {
+	case a.route.refused != "":
 		st.State = StateRefused
+	case a.route.remote:
+		st.BootID = s.book.boot(a.run.App, st.Address)
+		st.TargetBoots = s.bootsOf(a.run.App, st.Targets)
 	}
 	if a.run.ParamSet {
 		st.Param = a.run.Param
@@ -219,6 +228,25 @@ func (s *scheduler) startOf(a *attempt) Start {
 		st.Retries = a.run.Retries
 	}
 	return st
+}
+
+// bootsOf are the boot ids of executors at addresses, as far as they are known.
+func (s *scheduler) bootsOf(app string, addrs []string) []string {
+	var boots []string
+	for _, a := range addrs {
+		boots = append(boots, s.book.boot(app, a))
+	}
+	return boots
+}
+
+// tokenBits is how many bits of a token number the starts of a node.
+const tokenBits = 36
+
+// newToken numbers a start, or the adoption of one, under the epoch of its shard. Of two
+// starts of a run the later has the greater number: under one epoch they are one node's,
+// and a later owner has a greater epoch.
+func (s *scheduler) newToken(epoch int64) int64 {
+	return epoch<<tokenBits | s.token.Add(1)&(1<<tokenBits-1)
 }
 
 // startBatch asks the store and acts on each answer. locked reports that some

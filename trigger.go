@@ -224,13 +224,21 @@ func (s *scheduler) send(ctx context.Context, f *flight) {
 	}
 }
 
-// resultAt is a result that this node itself has come to about a flight, fenced by the
-// start where the executor is attached.
+// resultAt is a result that this node itself has come to about a flight, fenced by its
+// start.
 func (s *scheduler) resultAt(f *flight, res Result) Result {
-	res.RunID = f.run.ID
-	if !f.remote {
-		res.Incarnation, res.Token = s.incarnation, f.run.Token
+	res.Incarnation = s.incarnation
+	if f.remote {
+		return concluded(f.run, res)
 	}
+	res.RunID, res.Token = f.run.ID, f.run.Token
+	return res
+}
+
+// concluded is a result that a node has come to about a start at a remote executor,
+// fenced by that very start: a later one is none of its business.
+func concluded(r Run, res Result) Result {
+	res.RunID, res.Incarnation, res.Owner, res.Token = r.ID, "", r.Owner, r.Token
 	return res
 }
 
@@ -255,14 +263,14 @@ func (s *scheduler) readdress(ctx context.Context, f *flight, why string) bool {
 		}
 		move := Readdress{
 			RunID: f.run.ID, Shard: f.run.Shard, Epoch: epoch, Owner: s.incarnation, Token: f.run.Token,
-			Address: next, Msg: fmt.Sprintf("%s: %s; next: %s", f.run.Address, plainText(shorten(why, maxAnswer)), next),
+			Address: next, BootID: s.book.boot(f.run.App, next), Msg: fmt.Sprintf("%s: %s; next: %s", f.run.Address, plainText(shorten(why, maxAnswer)), next),
 		}
 		moved, err := s.moveTo(ctx, move)
 		if err != nil {
 			return false
 		}
 		if moved {
-			s.goOn(f, next, f.choices[i+1:])
+			s.goOn(f, move, f.choices[i+1:])
 			return true
 		}
 	}
@@ -270,8 +278,8 @@ func (s *scheduler) readdress(ctx context.Context, f *flight, why string) bool {
 }
 
 // goOn follows a run to its new address: it is another node's, or called from here.
-func (s *scheduler) goOn(f *flight, next string, choices []string) {
-	to := routed{address: next}
+func (s *scheduler) goOn(f *flight, move Readdress, choices []string) {
+	to := routed{address: move.Address}
 	s.equip(&to, f.job)
 	to.serial = lot{} // a new address, and no other run of the job was asked about
 	to.choices = choices
@@ -282,8 +290,8 @@ func (s *scheduler) goOn(f *flight, next string, choices []string) {
 		return
 	}
 	run := f.run
-	run.Address, run.Taken = next, time.Time{}
-	if next == LocalAddress(s.incarnation) {
+	run.Address, run.BootID, run.Taken = move.Address, move.BootID, time.Time{}
+	if run.Address == LocalAddress(s.incarnation) {
 		run.Taken = s.clock.now() // as Readdress has it
 	}
 	if again := s.engine.redirected(f, run, to); again != nil {
@@ -325,6 +333,7 @@ func requestOf(f *flight) wire.TriggerRequest {
 		GlueType: f.job.GlueType, GlueSource: f.job.GlueSource,
 		BroadcastIndex: f.run.Sharding.Index, BroadcastTotal: total,
 		ScheduledAt: f.run.Scheduled.UnixMilli(), Attempt: f.run.Attempt,
+		StartToken: f.run.Token, BootID: f.run.BootID,
 	}
 	if !f.job.GlueUpdated.IsZero() {
 		req.GlueUpdatetime = f.job.GlueUpdated.UnixMilli()

@@ -7,6 +7,7 @@ package xxljob
 // to dispatch.go, or lost ones.
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -33,7 +34,8 @@ type openRun struct {
 	again bool                // it may be sent again: that process knows ids that it was sent before
 	since time.Time           // monotonic
 	from  time.Time           // the same moment by the store's clock, or a little earlier
-	idle  time.Time           // when the executor first said that the job is idle
+	idle  time.Time           // when the executor first said that the job is idle, or that it does not have the run
+	job   *Job                // nil while it was not needed
 	tries int
 	next  time.Time // when to ask again
 }
@@ -93,7 +95,7 @@ func (s *scheduler) askAbout(ctx context.Context, runs []*openRun) {
 		done, failed := s.askOne(ctx, exec, o, err)
 		err = failed
 		if done {
-			s.open.drop(o.run.ID)
+			s.open.drop(o)
 		} else {
 			s.open.later(o, true)
 		}
@@ -116,24 +118,30 @@ func (s *scheduler) askOne(ctx context.Context, exec wire.Executor, o *openRun, 
 		s.notMine(r)
 		return s.killLate(ctx, exec, o, r, unreachable), unreachable
 	}
-	has := false
-	if err = unreachable; err == nil {
-		fresh := s.leases.trusted(time.Now()) && time.Since(read) < s.leases.window
-		if fresh && r.KillReason == "" && s.mayResend(o) {
-			has, err = s.resend(ctx, exec, o)
+	if unreachable != nil {
+		return s.endLost(ctx, o, r, answerAbout{}, unreachable), unreachable
+	}
+	if fresh := s.leases.trusted(time.Now()) && time.Since(read) < s.leases.window; fresh && r.KillReason == "" && s.mayResend(o) {
+		if has, err := s.resend(ctx, exec, o); has || ctx.Err() != nil {
+			return has, err
+		} else if err != nil {
+			return s.endLost(ctx, o, r, answerAbout{}, err), err
 		}
-		if err == nil && !has {
-			has, err = s.isBusy(ctx, exec, o)
-		}
 	}
-	if ctx.Err() != nil || has {
-		return has, err
+	said, err := s.askExecutor(ctx, exec, o, r)
+	switch {
+	case ctx.Err() != nil:
+		return false, err
+	case err != nil:
+	case said.state == wire.RunHeld:
+		s.dispatchedLater(o.run, "no answer to the trigger; asked about the run: it has it")
+		return true, nil
+	case said.state == wire.RunReported:
+		return s.endReported(ctx, o)
+	case said.state == wire.RunUnknown && said.boot == r.BootID && r.BootID != "":
+		return s.putBackUnsent(ctx, o, r)
 	}
-	if lost := s.lost(ctx, o, err); lost != "" && s.leases.trusted(time.Now()) {
-		s.finishLater(Result{RunID: o.run.ID, State: StateLost, HandleMsg: lost})
-		return true, err
-	}
-	return false, err
+	return s.endLost(ctx, o, r, said, err), err
 }
 
 // is reports whether a run, as it now is, is still the one that is open here: neither
@@ -175,37 +183,114 @@ func (s *scheduler) resend(ctx context.Context, exec wire.Executor, o *openRun) 
 	return o.again, nil
 }
 
-// isBusy asks whether the job is busy: that is as good as accepted.
-func (s *scheduler) isBusy(ctx context.Context, exec wire.Executor, o *openRun) (has bool, err error) {
-	ret, err := exec.IdleBeat(ctx, wire.IdleBeatRequest{JobID: o.run.JobID})
-	switch {
-	case err != nil:
-		return false, err
-	case ret.Unauthorized():
-		return false, refusedBy(o.run.Address, ret.Msg)
-	case !ret.OK():
-		s.dispatchedLater(o.run, "no answer to the trigger; idle beat: "+ret.Msg)
-		return true, nil
-	}
-	if o.idle.IsZero() {
-		o.idle = time.Now()
-	}
-	return false, nil
+// answerAbout is what an executor has said about an open run: of the run itself, where it
+// is one of ours, otherwise of its job.
+type answerAbout struct {
+	state wire.RunState // empty from executors of other makers
+	boot  string        // of the process that says so
+	busy  bool          // the job is, with whatever run
 }
 
-// lost says why a run is lost, "" while it may not be. The job was idle, so what may
-// come is the callback of a run that is over; or nobody answers at an address.
-func (s *scheduler) lost(ctx context.Context, o *openRun, err error) string {
-	open := time.Since(o.since).Round(time.Second)
+// askExecutor asks about a run.
+func (s *scheduler) askExecutor(ctx context.Context, exec wire.Executor, o *openRun, r Run) (answerAbout, error) {
+	// The estimate of the store's time may be late, and this call takes its time.
+	ago := s.clock.now().Sub(r.Started) + 2*s.cfg.CallTimeout
+	ret, err := exec.IdleBeat(ctx, wire.IdleBeatRequest{
+		JobID: r.JobID, LogID: r.ID, LogDateTime: r.Created.UnixMilli(), StartToken: r.Token,
+		StartedAgo: max(ago, 1).Milliseconds(), BootID: r.BootID,
+	})
+	if err == nil && ret.Unauthorized() {
+		err = refusedBy(r.Address, ret.Msg)
+	}
+	if err != nil {
+		return answerAbout{}, err
+	}
+	said := answerAbout{state: ret.RunState, boot: ret.BootID, busy: !ret.OK()}
+	if said.state != "" || !said.busy {
+		setDefault(&o.idle, time.Now())
+	}
+	return said, nil
+}
+
+// endReported ends a run as lost whose result was acknowledged and is not there: the
+// store has forgotten it.
+func (s *scheduler) endReported(ctx context.Context, o *openRun) (done bool, err error) {
+	r, err := call(ctx, func(ctx context.Context) (Run, error) { return s.store.Run(ctx, o.run.ID) })
 	switch {
+	case err != nil && !isNotFound(err) || !s.leases.trusted(time.Now()):
+		return false, nil // the executor has answered: it is the store that has not
+	case err == nil && o.is(r):
+		s.finishLater(concluded(r, Result{State: StateLost, HandleMsg: resultForgotten}))
+	case err == nil:
+		s.notMine(r)
+	}
+	return true, nil
+}
+
+// putBackUnsent makes a run planned again that has certainly not reached the process
+// that it was started for, which refuses it from now on.
+func (s *scheduler) putBackUnsent(ctx context.Context, o *openRun, r Run) (done bool, err error) {
+	if _, owned := s.leases.epoch(r.Shard); !owned || r.Owner != s.incarnation {
+		return false, nil // the shard's owner asks
+	}
+	v := s.verdict(r, StatePlanned, "put back: "+r.Address+" was not sent the run")
+	settled, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Settle(ctx, []Verdict{v}) })
+	if err != nil {
+		return false, nil
+	}
+	s.open.drop(o) // before it is started anew
+	for _, r := range settled {
+		if r.State.Ended() {
+			s.ended([]Run{r})
+			continue
+		}
+		s.plannedAgain(r, false)
+	}
+	return true, nil
+}
+
+// endLost ends a run that is lost, and reports whether it is.
+func (s *scheduler) endLost(ctx context.Context, o *openRun, r Run, said answerAbout, err error) bool {
+	lost := s.lost(ctx, o, r, said, err)
+	if lost == "" || !s.leases.trusted(time.Now()) {
+		return false
+	}
+	s.finishLater(concluded(r, Result{State: StateLost, HandleMsg: lost}))
+	return true
+}
+
+// lost says why a run is lost, "" while it may not be. Its executor did not have it, so
+// what may come is the callback of a run that is over; or nobody answers at an address; or
+// the job has been busy for too long with runs of which nobody says which they are.
+func (s *scheduler) lost(ctx context.Context, o *openRun, r Run, said answerAbout, err error) string {
+	open := time.Since(o.since).Round(time.Second)
+	unnamed := err == nil && said.state == "" && said.busy // perhaps with this very run
+	switch {
+	case unnamed && s.clock.now().Sub(r.Started) >= s.overdue(ctx, o):
+		return fmt.Sprintf("lost: no answer to the trigger, and no result within %v, though the job is busy", s.overdue(ctx, o))
+	case unnamed:
+		return ""
 	case !o.idle.IsZero() && time.Since(o.idle) >= s.cfg.Dead:
-		return fmt.Sprintf("lost: no answer to the trigger, the job was idle, and no result within %v", s.cfg.Dead)
+		return fmt.Sprintf("lost: no answer to the trigger, the executor did not have the run, and no result within %v", s.cfg.Dead)
 	case err != nil && open >= s.cfg.Dead && s.unregistered(ctx, o.run):
 		return fmt.Sprintf("lost: no answer to the trigger, and the executor is gone: %s", plainText(shorten(err.Error(), maxAnswer)))
 	case err != nil && open >= openAtMost:
 		return fmt.Sprintf("lost: no answer from the executor for %v: %s", open, plainText(shorten(err.Error(), maxAnswer)))
 	}
 	return ""
+}
+
+// overdue is how long after its start a run may be open while its job is busy.
+func (s *scheduler) overdue(ctx context.Context, o *openRun) time.Duration {
+	if o.job == nil {
+		if jobs, err := s.readJobs(ctx, []int64{o.run.JobID}); err == nil {
+			o.job = cmp.Or(jobs[o.run.JobID], &Job{})
+		}
+	}
+	if o.job == nil {
+		return s.cfg.Overdue + maxPeriod // until the store tells
+	}
+	return s.cfg.Overdue + o.job.Timeout
 }
 
 // unregistered reports whether it is certain that the run's address is none of its

@@ -146,7 +146,8 @@ func (e *Executor) beat(o *origin) wire.Return {
 //     acknowledged its result, or the spool has lost it;
 //   - wire.RunUnknown: it has not been here, or was refused. For Config.KeepFinished
 //     at least, the start with that token and earlier ones are refused from then on;
-//   - wire.RunForgotten: it is not known, and was started before this executor was made,
+//   - wire.RunForgotten: it is not known, and was started before this executor was made
+//     (and not for it, as BootID says),
 //     or so long ago that it may be forgotten, or too many starts are refused already.
 func (e *Executor) IdleBeat(_ context.Context, req wire.IdleBeatRequest) (wire.Return, error) {
 	return e.idleBeat(e.local, req), nil
@@ -178,7 +179,8 @@ func (e *Executor) stateOf(o *origin, req wire.IdleBeatRequest) wire.RunState {
 		return wire.RunReported
 	}
 	started := sentBefore(req.StartedAgo, now)
-	if started.Before(e.born) || o.recent.forgets(started) || !o.withdrawn.add(k, req.StartToken, now) {
+	younger := started.Before(e.born) && req.BootID != e.boot
+	if younger || o.recent.forgets(started) || !o.withdrawn.add(k, req.StartToken, now) {
 		return wire.RunForgotten
 	}
 	return wire.RunUnknown

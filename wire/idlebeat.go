@@ -17,6 +17,9 @@ type IdleBeatRequest struct {
 	// StartedAgo is how long ago the run was started, in ms: an executor that may have
 	// forgotten what it was sent then says so.
 	StartedAgo int64 `json:"startedAgo,omitempty"`
+	// BootID is the boot id of the process that the run was started for: that one was
+	// there then, however long ago it says that it was.
+	BootID string `json:"bootId,omitempty"`
 }
 
 // Encode appends the request.
@@ -37,6 +40,8 @@ func (r *IdleBeatRequest) Decode(src []byte) error {
 			r.StartToken, err = val.int64()
 		case "startedAgo":
 			r.StartedAgo, err = val.int64()
+		case "bootId":
+			r.BootID, err = val.text()
 		}
 		return err
 	})
