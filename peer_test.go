@@ -32,6 +32,7 @@ type peer struct {
 	run   func(n int, r wire.TriggerRequest) (wire.Return, error)
 	beat  func() (wire.Return, error)
 	idle  func() (wire.Return, error)
+	ask   func(wire.IdleBeatRequest) (wire.Return, error) // in place of idle
 	kill  func(wire.KillRequest) (wire.Return, error)
 	log   func(wire.LogRequest) (wire.LogReturn, error)
 
@@ -84,13 +85,16 @@ func (c peerClient) Beat(context.Context) (wire.Return, error) {
 	return wire.Success(), nil
 }
 
-func (c peerClient) IdleBeat(context.Context, wire.IdleBeatRequest) (wire.Return, error) {
+func (c peerClient) IdleBeat(_ context.Context, r wire.IdleBeatRequest) (wire.Return, error) {
 	if c.refuses() {
 		return wire.Failf(wire.MsgTokenWrong), nil
 	}
 	c.mu.Lock()
 	c.asked++
 	c.mu.Unlock()
+	if c.peer.ask != nil {
+		return c.peer.ask(r)
+	}
 	if c.peer.idle != nil {
 		return c.peer.idle()
 	}

@@ -40,7 +40,7 @@ func TestRemoteRun(t *testing.T) {
 		want := wire.TriggerRequest{
 			JobID: run.JobID, ExecutorHandler: "demo", ExecutorParams: `a=<b>&'`, ExecutorBlockStrategy: block.CoverEarly, ExecutorTimeout: 7,
 			LogID: id, LogDateTime: run.Created.UnixMilli(), GlueType: "GLUE_SHELL", GlueSource: "echo", GlueUpdatetime: job.GlueUpdated.UnixMilli(),
-			BroadcastTotal: 1, ScheduledAt: run.Scheduled.UnixMilli(),
+			BroadcastTotal: 1, ScheduledAt: run.Scheduled.UnixMilli(), StartToken: run.Token,
 		}
 		if got := p.sent(); len(got) != 1 || got[0] != want {
 			t.Errorf("sent %+v\nwant %+v", got, want)

@@ -18,8 +18,8 @@ import (
 func hangsUp(int, wire.TriggerRequest) (wire.Return, error) { return wire.Return{}, errHungUp }
 
 // TestUnknownOfOthers: an executor of another maker is not sent a run twice. It is asked
-// whether the job is idle: busy means that it has accepted; idle, that a result may
-// still come for 90 seconds.
+// whether the job is idle: busy may be with another run, so it is asked again, for a day;
+// idle means that a result may still come for 90 seconds.
 func TestUnknownOfOthers(t *testing.T) {
 	busy := func() (wire.Return, error) { return wire.Failf(wire.MsgBusy), nil }
 	idle := func() (wire.Return, error) { return wire.Success(), nil }
@@ -31,13 +31,47 @@ func TestUnknownOfOthers(t *testing.T) {
 			id := e.trigger(xxljob.Job{App: "far"})
 			synctest.Wait()
 			e.mustBe(id, xxljob.StateStarted)
-			time.Sleep(3 * time.Second)
-			run := e.mustBe(id, xxljob.StateDispatched)
-			if !strings.Contains(run.TriggerMsg, wire.MsgBusy) || len(p.sent()) != 1 {
+			for range 3 * 60 * 4 { // it beats on
+				time.Sleep(15 * time.Second)
+				e.register("far", at1)
+			}
+			if run := e.mustBe(id, xxljob.StateStarted); len(p.sent()) != 1 {
 				t.Errorf("sent %d times: %q", len(p.sent()), run.TriggerMsg)
 			}
 			e.report(id, 200, "")
 			e.mustBe(id, xxljob.StateSucceeded)
+		})
+	})
+	t.Run("busy, then idle", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			from := time.Now()
+			p := &peer{run: hangsUp, idle: func() (wire.Return, error) {
+				if time.Since(from) < time.Hour {
+					return busy()
+				}
+				return idle()
+			}}
+			e := newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: p})
+			must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
+			id := e.trigger(xxljob.Job{App: "far"})
+			time.Sleep(time.Hour + 89*time.Second)
+			e.mustBe(id, xxljob.StateStarted)
+			time.Sleep(20 * time.Second)
+			e.mustBe(id, xxljob.StateLost)
+		})
+	})
+	t.Run("busy for more than a day", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := &peer{run: hangsUp, idle: busy}
+			e := newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: p})
+			must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
+			id := e.trigger(xxljob.Job{App: "far", Timeout: time.Hour})
+			time.Sleep(25*time.Hour - time.Second)
+			e.mustBe(id, xxljob.StateStarted)
+			time.Sleep(30 * time.Second)
+			if run := e.mustBe(id, xxljob.StateLost); !strings.Contains(run.HandleMsg, "25h0m0s") {
+				t.Errorf("%q", run.HandleMsg)
+			}
 		})
 	})
 	t.Run("a result comes", func(t *testing.T) {
@@ -70,7 +104,7 @@ func TestUnknownOfOthers(t *testing.T) {
 			e.mustBe(id, xxljob.StateStarted)
 			time.Sleep(15 * time.Second)
 			run := e.mustBe(id, xxljob.StateLost)
-			if !strings.Contains(run.HandleMsg, "the job was idle") || len(p.sent()) != 1 {
+			if !strings.Contains(run.HandleMsg, "the executor did not have the run") || len(p.sent()) != 1 {
 				t.Errorf("sent %d times: %q", len(p.sent()), run.HandleMsg)
 			}
 			e.report(id, 200, "too late")
@@ -241,7 +275,7 @@ func TestUnknownOfADeadNode(t *testing.T) {
 		idle func() (wire.Return, error)
 		want xxljob.State
 	}{
-		{"busy", func() (wire.Return, error) { return wire.Failf(wire.MsgBusy), nil }, xxljob.StateDispatched},
+		{"busy", func() (wire.Return, error) { return wire.Failf(wire.MsgBusy), nil }, xxljob.StateStarted},
 		{"idle", func() (wire.Return, error) { return wire.Success(), nil }, xxljob.StateLost},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -266,11 +300,10 @@ func TestUnknownOfADeadNode(t *testing.T) {
 				if len(p.sent()) != 1 {
 					t.Errorf("sent %d times", len(p.sent()))
 				}
-				if c.want == xxljob.StateDispatched {
+				if !run.State.Ended() {
 					b.report(id, 200, "")
-					run = b.mustBe(id, xxljob.StateSucceeded)
+					b.mustBe(id, xxljob.StateSucceeded)
 				}
-				_ = run
 				close(hang)
 				faults.Clear()
 			})
