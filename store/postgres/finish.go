@@ -161,21 +161,9 @@ func (f *finishing) accepted() []runEnd {
 
 // update ends the runs.
 func (f *finishing) update(ctx context.Context, t *tx, sql string, places []int) error {
-	n := len(places)
-	ids, tokens, states := make([]int64, n), make([]int64, n), make([]int16, n)
-	addresses, messages, lines, noRetry := make([]int16, n), make([]*string, n), make([]*string, n), make([]bool, n)
-	var words words
-	for k, i := range places {
-		r := &f.results[i]
-		ids[k], tokens[k], states[k] = r.RunID, r.Token, int16(r.State)
-		if r.Incarnation != "" || r.Token != 0 {
-			addresses[k] = words.place(xxljob.LocalAddress(r.Incarnation))
-		}
-		messages[k], lines[k], noRetry[k] = nonempty(r.HandleMsg), nonempty(r.TriggerMsg), r.NoRetry
-	}
 	var row runRow
 	var ord int
-	return t.do(ctx, statement{sql, []any{ids, addresses, tokens, states, sparse(messages), sparse(lines), sparse(noRetry), words.list, upTo(n)}, func(rows pgx.Rows) error {
+	return t.do(ctx, statement{sql, resultArgs(f.results, places), func(rows pgx.Rows) error {
 		run, err := row.scan(rows, &ord)
 		if err == nil {
 			f.answers[places[ord-1]] = run
@@ -184,13 +172,34 @@ func (f *finishing) update(ctx context.Context, t *tx, sql string, places []int)
 	}})
 }
 
+// resultArgs are the arguments of a statement that ends runs.
+func resultArgs(results []xxljob.Result, places []int) []any {
+	n := len(places)
+	ids, tokens, states := make([]int64, n), make([]int64, n), make([]int16, n)
+	addresses, owners, messages, lines, noRetry := make([]int16, n), make([]int16, n), make([]*string, n), make([]*string, n), make([]bool, n)
+	var words words
+	for k, i := range places {
+		r := &results[i]
+		ids[k], tokens[k], states[k] = r.RunID, r.Token, int16(r.State)
+		switch {
+		case r.Owner != "":
+			owners[k] = words.place(r.Owner)
+		case r.Incarnation != "" || r.Token != 0:
+			addresses[k] = words.place(xxljob.LocalAddress(r.Incarnation))
+		}
+		messages[k], lines[k], noRetry[k] = nonempty(r.HandleMsg), nonempty(r.TriggerMsg), r.NoRetry
+	}
+	return []any{ids, addresses, tokens, states, sparse(messages), sparse(lines), sparse(noRetry), words.list, upTo(n), sparse(owners)}
+}
+
 // note notes results that came after their runs were lost. A run whose row others
-// have locked goes without.
+// have locked goes without. What an owner concludes is no news of the run: nothing
+// has ended it.
 func (f *finishing) note(ctx context.Context, t *tx) error {
 	var late []int64
 	var notes []string
 	for _, i := range f.places {
-		if f.answers[i].ID == 0 {
+		if f.answers[i].ID == 0 && f.results[i].Owner == "" {
 			late = append(late, f.results[i].RunID)
 			notes = append(notes, "a result came after the run was lost: "+f.results[i].State.String())
 		}

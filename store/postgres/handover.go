@@ -24,7 +24,7 @@ func (s *Store) Readdress(ctx context.Context, m xxljob.Readdress) (bool, error)
 	}
 	var moved []int64
 	err := s.one(ctx, bounds{name: "readdress"}, statement{s.sql.readdress, []any{in, epochs, there, m.RunID, m.Token,
-		m.Address, nonempty(ownerColumn(m.Owner, m.Address)), nonempty(inbox), isAt(m.Owner, m.Address), m.Msg, m.Owner}, readIDs(&moved)})
+		m.Address, nonempty(ownerColumn(m.Owner, m.Address)), nonempty(inbox), isAt(m.Owner, m.Address), m.Msg, m.Owner, nonempty(m.BootID)}, readIDs(&moved)})
 	if err != nil {
 		return false, failed(err, "readdress run %d", m.RunID)
 	}

@@ -193,16 +193,20 @@ func (d *planData) claimCases() []planCase {
 
 // starts are of n planned runs, at their owner or, serially, at another node.
 func (d *planData) starts(n int, serial bool) []any {
-	starts := make([]xxljob.Start, n)
-	g := startGroup{}
 	address := xxljob.LocalAddress(planNode)
 	if serial {
 		address = xxljob.LocalAddress(planOther)
 	}
+	return d.startsAt(n, address, "", serial)
+}
+
+func (d *planData) startsAt(n int, address, boot string, serial bool) []any {
+	starts := make([]xxljob.Start, n)
+	g := startGroup{}
 	for i := range starts {
 		r := &d.planned[i]
 		starts[i] = xxljob.Start{RunID: r.ID, JobID: r.JobID, Shard: r.Shard, Epoch: planEpoch, JobVersion: 1, State: xxljob.StateStarted,
-			Owner: planNode, Token: int64(i + 1), Address: address, Serial: serial, Handler: "handler", Block: "SERIAL_EXECUTION"}
+			Owner: planNode, Token: int64(i + 1), Address: address, BootID: boot, Serial: serial, Handler: "handler", Block: "SERIAL_EXECUTION"}
 		g.places = append(g.places, i)
 	}
 	return d.startArgs(starts, g)
@@ -222,11 +226,12 @@ func (d *planData) startCases() []planCase {
 		{name: "start 1", sql: q.start, args: d.starts(1, false), rows: 1, reach: reachIDs, scans: smallNodes},
 		{name: "start 1000 serial", sql: q.start, args: d.starts(1000, true), rows: 1000, reach: reachOpen, scans: smallNodes},
 		{name: "start 1 serial", sql: q.start, args: d.starts(1, true), rows: 1, reach: reachOpen, scans: smallNodes},
+		{name: "start 1000 remote", sql: q.start, args: d.startsAt(1000, "http://10.0.0.1", "a process", false), rows: 1000, reach: reachIDs, scans: smallNodes},
 		{name: "startFree 1000", sql: q.startFree, args: d.starts(1000, false), rows: 1000, reach: reachIDs, scans: smallNodes},
 		{name: "startFree 1000 serial", sql: q.startFree, args: d.starts(1000, true), rows: 1000, reach: reachOpen, scans: smallNodes},
 		{name: "startFree 1", sql: q.startFree, args: d.starts(1, false), rows: 1, reach: reachIDs, scans: smallNodes},
 		{name: "insertSiblings", sql: q.insertSiblings, args: []any{r.ID, []string{"1/3", "2/3"}, []string{"local://node-1", "local://node-2"},
-			[]*string{nil, nil}, []*string{nil, local(planOther)}, []bool{true, false}}, rows: 2, reach: reachOne},
+			[]*string{nil, nil}, []*string{nil, local(planOther)}, []bool{true, false}, []*string{nil, local("a process")}}, rows: 2, reach: reachOne},
 		{name: "whyFence", sql: q.whyFence, args: []any{shards}, rows: 32, scans: smallLock},
 		{name: "whyRun 1000", sql: q.whyRun, args: []any{ids, slo, shi}, rows: 1000, reach: reachIDs},
 		{name: "whyJob 1000", sql: q.whyJob, args: []any{jobs}, rows: 1000},
@@ -281,7 +286,7 @@ func (d *planData) handoverCases() []planCase {
 	ilo, ihi := rangeOf(inbox)
 	var gone *string
 	cases := []planCase{
-		{name: "readdress", sql: q.readdress, args: []any{one, epoch, []string{}, r.ID, r.Token, "http://10.0.0.1", planNode, gone, false, "busy", planNode},
+		{name: "readdress", sql: q.readdress, args: []any{one, epoch, []string{}, r.ID, r.Token, "http://10.0.0.1", planNode, gone, false, "busy", planNode, "a process"},
 			rows: 1, reach: reachOne, scans: smallNodes},
 		{name: "dispatched 1000", sql: q.dispatched, args: d.dispatchArgs(1000, false), rows: 1000, reach: reachIDs},
 		{name: "dispatched 1", sql: q.dispatched, args: d.dispatchArgs(1, false), rows: 1, reach: reachOne},
@@ -306,16 +311,19 @@ func (d *planData) handoverCases() []planCase {
 	return cases
 }
 
-func (d *planData) finishArgs(n int) []any {
-	ids, _, _ := d.idsOf(d.started[:n])
-	tokens, states := make([]int64, n), make([]int16, n)
-	addresses, messages, lines, noRetry := make([]int16, n), make([]*string, n), make([]*string, n), make([]bool, n)
-	var words words
+// results are of n started runs, by their addressee or by their owner.
+func (d *planData) results(n int, byOwner bool) []any {
+	results, places := make([]xxljob.Result, n), make([]int, n)
 	for i := range n {
 		r := &d.started[i]
-		tokens[i], states[i], addresses[i] = r.Token, int16(xxljob.StateSucceeded), words.place(r.Address)
+		results[i], places[i] = xxljob.Result{RunID: r.ID, Token: r.Token, State: xxljob.StateSucceeded}, i
+		if byOwner {
+			results[i].Owner = r.Owner
+		} else {
+			results[i].Incarnation, _ = xxljob.LocalIncarnation(r.Address)
+		}
 	}
-	return []any{ids, addresses, tokens, states, messages, lines, noRetry, words.list, upTo(n)}
+	return resultArgs(results, places)
 }
 
 func (d *planData) endCases() []planCase {
@@ -323,8 +331,9 @@ func (d *planData) endCases() []planCase {
 	ids, _, _ := d.idsOf(d.started[:1000])
 	lo, hi := rangeOf(ids)
 	return []planCase{
-		{name: "finish 1000", sql: q.finish, args: d.finishArgs(1000), rows: 1000, reach: reachIDs},
-		{name: "finish 1", sql: q.finish, args: d.finishArgs(1), rows: 1, reach: reachIDs},
+		{name: "finish 1000", sql: q.finish, args: d.results(1000, false), rows: 1000, reach: reachIDs},
+		{name: "finish 1000 by owners", sql: q.finish, args: d.results(1000, true), rows: 1000, reach: reachIDs},
+		{name: "finish 1", sql: q.finish, args: d.results(1, false), rows: 1, reach: reachIDs},
 		{name: "finishLate 1000", sql: q.finishLate, args: []any{d.ended, make([]string, len(d.ended)), lo, hi}, reach: reachIDs, wasted: 1000, batch: 1000},
 		{name: "unended 1000", sql: q.unended, args: []any{ids, lo, hi}, rows: 1000, reach: reachIDs},
 		{name: "lockRuns 1000", sql: q.lockRuns, args: []any{ids, lo, hi}, rows: 1000, reach: reachIDs},

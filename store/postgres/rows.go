@@ -18,7 +18,7 @@ const runColumns = `l.id, l.job_id, l.app_name, l.shard, l.trigger_id, l.parent_
 	l.executor_fail_retry_count, l.plan_epoch, l.job_version, l.executor_handler, l.executor_block_strategy,
 	l.executor_address, l.start_owner, l.start_token, l.kill_reason, l.add_time, l.trigger_time, l.taken_time,
 	l.handle_time, l.trigger_msg, l.handle_msg, l.no_retry, l.alarm_status, l.first_time, l.last_time,
-	l.instants, l.reason`
+	l.instants, l.reason, l.executor_boot_id`
 
 // runRow is a row of xxl_job_log as it is read.
 type runRow struct {
@@ -30,6 +30,7 @@ type runRow struct {
 	instants                                   pgtype.Int4
 	app, kind, sharding, param, handler, block repeated
 	address, owner, kill, message, handle, why repeated
+	boot                                       repeated
 	paramSet, noRetry                          pgtype.Bool
 	created, started, taken, ended             pgtype.Timestamptz
 	addresses                                  []string
@@ -58,7 +59,7 @@ func (r *runRow) scan(rows pgx.Rows, more ...any) (xxljob.Run, error) {
 			&r.run.Retries, &r.epoch, &r.version, &r.handler, &r.block,
 			&r.address, &r.owner, &r.token, &r.kill, &r.created, &r.started, &r.taken,
 			&r.ended, &r.message, &r.handle, &r.noRetry, &r.run.AlarmStatus, &r.first, &r.last,
-			&r.instants, &r.why,
+			&r.instants, &r.why, &r.boot,
 		)
 	}
 	r.addresses = nil
@@ -85,7 +86,7 @@ func (r *runRow) value() xxljob.Run {
 	out.Taken, out.Ended = stamp(r.taken), stamp(r.ended)
 	out.TriggerMsg, out.HandleMsg, out.NoRetry = r.message.text, r.handle.text, r.noRetry.Bool
 	out.First, out.Last, out.Count = fromMilli(r.first.Int64), fromMilli(r.last.Int64), int(r.instants.Int32)
-	out.Reason = r.why.text
+	out.Reason, out.BootID = r.why.text, r.boot.text
 	return out
 }
 

@@ -312,7 +312,7 @@ func (q *queries) starts() {
 		handle_time = case when $4::smallint <> 1 then {{now}} end,
 		job_version = s.version, executor_handler = ` + word("$14") + `, executor_block_strategy = ` + word("$15") + `,
 		executor_param = s.param, executor_fail_retry_count = ($17::int[])[s.ord],
-		executor_sharding_param = coalesce(` + word("$18") + `, l.executor_sharding_param),
+		executor_sharding_param = coalesce(` + word("$18") + `, l.executor_sharding_param), executor_boot_id = ` + word("$29") + `,
 		trigger_msg = ` + say(word("$19")) + `
 	from (select unnest($5::bigint[]) id, unnest($6::int[]) job_id, unnest($7::smallint[]) shard, unnest($8::bigint[]) version,
 		unnest($16::text[]) param, unnest($28::int[]) ord) s
@@ -333,14 +333,14 @@ func (q *queries) starts() {
 			and p.state + 0 = 0 order by p.id for no key update skip locked))`)
 	q.insertSiblings = `insert into {{schema}}.xxl_job_log as l (id, job_id, shard, app_name, trigger_id, parent_id, attempt, trigger_type,
 		scheduled_time, state, executor_sharding_param, executor_param, param_set, address_list, executor_fail_retry_count, plan_epoch,
-		job_version, executor_handler, executor_block_strategy, executor_address, start_owner, start_token, inbox,
+		job_version, executor_handler, executor_block_strategy, executor_address, executor_boot_id, start_owner, start_token, inbox,
 		add_time, trigger_time, taken_time, trigger_msg, first_time, last_time, instants, reason)
 	select {{run_id}}, l.job_id, l.shard, l.app_name, coalesce(l.trigger_id, l.id), l.parent_id, l.attempt, l.trigger_type,
 		l.scheduled_time, 1, s.sharding, l.executor_param, l.param_set, l.address_list, l.executor_fail_retry_count, l.plan_epoch,
-		l.job_version, l.executor_handler, l.executor_block_strategy, s.address, s.owner, l.start_token, s.inbox,
+		l.job_version, l.executor_handler, l.executor_block_strategy, s.address, s.boot, s.owner, l.start_token, s.inbox,
 		{{now}}, l.trigger_time, case when s.mine then {{now}} end, l.trigger_msg, l.first_time, l.last_time, l.instants, l.reason
-	from {{schema}}.xxl_job_log l, (select * from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::boolean[])
-		with ordinality s(sharding, address, owner, inbox, mine, ord) order by ord) s
+	from {{schema}}.xxl_job_log l, (select * from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::boolean[], $7::text[])
+		with ordinality s(sharding, address, owner, inbox, mine, boot, ord) order by ord) s
 	where l.id = $1
 	returning {{run}}`
 	q.whyFence = `select k.shard, k.epoch from {{schema}}.xxl_job_lock k where k.shard = any($1::smallint[])`
@@ -350,7 +350,7 @@ func (q *queries) starts() {
 	q.whyBusy = `select l.job_id, l.executor_address from {{schema}}.xxl_job_log l
 	where l.shard = any($1::smallint[]) and l.job_id = any($2::int[]) and l.state = 1 and l.id between $3 and $4 and l.executor_address like 'local://%'`
 	q.readdress = `with ` + fence("$1", "$2", "") + `, ` + nodes("$3", "") + `
-	update {{schema}}.xxl_job_log l set executor_address = $6, start_owner = $7, inbox = $8,
+	update {{schema}}.xxl_job_log l set executor_address = $6, executor_boot_id = $12, start_owner = $7, inbox = $8,
 		taken_time = case when $9::boolean then {{now}} end, trigger_msg = ` + say("$10::text") + `
 	from fence
 	where l.id = $4 and l.shard + 0 = fence.shard and l.state + 0 = 1 and l.start_token = $5
@@ -393,7 +393,7 @@ func (q *queries) settles() {
 		reason = case when exists (select from {{schema}}.xxl_job_info i where i.id = l.job_id) then 'stop' else 'remove' end ` + settled + `
 	and not exists (select from {{schema}}.xxl_job_info i where i.id = l.job_id and i.shard = l.shard
 		and (i.trigger_status = 1 or l.trigger_type not in ({{born}})))` + tail
-	q.settleBack = head + `state = 0, plan_epoch = null, start_owner = null, start_token = null, executor_address = null,
+	q.settleBack = head + `state = 0, plan_epoch = null, start_owner = null, start_token = null, executor_address = null, executor_boot_id = null,
 		job_version = null, executor_handler = null, executor_block_strategy = null, inbox = null,
 		executor_param = case when l.param_set then l.executor_param end, trigger_time = null, taken_time = null ` + settled + tail
 }
@@ -424,6 +424,8 @@ func (q *queries) ends() {
 	from (select unnest($1::bigint[]) id, unnest($5::text[]) msg, unnest($6::text[]) say, unnest($9::int[]) ord) r
 	where l.id = r.id and ` + few + ` and l.state + 0 in (1, 2) and (l.state = 1 or ($4::smallint[])[r.ord] <> 11)
 	and (($2::smallint[])[r.ord] = 0 or l.state = 1 and l.start_token = ($3::bigint[])[r.ord] and l.executor_address = ($8::text[])[($2::smallint[])[r.ord]])
+	and (coalesce(($10::smallint[])[r.ord], 0) = 0 or l.start_token = ($3::bigint[])[r.ord]
+		and coalesce(l.start_owner, substr(l.executor_address, 9)) = ($8::text[])[($10::smallint[])[r.ord]])
 	returning r.ord, {{run}}`
 	q.finishLate = `update {{schema}}.xxl_job_log l set late_noted = true, trigger_msg = ` + say("r.say") + `
 	from unnest($1::bigint[], $2::text[]) with ordinality r(id, say, ord)

@@ -168,9 +168,14 @@ func (s *Store) startBy(ctx context.Context, sql string, starts []xxljob.Start, 
 // insertSiblings inserts the parts of a broadcast behind the first.
 func (s *Store) insertSiblings(st *xxljob.Start, answer *xxljob.Started) statement {
 	var sharding, addresses []string
-	var owners, inboxes []*string
+	var owners, inboxes, boots []*string
 	var mine []bool
 	for i, address := range st.Targets[1:] {
+		boot := ""
+		if i+1 < len(st.TargetBoots) {
+			boot = st.TargetBoots[i+1]
+		}
+		boots = append(boots, nonempty(boot))
 		sharding = append(sharding, xxljob.Sharding{Index: i + 1, Total: len(st.Targets)}.String())
 		addresses = append(addresses, address)
 		owners = append(owners, nonempty(ownerColumn(st.Owner, address)))
@@ -178,7 +183,7 @@ func (s *Store) insertSiblings(st *xxljob.Start, answer *xxljob.Started) stateme
 		mine = append(mine, isAt(st.Owner, address))
 	}
 	answer.Siblings = nil
-	return statement{s.sql.insertSiblings, []any{st.RunID, sharding, addresses, owners, inboxes, mine}, readRuns(&answer.Siblings)}
+	return statement{s.sql.insertSiblings, []any{st.RunID, sharding, addresses, owners, inboxes, mine, sparse(boots)}, readRuns(&answer.Siblings)}
 }
 
 // inboxColumn is the incarnation that a run is handed over to; nothing, for null,
@@ -196,7 +201,7 @@ func (s *Store) startArgs(starts []xxljob.Start, g startGroup) []any {
 	ids, jobs, in := make([]int64, n), make([]int64, n), make([]int16, n)
 	versions, tokens, params, retries := make([]int64, n), make([]int64, n), make([]*string, n), make([]int32, n)
 	owners, addresses, inboxes, mine := make([]int16, n), make([]int16, n), make([]int16, n), make([]bool, n)
-	handlers, blocks, shardings, messages, busy := make([]int16, n), make([]int16, n), make([]int16, n), make([]int16, n), make([]int16, n)
+	handlers, blocks, shardings, messages, busy, boots := make([]int16, n), make([]int16, n), make([]int16, n), make([]int16, n), make([]int16, n), make([]int16, n)
 	var words words
 	var shards []xxljob.Shard
 	seen := map[xxljob.Shard]bool{}
@@ -216,7 +221,7 @@ func (s *Store) startArgs(starts []xxljob.Start, g startGroup) []any {
 		free := s.serials.begin(st)
 		tokens[k], addresses[k] = st.Token, words.place(st.Address)
 		owners[k], inboxes[k] = words.place(ownerColumn(st.Owner, st.Address)), words.place(inboxColumn(st.Owner, st.Address))
-		mine[k] = isAt(st.Owner, st.Address)
+		mine[k], boots[k] = isAt(st.Owner, st.Address), words.place(st.BootID)
 		for _, address := range append([]string{st.Address}, g.targets...) {
 			if inc := inboxColumn(st.Owner, address); inc != "" && !slices.Contains(there, inc) {
 				there = append(there, inc)
@@ -242,7 +247,7 @@ func (s *Store) startArgs(starts []xxljob.Start, g startGroup) []any {
 		all = len(there)
 	}
 	return []any{ids16, epochs, there, int16(state), ids, jobs, in, versions, tokens, sparse(owners), addresses, sparse(inboxes), sparse(mine),
-		handlers, blocks, sparse(params), retries, sparse(shardings), messages, sparse(busy), openLo, openHi, attachedOnly(targets), lo, hi, all, words.list, upTo(n)}
+		handlers, blocks, sparse(params), retries, sparse(shardings), messages, sparse(busy), openLo, openHi, attachedOnly(targets), lo, hi, all, words.list, upTo(n), sparse(boots)}
 }
 
 func attachedOnly(addresses []string) (attached []string) {
