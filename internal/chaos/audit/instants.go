@@ -66,7 +66,8 @@ func (a *Auditor) checkMissing(r *Report, j Job, at int64, part, total int, rows
 		case row.State == Skipped:
 			a.recordedRow(r, j, at, row)
 			return
-		case row.State == Discarded && j.Block == BlockDiscard, row.State == Killed && j.Block == BlockCover:
+		case row.State == Discarded && j.Block == BlockDiscard, row.State == Killed && j.Block == BlockCover,
+			row.State == NoAddress && j.Route == RouteBusyover:
 			a.checkYielded(r, j, at, row)
 			return
 		}
@@ -92,8 +93,9 @@ func (a *Auditor) recordedRow(r *Report, j Job, at int64, row Row) {
 // called after the verdict on that other was stored, in milliseconds.
 const yieldSlack = 500
 
-// checkYielded accepts that a block strategy gave an instant up if another run of
-// the job was under way, or came next, at that time.
+// checkYielded accepts that a block strategy, or the one route that goes to idle
+// executors only, gave an instant up if another run of the job was under way, or came
+// next, at that time.
 func (a *Auditor) checkYielded(r *Report, j Job, at int64, row Row) {
 	r.Yielded++
 	end := max(row.Ended, row.Started, at) + yieldSlack

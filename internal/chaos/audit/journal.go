@@ -23,6 +23,10 @@ type Job struct {
 	Prompt bool
 }
 
+// RouteBusyover is the route that refuses a run where every executor is busy with its
+// job: after a stall the job's runs come at once.
+const RouteBusyover = "BUSYOVER"
+
 // The block strategies that let an instant end without a start.
 const (
 	BlockSerial  = "SERIAL_EXECUTION"
