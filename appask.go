@@ -165,6 +165,6 @@ func (s *scheduler) parkAsking(en *entry, why error) {
 		if errors.Is(why, errAsking) {
 			en.from, en.waited = askLot(app), true // the answer has come meanwhile
 		}
-		e.due.unshift(en)
+		e.due.push(en)
 	}
 }

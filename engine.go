@@ -224,7 +224,7 @@ func (e *engine) takeSerial(at lot, runID int64) bool {
 	return true
 }
 
-// admit moves the head of a lot to the front of the due queue. At an address of
+// admit moves the head of a lot to the due queue. At an address of
 // a serial job it has the place from then on, and one that has waited for its turn
 // counts as in transit, so that none overtakes it.
 func (e *engine) admit(at lot) bool {
@@ -240,20 +240,24 @@ func (e *engine) admit(at lot) bool {
 	default:
 		en.from, en.waited = at, true
 	}
-	e.due.unshift(en)
+	e.due.push(en)
 	return true
 }
 
 // park makes an entry wait in a lot. If it came from another one, the room it
 // was let in for goes to the next there. The later runs of a serial job do not wait for
-// one that waits for room.
+// one that waits for room, but for one that waits to be told where to go.
 func (e *engine) park(at lot, en *entry) {
-	if e.transit.has(&en.run) {
-		switch at.kind {
-		case lotProbe, lotRoute, lotSettle:
-		case lotOrder:
-			e.transit.drop(en.run.JobID, en.run.ID)
-		default:
+	switch ahead := e.transit.has(&en.run); at.kind {
+	case lotProbe, lotRoute, lotAsk:
+		if e.isSerial(en.run.JobID) {
+			e.transit.add(&en.run) // the later ones may have their address at once
+		}
+	case lotSettle:
+	case lotOrder:
+		e.transit.drop(en.run.JobID, en.run.ID)
+	default:
+		if ahead {
 			e.arrived(en.run.JobID, en.run.ID)
 		}
 	}

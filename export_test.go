@@ -118,13 +118,13 @@ func BadBooks(n Scheduler) (faults []string) {
 			at.kind == lotProbe && !s.probes.pending(at.jobID),
 			at.kind == lotRun && !away && e.flights[at.runID] == nil,
 			at.kind == lotOrder && len(e.transit[at.jobID]) == 0,
-			at.kind == lotSettle && len(s.leases.unsettled()) == 0:
+			at.kind == lotSettle && len(s.leases.unsettled())+len(s.leases.unloaded()) == 0:
 			bad("runs wait for nothing in lot %+v", at)
 		}
 	}
 	for at, l := range e.lots {
 		for _, q := range l.apps {
-			for _, en := range q.items[q.head:] {
+			for _, en := range *q {
 				if (at.kind == lotOrder || at.kind == lotSettle) && e.serial[en.route.serial] == en.run.ID {
 					bad("run %d waits in lot %+v with the place of a serial job in its hands", en.run.ID, at)
 				}

@@ -3,7 +3,6 @@ package xxljob
 // The passage of an entry from waiting to running, in the engine's books.
 
 import (
-	"slices"
 	"time"
 )
 
@@ -44,25 +43,25 @@ func (e *engine) popDue(n int) (batch []attempt, unknown []int64) {
 		}
 		batch = append(batch, attempt{entry: en, job: ref.job})
 	}
-	for i := len(later) - 1; i >= 0; i-- {
-		e.due.unshift(later[i])
+	for _, en := range later {
+		e.due.push(en)
 	}
 	return batch, unknown
 }
 
-// putBack makes entries due again that have no places yet, in their order.
+// putBack makes entries due again that have no places yet.
 func (e *engine) putBack(batch []attempt) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for i := len(batch) - 1; i >= 0; i-- {
-		e.due.unshift(batch[i].entry)
+	for _, a := range batch {
+		e.due.push(a.entry)
 	}
 }
 
 // undo gives back the places of attempts and makes their entries due again.
 func (e *engine) undo(batch []attempt) {
-	for i := len(batch) - 1; i >= 0; i-- {
-		e.retry(batch[i], false)
+	for _, a := range batch {
+		e.retry(a, false)
 	}
 }
 
@@ -75,7 +74,7 @@ func (e *engine) retry(a attempt, stale bool) {
 	if ref := e.jobs[a.run.JobID]; stale && ref != nil && ref.job.Version <= a.job.Version {
 		ref.stale = true
 	}
-	e.due.unshift(a.entry)
+	e.due.push(a.entry)
 }
 
 // giveUp forgets an entry whose run is not this node's to start any more.
@@ -373,17 +372,13 @@ func (e *engine) admitAll(at lot) {
 	e.admitAllOf(at)
 }
 
-// admitAllOf keeps the order of those that have waited.
-func (e *engine) admitAllOf(at lot) bool {
-	var out []*entry
+func (e *engine) admitAllOf(at lot) (any bool) {
 	for en := e.lots.leave(at); en != nil; en = e.lots.leave(at) {
-		out = append(out, en)
-	}
-	for _, en := range slices.Backward(out) {
 		en.from, en.waited = at, true
-		e.due.unshift(en)
+		e.due.push(en)
+		any = true
 	}
-	return len(out) > 0
+	return any
 }
 
 // rerouted makes an entry due again whose address is no more.
@@ -393,7 +388,7 @@ func (e *engine) rerouted(a attempt) {
 	e.giveBackPlaces(a)
 	e.freeSerial(a.entry.route.serial, a.run.ID)
 	a.entry.route = routed{}
-	e.due.unshift(a.entry)
+	e.due.push(a.entry)
 }
 
 // landings remember the latest flights that have landed: what was read of a run

@@ -139,12 +139,6 @@ const (
 	lotAsk                    // addresses that a registry of the user's is asked for
 )
 
-// sorted reports whether the runs that wait in a lot go on in the order of their
-// instants, whenever they came there: one that was put back is late.
-func (at lot) sorted() bool {
-	return at.kind == lotSerial || at.kind == lotOrder || at.kind == lotSettle
-}
-
 // slowness counts a job's slow triggers by the minute (XXL-JOB: more than ten
 // of over 500 ms in one minute).
 type slowness struct {

@@ -41,8 +41,10 @@ type leases struct {
 type hold struct {
 	epoch int64
 	since time.Time
-	// settled is set once what the former owner has left of serial jobs is known.
-	settled bool
+	// settled is set once it is known which runs the former owner has handed to nodes
+	// that have not taken them, loaded once its planned runs are held: from then on runs
+	// of serial jobs are started, in their order.
+	settled, loaded bool
 }
 
 // observed is a node as this node has watched it.
@@ -418,33 +420,43 @@ func (l *leases) undoubted(addrs []string) []string {
 	return addrs
 }
 
-// settled reports whether it is known what the former owner of a shard has left of its
-// serial jobs.
-func (l *leases) settled(shard int) bool {
+// isOpen reports whether runs of serial jobs of a shard may be started: what its former
+// owner has left of them is known.
+func (l *leases) isOpen(shard int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.mine[shard].settled
+	h := l.mine[shard]
+	return h.settled && h.loaded
 }
 
-// unsettled returns the shards of which that is not known.
-func (l *leases) unsettled() (shards []Shard) {
+// unsettled returns the shards that are not settled, and unloaded those that are not
+// loaded (see hold).
+func (l *leases) unsettled() []Shard {
+	return l.which(func(h hold) bool { return !h.settled })
+}
+
+func (l *leases) unloaded() []Shard {
+	return l.which(func(h hold) bool { return !h.loaded })
+}
+
+func (l *leases) which(is func(hold) bool) (shards []Shard) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for id, h := range l.mine {
-		if !h.settled {
+		if is(h) {
 			shards = append(shards, Shard{ID: id, Owner: l.incarnation, Epoch: h.epoch})
 		}
 	}
 	return shards
 }
 
-// settle notes that it is known now.
-func (l *leases) settle(shards []Shard) {
+// note changes what is known of shards, unless they were lost meanwhile.
+func (l *leases) note(shards []Shard, change func(*hold)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, sh := range shards {
 		if h, ok := l.mine[sh.ID]; ok && h.epoch == sh.Epoch {
-			h.settled = true
+			change(&h)
 			l.mine[sh.ID] = h
 		}
 	}

@@ -56,10 +56,17 @@ func (s *scheduler) settleNew(ctx context.Context, nodes []observed) error {
 	if err := s.settleOf(ctx, shards, nodes); err != nil {
 		return err
 	}
-	s.leases.settle(shards)
+	s.leases.note(shards, func(h *hold) { h.settled = true })
+	s.openSerial()
+	return nil
+}
+
+// openSerial lets runs of serial jobs go on that have waited until it was known what is
+// ahead of them: that is due by now, where it is late.
+func (s *scheduler) openSerial() {
+	s.engine.takeDue(s.clock.now().Add(s.lead.get()))
 	s.engine.admitAll(lot{kind: lotSettle})
 	s.startWake.poke()
-	return nil
 }
 
 // settleOf looks at the started runs of nodes in some shards.

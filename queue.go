@@ -29,94 +29,73 @@ func (en *entry) refresh(r *Run) {
 	}
 }
 
-// fifo is a queue of entries.
-type fifo struct {
-	items []*entry
-	head  int
-}
+// waiting is a heap of entries, the earliest first: whenever and from wherever one comes,
+// it has its place by its instant and its id.
+type waiting []*entry
 
-func (q *fifo) len() int { return len(q.items) - q.head }
-
-func (q *fifo) push(e *entry) {
-	if q.head > 64 && q.head > len(q.items)/2 {
-		// A queue that never runs empty must not keep what has left it.
-		n := copy(q.items, q.items[q.head:])
-		clear(q.items[n:])
-		q.items, q.head = q.items[:n], 0
-	}
-	q.items = append(q.items, e)
-}
-
-// unshift puts e at the front.
-func (q *fifo) unshift(e *entry) {
-	if q.head == 0 {
-		q.items = append(make([]*entry, 16, 16+len(q.items)+len(q.items)/2), q.items...)
-		q.head = 16
-	}
-	q.head--
-	q.items[q.head] = e
-}
-
-// insert puts e before those that come after it in time.
-func (q *fifo) insert(e *entry) {
-	q.push(e)
-	key := keyOfRun(&e.run)
-	i := len(q.items) - 1
-	for ; i > q.head && key.before(keyOfRun(&q.items[i-1].run)); i-- {
-		q.items[i] = q.items[i-1]
-	}
-	q.items[i] = e
-}
-
-func (q *fifo) pop() *entry {
-	e := q.items[q.head]
-	q.items[q.head] = nil
-	q.head++
-	if q.head == len(q.items) {
-		q.items, q.head = q.items[:0], 0
-		if cap(q.items) > 4096 {
-			q.items = nil
+func (q *waiting) push(e *entry) {
+	*q = append(*q, e)
+	s, i := *q, len(*q)-1
+	for key := keyOfRun(&e.run); i > 0; {
+		parent := (i - 1) / 2
+		if !key.before(keyOfRun(&s[parent].run)) {
+			break
 		}
+		s[i], i = s[parent], parent
 	}
-	return e
+	s[i] = e
+}
+
+func (q *waiting) pop() *entry {
+	s := *q
+	first, last := s[0], s[len(s)-1]
+	s[len(s)-1] = nil
+	s = s[:len(s)-1]
+	*q = s
+	if len(s) == 0 {
+		if cap(s) > 4096 {
+			*q = nil // a herd is over
+		}
+		return first
+	}
+	i, key := 0, keyOfRun(&last.run)
+	for {
+		child := 2*i + 1
+		if child >= len(s) {
+			break
+		}
+		if child+1 < len(s) && keyOfRun(&s[child+1].run).before(keyOfRun(&s[child].run)) {
+			child++
+		}
+		if !keyOfRun(&s[child].run).before(key) {
+			break
+		}
+		s[i], i = s[child], child
+	}
+	s[i] = last
+	return first
 }
 
 // turns holds a queue for each app, and lets the apps take turns: a thousand
 // due runs of one app do not hold up the one of another.
 type turns struct {
 	n     int // entries in all
-	apps  map[string]*fifo
+	apps  map[string]*waiting
 	order []string // apps that have something, the next one first
 }
 
-func newTurns() turns { return turns{apps: map[string]*fifo{}} }
-
-func (t *turns) queue(app string) *fifo {
-	q := t.apps[app]
-	if q == nil {
-		q = &fifo{}
-		t.apps[app] = q
-	}
-	if q.len() == 0 {
-		t.order = append(t.order, app)
-	}
-	return q
-}
+func newTurns() turns { return turns{apps: map[string]*waiting{}} }
 
 func (t *turns) len() int { return t.n }
 
 func (t *turns) push(e *entry) {
-	t.queue(e.run.App).push(e)
-	t.n++
-}
-
-func (t *turns) insert(e *entry) {
-	t.queue(e.run.App).insert(e)
-	t.n++
-}
-
-func (t *turns) unshift(e *entry) {
-	t.queue(e.run.App).unshift(e)
+	q := t.apps[e.run.App]
+	if q == nil {
+		q = &waiting{}
+		t.apps[e.run.App] = q
+		t.order = append(t.order, e.run.App)
+	}
+	q.push(e)
 	t.n++
 }
 
@@ -130,7 +109,7 @@ func (t *turns) pop() *entry {
 	q := t.apps[app]
 	e := q.pop()
 	t.n--
-	if q.len() > 0 {
+	if len(*q) > 0 {
 		t.order = append(t.order, app)
 	} else {
 		delete(t.apps, app)
@@ -143,13 +122,10 @@ type lots map[lot]*turns
 
 func (l lots) park(at lot, e *entry) {
 	if l[at] == nil {
-		l[at] = &turns{apps: map[string]*fifo{}}
+		t := newTurns()
+		l[at] = &t
 	}
-	if at.sorted() {
-		l[at].insert(e)
-	} else {
-		l[at].push(e)
-	}
+	l[at].push(e)
 }
 
 // leave takes the head of a lot, nil when nobody waits there.

@@ -1,21 +1,38 @@
 package xxljob
 
 import (
+	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-// TestFifoIsBounded: A queue that is never empty keeps nothing of what has left it.
-func TestFifoIsBounded(t *testing.T) {
-	var q fifo
-	q.push(&entry{})
-	for range 1_000_000 {
-		q.push(&entry{})
-		q.pop()
+// TestWaitingIsInOrder: what waits goes on in the order of instants and ids, whenever it
+// came, and a queue that is never empty keeps nothing of what has left it.
+func TestWaitingIsInOrder(t *testing.T) {
+	var q waiting
+	r := rand.New(rand.NewPCG(1, 2))
+	at := func(n int) *entry {
+		return &entry{run: Run{ID: r.Int64N(1000), Scheduled: time.UnixMilli(int64(r.IntN(n)))}}
 	}
-	if cap(q.items) > 10_000 {
-		t.Errorf("room for %d entries in a queue of %d", cap(q.items), q.len())
+	for range 100_000 {
+		q.push(at(1000))
+		q.push(at(10))
+		q.pop()
+		q.pop()
+		if len(q) < 100 {
+			q.push(at(500))
+		}
+	}
+	for last := q.pop(); len(q) > 0; {
+		next := q.pop()
+		if keyOfRun(&next.run).before(keyOfRun(&last.run)) {
+			t.Fatalf("%v after %v", keyOfRun(&next.run), keyOfRun(&last.run))
+		}
+		last = next
+	}
+	if cap(q) > 10_000 {
+		t.Errorf("room for %d entries", cap(q))
 	}
 }
 

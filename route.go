@@ -32,7 +32,7 @@ type routed struct {
 	lane    laneName
 	places  int
 	serial  lot  // of kind lotSerial for a serial job
-	ordered bool // a serial job at an attached executor: see transit.go
+	ordered bool // a serial job: see transit.go
 	refused string
 	msg     string
 	probing bool     // the answers to probes are not in yet
@@ -143,7 +143,7 @@ func (s *scheduler) equipRemote(r *routed, job *Job) {
 		return
 	}
 	r.exec, r.remote, r.lane = peer, true, laneFast
-	r.serial = serialAt(job, r.address)
+	r.serial, r.ordered = serialAt(job, r.address), job.Block == block.SerialExecution
 }
 
 // routeMsg is the part of trigger_msg that is known before the call: plain

@@ -229,11 +229,14 @@ func (r *reloadSet) take(owned []Shard) []Shard {
 // node's own window, no scan would find.
 func (s *scheduler) reloadPlanned(ctx context.Context, before time.Time) error {
 	owned := s.leases.owned()
+	s.reload.add(s.leases.unloaded())
 	if shards := s.reload.take(owned); len(shards) > 0 {
 		if err := s.readPlanned(ctx, PlannedQuery{Shards: shards, Before: before.Add(maxPreRead)}); err != nil {
 			s.reload.add(shards)
 			return err
 		}
+		s.leases.note(shards, func(h *hold) { h.loaded = true })
+		s.openSerial()
 	}
 	for app, after := range s.engine.thirsty() {
 		// As far ahead as a reload: what was shed then is found only here.

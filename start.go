@@ -176,7 +176,7 @@ func (s *scheduler) reserve(a *attempt, now time.Time) bool {
 				r.lane = laneSlow
 			}
 		}
-		if r.ordered && !s.leases.settled(a.run.Shard) {
+		if r.ordered && !s.leases.isOpen(a.run.Shard) {
 			e.parkBehind(lot{kind: lotSettle}, a.entry)
 			return false
 		}
@@ -210,7 +210,7 @@ func (s *scheduler) startOf(a *attempt) Start {
 		RunID: a.run.ID, JobID: a.job.ID, Shard: a.run.Shard, Epoch: epoch, JobVersion: a.job.Version,
 		State: StateStarted, Owner: s.incarnation, Token: s.newToken(epoch),
 		Address: a.route.address, Targets: a.route.targets,
-		Serial:  a.route.ordered,
+		Serial:  a.route.ordered && !a.route.remote,
 		Handler: a.job.Handler, Block: a.job.Block, Param: a.job.Param, Retries: a.job.Retries,
 		Msg: shorten(plainText(a.route.msg), maxStartMsg-len("...")),
 	}

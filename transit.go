@@ -72,6 +72,12 @@ func inTransit(r Run) bool {
 	return r.State == StateStarted && r.Block == block.SerialExecution && !isRemote(r.Address) && r.Taken.IsZero()
 }
 
+// isSerial reports whether a job is known to be a serial one.
+func (e *engine) isSerial(jobID int64) bool {
+	ref := e.jobs[jobID]
+	return ref != nil && ref.job.Block == block.SerialExecution
+}
+
 // lotOrderOf is where the later runs of a job wait.
 func lotOrderOf(jobID int64) lot { return lot{kind: lotOrder, jobID: jobID} }
 
@@ -145,16 +151,13 @@ func (e *engine) evict(address string) (any bool) {
 	return any
 }
 
-// clearOut empties a lot, in order.
-func (e *engine) clearOut(at lot) bool {
-	var out []*entry
+// clearOut empties a lot.
+func (e *engine) clearOut(at lot) (any bool) {
 	for en := e.lots.leave(at); en != nil; en = e.lots.leave(at) {
 		e.freeSerial(en.route.serial, en.run.ID)
 		en.route = routed{}
-		out = append(out, en)
+		e.due.push(en)
+		any = true
 	}
-	for i := len(out) - 1; i >= 0; i-- {
-		e.due.unshift(out[i])
-	}
-	return len(out) > 0
+	return any
 }

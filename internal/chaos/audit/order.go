@@ -6,8 +6,9 @@ import (
 )
 
 // What is promised of the order of a serial job's runs, and so what is judged here:
-// while an earlier run is untaken at a node that is away or silent, no later one is
-// started. Two that were started in their order may still be called the wrong way
+// while an earlier run is untaken at a node that is away or silent, or was put back, no
+// later one is started; one that waits for the end of another at its address is not
+// waited for. Two that were started in their order may still be called the wrong way
 // round by two nodes, as each has a pace of its own; one node calls them in their
 // order. What a victim had taken is not waited for: it is lost, or begins when the
 // victim wakes, and its start lies before those of the later ones in any case. The
@@ -39,7 +40,7 @@ func (a *Auditor) checkSequence(r *Report, f Fault, runs []begun) {
 	slices.SortFunc(runs, func(x, y begun) int { return cmp.Compare(x.Due, y.Due) })
 	for i, later := range runs {
 		for _, earlier := range runs[:i] {
-			if !overtook(later, earlier) {
+			if !a.overtook(later, earlier) {
 				continue
 			}
 			r.Disorder++
@@ -53,7 +54,25 @@ func (a *Auditor) checkSequence(r *Report, f Fault, runs []begun) {
 
 // overtook reports whether the handler of a later run was called first, and nothing
 // but the scheduler can have been the reason.
-func overtook(later, earlier begun) bool {
-	return later.Due > earlier.Due && later.first.At < earlier.first.At &&
-		(later.Started < earlier.Started || later.first.Process() == earlier.first.Process())
+func (a *Auditor) overtook(later, earlier begun) bool {
+	switch {
+	case later.Due <= earlier.Due || later.first.At >= earlier.first.At:
+		return false
+	case later.first.Process() == earlier.first.Process():
+		return true
+	}
+	return later.Started < earlier.Started && !a.waitedForRoom(earlier, later)
+}
+
+// waitedForRoom reports whether, when a later run was started, yet another run of the job
+// was at the address of an earlier one that was not: serial runs follow each other at one
+// address, and those at other addresses do not wait for them.
+func (a *Auditor) waitedForRoom(earlier, later begun) bool {
+	for _, row := range a.in.Rows {
+		if row.Job == earlier.Job && row.Run != earlier.Run && row.Run != later.Run && row.Address == earlier.Address &&
+			row.Started != 0 && row.Started <= later.Started && (row.Ended == 0 || row.Ended >= later.Started) {
+			return true
+		}
+	}
+	return false
 }

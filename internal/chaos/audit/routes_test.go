@@ -119,6 +119,11 @@ func TestByRoute(t *testing.T) {
 			h.late(everySecond, 25, 1_500, nodeB)
 			h.row(everySecond, 25).Started = t0 + 25_010
 		}, 0, 1, 0},
+		{"a later run goes elsewhere while an earlier one waits for room", func(h *history) {
+			h.late(everySecond, 25, 1_500, nodeC)
+			h.row(everySecond, 24).Address = h.row(everySecond, 25).Address
+			h.row(everySecond, 24).Ended = h.row(everySecond, 25).Started - 10
+		}, 0, 0, 0},
 		{"a later run is started before an earlier one of a job that is not serial", func(h *history) {
 			h.Jobs[0].Block = BlockCover
 			h.late(everySecond, 25, 1_500, nodeC)
