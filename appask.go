@@ -162,6 +162,7 @@ func (s *scheduler) parkAsking(en *entry, why error) {
 		e.park(errorLot(app), en)
 	default:
 		e.letGoOn(en)
+		e.keepAhead(en)
 		if errors.Is(why, errAsking) {
 			en.from, en.waited = askLot(app), true // the answer has come meanwhile
 		}

@@ -249,11 +249,8 @@ func (e *engine) admit(at lot) bool {
 // one that waits for room, but for one that waits to be told where to go.
 func (e *engine) park(at lot, en *entry) {
 	switch ahead := e.transit.has(&en.run); at.kind {
-	case lotProbe, lotRoute, lotAsk:
-		if e.isSerial(en.run.JobID) {
-			e.transit.add(&en.run) // the later ones may have their address at once
-		}
-	case lotSettle:
+	case lotProbe, lotRoute, lotAsk, lotSettle:
+		e.keepAhead(en)
 	case lotOrder:
 		e.transit.drop(en.run.JobID, en.run.ID)
 	default:

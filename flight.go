@@ -74,6 +74,7 @@ func (e *engine) retry(a attempt, stale bool) {
 	if ref := e.jobs[a.run.JobID]; stale && ref != nil && ref.job.Version <= a.job.Version {
 		ref.stale = true
 	}
+	e.keepAhead(a.entry)
 	e.due.push(a.entry)
 }
 

@@ -153,6 +153,7 @@ func (s *scheduler) reserve(a *attempt, now time.Time) bool {
 	defer e.mu.Unlock()
 	r := &a.route
 	if r.probing && !s.probes.pending(a.job.ID) {
+		e.keepAhead(a.entry)
 		e.due.push(a.entry) // the answers have come in meanwhile
 		return false
 	}

@@ -78,6 +78,14 @@ func (e *engine) isSerial(jobID int64) bool {
 	return ref != nil && ref.job.Block == block.SerialExecution
 }
 
+// keepAhead keeps the later runs of a serial job behind one that has to come again: they
+// might find at once what it waits for.
+func (e *engine) keepAhead(en *entry) {
+	if e.isSerial(en.run.JobID) {
+		e.transit.add(&en.run)
+	}
+}
+
 // lotOrderOf is where the later runs of a job wait.
 func lotOrderOf(jobID int64) lot { return lot{kind: lotOrder, jobID: jobID} }
 

@@ -80,6 +80,7 @@ func (e *engine) choiceFor(en *entry, job *Job, addrs []string) *routeChoice {
 func (s *scheduler) askRouter(en *entry, job *Job, addrs []string) {
 	e := s.engine
 	e.letGoOn(en)
+	e.keepAhead(en)
 	key := routerKey{job.Route, job.ID}
 	q := e.routes[key]
 	if q == nil {
