@@ -212,15 +212,18 @@ func (e *engine) freeSerial(at lot, runID int64) bool {
 	return e.admit(at)
 }
 
-// takeSerial takes that place for a run; false when another run has it.
-func (e *engine) takeSerial(at lot, runID int64) bool {
+// takeSerial takes that place for a run; false when another run has it. One that has it
+// and is not being started yet gives way to an earlier one.
+func (e *engine) takeSerial(at lot, r *Run) bool {
 	if at.kind != lotSerial {
 		return true
 	}
-	if has := e.serial[at]; has != 0 && has != runID {
-		return false
+	if has := e.serial[at]; has != 0 && has != r.ID {
+		if en := e.held[has]; en == nil || en.starting || !keyOfRun(r).before(keyOfRun(&en.run)) {
+			return false
+		}
 	}
-	e.serial[at] = runID
+	e.serial[at] = r.ID
 	return true
 }
 

@@ -96,6 +96,7 @@ func (e *engine) abandon(en *entry) {
 // giveBackPlaces undoes reserve, but for the place of a serial job, which the
 // entry keeps until it starts or is given up.
 func (e *engine) giveBackPlaces(a attempt) {
+	a.starting = false
 	if a.route.refused != "" || a.start.RunID == 0 {
 		return
 	}
@@ -196,7 +197,7 @@ func (e *engine) takeOffSibling(r routed, run Run, job *Job, acked time.Time) *f
 		return nil
 	}
 	e.bounds.enter(r.lane, r.key(run.App), r.places)
-	if !e.takeSerial(r.serial, run.ID) {
+	if !e.takeSerial(r.serial, &run) {
 		r.serial = lot{} // the executor's own queue keeps the parts in order
 	}
 	return e.fly(r, run, job, acked)

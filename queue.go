@@ -15,6 +15,8 @@ type entry struct {
 	routedFor int64
 	// choice is what a router of the user's has said, until the run is routed.
 	choice *routeChoice
+	// starting is set while the store is asked to start the run.
+	starting bool
 	// waited is set while the run has just been let out of the lot from.
 	waited bool
 	from   lot

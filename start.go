@@ -186,7 +186,7 @@ func (s *scheduler) reserve(a *attempt, now time.Time) bool {
 			s.transitWake.poke()
 			return false
 		}
-		if !e.takeSerial(r.serial, a.run.ID) {
+		if !e.takeSerial(r.serial, &a.run) {
 			e.park(r.serial, a.entry)
 			return false
 		}
@@ -199,7 +199,7 @@ func (s *scheduler) reserve(a *attempt, now time.Time) bool {
 			e.transit.add(&a.run)
 		}
 	}
-	a.waited = false
+	a.waited, a.starting = false, true
 	a.start = s.startOf(a)
 	return true
 }
