@@ -64,13 +64,17 @@ func (a *Auditor) overtook(later, earlier begun) bool {
 	return later.Started < earlier.Started && !a.waitedForRoom(earlier, later)
 }
 
+// hearsay is how long the end of a run at another node may be on its way to who waits for
+// it, in milliseconds.
+const hearsay = 250
+
 // waitedForRoom reports whether, when a later run was started, yet another run of the job
 // was at the address of an earlier one that was not: serial runs follow each other at one
 // address, and those at other addresses do not wait for them.
 func (a *Auditor) waitedForRoom(earlier, later begun) bool {
 	for _, row := range a.in.Rows {
 		if row.Job == earlier.Job && row.Run != earlier.Run && row.Run != later.Run && row.Address == earlier.Address &&
-			row.Started != 0 && row.Started <= later.Started && (row.Ended == 0 || row.Ended >= later.Started) {
+			row.Started != 0 && row.Started <= later.Started && (row.Ended == 0 || row.Ended+hearsay >= later.Started) {
 			return true
 		}
 	}
