@@ -225,6 +225,7 @@ func (s *scheduler) leaseOnce(ctx context.Context, joined *bool) (time.Duration,
 		return 0, err
 	}
 	s.clock.sample(view.Now, began)
+	s.noteServer(view.Server)
 	now := time.Now()
 	wasTrusted := s.leases.trusted(now)
 	changed, found := s.leases.look(view, began, now)
@@ -258,6 +259,18 @@ func (s *scheduler) leaseOnce(ctx context.Context, joined *bool) (time.Duration,
 		return forever, err
 	}
 	return s.cfg.LeaseTTL / 5, err
+}
+
+// noteServer has everything read again that the store may have forgotten, when another
+// server has taken the place of the one that acknowledged it.
+func (s *scheduler) noteServer(server string) {
+	if s.server != "" && server != s.server {
+		s.log.Warn("xxljob: another server process answers for the store: planned runs are read again", "was", s.server, "is", server)
+		s.doubt()
+		s.reload.add(s.leases.owned())
+		s.scanWake.poke()
+	}
+	s.server = server
 }
 
 // beat joins the first time. It is seen through: a beat that is done after the node has

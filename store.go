@@ -569,6 +569,10 @@ type View struct {
 	// Now is the store's clock when the call was answered; zero when the store
 	// goes by the clock of this process.
 	Now time.Time
+	// Server names the server process that answered, in words of the store's own; empty
+	// where there is none but this process. Another one than before may have forgotten
+	// what was acknowledged, as a standby has that was behind when it was promoted.
+	Server string
 	// Alone reports that no other node is open on the store and that the store
 	// will signal Nodes when one joins: until then the node may leave out its
 	// beats, and its lease does not run out.

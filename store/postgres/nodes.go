@@ -91,15 +91,16 @@ type viewReader struct {
 }
 
 func (v *viewReader) read(rows pgx.Rows) error {
-	var now time.Time
+	var now, serverStart time.Time
 	var names, ids, owners, attached []string
 	var beats, joined, epochs []int64
 	var left, away, free []bool
 	var shards []int16
-	if err := rows.Scan(&now, &v.revived, &names, &ids, &beats, &left, &away, &joined, &attached, &shards, &owners, &epochs, &free); err != nil {
+	if err := rows.Scan(&now, &serverStart, &v.revived, &names, &ids, &beats, &left, &away, &joined, &attached, &shards, &owners, &epochs, &free); err != nil {
 		return err
 	}
-	v.view = xxljob.View{Now: now.UTC()}
+	// A standby that was promoted was started at a time of its own.
+	v.view = xxljob.View{Now: now.UTC(), Server: serverStart.UTC().Format(time.RFC3339Nano)}
 	for i, name := range names {
 		n := xxljob.Node{ID: ids[i], Incarnation: name, Beats: beats[i], Left: left[i], Away: away[i], Joined: fromMilli(joined[i])}
 		n.Resting = attached[i] == "null"

@@ -526,7 +526,7 @@ func (q *queries) nodes() {
 	shards as (select k.shard, k.owner, k.epoch,
 		k.owner = '' or n.incarnation is null or n.has_left or ($8::boolean and not exists (select from locks p where p.class = $9::int::bigint & 4294967295 and p.id = k.shard)) free
 		from {{schema}}.xxl_job_lock k left join nodes n on n.incarnation = k.owner)
-	select clock_timestamp(), coalesce((select news from was), true), n.*, s.* from
+	select clock_timestamp(), pg_catalog.pg_postmaster_start_time(), coalesce((select news from was), true), n.*, s.* from
 	(select coalesce(array_agg(incarnation order by incarnation), '{}'), coalesce(array_agg(node_id order by incarnation), '{}'),
 		coalesce(array_agg(beats order by incarnation), '{}'), coalesce(array_agg(has_left order by incarnation), '{}'),
 		coalesce(array_agg($8::boolean and not has_left and incarnation <> $1 and not exists (select from locks p

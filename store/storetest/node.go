@@ -196,7 +196,9 @@ func alone(e *env) {
 }
 
 func viewNow(e *env) {
-	for _, v := range []xxljob.View{e.join("a"), e.mustBeat("a")} {
+	first := e.join("a")
+	for _, v := range []xxljob.View{first, e.mustBeat("a")} {
+		want(e, "the server that answers", v.Server, first.Server)
 		e.check(v.Now.IsZero() || v.Now.Location() == time.UTC, "Now %v is not in UTC", v.Now)
 		e.check(slices.IsSortedFunc(v.Shards, func(a, b xxljob.Shard) int { return a.ID - b.ID }), "Shards are not in order: %+v", v.Shards)
 	}

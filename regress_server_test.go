@@ -1,0 +1,61 @@
+package xxljob_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store/memory"
+)
+
+// failedOver is a store behind a server that another one may take the place of. Planned
+// runs that only the later one has, for it has forgotten their starts, are in no Scan.
+type failedOver struct {
+	neverAlone
+	mu     *sync.Mutex
+	server *string
+}
+
+func (s failedOver) Beat(ctx context.Context, inc string, attached []xxljob.Attachment) (xxljob.View, error) {
+	v, err := s.neverAlone.Beat(ctx, inc, attached)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v.Server = *s.server
+	return v, err
+}
+
+func (s failedOver) Scan(ctx context.Context, q xxljob.ScanQuery) (xxljob.ScanResult, error) {
+	res, err := s.neverAlone.Scan(ctx, q)
+	res.Runs = nil
+	return res, err
+}
+
+// TestAnotherServer: when a standby that was behind is promoted, runs whose starts it has
+// forgotten are planned again, in shards that do not change their owner. They are read as
+// soon as another server answers.
+func TestAnotherServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first := "first"
+		st, j := failedOver{neverAlone{memory.New()}, &sync.Mutex{}, &first}, &journal{}
+		n := startNode(t, st, "a", j)
+		time.Sleep(time.Second)
+		job, err := n.AddJob(t.Context(), xxljob.Job{Name: "job", Handler: "work"})
+		must(t, err)
+		run, err := st.AddRun(t.Context(), job.ID, xxljob.Trigger{})
+		must(t, err)
+		time.Sleep(20 * time.Second)
+		if r, err := st.Run(t.Context(), run.ID); err != nil || r.State != xxljob.StatePlanned {
+			t.Errorf("before the fail-over: %v %v", r.State, err)
+		}
+		st.mu.Lock()
+		*st.server = "second"
+		st.mu.Unlock()
+		if r := waitFor(t, n, run.ID, 2*time.Second); r.State != xxljob.StateSucceeded {
+			t.Errorf("after the fail-over: %v", r.State)
+		}
+		stop(t, n)
+	})
+}
