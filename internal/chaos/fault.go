@@ -76,7 +76,8 @@ func catalogue(c Config) []fault {
 		{name: "half-open", unit: "network", run: repeat(2, 5*time.Second, halfOpen(15*time.Second))},
 		{name: "orphan", unit: "network", run: repeat(2, 5*time.Second, orphan)},
 		{name: "reset", unit: "network", run: repeat(5, 2*time.Second, reset)},
-		{name: "delay", unit: "network", run: delay(500*time.Millisecond, 14*time.Second)},
+		{name: "delay", unit: "network", run: delay(500*time.Millisecond, 14*time.Second),
+			slow: "each statement takes a second for 14 s, and the runs of a serial job need three of them, one after the other"},
 
 		{name: "failpoint-kill", unit: "failpoints", run: everyFailpoint},
 		{name: "failpoint-stop", unit: "failpoints 2", run: someFailpoints(10, stopAt)},

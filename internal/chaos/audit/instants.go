@@ -66,8 +66,10 @@ func (a *Auditor) checkMissing(r *Report, j Job, at int64, part, total int, rows
 		case row.State == Skipped:
 			a.recordedRow(r, j, at, row)
 			return
-		case row.State == Discarded && j.Block == BlockDiscard, row.State == Killed && j.Block == BlockCover,
-			row.State == NoAddress && j.Route == RouteBusyover:
+		case row.State == NoAddress && j.Route == RouteBusyover:
+			a.checkBusy(r, j, at, row)
+			return
+		case row.State == Discarded && j.Block == BlockDiscard, row.State == Killed && j.Block == BlockCover:
 			a.checkYielded(r, j, at, row)
 			return
 		}
@@ -93,9 +95,26 @@ func (a *Auditor) recordedRow(r *Report, j Job, at int64, row Row) {
 // called after the verdict on that other was stored, in milliseconds.
 const yieldSlack = 500
 
-// checkYielded accepts that a block strategy, or the one route that goes to idle
-// executors only, gave an instant up if another run of the job was under way, or came
-// next, at that time.
+// probeTTL is how old the answer may be by which an executor counts as busy, in
+// milliseconds.
+const probeTTL = 1000
+
+// checkBusy accepts that the one route which goes to idle executors only gave an instant
+// up if another run of the job was started and had not ended when they were asked.
+func (a *Auditor) checkBusy(r *Report, j Job, at int64, row Row) {
+	r.Yielded++
+	for _, other := range a.in.Rows {
+		if other.Job == j.ID && other.Run != row.Run && other.Started != 0 && other.Started <= row.Ended &&
+			(other.Ended == 0 || other.Ended+probeTTL >= row.Ended) {
+			return
+		}
+	}
+	r.Wrong++
+	r.problem("yielded to nobody", "job %d (%s) at %s: run %d is %s, and no other run was under way", j.ID, j.Name, clock(at), row.Run, stateName(row.State))
+}
+
+// checkYielded accepts that a block strategy gave an instant up if another run of
+// the job was under way, or came next, at that time.
 func (a *Auditor) checkYielded(r *Report, j Job, at int64, row Row) {
 	r.Yielded++
 	end := max(row.Ended, row.Started, at) + yieldSlack
