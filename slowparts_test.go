@@ -61,6 +61,13 @@ func (r *routeFunc) called(jobID int64) int {
 	return r.calls[jobID]
 }
 
+// atOnce is how many calls were under way at once for one job.
+func (r *routeFunc) atOnce() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.most
+}
+
 func withRouter(r xxljob.Router) func(*xxljob.Config) {
 	return func(c *xxljob.Config) { c.Routers = map[string]xxljob.Router{"USERS": r} }
 }
@@ -158,8 +165,8 @@ func TestLateAnswerIsDropped(t *testing.T) {
 			trigger(t, n, job)
 			time.Sleep(100 * time.Millisecond)
 		}
-		if r.most != 1 {
-			t.Errorf("%d calls at once about one job", r.most)
+		if n := r.atOnce(); n != 1 {
+			t.Errorf("%d calls at once about one job", n)
 		}
 		stop(t, n)
 	})
@@ -228,8 +235,8 @@ func TestSlowRouterKeepsOrder(t *testing.T) {
 				if !slices.Equal(order, ids) {
 					t.Errorf("the runs were started in the order\n%v, want\n%v", order, ids)
 				}
-				if r.called(job.ID) != runs || r.most != 1 {
-					t.Errorf("%d calls for %d runs, %d at once", r.called(job.ID), runs, r.most)
+				if r.called(job.ID) != runs || r.atOnce() != 1 {
+					t.Errorf("%d calls for %d runs, %d at once", r.called(job.ID), runs, r.atOnce())
 				}
 				requireOnTime(t, j, 3*30)
 			})
