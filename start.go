@@ -8,6 +8,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/xxljob/xxljob/block"
 )
 
 const (
@@ -110,6 +112,9 @@ func (s *scheduler) collect(ctx context.Context, now time.Time) ([]attempt, erro
 				s.engine.abandon(a.entry)
 				continue
 			}
+			if s.waitsItsTurn(a) {
+				continue
+			}
 			if err := s.routeEntry(ctx, &a); err != nil {
 				s.setAside(ctx, a.entry, err)
 				continue
@@ -123,6 +128,28 @@ func (s *scheduler) collect(ctx context.Context, now time.Time) ([]attempt, erro
 			return ready, nil
 		}
 	}
+}
+
+// waitsItsTurn parks a run of a serial job that has to let an earlier one pass, or of
+// which it is not known yet whether it has. It is routed when it goes on: a strategy is
+// asked once about each run.
+func (s *scheduler) waitsItsTurn(a attempt) bool {
+	if a.job.Block != block.SerialExecution {
+		return false
+	}
+	e := s.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case !s.leases.isOpen(a.run.Shard):
+		e.parkBehind(lot{kind: lotSettle}, a.entry)
+	case e.transit.isBehind(&a.run):
+		e.parkBehind(lotOrderOf(a.run.JobID), a.entry)
+		s.transitWake.poke()
+	default:
+		return false
+	}
+	return true
 }
 
 // routeEntry routes an entry, unless it has waited for room at an address: then
@@ -176,15 +203,6 @@ func (s *scheduler) reserve(a *attempt, now time.Time) bool {
 			if ref := e.jobs[a.job.ID]; ref != nil && ref.slow.slow(now, s.cfg.SlowCount) {
 				r.lane = laneSlow
 			}
-		}
-		if r.ordered && !s.leases.isOpen(a.run.Shard) {
-			e.parkBehind(lot{kind: lotSettle}, a.entry)
-			return false
-		}
-		if r.ordered && e.transit.isBehind(&a.run) {
-			e.parkBehind(lotOrderOf(a.run.JobID), a.entry)
-			s.transitWake.poke()
-			return false
 		}
 		if !e.takeSerial(r.serial, &a.run) {
 			e.park(r.serial, a.entry)
