@@ -54,6 +54,8 @@ func TestSerialAtRemote(t *testing.T) {
 					}
 				}
 				time.Sleep(time.Minute)
+				mu.Lock()
+				defer mu.Unlock()
 				for _, job := range jobs {
 					var got []int64
 					for _, id := range order {
