@@ -283,8 +283,15 @@ func (e *engine) release(en *entry) {
 		e.unhold(en)
 	}
 	e.letGoOn(en)
-	e.freeSerial(en.route.serial, en.run.ID)
-	e.arrived(en.run.JobID, en.run.ID)
+	f, flies := e.flights[en.run.ID]
+	a, away := e.away[en.run.ID]
+	// It was held by a stale reading where it is under way: that has its place then.
+	if at := en.route.serial; !(flies && f.serial == at || away && a.serial == at) {
+		e.freeSerial(at, en.run.ID)
+	}
+	if !away {
+		e.arrived(en.run.JobID, en.run.ID)
+	}
 }
 
 // idle waits until no run is under way in this process.

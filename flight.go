@@ -179,10 +179,12 @@ func (e *engine) takeOff(a attempt, run Run, acked time.Time) *flight {
 	if e.held[run.ID] == a.entry {
 		e.unhold(a.entry)
 	}
-	if e.flights[run.ID] != nil {
+	if f := e.flights[run.ID]; f != nil {
 		// It is under way here already: what was taken for it is given back.
 		e.giveBackPlaces(a)
-		e.freeSerial(a.route.serial, run.ID)
+		if f.serial != a.route.serial {
+			e.freeSerial(a.route.serial, run.ID)
+		}
 		e.arrived(run.JobID, run.ID)
 		return nil
 	}

@@ -442,6 +442,13 @@ func (l *leases) isOpen(shard int) bool {
 	return h.settled && h.loaded
 }
 
+// isSettled reports whether what the former owner of a shard has left was looked at.
+func (l *leases) isSettled(shard int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mine[shard].settled
+}
+
 // unsettled returns the shards that are not settled, and unloaded those that are not
 // loaded (see hold).
 func (l *leases) unsettled() []Shard {

@@ -110,6 +110,7 @@ func (s *scheduler) settle(ctx context.Context, runs []Run, nodes map[string]obs
 			serial[r.ID] = inTransit(r)
 		case inTransit(r) && r.Address != LocalAddress(s.incarnation):
 			s.engine.adopt(r) // the later ones of its job wait until it is taken, or put back
+			s.goneAway(r)
 		}
 	}
 	if len(verdicts) == 0 {
@@ -130,6 +131,7 @@ func (s *scheduler) settle(ctx context.Context, runs []Run, nodes map[string]obs
 			s.adoptOpen(r)
 		case r.State == StateStarted:
 			s.engine.adopt(r)
+			s.goneAway(r)
 		}
 	}
 	s.ended(over)
@@ -148,10 +150,17 @@ func (s *scheduler) judge(r Run, nodes map[string]observed) (Verdict, bool) {
 	case local && r.Taken.IsZero() && (owner.absent || owner.gone) && addressee != s.incarnation:
 		// The addressee lives and will take it; this node waits for its end.
 		return s.adoption(r), true
-	case !local && (owner.absent || owner.gone):
+	case !local && (owner.absent || owner.gone || s.leftOpen(r)):
 		return s.adoption(r), true // whether it was sent, nobody knows: see unknown.go
 	}
 	return Verdict{}, false
+}
+
+// leftOpen reports whether a run at a remote executor is still open at the live node that
+// owned its shard until now: no trigger is under way for so long. Its next owner asks about
+// it, who may put it back.
+func (s *scheduler) leftOpen(r Run) bool {
+	return r.Owner != s.incarnation && !s.leases.isSettled(r.Shard) && s.clock.now().Sub(r.Started) > 2*s.cfg.CallTimeout+callTimeout
 }
 
 // adoption makes this node the owner of a run that is under way elsewhere.

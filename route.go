@@ -67,7 +67,7 @@ func (s *scheduler) route(ctx context.Context, en *entry, job *Job) (routed, err
 	r.msg = s.routeMsg(run, job, addrs, r.msg)
 	s.equip(&r, job)
 	if isPart(run) && r.serial.kind != lotSerial {
-		r.serial = lot{kind: lotSerial, jobID: job.ID, address: r.address} // see choosePart
+		r.serial = lot{kind: lotSerial, jobID: job.ID, runID: run.TriggerID, address: r.address} // see choosePart
 	}
 	return r, nil
 }

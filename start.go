@@ -356,8 +356,15 @@ func (s *scheduler) launch(a attempt, run Run, began time.Time) {
 	if f != nil {
 		s.deliverAt(f)
 	} else {
-		s.watchWake.poke() // it may have ended before this node knew that it waits for that
+		s.goneAway(run)
 	}
+}
+
+// goneAway has the store asked about a run at another node: it may have been taken or have
+// ended before this node knew that it waits for that, and others may wait for it.
+func (s *scheduler) goneAway(r Run) {
+	s.watchWake.poke()
+	s.transitWake.pokeIf(s.engine.waits(lotOrderOf(r.JobID)))
 }
 
 // launchSibling does the same for a further part of a broadcast. It takes its
@@ -372,7 +379,7 @@ func (s *scheduler) launchSibling(a attempt, run Run, began time.Time) {
 	if f := s.engine.takeOffSibling(r, run, a.job, began); f != nil {
 		s.deliverAt(f)
 	} else {
-		s.watchWake.poke() // as in launch
+		s.goneAway(run)
 	}
 }
 
@@ -489,7 +496,7 @@ func (s *scheduler) takeBack(r Run, job *Job, began time.Time) {
 	case isRemote(r.Address):
 	default:
 		s.engine.adopt(r)
-		s.watchWake.poke()
+		s.goneAway(r)
 	}
 }
 

@@ -139,7 +139,9 @@ func (s *scheduler) askOne(ctx context.Context, exec wire.Executor, o *openRun, 
 	case said.state == wire.RunReported:
 		return s.endReported(ctx, o)
 	case said.state == wire.RunUnknown && said.boot == r.BootID && r.BootID != "":
-		return s.putBackUnsent(ctx, o, r)
+		if done, mine := s.putBackUnsent(ctx, o, r); mine {
+			return done, nil
+		}
 	}
 	return s.endLost(ctx, o, r, said, err), err
 }
@@ -228,15 +230,17 @@ func (s *scheduler) endReported(ctx context.Context, o *openRun) (done bool, err
 }
 
 // putBackUnsent makes a run planned again that has certainly not reached the process
-// that it was started for, which refuses it from now on.
-func (s *scheduler) putBackUnsent(ctx context.Context, o *openRun, r Run) (done bool, err error) {
-	if _, owned := s.leases.epoch(r.Shard); !owned || r.Owner != s.incarnation {
-		return false, nil // the shard's owner asks
+// that it was started for, which refuses it from now on. Only the owner of its shard can:
+// where this node is that no more the run ends as lost, as others do that their executor
+// does not have; but one that stops leaves it to the next owner.
+func (s *scheduler) putBackUnsent(ctx context.Context, o *openRun, r Run) (done, mine bool) {
+	if _, owned := s.leases.epoch(r.Shard); !owned {
+		return false, s.draining.Load()
 	}
 	v := s.verdict(r, StatePlanned, "put back: "+r.Address+" was not sent the run")
 	settled, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Settle(ctx, []Verdict{v}) })
-	if err != nil {
-		return false, nil
+	if err != nil || len(settled) == 0 {
+		return false, true // what it is by now, the next look tells
 	}
 	s.open.drop(o) // before it is started anew
 	for _, r := range settled {
@@ -246,7 +250,7 @@ func (s *scheduler) putBackUnsent(ctx context.Context, o *openRun, r Run) (done 
 		}
 		s.plannedAgain(r, false)
 	}
-	return true, nil
+	return true, true
 }
 
 // endLost ends a run that is lost, and reports whether it is.
