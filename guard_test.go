@@ -429,6 +429,7 @@ func TestHooksKeepTheirOrder(t *testing.T) {
 		}
 		close(release)
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if len(order) != 20 || !slices.IsSorted(order) {
 			t.Errorf("the hook was called in the order %v", order)
 		}
