@@ -579,3 +579,26 @@ func TestGroupThatHangs(t *testing.T) {
 		stop(t, n)
 	})
 }
+
+// TestNoCallAfterStop: a router that hangs, and returns after Stop, is not called again for
+// the run that has waited behind.
+func TestNoCallAfterStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		r := &routeFunc{f: func(_ context.Context, _ int64, addrs []string) ([]string, error) { <-release; return addrs, nil }}
+		n := startNode(t, memory.New(), "a", &journal{}, withRouter(r))
+		time.Sleep(time.Second)
+		job, err := n.AddJob(t.Context(), xxljob.Job{Name: "job", Handler: "work", Route: "USERS"})
+		must(t, err)
+		trigger(t, n, job)
+		time.Sleep(600 * time.Millisecond)
+		trigger(t, n, job)
+		time.Sleep(500 * time.Millisecond)
+		stop(t, n)
+		close(release)
+		time.Sleep(time.Minute)
+		if calls := r.called(job.ID); calls != 1 {
+			t.Errorf("%d calls, want the one that hung", calls)
+		}
+	})
+}
