@@ -119,19 +119,12 @@ func (b *addressBook) decide(key bookKey, given []string, said appAnswer) ([]str
 
 // askBeside gets the answer about an app and lets its runs go on.
 func (b *addressBook) askBeside(ctx context.Context, app string) {
-	said := appAnswer{asked: time.Now()}
-	b.mu.Lock()
-	said.version = b.version
-	b.mu.Unlock()
-	said.answer, said.err = b.ask(ctx, app)
+	said := b.askOnce(ctx, app)
 	if said.err == nil && !said.manual && b.s.attached.unregistered(app) && !slices.Contains(said.addrs, LocalAddress(b.s.incarnation)) {
 		// The registry has not heard of this node's executor yet; the runs would be
 		// refused for good.
 		if err := b.s.registerAttached(ctx); err == nil {
-			b.mu.Lock()
-			said.version = b.version
-			b.mu.Unlock()
-			said.answer, said.err = b.ask(ctx, app)
+			said = b.askOnce(ctx, app)
 		} else if len(said.addrs) == 0 {
 			said.err = err
 		}
@@ -139,6 +132,16 @@ func (b *addressBook) askBeside(ctx context.Context, app string) {
 	b.asked.end(app, said)
 	b.s.engine.admitAll(askLot(app))
 	b.s.startWake.poke()
+}
+
+// askOnce asks the store, which may hang, and the registry.
+func (b *addressBook) askOnce(ctx context.Context, app string) appAnswer {
+	said := appAnswer{asked: time.Now()}
+	b.mu.Lock()
+	said.version = b.version
+	b.mu.Unlock()
+	said.answer, said.err = call(ctx, func(ctx context.Context) (answer, error) { return b.ask(ctx, app) })
+	return said
 }
 
 // waits reports whether somebody waits in one of the lots.

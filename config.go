@@ -144,8 +144,9 @@ type Config struct {
 // once for each hook.
 //
 // A hook that is slow holds nothing else up: up to 20,000 calls wait for it. When they
-// do, and the oldest has waited for a second, further calls are dropped, with an error in
-// the log, until half of them are made. Stop waits for calls that are to be made yet, for
+// do, and the oldest has waited for a second, further calls are dropped for want of room.
+// An error in the log says so, and a warning how many they were, when half of those that
+// wait are made. Stop waits for calls that are to be made yet, for
 // StopGrace at most and no longer than about a second after the end of its context; a hook
 // that has not returned by then is left behind, with a warning.
 type Hooks struct {

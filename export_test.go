@@ -2,9 +2,11 @@ package xxljob
 
 import (
 	"fmt"
+	"log/slog"
 	"maps"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/guard"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -166,3 +168,9 @@ func BadBooks(n Scheduler) (faults []string) {
 
 // HooksWaiting is how many calls of hooks wait at most.
 const HooksWaiting = hooksWaiting
+
+// HookCalls is a queue of calls of hooks that belongs to no scheduler.
+func HookCalls() (call func(hook func(Run), run Run)) {
+	q := &hookQueue{log: slog.New(slog.DiscardHandler), panics: guard.NewLog(slog.Default)}
+	return func(hook func(Run), run Run) { q.call("a hook", hook, run) }
+}

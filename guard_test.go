@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -166,10 +167,10 @@ func TestHooksAreDropped(t *testing.T) {
 		synctest.Wait()
 		triggerNew(t, n, xxljob.Job{Name: "after", Handler: "work"})
 		synctest.Wait()
-		if got := started.Load(); got != xxljob.HooksWaiting+1 {
-			t.Errorf("%d calls of the hook, want %d that waited and one when there was room again", got, xxljob.HooksWaiting)
+		if got := started.Load(); got != xxljob.HooksWaiting+2 {
+			t.Errorf("%d calls of the hook, want %d that waited, one whose caller did, and one when there was room again", got, xxljob.HooksWaiting)
 		}
-		if first, last := log.with("level=ERROR", "dropped"), log.with("hooks are called again", "dropped=1000"); len(first) != 1 || len(last) != 1 {
+		if first, last := log.with("level=ERROR", "dropped"), log.with("hooks are called again", "dropped=999"); len(first) != 1 || len(last) != 1 {
 			t.Errorf("the log says %q, and %q", first, last)
 		}
 		stop(t, n)
@@ -405,4 +406,32 @@ func TestAttachThatPanics(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestHooksKeepTheirOrder: also those whose callers have to wait for room, one of whom
+// looks for it sooner than the one before.
+func TestHooksKeepTheirOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		call, release := xxljob.HookCalls(), make(chan struct{})
+		var order []int64
+		hook := func(r xxljob.Run) {
+			<-release
+			if r.ID != 0 {
+				order = append(order, r.ID)
+			}
+		}
+		for range xxljob.HooksWaiting {
+			call(hook, xxljob.Run{})
+		}
+		for id := int64(1); id <= 20; id++ {
+			go call(hook, xxljob.Run{ID: id})
+			time.Sleep(10*time.Millisecond - 10*time.Microsecond)
+		}
+		close(release)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if len(order) != 20 || !slices.IsSorted(order) {
+			t.Errorf("the hook was called in the order %v", order)
+		}
+	})
 }

@@ -13,11 +13,12 @@ import (
 )
 
 const (
-	// hooksWaiting is how many calls of hooks wait at most.
+	// hooksWaiting is how many calls of hooks wait at most, but for those of callers who
+	// wait for room themselves.
 	hooksWaiting = 20_000
 	// hooksLag is how long a call may wait, or take, when there is no room for another.
-	// Until then those who have one wait for room, so that hooks which are quick miss
-	// nothing in a herd; from then on calls are dropped.
+	// Until then those who have one wait behind it for room, so that hooks which are quick
+	// miss nothing in a herd; from then on calls are dropped.
 	hooksLag = time.Second
 	// hooksPause is how long they wait before they look again.
 	hooksPause = time.Millisecond
@@ -49,32 +50,40 @@ func (q *hookQueue) call(place string, hook func(Run), run Run) {
 	if hook == nil {
 		return
 	}
-	for c := (hookCall{place, hook, run, time.Now()}); !q.add(c); {
+	// The call has its place before the wait: what happens next comes behind it.
+	for full := q.add(hookCall{place, hook, run, time.Now()}); full; full = q.full() {
 		time.Sleep(hooksPause)
 	}
 }
 
-// add takes a call, or drops it; false while there is no room that may come.
-func (q *hookQueue) add(c hookCall) bool {
+// add takes a call, or drops it, and reports whether the caller is to wait for room.
+func (q *hookQueue) add(c hookCall) (full bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.calls) >= hooksWaiting {
-		if time.Since(q.calls[0].since) < hooksLag {
-			return false
-		}
+	if len(q.calls) >= hooksWaiting && !q.mayBeQuick() {
 		if q.dropped == 0 {
 			q.log.Error("xxljob: a hook takes too long; calls of hooks are dropped until it is done", "hook", q.calls[0].place, "waiting", len(q.calls))
 		}
 		q.dropped++
-		return true
+		return false
 	}
 	q.calls = append(q.calls, c)
 	if q.idle == nil {
 		q.idle = make(chan struct{})
 		go q.work()
 	}
-	return true
+	return len(q.calls) > hooksWaiting
 }
+
+// full reports whether there is no room, but may be soon.
+func (q *hookQueue) full() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.calls) > hooksWaiting && q.mayBeQuick()
+}
+
+// mayBeQuick reports whether the oldest call has not waited for long. mu is held.
+func (q *hookQueue) mayBeQuick() bool { return time.Since(q.calls[0].since) < hooksLag }
 
 // work makes the calls until none wait.
 func (q *hookQueue) work() {

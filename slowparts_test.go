@@ -552,3 +552,60 @@ func TestForgetThatHangs(t *testing.T) {
 		stop(t, n)
 	})
 }
+
+// groupHangs is a store one call of which about a group hangs until its context ends.
+type groupHangs struct {
+	xxljob.Store
+	next atomic.Bool
+}
+
+func (s *groupHangs) Group(ctx context.Context, app string) (xxljob.Group, error) {
+	if s.next.CompareAndSwap(true, false) {
+		<-ctx.Done()
+		return xxljob.Group{}, ctx.Err()
+	}
+	return s.Store.Group(ctx, app)
+}
+
+// TestGroupThatHangs: where the addresses come from a registry of the user's, a call of
+// the store about the app has its time all the same, and the runs go on after it.
+func TestGroupThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &groupHangs{Store: memory.New()}
+		n := startNode(t, st, "a", &journal{}, func(c *xxljob.Config) { c.Registry = &plain.Registry{} })
+		job, err := n.AddJob(t.Context(), xxljob.Job{Name: "job", Handler: "work"})
+		must(t, err)
+		time.Sleep(10 * time.Minute) // its last answer is older than Dead
+		st.next.Store(true)
+		if run := waitFor(t, n, trigger(t, n, job), 20*time.Second); run.State != xxljob.StateSucceeded {
+			t.Errorf("the run is %v: %s", run.State, run.TriggerMsg)
+		}
+		if st.next.Load() {
+			t.Error("the store was not asked")
+		}
+		stop(t, n)
+	})
+}
+
+// TestNoCallAfterStop: a router that hangs, and returns after Stop, is not called again for
+// the run that has waited behind.
+func TestNoCallAfterStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		r := &routeFunc{f: func(_ context.Context, _ int64, addrs []string) ([]string, error) { <-release; return addrs, nil }}
+		n := startNode(t, memory.New(), "a", &journal{}, withRouter(r))
+		time.Sleep(time.Second)
+		job, err := n.AddJob(t.Context(), xxljob.Job{Name: "job", Handler: "work", Route: "USERS"})
+		must(t, err)
+		trigger(t, n, job)
+		time.Sleep(600 * time.Millisecond)
+		trigger(t, n, job)
+		time.Sleep(500 * time.Millisecond)
+		stop(t, n)
+		close(release)
+		time.Sleep(time.Minute)
+		if calls := r.called(job.ID); calls != 1 {
+			t.Errorf("%d calls, want the one that hung", calls)
+		}
+	})
+}

@@ -129,7 +129,8 @@ func (u *userCalls) do(ctx context.Context, key userCallKey, writes bool, f func
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", key.place, err)
 	}
-	if left := time.Until(c.until); left > 0 {
+	left := time.Until(c.until)
+	if left > 0 {
 		late := time.NewTimer(left)
 		defer late.Stop()
 		select {
@@ -146,7 +147,7 @@ func (u *userCalls) do(ctx context.Context, key userCallKey, writes bool, f func
 	switch {
 	case ctx.Err() != nil:
 		err = ctx.Err()
-	case time.Since(c.until) > 0:
+	case left <= 0:
 		err = errUserHangs
 	default:
 		err = fmt.Errorf("no answer within %v", u.timeout)

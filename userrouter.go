@@ -98,8 +98,12 @@ func (s *scheduler) askRouter(en *entry, job *Job, addrs []string) {
 }
 
 // routeNext lets those at the head of a queue go on that have their answer, and has the
-// next one asked about. Caller holds engine.mu.
+// next one asked about. Once Stop has begun nobody is asked: the runs stay planned.
+// Caller holds engine.mu.
 func (s *scheduler) routeNext(q *routeQueue) {
+	if s.life.plan.ctx.Err() != nil {
+		return
+	}
 	e := s.engine
 	for len(q.waiting) > 0 {
 		w := q.waiting[0]

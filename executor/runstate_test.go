@@ -196,6 +196,22 @@ func TestWithdrawnBound(t *testing.T) {
 	})
 }
 
+// TestWithdrawnBoundOfOneID: the bound counts each start, also those of runs with one id,
+// of which one was asked about without a date.
+func TestWithdrawnBoundOfOneID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, _ := counting(t, executor.Config{KeepFinished: time.Minute, KeepFinishedMax: 20})
+		time.Sleep(time.Minute)
+		wantState(t, e, aboutRun(1, 0, 5, 0), wire.RunUnknown)
+		for date := int64(1); date <= 100; date++ {
+			_, _ = e.IdleBeat(t.Context(), aboutRun(1, date, 5, 0))
+		}
+		if n := e.WithdrawnStarts(); n > 20 {
+			t.Errorf("%d starts are remembered, want 20 at most", n)
+		}
+	})
+}
+
 // TestLaterProcess: a later process at the address says that it is another one, and that
 // it cannot know.
 func TestLaterProcess(t *testing.T) {

@@ -21,7 +21,8 @@ func newWithdrawn(keep time.Duration, max int) withdrawn {
 // add refuses a start and earlier ones of the same run from now on, and reports whether
 // it can.
 func (w *withdrawn) add(k runID, token int64, now time.Time) bool {
-	before, known := w.find(k, now)
+	before, _ := w.find(k, now)
+	known := w.young.exactly(k) || w.old.exactly(k)
 	if !known && w.young.n+w.old.n >= w.max {
 		return false
 	}

@@ -107,7 +107,8 @@ func TestLooksJava(t *testing.T) {
 	}{
 		{"Java/1.8.0_402", "application/json;charset=UTF-8", true}, // G1 and G2
 		{"Java/21.0.2", "UTF-8", true},
-		{"Java/21.0.2", "", false}, // another program on the JDK
+		{"Java/21.0.2", "", false},                                                   // another program on the JDK
+		{"Java/1.8.0_402", "big5, big5-hkscs, cesu-8, euc-jp, utf-8, utf-16", false}, // one that uses Spring's RestTemplate
 		{"Go-http-client/1.1", "", false},
 		{"Python/3.12 aiohttp/3.14.5", "", false},
 		{"curl/8.0 Java/1", "UTF-8", false},

@@ -23,10 +23,18 @@ type Caller struct {
 }
 
 // looksJava reports whether a request is of XXL-JOB's own library: it is sent by the
-// JDK's client, with a header that this client does not send by itself and other programs
-// have no use for (XXL-JOB section 1.1).
+// JDK's client, with one of two values of a header that this client does not send by
+// itself (XXL-JOB section 1.1). Other programs have other values, such as the list of all
+// charsets that Spring's client sends.
 func looksJava(h http.Header) bool {
-	return strings.HasPrefix(h.Get("User-Agent"), "Java/") && h.Get("Accept-Charset") != ""
+	if !strings.HasPrefix(h.Get("User-Agent"), "Java/") {
+		return false
+	}
+	switch strings.ToLower(h.Get("Accept-Charset")) {
+	case "application/json;charset=utf-8", "utf-8":
+		return true
+	}
+	return false
 }
 
 // MaySpeakFor reports whether the caller may register, report and manage for an

@@ -32,7 +32,8 @@ type TransportConfig struct {
 	// Default: 4096.
 	MaxIdle int
 	// TLS is for addresses of https. Default: the system's roots, and TLS 1.2 at
-	// least. A panic in a function of it is dealt with as one in AllowIP.
+	// least. A panic in one of its functions that verify certificates or choose one is
+	// dealt with as one in AllowIP.
 	TLS *tls.Config
 	// AllowIP decides about each address that is about to be connected to, after
 	// its name was resolved; its error ends the call. Default: all but those where

@@ -31,7 +31,7 @@ func (p *Panic) Error() string {
 	return fmt.Sprintf("panic: %v", p.Value) // Sprintf survives a String that panics
 }
 
-// Call calls f on the caller's goroutine. A panic is a *Panic, also one of the text of
+// Call calls f on the caller's goroutine. A panic is a *Panic, also one of a method of
 // the error that f returns: whoever reads it later need not be afraid of it. A f that
 // ends its goroutine ends the caller's.
 func Call(f func() error) (err error) {
@@ -41,9 +41,18 @@ func Call(f func() error) (err error) {
 		}
 	}()
 	if err = f(); err != nil {
-		_ = err.Error()
+		tryOut(err)
 	}
 	return err
+}
+
+// tryOut calls what an error has for those who get it: its text, what it wraps, and how
+// it compares itself.
+func tryOut(err error) {
+	_ = err.Error()
+	_ = errors.Is(err, ErrGoexit)
+	var p *Panic
+	_ = errors.As(err, &p)
 }
 
 // Go calls f on a goroutine of its own, and there done with its error, however it has

@@ -20,6 +20,18 @@ type rude struct{ text *string }
 func (r *rude) Error() string  { return *r.text }
 func (r *rude) String() string { return *r.text }
 
+// hollow is an error whose text can be had, and whose cause cannot.
+type hollow struct{ cause error }
+
+func (*hollow) Error() string   { return "hollow" }
+func (h *hollow) Unwrap() error { return h.cause }
+
+// picky is an error that compares itself with what it is not.
+type picky struct{}
+
+func (picky) Error() string        { return "picky" }
+func (picky) Is(target error) bool { return *target.(*rude).text == "" }
+
 func noMap() map[string]int { return nil }
 
 // TestEveryEnd: whatever a function does, there is an error to go on with, and its text
@@ -31,14 +43,17 @@ func TestEveryEnd(t *testing.T) {
 		panic bool
 		goes  bool // it ends its goroutine, so that Call is not for it
 	}{
-		"nothing":           {f: func() error { return nil }},
-		"an error":          {f: func() error { return errPlain }, text: "plain"},
-		"a panic":           {f: func() error { panic("boom") }, text: "panic: boom", panic: true},
-		"a panic with nil":  {f: func() error { panic(nil) }, text: "panic: panic called with nil", panic: true},
-		"a rude panic":      {f: func() error { panic(fmt.Stringer(&rude{})) }, text: "panic: ", panic: true},
-		"a nil map":         {f: func() error { noMap()["a"]++; return nil }, text: "panic: assignment to entry in nil map", panic: true},
-		"a rude error":      {f: func() error { var r *rude; return r }, text: "panic: runtime error: invalid memory address", panic: true},
-		"the end of it all": {f: func() error { runtime.Goexit(); return nil }, text: "the function has ended its goroutine", panic: true, goes: true},
+		"nothing":            {f: func() error { return nil }},
+		"an error":           {f: func() error { return errPlain }, text: "plain"},
+		"a panic":            {f: func() error { panic("boom") }, text: "panic: boom", panic: true},
+		"a panic with nil":   {f: func() error { panic(nil) }, text: "panic: panic called with nil", panic: true},
+		"a rude panic":       {f: func() error { panic(fmt.Stringer(&rude{})) }, text: "panic: ", panic: true},
+		"a nil map":          {f: func() error { noMap()["a"]++; return nil }, text: "panic: assignment to entry in nil map", panic: true},
+		"a rude error":       {f: func() error { var r *rude; return r }, text: "panic: runtime error: invalid memory address", panic: true},
+		"a hollow error":     {f: func() error { var h *hollow; return h }, text: "panic: runtime error: invalid memory address", panic: true},
+		"one within another": {f: func() error { var h *hollow; return fmt.Errorf("%w and %w", errPlain, h) }, text: "panic: runtime error: invalid memory address", panic: true},
+		"a picky error":      {f: func() error { return picky{} }, text: "panic: interface conversion: ", panic: true},
+		"the end of it all":  {f: func() error { runtime.Goexit(); return nil }, text: "the function has ended its goroutine", panic: true, goes: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			check := func(how string, err error) {
