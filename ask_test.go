@@ -61,6 +61,7 @@ func TestAskedAboutTheRun(t *testing.T) {
 				a := newElsewhere(t, faults, xxljob.Config{Node: "a"}, peers)
 				a.registerOurs("far", at1, bootOfPeer)
 				id := a.trigger(xxljob.Job{App: "far"})
+				synctest.Wait() // it is sent
 				b := newElsewhere(t, st, xxljob.Config{Node: "b"}, peers)
 				beats := func(d time.Duration) {
 					for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(5 * time.Second) {

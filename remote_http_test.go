@@ -25,6 +25,33 @@ import (
 func overHTTP(t *testing.T, cfg xxljob.Config) (s xxljob.Scheduler, st xxljob.Store, admin string) {
 	t.Helper()
 	st = memory.New()
+	s, admin = overHTTPWith(t, st, cfg)
+	return s, st, admin
+}
+
+// twins are two stores that give their runs the same ids: they were made in the same
+// millisecond.
+func twins(t *testing.T) (a, b xxljob.Store) {
+	t.Helper()
+	first := func(st xxljob.Store) int64 {
+		must(t, st.SetShards(t.Context(), 32))
+		job, err := st.AddJob(t.Context(), xxljob.Job{App: "twins", Name: "first", Handler: "none", Schedule: xxljob.Manual()}, nil)
+		must(t, err)
+		run, err := st.AddRun(t.Context(), job.ID, xxljob.Trigger{})
+		must(t, err)
+		must(t, st.RemoveJob(t.Context(), job.ID))
+		return run.ID
+	}
+	for {
+		a, b = memory.New(), memory.New()
+		if first(a) == first(b) {
+			return a, b
+		}
+	}
+}
+
+func overHTTPWith(t *testing.T, st xxljob.Store, cfg xxljob.Config) (s xxljob.Scheduler, admin string) {
+	t.Helper()
 	cfg.Tokens, cfg.Logger = map[string][]string{"": {hush}}, quietLog()
 	s, err := xxljob.New(st, cfg)
 	must(t, err)
@@ -35,7 +62,7 @@ func overHTTP(t *testing.T, cfg xxljob.Config) (s xxljob.Scheduler, st xxljob.St
 	server := httptest.NewServer(mux)
 	must(t, s.Start(context.Background()))
 	t.Cleanup(func() { _ = s.Stop(context.Background()); server.Close() })
-	return s, st, server.URL + "/jobs/xxl-job-admin"
+	return s, server.URL + "/jobs/xxl-job-admin"
 }
 
 // register registers an address by a real client.
@@ -255,8 +282,9 @@ func snapshotOf(t *testing.T, st xxljob.Store) string {
 // TestTwoMasters: one executor works for a scheduler in its own process and for an admin
 // elsewhere at once, though both give their runs the same ids.
 func TestTwoMasters(t *testing.T) {
-	far, farStore, admin := overHTTP(t, xxljob.Config{Node: "far", Insecure: true})
-	near, nearStore, _ := overHTTP(t, xxljob.Config{Node: "near"})
+	farStore, nearStore := twins(t)
+	far, admin := overHTTPWith(t, farStore, xxljob.Config{Node: "far", Insecure: true})
+	near, _ := overHTTPWith(t, nearStore, xxljob.Config{Node: "near"})
 	ex, err := executor.New(executor.Config{
 		App: "shared", Logger: quietLog(), Addr: "127.0.0.1:0", SpoolDir: t.TempDir(),
 		Admins: []executor.AdminCluster{{Addresses: []string{"http://127.0.0.1:1/", admin}, Token: hush}},
@@ -295,7 +323,6 @@ func TestTwoMasters(t *testing.T) {
 			t.Errorf("%s: log %q, %v", name, res.LogContent, err)
 		}
 	}
-	_ = nearStore
 	must(t, ex.Stop(t.Context()))
 	if regs, err := farStore.Registrations(t.Context(), xxljob.RegistrationFilter{}); err != nil || len(regs) != 0 {
 		t.Errorf("after Stop: %v, %v", regs, err)
