@@ -383,88 +383,6 @@ func (s *scheduler) launchSibling(a attempt, run Run, began time.Time) {
 	}
 }
 
-// uncertain finds out what became of a batch whose Start returned an error: it
-// may have taken effect. It keeps the batch until the store has told.
-func (s *scheduler) uncertain(ctx context.Context, batch []attempt) {
-	ids := make([]int64, len(batch))
-	for i, a := range batch {
-		ids[i] = a.run.ID
-	}
-	for {
-		if !sleep(ctx, s.starting.delay()) {
-			s.engine.undo(batch)
-			s.unsure.Store(true)
-			return
-		}
-		began := time.Now()
-		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.runsWithSiblings(ctx, ids, batch) })
-		if err == nil {
-			s.settleUncertain(batch, runs, began)
-			return
-		}
-		s.starting.failed(ctx, err)
-	}
-}
-
-// runsWithSiblings reads the runs, and of broadcasts the parts.
-func (s *scheduler) runsWithSiblings(ctx context.Context, ids []int64, batch []attempt) ([]Run, error) {
-	runs, err := s.store.RunsByID(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	for _, a := range batch {
-		if len(a.route.targets) < 2 {
-			continue
-		}
-		parts, err := s.store.Runs(ctx, RunFilter{TriggerID: a.run.ID, Limit: len(a.route.targets) + 1})
-		if err != nil {
-			return nil, err
-		}
-		for _, p := range parts {
-			if p.ID != a.run.ID {
-				runs = append(runs, p)
-			}
-		}
-	}
-	return runs, nil
-}
-
-// settleUncertain acts on what was read.
-func (s *scheduler) settleUncertain(batch []attempt, runs []Run, began time.Time) {
-	s.engine.refreshRuns(runs)
-	byID := make(map[int64]Run, len(runs))
-	siblings := map[int64][]Run{}
-	for _, r := range runs {
-		byID[r.ID] = r
-		if r.TriggerID != r.ID {
-			siblings[r.TriggerID] = append(siblings[r.TriggerID], r)
-		}
-	}
-	for _, a := range batch {
-		r, ok := byID[a.run.ID]
-		mine := r.Owner == s.incarnation && r.Token == a.start.Token
-		switch {
-		case ok && r.State == StatePlanned:
-			s.engine.retry(a, true)
-		case ok && mine && r.State == StateStarted:
-			s.launch(a, r, began)
-		default:
-			s.engine.giveUp(a)
-			if r.State == StateCancelled {
-				s.notify(r)
-			} else if r.State.Ended() {
-				s.ended([]Run{r})
-			}
-		}
-		// The other parts of a broadcast are under way whatever became of the first.
-		for _, sibling := range siblings[a.run.ID] {
-			if sibling.State == StateStarted && sibling.Owner == s.incarnation && sibling.Token == a.start.Token {
-				s.launchSibling(a, sibling, began)
-			}
-		}
-	}
-}
-
 // awaitBlocker parks a serial run until the run that the store found in its way
 // has ended: one that this node did not know of, for instance of the shard's
 // former owner, or another part of a broadcast. It reports whether it found it.
@@ -481,23 +399,6 @@ func (s *scheduler) awaitBlocker(ctx context.Context, a attempt) bool {
 	}
 	s.engine.retry(a, false) // it has ended meanwhile, or the store did not tell
 	return false
-}
-
-// takeBack acts on a run that could not be started because it is planned no
-// more. Where an earlier start of this node took effect behind its back, it is
-// this node's to run.
-func (s *scheduler) takeBack(r Run, job *Job, began time.Time) {
-	switch {
-	case r.State.Ended():
-		s.notify(r)
-	case r.State != StateStarted || r.Owner != s.incarnation || s.engine.flight(r.ID) != nil:
-	case r.Address == LocalAddress(s.incarnation), isRemote(r.Address) && !s.open.has(r.ID) && !s.engine.hasLanded(r):
-		s.receiveOne(r, job, began)
-	case isRemote(r.Address):
-	default:
-		s.engine.adopt(r)
-		s.goneAway(r)
-	}
 }
 
 // cancelStopped cancels schedule-born runs of a job that was stopped without

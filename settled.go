@@ -1,0 +1,53 @@
+package xxljob
+
+// What is known of shards that are new to this node: until their former owner's runs are
+// looked at and what is planned is loaded, no run of a serial job is started there.
+
+// isOpen reports whether runs of serial jobs of a shard may be started: what its former
+// owner has left of them is known.
+func (l *leases) isOpen(shard int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h := l.mine[shard]
+	return h.settled && h.loaded
+}
+
+// isSettled reports whether what the former owner of a shard has left was looked at.
+func (l *leases) isSettled(shard int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mine[shard].settled
+}
+
+// unsettled returns the shards that are not settled, and unloaded those that are not
+// loaded (see hold).
+func (l *leases) unsettled() []Shard {
+	return l.which(func(h hold) bool { return !h.settled })
+}
+
+func (l *leases) unloaded() []Shard {
+	return l.which(func(h hold) bool { return !h.loaded })
+}
+
+func (l *leases) which(is func(hold) bool) (shards []Shard) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id, h := range l.mine {
+		if is(h) {
+			shards = append(shards, Shard{ID: id, Owner: l.incarnation, Epoch: h.epoch})
+		}
+	}
+	return shards
+}
+
+// note changes what is known of shards, unless they were lost meanwhile.
+func (l *leases) note(shards []Shard, change func(*hold)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, sh := range shards {
+		if h, ok := l.mine[sh.ID]; ok && h.epoch == sh.Epoch {
+			change(&h)
+			l.mine[sh.ID] = h
+		}
+	}
+}
