@@ -28,7 +28,7 @@ const (
 //   - 200 wire.MsgRepeatEnded: it ended within Config.KeepFinished, or its result is
 //     not delivered yet;
 //   - 500 wire.MsgWithdrawn: IdleBeat has said that it is not known, within
-//     Config.KeepFinished, and this is no later start of it;
+//     Config.KeepFinished or ten minutes, and this is no later start of it;
 //   - 500 wire.MsgForgotten: it is sent again, and may have ended before that;
 //   - 500: the executor is stopping;
 //   - 500 wire.MsgGlueType, wire.MsgHandlerNotFound: it cannot be run here;

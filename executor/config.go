@@ -54,7 +54,7 @@ type Config struct {
 	// KeepFinished is how long a finished run is remembered after its end, so that
 	// the same request arriving again is answered and not run again; one whose result
 	// is not delivered is remembered for longer. It is also how long a start is refused
-	// that Executor.IdleBeat has said is not known. Where the
+	// that Executor.IdleBeat has said is not known, but that is 10 min at least. Where the
 	// scheduler says that it sends a run again, and the id may be forgotten, the run
 	// is refused. Default: 10 min.
 	KeepFinished time.Duration

@@ -144,8 +144,8 @@ func (e *Executor) beat(o *origin) wire.Return {
 //   - wire.RunHeld: the run waits or runs, or its result is not delivered yet;
 //   - wire.RunReported: it ended within Config.KeepFinished, and an admin has
 //     acknowledged its result, or the spool has lost it;
-//   - wire.RunUnknown: it has not been here, or was refused. For Config.KeepFinished
-//     at least, the start with that token and earlier ones are refused from then on;
+//   - wire.RunUnknown: it has not been here, or was refused. For Config.KeepFinished,
+//     and ten minutes, at least, the start with that token and earlier ones are refused from then on;
 //   - wire.RunForgotten: it is not known, and was started before this executor was made
 //     (and not for it, as BootID says),
 //     or so long ago that it may be forgotten, or too many starts are refused already.

@@ -196,6 +196,22 @@ func TestWithdrawnBound(t *testing.T) {
 	})
 }
 
+// TestWithdrawnForLong: how long a start is refused does not become short where ended runs
+// are remembered for a short time only: nothing else says that it comes late.
+func TestWithdrawnForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, runs := counting(t, executor.Config{KeepFinished: time.Second})
+		time.Sleep(time.Minute)
+		wantState(t, e, aboutRun(1, 100, 5, 0), wire.RunUnknown)
+		time.Sleep(10*time.Minute - time.Second)
+		wantRefused(t, send(t, e, started(1, 100, 5)), wire.Failf(wire.MsgWithdrawn, 1).Msg)
+		synctest.Wait()
+		if n := runs[1].Load(); n != 0 {
+			t.Errorf("it has run %d times", n)
+		}
+	})
+}
+
 // TestWithdrawnBoundOfOneID: the bound counts each start, also those of runs with one id,
 // of which one was asked about without a date.
 func TestWithdrawnBoundOfOneID(t *testing.T) {

@@ -13,9 +13,14 @@ type withdrawn struct {
 	max                int
 }
 
-// newWithdrawn refuses starts for keep at least, and no more than max of them.
-func newWithdrawn(keep time.Duration, max int) withdrawn {
-	return withdrawn{generations[int64]{keep: keep}, max}
+// withdrawnFor is how long a start is refused at least: longer than a request is on its
+// way through a network that comes and goes. A late one does not say that it is late.
+const withdrawnFor = 10 * time.Minute
+
+// newWithdrawn refuses starts for keep, and withdrawnFor, at least, and no more than most
+// of them.
+func newWithdrawn(keep time.Duration, most int) withdrawn {
+	return withdrawn{generations[int64]{keep: max(keep, withdrawnFor)}, most}
 }
 
 // add refuses a start and earlier ones of the same run from now on, and reports whether
