@@ -285,7 +285,7 @@ func (s *scheduler) watchOnce(ctx context.Context, ids []int64) error {
 				s.notify(r)
 			case r.State == StatePlanned:
 				s.plannedAgain(r, false)
-			case !r.Taken.IsZero():
+			case !inTransit(r):
 				s.startWake.pokeIf(s.engine.taken(r))
 			}
 		}
