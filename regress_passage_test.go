@@ -5,6 +5,7 @@ package xxljob_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -267,11 +268,66 @@ func TestStaleReadingKeepsPlaces(t *testing.T) {
 		if st.reads.Load() == 0 {
 			t.Fatal("nothing was read again")
 		}
+		mu.Lock()
+		defer mu.Unlock()
 		if n := len(p.sent()); n != 3 || most != 1 {
 			t.Errorf("%d runs were sent, %d at once; want one after the other", n, most)
 		}
 		for _, fault := range xxljob.BadBooks(e.Scheduler) {
 			t.Error(fault)
 		}
+	})
+}
+
+// TestMovedRunIsNotPassed: a run of a serial job is refused here and goes to another node,
+// which does not take it. The next run waits until it was put back and was started again.
+func TestMovedRunIsNotPassed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		var mu sync.Mutex
+		var got []int64
+		here := &userExecutor{app: "far"}
+		here.run = func(ctx context.Context, admin wire.Admin, r wire.TriggerRequest) (wire.Return, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if got = append(got, r.LogID); len(got) == 1 {
+				return wire.Failf("full"), nil
+			}
+			go admin.Callback(context.WithoutCancel(ctx), []wire.CallbackRequest{{LogID: r.LogID, HandleCode: 200}})
+			return wire.Success(), nil
+		}
+		start := func(name string, st xxljob.Store, e *userExecutor) xxljob.Scheduler {
+			s, err := xxljob.New(st, xxljob.Config{App: "own-" + name, Node: name, Logger: quietLog()})
+			must(t, err)
+			must(t, s.Attach(e))
+			must(t, s.Start(context.Background()))
+			return s
+		}
+		a, b := start("a", st, here), start("b", blindInbox{st}, &userExecutor{app: "far"})
+		time.Sleep(20 * time.Second)
+		var job xxljob.Job
+		for i := range 1000 {
+			var err error
+			job, err = a.AddJob(t.Context(), xxljob.Job{App: "far", Name: fmt.Sprint("job ", i), Handler: "work", Route: "FAILOVER", Block: "SERIAL_EXECUTION"})
+			must(t, err)
+			if owner := observe(t, st).Shards[job.Shard].Owner; owner[:2] == "a-" {
+				break
+			}
+		}
+		first := trigger(t, a, job)
+		time.Sleep(time.Second)
+		if run, err := st.Run(t.Context(), first); err != nil || run.Address[:10] != "local://b-" || !run.Taken.IsZero() {
+			t.Fatalf("the run is at %s, taken %v: %v", run.Address, run.Taken, err)
+		}
+		second := trigger(t, a, job)
+		time.Sleep(3 * time.Second)
+		must(t, b.Stop(t.Context())) // what it has not taken is put back
+		time.Sleep(20 * time.Second)
+		mu.Lock()
+		defer mu.Unlock()
+		if want := []int64{first, first, second}; !slices.Equal(got, want) {
+			t.Errorf("the executor was sent %v, want %v", got, want)
+		}
+		must(t, a.Stop(t.Context()))
 	})
 }
