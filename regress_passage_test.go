@@ -121,52 +121,59 @@ func addLastShard(t *testing.T, e *elsewhere) xxljob.Job {
 // TestSerialRunsFollowEachOther: runs of a serial job that go to several nodes are each
 // started as soon as the one before was taken, and not when that has ended.
 func TestSerialRunsFollowEachOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		st, j := memory.New(), &journal{}
-		var nodes []*node
-		for _, name := range []string{"a", "b", "c", "d", "e"} {
-			n := startNode(t, st, name, j)
-			nodes = append(nodes, n)
-			if name == "e" {
-				continue // schedules only
-			}
-			n.faults.Inject("Take", storetest.Fault{Delay: 30 * time.Millisecond})
-			must(t, n.Handle("long", func(_ context.Context, task *xxljob.Task) error {
-				j.note(name, task)
-				time.Sleep(20 * time.Second)
-				return nil
-			}))
+	for name, route := range map[string]string{"addresses are given": "FIRST", "each has its turn": "ROUND"} {
+		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { followEachOther(t, route) }) })
+	}
+}
+
+func followEachOther(t *testing.T, route string) {
+	st, j := memory.New(), &journal{}
+	var nodes []*node
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		n := startNode(t, st, name, j)
+		nodes = append(nodes, n)
+		if name == "e" {
+			continue // schedules only
 		}
-		time.Sleep(20*time.Second + 500*time.Millisecond)
-		e := nodes[4]
-		e.faults.Inject("Start", storetest.Fault{Delay: 100 * time.Millisecond})
-		var job xxljob.Job
-		for i := range 1000 {
-			var err error
-			job, err = e.AddJob(t.Context(), xxljob.Job{Name: fmt.Sprint("long ", i), Handler: "long", Route: "FIRST", Block: "SERIAL_EXECUTION"})
-			must(t, err)
-			if owner := observe(t, st).Shards[job.Shard].Owner; owner[:2] == "e-" {
-				break
-			}
+		n.faults.Inject("Take", storetest.Fault{Delay: 30 * time.Millisecond})
+		must(t, n.Handle("long", func(_ context.Context, task *xxljob.Task) error {
+			j.note(name, task)
+			time.Sleep(20 * time.Second)
+			return nil
+		}))
+	}
+	time.Sleep(20*time.Second + 500*time.Millisecond)
+	e := nodes[4]
+	e.faults.Inject("Start", storetest.Fault{Delay: 100 * time.Millisecond})
+	var job xxljob.Job
+	for i := range 1000 {
+		var err error
+		job, err = e.AddJob(t.Context(), xxljob.Job{Name: fmt.Sprint("long ", i), Handler: "long", Route: route, Block: "SERIAL_EXECUTION"})
+		must(t, err)
+		if owner := observe(t, st).Shards[job.Shard].Owner; owner[:2] == "e-" {
+			break
 		}
-		began := time.Now()
-		for _, n := range nodes[:4] {
-			at := []string{xxljob.LocalAddress(incarnationOf(t, st, n))}
-			_, err := e.Trigger(t.Context(), job.ID, xxljob.Trigger{Addresses: at})
-			must(t, err)
+	}
+	began := time.Now()
+	for _, n := range nodes[:4] {
+		var at []string
+		if route == "FIRST" {
+			at = []string{xxljob.LocalAddress(incarnationOf(t, st, n))}
 		}
-		time.Sleep(10 * time.Second)
-		for _, s := range j.all() {
-			if late := s.at.Sub(began); late > time.Second {
-				t.Errorf("run %d began after %v", s.run, late)
-			}
+		_, err := e.Trigger(t.Context(), job.ID, xxljob.Trigger{Addresses: at})
+		must(t, err)
+	}
+	time.Sleep(10 * time.Second)
+	for _, s := range j.all() {
+		if late := s.at.Sub(began); late > time.Second {
+			t.Errorf("run %d began after %v", s.run, late)
 		}
-		if n := len(j.all()); n != 4 {
-			t.Errorf("%d runs have begun, want 4", n)
-		}
-		time.Sleep(time.Minute)
-		stop(t, nodes...)
-	})
+	}
+	if n := len(j.all()); n != 4 {
+		t.Errorf("%d runs have begun, want 4", n)
+	}
+	time.Sleep(time.Minute)
+	stop(t, nodes...)
 }
 
 // TestShardTriggersAreNotSerial: two triggers for one part of a job each are two runs: the
