@@ -79,7 +79,7 @@ func (s *scheduler) finish(ctx context.Context, results []Result) error {
 	if len(accepted) < len(results) {
 		// What was not accepted is over all the same: it ended otherwise before.
 		for _, r := range results {
-			s.landed(r.RunID)
+			s.landedStart(r.RunID, r.Token)
 		}
 	}
 	return nil
@@ -113,7 +113,7 @@ func (s *scheduler) lockedLoop(ctx context.Context) {
 				s.lockedOut.mu.Unlock()
 			} else {
 				for _, r := range without(batch, accepted) {
-					s.landed(r.RunID) // it ended otherwise before
+					s.landedStart(r.RunID, r.Token) // it ended otherwise before
 				}
 			}
 			s.ended(accepted)
@@ -219,6 +219,14 @@ func (s *scheduler) landed(runID int64) {
 	s.inboxWake.pokeIf(s.inboxFull.Load())
 }
 
+// landedStart is landed for one start of a run: a later one that is under way here by now
+// goes on.
+func (s *scheduler) landedStart(runID, token int64) {
+	if f := s.engine.flight(runID); f == nil || token == 0 || f.run.Token == token {
+		s.landed(runID)
+	}
+}
+
 // plannedAgain takes in that a run which was under way, of a serial job or not as far as
 // that is known, is planned again. The owner of its shard holds it from then on: no scan
 // need find it, and who put it back may have done so before the answer to its start had
@@ -285,7 +293,7 @@ func (s *scheduler) watchOnce(ctx context.Context, ids []int64) error {
 				s.notify(r)
 			case r.State == StatePlanned:
 				s.plannedAgain(r, false)
-			case !r.Taken.IsZero():
+			case !inTransit(r):
 				s.startWake.pokeIf(s.engine.taken(r))
 			}
 		}

@@ -126,7 +126,7 @@ func (s *scheduler) storeDispatched(ctx context.Context, batch []Dispatch) error
 	var others []int64
 	there := idsOf(changed)
 	for _, d := range batch {
-		s.landed(d.RunID)
+		s.landedStart(d.RunID, d.Token)
 		if !there[d.RunID] {
 			others = append(others, d.RunID)
 		}

@@ -345,14 +345,17 @@ func (e *engine) awayIDs() []int64 {
 }
 
 // moved turns a flight into a run of another node, after a refusal here.
-func (e *engine) moved(f *flight) {
+func (e *engine) moved(f *flight, run Run) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.flights[f.run.ID] != f {
 		return
 	}
-	e.landFlight(f.run.ID)
-	e.away[f.run.ID] = awayRun{}
+	e.landFlight(run.ID)
+	e.away[run.ID] = awayAt(run)
+	if inTransit(run) {
+		e.transit.add(&run)
+	}
 }
 
 // redirected turns a flight into one to another executor that this node itself calls,

@@ -32,8 +32,8 @@ func (o *openRuns) add(r *openRun) {
 	if o.runs == nil {
 		o.runs, o.asking = map[int64]*openRun{}, map[addressKey]bool{}
 	}
-	if o.runs[r.run.ID] == nil {
-		o.runs[r.run.ID] = r
+	if was := o.runs[r.run.ID]; was == nil || was.run.Token < r.run.Token {
+		o.runs[r.run.ID] = r // a later start takes the place of one that is over
 	}
 }
 

@@ -13,7 +13,7 @@ type entry struct {
 	// routedFor the version of the job that it was routed by.
 	route     routed
 	routedFor int64
-	// choice is what a router of the user's has said, until the run is routed.
+	// choice is what the router has said, until the run is started or waits for room.
 	choice *routeChoice
 	// starting is set while the store is asked to start the run.
 	starting bool

@@ -5,6 +5,7 @@ package xxljob_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -89,14 +90,10 @@ func TestUnsentRunOfAMovedShard(t *testing.T) {
 			}
 		}
 		beats(5 * time.Second)
-		job := addLastShard(t, a)
-		id := trigger(t, a, job)
+		id := trigger(t, a, addLastShard(t, a))
+		time.Sleep(time.Second) // a has sent it
 		newElsewhere(t, st, xxljob.Config{Node: "b"}, peers)
-		beats(15 * time.Second)
-		if owner := observe(t, st).Shards[job.Shard].Owner; owner[:2] != "b-" {
-			t.Fatalf("the shard is %s's", owner)
-		}
-		beats(10 * time.Minute) // it is sent again for five
+		beats(10 * time.Minute) // it is sent again for five; with its shard it would be put back
 		if run := a.mustBe(id, xxljob.StateLost); !strings.Contains(run.HandleMsg, "did not have the run") {
 			t.Error(run.HandleMsg)
 		}
@@ -120,52 +117,59 @@ func addLastShard(t *testing.T, e *elsewhere) xxljob.Job {
 // TestSerialRunsFollowEachOther: runs of a serial job that go to several nodes are each
 // started as soon as the one before was taken, and not when that has ended.
 func TestSerialRunsFollowEachOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		st, j := memory.New(), &journal{}
-		var nodes []*node
-		for _, name := range []string{"a", "b", "c", "d", "e"} {
-			n := startNode(t, st, name, j)
-			nodes = append(nodes, n)
-			if name == "e" {
-				continue // schedules only
-			}
-			n.faults.Inject("Take", storetest.Fault{Delay: 30 * time.Millisecond})
-			must(t, n.Handle("long", func(_ context.Context, task *xxljob.Task) error {
-				j.note(name, task)
-				time.Sleep(20 * time.Second)
-				return nil
-			}))
+	for name, route := range map[string]string{"addresses are given": "FIRST", "each has its turn": "ROUND"} {
+		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { followEachOther(t, route) }) })
+	}
+}
+
+func followEachOther(t *testing.T, route string) {
+	st, j := memory.New(), &journal{}
+	var nodes []*node
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		n := startNode(t, st, name, j)
+		nodes = append(nodes, n)
+		if name == "e" {
+			continue // schedules only
 		}
-		time.Sleep(20*time.Second + 500*time.Millisecond)
-		e := nodes[4]
-		e.faults.Inject("Start", storetest.Fault{Delay: 100 * time.Millisecond})
-		var job xxljob.Job
-		for i := range 1000 {
-			var err error
-			job, err = e.AddJob(t.Context(), xxljob.Job{Name: fmt.Sprint("long ", i), Handler: "long", Route: "FIRST", Block: "SERIAL_EXECUTION"})
-			must(t, err)
-			if owner := observe(t, st).Shards[job.Shard].Owner; owner[:2] == "e-" {
-				break
-			}
+		n.faults.Inject("Take", storetest.Fault{Delay: 30 * time.Millisecond})
+		must(t, n.Handle("long", func(_ context.Context, task *xxljob.Task) error {
+			j.note(name, task)
+			time.Sleep(20 * time.Second)
+			return nil
+		}))
+	}
+	time.Sleep(20*time.Second + 500*time.Millisecond)
+	e := nodes[4]
+	e.faults.Inject("Start", storetest.Fault{Delay: 100 * time.Millisecond})
+	var job xxljob.Job
+	for i := range 1000 {
+		var err error
+		job, err = e.AddJob(t.Context(), xxljob.Job{Name: fmt.Sprint("long ", i), Handler: "long", Route: route, Block: "SERIAL_EXECUTION"})
+		must(t, err)
+		if owner := observe(t, st).Shards[job.Shard].Owner; owner[:2] == "e-" {
+			break
 		}
-		began := time.Now()
-		for _, n := range nodes[:4] {
-			at := []string{xxljob.LocalAddress(incarnationOf(t, st, n))}
-			_, err := e.Trigger(t.Context(), job.ID, xxljob.Trigger{Addresses: at})
-			must(t, err)
+	}
+	began := time.Now()
+	for _, n := range nodes[:4] {
+		var at []string
+		if route == "FIRST" {
+			at = []string{xxljob.LocalAddress(incarnationOf(t, st, n))}
 		}
-		time.Sleep(10 * time.Second)
-		for _, s := range j.all() {
-			if late := s.at.Sub(began); late > time.Second {
-				t.Errorf("run %d began after %v", s.run, late)
-			}
+		_, err := e.Trigger(t.Context(), job.ID, xxljob.Trigger{Addresses: at})
+		must(t, err)
+	}
+	time.Sleep(10 * time.Second)
+	for _, s := range j.all() {
+		if late := s.at.Sub(began); late > time.Second {
+			t.Errorf("run %d began after %v", s.run, late)
 		}
-		if n := len(j.all()); n != 4 {
-			t.Errorf("%d runs have begun, want 4", n)
-		}
-		time.Sleep(time.Minute)
-		stop(t, nodes...)
-	})
+	}
+	if n := len(j.all()); n != 4 {
+		t.Errorf("%d runs have begun, want 4", n)
+	}
+	time.Sleep(time.Minute)
+	stop(t, nodes...)
 }
 
 // TestShardTriggersAreNotSerial: two triggers for one part of a job each are two runs: the
@@ -267,11 +271,66 @@ func TestStaleReadingKeepsPlaces(t *testing.T) {
 		if st.reads.Load() == 0 {
 			t.Fatal("nothing was read again")
 		}
+		mu.Lock()
+		defer mu.Unlock()
 		if n := len(p.sent()); n != 3 || most != 1 {
 			t.Errorf("%d runs were sent, %d at once; want one after the other", n, most)
 		}
 		for _, fault := range xxljob.BadBooks(e.Scheduler) {
 			t.Error(fault)
 		}
+	})
+}
+
+// TestMovedRunIsNotPassed: a run of a serial job is refused here and goes to another node,
+// which does not take it. The next run waits until it was put back and was started again.
+func TestMovedRunIsNotPassed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		var mu sync.Mutex
+		var got []int64
+		here := &userExecutor{app: "far"}
+		here.run = func(ctx context.Context, admin wire.Admin, r wire.TriggerRequest) (wire.Return, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if got = append(got, r.LogID); len(got) == 1 {
+				return wire.Failf("full"), nil
+			}
+			go admin.Callback(context.WithoutCancel(ctx), []wire.CallbackRequest{{LogID: r.LogID, HandleCode: 200}})
+			return wire.Success(), nil
+		}
+		start := func(name string, st xxljob.Store, e *userExecutor) xxljob.Scheduler {
+			s, err := xxljob.New(st, xxljob.Config{App: "own-" + name, Node: name, Logger: quietLog()})
+			must(t, err)
+			must(t, s.Attach(e))
+			must(t, s.Start(context.Background()))
+			return s
+		}
+		a, b := start("a", st, here), start("b", blindInbox{st}, &userExecutor{app: "far"})
+		time.Sleep(20 * time.Second)
+		var job xxljob.Job
+		for i := range 1000 {
+			var err error
+			job, err = a.AddJob(t.Context(), xxljob.Job{App: "far", Name: fmt.Sprint("job ", i), Handler: "work", Route: "FAILOVER", Block: "SERIAL_EXECUTION"})
+			must(t, err)
+			if owner := observe(t, st).Shards[job.Shard].Owner; owner[:2] == "a-" {
+				break
+			}
+		}
+		first := trigger(t, a, job)
+		time.Sleep(time.Second)
+		if run, err := st.Run(t.Context(), first); err != nil || run.Address[:10] != "local://b-" || !run.Taken.IsZero() {
+			t.Fatalf("the run is at %s, taken %v: %v", run.Address, run.Taken, err)
+		}
+		second := trigger(t, a, job)
+		time.Sleep(3 * time.Second)
+		must(t, b.Stop(t.Context())) // what it has not taken is put back
+		time.Sleep(20 * time.Second)
+		mu.Lock()
+		defer mu.Unlock()
+		if want := []int64{first, first, second}; !slices.Equal(got, want) {
+			t.Errorf("the executor was sent %v, want %v", got, want)
+		}
+		must(t, a.Stop(t.Context()))
 	})
 }

@@ -84,9 +84,13 @@ func (s *scheduler) chooseAddress(ctx context.Context, en *entry, job *Job, addr
 	}
 	var chosen []string
 	if s.cfg.Routers[job.Route] == nil {
-		var err error
-		if chosen, err = router.Route(ctx, job.ID, addrs); err != nil {
+		if en.choice.fits(job, addrs) { // it has waited behind others: no strategy counts it twice
+			chosen = en.choice.chosen
+		} else if choice, err := router.Route(ctx, job.ID, addrs); err != nil {
 			return routed{refused: "route " + job.Route + ": " + err.Error()}
+		} else {
+			chosen = choice
+			en.choice = &routeChoice{version: job.Version, chosen: chosen}
 		}
 	} else if c := s.engine.choiceFor(en, job, addrs); c == nil {
 		return routed{asks: addrs}

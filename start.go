@@ -137,19 +137,9 @@ func (s *scheduler) waitsItsTurn(a attempt) bool {
 	if a.job.Block != block.SerialExecution {
 		return false
 	}
-	e := s.engine
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	switch {
-	case !s.leases.isOpen(a.run.Shard):
-		e.parkBehind(lot{kind: lotSettle}, a.entry)
-	case e.transit.isBehind(&a.run):
-		e.parkBehind(lotOrderOf(a.run.JobID), a.entry)
-		s.transitWake.poke()
-	default:
-		return false
-	}
-	return true
+	s.engine.mu.Lock()
+	defer s.engine.mu.Unlock()
+	return s.waitsBehind(&a)
 }
 
 // routeEntry routes an entry, unless it has waited for room at an address: then
@@ -161,9 +151,6 @@ func (s *scheduler) routeEntry(ctx context.Context, a *attempt) error {
 	r, err := s.route(ctx, a.entry, a.job)
 	if err != nil {
 		return err
-	}
-	if !r.probing && r.asks == nil {
-		a.choice = nil // it is used up
 	}
 	if r.serial != a.route.serial {
 		s.engine.changeSerial(a.entry)
@@ -179,24 +166,10 @@ func (s *scheduler) reserve(a *attempt, now time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	r := &a.route
-	if r.probing && !s.probes.pending(a.job.ID) {
-		e.keepAhead(a.entry)
-		e.due.push(a.entry) // the answers have come in meanwhile
+	if s.isNotRouted(a) || r.refused == "" && r.ordered && s.waitsBehind(a) {
 		return false
 	}
-	if r.probing {
-		e.park(lot{kind: lotProbe, jobID: a.job.ID}, a.entry)
-		return false
-	}
-	if r.behind.ID != 0 {
-		e.parkBehindRun(r.behind, a.entry)
-		s.watchWake.poke()
-		return false
-	}
-	if r.asks != nil {
-		s.askRouter(a.entry, a.job, r.asks)
-		return false
-	}
+	a.choice = nil // it is used up: one that waits behind another keeps its own
 	if r.refused == "" {
 		if r.lane != laneNone {
 			r.lane = laneFast
@@ -219,6 +192,43 @@ func (s *scheduler) reserve(a *attempt, now time.Time) bool {
 	}
 	a.waited, a.starting = false, true
 	a.start = s.startOf(a)
+	return true
+}
+
+// isNotRouted reports whether an entry has no address yet, and parks it. Caller holds
+// engine.mu.
+func (s *scheduler) isNotRouted(a *attempt) bool {
+	e, r := s.engine, &a.route
+	switch {
+	case r.probing && !s.probes.pending(a.job.ID):
+		e.keepAhead(a.entry)
+		e.due.push(a.entry) // the answers have come in meanwhile
+	case r.probing:
+		e.park(lot{kind: lotProbe, jobID: a.job.ID}, a.entry)
+	case r.behind.ID != 0:
+		e.parkBehindRun(r.behind, a.entry)
+		s.watchWake.poke()
+	case r.asks != nil:
+		s.askRouter(a.entry, a.job, r.asks)
+	default:
+		return false
+	}
+	return true
+}
+
+// waitsBehind reports whether a run of a serial job has to wait for earlier ones, and
+// parks it. Caller holds engine.mu.
+func (s *scheduler) waitsBehind(a *attempt) bool {
+	e := s.engine
+	switch {
+	case !s.leases.isOpen(a.run.Shard):
+		e.parkBehind(lot{kind: lotSettle}, a.entry)
+	case e.transit.isBehind(&a.run):
+		e.parkBehind(lotOrderOf(a.run.JobID), a.entry)
+		s.transitWake.poke()
+	default:
+		return false
+	}
 	return true
 }
 

@@ -22,7 +22,7 @@ func (s *scheduler) transitLoop(ctx context.Context) {
 	retry := backoff{log: s.log, what: "looking after runs that others wait for"}
 	for sleep(ctx, forever, s.transitWake) {
 		for ids := s.engine.inTheWay(); len(ids) > 0; ids = s.engine.inTheWay() {
-			pause := transitPoll
+			pause := transitPoll * time.Duration(1+len(ids)/startBatch) // the more there are the more it costs
 			if retry.failed(ctx, s.watchOnce(ctx, ids)) {
 				pause = retry.delay()
 			}

@@ -169,7 +169,7 @@ func (s *scheduler) stillMine(ctx context.Context, f *flight) bool {
 			f.acked = began
 		case err == nil || isNotFound(err):
 			s.landed(f.run.ID)
-			s.engine.answered(f, 0, s.clock.now())
+			s.startWake.pokeIf(s.engine.answered(f, 0, s.clock.now()))
 			if err == nil {
 				s.notMine(run)
 			}
@@ -197,7 +197,7 @@ func (s *scheduler) notMine(r Run) {
 // send calls the executor and acts on its answer.
 func (s *scheduler) send(ctx context.Context, f *flight) {
 	if !s.engine.send(f) {
-		s.engine.answered(f, 0, s.clock.now())
+		s.startWake.pokeIf(s.engine.answered(f, 0, s.clock.now()))
 		return
 	}
 	if f.remote {
@@ -283,14 +283,14 @@ func (s *scheduler) goOn(f *flight, move Readdress, choices []string) {
 	s.equip(&to, f.job)
 	to.serial = lot{} // a new address, and no other run of the job was asked about
 	to.choices = choices
+	run := f.run
+	run.Address, run.BootID, run.Taken = move.Address, move.BootID, time.Time{}
 	if to.exec == nil {
-		s.engine.moved(f)
-		s.watchWake.poke()
+		s.engine.moved(f, run)
+		s.goneAway(run)
 		s.startWake.poke()
 		return
 	}
-	run := f.run
-	run.Address, run.BootID, run.Taken = move.Address, move.BootID, time.Time{}
 	if run.Address == LocalAddress(s.incarnation) {
 		run.Taken = s.clock.now() // as Readdress has it
 	}
@@ -311,7 +311,7 @@ func (s *scheduler) moveTo(ctx context.Context, move Readdress) (bool, error) {
 		}
 		moved, err = call(ctx, func(ctx context.Context) (bool, error) {
 			run, err := s.store.Run(ctx, move.RunID)
-			if err != nil || run.Address == move.Address && run.Token == move.Token {
+			if err != nil || run.State == StateStarted && run.Address == move.Address && run.BootID == move.BootID && run.Token == move.Token {
 				return err == nil, err
 			}
 			return s.store.Readdress(ctx, move)

@@ -114,7 +114,9 @@ func (s *scheduler) askOne(ctx context.Context, exec wire.Executor, o *openRun, 
 	case err != nil:
 		return false, unreachable
 	case !o.is(r):
-		s.landed(r.ID)
+		if r.State.Ended() { // otherwise what is here of it is a later start's
+			s.landed(r.ID)
+		}
 		s.notMine(r)
 		return s.killLate(ctx, exec, o, r, unreachable), unreachable
 	}

@@ -140,7 +140,9 @@ func (s *scheduler) awaitRouter(q *routeQueue, w *routeWait) {
 	q.timer = time.AfterFunc(left, func() {
 		s.engine.mu.Lock()
 		defer s.engine.mu.Unlock()
-		s.routeNext(q)
+		if s.life.plan.ctx.Err() == nil { // nobody is asked after Stop
+			s.routeNext(q)
+		}
 	})
 }
 
