@@ -198,8 +198,8 @@ func (s *scheduler) leaseOnce(ctx context.Context, joined *bool) (time.Duration,
 		s.startWake.poke()
 		s.inboxWake.poke()
 	}
-	if err == nil {
-		err = s.settleGone(ctx)
+	if !errors.Is(err, context.DeadlineExceeded) { // or the next beat would be late
+		err = errors.Join(err, s.settleGone(ctx))
 	}
 	if err == nil {
 		err = s.adoptOrphans(ctx)

@@ -334,3 +334,34 @@ func TestMovedRunIsNotPassed(t *testing.T) {
 		must(t, a.Stop(t.Context()))
 	})
 }
+
+// TestSweepFails: where the jobs of shards that were taken cannot be mended, their runs
+// are started all the same, and it is tried again with each beat.
+func TestSweepFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, j := memory.New(), &journal{}
+		a := startNode(t, st, "a", j)
+		time.Sleep(5 * time.Second)
+		jobs := addSeconds(t, a, 20)
+		b := startNode(t, st, "b", j)
+		b.faults.Inject("Sweep", storetest.Fault{Before: true})
+		time.Sleep(10 * time.Second)
+		from := time.Now()
+		if n := b.faults.Calls("Sweep"); n < 5 {
+			t.Errorf("%d attempts in ten seconds", n)
+		}
+		time.Sleep(20 * time.Second)
+		to := time.Now()
+		b.faults.Clear()
+		time.Sleep(5 * time.Second)
+		n := b.faults.Calls("Sweep")
+		time.Sleep(20 * time.Second)
+		if more := b.faults.Calls("Sweep") - n; more != 0 {
+			t.Errorf("%d attempts after one that was good", more)
+		}
+		if got := auditSeconds(t, st, j, jobs, from, to); got != (audit{}) {
+			t.Errorf("audit: %+v", got)
+		}
+		stop(t, a, b)
+	})
+}

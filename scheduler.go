@@ -266,6 +266,7 @@ type scheduler struct {
 	doubts       *doubts
 	orphans      map[int64]time.Time // since when they were seen; owned by the lease loop
 	orphaned     time.Time           // the last look for them; owned by the lease loop
+	unswept      reloadSet           // shards whose waiting jobs have to be mended yet
 	server       string              // the store's, as of the last beat; owned by the lease loop
 	superseded   bool                // another node has this one's name; owned by the lease loop
 	outrun       bool                // others were quicker to take shards, the last time; owned by the lease loop

@@ -42,13 +42,17 @@ func (s *scheduler) rebalance(ctx context.Context, v View) (took bool, err error
 // takeUp prepares shards that are new to this node: their planned runs are to be
 // read as a whole, and jobs that wait for runs which ended without them mended.
 func (s *scheduler) takeUp(ctx context.Context, shards []Shard) error {
-	if len(shards) == 0 {
+	s.reload.add(shards)
+	s.unswept.add(shards)
+	if shards = s.unswept.take(s.leases.owned()); len(shards) == 0 {
 		return nil
 	}
-	s.reload.add(shards)
 	_, err := call(ctx, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, s.store.Sweep(ctx, shards)
 	})
+	if err != nil {
+		s.unswept.add(shards) // at the next beat
+	}
 	return err
 }
 
