@@ -3,6 +3,7 @@
 
 GO          ?= go
 TESTFLAGS   ?=
+PACKAGES    ?= ./...
 FUZZTIME    ?= 20s
 BENCH       ?= .
 BENCHTIME   ?= 1s
@@ -22,7 +23,7 @@ test: postgres ## run all tests (about four minutes on two cores)
 	XXLJOB_REQUIRE_POSTGRES=1 $(GO) test $(TESTFLAGS) ./...
 
 race: postgres ## run all tests under the race detector (needs a C compiler)
-	XXLJOB_REQUIRE_POSTGRES=1 CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) ./...
+	XXLJOB_REQUIRE_POSTGRES=1 CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) $(PACKAGES)
 
 postgres: ## install Postgres and pgbouncer if missing (NO_INSTALL=1 only says how)
 	@sh internal/pgtest/install.sh
