@@ -432,9 +432,15 @@ func TestRecordAtAnEdit(t *testing.T) {
 	if r := h.report(); r.Forbidden != 0 || r.Dropped != 1 || r.Overdue != 1 || r.OK() {
 		t.Errorf("a stop in good health: forbidden %d, dropped %d, overdue %d, ok %v", r.Forbidden, r.Dropped, r.Overdue, r.OK())
 	}
-	h.Faults = append(h.Faults, Fault{Name: "lock", Effect: Blocked, Begin: (t0 + 6_900) * 1000, End: (t0 + 9_000) * 1000})
-	if r := h.report(); r.Dropped != 1 || r.Overdue != 0 || !r.OK() {
-		t.Errorf("a stop after an outage: dropped %d, overdue %d, ok %v", r.Dropped, r.Overdue, r.OK())
+	others := h.Faults
+	for _, c := range []struct {
+		begin   int64
+		overdue int
+	}{{6_900, 0}, {7_050, 0}, {7_000 + h.Rules.overdue() + 100, 1}} {
+		h.Faults = append(slices.Clone(others), Fault{Name: "lock", Effect: Blocked, Begin: (t0 + c.begin) * 1000, End: (t0 + 9_000) * 1000})
+		if r := h.report(); r.Dropped != 1 || r.Overdue != c.overdue || r.OK() != (c.overdue == 0) {
+			t.Errorf("a stop after an outage from %d on: dropped %d, overdue %d, ok %v", c.begin, r.Dropped, r.Overdue, r.OK())
+		}
 	}
 }
 

@@ -151,7 +151,10 @@ func (a *Auditor) overdueAtEdit(j Job, at int64) bool {
 // explain why it was, unless it was so for a moment only.
 func (a *Auditor) dropped(r *Report, j Job, at int64, rows []Row) {
 	r.Dropped++
-	if a.explain.duringOutage(at*1000) || a.lives[j.ID].replanned(at, a.in.Rules.overdue()) {
+	late := a.in.Rules.overdue()
+	// A fault explains it that had begun when the instant was due, or before it counted
+	// as overdue.
+	if a.explain.duringOutage(at*1000) || a.explain.duringOutage((at+late)*1000) || a.lives[j.ID].replanned(at, late) {
 		return
 	}
 	r.Overdue++
