@@ -355,6 +355,7 @@ func TestLateness(t *testing.T) {
 	for _, run := range []xxljob.Run{
 		{State: xxljob.StateSucceeded, Scheduled: due, Taken: due.Add(20 * time.Millisecond)},
 		{State: xxljob.StateStarted, Scheduled: due, Taken: due.Add(900 * time.Millisecond)},
+		{State: xxljob.StateSucceeded, Scheduled: due, Taken: due.Add(-9 * time.Millisecond)}, // marked ahead of its time
 		{State: xxljob.StateLost, Scheduled: due, Taken: due.Add(time.Millisecond)},
 		{State: xxljob.StateStarted, Scheduled: due},
 		{State: xxljob.StatePlanned, Scheduled: due},
@@ -363,12 +364,15 @@ func TestLateness(t *testing.T) {
 		l.add(run)
 	}
 	found := map[string]*routeLateness{route.First: l}
+	if least := slices.Min(l.late); least != 0 {
+		t.Errorf("a run is %v late", least)
+	}
 	if !anyWaits(found) {
 		t.Error("nothing waits")
 	}
 	got := describe(kill{"b", due}, 15*time.Second, found)
 	want := "# node b was killed at 03:04:05.000; runs due in the next 15s that it had not taken:\n" +
-		"#   FIRST                    4 runs  late p99   900 ms  at most   900 ms  2 still wait\n"
+		"#   FIRST                    5 runs  late p99   900 ms  at most   900 ms  2 still wait\n"
 	if got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
