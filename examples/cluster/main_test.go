@@ -353,9 +353,9 @@ func TestLateness(t *testing.T) {
 	due := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	l := &routeLateness{}
 	for _, run := range []xxljob.Run{
+		{State: xxljob.StateSucceeded, Scheduled: due, Taken: due.Add(-9 * time.Millisecond)}, // marked ahead of its time
 		{State: xxljob.StateSucceeded, Scheduled: due, Taken: due.Add(20 * time.Millisecond)},
 		{State: xxljob.StateStarted, Scheduled: due, Taken: due.Add(900 * time.Millisecond)},
-		{State: xxljob.StateSucceeded, Scheduled: due, Taken: due.Add(-9 * time.Millisecond)}, // marked ahead of its time
 		{State: xxljob.StateLost, Scheduled: due, Taken: due.Add(time.Millisecond)},
 		{State: xxljob.StateStarted, Scheduled: due},
 		{State: xxljob.StatePlanned, Scheduled: due},
