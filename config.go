@@ -63,8 +63,9 @@ type Config struct {
 	// Beat is how often addresses are registered, Dead how long a registration
 	// lasts. Zero means 30 s and 90 s.
 	Beat, Dead time.Duration
-	// LostAfter is the silence after which a node's runs are judged. Zero means
-	// 30 s.
+	// LostAfter is the silence after which the runs that a node had taken end as lost;
+	// what it had not taken is put back after LeaseTTL, or at once where the store knows
+	// that the node is away. Zero means 30 s.
 	LostAfter time.Duration
 	// ReportDays is how many days a report is refreshed for. Zero means 3. There
 	// are no reports yet.

@@ -15,8 +15,8 @@ func isPart(r *Run) bool { return r.Sharding != Sharding{} }
 // choosePart takes the address that has the part's place in the list, and for a part
 // beyond the list the first, as XXL-JOB does; but none at which another part of the same
 // broadcast is under way, or the one would cover or discard the other. Where there is no
-// such address the part waits. Parts that wait at one address are kept apart by their
-// serial place there, whatever the block strategy.
+// such address the part waits. Parts of one trigger that wait at one address are kept
+// apart by a serial place of theirs there, whatever the block strategy.
 func (s *scheduler) choosePart(ctx context.Context, run *Run, job *Job, addrs []string) routed {
 	i := run.Sharding.Index
 	if i >= len(addrs) {
