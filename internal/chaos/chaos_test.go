@@ -73,11 +73,13 @@ func TestRoutesOfTheWorkload(t *testing.T) {
 	if len(names) != len(routes()) {
 		t.Errorf("package route has %d strategies, the workload %d", len(names), len(routes()))
 	}
-	for _, name := range names {
-		if !slices.ContainsFunc(definitions(), func(d control.Job) bool {
-			return d.Route == name && d.Kind == control.Cron && d.Period == 1000 && prompt(d)
-		}) {
-			t.Errorf("%s has none", name)
+	for _, alone := range []bool{true, false} {
+		for _, name := range names {
+			if !slices.ContainsFunc(definitions(alone), func(d control.Job) bool {
+				return d.Route == name && d.Kind == control.Cron && d.Period == 1000 && prompt(d)
+			}) {
+				t.Errorf("%s has none, where the cluster's having the machine to itself is %v", name, alone)
+			}
 		}
 	}
 }
