@@ -92,7 +92,8 @@ func (a *Auditor) recordedRow(r *Report, j Job, at int64, row Row) {
 }
 
 // yieldSlack is by how much the handler of the run that another yielded to may be
-// called after the verdict on that other was stored, in milliseconds.
+// called after the verdict on that other was stored, and how long after it was reached
+// a verdict may be stored, in milliseconds.
 const yieldSlack = 500
 
 // probeTTL is how old the answer may be by which an executor counts as busy, in
@@ -100,12 +101,13 @@ const yieldSlack = 500
 const probeTTL = 1000
 
 // checkBusy accepts that the one route which goes to idle executors only gave an instant
-// up if another run of the job was started and had not ended when they were asked.
+// up if another run of the job was started and had not ended when they were asked. The
+// refusal is stored a moment after it was decided, as any verdict is.
 func (a *Auditor) checkBusy(r *Report, j Job, at int64, row Row) {
 	r.Yielded++
 	for _, other := range a.in.Rows {
 		if other.Job == j.ID && other.Run != row.Run && other.Started != 0 && other.Started <= row.Ended &&
-			(other.Ended == 0 || other.Ended+probeTTL >= row.Ended) {
+			(other.Ended == 0 || other.Ended+probeTTL+yieldSlack >= row.Ended) {
 			return
 		}
 	}
