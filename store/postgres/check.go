@@ -48,7 +48,7 @@ func (s *Store) askServer(ctx context.Context) (v server, err error) {
 	if err != nil {
 		return v, err
 	}
-	defer conn.Release()
+	defer s.giveBack(conn)
 	t, patience := &tx{conn: conn.Conn(), head: []string{"begin isolation level read committed read only"}}, ""
 	err = send(ctx, t.conn, t.takeHead(), []statement{
 		{"show statement_timeout", nil, scanInto(&patience)}, // nothing here takes time before it is ours

@@ -62,7 +62,7 @@ func (s *Store) applyMigrations(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Release()
+	defer s.giveBack(conn)
 	x := &tx{conn: conn.Conn(), name: "migrate", head: []string{
 		"begin isolation level read committed read write", "set local lock_timeout = '10s'",
 		"set local statement_timeout = 0", "set local idle_in_transaction_session_timeout = '60s'",

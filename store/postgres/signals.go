@@ -252,7 +252,7 @@ func (s *Store) notify(ctx context.Context, list []string) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Release()
+	defer s.giveBack(conn)
 	t := &tx{conn: conn.Conn(), head: []string{"begin isolation level read committed read write", "set local synchronous_commit = off", "set local statement_timeout = 1000"}}
 	if err := t.do(ctx, statement{s.sql.notify, []any{s.channel, list}, nil}, statement{sql: "commit"}); err != nil {
 		t.rollback(ctx)

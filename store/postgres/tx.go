@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/xxljob/xxljob/internal/failpoint"
 )
@@ -132,11 +133,26 @@ func (s *Store) within(ctx context.Context, patience time.Duration, f func(conte
 	if err != nil {
 		return false, err
 	}
-	defer conn.Release()
+	defer s.giveBack(conn)
 	bounded, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	err = f(bounded, conn.Conn())
 	return err != nil && bounded.Err() != nil && ctx.Err() == nil, err
+}
+
+// giveBack returns a connection to the pool, or takes it out of the pool if it is of no
+// more use. One whose server does not answer is closed in the background, which takes
+// pgx up to 15 s; the pool would count it for as long, and a pool whose connections have
+// all been orphaned would have no place for new ones, which the server does answer.
+func (s *Store) giveBack(conn *pgxpool.Conn) {
+	if !conn.Conn().IsClosed() {
+		conn.Release()
+		return
+	}
+	lost := conn.Hijack()
+	if tell := s.pool.Config().BeforeClose; tell != nil {
+		tell(lost) // as the pool would
+	}
 }
 
 // one runs a transaction of one statement, in one round trip.
