@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -48,6 +49,8 @@ type arena struct {
 	say     func(format string, args ...any)
 	serial  atomic.Int64 // numbers triggers and jobs
 	dbFault sync.Mutex   // held while a fault of the database is injected
+	spares  atomic.Bool  // faults leave a member alone that is well: see victim
+	choice  sync.Mutex   // held while a victim is chosen
 
 	mu      sync.Mutex
 	rnd     *rand.Rand      // guarded by mu
@@ -137,10 +140,17 @@ func (a *arena) note(format string, args ...any) {
 	a.notes = append(a.notes, fmt.Sprintf(format, args...))
 }
 
-// victim claims a random member that no fault has; nil when there is none.
+// victim claims a random member that no fault has; nil when there is none, or when it
+// would be the last that is well and has to be spared.
 func (a *arena) victim() *member {
+	a.choice.Lock()
+	defer a.choice.Unlock()
 	for _, m := range a.shuffled() {
-		if m.claim() {
+		switch {
+		case !m.claim():
+		case a.spares.Load() && !slices.ContainsFunc(a.all(), (*member).isWell):
+			m.unclaim()
+		default:
 			return m
 		}
 	}

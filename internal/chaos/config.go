@@ -15,7 +15,7 @@ type Config struct {
 	// Seed makes the choices of victims, moments and operations. Zero means one
 	// from the clock; it is printed in any case.
 	Seed uint64
-	// Faults are names of the catalogue. Empty means all of them, and "mixed".
+	// Faults are names of the catalogue. Empty means all of them.
 	Faults []string
 	// Mixed is how long faults are mixed at random after each was alone. Zero
 	// means 90 s.

@@ -93,7 +93,11 @@ func catalogue(c Config) []fault {
 		all = append(all, fault{name: name, unit: name, run: lockTables(i, 3, 60*time.Second),
 			slow: "nobody can use the table for 60 s"})
 	}
-	return append(all, fault{name: "mixed", unit: "mixed", run: mix(c.Mixed)})
+	return append(all,
+		fault{name: "mixed", unit: "mixed", run: mix(c.Mixed, true)},
+		fault{name: "mixed-all", unit: "mixed-all", run: mix(c.Mixed, false),
+			slow: "all nodes may be out at once, and who comes back has to watch the others for a LeaseTTL first"},
+	)
 }
 
 // shortFaults is the form for tests: at least twenty kills, three pauses and two

@@ -190,9 +190,13 @@ func stepClocks(ctx context.Context, a *arena) error {
 	return nil
 }
 
-// mix injects faults at random, two at a time at most.
-func mix(d time.Duration) func(context.Context, *arena) error {
+// mix injects faults at random, two at a time at most. Where it spares, one node is
+// well all the time, so that nothing but the database keeps it from taking over from the
+// others; else all may be out at once.
+func mix(d time.Duration, spares bool) func(context.Context, *arena) error {
 	return func(ctx context.Context, a *arena) error {
+		a.spares.Store(spares)
+		defer a.spares.Store(false)
 		short := []func(context.Context, *arena) error{
 			kill, kill, kill, terminate, stopFor(8 * time.Second), stopFor(20 * time.Second),
 			restartAtRandom, terminateBackends("lock connection", lockConnections), terminateBackends("all connections", allConnections),

@@ -33,6 +33,7 @@ type member struct {
 	stdin io.WriteCloser // guarded by mu
 	ended chan struct{}  // guarded by mu: closed when the process has been reaped
 	busy  bool           // guarded by mu: a fault has chosen it
+	freed time.Time      // guarded by mu: when the last fault that had it was over
 	mute  bool           // guarded by mu: it is paused or cut off
 }
 
@@ -187,7 +188,26 @@ func (m *member) claim() bool {
 func (m *member) release() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.busy, m.freed = false, time.Now()
+}
+
+// unclaim takes back a claim of which nothing came.
+func (m *member) unclaim() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.busy = false
+}
+
+// wellAfter is how long a member has been left alone when it knows of each other one
+// whether it is there: a LeaseTTL and a beat.
+const wellAfter = 6 * time.Second
+
+// isWell reports whether the member can take over from any other.
+func (m *member) isWell() bool {
+	alive := m.alive()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return alive && !m.busy && time.Since(m.freed) >= wellAfter
 }
 
 // setMute notes that the node cannot be reached, or can again.

@@ -242,6 +242,12 @@ func TestMutations(t *testing.T) {
 			}
 			h.skip(everySecond, 30, 33)
 		}, Report{Forbidden: 4}},
+		{"instants are skipped in a silence that another node saw from its beginning", func(h *history) {
+			h.Faults = append(h.Faults,
+				Fault{Name: "SIGSTOP", Effect: Silent, Victim: Process{"a", 11}, Begin: (t0 + 25_000) * 1000, End: (t0 + 50_000) * 1000},
+				Fault{Name: "SIGKILL", Effect: Dies, Victim: Process{"b", 21}, Begin: (t0 + 36_000) * 1000, End: (t0 + 37_000) * 1000})
+			h.skip(everySecond, 26, 29)
+		}, Report{Forbidden: 4}},
 		{"an instant is both run and skipped", func(h *history) {
 			h.Rows = append(h.Rows, Row{Run: 9999, Job: everySecond, State: Skipped, Type: "CRON", Due: t0 + 7000, First: t0 + 7000, Last: t0 + 7000, Count: 1})
 		}, Report{Double: 1}},
@@ -331,6 +337,13 @@ func TestPermitted(t *testing.T) {
 				Fault{Name: "restart", Effect: Blocked, Begin: (t0 + 30_000) * 1000, End: (t0 + 38_000) * 1000},
 				Fault{Name: "restart", Effect: Blocked, Begin: (t0 + 39_000) * 1000, End: (t0 + 47_000) * 1000})
 			h.skip(everySecond, 31, 44)
+		}},
+		{"a skip in a silence that nobody saw for long enough", func(h *history) {
+			h.Faults = append(h.Faults, Fault{Name: "SIGSTOP", Effect: Silent, Victim: Process{"a", 11}, Begin: (t0 + 25_000) * 1000, End: (t0 + 50_000) * 1000})
+			for _, s := range []int64{28, 37} {
+				h.Faults = append(h.Faults, Fault{Name: "SIGKILL", Effect: Dies, Victim: Process{"b", int(s)}, Begin: (t0 + s*1000) * 1000, End: (t0 + s*1000 + 2000) * 1000})
+			}
+			h.skip(everySecond, 26, 48)
 		}},
 		{"an interruption by a long silence", func(h *history) {
 			h.Faults = append(h.Faults, Fault{Name: "SIGSTOP", Effect: Silent, Victim: nodeB, Begin: (t0 + 25_500) * 1000, End: (t0 + 57_000) * 1000})

@@ -40,7 +40,7 @@ type instant struct{ job, due int64 }
 func New(in Input) *Auditor {
 	in.Ops = undone(in.Ops, in.Faults)
 	a := &Auditor{
-		in: in, explain: newExplainer(in.Faults, in.Rules), lives: lives(in.Ops), jobs: map[int64]Job{},
+		in: in, explain: newExplainer(in.Faults, nodesOf(in.Events), in.Rules), lives: lives(in.Ops), jobs: map[int64]Job{},
 		starts: map[int64][]Event{}, ends: map[int64][]Event{}, at: map[instant][]int64{}, byParam: map[string][]int64{},
 		rows: map[int64]Row{}, rowsAt: map[instant][]Row{}, records: map[int64][]Row{}, killed: map[int64]bool{},
 	}
@@ -55,6 +55,18 @@ func New(in Input) *Auditor {
 	a.addEvents()
 	a.addRows()
 	return a
+}
+
+// nodesOf are the names of the nodes that have started something.
+func nodesOf(events []Event) (nodes []string) {
+	seen := map[string]bool{}
+	for _, e := range events {
+		if !seen[e.Node] {
+			seen[e.Node] = true
+			nodes = append(nodes, e.Node)
+		}
+	}
+	return nodes
 }
 
 func (a *Auditor) addEvents() {

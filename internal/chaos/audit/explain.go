@@ -10,17 +10,18 @@ import (
 type explainer struct {
 	rules  Rules
 	faults []Fault
+	nodes  []string   // that have started something
 	joined []interval // of all faults that keep the cluster from scheduling
 }
 
 // interval is a stretch of time in microseconds.
 type interval struct{ begin, end int64 }
 
-func newExplainer(faults []Fault, rules Rules) explainer {
-	x := explainer{rules: rules, faults: faults}
+func newExplainer(faults []Fault, nodes []string, rules Rules) explainer {
+	x := explainer{rules: rules, faults: faults, nodes: nodes}
 	var all []interval
 	for _, f := range faults {
-		if i, ok := rules.outage(f); ok {
+		if i, ok := x.outage(f); ok {
 			all = append(all, i)
 		}
 	}
@@ -30,17 +31,47 @@ func newExplainer(faults []Fault, rules Rules) explainer {
 
 // outage is how long a fault may keep a shard from being scheduled. Others take
 // over from a process, whether or not it comes back.
-func (r Rules) outage(f Fault) (interval, bool) {
-	one := f.Victim != (Process{})
+func (x explainer) outage(f Fault) (interval, bool) {
+	r, one := x.rules, f.Victim != (Process{})
 	switch {
 	case f.Effect == Harmless:
 		return interval{}, false
 	case one && (f.Effect == Dies || f.Effect == Leaves):
-		return interval{f.Begin, f.Begin + r.Death*1000}, true
+		back := max(f.Begin+r.Death*1000, f.End+r.Back*1000) // the next process of the node
+		return interval{f.Begin, min(x.takenOver(f, r.Death*1000), back)}, true
 	case one && f.Effect == Silent:
-		return interval{f.Begin, min(f.End, f.Begin+r.Silence*1000)}, true
+		return interval{f.Begin, min(x.takenOver(f, r.Silence*1000), f.End)}, true
 	}
 	return interval{f.Begin, f.End + r.Back*1000}, true
+}
+
+// takenOver is when the first of the other nodes has been well for so long that it has
+// the shards of a fault's victim. Who takes over from a silent node has watched it for a
+// LeaseTTL itself: where each of the others dies or falls silent meanwhile, or has only
+// just come back, the wait begins anew.
+func (x explainer) takenOver(f Fault, wait int64) int64 {
+	first := f.Begin + wait
+	for i, node := range slices.DeleteFunc(slices.Clone(x.nodes), func(n string) bool { return n == f.Victim.Node }) {
+		at := f.Begin + wait
+		for out := x.outUntil(node, at-wait, at); out > 0; out = x.outUntil(node, at-wait, at) {
+			at = out + wait
+		}
+		if i == 0 || at < first {
+			first = at
+		}
+	}
+	return first
+}
+
+// outUntil is when the last fault has ended that hit a node in a stretch of time, zero
+// where none did.
+func (x explainer) outUntil(node string, begin, end int64) (last int64) {
+	for _, f := range x.faults {
+		if f.Effect != Harmless && f.Victim.Node == node && f.Begin < end && f.End > begin {
+			last = max(last, f.End)
+		}
+	}
+	return last
 }
 
 // join merges intervals that touch.
