@@ -6,7 +6,6 @@ package xxljob
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/xxljob/xxljob/block"
@@ -298,7 +297,7 @@ func (s *scheduler) startBatch(ctx context.Context, batch []attempt) (locked boo
 	for i := range answers {
 		s.doubts.received(answers[i].Siblings, 1) // a hook may take its time before they take off
 	}
-	var stale []attempt
+	var stale, busy []attempt
 	for i, a := range batch {
 		switch answers[i].Status {
 		case StartOK:
@@ -310,7 +309,7 @@ func (s *scheduler) startBatch(ctx context.Context, batch []attempt) (locked boo
 			stale = append(stale, a)
 			s.engine.retry(a, true)
 		case StartBusy:
-			locked = !s.awaitBlocker(ctx, a) || locked
+			busy = append(busy, a)
 		case StartFenced:
 			s.engine.giveUp(a)
 			s.leases.lose(a.run.Shard, a.start.Epoch)
@@ -325,6 +324,8 @@ func (s *scheduler) startBatch(ctx context.Context, batch []attempt) (locked boo
 			s.engine.retry(a, false)
 		}
 	}
+	// What is started is under way by now: the reads below hold up no handler.
+	locked = s.awaitBlockers(ctx, busy) || locked
 	if len(stale) == 0 {
 		return locked, nil
 	}
@@ -391,24 +392,6 @@ func (s *scheduler) launchSibling(a attempt, run Run, began time.Time) {
 	} else {
 		s.goneAway(run)
 	}
-}
-
-// awaitBlocker parks a serial run until the run that the store found in its way
-// has ended: one that this node did not know of, for instance of the shard's
-// former owner, or another part of a broadcast. It reports whether it found it.
-func (s *scheduler) awaitBlocker(ctx context.Context, a attempt) bool {
-	runs, err := call(ctx, func(ctx context.Context) ([]Run, error) {
-		return s.store.Runs(ctx, RunFilter{JobID: a.job.ID, States: []State{StateStarted}, Limit: startBatch})
-	})
-	for _, r := range runs {
-		if err == nil && r.ID != a.run.ID && (r.Address == a.route.address || slices.Contains(a.route.targets, r.Address)) {
-			s.engine.awaitRun(a, r)
-			s.watchWake.poke()
-			return true
-		}
-	}
-	s.engine.retry(a, false) // it has ended meanwhile, or the store did not tell
-	return false
 }
 
 // cancelStopped cancels schedule-born runs of a job that was stopped without
