@@ -48,7 +48,9 @@ type Shard struct {
 	// that a former owner writes nothing.
 	Epoch int64
 	// Free reports that a challenger may take the shard now: it has no owner, or
-	// the owner's lock is free.
+	// the owner's lock is free. A store that has locks lets a free shard be if another
+	// process was quicker to lock it; one that is given without Free is taken whoever
+	// holds its lock, as that process is taken for silent.
 	Free bool
 }
 

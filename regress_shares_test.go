@@ -2,6 +2,7 @@ package xxljob_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -126,5 +127,37 @@ func TestSharesThatNobodyTakes(t *testing.T) {
 		time.Sleep(3 * time.Minute) // nobody keeps for long what is above its share
 		requireOwners(t, st, 2*time.Minute, "a", "b", "c")
 		stop(t, a, b, c)
+	})
+}
+
+// heldElsewhere is a store that does not let free shards be taken: a process that hangs
+// has given them up, and their locks not.
+type heldElsewhere struct {
+	xxljob.Store
+	shards int
+}
+
+func (s heldElsewhere) TakeShards(ctx context.Context, inc string, shards []xxljob.Shard) ([]xxljob.Shard, error) {
+	return s.Store.TakeShards(ctx, inc, slices.DeleteFunc(slices.Clone(shards), func(sh xxljob.Shard) bool {
+		return sh.Free && sh.ID < s.shards
+	}))
+}
+
+// TestFreeShardsThatAreLocked: a shard that nobody owns, and that cannot be had, is taken
+// by its epoch when it has stood still for longer than a lease lasts.
+func TestFreeShardsThatAreLocked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, j := memory.New(), &journal{}
+		a := startNode(t, heldElsewhere{st, 5}, "a", j)
+		b := startNode(t, heldElsewhere{st, 5}, "b", j)
+		time.Sleep(4 * time.Second)
+		if n := owners(t, st)[""]; n != 5 {
+			t.Fatalf("%d shards have no owner, want the 5 that are locked", n)
+		}
+		time.Sleep(4 * time.Second)
+		if n := owners(t, st); n[""] != 0 {
+			t.Errorf("shards by node after 8 s: %v, want none without", n)
+		}
+		stop(t, a, b)
 	})
 }

@@ -105,33 +105,46 @@ func (l *leases) shares(shards []Shard, now time.Time) (give, take []Shard) {
 	if want == 0 && l.maxHold > 0 {
 		want = 1 // what another gave up for its age; the surplus goes to it in turn
 	}
+	free := l.takeable(shards, now)
+	l.noteIdle(free, now)
 	if want > 0 {
 		// Each node begins at a place of its own, so that they do not all reach for
 		// the same ones.
-		free := l.takeable(shards, now)
 		from := rank * len(free) / len(live)
 		take = append(free[from:len(free):len(free)], free[:from]...)
 		take = take[:min(want, len(take))]
 	}
-	return give, append(take, l.abandoned(shards, take, now)...)
+	return give, append(take, l.abandoned(free, take, now)...)
 }
 
 // keepAbove is how long a node keeps what it took above its share.
 const keepAbove = time.Minute
 
-// abandoned are shards that have been there for the taking for longer than a lease
-// lasts: who should have taken them does not, whatever the reason, and a shard
-// without an owner stands still.
-func (l *leases) abandoned(shards, take []Shard, now time.Time) (more []Shard) {
+// noteIdle remembers since when shards have been there for the taking. Where that is
+// longer than a lease lasts, something else than their rows keeps them from whoever
+// should have taken them, such as a process that was paused between giving up a shard and
+// giving up its lock: they are no longer Free, and are taken by their epochs.
+func (l *leases) noteIdle(free []Shard, now time.Time) {
 	since := l.idleSince
-	l.idleSince = map[int]time.Time{}
-	for _, sh := range l.takeable(shards, now) {
-		first, known := since[sh.ID]
+	l.idleSince = make(map[int]time.Time, len(free))
+	for i := range free {
+		first, known := since[free[i].ID]
 		if !known {
 			first = now
 		}
-		l.idleSince[sh.ID] = first
-		if now.Sub(first) > l.ttl && !slices.ContainsFunc(take, func(t Shard) bool { return t.ID == sh.ID }) {
+		l.idleSince[free[i].ID] = first
+		if now.Sub(first) > l.ttl {
+			free[i].Free = false
+		}
+	}
+}
+
+// abandoned are shards that have been there for the taking for longer than a lease
+// lasts: who should have taken them does not, whatever the reason, and a shard
+// without an owner stands still.
+func (l *leases) abandoned(free, take []Shard, now time.Time) (more []Shard) {
+	for _, sh := range free {
+		if now.Sub(l.idleSince[sh.ID]) > l.ttl && !slices.ContainsFunc(take, func(t Shard) bool { return t.ID == sh.ID }) {
 			more = append(more, sh)
 			l.rescue[sh.ID] = now
 		}

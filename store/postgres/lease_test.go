@@ -462,3 +462,29 @@ func TestRowModeKeepsNothingInSessions(t *testing.T) {
 		t.Error("the tracer saw no transaction")
 	}
 }
+
+// TestAFreeShardThatIsLocked: who is paused between giving up a shard and giving up its
+// lock keeps it from nobody who no longer takes it for free.
+func TestAFreeShardThatIsLocked(t *testing.T) {
+	t.Parallel()
+	a, b := twoStores(t)
+	former := own(t, a, inc(t, "a"), 1)
+	run(t, pgtest.SharedPool(t), `update "`+postgres.SchemaOf(a)+`".xxl_job_lock set owner = ''`)
+	next, view := join(t, b, inc(t, "b"), 1)
+	sh := view.Shards[0]
+	if sh.Owner != "" || !sh.Free {
+		t.Fatalf("shard %+v is not there for the taking", sh)
+	}
+	taken, err := b.TakeShards(t.Context(), next.inc, []xxljob.Shard{sh})
+	must(t, err)
+	if len(taken) != 0 {
+		t.Errorf("took %+v, which another process has locked", taken)
+	}
+	sh.Free = false
+	taken, err = b.TakeShards(t.Context(), next.inc, []xxljob.Shard{sh})
+	must(t, err)
+	if len(taken) != 1 {
+		t.Error("a shard that stands still was not taken")
+	}
+	must(t, a.Leave(t.Context(), former.inc))
+}
