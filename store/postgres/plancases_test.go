@@ -366,6 +366,7 @@ func (d *planData) triggerCases() []planCase {
 		{name: "addRun", sql: q.addRun, args: triggerArgs(42, nil, &t), rows: 1},
 		{name: "addRun with key", sql: q.addRun, args: triggerArgs(42, &id, &t), rows: 1},
 		{name: "planRun", sql: q.planRun, args: triggerArgs(42, nil, &t), rows: 1},
+		{name: "planRunTold", sql: q.planRunTold, args: append(triggerArgs(42, nil, &t), "a_channel"), rows: 1},
 	}
 }
 
