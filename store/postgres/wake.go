@@ -17,8 +17,9 @@ import (
 //
 // It waits for no answer: an owner in this process is told before it returns, others by a
 // NOTIFY that is sent soon after, together with what else there is to be told, at most
-// forty times a second. Close sends what is left. A notification that is lost costs the
-// wait for the poll and nothing else, and in LeaseRow no other process is told at all.
+// forty times a second. Close sends what is left; a Wake after it tells no other process.
+// A notification that is lost costs the wait for the poll and nothing else, and in
+// LeaseRow no other process is told at all.
 //
 // Whether a job is there is not looked at: the shard follows from the id, so that any
 // number of ids makes at most one hint a shard, and of a job that is not there its owner

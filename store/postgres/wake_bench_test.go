@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -35,12 +36,14 @@ func BenchmarkCommitToHandler(b *testing.B) {
 		for _, c := range commits {
 			b.Run(where+"/"+c.name, func(b *testing.B) {
 				for range b.N {
-					n := 500
+					// Orders do not come in step with what goes on here: the least gap
+					// between two notifications, or the scans.
+					n, within := 500, 40*time.Millisecond
 					if !c.wake && !c.notify {
-						n = 40 // each of them takes up to a second
+						n, within = 40, time.Second // each of them takes up to a second
 					}
 					x := newHostBench(b, c.notify, where == "other process")
-					x.commitToHandler(n, c.wake)
+					x.commitToHandler(n, within, c.wake)
 				}
 			})
 		}
@@ -129,7 +132,9 @@ func (x *hostBench) order(ctx context.Context) error {
 	return tx.Commit(ctx)
 }
 
-func (x *hostBench) commitToHandler(n int, wake bool) {
+// commitToHandler measures n orders, each some time within the given one after the
+// handler of the one before.
+func (x *hostBench) commitToHandler(n int, within time.Duration, wake bool) {
 	ctx := context.Background()
 	x.must(x.sched.Start(ctx))
 	defer func() { x.must(x.sched.Stop(ctx)) }()
@@ -144,9 +149,7 @@ func (x *hostBench) commitToHandler(n int, wake bool) {
 		if i >= n/10 { // the first are for the caches
 			took = append(took, called.Sub(committed))
 		}
-		// Orders do not come in step with what goes on here: neither with the scans nor
-		// with the least gap between two notifications.
-		time.Sleep(30*time.Millisecond + time.Duration(i%40)*time.Millisecond)
+		time.Sleep(30*time.Millisecond + rand.N(within))
 	}
 	slices.Sort(took)
 	at := func(p float64) float64 {
