@@ -176,8 +176,11 @@ func TestWaitForOneselfAtAnAttachedExecutor(t *testing.T) {
 			t.Fatalf("the jobs have ids %d and %d: nothing to take for each other", ja.ID, jb.ID)
 		}
 		trigger(t, b, jb) // a's run before this was one as well
+		synctest.Wait()
 		a.do(t, ja, func(ctx context.Context, task *xxljob.Task) {
+			b.within <- func(context.Context, *xxljob.Task) { time.Sleep(time.Second) } // both are under way
 			inB := trigger(t, b, jb)
+			synctest.Wait()
 			if inB != task.RunID {
 				t.Errorf("the runs have ids %d and %d: nothing to take for each other", task.RunID, inB)
 			}
@@ -233,6 +236,35 @@ func TestAfterStop(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAfterAStopThatGaveUp: Stop has returned, though its steps go on in a store that
+// hangs.
+func TestAfterAStopThatGaveUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		n := startNode(t, st, "a", &journal{})
+		time.Sleep(time.Second)
+		n.faults.Pause(true)
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := n.Stop(short); err == nil {
+			t.Error("Stop says that all is over")
+		}
+		asked := make(chan error, 1)
+		go func() { _, err := n.Trigger(t.Context(), 1, xxljob.Trigger{}); asked <- err }()
+		synctest.Wait()
+		select {
+		case err := <-asked:
+			if !errors.Is(err, xxljob.ErrStopped) {
+				t.Errorf("Trigger: %v", err)
+			}
+		default:
+			t.Error("Trigger hangs in the store")
+		}
+		n.faults.Resume()
+		must(t, n.Stop(context.Background()))
+	})
 }
 
 // TestTheLastHandlersMayTrigger: while Stop waits for them, they may trigger and wait as
