@@ -252,9 +252,6 @@ func (s *scheduler) hookEnded(r Run) {
 	s.hooks.call("Hooks.RunEnded", s.cfg.Hooks.RunEnded, r)
 }
 
-// watchPoll is how often Wait looks by itself.
-const watchPoll = time.Second
-
 // watchLoop notices the end of runs at other nodes: of those that this node has
 // started there, and of those that somebody here waits for. Those who wait for
 // lines of a log it tells of each signal, which may stand for their answer.
@@ -305,36 +302,4 @@ func (s *scheduler) watchOnce(ctx context.Context, ids []int64) error {
 		}
 	}
 	return nil
-}
-
-// Wait registers before it reads, so that an end in between is not missed.
-func (s *scheduler) Wait(ctx context.Context, runID int64) (Run, error) {
-	w := s.engine.addWaiter(runID)
-	defer func() { s.engine.dropWaiter(runID, w) }()
-	over := s.life.over
-	look := time.NewTicker(watchPoll)
-	defer look.Stop()
-	for {
-		run, err := s.store.Run(ctx, runID)
-		if err != nil || run.State.Ended() {
-			return run, err
-		}
-		s.watchWake.poke()
-		tick := look.C
-		if poll, _ := s.store.Poll(); s.running() && poll == 0 {
-			tick = nil // the watch loop hears of every end
-		}
-		select {
-		case run := <-w:
-			if run.State.Ended() {
-				return run, nil
-			}
-			w = s.engine.addWaiter(runID) // its record is gone: the store says so
-		case <-tick:
-		case <-over:
-			over = nil // from here on look oneself
-		case <-ctx.Done():
-			return run, ctx.Err()
-		}
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/wire"
@@ -22,9 +23,9 @@ type Config struct {
 	// App is the executor app of Handle and of jobs that name none. Empty means
 	// the program's base name.
 	App string
-	// Node names this node. Empty means host name, program and a random part.
-	// Two live nodes of one store must not have the same name: the later one
-	// would supersede the earlier.
+	// Node names this node: at most 200 bytes of printable characters without blanks.
+	// Empty means host name, program and a random part. Two live nodes of one store
+	// must not have the same name: the later one would supersede the earlier.
 	Node string
 	// Location is the zone of cron and crontab schedules that name none, an IANA
 	// zone. Nil means UTC.
@@ -166,7 +167,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.App, program)
 	if c.Node == "" {
 		host, _ := os.Hostname()
-		c.Node = shorten(cmp.Or(host, "host"), 100) + "-" + program + "-" + randomText(6)
+		c.Node = solid(shorten(cmp.Or(host, "host"), 100) + "-" + program + "-" + randomText(6))
 	}
 	if c.Location == nil {
 		c.Location = time.UTC
@@ -210,7 +211,11 @@ const maxPreRead = 55 * time.Second
 func (c Config) validate() error {
 	f := faults{what: "config"}
 	f.text("App", c.App, 1, 64)
+	known := len(f.errs)
 	f.text("Node", c.Node, 1, 200)
+	if at := strings.IndexFunc(c.Node, notSolid); at >= 0 && len(f.errs) == known {
+		f.add("Node", c.Node, fmt.Errorf("want printable characters without blanks, not %q", []rune(c.Node[at:])[0]))
+	}
 	if name := c.Location.String(); name == "" {
 		f.add("Location", name, errors.New("want an IANA zone, from time.LoadLocation"))
 	} else if _, err := loadZone(name); err != nil {
@@ -281,6 +286,20 @@ func (s *scheduler) warnOfDefaultToken() {
 			s.log.Warn("xxljob: the default token of XXL-JOB's samples is in use, which everybody knows", "app", app)
 		}
 	}
+}
+
+// notSolid reports whether r may not be in the name of a node. Names are parts of
+// addresses, and of lines of logs that are read by columns.
+func notSolid(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }
+
+// solid puts a dash in the place of what may not be in the name of a node.
+func solid(s string) string {
+	return strings.Map(func(r rune) rune {
+		if notSolid(r) {
+			return '-'
+		}
+		return r
+	}, s)
 }
 
 // randomText returns n random letters and digits.

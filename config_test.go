@@ -200,3 +200,25 @@ func TestConfigLocationIsIANA(t *testing.T) {
 		}
 	}
 }
+
+// TestConfigNode: a name of a node is part of addresses and of lines that are read by
+// columns. What the host is called makes no bad default.
+func TestConfigNode(t *testing.T) {
+	for _, name := range []string{"a b", " a", "a\t", "a\nb", "a\x7f", "a\u00a0b", "a\u200bb", "a\u0085", "a\x00", "a\xff", "\u3000"} {
+		_, err := xxljob.New(memory.New(), xxljob.Config{Node: name})
+		if err == nil || strings.Count(err.Error(), "xxljob: config: Node ") != 1 {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	for _, name := range []string{"a", "node-1.example.org:8080", "节点", "größe_7", "a/b", strings.Repeat("n", 200)} {
+		if err := (xxljob.Config{Node: name}).Validate(); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	was := os.Args[0]
+	defer func() { os.Args[0] = was }()
+	os.Args[0] = filepath.Join("somewhere", "my program\t1")
+	if c := (xxljob.Config{App: "app"}); c.Validate() != nil || !strings.Contains(c.Complete().Node, "-my-program-1-") {
+		t.Errorf("the default is %q: %v", c.Complete().Node, c.Validate())
+	}
+}

@@ -40,7 +40,8 @@ var directModules = []string{gronx, memdb, pgx, "golang.org/x/sync"}
 // standard library. A package whose name ends with /* stands for all below it.
 var mayImport = map[string][]string{
 	// 0 what leaves may stand on
-	"internal/guard": nil,
+	"internal/guard":  nil,
+	"internal/inside": nil,
 	// 1 leaves
 	"internal/failpoint": nil,
 	"route":              nil,
@@ -48,8 +49,8 @@ var mayImport = map[string][]string{
 	"wire":               {"internal/guard"},
 	"internal/cron":      {gronx},
 	// 2, 3 engine
-	"executor": {"wire", "block", "internal/guard"},
-	".":        {"executor", "wire", "block", "route", "internal/cron", "internal/guard", errgroup},
+	"executor": {"wire", "block", "internal/guard", "internal/inside"},
+	".":        {"executor", "wire", "block", "route", "internal/cron", "internal/guard", "internal/inside", errgroup},
 	// 4 backends
 	"store/memory":    {".", memdb},
 	"store/postgres":  {".", "internal/failpoint", pgx, pgconn, pgtype, pgxpool},

@@ -76,7 +76,7 @@
 //	3 engine                      xxljob
 //	2 engine          ___________/ | \______ executor
 //	1 leaves      route  internal/cron          wire   block
-//	0 below       internal/guard
+//	0 below       internal/guard  internal/inside
 //
 // An upper room imports a lower one and no line runs up; deps_test.go reads the
 // real imports. Leaves import the standard library only (internal/cron also
@@ -127,7 +127,8 @@
 // # Concurrency
 //
 // All methods of a [Scheduler] are safe for concurrent use, before Start, while
-// it runs and from handlers; values are copied in and out. Start does not block;
+// it runs and from handlers; values are copied in and out. Start waits for one
+// answer of the store, five seconds at most, and does not block beyond that;
 // Stop returns when every goroutine of the scheduler has ended, or two seconds
 // after its context where the store hangs or a handler ignores its cancellation.
 // Handlers run on goroutines of their own, one for each run under way; an idle

@@ -49,9 +49,15 @@ func digestOf(j Job) (string, error) {
 }
 
 func (s *scheduler) EnsureJob(ctx context.Context, job Job) (Ensured, error) {
+	if ctx == nil {
+		return Ensured{}, errNoContext
+	}
 	job, err := s.complete(job)
 	if err != nil {
 		return Ensured{}, err
+	}
+	if s.stopped() {
+		return Ensured{}, fmt.Errorf("xxljob: ensure job %q: %w", job.Key, ErrStopped)
 	}
 	return s.ensure(ctx, job, false)
 }
@@ -135,10 +141,16 @@ func (s *scheduler) redefine(ctx context.Context, has, job Job, unprune bool) (E
 }
 
 func (s *scheduler) EnsureJobs(ctx context.Context, app string, jobs []Job, opts ...EnsureOption) ([]Ensured, error) {
+	if ctx == nil {
+		return nil, errNoContext
+	}
 	setDefault(&app, s.cfg.App)
 	complete, err := s.completeList(ctx, app, jobs)
 	if err != nil {
 		return nil, err
+	}
+	if s.stopped() {
+		return nil, fmt.Errorf("xxljob: ensure %d jobs of app %q: %w", len(jobs), app, ErrStopped)
 	}
 	prune := false
 	for _, o := range opts {

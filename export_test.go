@@ -174,3 +174,6 @@ func HookCalls() (call func(hook func(Run), run Run)) {
 	q := &hookQueue{log: slog.New(slog.DiscardHandler), panics: guard.NewLog(slog.Default)}
 	return func(hook func(Run), run Run) { q.call("a hook", hook, run) }
 }
+
+// AddressOf is the address of a scheduler's attached executors.
+func AddressOf(s Scheduler) string { return LocalAddress(s.(*scheduler).incarnation) }

@@ -231,6 +231,9 @@ func (e *engine) fitting(runs []Run, places map[string]int) (ids []int64, full b
 // Kill goes through the store: the node that runs the run finds the request in
 // its inbox. Where that is this node it need not wait for that.
 func (s *scheduler) Kill(ctx context.Context, runID int64) error {
+	if ctx == nil {
+		return errNoContext
+	}
 	if err := s.setShards(ctx); err != nil {
 		return err
 	}

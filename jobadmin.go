@@ -63,7 +63,7 @@ func (a *adminSide) TriggerJob(ctx context.Context, req wire.TriggerJobRequest) 
 				t.Addresses = append(t.Addresses, addr)
 			}
 		}
-		_, err := a.s.Trigger(ctx, job.ID, t)
+		_, err := a.s.trigger(ctx, job.ID, t)
 		return err
 	})
 }

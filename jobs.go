@@ -49,6 +49,9 @@ func firesAfter(job Job, now time.Time) error {
 func (s *scheduler) knowsRoute(name string) bool { return s.routers[name] != nil }
 
 func (s *scheduler) AddJob(ctx context.Context, job Job) (Job, error) {
+	if ctx == nil {
+		return Job{}, errNoContext
+	}
 	return s.addJob(ctx, job, true)
 }
 
@@ -162,6 +165,9 @@ func (s *scheduler) edit(ctx context.Context, id int64, e Edit) (Job, error) {
 }
 
 func (s *scheduler) UpdateJob(ctx context.Context, job Job) (Job, error) {
+	if ctx == nil {
+		return Job{}, errNoContext
+	}
 	version := job.Version
 	old, err := s.store.Job(ctx, job.ID)
 	if err != nil {
@@ -209,6 +215,9 @@ func define(j *Job, def Job) (replan bool) {
 }
 
 func (s *scheduler) RemoveJob(ctx context.Context, id int64) error {
+	if ctx == nil {
+		return errNoContext
+	}
 	if err := s.setShards(ctx); err != nil {
 		return err
 	}
@@ -239,6 +248,9 @@ func (s *scheduler) forgetRoutes(ctx context.Context, jobID int64) {
 }
 
 func (s *scheduler) StartJob(ctx context.Context, id int64) error {
+	if ctx == nil {
+		return errNoContext
+	}
 	_, err := s.edit(ctx, id, Edit{Verb: "start", Next: rescheduled, Change: func(j *Job) (bool, error) {
 		if !j.Stopped {
 			return false, nil
@@ -253,6 +265,9 @@ func (s *scheduler) StartJob(ctx context.Context, id int64) error {
 }
 
 func (s *scheduler) StopJob(ctx context.Context, id int64) error {
+	if ctx == nil {
+		return errNoContext
+	}
 	_, err := s.edit(ctx, id, Edit{Verb: "stop", Change: stopFor("")})
 	return err
 }
@@ -270,6 +285,9 @@ func stopFor(reason string) func(*Job) (bool, error) {
 }
 
 func (s *scheduler) SaveGroup(ctx context.Context, g Group) error {
+	if ctx == nil {
+		return errNoContext
+	}
 	setDefault(&g.Title, g.App)
 	if err := g.Validate(); err != nil {
 		return err
@@ -283,6 +301,9 @@ func (s *scheduler) SaveGroup(ctx context.Context, g Group) error {
 }
 
 func (s *scheduler) RemoveGroup(ctx context.Context, app string) error {
+	if ctx == nil {
+		return errNoContext
+	}
 	defer s.book.forget()
 	if err := s.setShards(ctx); err != nil {
 		return err
@@ -294,6 +315,21 @@ func (s *scheduler) RemoveGroup(ctx context.Context, app string) error {
 }
 
 func (s *scheduler) Trigger(ctx context.Context, jobID int64, t Trigger) ([]int64, error) {
+	if ctx == nil {
+		return nil, errNoContext
+	}
+	if err := t.Validate(); err != nil {
+		return nil, err
+	}
+	if s.stopped() {
+		return nil, fmt.Errorf("xxljob: trigger job %d: %w", jobID, ErrStopped)
+	}
+	return s.trigger(ctx, jobID, t)
+}
+
+// trigger is Trigger for requests that come over HTTP as well, which are served after
+// Stop too: the nodes that are left run what they plan.
+func (s *scheduler) trigger(ctx context.Context, jobID int64, t Trigger) ([]int64, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err
 	}

@@ -141,6 +141,7 @@ func (s *scheduler) leaseLoop(ctx context.Context) {
 		}
 		if errors.Is(err, ErrShards) {
 			s.cannotWork(err)
+			return
 		}
 		if retry.failed(ctx, err) {
 			wait = min(retry.delay(), s.cfg.LeaseTTL/5)

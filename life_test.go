@@ -2,6 +2,7 @@ package xxljob_test
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"strings"
 	"testing"
@@ -46,8 +47,8 @@ func TestEnsureAfterTheLastInstant(t *testing.T) {
 	})
 }
 
-// TestWaitAtStoppedNode waits at a node that is stopped, before and during the
-// Wait, for a run that another node ends.
+// TestWaitAtStoppedNode waits at a node that is stopped meanwhile for a run that another
+// node ends; a Wait that begins after the stop is refused.
 func TestWaitAtStoppedNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
@@ -58,23 +59,26 @@ func TestWaitAtStoppedNode(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		job, err := a.AddJob(t.Context(), xxljob.Job{Name: "slow", Handler: "slow", Route: "LAST"})
 		must(t, err)
-		wait := func(id int64) {
+		wait := func(s xxljob.Scheduler, id int64) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			if run, err := a.Wait(ctx, id); err != nil || run.State != xxljob.StateSucceeded {
+			if run, err := s.Wait(ctx, id); err != nil || run.State != xxljob.StateSucceeded {
 				t.Errorf("run %d: %v %v", id, run.State, err)
 			}
 		}
 		during, err := b.Trigger(t.Context(), job.ID, xxljob.Trigger{At: time.Now().Add(20 * time.Second)})
 		must(t, err)
 		done := make(chan struct{})
-		go func() { wait(during[0]); close(done) }()
+		go func() { wait(a, during[0]); close(done) }()
 		synctest.Wait()
 		stop(t, a)
 		<-done
 		after, err := b.Trigger(t.Context(), job.ID, xxljob.Trigger{})
 		must(t, err)
-		wait(after[0])
+		if _, err := a.Wait(t.Context(), after[0]); !errors.Is(err, xxljob.ErrStopped) {
+			t.Errorf("a Wait after the stop: %v", err)
+		}
+		wait(b, after[0])
 		stop(t, b)
 	})
 }

@@ -34,6 +34,9 @@ const (
 )
 
 func (s *scheduler) Log(ctx context.Context, runID int64, fromLine int) (wire.LogResult, error) {
+	if ctx == nil {
+		return wire.LogResult{}, errNoContext
+	}
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel func()
 		ctx, cancel = context.WithTimeout(ctx, logPatience)

@@ -41,16 +41,23 @@ var (
 	ErrNoLog = errors.New("xxljob: no log")
 	// ErrNotReady: see Scheduler.Ready.
 	ErrNotReady = errors.New("xxljob: the scheduler is not ready")
+
+	errNoContext = errors.New("xxljob: the context is nil")
 )
 
 // Scheduler schedules jobs and runs them. Make one with New. All methods are
 // safe for concurrent use, and all but Ready work before Start as well: what
 // needs running loops then waits for them, on this node or on another one that
-// shares the store. Lists of jobs and runs are the Store's to answer.
+// shares the store. When Stop is over, Trigger, EnsureJob, EnsureJobs, Wait and
+// Handle are ErrStopped, and the others go on. A nil context is an error. Lists of
+// jobs and runs are the Store's to answer.
 type Scheduler interface {
 	// Start starts the loops and returns at once; ErrStarted the second time,
-	// ErrStopped after Stop. When ctx ends, the scheduler stops as if Stop had
-	// been called with Config.StopGrace.
+	// ErrStopped after Stop. First it asks the store for the number of shards: another
+	// one than Config.Shards is ErrShards, and nothing is started. A store that does
+	// not answer within five seconds, or answers with another error, is no error:
+	// the loops go on asking. When ctx ends, the scheduler stops as if Stop had been
+	// called with Config.StopGrace.
 	Start(ctx context.Context) error
 	// Stop stops claiming and starting, once what it has asked of the store is
 	// answered (five seconds at most), gives back what is started but not sent,
@@ -63,7 +70,8 @@ type Scheduler interface {
 	// Config.StopGrace. Later calls wait for the first. The store is not closed.
 	Stop(ctx context.Context) error
 	// Run starts, waits for ctx to end, and stops with Config.StopGrace. It
-	// returns nil after a clean stop.
+	// returns nil after a clean stop. It also ends, with ErrShards, when a store that
+	// did not answer at the start turns out to have another number of shards.
 	Run(ctx context.Context) error
 	// Ready returns nil while the scheduler is started and its lease is trusted,
 	// else an error that wraps ErrNotReady and says what is missing.
@@ -104,7 +112,11 @@ type Scheduler interface {
 	// Trigger runs a job once, stopped or not, and returns the ids of its runs. Of
 	// a broadcast it is the first part; the others have it as TriggerID.
 	Trigger(ctx context.Context, jobID int64, t Trigger) ([]int64, error)
-	// Wait returns the run once it has ended.
+	// Wait returns the run once it has ended. A run that has not ended when ctx ends is
+	// returned as it was, beside the error. A Wait that has begun before the end of Stop
+	// goes on, for another node may end the run. From inside a handler, with its context or one that is made of it, waiting for the handler's own
+	// run is ErrWaitsForItself, and so is waiting for one that is or may be queued
+	// behind it: a planned run of the same job with SERIAL_EXECUTION.
 	Wait(ctx context.Context, runID int64) (Run, error)
 	// Kill ends a run: a planned one is cancelled, a running one has its context
 	// cancelled and is recorded as killed. It does not wait for that. A remote executor
@@ -208,7 +220,7 @@ func (s *scheduler) setUp() {
 	s.fanOut = make(fanOut, max(1, s.cfg.FastLane/2))
 	s.early = newEarlyFlights()
 	s.desk, s.doubts = newLogDesk(), newDoubts()
-	s.life.over = make(chan struct{})
+	s.life.over, s.life.broken = make(chan struct{}), make(chan struct{})
 	s.taking = make(chan struct{}, 1)
 	s.routing = map[string]*backoff{}
 	s.claiming = backoff{log: s.log, what: "claiming due jobs"}
@@ -286,6 +298,8 @@ type life struct {
 	done     chan struct{} // closed when Stop is over; made by the first one
 	err      error         // set before done is closed
 	fatal    error         // guarded by mu: why the scheduler cannot work at all
+	broken   chan struct{} // closed when fatal is set; made by New
+	left     atomic.Bool   // a Stop has returned, be it that it has given up
 
 	// The loops end in this order: plan (scan, start, probes), then work (lanes,
 	// results, inbox), then lease (beats).
@@ -316,17 +330,56 @@ func (l loops) end() {
 	_ = l.group.Wait() // the loops return no errors
 }
 
-func (s *scheduler) Start(ctx context.Context) error {
-	l := &s.life
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (s *scheduler) Start(ctx context.Context) error { return s.start(ctx, ctx) }
+
+// start looks for what no retry mends, for as long as ctx lasts, and starts the loops.
+// They go on until life ends.
+func (s *scheduler) start(ctx, life context.Context) error {
+	if ctx == nil {
+		return errNoContext
+	}
+	if err := s.mayStart(life); err != nil {
+		return err
+	}
+	if err := s.sameShards(ctx); err != nil {
+		return err
+	}
+	return s.startLoops(life)
+}
+
+func (s *scheduler) mayStart(ctx context.Context) error {
+	s.life.mu.Lock()
+	defer s.life.mu.Unlock()
+	return s.life.mayStart(ctx)
+}
+
+// mayStart is called with mu held.
+func (l *life) mayStart(ctx context.Context) error {
 	switch {
 	case l.stopping:
 		return ErrStopped
 	case l.started:
 		return ErrStarted
-	case ctx.Err() != nil:
-		return ctx.Err()
+	}
+	return ctx.Err()
+}
+
+// sameShards returns an error if the store has another number of shards. Whatever else
+// is wrong with it the loops look after.
+func (s *scheduler) sameShards(ctx context.Context) error {
+	_, err := call(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.setShards(ctx) })
+	if errors.Is(err, ErrShards) {
+		return fmt.Errorf("xxljob: start: %w", err)
+	}
+	return nil
+}
+
+func (s *scheduler) startLoops(ctx context.Context) error {
+	l := &s.life
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.mayStart(ctx); err != nil {
+		return err
 	}
 	l.started = true
 	s.warnOfDefaultToken()
@@ -360,12 +413,16 @@ func (s *scheduler) Start(ctx context.Context) error {
 }
 
 func (s *scheduler) Run(ctx context.Context) error {
-	if err := s.Start(context.WithoutCancel(ctx)); err != nil {
+	if ctx == nil {
+		return errNoContext
+	}
+	if err := s.start(ctx, context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
 	select {
 	case <-ctx.Done():
 	case <-s.life.lease.ctx.Done(): // somebody else called Stop
+	case <-s.life.broken:
 	}
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.StopGrace)
 	defer cancel()
@@ -378,11 +435,14 @@ func (s *scheduler) fatal() error {
 	return s.life.fatal
 }
 
-// cannotWork records an error that no retry mends, such as ErrShards.
+// cannotWork records an error that no retry mends: ErrShards, of a store that did not
+// answer when Start asked. It is called once, by the lease loop.
 func (s *scheduler) cannotWork(err error) {
+	s.log.Error("xxljob: this scheduler can do nothing", "err", err)
 	s.life.mu.Lock()
 	defer s.life.mu.Unlock()
 	s.life.fatal = err
+	close(s.life.broken)
 }
 
 func (s *scheduler) Ready() error {
@@ -402,6 +462,17 @@ func (s *scheduler) Ready() error {
 		return fmt.Errorf("%w: a later node has the same Config.Node", ErrNotReady)
 	}
 	return nil
+}
+
+// stopped reports whether Stop is over. While it waits for handlers they may trigger,
+// and wait, as before.
+func (s *scheduler) stopped() bool {
+	select {
+	case <-s.life.over:
+		return true
+	default:
+		return s.life.left.Load()
+	}
 }
 
 // running reports whether the loops run.

@@ -14,6 +14,10 @@ const (
 )
 
 func (s *scheduler) Stop(ctx context.Context) error {
+	if ctx == nil {
+		return errNoContext
+	}
+	defer s.life.left.Store(true)
 	l := &s.life
 	l.mu.Lock()
 	first := !l.stopping

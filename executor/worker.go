@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/internal/guard"
+	"github.com/xxljob/xxljob/internal/inside"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -76,6 +77,9 @@ func (e *Executor) start(j *job) {
 	e.taken++
 	r.holds = true
 	parent := context.Background()
+	if !j.origin.remote() {
+		parent = inside.Mark(parent, inside.Run{Executor: e, RunID: r.id.id, JobID: j.id})
+	}
 	if r.timeout > 0 { // what the handler calls can see the deadline
 		parent, r.release = context.WithTimeoutCause(parent, r.timeout, ErrTimeout)
 	}

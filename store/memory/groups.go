@@ -60,7 +60,7 @@ func (s *Store) RemoveGroup(ctx context.Context, app string) error {
 
 // Group returns one group.
 func (s *Store) Group(ctx context.Context, app string) (xxljob.Group, error) {
-	if err := ctx.Err(); err != nil {
+	if err := over(ctx); err != nil {
 		return xxljob.Group{}, err
 	}
 	g, err := first[xxljob.Group](s.db, tableGroups, byID, app)
@@ -75,7 +75,7 @@ func (s *Store) Group(ctx context.Context, app string) (xxljob.Group, error) {
 
 // Groups lists all groups in order of App.
 func (s *Store) Groups(ctx context.Context) ([]xxljob.Group, error) {
-	if err := ctx.Err(); err != nil {
+	if err := over(ctx); err != nil {
 		return nil, err
 	}
 	groups, err := all[xxljob.Group](s.db, tableGroups)

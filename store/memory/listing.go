@@ -22,7 +22,7 @@ const (
 // looked at again, with what changes with their runs, under the lock: each job is
 // as it is at one moment, which need not be one moment for all of them.
 func (s *Store) Jobs(ctx context.Context, f xxljob.JobFilter) ([]xxljob.Job, error) {
-	if err := ctx.Err(); err != nil {
+	if err := over(ctx); err != nil {
 		return nil, err
 	}
 	if f.Limit <= 0 {
@@ -49,7 +49,7 @@ func (s *Store) Jobs(ctx context.Context, f xxljob.JobFilter) ([]xxljob.Job, err
 			break
 		}
 		found = s.appendJobs(found, ids, f, match)
-		if err := ctx.Err(); err != nil {
+		if err := over(ctx); err != nil {
 			return nil, err
 		}
 	}

@@ -93,7 +93,7 @@ func (s *Store) Poll() (scan, inbox time.Duration) { return 0, 0 }
 // held, and done ends the transaction.
 func (s *Store) begin(ctx context.Context) error {
 	s.mu.Lock()
-	err := ctx.Err()
+	err := over(ctx)
 	if err == nil && s.shards == nil {
 		err = errNoShards
 	}
@@ -117,11 +117,19 @@ func (s *Store) done() {
 // held.
 func (s *Store) look(ctx context.Context) error {
 	s.mu.Lock()
-	if err := ctx.Err(); err != nil {
+	if err := over(ctx); err != nil {
 		s.mu.Unlock()
 		return err
 	}
 	return nil
+}
+
+// over returns the error of a context that has ended, or is none.
+func over(ctx context.Context) error {
+	if ctx == nil {
+		return errors.New("memory: the context is nil")
+	}
+	return ctx.Err()
 }
 
 // clock is what every method reads once.

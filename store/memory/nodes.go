@@ -51,7 +51,7 @@ type tombstone struct {
 const maxTombstones = 1024
 
 // Now returns the zero time: the store goes by this process's clock.
-func (s *Store) Now(ctx context.Context) (time.Time, error) { return time.Time{}, ctx.Err() }
+func (s *Store) Now(ctx context.Context) (time.Time, error) { return time.Time{}, over(ctx) }
 
 // Join adds a node.
 func (s *Store) Join(ctx context.Context, n xxljob.Node) (xxljob.View, error) {

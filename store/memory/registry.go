@@ -55,7 +55,7 @@ func (s *Store) DropAddresses(ctx context.Context, regs []xxljob.Registration) e
 
 // Addresses returns the registrations that were refreshed lately, in order.
 func (s *Store) Addresses(ctx context.Context, app string, maxAge time.Duration) ([]xxljob.Registration, error) {
-	if err := ctx.Err(); err != nil {
+	if err := over(ctx); err != nil {
 		return nil, err
 	}
 	rows, err := all[xxljob.Registration](s.db, tableRegistry, app)
@@ -74,7 +74,7 @@ func (s *Store) Addresses(ctx context.Context, app string, maxAge time.Duration)
 
 // Registrations lists a page of the registry.
 func (s *Store) Registrations(ctx context.Context, f xxljob.RegistrationFilter) ([]xxljob.Registration, error) {
-	if err := ctx.Err(); err != nil {
+	if err := over(ctx); err != nil {
 		return nil, err
 	}
 	if f.Limit <= 0 {

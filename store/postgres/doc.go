@@ -49,5 +49,6 @@
 // # Triggers within a transaction
 //
 // TriggerTx and TriggerSQLTx plan a run in the caller's own transaction: it exists
-// when that commits.
+// when that commits. It is found within a second of the commit, or at once where the
+// host calls Wake after it, or has Config.TxNotify notify within it.
 package postgres

@@ -79,5 +79,11 @@ func pay(ctx context.Context, pool *pgxpool.Pool, store *postgres.Store, invoice
 	if _, err := store.TriggerTx(ctx, tx, invoiceJob, xxljob.Trigger{Param: &param, Key: "invoice-" + param}); err != nil {
 		return err
 	}
-	return tx.Commit(ctx)
+	if err := tx.Commit(ctx); err != nil {
+		return err
+	}
+	if err := store.Wake(ctx, invoiceJob); err != nil { // the run is planned all the same
+		log.Println(err)
+	}
+	return nil
 }

@@ -145,13 +145,18 @@ func (s *Store) AddJob(ctx context.Context, job xxljob.Job, first xxljob.FirstIn
 		if refused = setNext(&job, first); refused != nil {
 			return refused
 		}
-		return t.do(ctx, s.insertJob(&job), s.insertNext(&job), s.note(ctx, &job, "add"))
+		var added []int64
+		err := t.do(ctx, s.insertJob(&job, &added), s.insertNext(&job), s.note(ctx, &job, "add"))
+		if err == nil && len(added) == 0 {
+			return xxljob.ErrDuplicateKey // and the rest is rolled back
+		}
+		return err
 	})
 	if refused != nil {
 		return xxljob.Job{}, refused
 	}
 	if err != nil {
-		return xxljob.Job{}, failed(keyTaken(err), "add job %q of %q", job.Key, job.App)
+		return xxljob.Job{}, failed(err, "add job %q of %q", job.Key, job.App)
 	}
 	s.wakeScan(job.Shard, job.Next)
 	return job, nil
@@ -159,7 +164,7 @@ func (s *Store) AddJob(ctx context.Context, job xxljob.Job, first xxljob.FirstIn
 
 // freshJob sets what is the store's.
 func freshJob(job xxljob.Job, id int64, shards int, now time.Time) xxljob.Job {
-	job.ID, job.Shard, job.Version = id, int(id%int64(shards)), 1
+	job.ID, job.Shard, job.Version = id, shardOf(id, shards), 1
 	job.Next, job.Last, job.WaitRun = stored(job.Next), time.Time{}, 0
 	job.Added, job.Updated = now, now
 	job.Children = append([]int64(nil), job.Children...)
@@ -181,8 +186,10 @@ func setNext(job *xxljob.Job, first xxljob.FirstInstant) error {
 	return err
 }
 
-func (s *Store) insertJob(j *xxljob.Job) statement {
-	return statement{sql: s.sql.insertJob, args: definitionArgs(j)}
+// insertJob inserts nothing where the key is taken, as it is when replicas ensure their
+// jobs side by side: an error of the server's would be in its log, for nothing.
+func (s *Store) insertJob(j *xxljob.Job, added *[]int64) statement {
+	return statement{s.sql.insertJob, definitionArgs(j), readIDs(added)}
 }
 
 func (s *Store) insertNext(j *xxljob.Job) statement {

@@ -27,7 +27,10 @@ const schemaVersion = 2
 // may call it at once: one does the work, the others wait. A schema that a newer
 // version of this package has made is an error.
 func Migrate(ctx context.Context, pool *pgxpool.Pool, cfg Config) error {
-	if pool == nil {
+	switch {
+	case ctx == nil:
+		return failed(errNoContext, "migrate")
+	case pool == nil:
 		return errors.New("postgres: the pool is nil")
 	}
 	s, err := newStore(pool, cfg)

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -30,15 +31,15 @@ const (
 func partitionName(day time.Time) string { return "xxl_job_log_" + day.Format("20060102") }
 
 // ensurePartitions makes the partitions from yesterday to partitionsAhead days
-// ahead that are not there. It looks again after that: where another node has made
-// one of them meanwhile, none of ours was made.
+// ahead that are not there. It looks again after that: where somebody who does not
+// take the lock has made one of them meanwhile, none of ours was made.
 func (s *Store) ensurePartitions(ctx context.Context) error {
 	for range 3 {
-		sql, err := s.missingPartitions(ctx)
+		sql, err := s.missingPartitions(ctx, s.read)
 		if err != nil || len(sql) == 0 {
 			return failed(err, "list the partitions of xxl_job_log")
 		}
-		if err := s.define(ctx, sql); err != nil {
+		if err := s.define(ctx, s.missingPartitions); err != nil {
 			return failed(err, "make partitions; a role that may create tables in schema %s has to call postgres.Migrate", s.schema)
 		}
 	}
@@ -46,10 +47,10 @@ func (s *Store) ensurePartitions(ctx context.Context) error {
 }
 
 // missingPartitions are the definitions of those that are not there.
-func (s *Store) missingPartitions(ctx context.Context) (sql []string, err error) {
+func (s *Store) missingPartitions(ctx context.Context, do doer) (sql []string, err error) {
 	var now time.Time
 	have := map[string]bool{}
-	err = s.read(ctx, statement{s.sql.clock, nil, scanInto(&now)},
+	err = do(ctx, statement{s.sql.clock, nil, scanInto(&now)},
 		statement{s.sql.partitions, nil, func(rows pgx.Rows) error {
 			var name string
 			err := rows.Scan(&name)
@@ -83,19 +84,29 @@ func (s *Store) newPartition(from time.Time) []string {
 }
 
 // define runs definitions in one transaction, with a short patience for locks and
-// many tries. One of several nodes that define the same finds it there.
-func (s *Store) define(ctx context.Context, sql []string) error {
+// many tries. What is to be defined is asked for under a lock that one node at a time
+// has, so that of several that start at once one defines it and the others find it
+// there. They ask for that lock again and again: a wait that is given up would be an
+// error in the server's log.
+func (s *Store) define(ctx context.Context, what func(context.Context, doer) ([]string, error)) error {
 	var err error
 	for range ddlTries {
+		alone := false
 		err = s.inTx(ctx, bounds{name: "define", lock: ddlPatience}, func(t *tx) error {
-			if err := t.do(ctx, statement{s.sql.exclusive, []any{s.lockClass}, nil}); err != nil {
+			if err := t.do(ctx, statement{s.sql.tryExclusive, []any{s.lockClass}, scanInto(&alone)}); err != nil || !alone {
+				return err
+			}
+			sql, err := what(ctx, t.do)
+			if err != nil || len(sql) == 0 {
 				return err
 			}
 			return s.execAll(ctx, t, sql)
 		})
 		switch {
-		case err == nil, alreadyThere(err):
+		case err == nil && alone, alreadyThere(err):
 			return nil
+		case err == nil:
+			err = errors.New("another node has been defining tables all the time")
 		case !lockedOut(err):
 			return err
 		}
@@ -178,9 +189,8 @@ func (s *Store) dropDay(ctx context.Context, name string, lo, hi int64) error {
 		return err
 	}
 	table := s.schema + "." + pgx.Identifier{name}.Sanitize()
-	err := s.define(ctx, []string{
-		fmt.Sprintf("alter table %s.xxl_job_log detach partition %s", s.schema, table),
-		"drop table " + table,
+	err := s.define(ctx, func(context.Context, doer) ([]string, error) {
+		return []string{fmt.Sprintf("alter table %s.xxl_job_log detach partition %s", s.schema, table), "drop table " + table}, nil
 	})
 	switch codeOf(err) {
 	case codeNoTable: // another node has dropped it

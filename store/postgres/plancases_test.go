@@ -366,6 +366,7 @@ func (d *planData) triggerCases() []planCase {
 		{name: "addRun", sql: q.addRun, args: triggerArgs(42, nil, &t), rows: 1},
 		{name: "addRun with key", sql: q.addRun, args: triggerArgs(42, &id, &t), rows: 1},
 		{name: "planRun", sql: q.planRun, args: triggerArgs(42, nil, &t), rows: 1},
+		{name: "planRunTold", sql: q.planRunTold, args: append(triggerArgs(42, nil, &t), "a_channel"), rows: 1},
 	}
 }
 
@@ -410,6 +411,7 @@ func (d *planData) nodeCases() []planCase {
 		{name: "buryLeft", sql: q.buryLeft, args: []any{"node-3", int64(1)}, rows: 1, scans: smallNodes},
 		{name: "buryNode", sql: q.buryNode, args: []any{"node-3", int64(1), "local://node-3", lo, hi}, rows: 1, scans: smallNodes, reach: reachOpen, wasted: 3000},
 		{name: "exclusive", sql: q.exclusive, args: []any{int32(1)}},
+		{name: "tryExclusive", sql: q.tryExclusive, args: []any{int32(1)}},
 		{name: "shardRows", sql: q.shardRows, args: []any{ids}, rows: 32, scans: smallLock},
 		{name: "lockRows", sql: q.lockRows, args: []any{ids}, rows: 32, scans: smallLock},
 		{name: "takeRows", sql: q.takeRows, args: []any{planOther, ids, owners, epochs}, rows: 32, scans: smallLock},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,6 +51,19 @@ type Config struct {
 	// again that have run. Without it, every transaction of the store waits for
 	// its commit to be on disk.
 	AllowAsyncCommit bool
+	// TxNotify makes TriggerTx and TriggerSQLTx notify the owner of the job's shard in
+	// the host's own transaction, so that it hears of the run as soon as that commits.
+	// Without it the host calls Wake after the commit, or the run is found within Poll.
+	//
+	// It has a price, which the host's transactions pay: a commit with a notification
+	// takes a lock of the whole server, so that such commits go one after the other, of
+	// all databases of the server; the transaction cannot be prepared (PREPARE
+	// TRANSACTION is an error); and its commit fails where the server's queue of
+	// notifications is full, because some session that listens has kept a transaction
+	// open for very long. BenchmarkTxNotifyCommits measures the first. A notification
+	// that is lost costs the wait for the poll. It needs LeaseLock: in LeaseRow nothing
+	// listens.
+	TxNotify bool
 	// Logger is slog.Default() where it is nil.
 	Logger *slog.Logger
 }
@@ -105,7 +119,10 @@ type Store struct {
 // Close. It checks the server, the rights, the settings of the session and the
 // tables, and says what to do about what it finds.
 func New(ctx context.Context, pool *pgxpool.Pool, cfg Config) (*Store, error) {
-	if pool == nil {
+	switch {
+	case ctx == nil:
+		return nil, failed(errNoContext, "open the store")
+	case pool == nil:
 		return nil, errors.New("postgres: the pool is nil")
 	}
 	s, err := newStore(pool, cfg)
@@ -142,6 +159,9 @@ func newStore(pool *pgxpool.Pool, cfg Config) (*Store, error) {
 	if cfg.LeaseMode != LeaseLock && cfg.LeaseMode != LeaseRow {
 		errs = append(errs, fmt.Errorf("postgres: Config.LeaseMode %q: want %q or %q", cfg.LeaseMode, LeaseLock, LeaseRow))
 	}
+	if cfg.TxNotify && cfg.LeaseMode == LeaseRow {
+		errs = append(errs, fmt.Errorf("postgres: Config.TxNotify: nothing listens in LeaseMode %q; call Store.Wake after the commit, which reaches the schedulers of the same process, or wait for the poll", LeaseRow))
+	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
@@ -165,8 +185,8 @@ func checkSchema(name string) error {
 		return fmt.Errorf("postgres: Config.Schema %q: want UTF-8", name)
 	case len(name) > 63:
 		return fmt.Errorf("postgres: Config.Schema %q: at most 63 bytes", name)
-	case len(name) >= 3 && name[:3] == "pg_":
-		return fmt.Errorf("postgres: Config.Schema %q: names that begin with pg_ are the server's", name)
+	case strings.HasPrefix(name, "pg_"), name == "information_schema":
+		return fmt.Errorf("postgres: Config.Schema %q: information_schema, and names that begin with pg_, are the server's own", name)
 	}
 	for _, r := range name {
 		if r == 0 || r == '{' || r == '}' || r == '\\' {
@@ -177,7 +197,8 @@ func checkSchema(name string) error {
 }
 
 // Close ends what the store does in the background and closes its own
-// connections. It waits for both. The pool stays open.
+// connections. It waits for both, and before for hints that are on their way to other
+// processes, a second at most. The pool stays open.
 func (s *Store) Close() {
 	s.cancel()
 	s.mu.Lock()

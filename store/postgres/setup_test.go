@@ -145,6 +145,8 @@ func TestBadConfigIsRefusedAtOnce(t *testing.T) {
 		{postgres.Config{Schema: strings.Repeat("s", 64)}, []string{"Config.Schema", "at most 63 bytes"}},
 		{postgres.Config{Schema: strings.Repeat("ü", 32)}, []string{"at most 63 bytes"}},
 		{postgres.Config{Schema: "pg_x"}, []string{"begin with pg_"}},
+		{postgres.Config{Schema: "pg_catalog"}, []string{`"pg_catalog"`, "begin with pg_"}},
+		{postgres.Config{Schema: "information_schema"}, []string{`"information_schema"`, "the server's own"}},
 		{postgres.Config{Schema: "a{b"}, []string{"no braces"}},
 		{postgres.Config{Schema: "a\x00b"}, []string{"no NUL"}},
 		{postgres.Config{Schema: `a\b`}, []string{"no backslash"}},

@@ -21,7 +21,7 @@ func (s *Store) SetShards(ctx context.Context, n int) error {
 		return fmt.Errorf("postgres: set shards to %d: want 1 to %d", n, maxShards)
 	}
 	if s.shardCount.Load() == int64(n) {
-		return ctx.Err()
+		return failed(ended(ctx), "set the number of shards")
 	}
 	var have int
 	err := s.read(ctx, statement{s.sql.shards, nil, scanInto(&have)})

@@ -237,8 +237,12 @@ func (n *notes) run(s *Store) {
 		if len(list) == 0 {
 			return
 		}
-		ctx, cancel := context.WithTimeout(s.ctx, statementPatience)
+		// What was under way when Close came is sent all the same: it may be for a run
+		// that a process has planned as the last thing it did.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), statementPatience)
+		closed := context.AfterFunc(s.ctx, func() { time.AfterFunc(rollbackPatience, cancel) })
 		_ = s.notify(ctx, list) // hints may be lost
+		closed()
 		cancel()
 		select {
 		case <-s.ctx.Done():

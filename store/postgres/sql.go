@@ -29,13 +29,13 @@ type queries struct {
 	askLog, answerLog, logAnswer, dropAsks                                string
 	finish, finishLate, unended, lockRuns                                 string
 	killPlanned, killStarted                                              string
-	addRun, addKey, keyRun, keyID, planRun                                string
+	addRun, addKey, keyRun, keyID, planRun, planRunTold                   string
 	runByID, runsByID, planned, startedLeast, startedJobs, openFloor      string
 	shards, ensureShards                                                  string
 	setting, setSetting                                                   string
 	clock, beat, nodeLock, lockNode, leaveNode, leaveShards               string
 	buryLeft, buryNode                                                    string
-	exclusive, shardRows, lockRows, takeRows, releaseRows                 string
+	exclusive, tryExclusive, shardRows, lockRows, takeRows, releaseRows   string
 	tryLock, unlock, evict, backend, endBlockers, notify                  string
 	partitions, endOldJobs, endOld, deleteKeys, deleteRuns                string
 	saveGroup, ensureGroup, deleteGroup, groupUsed                        string
@@ -148,10 +148,10 @@ func (q *queries) all() []*string {
 		&q.settleLost, &q.settleAdopt, &q.settleKill, &q.settleCancel, &q.settleBack,
 		&q.askLog, &q.answerLog, &q.logAnswer, &q.dropAsks,
 		&q.inbox, &q.take, &q.takeFree, &q.takeKilled, &q.finish, &q.finishLate, &q.unended, &q.lockRuns,
-		&q.killPlanned, &q.killStarted, &q.addRun, &q.addKey, &q.keyRun, &q.keyID, &q.planRun,
+		&q.killPlanned, &q.killStarted, &q.addRun, &q.addKey, &q.keyRun, &q.keyID, &q.planRun, &q.planRunTold,
 		&q.runByID, &q.runsByID, &q.planned, &q.startedLeast, &q.startedJobs, &q.openFloor, &q.shards, &q.ensureShards,
 		&q.setting, &q.setSetting, &q.clock, &q.beat, &q.nodeLock, &q.lockNode, &q.leaveNode, &q.leaveShards, &q.buryLeft, &q.buryNode,
-		&q.exclusive, &q.shardRows, &q.lockRows, &q.takeRows, &q.releaseRows, &q.tryLock, &q.unlock, &q.evict, &q.backend, &q.endBlockers, &q.notify,
+		&q.exclusive, &q.tryExclusive, &q.shardRows, &q.lockRows, &q.takeRows, &q.releaseRows, &q.tryLock, &q.unlock, &q.evict, &q.backend, &q.endBlockers, &q.notify,
 		&q.partitions, &q.endOldJobs, &q.endOld, &q.deleteKeys, &q.deleteRuns,
 		&q.saveGroup, &q.ensureGroup, &q.deleteGroup, &q.groupUsed, &q.group, &q.groups,
 		&q.putAddresses, &q.putAddressesFree, &q.dropAddresses, &q.dropAddressesFree, &q.addresses, &q.registrations, &q.registrationsOf, &q.forgetAddresses,
@@ -164,7 +164,8 @@ func (q *queries) jobs() {
 	q.newJobID = `select nextval('{{literal}}.xxl_job_info_id'), {{now}}`
 	columns := strings.ReplaceAll(definitionColumns, "i.", "")
 	q.insertJob = `insert into {{schema}}.xxl_job_info (` + columns + `)
-	values ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$17,$18,$19,$20,$21,$22,$23,$24,$25,$26,$27,$28,$29,$30)`
+	values ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$17,$18,$19,$20,$21,$22,$23,$24,$25,$26,$27,$28,$29,$30)
+	on conflict (app_name, job_key) do nothing returning id`
 	q.updateJob = `update {{schema}}.xxl_job_info set (` + columns + `)
 	= row($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$17,$18,$19,$20,$21,$22,$23,$24,$25,$26,$27,$28,$29,$30)
 	where id = $1 and shard = $2`
@@ -469,6 +470,10 @@ func (q *queries) triggers() {
 	from {{schema}}.xxl_job_info i where i.id = $1`
 	q.addRun = insert + ` for key share of i returning {{run}}`
 	q.planRun = insert + ` returning l.id`
+	// The hint is a scan hint as wakeRun sends it. It stands in the condition, for the
+	// planner leaves out what nobody reads.
+	q.planRunTold = `with l as (` + insert + ` returning l.id, l.shard)
+	select l.id from l where pg_catalog.pg_notify($10, 's' || l.shard) is not null`
 }
 
 func (q *queries) lists() {
@@ -544,6 +549,7 @@ func (q *queries) nodes() {
 		and (l.start_owner = $1 or l.executor_address = $3) and l.id between $4 and $5)
 	returning 1`
 	q.exclusive = `select pg_catalog.pg_advisory_xact_lock($1, -1)`
+	q.tryExclusive = `select pg_catalog.pg_try_advisory_xact_lock($1, -1)`
 	q.shardRows = `select shard, owner, epoch from {{schema}}.xxl_job_lock where shard = any($1::smallint[])`
 	q.lockRows = `select 1 from {{schema}}.xxl_job_lock where shard = any($1::smallint[]) order by shard for update`
 	q.takeRows = `update {{schema}}.xxl_job_lock k set owner = $1, epoch = k.epoch + 1

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"reflect"
 
 	"github.com/jackc/pgx/v5"
 
@@ -89,20 +90,21 @@ func triggerArgs(jobID int64, id *int64, t *xxljob.Trigger) []any {
 // TriggerTx plans a run of the job in the caller's own transaction, at any
 // isolation level, and returns its id. The run exists when the transaction
 // commits, and not otherwise; it is found within Poll after the commit and is
-// never late for the time that the commit took.
+// never late for the time that the commit took. Wake after the commit, or
+// Config.TxNotify, has it found at once.
 //
 // It is one plain insert and takes no lock that a claim, a start or an edit waits
 // for. With a Key it inserts the key first, and may wait for another transaction
 // with the same Key; above READ COMMITTED the database may answer with a
 // serialization error (SQLSTATE 40001), which is returned for the caller to try
 // the whole transaction again. A job that is absent is xxljob.ErrNotFound; bad
-// input is refused before anything is sent. After any other error the
-// transaction has failed and can only be rolled back.
+// input, a nil transaction or context among it, is refused before anything is sent.
+// After any other error the transaction has failed and can only be rolled back.
 //
 // The transaction has to be on the database of the store. A job that is removed
 // before the commit leaves a run that is cancelled when it comes up.
 func (s *Store) TriggerTx(ctx context.Context, tx pgx.Tx, jobID int64, t xxljob.Trigger) (int64, error) {
-	return s.triggerTx(ctx, jobID, t, func(query string, args ...any) (id int64, err error) {
+	return s.triggerTx(ctx, isNil(tx), jobID, t, func(query string, args ...any) (id int64, err error) {
 		return id, tx.QueryRow(ctx, query, args...).Scan(&id)
 	})
 }
@@ -110,13 +112,19 @@ func (s *Store) TriggerTx(ctx context.Context, tx pgx.Tx, jobID int64, t xxljob.
 // TriggerSQLTx is TriggerTx for a transaction of database/sql. Its driver has to
 // be pgx's, github.com/jackc/pgx/v5/stdlib.
 func (s *Store) TriggerSQLTx(ctx context.Context, tx *sql.Tx, jobID int64, t xxljob.Trigger) (int64, error) {
-	return s.triggerTx(ctx, jobID, t, func(query string, args ...any) (id int64, err error) {
+	return s.triggerTx(ctx, tx == nil, jobID, t, func(query string, args ...any) (id int64, err error) {
 		return id, tx.QueryRowContext(ctx, query, args...).Scan(&id)
 	})
 }
 
 // triggerTx inserts the key, if there is one, and then the run.
-func (s *Store) triggerTx(ctx context.Context, jobID int64, t xxljob.Trigger, queryID func(string, ...any) (int64, error)) (int64, error) {
+func (s *Store) triggerTx(ctx context.Context, noTx bool, jobID int64, t xxljob.Trigger, queryID func(string, ...any) (int64, error)) (int64, error) {
+	if ctx == nil {
+		return 0, failed(errNoContext, "trigger job %d", jobID)
+	}
+	if noTx {
+		return 0, failed(errors.New("the transaction is nil"), "trigger job %d", jobID)
+	}
 	if err := t.Validate(); err != nil {
 		return 0, err
 	}
@@ -138,11 +146,22 @@ func (s *Store) triggerTx(ctx context.Context, jobID int64, t xxljob.Trigger, qu
 		}
 		id = &key
 	}
-	run, err := queryID(s.sql.planRun, triggerArgs(jobID, id, &t)...)
+	plan, args := s.sql.planRun, triggerArgs(jobID, id, &t)
+	if s.cfg.TxNotify {
+		plan, args = s.sql.planRunTold, append(args, s.channel)
+	}
+	run, err := queryID(plan, args...)
 	if noRows(err) {
 		err = xxljob.ErrNotFound
 	}
 	return run, failed(err, "trigger job %d", jobID)
+}
+
+// isNil reports whether there is no transaction, or one of a type of the driver's that
+// is nil within: what a function returns that declares the one and has the other.
+func isNil(tx pgx.Tx) bool {
+	v := reflect.ValueOf(tx)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 func noRows(err error) bool { return errors.Is(err, sql.ErrNoRows) }

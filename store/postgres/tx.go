@@ -126,7 +126,7 @@ func (s *Store) onConn(ctx context.Context, f func(context.Context, *pgx.Conn) e
 // within runs f on a connection of the pool. expired reports that the patience was over,
 // and not the caller's.
 func (s *Store) within(ctx context.Context, patience time.Duration, f func(context.Context, *pgx.Conn) error) (expired bool, err error) {
-	if err := ctx.Err(); err != nil {
+	if err := ended(ctx); err != nil {
 		return false, err
 	}
 	conn, err := s.pool.Acquire(ctx)

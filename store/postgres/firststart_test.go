@@ -1,0 +1,65 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/store/postgres"
+)
+
+// TestFirstStartsSideBySide leave no errors about keys and tables that another was
+// quicker to make, for the operator of the server to wonder about.
+func TestFirstStartsSideBySide(t *testing.T) {
+	t.Parallel()
+	cluster := pgtest.Start(t, pgtest.Options{NoFsync: true})
+	const nodes = 6
+	errs := make(chan error, nodes)
+	for i := range nodes {
+		pool := pgtest.Pool(t, pgtest.At(cluster.DSN("postgres")))
+		go func() { errs <- firstStart(t.Context(), pool, fmt.Sprint("node", i)) }()
+	}
+	for range nodes {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	for line := range strings.Lines(cluster.Log()) {
+		if strings.Contains(line, "ERROR") {
+			t.Errorf("the server's log: %s", line)
+		}
+	}
+}
+
+// firstStart is what each replica of a service does.
+func firstStart(ctx context.Context, pool *pgxpool.Pool, name string) error {
+	store, err := postgres.New(ctx, pool, postgres.Config{AutoMigrate: true})
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	s, err := xxljob.New(store, xxljob.Config{App: "app", Node: name, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return err
+	}
+	var jobs []xxljob.Job
+	for i := range 30 {
+		jobs = append(jobs, xxljob.Job{Name: fmt.Sprint("job ", i), Handler: "work", Schedule: xxljob.FixedRate(time.Hour)})
+	}
+	all, err := s.EnsureJobs(ctx, "app", jobs)
+	if err == nil {
+		err = s.Start(ctx)
+	}
+	if err == nil {
+		_, err = s.Trigger(ctx, all[0].Job.ID, xxljob.Trigger{Key: "once"})
+	}
+	return errors.Join(err, s.Stop(ctx))
+}
