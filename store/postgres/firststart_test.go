@@ -2,7 +2,6 @@ package postgres_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -22,16 +21,25 @@ func TestFirstStartsSideBySide(t *testing.T) {
 	t.Parallel()
 	cluster := pgtest.Start(t, pgtest.Options{NoFsync: true})
 	const nodes = 6
-	errs := make(chan error, nodes)
+	errs, seen := make(chan error, nodes), make(chan struct{})
 	for i := range nodes {
 		pool := pgtest.Pool(t, pgtest.At(cluster.DSN("postgres")))
-		go func() { errs <- firstStart(t.Context(), pool, fmt.Sprint("node", i)) }()
+		go func() { errs <- firstStart(t.Context(), pool, fmt.Sprint("node", i), func(err error) { errs <- err; <-seen }) }()
 	}
 	for range nodes {
 		if err := <-errs; err != nil {
 			t.Error(err)
 		}
 	}
+	// Before they stop: what a Stop cancels is in the log too.
+	defer func() {
+		close(seen)
+		for range nodes {
+			if err := <-errs; err != nil {
+				t.Error(err)
+			}
+		}
+	}()
 	for line := range strings.Lines(cluster.Log()) {
 		if strings.Contains(line, "ERROR") {
 			t.Errorf("the server's log: %s", line)
@@ -39,16 +47,19 @@ func TestFirstStartsSideBySide(t *testing.T) {
 	}
 }
 
-// firstStart is what each replica of a service does.
-func firstStart(ctx context.Context, pool *pgxpool.Pool, name string) error {
+// firstStart is what each replica of a service does, up to its stop. Begun is called with
+// how that went in between.
+func firstStart(ctx context.Context, pool *pgxpool.Pool, name string, begun func(error)) error {
 	store, err := postgres.New(ctx, pool, postgres.Config{AutoMigrate: true})
 	if err != nil {
-		return err
+		begun(err)
+		return nil
 	}
 	defer store.Close()
 	s, err := xxljob.New(store, xxljob.Config{App: "app", Node: name, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
-		return err
+		begun(err)
+		return nil
 	}
 	var jobs []xxljob.Job
 	for i := range 30 {
@@ -61,5 +72,6 @@ func firstStart(ctx context.Context, pool *pgxpool.Pool, name string) error {
 	if err == nil {
 		_, err = s.Trigger(ctx, all[0].Job.ID, xxljob.Trigger{Key: "once"})
 	}
-	return errors.Join(err, s.Stop(ctx))
+	begun(err)
+	return s.Stop(ctx)
 }
