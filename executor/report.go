@@ -53,12 +53,29 @@ type outbox struct {
 	last    bool          // hurry is closed: one failure more and the reporter gives up
 	lost    int           // results given up
 	idle    chan struct{} // made by flush, closed when it is quiet
+	away    func()        // called when the admin goes away, and when it is back; nil for nobody
 }
 
 func newOutbox(cfg Config, limit batchLimit) *outbox {
 	o := &outbox{log: cfg.Logger, limit: limit, hurry: make(chan struct{}), hint: 1}
 	o.ctx, o.cancel = context.WithCancel(context.Background())
 	return o
+}
+
+// onAway sets who is told when the admin is seen to go away, and to be back.
+func (o *outbox) onAway(tell func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.away = tell
+}
+
+func (o *outbox) sawAway() {
+	o.mu.Lock()
+	tell := o.away
+	o.mu.Unlock()
+	if tell != nil {
+		tell()
+	}
 }
 
 // bind sets the admin and delivers to it what is there.
@@ -152,6 +169,7 @@ func (o *outbox) report() {
 		if err == nil {
 			if fails > 0 {
 				o.log.Info("executor: results are delivered again", "failures", fails)
+				o.sawAway()
 			}
 			o.settle(b)
 			fails, b = 0, batch{}
@@ -159,6 +177,7 @@ func (o *outbox) report() {
 		}
 		if fails++; fails == 1 {
 			o.log.Warn("executor: results cannot be delivered, trying on", "results", len(b.results), "error", err)
+			o.sawAway()
 		}
 		if last || o.ctx.Err() != nil {
 			o.giveUp(b)
