@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -197,6 +198,12 @@ func (s *scheduler) setUp() {
 		s.routers[name] = r
 	}
 	maps.Copy(s.routers, s.cfg.Routers)
+	s.routeNames = route.Names()
+	for _, name := range slices.Sorted(maps.Keys(s.cfg.Routers)) {
+		if !route.Valid(name) {
+			s.routeNames = append(s.routeNames, name)
+		}
+	}
 	s.engine = newEngine(&s.cfg, s.scanWake, s.panics)
 	s.leases = newLeases(s.incarnation, &s.cfg, s.attachments)
 	s.users = newUserCalls(&s.cfg, s.panics)
@@ -224,6 +231,7 @@ type scheduler struct {
 	log         *slog.Logger
 	incarnation string
 	routers     map[string]Router
+	routeNames  []string // of routers: XXL-JOB's first, then the user's in order
 	own         *executor.Executor
 	clock       *clock
 	book        *addressBook
@@ -352,7 +360,7 @@ func (s *scheduler) Start(ctx context.Context) error {
 	l.unhook = context.AfterFunc(ctx, func() {
 		grace, cancel := context.WithTimeout(context.Background(), s.cfg.StopGrace)
 		defer cancel()
-		if err := s.Stop(grace); err != nil {
+		if err := s.graceOver(s.Stop(grace)); err != nil {
 			s.log.Warn("xxljob: stopped before all handlers had ended", "err", err)
 		}
 	})
@@ -369,7 +377,15 @@ func (s *scheduler) Run(ctx context.Context) error {
 	}
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.StopGrace)
 	defer cancel()
-	return errors.Join(s.Stop(grace), s.fatal())
+	return errors.Join(s.graceOver(s.Stop(grace)), s.fatal())
+}
+
+// graceOver has an error of Stop say how long handlers had.
+func (s *scheduler) graceOver(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("xxljob: handlers had not ended within StopGrace %v: %w", s.cfg.StopGrace, err)
+	}
+	return err
 }
 
 func (s *scheduler) fatal() error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -129,7 +130,7 @@ func (s *Store) triggerTx(ctx context.Context, jobID int64, t xxljob.Trigger, qu
 		key, err := queryID(s.sql.addKey, jobID, t.Key)
 		if noRows(err) {
 			if key, err = queryID(s.sql.keyID, jobID, t.Key); noRows(err) {
-				err = xxljob.ErrNotFound // neither was the job there
+				return 0, absentJob(jobID) // neither was the job there
 			}
 			return key, failed(err, "trigger job %d", jobID)
 		}
@@ -140,9 +141,17 @@ func (s *Store) triggerTx(ctx context.Context, jobID int64, t xxljob.Trigger, qu
 	}
 	run, err := queryID(s.sql.planRun, triggerArgs(jobID, id, &t)...)
 	if noRows(err) {
-		err = xxljob.ErrNotFound
+		return 0, absentJob(jobID)
 	}
 	return run, failed(err, "trigger job %d", jobID)
 }
+
+// absentJob is xxljob.ErrNotFound about a job that was to be triggered.
+type absentJob int64
+
+func (id absentJob) Error() string {
+	return fmt.Sprintf("postgres: trigger: job %d does not exist", int64(id))
+}
+func (absentJob) Is(target error) bool { return target == xxljob.ErrNotFound }
 
 func noRows(err error) bool { return errors.Is(err, sql.ErrNoRows) }
