@@ -188,7 +188,8 @@ type Run struct {
 	Created, Started, Taken, Ended time.Time
 
 	// TriggerMsg holds plain lines a person can read: how the run was routed
-	// and what was answered. HandleMsg is the handler's result or error.
+	// and what was answered. HandleMsg is the handler's result or error, or why the run
+	// was refused, timed out, killed or lost, as far as that is known: see Err.
 	TriggerMsg, HandleMsg string
 	// NoRetry is set when the handler said that trying again is of no use.
 	NoRetry bool

@@ -46,7 +46,8 @@ func scheduleTypes() []string {
 // Schedule says when a job is due. It is a comparable value, stored as
 // XXL-JOB's schedule_type and schedule_conf plus a zone. Make one with Cron,
 // Crontab, FixedRate, FixedDelay, At or Manual; the zero value is Manual().
-// An invalid one is found by Next and by every call that saves a job.
+// An invalid one is found by Next and by every call that saves a job; a zone or a DST
+// policy of a type that has none by the latter alone.
 type Schedule struct {
 	Type ScheduleType
 	// Conf is the expression, or seconds, or for ONCE a time (RFC 3339).

@@ -71,7 +71,8 @@ type Scheduler interface {
 	Ready() error
 
 	// AddJob adds a job and starts it, unless job.Stopped or its schedule is
-	// Manual. All faults of the job come as one error, and nothing is stored.
+	// Manual. All faults of the job come as one error, each naming the job, and nothing
+	// is stored. Fields that the store sets, from ID to Updated, have to be empty.
 	AddJob(ctx context.Context, job Job) (Job, error)
 	// UpdateJob replaces the definition of the job with job.ID. Whether it is
 	// stopped stays as it is, except that a job which stopped by itself (finished,

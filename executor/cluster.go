@@ -67,7 +67,7 @@ func (c *cluster) RegistryRemove(ctx context.Context, req wire.RegistryRequest) 
 	return c.ask(ctx, func(a wire.Admin) (wire.Return, error) { return a.RegistryRemove(ctx, req) })
 }
 
-// errRefused is in an error where a node has answered, and refused.
+// errRefused is in an error where an admin has answered, and refused.
 var errRefused = errors.New("refuses")
 
 // ask calls one node after the other until one answers 200.

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -141,7 +142,7 @@ func (o *outbox) wake() {
 
 // report delivers until nothing is left.
 func (o *outbox) report() {
-	fails := 0
+	fails, away := 0, false
 	unread := streak{log: o.log}
 	var b batch
 	for {
@@ -169,14 +170,19 @@ func (o *outbox) report() {
 		if err == nil {
 			if fails > 0 {
 				o.log.Info("executor: results are delivered again", "failures", fails)
-				o.sawAway()
+			}
+			if away {
+				o.sawAway() // it is back
 			}
 			o.settle(b)
-			fails, b = 0, batch{}
+			fails, away, b = 0, false, batch{}
 			continue
 		}
 		if fails++; fails == 1 {
 			o.log.Warn("executor: results cannot be delivered, trying on", "results", len(b.results), "error", err)
+		}
+		if !away && !errors.Is(err, errRefused) {
+			away = true
 			o.sawAway()
 		}
 		if last || o.ctx.Err() != nil {
@@ -213,7 +219,7 @@ func (s *streak) note(err error, results int) {
 func deliver(ctx context.Context, admin wire.Admin, batch []wire.CallbackRequest) error {
 	ret, err := admin.Callback(ctx, batch)
 	if err == nil && !ret.OK() {
-		err = fmt.Errorf("xxljob: executor: callback refused: code %d: %s", ret.Code, ret.Msg)
+		err = fmt.Errorf("xxljob: executor: the admin %w the results: code %d: %s", errRefused, ret.Code, ret.Msg)
 	}
 	return err
 }
