@@ -272,8 +272,13 @@ func TestRegistersSoonAfterAReturn(t *testing.T) {
 		away   time.Duration // since just after a beat
 		result bool          // a run ends meanwhile
 	}{
-		{"away for long", 10 * time.Minute, false},
 		{"away over a beat", 31 * time.Second, false},
+		// Whenever it comes back between two attempts that are half a minute apart.
+		{"away for long", 10 * time.Minute, false},
+		{"away for long", 10*time.Minute + 5*time.Second, false},
+		{"away for long", 10*time.Minute + 10*time.Second, false},
+		{"away for long", 10*time.Minute + 15*time.Second, false},
+		{"away for long", 10*time.Minute + 20*time.Second, false},
 		{"away for a moment, and a result", 2 * time.Second, true},
 		{"away for longer, and a result", 20 * time.Second, true},
 	} {

@@ -173,13 +173,17 @@ func run(ctx context.Context, o options, out io.Writer, reload <-chan os.Signal)
 	g.Go(func() error { return s.Run(life) })
 	g.Go(func() error { return l.serve(ctx, s, p) })
 	g.Go(func() error {
-		defer stop()
+		<-ctx.Done()
+		p.say("stopping: waiting for running handlers")
+		stop()
+		return nil
+	})
+	g.Go(func() error {
 		for {
 			select {
 			case <-reload:
 				p.reloaded(load.load(ctx))
 			case <-ctx.Done():
-				p.say("stopping: waiting for running handlers")
 				return nil
 			}
 		}

@@ -322,18 +322,3 @@ func TestFlagsOfTheEnvironment(t *testing.T) {
 		}
 	}
 }
-
-// TestStoppingBeforeStopped: in this order at each of many stops.
-func TestStoppingBeforeStopped(t *testing.T) {
-	for range 50 {
-		synctest.Test(t, func(t *testing.T) {
-			out := &screen{}
-			if err := run(t.Context(), options{zone: time.UTC, runFor: time.Second / 2}, out, nil); err != nil {
-				t.Fatal(err)
-			}
-			if text := out.take(); !strings.HasSuffix(text, "# stopping: waiting for running handlers\n# stopped\n") {
-				t.Fatalf("ends with %q", text[max(0, len(text)-200):])
-			}
-		})
-	}
-}
