@@ -151,7 +151,7 @@ func TestProbesBehindOneThatHangs(t *testing.T) {
 				if d := time.Since(began); d > 3*time.Second+100*time.Millisecond {
 					t.Errorf("it was sent after %v", d)
 				}
-				if msg := e.state(id).TriggerMsg; !strings.Contains(msg, at1+": error: no answer in time\n"+at2+": ok") {
+				if msg := e.state(id).TriggerMsg; !strings.Contains(msg, at1+": error: no answer within 3s\n"+at2+": ok") {
 					t.Errorf("trigger_msg %q", msg)
 				}
 				must(t, e.Stop(context.Background()))

@@ -8,7 +8,9 @@ package xxljob
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -44,10 +46,19 @@ func (attachedAdmin) RegistryRemove(context.Context, wire.RegistryRequest) (wire
 
 // resultOf reads the state out of a callback.
 func resultOf(f *flight, r wire.CallbackRequest) Result {
-	return Result{
+	return withTimeout(Result{
 		RunID: r.LogID, Incarnation: mustLocal(f.run.Address), Token: f.run.Token,
 		State: stateOf(r), HandleMsg: r.HandleMsg, NoRetry: r.NoRetry,
+	}, f.job)
+}
+
+// withTimeout has a result say which timeout was over. Executors do not: their text is
+// XXL-JOB's, and fixed.
+func withTimeout(res Result, job *Job) Result {
+	if res.State == StateTimedOut && strings.TrimSpace(res.HandleMsg) == strings.TrimSpace(wire.MsgTimeout) && job.Timeout > 0 {
+		res.HandleMsg = fmt.Sprintf("%safter %v", wire.MsgTimeout, job.Timeout)
 	}
+	return res
 }
 
 func mustLocal(addr string) string {

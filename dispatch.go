@@ -29,7 +29,7 @@ func (s *scheduler) sendElsewhere(ctx context.Context, f *flight) {
 	case err == nil && ret.OK():
 		s.dispatchedLater(f.run, "accepted: "+ret.Msg)
 	case err == nil:
-		s.refused(ctx, f, ret.Msg)
+		s.refused(ctx, f, refusalOf(ret))
 	case wire.NotSent(err):
 		s.refused(ctx, f, "error: "+err.Error())
 	default:

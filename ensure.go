@@ -64,7 +64,8 @@ func (s *scheduler) EnsureJob(ctx context.Context, job Job) (Ensured, error) {
 
 // ensure makes a complete job exist. unprune starts it again when it was stopped
 // for being gone from a list.
-func (s *scheduler) ensure(ctx context.Context, job Job, unprune bool) (Ensured, error) {
+func (s *scheduler) ensure(ctx context.Context, job Job, unprune bool) (e Ensured, err error) {
+	defer func() { err = named(job, err) }()
 	digest, err := digestOf(job)
 	if err != nil {
 		return Ensured{}, err
@@ -80,7 +81,7 @@ func (s *scheduler) ensure(ctx context.Context, job Job, unprune bool) (Ensured,
 			return Ensured{added, Created}, err
 		}
 		if err != nil {
-			return Ensured{}, fmt.Errorf("xxljob: ensure job %q: %w", job.Key, err)
+			return Ensured{}, about(fmt.Sprintf("%s: ensure: App %q, Key %q", called(job), job.App, job.Key), err)
 		}
 		changed, err := s.redefine(ctx, has, job, unprune)
 		if isNotFound(err) {
@@ -137,6 +138,9 @@ func (s *scheduler) redefine(ctx context.Context, has, job Job, unprune bool) (E
 		}
 		return replan, nil
 	}, Next: func(job Job, started, now time.Time) (time.Time, error) { return next(job, started, now) }})
+	if err == nil && outcome == Changed {
+		s.warnOfStored(changed)
+	}
 	return Ensured{changed, outcome}, err
 }
 
@@ -182,17 +186,17 @@ func (s *scheduler) completeList(ctx context.Context, app string, jobs []Job) ([
 		setDefault(&j.App, app)
 		c, err := s.complete(j)
 		if err == nil && c.App != app {
-			err = fmt.Errorf("xxljob: job: App %q: the list is for app %q", c.App, app)
+			err = fmt.Errorf("xxljob: %s: App %q: the list is for app %q", called(c), c.App, app)
 		}
 		if before, dup := seen[c.Key]; err == nil && dup {
-			err = fmt.Errorf("xxljob: job: Key %q: %w, by job %d of the list", c.Key, ErrDuplicateKey, before+1)
+			err = about(fmt.Sprintf("%s: Key %q", called(c), c.Key), fmt.Errorf("%w, by job %d of the list", ErrDuplicateKey, before+1))
 		}
-		err = errors.Join(err, s.firesOrFired(ctx, c))
+		err = errors.Join(err, named(c, s.firesOrFired(ctx, c)))
 		if err == nil && s.cfg.StrictHandlers {
 			err = s.checkHandler(ctx, c)
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("xxljob: job %d %q: %w", i+1, shorten(j.Name, 40), err))
+			errs = append(errs, about(fmt.Sprintf("job %d of the list", i+1), err))
 		}
 		seen[c.Key] = i
 		complete[i] = c

@@ -2,6 +2,7 @@ package xxljob_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,7 +58,10 @@ func TestAddedJobIsNotEnsured(t *testing.T) {
 		must(t, err)
 		copied := e.Job
 		copied.Key, copied.Name = "copy", "copy"
-		added, err := s.AddJob(t.Context(), copied)
+		if _, err := s.AddJob(t.Context(), copied); err == nil || !strings.Contains(err.Error(), "Ensured") {
+			t.Errorf("AddJob of a job of the store: %v", err)
+		}
+		added, err := s.AddJob(t.Context(), xxljob.Job{Name: "copy", Handler: "work", Schedule: copied.Schedule})
 		must(t, err)
 		if added.Ensured != "" {
 			t.Errorf("AddJob stores Ensured %q", added.Ensured)

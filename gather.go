@@ -3,6 +3,7 @@ package xxljob
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -72,6 +73,6 @@ func (b *gathered[T]) wait(ctx context.Context, patience time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-t.C:
-		return errNotYet
+		return fmt.Errorf("%w: %v", errNotYet, patience)
 	}
 }

@@ -171,10 +171,11 @@ func (s *scheduler) receiveOne(r Run, job *Job, began time.Time) {
 	s.equip(&to, job)
 	switch {
 	case to.refused != "":
-		s.finishLater(concluded(r, Result{State: StateRefused, TriggerMsg: to.refused}))
+		s.finishLater(concluded(r, Result{State: StateRefused, HandleMsg: to.refused, TriggerMsg: to.refused}))
 		return
 	case to.exec == nil:
-		s.finishLater(Result{RunID: r.ID, Incarnation: s.incarnation, Token: r.Token, State: StateRefused, TriggerMsg: "app " + r.App + " is not attached any more"})
+		why := "app " + r.App + " is not attached any more"
+		s.finishLater(Result{RunID: r.ID, Incarnation: s.incarnation, Token: r.Token, State: StateRefused, HandleMsg: why, TriggerMsg: why})
 		return
 	}
 	to.serial = lot{} // the starter keeps serial runs apart
@@ -239,7 +240,7 @@ func (s *scheduler) Kill(ctx context.Context, runID int64) error {
 	}
 	run, err := s.store.Kill(ctx, runID, wire.StopKill)
 	if err != nil {
-		return fmt.Errorf("xxljob: kill run %d: %w", runID, err)
+		return absent("kill", fmt.Sprintf("run %d", runID), err)
 	}
 	switch {
 	case run.State == StateCancelled:
@@ -250,10 +251,7 @@ func (s *scheduler) Kill(ctx context.Context, runID int64) error {
 	case isRemote(run.Address):
 		err = s.killRemote(ctx, run)
 	}
-	if err != nil {
-		return fmt.Errorf("xxljob: kill run %d: %w", runID, err)
-	}
-	return nil
+	return about(fmt.Sprintf("kill run %d", runID), err)
 }
 
 // killRemote kills a run at a remote executor, or keeps it from being sent there. One

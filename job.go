@@ -3,6 +3,7 @@ package xxljob
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -146,7 +147,7 @@ const (
 // the names in Config.Routers, and with Config.AllowSubSecond such rates.
 func (j Job) Validate() error {
 	// Any app will do for the one that Config.App stands for.
-	return j.withDefaults(Config{App: "app"}).validate(route.Valid, false)
+	return j.withDefaults(Config{App: "app"}).validate(route.Names(), false)
 }
 
 // withDefaults fills what an empty field stands for.
@@ -168,9 +169,10 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// validate collects the faults of a job whose defaults are filled in.
-func (j Job) validate(knownRoute func(string) bool, subSecond bool) error {
-	f := faults{what: "job"}
+// validate collects the faults of a job whose defaults are filled in. The routes are the
+// names that Route may have.
+func (j Job) validate(routes []string, subSecond bool) error {
+	f := faults{what: called(j)}
 	f.text("App", j.App, 1, 64)
 	f.text("Key", j.Key, 0, 255)
 	f.text("Name", j.Name, 1, 255)
@@ -188,11 +190,11 @@ func (j Job) validate(knownRoute func(string) bool, subSecond bool) error {
 	f.oneOf("Misfire", string(j.Misfire), string(MisfireDoNothing), string(MisfireFireOnceNow))
 	f.oneOf("CatchUp", string(j.CatchUp), "", string(CatchUpEvery), string(CatchUpOnce))
 	f.oneOf("GlueType", j.GlueType, glueTypes...)
-	if !knownRoute(j.Route) {
-		f.add("Route", j.Route, ErrUnknownRoute)
+	if !slices.Contains(routes, j.Route) {
+		f.add("Route", j.Route, fmt.Errorf("%w: %s", ErrUnknownRoute, oneOf(j.Route, routes)))
 	}
 	if !block.Valid(j.Block) {
-		f.add("Block", j.Block, ErrUnknownBlock)
+		f.add("Block", j.Block, fmt.Errorf("%w: %s", ErrUnknownBlock, oneOf(j.Block, block.Names())))
 	}
 	if j.Timeout < 0 || j.Timeout%time.Second != 0 || j.Timeout > maxTimeout {
 		f.add("Timeout", j.Timeout, errors.New("want whole seconds, from 0 (none) to 2^31-1"))
@@ -203,6 +205,34 @@ func (j Job) validate(knownRoute func(string) bool, subSecond bool) error {
 	for _, id := range j.Children {
 		if id <= 0 || id >= 1<<31 {
 			f.add("Children", id, errors.New("want job ids from 1 to 2^31-1"))
+		}
+	}
+	return f.err()
+}
+
+// validateNew collects the faults of a definition that is to be added: what the store sets
+// of a job cannot be given.
+func (j Job) validateNew() error {
+	f := faults{what: called(j)}
+	for _, field := range []struct {
+		name  string
+		value any
+		set   bool
+	}{
+		{"ID", j.ID, j.ID != 0},
+		{"Version", j.Version, j.Version != 0},
+		{"Ensured", j.Ensured, j.Ensured != ""},
+		{"StopReason", j.StopReason, j.StopReason != ""},
+		{"Shard", j.Shard, j.Shard != 0},
+		{"Next", j.Next, !j.Next.IsZero()},
+		{"Last", j.Last, !j.Last.IsZero()},
+		{"WaitRun", j.WaitRun, j.WaitRun != 0},
+		{"Added", j.Added, !j.Added.IsZero()},
+		{"Updated", j.Updated, !j.Updated.IsZero()},
+		{"GlueUpdated", j.GlueUpdated, !j.GlueUpdated.IsZero()},
+	} {
+		if field.set {
+			f.add(field.name, field.value, errors.New("is set by the store, leave it empty"))
 		}
 	}
 	return f.err()
@@ -228,7 +258,7 @@ func (f *faults) add(field string, value any, err error) {
 	if err == nil {
 		return
 	}
-	f.errs = append(f.errs, fmt.Errorf("xxljob: %s: %s %q: %w", f.what, field, fmt.Sprint(value), err))
+	f.errs = append(f.errs, about(fmt.Sprintf("%s: %s %q", f.what, field, fmt.Sprint(value)), err))
 }
 
 // text checks a string of min to max bytes that every store can hold.
@@ -244,12 +274,13 @@ func (f *faults) text(field, value string, min, max int) {
 }
 
 func (f *faults) oneOf(field, value string, allowed ...string) {
-	for _, a := range allowed {
-		if value == a {
-			return
-		}
+	if slices.Contains(allowed, value) {
+		return
 	}
-	f.add(field, value, fmt.Errorf("want one of %s", strings.TrimPrefix(strings.Join(allowed, ", "), ", ")))
+	if allowed[0] == "" { // a default, which has a name as well
+		allowed = allowed[1:]
+	}
+	f.add(field, value, errors.New(oneOf(value, allowed)))
 }
 
 func (f *faults) err() error {

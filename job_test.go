@@ -2,6 +2,7 @@ package xxljob_test
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -19,6 +20,19 @@ func goodJob() xxljob.Job {
 	return xxljob.Job{App: "app", Key: "key", Name: "job", Handler: "handler", Schedule: xxljob.FixedRate(time.Second)}
 }
 
+// calledIn is what errors call a job: by its name, or what is left of a long one, else by
+// its key.
+func calledIn(j xxljob.Job) string {
+	name := j.Name
+	if strings.TrimSpace(name) == "" {
+		name = j.Key
+	}
+	if len(name) > 40 {
+		name = name[:40] + "..."
+	}
+	return fmt.Sprintf("job %q", name)
+}
+
 // TestJobFaultsAtOnce: a job with every field wrong is refused with one error
 // that names all the fields and their values.
 func TestJobFaultsAtOnce(t *testing.T) {
@@ -30,7 +44,7 @@ func TestJobFaultsAtOnce(t *testing.T) {
 		Param: strings.Repeat("p", 64<<10+1), GlueSource: "a\x00b", GlueRemark: long,
 	}
 	err := job.Validate()
-	requireFaults(t, err, "job", map[string]string{
+	requireFaults(t, err, `job "`+long[:40]+`..."`, map[string]string{
 		"App": "xxx", "Key": "xxx", "Name": `" "`, "Author": "xxx", "AlarmEmail": "xxx", "Handler": `""`,
 		"Schedule": "* * * * *", "Misfire": "PANIC", "CatchUp": "TWICE",
 		"Route": "NORTH", "Block": "WALL", "Timeout": "1.5s", "Retries": "-1", "Children": `"0"`,
@@ -83,7 +97,7 @@ func TestJobFaultsOneByOne(t *testing.T) {
 		if err := good.Validate(); err != nil {
 			t.Errorf("%s at its bound: %.300v", tt.field, err)
 		}
-		requireFaults(t, bad.Validate(), "job", map[string]string{tt.field: ""})
+		requireFaults(t, bad.Validate(), calledIn(bad), map[string]string{tt.field: ""})
 	}
 }
 
@@ -132,7 +146,7 @@ func TestScriptJobNeedsNoHandler(t *testing.T) {
 		t.Error(err)
 	}
 	j.GlueType = ""
-	requireFaults(t, j.Validate(), "job", map[string]string{"Handler": ""})
+	requireFaults(t, j.Validate(), calledIn(j), map[string]string{"Handler": ""})
 }
 
 // TestManualJobIsValid: the zero Schedule is Manual, which is no fault.

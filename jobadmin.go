@@ -125,7 +125,7 @@ func defineByWire(job *Job, d wire.JobDefinition) {
 	if schedule.IsManual() {
 		schedule = Manual()
 	}
-	if schedule.Type == job.Schedule.Type { // a request knows no zones
+	if schedule.Type == job.Schedule.Type && schedule.goesByClocks() { // a request knows no zones
 		schedule.Zone, schedule.DST = job.Schedule.Zone, job.Schedule.DST
 	}
 	job.Schedule = schedule

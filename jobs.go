@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/xxljob/xxljob/route"
@@ -16,7 +17,7 @@ func isNotFound(err error) bool { return errors.Is(err, ErrNotFound) }
 // complete fills in and checks a definition.
 func (s *scheduler) complete(job Job) (Job, error) {
 	job = job.clone().withDefaults(s.cfg)
-	return job, job.validate(s.knowsRoute, s.cfg.AllowSubSecond)
+	return job, job.validate(s.routeNames, s.cfg.AllowSubSecond)
 }
 
 // fires refuses a schedule without a future instant. It is for definitions that
@@ -43,14 +44,22 @@ func firesAfter(job Job, now time.Time) error {
 	if job.Schedule.IsManual() || err != nil || !next.IsZero() {
 		return nil
 	}
-	return fmt.Errorf("xxljob: job: Schedule %q: %w", job.Schedule, ErrNeverFires)
+	never := ErrNeverFires
+	if job.Schedule.Type == ScheduleOnce {
+		never = told{"the instant is past", ErrNeverFires}
+	} else if first, _ := job.Schedule.Next(time.Unix(0, 0)); !first.IsZero() {
+		never = told{"all its instants are past", ErrNeverFires}
+	}
+	return about(fmt.Sprintf("%s: Schedule %q", called(job), job.Schedule), never)
 }
-
-func (s *scheduler) knowsRoute(name string) bool { return s.routers[name] != nil }
 
 func (s *scheduler) AddJob(ctx context.Context, job Job) (Job, error) {
 	if ctx == nil {
 		return Job{}, errNoContext
+	}
+	if err := job.validateNew(); err != nil {
+		_, more := s.complete(job)
+		return Job{}, errors.Join(err, more)
 	}
 	return s.addJob(ctx, job, true)
 }
@@ -61,8 +70,9 @@ func (s *scheduler) addUnkeyed(ctx context.Context, job Job) (Job, error) {
 	return s.addJob(ctx, job, false)
 }
 
-func (s *scheduler) addJob(ctx context.Context, job Job, keyed bool) (Job, error) {
-	job, err := s.complete(job)
+func (s *scheduler) addJob(ctx context.Context, given Job, keyed bool) (added Job, err error) {
+	defer func() { err = named(given, err) }()
+	job, err := s.complete(given)
 	if !keyed {
 		job.Key = ""
 	}
@@ -72,7 +82,6 @@ func (s *scheduler) addJob(ctx context.Context, job Job, keyed bool) (Job, error
 	if err := s.checkHandler(ctx, job); err != nil {
 		return Job{}, err
 	}
-	job.Ensured = ""
 	return s.add(ctx, job)
 }
 
@@ -87,10 +96,29 @@ func (s *scheduler) add(ctx context.Context, job Job) (Job, error) {
 	}
 	added, err := s.store.AddJob(ctx, job, firstInstant)
 	if err != nil {
-		return Job{}, fmt.Errorf("xxljob: add job: App %q, Key %q: %w", job.App, job.Key, err)
+		return Job{}, about(fmt.Sprintf("%s: add: App %q, Key %q", called(job), job.App, job.Key), err)
 	}
+	s.warnOfStored(added)
 	s.scanWake.poke()
 	return added, nil
+}
+
+// warnOfStored says of a job that was saved what of it is stored and nothing more. Who
+// relies on it would find out when it is needed.
+func (s *scheduler) warnOfStored(job Job) {
+	var fields []string
+	if job.Retries > 0 {
+		fields = append(fields, "Retries")
+	}
+	if len(job.Children) > 0 {
+		fields = append(fields, "Children")
+	}
+	if job.AlarmEmail != "" {
+		fields = append(fields, "AlarmEmail")
+	}
+	if len(fields) > 0 {
+		s.log.Warn("xxljob: the job has what is stored and not acted upon yet", "job", job.Name, "app", job.App, "fields", strings.Join(fields, ", "))
+	}
 }
 
 // firstInstant is the next instant of a job that is added at a time of the store's
@@ -139,7 +167,7 @@ func (s *scheduler) checkHandler(ctx context.Context, job Job) error {
 	case err != nil || why == "":
 		return nil
 	case s.cfg.StrictHandlers:
-		return fmt.Errorf("%w: job: App %q, Handler %q: %s", ErrUnknownHandler, job.App, job.Handler, why)
+		return about(called(job), fmt.Errorf("%w: App %q, Handler %q: %s", ErrUnknownHandler, job.App, job.Handler, why))
 	}
 	s.log.Warn("xxljob: no executor for the job yet", "job", job.Name, "app", job.App, "handler", job.Handler)
 	return nil
@@ -157,7 +185,7 @@ func (s *scheduler) edit(ctx context.Context, id int64, e Edit) (Job, error) {
 	}
 	job, err := s.store.EditJob(ctx, id, e)
 	if err != nil {
-		return Job{}, fmt.Errorf("xxljob: %s job %d: %w", e.Verb, id, err)
+		return Job{}, absent(e.Verb, fmt.Sprintf("job %d", id), err)
 	}
 	s.engine.remember(map[int64]*Job{id: &job})
 	s.scanWake.poke()
@@ -171,13 +199,13 @@ func (s *scheduler) UpdateJob(ctx context.Context, job Job) (Job, error) {
 	version := job.Version
 	old, err := s.store.Job(ctx, job.ID)
 	if err != nil {
-		return Job{}, fmt.Errorf("xxljob: update job %d: %w", job.ID, err)
+		return Job{}, absent("update", fmt.Sprintf("job %d", job.ID), err)
 	}
 	setDefault(&job.App, old.App)
 	setDefault(&job.Key, old.Key)
 	complete, err := s.complete(job)
 	if old.Schedule != complete.Schedule {
-		err = errors.Join(err, s.fires(ctx, complete))
+		err = errors.Join(err, named(complete, s.fires(ctx, complete)))
 	}
 	if err != nil {
 		return Job{}, err
@@ -189,9 +217,13 @@ func (s *scheduler) UpdateJob(ctx context.Context, job Job) (Job, error) {
 	if err := s.checkHandler(ctx, complete); err != nil {
 		return Job{}, err
 	}
-	return s.edit(ctx, job.ID, Edit{Version: version, Verb: "update", Next: rescheduled, Change: func(j *Job) (bool, error) {
+	updated, err := s.edit(ctx, job.ID, Edit{Version: version, Verb: "update", Next: rescheduled, Change: func(j *Job) (bool, error) {
 		return define(j, complete), nil
 	}})
+	if err == nil {
+		s.warnOfStored(updated)
+	}
+	return updated, err
 }
 
 // define gives j the definition of def, and reports whether its schedule has to
@@ -222,7 +254,7 @@ func (s *scheduler) RemoveJob(ctx context.Context, id int64) error {
 		return err
 	}
 	if err := s.store.RemoveJob(ctx, id); err != nil {
-		return fmt.Errorf("xxljob: remove job %d: %w", id, err)
+		return absent("remove", fmt.Sprintf("job %d", id), err)
 	}
 	s.forgetRoutes(ctx, id)
 	s.engine.jobGone(id)
@@ -309,7 +341,7 @@ func (s *scheduler) RemoveGroup(ctx context.Context, app string) error {
 		return err
 	}
 	if err := s.store.RemoveGroup(ctx, app); err != nil {
-		return fmt.Errorf("xxljob: remove group %q: %w", app, err)
+		return absent("remove", fmt.Sprintf("group %q", app), err)
 	}
 	return nil
 }
@@ -342,7 +374,7 @@ func (s *scheduler) trigger(ctx context.Context, jobID int64, t Trigger) ([]int6
 	}
 	run, err := s.store.AddRun(ctx, jobID, t)
 	if err != nil {
-		return nil, fmt.Errorf("xxljob: trigger job %d: %w", jobID, err)
+		return nil, absent("trigger", fmt.Sprintf("job %d", jobID), err)
 	}
 	s.scanWake.poke()
 	return []int64{run.ID}, nil

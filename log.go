@@ -6,6 +6,7 @@ package xxljob
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -37,7 +38,8 @@ func (s *scheduler) Log(ctx context.Context, runID int64, fromLine int) (wire.Lo
 	if ctx == nil {
 		return wire.LogResult{}, errNoContext
 	}
-	if _, bounded := ctx.Deadline(); !bounded {
+	_, bounded := ctx.Deadline()
+	if !bounded {
 		var cancel func()
 		ctx, cancel = context.WithTimeout(ctx, logPatience)
 		defer cancel()
@@ -52,8 +54,14 @@ func (s *scheduler) Log(ctx context.Context, runID int64, fromLine int) (wire.Lo
 	if err == nil {
 		res, err = logResult(run, from, a)
 	}
-	if err != nil {
-		return wire.LogResult{}, fmt.Errorf("xxljob: log of run %d: %w", runID, err)
+	switch {
+	case isNotFound(err):
+		return wire.LogResult{}, absent("log", fmt.Sprintf("run %d", runID), err)
+	case err != nil:
+		if !bounded && errors.Is(err, context.DeadlineExceeded) {
+			err = fmt.Errorf("no answer within %v: %w", logPatience, err)
+		}
+		return wire.LogResult{}, about(fmt.Sprintf("log of run %d", runID), err)
 	}
 	return res, nil
 }

@@ -6,6 +6,7 @@ package xxljob
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -31,7 +32,7 @@ func (s *scheduler) answerLog(ctx context.Context, ask Ask) {
 	defer cancel()
 	a, err := s.logHere(quick, ask.Run, ask.FromLine)
 	if err != nil {
-		a = Answer{Refusal: "its executor has not answered in time"}
+		a = Answer{Refusal: fmt.Sprintf("its executor has not answered within %v", logPatience)}
 	}
 	retry := backoff{log: s.log, what: "answering a question for a run's log"}
 	for ctx.Err() == nil && time.Now().Before(until) {

@@ -2,6 +2,8 @@ package xxljob
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"time"
@@ -28,9 +30,13 @@ func (w wake) pokeIf(news bool) {
 
 // call calls the store with a deadline.
 func call[T any](ctx context.Context, f func(context.Context) (T, error)) (T, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	bounded, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return f(ctx)
+	v, err := f(bounded)
+	if errors.Is(err, context.DeadlineExceeded) && bounded.Err() != nil && ctx.Err() == nil {
+		err = fmt.Errorf("no answer within %v: %w", callTimeout, err)
+	}
+	return v, err
 }
 
 // see calls the store with a deadline, and sees the call through when ctx ends

@@ -57,7 +57,7 @@ var (
 	killedAtWork = ending{state: xxljob.StateKilled, trigger: 200, handle: 500, handleMsg: "scheduling center kill job. [job running, killed]"}
 	killedBefore = ending{state: xxljob.StateCancelled, trigger: 200, handle: 200, reason: "scheduling center kill job."}
 	covered      = ending{state: xxljob.StateKilled, trigger: 200, handle: 500, handleMsg: "block strategy effect：Cover Early [job running, killed]"}
-	discarded    = ending{state: xxljob.StateDiscarded, trigger: 500, handle: 0, triggerMsg: "block strategy effect：Discard Later"}
+	discarded    = ending{state: xxljob.StateDiscarded, trigger: 500, handle: 0, handleMsg: "block strategy effect：Discard Later", triggerMsg: "block strategy effect：Discard Later"}
 )
 
 // outcomeWorld is a scheduler with handlers of every kind.
@@ -175,7 +175,7 @@ func TestOutcomes(t *testing.T) {
 		}},
 		{"timeout", func(w world) {
 			r := w.wait(w.run(w.add("slow", seconds(2))))
-			ending{xxljob.StateTimedOut, 200, 502, "job execute timeout ", "", "", false}.check(w.t, "the run", r)
+			ending{xxljob.StateTimedOut, 200, 502, "job execute timeout after 2s", "", "", false}.check(w.t, "the run", r)
 			if took := r.Ended.Sub(r.Started); took != 2*time.Second {
 				w.t.Errorf("ended after %v", took)
 			}
@@ -183,7 +183,7 @@ func TestOutcomes(t *testing.T) {
 		{"timeout of a handler that ignores it", func(w world) {
 			job := w.add("stubborn", seconds(2))
 			r := w.wait(w.run(job))
-			ending{xxljob.StateTimedOut, 200, 502, "job execute timeout ", "", "", false}.check(w.t, "the run", r)
+			ending{xxljob.StateTimedOut, 200, 502, "job execute timeout after 2s", "", "", false}.check(w.t, "the run", r)
 			if took := r.Ended.Sub(r.Started); took != 2*time.Second {
 				w.t.Errorf("recorded after %v", took)
 			}
@@ -228,21 +228,21 @@ func TestOutcomes(t *testing.T) {
 			ending{state: xxljob.StateCancelled, trigger: 200, handle: 200, reason: "stop"}.check(w.t, "the run", w.row(runs[0].ID))
 		}},
 		{"no handler", func(w world) {
-			ending{xxljob.StateRefused, 500, 0, "", "job handler [nobody] not found.", "", false}.check(w.t, "the run", w.wait(w.run(w.add("nobody"))))
+			ending{xxljob.StateRefused, 500, 0, "job handler [nobody] not found.", "job handler [nobody] not found.", "", false}.check(w.t, "the run", w.wait(w.run(w.add("nobody"))))
 		}},
 		{"no address", func(w world) {
 			r := w.wait(w.run(w.add("ok", func(j *xxljob.Job) { j.App = "elsewhere" })))
-			ending{xxljob.StateRefused, 500, 0, "", "no address: app elsewhere has no live executor", "", false}.check(w.t, "the run", r)
+			ending{xxljob.StateRefused, 500, 0, "~no address: app elsewhere has no live executor", "no address: app elsewhere has no live executor", "", false}.check(w.t, "the run", r)
 		}},
 		{"a script", func(w world) {
 			r := w.wait(w.run(w.add("ok", func(j *xxljob.Job) { j.GlueType, j.GlueSource = "GLUE_SHELL", "echo" })))
-			ending{xxljob.StateRefused, 500, 0, "", "glueType[GLUE_SHELL] is not valid.", "", false}.check(w.t, "the run", r)
+			ending{xxljob.StateRefused, 500, 0, "glueType[GLUE_SHELL] is not valid.", "glueType[GLUE_SHELL] is not valid.", "", false}.check(w.t, "the run", r)
 		}},
 		{"an address that is gone", func(w world) {
 			job := w.add("ok")
 			ids, err := w.Trigger(w.t.Context(), job, xxljob.Trigger{Addresses: []string{"local://nobody-12345"}})
 			must(w.t, err)
-			ending{state: xxljob.StateRefused, trigger: 500, handle: 0, triggerMsg: "none of the addresses of app app can be reached"}.check(w.t, "the run", w.wait(ids[0]))
+			ending{state: xxljob.StateRefused, trigger: 500, handle: 0, handleMsg: "~none of the addresses of app app can be reached", triggerMsg: "none of the addresses of app app can be reached"}.check(w.t, "the run", w.wait(ids[0]))
 		}},
 		{"stopped within its grace", func(w world) {
 			id := w.run(w.add("slow"))
@@ -334,7 +334,7 @@ func TestOutcomes(t *testing.T) {
 			job := w.add("stubborn", seconds(2))
 			one := w.run(job)
 			time.Sleep(3 * time.Second) // the first is recorded, its handler still runs
-			timedOut := ending{xxljob.StateTimedOut, 200, 502, "job execute timeout ", "", "", false}
+			timedOut := ending{xxljob.StateTimedOut, 200, 502, "job execute timeout after 2s", "", "", false}
 			timedOut.check(w.t, "the first", w.row(one))
 			r := w.wait(w.run(job))
 			if w.block == block.DiscardLater {
@@ -345,6 +345,36 @@ func TestOutcomes(t *testing.T) {
 			timedOut.check(w.t, "the second", r)
 			if want := w.row(one).Ended.Add(10*time.Second + 2*time.Second); !r.Ended.Equal(want) {
 				w.t.Errorf("the second ended at %v, want %v", r.Ended, want)
+			}
+		}},
+		{"the handler is edited while it runs", func(w world) {
+			job := w.add("slow")
+			one := w.run(job)
+			time.Sleep(2 * time.Second)
+			had, err := w.store.Job(w.t.Context(), job)
+			must(w.t, err)
+			had.Handler = "result"
+			_, err = w.UpdateJob(w.t.Context(), had)
+			must(w.t, err)
+			two := w.run(job)
+			a, b := w.wait(one), w.wait(two)
+			if a.Handler != "slow" || b.Handler != "result" {
+				w.t.Errorf("handlers %q and %q", a.Handler, b.Handler)
+			}
+			// XXL-JOB's executors kill the first one for the edit, whatever the strategy says.
+			switch w.block {
+			case block.DiscardLater:
+				fine.check(w.t, "the first", a)
+				discarded.check(w.t, "the second", b)
+			case block.CoverEarly:
+				covered.check(w.t, "the first", a)
+				fine.check(w.t, "the second", b)
+			default:
+				fine.check(w.t, "the first", a)
+				fine.check(w.t, "the second", b)
+				if took := a.Ended.Sub(a.Started); took != 10*time.Second {
+					w.t.Errorf("the first ended after %v", took)
+				}
 			}
 		}},
 		{"interrupted by Stop with a run behind", func(w world) {

@@ -174,13 +174,13 @@ func (c *probeCall) hangs() bool {
 func (p *probes) answer(ctx context.Context, job *Job, addr string) (wire.Return, error) {
 	c := p.callOnce(ctx, job, addr)
 	if ctx.Err() == nil && c.hangs() {
-		return wire.Return{}, errors.New("no answer in time, and an earlier call still hangs")
+		return wire.Return{}, fmt.Errorf("no answer within %v, and an earlier call still hangs", probeTimeout)
 	}
 	select {
 	case <-c.done:
 		return c.ret, c.err
 	case <-ctx.Done():
-		return wire.Return{}, errors.New("no answer in time")
+		return wire.Return{}, fmt.Errorf("no answer within %v", probeTimeout)
 	}
 }
 

@@ -54,12 +54,12 @@ func TestProbingRoutes(t *testing.T) {
 		within      time.Duration
 		says        string
 	}{
-		{"FAILOVER", "the beat hangs", func(e *probedExecutor) { e.beat = hang }, 3 * time.Second, "no answer in time"},
+		{"FAILOVER", "the beat hangs", func(e *probedExecutor) { e.beat = hang }, 3 * time.Second, "no answer within 3s"},
 		{"FAILOVER", "the beat is refused", func(e *probedExecutor) { e.beat = refuse }, 0, "not today"},
 		{"FAILOVER", "the beat fails", func(e *probedExecutor) { e.beat = fail }, 0, "wire cut"},
 		{"FAILOVER", "the run is refused", func(e *probedExecutor) { e.run = refuse }, 0, "not today; next: "},
 		{"FAILOVER", "the run fails", func(e *probedExecutor) { e.run = fail }, 0, "wire cut; next: "},
-		{"BUSYOVER", "the idle beat hangs", func(e *probedExecutor) { e.idle = hang }, 3 * time.Second, "no answer in time"},
+		{"BUSYOVER", "the idle beat hangs", func(e *probedExecutor) { e.idle = hang }, 3 * time.Second, "no answer within 3s"},
 		{"BUSYOVER", "the job is busy there", func(e *probedExecutor) { e.idle = refuse }, 0, "not today"},
 		{"BUSYOVER", "the run is refused", func(e *probedExecutor) { e.run = refuse }, 0, "not today; next: "},
 	} {

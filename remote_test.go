@@ -71,7 +71,7 @@ func TestRemoteRefusals(t *testing.T) {
 	}{
 		{"refused", wire.Failf(wire.MsgHandlerNotFound, "work"), nil, xxljob.StateRefused, "job handler [work] not found."},
 		{"discarded", wire.Failf(block.MsgDiscard), nil, xxljob.StateDiscarded, block.MsgDiscard},
-		{"code 0", wire.Return{}, nil, xxljob.StateRefused, at1},
+		{"code 0", wire.Return{}, nil, xxljob.StateRefused, "refused with code 0"},
 		{"not reached", wire.Return{}, errNoRoute, xxljob.StateRefused, "connection refused"},
 		{"with NUL", wire.Failf("a\x00b"), nil, xxljob.StateRefused, "a\uFFFDb"},
 		{"too long", wire.Failf("%s", strings.Repeat("x", 1<<20)), nil, xxljob.StateRefused, "xxx..."},
@@ -84,13 +84,58 @@ func TestRemoteRefusals(t *testing.T) {
 				id := e.trigger(xxljob.Job{App: "far"})
 				synctest.Wait()
 				run := e.mustBe(id, c.want)
-				if !strings.Contains(run.TriggerMsg, c.msg) || len(run.TriggerMsg) > 4000 {
+				if !strings.Contains(run.TriggerMsg, at1+": ") || !strings.Contains(run.TriggerMsg, c.msg) || len(run.TriggerMsg) > 4000 {
 					t.Errorf("%d bytes: %.300q", len(run.TriggerMsg), run.TriggerMsg)
+				}
+				if !strings.Contains(run.HandleMsg, c.msg) || len(run.HandleMsg) > 3000 {
+					t.Errorf("HandleMsg of %d bytes: %.300q", len(run.HandleMsg), run.HandleMsg)
 				}
 				if n := len(p.sent()); n != 1 {
 					t.Errorf("sent %d times", n)
 				}
 			})
+		})
+	}
+}
+
+// TestResultBeforeTheAnswer: that a run was accepted stands in its TriggerMsg also where
+// the result is there before the answer to the trigger, and stands there once.
+func TestResultBeforeTheAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var e *elsewhere
+		p := &peer{run: func(_ int, r wire.TriggerRequest) (wire.Return, error) {
+			e.report(r.LogID, 200, "done")
+			time.Sleep(time.Second)
+			return wire.Success(), nil
+		}}
+		e = newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: p})
+		e.register("far", at1)
+		id := e.trigger(xxljob.Job{App: "far"})
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		run := e.mustBe(id, xxljob.StateSucceeded)
+		if n := strings.Count(run.TriggerMsg, "\n"+at1+": accepted"); n != 1 {
+			t.Errorf("accepted %d times: %q", n, run.TriggerMsg)
+		}
+	})
+}
+
+// TestRemoteTimeout: a timeout names its length, also where a Java executor says just
+// that there was one; its own words about it stay.
+func TestRemoteTimeout(t *testing.T) {
+	for text, want := range map[string]string{
+		"job execute timeout ": "job execute timeout after 7s",
+		"too slow":             "too slow",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			e := newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: {}})
+			e.register("far", at1)
+			id := e.trigger(xxljob.Job{App: "far", Timeout: 7 * time.Second})
+			synctest.Wait()
+			e.report(id, 502, text)
+			if run := e.mustBe(id, xxljob.StateTimedOut); run.HandleMsg != want {
+				t.Errorf("%q, want %q", run.HandleMsg, want)
+			}
 		})
 	}
 }

@@ -91,11 +91,15 @@ func stateOf(r wire.CallbackRequest) State {
 	return StateFailed
 }
 
-// readKill takes a failure of a run that was to be killed for the kill, from executors of
-// other makers: not all have words for it, and their report may be quicker than their
-// answer to the kill.
-func (r *reported) readKill(run Run) Result {
+// result is what is stored. A failure of a run that was to be killed is taken for the
+// kill, from executors of other makers: not all have words for it, and their report may be
+// quicker than their answer to the kill. A result that is quicker than the answer to the
+// trigger, which no more is stored then, says itself that the run was accepted.
+func (r *reported) result(run Run) Result {
 	res := r.res
+	if run.State == StateStarted {
+		res.TriggerMsg = run.Address + ": accepted, and the result was reported at once"
+	}
 	if res.State == StateFailed && !r.exact && run.KillReason != "" {
 		res.State = StateKilled
 	}
@@ -186,8 +190,33 @@ func (s *scheduler) admissible(ctx context.Context, page []*reported) ([]Result,
 		case !ok || !isRemote(run.Address) || !s.cfg.speaksFor(r.caller, run.App) || !r.isOf(run):
 		case run.State.Ended() && run.State != StateLost: // of a lost one the result is noted
 		default:
-			results = append(results, r.readKill(run))
+			results = append(results, r.result(run))
 		}
 	}
-	return results, nil
+	return s.withTimeouts(ctx, results, byID), nil
+}
+
+// withTimeouts has results say which timeout was over, as far as that is known: not where
+// the job has changed since the run was started, or cannot be read.
+func (s *scheduler) withTimeouts(ctx context.Context, results []Result, runs map[int64]Run) []Result {
+	var late []Run
+	for _, res := range results {
+		if res.State == StateTimedOut {
+			late = append(late, runs[res.RunID])
+		}
+	}
+	if len(late) == 0 {
+		return results
+	}
+	jobs, err := s.readJobs(ctx, jobsOf(late))
+	if err != nil {
+		return results
+	}
+	for i, res := range results {
+		run := runs[res.RunID]
+		if job := jobs[run.JobID]; job != nil && job.Version == run.JobVersion {
+			results[i] = withTimeout(res, job)
+		}
+	}
+	return results
 }

@@ -77,7 +77,7 @@ func (s *scheduler) chooseAddress(ctx context.Context, en *entry, job *Job, addr
 	run := &en.run
 	router := s.routers[job.Route]
 	if router == nil {
-		return routed{refused: fmt.Sprintf("routing strategy %s is not known on this node", job.Route)}
+		return routed{refused: fmt.Sprintf("routing strategy %s is not known on this node: %s", job.Route, oneOf(job.Route, s.routeNames))}
 	}
 	if job.Route == route.ShardingBroadcast && isPart(run) {
 		return s.choosePart(ctx, run, job, addrs)

@@ -1,7 +1,9 @@
 package xxljob
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -186,7 +188,8 @@ type Run struct {
 	Created, Started, Taken, Ended time.Time
 
 	// TriggerMsg holds plain lines a person can read: how the run was routed
-	// and what was answered. HandleMsg is the handler's result or error.
+	// and what was answered. HandleMsg is the handler's result or error, or why the run
+	// was refused, timed out, killed or lost, as far as that is known: see Err.
 	TriggerMsg, HandleMsg string
 	// NoRetry is set when the handler said that trying again is of no use.
 	NoRetry bool
@@ -224,6 +227,55 @@ func (r Run) Lateness() time.Duration {
 		return 0
 	}
 	return max(r.Started.Sub(r.Scheduled), 0)
+}
+
+// Err says in one line why the run did not succeed: its id, its state, and the beginning
+// of the reason, which stands in full in HandleMsg, Reason or TriggerMsg. It is nil for a
+// run that has succeeded, and for one that has not ended.
+func (r Run) Err() error {
+	if r.State == StateSucceeded || !r.State.Ended() {
+		return nil
+	}
+	text := r.State.String()
+	if r.State != StateFailed && r.State != StateTimedOut {
+		text = "was " + text
+	}
+	why, _, _ := strings.Cut(strings.TrimSpace(r.why()), "\n")
+	if why = shorten(strings.TrimSpace(why), maxErr); why != "" {
+		text += ": " + why
+	}
+	return fmt.Errorf("xxljob: run %d %s", r.ID, text)
+}
+
+// maxErr is how much of a reason Run.Err says, in bytes.
+const maxErr = 500
+
+// why is the reason of a run's end, as far as its row knows one.
+func (r Run) why() string {
+	switch r.State {
+	case StateSkipped:
+		least := ""
+		if r.Count >= CountCap {
+			least = "at least "
+		}
+		return fmt.Sprintf("%s, instants: %s%d", r.Reason, least, r.Count)
+	case StateCancelled:
+		return r.Reason
+	case StateRefused, StateDiscarded, StateLost:
+		return cmp.Or(r.HandleMsg, lastLine(r.TriggerMsg))
+	}
+	return cmp.Or(r.HandleMsg, r.KillReason)
+}
+
+// lastLine is the line in which a TriggerMsg says why the run has ended: the last, but for
+// the note of a result that came later.
+func lastLine(msg string) (last string) {
+	for line := range strings.Lines(msg) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "a result came after") {
+			last = line
+		}
+	}
+	return last
 }
 
 // Trigger asks for one run of a job outside its schedule. The zero value runs

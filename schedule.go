@@ -38,10 +38,16 @@ const (
 	DSTQuartz DST = "QUARTZ"
 )
 
+// scheduleTypes are the types that there are.
+func scheduleTypes() []string {
+	return []string{string(ScheduleNone), string(ScheduleCron), string(ScheduleFixRate), string(ScheduleFixDelay), string(ScheduleCrontab), string(ScheduleOnce)}
+}
+
 // Schedule says when a job is due. It is a comparable value, stored as
 // XXL-JOB's schedule_type and schedule_conf plus a zone. Make one with Cron,
 // Crontab, FixedRate, FixedDelay, At or Manual; the zero value is Manual().
-// An invalid one is found by Next and by every call that saves a job.
+// An invalid one is found by Next and by every call that saves a job; a zone or a DST
+// policy of a type that has none by the latter alone.
 type Schedule struct {
 	Type ScheduleType
 	// Conf is the expression, or seconds, or for ONCE a time (RFC 3339).
@@ -86,10 +92,12 @@ func At(t time.Time) Schedule {
 // something triggers it.
 func Manual() Schedule { return Schedule{} }
 
-// In returns s in the IANA zone, for instance "Asia/Shanghai".
+// In returns s in the IANA zone, for instance "Asia/Shanghai". It is for Cron and
+// Crontab: a job is not saved whose schedule of another type has a zone.
 func (s Schedule) In(zone string) Schedule { s.Zone = zone; return s }
 
-// WithDST returns s with the given policy for days on which clocks change.
+// WithDST returns s with the given policy for days on which clocks change. Like a zone
+// it is for Cron and Crontab alone.
 func (s Schedule) WithDST(p DST) Schedule { s.DST = p; return s }
 
 // IsManual reports whether s is never due by itself.
@@ -124,7 +132,7 @@ func (s Schedule) Next(after time.Time) (time.Time, error) {
 	case "", ScheduleNone:
 		return time.Time{}, nil
 	}
-	return time.Time{}, fmt.Errorf("xxljob: schedule type %q is unknown", s.Type)
+	return time.Time{}, fmt.Errorf("xxljob: schedule type %q is unknown: %s", s.Type, oneOf(string(s.Type), scheduleTypes()))
 }
 
 // Upcoming returns the next n instants after the given one, fewer when there
@@ -185,7 +193,7 @@ func (s Schedule) String() string {
 // withZone gives a schedule of wall-clock times the zone that an empty one
 // stands for, so that it means the same on every node.
 func (s Schedule) withZone(loc *time.Location) Schedule {
-	if s.Zone == "" && loc != nil && loc != time.UTC && (s.Type == ScheduleCron || s.Type == ScheduleCrontab) {
+	if s.Zone == "" && loc != nil && loc != time.UTC && s.goesByClocks() {
 		s.Zone = loc.String()
 	}
 	if s.Type == "" {
@@ -194,16 +202,25 @@ func (s Schedule) withZone(loc *time.Location) Schedule {
 	return s
 }
 
+// goesByClocks reports whether s names times of clocks on the wall, which need a zone.
+func (s Schedule) goesByClocks() bool { return s.Type == ScheduleCron || s.Type == ScheduleCrontab }
+
 // check reports what is wrong with s, whether or not it will ever be due.
 func (s Schedule) check(subSecond bool) error {
 	if s.DST != DSTCivil && s.DST != DSTQuartz {
-		return fmt.Errorf("DST policy %q is unknown", s.DST)
+		return fmt.Errorf("DST policy %q is unknown: %s", s.DST, oneOf(string(s.DST), []string{`""`, string(DSTQuartz)}))
 	}
 	if _, err := loadZone(s.Zone); err != nil {
 		return err
 	}
 	if _, err := s.Next(time.Unix(0, 0)); err != nil {
 		return err
+	}
+	if !s.goesByClocks() && s.Zone != "" {
+		return fmt.Errorf("a schedule of type %s has no zone, and this one has %q: only clocks on the wall differ from zone to zone", s.Type, s.Zone)
+	}
+	if !s.goesByClocks() && s.DST != DSTCivil {
+		return fmt.Errorf("a schedule of type %s has no DST policy, and this one has %q: only clocks on the wall are changed", s.Type, s.DST)
 	}
 	d, _ := s.Every()
 	if d != 0 && d < time.Second && !subSecond {
@@ -231,8 +248,11 @@ func formatSeconds(d time.Duration) string {
 const maxPeriod = 100 * 365 * 24 * time.Hour
 
 func parseSeconds(conf string) (time.Duration, error) {
-	if strings.Trim(conf, "+-.0123456789") != "" {
-		return 0, errors.New("want seconds") // ParseDuration would read units
+	if strings.Trim(conf, "+-.0123456789") != "" { // ParseDuration would read units
+		if d, err := time.ParseDuration(conf); err == nil {
+			return 0, errors.New("want seconds: " + formatSeconds(d))
+		}
+		return 0, errors.New("want seconds")
 	}
 	d, err := time.ParseDuration(conf + "s")
 	switch {

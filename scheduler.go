@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -78,7 +79,8 @@ type Scheduler interface {
 	Ready() error
 
 	// AddJob adds a job and starts it, unless job.Stopped or its schedule is
-	// Manual. All faults of the job come as one error, and nothing is stored.
+	// Manual. All faults of the job come as one error, each naming the job, and nothing
+	// is stored. Fields that the store sets, from ID to Updated, have to be empty.
 	AddJob(ctx context.Context, job Job) (Job, error)
 	// UpdateJob replaces the definition of the job with job.ID. Whether it is
 	// stopped stays as it is, except that a job which stopped by itself (finished,
@@ -209,6 +211,12 @@ func (s *scheduler) setUp() {
 		s.routers[name] = r
 	}
 	maps.Copy(s.routers, s.cfg.Routers)
+	s.routeNames = route.Names()
+	for _, name := range slices.Sorted(maps.Keys(s.cfg.Routers)) {
+		if !route.Valid(name) {
+			s.routeNames = append(s.routeNames, name)
+		}
+	}
 	s.engine = newEngine(&s.cfg, s.scanWake, s.panics)
 	s.leases = newLeases(s.incarnation, &s.cfg, s.attachments)
 	s.users = newUserCalls(&s.cfg, s.panics)
@@ -236,6 +244,7 @@ type scheduler struct {
 	log         *slog.Logger
 	incarnation string
 	routers     map[string]Router
+	routeNames  []string // of routers: XXL-JOB's first, then the user's in order
 	own         *executor.Executor
 	clock       *clock
 	book        *addressBook
@@ -405,7 +414,7 @@ func (s *scheduler) startLoops(ctx context.Context) error {
 	l.unhook = context.AfterFunc(ctx, func() {
 		grace, cancel := context.WithTimeout(context.Background(), s.cfg.StopGrace)
 		defer cancel()
-		if err := s.Stop(grace); err != nil {
+		if err := s.graceOver(s.Stop(grace)); err != nil {
 			s.log.Warn("xxljob: stopped before all handlers had ended", "err", err)
 		}
 	})
@@ -426,7 +435,15 @@ func (s *scheduler) Run(ctx context.Context) error {
 	}
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.StopGrace)
 	defer cancel()
-	return errors.Join(s.Stop(grace), s.fatal())
+	return errors.Join(s.graceOver(s.Stop(grace)), s.fatal())
+}
+
+// graceOver has an error of Stop say how long handlers had.
+func (s *scheduler) graceOver(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("xxljob: handlers had not ended within StopGrace %v: %w", s.cfg.StopGrace, err)
+	}
+	return err
 }
 
 func (s *scheduler) fatal() error {

@@ -244,7 +244,7 @@ func (s *scheduler) startOf(a *attempt) Start {
 	}
 	switch {
 	case a.route.refused != "":
-		st.State = StateRefused
+		st.State, st.HandleMsg = StateRefused, plainText(shorten(a.route.refused, maxAnswer))
 	case a.route.remote:
 		st.BootID = s.book.boot(a.run.App, st.Address)
 		st.TargetBoots = s.bootsOf(a.run.App, st.Targets)

@@ -405,10 +405,11 @@ type Start struct {
 	// started and unended at the same attached address, or at one of Targets.
 	Serial bool
 	// Handler, Block, Param and Retries are stored as they were used, Msg is added
-	// to the TriggerMsg.
+	// to the TriggerMsg. HandleMsg is stored where it is not empty: why a run is
+	// refused.
 	Handler, Block, Param string
 	Retries               int
-	Msg                   string
+	Msg, HandleMsg        string
 }
 
 // StartStatus is what became of a Start. Where several would do, it is the first

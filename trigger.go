@@ -220,7 +220,7 @@ func (s *scheduler) send(ctx context.Context, f *flight) {
 	case err != nil:
 		s.refused(ctx, f, "error: "+err.Error())
 	default:
-		s.refused(ctx, f, ret.Msg)
+		s.refused(ctx, f, refusalOf(ret))
 	}
 }
 
@@ -242,9 +242,18 @@ func concluded(r Run, res Result) Result {
 	return res
 }
 
+// refusalOf is what an executor's answer says about its refusal. Some say nothing.
+func refusalOf(ret wire.Return) string {
+	if ret.Msg == "" {
+		return fmt.Sprintf("refused with code %d, and no word about it", ret.Code)
+	}
+	return ret.Msg
+}
+
 // refused goes on to the next address of a probing route, or ends the run.
 func (s *scheduler) refused(ctx context.Context, f *flight, why string) {
-	res := s.resultAt(f, Result{State: StateRefused, TriggerMsg: f.run.Address + ": " + plainText(shorten(why, maxAnswer))})
+	text := plainText(shorten(why, maxAnswer))
+	res := s.resultAt(f, Result{State: StateRefused, HandleMsg: text, TriggerMsg: f.run.Address + ": " + text})
 	if block.IsDiscard(why) {
 		res.State = StateDiscarded
 	} else if len(f.choices) > 0 && s.readdress(ctx, f, why) {

@@ -23,7 +23,7 @@ import (
 const maxUserWrites = 1000
 
 var (
-	errUserHangs = errors.New("no answer in time, and an earlier call still hangs")
+	errUserHangs = errors.New("no answer, and an earlier call still hangs")
 	errUserBusy  = errors.New("too many calls are under way")
 )
 
@@ -148,7 +148,7 @@ func (u *userCalls) do(ctx context.Context, key userCallKey, writes bool, f func
 	case ctx.Err() != nil:
 		err = ctx.Err()
 	case left <= 0:
-		err = errUserHangs
+		err = fmt.Errorf("%w after %v", errUserHangs, u.timeout)
 	default:
 		err = fmt.Errorf("no answer within %v", u.timeout)
 	}

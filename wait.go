@@ -37,7 +37,7 @@ func (s *scheduler) Wait(ctx context.Context, runID int64) (Run, error) {
 	for {
 		run, err := s.store.Run(ctx, runID)
 		if err != nil || run.State.Ended() {
-			return run, err
+			return run, absent("wait", fmt.Sprintf("run %d", runID), err)
 		}
 		if err := s.waitsForItself(ctx, run); err != nil {
 			return run, err

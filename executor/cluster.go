@@ -67,6 +67,9 @@ func (c *cluster) RegistryRemove(ctx context.Context, req wire.RegistryRequest) 
 	return c.ask(ctx, func(a wire.Admin) (wire.Return, error) { return a.RegistryRemove(ctx, req) })
 }
 
+// errRefused is in an error where an admin has answered, and refused.
+var errRefused = errors.New("refuses")
+
 // ask calls one node after the other until one answers 200.
 func (c *cluster) ask(ctx context.Context, call func(wire.Admin) (wire.Return, error)) (wire.Return, error) {
 	var failed []error
@@ -80,7 +83,7 @@ func (c *cluster) ask(ctx context.Context, call func(wire.Admin) (wire.Return, e
 			return ret, nil
 		}
 		if err == nil {
-			err = fmt.Errorf("%s answers code %d: %s", n.addr, ret.Code, excerptOf(ret.Msg))
+			err = fmt.Errorf("%s %w: code %d: %s", n.addr, errRefused, ret.Code, excerptOf(ret.Msg))
 		}
 		failed = append(failed, err)
 		if ctx.Err() != nil {

@@ -247,10 +247,69 @@ func TestRegistrationBackoff(t *testing.T) {
 			pause = min(2*pause, 30*time.Second)
 		}
 		if lines := logged.String(); strings.Count(lines, "\n") != 2 || !strings.Contains(lines, "level=WARN") ||
-			!strings.Contains(lines, wire.MsgIdentityInvalid) || !strings.Contains(lines, "registered again") {
+			!strings.Contains(lines, wire.MsgIdentityInvalid) || !strings.Contains(lines, `msg="executor: registered"`) {
 			t.Errorf("logged:\n%s", lines)
 		}
+		logged.Reset()
+		one.refuse(wire.MsgIdentityInvalid)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		one.refuse("")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if lines := logged.String(); strings.Count(lines, "\n") != 2 || !strings.Contains(lines, `msg="executor: registered again"`) {
+			t.Errorf("logged at the second streak:\n%s", lines)
+		}
 	})
+}
+
+// An admin in memory has forgotten its executors when it was started anew: one that saw
+// it away, by a beat or by a result, registers within 5 s of its return, and not with
+// the next beat.
+func TestRegistersSoonAfterAReturn(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		away   time.Duration // since just after a beat
+		result bool          // a run ends meanwhile
+	}{
+		{"away over a beat", 31 * time.Second, false},
+		// Whenever it comes back between two attempts that are half a minute apart.
+		{"away for long", 10 * time.Minute, false},
+		{"away for long", 10*time.Minute + 5*time.Second, false},
+		{"away for long", 10*time.Minute + 10*time.Second, false},
+		{"away for long", 10*time.Minute + 15*time.Second, false},
+		{"away for long", 10*time.Minute + 20*time.Second, false},
+		{"away for a moment, and a result", 2 * time.Second, true},
+		{"away for longer, and a result", 20 * time.Second, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := admins{}
+				one := newNode()
+				e := over(t, a, executor.Config{Admins: []executor.AdminCluster{a.cluster("one", one)}})
+				handle(t, e, "h", noop)
+				start(t, e)
+				time.Sleep(time.Second)
+				one.set(true)
+				if c.result {
+					mustGive(t, e, "one", req(1, 1))
+				}
+				time.Sleep(c.away)
+				synctest.Wait()
+				one.set(false)
+				back, before := time.Now(), len(one.beats())
+				time.Sleep(5 * time.Second)
+				synctest.Wait()
+				if got := one.beats(); len(got) == before {
+					t.Errorf("no registration within 5 s; the last was %v before", back.Sub(got[len(got)-1].at))
+				}
+				if n := len(one.beats()) - before; n > 3 {
+					t.Errorf("%d registrations within 5 s", n)
+				}
+				stop(t, e)
+			})
+		})
+	}
 }
 
 // Within a cluster the first node that answers is told, across clusters all are.

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"time"
@@ -10,8 +11,12 @@ import (
 )
 
 // firstBackoff is the pause after a first failure to register. It doubles with
-// each further one, up to Config.Beat.
-const firstBackoff = time.Second
+// each further one, up to Config.Beat; where no admin answers, up to awayBackoff: one
+// that keeps its registrations in memory has forgotten them when it is back.
+const (
+	firstBackoff = time.Second
+	awayBackoff  = 4 * time.Second
+)
 
 // Bounds of a good-bye.
 const (
@@ -31,6 +36,7 @@ type registration struct {
 	cluster *cluster
 	after   func() // called after each success
 
+	again  chan struct{} // has a buffer of one: register now
 	quit   chan struct{} // closed by leave: no further registration
 	done   chan struct{} // closed when loop has ended
 	ctx    context.Context
@@ -41,7 +47,7 @@ func newRegistration(e *Executor, o *origin, addr string) *registration {
 	r := &registration{
 		log: e.cfg.Logger.With("admin", o.name, "address", addr), app: e.cfg.App, addr: addr, boot: e.boot, beat: e.cfg.Beat,
 		cluster: o.cluster, after: o.out.adopt,
-		quit: make(chan struct{}), done: make(chan struct{}),
+		again: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	return r
@@ -54,28 +60,43 @@ func (r *registration) request() wire.RegistryRequest {
 	}
 }
 
+// soon has the executor registered at once, and not when its beat comes: the admin is
+// away, or was. It never blocks.
+func (r *registration) soon() {
+	select {
+	case r.again <- struct{}{}:
+	default:
+	}
+}
+
 // loop registers at once and again and again, until leave. An admin of G4 may
 // refuse for half a minute after a group was made: any refusal is tried again.
 func (r *registration) loop() {
 	defer close(r.done)
-	fails := 0
+	fails, was := 0, "executor: registered"
 	for {
 		pause := r.beat
 		if _, err := r.cluster.Registry(r.ctx, r.request()); err == nil {
 			if fails > 0 {
-				r.log.Info("executor: registered again", "failures", fails)
+				r.log.Info(was, "failures", fails)
 			}
-			fails = 0
+			fails, was = 0, "executor: registered again"
 			r.after()
 		} else {
 			if fails++; fails == 1 {
 				r.log.Warn("executor: cannot register, trying on", "error", err)
 			}
-			pause = backoff(fails, firstBackoff, r.beat)
+			most := r.beat
+			if !errors.Is(err, errRefused) {
+				most = min(most, awayBackoff)
+			}
+			pause = backoff(fails, firstBackoff, most)
 		}
 		t := time.NewTimer(pause)
 		select {
 		case <-t.C:
+		case <-r.again:
+			t.Stop()
 		case <-r.quit:
 			t.Stop()
 			return

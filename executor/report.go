@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -53,12 +54,29 @@ type outbox struct {
 	last    bool          // hurry is closed: one failure more and the reporter gives up
 	lost    int           // results given up
 	idle    chan struct{} // made by flush, closed when it is quiet
+	away    func()        // called when the admin goes away, and when it is back; nil for nobody
 }
 
 func newOutbox(cfg Config, limit batchLimit) *outbox {
 	o := &outbox{log: cfg.Logger, limit: limit, hurry: make(chan struct{}), hint: 1}
 	o.ctx, o.cancel = context.WithCancel(context.Background())
 	return o
+}
+
+// onAway sets who is told when the admin is seen to go away, and to be back.
+func (o *outbox) onAway(tell func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.away = tell
+}
+
+func (o *outbox) sawAway() {
+	o.mu.Lock()
+	tell := o.away
+	o.mu.Unlock()
+	if tell != nil {
+		tell()
+	}
 }
 
 // bind sets the admin and delivers to it what is there.
@@ -124,7 +142,7 @@ func (o *outbox) wake() {
 
 // report delivers until nothing is left.
 func (o *outbox) report() {
-	fails := 0
+	fails, away := 0, false
 	unread := streak{log: o.log}
 	var b batch
 	for {
@@ -153,12 +171,19 @@ func (o *outbox) report() {
 			if fails > 0 {
 				o.log.Info("executor: results are delivered again", "failures", fails)
 			}
+			if away {
+				o.sawAway() // it is back
+			}
 			o.settle(b)
-			fails, b = 0, batch{}
+			fails, away, b = 0, false, batch{}
 			continue
 		}
 		if fails++; fails == 1 {
 			o.log.Warn("executor: results cannot be delivered, trying on", "results", len(b.results), "error", err)
+		}
+		if !away && !errors.Is(err, errRefused) {
+			away = true
+			o.sawAway()
 		}
 		if last || o.ctx.Err() != nil {
 			o.giveUp(b)
@@ -194,7 +219,7 @@ func (s *streak) note(err error, results int) {
 func deliver(ctx context.Context, admin wire.Admin, batch []wire.CallbackRequest) error {
 	ret, err := admin.Callback(ctx, batch)
 	if err == nil && !ret.OK() {
-		err = fmt.Errorf("xxljob: executor: callback refused: code %d: %s", ret.Code, ret.Msg)
+		err = fmt.Errorf("xxljob: executor: the admin %w the results: code %d: %s", errRefused, ret.Code, ret.Msg)
 	}
 	return err
 }

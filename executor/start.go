@@ -111,6 +111,7 @@ func (e *Executor) begin(p prepared, err error) error {
 	for i, o := range e.origins[1:] {
 		o.out.open(o.cluster, p.spools[i], p.left[i])
 		r := newRegistration(e, o, p.addresses[i])
+		o.out.onAway(r.soon)
 		e.registrations = append(e.registrations, r)
 		go r.loop() // Stop waits for it, in deregister
 	}

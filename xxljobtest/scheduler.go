@@ -86,7 +86,7 @@ func (s *Scheduler) setUp(handlers map[string]xxljob.Handler, jobs []xxljob.Job)
 	ctx := s.t.Context()
 	for _, j := range jobs {
 		if _, err := s.AddJob(ctx, j); err != nil {
-			errs = append(errs, fmt.Errorf("job %q: %w", j.Name, err))
+			errs = append(errs, err) // it names the job
 		}
 	}
 	if err := errors.Join(errs...); err != nil {

@@ -289,7 +289,7 @@ func TestFailures(t *testing.T) {
 		}, `New: xxljob: config: Shards "-1"`},
 		{"bad jobs", func(t testing.TB) {
 			xxljobtest.New(t, xxljob.Job{Name: "a", Schedule: xxljob.Cron("x")}, hourly, hourly)
-		}, "job \"a\": xxljob: job: Handler \"\": must not be empty"},
+		}, "xxljob: job \"a\": Handler \"\": must not be empty"},
 		{"duplicate", func(t testing.TB) { xxljobtest.New(t, hourly, hourly) }, "the key is taken"},
 		{"nil handler", func(t testing.TB) {
 			xxljobtest.NewWith(t, xxljobtest.Options{Handlers: map[string]xxljob.Handler{"h": nil}})

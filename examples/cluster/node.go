@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -129,10 +128,7 @@ func (p *printer) started(t *xxljob.Task) {
 
 // ended tells of runs that did not end well.
 func (p *printer) ended(r xxljob.Run) {
-	if r.State == xxljob.StateSucceeded {
-		return
+	if err := r.Err(); err != nil {
+		p.say("end %d  job %d  due %s  %v", r.ID, r.JobID, r.Scheduled.Format(clock), err)
 	}
-	lines := strings.Split(r.TriggerMsg, "\n")
-	p.say("end %d  job %d  due %s  %s: %s", r.ID, r.JobID, r.Scheduled.Format(clock), r.State,
-		cmp.Or(r.HandleMsg, r.Reason, lines[len(lines)-1]))
 }

@@ -124,8 +124,8 @@ func routes(s xxljob.Scheduler, invoice xxljob.Job) http.Handler {
 		switch {
 		case err != nil:
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		case run.State != xxljob.StateSucceeded:
-			http.Error(w, run.State.String()+": "+run.HandleMsg, http.StatusInternalServerError)
+		case run.Err() != nil:
+			http.Error(w, run.Err().Error(), http.StatusInternalServerError)
 		default:
 			fmt.Fprintln(w, run.HandleMsg)
 		}

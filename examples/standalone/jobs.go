@@ -59,23 +59,20 @@ func readJobs(file string, has held) ([]xxljob.Job, error) {
 	return parseJobs(file, data, has)
 }
 
+// checkJobs finds what is wrong with a file of jobs whatever the scheduler has by now.
+func checkJobs(file string) error {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	return parseFile(file, data).err()
+}
+
 // parseJobs tells the two formats apart by the name of the file or else by how
 // it begins.
 func parseJobs(file string, data []byte, has held) ([]xxljob.Job, error) {
-	p := parser{file: filepath.Base(file)}
-	begin := bytes.TrimSpace(data)
-	switch {
-	case strings.EqualFold(filepath.Ext(file), ".json"),
-		!strings.EqualFold(filepath.Ext(file), ".tsv") && (bytes.HasPrefix(begin, []byte("[")) || bytes.HasPrefix(begin, []byte("{"))):
-		p.parseJSON(data)
-	default:
-		p.parseTSV(string(data))
-	}
-	p.check(has)
-	if len(p.faults) == 0 && len(p.jobs) == 0 {
-		// A file that was cut short by accident must not stop everything.
-		p.fault(1, 0, "there are no jobs in the file")
-	}
+	p := parseFile(file, data)
+	p.checkInstants(has)
 	if err := p.err(); err != nil {
 		return nil, err
 	}
@@ -84,6 +81,25 @@ func parseJobs(file string, data []byte, has held) ([]xxljob.Job, error) {
 		jobs[i] = j.Job
 	}
 	return jobs, nil
+}
+
+// parseFile does all of it but for what the clock says.
+func parseFile(file string, data []byte) *parser {
+	p := &parser{file: filepath.Base(file)}
+	begin := bytes.TrimSpace(data)
+	switch {
+	case strings.EqualFold(filepath.Ext(file), ".json"),
+		!strings.EqualFold(filepath.Ext(file), ".tsv") && (bytes.HasPrefix(begin, []byte("[")) || bytes.HasPrefix(begin, []byte("{"))):
+		p.parseJSON(data)
+	default:
+		p.parseTSV(string(data))
+	}
+	p.check()
+	if len(p.faults) == 0 && len(p.jobs) == 0 {
+		// A file that was cut short by accident must not stop everything.
+		p.fault(1, 0, "there are no jobs in the file")
+	}
+	return p
 }
 
 // parser gathers jobs and faults of one file.
@@ -137,26 +153,35 @@ func (p *parser) parseTSV(text string) {
 }
 
 // check finds the faults that EnsureJobs would find, while the lines are known.
-func (p *parser) check(has held) {
-	now := time.Now()
+func (p *parser) check() {
 	seen := map[jobID]int{} // to line
 	for _, j := range p.jobs {
-		about := func(text string) {
-			p.fault(j.line, 0, "job %q: %s", j.Name, strings.TrimPrefix(text, "xxljob: job: "))
-		}
-		err := j.Validate()
-		for _, e := range parts(err) {
-			about(e.Error())
-		}
-		if next, nextErr := j.Schedule.Next(now); err == nil && nextErr == nil && next.IsZero() && !j.Schedule.IsManual() && !has.mayBeOver(j.Job) {
-			about(fmt.Sprintf("Schedule %q: it has no instant in the future", j.Schedule))
+		for _, e := range parts(j.Validate()) { // each names the job
+			p.fault(j.line, 0, "%s", strings.TrimPrefix(e.Error(), "xxljob: "))
 		}
 		id := idOf(j.Job)
 		if line := seen[id]; line != 0 {
-			about(fmt.Sprintf("Key %q is that of the job in line %d", j.Key, line))
+			p.fault(j.line, 0, "job %q: Key %q is that of the job in line %d", j.Name, j.Key, line)
 			continue
 		}
 		seen[id] = j.line
+	}
+}
+
+// checkInstants finds schedules that have had their last instant and are new all the
+// same.
+func (p *parser) checkInstants(has held) {
+	now := time.Now()
+	for _, j := range p.jobs {
+		next, err := j.Schedule.Next(now)
+		if err != nil || !next.IsZero() || j.Schedule.IsManual() || has.mayBeOver(j.Job) {
+			continue
+		}
+		why := "it has no instant in the future"
+		if j.Schedule.Type == xxljob.ScheduleOnce {
+			why = "the instant is past"
+		}
+		p.fault(j.line, 0, "job %q: Schedule %q: %s", j.Name, j.Schedule, why)
 	}
 }
 

@@ -89,7 +89,7 @@ func TestFaults(t *testing.T) {
 	for _, c := range []struct{ name, file, content, want string }{
 		{"tsv", "x.tsv", "# comment\nok\t* * * * *\nno tab here\n\nbad\t61 * * * *\nok\t@daily\n\t* * * * *\n", `
 x.tsv:3: want a name, a tab and a crontab expression
-x.tsv:5: job "bad": Schedule "CRONTAB 61 * * * *": xxljob: schedule CRONTAB: cron expression "61 * * * *": field 1 (minutes) has "61", expected a minute from 0 to 59
+x.tsv:5: job "bad": Schedule "CRONTAB 61 * * * *": schedule CRONTAB: cron expression "61 * * * *": field 1 (minutes) has "61", expected a minute from 0 to 59
 x.tsv:6: job "ok": Key "ok" is that of the job in line 2
 x.tsv:7: want a name, a tab and a crontab expression`},
 		{"empty tsv", "x.tsv", "# nothing\n", "\nx.tsv:1: there are no jobs in the file"},
@@ -134,11 +134,11 @@ x.json:8:59: field "timeout": want a duration such as "30s", not 5`},
   {"name": "e", "key": "k", "app": "other", "handler": "h"}
 ]`, `
 x.json:2: job "a": Handler "": must not be empty
-x.json:2: job "a": Schedule "CRON * * *": xxljob: schedule CRON: cron expression "* * *": has 3 fields, expected 6 or 7 fields: seconds minutes hours day-of-month month day-of-week [year]
-x.json:4: job "b": Route "NOWHERE": xxljob: unknown routing strategy
-x.json:4: job "b": Block "LATER": xxljob: unknown block strategy
+x.json:2: job "a": Schedule "CRON * * *": schedule CRON: cron expression "* * *": has 3 fields, expected 6 or 7 fields: seconds minutes hours day-of-month month day-of-week [year]
+x.json:4: job "b": Route "NOWHERE": unknown routing strategy: want one of FIRST, LAST, ROUND, RANDOM, CONSISTENT_HASH, LEAST_FREQUENTLY_USED, LEAST_RECENTLY_USED, FAILOVER, BUSYOVER, SHARDING_BROADCAST, NEAREST
+x.json:4: job "b": Block "LATER": unknown block strategy: want one of SERIAL_EXECUTION, DISCARD_LATER, COVER_EARLY
 x.json:4: job "b": Timeout "1.5s": want whole seconds, from 0 (none) to 2^31-1
-x.json:5: job "past": Schedule "ONCE 1999-01-01T00:00:00Z": it has no instant in the future
+x.json:5: job "past": Schedule "ONCE 1999-01-01T00:00:00Z": the instant is past
 x.json:6: job "d": Key "k" is that of the job in line 6`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

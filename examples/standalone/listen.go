@@ -3,42 +3,70 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/wire"
 )
 
 // tokenVariable is the environment's -token: on a command line everybody on the host
 // sees it.
 const tokenVariable = "XXLJOB_TOKEN"
 
-// tokens are the access tokens that the flags, or else the environment, give: one for
-// all executors, or two with a comma between them while one takes the other's place.
+// tokens are the access tokens that the flags give: one for all executors, or two with a
+// comma between them while one takes the other's place.
 func (o options) tokens() map[string][]string {
-	list := o.token
-	if list == "" {
-		list = os.Getenv(tokenVariable)
-	}
-	if list == "" {
+	if o.token == "" {
 		return nil
 	}
-	return map[string][]string{"": strings.Split(list, ",")}
+	return map[string][]string{"": strings.Split(o.token, ",")}
 }
 
-// listen serves executors of other processes and other languages until ctx ends.
-func listen(ctx context.Context, o options, s xxljob.Scheduler, p *printer) error {
+// checkTokens says what is wrong with the tokens, and never one of them.
+func (o options) checkTokens() error {
+	switch {
+	case o.token != "":
+		if _, err := wire.NewKeyring(wire.Tokens{Shared: o.tokens()[""]}); err != nil {
+			return fmt.Errorf("%s: %s", o.tokenFrom, strings.TrimPrefix(err.Error(), "xxljob: shared tokens: "))
+		}
+	case o.listen != "" && !o.unsafe:
+		return fmt.Errorf("-listen %s: give the executors a token by -token or %s, or say -insecure", o.listen, tokenVariable)
+	}
+	return nil
+}
+
+// listener is where executors of other processes and other languages register; nil
+// inside where there is none.
+type listener struct{ net.Listener }
+
+// bind takes the address of -listen. Nobody is answered there yet.
+func (o options) bind(ctx context.Context) (listener, error) {
 	if o.listen == "" {
+		return listener{}, nil
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", o.listen)
+	if err != nil {
+		return listener{}, fmt.Errorf("-listen %s: %w", o.listen, err)
+	}
+	return listener{l}, nil
+}
+
+func (l listener) close() {
+	if l.Listener != nil {
+		_ = l.Close() // a second time mostly, which is no matter
+	}
+}
+
+// serve answers executors until ctx ends.
+func (l listener) serve(ctx context.Context, s xxljob.Scheduler, p *printer) error {
+	if l.Listener == nil {
 		return nil
 	}
 	handler, err := s.Handler()
-	if err != nil {
-		return err
-	}
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", o.listen)
 	if err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ func TestListen(t *testing.T) {
 
 // Without a token nobody is let in, and the default one of XXL-JOB is none.
 func TestListenNeedsAToken(t *testing.T) {
-	for token, want := range map[string]string{"": "Tokens is empty", "default_token": "everybody knows", "a,b,c": "at most 2"} {
+	for token, want := range map[string]string{"": "-insecure", "default_token": "everybody knows", "a,b,c": "at most 2"} {
 		err := run(t.Context(), options{zone: time.UTC, listen: "127.0.0.1:0", token: token, runFor: time.Second}, &lines{}, nil)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", token, err)

@@ -55,6 +55,8 @@ type options struct {
 	listen string         // -listen: "" is for no executors elsewhere
 	token  string         // -token
 	unsafe bool           // -insecure
+
+	storeFrom, tokenFrom string // what -store and -token were given by, for errors
 }
 
 // storeVariable is the environment's -store: a password in it is seen by fewer.
@@ -106,8 +108,12 @@ func parse(args []string, w io.Writer) (options, error) {
 		fmt.Fprintln(w, err)
 		f.Usage()
 	}
-	if o.store == "" {
-		o.store = os.Getenv(storeVariable)
+	o.storeFrom, o.tokenFrom = "-store", "-token"
+	if text := os.Getenv(storeVariable); o.store == "" && text != "" {
+		o.store, o.storeFrom = text, storeVariable
+	}
+	if text := os.Getenv(tokenVariable); o.token == "" && text != "" {
+		o.token, o.tokenFrom = text, tokenVariable
 	}
 	return o, err
 }
@@ -119,6 +125,14 @@ func run(ctx context.Context, o options, out io.Writer, reload <-chan os.Signal)
 		ctx, cancel = context.WithTimeout(ctx, o.runFor)
 		defer cancel()
 	}
+	if err := o.check(); err != nil {
+		return err
+	}
+	l, err := o.bind(ctx)
+	if err != nil {
+		return err
+	}
+	defer l.close() // where nothing has been served
 	store, shut, err := openStore(ctx, o)
 	if err != nil {
 		return err
@@ -139,11 +153,11 @@ func run(ctx context.Context, o options, out io.Writer, reload <-chan os.Signal)
 	if err := addHandlers(s, o.allow); err != nil {
 		return err
 	}
-	l := &loader{scheduler: s, file: o.jobs, has: held{}}
-	if err := l.remember(ctx, store); err != nil {
+	load := &loader{scheduler: s, file: o.jobs, has: held{}}
+	if err := load.remember(ctx, store); err != nil {
 		return err
 	}
-	jobs, err := l.load(ctx)
+	jobs, err := load.load(ctx)
 	if err != nil {
 		return err
 	}
@@ -152,25 +166,31 @@ func run(ctx context.Context, o options, out io.Writer, reload <-chan os.Signal)
 	}
 	p.begin(jobs)
 
+	// The scheduler stops when that was said, and not as soon as ctx ends.
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
 	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return s.Run(life) })
+	g.Go(func() error { return l.serve(ctx, s, p) })
 	g.Go(func() error {
-		err := s.Run(ctx)
-		p.say("stopped")
-		return err
+		<-ctx.Done()
+		p.say("stopping: waiting for running handlers")
+		stop()
+		return nil
 	})
-	g.Go(func() error { return listen(ctx, o, s, p) })
 	g.Go(func() error {
 		for {
 			select {
 			case <-reload:
-				p.reloaded(l.load(ctx))
+				p.reloaded(load.load(ctx))
 			case <-ctx.Done():
-				p.say("stopping: waiting for running handlers")
 				return nil
 			}
 		}
 	})
-	return g.Wait()
+	err = g.Wait()
+	p.say("stopped")
+	return err
 }
 
 // openStore opens the store that the flags name.
@@ -180,12 +200,12 @@ func openStore(ctx context.Context, o options) (store xxljob.Store, shut func(),
 	}
 	pool, err := pgxpool.New(ctx, o.store)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("%s: %w", o.storeFrom, err)
 	}
 	s, err := postgres.New(ctx, pool, postgres.Config{Schema: o.schema, AutoMigrate: true})
 	if err != nil {
 		pool.Close()
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("%s: %w", o.storeFrom, err)
 	}
 	return s, func() { s.Close(); pool.Close() }, nil
 }

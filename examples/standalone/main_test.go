@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -168,7 +169,7 @@ func TestReload(t *testing.T) {
 			return fmt.Sprintf(`{"name": "once", "handler": "demoJobHandler", "schedule": {"type": "ONCE", "conf": %q} %s}`, at.UTC().Format(time.RFC3339), more)
 		}
 		at := time.Now().Add(30 * time.Second).Truncate(time.Second)
-		refused := fmt.Sprintf("# not reloaded, the jobs stay as they are:\n#   jobs.json:3: job \"once\": Schedule \"ONCE %s\": it has no instant in the future\n", at.UTC().Format(time.RFC3339))
+		refused := fmt.Sprintf("# not reloaded, the jobs stay as they are:\n#   jobs.json:3: job \"once\": Schedule \"ONCE %s\": the instant is past\n", at.UTC().Format(time.RFC3339))
 		write(job("a", ""), once(at, ""))
 		check("one-off", reload(), "# reloaded: 1 created, 0 changed, 1 unchanged, 0 gone and stopped\n")
 		check("its minute", nextMinute(), "a once")
@@ -211,7 +212,13 @@ func TestLines(t *testing.T) {
 		}), "2026-03-01 13:00:00.005  13:00:01.239    1234 ms  succeeded 1/3"},
 		{with(ran, func(r *xxljob.Run) { r.State, r.HandleMsg = xxljob.StateFailed, "disk full" }),
 			"2026-03-01 13:00:00.005  13:00:01.239    1234 ms  failed: disk full"},
-		{xxljob.Run{Scheduled: at, State: xxljob.StateRefused, TriggerMsg: "type: CRON\nno address\n"},
+		// Marked ahead of its time, for the handler to begin on time.
+		{xxljob.Run{Scheduled: at, Started: at.Add(-11 * time.Millisecond), State: xxljob.StateSucceeded},
+			"2026-03-01 13:00:00.005  13:00:00.005       0 ms  succeeded"},
+		// Marked by one node and taken by another.
+		{xxljob.Run{Scheduled: at, Started: at.Add(-11 * time.Millisecond), Taken: at.Add(3 * time.Millisecond), State: xxljob.StateSucceeded},
+			"2026-03-01 13:00:00.005  13:00:00.008       3 ms  succeeded"},
+		{xxljob.Run{Scheduled: at, State: xxljob.StateRefused, HandleMsg: "no address", TriggerMsg: "type: CRON\nno address\n"},
 			"2026-03-01 13:00:00.005  -                     -  refused: no address"},
 		{xxljob.Run{Scheduled: at, State: xxljob.StateSkipped, Reason: xxljob.ReasonMisfire, First: at, Last: at.Add(time.Hour), Count: 61},
 			"2026-03-01 13:00:00.005  -                     -  skipped (misfire): 61 instants, 2026-03-01 13:00:00.005 to 2026-03-01 14:00:00.005"},
@@ -240,13 +247,78 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// TestRunRefusesBadOptions: what is wrong with flags is said in their words, and before
+// anything is printed, opened or connected to: the database of each would hang, for there
+// is nobody behind its address who answers.
 func TestRunRefusesBadOptions(t *testing.T) {
-	for name, o := range map[string]options{
-		"allow-list": {zone: time.UTC, allow: []string{"http://x"}},
-		"file":       {zone: time.UTC, jobs: filepath.Join(t.TempDir(), "none")},
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	taken := silent.Addr().String()
+	bad := filepath.Join(t.TempDir(), "bad.json")
+	if err := os.WriteFile(bad, []byte(`[{"name": "a", "handler": "demoJobHandler", "route": "first"}]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args  []string
+		words []string
+	}{
+		{[]string{"-http-allow", "http://x"}, []string{"-http-allow", "http://x"}},
+		{[]string{"-jobs", filepath.Join(t.TempDir(), "none")}, []string{"-jobs", "no such file"}},
+		{[]string{"-jobs", bad}, []string{"-jobs", "bad.json:1", "did you mean FIRST?"}},
+		{[]string{"-for", "-3s"}, []string{"-for", "-3s"}},
+		{[]string{"-listen", "127.0.0.1:0"}, []string{"-listen", "-token", tokenVariable, "-insecure"}},
+		{[]string{"-listen", "127.0.0.1:0", "-token", "default_token"}, []string{"-token", "everybody knows"}},
+		{[]string{"-listen", "127.0.0.1:0", "-token", "a,b,c"}, []string{"-token", "at most 2"}},
+		{[]string{"-listen", "127.0.0.1:0", "-token", "a,"}, []string{"-token", "empty"}},
+		{[]string{"-listen", taken, "-token", "a"}, []string{"-listen", "in use"}},
+		{[]string{"-listen", "nonsense", "-token", "a"}, []string{"-listen", "nonsense"}},
+		{[]string{"-store", "postgres://u:secret@h:notaport/db"}, []string{"-store", "port"}},
+		{[]string{"-schema", "pg_x"}, []string{"-schema", "pg_x"}},
+		{[]string{"-logs", bad}, []string{"-logs", "bad.json"}},
 	} {
-		if err := run(t.Context(), o, io.Discard, nil); err == nil {
-			t.Errorf("%s: no error", name)
+		args := append([]string{"-store", "postgres://u:secret@" + taken + "/db"}, c.args...)
+		o, err := parse(args, io.Discard)
+		if err != nil {
+			t.Fatalf("%q: %v", c.args, err)
+		}
+		out := &screen{}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		err = run(ctx, o, out, nil)
+		cancel()
+		if err == nil {
+			t.Errorf("%q: no error", c.args)
+			continue
+		}
+		for _, w := range c.words {
+			if !strings.Contains(err.Error(), w) {
+				t.Errorf("%q: %v does not say %q", c.args, err, w)
+			}
+		}
+		for _, w := range []string{"secret", "Config.", "xxljob: "} {
+			if strings.Contains(err.Error(), w) {
+				t.Errorf("%q: %v says %q", c.args, err, w)
+			}
+		}
+		if text := out.take(); text != "" {
+			t.Errorf("%q: printed %q", c.args, text)
+		}
+	}
+}
+
+// TestFlagsOfTheEnvironment: what comes from there is called by its name there.
+func TestFlagsOfTheEnvironment(t *testing.T) {
+	t.Setenv(storeVariable, "postgres://h:notaport/db")
+	t.Setenv(tokenVariable, "default_token")
+	for _, c := range []struct{ args, want string }{{"", storeVariable + ": "}, {"-listen=127.0.0.1:0", tokenVariable + ": "}} {
+		o, err := parse(strings.Fields(c.args), io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := run(t.Context(), o, io.Discard, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v", c.args, err)
 		}
 	}
 }

@@ -110,11 +110,21 @@ func (p *printer) name(id int64) string {
 // line is the line of a run.
 func (p *printer) line(name string, r xxljob.Run) string {
 	started, late := "-", "-"
-	if !r.Started.IsZero() {
-		started = r.Started.In(p.zone).Format(clock)
-		late = fmt.Sprintf("%d ms", r.Lateness().Milliseconds())
+	if at := began(r); !at.IsZero() {
+		started = at.In(p.zone).Format(clock)
+		late = fmt.Sprintf("%d ms", at.Sub(r.Scheduled).Milliseconds())
 	}
 	return fmt.Sprintf(columns, name, r.Scheduled.In(p.zone).Format(stamp), started, late, p.outcome(r))
+}
+
+// began is when the handler of a run began, as far as its row knows, or zero. The mark in
+// the store is written a little ahead, so as not to be late, and where another node runs
+// it, that takes the run later.
+func began(r xxljob.Run) time.Time {
+	if r.Started.IsZero() {
+		return time.Time{}
+	}
+	return slices.MaxFunc([]time.Time{r.Scheduled, r.Started, r.Taken}, time.Time.Compare)
 }
 
 // outcome is the state of a run, and why or with what result.
@@ -126,9 +136,6 @@ func (p *printer) outcome(r xxljob.Run) string {
 			r.First.In(p.zone).Format(stamp), r.Last.In(p.zone).Format(stamp))
 	case xxljob.StateCancelled:
 		text = r.Reason
-	case xxljob.StateRefused, xxljob.StateDiscarded:
-		lines := strings.Split(strings.TrimSpace(r.TriggerMsg), "\n")
-		text = lines[len(lines)-1] // the refusal comes last
 	}
 	state := r.State.String()
 	if r.Sharding.Total > 0 {

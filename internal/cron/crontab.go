@@ -111,6 +111,9 @@ func ParseCrontab(expr string) (*Crontab, error) {
 func crontabTexts(expr string) ([]string, error) {
 	const want = "5 fields: minutes hours day-of-month month day-of-week"
 	texts, err := split(expr)
+	if err == nil {
+		err = dialectError(expr)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -132,6 +135,11 @@ func crontabTexts(expr string) ([]string, error) {
 
 func (c *calendar) compileCrontab(texts []string) error {
 	f := crontabFields()
+	for i, text := range texts {
+		if text == "?" {
+			return f[i].errorf(text, "%s from %d to %d; ? is Quartz's, here write *", f[i].noun, f[i].min, f[i].max)
+		}
+	}
 	minutes, _, err := f[0].parse(texts[0])
 	if err != nil {
 		return err

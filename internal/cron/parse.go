@@ -35,6 +35,9 @@ func quartzFields() [7]field {
 // accepted; its Next is the zero time. The error is a [*FieldError].
 func Parse(expr string) (*Expr, error) {
 	texts, err := split(expr)
+	if err == nil {
+		err = dialectError(expr)
+	}
 	if err != nil {
 		return nil, err
 	}

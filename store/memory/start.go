@@ -95,6 +95,9 @@ func (j *job) occupiesAny(st *xxljob.Start) bool {
 // start starts or refuses the run and returns the further parts of a broadcast.
 func (s *Store) start(ctx context.Context, st *xxljob.Start, r *run, now time.Time) []xxljob.Run {
 	r.say(st.Msg)
+	if st.HandleMsg != "" {
+		r.HandleMsg = st.HandleMsg
+	}
 	r.JobVersion, r.Handler, r.Block = st.JobVersion, st.Handler, st.Block
 	r.Param, r.Retries = st.Param, st.Retries
 	j := r.job

@@ -24,7 +24,9 @@ func TestFirstStartsSideBySide(t *testing.T) {
 	errs, seen := make(chan error, nodes), make(chan struct{})
 	for i := range nodes {
 		pool := pgtest.Pool(t, pgtest.At(cluster.DSN("postgres")))
-		go func() { errs <- firstStart(t.Context(), pool, fmt.Sprint("node", i), func(err error) { errs <- err; <-seen }) }()
+		go func() {
+			errs <- firstStart(t.Context(), pool, fmt.Sprint("node", i), func(err error) { errs <- err; <-seen })
+		}()
 	}
 	for range nodes {
 		if err := <-errs; err != nil {

@@ -314,7 +314,7 @@ func (q *queries) starts() {
 		job_version = s.version, executor_handler = ` + word("$14") + `, executor_block_strategy = ` + word("$15") + `,
 		executor_param = s.param, executor_fail_retry_count = ($17::int[])[s.ord],
 		executor_sharding_param = coalesce(` + word("$18") + `, l.executor_sharding_param), executor_boot_id = ` + word("$29") + `,
-		trigger_msg = ` + say(word("$19")) + `
+		trigger_msg = ` + say(word("$19")) + `, handle_msg = coalesce($30::text, l.handle_msg)
 	from (select unnest($5::bigint[]) id, unnest($6::int[]) job_id, unnest($7::smallint[]) shard, unnest($8::bigint[]) version,
 		unnest($16::text[]) param, unnest($28::int[]) ord) s
 	join {{schema}}.xxl_job_info i on i.id = s.job_id and i.shard = s.shard and i.version = s.version

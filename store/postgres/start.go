@@ -246,8 +246,12 @@ func (s *Store) startArgs(starts []xxljob.Start, g startGroup) []any {
 	if len(g.targets) > 0 {
 		all = len(there)
 	}
+	reason := ""
+	if g.refused { // alone in its group
+		reason = starts[g.places[0]].HandleMsg
+	}
 	return []any{ids16, epochs, there, int16(state), ids, jobs, in, versions, tokens, sparse(owners), addresses, sparse(inboxes), sparse(mine),
-		handlers, blocks, sparse(params), retries, sparse(shardings), messages, sparse(busy), openLo, openHi, attachedOnly(targets), lo, hi, all, words.list, upTo(n), sparse(boots)}
+		handlers, blocks, sparse(params), retries, sparse(shardings), messages, sparse(busy), openLo, openHi, attachedOnly(targets), lo, hi, all, words.list, upTo(n), sparse(boots), nonempty(reason)}
 }
 
 func attachedOnly(addresses []string) (attached []string) {

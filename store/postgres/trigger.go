@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"reflect"
 
 	"github.com/jackc/pgx/v5"
@@ -137,7 +138,7 @@ func (s *Store) triggerTx(ctx context.Context, noTx bool, jobID int64, t xxljob.
 		key, err := queryID(s.sql.addKey, jobID, t.Key)
 		if noRows(err) {
 			if key, err = queryID(s.sql.keyID, jobID, t.Key); noRows(err) {
-				err = xxljob.ErrNotFound // neither was the job there
+				return 0, absentJob(jobID) // neither was the job there
 			}
 			return key, failed(err, "trigger job %d", jobID)
 		}
@@ -152,7 +153,7 @@ func (s *Store) triggerTx(ctx context.Context, noTx bool, jobID int64, t xxljob.
 	}
 	run, err := queryID(plan, args...)
 	if noRows(err) {
-		err = xxljob.ErrNotFound
+		return 0, absentJob(jobID)
 	}
 	return run, failed(err, "trigger job %d", jobID)
 }
@@ -163,5 +164,13 @@ func isNil(tx pgx.Tx) bool {
 	v := reflect.ValueOf(tx)
 	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
+
+// absentJob is xxljob.ErrNotFound about a job that was to be triggered.
+type absentJob int64
+
+func (id absentJob) Error() string {
+	return fmt.Sprintf("postgres: trigger: job %d does not exist", int64(id))
+}
+func (absentJob) Is(target error) bool { return target == xxljob.ErrNotFound }
 
 func noRows(err error) bool { return errors.Is(err, sql.ErrNoRows) }

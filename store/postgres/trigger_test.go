@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -248,8 +249,11 @@ func TestBadTriggersSendNothing(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	if _, err := s.TriggerTx(t.Context(), x, job.ID+1000, xxljob.Trigger{Key: "k"}); !errors.Is(err, xxljob.ErrNotFound) {
-		t.Errorf("an absent job: %v", err)
+	for _, key := range []string{"", "k"} {
+		_, err := s.TriggerTx(t.Context(), x, job.ID+1000, xxljob.Trigger{Key: key})
+		if want := fmt.Sprintf("postgres: trigger: job %d does not exist", job.ID+1000); !errors.Is(err, xxljob.ErrNotFound) || err.Error() != want {
+			t.Errorf("an absent job: %v, want %s", err, want)
+		}
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

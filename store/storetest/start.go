@@ -79,11 +79,12 @@ func startElsewhere(e *env) {
 func startRefused(e *env) {
 	o := e.owner("a")
 	run := o.planned(e.newJob())
-	a := o.tryStart(o.startOf(run, refused, func(s *xxljob.Start) { s.Msg = "no address" }))
+	a := o.tryStart(o.startOf(run, refused, func(s *xxljob.Start) { s.Msg, s.HandleMsg = "no address", "nobody is there" }))
 	want(e, "status", a.Status, xxljob.StartOK)
 	want(e, "state", a.Run.State, xxljob.StateRefused)
 	e.check(!a.Run.Ended.IsZero() && a.Run.Started.IsZero(), "Ended %v, Started %v: want ended without a start", a.Run.Ended, a.Run.Started)
 	e.check(hasLine(a.Run.TriggerMsg, "no address"), "TriggerMsg %q lacks the message", a.Run.TriggerMsg)
+	want(e, "HandleMsg", a.Run.HandleMsg, "nobody is there")
 	e.wantRun("refused run", a.Run)
 }
 

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// check says what is wrong with the flags, in their words, before anything starts: no
+// database is connected to, and no file of jobs applied.
+func (o options) check() error {
+	var errs []error
+	fault := func(err error, format string, args ...any) {
+		if err != nil {
+			errs = append(errs, fmt.Errorf(format+": %w", append(args, err)...))
+		}
+	}
+	if o.runFor < 0 {
+		errs = append(errs, fmt.Errorf("-for %v: want a time from now on, or 0 for no end", o.runFor))
+	}
+	if _, err := newCaller(o.allow); err != nil {
+		errs = append(errs, err) // names the flag
+	}
+	if err := o.checkTokens(); err != nil {
+		errs = append(errs, err)
+	}
+	if o.store != "" {
+		_, err := pgxpool.ParseConfig(o.store) // the error shows no password
+		fault(err, "%s", o.storeFrom)
+		errs = append(errs, o.checkSchema())
+	}
+	if o.logs != "" {
+		fault(os.MkdirAll(o.logs, 0o700), "-logs %s", o.logs)
+	}
+	if o.jobs != "" {
+		fault(checkJobs(o.jobs), "-jobs")
+	}
+	return errors.Join(errs...)
+}
+
+// checkSchema is for what is known without the database.
+func (o options) checkSchema() error {
+	switch {
+	case o.schema == "":
+		return errors.New("-schema: want a name")
+	case strings.HasPrefix(o.schema, "pg_"):
+		return fmt.Errorf("-schema %s: names that begin with pg_ are the server's", o.schema)
+	case len(o.schema) > 63 || strings.ContainsAny(o.schema, "{}\\\x00"):
+		return fmt.Errorf("-schema %q: want at most 63 bytes, and no braces and no backslash", o.schema)
+	}
+	return nil
+}
