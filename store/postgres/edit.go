@@ -43,8 +43,14 @@ type editing struct {
 
 func (e *editing) run(ctx context.Context, t *tx) error {
 	s := e.store
+	if err := s.guard(ctx, t, e.edit.Guard); err != nil {
+		return err
+	}
 	var err error
 	if e.before, err = s.lockJob(ctx, t, e.id); err != nil {
+		return err
+	}
+	if err := s.guardJob(ctx, t, e.edit.Guard, &e.before); err != nil {
 		return err
 	}
 	if e.edit.Version != 0 && e.edit.Version != e.before.Version {
