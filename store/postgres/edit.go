@@ -13,10 +13,18 @@ import (
 // open: edit.Change and edit.Next are pure.
 func (s *Store) EditJob(ctx context.Context, id int64, edit xxljob.Edit) (xxljob.Job, error) {
 	e := editing{store: s, edit: edit, id: id}
-	err := s.withPartitions(ctx, func() error {
-		e = editing{store: s, edit: edit, id: id}
-		return s.inTx(ctx, bounds{name: "edit_job"}, func(t *tx) error { return e.run(ctx, t) })
-	})
+	once := func() error {
+		return s.withPartitions(ctx, func() error {
+			e = editing{store: s, edit: edit, id: id}
+			return s.inTx(ctx, bounds{name: "edit_job"}, func(t *tx) error { return e.run(ctx, t) })
+		})
+	}
+	var err error
+	if edit.Guard == nil {
+		err = once()
+	} else {
+		err = pastHead(ctx, once)
+	}
 	if e.refused != nil {
 		return xxljob.Job{}, e.refused
 	}

@@ -16,10 +16,25 @@ import (
 // list locks it in share mode, before any job. So a prune has seen the lists that were
 // put before it, and a list that is put after it finds the job pruned.
 
+// headPatience is how often a transaction is tried that waits for the head of an app,
+// each time for lockPatience: when all replicas of a program start at once, and their
+// list is long and new, they wait for each other.
+const headPatience = 10
+
+// pastHead repeats f while the database says that it has changed nothing, for others have
+// locked what it needs.
+func pastHead(ctx context.Context, f func() error) error {
+	for i := 1; ; i++ {
+		if err := f(); !lockedOut(err) || i == headPatience || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
 // PutList keeps a list for its node and applies it where it is to be applied.
 func (s *Store) PutList(ctx context.Context, put xxljob.ListPut) (xxljob.ListHead, error) {
 	var head xxljob.ListHead
-	err := s.inTx(ctx, bounds{name: "put_list"}, func(t *tx) error {
+	err := s.inListTx(ctx, "put_list", func(t *tx) error {
 		h := headRow{}
 		lock := []statement{{s.sql.lockHead, []any{put.App}, h.read}}
 		if put.Apply == xxljob.ApplyNewer || put.Apply == xxljob.ApplyAlways {
@@ -41,6 +56,10 @@ func (s *Store) PutList(ctx context.Context, put xxljob.ListPut) (xxljob.ListHea
 		return t.do(ctx, then...)
 	})
 	return head, failed(err, "put the list of %q for %s", put.App, put.Incarnation)
+}
+
+func (s *Store) inListTx(ctx context.Context, name string, f func(*tx) error) error {
+	return pastHead(ctx, func() error { return s.inTx(ctx, bounds{name: name}, f) })
 }
 
 // headRow is the head of an app as it was read.
@@ -107,7 +126,7 @@ func (s *Store) Lists(ctx context.Context, app, incarnation string) (xxljob.List
 // NameJobs notes that a list names jobs, and returns them.
 func (s *Store) NameJobs(ctx context.Context, app string, generation int64, keys []string) ([]xxljob.Job, error) {
 	var jobs []xxljob.Job
-	err := s.inTx(ctx, bounds{name: "name_jobs"}, func(t *tx) error {
+	err := s.inListTx(ctx, "name_jobs", func(t *tx) error {
 		jobs = nil
 		if err := s.holdGeneration(ctx, t, s.sql.shareHead, app, generation); err != nil {
 			return err
@@ -170,7 +189,7 @@ func (s *Store) AddJobs(ctx context.Context, app string, generation int64, jobs 
 		return nil, failed(err, "add jobs of %q", app)
 	}
 	a := adding{store: s}
-	err = s.inTx(ctx, bounds{name: "add_jobs"}, func(t *tx) error {
+	err = s.inListTx(ctx, "add_jobs", func(t *tx) error {
 		a = adding{store: s}
 		if err := s.holdGeneration(ctx, t, s.sql.lockHead, app, generation); err != nil {
 			return err
