@@ -14,6 +14,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // EnsureOptions says what a list of EnsureJobs means. The zero value is complete.
@@ -314,7 +315,13 @@ func (a *applying) add(ctx context.Context, left map[string]int) error {
 		}
 		jobs = append(jobs, job)
 	}
-	added, err := a.s.store.AddJobs(ctx, a.w.App, a.w.Generation, jobs, firstInstant)
+	added, err := a.s.store.AddJobs(ctx, a.w.App, a.w.Generation, jobs, func(job Job, now time.Time) (time.Time, error) {
+		at, err := firstInstant(job, now)
+		if err != nil {
+			err = fmt.Errorf("job %q: %w", shorten(job.Name, 40), err)
+		}
+		return at, err
+	})
 	if err != nil {
 		return err
 	}
@@ -336,8 +343,12 @@ func (a *applying) superseded(ctx context.Context, from int, head ListHead) erro
 		a.all[i] = Ensured{job, Superseded}
 		places[job.Key] = i
 	}
-	a.s.log.Warn("xxljob: the list of jobs changes nothing: one of another generation applies", "app", a.w.App,
-		"generation", a.w.Generation, "applies", head.Generation, "by", head.Node)
+	log := a.s.log.With("app", a.w.App, "generation", a.w.Generation)
+	if head == (ListHead{}) {
+		log.Warn("xxljob: a list of another generation came while the list of jobs was applied: the rest of it changes nothing")
+	} else {
+		log.Warn("xxljob: the list of jobs changes nothing: one of a greater generation applies", "applies", head.Generation, "by", head.Node)
+	}
 	for after := int64(0); ; {
 		page, err := a.s.store.Jobs(ctx, JobFilter{App: a.w.App, After: after, Limit: ensureBatch})
 		if err != nil {
