@@ -323,34 +323,117 @@ func (l *lockedLines) with(words string) (found []string) {
 }
 
 // TestGenerationsAtOnce: two releases ensure their lists at the same time, against a store
-// that takes its time for each answer. Whoever is quicker, the greater generation wins.
+// that takes its time, for every call of one of them, or for one kind of call of the
+// former. Whoever is quicker, the greater generation wins.
 func TestGenerationsAtOnce(t *testing.T) {
-	for _, lag := range [][2]time.Duration{{0, time.Second}, {time.Second, 0}, {time.Second, time.Second}} {
+	type lag struct {
+		method   string
+		old, new time.Duration
+	}
+	for _, lag := range []lag{{storetest.All, 0, time.Second}, {storetest.All, time.Second, 0}, {storetest.All, time.Second, time.Second},
+		{"PutList", time.Second, 0}, {"NameJobs", time.Second, 0}, {"AddJobs", time.Second, 0}, {"EditJob", time.Second, 0}} {
 		t.Run(fmt.Sprint(lag), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				st := memory.New()
+				first, _ := startRelease(t, st, "first", releaseOf(0, "both"))
+				stop(t, first)
 				var wg sync.WaitGroup
 				nodes := make([]*node, 2)
-				for i, r := range []release{releaseOf(1, "both", "one"), releaseOf(2, "both", "two")} {
+				for i, delay := range []time.Duration{lag.old, lag.new} {
 					slow := storetest.Wrap(st)
-					slow.Inject(storetest.All, storetest.Fault{Delay: lag[i]})
-					wg.Go(func() { nodes[i], _ = startRelease(t, slow, fmt.Sprint("n", i), r) })
+					slow.Inject(lag.method, storetest.Fault{Delay: delay})
+					r := releaseOf(int64(i+1), "both", fmt.Sprint("only ", i+1))
+					wg.Go(func() {
+						if lag.method != storetest.All {
+							time.Sleep(time.Duration(i) * time.Millisecond) // the former is on its way
+						}
+						nodes[i], _ = startRelease(t, slow, fmt.Sprint("n", i), r)
+					})
 				}
 				wg.Wait()
-				both, err := st.JobByKey(t.Context(), "app", "both")
-				must(t, err)
-				if both.Param != "v2" {
-					t.Errorf("the lesser generation has won: %q", both.Param)
+				check := func(when string) {
+					both, err := st.JobByKey(t.Context(), "app", "both")
+					must(t, err)
+					two, err := st.JobByKey(t.Context(), "app", "only 2")
+					if err != nil || both.Param != "v2" || two.Stopped {
+						t.Errorf("%s: %q, the job of the later release stopped %v, %v", when, both.Param, two.Stopped, err)
+					}
 				}
+				check("when both have started")
 				time.Sleep(3 * pruneAfter)
-				two, err := st.JobByKey(t.Context(), "app", "two")
-				if both, _ := st.JobByKey(t.Context(), "app", "both"); err != nil || both.Param != "v2" || two.Stopped {
-					t.Errorf("later: %q, job two stopped %v, %v", both.Param, two.Stopped, err)
-				}
+				check("later")
 				stop(t, nodes...)
 			})
 		})
 	}
+}
+
+// TestListAtTheLastMoment: a list comes after a node has seen that it may prune a job, or
+// that it may apply its own list again, and before the store has heard of it.
+func TestListAtTheLastMoment(t *testing.T) {
+	const late = 4 * time.Second
+	await := func(t *testing.T, n *node, method string) {
+		t.Helper()
+		for was, i := n.faults.Calls(method), 0; n.faults.Calls(method) == was; i++ {
+			if i > 3600 {
+				t.Fatalf("no call of %s", method)
+			}
+			time.Sleep(time.Second)
+		}
+	}
+	t.Run("prune", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			st := memory.New()
+			old, _ := startRelease(t, st, "old", releaseOf(1, "x", "y"))
+			stop(t, old)
+			a, _ := startRelease(t, st, "a", releaseOf(1, "x"))
+			a.faults.Inject("EditJob", storetest.Fault{Delay: late})
+			await(t, a, "EditJob")
+			b, _ := startRelease(t, st, "b", releaseOf(1, "x", "y"))
+			time.Sleep(time.Hour)
+			y, err := st.JobByKey(t.Context(), "app", "y")
+			must(t, err)
+			if y.Stopped || y.Version != 1 {
+				t.Errorf("the job of the list that came between: stopped %v, version %d", y.Stopped, y.Version)
+			}
+			stop(t, a, b)
+		})
+	})
+	t.Run("apply again", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			st := memory.New()
+			two, _ := startRelease(t, st, "two", releaseOf(2, "x"))
+			one, _ := startRelease(t, st, "one", releaseOf(1, "x"))
+			time.Sleep(time.Minute)
+			stop(t, two)
+			one.faults.Inject("PutList", storetest.Fault{Delay: late})
+			await(t, one, "PutList")
+			three, _ := startRelease(t, st, "three", releaseOf(3, "x"))
+			time.Sleep(time.Hour)
+			requireJobs(t, st, "with a third release", "x v3")
+			stop(t, one, three)
+		})
+	})
+}
+
+// TestPruneNeedsLooks: what a node has seen before its looks failed for a while counts for
+// nothing: somebody may have named the job meanwhile.
+func TestPruneNeedsLooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		old, _ := startRelease(t, st, "old", releaseOf(1, "x", "y"))
+		stop(t, old)
+		a, _ := startRelease(t, st, "a", releaseOf(1, "x"))
+		time.Sleep(pruneAfter / 2)
+		a.faults.Inject("Lists", storetest.Fault{Before: true})
+		time.Sleep(time.Hour)
+		a.faults.Clear()
+		time.Sleep(pruneAfter - time.Minute)
+		requireJobs(t, st, "shortly after it looks again", "x v1", "y v1")
+		time.Sleep(3 * time.Minute)
+		requireJobs(t, st, "after PruneAfter of looks", "x v1")
+		stop(t, a)
+	})
 }
 
 // TestListComesBetween: a list that comes while jobs of it are about to be pruned wins:
