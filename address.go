@@ -130,7 +130,7 @@ func (b *addressBook) forget() {
 // why says so in XXL-JOB's words. Addresses given by a trigger take the place of
 // the app's.
 func (b *addressBook) lookup(ctx context.Context, job *Job, given []string) (addrs []string, why string, err error) {
-	key := bookKey{job.App, job.Handler, job.GlueType}
+	key := bookKeyOf(job)
 	if len(given) > 0 {
 		return b.lookupGiven(ctx, key, given)
 	}
@@ -252,6 +252,43 @@ func (b *addressBook) read(ctx context.Context, key bookKey) (bookEntry, error) 
 		return bookEntry{}, a.stale // an old answer may help, and not refuse a run for good
 	}
 	return e, nil
+}
+
+// bookKeyOf is what a job's addresses go by.
+func bookKeyOf(job *Job) bookKey { return bookKey{job.App, job.Handler, job.GlueType} }
+
+// unserved says of jobs of one app, by what their addresses go by, why nobody serves
+// them; others are not in the answer. The app's addresses are read once.
+func (b *addressBook) unserved(ctx context.Context, app string, jobs []Job) (map[bookKey]string, error) {
+	read := func(ctx context.Context) (map[bookKey]string, error) {
+		a, err := b.ask(ctx, app)
+		if err != nil {
+			return nil, err
+		}
+		why, all, done := map[bookKey]string{}, b.allOf(app, a), map[bookKey]bool{}
+		for i := range jobs {
+			key := bookKeyOf(&jobs[i])
+			if done[key] {
+				continue
+			}
+			done[key] = true
+			if e := b.choose(key, slices.Clone(all)); len(e.addrs) == 0 {
+				why[key] = e.none
+			}
+		}
+		if a.stale != nil && len(why) > 0 {
+			return nil, a.stale
+		}
+		return why, nil
+	}
+	why, err := call(ctx, read)
+	if err == nil && len(why) > 0 && b.s.cfg.Registry != nil && b.s.attached.unregistered(app) {
+		if err := b.s.registerAttached(ctx); err != nil {
+			return nil, err
+		}
+		return call(ctx, read)
+	}
+	return why, err
 }
 
 // ask asks the store and the registry. Where they do not answer, the last answer

@@ -68,6 +68,10 @@ type Config struct {
 	// what it had not taken is put back after LeaseTTL, or at once where the store knows
 	// that the node is away. Zero means 30 s.
 	LostAfter time.Duration
+	// PruneAfter is how long a node has to see that no list of EnsureJobs names a job any
+	// more before the job is pruned, and that no node lives which has the list that
+	// applies before a lesser generation applies. At least 1 s. Zero means 10 min.
+	PruneAfter time.Duration
 	// ReportDays is how many days a report is refreshed for. Zero means 3. There
 	// are no reports yet.
 	ReportDays int
@@ -188,6 +192,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.Beat, 30*time.Second)
 	setDefault(&c.Dead, 90*time.Second)
 	setDefault(&c.LostAfter, 30*time.Second)
+	setDefault(&c.PruneAfter, 10*time.Minute)
 	setDefault(&c.ReportDays, 3)
 	setDefault(&c.RunRetention, 30*24*time.Hour)
 	setDefault(&c.Shards, 32)
@@ -233,6 +238,7 @@ func (c Config) validate() error {
 		{"Beat", c.Beat, 100 * time.Millisecond, maxPeriod},
 		{"Dead", c.Dead, c.Beat, maxPeriod},
 		{"LostAfter", c.LostAfter, c.LeaseTTL, maxPeriod},
+		{"PruneAfter", c.PruneAfter, time.Second, maxPeriod},
 		{"RunRetention", c.RunRetention, time.Hour, maxPeriod},
 		{"LeaseTTL", c.LeaseTTL, 100 * time.Millisecond, time.Hour},
 		{"LeaseMaxHold", c.LeaseMaxHold, 0, maxPeriod},

@@ -1,7 +1,7 @@
 package xxljob
 
 // Declarative jobs: a program says at its start which jobs it wants, and so do
-// its replicas.
+// its replicas. One job at a time; lists are in ensurelist.go.
 
 import (
 	"context"
@@ -21,20 +21,16 @@ const (
 	Created   Outcome = "created"
 	Changed   Outcome = "changed"
 	Unchanged Outcome = "unchanged"
-	Pruned    Outcome = "pruned"
+	// Superseded: a list of another generation applies, and this one changed nothing.
+	Superseded Outcome = "superseded"
 )
 
-// Ensured is a job after EnsureJob, and what was done to it.
+// Ensured is a job after EnsureJob, and what was done to it. Of a superseded job it is
+// the one that is stored, and where there is none the one that was given.
 type Ensured struct {
 	Job     Job
 	Outcome Outcome
 }
-
-// EnsureOption changes what EnsureJobs does.
-type EnsureOption uint8
-
-// Prune stops the app's ensured jobs that are not in the list.
-const Prune EnsureOption = 1
 
 // digestOf stands for a definition: what EnsureJob compares. A job's status is
 // not part of it.
@@ -59,13 +55,12 @@ func (s *scheduler) EnsureJob(ctx context.Context, job Job) (Ensured, error) {
 	if s.stopped() {
 		return Ensured{}, fmt.Errorf("xxljob: ensure job %q: %w", job.Key, ErrStopped)
 	}
-	return s.ensure(ctx, job, false)
+	e, err := s.ensure(ctx, job)
+	return e, named(job, err)
 }
 
-// ensure makes a complete job exist. unprune starts it again when it was stopped
-// for being gone from a list.
-func (s *scheduler) ensure(ctx context.Context, job Job, unprune bool) (e Ensured, err error) {
-	defer func() { err = named(job, err) }()
+// ensure makes a complete job exist.
+func (s *scheduler) ensure(ctx context.Context, job Job) (Ensured, error) {
 	digest, err := digestOf(job)
 	if err != nil {
 		return Ensured{}, err
@@ -83,7 +78,13 @@ func (s *scheduler) ensure(ctx context.Context, job Job, unprune bool) (e Ensure
 		if err != nil {
 			return Ensured{}, about(fmt.Sprintf("%s: ensure: App %q, Key %q", called(job), job.App, job.Key), err)
 		}
-		changed, err := s.redefine(ctx, has, job, unprune)
+		if has.Ensured == job.Ensured {
+			return Ensured{has, Unchanged}, nil
+		}
+		if err := s.checkHandler(ctx, job); err != nil {
+			return Ensured{}, err
+		}
+		changed, err := s.redefine(ctx, has, job, nil)
 		if isNotFound(err) {
 			continue // removed meanwhile
 		}
@@ -107,23 +108,17 @@ func (s *scheduler) create(ctx context.Context, job Job) (Job, error) {
 	return s.add(ctx, job)
 }
 
-// redefine writes the definition where it is not the one last ensured.
-func (s *scheduler) redefine(ctx context.Context, has, job Job, unprune bool) (Ensured, error) {
-	pruned := func(j *Job) bool { return unprune && j.Stopped && j.StopReason == StopPruned }
-	if has.Ensured == job.Ensured && !pruned(&has) {
-		return Ensured{has, Unchanged}, nil
-	}
+// redefine writes the definition where it is not the one last ensured. With a guard it is
+// a list's, which also starts a job again that was stopped for being in no list.
+func (s *scheduler) redefine(ctx context.Context, has, job Job, guard *ListGuard) (Ensured, error) {
 	if has.Schedule != job.Schedule {
 		if err := s.fires(ctx, job); err != nil {
 			return Ensured{}, err
 		}
 	}
-	if err := s.checkHandler(ctx, job); err != nil {
-		return Ensured{}, err
-	}
 	outcome := Unchanged // until Change has seen it
 	next := replanned
-	changed, err := s.edit(ctx, has.ID, Edit{Verb: "ensure", Change: func(j *Job) (replan bool, err error) {
+	changed, err := s.edit(ctx, has.ID, Edit{Verb: "ensure", Guard: guard, Change: func(j *Job) (replan bool, err error) {
 		outcome, next = Unchanged, replanned
 		if j.Ensured != job.Ensured {
 			replan, outcome = define(j, job), Changed
@@ -132,8 +127,7 @@ func (s *scheduler) redefine(ctx context.Context, has, job Job, unprune bool) (E
 		if replan {
 			next = rescheduled
 		}
-		if pruned(j) && !j.Schedule.IsManual() {
-			j.Stopped, j.StopReason = false, ""
+		if guard != nil && unprune(j) {
 			replan, outcome = true, Changed
 		}
 		return replan, nil
@@ -144,103 +138,16 @@ func (s *scheduler) redefine(ctx context.Context, has, job Job, unprune bool) (E
 	return Ensured{changed, outcome}, err
 }
 
-func (s *scheduler) EnsureJobs(ctx context.Context, app string, jobs []Job, opts ...EnsureOption) ([]Ensured, error) {
-	if ctx == nil {
-		return nil, errNoContext
-	}
-	setDefault(&app, s.cfg.App)
-	complete, err := s.completeList(ctx, app, jobs)
-	if err != nil {
-		return nil, err
-	}
-	if s.stopped() {
-		return nil, fmt.Errorf("xxljob: ensure %d jobs of app %q: %w", len(jobs), app, ErrStopped)
-	}
-	prune := false
-	for _, o := range opts {
-		prune = prune || o == Prune
-	}
-	var all []Ensured
-	keys := make(map[string]bool, len(complete))
-	for _, j := range complete {
-		e, err := s.ensure(ctx, j, prune)
-		if err != nil {
-			return all, err
-		}
-		keys[j.Key] = true
-		all = append(all, e)
-	}
-	if !prune {
-		return all, nil
-	}
-	pruned, err := s.prune(ctx, app, keys)
-	return append(all, pruned...), err
+// isPruned reports whether it is lists that keep the job from running.
+func isPruned(j *Job) bool {
+	return j.Stopped && j.StopReason == StopPruned && !j.Schedule.IsManual()
 }
 
-// completeList checks a whole list before anything of it is stored.
-func (s *scheduler) completeList(ctx context.Context, app string, jobs []Job) ([]Job, error) {
-	var errs []error
-	complete := make([]Job, len(jobs))
-	seen := map[string]int{}
-	for i, j := range jobs {
-		setDefault(&j.App, app)
-		c, err := s.complete(j)
-		if err == nil && c.App != app {
-			err = fmt.Errorf("xxljob: %s: App %q: the list is for app %q", called(c), c.App, app)
-		}
-		if before, dup := seen[c.Key]; err == nil && dup {
-			err = about(fmt.Sprintf("%s: Key %q", called(c), c.Key), fmt.Errorf("%w, by job %d of the list", ErrDuplicateKey, before+1))
-		}
-		err = errors.Join(err, named(c, s.firesOrFired(ctx, c)))
-		if err == nil && s.cfg.StrictHandlers {
-			err = s.checkHandler(ctx, c)
-		}
-		if err != nil {
-			errs = append(errs, about(fmt.Sprintf("job %d of the list", i+1), err))
-		}
-		seen[c.Key] = i
-		complete[i] = c
+// unprune starts a job that was pruned, and reports whether it was.
+func unprune(j *Job) bool {
+	if !isPruned(j) {
+		return false
 	}
-	return complete, errors.Join(errs...)
-}
-
-// firesOrFired refuses a schedule without a future instant, unless the job has
-// it already: a one-off job may have run since the program was last started.
-func (s *scheduler) firesOrFired(ctx context.Context, job Job) error {
-	never := s.fires(ctx, job)
-	if never == nil {
-		return nil
-	}
-	has, err := s.store.JobByKey(ctx, job.App, job.Key)
-	if err == nil && has.Schedule == job.Schedule {
-		return nil
-	}
-	return never
-}
-
-// prune stops the ensured jobs of an app whose keys are not wanted any more.
-func (s *scheduler) prune(ctx context.Context, app string, keys map[string]bool) ([]Ensured, error) {
-	var all []Ensured
-	for after := int64(0); ; {
-		page, err := s.store.Jobs(ctx, JobFilter{App: app, Enabled: true, After: after, Limit: startBatch})
-		if err != nil {
-			return all, fmt.Errorf("xxljob: prune app %q: %w", app, err)
-		}
-		for _, j := range page {
-			if j.Ensured == "" || keys[j.Key] {
-				continue
-			}
-			stopped, err := s.edit(ctx, j.ID, Edit{Verb: "prune", Change: stopFor(StopPruned)})
-			if err != nil && !isNotFound(err) {
-				return all, err
-			}
-			if err == nil {
-				all = append(all, Ensured{stopped, Pruned})
-			}
-		}
-		if len(page) < startBatch {
-			return all, nil
-		}
-		after = page[len(page)-1].ID
-	}
+	j.Stopped, j.StopReason = false, ""
+	return true
 }

@@ -27,7 +27,7 @@ func TestEnsureStoresNothing(t *testing.T) {
 			return err
 		},
 		"EnsureJobs, unknown handler": func(ctx context.Context, s xxljob.Scheduler) error {
-			_, err := s.EnsureJobs(ctx, "", []xxljob.Job{good, unknown})
+			_, err := s.EnsureJobs(ctx, "", []xxljob.Job{good, unknown}, xxljob.EnsureOptions{})
 			return err
 		},
 		"EnsureJob, change to an unknown handler": func(ctx context.Context, s xxljob.Scheduler) error {
@@ -66,7 +66,7 @@ func TestAddedJobIsNotEnsured(t *testing.T) {
 		if added.Ensured != "" {
 			t.Errorf("AddJob stores Ensured %q", added.Ensured)
 		}
-		all, err := s.EnsureJobs(t.Context(), "", []xxljob.Job{{Name: "model", Handler: "work", Schedule: xxljob.FixedRate(time.Hour)}}, xxljob.Prune)
+		all, err := s.EnsureJobs(t.Context(), "", []xxljob.Job{{Name: "model", Handler: "work", Schedule: xxljob.FixedRate(time.Hour)}}, xxljob.EnsureOptions{Prune: true})
 		must(t, err)
 		for _, e := range all {
 			if e.Job.ID == added.ID {

@@ -92,9 +92,9 @@ func ExampleScheduler_EnsureJobs() {
 	if err := s.Handle("work", handler); err != nil {
 		log.Fatal(err)
 	}
-	// What the program wants, as each of its replicas says it at its start.
-	ensure := func(jobs ...xxljob.Job) {
-		done, err := s.EnsureJobs(ctx, "billing", jobs, xxljob.Prune)
+	// What a release of the program wants, as each of its replicas says it at its start.
+	ensure := func(build int64, jobs ...xxljob.Job) {
+		done, err := s.EnsureJobs(ctx, "billing", jobs, xxljob.EnsureOptions{Prune: true, Generation: build})
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -104,18 +104,21 @@ func ExampleScheduler_EnsureJobs() {
 	}
 	invoices := xxljob.Job{Name: "invoices", Handler: "work", Schedule: xxljob.Cron("0 0 3 * * ?")}
 	reminders := xxljob.Job{Name: "reminders", Handler: "work", Schedule: xxljob.Crontab("@hourly")}
-	ensure(invoices, reminders)
-	ensure(invoices, reminders) // another replica
+	ensure(41, invoices, reminders)
+	ensure(41, invoices, reminders) // another replica
 
-	invoices.Schedule = xxljob.Cron("0 0 4 * * ?")
-	ensure(invoices) // a new release
+	later := invoices
+	later.Schedule = xxljob.Cron("0 0 4 * * ?")
+	ensure(42, later)               // a new release, without reminders
+	ensure(41, invoices, reminders) // a replica of the former one restarts
 	// Output:
 	// invoices created
 	// reminders created
 	// invoices unchanged
 	// reminders unchanged
 	// invoices changed
-	// reminders pruned
+	// invoices superseded
+	// reminders superseded
 }
 
 func ExampleScheduler_trigger() {

@@ -106,7 +106,7 @@ type Job struct {
 	Stopped bool
 	// StopReason says who or what stopped it: empty for a call of StopJob,
 	// "finished" when the schedule has no further instant, "manual" when there is
-	// none at all, "pruned" when EnsureJobs stopped it, or the error of a schedule
+	// none at all, "pruned" when no list of EnsureJobs names it any more, or the error of a schedule
 	// that cannot be evaluated.
 	StopReason string
 
@@ -136,8 +136,7 @@ const (
 	StopFinished = "finished"
 	// StopManual marks a job that has no schedule to start.
 	StopManual = "manual"
-	// StopPruned marks a job that EnsureJobs stopped because it is gone from
-	// the list.
+	// StopPruned marks a job that is gone from all lists of EnsureJobs.
 	StopPruned = "pruned"
 )
 

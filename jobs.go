@@ -106,7 +106,13 @@ func (s *scheduler) add(ctx context.Context, job Job) (Job, error) {
 // warnOfStored says of a job that was saved what of it is stored and nothing more. Who
 // relies on it would find out when it is needed.
 func (s *scheduler) warnOfStored(job Job) {
-	var fields []string
+	if fields := storedOnly(job); len(fields) > 0 {
+		s.log.Warn("xxljob: the job has what is stored and not acted upon yet", "job", job.Name, "app", job.App, "fields", strings.Join(fields, ", "))
+	}
+}
+
+// storedOnly are the fields of a job that are set and not acted upon yet.
+func storedOnly(job Job) (fields []string) {
 	if job.Retries > 0 {
 		fields = append(fields, "Retries")
 	}
@@ -116,9 +122,7 @@ func (s *scheduler) warnOfStored(job Job) {
 	if job.AlarmEmail != "" {
 		fields = append(fields, "AlarmEmail")
 	}
-	if len(fields) > 0 {
-		s.log.Warn("xxljob: the job has what is stored and not acted upon yet", "job", job.Name, "app", job.App, "fields", strings.Join(fields, ", "))
-	}
+	return fields
 }
 
 // firstInstant is the next instant of a job that is added at a time of the store's

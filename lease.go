@@ -176,6 +176,7 @@ func (s *scheduler) leaseOnce(ctx context.Context, joined *bool) (time.Duration,
 	}
 	s.clock.sample(view.Now, began)
 	s.noteServer(view.Server)
+	s.noteRow(view)
 	now := time.Now()
 	wasTrusted := s.leases.trusted(now)
 	changed, found := s.leases.look(view, began, now)
@@ -219,6 +220,8 @@ func (s *scheduler) noteServer(server string) {
 		s.doubt()
 		s.reload.add(s.leases.owned())
 		s.scanWake.poke()
+		s.lists.rows.Add(1)
+		s.listWake.poke()
 	}
 	s.server = server
 }

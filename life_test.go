@@ -29,7 +29,7 @@ func TestEnsureAfterTheLastInstant(t *testing.T) {
 				return e.Outcome, err
 			},
 			func() (xxljob.Outcome, error) {
-				e, err := n.EnsureJobs(t.Context(), "", []xxljob.Job{once}, xxljob.Prune)
+				e, err := n.EnsureJobs(t.Context(), "", []xxljob.Job{once}, xxljob.EnsureOptions{Prune: true})
 				if err != nil {
 					return "", err
 				}

@@ -217,7 +217,7 @@ func callEverything(t *testing.T, phase string) {
 		must(t, err)
 		must(t, s.Handle("work", nothingToDo))
 	}
-	all, err := s.EnsureJobs(ctx, "", []xxljob.Job{{Name: "ensured", Handler: "work", Schedule: xxljob.FixedRate(24 * time.Hour)}, {Name: "more", Handler: "work"}}, xxljob.Prune)
+	all, err := s.EnsureJobs(ctx, "", []xxljob.Job{{Name: "ensured", Handler: "work", Schedule: xxljob.FixedRate(24 * time.Hour)}, {Name: "more", Handler: "work"}}, xxljob.EnsureOptions{Prune: true})
 	if err != nil || len(all) != 2 || all[0].Outcome != xxljob.Unchanged || all[1].Outcome != xxljob.Created {
 		t.Errorf("EnsureJobs: %+v, %v", all, err)
 	}

@@ -343,7 +343,7 @@ func TestOverByTheStoresClock(t *testing.T) {
 			"StartJob":               func() error { return n.StartJob(ctx, idle.ID) },
 			"EnsureJob":              func() error { _, err := n.EnsureJob(ctx, over); return err },
 			"EnsureJob of a new one": func() error { _, err := n.EnsureJob(ctx, fresh); return err },
-			"EnsureJobs":             func() error { _, err := n.EnsureJobs(ctx, "", []xxljob.Job{fresh}); return err },
+			"EnsureJobs":             func() error { _, err := n.EnsureJobs(ctx, "", []xxljob.Job{fresh}, xxljob.EnsureOptions{}); return err },
 		} {
 			if err := verb(); !errors.Is(err, xxljob.ErrNeverFires) {
 				t.Errorf("%s: %v", name, err)

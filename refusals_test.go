@@ -81,7 +81,7 @@ func refusals(one, two int64) []refusal {
 			refusal{"EnsureJobs: " + b.name, func(c ctx, s sched) error {
 				bad := bad
 				bad.Key = "four"
-				_, err := s.EnsureJobs(c, "app", []xxljob.Job{fresh, bad}, xxljob.Prune)
+				_, err := s.EnsureJobs(c, "app", []xxljob.Job{fresh, bad}, xxljob.EnsureOptions{Prune: true})
 				return err
 			}, b.is, b.words},
 		)
@@ -96,7 +96,13 @@ func refusals(one, two int64) []refusal {
 		return func(c ctx, s sched) error { return s.SaveGroup(c, g) }
 	}
 	ensure := func(jobs ...xxljob.Job) func(ctx, sched) error {
-		return func(c ctx, s sched) error { _, err := s.EnsureJobs(c, "app", jobs, xxljob.Prune); return err }
+		return func(c ctx, s sched) error {
+			_, err := s.EnsureJobs(c, "app", jobs, xxljob.EnsureOptions{Prune: true})
+			return err
+		}
+	}
+	options := func(app string, o xxljob.EnsureOptions) func(ctx, sched) error {
+		return func(c ctx, s sched) error { _, err := s.EnsureJobs(c, app, nil, o); return err }
 	}
 	with := func(set func(*xxljob.Job)) xxljob.Job { j := fresh; set(&j); return j }
 	minus := -1
@@ -117,6 +123,10 @@ func refusals(one, two int64) []refusal {
 		{"UpdateJob: another app", update(with(func(j *xxljob.Job) { j.ID, j.App = one, "other" })), nil, []string{"App", "other", `"app"`}},
 		{"EnsureJobs: one key twice", ensure(fresh, with(func(j *xxljob.Job) { j.Name = "again" })), xxljob.ErrDuplicateKey, []string{"Key", "three"}},
 		{"EnsureJobs: another app", ensure(fresh, with(func(j *xxljob.Job) { j.App, j.Key = "other", "" })), nil, []string{"App", "other", `"app"`}},
+		{"EnsureJobs: one key twice, once as a name", ensure(fresh, with(func(j *xxljob.Job) { j.Key, j.Name = "", "three" })), xxljob.ErrDuplicateKey, []string{"Key", "three", "job 1"}},
+		{"EnsureJobs: negative generation", options("app", xxljob.EnsureOptions{Generation: -1}), nil, []string{"Generation", "-1", "zero"}},
+		{"EnsureJobs: negative generation of a rollback", options("app", xxljob.EnsureOptions{Generation: -1, Rollback: true}), nil, []string{"Generation", "-1"}},
+		{"EnsureJobs: a list of nothing for a bad app", options("a\x00b", xxljob.EnsureOptions{Prune: true}), nil, []string{"App", "NUL"}},
 		{"EnsureJobs: all faults at once", ensure(with(func(j *xxljob.Job) { j.Route = "NORTH" }), with(func(j *xxljob.Job) { j.Key, j.Block = "4", "WALL" })),
 			xxljob.ErrUnknownBlock, []string{"NORTH", "WALL", "three"}},
 

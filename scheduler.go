@@ -101,11 +101,27 @@ type Scheduler interface {
 	// the one last ensured, and never starts or stops a job that exists. It may be
 	// called by many replicas at once.
 	EnsureJob(ctx context.Context, job Job) (Ensured, error)
-	// EnsureJobs ensures a list, in order. All jobs get the app where they name
-	// none. All faults come as one error, and nothing is stored. With Prune it
-	// also stops the app's ensured jobs that are gone from the list; one of them
-	// that comes back into the list is started again.
-	EnsureJobs(ctx context.Context, app string, jobs []Job, opts ...EnsureOption) ([]Ensured, error)
+	// EnsureJobs ensures a list: what a release of a program wants of an app, as each of
+	// its replicas says it, at its start or later. All jobs get the app where they name
+	// none, and may not name another; one node has one list for an app, the last. All
+	// faults come as one error, and nothing is stored. It returns the jobs in the order of
+	// the list; after an error, those that were done before it.
+	//
+	// Lists have generations (EnsureOptions). While the list of a greater generation
+	// applies, the call changes nothing, and the outcome of its jobs is Superseded. It
+	// applies later, by itself, once the node is started and has seen throughout
+	// Config.PruneAfter that no node lives which has the list that applies, or one of a
+	// greater generation than its own; with Rollback it applies at once. Of different
+	// lists of one generation, the later call decides about definitions.
+	//
+	// A job that is gone from the lists is stopped once a started node with a list that
+	// has Prune, and a generation no less than that of the list which named the job last,
+	// has seen throughout Config.PruneAfter that no list of a node that lives names it.
+	// So replicas of two releases live side by side, and an app without nodes is left
+	// alone. One that comes back into a list that applies is started again. Jobs that no
+	// list has named, by AddJob or EnsureJob, are not pruned. A node lives until it has
+	// left, or was silent for Config.LostAfter.
+	EnsureJobs(ctx context.Context, app string, jobs []Job, opts EnsureOptions) ([]Ensured, error)
 	// SaveGroup adds or replaces an executor app.
 	SaveGroup(ctx context.Context, g Group) error
 	// RemoveGroup removes an app without jobs; ErrGroupInUse otherwise.
@@ -197,6 +213,8 @@ func New(store Store, cfg Config) (Scheduler, error) {
 		dispatchWake:    newWake(),
 		openWake:        newWake(),
 		transitWake:     newWake(),
+		listWake:        newWake(),
+		lists:           newOwnLists(),
 	}
 	s.setUp()
 	return s, s.Attach(own)
@@ -256,7 +274,7 @@ type scheduler struct {
 
 	// Pokes of the loops, by whoever has news for them.
 	scanWake, startWake, leaseWake, inboxWake, watchWake, finishWake, lockedWake wake
-	dispatchWake, openWake, transitWake                                          wake
+	dispatchWake, openWake, transitWake, listWake                                wake
 	attachedChanged                                                              wake
 	signals                                                                      Signals // set by Start, before the loops
 
@@ -295,6 +313,8 @@ type scheduler struct {
 	taking       chan struct{}       // full while runs are taken out of the inbox
 	shardsOnce   onceOK              // SetShards has succeeded
 	attached     attachedSet
+	lists        *ownLists
+	beats        int64 // of this node's row, as of the last beat; owned by the lease loop
 	life         life
 }
 
@@ -396,6 +416,7 @@ func (s *scheduler) startLoops(ctx context.Context) error {
 	s.signals = s.store.Watch(l.lease.ctx, s.incarnation)
 	l.lease.run(s.leaseLoop)
 	l.lease.run(s.registerLoop)
+	l.lease.run(s.listLoop)
 	if store, ok := s.store.(Retainer); ok {
 		l.lease.run(func(ctx context.Context) { s.retainLoop(ctx, store) })
 	}

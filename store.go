@@ -44,6 +44,7 @@ var (
 //     use the store's own clock.
 type Store interface {
 	JobStore
+	ListStore
 	GroupStore
 	RunStore
 	PlanStore
@@ -65,7 +66,8 @@ type JobStore interface {
 	AddJob(ctx context.Context, job Job, first FirstInstant) (Job, error)
 	// EditJob changes one job in one transaction (see Edit) and returns the job
 	// as it then is. An absent job is ErrNotFound; an edit.Version that is
-	// neither zero nor the job's is ErrConflict; a Key taken by another job is
+	// neither zero nor the job's is ErrConflict; an edit.Guard that does not hold is
+	// ErrSuperseded; a Key taken by another job is
 	// ErrDuplicateKey; an error of edit.Change or edit.Next is returned as it is.
 	// After any of these nothing has changed. When Change leaves the job as it
 	// was and asks for no replan, nothing is written and Version stays.
@@ -94,6 +96,8 @@ type FirstInstant func(job Job, now time.Time) (time.Time, error)
 type Edit struct {
 	// Version, when not zero, makes the edit a compare-and-set.
 	Version int64
+	// Guard, when not nil, has to hold, in the same transaction.
+	Guard *ListGuard
 	// Verb names the change in the audit: "update", "start", "stop", "ensure",
 	// "prune".
 	Verb string

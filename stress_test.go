@@ -80,7 +80,7 @@ func stressCall(t *testing.T, s xxljob.Scheduler, dice *rand.Rand) {
 	case 4:
 		_, err = s.EnsureJob(ctx, job)
 	case 5:
-		_, err = s.EnsureJobs(ctx, "", []xxljob.Job{job}, xxljob.Prune)
+		_, err = s.EnsureJobs(ctx, "", []xxljob.Job{job}, xxljob.EnsureOptions{Prune: true})
 	case 6:
 		err = s.StopJob(ctx, id)
 	case 7:

@@ -218,10 +218,13 @@ func TestAfterStop(t *testing.T) {
 				before := contentsOf(t, st)
 				job := xxljob.Job{Name: "late", Handler: "work"}
 				for name, call := range map[string]func() error{
-					"Trigger":    func() error { _, err := s.Trigger(t.Context(), id, xxljob.Trigger{}); return err },
-					"EnsureJob":  func() error { _, err := s.EnsureJob(t.Context(), job); return err },
-					"EnsureJobs": func() error { _, err := s.EnsureJobs(t.Context(), "", []xxljob.Job{job}); return err },
-					"Wait":       func() error { _, err := s.Wait(t.Context(), later[0]); return err },
+					"Trigger":   func() error { _, err := s.Trigger(t.Context(), id, xxljob.Trigger{}); return err },
+					"EnsureJob": func() error { _, err := s.EnsureJob(t.Context(), job); return err },
+					"EnsureJobs": func() error {
+						_, err := s.EnsureJobs(t.Context(), "", []xxljob.Job{job}, xxljob.EnsureOptions{})
+						return err
+					},
+					"Wait": func() error { _, err := s.Wait(t.Context(), later[0]); return err },
 				} {
 					if err := call(); !errors.Is(err, xxljob.ErrStopped) {
 						t.Errorf("%s: %v", name, err)
@@ -316,7 +319,7 @@ func TestNilContexts(t *testing.T) {
 			"StartJob":    func() error { return s.StartJob(none, id) },
 			"StopJob":     func() error { return s.StopJob(none, id) },
 			"EnsureJob":   func() error { _, err := s.EnsureJob(none, job); return err },
-			"EnsureJobs":  func() error { _, err := s.EnsureJobs(none, "", []xxljob.Job{job}); return err },
+			"EnsureJobs":  func() error { _, err := s.EnsureJobs(none, "", []xxljob.Job{job}, xxljob.EnsureOptions{}); return err },
 			"SaveGroup":   func() error { return s.SaveGroup(none, xxljob.Group{App: "x"}) },
 			"RemoveGroup": func() error { return s.RemoveGroup(none, "app") },
 			"Trigger":     func() error { _, err := s.Trigger(none, id, xxljob.Trigger{}); return err },

@@ -114,10 +114,13 @@ func TestWordsOfBadJobs(t *testing.T) {
 				changed = bad
 				changed.ID, changed.Key = had.ID, "earlier"
 				for what, call := range map[string]func() error{
-					"AddJob":     func() error { _, err := s.AddJob(ctx, bad); return err },
-					"EnsureJob":  func() error { _, err := s.EnsureJob(ctx, bad); return err },
-					"UpdateJob":  func() error { _, err := s.UpdateJob(ctx, changed); return err },
-					"EnsureJobs": func() error { _, err := s.EnsureJobs(ctx, "app", []xxljob.Job{bad}); return err },
+					"AddJob":    func() error { _, err := s.AddJob(ctx, bad); return err },
+					"EnsureJob": func() error { _, err := s.EnsureJob(ctx, bad); return err },
+					"UpdateJob": func() error { _, err := s.UpdateJob(ctx, changed); return err },
+					"EnsureJobs": func() error {
+						_, err := s.EnsureJobs(ctx, "app", []xxljob.Job{bad}, xxljob.EnsureOptions{})
+						return err
+					},
 				} {
 					err := call()
 					requireWords(t, what, err, append([]string{`"nightly report"`}, tt.words...)...)
@@ -191,7 +194,6 @@ func TestWordsOfACall(t *testing.T) {
 				_, err := s.EnsureJob(ended, xxljob.Job{Name: "one", Handler: "work", Param: "p"})
 				return err
 			},
-			"EnsureJobs of ctx ended": func() error { _, err := s.EnsureJobs(ended, "app", []xxljob.Job{one}); return err },
 			"EnsureJob of a new, ends": func() error {
 				_, err := s.EnsureJob(ended, xxljob.Job{Name: "one", Key: "n", Handler: "work"})
 				return err
@@ -199,6 +201,8 @@ func TestWordsOfACall(t *testing.T) {
 		} {
 			requireWords(t, what, call(), `"one"`)
 		}
+		_, err = s.EnsureJobs(ended, "app", []xxljob.Job{one}, xxljob.EnsureOptions{})
+		requireWords(t, "EnsureJobs, ctx ended", err, `ensure jobs of app "app"`)
 		_, err = s.UpdateJob(ctx, xxljob.Job{ID: had.ID, Name: "one", Handler: "work", Version: 99})
 		requireWords(t, "UpdateJob, conflict", err, "update", "version")
 	})
@@ -296,6 +300,17 @@ func TestWarnsOfWhatIsNotThereYet(t *testing.T) {
 		_, err = s.EnsureJob(ctx, full)
 		must(t, err)
 		check("changed", 1, "Retries")
+		var list []xxljob.Job
+		for _, key := range []string{"a", "b", "c"} {
+			listed := full
+			listed.Key = key
+			list = append(list, listed)
+		}
+		for i, want := range []int{1, 0} { // created, unchanged
+			_, err = s.EnsureJobs(ctx, "", list, xxljob.EnsureOptions{})
+			must(t, err)
+			check([]string{"list created", "list unchanged"}[i], want, "Retries", "Children", "AlarmEmail", "jobs=3")
+		}
 		plain, err := s.AddJob(ctx, xxljob.Job{Name: "plain", Handler: "work"})
 		must(t, err)
 		_, err = s.UpdateJob(ctx, plain)

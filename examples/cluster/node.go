@@ -95,7 +95,7 @@ func addJobs(ctx context.Context, s xxljob.Scheduler, p *printer) error {
 		add("by-"+strings.ToLower(how), "short", xxljob.Cron("* * * * * ?"), how)
 	}
 	add("long", "long", xxljob.FixedDelay(5*time.Second), route.Nearest)
-	_, err = s.EnsureJobs(ctx, "", jobs, xxljob.Prune)
+	_, err = s.EnsureJobs(ctx, "", jobs, xxljob.EnsureOptions{Prune: true})
 	return err
 }
 

@@ -25,6 +25,10 @@ import (
 	"github.com/xxljob/xxljob/store/memory"
 )
 
+// release is another one for each release of the service, and greater than those before:
+// the number of the build, for example, set by the linker.
+const release = 1
+
 func main() {
 	addr := flag.String("addr", "localhost:8080", "address to listen on")
 	flag.Parse()
@@ -102,7 +106,7 @@ func addJobs(ctx context.Context, s xxljob.Scheduler) (invoice xxljob.Job, err e
 		{Name: "invoice", Handler: "invoice"}, // no schedule: only when triggered
 		{Name: "month's invoices", Handler: "invoice", Param: `{"customer":"all"}`, Schedule: xxljob.Cron("0 0 6 1 * ?").In("Europe/Berlin")},
 		{Name: "cleanup", Handler: "cleanup", Schedule: xxljob.FixedRate(10 * time.Second)},
-	})
+	}, xxljob.EnsureOptions{Prune: true, Generation: release})
 	if err != nil {
 		return xxljob.Job{}, err
 	}

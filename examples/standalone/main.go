@@ -157,7 +157,7 @@ func run(ctx context.Context, o options, out io.Writer, reload <-chan os.Signal)
 	if err := load.remember(ctx, store); err != nil {
 		return err
 	}
-	jobs, err := load.load(ctx)
+	jobs, _, err := load.load(ctx)
 	if err != nil {
 		return err
 	}
@@ -216,6 +216,7 @@ type loader struct {
 	file      string
 	apps      []string // that have had jobs: those of an app may all be gone later
 	has       held
+	loaded    map[jobID]xxljob.Job // by the last load of this process
 }
 
 // remember takes in the jobs of an earlier process that have had their last
@@ -240,50 +241,72 @@ func (l *loader) remember(ctx context.Context, store xxljob.Store) error {
 	}
 }
 
-// load reads the file and applies it. Faults in the file change nothing.
-func (l *loader) load(ctx context.Context) ([]xxljob.Ensured, error) {
+// load reads the file and applies it. Faults in the file change nothing. It returns how
+// many jobs were stopped that are gone from the file since the last load: here the
+// operator says so. Those that went while no process ran are stopped by Prune, once no
+// other process has them in its file.
+func (l *loader) load(ctx context.Context) (all []xxljob.Ensured, gone int, err error) {
 	jobs, err := demoJobs()
 	if l.file != "" {
 		jobs, err = readJobs(l.file, l.has)
 	}
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	for _, j := range jobs {
 		if !slices.Contains(l.apps, j.App) {
 			l.apps = append(l.apps, j.App)
 		}
 	}
-	var all []xxljob.Ensured
+	loaded := map[jobID]xxljob.Job{}
 	for _, app := range l.apps {
 		list := slices.DeleteFunc(slices.Clone(jobs), func(j xxljob.Job) bool { return j.App != app })
-		ensured, err := l.scheduler.EnsureJobs(ctx, app, list, xxljob.Prune)
+		ensured, err := l.scheduler.EnsureJobs(ctx, app, list, xxljob.EnsureOptions{Prune: true})
 		if err != nil {
-			return nil, fmt.Errorf("jobs of app %q: %w", app, err)
+			return nil, 0, fmt.Errorf("jobs of app %q: %w", app, err)
 		}
 		maps.DeleteFunc(l.has, func(id jobID, _ xxljob.Job) bool { return id.app == app })
 		for i, j := range list {
 			l.has[idOf(j)] = j
-			if err := l.setStopped(ctx, ensured[i].Job, j.Stopped); err != nil {
-				return nil, err
+			started, err := l.setStopped(ctx, ensured[i].Job, j.Stopped)
+			if err != nil {
+				return nil, 0, err
 			}
+			if started && ensured[i].Outcome == xxljob.Unchanged {
+				ensured[i].Outcome = xxljob.Changed
+			}
+			ensured[i].Job.Stopped = ensured[i].Job.Stopped && !started || j.Stopped
+			loaded[idOf(j)] = ensured[i].Job
 		}
 		all = append(all, ensured...)
 	}
-	return all, nil
+	was := l.loaded
+	l.loaded = loaded
+	for id, j := range was {
+		if _, has := loaded[id]; has || j.Stopped || j.ID == 0 {
+			continue
+		}
+		if err := l.scheduler.StopJob(ctx, j.ID); err != nil && !errors.Is(err, xxljob.ErrNotFound) {
+			return all, gone, fmt.Errorf("stop job %q, which is gone from the file: %w", j.Key, err)
+		}
+		gone++
+	}
+	return all, gone, nil
 }
 
 // setStopped stops or starts a job that was there before as the file says: for
 // EnsureJobs that is the operator's business, and here the operator writes
-// the file. A job that has stopped by itself is left alone.
-func (l *loader) setStopped(ctx context.Context, has xxljob.Job, stopped bool) error {
+// the file. A job that has stopped by itself is left alone, and so is one that another
+// list has superseded and that is not there.
+func (l *loader) setStopped(ctx context.Context, has xxljob.Job, stopped bool) (started bool, err error) {
 	switch {
+	case has.ID == 0:
 	case stopped && !has.Stopped:
-		return l.scheduler.StopJob(ctx, has.ID)
+		return false, l.scheduler.StopJob(ctx, has.ID)
 	case !stopped && has.Stopped && has.StopReason == "":
-		return l.scheduler.StartJob(ctx, has.ID)
+		return true, l.scheduler.StartJob(ctx, has.ID)
 	}
-	return nil
+	return false, nil
 }
 
 // addHandlers registers what the jobs of a file can name.

@@ -54,7 +54,7 @@ func (p *printer) begin(jobs []xxljob.Ensured) {
 }
 
 // reloaded says what came of reading the file again.
-func (p *printer) reloaded(jobs []xxljob.Ensured, err error) {
+func (p *printer) reloaded(jobs []xxljob.Ensured, gone int, err error) {
 	if err != nil {
 		p.say("not reloaded, the jobs stay as they are:")
 		for line := range strings.Lines(err.Error()) {
@@ -68,7 +68,7 @@ func (p *printer) reloaded(jobs []xxljob.Ensured, err error) {
 		n[e.Outcome]++
 	}
 	p.say("reloaded: %d created, %d changed, %d unchanged, %d gone and stopped",
-		n[xxljob.Created], n[xxljob.Changed], n[xxljob.Unchanged], n[xxljob.Pruned])
+		n[xxljob.Created], n[xxljob.Changed], n[xxljob.Unchanged], gone)
 }
 
 // runEnded is Hooks.RunEnded. A hook should be quick: writing a line is.

@@ -22,6 +22,9 @@ func (s *Store) EditJob(ctx context.Context, id int64, edit xxljob.Edit) (xxljob
 	if edit.Version != 0 && edit.Version != j.version {
 		return xxljob.Job{}, failed(xxljob.ErrConflict, "%s job %d: version %d, not %d", edit.Verb, id, j.version, edit.Version)
 	}
+	if !s.guarded(j, edit.Guard) {
+		return xxljob.Job{}, failed(xxljob.ErrSuperseded, "%s job %d", edit.Verb, id)
+	}
 	before := j.snapshot()
 	after, replan, err := changed(before, j.snapshot(), edit)
 	if err != nil {

@@ -66,6 +66,9 @@ func (x *jobIDs) give(id int64) {
 	x.next[id] = id%maxJobID + 1
 }
 
+// takeBack undoes give, for a job that was not added after all.
+func (x *jobIDs) takeBack(id int64) { delete(x.next, id) }
+
 // jobHash is the id that a job would have alone, from 1 to maxJobID.
 func jobHash(def *xxljob.Job) int64 {
 	kind, name := "key", def.Key

@@ -27,6 +27,7 @@ type job struct {
 	runs    list      // all runs that are kept
 	ended   list      // those of them that have ended
 	busy    []place   // attached addresses with started runs
+	named   *int64    // generation of the list that named it last; nil for none
 	audit   []xxljob.Change
 
 	member int // place in shard.idle
@@ -138,11 +139,28 @@ func (s *Store) AddJob(ctx context.Context, def xxljob.Job, instant xxljob.First
 		return xxljob.Job{}, err
 	}
 	defer s.done()
-	id, ok := s.jobIDs.free(&def)
-	if !ok {
-		return xxljob.Job{}, errors.New("memory: add job: no ids are left")
+	def.ID = 0
+	if err := s.keyFree(&def); err != nil {
+		return xxljob.Job{}, failed(err, "add job %q of %q", def.Key, def.App)
 	}
-	now := clock()
+	j, err := s.newJob(&def, instant, clock())
+	if err != nil {
+		return xxljob.Job{}, err
+	}
+	if err := s.insert(tableJobs, &def); err != nil {
+		return xxljob.Job{}, err
+	}
+	s.addJob(ctx, j, &def)
+	return j.snapshot(), nil
+}
+
+// newJob fills in what is the store's of a job that is about to be added. Nothing of it
+// is stored yet.
+func (s *Store) newJob(def *xxljob.Job, instant xxljob.FirstInstant, now time.Time) (*job, error) {
+	id, ok := s.jobIDs.free(def)
+	if !ok {
+		return nil, errors.New("memory: add job: no ids are left")
+	}
 	j := &job{
 		id: id, shard: s.shards[id%int64(len(s.shards))], startedFor: noTime,
 		runs: list{by: ofJob}, ended: list{by: endedOfJob},
@@ -152,23 +170,18 @@ func (s *Store) AddJob(ctx context.Context, def xxljob.Job, instant xxljob.First
 	def.Next, def.Last, def.WaitRun = stored(def.Next), time.Time{}, 0
 	def.Added, def.Updated = now, now
 	def.Children = copied(def.Children)
-	def.GlueUpdated = glueUpdated(xxljob.Job{}, def, now)
-	if err := s.keyFree(&def); err != nil {
-		return xxljob.Job{}, failed(err, "add job %q of %q", def.Key, def.App)
-	}
-	if err := setNext(&def, instant); err != nil {
-		return xxljob.Job{}, err
-	}
-	if err := s.insert(tableJobs, &def); err != nil {
-		return xxljob.Job{}, err
-	}
-	s.jobIDs.give(id)
-	s.jobs[id] = j
-	j.define(&def)
+	def.GlueUpdated = glueUpdated(xxljob.Job{}, *def, now)
+	return j, setNext(def, instant)
+}
+
+// addJob takes in a job whose definition is in the catalogue.
+func (s *Store) addJob(ctx context.Context, j *job, def *xxljob.Job) {
+	s.jobIDs.give(j.id)
+	s.jobs[j.id] = j
+	j.define(def)
 	j.index()
-	j.note(ctx, "add", now)
+	j.note(ctx, "add", def.Added)
 	s.tellScan(j)
-	return j.snapshot(), nil
 }
 
 // setNext gives a job that is added its first instant. The function gets a copy.

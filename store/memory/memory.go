@@ -60,6 +60,7 @@ type Store struct {
 	keys     map[triggerKey]int64 // guarded by mu; keys of triggers whose run is kept
 	peers    map[string]*peer     // guarded by mu; by incarnation
 	buried   []tombstone          // guarded by mu; deleted nodes, oldest first
+	jobLists jobLists             // guarded by mu
 	watchers []*watcher           // guarded by mu
 	asks     []*question          // guarded by mu; oldest first
 	lastAsk  int64                // guarded by mu
@@ -72,13 +73,14 @@ type Option func(*Store)
 // New returns an empty store.
 func New(opts ...Option) *Store {
 	s := &Store{
-		db:    newCatalogue(),
-		keep:  retention{perJob: 10_000, total: 200_000},
-		jobs:  map[int64]*job{},
-		keys:  map[triggerKey]int64{},
-		peers: map[string]*peer{},
-		runs:  runs{last: idsBefore(time.Now())},
-		ended: list{by: allEnded},
+		db:       newCatalogue(),
+		keep:     retention{perJob: 10_000, total: 200_000},
+		jobs:     map[int64]*job{},
+		keys:     map[triggerKey]int64{},
+		peers:    map[string]*peer{},
+		jobLists: jobLists{heads: map[string]xxljob.ListHead{}, ofNodes: map[string]map[string]*nodeList{}},
+		runs:     runs{last: idsBefore(time.Now())},
+		ended:    list{by: allEnded},
 	}
 	for _, o := range opts {
 		o(s)

@@ -184,6 +184,7 @@ func (s *Store) Bury(ctx context.Context, incarnation string, beats int64) error
 	}
 	s.buried = append(s.buried, tombstone{n.Incarnation, n.ID, n.Joined})
 	p.joined, p.left = false, true
+	s.jobLists.forget(incarnation)
 	s.forget(p)
 	s.tellNodes()
 	return nil

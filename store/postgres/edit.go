@@ -13,10 +13,18 @@ import (
 // open: edit.Change and edit.Next are pure.
 func (s *Store) EditJob(ctx context.Context, id int64, edit xxljob.Edit) (xxljob.Job, error) {
 	e := editing{store: s, edit: edit, id: id}
-	err := s.withPartitions(ctx, func() error {
-		e = editing{store: s, edit: edit, id: id}
-		return s.inTx(ctx, bounds{name: "edit_job"}, func(t *tx) error { return e.run(ctx, t) })
-	})
+	once := func() error {
+		return s.withPartitions(ctx, func() error {
+			e = editing{store: s, edit: edit, id: id}
+			return s.inTx(ctx, bounds{name: "edit_job"}, func(t *tx) error { return e.run(ctx, t) })
+		})
+	}
+	var err error
+	if edit.Guard == nil {
+		err = once()
+	} else {
+		err = pastHead(ctx, once)
+	}
 	if e.refused != nil {
 		return xxljob.Job{}, e.refused
 	}
@@ -43,8 +51,14 @@ type editing struct {
 
 func (e *editing) run(ctx context.Context, t *tx) error {
 	s := e.store
+	if err := s.guard(ctx, t, e.edit.Guard); err != nil {
+		return err
+	}
 	var err error
 	if e.before, err = s.lockJob(ctx, t, e.id); err != nil {
+		return err
+	}
+	if err := s.guardJob(ctx, t, e.edit.Guard, &e.before); err != nil {
 		return err
 	}
 	if e.edit.Version != 0 && e.edit.Version != e.before.Version {

@@ -67,7 +67,7 @@ func firstStart(ctx context.Context, pool *pgxpool.Pool, name string, begun func
 	for i := range 30 {
 		jobs = append(jobs, xxljob.Job{Name: fmt.Sprint("job ", i), Handler: "work", Schedule: xxljob.FixedRate(time.Hour)})
 	}
-	all, err := s.EnsureJobs(ctx, "app", jobs)
+	all, err := s.EnsureJobs(ctx, "app", jobs, xxljob.EnsureOptions{})
 	if err == nil {
 		err = s.Start(ctx)
 	}

@@ -225,6 +225,7 @@ func (s *Store) RemoveJob(ctx context.Context, id int64) error {
 		return t.do(ctx,
 			statement{s.sql.deleteNext, []any{id}, nil},
 			statement{s.sql.deleteJob, []any{id}, nil},
+			statement{s.sql.deleteNamed, []any{id}, nil},
 			statement{s.sql.cancelPlanned, []any{id, "remove", true, lo, hi}, readRuns(&runs)},
 			s.note(ctx, &job, "remove"))
 	})

@@ -47,6 +47,19 @@ func openAt(t *testing.T, pool *pgxpool.Pool, schema string) (*postgres.Store, *
 	return s, own(t, s, "a", 1)
 }
 
+// backTo undoes the migrations behind a version, as if they had never been.
+func backTo(t *testing.T, pool *pgxpool.Pool, schema string, version int) {
+	t.Helper()
+	undo := map[int]string{
+		2: "alter table %s.xxl_job_registry drop column capabilities, alter column boot_id drop not null, alter column boot_id drop default",
+		3: "drop table %s.xxl_job_list_head, %[1]s.xxl_job_list, %[1]s.xxl_job_named",
+	}
+	for n := len(undo) + 1; n > version; n-- {
+		run(t, pool, fmt.Sprintf(undo[n], schema))
+	}
+	run(t, pool, fmt.Sprintf("update %s.xxl_job_setting set value = '%d' where name = 'schema_version'", schema, version))
+}
+
 // TestManyMayMigrateAtOnce: one does the work, and all find it done.
 func TestManyMayMigrateAtOnce(t *testing.T) {
 	t.Parallel()

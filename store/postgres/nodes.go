@@ -147,7 +147,8 @@ func (s *Store) Bury(ctx context.Context, incarnation string, beats int64) error
 		changed = 0
 		return t.do(ctx, statement{s.sql.lockNode, []any{incarnation}, nil},
 			statement{s.sql.buryLeft, []any{incarnation, beats}, count},
-			statement{s.sql.buryNode, []any{incarnation, beats, xxljob.LocalAddress(incarnation), lo, hi}, count})
+			statement{s.sql.buryNode, []any{incarnation, beats, xxljob.LocalAddress(incarnation), lo, hi}, count},
+			statement{s.sql.dropLists, []any{incarnation}, nil})
 	})
 	if err == nil && changed > 0 {
 		s.wakeNodes()

@@ -46,7 +46,7 @@ var (
 // the loops use.
 func (d *planData) planCases() []planCase {
 	var list []planCase
-	for _, part := range [][]planCase{d.jobCases(), d.ruleCases(), d.scanCases(), d.claimCases(), d.startCases(), d.handoverCases(),
+	for _, part := range [][]planCase{d.jobCases(), d.listsCases(), d.ruleCases(), d.scanCases(), d.claimCases(), d.startCases(), d.handoverCases(),
 		d.endCases(), d.askCases(), d.triggerCases(), d.runCases(), d.nodeCases(), d.groupCases(), d.registryCases(), d.listCases()} {
 		list = append(list, part...)
 	}
@@ -96,6 +96,44 @@ func (d *planData) jobCases() []planCase {
 		{name: "definitions 1000", sql: q.definitions, args: []any{jobIDs(1000, 91)}, rows: 1000},
 		{name: "definitions 1", sql: q.definitions, args: []any{jobIDs(1, 91)}, rows: 1},
 		{name: "startedFor", sql: q.startedFor, args: []any{d.started[0].JobID, d.started[0].Shard}, rows: 1, reach: reachAll, wasted: 20, batch: 20},
+	}
+}
+
+// listsCases are those of lists of jobs. The one that a node asks once a minute, for the
+// surplus, goes through the definitions of one app.
+func (d *planData) listsCases() []planCase {
+	q := d.sql
+	keys, fresh, ids := make([]string, 1000), make([]xxljob.Job, 1000), make([]int64, 1000)
+	for i := range keys {
+		keys[i] = fmt.Sprint("key-", i*10+2)
+		fresh[i] = *d.job(int64(planJobs + 1 + i))
+		fresh[i].Key = keys[i]
+		ids[i] = fresh[i].ID
+	}
+	next := columnsOf(fresh, func(j *xxljob.Job) []any { return d.insertNext(j).args })
+	small := []string{"xxl_job_list_head", "xxl_job_list", "xxl_job_node"}
+	return []planCase{
+		{name: "head", sql: q.head, args: []any{"app-2"}, rows: 1, scans: small},
+		{name: "insertHead", sql: q.insertHead, args: []any{"app-2", 1, "digest", "node-1"}},
+		{name: "lockHead", sql: q.lockHead, args: []any{"app-2"}, rows: 1, scans: small},
+		{name: "shareHead", sql: q.shareHead, args: []any{"app-2"}, rows: 1, scans: small},
+		{name: "setHead", sql: q.setHead, args: []any{"app-2", 2, "digest", "node-1"}, scans: small},
+		{name: "putNodeList", sql: q.putNodeList, args: []any{"app-2", "node-1", 2, true, "another", keys}, scans: small},
+		{name: "dropLists", sql: q.dropLists, args: []any{"node-9"}, scans: small},
+		{name: "otherLists", sql: q.otherLists, args: []any{"app-2", "node-1", 0, 1, "digest"}, rows: 1, scans: small},
+		{name: "nodeLists", sql: q.nodeLists, args: []any{"app-2"}, rows: 3, scans: small},
+		{name: "surplus", sql: q.surplus, args: []any{"app-2", "node-1"}, rows: 100, wide: true, scans: append(small, "xxl_job_info", "xxl_job_named")},
+		{name: "isSurplus", sql: q.isSurplus, args: []any{"app-2", "node-1", 1002}, rows: 1, scans: small, wasted: 60},
+		{name: "nameJobs", sql: q.nameJobs, args: []any{"app-2", keys, 1}, batch: 1000, wasted: 1000},
+		{name: "nameJobs anew", sql: q.nameJobs, args: []any{"app-2", keys, 2}, batch: 1000},
+		{name: "jobsByKeys 1000", sql: q.jobsByKeys, args: []any{"app-2", keys}, rows: 1000},
+		{name: "takenKeys 1000", sql: q.takenKeys, args: []any{"app-2", keys}, rows: 1000},
+		{name: "newJobIDs", sql: q.newJobIDs, args: []any{1000}, rows: 1000},
+		{name: "insertJobs", sql: q.insertJobs, args: columnsOf(fresh, definitionArgs), rows: 1000},
+		{name: "insertNexts", sql: q.insertNexts, args: next, batch: 1000},
+		{name: "insertChanges", sql: q.insertChanges, args: []any{ids, "somebody"}, batch: 1000},
+		{name: "insertNamed", sql: q.insertNamed, args: []any{ids, 1}, batch: 1000},
+		{name: "deleteNamed", sql: q.deleteNamed, args: []any{42}},
 	}
 }
 

@@ -162,8 +162,19 @@ func (d *planData) fillJobs(t testing.TB) {
 	d.exec(t, `insert into {{schema}}.xxl_job_ask (incarnation, run_id, from_line, asked, answered)
 	select 'node-' || n % 3 + 1, n, 1, case when n > 900 then now() - interval '1 day' else now() end, case when n % 50 <> 1 then now() end
 	from generate_series(1, 1000) n`)
+	d.fillLists(t)
 	d.exec(t, `insert into {{schema}}.xxl_job_trigger_key (job_id, trigger_key, run_id)
 	select n, 'order-' || n, $1::bigint + n * 8192 from generate_series(1, 10000) n`, idAt(d.now.Add(-10*day)))
+}
+
+// fillLists gives each node a list of each app, with all its keys but one of a hundred.
+func (d *planData) fillLists(t testing.TB) {
+	t.Helper()
+	d.exec(t, `insert into {{schema}}.xxl_job_list_head (app_name, generation, digest, node_id) select 'app-' || n, 1, 'digest', 'node-1' from generate_series(0, 9) n`)
+	d.exec(t, `insert into {{schema}}.xxl_job_list (app_name, incarnation, generation, prune, digest, job_keys)
+	select 'app-' || a, 'node-' || n, 1, true, 'digest', array(select 'key-' || k from generate_series(1, $1::int) k where k % 10 = a and k % 2 = 0 and k % 1000 >= 10)
+	from generate_series(0, 9) a, generate_series(1, 3) n`, planJobs)
+	d.exec(t, `insert into {{schema}}.xxl_job_named (job_id, generation) select n, 1 from generate_series(2, $1, 2) n`, planJobs)
 }
 
 // fillOpen makes the runs that have not ended: 10,000 planned and 2,500 started
@@ -189,7 +200,7 @@ func (d *planData) fillOpen(t testing.TB) {
 
 func (d *planData) analyze(t testing.TB) {
 	t.Helper()
-	names := strings.Fields("xxl_job_info xxl_job_next xxl_job_change xxl_job_lock xxl_job_node xxl_job_group xxl_job_registry xxl_job_trigger_key xxl_job_ask")
+	names := strings.Fields("xxl_job_info xxl_job_next xxl_job_change xxl_job_lock xxl_job_node xxl_job_group xxl_job_registry xxl_job_trigger_key xxl_job_ask xxl_job_list_head xxl_job_list xxl_job_named")
 	for i := range names {
 		names[i] = d.schema + "." + names[i]
 	}

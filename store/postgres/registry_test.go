@@ -185,14 +185,9 @@ func TestARegistryOfTheFirstVersion(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t)
 	schema := migrated(t, pool)
-	for _, sql := range []string{
-		"alter table %s.xxl_job_registry drop column capabilities, alter column boot_id drop not null, alter column boot_id drop default",
-		"update %s.xxl_job_setting set value = '1' where name = 'schema_version'",
-		"insert into %s.xxl_job_registry (registry_group, registry_key, registry_value, update_time) values ('EXECUTOR', 'app', 'old', now())",
-	} {
-		run(t, pool, fmt.Sprintf(sql, schema))
-	}
-	wantText(t, newStore(t, pool, postgres.Config{Schema: schema}), "has version 1", "needs 2", "postgres.Migrate")
+	backTo(t, pool, schema, 1)
+	run(t, pool, fmt.Sprintf("insert into %s.xxl_job_registry (registry_group, registry_key, registry_value, update_time) values ('EXECUTOR', 'app', 'old', now())", schema))
+	wantText(t, newStore(t, pool, postgres.Config{Schema: schema}), "has version 1", "needs 3", "postgres.Migrate")
 	must(t, postgres.Migrate(t.Context(), pool, postgres.Config{Schema: schema}))
 	s, _ := openAt(t, pool, schema)
 	run(t, pool, fmt.Sprintf("insert into %s.xxl_job_registry (registry_group, registry_key, registry_value, update_time) values ('EXECUTOR', 'app', 'newer', now())", schema))

@@ -62,6 +62,26 @@ func (f *Faults) Changes(ctx context.Context, jobID int64, limit int) ([]xxljob.
 	return call(f, ctx, "Changes", func() ([]xxljob.Change, error) { return f.store.Changes(ctx, jobID, limit) })
 }
 
+// PutList passes the call on, under the faults.
+func (f *Faults) PutList(ctx context.Context, put xxljob.ListPut) (xxljob.ListHead, error) {
+	return call(f, ctx, "PutList", func() (xxljob.ListHead, error) { return f.store.PutList(ctx, put) })
+}
+
+// Lists passes the call on, under the faults.
+func (f *Faults) Lists(ctx context.Context, app, incarnation string) (xxljob.ListView, error) {
+	return call(f, ctx, "Lists", func() (xxljob.ListView, error) { return f.store.Lists(ctx, app, incarnation) })
+}
+
+// NameJobs passes the call on, under the faults.
+func (f *Faults) NameJobs(ctx context.Context, app string, generation int64, keys []string) ([]xxljob.Job, error) {
+	return call(f, ctx, "NameJobs", func() ([]xxljob.Job, error) { return f.store.NameJobs(ctx, app, generation, keys) })
+}
+
+// AddJobs passes the call on, under the faults.
+func (f *Faults) AddJobs(ctx context.Context, app string, generation int64, jobs []xxljob.Job, first xxljob.FirstInstant) ([]xxljob.Job, error) {
+	return call(f, ctx, "AddJobs", func() ([]xxljob.Job, error) { return f.store.AddJobs(ctx, app, generation, jobs, first) })
+}
+
 // SaveGroup passes the call on, under the faults.
 func (f *Faults) SaveGroup(ctx context.Context, g xxljob.Group) error {
 	return only(f, ctx, "SaveGroup", func() error { return f.store.SaveGroup(ctx, g) })

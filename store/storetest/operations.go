@@ -16,16 +16,17 @@ type (
 
 // operations has one entry for each method of a store that can fail.
 func operations() []operation {
-	return slices.Concat(jobOperations(), groupOperations(), runOperations(), planOperations(),
+	return slices.Concat(jobOperations(), listOperations(), groupOperations(), runOperations(), planOperations(),
 		startOperations(), logOperations(), nodeOperations(), registryOperations(), readOperations())
 }
 
+// verb reports whether the newest change of the job is the given one.
+func verb(o *owner, id int64, v string) bool {
+	changes := o.mustChanges(id)
+	return len(changes) > 0 && changes[0].Verb == v
+}
+
 func jobOperations() []operation {
-	// verb reports whether the newest change of the job is the given one.
-	verb := func(o *owner, id int64, v string) bool {
-		changes := o.mustChanges(id)
-		return len(changes) > 0 && changes[0].Verb == v
-	}
 	return []operation{
 		{"AddJob", func(o *owner) (callFunc, doneFunc) {
 			return func(ctx context.Context, s xxljob.Store) error {
@@ -52,6 +53,43 @@ func jobOperations() []operation {
 				func() bool {
 					_, err := o.Job(o.ctx, run.JobID)
 					return absent(err) && verb(o, run.JobID, "remove") && o.mustRun(run.ID).State == xxljob.StateCancelled
+				}
+		}},
+	}
+}
+
+func listOperations() []operation {
+	named := func(o *owner) xxljob.Job {
+		o.putList("a", list(1), xxljob.ApplyNewer)
+		return o.keyed("k")[0]
+	}
+	return []operation{
+		{"PutList", func(o *owner) (callFunc, doneFunc) {
+			put := xxljob.ListPut{JobList: list(3, "k"), Incarnation: "a", Apply: xxljob.ApplyNewer}
+			return func(ctx context.Context, s xxljob.Store) error { _, err := s.PutList(ctx, put); return err },
+				func() bool {
+					v := o.mustLists("a")
+					return v.Head.Generation == 3 && len(v.Nodes) == 1
+				}
+		}},
+		{"Lists", func(o *owner) (callFunc, doneFunc) {
+			return func(ctx context.Context, s xxljob.Store) error { _, err := s.Lists(ctx, "app", "a"); return err }, nil
+		}},
+		{"NameJobs", func(o *owner) (callFunc, doneFunc) {
+			job := named(o)
+			return func(ctx context.Context, s xxljob.Store) error {
+				_, err := s.NameJobs(ctx, "app", 1, []string{"k"})
+				return err
+			}, func() bool { return slices.Equal(o.mustLists("a").Surplus, []int64{job.ID}) }
+		}},
+		{"AddJobs", func(o *owner) (callFunc, doneFunc) {
+			named(o)
+			return func(ctx context.Context, s xxljob.Store) error {
+					_, err := s.AddJobs(ctx, "app", 1, []xxljob.Job{{App: "app", Key: "new", Name: "new", Schedule: xxljob.Manual()}}, nil)
+					return err
+				}, func() bool {
+					job, err := o.JobByKey(o.ctx, "app", "new")
+					return err == nil && verb(o, job.ID, "add") && slices.Contains(o.mustLists("a").Surplus, job.ID)
 				}
 		}},
 	}

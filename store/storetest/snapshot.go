@@ -33,6 +33,7 @@ func (e *env) snapshot() string {
 	groups, err := e.Groups(e.ctx)
 	e.must(err)
 	fmt.Fprintf(&b, "groups %+v\n", groups)
+	fmt.Fprintf(&b, "lists %+v\n", e.mustLists("a"))
 	fmt.Fprintf(&b, "registrations %+v\n", e.mustRegistrations(xxljob.RegistrationFilter{Limit: 10_000}))
 	v := e.mustBeat(observer)
 	for _, n := range v.Nodes {

@@ -55,6 +55,7 @@ func topics() []topic {
 		{"Common", commonCases()},
 		{"Job", jobCases()},
 		{"Edit", editCases()},
+		{"List", listCases()},
 		{"Group", groupCases()},
 		{"Run", runCases()},
 		{"Scan", scanCases()},

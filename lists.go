@@ -1,0 +1,265 @@
+package xxljob
+
+// The lists of EnsureJobs over time. A started node keeps its lists with its row in the
+// store. For each of them it looks now and then at what the lists of all nodes say of the
+// app, and after Config.PruneAfter of looks that agree it prunes what no list names any
+// more, or applies its list again where nobody lives who has the one that applies.
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// ownLists are the lists that this scheduler was given, the last one of each app.
+type ownLists struct {
+	turn chan struct{} // full while a list is applied: one after the other
+	rows atomic.Int64  // how often the node's row in the store was new
+
+	mu   sync.Mutex
+	apps map[string]*wantedList // guarded by mu
+}
+
+func newOwnLists() *ownLists {
+	return &ownLists{turn: make(chan struct{}, 1), apps: map[string]*wantedList{}}
+}
+
+// take waits for the turn to apply a list.
+func (o *ownLists) take(ctx context.Context) (release func(), err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	select {
+	case o.turn <- struct{}{}:
+		return func() { <-o.turn }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (o *ownLists) set(w *wantedList) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.apps[w.App] = w
+}
+
+func (o *ownLists) of(app string) *wantedList {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.apps[app]
+}
+
+// names returns the apps that there are lists for, in order.
+func (o *ownLists) names() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Sorted(maps.Keys(o.apps))
+}
+
+// noteRow has the lists put again when the node's row in the store is new: the node has
+// joined, or was buried and is back. It is called by the lease loop.
+func (s *scheduler) noteRow(v View) {
+	for i := range v.Nodes {
+		n := &v.Nodes[i]
+		if n.Incarnation != s.incarnation {
+			continue
+		}
+		if n.Beats <= s.beats || s.beats == 0 {
+			s.lists.rows.Add(1)
+			s.listWake.poke()
+		}
+		s.beats = n.Beats
+	}
+}
+
+// listDuty is what the list loop remembers.
+type listDuty struct {
+	s    *scheduler
+	apps map[string]*appDuty
+}
+
+// appDuty is what was seen of one app.
+type appDuty struct {
+	put    *wantedList         // the list that is with the node's row
+	row    int64               // of that row
+	looked time.Time           // monotonic: the last look
+	extra  map[int64]time.Time // jobs that the list may prune, since when
+	alone  time.Time           // since when nobody lives who has the list that applies; zero: somebody does
+	differ map[string]bool     // nodes with another list of the same generation
+}
+
+// listLoop looks after the lists until ctx ends. Without a list it sleeps.
+func (s *scheduler) listLoop(ctx context.Context) {
+	d := &listDuty{s: s, apps: map[string]*appDuty{}}
+	retry := backoff{log: s.log, what: "looking after lists of jobs"}
+	for {
+		wait, err := d.look(ctx)
+		if retry.failed(ctx, err) {
+			wait = min(wait, retry.delay())
+		}
+		if !sleep(ctx, wait, s.listWake) {
+			return
+		}
+	}
+}
+
+// every is how often the lists are looked at.
+func (d *listDuty) every() time.Duration {
+	return min(max(d.s.cfg.PruneAfter/10, 100*time.Millisecond), time.Minute)
+}
+
+// look looks after the lists of all apps, and returns how long to wait for the next time.
+func (d *listDuty) look(ctx context.Context) (time.Duration, error) {
+	apps := d.s.lists.names()
+	if len(apps) == 0 || d.s.lists.rows.Load() == 0 || d.s.draining.Load() {
+		return forever, nil
+	}
+	var errs []error
+	for _, app := range apps {
+		if d.apps[app] == nil {
+			d.apps[app] = &appDuty{}
+		}
+		if err := d.lookAt(ctx, app, d.apps[app]); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return d.every(), errors.Join(errs...)
+}
+
+// lookAt has its turn among the calls of EnsureJobs, so that it puts no former list.
+func (d *listDuty) lookAt(ctx context.Context, app string, a *appDuty) error {
+	s := d.s
+	release, err := s.lists.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	w := s.lists.of(app)
+	if row := s.lists.rows.Load(); a.put != w || a.row != row {
+		if _, err := call(ctx, func(ctx context.Context) (ListHead, error) { return s.putList(ctx, w, ApplyNever, ListHead{}) }); err != nil {
+			return err
+		}
+		a.forget()
+		a.put, a.row = w, row
+	}
+	view, err := call(ctx, func(ctx context.Context) (ListView, error) { return s.store.Lists(ctx, app, s.incarnation) })
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	// What was seen before a gap says nothing about what was in it.
+	if now.Sub(a.looked) > 2*d.every()+callTimeout {
+		a.forget()
+	}
+	a.looked = now
+	if !slices.ContainsFunc(view.Nodes, func(n NodeList) bool { return n.Incarnation == s.incarnation }) {
+		a.put = nil // the node has been buried, or has left: put it with the next look
+	}
+	d.warnOfOthers(w, a, &view)
+	if !s.leases.trusted(now) || s.leases.isSuperseded() {
+		a.forget()
+		return nil
+	}
+	return errors.Join(d.bringBack(ctx, w, &view), d.prune(ctx, w, a, &view, now), d.applyAgain(ctx, w, a, &view, now))
+}
+
+// forget begins the count of PruneAfter anew.
+func (a *appDuty) forget() { a.extra, a.alone = nil, time.Time{} }
+
+// warnOfOthers says once of each node that its list differs though it should not.
+func (d *listDuty) warnOfOthers(w *wantedList, a *appDuty, view *ListView) {
+	differ := map[string]bool{}
+	for _, n := range view.Nodes {
+		if n.Incarnation == d.s.incarnation || n.Generation != w.Generation || n.Digest == w.Digest {
+			continue
+		}
+		differ[n.Incarnation+n.Digest+w.Digest] = true
+		if !a.differ[n.Incarnation+n.Digest+w.Digest] {
+			d.s.log.Warn("xxljob: lists of one generation differ: definitions are those of the later one, jobs that either names stay; give each release a Generation",
+				"app", w.App, "generation", w.Generation, "other", n.Node, "definitions", view.Head.Node)
+		}
+	}
+	a.differ = differ
+}
+
+// bringBack starts jobs again that were pruned while the list was on its way.
+func (d *listDuty) bringBack(ctx context.Context, w *wantedList, view *ListView) error {
+	if view.Head.Generation != w.Generation {
+		return nil
+	}
+	guard := &ListGuard{App: w.App, Generation: w.Generation}
+	for _, id := range view.Pruned {
+		_, err := d.edit(ctx, id, Edit{Verb: "ensure", Guard: guard, Change: func(j *Job) (bool, error) { return unprune(j), nil }})
+		if err != nil && !isNotFound(err) && !errors.Is(err, ErrSuperseded) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *listDuty) edit(ctx context.Context, id int64, e Edit) (Job, error) {
+	return call(ctx, func(ctx context.Context) (Job, error) { return d.s.edit(ctx, id, e) })
+}
+
+// prune stops the jobs that no list has named in all looks of PruneAfter. The store
+// looks once more, in the transaction.
+func (d *listDuty) prune(ctx context.Context, w *wantedList, a *appDuty, view *ListView, now time.Time) error {
+	extra := make(map[int64]time.Time, len(view.Surplus))
+	var ripe []int64
+	for _, id := range view.Surplus {
+		since, seen := a.extra[id]
+		if !seen {
+			since = now
+		}
+		extra[id] = since
+		if now.Sub(since) >= d.s.cfg.PruneAfter {
+			ripe = append(ripe, id)
+		}
+	}
+	a.extra = extra
+	guard := &ListGuard{App: w.App, SurplusOf: d.s.incarnation}
+	for _, id := range ripe {
+		job, err := d.edit(ctx, id, Edit{Verb: "prune", Guard: guard, Change: stopFor(StopPruned)})
+		switch {
+		case err == nil:
+			d.s.log.Info("xxljob: a job is stopped, for no list names it any more", "app", w.App, "job", job.ID, "key", job.Key)
+		case !isNotFound(err) && !errors.Is(err, ErrSuperseded):
+			return err
+		}
+		delete(a.extra, id)
+	}
+	return nil
+}
+
+// applyAgain applies the list when it is another one that applies, and nobody has lived
+// throughout PruneAfter who has that, or one of a greater generation.
+func (d *listDuty) applyAgain(ctx context.Context, w *wantedList, a *appDuty, view *ListView, now time.Time) error {
+	head := view.Head
+	lives := slices.ContainsFunc(view.Nodes, func(n NodeList) bool {
+		return n.Incarnation != d.s.incarnation && (n.Generation > w.Generation || n.Generation == head.Generation && n.Digest == head.Digest)
+	})
+	if lives || head.Generation == w.Generation && head.Digest == w.Digest {
+		a.alone = time.Time{}
+		return nil
+	}
+	if a.alone.IsZero() {
+		a.alone = now
+	}
+	if now.Sub(a.alone) < d.s.cfg.PruneAfter {
+		return nil
+	}
+	_, applies, err := d.s.applyList(ctx, w, ApplyInstead, head)
+	if err != nil {
+		return err
+	}
+	a.alone = time.Time{}
+	if applies {
+		d.s.log.Info("xxljob: the list of jobs applies now: no node has the one that did", "app", w.App,
+			"generation", w.Generation, "was", head.Generation, "by", head.Node)
+	}
+	return nil
+}

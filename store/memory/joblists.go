@@ -1,0 +1,246 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/xxljob/xxljob"
+)
+
+// jobLists are the lists of jobs that EnsureJobs was given. All of it is guarded by
+// Store.mu.
+type jobLists struct {
+	heads   map[string]xxljob.ListHead      // by app
+	ofNodes map[string]map[string]*nodeList // by app, then by incarnation
+}
+
+// nodeList is a node's list for one app. It is never changed, only replaced.
+type nodeList struct {
+	xxljob.NodeList
+	keys map[string]struct{} // in place of Keys
+}
+
+// surplusLimit is how many jobs a ListView has at most of each kind.
+const surplusLimit = 10_000
+
+// forget drops the lists of a deleted node.
+func (l *jobLists) forget(incarnation string) {
+	for _, lists := range l.ofNodes {
+		delete(lists, incarnation)
+	}
+}
+
+// listsHere returns the lists of nodes that are there and have not left, in order.
+func (s *Store) listsHere(app string) []*nodeList {
+	var here []*nodeList
+	for inc, l := range s.jobLists.ofNodes[app] {
+		if p := s.peers[inc]; p != nil && p.joined && !p.left {
+			here = append(here, l)
+		}
+	}
+	slices.SortFunc(here, func(a, b *nodeList) int { return cmp.Compare(a.Incarnation, b.Incarnation) })
+	return here
+}
+
+// PutList keeps a list for its node and applies it where it is to be applied.
+func (s *Store) PutList(ctx context.Context, put xxljob.ListPut) (xxljob.ListHead, error) {
+	if err := s.begin(ctx); err != nil {
+		return xxljob.ListHead{}, err
+	}
+	defer s.done()
+	s.keepList(&put)
+	head, there := s.jobLists.heads[put.App]
+	if !s.takesHead(&put, head, there) {
+		return head, nil
+	}
+	if head.Generation != put.Generation || head.Digest != put.Digest || !there {
+		head = xxljob.ListHead{Generation: put.Generation, Digest: put.Digest, Node: put.Node}
+		s.jobLists.heads[put.App] = head
+	}
+	return head, nil
+}
+
+// keepList makes the list that of its node, where that is there.
+func (s *Store) keepList(put *xxljob.ListPut) {
+	if p := s.peers[put.Incarnation]; p == nil || !p.joined {
+		return
+	}
+	lists := s.jobLists.ofNodes[put.App]
+	if lists == nil {
+		lists = map[string]*nodeList{}
+		s.jobLists.ofNodes[put.App] = lists
+	}
+	l := &nodeList{NodeList: xxljob.NodeList{Incarnation: put.Incarnation, Node: put.Node, JobList: put.JobList}, keys: map[string]struct{}{}}
+	for _, key := range put.Keys {
+		l.keys[key] = struct{}{}
+	}
+	l.Keys = nil
+	lists[put.Incarnation] = l
+}
+
+// takesHead reports whether the list becomes the head of its app.
+func (s *Store) takesHead(put *xxljob.ListPut, head xxljob.ListHead, there bool) bool {
+	switch put.Apply {
+	case xxljob.ApplyNewer:
+		return !there || put.Generation >= head.Generation
+	case xxljob.ApplyAlways:
+		return true
+	case xxljob.ApplyInstead:
+		return there && head == put.Over && !slices.ContainsFunc(s.listsHere(put.App), func(l *nodeList) bool {
+			return l.Incarnation != put.Incarnation &&
+				(l.Generation > put.Generation || l.Generation == head.Generation && l.Digest == head.Digest)
+		})
+	}
+	return false
+}
+
+// Lists returns what the lists of an app say.
+func (s *Store) Lists(ctx context.Context, app, incarnation string) (xxljob.ListView, error) {
+	if err := s.look(ctx); err != nil {
+		return xxljob.ListView{}, err
+	}
+	defer s.mu.Unlock()
+	v := xxljob.ListView{Head: s.jobLists.heads[app]}
+	here := s.listsHere(app)
+	var mine *nodeList
+	for _, l := range here {
+		v.Nodes = append(v.Nodes, l.NodeList)
+		if l.Incarnation == incarnation {
+			mine = l
+		}
+	}
+	if mine == nil {
+		return v, nil
+	}
+	defs, err := s.definitions(xxljob.JobFilter{App: app})
+	if err != nil {
+		return xxljob.ListView{}, err
+	}
+	for def := defs(); def != nil; def = defs() {
+		j := s.live(def.ID)
+		switch {
+		case j == nil:
+		case s.surplus(j, mine, here):
+			v.Surplus = append(v.Surplus, j.id)
+		case j.stopped && j.stopReason == xxljob.StopPruned && mine.has(def.Key):
+			v.Pruned = append(v.Pruned, j.id)
+		}
+	}
+	v.Surplus, v.Pruned = v.Surplus[:min(len(v.Surplus), surplusLimit)], v.Pruned[:min(len(v.Pruned), surplusLimit)]
+	return v, nil
+}
+
+func (l *nodeList) has(key string) bool {
+	_, ok := l.keys[key]
+	return ok && key != ""
+}
+
+// surplus reports whether the list may prune the job, given all lists that count.
+func (s *Store) surplus(j *job, mine *nodeList, here []*nodeList) bool {
+	if j.stopped || j.removed || j.named == nil || j.def.Key == "" || !mine.Prune ||
+		mine.Generation < min(*j.named, s.jobLists.heads[j.def.App].Generation) {
+		return false
+	}
+	return !slices.ContainsFunc(here, func(l *nodeList) bool { return l.has(j.def.Key) })
+}
+
+// guarded reports whether an edit's guard holds.
+func (s *Store) guarded(j *job, g *xxljob.ListGuard) bool {
+	switch {
+	case g == nil:
+		return true
+	case j.def.App != g.App:
+		return false
+	case g.SurplusOf == "":
+		return s.generationIs(g.App, g.Generation)
+	}
+	here := s.listsHere(g.App)
+	i := slices.IndexFunc(here, func(l *nodeList) bool { return l.Incarnation == g.SurplusOf })
+	return i >= 0 && s.surplus(j, here[i], here)
+}
+
+// generationIs reports whether a list of the generation applies to the app.
+func (s *Store) generationIs(app string, generation int64) bool {
+	head, there := s.jobLists.heads[app]
+	return there && head.Generation == generation
+}
+
+// NameJobs notes that a list names jobs, and returns them.
+func (s *Store) NameJobs(ctx context.Context, app string, generation int64, keys []string) ([]xxljob.Job, error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer s.done()
+	if !s.generationIs(app, generation) {
+		return nil, failed(xxljob.ErrSuperseded, "name jobs of %q in generation %d", app, generation)
+	}
+	found := map[int64]*job{}
+	for _, key := range keys {
+		def, err := first[xxljob.Job](s.db, tableJobs, byKey, app, key)
+		if err != nil {
+			return nil, err
+		}
+		if def != nil {
+			found[def.ID] = s.jobs[def.ID]
+		}
+	}
+	var jobs []xxljob.Job
+	for _, id := range slices.Sorted(maps.Keys(found)) {
+		found[id].named = &generation
+		jobs = append(jobs, found[id].snapshot())
+	}
+	return jobs, nil
+}
+
+// AddJobs inserts jobs that a list names.
+func (s *Store) AddJobs(ctx context.Context, app string, generation int64, defs []xxljob.Job, instant xxljob.FirstInstant) ([]xxljob.Job, error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer s.done()
+	if !s.generationIs(app, generation) {
+		return nil, failed(xxljob.ErrSuperseded, "add jobs of %q in generation %d", app, generation)
+	}
+	txn := s.db.Txn(true)
+	defer txn.Abort()
+	now := clock()
+	var fresh []*job
+	var stored []*xxljob.Job
+	added := false
+	defer func() { // an error, or a panic of the function: none of the ids was given
+		if !added {
+			for _, j := range fresh {
+				s.jobIDs.takeBack(j.id)
+			}
+		}
+	}()
+	for _, def := range defs {
+		has, err := txn.First(tableJobs, byKey, app, def.Key)
+		if err != nil {
+			return nil, err
+		}
+		if has != nil {
+			continue
+		}
+		j, err := s.newJob(&def, instant, now)
+		if err != nil {
+			return nil, err
+		}
+		if err := txn.Insert(tableJobs, &def); err != nil {
+			return nil, err
+		}
+		s.jobIDs.give(j.id)
+		j.named = &generation
+		fresh, stored = append(fresh, j), append(stored, &def)
+	}
+	txn.Commit()
+	added = true
+	var jobs []xxljob.Job
+	for i, j := range fresh {
+		s.addJob(ctx, j, stored[i])
+		jobs = append(jobs, j.snapshot())
+	}
+	return jobs, nil
+}

@@ -1,0 +1,406 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/xxljob/xxljob"
+)
+
+// Whoever puts a list, or adds jobs of one, locks the head of the app; whoever goes by a
+// list locks it in share mode, before any job. So a prune has seen the lists that were
+// put before it, and a list that is put after it finds the job pruned.
+
+// headPatience is how often a transaction is tried that waits for the head of an app,
+// each time for lockPatience: when all replicas of a program start at once, and their
+// list is long and new, they wait for each other.
+const headPatience = 10
+
+// pastHead repeats f while the database says that it has changed nothing, for others have
+// locked what it needs.
+func pastHead(ctx context.Context, f func() error) error {
+	for i := 1; ; i++ {
+		if err := f(); !lockedOut(err) || i == headPatience || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// PutList keeps a list for its node and applies it where it is to be applied.
+func (s *Store) PutList(ctx context.Context, put xxljob.ListPut) (xxljob.ListHead, error) {
+	var head xxljob.ListHead
+	err := s.inListTx(ctx, "put_list", func(t *tx) error {
+		h := headRow{}
+		lock := []statement{{s.sql.lockHead, []any{put.App}, h.read}}
+		if put.Apply == xxljob.ApplyNewer || put.Apply == xxljob.ApplyAlways {
+			lock = append([]statement{{s.sql.insertHead, []any{put.App, put.Generation, put.Digest, put.Node}, nil}}, lock...)
+		}
+		if err := t.do(ctx, lock...); err != nil {
+			return err
+		}
+		then := []statement{{s.sql.putNodeList, []any{put.App, put.Incarnation, put.Generation, put.Prune, put.Digest, noNil(put.Keys)}, nil}}
+		takes, err := s.takesHead(ctx, t, &put, &h)
+		if err != nil {
+			return err
+		}
+		if takes && (h.Generation != put.Generation || h.Digest != put.Digest) {
+			h.ListHead = xxljob.ListHead{Generation: put.Generation, Digest: put.Digest, Node: put.Node}
+			then = append(then, statement{s.sql.setHead, []any{put.App, put.Generation, put.Digest, put.Node}, nil})
+		}
+		head = h.ListHead
+		return t.do(ctx, then...)
+	})
+	return head, failed(err, "put the list of %q for %s", put.App, put.Incarnation)
+}
+
+func (s *Store) inListTx(ctx context.Context, name string, f func(*tx) error) error {
+	return pastHead(ctx, func() error { return s.inTx(ctx, bounds{name: name}, f) })
+}
+
+// headRow is the head of an app as it was read.
+type headRow struct {
+	xxljob.ListHead
+	there bool
+}
+
+func (h *headRow) read(rows pgx.Rows) error {
+	h.there = true
+	return rows.Scan(&h.Generation, &h.Digest, &h.Node)
+}
+
+// takesHead reports whether the list becomes the head of its app, whose row is locked.
+func (s *Store) takesHead(ctx context.Context, t *tx, put *xxljob.ListPut, h *headRow) (bool, error) {
+	switch put.Apply {
+	case xxljob.ApplyNewer:
+		return put.Generation >= h.Generation, nil
+	case xxljob.ApplyAlways:
+		return true, nil
+	case xxljob.ApplyInstead:
+		if !h.there || h.ListHead != put.Over {
+			return false, nil
+		}
+		others := 0
+		err := t.do(ctx, statement{s.sql.otherLists, []any{put.App, put.Incarnation, put.Generation, h.Generation, h.Digest}, scanInto(&others)})
+		return err == nil && others == 0, err
+	}
+	return false, nil
+}
+
+func noNil(list []string) []string { return append([]string{}, list...) }
+
+// Lists returns what the lists of an app say.
+func (s *Store) Lists(ctx context.Context, app, incarnation string) (xxljob.ListView, error) {
+	var h headRow
+	var v xxljob.ListView
+	node := func(rows pgx.Rows) error {
+		n := xxljob.NodeList{JobList: xxljob.JobList{App: app}}
+		err := rows.Scan(&n.Incarnation, &n.Node, &n.Generation, &n.Prune, &n.Digest)
+		v.Nodes = append(v.Nodes, n)
+		return err
+	}
+	job := func(rows pgx.Rows) error {
+		var id int64
+		var surplus bool
+		err := rows.Scan(&id, &surplus)
+		if surplus {
+			v.Surplus = append(v.Surplus, id)
+		} else {
+			v.Pruned = append(v.Pruned, id)
+		}
+		return err
+	}
+	err := s.read(ctx, statement{s.sql.head, []any{app}, h.read}, statement{s.sql.nodeLists, []any{app}, node},
+		statement{s.sql.surplus, []any{app, incarnation}, job})
+	if err != nil {
+		return xxljob.ListView{}, failed(err, "lists of %q", app)
+	}
+	v.Head = h.ListHead
+	return v, nil
+}
+
+// NameJobs notes that a list names jobs, and returns them.
+func (s *Store) NameJobs(ctx context.Context, app string, generation int64, keys []string) ([]xxljob.Job, error) {
+	var jobs []xxljob.Job
+	err := s.inListTx(ctx, "name_jobs", func(t *tx) error {
+		jobs = nil
+		if err := s.holdGeneration(ctx, t, s.sql.shareHead, app, generation); err != nil {
+			return err
+		}
+		return t.do(ctx, statement{s.sql.nameJobs, []any{app, noNil(keys), generation}, nil},
+			statement{s.sql.jobsByKeys, []any{app, noNil(keys)}, readJobs(&jobs)})
+	})
+	if err != nil {
+		return nil, failed(err, "name jobs of %q in generation %d", app, generation)
+	}
+	return jobs, nil
+}
+
+// holdGeneration keeps the app at a generation until the end of the transaction, by a
+// statement that locks the head.
+func (s *Store) holdGeneration(ctx context.Context, t *tx, lock, app string, generation int64) error {
+	var h headRow
+	err := t.do(ctx, statement{lock, []any{app}, h.read})
+	if err == nil && (!h.there || h.Generation != generation) {
+		err = xxljob.ErrSuperseded
+	}
+	return err
+}
+
+// guard checks an edit's guard, before the job is locked. What it goes by holds until
+// the end of the transaction.
+func (s *Store) guard(ctx context.Context, t *tx, g *xxljob.ListGuard) error {
+	if g == nil {
+		return nil
+	}
+	if g.SurplusOf == "" {
+		return s.holdGeneration(ctx, t, s.sql.shareHead, g.App, g.Generation)
+	}
+	return t.do(ctx, statement{s.sql.shareHead, []any{g.App}, nil})
+}
+
+// guardJob checks of a guard what is about the job, which is locked.
+func (s *Store) guardJob(ctx context.Context, t *tx, g *xxljob.ListGuard, job *xxljob.Job) error {
+	holds := 0
+	switch {
+	case g == nil:
+		return nil
+	case job.App != g.App:
+		return xxljob.ErrSuperseded
+	case g.SurplusOf == "":
+		return nil
+	}
+	err := t.do(ctx, statement{s.sql.isSurplus, []any{g.App, g.SurplusOf, job.ID}, func(pgx.Rows) error { holds++; return nil }})
+	if err == nil && holds == 0 {
+		err = xxljob.ErrSuperseded
+	}
+	return err
+}
+
+// AddJobs inserts jobs that a list names, in few statements. The head of the app is
+// locked, so that two calls with the same keys do not wait for each other's rows.
+func (s *Store) AddJobs(ctx context.Context, app string, generation int64, jobs []xxljob.Job, first xxljob.FirstInstant) ([]xxljob.Job, error) {
+	shards, err := s.shards(ctx)
+	if err != nil {
+		return nil, failed(err, "add jobs of %q", app)
+	}
+	a := adding{store: s}
+	err = s.inListTx(ctx, "add_jobs", func(t *tx) error {
+		a = adding{store: s}
+		if err := s.holdGeneration(ctx, t, s.sql.lockHead, app, generation); err != nil {
+			return err
+		}
+		if len(jobs) == 0 {
+			return nil
+		}
+		if err := a.prepare(ctx, t, jobs, shards, first); err != nil {
+			return err
+		}
+		return a.insert(ctx, t, generation)
+	})
+	if a.refused != nil {
+		return nil, a.refused
+	}
+	if err != nil {
+		return nil, failed(err, "add %d jobs of %q", len(jobs), app)
+	}
+	soonest := map[int]time.Time{}
+	for _, j := range a.jobs {
+		if at := soonest[j.Shard]; !j.Next.IsZero() && (at.IsZero() || j.Next.Before(at)) {
+			soonest[j.Shard] = j.Next
+		}
+	}
+	for shard, at := range soonest {
+		s.wakeScan(shard, at)
+	}
+	return a.jobs, nil
+}
+
+// adding is a batch of jobs that is being added.
+type adding struct {
+	store   *Store
+	jobs    []xxljob.Job
+	refused error // by the caller's function
+}
+
+// prepare leaves out jobs whose keys are taken, and fills in what is the store's.
+func (a *adding) prepare(ctx context.Context, t *tx, jobs []xxljob.Job, shards int, first xxljob.FirstInstant) error {
+	s := a.store
+	keys := make([]string, len(jobs))
+	for i := range jobs {
+		keys[i] = jobs[i].Key
+	}
+	taken := map[string]bool{}
+	var ids []int64
+	now := time.Time{}
+	err := t.do(ctx, statement{s.sql.takenKeys, []any{jobs[0].App, keys}, func(rows pgx.Rows) error {
+		var key string
+		err := rows.Scan(&key)
+		taken[key] = true
+		return err
+	}}, statement{s.sql.newJobIDs, []any{len(jobs)}, func(rows pgx.Rows) error {
+		var id int64
+		err := rows.Scan(&id)
+		ids = append(ids, id)
+		return err
+	}}, statement{s.sql.now, nil, scanInto(&now)})
+	if err != nil {
+		return err
+	}
+	for i, job := range jobs {
+		if taken[job.Key] {
+			continue
+		}
+		taken[job.Key] = true
+		job = freshJob(job, ids[i], shards, now.UTC())
+		if a.refused = setNext(&job, first); a.refused != nil {
+			return a.refused
+		}
+		a.jobs = append(a.jobs, job)
+	}
+	return nil
+}
+
+// insert inserts the jobs. One whose key a call without a list has taken meanwhile is
+// left out.
+func (a *adding) insert(ctx context.Context, t *tx, generation int64) error {
+	s := a.store
+	if len(a.jobs) == 0 {
+		return nil
+	}
+	inserted := make(map[int64]bool, len(a.jobs))
+	err := t.do(ctx, statement{s.sql.insertJobs, columnsOf(a.jobs, definitionArgs), func(rows pgx.Rows) error {
+		var id int64
+		err := rows.Scan(&id)
+		inserted[id] = true
+		return err
+	}})
+	if err != nil {
+		return err
+	}
+	a.jobs = slices.DeleteFunc(a.jobs, func(j xxljob.Job) bool { return !inserted[j.ID] })
+	if len(a.jobs) == 0 {
+		return nil
+	}
+	next := columnsOf(a.jobs, func(j *xxljob.Job) []any { return s.insertNext(j).args })
+	ids := make([]int64, len(a.jobs))
+	for i := range a.jobs {
+		ids[i] = a.jobs[i].ID
+	}
+	return t.do(ctx, statement{s.sql.insertNexts, next, nil},
+		statement{s.sql.insertChanges, []any{ids, xxljob.Actor(ctx)}, nil},
+		statement{s.sql.insertNamed, []any{ids, generation}, nil})
+}
+
+// columnsOf turns the values of rows into the columns of unnest: lists, each of one type.
+func columnsOf(jobs []xxljob.Job, values func(*xxljob.Job) []any) []any {
+	var columns []any
+	for i := range jobs {
+		row := values(&jobs[i])
+		if columns == nil {
+			columns = make([]any, len(row))
+		}
+		for c, v := range row {
+			switch v := v.(type) {
+			case string:
+				columns[c] = appended(columns[c], v, len(jobs))
+			case *string:
+				columns[c] = appended(columns[c], v, len(jobs))
+			case int:
+				columns[c] = appended(columns[c], int64(v), len(jobs))
+			case int64:
+				columns[c] = appended(columns[c], v, len(jobs))
+			case bool:
+				columns[c] = appended(columns[c], v, len(jobs))
+			case time.Time:
+				columns[c] = appended(columns[c], v, len(jobs))
+			case *time.Time:
+				columns[c] = appended(columns[c], v, len(jobs))
+			}
+		}
+	}
+	return columns
+}
+
+func appended[T any](list any, v T, n int) []T {
+	have, _ := list.([]T)
+	if have == nil {
+		have = make([]T, 0, n)
+	}
+	return append(have, v)
+}
+
+// unnested is "unnest($1::a[], $2::b[], …)" for columns of these types.
+func unnested(types ...string) string {
+	var b strings.Builder
+	b.WriteString("unnest(")
+	for i, t := range types {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString("$" + strconv.Itoa(i+1) + "::" + t + "[]")
+	}
+	b.WriteString(")")
+	return b.String()
+}
+
+func (q *queries) jobLists() {
+	q.insertHead = `insert into {{schema}}.xxl_job_list_head (app_name, generation, digest, node_id) values ($1, $2, $3, $4)
+	on conflict (app_name) do nothing`
+	q.head = `select h.generation, h.digest, h.node_id from {{schema}}.xxl_job_list_head h where h.app_name = $1`
+	q.lockHead = q.head + ` for no key update`
+	q.shareHead = q.head + ` for share`
+	q.setHead = `update {{schema}}.xxl_job_list_head set generation = $2, digest = $3, node_id = $4 where app_name = $1`
+	q.putNodeList = `insert into {{schema}}.xxl_job_list as l (app_name, incarnation, generation, prune, digest, job_keys)
+	select $1, n.incarnation, $3, $4, $5, $6 from {{schema}}.xxl_job_node n where n.incarnation = $2 for key share of n
+	on conflict (app_name, incarnation) do update set generation = excluded.generation, prune = excluded.prune, digest = excluded.digest, job_keys = excluded.job_keys
+	where (l.generation, l.prune, l.digest) is distinct from (excluded.generation, excluded.prune, excluded.digest)`
+	q.dropLists = `delete from {{schema}}.xxl_job_list l where l.incarnation = $1
+	and not exists (select from {{schema}}.xxl_job_node n where n.incarnation = $1)`
+	// counted are the lists that count.
+	counted := func(columns string) string {
+		return `select ` + columns + ` from {{schema}}.xxl_job_list l
+	join {{schema}}.xxl_job_node n on n.incarnation = l.incarnation and not n.has_left where l.app_name = $1`
+	}
+	q.otherLists = counted(`count(*)`) + ` and l.incarnation <> $2 and (l.generation > $3 or l.generation = $4 and l.digest = $5)`
+	q.nodeLists = counted(`l.incarnation, n.node_id, l.generation, l.prune, l.digest`) + ` order by l.incarnation`
+	generation := `least(m.generation, (select h.generation from {{schema}}.xxl_job_list_head h where h.app_name = $1))`
+	// The keys of all lists are hashed once: "not in" with a subquery that knows nothing
+	// of the row.
+	q.surplus = `with lists as materialized (` + counted(`l.incarnation, l.generation, l.prune, l.job_keys`) + `),
+	mine as materialized (select * from lists where incarnation = $2)
+	(select i.id, true from {{schema}}.xxl_job_info i join {{schema}}.xxl_job_named m on m.job_id = i.id
+	where i.app_name = $1 and i.trigger_status = 1 and i.job_key <> '' and ` + generation + ` <= (select generation from mine where prune)
+	and i.job_key not in (select unnest(job_keys) from lists) order by i.id limit 10000)
+	union all
+	(select i.id, false from {{schema}}.xxl_job_info i
+	where i.app_name = $1 and i.trigger_status = 0 and i.stop_reason = '` + xxljob.StopPruned + `'
+	and i.job_key in (select unnest(job_keys) from mine) order by i.id limit 10000)`
+	q.isSurplus = `select 1 from {{schema}}.xxl_job_info i join {{schema}}.xxl_job_named m on m.job_id = i.id
+	where i.id = $3 and i.app_name = $1 and i.trigger_status = 1 and i.job_key <> ''
+	and ` + generation + ` <= (` + counted(`l.generation`) + ` and l.incarnation = $2 and l.prune)
+	and not exists (` + counted(`1`) + ` and i.job_key = any(l.job_keys))`
+	q.nameJobs = `insert into {{schema}}.xxl_job_named as m (job_id, generation)
+	select i.id, $3::bigint from {{schema}}.xxl_job_info i left join {{schema}}.xxl_job_named o on o.job_id = i.id
+	where i.app_name = $1 and i.job_key = any($2::text[]) and i.job_key <> '' and o.generation is distinct from $3::bigint order by i.id
+	on conflict (job_id) do update set generation = excluded.generation`
+	q.jobsByKeys = `select ` + definitionColumns + `, ` + dueColumns + ` from {{schema}}.xxl_job_info i
+	join {{schema}}.xxl_job_next n on n.job_id = i.id and n.shard = i.shard
+	where i.app_name = $1 and i.job_key = any($2::text[]) and i.job_key <> '' order by i.id`
+	q.takenKeys = `select i.job_key from {{schema}}.xxl_job_info i where i.app_name = $1 and i.job_key = any($2::text[])`
+	q.newJobIDs = `select nextval('{{literal}}.xxl_job_info_id') from generate_series(1, $1::int)`
+	q.insertJobs = `insert into {{schema}}.xxl_job_info (` + strings.ReplaceAll(definitionColumns, "i.", "") + `)
+	select * from ` + unnested("int", "smallint", "bigint", "text", "text", "text", "text", "text",
+		"text", "text", "text", "text", "text", "text", "text", "text", "text", "text", "bigint", "int", "text", "text", "text",
+		"timestamptz", "text", "smallint", "text", "text", "timestamptz", "timestamptz") + ` on conflict (app_name, job_key) do nothing returning id`
+	q.insertNexts = `insert into {{schema}}.xxl_job_next (trigger_next_time, trigger_last_time, wait_run, version, delay, job_id, shard, trigger_status, manual, app_name)
+	select * from ` + unnested("bigint", "bigint", "bigint", "bigint", "bigint", "int", "smallint", "smallint", "boolean", "text")
+	q.insertChanges = `insert into {{schema}}.xxl_job_change (job_id, version, at, actor, verb)
+	select c.id, 1, {{now}}, $2::text, 'add' from unnest($1::int[]) c(id)`
+	q.insertNamed = `insert into {{schema}}.xxl_job_named (job_id, generation) select c.id, $2::bigint from unnest($1::int[]) c(id)`
+	q.deleteNamed = `delete from {{schema}}.xxl_job_named where job_id = $1`
+}

@@ -1,0 +1,431 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/xxljob/xxljob"
+)
+
+func listCases() []testCase {
+	return []testCase{
+		{"NewerAppliesUnlessTheHeadIsGreater", newerApplies},
+		{"AlwaysAndNeverApply", alwaysNever},
+		{"InsteadComparesTheHeadAndTheListsOfOthers", insteadApplies},
+		{"AListIsOfANodeThatIsThere", listOfNode},
+		{"AListTakesThePlaceOfTheFormer", listReplaced},
+		{"ListsAreThoseOfTheApp", listsOfApp},
+		{"NameJobsReturnsAndNotes", namesJobs},
+		{"NameJobsInAnotherGenerationChangesNothing", namesSuperseded},
+		{"AddJobsLeavesOutTakenKeys", addsJobs},
+		{"AddJobsKeepsEveryField", addsEveryField},
+		{"AddJobsAllOrNone", addsAllOrNone},
+		{"SurplusIsWhatNoListNames", surplusUnnamed},
+		{"SurplusNeedsTheGeneration", surplusGeneration},
+		{"SurplusNeedsAPruningListOfANodeThatIsThere", surplusNeedsList},
+		{"SurplusIsEnabledAndWasNamed", surplusWasNamed},
+		{"PrunedAreNamedAgain", prunedNamed},
+		{"GuardOfAGeneration", guardGeneration},
+		{"GuardOfSurplus", guardSurplus},
+		{"AListOrAPruneComesFirst", pruneRace},
+	}
+}
+
+// list is a list of the app under test, which prunes.
+func list(generation int64, keys ...string) xxljob.JobList {
+	return xxljob.JobList{App: "app", Generation: generation, Prune: true, Digest: fmt.Sprint(keys), Keys: keys}
+}
+
+// putList puts a list of an incarnation, which is named as its node is.
+func (e *env) putList(incarnation string, l xxljob.JobList, how xxljob.ListApply, over ...xxljob.ListHead) xxljob.ListHead {
+	e.Helper()
+	p := xxljob.ListPut{JobList: l, Incarnation: incarnation, Node: "node-" + incarnation, Apply: how}
+	if len(over) > 0 {
+		p.Over = over[0]
+	}
+	head, err := e.PutList(e.ctx, p)
+	e.must(err)
+	return head
+}
+
+func (e *env) mustLists(incarnation string) xxljob.ListView {
+	e.Helper()
+	v, err := e.Lists(e.ctx, "app", incarnation)
+	e.must(err)
+	return v
+}
+
+// wantHead compares what is stored, by whatever call it came about.
+func (e *env) wantHead(what string, got xxljob.ListHead, l xxljob.JobList, incarnation string) {
+	e.Helper()
+	head := xxljob.ListHead{Generation: l.Generation, Digest: l.Digest, Node: "node-" + incarnation}
+	want(e, what+": the head returned", got, head)
+	want(e, what+": the head stored", e.mustLists("nobody").Head, head)
+}
+
+// keyed adds enabled jobs with keys.
+func (e *env) keyed(keys ...string) []xxljob.Job {
+	e.Helper()
+	var jobs []xxljob.Job
+	for _, key := range keys {
+		jobs = append(jobs, e.newJob(func(j *xxljob.Job) { j.Key = key }))
+	}
+	return jobs
+}
+
+func (e *env) mustName(generation int64, keys ...string) []xxljob.Job {
+	e.Helper()
+	jobs, err := e.NameJobs(e.ctx, "app", generation, keys)
+	e.must(err)
+	return jobs
+}
+
+func newerApplies(e *env) {
+	want(e, "head of an app without", e.putList("a", list(3, "x"), xxljob.ApplyNever), xxljob.ListHead{})
+	e.wantHead("the first", e.putList("a", list(3, "x"), xxljob.ApplyNewer), list(3, "x"), "a")
+	e.wantHead("a greater generation", e.putList("b", list(5, "x"), xxljob.ApplyNewer), list(5, "x"), "b")
+	e.wantHead("a lesser generation", e.putList("c", list(4, "y"), xxljob.ApplyNewer), list(5, "x"), "b")
+	e.wantHead("the same list by another", e.putList("c", list(5, "x"), xxljob.ApplyNewer), list(5, "x"), "b")
+	e.wantHead("another list of the generation", e.putList("c", list(5, "y"), xxljob.ApplyNewer), list(5, "y"), "c")
+}
+
+func alwaysNever(e *env) {
+	e.putList("a", list(5, "x"), xxljob.ApplyNewer)
+	e.wantHead("never", e.putList("b", list(6, "y"), xxljob.ApplyNever), list(5, "x"), "a")
+	e.wantHead("always", e.putList("b", list(2, "y"), xxljob.ApplyAlways), list(2, "y"), "b")
+}
+
+func insteadApplies(e *env) {
+	high, low := list(5, "x"), list(4, "y")
+	over := e.putList("a", high, xxljob.ApplyNewer)
+	e.there("a", "b", "c")
+	e.putList("a", high, xxljob.ApplyNever)
+	e.wantHead("while a node has the head's list", e.putList("b", low, xxljob.ApplyInstead, over), high, "a")
+	e.putList("c", list(9, "z"), xxljob.ApplyNever)
+	e.must(e.Leave(e.ctx, "a"))
+	e.wantHead("while a node has a greater one", e.putList("b", low, xxljob.ApplyInstead, over), high, "a")
+	e.must(e.Leave(e.ctx, "c"))
+	other := over
+	other.Digest = "of another"
+	e.wantHead("over another head", e.putList("b", low, xxljob.ApplyInstead, other), high, "a")
+	e.wantHead("when none has", e.putList("b", low, xxljob.ApplyInstead, over), low, "b")
+}
+
+func listOfNode(e *env) {
+	e.putList("a", list(1, "x"), xxljob.ApplyNewer)
+	want(e, "lists of a node that is not there", e.mustLists("a").Nodes, nil)
+	e.there("a", "b")
+	want(e, "lists of a node that came later", e.mustLists("a").Nodes, nil)
+	e.putList("a", list(1, "x"), xxljob.ApplyNever)
+	mine := xxljob.NodeList{Incarnation: "a", Node: "node-a", JobList: list(1, "x")}
+	mine.Keys = nil
+	want(e, "lists", e.mustLists("b").Nodes, []xxljob.NodeList{mine})
+	e.must(e.Leave(e.ctx, "a"))
+	want(e, "lists of a node that has left", e.mustLists("b").Nodes, nil)
+	e.mustBeat("a")
+	want(e, "lists of a node that is back", e.mustLists("b").Nodes, []xxljob.NodeList{mine})
+	e.must(e.Bury(e.ctx, "a", 2))
+	e.mustBeat("a")
+	want(e, "lists of a node that was buried", e.mustLists("b").Nodes, nil)
+}
+
+func listReplaced(e *env) {
+	e.there("a")
+	e.keyed("x", "y")
+	e.putList("a", list(1, "x", "y"), xxljob.ApplyNewer)
+	e.mustName(1, "x", "y")
+	second := list(2, "y")
+	second.Prune = false
+	e.putList("a", second, xxljob.ApplyNewer)
+	v := e.mustLists("a")
+	second.Keys = nil
+	want(e, "lists", v.Nodes, []xxljob.NodeList{{Incarnation: "a", Node: "node-a", JobList: second}})
+	want(e, "surplus of a list that does not prune", v.Surplus, nil)
+	e.putList("a", list(2, "y"), xxljob.ApplyNewer)
+	x, err := e.JobByKey(e.ctx, "app", "x")
+	e.must(err)
+	want(e, "surplus", e.mustLists("a").Surplus, []int64{x.ID})
+}
+
+func listsOfApp(e *env) {
+	e.there("a", "b")
+	e.putList("b", list(1, "x"), xxljob.ApplyNewer)
+	other := list(7, "x")
+	other.App = "other"
+	e.putList("a", other, xxljob.ApplyNewer)
+	e.putList("a", list(1, "x"), xxljob.ApplyNewer)
+	v := e.mustLists("a")
+	want(e, "head", v.Head, xxljob.ListHead{Generation: 1, Digest: "[x]", Node: "node-b"})
+	var of []string
+	for _, n := range v.Nodes {
+		of = append(of, n.App+"/"+n.Incarnation)
+	}
+	want(e, "lists in order", of, []string{"app/a", "app/b"})
+	v, err := e.Lists(e.ctx, "other", "a")
+	e.must(err)
+	want(e, "generation and lists of the other app", []any{v.Head.Generation, len(v.Nodes)}, []any{7, 1})
+}
+
+func namesJobs(e *env) {
+	jobs := e.keyed("x", "y", "z")
+	e.newJob(func(j *xxljob.Job) { j.App, j.Key = "other", "x" })
+	e.newJob(func(j *xxljob.Job) { j.Key = "" })
+	e.putList("a", list(1, "x", "y"), xxljob.ApplyNewer)
+	before := e.snapshot()
+	named := e.mustName(1, "y", "absent", "x", "", "x")
+	two := slices.Clone(jobs[:2])
+	slices.SortFunc(two, func(a, b xxljob.Job) int { return int(a.ID - b.ID) })
+	want(e, "jobs", named, two)
+	want(e, "what there is besides", e.snapshot(), before)
+	want(e, "no keys", e.mustName(1), nil)
+}
+
+func namesSuperseded(e *env) {
+	e.there("a")
+	job := e.keyed("x")[0]
+	for _, generation := range []int64{0, 1} {
+		_, err := e.NameJobs(e.ctx, "app", generation, []string{"x"})
+		e.wantErr("an app without a list", err, xxljob.ErrSuperseded)
+	}
+	e.putList("a", list(5, "y"), xxljob.ApplyNewer)
+	for _, generation := range []int64{4, 6} {
+		_, err := e.NameJobs(e.ctx, "app", generation, []string{"x"})
+		e.wantErr(fmt.Sprint("generation ", generation, " under 5"), err, xxljob.ErrSuperseded)
+		_, err = e.AddJobs(e.ctx, "app", generation, []xxljob.Job{{App: "app", Key: "new", Name: "new"}}, nil)
+		e.wantErr(fmt.Sprint("AddJobs of generation ", generation, " under 5"), err, xxljob.ErrSuperseded)
+	}
+	want(e, "surplus: nothing has named the job", e.mustLists("a").Surplus, nil)
+	_, err := e.JobByKey(e.ctx, "app", "new")
+	e.wantErr("the job that was not added", err, xxljob.ErrNotFound)
+	e.mustName(5, "x")
+	want(e, "surplus of a job that was named", e.mustLists("a").Surplus, []int64{job.ID})
+}
+
+func addsJobs(e *env) {
+	e.there("a")
+	has := e.keyed("y")[0]
+	e.putList("a", list(1), xxljob.ApplyNewer)
+	var given []xxljob.Job
+	for _, key := range []string{"x", "y", "z"} {
+		given = append(given, xxljob.Job{App: "app", Key: key, Name: key, Children: []int64{1}, Next: e.at(-500)})
+	}
+	first := func(j xxljob.Job, now time.Time) (time.Time, error) {
+		e.check(j.ID > 0 && j.Version == 1 && j.Added.Equal(now), "the function got job %+v at %v", j, now)
+		j.Children[0] = 99
+		return e.at(60), nil
+	}
+	jobs, err := e.AddJobs(e.ctx, "app", 1, given, first)
+	e.must(err)
+	if len(jobs) != 2 {
+		e.Fatalf("added %+v", jobs)
+	}
+	want(e, "keys, in the order given", []string{jobs[0].Key, jobs[1].Key}, []string{"x", "z"})
+	for _, j := range jobs {
+		want(e, "job", e.mustJob(j.ID), j)
+		want(e, "Next, Children and Shard", []any{j.Next, j.Children, j.Shard}, []any{e.at(60), []int64{1}, int(j.ID % numShards)})
+		want(e, "verb", e.mustChanges(j.ID)[0].Verb, "add")
+	}
+	want(e, "the job that was there", e.mustJob(has.ID), has)
+	surplus := []int64{jobs[0].ID, jobs[1].ID}
+	slices.Sort(surplus)
+	want(e, "surplus: those that were added are named", e.mustLists("a").Surplus, surplus)
+	again, err := e.AddJobs(e.ctx, "app", 1, given, first)
+	e.must(err)
+	want(e, "again", again, nil)
+	none, err := e.AddJobs(e.ctx, "app", 1, nil, first)
+	e.must(err)
+	want(e, "no jobs", none, nil)
+}
+
+func addsEveryField(e *env) {
+	e.putList("a", list(1), xxljob.ApplyNewer)
+	given := []xxljob.Job{{App: "app", Key: "plain", Name: "plain"}, fullJob()}
+	for _, f := range []func(*xxljob.Job){func(j *xxljob.Job) { j.Schedule = xxljob.FixedDelay(time.Second) }, func(j *xxljob.Job) { j.Schedule = xxljob.Manual() }} {
+		j := fullJob()
+		j.Key = fmt.Sprint(len(given))
+		f(&j)
+		given = append(given, j)
+	}
+	jobs, err := e.AddJobs(e.ctx, "app", 1, given, nil)
+	e.must(err)
+	for i, job := range jobs {
+		want(e, "Job", e.mustJob(job.ID), job)
+		g := given[i]
+		g.ID, g.Version, g.Shard = job.ID, 1, int(job.ID%numShards)
+		g.Added, g.Updated, g.GlueUpdated = job.Added, job.Updated, job.GlueUpdated
+		e.check(job.GlueUpdated.IsZero() == (g.GlueSource == ""), "GlueUpdated %v of the source %q", job.GlueUpdated, g.GlueSource)
+		want(e, "AddJobs", job, g)
+	}
+}
+
+func addsAllOrNone(e *env) {
+	e.putList("a", list(1), xxljob.ApplyNewer)
+	before := e.snapshot()
+	mine := errors.New("mine")
+	given := []xxljob.Job{{App: "app", Key: "x", Name: "x"}, {App: "app", Key: "y", Name: "y"}}
+	_, err := e.AddJobs(e.ctx, "app", 1, given, func(j xxljob.Job, _ time.Time) (time.Time, error) {
+		if j.Key == "y" {
+			return time.Time{}, mine
+		}
+		return e.now, nil
+	})
+	e.check(err == mine, "an error of the function: %v, want it returned as it is", err)
+	want(e, "state after it", e.snapshot(), before)
+	jobs, err := e.AddJobs(e.ctx, "app", 1, given, nil)
+	e.must(err)
+	want(e, "jobs added then", len(jobs), 2)
+}
+
+// three are jobs x, y and z that a list of the generation has named.
+func (e *env) three(generation int64) (x, y, z int64) {
+	e.Helper()
+	jobs := e.keyed("x", "y", "z")
+	e.putList("namer", list(generation, "x", "y", "z"), xxljob.ApplyAlways)
+	e.mustName(generation, "x", "y", "z")
+	return jobs[0].ID, jobs[1].ID, jobs[2].ID
+}
+
+func surplusUnnamed(e *env) {
+	e.there("a", "b", "c")
+	_, _, z := e.three(1)
+	e.putList("a", list(1, "x"), xxljob.ApplyNewer)
+	for _, other := range []xxljob.JobList{list(1, "y"), {App: "app", Digest: "old", Keys: []string{"y"}}} {
+		e.putList("b", other, xxljob.ApplyNever)
+		want(e, "surplus beside a node that names y", e.mustLists("a").Surplus, []int64{z})
+	}
+	foreign := list(1, "z")
+	foreign.App = "other"
+	e.putList("c", foreign, xxljob.ApplyNewer)
+	want(e, "surplus beside another app's list", e.mustLists("a").Surplus, []int64{z})
+	e.must(e.Leave(e.ctx, "b"))
+	want(e, "surplus when that node has left", len(e.mustLists("a").Surplus), 2)
+	e.putList("a", list(1), xxljob.ApplyNever)
+	want(e, "surplus of an empty list", len(e.mustLists("a").Surplus), 3)
+}
+
+func surplusGeneration(e *env) {
+	e.there("a")
+	e.three(5)
+	e.putList("a", list(4), xxljob.ApplyNewer)
+	want(e, "surplus of a lesser generation", e.mustLists("a").Surplus, nil)
+	e.putList("a", list(5), xxljob.ApplyNever)
+	want(e, "surplus of the same generation", len(e.mustLists("a").Surplus), 3)
+	e.putList("a", list(6), xxljob.ApplyNever)
+	want(e, "surplus of a greater generation", len(e.mustLists("a").Surplus), 3)
+	e.putList("a", list(4), xxljob.ApplyAlways)
+	want(e, "surplus of a lesser generation that applies", len(e.mustLists("a").Surplus), 3)
+	e.putList("namer", list(9), xxljob.ApplyNewer)
+	e.mustName(9, "x")
+	want(e, "surplus of it when a greater one applies: what that has named is kept, and what only the former did", e.mustLists("a").Surplus, nil)
+	e.putList("namer", list(4), xxljob.ApplyAlways)
+	e.mustName(4, "x", "y", "z")
+	e.putList("namer", list(9), xxljob.ApplyNewer)
+	want(e, "surplus when a greater one applies that has named nothing", len(e.mustLists("a").Surplus), 3)
+}
+
+func surplusNeedsList(e *env) {
+	e.there("a", "b")
+	e.three(1)
+	e.putList("b", list(1), xxljob.ApplyNewer)
+	want(e, "surplus for a node without a list", e.mustLists("a").Surplus, nil)
+	keeps := list(1)
+	keeps.Prune = false
+	e.putList("a", keeps, xxljob.ApplyNewer)
+	want(e, "surplus for a list that does not prune", e.mustLists("a").Surplus, nil)
+	e.must(e.Leave(e.ctx, "b"))
+	want(e, "surplus for a node that has left", e.mustLists("b").Surplus, nil)
+	want(e, "surplus for nobody", e.mustLists("nobody").Surplus, nil)
+}
+
+func surplusWasNamed(e *env) {
+	e.there("a")
+	x, y, z := e.three(1)
+	e.keyed("never named")
+	e.stop(x)
+	e.must(e.RemoveJob(e.ctx, y))
+	e.keyed("y") // another job
+	e.putList("a", list(1), xxljob.ApplyNewer)
+	want(e, "surplus", e.mustLists("a").Surplus, []int64{z})
+}
+
+func prunedNamed(e *env) {
+	e.there("a")
+	x, y, z := e.three(1)
+	for _, id := range []int64{x, y} {
+		_, err := e.EditJob(e.ctx, id, replan("prune", time.Time{}, func(j *xxljob.Job) { j.Stopped, j.StopReason = true, xxljob.StopPruned }))
+		e.must(err)
+	}
+	e.stop(z)
+	e.putList("a", list(1, "x", "z"), xxljob.ApplyNewer)
+	want(e, "pruned jobs that are named", e.mustLists("a").Pruned, []int64{x})
+	want(e, "for a node without a list", e.mustLists("b").Pruned, nil)
+}
+
+func (e *env) guarded(id int64, g xxljob.ListGuard) error {
+	e.Helper()
+	edit := replan("prune", time.Time{}, func(j *xxljob.Job) { j.Stopped, j.StopReason = true, xxljob.StopPruned })
+	edit.Guard = &g
+	_, err := e.EditJob(e.ctx, id, edit)
+	return err
+}
+
+func guardGeneration(e *env) {
+	job := e.keyed("x")[0]
+	e.wantErr("no list", e.guarded(job.ID, xxljob.ListGuard{App: "app"}), xxljob.ErrSuperseded)
+	other := list(4)
+	other.App = "other"
+	e.putList("a", list(5), xxljob.ApplyNewer)
+	e.putList("a", other, xxljob.ApplyNewer)
+	for _, g := range []xxljob.ListGuard{{App: "other", Generation: 4}, {App: "app", Generation: 4}, {App: "app", Generation: 6}} {
+		e.wantErr(fmt.Sprintf("%+v", g), e.guarded(job.ID, g), xxljob.ErrSuperseded)
+	}
+	want(e, "the job", e.mustJob(job.ID), job)
+	e.must(e.guarded(job.ID, xxljob.ListGuard{App: "app", Generation: 5}))
+	want(e, "stopped", e.mustJob(job.ID).Stopped, true)
+}
+
+func guardSurplus(e *env) {
+	e.there("a", "b")
+	x, y, z := e.three(5)
+	guard := xxljob.ListGuard{App: "app", SurplusOf: "a"}
+	e.putList("a", list(4), xxljob.ApplyNever)
+	e.wantErr("a lesser generation", e.guarded(x, guard), xxljob.ErrSuperseded)
+	e.putList("a", list(5, "z"), xxljob.ApplyNewer)
+	e.putList("b", list(1, "y"), xxljob.ApplyNever)
+	e.wantErr("named by the other", e.guarded(y, guard), xxljob.ErrSuperseded)
+	e.wantErr("named by itself", e.guarded(z, guard), xxljob.ErrSuperseded)
+	e.wantErr("for another app", e.guarded(x, xxljob.ListGuard{App: "other", SurplusOf: "a"}), xxljob.ErrSuperseded)
+	e.wantErr("by a node without a list", e.guarded(x, xxljob.ListGuard{App: "app", SurplusOf: "c"}), xxljob.ErrSuperseded)
+	want(e, "surplus", e.mustLists("a").Surplus, []int64{x})
+	e.must(e.guarded(x, guard))
+	e.must(e.Leave(e.ctx, "a"))
+	e.must(e.Leave(e.ctx, "b"))
+	e.wantErr("by a node that has left", e.guarded(y, guard), xxljob.ErrSuperseded)
+	want(e, "stopped", []bool{e.mustJob(x).Stopped, e.mustJob(y).Stopped, e.mustJob(z).Stopped}, []bool{true, false, false})
+}
+
+// pruneRace: a list that is put while a job is pruned either comes before and keeps it,
+// or comes after and finds it pruned.
+func pruneRace(e *env) {
+	e.there("a", "b")
+	e.putList("a", list(1), xxljob.ApplyNewer)
+	for i := range 20 {
+		key := fmt.Sprint("key-", i)
+		job := e.keyed(key)[0]
+		e.mustName(1, key)
+		var pruned error
+		var found []int64
+		e.race(func() { pruned = e.guarded(job.ID, xxljob.ListGuard{App: "app", SurplusOf: "a"}) },
+			func() {
+				e.putList("b", list(1, key), xxljob.ApplyNever)
+				found = e.mustLists("b").Pruned
+			})
+		e.check(pruned == nil || errors.Is(pruned, xxljob.ErrSuperseded), "prune: %v", pruned)
+		if stopped := slices.Contains(found, job.ID); stopped != (pruned == nil) {
+			e.Errorf("prune: %v; the node whose list came meanwhile found it pruned: %v", pruned, stopped)
+		}
+		e.must(e.RemoveJob(e.ctx, job.ID))
+	}
+}

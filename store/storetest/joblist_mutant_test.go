@@ -1,0 +1,119 @@
+package storetest_test
+
+import (
+	"context"
+	"slices"
+
+	"github.com/xxljob/xxljob"
+)
+
+// listMutants break rules about lists of jobs.
+func listMutants() []mutant {
+	of := func(m listMutant) func(xxljob.Store) xxljob.Store {
+		return func(s xxljob.Store) xxljob.Store {
+			own := m // the mutant's cases run in parallel
+			own.Store = s
+			return &own
+		}
+	}
+	put := func(change func(*xxljob.ListPut)) func(xxljob.Store) xxljob.Store { return of(listMutant{put: change}) }
+	view := func(change func(*xxljob.ListView)) func(xxljob.Store) xxljob.Store {
+		return of(listMutant{view: change})
+	}
+	guard := func(change func(*xxljob.Edit)) func(xxljob.Store) xxljob.Store { return of(listMutant{edit: change}) }
+	return []mutant{
+		{"ALesserGenerationApplies", put(func(p *xxljob.ListPut) {
+			if p.Apply == xxljob.ApplyNewer {
+				p.Apply = xxljob.ApplyAlways
+			}
+		}), []string{"List/NewerAppliesUnlessTheHeadIsGreater"}},
+		{"NothingAppliesAlways", put(func(p *xxljob.ListPut) { p.Apply = min(p.Apply, xxljob.ApplyNewer) }),
+			[]string{"List/AlwaysAndNeverApply", "List/SurplusNeedsTheGeneration"}},
+		{"NeverApplies", put(func(p *xxljob.ListPut) { p.Apply = max(p.Apply, xxljob.ApplyNewer) }), []string{"List/AlwaysAndNeverApply"}},
+		{"InsteadLooksAtNothing", put(func(p *xxljob.ListPut) {
+			if p.Apply == xxljob.ApplyInstead {
+				p.Apply = xxljob.ApplyAlways
+			}
+		}), []string{"List/InsteadComparesTheHeadAndTheListsOfOthers"}},
+		{"ListsAreNobodys", put(func(p *xxljob.ListPut) { p.Incarnation = "" }),
+			[]string{"List/AListIsOfANodeThatIsThere", "List/AListTakesThePlaceOfTheFormer", "Faults/PutList"}},
+		{"EveryListPrunes", put(func(p *xxljob.ListPut) { p.Prune = true }), []string{"List/SurplusNeedsAPruningListOfANodeThatIsThere", "List/AListTakesThePlaceOfTheFormer"}},
+		{"NoListPrunes", put(func(p *xxljob.ListPut) { p.Prune = false }), []string{"List/SurplusIsWhatNoListNames", "List/GuardOfSurplus"}},
+		{"ListsAreOfOneApp", put(func(p *xxljob.ListPut) { p.App = "app" }), []string{"List/ListsAreThoseOfTheApp", "List/SurplusIsWhatNoListNames"}},
+		{"ListsNameNothing", put(func(p *xxljob.ListPut) { p.Keys = nil }), []string{"List/SurplusIsWhatNoListNames", "List/PrunedAreNamedAgain", "List/GuardOfSurplus"}},
+		{"ListsAreInNoOrder", view(func(v *xxljob.ListView) { slices.Reverse(v.Nodes) }), []string{"List/ListsAreThoseOfTheApp"}},
+		{"NothingIsSurplus", view(func(v *xxljob.ListView) { v.Surplus = nil }), []string{"List/SurplusIsWhatNoListNames", "List/SurplusIsEnabledAndWasNamed", "Faults/NameJobs"}},
+		{"NothingIsPruned", view(func(v *xxljob.ListView) { v.Pruned = nil }), []string{"List/PrunedAreNamedAgain"}},
+		{"GuardsAreNotLookedAt", guard(func(e *xxljob.Edit) { e.Guard = nil }), []string{"List/GuardOfAGeneration", "List/GuardOfSurplus"}},
+		{"SurplusIsNotComparedAgain", guard(func(e *xxljob.Edit) {
+			if e.Guard != nil && e.Guard.SurplusOf != "" {
+				e.Guard = nil
+			}
+		}), []string{"List/GuardOfSurplus", "List/AListOrAPruneComesFirst"}},
+		{"NamesAreNotNoted", of(listMutant{name: func(ctx context.Context, s xxljob.Store, app string, keys []string) ([]xxljob.Job, error) {
+			jobs, err := s.Jobs(ctx, xxljob.JobFilter{App: app, Limit: 1000})
+			return slices.DeleteFunc(jobs, func(j xxljob.Job) bool { return !slices.Contains(keys, j.Key) || j.Key == "" }), err
+		}}), []string{"List/NameJobsInAnotherGenerationChangesNothing", "List/SurplusIsWhatNoListNames", "Faults/NameJobs"}},
+		{"JobsAreAddedOneByOne", of(listMutant{oneByOne: true}), []string{"List/AddJobsAllOrNone"}},
+		{"AddedJobsAreInNoOrder", of(listMutant{added: slices.Reverse[[]xxljob.Job]}), []string{"List/AddJobsLeavesOutTakenKeys"}},
+	}
+}
+
+// listMutant changes what goes in and comes out of the lists.
+type listMutant struct {
+	xxljob.Store
+	put      func(*xxljob.ListPut)
+	view     func(*xxljob.ListView)
+	edit     func(*xxljob.Edit)
+	name     func(ctx context.Context, s xxljob.Store, app string, keys []string) ([]xxljob.Job, error)
+	added    func([]xxljob.Job)
+	oneByOne bool
+}
+
+func (m *listMutant) PutList(ctx context.Context, put xxljob.ListPut) (xxljob.ListHead, error) {
+	if m.put != nil {
+		m.put(&put)
+	}
+	return m.Store.PutList(ctx, put)
+}
+
+func (m *listMutant) Lists(ctx context.Context, app, incarnation string) (xxljob.ListView, error) {
+	v, err := m.Store.Lists(ctx, app, incarnation)
+	if m.view != nil {
+		m.view(&v)
+	}
+	return v, err
+}
+
+func (m *listMutant) EditJob(ctx context.Context, id int64, e xxljob.Edit) (xxljob.Job, error) {
+	if m.edit != nil {
+		m.edit(&e)
+	}
+	return m.Store.EditJob(ctx, id, e)
+}
+
+func (m *listMutant) NameJobs(ctx context.Context, app string, generation int64, keys []string) ([]xxljob.Job, error) {
+	if m.name != nil {
+		return m.name(ctx, m.Store, app, keys)
+	}
+	return m.Store.NameJobs(ctx, app, generation, keys)
+}
+
+func (m *listMutant) AddJobs(ctx context.Context, app string, generation int64, jobs []xxljob.Job, first xxljob.FirstInstant) ([]xxljob.Job, error) {
+	if !m.oneByOne {
+		added, err := m.Store.AddJobs(ctx, app, generation, jobs, first)
+		if m.added != nil {
+			m.added(added)
+		}
+		return added, err
+	}
+	var all []xxljob.Job
+	for _, job := range jobs {
+		added, err := m.Store.AddJobs(ctx, app, generation, []xxljob.Job{job}, first)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, added...)
+	}
+	return all, nil
+}
