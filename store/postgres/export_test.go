@@ -1,12 +1,25 @@
 package postgres
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // SchemaOf is the name of a store's schema, as it was given.
 func SchemaOf(s *Store) string { return s.cfg.Schema }
 
 // DropAsks deletes the questions for logs that are too old, as housekeeping does.
 func DropAsks(ctx context.Context, s *Store) error { return s.dropAsks(ctx) }
+
+// AskForReserveAgain ends the pause after a reserve connection was refused.
+func AskForReserveAgain(s *Store) { s.reserve.next.Store(0) }
+
+// ReserveIsStale has the reserve asked whether it is alive, as after a while without use.
+func ReserveIsStale(s *Store) {
+	s.reserve.turn <- struct{}{}
+	defer func() { <-s.reserve.turn }()
+	s.reserve.used = s.reserve.used.Add(-time.Hour)
+}
 
 // BeCareful makes the store pass by what is locked, as after it has met a lock.
 func BeCareful(s *Store) { s.beCareful() }

@@ -58,7 +58,7 @@ func (s *Store) migrate(ctx context.Context) error {
 // applyMigrations applies what is missing in one transaction. It is not one of
 // the loop's: it may take its time.
 func (s *Store) applyMigrations(ctx context.Context) error {
-	conn, err := s.pool.Acquire(ctx)
+	conn, err := s.acquire(ctx)
 	if err != nil {
 		return err
 	}

@@ -173,6 +173,11 @@ func (s *Store) lockConn(ctx context.Context) (*pgx.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.prepared(ctx, conn)
+}
+
+// prepared gives a connection beside the pool its settings, or closes it.
+func (s *Store) prepared(ctx context.Context, conn *pgx.Conn) (*pgx.Conn, error) {
 	// Each setting on its own: which of them a server has depends on its version
 	// and its platform, and some services let nobody set them.
 	for _, setting := range []string{
@@ -201,11 +206,12 @@ func (s *Store) connectBeside(ctx context.Context) (*pgx.Conn, error) {
 	if s.cfg.LockConn != nil {
 		return s.cfg.LockConn(ctx)
 	}
-	return s.poolConn(ctx)
+	return s.poolConn(ctx, "")
 }
 
-// poolConn makes a connection as the pool makes its own.
-func (s *Store) poolConn(ctx context.Context) (*pgx.Conn, error) {
+// poolConn makes a connection as the pool makes its own, under this application_name
+// where it is not empty.
+func (s *Store) poolConn(ctx context.Context, name string) (*pgx.Conn, error) {
 	pool := s.pool.Config()
 	cfg := pool.ConnConfig
 	if pool.BeforeConnect != nil {
@@ -214,6 +220,9 @@ func (s *Store) poolConn(ctx context.Context) (*pgx.Conn, error) {
 		}
 	}
 	cfg.OnNotification = nil
+	if name != "" {
+		cfg.RuntimeParams["application_name"] = shortName(name)
+	}
 	conn, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {
 		return nil, err
