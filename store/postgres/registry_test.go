@@ -187,12 +187,13 @@ func TestARegistryOfTheFirstVersion(t *testing.T) {
 	schema := migrated(t, pool)
 	for _, sql := range []string{
 		"alter table %s.xxl_job_registry drop column capabilities, alter column boot_id drop not null, alter column boot_id drop default",
+		"alter table %s.xxl_job_node drop column failing",
 		"update %s.xxl_job_setting set value = '1' where name = 'schema_version'",
 		"insert into %s.xxl_job_registry (registry_group, registry_key, registry_value, update_time) values ('EXECUTOR', 'app', 'old', now())",
 	} {
 		run(t, pool, fmt.Sprintf(sql, schema))
 	}
-	wantText(t, newStore(t, pool, postgres.Config{Schema: schema}), "has version 1", "needs 2", "postgres.Migrate")
+	wantText(t, newStore(t, pool, postgres.Config{Schema: schema}), "has version 1", "needs 4", "postgres.Migrate")
 	must(t, postgres.Migrate(t.Context(), pool, postgres.Config{Schema: schema}))
 	s, _ := openAt(t, pool, schema)
 	run(t, pool, fmt.Sprintf("insert into %s.xxl_job_registry (registry_group, registry_key, registry_value, update_time) values ('EXECUTOR', 'app', 'newer', now())", schema))

@@ -116,6 +116,41 @@ func (s *Store) onSession(ctx context.Context, name, incarnation string, build f
 	return err
 }
 
+// besidePool runs a transaction of one statement on the incarnation's lock connection,
+// and on one of the pool where there is none, or it breaks.
+func (s *Store) besidePool(ctx context.Context, b bounds, incarnation string, st statement) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	l := s.sessions[incarnation]
+	s.mu.Unlock()
+	if l != nil {
+		if done, err := l.inTx(ctx, s, b, st); done {
+			return err
+		}
+	}
+	return s.one(ctx, b, st)
+}
+
+// inTx runs a transaction of one statement on the lock connection. done is false where
+// that has to be done elsewhere, perhaps again.
+func (l *lockSession) inTx(ctx context.Context, s *Store, b bounds, st statement) (done bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.conn == nil || l.conn.IsClosed() {
+		return false, nil
+	}
+	t := s.newTx(l.conn, b)
+	if err = t.do(ctx, st); err == nil {
+		err = t.commit(ctx)
+	} else {
+		t.rollback(ctx)
+	}
+	l.checkAlive()
+	return err == nil || l.conn != nil || ctx.Err() != nil, err
+}
+
 // checkAlive lets go of a connection that an error has closed.
 func (l *lockSession) checkAlive() {
 	if l.conn != nil && l.conn.IsClosed() {

@@ -12,6 +12,8 @@ import (
 func nodeCases() []testCase {
 	return []testCase{
 		{"ABeatWithoutAListIsOfANodeThatRests", nodeRests},
+		{"FailingIsAsItWasSaidLast", nodeFails},
+		{"AnAddedNodeDoesNotFail", addedDoesNotFail},
 		{"JoinAddsANode", joinAdds},
 		{"NodesInOrderOfIncarnation", nodesInOrder},
 		{"BeatRaisesTheCounterAndStoresExecutors", beatRaises},
@@ -49,7 +51,7 @@ func (e *env) mustNode(v xxljob.View, incarnation string) xxljob.Node {
 
 func joinAdds(e *env) {
 	attached := []xxljob.Attachment{{App: "app", Handlers: []string{"b", "a"}}, {App: "b"}}
-	v, err := e.Join(e.ctx, xxljob.Node{ID: "n", Incarnation: "n-1", Beats: 77, Left: true, Attached: attached})
+	v, err := e.Join(e.ctx, xxljob.Node{ID: "n", Incarnation: "n-1", Beats: 77, Left: true, Failing: true, Attached: attached})
 	e.must(err)
 	got := e.mustNode(v, "n-1")
 	e.check(!got.Joined.IsZero(), "Joined is not set")
@@ -176,9 +178,10 @@ func buryKeeps(e *env) {
 }
 
 func unknownNode(e *env) {
+	e.must(e.SetFailing(e.ctx, "nobody", true))
 	e.must(e.Leave(e.ctx, "nobody"))
 	e.must(e.Bury(e.ctx, "nobody", 1))
-	e.check(e.node(e.join("a"), "nobody") == nil, "Leave or Bury added a node")
+	e.check(e.node(e.join("a"), "nobody") == nil, "SetFailing, Leave or Bury added a node")
 	want(e, "inbox of nobody", e.mustInbox("nobody"), xxljob.Inbox{})
 }
 
@@ -224,4 +227,27 @@ func nodeRests(e *env) {
 	} {
 		want(e, "Resting after a beat with "+c.name, resting(c.attached), c.want)
 	}
+}
+
+func nodeFails(e *env) {
+	e.join("a")
+	e.join("b")
+	for _, failing := range []bool{true, true, false, true} {
+		e.must(e.SetFailing(e.ctx, "a", failing))
+		for range 2 { // the second time after a beat of its own
+			v := e.mustBeat(observer)
+			want(e, "Failing", e.mustNode(v, "a").Failing, failing)
+			want(e, "Failing of another node", e.mustNode(v, "b").Failing, false)
+			want(e, "Failing as the node itself sees it", e.mustNode(e.mustBeat("a"), "a").Failing, failing)
+		}
+	}
+}
+
+func addedDoesNotFail(e *env) {
+	e.join("a")
+	e.must(e.SetFailing(e.ctx, "a", true))
+	beats := e.mustNode(e.mustBeat(observer), "a").Beats
+	e.must(e.Bury(e.ctx, "a", beats))
+	e.check(e.node(e.mustBeat(observer), "a") == nil, "a buried node without runs is still there")
+	want(e, "Failing of a node that was added again", e.mustNode(e.mustBeat("a"), "a").Failing, false)
 }

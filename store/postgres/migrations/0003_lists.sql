@@ -1,0 +1,1 @@
+-- The number belongs to the lists of EnsureJobs.
