@@ -113,9 +113,14 @@ func (f *fitness) silent() {
 	f.claims.since, f.starts.since, f.goodSince = time.Time{}, time.Time{}, time.Time{}
 }
 
-// judge reports, after a beat, whether the node fails: since its claims or starts have
-// failed throughout a LeaseTTL, and until all it tried succeeded throughout another.
-func (f *fitness) judge() bool {
+// selfVerdict is what a node thinks of itself.
+type selfVerdict struct {
+	failing bool // its claims or starts have failed throughout a LeaseTTL, and since then not all has succeeded throughout another
+	better  bool // all that it has tried of late has succeeded
+}
+
+// judge is called after each beat.
+func (f *fitness) judge() selfVerdict {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := time.Now()
@@ -125,7 +130,7 @@ func (f *fitness) judge() bool {
 	case f.isGood():
 		f.failing = false
 	}
-	return f.failing
+	return selfVerdict{f.failing, !f.goodSince.IsZero()}
 }
 
 // isGood is called with mu held.

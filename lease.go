@@ -181,8 +181,8 @@ func (s *scheduler) leaseOnce(ctx context.Context, joined *bool) (time.Duration,
 	s.noteServer(view.Server)
 	now := time.Now()
 	wasTrusted := s.leases.trusted(now)
-	failing := s.fitness.judge()
-	changed, found := s.leases.look(view, failing, began, now)
+	self := s.fitness.judge()
+	changed, found := s.leases.look(view, self, began, now)
 	if changed {
 		s.book.forget()
 	}
@@ -191,7 +191,7 @@ func (s *scheduler) leaseOnce(ctx context.Context, joined *bool) (time.Duration,
 	}
 	s.desk.tell() // a node that was asked may be gone
 	s.warnSuperseded()
-	if err := s.sayFailing(ctx, view, failing); err != nil {
+	if err := s.sayFailing(ctx, view, self.failing); err != nil {
 		return 0, err
 	}
 	// Where claims or starts hang, so may what follows, and the next beat must not wait.
@@ -282,10 +282,10 @@ func (s *scheduler) beat(ctx context.Context, joined *bool) (View, error) {
 }
 
 // look takes in a view: the trust it gives, who is live, who is gone, and which
-// shards are this node's, which fails or not. It reports whether the live nodes or what they have
+// shards are this node's, which thinks of itself as given. It reports whether the live nodes or what they have
 // attached have changed, and returns shards that an earlier call took without
 // telling.
-func (l *leases) look(v View, failing bool, asked, answered time.Time) (changed bool, found []Shard) {
+func (l *leases) look(v View, self selfVerdict, asked, answered time.Time) (changed bool, found []Shard) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.alone = v.Alone
@@ -319,16 +319,19 @@ func (l *leases) look(v View, failing bool, asked, answered time.Time) (changed 
 		o.gone = o.quiet || superseded && !me
 		o.idle = !me && o.live && (n.Away || n.Resting)
 		if me {
-			l.superseded, o.node.Failing = superseded, failing
+			l.superseded, o.node.Failing = superseded, self.failing
 		}
 		fit = fit || o.live && !o.idle && !o.node.Failing
 		seen[n.Incarnation] = o
 	}
-	l.rests = false
+	// One that is better and has its shards yet, for all failed until now, keeps them.
+	l.rests = fit && self.failing && (l.rests || !self.better)
 	for _, n := range v.Nodes {
 		o, was, me := seen[n.Incarnation], l.nodes[n.Incarnation], n.Incarnation == l.incarnation
 		o.rests = fit && o.live && o.node.Failing
-		l.rests = l.rests || me && o.rests
+		if me {
+			o.rests = o.live && l.rests
+		}
 		o.idle = o.idle || o.rests
 		o.doubted = !me && (n.Away || o.rests || answered.Sub(o.moved) >= 2*l.ttl/5)
 		o.drains = !me && o.live && (o.rests || len(n.Attached) == 0)
