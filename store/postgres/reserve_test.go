@@ -172,6 +172,35 @@ func TestWithoutReserve(t *testing.T) {
 	b.planned(job)
 }
 
+// TestANodeWithoutThePoolGivesUpItsShards, and says why: what that takes goes over its lock
+// connection. By an attempt that changes nothing it finds out when there is room again.
+func TestANodeWithoutThePoolGivesUpItsShards(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Pool(t, pgtest.MaxConns(2))
+	s := openOn(t, pool, postgres.Config{NoReserve: true})
+	a := own(t, s, inc(t, "a"), 2)
+	attempt := func(ctx context.Context) error {
+		_, err := s.Claim(ctx, []xxljob.Plan{{}})
+		if err == nil {
+			_, err = s.Start(ctx, []xxljob.Start{{State: xxljob.StateStarted, Owner: a.inc, Address: xxljob.LocalAddress(a.inc)}})
+		}
+		return err
+	}
+	must(t, attempt(t.Context()))
+	giveBack := useUp(t, pool)
+	wantText(t, attempt(hasty(t)), "2 of 2 connections of the pool are in use")
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	must(t, s.SetFailing(ctx, a.inc, true))
+	must(t, s.ReleaseShards(ctx, a.inc, a.shards))
+	v := a.beat()
+	if !v.Nodes[0].Failing || free(v) != 2 || locksOf(t, holder(t, a.inc)) != 0 {
+		t.Errorf("node %+v, shards %+v", v.Nodes[0], v.Shards)
+	}
+	giveBack()
+	must(t, attempt(t.Context()))
+}
+
 // TestRefusedReserve: a server that gives the role no further connection is a warning,
 // once, and the node waits for its pool.
 func TestRefusedReserve(t *testing.T) {

@@ -13,6 +13,7 @@ func nodeCases() []testCase {
 	return []testCase{
 		{"ABeatWithoutAListIsOfANodeThatRests", nodeRests},
 		{"FailingIsAsItWasSaidLast", nodeFails},
+		{"AnAttemptThatChangesNothing", attempts},
 		{"AnAddedNodeDoesNotFail", addedDoesNotFail},
 		{"JoinAddsANode", joinAdds},
 		{"NodesInOrderOfIncarnation", nodesInOrder},
@@ -250,4 +251,22 @@ func addedDoesNotFail(e *env) {
 	e.must(e.Bury(e.ctx, "a", beats))
 	e.check(e.node(e.mustBeat(observer), "a") == nil, "a buried node without runs is still there")
 	want(e, "Failing of a node that was added again", e.mustNode(e.mustBeat("a"), "a").Failing, false)
+}
+
+// attempts are the claim of no job and the start of no run, by which a node that fails
+// finds out whether it still does.
+func attempts(e *env) {
+	o := e.owner("a")
+	o.planned(e.newJob())
+	e.newJob()
+	before := e.snapshot()
+	runs, err := e.Claim(e.ctx, []xxljob.Plan{{}})
+	e.must(err)
+	want(e, "runs of a plan for no job", len(runs), 0)
+	started, err := e.Start(e.ctx, []xxljob.Start{{State: xxljob.StateStarted, Owner: "a", Address: xxljob.LocalAddress("a")}})
+	e.must(err)
+	want(e, "answers to a start of no run", len(started), 1)
+	s := started[0].Status
+	e.check(s == xxljob.StartFenced || s == xxljob.StartGone, "status %d of a start of no run, want StartFenced or StartGone", s)
+	want(e, "state after them", e.snapshot(), before)
 }
