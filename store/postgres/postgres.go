@@ -43,7 +43,8 @@ type Config struct {
 	LeaseMode LeaseMode
 	// LockConn makes a connection for the locks or for LISTEN, which the store
 	// closes. Nil makes them from the pool's ConnConfig, BeforeConnect and
-	// AfterConnect. Such connections are outside of the pool: two a node.
+	// AfterConnect. Such connections are outside of the pool: two a node; the reserve is
+	// another.
 	LockConn func(ctx context.Context) (*pgx.Conn, error)
 	// NoReserve does without the reserve: one more connection outside of the pool, in
 	// both lease modes, made as the pool makes its own. Over it a node claims, starts
