@@ -16,8 +16,8 @@ func AskForReserveAgain(s *Store) { s.reserve.next.Store(0) }
 
 // ReserveIsStale has the reserve asked whether it is alive, as after a while without use.
 func ReserveIsStale(s *Store) {
-	s.reserve.turn <- struct{}{}
-	defer func() { <-s.reserve.turn }()
+	<-s.reserve.turns.ask()
+	defer s.reserve.turns.done()
 	s.reserve.used = s.reserve.used.Add(-time.Hour)
 }
 
@@ -26,3 +26,11 @@ func BeCareful(s *Store) { s.beCareful() }
 
 // RaiseStarted reads the least started run anew, as housekeeping does.
 func RaiseStarted(ctx context.Context, s *Store) error { return s.started.raise(ctx, s) }
+
+// Turns is the order of those who wait for the reserve.
+type Turns struct{ turns }
+
+// Ask asks for a turn, Done ends one, Leave ends the waiting for one.
+func (t *Turns) Ask() chan struct{}       { return t.ask() }
+func (t *Turns) Done()                    { t.done() }
+func (t *Turns) Leave(turn chan struct{}) { t.leave(turn) }

@@ -161,7 +161,7 @@ func newStore(pool *pgxpool.Pool, cfg Config) (*Store, error) {
 	s := &Store{
 		pool: pool, cfg: cfg, log: cfg.Logger, schema: schema, sql: newQueries(schema),
 		lockClass: int32(hash.Sum32()), nodeClass: int32(hash.Sum32() ^ 0x6e6f6465), channel: fmt.Sprintf("xxljob_%08x", hash.Sum32()),
-		sessions: map[string]*lockSession{}, reserve: reserve{turn: make(chan struct{}, 1)},
+		sessions: map[string]*lockSession{},
 	}
 	s.settings = localSettings(!cfg.AllowAsyncCommit)
 	s.ctx, s.cancel = context.WithCancel(context.Background())

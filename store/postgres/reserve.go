@@ -16,10 +16,10 @@ import (
 // other. It is made ahead, while a node is there, for a server that is full gives nobody
 // another one when it is needed.
 type reserve struct {
-	turn chan struct{} // full while somebody has what follows
-	conn *pgx.Conn     // owned by who has the turn; nil where there is none
-	used time.Time     // owned by who has the turn: the last sign of life
-	told bool          // owned by who has the turn: that there is none was logged
+	turns turns     // who has the turn, has what follows
+	conn  *pgx.Conn // nil where there is none
+	used  time.Time // the last sign of life
+	told  bool      // that there is none was logged
 
 	next atomic.Int64 // Unix nanoseconds: no attempt to connect before
 	dry  atomic.Bool  // the pool had no connection, the last time
@@ -39,6 +39,11 @@ const (
 	reserveCheck = 30 * time.Second
 	// reserveStale is how long the reserve is taken for alive after it was used.
 	reserveStale = time.Second
+	// reserveLook is how often who waits for the reserve looks at the pool.
+	reserveLook = 20 * time.Millisecond
+	// reserveLeast is what has to be left of a call's deadline for its turn: the end of
+	// the deadline would break the connection.
+	reserveLeast = 100 * time.Millisecond
 	// reserveRetry is how long nobody asks for a connection that was refused.
 	reserveRetry = 5 * time.Second
 )
@@ -57,12 +62,13 @@ func (s *Store) lend(ctx context.Context, may bool) (lent, error) {
 		if err == nil || ctx.Err() != nil {
 			return c, err
 		}
-		c, ok := s.reserve.take(ctx, s)
+		waits := errors.Is(err, context.DeadlineExceeded) // and may give one after all
+		c, ok := s.reserve.take(ctx, s, waits)
 		switch {
 		case ok:
 			return c, nil
-		case !errors.Is(err, context.DeadlineExceeded):
-			return lent{}, err // of the pool, which does not only wait
+		case !waits:
+			return lent{}, err
 		}
 	}
 	return s.fromPool(ctx, 0)
@@ -113,23 +119,40 @@ func (s *Store) poolPatience(ctx context.Context) time.Duration {
 	return patience
 }
 
-// take waits a moment for the reserve, and connects it where that is to be done. ok is
-// false where others have it, or there is none.
-func (r *reserve) take(ctx context.Context, s *Store) (c lent, ok bool) {
-	wait := time.NewTimer(poolPatience)
-	defer wait.Stop()
-	select {
-	case r.turn <- struct{}{}:
-	case <-wait.C:
-		return lent{}, false
-	case <-ctx.Done():
+// take waits for its turn at the reserve, in the order of those who wait, and connects it
+// where that is to be done. ok is false where there is none, ctx ends, or, as long as that
+// may be, the pool has room again.
+func (r *reserve) take(ctx context.Context, s *Store, room bool) (c lent, ok bool) {
+	if !r.await(ctx, s, room) {
 		return lent{}, false
 	}
-	if !r.connect(ctx, s) {
-		<-r.turn
+	deadline, bounded := ctx.Deadline()
+	if bounded && time.Until(deadline) < reserveLeast || !r.connect(ctx, s) {
+		r.turns.done()
 		return lent{}, false
 	}
 	return lent{r.conn, r.giveBack}, true
+}
+
+// await waits for the turn.
+func (r *reserve) await(ctx context.Context, s *Store, room bool) bool {
+	turn := r.turns.ask()
+	look := time.NewTicker(reserveLook)
+	defer look.Stop()
+	for {
+		select {
+		case <-turn:
+			return true
+		case <-ctx.Done():
+			r.turns.leave(turn)
+			return false
+		case <-look.C:
+			if stat := s.pool.Stat(); room && stat.AcquiredConns() < stat.MaxConns() {
+				r.turns.leave(turn)
+				return false
+			}
+		}
+	}
 }
 
 // giveBack ends a turn. A connection that is not as it was is not kept.
@@ -137,7 +160,7 @@ func (r *reserve) giveBack() {
 	if r.used = time.Now(); r.conn.IsClosed() || r.conn.PgConn().TxStatus() != 'I' {
 		r.drop()
 	}
-	<-r.turn
+	r.turns.done()
 }
 
 // connect sees to it that there is a connection that answers. Caller has the turn.
@@ -194,9 +217,9 @@ func (r *reserve) drop() {
 
 // close lets go of the connection once nobody uses it.
 func (r *reserve) close() {
-	r.turn <- struct{}{}
+	<-r.turns.ask()
 	r.drop()
-	<-r.turn
+	r.turns.done()
 }
 
 // keepReserve has the reserve ready until ctx ends.
@@ -204,7 +227,7 @@ func (s *Store) keepReserve(ctx context.Context) {
 	tick := time.NewTicker(reserveCheck)
 	defer tick.Stop()
 	for {
-		if c, ok := s.reserve.take(ctx, s); ok {
+		if c, ok := s.reserve.take(ctx, s, false); ok {
 			c.giveBack()
 		}
 		select {

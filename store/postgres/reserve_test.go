@@ -96,6 +96,7 @@ func TestReserve(t *testing.T) {
 				must(t, err)
 				_, err = s.Inbox(t.Context(), a.inc, 0, 10)
 				must(t, err)
+				loops(t, s, run)
 				if taken, err := s.TakeShards(t.Context(), a.inc, v.Shards); err != nil || len(taken) != 2 {
 					t.Errorf("took %+v: %v", taken, err)
 				}
@@ -106,6 +107,63 @@ func TestReserve(t *testing.T) {
 				eventually(t, "the reserve goes with the last node", func() bool { return reserves(t, s) == 0 })
 			})
 		}
+	}
+}
+
+// loops lists what the loops of a scheduler list, many at once.
+func loops(t *testing.T, s *postgres.Store, run xxljob.Run) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // as a loop has
+	defer cancel()
+	var g sync.WaitGroup
+	for range 20 {
+		g.Go(func() {
+			if jobs, err := s.Jobs(ctx, xxljob.JobFilter{IDs: []int64{run.JobID}}); err != nil || len(jobs) != 1 {
+				t.Errorf("jobs by id: %+v %v", jobs, err)
+			}
+		})
+		for name, f := range map[string]xxljob.RunFilter{
+			"runs of a trigger":          {TriggerID: run.ID},
+			"runs of a job in one state": {JobID: run.JobID, States: []xxljob.State{xxljob.StateSucceeded}},
+		} {
+			g.Go(func() {
+				if runs, err := s.Runs(ctx, f); err != nil || len(runs) != 1 {
+					t.Errorf("%s: %+v %v", name, runs, err)
+				}
+			})
+		}
+	}
+	g.Wait()
+}
+
+// TestTurns: those who wait for the reserve have it in their order, and who leaves keeps
+// nobody waiting, also where it leaves when its turn has come.
+func TestTurns(t *testing.T) {
+	var turns postgres.Turns
+	came := func(turn chan struct{}) bool {
+		select {
+		case <-turn:
+			return true
+		default:
+			return false
+		}
+	}
+	first, second, third, fourth := turns.Ask(), turns.Ask(), turns.Ask(), turns.Ask()
+	if !came(first) || came(second) || came(third) || came(fourth) {
+		t.Fatal("the turn is not the first one's alone")
+	}
+	turns.Leave(second)
+	turns.Done() // of the first
+	if !came(third) || came(second) || came(fourth) {
+		t.Fatal("the turn is not the third one's alone, though the second has left")
+	}
+	turns.Leave(third)
+	if !came(fourth) {
+		t.Fatal("who left when its turn had come has kept it")
+	}
+	turns.Done()
+	if !came(turns.Ask()) {
+		t.Fatal("nobody has the turn, and it is not to be had")
 	}
 }
 

@@ -271,12 +271,13 @@ func (s *Store) readOn(ctx context.Context, conn *pgx.Conn, statements []stateme
 	return err
 }
 
-// list reads a page of a list. What it asks for may make the database look through
-// much, so that it takes long says nothing about the connections.
-func (s *Store) list(ctx context.Context, st statement) error {
+// list reads a page of a list, over the reserve where it may be had for that. What it
+// asks for may make the database look through much, so that it takes long says nothing
+// about the connections.
+func (s *Store) list(ctx context.Context, reserve bool, st statement) error {
 	patience := statement{"select pg_catalog.set_config('statement_timeout', $1, $2)",
 		[]any{strconv.FormatInt(listPatience.Milliseconds(), 10), true}, nil}
-	_, err := s.within(ctx, listPatience, false, func(ctx context.Context, conn *pgx.Conn) error {
+	_, err := s.within(ctx, listPatience, reserve, func(ctx context.Context, conn *pgx.Conn) error {
 		if s.guardReads {
 			return s.readOn(ctx, conn, []statement{patience, st})
 		}
