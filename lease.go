@@ -27,6 +27,7 @@ type leases struct {
 	trust      time.Time                   // guarded by mu: monotonic; until when
 	alone      bool                        // guarded by mu: the trust does not run out
 	resting    bool                        // guarded by mu: Stop has begun, take nothing
+	rests      bool                        // guarded by mu: this node fails, and another does not
 	superseded bool                        // guarded by mu
 	nodes      map[string]*observed        // guarded by mu: by incarnation
 	apps       map[string]map[string]*Node // guarded by mu: live nodes by app attached
@@ -53,15 +54,17 @@ type observed struct {
 	moved time.Time // monotonic: when its counter was last seen to move
 	live  bool
 	gone  bool // its runs may be judged
-	// doubted is set for a node that is away, or has missed two beats: it is not chosen
-	// where there is another.
+	// rests is set for a live node that says that it fails, while another one does not.
+	rests bool
+	// doubted is set for a node that is away, rests, or has missed two beats: it is not
+	// chosen where there is another.
 	doubted bool
 	// absent is set for a node that is away, or was silent for a LeaseTTL: what it has
 	// not taken is put back, and what it owned and had not sent is adopted.
 	absent bool
 	quiet  bool // it has left, or was silent for LostAfter: it may be buried
-	// drains is set for a live node without executors: it stops, perhaps, and
-	// takes no more runs.
+	// drains is set for a live node that rests, or has no executors: it stops, perhaps,
+	// and takes no more runs.
 	drains bool
 	// idle is set for a live node that has no use for a share of the shards.
 	idle bool
@@ -172,6 +175,7 @@ func (s *scheduler) leaseOnce(ctx context.Context, joined *bool) (time.Duration,
 	began := time.Now()
 	view, err := s.beat(ctx, joined)
 	if err != nil {
+		s.fitness.silent()
 		return 0, err
 	}
 	s.clock.sample(view.Now, began)
@@ -179,7 +183,8 @@ func (s *scheduler) leaseOnce(ctx context.Context, joined *bool) (time.Duration,
 	s.noteRow(view)
 	now := time.Now()
 	wasTrusted := s.leases.trusted(now)
-	changed, found := s.leases.look(view, began, now)
+	self := s.fitness.judge()
+	changed, found := s.leases.look(view, self, began, now)
 	if changed {
 		s.book.forget()
 	}
@@ -188,11 +193,17 @@ func (s *scheduler) leaseOnce(ctx context.Context, joined *bool) (time.Duration,
 	}
 	s.desk.tell() // a node that was asked may be gone
 	s.warnSuperseded()
-	err = s.takeUp(ctx, found)
+	if err := s.sayFailing(ctx, view, self.failing); err != nil {
+		return 0, err
+	}
+	// Where claims or starts hang, so may what follows, and the next beat must not wait.
+	side, cancel := s.besideBeats(ctx)
+	defer cancel()
+	err = s.takeUp(side, found)
 	took := len(found) > 0
 	if err == nil {
 		var more bool
-		more, err = s.rebalance(ctx, view)
+		more, err = s.rebalance(ctx, side, view)
 		took = took || more
 	}
 	if took || !wasTrusted {
@@ -201,15 +212,45 @@ func (s *scheduler) leaseOnce(ctx context.Context, joined *bool) (time.Duration,
 		s.inboxWake.poke()
 	}
 	if !errors.Is(err, context.DeadlineExceeded) { // or the next beat would be late
-		err = errors.Join(err, s.settleGone(ctx))
+		err = errors.Join(err, s.settleGone(side))
 	}
 	if err == nil {
-		err = s.adoptOrphans(ctx)
+		err = s.adoptOrphans(side)
 	}
 	if view.Alone && !s.suspicious() {
 		return forever, err
 	}
 	return s.cfg.LeaseTTL / 5, err
+}
+
+// sayFailing tells the other nodes, where the store has it otherwise, whether this one
+// fails.
+func (s *scheduler) sayFailing(ctx context.Context, v View, failing bool) error {
+	if rests := s.leases.isResting(); rests != s.rests {
+		s.rests = rests
+		if rests {
+			s.log.Error("xxljob: this node rests, and other nodes take its shards", "err", s.fitness.err(rests))
+		} else {
+			s.log.Info("xxljob: this node takes part again")
+		}
+	}
+	for _, n := range v.Nodes {
+		if n.Incarnation == s.incarnation && n.Failing != failing {
+			_, err := call(ctx, func(ctx context.Context) (struct{}, error) {
+				return struct{}{}, s.store.SetFailing(ctx, s.incarnation, failing)
+			})
+			return err
+		}
+	}
+	return nil
+}
+
+// besideBeats bounds what the lease loop does beside its beats, while it may hang.
+func (s *scheduler) besideBeats(ctx context.Context) (context.Context, context.CancelFunc) {
+	if s.fitness.troubled() {
+		return context.WithTimeout(ctx, s.cfg.LeaseTTL/5)
+	}
+	return ctx, func() {}
 }
 
 // noteServer has everything read again that the store may have forgotten, when another
@@ -245,10 +286,10 @@ func (s *scheduler) beat(ctx context.Context, joined *bool) (View, error) {
 }
 
 // look takes in a view: the trust it gives, who is live, who is gone, and which
-// shards are this node's. It reports whether the live nodes or what they have
+// shards are this node's, which thinks of itself as given. It reports whether the live nodes or what they have
 // attached have changed, and returns shards that an earlier call took without
 // telling.
-func (l *leases) look(v View, asked, answered time.Time) (changed bool, found []Shard) {
+func (l *leases) look(v View, self selfVerdict, asked, answered time.Time) (changed bool, found []Shard) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.alone = v.Alone
@@ -267,6 +308,7 @@ func (l *leases) look(v View, asked, answered time.Time) (changed bool, found []
 			newest[n.ID] = n
 		}
 	}
+	fit := false // there is a live node that has a use for shards and does not fail
 	for _, n := range v.Nodes {
 		o := &observed{node: n, moved: answered}
 		if was := l.nodes[n.Incarnation]; was != nil && was.node.Beats == n.Beats && !interrupted {
@@ -276,21 +318,31 @@ func (l *leases) look(v View, asked, answered time.Time) (changed bool, found []
 		superseded := !n.Left && newest[n.ID].Incarnation != n.Incarnation
 		silence := answered.Sub(o.moved)
 		o.quiet = !me && (n.Left || silence >= l.lostAfter)
-		o.doubted = !me && (n.Away || silence >= 2*l.ttl/5)
 		o.absent = !me && (n.Away || silence >= l.ttl)
 		o.live = !superseded && (me || !n.Left && silence < l.ttl)
 		o.gone = o.quiet || superseded && !me
-		o.drains = !me && o.live && len(n.Attached) == 0
 		o.idle = !me && o.live && (n.Away || n.Resting)
 		if me {
-			l.superseded = superseded
+			l.superseded, o.node.Failing = superseded, self.failing
 		}
-		was := l.nodes[n.Incarnation]
+		fit = fit || o.live && !o.idle && !o.node.Failing
+		seen[n.Incarnation] = o
+	}
+	// One that is better and has its shards yet, for all failed until now, keeps them.
+	l.rests = fit && self.failing && (l.rests || !self.better)
+	for _, n := range v.Nodes {
+		o, was, me := seen[n.Incarnation], l.nodes[n.Incarnation], n.Incarnation == l.incarnation
+		o.rests = fit && o.live && o.node.Failing
+		if me {
+			o.rests = o.live && l.rests
+		}
+		o.idle = o.idle || o.rests
+		o.doubted = !me && (n.Away || o.rests || answered.Sub(o.moved) >= 2*l.ttl/5)
+		o.drains = !me && o.live && (o.rests || len(n.Attached) == 0)
 		changed = changed || was == nil || was.live != o.live || was.doubted != o.doubted || !sameAttached(was.node, n)
 		if o.doubted && (was == nil || !was.doubted) {
 			l.doubts = append(l.doubts, n.Incarnation)
 		}
-		seen[n.Incarnation] = o
 	}
 	changed = changed || len(seen) != len(l.nodes)
 	l.nodes = seen
@@ -306,7 +358,7 @@ func (l *leases) own(shards []Shard, now time.Time) (found []Shard) {
 		switch {
 		case sh.Owner != l.incarnation:
 			delete(l.mine, sh.ID)
-		case l.resting || has && h.epoch == sh.Epoch:
+		case l.resting || l.rests || has && h.epoch == sh.Epoch:
 		default:
 			l.mine[sh.ID] = hold{epoch: sh.Epoch, since: now}
 			found = append(found, sh)
@@ -323,6 +375,13 @@ func (l *leases) stopTaking() []Shard {
 	l.resting = true
 	clear(l.mine)
 	return shards
+}
+
+// isResting reports whether this node leaves its shards to others, for it fails.
+func (l *leases) isResting() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.rests
 }
 
 // isSuperseded reports whether a newer incarnation has this node's ID.

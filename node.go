@@ -21,8 +21,13 @@ type Node struct {
 	// ID the later one supersedes the other.
 	Joined time.Time
 	// Resting is set from the beat on that says that the node takes no more part: it
-	// stops, and waits for its handlers. It has no use for shards.
+	// stops, and waits for its handlers. It has no use for shards. One that rests because
+	// it is Failing is not meant.
 	Resting bool
+	// Failing is set while the node says that its claims or starts have failed for a
+	// LeaseTTL (SetFailing): it rests, and has no use for shards, as long as a live node
+	// is there that neither fails nor stops.
+	Failing bool
 	// Away reports that the node's connection to the store has ended, with its
 	// process perhaps, and that it has not come back: it has no use for shards. A
 	// store that cannot tell leaves it false. It is an answer of the store only.

@@ -6,6 +6,7 @@ package xxljob
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
@@ -59,6 +60,10 @@ func (s *scheduler) scanLoop(ctx context.Context) {
 	retry := backoff{log: s.log, what: "scanning for due jobs"}
 	for {
 		wait, err := s.scanOnce(ctx)
+		if err == nil && s.fitness.fails() {
+			s.tryOut(ctx)
+			wait = min(wait, s.cfg.LeaseTTL/5)
+		}
 		if retry.failed(ctx, err) {
 			wait = retry.delay()
 		}
@@ -77,6 +82,15 @@ func (s *scheduler) scanOnce(ctx context.Context) (time.Duration, error) {
 	if len(shards) == 0 {
 		return forever, nil
 	}
+	began := s.fitness.begin(&s.fitness.claims)
+	wait, failed, err := s.scanShards(ctx, shards)
+	s.fitness.end(ctx, &s.fitness.claims, began, errors.Join(err, failed))
+	return wait, err
+}
+
+// scanShards is scanOnce for shards. Where the claim failed, and is spaced by itself, the
+// error is the second result.
+func (s *scheduler) scanShards(ctx context.Context, shards []Shard) (wait time.Duration, failed, err error) {
 	now := s.clock.now()
 	before := s.horizon.at(now, s.cfg.PreRead, s.scanGap())
 	defer func(began time.Time) { s.horizon.took = time.Since(began) }(time.Now())
@@ -85,25 +99,25 @@ func (s *scheduler) scanOnce(ctx context.Context) (time.Duration, error) {
 		s.reload.add(shards)
 	}
 	if err := s.reloadPlanned(ctx, before); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	if err := s.reconcile(ctx, shards); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	res, err := call(ctx, func(ctx context.Context) (ScanResult, error) {
 		return s.store.Scan(ctx, ScanQuery{Shards: shards, Before: before, Jobs: s.cfg.ScanLimit, Runs: scanRuns})
 	})
 	if err != nil {
 		s.reload.add(shards) // runs of others may be among what was not received
-		return 0, err
+		return 0, nil, err
 	}
 	s.holdRuns(res.Runs, nil)
 	next, missed, err := s.claim(ctx, shards, res.Jobs, now, before)
 	if err != nil {
-		return s.claiming.delay(), nil
+		return s.claiming.delay(), err, nil
 	}
 	res.Next = earlier(res.Next, next)
-	return s.scanWait(res, missed), nil
+	return s.scanWait(res, missed), nil, nil
 }
 
 // scanWait is when the next scan is due.

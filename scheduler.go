@@ -74,8 +74,10 @@ type Scheduler interface {
 	// returns nil after a clean stop. It also ends, with ErrShards, when a store that
 	// did not answer at the start turns out to have another number of shards.
 	Run(ctx context.Context) error
-	// Ready returns nil while the scheduler is started and its lease is trusted,
-	// else an error that wraps ErrNotReady and says what is missing.
+	// Ready returns nil while the scheduler is started, its lease is trusted, and its
+	// claims and starts succeed, else an error that wraps ErrNotReady and says what is
+	// missing. While these fail for a Config.LeaseTTL, and until they have succeeded for
+	// another, other nodes have the node's shards, if there are any.
 	Ready() error
 
 	// AddJob adds a job and starts it, unless job.Stopped or its schedule is
@@ -236,6 +238,7 @@ func (s *scheduler) setUp() {
 		}
 	}
 	s.engine = newEngine(&s.cfg, s.scanWake, s.panics)
+	s.fitness = newFitness(s.cfg.LeaseTTL, s.leaseWake)
 	s.leases = newLeases(s.incarnation, &s.cfg, s.attachments)
 	s.users = newUserCalls(&s.cfg, s.panics)
 	s.book = &addressBook{s: s, asked: newAppsAsked(), entries: map[bookKey]bookEntry{}, last: map[string]answer{}, silent: map[string]silence{}, gone: map[addressKey]time.Time{}}
@@ -268,6 +271,7 @@ type scheduler struct {
 	book        *addressBook
 	leases      *leases
 	engine      *engine
+	fitness     *fitness
 	probes      *probes
 	remotes     *remotes
 	registrar   *registrar
@@ -308,6 +312,7 @@ type scheduler struct {
 	unswept      reloadSet           // shards whose waiting jobs have to be mended yet
 	server       string              // the store's, as of the last beat; owned by the lease loop
 	superseded   bool                // another node has this one's name; owned by the lease loop
+	rests        bool                // this node leaves its shards to others, as it has said in the log; owned by the lease loop
 	outrun       bool                // others were quicker to take shards, the last time; owned by the lease loop
 	draining     atomic.Bool         // Stop has begun: this node offers no executors, and takes nothing, any more
 	taking       chan struct{}       // full while runs are taken out of the inbox
@@ -498,6 +503,9 @@ func (s *scheduler) Ready() error {
 		return fmt.Errorf("%w: the store has not acknowledged a beat in time", ErrNotReady)
 	case s.leases.isSuperseded():
 		return fmt.Errorf("%w: a later node has the same Config.Node", ErrNotReady)
+	}
+	if err := s.fitness.err(s.leases.isResting()); err != nil {
+		return fmt.Errorf("%w: %w", ErrNotReady, err)
 	}
 	return nil
 }

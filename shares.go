@@ -10,8 +10,8 @@ import (
 )
 
 // rebalance gives up the shards that are too many and takes those that are due
-// to this node. It reports whether it took any.
-func (s *scheduler) rebalance(ctx context.Context, v View) (took bool, err error) {
+// to this node, the latter within side. It reports whether it took any.
+func (s *scheduler) rebalance(ctx, side context.Context, v View) (took bool, err error) {
 	give, take := s.leases.shares(v.Shards, time.Now())
 	if len(give) > 0 {
 		s.leases.drop(give)
@@ -24,7 +24,7 @@ func (s *scheduler) rebalance(ctx context.Context, v View) (took bool, err error
 	if len(take) == 0 {
 		return false, nil
 	}
-	taken, err := call(ctx, func(ctx context.Context) ([]Shard, error) {
+	taken, err := call(side, func(ctx context.Context) ([]Shard, error) {
 		return s.store.TakeShards(ctx, s.incarnation, take)
 	})
 	if err != nil {
@@ -36,7 +36,7 @@ func (s *scheduler) rebalance(ctx context.Context, v View) (took bool, err error
 		s.leaseWake.poke() // others were quicker: look, once, what they have left
 	}
 	s.outrun = short
-	return len(taken) > 0, s.takeUp(ctx, taken)
+	return len(taken) > 0, s.takeUp(side, taken)
 }
 
 // takeUp prepares shards that are new to this node: their planned runs are to be
@@ -70,8 +70,8 @@ func (l *leases) add(shards []Shard, now time.Time) {
 func (l *leases) shares(shards []Shard, now time.Time) (give, take []Shard) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.resting {
-		// What a take brought in that was under way when the rest began.
+	if l.resting || l.rests {
+		// Also what a take brought in that was under way when the rest began.
 		for _, sh := range shards {
 			if sh.Owner == l.incarnation {
 				give = append(give, sh)

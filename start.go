@@ -284,8 +284,9 @@ func (s *scheduler) startBatch(ctx context.Context, batch []attempt) (locked boo
 	for i, a := range batch {
 		starts[i] = a.start
 	}
-	began := time.Now()
+	began := s.fitness.begin(&s.fitness.starts)
 	answers, err := see(ctx, func(ctx context.Context) ([]Started, error) { return s.store.Start(ctx, starts) })
+	s.fitness.end(ctx, &s.fitness.starts, began, err)
 	if s.starting.failed(ctx, err) {
 		s.doubts.start(batch)
 		s.suspect()

@@ -552,6 +552,10 @@ type NodeStore interface {
 	// any more is added again, but supersedes nobody by that: its Joined is the
 	// former one, or zero.
 	Beat(ctx context.Context, incarnation string, attached []Attachment) (View, error)
+	// SetFailing stores with the node whether it is Failing. A Beat leaves that as it is;
+	// a node that joins, or is added again by a Beat, is not. A node that is not there is
+	// no error.
+	SetFailing(ctx context.Context, incarnation string, failing bool) error
 	// Leave marks the node as left and releases its shards. A node that is not
 	// there is no error.
 	Leave(ctx context.Context, incarnation string) error
@@ -652,7 +656,8 @@ type Signals struct {
 	Scan <-chan struct{}
 	// Inbox: a run, a kill or a question was addressed to the incarnation.
 	Inbox <-chan struct{}
-	// Nodes: a node joined or left, its executors changed, or shards were released.
+	// Nodes: a node joined or left, its executors changed, it has come to fail or does
+	// so no more, or shards were released.
 	Nodes <-chan struct{}
 	// Ended: runs ended, or a question was answered.
 	Ended <-chan struct{}

@@ -22,12 +22,14 @@ func (s *scheduler) uncertain(ctx context.Context, batch []attempt) {
 			s.unsure.Store(true)
 			return
 		}
-		began := time.Now()
+		began := s.fitness.begin(&s.fitness.starts)
 		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.runsWithSiblings(ctx, ids, batch) })
 		if err == nil {
+			s.fitness.over(&s.fitness.starts, began)
 			s.settleUncertain(batch, runs, began)
 			return
 		}
+		s.fitness.end(ctx, &s.fitness.starts, began, err)
 		s.starting.failed(ctx, err)
 	}
 }

@@ -41,6 +41,8 @@ type arena struct {
 	dsn     string // of the nodes, without a proxy; empty for the store in memory
 	direct  bool   // nodes reach the database without a proxy
 	lease   string // the mode in which nodes hold their shards; empty: leaseLock
+	pool    int    // connections of a node's pool at most; 0: pgx's default
+	bare    bool   // nodes have no reserve connection
 	alone   bool   // no other fault is on the machine
 	forgets bool   // a promotion may lose what was acknowledged
 	journal journal

@@ -110,17 +110,17 @@ func TestStages(t *testing.T) {
 	c := Config{}.withDefaults()
 	all := stages(group(catalogue(c)))
 	var got []string
-	for _, stage := range all[:2] {
+	for _, stage := range all[:3] {
 		for _, u := range stage {
 			got = append(got, u[0].unit)
 			for _, f := range u {
-				if f.lease != u[0].lease {
-					t.Errorf("%s and %s share a cluster, and have other lease modes", f.name, u[0].name)
+				if f.lease != u[0].lease || f.pool != u[0].pool || f.bare != u[0].bare {
+					t.Errorf("%s and %s share a cluster, and have other lease modes or pools", f.name, u[0].name)
 				}
 			}
 		}
 	}
-	if len(all) != 3 || strings.Join(got, " ") != "processes routes-lock routes-row" {
-		t.Errorf("%d stages, the first two of %v", len(all), got)
+	if len(all) != 4 || strings.Join(got, " ") != "processes routes-lock routes-row pool pool without reserve" {
+		t.Errorf("%d stages, the first three of %v", len(all), got)
 	}
 }

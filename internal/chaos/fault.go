@@ -22,6 +22,10 @@ type fault struct {
 	// lease is the mode in which the nodes of its unit hold their shards. Empty means
 	// leaseLock.
 	lease string
+	// pool is how many connections the pool of a node of its unit has at most, 0 for
+	// pgx's default; bare says that it has no reserve beside them.
+	pool int
+	bare bool
 	// rests says that the fault leaves the cluster alone before it returns.
 	rests bool
 	// slow says why the starts in its time may be later than Rules.Lateness: it holds
@@ -89,6 +93,9 @@ func catalogue(c Config) []fault {
 	}
 	all = append(all, routeFaults(leaseLock, unitLock)...)
 	all = append(all, routeFaults(leaseRow, unitRow)...)
+	all = append(all,
+		fault{name: "pool-held", unit: unitPool, pool: 4, rests: true, run: holdPool(30 * time.Second)},
+		fault{name: "pool-held-without", unit: unitPoolBare, pool: 4, bare: true, rests: true, run: holdPool(30 * time.Second)})
 	for i, name := range []string{"lock-1", "lock-2", "lock-3"} {
 		all = append(all, fault{name: name, unit: name, run: lockTables(i, 3, 60*time.Second),
 			slow: "nobody can use the table for 60 s"})

@@ -67,7 +67,8 @@ func (m *member) start(env ...string) error {
 	if a.dsn == "" {
 		store = "memory"
 	}
-	cmd := exec.Command(a.program, "-name", m.name, "-dir", a.dir, "-store", store, "-dsn", m.dsn, "-schema", schema, "-shards", fmt.Sprint(shards), "-lease", cmp.Or(a.lease, leaseLock))
+	cmd := exec.Command(a.program, "-name", m.name, "-dir", a.dir, "-store", store, "-dsn", m.dsn, "-schema", schema, "-shards", fmt.Sprint(shards), "-lease", cmp.Or(a.lease, leaseLock),
+		"-pool", fmt.Sprint(a.pool), fmt.Sprintf("-reserve=%t", !a.bare))
 	cmd.Env = append(os.Environ(), "XXLJOB_FAILPOINT_FILE="+m.pointsFile(), "GOMAXPROCS=2", "GOTRACEBACK=all")
 	cmd.Env = append(cmd.Env, env...)
 	cmd.Stderr = log

@@ -91,24 +91,28 @@ func (r *runner) run(ctx context.Context, faults []fault) (err error) {
 
 // The units that have the machine to themselves, as what they measure is held
 // against a bound: what the others measure is that of a machine that is busy with
-// several clusters. The last two share it: each leaves most of it idle.
+// several clusters. Two share it at a time: each leaves most of it idle.
 const (
 	unitProcesses = "processes"
 	unitLock      = "routes-lock"
 	unitRow       = "routes-row"
+	unitPool      = "pool"
+	unitPoolBare  = "pool without reserve"
 )
 
 // stages are the units that run at the same time, one stage after the other.
 func stages(units [][]fault) [][][]fault {
-	all := make([][][]fault, 3)
+	all := make([][][]fault, 4)
 	for _, u := range units {
 		switch u[0].unit {
 		case unitProcesses:
 			all[0] = append(all[0], u)
 		case unitLock, unitRow:
 			all[1] = append(all[1], u)
-		default:
+		case unitPool, unitPoolBare:
 			all[2] = append(all[2], u)
+		default:
+			all[3] = append(all[3], u)
 		}
 	}
 	return slices.DeleteFunc(all, func(s [][]fault) bool { return len(s) == 0 })
@@ -165,8 +169,8 @@ func (r *runner) unit(ctx context.Context, faults []fault) error {
 	if err != nil {
 		return err
 	}
-	a.alone = name == unitProcesses || name == unitLock || name == unitRow
-	a.lease = faults[0].lease
+	a.alone = name == unitProcesses || name == unitLock || name == unitRow || name == unitPool || name == unitPoolBare
+	a.lease, a.pool, a.bare = faults[0].lease, faults[0].pool, faults[0].bare
 	err = r.inject(ctx, a, faults)
 	return errors.Join(err, a.close())
 }

@@ -59,7 +59,7 @@ func (s *Store) Join(ctx context.Context, n xxljob.Node) (xxljob.View, error) {
 		return xxljob.View{}, err
 	}
 	defer s.done()
-	n.Joined, n.Resting, n.Away = clock(), false, false
+	n.Joined, n.Resting, n.Failing, n.Away = clock(), false, false, false
 	if err := s.addNode(n); err != nil {
 		return xxljob.View{}, err
 	}
@@ -115,6 +115,28 @@ func (s *Store) beat(incarnation string, attached []xxljob.Attachment) error {
 		p.left = false
 		s.tellNodes()
 	}
+	return nil
+}
+
+// SetFailing stores whether the node's claims or starts fail.
+func (s *Store) SetFailing(ctx context.Context, incarnation string, failing bool) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.done()
+	if p := s.peers[incarnation]; p == nil || !p.joined {
+		return nil
+	}
+	n, err := first[xxljob.Node](s.db, tableNodes, byID, incarnation)
+	if err != nil || n.Failing == failing {
+		return err
+	}
+	changed := *n
+	changed.Failing = failing
+	if err := s.insert(tableNodes, &changed); err != nil {
+		return err
+	}
+	s.tellNodes()
 	return nil
 }
 

@@ -97,6 +97,8 @@ func TestSignals(t *testing.T) {
 		{"a node is buried", func() { f.must(f.Bury(t.Context(), "node-2", 2)) }, "nodes", "nodes", "nodes"},
 		{"it is buried with other beats", func() { f.must(f.Bury(t.Context(), "node-2", 7)) }, "", "", ""},
 		{"it beats", func() { _, _ = f.Beat(t.Context(), "node-2", []xxljob.Attachment{}) }, "nodes", "nodes", "nodes"},
+		{"it fails", func() { f.must(f.SetFailing(t.Context(), "node-2", true)) }, "nodes", "nodes", "nodes"},
+		{"it fails on", func() { f.must(f.SetFailing(t.Context(), "node-2", true)) }, "", "", ""},
 		{"it leaves", func() { f.must(f.Leave(t.Context(), "node-2")) }, "nodes", "nodes", "nodes"},
 		{"it leaves again", func() { f.must(f.Leave(t.Context(), "node-2")) }, "", "", ""},
 		{"it beats after it left", func() { _, _ = f.Beat(t.Context(), "node-2", []xxljob.Attachment{}) }, "nodes", "nodes", "nodes"},

@@ -44,7 +44,7 @@ func (s *Store) checkServer(ctx context.Context) error {
 // askServer asks in a read-only transaction of its own, which every server takes,
 // so that the session's own timeout does not hit it.
 func (s *Store) askServer(ctx context.Context) (v server, err error) {
-	conn, err := s.pool.Acquire(ctx)
+	conn, err := s.acquire(ctx)
 	if err != nil {
 		return v, err
 	}
@@ -284,7 +284,7 @@ func (s *Store) checkPooler(ctx context.Context) error {
 	if s.pool.Config().ConnConfig.DefaultQueryExecMode > pgx.QueryExecModeCacheStatement {
 		return nil // nothing stays prepared under a name
 	}
-	a, err := s.poolConn(ctx)
+	a, err := s.poolConn(ctx, "")
 	if err != nil {
 		return failed(err, "check for a pooler")
 	}
@@ -296,7 +296,7 @@ func (s *Store) checkPooler(ctx context.Context) error {
 	if pid == a.PgConn().PID() {
 		return nil // no pooler is in between
 	}
-	b, err := s.poolConn(ctx)
+	b, err := s.poolConn(ctx, "")
 	if err != nil {
 		return failed(err, "check for a pooler")
 	}

@@ -19,7 +19,12 @@
 //
 // # Sessions and poolers
 //
-// In LeaseLock, the default, a node has two connections beside the pool: one holds
+// In both lease modes a process that has a node keeps one connection beside the pool in
+// reserve: while the host uses all of the pool's, what a node claims, starts and stores
+// goes over it (Config.NoReserve). Where there is none either, an error says how many of
+// how many connections are in use.
+//
+// In LeaseLock, the default, a node has two further connections beside the pool: one holds
 // an advisory lock for each of its shards, one listens. They need sessions of their
 // own. Behind a pooler that shares sessions out by transaction take LeaseRow, which
 // keeps nothing in a session, and default_query_exec_mode=exec where the pooler does

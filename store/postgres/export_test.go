@@ -1,12 +1,25 @@
 package postgres
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // SchemaOf is the name of a store's schema, as it was given.
 func SchemaOf(s *Store) string { return s.cfg.Schema }
 
 // DropAsks deletes the questions for logs that are too old, as housekeeping does.
 func DropAsks(ctx context.Context, s *Store) error { return s.dropAsks(ctx) }
+
+// AskForReserveAgain ends the pause after a reserve connection was refused.
+func AskForReserveAgain(s *Store) { s.reserve.next.Store(0) }
+
+// ReserveIsStale has the reserve asked whether it is alive, as after a while without use.
+func ReserveIsStale(s *Store) {
+	<-s.reserve.turns.ask()
+	defer s.reserve.turns.done()
+	s.reserve.used = s.reserve.used.Add(-time.Hour)
+}
 
 // BeCareful makes the store pass by what is locked, as after it has met a lock.
 func BeCareful(s *Store) { s.beCareful() }
@@ -31,3 +44,11 @@ func Misdirect(s *Store) { s.channel = "nobody_listens" }
 
 // RaiseStarted reads the least started run anew, as housekeeping does.
 func RaiseStarted(ctx context.Context, s *Store) error { return s.started.raise(ctx, s) }
+
+// Turns is the order of those who wait for the reserve.
+type Turns struct{ turns }
+
+// Ask asks for a turn, Done ends one, Leave ends the waiting for one.
+func (t *Turns) Ask() chan struct{}       { return t.ask() }
+func (t *Turns) Done()                    { t.done() }
+func (t *Turns) Leave(turn chan struct{}) { t.leave(turn) }

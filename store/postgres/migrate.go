@@ -20,7 +20,7 @@ import (
 var migrations embed.FS
 
 // schemaVersion is the number of the newest migration.
-const schemaVersion = 3
+const schemaVersion = 4
 
 // Migrate brings the tables of cfg.Schema up to date and makes partitions for the
 // next days. It needs a role that may create schemas or owns this one. Many nodes
@@ -61,7 +61,7 @@ func (s *Store) migrate(ctx context.Context) error {
 // applyMigrations applies what is missing in one transaction. It is not one of
 // the loop's: it may take its time.
 func (s *Store) applyMigrations(ctx context.Context) error {
-	conn, err := s.pool.Acquire(ctx)
+	conn, err := s.acquire(ctx)
 	if err != nil {
 		return err
 	}

@@ -94,15 +94,15 @@ func (v *viewReader) read(rows pgx.Rows) error {
 	var now, serverStart time.Time
 	var names, ids, owners, attached []string
 	var beats, joined, epochs []int64
-	var left, away, free []bool
+	var left, away, failing, free []bool
 	var shards []int16
-	if err := rows.Scan(&now, &serverStart, &v.revived, &names, &ids, &beats, &left, &away, &joined, &attached, &shards, &owners, &epochs, &free); err != nil {
+	if err := rows.Scan(&now, &serverStart, &v.revived, &names, &ids, &beats, &left, &away, &joined, &attached, &failing, &shards, &owners, &epochs, &free); err != nil {
 		return err
 	}
 	// A standby that was promoted was started at a time of its own.
 	v.view = xxljob.View{Now: now.UTC(), Server: serverStart.UTC().Format(time.RFC3339Nano)}
 	for i, name := range names {
-		n := xxljob.Node{ID: ids[i], Incarnation: name, Beats: beats[i], Left: left[i], Away: away[i], Joined: fromMilli(joined[i])}
+		n := xxljob.Node{ID: ids[i], Incarnation: name, Beats: beats[i], Left: left[i], Failing: failing[i], Away: away[i], Joined: fromMilli(joined[i])}
 		n.Resting = attached[i] == "null"
 		if err := json.Unmarshal([]byte(attached[i]), &n.Attached); err != nil {
 			return err
@@ -118,6 +118,20 @@ func (v *viewReader) read(rows pgx.Rows) error {
 	return nil
 }
 
+// SetFailing stores whether the node's claims or starts fail. In lock mode that goes over
+// the lock connection: the pool may be what they fail for.
+func (s *Store) SetFailing(ctx context.Context, incarnation string, failing bool) error {
+	changed := false
+	err := s.besidePool(ctx, bounds{name: "set_failing"}, incarnation, statement{s.sql.setFailing, []any{incarnation, failing}, func(pgx.Rows) error {
+		changed = true
+		return nil
+	}})
+	if err == nil && changed {
+		s.wakeNodes()
+	}
+	return failed(err, "set failing")
+}
+
 // Leave marks the node as left and releases its shards, and with them its locks.
 func (s *Store) Leave(ctx context.Context, incarnation string) error {
 	err := s.inTx(ctx, bounds{name: "leave"}, func(t *tx) error {
@@ -129,6 +143,12 @@ func (s *Store) Leave(ctx context.Context, incarnation string) error {
 		return failed(err, "leave")
 	}
 	s.endSession(incarnation)
+	s.mu.Lock()
+	last := s.stopWork == nil
+	s.mu.Unlock()
+	if last { // nobody watches any more; this very call may have made it anew
+		s.reserve.close()
+	}
 	s.wakeNodes()
 	if s.locks() && !s.alone() {
 		// At once, for the process may end before the hint that waits its turn is sent.

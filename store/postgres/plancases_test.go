@@ -443,6 +443,7 @@ func (d *planData) nodeCases() []planCase {
 		{name: "setSetting", sql: q.setSetting, args: []any{"x", "y"}},
 		{name: "clock", sql: q.clock, rows: 1},
 		{name: "beat", sql: q.beat, args: []any{planNode, "node", false, "[]", pid, at, name, false, int32(1), int32(2)}, rows: 1, scans: smallNodes},
+		{name: "setFailing", sql: q.setFailing, args: []any{planNode, true}, rows: 1, scans: smallNodes},
 		{name: "lockNode", sql: q.lockNode, args: []any{planNode}, rows: 1, scans: smallNodes},
 		{name: "leaveNode", sql: q.leaveNode, args: []any{planNode}, scans: smallNodes},
 		{name: "leaveShards", sql: q.leaveShards, args: []any{planNode}, scans: smallNodes},

@@ -44,8 +44,17 @@ type Config struct {
 	LeaseMode LeaseMode
 	// LockConn makes a connection for the locks or for LISTEN, which the store
 	// closes. Nil makes them from the pool's ConnConfig, BeforeConnect and
-	// AfterConnect. Such connections are outside of the pool: two a node.
+	// AfterConnect. Such connections are outside of the pool: two a node; the reserve is
+	// another.
 	LockConn func(ctx context.Context) (*pgx.Conn, error)
+	// NoReserve does without the reserve: one more connection outside of the pool, in
+	// both lease modes, made as the pool makes its own. Over it a node claims, starts
+	// and stores results, one call after the other, when the pool has had no connection
+	// to give for a moment, a quarter of a second at most, because the host uses them
+	// all. Without it, and where the server refuses it, such a node gives its shards to
+	// other nodes once its claims or starts have failed for Config.LeaseTTL. What the
+	// host itself asks for, such as AddJob or Trigger, waits for the pool.
+	NoReserve bool
 	// AllowAsyncCommit leaves synchronous_commit as the session has it. After a
 	// crash of the database, what it had acknowledged may be gone, and runs start
 	// again that have run. Without it, every transaction of the store waits for
@@ -101,6 +110,7 @@ type Store struct {
 	backlogs backlogs
 	notes    notes
 	serials  serials
+	reserve  reserve
 
 	mu       sync.Mutex
 	sessions map[string]*lockSession // guarded by mu: by incarnation
@@ -211,6 +221,7 @@ func (s *Store) Close() {
 		s.endSession(inc)
 	}
 	s.work.Wait()
+	s.reserve.close() // a call may have made it that no background work was there for
 }
 
 func (s *Store) locks() bool { return s.cfg.LeaseMode == LeaseLock }
@@ -258,6 +269,9 @@ func (s *Store) startWork() {
 		s.work.Go(func() { s.listen(ctx) })
 	}
 	s.work.Go(func() { s.housekeep(ctx) })
+	if !s.cfg.NoReserve {
+		s.work.Go(func() { s.keepReserve(ctx) })
+	}
 }
 
 var (

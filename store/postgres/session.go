@@ -116,6 +116,41 @@ func (s *Store) onSession(ctx context.Context, name, incarnation string, build f
 	return err
 }
 
+// besidePool runs a transaction of one statement on the incarnation's lock connection,
+// and on one of the pool where there is none, or it breaks.
+func (s *Store) besidePool(ctx context.Context, b bounds, incarnation string, st statement) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	l := s.sessions[incarnation]
+	s.mu.Unlock()
+	if l != nil {
+		if done, err := l.inTx(ctx, s, b, st); done {
+			return err
+		}
+	}
+	return s.one(ctx, b, st)
+}
+
+// inTx runs a transaction of one statement on the lock connection. done is false where
+// that has to be done elsewhere, perhaps again.
+func (l *lockSession) inTx(ctx context.Context, s *Store, b bounds, st statement) (done bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.conn == nil || l.conn.IsClosed() {
+		return false, nil
+	}
+	t := s.newTx(l.conn, b)
+	if err = t.do(ctx, st); err == nil {
+		err = t.commit(ctx)
+	} else {
+		t.rollback(ctx)
+	}
+	l.checkAlive()
+	return err == nil || l.conn != nil || ctx.Err() != nil, err
+}
+
 // checkAlive lets go of a connection that an error has closed.
 func (l *lockSession) checkAlive() {
 	if l.conn != nil && l.conn.IsClosed() {
@@ -173,6 +208,11 @@ func (s *Store) lockConn(ctx context.Context) (*pgx.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.prepared(ctx, conn)
+}
+
+// prepared gives a connection beside the pool its settings, or closes it.
+func (s *Store) prepared(ctx context.Context, conn *pgx.Conn) (*pgx.Conn, error) {
 	// Each setting on its own: which of them a server has depends on its version
 	// and its platform, and some services let nobody set them.
 	for _, setting := range []string{
@@ -201,11 +241,12 @@ func (s *Store) connectBeside(ctx context.Context) (*pgx.Conn, error) {
 	if s.cfg.LockConn != nil {
 		return s.cfg.LockConn(ctx)
 	}
-	return s.poolConn(ctx)
+	return s.poolConn(ctx, "")
 }
 
-// poolConn makes a connection as the pool makes its own.
-func (s *Store) poolConn(ctx context.Context) (*pgx.Conn, error) {
+// poolConn makes a connection as the pool makes its own, under this application_name
+// where it is not empty.
+func (s *Store) poolConn(ctx context.Context, name string) (*pgx.Conn, error) {
 	pool := s.pool.Config()
 	cfg := pool.ConnConfig
 	if pool.BeforeConnect != nil {
@@ -214,6 +255,9 @@ func (s *Store) poolConn(ctx context.Context) (*pgx.Conn, error) {
 		}
 	}
 	cfg.OnNotification = nil
+	if name != "" {
+		cfg.RuntimeParams["application_name"] = shortName(name)
+	}
 	conn, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {
 		return nil, err

@@ -181,13 +181,14 @@ func (s *Store) endBlockers(ctx context.Context, pid int64) {
 	}
 }
 
-// ReleaseShards gives up shards, and then their locks.
+// ReleaseShards gives up shards, and then their locks; in lock mode over the lock
+// connection, since a node that has none of the pool's gives up its shards as well.
 func (s *Store) ReleaseShards(ctx context.Context, incarnation string, shards []xxljob.Shard) error {
 	if len(shards) == 0 {
 		return ctx.Err()
 	}
 	ids, epochs := fenceArgs(shards)
-	if err := s.one(ctx, bounds{name: "release"}, statement{s.sql.releaseRows, []any{incarnation, ids, epochs}, nil}); err != nil {
+	if err := s.besidePool(ctx, bounds{name: "release"}, incarnation, statement{s.sql.releaseRows, []any{incarnation, ids, epochs}, nil}); err != nil {
 		return failed(err, "release %d shards", len(shards))
 	}
 	if s.locks() {

@@ -252,7 +252,7 @@ func (n *notes) run(s *Store) {
 }
 
 func (s *Store) notify(ctx context.Context, list []string) error {
-	conn, err := s.pool.Acquire(ctx)
+	conn, err := s.acquire(ctx)
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ type queries struct {
 	runByID, runsByID, planned, startedLeast, startedJobs, openFloor      string
 	shards, ensureShards                                                  string
 	setting, setSetting                                                   string
-	clock, beat, nodeLock, lockNode, leaveNode, leaveShards               string
+	clock, beat, setFailing, nodeLock, lockNode, leaveNode, leaveShards   string
 	buryLeft, buryNode                                                    string
 	exclusive, tryExclusive, shardRows, lockRows, takeRows, releaseRows   string
 	tryLock, unlock, evict, backend, endBlockers, notify                  string
@@ -157,7 +157,7 @@ func (q *queries) all() []*string {
 		&q.inbox, &q.take, &q.takeFree, &q.takeKilled, &q.finish, &q.finishLate, &q.unended, &q.lockRuns,
 		&q.killPlanned, &q.killStarted, &q.addRun, &q.addKey, &q.keyRun, &q.keyID, &q.planRun, &q.planRunTold,
 		&q.runByID, &q.runsByID, &q.planned, &q.startedLeast, &q.startedJobs, &q.openFloor, &q.shards, &q.ensureShards,
-		&q.setting, &q.setSetting, &q.clock, &q.beat, &q.nodeLock, &q.lockNode, &q.leaveNode, &q.leaveShards, &q.buryLeft, &q.buryNode,
+		&q.setting, &q.setSetting, &q.clock, &q.beat, &q.setFailing, &q.nodeLock, &q.lockNode, &q.leaveNode, &q.leaveShards, &q.buryLeft, &q.buryNode,
 		&q.exclusive, &q.tryExclusive, &q.shardRows, &q.lockRows, &q.takeRows, &q.releaseRows, &q.tryLock, &q.unlock, &q.evict, &q.backend, &q.endBlockers, &q.notify,
 		&q.partitions, &q.endOldJobs, &q.endOld, &q.deleteKeys, &q.deleteRuns,
 		&q.saveGroup, &q.ensureGroup, &q.deleteGroup, &q.groupUsed, &q.group, &q.groups,
@@ -544,9 +544,10 @@ func (q *queries) nodes() {
 		coalesce(array_agg($8::boolean and not has_left and incarnation <> $1 and not exists (select from locks p
 			where p.class = $10::int::bigint & 4294967295 and p.id = pg_catalog.hashtext(incarnation)::bigint & 4294967295) order by incarnation), '{}'),
 		coalesce(array_agg(coalesce((extract(epoch from joined) * 1000)::bigint, 0) order by incarnation), '{}'),
-		coalesce(array_agg(attached::text order by incarnation), '{}') from nodes) n,
+		coalesce(array_agg(attached::text order by incarnation), '{}'), coalesce(array_agg(failing order by incarnation), '{}') from nodes) n,
 	(select coalesce(array_agg(shard order by shard), '{}'), coalesce(array_agg(owner order by shard), '{}'),
 		coalesce(array_agg(epoch order by shard), '{}'), coalesce(array_agg(free order by shard), '{}') from shards) s`
+	q.setFailing = `update {{schema}}.xxl_job_node set failing = $2 where incarnation = $1 and failing <> $2 returning 1`
 	q.lockNode = `select 1 from {{schema}}.xxl_job_node where incarnation = $1 for update`
 	q.leaveNode = `update {{schema}}.xxl_job_node set has_left = true where incarnation = $1`
 	q.leaveShards = `update {{schema}}.xxl_job_lock set owner = '' where owner = $1 and owner <> ''`

@@ -38,6 +38,7 @@ const (
 type bounds struct {
 	name string // of the failpoints
 	lock time.Duration
+	host bool // the host asks: it waits for its pool, and leaves the reserve to the loops
 }
 
 // tx is a transaction of ours. What it begins with travels with its first
@@ -99,7 +100,7 @@ func localSettings(raiseCommit bool) string {
 // inTx runs f in a transaction and commits it. Any error means that the outcome
 // is not known.
 func (s *Store) inTx(ctx context.Context, b bounds, f func(*tx) error) error {
-	return s.onConn(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+	return s.onConn(ctx, !b.host, func(ctx context.Context, conn *pgx.Conn) error {
 		t := s.newTx(conn, b)
 		t.ctx = ctx
 		if err := f(t); err != nil {
@@ -110,12 +111,13 @@ func (s *Store) inTx(ctx context.Context, b bounds, f func(*tx) error) error {
 	})
 }
 
-// onConn runs f on a connection of the pool, with a bound of ours on the time it
-// takes: the server has its own, so who does not answer within it is not there.
-// Connections that lead nowhere are mostly not alone, so all that are idle are
-// thrown away with the one that was found out; each would cost as long again.
-func (s *Store) onConn(ctx context.Context, f func(context.Context, *pgx.Conn) error) error {
-	expired, err := s.within(ctx, answerPatience, f)
+// onConn runs f on a connection of the pool, or where it may on the reserve (see
+// reserve.go), with a bound of ours on the time it takes: the server has its own, so who
+// does not answer within it is not there. Connections that lead nowhere are mostly not
+// alone, so all that are idle are thrown away with the one that was found out; each would
+// cost as long again.
+func (s *Store) onConn(ctx context.Context, reserve bool, f func(context.Context, *pgx.Conn) error) error {
+	expired, err := s.within(ctx, answerPatience, reserve, f)
 	if expired {
 		s.pool.Reset()
 		return fmt.Errorf("the database has not answered for %v: %w", answerPatience, err)
@@ -123,20 +125,20 @@ func (s *Store) onConn(ctx context.Context, f func(context.Context, *pgx.Conn) e
 	return err
 }
 
-// within runs f on a connection of the pool. expired reports that the patience was over,
-// and not the caller's.
-func (s *Store) within(ctx context.Context, patience time.Duration, f func(context.Context, *pgx.Conn) error) (expired bool, err error) {
+// within runs f on a connection of the pool, or where it may on the reserve. expired
+// reports that the patience was over, and not the caller's.
+func (s *Store) within(ctx context.Context, patience time.Duration, reserve bool, f func(context.Context, *pgx.Conn) error) (expired bool, err error) {
 	if err := ended(ctx); err != nil {
 		return false, err
 	}
-	conn, err := s.pool.Acquire(ctx)
+	conn, err := s.lend(ctx, reserve)
 	if err != nil {
 		return false, err
 	}
-	defer s.giveBack(conn)
+	defer conn.giveBack()
 	bounded, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	err = f(bounded, conn.Conn())
+	err = f(bounded, conn.Conn)
 	return err != nil && bounded.Err() != nil && ctx.Err() == nil, err
 }
 
@@ -160,7 +162,7 @@ func (s *Store) one(ctx context.Context, b bounds, st statement) error {
 	if failpoint.Enabled { // the points lie between the round trips
 		return s.inTx(ctx, b, func(t *tx) error { return t.do(ctx, st) })
 	}
-	return s.onConn(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+	return s.onConn(ctx, !b.host, func(ctx context.Context, conn *pgx.Conn) error {
 		t := s.newTx(conn, b)
 		err := t.do(ctx, st, statement{sql: "commit"})
 		if err != nil {
@@ -273,7 +275,7 @@ func (t *tx) rollback(ctx context.Context) {
 // read runs statements that change nothing: outside a transaction, unless the
 // host's sessions are set so that they need one of ours around them.
 func (s *Store) read(ctx context.Context, statements ...statement) error {
-	return s.onConn(ctx, func(ctx context.Context, conn *pgx.Conn) error { return s.readOn(ctx, conn, statements) })
+	return s.onConn(ctx, true, func(ctx context.Context, conn *pgx.Conn) error { return s.readOn(ctx, conn, statements) })
 }
 
 func (s *Store) readOn(ctx context.Context, conn *pgx.Conn, statements []statement) error {
@@ -286,12 +288,13 @@ func (s *Store) readOn(ctx context.Context, conn *pgx.Conn, statements []stateme
 	return err
 }
 
-// list reads a page of a list. What it asks for may make the database look through
-// much, so that it takes long says nothing about the connections.
-func (s *Store) list(ctx context.Context, st statement) error {
+// list reads a page of a list, over the reserve where it may be had for that. What it
+// asks for may make the database look through much, so that it takes long says nothing
+// about the connections.
+func (s *Store) list(ctx context.Context, reserve bool, st statement) error {
 	patience := statement{"select pg_catalog.set_config('statement_timeout', $1, $2)",
 		[]any{strconv.FormatInt(listPatience.Milliseconds(), 10), true}, nil}
-	_, err := s.within(ctx, listPatience, func(ctx context.Context, conn *pgx.Conn) error {
+	_, err := s.within(ctx, listPatience, reserve, func(ctx context.Context, conn *pgx.Conn) error {
 		if s.guardReads {
 			return s.readOn(ctx, conn, []statement{patience, st})
 		}

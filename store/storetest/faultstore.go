@@ -231,6 +231,11 @@ func (f *Faults) Beat(ctx context.Context, incarnation string, attached []xxljob
 	return call(f, ctx, "Beat", func() (xxljob.View, error) { return f.store.Beat(ctx, incarnation, attached) })
 }
 
+// SetFailing passes the call on, under the faults.
+func (f *Faults) SetFailing(ctx context.Context, incarnation string, failing bool) error {
+	return only(f, ctx, "SetFailing", func() error { return f.store.SetFailing(ctx, incarnation, failing) })
+}
+
 // Leave passes the call on, under the faults.
 func (f *Faults) Leave(ctx context.Context, incarnation string) error {
 	return only(f, ctx, "Leave", func() error { return f.store.Leave(ctx, incarnation) })

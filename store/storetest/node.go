@@ -12,6 +12,9 @@ import (
 func nodeCases() []testCase {
 	return []testCase{
 		{"ABeatWithoutAListIsOfANodeThatRests", nodeRests},
+		{"FailingIsAsItWasSaidLast", nodeFails},
+		{"AnAttemptThatChangesNothing", attempts},
+		{"AnAddedNodeDoesNotFail", addedDoesNotFail},
 		{"JoinAddsANode", joinAdds},
 		{"NodesInOrderOfIncarnation", nodesInOrder},
 		{"BeatRaisesTheCounterAndStoresExecutors", beatRaises},
@@ -49,7 +52,7 @@ func (e *env) mustNode(v xxljob.View, incarnation string) xxljob.Node {
 
 func joinAdds(e *env) {
 	attached := []xxljob.Attachment{{App: "app", Handlers: []string{"b", "a"}}, {App: "b"}}
-	v, err := e.Join(e.ctx, xxljob.Node{ID: "n", Incarnation: "n-1", Beats: 77, Left: true, Attached: attached})
+	v, err := e.Join(e.ctx, xxljob.Node{ID: "n", Incarnation: "n-1", Beats: 77, Left: true, Failing: true, Attached: attached})
 	e.must(err)
 	got := e.mustNode(v, "n-1")
 	e.check(!got.Joined.IsZero(), "Joined is not set")
@@ -176,9 +179,10 @@ func buryKeeps(e *env) {
 }
 
 func unknownNode(e *env) {
+	e.must(e.SetFailing(e.ctx, "nobody", true))
 	e.must(e.Leave(e.ctx, "nobody"))
 	e.must(e.Bury(e.ctx, "nobody", 1))
-	e.check(e.node(e.join("a"), "nobody") == nil, "Leave or Bury added a node")
+	e.check(e.node(e.join("a"), "nobody") == nil, "SetFailing, Leave or Bury added a node")
 	want(e, "inbox of nobody", e.mustInbox("nobody"), xxljob.Inbox{})
 }
 
@@ -224,4 +228,45 @@ func nodeRests(e *env) {
 	} {
 		want(e, "Resting after a beat with "+c.name, resting(c.attached), c.want)
 	}
+}
+
+func nodeFails(e *env) {
+	e.join("a")
+	e.join("b")
+	for _, failing := range []bool{true, true, false, true} {
+		e.must(e.SetFailing(e.ctx, "a", failing))
+		for range 2 { // the second time after a beat of its own
+			v := e.mustBeat(observer)
+			want(e, "Failing", e.mustNode(v, "a").Failing, failing)
+			want(e, "Failing of another node", e.mustNode(v, "b").Failing, false)
+			want(e, "Failing as the node itself sees it", e.mustNode(e.mustBeat("a"), "a").Failing, failing)
+		}
+	}
+}
+
+func addedDoesNotFail(e *env) {
+	e.join("a")
+	e.must(e.SetFailing(e.ctx, "a", true))
+	beats := e.mustNode(e.mustBeat(observer), "a").Beats
+	e.must(e.Bury(e.ctx, "a", beats))
+	e.check(e.node(e.mustBeat(observer), "a") == nil, "a buried node without runs is still there")
+	want(e, "Failing of a node that was added again", e.mustNode(e.mustBeat("a"), "a").Failing, false)
+}
+
+// attempts are the claim of no job and the start of no run, by which a node that fails
+// finds out whether it still does.
+func attempts(e *env) {
+	o := e.owner("a")
+	o.planned(e.newJob())
+	e.newJob()
+	before := e.snapshot()
+	runs, err := e.Claim(e.ctx, []xxljob.Plan{{}})
+	e.must(err)
+	want(e, "runs of a plan for no job", len(runs), 0)
+	started, err := e.Start(e.ctx, []xxljob.Start{{State: xxljob.StateStarted, Owner: "a", Address: xxljob.LocalAddress("a")}})
+	e.must(err)
+	want(e, "answers to a start of no run", len(started), 1)
+	s := started[0].Status
+	e.check(s == xxljob.StartFenced || s == xxljob.StartGone, "status %d of a start of no run, want StartFenced or StartGone", s)
+	want(e, "state after them", e.snapshot(), before)
 }

@@ -249,6 +249,10 @@ func nodeOperations() []operation {
 				return err
 			}, func() bool { n := see(o, "a"); return n != nil && n.Beats == 2 && len(n.Attached) == 1 }
 		}},
+		{"SetFailing", func(o *owner) (callFunc, doneFunc) {
+			return func(ctx context.Context, s xxljob.Store) error { return s.SetFailing(ctx, "a", true) },
+				func() bool { n := see(o, "a"); return n != nil && n.Failing }
+		}},
 		{"Leave", func(o *owner) (callFunc, doneFunc) {
 			return func(ctx context.Context, s xxljob.Store) error { return s.Leave(ctx, "a") },
 				func() bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/xxljob/xxljob"
@@ -54,6 +55,8 @@ func ruleMutants() []mutant {
 			return in
 		}), []string{"Inbox/HoldsUntakenRunsThatAreToBeKilled", "Inbox/HoldsKillsOfTakenUnendedRuns"}},
 		{"TakeHidesWhatItEnded", func(s xxljob.Store) xxljob.Store { return hidesEnded{s} }, []string{"Inbox/TakeEndsAKilledRun"}},
+		{"BeatsForgetFailing", func(s xxljob.Store) xxljob.Store { return forgetsFailing{s} }, []string{"Node/FailingIsAsItWasSaidLast"}},
+		{"FailingOutlivesTheNode", func(s xxljob.Store) xxljob.Store { return &failsForEver{Store: s} }, []string{"Node/AnAddedNodeDoesNotFail"}},
 		{"BeatMakesANodeYoung", func(s xxljob.Store) xxljob.Store { return young{s} }, []string{"Node/ABuriedNodeSupersedesNobody"}},
 		{"ScanForgetsPlannedRuns", func(s xxljob.Store) xxljob.Store { return &scansOnce{Store: s, seen: map[int64]bool{}} },
 			[]string{"Scan/RunsReturnedStayPlanned"}},
@@ -225,4 +228,35 @@ func (o *scansOnce) Planned(ctx context.Context, q xxljob.PlannedQuery) ([]xxljo
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.DeleteFunc(runs, func(r xxljob.Run) bool { return o.seen[r.ID] }), err
+}
+
+// forgetsFailing takes the beat of a node for a sign that nothing fails there.
+type forgetsFailing struct{ xxljob.Store }
+
+func (f forgetsFailing) Beat(ctx context.Context, incarnation string, attached []xxljob.Attachment) (xxljob.View, error) {
+	if incarnation != "observer" {
+		if err := f.SetFailing(ctx, incarnation, false); err != nil {
+			return xxljob.View{}, err
+		}
+	}
+	return f.Store.Beat(ctx, incarnation, attached)
+}
+
+// failsForEver remembers who has failed, whatever became of the node.
+type failsForEver struct {
+	xxljob.Store
+	failing atomic.Value // an incarnation
+}
+
+func (f *failsForEver) SetFailing(ctx context.Context, incarnation string, failing bool) error {
+	f.failing.Store(incarnation)
+	return f.Store.SetFailing(ctx, incarnation, failing)
+}
+
+func (f *failsForEver) Beat(ctx context.Context, incarnation string, attached []xxljob.Attachment) (xxljob.View, error) {
+	v, err := f.Store.Beat(ctx, incarnation, attached)
+	for i := range v.Nodes {
+		v.Nodes[i].Failing = v.Nodes[i].Failing || v.Nodes[i].Incarnation == f.failing.Load()
+	}
+	return v, err
 }

@@ -103,6 +103,7 @@ func signalNodes(e *env) {
 		do   func()
 	}{
 		{"a node joined", func() { b = e.owner("b") }},
+		{"a node has come to fail", func() { e.must(e.SetFailing(e.ctx, "b", true)) }},
 		{"shards were released", func() { e.must(e.ReleaseShards(e.ctx, "b", b.shards)) }},
 		{"a node left", func() { e.must(e.Leave(e.ctx, "b")) }},
 	}

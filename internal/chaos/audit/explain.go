@@ -39,6 +39,8 @@ func (x explainer) outage(f Fault) (interval, bool) {
 	case one && (f.Effect == Dies || f.Effect == Leaves):
 		back := max(f.Begin+r.Death*1000, f.End+r.Back*1000) // the next process of the node
 		return interval{f.Begin, min(x.takenOver(f, r.Death*1000), back)}, true
+	case one && f.Effect == Starves:
+		return interval{f.Begin, min(f.End, f.Begin+r.untaken(Starves)*1000)}, true
 	case one && f.Effect == Silent:
 		return interval{f.Begin, min(x.takenOver(f, r.Silence*1000), f.End)}, true
 	}
@@ -111,6 +113,7 @@ func (x explainer) interrupted(where []Process, node string, since, until int64)
 			continue
 		}
 		switch {
+		case f.Effect == Starves: // it is heard of, and stores its results in the end
 		case f.Effect != Dies && f.Effect != Leaves && f.End < since, f.Begin < since && (f.Effect == Dies):
 		case f.Effect == Leaves && !x.cutShort(f, len(where) > 0 && until == 0):
 			// What stops in good order stores its results, and gives back what it

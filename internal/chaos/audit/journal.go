@@ -98,6 +98,9 @@ const (
 	Leaves = "leaves"
 	// Silent: the process is paused or cut off from the database.
 	Silent = "silent"
+	// Starves: the host of the process keeps the connections of its pool. The process
+	// lives and is heard of, and may do nothing else.
+	Starves = "starves"
 	// Blocked: the database, or a part of it, is away, slow or locked.
 	Blocked = "blocked"
 	// Harmless: nothing may be seen of it.

@@ -63,8 +63,12 @@ func (a *Auditor) checkNeverStarted(r *Report, row Row) {
 }
 
 // takenBy reports whether the victim of a fault took the run before it was hit, or
-// while it was. What it takes after a silence is as good as taken by another.
+// while it was. What it takes after a silence is as good as taken by another, and so is
+// what it takes while it starves: it may do that itself.
 func takenBy(f Fault, row Row, e Event) bool {
+	if f.Effect == Starves {
+		return e.Process() == f.Victim && row.Taken != 0 && row.Taken*1000 < f.Begin
+	}
 	return e.Process() == f.Victim && (f.Effect == Dies || row.Taken != 0 && row.Taken*1000 < f.End)
 }
 
@@ -72,8 +76,12 @@ func takenBy(f Fault, row Row, e Event) bool {
 // fresh.
 func (a *Auditor) dueAfter(f Fault) (due []Row) {
 	from := f.Begin / 1000
+	to := from + a.in.Rules.Horizon
+	if f.Effect == Starves { // it takes no part for a while after it could again
+		to = max(to, f.End/1000+a.in.Rules.Horizon)
+	}
 	for _, row := range a.in.Rows {
-		if row.Due > from && row.Due <= from+a.in.Rules.Horizon && a.inOrder(row) {
+		if row.Due > from && row.Due <= to && a.inOrder(row) {
 			due = append(due, row)
 		}
 	}

@@ -31,6 +31,12 @@ func (h *history) silence(seconds int64) {
 	h.Events = append(h.Events, Event{Kind: EventEnd, At: (t0 + 20_002) * 1000, Node: "a", PID: 10, Run: h.run(everySecond, 20), Job: everySecond, Due: t0 + 20_000, How: EndOK})
 }
 
+// starve makes the fault one of a node whose host keeps its pool, from 20.5 s.
+func (h *history) starve(seconds int64) {
+	h.silence(seconds)
+	h.Faults[0].Name, h.Faults[0].Effect = "pool held", Starves
+}
+
 // late has the run of second s taken, called and ended that many milliseconds behind
 // its instant, at a node.
 func (h *history) late(job, s, by int64, p Process) {
@@ -101,6 +107,23 @@ func TestByRoute(t *testing.T) {
 			h.late(everySecond, 21, 11_600, nodeA)
 			h.row(everySecond, 21).Started = t0 + 21_000
 		}, 1, 0, 0},
+		{"a run is late long after a node has starved", func(h *history) {
+			h.starve(5)
+			h.late(everySecond, 40, 8_000, nodeC)
+		}, 0, 0, 0},
+		{"a run is too late long after a node has starved", func(h *history) {
+			h.starve(5)
+			h.late(everySecond, 40, 8_001, nodeC)
+		}, 1, 0, 0},
+		{"a run is too late at the node that starves", func(h *history) {
+			h.starve(20)
+			h.late(everySecond, 55, 8_001, nodeA)
+		}, 1, 0, 0},
+		{"a run that the node had taken when it came to starve", func(h *history) {
+			h.starve(5)
+			h.late(everySecond, 40, 8_001, nodeA)
+			h.row(everySecond, 40).Taken = t0 + 20_000
+		}, 0, 0, 0},
 		{"a run that the node took of which another process was killed", func(h *history) { h.late(everySecond, 35, 2_001, Process{"a", 11}) }, 1, 0, 0},
 		{"a run that a job's edit, or its handler, made late", func(h *history) {
 			h.Jobs[0].Prompt = false

@@ -63,8 +63,8 @@ func (r Rules) takeOver(effect string) int64 {
 }
 
 // untaken is by how much a run may be late that a fault's victim had not taken: a
-// death is seen at once where a connection holds the shards, and any silence after
-// a LeaseTTL.
+// death is seen at once where a connection holds the shards, any silence after a LeaseTTL,
+// and so long a node tries which can do nothing.
 func (r Rules) untaken(effect string) int64 {
 	if effect == Dies && r.Locks {
 		return r.Death

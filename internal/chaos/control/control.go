@@ -24,6 +24,7 @@ const (
 	Tx      = "tx"      // ID, Param, Commit
 	Kill    = "kill"    // Run
 	Step    = "step"    // StepBy
+	Hold    = "hold"    // HoldFor: of a store in Postgres
 	Rows    = "rows"    // of a store in memory
 )
 
@@ -41,7 +42,9 @@ type Request struct {
 	// StepBy is how far the process's wall clock is set forward from the machine's,
 	// in nanoseconds; negative is back.
 	StepBy int64 `json:"stepBy,omitempty"`
-	Job    Job   `json:"job,omitzero"`
+	// HoldFor is how long the host keeps all connections of its pool, in nanoseconds.
+	HoldFor int64 `json:"holdFor,omitempty"`
+	Job     Job   `json:"job,omitzero"`
 }
 
 // The kinds of schedules.

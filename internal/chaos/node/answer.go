@@ -73,6 +73,8 @@ func (n *node) do(ctx context.Context, r control.Request) (control.Answer, error
 		return control.Answer{}, n.s.Kill(ctx, r.Run)
 	case control.Step:
 		return control.Answer{}, stepClock(time.Duration(r.StepBy))
+	case control.Hold:
+		return control.Answer{}, n.backend.hold(ctx, time.Duration(r.HoldFor))
 	case control.Rows:
 		rows, err := n.backend.rows(ctx)
 		if err != nil {

@@ -4,7 +4,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/chaos/audit"
@@ -16,6 +18,7 @@ import (
 type backend struct {
 	store     xxljob.Store
 	triggerTx func(context.Context, control.Request) (control.Answer, error)
+	hold      func(context.Context, time.Duration) error
 	rows      func(context.Context) ([]audit.Row, error)
 	close     func()
 }
@@ -55,6 +58,7 @@ func openMemory() backend {
 				before = page[len(page)-1].ID
 			}
 		},
+		hold:  func(context.Context, time.Duration) error { return errors.New("there is no pool") },
 		close: func() {},
 	}
 }

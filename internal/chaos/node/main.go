@@ -23,7 +23,8 @@ import (
 // options are the flags.
 type options struct {
 	name, dir, store, dsn, schema, lease string
-	shards                               int
+	shards, pool                         int
+	reserve                              bool
 }
 
 func main() {
@@ -35,6 +36,8 @@ func main() {
 	flag.StringVar(&o.schema, "schema", "chaos", "schema of the tables")
 	flag.StringVar(&o.lease, "lease", "lock", "how shards are held: lock or row")
 	flag.IntVar(&o.shards, "shards", 16, "number of shards")
+	flag.IntVar(&o.pool, "pool", 0, "connections of the pool at most; 0 is pgx's default")
+	flag.BoolVar(&o.reserve, "reserve", true, "whether the store has its reserve connection")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()

@@ -17,12 +17,19 @@ import (
 
 // openPostgres insists: a node may be started while the database is away.
 func openPostgres(ctx context.Context, o options) (backend, error) {
-	pool, err := pgxpool.New(ctx, o.dsn)
+	cfg, err := pgxpool.ParseConfig(o.dsn)
+	if err != nil {
+		return backend{}, err
+	}
+	if o.pool > 0 {
+		cfg.MaxConns = int32(o.pool)
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return backend{}, err
 	}
 	st, err := insist(ctx, func(ctx context.Context) (*postgres.Store, error) {
-		return postgres.New(ctx, pool, postgres.Config{Schema: o.schema, AutoMigrate: true, LeaseMode: postgres.LeaseMode(o.lease)})
+		return postgres.New(ctx, pool, postgres.Config{Schema: o.schema, AutoMigrate: true, LeaseMode: postgres.LeaseMode(o.lease), NoReserve: !o.reserve})
 	})
 	if err != nil {
 		pool.Close()
@@ -33,11 +40,30 @@ func openPostgres(ctx context.Context, o options) (backend, error) {
 		triggerTx: func(ctx context.Context, r control.Request) (control.Answer, error) {
 			return triggerTx(ctx, pool, st, r)
 		},
+		hold: func(ctx context.Context, d time.Duration) error { return hold(ctx, pool, d) },
 		rows: func(context.Context) ([]audit.Row, error) {
 			return nil, errors.New("the supervisor reads the table itself")
 		},
 		close: func() { st.Close(); pool.Close() },
 	}, nil
+}
+
+// hold keeps every connection of the pool for a while, as a host does whose queries hang.
+func hold(ctx context.Context, pool *pgxpool.Pool, d time.Duration) error {
+	end := time.Now().Add(d)
+	for range pool.Config().MaxConns {
+		conn, err := pool.Acquire(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Release()
+	}
+	select {
+	case <-time.After(time.Until(end)):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // insist tries again for a minute, as a service's supervisor would.

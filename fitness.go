@@ -1,0 +1,214 @@
+package xxljob
+
+// Whether this node can do what it has shards for. Input: how its claims and starts went,
+// from scan.go, start.go and uncertain.go, and whether it beats. Output: whether it has
+// failed for so long that others are to have its shards, to lease.go; and what to say to
+// those who ask whether it is ready.
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// fitness is what a node knows of its own claims and starts. While it fails, an attempt
+// that changes nothing shows whether it would succeed again.
+type fitness struct {
+	ttl  time.Duration
+	wake wake // of who judges
+
+	mu             sync.Mutex
+	claims, starts effort    // guarded by mu
+	failing        bool      // guarded by mu
+	why            error     // guarded by mu: the last failure
+	goodSince      time.Time // guarded by mu: while it fails, the first success after the last failure; zero for none
+	goodUntil      time.Time // guarded by mu: and the last success
+}
+
+// effort is how calls of one kind went, in a row.
+type effort struct {
+	what  string
+	began time.Time // of the attempt under way; zero for none
+	since time.Time // when the first of the attempts began that all have failed; zero for none
+	until time.Time // when the last of them failed
+	err   error     // why
+}
+
+func newFitness(ttl time.Duration, wake wake) *fitness {
+	return &fitness{ttl: ttl, wake: wake, claims: effort{what: "claims"}, starts: effort{what: "starts"}}
+}
+
+// row is how far apart two failures may be that are in a row: no attempt, and no pause
+// after one, takes as long.
+func (f *fitness) row() time.Duration { return f.ttl + callTimeout }
+
+// begin notes that an attempt begins, and returns when, for end.
+func (f *fitness) begin(e *effort) time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := time.Now()
+	if !f.lately(e, now) {
+		e.since = time.Time{}
+	}
+	e.began = now
+	return now
+}
+
+// end notes how the attempt went that began at a time. One that was cut short by the end
+// of ctx says nothing.
+func (f *fitness) end(ctx context.Context, e *effort, began time.Time, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := time.Now()
+	e.leave(began)
+	switch {
+	case err == nil:
+		e.since = time.Time{}
+	case ctx.Err() != nil:
+	default:
+		if e.since.IsZero() {
+			e.since = began
+		}
+		e.until, e.err, f.why = now, err, err
+		f.goodSince = time.Time{}
+		f.wake.pokeIf(!f.failing && f.throughout(e, now))
+	}
+}
+
+// over notes that the attempt is over which began at a time, and says nothing.
+func (f *fitness) over(e *effort, began time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	e.leave(began)
+}
+
+func (e *effort) leave(began time.Time) {
+	if e.began.Equal(began) {
+		e.began = time.Time{}
+	}
+}
+
+// lately reports whether attempts have failed, and the last of them not long ago. Called
+// with mu held.
+func (f *fitness) lately(e *effort, now time.Time) bool {
+	return !e.since.IsZero() && now.Sub(e.until) < f.row()
+}
+
+// throughout reports whether attempts have failed throughout a LeaseTTL, and do to this
+// moment, as far as it is known. Called with mu held.
+func (f *fitness) throughout(e *effort, now time.Time) bool {
+	last := e.until
+	if !e.began.IsZero() {
+		last = now
+	}
+	return f.lately(e, now) && last.Sub(e.since) >= f.ttl
+}
+
+// silent notes that the node could not beat: then it is not its claims and starts that
+// fail but all it does, and others see that by its silence.
+func (f *fitness) silent() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.claims.since, f.starts.since, f.goodSince = time.Time{}, time.Time{}, time.Time{}
+}
+
+// selfVerdict is what a node thinks of itself.
+type selfVerdict struct {
+	failing bool // its claims or starts have failed throughout a LeaseTTL, and since then not all has succeeded throughout another
+	better  bool // all that it has tried of late has succeeded
+}
+
+// judge is called after each beat.
+func (f *fitness) judge() selfVerdict {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := time.Now()
+	switch {
+	case !f.failing:
+		f.failing, f.goodSince = f.throughout(&f.claims, now) || f.throughout(&f.starts, now), time.Time{}
+	case f.isGood():
+		f.failing = false
+	}
+	return selfVerdict{f.failing, !f.goodSince.IsZero()}
+}
+
+// isGood is called with mu held.
+func (f *fitness) isGood() bool {
+	return !f.goodSince.IsZero() && f.goodUntil.Sub(f.goodSince) >= f.ttl
+}
+
+// fails reports what judge did.
+func (f *fitness) fails() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.failing
+}
+
+// good notes that all that was tried has succeeded.
+func (f *fitness) good() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.goodUntil = time.Now()
+	if f.goodSince.IsZero() {
+		f.goodSince = f.goodUntil
+	}
+	f.wake.pokeIf(f.failing && f.isGood())
+}
+
+// troubled reports whether the last claim or start has failed, or takes so long that it
+// will.
+func (f *fitness) troubled() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := time.Now()
+	for _, e := range []*effort{&f.claims, &f.starts} {
+		if f.lately(e, now) || !e.began.IsZero() && now.Sub(e.began) > f.ttl/5 {
+			return true
+		}
+	}
+	return false
+}
+
+// err is what is wrong with the node's claims or starts; nil where they succeed.
+func (f *fitness) err(rests bool) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := time.Now()
+	for _, e := range []*effort{&f.claims, &f.starts} {
+		switch {
+		case !f.lately(e, now):
+		case rests:
+			return fmt.Errorf("%s fail, and other nodes have the shards: %w", e.what, e.err)
+		default:
+			return fmt.Errorf("%s have failed for %v: %w", e.what, now.Sub(e.since).Round(time.Millisecond), e.err)
+		}
+	}
+	if rests {
+		return fmt.Errorf("claims or starts failed, and other nodes have the shards until these have succeeded for %v: %w", f.ttl, f.why)
+	}
+	return nil
+}
+
+// tryOut makes a claim and a start that change nothing, where nothing else shows whether
+// they would succeed. It is called by the scan loop while the node fails.
+func (s *scheduler) tryOut(ctx context.Context) {
+	f := s.fitness
+	if !s.leases.trusted(time.Now()) {
+		return
+	}
+	began := f.begin(&f.claims)
+	_, err := see(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Claim(ctx, []Plan{{}}) }) // of no job
+	f.end(ctx, &f.claims, began, err)
+	if err != nil {
+		return
+	}
+	began = f.begin(&f.starts)
+	_, err = see(ctx, func(ctx context.Context) ([]Started, error) {
+		return s.store.Start(ctx, []Start{{State: StateStarted, Owner: s.incarnation, Address: LocalAddress(s.incarnation)}}) // of no run
+	})
+	f.end(ctx, &f.starts, began, err)
+	if err == nil {
+		f.good()
+	}
+}

@@ -1,0 +1,240 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// reserve is one connection beside the pool, for the time in which the host has all of
+// the pool's: what the loops of the schedulers ask goes over it then, one call after the
+// other. It is made ahead, while a node is there, for a server that is full gives nobody
+// another one when it is needed.
+type reserve struct {
+	turns turns     // who has the turn, has what follows
+	conn  *pgx.Conn // nil where there is none
+	used  time.Time // the last sign of life
+	told  bool      // that there is none was logged
+
+	next atomic.Int64 // Unix nanoseconds: no attempt to connect before
+	dry  atomic.Bool  // the pool had no connection, the last time
+}
+
+const (
+	// openPatience is how long a call waits for a pool that can still make a connection,
+	// or has an idle one, before it asks for the reserve; a quarter of what is left of
+	// its deadline where that is less. The pool may be asking the connection whether it
+	// is there, and who is impatient then loses it.
+	openPatience = time.Second
+	// poolPatience is the same for a pool of which all connections are in use.
+	poolPatience = 250 * time.Millisecond
+	// dryPatience is the same for one that was used up the last time as well.
+	dryPatience = 10 * time.Millisecond
+	// reserveCheck is how often the reserve is looked after.
+	reserveCheck = 30 * time.Second
+	// reserveStale is how long the reserve is taken for alive after it was used.
+	reserveStale = time.Second
+	// reserveLook is how often who waits for the reserve looks at the pool.
+	reserveLook = 20 * time.Millisecond
+	// reserveLeast is what has to be left of a call's deadline for its turn: the end of
+	// the deadline would break the connection.
+	reserveLeast = 100 * time.Millisecond
+	// reserveRetry is how long nobody asks for a connection that was refused.
+	reserveRetry = 5 * time.Second
+)
+
+// lent is a connection for the time of one call, and how to give it back.
+type lent struct {
+	*pgx.Conn
+	giveBack func()
+}
+
+// lend gives a connection of the pool, or the reserve where the pool has none in time
+// and the caller may have it. It waits for both until ctx ends.
+func (s *Store) lend(ctx context.Context, may bool) (lent, error) {
+	for may && s.reserve.usable(s) {
+		c, err := s.fromPool(ctx, s.poolPatience(ctx))
+		if err == nil || ctx.Err() != nil {
+			return c, err
+		}
+		waits := errors.Is(err, context.DeadlineExceeded) // and may give one after all
+		c, ok := s.reserve.take(ctx, s, waits)
+		switch {
+		case ok:
+			return c, nil
+		case !waits:
+			return lent{}, err
+		}
+	}
+	return s.fromPool(ctx, 0)
+}
+
+// fromPool gives a connection of the pool, within the patience where that is not 0.
+func (s *Store) fromPool(ctx context.Context, patience time.Duration) (lent, error) {
+	if patience > 0 {
+		bounded, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		ctx = bounded
+	}
+	conn, err := s.acquire(ctx)
+	s.reserve.dry.Store(err != nil)
+	if err != nil {
+		return lent{}, err
+	}
+	return lent{conn.Conn(), func() { s.giveBack(conn) }}, nil
+}
+
+// acquire takes a connection out of the pool. An error says how many are in use.
+func (s *Store) acquire(ctx context.Context) (*pgxpool.Conn, error) {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		stat := s.pool.Stat()
+		return nil, fmt.Errorf("no connection, %d of %d connections of the pool are in use: %w", stat.AcquiredConns(), stat.MaxConns(), err)
+	}
+	return conn, nil
+}
+
+// usable reports whether it is worth asking for the reserve.
+func (r *reserve) usable(s *Store) bool {
+	return !s.cfg.NoReserve && s.ctx.Err() == nil && time.Now().UnixNano() >= r.next.Load()
+}
+
+// poolPatience is how long the pool is waited for first.
+func (s *Store) poolPatience(ctx context.Context) time.Duration {
+	patience := openPatience
+	if stat := s.pool.Stat(); stat.AcquiredConns() >= stat.MaxConns() {
+		if s.reserve.dry.Load() {
+			return dryPatience
+		}
+		patience = poolPatience
+	}
+	if deadline, bounded := ctx.Deadline(); bounded {
+		patience = max(min(patience, time.Until(deadline)/4), time.Millisecond)
+	}
+	return patience
+}
+
+// take waits for its turn at the reserve, in the order of those who wait, and connects it
+// where that is to be done. ok is false where there is none, ctx ends, or, as long as that
+// may be, the pool has room again.
+func (r *reserve) take(ctx context.Context, s *Store, room bool) (c lent, ok bool) {
+	if !r.await(ctx, s, room) {
+		return lent{}, false
+	}
+	deadline, bounded := ctx.Deadline()
+	if bounded && time.Until(deadline) < reserveLeast || !r.connect(ctx, s) {
+		r.turns.done()
+		return lent{}, false
+	}
+	return lent{r.conn, r.giveBack}, true
+}
+
+// await waits for the turn.
+func (r *reserve) await(ctx context.Context, s *Store, room bool) bool {
+	turn := r.turns.ask()
+	look := time.NewTicker(reserveLook)
+	defer look.Stop()
+	for {
+		select {
+		case <-turn:
+			return true
+		case <-ctx.Done():
+			r.turns.leave(turn)
+			return false
+		case <-look.C:
+			if stat := s.pool.Stat(); room && stat.AcquiredConns() < stat.MaxConns() {
+				r.turns.leave(turn)
+				return false
+			}
+		}
+	}
+}
+
+// giveBack ends a turn. A connection that is not as it was is not kept.
+func (r *reserve) giveBack() {
+	if r.used = time.Now(); r.conn.IsClosed() || r.conn.PgConn().TxStatus() != 'I' {
+		r.drop()
+	}
+	r.turns.done()
+}
+
+// connect sees to it that there is a connection that answers. Caller has the turn.
+func (r *reserve) connect(ctx context.Context, s *Store) bool {
+	if r.conn != nil && time.Since(r.used) > reserveStale {
+		check, cancel := context.WithTimeout(ctx, rollbackPatience)
+		err := r.conn.Ping(check)
+		cancel()
+		if err != nil {
+			r.drop()
+		}
+	}
+	if r.conn == nil && r.usable(s) {
+		conn, err := s.reserveConn(ctx)
+		switch {
+		case err == nil:
+			r.conn, r.told = conn, false
+		case ctx.Err() == nil:
+			r.next.Store(time.Now().Add(reserveRetry).UnixNano())
+			if !r.told {
+				s.log.Warn("xxljob: there is no reserve connection beside the pool: while the pool is used up, this node goes without", "err", err)
+			}
+			r.told = true
+		}
+	}
+	if r.conn != nil {
+		r.used = time.Now()
+	}
+	return r.conn != nil
+}
+
+// reserveConn makes the connection as the pool makes its own. Behind a pooler that
+// shares sessions out it is left as it is.
+func (s *Store) reserveConn(ctx context.Context) (*pgx.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	conn, err := s.poolConn(ctx, "xxljob reserve "+s.cfg.Schema)
+	if err != nil || !s.locks() {
+		return conn, err
+	}
+	return s.prepared(ctx, conn)
+}
+
+// drop lets go of the connection. Caller has the turn.
+func (r *reserve) drop() {
+	if r.conn == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), rollbackPatience)
+	defer cancel()
+	r.conn.Close(ctx)
+	r.conn = nil
+}
+
+// close lets go of the connection once nobody uses it.
+func (r *reserve) close() {
+	<-r.turns.ask()
+	r.drop()
+	r.turns.done()
+}
+
+// keepReserve has the reserve ready until ctx ends.
+func (s *Store) keepReserve(ctx context.Context) {
+	tick := time.NewTicker(reserveCheck)
+	defer tick.Stop()
+	for {
+		if c, ok := s.reserve.take(ctx, s, false); ok {
+			c.giveBack()
+		}
+		select {
+		case <-ctx.Done():
+			s.reserve.close()
+			return
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,292 @@
+package postgres_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/store/postgres"
+)
+
+// useUp takes every connection of a pool, as a host does that forgets to give them back.
+func useUp(t *testing.T, pool *pgxpool.Pool) (giveBack func()) {
+	t.Helper()
+	var held []*pgxpool.Conn
+	for range pool.Config().MaxConns {
+		conn, err := pool.Acquire(t.Context())
+		must(t, err)
+		held = append(held, conn)
+	}
+	var once sync.Once
+	giveBack = func() {
+		once.Do(func() {
+			for _, conn := range held {
+				conn.Release()
+			}
+		})
+	}
+	t.Cleanup(giveBack)
+	return giveBack
+}
+
+// hasty bounds calls that are to fail.
+func hasty(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// reserves counts the reserve connections that the server has for a store.
+func reserves(t *testing.T, s *postgres.Store) int {
+	t.Helper()
+	return ask[int](t, pgtest.SharedPool(t), "select count(*)::int from pg_stat_activity where application_name like 'xxljob reserve %' and application_name like '%' || right($1, 20)", postgres.SchemaOf(s))
+}
+
+// lines are what a store has logged.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) count(of string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), of)
+}
+
+func (l *lines) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
+
+// TestReserve lets the host have all connections of the pool: what a node asks of the
+// store it does all the same, in either mode, with a pool of four and with one of one.
+func TestReserve(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []postgres.LeaseMode{postgres.LeaseLock, postgres.LeaseRow} {
+		for _, conns := range []int32{1, 4} {
+			t.Run(fmt.Sprintf("%s, pool of %d", mode, conns), func(t *testing.T) {
+				t.Parallel()
+				pool := pgtest.Pool(t, pgtest.MaxConns(conns))
+				s := openOn(t, pool, postgres.Config{LeaseMode: mode})
+				a := own(t, s, inc(t, "a"), 2)
+				job, second := a.job(), a.job()
+				giveBack := useUp(t, pool)
+				run := a.started(job)
+				accepted, err := s.Finish(t.Context(), []xxljob.Result{result(run)})
+				must(t, err)
+				if len(accepted) != 1 || accepted[0].State != xxljob.StateSucceeded {
+					t.Errorf("finished %+v", accepted)
+				}
+				v := a.beat()
+				_, err = s.Scan(t.Context(), xxljob.ScanQuery{Shards: a.shards, Before: time.Now(), Jobs: 10, Runs: 10})
+				must(t, err)
+				_, err = s.Inbox(t.Context(), a.inc, 0, 10)
+				must(t, err)
+				loops(t, s, run)
+				if taken, err := s.TakeShards(t.Context(), a.inc, v.Shards); err != nil || len(taken) != 2 {
+					t.Errorf("took %+v: %v", taken, err)
+				}
+				giveBack()
+				a.shards = a.beat().Shards
+				a.started(second) // the pool again
+				must(t, s.Leave(t.Context(), a.inc))
+				eventually(t, "the reserve goes with the last node", func() bool { return reserves(t, s) == 0 })
+			})
+		}
+	}
+}
+
+// loops lists what the loops of a scheduler list, many at once.
+func loops(t *testing.T, s *postgres.Store, run xxljob.Run) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // as a loop has
+	defer cancel()
+	var g sync.WaitGroup
+	for range 20 {
+		g.Go(func() {
+			if jobs, err := s.Jobs(ctx, xxljob.JobFilter{IDs: []int64{run.JobID}}); err != nil || len(jobs) != 1 {
+				t.Errorf("jobs by id: %+v %v", jobs, err)
+			}
+		})
+		for name, f := range map[string]xxljob.RunFilter{
+			"runs of a trigger":          {TriggerID: run.ID},
+			"runs of a job in one state": {JobID: run.JobID, States: []xxljob.State{xxljob.StateSucceeded}},
+		} {
+			g.Go(func() {
+				if runs, err := s.Runs(ctx, f); err != nil || len(runs) != 1 {
+					t.Errorf("%s: %+v %v", name, runs, err)
+				}
+			})
+		}
+	}
+	g.Wait()
+}
+
+// TestTurns: those who wait for the reserve have it in their order, and who leaves keeps
+// nobody waiting, also where it leaves when its turn has come.
+func TestTurns(t *testing.T) {
+	var turns postgres.Turns
+	came := func(turn chan struct{}) bool {
+		select {
+		case <-turn:
+			return true
+		default:
+			return false
+		}
+	}
+	first, second, third, fourth := turns.Ask(), turns.Ask(), turns.Ask(), turns.Ask()
+	if !came(first) || came(second) || came(third) || came(fourth) {
+		t.Fatal("the turn is not the first one's alone")
+	}
+	turns.Leave(second)
+	turns.Done() // of the first
+	if !came(third) || came(second) || came(fourth) {
+		t.Fatal("the turn is not the third one's alone, though the second has left")
+	}
+	turns.Leave(third)
+	if !came(fourth) {
+		t.Fatal("who left when its turn had come has kept it")
+	}
+	turns.Done()
+	if !came(turns.Ask()) {
+		t.Fatal("nobody has the turn, and it is not to be had")
+	}
+}
+
+// TestReserveIsThereAhead of the need, and goes with the store.
+func TestReserveIsThereAhead(t *testing.T) {
+	t.Parallel()
+	s := open(t, postgres.Config{})
+	s.Watch(t.Context(), "watcher")
+	eventually(t, "there is a reserve", func() bool { return reserves(t, s) == 1 })
+	s.Close()
+	eventually(t, "the reserve is closed with the store", func() bool { return reserves(t, s) == 0 })
+}
+
+// TestReserveThatBroke is made anew before it is needed for a call.
+func TestReserveThatBroke(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Pool(t, pgtest.MaxConns(2))
+	s := openOn(t, pool, postgres.Config{})
+	a := own(t, s, inc(t, "a"), 2)
+	job := a.job()
+	useUp(t, pool)
+	run := a.planned(job)
+	kill(t, ask[int](t, pgtest.SharedPool(t), "select pid from pg_stat_activity where application_name like 'xxljob reserve %' and application_name like '%' || right($1, 20)", postgres.SchemaOf(s)))
+	postgres.ReserveIsStale(s)
+	answers, err := s.Start(t.Context(), []xxljob.Start{a.startOf(run, job.Version)})
+	must(t, err)
+	if answers[0].Status != xxljob.StartOK {
+		t.Errorf("status %d", answers[0].Status)
+	}
+}
+
+// TestWithoutReserve: what fails for want of a connection says how many are in use; and
+// so does what the host itself asks for, which leaves the reserve alone.
+func TestWithoutReserve(t *testing.T) {
+	t.Parallel()
+	const want = "4 of 4 connections of the pool are in use"
+	pool := pgtest.Pool(t, pgtest.MaxConns(4))
+	s := openOn(t, pool, postgres.Config{NoReserve: true})
+	a := own(t, s, inc(t, "a"), 2)
+	job := a.job()
+	run := a.planned(job)
+	giveBack := useUp(t, pool)
+	for name, call := range map[string]func(context.Context) error{
+		"claim": func(ctx context.Context) error { _, err := s.Claim(ctx, []xxljob.Plan{a.plan(job)}); return err },
+		"start": func(ctx context.Context) error {
+			_, err := s.Start(ctx, []xxljob.Start{a.startOf(run, job.Version)})
+			return err
+		},
+		"finish": func(ctx context.Context) error { _, err := s.Finish(ctx, []xxljob.Result{result(run)}); return err },
+		"list":   func(ctx context.Context) error { _, err := s.Runs(ctx, xxljob.RunFilter{}); return err },
+	} {
+		if err := call(hasty(t)); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	giveBack()
+	with := openOn(t, pool, postgres.Config{})
+	b := own(t, with, inc(t, "b"), 2)
+	job = b.job()
+	useUp(t, pool)
+	if _, err := with.AddRun(hasty(t), job.ID, xxljob.Trigger{}); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), want) {
+		t.Errorf("a trigger of the host's while it has all connections: %v", err)
+	}
+	b.planned(job)
+}
+
+// TestANodeWithoutThePoolGivesUpItsShards, and says why: what that takes goes over its lock
+// connection. By an attempt that changes nothing it finds out when there is room again.
+func TestANodeWithoutThePoolGivesUpItsShards(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Pool(t, pgtest.MaxConns(2))
+	s := openOn(t, pool, postgres.Config{NoReserve: true})
+	a := own(t, s, inc(t, "a"), 2)
+	attempt := func(ctx context.Context) error {
+		_, err := s.Claim(ctx, []xxljob.Plan{{}})
+		if err == nil {
+			_, err = s.Start(ctx, []xxljob.Start{{State: xxljob.StateStarted, Owner: a.inc, Address: xxljob.LocalAddress(a.inc)}})
+		}
+		return err
+	}
+	must(t, attempt(t.Context()))
+	giveBack := useUp(t, pool)
+	wantText(t, attempt(hasty(t)), "2 of 2 connections of the pool are in use")
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	must(t, s.SetFailing(ctx, a.inc, true))
+	must(t, s.ReleaseShards(ctx, a.inc, a.shards))
+	v := a.beat()
+	if !v.Nodes[0].Failing || free(v) != 2 || locksOf(t, holder(t, a.inc)) != 0 {
+		t.Errorf("node %+v, shards %+v", v.Nodes[0], v.Shards)
+	}
+	giveBack()
+	must(t, attempt(t.Context()))
+}
+
+// TestRefusedReserve: a server that gives the role no further connection is a warning,
+// once, and the node waits for its pool.
+func TestRefusedReserve(t *testing.T) {
+	t.Parallel()
+	var log lines
+	super := superPool(t)
+	role := "r_" + strings.ToLower(rand.Text())
+	run(t, super, "create role "+role+" login in role "+ask[string](t, pgtest.SharedPool(t), "select current_user::text"))
+	t.Cleanup(func() { super.Exec(context.Background(), "drop role "+role) })
+	pool := pgtest.Pool(t, pgtest.At(as(t, pgtest.DSN(t), role)), pgtest.MaxConns(2))
+	s := openOn(t, pool, postgres.Config{LeaseMode: postgres.LeaseRow, Logger: log.logger()})
+	a := own(t, s, inc(t, "a"), 2)
+	job := a.job()
+	giveBack := useUp(t, pool)
+	run(t, super, "alter role "+role+" connection limit 2")
+	for range 2 {
+		_, err := s.Claim(hasty(t), []xxljob.Plan{a.plan(job)})
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("claim: %v", err)
+		}
+		wantText(t, err, "2 of 2 connections of the pool are in use")
+		postgres.AskForReserveAgain(s)
+	}
+	if n := log.count("no reserve connection"); n != 1 {
+		t.Errorf("%d warnings:\n%s", n, log.text.String())
+	}
+	run(t, super, "alter role "+role+" connection limit 3")
+	postgres.AskForReserveAgain(s)
+	a.started(job)
+	giveBack()
+}
