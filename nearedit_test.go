@@ -204,6 +204,9 @@ func TestEditsNearAnInstant(t *testing.T) {
 					}
 					var actions []action
 					for i := range nearEdits {
+						if detector && i%10 > 1 {
+							continue
+						}
 						j := &nearJob{n: i, name: fmt.Sprintf("job %d", i), app: nearApp(i)}
 						jobs = append(jobs, j)
 						if verb.before != nil {

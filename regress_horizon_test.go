@@ -24,6 +24,9 @@ func TestHintsMakeNothingLate(t *testing.T) {
 		{5 * time.Second, 300 * time.Millisecond, 3 * time.Hour},
 		{55 * time.Second, 300 * time.Millisecond, 3 * time.Hour},
 	} {
+		if detector {
+			c.lasts /= 4
+		}
 		t.Run(fmt.Sprintf("PreRead=%v/seed=%d", c.preRead, seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				rnd := rand.New(rand.NewPCG(seed, 0))

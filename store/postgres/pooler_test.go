@@ -15,6 +15,7 @@ import (
 // pooler that shares sessions out by transaction. Statements go whole, and
 // nothing is prepared.
 func TestConformanceThroughAPooler(t *testing.T) {
+	t.Parallel()
 	server := pgtest.Start(t, pgtest.Options{NoFsync: true})
 	direct := pgtest.Pool(t, pgtest.At(server.DSN("postgres")))
 	pooled := pgtest.Pool(t, pgtest.At(pgtest.PgBouncer(t, server.DSN("postgres"))), by(pgx.QueryExecModeExec), pgtest.MaxConns(32))

@@ -145,6 +145,7 @@ func only(t *testing.T, topics ...string) {
 
 // TestConformanceUnderAnotherCollation: orders are those of Go.
 func TestConformanceUnderAnotherCollation(t *testing.T) {
+	t.Parallel()
 	dsn := pgtest.Database(t, "und-x-icu")
 	pool := pgtest.Pool(t, pgtest.At(dsn), pgtest.MaxConns(16))
 	there := &schemas{pool: pool}
@@ -158,12 +159,14 @@ func TestConformanceUnderAnotherCollation(t *testing.T) {
 // descriptions that are kept and that are not. The whole suite by
 // pgx.QueryExecModeExec is in TestConformanceThroughAPooler.
 func TestConformanceByOtherProtocols(t *testing.T) {
+	t.Parallel()
 	for mode, topics := range map[pgx.QueryExecMode][]string{
 		pgx.QueryExecModeCacheDescribe:  {"Claim", "Start"},
 		pgx.QueryExecModeDescribeExec:   {"Claim", "Start"},
 		pgx.QueryExecModeSimpleProtocol: {"Job", "Claim", "Start", "Finish"},
 	} {
 		t.Run(strings.ReplaceAll(mode.String(), " ", "_"), func(t *testing.T) {
+			t.Parallel()
 			pool := pgtest.Pool(t, by(mode), pgtest.MaxConns(16))
 			storetest.Run(t, func(t *testing.T) xxljob.Store {
 				only(t, topics...)
