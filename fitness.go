@@ -19,11 +19,15 @@ type fitness struct {
 	wake wake // of who judges
 
 	mu             sync.Mutex
-	claims, starts effort    // guarded by mu
-	failing        bool      // guarded by mu
-	why            error     // guarded by mu: the last failure
-	goodSince      time.Time // guarded by mu: while it fails, the first success after the last failure; zero for none
-	goodUntil      time.Time // guarded by mu: and the last success
+	claims, starts effort        // guarded by mu
+	trials         [2]effort     // guarded by mu: claims and starts that change nothing
+	failing        bool          // guarded by mu
+	why            error         // guarded by mu: the last failure
+	masked         bool          // guarded by mu: claims or starts have failed although trials succeeded
+	wanted         time.Duration // guarded by mu: for how long all has to succeed
+	recovered      time.Time     // guarded by mu: when it last had
+	goodSince      time.Time     // guarded by mu: while it fails, the first success after the last failure; zero for none
+	goodUntil      time.Time     // guarded by mu: and the last success
 }
 
 // effort is how calls of one kind went, in a row.
@@ -36,8 +40,11 @@ type effort struct {
 }
 
 func newFitness(ttl time.Duration, wake wake) *fitness {
-	return &fitness{ttl: ttl, wake: wake, claims: effort{what: "claims"}, starts: effort{what: "starts"}}
+	return &fitness{ttl: ttl, wake: wake, wanted: ttl, claims: effort{what: "claims"}, starts: effort{what: "starts"}}
 }
+
+// longestGood bounds how long all has to succeed after many relapses.
+const longestGood = 5 * time.Minute
 
 // row is how far apart two failures may be that are in a row: no attempt, and no pause
 // after one, takes as long.
@@ -71,10 +78,14 @@ func (f *fitness) end(ctx context.Context, e *effort, began time.Time, err error
 			e.since = began
 		}
 		e.until, e.err, f.why = now, err, err
+		// What changes nothing may succeed where what does cannot: no row is written.
+		f.masked = !f.isTrial(e) && (f.masked || !f.goodSince.IsZero() && began.After(f.goodSince))
 		f.goodSince = time.Time{}
 		f.wake.pokeIf(!f.failing && f.throughout(e, now))
 	}
 }
+
+func (f *fitness) isTrial(e *effort) bool { return e == &f.trials[0] || e == &f.trials[1] }
 
 // over notes that the attempt is over which began at a time, and says nothing.
 func (f *fitness) over(e *effort, began time.Time) {
@@ -127,15 +138,29 @@ func (f *fitness) judge() selfVerdict {
 	switch {
 	case !f.failing:
 		f.failing, f.goodSince = f.throughout(&f.claims, now) || f.throughout(&f.starts, now), time.Time{}
+		if f.failing {
+			f.relapsed(now)
+		}
 	case f.isGood():
-		f.failing = false
+		f.failing, f.recovered = false, now
+		f.claims.since, f.starts.since = time.Time{}, time.Time{} // what was before counts no more
 	}
 	return selfVerdict{f.failing, !f.goodSince.IsZero()}
 }
 
+// relapsed doubles the time for which all has to succeed where it has not been well for
+// long: else the shards would go to and fro with each try. Called with mu held.
+func (f *fitness) relapsed(now time.Time) {
+	if !f.recovered.IsZero() && now.Sub(f.recovered) < 10*f.wanted {
+		f.wanted = min(2*f.wanted, max(longestGood, f.ttl))
+	} else {
+		f.wanted = f.ttl
+	}
+}
+
 // isGood is called with mu held.
 func (f *fitness) isGood() bool {
-	return !f.goodSince.IsZero() && f.goodUntil.Sub(f.goodSince) >= f.ttl
+	return !f.goodSince.IsZero() && f.goodUntil.Sub(f.goodSince) >= f.wanted
 }
 
 // fails reports what judge did.
@@ -145,11 +170,15 @@ func (f *fitness) fails() bool {
 	return f.failing
 }
 
-// good notes that all that was tried has succeeded.
+// good notes that all that was tried has succeeded. That says nothing while claims or
+// starts that do change something fail all the same.
 func (f *fitness) good() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.goodUntil = time.Now()
+	if f.masked = f.masked && (f.lately(&f.claims, f.goodUntil) || f.lately(&f.starts, f.goodUntil)); f.masked {
+		return
+	}
 	if f.goodSince.IsZero() {
 		f.goodSince = f.goodUntil
 	}
@@ -162,7 +191,7 @@ func (f *fitness) troubled() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := time.Now()
-	for _, e := range []*effort{&f.claims, &f.starts} {
+	for _, e := range []*effort{&f.claims, &f.starts, &f.trials[0], &f.trials[1]} {
 		if f.lately(e, now) || !e.began.IsZero() && now.Sub(e.began) > f.ttl/5 {
 			return true
 		}
@@ -170,22 +199,27 @@ func (f *fitness) troubled() bool {
 	return false
 }
 
-// err is what is wrong with the node's claims or starts; nil where they succeed.
+// err is what is wrong with the node's claims or starts; nil where they succeed. A
+// failure by itself is none: what it left open may have been settled since.
 func (f *fitness) err(rests bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := time.Now()
 	for _, e := range []*effort{&f.claims, &f.starts} {
+		failed := e.until.Sub(e.since).Round(time.Millisecond)
 		switch {
 		case !f.lately(e, now):
-		case rests:
+		case rests && f.goodSince.IsZero():
 			return fmt.Errorf("%s fail, and other nodes have the shards: %w", e.what, e.err)
-		default:
-			return fmt.Errorf("%s have failed for %v: %w", e.what, now.Sub(e.since).Round(time.Millisecond), e.err)
+		case !rests && failed > f.ttl/5:
+			return fmt.Errorf("%s have failed for %v: %w", e.what, failed, e.err)
 		}
 	}
-	if rests {
-		return fmt.Errorf("claims or starts failed, and other nodes have the shards until these have succeeded for %v: %w", f.ttl, f.why)
+	switch {
+	case rests:
+		return fmt.Errorf("claims or starts failed, and other nodes have the shards until these have succeeded for %v: %w", f.wanted, f.why)
+	case f.failing:
+		return fmt.Errorf("claims or starts failed, and have not succeeded for %v since: %w", f.wanted, f.why)
 	}
 	return nil
 }
@@ -197,17 +231,17 @@ func (s *scheduler) tryOut(ctx context.Context) {
 	if !s.leases.trusted(time.Now()) {
 		return
 	}
-	began := f.begin(&f.claims)
+	began := f.begin(&f.trials[0])
 	_, err := see(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Claim(ctx, []Plan{{}}) }) // of no job
-	f.end(ctx, &f.claims, began, err)
+	f.end(ctx, &f.trials[0], began, err)
 	if err != nil {
 		return
 	}
-	began = f.begin(&f.starts)
+	began = f.begin(&f.trials[1])
 	_, err = see(ctx, func(ctx context.Context) ([]Started, error) {
 		return s.store.Start(ctx, []Start{{State: StateStarted, Owner: s.incarnation, Address: LocalAddress(s.incarnation)}}) // of no run
 	})
-	f.end(ctx, &f.starts, began, err)
+	f.end(ctx, &f.trials[1], began, err)
 	if err == nil {
 		f.good()
 	}

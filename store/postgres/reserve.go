@@ -192,13 +192,14 @@ func (r *reserve) connect(ctx context.Context, s *Store) bool {
 	return r.conn != nil
 }
 
-// reserveConn makes the connection as the pool makes its own. Behind a pooler that
-// shares sessions out it is left as it is.
+// reserveConn makes the connection as the pool makes its own. Where the pool may lead to
+// a pooler that shares sessions out, it is left as it is: the host's would have its
+// settings.
 func (s *Store) reserveConn(ctx context.Context) (*pgx.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	conn, err := s.poolConn(ctx, "xxljob reserve "+s.cfg.Schema)
-	if err != nil || !s.locks() {
+	if err != nil || !s.locks() || s.cfg.LockConn != nil {
 		return conn, err
 	}
 	return s.prepared(ctx, conn)

@@ -1,0 +1,127 @@
+package xxljob_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/store/storetest"
+)
+
+// writesFail is a store that a node reads well, and in which claims or starts that change
+// nothing succeed: no row can be written.
+type writesFail struct {
+	xxljob.Store
+	claims, starts *bool // of one bubble, whose goroutines take turns
+}
+
+var errDiskFull = errors.New("the disk is full")
+
+func (s writesFail) Claim(ctx context.Context, plans []xxljob.Plan) ([]xxljob.Run, error) {
+	if *s.claims && len(plans) > 0 && plans[0].JobID != 0 {
+		return nil, errDiskFull
+	}
+	return s.Store.Claim(ctx, plans)
+}
+
+func (s writesFail) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
+	if *s.starts && len(starts) > 0 && starts[0].RunID != 0 {
+		return nil, errDiskFull
+	}
+	return s.Store.Start(ctx, starts)
+}
+
+// TestReadyWhenNoRowCanBeWritten: an attempt that changes nothing does not hide that those
+// fail which do.
+func TestReadyWhenNoRowCanBeWritten(t *testing.T) {
+	for _, what := range []string{"claims", "starts"} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var on, off bool
+				st, j := writesFail{memory.New(), &on, &off}, &journal{}
+				if what == "starts" {
+					st.claims, st.starts = &off, &on
+				}
+				a := startNode(t, st, "a", j)
+				time.Sleep(5 * time.Second)
+				addSeconds(t, a, 5)
+				time.Sleep(10 * time.Second)
+				must(t, a.Ready())
+				on = true
+				time.Sleep(fitTTL + 4*time.Second)
+				for range 600 {
+					time.Sleep(100 * time.Millisecond)
+					if a.Ready() == nil {
+						t.Fatal("the node is ready, and nothing runs")
+					}
+				}
+				on = false
+				time.Sleep(30 * time.Second)
+				must(t, a.Ready())
+				stop(t, a)
+			})
+		})
+	}
+}
+
+// TestANodeThatCannotWriteRests: where another node can, it has the shards; and the one
+// that cannot tries again at longer and longer intervals, not each time that an attempt
+// which changes nothing succeeds.
+func TestANodeThatCannotWriteRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var onA, onB, off bool
+		mem, j := memory.New(), &journal{}
+		a, b := startNode(t, writesFail{mem, &onA, &off}, "a", j), startNode(t, writesFail{mem, &onB, &off}, "b", j)
+		time.Sleep(10 * time.Second)
+		jobs := addSeconds(t, a, 20)
+		time.Sleep(10 * time.Second)
+		onA, onB = true, true
+		time.Sleep(30 * time.Second)
+		onA = false // and b goes on failing
+		time.Sleep(2 * time.Minute)
+		owned, before := 0, len(j.all())
+		const look = 10 * time.Minute
+		for range int(look / time.Second) {
+			time.Sleep(time.Second)
+			if n, _ := shardsOf(t, mem, b); n > 0 {
+				owned++
+			}
+		}
+		if b.Ready() == nil || owned > int(look/time.Second)/10 {
+			t.Errorf("b has had shards for %d s of %v; Ready: %v", owned, look, b.Ready())
+		}
+		if n, want := len(j.all())-before, len(jobs)*int(look/time.Second); n < want*9/10 {
+			t.Errorf("%d of %d runs in %v", n, want, look)
+		}
+		onB = false
+		time.Sleep(6 * time.Minute)
+		must(t, b.Ready())
+		requireSpread(t, mem, a, b)
+		stop(t, a, b)
+	})
+}
+
+// TestReadyAfterALostAnswer: a start whose answer was lost, and which was found to have
+// taken effect, makes nobody unready.
+func TestReadyAfterALostAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := &journal{}
+		a := startNode(t, memory.New(), "a", j)
+		time.Sleep(5 * time.Second)
+		job, err := a.AddJob(t.Context(), xxljob.Job{Name: "x", Handler: "work"})
+		must(t, err)
+		a.faults.Inject("Start", storetest.Fault{After: true, Calls: 1})
+		trigger(t, a, job)
+		for range 15 {
+			time.Sleep(time.Second)
+			if err := a.Ready(); err != nil || len(j.all()) != 1 {
+				t.Fatalf("%d runs, Ready: %v", len(j.all()), err)
+			}
+		}
+		stop(t, a)
+	})
+}
