@@ -569,3 +569,21 @@ func TestEnsureJobsWithFaultyStore(t *testing.T) {
 		}
 	}
 }
+
+// TestAListThatIsEnsuredAgain: a host that ensures its list again and again, and not at its
+// start only, has what is gone from it pruned all the same.
+func TestAListThatIsEnsuredAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		n, _ := startRelease(t, st, "n", releaseOf(1, "a", "b"))
+		time.Sleep(time.Minute)
+		v2 := releaseOf(2, "a")
+		for range 6 {
+			_, err := n.EnsureJobs(t.Context(), "", v2.jobs, v2.opts)
+			must(t, err)
+			time.Sleep(5 * time.Minute)
+		}
+		requireJobs(t, st, "after half an hour", "a v2")
+		stop(t, n)
+	})
+}

@@ -88,6 +88,9 @@ func (s *scheduler) ensure(ctx context.Context, job Job) (Ensured, error) {
 		if isNotFound(err) {
 			continue // removed meanwhile
 		}
+		if err == nil && changed.Outcome == Changed {
+			s.warnOfStored(changed.Job)
+		}
 		return changed, err
 	}
 }
@@ -132,9 +135,6 @@ func (s *scheduler) redefine(ctx context.Context, has, job Job, guard *ListGuard
 		}
 		return replan, nil
 	}, Next: func(job Job, started, now time.Time) (time.Time, error) { return next(job, started, now) }})
-	if err == nil && outcome == Changed {
-		s.warnOfStored(changed)
-	}
 	return Ensured{changed, outcome}, err
 }
 

@@ -197,7 +197,7 @@ func (s *scheduler) warnUnserved(ctx context.Context, app string, jobs []Job) {
 		"handlers", len(handlers), "some", handlers[:min(len(handlers), some)])
 }
 
-// warnOfStoredIn is warnOfStored for the jobs that a list has added, in one line.
+// warnOfStoredIn is warnOfStored for the jobs that a list has added or changed, in one line.
 func (s *scheduler) warnOfStoredIn(app string, jobs []Job) {
 	found := map[string]bool{}
 	n, example := 0, ""
@@ -243,7 +243,7 @@ func (s *scheduler) applyList(ctx context.Context, w *wantedList, how ListApply,
 		at += n
 	}
 	s.warnUnserved(ctx, w.App, a.touched)
-	s.warnOfStoredIn(w.App, a.added)
+	s.warnOfStoredIn(w.App, a.touched)
 	if len(a.touched) > 0 {
 		s.scanWake.poke()
 	}
@@ -276,7 +276,6 @@ type applying struct {
 	w       *wantedList
 	all     []Ensured // by the place in the list
 	touched []Job     // created or changed
-	added   []Job     // created
 	grouped bool
 }
 
@@ -362,7 +361,7 @@ func (a *applying) add(ctx context.Context, left map[string]int) error {
 		i := left[job.Key]
 		delete(left, job.Key)
 		a.all[i] = Ensured{job, Created}
-		a.touched, a.added = append(a.touched, job), append(a.added, job)
+		a.touched = append(a.touched, job)
 	}
 	return nil
 }

@@ -33,6 +33,7 @@ type leases struct {
 	apps       map[string]map[string]*Node // guarded by mu: live nodes by app attached
 	rest       map[int]time.Time           // guarded by mu: shards given up by LeaseMaxHold, until when
 	idleSince  map[int]time.Time           // guarded by mu: shards that nobody looks after, since when
+	idleLook   time.Time                   // guarded by mu: when that was last looked at
 	rescue     map[int]time.Time           // guarded by mu: shards taken above the share, when
 	read       time.Time                   // guarded by mu: monotonic, the last successful look
 	doubts     []string                    // guarded by mu: nodes that have come to be doubted, until takeDoubts

@@ -44,7 +44,15 @@ func (o *ownLists) take(ctx context.Context) (release func(), err error) {
 func (o *ownLists) set(w *wantedList) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if was := o.apps[w.App]; was != nil && was.isSame(w) {
+		return // what was seen while the list was this one goes on counting
+	}
 	o.apps[w.App] = w
+}
+
+// isSame reports whether two lists of an app say the same.
+func (w *wantedList) isSame(other *wantedList) bool {
+	return w.Generation == other.Generation && w.Prune == other.Prune && w.Digest == other.Digest
 }
 
 func (o *ownLists) of(app string) *wantedList {

@@ -70,6 +70,9 @@ func (l *leases) add(shards []Shard, now time.Time) {
 func (l *leases) shares(shards []Shard, now time.Time) (give, take []Shard) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	// What was seen before a time without a look says nothing about what was in it.
+	since := l.idleSince
+	l.idleSince = nil
 	if l.resting || l.rests {
 		// Also what a take brought in that was under way when the rest began.
 		for _, sh := range shards {
@@ -106,7 +109,7 @@ func (l *leases) shares(shards []Shard, now time.Time) (give, take []Shard) {
 		want = 1 // what another gave up for its age; the surplus goes to it in turn
 	}
 	free := l.takeable(shards, now)
-	l.noteIdle(free, now)
+	l.noteIdle(free, since, now)
 	if want > 0 {
 		// Each node begins at a place of its own, so that they do not all reach for
 		// the same ones.
@@ -124,8 +127,11 @@ const keepAbove = time.Minute
 // longer than a lease lasts, something else than their rows keeps them from whoever
 // should have taken them, such as a process that was paused between giving up a shard and
 // giving up its lock: they are no longer Free, and are taken by their epochs.
-func (l *leases) noteIdle(free []Shard, now time.Time) {
-	since := l.idleSince
+func (l *leases) noteIdle(free []Shard, since map[int]time.Time, now time.Time) {
+	if now.Sub(l.idleLook) > l.ttl/2 {
+		since = nil
+	}
+	l.idleLook = now
 	l.idleSince = make(map[int]time.Time, len(free))
 	for i := range free {
 		first, known := since[free[i].ID]

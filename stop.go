@@ -17,7 +17,6 @@ func (s *scheduler) Stop(ctx context.Context) error {
 	if ctx == nil {
 		return errNoContext
 	}
-	defer s.life.left.Store(true)
 	l := &s.life
 	l.mu.Lock()
 	first := !l.stopping
@@ -35,6 +34,7 @@ func (s *scheduler) Stop(ctx context.Context) error {
 	l.mu.Unlock()
 	select {
 	case <-l.done:
+		l.left.Store(true)
 		return l.err
 	case <-ctx.Done():
 	}
@@ -42,8 +42,12 @@ func (s *scheduler) Stop(ctx context.Context) error {
 	defer last.Stop()
 	select {
 	case <-l.done:
+		l.left.Store(true)
 		return l.err
 	case <-last.C:
+		if first { // the steps go by the ctx of the first: handlers that it waits for may go on
+			l.left.Store(true)
+		}
 		return ctx.Err()
 	}
 }

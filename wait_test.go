@@ -337,3 +337,41 @@ func TestNilContexts(t *testing.T) {
 		must(t, s.Stop(t.Context()))
 	})
 }
+
+// TestASecondStop that gives up early does not take from the handlers what the first one,
+// which waits for them, leaves them.
+func TestASecondStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWaiting(t)
+		job, err := w.AddJob(t.Context(), xxljob.Job{Name: "last", Handler: "work"})
+		must(t, err)
+		next, err := w.AddJob(t.Context(), xxljob.Job{Name: "next", Handler: "work"})
+		must(t, err)
+		running, done := make(chan struct{}), make(chan struct{})
+		w.within <- func(ctx context.Context, _ *xxljob.Task) {
+			defer close(done)
+			close(running)
+			time.Sleep(30 * time.Second)
+			if _, err := w.Trigger(ctx, next.ID, xxljob.Trigger{}); err != nil {
+				t.Errorf("a trigger while the first Stop waits: %v", err)
+			}
+		}
+		trigger(t, w, job)
+		<-running
+		go func() {
+			time.Sleep(time.Second)
+			short, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			if err := w.Stop(short); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("the second Stop: %v", err)
+			}
+		}()
+		long, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+		defer cancel()
+		must(t, w.Stop(long))
+		<-done
+		if _, err := w.Trigger(t.Context(), next.ID, xxljob.Trigger{}); !errors.Is(err, xxljob.ErrStopped) {
+			t.Errorf("a trigger after Stop: %v", err)
+		}
+	})
+}

@@ -311,6 +311,12 @@ func TestWarnsOfWhatIsNotThereYet(t *testing.T) {
 			must(t, err)
 			check([]string{"list created", "list unchanged"}[i], want, "Retries", "Children", "AlarmEmail", "jobs=3")
 		}
+		for i := range list {
+			list[i].Retries = 5
+		}
+		_, err = s.EnsureJobs(ctx, "", list, xxljob.EnsureOptions{})
+		must(t, err)
+		check("list changed", 1, "Retries", "jobs=3")
 		plain, err := s.AddJob(ctx, xxljob.Job{Name: "plain", Handler: "work"})
 		must(t, err)
 		_, err = s.UpdateJob(ctx, plain)

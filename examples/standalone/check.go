@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 )
@@ -46,8 +47,10 @@ func (o options) checkSchema() error {
 	switch {
 	case o.schema == "":
 		return errors.New("-schema: want a name")
-	case strings.HasPrefix(o.schema, "pg_"):
-		return fmt.Errorf("-schema %s: names that begin with pg_ are the server's", o.schema)
+	case strings.HasPrefix(o.schema, "pg_"), o.schema == "information_schema":
+		return fmt.Errorf("-schema %s: that, and names that begin with pg_, are the server's", o.schema)
+	case !utf8.ValidString(o.schema):
+		return fmt.Errorf("-schema %q: want UTF-8", o.schema)
 	case len(o.schema) > 63 || strings.ContainsAny(o.schema, "{}\\\x00"):
 		return fmt.Errorf("-schema %q: want at most 63 bytes, and no braces and no backslash", o.schema)
 	}

@@ -277,6 +277,8 @@ func TestRunRefusesBadOptions(t *testing.T) {
 		{[]string{"-listen", "nonsense", "-token", "a"}, []string{"-listen", "nonsense"}},
 		{[]string{"-store", "postgres://u:secret@h:notaport/db"}, []string{"-store", "port"}},
 		{[]string{"-schema", "pg_x"}, []string{"-schema", "pg_x"}},
+		{[]string{"-schema", "information_schema"}, []string{"-schema", "information_schema"}},
+		{[]string{"-schema", "a\xff"}, []string{"-schema", "UTF-8"}},
 		{[]string{"-logs", bad}, []string{"-logs", "bad.json"}},
 	} {
 		args := append([]string{"-store", "postgres://u:secret@" + taken + "/db"}, c.args...)

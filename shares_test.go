@@ -1,0 +1,30 @@
+package xxljob
+
+import (
+	"testing"
+	"time"
+)
+
+// TestIdleShardsAreWatched: a shard counts as idle from when it is seen to be, and not from
+// before a time in which this node did not look.
+func TestIdleShardsAreWatched(t *testing.T) {
+	for _, pause := range []string{"rests", "does not look"} {
+		t.Run(pause, func(t *testing.T) {
+			c := Config{}.withDefaults()
+			l := newLeases("a-1", &c, func() []Attachment { return nil })
+			l.nodes = map[string]*observed{"a-1": {live: true}, "b-1": {live: true}}
+			now, shards := time.Now(), []Shard{{ID: 0, Owner: "b-1"}, {ID: 1, Free: true}}
+			l.shares(shards, now)
+			l.rests = pause == "rests"
+			for range 60 {
+				if now = now.Add(time.Second); l.rests {
+					l.shares(shards, now)
+				}
+			}
+			l.rests = false
+			if _, take := l.shares(shards, now); len(take) != 1 || !take[0].Free {
+				t.Errorf("took %+v, want the free shard as a free one", take)
+			}
+		})
+	}
+}
