@@ -26,7 +26,9 @@ type EnsureOptions struct {
 	// example, or the time of the commit in seconds. Zero or greater. Lists of one
 	// generation should be equal; where they are not, a warning names the nodes.
 	Generation int64
-	// Rollback makes the list apply at once, whatever generation applies by then.
+	// Rollback makes the list apply at once, whatever generation applies by then. A later
+	// call of that generation, as by a replica of the release that starts once more,
+	// applies its list again: take those replicas away before.
 	Rollback bool
 }
 

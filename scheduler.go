@@ -53,11 +53,11 @@ var (
 // Handle are ErrStopped, and the others go on. A nil context is an error. Lists of
 // jobs and runs are the Store's to answer.
 type Scheduler interface {
-	// Start starts the loops and returns at once; ErrStarted the second time,
-	// ErrStopped after Stop. First it asks the store for the number of shards: another
-	// one than Config.Shards is ErrShards, and nothing is started. A store that does
-	// not answer within five seconds, or answers with another error, is no error:
-	// the loops go on asking. When ctx ends, the scheduler stops as if Stop had been
+	// Start starts the loops and returns; ErrStarted the second time, ErrStopped after
+	// Stop. Before that it asks the store for the number of shards, for five seconds at
+	// most: another one than Config.Shards is ErrShards, and nothing is started. A store
+	// that does not answer, or answers with another error, is no error: the loops go on
+	// asking. When ctx ends, the scheduler stops as if Stop had been
 	// called with Config.StopGrace.
 	Start(ctx context.Context) error
 	// Stop stops claiming and starting, once what it has asked of the store is
@@ -93,7 +93,8 @@ type Scheduler interface {
 	// on; runs stay readable.
 	RemoveJob(ctx context.Context, id int64) error
 	// StartJob starts a stopped job: its first instant is the first strictly
-	// after now. Starting a started one changes nothing.
+	// after now. Starting a started one changes nothing. One that EnsureJobs has pruned is
+	// pruned again after Config.PruneAfter, unless a list names it by then.
 	StartJob(ctx context.Context, id int64) error
 	// StopJob stops the schedule and cancels what it has planned. What runs, runs
 	// on, and triggers by hand are run all the same.
