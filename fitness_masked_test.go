@@ -3,6 +3,7 @@ package xxljob_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,20 +17,20 @@ import (
 // nothing succeed: no row can be written.
 type writesFail struct {
 	xxljob.Store
-	claims, starts *bool // of one bubble, whose goroutines take turns
+	claims, starts *atomic.Bool // which fail
 }
 
 var errDiskFull = errors.New("the disk is full")
 
 func (s writesFail) Claim(ctx context.Context, plans []xxljob.Plan) ([]xxljob.Run, error) {
-	if *s.claims && len(plans) > 0 && plans[0].JobID != 0 {
+	if s.claims.Load() && len(plans) > 0 && plans[0].JobID != 0 {
 		return nil, errDiskFull
 	}
 	return s.Store.Claim(ctx, plans)
 }
 
 func (s writesFail) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
-	if *s.starts && len(starts) > 0 && starts[0].RunID != 0 {
+	if s.starts.Load() && len(starts) > 0 && starts[0].RunID != 0 {
 		return nil, errDiskFull
 	}
 	return s.Store.Start(ctx, starts)
@@ -41,7 +42,7 @@ func TestReadyWhenNoRowCanBeWritten(t *testing.T) {
 	for _, what := range []string{"claims", "starts"} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var on, off bool
+				var on, off atomic.Bool
 				st, j := writesFail{memory.New(), &on, &off}, &journal{}
 				if what == "starts" {
 					st.claims, st.starts = &off, &on
@@ -51,7 +52,7 @@ func TestReadyWhenNoRowCanBeWritten(t *testing.T) {
 				addSeconds(t, a, 5)
 				time.Sleep(10 * time.Second)
 				must(t, a.Ready())
-				on = true
+				on.Store(true)
 				time.Sleep(fitTTL + 4*time.Second)
 				for range 600 {
 					time.Sleep(100 * time.Millisecond)
@@ -59,7 +60,7 @@ func TestReadyWhenNoRowCanBeWritten(t *testing.T) {
 						t.Fatal("the node is ready, and nothing runs")
 					}
 				}
-				on = false
+				on.Store(false)
 				time.Sleep(30 * time.Second)
 				must(t, a.Ready())
 				stop(t, a)
@@ -73,15 +74,16 @@ func TestReadyWhenNoRowCanBeWritten(t *testing.T) {
 // which changes nothing succeeds.
 func TestANodeThatCannotWriteRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var onA, onB, off bool
+		var onA, onB, off atomic.Bool
 		mem, j := memory.New(), &journal{}
 		a, b := startNode(t, writesFail{mem, &onA, &off}, "a", j), startNode(t, writesFail{mem, &onB, &off}, "b", j)
 		time.Sleep(10 * time.Second)
 		jobs := addSeconds(t, a, 20)
 		time.Sleep(10 * time.Second)
-		onA, onB = true, true
+		onA.Store(true)
+		onB.Store(true)
 		time.Sleep(30 * time.Second)
-		onA = false // and b goes on failing
+		onA.Store(false) // and b goes on failing
 		time.Sleep(2 * time.Minute)
 		owned, before := 0, len(j.all())
 		const look = 10 * time.Minute
@@ -97,7 +99,7 @@ func TestANodeThatCannotWriteRests(t *testing.T) {
 		if n, want := len(j.all())-before, len(jobs)*int(look/time.Second); n < want*9/10 {
 			t.Errorf("%d of %d runs in %v", n, want, look)
 		}
-		onB = false
+		onB.Store(false)
 		time.Sleep(6 * time.Minute)
 		must(t, b.Ready())
 		requireSpread(t, mem, a, b)
