@@ -270,15 +270,23 @@ func TestAfterAStopThatGaveUp(t *testing.T) {
 	})
 }
 
+// newLastAndNext makes a scheduler with a job whose handler Stop waits for, and another
+// that this handler may trigger.
+func newLastAndNext(t *testing.T) (w *waiting, last, next xxljob.Job) {
+	t.Helper()
+	w = newWaiting(t)
+	last, err := w.AddJob(t.Context(), xxljob.Job{Name: "last", Handler: "work"})
+	must(t, err)
+	next, err = w.AddJob(t.Context(), xxljob.Job{Name: "next", Handler: "work"})
+	must(t, err)
+	return w, last, next
+}
+
 // TestTheLastHandlersMayTrigger: while Stop waits for them, they may trigger and wait as
 // before, and what they wait for has ended when their own end comes.
 func TestTheLastHandlersMayTrigger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWaiting(t)
-		job, err := w.AddJob(t.Context(), xxljob.Job{Name: "last", Handler: "work"})
-		must(t, err)
-		next, err := w.AddJob(t.Context(), xxljob.Job{Name: "next", Handler: "work"})
-		must(t, err)
+		w, job, next := newLastAndNext(t)
 		running, done := make(chan struct{}), make(chan struct{})
 		w.within <- func(ctx context.Context, _ *xxljob.Task) {
 			defer close(done)
@@ -342,11 +350,7 @@ func TestNilContexts(t *testing.T) {
 // which waits for them, leaves them.
 func TestASecondStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWaiting(t)
-		job, err := w.AddJob(t.Context(), xxljob.Job{Name: "last", Handler: "work"})
-		must(t, err)
-		next, err := w.AddJob(t.Context(), xxljob.Job{Name: "next", Handler: "work"})
-		must(t, err)
+		w, job, next := newLastAndNext(t)
 		running, done := make(chan struct{}), make(chan struct{})
 		w.within <- func(ctx context.Context, _ *xxljob.Task) {
 			defer close(done)
