@@ -126,7 +126,7 @@ func (f *fitness) silent() {
 
 // selfVerdict is what a node thinks of itself.
 type selfVerdict struct {
-	failing bool // its claims or starts have failed throughout a LeaseTTL, and since then not all has succeeded throughout another
+	failing bool // its claims or starts have failed throughout a LeaseTTL, and since then not all has succeeded for as long as is wanted
 	better  bool // all that it has tried of late has succeeded
 }
 
