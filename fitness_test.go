@@ -252,6 +252,45 @@ func TestNobodyRestsWhenAllFail(t *testing.T) {
 	}
 }
 
+// TestNobodyRestsInASlowStore: where the store is so slow that claims and starts fail at every
+// node, at some of them a little later than at others, no shard changes hands: nobody else
+// could do any better with it.
+func TestNobodyRestsInASlowStore(t *testing.T) {
+	for _, apart := range []time.Duration{0, 400 * time.Millisecond, 900 * time.Millisecond, 1700 * time.Millisecond} {
+		t.Run(apart.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				st, j := &ownersWatch{Store: memory.New(), owners: map[int][]string{}}, &journal{}
+				nodes := []*node{startNode(t, st, "a", j), startNode(t, st, "b", j), startNode(t, st, "c", j)}
+				time.Sleep(10 * time.Second)
+				addSeconds(t, nodes[0], 40)
+				time.Sleep(10*time.Second + 300*time.Millisecond)
+				st.changed()
+				var mends []func()
+				for _, n := range nodes {
+					mends = append(mends, n.breakDown([]string{storetest.All}, storetest.Fault{Delay: 500 * time.Millisecond, Late: 500 * time.Millisecond}))
+				}
+				for _, n := range nodes {
+					mends = append(mends, n.breakDown([]string{"Claim", "Start"}, hang()))
+					time.Sleep(apart)
+				}
+				time.Sleep(15 * time.Second)
+				for _, mend := range mends {
+					mend()
+				}
+				time.Sleep(20 * time.Second)
+				if n := st.changed(); n != 0 {
+					t.Errorf("%d shards changed hands", n)
+				}
+				for _, n := range nodes {
+					must(t, n.Ready())
+				}
+				stop(t, nodes...)
+			})
+		})
+	}
+}
+
 // TestANodeThatStopsTakesNobodysPlace: a node does not rest for one that waits for its
 // handlers.
 func TestANodeThatStopsTakesNobodysPlace(t *testing.T) {

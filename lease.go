@@ -28,6 +28,7 @@ type leases struct {
 	alone      bool                        // guarded by mu: the trust does not run out
 	resting    bool                        // guarded by mu: Stop has begun, take nothing
 	rests      bool                        // guarded by mu: this node fails, and another does not
+	announced  time.Time                   // guarded by mu: since when the store has it that this node fails; zero where it has not
 	superseded bool                        // guarded by mu
 	nodes      map[string]*observed        // guarded by mu: by incarnation
 	apps       map[string]map[string]*Node // guarded by mu: live nodes by app attached
@@ -240,6 +241,7 @@ func (s *scheduler) sayFailing(ctx context.Context, v View, failing bool) error 
 			_, err := call(ctx, func(ctx context.Context) (struct{}, error) {
 				return struct{}{}, s.store.SetFailing(ctx, s.incarnation, failing)
 			})
+			s.leaseWake.pokeIf(err == nil) // only the next view tells who else fails
 			return err
 		}
 	}
@@ -324,13 +326,14 @@ func (l *leases) look(v View, self selfVerdict, asked, answered time.Time) (chan
 		o.gone = o.quiet || superseded && !me
 		o.idle = !me && o.live && (n.Away || n.Resting)
 		if me {
+			l.announce(n.Failing && self.failing, answered)
 			l.superseded, o.node.Failing = superseded, self.failing
 		}
-		fit = fit || o.live && !o.idle && !o.node.Failing
+		fit = fit || o.live && !o.idle && !o.node.Failing && silence < 2*l.ttl/5
 		seen[n.Incarnation] = o
 	}
 	// One that is better and has its shards yet, for all failed until now, keeps them.
-	l.rests = fit && self.failing && (l.rests || !self.better)
+	l.rests = fit && l.hasAnnounced(answered.Sub(asked), answered) && (l.rests || !self.better)
 	for _, n := range v.Nodes {
 		o, was, me := seen[n.Incarnation], l.nodes[n.Incarnation], n.Incarnation == l.incarnation
 		o.rests = fit && o.live && o.node.Failing
@@ -349,6 +352,23 @@ func (l *leases) look(v View, self selfVerdict, asked, answered time.Time) (chan
 	l.nodes = seen
 	l.index()
 	return changed, l.own(v.Shards, answered)
+}
+
+// announce notes whether the store has it that this node fails. Called with mu held.
+func (l *leases) announce(fails bool, now time.Time) {
+	switch {
+	case !fails:
+		l.announced = time.Time{}
+	case l.announced.IsZero():
+		l.announced = now
+	}
+}
+
+// hasAnnounced reports whether the others had time to say that they fail too, since this
+// node has said it: where the store is slow for all, they come to fail one after the other,
+// and each learns of it late. How slow it is the beat tells. Called with mu held.
+func (l *leases) hasAnnounced(beat time.Duration, now time.Time) bool {
+	return !l.announced.IsZero() && now.Sub(l.announced) >= 4*beat
 }
 
 // own takes over from the store's rows which shards are this node's, and returns

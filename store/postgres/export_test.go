@@ -3,7 +3,14 @@ package postgres
 import (
 	"context"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 )
+
+// SetAll changes settings of a session.
+func SetAll(ctx context.Context, conn *pgconn.PgConn, settings []string) error {
+	return setAll(ctx, conn, settings)
+}
 
 // SchemaOf is the name of a store's schema, as it was given.
 func SchemaOf(s *Store) string { return s.cfg.Schema }

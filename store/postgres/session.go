@@ -211,31 +211,6 @@ func (s *Store) lockConn(ctx context.Context) (*pgx.Conn, error) {
 	return s.prepared(ctx, conn)
 }
 
-// prepared gives a connection beside the pool its settings, or closes it.
-func (s *Store) prepared(ctx context.Context, conn *pgx.Conn) (*pgx.Conn, error) {
-	// Each setting on its own: which of them a server has depends on its version
-	// and its platform, and some services let nobody set them.
-	for _, setting := range []string{
-		fmt.Sprintf("statement_timeout = %d", statementPatience.Milliseconds()), // before it can hit the others
-		fmt.Sprintf("tcp_keepalives_idle = %d", int(keepIdle.Seconds())),
-		fmt.Sprintf("tcp_keepalives_interval = %d", int(keepInterval.Seconds())),
-		fmt.Sprintf("tcp_keepalives_count = %d", keepCount),
-		fmt.Sprintf("tcp_user_timeout = %d", userTimeout.Milliseconds()),
-		"client_connection_check_interval = 500",
-		"idle_session_timeout = 0",
-		fmt.Sprintf("lock_timeout = %d", lockPatience.Milliseconds()),
-		"datestyle = 'ISO'", "array_nulls = on",
-		"default_transaction_isolation = 'read committed'",
-		"default_transaction_read_only = off",
-	} {
-		if _, err := conn.Exec(ctx, "set "+setting); err != nil && (codeOf(err) == "" || conn.IsClosed()) {
-			conn.Close(ctx)
-			return nil, err
-		}
-	}
-	return conn, nil
-}
-
 // connectBeside makes a connection like those of the pool, outside of it.
 func (s *Store) connectBeside(ctx context.Context) (*pgx.Conn, error) {
 	if s.cfg.LockConn != nil {

@@ -1,0 +1,115 @@
+package postgres_test
+
+import (
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/store/postgres"
+)
+
+// flights counts the round trips of the connections that it dials, and lets each take time.
+type flights struct {
+	each time.Duration
+	n    atomic.Int64
+}
+
+func (f *flights) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return &flightConn{Conn: conn, flights: f}, nil
+}
+
+type flightConn struct {
+	net.Conn
+	flights *flights
+	mu      sync.Mutex
+	asked   bool // guarded by mu: something was written since the last read
+}
+
+func (c *flightConn) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	first := !c.asked
+	c.asked = true
+	c.mu.Unlock()
+	if first {
+		c.flights.n.Add(1)
+		time.Sleep(c.flights.each)
+	}
+	return c.Conn.Write(b)
+}
+
+func (c *flightConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.mu.Lock()
+	c.asked = false
+	c.mu.Unlock()
+	return n, err
+}
+
+// TestALockConnectionTakesFewRoundTrips: where each takes a third of a second, one that made
+// its dozen settings one by one would never be there in time.
+func TestALockConnectionTakesFewRoundTrips(t *testing.T) {
+	t.Parallel()
+	fly := &flights{}
+	dsn := pgtest.DSN(t)
+	var made *pgx.Conn
+	connect := func(ctx context.Context) (*pgx.Conn, error) {
+		cfg, err := pgx.ParseConfig(dsn)
+		if err != nil {
+			return nil, err
+		}
+		cfg.DialFunc = fly.dial
+		made, err = pgx.ConnectConfig(ctx, cfg)
+		return made, err
+	}
+	bare, err := connect(t.Context())
+	must(t, err)
+	must(t, bare.Close(t.Context()))
+	alone := fly.n.Swap(0)
+
+	st := open(t, postgres.Config{LeaseMode: postgres.LeaseLock, LockConn: connect})
+	must(t, st.SetShards(t.Context(), 8))
+	fly.each = 300 * time.Millisecond
+	_, err = st.Join(t.Context(), xxljob.Node{ID: "a", Incarnation: "a-1"})
+	must(t, err)
+	if more := fly.n.Load() - alone; more < 2 || more > 7 {
+		t.Errorf("%d round trips more than the %d of a bare connection, want 7 at most for settings, identity, the first beat and their preparation", more, alone)
+	}
+	fly.each = 0
+	for name, want := range map[string]string{"lock_timeout": "1s", "statement_timeout": "2s", "idle_session_timeout": "0", "client_connection_check_interval": "500ms"} {
+		var got string
+		must(t, made.QueryRow(t.Context(), "select current_setting($1)", name).Scan(&got))
+		if got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+}
+
+// TestASettingThatIsRefused: the others are made all the same, and the connection is of use.
+func TestASettingThatIsRefused(t *testing.T) {
+	t.Parallel()
+	conn, err := pgx.Connect(t.Context(), pgtest.DSN(t))
+	must(t, err)
+	defer conn.Close(context.Background())
+	must(t, postgres.SetAll(t.Context(), conn.PgConn(), []string{"lock_timeout = 7", "there_is_no_such_thing = 1", "max_connections = 5", "statement_timeout = 8"}))
+	var lock, statement string
+	must(t, conn.QueryRow(t.Context(), "select current_setting('lock_timeout'), current_setting('statement_timeout')").Scan(&lock, &statement))
+	if lock != "7ms" || statement != "8ms" {
+		t.Errorf("lock_timeout %s, statement_timeout %s", lock, statement)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := postgres.SetAll(over, conn.PgConn(), []string{"lock_timeout = 9"}); err == nil {
+		t.Error("no error after the end of ctx")
+	}
+}
