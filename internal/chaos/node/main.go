@@ -39,6 +39,7 @@ func main() {
 	flag.IntVar(&o.pool, "pool", 0, "connections of the pool at most; 0 is pgx's default")
 	flag.BoolVar(&o.reserve, "reserve", true, "whether the store has its reserve connection")
 	flag.Parse()
+	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, nil))) // of the store as well
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	go endWith(os.Stdin)
@@ -67,7 +68,6 @@ func run(ctx context.Context, o options) error {
 	defer b.close()
 	s, err := xxljob.New(b.store, xxljob.Config{
 		App: "chaos", Node: o.name, Shards: o.shards, StopGrace: 10 * time.Second, AllowSubSecond: true,
-		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)).With("node", o.name),
 	})
 	if err != nil {
 		return err
