@@ -332,6 +332,11 @@ func TestPermitted(t *testing.T) {
 			h.Faults = append(h.Faults, Fault{Name: "lock", Effect: Blocked, Begin: (t0 + 30_000) * 1000, End: (t0 + 50_000) * 1000})
 			h.skip(everySecond, 31, 49)
 		}},
+		{"a skip of an instant that was cancelled when the schedule was replaced", func(h *history) {
+			h.Faults = append(h.Faults, Fault{Name: "lock", Effect: Blocked, Begin: (t0 + 30_000) * 1000, End: (t0 + 50_000) * 1000})
+			h.skip(everySecond, 31, 49)
+			h.Rows = append(h.Rows, Row{Run: 9999, Job: everySecond, State: Cancelled, Type: "CRON", Due: t0 + 31_000, Ended: t0 + 30_000, Reason: "update"})
+		}},
 		{"a skip in two short faults in a row", func(h *history) {
 			h.Faults = append(h.Faults,
 				Fault{Name: "restart", Effect: Blocked, Begin: (t0 + 30_000) * 1000, End: (t0 + 38_000) * 1000},

@@ -13,14 +13,16 @@ func (a *Auditor) checkInstant(r *Report, j Job, at int64) {
 		begun[e.Index] = true
 		total = max(total, e.Total)
 	}
-	rows := map[int][]Row{}
+	rows, cancelled := map[int][]Row{}, true
 	for _, row := range a.rowsAt[k] {
 		if row.scheduleBorn() || row.Type == "" {
+			cancelled = cancelled && row.State == Cancelled
 			rows[row.Index] = append(rows[row.Index], row)
 			total = max(total, row.Total)
 		}
 	}
-	if len(begun) == 0 && len(rows) == 0 && a.recorded(r, j, at) {
+	// What an edit has cancelled may be an instant of the new schedule as well.
+	if len(begun) == 0 && cancelled && a.recorded(r, j, at) {
 		return
 	}
 	for part := range total {
