@@ -92,14 +92,14 @@ func newEngine(cfg *Config, dry wake, panics *guard.Log) *engine {
 }
 
 // remember keeps the latest definition of a job that has runs in memory. One that the
-// store has refused gives way to any other: a database that failed over may have
-// forgotten an edit.
+// store has refused, and one of a job that was removed, give way to any other: a database
+// that failed over may have forgotten an edit, or that the job was removed.
 func (e *engine) remember(jobs map[int64]*Job) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for id, j := range jobs {
-		if ref := e.jobs[id]; ref != nil && (ref.stale || j.Version >= ref.job.Version) {
-			ref.job, ref.stale = j, false
+		if ref := e.jobs[id]; ref != nil && (ref.stale || ref.gone || j.Version >= ref.job.Version) {
+			ref.know(j)
 		}
 	}
 }
@@ -114,11 +114,16 @@ func (e *engine) ref(id int64, job *Job) {
 	case ref == nil:
 		ref = &jobRef{job: &Job{}, stale: true}
 		e.jobs[id] = ref
-	case job != nil && (ref.stale || job.Version > ref.job.Version):
-		ref.job, ref.stale = job, false
+	case job != nil && (ref.stale || ref.gone || job.Version > ref.job.Version):
+		ref.know(job)
+	case job == nil && ref.gone:
+		ref.stale, ref.gone = true, false // who has runs may be there again
 	}
 	ref.refs++
 }
+
+// know takes a definition over from the store.
+func (r *jobRef) know(j *Job) { r.job, r.stale, r.gone = j, false, false }
 
 // unref gives a use back. A job that was slow is remembered until tidy.
 func (e *engine) unref(id int64) {

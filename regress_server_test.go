@@ -2,7 +2,9 @@ package xxljob_test
 
 import (
 	"context"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -58,5 +60,53 @@ func TestAnotherServer(t *testing.T) {
 			t.Errorf("after the fail-over: %v %v", r.State, err)
 		}
 		stop(t, n)
+	})
+}
+
+// resurrected is a store that has one job removed for a while, and then has forgotten that.
+type resurrected struct {
+	neverAlone
+	removed *atomic.Int64 // the job's ID; zero for none
+}
+
+func (s resurrected) Jobs(ctx context.Context, f xxljob.JobFilter) ([]xxljob.Job, error) {
+	jobs, err := s.neverAlone.Jobs(ctx, f)
+	return slices.DeleteFunc(jobs, func(j xxljob.Job) bool { return j.ID == s.removed.Load() }), err
+}
+
+func (s resurrected) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
+	if len(starts) > 0 && starts[0].JobID == s.removed.Load() {
+		answers := make([]xxljob.Started, len(starts))
+		for i := range answers {
+			answers[i].Status = xxljob.StartStale
+		}
+		return answers, nil
+	}
+	return s.neverAlone.Start(ctx, starts)
+}
+
+// TestARemovedJobThatIsThereAgain: a database that failed over has forgotten that a job was
+// removed. Its runs are planned again, and started.
+func TestARemovedJobThatIsThereAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, j := resurrected{neverAlone{memory.New()}, &atomic.Int64{}}, &journal{}
+		n := startNode(t, st, "a", j)
+		job, err := n.AddJob(t.Context(), xxljob.Job{Name: "job", Handler: "work", Schedule: xxljob.Cron("* * * * * ?")})
+		must(t, err)
+		time.Sleep(10 * time.Second)
+		st.removed.Store(job.ID)
+		time.Sleep(3 * time.Second)
+		st.removed.Store(0)
+		time.Sleep(time.Second)
+		from := time.Now()
+		time.Sleep(20 * time.Second)
+		stop(t, n)
+		started := 0
+		for _, s := range j.all() {
+			started += one(!s.due.Before(from))
+		}
+		if started < 19 {
+			t.Errorf("%d runs in 20 s, want one a second", started)
+		}
 	})
 }
