@@ -5,6 +5,7 @@ package chaos
 import (
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -25,7 +26,8 @@ type Config struct {
 	// Nodes is how many node processes a cluster has. Zero means 3.
 	Nodes int
 	// Lanes is how many clusters, each with a database of its own, are hit at the
-	// same time. Zero means 4.
+	// same time. Zero means one more than there are cores, 4 at most: who has more to do
+	// than the machine can is late without any fault.
 	Lanes int
 	// Memory runs a single node over a store in memory: for the development of
 	// this package.
@@ -44,7 +46,7 @@ func (c Config) withDefaults() Config {
 		c.Nodes = 3
 	}
 	if c.Lanes == 0 {
-		c.Lanes = 4
+		c.Lanes = min(runtime.NumCPU()+1, 4)
 	}
 	if c.Mixed == 0 {
 		c.Mixed = 90 * time.Second

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -115,7 +116,27 @@ func stages(units [][]fault) [][][]fault {
 			all[3] = append(all[3], u)
 		}
 	}
+	all[3] = spread(all[3])
 	return slices.DeleteFunc(all, func(s [][]fault) bool { return len(s) == 0 })
+}
+
+// spread puts the units that lock tables between the others: they take the longest, and
+// the machine the least.
+func spread(units [][]fault) (order [][]fault) {
+	var locks, others [][]fault
+	for _, u := range units {
+		if strings.HasPrefix(u[0].unit, "lock-") {
+			locks = append(locks, u)
+		} else {
+			others = append(others, u)
+		}
+	}
+	for len(locks) > 0 {
+		n := min(2, len(others))
+		order, locks = append(order, locks[0]), locks[1:]
+		order, others = append(order, others[:n]...), others[n:]
+	}
+	return append(order, others...)
 }
 
 // lanes works through units, some at the same time.

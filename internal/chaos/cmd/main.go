@@ -4,7 +4,7 @@
 // what an auditor makes of them. It exits with 1 when a promise was broken, and
 // with 2 when the test itself failed.
 //
-//	go run ./internal/chaos/cmd             every fault alone, then mixed: about 16 minutes on two cores
+//	go run ./internal/chaos/cmd             every fault alone, then mixed: about 25 minutes on two cores
 //	go run ./internal/chaos/cmd -short      about a minute
 //	go run ./internal/chaos/cmd -faults sigkill,mixed -for 5m -seed 7 -keep
 package main
@@ -31,7 +31,7 @@ func main() {
 	flag.DurationVar(&c.Mixed, "for", 0, "how long faults are mixed; 0: 90s")
 	flag.BoolVar(&c.Short, "short", false, "the short form")
 	flag.IntVar(&c.Nodes, "nodes", 0, "nodes of each cluster; 0: 3")
-	flag.IntVar(&c.Lanes, "lanes", 0, "clusters at the same time; 0: 4")
+	flag.IntVar(&c.Lanes, "lanes", 0, "clusters at the same time; 0: one more than cores, 4 at most")
 	flag.BoolVar(&c.Keep, "keep", false, "keep the evidence also when nothing is wrong")
 	flag.Parse()
 	if *list {
