@@ -196,7 +196,16 @@ func (b *addressBook) lookupGiven(ctx context.Context, key bookKey, given []stri
 
 // chooseGiven is choose among the addresses that a trigger has given.
 func (b *addressBook) chooseGiven(key bookKey, all, given []string) bookEntry {
-	var wanted, unknown []string
+	wanted, unknown := amongThem(all, given)
+	e := b.choose(key, wanted)
+	if len(unknown) > 0 && len(e.addrs) == 0 {
+		e.none = fmt.Sprintf("none of the addresses of app %s can be reached from here: it has no %s", key.app, shorten(strings.Join(unknown, ", "), 500))
+	}
+	return e
+}
+
+// amongThem are the given addresses that an app has, in its own spelling, and the others.
+func amongThem(all, given []string) (wanted, unknown []string) {
 	for _, g := range given {
 		if i := slices.IndexFunc(all, func(a string) bool { return sameAddress(a, g) }); i >= 0 {
 			wanted = append(wanted, all[i])
@@ -204,11 +213,7 @@ func (b *addressBook) chooseGiven(key bookKey, all, given []string) bookEntry {
 			unknown = append(unknown, g)
 		}
 	}
-	e := b.choose(key, wanted)
-	if len(unknown) > 0 && len(e.addrs) == 0 {
-		e.none = fmt.Sprintf("none of the addresses of app %s can be reached from here: it has no %s", key.app, shorten(strings.Join(unknown, ", "), 500))
-	}
-	return e
+	return wanted, unknown
 }
 
 // all are the addresses of an app, those of other nodes included.
@@ -411,24 +416,9 @@ func registered(regs []Registration) answer {
 // of a remote executor it is not.
 func (b *addressBook) choose(key bookKey, all []string) bookEntry {
 	var e bookEntry
-	hasApp := false
-	bean := key.glue == GlueBean || key.glue == ""
-	for _, a := range all {
-		inc, local := LocalIncarnation(a)
-		if !local {
-			if b.callable(key.app, a) {
-				e.addrs = append(e.addrs, a)
-			}
-			continue
-		}
-		app, handler := b.s.leases.serves(inc, key.app, key.handler)
-		hasApp = hasApp || app
-		if handler && bean {
-			e.addrs = append(e.addrs, a)
-		}
-	}
-	slices.Sort(e.addrs)
-	e.addrs = withoutTwins(b.s.leases.undoubted(e.addrs))
+	able, hasApp := b.able(key, all)
+	bean := key.isBean()
+	e.addrs = withoutTwins(b.s.leases.undoubted(able))
 	switch {
 	case len(e.addrs) > 0:
 	case hasApp && !bean:
@@ -441,6 +431,29 @@ func (b *addressBook) choose(key bookKey, all []string) bookEntry {
 		e.none = "no address: app " + key.app + " has no live executor"
 	}
 	return e
+}
+
+func (k bookKey) isBean() bool { return k.glue == GlueBean || k.glue == "" }
+
+// able are the addresses that can run the handler, sorted, those of doubted nodes
+// included, and whether a node is there that has the app.
+func (b *addressBook) able(key bookKey, all []string) (addrs []string, hasApp bool) {
+	for _, a := range all {
+		inc, local := LocalIncarnation(a)
+		if !local {
+			if b.callable(key.app, a) {
+				addrs = append(addrs, a)
+			}
+			continue
+		}
+		app, handler := b.s.leases.serves(inc, key.app, key.handler)
+		hasApp = hasApp || app
+		if handler && key.isBean() {
+			addrs = append(addrs, a)
+		}
+	}
+	slices.Sort(addrs)
+	return addrs, hasApp
 }
 
 // callable reports whether an address is one that can be called. One that is not may

@@ -58,6 +58,8 @@ var mayImport = map[string][]string{
 	"xxljobtest":      {".", "executor", "wire", "store/memory"},
 	// Only tests import it: what a user might write who does not know this module.
 	"internal/plain": nil,
+	// Only tests import it: waiting for what others bring about.
+	"internal/await": nil,
 	// For tests and the programs that find faults: it starts the Postgres that
 	// they need, and knows nothing of this module.
 	"internal/pgtest": {pgx, pgxpool},
@@ -78,13 +80,17 @@ var mayImport = map[string][]string{
 // beside the package itself. Tests of leaves get nothing: a leaf that needs more
 // to be tested is none.
 var testsMayImport = map[string][]string{
-	".":               {"store/memory", "store/storetest", "xxljobtest", "internal/plain"},
+	".":               {"store/memory", "store/storetest", "xxljobtest", "internal/plain", "internal/await"},
 	"store/memory":    {"store/storetest", "xxljobtest", "executor", "wire"},
-	"store/postgres":  {"store/storetest", "internal/pgtest", "executor", "wire", stdlib, errgroup},
+	"store/postgres":  {"store/storetest", "internal/await", "internal/pgtest", "executor", "wire", stdlib, errgroup},
 	"store/storetest": {"store/memory"},
 	"xxljobtest":      {"block", "route"},
 	"interop":         {".", "wire", "executor", "block", "route", "store/memory", "store/postgres", "internal/pgtest"},
-	"examples/*":      {"internal/pgtest"},
+	"examples/*":      {"internal/await", "internal/pgtest"},
+
+	"internal/pgtest":      {"internal/await"},
+	"internal/chaos":       {"internal/await"},
+	"internal/chaos/proxy": {"internal/await"},
 }
 
 // packageVars are the package-level variables of libraries beside error

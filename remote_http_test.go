@@ -17,6 +17,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/wire"
 )
@@ -120,7 +121,7 @@ func TestTrap9ResentRunsOnce(t *testing.T) {
 	job, err := s.AddJob(t.Context(), xxljob.Job{App: "far", Name: "j", Handler: "count", Param: param})
 	must(t, err)
 	for range runs {
-		run := waitFor(t, s, trigger(t, s, job), 10*time.Second)
+		run := waitFor(t, s, trigger(t, s, job), time.Minute)
 		if run.State != xxljob.StateSucceeded || run.HandleMsg != "got "+param {
 			t.Fatalf("%v %q %q", run.State, run.HandleMsg, run.TriggerMsg)
 		}
@@ -159,7 +160,11 @@ func TestAddressesThatMisbehave(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, st, admin := overHTTP(t, xxljob.Config{CallTimeout: 200 * time.Millisecond})
+			cfg := xxljob.Config{CallTimeout: time.Minute}
+			if strings.HasPrefix(name, "never") || strings.HasPrefix(name, "sends half") {
+				cfg.CallTimeout = 2 * time.Second // which is waited for
+			}
+			s, st, admin := overHTTP(t, cfg)
 			var paths sync.Map
 			bad := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				n, _ := paths.LoadOrStore(r.URL.Path, new(atomic.Int32))
@@ -299,7 +304,7 @@ func TestTwoMasters(t *testing.T) {
 	}))
 	must(t, near.Attach(ex))
 	must(t, ex.Start(t.Context()))
-	eventually(t, "registered", func() bool {
+	await.Until(t, "registered", func() bool {
 		regs, err := farStore.Registrations(t.Context(), xxljob.RegistrationFilter{App: "shared"})
 		return err == nil && len(regs) == 1 && regs[0].BootID != ""
 	})
@@ -312,10 +317,10 @@ func TestTwoMasters(t *testing.T) {
 	if ids["near"] != ids["far"] {
 		t.Fatalf("ids %v do not collide", ids)
 	}
-	eventually(t, "both run", func() bool { return ex.Running() == 2 })
+	await.Until(t, "both run", func() bool { return ex.Running() == 2 })
 	close(hold)
 	for name, s := range map[string]xxljob.Scheduler{"near": near, "far": far} {
-		run := waitFor(t, s, ids[name], 10*time.Second)
+		run := waitFor(t, s, ids[name], time.Minute)
 		if run.State != xxljob.StateSucceeded || run.HandleMsg != name {
 			t.Errorf("%s: %v %q %q", name, run.State, run.HandleMsg, run.TriggerMsg)
 		}
@@ -326,15 +331,5 @@ func TestTwoMasters(t *testing.T) {
 	must(t, ex.Stop(t.Context()))
 	if regs, err := farStore.Registrations(t.Context(), xxljob.RegistrationFilter{}); err != nil || len(regs) != 0 {
 		t.Errorf("after Stop: %v, %v", regs, err)
-	}
-}
-
-// eventually waits for something that other goroutines bring about.
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for began := time.Now(); !is(); time.Sleep(time.Millisecond) {
-		if time.Since(began) > 10*time.Second {
-			t.Fatalf("not %s after 10 s", what)
-		}
 	}
 }

@@ -136,9 +136,9 @@ type Scheduler interface {
 	Trigger(ctx context.Context, jobID int64, t Trigger) ([]int64, error)
 	// Wait returns the run once it has ended. A run that has not ended when ctx ends is
 	// returned as it was, beside the error. A Wait that has begun before the end of Stop
-	// goes on, for another node may end the run. From inside a handler, with its context or one that is made of it, waiting for the handler's own
-	// run is ErrWaitsForItself, and so is waiting for one that is or may be queued
-	// behind it: a planned run of the same job with SERIAL_EXECUTION.
+	// goes on, for another node may end the run. From inside a handler, with its context
+	// or one that is made of it, waiting for the handler's own run is ErrWaitsForItself,
+	// and so is waiting for one that is certain to be queued behind it: see there.
 	Wait(ctx context.Context, runID int64) (Run, error)
 	// Kill ends a run: a planned one is cancelled, a running one has its context
 	// cancelled and is recorded as killed. It does not wait for that. A remote executor

@@ -1,22 +1,13 @@
 package xxljob
 
-// Those who wait for the end of a run, and those who would wait for themselves. Comes
-// in: calls of Wait, from handlers of this process too. Goes out: runs that have ended.
+// Those who wait for the end of a run. Comes in: calls of Wait. Goes out: runs that have
+// ended, and refusals of handlers that would wait for themselves (waitself.go).
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"time"
-
-	"github.com/xxljob/xxljob/block"
-	"github.com/xxljob/xxljob/internal/inside"
 )
-
-// ErrWaitsForItself: a handler has called Wait for a run that cannot end, or not begin,
-// before its own has ended.
-var ErrWaitsForItself = errors.New("xxljob: a handler cannot wait for itself")
 
 // watchPoll is how often Wait looks by itself.
 const watchPoll = time.Second
@@ -60,39 +51,4 @@ func (s *scheduler) Wait(ctx context.Context, runID int64) (Run, error) {
 			return run, ctx.Err()
 		}
 	}
-}
-
-// waitsForItself refuses a handler of this node that waits for its own run, or for one
-// that is or may be queued behind it: a planned run of the same serial job, unless it was
-// triggered for other addresses. Where there are several addresses such a run may go to
-// another one; whether it does, only its start tells, and by then this handler hangs.
-func (s *scheduler) waitsForItself(ctx context.Context, run Run) error {
-	caller, ok := inside.From(ctx)
-	if !ok || caller.JobID != run.JobID {
-		return nil
-	}
-	// Another scheduler of the process may have a run of the same id.
-	own := s.engine.flight(caller.RunID)
-	if own == nil || any(own.exec) != caller.Executor {
-		return nil
-	}
-	if run.ID == caller.RunID {
-		return fmt.Errorf("xxljob: wait for run %d, which is the caller's own: %w", run.ID, ErrWaitsForItself)
-	}
-	elsewhere := len(run.Addresses) > 0 && !slices.Contains(run.Addresses, own.run.Address)
-	sibling := run.TriggerID == own.run.TriggerID // parts of one broadcast do not queue behind each other
-	if run.State != StatePlanned || elsewhere || sibling {
-		return nil
-	}
-	job, err := s.store.Job(ctx, run.JobID)
-	switch {
-	case isNotFound(err):
-		return nil // its planned runs are cancelled
-	case err != nil:
-		return fmt.Errorf("xxljob: wait for run %d: %w", run.ID, err)
-	case job.Block != block.SerialExecution:
-		return nil
-	}
-	return fmt.Errorf("xxljob: wait for run %d, which is queued behind the caller's own, %d, of the serial job %d %q: %w",
-		run.ID, caller.RunID, job.ID, shorten(job.Name, 40), ErrWaitsForItself)
 }

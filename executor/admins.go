@@ -12,7 +12,8 @@ import (
 
 // AdminCluster is the nodes of one XXL-JOB admin, or of one scheduler of this
 // module, which share a database. The executor registers with one of them, the
-// first that answers, and delivers results to one of them.
+// first that takes it, and delivers results to one of them. A node that hangs does
+// not keep the registration from the next one.
 type AdminCluster struct {
 	// Name tells the cluster from others: in the address it is given, in the
 	// directories of its logs and its spool, and in log lines. At most 64 of

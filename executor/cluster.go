@@ -57,9 +57,9 @@ func (c *cluster) Callback(ctx context.Context, results []wire.CallbackRequest) 
 	return c.ask(ctx, func(a wire.Admin) (wire.Return, error) { return a.Callback(ctx, results) })
 }
 
-// Registry implements wire.Admin.
+// Registry implements wire.Admin. See register.
 func (c *cluster) Registry(ctx context.Context, req wire.RegistryRequest) (wire.Return, error) {
-	return c.ask(ctx, func(a wire.Admin) (wire.Return, error) { return a.Registry(ctx, req) })
+	return c.register(ctx, nil, req)
 }
 
 // RegistryRemove implements wire.Admin.
@@ -67,30 +67,54 @@ func (c *cluster) RegistryRemove(ctx context.Context, req wire.RegistryRequest) 
 	return c.ask(ctx, func(a wire.Admin) (wire.Return, error) { return a.RegistryRemove(ctx, req) })
 }
 
-// errRefused is in an error where an admin has answered, and refused.
-var errRefused = errors.New("refuses")
-
 // ask calls one node after the other until one answers 200.
 func (c *cluster) ask(ctx context.Context, call func(wire.Admin) (wire.Return, error)) (wire.Return, error) {
-	var failed []error
+	failed := failures{admin: c.name}
 	first := int(c.first.Load())
 	for i := range c.nodes {
 		at := (first + i) % len(c.nodes)
 		n := c.nodes[at]
 		ret, err := call(n.admin)
-		if err == nil && ret.OK() {
+		if failed.add(n.addr, ret, err) {
 			c.first.Store(int32(at))
 			return ret, nil
 		}
-		if err == nil {
-			err = fmt.Errorf("%s %w: code %d: %s", n.addr, errRefused, ret.Code, excerptOf(ret.Msg))
-		}
-		failed = append(failed, err)
 		if ctx.Err() != nil {
 			break
 		}
 	}
-	return wire.Return{}, fmt.Errorf("xxljob: executor: admin %q: %w", c.name, errors.Join(failed...))
+	return wire.Return{}, failed.err()
+}
+
+// errRefused is in an error where all who were asked have answered, and refused. One
+// that has not answered may be back in a moment, whatever the others said.
+var errRefused = errors.New("refuses")
+
+// failures are the answers of nodes none of which has taken a call.
+type failures struct {
+	admin    string
+	all      []error
+	refusals int
+}
+
+// add takes in the answer of a node and reports whether it is a good one.
+func (f *failures) add(addr string, ret wire.Return, err error) (ok bool) {
+	switch {
+	case err == nil && ret.OK():
+		return true
+	case err == nil:
+		f.refusals++
+		err = fmt.Errorf("%s refuses: code %d: %s", addr, ret.Code, excerptOf(ret.Msg))
+	}
+	f.all = append(f.all, err)
+	return false
+}
+
+func (f *failures) err() error {
+	if f.refusals == len(f.all) {
+		return fmt.Errorf("xxljob: executor: admin %q %w: %w", f.admin, errRefused, errors.Join(f.all...))
+	}
+	return fmt.Errorf("xxljob: executor: admin %q: %w", f.admin, errors.Join(f.all...))
 }
 
 // excerptOf is the beginning of a text from a peer, which may be long.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"time"
 
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/wire"
@@ -110,9 +109,12 @@ func ExampleExecutor_Handler() {
 // A process that only executes: a server of its own, registered with an admin,
 // until it is interrupted. Results survive it.
 func ExampleExecutor_Serve() {
+	ctx, interrupt := context.WithCancel(context.Background()) // signal.NotifyContext in real life
+	defer interrupt()
 	admin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Println("admin:", r.URL.Path) // in place of a real one
 		fmt.Fprint(w, `{"code":200}`)
+		interrupt()
 	}))
 	defer admin.Close()
 
@@ -134,8 +136,6 @@ func ExampleExecutor_Serve() {
 		fmt.Println(err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond) // signal.NotifyContext in real life
-	defer cancel()
 	fmt.Println(e.Serve(ctx))
 	// Output:
 	// admin: /api/registry

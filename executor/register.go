@@ -10,12 +10,14 @@ import (
 	"github.com/xxljob/xxljob/wire"
 )
 
-// firstBackoff is the pause after a first failure to register. It doubles with
-// each further one, up to Config.Beat; where no admin answers, up to awayBackoff: one
-// that keeps its registrations in memory has forgotten them when it is back.
+// Between the beginnings of two attempts to register lies firstBackoff after a first
+// failure, and twice as much after each further one, up to Config.Beat; where not all
+// admins have answered, up to awayBackoff, which also bounds an attempt: one that keeps
+// its registrations in memory has forgotten them when it is back. With askedWithin it
+// makes the 5 s within which an admin that is back hears of the executor.
 const (
 	firstBackoff = time.Second
-	awayBackoff  = 4 * time.Second
+	awayBackoff  = 3500 * time.Millisecond
 )
 
 // Bounds of a good-bye.
@@ -75,8 +77,8 @@ func (r *registration) loop() {
 	defer close(r.done)
 	fails, was := 0, "executor: registered"
 	for {
-		pause := r.beat
-		if _, err := r.cluster.Registry(r.ctx, r.request()); err == nil {
+		began, pause := time.Now(), r.beat
+		if err := r.attempt(); err == nil {
 			if fails > 0 {
 				r.log.Info(was, "failures", fails)
 			}
@@ -92,16 +94,30 @@ func (r *registration) loop() {
 			}
 			pause = backoff(fails, firstBackoff, most)
 		}
-		t := time.NewTimer(pause)
-		select {
-		case <-t.C:
-		case <-r.again:
-			t.Stop()
-		case <-r.quit:
-			t.Stop()
+		if !r.rest(pause - time.Since(began)) {
 			return
 		}
 	}
+}
+
+// attempt registers once.
+func (r *registration) attempt() error {
+	ctx, cancel := context.WithTimeout(r.ctx, awayBackoff)
+	defer cancel()
+	_, err := r.cluster.register(ctx, r.quit, r.request())
+	return err
+}
+
+// rest waits for so long, or until soon is called; false when it is time to leave.
+func (r *registration) rest(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-r.again:
+	case <-r.quit:
+	}
+	return !closed(r.quit)
 }
 
 // backoff is the pause after so many failures: first, doubled by each further one

@@ -44,7 +44,7 @@ func idsBeginAnew(t *testing.T, s *site) {
 func (s *site) reported(t *testing.T, req wire.TriggerRequest, n int) {
 	t.Helper()
 	var got []result
-	eventually(t, 10*time.Second, fmt.Sprintf("%d results of run %d", n, req.LogID), func() bool {
+	eventually(t, time.Minute, fmt.Sprintf("%d results of run %d", n, req.LogID), func() bool {
 		got = s.admin.resultsOf(req.LogID)
 		return len(got) >= n
 	})
@@ -136,7 +136,7 @@ func earlierResult(t *testing.T, s *stage) {
 	}
 	if s.anyDate {
 		s.wellEnded(t, id, "slept "+early.ExecutorParams)
-		eventually(t, 20*time.Second, "both handlers end", func() bool { return len(p.entries(t, id, "end")) == 2 })
+		eventually(t, time.Minute, "both handlers end", func() bool { return len(p.entries(t, id, "end")) == 2 })
 		return
 	}
 	s.wellEnded(t, id, slept)

@@ -35,7 +35,7 @@ func sharedHandler(t *testing.T, s *site) {
 		s.resultIs(t, b, success(slept))
 		return
 	}
-	eventually(t, 10*time.Second, "the second run is reported twice", func() bool { return len(s.admin.resultsOf(b.LogID)) == 2 })
+	eventually(t, time.Minute, "the second run is reported twice", func() bool { return len(s.admin.resultsOf(b.LogID)) == 2 })
 	if got := s.admin.resultsOf(a.LogID); len(got) > 0 {
 		t.Errorf("the first run is reported: %+v", got)
 	}
@@ -108,7 +108,7 @@ func coverEarly(t *testing.T, s *site) {
 	}
 	// The early one reports itself under the id that is the task's by then.
 	var got []result
-	eventually(t, 10*time.Second, "two results", func() bool {
+	eventually(t, time.Minute, "two results", func() bool {
 		got = append(s.admin.resultsOf(early.LogID), s.admin.resultsOf(late.LogID)...)
 		return len(got) == 2
 	})

@@ -13,7 +13,7 @@ func timeout(t *testing.T, s *site) {
 	req.ExecutorTimeout = 1
 	s.accepted(t, req, 1)
 	s.resultIs(t, req, s.timeout)
-	eventually(t, 10*time.Second, "the handler is interrupted", func() bool { return len(s.entries(t, req.LogID, "interrupted")) == 1 })
+	eventually(t, time.Minute, "the handler is interrupted", func() bool { return len(s.entries(t, req.LogID, "interrupted")) == 1 })
 	quick := s.request("sleep", "200")
 	quick.ExecutorTimeout = 10
 	s.accepted(t, quick, 1)
@@ -33,7 +33,7 @@ func kill(t *testing.T, s *site) {
 		t.Errorf("kill: %+v, %v", r, err)
 	}
 	s.resultIs(t, running, s.killed)
-	eventually(t, 10*time.Second, "the handler is interrupted", func() bool { return len(s.entries(t, running.LogID, "interrupted")) == 1 })
+	eventually(t, time.Minute, "the handler is interrupted", func() bool { return len(s.entries(t, running.LogID, "interrupted")) == 1 })
 	switch {
 	case s.noQueue != "":
 	case s.dropped.code != 0:

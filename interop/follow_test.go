@@ -18,7 +18,7 @@ func follows(t *testing.T, s *stage) {
 	id := s.begun(t, s.job(t, "lines", fmt.Sprintf("%d 400", n)))
 	var text strings.Builder
 	next, pulls := 1, 0
-	eventually(t, 30*time.Second, "the end of the log", func() bool {
+	eventually(t, time.Minute, "the end of the log", func() bool {
 		got, err := s.Log(t.Context(), id, next)
 		if err != nil {
 			t.Fatal(err)

@@ -105,7 +105,7 @@ func killedAndRestarted(t *testing.T, s *stage) {
 	s.down()
 	p.hasPhase(t, kept, "end")
 	if s.keeps != "" {
-		eventually(t, 20*time.Second, "the result is in a file", func() bool {
+		eventually(t, time.Minute, "the result is in a file", func() bool {
 			files, err := filepath.Glob(filepath.Join(p.dir, s.keeps))
 			return err == nil && len(files) > 0
 		})
@@ -127,7 +127,7 @@ func killedAndRestarted(t *testing.T, s *stage) {
 	p.launch(t, s.addr)
 	s.there(t, p)
 	if s.once {
-		eventually(t, 20*time.Second, "the new process is registered", func() bool {
+		eventually(t, time.Minute, "the new process is registered", func() bool {
 			now := s.registration(t, p)
 			return now != nil && now.BootID != before.BootID
 		})

@@ -59,7 +59,7 @@ func (h *host) next(t *testing.T) {
 // end stops the scheduler, which waits for no run elsewhere.
 func (h *host) end(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := h.Stop(ctx); err != nil {
 		t.Errorf("stop: %v", err)

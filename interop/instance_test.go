@@ -140,7 +140,7 @@ func (i *instance) entries(t *testing.T, run int64, phase string) []entry {
 // hasStarted waits until the handler of a run is started.
 func (i *instance) hasStarted(t *testing.T, run int64) {
 	t.Helper()
-	eventually(t, 20*time.Second, fmt.Sprintf("run %d starts", run), func() bool {
+	eventually(t, time.Minute, fmt.Sprintf("run %d starts", run), func() bool {
 		return len(i.entries(t, run, "start")) > 0
 	})
 }
@@ -148,7 +148,7 @@ func (i *instance) hasStarted(t *testing.T, run int64) {
 // hasPhase waits until the handler of a run has once ended in a way.
 func (i *instance) hasPhase(t *testing.T, run int64, phase string) {
 	t.Helper()
-	eventually(t, 20*time.Second, fmt.Sprintf("the handler of run %d is at its end: %s", run, phase), func() bool {
+	eventually(t, time.Minute, fmt.Sprintf("the handler of run %d is at its end: %s", run, phase), func() bool {
 		return len(i.entries(t, run, phase)) == 1
 	})
 }

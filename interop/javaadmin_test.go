@@ -60,7 +60,7 @@ func ourExecutor(t *testing.T, a *admin, byItself bool) (address string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := e.Stop(ctx); err != nil {
 			t.Errorf("stop: %v", err)
@@ -69,7 +69,7 @@ func ourExecutor(t *testing.T, a *admin, byItself bool) (address string) {
 			t.Errorf("taken back are %q, want %q", left, address)
 		}
 	})
-	eventually(t, 10*time.Second, "the executor registers", func() bool { return len(a.asked("registry")) > 0 })
+	eventually(t, time.Minute, "the executor registers", func() bool { return len(a.asked("registry")) > 0 })
 	var reg wire.RegistryRequest
 	if err := reg.Decode([]byte(a.asked("registry")[0].body)); err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func ourExecutor(t *testing.T, a *admin, byItself bool) (address string) {
 // reportOf waits for the result of a run.
 func reportOf(t *testing.T, a *admin, run int64) wire.CallbackRequest {
 	t.Helper()
-	eventually(t, 10*time.Second, fmt.Sprintf("a result of run %d", run), func() bool { return len(a.resultsOf(run)) > 0 })
+	eventually(t, time.Minute, fmt.Sprintf("a result of run %d", run), func() bool { return len(a.resultsOf(run)) > 0 })
 	return a.resultsOf(run)[0].CallbackRequest
 }
 
@@ -139,7 +139,7 @@ func truncates(t *testing.T, d *driver, a *admin, request func(handler, param st
 		}
 		return runs
 	}
-	for end := time.Now().Add(10 * time.Second); len(missing()) > 0 && time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); len(missing()) > 0 && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if lost := missing(); len(lost) > 0 {

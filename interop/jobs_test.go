@@ -183,7 +183,7 @@ func startsAndStops(t *testing.T, m *manager) {
 	job := m.adds(t, definition(t, fields{"executorHandler": "count", "scheduleType": "CRON", "scheduleConf": "* * * * * ?"}))
 	m.ok("startJob", one(job.ID))
 	m.ok("startJob", one(job.ID)) // changes nothing
-	eventually(t, 20*time.Second, "two runs of the job end", func() bool {
+	eventually(t, time.Minute, "two runs of the job end", func() bool {
 		runs := m.runsOf(t, job)
 		return len(runs) >= 2 && runs[1].State.Ended()
 	})

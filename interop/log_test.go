@@ -39,7 +39,7 @@ func rollingLog(t *testing.T, s *site) {
 		pulls++
 	}
 	s.started(t, req)
-	eventually(t, 10*time.Second, "the end", func() bool {
+	eventually(t, time.Minute, "the end", func() bool {
 		pull()
 		time.Sleep(50 * time.Millisecond)
 		return len(s.admin.resultsOf(req.LogID)) > 0

@@ -26,7 +26,7 @@ func beginInOrder(t *testing.T, s *stage) {
 // for three seconds.
 func caughtUpInOrder(t *testing.T, s *stage) {
 	job := s.job(t, "count", "", func(j *xxljob.Job) { j.Schedule = xxljob.FixedRate(100 * time.Millisecond) })
-	eventually(t, 10*time.Second, "the job runs", func() bool {
+	eventually(t, time.Minute, "the job runs", func() bool {
 		runs := s.runsOf(t, job)
 		return len(runs) > 5 && runs[5].State.Ended()
 	})
@@ -36,7 +36,7 @@ func caughtUpInOrder(t *testing.T, s *stage) {
 		time.Sleep(3 * time.Second)
 		to = time.Now()
 	})
-	eventually(t, 30*time.Second, "the job has caught up", func() bool {
+	eventually(t, time.Minute, "the job has caught up", func() bool {
 		ended := 0
 		for _, run := range s.runsOf(t, job) {
 			switch {

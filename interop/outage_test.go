@@ -77,7 +77,7 @@ func restart(t *testing.T, s *site) {
 // leaves ends the peer as a deployment does.
 func leaves(t *testing.T, s *site) {
 	s.process.terminate(t)
-	eventually(t, 5*time.Second, "the peer takes its registration back", func() bool { return len(s.admin.left()) > 0 })
+	eventually(t, time.Minute, "the peer takes its registration back", func() bool { return len(s.admin.left()) > 0 })
 	if got := s.admin.left()[0]; got != s.address {
 		t.Errorf("took back %q, had registered %q", got, s.address)
 	}

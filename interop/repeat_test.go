@@ -46,7 +46,7 @@ func (s *site) twice() int {
 // resultsAre waits until a run was reported n times.
 func (s *site) resultsAre(t *testing.T, req wire.TriggerRequest, n int) {
 	t.Helper()
-	eventually(t, 10*time.Second, fmt.Sprintf("%d results of run %d", n, req.LogID), func() bool {
+	eventually(t, time.Minute, fmt.Sprintf("%d results of run %d", n, req.LogID), func() bool {
 		return len(s.admin.resultsOf(req.LogID)) == n
 	})
 }

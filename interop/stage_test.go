@@ -189,7 +189,7 @@ func (s *stage) staysDispatched(t *testing.T, id int64) {
 // isDispatched waits until it is recorded that a peer has accepted a run.
 func (s *stage) isDispatched(t *testing.T, id int64) {
 	t.Helper()
-	eventually(t, 20*time.Second, "the run is dispatched", func() bool { return s.now(t, id).State == xxljob.StateDispatched })
+	eventually(t, time.Minute, "the run is dispatched", func() bool { return s.now(t, id).State == xxljob.StateDispatched })
 }
 
 // counted compares how often handlers were started, at both peers.

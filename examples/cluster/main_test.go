@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/route"
 	"github.com/xxljob/xxljob/store/postgres"
@@ -97,13 +97,8 @@ func (p *process) stop() {
 // wait waits for the end of the process.
 func (p *process) wait() error {
 	p.t.Helper()
-	select {
-	case err := <-p.done:
-		return err
-	case <-time.After(20 * time.Second):
-		p.t.Fatalf("%v does not end", p.cmd.Args[1:])
-		return nil
-	}
+	await.Until(p.t, fmt.Sprint("the end of ", p.cmd.Args[1:]), func() bool { return len(p.done) > 0 })
+	return <-p.done
 }
 
 // start is one start of a handler, as a node printed it.
@@ -123,16 +118,6 @@ func starts(all ...*process) (list []started) {
 	return list
 }
 
-// eventually waits until a condition holds.
-func eventually(t *testing.T, what string, most time.Duration, holds func() bool) {
-	t.Helper()
-	for began := time.Now(); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Since(began) > most {
-			t.Fatalf("not within %v: %s", most, what)
-		}
-	}
-}
-
 // Three nodes, one of which is killed: the others go on with its jobs, and no
 // instant is lost or comes twice.
 func TestKill(t *testing.T) {
@@ -147,7 +132,7 @@ func TestKill(t *testing.T) {
 		nodes[name] = start(t, dsn, "-schema", schema, "-node", name)
 		all = append(all, nodes[name])
 	}
-	eventually(t, "every node has shards", 15*time.Second, func() bool {
+	await.Until(t, "every node has shards", func() bool {
 		return !slices.ContainsFunc(all, func(p *process) bool { return !strings.Contains(strings.Join(p.lines(), "\n"), " shards ") })
 	})
 
@@ -161,7 +146,7 @@ func TestKill(t *testing.T) {
 		return last
 	}
 	before := latest()
-	eventually(t, "a run of second-1", 5*time.Second, func() bool { return latest() != before })
+	await.Until(t, "a run of second-1", func() bool { return latest() != before })
 	last := latest()
 	victim := nodes[last.node]
 	if err := victim.cmd.Process.Kill(); err != nil {
@@ -183,10 +168,10 @@ func TestKill(t *testing.T) {
 			return found >= n
 		}
 	}
-	eventually(t, "another node goes on with second-1", 8*time.Second, after(1))
+	await.Until(t, "another node goes on with second-1", after(1))
 	t.Logf("node %s was killed; another went on after %v", last.node, time.Since(killed).Round(10*time.Millisecond))
-	eventually(t, "and goes on", 8*time.Second, after(3))
-	eventually(t, "somebody says so", 5*time.Second, func() bool {
+	await.Until(t, "and goes on", after(3))
+	await.Until(t, "somebody says so", func() bool {
 		return slices.ContainsFunc(rest, func(p *process) bool { return strings.Contains(strings.Join(p.lines(), "\n"), "from "+last.node) })
 	})
 	for _, p := range rest {
@@ -284,16 +269,16 @@ func TestNodes(t *testing.T) {
 	has := func(node string) bool {
 		return slices.ContainsFunc(starts(p), func(s started) bool { return s.node == node })
 	}
-	eventually(t, "both nodes run something", 15*time.Second, func() bool { return has("a") && has("b") })
+	await.Until(t, "both nodes run something", func() bool { return has("a") && has("b") })
 	if _, err := io.WriteString(p.input, "x\nb\n"); err != nil {
 		t.Fatal(err)
 	}
 	text := func() string { return strings.Join(p.lines(), "\n") }
-	eventually(t, "b is killed", 5*time.Second, func() bool { return strings.Contains(text(), "# node b is gone") })
+	await.Until(t, "b is killed", func() bool { return strings.Contains(text(), "# node b is gone") })
 	at := strings.Index(text(), "# node b is gone")
-	eventually(t, "b is back", 10*time.Second, func() bool { return strings.Contains(text()[at:], "\nb shards") })
+	await.Until(t, "b is back", func() bool { return strings.Contains(text()[at:], "\nb shards") })
 	const report = "runs due in the next 3s"
-	eventually(t, "it says how late the runs were", 60*time.Second, func() bool { return strings.Contains(text(), report) })
+	await.Until(t, "it says how late the runs were", func() bool { return strings.Contains(text(), report) })
 	for _, name := range route.Names() {
 		if !regexp.MustCompile(`(?m)^#   ` + name + ` +[0-9]+ runs  late p99 +\d+ ms  at most +\d+ ms$`).MatchString(text()) {
 			t.Errorf("it does not say how late the runs of %s were", name)
@@ -334,8 +319,7 @@ func TestParse(t *testing.T) {
 }
 
 func TestUnreachable(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
+	ctx := t.Context()
 	o := options{store: "postgres://nobody@127.0.0.1:1/none", schema: "xxljob", node: "a", nodes: 2}
 	for name, run := range map[string]func() error{
 		"one":     func() error { return runNode(ctx, o, io.Discard) },

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/internal/await"
 )
 
 // lines is what the program has printed so far.
@@ -26,21 +27,26 @@ func (l *lines) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 
-// wait returns the first match, or fails.
-func (l *lines) wait(t *testing.T, pattern string) []string {
+// wait returns the first match.
+func (l *lines) wait(t *testing.T, pattern string) (match []string) {
 	t.Helper()
 	re := regexp.MustCompile(pattern)
-	for began := time.Now(); ; time.Sleep(time.Millisecond) {
-		l.mu.Lock()
-		all := l.b.String()
-		l.mu.Unlock()
-		if m := re.FindStringSubmatch(all); m != nil {
-			return m
+	defer func() {
+		if match == nil {
+			t.Logf("printed:\n%s", l.text())
 		}
-		if time.Since(began) > 10*time.Second {
-			t.Fatalf("no %s in\n%s", pattern, all)
-		}
-	}
+	}()
+	await.Until(t, "a line like "+pattern, func() bool {
+		match = re.FindStringSubmatch(l.text())
+		return match != nil
+	})
+	return match
+}
+
+func (l *lines) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }
 
 // An executor in another process joins the scheduler and runs the jobs of its app.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/store/postgres"
 )
@@ -45,23 +46,29 @@ func start(t *testing.T, args ...string) (cmd *exec.Cmd, out *screen, done chan 
 // printed.
 func read(t *testing.T, out *screen, done chan error, texts ...string) (text string) {
 	t.Helper()
-	for began := time.Now(); time.Since(began) < 20*time.Second; time.Sleep(5 * time.Millisecond) {
+	missing := func() string {
 		text += out.take()
-		missing := ""
 		for _, want := range texts {
 			if !strings.Contains(text, want) {
-				missing = want
+				return want
 			}
 		}
-		if missing == "" {
-			return text
-		}
-		if len(done) > 0 {
-			break
-		}
+		return ""
 	}
-	t.Fatalf("it has not printed %q:\n%s", texts, text+out.take())
-	return ""
+	defer func() {
+		if missing() != "" {
+			t.Logf("printed:\n%s", text)
+		}
+	}()
+	ended := false
+	await.Until(t, fmt.Sprintf("that it prints %q", texts), func() bool {
+		ended = len(done) > 0 // by then all is printed
+		return missing() == "" || ended
+	})
+	if what := missing(); what != "" {
+		t.Fatalf("it has ended, and not printed %q", what)
+	}
+	return text
 }
 
 const ticks = 4
@@ -71,7 +78,7 @@ const ticks = 4
 // that has had its instant may stay in the file.
 func TestKillAndRestart(t *testing.T) {
 	dsn, schema, dir := pgtest.DSN(t), pgtest.Schema(t), t.TempDir()
-	once := time.Now().Add(4 * time.Second).Truncate(time.Second)
+	once := time.Now().Add(30 * time.Second).Truncate(time.Second) // ahead, when the program has started
 	jobs := []string{fmt.Sprintf(`{"name": "once", "handler": "demoJobHandler", "schedule": {"type": "ONCE", "conf": %q}}`, once.UTC().Format(time.RFC3339))}
 	for i := range ticks {
 		jobs = append(jobs, fmt.Sprintf(`{"name": "tick-%d", "handler": "demoJobHandler", "param": "tick-%[1]d", "schedule": {"type": "CRON", "conf": "* * * * * ?"}}`, i))

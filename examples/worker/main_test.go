@@ -7,10 +7,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/store/memory"
 )
 
@@ -67,7 +67,7 @@ func TestTwoWorkers(t *testing.T) {
 			}
 		})
 	}
-	wait(t, func() bool { return registered(t, store) == 2 })
+	await.Until(t, "both workers are registered", func() bool { return registered(t, store) == 2 })
 
 	job, err := s.AddJob(ctx, xxljob.Job{App: "worker", Name: "all", Handler: "shardingJobHandler", Route: "SHARDING_BROADCAST"})
 	if err != nil {
@@ -77,7 +77,7 @@ func TestTwoWorkers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wait(t, func() bool {
+	await.Until(t, "both parts have succeeded", func() bool {
 		parts, err := store.Runs(ctx, xxljob.RunFilter{TriggerID: ids[0], States: []xxljob.State{xxljob.StateSucceeded}})
 		return err == nil && len(parts) == 2 && parts[0].HandleMsg != parts[1].HandleMsg && strings.HasSuffix(parts[0].HandleMsg, "50 customers")
 	})
@@ -94,16 +94,6 @@ func registered(t *testing.T, store xxljob.Store) int {
 		t.Fatal(err)
 	}
 	return len(regs)
-}
-
-// wait waits for what the workers bring about.
-func wait(t *testing.T, is func() bool) {
-	t.Helper()
-	for began := time.Now(); !is(); time.Sleep(time.Millisecond) {
-		if time.Since(began) > 10*time.Second {
-			t.Fatal("not after 10 s")
-		}
-	}
 }
 
 // What is missing or too much is said.

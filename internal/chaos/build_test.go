@@ -3,13 +3,13 @@
 package chaos
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/chaos/control"
 	"github.com/xxljob/xxljob/internal/pgtest"
 )
@@ -38,18 +38,12 @@ func TestClockStep(t *testing.T) {
 	}
 	defer func() { _ = c.Process.Kill(); _ = c.Wait() }()
 	ask := func(r control.Request) (control.Answer, error) {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
-		return control.Call(ctx, filepath.Join(dir, "n.sock"), r)
+		return control.Call(t.Context(), filepath.Join(dir, "n.sock"), r)
 	}
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if a, err := ask(control.Request{Verb: control.Ready}); err == nil && a.Error == "" {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the node is not ready")
-		}
-	}
+	await.Until(t, "the node is ready", func() bool {
+		a, err := ask(control.Request{Verb: control.Ready})
+		return err == nil && a.Error == ""
+	})
 	for _, d := range []time.Duration{time.Hour, -48 * time.Hour, 0} {
 		if a, err := ask(control.Request{Verb: control.Step, StepBy: int64(d)}); err != nil || a.Error != "" {
 			t.Errorf("step by %v: %+v %v", d, a, err)

@@ -3,6 +3,7 @@
 package failpoint
 
 import (
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,9 +17,11 @@ import (
 // again and again, with a line each time.
 func TestMain(m *testing.M) {
 	if name := os.Getenv("FAILPOINT_TEST_HIT"); name != "" {
-		for range 1000 {
+		for range 100_000 { // minutes: whoever arms the place has time for it
 			Hit(name)
-			os.Stdout.WriteString("hit\n")
+			if _, err := os.Stdout.WriteString("hit\n"); err != nil {
+				break // nobody reads any more
+			}
 			time.Sleep(time.Millisecond)
 		}
 		os.Exit(0)
@@ -47,16 +50,23 @@ func TestKillFromEnvironment(t *testing.T) {
 func TestArmedWhileItRuns(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "points")
 	c := program(t, "FAILPOINT_TEST_HIT=take.begin", envFile+"="+file)
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(50 * time.Millisecond)
+	if _, err := io.ReadFull(out, make([]byte, len("hit\n"))); err != nil { // it runs
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(file+".new", []byte("take.begin:2:panic"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Rename(file+".new", file); err != nil {
 		t.Fatal(err)
 	}
+	_, _ = io.Copy(io.Discard, out) // to its end
 	if err := c.Wait(); err == nil || c.ProcessState.ExitCode() != 2 {
 		t.Errorf("ended with %v, want a panic", err)
 	}

@@ -99,7 +99,7 @@ ignore_startup_parameters = extra_float_digits
 
 // await waits until a query goes through.
 func (b *Bouncer) await(p *process) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for {
 		_, err := execute(ctx, b.DSN(), "SELECT 1")

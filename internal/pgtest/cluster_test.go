@@ -10,11 +10,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
 )
 
@@ -33,18 +33,6 @@ func must(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// eventually waits for what another process does.
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for range 600 {
-		if is() {
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	t.Errorf("still not: %s", what)
 }
 
 func gone(pid int) bool {
@@ -120,7 +108,7 @@ func TestStandby(t *testing.T) {
 	primary := pgtest.Start(t, pgtest.Options{})
 	standby := pgtest.StartStandby(t, primary, pgtest.Options{Name: "second"})
 	must(t, primary.Configure(t.Context(), map[string]string{"synchronous_standby_names": "second"}))
-	eventually(t, "the standby is synchronous", func() bool {
+	await.Until(t, "the standby is synchronous", func() bool {
 		return sql(t, primary, "SELECT application_name, sync_state FROM pg_stat_replication") == "second|sync"
 	})
 	sql(t, primary, "CREATE TABLE kept AS SELECT 42 AS answer")
@@ -227,8 +215,8 @@ func TestNothingOutlives(t *testing.T) {
 				in.Write([]byte("\n"))
 			}
 			cmd.Wait()
-			eventually(t, "the server is gone", func() bool { return gone(pid) })
-			eventually(t, "the directory is gone", func() bool { _, err := os.Stat(dir); return os.IsNotExist(err) })
+			await.Until(t, "the server is gone", func() bool { return gone(pid) })
+			await.Until(t, "the directory is gone", func() bool { _, err := os.Stat(dir); return os.IsNotExist(err) })
 		})
 	}
 }

@@ -71,7 +71,7 @@ func closePool(t testing.TB, pool *pgxpool.Pool) {
 	go func() { pool.Close(); close(closed) }()
 	select {
 	case <-closed:
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		t.Errorf("pgtest: %d connections of the pool are not given back", pool.Stat().AcquiredConns())
 	}
 }

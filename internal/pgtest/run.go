@@ -117,7 +117,7 @@ func (c *Cluster) await(p *process, deadline time.Time) error {
 // Configure changes settings and has the server read them. Those that need a
 // restart hold after the next one.
 func (c *Cluster) Configure(ctx context.Context, settings map[string]string) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	before, err := c.Exec(ctx, superuser, loadTime)
 	if err != nil {

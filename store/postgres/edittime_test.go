@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/store/postgres"
 )
@@ -35,14 +36,14 @@ func TestTimeOfAnEditThatWaited(t *testing.T) {
 			Next:   func(_ xxljob.Job, _, now time.Time) (time.Time, error) { next = now; return now.Add(time.Second), nil }})
 		done <- err
 	}()
-	eventually(t, "the edit waits", func() bool {
+	await.Until(t, "the edit waits", func() bool {
 		return ask[bool](t, pool, "select exists (select from pg_locks l join pg_stat_activity a using (pid) where not l.granted and a.query like '%"+postgres.SchemaOf(s)+"%')")
 	})
 	clock := func() time.Time {
 		return ask[time.Time](t, pool, "select date_trunc('milliseconds', clock_timestamp())").UTC()
 	}
 	waited := clock().Add(5 * time.Millisecond) // no reading from before the wait says that
-	eventually(t, "time passes", func() bool { return clock().After(waited) })
+	await.Until(t, "time passes", func() bool { return clock().After(waited) })
 	must(t, holder.Rollback(a.ctx))
 	must(t, <-done)
 	if next.Before(waited) || !missed.Equal(next) || !edited.Updated.Equal(next) || !edited.Next.Equal(next.Add(time.Second)) {

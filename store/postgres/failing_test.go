@@ -19,6 +19,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/store/postgres"
 )
@@ -165,7 +166,7 @@ func TestAConnectionThatBreaksAtACommit(t *testing.T) {
 			if err == nil {
 				t.Errorf("%s: no error, though the connection broke", c.name)
 			}
-			eventually(t, "the server has noticed", func() bool {
+			await.Until(t, "the server has noticed", func() bool {
 				return ask[int](t, pgtest.SharedPool(t), `select count(*)::int from pg_stat_activity
 				where state in ('active', 'idle in transaction') and query like '%' || $1 || '%' and pid <> pg_backend_pid()`, schema) == 0
 			})
@@ -225,7 +226,7 @@ func TestAServerThatIsAway(t *testing.T) {
 			t.Errorf("%s: a beat without a server succeeded", mode)
 		}
 		must(t, server.Start())
-		eventually(t, "it beats again", func() bool { _, err := s.Beat(t.Context(), a.inc, nil); return err == nil })
+		await.Until(t, "it beats again", func() bool { _, err := s.Beat(t.Context(), a.inc, nil); return err == nil })
 		close(stop)
 		<-ended
 		if n := ask[int](t, pool, "select count(*)::int from xxljob.xxl_job_log"); n < acknowledged {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/store/postgres"
 )
@@ -103,8 +104,8 @@ func TestAListThatWaits(t *testing.T) {
 		return ask[string](t, pool, "select coalesce(max(a.xact_start)::text, '') from pg_locks l join pg_stat_activity a using (pid) where not l.granted and a.query like '%' || $1 || '%'", schema)
 	}
 	first := ""
-	eventually(t, "it waits for the lock", func() bool { first = since(); return first != "" })
-	eventually(t, "it waits for the lock in another transaction", func() bool { now := since(); return now != "" && now != first })
+	await.Until(t, "it waits for the lock", func() bool { first = since(); return first != "" })
+	await.Until(t, "it waits for the lock in another transaction", func() bool { now := since(); return now != "" && now != first })
 	must(t, x.Rollback(a.ctx))
 	must(t, <-done)
 	v, err := s.Lists(a.ctx, "app", "a")

@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/store/postgres"
 )
@@ -121,7 +122,7 @@ func TestEachShardHasALock(t *testing.T) {
 		t.Errorf("after errors: %d locks, want 3", n)
 	}
 	must(t, s.Leave(t.Context(), a.inc))
-	eventually(t, "the lock connection is closed", func() bool { return holder(t, a.inc) == 0 })
+	await.Until(t, "the lock connection is closed", func() bool { return holder(t, a.inc) == 0 })
 }
 
 // TestADeadNodesShardsAreFree: when its connection is gone, the next beat of
@@ -278,15 +279,15 @@ func TestCloseLeavesNothing(t *testing.T) {
 	a := own(t, s, name, 2)
 	ctx, cancel := context.WithCancel(t.Context())
 	s.Watch(ctx, a.inc)
-	eventually(t, "it listens", func() bool { _, inbox := s.Poll(); return inbox == time.Second })
+	await.Until(t, "it listens", func() bool { _, inbox := s.Poll(); return inbox == time.Second })
 	s.Close()
-	eventually(t, "no connection is left", func() bool { return holder(t, name) == 0 })
+	await.Until(t, "no connection is left", func() bool { return holder(t, name) == 0 })
 	if _, err := s.Beat(t.Context(), name, nil); err == nil || holder(t, name) != 0 {
 		t.Errorf("a beat after Close: %v, and it has a connection: %v", err, holder(t, name) != 0)
 	}
 	cancel()
 	s.Close() // again
-	eventually(t, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= before+1 })
+	await.Until(t, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= before+1 })
 }
 
 // TestSignalsCross: from one process to the other, each kind.
@@ -302,7 +303,7 @@ func TestSignalsCross(t *testing.T) {
 	must(t, err)
 	signals := other.Watch(t.Context(), b.inc)
 	s.Watch(t.Context(), a.inc)
-	eventually(t, "both listen", func() bool {
+	await.Until(t, "both listen", func() bool {
 		_, x := s.Poll()
 		_, y := other.Poll()
 		return x == time.Second && y == time.Second
@@ -333,16 +334,9 @@ func TestSignalsCross(t *testing.T) {
 		{"Nodes", signals.Nodes, func() error { return s.ReleaseShards(t.Context(), a.inc, a.shards) }},
 	} {
 		time.Sleep(100 * time.Millisecond) // what came before has arrived
-		select {
-		case <-c.signal:
-		default:
-		}
+		signalled(c.signal)
 		must(t, c.cause())
-		select {
-		case <-c.signal:
-		case <-time.After(500 * time.Millisecond):
-			t.Errorf("%s: no signal", c.name)
-		}
+		await.Until(t, c.name+": a signal", func() bool { return signalled(c.signal) })
 	}
 }
 
@@ -366,12 +360,12 @@ func TestPollIsQuickWhileNothingIsHeard(t *testing.T) {
 		t.Errorf("before it listens it polls every %v", poll())
 	}
 	s.Watch(t.Context(), "a")
-	eventually(t, "it listens", func() bool { return poll() == time.Second })
+	await.Until(t, "it listens", func() bool { return poll() == time.Second })
 	down.Store(true)
 	kill(t, holder(t, name))
-	eventually(t, "it polls", func() bool { return poll() == 100*time.Millisecond })
+	await.Until(t, "it polls", func() bool { return poll() == 100*time.Millisecond })
 	down.Store(false)
-	eventually(t, "it listens again", func() bool { return poll() == time.Second })
+	await.Until(t, "it listens again", func() bool { return poll() == time.Second })
 }
 
 // statements is a tracer that keeps what the connections of a pool were sent.
@@ -432,7 +426,7 @@ func TestHintsAreNeverInTheLoopsTransactions(t *testing.T) {
 	s := openOn(t, pgtest.Pool(t, traced(&sent)), postgres.Config{})
 	join(t, s, inc(t, "other"), 2) // there is somebody to be told
 	life(t, s)
-	eventually(t, "hints are sent", func() bool { return len(sent.with("pg_notify")) > 0 })
+	await.Until(t, "hints are sent", func() bool { return len(sent.with("pg_notify")) > 0 })
 	for _, sql := range sent.with("pg_notify") {
 		if strings.Count(sql, ";") > 4 || strings.Contains(sql, "xxl_job_") {
 			t.Errorf("a hint goes with other statements: %s", sql)

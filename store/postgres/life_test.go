@@ -15,17 +15,6 @@ import (
 // serial makes names and start tokens of the tests unique.
 var serial atomic.Int64
 
-// eventually waits for what another process does.
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(15 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		if is() {
-			return
-		}
-	}
-	t.Errorf("still not: %s", what)
-}
-
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/store/postgres"
 )
@@ -27,7 +28,7 @@ func logNode(t *testing.T, st xxljob.Store, name string, handle func(xxljob.Sche
 
 func stopLogNode(t *testing.T, s xxljob.Scheduler) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	must(t, s.Stop(ctx))
 }
@@ -56,7 +57,7 @@ func TestLogAcrossStores(t *testing.T) {
 				})
 			})
 			var job xxljob.Job
-			eventually(t, "the handler is known to the other node", func() bool {
+			await.Until(t, "the handler is known to the other node", func() bool {
 				job, err = a.AddJob(t.Context(), xxljob.Job{Name: "chat", Handler: "chat"})
 				return err == nil
 			})
@@ -72,7 +73,7 @@ func TestLogAcrossStores(t *testing.T) {
 				t.Logf("log from %d: lines %d to %d, end %v, after %v", from, res.FromLineNum, res.ToLineNum, res.IsEnd, time.Since(began).Round(time.Millisecond))
 				return fmt.Sprint(res.ToLineNum, " ", res.LogContent), res.IsEnd
 			}
-			eventually(t, "the line of a running run", func() bool {
+			await.Until(t, "the line of a running run", func() bool {
 				got, end := read(1)
 				return !end && strings.HasPrefix(got, "1 ") && strings.HasSuffix(got, "Grüße \uFFFD \uFFFD\n")
 			})

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/store/postgres"
 )
@@ -58,7 +59,7 @@ func TestALockedRegistration(t *testing.T) {
 	must(t, s.PutAddresses(t.Context(), []xxljob.Registration{at("a"), at("b"), at("c")}))
 	now, err := s.Now(t.Context())
 	must(t, err)
-	eventually(t, "the clock has moved on", func() bool {
+	await.Until(t, "the clock has moved on", func() bool {
 		later, err := s.Now(t.Context())
 		must(t, err)
 		return later.Sub(now) > time.Millisecond
@@ -104,7 +105,7 @@ func whileChanged(t *testing.T, s *postgres.Store, change string, f func() error
 	done := make(chan error, 1)
 	go func() { done <- f() }()
 	waiting := "select exists (select from pg_locks l join pg_stat_activity a using (pid) where not l.granted and a.query like '%' || $1 || '%' and a.pid <> pg_backend_pid())"
-	eventually(t, "the call waits", func() bool { return len(done) > 0 || ask[bool](t, pgtest.SharedPool(t), waiting, postgres.SchemaOf(s)) })
+	await.Until(t, "the call waits", func() bool { return len(done) > 0 || ask[bool](t, pgtest.SharedPool(t), waiting, postgres.SchemaOf(s)) })
 	must(t, x.Commit(t.Context()))
 	return <-done
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/store/postgres"
 )
@@ -104,7 +105,7 @@ func TestReserve(t *testing.T) {
 				a.shards = a.beat().Shards
 				a.started(second) // the pool again
 				must(t, s.Leave(t.Context(), a.inc))
-				eventually(t, "the reserve goes with the last node", func() bool { return reserves(t, s) == 0 })
+				await.Until(t, "the reserve goes with the last node", func() bool { return reserves(t, s) == 0 })
 			})
 		}
 	}
@@ -113,7 +114,7 @@ func TestReserve(t *testing.T) {
 // loops lists what the loops of a scheduler list, many at once.
 func loops(t *testing.T, s *postgres.Store, run xxljob.Run) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // as a loop has
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a deadline, as a loop has
 	defer cancel()
 	var g sync.WaitGroup
 	for range 20 {
@@ -172,9 +173,9 @@ func TestReserveIsThereAhead(t *testing.T) {
 	t.Parallel()
 	s := open(t, postgres.Config{})
 	s.Watch(t.Context(), "watcher")
-	eventually(t, "there is a reserve", func() bool { return reserves(t, s) == 1 })
+	await.Until(t, "there is a reserve", func() bool { return reserves(t, s) == 1 })
 	s.Close()
-	eventually(t, "the reserve is closed with the store", func() bool { return reserves(t, s) == 0 })
+	await.Until(t, "the reserve is closed with the store", func() bool { return reserves(t, s) == 0 })
 }
 
 // TestReserveThatBroke is made anew before it is needed for a call.
@@ -247,7 +248,7 @@ func TestANodeWithoutThePoolGivesUpItsShards(t *testing.T) {
 	must(t, attempt(t.Context()))
 	giveBack := useUp(t, pool)
 	wantText(t, attempt(hasty(t)), "2 of 2 connections of the pool are in use")
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	must(t, s.SetFailing(ctx, a.inc, true))
 	must(t, s.ReleaseShards(ctx, a.inc, a.shards))

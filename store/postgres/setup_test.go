@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/store/postgres"
 )
@@ -319,7 +320,7 @@ func TestServers(t *testing.T) {
 			return pgtest.Pool(t, pgtest.At(change(t, primary.DSN("postgres"), func(u *url.URL) { u.User = url.UserPassword("careful", password) })))
 		}
 		wrong := with("geheim")
-		eventually(t, "the rule for passwords holds", func() bool { return wrong.Ping(t.Context()) != nil })
+		await.Until(t, "the rule for passwords holds", func() bool { return wrong.Ping(t.Context()) != nil })
 		err = newStore(t, wrong, postgres.Config{})
 		wantText(t, err, `as "careful"`, "password authentication failed", "check the DSN")
 		if err != nil && strings.Contains(err.Error(), "geheim") {

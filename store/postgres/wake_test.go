@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/store/postgres"
 )
@@ -25,7 +26,7 @@ func watched(t *testing.T, change ...func(*postgres.Config)) (host *postgres.Sto
 	node = own(t, other, inc(t, "node"), 2)
 	scan = other.Watch(t.Context(), node.inc).Scan
 	if postgres.Listens(other) {
-		eventually(t, "the node listens", func() bool { _, inbox := other.Poll(); return inbox == time.Second })
+		await.Until(t, "the node listens", func() bool { _, inbox := other.Poll(); return inbox == time.Second })
 	}
 	return host, node, scan
 }
@@ -33,7 +34,7 @@ func watched(t *testing.T, change ...func(*postgres.Config)) (host *postgres.Sto
 // quiet waits until nothing that was before makes a signal any more.
 func quiet(t *testing.T, host *postgres.Store, scan <-chan struct{}) {
 	t.Helper()
-	eventually(t, "all hints are sent", func() bool { return postgres.NotesUnderWay(host) == 0 })
+	await.Until(t, "all hints are sent", func() bool { return postgres.NotesUnderWay(host) == 0 })
 	for range 3 { // what was sent is received within moments
 		select {
 		case <-scan:
@@ -72,7 +73,7 @@ func TestWakeReachesTheOwner(t *testing.T) {
 		plan(t, host, job.ID, xxljob.Trigger{})
 		quiet(t, host, scan)
 		must(t, host.Wake(t.Context(), job.ID))
-		eventually(t, "the node hears of the run", func() bool { return signalled(scan) })
+		await.Until(t, "the node hears of the run", func() bool { return signalled(scan) })
 	})
 	t.Run("TxNotify", func(t *testing.T) {
 		t.Parallel()
@@ -92,7 +93,7 @@ func TestWakeReachesTheOwner(t *testing.T) {
 				t.Errorf("%s: the node hears of a run before its commit", level)
 			}
 			must(t, x.Commit(t.Context()))
-			eventually(t, "the node hears of the run", func() bool { return signalled(scan) })
+			await.Until(t, "the node hears of the run", func() bool { return signalled(scan) })
 		}
 	})
 	t.Run("TxNotify of database/sql", func(t *testing.T) {
@@ -112,7 +113,7 @@ func TestWakeReachesTheOwner(t *testing.T) {
 			t.Errorf("an absent job: %v", err)
 		}
 		must(t, x.Commit())
-		eventually(t, "the node hears of the run", func() bool { return signalled(scan) })
+		await.Until(t, "the node hears of the run", func() bool { return signalled(scan) })
 		_, err = host.Run(t.Context(), id)
 		must(t, err)
 	})
@@ -126,7 +127,7 @@ func TestWakeIsSentBeforeTheEnd(t *testing.T) {
 	quiet(t, host, scan)
 	must(t, host.Wake(t.Context(), job.ID))
 	host.Close()
-	eventually(t, "the node hears of the run", func() bool { return signalled(scan) })
+	await.Until(t, "the node hears of the run", func() bool { return signalled(scan) })
 }
 
 // TestWakeOfWhatIsNotThere: ids that no job can have are an error, with which nothing is
@@ -160,8 +161,8 @@ func TestWakeOfWhatIsNotThere(t *testing.T) {
 	before := sent.len()
 	must(t, traced.Wake(t.Context(), many...))
 	must(t, traced.Wake(t.Context(), math.MaxInt64))
-	eventually(t, "the hints are sent", func() bool { return postgres.NotesUnderWay(traced) == 0 })
-	eventually(t, "the node is woken", func() bool { return signalled(scan) })
+	await.Until(t, "the hints are sent", func() bool { return postgres.NotesUnderWay(traced) == 0 })
+	await.Until(t, "the node is woken", func() bool { return signalled(scan) })
 	if n := sent.len() - before; n > 3 { // the number of shards, and at most two batches of hints
 		t.Errorf("%d ids took %d batches of statements", len(many), n)
 	}
@@ -227,7 +228,7 @@ func TestALostNotificationStillRuns(t *testing.T) {
 			must(t, err)
 			must(t, x.Commit(t.Context()))
 			must(t, host.Wake(t.Context(), job.Job.ID))
-			ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			run, err := node.Wait(ctx, id)
 			if err != nil || run.State != xxljob.StateSucceeded {

@@ -116,7 +116,7 @@ func (e *env) eventually(what string, ok func() bool) {
 }
 
 // patience is generous: a case that needs it has failed.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // newJob adds an enabled cron job that is due at the case's now.
 func (e *env) newJob(change ...func(*xxljob.Job)) xxljob.Job {

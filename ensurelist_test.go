@@ -1,0 +1,105 @@
+package xxljob_test
+
+// One call of EnsureJobs: large lists, lists that change nothing, stores that fail, and
+// lists that come again.
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/store/storetest"
+)
+
+// TestManyJobsWithoutHandlers: a list of jobs that nobody has handlers for is one
+// warning, and asks the store about addresses once.
+func TestManyJobsWithoutHandlers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lines := &lockedLines{}
+		faults := storetest.Wrap(memory.New())
+		s, err := xxljob.New(faults, xxljob.Config{App: "app", Logger: slog.New(slog.NewTextHandler(lines, nil))})
+		must(t, err)
+		var jobs []xxljob.Job
+		for i := range 2000 {
+			jobs = append(jobs, xxljob.Job{Name: fmt.Sprint("job ", i), Handler: fmt.Sprint("handler", i%100)})
+		}
+		done, err := s.EnsureJobs(t.Context(), "", jobs, xxljob.EnsureOptions{})
+		must(t, err)
+		if len(done) != len(jobs) || done[1999].Outcome != xxljob.Created || done[1999].Job.Name != "job 1999" {
+			t.Errorf("%d results", len(done))
+		}
+		warned := lines.with("level=WARN")
+		if len(warned) != 1 || !strings.Contains(warned[0], "jobs=2000") || !strings.Contains(warned[0], "handlers=100") {
+			t.Errorf("%d warnings: %s", len(warned), strings.Join(warned, "\n"))
+		}
+		if calls := faults.Calls(storetest.All); calls > 20 {
+			t.Errorf("%d calls of the store", calls)
+		}
+		must(t, s.Stop(t.Context()))
+	})
+}
+
+// TestEnsureJobsUnchangedWritesNothing: the same list again reads, and writes nothing.
+func TestEnsureJobsUnchangedWritesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		a, _ := startRelease(t, st, "a", releaseOf(1, "x", "y"))
+		before := contentsOf(t, st)
+		done, err := a.EnsureJobs(t.Context(), "", releaseOf(1, "y", "x").jobs, xxljob.EnsureOptions{Prune: true, Generation: 1})
+		must(t, err)
+		if got := outcomes(done); !slices.Equal(got, []xxljob.Outcome{xxljob.Unchanged, xxljob.Unchanged}) || done[0].Job.Key != "y" {
+			t.Errorf("%v, first %s", got, done[0].Job.Key)
+		}
+		requireSame(t, "the same list in another order", before, contentsOf(t, st))
+		stop(t, a)
+	})
+}
+
+// TestEnsureJobsWithFaultyStore: an error of the store is returned, and the same call
+// again comes to its end.
+func TestEnsureJobsWithFaultyStore(t *testing.T) {
+	for _, method := range []string{"PutList", "NameJobs", "AddJobs", "EnsureGroup"} {
+		for _, f := range []storetest.Fault{{Before: true, Calls: 1}, {After: true, Calls: 1}} {
+			synctest.Test(t, func(t *testing.T) {
+				faults := storetest.Wrap(memory.New())
+				s, err := xxljob.New(faults, xxljob.Config{App: "app", Logger: quietLog()})
+				must(t, err)
+				r := releaseOf(3, "x", "y")
+				faults.Inject(method, f)
+				if _, err := s.EnsureJobs(t.Context(), "", r.jobs, r.opts); !errors.Is(err, storetest.ErrInjected) {
+					t.Errorf("%s: %v", method, err)
+				}
+				done, err := s.EnsureJobs(t.Context(), "", r.jobs, r.opts)
+				if err != nil || len(done) != 2 || done[1].Job.ID == 0 {
+					t.Errorf("%s, again: %+v, %v", method, done, err)
+				}
+				must(t, s.Stop(t.Context()))
+			})
+		}
+	}
+}
+
+// TestAListThatIsEnsuredAgain: a host that ensures its list again and again, and not at its
+// start only, has what is gone from it pruned all the same.
+func TestAListThatIsEnsuredAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		n, _ := startRelease(t, st, "n", releaseOf(1, "a", "b"))
+		time.Sleep(time.Minute)
+		v2 := releaseOf(2, "a")
+		for range 6 {
+			_, err := n.EnsureJobs(t.Context(), "", v2.jobs, v2.opts)
+			must(t, err)
+			time.Sleep(5 * time.Minute)
+		}
+		requireJobs(t, st, "after half an hour", "a v2")
+		stop(t, n)
+	})
+}

@@ -1,0 +1,149 @@
+package xxljob_test
+
+// When lists of jobs count: what comes between two looks at them, and what they leave
+// alone.
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/store/storetest"
+)
+
+// TestListAtTheLastMoment: a list comes after a node has seen that it may prune a job, or
+// that it may apply its own list again, and before the store has heard of it.
+func TestListAtTheLastMoment(t *testing.T) {
+	const late = 4 * time.Second
+	await := func(t *testing.T, n *node, method string) {
+		t.Helper()
+		for was, i := n.faults.Calls(method), 0; n.faults.Calls(method) == was; i++ {
+			if i > 3600 {
+				t.Fatalf("no call of %s", method)
+			}
+			time.Sleep(time.Second)
+		}
+	}
+	t.Run("prune", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			st := memory.New()
+			old, _ := startRelease(t, st, "old", releaseOf(1, "x", "y"))
+			stop(t, old)
+			a, _ := startRelease(t, st, "a", releaseOf(1, "x"))
+			a.faults.Inject("EditJob", storetest.Fault{Delay: late})
+			await(t, a, "EditJob")
+			b, _ := startRelease(t, st, "b", releaseOf(1, "x", "y"))
+			time.Sleep(time.Hour)
+			y, err := st.JobByKey(t.Context(), "app", "y")
+			must(t, err)
+			if y.Stopped || y.Version != 1 {
+				t.Errorf("the job of the list that came between: stopped %v, version %d", y.Stopped, y.Version)
+			}
+			stop(t, a, b)
+		})
+	})
+	t.Run("apply again", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			st := memory.New()
+			two, _ := startRelease(t, st, "two", releaseOf(2, "x"))
+			one, _ := startRelease(t, st, "one", releaseOf(1, "x"))
+			time.Sleep(time.Minute)
+			stop(t, two)
+			one.faults.Inject("PutList", storetest.Fault{Delay: late})
+			await(t, one, "PutList")
+			three, _ := startRelease(t, st, "three", releaseOf(3, "x"))
+			time.Sleep(time.Hour)
+			requireJobs(t, st, "with a third release", "x v3")
+			stop(t, one, three)
+		})
+	})
+}
+
+// TestPruneNeedsLooks: what a node has seen before its looks failed for a while counts for
+// nothing: somebody may have named the job meanwhile.
+func TestPruneNeedsLooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		old, _ := startRelease(t, st, "old", releaseOf(1, "x", "y"))
+		stop(t, old)
+		a, _ := startRelease(t, st, "a", releaseOf(1, "x"))
+		time.Sleep(pruneAfter / 2)
+		a.faults.Inject("Lists", storetest.Fault{Before: true})
+		time.Sleep(time.Hour)
+		a.faults.Clear()
+		time.Sleep(pruneAfter - time.Minute)
+		requireJobs(t, st, "shortly after it looks again", "x v1", "y v1")
+		time.Sleep(3 * time.Minute)
+		requireJobs(t, st, "after PruneAfter of looks", "x v1")
+		stop(t, a)
+	})
+}
+
+// TestListComesBetween: a list that comes while jobs of it are about to be pruned wins:
+// also when its node has ensured it before it starts.
+func TestListComesBetween(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		a, _ := startRelease(t, st, "a", releaseOf(0, "x", "y"))
+		_, err := a.EnsureJobs(t.Context(), "", releaseOf(0, "x").jobs, xxljob.EnsureOptions{Prune: true})
+		must(t, err)
+		time.Sleep(pruneAfter - time.Second)
+		requireJobs(t, st, "before", "x v0", "y v0")
+		n := &node{name: "b", faults: storetest.Wrap(st)}
+		s, err := xxljob.New(n.faults, xxljob.Config{App: "app", Node: "b", Logger: quietLog()})
+		must(t, err)
+		n.Scheduler = s
+		r := releaseOf(0, "x", "y")
+		_, err = s.EnsureJobs(t.Context(), "", r.jobs, r.opts)
+		must(t, err)
+		time.Sleep(2 * time.Minute) // it is slow to start, and y is pruned meanwhile
+		requireJobs(t, st, "meanwhile", "x v0")
+		must(t, s.Start(context.Background()))
+		time.Sleep(time.Second)
+		requireJobs(t, st, "started", "x v0", "y v0")
+		time.Sleep(3 * pruneAfter)
+		requireJobs(t, st, "later", "x v0", "y v0")
+		stop(t, a, n)
+	})
+}
+
+// TestBuriedNodeIsBack: a node that was paused for so long that the others have buried it
+// puts its lists again.
+func TestBuriedNodeIsBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		a, _ := startRelease(t, st, "a", releaseOf(0, "x", "y"))
+		b, _ := startRelease(t, st, "b", releaseOf(0, "x"))
+		time.Sleep(time.Minute)
+		a.pause()
+		time.Sleep(5 * time.Minute)
+		a.resume()
+		time.Sleep(time.Hour)
+		requireJobs(t, st, "back", "x v0", "y v0")
+		a.pause()
+		time.Sleep(20 * time.Minute)
+		requireJobs(t, st, "away for long", "x v0")
+		a.resume()
+		time.Sleep(2 * time.Minute)
+		requireJobs(t, st, "back again", "x v0", "y v0")
+		stop(t, a, b)
+	})
+}
+
+// TestPruneLeavesOthersAlone: jobs that no list has named are not pruned.
+func TestPruneLeavesOthersAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		a, _ := startRelease(t, st, "a", releaseOf(1, "x"))
+		_, err := a.EnsureJob(t.Context(), xxljob.Job{Name: "single", Handler: "work", Schedule: xxljob.FixedRate(time.Minute)})
+		must(t, err)
+		_, err = a.AddJob(t.Context(), xxljob.Job{Name: "added", Handler: "work", Schedule: xxljob.FixedRate(time.Minute)})
+		must(t, err)
+		time.Sleep(3 * pruneAfter)
+		requireJobs(t, st, "in the end", "added ", "single ", "x v1")
+		stop(t, a)
+	})
+}

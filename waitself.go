@@ -1,0 +1,109 @@
+package xxljob
+
+// Handlers that would wait for themselves. Comes in: runs that handlers of this process
+// wait for. Goes out: which of them cannot end before the handler has.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/internal/inside"
+	"github.com/xxljob/xxljob/route"
+)
+
+// ErrWaitsForItself: a handler has called Wait for a run that cannot end, or not begin,
+// before its own has ended. That is so for its own run, and for a planned run of the same
+// job with SERIAL_EXECUTION which, by the addresses that its app has at that moment, as
+// far as this node knows, goes to the address where the handler runs, and to no other:
+//
+//   - the run can go to no other address: none else has the handler, or the trigger has
+//     named this one only. With BUSYOVER the run is refused then, and has thus ended;
+//   - FIRST, LAST, FAILOVER or CONSISTENT_HASH choose this address among all;
+//   - SHARDING_BROADCAST, where all are addresses of nodes: it begins when the job is idle
+//     at all of them.
+//
+// Any other run may end by itself, and is waited for: ROUND, RANDOM, NEAREST and the
+// like, and routers of one's own, may send it elsewhere, and which of the nodes sends it
+// is not certain until it has. A wait for a run that they do send here ends with its
+// context. Runs that are refused by this error are as they were: they begin after the
+// handler's end.
+var ErrWaitsForItself = errors.New("xxljob: a handler cannot wait for itself")
+
+// waitsForItself refuses a handler of this node that waits for its own run, or for one
+// that is certain to be queued behind it.
+func (s *scheduler) waitsForItself(ctx context.Context, run Run) error {
+	caller, ok := inside.From(ctx)
+	if !ok || caller.JobID != run.JobID {
+		return nil
+	}
+	// Another scheduler of the process may have a run of the same id.
+	own := s.engine.flight(caller.RunID)
+	if own == nil || any(own.exec) != caller.Executor {
+		return nil
+	}
+	if run.ID == caller.RunID {
+		return fmt.Errorf("xxljob: wait for run %d, which is the caller's own: %w", run.ID, ErrWaitsForItself)
+	}
+	sibling := run.TriggerID == own.run.TriggerID // parts of one broadcast do not queue behind each other
+	if run.State != StatePlanned || sibling {
+		return nil
+	}
+	job, err := s.store.Job(ctx, run.JobID)
+	switch {
+	case isNotFound(err):
+		return nil // its planned runs are cancelled
+	case err != nil:
+		return fmt.Errorf("xxljob: wait for run %d: %w", run.ID, err)
+	case job.Block != block.SerialExecution || !s.comesTo(ctx, own.run.Address, &run, &job):
+		return nil
+	}
+	return fmt.Errorf("xxljob: wait for run %d, which is queued behind the caller's own, %d, of the serial job %d %q: %w",
+		run.ID, caller.RunID, job.ID, shorten(job.Name, 40), ErrWaitsForItself)
+}
+
+// comesTo reports whether it is certain that a planned run goes to the address of a node,
+// whichever node sends it, as long as its app has the addresses that it has now. Where
+// these cannot be read nothing is certain.
+func (s *scheduler) comesTo(ctx context.Context, address string, run *Run, job *Job) bool {
+	if s.routers[job.Route] == nil || s.cfg.Routers[job.Route] != nil || job.Stopped && run.Type.ScheduleBorn() {
+		return false // it is refused, or cancelled, when it comes up, or may be
+	}
+	addrs, err := s.book.possible(ctx, job, run.Addresses)
+	if err != nil || !slices.Contains(addrs, address) {
+		return false
+	}
+	switch {
+	case job.Route == route.Busyover:
+		return false
+	case len(addrs) == 1:
+		return true
+	case isPart(run):
+		return false
+	}
+	switch job.Route {
+	case route.First, route.Last, route.Failover, route.ConsistentHash:
+		// Their choice stays the same when others of the addresses are left out.
+		chosen, err := s.routers[job.Route].Route(ctx, job.ID, addrs)
+		return err == nil && chosen[0] == address
+	case route.ShardingBroadcast:
+		return !slices.ContainsFunc(addrs, isRemote) // an executor elsewhere has a queue of its own
+	}
+	return false
+}
+
+// possible are the addresses that a run of a job may be sent to, sorted: those of nodes
+// that are doubted too, for they may be back when it is sent.
+func (b *addressBook) possible(ctx context.Context, job *Job, given []string) ([]string, error) {
+	all, err := call(ctx, func(ctx context.Context) ([]string, error) { return b.all(ctx, job.App) })
+	if err != nil {
+		return nil, err
+	}
+	if len(given) > 0 {
+		all, _ = amongThem(all, given)
+	}
+	able, _ := b.able(bookKeyOf(job), all)
+	return withoutTwins(able), nil
+}

@@ -1,0 +1,299 @@
+package xxljob_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/route"
+	"github.com/xxljob/xxljob/store/memory"
+)
+
+// waiting is a scheduler whose handler "work" calls what the test gives it.
+type waiting struct {
+	xxljob.Scheduler
+	store  *memory.Store
+	within chan func(ctx context.Context, task *xxljob.Task)
+}
+
+func newWaiting(t *testing.T) *waiting {
+	t.Helper()
+	return newWaitingNode(t, memory.New(), "")
+}
+
+func newWaitingNode(t *testing.T, st *memory.Store, name string) *waiting {
+	t.Helper()
+	w := &waiting{store: st, within: make(chan func(context.Context, *xxljob.Task), 1)}
+	s, err := xxljob.New(st, xxljob.Config{App: "app", Node: name, Logger: quietLog(), Routers: map[string]xxljob.Router{"USERS": route.NewFirst()}})
+	must(t, err)
+	w.Scheduler = s
+	must(t, s.Handle("work", w.handle))
+	must(t, s.Start(context.Background()))
+	t.Cleanup(func() { must(t, s.Stop(context.Background())) })
+	return w
+}
+
+func (w *waiting) handle(ctx context.Context, task *xxljob.Task) error {
+	select {
+	case f := <-w.within:
+		f(ctx, task)
+	default:
+	}
+	return nil
+}
+
+// do triggers the job, calls f inside of its handler, and waits until that has returned.
+func (w *waiting) do(t *testing.T, job xxljob.Job, f func(ctx context.Context, task *xxljob.Task)) {
+	t.Helper()
+	done := make(chan struct{})
+	w.within <- func(ctx context.Context, task *xxljob.Task) {
+		defer close(done)
+		f(ctx, task)
+	}
+	trigger(t, w, job)
+	<-done
+}
+
+// TestWaitForOneself: a handler that waits for its own run, or for one that is queued
+// behind it, would hang until its context ends. It is told so at once.
+func TestWaitForOneself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWaiting(t)
+		job, err := w.AddJob(t.Context(), xxljob.Job{Name: "self", Handler: "work"})
+		must(t, err)
+		other, err := w.AddJob(t.Context(), xxljob.Job{Name: "other", Handler: "work"})
+		must(t, err)
+		refused := func(what string, ctx context.Context, id int64) {
+			t.Helper()
+			began := time.Now()
+			run, err := w.Wait(ctx, id)
+			if !errors.Is(err, xxljob.ErrWaitsForItself) || !strings.Contains(err.Error(), fmt.Sprint("run ", id)) || run.ID != id {
+				t.Errorf("%s: run %d, %v", what, run.ID, err)
+			}
+			if d := time.Since(began); d > 0 {
+				t.Errorf("%s: told after %v", what, d)
+			}
+		}
+		w.do(t, job, func(ctx context.Context, task *xxljob.Task) {
+			refused("its own run", ctx, task.RunID)
+			derived, cancel := context.WithTimeout(ctx, time.Hour)
+			defer cancel()
+			refused("its own run, a context made of the handler's", derived, task.RunID)
+			next := trigger(t, w, job)
+			refused("a run that was just triggered", ctx, next)
+			synctest.Wait()
+			refused("a run that is queued", ctx, next)
+			later, err := w.Trigger(ctx, job.ID, xxljob.Trigger{At: time.Now().Add(time.Hour)})
+			must(t, err)
+			refused("a run that is due later", ctx, later[0])
+			must(t, w.Kill(ctx, later[0]))
+
+			for name, id := range map[string]int64{"another job's run": trigger(t, w, other), "a cancelled run": later[0]} {
+				if run, err := w.Wait(ctx, id); err != nil || !run.State.Ended() {
+					t.Errorf("%s: %v, %v", name, run.State, err)
+				}
+			}
+			short, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			if _, err := w.Wait(short, next); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("a context that says nothing of the handler: %v", err)
+			}
+		})
+	})
+}
+
+// TestWaitForARunThatIsNotBehind: other runs of the same job may be waited for.
+func TestWaitForARunThatIsNotBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWaiting(t)
+		b, err := xxljob.New(w.store, xxljob.Config{App: "app", Node: "b", Logger: quietLog()})
+		must(t, err)
+		held, freed := make(chan struct{}), make(chan struct{})
+		must(t, b.Handle("work", func(ctx context.Context, _ *xxljob.Task) error { close(held); <-freed; return nil }))
+		must(t, b.Start(context.Background()))
+		time.Sleep(10 * time.Second) // until the nodes know each other
+		addressOf := func(s xxljob.Scheduler) string { return xxljob.AddressOf(s) }
+
+		job, err := w.AddJob(t.Context(), xxljob.Job{Name: "two nodes", Handler: "work"})
+		must(t, err)
+		done := make(chan struct{})
+		w.within <- func(ctx context.Context, _ *xxljob.Task) {
+			defer close(done)
+			there, err := w.Trigger(ctx, job.ID, xxljob.Trigger{Addresses: []string{addressOf(b)}})
+			must(t, err)
+			go func() { <-held; time.Sleep(time.Second); close(freed) }()
+			if run, err := w.Wait(ctx, there[0]); err != nil || run.State != xxljob.StateSucceeded || run.Address != addressOf(b) {
+				t.Errorf("a run at another address: %v at %s, %v", run.State, run.Address, err)
+			}
+		}
+		_, err = w.Trigger(t.Context(), job.ID, xxljob.Trigger{Addresses: []string{addressOf(w.Scheduler)}})
+		must(t, err)
+		<-done
+		must(t, b.Stop(t.Context()))
+
+		for _, strategy := range []string{block.DiscardLater, block.CoverEarly} {
+			job, err := w.AddJob(t.Context(), xxljob.Job{Name: strategy, Handler: "work", Block: strategy})
+			must(t, err)
+			w.do(t, job, func(ctx context.Context, _ *xxljob.Task) {
+				ids, err := w.Trigger(context.Background(), job.ID, xxljob.Trigger{})
+				must(t, err)
+				run, err := w.Wait(ctx, ids[0])
+				switch {
+				case strategy == block.DiscardLater && (err != nil || run.State != xxljob.StateDiscarded):
+					t.Errorf("%s: %v, %v", strategy, run.State, err)
+				case strategy == block.CoverEarly && !errors.Is(err, context.Canceled): // the later run ends this one
+					t.Errorf("%s: %v, %v", strategy, run.State, err)
+				}
+			})
+		}
+	})
+}
+
+// TestWaitForOneselfAtAnAttachedExecutor: also for executors of other apps, and not for
+// the runs of another scheduler in the process that have the same ids.
+func TestWaitForOneselfAtAnAttachedExecutor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := newWaiting(t), newWaiting(t)
+		own, err := executor.New(executor.Config{App: "attached", Logger: quietLog()})
+		must(t, err)
+		must(t, own.Handle("work", a.handle))
+		must(t, a.Attach(own))
+		defer own.Stop(context.Background())
+		ja, err := a.AddJob(t.Context(), xxljob.Job{App: "attached", Name: "same", Handler: "work"})
+		must(t, err)
+		a.do(t, ja, func(ctx context.Context, task *xxljob.Task) {
+			if _, err := a.Wait(ctx, task.RunID); !errors.Is(err, xxljob.ErrWaitsForItself) {
+				t.Errorf("its own run: %v", err)
+			}
+		})
+
+		ja, err = a.AddJob(t.Context(), xxljob.Job{Key: "twin", Name: "twin", Handler: "work"})
+		must(t, err)
+		jb, err := b.AddJob(t.Context(), xxljob.Job{Key: "twin", Name: "twin", Handler: "work"})
+		must(t, err)
+		if ja.ID != jb.ID {
+			t.Fatalf("the jobs have ids %d and %d: nothing to take for each other", ja.ID, jb.ID)
+		}
+		trigger(t, b, jb) // a's run before this was one as well
+		synctest.Wait()
+		a.do(t, ja, func(ctx context.Context, task *xxljob.Task) {
+			b.within <- func(context.Context, *xxljob.Task) { time.Sleep(time.Second) } // both are under way
+			inB := trigger(t, b, jb)
+			synctest.Wait()
+			if inB != task.RunID {
+				t.Errorf("the runs have ids %d and %d: nothing to take for each other", task.RunID, inB)
+			}
+			if run, err := b.Wait(ctx, inB); err != nil || run.State != xxljob.StateSucceeded {
+				t.Errorf("a run of another scheduler: %v, %v", run.State, err)
+			}
+		})
+	})
+}
+
+// selfWait is a job whose handler at one of two nodes triggers the job once more, and
+// waits for that run.
+type selfWait struct {
+	route, block string
+	to           string // the addresses of the trigger: "", "own", "other" or "both"
+	later        bool   // the run is due in 20 s, when no node has it yet
+}
+
+// certain reports whether the run waits for its handler's end wherever it is sent from.
+// own is the handler's address, addrs are those of both nodes.
+func (c *selfWait) certain(jobID int64, own string, addrs []string) bool {
+	builtin := route.Builtin(time.Now, "")[c.route]
+	switch {
+	case c.block != block.SerialExecution || c.to == "other" || c.route == route.Busyover || builtin == nil:
+		return false
+	case c.to == "own" || c.route == route.ShardingBroadcast:
+		return true
+	case !slices.Contains([]string{route.First, route.Last, route.Failover, route.ConsistentHash}, c.route):
+		return false
+	}
+	chosen, err := builtin.Route(context.Background(), jobID, addrs)
+	return err == nil && chosen[0] == own
+}
+
+// TestWaitForOneselfOverTwoNodes: a handler is told that it waits for itself where the
+// run is certain to come to its own address, and nowhere else: not where it would have
+// ended if it had been waited for.
+func TestWaitForOneselfOverTwoNodes(t *testing.T) {
+	for _, strategy := range append(route.Names(), "USERS") {
+		for _, queueing := range block.Names() {
+			t.Run(strategy+" "+queueing, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					st := memory.New()
+					nodes := []*waiting{newWaitingNode(t, st, "a"), newWaitingNode(t, st, "b")}
+					time.Sleep(10 * time.Second) // until the nodes know each other
+					told, waited := 0, 0
+					triggers := []string{"", "", "own", "other", "both"}
+					if queueing != block.SerialExecution {
+						triggers = triggers[1:3] // nothing is queued
+					}
+					for i, to := range triggers {
+						for _, later := range []bool{false, true} {
+							for at := range nodes {
+								if waitForOneself(t, nodes, at, selfWait{strategy, queueing, to, later}, fmt.Sprint(i, later, at)) {
+									told++
+								} else {
+									waited++
+								}
+							}
+						}
+					}
+					if waited == 0 || told == 0 && queueing == block.SerialExecution && strategy != route.Busyover && strategy != "USERS" {
+						t.Errorf("told %d times, waited %d times", told, waited)
+					}
+				})
+			})
+		}
+	}
+}
+
+// waitForOneself reports whether the handler at one of the nodes was told that it waits
+// for itself.
+func waitForOneself(t *testing.T, nodes []*waiting, at int, c selfWait, name string) (told bool) {
+	t.Helper()
+	own, other := xxljob.AddressOf(nodes[at].Scheduler), xxljob.AddressOf(nodes[1-at].Scheduler)
+	both := []string{own, other}
+	slices.Sort(both)
+	job, err := nodes[at].AddJob(t.Context(), xxljob.Job{Name: name, Handler: "work", Route: c.route, Block: c.block})
+	must(t, err)
+	again := xxljob.Trigger{Addresses: map[string][]string{"": nil, "own": {own}, "other": {other}, "both": both}[c.to]}
+	begun, done := make(chan context.Context), make(chan struct{})
+	nodes[at].within <- func(ctx context.Context, _ *xxljob.Task) { begun <- ctx; <-done }
+	defer func() { close(done); time.Sleep(30 * time.Second) }() // until what is due later is over
+	_, err = nodes[at].Trigger(t.Context(), job.ID, xxljob.Trigger{Addresses: []string{own}})
+	must(t, err)
+	ctx := <-begun // from here on handlers do nothing
+	if c.later {
+		again.At = time.Now().Add(20 * time.Second)
+	}
+	ids, err := nodes[at].Trigger(context.Background(), job.ID, again)
+	must(t, err)
+	short, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	began := time.Now()
+	_, err = nodes[at].Wait(short, ids[0])
+	told = errors.Is(err, xxljob.ErrWaitsForItself)
+	if d := time.Since(began); told && d > 0 {
+		t.Errorf("%+v at %s: told after %v", c, own, d)
+	}
+	if want := c.certain(job.ID, own, both); told != want {
+		t.Errorf("%+v at %s: told %v, want %v", c, own, told, want)
+	}
+	long, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	if run, err := nodes[at].Wait(long, ids[0]); told && err == nil {
+		t.Errorf("%+v at %s: told that it waits for itself, but it is %v at %s", c, own, run.State, run.Address)
+	}
+	return told
+}
