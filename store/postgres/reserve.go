@@ -9,6 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/xxljob/xxljob/internal/duty"
 )
 
 // reserve is one connection beside the pool, for the time in which the host has all of
@@ -39,6 +41,10 @@ const (
 	reserveCheck = 30 * time.Second
 	// reserveStale is how long the reserve is taken for alive after it was used.
 	reserveStale = time.Second
+	// reservePatience is how long a call may have the reserve: a second more than the
+	// server gives a statement, so that it is mostly the server which ends it. With what it
+	// takes to clean up after that, it is less than the LeaseTTL that a node has by default.
+	reservePatience = statementPatience + time.Second
 	// reserveLook is how often who waits for the reserve looks at the pool.
 	reserveLook = 20 * time.Millisecond
 	// reserveLeast is what has to be left of a call's deadline for its turn: the end of
@@ -51,13 +57,14 @@ const (
 // lent is a connection for the time of one call, and how to give it back.
 type lent struct {
 	*pgx.Conn
+	reserve  bool // and not one of the pool's
 	giveBack func()
 }
 
 // lend gives a connection of the pool, or the reserve where the pool has none in time
-// and the caller may have it. It waits for both until ctx ends.
-func (s *Store) lend(ctx context.Context, may bool) (lent, error) {
-	for may && s.reserve.usable(s) {
+// and a scheduler asks for what no run goes on without. It waits for both until ctx ends.
+func (s *Store) lend(ctx context.Context) (lent, error) {
+	for duty.Marked(ctx) && s.reserve.usable(s) {
 		c, err := s.fromPool(ctx, s.poolPatience(ctx))
 		if err == nil || ctx.Err() != nil {
 			return c, err
@@ -86,7 +93,7 @@ func (s *Store) fromPool(ctx context.Context, patience time.Duration) (lent, err
 	if err != nil {
 		return lent{}, err
 	}
-	return lent{conn.Conn(), func() { s.giveBack(conn) }}, nil
+	return lent{conn.Conn(), false, func() { s.giveBack(conn) }}, nil
 }
 
 // acquire takes a connection out of the pool. An error says how many are in use.
@@ -131,7 +138,7 @@ func (r *reserve) take(ctx context.Context, s *Store, room bool) (c lent, ok boo
 		r.turns.done()
 		return lent{}, false
 	}
-	return lent{r.conn, r.giveBack}, true
+	return lent{r.conn, true, r.giveBack}, true
 }
 
 // await waits for the turn.

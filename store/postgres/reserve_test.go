@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/duty"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/store/postgres"
 )
@@ -40,8 +41,8 @@ func useUp(t *testing.T, pool *pgxpool.Pool) (giveBack func()) {
 }
 
 // hasty bounds calls that are to fail.
-func hasty(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+func hasty(t *testing.T, ctx context.Context) context.Context {
+	ctx, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -86,24 +87,24 @@ func TestReserve(t *testing.T) {
 				job, second := a.job(), a.job()
 				giveBack := useUp(t, pool)
 				run := a.started(job)
-				accepted, err := s.Finish(t.Context(), []xxljob.Result{result(run)})
+				accepted, err := s.Finish(a.ctx, []xxljob.Result{result(run)})
 				must(t, err)
 				if len(accepted) != 1 || accepted[0].State != xxljob.StateSucceeded {
 					t.Errorf("finished %+v", accepted)
 				}
 				v := a.beat()
-				_, err = s.Scan(t.Context(), xxljob.ScanQuery{Shards: a.shards, Before: time.Now(), Jobs: 10, Runs: 10})
+				_, err = s.Scan(a.ctx, xxljob.ScanQuery{Shards: a.shards, Before: time.Now(), Jobs: 10, Runs: 10})
 				must(t, err)
-				_, err = s.Inbox(t.Context(), a.inc, 0, 10)
+				_, err = s.Inbox(a.ctx, a.inc, 0, 10)
 				must(t, err)
 				loops(t, s, run)
-				if taken, err := s.TakeShards(t.Context(), a.inc, v.Shards); err != nil || len(taken) != 2 {
+				if taken, err := s.TakeShards(a.ctx, a.inc, v.Shards); err != nil || len(taken) != 2 {
 					t.Errorf("took %+v: %v", taken, err)
 				}
 				giveBack()
 				a.shards = a.beat().Shards
 				a.started(second) // the pool again
-				must(t, s.Leave(t.Context(), a.inc))
+				must(t, s.Leave(a.ctx, a.inc))
 				eventually(t, "the reserve goes with the last node", func() bool { return reserves(t, s) == 0 })
 			})
 		}
@@ -113,7 +114,7 @@ func TestReserve(t *testing.T) {
 // loops lists what the loops of a scheduler list, many at once.
 func loops(t *testing.T, s *postgres.Store, run xxljob.Run) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // as a loop has
+	ctx, cancel := context.WithTimeout(duty.Mark(t.Context()), 5*time.Second) // as a loop has
 	defer cancel()
 	var g sync.WaitGroup
 	for range 20 {
@@ -188,7 +189,7 @@ func TestReserveThatBroke(t *testing.T) {
 	run := a.planned(job)
 	kill(t, ask[int](t, pgtest.SharedPool(t), "select pid from pg_stat_activity where application_name like 'xxljob reserve %' and application_name like '%' || right($1, 20)", postgres.SchemaOf(s)))
 	postgres.ReserveIsStale(s)
-	answers, err := s.Start(t.Context(), []xxljob.Start{a.startOf(run, job.Version)})
+	answers, err := s.Start(a.ctx, []xxljob.Start{a.startOf(run, job.Version)})
 	must(t, err)
 	if answers[0].Status != xxljob.StartOK {
 		t.Errorf("status %d", answers[0].Status)
@@ -215,7 +216,7 @@ func TestWithoutReserve(t *testing.T) {
 		"finish": func(ctx context.Context) error { _, err := s.Finish(ctx, []xxljob.Result{result(run)}); return err },
 		"list":   func(ctx context.Context) error { _, err := s.Runs(ctx, xxljob.RunFilter{}); return err },
 	} {
-		if err := call(hasty(t)); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), want) {
+		if err := call(hasty(t, a.ctx)); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -224,7 +225,7 @@ func TestWithoutReserve(t *testing.T) {
 	b := own(t, with, inc(t, "b"), 2)
 	job = b.job()
 	useUp(t, pool)
-	if _, err := with.AddRun(hasty(t), job.ID, xxljob.Trigger{}); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), want) {
+	if _, err := with.AddRun(hasty(t, t.Context()), job.ID, xxljob.Trigger{}); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), want) {
 		t.Errorf("a trigger of the host's while it has all connections: %v", err)
 	}
 	b.planned(job)
@@ -244,10 +245,10 @@ func TestANodeWithoutThePoolGivesUpItsShards(t *testing.T) {
 		}
 		return err
 	}
-	must(t, attempt(t.Context()))
+	must(t, attempt(a.ctx))
 	giveBack := useUp(t, pool)
-	wantText(t, attempt(hasty(t)), "2 of 2 connections of the pool are in use")
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	wantText(t, attempt(hasty(t, a.ctx)), "2 of 2 connections of the pool are in use")
+	ctx, cancel := context.WithTimeout(a.ctx, 2*time.Second)
 	defer cancel()
 	must(t, s.SetFailing(ctx, a.inc, true))
 	must(t, s.ReleaseShards(ctx, a.inc, a.shards))
@@ -256,7 +257,7 @@ func TestANodeWithoutThePoolGivesUpItsShards(t *testing.T) {
 		t.Errorf("node %+v, shards %+v", v.Nodes[0], v.Shards)
 	}
 	giveBack()
-	must(t, attempt(t.Context()))
+	must(t, attempt(a.ctx))
 }
 
 // TestRefusedReserve: a server that gives the role no further connection is a warning,
@@ -275,7 +276,7 @@ func TestRefusedReserve(t *testing.T) {
 	giveBack := useUp(t, pool)
 	run(t, super, "alter role "+role+" connection limit 2")
 	for range 2 {
-		_, err := s.Claim(hasty(t), []xxljob.Plan{a.plan(job)})
+		_, err := s.Claim(hasty(t, a.ctx), []xxljob.Plan{a.plan(job)})
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("claim: %v", err)
 		}

@@ -141,7 +141,7 @@ func (l *lockSession) inTx(ctx context.Context, s *Store, b bounds, st statement
 	if l.conn == nil || l.conn.IsClosed() {
 		return false, nil
 	}
-	t := s.newTx(l.conn, b)
+	t := s.newTx(lent{Conn: l.conn}, b)
 	if err = t.do(ctx, st); err == nil {
 		err = t.commit(ctx)
 	} else {

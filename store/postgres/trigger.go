@@ -18,7 +18,7 @@ func (s *Store) AddRun(ctx context.Context, jobID int64, t xxljob.Trigger) (xxlj
 	var run xxljob.Run
 	added := false
 	err := s.withPartitions(ctx, func() error {
-		return s.inTx(ctx, bounds{name: "add_run", host: true}, func(x *tx) error {
+		return s.inTx(ctx, bounds{name: "add_run"}, func(x *tx) error {
 			added = false
 			var id *int64
 			if t.Key != "" {
