@@ -14,6 +14,15 @@ func DropAsks(ctx context.Context, s *Store) error { return s.dropAsks(ctx) }
 // AskForReserveAgain ends the pause after a reserve connection was refused.
 func AskForReserveAgain(s *Store) { s.reserve.next.Store(0) }
 
+// KeepReserve keeps the reserve ready until ctx ends, as the background work does.
+func KeepReserve(ctx context.Context, s *Store) { s.keepReserve(ctx) }
+
+// HoldReserve has the reserve until it is given back.
+func HoldReserve(ctx context.Context, s *Store) (giveBack func(), ok bool) {
+	c, ok := s.reserve.take(ctx, s, false)
+	return c.giveBack, ok
+}
+
 // ReserveIsStale has the reserve asked whether it is alive, as after a while without use.
 func ReserveIsStale(s *Store) {
 	<-s.reserve.turns.ask()

@@ -221,7 +221,6 @@ func (s *Store) Close() {
 		s.endSession(inc)
 	}
 	s.work.Wait()
-	s.reserve.close() // a call may have made it that no background work was there for
 }
 
 func (s *Store) locks() bool { return s.cfg.LeaseMode == LeaseLock }

@@ -15,14 +15,16 @@ import (
 
 // reserve is one connection beside the pool, for the time in which the host has all of
 // the pool's: what the loops of the schedulers ask goes over it then, one call after the
-// other. It is made ahead, while a node is there, for a server that is full gives nobody
-// another one when it is needed.
+// other. It is the store's, for all schedulers that share that: made ahead, for a server
+// that is full gives nobody another one when it is needed, and kept while somebody watches
+// the store. A call that comes earlier or later may make it, and takes it along.
 type reserve struct {
 	turns turns     // who has the turn, has what follows
 	conn  *pgx.Conn // nil where there is none
 	used  time.Time // the last sign of life
 	told  bool      // that there is none was logged
 
+	kept atomic.Int64 // by how many; with none it is let go of after each turn
 	next atomic.Int64 // Unix nanoseconds: no attempt to connect before
 	dry  atomic.Bool  // the pool had no connection, the last time
 }
@@ -164,7 +166,7 @@ func (r *reserve) await(ctx context.Context, s *Store, room bool) bool {
 
 // giveBack ends a turn. A connection that is not as it was is not kept.
 func (r *reserve) giveBack() {
-	if r.used = time.Now(); r.conn.IsClosed() || r.conn.PgConn().TxStatus() != 'I' {
+	if r.used = time.Now(); r.kept.Load() == 0 || r.conn.IsClosed() || r.conn.PgConn().TxStatus() != 'I' {
 		r.drop()
 	}
 	r.turns.done()
@@ -223,15 +225,27 @@ func (r *reserve) drop() {
 	r.conn = nil
 }
 
-// close lets go of the connection once nobody uses it.
-func (r *reserve) close() {
-	<-r.turns.ask()
-	r.drop()
+// unkeep lets go of the connection where nobody else keeps it. It does not wait for long:
+// who has the turn then does so after it.
+func (r *reserve) unkeep() {
+	r.kept.Add(-1)
+	turn := r.turns.ask()
+	select {
+	case <-turn:
+	case <-time.After(rollbackPatience):
+		r.turns.leave(turn)
+		return
+	}
+	if r.kept.Load() == 0 { // somebody may have come meanwhile
+		r.drop()
+	}
 	r.turns.done()
 }
 
 // keepReserve has the reserve ready until ctx ends.
 func (s *Store) keepReserve(ctx context.Context) {
+	s.reserve.kept.Add(1)
+	defer s.reserve.unkeep()
 	tick := time.NewTicker(reserveCheck)
 	defer tick.Stop()
 	for {
@@ -240,7 +254,6 @@ func (s *Store) keepReserve(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-			s.reserve.close()
 			return
 		case <-tick.C:
 		}

@@ -84,6 +84,9 @@ func TestReserve(t *testing.T) {
 				pool := pgtest.Pool(t, pgtest.MaxConns(conns))
 				s := openOn(t, pool, postgres.Config{LeaseMode: mode})
 				a := own(t, s, inc(t, "a"), 2)
+				watch, stop := context.WithCancel(t.Context())
+				defer stop()
+				s.Watch(watch, a.inc)
 				job, second := a.job(), a.job()
 				giveBack := useUp(t, pool)
 				run := a.started(job)
@@ -104,6 +107,7 @@ func TestReserve(t *testing.T) {
 				giveBack()
 				a.shards = a.beat().Shards
 				a.started(second) // the pool again
+				stop()
 				must(t, s.Leave(a.ctx, a.inc))
 				eventually(t, "the reserve goes with the last node", func() bool { return reserves(t, s) == 0 })
 			})
@@ -178,16 +182,120 @@ func TestReserveIsThereAhead(t *testing.T) {
 	eventually(t, "the reserve is closed with the store", func() bool { return reserves(t, s) == 0 })
 }
 
+// TestReserveWithoutANode: a call that comes late, when the last node has left, or when
+// there never was one, may have a reserve, and leaves none behind.
+func TestReserveWithoutANode(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []postgres.LeaseMode{postgres.LeaseLock, postgres.LeaseRow} {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			pool := pgtest.Pool(t, pgtest.MaxConns(1))
+			s := openOn(t, pool, postgres.Config{LeaseMode: mode})
+			a := own(t, s, inc(t, "a"), 2)
+			call := func(when string) {
+				t.Helper()
+				defer useUp(t, pool)()
+				if _, err := s.Now(a.ctx); err != nil {
+					t.Errorf("a call %s: %v", when, err)
+				}
+			}
+			gone := func() bool { return reserves(t, s) == 0 }
+			call("before there is a node")
+			eventually(t, "no reserve is left of a call before there is a node", gone)
+			watch, stop := context.WithCancel(t.Context())
+			s.Watch(watch, a.inc)
+			eventually(t, "there is a reserve", func() bool { return reserves(t, s) == 1 })
+			stop()
+			must(t, s.Leave(a.ctx, a.inc))
+			eventually(t, "the reserve goes with the last node", gone)
+			call("after the last node has left")
+			eventually(t, "no reserve is left of a call after the last node", gone)
+			s.Close()
+			defer useUp(t, pool)()
+			if _, err := s.Now(hasty(t, a.ctx)); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("a call after Close: %v", err)
+			}
+			eventually(t, "no reserve is made after Close", gone)
+		})
+	}
+}
+
+// TestTheReserveIsEverybodys who watches the store: it goes with the last of them, be it
+// that one comes as another goes.
+func TestTheReserveIsEverybodys(t *testing.T) {
+	t.Parallel()
+	s := open(t, postgres.Config{})
+	var keepers [2]struct {
+		stop func()
+		over sync.WaitGroup
+	}
+	for i := range keepers {
+		ctx, stop := context.WithCancel(t.Context())
+		keepers[i].stop = stop
+		keepers[i].over.Go(func() { postgres.KeepReserve(ctx, s) })
+		defer keepers[i].over.Wait()
+		defer stop()
+		eventually(t, "there is a reserve", func() bool { return reserves(t, s) == 1 })
+	}
+	giveBack, ok := postgres.HoldReserve(t.Context(), s) // the second one is behind this, or has had its turn
+	if !ok {
+		t.Fatal("no reserve")
+	}
+	backend := backendOf(t, s)
+	giveBack()
+	keepers[0].stop()
+	keepers[0].over.Wait()
+	if n := reserves(t, s); n != 1 || backendOf(t, s) != backend {
+		t.Errorf("%d reserves are left to the other", n)
+	}
+	keepers[1].stop()
+	keepers[1].over.Wait()
+	eventually(t, "the reserve goes with the last", func() bool { return reserves(t, s) == 0 })
+}
+
+// TestAReserveInUse keeps neither Close nor Leave waiting, and goes when it is given back.
+func TestAReserveInUse(t *testing.T) {
+	t.Parallel()
+	s := open(t, postgres.Config{})
+	a := own(t, s, inc(t, "a"), 2)
+	giveBack, ok := postgres.HoldReserve(t.Context(), s)
+	if !ok {
+		t.Fatal("no reserve")
+	}
+	watch, stop := context.WithCancel(t.Context())
+	s.Watch(watch, a.inc)
+	stop()
+	over := make(chan error, 1)
+	for _, c := range []struct {
+		what string
+		call func() error
+	}{
+		{"Leave", func() error { return s.Leave(a.ctx, a.inc) }},
+		{"Close", func() error { s.Close(); return nil }},
+	} {
+		go func() { over <- c.call() }()
+		select {
+		case err := <-over:
+			must(t, err)
+		case <-time.After(5 * time.Second):
+			t.Errorf("%s waits for the reserve", c.what)
+		}
+	}
+	giveBack()
+	eventually(t, "the reserve goes with its last use", func() bool { return reserves(t, s) == 0 })
+}
+
 // TestReserveThatBroke is made anew before it is needed for a call.
 func TestReserveThatBroke(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t, pgtest.MaxConns(2))
 	s := openOn(t, pool, postgres.Config{})
 	a := own(t, s, inc(t, "a"), 2)
+	s.Watch(t.Context(), a.inc)
 	job := a.job()
 	useUp(t, pool)
 	run := a.planned(job)
-	kill(t, ask[int](t, pgtest.SharedPool(t), "select pid from pg_stat_activity where application_name like 'xxljob reserve %' and application_name like '%' || right($1, 20)", postgres.SchemaOf(s)))
+	kill(t, backendOf(t, s))
 	postgres.ReserveIsStale(s)
 	answers, err := s.Start(a.ctx, []xxljob.Start{a.startOf(run, job.Version)})
 	must(t, err)
