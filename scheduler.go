@@ -537,20 +537,18 @@ func (s *scheduler) running() bool {
 	return s.life.started && !s.life.stopping
 }
 
-// onceOK is a once that is tried again until it has succeeded.
-type onceOK struct {
-	mu sync.Mutex
-	ok bool // guarded by mu
-}
+// onceOK is done again until it has succeeded, by several at once where they come before
+// that: who waits for the store keeps nobody else waiting.
+type onceOK struct{ ok atomic.Bool }
 
 func (o *onceOK) do(f func() error) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.ok {
+	if o.ok.Load() {
 		return nil
 	}
 	err := f()
-	o.ok = err == nil
+	if err == nil {
+		o.ok.Store(true)
+	}
 	return err
 }
 

@@ -301,7 +301,7 @@ func failed(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || err == errNoContext {
 		return err
 	}
 	return fmt.Errorf("postgres: "+format+": %w", append(args, err)...)

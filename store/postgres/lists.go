@@ -88,7 +88,7 @@ func (s *Store) Run(ctx context.Context, id int64) (xxljob.Run, error) {
 // RunsByID returns those of the runs that exist, each once.
 func (s *Store) RunsByID(ctx context.Context, ids []int64) ([]xxljob.Run, error) {
 	if len(ids) == 0 {
-		return nil, ctx.Err()
+		return nil, ended(ctx)
 	}
 	lo, hi := rangeOf(ids)
 	var runs []xxljob.Run

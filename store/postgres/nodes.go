@@ -49,7 +49,7 @@ func (s *Store) Beat(ctx context.Context, incarnation string, attached []xxljob.
 }
 
 func (s *Store) beat(ctx context.Context, name, incarnation, id string, join bool, attached []xxljob.Attachment) (xxljob.View, error) {
-	if err := ctx.Err(); err != nil {
+	if err := ended(ctx); err != nil {
 		return xxljob.View{}, err
 	}
 	if attached == nil && join {

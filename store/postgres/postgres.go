@@ -131,7 +131,7 @@ type Store struct {
 func New(ctx context.Context, pool *pgxpool.Pool, cfg Config) (*Store, error) {
 	switch {
 	case ctx == nil:
-		return nil, failed(errNoContext, "open the store")
+		return nil, errNoContext
 	case pool == nil:
 		return nil, errors.New("postgres: the pool is nil")
 	}

@@ -119,7 +119,7 @@ func (s *Store) onSession(ctx context.Context, name, incarnation string, build f
 // besidePool runs a transaction of one statement on the incarnation's lock connection,
 // and on one of the pool where there is none, or it breaks.
 func (s *Store) besidePool(ctx context.Context, b bounds, incarnation string, st statement) error {
-	if err := ctx.Err(); err != nil {
+	if err := ended(ctx); err != nil {
 		return err
 	}
 	s.mu.Lock()
