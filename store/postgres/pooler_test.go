@@ -56,7 +56,7 @@ func TestAPoolerIsFoundOutAtNew(t *testing.T) {
 // leftInSession is what a session of the pooler's has that is not of the pooler's making,
 // nor of the transaction that asks.
 const leftInSession = `select name || ' = ' || setting from pg_settings
-	where setting is distinct from reset_val and name !~ '^transaction_' and name not in
+	where source = 'session' and name !~ '^transaction_' and name not in
 		('application_name', 'client_encoding', 'DateStyle', 'IntervalStyle', 'TimeZone', 'standard_conforming_strings')
 	union all select 'listens to ' || pg_listening_channels()
 	union all select 'has prepared ' || name from pg_prepared_statements

@@ -17,11 +17,14 @@ const maxShards = 1<<15 - 1
 
 // SetShards fixes the number of shards, once.
 func (s *Store) SetShards(ctx context.Context, n int) error {
+	if err := ended(ctx); err != nil {
+		return err
+	}
 	if n < 1 || n > maxShards {
 		return fmt.Errorf("postgres: set shards to %d: want 1 to %d", n, maxShards)
 	}
 	if s.shardCount.Load() == int64(n) {
-		return ended(ctx)
+		return nil
 	}
 	var have int
 	err := s.read(ctx, statement{s.sql.shards, nil, scanInto(&have)})
