@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/duty"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -68,11 +69,12 @@ func mustLocal(addr string) string {
 
 // finish stores results and acts on those that were accepted. It tries until it
 // has an answer from the store or ctx ends: an error means that they may be
-// stored or not.
+// stored or not. It is a duty whoever brings them, such as an executor.
 func (s *scheduler) finish(ctx context.Context, results []Result) error {
 	if len(results) == 0 {
 		return nil
 	}
+	ctx = duty.Mark(ctx)
 	retry := backoff{log: s.log, what: "storing results"}
 	accepted, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Finish(ctx, results) })
 	for retry.failed(ctx, err) {

@@ -76,7 +76,7 @@
 //	3 engine                      xxljob
 //	2 engine          ___________/ | \______ executor
 //	1 leaves      route  internal/cron          wire   block
-//	0 below       internal/guard  internal/inside
+//	0 below       internal/guard  internal/inside  internal/duty
 //
 // An upper room imports a lower one and no line runs up; deps_test.go reads the
 // real imports. Leaves import the standard library only (internal/cron also

@@ -16,7 +16,7 @@ import (
 func (s *scheduler) answerLogs(asks []Ask) {
 	for _, ask := range asks {
 		if s.desk.begin(ask) {
-			s.life.work.run(func(ctx context.Context) {
+			s.life.work.aside(func(ctx context.Context) {
 				s.answerLog(ctx, ask)
 				s.inboxWake.pokeIf(s.desk.end(ask))
 			})

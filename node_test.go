@@ -95,6 +95,7 @@ func (n *node) resume() {
 func startNode(t *testing.T, st xxljob.Store, name string, j *journal, tune ...func(*xxljob.Config)) *node {
 	t.Helper()
 	n := &node{name: name, faults: storetest.Wrap(st)}
+	n.faults.Observe(checkDuties(t))
 	cfg := xxljob.Config{App: "app", Node: name, Logger: quietLog()}
 	for _, f := range tune {
 		f(&cfg)

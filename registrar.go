@@ -124,7 +124,7 @@ func (r *registrar) loop(ctx context.Context) {
 		err := r.store(ctx, changes)
 		retry.failed(ctx, err)
 		if looks, tidies := r.due(); looks || tidies {
-			r.s.life.work.run(func(ctx context.Context) { r.look(ctx, looks, tidies) })
+			r.s.life.work.aside(func(ctx context.Context) { r.look(ctx, looks, tidies) })
 		}
 		return err
 	})

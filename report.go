@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/duty"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -56,7 +57,7 @@ func (a *adminSide) Callback(ctx context.Context, reqs []wire.CallbackRequest) (
 	if a.s.running() {
 		err = a.s.reports.add(list...).wait(ctx, reportPatience)
 	} else {
-		err = a.s.storeReports(ctx, list)
+		err = a.s.storeReports(duty.Mark(ctx), list)
 	}
 	if err != nil || slices.ContainsFunc(list, func(r *reported) bool { return r.failed }) {
 		return wire.Failf(msgReport), nil

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/internal/duty"
 	"github.com/xxljob/xxljob/internal/guard"
 	"github.com/xxljob/xxljob/route"
 	"github.com/xxljob/xxljob/wire"
@@ -343,7 +344,8 @@ type life struct {
 	unhook            func() bool
 }
 
-// loops are goroutines that end together.
+// loops are goroutines that end together. Without what they ask of the store no run goes
+// on, and their context says so to it (see internal/duty).
 type loops struct {
 	group  *errgroup.Group
 	ctx    context.Context
@@ -351,13 +353,18 @@ type loops struct {
 }
 
 func newLoops() loops {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(duty.Mark(context.Background()))
 	return loops{group: &errgroup.Group{}, ctx: ctx, cancel: cancel}
 }
 
 // run starts a loop; end waits for it.
 func (l loops) run(loop func(context.Context)) {
 	l.group.Go(func() error { loop(l.ctx); return nil })
+}
+
+// aside starts a loop whose calls of the store may wait.
+func (l loops) aside(loop func(context.Context)) {
+	l.run(func(ctx context.Context) { loop(duty.Unmark(ctx)) })
 }
 
 // end cancels the loops and waits until they have returned.
@@ -422,10 +429,10 @@ func (s *scheduler) startLoops(ctx context.Context) error {
 	l.plan, l.work, l.lease = newLoops(), newLoops(), newLoops()
 	s.signals = s.store.Watch(l.lease.ctx, s.incarnation)
 	l.lease.run(s.leaseLoop)
-	l.lease.run(s.registerLoop)
-	l.lease.run(s.listLoop)
+	l.lease.aside(s.registerLoop)
+	l.lease.aside(s.listLoop)
 	if store, ok := s.store.(Retainer); ok {
-		l.lease.run(func(ctx context.Context) { s.retainLoop(ctx, store) })
+		l.lease.aside(func(ctx context.Context) { s.retainLoop(ctx, store) })
 	}
 	l.work.run(s.finishLoop)
 	l.work.run(s.lockedLoop)
@@ -530,20 +537,18 @@ func (s *scheduler) running() bool {
 	return s.life.started && !s.life.stopping
 }
 
-// onceOK is a once that is tried again until it has succeeded.
-type onceOK struct {
-	mu sync.Mutex
-	ok bool // guarded by mu
-}
+// onceOK is done again until it has succeeded, by several at once where they come before
+// that: who waits for the store keeps nobody else waiting.
+type onceOK struct{ ok atomic.Bool }
 
 func (o *onceOK) do(f func() error) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.ok {
+	if o.ok.Load() {
 		return nil
 	}
 	err := f()
-	o.ok = err == nil
+	if err == nil {
+		o.ok.Store(true)
+	}
 	return err
 }
 

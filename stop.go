@@ -3,6 +3,8 @@ package xxljob
 import (
 	"context"
 	"time"
+
+	"github.com/xxljob/xxljob/internal/duty"
 )
 
 const (
@@ -65,7 +67,7 @@ func (s *scheduler) stop(ctx context.Context, started bool) error {
 	s.leaseWake.poke() // the next beat tells the others
 	l.plan.end()
 	// What is left to write is written even when ctx ends meanwhile.
-	final, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	final, cancel := context.WithCancel(duty.Mark(context.WithoutCancel(ctx)))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastWords, cancel) })()
 	s.giveBack(final)

@@ -35,7 +35,8 @@ var (
 //   - one call is one transaction: it takes effect as a whole or not at all,
 //     except that a batch of several shards may be one transaction a shard, and
 //     a batch of runs may leave out those that do not match;
-//   - a ctx that has ended changes nothing and returns its error;
+//   - a ctx that has ended changes nothing and returns its error, and a nil one is an
+//     error too; with either Watch returns channels that nothing comes through;
 //   - any other error, but for those above, means that the outcome is unknown: the call may have taken
 //     effect. The caller reads again, it never assumes;
 //   - times are kept to the millisecond, in UTC; the zero time stays zero;

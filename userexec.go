@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/internal/duty"
 	"github.com/xxljob/xxljob/internal/guard"
 	"github.com/xxljob/xxljob/wire"
 )
@@ -78,23 +79,23 @@ func bind(e Executor, admin wire.Admin) error {
 
 // Run is not accepted where it panics, as with any other error.
 func (e *userExecutor) Run(ctx context.Context, req wire.TriggerRequest) (wire.Return, error) {
-	return answered(e, "Run", func() (wire.Return, error) { return e.made.Run(ctx, req) })
+	return answered(e, "Run", func() (wire.Return, error) { return e.made.Run(duty.Unmark(ctx), req) })
 }
 
 func (e *userExecutor) Beat(ctx context.Context) (wire.Return, error) {
-	return answered(e, "Beat", func() (wire.Return, error) { return e.made.Beat(ctx) })
+	return answered(e, "Beat", func() (wire.Return, error) { return e.made.Beat(duty.Unmark(ctx)) })
 }
 
 func (e *userExecutor) IdleBeat(ctx context.Context, req wire.IdleBeatRequest) (wire.Return, error) {
-	return answered(e, "IdleBeat", func() (wire.Return, error) { return e.made.IdleBeat(ctx, req) })
+	return answered(e, "IdleBeat", func() (wire.Return, error) { return e.made.IdleBeat(duty.Unmark(ctx), req) })
 }
 
 func (e *userExecutor) Kill(ctx context.Context, req wire.KillRequest) (wire.Return, error) {
-	return answered(e, "Kill", func() (wire.Return, error) { return e.made.Kill(ctx, req) })
+	return answered(e, "Kill", func() (wire.Return, error) { return e.made.Kill(duty.Unmark(ctx), req) })
 }
 
 func (e *userExecutor) Log(ctx context.Context, req wire.LogRequest) (wire.LogReturn, error) {
-	return answered(e, "Log", func() (wire.LogReturn, error) { return e.made.Log(ctx, req) })
+	return answered(e, "Log", func() (wire.LogReturn, error) { return e.made.Log(duty.Unmark(ctx), req) })
 }
 
 // call calls a method.

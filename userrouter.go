@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/duty"
 	"github.com/xxljob/xxljob/internal/guard"
 )
 
@@ -157,7 +158,7 @@ func (s *scheduler) callRouter(q *routeQueue, w *routeWait) {
 	c := &routeCall{about: w}
 	q.call = c
 	router := s.cfg.Routers[q.key.route]
-	ctx, cancel := context.WithTimeout(s.life.plan.ctx, s.cfg.RouteTimeout)
+	ctx, cancel := context.WithTimeout(duty.Unmark(s.life.plan.ctx), s.cfg.RouteTimeout)
 	overdue := time.AfterFunc(s.cfg.RouteTimeout, func() { s.routeOverdue(q, c) })
 	choice := &routeChoice{version: w.version}
 	under := s.users.track()

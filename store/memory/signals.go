@@ -24,7 +24,7 @@ func (s *Store) Watch(ctx context.Context, incarnation string) xxljob.Signals {
 		nodes:       make(chan struct{}, 1),
 		finish:      make(chan struct{}, 1),
 	}
-	if ctx.Err() == nil {
+	if over(ctx) == nil {
 		s.mu.Lock()
 		s.watchers = append(s.watchers, w)
 		s.mu.Unlock()

@@ -17,7 +17,7 @@ const claimBatch = 1000
 // Claim advances jobs and inserts the runs that were planned for them, in
 // transactions of up to claimBatch runs.
 func (s *Store) Claim(ctx context.Context, plans []xxljob.Plan) ([]xxljob.Run, error) {
-	if err := ctx.Err(); err != nil {
+	if err := ended(ctx); err != nil {
 		return nil, err
 	}
 	total := 0

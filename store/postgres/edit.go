@@ -16,7 +16,7 @@ func (s *Store) EditJob(ctx context.Context, id int64, edit xxljob.Edit) (xxljob
 	once := func() error {
 		return s.withPartitions(ctx, func() error {
 			e = editing{store: s, edit: edit, id: id}
-			return s.inTx(ctx, bounds{name: "edit_job", host: true}, func(t *tx) error { return e.run(ctx, t) })
+			return s.inTx(ctx, bounds{name: "edit_job"}, func(t *tx) error { return e.run(ctx, t) })
 		})
 	}
 	var err error

@@ -21,6 +21,20 @@ func DropAsks(ctx context.Context, s *Store) error { return s.dropAsks(ctx) }
 // AskForReserveAgain ends the pause after a reserve connection was refused.
 func AskForReserveAgain(s *Store) { s.reserve.next.Store(0) }
 
+// LockClasses are the first halves of the keys of a store's advisory locks.
+func LockClasses(s *Store) []int64 {
+	return []int64{int64(uint32(s.lockClass)), int64(uint32(s.nodeClass))}
+}
+
+// KeepReserve keeps the reserve ready until ctx ends, as the background work does.
+func KeepReserve(ctx context.Context, s *Store) { s.keepReserve(ctx) }
+
+// HoldReserve has the reserve until it is given back.
+func HoldReserve(ctx context.Context, s *Store) (giveBack func(), ok bool) {
+	c, ok := s.reserve.take(ctx, s, false)
+	return c.giveBack, ok
+}
+
 // ReserveIsStale has the reserve asked whether it is alive, as after a while without use.
 func ReserveIsStale(s *Store) {
 	<-s.reserve.turns.ask()

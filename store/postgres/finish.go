@@ -17,7 +17,7 @@ const finishBatch = 1000
 // Finish stores results. Those whose rows others have locked are left out and
 // make the error xxljob.ErrLocked.
 func (s *Store) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.Run, error) {
-	if err := ctx.Err(); err != nil {
+	if err := ended(ctx); err != nil {
 		return nil, err
 	}
 	answers := make([]xxljob.Run, len(results))

@@ -15,7 +15,7 @@ func (s *Store) SaveGroup(ctx context.Context, g xxljob.Group) error {
 		kind = 1
 	}
 	addresses := append([]string{}, g.Addresses...)
-	err := s.one(ctx, bounds{name: "save_group", host: true}, statement{s.sql.saveGroup, []any{g.App, g.Title, kind, addresses}, nil})
+	err := s.one(ctx, bounds{name: "save_group"}, statement{s.sql.saveGroup, []any{g.App, g.Title, kind, addresses}, nil})
 	return failed(err, "save group %q", g.App)
 }
 
@@ -24,14 +24,14 @@ func (s *Store) EnsureGroup(ctx context.Context, app string) error {
 	var have []xxljob.Group
 	err := s.read(ctx, statement{s.sql.group, []any{app}, readGroups(&have)})
 	if err == nil && len(have) == 0 {
-		err = s.one(ctx, bounds{name: "ensure_group", host: true}, statement{s.sql.ensureGroup, []any{app}, nil})
+		err = s.one(ctx, bounds{name: "ensure_group"}, statement{s.sql.ensureGroup, []any{app}, nil})
 	}
 	return failed(err, "ensure group %q", app)
 }
 
 // RemoveGroup deletes a group without jobs.
 func (s *Store) RemoveGroup(ctx context.Context, app string) error {
-	err := s.inTx(ctx, bounds{name: "remove_group", host: true}, func(t *tx) error {
+	err := s.inTx(ctx, bounds{name: "remove_group"}, func(t *tx) error {
 		deleted, used := 0, false
 		err := t.do(ctx, statement{s.sql.deleteGroup, []any{app}, func(pgx.Rows) error { deleted++; return nil }},
 			statement{s.sql.groupUsed, []any{app}, scanInto(&used)})

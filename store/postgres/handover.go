@@ -39,7 +39,7 @@ func (s *Store) Readdress(ctx context.Context, m xxljob.Readdress) (bool, error)
 // error xxljob.ErrLocked, beside which the runs that it changed are returned.
 func (s *Store) Dispatched(ctx context.Context, accepted []xxljob.Dispatch) ([]xxljob.Run, error) {
 	if len(accepted) == 0 {
-		return nil, ctx.Err()
+		return nil, ended(ctx)
 	}
 	d := dispatching{store: s, accepted: accepted, places: placesByRun(accepted), answers: make([]xxljob.Run, len(accepted))}
 	locked, err := d.mark(ctx)
@@ -173,7 +173,7 @@ func (d *dispatching) findLocked(ctx context.Context) error {
 func (s *Store) StartedBy(ctx context.Context, shards []xxljob.Shard, incarnations []string, after int64, limit int) ([]xxljob.Run, error) {
 	in, _ := fenceArgs(shards)
 	if len(in) == 0 || len(incarnations) == 0 || limit <= 0 {
-		return nil, ctx.Err()
+		return nil, ended(ctx)
 	}
 	var addresses []string
 	for _, inc := range incarnations {
@@ -190,7 +190,7 @@ func (s *Store) StartedBy(ctx context.Context, shards []xxljob.Shard, incarnatio
 func (s *Store) Inbox(ctx context.Context, incarnation string, after int64, limit int) (xxljob.Inbox, error) {
 	var box xxljob.Inbox
 	if incarnation == "" {
-		return box, ctx.Err()
+		return box, ended(ctx)
 	}
 	lo, hi := s.openRange()
 	err := s.read(ctx, statement{s.sql.inbox, []any{incarnation, after, max(limit, 0), xxljob.LocalAddress(incarnation), lo, hi}, readInbox(&box, incarnation)})
@@ -225,7 +225,7 @@ func readInbox(box *xxljob.Inbox, incarnation string) result {
 // the next look into the inbox.
 func (s *Store) Take(ctx context.Context, incarnation string, ids []int64) ([]xxljob.Run, error) {
 	if len(ids) == 0 {
-		return nil, ctx.Err()
+		return nil, ended(ctx)
 	}
 	lo, hi := rangeOf(ids)
 	args := []any{incarnation, ids, lo, hi}

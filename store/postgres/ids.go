@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/xxljob/xxljob/internal/duty"
 )
 
 // Ids of runs are milliseconds since the beginning of 2025, shifted left by
@@ -89,6 +91,7 @@ func (f *startedFloor) get(ids []int64) int64 {
 
 // raise reads it anew; after an error it is as low as any unended run.
 func (f *startedFloor) raise(ctx context.Context, s *Store) error {
+	ctx = duty.Mark(ctx)  // for starts wait meanwhile
 	s.serials.turn.Lock() // no start is under way while it is read
 	defer s.serials.turn.Unlock()
 	lo, hi := s.openRange()

@@ -59,7 +59,7 @@ func (s *Store) PutList(ctx context.Context, put xxljob.ListPut) (xxljob.ListHea
 }
 
 func (s *Store) inListTx(ctx context.Context, name string, f func(*tx) error) error {
-	return pastHead(ctx, func() error { return s.inTx(ctx, bounds{name: name, host: true}, f) })
+	return pastHead(ctx, func() error { return s.inTx(ctx, bounds{name: name}, f) })
 }
 
 // headRow is the head of an app as it was read.

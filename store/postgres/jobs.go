@@ -136,7 +136,7 @@ func (s *Store) AddJob(ctx context.Context, job xxljob.Job, first xxljob.FirstIn
 		return xxljob.Job{}, failed(err, "add job %q of %q", job.Key, job.App)
 	}
 	var refused error // by first
-	err = s.inTx(ctx, bounds{name: "add_job", host: true}, func(t *tx) error {
+	err = s.inTx(ctx, bounds{name: "add_job"}, func(t *tx) error {
 		now, id := time.Time{}, int64(0)
 		if err := t.do(ctx, statement{s.sql.newJobID, nil, scanInto(&id, &now)}); err != nil {
 			return err
@@ -215,7 +215,7 @@ func keyTaken(err error) error {
 // RemoveJob deletes the job and cancels its planned runs.
 func (s *Store) RemoveJob(ctx context.Context, id int64) error {
 	var runs []xxljob.Run
-	err := s.inTx(ctx, bounds{name: "remove_job", host: true}, func(t *tx) error {
+	err := s.inTx(ctx, bounds{name: "remove_job"}, func(t *tx) error {
 		runs = nil
 		job, err := s.lockJob(ctx, t, id)
 		if err != nil {
@@ -301,7 +301,7 @@ func failed(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || err == errNoContext {
 		return err
 	}
 	return fmt.Errorf("postgres: "+format+": %w", append(args, err)...)

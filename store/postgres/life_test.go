@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/duty"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -30,7 +31,7 @@ func nodeOf(incarnation string) xxljob.Node {
 type actor struct {
 	*testing.T
 	*postgres.Store
-	ctx    context.Context
+	ctx    context.Context // of what the scheduler's own loops ask
 	inc    string
 	shards []xxljob.Shard
 }
@@ -41,7 +42,7 @@ func join(t *testing.T, s *postgres.Store, inc string, shards int) (*actor, xxlj
 	must(t, s.SetShards(t.Context(), shards))
 	view, err := s.Join(t.Context(), nodeOf(inc))
 	must(t, err)
-	return &actor{T: t, Store: s, ctx: t.Context(), inc: inc}, view
+	return &actor{T: t, Store: s, ctx: duty.Mark(t.Context()), inc: inc}, view
 }
 
 // own makes a node that has all shards.

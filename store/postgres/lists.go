@@ -38,7 +38,7 @@ func (q *query) conditions() string {
 func (s *Store) Jobs(ctx context.Context, f xxljob.JobFilter) ([]xxljob.Job, error) {
 	q := s.jobsQuery(f)
 	var jobs []xxljob.Job
-	err := s.list(ctx, f.IDs != nil, statement{q.sql, q.args, readJobs(&jobs)}) // the loops list by ids
+	err := s.list(ctx, statement{q.sql, q.args, readJobs(&jobs)})
 	return jobs, failed(err, "list jobs")
 }
 
@@ -88,7 +88,7 @@ func (s *Store) Run(ctx context.Context, id int64) (xxljob.Run, error) {
 // RunsByID returns those of the runs that exist, each once.
 func (s *Store) RunsByID(ctx context.Context, ids []int64) ([]xxljob.Run, error) {
 	if len(ids) == 0 {
-		return nil, ctx.Err()
+		return nil, ended(ctx)
 	}
 	lo, hi := rangeOf(ids)
 	var runs []xxljob.Run
@@ -112,8 +112,7 @@ var stateIndexes = []struct {
 func (s *Store) Runs(ctx context.Context, f xxljob.RunFilter) ([]xxljob.Run, error) {
 	q := s.runsQuery(f)
 	var runs []xxljob.Run
-	loops := f.TriggerID != 0 || f.JobID != 0 && len(f.States) > 0 // as they list
-	err := s.list(ctx, loops, statement{q.sql, q.args, readRuns(&runs)})
+	err := s.list(ctx, statement{q.sql, q.args, readRuns(&runs)})
 	return runs, failed(err, "list runs")
 }
 

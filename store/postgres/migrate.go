@@ -29,7 +29,7 @@ const schemaVersion = 4
 func Migrate(ctx context.Context, pool *pgxpool.Pool, cfg Config) error {
 	switch {
 	case ctx == nil:
-		return failed(errNoContext, "migrate")
+		return errNoContext
 	case pool == nil:
 		return errors.New("postgres: the pool is nil")
 	}

@@ -2,6 +2,8 @@ package postgres_test
 
 import (
 	"context"
+	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -44,4 +46,38 @@ func TestNilsAreErrors(t *testing.T) {
 	_, err := s.TriggerTx(t.Context(), x, job.ID, xxljob.Trigger{}) // it can go on
 	must(t, err)
 	must(t, x.Commit(t.Context()))
+}
+
+// TestNilContexts: every method that takes a ctx says what is wrong with a nil one, with
+// nothing else to do as well.
+func TestNilContexts(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []postgres.LeaseMode{postgres.LeaseLock, postgres.LeaseRow} {
+		store := reflect.ValueOf(open(t, postgres.Config{LeaseMode: mode}))
+		for i := range store.NumMethod() {
+			m := store.Method(i)
+			if of := m.Type(); of.NumIn() == 0 || of.In(0) != reflect.TypeFor[context.Context]() || of.NumOut() == 0 || of.Out(of.NumOut()-1) != reflect.TypeFor[error]() {
+				continue
+			}
+			t.Run(string(mode)+", "+store.Type().Method(i).Name, func(t *testing.T) {
+				args := make([]reflect.Value, m.Type().NumIn())
+				for i := range args {
+					args[i] = reflect.Zero(m.Type().In(i))
+				}
+				call := m.Call
+				if m.Type().IsVariadic() {
+					call = m.CallSlice
+				}
+				defer func() {
+					if v := recover(); v != nil {
+						t.Errorf("panic: %v", v)
+					}
+				}()
+				out := call(args)
+				if err, _ := out[len(out)-1].Interface().(error); err == nil || !strings.Contains(err.Error(), "the context is nil") {
+					t.Errorf("%v", err)
+				}
+			})
+		}
+	}
 }

@@ -49,7 +49,7 @@ func (s *Store) Beat(ctx context.Context, incarnation string, attached []xxljob.
 }
 
 func (s *Store) beat(ctx context.Context, name, incarnation, id string, join bool, attached []xxljob.Attachment) (xxljob.View, error) {
-	if err := ctx.Err(); err != nil {
+	if err := ended(ctx); err != nil {
 		return xxljob.View{}, err
 	}
 	if attached == nil && join {
@@ -143,12 +143,6 @@ func (s *Store) Leave(ctx context.Context, incarnation string) error {
 		return failed(err, "leave")
 	}
 	s.endSession(incarnation)
-	s.mu.Lock()
-	last := s.stopWork == nil
-	s.mu.Unlock()
-	if last { // nobody watches any more; this very call may have made it anew
-		s.reserve.close()
-	}
 	s.wakeNodes()
 	if s.locks() && !s.alone() {
 		// At once, for the process may end before the hint that waits its turn is sent.

@@ -1,9 +1,12 @@
 package postgres_test
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/pgtest"
@@ -48,4 +51,87 @@ func TestAPoolerIsFoundOutAtNew(t *testing.T) {
 	must(t, err)
 	defer s.Close()
 	life(t, s)
+}
+
+// leftInSession is what a session of the pooler's has that is not of the pooler's making,
+// nor of the transaction that asks.
+const leftInSession = `select name || ' = ' || setting from pg_settings
+	where source = 'session' and name !~ '^transaction_' and name not in
+		('application_name', 'client_encoding', 'DateStyle', 'IntervalStyle', 'TimeZone', 'standard_conforming_strings')
+	union all select 'listens to ' || pg_listening_channels()
+	union all select 'has prepared ' || name from pg_prepared_statements
+	union all select 'holds a lock' from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()`
+
+// transactions begins as many as there is room for in the pool, and returns what ends them.
+func transactions(t *testing.T, pool *pgxpool.Pool) (list []pgx.Tx, end func()) {
+	t.Helper()
+	for range pool.Config().MaxConns {
+		x, err := pool.Begin(t.Context())
+		must(t, err)
+		_, err = x.Exec(t.Context(), "select 1")
+		must(t, err)
+		list = append(list, x)
+	}
+	return list, func() {
+		for _, x := range list {
+			x.Rollback(context.Background())
+		}
+	}
+}
+
+// TestReserveThroughAPooler: with locks over connections of its own, a node whose host has
+// all of a pool that leads to a pooler, each in a transaction, works on over a reserve that
+// leads there too. Nothing of it stays in the sessions that the pooler shares out, and no
+// lock is held by one.
+func TestReserveThroughAPooler(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.PgBouncer(t, pgtest.DSN(t))
+	pooled := pgtest.Pool(t, pgtest.At(dsn), by(pgx.QueryExecModeExec), pgtest.MaxConns(4))
+	s := openOn(t, pooled, postgres.Config{LockConn: lockConn(t)})
+	a := own(t, s, inc(t, "a"), 2)
+	s.Watch(t.Context(), a.inc)
+	jobs := []xxljob.Job{a.job(), a.job()}
+	_, endHosts := transactions(t, pooled)
+	defer endHosts()
+	for _, job := range jobs {
+		run := a.started(job)
+		soon(t, "a result", func(ctx context.Context) error { _, err := s.Finish(ctx, []xxljob.Result{result(run)}); return err })
+		loops(t, s, run)
+	}
+	locked(t, s, "xxl_job_group")
+	began := time.Now()
+	if _, err := s.Group(a.ctx, "app"); err == nil || time.Since(began) > 3500*time.Millisecond {
+		t.Errorf("a read that waits for a lock: %v, after %v", err, time.Since(began))
+	}
+
+	beside := holder(t, a.inc)
+	locks := func(when string, want int) {
+		t.Helper()
+		held := locksOf(t, beside)
+		elsewhere := ask[int](t, pgtest.SharedPool(t), "select count(*)::int from pg_locks where locktype = 'advisory' and classid::bigint = any($1) and pid <> $2", postgres.LockClasses(s), beside)
+		if beside == 0 || held != want || elsewhere != 0 {
+			t.Errorf("%s, backend %d beside the pooler holds %d locks, and others %d, want %d and 0", when, beside, held, elsewhere, want)
+		}
+	}
+	locks("at first", 2)
+	must(t, s.ReleaseShards(a.ctx, a.inc, a.shards))
+	locks("without shards", 0)
+	taken, err := s.TakeShards(a.ctx, a.inc, a.beat().Shards)
+	if must(t, err); len(taken) != 2 {
+		t.Errorf("took %+v", taken)
+	}
+	locks("with shards again", 2)
+
+	// More transactions than there were before see every session that there is.
+	endHosts()
+	all, end := transactions(t, pgtest.Pool(t, pgtest.At(dsn), by(pgx.QueryExecModeExec), pgtest.MaxConns(10)))
+	defer end()
+	for _, x := range all {
+		rows, err := x.Query(t.Context(), leftInSession)
+		must(t, err)
+		left, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if must(t, err); len(left) > 0 {
+			t.Errorf("left in a session of the pooler: %q", left)
+		}
+	}
 }

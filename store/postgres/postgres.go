@@ -53,7 +53,9 @@ type Config struct {
 	// to give for a moment, a quarter of a second at most, because the host uses them
 	// all. Without it, and where the server refuses it, such a node gives its shards to
 	// other nodes once its claims or starts have failed for Config.LeaseTTL. What the
-	// host itself writes, such as AddJob or Trigger, waits for the pool.
+	// host itself asks, by AddJob, Trigger or Wait or of the Store, waits for the pool
+	// until its context ends, and the error says how many connections are in use. The
+	// Schedulers on one Store share one reserve.
 	NoReserve bool
 	// AllowAsyncCommit leaves synchronous_commit as the session has it. After a
 	// crash of the database, what it had acknowledged may be gone, and runs start
@@ -131,7 +133,7 @@ type Store struct {
 func New(ctx context.Context, pool *pgxpool.Pool, cfg Config) (*Store, error) {
 	switch {
 	case ctx == nil:
-		return nil, failed(errNoContext, "open the store")
+		return nil, errNoContext
 	case pool == nil:
 		return nil, errors.New("postgres: the pool is nil")
 	}
@@ -221,7 +223,6 @@ func (s *Store) Close() {
 		s.endSession(inc)
 	}
 	s.work.Wait()
-	s.reserve.close() // a call may have made it that no background work was there for
 }
 
 func (s *Store) locks() bool { return s.cfg.LeaseMode == LeaseLock }

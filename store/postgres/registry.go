@@ -22,7 +22,7 @@ import (
 // else becomes careful: a batch with such a row waits a moment for it each time.
 func (s *Store) PutAddresses(ctx context.Context, regs []xxljob.Registration) error {
 	if len(regs) == 0 {
-		return ctx.Err()
+		return ended(ctx)
 	}
 	list := lastOfEach(regs)
 	args := putArgs(list)
@@ -42,7 +42,7 @@ func (s *Store) PutAddresses(ctx context.Context, regs []xxljob.Registration) er
 // where none is given. Rows that others have locked are as for PutAddresses.
 func (s *Store) DropAddresses(ctx context.Context, regs []xxljob.Registration) error {
 	if len(regs) == 0 {
-		return ctx.Err()
+		return ended(ctx)
 	}
 	args := dropArgs(regs)
 	left := 0

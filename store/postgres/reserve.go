@@ -9,18 +9,22 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/xxljob/xxljob/internal/duty"
 )
 
 // reserve is one connection beside the pool, for the time in which the host has all of
 // the pool's: what the loops of the schedulers ask goes over it then, one call after the
-// other. It is made ahead, while a node is there, for a server that is full gives nobody
-// another one when it is needed.
+// other. It is the store's, for all schedulers that share that: made ahead, for a server
+// that is full gives nobody another one when it is needed, and kept while somebody watches
+// the store. A call that comes earlier or later may make it, and takes it along.
 type reserve struct {
 	turns turns     // who has the turn, has what follows
 	conn  *pgx.Conn // nil where there is none
 	used  time.Time // the last sign of life
 	told  bool      // that there is none was logged
 
+	kept atomic.Int64 // by how many; with none it is let go of after each turn
 	next atomic.Int64 // Unix nanoseconds: no attempt to connect before
 	dry  atomic.Bool  // the pool had no connection, the last time
 }
@@ -39,6 +43,10 @@ const (
 	reserveCheck = 30 * time.Second
 	// reserveStale is how long the reserve is taken for alive after it was used.
 	reserveStale = time.Second
+	// reservePatience is how long a call may have the reserve: a second more than the
+	// server gives a statement, so that it is mostly the server which ends it. With what it
+	// takes to clean up after that, it is less than the LeaseTTL that a node has by default.
+	reservePatience = statementPatience + time.Second
 	// reserveLook is how often who waits for the reserve looks at the pool.
 	reserveLook = 20 * time.Millisecond
 	// reserveLeast is what has to be left of a call's deadline for its turn: the end of
@@ -51,13 +59,14 @@ const (
 // lent is a connection for the time of one call, and how to give it back.
 type lent struct {
 	*pgx.Conn
+	reserve  bool // and not one of the pool's
 	giveBack func()
 }
 
 // lend gives a connection of the pool, or the reserve where the pool has none in time
-// and the caller may have it. It waits for both until ctx ends.
-func (s *Store) lend(ctx context.Context, may bool) (lent, error) {
-	for may && s.reserve.usable(s) {
+// and a scheduler asks for what no run goes on without. It waits for both until ctx ends.
+func (s *Store) lend(ctx context.Context) (lent, error) {
+	for duty.Marked(ctx) && s.reserve.usable(s) {
 		c, err := s.fromPool(ctx, s.poolPatience(ctx))
 		if err == nil || ctx.Err() != nil {
 			return c, err
@@ -86,7 +95,7 @@ func (s *Store) fromPool(ctx context.Context, patience time.Duration) (lent, err
 	if err != nil {
 		return lent{}, err
 	}
-	return lent{conn.Conn(), func() { s.giveBack(conn) }}, nil
+	return lent{conn.Conn(), false, func() { s.giveBack(conn) }}, nil
 }
 
 // acquire takes a connection out of the pool. An error says how many are in use.
@@ -131,7 +140,7 @@ func (r *reserve) take(ctx context.Context, s *Store, room bool) (c lent, ok boo
 		r.turns.done()
 		return lent{}, false
 	}
-	return lent{r.conn, r.giveBack}, true
+	return lent{r.conn, true, r.giveBack}, true
 }
 
 // await waits for the turn.
@@ -157,7 +166,7 @@ func (r *reserve) await(ctx context.Context, s *Store, room bool) bool {
 
 // giveBack ends a turn. A connection that is not as it was is not kept.
 func (r *reserve) giveBack() {
-	if r.used = time.Now(); r.conn.IsClosed() || r.conn.PgConn().TxStatus() != 'I' {
+	if r.used = time.Now(); r.kept.Load() == 0 || r.conn.IsClosed() || r.conn.PgConn().TxStatus() != 'I' {
 		r.drop()
 	}
 	r.turns.done()
@@ -216,15 +225,27 @@ func (r *reserve) drop() {
 	r.conn = nil
 }
 
-// close lets go of the connection once nobody uses it.
-func (r *reserve) close() {
-	<-r.turns.ask()
-	r.drop()
+// unkeep lets go of the connection where nobody else keeps it. It does not wait for long:
+// who has the turn then does so after it.
+func (r *reserve) unkeep() {
+	r.kept.Add(-1)
+	turn := r.turns.ask()
+	select {
+	case <-turn:
+	case <-time.After(rollbackPatience):
+		r.turns.leave(turn)
+		return
+	}
+	if r.kept.Load() == 0 { // somebody may have come meanwhile
+		r.drop()
+	}
 	r.turns.done()
 }
 
 // keepReserve has the reserve ready until ctx ends.
 func (s *Store) keepReserve(ctx context.Context) {
+	s.reserve.kept.Add(1)
+	defer s.reserve.unkeep()
 	tick := time.NewTicker(reserveCheck)
 	defer tick.Stop()
 	for {
@@ -233,7 +254,6 @@ func (s *Store) keepReserve(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-			s.reserve.close()
 			return
 		case <-tick.C:
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/await"
+	"github.com/xxljob/xxljob/internal/duty"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/store/postgres"
 )
@@ -41,8 +42,8 @@ func useUp(t *testing.T, pool *pgxpool.Pool) (giveBack func()) {
 }
 
 // hasty bounds calls that are to fail.
-func hasty(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+func hasty(t *testing.T, ctx context.Context) context.Context {
+	ctx, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -84,27 +85,31 @@ func TestReserve(t *testing.T) {
 				pool := pgtest.Pool(t, pgtest.MaxConns(conns))
 				s := openOn(t, pool, postgres.Config{LeaseMode: mode})
 				a := own(t, s, inc(t, "a"), 2)
+				watch, stop := context.WithCancel(t.Context())
+				defer stop()
+				s.Watch(watch, a.inc)
 				job, second := a.job(), a.job()
 				giveBack := useUp(t, pool)
 				run := a.started(job)
-				accepted, err := s.Finish(t.Context(), []xxljob.Result{result(run)})
+				accepted, err := s.Finish(a.ctx, []xxljob.Result{result(run)})
 				must(t, err)
 				if len(accepted) != 1 || accepted[0].State != xxljob.StateSucceeded {
 					t.Errorf("finished %+v", accepted)
 				}
 				v := a.beat()
-				_, err = s.Scan(t.Context(), xxljob.ScanQuery{Shards: a.shards, Before: time.Now(), Jobs: 10, Runs: 10})
+				_, err = s.Scan(a.ctx, xxljob.ScanQuery{Shards: a.shards, Before: time.Now(), Jobs: 10, Runs: 10})
 				must(t, err)
-				_, err = s.Inbox(t.Context(), a.inc, 0, 10)
+				_, err = s.Inbox(a.ctx, a.inc, 0, 10)
 				must(t, err)
 				loops(t, s, run)
-				if taken, err := s.TakeShards(t.Context(), a.inc, v.Shards); err != nil || len(taken) != 2 {
+				if taken, err := s.TakeShards(a.ctx, a.inc, v.Shards); err != nil || len(taken) != 2 {
 					t.Errorf("took %+v: %v", taken, err)
 				}
 				giveBack()
 				a.shards = a.beat().Shards
 				a.started(second) // the pool again
-				must(t, s.Leave(t.Context(), a.inc))
+				stop()
+				must(t, s.Leave(a.ctx, a.inc))
 				await.Until(t, "the reserve goes with the last node", func() bool { return reserves(t, s) == 0 })
 			})
 		}
@@ -114,7 +119,7 @@ func TestReserve(t *testing.T) {
 // loops lists what the loops of a scheduler list, many at once.
 func loops(t *testing.T, s *postgres.Store, run xxljob.Run) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a deadline, as a loop has
+	ctx, cancel := context.WithTimeout(duty.Mark(t.Context()), 5*time.Second) // as a loop has
 	defer cancel()
 	var g sync.WaitGroup
 	for range 20 {
@@ -178,18 +183,122 @@ func TestReserveIsThereAhead(t *testing.T) {
 	await.Until(t, "the reserve is closed with the store", func() bool { return reserves(t, s) == 0 })
 }
 
+// TestReserveWithoutANode: a call that comes late, when the last node has left, or when
+// there never was one, may have a reserve, and leaves none behind.
+func TestReserveWithoutANode(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []postgres.LeaseMode{postgres.LeaseLock, postgres.LeaseRow} {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			pool := pgtest.Pool(t, pgtest.MaxConns(1))
+			s := openOn(t, pool, postgres.Config{LeaseMode: mode})
+			a := own(t, s, inc(t, "a"), 2)
+			call := func(when string) {
+				t.Helper()
+				defer useUp(t, pool)()
+				if _, err := s.Now(a.ctx); err != nil {
+					t.Errorf("a call %s: %v", when, err)
+				}
+			}
+			gone := func() bool { return reserves(t, s) == 0 }
+			call("before there is a node")
+			await.Until(t, "no reserve is left of a call before there is a node", gone)
+			watch, stop := context.WithCancel(t.Context())
+			s.Watch(watch, a.inc)
+			await.Until(t, "there is a reserve", func() bool { return reserves(t, s) == 1 })
+			stop()
+			must(t, s.Leave(a.ctx, a.inc))
+			await.Until(t, "the reserve goes with the last node", gone)
+			call("after the last node has left")
+			await.Until(t, "no reserve is left of a call after the last node", gone)
+			s.Close()
+			defer useUp(t, pool)()
+			if _, err := s.Now(hasty(t, a.ctx)); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("a call after Close: %v", err)
+			}
+			await.Until(t, "no reserve is made after Close", gone)
+		})
+	}
+}
+
+// TestTheReserveIsEverybodys who watches the store: it goes with the last of them, be it
+// that one comes as another goes.
+func TestTheReserveIsEverybodys(t *testing.T) {
+	t.Parallel()
+	s := open(t, postgres.Config{})
+	var keepers [2]struct {
+		stop func()
+		over sync.WaitGroup
+	}
+	for i := range keepers {
+		ctx, stop := context.WithCancel(t.Context())
+		keepers[i].stop = stop
+		keepers[i].over.Go(func() { postgres.KeepReserve(ctx, s) })
+		defer keepers[i].over.Wait()
+		defer stop()
+		await.Until(t, "there is a reserve", func() bool { return reserves(t, s) == 1 })
+	}
+	giveBack, ok := postgres.HoldReserve(t.Context(), s) // the second one is behind this, or has had its turn
+	if !ok {
+		t.Fatal("no reserve")
+	}
+	backend := backendOf(t, s)
+	giveBack()
+	keepers[0].stop()
+	keepers[0].over.Wait()
+	if n := reserves(t, s); n != 1 || backendOf(t, s) != backend {
+		t.Errorf("%d reserves are left to the other", n)
+	}
+	keepers[1].stop()
+	keepers[1].over.Wait()
+	await.Until(t, "the reserve goes with the last", func() bool { return reserves(t, s) == 0 })
+}
+
+// TestAReserveInUse keeps neither Close nor Leave waiting, and goes when it is given back.
+func TestAReserveInUse(t *testing.T) {
+	t.Parallel()
+	s := open(t, postgres.Config{})
+	a := own(t, s, inc(t, "a"), 2)
+	giveBack, ok := postgres.HoldReserve(t.Context(), s)
+	if !ok {
+		t.Fatal("no reserve")
+	}
+	watch, stop := context.WithCancel(t.Context())
+	s.Watch(watch, a.inc)
+	stop()
+	over := make(chan error, 1)
+	for _, c := range []struct {
+		what string
+		call func() error
+	}{
+		{"Leave", func() error { return s.Leave(a.ctx, a.inc) }},
+		{"Close", func() error { s.Close(); return nil }},
+	} {
+		go func() { over <- c.call() }()
+		select {
+		case err := <-over:
+			must(t, err)
+		case <-time.After(5 * time.Second):
+			t.Errorf("%s waits for the reserve", c.what)
+		}
+	}
+	giveBack()
+	await.Until(t, "the reserve goes with its last use", func() bool { return reserves(t, s) == 0 })
+}
+
 // TestReserveThatBroke is made anew before it is needed for a call.
 func TestReserveThatBroke(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t, pgtest.MaxConns(2))
 	s := openOn(t, pool, postgres.Config{})
 	a := own(t, s, inc(t, "a"), 2)
+	s.Watch(t.Context(), a.inc)
 	job := a.job()
 	useUp(t, pool)
 	run := a.planned(job)
-	kill(t, ask[int](t, pgtest.SharedPool(t), "select pid from pg_stat_activity where application_name like 'xxljob reserve %' and application_name like '%' || right($1, 20)", postgres.SchemaOf(s)))
+	kill(t, backendOf(t, s))
 	postgres.ReserveIsStale(s)
-	answers, err := s.Start(t.Context(), []xxljob.Start{a.startOf(run, job.Version)})
+	answers, err := s.Start(a.ctx, []xxljob.Start{a.startOf(run, job.Version)})
 	must(t, err)
 	if answers[0].Status != xxljob.StartOK {
 		t.Errorf("status %d", answers[0].Status)
@@ -216,7 +325,7 @@ func TestWithoutReserve(t *testing.T) {
 		"finish": func(ctx context.Context) error { _, err := s.Finish(ctx, []xxljob.Result{result(run)}); return err },
 		"list":   func(ctx context.Context) error { _, err := s.Runs(ctx, xxljob.RunFilter{}); return err },
 	} {
-		if err := call(hasty(t)); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), want) {
+		if err := call(hasty(t, a.ctx)); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -225,7 +334,7 @@ func TestWithoutReserve(t *testing.T) {
 	b := own(t, with, inc(t, "b"), 2)
 	job = b.job()
 	useUp(t, pool)
-	if _, err := with.AddRun(hasty(t), job.ID, xxljob.Trigger{}); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), want) {
+	if _, err := with.AddRun(hasty(t, t.Context()), job.ID, xxljob.Trigger{}); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), want) {
 		t.Errorf("a trigger of the host's while it has all connections: %v", err)
 	}
 	b.planned(job)
@@ -245,10 +354,10 @@ func TestANodeWithoutThePoolGivesUpItsShards(t *testing.T) {
 		}
 		return err
 	}
-	must(t, attempt(t.Context()))
+	must(t, attempt(a.ctx))
 	giveBack := useUp(t, pool)
-	wantText(t, attempt(hasty(t)), "2 of 2 connections of the pool are in use")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	wantText(t, attempt(hasty(t, a.ctx)), "2 of 2 connections of the pool are in use")
+	ctx, cancel := context.WithTimeout(a.ctx, 2*time.Second)
 	defer cancel()
 	must(t, s.SetFailing(ctx, a.inc, true))
 	must(t, s.ReleaseShards(ctx, a.inc, a.shards))
@@ -257,7 +366,7 @@ func TestANodeWithoutThePoolGivesUpItsShards(t *testing.T) {
 		t.Errorf("node %+v, shards %+v", v.Nodes[0], v.Shards)
 	}
 	giveBack()
-	must(t, attempt(t.Context()))
+	must(t, attempt(a.ctx))
 }
 
 // TestRefusedReserve: a server that gives the role no further connection is a warning,
@@ -276,7 +385,7 @@ func TestRefusedReserve(t *testing.T) {
 	giveBack := useUp(t, pool)
 	run(t, super, "alter role "+role+" connection limit 2")
 	for range 2 {
-		_, err := s.Claim(hasty(t), []xxljob.Plan{a.plan(job)})
+		_, err := s.Claim(hasty(t, a.ctx), []xxljob.Plan{a.plan(job)})
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("claim: %v", err)
 		}

@@ -124,7 +124,7 @@ func (s *Store) tell(a arming) {
 // without a next instant that have nothing left to wait for.
 func (s *Store) Sweep(ctx context.Context, shards []xxljob.Shard) error {
 	if len(shards) == 0 {
-		return ctx.Err()
+		return ended(ctx)
 	}
 	var done arming
 	err := s.inTx(ctx, bounds{name: "sweep"}, func(t *tx) error {

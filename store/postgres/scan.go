@@ -22,7 +22,7 @@ func (s *Store) scan(ctx context.Context, q xxljob.ScanQuery) (xxljob.ScanResult
 	var res xxljob.ScanResult
 	shards, _ := fenceArgs(q.Shards)
 	if len(shards) == 0 {
-		return res, ctx.Err()
+		return res, ended(ctx)
 	}
 	before := milli(stored(q.Before))
 	from, turn := s.region.from(q.Shards, time.Now())
@@ -328,7 +328,7 @@ func (b *backlogs) get(ctx context.Context, s *Store, shards []int16) (map[int64
 func (s *Store) Planned(ctx context.Context, q xxljob.PlannedQuery) ([]xxljob.Run, error) {
 	shards, _ := fenceArgs(q.Shards)
 	if len(shards) == 0 || q.Limit <= 0 {
-		return nil, ctx.Err()
+		return nil, ended(ctx)
 	}
 	lo, hi := s.openRange()
 	var runs []xxljob.Run

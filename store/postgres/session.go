@@ -119,7 +119,7 @@ func (s *Store) onSession(ctx context.Context, name, incarnation string, build f
 // besidePool runs a transaction of one statement on the incarnation's lock connection,
 // and on one of the pool where there is none, or it breaks.
 func (s *Store) besidePool(ctx context.Context, b bounds, incarnation string, st statement) error {
-	if err := ctx.Err(); err != nil {
+	if err := ended(ctx); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -141,7 +141,7 @@ func (l *lockSession) inTx(ctx context.Context, s *Store, b bounds, st statement
 	if l.conn == nil || l.conn.IsClosed() {
 		return false, nil
 	}
-	t := s.newTx(l.conn, b)
+	t := s.newTx(lent{Conn: l.conn}, b)
 	if err = t.do(ctx, st); err == nil {
 		err = t.commit(ctx)
 	} else {

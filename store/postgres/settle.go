@@ -10,7 +10,7 @@ import (
 // Settle decides about started runs, in one transaction.
 func (s *Store) Settle(ctx context.Context, verdicts []xxljob.Verdict) ([]xxljob.Run, error) {
 	if len(verdicts) == 0 {
-		return nil, ctx.Err()
+		return nil, ended(ctx)
 	}
 	var changed []xxljob.Run
 	var done arming

@@ -17,11 +17,14 @@ const maxShards = 1<<15 - 1
 
 // SetShards fixes the number of shards, once.
 func (s *Store) SetShards(ctx context.Context, n int) error {
+	if err := ended(ctx); err != nil {
+		return err
+	}
 	if n < 1 || n > maxShards {
 		return fmt.Errorf("postgres: set shards to %d: want 1 to %d", n, maxShards)
 	}
 	if s.shardCount.Load() == int64(n) {
-		return failed(ended(ctx), "set the number of shards")
+		return nil
 	}
 	var have int
 	err := s.read(ctx, statement{s.sql.shards, nil, scanInto(&have)})
@@ -64,7 +67,7 @@ func (s *Store) shards(ctx context.Context) (int, error) {
 // epoch alone, and beats keep asking for the lock.
 func (s *Store) TakeShards(ctx context.Context, incarnation string, shards []xxljob.Shard) ([]xxljob.Shard, error) {
 	if len(shards) == 0 {
-		return nil, ctx.Err()
+		return nil, ended(ctx)
 	}
 	want := shards
 	if s.locks() {
@@ -185,7 +188,7 @@ func (s *Store) endBlockers(ctx context.Context, pid int64) {
 // connection, since a node that has none of the pool's gives up its shards as well.
 func (s *Store) ReleaseShards(ctx context.Context, incarnation string, shards []xxljob.Shard) error {
 	if len(shards) == 0 {
-		return ctx.Err()
+		return ended(ctx)
 	}
 	ids, epochs := fenceArgs(shards)
 	if err := s.besidePool(ctx, bounds{name: "release"}, incarnation, statement{s.sql.releaseRows, []any{incarnation, ids, epochs}, nil}); err != nil {

@@ -38,7 +38,7 @@ const (
 // come at once; those of others by LISTEN, in lock mode, while that works.
 func (s *Store) Watch(ctx context.Context, incarnation string) xxljob.Signals {
 	w := &watcher{incarnation, make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)}
-	if ctx.Err() == nil {
+	if ended(ctx) == nil {
 		s.mu.Lock()
 		s.watchers = append(s.watchers, w)
 		s.startWork()

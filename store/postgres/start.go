@@ -15,7 +15,7 @@ const startBatch = 1000
 // Start marks planned runs started or refused. Starts that may depend on each
 // other go in statements of their own, one after the other; all others are one.
 func (s *Store) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
-	if err := ctx.Err(); err != nil {
+	if err := ended(ctx); err != nil {
 		return nil, err
 	}
 	answers := make([]xxljob.Started, len(starts))

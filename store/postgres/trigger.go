@@ -18,7 +18,7 @@ func (s *Store) AddRun(ctx context.Context, jobID int64, t xxljob.Trigger) (xxlj
 	var run xxljob.Run
 	added := false
 	err := s.withPartitions(ctx, func() error {
-		return s.inTx(ctx, bounds{name: "add_run", host: true}, func(x *tx) error {
+		return s.inTx(ctx, bounds{name: "add_run"}, func(x *tx) error {
 			added = false
 			var id *int64
 			if t.Key != "" {
@@ -121,7 +121,7 @@ func (s *Store) TriggerSQLTx(ctx context.Context, tx *sql.Tx, jobID int64, t xxl
 // triggerTx inserts the key, if there is one, and then the run.
 func (s *Store) triggerTx(ctx context.Context, noTx bool, jobID int64, t xxljob.Trigger, queryID func(string, ...any) (int64, error)) (int64, error) {
 	if ctx == nil {
-		return 0, failed(errNoContext, "trigger job %d", jobID)
+		return 0, errNoContext
 	}
 	if noTx {
 		return 0, failed(errors.New("the transaction is nil"), "trigger job %d", jobID)

@@ -38,7 +38,6 @@ const (
 type bounds struct {
 	name string // of the failpoints
 	lock time.Duration
-	host bool // the host asks: it waits for its pool, and leaves the reserve to the loops
 }
 
 // tx is a transaction of ours. What it begins with travels with its first
@@ -48,12 +47,14 @@ type tx struct {
 	conn  *pgx.Conn
 	head  []string
 	name  string
-	apart bool // what it begins with goes first, because the session has no patience
+	apart bool // what it begins with goes first, because the session has no patience, or too much of it
 }
 
-// newTx is a transaction that has not begun.
-func (s *Store) newTx(conn *pgx.Conn, b bounds) *tx {
-	return &tx{conn: conn, head: s.begin(orDefault(b.lock, lockPatience)), name: b.name, apart: s.hasty}
+// newTx is a transaction that has not begun. On the reserve, what it begins with goes
+// first: a statement that is new to the connection is prepared before all that travels
+// with it, and that may wait for a lock too.
+func (s *Store) newTx(conn lent, b bounds) *tx {
+	return &tx{conn: conn.Conn, head: s.begin(orDefault(b.lock, lockPatience)), name: b.name, apart: s.hasty || conn.reserve}
 }
 
 // result reads the rows of one statement.
@@ -100,7 +101,7 @@ func localSettings(raiseCommit bool) string {
 // inTx runs f in a transaction and commits it. Any error means that the outcome
 // is not known.
 func (s *Store) inTx(ctx context.Context, b bounds, f func(*tx) error) error {
-	return s.onConn(ctx, !b.host, func(ctx context.Context, conn *pgx.Conn) error {
+	return s.onConn(ctx, func(ctx context.Context, conn lent) error {
 		t := s.newTx(conn, b)
 		t.ctx = ctx
 		if err := f(t); err != nil {
@@ -116,30 +117,35 @@ func (s *Store) inTx(ctx context.Context, b bounds, f func(*tx) error) error {
 // does not answer within it is not there. Connections that lead nowhere are mostly not
 // alone, so all that are idle are thrown away with the one that was found out; each would
 // cost as long again.
-func (s *Store) onConn(ctx context.Context, reserve bool, f func(context.Context, *pgx.Conn) error) error {
-	expired, err := s.within(ctx, answerPatience, reserve, f)
-	if expired {
+func (s *Store) onConn(ctx context.Context, f func(context.Context, lent) error) error {
+	expired, err := s.within(ctx, answerPatience, f)
+	if expired > 0 {
 		s.pool.Reset()
-		return fmt.Errorf("the database has not answered for %v: %w", answerPatience, err)
+		return fmt.Errorf("the database has not answered for %v: %w", expired, err)
 	}
 	return err
 }
 
-// within runs f on a connection of the pool, or where it may on the reserve. expired
-// reports that the patience was over, and not the caller's.
-func (s *Store) within(ctx context.Context, patience time.Duration, reserve bool, f func(context.Context, *pgx.Conn) error) (expired bool, err error) {
+// within runs f on a connection of the pool, or where it may on the reserve. expired is
+// the patience that was over where that was it, and not the caller's; else 0.
+func (s *Store) within(ctx context.Context, patience time.Duration, f func(context.Context, lent) error) (expired time.Duration, err error) {
 	if err := ended(ctx); err != nil {
-		return false, err
+		return 0, err
 	}
-	conn, err := s.lend(ctx, reserve)
+	conn, err := s.lend(ctx)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	defer conn.giveBack()
+	if conn.reserve {
+		patience = min(patience, reservePatience)
+	}
 	bounded, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	err = f(bounded, conn.Conn)
-	return err != nil && bounded.Err() != nil && ctx.Err() == nil, err
+	if err = f(bounded, conn); err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		return patience, err
+	}
+	return 0, err
 }
 
 // giveBack returns a connection to the pool, or takes it out of the pool if it is of no
@@ -162,7 +168,7 @@ func (s *Store) one(ctx context.Context, b bounds, st statement) error {
 	if failpoint.Enabled { // the points lie between the round trips
 		return s.inTx(ctx, b, func(t *tx) error { return t.do(ctx, st) })
 	}
-	return s.onConn(ctx, !b.host, func(ctx context.Context, conn *pgx.Conn) error {
+	return s.onConn(ctx, func(ctx context.Context, conn lent) error {
 		t := s.newTx(conn, b)
 		err := t.do(ctx, st, statement{sql: "commit"})
 		if err != nil {
@@ -275,12 +281,14 @@ func (t *tx) rollback(ctx context.Context) {
 // read runs statements that change nothing: outside a transaction, unless the
 // host's sessions are set so that they need one of ours around them.
 func (s *Store) read(ctx context.Context, statements ...statement) error {
-	return s.onConn(ctx, true, func(ctx context.Context, conn *pgx.Conn) error { return s.readOn(ctx, conn, statements) })
+	return s.onConn(ctx, func(ctx context.Context, conn lent) error { return s.readOn(ctx, conn, statements) })
 }
 
-func (s *Store) readOn(ctx context.Context, conn *pgx.Conn, statements []statement) error {
-	if !s.guardReads {
-		return send(ctx, conn, nil, statements)
+// readOn has a transaction of ours around them on the reserve too: what takes too long is
+// then ended by the server, and the connection is not lost with it.
+func (s *Store) readOn(ctx context.Context, conn lent, statements []statement) error {
+	if !s.guardReads && !conn.reserve {
+		return send(ctx, conn.Conn, nil, statements)
 	}
 	t := s.newTx(conn, bounds{})
 	err := t.do(ctx, append(slices.Clone(statements), statement{sql: "commit"})...)
@@ -288,17 +296,17 @@ func (s *Store) readOn(ctx context.Context, conn *pgx.Conn, statements []stateme
 	return err
 }
 
-// list reads a page of a list, over the reserve where it may be had for that. What it
-// asks for may make the database look through much, so that it takes long says nothing
-// about the connections.
-func (s *Store) list(ctx context.Context, reserve bool, st statement) error {
+// list reads a page of a list. What it asks for may make the database look through much,
+// so that it takes long says nothing about the connections. Over the reserve it has no
+// longer than any other statement.
+func (s *Store) list(ctx context.Context, st statement) error {
 	patience := statement{"select pg_catalog.set_config('statement_timeout', $1, $2)",
 		[]any{strconv.FormatInt(listPatience.Milliseconds(), 10), true}, nil}
-	_, err := s.within(ctx, listPatience, reserve, func(ctx context.Context, conn *pgx.Conn) error {
-		if s.guardReads {
+	_, err := s.within(ctx, listPatience, func(ctx context.Context, conn lent) error {
+		if s.guardReads && !conn.reserve {
 			return s.readOn(ctx, conn, []statement{patience, st})
 		}
-		return send(ctx, conn, nil, []statement{st})
+		return s.readOn(ctx, conn, []statement{st})
 	})
 	return err
 }

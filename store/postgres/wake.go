@@ -28,7 +28,7 @@ import (
 // cannot, or there is none yet, that is the error. It is safe for concurrent use.
 func (s *Store) Wake(ctx context.Context, jobIDs ...int64) error {
 	if err := ended(ctx); err != nil {
-		return failed(err, "wake")
+		return err
 	}
 	for _, id := range jobIDs {
 		if id < 1 {
@@ -55,7 +55,7 @@ func (s *Store) Wake(ctx context.Context, jobIDs ...int64) error {
 // shardOf is the shard of a job.
 func shardOf(jobID int64, shards int) int { return int(jobID % int64(shards)) }
 
-var errNoContext = errors.New("the context is nil")
+var errNoContext = errors.New("postgres: the context is nil")
 
 // ended returns the error of a context that has ended, or is none.
 func ended(ctx context.Context) error {

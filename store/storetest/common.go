@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"time"
@@ -21,6 +22,36 @@ func commonCases() []testCase {
 		{"TimesGivenAreCut", timesCut},
 		{"ConcurrentUse", concurrentUse},
 		{"EmptyBatches", emptyBatches},
+		{"NilContexts", nilContexts},
+	}
+}
+
+// nilContexts calls every method with a nil ctx and with nothing else either.
+func nilContexts(e *env) {
+	before := e.snapshot()
+	store := reflect.ValueOf(e.Store)
+	for _, name := range methods() {
+		m := store.MethodByName(name)
+		args := make([]reflect.Value, m.Type().NumIn())
+		for i := range args {
+			args[i] = reflect.Zero(m.Type().In(i))
+		}
+		e.check(isError(func() error {
+			out := m.Call(args)
+			err, _ := out[len(out)-1].Interface().(error)
+			return err
+		}), "%s: a nil ctx is no error", name)
+	}
+	want(e, "state after calls with a nil ctx", e.snapshot(), before)
+	var none context.Context
+	s := e.Watch(none, "a")
+	e.mustAddRun(e.newJob().ID, xxljob.Trigger{})
+	for name, ch := range map[string]<-chan struct{}{"Scan": s.Scan, "Inbox": s.Inbox, "Nodes": s.Nodes, "Ended": s.Ended} {
+		select {
+		case <-ch:
+			e.Errorf("%s is signalled to a nil ctx", name)
+		default:
+		}
 	}
 }
 

@@ -63,6 +63,7 @@ type Faults struct {
 	calls  map[string]int
 	paused chan struct{} // closed by Resume; nil while not paused
 	deaf   bool          // a paused call ignores its ctx
+	watch  func(context.Context, string)
 }
 
 var _ xxljob.Store = (*Faults)(nil)
@@ -129,6 +130,24 @@ func (f *Faults) Resume() {
 	if f.paused != nil {
 		close(f.paused)
 		f.paused = nil
+	}
+}
+
+// Observe has f tell of each call, with its ctx and the name of the method, when it
+// begins. Watch and Poll are not told of. The last observer counts; it is called by many
+// goroutines at once.
+func (f *Faults) Observe(watch func(ctx context.Context, method string)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.watch = watch
+}
+
+func (f *Faults) tell(ctx context.Context, method string) {
+	f.mu.Lock()
+	watch := f.watch
+	f.mu.Unlock()
+	if watch != nil {
+		watch(ctx, method)
 	}
 }
 
@@ -247,6 +266,7 @@ func call[T any](f *Faults, ctx context.Context, method string, do func() (T, er
 // batch is call for a method whose argument may be passed on in part.
 func batch[T, E any](f *Faults, ctx context.Context, method string, items []E, do func([]E) (T, error)) (T, error) {
 	var none T
+	f.tell(ctx, method)
 	met := f.begin(method)
 	if err := f.gate(ctx); err != nil {
 		return none, err

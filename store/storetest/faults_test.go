@@ -41,6 +41,20 @@ func TestFaultsCounted(t *testing.T) {
 	}
 }
 
+func TestFaultsObserved(t *testing.T) {
+	type key struct{}
+	f := storetest.Wrap(&counting{})
+	var seen []string
+	f.Observe(func(ctx context.Context, method string) { seen = append(seen, method+ctx.Value(key{}).(string)) })
+	f.Inject("Sweep", storetest.Fault{Before: true, Calls: 1})
+	for _, v := range []string{"1", "2"} {
+		f.Sweep(context.WithValue(t.Context(), key{}, v), nil)
+	}
+	if len(seen) != 2 || seen[0] != "Sweep1" || seen[1] != "Sweep2" {
+		t.Errorf("observed %v", seen)
+	}
+}
+
 func TestFaultsUnknownMethodPanics(t *testing.T) {
 	defer func() {
 		if recover() == nil {

@@ -55,6 +55,9 @@ func (op operation) check(e *env) {
 	cancel()
 	e.wantErr("a cancelled ctx", call(cancelled, e.Store), context.Canceled)
 	unchanged("a call with a cancelled ctx")
+	var none context.Context
+	e.check(isError(func() error { return call(none, e.Store) }), "a nil ctx is no error")
+	unchanged("a call with a nil ctx")
 	late, cancel := context.WithDeadline(e.ctx, time.Now().Add(-time.Hour))
 	defer cancel()
 	e.wantErr("a ctx past its deadline", call(late, e.Store), context.DeadlineExceeded)
@@ -72,6 +75,16 @@ func (op operation) check(e *env) {
 		e.check(done(), "an error after the call: the call did not take effect as a whole; state now:\n%s", e.snapshot())
 	}
 	want(e, "calls counted", f.Calls(op.method), 2)
+}
+
+// isError reports whether a call returns, and with an error.
+func isError(call func() error) (is bool) {
+	defer func() {
+		if recover() != nil {
+			is = false
+		}
+	}()
+	return call() != nil
 }
 
 // batched is a call with a batch of three.

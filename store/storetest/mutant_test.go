@@ -54,7 +54,7 @@ type broken struct {
 
 // each applies a change to every member of a batch.
 func each[T any](ctx context.Context, list []T, change func(context.Context, T) T) []T {
-	if change == nil || ctx.Err() != nil {
+	if change == nil || ctx == nil || ctx.Err() != nil {
 		return list
 	}
 	out := make([]T, len(list))

@@ -1,0 +1,227 @@
+package xxljob_test
+
+import (
+	"context"
+	"maps"
+	"reflect"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/duty"
+	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/store/storetest"
+)
+
+// asker says who calls a method of the store: the loops, as their duty, or whoever may
+// wait, such as hosts and what tidies up.
+type asker int
+
+const (
+	loops asker = iota + 1
+	others
+	both
+)
+
+// askers has every method of a store that can fail.
+func askers() map[string]asker {
+	return map[string]asker{
+		"AddJob": others, "EditJob": others, "RemoveJob": others, "Job": others, "JobByKey": others, "Jobs": both, "Changes": others,
+		"PutList": others, "Lists": others, "NameJobs": others, "AddJobs": others,
+		"SaveGroup": others, "EnsureGroup": others, "RemoveGroup": others, "Group": both, "Groups": others,
+		"AddRun": others, "Finish": loops, "Kill": both, "Run": both, "RunsByID": both, "Runs": both,
+		"SetShards": both, "Scan": loops, "Planned": loops, "Claim": loops, "Sweep": loops,
+		"Start": loops, "Readdress": loops, "Dispatched": loops, "StartedBy": loops, "Settle": loops, "Inbox": loops, "Take": loops,
+		"AskLog": others, "AnswerLog": others, "LogAnswer": others,
+		"Now": both, "Join": loops, "Beat": loops, "SetFailing": loops, "Leave": loops, "Bury": loops, "TakeShards": loops, "ReleaseShards": loops,
+		"PutAddresses": both, "DropAddresses": both, "Addresses": both, "Registrations": others, "ForgetAddresses": others,
+	}
+}
+
+// checkDuties returns an observer of a scheduler's calls that has each of them say to the
+// store whose it is.
+func checkDuties(t *testing.T) func(context.Context, string) {
+	by := askers()
+	return func(ctx context.Context, method string) {
+		if marked := duty.Marked(ctx); marked && by[method] == others || !marked && by[method] == loops {
+			t.Errorf("%s is called with a context that is marked as a duty: %v", method, marked)
+		}
+	}
+}
+
+// TestEveryMethodHasAnAsker: whoever adds a method says whether runs wait for it.
+func TestEveryMethodHasAnAsker(t *testing.T) {
+	var want []string
+	store := reflect.TypeFor[xxljob.Store]()
+	for i := range store.NumMethod() {
+		if m := store.Method(i); m.Type.NumOut() > 0 && m.Type.Out(m.Type.NumOut()-1) == reflect.TypeFor[error]() {
+			want = append(want, m.Name)
+		}
+	}
+	if have := slices.Sorted(maps.Keys(askers())); !slices.Equal(have, want) {
+		t.Errorf("methods with an asker:\n%v, want\n%v", have, want)
+	}
+}
+
+// TestDuties: in the life of two nodes, one of which is stopped, all that the loops ask is
+// marked, and nothing that the host asks meanwhile.
+func TestDuties(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, j := memory.New(), &journal{}
+		a, b := startNode(t, st, "a", j), startNode(t, st, "b", j)
+		var mu sync.Mutex
+		seen, host := map[string]bool{}, map[string]bool{}
+		for _, n := range []*node{a, b} {
+			check := checkDuties(t)
+			n.faults.Observe(func(ctx context.Context, method string) {
+				check(ctx, method)
+				mu.Lock()
+				defer mu.Unlock()
+				if duty.Marked(ctx) {
+					seen[method] = true
+				} else {
+					host[method] = true
+				}
+			})
+		}
+		time.Sleep(10 * time.Second)
+		jobs := addSeconds(t, a, 10)
+		must(t, a.Handle("long", func(ctx context.Context, _ *xxljob.Task) error { <-ctx.Done(); return ctx.Err() }))
+		must(t, b.Handle("long", func(ctx context.Context, _ *xxljob.Task) error { <-ctx.Done(); return ctx.Err() }))
+		long, err := a.AddJob(t.Context(), xxljob.Job{Name: "long", Handler: "long"})
+		must(t, err)
+		ids, err := a.Trigger(t.Context(), long.ID, xxljob.Trigger{})
+		must(t, err)
+		time.Sleep(5 * time.Second)
+		must(t, a.Kill(t.Context(), ids[0]))
+		_, err = a.Wait(t.Context(), ids[0])
+		must(t, err)
+		must(t, a.StopJob(t.Context(), jobs[0].ID))
+		stop(t, b)
+		time.Sleep(10 * time.Second)
+		stop(t, a)
+		for method, by := range askers() {
+			if by == others && seen[method] || by == loops && host[method] {
+				t.Errorf("%s is called by others than it is for", method)
+			}
+		}
+		for _, method := range []string{"Scan", "Planned", "Claim", "Sweep", "Start", "Finish", "Inbox", "Beat", "Leave", "Bury", "TakeShards", "ReleaseShards", "Group", "Addresses"} {
+			if !seen[method] {
+				t.Errorf("no loop has called %s", method)
+			}
+		}
+		for _, method := range []string{"AddJob", "EditJob", "AddRun", "Kill", "Run"} {
+			if !host[method] {
+				t.Errorf("no host has called %s", method)
+			}
+		}
+	})
+}
+
+// TestUsersAreNotMarked: what a registry and an executor of the user's ask is not the
+// scheduler's, though it calls them.
+func TestUsersAreNotMarked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		users := &markSeen{}
+		s, err := xxljob.New(memory.New(), xxljob.Config{App: "app", Logger: quietLog(), Registry: users, Routers: map[string]xxljob.Router{"mine": users}})
+		must(t, err)
+		must(t, s.Handle("work", nothingToDo))
+		must(t, s.Start(t.Context()))
+		job, err := s.AddJob(t.Context(), xxljob.Job{Name: "n", Handler: "work", Route: "mine"})
+		must(t, err)
+		waitFor(t, s, trigger(t, s, job), time.Minute)
+		must(t, s.Stop(t.Context()))
+		users.mu.Lock()
+		defer users.mu.Unlock()
+		for _, what := range []string{"Register", "Deregister", "Lookup", "Route"} {
+			if users.marked[what] || !users.called[what] {
+				t.Errorf("%s: called %v, marked %v", what, users.called[what], users.marked[what])
+			}
+		}
+	})
+}
+
+// markSeen is a registry and a router that look at their contexts.
+type markSeen struct {
+	mu             sync.Mutex
+	called, marked map[string]bool // guarded by mu
+	addrs          []string        // guarded by mu
+}
+
+func (m *markSeen) see(ctx context.Context, what string) {
+	if m.called == nil {
+		m.called, m.marked = map[string]bool{}, map[string]bool{}
+	}
+	m.called[what], m.marked[what] = true, m.marked[what] || duty.Marked(ctx)
+}
+
+func (m *markSeen) Register(ctx context.Context, _, addr string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.see(ctx, "Register")
+	m.addrs = []string{addr}
+	return nil
+}
+
+func (m *markSeen) Deregister(ctx context.Context, _, _ string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.see(ctx, "Deregister")
+	return nil
+}
+
+func (m *markSeen) Lookup(ctx context.Context, _ string) ([]string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.see(ctx, "Lookup")
+	return slices.Clone(m.addrs), nil
+}
+
+func (m *markSeen) Route(ctx context.Context, _ int64, addrs []string) ([]string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.see(ctx, "Route")
+	return addrs, nil
+}
+
+// TestAHostThatHangsKeepsNoLoop: that the number of shards is fixed before the first write
+// is no reason for the loops to wait for a host's call. It is outside of a bubble, where
+// who waits for a lock would keep the time from going on.
+func TestAHostThatHangsKeepsNoLoop(t *testing.T) {
+	t.Parallel()
+	faults, free := storetest.Wrap(memory.New()), make(chan struct{})
+	s, err := xxljob.New(faults, xxljob.Config{App: "app", Logger: quietLog()})
+	must(t, err)
+	faults.Inject("SetShards", storetest.Fault{Hang: free, Calls: 1})
+	asked := make(chan struct{})
+	faults.Observe(func(_ context.Context, method string) {
+		if method == "SetShards" {
+			faults.Observe(nil)
+			close(asked)
+		}
+	})
+	var calls sync.WaitGroup
+	defer calls.Wait()
+	letGo := sync.OnceFunc(func() { close(free) })
+	defer letGo()
+	calls.Go(func() { s.SaveGroup(context.Background(), xxljob.Group{App: "x"}) })
+	<-asked
+	started := make(chan error, 1)
+	calls.Go(func() { started <- s.Start(context.Background()) })
+	select {
+	case err := <-started:
+		must(t, err)
+	case <-time.After(10 * time.Second):
+		t.Fatal("Start waits for a call of the host's")
+	}
+	for began := time.Now(); s.Ready() != nil; time.Sleep(time.Millisecond) {
+		if time.Since(began) > 10*time.Second {
+			t.Fatalf("not ready: %v", s.Ready())
+		}
+	}
+	letGo()
+	must(t, s.Stop(context.Background()))
+}
