@@ -21,7 +21,8 @@ const (
 	Created   Outcome = "created"
 	Changed   Outcome = "changed"
 	Unchanged Outcome = "unchanged"
-	// Superseded: a list of another generation applies, and this one changed nothing.
+	// Superseded: another list applies, of a greater generation or a later one of the
+	// same, and this one has not changed the job.
 	Superseded Outcome = "superseded"
 )
 

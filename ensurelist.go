@@ -1,7 +1,7 @@
 package xxljob
 
 // EnsureJobs: a list comes in, is checked as a whole, put into the store, and applied in
-// batches, each of which takes effect only while the app's generation is the list's. What
+// batches, each of which takes effect only while the list is the one that applies. What
 // becomes of jobs that are gone from the lists is in lists.go.
 
 import (
@@ -24,7 +24,8 @@ type EnsureOptions struct {
 	Prune bool
 	// Generation orders the lists of different releases of a program: a build number, for
 	// example, or the time of the commit in seconds. Zero or greater. Lists of one
-	// generation should be equal; where they are not, a warning names the nodes.
+	// generation should be equal; where they are not, the one that came to the store last
+	// applies, and a warning names the nodes.
 	Generation int64
 	// Rollback makes the list apply at once, whatever generation applies by then. A later
 	// call of that generation, as by a replica of the release that starts once more,
@@ -227,7 +228,7 @@ func (s *scheduler) applyList(ctx context.Context, w *wantedList, how ListApply,
 		return nil, false, err
 	}
 	a := applying{s: s, w: w, all: make([]Ensured, len(w.jobs))}
-	if how == ApplyInstead && head.Digest != w.Digest || head.Generation != w.Generation {
+	if !w.applies(head) {
 		if how != ApplyInstead {
 			err = a.superseded(ctx, 0, head)
 		}
@@ -250,6 +251,11 @@ func (s *scheduler) applyList(ctx context.Context, w *wantedList, how ListApply,
 		s.scanWake.poke()
 	}
 	return a.all, true, nil
+}
+
+// applies reports whether the head of the app is this list.
+func (w *wantedList) applies(head ListHead) bool {
+	return head.Generation == w.Generation && head.Digest == w.Digest
 }
 
 func (s *scheduler) putList(ctx context.Context, w *wantedList, how ListApply, over ListHead) (ListHead, error) {
@@ -290,7 +296,7 @@ func (a *applying) apply(ctx context.Context, at, n int) error {
 		left[a.w.jobs[i].Key] = i
 	}
 	for len(left) > 0 {
-		named, err := a.s.store.NameJobs(ctx, a.w.App, a.w.Generation, slices.Collect(maps.Keys(left)))
+		named, err := a.s.store.NameJobs(ctx, a.w.ID(), slices.Collect(maps.Keys(left)))
 		if err != nil {
 			return err
 		}
@@ -321,7 +327,7 @@ func (a *applying) change(ctx context.Context, i int, has Job) error {
 		a.all[i] = Ensured{has, Unchanged}
 		return nil
 	}
-	e, err := a.s.redefine(ctx, has, job, &ListGuard{App: a.w.App, Generation: a.w.Generation})
+	e, err := a.s.redefine(ctx, has, job, &ListGuard{ListID: a.w.ID()})
 	if err == nil {
 		a.all[i] = e
 		a.touched = append(a.touched, job)
@@ -349,7 +355,7 @@ func (a *applying) add(ctx context.Context, left map[string]int) error {
 		}
 		jobs = append(jobs, job)
 	}
-	added, err := a.s.store.AddJobs(ctx, a.w.App, a.w.Generation, jobs, func(job Job, now time.Time) (time.Time, error) {
+	added, err := a.s.store.AddJobs(ctx, a.w.ID(), jobs, func(job Job, now time.Time) (time.Time, error) {
 		at, err := firstInstant(job, now)
 		if err != nil {
 			err = fmt.Errorf("job %q: %w", shorten(job.Name, 40), err)
@@ -379,7 +385,7 @@ func (a *applying) superseded(ctx context.Context, from int, head ListHead) erro
 	}
 	log := a.s.log.With("app", a.w.App, "generation", a.w.Generation)
 	if head == (ListHead{}) {
-		log.Warn("xxljob: a list of another generation came while the list of jobs was applied: the rest of it changes nothing")
+		log.Warn("xxljob: another list came while the list of jobs was applied: the rest of it changes nothing")
 	} else {
 		log.Warn("xxljob: the list of jobs changes nothing: one of a greater generation applies", "applies", head.Generation, "by", head.Node)
 	}

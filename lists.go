@@ -194,12 +194,13 @@ func (d *listDuty) warnOfOthers(w *wantedList, a *appDuty, view *ListView) {
 	a.differ = differ
 }
 
-// bringBack starts jobs again that were pruned while the list was on its way.
+// bringBack starts jobs again that were pruned while the list was on its way. Another
+// list of its generation may be the head: what either names stays.
 func (d *listDuty) bringBack(ctx context.Context, w *wantedList, view *ListView) error {
 	if view.Head.Generation != w.Generation {
 		return nil
 	}
-	guard := &ListGuard{App: w.App, Generation: w.Generation}
+	guard := &ListGuard{ListID: ListID{w.App, view.Head.Generation, view.Head.Digest}}
 	for _, id := range view.Pruned {
 		_, err := d.edit(ctx, id, Edit{Verb: "ensure", Guard: guard, Change: func(j *Job) (bool, error) { return unprune(j), nil }})
 		if err != nil && !isNotFound(err) && !errors.Is(err, ErrSuperseded) {
@@ -214,7 +215,8 @@ func (d *listDuty) edit(ctx context.Context, id int64, e Edit) (Job, error) {
 }
 
 // prune stops the jobs that no list has named in all looks of PruneAfter. The store
-// looks once more, in the transaction.
+// looks once more, in the transaction. While another list of the generation applies, it
+// is for that one to prune: a process that has just ensured it may not be a node yet.
 func (d *listDuty) prune(ctx context.Context, w *wantedList, a *appDuty, view *ListView, now time.Time) error {
 	extra := make(map[int64]time.Time, len(view.Surplus))
 	var ripe []int64
@@ -224,12 +226,12 @@ func (d *listDuty) prune(ctx context.Context, w *wantedList, a *appDuty, view *L
 			since = now
 		}
 		extra[id] = since
-		if now.Sub(since) >= d.s.cfg.PruneAfter {
+		if now.Sub(since) >= d.s.cfg.PruneAfter && (view.Head.Generation != w.Generation || w.applies(view.Head)) {
 			ripe = append(ripe, id)
 		}
 	}
 	a.extra = extra
-	guard := &ListGuard{App: w.App, SurplusOf: d.s.incarnation}
+	guard := &ListGuard{ListID: w.ID(), SurplusOf: d.s.incarnation}
 	for _, id := range ripe {
 		job, err := d.edit(ctx, id, Edit{Verb: "prune", Guard: guard, Change: stopFor(StopPruned)})
 		switch {
@@ -250,7 +252,7 @@ func (d *listDuty) applyAgain(ctx context.Context, w *wantedList, a *appDuty, vi
 	lives := slices.ContainsFunc(view.Nodes, func(n NodeList) bool {
 		return n.Incarnation != d.s.incarnation && (n.Generation > w.Generation || n.Generation == head.Generation && n.Digest == head.Digest)
 	})
-	if lives || head.Generation == w.Generation && head.Digest == w.Digest {
+	if lives || w.applies(head) {
 		a.alone = time.Time{}
 		return nil
 	}

@@ -116,11 +116,15 @@ type Scheduler interface {
 	// applies later, by itself, once the node is started and has seen throughout
 	// Config.PruneAfter that no node lives which has the list that applies, or one of a
 	// greater generation than its own; with Rollback it applies at once. Of different
-	// lists of one generation, the later call decides about definitions.
+	// lists of one generation that applies which came to the store last, for it is the
+	// one that somebody has asked for since; what either names stays. A call whose list is
+	// overtaken while it is applied stops there: the outcome of the jobs that are left is
+	// Superseded.
 	//
 	// A job that is gone from the lists is stopped once a started node with a list that
 	// has Prune, and a generation no less than that of the list which named the job last,
-	// has seen throughout Config.PruneAfter that no list of a node that lives names it.
+	// has seen throughout Config.PruneAfter that no list of a node that lives names it,
+	// and while no other list of its own generation applies.
 	// So replicas of two releases live side by side, and an app without nodes is left
 	// alone. One that comes back into a list that applies is started again. Jobs that no
 	// list has named, by AddJob or EnsureJob, are not pruned. A node lives until it has

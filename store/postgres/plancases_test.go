@@ -123,7 +123,7 @@ func (d *planData) listsCases() []planCase {
 		{name: "otherLists", sql: q.otherLists, args: []any{"app-2", "node-1", 0, 1, "digest"}, rows: 1, scans: small},
 		{name: "nodeLists", sql: q.nodeLists, args: []any{"app-2"}, rows: 3, scans: small},
 		{name: "surplus", sql: q.surplus, args: []any{"app-2", "node-1"}, rows: 100, wide: true, scans: append(small, "xxl_job_info", "xxl_job_named")},
-		{name: "isSurplus", sql: q.isSurplus, args: []any{"app-2", "node-1", 1002}, rows: 1, scans: small, wasted: 60},
+		{name: "isSurplus", sql: q.isSurplus, args: []any{"app-2", "node-1", 1002, 1, "digest"}, rows: 1, scans: small, wasted: 60},
 		{name: "nameJobs", sql: q.nameJobs, args: []any{"app-2", keys, 1}, batch: 1000, wasted: 1000},
 		{name: "nameJobs anew", sql: q.nameJobs, args: []any{"app-2", keys, 2}, batch: 1000},
 		{name: "jobsByKeys 1000", sql: q.jobsByKeys, args: []any{"app-2", keys}, rows: 1000},
