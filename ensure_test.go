@@ -2,12 +2,17 @@ package xxljob_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/store/storetest"
 )
 
 // TestEnsureStoresNothing: an error of EnsureJob or EnsureJobs that is about the
@@ -89,6 +94,56 @@ func TestUpdateLeavesNoKey(t *testing.T) {
 		imported.Author = "me"
 		if job, err := s.UpdateJob(t.Context(), imported); err != nil || job.Key != "" {
 			t.Errorf("Key %q, %v", job.Key, err)
+		}
+		must(t, s.Stop(t.Context()))
+	})
+}
+
+// TestManyJobsThatHaveRun: one-off jobs whose instant is past are asked for together, and
+// not each by itself. Those that the store has stay, one with another schedule and one
+// that is new are refused, and where the store does not answer that is what is said.
+func TestManyJobsThatHaveRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 2500
+		faults := storetest.Wrap(memory.New())
+		s, err := xxljob.New(faults, xxljob.Config{App: "app", Logger: quietLog()})
+		must(t, err)
+		must(t, s.Handle("work", nothingToDo))
+		at := time.Now().Add(time.Hour)
+		jobs := make([]xxljob.Job, n)
+		for i := range jobs {
+			jobs[i] = xxljob.Job{Name: fmt.Sprint("once ", i), Handler: "work", Schedule: xxljob.At(at)}
+		}
+		ensure := func(jobs []xxljob.Job) ([]xxljob.Ensured, error) {
+			return s.EnsureJobs(t.Context(), "", jobs, xxljob.EnsureOptions{})
+		}
+		_, err = ensure(jobs)
+		must(t, err)
+		time.Sleep(2 * time.Hour)
+		before := faults.Calls(storetest.All)
+		done, err := ensure(jobs)
+		must(t, err)
+		for _, d := range done {
+			if d.Outcome != xxljob.Unchanged {
+				t.Fatalf("%s is %s", d.Job.Key, d.Outcome)
+			}
+		}
+		if calls := faults.Calls(storetest.All) - before; calls > 20 {
+			t.Errorf("%d calls of the store for %d jobs that have run", calls, n)
+		}
+
+		other := slices.Clone(jobs)
+		other[7].Schedule = xxljob.At(at.Add(-time.Minute))
+		other = append(other, xxljob.Job{Name: "new", Handler: "work", Schedule: xxljob.At(at)})
+		_, err = ensure(other)
+		if !errors.Is(err, xxljob.ErrNeverFires) || strings.Count(err.Error(), "the instant is past") != 2 ||
+			!strings.Contains(err.Error(), `"once 7"`) || !strings.Contains(err.Error(), `"new"`) {
+			t.Errorf("another instant that is past, and a new job: %v", err)
+		}
+		faults.Inject("Jobs", storetest.Fault{Before: true})
+		faults.Inject("JobByKey", storetest.Fault{Before: true})
+		if _, err := ensure(jobs); !errors.Is(err, storetest.ErrInjected) || errors.Is(err, xxljob.ErrNeverFires) {
+			t.Errorf("a store that fails: %.200v", fmt.Sprint(err))
 		}
 		must(t, s.Stop(t.Context()))
 	})

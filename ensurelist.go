@@ -131,7 +131,10 @@ func (s *scheduler) completeList(ctx context.Context, app string, jobs []Job) ([
 			err = about(fmt.Sprintf("%s: Key %q", called(c), c.Key), fmt.Errorf("%w, by job %d of the list", ErrDuplicateKey, before+1))
 		}
 		seen[c.Key] = i
-		complete[i], faulty[i] = c, errors.Join(err, named(c, s.firesOrFired(ctx, c)))
+		complete[i], faulty[i] = c, err
+	}
+	if err := s.findNeverFiring(ctx, app, complete, faulty); err != nil {
+		return nil, ensuring(app, err)
 	}
 	if s.cfg.StrictHandlers {
 		s.findUnserved(ctx, app, complete, faulty)
@@ -145,18 +148,45 @@ func (s *scheduler) completeList(ctx context.Context, app string, jobs []Job) ([
 	return complete, errors.Join(errs...)
 }
 
-// firesOrFired refuses a schedule without a future instant, unless the job has
-// it already: a one-off job may have run since the program was last started.
-func (s *scheduler) firesOrFired(ctx context.Context, job Job) error {
-	never := s.fires(ctx, job)
-	if never == nil {
-		return nil
+// findNeverFiring adds to the faults that a schedule has no future instant, unless the job
+// has it already: a one-off job may have run since the program was last started.
+func (s *scheduler) findNeverFiring(ctx context.Context, app string, jobs []Job, faulty []error) error {
+	never := map[int]error{} // by the place in the list
+	var keys []string
+	for i := range jobs {
+		err := s.fires(ctx, jobs[i])
+		if err != nil && !errors.Is(err, ErrNeverFires) {
+			return err
+		}
+		if err != nil {
+			never[i] = err
+			keys = append(keys, jobs[i].Key)
+		}
 	}
-	has, err := s.store.JobByKey(ctx, job.App, job.Key)
-	if err == nil && has.Schedule == job.Schedule {
-		return nil
+	has := map[string]Schedule{}
+	if err := s.eachStored(ctx, app, keys, func(job *Job) { has[job.Key] = job.Schedule }); err != nil {
+		return err
 	}
-	return never
+	for i, err := range never {
+		if schedule, stored := has[jobs[i].Key]; !stored || schedule != jobs[i].Schedule || jobs[i].App != app {
+			faulty[i] = errors.Join(faulty[i], named(jobs[i], err))
+		}
+	}
+	return nil
+}
+
+// eachStored calls f with each job of the app that is stored with one of the keys.
+func (s *scheduler) eachStored(ctx context.Context, app string, keys []string, f func(*Job)) error {
+	for some := range slices.Chunk(keys, ensureBatch) {
+		jobs, err := s.store.Jobs(ctx, JobFilter{App: app, Keys: some, Limit: len(some)})
+		if err != nil {
+			return err
+		}
+		for i := range jobs {
+			f(&jobs[i])
+		}
+	}
+	return nil
 }
 
 // findUnserved is checkHandler for the jobs of a list that are in order so far, by one
@@ -389,19 +419,9 @@ func (a *applying) superseded(ctx context.Context, from int, head ListHead) erro
 	} else {
 		log.Warn("xxljob: the list of jobs changes nothing: one of a greater generation applies", "applies", head.Generation, "by", head.Node)
 	}
-	for after := int64(0); ; {
-		page, err := a.s.store.Jobs(ctx, JobFilter{App: a.w.App, After: after, Limit: ensureBatch})
-		if err != nil {
-			return ensuring(a.w.App, err)
-		}
-		for _, has := range page {
-			if i, wanted := places[has.Key]; wanted {
-				a.all[i].Job = has
-			}
-		}
-		if len(page) < ensureBatch {
-			return nil
-		}
-		after = page[len(page)-1].ID
+	err := a.s.eachStored(ctx, a.w.App, slices.Collect(maps.Keys(places)), func(has *Job) { a.all[places[has.Key]].Job = *has })
+	if err != nil {
+		return ensuring(a.w.App, err)
 	}
+	return nil
 }

@@ -99,13 +99,21 @@ func (d *planData) jobCases() []planCase {
 	}
 }
 
+// keys are some of app-2.
+func (d *planData) keys(n int) []string {
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = fmt.Sprint("key-", i*10+2)
+	}
+	return keys
+}
+
 // listsCases are those of lists of jobs. The one that a node asks once a minute, for the
 // surplus, goes through the definitions of one app.
 func (d *planData) listsCases() []planCase {
 	q := d.sql
-	keys, fresh, ids := make([]string, 1000), make([]xxljob.Job, 1000), make([]int64, 1000)
+	keys, fresh, ids := d.keys(1000), make([]xxljob.Job, 1000), make([]int64, 1000)
 	for i := range keys {
-		keys[i] = fmt.Sprint("key-", i*10+2)
 		fresh[i] = *d.job(int64(planJobs + 1 + i))
 		fresh[i].Key = keys[i]
 		ids[i] = fresh[i].ID
@@ -538,6 +546,7 @@ func (d *planData) listCases() []planCase {
 	middle := idAt(d.now.Add(-15 * day))
 	return []planCase{
 		jobs("all", 100, xxljob.JobFilter{}),
+		jobs("by keys", 1000, xxljob.JobFilter{App: "app-2", Keys: d.keys(1000), Limit: 1000}),
 		jobs("after", 100, xxljob.JobFilter{After: 50_000}),
 		wasting(3000, jobs("of app", 100, xxljob.JobFilter{App: "app-1"})),
 		wasting(3000, jobs("of app after", 100, xxljob.JobFilter{App: "app-1", After: 50_000})),

@@ -74,6 +74,7 @@ func listMutants() []mutant {
 			jobs, err := s.Jobs(ctx, xxljob.JobFilter{App: app, Limit: 1000})
 			return slices.DeleteFunc(jobs, func(j xxljob.Job) bool { return !slices.Contains(keys, j.Key) || j.Key == "" }), err
 		}}), []string{"List/NameJobsInAnotherGenerationChangesNothing", "List/SurplusIsWhatNoListNames", "Faults/NameJobs"}},
+		{"KeysChooseNothing", of(listMutant{jobs: func(f *xxljob.JobFilter) { f.Keys = nil }}), []string{"Job/JobsFilters"}},
 		{"JobsAreAddedOneByOne", of(listMutant{oneByOne: true}), []string{"List/AddJobsAllOrNone"}},
 		{"AddedJobsAreInNoOrder", of(listMutant{added: slices.Reverse[[]xxljob.Job]}), []string{"List/AddJobsLeavesOutTakenKeys"}},
 	}
@@ -88,7 +89,15 @@ type listMutant struct {
 	guard    func(xxljob.ListView, *xxljob.ListGuard)
 	name     func(ctx context.Context, s xxljob.Store, app string, keys []string) ([]xxljob.Job, error)
 	added    func([]xxljob.Job)
+	jobs     func(*xxljob.JobFilter)
 	oneByOne bool
+}
+
+func (m *listMutant) Jobs(ctx context.Context, f xxljob.JobFilter) ([]xxljob.Job, error) {
+	if m.jobs != nil {
+		m.jobs(&f)
+	}
+	return m.Store.Jobs(ctx, f)
 }
 
 func (m *listMutant) PutList(ctx context.Context, put xxljob.ListPut) (xxljob.ListHead, error) {
