@@ -148,3 +148,58 @@ func TestManyJobsThatHaveRun(t *testing.T) {
 		must(t, s.Stop(t.Context()))
 	})
 }
+
+// TestEnsureJobOfAJobOfLists: who ensures a job by itself wants it: it is started again
+// where lists have pruned it, and they prune it no more until one names it. A stop by
+// somebody is left alone.
+func TestEnsureJobOfAJobOfLists(t *testing.T) {
+	minutely := func(name string) xxljob.Job {
+		return xxljob.Job{Name: name, Handler: "work", Param: "v1", Schedule: xxljob.FixedRate(time.Minute)}
+	}
+	for name, c := range map[string]struct {
+		before  func(t *testing.T, n *node, id int64) // while the former release's job is there
+		outcome xxljob.Outcome
+		enabled bool
+	}{
+		"before it is pruned": {func(*testing.T, *node, int64) {}, xxljob.Unchanged, true},
+		"pruned":              {func(*testing.T, *node, int64) { time.Sleep(2 * pruneAfter) }, xxljob.Changed, true},
+		"stopped by somebody": {func(t *testing.T, n *node, id int64) { must(t, n.StopJob(t.Context(), id)) }, xxljob.Unchanged, false},
+		"pruned, and then stopped by somebody": {func(t *testing.T, n *node, id int64) {
+			time.Sleep(2 * pruneAfter)
+			must(t, n.StopJob(t.Context(), id))
+		}, xxljob.Unchanged, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st := memory.New()
+				v1, v2 := releaseOf(1, "x", "y"), releaseOf(1, "x")
+				old, done := startRelease(t, st, "old", v1)
+				stop(t, old)
+				n, _ := startRelease(t, st, "n", v2)
+				c.before(t, n, done[1].Job.ID)
+				e, err := n.EnsureJob(t.Context(), minutely("y"))
+				must(t, err)
+				if e.Outcome != c.outcome || e.Job.ID != done[1].Job.ID || e.Job.Stopped == c.enabled {
+					t.Errorf("%s, stopped %v: want %s, enabled %v", e.Outcome, e.Job.Stopped, c.outcome, c.enabled)
+				}
+				if c.enabled == e.Job.Next.IsZero() {
+					t.Errorf("Next %v", e.Job.Next)
+				}
+				want := []string{"x v1", "y v1"}
+				if !c.enabled {
+					want = want[:1]
+				}
+				time.Sleep(3 * pruneAfter)
+				requireJobs(t, st, "later", want...)
+
+				_, err = n.EnsureJobs(t.Context(), "", v1.jobs, v1.opts) // a list names it again
+				must(t, err)
+				_, err = n.EnsureJobs(t.Context(), "", v2.jobs, v2.opts)
+				must(t, err)
+				time.Sleep(2 * pruneAfter)
+				requireJobs(t, st, "a list has named it, and none does", "x v1")
+				stop(t, n)
+			})
+		})
+	}
+}

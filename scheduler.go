@@ -100,9 +100,11 @@ type Scheduler interface {
 	// on, and triggers by hand are run all the same.
 	StopJob(ctx context.Context, id int64) error
 	// EnsureJob makes the job with this App and Key exist as given: it creates the
-	// app's group and the job when absent, writes nothing when the definition is
-	// the one last ensured, and never starts or stops a job that exists. It may be
-	// called by many replicas at once.
+	// app's group and the job when absent, and writes nothing when the definition is
+	// the one last ensured. It neither starts nor stops a job that exists, but for one
+	// that EnsureJobs has pruned: that is started again, unless somebody has stopped it
+	// since. Lists no longer prune the job, until one names it. It may be called by many
+	// replicas at once.
 	EnsureJob(ctx context.Context, job Job) (Ensured, error)
 	// EnsureJobs ensures a list: what a release of a program wants of an app, as each of
 	// its replicas says it, at its start or later. All jobs get the app where they name
@@ -124,11 +126,11 @@ type Scheduler interface {
 	// A job that is gone from the lists is stopped once a started node with a list that
 	// has Prune, and a generation no less than that of the list which named the job last,
 	// has seen throughout Config.PruneAfter that no list of a node that lives names it,
-	// and while no other list of its own generation applies.
-	// So replicas of two releases live side by side, and an app without nodes is left
-	// alone. One that comes back into a list that applies is started again. Jobs that no
-	// list has named, by AddJob or EnsureJob, are not pruned. A node lives until it has
-	// left, or was silent for Config.LostAfter.
+	// and while no other list of its own generation applies. So replicas of two releases
+	// live side by side, and an app without nodes is left alone. One that comes back into
+	// a list that applies is started again. Jobs that no list has named, or that EnsureJob
+	// has named after them, are not pruned. A node lives until it has left, or was silent
+	// for Config.LostAfter.
 	EnsureJobs(ctx context.Context, app string, jobs []Job, opts EnsureOptions) ([]Ensured, error)
 	// SaveGroup adds or replaces an executor app.
 	SaveGroup(ctx context.Context, g Group) error

@@ -29,6 +29,12 @@ type ListStore interface {
 	// them in order of ID. ErrSuperseded, and nothing has changed, unless the list is the
 	// app's head.
 	NameJobs(ctx context.Context, list ListID, keys []string) ([]Job, error)
+	// UnnameJob notes that no list has named the job with this key, so that none prunes it
+	// until one names it again, and returns it as it is after that: where the job was
+	// pruned at the same time, it is pruned in what is returned, or is not pruned. Where
+	// no list has named it, nothing is written. ErrNotFound where there is no such job; an
+	// empty key is nobody's.
+	UnnameJob(ctx context.Context, app, key string) (Job, error)
 	// AddJobs is AddJob for jobs with keys, all of the list's app, which the list names.
 	// It is one transaction. Jobs whose keys the app has already are left out; it returns
 	// the others as stored, in the order given. An error of first is returned as it is,

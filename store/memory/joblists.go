@@ -197,6 +197,24 @@ func (s *Store) NameJobs(ctx context.Context, list xxljob.ListID, keys []string)
 	return jobs, nil
 }
 
+// UnnameJob notes that no list names the job, and returns it.
+func (s *Store) UnnameJob(ctx context.Context, app, key string) (xxljob.Job, error) {
+	if err := s.begin(ctx); err != nil {
+		return xxljob.Job{}, err
+	}
+	defer s.done()
+	def, err := first[xxljob.Job](s.db, tableJobs, byKey, app, key)
+	if err == nil && (def == nil || key == "") {
+		err = xxljob.ErrNotFound
+	}
+	if err != nil {
+		return xxljob.Job{}, failed(err, "unname job %q of %q", key, app)
+	}
+	j := s.jobs[def.ID]
+	j.named = nil
+	return j.snapshot(), nil
+}
+
 // AddJobs inserts jobs that a list names.
 func (s *Store) AddJobs(ctx context.Context, list xxljob.ListID, defs []xxljob.Job, instant xxljob.FirstInstant) ([]xxljob.Job, error) {
 	if err := s.begin(ctx); err != nil {

@@ -186,6 +186,40 @@ func (s *Store) guardJob(ctx context.Context, t *tx, g *xxljob.ListGuard, job *x
 	return err
 }
 
+// UnnameJob notes that no list names the job, and returns it. What no list has named
+// cannot be pruned; so where that is read first, the job as it is read then stays.
+func (s *Store) UnnameJob(ctx context.Context, app, key string) (xxljob.Job, error) {
+	named := false
+	var jobs []xxljob.Job
+	err := s.read(ctx, statement{s.sql.isNamed, []any{app, key}, func(pgx.Rows) error { named = true; return nil }},
+		statement{s.sql.jobByKey, []any{app, key}, readJobs(&jobs)})
+	if err == nil && len(jobs) == 0 {
+		err = xxljob.ErrNotFound
+	}
+	if err == nil && named {
+		err = s.unname(ctx, &jobs[0])
+	}
+	if err != nil {
+		return xxljob.Job{}, failed(err, "unname job %q of %q", key, app)
+	}
+	return jobs[0], nil
+}
+
+// unname locks the job, as a prune does, and reads it again.
+func (s *Store) unname(ctx context.Context, job *xxljob.Job) error {
+	return s.inTx(ctx, bounds{name: "unname_job", host: true}, func(t *tx) error {
+		now, err := s.lockJob(ctx, t, job.ID)
+		if err == nil && (now.App != job.App || now.Key != job.Key) {
+			err = xxljob.ErrNotFound // it has another key now
+		}
+		if err != nil {
+			return err
+		}
+		*job = now
+		return t.do(ctx, statement{s.sql.deleteNamed, []any{job.ID}, nil})
+	})
+}
+
 // AddJobs inserts jobs that a list names, in few statements. The head of the app is
 // locked, so that two calls with the same keys do not wait for each other's rows.
 func (s *Store) AddJobs(ctx context.Context, list xxljob.ListID, jobs []xxljob.Job, first xxljob.FirstInstant) ([]xxljob.Job, error) {
@@ -393,6 +427,8 @@ func (q *queries) jobLists() {
 	select i.id, $3::bigint from {{schema}}.xxl_job_info i left join {{schema}}.xxl_job_named o on o.job_id = i.id
 	where i.app_name = $1 and i.job_key = any($2::text[]) and i.job_key <> '' and o.generation is distinct from $3::bigint order by i.id
 	on conflict (job_id) do update set generation = excluded.generation`
+	q.isNamed = `select 1 from {{schema}}.xxl_job_info i join {{schema}}.xxl_job_named m on m.job_id = i.id
+	where i.app_name = $1 and i.job_key = $2`
 	q.jobsByKeys = `select ` + definitionColumns + `, ` + dueColumns + ` from {{schema}}.xxl_job_info i
 	join {{schema}}.xxl_job_next n on n.job_id = i.id and n.shard = i.shard
 	where i.app_name = $1 and i.job_key = any($2::text[]) and i.job_key <> '' order by i.id`

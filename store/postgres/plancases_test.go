@@ -134,6 +134,7 @@ func (d *planData) listsCases() []planCase {
 		{name: "isSurplus", sql: q.isSurplus, args: []any{"app-2", "node-1", 1002, 1, "digest"}, rows: 1, scans: small, wasted: 60},
 		{name: "nameJobs", sql: q.nameJobs, args: []any{"app-2", keys, 1}, batch: 1000, wasted: 1000},
 		{name: "nameJobs anew", sql: q.nameJobs, args: []any{"app-2", keys, 2}, batch: 1000},
+		{name: "isNamed", sql: q.isNamed, args: []any{"app-2", "key-42"}, rows: 1},
 		{name: "jobsByKeys 1000", sql: q.jobsByKeys, args: []any{"app-2", keys}, rows: 1000},
 		{name: "takenKeys 1000", sql: q.takenKeys, args: []any{"app-2", keys}, rows: 1000},
 		{name: "newJobIDs", sql: q.newJobIDs, args: []any{1000}, rows: 1000},

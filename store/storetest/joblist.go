@@ -20,6 +20,7 @@ func listCases() []testCase {
 		{"NameJobsReturnsAndNotes", namesJobs},
 		{"NameJobsInAnotherGenerationChangesNothing", namesSuperseded},
 		{"AnotherListOfTheGenerationIsAnotherList", sameGeneration},
+		{"UnnameJobIsTheOppositeOfNameJobs", unnamesJob},
 		{"AddJobsLeavesOutTakenKeys", addsJobs},
 		{"AddJobsKeepsEveryField", addsEveryField},
 		{"AddJobsAllOrNone", addsAllOrNone},
@@ -31,6 +32,7 @@ func listCases() []testCase {
 		{"GuardOfAGeneration", guardGeneration},
 		{"GuardOfSurplus", guardSurplus},
 		{"AListOrAPruneComesFirst", pruneRace},
+		{"UnnameJobOrAPruneComesFirst", unnameRace},
 	}
 }
 
@@ -229,6 +231,40 @@ func sameGeneration(e *env) {
 	e.must(err)
 	want(e, "jobs that the later list adds", len(y), 1)
 	e.must(e.guarded(job.ID, xxljob.ListGuard{ListID: later.ID()}))
+}
+
+func unnamesJob(e *env) {
+	e.there("a")
+	x, y, z := e.three(1)
+	other := e.newJob(func(j *xxljob.Job) { j.App, j.Key = "other", "own" })
+	e.putList("a", list(1), xxljob.ApplyNewer)
+	unnamed, all := []int64{y, z}, []int64{x, y, z}
+	slices.Sort(unnamed)
+	slices.Sort(all)
+	var before string
+	for i := range 2 {
+		changes := e.mustChanges(x)
+		job, err := e.UnnameJob(e.ctx, "app", "x")
+		e.must(err)
+		want(e, "the job", job, e.mustJob(x))
+		want(e, "its changes", e.mustChanges(x), changes)
+		want(e, "surplus without it", e.mustLists("a").Surplus, unnamed)
+		if i > 0 {
+			want(e, "all there is, the second time", e.snapshot(), before)
+		}
+		before = e.snapshot()
+	}
+	e.wantErr("to prune it", e.guarded(x, xxljob.ListGuard{ListID: list(1).ID(), SurplusOf: "a"}), xxljob.ErrSuperseded)
+	for _, key := range []string{"absent", "", other.Key} {
+		_, err := e.UnnameJob(e.ctx, "app", key)
+		e.wantErr(fmt.Sprintf("key %q", key), err, xxljob.ErrNotFound)
+	}
+	e.mustName(1, "x")
+	want(e, "surplus when a list has named it again", e.mustLists("a").Surplus, all)
+	e.must(e.guarded(x, xxljob.ListGuard{ListID: list(1).ID(), SurplusOf: "a"}))
+	job, err := e.UnnameJob(e.ctx, "app", "x")
+	e.must(err)
+	want(e, "the job that was pruned", []any{job.Stopped, job.StopReason}, []any{true, xxljob.StopPruned})
 }
 
 func addsJobs(e *env) {
@@ -459,6 +495,31 @@ func pruneRace(e *env) {
 		e.check(pruned == nil || errors.Is(pruned, xxljob.ErrSuperseded), "prune: %v", pruned)
 		if stopped := slices.Contains(found, job.ID); stopped != (pruned == nil) {
 			e.Errorf("prune: %v; the node whose list came meanwhile found it pruned: %v", pruned, stopped)
+		}
+		e.must(e.RemoveJob(e.ctx, job.ID))
+	}
+}
+
+// unnameRace: a job that nobody has named any more is either pruned before that, which the
+// caller sees, or not at all.
+func unnameRace(e *env) {
+	e.there("a")
+	e.putList("a", list(1), xxljob.ApplyNewer)
+	for i := range 20 {
+		key := fmt.Sprint("key-", i)
+		job := e.keyed(key)[0]
+		e.mustName(1, key)
+		var pruned error
+		var seen xxljob.Job
+		e.race(func() { pruned = e.guarded(job.ID, xxljob.ListGuard{ListID: list(1).ID(), SurplusOf: "a"}) },
+			func() {
+				var err error
+				seen, err = e.UnnameJob(e.ctx, "app", key)
+				e.must(err)
+			})
+		e.check(pruned == nil || errors.Is(pruned, xxljob.ErrSuperseded), "prune: %v", pruned)
+		if seen.Stopped != (pruned == nil) {
+			e.Errorf("prune: %v; the caller of UnnameJob saw it stopped: %v", pruned, seen.Stopped)
 		}
 		e.must(e.RemoveJob(e.ctx, job.ID))
 	}

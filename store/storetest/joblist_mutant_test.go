@@ -3,6 +3,7 @@ package storetest_test
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/xxljob/xxljob"
 )
@@ -74,6 +75,15 @@ func listMutants() []mutant {
 			jobs, err := s.Jobs(ctx, xxljob.JobFilter{App: app, Limit: 1000})
 			return slices.DeleteFunc(jobs, func(j xxljob.Job) bool { return !slices.Contains(keys, j.Key) || j.Key == "" }), err
 		}}), []string{"List/NameJobsInAnotherGenerationChangesNothing", "List/SurplusIsWhatNoListNames", "Faults/NameJobs"}},
+		{"JobsStayNamed", of(listMutant{unname: xxljob.Store.JobByKey}), []string{"List/UnnameJobIsTheOppositeOfNameJobs", "List/UnnameJobOrAPruneComesFirst", "Faults/UnnameJob"}},
+		{"UnnameJobSaysWhatWasBefore", of(listMutant{unname: func(s xxljob.Store, ctx context.Context, app, key string) (xxljob.Job, error) {
+			before, err := s.JobByKey(ctx, app, key)
+			if err == nil {
+				time.Sleep(time.Millisecond) // it is pruned meanwhile
+				_, err = s.UnnameJob(ctx, app, key)
+			}
+			return before, err
+		}}), []string{"List/UnnameJobOrAPruneComesFirst"}},
 		{"KeysChooseNothing", of(listMutant{jobs: func(f *xxljob.JobFilter) { f.Keys = nil }}), []string{"Job/JobsFilters"}},
 		{"JobsAreAddedOneByOne", of(listMutant{oneByOne: true}), []string{"List/AddJobsAllOrNone"}},
 		{"AddedJobsAreInNoOrder", of(listMutant{added: slices.Reverse[[]xxljob.Job]}), []string{"List/AddJobsLeavesOutTakenKeys"}},
@@ -89,6 +99,7 @@ type listMutant struct {
 	guard    func(xxljob.ListView, *xxljob.ListGuard)
 	name     func(ctx context.Context, s xxljob.Store, app string, keys []string) ([]xxljob.Job, error)
 	added    func([]xxljob.Job)
+	unname   func(s xxljob.Store, ctx context.Context, app, key string) (xxljob.Job, error)
 	jobs     func(*xxljob.JobFilter)
 	oneByOne bool
 }
@@ -139,6 +150,13 @@ func (m *listMutant) NameJobs(ctx context.Context, list xxljob.ListID, keys []st
 		return m.name(ctx, m.Store, list.App, keys)
 	}
 	return m.Store.NameJobs(ctx, m.guarded(ctx, xxljob.ListGuard{ListID: list}).ListID, keys)
+}
+
+func (m *listMutant) UnnameJob(ctx context.Context, app, key string) (xxljob.Job, error) {
+	if m.unname != nil {
+		return m.unname(m.Store, ctx, app, key)
+	}
+	return m.Store.UnnameJob(ctx, app, key)
 }
 
 func (m *listMutant) AddJobs(ctx context.Context, list xxljob.ListID, jobs []xxljob.Job, first xxljob.FirstInstant) ([]xxljob.Job, error) {

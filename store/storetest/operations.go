@@ -82,6 +82,12 @@ func listOperations() []operation {
 				return err
 			}, func() bool { return slices.Equal(o.mustLists("a").Surplus, []int64{job.ID}) }
 		}},
+		{"UnnameJob", func(o *owner) (callFunc, doneFunc) {
+			named(o)
+			o.mustName(1, "k")
+			return func(ctx context.Context, s xxljob.Store) error { _, err := s.UnnameJob(ctx, "app", "k"); return err },
+				func() bool { return len(o.mustLists("a").Surplus) == 0 }
+		}},
 		{"AddJobs", func(o *owner) (callFunc, doneFunc) {
 			named(o)
 			return func(ctx context.Context, s xxljob.Store) error {
