@@ -494,6 +494,64 @@ func TestListAtTheLastMoment(t *testing.T) {
 	})
 }
 
+// TestApplyAgainAtAStoreThatHangs: while a list is applied again, the store does not answer
+// one call, of whatever kind. It is given up, and the whole list applies all the same; a
+// call of EnsureJobs meanwhile waits for no longer than a call of the store may take.
+func TestApplyAgainAtAStoreThatHangs(t *testing.T) {
+	for _, method := range []string{"PutList", "NameJobs", "EditJob", "EnsureGroup", "AddJobs"} {
+		for _, f := range []storetest.Fault{{Delay: 24 * time.Hour, Calls: 1}, {Late: 24 * time.Hour, Calls: 1}} {
+			t.Run(fmt.Sprint(method, " after ", f.Late > 0), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					st := memory.New()
+					two, _ := startRelease(t, st, "two", releaseOf(2, "x", "y"))
+					one, _ := startRelease(t, st, "one", releaseOf(1, "x", "y", "z"))
+					time.Sleep(time.Minute)
+					stop(t, two)
+					one.faults.Inject(method, f)
+					for calls := one.faults.Calls(method); one.faults.Calls(method) == calls; time.Sleep(time.Second) {
+					}
+					asked := time.Now()
+					_, err := one.EnsureJobs(t.Context(), "other", nil, xxljob.EnsureOptions{})
+					must(t, err)
+					if waited := time.Since(asked); waited > 10*time.Second {
+						t.Errorf("EnsureJobs waited %v", waited)
+					}
+					time.Sleep(time.Minute)
+					requireJobs(t, st, "applied again", "x v1", "y v1", "z v1")
+					stop(t, one)
+				})
+			})
+		}
+	}
+}
+
+// TestEnsureJobsIsFinished: where the store fails in the middle of EnsureJobs, which says
+// so, a started node applies the rest of its list by itself.
+func TestEnsureJobsIsFinished(t *testing.T) {
+	for _, method := range []string{"NameJobs", "EditJob", "EnsureGroup", "AddJobs"} {
+		t.Run(method, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st := memory.New()
+				n, _ := startRelease(t, st, "n", releaseOf(1, "x", "y"))
+				time.Sleep(time.Minute)
+				n.faults.Inject(method, storetest.Fault{Before: true, Calls: 1})
+				r := releaseOf(2, "x", "y", "z")
+				if _, err := n.EnsureJobs(t.Context(), "", r.jobs, r.opts); !errors.Is(err, storetest.ErrInjected) {
+					t.Errorf("EnsureJobs: %v", err)
+				}
+				time.Sleep(time.Minute)
+				requireJobs(t, st, "a minute later", "x v2", "y v2", "z v2")
+				calls := n.faults.Calls("NameJobs")
+				time.Sleep(time.Hour)
+				if more := n.faults.Calls("NameJobs") - calls; more > 0 {
+					t.Errorf("%d calls of NameJobs after that", more)
+				}
+				stop(t, n)
+			})
+		})
+	}
+}
+
 // TestPruneNeedsLooks: what a node has seen before its looks failed for a while counts for
 // nothing: somebody may have named the job meanwhile.
 func TestPruneNeedsLooks(t *testing.T) {

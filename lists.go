@@ -19,13 +19,16 @@ import (
 type ownLists struct {
 	turn chan struct{} // full while a list is applied: one after the other
 	rows atomic.Int64  // how often the node's row in the store was new
+	// unfinished are the apps whose list an error has kept from being applied as a whole.
+	// It belongs to who has the turn.
+	unfinished map[string]bool
 
 	mu   sync.Mutex
 	apps map[string]*wantedList // guarded by mu
 }
 
 func newOwnLists() *ownLists {
-	return &ownLists{turn: make(chan struct{}, 1), apps: map[string]*wantedList{}}
+	return &ownLists{turn: make(chan struct{}, 1), unfinished: map[string]bool{}, apps: map[string]*wantedList{}}
 }
 
 // take waits for the turn to apply a list.
@@ -246,20 +249,23 @@ func (d *listDuty) prune(ctx context.Context, w *wantedList, a *appDuty, view *L
 }
 
 // applyAgain applies the list when it is another one that applies, and nobody has lived
-// throughout PruneAfter who has that, or one of a greater generation.
+// throughout PruneAfter who has that, or one of a greater generation; or when it does
+// apply, and an error came before all of its jobs were done.
 func (d *listDuty) applyAgain(ctx context.Context, w *wantedList, a *appDuty, view *ListView, now time.Time) error {
 	head := view.Head
 	lives := slices.ContainsFunc(view.Nodes, func(n NodeList) bool {
 		return n.Incarnation != d.s.incarnation && (n.Generation > w.Generation || n.Generation == head.Generation && n.Digest == head.Digest)
 	})
-	if lives || w.applies(head) {
+	finish := w.applies(head) && d.s.lists.unfinished[w.App]
+	switch {
+	case finish:
+	case lives || w.applies(head):
 		a.alone = time.Time{}
 		return nil
-	}
-	if a.alone.IsZero() {
+	case a.alone.IsZero():
 		a.alone = now
-	}
-	if now.Sub(a.alone) < d.s.cfg.PruneAfter {
+		return nil
+	case now.Sub(a.alone) < d.s.cfg.PruneAfter:
 		return nil
 	}
 	_, applies, err := d.s.applyList(ctx, w, ApplyInstead, head)
@@ -267,7 +273,10 @@ func (d *listDuty) applyAgain(ctx context.Context, w *wantedList, a *appDuty, vi
 		return err
 	}
 	a.alone = time.Time{}
-	if applies {
+	switch {
+	case applies && finish:
+		d.s.log.Info("xxljob: the list of jobs is done: what an error had left of it is applied", "app", w.App, "generation", w.Generation)
+	case applies:
 		d.s.log.Info("xxljob: the list of jobs applies now: no node has the one that did", "app", w.App,
 			"generation", w.Generation, "was", head.Generation, "by", head.Node)
 	}

@@ -111,7 +111,8 @@ type Scheduler interface {
 	// none, and may not name another; one node has one list for an app, the last. All
 	// faults come as one error, and nothing is stored. It returns the jobs in the order of
 	// the list; after an error of the store, those that were done before it, and the list
-	// is this node's all the same: it goes on to apply as said below.
+	// is this node's all the same: it goes on to apply as said below, and where it applies
+	// already, a started node does the rest of it by itself.
 	//
 	// Lists have generations (EnsureOptions). While the list of a greater generation
 	// applies, the call changes nothing, and the outcome of its jobs is Superseded. It
