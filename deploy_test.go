@@ -102,6 +102,27 @@ func TestRestartOfTheFormerRelease(t *testing.T) {
 	}
 }
 
+// TestFormerReleaseOfTheGenerationGoes: releases without a generation, of which the former
+// has ensured its list last. When it is gone, the later one's applies, and prunes at once
+// what it has seen to be gone all the time.
+func TestFormerReleaseOfTheGenerationGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		v1, v2 := releaseOf(0, "a", "b"), releaseOf(0, "a")
+		v2.jobs[0].Param = "later"
+		fresh, _ := startRelease(t, st, "new", v2)
+		old, _ := startRelease(t, st, "old", v1)
+		time.Sleep(time.Hour)
+		requireJobs(t, st, "side by side", "a v0", "b v0")
+		stop(t, old)
+		time.Sleep(pruneAfter - time.Minute)
+		requireJobs(t, st, "shortly after", "a v0", "b v0")
+		time.Sleep(4 * time.Minute)
+		requireJobs(t, st, "in the end", "a later")
+		stop(t, fresh)
+	})
+}
+
 // TestDeploySideBySideRollback: two releases run side by side for an hour, while replicas
 // of both restart; then the new one goes, and what it brought goes with it.
 func TestDeploySideBySideRollback(t *testing.T) {
@@ -362,6 +383,63 @@ func TestGenerationsAtOnce(t *testing.T) {
 				time.Sleep(3 * pruneAfter)
 				check("later")
 				stop(t, nodes...)
+			})
+		})
+	}
+}
+
+// TestListsOfOneGenerationAtOnce: two processes ensure different lists of one generation
+// at the same time, and calls of the one whose list is put first take long. The list that
+// is put last has the last word, and the other one says that it has not.
+func TestListsOfOneGenerationAtOnce(t *testing.T) {
+	for _, slow := range []struct {
+		method string
+		last   string // whose list is put last
+	}{{"NameJobs", "later"}, {"AddJobs", "later"}, {"EditJob", "later"}, {"EnsureGroup", "later"},
+		{"PutList", "former"}} { // when the other one is done
+		t.Run(slow.method, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st := memory.New()
+				first, _ := startRelease(t, st, "first", releaseOf(0, "both"))
+				stop(t, first)
+				faults := storetest.Wrap(st)
+				faults.Inject(slow.method, storetest.Fault{Delay: time.Second})
+				var wg sync.WaitGroup
+				nodes, done := map[string]*node{}, map[string][]xxljob.Ensured{}
+				var mu sync.Mutex
+				for name, st := range map[string]xxljob.Store{"former": faults, "later": st} {
+					r := releaseOf(7, "both", "only "+name)
+					for i := range r.jobs {
+						r.jobs[i].Param = name
+					}
+					wg.Go(func() {
+						if name == "later" {
+							time.Sleep(time.Millisecond) // the former is on its way
+						}
+						n, all := startRelease(t, st, name, r)
+						mu.Lock()
+						defer mu.Unlock()
+						nodes[name], done[name] = n, all
+					})
+				}
+				wg.Wait()
+				check := func(when string) {
+					t.Helper()
+					both, err := st.JobByKey(t.Context(), "app", "both")
+					must(t, err)
+					if both.Param != slow.last {
+						t.Errorf("%s: the definition is that of %q, want that of %q, whose list was put last", when, both.Param, slow.last)
+					}
+				}
+				check("when both have started")
+				for name, all := range done {
+					if gaveWay := slices.Contains(outcomes(all), xxljob.Superseded); gaveWay != (name == "former" && slow.last == "later") {
+						t.Errorf("outcomes of the %s: %v", name, outcomes(all))
+					}
+				}
+				time.Sleep(3 * pruneAfter)
+				check("later")
+				stop(t, nodes["former"], nodes["later"])
 			})
 		})
 	}

@@ -21,7 +21,8 @@ const (
 	Created   Outcome = "created"
 	Changed   Outcome = "changed"
 	Unchanged Outcome = "unchanged"
-	// Superseded: a list of another generation applies, and this one changed nothing.
+	// Superseded: another list applies, of a greater generation or a later one of the
+	// same, and this one has not changed the job.
 	Superseded Outcome = "superseded"
 )
 
@@ -78,21 +79,30 @@ func (s *scheduler) ensure(ctx context.Context, job Job) (Ensured, error) {
 		if err != nil {
 			return Ensured{}, about(fmt.Sprintf("%s: ensure: App %q, Key %q", called(job), job.App, job.Key), err)
 		}
-		if has.Ensured == job.Ensured {
-			return Ensured{has, Unchanged}, nil
+		e, err := s.ensureStored(ctx, has, job)
+		if err == nil {
+			e.Job, err = s.store.UnnameJob(ctx, job.App, job.Key)
 		}
-		if err := s.checkHandler(ctx, job); err != nil {
-			return Ensured{}, err
+		if isNotFound(err) || err == nil && isPruned(&e.Job) {
+			continue // removed, or pruned, meanwhile
 		}
-		changed, err := s.redefine(ctx, has, job, nil)
-		if isNotFound(err) {
-			continue // removed meanwhile
-		}
-		if err == nil && changed.Outcome == Changed {
-			s.warnOfStored(changed.Job)
-		}
-		return changed, err
+		return e, err
 	}
+}
+
+// ensureStored gives a job that is there its definition.
+func (s *scheduler) ensureStored(ctx context.Context, has, job Job) (Ensured, error) {
+	if has.Ensured == job.Ensured && !isPruned(&has) {
+		return Ensured{has, Unchanged}, nil
+	}
+	if err := s.checkHandler(ctx, job); err != nil {
+		return Ensured{}, err
+	}
+	e, err := s.redefine(ctx, has, job, nil)
+	if err == nil && e.Outcome == Changed {
+		s.warnOfStored(e.Job)
+	}
+	return e, err
 }
 
 func (s *scheduler) create(ctx context.Context, job Job) (Job, error) {
@@ -111,8 +121,8 @@ func (s *scheduler) create(ctx context.Context, job Job) (Job, error) {
 	return s.add(ctx, job)
 }
 
-// redefine writes the definition where it is not the one last ensured. With a guard it is
-// a list's, which also starts a job again that was stopped for being in no list.
+// redefine writes the definition where it is not the one last ensured, and starts a job
+// again that was stopped for being in no list. With a guard it is a list's.
 func (s *scheduler) redefine(ctx context.Context, has, job Job, guard *ListGuard) (Ensured, error) {
 	if has.Schedule != job.Schedule {
 		if err := s.fires(ctx, job); err != nil {
@@ -130,7 +140,7 @@ func (s *scheduler) redefine(ctx context.Context, has, job Job, guard *ListGuard
 		if replan {
 			next = rescheduled
 		}
-		if guard != nil && unprune(j) {
+		if unprune(j) {
 			replan, outcome = true, Changed
 		}
 		return replan, nil

@@ -2,12 +2,17 @@ package xxljob_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/store/storetest"
 )
 
 // TestEnsureStoresNothing: an error of EnsureJob or EnsureJobs that is about the
@@ -92,4 +97,109 @@ func TestUpdateLeavesNoKey(t *testing.T) {
 		}
 		must(t, s.Stop(t.Context()))
 	})
+}
+
+// TestManyJobsThatHaveRun: one-off jobs whose instant is past are asked for together, and
+// not each by itself. Those that the store has stay, one with another schedule and one
+// that is new are refused, and where the store does not answer that is what is said.
+func TestManyJobsThatHaveRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 2500
+		faults := storetest.Wrap(memory.New())
+		s, err := xxljob.New(faults, xxljob.Config{App: "app", Logger: quietLog()})
+		must(t, err)
+		must(t, s.Handle("work", nothingToDo))
+		at := time.Now().Add(time.Hour)
+		jobs := make([]xxljob.Job, n)
+		for i := range jobs {
+			jobs[i] = xxljob.Job{Name: fmt.Sprint("once ", i), Handler: "work", Schedule: xxljob.At(at)}
+		}
+		ensure := func(jobs []xxljob.Job) ([]xxljob.Ensured, error) {
+			return s.EnsureJobs(t.Context(), "", jobs, xxljob.EnsureOptions{})
+		}
+		_, err = ensure(jobs)
+		must(t, err)
+		time.Sleep(2 * time.Hour)
+		before := faults.Calls(storetest.All)
+		done, err := ensure(jobs)
+		must(t, err)
+		for _, d := range done {
+			if d.Outcome != xxljob.Unchanged {
+				t.Fatalf("%s is %s", d.Job.Key, d.Outcome)
+			}
+		}
+		if calls := faults.Calls(storetest.All) - before; calls > 20 {
+			t.Errorf("%d calls of the store for %d jobs that have run", calls, n)
+		}
+
+		other := slices.Clone(jobs)
+		other[7].Schedule = xxljob.At(at.Add(-time.Minute))
+		other = append(other, xxljob.Job{Name: "new", Handler: "work", Schedule: xxljob.At(at)})
+		_, err = ensure(other)
+		if !errors.Is(err, xxljob.ErrNeverFires) || strings.Count(err.Error(), "the instant is past") != 2 ||
+			!strings.Contains(err.Error(), `"once 7"`) || !strings.Contains(err.Error(), `"new"`) {
+			t.Errorf("another instant that is past, and a new job: %v", err)
+		}
+		faults.Inject("Jobs", storetest.Fault{Before: true})
+		faults.Inject("JobByKey", storetest.Fault{Before: true})
+		if _, err := ensure(jobs); !errors.Is(err, storetest.ErrInjected) || errors.Is(err, xxljob.ErrNeverFires) {
+			t.Errorf("a store that fails: %.200v", fmt.Sprint(err))
+		}
+		must(t, s.Stop(t.Context()))
+	})
+}
+
+// TestEnsureJobOfAJobOfLists: who ensures a job by itself wants it: it is started again
+// where lists have pruned it, and they prune it no more until one names it. A stop by
+// somebody is left alone.
+func TestEnsureJobOfAJobOfLists(t *testing.T) {
+	minutely := func(name string) xxljob.Job {
+		return xxljob.Job{Name: name, Handler: "work", Param: "v1", Schedule: xxljob.FixedRate(time.Minute)}
+	}
+	for name, c := range map[string]struct {
+		before  func(t *testing.T, n *node, id int64) // while the former release's job is there
+		outcome xxljob.Outcome
+		enabled bool
+	}{
+		"before it is pruned": {func(*testing.T, *node, int64) {}, xxljob.Unchanged, true},
+		"pruned":              {func(*testing.T, *node, int64) { time.Sleep(2 * pruneAfter) }, xxljob.Changed, true},
+		"stopped by somebody": {func(t *testing.T, n *node, id int64) { must(t, n.StopJob(t.Context(), id)) }, xxljob.Unchanged, false},
+		"pruned, and then stopped by somebody": {func(t *testing.T, n *node, id int64) {
+			time.Sleep(2 * pruneAfter)
+			must(t, n.StopJob(t.Context(), id))
+		}, xxljob.Unchanged, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st := memory.New()
+				v1, v2 := releaseOf(1, "x", "y"), releaseOf(1, "x")
+				old, done := startRelease(t, st, "old", v1)
+				stop(t, old)
+				n, _ := startRelease(t, st, "n", v2)
+				c.before(t, n, done[1].Job.ID)
+				e, err := n.EnsureJob(t.Context(), minutely("y"))
+				must(t, err)
+				if e.Outcome != c.outcome || e.Job.ID != done[1].Job.ID || e.Job.Stopped == c.enabled {
+					t.Errorf("%s, stopped %v: want %s, enabled %v", e.Outcome, e.Job.Stopped, c.outcome, c.enabled)
+				}
+				if c.enabled == e.Job.Next.IsZero() {
+					t.Errorf("Next %v", e.Job.Next)
+				}
+				want := []string{"x v1", "y v1"}
+				if !c.enabled {
+					want = want[:1]
+				}
+				time.Sleep(3 * pruneAfter)
+				requireJobs(t, st, "later", want...)
+
+				_, err = n.EnsureJobs(t.Context(), "", v1.jobs, v1.opts) // a list names it again
+				must(t, err)
+				_, err = n.EnsureJobs(t.Context(), "", v2.jobs, v2.opts)
+				must(t, err)
+				time.Sleep(2 * pruneAfter)
+				requireJobs(t, st, "a list has named it, and none does", "x v1")
+				stop(t, n)
+			})
+		})
+	}
 }

@@ -103,3 +103,30 @@ func TestAListThatIsEnsuredAgain(t *testing.T) {
 		stop(t, n)
 	})
 }
+
+// TestEnsureJobsIsFinished: where the store fails in the middle of EnsureJobs, which says
+// so, a started node applies the rest of its list by itself.
+func TestEnsureJobsIsFinished(t *testing.T) {
+	for _, method := range []string{"NameJobs", "EditJob", "EnsureGroup", "AddJobs"} {
+		t.Run(method, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st := memory.New()
+				n, _ := startRelease(t, st, "n", releaseOf(1, "x", "y"))
+				time.Sleep(time.Minute)
+				n.faults.Inject(method, storetest.Fault{Before: true, Calls: 1})
+				r := releaseOf(2, "x", "y", "z")
+				if _, err := n.EnsureJobs(t.Context(), "", r.jobs, r.opts); !errors.Is(err, storetest.ErrInjected) {
+					t.Errorf("EnsureJobs: %v", err)
+				}
+				time.Sleep(time.Minute)
+				requireJobs(t, st, "a minute later", "x v2", "y v2", "z v2")
+				calls := n.faults.Calls("NameJobs")
+				time.Sleep(time.Hour)
+				if more := n.faults.Calls("NameJobs") - calls; more > 0 {
+					t.Errorf("%d calls of NameJobs after that", more)
+				}
+				stop(t, n)
+			})
+		})
+	}
+}

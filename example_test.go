@@ -121,6 +121,47 @@ func ExampleScheduler_EnsureJobs() {
 	// reminders superseded
 }
 
+// A release is taken back: the former one is started again, and its list applies at once.
+// (deploy is in the README, see readme_test.go.)
+func ExampleEnsureOptions() {
+	ctx := context.Background()
+	s, err := xxljob.New(memory.New(), xxljob.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	handler := func(context.Context, *xxljob.Task) error { return nil }
+	if err := s.Handle("expire", handler); err != nil {
+		log.Fatal(err)
+	}
+	former := xxljob.Job{App: "orders", Name: "expire orders", Handler: "expire", Schedule: xxljob.Crontab("*/10 * * * *")}
+	later := former
+	later.Schedule = xxljob.Crontab("* * * * *")
+	for _, err := range []error{
+		deploy(ctx, s, 42, false, later),
+		deploy(ctx, s, 41, false, former), // it changes nothing while the later list applies
+		deploy(ctx, s, 41, true, former),
+	} {
+		if err != nil {
+			log.Fatal(err)
+		}
+	}
+	// Output:
+	// expire orders created
+	// expire orders superseded
+	// expire orders changed
+}
+
+func deploy(ctx context.Context, s xxljob.Scheduler, build int64, rollback bool, jobs ...xxljob.Job) error {
+	done, err := s.EnsureJobs(ctx, "orders", jobs, xxljob.EnsureOptions{Prune: true, Generation: build, Rollback: rollback})
+	if err != nil {
+		return err
+	}
+	for _, d := range done {
+		fmt.Println(d.Job.Key, d.Outcome) // "superseded": the list of a later release applies
+	}
+	return nil
+}
+
 func ExampleScheduler_trigger() {
 	ctx := context.Background()
 	s, err := xxljob.New(memory.New(), xxljob.Config{})

@@ -19,13 +19,16 @@ import (
 type ownLists struct {
 	turn chan struct{} // full while a list is applied: one after the other
 	rows atomic.Int64  // how often the node's row in the store was new
+	// unfinished are the apps whose list an error has kept from being applied as a whole.
+	// It belongs to who has the turn.
+	unfinished map[string]bool
 
 	mu   sync.Mutex
 	apps map[string]*wantedList // guarded by mu
 }
 
 func newOwnLists() *ownLists {
-	return &ownLists{turn: make(chan struct{}, 1), apps: map[string]*wantedList{}}
+	return &ownLists{turn: make(chan struct{}, 1), unfinished: map[string]bool{}, apps: map[string]*wantedList{}}
 }
 
 // take waits for the turn to apply a list.
@@ -194,12 +197,13 @@ func (d *listDuty) warnOfOthers(w *wantedList, a *appDuty, view *ListView) {
 	a.differ = differ
 }
 
-// bringBack starts jobs again that were pruned while the list was on its way.
+// bringBack starts jobs again that were pruned while the list was on its way. Another
+// list of its generation may be the head: what either names stays.
 func (d *listDuty) bringBack(ctx context.Context, w *wantedList, view *ListView) error {
 	if view.Head.Generation != w.Generation {
 		return nil
 	}
-	guard := &ListGuard{App: w.App, Generation: w.Generation}
+	guard := &ListGuard{ListID: ListID{w.App, view.Head.Generation, view.Head.Digest}}
 	for _, id := range view.Pruned {
 		_, err := d.edit(ctx, id, Edit{Verb: "ensure", Guard: guard, Change: func(j *Job) (bool, error) { return unprune(j), nil }})
 		if err != nil && !isNotFound(err) && !errors.Is(err, ErrSuperseded) {
@@ -214,7 +218,8 @@ func (d *listDuty) edit(ctx context.Context, id int64, e Edit) (Job, error) {
 }
 
 // prune stops the jobs that no list has named in all looks of PruneAfter. The store
-// looks once more, in the transaction.
+// looks once more, in the transaction. While another list of the generation applies, it
+// is for that one to prune: a process that has just ensured it may not be a node yet.
 func (d *listDuty) prune(ctx context.Context, w *wantedList, a *appDuty, view *ListView, now time.Time) error {
 	extra := make(map[int64]time.Time, len(view.Surplus))
 	var ripe []int64
@@ -224,12 +229,12 @@ func (d *listDuty) prune(ctx context.Context, w *wantedList, a *appDuty, view *L
 			since = now
 		}
 		extra[id] = since
-		if now.Sub(since) >= d.s.cfg.PruneAfter {
+		if now.Sub(since) >= d.s.cfg.PruneAfter && (view.Head.Generation != w.Generation || w.applies(view.Head)) {
 			ripe = append(ripe, id)
 		}
 	}
 	a.extra = extra
-	guard := &ListGuard{App: w.App, SurplusOf: d.s.incarnation}
+	guard := &ListGuard{ListID: w.ID(), SurplusOf: d.s.incarnation}
 	for _, id := range ripe {
 		job, err := d.edit(ctx, id, Edit{Verb: "prune", Guard: guard, Change: stopFor(StopPruned)})
 		switch {
@@ -244,20 +249,23 @@ func (d *listDuty) prune(ctx context.Context, w *wantedList, a *appDuty, view *L
 }
 
 // applyAgain applies the list when it is another one that applies, and nobody has lived
-// throughout PruneAfter who has that, or one of a greater generation.
+// throughout PruneAfter who has that, or one of a greater generation; or when it does
+// apply, and an error came before all of its jobs were done.
 func (d *listDuty) applyAgain(ctx context.Context, w *wantedList, a *appDuty, view *ListView, now time.Time) error {
 	head := view.Head
 	lives := slices.ContainsFunc(view.Nodes, func(n NodeList) bool {
 		return n.Incarnation != d.s.incarnation && (n.Generation > w.Generation || n.Generation == head.Generation && n.Digest == head.Digest)
 	})
-	if lives || head.Generation == w.Generation && head.Digest == w.Digest {
+	finish := w.applies(head) && d.s.lists.unfinished[w.App]
+	switch {
+	case finish:
+	case lives || w.applies(head):
 		a.alone = time.Time{}
 		return nil
-	}
-	if a.alone.IsZero() {
+	case a.alone.IsZero():
 		a.alone = now
-	}
-	if now.Sub(a.alone) < d.s.cfg.PruneAfter {
+		return nil
+	case now.Sub(a.alone) < d.s.cfg.PruneAfter:
 		return nil
 	}
 	_, applies, err := d.s.applyList(ctx, w, ApplyInstead, head)
@@ -265,7 +273,10 @@ func (d *listDuty) applyAgain(ctx context.Context, w *wantedList, a *appDuty, vi
 		return err
 	}
 	a.alone = time.Time{}
-	if applies {
+	switch {
+	case applies && finish:
+		d.s.log.Info("xxljob: the list of jobs is done: what an error had left of it is applied", "app", w.App, "generation", w.Generation)
+	case applies:
 		d.s.log.Info("xxljob: the list of jobs applies now: no node has the one that did", "app", w.App,
 			"generation", w.Generation, "was", head.Generation, "by", head.Node)
 	}

@@ -5,6 +5,7 @@ package xxljob_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -62,6 +63,37 @@ func TestListAtTheLastMoment(t *testing.T) {
 	})
 }
 
+// TestApplyAgainAtAStoreThatHangs: while a list is applied again, the store does not answer
+// one call, of whatever kind. It is given up, and the whole list applies all the same; a
+// call of EnsureJobs meanwhile waits for no longer than a call of the store may take.
+func TestApplyAgainAtAStoreThatHangs(t *testing.T) {
+	for _, method := range []string{"PutList", "NameJobs", "EditJob", "EnsureGroup", "AddJobs"} {
+		for _, f := range []storetest.Fault{{Delay: 24 * time.Hour, Calls: 1}, {Late: 24 * time.Hour, Calls: 1}} {
+			t.Run(fmt.Sprint(method, " after ", f.Late > 0), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					st := memory.New()
+					two, _ := startRelease(t, st, "two", releaseOf(2, "x", "y"))
+					one, _ := startRelease(t, st, "one", releaseOf(1, "x", "y", "z"))
+					time.Sleep(time.Minute)
+					stop(t, two)
+					one.faults.Inject(method, f)
+					for calls := one.faults.Calls(method); one.faults.Calls(method) == calls; time.Sleep(time.Second) {
+					}
+					asked := time.Now()
+					_, err := one.EnsureJobs(t.Context(), "other", nil, xxljob.EnsureOptions{})
+					must(t, err)
+					if waited := time.Since(asked); waited > 10*time.Second {
+						t.Errorf("EnsureJobs waited %v", waited)
+					}
+					time.Sleep(time.Minute)
+					requireJobs(t, st, "applied again", "x v1", "y v1", "z v1")
+					stop(t, one)
+				})
+			})
+		}
+	}
+}
+
 // TestPruneNeedsLooks: what a node has seen before its looks failed for a while counts for
 // nothing: somebody may have named the job meanwhile.
 func TestPruneNeedsLooks(t *testing.T) {
@@ -83,8 +115,16 @@ func TestPruneNeedsLooks(t *testing.T) {
 }
 
 // TestListComesBetween: a list that comes while jobs of it are about to be pruned wins:
-// also when its node has ensured it before it starts.
+// also when its node has ensured it before it starts. Meanwhile it applies, and no other
+// list of its generation prunes; one that is ensured once more does, and what it has
+// pruned by then is brought back.
 func TestListComesBetween(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		t.Run(fmt.Sprint("the other is ensured again: ", again), func(t *testing.T) { listComesBetween(t, again) })
+	}
+}
+
+func listComesBetween(t *testing.T, again bool) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		a, _ := startRelease(t, st, "a", releaseOf(0, "x", "y"))
@@ -99,8 +139,14 @@ func TestListComesBetween(t *testing.T) {
 		r := releaseOf(0, "x", "y")
 		_, err = s.EnsureJobs(t.Context(), "", r.jobs, r.opts)
 		must(t, err)
-		time.Sleep(2 * time.Minute) // it is slow to start, and y is pruned meanwhile
-		requireJobs(t, st, "meanwhile", "x v0")
+		meanwhile := []string{"x v0", "y v0"}
+		if again {
+			_, err := a.EnsureJobs(t.Context(), "", releaseOf(0, "x").jobs, xxljob.EnsureOptions{Prune: true})
+			must(t, err)
+			meanwhile = meanwhile[:1]
+		}
+		time.Sleep(2 * time.Minute) // it is slow to start
+		requireJobs(t, st, "meanwhile", meanwhile...)
 		must(t, s.Start(context.Background()))
 		time.Sleep(time.Second)
 		requireJobs(t, st, "started", "x v0", "y v0")

@@ -134,14 +134,14 @@ func TestReadmeProgram(t *testing.T) {
 	}
 }
 
-// TestReadmePostgres: the functions of the README that need a database are those
-// of the store's examples, which are compiled.
-func TestReadmePostgres(t *testing.T) {
-	example, err := os.ReadFile("store/postgres/example_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"serve", "pay"} {
+// TestReadmeFunctions: the functions of the README are those of examples, which are
+// compiled; some need a database.
+func TestReadmeFunctions(t *testing.T) {
+	for name, file := range map[string]string{"serve": "store/postgres/example_test.go", "pay": "store/postgres/example_test.go", "deploy": "example_test.go"} {
+		example, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
 		found := false
 		for _, b := range readDocument(t, "README.md").blocks {
 			if !strings.HasPrefix(b.text, "func "+name+"(") {

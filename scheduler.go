@@ -101,31 +101,38 @@ type Scheduler interface {
 	// on, and triggers by hand are run all the same.
 	StopJob(ctx context.Context, id int64) error
 	// EnsureJob makes the job with this App and Key exist as given: it creates the
-	// app's group and the job when absent, writes nothing when the definition is
-	// the one last ensured, and never starts or stops a job that exists. It may be
-	// called by many replicas at once.
+	// app's group and the job when absent, and writes nothing when the definition is
+	// the one last ensured. It neither starts nor stops a job that exists, but for one
+	// that EnsureJobs has pruned: that is started again, unless somebody has stopped it
+	// since. Lists no longer prune the job, until one names it. It may be called by many
+	// replicas at once.
 	EnsureJob(ctx context.Context, job Job) (Ensured, error)
 	// EnsureJobs ensures a list: what a release of a program wants of an app, as each of
 	// its replicas says it, at its start or later. All jobs get the app where they name
 	// none, and may not name another; one node has one list for an app, the last. All
 	// faults come as one error, and nothing is stored. It returns the jobs in the order of
 	// the list; after an error of the store, those that were done before it, and the list
-	// is this node's all the same: it goes on to apply as said below.
+	// is this node's all the same: it goes on to apply as said below, and where it applies
+	// already, a started node does the rest of it by itself.
 	//
 	// Lists have generations (EnsureOptions). While the list of a greater generation
 	// applies, the call changes nothing, and the outcome of its jobs is Superseded. It
 	// applies later, by itself, once the node is started and has seen throughout
 	// Config.PruneAfter that no node lives which has the list that applies, or one of a
 	// greater generation than its own; with Rollback it applies at once. Of different
-	// lists of one generation, the later call decides about definitions.
+	// lists of one generation that applies which came to the store last, for it is the
+	// one that somebody has asked for since; what either names stays. A call whose list is
+	// overtaken while it is applied stops there: the outcome of the jobs that are left is
+	// Superseded.
 	//
 	// A job that is gone from the lists is stopped once a started node with a list that
 	// has Prune, and a generation no less than that of the list which named the job last,
-	// has seen throughout Config.PruneAfter that no list of a node that lives names it.
-	// So replicas of two releases live side by side, and an app without nodes is left
-	// alone. One that comes back into a list that applies is started again. Jobs that no
-	// list has named, by AddJob or EnsureJob, are not pruned. A node lives until it has
-	// left, or was silent for Config.LostAfter.
+	// has seen throughout Config.PruneAfter that no list of a node that lives names it,
+	// and while no other list of its own generation applies. So replicas of two releases
+	// live side by side, and an app without nodes is left alone. One that comes back into
+	// a list that applies is started again. Jobs that no list has named, or that EnsureJob
+	// has named after them, are not pruned. A node lives until it has left, or was silent
+	// for Config.LostAfter.
 	EnsureJobs(ctx context.Context, app string, jobs []Job, opts EnsureOptions) ([]Ensured, error)
 	// SaveGroup adds or replaces an executor app.
 	SaveGroup(ctx context.Context, g Group) error

@@ -134,6 +134,8 @@ type JobFilter struct {
 	Enabled, Stopped bool
 	// IDs chooses these jobs only.
 	IDs []int64
+	// Keys chooses jobs with one of these keys. A job without a key has none of them.
+	Keys []string
 	// After is the keyset: jobs with a greater ID only.
 	After int64
 	// Limit is the page size; zero means 100.

@@ -8,8 +8,8 @@ import (
 	"errors"
 )
 
-// ErrSuperseded: a list of another generation applies to the app, or others name the
-// job that was to be pruned. Nothing was changed.
+// ErrSuperseded: another list applies to the app, of another generation or of the same
+// one, or others name the job that was to be pruned. Nothing was changed.
 var ErrSuperseded = errors.New("xxljob: superseded: another list applies to the app")
 
 // ListStore keeps lists of jobs. An app has a head: what is known of the list that was
@@ -24,17 +24,30 @@ type ListStore interface {
 	// Lists returns the head of the app and what the lists of the nodes say of its jobs.
 	// It takes no locks and may see a state that is already past.
 	Lists(ctx context.Context, app, incarnation string) (ListView, error)
-	// NameJobs notes for those jobs of the app which have one of the keys that a list of
-	// the generation has named them, unless that is noted already, and returns them in
-	// order of ID. ErrSuperseded, and nothing has changed, unless the app's head has that
-	// generation.
-	NameJobs(ctx context.Context, app string, generation int64, keys []string) ([]Job, error)
-	// AddJobs is AddJob for jobs with keys, all of the app, which a list of the
-	// generation names. It is one transaction. Jobs whose keys the app has already are
-	// left out; it returns the others as stored, in the order given. An error of first is
-	// returned as it is, and ErrSuperseded is as for NameJobs; after either nothing has
-	// changed.
-	AddJobs(ctx context.Context, app string, generation int64, jobs []Job, first FirstInstant) ([]Job, error)
+	// NameJobs notes for those jobs of the list's app which have one of the keys that a
+	// list of its generation has named them, unless that is noted already, and returns
+	// them in order of ID. ErrSuperseded, and nothing has changed, unless the list is the
+	// app's head.
+	NameJobs(ctx context.Context, list ListID, keys []string) ([]Job, error)
+	// UnnameJob notes that no list has named the job with this key, so that none prunes it
+	// until one names it again, and returns it as it is after that: where the job was
+	// pruned at the same time, it is pruned in what is returned, or is not pruned. Where
+	// no list has named it, nothing is written. ErrNotFound where there is no such job; an
+	// empty key is nobody's.
+	UnnameJob(ctx context.Context, app, key string) (Job, error)
+	// AddJobs is AddJob for jobs with keys, all of the list's app, which the list names.
+	// It is one transaction. Jobs whose keys the app has already are left out; it returns
+	// the others as stored, in the order given. An error of first is returned as it is,
+	// and ErrSuperseded is as for NameJobs; after either nothing has changed.
+	AddJobs(ctx context.Context, list ListID, jobs []Job, first FirstInstant) ([]Job, error)
+}
+
+// ListID says which list of an app is meant. A generation does not say it: releases that
+// give none all have the same. Lists with one ID say the same.
+type ListID struct {
+	App        string
+	Generation int64
+	Digest     string
 }
 
 // JobList is what EnsureJobs was given for an app.
@@ -51,6 +64,9 @@ type JobList struct {
 	// Keys are those of the jobs. Their order means nothing.
 	Keys []string
 }
+
+// ID says which list it is.
+func (l JobList) ID() ListID { return ListID{l.App, l.Generation, l.Digest} }
 
 // ListHead is what is known of the list of an app that was applied last.
 type ListHead struct {
@@ -114,13 +130,11 @@ type NodeList struct {
 // ListGuard makes an edit depend on lists. Where it does not hold the error is
 // ErrSuperseded.
 type ListGuard struct {
-	// App is the job's.
-	App string
-	// Generation is to be that of the app's head.
-	Generation int64
-	// SurplusOf, when it is not empty, is looked at instead of Generation: the job is to
-	// be one of the Surplus of this incarnation, as Lists would return it at the moment of
-	// the edit. A list that is put at the same time either counts, or is put after the
-	// edit.
+	// ListID is the list that the edit goes by: it is to be the head of the job's app.
+	ListID
+	// SurplusOf, when it is not empty, is whose list it is to be; it need not be the head
+	// then, unless the head has its generation. And the job is to be one of the Surplus of
+	// this incarnation, as Lists would return it at the moment of the edit. A list that is
+	// put at the same time either counts, or is put after the edit.
 	SurplusOf string
 }

@@ -154,31 +154,34 @@ func (s *Store) guarded(j *job, g *xxljob.ListGuard) bool {
 	case j.def.App != g.App:
 		return false
 	case g.SurplusOf == "":
-		return s.generationIs(g.App, g.Generation)
+		return s.isHead(g.ListID)
+	}
+	if head, there := s.jobLists.heads[g.App]; there && head.Generation == g.Generation && head.Digest != g.Digest {
+		return false
 	}
 	here := s.listsHere(g.App)
 	i := slices.IndexFunc(here, func(l *nodeList) bool { return l.Incarnation == g.SurplusOf })
-	return i >= 0 && s.surplus(j, here[i], here)
+	return i >= 0 && here[i].ID() == g.ListID && s.surplus(j, here[i], here)
 }
 
-// generationIs reports whether a list of the generation applies to the app.
-func (s *Store) generationIs(app string, generation int64) bool {
-	head, there := s.jobLists.heads[app]
-	return there && head.Generation == generation
+// isHead reports whether it is this list that applies to its app.
+func (s *Store) isHead(list xxljob.ListID) bool {
+	head, there := s.jobLists.heads[list.App]
+	return there && head.Generation == list.Generation && head.Digest == list.Digest
 }
 
 // NameJobs notes that a list names jobs, and returns them.
-func (s *Store) NameJobs(ctx context.Context, app string, generation int64, keys []string) ([]xxljob.Job, error) {
+func (s *Store) NameJobs(ctx context.Context, list xxljob.ListID, keys []string) ([]xxljob.Job, error) {
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
 	defer s.done()
-	if !s.generationIs(app, generation) {
-		return nil, failed(xxljob.ErrSuperseded, "name jobs of %q in generation %d", app, generation)
+	if !s.isHead(list) {
+		return nil, failed(xxljob.ErrSuperseded, "name jobs of %q in generation %d", list.App, list.Generation)
 	}
-	found := map[int64]*job{}
+	found, generation := map[int64]*job{}, list.Generation
 	for _, key := range keys {
-		def, err := first[xxljob.Job](s.db, tableJobs, byKey, app, key)
+		def, err := first[xxljob.Job](s.db, tableJobs, byKey, list.App, key)
 		if err != nil {
 			return nil, err
 		}
@@ -194,18 +197,36 @@ func (s *Store) NameJobs(ctx context.Context, app string, generation int64, keys
 	return jobs, nil
 }
 
+// UnnameJob notes that no list names the job, and returns it.
+func (s *Store) UnnameJob(ctx context.Context, app, key string) (xxljob.Job, error) {
+	if err := s.begin(ctx); err != nil {
+		return xxljob.Job{}, err
+	}
+	defer s.done()
+	def, err := first[xxljob.Job](s.db, tableJobs, byKey, app, key)
+	if err == nil && (def == nil || key == "") {
+		err = xxljob.ErrNotFound
+	}
+	if err != nil {
+		return xxljob.Job{}, failed(err, "unname job %q of %q", key, app)
+	}
+	j := s.jobs[def.ID]
+	j.named = nil
+	return j.snapshot(), nil
+}
+
 // AddJobs inserts jobs that a list names.
-func (s *Store) AddJobs(ctx context.Context, app string, generation int64, defs []xxljob.Job, instant xxljob.FirstInstant) ([]xxljob.Job, error) {
+func (s *Store) AddJobs(ctx context.Context, list xxljob.ListID, defs []xxljob.Job, instant xxljob.FirstInstant) ([]xxljob.Job, error) {
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
 	defer s.done()
-	if !s.generationIs(app, generation) {
-		return nil, failed(xxljob.ErrSuperseded, "add jobs of %q in generation %d", app, generation)
+	if !s.isHead(list) {
+		return nil, failed(xxljob.ErrSuperseded, "add jobs of %q in generation %d", list.App, list.Generation)
 	}
 	txn := s.db.Txn(true)
 	defer txn.Abort()
-	now := clock()
+	now, generation := clock(), list.Generation
 	var fresh []*job
 	var stored []*xxljob.Job
 	added := false
@@ -217,7 +238,7 @@ func (s *Store) AddJobs(ctx context.Context, app string, generation int64, defs 
 		}
 	}()
 	for _, def := range defs {
-		has, err := txn.First(tableJobs, byKey, app, def.Key)
+		has, err := txn.First(tableJobs, byKey, list.App, def.Key)
 		if err != nil {
 			return nil, err
 		}

@@ -82,6 +82,8 @@ func (s *Store) definitions(f xxljob.JobFilter) (func() *xxljob.Job, error) {
 	switch {
 	case len(f.IDs) > 0:
 		return definitionsOf(txn, f), nil
+	case f.App != "" && len(f.Keys) > 0:
+		return definitionsWith(txn, f), nil
 	case f.App != "" && f.Key != "":
 		it, err = txn.Get(tableJobs, byKey, f.App, f.Key)
 	case f.App != "":
@@ -117,13 +119,29 @@ func definitionsOf(txn *memdb.Txn, f xxljob.JobFilter) func() *xxljob.Job {
 	}
 }
 
+// definitionsWith are those of the app with one of the keys.
+func definitionsWith(txn *memdb.Txn, f xxljob.JobFilter) func() *xxljob.Job {
+	for _, key := range f.Keys {
+		raw, err := txn.First(tableJobs, byKey, f.App, key)
+		if def, _ := raw.(*xxljob.Job); err == nil && def != nil && def.Key == key {
+			f.IDs = append(f.IDs, def.ID) // there were none
+		}
+	}
+	return definitionsOf(txn, f)
+}
+
 // jobMatcher tests what does not change with runs.
 func jobMatcher(f xxljob.JobFilter) func(*xxljob.Job) bool {
 	name := strings.ToLower(f.Name)
+	keys := make(map[string]bool, len(f.Keys))
+	for _, key := range f.Keys {
+		keys[key] = key != ""
+	}
 	return func(j *xxljob.Job) bool {
 		return j.ID > f.After &&
 			(f.App == "" || j.App == f.App) &&
 			(f.Key == "" || j.Key == f.Key) &&
+			(len(f.Keys) == 0 || keys[j.Key]) &&
 			(f.Handler == "" || j.Handler == f.Handler) &&
 			(f.Author == "" || j.Author == f.Author) &&
 			(name == "" || strings.Contains(strings.ToLower(j.Name), name))

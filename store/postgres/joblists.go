@@ -124,28 +124,28 @@ func (s *Store) Lists(ctx context.Context, app, incarnation string) (xxljob.List
 }
 
 // NameJobs notes that a list names jobs, and returns them.
-func (s *Store) NameJobs(ctx context.Context, app string, generation int64, keys []string) ([]xxljob.Job, error) {
+func (s *Store) NameJobs(ctx context.Context, list xxljob.ListID, keys []string) ([]xxljob.Job, error) {
 	var jobs []xxljob.Job
 	err := s.inListTx(ctx, "name_jobs", func(t *tx) error {
 		jobs = nil
-		if err := s.holdGeneration(ctx, t, s.sql.shareHead, app, generation); err != nil {
+		if err := s.holdHead(ctx, t, s.sql.shareHead, list); err != nil {
 			return err
 		}
-		return t.do(ctx, statement{s.sql.nameJobs, []any{app, noNil(keys), generation}, nil},
-			statement{s.sql.jobsByKeys, []any{app, noNil(keys)}, readJobs(&jobs)})
+		return t.do(ctx, statement{s.sql.nameJobs, []any{list.App, noNil(keys), list.Generation}, nil},
+			statement{s.sql.jobsByKeys, []any{list.App, noNil(keys)}, readJobs(&jobs)})
 	})
 	if err != nil {
-		return nil, failed(err, "name jobs of %q in generation %d", app, generation)
+		return nil, failed(err, "name jobs of %q in generation %d", list.App, list.Generation)
 	}
 	return jobs, nil
 }
 
-// holdGeneration keeps the app at a generation until the end of the transaction, by a
+// holdHead keeps the list the head of its app until the end of the transaction, by a
 // statement that locks the head.
-func (s *Store) holdGeneration(ctx context.Context, t *tx, lock, app string, generation int64) error {
+func (s *Store) holdHead(ctx context.Context, t *tx, lock string, list xxljob.ListID) error {
 	var h headRow
-	err := t.do(ctx, statement{lock, []any{app}, h.read})
-	if err == nil && (!h.there || h.Generation != generation) {
+	err := t.do(ctx, statement{lock, []any{list.App}, h.read})
+	if err == nil && (!h.there || h.Generation != list.Generation || h.Digest != list.Digest) {
 		err = xxljob.ErrSuperseded
 	}
 	return err
@@ -158,9 +158,14 @@ func (s *Store) guard(ctx context.Context, t *tx, g *xxljob.ListGuard) error {
 		return nil
 	}
 	if g.SurplusOf == "" {
-		return s.holdGeneration(ctx, t, s.sql.shareHead, g.App, g.Generation)
+		return s.holdHead(ctx, t, s.sql.shareHead, g.ListID)
 	}
-	return t.do(ctx, statement{s.sql.shareHead, []any{g.App}, nil})
+	var h headRow
+	err := t.do(ctx, statement{s.sql.shareHead, []any{g.App}, h.read})
+	if err == nil && h.there && h.Generation == g.Generation && h.Digest != g.Digest {
+		err = xxljob.ErrSuperseded
+	}
+	return err
 }
 
 // guardJob checks of a guard what is about the job, which is locked.
@@ -174,24 +179,58 @@ func (s *Store) guardJob(ctx context.Context, t *tx, g *xxljob.ListGuard, job *x
 	case g.SurplusOf == "":
 		return nil
 	}
-	err := t.do(ctx, statement{s.sql.isSurplus, []any{g.App, g.SurplusOf, job.ID}, func(pgx.Rows) error { holds++; return nil }})
+	err := t.do(ctx, statement{s.sql.isSurplus, []any{g.App, g.SurplusOf, job.ID, g.Generation, g.Digest}, func(pgx.Rows) error { holds++; return nil }})
 	if err == nil && holds == 0 {
 		err = xxljob.ErrSuperseded
 	}
 	return err
 }
 
+// UnnameJob notes that no list names the job, and returns it. What no list has named
+// cannot be pruned; so where that is read first, the job as it is read then stays.
+func (s *Store) UnnameJob(ctx context.Context, app, key string) (xxljob.Job, error) {
+	named := false
+	var jobs []xxljob.Job
+	err := s.read(ctx, statement{s.sql.isNamed, []any{app, key}, func(pgx.Rows) error { named = true; return nil }},
+		statement{s.sql.jobByKey, []any{app, key}, readJobs(&jobs)})
+	if err == nil && len(jobs) == 0 {
+		err = xxljob.ErrNotFound
+	}
+	if err == nil && named {
+		err = s.unname(ctx, &jobs[0])
+	}
+	if err != nil {
+		return xxljob.Job{}, failed(err, "unname job %q of %q", key, app)
+	}
+	return jobs[0], nil
+}
+
+// unname locks the job, as a prune does, and reads it again.
+func (s *Store) unname(ctx context.Context, job *xxljob.Job) error {
+	return s.inTx(ctx, bounds{name: "unname_job", host: true}, func(t *tx) error {
+		now, err := s.lockJob(ctx, t, job.ID)
+		if err == nil && (now.App != job.App || now.Key != job.Key) {
+			err = xxljob.ErrNotFound // it has another key now
+		}
+		if err != nil {
+			return err
+		}
+		*job = now
+		return t.do(ctx, statement{s.sql.deleteNamed, []any{job.ID}, nil})
+	})
+}
+
 // AddJobs inserts jobs that a list names, in few statements. The head of the app is
 // locked, so that two calls with the same keys do not wait for each other's rows.
-func (s *Store) AddJobs(ctx context.Context, app string, generation int64, jobs []xxljob.Job, first xxljob.FirstInstant) ([]xxljob.Job, error) {
+func (s *Store) AddJobs(ctx context.Context, list xxljob.ListID, jobs []xxljob.Job, first xxljob.FirstInstant) ([]xxljob.Job, error) {
 	shards, err := s.shards(ctx)
 	if err != nil {
-		return nil, failed(err, "add jobs of %q", app)
+		return nil, failed(err, "add jobs of %q", list.App)
 	}
 	a := adding{store: s}
 	err = s.inListTx(ctx, "add_jobs", func(t *tx) error {
 		a = adding{store: s}
-		if err := s.holdGeneration(ctx, t, s.sql.lockHead, app, generation); err != nil {
+		if err := s.holdHead(ctx, t, s.sql.lockHead, list); err != nil {
 			return err
 		}
 		if len(jobs) == 0 {
@@ -200,13 +239,13 @@ func (s *Store) AddJobs(ctx context.Context, app string, generation int64, jobs 
 		if err := a.prepare(ctx, t, jobs, shards, first); err != nil {
 			return err
 		}
-		return a.insert(ctx, t, generation)
+		return a.insert(ctx, t, list.Generation)
 	})
 	if a.refused != nil {
 		return nil, a.refused
 	}
 	if err != nil {
-		return nil, failed(err, "add %d jobs of %q", len(jobs), app)
+		return nil, failed(err, "add %d jobs of %q", len(jobs), list.App)
 	}
 	soonest := map[int]time.Time{}
 	for _, j := range a.jobs {
@@ -382,12 +421,14 @@ func (q *queries) jobLists() {
 	and i.job_key in (select unnest(job_keys) from mine) order by i.id limit 10000)`
 	q.isSurplus = `select 1 from {{schema}}.xxl_job_info i join {{schema}}.xxl_job_named m on m.job_id = i.id
 	where i.id = $3 and i.app_name = $1 and i.trigger_status = 1 and i.job_key <> ''
-	and ` + generation + ` <= (` + counted(`l.generation`) + ` and l.incarnation = $2 and l.prune)
+	and ` + generation + ` <= (` + counted(`l.generation`) + ` and l.incarnation = $2 and l.prune and l.generation = $4 and l.digest = $5)
 	and not exists (` + counted(`1`) + ` and i.job_key = any(l.job_keys))`
 	q.nameJobs = `insert into {{schema}}.xxl_job_named as m (job_id, generation)
 	select i.id, $3::bigint from {{schema}}.xxl_job_info i left join {{schema}}.xxl_job_named o on o.job_id = i.id
 	where i.app_name = $1 and i.job_key = any($2::text[]) and i.job_key <> '' and o.generation is distinct from $3::bigint order by i.id
 	on conflict (job_id) do update set generation = excluded.generation`
+	q.isNamed = `select 1 from {{schema}}.xxl_job_info i join {{schema}}.xxl_job_named m on m.job_id = i.id
+	where i.app_name = $1 and i.job_key = $2`
 	q.jobsByKeys = `select ` + definitionColumns + `, ` + dueColumns + ` from {{schema}}.xxl_job_info i
 	join {{schema}}.xxl_job_next n on n.job_id = i.id and n.shard = i.shard
 	where i.app_name = $1 and i.job_key = any($2::text[]) and i.job_key <> '' order by i.id`

@@ -59,6 +59,9 @@ func (s *Store) jobsQuery(f xxljob.JobFilter) (q query) {
 	if f.IDs != nil {
 		q.add("i.id = any(" + q.arg(f.IDs) + "::int[])")
 	}
+	if len(f.Keys) > 0 {
+		q.add("i.job_key = any(" + q.arg(f.Keys) + "::text[]) and i.job_key <> ''")
+	}
 	if f.After > 0 {
 		after := q.arg(f.After)
 		q.add("i.id > " + after + " and n.job_id > " + after)

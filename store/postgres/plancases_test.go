@@ -99,13 +99,21 @@ func (d *planData) jobCases() []planCase {
 	}
 }
 
+// keys are some of app-2.
+func (d *planData) keys(n int) []string {
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = fmt.Sprint("key-", i*10+2)
+	}
+	return keys
+}
+
 // listsCases are those of lists of jobs. The one that a node asks once a minute, for the
 // surplus, goes through the definitions of one app.
 func (d *planData) listsCases() []planCase {
 	q := d.sql
-	keys, fresh, ids := make([]string, 1000), make([]xxljob.Job, 1000), make([]int64, 1000)
+	keys, fresh, ids := d.keys(1000), make([]xxljob.Job, 1000), make([]int64, 1000)
 	for i := range keys {
-		keys[i] = fmt.Sprint("key-", i*10+2)
 		fresh[i] = *d.job(int64(planJobs + 1 + i))
 		fresh[i].Key = keys[i]
 		ids[i] = fresh[i].ID
@@ -123,9 +131,10 @@ func (d *planData) listsCases() []planCase {
 		{name: "otherLists", sql: q.otherLists, args: []any{"app-2", "node-1", 0, 1, "digest"}, rows: 1, scans: small},
 		{name: "nodeLists", sql: q.nodeLists, args: []any{"app-2"}, rows: 3, scans: small},
 		{name: "surplus", sql: q.surplus, args: []any{"app-2", "node-1"}, rows: 100, wide: true, scans: append(small, "xxl_job_info", "xxl_job_named")},
-		{name: "isSurplus", sql: q.isSurplus, args: []any{"app-2", "node-1", 1002}, rows: 1, scans: small, wasted: 60},
+		{name: "isSurplus", sql: q.isSurplus, args: []any{"app-2", "node-1", 1002, 1, "digest"}, rows: 1, scans: small, wasted: 60},
 		{name: "nameJobs", sql: q.nameJobs, args: []any{"app-2", keys, 1}, batch: 1000, wasted: 1000},
 		{name: "nameJobs anew", sql: q.nameJobs, args: []any{"app-2", keys, 2}, batch: 1000},
+		{name: "isNamed", sql: q.isNamed, args: []any{"app-2", "key-42"}, rows: 1},
 		{name: "jobsByKeys 1000", sql: q.jobsByKeys, args: []any{"app-2", keys}, rows: 1000},
 		{name: "takenKeys 1000", sql: q.takenKeys, args: []any{"app-2", keys}, rows: 1000},
 		{name: "newJobIDs", sql: q.newJobIDs, args: []any{1000}, rows: 1000},
@@ -538,6 +547,7 @@ func (d *planData) listCases() []planCase {
 	middle := idAt(d.now.Add(-15 * day))
 	return []planCase{
 		jobs("all", 100, xxljob.JobFilter{}),
+		jobs("by keys", 1000, xxljob.JobFilter{App: "app-2", Keys: d.keys(1000), Limit: 1000}),
 		jobs("after", 100, xxljob.JobFilter{After: 50_000}),
 		wasting(3000, jobs("of app", 100, xxljob.JobFilter{App: "app-1"})),
 		wasting(3000, jobs("of app after", 100, xxljob.JobFilter{App: "app-1", After: 50_000})),

@@ -15,7 +15,7 @@ type queries struct {
 	lockNext, lockJob, jobByID, jobByKey                                  string
 	head, insertHead, lockHead, shareHead, setHead                        string
 	putNodeList, dropLists, otherLists, nodeLists, surplus, isSurplus     string
-	nameJobs, jobsByKeys, takenKeys, newJobIDs                            string
+	nameJobs, isNamed, jobsByKeys, takenKeys, newJobIDs                   string
 	insertJobs, insertNexts, insertChanges, insertNamed, deleteNamed      string
 	cancelPlanned, startedFor, insertRecord                               string
 	idleJobs, lockIdle, lockIdleFree                                      string
@@ -147,7 +147,7 @@ func (q *queries) all() []*string {
 		&q.now, &q.newJobID, &q.insertJob, &q.insertNext, &q.insertChange, &q.changes,
 		&q.updateJob, &q.updateNext, &q.deleteJob, &q.deleteNext, &q.lockNext, &q.lockJob, &q.jobByID, &q.jobByKey,
 		&q.head, &q.insertHead, &q.lockHead, &q.shareHead, &q.setHead, &q.putNodeList, &q.dropLists, &q.otherLists, &q.nodeLists, &q.surplus, &q.isSurplus,
-		&q.nameJobs, &q.jobsByKeys, &q.takenKeys, &q.newJobIDs, &q.insertJobs, &q.insertNexts, &q.insertChanges, &q.insertNamed, &q.deleteNamed,
+		&q.nameJobs, &q.isNamed, &q.jobsByKeys, &q.takenKeys, &q.newJobIDs, &q.insertJobs, &q.insertNexts, &q.insertChanges, &q.insertNamed, &q.deleteNamed,
 		&q.cancelPlanned, &q.startedFor, &q.insertRecord, &q.idleJobs, &q.lockIdle, &q.lockIdleFree, &q.rearm, &q.finishNext, &q.finishJob,
 		&q.noteStops, &q.sweepIdle, &q.sweepRearm, &q.scanJobs, &q.scanRuns, &q.next, &q.stamp, &q.backlog,
 		&q.definitions, &q.claim, &q.claimFree, &q.claimAll, &q.claimAllFree, &q.stopNext, &q.stopJob, &q.waitNext, &q.start, &q.startFree, &q.insertSiblings,

@@ -73,13 +73,18 @@ func (f *Faults) Lists(ctx context.Context, app, incarnation string) (xxljob.Lis
 }
 
 // NameJobs passes the call on, under the faults.
-func (f *Faults) NameJobs(ctx context.Context, app string, generation int64, keys []string) ([]xxljob.Job, error) {
-	return call(f, ctx, "NameJobs", func() ([]xxljob.Job, error) { return f.store.NameJobs(ctx, app, generation, keys) })
+func (f *Faults) NameJobs(ctx context.Context, list xxljob.ListID, keys []string) ([]xxljob.Job, error) {
+	return call(f, ctx, "NameJobs", func() ([]xxljob.Job, error) { return f.store.NameJobs(ctx, list, keys) })
+}
+
+// UnnameJob passes the call on, under the faults.
+func (f *Faults) UnnameJob(ctx context.Context, app, key string) (xxljob.Job, error) {
+	return call(f, ctx, "UnnameJob", func() (xxljob.Job, error) { return f.store.UnnameJob(ctx, app, key) })
 }
 
 // AddJobs passes the call on, under the faults.
-func (f *Faults) AddJobs(ctx context.Context, app string, generation int64, jobs []xxljob.Job, first xxljob.FirstInstant) ([]xxljob.Job, error) {
-	return call(f, ctx, "AddJobs", func() ([]xxljob.Job, error) { return f.store.AddJobs(ctx, app, generation, jobs, first) })
+func (f *Faults) AddJobs(ctx context.Context, list xxljob.ListID, jobs []xxljob.Job, first xxljob.FirstInstant) ([]xxljob.Job, error) {
+	return call(f, ctx, "AddJobs", func() ([]xxljob.Job, error) { return f.store.AddJobs(ctx, list, jobs, first) })
 }
 
 // SaveGroup passes the call on, under the faults.

@@ -204,6 +204,8 @@ func jobsFilters(e *env) {
 	all := []xxljob.Job{a, b, c}
 	inOrder := func(x, y xxljob.Job) int { return cmp.Compare(x.ID, y.ID) } // which a store chooses
 	slices.SortFunc(all, inOrder)
+	ofA := []xxljob.Job{a, c}
+	slices.SortFunc(ofA, inOrder)
 	cases := []struct {
 		name   string
 		filter xxljob.JobFilter
@@ -220,6 +222,12 @@ func jobsFilters(e *env) {
 		{"Stopped", xxljob.JobFilter{Stopped: true}, []xxljob.Job{b}},
 		{"both states", xxljob.JobFilter{Enabled: true, Stopped: true}, []xxljob.Job{a, b, c}},
 		{"IDs", xxljob.JobFilter{IDs: []int64{c.ID, a.ID, 1 << 30}}, []xxljob.Job{a, c}},
+		{"Keys", xxljob.JobFilter{Keys: []string{"kc", "absent", "", "ka", "kc"}}, []xxljob.Job{a, c}},
+		{"Keys and App", xxljob.JobFilter{App: "b", Keys: []string{"ka", "kb"}}, []xxljob.Job{b}},
+		{"Keys, App and Limit", xxljob.JobFilter{App: "a", Keys: []string{"kc", "ka"}, Limit: 1}, ofA[:1]},
+		{"Keys, App and After", xxljob.JobFilter{App: "a", Keys: []string{"kc", "ka", ""}, After: ofA[0].ID}, ofA[1:]},
+		{"Keys and IDs", xxljob.JobFilter{App: "a", Keys: []string{"ka", "kb"}, IDs: []int64{c.ID, a.ID}}, []xxljob.Job{a}},
+		{"Keys that nobody has", xxljob.JobFilter{App: "a", Keys: []string{"kb", ""}}, nil},
 		{"After", xxljob.JobFilter{After: all[0].ID}, all[1:]},
 		{"After the last but one", xxljob.JobFilter{After: all[1].ID}, all[2:]},
 		{"After the last", xxljob.JobFilter{After: all[2].ID}, nil},

@@ -19,6 +19,8 @@ func listCases() []testCase {
 		{"ListsAreThoseOfTheApp", listsOfApp},
 		{"NameJobsReturnsAndNotes", namesJobs},
 		{"NameJobsInAnotherGenerationChangesNothing", namesSuperseded},
+		{"AnotherListOfTheGenerationIsAnotherList", sameGeneration},
+		{"UnnameJobIsTheOppositeOfNameJobs", unnamesJob},
 		{"AddJobsLeavesOutTakenKeys", addsJobs},
 		{"AddJobsKeepsEveryField", addsEveryField},
 		{"AddJobsAllOrNone", addsAllOrNone},
@@ -30,6 +32,7 @@ func listCases() []testCase {
 		{"GuardOfAGeneration", guardGeneration},
 		{"GuardOfSurplus", guardSurplus},
 		{"AListOrAPruneComesFirst", pruneRace},
+		{"UnnameJobOrAPruneComesFirst", unnameRace},
 	}
 }
 
@@ -75,9 +78,10 @@ func (e *env) keyed(keys ...string) []xxljob.Job {
 	return jobs
 }
 
+// mustName names jobs by the head, which is of the generation.
 func (e *env) mustName(generation int64, keys ...string) []xxljob.Job {
 	e.Helper()
-	jobs, err := e.NameJobs(e.ctx, "app", generation, keys)
+	jobs, err := e.NameJobs(e.ctx, xxljob.ListID{App: "app", Generation: generation, Digest: e.mustLists("nobody").Head.Digest}, keys)
 	e.must(err)
 	return jobs
 }
@@ -186,14 +190,14 @@ func namesSuperseded(e *env) {
 	e.there("a")
 	job := e.keyed("x")[0]
 	for _, generation := range []int64{0, 1} {
-		_, err := e.NameJobs(e.ctx, "app", generation, []string{"x"})
+		_, err := e.NameJobs(e.ctx, xxljob.ListID{App: "app", Generation: generation}, []string{"x"})
 		e.wantErr("an app without a list", err, xxljob.ErrSuperseded)
 	}
 	e.putList("a", list(5, "y"), xxljob.ApplyNewer)
 	for _, generation := range []int64{4, 6} {
-		_, err := e.NameJobs(e.ctx, "app", generation, []string{"x"})
+		_, err := e.NameJobs(e.ctx, list(generation, "y").ID(), []string{"x"})
 		e.wantErr(fmt.Sprint("generation ", generation, " under 5"), err, xxljob.ErrSuperseded)
-		_, err = e.AddJobs(e.ctx, "app", generation, []xxljob.Job{{App: "app", Key: "new", Name: "new"}}, nil)
+		_, err = e.AddJobs(e.ctx, list(generation, "y").ID(), []xxljob.Job{{App: "app", Key: "new", Name: "new"}}, nil)
 		e.wantErr(fmt.Sprint("AddJobs of generation ", generation, " under 5"), err, xxljob.ErrSuperseded)
 	}
 	want(e, "surplus: nothing has named the job", e.mustLists("a").Surplus, nil)
@@ -201,6 +205,66 @@ func namesSuperseded(e *env) {
 	e.wantErr("the job that was not added", err, xxljob.ErrNotFound)
 	e.mustName(5, "x")
 	want(e, "surplus of a job that was named", e.mustLists("a").Surplus, []int64{job.ID})
+}
+
+// sameGeneration: once another list of the generation is the head, the former one names
+// nothing, adds nothing and changes nothing.
+func sameGeneration(e *env) {
+	e.there("a")
+	job := e.keyed("x")[0]
+	former, later := list(5, "x"), list(5, "x", "y")
+	e.putList("a", former, xxljob.ApplyNewer)
+	e.putList("b", later, xxljob.ApplyNewer)
+	before := e.snapshot()
+	_, err := e.NameJobs(e.ctx, former.ID(), []string{"x"})
+	e.wantErr("NameJobs of the former list", err, xxljob.ErrSuperseded)
+	added := []xxljob.Job{{App: "app", Key: "y", Name: "y"}}
+	_, err = e.AddJobs(e.ctx, former.ID(), added, nil)
+	e.wantErr("AddJobs of the former list", err, xxljob.ErrSuperseded)
+	e.wantErr("an edit by the former list", e.guarded(job.ID, xxljob.ListGuard{ListID: former.ID()}), xxljob.ErrSuperseded)
+	want(e, "what there is after that", e.snapshot(), before)
+	e.putList("a", list(5), xxljob.ApplyNever)
+	want(e, "surplus: nothing has named the job", e.mustLists("a").Surplus, nil)
+	_, err = e.NameJobs(e.ctx, later.ID(), []string{"x"})
+	e.must(err)
+	y, err := e.AddJobs(e.ctx, later.ID(), added, nil)
+	e.must(err)
+	want(e, "jobs that the later list adds", len(y), 1)
+	e.must(e.guarded(job.ID, xxljob.ListGuard{ListID: later.ID()}))
+}
+
+func unnamesJob(e *env) {
+	e.there("a")
+	x, y, z := e.three(1)
+	other := e.newJob(func(j *xxljob.Job) { j.App, j.Key = "other", "own" })
+	e.putList("a", list(1), xxljob.ApplyNewer)
+	unnamed, all := []int64{y, z}, []int64{x, y, z}
+	slices.Sort(unnamed)
+	slices.Sort(all)
+	var before string
+	for i := range 2 {
+		changes := e.mustChanges(x)
+		job, err := e.UnnameJob(e.ctx, "app", "x")
+		e.must(err)
+		want(e, "the job", job, e.mustJob(x))
+		want(e, "its changes", e.mustChanges(x), changes)
+		want(e, "surplus without it", e.mustLists("a").Surplus, unnamed)
+		if i > 0 {
+			want(e, "all there is, the second time", e.snapshot(), before)
+		}
+		before = e.snapshot()
+	}
+	e.wantErr("to prune it", e.guarded(x, xxljob.ListGuard{ListID: list(1).ID(), SurplusOf: "a"}), xxljob.ErrSuperseded)
+	for _, key := range []string{"absent", "", other.Key} {
+		_, err := e.UnnameJob(e.ctx, "app", key)
+		e.wantErr(fmt.Sprintf("key %q", key), err, xxljob.ErrNotFound)
+	}
+	e.mustName(1, "x")
+	want(e, "surplus when a list has named it again", e.mustLists("a").Surplus, all)
+	e.must(e.guarded(x, xxljob.ListGuard{ListID: list(1).ID(), SurplusOf: "a"}))
+	job, err := e.UnnameJob(e.ctx, "app", "x")
+	e.must(err)
+	want(e, "the job that was pruned", []any{job.Stopped, job.StopReason}, []any{true, xxljob.StopPruned})
 }
 
 func addsJobs(e *env) {
@@ -216,7 +280,7 @@ func addsJobs(e *env) {
 		j.Children[0] = 99
 		return e.at(60), nil
 	}
-	jobs, err := e.AddJobs(e.ctx, "app", 1, given, first)
+	jobs, err := e.AddJobs(e.ctx, list(1).ID(), given, first)
 	e.must(err)
 	if len(jobs) != 2 {
 		e.Fatalf("added %+v", jobs)
@@ -231,10 +295,10 @@ func addsJobs(e *env) {
 	surplus := []int64{jobs[0].ID, jobs[1].ID}
 	slices.Sort(surplus)
 	want(e, "surplus: those that were added are named", e.mustLists("a").Surplus, surplus)
-	again, err := e.AddJobs(e.ctx, "app", 1, given, first)
+	again, err := e.AddJobs(e.ctx, list(1).ID(), given, first)
 	e.must(err)
 	want(e, "again", again, nil)
-	none, err := e.AddJobs(e.ctx, "app", 1, nil, first)
+	none, err := e.AddJobs(e.ctx, list(1).ID(), nil, first)
 	e.must(err)
 	want(e, "no jobs", none, nil)
 }
@@ -248,7 +312,7 @@ func addsEveryField(e *env) {
 		f(&j)
 		given = append(given, j)
 	}
-	jobs, err := e.AddJobs(e.ctx, "app", 1, given, nil)
+	jobs, err := e.AddJobs(e.ctx, list(1).ID(), given, nil)
 	e.must(err)
 	for i, job := range jobs {
 		want(e, "Job", e.mustJob(job.ID), job)
@@ -265,7 +329,7 @@ func addsAllOrNone(e *env) {
 	before := e.snapshot()
 	mine := errors.New("mine")
 	given := []xxljob.Job{{App: "app", Key: "x", Name: "x"}, {App: "app", Key: "y", Name: "y"}}
-	_, err := e.AddJobs(e.ctx, "app", 1, given, func(j xxljob.Job, _ time.Time) (time.Time, error) {
+	_, err := e.AddJobs(e.ctx, list(1).ID(), given, func(j xxljob.Job, _ time.Time) (time.Time, error) {
 		if j.Key == "y" {
 			return time.Time{}, mine
 		}
@@ -273,7 +337,7 @@ func addsAllOrNone(e *env) {
 	})
 	e.check(err == mine, "an error of the function: %v, want it returned as it is", err)
 	want(e, "state after it", e.snapshot(), before)
-	jobs, err := e.AddJobs(e.ctx, "app", 1, given, nil)
+	jobs, err := e.AddJobs(e.ctx, list(1).ID(), given, nil)
 	e.must(err)
 	want(e, "jobs added then", len(jobs), 2)
 }
@@ -373,32 +437,38 @@ func (e *env) guarded(id int64, g xxljob.ListGuard) error {
 
 func guardGeneration(e *env) {
 	job := e.keyed("x")[0]
-	e.wantErr("no list", e.guarded(job.ID, xxljob.ListGuard{App: "app"}), xxljob.ErrSuperseded)
+	e.wantErr("no list", e.guarded(job.ID, xxljob.ListGuard{ListID: xxljob.ListID{App: "app"}}), xxljob.ErrSuperseded)
 	other := list(4)
 	other.App = "other"
 	e.putList("a", list(5), xxljob.ApplyNewer)
 	e.putList("a", other, xxljob.ApplyNewer)
-	for _, g := range []xxljob.ListGuard{{App: "other", Generation: 4}, {App: "app", Generation: 4}, {App: "app", Generation: 6}} {
-		e.wantErr(fmt.Sprintf("%+v", g), e.guarded(job.ID, g), xxljob.ErrSuperseded)
+	for _, l := range []xxljob.ListID{other.ID(), list(4).ID(), list(6).ID(), list(5, "x").ID()} {
+		e.wantErr(fmt.Sprintf("%+v", l), e.guarded(job.ID, xxljob.ListGuard{ListID: l}), xxljob.ErrSuperseded)
 	}
 	want(e, "the job", e.mustJob(job.ID), job)
-	e.must(e.guarded(job.ID, xxljob.ListGuard{App: "app", Generation: 5}))
+	e.must(e.guarded(job.ID, xxljob.ListGuard{ListID: list(5).ID()}))
 	want(e, "stopped", e.mustJob(job.ID).Stopped, true)
 }
 
 func guardSurplus(e *env) {
 	e.there("a", "b")
 	x, y, z := e.three(5)
-	guard := xxljob.ListGuard{App: "app", SurplusOf: "a"}
 	e.putList("a", list(4), xxljob.ApplyNever)
-	e.wantErr("a lesser generation", e.guarded(x, guard), xxljob.ErrSuperseded)
+	e.wantErr("a lesser generation", e.guarded(x, xxljob.ListGuard{ListID: list(4).ID(), SurplusOf: "a"}), xxljob.ErrSuperseded)
+	guard := xxljob.ListGuard{ListID: list(5, "z").ID(), SurplusOf: "a"}
 	e.putList("a", list(5, "z"), xxljob.ApplyNewer)
 	e.putList("b", list(1, "y"), xxljob.ApplyNever)
 	e.wantErr("named by the other", e.guarded(y, guard), xxljob.ErrSuperseded)
 	e.wantErr("named by itself", e.guarded(z, guard), xxljob.ErrSuperseded)
-	e.wantErr("for another app", e.guarded(x, xxljob.ListGuard{App: "other", SurplusOf: "a"}), xxljob.ErrSuperseded)
-	e.wantErr("by a node without a list", e.guarded(x, xxljob.ListGuard{App: "app", SurplusOf: "c"}), xxljob.ErrSuperseded)
+	for what, l := range map[string]xxljob.ListID{"for another app": {App: "other", Generation: 5, Digest: guard.Digest},
+		"by a former list of the node": list(4).ID(), "by another list of the generation": list(5).ID()} {
+		e.wantErr(what, e.guarded(x, xxljob.ListGuard{ListID: l, SurplusOf: "a"}), xxljob.ErrSuperseded)
+	}
+	e.wantErr("by a node without a list", e.guarded(x, xxljob.ListGuard{ListID: guard.ListID, SurplusOf: "c"}), xxljob.ErrSuperseded)
 	want(e, "surplus", e.mustLists("a").Surplus, []int64{x})
+	e.putList("namer", list(5, "w"), xxljob.ApplyNewer)
+	e.wantErr("while another list of the generation applies", e.guarded(x, guard), xxljob.ErrSuperseded)
+	e.putList("namer", list(4, "w"), xxljob.ApplyAlways)
 	e.must(e.guarded(x, guard))
 	e.must(e.Leave(e.ctx, "a"))
 	e.must(e.Leave(e.ctx, "b"))
@@ -417,7 +487,7 @@ func pruneRace(e *env) {
 		e.mustName(1, key)
 		var pruned error
 		var found []int64
-		e.race(func() { pruned = e.guarded(job.ID, xxljob.ListGuard{App: "app", SurplusOf: "a"}) },
+		e.race(func() { pruned = e.guarded(job.ID, xxljob.ListGuard{ListID: list(1).ID(), SurplusOf: "a"}) },
 			func() {
 				e.putList("b", list(1, key), xxljob.ApplyNever)
 				found = e.mustLists("b").Pruned
@@ -425,6 +495,31 @@ func pruneRace(e *env) {
 		e.check(pruned == nil || errors.Is(pruned, xxljob.ErrSuperseded), "prune: %v", pruned)
 		if stopped := slices.Contains(found, job.ID); stopped != (pruned == nil) {
 			e.Errorf("prune: %v; the node whose list came meanwhile found it pruned: %v", pruned, stopped)
+		}
+		e.must(e.RemoveJob(e.ctx, job.ID))
+	}
+}
+
+// unnameRace: a job that nobody has named any more is either pruned before that, which the
+// caller sees, or not at all.
+func unnameRace(e *env) {
+	e.there("a")
+	e.putList("a", list(1), xxljob.ApplyNewer)
+	for i := range 20 {
+		key := fmt.Sprint("key-", i)
+		job := e.keyed(key)[0]
+		e.mustName(1, key)
+		var pruned error
+		var seen xxljob.Job
+		e.race(func() { pruned = e.guarded(job.ID, xxljob.ListGuard{ListID: list(1).ID(), SurplusOf: "a"}) },
+			func() {
+				var err error
+				seen, err = e.UnnameJob(e.ctx, "app", key)
+				e.must(err)
+			})
+		e.check(pruned == nil || errors.Is(pruned, xxljob.ErrSuperseded), "prune: %v", pruned)
+		if seen.Stopped != (pruned == nil) {
+			e.Errorf("prune: %v; the caller of UnnameJob saw it stopped: %v", pruned, seen.Stopped)
 		}
 		e.must(e.RemoveJob(e.ctx, job.ID))
 	}

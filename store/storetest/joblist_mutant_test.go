@@ -3,6 +3,7 @@ package storetest_test
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/xxljob/xxljob"
 )
@@ -20,7 +21,10 @@ func listMutants() []mutant {
 	view := func(change func(*xxljob.ListView)) func(xxljob.Store) xxljob.Store {
 		return of(listMutant{view: change})
 	}
-	guard := func(change func(*xxljob.Edit)) func(xxljob.Store) xxljob.Store { return of(listMutant{edit: change}) }
+	edit := func(change func(*xxljob.Edit)) func(xxljob.Store) xxljob.Store { return of(listMutant{edit: change}) }
+	guarding := func(change func(xxljob.ListView, *xxljob.ListGuard)) func(xxljob.Store) xxljob.Store {
+		return of(listMutant{guard: change})
+	}
 	return []mutant{
 		{"ALesserGenerationApplies", put(func(p *xxljob.ListPut) {
 			if p.Apply == xxljob.ApplyNewer {
@@ -44,16 +48,43 @@ func listMutants() []mutant {
 		{"ListsAreInNoOrder", view(func(v *xxljob.ListView) { slices.Reverse(v.Nodes) }), []string{"List/ListsAreThoseOfTheApp"}},
 		{"NothingIsSurplus", view(func(v *xxljob.ListView) { v.Surplus = nil }), []string{"List/SurplusIsWhatNoListNames", "List/SurplusIsEnabledAndWasNamed", "Faults/NameJobs"}},
 		{"NothingIsPruned", view(func(v *xxljob.ListView) { v.Pruned = nil }), []string{"List/PrunedAreNamedAgain"}},
-		{"GuardsAreNotLookedAt", guard(func(e *xxljob.Edit) { e.Guard = nil }), []string{"List/GuardOfAGeneration", "List/GuardOfSurplus"}},
-		{"SurplusIsNotComparedAgain", guard(func(e *xxljob.Edit) {
+		{"GuardsAreNotLookedAt", edit(func(e *xxljob.Edit) { e.Guard = nil }), []string{"List/GuardOfAGeneration", "List/GuardOfSurplus"}},
+		{"SurplusIsNotComparedAgain", edit(func(e *xxljob.Edit) {
 			if e.Guard != nil && e.Guard.SurplusOf != "" {
 				e.Guard = nil
 			}
 		}), []string{"List/GuardOfSurplus", "List/AListOrAPruneComesFirst"}},
+		{"GuardsCompareGenerationsOnly", guarding(func(v xxljob.ListView, g *xxljob.ListGuard) {
+			if g.SurplusOf == "" && v.Head.Generation == g.Generation {
+				g.Digest = v.Head.Digest
+			}
+		}), []string{"List/AnotherListOfTheGenerationIsAnotherList", "List/GuardOfAGeneration"}},
+		{"AnyListOfTheNodePrunes", guarding(func(v xxljob.ListView, g *xxljob.ListGuard) {
+			for _, n := range v.Nodes {
+				if n.Incarnation == g.SurplusOf {
+					g.ListID = n.ID()
+				}
+			}
+		}), []string{"List/GuardOfSurplus"}},
+		{"AnyListOfTheGenerationPrunes", guarding(func(v xxljob.ListView, g *xxljob.ListGuard) {
+			if len(v.Surplus) > 0 && v.Head.Generation == g.Generation && v.Head.Digest != g.Digest {
+				g.Digest, g.SurplusOf = v.Head.Digest, ""
+			}
+		}), []string{"List/GuardOfSurplus"}},
 		{"NamesAreNotNoted", of(listMutant{name: func(ctx context.Context, s xxljob.Store, app string, keys []string) ([]xxljob.Job, error) {
 			jobs, err := s.Jobs(ctx, xxljob.JobFilter{App: app, Limit: 1000})
 			return slices.DeleteFunc(jobs, func(j xxljob.Job) bool { return !slices.Contains(keys, j.Key) || j.Key == "" }), err
 		}}), []string{"List/NameJobsInAnotherGenerationChangesNothing", "List/SurplusIsWhatNoListNames", "Faults/NameJobs"}},
+		{"JobsStayNamed", of(listMutant{unname: xxljob.Store.JobByKey}), []string{"List/UnnameJobIsTheOppositeOfNameJobs", "List/UnnameJobOrAPruneComesFirst", "Faults/UnnameJob"}},
+		{"UnnameJobSaysWhatWasBefore", of(listMutant{unname: func(s xxljob.Store, ctx context.Context, app, key string) (xxljob.Job, error) {
+			before, err := s.JobByKey(ctx, app, key)
+			if err == nil {
+				time.Sleep(time.Millisecond) // it is pruned meanwhile
+				_, err = s.UnnameJob(ctx, app, key)
+			}
+			return before, err
+		}}), []string{"List/UnnameJobOrAPruneComesFirst"}},
+		{"KeysChooseNothing", of(listMutant{jobs: func(f *xxljob.JobFilter) { f.Keys = nil }}), []string{"Job/JobsFilters"}},
 		{"JobsAreAddedOneByOne", of(listMutant{oneByOne: true}), []string{"List/AddJobsAllOrNone"}},
 		{"AddedJobsAreInNoOrder", of(listMutant{added: slices.Reverse[[]xxljob.Job]}), []string{"List/AddJobsLeavesOutTakenKeys"}},
 	}
@@ -65,9 +96,19 @@ type listMutant struct {
 	put      func(*xxljob.ListPut)
 	view     func(*xxljob.ListView)
 	edit     func(*xxljob.Edit)
+	guard    func(xxljob.ListView, *xxljob.ListGuard)
 	name     func(ctx context.Context, s xxljob.Store, app string, keys []string) ([]xxljob.Job, error)
 	added    func([]xxljob.Job)
+	unname   func(s xxljob.Store, ctx context.Context, app, key string) (xxljob.Job, error)
+	jobs     func(*xxljob.JobFilter)
 	oneByOne bool
+}
+
+func (m *listMutant) Jobs(ctx context.Context, f xxljob.JobFilter) ([]xxljob.Job, error) {
+	if m.jobs != nil {
+		m.jobs(&f)
+	}
+	return m.Store.Jobs(ctx, f)
 }
 
 func (m *listMutant) PutList(ctx context.Context, put xxljob.ListPut) (xxljob.ListHead, error) {
@@ -89,19 +130,39 @@ func (m *listMutant) EditJob(ctx context.Context, id int64, e xxljob.Edit) (xxlj
 	if m.edit != nil {
 		m.edit(&e)
 	}
+	if e.Guard != nil {
+		g := m.guarded(ctx, *e.Guard)
+		e.Guard = &g
+	}
 	return m.Store.EditJob(ctx, id, e)
 }
 
-func (m *listMutant) NameJobs(ctx context.Context, app string, generation int64, keys []string) ([]xxljob.Job, error) {
-	if m.name != nil {
-		return m.name(ctx, m.Store, app, keys)
+// guarded is what becomes of a guard.
+func (m *listMutant) guarded(ctx context.Context, g xxljob.ListGuard) xxljob.ListGuard {
+	if v, err := m.Store.Lists(ctx, g.App, g.SurplusOf); err == nil && m.guard != nil {
+		m.guard(v, &g)
 	}
-	return m.Store.NameJobs(ctx, app, generation, keys)
+	return g
 }
 
-func (m *listMutant) AddJobs(ctx context.Context, app string, generation int64, jobs []xxljob.Job, first xxljob.FirstInstant) ([]xxljob.Job, error) {
+func (m *listMutant) NameJobs(ctx context.Context, list xxljob.ListID, keys []string) ([]xxljob.Job, error) {
+	if m.name != nil {
+		return m.name(ctx, m.Store, list.App, keys)
+	}
+	return m.Store.NameJobs(ctx, m.guarded(ctx, xxljob.ListGuard{ListID: list}).ListID, keys)
+}
+
+func (m *listMutant) UnnameJob(ctx context.Context, app, key string) (xxljob.Job, error) {
+	if m.unname != nil {
+		return m.unname(m.Store, ctx, app, key)
+	}
+	return m.Store.UnnameJob(ctx, app, key)
+}
+
+func (m *listMutant) AddJobs(ctx context.Context, list xxljob.ListID, jobs []xxljob.Job, first xxljob.FirstInstant) ([]xxljob.Job, error) {
+	list = m.guarded(ctx, xxljob.ListGuard{ListID: list}).ListID
 	if !m.oneByOne {
-		added, err := m.Store.AddJobs(ctx, app, generation, jobs, first)
+		added, err := m.Store.AddJobs(ctx, list, jobs, first)
 		if m.added != nil {
 			m.added(added)
 		}
@@ -109,7 +170,7 @@ func (m *listMutant) AddJobs(ctx context.Context, app string, generation int64, 
 	}
 	var all []xxljob.Job
 	for _, job := range jobs {
-		added, err := m.Store.AddJobs(ctx, app, generation, []xxljob.Job{job}, first)
+		added, err := m.Store.AddJobs(ctx, list, []xxljob.Job{job}, first)
 		if err != nil {
 			return nil, err
 		}

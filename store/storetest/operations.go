@@ -78,14 +78,20 @@ func listOperations() []operation {
 		{"NameJobs", func(o *owner) (callFunc, doneFunc) {
 			job := named(o)
 			return func(ctx context.Context, s xxljob.Store) error {
-				_, err := s.NameJobs(ctx, "app", 1, []string{"k"})
+				_, err := s.NameJobs(ctx, list(1).ID(), []string{"k"})
 				return err
 			}, func() bool { return slices.Equal(o.mustLists("a").Surplus, []int64{job.ID}) }
+		}},
+		{"UnnameJob", func(o *owner) (callFunc, doneFunc) {
+			named(o)
+			o.mustName(1, "k")
+			return func(ctx context.Context, s xxljob.Store) error { _, err := s.UnnameJob(ctx, "app", "k"); return err },
+				func() bool { return len(o.mustLists("a").Surplus) == 0 }
 		}},
 		{"AddJobs", func(o *owner) (callFunc, doneFunc) {
 			named(o)
 			return func(ctx context.Context, s xxljob.Store) error {
-					_, err := s.AddJobs(ctx, "app", 1, []xxljob.Job{{App: "app", Key: "new", Name: "new", Schedule: xxljob.Manual()}}, nil)
+					_, err := s.AddJobs(ctx, list(1).ID(), []xxljob.Job{{App: "app", Key: "new", Name: "new", Schedule: xxljob.Manual()}}, nil)
 					return err
 				}, func() bool {
 					job, err := o.JobByKey(o.ctx, "app", "new")

@@ -1,0 +1,279 @@
+package xxljob
+
+// Applying a list of jobs: a complete list comes in, is put into the store, and where it
+// then applies its jobs are made to exist as given, in batches, each of which takes effect
+// only while the list is still the one that applies.
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// ensureBatch is how many jobs are sent to the store in one call, and ensureBytes how
+// much text of theirs, but for a single job.
+const (
+	ensureBatch = 1000
+	ensureBytes = 4 << 20
+)
+
+// applyList puts the list and, where it then applies, makes its jobs exist as given. It
+// reports whether it applies. The caller has taken the turn of the lists.
+func (s *scheduler) applyList(ctx context.Context, w *wantedList, how ListApply, over ListHead) ([]Ensured, bool, error) {
+	a := applying{s: s, w: w, all: make([]Ensured, len(w.jobs)), again: how == ApplyInstead}
+	s.lists.unfinished[w.App] = true
+	all, applies, err := a.put(ctx, how, over)
+	if err == nil || errors.Is(err, ErrNeverFires) { // that would be so the next time
+		delete(s.lists.unfinished, w.App)
+	}
+	return all, applies, err
+}
+
+// applies reports whether the head of the app is this list.
+func (w *wantedList) applies(head ListHead) bool {
+	return head.Generation == w.Generation && head.Digest == w.Digest
+}
+
+func (s *scheduler) putList(ctx context.Context, w *wantedList, how ListApply, over ListHead) (ListHead, error) {
+	head, err := s.store.PutList(ctx, ListPut{JobList: w.JobList, Incarnation: s.incarnation, Node: s.cfg.Node, Apply: how, Over: over})
+	if err != nil {
+		return head, ensuring(w.App, err)
+	}
+	return head, nil
+}
+
+// batchOf is how many of the jobs go together.
+func batchOf(jobs []Job) int {
+	size := 0
+	for i := range min(len(jobs), ensureBatch) {
+		size += len(jobs[i].Param) + len(jobs[i].GlueSource)
+		if size > ensureBytes && i > 0 {
+			return i
+		}
+	}
+	return min(len(jobs), ensureBatch)
+}
+
+// applying is a list on its way into the store.
+type applying struct {
+	s       *scheduler
+	w       *wantedList
+	all     []Ensured // by the place in the list
+	touched []Job     // created or changed
+	grouped bool
+	again   bool // by the list loop: nobody waits who would give up, so each call has a deadline
+}
+
+// ask calls the store.
+func (a *applying) ask(ctx context.Context, f func(context.Context) error) error {
+	if !a.again {
+		return f(ctx)
+	}
+	_, err := call(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) })
+	return err
+}
+
+// put puts the list and applies it batch by batch.
+func (a *applying) put(ctx context.Context, how ListApply, over ListHead) ([]Ensured, bool, error) {
+	s, w, head := a.s, a.w, ListHead{}
+	err := a.ask(ctx, func(ctx context.Context) (err error) { head, err = s.putList(ctx, w, how, over); return err })
+	if err != nil {
+		return nil, false, err
+	}
+	if !w.applies(head) {
+		if how != ApplyInstead {
+			err = a.superseded(ctx, 0, head)
+		}
+		return a.all, false, err
+	}
+	for at := 0; at < len(w.jobs); {
+		n := batchOf(w.jobs[at:])
+		err := a.apply(ctx, at, n)
+		if errors.Is(err, ErrSuperseded) {
+			return a.all, false, a.superseded(ctx, at, ListHead{})
+		}
+		if err != nil {
+			return a.all[:at], false, ensuring(w.App, err)
+		}
+		at += n
+	}
+	s.warnUnserved(ctx, w.App, a.touched)
+	s.warnOfStoredIn(w.App, a.touched)
+	if len(a.touched) > 0 {
+		s.scanWake.poke()
+	}
+	return a.all, true, nil
+}
+
+// apply makes a batch of the jobs exist: those that are there are named and changed where
+// they differ, the others are added. A replica may add or remove some meanwhile; these are
+// looked at again.
+func (a *applying) apply(ctx context.Context, at, n int) error {
+	left := make(map[string]int, n) // places in the list by key
+	for i := at; i < at+n; i++ {
+		left[a.w.jobs[i].Key] = i
+	}
+	for len(left) > 0 {
+		var named []Job
+		err := a.ask(ctx, func(ctx context.Context) (err error) {
+			named, err = a.s.store.NameJobs(ctx, a.w.ID(), slices.Collect(maps.Keys(left)))
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		var gone []int
+		for _, has := range named {
+			i := left[has.Key]
+			delete(left, has.Key)
+			if err := a.change(ctx, i, has); isNotFound(err) {
+				gone = append(gone, i)
+			} else if err != nil {
+				return err
+			}
+		}
+		if err := a.add(ctx, left); err != nil {
+			return err
+		}
+		for _, i := range gone { // removed since
+			left[a.w.jobs[i].Key] = i
+		}
+	}
+	return nil
+}
+
+// change gives a job that is there its definition.
+func (a *applying) change(ctx context.Context, i int, has Job) error {
+	job := a.w.jobs[i]
+	if has.Ensured == job.Ensured && !isPruned(&has) {
+		a.all[i] = Ensured{has, Unchanged}
+		return nil
+	}
+	err := a.ask(ctx, func(ctx context.Context) (err error) {
+		a.all[i], err = a.s.redefine(ctx, has, job, &ListGuard{ListID: a.w.ID()})
+		return err
+	})
+	if err == nil {
+		a.touched = append(a.touched, job)
+	}
+	return err
+}
+
+// add adds the jobs that are left, and takes those that it has added out.
+func (a *applying) add(ctx context.Context, left map[string]int) error {
+	if len(left) == 0 {
+		return nil
+	}
+	if !a.grouped {
+		if err := a.ask(ctx, func(ctx context.Context) error { return a.s.store.EnsureGroup(ctx, a.w.App) }); err != nil {
+			return err
+		}
+		a.grouped = true
+	}
+	var jobs []Job
+	for _, i := range slices.Sorted(maps.Values(left)) {
+		job := a.w.jobs[i]
+		job.StopReason = ""
+		if job.Schedule.IsManual() {
+			job.Stopped, job.StopReason = true, StopManual
+		}
+		jobs = append(jobs, job)
+	}
+	first := func(job Job, now time.Time) (time.Time, error) {
+		at, err := firstInstant(job, now)
+		if err != nil {
+			err = fmt.Errorf("job %q: %w", shorten(job.Name, 40), err)
+		}
+		return at, err
+	}
+	var added []Job
+	err := a.ask(ctx, func(ctx context.Context) (err error) {
+		added, err = a.s.store.AddJobs(ctx, a.w.ID(), jobs, first)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, job := range added {
+		i := left[job.Key]
+		delete(left, job.Key)
+		a.all[i] = Ensured{job, Created}
+		a.touched = append(a.touched, job)
+	}
+	return nil
+}
+
+// superseded says of the jobs from a place on that nothing was done to them.
+func (a *applying) superseded(ctx context.Context, from int, head ListHead) error {
+	places := map[string]int{}
+	for i := from; i < len(a.w.jobs); i++ {
+		job := a.w.jobs[i]
+		job.Ensured = ""
+		a.all[i] = Ensured{job, Superseded}
+		places[job.Key] = i
+	}
+	log := a.s.log.With("app", a.w.App, "generation", a.w.Generation)
+	if head == (ListHead{}) {
+		log.Warn("xxljob: another list came while the list of jobs was applied: the rest of it changes nothing")
+	} else {
+		log.Warn("xxljob: the list of jobs changes nothing: one of a greater generation applies", "applies", head.Generation, "by", head.Node)
+	}
+	if a.again {
+		return nil // nobody asks what the jobs are
+	}
+	err := a.s.eachStored(ctx, a.w.App, slices.Collect(maps.Keys(places)), func(has *Job) { a.all[places[has.Key]].Job = *has })
+	if err != nil {
+		return ensuring(a.w.App, err)
+	}
+	return nil
+}
+
+// warnUnserved says in one line that nobody has the handlers of jobs that were created or
+// changed. In a rolling deploy somebody may come who has.
+func (s *scheduler) warnUnserved(ctx context.Context, app string, jobs []Job) {
+	if len(jobs) == 0 || s.cfg.StrictHandlers {
+		return
+	}
+	why, err := s.book.unserved(ctx, app, jobs)
+	if err != nil || len(why) == 0 {
+		return
+	}
+	missing := map[string]bool{}
+	n, example := 0, ""
+	for i := range jobs {
+		if why[bookKeyOf(&jobs[i])] != "" {
+			missing[jobs[i].Handler] = true
+			example = cmp.Or(example, jobs[i].Name)
+			n++
+		}
+	}
+	const some = 5
+	handlers := slices.Sorted(maps.Keys(missing))
+	s.log.Warn("xxljob: no executor for jobs of the list yet", "app", app, "jobs", n, "one", example,
+		"handlers", len(handlers), "some", handlers[:min(len(handlers), some)])
+}
+
+// warnOfStoredIn is warnOfStored for the jobs that a list has added or changed, in one line.
+func (s *scheduler) warnOfStoredIn(app string, jobs []Job) {
+	found := map[string]bool{}
+	n, example := 0, ""
+	for i := range jobs {
+		fields := storedOnly(jobs[i])
+		for _, f := range fields {
+			found[f] = true
+		}
+		if len(fields) > 0 {
+			example = cmp.Or(example, jobs[i].Name)
+			n++
+		}
+	}
+	if n > 0 {
+		s.log.Warn("xxljob: jobs of the list have what is stored and not acted upon yet", "app", app, "jobs", n, "one", example,
+			"fields", strings.Join(slices.Sorted(maps.Keys(found)), ", "))
+	}
+}
