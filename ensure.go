@@ -81,13 +81,26 @@ func (s *scheduler) ensure(ctx context.Context, job Job) (Ensured, error) {
 		}
 		e, err := s.ensureStored(ctx, has, job)
 		if err == nil {
-			e.Job, err = s.store.UnnameJob(ctx, job.App, job.Key)
+			e.Job, err = s.unname(ctx, job)
 		}
-		if isNotFound(err) || err == nil && isPruned(&e.Job) {
+		switch {
+		case isNotFound(err) || err == nil && isPruned(&e.Job):
 			continue // removed, or pruned, meanwhile
+		case err != nil:
+			return Ensured{}, err
 		}
-		return e, err
+		return e, nil
 	}
+}
+
+// unname takes a job that is ensured by itself out of what lists have named. It comes last,
+// so that a definition which is refused has changed nothing.
+func (s *scheduler) unname(ctx context.Context, job Job) (Job, error) {
+	if err := s.setShards(ctx); err != nil {
+		return Job{}, err
+	}
+	has, err := s.store.UnnameJob(ctx, job.App, job.Key)
+	return has, about(fmt.Sprintf("%s: ensure: App %q, Key %q", called(job), job.App, job.Key), err)
 }
 
 // ensureStored gives a job that is there its definition.

@@ -95,7 +95,7 @@ type Scheduler interface {
 	RemoveJob(ctx context.Context, id int64) error
 	// StartJob starts a stopped job: its first instant is the first strictly
 	// after now. Starting a started one changes nothing. One that EnsureJobs has pruned is
-	// pruned again after Config.PruneAfter, unless a list names it by then.
+	// pruned again after Config.PruneAfter, unless a list or EnsureJob names it by then.
 	StartJob(ctx context.Context, id int64) error
 	// StopJob stops the schedule and cancels what it has planned. What runs, runs
 	// on, and triggers by hand are run all the same.
