@@ -30,7 +30,7 @@ const (
 func askers() map[string]asker {
 	return map[string]asker{
 		"AddJob": others, "EditJob": others, "RemoveJob": others, "Job": others, "JobByKey": others, "Jobs": both, "Changes": others,
-		"PutList": others, "Lists": others, "NameJobs": others, "AddJobs": others,
+		"PutList": others, "Lists": others, "NameJobs": others, "UnnameJob": others, "AddJobs": others,
 		"SaveGroup": others, "EnsureGroup": others, "RemoveGroup": others, "Group": both, "Groups": others,
 		"AddRun": others, "Finish": loops, "Kill": both, "Run": both, "RunsByID": both, "Runs": both,
 		"SetShards": both, "Scan": loops, "Planned": loops, "Claim": loops, "Sweep": loops,

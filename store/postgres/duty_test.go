@@ -54,10 +54,20 @@ func methodsOf(a *actor, run xxljob.Run, other xxljob.Job) map[string]asked {
 			_, err := s.PutList(ctx, xxljob.ListPut{JobList: xxljob.JobList{App: "app"}})
 			return err
 		}},
-		"Lists":    {false, func(ctx context.Context) error { _, err := s.Lists(ctx, "app", a.inc); return err }},
-		"NameJobs": {false, func(ctx context.Context) error { _, err := s.NameJobs(ctx, "app", 0, []string{"k"}); return err }},
+		"Lists": {false, func(ctx context.Context) error { _, err := s.Lists(ctx, "app", a.inc); return err }},
+		"NameJobs": {false, func(ctx context.Context) error {
+			_, err := s.NameJobs(ctx, xxljob.ListID{App: "app"}, []string{"k"})
+			return err
+		}},
+		"UnnameJob": {false, func(ctx context.Context) error {
+			_, err := s.UnnameJob(ctx, "app", "k")
+			if errors.Is(err, xxljob.ErrNotFound) {
+				return nil
+			}
+			return err
+		}},
 		"AddJobs": {false, func(ctx context.Context) error {
-			_, err := s.AddJobs(ctx, "app", 0, []xxljob.Job{{App: "app", Key: "l"}}, nil)
+			_, err := s.AddJobs(ctx, xxljob.ListID{App: "app"}, []xxljob.Job{{App: "app", Key: "l"}}, nil)
 			return err
 		}},
 		"SaveGroup":   {false, func(ctx context.Context) error { return s.SaveGroup(ctx, xxljob.Group{App: "x"}) }},

@@ -207,7 +207,7 @@ func (s *Store) UnnameJob(ctx context.Context, app, key string) (xxljob.Job, err
 
 // unname locks the job, as a prune does, and reads it again.
 func (s *Store) unname(ctx context.Context, job *xxljob.Job) error {
-	return s.inTx(ctx, bounds{name: "unname_job", host: true}, func(t *tx) error {
+	return s.inTx(ctx, bounds{name: "unname_job"}, func(t *tx) error {
 		now, err := s.lockJob(ctx, t, job.ID)
 		if err == nil && (now.App != job.App || now.Key != job.Key) {
 			err = xxljob.ErrNotFound // it has another key now
