@@ -3,10 +3,14 @@ package postgres_test
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -41,7 +45,7 @@ func TestSettingsOfTheHostChangeNothing(t *testing.T) {
 		"Serializable":     {"default_transaction_isolation": "serializable", "default_transaction_deferrable": "on"},
 		"RepeatableRead":   {"default_transaction_isolation": "repeatable read"},
 		"Deferrable":       {"default_transaction_isolation": "serializable", "default_transaction_deferrable": "on", "default_transaction_read_only": "on"},
-		"StatementTimeout": {"statement_timeout": "20ms"},
+		"StatementTimeout": {"statement_timeout": "500ms"}, // see waitsForALock
 		"OtherTimeouts":    {"lock_timeout": "1ms", "idle_in_transaction_session_timeout": "1ms"},
 		"German":           {"datestyle": "German, DMY", "intervalstyle": "sql_standard", "timezone": "Asia/Kathmandu"},
 		"SQL":              {"datestyle": "SQL, MDY", "timezone": "America/St_Johns", "bytea_output": "escape"},
@@ -52,11 +56,36 @@ func TestSettingsOfTheHostChangeNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeExec} {
-				life(t, openOn(t, pgtest.Pool(t, with(settings), by(mode)), postgres.Config{}))
+				s := openOn(t, pgtest.Pool(t, with(settings), by(mode)), postgres.Config{})
+				life(t, s)
+				if name == "StatementTimeout" {
+					waitsForALock(t, s, 800*time.Millisecond)
+				}
 			}
 			must(t, postgres.Migrate(t.Context(), pgtest.Pool(t, with(settings)), postgres.Config{Schema: pgtest.Schema(t)}))
 		})
 	}
+}
+
+// waitsForALock has a statement wait for longer than a host may allow its own, and for less
+// than those of the store have.
+func waitsForALock(t *testing.T, s *postgres.Store, wait time.Duration) {
+	t.Helper()
+	job, err := s.AddJob(t.Context(), newJob(), nil)
+	must(t, err)
+	x := begin(t, pgx.ReadCommitted)
+	_, err = x.Exec(t.Context(), fmt.Sprintf("select from %q.xxl_job_info where id = $1 for update", postgres.SchemaOf(s)), job.ID)
+	must(t, err)
+	var held sync.WaitGroup
+	held.Go(func() {
+		_, err := x.Exec(t.Context(), "select pg_sleep($1)", wait.Seconds())
+		if err := errors.Join(err, x.Commit(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	defer held.Wait()
+	_, err = s.EditJob(t.Context(), job.ID, xxljob.Edit{Verb: "update", Change: func(j *xxljob.Job) (bool, error) { j.Author = "somebody"; return false, nil }})
+	must(t, err)
 }
 
 func TestTextsInAnotherEncodingAreRefused(t *testing.T) {
