@@ -90,6 +90,10 @@ func TestPlannedFurtherThanItsOwnWindow(t *testing.T) {
 		"all held": {100, false},
 		"too many": {1000, true},
 	} {
+		maxHeld := 50_000
+		if detector {
+			c.jobs, maxHeld = c.jobs/4, 2*xxljob.ScanPage
+		}
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				st, j := plannedApart{memory.New()}, &journal{}
@@ -99,7 +103,7 @@ func TestPlannedFurtherThanItsOwnWindow(t *testing.T) {
 				time.Sleep(2 * time.Second)
 				from := time.Now()
 				stop(t, a)
-				b := startNode(t, st, "b", j, func(c *xxljob.Config) { c.MaxHeld = 50_000 }) // with a pre-read of 5 s
+				b := startNode(t, st, "b", j, func(c *xxljob.Config) { c.MaxHeld = maxHeld }) // with a pre-read of 5 s
 				time.Sleep(time.Second)
 				if n, bounded := xxljob.Held(b.Scheduler, "app"); bounded != c.bounded || n == 0 {
 					t.Errorf("%d runs are held, more are in the store: %v", n, bounded)
