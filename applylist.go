@@ -23,12 +23,13 @@ const (
 )
 
 // applyList puts the list and, where it then applies, makes its jobs exist as given. It
-// reports whether it applies. The caller has taken the turn of the lists.
-func (s *scheduler) applyList(ctx context.Context, w *wantedList, how ListApply, over ListHead) ([]Ensured, bool, error) {
-	a := applying{s: s, w: w, all: make([]Ensured, len(w.jobs)), again: how == ApplyInstead}
+// reports whether it applies. The caller has taken the turn of the lists; again says that
+// it is the list loop.
+func (s *scheduler) applyList(ctx context.Context, w *wantedList, how ListApply, over ListHead, again bool) ([]Ensured, bool, error) {
+	a := applying{s: s, w: w, all: make([]Ensured, len(w.jobs)), again: again}
 	s.lists.unfinished[w.App] = true
 	all, applies, err := a.put(ctx, how, over)
-	if err == nil || errors.Is(err, ErrNeverFires) { // that would be so the next time
+	if err == nil {
 		delete(s.lists.unfinished, w.App)
 	}
 	return all, applies, err
@@ -66,7 +67,8 @@ type applying struct {
 	all     []Ensured // by the place in the list
 	touched []Job     // created or changed
 	grouped bool
-	again   bool // by the list loop: nobody waits who would give up, so each call has a deadline
+	again   bool     // by the list loop: nobody waits who would give up, so each call has a deadline
+	past    []string // keys of jobs that are left as they are: all of their instants have passed since they were named
 }
 
 // ask calls the store.
@@ -85,6 +87,7 @@ func (a *applying) put(ctx context.Context, how ListApply, over ListHead) ([]Ens
 	if err != nil {
 		return nil, false, err
 	}
+	w.put = true
 	if !w.applies(head) {
 		if how != ApplyInstead {
 			err = a.superseded(ctx, 0, head)
@@ -95,6 +98,7 @@ func (a *applying) put(ctx context.Context, how ListApply, over ListHead) ([]Ens
 		n := batchOf(w.jobs[at:])
 		err := a.apply(ctx, at, n)
 		if errors.Is(err, ErrSuperseded) {
+			a.conclude(ctx)
 			return a.all, false, a.superseded(ctx, at, ListHead{})
 		}
 		if err != nil {
@@ -102,12 +106,29 @@ func (a *applying) put(ctx context.Context, how ListApply, over ListHead) ([]Ens
 		}
 		at += n
 	}
-	s.warnUnserved(ctx, w.App, a.touched)
-	s.warnOfStoredIn(w.App, a.touched)
-	if len(a.touched) > 0 {
-		s.scanWake.poke()
-	}
+	a.conclude(ctx)
 	return a.all, true, nil
+}
+
+// conclude tells of what was created and changed.
+func (a *applying) conclude(ctx context.Context) {
+	a.s.warnUnserved(ctx, a.w.App, a.touched)
+	a.s.warnOfStoredIn(a.w.App, a.touched)
+	a.s.scanWake.pokeIf(len(a.touched) > 0)
+	if len(a.past) > 0 {
+		a.s.log.Warn("xxljob: jobs of the list are left as they are, for all of their instants are past", "app", a.w.App, "jobs", len(a.past), "one", a.past[0])
+	}
+}
+
+// isPast reports whether an error says that a job of the list has no instant any more,
+// which keeps nobody from applying the rest of it again, and notes that. A call of
+// EnsureJobs has its error.
+func (a *applying) isPast(job *Job, err error) bool {
+	if !a.again || !errors.Is(err, ErrNeverFires) {
+		return false
+	}
+	a.past = append(a.past, job.Key)
+	return true
 }
 
 // apply makes a batch of the jobs exist: those that are there are named and changed where
@@ -154,12 +175,18 @@ func (a *applying) change(ctx context.Context, i int, has Job) error {
 		a.all[i] = Ensured{has, Unchanged}
 		return nil
 	}
+	var done Ensured
 	err := a.ask(ctx, func(ctx context.Context) (err error) {
-		a.all[i], err = a.s.redefine(ctx, has, job, &ListGuard{ListID: a.w.ID()})
+		done, err = a.s.redefine(ctx, has, job, &ListGuard{ListID: a.w.ID()})
 		return err
 	})
-	if err == nil {
+	switch {
+	case err == nil:
+		a.all[i] = done
 		a.touched = append(a.touched, job)
+	case a.isPast(&job, err):
+		a.all[i] = Ensured{has, Unchanged}
+		return nil
 	}
 	return err
 }
@@ -178,11 +205,18 @@ func (a *applying) add(ctx context.Context, left map[string]int) error {
 	var jobs []Job
 	for _, i := range slices.Sorted(maps.Values(left)) {
 		job := a.w.jobs[i]
+		if _, err := firstInstant(job, a.s.clock.now()); a.isPast(&job, err) {
+			delete(left, job.Key)
+			continue
+		}
 		job.StopReason = ""
 		if job.Schedule.IsManual() {
 			job.Stopped, job.StopReason = true, StopManual
 		}
 		jobs = append(jobs, job)
+	}
+	if len(jobs) == 0 {
+		return nil
 	}
 	first := func(job Job, now time.Time) (time.Time, error) {
 		at, err := firstInstant(job, now)
@@ -208,10 +242,14 @@ func (a *applying) add(ctx context.Context, left map[string]int) error {
 	return nil
 }
 
-// superseded says of the jobs from a place on that nothing was done to them.
+// superseded says of the jobs from a place on that nothing was done to them, but for those
+// to which something was.
 func (a *applying) superseded(ctx context.Context, from int, head ListHead) error {
 	places := map[string]int{}
 	for i := from; i < len(a.w.jobs); i++ {
+		if a.all[i].Outcome != "" {
+			continue // was done before
+		}
 		job := a.w.jobs[i]
 		job.Ensured = ""
 		a.all[i] = Ensured{job, Superseded}

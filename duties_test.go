@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/duty"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"
@@ -211,17 +212,9 @@ func TestAHostThatHangsKeepsNoLoop(t *testing.T) {
 	<-asked
 	started := make(chan error, 1)
 	calls.Go(func() { started <- s.Start(context.Background()) })
-	select {
-	case err := <-started:
-		must(t, err)
-	case <-time.After(10 * time.Second):
-		t.Fatal("Start waits for a call of the host's")
-	}
-	for began := time.Now(); s.Ready() != nil; time.Sleep(time.Millisecond) {
-		if time.Since(began) > 10*time.Second {
-			t.Fatalf("not ready: %v", s.Ready())
-		}
-	}
+	await.Until(t, "Start does not wait for a call of the host's", func() bool { return len(started) > 0 })
+	must(t, <-started)
+	await.Until(t, "the node is ready", func() bool { return s.Ready() == nil })
 	letGo()
 	must(t, s.Stop(context.Background()))
 }

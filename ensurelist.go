@@ -34,6 +34,7 @@ type EnsureOptions struct {
 type wantedList struct {
 	JobList
 	jobs []Job
+	put  bool // the store has had it; for who has the turn of the lists
 }
 
 func (s *scheduler) EnsureJobs(ctx context.Context, app string, jobs []Job, opts EnsureOptions) ([]Ensured, error) {
@@ -62,7 +63,7 @@ func (s *scheduler) EnsureJobs(ctx context.Context, app string, jobs []Job, opts
 	}
 	s.lists.set(w)
 	defer s.listWake.poke()
-	all, _, err := s.applyList(ctx, w, how, ListHead{})
+	all, _, err := s.applyList(ctx, w, how, ListHead{}, false)
 	return all, err
 }
 

@@ -4,11 +4,13 @@ package xxljob_test
 // lists that come again.
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -107,11 +109,13 @@ func TestAListThatIsEnsuredAgain(t *testing.T) {
 // TestEnsureJobsIsFinished: where the store fails in the middle of EnsureJobs, which says
 // so, a started node applies the rest of its list by itself.
 func TestEnsureJobsIsFinished(t *testing.T) {
-	for _, method := range []string{"NameJobs", "EditJob", "EnsureGroup", "AddJobs"} {
+	for _, method := range []string{"PutList", "NameJobs", "EditJob", "EnsureGroup", "AddJobs"} {
 		t.Run(method, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				st := memory.New()
 				n, _ := startRelease(t, st, "n", releaseOf(1, "x", "y"))
+				other, _ := startRelease(t, st, "other", releaseOf(1, "x", "y"))
+				defer stop(t, other)
 				time.Sleep(time.Minute)
 				n.faults.Inject(method, storetest.Fault{Before: true, Calls: 1})
 				r := releaseOf(2, "x", "y", "z")
@@ -129,4 +133,74 @@ func TestEnsureJobsIsFinished(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestALateJobOfAList: a job that has no instant any more when a list is applied again, or an
+// error is made good, is left as it is. The rest of the list applies.
+func TestALateJobOfAList(t *testing.T) {
+	once := func(r release) release {
+		r.jobs[1].Schedule = xxljob.At(time.Now().Add(time.Minute))
+		return r
+	}
+	t.Run("applied again", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			st := memory.New()
+			two, _ := startRelease(t, st, "two", releaseOf(2, "x", "y"))
+			one, _ := startRelease(t, st, "one", once(releaseOf(1, "x", "once", "z", "y")))
+			time.Sleep(5 * time.Minute)
+			stop(t, two)
+			time.Sleep(time.Hour)
+			requireJobs(t, st, "applied again", "x v1", "y v1", "z v1")
+			stop(t, one)
+		})
+	})
+	t.Run("made good", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			st := memory.New()
+			n, _ := startRelease(t, st, "n", releaseOf(1, "x"))
+			r := once(releaseOf(2, "x", "once", "z", "y"))
+			mend := n.faults.Inject("AddJobs", storetest.Fault{Before: true})
+			if _, err := n.EnsureJobs(t.Context(), "", r.jobs, r.opts); !errors.Is(err, storetest.ErrInjected) {
+				t.Errorf("EnsureJobs: %v", err)
+			}
+			time.Sleep(5 * time.Minute)
+			mend()
+			time.Sleep(time.Hour)
+			requireJobs(t, st, "made good", "x v2", "y v2", "z v2")
+			stop(t, n)
+		})
+	})
+}
+
+// TestOvertakenInABatch: of a batch in the middle of which another list came, the outcome
+// says what was done before.
+func TestOvertakenInABatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		n, _ := startRelease(t, st, "one", releaseOf(1, "a", "b", "c"))
+		other, _ := startRelease(t, st, "other", releaseOf(1, "a", "b", "c"))
+		n.faults.Inject("EditJob", storetest.Fault{Late: time.Second})
+		var g sync.WaitGroup
+		g.Go(func() {
+			time.Sleep(1500 * time.Millisecond) // between the effects of the second and the third edit
+			r := releaseOf(3, "a")
+			_, err := other.EnsureJobs(context.Background(), "", r.jobs, r.opts)
+			must(t, err)
+		})
+		r := releaseOf(2, "a", "b", "c")
+		done, err := n.EnsureJobs(t.Context(), "", r.jobs, r.opts)
+		must(t, err)
+		g.Wait()
+		updated := 0
+		for _, d := range done {
+			if changed := d.Job.Param == "v2"; changed != (d.Outcome == xxljob.Changed) {
+				t.Errorf("%s has %s, and the outcome is %s", d.Job.Key, d.Job.Param, d.Outcome)
+			}
+			updated += one(d.Outcome == xxljob.Changed)
+		}
+		if updated == 0 || updated == len(done) {
+			t.Errorf("%d of %d jobs were updated", updated, len(done))
+		}
+		stop(t, n, other)
+	})
 }

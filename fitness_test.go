@@ -252,6 +252,29 @@ func TestNobodyRestsWhenAllFail(t *testing.T) {
 	}
 }
 
+// TestOneSlowBeatEndsNoRest: a node that rests goes on to rest while its claims fail, however
+// long a beat takes.
+func TestOneSlowBeatEndsNoRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, j := memory.New(), &journal{}
+		a, b := startNode(t, st, "a", j), startNode(t, st, "b", j)
+		time.Sleep(10 * time.Second)
+		addSeconds(t, a, 20)
+		mend := a.breakDown([]string{"Claim", "Start"}, hang())
+		time.Sleep(fitTTL + 4*time.Second)
+		wantUnready(t, a, "while it rests", "other nodes have the shards")
+		a.faults.Inject("Beat", storetest.Fault{Delay: 1800 * time.Millisecond, Calls: 1})
+		for range 40 {
+			time.Sleep(200 * time.Millisecond)
+			wantUnready(t, a, "about the slow beat", "other nodes have the shards")
+		}
+		mend()
+		time.Sleep(20 * time.Second)
+		must(t, a.Ready())
+		stop(t, a, b)
+	})
+}
+
 // TestNobodyRestsInASlowStore: where the store is so slow that claims and starts fail at every
 // node, at some of them a little later than at others, no shard changes hands: nobody else
 // could do any better with it.

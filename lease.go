@@ -230,9 +230,12 @@ func (s *scheduler) leaseOnce(ctx context.Context, joined *bool) (time.Duration,
 func (s *scheduler) sayFailing(ctx context.Context, v View, failing bool) error {
 	if rests := s.leases.isResting(); rests != s.rests {
 		s.rests = rests
-		if rests {
+		switch {
+		case rests:
 			s.log.Error("xxljob: this node rests, and other nodes take its shards", "err", s.fitness.err(rests))
-		} else {
+		case failing:
+			s.log.Warn("xxljob: this node takes part again although it fails: no other node does better", "err", s.fitness.err(rests))
+		default:
 			s.log.Info("xxljob: this node takes part again")
 		}
 	}
@@ -333,7 +336,7 @@ func (l *leases) look(v View, self selfVerdict, asked, answered time.Time) (chan
 		seen[n.Incarnation] = o
 	}
 	// One that is better and has its shards yet, for all failed until now, keeps them.
-	l.rests = fit && l.hasAnnounced(answered.Sub(asked), answered) && (l.rests || !self.better)
+	l.rests = fit && self.failing && (l.rests || !self.better && l.hasAnnounced(answered.Sub(asked), answered))
 	for _, n := range v.Nodes {
 		o, was, me := seen[n.Incarnation], l.nodes[n.Incarnation], n.Incarnation == l.incarnation
 		o.rests = fit && o.live && o.node.Failing
@@ -366,9 +369,10 @@ func (l *leases) announce(fails bool, now time.Time) {
 
 // hasAnnounced reports whether the others had time to say that they fail too, since this
 // node has said it: where the store is slow for all, they come to fail one after the other,
-// and each learns of it late. How slow it is the beat tells. Called with mu held.
+// and each learns of it late. How slow it is the beat tells; after a LeaseTTL they had time
+// enough. Called with mu held.
 func (l *leases) hasAnnounced(beat time.Duration, now time.Time) bool {
-	return !l.announced.IsZero() && now.Sub(l.announced) >= 4*beat
+	return !l.announced.IsZero() && now.Sub(l.announced) >= min(4*beat, l.ttl)
 }
 
 // own takes over from the store's rows which shards are this node's, and returns

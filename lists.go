@@ -250,13 +250,20 @@ func (d *listDuty) prune(ctx context.Context, w *wantedList, a *appDuty, view *L
 
 // applyAgain applies the list when it is another one that applies, and nobody has lived
 // throughout PruneAfter who has that, or one of a greater generation; or when it does
-// apply, and an error came before all of its jobs were done.
+// apply, or would if the store had had it, and an error came before all of its jobs were
+// done.
 func (d *listDuty) applyAgain(ctx context.Context, w *wantedList, a *appDuty, view *ListView, now time.Time) error {
 	head := view.Head
 	lives := slices.ContainsFunc(view.Nodes, func(n NodeList) bool {
 		return n.Incarnation != d.s.incarnation && (n.Generation > w.Generation || n.Generation == head.Generation && n.Digest == head.Digest)
 	})
-	finish := w.applies(head) && d.s.lists.unfinished[w.App]
+	how, finish := ApplyInstead, false
+	if d.s.lists.unfinished[w.App] {
+		finish = w.applies(head)
+		if !w.put && (head == ListHead{} || w.Generation > head.Generation) {
+			how, finish = ApplyNewer, true
+		}
+	}
 	switch {
 	case finish:
 	case lives || w.applies(head):
@@ -268,7 +275,7 @@ func (d *listDuty) applyAgain(ctx context.Context, w *wantedList, a *appDuty, vi
 	case now.Sub(a.alone) < d.s.cfg.PruneAfter:
 		return nil
 	}
-	_, applies, err := d.s.applyList(ctx, w, ApplyInstead, head)
+	_, applies, err := d.s.applyList(ctx, w, how, head, true)
 	if err != nil {
 		return err
 	}

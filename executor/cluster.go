@@ -69,7 +69,7 @@ func (c *cluster) RegistryRemove(ctx context.Context, req wire.RegistryRequest) 
 
 // ask calls one node after the other until one answers 200.
 func (c *cluster) ask(ctx context.Context, call func(wire.Admin) (wire.Return, error)) (wire.Return, error) {
-	failed := failures{admin: c.name}
+	failed := failures{admin: c.name, nodes: len(c.nodes)}
 	first := int(c.first.Load())
 	for i := range c.nodes {
 		at := (first + i) % len(c.nodes)
@@ -86,13 +86,14 @@ func (c *cluster) ask(ctx context.Context, call func(wire.Admin) (wire.Return, e
 	return wire.Return{}, failed.err()
 }
 
-// errRefused is in an error where all who were asked have answered, and refused. One
-// that has not answered may be back in a moment, whatever the others said.
+// errRefused is in an error where all nodes have answered, and refused. One that has not
+// answered, or was not asked, may be back in a moment, whatever the others said.
 var errRefused = errors.New("refuses")
 
 // failures are the answers of nodes none of which has taken a call.
 type failures struct {
 	admin    string
+	nodes    int // how many there are
 	all      []error
 	refusals int
 }
@@ -111,7 +112,7 @@ func (f *failures) add(addr string, ret wire.Return, err error) (ok bool) {
 }
 
 func (f *failures) err() error {
-	if f.refusals == len(f.all) {
+	if f.refusals == f.nodes {
 		return fmt.Errorf("xxljob: executor: admin %q %w: %w", f.admin, errRefused, errors.Join(f.all...))
 	}
 	return fmt.Errorf("xxljob: executor: admin %q: %w", f.admin, errors.Join(f.all...))

@@ -30,7 +30,7 @@ func (c *cluster) register(ctx context.Context, quit <-chan struct{}, req wire.R
 	defer cancel()
 	share := time.NewTicker(askedWithin / time.Duration(max(1, len(c.nodes)-1)))
 	defer share.Stop()
-	failed := failures{admin: c.name}
+	failed := failures{admin: c.name, nodes: len(c.nodes)}
 	answers := make(chan answer)
 	first, asked, open := int(c.first.Load()), 0, 0
 	next := func() {

@@ -14,7 +14,8 @@ import (
 const (
 	// every is how often a condition is looked at.
 	every = 2 * time.Millisecond
-	// words is the time that is left to a test for saying what it has waited for.
+	// words is the time that is left to a test for saying what it has waited for, a quarter
+	// of what there is where that is less.
 	words = 15 * time.Second
 )
 
@@ -39,5 +40,5 @@ func deadline(t testing.TB) time.Time {
 	if !ok {
 		return time.Time{}
 	}
-	return end.Add(-words)
+	return end.Add(-min(words, time.Until(end)/4))
 }

@@ -248,6 +248,12 @@ func TestMutations(t *testing.T) {
 				Fault{Name: "SIGKILL", Effect: Dies, Victim: Process{"b", 21}, Begin: (t0 + 36_000) * 1000, End: (t0 + 37_000) * 1000})
 			h.skip(everySecond, 26, 29)
 		}, Report{Forbidden: 4}},
+		{"an instant is cancelled, and a record from before that covers it", func(h *history) {
+			h.Faults = append(h.Faults, Fault{Name: "lock", Effect: Blocked, Begin: (t0 + 30_000) * 1000, End: (t0 + 50_000) * 1000})
+			h.skip(everySecond, 31, 49)
+			h.Rows[len(h.Rows)-1].Ended = t0 + 29_000
+			h.Rows = append(h.Rows, Row{Run: 9999, Job: everySecond, State: Cancelled, Type: "CRON", Due: t0 + 31_000, Ended: t0 + 30_000, Reason: "update"})
+		}, Report{Lost: 1}},
 		{"an instant is both run and skipped", func(h *history) {
 			h.Rows = append(h.Rows, Row{Run: 9999, Job: everySecond, State: Skipped, Type: "CRON", Due: t0 + 7000, First: t0 + 7000, Last: t0 + 7000, Count: 1})
 		}, Report{Double: 1}},
@@ -335,6 +341,7 @@ func TestPermitted(t *testing.T) {
 		{"a skip of an instant that was cancelled when the schedule was replaced", func(h *history) {
 			h.Faults = append(h.Faults, Fault{Name: "lock", Effect: Blocked, Begin: (t0 + 30_000) * 1000, End: (t0 + 50_000) * 1000})
 			h.skip(everySecond, 31, 49)
+			h.Rows[len(h.Rows)-1].Ended = t0 + 50_000
 			h.Rows = append(h.Rows, Row{Run: 9999, Job: everySecond, State: Cancelled, Type: "CRON", Due: t0 + 31_000, Ended: t0 + 30_000, Reason: "update"})
 		}},
 		{"a skip in two short faults in a row", func(h *history) {

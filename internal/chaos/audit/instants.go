@@ -13,16 +13,14 @@ func (a *Auditor) checkInstant(r *Report, j Job, at int64) {
 		begun[e.Index] = true
 		total = max(total, e.Total)
 	}
-	rows, cancelled := map[int][]Row{}, true
+	rows := map[int][]Row{}
 	for _, row := range a.rowsAt[k] {
 		if row.scheduleBorn() || row.Type == "" {
-			cancelled = cancelled && row.State == Cancelled
 			rows[row.Index] = append(rows[row.Index], row)
 			total = max(total, row.Total)
 		}
 	}
-	// What an edit has cancelled may be an instant of the new schedule as well.
-	if len(begun) == 0 && cancelled && a.recorded(r, j, at) {
+	if len(begun) == 0 && len(rows) == 0 && a.recorded(r, j, at, 0) {
 		return
 	}
 	for part := range total {
@@ -32,11 +30,11 @@ func (a *Auditor) checkInstant(r *Report, j Job, at int64) {
 	}
 }
 
-// recorded accounts for an instant that a record stands for: a skip, or a run that
-// makes up for many.
-func (a *Auditor) recorded(r *Report, j Job, at int64) bool {
+// recorded accounts for an instant that a record from after a time stands for: a skip, or
+// a run that makes up for many.
+func (a *Auditor) recorded(r *Report, j Job, at, since int64) bool {
 	for _, row := range a.records[j.ID] {
-		if !row.covers(at) {
+		if !row.covers(at) || row.Ended < since {
 			continue
 		}
 		if row.Reason == editReason && a.overdueAtEdit(j, at) {
@@ -78,6 +76,10 @@ func (a *Auditor) checkMissing(r *Report, j Job, at int64, part, total int, rows
 	}
 	if allCancelled(rows) && a.overdueAtEdit(j, at) {
 		a.dropped(r, j, at, rows)
+		return
+	}
+	// What an edit has cancelled may be an instant of the new schedule as well.
+	if len(rows) > 0 && allCancelled(rows) && a.recorded(r, j, at, rows[len(rows)-1].Ended) {
 		return
 	}
 	r.Lost++
