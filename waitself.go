@@ -22,13 +22,14 @@ import (
 //   - the run can go to no other address: none else has the handler, or the trigger has
 //     named this one only. With BUSYOVER the run is refused then, and has thus ended;
 //   - FIRST, LAST, FAILOVER or CONSISTENT_HASH choose this address among all;
+//   - NEAREST, where the node of the handler has the job's shard. A shard that moves to
+//     another node before the run is due would take it along;
 //   - SHARDING_BROADCAST, where all are addresses of nodes: it begins when the job is idle
 //     at all of them.
 //
-// Any other run may end by itself, and is waited for: ROUND, RANDOM, NEAREST and the
-// like, and routers of one's own, may send it elsewhere, and which of the nodes sends it
-// is not certain until it has. A wait for a run that they do send here ends with its
-// context. Runs that are refused by this error are as they were: they begin after the
+// Any other run may end by itself, and is waited for: ROUND, RANDOM and the like, and
+// routers of one's own, may send it elsewhere, and which of the nodes sends it is not
+// certain until it has. A wait for a run that they do send here ends with its context. Runs that are refused by this error are as they were: they begin after the
 // handler's end.
 var ErrWaitsForItself = errors.New("xxljob: a handler cannot wait for itself")
 
@@ -65,8 +66,9 @@ func (s *scheduler) waitsForItself(ctx context.Context, run Run) error {
 }
 
 // comesTo reports whether it is certain that a planned run goes to the address of a node,
-// whichever node sends it, as long as its app has the addresses that it has now. Where
-// these cannot be read nothing is certain.
+// whichever node sends it, as long as its app has the addresses that it has now, and by
+// NEAREST as long as its shard has the owner that it has now. Where the addresses cannot be
+// read nothing is certain.
 func (s *scheduler) comesTo(ctx context.Context, address string, run *Run, job *Job) bool {
 	if s.routers[job.Route] == nil || s.cfg.Routers[job.Route] != nil || job.Stopped && run.Type.ScheduleBorn() {
 		return false // it is refused, or cancelled, when it comes up, or may be
@@ -88,6 +90,9 @@ func (s *scheduler) comesTo(ctx context.Context, address string, run *Run, job *
 		// Their choice stays the same when others of the addresses are left out.
 		chosen, err := s.routers[job.Route].Route(ctx, job.ID, addrs)
 		return err == nil && chosen[0] == address
+	case route.Nearest:
+		_, owned := s.leases.epoch(run.Shard)
+		return owned && address == LocalAddress(s.incarnation)
 	case route.ShardingBroadcast:
 		return !slices.ContainsFunc(addrs, isRemote) // an executor elsewhere has a queue of its own
 	}

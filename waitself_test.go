@@ -207,13 +207,14 @@ type selfWait struct {
 }
 
 // certain reports whether the run waits for its handler's end wherever it is sent from.
-// own is the handler's address, addrs are those of both nodes.
-func (c *selfWait) certain(jobID int64, own string, addrs []string) bool {
+// own is the handler's address, addrs are those of both nodes, and owner is that of the one
+// which has the job's shard.
+func (c *selfWait) certain(jobID int64, own, owner string, addrs []string) bool {
 	builtin := route.Builtin(time.Now, "")[c.route]
 	switch {
 	case c.block != block.SerialExecution || c.to == "other" || c.route == route.Busyover || builtin == nil:
 		return false
-	case c.to == "own" || c.route == route.ShardingBroadcast:
+	case c.to == "own" || c.route == route.ShardingBroadcast || c.route == route.Nearest && own == owner:
 		return true
 	case !slices.Contains([]string{route.First, route.Last, route.Failover, route.ConsistentHash}, c.route):
 		return false
@@ -287,7 +288,7 @@ func waitForOneself(t *testing.T, nodes []*waiting, at int, c selfWait, name str
 	if d := time.Since(began); told && d > 0 {
 		t.Errorf("%+v at %s: told after %v", c, own, d)
 	}
-	if want := c.certain(job.ID, own, both); told != want {
+	if want := c.certain(job.ID, own, ownerOf(t, nodes[at].store, job), both); told != want {
 		t.Errorf("%+v at %s: told %v, want %v", c, own, told, want)
 	}
 	long, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -296,4 +297,16 @@ func waitForOneself(t *testing.T, nodes []*waiting, at int, c selfWait, name str
 		t.Errorf("%+v at %s: told that it waits for itself, but it is %v at %s", c, own, run.State, run.Address)
 	}
 	return told
+}
+
+// ownerOf is the address of the node that has the shard of a job.
+func ownerOf(t *testing.T, st xxljob.Store, job xxljob.Job) string {
+	t.Helper()
+	for _, sh := range observe(t, st).Shards {
+		if sh.ID == job.Shard {
+			return xxljob.LocalAddress(sh.Owner)
+		}
+	}
+	t.Fatalf("there is no shard %d", job.Shard)
+	return ""
 }
