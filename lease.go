@@ -195,8 +195,12 @@ func (s *scheduler) leaseOnce(ctx context.Context, joined *bool) (time.Duration,
 	}
 	s.desk.tell() // a node that was asked may be gone
 	s.warnSuperseded()
-	if err := s.sayFailing(ctx, view, self.failing); err != nil {
+	if said, err := s.sayFailing(ctx, view, self.failing); err != nil {
 		return 0, err
+	} else if said && self.failing {
+		// Only a view from after that tells who else fails: see hasAnnounced. What follows
+		// here may take a while.
+		return max(5*now.Sub(began), s.cfg.LeaseTTL/50), nil
 	}
 	// Where claims or starts hang, so may what follows, and the next beat must not wait.
 	side, cancel := s.besideBeats(ctx)
@@ -226,8 +230,8 @@ func (s *scheduler) leaseOnce(ctx context.Context, joined *bool) (time.Duration,
 }
 
 // sayFailing tells the other nodes, where the store has it otherwise, whether this one
-// fails.
-func (s *scheduler) sayFailing(ctx context.Context, v View, failing bool) error {
+// fails, and reports whether it had to.
+func (s *scheduler) sayFailing(ctx context.Context, v View, failing bool) (said bool, err error) {
 	if rests := s.leases.isResting(); rests != s.rests {
 		s.rests = rests
 		switch {
@@ -244,11 +248,13 @@ func (s *scheduler) sayFailing(ctx context.Context, v View, failing bool) error 
 			_, err := call(ctx, func(ctx context.Context) (struct{}, error) {
 				return struct{}{}, s.store.SetFailing(ctx, s.incarnation, failing)
 			})
-			s.leaseWake.pokeIf(err == nil) // only the next view tells who else fails
-			return err
+			if err == nil {
+				s.leases.said(failing, time.Now())
+			}
+			return true, err
 		}
 	}
-	return nil
+	return false, nil
 }
 
 // besideBeats bounds what the lease loop does beside its beats, while it may hang.
@@ -355,6 +361,13 @@ func (l *leases) look(v View, self selfVerdict, asked, answered time.Time) (chan
 	l.nodes = seen
 	l.index()
 	return changed, l.own(v.Shards, answered)
+}
+
+// said notes that the store has acknowledged whether this node fails.
+func (l *leases) said(fails bool, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.announce(fails, now)
 }
 
 // announce notes whether the store has it that this node fails. Called with mu held.

@@ -97,7 +97,7 @@ func TestARemovedJobThatIsThereAgain(t *testing.T) {
 		st.removed.Store(job.ID)
 		time.Sleep(3 * time.Second)
 		st.removed.Store(0)
-		time.Sleep(time.Second)
+		time.Sleep(10 * time.Second) // what was planned before is dropped; what is planned from here on is not
 		from := time.Now()
 		time.Sleep(20 * time.Second)
 		stop(t, n)

@@ -509,6 +509,14 @@ func TestForgottenEdit(t *testing.T) {
 	if r := h.report(); r.Wrong != 0 || !r.OK() {
 		t.Errorf("the schedule from before an edit that is gone: wrong %d, %v", r.Wrong, r.Problems)
 	}
+	edits := h.Ops
+	h.Ops = append(slices.Clone(edits),
+		Op{Kind: OpSet, Verb: "stop", Job: everySecond, Call: (t0 + 44_100) * 1000, Return: (t0 + 44_200) * 1000, Outcome: Done},
+		Op{Kind: OpSet, Verb: "start", Job: everySecond, Call: (t0 + 44_300) * 1000, Return: (t0 + 44_400) * 1000, Outcome: Done, Grid: Grid{2000, 0}})
+	if r := h.report(); r.Wrong != 0 || !r.OK() {
+		t.Errorf("the same, and the job was stopped and started since: wrong %d, %v", r.Wrong, r.Problems)
+	}
+	h.Ops = edits
 	h.Ops[len(h.Ops)-1].Call -= 2_000_000
 	h.Ops[len(h.Ops)-1].Return -= 2_000_000
 	if r := h.report(); r.Wrong != 12 {

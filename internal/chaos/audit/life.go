@@ -53,15 +53,27 @@ const (
 func (l life) at(instant int64) verdict {
 	moment := instant * 1000
 	possible := []Grid{{}} // before the first operation there is no schedule
+	var schedules []Grid   // that the job may have while it is stopped too
 	within := false
 	for _, op := range l {
 		if op.Call > moment+999 {
 			break
 		}
-		if op.Return < moment && op.Outcome == Done {
+		settled := op.Return < moment && op.Outcome == Done
+		if settled {
 			possible = possible[:0]
 		}
 		possible = append(possible, op.Grid)
+		switch op.Verb {
+		case "start":
+			possible = append(possible, schedules...) // a start sets none
+		case "stop", "remove":
+		default:
+			if settled {
+				schedules = schedules[:0]
+			}
+			schedules = append(schedules, op.Grid)
+		}
 		within = within || op.Return >= moment
 	}
 	yes := 0
