@@ -47,12 +47,13 @@ func TestAskedAboutTheRun(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				st := memory.New()
 				faults := storetest.Wrap(st)
-				hang := make(chan struct{})
+				triggered, hang := make(chan struct{}), make(chan struct{})
 				p := &peer{ask: func(wire.IdleBeatRequest) (wire.Return, error) { return c.answer, nil }}
 				p.run = func(n int, _ wire.TriggerRequest) (wire.Return, error) {
 					if n > 1 {
 						return wire.Success(), nil
 					}
+					<-triggered
 					faults.Pause(true) // it dies while it waits for the answer
 					<-hang
 					return wire.Failf("refused, after all"), nil
@@ -61,6 +62,7 @@ func TestAskedAboutTheRun(t *testing.T) {
 				a := newElsewhere(t, faults, xxljob.Config{Node: "a"}, peers)
 				a.registerOurs("far", at1, bootOfPeer)
 				id := a.trigger(xxljob.Job{App: "far"})
+				close(triggered)
 				synctest.Wait() // it is sent
 				b := newElsewhere(t, st, xxljob.Config{Node: "b"}, peers)
 				beats := func(d time.Duration) {

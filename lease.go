@@ -187,14 +187,11 @@ func (s *scheduler) leaseOnce(ctx context.Context, joined *bool) (time.Duration,
 	wasTrusted := s.leases.trusted(now)
 	self := s.fitness.judge()
 	changed, found := s.leases.look(view, self, began, now)
-	if changed {
-		s.book.forget()
+	s.noteLook(changed, found)
+	if !wasTrusted || self.failing != s.failing { // while it fails, the scan loop tries it out
+		s.wakeLoops()
 	}
-	for _, inc := range s.leases.takeDoubts() {
-		s.startWake.pokeIf(s.engine.evict(LocalAddress(inc)))
-	}
-	s.desk.tell() // a node that was asked may be gone
-	s.warnSuperseded()
+	s.failing = self.failing
 	if said, err := s.sayFailing(ctx, view, self.failing); err != nil {
 		return 0, err
 	} else if said && self.failing {
@@ -205,17 +202,9 @@ func (s *scheduler) leaseOnce(ctx context.Context, joined *bool) (time.Duration,
 	// Where claims or starts hang, so may what follows, and the next beat must not wait.
 	side, cancel := s.besideBeats(ctx)
 	defer cancel()
-	err = s.takeUp(side, found)
-	took := len(found) > 0
+	err = s.sweep(side)
 	if err == nil {
-		var more bool
-		more, err = s.rebalance(ctx, side, view)
-		took = took || more
-	}
-	if took || !wasTrusted {
-		s.scanWake.poke()
-		s.startWake.poke()
-		s.inboxWake.poke()
+		err = s.rebalance(ctx, side, view)
 	}
 	if !errors.Is(err, context.DeadlineExceeded) { // or the next beat would be late
 		err = errors.Join(err, s.settleGone(side))
@@ -227,6 +216,20 @@ func (s *scheduler) leaseOnce(ctx context.Context, joined *bool) (time.Duration,
 		return forever, err
 	}
 	return s.cfg.LeaseTTL / 5, err
+}
+
+// noteLook has what a look has shown reach those whom it concerns. It makes no call, so that
+// it is done with each look, whatever the node does next.
+func (s *scheduler) noteLook(changed bool, found []Shard) {
+	if changed {
+		s.book.forget()
+	}
+	s.takeUp(found)
+	for _, inc := range s.leases.takeDoubts() {
+		s.startWake.pokeIf(s.engine.evict(LocalAddress(inc)))
+	}
+	s.desk.tell() // a node that was asked may be gone
+	s.warnSuperseded()
 }
 
 // sayFailing tells the other nodes, where the store has it otherwise, whether this one

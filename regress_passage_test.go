@@ -26,7 +26,7 @@ func TestOpenRunWhoseShardHasMoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		faults := storetest.Wrap(st)
-		hang := make(chan struct{})
+		triggered, hang := make(chan struct{}), make(chan struct{})
 		defer close(hang)
 		var reachable atomic.Bool
 		p := &peer{}
@@ -34,6 +34,7 @@ func TestOpenRunWhoseShardHasMoved(t *testing.T) {
 			if n > 1 {
 				return wire.Success(), nil
 			}
+			<-triggered
 			faults.Pause(true) // it dies while it waits for the answer
 			<-hang
 			return wire.Return{}, errHungUp
@@ -48,6 +49,7 @@ func TestOpenRunWhoseShardHasMoved(t *testing.T) {
 		a := newElsewhere(t, faults, xxljob.Config{Node: "a"}, peers)
 		a.registerOurs("far", at1, bootOfPeer)
 		id := trigger(t, a, addLastShard(t, a))
+		close(triggered)
 		b := newElsewhere(t, st, xxljob.Config{Node: "b"}, peers)
 		beats := func(n *elsewhere, d time.Duration) {
 			for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(5 * time.Second) {

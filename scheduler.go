@@ -323,6 +323,7 @@ type scheduler struct {
 	server       string              // the store's, as of the last beat; owned by the lease loop
 	superseded   bool                // another node has this one's name; owned by the lease loop
 	rests        bool                // this node leaves its shards to others, as it has said in the log; owned by the lease loop
+	failing      bool                // what this node thought of itself at the last beat; owned by the lease loop
 	outrun       bool                // others were quicker to take shards, the last time; owned by the lease loop
 	draining     atomic.Bool         // Stop has begun: this node offers no executors, and takes nothing, any more
 	taking       chan struct{}       // full while runs are taken out of the inbox

@@ -10,25 +10,25 @@ import (
 )
 
 // rebalance gives up the shards that are too many and takes those that are due
-// to this node, the latter within side. It reports whether it took any.
-func (s *scheduler) rebalance(ctx, side context.Context, v View) (took bool, err error) {
+// to this node, the latter within side.
+func (s *scheduler) rebalance(ctx, side context.Context, v View) error {
 	give, take := s.leases.shares(v.Shards, time.Now())
 	if len(give) > 0 {
 		s.leases.drop(give)
 		if _, err := call(ctx, func(ctx context.Context) (struct{}, error) {
 			return struct{}{}, s.store.ReleaseShards(ctx, s.incarnation, give)
 		}); err != nil {
-			return false, err
+			return err
 		}
 	}
 	if len(take) == 0 {
-		return false, nil
+		return nil
 	}
 	taken, err := call(side, func(ctx context.Context) ([]Shard, error) {
 		return s.store.TakeShards(ctx, s.incarnation, take)
 	})
 	if err != nil {
-		return false, err
+		return err
 	}
 	s.leases.add(taken, time.Now())
 	short := len(taken) < len(take)
@@ -36,15 +36,33 @@ func (s *scheduler) rebalance(ctx, side context.Context, v View) (took bool, err
 		s.leaseWake.poke() // others were quicker: look, once, what they have left
 	}
 	s.outrun = short
-	return len(taken) > 0, s.takeUp(side, taken)
+	s.takeUp(taken)
+	return s.sweep(side)
 }
 
-// takeUp prepares shards that are new to this node: their planned runs are to be
-// read as a whole, and jobs that wait for runs which ended without them mended.
-func (s *scheduler) takeUp(ctx context.Context, shards []Shard) error {
+// takeUp has the loops begin with shards that are new to this node: their planned runs are
+// read as a whole. The next sweep mends jobs that wait for runs which ended without them.
+func (s *scheduler) takeUp(shards []Shard) {
+	if len(shards) == 0 {
+		return
+	}
 	s.reload.add(shards)
 	s.unswept.add(shards)
-	if shards = s.unswept.take(s.leases.owned()); len(shards) == 0 {
+	s.wakeLoops()
+}
+
+// wakeLoops wakes the loops that sleep while this node has no shards, or is not trusted with
+// them.
+func (s *scheduler) wakeLoops() {
+	s.scanWake.poke()
+	s.startWake.poke()
+	s.inboxWake.poke()
+}
+
+// sweep mends jobs of the shards that were taken up.
+func (s *scheduler) sweep(ctx context.Context) error {
+	shards := s.unswept.take(s.leases.owned())
+	if len(shards) == 0 {
 		return nil
 	}
 	_, err := call(ctx, func(ctx context.Context) (struct{}, error) {
@@ -52,8 +70,10 @@ func (s *scheduler) takeUp(ctx context.Context, shards []Shard) error {
 	})
 	if err != nil {
 		s.unswept.add(shards) // at the next beat
+		return err
 	}
-	return err
+	s.scanWake.poke() // what it has mended may be due
+	return nil
 }
 
 func (l *leases) add(shards []Shard, now time.Time) {

@@ -112,7 +112,7 @@ func (f *failures) add(addr string, ret wire.Return, err error) (ok bool) {
 }
 
 func (f *failures) err() error {
-	if f.refusals == f.nodes {
+	if f.refusals == len(f.all) && f.refusals >= f.nodes {
 		return fmt.Errorf("xxljob: executor: admin %q %w: %w", f.admin, errRefused, errors.Join(f.all...))
 	}
 	return fmt.Errorf("xxljob: executor: admin %q: %w", f.admin, errors.Join(f.all...))

@@ -123,9 +123,9 @@ type Config struct {
 	// with the defaults of wire.TransportConfig.
 	Transport *wire.Transport
 
-	// CallTimeout bounds a call to one node of Admins, connecting included. An
-	// attempt to register, which is made again, lasts for 3.5 s at most in any case.
-	// Default: 6 s.
+	// CallTimeout bounds a call to one node of Admins, connecting included. A
+	// registration that is not answered is sent again every 3.5 s beside those that are
+	// open. Default: 6 s.
 	CallTimeout time.Duration
 }
 

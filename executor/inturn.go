@@ -21,20 +21,24 @@ type answer struct {
 }
 
 // register asks one node after the other, like ask; but one that hangs does not keep the
-// next one waiting for longer than its share of askedWithin. Once quit is closed no
-// further node is asked. It returns when a node has taken the registration, or all that
-// were asked have answered, and leaves no call behind: those that another node has
-// forestalled are cancelled.
+// next one waiting for longer than its share of askedWithin. Every awayBackoff all are asked
+// once more, beside the calls that are open: a node that is back never answers what it got
+// while it was away, and one that is slow answers nothing sooner for being cut off. Once
+// quit is closed no further node is asked. It returns when a node has taken the
+// registration, or all that were asked have answered, and leaves no call behind: those that
+// another node has forestalled are cancelled.
 func (c *cluster) register(ctx context.Context, quit <-chan struct{}, req wire.RegistryRequest) (wire.Return, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	share := time.NewTicker(askedWithin / time.Duration(max(1, len(c.nodes)-1)))
 	defer share.Stop()
+	anew := time.NewTicker(awayBackoff)
+	defer anew.Stop()
 	failed := failures{admin: c.name, nodes: len(c.nodes)}
 	answers := make(chan answer)
-	first, asked, open := int(c.first.Load()), 0, 0
+	first, asked, most, open := int(c.first.Load()), 0, len(c.nodes), 0
 	next := func() {
-		if asked == len(c.nodes) || asked > 0 && (ctx.Err() != nil || closed(quit)) {
+		if asked == most || asked > 0 && (ctx.Err() != nil || closed(quit)) {
 			return
 		}
 		at := (first + asked) % len(c.nodes)
@@ -59,6 +63,9 @@ func (c *cluster) register(ctx context.Context, quit <-chan struct{}, req wire.R
 				next()
 			}
 		case <-share.C:
+			next()
+		case <-anew.C:
+			most += len(c.nodes)
 			next()
 		}
 	}

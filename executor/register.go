@@ -12,9 +12,10 @@ import (
 
 // Between the beginnings of two attempts to register lies firstBackoff after a first
 // failure, and twice as much after each further one, up to Config.Beat; where not all
-// admins have answered, up to awayBackoff, which also bounds an attempt: one that keeps
-// its registrations in memory has forgotten them when it is back. With askedWithin it
-// makes the 5 s within which an admin that is back hears of the executor.
+// admins have answered, up to awayBackoff, which is also how often they are asked within
+// one attempt: one that keeps its registrations in memory has forgotten them when it is
+// back. With askedWithin it makes the 5 s within which an admin that is back hears of the
+// executor.
 const (
 	firstBackoff = time.Second
 	awayBackoff  = 3500 * time.Millisecond
@@ -34,6 +35,7 @@ type registration struct {
 	addr string // what is registered; it never changes
 	boot string
 	beat time.Duration
+	most time.Duration // of an attempt
 
 	cluster *cluster
 	after   func() // called after each success
@@ -48,6 +50,7 @@ type registration struct {
 func newRegistration(e *Executor, o *origin, addr string) *registration {
 	r := &registration{
 		log: e.cfg.Logger.With("admin", o.name, "address", addr), app: e.cfg.App, addr: addr, boot: e.boot, beat: e.cfg.Beat,
+		most:    max(e.cfg.CallTimeout, awayBackoff),
 		cluster: o.cluster, after: o.out.adopt,
 		again: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
 	}
@@ -102,7 +105,7 @@ func (r *registration) loop() {
 
 // attempt registers once.
 func (r *registration) attempt() error {
-	ctx, cancel := context.WithTimeout(r.ctx, awayBackoff)
+	ctx, cancel := context.WithTimeout(r.ctx, r.most)
 	defer cancel()
 	_, err := r.cluster.register(ctx, r.quit, r.request())
 	return err

@@ -20,6 +20,7 @@ const (
 	refusing = "refusing" // answers, with a refusal
 	absent   = "absent"   // fails at once
 	hanging  = "hanging"  // never answers what it got before its return
+	slow     = "slow"     // answers well after 5 s
 	well     = "well"
 )
 
@@ -51,6 +52,17 @@ func (f *fickle) Registry(ctx context.Context, _ wire.RegistryRequest) (wire.Ret
 		defer cancel()
 		<-ctx.Done()
 		return wire.Return{}, ctx.Err()
+	case slow:
+		select {
+		case <-time.After(5 * time.Second):
+		case <-ctx.Done():
+			return wire.Return{}, ctx.Err()
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.taken.IsZero() {
+			f.taken = time.Now()
+		}
 	}
 	return wire.Success(), nil
 }
@@ -177,6 +189,30 @@ func firstTold(nodes []*fickle, of []int, since time.Time) (first time.Duration,
 		}
 	}
 	return first, ok
+}
+
+// TestASlowAdmin: an admin that needs longer for its answer than lies between two attempts
+// gets its registrations, and is not asked without end.
+func TestASlowAdmin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fickle{state: slow}
+		cfg := executor.Config{Address: self, Logger: slog.New(slog.DiscardHandler),
+			Admins: []executor.AdminCluster{{Name: "slow", Addresses: []string{"0"}}}}
+		e, err := executor.NewOver(cfg, func(string) wire.Admin { return f })
+		if err != nil {
+			t.Fatal(err)
+		}
+		start(t, e)
+		time.Sleep(25 * time.Second)
+		if _, told := f.told(); !told || f.asked != 2 {
+			t.Errorf("it has a registration: %v; it was asked %d times, want 2", told, f.asked)
+		}
+		time.Sleep(30 * time.Second)
+		if f.asked != 4 {
+			t.Errorf("a beat later: it was asked %d times, want 4", f.asked)
+		}
+		stop(t, e)
+	})
 }
 
 // TestAResultTellsThatAnAdminIsAway also where another of its nodes refuses the result.
