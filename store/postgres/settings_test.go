@@ -162,8 +162,11 @@ func TestCommitsWait(t *testing.T) {
 	}
 }
 
-// only passes by the cases of other topics of the suite.
+// only passes by the cases of other topics of the suite; without topics, by none.
 func only(t *testing.T, topics ...string) {
+	if len(topics) == 0 {
+		return
+	}
 	for _, topic := range topics {
 		if strings.Contains(t.Name(), "/"+topic+"/") {
 			return
