@@ -125,7 +125,8 @@ type Edit struct {
 	Next func(job Job, started, now time.Time) (time.Time, error)
 }
 
-// JobFilter chooses jobs. Zero fields choose all.
+// JobFilter chooses jobs. Zero fields choose all, and so do lists with nothing in them, be
+// they nil or not: who asks for jobs of a list that may be empty looks at it first.
 type JobFilter struct {
 	App, Key, Handler, Author string
 	// Name is a part of the name, regardless of case.
@@ -205,7 +206,8 @@ type RunStore interface {
 	Runs(ctx context.Context, f RunFilter) ([]Run, error)
 }
 
-// RunFilter chooses runs. Zero fields choose all.
+// RunFilter chooses runs. Zero fields choose all, and so does a list of States with nothing
+// in it, be it nil or not.
 type RunFilter struct {
 	App   string
 	JobID int64
