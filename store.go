@@ -670,13 +670,20 @@ type Signals struct {
 
 type actorKey struct{}
 
-// WithActor returns a context whose changes of jobs are audited under the name.
+// WithActor returns a context whose changes of jobs are audited under the name. It panics
+// where ctx is nil, as context.WithValue does: there is no error to return.
 func WithActor(ctx context.Context, name string) context.Context {
+	if ctx == nil {
+		panic(errNoContext)
+	}
 	return context.WithValue(ctx, actorKey{}, name)
 }
 
-// Actor returns the name that WithActor put into ctx, or "".
+// Actor returns the name that WithActor put into ctx, or "", for a nil ctx too.
 func Actor(ctx context.Context) string {
+	if ctx == nil {
+		return ""
+	}
 	name, _ := ctx.Value(actorKey{}).(string)
 	return name
 }
