@@ -59,6 +59,8 @@ var mayImport = map[string][]string{
 	"xxljobtest":      {".", "executor", "wire", "store/memory"},
 	// Only tests import it: what a user might write who does not know this module.
 	"internal/plain": nil,
+	// Only tests import it: which methods of a store runs wait for.
+	"internal/asker": {"."},
 	// Only tests import it: waiting for what others bring about.
 	"internal/await": nil,
 	// Nothing but a test: the module compiles for other systems.
@@ -83,9 +85,9 @@ var mayImport = map[string][]string{
 // beside the package itself. Tests of leaves get nothing: a leaf that needs more
 // to be tested is none.
 var testsMayImport = map[string][]string{
-	".":               {"store/memory", "store/storetest", "xxljobtest", "internal/plain", "internal/await"},
+	".":               {"store/memory", "store/storetest", "xxljobtest", "internal/plain", "internal/asker", "internal/await"},
 	"store/memory":    {"store/storetest", "xxljobtest", "executor", "wire"},
-	"store/postgres":  {"store/storetest", "internal/await", "internal/pgtest", "executor", "wire", stdlib, errgroup},
+	"store/postgres":  {"store/storetest", "internal/asker", "internal/await", "internal/pgtest", "executor", "wire", stdlib, errgroup},
 	"store/storetest": {"store/memory"},
 	"xxljobtest":      {"block", "route"},
 	"interop":         {".", "wire", "executor", "block", "route", "store/memory", "store/postgres", "internal/pgtest"},

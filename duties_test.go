@@ -3,7 +3,6 @@ package xxljob_test
 import (
 	"context"
 	"maps"
-	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -11,43 +10,19 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/asker"
 	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/duty"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"
 )
 
-// asker says who calls a method of the store: the loops, as their duty, or whoever may
-// wait, such as hosts and what tidies up.
-type asker int
-
-const (
-	loops asker = iota + 1
-	others
-	both
-)
-
-// askers has every method of a store that can fail.
-func askers() map[string]asker {
-	return map[string]asker{
-		"AddJob": others, "EditJob": others, "RemoveJob": others, "Job": others, "JobByKey": others, "Jobs": both, "Changes": others,
-		"PutList": others, "Lists": others, "NameJobs": others, "UnnameJob": others, "AddJobs": others,
-		"SaveGroup": others, "EnsureGroup": others, "RemoveGroup": others, "Group": both, "Groups": others,
-		"AddRun": others, "Finish": loops, "Kill": both, "Run": both, "RunsByID": both, "Runs": both,
-		"SetShards": both, "Scan": loops, "Planned": loops, "Claim": loops, "Sweep": loops,
-		"Start": loops, "Readdress": loops, "Dispatched": loops, "StartedBy": loops, "Settle": loops, "Inbox": loops, "Take": loops,
-		"AskLog": others, "AnswerLog": others, "LogAnswer": others,
-		"Now": both, "Join": loops, "Beat": loops, "SetFailing": loops, "Leave": loops, "Bury": loops, "TakeShards": loops, "ReleaseShards": loops,
-		"PutAddresses": both, "DropAddresses": both, "Addresses": both, "Registrations": others, "ForgetAddresses": others,
-	}
-}
-
 // checkDuties returns an observer of a scheduler's calls that has each of them say to the
 // store whose it is.
 func checkDuties(t *testing.T) func(context.Context, string) {
-	by := askers()
+	by := asker.Table()
 	return func(ctx context.Context, method string) {
-		if marked := duty.Marked(ctx); marked && by[method] == others || !marked && by[method] == loops {
+		if marked := duty.Marked(ctx); marked && by[method] == asker.Others || !marked && by[method] == asker.Loops {
 			t.Errorf("%s is called with a context that is marked as a duty: %v", method, marked)
 		}
 	}
@@ -55,14 +30,7 @@ func checkDuties(t *testing.T) func(context.Context, string) {
 
 // TestEveryMethodHasAnAsker: whoever adds a method says whether runs wait for it.
 func TestEveryMethodHasAnAsker(t *testing.T) {
-	var want []string
-	store := reflect.TypeFor[xxljob.Store]()
-	for i := range store.NumMethod() {
-		if m := store.Method(i); m.Type.NumOut() > 0 && m.Type.Out(m.Type.NumOut()-1) == reflect.TypeFor[error]() {
-			want = append(want, m.Name)
-		}
-	}
-	if have := slices.Sorted(maps.Keys(askers())); !slices.Equal(have, want) {
+	if have, want := slices.Sorted(maps.Keys(asker.Table())), asker.Methods(); !slices.Equal(have, want) {
 		t.Errorf("methods with an asker:\n%v, want\n%v", have, want)
 	}
 }
@@ -104,8 +72,8 @@ func TestDuties(t *testing.T) {
 		stop(t, b)
 		time.Sleep(10 * time.Second)
 		stop(t, a)
-		for method, by := range askers() {
-			if by == others && seen[method] || by == loops && host[method] {
+		for method, by := range asker.Table() {
+			if by == asker.Others && seen[method] || by == asker.Loops && host[method] {
 				t.Errorf("%s is called by others than it is for", method)
 			}
 		}

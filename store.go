@@ -125,7 +125,8 @@ type Edit struct {
 	Next func(job Job, started, now time.Time) (time.Time, error)
 }
 
-// JobFilter chooses jobs. Zero fields choose all.
+// JobFilter chooses jobs. Zero fields choose all, and so do lists with nothing in them, be
+// they nil or not: who asks for jobs of a list that may be empty looks at it first.
 type JobFilter struct {
 	App, Key, Handler, Author string
 	// Name is a part of the name, regardless of case.
@@ -205,7 +206,8 @@ type RunStore interface {
 	Runs(ctx context.Context, f RunFilter) ([]Run, error)
 }
 
-// RunFilter chooses runs. Zero fields choose all.
+// RunFilter chooses runs. Zero fields choose all, and so does a list of States with nothing
+// in it, be it nil or not.
 type RunFilter struct {
 	App   string
 	JobID int64
@@ -668,13 +670,20 @@ type Signals struct {
 
 type actorKey struct{}
 
-// WithActor returns a context whose changes of jobs are audited under the name.
+// WithActor returns a context whose changes of jobs are audited under the name. It panics
+// where ctx is nil, as context.WithValue does: there is no error to return.
 func WithActor(ctx context.Context, name string) context.Context {
+	if ctx == nil {
+		panic(errNoContext)
+	}
 	return context.WithValue(ctx, actorKey{}, name)
 }
 
-// Actor returns the name that WithActor put into ctx, or "".
+// Actor returns the name that WithActor put into ctx, or "", for a nil ctx too.
 func Actor(ctx context.Context) string {
+	if ctx == nil {
+		return ""
+	}
 	name, _ := ctx.Value(actorKey{}).(string)
 	return name
 }

@@ -168,6 +168,21 @@ func TestNilContexts(t *testing.T) {
 	})
 }
 
+// TestNilContextsOfActors: where a context is to come back there is no error to return, so
+// it is a panic in words; and nobody has put a name into none.
+func TestNilContextsOfActors(t *testing.T) {
+	var none context.Context
+	defer func() {
+		if said := fmt.Sprint(recover()); !strings.Contains(said, "the context is nil") {
+			t.Errorf("WithActor panicked with %q", said)
+		}
+		if name := xxljob.Actor(none); name != "" {
+			t.Errorf("the actor of a nil context is %q", name)
+		}
+	}()
+	xxljob.WithActor(none, "ann")
+}
+
 // TestASecondStop that gives up early does not take from the handlers what the first one,
 // which waits for them, leaves them.
 func TestASecondStop(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 // ErrStarted is returned by Start when the executor was started before.
 var ErrStarted = errors.New("xxljob: executor: started already")
 
+var errNoContext = errors.New("xxljob: executor: the context is nil")
+
 // Start makes an executor known to Config.Admins: it opens Config.Addr and the
 // spool, begins to deliver what an earlier process has left there, and registers
 // at once and then every Config.Beat until Stop. It does not wait for an admin:
@@ -17,9 +19,12 @@ var ErrStarted = errors.New("xxljob: executor: started already")
 // It returns ErrStarted when called again after a success, ErrStopped after Stop,
 // and otherwise why the address, the spool or a token cannot be used; then nothing
 // was started, and it may be called again. ctx is for Start only: what it has
-// started goes on until Stop. An executor that serves only the admin it is bound
-// to needs no Start.
+// started goes on until Stop. A nil ctx is an error, here and for Serve and Stop. An
+// executor that serves only the admin it is bound to needs no Start.
 func (e *Executor) Start(ctx context.Context) (err error) {
+	if ctx == nil {
+		return errNoContext
+	}
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}

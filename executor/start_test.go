@@ -41,6 +41,32 @@ func TestStartTwice(t *testing.T) {
 	})
 }
 
+// TestNilContexts: each call says what is wrong, and does nothing.
+func TestNilContexts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, _, one, _ := threeAdmins(t, executor.Config{})
+		var none context.Context
+		for name, call := range map[string]func(context.Context) error{"Start": e.Start, "Serve": e.Serve, "Stop": e.Stop} {
+			func() {
+				defer func() {
+					if v := recover(); v != nil {
+						t.Errorf("%s: panic: %v", name, v)
+					}
+				}()
+				if err := call(none); err == nil || !strings.Contains(err.Error(), "the context is nil") {
+					t.Errorf("%s: %v", name, err)
+				}
+			}()
+		}
+		start(t, e) // none of it was a start or a stop
+		synctest.Wait()
+		if len(one.beats()) != 1 || len(one.goodbyes()) != 0 {
+			t.Errorf("%d registrations, %d good-byes", len(one.beats()), len(one.goodbyes()))
+		}
+		stop(t, e)
+	})
+}
+
 // Before Start the admins of Config are refused, and the one in the process is
 // not.
 func TestNotStarted(t *testing.T) {

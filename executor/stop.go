@@ -31,6 +31,9 @@ import (
 // hasten it by its own ctx, and returns the same error. An executor that has
 // been stopped cannot be started again.
 func (e *Executor) Stop(ctx context.Context) error {
+	if ctx == nil {
+		return errNoContext
+	}
 	e.deregister()
 	e.mu.Lock()
 	e.stopping = true

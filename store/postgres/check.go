@@ -322,7 +322,12 @@ func (s *Store) prepareApart(ctx context.Context, a, b *pgx.Conn) error {
 	return nil
 }
 
+// backendOf asks for the backend of a connection, and leaves nothing prepared there.
 func backendOf(ctx context.Context, conn *pgx.Conn) (pid uint32, err error) {
-	err = conn.QueryRow(ctx, "select pg_catalog.pg_backend_pid()", pgx.QueryExecModeExec).Scan(&pid)
+	mode := pgx.QueryExecModeExec
+	if speaksSimply(conn) {
+		mode = pgx.QueryExecModeSimpleProtocol
+	}
+	err = conn.QueryRow(ctx, "select pg_catalog.pg_backend_pid()", mode).Scan(&pid)
 	return pid, err
 }

@@ -29,7 +29,9 @@
 // own. Behind a pooler that shares sessions out by transaction take LeaseRow, which
 // keeps nothing in a session, and default_query_exec_mode=exec where the pooler does
 // not know prepared statements; New finds out about both. All nodes of a schema have
-// the same mode.
+// the same mode. On connections whose DefaultQueryExecMode is
+// pgx.QueryExecModeSimpleProtocol the store speaks nothing but the simple protocol, those
+// beside the pool included.
 //
 // What the host's sessions are set to changes nothing: transactions of the store
 // name their isolation and set their own timeouts, no name goes by search_path, and

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/asker"
 	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/duty"
 	"github.com/xxljob/xxljob/internal/pgtest"
@@ -36,110 +36,115 @@ func methodsOf(a *actor, run xxljob.Run, other xxljob.Job) map[string]asked {
 	reg := []xxljob.Registration{{App: "app", Address: "http://a"}}
 	verdict := xxljob.Verdict{RunID: planned.ID, Shard: planned.Shard, Epoch: a.epoch(planned.Shard), Owner: a.inc, To: xxljob.StatePlanned}
 	plan, start := a.plan(other), a.startOf(planned, other.Version)
-	return map[string]asked{
-		"AddJob": {false, func(ctx context.Context) error { _, err := s.AddJob(ctx, newJob(), nil); return err }},
-		"EditJob": {false, func(ctx context.Context) error {
+	calls := map[string]func(context.Context) error{
+		"AddJob": func(ctx context.Context) error { _, err := s.AddJob(ctx, newJob(), nil); return err },
+		"EditJob": func(ctx context.Context) error {
 			_, err := s.EditJob(ctx, job, xxljob.Edit{Verb: "update", Change: func(j *xxljob.Job) (bool, error) { j.Author += "x"; return false, nil }})
 			return err
-		}},
-		"RemoveJob": {false, func(ctx context.Context) error { return s.RemoveJob(ctx, 1e6) }},
-		"Job":       {false, func(ctx context.Context) error { _, err := s.Job(ctx, job); return err }},
-		"JobByKey":  {false, func(ctx context.Context) error { _, err := s.JobByKey(ctx, "app", "k"); return err }},
-		"Jobs": {true, func(ctx context.Context) error {
+		},
+		"RemoveJob": func(ctx context.Context) error { return s.RemoveJob(ctx, 1e6) },
+		"Job":       func(ctx context.Context) error { _, err := s.Job(ctx, job); return err },
+		"JobByKey":  func(ctx context.Context) error { _, err := s.JobByKey(ctx, "app", "k"); return err },
+		"Jobs": func(ctx context.Context) error {
 			_, err := s.Jobs(ctx, xxljob.JobFilter{IDs: []int64{job}})
 			return err
-		}},
-		"Changes": {false, func(ctx context.Context) error { _, err := s.Changes(ctx, job, 10); return err }},
-		"PutList": {false, func(ctx context.Context) error {
+		},
+		"Changes": func(ctx context.Context) error { _, err := s.Changes(ctx, job, 10); return err },
+		"PutList": func(ctx context.Context) error {
 			_, err := s.PutList(ctx, xxljob.ListPut{JobList: xxljob.JobList{App: "app"}})
 			return err
-		}},
-		"Lists": {false, func(ctx context.Context) error { _, err := s.Lists(ctx, "app", a.inc); return err }},
-		"NameJobs": {false, func(ctx context.Context) error {
+		},
+		"Lists": func(ctx context.Context) error { _, err := s.Lists(ctx, "app", a.inc); return err },
+		"NameJobs": func(ctx context.Context) error {
 			_, err := s.NameJobs(ctx, xxljob.ListID{App: "app"}, []string{"k"})
 			return err
-		}},
-		"UnnameJob": {false, func(ctx context.Context) error {
+		},
+		"UnnameJob": func(ctx context.Context) error {
 			_, err := s.UnnameJob(ctx, "app", "k")
 			if errors.Is(err, xxljob.ErrNotFound) {
 				return nil
 			}
 			return err
-		}},
-		"AddJobs": {false, func(ctx context.Context) error {
+		},
+		"AddJobs": func(ctx context.Context) error {
 			_, err := s.AddJobs(ctx, xxljob.ListID{App: "app"}, []xxljob.Job{{App: "app", Key: "l"}}, nil)
 			return err
-		}},
-		"SaveGroup":   {false, func(ctx context.Context) error { return s.SaveGroup(ctx, xxljob.Group{App: "x"}) }},
-		"EnsureGroup": {false, func(ctx context.Context) error { return s.EnsureGroup(ctx, "y") }},
-		"RemoveGroup": {false, func(ctx context.Context) error { return s.RemoveGroup(ctx, "z") }},
-		"Group":       {true, func(ctx context.Context) error { _, err := s.Group(ctx, "app"); return err }},
-		"Groups":      {false, func(ctx context.Context) error { _, err := s.Groups(ctx); return err }},
-		"AddRun":      {false, func(ctx context.Context) error { _, err := s.AddRun(ctx, job, xxljob.Trigger{}); return err }},
-		"Finish":      {true, func(ctx context.Context) error { _, err := s.Finish(ctx, []xxljob.Result{end}); return err }},
-		"Kill":        {true, func(ctx context.Context) error { _, err := s.Kill(ctx, run.ID, "no more"); return err }},
-		"Run":         {true, func(ctx context.Context) error { _, err := s.Run(ctx, run.ID); return err }},
-		"RunsByID":    {true, func(ctx context.Context) error { _, err := s.RunsByID(ctx, []int64{run.ID}); return err }},
-		"Runs": {true, func(ctx context.Context) error {
+		},
+		"SaveGroup":   func(ctx context.Context) error { return s.SaveGroup(ctx, xxljob.Group{App: "x"}) },
+		"EnsureGroup": func(ctx context.Context) error { return s.EnsureGroup(ctx, "y") },
+		"RemoveGroup": func(ctx context.Context) error { return s.RemoveGroup(ctx, "z") },
+		"Group":       func(ctx context.Context) error { _, err := s.Group(ctx, "app"); return err },
+		"Groups":      func(ctx context.Context) error { _, err := s.Groups(ctx); return err },
+		"AddRun":      func(ctx context.Context) error { _, err := s.AddRun(ctx, job, xxljob.Trigger{}); return err },
+		"Finish":      func(ctx context.Context) error { _, err := s.Finish(ctx, []xxljob.Result{end}); return err },
+		"Kill":        func(ctx context.Context) error { _, err := s.Kill(ctx, run.ID, "no more"); return err },
+		"Run":         func(ctx context.Context) error { _, err := s.Run(ctx, run.ID); return err },
+		"RunsByID":    func(ctx context.Context) error { _, err := s.RunsByID(ctx, []int64{run.ID}); return err },
+		"Runs": func(ctx context.Context) error {
 			_, err := s.Runs(ctx, xxljob.RunFilter{JobID: job, States: []xxljob.State{xxljob.StateStarted}})
 			return err
-		}},
-		"SetShards": {true, func(ctx context.Context) error {
+		},
+		"SetShards": func(ctx context.Context) error {
 			if err := s.SetShards(ctx, 99); !errors.Is(err, xxljob.ErrShards) {
 				return err
 			}
 			return nil
-		}},
-		"Scan": {true, func(ctx context.Context) error {
+		},
+		"Scan": func(ctx context.Context) error {
 			_, err := s.Scan(ctx, xxljob.ScanQuery{Shards: a.shards, Before: time.Now().Add(time.Hour), Jobs: 10, Runs: 10})
 			return err
-		}},
-		"Planned": {true, func(ctx context.Context) error {
+		},
+		"Planned": func(ctx context.Context) error {
 			_, err := s.Planned(ctx, xxljob.PlannedQuery{Shards: a.shards, Before: time.Now(), Limit: 1})
 			return err
-		}},
-		"Claim": {true, func(ctx context.Context) error { _, err := s.Claim(ctx, []xxljob.Plan{plan}); return err }},
-		"Sweep": {true, func(ctx context.Context) error { return s.Sweep(ctx, a.shards) }},
-		"Start": {true, func(ctx context.Context) error { _, err := s.Start(ctx, []xxljob.Start{start}); return err }},
-		"Readdress": {true, func(ctx context.Context) error {
+		},
+		"Claim": func(ctx context.Context) error { _, err := s.Claim(ctx, []xxljob.Plan{plan}); return err },
+		"Sweep": func(ctx context.Context) error { return s.Sweep(ctx, a.shards) },
+		"Start": func(ctx context.Context) error { _, err := s.Start(ctx, []xxljob.Start{start}); return err },
+		"Readdress": func(ctx context.Context) error {
 			_, err := s.Readdress(ctx, xxljob.Readdress{RunID: run.ID, Address: "http://b"})
 			return err
-		}},
-		"Dispatched": {true, func(ctx context.Context) error {
+		},
+		"Dispatched": func(ctx context.Context) error {
 			_, err := s.Dispatched(ctx, []xxljob.Dispatch{{RunID: run.ID}})
 			return err
-		}},
-		"StartedBy": {true, func(ctx context.Context) error {
+		},
+		"StartedBy": func(ctx context.Context) error {
 			_, err := s.StartedBy(ctx, a.shards, []string{a.inc}, 0, 10)
 			return err
-		}},
-		"Settle": {true, func(ctx context.Context) error { _, err := s.Settle(ctx, []xxljob.Verdict{verdict}); return err }},
-		"Inbox":  {true, func(ctx context.Context) error { _, err := s.Inbox(ctx, a.inc, 0, 10); return err }},
-		"Take":   {true, func(ctx context.Context) error { _, err := s.Take(ctx, a.inc, []int64{run.ID}); return err }},
-		"AskLog": {false, func(ctx context.Context) error {
+		},
+		"Settle": func(ctx context.Context) error { _, err := s.Settle(ctx, []xxljob.Verdict{verdict}); return err },
+		"Inbox":  func(ctx context.Context) error { _, err := s.Inbox(ctx, a.inc, 0, 10); return err },
+		"Take":   func(ctx context.Context) error { _, err := s.Take(ctx, a.inc, []int64{run.ID}); return err },
+		"AskLog": func(ctx context.Context) error {
 			_, err := s.AskLog(ctx, xxljob.Ask{Incarnation: a.inc, Run: run, FromLine: 1})
 			return err
-		}},
-		"AnswerLog":     {false, func(ctx context.Context) error { return s.AnswerLog(ctx, 1, xxljob.Answer{}) }},
-		"LogAnswer":     {false, func(ctx context.Context) error { _, _, err := s.LogAnswer(ctx, 1); return err }},
-		"Now":           {true, func(ctx context.Context) error { _, err := s.Now(ctx); return err }},
-		"Join":          {true, func(ctx context.Context) error { _, err := s.Join(ctx, nodeOf("joins")); return err }},
-		"Beat":          {true, func(ctx context.Context) error { _, err := s.Beat(ctx, a.inc, nil); return err }},
-		"SetFailing":    {true, func(ctx context.Context) error { return s.SetFailing(ctx, a.inc, false) }},
-		"Leave":         {true, func(ctx context.Context) error { return s.Leave(ctx, "leaves") }},
-		"Bury":          {true, func(ctx context.Context) error { return s.Bury(ctx, "buried", 1) }},
-		"TakeShards":    {true, func(ctx context.Context) error { _, err := s.TakeShards(ctx, "takes", a.shards); return err }},
-		"ReleaseShards": {true, func(ctx context.Context) error { return s.ReleaseShards(ctx, "releases", a.shards) }},
-		"PutAddresses":  {true, func(ctx context.Context) error { return s.PutAddresses(ctx, reg) }},
-		"DropAddresses": {true, func(ctx context.Context) error { return s.DropAddresses(ctx, reg) }},
-		"Addresses":     {true, func(ctx context.Context) error { _, err := s.Addresses(ctx, "app", time.Hour); return err }},
-		"Registrations": {false, func(ctx context.Context) error {
+		},
+		"AnswerLog":     func(ctx context.Context) error { return s.AnswerLog(ctx, 1, xxljob.Answer{}) },
+		"LogAnswer":     func(ctx context.Context) error { _, _, err := s.LogAnswer(ctx, 1); return err },
+		"Now":           func(ctx context.Context) error { _, err := s.Now(ctx); return err },
+		"Join":          func(ctx context.Context) error { _, err := s.Join(ctx, nodeOf("joins")); return err },
+		"Beat":          func(ctx context.Context) error { _, err := s.Beat(ctx, a.inc, nil); return err },
+		"SetFailing":    func(ctx context.Context) error { return s.SetFailing(ctx, a.inc, false) },
+		"Leave":         func(ctx context.Context) error { return s.Leave(ctx, "leaves") },
+		"Bury":          func(ctx context.Context) error { return s.Bury(ctx, "buried", 1) },
+		"TakeShards":    func(ctx context.Context) error { _, err := s.TakeShards(ctx, "takes", a.shards); return err },
+		"ReleaseShards": func(ctx context.Context) error { return s.ReleaseShards(ctx, "releases", a.shards) },
+		"PutAddresses":  func(ctx context.Context) error { return s.PutAddresses(ctx, reg) },
+		"DropAddresses": func(ctx context.Context) error { return s.DropAddresses(ctx, reg) },
+		"Addresses":     func(ctx context.Context) error { _, err := s.Addresses(ctx, "app", time.Hour); return err },
+		"Registrations": func(ctx context.Context) error {
 			_, err := s.Registrations(ctx, xxljob.RegistrationFilter{})
 			return err
-		}},
-		"ForgetAddresses": {false, func(ctx context.Context) error { return s.ForgetAddresses(ctx, time.Hour) }},
-		"DropRuns":        {false, func(ctx context.Context) error { return s.DropRuns(ctx, time.Now().AddDate(0, 0, -2)) }},
+		},
+		"ForgetAddresses": func(ctx context.Context) error { return s.ForgetAddresses(ctx, time.Hour) },
+		"DropRuns":        func(ctx context.Context) error { return s.DropRuns(ctx, time.Now().AddDate(0, 0, -2)) },
 	}
+	by, all := asker.Table(), map[string]asked{}
+	for name, call := range calls {
+		all[name] = asked{by[name] != asker.Others, call}
+	}
+	return all
 }
 
 // TestWhoMayHaveTheReserve: while the pool is used up, what the loops ask gets it, and
@@ -151,16 +156,7 @@ func TestWhoMayHaveTheReserve(t *testing.T) {
 	s := openOn(t, pool, postgres.Config{LeaseMode: postgres.LeaseRow})
 	a := own(t, s, inc(t, "a"), 2)
 	all := methodsOf(a, a.started(a.job()), a.job())
-	var want []string
-	for _, of := range []reflect.Type{reflect.TypeFor[xxljob.Store](), reflect.TypeFor[xxljob.Retainer]()} {
-		for i := range of.NumMethod() {
-			if m := of.Method(i); m.Type.NumOut() > 0 && m.Type.Out(m.Type.NumOut()-1) == reflect.TypeFor[error]() {
-				want = append(want, m.Name)
-			}
-		}
-	}
-	slices.Sort(want)
-	if have := slices.Sorted(maps.Keys(all)); !slices.Equal(have, want) {
+	if have, want := slices.Sorted(maps.Keys(all)), asker.Methods(); !slices.Equal(have, want) {
 		t.Fatalf("methods with a case:\n%v, want\n%v", have, want)
 	}
 	useUp(t, pool)

@@ -4,11 +4,11 @@ import (
 	"context"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5"
 )
 
 // SetAll changes settings of a session.
-func SetAll(ctx context.Context, conn *pgconn.PgConn, settings []string) error {
+func SetAll(ctx context.Context, conn *pgx.Conn, settings []string) error {
 	return setAll(ctx, conn, settings)
 }
 

@@ -47,6 +47,7 @@ func TestJobsFromBeforeThereWereLists(t *testing.T) {
 			if from == 4 { // with what migration 3 has marked
 				list()
 				run(t, pool, fmt.Sprintf("insert into %s.xxl_job_named select id, 0 from %[1]s.xxl_job_info", schema))
+				run(t, pool, fmt.Sprintf("insert into %s.xxl_job_list values ('app', 'x-1', 0, true, '', array[null])", schema)) // which says nothing about any job
 				run(t, pool, fmt.Sprintf("update %s.xxl_job_named set generation = 7 where job_id = %d", schema, ids["of a generation"]))
 			}
 			backTo(t, pool, schema, from)

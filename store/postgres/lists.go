@@ -56,7 +56,7 @@ func (s *Store) jobsQuery(f xxljob.JobFilter) (q query) {
 	if f.Enabled != f.Stopped {
 		q.add("i.trigger_status = " + map[bool]string{true: "1", false: "0"}[f.Enabled])
 	}
-	if f.IDs != nil {
+	if len(f.IDs) > 0 {
 		q.add("i.id = any(" + q.arg(f.IDs) + "::int[])")
 	}
 	if len(f.Keys) > 0 {

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -55,6 +56,12 @@ func (c *flightConn) Read(b []byte) (int, error) {
 // its dozen settings one by one would never be there in time.
 func TestALockConnectionTakesFewRoundTrips(t *testing.T) {
 	t.Parallel()
+	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeSimpleProtocol} {
+		t.Run(mode.String(), func(t *testing.T) { lockConnectionTakesFewRoundTrips(t, mode) })
+	}
+}
+
+func lockConnectionTakesFewRoundTrips(t *testing.T, mode pgx.QueryExecMode) {
 	fly := &flights{}
 	dsn := pgtest.DSN(t)
 	var made *pgx.Conn
@@ -63,7 +70,7 @@ func TestALockConnectionTakesFewRoundTrips(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		cfg.DialFunc = fly.dial
+		cfg.DialFunc, cfg.DefaultQueryExecMode = fly.dial, mode
 		made, err = pgx.ConnectConfig(ctx, cfg)
 		return made, err
 	}
@@ -91,18 +98,36 @@ func TestALockConnectionTakesFewRoundTrips(t *testing.T) {
 // TestASettingThatIsRefused: the others are made all the same, and the connection is of use.
 func TestASettingThatIsRefused(t *testing.T) {
 	t.Parallel()
-	conn, err := pgx.Connect(t.Context(), pgtest.DSN(t))
-	must(t, err)
-	defer conn.Close(context.Background())
-	must(t, postgres.SetAll(t.Context(), conn.PgConn(), []string{"lock_timeout = 7", "there_is_no_such_thing = 1", "max_connections = 5", "statement_timeout = 8"}))
-	var lock, statement string
-	must(t, conn.QueryRow(t.Context(), "select current_setting('lock_timeout'), current_setting('statement_timeout')").Scan(&lock, &statement))
-	if lock != "7ms" || statement != "8ms" {
-		t.Errorf("lock_timeout %s, statement_timeout %s", lock, statement)
-	}
-	over, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := postgres.SetAll(over, conn.PgConn(), []string{"lock_timeout = 9"}); err == nil {
-		t.Error("no error after the end of ctx")
+	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeSimpleProtocol} {
+		for name, settings := range map[string][]string{
+			"some":  {"lock_timeout = 7", "there_is_no_such_thing = 1", "max_connections = 5", "statement_timeout = 8"},
+			"first": {"there_is_no_such_thing = 1", "lock_timeout = 7", "statement_timeout = 8"},
+			"last":  {"lock_timeout = 7", "statement_timeout = 8", "max_connections = 5"},
+		} {
+			t.Run(mode.String()+", "+name, func(t *testing.T) {
+				cfg, err := pgx.ParseConfig(pgtest.DSN(t))
+				must(t, err)
+				cfg.DefaultQueryExecMode = mode
+				conn, err := pgx.ConnectConfig(t.Context(), cfg)
+				must(t, err)
+				defer conn.Close(context.Background())
+				before := slices.Clone(settings)
+				must(t, postgres.SetAll(t.Context(), conn, settings))
+				if !slices.Equal(settings, before) {
+					t.Errorf("the caller's list is %q, was %q", settings, before)
+				}
+				must(t, postgres.SetAll(t.Context(), conn, []string{"max_connections = 5"}))
+				var lock, statement string
+				must(t, conn.QueryRow(t.Context(), "select current_setting('lock_timeout'), current_setting('statement_timeout')").Scan(&lock, &statement))
+				if lock != "7ms" || statement != "8ms" {
+					t.Errorf("lock_timeout %s, statement_timeout %s", lock, statement)
+				}
+				over, cancel := context.WithCancel(t.Context())
+				cancel()
+				if err := postgres.SetAll(over, conn, []string{"lock_timeout = 9"}); err == nil {
+					t.Error("no error after the end of ctx")
+				}
+			})
+		}
 	}
 }

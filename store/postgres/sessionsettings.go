@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -11,7 +13,7 @@ import (
 
 // prepared gives a connection beside the pool its settings, or closes it.
 func (s *Store) prepared(ctx context.Context, conn *pgx.Conn) (*pgx.Conn, error) {
-	err := setAll(ctx, conn.PgConn(), []string{
+	err := setAll(ctx, conn, []string{
 		fmt.Sprintf("statement_timeout = %d", statementPatience.Milliseconds()), // before it can hit the others
 		fmt.Sprintf("tcp_keepalives_idle = %d", int(keepIdle.Seconds())),
 		fmt.Sprintf("tcp_keepalives_interval = %d", int(keepInterval.Seconds())),
@@ -31,11 +33,25 @@ func (s *Store) prepared(ctx context.Context, conn *pgx.Conn) (*pgx.Conn, error)
 	return conn, nil
 }
 
-// setAll changes settings of a session in one round trip: a dozen of them would take a slow
+// setAll changes settings of a session in few round trips: a dozen of them would take a slow
 // network longer than a connection may. Each is by itself, since which of them a server has
 // depends on its version and its platform, and some services let nobody set them: one that
 // is refused is left as it was. An error means that the connection is of no use.
-func setAll(ctx context.Context, conn *pgconn.PgConn, settings []string) error {
+func setAll(ctx context.Context, conn *pgx.Conn, settings []string) error {
+	if speaksSimply(conn) {
+		return setTogether(ctx, conn.PgConn(), settings)
+	}
+	return setPipelined(ctx, conn.PgConn(), settings)
+}
+
+// speaksSimply reports whether the host has set the connection to the simple protocol. What
+// is between it and the server may know no other then, be the session its own or not.
+func speaksSimply(conn *pgx.Conn) bool {
+	return conn.Config().DefaultQueryExecMode == pgx.QueryExecModeSimpleProtocol
+}
+
+// setPipelined changes them in one round trip, whatever is refused.
+func setPipelined(ctx context.Context, conn *pgconn.PgConn, settings []string) error {
 	p := conn.StartPipeline(ctx)
 	for _, setting := range settings {
 		p.SendQueryParams("set "+setting, nil, nil, nil, nil)
@@ -48,12 +64,32 @@ func setAll(ctx context.Context, conn *pgconn.PgConn, settings []string) error {
 		if result, ok := got.(*pgconn.ResultReader); ok {
 			_, err = result.Close()
 		}
-		var refused *pgconn.PgError
-		if errors.As(err, &refused) && !conn.IsClosed() {
+		if refused(conn, err) {
 			err = nil
 		} else if err == nil && got == nil {
 			break // all is read
 		}
 	}
 	return errors.Join(err, p.Close())
+}
+
+// setTogether changes them by the simple protocol, which has no pipeline: all in one
+// message, as a batch is sent there too. The server takes that for one transaction, so
+// where it refuses one of them, the others go again without it: a round trip more for each.
+func setTogether(ctx context.Context, conn *pgconn.PgConn, settings []string) error {
+	for len(settings) > 0 {
+		made, err := conn.Exec(ctx, "set "+strings.Join(settings, "; set ")).ReadAll()
+		if !refused(conn, err) || len(made) == len(settings) {
+			return err
+		}
+		settings = slices.Concat(settings[:len(made)], settings[len(made)+1:])
+	}
+	return nil
+}
+
+// refused reports whether an error is the server's, about a statement, and the connection
+// is still there.
+func refused(conn *pgconn.PgConn, err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && !conn.IsClosed()
 }

@@ -85,6 +85,16 @@ func listMutants() []mutant {
 			return before, err
 		}}), []string{"List/UnnameJobOrAPruneComesFirst"}},
 		{"KeysChooseNothing", of(listMutant{jobs: func(f *xxljob.JobFilter) { f.Keys = nil }}), []string{"Job/JobsFilters"}},
+		{"EmptyIDsChooseNothing", of(listMutant{jobs: func(f *xxljob.JobFilter) {
+			if f.IDs != nil && len(f.IDs) == 0 {
+				f.IDs = []int64{0}
+			}
+		}}), []string{"Job/JobsFilters"}},
+		{"EmptyKeysChooseNothing", of(listMutant{jobs: func(f *xxljob.JobFilter) {
+			if f.Keys != nil && len(f.Keys) == 0 {
+				f.Keys = []string{""}
+			}
+		}}), []string{"Job/JobsFilters"}},
 		{"JobsAreAddedOneByOne", of(listMutant{oneByOne: true}), []string{"List/AddJobsAllOrNone"}},
 		{"AddedJobsAreInNoOrder", of(listMutant{added: slices.Reverse[[]xxljob.Job]}), []string{"List/AddJobsLeavesOutTakenKeys"}},
 	}

@@ -46,6 +46,7 @@ type broken struct {
 	trigger    func(t xxljob.Trigger) xxljob.Trigger
 	scan       func(q xxljob.ScanQuery, r xxljob.ScanResult) xxljob.ScanResult
 	runs       func([]xxljob.Run)
+	filter     func(*xxljob.RunFilter)
 	jobOut     func(xxljob.Job) xxljob.Job
 	planned    func(q xxljob.PlannedQuery) xxljob.PlannedQuery
 	first      func(xxljob.FirstInstant) xxljob.FirstInstant
@@ -120,6 +121,9 @@ func (b *broken) Planned(ctx context.Context, q xxljob.PlannedQuery) ([]xxljob.R
 }
 
 func (b *broken) Runs(ctx context.Context, f xxljob.RunFilter) ([]xxljob.Run, error) {
+	if b.filter != nil {
+		b.filter(&f)
+	}
 	runs, err := b.Store.Runs(ctx, f)
 	if b.runs != nil {
 		b.runs(runs)
@@ -359,6 +363,13 @@ func valueMutants() []mutant {
 		}, []string{"Common/TimesAreUTCMilliseconds", "Job/AddGivesIDVersionAndShard"}},
 		{"RunsOldestFirst", func(s xxljob.Store) xxljob.Store { return &broken{Store: s, runs: slices.Reverse[[]xxljob.Run]} },
 			[]string{"Run/RunsNewestFirstPagesCoverAllOnce", "Run/RunsFilters"}},
+		{"EmptyStatesChooseNothing", func(s xxljob.Store) xxljob.Store {
+			return &broken{Store: s, filter: func(f *xxljob.RunFilter) {
+				if f.States != nil && len(f.States) == 0 {
+					f.States = []xxljob.State{99}
+				}
+			}}
+		}, []string{"Run/RunsFilters"}},
 		{"KeysAreForgotten", func(s xxljob.Store) xxljob.Store {
 			return &broken{Store: s, trigger: func(t xxljob.Trigger) xxljob.Trigger { t.Key = ""; return t }}
 		}, []string{"Run/AddWithKeyIsIdempotent", "Run/AddWithKeyFrom50Callers"}},

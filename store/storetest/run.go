@@ -219,6 +219,7 @@ func runsFilters(e *env) {
 		{"TriggerID", xxljob.RunFilter{TriggerID: runs[3].ID}, []xxljob.Run{runs[3], part}},
 		{"one state", xxljob.RunFilter{States: []xxljob.State{xxljob.StatePlanned}}, []xxljob.Run{runs[0], runs[2]}},
 		{"two states", xxljob.RunFilter{JobID: job.ID, States: []xxljob.State{xxljob.StatePlanned, xxljob.StateStarted}}, []xxljob.Run{runs[0], runs[1], runs[2]}},
+		{"states of which there are none", xxljob.RunFilter{JobID: job.ID, States: []xxljob.State{}}, []xxljob.Run{runs[0], runs[1], runs[2]}},
 		{"From", xxljob.RunFilter{JobID: job.ID, From: e.at(20)}, []xxljob.Run{runs[1], runs[2]}},
 		{"To", xxljob.RunFilter{JobID: job.ID, To: e.at(20)}, []xxljob.Run{runs[0]}},
 		{"From and To", xxljob.RunFilter{From: e.at(20), To: e.at(30), App: "one"}, []xxljob.Run{runs[1]}},
