@@ -73,12 +73,13 @@ func (i *instance) registers() string {
 // ports are those given away: a peer may be restarted at its own.
 var ports sync.Map
 
-// freePort returns a port that nobody listens on and no other peer was given, out of
-// the range that systems give to outgoing connections.
+// freePort returns a port that nobody listens on and no other peer was given. It is out of
+// the range that systems give to outgoing connections, and out of that of package pgtest: a
+// server that another test starts would take it before the peer has come up.
 func freePort(t *testing.T) int {
 	t.Helper()
 	for range 100 {
-		port := 20000 + rand.IntN(10000)
+		port := 10000 + rand.IntN(5000)
 		if _, taken := ports.LoadOrStore(port, true); taken {
 			continue
 		}
