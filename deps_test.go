@@ -82,6 +82,7 @@ var mayImport = map[string][]string{
 // to be tested is none.
 var testsMayImport = map[string][]string{
 	".":               {"store/memory", "store/storetest", "xxljobtest", "internal/plain", "internal/await"},
+	"executor":        {"internal/await"},
 	"store/memory":    {"store/storetest", "xxljobtest", "executor", "wire"},
 	"store/postgres":  {"store/storetest", "internal/await", "internal/pgtest", "executor", "wire", stdlib, errgroup},
 	"store/storetest": {"store/memory"},
