@@ -67,6 +67,13 @@ func (f *fickle) Registry(ctx context.Context, _ wire.RegistryRequest) (wire.Ret
 	return wire.Success(), nil
 }
 
+// times is how often it was asked.
+func (f *fickle) times() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.asked
+}
+
 // returns makes it well.
 func (f *fickle) returns() {
 	f.mu.Lock()
@@ -204,12 +211,12 @@ func TestASlowAdmin(t *testing.T) {
 		}
 		start(t, e)
 		time.Sleep(25 * time.Second)
-		if _, told := f.told(); !told || f.asked != 2 {
-			t.Errorf("it has a registration: %v; it was asked %d times, want 2", told, f.asked)
+		if _, told := f.told(); !told || f.times() != 2 {
+			t.Errorf("it has a registration: %v; it was asked %d times, want 2", told, f.times())
 		}
 		time.Sleep(30 * time.Second)
-		if f.asked != 4 {
-			t.Errorf("a beat later: it was asked %d times, want 4", f.asked)
+		if n := f.times(); n != 4 {
+			t.Errorf("a beat later: it was asked %d times, want 4", n)
 		}
 		stop(t, e)
 	})
