@@ -86,6 +86,7 @@ var mayImport = map[string][]string{
 // to be tested is none.
 var testsMayImport = map[string][]string{
 	".":               {"store/memory", "store/storetest", "xxljobtest", "internal/plain", "internal/asker", "internal/await"},
+	"executor":        {"internal/await"},
 	"store/memory":    {"store/storetest", "xxljobtest", "executor", "wire"},
 	"store/postgres":  {"store/storetest", "internal/asker", "internal/await", "internal/pgtest", "executor", "wire", stdlib, errgroup},
 	"store/storetest": {"store/memory"},

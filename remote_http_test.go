@@ -121,7 +121,8 @@ func TestTrap9ResentRunsOnce(t *testing.T) {
 	job, err := s.AddJob(t.Context(), xxljob.Job{App: "far", Name: "j", Handler: "count", Param: param})
 	must(t, err)
 	for range runs {
-		run := waitFor(t, s, trigger(t, s, job), time.Minute)
+		run, err := s.Wait(t.Context(), trigger(t, s, job))
+		must(t, err)
 		if run.State != xxljob.StateSucceeded || run.HandleMsg != "got "+param {
 			t.Fatalf("%v %q %q", run.State, run.HandleMsg, run.TriggerMsg)
 		}
@@ -177,12 +178,12 @@ func TestAddressesThatMisbehave(t *testing.T) {
 			job, err := s.AddJob(t.Context(), xxljob.Job{App: "bad", Name: "j", Handler: "x"})
 			must(t, err)
 			id := trigger(t, s, job)
-			for xxljob.OpenRuns(s) == 0 {
+			await.Until(t, "the run is open", func() bool {
 				if run, err := st.Run(t.Context(), id); err != nil || run.State.Ended() || run.State == xxljob.StateDispatched {
 					t.Fatalf("%v %q: %v", run.State, run.TriggerMsg, err)
 				}
-				time.Sleep(time.Millisecond)
-			}
+				return xxljob.OpenRuns(s) > 0
+			})
 			if run, _ := st.Run(t.Context(), id); run.State != xxljob.StateStarted {
 				t.Errorf("%v %q", run.State, run.TriggerMsg)
 			}
@@ -320,7 +321,8 @@ func TestTwoMasters(t *testing.T) {
 	await.Until(t, "both run", func() bool { return ex.Running() == 2 })
 	close(hold)
 	for name, s := range map[string]xxljob.Scheduler{"near": near, "far": far} {
-		run := waitFor(t, s, ids[name], time.Minute)
+		run, err := s.Wait(t.Context(), ids[name])
+		must(t, err)
 		if run.State != xxljob.StateSucceeded || run.HandleMsg != name {
 			t.Errorf("%s: %v %q %q", name, run.State, run.HandleMsg, run.TriggerMsg)
 		}

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -39,16 +39,6 @@ func deadAddress(t *testing.T) string {
 	}
 	defer l.Close()
 	return "http://" + l.Addr().String()
-}
-
-// until waits for what other goroutines bring about.
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); runtime.Gosched() {
-		if time.Now().After(end) {
-			t.Fatalf("not within 20 s: %s", what)
-		}
-	}
 }
 
 // ours counts goroutines that run code of this package or serve its connections.
@@ -82,7 +72,7 @@ func TestServerAndAdminOverHTTP(t *testing.T) {
 		return nil
 	})
 	start(t, e)
-	until(t, "registered", func() bool { return len(n.beats()) > 0 })
+	await.Until(t, "registered", func() bool { return len(n.beats()) > 0 })
 	addr := n.beats()[0].req.RegistryValue
 	if !strings.HasPrefix(addr, "http://127.0.0.1:") || !strings.HasSuffix(addr, "/") || strings.HasSuffix(addr, ":0/") {
 		t.Fatalf("registered %q", addr)
@@ -98,11 +88,11 @@ func TestServerAndAdminOverHTTP(t *testing.T) {
 	}
 	stopped := make(chan error)
 	go func() { stopped <- e.Stop(context.Background()) }()
-	until(t, "no beat", func() bool { ret, err := x.Beat(t.Context()); return err == nil && !ret.OK() })
+	await.Until(t, "no beat", func() bool { ret, err := x.Beat(t.Context()); return err == nil && !ret.OK() })
 	if len(n.goodbyes()) != 1 || n.goodbyes()[0].req.RegistryValue != addr {
 		t.Errorf("deregistered %+v", n.goodbyes())
 	}
-	until(t, "the log of a run while stopping", func() bool {
+	await.Until(t, "the log of a run while stopping", func() bool {
 		ret, err := x.Log(t.Context(), wire.LogRequest{LogID: 1, FromLineNum: 1})
 		return err == nil && strings.HasSuffix(ret.Result.LogContent, "INFO working\n")
 	})
@@ -125,7 +115,7 @@ func TestServerAndAdminOverHTTP(t *testing.T) {
 	if _, err := x.Beat(t.Context()); err == nil {
 		t.Error("it answers after Stop")
 	}
-	until(t, "no goroutine is left", func() bool { return ours() <= before })
+	await.Until(t, "no goroutine is left", func() bool { return ours() <= before })
 	if left := spoolFiles(t, dir); len(left) != 0 {
 		t.Errorf("files left: %q", left)
 	}
@@ -144,7 +134,7 @@ func TestServerForTwoClusters(t *testing.T) {
 	handle(t, e, "h", func(_ context.Context, task *executor.Task) error { task.SetResult(task.Param); return nil })
 	start(t, e)
 	for name, n := range map[string]*node{"one": one, "two": two} {
-		until(t, "registered", func() bool { return len(n.beats()) > 0 })
+		await.Until(t, "registered", func() bool { return len(n.beats()) > 0 })
 		addr := n.beats()[0].req.RegistryValue
 		if !strings.HasSuffix(addr, "/"+name+"/") {
 			t.Errorf("registered %q", addr)

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -86,13 +87,18 @@ func TestBlockUntilReleased(t *testing.T) {
 	write("beat.begin:1:block")
 	points := table{file: file}
 	points.once.Do(func() {})
-	done := make(chan struct{})
-	go func() { points.hit("beat.begin"); close(done) }()
-	select {
-	case <-done:
-		t.Fatal("it did not block")
-	case <-time.After(50 * time.Millisecond):
+	var released atomic.Bool
+	waited := make(chan bool)
+	go func() { points.hit("beat.begin"); waited <- released.Load() }()
+	for {
+		if _, err := os.Stat(file + ".hits"); err == nil {
+			break
+		}
+		time.Sleep(time.Millisecond)
 	}
+	released.Store(true)
 	write("")
-	<-done
+	if !<-waited {
+		t.Fatal("it did not block")
+	}
 }

@@ -35,6 +35,18 @@ func HoldReserve(ctx context.Context, s *Store) (giveBack func(), ok bool) {
 	return c.giveBack, ok
 }
 
+// WaitForReserve counts the calls that wait for their turn at the reserve.
+func WaitForReserve(s *Store) int { return s.reserve.turns.waiting() }
+
+// WaitForStarts counts those who wait for their turn at starts of serial jobs.
+func WaitForStarts(s *Store) int { return s.serials.turn.waiting() }
+
+func (t *turns) waiting() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.queue)
+}
+
 // ReserveIsStale has the reserve asked whether it is alive, as after a while without use.
 func ReserveIsStale(s *Store) {
 	<-s.reserve.turns.ask()
@@ -59,6 +71,9 @@ func NotesUnderWay(s *Store) int {
 	}
 	return n
 }
+
+// ChannelOf is where hints for other processes are notified.
+func ChannelOf(s *Store) string { return s.channel }
 
 // Misdirect has the store notify where nobody listens, before it is used.
 func Misdirect(s *Store) { s.channel = "nobody_listens" }

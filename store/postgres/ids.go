@@ -91,9 +91,9 @@ func (f *startedFloor) get(ids []int64) int64 {
 
 // raise reads it anew; after an error it is as low as any unended run.
 func (f *startedFloor) raise(ctx context.Context, s *Store) error {
-	ctx = duty.Mark(ctx)  // for starts wait meanwhile
-	s.serials.turn.Lock() // no start is under way while it is read
-	defer s.serials.turn.Unlock()
+	ctx = duty.Mark(ctx)   // for starts wait meanwhile
+	<-s.serials.turn.ask() // no start is under way while it is read
+	defer s.serials.turn.done()
 	lo, hi := s.openRange()
 	f.mu.Lock()
 	f.low = maxRunID

@@ -118,6 +118,20 @@ func (a *actor) started(job xxljob.Job) xxljob.Run {
 	return answers[0].Run
 }
 
+// clocked reads the store's clock. What it returns reads it again, and reports whether a time
+// of the store's, which has milliseconds, lies between.
+func clocked(t *testing.T, s *postgres.Store) (between func(time.Time) bool) {
+	t.Helper()
+	began, err := s.Now(t.Context())
+	must(t, err)
+	return func(at time.Time) bool {
+		t.Helper()
+		now, err := s.Now(t.Context())
+		must(t, err)
+		return !at.Before(began.Truncate(time.Millisecond)) && !at.After(now)
+	}
+}
+
 // life leads a job through all of its life, and checks what it reads on the way.
 func life(t *testing.T, s *postgres.Store) {
 	t.Helper()
@@ -130,9 +144,10 @@ func life(t *testing.T, s *postgres.Store) {
 		t.Fatalf("scanned %+v", due)
 	}
 	run := a.started(job)
+	sinceThen := clocked(t, s)
 	accepted, err := s.Finish(a.ctx, []xxljob.Result{result(run)})
 	must(t, err)
-	if len(accepted) != 1 || accepted[0].HandleMsg != `done\n` || time.Since(accepted[0].Ended).Abs() > time.Minute {
+	if len(accepted) != 1 || accepted[0].HandleMsg != `done\n` || !sinceThen(accepted[0].Ended) {
 		t.Fatalf("finished %+v", accepted)
 	}
 	param := "extra"
@@ -145,7 +160,7 @@ func life(t *testing.T, s *postgres.Store) {
 	}
 	edited, err := s.EditJob(a.ctx, job.ID, xxljob.Edit{Verb: "stop", Change: func(j *xxljob.Job) (bool, error) { j.Stopped = true; return true, nil }})
 	must(t, err)
-	if !edited.Stopped || time.Since(edited.Updated).Abs() > time.Minute {
+	if !edited.Stopped || !sinceThen(edited.Updated) {
 		t.Fatalf("stopped %+v", edited)
 	}
 	jobs, err := s.Jobs(a.ctx, xxljob.JobFilter{Name: "GRÜSSE"[:2]})

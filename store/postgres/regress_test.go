@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/store/postgres"
 )
@@ -107,6 +108,12 @@ func TestAFailedReadingOfTheClock(t *testing.T) {
 // waits for a row: a later start of its job sees it all the same.
 func TestFloorBesideAStart(t *testing.T) {
 	t.Parallel()
+	await.Until(t, "the start still waits when the reading comes", func() bool { return floorBesideAStart(t) })
+}
+
+// floorBesideAStart reports whether the two met: the start does not wait for long.
+func floorBesideAStart(t *testing.T) (met bool) {
+	t.Helper()
 	s := open(t, postgres.Config{})
 	a := own(t, s, inc(t, "floor"), 1)
 	pool := pgtest.SharedPool(t)
@@ -120,24 +127,21 @@ func TestFloorBesideAStart(t *testing.T) {
 	must(t, err)
 	_, err = tx.Exec(a.ctx, "select 1 from \""+postgres.SchemaOf(s)+"\".xxl_job_log where id = $1 for update", oldest.ID)
 	must(t, err)
-	answer := make(chan xxljob.Started)
+	answer, raised := make(chan xxljob.Started, 1), make(chan error, 1)
 	go func() { answer <- a.serially(t, oldest, job.Version, "") }()
-	waiting := "select exists (select from pg_locks l join pg_stat_activity a using (pid) where not l.granted and a.query like '%" + postgres.SchemaOf(s) + "%')"
-	for !ask[bool](t, pool, waiting) {
-		time.Sleep(time.Millisecond)
-	}
-	raised := make(chan error)
+	await.Until(t, "the start waits", func() bool { return len(answer) > 0 || blocked(t, s) })
 	go func() { raised <- postgres.RaiseStarted(a.ctx, s) }()
-	time.Sleep(20 * time.Millisecond) // the reading is under way, or waits for its turn
+	await.Until(t, "the reading waits for its turn, or is over", func() bool { return len(raised) > 0 || postgres.WaitForStarts(s) == 1 })
 	must(t, tx.Rollback(a.ctx))
 	first := <-answer
 	must(t, <-raised)
-	for first.Status == xxljob.StartLocked {
-		first = a.serially(t, oldest, job.Version, "")
+	if first.Status == xxljob.StartLocked {
+		return false
 	}
 	if second := a.serially(t, youngest, job.Version, ""); first.Status != xxljob.StartOK || second.Status != xxljob.StartBusy {
 		t.Errorf("the starts of two runs of a serial job: %d, %d, want ok and busy", first.Status, second.Status)
 	}
+	return true
 }
 
 // TestTwoEpochsOfOneShard: beside what has the shard's epoch, what has another

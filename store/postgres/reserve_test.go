@@ -15,7 +15,6 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/await"
-	"github.com/xxljob/xxljob/internal/duty"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/store/postgres"
 )
@@ -41,11 +40,19 @@ func useUp(t *testing.T, pool *pgxpool.Pool) (giveBack func()) {
 	return giveBack
 }
 
-// hasty bounds calls that are to fail.
-func hasty(t *testing.T, ctx context.Context) context.Context {
-	ctx, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
-	t.Cleanup(cancel)
-	return ctx
+// inEachMode tests a node that has all shards, in each lease mode, with a noticing pool of so
+// many connections. What its loops ask ends when it comes to wait for the pool.
+func inEachMode(t *testing.T, conns int32, test func(*testing.T, *pgxpool.Pool, *actor)) {
+	for _, mode := range []postgres.LeaseMode{postgres.LeaseLock, postgres.LeaseRow} {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			pool := pgtest.Pool(t, pgtest.MaxConns(conns), noticing())
+			s := openOn(t, pool, postgres.Config{LeaseMode: mode})
+			a := own(t, s, inc(t, "a"), 2)
+			a.ctx = impatient(t, a.ctx)
+			test(t, pool, a)
+		})
+	}
 }
 
 // reserves counts the reserve connections that the server has for a store.
@@ -78,13 +85,10 @@ func (l *lines) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, n
 // store it does all the same, in either mode, with a pool of four and with one of one.
 func TestReserve(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []postgres.LeaseMode{postgres.LeaseLock, postgres.LeaseRow} {
-		for _, conns := range []int32{1, 4} {
-			t.Run(fmt.Sprintf("%s, pool of %d", mode, conns), func(t *testing.T) {
-				t.Parallel()
-				pool := pgtest.Pool(t, pgtest.MaxConns(conns))
-				s := openOn(t, pool, postgres.Config{LeaseMode: mode})
-				a := own(t, s, inc(t, "a"), 2)
+	for _, conns := range []int32{1, 4} {
+		t.Run(fmt.Sprintf("pool of %d", conns), func(t *testing.T) {
+			inEachMode(t, conns, func(t *testing.T, pool *pgxpool.Pool, a *actor) {
+				s := a.Store
 				watch, stop := context.WithCancel(t.Context())
 				defer stop()
 				s.Watch(watch, a.inc)
@@ -101,7 +105,7 @@ func TestReserve(t *testing.T) {
 				must(t, err)
 				_, err = s.Inbox(a.ctx, a.inc, 0, 10)
 				must(t, err)
-				loops(t, s, run)
+				loops(t, a, run)
 				if taken, err := s.TakeShards(a.ctx, a.inc, v.Shards); err != nil || len(taken) != 2 {
 					t.Errorf("took %+v: %v", taken, err)
 				}
@@ -112,19 +116,17 @@ func TestReserve(t *testing.T) {
 				must(t, s.Leave(a.ctx, a.inc))
 				await.Until(t, "the reserve goes with the last node", func() bool { return reserves(t, s) == 0 })
 			})
-		}
+		})
 	}
 }
 
 // loops lists what the loops of a scheduler list, many at once.
-func loops(t *testing.T, s *postgres.Store, run xxljob.Run) {
+func loops(t *testing.T, s *actor, run xxljob.Run) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(duty.Mark(t.Context()), 5*time.Second) // as a loop has
-	defer cancel()
 	var g sync.WaitGroup
 	for range 20 {
 		g.Go(func() {
-			if jobs, err := s.Jobs(ctx, xxljob.JobFilter{IDs: []int64{run.JobID}}); err != nil || len(jobs) != 1 {
+			if jobs, err := s.Jobs(s.ctx, xxljob.JobFilter{IDs: []int64{run.JobID}}); err != nil || len(jobs) != 1 {
 				t.Errorf("jobs by id: %+v %v", jobs, err)
 			}
 		})
@@ -133,7 +135,7 @@ func loops(t *testing.T, s *postgres.Store, run xxljob.Run) {
 			"runs of a job in one state": {JobID: run.JobID, States: []xxljob.State{xxljob.StateSucceeded}},
 		} {
 			g.Go(func() {
-				if runs, err := s.Runs(ctx, f); err != nil || len(runs) != 1 {
+				if runs, err := s.Runs(s.ctx, f); err != nil || len(runs) != 1 {
 					t.Errorf("%s: %+v %v", name, runs, err)
 				}
 			})
@@ -187,38 +189,33 @@ func TestReserveIsThereAhead(t *testing.T) {
 // there never was one, may have a reserve, and leaves none behind.
 func TestReserveWithoutANode(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []postgres.LeaseMode{postgres.LeaseLock, postgres.LeaseRow} {
-		t.Run(string(mode), func(t *testing.T) {
-			t.Parallel()
-			pool := pgtest.Pool(t, pgtest.MaxConns(1))
-			s := openOn(t, pool, postgres.Config{LeaseMode: mode})
-			a := own(t, s, inc(t, "a"), 2)
-			call := func(when string) {
-				t.Helper()
-				defer useUp(t, pool)()
-				if _, err := s.Now(a.ctx); err != nil {
-					t.Errorf("a call %s: %v", when, err)
-				}
-			}
-			gone := func() bool { return reserves(t, s) == 0 }
-			call("before there is a node")
-			await.Until(t, "no reserve is left of a call before there is a node", gone)
-			watch, stop := context.WithCancel(t.Context())
-			s.Watch(watch, a.inc)
-			await.Until(t, "there is a reserve", func() bool { return reserves(t, s) == 1 })
-			stop()
-			must(t, s.Leave(a.ctx, a.inc))
-			await.Until(t, "the reserve goes with the last node", gone)
-			call("after the last node has left")
-			await.Until(t, "no reserve is left of a call after the last node", gone)
-			s.Close()
+	inEachMode(t, 1, func(t *testing.T, pool *pgxpool.Pool, a *actor) {
+		s := a.Store
+		call := func(when string) {
+			t.Helper()
 			defer useUp(t, pool)()
-			if _, err := s.Now(hasty(t, a.ctx)); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("a call after Close: %v", err)
+			if _, err := s.Now(a.ctx); err != nil {
+				t.Errorf("a call %s: %v", when, err)
 			}
-			await.Until(t, "no reserve is made after Close", gone)
-		})
-	}
+		}
+		gone := func() bool { return reserves(t, s) == 0 }
+		call("before there is a node")
+		await.Until(t, "no reserve is left of a call before there is a node", gone)
+		watch, stop := context.WithCancel(t.Context())
+		s.Watch(watch, a.inc)
+		await.Until(t, "there is a reserve", func() bool { return reserves(t, s) == 1 })
+		stop()
+		must(t, s.Leave(a.ctx, a.inc))
+		await.Until(t, "the reserve goes with the last node", gone)
+		call("after the last node has left")
+		await.Until(t, "no reserve is left of a call after the last node", gone)
+		s.Close()
+		defer useUp(t, pool)()
+		if _, err := s.Now(a.ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("a call after Close: %v", err)
+		}
+		await.Until(t, "no reserve is made after Close", gone)
+	})
 }
 
 // TestTheReserveIsEverybodys who watches the store: it goes with the last of them, be it
@@ -263,6 +260,8 @@ func TestAReserveInUse(t *testing.T) {
 	if !ok {
 		t.Fatal("no reserve")
 	}
+	giveBack = sync.OnceFunc(giveBack)
+	t.Cleanup(giveBack) // or Close would wait for it after a failure
 	watch, stop := context.WithCancel(t.Context())
 	s.Watch(watch, a.inc)
 	stop()
@@ -275,12 +274,8 @@ func TestAReserveInUse(t *testing.T) {
 		{"Close", func() error { s.Close(); return nil }},
 	} {
 		go func() { over <- c.call() }()
-		select {
-		case err := <-over:
-			must(t, err)
-		case <-time.After(5 * time.Second):
-			t.Errorf("%s waits for the reserve", c.what)
-		}
+		await.Until(t, c.what+" ends while the reserve is in use", func() bool { return len(over) == 1 })
+		must(t, <-over)
 	}
 	giveBack()
 	await.Until(t, "the reserve goes with its last use", func() bool { return reserves(t, s) == 0 })
@@ -310,7 +305,7 @@ func TestReserveThatBroke(t *testing.T) {
 func TestWithoutReserve(t *testing.T) {
 	t.Parallel()
 	const want = "4 of 4 connections of the pool are in use"
-	pool := pgtest.Pool(t, pgtest.MaxConns(4))
+	pool := pgtest.Pool(t, pgtest.MaxConns(4), noticing())
 	s := openOn(t, pool, postgres.Config{NoReserve: true})
 	a := own(t, s, inc(t, "a"), 2)
 	job := a.job()
@@ -325,7 +320,7 @@ func TestWithoutReserve(t *testing.T) {
 		"finish": func(ctx context.Context) error { _, err := s.Finish(ctx, []xxljob.Result{result(run)}); return err },
 		"list":   func(ctx context.Context) error { _, err := s.Runs(ctx, xxljob.RunFilter{}); return err },
 	} {
-		if err := call(hasty(t, a.ctx)); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), want) {
+		if err := call(impatient(t, a.ctx)); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -334,7 +329,7 @@ func TestWithoutReserve(t *testing.T) {
 	b := own(t, with, inc(t, "b"), 2)
 	job = b.job()
 	useUp(t, pool)
-	if _, err := with.AddRun(hasty(t, t.Context()), job.ID, xxljob.Trigger{}); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), want) {
+	if _, err := with.AddRun(impatient(t, t.Context()), job.ID, xxljob.Trigger{}); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), want) {
 		t.Errorf("a trigger of the host's while it has all connections: %v", err)
 	}
 	b.planned(job)
@@ -344,7 +339,7 @@ func TestWithoutReserve(t *testing.T) {
 // connection. By an attempt that changes nothing it finds out when there is room again.
 func TestANodeWithoutThePoolGivesUpItsShards(t *testing.T) {
 	t.Parallel()
-	pool := pgtest.Pool(t, pgtest.MaxConns(2))
+	pool := pgtest.Pool(t, pgtest.MaxConns(2), noticing())
 	s := openOn(t, pool, postgres.Config{NoReserve: true})
 	a := own(t, s, inc(t, "a"), 2)
 	attempt := func(ctx context.Context) error {
@@ -356,9 +351,8 @@ func TestANodeWithoutThePoolGivesUpItsShards(t *testing.T) {
 	}
 	must(t, attempt(a.ctx))
 	giveBack := useUp(t, pool)
-	wantText(t, attempt(hasty(t, a.ctx)), "2 of 2 connections of the pool are in use")
-	ctx, cancel := context.WithTimeout(a.ctx, 2*time.Second)
-	defer cancel()
+	wantText(t, attempt(impatient(t, a.ctx)), "2 of 2 connections of the pool are in use")
+	ctx := impatient(t, a.ctx)
 	must(t, s.SetFailing(ctx, a.inc, true))
 	must(t, s.ReleaseShards(ctx, a.inc, a.shards))
 	v := a.beat()
@@ -378,15 +372,15 @@ func TestRefusedReserve(t *testing.T) {
 	role := "r_" + strings.ToLower(rand.Text())
 	run(t, super, "create role "+role+" login in role "+ask[string](t, pgtest.SharedPool(t), "select current_user::text"))
 	t.Cleanup(func() { super.Exec(context.Background(), "drop role "+role) })
-	pool := pgtest.Pool(t, pgtest.At(as(t, pgtest.DSN(t), role)), pgtest.MaxConns(2))
+	pool := pgtest.Pool(t, pgtest.At(as(t, pgtest.DSN(t), role)), pgtest.MaxConns(2), noticing())
 	s := openOn(t, pool, postgres.Config{LeaseMode: postgres.LeaseRow, Logger: log.logger()})
 	a := own(t, s, inc(t, "a"), 2)
 	job := a.job()
 	giveBack := useUp(t, pool)
 	run(t, super, "alter role "+role+" connection limit 2")
 	for range 2 {
-		_, err := s.Claim(hasty(t, a.ctx), []xxljob.Plan{a.plan(job)})
-		if !errors.Is(err, context.DeadlineExceeded) {
+		_, err := s.Claim(impatient(t, a.ctx), []xxljob.Plan{a.plan(job)})
+		if !errors.Is(err, context.Canceled) {
 			t.Errorf("claim: %v", err)
 		}
 		wantText(t, err, "2 of 2 connections of the pool are in use")

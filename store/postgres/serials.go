@@ -17,7 +17,7 @@ import (
 // itself. Ends that this process hears of are counted back; one that it does not
 // hear of makes it look, which is what it would do without this.
 type serials struct {
-	turn sync.Mutex // held during a start of serial jobs, so that two do not pass by each other
+	turn turns // had during a start of serial jobs, so that two do not pass by each other
 
 	mu      sync.Mutex
 	known   map[int]int64   // guarded by mu: the epochs of shards whose started runs were read

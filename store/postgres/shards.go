@@ -169,13 +169,15 @@ func (s *Store) tryTakeRows(ctx context.Context, incarnation string, shards []xx
 }
 
 // endBlockers ends the backends that keep the given one waiting and are in a
-// transaction of ours.
+// transaction of ours, until ctx ends: nobody knows when the wait begins.
 func (s *Store) endBlockers(ctx context.Context, pid int64) {
-	for range 4 {
+	look := time.NewTicker(lockPatience / 8)
+	defer look.Stop()
+	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(lockPatience / 8):
+		case <-look.C:
 		}
 		if err := s.read(ctx, statement{s.sql.endBlockers, []any{pid}, nil}); err != nil && ctx.Err() == nil {
 			s.log.Warn("xxljob: a take-over waits for another backend, which could not be ended", "err", err)

@@ -124,8 +124,8 @@ func (s *Store) startBy(ctx context.Context, sql string, starts []xxljob.Start, 
 	if !g.refused && slices.ContainsFunc(g.places, func(i int) bool { return starts[i].Serial }) {
 		// Only the owner's process gets past the fence, so it is enough that it
 		// takes turns.
-		s.serials.turn.Lock()
-		defer s.serials.turn.Unlock()
+		<-s.serials.turn.ask()
+		defer s.serials.turn.done()
 	}
 	var row runRow
 	var ord int

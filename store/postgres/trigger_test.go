@@ -168,10 +168,16 @@ func TestAKeyIsForOneRun(t *testing.T) {
 			if again != id {
 				t.Errorf("%s: twice in one transaction: runs %d and %d", level, id, again)
 			}
-			quick, cancel := context.WithTimeout(t.Context(), time.Minute)
-			_, err = s.TriggerTx(quick, begin(t, level), job.ID, xxljob.Trigger{Key: trigger.Key + " other"})
-			cancel()
-			must(t, err) // another key waits for nothing
+			beside, other := begin(t, level), make(chan error, 1)
+			go func() {
+				_, err := s.TriggerTx(t.Context(), beside, job.ID, xxljob.Trigger{Key: trigger.Key + " other"})
+				other <- err
+			}()
+			await.Until(t, "a run of another key is planned, or waits", func() bool { return len(other) > 0 || blocked(t, s) })
+			if len(other) == 0 {
+				t.Fatalf("%s: another key waits", level)
+			}
+			must(t, <-other)
 			type answer struct {
 				id  int64
 				err error
@@ -181,10 +187,9 @@ func TestAKeyIsForOneRun(t *testing.T) {
 				id, err := s.TriggerTx(t.Context(), second, job.ID, trigger)
 				answers <- answer{id, err}
 			}()
-			select {
-			case got := <-answers:
-				t.Errorf("%s: the second did not wait: %+v", level, got)
-			case <-time.After(50 * time.Millisecond):
+			await.Until(t, "the second waits, or does not", func() bool { return len(answers) > 0 || blocked(t, s) })
+			if len(answers) > 0 {
+				t.Fatalf("%s: the second did not wait: %+v", level, <-answers)
 			}
 			if end == "commit" {
 				must(t, first.Commit(t.Context()))
@@ -217,15 +222,12 @@ func TestAnOpenTriggerKeepsNobodyWaiting(t *testing.T) {
 		x := begin(t, level)
 		id, err := s.TriggerTx(t.Context(), x, job.ID, xxljob.Trigger{Key: "k"})
 		must(t, err)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		a.ctx = ctx
-		run := a.started(job)
-		_, err = s.Finish(ctx, []xxljob.Result{result(run)})
+		run := a.started(job) // what waits for a lock is ended by the store's patience
+		_, err = s.Finish(a.ctx, []xxljob.Result{result(run)})
 		must(t, err)
-		_, err = s.EditJob(ctx, job.ID, xxljob.Edit{Verb: "stop", Change: func(j *xxljob.Job) (bool, error) { j.Stopped = true; return true, nil }})
+		_, err = s.EditJob(a.ctx, job.ID, xxljob.Edit{Verb: "stop", Change: func(j *xxljob.Job) (bool, error) { j.Stopped = true; return true, nil }})
 		must(t, err)
-		must(t, s.RemoveJob(ctx, job.ID))
+		must(t, s.RemoveJob(a.ctx, job.ID))
 		must(t, x.Commit(t.Context()))
 		answers, err := s.Start(t.Context(), []xxljob.Start{a.startOf(xxljob.Run{ID: id, JobID: job.ID}, job.Version)})
 		must(t, err)

@@ -31,16 +31,26 @@ func watched(t *testing.T, change ...func(*postgres.Config)) (host *postgres.Sto
 	return host, node, scan
 }
 
-// quiet waits until nothing that was before makes a signal any more.
-func quiet(t *testing.T, host *postgres.Store, scan <-chan struct{}) {
+// arrived waits until all that the senders have notified has arrived at a store that
+// listens: a hint for nobody else that is sent after it comes after it.
+func arrived(t *testing.T, at *postgres.Store, from ...*postgres.Store) {
 	t.Helper()
-	await.Until(t, "all hints are sent", func() bool { return postgres.NotesUnderWay(host) == 0 })
-	for range 3 { // what was sent is received within moments
-		select {
-		case <-scan:
-		case <-time.After(50 * time.Millisecond):
-		}
+	for _, s := range from {
+		await.Until(t, "all hints are sent", func() bool { return postgres.NotesUnderWay(s) == 0 })
 	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	name := inc(t, "marker")
+	marker := at.Watch(ctx, name).Inbox
+	run(t, pgtest.SharedPool(t), "select pg_notify($1, 'i' || $2)", postgres.ChannelOf(at), name)
+	await.Until(t, "the last hint arrives", func() bool { return signalled(marker) })
+}
+
+// quiet waits until nothing that was before makes a signal any more.
+func quiet(t *testing.T, host *postgres.Store, node *actor, scan <-chan struct{}) {
+	t.Helper()
+	arrived(t, node.Store, host, node.Store)
+	signalled(scan)
 }
 
 func signalled(scan <-chan struct{}) bool {
@@ -71,7 +81,7 @@ func TestWakeReachesTheOwner(t *testing.T) {
 		host, node, scan := watched(t)
 		job := node.job()
 		plan(t, host, job.ID, xxljob.Trigger{})
-		quiet(t, host, scan)
+		quiet(t, host, node, scan)
 		must(t, host.Wake(t.Context(), job.ID))
 		await.Until(t, "the node hears of the run", func() bool { return signalled(scan) })
 	})
@@ -80,7 +90,7 @@ func TestWakeReachesTheOwner(t *testing.T) {
 		host, node, scan := watched(t, func(c *postgres.Config) { c.TxNotify = true })
 		job := node.job()
 		for _, level := range levels {
-			quiet(t, host, scan)
+			quiet(t, host, node, scan)
 			x := begin(t, level)
 			_, err := host.TriggerTx(t.Context(), x, job.ID, xxljob.Trigger{Key: string(level)})
 			must(t, err)
@@ -88,7 +98,7 @@ func TestWakeReachesTheOwner(t *testing.T) {
 			x = begin(t, level)
 			_, err = host.TriggerTx(t.Context(), x, job.ID, xxljob.Trigger{Key: string(level)})
 			must(t, err)
-			time.Sleep(50 * time.Millisecond)
+			arrived(t, node.Store, host, node.Store)
 			if signalled(scan) {
 				t.Errorf("%s: the node hears of a run before its commit", level)
 			}
@@ -100,7 +110,7 @@ func TestWakeReachesTheOwner(t *testing.T) {
 		t.Parallel()
 		host, node, scan := watched(t, func(c *postgres.Config) { c.TxNotify = true })
 		job := node.job()
-		quiet(t, host, scan)
+		quiet(t, host, node, scan)
 		db, err := sql.Open("pgx", pgtest.DSN(t))
 		must(t, err)
 		defer db.Close()
@@ -124,7 +134,7 @@ func TestWakeIsSentBeforeTheEnd(t *testing.T) {
 	t.Parallel()
 	host, node, scan := watched(t)
 	job := node.job()
-	quiet(t, host, scan)
+	quiet(t, host, node, scan)
 	must(t, host.Wake(t.Context(), job.ID))
 	host.Close()
 	await.Until(t, "the node hears of the run", func() bool { return signalled(scan) })
@@ -137,7 +147,7 @@ func TestWakeOfWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	var sent statements
 	host, node, scan := watched(t)
-	quiet(t, host, scan)
+	quiet(t, host, node, scan)
 	for _, id := range []int64{0, -1, math.MinInt64} {
 		wantText(t, host.Wake(t.Context(), node.job().ID, id), "wake", fmt.Sprint(id), "positive")
 	}
@@ -228,9 +238,7 @@ func TestALostNotificationStillRuns(t *testing.T) {
 			must(t, err)
 			must(t, x.Commit(t.Context()))
 			must(t, host.Wake(t.Context(), job.Job.ID))
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
-			run, err := node.Wait(ctx, id)
+			run, err := node.Wait(t.Context(), id)
 			if err != nil || run.State != xxljob.StateSucceeded {
 				t.Errorf("the run is %v, %v", run.State, err)
 			}
