@@ -25,7 +25,7 @@ func TestHintsMakeNothingLate(t *testing.T) {
 		{55 * time.Second, 300 * time.Millisecond, 3 * time.Hour},
 	} {
 		if detector {
-			c.lasts /= 4
+			c.lasts /= 10
 		}
 		t.Run(fmt.Sprintf("PreRead=%v/seed=%d", c.preRead, seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -15,7 +15,7 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	for mode, topics := range map[postgres.LeaseMode][]string{
 		postgres.LeaseLock: nil,
-		postgres.LeaseRow:  {"Node", "Shards", "Signals", "Race", "Faults"},
+		postgres.LeaseRow:  {"Node", "Shards", "Signals"},
 	} {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
