@@ -32,9 +32,6 @@ func raceCases() []testCase {
 	}
 }
 
-// rounds is how often a race is run.
-const rounds = 40
-
 func raceClaimers(e *env) {
 	o := e.owner("a")
 	for range rounds {
