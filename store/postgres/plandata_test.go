@@ -159,8 +159,9 @@ func (d *planData) fillJobs(t testing.TB) {
 	d.exec(t, `insert into {{schema}}.xxl_job_registry (registry_group, registry_key, registry_value, boot_id, capabilities, update_time)
 	select 'EXECUTOR', 'app-' || n % 100, 'http://10.0.0.' || n, 'boot', '{repeat}', case when n < 1000 then now() - interval '1 day' else now() end
 	from generate_series(0, 99999) n`)
+	// Questions are kept for a minute; these for as long as all else may take to make.
 	d.exec(t, `insert into {{schema}}.xxl_job_ask (incarnation, run_id, from_line, asked, answered)
-	select 'node-' || n % 3 + 1, n, 1, case when n > 900 then now() - interval '1 day' else now() end, case when n % 50 <> 1 then now() end
+	select 'node-' || n % 3 + 1, n, 1, now() + interval '1 day' * case when n > 900 then -1 else 1 end, case when n % 50 <> 1 then now() end
 	from generate_series(1, 1000) n`)
 	d.fillLists(t)
 	d.exec(t, `insert into {{schema}}.xxl_job_trigger_key (job_id, trigger_key, run_id)
