@@ -7,16 +7,17 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
-// TestJobsFromBeforeThereWereLists: what was ensured by then may have been ensured by
-// itself, so no list prunes it that has not named it. Marks of lists that there are stay,
-// and so do those of a generation, which only lists have made.
-func TestJobsFromBeforeThereWereLists(t *testing.T) {
+// fromBeforeLists tests upgrades from the version before the store had lists, and from that
+// before migration 5, each with a store on a schema that is up to date as yet.
+func fromBeforeLists(t *testing.T, test func(t *testing.T, from int, pool *pgxpool.Pool, schema string, s *postgres.Store)) {
 	for _, from := range []int{2, 4} {
 		t.Run(fmt.Sprint("version ", from), func(t *testing.T) {
 			t.Parallel()
@@ -25,53 +26,62 @@ func TestJobsFromBeforeThereWereLists(t *testing.T) {
 			s, err := postgres.New(t.Context(), pool, postgres.Config{Schema: schema})
 			must(t, err)
 			t.Cleanup(s.Close)
-			must(t, s.SetShards(t.Context(), 1))
-			ids := map[string]int64{}
-			for _, key := range []string{"single", "listed", "other", "of a generation"} {
-				app := "app"
-				if key == "other" {
-					app = "neighbour"
-				}
-				job, err := s.AddJob(t.Context(), xxljob.Job{App: app, Key: key, Name: key, Ensured: "digest"}, nil)
-				must(t, err)
-				ids[key] = job.ID
-			}
-			inc := nodeOf("a").Incarnation
-			put := xxljob.ListPut{JobList: xxljob.JobList{App: "app", Prune: true, Keys: []string{"listed", "other"}}, Incarnation: inc, Apply: xxljob.ApplyNewer}
-			list := func() {
-				_, err := s.Join(t.Context(), nodeOf("a"))
-				must(t, err)
-				_, err = s.PutList(t.Context(), put)
-				must(t, err)
-			}
-			if from == 4 { // with what migration 3 has marked
-				list()
-				run(t, pool, fmt.Sprintf("insert into %s.xxl_job_named select id, 0 from %[1]s.xxl_job_info", schema))
-				run(t, pool, fmt.Sprintf("insert into %s.xxl_job_list values ('app', 'x-1', 0, true, '', array[null])", schema)) // which says nothing about any job
-				run(t, pool, fmt.Sprintf("update %s.xxl_job_named set generation = 7 where job_id = %d", schema, ids["of a generation"]))
-			}
-			backTo(t, pool, schema, from)
-			must(t, postgres.Migrate(t.Context(), pool, postgres.Config{Schema: schema}))
-
-			want := map[int][]int64{2: nil, 4: {ids["listed"], ids["of a generation"]}}[from]
-			got := ask[[]int64](t, pool, fmt.Sprintf("select coalesce(array_agg(job_id::bigint order by job_id), '{}') from %s.xxl_job_named", schema))
-			if !slices.Equal(got, want) {
-				t.Errorf("jobs that lists have named: %v, want %v of %v", got, want, ids)
-			}
-			if from == 2 {
-				list()
-			}
-			put.Keys = nil
-			put.Digest = "empty"
-			_, err = s.PutList(t.Context(), put)
-			must(t, err)
-			v, err := s.Lists(t.Context(), "app", inc)
-			must(t, err)
-			if slices.Contains(v.Surplus, ids["single"]) || slices.Contains(v.Surplus, ids["listed"]) != (from == 4) {
-				t.Errorf("surplus %v of %v", v.Surplus, ids)
-			}
+			test(t, from, pool, schema, s)
 		})
 	}
+}
+
+// TestJobsFromBeforeThereWereLists: what was ensured by then may have been ensured by
+// itself, so no list prunes it that has not named it. Marks of lists that there are stay,
+// and so do those of a generation, which only lists have made.
+func TestJobsFromBeforeThereWereLists(t *testing.T) {
+	fromBeforeLists(t, func(t *testing.T, from int, pool *pgxpool.Pool, schema string, s *postgres.Store) {
+		must(t, s.SetShards(t.Context(), 1))
+		ids := map[string]int64{}
+		for _, key := range []string{"single", "listed", "other", "of a generation"} {
+			app := "app"
+			if key == "other" {
+				app = "neighbour"
+			}
+			job, err := s.AddJob(t.Context(), xxljob.Job{App: app, Key: key, Name: key, Ensured: "digest"}, nil)
+			must(t, err)
+			ids[key] = job.ID
+		}
+		inc := nodeOf("a").Incarnation
+		put := xxljob.ListPut{JobList: xxljob.JobList{App: "app", Prune: true, Keys: []string{"listed", "other"}}, Incarnation: inc, Apply: xxljob.ApplyNewer}
+		list := func() {
+			_, err := s.Join(t.Context(), nodeOf("a"))
+			must(t, err)
+			_, err = s.PutList(t.Context(), put)
+			must(t, err)
+		}
+		if from == 4 { // with what migration 3 has marked
+			list()
+			run(t, pool, fmt.Sprintf("insert into %s.xxl_job_named select id, 0 from %[1]s.xxl_job_info", schema))
+			run(t, pool, fmt.Sprintf("insert into %s.xxl_job_list values ('app', 'x-1', 0, true, '', array[null])", schema)) // which says nothing about any job
+			run(t, pool, fmt.Sprintf("update %s.xxl_job_named set generation = 7 where job_id = %d", schema, ids["of a generation"]))
+		}
+		backTo(t, pool, schema, from)
+		must(t, postgres.Migrate(t.Context(), pool, postgres.Config{Schema: schema}))
+
+		want := map[int][]int64{2: nil, 4: {ids["listed"], ids["of a generation"]}}[from]
+		got := ask[[]int64](t, pool, fmt.Sprintf("select coalesce(array_agg(job_id::bigint order by job_id), '{}') from %s.xxl_job_named", schema))
+		if !slices.Equal(got, want) {
+			t.Errorf("jobs that lists have named: %v, want %v of %v", got, want, ids)
+		}
+		if from == 2 {
+			list()
+		}
+		put.Keys = nil
+		put.Digest = "empty"
+		_, err := s.PutList(t.Context(), put)
+		must(t, err)
+		v, err := s.Lists(t.Context(), "app", inc)
+		must(t, err)
+		if slices.Contains(v.Surplus, ids["single"]) || slices.Contains(v.Surplus, ids["listed"]) != (from == 4) {
+			t.Errorf("surplus %v of %v", v.Surplus, ids)
+		}
+	})
 }
 
 // TestReplicasEnsureAtOnce: replicas of a program start at once with a long list that is

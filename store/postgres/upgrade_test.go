@@ -13,7 +13,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/xxljob/xxljob"
-	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -56,57 +55,49 @@ func leftovers(t *testing.T, document string, pool *pgxpool.Pool, schema string)
 // store had lists that no list has named since, until they are stopped; among them those
 // that are ensured by themselves, and no others.
 func TestWhatAnUpgradeLeavesBehind(t *testing.T) {
-	for _, from := range []int{2, 4} {
-		t.Run(fmt.Sprint("version ", from), func(t *testing.T) {
-			t.Parallel()
-			pool := pgtest.Pool(t)
-			schema := migrated(t, pool)
-			store, err := postgres.New(t.Context(), pool, postgres.Config{Schema: schema})
+	fromBeforeLists(t, func(t *testing.T, from int, pool *pgxpool.Pool, schema string, store *postgres.Store) {
+		s, err := xxljob.New(store, xxljob.Config{App: "app", Logger: slog.New(slog.DiscardHandler)})
+		must(t, err)
+		daily := func(key string) xxljob.Job {
+			return xxljob.Job{Name: key, Key: key, Handler: "work", Schedule: xxljob.Cron("0 0 3 * * ?")}
+		}
+		ensure := func(keys ...string) {
+			var list []xxljob.Job
+			for _, key := range keys {
+				list = append(list, daily(key))
+			}
+			_, err := s.EnsureJobs(t.Context(), "", list, xxljob.EnsureOptions{Prune: true})
 			must(t, err)
-			t.Cleanup(store.Close)
-			s, err := xxljob.New(store, xxljob.Config{App: "app", Logger: slog.New(slog.DiscardHandler)})
+			_, err = s.EnsureJob(t.Context(), daily("single"))
 			must(t, err)
-			daily := func(key string) xxljob.Job {
-				return xxljob.Job{Name: key, Key: key, Handler: "work", Schedule: xxljob.Cron("0 0 3 * * ?")}
-			}
-			ensure := func(keys ...string) {
-				var list []xxljob.Job
-				for _, key := range keys {
-					list = append(list, daily(key))
-				}
-				_, err := s.EnsureJobs(t.Context(), "", list, xxljob.EnsureOptions{Prune: true})
-				must(t, err)
-				_, err = s.EnsureJob(t.Context(), daily("single"))
-				must(t, err)
-			}
-			stop := func(key string) {
-				job, err := store.JobByKey(t.Context(), "app", key)
-				must(t, err)
-				must(t, s.StopJob(t.Context(), job.ID))
-			}
-			wantLeft := func(when string, want ...string) {
-				for _, document := range []string{"README.md", "README.zh-CN.md", "CHANGELOG.md"} {
-					if got := leftovers(t, document, pool, schema); !slices.Equal(got, want) {
-						t.Errorf("%s, %s: %q, want %q", document, when, got, want)
-					}
+		}
+		stop := func(key string) {
+			job, err := store.JobByKey(t.Context(), "app", key)
+			must(t, err)
+			must(t, s.StopJob(t.Context(), job.ID))
+		}
+		wantLeft := func(when string, want ...string) {
+			for _, document := range []string{"README.md", "README.zh-CN.md", "CHANGELOG.md"} {
+				if got := leftovers(t, document, pool, schema); !slices.Equal(got, want) {
+					t.Errorf("%s, %s: %q, want %q", document, when, got, want)
 				}
 			}
-			ensure("kept", "left over", "left over and stopped")
-			stop("left over and stopped")
-			_, err = s.AddJob(t.Context(), daily("by hand"))
-			must(t, err)
-			if from == 4 { // as migration 3 has left it
-				run(t, pool, fmt.Sprintf("delete from %s.xxl_job_named", schema))
-				run(t, pool, fmt.Sprintf("insert into %s.xxl_job_named select id, 0 from %[1]s.xxl_job_info where ensured <> ''", schema))
-			}
-			backTo(t, pool, schema, from)
-			must(t, postgres.Migrate(t.Context(), pool, postgres.Config{Schema: schema}))
+		}
+		ensure("kept", "left over", "left over and stopped")
+		stop("left over and stopped")
+		_, err = s.AddJob(t.Context(), daily("by hand"))
+		must(t, err)
+		if from == 4 { // as migration 3 has left it
+			run(t, pool, fmt.Sprintf("delete from %s.xxl_job_named", schema))
+			run(t, pool, fmt.Sprintf("insert into %s.xxl_job_named select id, 0 from %[1]s.xxl_job_info where ensured <> ''", schema))
+		}
+		backTo(t, pool, schema, from)
+		must(t, postgres.Migrate(t.Context(), pool, postgres.Config{Schema: schema}))
 
-			ensure("kept", "new", "of one release")
-			ensure("kept", "new") // what a list has named is for lists to prune
-			wantLeft("after the upgrade", "left over", "single")
-			stop("left over")
-			wantLeft("when what is left over was stopped", "single")
-		})
-	}
+		ensure("kept", "new", "of one release")
+		ensure("kept", "new") // what a list has named is for lists to prune
+		wantLeft("after the upgrade", "left over", "single")
+		stop("left over")
+		wantLeft("when what is left over was stopped", "single")
+	})
 }

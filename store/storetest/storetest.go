@@ -12,6 +12,8 @@
 // dense, the store's clock need not be this process's, and signals may be
 // missing or late. Lists that the contract calls ordered are ordered as Go
 // compares strings and numbers, whatever collation a database prefers.
+//
+// It is to pass under the race detector, and without it: races are run more often without.
 package storetest
 
 import (
