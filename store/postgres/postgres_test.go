@@ -13,14 +13,15 @@ import (
 // the suite runs in that mode in TestConformanceThroughAPooler.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	for mode, topics := range map[postgres.LeaseMode][]string{
+	for mode, names := range map[postgres.LeaseMode][]string{
 		postgres.LeaseLock: nil,
 		postgres.LeaseRow:  {"Node", "Shards", "Signals"},
 	} {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
+			only := topics(t, names...)
 			storetest.Run(t, func(t *testing.T) xxljob.Store {
-				only(t, topics...)
+				only(t)
 				return open(t, postgres.Config{LeaseMode: mode})
 			})
 		})
