@@ -87,7 +87,7 @@ func (a *applying) put(ctx context.Context, how ListApply, over ListHead) ([]Ens
 	if err != nil {
 		return nil, false, err
 	}
-	w.put = true
+	s.lists.put[w.App] = true
 	if !w.applies(head) {
 		if how != ApplyInstead {
 			err = a.superseded(ctx, 0, head)

@@ -34,7 +34,6 @@ type EnsureOptions struct {
 type wantedList struct {
 	JobList
 	jobs []Job
-	put  bool // the store has had it; for who has the turn of the lists
 }
 
 func (s *scheduler) EnsureJobs(ctx context.Context, app string, jobs []Job, opts EnsureOptions) ([]Ensured, error) {
@@ -49,20 +48,20 @@ func (s *scheduler) EnsureJobs(ctx context.Context, app string, jobs []Job, opts
 	if s.stopped() {
 		return nil, ensuring(app, ErrStopped)
 	}
-	if err := s.setShards(ctx); err != nil {
-		return nil, ensuring(app, err)
-	}
 	release, err := s.lists.take(ctx)
 	if err != nil {
 		return nil, ensuring(app, err)
 	}
 	defer release()
+	s.lists.set(w)
+	defer s.listWake.poke()
+	if err := s.setShards(ctx); err != nil {
+		return nil, ensuring(app, err)
+	}
 	how := ApplyNewer
 	if opts.Rollback {
 		how = ApplyAlways
 	}
-	s.lists.set(w)
-	defer s.listWake.poke()
 	all, _, err := s.applyList(ctx, w, how, ListHead{}, false)
 	return all, err
 }

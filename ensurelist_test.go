@@ -106,6 +106,26 @@ func TestAListThatIsEnsuredAgain(t *testing.T) {
 	})
 }
 
+// TestEnsureJobsBeforeTheStoreIsThere: where the very first call of a process finds the store
+// away, once the list is checked, a node that is started all the same does what it says.
+func TestEnsureJobsBeforeTheStoreIsThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		faults := storetest.Wrap(st)
+		s, err := xxljob.New(faults, xxljob.Config{App: "app", Node: "n", Logger: quietLog()})
+		must(t, err)
+		faults.Inject("SetShards", storetest.Fault{Before: true, Calls: 1})
+		r := releaseOf(1, "x", "y")
+		if _, err := s.EnsureJobs(t.Context(), "", r.jobs, r.opts); !errors.Is(err, storetest.ErrInjected) {
+			t.Errorf("EnsureJobs: %v", err)
+		}
+		must(t, s.Start(t.Context()))
+		time.Sleep(5 * time.Minute)
+		requireJobs(t, st, "a while after the start", "x v1", "y v1")
+		must(t, s.Stop(t.Context()))
+	})
+}
+
 // TestEnsureJobsIsFinished: where the store fails in the middle of EnsureJobs, which says
 // so, a started node applies the rest of its list by itself.
 func TestEnsureJobsIsFinished(t *testing.T) {

@@ -196,26 +196,33 @@ func (s *scheduler) leaseOnce(ctx context.Context, joined *bool) (time.Duration,
 		return 0, err
 	} else if said && self.failing {
 		// Only a view from after that tells who else fails: see hasAnnounced. What follows
-		// here may take a while.
-		return max(5*now.Sub(began), s.cfg.LeaseTTL/50), nil
+		// here may take a while. The hint that this node's row has changed is no news.
+		sleep(ctx, min(max(5*now.Sub(began), s.cfg.LeaseTTL/50), s.cfg.LeaseTTL/5), s.leaseWake)
+		return 0, nil
 	}
-	// Where claims or starts hang, so may what follows, and the next beat must not wait.
-	side, cancel := s.besideBeats(ctx)
-	defer cancel()
-	err = s.sweep(side)
-	if err == nil {
-		err = s.rebalance(ctx, side, view)
-	}
-	if !errors.Is(err, context.DeadlineExceeded) { // or the next beat would be late
-		err = errors.Join(err, s.settleGone(side))
-	}
-	if err == nil {
-		err = s.adoptOrphans(side)
-	}
+	err = s.tend(ctx, view)
 	if view.Alone && !s.suspicious() {
 		return forever, err
 	}
 	return s.cfg.LeaseTTL / 5, err
+}
+
+// tend gives up and takes shards, settles the runs of nodes that are gone, and looks for
+// runs and mends jobs that need it. None of these is kept from its work by what failed
+// before it: or a node whose sweeps fail would neither give a shard up nor take one. But
+// where claims or starts hang, so may all of this, and the next beat must not wait: what
+// runs into a deadline ends it for this time.
+func (s *scheduler) tend(ctx context.Context, view View) error {
+	side, cancel := s.besideBeats(ctx)
+	defer cancel()
+	err := s.rebalance(ctx, side, view)
+	for _, do := range []func(context.Context) error{s.settleGone, s.adoptOrphans, s.sweep} {
+		if errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+		err = errors.Join(err, do(side))
+	}
+	return err
 }
 
 // noteLook has what a look has shown reach those whom it concerns. It makes no call, so that
@@ -301,9 +308,9 @@ func (s *scheduler) beat(ctx context.Context, joined *bool) (View, error) {
 }
 
 // look takes in a view: the trust it gives, who is live, who is gone, and which
-// shards are this node's, which thinks of itself as given. It reports whether the live nodes or what they have
-// attached have changed, and returns shards that an earlier call took without
-// telling.
+// shards are this node's, which thinks of itself as given. It reports whether the live
+// nodes or what they have attached have changed, and returns shards that an earlier call
+// took without telling.
 func (l *leases) look(v View, self selfVerdict, asked, answered time.Time) (changed bool, found []Shard) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -19,16 +19,17 @@ import (
 type ownLists struct {
 	turn chan struct{} // full while a list is applied: one after the other
 	rows atomic.Int64  // how often the node's row in the store was new
-	// unfinished are the apps whose list an error has kept from being applied as a whole.
-	// It belongs to who has the turn.
-	unfinished map[string]bool
+	// unfinished are the apps whose list an error has kept from being applied as a whole,
+	// and put are those whose list the store has had, to apply it. Both belong to who has
+	// the turn.
+	unfinished, put map[string]bool
 
 	mu   sync.Mutex
 	apps map[string]*wantedList // guarded by mu
 }
 
 func newOwnLists() *ownLists {
-	return &ownLists{turn: make(chan struct{}, 1), unfinished: map[string]bool{}, apps: map[string]*wantedList{}}
+	return &ownLists{turn: make(chan struct{}, 1), unfinished: map[string]bool{}, put: map[string]bool{}, apps: map[string]*wantedList{}}
 }
 
 // take waits for the turn to apply a list.
@@ -44,13 +45,17 @@ func (o *ownLists) take(ctx context.Context) (release func(), err error) {
 	}
 }
 
+// set makes a list the app's, one that has yet to be applied as a whole. It is called by who
+// has the turn.
 func (o *ownLists) set(w *wantedList) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.unfinished[w.App] = true
 	if was := o.apps[w.App]; was != nil && was.isSame(w) {
 		return // what was seen while the list was this one goes on counting
 	}
 	o.apps[w.App] = w
+	delete(o.put, w.App)
 }
 
 // isSame reports whether two lists of an app say the same.
@@ -260,7 +265,7 @@ func (d *listDuty) applyAgain(ctx context.Context, w *wantedList, a *appDuty, vi
 	how, finish := ApplyInstead, false
 	if d.s.lists.unfinished[w.App] {
 		finish = w.applies(head)
-		if !w.put && (head == ListHead{} || w.Generation > head.Generation) {
+		if !d.s.lists.put[w.App] && (head == ListHead{} || w.Generation > head.Generation) {
 			how, finish = ApplyNewer, true
 		}
 	}

@@ -47,47 +47,68 @@ func TestAFailingNodeWhoseTrustRanOut(t *testing.T) {
 	})
 }
 
-// moved is which shards came to nodes, each in its last epoch, and which were swept.
+// moved is which shards came to a node, each in its last epoch, and which were swept.
 type moved struct {
 	mu    sync.Mutex
-	over  bool // a node has said that it fails
+	over  bool // the node has said that it fails
 	came  map[int]int64
 	swept map[xxljob.Shard]bool
 }
 
-// shardsCome gives its node a shard of another with each beat, until a node says that it
-// fails: as if an earlier call had taken it, and its answer were lost.
+// ghost is a node that beats whenever the other one does, fails when it fails, and keeps its
+// shards.
+const ghost = "ghost-1"
+
+var haunts = []xxljob.Attachment{{App: "attic"}}
+
+// shardsCome has its node and the ghost swap a shard with each beat, until the node says that
+// it fails: as if an earlier call had taken it, and the answer were lost. Their shares stay
+// equal, so that it is not given up again.
 type shardsCome struct {
 	*memory.Store
 	*moved
 }
 
-func (m *moved) isOver(v xxljob.View) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.over = m.over || slices.ContainsFunc(v.Nodes, func(n xxljob.Node) bool { return n.Failing })
-	return m.over
-}
-
 func (s shardsCome) Beat(ctx context.Context, inc string, at []xxljob.Attachment) (xxljob.View, error) {
+	if _, err := s.Store.Beat(ctx, ghost, haunts); err != nil {
+		return xxljob.View{}, err
+	}
 	view, err := s.Store.Beat(ctx, inc, at)
-	if err != nil || s.isOver(view) {
-		return view, err
-	}
-	i := slices.IndexFunc(view.Shards, func(sh xxljob.Shard) bool { return sh.Owner != "" && sh.Owner != inc })
-	if i < 0 {
-		return view, nil
-	}
-	taken, err := s.TakeShards(ctx, inc, view.Shards[i:i+1])
-	if err != nil {
+	if err != nil || inc == "observer" {
 		return view, err
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = s.over || slices.ContainsFunc(view.Nodes, func(n xxljob.Node) bool { return n.Incarnation == inc && n.Failing })
+	var mine, others []xxljob.Shard
+	for _, sh := range view.Shards {
+		if sh.Owner == inc {
+			mine = append(mine, sh)
+		} else if sh.Owner == ghost {
+			others = append(others, sh)
+		}
+	}
+	if s.over || len(others) == 0 || len(mine) < len(others) {
+		return view, nil
+	}
+	if _, err := s.TakeShards(ctx, ghost, mine[len(mine)-1:]); err != nil {
+		return view, err
+	}
+	taken, err := s.TakeShards(ctx, inc, others[:1])
 	for _, sh := range taken {
 		s.came[sh.ID] = sh.Epoch
 	}
-	s.mu.Unlock()
+	if err != nil {
+		return view, err
+	}
 	return s.Store.Beat(ctx, inc, at)
+}
+
+func (s shardsCome) SetFailing(ctx context.Context, inc string, failing bool) error {
+	if err := s.Store.SetFailing(ctx, ghost, failing); err != nil {
+		return err
+	}
+	return s.Store.SetFailing(ctx, inc, failing)
 }
 
 func (s shardsCome) Sweep(ctx context.Context, shards []xxljob.Shard) error {
@@ -103,41 +124,49 @@ func (s shardsCome) Sweep(ctx context.Context, shards []xxljob.Shard) error {
 // say that it fails. It is swept and its planned runs are read, as of any other.
 func TestShardsFoundByAFailingNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		j := &journal{}
 		st := shardsCome{memory.New(), &moved{came: map[int]int64{}, swept: map[xxljob.Shard]bool{}}}
-		a, b := startNode(t, st, "a", j), startNode(t, st, "b", j)
-		var mends []func()
-		for _, n := range []*node{a, b} {
-			mends = append(mends, n.breakDown([]string{"Start"}, before()))
-		}
+		must(t, st.SetShards(t.Context(), 32))
+		_, err := st.Join(t.Context(), xxljob.Node{ID: "ghost", Incarnation: ghost, Attached: haunts})
+		must(t, err)
+		n := startNode(t, st, "n", &journal{})
+		time.Sleep(time.Second)
+		rest := slices.DeleteFunc(observe(t, st).Shards, func(sh xxljob.Shard) bool { return sh.Owner != "" })
+		_, err = st.TakeShards(t.Context(), ghost, rest)
+		must(t, err)
+		mend := n.breakDown([]string{"Start"}, before())
 		var runs []int64
 		for i := range 200 { // some of them in every shard
-			runs = append(runs, triggerNew(t, b, xxljob.Job{Name: fmt.Sprint("job ", i), Handler: "work"}))
+			runs = append(runs, triggerNew(t, n, xxljob.Job{Name: fmt.Sprint("job ", i), Handler: "work"}))
 		}
 		time.Sleep(15 * time.Second)
-		for _, n := range []*node{a, b} {
-			if _, failing := shardsOf(t, st, n); !failing {
-				t.Errorf("%s does not say that it fails", n.name)
+		if _, failing := shardsOf(t, st, n); !failing {
+			t.Error("the node does not say that it fails")
+		}
+		mend()
+		time.Sleep(20 * time.Second)
+		mine := map[int]bool{}
+		for _, sh := range observe(t, st).Shards {
+			mine[sh.ID] = sh.Owner != ghost
+			if epoch, came := st.came[sh.ID]; came && sh.Owner != ghost && sh.Epoch != epoch {
+				t.Errorf("shard %d is at epoch %d, and came in %d", sh.ID, sh.Epoch, epoch)
 			}
 		}
-		for _, mend := range mends {
-			mend()
-		}
-		time.Sleep(20 * time.Second)
-		stop(t, a, b)
-		if len(st.came) == 0 {
-			t.Error("no shard came to a node")
-		}
+		stop(t, n)
+		found := 0
 		for id, epoch := range st.came {
-			if !st.swept[xxljob.Shard{ID: id, Epoch: epoch}] {
+			found += one(mine[id])
+			if mine[id] && !st.swept[xxljob.Shard{ID: id, Epoch: epoch}] {
 				t.Errorf("shard %d was never swept in epoch %d", id, epoch)
 			}
+		}
+		if found == 0 {
+			t.Error("the node has no shard that came to it")
 		}
 		notStarted := map[int]int{}
 		for _, id := range runs {
 			run, err := st.Run(t.Context(), id)
 			must(t, err)
-			notStarted[run.Shard] += one(run.State != xxljob.StateSucceeded)
+			notStarted[run.Shard] += one(mine[run.Shard] && run.State != xxljob.StateSucceeded)
 		}
 		for shard, n := range notStarted {
 			if n > 0 {
@@ -145,4 +174,37 @@ func TestShardsFoundByAFailingNode(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestShardsGoRoundWhateverFails: a node that cannot mend jobs of the shards that it took,
+// or settle runs there, takes and gives up shards as before, and gives all of them up when
+// it comes to rest.
+func TestShardsGoRoundWhateverFails(t *testing.T) {
+	for _, method := range []string{"Sweep", "StartedBy", "Settle", "Bury"} {
+		for how, fault := range map[string]func() storetest.Fault{"fails": before, "hangs": hang} {
+			t.Run(method+" "+how, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					st, j := memory.New(), &journal{}
+					a, b, c := startNode(t, st, "a", j), startNode(t, st, "b", j), startNode(t, st, "c", j)
+					addSeconds(t, b, 20)
+					time.Sleep(20 * time.Second)
+					a.faults.Inject(method, before())
+					stop(t, c)
+					time.Sleep(5 * time.Second)
+					requireSpread(t, st, a, b)
+					d := startNode(t, st, "d", j)
+					time.Sleep(5 * time.Second)
+					requireSpread(t, st, a, b, d)
+					a.breakDown([]string{method, "Claim", "Start"}, fault())
+					time.Sleep(fitTTL + 4*time.Second)
+					if n, failing := shardsOf(t, st, a); n != 0 || !failing {
+						t.Errorf("while it rests: %d shards, failing: %v", n, failing)
+					}
+					a.faults.Clear()
+					stop(t, a, b, d)
+				})
+			})
+		}
+	}
 }

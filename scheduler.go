@@ -112,8 +112,9 @@ type Scheduler interface {
 	// none, and may not name another; one node has one list for an app, the last. All
 	// faults come as one error, and nothing is stored. It returns the jobs in the order of
 	// the list; after an error of the store, those that were done before it, and the list
-	// is this node's all the same: it goes on to apply as said below, and where it applies
-	// already, a started node does the rest of it by itself.
+	// is this node's all the same, unless it was still being checked: it goes on to apply
+	// as said below, and where it applies already, or would if the store had had it, a
+	// started node does the rest of it by itself, but for jobs whose instants are all past.
 	//
 	// Lists have generations (EnsureOptions). While the list of a greater generation
 	// applies, the call changes nothing, and the outcome of its jobs is Superseded. It
@@ -305,6 +306,7 @@ type scheduler struct {
 	takenUp      atomic.Int64        // planned runs that nobody held
 	claiming     backoff             // of Store.Claim; owned by the scan loop
 	starting     backoff             // of Store.Start; owned by the start loop
+	apart        apart               // starts that wait for others; owned by the start loop
 	token        atomic.Int64        // the number of the latest start
 	reload       reloadSet
 	finishing    finishing

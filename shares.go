@@ -37,7 +37,7 @@ func (s *scheduler) rebalance(ctx, side context.Context, v View) error {
 	}
 	s.outrun = short
 	s.takeUp(taken)
-	return s.sweep(side)
+	return nil
 }
 
 // takeUp has the loops begin with shards that are new to this node: their planned runs are

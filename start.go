@@ -26,6 +26,7 @@ const (
 
 // startLoop starts runs at their time until ctx ends.
 func (s *scheduler) startLoop(ctx context.Context) {
+	defer func() { s.engine.undo(s.apart.waiting) }()
 	retry := backoff{log: s.log, what: "routing runs"}
 	for {
 		wait, err := s.startOnce(ctx)
@@ -52,12 +53,12 @@ func (s *scheduler) startOnce(ctx context.Context) (time.Duration, error) {
 		if err != nil {
 			return 0, err
 		}
-		if len(batch) == 0 {
-			break
-		}
-		locked, err := s.startBatch(ctx, batch)
+		locked, err := s.startInParts(ctx, batch)
 		if err != nil {
 			return 0, err
+		}
+		if len(batch) == 0 && len(s.apart.waiting) == 0 {
+			break
 		}
 		if locked {
 			wait = lockedRetry
@@ -65,6 +66,37 @@ func (s *scheduler) startOnce(ctx context.Context) (time.Duration, error) {
 		}
 	}
 	return min(wait, s.untilNext()), nil
+}
+
+// startInParts starts a batch, and then some of the attempts that go apart.
+func (s *scheduler) startInParts(ctx context.Context, batch []attempt) (locked bool, err error) {
+	if plain := s.apart.split(batch); len(plain) > 0 {
+		if locked, err = s.startBatch(ctx, plain); err != nil {
+			return locked, err
+		}
+	}
+	some := s.stillOwned(s.apart.next())
+	if len(some) == 0 {
+		return locked, nil
+	}
+	began := time.Now()
+	l, err := s.startBatch(ctx, some)
+	s.apart.took(len(some), time.Since(began))
+	return locked || l, err
+}
+
+// stillOwned makes those due again whose shard this node does not own any more, or owns
+// anew, and returns the others.
+func (s *scheduler) stillOwned(batch []attempt) []attempt {
+	owned := batch[:0]
+	for _, a := range batch {
+		if epoch, _ := s.leases.epoch(a.run.Shard); epoch != a.start.Epoch {
+			s.engine.retry(a, false)
+		} else {
+			owned = append(owned, a)
+		}
+	}
+	return owned
 }
 
 // untilNext is the time until the ring, or the store's early answer to a start,

@@ -12,10 +12,10 @@ import (
 
 // Between the beginnings of two attempts to register lies firstBackoff after a first
 // failure, and twice as much after each further one, up to Config.Beat; where not all
-// admins have answered, up to awayBackoff, which is also how often they are asked within
-// one attempt: one that keeps its registrations in memory has forgotten them when it is
-// back. With askedWithin it makes the 5 s within which an admin that is back hears of the
-// executor.
+// admins have answered, up to awayBackoff, or until the first of the two is over. Within
+// one attempt, too, they are asked every awayBackoff: an admin that keeps its registrations
+// in memory has forgotten them when it is back. With askedWithin that makes the 5 s within
+// which an admin that is back hears of the executor.
 const (
 	firstBackoff = time.Second
 	awayBackoff  = 3500 * time.Millisecond
@@ -50,7 +50,7 @@ type registration struct {
 func newRegistration(e *Executor, o *origin, addr string) *registration {
 	r := &registration{
 		log: e.cfg.Logger.With("admin", o.name, "address", addr), app: e.cfg.App, addr: addr, boot: e.boot, beat: e.cfg.Beat,
-		most:    max(e.cfg.CallTimeout, awayBackoff),
+		most:    max(e.cfg.CallTimeout, awayBackoff) + askedWithin, // so that the last node asked has its CallTimeout too
 		cluster: o.cluster, after: o.out.adopt,
 		again: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
 	}

@@ -222,6 +222,34 @@ func TestASlowAdmin(t *testing.T) {
 	})
 }
 
+// TestASlowAdminBehindOthersThatHang: the last node of an admin has as long for its answer
+// as the first, and its registration is taken by the first attempt.
+func TestASlowAdminBehindOthersThatHang(t *testing.T) {
+	for hang := 1; hang <= 4; hang++ {
+		synctest.Test(t, func(t *testing.T) {
+			nodes := map[string]*fickle{}
+			cfg := executor.Config{Address: self, Logger: slog.New(slog.DiscardHandler), Admins: []executor.AdminCluster{{Name: "one"}}}
+			for i := range hang + 1 {
+				at := fmt.Sprint(i)
+				nodes[at] = &fickle{state: hanging}
+				cfg.Admins[0].Addresses = append(cfg.Admins[0].Addresses, at)
+			}
+			last := nodes[fmt.Sprint(hang)]
+			last.state = slow
+			e, err := executor.NewOver(cfg, func(addr string) wire.Admin { return nodes[addr] })
+			if err != nil {
+				t.Fatal(err)
+			}
+			start(t, e)
+			time.Sleep(8 * time.Second)
+			if _, told := last.told(); !told {
+				t.Errorf("behind %d that hang: no registration; it was asked %d times", hang, last.attempts())
+			}
+			stop(t, e)
+		})
+	}
+}
+
 // TestAResultTellsThatAnAdminIsAway also where another of its nodes refuses the result.
 func TestAResultTellsThatAnAdminIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
