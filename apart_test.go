@@ -5,6 +5,8 @@ package xxljob_test
 import (
 	"context"
 	"fmt"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,17 +14,27 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/route"
 	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/store/storetest"
 )
 
 // oneByOne takes its time for each start of a broadcast and each refusal, as a database
 // does, and gives up with the call.
-type oneByOne struct{ *memory.Store }
+type oneByOne struct {
+	*memory.Store
+	each atomic.Int64 // a time.Duration
+}
 
-func (s oneByOne) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
+func slowOneByOne() *oneByOne {
+	s := &oneByOne{Store: memory.New()}
+	s.each.Store(int64(100 * time.Millisecond))
+	return s
+}
+
+func (s *oneByOne) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
 	var takes time.Duration
 	for _, st := range starts {
 		if len(st.Targets) > 0 || st.State == xxljob.StateRefused {
-			takes += 100 * time.Millisecond
+			takes += time.Duration(s.each.Load())
 		}
 	}
 	select {
@@ -33,6 +45,20 @@ func (s oneByOne) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.St
 	}
 }
 
+// handleParts has nodes note what they run in a journal.
+func handleParts(t *testing.T, parts *journal, nodes ...*node) {
+	for _, n := range nodes {
+		must(t, n.Handle("part", func(_ context.Context, task *xxljob.Task) error { parts.note(n.name, task); return nil }))
+	}
+}
+
+// broadcast makes a job, or finds it, that runs at all nodes when it is triggered.
+func broadcast(t *testing.T, n *node, name string) xxljob.Job {
+	done, err := n.EnsureJob(t.Context(), xxljob.Job{Name: name, Handler: "part", Route: route.ShardingBroadcast})
+	must(t, err)
+	return done.Job
+}
+
 // TestManyStartsApart has two nodes start some hundred broadcasts and refuse as many runs at
 // once. No other run waits for them, no call takes too long, each part is run once, and
 // neither a node that stops meanwhile nor a run that is killed changes that.
@@ -40,22 +66,21 @@ func TestManyStartsApart(t *testing.T) {
 	for _, stops := range []bool{false, true} {
 		t.Run(fmt.Sprint("a node stops ", stops), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				st, j, parts := oneByOne{memory.New()}, &journal{}, &journal{}
+				st, j, parts := &oneByOne{Store: memory.New()}, &journal{}, &journal{}
 				a, b := startNode(t, st, "a", j), startNode(t, st, "b", j)
-				for _, n := range []*node{a, b} {
-					must(t, n.Handle("part", func(_ context.Context, task *xxljob.Task) error { parts.note(n.name, task); return nil }))
-				}
+				handleParts(t, parts, a, b)
 				time.Sleep(10 * time.Second)
 				seconds := addSeconds(t, b, 20)
+				for range 20 { // while it is quick
+					trigger(t, b, broadcast(t, b, "before"))
+					time.Sleep(100 * time.Millisecond)
+				}
+				st.each.Store(int64(100 * time.Millisecond))
 				var jobs []xxljob.Job
-				for i := range 240 {
-					job := xxljob.Job{Name: fmt.Sprint("part ", i), Handler: "part", Route: route.ShardingBroadcast}
-					if i%2 == 1 {
-						job = xxljob.Job{App: "nobody", Name: fmt.Sprint("refused ", i), Handler: "part"}
-					}
-					job, err := b.AddJob(t.Context(), job)
+				for i := range 120 {
+					nobodys, err := b.AddJob(t.Context(), xxljob.Job{App: "nobody", Name: fmt.Sprint("refused ", i), Handler: "part"})
 					must(t, err)
-					jobs = append(jobs, job)
+					jobs = append(jobs, broadcast(t, b, fmt.Sprint("part ", i)), nobodys)
 				}
 				from := time.Now()
 				time.Sleep(10*time.Second + 300*time.Millisecond)
@@ -91,7 +116,7 @@ func TestManyStartsApart(t *testing.T) {
 					}
 				}
 				begun := map[string]int{}
-				for _, s := range parts.all() {
+				for _, s := range slices.DeleteFunc(parts.all(), func(s started) bool { return s.due.Before(from) }) {
 					begun[fmt.Sprint(s.job, " ", s.shard)]++
 				}
 				for part, n := range begun {
@@ -99,7 +124,7 @@ func TestManyStartsApart(t *testing.T) {
 						t.Errorf("part %s was begun %d times", part, n)
 					}
 				}
-				most := time.Second // twice as long as one batch takes
+				most := time.Second // twice as long as some of them take
 				if stops {
 					most *= 2 // the node that stops sees one through
 				}
@@ -119,4 +144,101 @@ func TestManyStartsApart(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAStartApartThatComesAgain: one of five broadcasts, the only runs of a node, is not
+// started at first. It is a moment later.
+func TestAStartApartThatComesAgain(t *testing.T) {
+	for name, disturb := range map[string]func(*testing.T, *node, []xxljob.Job){
+		"its start fails": func(t *testing.T, n *node, _ []xxljob.Job) {
+			time.Sleep(350 * time.Millisecond)
+			n.faults.Inject("Start", storetest.Fault{Before: true, Calls: 1})
+		},
+		"its job is edited": func(t *testing.T, n *node, jobs []xxljob.Job) {
+			time.Sleep(350 * time.Millisecond)
+			for _, job := range jobs {
+				job.Author = "somebody"
+				_, err := n.UpdateJob(t.Context(), job)
+				must(t, err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st, parts := slowOneByOne(), &journal{}
+				n := startNode(t, st, "n", &journal{})
+				handleParts(t, parts, n)
+				time.Sleep(10 * time.Second)
+				var jobs []xxljob.Job
+				for i := range 5 {
+					jobs = append(jobs, broadcast(t, n, fmt.Sprint("part ", i)))
+				}
+				for _, job := range jobs {
+					trigger(t, n, job)
+				}
+				disturb(t, n, jobs)
+				time.Sleep(5 * time.Second)
+				if n := len(parts.all()); n != 5 {
+					t.Errorf("%d of 5 were run", n)
+				}
+				stop(t, n)
+			})
+		})
+	}
+}
+
+// TestAnExecutorThatComesWhileRunsAreRefused: a run whose turn to be refused has not come
+// when its executor is there is run.
+func TestAnExecutorThatComesWhileRunsAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, parts := slowOneByOne(), &journal{}
+		n := startNode(t, st, "n", &journal{})
+		time.Sleep(10 * time.Second)
+		var jobs []xxljob.Job
+		for i := range 100 {
+			job, err := n.AddJob(t.Context(), xxljob.Job{App: "late", Name: fmt.Sprint("job ", i), Handler: "part"})
+			must(t, err)
+			jobs = append(jobs, job)
+		}
+		for _, job := range jobs {
+			trigger(t, n, job)
+		}
+		time.Sleep(2 * time.Second)
+		late := startNode(t, st, "late", &journal{}, func(c *xxljob.Config) { c.App = "late" })
+		handleParts(t, parts, late)
+		time.Sleep(15 * time.Second)
+		if n := len(parts.all()); n < 50 {
+			t.Errorf("%d of 100 were run, though the executor came after 2 s", n)
+		}
+		stop(t, n, late)
+	})
+}
+
+// TestAPartBehindABroadcastApart: the broadcast of a serial job waits for its turn, and a
+// later trigger of one part of that job does not overtake it.
+func TestAPartBehindABroadcastApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, parts := slowOneByOne(), &journal{}
+		a, b := startNode(t, st, "a", &journal{}), startNode(t, st, "b", &journal{})
+		handleParts(t, parts, a, b)
+		time.Sleep(10 * time.Second)
+		for i := range 40 {
+			trigger(t, a, broadcast(t, a, fmt.Sprint("part ", i)))
+		}
+		job := broadcast(t, a, "serial")
+		first := trigger(t, a, job)
+		second, err := a.Trigger(t.Context(), job.ID, xxljob.Trigger{Shard: xxljob.Sharding{Index: 1, Total: 2}})
+		must(t, err)
+		time.Sleep(20 * time.Second)
+		var order []int64
+		for _, s := range parts.all() {
+			if s.job == job.ID && s.shard == "1/2" {
+				order = append(order, s.run)
+			}
+		}
+		if len(order) != 2 || order[1] != second[0] {
+			t.Errorf("the second parts ran as %v, want %d, triggered after %d, to be the last of two", order, second[0], first)
+		}
+		stop(t, a, b)
+	})
 }

@@ -257,7 +257,7 @@ func (e *engine) admit(at lot) bool {
 // one that waits for room, but for one that waits to be told where to go.
 func (e *engine) park(at lot, en *entry) {
 	switch ahead := e.transit.has(&en.run); at.kind {
-	case lotProbe, lotRoute, lotAsk, lotSettle:
+	case lotProbe, lotRoute, lotAsk, lotSettle, lotApart:
 		e.keepAhead(en)
 	case lotOrder:
 		e.transit.drop(en.run.JobID, en.run.ID)

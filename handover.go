@@ -125,6 +125,7 @@ func (s *scheduler) takenAfterAll(ctx context.Context, ids []int64, cause error)
 				taken = append(taken, r)
 			}
 		}
+		s.inboxWake.pokeIf(len(taken) < len(ids)) // no hint comes for those a second time
 		return s.receiveAfterAll(ctx, taken, began)
 	}
 	return ctx.Err()

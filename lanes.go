@@ -137,6 +137,7 @@ const (
 	lotSettle                 // what a former owner has left of serial jobs, to be known
 	lotRoute                  // addresses that can be read again
 	lotAsk                    // addresses that a registry of the user's is asked for
+	lotApart                  // its turn among starts that go apart
 )
 
 // slowness counts a job's slow triggers by the minute (XXL-JOB: more than ten

@@ -184,11 +184,10 @@ func (s *scheduler) leaseOnce(ctx context.Context, joined *bool) (time.Duration,
 	s.noteServer(view.Server)
 	s.noteRow(view)
 	now := time.Now()
-	wasTrusted := s.leases.trusted(now)
 	self := s.fitness.judge()
-	changed, found := s.leases.look(view, self, began, now)
+	changed, regained, found := s.leases.look(view, self, began, now)
 	s.noteLook(changed, found)
-	if !wasTrusted || self.failing != s.failing { // while it fails, the scan loop tries it out
+	if regained || self.failing != s.failing { // while it fails, the scan loop tries it out
 		s.wakeLoops()
 	}
 	s.failing = self.failing
@@ -211,15 +210,18 @@ func (s *scheduler) leaseOnce(ctx context.Context, joined *bool) (time.Duration,
 // runs and mends jobs that need it. None of these is kept from its work by what failed
 // before it: or a node whose sweeps fail would neither give a shard up nor take one. But
 // where claims or starts hang, so may all of this, and the next beat must not wait: what
-// runs into a deadline ends it for this time.
+// runs into a deadline ends it for this time, and the next time begins behind that.
 func (s *scheduler) tend(ctx context.Context, view View) error {
 	side, cancel := s.besideBeats(ctx)
 	defer cancel()
 	err := s.rebalance(ctx, side, view)
-	for _, do := range []func(context.Context) error{s.settleGone, s.adoptOrphans, s.sweep} {
+	duties := []func(context.Context) error{s.settleGone, s.adoptOrphans, s.sweep}
+	for range duties {
 		if errors.Is(err, context.DeadlineExceeded) {
 			return err
 		}
+		do := duties[s.tended%len(duties)]
+		s.tended++
 		err = errors.Join(err, do(side))
 	}
 	return err
@@ -309,11 +311,12 @@ func (s *scheduler) beat(ctx context.Context, joined *bool) (View, error) {
 
 // look takes in a view: the trust it gives, who is live, who is gone, and which
 // shards are this node's, which thinks of itself as given. It reports whether the live
-// nodes or what they have attached have changed, and returns shards that an earlier call
-// took without telling.
-func (l *leases) look(v View, self selfVerdict, asked, answered time.Time) (changed bool, found []Shard) {
+// nodes or what they have attached have changed, and whether the node had no trust any more,
+// and returns shards that an earlier call took without telling.
+func (l *leases) look(v View, self selfVerdict, asked, answered time.Time) (changed, regained bool, found []Shard) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	regained = !l.alone && !time.Now().Before(l.trust) // whoever has rested for it found so before this
 	l.alone = v.Alone
 	l.trust = asked.Add(l.window)
 	// Only while this node looked all the time does a counter that stands still
@@ -370,7 +373,7 @@ func (l *leases) look(v View, self selfVerdict, asked, answered time.Time) (chan
 	changed = changed || len(seen) != len(l.nodes)
 	l.nodes = seen
 	l.index()
-	return changed, l.own(v.Shards, answered)
+	return changed, regained, l.own(v.Shards, answered)
 }
 
 // said notes that the store has acknowledged whether this node fails.

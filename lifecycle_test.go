@@ -12,6 +12,9 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/route"
+	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/store/storetest"
 )
 
 // TestLifecycle: Start once, Stop as often as one likes, Start never after Stop.
@@ -270,5 +273,35 @@ func TestHandleAfterStop(t *testing.T) {
 		if err := s.Handle("late", nothingToDo); !errors.Is(err, xxljob.ErrStopped) {
 			t.Errorf("%v is not %v", err, xxljob.ErrStopped)
 		}
+	})
+}
+
+// TestStopRefusesNothing: while a node stops, and still has something to take, no run of it
+// is refused though no other node answers for the moment.
+func TestStopRefusesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, j := memory.New(), &journal{}
+		a, b := startNode(t, st, "a", j), startNode(t, st, "b", j)
+		time.Sleep(10 * time.Second)
+		for i := range 40 {
+			for _, r := range []string{route.Failover, route.Round} {
+				_, err := b.AddJob(t.Context(), xxljob.Job{Name: fmt.Sprint(r, i), Handler: "work", Route: r, Schedule: xxljob.Cron("* * * * * ?")})
+				must(t, err)
+			}
+		}
+		time.Sleep(5 * time.Second)
+		a.faults.Inject("Take", storetest.Fault{Delay: 4500 * time.Millisecond})
+		time.Sleep(500 * time.Millisecond)
+		b.pause()
+		time.Sleep(2500 * time.Millisecond)
+		stop(t, a)
+		b.resume()
+		time.Sleep(time.Minute)
+		for _, run := range allRuns(t, st) {
+			if run.State == xxljob.StateRefused {
+				t.Errorf("run %d of %v: %s", run.ID, run.Scheduled, run.TriggerMsg)
+			}
+		}
+		stop(t, b)
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/route"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"
 	"github.com/xxljob/xxljob/wire"
@@ -155,4 +156,39 @@ func TestTakenAndNotYetReceived(t *testing.T) {
 		}
 		stop(t, a, b)
 	})
+}
+
+// TestTakeFails: a node is handed one run, and the store fails when it is about to take it.
+// It takes it a moment later, though nothing else ever happens.
+func TestTakeFails(t *testing.T) {
+	for name, fault := range map[string]storetest.Fault{
+		"before it takes effect": {Before: true, Calls: 2},
+		"in the middle":          {Partial: true, Keep: 1, Calls: 2},
+		"after it took effect":   {After: true, Calls: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st, j := memory.New(), &journal{}
+				a, b := startNode(t, st, "a", j), startNode(t, st, "b", j)
+				time.Sleep(10 * time.Second)
+				var jobs []xxljob.Job
+				for i := range 8 {
+					job, err := a.AddJob(t.Context(), xxljob.Job{Name: fmt.Sprint("job ", i), Handler: "work", Route: route.Last})
+					must(t, err)
+					jobs = append(jobs, job)
+				}
+				for _, n := range []*node{a, b} {
+					n.faults.Inject("Take", fault)
+				}
+				for _, job := range jobs {
+					trigger(t, a, job)
+				}
+				time.Sleep(3 * time.Second)
+				if n := len(j.all()); n != len(jobs) {
+					t.Errorf("%d of %d were run", n, len(jobs))
+				}
+				stop(t, a, b)
+			})
+		})
+	}
 }

@@ -113,8 +113,9 @@ type Scheduler interface {
 	// faults come as one error, and nothing is stored. It returns the jobs in the order of
 	// the list; after an error of the store, those that were done before it, and the list
 	// is this node's all the same, unless it was still being checked: it goes on to apply
-	// as said below, and where it applies already, or would if the store had had it, a
-	// started node does the rest of it by itself, but for jobs whose instants are all past.
+	// as said below, and where it applies already, or is the newest that the store would
+	// have, a started node does the rest of it by itself, but for jobs whose instants are
+	// all past.
 	//
 	// Lists have generations (EnsureOptions). While the list of a greater generation
 	// applies, the call changes nothing, and the outcome of its jobs is Superseded. It
@@ -306,7 +307,6 @@ type scheduler struct {
 	takenUp      atomic.Int64        // planned runs that nobody held
 	claiming     backoff             // of Store.Claim; owned by the scan loop
 	starting     backoff             // of Store.Start; owned by the start loop
-	apart        apart               // starts that wait for others; owned by the start loop
 	token        atomic.Int64        // the number of the latest start
 	reload       reloadSet
 	finishing    finishing
@@ -326,6 +326,7 @@ type scheduler struct {
 	superseded   bool                // another node has this one's name; owned by the lease loop
 	rests        bool                // this node leaves its shards to others, as it has said in the log; owned by the lease loop
 	failing      bool                // what this node thought of itself at the last beat; owned by the lease loop
+	tended       int                 // how many duties it has done beside its beats; owned by the lease loop
 	outrun       bool                // others were quicker to take shards, the last time; owned by the lease loop
 	draining     atomic.Bool         // Stop has begun: this node offers no executors, and takes nothing, any more
 	taking       chan struct{}       // full while runs are taken out of the inbox

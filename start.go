@@ -26,7 +26,6 @@ const (
 
 // startLoop starts runs at their time until ctx ends.
 func (s *scheduler) startLoop(ctx context.Context) {
-	defer func() { s.engine.undo(s.apart.waiting) }()
 	retry := backoff{log: s.log, what: "routing runs"}
 	for {
 		wait, err := s.startOnce(ctx)
@@ -42,6 +41,7 @@ func (s *scheduler) startLoop(ctx context.Context) {
 // startOnce starts what is due and returns how long nothing more will be.
 func (s *scheduler) startOnce(ctx context.Context) (time.Duration, error) {
 	wait := time.Duration(forever)
+	var herd apart
 	for ctx.Err() == nil {
 		now := s.clock.now()
 		s.engine.takeDue(now.Add(s.lead.get()))
@@ -49,16 +49,17 @@ func (s *scheduler) startOnce(ctx context.Context) (time.Duration, error) {
 		if !s.leases.trusted(time.Now()) {
 			break // the lease loop pokes when the trust is back
 		}
-		batch, err := s.collect(ctx, now)
+		herd.begins(s.engine)
+		batch, err := s.collect(ctx, now, &herd)
 		if err != nil {
 			return 0, err
 		}
-		locked, err := s.startInParts(ctx, batch)
-		if err != nil {
-			return 0, err
-		}
-		if len(batch) == 0 && len(s.apart.waiting) == 0 {
+		if len(batch) == 0 && !s.engine.waits(lot{kind: lotApart}) {
 			break
+		}
+		locked, err := s.startInParts(ctx, batch, &herd)
+		if err != nil {
+			return 0, err
 		}
 		if locked {
 			wait = lockedRetry
@@ -68,21 +69,26 @@ func (s *scheduler) startOnce(ctx context.Context) (time.Duration, error) {
 	return min(wait, s.untilNext()), nil
 }
 
-// startInParts starts a batch, and then some of the attempts that go apart.
-func (s *scheduler) startInParts(ctx context.Context, batch []attempt) (locked bool, err error) {
-	if plain := s.apart.split(batch); len(plain) > 0 {
-		if locked, err = s.startBatch(ctx, plain); err != nil {
-			return locked, err
-		}
+// startInParts starts a batch, those last that go apart.
+func (s *scheduler) startInParts(ctx context.Context, batch []attempt, herd *apart) (locked bool, err error) {
+	plain, some := split(batch)
+	if len(plain) > 0 {
+		locked, err = s.startBatch(ctx, plain)
 	}
-	some := s.stillOwned(s.apart.next())
 	if len(some) == 0 {
+		return locked, err
+	}
+	if err != nil || !s.leases.trusted(time.Now()) { // it may have taken long
+		s.engine.undo(some)
+		return locked, err
+	}
+	if some = s.stillOwned(some); len(some) == 0 {
 		return locked, nil
 	}
 	began := time.Now()
-	l, err := s.startBatch(ctx, some)
-	s.apart.took(len(some), time.Since(began))
-	return locked || l, err
+	again, err := s.startBatch(ctx, some)
+	herd.took(time.Since(began))
+	return locked || again, err
 }
 
 // stillOwned makes those due again whose shard this node does not own any more, or owns
@@ -121,8 +127,8 @@ type attempt struct {
 }
 
 // collect takes due entries, routes them, and takes places for them. Those
-// without room wait in lots.
-func (s *scheduler) collect(ctx context.Context, now time.Time) ([]attempt, error) {
+// without room wait in lots, and so do those that go apart, but for some of the herd.
+func (s *scheduler) collect(ctx context.Context, now time.Time, herd *apart) ([]attempt, error) {
 	for {
 		batch, unknown := s.engine.popDue(startBatch)
 		if len(unknown) > 0 {
@@ -151,8 +157,15 @@ func (s *scheduler) collect(ctx context.Context, now time.Time) ([]attempt, erro
 				continue
 			}
 			s.routedWell(ctx, a.run.App)
+			if a.goesApart() && herd.isFull() {
+				s.engine.parkApart(a.entry)
+				continue
+			}
 			if s.reserve(&a, now) {
 				ready = append(ready, a)
+				if a.goesApart() {
+					herd.n++
+				}
 			}
 		}
 		if len(ready) > 0 {
@@ -326,7 +339,9 @@ func (s *scheduler) startBatch(ctx context.Context, batch []attempt) (locked boo
 		return false, nil
 	}
 	acked := time.Now()
-	s.lead.sample(acked.Sub(began))
+	if !batch[0].goesApart() { // they take longer than those whose time is to be met
+		s.lead.sample(acked.Sub(began))
+	}
 	for i := range answers {
 		s.doubts.received(answers[i].Siblings, 1) // a hook may take its time before they take off
 	}

@@ -63,6 +63,7 @@ func (s *scheduler) stop(ctx context.Context, started bool) error {
 	}
 	l := &s.life
 	l.unhook()
+	l.plan.cancel() // before this node offers no executors any more: where no other does either, runs would be refused
 	s.takeNoMore(ctx)
 	s.leaseWake.poke() // the next beat tells the others
 	l.plan.end()

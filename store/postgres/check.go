@@ -53,7 +53,7 @@ func (s *Store) askServer(ctx context.Context) (v server, err error) {
 	err = send(ctx, t.conn, t.takeHead(), []statement{
 		{"show statement_timeout", nil, scanInto(&patience)}, // nothing here takes time before it is ours
 		{fmt.Sprintf("set local statement_timeout = %d", statementPatience.Milliseconds()), nil, nil},
-		{fmt.Sprintf("set local idle_in_transaction_session_timeout = %d", idlePatience.Milliseconds()), nil, nil}})
+		{"set local idle_in_transaction_session_timeout = '60s'", nil, nil}}) // nobody tries it again when this process was slow
 	if err != nil {
 		t.rollback(ctx)
 		return v, err
