@@ -3,13 +3,15 @@ package xxljob
 // Starts that a store makes one by one, each in a transaction of its own: those of
 // broadcasts, with their parts, and refusals. Input: attempts, as start.go collects them.
 // Output: few of them at a time, behind the other starts; the rest wait in a lot, without
-// places, and are routed anew when their turn comes. When a store has been away for a while
+// places, and are routed anew when their turn comes, but for what was decided a moment ago. When a store has been away for a while
 // hundreds are due at once, and together they would take longer than a call may, with all
 // other runs behind them.
 
 import (
 	"slices"
 	"time"
+
+	"github.com/xxljob/xxljob/route"
 )
 
 const (
@@ -22,51 +24,76 @@ const (
 // goesApart reports whether the start of a routed attempt is one of these.
 func (a *attempt) goesApart() bool { return a.route.refused != "" || len(a.route.targets) > 0 }
 
-// apart is how many go together in a pass of the start loop. A herd begins with one.
-type apart struct{ most, n int }
+// herd is how many of those go together that have not been tried before. It begins with one
+// when nobody waits any more. It belongs to the start loop.
+type herd struct{ most, n int }
 
-// begins lets those go on whose turn it is in the pass that begins.
-func (p *apart) begins(e *engine) {
-	p.n, p.most = 0, max(p.most, 1)
-	e.admitSome(lot{kind: lotApart}, p.most)
+// begins lets those go on whose turn it is in the pass that begins. With them goes one that
+// had no effect before: its row is locked, perhaps, for long.
+func (h *herd) begins(e *engine) {
+	h.n, h.most = 0, max(h.most, 1)
+	e.admitSome(lot{kind: lotApart}, h.most)
+	e.admitSome(lot{kind: lotAgain}, 1)
 }
 
-// isFull reports whether no further attempt fits into the pass.
-func (p *apart) isFull() bool { return p.n >= p.most }
+// isFullFor reports whether an attempt that goes apart has to wait for another pass.
+func (h *herd) isFullFor(a *attempt) bool { return !a.tried && h.n >= h.most }
 
-// took notes how long those of the pass took: the next ones are to take apartTime, and are
-// no more than twice as many.
-func (p *apart) took(d time.Duration) {
-	each := max(d/time.Duration(p.n), time.Microsecond)
-	few := max(1, int(apartTime/each))
-	if p.isFull() {
-		p.most *= 2
+// takes notes that an attempt goes in this pass.
+func (h *herd) takes(a *attempt) {
+	if a.goesApart() && !a.tried {
+		h.n++
 	}
-	p.most = min(p.most, few, apartMost)
 }
 
-// split parts attempts that go apart from the others.
-func split(batch []attempt) (plain, apart []attempt) {
+// took notes how long n attempts took, those of the pass: the next ones are to take
+// apartTime, and are no more than twice as many.
+func (h *herd) took(n int, d time.Duration) {
+	few := max(1, int(apartTime/max(d/time.Duration(n), time.Microsecond)))
+	if n >= h.most {
+		h.most *= 2
+	}
+	h.most = min(h.most, few, apartMost)
+}
+
+// isLeft reports whether somebody waits for a start that goes apart.
+func (e *engine) isLeft() bool {
+	return e.waits(lot{kind: lotApart}) || e.waits(lot{kind: lotAgain})
+}
+
+// split parts a batch: into attempts that go together, those that go apart, and those of
+// these that were tried before, which hold up none of the others.
+func split(batch []attempt) (parts [3][]attempt) {
 	if !slices.ContainsFunc(batch, func(a attempt) bool { return a.goesApart() }) {
-		return batch, nil
+		parts[0] = batch
+		return parts
 	}
-	plain = make([]attempt, 0, len(batch))
 	for _, a := range batch {
+		at := 0
 		if a.goesApart() {
-			apart = append(apart, a)
-		} else {
-			plain = append(plain, a)
+			at = 1
+			if a.tried {
+				at = 2
+			}
 		}
+		parts[at] = append(parts[at], a)
 	}
-	return plain, apart
+	return parts
 }
 
-// parkApart has an entry wait until its turn comes. The later runs of its job, if that is a
-// serial one, wait too.
-func (e *engine) parkApart(en *entry) {
+// parkApart has an entry wait until its turn comes, when a broadcast is routed anew. The
+// later runs of its job, if that is a serial one, wait too.
+func (e *engine) parkApart(a *attempt) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.park(lot{kind: lotApart}, en)
+	if a.route.refused == "" {
+		e.freeSerial(a.route.serial, a.run.ID)
+		a.entry.route = routed{}
+		if a.job.Route == route.ShardingBroadcast {
+			a.choice = nil
+		}
+	}
+	e.park(lot{kind: lotApart}, a.entry)
 }
 
 // admitSome moves up to n entries from a lot to the due queue, apps in turn.

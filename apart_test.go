@@ -4,6 +4,7 @@ package xxljob_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -214,31 +215,145 @@ func TestAnExecutorThatComesWhileRunsAreRefused(t *testing.T) {
 	})
 }
 
-// TestAPartBehindABroadcastApart: the broadcast of a serial job waits for its turn, and a
-// later trigger of one part of that job does not overtake it.
-func TestAPartBehindABroadcastApart(t *testing.T) {
+// oneIsStuck starts one run only when a time has come: its row is locked, or its start is an
+// error for all that are started with it.
+type oneIsStuck struct {
+	*memory.Store
+	run   atomic.Int64
+	until time.Time
+	fails bool
+}
+
+func (s *oneIsStuck) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
+	at := slices.IndexFunc(starts, func(st xxljob.Start) bool { return st.RunID == s.run.Load() })
+	if at < 0 || time.Now().After(s.until) {
+		return s.Store.Start(ctx, starts)
+	}
+	if s.fails {
+		return nil, errors.New("stuck")
+	}
+	answers, err := s.Store.Start(ctx, slices.Delete(slices.Clone(starts), at, at+1))
+	if err != nil {
+		return nil, err
+	}
+	return slices.Insert(answers, at, xxljob.Started{Status: xxljob.StartLocked}), nil
+}
+
+// TestAStuckStartApart: a broadcast cannot be started for long, and others, of its app and of
+// another one, do not wait for it.
+func TestAStuckStartApart(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		t.Run(fmt.Sprint("with an error ", fails), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st, parts := &oneIsStuck{Store: memory.New(), until: time.Now().Add(30 * time.Second), fails: fails}, &journal{}
+				n := startNode(t, st, "n", &journal{})
+				handleParts(t, parts, n)
+				time.Sleep(10 * time.Second)
+				stuck := broadcast(t, n, "stuck")
+				var runs []int64
+				var jobs []xxljob.Job
+				for i := range 20 {
+					nobodys, err := n.AddJob(t.Context(), xxljob.Job{App: "nobody", Name: fmt.Sprint("refused ", i), Handler: "part"})
+					must(t, err)
+					jobs = append(jobs, broadcast(t, n, fmt.Sprint("part ", i)), nobodys)
+				}
+				n.faults.Inject("Start", storetest.Fault{Delay: time.Second, Calls: 1})
+				first := trigger(t, n, stuck)
+				st.run.Store(first)
+				for _, job := range jobs {
+					runs = append(runs, trigger(t, n, job))
+				}
+				time.Sleep(5 * time.Second)
+				for _, id := range runs {
+					run, err := st.Run(t.Context(), id)
+					must(t, err)
+					if !run.State.Ended() {
+						t.Errorf("run %d is %v", id, run.State)
+					}
+				}
+				time.Sleep(20 * time.Second)
+				run, err := st.Run(t.Context(), first)
+				must(t, err)
+				if run.State != xxljob.StateSucceeded {
+					t.Errorf("the run that was stuck is %v", run.State)
+				}
+				stop(t, n)
+			})
+		})
+	}
+}
+
+// TestBroadcastsApartAreRoutedAnew: a node that joins while broadcasts wait for their turn
+// has parts of those whose turn comes later.
+func TestBroadcastsApartAreRoutedAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, parts := slowOneByOne(), &journal{}
-		a, b := startNode(t, st, "a", &journal{}), startNode(t, st, "b", &journal{})
-		handleParts(t, parts, a, b)
+		a := startNode(t, st, "a", &journal{})
+		handleParts(t, parts, a)
 		time.Sleep(10 * time.Second)
-		for i := range 40 {
-			trigger(t, a, broadcast(t, a, fmt.Sprint("part ", i)))
+		var jobs []xxljob.Job
+		for i := range 100 {
+			jobs = append(jobs, broadcast(t, a, fmt.Sprint("part ", i)))
 		}
-		job := broadcast(t, a, "serial")
-		first := trigger(t, a, job)
-		second, err := a.Trigger(t.Context(), job.ID, xxljob.Trigger{Shard: xxljob.Sharding{Index: 1, Total: 2}})
-		must(t, err)
+		for _, job := range jobs {
+			trigger(t, a, job)
+		}
+		time.Sleep(2 * time.Second)
+		b := startNode(t, st, "b", &journal{})
+		handleParts(t, parts, b)
 		time.Sleep(20 * time.Second)
-		var order []int64
-		for _, s := range parts.all() {
-			if s.job == job.ID && s.shard == "1/2" {
-				order = append(order, s.run)
-			}
-		}
-		if len(order) != 2 || order[1] != second[0] {
-			t.Errorf("the second parts ran as %v, want %d, triggered after %d, to be the last of two", order, second[0], first)
+		if n := parts.by("b"); n < 50 {
+			t.Errorf("%d of 100 broadcasts had a part at the node that joined after 2 s", n)
 		}
 		stop(t, a, b)
 	})
+}
+
+// TestAPartBehindABroadcastApart: a broadcast of a serial job waits for its turn, or starts
+// behind other runs, and a later trigger of one part of that job does not overtake it.
+func TestAPartBehindABroadcastApart(t *testing.T) {
+	for _, ahead := range []int{0, 40} {
+		t.Run(fmt.Sprint(ahead, " others ahead"), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st, parts := slowOneByOne(), &journal{}
+				a, b := startNode(t, st, "a", &journal{}), startNode(t, st, "b", &journal{})
+				handleParts(t, parts, a, b)
+				time.Sleep(10 * time.Second)
+				var jobs []xxljob.Job
+				for i := range 8 { // some in shards of either node
+					jobs = append(jobs, broadcast(t, a, fmt.Sprint("serial ", i)))
+				}
+				for i := range ahead {
+					jobs = append(jobs, broadcast(t, a, fmt.Sprint("part ", i)))
+				}
+				for _, n := range []*node{a, b} { // what comes meanwhile is due together
+					n.faults.Inject("Start", storetest.Fault{Delay: time.Second, Calls: 1})
+					trigger(t, n, broadcast(t, a, "first "+n.name))
+				}
+				for _, job := range jobs[8:] {
+					trigger(t, a, job)
+				}
+				second := map[int64]int64{}
+				for _, job := range jobs[:8] {
+					trigger(t, a, job)
+					ids, err := a.Trigger(t.Context(), job.ID, xxljob.Trigger{Shard: xxljob.Sharding{Index: 1, Total: 2}})
+					must(t, err)
+					second[job.ID] = ids[0]
+				}
+				time.Sleep(30 * time.Second)
+				order := map[int64][]int64{}
+				for _, s := range parts.all() {
+					if s.shard == "1/2" {
+						order[s.job] = append(order[s.job], s.run)
+					}
+				}
+				for job, last := range second {
+					if runs := order[job]; len(runs) != 2 || runs[1] != last {
+						t.Errorf("the second parts of job %d ran as %v, want %d to be the last of two", job, runs, last)
+					}
+				}
+				stop(t, a, b)
+			})
+		})
+	}
 }

@@ -257,7 +257,7 @@ func (e *engine) admit(at lot) bool {
 // one that waits for room, but for one that waits to be told where to go.
 func (e *engine) park(at lot, en *entry) {
 	switch ahead := e.transit.has(&en.run); at.kind {
-	case lotProbe, lotRoute, lotAsk, lotSettle, lotApart:
+	case lotProbe, lotRoute, lotAsk, lotSettle, lotApart, lotAgain:
 		e.keepAhead(en)
 	case lotOrder:
 		e.transit.drop(en.run.JobID, en.run.ID)
@@ -269,7 +269,7 @@ func (e *engine) park(at lot, en *entry) {
 	if en.from != at {
 		e.letGoOn(en)
 	}
-	en.waited = false
+	en.waited, en.tried = false, at.kind == lotAgain
 	e.lots.park(at, en)
 }
 

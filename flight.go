@@ -74,6 +74,10 @@ func (e *engine) retry(a attempt, stale bool) {
 	if ref := e.jobs[a.run.JobID]; stale && ref != nil && ref.job.Version <= a.job.Version {
 		ref.stale = true
 	}
+	if a.goesApart() {
+		e.park(lot{kind: lotAgain}, a.entry)
+		return
+	}
 	e.keepAhead(a.entry)
 	e.due.push(a.entry)
 }
@@ -394,7 +398,12 @@ func (e *engine) rerouted(a attempt) {
 	defer e.mu.Unlock()
 	e.giveBackPlaces(a)
 	e.freeSerial(a.entry.route.serial, a.run.ID)
+	apart := a.goesApart()
 	a.entry.route = routed{}
+	if apart {
+		e.park(lot{kind: lotAgain}, a.entry)
+		return
+	}
 	e.due.push(a.entry)
 }
 

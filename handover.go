@@ -6,6 +6,7 @@ package xxljob
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -41,6 +42,7 @@ func (s *scheduler) inboxOnce(ctx context.Context) error {
 		return nil
 	}
 	full := false
+	var failed error
 	for after := int64(0); ; {
 		box, err := call(ctx, func(ctx context.Context) (Inbox, error) {
 			return s.store.Inbox(ctx, s.incarnation, after, inboxLimit)
@@ -57,8 +59,9 @@ func (s *scheduler) inboxOnce(ctx context.Context) error {
 		some, err := s.takeSome(ctx, box.Runs)
 		full = full || some
 		s.inboxFull.Store(full)
-		if err != nil || len(box.Runs) < inboxLimit {
-			return err
+		failed = errors.Join(failed, err)
+		if len(box.Runs) < inboxLimit {
+			return failed
 		}
 		after = box.Runs[len(box.Runs)-1].ID
 	}
@@ -125,8 +128,10 @@ func (s *scheduler) takenAfterAll(ctx context.Context, ids []int64, cause error)
 				taken = append(taken, r)
 			}
 		}
-		s.inboxWake.pokeIf(len(taken) < len(ids)) // no hint comes for those a second time
-		return s.receiveAfterAll(ctx, taken, began)
+		if err := s.receiveAfterAll(ctx, taken, began); err != nil || len(taken) == len(ids) {
+			return err
+		}
+		return cause // no hint comes for the others a second time: the loop looks again
 	}
 	return ctx.Err()
 }

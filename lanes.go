@@ -138,6 +138,7 @@ const (
 	lotRoute                  // addresses that can be read again
 	lotAsk                    // addresses that a registry of the user's is asked for
 	lotApart                  // its turn among starts that go apart
+	lotAgain                  // the same, where the start had no effect before
 )
 
 // slowness counts a job's slow triggers by the minute (XXL-JOB: more than ten

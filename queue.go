@@ -4,6 +4,8 @@ package xxljob
 // the store too, planned: losing this loses nothing. All of it is guarded by the
 // engine's mutex.
 
+import "time"
+
 // entry is a planned run that this node holds.
 type entry struct {
 	run Run
@@ -15,6 +17,10 @@ type entry struct {
 	routedFor int64
 	// choice is what the router has said, until the run is started or waits for room.
 	choice *routeChoice
+	// refusedAt is when it was decided that the run is refused, as route says.
+	refusedAt time.Time
+	// tried is set for a run that has come back from a start that goes apart.
+	tried bool
 	// starting is set while the store is asked to start the run.
 	starting bool
 	// waited is set while the run has just been let out of the lot from.

@@ -307,6 +307,7 @@ type scheduler struct {
 	takenUp      atomic.Int64        // planned runs that nobody held
 	claiming     backoff             // of Store.Claim; owned by the scan loop
 	starting     backoff             // of Store.Start; owned by the start loop
+	herd         herd                // starts that go apart; owned by the start loop
 	token        atomic.Int64        // the number of the latest start
 	reload       reloadSet
 	finishing    finishing

@@ -6,6 +6,7 @@ package xxljob
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/xxljob/xxljob/block"
@@ -41,23 +42,23 @@ func (s *scheduler) startLoop(ctx context.Context) {
 // startOnce starts what is due and returns how long nothing more will be.
 func (s *scheduler) startOnce(ctx context.Context) (time.Duration, error) {
 	wait := time.Duration(forever)
-	var herd apart
 	for ctx.Err() == nil {
 		now := s.clock.now()
+		s.herd.begins(s.engine)
 		s.engine.takeDue(now.Add(s.lead.get()))
 		s.deliverDue(now)
 		if !s.leases.trusted(time.Now()) {
 			break // the lease loop pokes when the trust is back
 		}
-		herd.begins(s.engine)
-		batch, err := s.collect(ctx, now, &herd)
+		batch, err := s.collect(ctx, now)
 		if err != nil {
 			return 0, err
 		}
-		if len(batch) == 0 && !s.engine.waits(lot{kind: lotApart}) {
+		if len(batch) == 0 && !s.engine.isLeft() {
+			s.herd = herd{}
 			break
 		}
-		locked, err := s.startInParts(ctx, batch, &herd)
+		locked, err := s.startInParts(ctx, batch)
 		if err != nil {
 			return 0, err
 		}
@@ -70,25 +71,28 @@ func (s *scheduler) startOnce(ctx context.Context) (time.Duration, error) {
 }
 
 // startInParts starts a batch, those last that go apart.
-func (s *scheduler) startInParts(ctx context.Context, batch []attempt, herd *apart) (locked bool, err error) {
-	plain, some := split(batch)
-	if len(plain) > 0 {
-		locked, err = s.startBatch(ctx, plain)
+func (s *scheduler) startInParts(ctx context.Context, batch []attempt) (locked bool, err error) {
+	routed := time.Now()
+	for i, part := range split(batch) {
+		// It may have taken long, and what was decided before that may not hold any more.
+		if i > 0 && (err != nil || ctx.Err() != nil || !s.leases.trusted(time.Now()) || time.Since(routed) > addressTTL) {
+			s.engine.undo(part)
+			continue
+		}
+		if i > 0 {
+			part = s.stillOwned(part)
+		}
+		if len(part) == 0 {
+			continue
+		}
+		began := time.Now()
+		again, failed := s.startBatch(ctx, part)
+		locked, err = locked || again, errors.Join(err, failed)
+		if i == 1 {
+			s.herd.took(len(part), time.Since(began))
+		}
 	}
-	if len(some) == 0 {
-		return locked, err
-	}
-	if err != nil || !s.leases.trusted(time.Now()) { // it may have taken long
-		s.engine.undo(some)
-		return locked, err
-	}
-	if some = s.stillOwned(some); len(some) == 0 {
-		return locked, nil
-	}
-	began := time.Now()
-	again, err := s.startBatch(ctx, some)
-	herd.took(time.Since(began))
-	return locked || again, err
+	return locked, err
 }
 
 // stillOwned makes those due again whose shard this node does not own any more, or owns
@@ -128,7 +132,7 @@ type attempt struct {
 
 // collect takes due entries, routes them, and takes places for them. Those
 // without room wait in lots, and so do those that go apart, but for some of the herd.
-func (s *scheduler) collect(ctx context.Context, now time.Time, herd *apart) ([]attempt, error) {
+func (s *scheduler) collect(ctx context.Context, now time.Time) ([]attempt, error) {
 	for {
 		batch, unknown := s.engine.popDue(startBatch)
 		if len(unknown) > 0 {
@@ -157,15 +161,13 @@ func (s *scheduler) collect(ctx context.Context, now time.Time, herd *apart) ([]
 				continue
 			}
 			s.routedWell(ctx, a.run.App)
-			if a.goesApart() && herd.isFull() {
-				s.engine.parkApart(a.entry)
+			if a.goesApart() && s.herd.isFullFor(&a) {
+				s.engine.parkApart(&a)
 				continue
 			}
 			if s.reserve(&a, now) {
 				ready = append(ready, a)
-				if a.goesApart() {
-					herd.n++
-				}
+				s.herd.takes(&a)
 			}
 		}
 		if len(ready) > 0 {
@@ -192,10 +194,14 @@ func (s *scheduler) routeEntry(ctx context.Context, a *attempt) error {
 	if a.route.address != "" && a.routedFor == a.job.Version && !a.route.probing && !isPart(&a.run) && !s.leases.anyDoubted(a.route) {
 		return nil
 	}
+	if a.route.refused != "" && a.routedFor == a.job.Version && time.Since(a.refusedAt) < addressTTL {
+		return nil // decided a moment ago, it has waited for its turn
+	}
 	r, err := s.route(ctx, a.entry, a.job)
 	if err != nil {
 		return err
 	}
+	a.refusedAt = time.Now()
 	if r.serial != a.route.serial {
 		s.engine.changeSerial(a.entry)
 	}
@@ -230,7 +236,7 @@ func (s *scheduler) reserve(a *attempt, now time.Time) bool {
 			return false
 		}
 		e.bounds.enter(r.lane, r.key(a.run.App), r.places)
-		if r.ordered && r.exec == nil {
+		if r.ordered && (r.exec == nil || len(r.targets) > 0) { // a broadcast starts behind other runs of the pass
 			e.transit.add(&a.run)
 		}
 	}
