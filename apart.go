@@ -2,10 +2,11 @@ package xxljob
 
 // Starts that a store makes one by one, each in a transaction of its own: those of
 // broadcasts, with their parts, and refusals. Input: attempts, as start.go collects them.
-// Output: few of them at a time, behind the other starts; the rest wait in a lot, without
-// places, and are routed anew when their turn comes, but for what was decided a moment ago. When a store has been away for a while
-// hundreds are due at once, and together they would take longer than a call may, with all
-// other runs behind them.
+// Output: few of them at a time, behind the other starts. The rest wait in a lot, without
+// places; broadcasts are routed anew when their turn comes, and so are refusals that were
+// not decided a moment ago. When a store has been away for a while hundreds are due at
+// once, and together they would take longer than a call may, with all other runs behind
+// them.
 
 import (
 	"slices"
