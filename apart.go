@@ -27,7 +27,10 @@ func (a *attempt) goesApart() bool { return a.route.refused != "" || len(a.route
 
 // herd is how many of those go together that have not been tried before. It begins with one
 // when nobody waits any more. It belongs to the start loop.
-type herd struct{ most, n int }
+type herd struct {
+	most, n int
+	first   bool // they go before the others in the next pass
+}
 
 // begins lets those go on whose turn it is in the pass that begins. With them goes one that
 // had no effect before: its row is locked, perhaps, for long.
@@ -62,24 +65,40 @@ func (e *engine) isLeft() bool {
 	return e.waits(lot{kind: lotApart}) || e.waits(lot{kind: lotAgain})
 }
 
-// split parts a batch: into attempts that go together, those that go apart, and those of
-// these that were tried before, which hold up none of the others.
+// The parts of a batch.
+const (
+	partPlain = iota // attempts that go together
+	partApart        // those that go apart
+	partAgain        // those of these that were tried before: they hold up none of the others
+)
+
+// split parts a batch.
 func split(batch []attempt) (parts [3][]attempt) {
 	if !slices.ContainsFunc(batch, func(a attempt) bool { return a.goesApart() }) {
-		parts[0] = batch
+		parts[partPlain] = batch
 		return parts
 	}
 	for _, a := range batch {
-		at := 0
-		if a.goesApart() {
-			at = 1
-			if a.tried {
-				at = 2
-			}
+		at := partPlain
+		switch {
+		case a.goesApart() && a.tried:
+			at = partAgain
+		case a.goesApart():
+			at = partApart
 		}
 		parts[at] = append(parts[at], a)
 	}
 	return parts
+}
+
+// order is the one in which the parts of this pass go: those that go apart last, but not
+// twice in a row where the others took so long that there was no turn for them.
+func (h *herd) order() [3]int {
+	if h.first {
+		h.first = false
+		return [...]int{partApart, partAgain, partPlain}
+	}
+	return [...]int{partPlain, partApart, partAgain}
 }
 
 // parkApart has an entry wait until its turn comes, when a broadcast is routed anew. The
@@ -95,6 +114,22 @@ func (e *engine) parkApart(a *attempt) {
 		}
 	}
 	e.park(lot{kind: lotApart}, a.entry)
+}
+
+// turnBack undoes attempts that the store was not asked to start: they are due again, or
+// wait for another turn.
+func (e *engine) turnBack(part []attempt) {
+	for i := range part {
+		a := &part[i]
+		if !a.goesApart() || a.tried {
+			e.retry(*a, false)
+			continue
+		}
+		e.mu.Lock()
+		e.giveBackPlaces(*a)
+		e.mu.Unlock()
+		e.parkApart(a)
+	}
 }
 
 // admitSome moves up to n entries from a lot to the due queue, apps in turn.

@@ -357,3 +357,75 @@ func TestAPartBehindABroadcastApart(t *testing.T) {
 		})
 	}
 }
+
+// slowStarts takes its time for each call that starts runs, and more for one of them.
+type slowStarts struct {
+	*memory.Store
+	takes atomic.Int64 // a time.Duration
+	once  atomic.Int64 // a time.Duration: what the next call takes that starts no broadcast
+	calls atomic.Int64
+}
+
+func (s *slowStarts) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
+	s.calls.Add(1)
+	time.Sleep(time.Duration(s.takes.Load()))
+	if len(starts[0].Targets) == 0 {
+		time.Sleep(time.Duration(s.once.Swap(0)))
+	}
+	return s.Store.Start(ctx, starts)
+}
+
+// TestStartsApartWhileStartsAreSlow: each pass begins with other runs and takes so long that
+// the addresses of a broadcast are old when its turn comes. It has its turn nevertheless,
+// and the other runs go on.
+func TestStartsApartWhileStartsAreSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, j, parts := &slowStarts{Store: memory.New()}, &journal{}, &journal{}
+		n := startNode(t, st, "n", j)
+		handleParts(t, parts, n)
+		addSeconds(t, n, 5)
+		time.Sleep(10*time.Second + 100*time.Millisecond)
+		st.takes.Store(int64(1200 * time.Millisecond))
+		time.Sleep(time.Second) // others are being started
+		from, job := time.Now(), broadcast(t, n, "part")
+		trigger(t, n, job)
+		time.Sleep(10 * time.Second)
+		if n := len(parts.all()); n != 1 {
+			t.Errorf("%d of 1 were run", n)
+		}
+		if n := len(slices.DeleteFunc(j.all(), func(s started) bool { return s.at.Before(from) })); n < 20 {
+			t.Errorf("%d others were run, want some 25", n)
+		}
+		stop(t, n)
+	})
+}
+
+// TestStartsApartThatWereTurnedBack: when a pass took too long, those that would have gone
+// apart with it go together once more, and not one by one as those do that were tried.
+func TestStartsApartThatWereTurnedBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, j, parts := &slowStarts{Store: memory.New()}, &journal{}, &journal{}
+		n := startNode(t, st, "n", j)
+		handleParts(t, parts, n)
+		addSeconds(t, n, 5)
+		time.Sleep(10*time.Second + 870*time.Millisecond)
+		var jobs []xxljob.Job
+		for i := range 300 {
+			jobs = append(jobs, broadcast(t, n, fmt.Sprint("part ", i)))
+		}
+		st.takes.Store(int64(20 * time.Millisecond))
+		st.once.Store(int64(1500 * time.Millisecond)) // when the herd has grown
+		st.calls.Store(0)
+		for _, job := range jobs {
+			trigger(t, n, job)
+		}
+		time.Sleep(10 * time.Second)
+		if n := len(parts.all()); n != len(jobs) {
+			t.Errorf("%d of %d were run", n, len(jobs))
+		}
+		if calls := st.calls.Load(); calls > 40 {
+			t.Errorf("%d calls, want some 20", calls)
+		}
+		stop(t, n)
+	})
+}

@@ -165,12 +165,13 @@ func (l *leases) noteIdle(free []Shard, since map[int]time.Time, now time.Time) 
 	}
 }
 
-// abandoned are shards that have been there for the taking for longer than a lease
-// lasts: who should have taken them does not, whatever the reason, and a shard
-// without an owner stands still.
+// abandoned are shards that have been there for the taking for longer than two beats
+// take. Who should have taken them would have seen them by now and taken them with its
+// next beat, if it were well and had been here for long enough to find their owner
+// silent; and a shard without an owner stands still.
 func (l *leases) abandoned(free, take []Shard, now time.Time) (more []Shard) {
 	for _, sh := range free {
-		if now.Sub(l.idleSince[sh.ID]) > l.ttl && !slices.ContainsFunc(take, func(t Shard) bool { return t.ID == sh.ID }) {
+		if now.Sub(l.idleSince[sh.ID]) > 2*l.ttl/5 && !slices.ContainsFunc(take, func(t Shard) bool { return t.ID == sh.ID }) {
 			more = append(more, sh)
 			l.rescue[sh.ID] = now
 		}

@@ -44,12 +44,12 @@ func (s *scheduler) startOnce(ctx context.Context) (time.Duration, error) {
 	wait := time.Duration(forever)
 	for ctx.Err() == nil {
 		now := s.clock.now()
-		s.herd.begins(s.engine)
 		s.engine.takeDue(now.Add(s.lead.get()))
 		s.deliverDue(now)
 		if !s.leases.trusted(time.Now()) {
 			break // the lease loop pokes when the trust is back
 		}
+		s.herd.begins(s.engine)
 		batch, err := s.collect(ctx, now)
 		if err != nil {
 			return 0, err
@@ -70,16 +70,19 @@ func (s *scheduler) startOnce(ctx context.Context) (time.Duration, error) {
 	return min(wait, s.untilNext()), nil
 }
 
-// startInParts starts a batch, those last that go apart.
+// startInParts starts a batch, part by part.
 func (s *scheduler) startInParts(ctx context.Context, batch []attempt) (locked bool, err error) {
 	routed := time.Now()
-	for i, part := range split(batch) {
-		// It may have taken long, and what was decided before that may not hold any more.
-		if i > 0 && (err != nil || ctx.Err() != nil || !s.leases.trusted(time.Now()) || time.Since(routed) > addressTTL) {
-			s.engine.undo(part)
-			continue
-		}
-		if i > 0 {
+	parts := split(batch)
+	for n, i := range s.herd.order() {
+		part := parts[i]
+		if n > 0 { // it may have taken long, and what was decided before that may not hold any more
+			late := time.Since(routed) > addressTTL
+			if err != nil || ctx.Err() != nil || !s.leases.trusted(time.Now()) || late {
+				s.engine.turnBack(part)
+				s.herd.first = s.herd.first || late && i != partPlain && len(part) > 0
+				continue
+			}
 			part = s.stillOwned(part)
 		}
 		if len(part) == 0 {
@@ -88,20 +91,20 @@ func (s *scheduler) startInParts(ctx context.Context, batch []attempt) (locked b
 		began := time.Now()
 		again, failed := s.startBatch(ctx, part)
 		locked, err = locked || again, errors.Join(err, failed)
-		if i == 1 {
+		if i == partApart {
 			s.herd.took(len(part), time.Since(began))
 		}
 	}
 	return locked, err
 }
 
-// stillOwned makes those due again whose shard this node does not own any more, or owns
-// anew, and returns the others.
+// stillOwned returns those whose shard this node owns as it did when they were routed. The
+// others wait again.
 func (s *scheduler) stillOwned(batch []attempt) []attempt {
 	owned := batch[:0]
-	for _, a := range batch {
+	for i, a := range batch {
 		if epoch, _ := s.leases.epoch(a.run.Shard); epoch != a.start.Epoch {
-			s.engine.retry(a, false)
+			s.engine.turnBack(batch[i : i+1])
 		} else {
 			owned = append(owned, a)
 		}
