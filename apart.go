@@ -1,146 +1,118 @@
 package xxljob
 
 // Starts that a store makes one by one, each in a transaction of its own: those of
-// broadcasts, with their parts, and refusals. Input: attempts, as start.go collects them.
-// Output: few of them at a time, behind the other starts. The rest wait in a lot, without
-// places; broadcasts are routed anew when their turn comes, and so are refusals that were
-// not decided a moment ago. When a store has been away for a while hundreds are due at
-// once, and together they would take longer than a call may, with all other runs behind
-// them.
+// broadcasts, with their parts, and refusals. Input: routed entries, as start.go finds them
+// due. Output: the same, few at a time, to be routed and started behind the other runs of a
+// pass. The rest wait in a lot, without places. When a store has been away for a while
+// hundreds are due at once, and together they would take longer than a call may, with all
+// other runs behind them. A start that had no effect, for its row is locked, perhaps, comes
+// again in a call by itself, so that it holds up none of the others.
 
 import (
+	"context"
 	"slices"
 	"time"
-
-	"github.com/xxljob/xxljob/route"
 )
 
 const (
 	// apartMost is how many go together at most.
 	apartMost = 64
-	// apartTime is how long the others wait for them, as far as it can be foreseen.
+	// apartTime is how long the other runs wait for them, as far as it can be foreseen.
 	apartTime = 500 * time.Millisecond
 )
 
-// goesApart reports whether the start of a routed attempt is one of these.
-func (a *attempt) goesApart() bool { return a.route.refused != "" || len(a.route.targets) > 0 }
+// goesApart reports whether the start of a routed entry is one of these.
+func (en *entry) goesApart() bool { return en.route.refused != "" || len(en.route.targets) > 0 }
 
-// herd is how many of those go together that have not been tried before. It begins with one
-// when nobody waits any more. It belongs to the start loop.
-type herd struct {
-	most, n int
-	first   bool // they go before the others in the next pass
-}
+// herd is how many of those that wait go together. It begins with one when nobody waits any
+// more. It belongs to the start loop.
+type herd struct{ most int }
 
-// begins lets those go on whose turn it is in the pass that begins. With them goes one that
-// had no effect before: its row is locked, perhaps, for long.
-func (h *herd) begins(e *engine) {
-	h.n, h.most = 0, max(h.most, 1)
-	e.admitSome(lot{kind: lotApart}, h.most)
-	e.admitSome(lot{kind: lotAgain}, 1)
-}
+func (h *herd) size() int { return max(1, h.most) }
 
-// isFullFor reports whether an attempt that goes apart has to wait for another pass.
-func (h *herd) isFullFor(a *attempt) bool { return !a.tried && h.n >= h.most }
-
-// takes notes that an attempt goes in this pass.
-func (h *herd) takes(a *attempt) {
-	if a.goesApart() && !a.tried {
-		h.n++
-	}
-}
-
-// took notes how long n attempts took, those of the pass: the next ones are to take
-// apartTime, and are no more than twice as many.
+// took notes that n of them went together, and how long they took: the next ones are to
+// take apartTime, and are no more than twice as many.
 func (h *herd) took(n int, d time.Duration) {
 	few := max(1, int(apartTime/max(d/time.Duration(n), time.Microsecond)))
-	if n >= h.most {
-		h.most *= 2
+	most := h.size()
+	if n >= most {
+		most *= 2
 	}
-	h.most = min(h.most, few, apartMost)
+	h.most = min(most, few, apartMost)
 }
 
-// isLeft reports whether somebody waits for a start that goes apart.
+// startApart starts some of those that wait for their first turn, and then some of those
+// that were tried before.
+func (s *scheduler) startApart(ctx context.Context) (some, locked bool, err error) {
+	first := lot{kind: lotApart}
+	n, took, locked, err := s.startFrom(ctx, first, s.herds.first.size())
+	if n > 0 {
+		s.herds.first.took(n, took)
+	}
+	if err != nil {
+		return n > 0, locked, err
+	}
+	again := s.engine.nextRound()
+	left := s.engine.countLot(again.next())
+	m, took, stuck, err := s.startFrom(ctx, again, s.herds.again.size())
+	switch {
+	case m == 0:
+	case s.engine.countLot(again.next()) > left: // one is stuck, and the others were with it
+		s.herds.again = herd{}
+	default:
+		s.herds.again.took(m, took)
+	}
+	return n+m > 0, locked || stuck, err
+}
+
+// lotAgainOf is where those wait that were tried before. They have turns in rounds: one that
+// is stuck comes again when all others of its round have had theirs.
+func lotAgainOf(round int64) lot { return lot{kind: lotAgain, round: round} }
+
+// next is the lot of the next round.
+func (l lot) next() lot { return lotAgainOf(l.round + 1) }
+
+// nextRound returns the lot of the round that goes on, which is the next one when this one
+// is over.
+func (e *engine) nextRound() lot {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.lots[lotAgainOf(e.round)] == nil {
+		e.round++
+	}
+	return lotAgainOf(e.round)
+}
+
+// countLot is how many wait in a lot.
+func (e *engine) countLot(at lot) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.lenOf(at)
+}
+
+// isLeft reports whether something is due, or waits for a start that goes apart.
 func (e *engine) isLeft() bool {
-	return e.waits(lot{kind: lotApart}) || e.waits(lot{kind: lotAgain})
-}
-
-// The parts of a batch.
-const (
-	partPlain = iota // attempts that go together
-	partApart        // those that go apart
-	partAgain        // those of these that were tried before: they hold up none of the others
-)
-
-// split parts a batch.
-func split(batch []attempt) (parts [3][]attempt) {
-	if !slices.ContainsFunc(batch, func(a attempt) bool { return a.goesApart() }) {
-		parts[partPlain] = batch
-		return parts
-	}
-	for _, a := range batch {
-		at := partPlain
-		switch {
-		case a.goesApart() && a.tried:
-			at = partAgain
-		case a.goesApart():
-			at = partApart
-		}
-		parts[at] = append(parts[at], a)
-	}
-	return parts
-}
-
-// order is the one in which the parts of this pass go: those that go apart last, but not
-// twice in a row where the others took so long that there was no turn for them.
-func (h *herd) order() [3]int {
-	if h.first {
-		h.first = false
-		return [...]int{partApart, partAgain, partPlain}
-	}
-	return [...]int{partPlain, partApart, partAgain}
-}
-
-// parkApart has an entry wait until its turn comes, when a broadcast is routed anew. The
-// later runs of its job, if that is a serial one, wait too.
-func (e *engine) parkApart(a *attempt) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if a.route.refused == "" {
-		e.freeSerial(a.route.serial, a.run.ID)
-		a.entry.route = routed{}
-		if a.job.Route == route.ShardingBroadcast {
-			a.choice = nil
-		}
-	}
-	e.park(lot{kind: lotApart}, a.entry)
+	return slices.ContainsFunc([]lot{{kind: lotDue}, {kind: lotApart}, lotAgainOf(e.round), lotAgainOf(e.round + 1)},
+		func(at lot) bool { return e.lenOf(at) > 0 })
 }
 
-// turnBack undoes attempts that the store was not asked to start: they are due again, or
-// wait for another turn.
-func (e *engine) turnBack(part []attempt) {
-	for i := range part {
-		a := &part[i]
-		if !a.goesApart() || a.tried {
-			e.retry(*a, false)
-			continue
-		}
-		e.mu.Lock()
-		e.giveBackPlaces(*a)
-		e.mu.Unlock()
-		e.parkApart(a)
-	}
-}
-
-// admitSome moves up to n entries from a lot to the due queue, apps in turn.
-func (e *engine) admitSome(at lot, n int) {
+// waitApart has an entry wait for its first turn.
+func (e *engine) waitApart(en *entry) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for ; n > 0; n-- {
-		en := e.lots.leave(at)
-		if en == nil {
-			return
-		}
-		e.due.push(en)
+	e.parkApart(lot{kind: lotApart}, en)
+}
+
+// parkApart has an entry wait for its turn, when a broadcast is routed anew. The later runs
+// of its job, if that is a serial one, wait too. The room that it was let in for, if it was,
+// is still for it. Caller holds mu.
+func (e *engine) parkApart(at lot, en *entry) {
+	if en.route.refused == "" {
+		e.freeSerial(en.route.serial, en.run.ID)
+		en.route = routed{}
 	}
+	e.keepAhead(en)
+	e.lots.park(at, en)
 }

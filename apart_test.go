@@ -60,6 +60,17 @@ func broadcast(t *testing.T, n *node, name string) xxljob.Job {
 	return done.Job
 }
 
+// triggerBroadcasts makes n such jobs, and triggers each.
+func triggerBroadcasts(t *testing.T, at *node, n int) (jobs []xxljob.Job) {
+	for i := range n {
+		jobs = append(jobs, broadcast(t, at, fmt.Sprint("part ", i)))
+	}
+	for _, job := range jobs {
+		trigger(t, at, job)
+	}
+	return jobs
+}
+
 // TestManyStartsApart has two nodes start some hundred broadcasts and refuse as many runs at
 // once. No other run waits for them, no call takes too long, each part is run once, and
 // neither a node that stops meanwhile nor a run that is killed changes that.
@@ -170,14 +181,7 @@ func TestAStartApartThatComesAgain(t *testing.T) {
 				n := startNode(t, st, "n", &journal{})
 				handleParts(t, parts, n)
 				time.Sleep(10 * time.Second)
-				var jobs []xxljob.Job
-				for i := range 5 {
-					jobs = append(jobs, broadcast(t, n, fmt.Sprint("part ", i)))
-				}
-				for _, job := range jobs {
-					trigger(t, n, job)
-				}
-				disturb(t, n, jobs)
+				disturb(t, n, triggerBroadcasts(t, n, 5))
 				time.Sleep(5 * time.Second)
 				if n := len(parts.all()); n != 5 {
 					t.Errorf("%d of 5 were run", n)
@@ -291,13 +295,7 @@ func TestBroadcastsApartAreRoutedAnew(t *testing.T) {
 		a := startNode(t, st, "a", &journal{})
 		handleParts(t, parts, a)
 		time.Sleep(10 * time.Second)
-		var jobs []xxljob.Job
-		for i := range 100 {
-			jobs = append(jobs, broadcast(t, a, fmt.Sprint("part ", i)))
-		}
-		for _, job := range jobs {
-			trigger(t, a, job)
-		}
+		triggerBroadcasts(t, a, 100)
 		time.Sleep(2 * time.Second)
 		b := startNode(t, st, "b", &journal{})
 		handleParts(t, parts, b)
@@ -358,74 +356,162 @@ func TestAPartBehindABroadcastApart(t *testing.T) {
 	}
 }
 
-// slowStarts takes its time for each call that starts runs, and more for one of them.
-type slowStarts struct {
-	*memory.Store
-	takes atomic.Int64 // a time.Duration
-	once  atomic.Int64 // a time.Duration: what the next call takes that starts no broadcast
-	calls atomic.Int64
-}
-
-func (s *slowStarts) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
-	s.calls.Add(1)
-	time.Sleep(time.Duration(s.takes.Load()))
-	if len(starts[0].Targets) == 0 {
-		time.Sleep(time.Duration(s.once.Swap(0)))
-	}
-	return s.Store.Start(ctx, starts)
-}
-
-// TestStartsApartWhileStartsAreSlow: each pass begins with other runs and takes so long that
-// the addresses of a broadcast are old when its turn comes. It has its turn nevertheless,
-// and the other runs go on.
+// TestStartsApartWhileStartsAreSlow: each call that starts runs takes longer than addresses
+// are good for, one broadcast cannot be started, and there are other runs and refusals in
+// each pass. Everything has its turn nevertheless.
 func TestStartsApartWhileStartsAreSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st, j, parts := &slowStarts{Store: memory.New()}, &journal{}, &journal{}
+		st, j, parts := &oneIsStuck{Store: memory.New(), until: time.Now().Add(40 * time.Second)}, &journal{}, &journal{}
 		n := startNode(t, st, "n", j)
 		handleParts(t, parts, n)
 		addSeconds(t, n, 5)
+		nobodys, err := n.AddJob(t.Context(), xxljob.Job{App: "nobody", Name: "refused", Handler: "part", Schedule: xxljob.FixedRate(time.Second)})
+		must(t, err)
 		time.Sleep(10*time.Second + 100*time.Millisecond)
-		st.takes.Store(int64(1200 * time.Millisecond))
-		time.Sleep(time.Second) // others are being started
-		from, job := time.Now(), broadcast(t, n, "part")
-		trigger(t, n, job)
-		time.Sleep(10 * time.Second)
-		if n := len(parts.all()); n != 1 {
-			t.Errorf("%d of 1 were run", n)
+		n.faults.Inject("Start", storetest.Fault{Delay: 1200 * time.Millisecond})
+		first := trigger(t, n, broadcast(t, n, "stuck"))
+		st.run.Store(first)
+		time.Sleep(3 * time.Second)
+		refused := func() int {
+			runs, err := st.Runs(t.Context(), xxljob.RunFilter{JobID: nobodys.ID, States: []xxljob.State{xxljob.StateRefused}})
+			must(t, err)
+			return len(runs)
 		}
-		if n := len(slices.DeleteFunc(j.all(), func(s started) bool { return s.at.Before(from) })); n < 20 {
-			t.Errorf("%d others were run, want some 25", n)
+		from, before := time.Now(), refused()
+		second := trigger(t, n, broadcast(t, n, "part"))
+		time.Sleep(16 * time.Second)
+		if run, err := st.Run(t.Context(), second); err != nil || run.State != xxljob.StateSucceeded {
+			t.Errorf("the broadcast is %v, %v", run.State, err)
+		}
+		if n := len(slices.DeleteFunc(j.all(), func(s started) bool { return s.at.Before(from) })); n < 15 {
+			t.Errorf("%d other runs, want some 20", n)
+		}
+		if n := refused() - before; n < 3 {
+			t.Errorf("%d runs were refused, want some 5", n)
+		}
+		time.Sleep(30 * time.Second)
+		if run, err := st.Run(t.Context(), first); err != nil || run.State != xxljob.StateSucceeded {
+			t.Errorf("the broadcast that was stuck is %v, %v", run.State, err)
 		}
 		stop(t, n)
 	})
 }
 
-// TestStartsApartThatWereTurnedBack: when a pass took too long, those that would have gone
-// apart with it go together once more, and not one by one as those do that were tried.
-func TestStartsApartThatWereTurnedBack(t *testing.T) {
+// TestAppsTakeTurnsApart: an app that is not there has refusals due faster than the store
+// takes them. The broadcasts of another app have every other turn.
+func TestAppsTakeTurnsApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st, j, parts := &slowStarts{Store: memory.New()}, &journal{}, &journal{}
-		n := startNode(t, st, "n", j)
+		st, parts := slowOneByOne(), &journal{}
+		st.each.Store(int64(600 * time.Millisecond))
+		n := startNode(t, st, "n", &journal{})
 		handleParts(t, parts, n)
-		addSeconds(t, n, 5)
-		time.Sleep(10*time.Second + 870*time.Millisecond)
-		var jobs []xxljob.Job
-		for i := range 300 {
-			jobs = append(jobs, broadcast(t, n, fmt.Sprint("part ", i)))
-		}
-		st.takes.Store(int64(20 * time.Millisecond))
-		st.once.Store(int64(1500 * time.Millisecond)) // when the herd has grown
-		st.calls.Store(0)
-		for _, job := range jobs {
-			trigger(t, n, job)
+		for i := range 5 {
+			_, err := n.AddJob(t.Context(), xxljob.Job{App: "nobody", Name: fmt.Sprint("refused ", i), Handler: "part", Schedule: xxljob.FixedRate(time.Second)})
+			must(t, err)
 		}
 		time.Sleep(10 * time.Second)
-		if n := len(parts.all()); n != len(jobs) {
-			t.Errorf("%d of %d were run", n, len(jobs))
+		triggerBroadcasts(t, n, 5)
+		time.Sleep(10 * time.Second)
+		if n := len(parts.all()); n != 5 {
+			t.Errorf("%d of 5 were run", n)
 		}
-		if calls := st.calls.Load(); calls > 40 {
-			t.Errorf("%d calls, want some 20", calls)
+		stop(t, n)
+	})
+}
+
+// TestABroadcastBehindAPart: the start of one part of a serial job fails, and is tried again.
+// A later broadcast of the job that was due with it does not overtake it.
+func TestABroadcastBehindAPart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, parts := memory.New(), &journal{}
+		a, b := startNode(t, st, "a", &journal{}), startNode(t, st, "b", &journal{})
+		handleParts(t, parts, a, b)
+		time.Sleep(10 * time.Second)
+		var jobs []xxljob.Job
+		for i := range 8 { // some in shards of either node
+			jobs = append(jobs, broadcast(t, a, fmt.Sprint("serial ", i)))
 		}
+		for _, n := range []*node{a, b} { // what comes meanwhile is due together
+			n.faults.Inject("Start", storetest.Fault{Delay: time.Second, Calls: 1})
+			trigger(t, n, broadcast(t, n, "first "+n.name))
+		}
+		time.Sleep(time.Second / 2)
+		for _, n := range []*node{a, b} {
+			n.faults.Inject("Start", storetest.Fault{Before: true, Calls: 1})
+		}
+		first := map[int64]int64{}
+		for _, job := range jobs {
+			ids, err := a.Trigger(t.Context(), job.ID, xxljob.Trigger{Shard: xxljob.Sharding{Index: 1, Total: 2}})
+			must(t, err)
+			first[job.ID] = ids[0]
+			trigger(t, a, job)
+		}
+		time.Sleep(20 * time.Second)
+		order := map[int64][]int64{}
+		for _, s := range parts.all() {
+			if s.shard == "1/2" {
+				order[s.job] = append(order[s.job], s.run)
+			}
+		}
+		for job, id := range first {
+			if runs := order[job]; len(runs) != 2 || runs[0] != id {
+				t.Errorf("the second parts of job %d ran as %v, want %d to be the first of two", job, runs, id)
+			}
+		}
+		stop(t, a, b)
+	})
+}
+
+// TestStartsApartHoldUpNothingEarly: the store takes its time, so that runs are started a
+// little before theirs. They are sent at their time, and not when the start of a broadcast,
+// which takes longer, is over.
+func TestStartsApartHoldUpNothingEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, j, parts := &oneByOne{Store: memory.New()}, &journal{}, &journal{}
+		st.each.Store(int64(400 * time.Millisecond))
+		n := startNode(t, st, "n", j)
+		handleParts(t, parts, n)
+		addSeconds(t, n, 3)
+		_, err := n.AddJob(t.Context(), xxljob.Job{Name: "part", Handler: "part", Route: route.ShardingBroadcast, Schedule: xxljob.Cron("* * * * * ?")})
+		must(t, err)
+		n.faults.Inject("Start", storetest.Fault{Late: 10 * time.Millisecond})
+		time.Sleep(10 * time.Second)
+		from := time.Now()
+		time.Sleep(30 * time.Second)
+		for _, s := range j.all() {
+			if late := s.at.Sub(s.due); s.due.After(from) && late > 0 {
+				t.Errorf("run %d began %v late", s.run, late)
+			}
+		}
+		if n := len(parts.all()); n < 35 {
+			t.Errorf("%d broadcasts were run, want 39 or 40", n)
+		}
+		stop(t, n)
+	})
+}
+
+// TestABroadcastThatWaitsForRoom: more runs wait for room at a node than it has. A broadcast
+// that comes among them has its turn.
+func TestABroadcastThatWaitsForRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, parts := memory.New(), &journal{}
+		n := startNode(t, st, "n", &journal{}, func(c *xxljob.Config) { c.Executor.Places = 1 })
+		must(t, n.Handle("long", func(context.Context, *xxljob.Task) error { time.Sleep(time.Second); return nil }))
+		handleParts(t, parts, n)
+		time.Sleep(10 * time.Second)
+		for i := range 60 {
+			job, err := n.EnsureJob(t.Context(), xxljob.Job{Name: fmt.Sprint("long ", i), Handler: "long"})
+			must(t, err)
+			trigger(t, n, job.Job)
+			if i == 5 {
+				trigger(t, n, broadcast(t, n, "part"))
+			}
+		}
+		time.Sleep(15 * time.Second)
+		if n := len(parts.all()); n != 1 {
+			t.Errorf("%d of 1 were run", n)
+		}
+		time.Sleep(time.Minute)
 		stop(t, n)
 	})
 }

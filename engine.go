@@ -24,6 +24,7 @@ type engine struct {
 	alarms  alarms              // when the ring has something due
 	due     turns
 	lots    lots
+	round   int64                     // of those that are tried again: see apart.go
 	routes  map[routerKey]*routeQueue // runs that wait for routers of the user's
 	bounds  bounds
 	serial  map[lot]int64     // the run that is at an address, or about to be, for a serial job
@@ -257,7 +258,7 @@ func (e *engine) admit(at lot) bool {
 // one that waits for room, but for one that waits to be told where to go.
 func (e *engine) park(at lot, en *entry) {
 	switch ahead := e.transit.has(&en.run); at.kind {
-	case lotProbe, lotRoute, lotAsk, lotSettle, lotApart, lotAgain:
+	case lotProbe, lotRoute, lotAsk, lotSettle:
 		e.keepAhead(en)
 	case lotOrder:
 		e.transit.drop(en.run.JobID, en.run.ID)
@@ -269,7 +270,7 @@ func (e *engine) park(at lot, en *entry) {
 	if en.from != at {
 		e.letGoOn(en)
 	}
-	en.waited, en.tried = false, at.kind == lotAgain
+	en.waited = false
 	e.lots.park(at, en)
 }
 

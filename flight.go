@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// popDue takes up to n due entries whose jobs are known, and names the jobs that
-// have to be read first; their entries stay due.
-func (e *engine) popDue(n int) (batch []attempt, unknown []int64) {
+// pop takes up to n entries from a lot whose jobs are known, and names the jobs that have
+// to be read first; their entries stay there.
+func (e *engine) pop(from lot, n int) (batch []attempt, unknown []int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var later []*entry
 	var asked map[int64]bool
 	for len(batch) < n && len(asked) < n {
-		en := e.due.pop()
+		en := e.leave(from)
 		if en == nil {
 			break
 		}
@@ -39,34 +39,62 @@ func (e *engine) popDue(n int) (batch []attempt, unknown []int64) {
 			continue
 		}
 		if batch == nil {
-			batch = make([]attempt, 0, min(n, e.due.len()+1))
+			batch = make([]attempt, 0, min(n, e.lenOf(from)+1))
 		}
 		batch = append(batch, attempt{entry: en, job: ref.job})
 	}
 	for _, en := range later {
-		e.due.push(en)
+		e.comeBack(from, en)
 	}
 	return batch, unknown
 }
 
-// putBack makes entries due again that have no places yet.
-func (e *engine) putBack(batch []attempt) {
+// putBack puts entries back that have no places yet.
+func (e *engine) putBack(from lot, batch []attempt) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, a := range batch {
-		e.due.push(a.entry)
+		e.comeBack(from, a.entry)
 	}
 }
 
-// undo gives back the places of attempts and makes their entries due again.
+// leave takes the next entry of a lot, or of the due queue.
+func (e *engine) leave(from lot) *entry {
+	if from.kind == lotDue {
+		return e.due.pop()
+	}
+	return e.lots.leave(from)
+}
+
+// lenOf is how many wait in a lot, or are due.
+func (e *engine) lenOf(at lot) int {
+	if at.kind == lotDue {
+		return e.due.len()
+	}
+	if t := e.lots[at]; t != nil {
+		return t.len()
+	}
+	return 0
+}
+
+// comeBack undoes leave.
+func (e *engine) comeBack(from lot, en *entry) {
+	if from.kind == lotDue {
+		e.due.push(en)
+	} else {
+		e.lots.park(from, en)
+	}
+}
+
+// undo gives back the places of attempts, and has their entries tried again.
 func (e *engine) undo(batch []attempt) {
 	for _, a := range batch {
 		e.retry(a, false)
 	}
 }
 
-// retry makes an entry due again after a start that did not take effect. With
-// stale its job is read, and the run routed, anew.
+// retry has an entry tried again after a start that did not take effect: at once, or when
+// its turn comes where it goes apart. With stale its job is read, and the run routed, anew.
 func (e *engine) retry(a attempt, stale bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -75,7 +103,7 @@ func (e *engine) retry(a attempt, stale bool) {
 		ref.stale = true
 	}
 	if a.goesApart() {
-		e.park(lot{kind: lotAgain}, a.entry)
+		e.parkApart(lotAgainOf(e.round+1), a.entry)
 		return
 	}
 	e.keepAhead(a.entry)
@@ -392,18 +420,17 @@ func (e *engine) admitAllOf(at lot) (any bool) {
 	return any
 }
 
-// rerouted makes an entry due again whose address is no more.
+// rerouted has an entry tried again at another address, for its own is no more.
 func (e *engine) rerouted(a attempt) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.giveBackPlaces(a)
-	e.freeSerial(a.entry.route.serial, a.run.ID)
-	apart := a.goesApart()
-	a.entry.route = routed{}
-	if apart {
-		e.park(lot{kind: lotAgain}, a.entry)
+	if a.goesApart() {
+		e.parkApart(lotAgainOf(e.round+1), a.entry)
 		return
 	}
+	e.freeSerial(a.entry.route.serial, a.run.ID)
+	a.entry.route = routed{}
 	e.due.push(a.entry)
 }
 

@@ -73,6 +73,23 @@ func (b *bounds) fits(l laneName, k addressKey, places int) (lot, bool) {
 	return lot{}, true
 }
 
+// isRoomOf reports whether what is waited for in a lot is among the places of a trigger. It
+// is true of lots where one does not let in the next.
+func (at lot) isRoomOf(l laneName, k addressKey, places int) bool {
+	here := at.app == k.app && at.address == k.address
+	switch at.kind {
+	case lotRunning:
+		return here && places > 0
+	case lotAddress:
+		return here && at.lane == l
+	case lotApp:
+		return at.app == k.app && at.lane == l
+	case lotLane:
+		return at.lane == l
+	}
+	return true
+}
+
 // enter takes the places of a trigger; places is as for fits.
 func (b *bounds) enter(l laneName, k addressKey, places int) {
 	if places > 0 {
@@ -120,6 +137,7 @@ type lot struct {
 	kind         lotKind
 	lane         laneName
 	jobID, runID int64
+	round        int64 // of lotAgain
 	app, address string
 }
 
@@ -139,6 +157,7 @@ const (
 	lotAsk                    // addresses that a registry of the user's is asked for
 	lotApart                  // its turn among starts that go apart
 	lotAgain                  // the same, where the start had no effect before
+	lotDue                    // nothing: the due queue
 )
 
 // slowness counts a job's slow triggers by the minute (XXL-JOB: more than ten

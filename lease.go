@@ -309,10 +309,10 @@ func (s *scheduler) beat(ctx context.Context, joined *bool) (View, error) {
 	})
 }
 
-// look takes in a view: the trust it gives, who is live, who is gone, and which
-// shards are this node's, which thinks of itself as given. It reports whether the live
-// nodes or what they have attached have changed, and whether the node had no trust any more,
-// and returns shards that an earlier call took without telling.
+// look takes in a view: the trust it gives, who is live, who is gone, and which shards are
+// this node's. self is what this node has found out about its own claims and starts. It
+// reports whether the live nodes or what they have attached have changed, and whether the
+// node had no trust any more, and returns shards that an earlier call took without telling.
 func (l *leases) look(v View, self selfVerdict, asked, answered time.Time) (changed, regained bool, found []Shard) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

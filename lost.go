@@ -42,6 +42,7 @@ func (s *scheduler) settleGone(ctx context.Context) error {
 func (s *scheduler) settleNew(ctx context.Context, nodes []observed) error {
 	shards := s.leases.unsettled()
 	if len(shards) == 0 {
+		s.openLost()
 		return nil
 	}
 	looked := make(map[string]bool, len(nodes))
@@ -67,6 +68,16 @@ func (s *scheduler) openSerial() {
 	s.engine.takeDue(s.clock.now().Add(s.lead.get()))
 	s.engine.admitAll(lot{kind: lotSettle})
 	s.startWake.poke()
+}
+
+// openLost lets go of runs that wait for shards which were lost before it was known what is
+// ahead of them: nobody else would, where no shard is left of which that is not known.
+func (s *scheduler) openLost() {
+	at := lot{kind: lotSettle}
+	if s.engine.waits(at) && len(s.leases.unloaded()) == 0 {
+		s.engine.admitAll(at)
+		s.startWake.poke()
+	}
 }
 
 // settleOf looks at the started runs of nodes in some shards.

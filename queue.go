@@ -11,16 +11,13 @@ type entry struct {
 	run Run
 	// due is set when the run has come up on the ring.
 	due bool
-	// route is where the run was routed, kept while it waits for room there, and
-	// routedFor the version of the job that it was routed by.
+	// route is where the run was routed, kept while it waits for room there, routedFor
+	// the version of the job that it was routed by, and routedAt when that was.
 	route     routed
 	routedFor int64
+	routedAt  time.Time
 	// choice is what the router has said, until the run is started or waits for room.
 	choice *routeChoice
-	// refusedAt is when it was decided that the run is refused, as route says.
-	refusedAt time.Time
-	// tried is set for a run that has come back from a start that goes apart.
-	tried bool
 	// starting is set while the store is asked to start the run.
 	starting bool
 	// waited is set while the run has just been let out of the lot from.

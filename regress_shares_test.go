@@ -143,7 +143,7 @@ func TestSharesOfSilentNodesWhenANewOneIsSilentToo(t *testing.T) {
 		c := startNode(t, st, "c", j)
 		time.Sleep(1500 * time.Millisecond)
 		c.pause()
-		time.Sleep(4 * time.Second) // 9.5 s: a LeaseTTL, two beats, and a beat for each
+		time.Sleep(4 * time.Second) // after a LeaseTTL, two beats, and the beats at which a has seen that
 		if n := owners(t, st)["b"]; n != 0 {
 			t.Errorf("%d shards are still those of the node that fell silent 9.5 s ago", n)
 		}

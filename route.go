@@ -90,7 +90,9 @@ func (s *scheduler) chooseAddress(ctx context.Context, en *entry, job *Job, addr
 			return routed{refused: "route " + job.Route + ": " + err.Error()}
 		} else {
 			chosen = choice
-			en.choice = &routeChoice{version: job.Version, chosen: chosen}
+			if job.Route != route.ShardingBroadcast { // which goes to those that are there when it starts
+				en.choice = &routeChoice{version: job.Version, chosen: chosen}
+			}
 		}
 	} else if c := s.engine.choiceFor(en, job, addrs); c == nil {
 		return routed{asks: addrs}

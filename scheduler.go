@@ -300,15 +300,15 @@ type scheduler struct {
 	hooks        *hookQueue
 	users        *userCalls // of Config.Registry and Config.Routers
 	lead         lead
-	routing      map[string]*backoff // of apps whose addresses cannot be read; owned by the start loop
-	horizon      horizon             // owned by the scan loop
-	unsettled    unsettled           // owned by the scan loop
-	compared     reconciliation      // owned by the scan loop
-	takenUp      atomic.Int64        // planned runs that nobody held
-	claiming     backoff             // of Store.Claim; owned by the scan loop
-	starting     backoff             // of Store.Start; owned by the start loop
-	herd         herd                // starts that go apart; owned by the start loop
-	token        atomic.Int64        // the number of the latest start
+	routing      map[string]*backoff         // of apps whose addresses cannot be read; owned by the start loop
+	horizon      horizon                     // owned by the scan loop
+	unsettled    unsettled                   // owned by the scan loop
+	compared     reconciliation              // owned by the scan loop
+	takenUp      atomic.Int64                // planned runs that nobody held
+	claiming     backoff                     // of Store.Claim; owned by the scan loop
+	starting     backoff                     // of Store.Start; owned by the start loop
+	herds        struct{ first, again herd } // starts that go apart; owned by the start loop
+	token        atomic.Int64                // the number of the latest start
 	reload       reloadSet
 	finishing    finishing
 	lockedOut    finishing // results whose runs others have locked

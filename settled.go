@@ -3,13 +3,13 @@ package xxljob
 // What is known of shards that are new to this node: until their former owner's runs are
 // looked at and what is planned is loaded, no run of a serial job is started there.
 
-// isOpen reports whether runs of serial jobs of a shard may be started: what its former
-// owner has left of them is known.
-func (l *leases) isOpen(shard int) bool {
+// isOpen reports whether runs of serial jobs of a shard may be started, for what its former
+// owner has left of them is known, and whether the shard is this node's at all.
+func (l *leases) isOpen(shard int) (open, owned bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	h := l.mine[shard]
-	return h.settled && h.loaded
+	h, owned := l.mine[shard]
+	return h.settled && h.loaded, owned
 }
 
 // isSettled reports whether what the former owner of a shard has left was looked at.

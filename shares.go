@@ -12,7 +12,7 @@ import (
 // rebalance gives up the shards that are too many and takes those that are due
 // to this node, the latter within side.
 func (s *scheduler) rebalance(ctx, side context.Context, v View) error {
-	give, take := s.leases.shares(v.Shards, time.Now())
+	give, take, above := s.leases.shares(v.Shards, time.Now())
 	if len(give) > 0 {
 		s.leases.drop(give)
 		if _, err := call(ctx, func(ctx context.Context) (struct{}, error) {
@@ -21,7 +21,7 @@ func (s *scheduler) rebalance(ctx, side context.Context, v View) error {
 			return err
 		}
 	}
-	if len(take) == 0 {
+	if take = slices.Concat(take, above); len(take) == 0 {
 		return nil
 	}
 	taken, err := call(side, func(ctx context.Context) ([]Shard, error) {
@@ -30,7 +30,7 @@ func (s *scheduler) rebalance(ctx, side context.Context, v View) error {
 	if err != nil {
 		return err
 	}
-	s.leases.add(taken, time.Now())
+	s.leases.add(taken, above, time.Now())
 	short := len(taken) < len(take)
 	if short && !s.outrun {
 		s.leaseWake.poke() // others were quicker: look, once, what they have left
@@ -76,18 +76,26 @@ func (s *scheduler) sweep(ctx context.Context) error {
 	return nil
 }
 
-func (l *leases) add(shards []Shard, now time.Time) {
+// add notes that this node has taken shards, some of them above its share.
+func (l *leases) add(taken, above []Shard, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, sh := range shards {
+	for _, sh := range taken {
 		l.mine[sh.ID] = hold{epoch: sh.Epoch, since: now}
+		if hasShard(above, sh.ID) {
+			l.rescue[sh.ID] = now
+		}
 	}
+}
+
+func hasShard(shards []Shard, id int) bool {
+	return slices.ContainsFunc(shards, func(sh Shard) bool { return sh.ID == id })
 }
 
 // shares compares what this node has with what is due to it: the live nodes that
 // have a use for shards, in order of their incarnations, have equal shares within
-// one.
-func (l *leases) shares(shards []Shard, now time.Time) (give, take []Shard) {
+// one. What is to be taken above the share comes by itself.
+func (l *leases) shares(shards []Shard, now time.Time) (give, take, above []Shard) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	// What was seen before a time without a look says nothing about what was in it.
@@ -100,10 +108,10 @@ func (l *leases) shares(shards []Shard, now time.Time) (give, take []Shard) {
 				give = append(give, sh)
 			}
 		}
-		return give, nil
+		return give, nil, nil
 	}
 	if len(shards) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	var live []string
 	for inc, o := range l.nodes {
@@ -117,7 +125,7 @@ func (l *leases) shares(shards []Shard, now time.Time) (give, take []Shard) {
 		for id, h := range l.mine {
 			give = append(give, Shard{ID: id, Owner: l.incarnation, Epoch: h.epoch})
 		}
-		return give, nil
+		return give, nil, nil
 	}
 	share := len(shards) / len(live)
 	if rank < len(shards)%len(live) {
@@ -137,7 +145,7 @@ func (l *leases) shares(shards []Shard, now time.Time) (give, take []Shard) {
 		take = append(free[from:len(free):len(free)], free[:from]...)
 		take = take[:min(want, len(take))]
 	}
-	return give, append(take, l.abandoned(free, take, now)...)
+	return give, take, l.abandoned(free, take, now)
 }
 
 // keepAbove is how long a node keeps what it took above its share.
@@ -165,18 +173,17 @@ func (l *leases) noteIdle(free []Shard, since map[int]time.Time, now time.Time) 
 	}
 }
 
-// abandoned are shards that have been there for the taking for longer than two beats
-// take. Who should have taken them would have seen them by now and taken them with its
-// next beat, if it were well and had been here for long enough to find their owner
-// silent; and a shard without an owner stands still.
-func (l *leases) abandoned(free, take []Shard, now time.Time) (more []Shard) {
+// abandoned are shards that have been free for longer than two beats take. A node to which
+// they are due has seen them by then, if it is well, and has had a beat to take them in,
+// unless it came too late to find their owner silent; and a shard without an owner stands
+// still.
+func (l *leases) abandoned(free, take []Shard, now time.Time) (above []Shard) {
 	for _, sh := range free {
-		if now.Sub(l.idleSince[sh.ID]) > 2*l.ttl/5 && !slices.ContainsFunc(take, func(t Shard) bool { return t.ID == sh.ID }) {
-			more = append(more, sh)
-			l.rescue[sh.ID] = now
+		if now.Sub(l.idleSince[sh.ID]) > 2*l.ttl/5 && !hasShard(take, sh.ID) {
+			above = append(above, sh)
 		}
 	}
-	return more
+	return above
 }
 
 // surplus are the shards to give up: those above the share, and with

@@ -22,7 +22,7 @@ func TestIdleShardsAreWatched(t *testing.T) {
 				}
 			}
 			l.rests = false
-			if _, take := l.shares(shards, now); len(take) != 1 || !take[0].Free {
+			if _, take, above := l.shares(shards, now); len(take) != 1 || len(above) > 0 || !take[0].Free {
 				t.Errorf("took %+v, want the free shard as a free one", take)
 			}
 		})

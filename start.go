@@ -6,7 +6,6 @@ package xxljob
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/xxljob/xxljob/block"
@@ -41,75 +40,58 @@ func (s *scheduler) startLoop(ctx context.Context) {
 
 // startOnce starts what is due and returns how long nothing more will be.
 func (s *scheduler) startOnce(ctx context.Context) (time.Duration, error) {
-	wait := time.Duration(forever)
 	for ctx.Err() == nil {
 		now := s.clock.now()
 		s.engine.takeDue(now.Add(s.lead.get()))
 		s.deliverDue(now)
-		if !s.leases.trusted(time.Now()) {
-			break // the lease loop pokes when the trust is back
-		}
-		s.herd.begins(s.engine)
-		batch, err := s.collect(ctx, now)
-		if err != nil {
+		some, locked, err := s.startPass(ctx)
+		switch {
+		case err != nil:
 			return 0, err
-		}
-		if len(batch) == 0 && !s.engine.isLeft() {
-			s.herd = herd{}
-			break
-		}
-		locked, err := s.startInParts(ctx, batch)
-		if err != nil {
-			return 0, err
-		}
-		if locked {
-			wait = lockedRetry
-			break
-		}
-	}
-	return min(wait, s.untilNext()), nil
-}
-
-// startInParts starts a batch, part by part.
-func (s *scheduler) startInParts(ctx context.Context, batch []attempt) (locked bool, err error) {
-	routed := time.Now()
-	parts := split(batch)
-	for n, i := range s.herd.order() {
-		part := parts[i]
-		if n > 0 { // it may have taken long, and what was decided before that may not hold any more
-			late := time.Since(routed) > addressTTL
-			if err != nil || ctx.Err() != nil || !s.leases.trusted(time.Now()) || late {
-				s.engine.turnBack(part)
-				s.herd.first = s.herd.first || late && i != partPlain && len(part) > 0
-				continue
-			}
-			part = s.stillOwned(part)
-		}
-		if len(part) == 0 {
+		case locked:
+			return min(lockedRetry, s.untilNext()), nil
+		case some:
 			continue
-		}
-		began := time.Now()
-		again, failed := s.startBatch(ctx, part)
-		locked, err = locked || again, errors.Join(err, failed)
-		if i == partApart {
-			s.herd.took(len(part), time.Since(began))
+		case !s.leases.trusted(time.Now()):
+			return s.untilNext(), nil // the lease loop pokes when the trust is back
+		case !s.engine.isLeft():
+			s.herds.first, s.herds.again = herd{}, herd{}
+			return s.untilNext(), nil
 		}
 	}
-	return locked, err
+	return s.untilNext(), nil
 }
 
-// stillOwned returns those whose shard this node owns as it did when they were routed. The
-// others wait again.
-func (s *scheduler) stillOwned(batch []attempt) []attempt {
-	owned := batch[:0]
-	for i, a := range batch {
-		if epoch, _ := s.leases.epoch(a.run.Shard); epoch != a.start.Epoch {
-			s.engine.turnBack(batch[i : i+1])
-		} else {
-			owned = append(owned, a)
-		}
+// startPass starts what is due, and behind it some of what goes apart. It reports whether
+// there was something, and whether some rows have to be tried again after a pause.
+func (s *scheduler) startPass(ctx context.Context) (some, locked bool, err error) {
+	n, _, locked, err := s.startFrom(ctx, lot{kind: lotDue}, startBatch)
+	if err != nil {
+		return n > 0, locked, err
 	}
-	return owned
+	some, stuck, err := s.startApart(ctx)
+	return n > 0 || some, locked || stuck, err
+}
+
+// startFrom starts up to most entries from a lot, and returns how many the store was asked
+// about, and how long that took.
+func (s *scheduler) startFrom(ctx context.Context, from lot, most int) (n int, took time.Duration, locked bool, err error) {
+	if from.kind != lotDue {
+		if !s.engine.waits(from) {
+			return 0, 0, false, nil
+		}
+		s.deliverEarly(ctx) // these may take longer than the others can wait
+	}
+	if ctx.Err() != nil || !s.leases.trusted(time.Now()) {
+		return 0, 0, false, nil
+	}
+	batch, err := s.collect(ctx, from, most)
+	if err != nil || len(batch) == 0 {
+		return 0, 0, false, err
+	}
+	began := time.Now()
+	locked, err = s.startBatch(ctx, batch, from.kind == lotDue)
+	return len(batch), time.Since(began), locked, err
 }
 
 // untilNext is the time until the ring, or the store's early answer to a start,
@@ -133,14 +115,16 @@ type attempt struct {
 	start Start
 }
 
-// collect takes due entries, routes them, and takes places for them. Those
-// without room wait in lots, and so do those that go apart, but for some of the herd.
-func (s *scheduler) collect(ctx context.Context, now time.Time) ([]attempt, error) {
+// collect takes entries from the due queue, or from a lot of those that go apart, routes
+// them, and takes places for them. Those without room wait in lots, and so do those of the
+// due queue that go apart.
+func (s *scheduler) collect(ctx context.Context, from lot, most int) ([]attempt, error) {
+	now := s.clock.now()
 	for {
-		batch, unknown := s.engine.popDue(startBatch)
+		batch, unknown := s.engine.pop(from, most)
 		if len(unknown) > 0 {
 			if err := s.loadJobs(ctx, unknown); err != nil {
-				s.engine.putBack(batch)
+				s.engine.putBack(from, batch)
 				return nil, err
 			}
 			if len(batch) == 0 {
@@ -164,13 +148,12 @@ func (s *scheduler) collect(ctx context.Context, now time.Time) ([]attempt, erro
 				continue
 			}
 			s.routedWell(ctx, a.run.App)
-			if a.goesApart() && s.herd.isFullFor(&a) {
-				s.engine.parkApart(&a)
+			if from.kind == lotDue && a.goesApart() {
+				s.engine.waitApart(a.entry)
 				continue
 			}
 			if s.reserve(&a, now) {
 				ready = append(ready, a)
-				s.herd.takes(&a)
 			}
 		}
 		if len(ready) > 0 {
@@ -197,14 +180,14 @@ func (s *scheduler) routeEntry(ctx context.Context, a *attempt) error {
 	if a.route.address != "" && a.routedFor == a.job.Version && !a.route.probing && !isPart(&a.run) && !s.leases.anyDoubted(a.route) {
 		return nil
 	}
-	if a.route.refused != "" && a.routedFor == a.job.Version && time.Since(a.refusedAt) < addressTTL {
+	if a.route.refused != "" && a.routedFor == a.job.Version && time.Since(a.routedAt) < addressTTL {
 		return nil // decided a moment ago, it has waited for its turn
 	}
 	r, err := s.route(ctx, a.entry, a.job)
 	if err != nil {
 		return err
 	}
-	a.refusedAt = time.Now()
+	a.routedAt = time.Now()
 	if r.serial != a.route.serial {
 		s.engine.changeSerial(a.entry)
 	}
@@ -243,6 +226,9 @@ func (s *scheduler) reserve(a *attempt, now time.Time) bool {
 			e.transit.add(&a.run)
 		}
 	}
+	if r.refused != "" || !a.from.isRoomOf(r.lane, r.key(a.run.App), r.places) {
+		e.letGoOn(a.entry)
+	}
 	a.waited, a.starting = false, true
 	a.start = s.startOf(a)
 	return true
@@ -270,11 +256,14 @@ func (s *scheduler) isNotRouted(a *attempt) bool {
 }
 
 // waitsBehind reports whether a run of a serial job has to wait for earlier ones, and
-// parks it. Caller holds engine.mu.
+// parks it; that of another node's shard is forgotten. Caller holds engine.mu.
 func (s *scheduler) waitsBehind(a *attempt) bool {
 	e := s.engine
+	open, owned := s.leases.isOpen(a.run.Shard)
 	switch {
-	case !s.leases.isOpen(a.run.Shard):
+	case !owned: // it was lost while an address was looked for
+		e.release(a.entry)
+	case !open:
 		e.parkBehind(lot{kind: lotSettle}, a.entry)
 	case e.transit.isBehind(&a.run):
 		e.parkBehind(lotOrderOf(a.run.JobID), a.entry)
@@ -332,8 +321,9 @@ func (s *scheduler) newToken(epoch int64) int64 {
 }
 
 // startBatch asks the store and acts on each answer. locked reports that some
-// rows have to be tried again after a pause.
-func (s *scheduler) startBatch(ctx context.Context, batch []attempt) (locked bool, err error) {
+// rows have to be tried again after a pause. prompt says that how long the store takes
+// tells how long before their time such runs are to be started.
+func (s *scheduler) startBatch(ctx context.Context, batch []attempt, prompt bool) (locked bool, err error) {
 	starts := make([]Start, len(batch))
 	for i, a := range batch {
 		starts[i] = a.start
@@ -348,7 +338,7 @@ func (s *scheduler) startBatch(ctx context.Context, batch []attempt) (locked boo
 		return false, nil
 	}
 	acked := time.Now()
-	if !batch[0].goesApart() { // they take longer than those whose time is to be met
+	if prompt {
 		s.lead.sample(acked.Sub(began))
 	}
 	for i := range answers {

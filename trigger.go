@@ -106,6 +106,18 @@ func (s *scheduler) deliverDue(now time.Time) {
 	}
 }
 
+// deliverEarly waits for what was started a moment before its time, and sends it.
+func (s *scheduler) deliverEarly(ctx context.Context) {
+	for {
+		at, ok := s.early.next()
+		left := at.Sub(s.clock.now())
+		if !ok || left > maxLead || !sleep(ctx, left) {
+			return
+		}
+		s.deliverDue(s.clock.now())
+	}
+}
+
 // deliverRest sends what was taken from other nodes a moment before its time,
 // when the start loop has ended: this node has taken it, so it runs it.
 func (s *scheduler) deliverRest(ctx context.Context) {
