@@ -1,12 +1,12 @@
 package xxljob
 
 // Starts that a store makes one by one, each in a transaction of its own: those of
-// broadcasts, with their parts, and refusals. Input: routed entries, as start.go finds them
-// due. Output: the same, few at a time, to be routed and started behind the other runs of a
-// pass. The rest wait in a lot, without places. When a store has been away for a while
+// broadcasts, with their parts, and refusals. Input: such entries, as start.go finds them
+// when they are due. Output: few of them at a time, to be started behind the other runs of a
+// pass. Until then they wait in a lot, without places. When a store has been away for a while
 // hundreds are due at once, and together they would take longer than a call may, with all
-// other runs behind them. A start that had no effect, for its row is locked, perhaps, comes
-// again in a call by itself, so that it holds up none of the others.
+// other runs behind them. Those whose start had no effect, for a row is locked, perhaps, come
+// again in calls of their own, and do not hold up those that were not tried yet.
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 const (
 	// apartMost is how many go together at most.
 	apartMost = 64
-	// apartTime is how long the other runs wait for them, as far as it can be foreseen.
+	// apartTime is how long one call for them is to take, as far as it can be foreseen.
 	apartTime = 500 * time.Millisecond
 )
 
@@ -98,21 +98,45 @@ func (e *engine) isLeft() bool {
 		func(at lot) bool { return e.lenOf(at) > 0 })
 }
 
-// waitApart has an entry wait for its first turn.
+// waitApart has an entry wait for its turn. The room that it was let in for, if it was, is
+// kept for it: others that are due would take it meanwhile.
 func (e *engine) waitApart(en *entry) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	en.keeps = en.waited && e.bounds.keep(en.from)
 	e.parkApart(lot{kind: lotApart}, en)
 }
 
-// parkApart has an entry wait for its turn, when a broadcast is routed anew. The later runs
-// of its job, if that is a serial one, wait too. The room that it was let in for, if it was,
-// is still for it. Caller holds mu.
+// parkApart has an entry wait for its turn. The later runs of its job, if that is a serial
+// one, wait too. Caller holds mu.
 func (e *engine) parkApart(at lot, en *entry) {
-	if en.route.refused == "" {
-		e.freeSerial(en.route.serial, en.run.ID)
-		en.route = routed{}
-	}
 	e.keepAhead(en)
 	e.lots.park(at, en)
+}
+
+// unkeep gives room back that is kept for an entry, which is still the one that was let in
+// for it. Caller holds mu.
+func (e *engine) unkeep(en *entry) {
+	if en.keeps {
+		en.keeps = false
+		e.bounds.giveUp(en.from)
+	}
+}
+
+// turnBegins has an entry whose turn it is routed anew, where what was decided about it is
+// old. Where somebody of the user's has to be asked, or probes have to be sent, it waits for
+// that, and keeps what comes of it, however long its next turn takes to come. A router is
+// asked once about each run.
+func (s *scheduler) turnBegins(a *attempt) {
+	old := time.Since(a.routedAt) >= addressTTL || s.leases.anyDoubted(a.route)
+	broadcast, routers := len(a.route.targets) > 0, s.cfg.Routers[a.job.Route] != nil
+	e := s.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.unkeep(a.entry)
+	if old && !(broadcast && routers) && (!a.turned || broadcast && s.cfg.Registry == nil) {
+		e.freeSerial(a.route.serial, a.run.ID)
+		a.entry.route = routed{}
+	}
+	a.turned = true
 }

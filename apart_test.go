@@ -307,6 +307,40 @@ func TestBroadcastsApartAreRoutedAnew(t *testing.T) {
 	})
 }
 
+// holdUp has the next start of each node take a second: what comes meanwhile is due together.
+func holdUp(t *testing.T, nodes ...*node) {
+	for _, n := range nodes {
+		n.faults.Inject("Start", storetest.Fault{Delay: time.Second, Calls: 1})
+		trigger(t, n, broadcast(t, n, "first "+n.name))
+	}
+}
+
+// serialBroadcasts makes jobs, some in shards of either of two nodes.
+func serialBroadcasts(t *testing.T, n *node) (jobs []xxljob.Job) {
+	for i := range 8 {
+		jobs = append(jobs, broadcast(t, n, fmt.Sprint("serial ", i)))
+	}
+	return jobs
+}
+
+// triggerSecond triggers the second part of a job by itself.
+func triggerSecond(t *testing.T, n *node, job xxljob.Job) int64 {
+	ids, err := n.Trigger(t.Context(), job.ID, xxljob.Trigger{Shard: xxljob.Sharding{Index: 1, Total: 2}})
+	must(t, err)
+	return ids[0]
+}
+
+// secondParts are the runs of second parts in the order in which they began, by job.
+func secondParts(parts *journal) map[int64][]int64 {
+	order := map[int64][]int64{}
+	for _, s := range parts.all() {
+		if s.shard == "1/2" {
+			order[s.job] = append(order[s.job], s.run)
+		}
+	}
+	return order
+}
+
 // TestAPartBehindABroadcastApart: a broadcast of a serial job waits for its turn, or starts
 // behind other runs, and a later trigger of one part of that job does not overtake it.
 func TestAPartBehindABroadcastApart(t *testing.T) {
@@ -317,34 +351,21 @@ func TestAPartBehindABroadcastApart(t *testing.T) {
 				a, b := startNode(t, st, "a", &journal{}), startNode(t, st, "b", &journal{})
 				handleParts(t, parts, a, b)
 				time.Sleep(10 * time.Second)
-				var jobs []xxljob.Job
-				for i := range 8 { // some in shards of either node
-					jobs = append(jobs, broadcast(t, a, fmt.Sprint("serial ", i)))
-				}
+				jobs := serialBroadcasts(t, a)
 				for i := range ahead {
 					jobs = append(jobs, broadcast(t, a, fmt.Sprint("part ", i)))
 				}
-				for _, n := range []*node{a, b} { // what comes meanwhile is due together
-					n.faults.Inject("Start", storetest.Fault{Delay: time.Second, Calls: 1})
-					trigger(t, n, broadcast(t, a, "first "+n.name))
-				}
+				holdUp(t, a, b)
 				for _, job := range jobs[8:] {
 					trigger(t, a, job)
 				}
 				second := map[int64]int64{}
 				for _, job := range jobs[:8] {
 					trigger(t, a, job)
-					ids, err := a.Trigger(t.Context(), job.ID, xxljob.Trigger{Shard: xxljob.Sharding{Index: 1, Total: 2}})
-					must(t, err)
-					second[job.ID] = ids[0]
+					second[job.ID] = triggerSecond(t, a, job)
 				}
 				time.Sleep(30 * time.Second)
-				order := map[int64][]int64{}
-				for _, s := range parts.all() {
-					if s.shard == "1/2" {
-						order[s.job] = append(order[s.job], s.run)
-					}
-				}
+				order := secondParts(parts)
 				for job, last := range second {
 					if runs := order[job]; len(runs) != 2 || runs[1] != last {
 						t.Errorf("the second parts of job %d ran as %v, want %d to be the last of two", job, runs, last)
@@ -419,47 +440,91 @@ func TestAppsTakeTurnsApart(t *testing.T) {
 	})
 }
 
-// TestABroadcastBehindAPart: the start of one part of a serial job fails, and is tried again.
-// A later broadcast of the job that was due with it does not overtake it.
+// TestABroadcastBehindAPart: one part of a serial job cannot be started at first, for its
+// start fails, or there is no room. A later broadcast of the job does not overtake it.
 func TestABroadcastBehindAPart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		st, parts := memory.New(), &journal{}
-		a, b := startNode(t, st, "a", &journal{}), startNode(t, st, "b", &journal{})
-		handleParts(t, parts, a, b)
-		time.Sleep(10 * time.Second)
-		var jobs []xxljob.Job
-		for i := range 8 { // some in shards of either node
-			jobs = append(jobs, broadcast(t, a, fmt.Sprint("serial ", i)))
-		}
-		for _, n := range []*node{a, b} { // what comes meanwhile is due together
-			n.faults.Inject("Start", storetest.Fault{Delay: time.Second, Calls: 1})
-			trigger(t, n, broadcast(t, n, "first "+n.name))
-		}
-		time.Sleep(time.Second / 2)
-		for _, n := range []*node{a, b} {
-			n.faults.Inject("Start", storetest.Fault{Before: true, Calls: 1})
-		}
-		first := map[int64]int64{}
-		for _, job := range jobs {
-			ids, err := a.Trigger(t.Context(), job.ID, xxljob.Trigger{Shard: xxljob.Sharding{Index: 1, Total: 2}})
-			must(t, err)
-			first[job.ID] = ids[0]
-			trigger(t, a, job)
-		}
-		time.Sleep(20 * time.Second)
-		order := map[int64][]int64{}
-		for _, s := range parts.all() {
-			if s.shard == "1/2" {
-				order[s.job] = append(order[s.job], s.run)
-			}
-		}
-		for job, id := range first {
-			if runs := order[job]; len(runs) != 2 || runs[0] != id {
-				t.Errorf("the second parts of job %d ran as %v, want %d to be the first of two", job, runs, id)
-			}
-		}
-		stop(t, a, b)
-	})
+	for _, full := range []bool{false, true} {
+		t.Run(fmt.Sprint("no room ", full), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st, parts := memory.New(), &journal{}
+				few := func(c *xxljob.Config) { c.Executor.Places = 1 }
+				a, b := startNode(t, st, "a", &journal{}, few), startNode(t, st, "b", &journal{}, few)
+				handleParts(t, parts, a, b)
+				must(t, b.Handle("long", func(context.Context, *xxljob.Task) error { time.Sleep(8 * time.Second); return nil }))
+				time.Sleep(10 * time.Second)
+				jobs := serialBroadcasts(t, a)
+				if full {
+					long, err := a.AddJob(t.Context(), xxljob.Job{Name: "long", Handler: "long"})
+					must(t, err)
+					trigger(t, a, long)
+					time.Sleep(time.Second)
+				} else {
+					holdUp(t, a, b)
+					time.Sleep(time.Second / 2)
+					for _, n := range []*node{a, b} {
+						n.faults.Inject("Start", storetest.Fault{Before: true, Calls: 1})
+					}
+				}
+				first := map[int64]int64{}
+				for _, job := range jobs {
+					first[job.ID] = triggerSecond(t, a, job)
+				}
+				for _, job := range jobs {
+					trigger(t, a, job)
+				}
+				time.Sleep(40 * time.Second)
+				order := secondParts(parts)
+				for job, id := range first {
+					if runs := order[job]; len(runs) != 2 || runs[0] != id {
+						t.Errorf("the second parts of job %d ran as %v, want %d to be the first of two", job, runs, id)
+					}
+				}
+				stop(t, a, b)
+			})
+		})
+	}
+}
+
+// TestStartsApartByASlowRegistry: where the addresses are a registry's of the user's, which
+// takes longer to answer than addresses are good for, broadcasts are started nevertheless,
+// also to given addresses, and runs of an app that is not there are refused.
+func TestStartsApartByASlowRegistry(t *testing.T) {
+	for _, takes := range []time.Duration{0, 1500 * time.Millisecond} {
+		t.Run(fmt.Sprint(takes), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st, parts := slowOneByOne(), &journal{}
+				r := &badRegistry{do: func(method, _ string) {
+					if method == "Lookup" {
+						time.Sleep(takes)
+					}
+				}}
+				n := startNode(t, st, "n", &journal{}, func(c *xxljob.Config) { c.Registry, c.RouteTimeout = r, 3*time.Second })
+				handleParts(t, parts, n)
+				addSeconds(t, n, 5)
+				time.Sleep(10 * time.Second)
+				n.faults.Inject("Start", storetest.Fault{Delay: 600 * time.Millisecond})
+				nobodys, err := n.AddJob(t.Context(), xxljob.Job{App: "nobody", Name: "refused", Handler: "part"})
+				must(t, err)
+				runs := []int64{trigger(t, n, nobodys)}
+				for i := range 5 {
+					given, err := n.Trigger(t.Context(), broadcast(t, n, fmt.Sprint("given ", i)).ID, xxljob.Trigger{Addresses: []string{xxljob.AddressOf(n.Scheduler)}})
+					must(t, err)
+					runs = append(runs, given[0], trigger(t, n, broadcast(t, n, fmt.Sprint("part ", i))))
+				}
+				time.Sleep(time.Minute)
+				for i, id := range runs {
+					if run, err := st.Run(t.Context(), id); err != nil || !run.State.Ended() {
+						t.Errorf("run %d is %v, %v", i, run.State, err)
+					}
+				}
+				if n := len(parts.all()); n != 10 {
+					t.Errorf("%d of 10 broadcasts were run", n)
+				}
+				stop(t, n)
+				time.Sleep(takes) // the last call of the registry
+			})
+		})
+	}
 }
 
 // TestStartsApartHoldUpNothingEarly: the store takes its time, so that runs are started a

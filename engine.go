@@ -288,6 +288,7 @@ func (e *engine) release(en *entry) {
 	if e.held[en.run.ID] == en {
 		e.unhold(en)
 	}
+	e.unkeep(en)
 	e.letGoOn(en)
 	f, flies := e.flights[en.run.ID]
 	a, away := e.away[en.run.ID]

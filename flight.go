@@ -103,6 +103,7 @@ func (e *engine) retry(a attempt, stale bool) {
 		ref.stale = true
 	}
 	if a.goesApart() {
+		a.turned = false
 		e.parkApart(lotAgainOf(e.round+1), a.entry)
 		return
 	}
@@ -425,12 +426,14 @@ func (e *engine) rerouted(a attempt) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.giveBackPlaces(a)
-	if a.goesApart() {
+	e.freeSerial(a.entry.route.serial, a.run.ID)
+	apart := a.goesApart()
+	a.entry.route = routed{}
+	if apart {
+		a.turned = false
 		e.parkApart(lotAgainOf(e.round+1), a.entry)
 		return
 	}
-	e.freeSerial(a.entry.route.serial, a.run.ID)
-	a.entry.route = routed{}
 	e.due.push(a.entry)
 }
 

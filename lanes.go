@@ -73,8 +73,41 @@ func (b *bounds) fits(l laneName, k addressKey, places int) (lot, bool) {
 	return lot{}, true
 }
 
-// isRoomOf reports whether what is waited for in a lot is among the places of a trigger. It
-// is true of lots where one does not let in the next.
+// keep takes the room that is waited for in a lot, and reports whether it is such a lot;
+// giveUp gives it back.
+func (b *bounds) keep(at lot) bool {
+	key := addressKey{at.app, at.address}
+	switch at.kind {
+	case lotRunning:
+		b.running[key]++
+	case lotAddress:
+		b.address[addressLane{key, at.lane}]++
+	case lotApp:
+		b.apps[appLane{at.app, at.lane}]++
+	case lotLane:
+		b.used[at.lane]++
+	default:
+		return false
+	}
+	return true
+}
+
+func (b *bounds) giveUp(at lot) {
+	key := addressKey{at.app, at.address}
+	switch at.kind {
+	case lotRunning:
+		drop(b.running, key)
+	case lotAddress:
+		drop(b.address, addressLane{key, at.lane})
+	case lotApp:
+		drop(b.apps, appLane{at.app, at.lane})
+	case lotLane:
+		b.used[at.lane]--
+	}
+}
+
+// isRoomOf reports whether what is waited for in a lot is among the places of a trigger. Of
+// other lots it says so too: there nobody waits for another to be let in.
 func (at lot) isRoomOf(l laneName, k addressKey, places int) bool {
 	here := at.app == k.app && at.address == k.address
 	switch at.kind {

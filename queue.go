@@ -20,9 +20,11 @@ type entry struct {
 	choice *routeChoice
 	// starting is set while the store is asked to start the run.
 	starting bool
-	// waited is set while the run has just been let out of the lot from.
-	waited bool
-	from   lot
+	// waited is set while the run has been let out of the lot from, and has not taken yet
+	// what it waited for; keeps, while room is kept for it. See apart.go, and for turned,
+	// which is set from its turn on until its start has had no effect.
+	waited, keeps, turned bool
+	from                  lot
 }
 
 // refresh takes over what another node may have changed of a planned run: it was

@@ -60,6 +60,47 @@ func TestRoomThatIsNotTaken(t *testing.T) {
 	}
 }
 
+// TestRoomThatIsKept: a broadcast that was let in for room waits for its turn. Nobody else
+// takes the room meanwhile; when its turn comes it has it, and when it is forgotten the next
+// is let in.
+func TestRoomThatIsKept(t *testing.T) {
+	key := addressKey{"app", "local://n-1"}
+	for _, at := range []lot{
+		{kind: lotRunning, app: "app", address: "local://n-1"}, {kind: lotAddress, app: "app", address: "local://n-1", lane: laneFast},
+		{kind: lotApp, app: "app", lane: laneFast}, {kind: lotLane, lane: laneFast},
+	} {
+		for _, forgotten := range []bool{false, true} {
+			s, entries := books(t, 2)
+			e := s.engine
+			e.bounds.limit[laneFast] = 1
+			e.bounds.enter(laneFast, key, 1)
+			e.park(at, entries[0])
+			e.park(at, entries[1])
+			e.bounds.ended(key)
+			e.bounds.answered(laneFast, key)
+			e.admit(at)
+			let, _ := e.pop(lot{kind: lotDue}, 10)
+			let[0].route = routed{address: "local://n-1", targets: []string{"local://n-1"}, places: 1, lane: laneFast}
+			let[0].routedAt = time.Now()
+			e.waitApart(let[0].entry)
+			if _, fits := e.bounds.fits(laneFast, key, 1); fits {
+				t.Errorf("%+v: another would have the room", at)
+			}
+			if forgotten {
+				e.abandon(let[0].entry)
+				if e.due.len() != 1 {
+					t.Errorf("%+v: the next was not let in", at)
+				}
+			} else {
+				s.turnBegins(&let[0])
+			}
+			if _, fits := e.bounds.fits(laneFast, key, 1); !fits {
+				t.Errorf("%+v: the room is still taken, forgotten %t", at, forgotten)
+			}
+		}
+	}
+}
+
 // TestSerialRunsOfALostShard: a shard is lost before it is known which serial runs its former
 // owner has handed on, or while a run of it is routed. No run waits for that any more.
 func TestSerialRunsOfALostShard(t *testing.T) {

@@ -76,14 +76,16 @@ func (s *scheduler) sweep(ctx context.Context) error {
 	return nil
 }
 
-// add notes that this node has taken shards, some of them above its share.
+// add notes that this node has taken shards, and which of those above its share it has not.
 func (l *leases) add(taken, above []Shard, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, sh := range taken {
 		l.mine[sh.ID] = hold{epoch: sh.Epoch, since: now}
-		if hasShard(above, sh.ID) {
-			l.rescue[sh.ID] = now
+	}
+	for _, sh := range above {
+		if !hasShard(taken, sh.ID) {
+			delete(l.rescue, sh.ID)
 		}
 	}
 }
@@ -181,6 +183,7 @@ func (l *leases) abandoned(free, take []Shard, now time.Time) (above []Shard) {
 	for _, sh := range free {
 		if now.Sub(l.idleSince[sh.ID]) > 2*l.ttl/5 && !hasShard(take, sh.ID) {
 			above = append(above, sh)
+			l.rescue[sh.ID] = now // until it is known that it was not taken
 		}
 	}
 	return above

@@ -140,6 +140,9 @@ func (s *scheduler) collect(ctx context.Context, from lot, most int) ([]attempt,
 				s.engine.abandon(a.entry)
 				continue
 			}
+			if from.kind != lotDue {
+				s.turnBegins(&a)
+			}
 			if s.waitsItsTurn(a) {
 				continue
 			}
@@ -156,8 +159,8 @@ func (s *scheduler) collect(ctx context.Context, from lot, most int) ([]attempt,
 				ready = append(ready, a)
 			}
 		}
-		if len(ready) > 0 {
-			return ready, nil
+		if len(ready) > 0 || from.kind != lotDue {
+			return ready, nil // those that wait for their turn are not to be routed long before it
 		}
 	}
 }
@@ -174,14 +177,12 @@ func (s *scheduler) waitsItsTurn(a attempt) bool {
 	return s.waitsBehind(&a)
 }
 
-// routeEntry routes an entry, unless it has waited for room at an address: then
-// it keeps it.
+// routeEntry routes an entry, unless it has waited for room at an address, or for its turn:
+// then it keeps what was decided.
 func (s *scheduler) routeEntry(ctx context.Context, a *attempt) error {
-	if a.route.address != "" && a.routedFor == a.job.Version && !a.route.probing && !isPart(&a.run) && !s.leases.anyDoubted(a.route) {
+	decided := (a.route.address != "" || a.route.refused != "") && a.routedFor == a.job.Version && !a.route.probing
+	if decided && (a.goesApart() || !isPart(&a.run) && !s.leases.anyDoubted(a.route)) {
 		return nil
-	}
-	if a.route.refused != "" && a.routedFor == a.job.Version && time.Since(a.routedAt) < addressTTL {
-		return nil // decided a moment ago, it has waited for its turn
 	}
 	r, err := s.route(ctx, a.entry, a.job)
 	if err != nil {
@@ -202,7 +203,7 @@ func (s *scheduler) reserve(a *attempt, now time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	r := &a.route
-	if s.isNotRouted(a) || r.refused == "" && r.ordered && s.waitsBehind(a) {
+	if s.isNotRouted(a) || r.refused == "" && r.ordered && (s.waitsBehind(a) || s.waitsForPart(a)) {
 		return false
 	}
 	a.choice = nil // it is used up: one that waits behind another keeps its own
@@ -222,7 +223,7 @@ func (s *scheduler) reserve(a *attempt, now time.Time) bool {
 			return false
 		}
 		e.bounds.enter(r.lane, r.key(a.run.App), r.places)
-		if r.ordered && (r.exec == nil || len(r.targets) > 0) { // a broadcast starts behind other runs of the pass
+		if r.ordered && (r.exec == nil || len(r.targets) > 0) { // parts of a broadcast go to other nodes
 			e.transit.add(&a.run)
 		}
 	}
@@ -272,6 +273,21 @@ func (s *scheduler) waitsBehind(a *attempt) bool {
 		return false
 	}
 	return true
+}
+
+// waitsForPart reports whether a broadcast of a serial job has to wait for an earlier run
+// that waits for room at one of its addresses, and parks it. Caller holds engine.mu.
+func (s *scheduler) waitsForPart(a *attempt) bool {
+	e := s.engine
+	for _, address := range a.route.targets {
+		en := e.held[e.serial[serialAt(a.job, address)]]
+		if address != a.route.address && en != nil && keyOfRun(&en.run).before(keyOfRun(&a.run)) {
+			e.keepAhead(en)
+			e.parkBehind(lotOrderOf(a.run.JobID), a.entry)
+			return true
+		}
+	}
+	return false
 }
 
 // startOf is what the store is asked for.

@@ -106,12 +106,13 @@ func (s *scheduler) deliverDue(now time.Time) {
 	}
 }
 
-// deliverEarly waits for what was started a moment before its time, and sends it.
+// deliverEarly waits for what was started a moment before its time, and sends it. It takes
+// maxLead at most: more may come in all the time, from other nodes.
 func (s *scheduler) deliverEarly(ctx context.Context) {
+	until := s.clock.now().Add(maxLead)
 	for {
 		at, ok := s.early.next()
-		left := at.Sub(s.clock.now())
-		if !ok || left > maxLead || !sleep(ctx, left) {
+		if !ok || at.After(until) || !sleep(ctx, at.Sub(s.clock.now())) {
 			return
 		}
 		s.deliverDue(s.clock.now())
