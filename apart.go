@@ -98,13 +98,24 @@ func (e *engine) isLeft() bool {
 		func(at lot) bool { return e.lenOf(at) > 0 })
 }
 
-// waitApart has an entry wait for its turn. The room that it was let in for, if it was, is
-// kept for it: others that are due would take it meanwhile.
+// waitApart has an entry wait for its turn, or for its next one. The room that it was let in
+// for, if it was, is kept for it: others that are due would take it meanwhile.
 func (e *engine) waitApart(en *entry) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	en.keeps = en.waited && e.bounds.keep(en.from)
-	e.parkApart(lot{kind: lotApart}, en)
+	switch {
+	case !en.waited || !en.from.isRoom():
+	case en.route.refused != "":
+		e.letGoOn(en)
+	default:
+		en.keeps = true
+		e.bounds.keep(en.from)
+	}
+	at := lot{kind: lotApart}
+	if en.tried {
+		at = lotAgainOf(e.round + 1)
+	}
+	e.parkApart(at, en)
 }
 
 // parkApart has an entry wait for its turn. The later runs of its job, if that is a serial
@@ -114,29 +125,49 @@ func (e *engine) parkApart(at lot, en *entry) {
 	e.lots.park(at, en)
 }
 
+// parkTried is parkApart for one whose start had no effect.
+func (e *engine) parkTried(en *entry) {
+	en.tried = true
+	e.parkApart(lotAgainOf(e.round+1), en)
+}
+
 // unkeep gives room back that is kept for an entry, which is still the one that was let in
 // for it. Caller holds mu.
 func (e *engine) unkeep(en *entry) {
 	if en.keeps {
-		en.keeps = false
+		en.keeps, e.freed = false, true
 		e.bounds.giveUp(en.from)
 	}
 }
 
 // turnBegins has an entry whose turn it is routed anew, where what was decided about it is
-// old. Where somebody of the user's has to be asked, or probes have to be sent, it waits for
-// that, and keeps what comes of it, however long its next turn takes to come. A router is
-// asked once about each run.
+// old, or some of its nodes have come to be doubted. Where somebody of the user's has to be
+// asked, or probes have to be sent, it waits for that, and keeps what comes of it, however
+// long its next turn takes to come.
 func (s *scheduler) turnBegins(a *attempt) {
-	old := time.Since(a.routedAt) >= addressTTL || s.leases.anyDoubted(a.route)
-	broadcast, routers := len(a.route.targets) > 0, s.cfg.Routers[a.job.Route] != nil
 	e := s.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.unkeep(a.entry)
-	if old && !(broadcast && routers) && (!a.turned || broadcast && s.cfg.Registry == nil) {
+	if s.isOutdated(a) {
 		e.freeSerial(a.route.serial, a.run.ID)
 		a.entry.route = routed{}
 	}
 	a.turned = true
+}
+
+// isOutdated reports whether what was decided about an entry whose turn it is does not hold
+// any more. A router of the user's is not asked again for its age.
+func (s *scheduler) isOutdated(a *attempt) bool {
+	old, targets := time.Since(a.routedAt) >= addressTTL, a.route.targets
+	if left := s.leases.undoubted(targets); len(left) < len(targets) { // it is chosen among these then
+		return old || !a.turned
+	}
+	switch {
+	case len(targets) == 0:
+		return old && !a.turned
+	case s.cfg.Routers[a.job.Route] != nil:
+		return false
+	}
+	return old && (!a.turned || s.cfg.Registry == nil)
 }

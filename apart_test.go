@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/plain"
 	"github.com/xxljob/xxljob/route"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"
@@ -247,43 +248,45 @@ func (s *oneIsStuck) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob
 // another one, do not wait for it.
 func TestAStuckStartApart(t *testing.T) {
 	for _, fails := range []bool{false, true} {
-		t.Run(fmt.Sprint("with an error ", fails), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				st, parts := &oneIsStuck{Store: memory.New(), until: time.Now().Add(30 * time.Second), fails: fails}, &journal{}
-				n := startNode(t, st, "n", &journal{})
-				handleParts(t, parts, n)
-				time.Sleep(10 * time.Second)
-				stuck := broadcast(t, n, "stuck")
-				var runs []int64
-				var jobs []xxljob.Job
-				for i := range 20 {
-					nobodys, err := n.AddJob(t.Context(), xxljob.Job{App: "nobody", Name: fmt.Sprint("refused ", i), Handler: "part"})
-					must(t, err)
-					jobs = append(jobs, broadcast(t, n, fmt.Sprint("part ", i)), nobodys)
-				}
-				n.faults.Inject("Start", storetest.Fault{Delay: time.Second, Calls: 1})
-				first := trigger(t, n, stuck)
-				st.run.Store(first)
-				for _, job := range jobs {
-					runs = append(runs, trigger(t, n, job))
-				}
-				time.Sleep(5 * time.Second)
-				for _, id := range runs {
-					run, err := st.Run(t.Context(), id)
-					must(t, err)
-					if !run.State.Ended() {
-						t.Errorf("run %d is %v", id, run.State)
+		for _, registry := range []xxljob.Registry{nil, &plain.Registry{}} {
+			t.Run(fmt.Sprintf("with an error %t, registry %T", fails, registry), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					st, parts := &oneIsStuck{Store: memory.New(), until: time.Now().Add(30 * time.Second), fails: fails}, &journal{}
+					n := startNode(t, st, "n", &journal{}, func(c *xxljob.Config) { c.Registry = registry })
+					handleParts(t, parts, n)
+					time.Sleep(10 * time.Second)
+					stuck := broadcast(t, n, "stuck")
+					var runs []int64
+					var jobs []xxljob.Job
+					for i := range 20 {
+						nobodys, err := n.AddJob(t.Context(), xxljob.Job{App: "nobody", Name: fmt.Sprint("refused ", i), Handler: "part"})
+						must(t, err)
+						jobs = append(jobs, broadcast(t, n, fmt.Sprint("part ", i)), nobodys)
 					}
-				}
-				time.Sleep(20 * time.Second)
-				run, err := st.Run(t.Context(), first)
-				must(t, err)
-				if run.State != xxljob.StateSucceeded {
-					t.Errorf("the run that was stuck is %v", run.State)
-				}
-				stop(t, n)
+					n.faults.Inject("Start", storetest.Fault{Delay: time.Second, Calls: 1})
+					first := trigger(t, n, stuck)
+					st.run.Store(first)
+					for _, job := range jobs {
+						runs = append(runs, trigger(t, n, job))
+					}
+					time.Sleep(5 * time.Second)
+					for _, id := range runs {
+						run, err := st.Run(t.Context(), id)
+						must(t, err)
+						if !run.State.Ended() {
+							t.Errorf("run %d is %v", id, run.State)
+						}
+					}
+					time.Sleep(20 * time.Second)
+					run, err := st.Run(t.Context(), first)
+					must(t, err)
+					if run.State != xxljob.StateSucceeded {
+						t.Errorf("the run that was stuck is %v", run.State)
+					}
+					stop(t, n)
+				})
 			})
-		})
+		}
 	}
 }
 

@@ -27,6 +27,7 @@ type engine struct {
 	round   int64                     // of those that are tried again: see apart.go
 	routes  map[routerKey]*routeQueue // runs that wait for routers of the user's
 	bounds  bounds
+	freed   bool              // see takeFreed
 	serial  map[lot]int64     // the run that is at an address, or about to be, for a serial job
 	flights map[int64]*flight // runs that this node runs
 	landed  landings          // starts that were under way here and are over
@@ -271,6 +272,9 @@ func (e *engine) park(at lot, en *entry) {
 		e.letGoOn(en)
 	}
 	en.waited = false
+	if !at.isRoom() && at.kind != lotAsk && at.kind != lotProbe && at.kind != lotRoute {
+		en.turned = false // it may be long: who is let in for room goes on with what it has
+	}
 	e.lots.park(at, en)
 }
 

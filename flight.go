@@ -99,12 +99,12 @@ func (e *engine) retry(a attempt, stale bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.giveBackPlaces(a)
+	a.turned = false
 	if ref := e.jobs[a.run.JobID]; stale && ref != nil && ref.job.Version <= a.job.Version {
 		ref.stale = true
 	}
 	if a.goesApart() {
-		a.turned = false
-		e.parkApart(lotAgainOf(e.round+1), a.entry)
+		e.parkTried(a.entry)
 		return
 	}
 	e.keepAhead(a.entry)
@@ -137,8 +137,19 @@ func (e *engine) giveBackPlaces(a attempt) {
 		e.admit(at)
 	}
 	if a.route.places > 0 {
+		e.freed = true
 		e.admit(e.bounds.ended(a.route.key(a.run.App)))
 	}
+}
+
+// takeFreed reports whether places for runs under way were given back that none was under
+// way in, since it was asked last.
+func (e *engine) takeFreed() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	freed := e.freed
+	e.freed = false
+	return freed
 }
 
 // changeSerial gives up the place of a serial job at the address that the entry
@@ -428,10 +439,9 @@ func (e *engine) rerouted(a attempt) {
 	e.giveBackPlaces(a)
 	e.freeSerial(a.entry.route.serial, a.run.ID)
 	apart := a.goesApart()
-	a.entry.route = routed{}
+	a.entry.route, a.turned = routed{}, false
 	if apart {
-		a.turned = false
-		e.parkApart(lotAgainOf(e.round+1), a.entry)
+		e.parkTried(a.entry)
 		return
 	}
 	e.due.push(a.entry)

@@ -73,9 +73,11 @@ func (b *bounds) fits(l laneName, k addressKey, places int) (lot, bool) {
 	return lot{}, true
 }
 
-// keep takes the room that is waited for in a lot, and reports whether it is such a lot;
-// giveUp gives it back.
-func (b *bounds) keep(at lot) bool {
+// isRoom reports whether what is waited for in a lot is room, of which one lets in the next.
+func (at lot) isRoom() bool { return at.kind <= lotLane }
+
+// keep takes the room that is waited for in a lot, and giveUp gives it back.
+func (b *bounds) keep(at lot) {
 	key := addressKey{at.app, at.address}
 	switch at.kind {
 	case lotRunning:
@@ -86,10 +88,7 @@ func (b *bounds) keep(at lot) bool {
 		b.apps[appLane{at.app, at.lane}]++
 	case lotLane:
 		b.used[at.lane]++
-	default:
-		return false
 	}
-	return true
 }
 
 func (b *bounds) giveUp(at lot) {
@@ -106,8 +105,8 @@ func (b *bounds) giveUp(at lot) {
 	}
 }
 
-// isRoomOf reports whether what is waited for in a lot is among the places of a trigger. Of
-// other lots it says so too: there nobody waits for another to be let in.
+// isRoomOf reports whether the room that is waited for in a lot is among the places of a
+// trigger.
 func (at lot) isRoomOf(l laneName, k addressKey, places int) bool {
 	here := at.app == k.app && at.address == k.address
 	switch at.kind {
@@ -120,7 +119,7 @@ func (at lot) isRoomOf(l laneName, k addressKey, places int) bool {
 	case lotLane:
 		return at.lane == l
 	}
-	return true
+	return false
 }
 
 // enter takes the places of a trigger; places is as for fits.
@@ -177,20 +176,22 @@ type lot struct {
 type lotKind uint8
 
 const (
+	// Room: see isRoom.
 	lotRunning lotKind = iota // a place at an attached executor
 	lotAddress                // a place at an address
 	lotApp                    // a place of an app in a lane
 	lotLane                   // a place in a lane
-	lotSerial                 // the end of the job's run at an address
-	lotProbe                  // the answers to probes
-	lotRun                    // the end of a run that is in the way
-	lotOrder                  // an earlier run of a serial job, to be taken by another node
-	lotSettle                 // what a former owner has left of serial jobs, to be known
-	lotRoute                  // addresses that can be read again
-	lotAsk                    // addresses that a registry of the user's is asked for
-	lotApart                  // its turn among starts that go apart
-	lotAgain                  // the same, where the start had no effect before
-	lotDue                    // nothing: the due queue
+
+	lotSerial // the end of the job's run at an address
+	lotProbe  // the answers to probes
+	lotRun    // the end of a run that is in the way
+	lotOrder  // an earlier run of a serial job, to be taken by another node
+	lotSettle // what a former owner has left of serial jobs, to be known
+	lotRoute  // addresses that can be read again
+	lotAsk    // addresses that a registry of the user's is asked for
+	lotApart  // its turn among starts that go apart
+	lotAgain  // the same, where the start had no effect before
+	lotDue    // nothing: the due queue
 )
 
 // slowness counts a job's slow triggers by the minute (XXL-JOB: more than ten

@@ -21,10 +21,12 @@ type entry struct {
 	// starting is set while the store is asked to start the run.
 	starting bool
 	// waited is set while the run has been let out of the lot from, and has not taken yet
-	// what it waited for; keeps, while room is kept for it. See apart.go, and for turned,
-	// which is set from its turn on until its start has had no effect.
-	waited, keeps, turned bool
-	from                  lot
+	// what it waited for; keeps, while room there is kept for it.
+	waited, keeps bool
+	from          lot
+	// turned is set for one that goes apart (apart.go) when its turn has come, until it has
+	// to wait for other runs, or its start has no effect: tried is set then.
+	turned, tried bool
 }
 
 // refresh takes over what another node may have changed of a planned run: it was
@@ -146,4 +148,12 @@ func (l lots) leave(at lot) *entry {
 		delete(l, at)
 	}
 	return e
+}
+
+// head is the earliest of an app in a lot, nil when none waits there.
+func (l lots) head(at lot, app string) *entry {
+	if t := l[at]; t != nil && t.apps[app] != nil {
+		return (*t.apps[app])[0]
+	}
+	return nil
 }

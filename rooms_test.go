@@ -1,6 +1,7 @@
 package xxljob
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -13,7 +14,7 @@ func books(t *testing.T, runs int64) (*scheduler, []*entry) {
 	t.Helper()
 	cfg := Config{}.withDefaults()
 	e := newEngine(&cfg, newWake(), nil)
-	s := &scheduler{cfg: cfg, engine: e, startWake: newWake(), leases: newLeases("n-1", &cfg, func() []Attachment { return nil })}
+	s := &scheduler{cfg: cfg, engine: e, startWake: newWake(), inboxWake: newWake(), leases: newLeases("n-1", &cfg, func() []Attachment { return nil })}
 	var entries []*entry
 	for id := int64(1); id <= runs; id++ {
 		job := &Job{ID: id, App: "app", Block: block.SerialExecution}
@@ -83,6 +84,9 @@ func TestRoomThatIsKept(t *testing.T) {
 			let[0].route = routed{address: "local://n-1", targets: []string{"local://n-1"}, places: 1, lane: laneFast}
 			let[0].routedAt = time.Now()
 			e.waitApart(let[0].entry)
+			if e.due.len() > 0 {
+				t.Errorf("%+v: another was let in", at)
+			}
 			if _, fits := e.bounds.fits(laneFast, key, 1); fits {
 				t.Errorf("%+v: another would have the room", at)
 			}
@@ -97,6 +101,141 @@ func TestRoomThatIsKept(t *testing.T) {
 			if _, fits := e.bounds.fits(laneFast, key, 1); !fits {
 				t.Errorf("%+v: the room is still taken, forgotten %t", at, forgotten)
 			}
+		}
+	}
+}
+
+// TestRoomOfARefusal: a run that was let in for room, and is refused then, needs none while it
+// waits for its turn.
+func TestRoomOfARefusal(t *testing.T) {
+	s, entries := books(t, 2)
+	e, at := s.engine, lot{kind: lotLane, lane: laneFast}
+	e.park(at, entries[0])
+	e.park(at, entries[1])
+	e.admit(at)
+	let, _ := e.pop(lot{kind: lotDue}, 10)
+	let[0].route = routed{refused: "why not"}
+	e.waitApart(let[0].entry)
+	if e.due.len() != 1 || e.bounds.used[laneFast] != 0 {
+		t.Errorf("%d others were let in, %d places are taken", e.due.len(), e.bounds.used[laneFast])
+	}
+}
+
+// TestTurns: when what was decided about a run is old, it is decided anew at its turn; not a
+// second time where somebody of the user's is asked, but where it has waited for another run.
+func TestTurns(t *testing.T) {
+	parts := routed{address: "local://n-1", targets: []string{"local://n-1", "local://n-2"}}
+	ended := lot{kind: lotRun, runID: 7}
+	for name, c := range map[string]struct {
+		route    routed
+		registry Registry
+		turned   bool
+		then     *lot
+		keeps    bool
+	}{
+		"a broadcast":                               {route: parts},
+		"its second turn":                           {route: parts, turned: true},
+		"by a registry":                             {route: parts, registry: noRegistry{}},
+		"by a registry, its second turn":            {route: parts, registry: noRegistry{}, turned: true, keeps: true},
+		"by a registry, when another run has ended": {route: parts, registry: noRegistry{}, turned: true, then: &ended},
+		"by a registry, let in for room":            {route: parts, registry: noRegistry{}, turned: true, then: &lot{}, keeps: true},
+		"a refusal":                                 {route: routed{refused: "why not"}},
+		"a refusal, its second turn":                {route: routed{refused: "why not"}, turned: true, keeps: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, entries := books(t, 1)
+			s.cfg.Registry = c.registry
+			a := attempt{entry: entries[0], job: s.engine.jobs[1].job}
+			a.entry.route, a.turned = c.route, c.turned
+			if c.then != nil {
+				s.engine.park(*c.then, a.entry)
+			}
+			if s.turnBegins(&a); (a.route.address+a.route.refused != "") != c.keeps || !a.turned {
+				t.Errorf("route %+v, turned %t", a.route, a.turned)
+			}
+		})
+	}
+}
+
+type noRegistry struct{ Registry }
+
+// TestTriedRunsStayApart from those not tried yet, also where they had to be routed anew at
+// their turn, and a stuck one has its turn when all others of its round have had theirs.
+func TestTriedRunsStayApart(t *testing.T) {
+	s, entries := books(t, 3)
+	e := s.engine
+	try := func(en *entry) {
+		en.route = routed{refused: "why not"}
+		e.retry(attempt{entry: en, job: e.jobs[en.run.JobID].job}, false)
+	}
+	for _, en := range entries {
+		try(en)
+	}
+	var order []int64
+	for range 4 {
+		en := e.leave(e.nextRound())
+		order = append(order, en.run.ID)
+		if en.run.ID == 1 { // is stuck, and its route is old
+			en.route = routed{refused: "why not"}
+			e.waitApart(en)
+		}
+	}
+	if want := []int64{1, 2, 3, 1}; !slices.Equal(order, want) || e.waits(lot{kind: lotApart}) {
+		t.Errorf("turns were %v, want %v; those not tried yet wait %t", order, want, e.waits(lot{kind: lotApart}))
+	}
+}
+
+// TestABroadcastWaitsForOthers that are earlier and wait at one of its addresses.
+func TestABroadcastWaitsForOthers(t *testing.T) {
+	for _, holds := range []bool{false, true} {
+		for _, address := range []string{"http://one", "http://two"} {
+			s, entries := books(t, 2)
+			e := s.engine
+			part, broadcast := entries[0], attempt{entry: entries[1], job: &Job{ID: 1, App: "app", Block: block.SerialExecution}}
+			broadcast.run.JobID = 1
+			broadcast.route = routed{address: "http://one", targets: []string{"http://one", "http://two"}}
+			at := serialAt(broadcast.job, address)
+			if holds {
+				e.serial[at] = part.run.ID
+			} else {
+				e.park(at, part)
+			}
+			want := address == "http://two" // at the first it takes its turn
+			if waits := s.waitsForPart(&broadcast); waits != want || e.waits(lotOrderOf(1)) != want {
+				t.Errorf("at %s, which it holds %t: waits %t", address, holds, waits)
+			}
+			if freed := e.arrived(1, part.run.ID); freed != want {
+				t.Errorf("at %s, which it holds %t: let go %t", address, holds, freed)
+			}
+		}
+	}
+}
+
+// TestFreedPlacesAreOffered: places that a start had taken, or that were kept for one, are
+// free again. Runs that other nodes have handed over wait for them.
+func TestFreedPlacesAreOffered(t *testing.T) {
+	key := addressKey{"app", "local://n-1"}
+	for name, free := range map[string]func(*scheduler, *attempt){
+		"had no effect": func(s *scheduler, a *attempt) { s.engine.retry(*a, false) },
+		"were kept": func(s *scheduler, a *attempt) {
+			s.engine.giveBackPlaces(*a)
+			s.engine.takeFreed()
+			a.waited, a.from = true, lot{kind: lotRunning, app: key.app, address: key.address}
+			s.engine.waitApart(a.entry)
+			s.turnBegins(a)
+		},
+	} {
+		s, entries := books(t, 1)
+		a := attempt{entry: entries[0], job: s.engine.jobs[1].job}
+		a.entry.route = routed{address: key.address, places: 1}
+		s.inboxFull.Store(true)
+		if !s.reserve(&a, time.Now()) || s.engine.takeFreed() {
+			t.Fatalf("%s: it has no place, or one was given back", name)
+		}
+		free(s, &a)
+		s.offerFreed()
+		if len(s.inboxWake) != 1 || len(s.engine.bounds.running) > 0 {
+			t.Errorf("%s: the inbox is woken %d times, and %v are under way", name, len(s.inboxWake), s.engine.bounds.running)
 		}
 	}
 }

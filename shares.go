@@ -76,15 +76,15 @@ func (s *scheduler) sweep(ctx context.Context) error {
 	return nil
 }
 
-// add notes that this node has taken shards, and which of those above its share it has not.
+// add notes which shards this node has taken, and which of them are above its share.
 func (l *leases) add(taken, above []Shard, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, sh := range taken {
 		l.mine[sh.ID] = hold{epoch: sh.Epoch, since: now}
 	}
-	for _, sh := range above {
-		if !hasShard(taken, sh.ID) {
+	for _, sh := range slices.Concat(taken, above) {
+		if !hasShard(taken, sh.ID) || !hasShard(above, sh.ID) {
 			delete(l.rescue, sh.ID)
 		}
 	}

@@ -45,6 +45,7 @@ func (s *scheduler) startOnce(ctx context.Context) (time.Duration, error) {
 		s.engine.takeDue(now.Add(s.lead.get()))
 		s.deliverDue(now)
 		some, locked, err := s.startPass(ctx)
+		s.offerFreed()
 		switch {
 		case err != nil:
 			return 0, err
@@ -92,6 +93,14 @@ func (s *scheduler) startFrom(ctx context.Context, from lot, most int) (n int, t
 	began := time.Now()
 	locked, err = s.startBatch(ctx, batch, from.kind == lotDue)
 	return len(batch), time.Since(began), locked, err
+}
+
+// offerFreed has the inbox looked at again where starts that came to nothing have given
+// places back for which runs wait there.
+func (s *scheduler) offerFreed() {
+	if s.engine.takeFreed() {
+		s.inboxWake.pokeIf(s.inboxFull.Load())
+	}
 }
 
 // untilNext is the time until the ring, or the store's early answer to a start,
@@ -227,7 +236,7 @@ func (s *scheduler) reserve(a *attempt, now time.Time) bool {
 			e.transit.add(&a.run)
 		}
 	}
-	if r.refused != "" || !a.from.isRoomOf(r.lane, r.key(a.run.App), r.places) {
+	if a.from.isRoom() && (r.refused != "" || !a.from.isRoomOf(r.lane, r.key(a.run.App), r.places)) {
 		e.letGoOn(a.entry)
 	}
 	a.waited, a.starting = false, true
@@ -276,15 +285,18 @@ func (s *scheduler) waitsBehind(a *attempt) bool {
 }
 
 // waitsForPart reports whether a broadcast of a serial job has to wait for an earlier run
-// that waits for room at one of its addresses, and parks it. Caller holds engine.mu.
+// that waits for room, or for its turn, at another of its addresses than the first, and
+// parks it: its parts there ask nobody. Caller holds engine.mu.
 func (s *scheduler) waitsForPart(a *attempt) bool {
 	e := s.engine
 	for _, address := range a.route.targets {
-		en := e.held[e.serial[serialAt(a.job, address)]]
-		if address != a.route.address && en != nil && keyOfRun(&en.run).before(keyOfRun(&a.run)) {
-			e.keepAhead(en)
-			e.parkBehind(lotOrderOf(a.run.JobID), a.entry)
-			return true
+		at := serialAt(a.job, address)
+		for _, en := range []*entry{e.held[e.serial[at]], e.lots.head(at, a.run.App)} {
+			if address != a.route.address && en != nil && keyOfRun(&en.run).before(keyOfRun(&a.run)) {
+				e.keepAhead(en)
+				e.parkBehind(lotOrderOf(a.run.JobID), a.entry)
+				return true
+			}
 		}
 	}
 	return false
