@@ -3,7 +3,7 @@ package xxljob
 // Starts that a store makes one by one, each in a transaction of its own: those of
 // broadcasts, with their parts, and refusals. Input: such entries, as start.go finds them
 // when they are due. Output: few of them at a time, to be started behind the other runs of a
-// pass. Until then they wait in a lot, without places. When a store has been away for a while
+// pass. Until then they wait in a lot, and take no places but what they were let in for. When a store has been away for a while
 // hundreds are due at once, and together they would take longer than a call may, with all
 // other runs behind them. Those whose start had no effect, for a row is locked, perhaps, come
 // again in calls of their own, and do not hold up those that were not tried yet.
@@ -103,12 +103,10 @@ func (e *engine) isLeft() bool {
 func (e *engine) waitApart(en *entry) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	switch {
-	case !en.waited || !en.from.isRoom():
-	case en.route.refused != "":
+	if en.route.refused != "" {
 		e.letGoOn(en)
-	default:
-		en.keeps = true
+	}
+	if en.keeps = en.waited && en.from.isRoom(); en.keeps {
 		e.bounds.keep(en.from)
 	}
 	at := lot{kind: lotApart}
@@ -135,7 +133,8 @@ func (e *engine) parkTried(en *entry) {
 // for it. Caller holds mu.
 func (e *engine) unkeep(en *entry) {
 	if en.keeps {
-		en.keeps, e.freed = false, true
+		en.keeps = false
+		e.freed = e.freed || en.from.kind == lotRunning
 		e.bounds.giveUp(en.from)
 	}
 }
@@ -157,7 +156,7 @@ func (s *scheduler) turnBegins(a *attempt) {
 }
 
 // isOutdated reports whether what was decided about an entry whose turn it is does not hold
-// any more. A router of the user's is not asked again for its age.
+// any more. A router of the user's is not asked about a broadcast again for its age.
 func (s *scheduler) isOutdated(a *attempt) bool {
 	old, targets := time.Since(a.routedAt) >= addressTTL, a.route.targets
 	if left := s.leases.undoubted(targets); len(left) < len(targets) { // it is chosen among these then

@@ -27,7 +27,7 @@ type engine struct {
 	round   int64                     // of those that are tried again: see apart.go
 	routes  map[routerKey]*routeQueue // runs that wait for routers of the user's
 	bounds  bounds
-	freed   bool              // see takeFreed
+	freed   bool              // see hasFreed
 	serial  map[lot]int64     // the run that is at an address, or about to be, for a serial job
 	flights map[int64]*flight // runs that this node runs
 	landed  landings          // starts that were under way here and are over
@@ -273,17 +273,18 @@ func (e *engine) park(at lot, en *entry) {
 	}
 	en.waited = false
 	if !at.isRoom() && at.kind != lotAsk && at.kind != lotProbe && at.kind != lotRoute {
-		en.turned = false // it may be long: who is let in for room goes on with what it has
+		en.turned = false // what it was told may be old when it goes on; but who is let in for room would lose it by asking
 	}
 	e.lots.park(at, en)
 }
 
 // letGoOn gives the room that an entry was let in for, if it was, to the next.
 func (e *engine) letGoOn(en *entry) {
-	if en.waited {
+	if en.waited && en.from.isRoom() {
 		en.waited = false
 		e.admit(en.from)
 	}
+	en.waited = false
 }
 
 // release forgets a held entry that will not start; what it had in its hands

@@ -137,13 +137,19 @@ func (e *engine) giveBackPlaces(a attempt) {
 		e.admit(at)
 	}
 	if a.route.places > 0 {
-		e.freed = true
+		e.freed = e.freed || a.route.exec != nil
 		e.admit(e.bounds.ended(a.route.key(a.run.App)))
 	}
 }
 
-// takeFreed reports whether places for runs under way were given back that none was under
-// way in, since it was asked last.
+// hasFreed reports whether starts that came to nothing have given back places at this
+// node's executors; takeFreed does so once.
+func (e *engine) hasFreed() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.freed
+}
+
 func (e *engine) takeFreed() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -25,7 +25,8 @@ type entry struct {
 	waited, keeps bool
 	from          lot
 	// turned is set for one that goes apart (apart.go) when its turn has come, until it has
-	// to wait for other runs, or its start has no effect: tried is set then.
+	// to wait for another run or its start has had no effect. tried is set when a start of
+	// its own has had none, and no other run was in its way.
 	turned, tried bool
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/wire"
 )
 
 // books is a scheduler of which only the start loop's books are there, with planned runs of
@@ -211,6 +212,8 @@ func TestABroadcastWaitsForOthers(t *testing.T) {
 	}
 }
 
+type noExecutor struct{ wire.Executor }
+
 // TestFreedPlacesAreOffered: places that a start had taken, or that were kept for one, are
 // free again. Runs that other nodes have handed over wait for them.
 func TestFreedPlacesAreOffered(t *testing.T) {
@@ -227,7 +230,7 @@ func TestFreedPlacesAreOffered(t *testing.T) {
 	} {
 		s, entries := books(t, 1)
 		a := attempt{entry: entries[0], job: s.engine.jobs[1].job}
-		a.entry.route = routed{address: key.address, places: 1}
+		a.entry.route = routed{address: key.address, places: 1, exec: noExecutor{}}
 		s.inboxFull.Store(true)
 		if !s.reserve(&a, time.Now()) || s.engine.takeFreed() {
 			t.Fatalf("%s: it has no place, or one was given back", name)

@@ -308,6 +308,7 @@ type scheduler struct {
 	claiming     backoff                     // of Store.Claim; owned by the scan loop
 	starting     backoff                     // of Store.Start; owned by the start loop
 	herds        struct{ first, again herd } // starts that go apart; owned by the start loop
+	offeredAt    time.Time                   // see offerFreed; owned by the start loop
 	token        atomic.Int64                // the number of the latest start
 	reload       reloadSet
 	finishing    finishing

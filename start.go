@@ -95,10 +95,15 @@ func (s *scheduler) startFrom(ctx context.Context, from lot, most int) (n int, t
 	return len(batch), time.Since(began), locked, err
 }
 
+// offerPause is how often the inbox is looked at for places that starts have given back: a
+// start whose row is locked takes its place again and again.
+const offerPause = 100 * time.Millisecond
+
 // offerFreed has the inbox looked at again where starts that came to nothing have given
 // places back for which runs wait there.
 func (s *scheduler) offerFreed() {
-	if s.engine.takeFreed() {
+	if now := time.Now(); now.Sub(s.offeredAt) >= offerPause && s.engine.takeFreed() {
+		s.offeredAt = now
 		s.inboxWake.pokeIf(s.inboxFull.Load())
 	}
 }
@@ -113,6 +118,9 @@ func (s *scheduler) untilNext() time.Duration {
 	}
 	if at, ok := s.early.next(); ok {
 		wait = min(wait, max(at.Sub(now), time.Microsecond))
+	}
+	if s.engine.hasFreed() {
+		wait = min(wait, offerPause)
 	}
 	return wait
 }
@@ -236,7 +244,7 @@ func (s *scheduler) reserve(a *attempt, now time.Time) bool {
 			e.transit.add(&a.run)
 		}
 	}
-	if a.from.isRoom() && (r.refused != "" || !a.from.isRoomOf(r.lane, r.key(a.run.App), r.places)) {
+	if r.refused != "" || !a.from.isRoomOf(r.lane, r.key(a.run.App), r.places) {
 		e.letGoOn(a.entry)
 	}
 	a.waited, a.starting = false, true
@@ -284,9 +292,9 @@ func (s *scheduler) waitsBehind(a *attempt) bool {
 	return true
 }
 
-// waitsForPart reports whether a broadcast of a serial job has to wait for an earlier run
-// that waits for room, or for its turn, at another of its addresses than the first, and
-// parks it: its parts there ask nobody. Caller holds engine.mu.
+// waitsForPart reports whether a broadcast of a serial job has to wait for the start of an
+// earlier run, which waits for room or for its turn at one of the addresses of the other
+// parts, and parks it: those parts take no turn of their own. Caller holds engine.mu.
 func (s *scheduler) waitsForPart(a *attempt) bool {
 	e := s.engine
 	for _, address := range a.route.targets {
