@@ -3,10 +3,11 @@ package xxljob
 // Starts that a store makes one by one, each in a transaction of its own: those of
 // broadcasts, with their parts, and refusals. Input: such entries, as start.go finds them
 // when they are due. Output: few of them at a time, to be started behind the other runs of a
-// pass. Until then they wait in a lot, and take no places but what they were let in for. When a store has been away for a while
-// hundreds are due at once, and together they would take longer than a call may, with all
-// other runs behind them. Those whose start had no effect, for a row is locked, perhaps, come
-// again in calls of their own, and do not hold up those that were not tried yet.
+// pass. Until then they wait in a lot, and take no places but what they were let in for. When
+// a store has been away for a while hundreds are due at once, and together they would take
+// longer than a call may, with all other runs behind them. Those whose start had no effect,
+// for a row is locked, perhaps, come again in calls of their own, and do not hold up those
+// that were not tried yet.
 
 import (
 	"context"

@@ -310,76 +310,6 @@ func TestBroadcastsApartAreRoutedAnew(t *testing.T) {
 	})
 }
 
-// holdUp has the next start of each node take a second: what comes meanwhile is due together.
-func holdUp(t *testing.T, nodes ...*node) {
-	for _, n := range nodes {
-		n.faults.Inject("Start", storetest.Fault{Delay: time.Second, Calls: 1})
-		trigger(t, n, broadcast(t, n, "first "+n.name))
-	}
-}
-
-// serialBroadcasts makes jobs, some in shards of either of two nodes.
-func serialBroadcasts(t *testing.T, n *node) (jobs []xxljob.Job) {
-	for i := range 8 {
-		jobs = append(jobs, broadcast(t, n, fmt.Sprint("serial ", i)))
-	}
-	return jobs
-}
-
-// triggerSecond triggers the second part of a job by itself.
-func triggerSecond(t *testing.T, n *node, job xxljob.Job) int64 {
-	ids, err := n.Trigger(t.Context(), job.ID, xxljob.Trigger{Shard: xxljob.Sharding{Index: 1, Total: 2}})
-	must(t, err)
-	return ids[0]
-}
-
-// secondParts are the runs of second parts in the order in which they began, by job.
-func secondParts(parts *journal) map[int64][]int64 {
-	order := map[int64][]int64{}
-	for _, s := range parts.all() {
-		if s.shard == "1/2" {
-			order[s.job] = append(order[s.job], s.run)
-		}
-	}
-	return order
-}
-
-// TestAPartBehindABroadcastApart: a broadcast of a serial job waits for its turn, or starts
-// behind other runs, and a later trigger of one part of that job does not overtake it.
-func TestAPartBehindABroadcastApart(t *testing.T) {
-	for _, ahead := range []int{0, 40} {
-		t.Run(fmt.Sprint(ahead, " others ahead"), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				st, parts := slowOneByOne(), &journal{}
-				a, b := startNode(t, st, "a", &journal{}), startNode(t, st, "b", &journal{})
-				handleParts(t, parts, a, b)
-				time.Sleep(10 * time.Second)
-				jobs := serialBroadcasts(t, a)
-				for i := range ahead {
-					jobs = append(jobs, broadcast(t, a, fmt.Sprint("part ", i)))
-				}
-				holdUp(t, a, b)
-				for _, job := range jobs[8:] {
-					trigger(t, a, job)
-				}
-				second := map[int64]int64{}
-				for _, job := range jobs[:8] {
-					trigger(t, a, job)
-					second[job.ID] = triggerSecond(t, a, job)
-				}
-				time.Sleep(30 * time.Second)
-				order := secondParts(parts)
-				for job, last := range second {
-					if runs := order[job]; len(runs) != 2 || runs[1] != last {
-						t.Errorf("the second parts of job %d ran as %v, want %d to be the last of two", job, runs, last)
-					}
-				}
-				stop(t, a, b)
-			})
-		})
-	}
-}
-
 // TestStartsApartWhileStartsAreSlow: each call that starts runs takes longer than addresses
 // are good for, one broadcast cannot be started, and there are other runs and refusals in
 // each pass. Everything has its turn nevertheless.
@@ -441,51 +371,6 @@ func TestAppsTakeTurnsApart(t *testing.T) {
 		}
 		stop(t, n)
 	})
-}
-
-// TestABroadcastBehindAPart: one part of a serial job cannot be started at first, for its
-// start fails, or there is no room. A later broadcast of the job does not overtake it.
-func TestABroadcastBehindAPart(t *testing.T) {
-	for _, full := range []bool{false, true} {
-		t.Run(fmt.Sprint("no room ", full), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				st, parts := memory.New(), &journal{}
-				few := func(c *xxljob.Config) { c.Executor.Places = 1 }
-				a, b := startNode(t, st, "a", &journal{}, few), startNode(t, st, "b", &journal{}, few)
-				handleParts(t, parts, a, b)
-				must(t, b.Handle("long", func(context.Context, *xxljob.Task) error { time.Sleep(8 * time.Second); return nil }))
-				time.Sleep(10 * time.Second)
-				jobs := serialBroadcasts(t, a)
-				if full {
-					long, err := a.AddJob(t.Context(), xxljob.Job{Name: "long", Handler: "long"})
-					must(t, err)
-					trigger(t, a, long)
-					time.Sleep(time.Second)
-				} else {
-					holdUp(t, a, b)
-					time.Sleep(time.Second / 2)
-					for _, n := range []*node{a, b} {
-						n.faults.Inject("Start", storetest.Fault{Before: true, Calls: 1})
-					}
-				}
-				first := map[int64]int64{}
-				for _, job := range jobs {
-					first[job.ID] = triggerSecond(t, a, job)
-				}
-				for _, job := range jobs {
-					trigger(t, a, job)
-				}
-				time.Sleep(40 * time.Second)
-				order := secondParts(parts)
-				for job, id := range first {
-					if runs := order[job]; len(runs) != 2 || runs[0] != id {
-						t.Errorf("the second parts of job %d ran as %v, want %d to be the first of two", job, runs, id)
-					}
-				}
-				stop(t, a, b)
-			})
-		})
-	}
 }
 
 // TestStartsApartByASlowRegistry: where the addresses are a registry's of the user's, which

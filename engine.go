@@ -273,7 +273,9 @@ func (e *engine) park(at lot, en *entry) {
 	}
 	en.waited = false
 	if !at.isRoom() && at.kind != lotAsk && at.kind != lotProbe && at.kind != lotRoute {
-		en.turned = false // what it was told may be old when it goes on; but who is let in for room would lose it by asking
+		// What it was told may be old when it goes on. One that is let in for room would lose
+		// that by asking again.
+		en.turned = false
 	}
 	e.lots.park(at, en)
 }
