@@ -387,6 +387,19 @@ func unnested(types ...string) string {
 	return b.String()
 }
 
+// byKeys are the jobs of an app that have one of some keys, as the table i of a from
+// clause; app and keys are arguments. Every key is looked up by itself, which "offset 0"
+// makes the planner do: asked for "any" of them it may read all jobs of the app and
+// compare, for until the tables are analyzed it takes an app to have few.
+func byKeys(app, keys string) string {
+	return `(select distinct k from unnest(` + keys + `::text[]) k where k <> '') k
+	cross join lateral (select * from {{schema}}.xxl_job_info i where i.app_name = ` + app + ` and i.job_key = k.k offset 0) i`
+}
+
+// nextOfEach are the next times of these jobs, as the table n, looked up in the same way.
+const nextOfEach = `
+	cross join lateral (select * from {{schema}}.xxl_job_next n where n.job_id = i.id and n.shard = i.shard offset 0) n`
+
 func (q *queries) jobLists() {
 	q.insertHead = `insert into {{schema}}.xxl_job_list_head (app_name, generation, digest, node_id) values ($1, $2, $3, $4)
 	on conflict (app_name) do nothing`
@@ -423,16 +436,15 @@ func (q *queries) jobLists() {
 	where i.id = $3 and i.app_name = $1 and i.trigger_status = 1 and i.job_key <> ''
 	and ` + generation + ` <= (` + counted(`l.generation`) + ` and l.incarnation = $2 and l.prune and l.generation = $4 and l.digest = $5)
 	and not exists (` + counted(`1`) + ` and i.job_key = any(l.job_keys))`
+	keyed := byKeys("$1", "$2")
 	q.nameJobs = `insert into {{schema}}.xxl_job_named as m (job_id, generation)
-	select i.id, $3::bigint from {{schema}}.xxl_job_info i left join {{schema}}.xxl_job_named o on o.job_id = i.id
-	where i.app_name = $1 and i.job_key = any($2::text[]) and i.job_key <> '' and o.generation is distinct from $3::bigint order by i.id
+	select i.id, $3::bigint from ` + keyed + ` left join {{schema}}.xxl_job_named o on o.job_id = i.id
+	where o.generation is distinct from $3::bigint order by i.id
 	on conflict (job_id) do update set generation = excluded.generation`
 	q.isNamed = `select 1 from {{schema}}.xxl_job_info i join {{schema}}.xxl_job_named m on m.job_id = i.id
 	where i.app_name = $1 and i.job_key = $2`
-	q.jobsByKeys = `select ` + definitionColumns + `, ` + dueColumns + ` from {{schema}}.xxl_job_info i
-	join {{schema}}.xxl_job_next n on n.job_id = i.id and n.shard = i.shard
-	where i.app_name = $1 and i.job_key = any($2::text[]) and i.job_key <> '' order by i.id`
-	q.takenKeys = `select i.job_key from {{schema}}.xxl_job_info i where i.app_name = $1 and i.job_key = any($2::text[])`
+	q.jobsByKeys = `select ` + definitionColumns + `, ` + dueColumns + ` from ` + keyed + nextOfEach + ` order by i.id`
+	q.takenKeys = `select i.job_key from ` + keyed
 	q.newJobIDs = `select nextval('{{literal}}.xxl_job_info_id') from generate_series(1, $1::int)`
 	q.insertJobs = `insert into {{schema}}.xxl_job_info (` + strings.ReplaceAll(definitionColumns, "i.", "") + `)
 	select * from ` + unnested("int", "smallint", "bigint", "text", "text", "text", "text", "text",

@@ -43,8 +43,9 @@ func (s *Store) Jobs(ctx context.Context, f xxljob.JobFilter) ([]xxljob.Job, err
 }
 
 func (s *Store) jobsQuery(f xxljob.JobFilter) (q query) {
+	from := jobsFrom(&q, &f)
 	for _, c := range []struct{ column, value string }{
-		{"i.app_name", f.App}, {"i.job_key", f.Key}, {"i.executor_handler", f.Handler}, {"i.author", f.Author},
+		{"i.job_key", f.Key}, {"i.executor_handler", f.Handler}, {"i.author", f.Author},
 	} {
 		if c.value != "" {
 			q.add(c.column + " = " + q.arg(c.value))
@@ -70,9 +71,26 @@ func (s *Store) jobsQuery(f xxljob.JobFilter) (q query) {
 	if limit <= 0 {
 		limit = defaultLimit
 	}
-	q.sql = fmt.Sprintf(`%sselect %s, %s from %s.xxl_job_info i join %[4]s.xxl_job_next n on n.job_id = i.id and n.shard = i.shard
-	where %[5]s order by i.id limit %[6]s`, mark, definitionColumns, dueColumns, s.schema, q.conditions(), q.arg(limit))
+	q.sql = fmt.Sprintf("%sselect %s, %s from %s\n\twhere %s order by i.id limit %s", mark, definitionColumns, dueColumns,
+		strings.ReplaceAll(from, "{{schema}}", s.schema), q.conditions(), q.arg(limit))
 	return q
+}
+
+// jobsFrom are the jobs of the filter's app, or all, with their next times. It takes out of
+// the filter the keys that it has looked up.
+func jobsFrom(q *query, f *xxljob.JobFilter) string {
+	switch {
+	case f.App == "":
+	case len(f.Keys) > 0:
+		from := byKeys(q.arg(f.App), q.arg(f.Keys)) + nextOfEach
+		f.Keys = nil
+		return from
+	case f.Key != "":
+		q.add("i.app_name = " + q.arg(f.App))
+	default:
+		q.add("i.app_name || '' = " + q.arg(f.App)) // as in the index xxl_job_info_of_app
+	}
+	return "{{schema}}.xxl_job_info i join {{schema}}.xxl_job_next n on n.job_id = i.id and n.shard = i.shard"
 }
 
 // Run returns one run.

@@ -133,47 +133,68 @@ func newExplainer(t testing.TB, s *Store) *explainer {
 // run explains the statement in a transaction that is rolled back, under a
 // plan_cache_mode.
 func (e *explainer) run(ctx context.Context, mode, sql string, args []any, options string) (sum planSum, err error) {
-	e.n++
-	name := fmt.Sprintf("plan_%d", e.n)
-	sd, err := e.conn.Prepare(ctx, name, sql)
+	p, err := e.prepare(ctx, sql, args)
 	if err != nil {
 		return sum, err
 	}
-	defer e.conn.Deallocate(ctx, name)
+	defer e.conn.Deallocate(ctx, p.name)
+	setup := "set local plan_cache_mode = " + mode
+	if mode == "auto" {
+		// The server tries five plans for the arguments before it looks whether one
+		// for all of them would be as cheap.
+		setup += strings.Repeat("; explain "+p.call, 5)
+	}
+	return e.explain(ctx, p, setup, options)
+}
+
+// preparedPlan is a statement that the server keeps the plan of.
+type preparedPlan struct {
+	name string
+	call string // executes it
+}
+
+func (e *explainer) prepare(ctx context.Context, sql string, args []any) (p preparedPlan, err error) {
+	e.n++
+	p.name = fmt.Sprintf("plan_%d", e.n)
+	sd, err := e.conn.Prepare(ctx, p.name, sql)
+	if err != nil {
+		return p, err
+	}
 	call, err := e.call(sd.ParamOIDs, args)
 	if err != nil {
-		return sum, err
+		e.conn.Deallocate(ctx, p.name)
+		return p, err
 	}
-	call = "execute " + name + call
+	p.call = "execute " + p.name + call
+	return p, nil
+}
+
+// explain explains a prepared statement behind some SQL, in a transaction that is rolled
+// back.
+func (e *explainer) explain(ctx context.Context, p preparedPlan, setup, options string) (sum planSum, err error) {
 	tx, err := e.conn.Begin(ctx)
 	if err != nil {
 		return sum, err
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx))
-	setup := "set local plan_cache_mode = " + mode
-	if mode == "auto" {
-		// The server tries five plans for the arguments before it looks whether one
-		// for all of them would be as cheap.
-		setup += strings.Repeat("; explain "+call, 5)
-	}
 	if err := e.conn.PgConn().Exec(ctx, setup).Close(); err != nil {
 		return sum, err
 	}
 	var text []byte
-	if err := tx.QueryRow(ctx, "explain ("+options+", format json) "+call, pgx.QueryExecModeSimpleProtocol).Scan(&text); err != nil {
+	if err := tx.QueryRow(ctx, "explain ("+options+", format json) "+p.call, pgx.QueryExecModeSimpleProtocol).Scan(&text); err != nil {
 		return sum, err
 	}
 	var trees []planTree
 	if err := json.Unmarshal(text, &trees); err != nil {
 		return sum, err
 	}
-	if err := tx.QueryRow(ctx, "select generic_plans > 0 from pg_catalog.pg_prepared_statements where name = $1", pgx.QueryExecModeExec, name).Scan(&sum.generic); err != nil {
+	if err := tx.QueryRow(ctx, "select generic_plans > 0 from pg_catalog.pg_prepared_statements where name = $1", pgx.QueryExecModeExec, p.name).Scan(&sum.generic); err != nil {
 		return sum, err
 	}
-	p := &trees[0]
-	sum.walk(&p.Plan)
-	sum.rows = int(p.Plan.Rows)
-	sum.blocks, sum.planning, sum.execution = p.Plan.Hit+p.Plan.Read, p.Planning, p.Execution
+	top := &trees[0]
+	sum.walk(&top.Plan)
+	sum.rows = int(top.Plan.Rows)
+	sum.blocks, sum.planning, sum.execution = top.Plan.Hit+top.Plan.Read, top.Planning, top.Execution
 	return sum, nil
 }
 
