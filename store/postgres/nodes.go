@@ -132,6 +132,9 @@ func (s *Store) SetFailing(ctx context.Context, incarnation string, failing bool
 	return failed(err, "set failing")
 }
 
+// hintPatience is how long a node that leaves waits for the pool to send a hint.
+const hintPatience = time.Second
+
 // Leave marks the node as left and releases its shards, and with them its locks.
 func (s *Store) Leave(ctx context.Context, incarnation string) error {
 	err := s.inTx(ctx, bounds{name: "leave"}, func(t *tx) error {
@@ -145,8 +148,11 @@ func (s *Store) Leave(ctx context.Context, incarnation string) error {
 	s.endSession(incarnation)
 	s.wakeNodes()
 	if s.locks() && !s.alone() {
-		// At once, for the process may end before the hint that waits its turn is sent.
-		_ = s.notify(ctx, []string{string(hintNodes)})
+		// At once, for the process may end before the hint that waits its turn is sent;
+		// but a hint is not worth a long wait for a pool that the host uses up.
+		hint, cancel := context.WithTimeout(ctx, hintPatience)
+		defer cancel()
+		_ = s.notify(hint, []string{string(hintNodes)})
 	}
 	return nil
 }

@@ -394,3 +394,16 @@ func TestRefusedReserve(t *testing.T) {
 	a.started(job)
 	giveBack()
 }
+
+// TestLeaveWithoutThePool: a hint that a node has left is not worth a wait for a pool that
+// the host uses up.
+func TestLeaveWithoutThePool(t *testing.T) {
+	t.Parallel()
+	inEachMode(t, 1, func(t *testing.T, pool *pgxpool.Pool, a *actor) {
+		defer useUp(t, pool)()
+		must(t, a.Store.Leave(a.ctx, a.inc))
+		if a.ctx.Err() != nil {
+			t.Error("it waited for the pool without a bound")
+		}
+	})
+}
