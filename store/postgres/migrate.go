@@ -58,9 +58,24 @@ func (s *Store) migrate(ctx context.Context) error {
 	return s.ensurePartitions(ctx)
 }
 
-// applyMigrations applies what is missing in one transaction. It is not one of
-// the loop's: it may take its time.
+// applyMigrations waits for each lock on a table for a moment only, as definitions of
+// partitions do, for everybody waits behind it; and tries again.
 func (s *Store) applyMigrations(ctx context.Context) error {
+	for i := 1; ; i++ {
+		if err := s.tryMigrations(ctx); !lockedOut(err) || i == ddlTries {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(ddlPatience):
+		}
+	}
+}
+
+// tryMigrations applies what is missing in one transaction. It is not one of the loop's:
+// it may take its time, once it has its locks.
+func (s *Store) tryMigrations(ctx context.Context) error {
 	conn, err := s.acquire(ctx)
 	if err != nil {
 		return err
@@ -80,6 +95,9 @@ func (s *Store) applyMigrations(ctx context.Context) error {
 	}
 	if version > schemaVersion {
 		return newerSchema(s.schema, version)
+	}
+	if err := x.do(ctx, statement{sql: fmt.Sprintf("set local lock_timeout = %d", ddlPatience.Milliseconds())}); err != nil {
+		return err
 	}
 	for n := version + 1; n <= schemaVersion; n++ {
 		if err := s.apply(ctx, x, n); err != nil {

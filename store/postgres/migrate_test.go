@@ -294,3 +294,36 @@ func TestDropRuns(t *testing.T) {
 		})
 	}
 }
+
+// TestMigrationsGiveWay: one that waits for a lock does so for a moment only, since whoever
+// comes after it waits behind it, and tries again.
+func TestMigrationsGiveWay(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Pool(t)
+	schema := migrated(t, pool)
+	s, a := openAt(t, pool, schema)
+	job := a.job()
+	backTo(t, pool, schema, 5)
+	x, err := pool.Begin(t.Context())
+	must(t, err)
+	defer x.Rollback(context.Background())
+	_, err = x.Exec(t.Context(), "select from "+schema+".xxl_job_info")
+	must(t, err)
+	done := make(chan error, 1)
+	go func() { done <- postgres.Migrate(t.Context(), pool, postgres.Config{Schema: schema}) }()
+	await.Until(t, "the migration waits for the reader", func() bool { return blocked(t, s) })
+	for range 5 {
+		_, err := s.Job(t.Context(), job.ID)
+		must(t, err)
+	}
+	select {
+	case err := <-done:
+		t.Fatalf("the index went while it was in use: %v", err)
+	default:
+	}
+	must(t, x.Rollback(t.Context()))
+	must(t, <-done)
+	if n := ask[int](t, pool, "select count(*)::int from pg_indexes where schemaname = $1 and indexname = 'xxl_job_info_of_app'", strings.Trim(schema, `"`)); n != 1 {
+		t.Errorf("there are %d new indexes, want 1", n)
+	}
+}
