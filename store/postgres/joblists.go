@@ -191,7 +191,7 @@ func (s *Store) guardJob(ctx context.Context, t *tx, g *xxljob.ListGuard, job *x
 func (s *Store) UnnameJob(ctx context.Context, app, key string) (xxljob.Job, error) {
 	named := false
 	var jobs []xxljob.Job
-	err := s.read(ctx, statement{s.sql.isNamed, []any{app, key}, func(pgx.Rows) error { named = true; return nil }},
+	err := s.readByIndex(ctx, statement{s.sql.isNamed, []any{app, key}, func(pgx.Rows) error { named = true; return nil }},
 		statement{s.sql.jobByKey, []any{app, key}, readJobs(&jobs)})
 	if err == nil && len(jobs) == 0 {
 		err = xxljob.ErrNotFound
@@ -390,13 +390,15 @@ func unnested(types ...string) string {
 // byKeys are the jobs of an app that have one of some keys, as the table i of a from
 // clause; app and keys are arguments. Every key is looked up by itself, which "offset 0"
 // makes the planner do: asked for "any" of them it may read all jobs of the app and
-// compare, for until the tables are analyzed it takes an app to have few.
+// compare, for until the tables are analyzed it takes an app to have few. That it goes by
+// the index each time takes the settings of a transaction of ours.
 func byKeys(app, keys string) string {
 	return `(select distinct k from unnest(` + keys + `::text[]) k where k <> '') k
 	cross join lateral (select * from {{schema}}.xxl_job_info i where i.app_name = ` + app + ` and i.job_key = k.k offset 0) i`
 }
 
-// nextOfEach are the next times of these jobs, as the table n, looked up in the same way.
+// nextOfEach are the next times of these jobs, as the table n, each looked up by its job:
+// a plan from when there were few jobs may go through all of them for each.
 const nextOfEach = `
 	cross join lateral (select * from {{schema}}.xxl_job_next n where n.job_id = i.id and n.shard = i.shard offset 0) n`
 
@@ -438,8 +440,8 @@ func (q *queries) jobLists() {
 	and not exists (` + counted(`1`) + ` and i.job_key = any(l.job_keys))`
 	keyed := byKeys("$1", "$2")
 	q.nameJobs = `insert into {{schema}}.xxl_job_named as m (job_id, generation)
-	select i.id, $3::bigint from ` + keyed + ` left join {{schema}}.xxl_job_named o on o.job_id = i.id
-	where o.generation is distinct from $3::bigint order by i.id
+	select i.id, $3::bigint from ` + keyed + `
+	where (select o.generation from {{schema}}.xxl_job_named o where o.job_id = i.id) is distinct from $3::bigint order by i.id
 	on conflict (job_id) do update set generation = excluded.generation`
 	q.isNamed = `select 1 from {{schema}}.xxl_job_info i join {{schema}}.xxl_job_named m on m.job_id = i.id
 	where i.app_name = $1 and i.job_key = $2`

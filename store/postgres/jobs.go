@@ -255,17 +255,17 @@ func (s *Store) lockJob(ctx context.Context, t *tx, id int64) (xxljob.Job, error
 
 // Job returns one job.
 func (s *Store) Job(ctx context.Context, id int64) (xxljob.Job, error) {
-	return s.oneJob(ctx, fmt.Sprintf("job %d", id), s.sql.jobByID, id)
+	return oneJob(ctx, s.read, fmt.Sprintf("job %d", id), s.sql.jobByID, id)
 }
 
 // JobByKey returns the job with the key.
 func (s *Store) JobByKey(ctx context.Context, app, key string) (xxljob.Job, error) {
-	return s.oneJob(ctx, fmt.Sprintf("job %q of %q", key, app), s.sql.jobByKey, app, key)
+	return oneJob(ctx, s.readByIndex, fmt.Sprintf("job %q of %q", key, app), s.sql.jobByKey, app, key)
 }
 
-func (s *Store) oneJob(ctx context.Context, what, sql string, args ...any) (xxljob.Job, error) {
+func oneJob(ctx context.Context, read func(context.Context, ...statement) error, what, sql string, args ...any) (xxljob.Job, error) {
 	var jobs []xxljob.Job
-	err := s.read(ctx, statement{sql, args, readJobs(&jobs)})
+	err := read(ctx, statement{sql, args, readJobs(&jobs)})
 	if err == nil && len(jobs) == 0 {
 		err = xxljob.ErrNotFound
 	}

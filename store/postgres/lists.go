@@ -17,6 +17,7 @@ type query struct {
 	sql   string
 	where []string
 	args  []any
+	keyed bool // it looks jobs up by their keys
 }
 
 // arg adds an argument and returns its name.
@@ -38,12 +39,15 @@ func (q *query) conditions() string {
 func (s *Store) Jobs(ctx context.Context, f xxljob.JobFilter) ([]xxljob.Job, error) {
 	q := s.jobsQuery(f)
 	var jobs []xxljob.Job
-	err := s.list(ctx, statement{q.sql, q.args, readJobs(&jobs)})
-	return jobs, failed(err, "list jobs")
+	st := statement{q.sql, q.args, readJobs(&jobs)}
+	if q.keyed {
+		return jobs, failed(s.readByIndex(ctx, st), "jobs by their keys")
+	}
+	return jobs, failed(s.list(ctx, st), "list jobs")
 }
 
 func (s *Store) jobsQuery(f xxljob.JobFilter) (q query) {
-	from := jobsFrom(&q, &f)
+	from := q.jobsOf(&f)
 	for _, c := range []struct{ column, value string }{
 		{"i.job_key", f.Key}, {"i.executor_handler", f.Handler}, {"i.author", f.Author},
 	} {
@@ -60,7 +64,7 @@ func (s *Store) jobsQuery(f xxljob.JobFilter) (q query) {
 	if len(f.IDs) > 0 {
 		q.add("i.id = any(" + q.arg(f.IDs) + "::int[])")
 	}
-	if len(f.Keys) > 0 {
+	if len(f.Keys) > 0 && !q.keyed {
 		q.add("i.job_key = any(" + q.arg(f.Keys) + "::text[]) and i.job_key <> ''")
 	}
 	if f.After > 0 {
@@ -76,19 +80,18 @@ func (s *Store) jobsQuery(f xxljob.JobFilter) (q query) {
 	return q
 }
 
-// jobsFrom are the jobs of the filter's app, or all, with their next times. It takes out of
-// the filter the keys that it has looked up.
-func jobsFrom(q *query, f *xxljob.JobFilter) string {
+// jobsOf are the jobs of the filter's app, or all, as the tables i and n. By the app alone,
+// it is in the collation of the index xxl_job_info_of_app.
+func (q *query) jobsOf(f *xxljob.JobFilter) string {
 	switch {
 	case f.App == "":
 	case len(f.Keys) > 0:
-		from := byKeys(q.arg(f.App), q.arg(f.Keys)) + nextOfEach
-		f.Keys = nil
-		return from
+		q.keyed = true
+		return byKeys(q.arg(f.App), q.arg(f.Keys)) + nextOfEach
 	case f.Key != "":
 		q.add("i.app_name = " + q.arg(f.App))
 	default:
-		q.add("i.app_name || '' = " + q.arg(f.App)) // as in the index xxl_job_info_of_app
+		q.add("i.app_name = " + q.arg(f.App) + ` collate "POSIX"`)
 	}
 	return "{{schema}}.xxl_job_info i join {{schema}}.xxl_job_next n on n.job_id = i.id and n.shard = i.shard"
 }

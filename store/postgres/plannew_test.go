@@ -10,16 +10,29 @@ import (
 
 // TestPlansOfNewList explains the statements that go by the keys of jobs, while nobody has
 // analyzed the tables since an app got its list of 10,000 jobs. Statistics do not tell
-// then that the app has more than one job, or that many of its keys are asked for; and a
+// then that the app has more than a few jobs, or that many of its keys are asked for; and a
 // plan may be from before the list. Each has to look at the jobs of the keys that it is
 // given, and not at all of the app for each batch or key.
 func TestPlansOfNewList(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: leave out -short")
 	}
-	d := &planData{Store: emptyPlanStore(t)}
-	for _, table := range strings.Fields("xxl_job_info xxl_job_next xxl_job_named") {
-		d.exec(t, "alter table {{schema}}."+table+" set (autovacuum_enabled = false)")
+	for _, c := range []struct {
+		name string
+		jobs int // that the tables have, and are analyzed with, before the list comes
+	}{{"empty tables", 0}, {"few jobs", 5}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			plansOfNewList(t, c.jobs)
+		})
+	}
+}
+
+func plansOfNewList(t *testing.T, few int) {
+	d := newKeyedData(t)
+	if few > 0 {
+		d.addJobs(t, 1, few)
+		d.exec(t, "analyze {{schema}}.xxl_job_info, {{schema}}.xxl_job_next, {{schema}}.xxl_job_named")
 	}
 	const generic, custom = "set local plan_cache_mode = force_generic_plan", "set local plan_cache_mode = force_custom_plan"
 	e := newExplainer(t, d.Store)
@@ -27,10 +40,7 @@ func TestPlansOfNewList(t *testing.T) {
 	before := make([]preparedPlan, len(cases))
 	explain := func(c keyCase, p preparedPlan, mode, options string) planSum {
 		t.Helper()
-		if c.inTx {
-			mode += "; select 1" + d.settings
-		}
-		s, err := e.explain(t.Context(), p, mode, options)
+		s, err := e.explain(t.Context(), p, mode+"; select 1"+d.settings, options)
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
@@ -48,7 +58,7 @@ func TestPlansOfNewList(t *testing.T) {
 		before[i] = prepare(c)
 		explain(c, before[i], generic, "costs off")
 	}
-	d.fillNewList(t, 10_000)
+	d.addJobs(t, few+1, 10_000)
 	for i, c := range cases {
 		for _, m := range []struct {
 			name, mode string
@@ -69,14 +79,23 @@ func TestPlansOfNewList(t *testing.T) {
 	}
 }
 
+// newKeyedData is a store on tables that nobody analyzes but the test.
+func newKeyedData(t *testing.T) *planData {
+	t.Helper()
+	d := &planData{Store: emptyPlanStore(t)}
+	for _, table := range strings.Fields("xxl_job_info xxl_job_next xxl_job_named") {
+		d.exec(t, "alter table {{schema}}."+table+" set (autovacuum_enabled = false)")
+	}
+	return d
+}
+
 // keyCase is a statement that goes by keys.
 type keyCase struct {
 	name string
 	sql  string
 	args []any
-	keys int  // how many it is given
-	rows int  // it has to return as many at least
-	inTx bool // it runs in a transaction of the store's, under its settings
+	keys int // how many it is given
+	rows int // it has to return as many at least
 }
 
 func (d *planData) keyCases() []keyCase {
@@ -92,10 +111,10 @@ func (d *planData) keyCases() []keyCase {
 		return keyCase{name: name, sql: x.sql, args: x.args, keys: n, rows: n}
 	}
 	return []keyCase{
-		{name: "nameJobs", sql: q.nameJobs, args: []any{app, keys, 1}, keys: 1000, inTx: true},
-		{name: "nameJobs anew", sql: q.nameJobs, args: []any{app, keys, 2}, keys: 1000, inTx: true},
-		{name: "jobsByKeys", sql: q.jobsByKeys, args: []any{app, keys}, keys: 1000, rows: 1000, inTx: true},
-		{name: "takenKeys", sql: q.takenKeys, args: []any{app, keys}, keys: 1000, rows: 1000, inTx: true},
+		{name: "nameJobs", sql: q.nameJobs, args: []any{app, keys, 1}, keys: 1000},
+		{name: "nameJobs anew", sql: q.nameJobs, args: []any{app, keys, 2}, keys: 1000},
+		{name: "jobsByKeys", sql: q.jobsByKeys, args: []any{app, keys}, keys: 1000, rows: 1000},
+		{name: "takenKeys", sql: q.takenKeys, args: []any{app, keys}, keys: 1000, rows: 1000},
 		{name: "isNamed", sql: q.isNamed, args: []any{app, keys[0]}, keys: 1, rows: 1},
 		{name: "jobByKey", sql: q.jobByKey, args: []any{app, keys[0]}, keys: 1, rows: 1},
 		jobs("Jobs by keys", 1000, xxljob.JobFilter{Keys: keys}),
@@ -103,14 +122,45 @@ func (d *planData) keyCases() []keyCase {
 	}
 }
 
-// fillNewList gives an app its first jobs, all of them named by a list.
-func (d *planData) fillNewList(t testing.TB, n int) {
+// addJobs gives an app jobs with these ids, all of them named by a list.
+func (d *planData) addJobs(t testing.TB, from, to int) {
 	t.Helper()
 	d.exec(t, `insert into {{schema}}.xxl_job_info (`+strings.ReplaceAll(definitionColumns, "i.", "")+`)
 	select n, n % 32, 1, 'app', 'key-' || n, 'job ' || n, '', '', 'CRON', '0 0 * * * ?', '', '', 'DO_NOTHING', '',
 		'FIRST', 'handler-' || n % 100, '', 'SERIAL_EXECUTION', 0, 0, 'BEAN', '', '', null, '', 1, '', '', now(), now()
-	from generate_series(1, $1) n`, n)
+	from generate_series($1::int, $2::int) n`, from, to)
 	d.exec(t, `insert into {{schema}}.xxl_job_next (trigger_next_time, trigger_last_time, wait_run, version, delay, job_id, shard, trigger_status, manual, app_name)
-	select 1, 0, 0, 1, 0, n, n % 32, 1, false, 'app' from generate_series(1, $1) n`, n)
-	d.exec(t, `insert into {{schema}}.xxl_job_named (job_id, generation) select n, 1 from generate_series(1, $1) n`, n)
+	select 1, 0, 0, 1, 0, n, n % 32, 1, false, 'app' from generate_series($1::int, $2::int) n`, from, to)
+	d.exec(t, `insert into {{schema}}.xxl_job_named (job_id, generation) select n, 1 from generate_series($1::int, $2::int) n`, from, to)
+}
+
+// TestPlanOfAListAfterAnUpgrade: the tables have been analyzed before the index of apps was
+// built anew, and not since. A page of an app's jobs still takes no more than the page.
+func TestPlanOfAListAfterAnUpgrade(t *testing.T) {
+	t.Parallel()
+	d := newKeyedData(t)
+	d.exec(t, "drop index {{schema}}.xxl_job_info_of_app")
+	d.exec(t, "create index xxl_job_info_app on {{schema}}.xxl_job_info (app_name, id)")
+	d.addJobs(t, 1, 20_000)
+	d.exec(t, "update {{schema}}.xxl_job_info set app_name = 'other' where id % 2 = 0")
+	d.exec(t, "vacuum (full, analyze) {{schema}}.xxl_job_info")
+	d.exec(t, "vacuum (analyze) {{schema}}.xxl_job_next")
+	text, err := migrationText(6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.exec(t, "do $$ begin "+text+" end $$")
+	e := newExplainer(t, d.Store)
+	for name, f := range map[string]xxljob.JobFilter{
+		"first page": {App: "app", Limit: 100}, "later page": {App: "app", Limit: 100, After: 10_000},
+	} {
+		q := d.jobsQuery(f)
+		s, err := e.run(t.Context(), "auto", q.sql, q.args, "analyze, buffers")
+		switch {
+		case err != nil:
+			t.Errorf("%s: %v", name, err)
+		case s.rows != 100 || s.examined > 1000:
+			t.Errorf("%s: %d rows, %d looked at\n%s\n%s", name, s.rows, s.examined, planHead, s)
+		}
+	}
 }

@@ -284,12 +284,22 @@ func (s *Store) read(ctx context.Context, statements ...statement) error {
 	return s.onConn(ctx, func(ctx context.Context, conn lent) error { return s.readOn(ctx, conn, statements) })
 }
 
+// readByIndex is read for what has to find its rows by an index whatever the planner
+// knows of the tables: it has a transaction of ours around it.
+func (s *Store) readByIndex(ctx context.Context, statements ...statement) error {
+	return s.onConn(ctx, func(ctx context.Context, conn lent) error { return s.readInTx(ctx, conn, statements) })
+}
+
 // readOn has a transaction of ours around them on the reserve too: what takes too long is
 // then ended by the server, and the connection is not lost with it.
 func (s *Store) readOn(ctx context.Context, conn lent, statements []statement) error {
 	if !s.guardReads && !conn.reserve {
 		return send(ctx, conn.Conn, nil, statements)
 	}
+	return s.readInTx(ctx, conn, statements)
+}
+
+func (s *Store) readInTx(ctx context.Context, conn lent, statements []statement) error {
 	t := s.newTx(conn, bounds{})
 	err := t.do(ctx, append(slices.Clone(statements), statement{sql: "commit"})...)
 	t.rollback(ctx)
