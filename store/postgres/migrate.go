@@ -59,7 +59,9 @@ func (s *Store) migrate(ctx context.Context) error {
 }
 
 // applyMigrations waits for each lock on a table for a moment only, as definitions of
-// partitions do, for everybody waits behind it; and tries again.
+// partitions do, for everybody waits behind it; and tries again, for ten seconds in all. For
+// another process that migrates it waits longer, ten seconds in each try: that one may be
+// building an index.
 func (s *Store) applyMigrations(ctx context.Context) error {
 	for i := 1; ; i++ {
 		if err := s.tryMigrations(ctx); !lockedOut(err) || i == ddlTries {

@@ -318,7 +318,7 @@ func TestMigrationsGiveWay(t *testing.T) {
 	}
 	select {
 	case err := <-done:
-		t.Fatalf("the index went while it was in use: %v", err)
+		t.Fatalf("the migration has ended while the table was read: %v", err)
 	default:
 	}
 	must(t, x.Rollback(t.Context()))

@@ -132,7 +132,8 @@ func (s *Store) SetFailing(ctx context.Context, incarnation string, failing bool
 	return failed(err, "set failing")
 }
 
-// hintPatience is how long a node that leaves waits for the pool to send a hint.
+// hintPatience is how long a node that leaves tries to send a hint, with the wait for the
+// pool.
 const hintPatience = time.Second
 
 // Leave marks the node as left and releases its shards, and with them its locks.

@@ -395,15 +395,23 @@ func TestRefusedReserve(t *testing.T) {
 	giveBack()
 }
 
-// TestLeaveWithoutThePool: a hint that a node has left is not worth a wait for a pool that
-// the host uses up.
+// TestLeaveWithoutThePool: a hint that a node has left, which only mode lock sends, is not
+// worth a long wait for a pool that the host uses up.
 func TestLeaveWithoutThePool(t *testing.T) {
 	t.Parallel()
 	inEachMode(t, 1, func(t *testing.T, pool *pgxpool.Pool, a *actor) {
 		defer useUp(t, pool)()
+		before := pool.Stat().CanceledAcquireCount()
 		must(t, a.Store.Leave(a.ctx, a.inc))
 		if a.ctx.Err() != nil {
 			t.Error("it waited for the pool without a bound")
+		}
+		want := int64(1) // the wait of what then goes over the reserve
+		if postgres.Listens(a.Store) {
+			want++ // that of the hint
+		}
+		if n := pool.Stat().CanceledAcquireCount() - before; n != want {
+			t.Errorf("it gave up %d waits for the pool, want %d", n, want)
 		}
 	})
 }
