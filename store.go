@@ -136,6 +136,8 @@ type JobFilter struct {
 	// IDs chooses these jobs only.
 	IDs []int64
 	// Keys chooses jobs with one of these keys. A job without a key has none of them.
+	// Each page looks all of them up, so ask for thousands in batches, each with its
+	// length as Limit.
 	Keys []string
 	// After is the keyset: jobs with a greater ID only.
 	After int64

@@ -24,8 +24,9 @@ const schemaVersion = 6
 
 // Migrate brings the tables of cfg.Schema up to date and makes partitions for the
 // next days. It needs a role that may create schemas or owns this one. Many nodes
-// may call it at once: one does the work, the others wait. A schema that a newer
-// version of this package has made is an error.
+// may call it at once: one does the work, the others wait, for seventeen minutes at
+// most or until ctx ends. For a table that is in use it tries ten seconds. A schema
+// that a newer version of this package has made is an error.
 func Migrate(ctx context.Context, pool *pgxpool.Pool, cfg Config) error {
 	switch {
 	case ctx == nil:

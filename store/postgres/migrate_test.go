@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/xxljob/xxljob"
@@ -196,16 +197,23 @@ func TestDefinitionsGiveWay(t *testing.T) {
 	if others, _ := sent.patiences(t, "xxl_job_log"); definition >= others {
 		t.Errorf("a definition waits for %d ms, and whoever is behind it for %d", definition, others)
 	}
-	select {
-	case err := <-done:
-		t.Fatalf("the partition went while it was in use: %v", err)
-	default:
-	}
-	must(t, x.Rollback(t.Context()))
-	must(t, <-done)
+	endsBehind(t, x, done)
 	if n := partitions(t, pool, schema); n != allPartitions {
 		t.Errorf("there are %d partitions, want %d", n, allPartitions)
 	}
+}
+
+// endsBehind makes sure that definitions have waited for the user of a table, and are made
+// when that has gone.
+func endsBehind(t *testing.T, user pgx.Tx, done <-chan error) {
+	t.Helper()
+	select {
+	case err := <-done:
+		t.Fatalf("they have ended while the table was in use: %v", err)
+	default:
+	}
+	must(t, user.Rollback(t.Context()))
+	must(t, <-done)
 }
 
 // aged moves the runs of a store to a day long ago.
@@ -316,13 +324,7 @@ func TestMigrationsGiveWay(t *testing.T) {
 		_, err := s.Job(t.Context(), job.ID)
 		must(t, err)
 	}
-	select {
-	case err := <-done:
-		t.Fatalf("the migration has ended while the table was read: %v", err)
-	default:
-	}
-	must(t, x.Rollback(t.Context()))
-	must(t, <-done)
+	endsBehind(t, x, done)
 	if n := ask[int](t, pool, "select count(*)::int from pg_indexes where schemaname = $1 and indexname = 'xxl_job_info_of_app'", strings.Trim(schema, `"`)); n != 1 {
 		t.Errorf("there are %d new indexes, want 1", n)
 	}

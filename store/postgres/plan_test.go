@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/xxljob/xxljob/internal/pgtest"
 )
 
 // planMode is a way to have a statement planned.
@@ -21,7 +23,7 @@ type planMode struct {
 // ten elements for each array.
 func TestPlans(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED: it makes a million runs; leave out -short")
+		pgtest.Skip(t, "it makes a million runs; leave out -short")
 	}
 	d := newPlanData(t)
 	e := newExplainer(t, d.Store)
@@ -126,7 +128,7 @@ func (d *planData) reachable(c planCase) int {
 // either, however small they look.
 func TestPlansOfEmptyTables(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED: leave out -short")
+		pgtest.Skip(t, "leave out -short")
 	}
 	d := &planData{Store: emptyPlanStore(t)}
 	d.readClock(t)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/pgtest"
 )
 
 // TestPlansOfNewList explains the statements that go by the keys of jobs, while nobody has
@@ -16,7 +17,7 @@ import (
 // given, and not at all of the app for each batch or key.
 func TestPlansOfNewList(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED: leave out -short")
+		pgtest.Skip(t, "leave out -short")
 	}
 	for _, c := range []struct {
 		name string

@@ -69,7 +69,7 @@ func superPool(t *testing.T) *pgxpool.Pool {
 	t.Helper()
 	dsn, ok := pgtest.SuperDSN(t)
 	if !ok {
-		t.Skip("SKIPPED: roles are made on a cluster of our own only: unset XXLJOB_TEST_DATABASE_URL")
+		pgtest.Skip(t, "roles are made on a cluster of our own only: unset XXLJOB_TEST_DATABASE_URL")
 	}
 	return pgtest.Pool(t, pgtest.At(dsn))
 }
