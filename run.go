@@ -191,6 +191,9 @@ type Run struct {
 	// and what was answered. HandleMsg is the handler's result or error, or why the run
 	// was refused, timed out, killed or lost, as far as that is known: see Err.
 	TriggerMsg, HandleMsg string
+	// LateNoted is set when a result came after the run was lost: TriggerMsg says which. It
+	// is said once; further results change nothing.
+	LateNoted bool
 	// NoRetry is set when the handler said that trying again is of no use.
 	NoRetry bool
 	// AlarmStatus is XXL-JOB's: 0 default, -1 locked, 1 none needed, 2 sent, 3 failed.

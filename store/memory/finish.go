@@ -24,8 +24,8 @@ func (s *Store) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.R
 			r.say(res.TriggerMsg)
 			s.conclude(ctx, r, res.State, now)
 			accepted = append(accepted, r.snapshot())
-		case r.State == xxljob.StateLost && !r.noted && res.State.Ended() && res.Owner == "":
-			r.noted = true
+		case r.State == xxljob.StateLost && !r.LateNoted && res.State.Ended() && res.Owner == "":
+			r.LateNoted = true
 			r.say("a result came after the run was lost: " + res.State.String())
 		}
 	}

@@ -19,7 +19,6 @@ type run struct {
 
 	born    bool // made by the schedule
 	foreign bool // planned, and neither planned nor loaded under the shard's epoch
-	noted   bool // a result that came after it was lost is noted
 
 	place int // in job.planned while planned, in shard.started while started
 	links [listKinds]link

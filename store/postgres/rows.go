@@ -18,7 +18,7 @@ const runColumns = `l.id, l.job_id, l.app_name, l.shard, l.trigger_id, l.parent_
 	l.executor_fail_retry_count, l.plan_epoch, l.job_version, l.executor_handler, l.executor_block_strategy,
 	l.executor_address, l.start_owner, l.start_token, l.kill_reason, l.add_time, l.trigger_time, l.taken_time,
 	l.handle_time, l.trigger_msg, l.handle_msg, l.no_retry, l.alarm_status, l.first_time, l.last_time,
-	l.instants, l.reason, l.executor_boot_id`
+	l.instants, l.reason, l.executor_boot_id, l.late_noted`
 
 // runRow is a row of xxl_job_log as it is read.
 type runRow struct {
@@ -31,7 +31,7 @@ type runRow struct {
 	app, kind, sharding, param, handler, block repeated
 	address, owner, kill, message, handle, why repeated
 	boot                                       repeated
-	paramSet, noRetry                          pgtype.Bool
+	paramSet, noRetry, lateNoted               pgtype.Bool
 	created, started, taken, ended             pgtype.Timestamptz
 	addresses                                  []string
 	dest                                       []any
@@ -59,7 +59,7 @@ func (r *runRow) scan(rows pgx.Rows, more ...any) (xxljob.Run, error) {
 			&r.run.Retries, &r.epoch, &r.version, &r.handler, &r.block,
 			&r.address, &r.owner, &r.token, &r.kill, &r.created, &r.started, &r.taken,
 			&r.ended, &r.message, &r.handle, &r.noRetry, &r.run.AlarmStatus, &r.first, &r.last,
-			&r.instants, &r.why, &r.boot,
+			&r.instants, &r.why, &r.boot, &r.lateNoted,
 		)
 	}
 	r.addresses = nil
@@ -86,7 +86,7 @@ func (r *runRow) value() xxljob.Run {
 	out.Taken, out.Ended = stamp(r.taken), stamp(r.ended)
 	out.TriggerMsg, out.HandleMsg, out.NoRetry = r.message.text, r.handle.text, r.noRetry.Bool
 	out.First, out.Last, out.Count = fromMilli(r.first.Int64), fromMilli(r.last.Int64), int(r.instants.Int32)
-	out.Reason, out.BootID = r.why.text, r.boot.text
+	out.Reason, out.BootID, out.LateNoted = r.why.text, r.boot.text, r.lateNoted.Bool
 	return out
 }
 

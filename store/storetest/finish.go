@@ -221,9 +221,10 @@ func finishAfterLost(e *env) {
 		noted := e.mustRun(r.RunID)
 		e.check(noted.TriggerMsg != lost.TriggerMsg && strings.HasPrefix(noted.TriggerMsg, lost.TriggerMsg),
 			"%s: TriggerMsg %q after %q: want a note added", name, noted.TriggerMsg, lost.TriggerMsg)
+		e.check(noted.LateNoted && !lost.LateNoted, "%s: LateNoted %v after %v", name, noted.LateNoted, lost.LateNoted)
 		want(e, name+": accepted results", len(e.mustFinish(r, r)), 0)
 		e.wantRun(name+": after the same result again", noted)
-		noted.TriggerMsg = lost.TriggerMsg
+		noted.TriggerMsg, noted.LateNoted = lost.TriggerMsg, false
 		want(e, name+": the rest of the run", noted, lost)
 	}
 }
@@ -236,6 +237,7 @@ func finishOwnerAfterLost(e *env) {
 		e.mustSettle(o.verdict(run, xxljob.StateLost))
 		e.wantRefused("a result by the owner after lost", concluded(run))
 		before := e.mustRun(run.ID)
+		e.check(!before.LateNoted, "LateNoted of what the owner has concluded")
 		want(e, "accepted results after lost", len(e.mustFinish(concluded(run), overWire(run.ID))), 0)
 		after := e.mustRun(run.ID)
 		e.check(after.TriggerMsg != before.TriggerMsg, "TriggerMsg %q: want the note of the executor's result", after.TriggerMsg)
