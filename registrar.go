@@ -25,10 +25,16 @@ const (
 	registrationsTidied = time.Hour
 )
 
+// registryBounds are room for ten thousand executors of an app that register at once. A
+// registration is not stored when its executor may be dead by then.
+func registryBounds() intakeBounds {
+	return intakeBounds{ofApp: 8 << 20, inAll: 64 << 20, batch: 2000, batchBytes: 8 << 20, atOnce: 1, kept: 30 * time.Second}
+}
+
 // registrar stores registrations. It is safe for concurrent use.
 type registrar struct {
 	s       *scheduler
-	changes gather[registryChange]
+	changes *intake[registryChange]
 
 	mu             sync.Mutex
 	known          map[addressKey]knownAddress // guarded by mu: what the store has, as far as this node knows
@@ -47,7 +53,7 @@ type knownAddress struct {
 }
 
 func newRegistrar(s *scheduler) *registrar {
-	return &registrar{s: s, changes: gather[registryChange]{wake: newWake()}, known: map[addressKey]knownAddress{}}
+	return &registrar{s: s, changes: newIntake[registryChange](registryBounds()), known: map[addressKey]knownAddress{}}
 }
 
 // register stores a registration. A heartbeat of an executor that the store is known to
@@ -55,8 +61,11 @@ func newRegistrar(s *scheduler) *registrar {
 // another one before it counts as dead.
 func (r *registrar) register(ctx context.Context, reg Registration) error {
 	if r.s.cfg.Registry == nil && r.beats(reg) && r.s.running() {
-		r.changes.add(&registryChange{reg: reg})
-		return nil
+		p, err := r.add(ctx, registryChange{reg: reg})
+		if err == nil {
+			p.leave()
+		}
+		return err
 	}
 	return r.change(ctx, registryChange{reg: reg})
 }
@@ -99,7 +108,21 @@ func (r *registrar) change(ctx context.Context, c registryChange) error {
 	if r.s.cfg.Registry != nil || !r.s.running() {
 		return r.store(ctx, []*registryChange{&c})
 	}
-	return r.changes.add(&c).wait(ctx, registrarPatience)
+	p, err := r.add(ctx, c)
+	if err != nil {
+		return err
+	}
+	return p.wait(ctx, registrarPatience)
+}
+
+// add takes in a change.
+func (r *registrar) add(ctx context.Context, c registryChange) (*parcel[registryChange], error) {
+	caller, _ := wire.CallerFrom(ctx)
+	size := itemSize + len(c.reg.App) + len(c.reg.Address) + len(c.reg.BootID)
+	for _, can := range c.reg.Capabilities {
+		size += 16 + len(can)
+	}
+	return r.changes.add(sender{caller.Scope, c.reg.App}, size, &c)
 }
 
 // beats reports whether a registration only repeats what the store has.
@@ -120,9 +143,8 @@ func (r *registrar) knows(reg Registration) bool {
 // loop stores what comes until ctx ends.
 func (r *registrar) loop(ctx context.Context) {
 	retry := backoff{log: r.s.log, what: "storing registrations"}
-	r.changes.loop(ctx, registrarPause, func(ctx context.Context, changes []*registryChange) error {
+	r.changes.loop(ctx, registrarPause, retry, func(ctx context.Context, changes []*registryChange) error {
 		err := r.store(ctx, changes)
-		retry.failed(ctx, err)
 		if looks, tidies := r.due(); looks || tidies {
 			r.s.life.work.aside(func(ctx context.Context) { r.look(ctx, looks, tidies) })
 		}

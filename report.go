@@ -24,6 +24,11 @@ const (
 	msgReport    = "the results cannot be stored at this moment, send them again later"
 )
 
+// reportBounds are room for two pages of the greatest size from each app.
+func reportBounds() intakeBounds {
+	return intakeBounds{ofApp: 8 << 20, inAll: 64 << 20, batch: startBatch, batchBytes: 4 << 20, atOnce: startBatch / 4, kept: 10 * time.Minute}
+}
+
 // reported is a result that has come, and who from.
 type reported struct {
 	caller wire.Caller
@@ -49,20 +54,39 @@ func sameDate(date int64, run Run) bool { return date == 0 || date == run.Create
 // had an id before, of runs that have ended and of runs that were not sent to a remote executor do not matter.
 func (a *adminSide) Callback(ctx context.Context, reqs []wire.CallbackRequest) (wire.Return, error) {
 	caller, _ := wire.CallerFrom(ctx)
-	list := make([]*reported, len(reqs))
-	for i, r := range reqs {
-		list[i] = &reported{caller: caller, res: reportOf(r), exact: r.Exact, date: r.LogDateTim}
-	}
-	var err error
-	if a.s.running() {
-		err = a.s.reports.add(list...).wait(ctx, reportPatience)
-	} else {
-		err = a.s.storeReports(duty.Mark(ctx), list)
-	}
-	if err != nil || slices.ContainsFunc(list, func(r *reported) bool { return r.failed }) {
+	list, size := reportsOf(caller, reqs)
+	if err := a.report(ctx, caller, list, size); err != nil || slices.ContainsFunc(list, func(r *reported) bool { return r.failed }) {
 		return wire.Failf(msgReport), nil
 	}
 	return wire.Success(), nil
+}
+
+// report has results stored, with the next batch where the loops run.
+func (a *adminSide) report(ctx context.Context, caller wire.Caller, list []*reported, size int) error {
+	if !a.s.running() {
+		return a.s.storeReports(duty.Mark(ctx), list)
+	}
+	p, err := a.s.reports.add(senderOf(caller), size, list...)
+	if err != nil {
+		return err
+	}
+	return p.wait(ctx, reportPatience)
+}
+
+// reportsOf are the results of a request, and the memory that they take. Of several that
+// are of one run, the first counts.
+func reportsOf(caller wire.Caller, reqs []wire.CallbackRequest) (list []*reported, size int) {
+	type run struct{ id, date int64 }
+	seen := make(map[run]bool, len(reqs))
+	for _, r := range reqs {
+		if of := (run{r.LogID, r.LogDateTim}); !seen[of] {
+			seen[of] = true
+			res := reportOf(r)
+			list = append(list, &reported{caller: caller, res: res, exact: r.Exact, date: r.LogDateTim})
+			size += itemSize + len(res.HandleMsg)
+		}
+	}
+	return list, size
 }
 
 // reportOf is a callback as a result. It carries no fence: whoever was sent the run may
@@ -109,14 +133,7 @@ func (r *reported) result(run Run) Result {
 
 // reportLoop stores what comes until ctx ends.
 func (s *scheduler) reportLoop(ctx context.Context) {
-	retry := backoff{log: s.log, what: "storing reported results"}
-	s.reports.loop(ctx, 0, func(ctx context.Context, list []*reported) error {
-		err := s.storeReports(ctx, list)
-		if retry.failed(ctx, err) {
-			sleep(ctx, retry.delay())
-		}
-		return err
-	})
+	s.reports.loop(ctx, 0, backoff{log: s.log, what: "storing reported results"}, s.storeReports)
 }
 
 // storeReports stores results in pages; after an error some are stored, and their
@@ -185,16 +202,24 @@ func (s *scheduler) admissible(ctx context.Context, page []*reported) ([]Result,
 		byID[r.ID] = r
 	}
 	var results []Result
+	has := make(map[int64]bool, len(page)) // further results of a run change nothing
 	for _, r := range page {
 		run, ok := byID[r.res.RunID]
-		switch {
-		case !ok || !isRemote(run.Address) || !s.cfg.speaksFor(r.caller, run.App) || !r.isOf(run):
-		case run.State.Ended() && run.State != StateLost: // of a lost one the result is noted
-		default:
+		if ok && !has[run.ID] && s.concerns(r, run) {
+			has[run.ID] = true
 			results = append(results, r.result(run))
 		}
 	}
 	return s.withTimeouts(ctx, results, byID), nil
+}
+
+// concerns reports whether a result may change something about a run. Of a lost one the
+// first is noted.
+func (s *scheduler) concerns(r *reported, run Run) bool {
+	if !isRemote(run.Address) || !s.cfg.speaksFor(r.caller, run.App) || !r.isOf(run) {
+		return false
+	}
+	return !run.State.Ended() || run.State == StateLost && !run.LateNoted
 }
 
 // withTimeouts has results say which timeout was over, as far as that is known: not where

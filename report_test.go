@@ -105,16 +105,22 @@ func TestTrap10And24CallbackStates(t *testing.T) {
 	}
 }
 
-// TestCallbackIsDurable: results are acknowledged after they are stored (trap 13).
+// TestCallbackIsDurable: results are acknowledged after they are stored (trap 13). Those
+// that could not be stored are tried again, also where nobody sends them again.
 func TestTrap13CallbackIsDurable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		faults := storetest.Wrap(memory.New())
 		e := newElsewhere(t, faults, xxljob.Config{}, map[string]*peer{at1: {}})
 		must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
-		id := e.trigger(xxljob.Job{App: "far"})
-		synctest.Wait()
-		result := wire.CallbackRequest{LogID: id, HandleCode: 200}
+		n := 0
+		run := func() (id int64, result wire.CallbackRequest) {
+			n++
+			id = e.trigger(xxljob.Job{App: "far", Name: fmt.Sprint(n)})
+			synctest.Wait()
+			return id, wire.CallbackRequest{LogID: id, HandleCode: 200}
+		}
 		for _, f := range []storetest.Fault{{Before: true}, {Err: xxljob.ErrLocked, Before: true}, {Hang: make(chan struct{})}} {
+			id, result := run()
 			faults.Inject("Finish", f)
 			began := time.Now()
 			if ret := e.callback(result); ret.OK() || time.Since(began) > 3*time.Second {
@@ -123,7 +129,15 @@ func TestTrap13CallbackIsDurable(t *testing.T) {
 			e.mustBe(id, xxljob.StateDispatched)
 			faults.Clear()
 			time.Sleep(10 * time.Second)
+			if f.Err == nil { // some executors never send a result again
+				e.mustBe(id, xxljob.StateSucceeded)
+			}
+			if ret := e.callback(result); !ret.OK() {
+				t.Errorf("%+v", ret)
+			}
+			e.mustBe(id, xxljob.StateSucceeded)
 		}
+		id, result := run()
 		faults.Inject("Finish", storetest.Fault{After: true, Calls: 1}) // stored, but nobody knows
 		if ret := e.callback(result); ret.OK() {
 			t.Errorf("%+v", ret)

@@ -257,7 +257,7 @@ func (s *scheduler) setUp() {
 	s.probes = newProbes(s)
 	s.remotes = newRemotes(&s.cfg)
 	s.registrar = newRegistrar(s)
-	s.reports.wake = newWake()
+	s.reports = newIntake[reported](reportBounds())
 	s.fanOut = make(fanOut, max(1, s.cfg.FastLane/2))
 	s.early = newEarlyFlights()
 	s.desk, s.doubts = newLogDesk(), newDoubts()
@@ -316,7 +316,7 @@ type scheduler struct {
 	dispatching  dispatching
 	open         openRuns
 	fanOut       fanOut
-	reports      gather[reported]
+	reports      *intake[reported]
 	inboxFull    atomic.Bool  // runs wait in the inbox for room here
 	unsure       atomic.Bool  // a start may have taken effect that Stop cut short
 	suspectUntil atomic.Int64 // until when to look for orphans, in Unix nanoseconds

@@ -14,6 +14,9 @@ type Caller struct {
 	// App is the app the caller may speak for, and "" when it may speak for every
 	// one: it has shown a token that all share, and no name.
 	App string
+	// Scope is what the token that was shown is good for: the name of its app, or "" for a
+	// token that all share, and for every token where the handler is Insecure.
+	Scope string
 	// Named says that the caller has named its app in HeaderApp, as peers of G4
 	// and ours do.
 	Named bool
@@ -75,7 +78,7 @@ type Authorize func(ctx context.Context, app, token string) (scope string, ok bo
 // Insecure is an Authorize that lets everybody do everything: every process
 // that can reach the handler can run, kill and read. It is for closed networks
 // and tests.
-func Insecure(_ context.Context, app, _ string) (scope string, ok bool) { return app, true }
+func Insecure(_ context.Context, _, _ string) (scope string, ok bool) { return "", true }
 
 // SameToken compares two tokens in a time that tells nothing about them. Empty
 // tokens are the same as nothing, not even each other.

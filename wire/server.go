@@ -206,6 +206,7 @@ func (s *server) identify(r *http.Request) (caller Caller, refusal Return, ok bo
 	if caller.Named && scope != "" && scope != app {
 		ok = false
 	}
+	caller.Scope = scope
 	switch {
 	case ok && caller.Named:
 		caller.App = app

@@ -1,0 +1,333 @@
+package xxljob
+
+// What executors elsewhere send on its way into the store: results and registrations.
+// Input: what each request has brought, and who it is from. Output: batches, one at a time,
+// in which each app has its turn. An error of what one app has sent is its own, and what
+// waits is bounded in bytes (intakeroom.go).
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/xxljob/xxljob/wire"
+)
+
+// sender is who a request is from: what its token is good for, and the app that it names.
+// Turns go by the token first, for whoever has one that all share may name any app.
+type sender struct{ scope, app string }
+
+func senderOf(c wire.Caller) sender { return sender{c.Scope, c.App} }
+
+// intake collects what many requests ask of the store. It is safe for concurrent use.
+type intake[T any] struct {
+	wake wake
+	most intakeBounds
+
+	mu     sync.Mutex
+	size   int                  // guarded by mu: of all that is here, in bytes
+	scopes map[string]*scope[T] // guarded by mu: those that something is here of
+	turn   []*scope[T]          // guarded by mu: those that something waits of, the next one first
+
+	complained time.Time // owned by the loop: see complain
+}
+
+func newIntake[T any](most intakeBounds) *intake[T] {
+	return &intake[T]{wake: newWake(), most: most, scopes: map[string]*scope[T]{}}
+}
+
+// intakeBounds are the bounds of an intake.
+type intakeBounds struct {
+	ofApp, inAll      int           // what may be here, in bytes
+	batch, batchBytes int           // items and bytes from which on a batch is full
+	atOnce            int           // items that a turn has
+	kept              time.Duration // for so long what nobody waits for is kept and tried again
+}
+
+// scope is what is here of one token.
+type scope[T any] struct {
+	name string
+	size int
+	apps map[string]*line[T]
+	turn []*line[T] // those that something waits of, the next one first
+}
+
+// line is what is here of one app.
+type line[T any] struct {
+	scope   *scope[T]
+	app     string
+	size    int          // with what is being stored
+	waiting []*parcel[T] // the oldest first
+}
+
+// parcel is what one request has brought.
+type parcel[T any] struct {
+	in    *intake[T]
+	line  *line[T]
+	items []*T // what is still to be done
+	size  int  // in bytes
+	came  time.Time
+	left  bool          // guarded by intake.mu: nobody waits for it any more
+	done  chan struct{} // closed when err and what is in the items are set
+	err   error
+}
+
+// piece is what a parcel has in a batch.
+type piece[T any] struct {
+	*parcel[T]
+	items []*T
+}
+
+// add takes in what a request has brought, size bytes of memory. The items are the loop's
+// until that is done. It is an error where there is no room.
+func (in *intake[T]) add(from sender, size int, items ...*T) (*parcel[T], error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	l := in.line(from)
+	size += parcelSize
+	if !in.makeRoom(l, size) {
+		return nil, errNoRoom
+	}
+	p := &parcel[T]{in: in, line: l, items: items, size: size, came: time.Now(), done: make(chan struct{})}
+	in.count(l, size)
+	in.queue(l)
+	l.waiting = append(l.waiting, p)
+	in.wake.poke()
+	return p, nil
+}
+
+// line returns the line of a sender: a new one where nothing of it is here.
+func (in *intake[T]) line(from sender) *line[T] {
+	s := in.scopes[from.scope]
+	if s == nil {
+		s = &scope[T]{name: from.scope, apps: map[string]*line[T]{}}
+	}
+	if len(s.apps) >= maxLines && s.apps[from.app] == nil {
+		from.app = ""
+	}
+	if l := s.apps[from.app]; l != nil {
+		return l
+	}
+	return &line[T]{scope: s, app: from.app}
+}
+
+// maxLines is how many apps that show one token have a line of their own; the rest share
+// one.
+const maxLines = 256
+
+// count notes that so many bytes more of a line are here. A line is known while something
+// of it is.
+func (in *intake[T]) count(l *line[T], size int) {
+	l.size += size
+	l.scope.size += size
+	in.size += size
+	if l.size > 0 {
+		l.scope.apps[l.app] = l
+		in.scopes[l.scope.name] = l.scope
+		return
+	}
+	delete(l.scope.apps, l.app)
+	if len(l.scope.apps) == 0 {
+		delete(in.scopes, l.scope.name)
+	}
+}
+
+// queue gives a line a turn, unless it has one, since something of it waits.
+func (in *intake[T]) queue(l *line[T]) {
+	if len(l.waiting) > 0 {
+		return
+	}
+	if len(l.scope.turn) == 0 {
+		in.turn = append(in.turn, l.scope)
+	}
+	l.scope.turn = append(l.scope.turn, l)
+}
+
+// take returns the next batch. It is full with the piece that reaches one of the bounds.
+func (in *intake[T]) take() (batch []piece[T]) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for items, size := 0, 0; len(in.turn) > 0 && items < in.most.batch && size < in.most.batchBytes; {
+		p := in.next()
+		if p.left && time.Since(p.came) > in.most.kept {
+			in.end(p, errNotYet)
+			continue
+		}
+		mine := p.items[:min(len(p.items), in.most.atOnce)]
+		batch = append(batch, piece[T]{p, mine})
+		items, size = items+len(mine), size+p.size
+	}
+	return batch
+}
+
+// next takes the parcel whose turn it is.
+func (in *intake[T]) next() *parcel[T] {
+	s := in.turn[0]
+	in.turn = in.turn[1:]
+	l := s.turn[0]
+	s.turn = s.turn[1:]
+	p := l.waiting[0]
+	l.waiting[0] = nil
+	l.waiting = l.waiting[1:]
+	if len(l.waiting) > 0 {
+		s.turn = append(s.turn, l)
+	}
+	if len(s.turn) > 0 {
+		in.turn = append(in.turn, s)
+	}
+	return p
+}
+
+// loop does what comes together, one batch after the other, with a pause after each, until
+// ctx ends. What has come by then is done as well, up to the first error; so do bounds its
+// own calls and is not ended with ctx.
+func (in *intake[T]) loop(ctx context.Context, pause time.Duration, retry backoff, do func(context.Context, []*T) error) {
+	for more := true; more; {
+		more = sleep(ctx, forever, in.wake)
+		for batch := in.take(); len(batch) > 0; batch = in.take() {
+			err := in.store(context.WithoutCancel(ctx), batch, do, retry.log)
+			wait := pause
+			if retry.failed(ctx, err) {
+				wait = max(pause, retry.delay())
+			}
+			if more = sleep(ctx, wait) && more; !more && err != nil {
+				return
+			}
+		}
+	}
+}
+
+// store does a batch. Should that fail, it does what each app has sent by itself, so that
+// nobody pays for what is wrong with others. It returns an error where nothing could be
+// done: then all of it stays, to be tried again.
+func (in *intake[T]) store(ctx context.Context, batch []piece[T], do func(context.Context, []*T) error, log *slog.Logger) error {
+	err := do(ctx, itemsOf(batch))
+	lines := byLine(batch)
+	failures := slices.Repeat([]error{err}, len(lines))
+	if err != nil && len(lines) > 1 {
+		for i, own := range lines {
+			failures[i] = do(ctx, itemsOf(own))
+		}
+	}
+	works := slices.Contains(failures, nil)
+	for i, own := range lines {
+		in.finish(own, failures[i], !works)
+		if works && failures[i] != nil {
+			in.complain(own[0].line, failures[i], log)
+		}
+	}
+	if works {
+		return nil
+	}
+	return err
+}
+
+// complain says now and then that what an app has sent cannot be stored, and that of
+// others can.
+func (in *intake[T]) complain(l *line[T], err error, log *slog.Logger) {
+	if time.Since(in.complained) >= complainEvery {
+		in.complained = time.Now()
+		log.Warn("xxljob: what an app has sent could not be stored", "app", l.app, "err", err)
+	}
+}
+
+const complainEvery = time.Minute
+
+// byLine puts together what is of one line, in the order of their first pieces.
+func byLine[T any](batch []piece[T]) (lines [][]piece[T]) {
+	place := map[*line[T]]int{}
+	for _, p := range batch {
+		i, ok := place[p.line]
+		if !ok {
+			i = len(lines)
+			place[p.line], lines = i, append(lines, nil)
+		}
+		lines[i] = append(lines[i], p)
+	}
+	return lines
+}
+
+func itemsOf[T any](batch []piece[T]) (items []*T) {
+	for _, p := range batch {
+		items = append(items, p.items...)
+	}
+	return items
+}
+
+// finish takes in how pieces of one line fared, and tells those who wait for their parcels.
+// What is left of a parcel goes back to the head of the line, and so does one that has
+// failed and is to be kept.
+func (in *intake[T]) finish(own []piece[T], err error, keep bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	var back []*parcel[T]
+	for _, p := range own {
+		if err == nil {
+			p.parcel.items = p.parcel.items[len(p.items):]
+		} else {
+			p.answer(err)
+		}
+		if len(p.parcel.items) > 0 && (err == nil || keep) {
+			back = append(back, p.parcel)
+		} else {
+			in.end(p.parcel, err)
+		}
+	}
+	if l := own[0].line; len(back) > 0 {
+		in.queue(l)
+		l.waiting = append(back, l.waiting...)
+	}
+}
+
+// end is done with a parcel. mu is held.
+func (in *intake[T]) end(p *parcel[T], err error) {
+	in.count(p.line, -p.size)
+	p.answer(err)
+}
+
+// answer tells whoever waits for a parcel, once; nobody does from then on. mu is held.
+func (p *parcel[T]) answer(err error) {
+	select {
+	case <-p.done:
+	default:
+		p.err = err
+		close(p.done)
+	}
+	p.left = true
+}
+
+var (
+	// errNotYet says that a call has not been answered in time: what it was for may be
+	// done or not.
+	errNotYet = errors.New("xxljob: not answered in time")
+	// errNoRoom says that too much waits already.
+	errNoRoom = errors.New("xxljob: too much waits for the store")
+)
+
+// wait waits for the parcel to be stored, until ctx ends or patience is over. It may be
+// stored after that too.
+func (p *parcel[T]) wait(ctx context.Context, patience time.Duration) error {
+	t := time.NewTimer(patience)
+	defer t.Stop()
+	select {
+	case <-p.done:
+		return p.err
+	case <-ctx.Done():
+		p.leave()
+		return ctx.Err()
+	case <-t.C:
+		p.leave()
+		return fmt.Errorf("%w: %v", errNotYet, patience)
+	}
+}
+
+// leave says that nobody waits for the parcel.
+func (p *parcel[T]) leave() {
+	p.in.mu.Lock()
+	p.left = true
+	p.in.mu.Unlock()
+}
