@@ -300,3 +300,19 @@ func TestBeatsThatWaitAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// TestGoodByesOfUnknownAddresses: each had the registry of its app read.
+func TestGoodByesOfUnknownAddresses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		faults := storetest.Wrap(memory.New())
+		e := twoApps(t, faults)
+		before := faults.Calls("Addresses")
+		for i := range 100 {
+			go e.deregister("far", fmt.Sprintf("http://10.1.0.%d:9999/", i))
+		}
+		time.Sleep(500 * time.Millisecond)
+		if n := faults.Calls("Addresses") - before; n > 2 {
+			t.Errorf("the registry was read %d times", n)
+		}
+	})
+}

@@ -35,6 +35,7 @@ func registryBounds() intakeBounds {
 type registrar struct {
 	s       *scheduler
 	changes *intake[registryChange]
+	twins   *twins
 
 	mu             sync.Mutex
 	known          map[addressKey]knownAddress // guarded by mu: what the store has, as far as this node knows
@@ -53,7 +54,7 @@ type knownAddress struct {
 }
 
 func newRegistrar(s *scheduler) *registrar {
-	return &registrar{s: s, changes: newIntake[registryChange](registryBounds()), known: map[addressKey]knownAddress{}}
+	return &registrar{s: s, changes: newIntake[registryChange](registryBounds()), twins: newTwins(s), known: map[addressKey]knownAddress{}}
 }
 
 // register stores a registration. A heartbeat of an executor that the store is known to
@@ -73,33 +74,14 @@ func (r *registrar) register(ctx context.Context, reg Registration) error {
 // deregister removes a registration. One that is not known as it is spelled is looked
 // for in other spellings.
 func (r *registrar) deregister(ctx context.Context, reg Registration) error {
-	for _, twin := range r.twins(ctx, reg) {
-		if err := r.change(ctx, registryChange{reg: twin, gone: true}); err != nil {
-			return err
+	if r.s.cfg.Registry == nil && !r.knows(reg) {
+		for _, twin := range r.twins.of(ctx, reg) {
+			if err := r.change(ctx, registryChange{reg: twin, gone: true}); err != nil {
+				return err
+			}
 		}
 	}
 	return r.change(ctx, registryChange{reg: reg, gone: true})
-}
-
-// twins are the other spellings under which an address is registered. Where they cannot
-// be read there are none: they end by their silence.
-func (r *registrar) twins(ctx context.Context, reg Registration) (twins []Registration) {
-	if r.s.cfg.Registry != nil || r.knows(reg) {
-		return nil
-	}
-	has, err := call(ctx, func(ctx context.Context) ([]Registration, error) {
-		return r.s.store.Addresses(ctx, reg.App, r.s.cfg.Dead)
-	})
-	if err != nil {
-		return nil
-	}
-	normal := wire.NormalAddress(reg.Address)
-	for _, other := range has {
-		if other.Address != reg.Address && wire.NormalAddress(other.Address) == normal {
-			twins = append(twins, Registration{App: reg.App, Address: other.Address, BootID: reg.BootID})
-		}
-	}
-	return twins
 }
 
 // change stores one change, with the next batch where the loops run. A registry of the
