@@ -1,9 +1,11 @@
 package xxljob
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/xxljob/xxljob/internal/guard"
@@ -177,3 +179,55 @@ func HookCalls() (call func(hook func(Run), run Run)) {
 
 // AddressOf is the address of a scheduler's attached executors.
 func AddressOf(s Scheduler) string { return LocalAddress(s.(*scheduler).incarnation) }
+
+// Intake is an intake of numbers.
+type Intake struct{ in *intake[int] }
+
+// NewIntake makes an intake with small bounds, and its loop.
+func NewIntake(ofApp, inAll int) Intake {
+	return Intake{newIntake[int](intakeBounds{ofApp: ofApp, inAll: inAll, batch: 20, batchBytes: inAll, atOnce: 5, kept: time.Minute})}
+}
+
+// Run is the loop.
+func (t Intake) Run(ctx context.Context, do func(context.Context, []*int) error) {
+	t.in.loop(ctx, time.Millisecond, backoff{log: slog.New(slog.DiscardHandler), what: "testing"}, do)
+}
+
+// Store has items stored, or gives up after patience.
+func (t Intake) Store(ctx context.Context, scope, app string, size int, patience time.Duration, items ...*int) error {
+	p, err := t.in.add(sender{scope, app}, size-parcelSize, items...)
+	if err != nil {
+		return err
+	}
+	return p.wait(ctx, patience)
+}
+
+// Size is how much is here, and Lines of how many apps; it panics where the books of the
+// intake do not agree.
+func (t Intake) Size() (size, lines int) {
+	t.in.mu.Lock()
+	defer t.in.mu.Unlock()
+	turns := 0
+	for name, s := range t.in.scopes {
+		of := 0
+		for app, l := range s.apps {
+			own := 0
+			for _, p := range l.waiting {
+				own += p.size
+			}
+			of += l.size
+			lines++
+			if l.app != app || own > l.size || l.size > t.in.most.ofApp || l.size == 0 || slices.Contains(s.turn, l) != (len(l.waiting) > 0) {
+				panic(fmt.Sprintf("line %q: %+v", app, l))
+			}
+		}
+		if s.name != name || of != s.size || slices.Contains(t.in.turn, s) != (len(s.turn) > 0) {
+			panic(fmt.Sprintf("scope %q: %+v", name, s))
+		}
+		size, turns = size+s.size, turns+min(len(s.turn), 1)
+	}
+	if size != t.in.size || size > t.in.most.inAll || turns != len(t.in.turn) {
+		panic(fmt.Sprintf("%d bytes of %d, %d of %d turns", size, t.in.size, turns, len(t.in.turn)))
+	}
+	return size, lines
+}

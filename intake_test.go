@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -315,4 +316,75 @@ func TestGoodByesOfUnknownAddresses(t *testing.T) {
 			t.Errorf("the registry was read %d times", n)
 		}
 	})
+}
+
+// TestIntakeBooks: whoever comes and goes, and whatever fails, what is counted is what is
+// there, everybody is answered, and what was answered well was done.
+func TestIntakeBooks(t *testing.T) {
+	for seed := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) {
+			in := xxljob.NewIntake(2000, 5000)
+			ctx, cancel := context.WithCancel(t.Context())
+			var mu sync.Mutex
+			rnd := rand.New(rand.NewPCG(seed, 1))
+			random := func(n int) int {
+				mu.Lock()
+				defer mu.Unlock()
+				return rnd.IntN(n)
+			}
+			done, calm := map[*int]bool{}, false
+			over := make(chan struct{})
+			go func() {
+				defer close(over)
+				in.Run(ctx, func(_ context.Context, items []*int) error {
+					time.Sleep(time.Duration(random(20)) * time.Millisecond)
+					in.Size()
+					mu.Lock()
+					defer mu.Unlock()
+					for _, x := range items {
+						if !calm && (*x == 0 && rnd.IntN(2) == 0 || rnd.IntN(60) == 0) {
+							return errors.New("failed")
+						}
+					}
+					for _, x := range items {
+						done[x] = true
+					}
+					return nil
+				})
+			}()
+			var all sync.WaitGroup
+			for who := range 12 {
+				all.Go(func() {
+					for range 60 {
+						items := make([]*int, 1+random(12))
+						for i := range items {
+							items[i] = new(int)
+							*items[i] = who
+						}
+						scope := fmt.Sprint("scope", who%4)
+						err := in.Store(ctx, scope, fmt.Sprint("app", who), 300+random(1500), time.Duration(random(50))*time.Millisecond, items...)
+						in.Size()
+						mu.Lock()
+						for _, x := range items {
+							if err == nil && !done[x] {
+								t.Error("answered, and not done")
+							}
+						}
+						mu.Unlock()
+						time.Sleep(time.Duration(random(30)) * time.Millisecond)
+					}
+				})
+			}
+			all.Wait()
+			mu.Lock()
+			calm = true
+			mu.Unlock()
+			time.Sleep(2 * time.Minute)
+			if size, lines := in.Size(); size != 0 || lines != 0 {
+				t.Errorf("seed %d: %d bytes of %d apps are left", seed, size, lines)
+			}
+			cancel()
+			<-over
+		})
+	}
 }
