@@ -155,7 +155,7 @@ func answerOf(ret wire.LogReturn, err error, from int) Answer {
 	a := Answer{ToLine: min(max(ret.Result.ToLineNum, 0), math.MaxInt32), IsEnd: ret.Result.IsEnd, Content: plainText(ret.Result.LogContent)}
 	if len(a.Content) > logBytes {
 		a.Content = cutLines(a.Content)
-		a.ToLine, a.IsEnd = from+strings.Count(a.Content, "\n")-1, false
+		a.ToLine, a.IsEnd = from+min(strings.Count(a.Content, "\n")-1, math.MaxInt32-from), false
 	}
 	return a
 }

@@ -133,10 +133,12 @@ type Config struct {
 type LogConfig struct {
 	// Dir is the root directory of log files
 	// <Dir>/yyyy-MM-dd/<run id>-<second of its date>.log, made when absent; files are
-	// 0600 and directories 0700. Empty keeps the lines in memory.
+	// 0600 and directories 0700. The day is that of the run's date, which the admin sends,
+	// but at most two days from when the run came. Empty keeps the lines in memory.
 	Dir string
 
-	// RetentionDays is how many days a day's directory is kept after its date.
+	// RetentionDays is how many days a day's directory is kept after its date, or one
+	// that is more than two days ahead after the last file was put into it.
 	// Old ones are removed by the first line of a day. Negative keeps them for
 	// ever. Default: 30.
 	RetentionDays int

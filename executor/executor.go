@@ -236,7 +236,7 @@ func (e *Executor) Log(_ context.Context, req wire.LogRequest) (wire.LogReturn, 
 func (e *Executor) readLog(o *origin, req wire.LogRequest) wire.LogReturn {
 	from := max(req.FromLineNum, 1)
 	k := runID{req.LogID, req.LogDateTim}
-	res, found, err := o.logs.read(logKeyOf(k, time.Now()), from)
+	res, found, err := o.logs.read(askedLog(k, time.Now()), from)
 	if err != nil {
 		e.cfg.Logger.Error("executor: a run's log cannot be read", "run", req.LogID, "error", err)
 		return wire.LogReturn{Code: wire.CodeFail, Msg: "readLog fail, " + err.Error()}

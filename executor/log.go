@@ -13,11 +13,28 @@ type logKey struct {
 	at time.Time // in its day; the present one where the date is missing or absurd
 }
 
-func logKeyOf(k runID, now time.Time) logKey {
+// askedLog is the key of a request for a log.
+func askedLog(k runID, now time.Time) logKey {
 	if at, ok := instant(k.date); ok {
 		now = at
 	}
 	return logKey{k, now}
+}
+
+// maxLogOff is how far a run's date may be from the clock of its executor for its log to
+// be in the directory of that day. The clocks of honest admins are off by less.
+const maxLogOff = 48 * time.Hour
+
+// newLog is the key of the log of a run that is accepted now. The date is the caller's to
+// choose, but not the day of the directory, or the retention might never come to it.
+func newLog(k runID, now time.Time) logKey {
+	key := askedLog(k, now)
+	if off := key.at.Sub(now); off > maxLogOff {
+		key.at = now.Add(maxLogOff)
+	} else if off < -maxLogOff {
+		key.at = now.Add(-maxLogOff)
+	}
+	return key
 }
 
 // logStore keeps the lines of runs. It is safe for concurrent use.

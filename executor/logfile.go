@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,8 +19,9 @@ import (
 
 // fileLogs keeps logs of one origin in files <root>/yyyy-MM-dd/<id>-<second>.log, where the
 // second is that of the run's date, since 1970: admins ask by the second. A run without a
-// date has <id>.log. Every path is made of numbers, below a root that nothing can lead
-// out of.
+// date has <id>.log. The directory is that of the date too, but for dates that are too far
+// from when the run came: see newLog. Every path is made of numbers, below a root that
+// nothing can lead out of.
 type fileLogs struct {
 	logFormat
 	root      *os.Root
@@ -31,6 +33,9 @@ type fileLogs struct {
 	cleaned string // the day of the last cleaning
 }
 
+// maxRetention is a bound in days for calculations with dates, and as good as for ever.
+const maxRetention = 1_000_000
+
 func newFileLogs(f logFormat, cfg Config, dir string) (*fileLogs, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("xxljob: executor: Config.Log.Dir: %w", err)
@@ -39,7 +44,8 @@ func newFileLogs(f logFormat, cfg Config, dir string) (*fileLogs, error) {
 	if err != nil {
 		return nil, fmt.Errorf("xxljob: executor: Config.Log.Dir: %w", err)
 	}
-	return &fileLogs{logFormat: f, root: root, maxRun: cfg.Log.MaxBytes, retention: cfg.Log.RetentionDays, log: cfg.Logger}, nil
+	keep := min(cfg.Log.RetentionDays, maxRetention)
+	return &fileLogs{logFormat: f, root: root, maxRun: cfg.Log.MaxBytes, retention: keep, log: cfg.Logger}, nil
 }
 
 // of keeps the logs of a cluster in a directory of its name, which is none of a
@@ -148,21 +154,52 @@ func (w *fileWriter) shut() {
 
 // read looks for each file that may be meant.
 func (s *fileLogs) read(key logKey, from int) (wire.LogResult, bool, error) {
-	for _, name := range s.asked(key) {
-		f, err := s.root.Open(name)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			continue
-		case errors.Is(err, fs.ErrClosed):
-			return wire.LogResult{}, false, nil
-		case err != nil:
-			return wire.LogResult{}, false, err
-		}
-		defer f.Close()
-		res, err := readLines(f, from)
-		return res, true, err
+	f, err := s.find(key)
+	if f == nil || err != nil {
+		return wire.LogResult{}, false, err
 	}
-	return wire.LogResult{}, false, nil
+	defer f.Close()
+	res, err := readLines(f, from)
+	return res, true, err
+}
+
+// find opens the file that a request means, nil for none.
+func (s *fileLogs) find(key logKey) (*os.File, error) {
+	for _, name := range s.asked(key) {
+		if f, err := s.root.Open(name); !errors.Is(err, fs.ErrNotExist) {
+			return unlessClosed(f, err)
+		}
+	}
+	return s.findAside(key)
+}
+
+// findAside looks through all days for a run whose date was too far from when it came,
+// and which is in the directory of another day for that. The latest is meant: a run that is
+// accepted a second time may have a second file.
+func (s *fileLogs) findAside(key logKey) (*os.File, error) {
+	if key.date == 0 {
+		return nil, nil
+	}
+	days, err := s.days()
+	if err != nil {
+		return unlessClosed(nil, err)
+	}
+	for _, d := range slices.Backward(days) {
+		for _, name := range key.datedNames() {
+			if f, err := s.root.Open(path.Join(d.name, name)); !errors.Is(err, fs.ErrNotExist) {
+				return unlessClosed(f, err)
+			}
+		}
+	}
+	return nil, nil
+}
+
+// unlessClosed is nothing where the store was closed.
+func unlessClosed(f *os.File, err error) (*os.File, error) {
+	if err == nil || errors.Is(err, fs.ErrClosed) {
+		return f, nil
+	}
+	return nil, err
 }
 
 // asked are the files that a request may mean, the likeliest first: that of the run with
@@ -173,13 +210,22 @@ func (s *fileLogs) asked(key logKey) []string {
 	if key.date == 0 {
 		return append([]string{path.Join(today, logName(key.runID))}, s.latest(today, key.id)...)
 	}
-	exact, undated := logName(key.runID), logName(runID{id: key.id})
-	if key.date%1000 != 0 {
-		return []string{path.Join(today, exact), path.Join(today, undated)}
+	undated := logName(runID{id: key.id})
+	names := key.datedNames()
+	if len(names) == 1 {
+		return []string{path.Join(today, names[0]), path.Join(today, undated)}
 	}
 	before := s.day(key.at.Add(-time.Second))
-	rounded := logName(runID{key.id, key.date - 1})
-	return []string{path.Join(today, exact), path.Join(before, rounded), path.Join(today, undated), path.Join(before, undated)}
+	return []string{path.Join(today, names[0]), path.Join(before, names[1]), path.Join(today, undated), path.Join(before, undated)}
+}
+
+// datedNames are the names of the file of a run that is asked for by a date: that of the
+// date, and where it is a whole second that of the second before.
+func (k runID) datedNames() []string {
+	if k.date%1000 != 0 {
+		return []string{logName(k)}
+	}
+	return []string{logName(k), logName(runID{k.id, k.date - 1})}
 }
 
 // latest is the last file of a day for an id, if there is one. The directory is read for
@@ -201,7 +247,7 @@ func (s *fileLogs) latest(day string, id int64) []string {
 }
 
 // clean removes the directories of days that are over for longer than the
-// retention, once a day. Whatever is not named like a day is not ours.
+// retention, once a day.
 func (s *fileLogs) clean(now time.Time) {
 	today := s.day(now)
 	s.mu.Lock()
@@ -211,18 +257,67 @@ func (s *fileLogs) clean(now time.Time) {
 	if !due {
 		return
 	}
-	days, err := fs.ReadDir(s.root.FS(), ".")
+	days, err := s.days()
 	if err != nil {
 		s.log.Error("executor: old logs cannot be listed", "error", err)
 		return
 	}
 	for _, d := range days {
-		date, err := time.Parse(time.DateOnly, d.Name())
-		if err != nil || !d.IsDir() || date.AddDate(0, 0, s.retention).Format(time.DateOnly) >= today {
+		if !s.over(d, now) {
 			continue
 		}
-		if err := s.root.RemoveAll(d.Name()); err != nil {
-			s.log.Error("executor: old logs cannot be removed", "day", d.Name(), "error", err)
+		if err := s.root.RemoveAll(d.name); err != nil {
+			s.log.Error("executor: old logs cannot be removed", "day", d.name, "error", err)
 		}
 	}
+}
+
+// logDay is the directory of a day.
+type logDay struct {
+	name string
+	date time.Time // midnight, in UTC whatever the zone of the days
+}
+
+// days lists the directories of days, in their order. Whatever is not named like a day is
+// not ours.
+func (s *fileLogs) days() (days []logDay, err error) {
+	entries, err := fs.ReadDir(s.root.FS(), ".")
+	for _, d := range entries {
+		if date, err := time.Parse(time.DateOnly, d.Name()); err == nil && d.IsDir() {
+			days = append(days, logDay{d.Name(), date})
+		}
+	}
+	return days, err
+}
+
+// over reports whether a day is over for longer than the retention. One that is too far
+// ahead to be written to was made by a version that went by any date, or while the clock
+// was ahead, and counts from when the last file was put into it.
+func (s *fileLogs) over(d logDay, now time.Time) bool {
+	today := midnight(now.In(s.loc))
+	if d.date.After(midnight(now.Add(maxLogOff).In(s.loc))) {
+		d.date = midnight(s.written(d, now).In(s.loc))
+	}
+	return d.date.AddDate(0, 0, s.retention).Before(today)
+}
+
+// written is when the last file was put into a directory. One that says a time to come
+// is made to say now, or it would never be old.
+func (s *fileLogs) written(d logDay, now time.Time) time.Time {
+	info, err := s.root.Stat(d.name)
+	if err != nil {
+		return now // whatever is wrong, the removal of it would fail too
+	}
+	if at := info.ModTime(); !at.After(now) {
+		return at
+	}
+	if err := s.root.Chtimes(d.name, now, now); err != nil {
+		s.log.Error("executor: logs of a day to come cannot be dated", "day", d.name, "error", err)
+	}
+	return now
+}
+
+// midnight is the day of a time as a logDay has it.
+func midnight(t time.Time) time.Time {
+	return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
 }

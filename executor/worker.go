@@ -52,7 +52,7 @@ func newRun(e *Executor, h *handler, j *job, req *wire.TriggerRequest, now time.
 			ShardIndex: req.BroadcastIndex, ShardTotal: max(req.BroadcastTotal, 1),
 			ScheduledAt: at.In(e.cfg.Location), Attempt: req.Attempt,
 		},
-		taskState: taskState{logs: j.origin.logs, key: logKeyOf(idOf(req), now)},
+		taskState: taskState{logs: j.origin.logs, key: newLog(idOf(req), now)},
 		exec:      e, handler: h, job: j, id: idOf(req),
 		timeout: seconds(req.ExecutorTimeout),
 	}
