@@ -114,7 +114,7 @@ func describe(k kill, window time.Duration, found map[string]*routeLateness) str
 	fmt.Fprintf(&text, "# node %s was killed at %s; runs due in the next %v that it had not taken:\n", k.node, k.at.UTC().Format(clock), window)
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		l := found[name]
-		fmt.Fprintf(&text, "#   %-21s  %3d runs", name, len(l.late)+l.waits)
+		fmt.Fprintf(&text, "#   %-21s  %3d runs", plain(name), len(l.late)+l.waits)
 		if n := len(l.late); n > 0 {
 			p99 := l.late[(n*99+99)/100-1]
 			fmt.Fprintf(&text, "  late p99 %5d ms  at most %5d ms", p99.Milliseconds(), l.late[n-1].Milliseconds())

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
@@ -111,9 +112,21 @@ type printer struct {
 }
 
 func (p *printer) say(format string, args ...any) {
+	line := plain(fmt.Sprintf("%s "+format, append([]any{p.node}, args...)...))
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	fmt.Fprintf(p.out, "%s "+format+"\n", append([]any{p.node}, args...)...)
+	fmt.Fprintln(p.out, line)
+}
+
+// plain is a line without what a terminal obeys or does not show: what rows of the
+// database say comes to the screen as text.
+func plain(line string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsGraphic(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, line)
 }
 
 // started is the first thing that a handler does.

@@ -73,7 +73,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // from then on Ctrl-C ends the program at once
 	if err := run(ctx, o, os.Stdout, reloadSignal()); err != nil {
-		fmt.Fprintln(os.Stderr, "standalone:", err)
+		fmt.Fprint(os.Stderr, faultText(err))
 		os.Exit(1)
 	}
 }

@@ -225,8 +225,8 @@ func TestLines(t *testing.T) {
 		{xxljob.Run{Scheduled: at, State: xxljob.StateCancelled, Reason: "killed"},
 			"2026-03-01 13:00:00.005  -                     -  cancelled: killed"},
 	} {
-		if got, want := p.line("name", c.run), fmt.Sprintf("%-40s  %s\n", "name", c.want); got != want {
-			t.Errorf("\ngot  %swant %s", got, want)
+		if got, want := p.line("name", c.run), fmt.Sprintf("%-40s  %s", "name", c.want); got != want {
+			t.Errorf("\ngot  %s\nwant %s", got, want)
 		}
 	}
 }

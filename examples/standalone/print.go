@@ -16,11 +16,11 @@ import (
 const (
 	stamp   = "2006-01-02 15:04:05.000"
 	clock   = "15:04:05.000"
-	columns = "%-40s  %-23s  %-12s  %9s  %s\n"
+	columns = "%-40s  %-23s  %-12s  %9s  %s"
 	preview = 5 // instants shown at the start
 )
 
-// printer writes what happens, line by line.
+// printer writes what happens, line by line, and nothing but text: see asText.
 type printer struct {
 	zone  *time.Location
 	store xxljob.Store
@@ -30,14 +30,16 @@ type printer struct {
 	names map[int64]string // guarded by mu: of jobs, as far as they are known
 }
 
+// printf writes one line. It is the only way to the screen.
 func (p *printer) printf(format string, args ...any) {
+	line := asText(fmt.Sprintf(format, args...))
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	fmt.Fprintf(p.out, format, args...)
+	fmt.Fprintln(p.out, line)
 }
 
 // say writes a line about the program itself, marked as such.
-func (p *printer) say(format string, args ...any) { p.printf("# "+format+"\n", args...) }
+func (p *printer) say(format string, args ...any) { p.printf("# "+format, args...) }
 
 // begin says what will happen, and how to read it.
 func (p *printer) begin(jobs []xxljob.Ensured) {
