@@ -1,5 +1,6 @@
-# The only tools this needs are Go and make; lint fetches staticcheck by Go, test
-# and race fetch Postgres and pgbouncer by the package manager of the system.
+# The only tools this needs are Go and make; lint fetches staticcheck by Go and audit
+# govulncheck, test and race fetch Postgres and pgbouncer by the package manager of the
+# system.
 
 GO          ?= go
 TESTFLAGS   ?=
@@ -9,8 +10,11 @@ BENCH       ?= .
 BENCHTIME   ?= 1s
 COUNT       ?= 1
 STATICCHECK := v0.8.2
+GOVULNCHECK := v1.9.0
+VULNDB      ?=
 
 staticcheck := bin/staticcheck-$(STATICCHECK)
+govulncheck := bin/govulncheck-$(GOVULNCHECK)
 bench       := $(GO) test -p 1 -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) -timeout 60m ./...
 
 .DEFAULT_GOAL := help
@@ -37,6 +41,15 @@ lint: $(staticcheck) ## gofmt, vet, staticcheck
 $(staticcheck):
 	GOBIN="$(CURDIR)/bin" $(GO) install honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK)
 	mv bin/staticcheck $@
+
+# Not part of lint or CI: its answer changes without a commit.
+.PHONY: audit
+audit: $(if $(VULNDB),$(govulncheck)) ## look for known vulnerabilities by a local copy of the database (VULNDB=path), list modules that are behind
+	@GO="$(GO)" GOVULNCHECK="$(CURDIR)/$(govulncheck)" sh internal/modules/audit.sh "$(VULNDB)"
+
+$(govulncheck):
+	GOBIN="$(CURDIR)/bin" $(GO) install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK)
+	mv bin/govulncheck $@
 
 fuzz: ## run each fuzz target for FUZZTIME (20s)
 	@grep -r --include='*_test.go' '^func Fuzz' . | sed 's/^\(.*\)\/[^/]*:func \(Fuzz[A-Za-z0-9_]*\).*/\1 \2/' | \
