@@ -1,0 +1,129 @@
+package xxljob_test
+
+import (
+	"go/ast"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const securityFile = "SECURITY.md"
+
+// tableRows returns the rows of the table below a heading, without its head and without
+// rows that only name a part of it.
+func tableRows(t *testing.T, name, heading string) (rows [][]string) {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, below, found := strings.Cut(string(text), "\n## "+heading+"\n")
+	if !found {
+		t.Fatalf("%s has no heading %q", name, heading)
+	}
+	below, _, _ = strings.Cut(below, "\n## ")
+	for line := range strings.Lines(below) {
+		line, ok := strings.CutPrefix(strings.TrimSpace(line), "| ")
+		if !ok {
+			continue
+		}
+		cells := strings.Split(strings.TrimSuffix(line, "|"), "|")
+		if strings.HasPrefix(line, "**") && strings.TrimSpace(strings.Join(cells[1:], "")) == "" {
+			continue
+		}
+		rows = append(rows, cells)
+	}
+	if len(rows) < 2 {
+		t.Fatalf("%s has no table under %q", name, heading)
+	}
+	return rows[1:]
+}
+
+var (
+	testName    = regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z0-9_]+)`")
+	fieldName   = regexp.MustCompile("`(?:([a-z]+)\\.)?((?:[A-Z][A-Za-z]*)?Config)\\.([A-Z][A-Za-z]*)(?:\\[[^`]*\\])?`")
+	placeholder = regexp.MustCompile(`\b(TEST|KNOB)-\w+`)
+)
+
+// TestAttacksHaveTests: each attack of SECURITY.md names tests, and they are there.
+func TestAttacksHaveTests(t *testing.T) {
+	tests := map[string]bool{}
+	for _, s := range sources(t) {
+		if !s.test {
+			continue
+		}
+		for _, d := range s.file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil {
+				tests[f.Name.Name] = true
+			}
+		}
+	}
+	for _, row := range tableRows(t, securityFile, "Attacks, and what stops them") {
+		if len(row) != 3 {
+			t.Errorf("%d cells, want 3: %s", len(row), row)
+			continue
+		}
+		named := testName.FindAllStringSubmatch(row[2], -1)
+		if len(named) == 0 {
+			t.Errorf("no test is named for: %s", row[0])
+		}
+		for _, m := range named {
+			if !tests[m[1]] {
+				t.Errorf("there is no %s, which is named for: %s", m[1], row[0])
+			}
+		}
+	}
+}
+
+// TestSecurityNamesWhatThereIs: the fields that SECURITY.md names are there, and nothing
+// in it is left to be filled in.
+func TestSecurityNamesWhatThereIs(t *testing.T) {
+	text, err := os.ReadFile(securityFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, left := range placeholder.FindAllString(string(text), -1) {
+		t.Errorf("%s is to be filled in", left)
+	}
+	fields := configFields(t)
+	named := fieldName.FindAllStringSubmatch(string(text), -1)
+	if len(named) < 20 {
+		t.Errorf("only %d fields of configurations are found", len(named))
+	}
+	for _, m := range named {
+		pkg := m[1]
+		if pkg == "" {
+			pkg = "xxljob"
+		}
+		if field := pkg + "." + m[2] + "." + m[3]; !fields[field] {
+			t.Errorf("there is no %s", field)
+		}
+	}
+}
+
+// configFields are the exported fields of all structs named …Config, by package.
+func configFields(t *testing.T) map[string]bool {
+	t.Helper()
+	found := map[string]bool{}
+	for _, s := range sources(t) {
+		if s.test {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.TypeSpec)
+			if !ok || !strings.HasSuffix(spec.Name.Name, "Config") {
+				return true
+			}
+			if typ, ok := spec.Type.(*ast.StructType); ok {
+				for _, f := range typ.Fields.List {
+					for _, name := range f.Names {
+						found[s.file.Name.Name+"."+spec.Name.Name+"."+name.Name] = true
+					}
+				}
+			}
+			return true
+		})
+	}
+	return found
+}
