@@ -20,6 +20,10 @@ const (
 	maxRunID = math.MaxInt64
 )
 
+// noJobID reports whether no job can have the id: those of jobs have 31 bits. A caller over
+// the wire may name any, and the server takes a greater one for an error.
+func noJobID(id int64) bool { return id != int64(int32(id)) }
+
 // idAt is the least id that is made at or after the time.
 func idAt(t time.Time) int64 { return (t.UnixMilli() - idEpoch) << idBits }
 

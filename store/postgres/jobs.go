@@ -241,6 +241,9 @@ func (s *Store) RemoveJob(ctx context.Context, id int64) error {
 // everybody does.
 func (s *Store) lockJob(ctx context.Context, t *tx, id int64) (xxljob.Job, error) {
 	var jobs []xxljob.Job
+	if noJobID(id) {
+		return xxljob.Job{}, xxljob.ErrNotFound
+	}
 	if err := t.do(ctx, statement{s.sql.lockNext, []any{id}, nil}); err != nil {
 		return xxljob.Job{}, err
 	}
@@ -255,6 +258,9 @@ func (s *Store) lockJob(ctx context.Context, t *tx, id int64) (xxljob.Job, error
 
 // Job returns one job.
 func (s *Store) Job(ctx context.Context, id int64) (xxljob.Job, error) {
+	if noJobID(id) {
+		return xxljob.Job{}, failed(xxljob.ErrNotFound, "job %d", id)
+	}
 	return oneJob(ctx, s.read, fmt.Sprintf("job %d", id), s.sql.jobByID, id)
 }
 
@@ -277,6 +283,9 @@ func oneJob(ctx context.Context, read func(context.Context, ...statement) error,
 
 // Changes returns what was done to the job, newest first.
 func (s *Store) Changes(ctx context.Context, jobID int64, limit int) ([]xxljob.Change, error) {
+	if noJobID(jobID) {
+		return nil, nil
+	}
 	var list []xxljob.Change
 	read := func(rows pgx.Rows) error {
 		var c xxljob.Change

@@ -134,6 +134,9 @@ var stateIndexes = []struct {
 
 // Runs lists runs, newest first.
 func (s *Store) Runs(ctx context.Context, f xxljob.RunFilter) ([]xxljob.Run, error) {
+	if noJobID(f.JobID) {
+		return nil, nil
+	}
 	q := s.runsQuery(f)
 	var runs []xxljob.Run
 	err := s.list(ctx, statement{q.sql, q.args, readRuns(&runs)})

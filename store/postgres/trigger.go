@@ -15,6 +15,9 @@ import (
 
 // AddRun inserts a planned run outside the schedule.
 func (s *Store) AddRun(ctx context.Context, jobID int64, t xxljob.Trigger) (xxljob.Run, error) {
+	if noJobID(jobID) {
+		return xxljob.Run{}, failed(xxljob.ErrNotFound, "add run of job %d", jobID)
+	}
 	var run xxljob.Run
 	added := false
 	err := s.withPartitions(ctx, func() error {
@@ -131,6 +134,9 @@ func (s *Store) triggerTx(ctx context.Context, noTx bool, jobID int64, t xxljob.
 	}
 	if err := ctx.Err(); err != nil {
 		return 0, err
+	}
+	if noJobID(jobID) {
+		return 0, absentJob(jobID)
 	}
 	failpoint.Hit("trigger_tx." + failpoint.Begin)
 	var id *int64

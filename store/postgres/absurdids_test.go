@@ -1,0 +1,90 @@
+package postgres_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/store/postgres"
+)
+
+// TestAbsurdIDs: ids of runs name partitions, and come over the wire, as do those of jobs.
+// Whatever they are, they are those of nothing that is there, make no table, and are no
+// error of the database.
+func TestAbsurdIDs(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Pool(t)
+	schema := migrated(t, pool)
+	s := openOn(t, pool, postgres.Config{Schema: schema})
+	a := own(t, s, "inc", 2)
+	mine := a.started(a.job())
+	tables := func() int {
+		return ask[int](t, pool, "select count(*)::int from pg_class where relnamespace = '"+schema+"'::regnamespace")
+	}
+	before := tables()
+	ids := []int64{math.MinInt64, -1, 0, 1, 1 << 31, 1 << 53, math.MaxInt64 - 8191, math.MaxInt64, mine.ID + 1<<40}
+	var all []xxljob.Result
+	for _, id := range ids {
+		one := xxljob.Result{RunID: id, State: xxljob.StateSucceeded}
+		all = append(all, one)
+		if got, err := s.Finish(a.ctx, []xxljob.Result{one}); err != nil || len(got) != 0 {
+			t.Errorf("a result of run %d: %+v %v", id, got, err)
+		}
+		if got, err := s.RunsByID(a.ctx, []int64{id}); err != nil || len(got) != 0 {
+			t.Errorf("run %d: %+v %v", id, got, err)
+		}
+		for what, err := range map[string]error{
+			"run":  second(s.Run(a.ctx, id)),
+			"kill": second(s.Kill(a.ctx, id, "x")),
+			"log":  second(s.AskLog(a.ctx, xxljob.Ask{Incarnation: a.inc, Run: xxljob.Run{ID: id}, FromLine: 1})),
+		} {
+			if !errors.Is(err, xxljob.ErrNotFound) {
+				t.Errorf("%s of run %d: %v", what, id, err)
+			}
+		}
+		if id == 1 {
+			continue // a job may have it
+		}
+		for what, err := range map[string]error{
+			"job":                      second(s.Job(a.ctx, id)),
+			"removal":                  s.RemoveJob(a.ctx, id),
+			"trigger":                  second(s.AddRun(a.ctx, id, xxljob.Trigger{})),
+			"edit":                     second(s.EditJob(a.ctx, id, xxljob.Edit{Verb: "stop", Change: func(*xxljob.Job) (bool, error) { return true, nil }})),
+			"trigger in a transaction": triggerIn(t, pool, s, id),
+		} {
+			if !errors.Is(err, xxljob.ErrNotFound) {
+				t.Errorf("%s of job %d: %v", what, id, err)
+			}
+		}
+	}
+	if got, err := s.Changes(a.ctx, math.MaxInt64, 10); err != nil || len(got) != 0 {
+		t.Errorf("changes: %+v %v", got, err)
+	}
+	// Among them, the result that matters is stored.
+	all = append(all, result(mine))
+	if got, err := s.Finish(a.ctx, all); err != nil || len(got) != 1 || got[0].ID != mine.ID {
+		t.Errorf("finished %+v %v", got, err)
+	}
+	if got, err := s.Runs(a.ctx, xxljob.RunFilter{JobID: math.MaxInt64, From: time.UnixMilli(math.MinInt64 / 2), To: time.UnixMilli(math.MaxInt64 / 2), Limit: 10}); err != nil || len(got) != 0 {
+		t.Errorf("runs of all times: %+v %v", got, err)
+	}
+	if after := tables(); after != before {
+		t.Errorf("%d tables and indexes, were %d", after, before)
+	}
+}
+
+// triggerIn triggers a job in a transaction of the host's.
+func triggerIn(t *testing.T, pool *pgxpool.Pool, s *postgres.Store, job int64) error {
+	t.Helper()
+	tx, err := pool.Begin(t.Context())
+	must(t, err)
+	defer tx.Rollback(t.Context())
+	return second(s.TriggerTx(t.Context(), tx, job, xxljob.Trigger{}))
+}
+
+func second[T any](_ T, err error) error { return err }
