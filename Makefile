@@ -62,6 +62,10 @@ fuzz: ## run each fuzz target for FUZZTIME (20s)
 chaos: postgres ## inject faults into real processes and a real Postgres (about 25 minutes on two cores; CHAOS=flags)
 	$(GO) run ./internal/chaos/cmd $(CHAOS)
 
+.PHONY: siege
+siege: postgres ## load a scheduler with a hostile app beside an honest one (about 21 minutes on two cores; SIEGE=flags)
+	$(GO) run ./internal/siege/cmd $(SIEGE)
+
 .PHONY: interop
 interop: ## run against executors and admins that others wrote, in Java, Go and Python (two to three minutes)
 	@GO="$(GO)" sh interop/build.sh

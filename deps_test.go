@@ -77,6 +77,10 @@ var mayImport = map[string][]string{
 	"internal/chaos":         {"internal/chaos/audit", "internal/chaos/control", "internal/chaos/proxy", "internal/failpoint", "internal/pgtest", pgx},
 	"internal/chaos/node":    {".", "executor", "internal/chaos/audit", "internal/chaos/control", "store/memory", "store/postgres", pgxpool},
 	"internal/chaos/cmd":     {"internal/chaos"},
+	// Who judges a siege shares no code with what is besieged.
+	"internal/siege/judge": nil,
+	"internal/siege":       {".", "wire", "store/postgres", "internal/siege/judge", "internal/pgtest", pgx, pgxpool},
+	"internal/siege/cmd":   {"internal/siege"},
 	// Nothing but tests: others' executors and admins against ours.
 	"interop": nil,
 	// 5 programs
