@@ -22,7 +22,8 @@ type CallError struct {
 	// Text is the beginning of an answer that could not be understood, at most
 	// 500 bytes of UTF-8, for people.
 	Text string
-	// Err is what went wrong, nil where Status says it all.
+	// Err is what went wrong, nil where Status says it all. Its text may quote what the
+	// peer has sent; CallError.Error has its first 500 bytes.
 	Err error
 }
 
@@ -34,7 +35,7 @@ func (e *CallError) Error() string {
 	}
 	switch {
 	case e.Err != nil:
-		b.WriteString(e.Err.Error())
+		b.WriteString(cut([]byte(e.Err.Error()), maxText))
 	default:
 		b.WriteString("HTTP status " + strconv.Itoa(e.Status))
 	}
