@@ -93,7 +93,7 @@ func TestJobManagement(t *testing.T) {
 		}
 	}
 	for _, from := range p.from {
-		if from != (wire.Caller{App: "app", Named: true}) {
+		if from != (wire.Caller{App: "app", Scope: "app", Named: true}) {
 			t.Errorf("caller %+v", from)
 		}
 	}
@@ -117,7 +117,7 @@ func TestLooksJava(t *testing.T) {
 		p := newPeer()
 		h := adminHandler(t, p, guarded(t))
 		post(t, h, "/api/callback", `[{"logId":1,"handleCode":200}]`, wire.HeaderToken, token, "User-Agent", c.agent, "Accept-Charset", c.charset)
-		if want := (wire.Caller{App: "app", Java: c.want}); len(p.from) != 1 || p.from[0] != want {
+		if want := (wire.Caller{App: "app", Scope: "app", Java: c.want}); len(p.from) != 1 || p.from[0] != want {
 			t.Errorf("%q %q: caller %+v", c.agent, c.charset, p.from)
 		}
 	}

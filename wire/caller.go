@@ -6,6 +6,8 @@ import (
 	"crypto/subtle"
 	"net/http"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Caller is who a request comes from, as far as its headers prove or, where it says so,
@@ -14,8 +16,8 @@ type Caller struct {
 	// App is the app the caller may speak for, and "" when it may speak for every
 	// one: it has shown a token that all share, and no name.
 	App string
-	// Scope is what the token that was shown is good for: the name of its app, or "" for a
-	// token that all share, and for every token where the handler is Insecure.
+	// Scope is what the token is good for that was shown: the name of its app, which the
+	// token proves, or "" for one that apps share, and with Insecure.
 	Scope string
 	// Named says that the caller has named its app in HeaderApp, as peers of G4
 	// and ours do.
@@ -33,11 +35,8 @@ func looksJava(h http.Header) bool {
 	if !strings.HasPrefix(h.Get("User-Agent"), "Java/") {
 		return false
 	}
-	switch strings.ToLower(h.Get("Accept-Charset")) {
-	case "application/json;charset=utf-8", "utf-8":
-		return true
-	}
-	return false
+	charset := h.Get("Accept-Charset")
+	return strings.EqualFold(charset, "application/json;charset=utf-8") || strings.EqualFold(charset, "utf-8")
 }
 
 // MaySpeakFor reports whether the caller may register, report and manage for an
@@ -72,18 +71,37 @@ func CallerFrom(ctx context.Context) (c Caller, ok bool) {
 // not send an app. It returns the app that the token is good for, "" for one
 // that is good for every app. It is called for each request, concurrently,
 // before the body is read, so it answers from memory. A token must be compared
-// by SameToken or by a Keyring, and must be neither logged nor returned.
+// by SameToken or by a Keyring, and must be neither logged nor returned. An app that
+// it is asked about is UTF-8 of 64 bytes at most without control characters, and a
+// token has 4096 bytes at most: others were refused before. The scopes it returns are
+// those of tokens that there are, and not what callers name: each scope has a share of
+// HandlerConfig.MaxBodies.
 type Authorize func(ctx context.Context, app, token string) (scope string, ok bool)
 
 // Insecure is an Authorize that lets everybody do everything: every process
 // that can reach the handler can run, kill and read. It is for closed networks
 // and tests.
-func Insecure(_ context.Context, _, _ string) (scope string, ok bool) { return "", true }
+func Insecure(context.Context, string, string) (scope string, ok bool) { return "", true }
+
+// maxToken bounds a token, in bytes. Those in use are below 100; there is room for signed
+// ones that carry claims.
+const maxToken = 4 << 10
+
+// maxApp bounds the name of an app, in bytes, as XXL-JOB does.
+const maxApp = 64
+
+// sendable reports whether an app and a token could be those of anybody.
+func sendable(app, token string) bool { return len(token) <= maxToken && validApp(app) }
+
+// validApp reports whether an app could be called so, or is not named.
+func validApp(app string) bool {
+	return len(app) <= maxApp && utf8.ValidString(app) && !strings.ContainsFunc(app, unicode.IsControl)
+}
 
 // SameToken compares two tokens in a time that tells nothing about them. Empty
-// tokens are the same as nothing, not even each other.
+// tokens, and those above 4096 bytes, are the same as nothing, not even each other.
 func SameToken(a, b string) bool {
-	return a != "" && b != "" && sameHash(hashToken(a), hashToken(b))
+	return a != "" && b != "" && len(a) <= maxToken && len(b) <= maxToken && sameHash(hashToken(a), hashToken(b))
 }
 
 func hashToken(token string) [sha256.Size]byte { return sha256.Sum256([]byte(token)) }

@@ -81,7 +81,7 @@ func TestExecutorHandlerAnswers(t *testing.T) {
 			t.Errorf("asked %v", p.asked)
 		}
 		for _, from := range p.from {
-			if want := (wire.Caller{App: "app", Named: c.app != ""}); from != want {
+			if want := (wire.Caller{App: "app", Scope: "app", Named: c.app != ""}); from != want {
 				t.Errorf("with %v: caller %+v, want %+v", c, from, want)
 			}
 		}

@@ -129,6 +129,22 @@ func config(t testing.TB) wire.HandlerConfig {
 	return wire.HandlerConfig{Authorize: wire.Insecure, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
 }
 
+// tokensOf lets in apps by tokens of their own, and everybody by a shared one.
+func tokensOf(t testing.TB, apps ...string) wire.HandlerConfig {
+	t.Helper()
+	tokens := wire.Tokens{Shared: []string{token}, Apps: map[string][]string{}}
+	for _, app := range apps {
+		tokens.Apps[app] = []string{"of-" + app}
+	}
+	ring, err := wire.NewKeyring(tokens)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := config(t)
+	cfg.Authorize = ring.Authorize
+	return cfg
+}
+
 func executorHandler(t testing.TB, e wire.Executor, cfg wire.HandlerConfig) http.Handler {
 	t.Helper()
 	h, err := wire.NewExecutorHandler(e, cfg)

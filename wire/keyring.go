@@ -39,9 +39,10 @@ type key struct {
 }
 
 // NewKeyring makes a Keyring. Its error names everything that is wrong, by app
-// and never by token: an app without a name, an empty token, white space around
-// one, more than two of an app, one token for two apps, DefaultToken without
-// AllowDefault, no token at all.
+// and never by token: an app without a name, or whose name has more than 64 bytes or
+// characters that no header can carry, an empty token, one of more than 4096 bytes,
+// white space around one, more than two of an app, one token for two apps,
+// DefaultToken without AllowDefault, no token at all.
 func NewKeyring(t Tokens) (*Keyring, error) {
 	k := &Keyring{}
 	errs := []error{k.add("", t.Shared, t.AllowDefault)}
@@ -69,6 +70,9 @@ func (k *Keyring) add(app string, tokens []string, allowDefault bool) error {
 	}
 	var errs []error
 	fault := func(what string) { errs = append(errs, fmt.Errorf("%s: %s", who, what)) }
+	if !validApp(app) {
+		fault(fmt.Sprintf("want a name of at most %d bytes, UTF-8 without control characters", maxApp))
+	}
 	if len(tokens) > maxTokens {
 		fault(fmt.Sprintf("%d, at most %d are valid at a time", len(tokens), maxTokens))
 	}
@@ -76,6 +80,8 @@ func (k *Keyring) add(app string, tokens []string, allowDefault bool) error {
 		switch {
 		case token == "":
 			fault("one is empty")
+		case len(token) > maxToken:
+			fault(fmt.Sprintf("one has %d bytes, at most %d are taken", len(token), maxToken))
 		case strings.TrimSpace(token) != token:
 			fault("one has white space around it, which no header can carry")
 		case token == DefaultToken && !allowDefault:
@@ -96,7 +102,7 @@ func (k *Keyring) add(app string, tokens []string, allowDefault bool) error {
 // that app or a shared one. A caller that does not is known by its token. The
 // time it takes does not depend on how much of a token was right.
 func (k *Keyring) Authorize(_ context.Context, app, token string) (scope string, ok bool) {
-	if token == "" {
+	if token == "" || len(token) > maxToken {
 		return "", false
 	}
 	hash := hashToken(token)

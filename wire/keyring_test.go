@@ -53,6 +53,9 @@ func TestKeyringRefuses(t *testing.T) {
 		"of two apps":    {wire.Tokens{Apps: map[string][]string{"a": {"s1"}, "b": {"s1"}}}, `that of app "a"`},
 		"shared and not": {wire.Tokens{Shared: []string{"s1"}, Apps: map[string][]string{"b": {"s1"}}}, `app "b"`},
 		"no name":        {wire.Tokens{Apps: map[string][]string{"": {"s1"}}}, "without a name"},
+		"long":           {wire.Tokens{Shared: []string{"s1" + strings.Repeat("t", 4<<10)}}, "4098 bytes, at most 4096"},
+		"long name":      {wire.Tokens{Apps: map[string][]string{strings.Repeat("a", 65): {"s1"}}}, "at most 64 bytes"},
+		"control":        {wire.Tokens{Apps: map[string][]string{"a\x1b": {"s1"}}}, "without control characters"},
 		"white space":    {wire.Tokens{Shared: []string{"s1\n"}}, "white space"},
 		"default":        {wire.Tokens{Apps: map[string][]string{"a": {wire.DefaultToken}}}, "everybody knows"},
 	} {

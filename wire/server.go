@@ -98,7 +98,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if p == http.ErrAbortHandler {
 			panic(p)
 		}
-		s.cfg.Logger.Error("wire: a request panicked", "endpoint", lastElement(r.URL.Path), "panic", p, "stack", string(debug.Stack()))
+		s.cfg.Logger.Error("wire: a request panicked", "endpoint", shortName(lastElement(r.URL.Path)), "panic", p, "stack", string(debug.Stack()))
 		s.write(w, s.internal())
 	}()
 	s.write(w, s.answer(w, r))
@@ -173,8 +173,11 @@ func (s *server) shown(path, name string) string {
 	if !s.isAdmin {
 		name = path
 	}
-	return cut([]byte(name), 100)
+	return shortName(name)
 }
+
+// shortName bounds an element of a path that is told or logged.
+func shortName(name string) string { return cut([]byte(name), 100) }
 
 // isBlank reports whether nothing but blanks, or nothing that can be read, is in
 // a body. It reads no more than them.
@@ -196,6 +199,9 @@ func isBlank(body *bufio.Reader) bool {
 func (s *server) identify(r *http.Request) (caller Caller, refusal Return, ok bool) {
 	token, app := r.Header.Get(HeaderToken), r.Header.Get(HeaderApp)
 	caller.Named = app != ""
+	if !sendable(app, token) {
+		return caller, caller.refusal(), false // before anybody keeps, hashes or logs them
+	}
 	if s.isAdmin && token == "" && len(r.Header.Values(headerRPC)) > 0 {
 		return caller, Failf(MsgOldExecutor), false
 	}
