@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -21,25 +22,28 @@ func (a stuckAdmin) Registry(ctx context.Context, req wire.RegistryRequest) (wir
 	return a.ask(ctx, req)
 }
 
-// TestMaxBodies: requests over the bound wait for others of their kind, and for no
-// others.
+// large is a body with blanks behind it, which make it need a slot.
+func large(body string) string { return body + strings.Repeat(" ", 64<<10) }
+
+// TestMaxBodies: requests with large bodies over the bound, which is a quarter for a
+// caller, wait for others of their kind, and for no others.
 func TestMaxBodies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := stuckAdmin{newPeer(), make(chan struct{})}
 		cfg := config(t)
-		cfg.MaxBodies = 2
+		cfg.MaxBodies = 8
 		h := adminHandler(t, a, cfg)
 		var waiting sync.WaitGroup
 		for range 5 {
 			waiting.Go(func() {
-				if got := returned(t, post(t, h, "/api/registry", registration)); !got.OK() {
+				if got := returned(t, post(t, h, "/api/registry", large(registration))); !got.OK() {
 					t.Errorf("registry: %+v", got)
 				}
 			})
 		}
 		synctest.Wait()
 		answered := make(chan wire.Return, 1)
-		go func() { answered <- returned(t, post(t, h, "/api/callback", `[{"logId":1,"handleCode":200}]`)) }()
+		go func() { answered <- returned(t, post(t, h, "/api/callback", large(`[{"logId":1,"handleCode":200}]`))) }()
 		select {
 		case got := <-answered:
 			if !got.OK() || a.count() != 1 {
@@ -61,18 +65,18 @@ func TestMaxBodies(t *testing.T) {
 	})
 }
 
-// TestMaxBodiesOfAKind: no more than MaxBodies are served at a time, whichever of its
-// names a request goes by.
+// TestMaxBodiesOfAKind: no more large bodies than the caller's quarter are served at a
+// time, whichever of its names a request goes by.
 func TestMaxBodiesOfAKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &busyExecutor{peer: newPeer()}
 		cfg := config(t)
-		cfg.MaxBodies = 2
+		cfg.MaxBodies = 8
 		h := executorHandler(t, e, cfg)
 		var calls sync.WaitGroup
 		for range 3 {
 			for _, path := range []string{"/run", "/trigger"} {
-				calls.Go(func() { post(t, h, path, `{"jobId":1,"logId":2}`) })
+				calls.Go(func() { post(t, h, path, large(`{"jobId":1,"logId":2}`)) })
 			}
 		}
 		calls.Wait()
@@ -94,7 +98,7 @@ func (e *busyExecutor) Run(ctx context.Context, req wire.TriggerRequest) (wire.R
 	e.at++
 	e.most = max(e.most, e.at)
 	e.lock.Unlock()
-	time.Sleep(time.Second)
+	time.Sleep(500 * time.Millisecond)
 	e.lock.Lock()
 	e.at--
 	e.lock.Unlock()

@@ -23,11 +23,19 @@ const maxExecutorBody = 5 << 20
 // logged, and answered with code 500 and without details; an admin takes that
 // for a refusal, so they must mean that nothing was done.
 //
-// A body must be there within HandlerConfig.BodyTimeout, where the server's
-// ResponseWriter supports read deadlines. Against peers that are slow on purpose
-// the host's [http.Server] also needs ReadHeaderTimeout (5 s, say), IdleTimeout
-// (above 90 s, for Java peers reuse connections as long), WriteTimeout (above
-// what the longest log takes) and MaxHeaderBytes (16 KiB).
+// A body must be there within HandlerConfig.BodyTimeout, and come at MinBodyRate, where
+// the server's ResponseWriter supports read deadlines; behind one that hides them, a body
+// is looked at whenever a piece of it comes. Before its token is known to be right a
+// request has two seconds, 4 KiB of memory beside what the server keeps, and no slot of
+// MaxBodies.
+//
+// The rest is for the host's [http.Server]: against peers that are slow on purpose it
+// needs ReadHeaderTimeout (5 s, say), IdleTimeout (above 90 s, for Java peers reuse
+// connections as long), WriteTimeout (above what the longest log takes) and
+// MaxHeaderBytes (16 KiB). Its ReadTimeout ends when a handler of this package begins to
+// read. How many connections there may be, each of which costs some 20 KiB and, while a
+// small body is served, its 64 KiB at most, is a matter of its listener, of the limit of
+// open files, or of a proxy in front.
 func NewExecutorHandler(e Executor, cfg HandlerConfig) (http.Handler, error) {
 	if e == nil {
 		return nil, errors.New("xxljob: NewExecutorHandler of a nil Executor")

@@ -223,4 +223,7 @@ func TestHandlersWithoutAuthorize(t *testing.T) {
 	if _, err := wire.NewAdminHandler(newPeer(), wire.HandlerConfig{Authorize: wire.Insecure, MaxBody: -1}); err == nil {
 		t.Error("a negative limit: no error")
 	}
+	if _, err := wire.NewAdminHandler(newPeer(), wire.HandlerConfig{Authorize: wire.Insecure, MinBodyRate: -1}); err == nil {
+		t.Error("a negative rate: no error")
+	}
 }

@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"net"
+	"net/http"
 )
 
 // DialWith makes a transport connect by dial.
@@ -13,3 +14,12 @@ func (t *Transport) DialWith(dial func(ctx context.Context, network, addr string
 // AllowIP is what the transport's default says about an address that is about to be
 // connected to, without connecting.
 func AllowIP(address string) error { return control(allowHosts)("tcp", address, nil) }
+
+// Holders is for how many callers a handler keeps account of slots, at one of its
+// endpoints.
+func Holders(h http.Handler, endpoint string) int {
+	s := h.(*server).endpoints[endpoint].slots
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.holders)
+}

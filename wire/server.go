@@ -1,12 +1,10 @@
 package wire
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -27,12 +25,21 @@ type HandlerConfig struct {
 	// MiB, which is what Java ones take; at an admin 4 MiB for callbacks and 1
 	// MiB for the rest.
 	MaxBody int64
-	// MaxBodies is how many requests of each kind are read and served at a time, so
-	// that their bodies fit into memory; further ones of that kind wait. Default: 64.
+	// MaxBodies is how many requests of each kind with a large body are read and served
+	// at a time, so that the bodies fit into memory. A body is large above 64 KiB, or
+	// when its length is not sent ahead. One caller has a quarter of MaxBodies at most,
+	// and at least one: by Caller.Scope, and among those whose Scope is empty, which have
+	// half together, by the app that they name. Further requests wait for 2 s, and are
+	// then refused with MsgTooMany; peers send such a request again. Default: 64.
 	MaxBodies int
 	// BodyTimeout is how long the body of a request may take to arrive. Default:
 	// 10 s.
 	BodyTimeout time.Duration
+	// MinBodyRate is how fast a body has to arrive, in bytes a second, counted from two
+	// seconds after the request's header, or after a slot was there for it: one that
+	// falls behind is refused. Default: 16 KiB, so that a line of 128 kbit/s will do, and
+	// any line that carries a body within the two seconds.
+	MinBodyRate int64
 	// Logger receives what a peer is not told: panics and errors of the
 	// implementation. Default: slog.Default().
 	Logger *slog.Logger
@@ -47,7 +54,7 @@ type answer interface {
 type endpoint struct {
 	maxBody int64
 	serve   service
-	bodies  chan struct{} // a token for each body in memory, so that no kind keeps out another
+	slots   *slots // for large bodies, of its own, so that no kind keeps out another
 }
 
 // service answers a request by its body.
@@ -69,14 +76,15 @@ func newServer(s server, cfg HandlerConfig) (*server, error) {
 	if cfg.Authorize == nil {
 		return nil, errors.New("xxljob: HandlerConfig.Authorize is nil: give tokens, or say wire.Insecure")
 	}
-	if cfg.MaxBody < 0 || cfg.BodyTimeout < 0 || cfg.MaxBodies < 0 {
-		return nil, fmt.Errorf("xxljob: HandlerConfig.MaxBody %d, BodyTimeout %v and MaxBodies %d must not be negative", cfg.MaxBody, cfg.BodyTimeout, cfg.MaxBodies)
+	if cfg.MaxBody < 0 || cfg.BodyTimeout < 0 || cfg.MaxBodies < 0 || cfg.MinBodyRate < 0 {
+		return nil, fmt.Errorf("xxljob: HandlerConfig.MaxBody %d, BodyTimeout %v, MaxBodies %d and MinBodyRate %d must not be negative", cfg.MaxBody, cfg.BodyTimeout, cfg.MaxBodies, cfg.MinBodyRate)
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
 	cfg.BodyTimeout = cmp.Or(cfg.BodyTimeout, 10*time.Second)
 	cfg.MaxBodies = cmp.Or(cfg.MaxBodies, 64)
+	cfg.MinBodyRate = cmp.Or(cfg.MinBodyRate, 16<<10)
 	s.cfg = cfg
 	return &s, nil
 }
@@ -84,7 +92,7 @@ func newServer(s server, cfg HandlerConfig) (*server, error) {
 // endpoint makes one for requests of a kind. Their bodies have maxBody bytes, or zero
 // for what is usual at this side.
 func (s *server) endpoint(serve service, maxBody int64) endpoint {
-	return endpoint{maxBody: maxBody, serve: serve, bodies: make(chan struct{}, s.cfg.MaxBodies)}
+	return endpoint{maxBody: maxBody, serve: serve, slots: newSlots(s.cfg.MaxBodies)}
 }
 
 // ServeHTTP answers a request. It never redirects, and never answers with
@@ -115,22 +123,19 @@ func (s *server) write(w http.ResponseWriter, a answer) {
 }
 
 // answer looks at a request in the order of XXL-JOB: method, path, body, token
-// (section 1.2). Until the token is known to be right, at most blanks are read of
-// the body.
+// (section 1.2). Until the token is known to be right, at most firstRead bytes are read
+// of the body.
 func (s *server) answer(w http.ResponseWriter, r *http.Request) answer {
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(s.cfg.BodyTimeout)) // where the server can
+	name := lastElement(r.URL.Path)
+	point, known := s.endpoints[name]
+	body := s.open(w, r, cmp.Or(s.cfg.MaxBody, point.maxBody, s.maxBody))
 	if r.Method != http.MethodPost {
 		return s.fail(MsgMethod)
 	}
-	name := lastElement(r.URL.Path)
 	if name == "" || s.isAdmin && name == "api" {
 		return s.fail(MsgURIEmpty)
 	}
-	point, known := s.endpoints[name]
-	limit := cmp.Or(s.cfg.MaxBody, point.maxBody, s.maxBody)
-	body := bufio.NewReaderSize(http.MaxBytesReader(w, r.Body, limit), 4<<10)
-	if s.isAdmin && isBlank(body) {
+	if s.isAdmin && body.isBlank() {
 		return s.fail(MsgBodyEmpty)
 	}
 	caller, refusal, ok := s.identify(r)
@@ -140,18 +145,19 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) answer {
 	if !known {
 		return s.fail(MsgURINotFound, s.shown(r.URL.Path, name))
 	}
-	select { // after the token: nobody else may take up the room
-	case point.bodies <- struct{}{}:
-		defer func() { <-point.bodies }()
-	case <-r.Context().Done():
-		return s.fail(s.failure, "the request was given up")
+	if !body.small { // after the token: nobody else may take up the room
+		who := holderOf(caller)
+		if !point.slots.take(r.Context(), who) {
+			body.leave()
+			return s.reply(Return{Code: CodeTimeout, Msg: MsgTooMany})
+		}
+		defer point.slots.give(who) // when it is served: its body is in memory until then
+		body.restart()
 	}
-	_ = control.SetReadDeadline(time.Now().Add(s.cfg.BodyTimeout)) // it has waited for its turn
-	src, err := io.ReadAll(body)
+	src, err := body.all()
 	if err != nil {
 		return s.fail(s.failure, unread(err))
 	}
-	_ = control.SetReadDeadline(time.Time{}) // the server watches the connection
 	caller.Java = looksJava(r.Header)
 	got, err := point.serve(WithCaller(r.Context(), caller), src)
 	if err != nil {
@@ -178,21 +184,6 @@ func (s *server) shown(path, name string) string {
 
 // shortName bounds an element of a path that is told or logged.
 func shortName(name string) string { return cut([]byte(name), 100) }
-
-// isBlank reports whether nothing but blanks, or nothing that can be read, is in
-// a body. It reads no more than them.
-func isBlank(body *bufio.Reader) bool {
-	for {
-		b, err := body.ReadByte()
-		if err != nil {
-			var tooLarge *http.MaxBytesError
-			return !errors.As(err, &tooLarge)
-		}
-		if b != ' ' && b != '\t' && b != '\r' && b != '\n' {
-			return body.UnreadByte() != nil
-		}
-	}
-}
 
 // identify finds out who calls, or how to refuse the call: callers of G4, which
 // name their app, in other words than the rest.
@@ -242,15 +233,6 @@ func (s *server) failed(name string, err error) answer {
 func (s *server) internal() answer { return s.fail(s.failure, "internal error") }
 
 func (s *server) fail(format string, args ...any) answer { return s.reply(Failf(format, args...)) }
-
-// unread says why a body could not be read.
-func unread(err error) string {
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
-		return fmt.Sprintf("the body is longer than %d bytes", tooLarge.Limit)
-	}
-	return "the body could not be read"
-}
 
 // decoder is a message that can be read.
 type decoder[T any] interface {

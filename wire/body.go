@@ -1,0 +1,147 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"time"
+)
+
+const (
+	// smallBody is up to what length, in bytes, a body needs no slot. Most requests are
+	// below 1 KiB.
+	smallBody = 64 << 10
+	// firstRead bounds how much of a body is read before the token is known to be right.
+	firstRead = 4 << 10
+	// bodyGrace is how long a body may take on top of what the least rate allows it.
+	bodyGrace = 2 * time.Second
+	// drainTime is how long the server may take to read what is left of a body that is
+	// refused, so that the peer has sent it and reads the answer.
+	drainTime = 500 * time.Millisecond
+)
+
+// body is the body of a request, as far as it has been read. The further it is, the later
+// is the deadline for the rest: a body that comes too slowly ends with an error.
+type body struct {
+	src     io.Reader
+	control *http.ResponseController
+	cfg     *HandlerConfig
+	most    int64 // how many bytes it can have
+	small   bool  // it is known to have smallBody at most
+	began   time.Time
+	got     []byte
+	err     error // why it has ended, io.EOF if all is there
+}
+
+// open begins to read the body of a request, of limit bytes at most. One that is longer
+// than it has said, since the host has unpacked it, say, is bounded by its kind.
+func (s *server) open(w http.ResponseWriter, r *http.Request, limit int64) body {
+	b := body{cfg: &s.cfg, most: limit}
+	if r.Body == nil || r.Body == http.NoBody {
+		b.small, b.err = true, io.EOF
+		return b
+	}
+	b.control = http.NewResponseController(w)
+	b.small = 0 < r.ContentLength && r.ContentLength <= smallBody
+	if b.small {
+		limit = min(limit, smallBody)
+	}
+	if r.ContentLength > 0 {
+		b.most = min(limit, r.ContentLength)
+	}
+	b.src = http.MaxBytesReader(w, r.Body, limit)
+	b.restart()
+	return b
+}
+
+// restart begins to count the time anew.
+func (b *body) restart() {
+	b.began = time.Now()
+	b.extend()
+}
+
+// extend sets the deadline by what has been read. Where the server's ResponseWriter has
+// none, the time is looked at whenever something has come.
+func (b *body) extend() {
+	earned := time.Duration(float64(len(b.got)) / float64(b.cfg.MinBodyRate) * float64(time.Second))
+	deadline := b.began.Add(min(b.cfg.BodyTimeout, bodyGrace+earned))
+	if err := b.control.SetReadDeadline(deadline); err != nil && time.Now().After(deadline) {
+		b.err = os.ErrDeadlineExceeded
+	}
+}
+
+// more reads a piece.
+func (b *body) more() {
+	if len(b.got) == cap(b.got) {
+		b.grow()
+	}
+	n, err := b.src.Read(b.got[len(b.got):cap(b.got)])
+	b.got, b.err = b.got[:len(b.got)+n], err
+	if err == nil && int64(len(b.got)) < b.most {
+		b.extend()
+	}
+}
+
+// grow makes room, in proportion to what has come and not to what was announced, and for
+// no more than that and one byte, by which the end is found.
+func (b *body) grow() {
+	room := max(firstRead, 2*cap(b.got))
+	if int64(room) > b.most && int64(len(b.got)) <= b.most {
+		room = int(b.most) + 1
+	}
+	b.got = append(make([]byte, 0, room), b.got...)
+}
+
+// isBlank reports whether nothing but blanks, or nothing that can be read, is in the
+// body. One that is blank for firstRead bytes is left to those who read all of it.
+func (b *body) isBlank() bool {
+	for {
+		if len(bytes.TrimLeft(b.got, " \t\r\n")) > 0 {
+			return false
+		}
+		if b.err != nil {
+			return !isTooLarge(b.err)
+		}
+		if len(b.got) >= firstRead {
+			return false
+		}
+		b.more()
+	}
+}
+
+// all reads the rest and returns all of it.
+func (b *body) all() ([]byte, error) {
+	for b.err == nil {
+		b.more()
+	}
+	if b.err != io.EOF {
+		return nil, b.err
+	}
+	if b.control != nil {
+		_ = b.control.SetReadDeadline(time.Time{}) // the server watches the connection
+	}
+	return b.got, nil
+}
+
+// leave lets the server read what is left of a body that nobody wants, for a moment.
+func (b *body) leave() { _ = b.control.SetReadDeadline(time.Now().Add(drainTime)) }
+
+func isTooLarge(err error) bool {
+	var tooLarge *http.MaxBytesError
+	return errors.As(err, &tooLarge)
+}
+
+// unread says why a body could not be read.
+func unread(err error) string {
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return fmt.Sprintf("the body is longer than %d bytes", tooLarge.Limit)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return "the body came too slowly"
+	}
+	return "the body could not be read"
+}
