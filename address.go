@@ -21,11 +21,11 @@ type addressBook struct {
 	asked *appsAsked // for the start loop, of a registry of the user's
 
 	mu      sync.Mutex
-	entries map[bookKey]bookEntry    // guarded by mu
-	version int                      // guarded by mu: raised by forget
-	last    map[string]answer        // guarded by mu: by app, what the store and the registry have said
-	silent  map[string]silence       // guarded by mu: who did not answer: the store (""), or the registry about an app
-	gone    map[addressKey]time.Time // guarded by mu: addresses that were an app's, until when
+	entries map[bookKey]bookEntry // guarded by mu
+	version int                   // guarded by mu: raised by forget
+	last    map[string]answer     // guarded by mu: by app, what the store and the registry have said
+	silent  map[string]silence    // guarded by mu: who did not answer: the store (""), or the registry about an app
+	gone    goneAddresses         // guarded by mu
 }
 
 // silence is an answer that has not come.
@@ -63,12 +63,12 @@ type bookEntry struct {
 func (b *addressBook) forgetApp(app string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for key := range b.entries {
-		if key.app == app {
-			delete(b.entries, key)
+	if a, asked := b.last[app]; asked { // there are entries of such apps only
+		for key := range b.entries {
+			if key.app == app {
+				delete(b.entries, key)
+			}
 		}
-	}
-	if a, ok := b.last[app]; ok {
 		a.fresh = false
 		b.last[app] = a
 	}
@@ -76,36 +76,34 @@ func (b *addressBook) forgetApp(app string) {
 	delete(b.silent, app) // ask anew
 }
 
-// left drops an address that an executor has taken back.
-func (b *addressBook) left(app, address string) {
+// left drops an address that an executor has taken back. It is remembered if this node
+// knew it: anybody may take back what never was there.
+func (b *addressBook) left(app, address string, known bool) {
 	b.mu.Lock()
 	if a, ok := b.last[app]; ok {
 		if i := slices.Index(a.addrs, address); i >= 0 {
 			a.addrs = slices.Concat(a.addrs[:i], a.addrs[i+1:]) // others may be reading the list
+			known = true
 		}
 		b.last[app] = a
 	}
-	b.noteGone(app, address)
+	if known {
+		b.noteGone(app, address)
+	}
 	b.mu.Unlock()
 	b.forgetApp(app)
 }
 
 // noteGone remembers that an address was one of the app's until now. Caller holds mu.
 func (b *addressBook) noteGone(app, address string) {
-	if len(b.gone) >= maxGone {
-		clear(b.gone)
-	}
-	b.gone[addressKey{app, address}] = time.Now()
+	b.gone.note(app, address, time.Now(), b.s.cfg.Dead)
 }
-
-// maxGone bounds the memory of addresses that are gone.
-const maxGone = 10_000
 
 // knewLately reports whether an address is one of the app's, or was one a moment ago: an
 // executor that has said good-bye lets its runs end, and answers questions about them.
 func (b *addressBook) knewLately(ctx context.Context, app, address string) (bool, error) {
 	b.mu.Lock()
-	at, gone := b.gone[addressKey{app, address}]
+	at, gone := b.gone.apps[app][address]
 	b.mu.Unlock()
 	if gone && time.Since(at) < b.s.cfg.Dead {
 		return true, nil
@@ -206,9 +204,13 @@ func (b *addressBook) chooseGiven(key bookKey, all, given []string) bookEntry {
 
 // amongThem are the given addresses that an app has, in its own spelling, and the others.
 func amongThem(all, given []string) (wanted, unknown []string) {
+	spelled := make(map[string]string, len(all)) // by how they are compared
+	for _, a := range slices.Backward(all) {
+		spelled[wire.NormalAddress(a)] = a
+	}
 	for _, g := range given {
-		if i := slices.IndexFunc(all, func(a string) bool { return sameAddress(a, g) }); i >= 0 {
-			wanted = append(wanted, all[i])
+		if a, ok := spelled[wire.NormalAddress(g)]; ok {
+			wanted = append(wanted, a)
 		} else {
 			unknown = append(unknown, g)
 		}
@@ -358,6 +360,7 @@ func (b *addressBook) heard(app string, a answer, version int) {
 	}
 	if len(b.last) > 10_000 {
 		clear(b.last)
+		clear(b.entries)
 		clear(b.silent)
 	}
 	b.last[app] = a
@@ -457,8 +460,11 @@ func (b *addressBook) able(key bookKey, all []string) (addrs []string, hasApp bo
 }
 
 // callable reports whether an address is one that can be called. One that is not may
-// come from a registry of the user's.
+// come from a registry of the user's, or from before such were refused.
 func (b *addressBook) callable(app, address string) bool {
+	if strings.ContainsFunc(address, notPlain) {
+		return false // it would be shown wherever its runs are
+	}
 	_, err := b.s.remotes.get(app, address)
 	return err == nil
 }

@@ -75,10 +75,17 @@ func (c *Config) tokens() wire.Tokens {
 // no group: it is in Store.Registrations from then on.
 func (a *adminSide) Registry(ctx context.Context, req wire.RegistryRequest) (wire.Return, error) {
 	reg, refusal := a.registration(ctx, req)
+	if refusal == "" {
+		refusal = a.s.registrar.enter(reg)
+	}
 	if refusal != "" {
 		return wire.Failf("%s", refusal), nil
 	}
-	return a.registered(a.s.registrar.register(ctx, reg))
+	err := a.s.registrar.register(ctx, reg)
+	if err != nil {
+		a.s.registrar.leave(reg)
+	}
+	return a.registered(err)
 }
 
 // RegistryRemove forgets the address. It is answered when no node will route to it any
@@ -99,20 +106,21 @@ func (a *adminSide) registered(err error) (wire.Return, error) {
 	return wire.Success(), nil
 }
 
-// registration checks a request: what it names will be called with a token.
+// registration checks a request: what it names will be called with a token, and shown to
+// people, in pages and in terminals.
 func (a *adminSide) registration(ctx context.Context, req wire.RegistryRequest) (reg Registration, refusal string) {
 	if caller, _ := wire.CallerFrom(ctx); !a.s.cfg.speaksFor(caller, req.RegistryKey) {
 		return reg, wire.MsgTokenWrong
 	}
 	f := faults{what: "registry"}
-	f.text("registryKey", req.RegistryKey, 1, 64)
-	f.text("registryValue", req.RegistryValue, 1, 255)
-	f.text("bootId", req.BootID, 0, 64)
+	f.plain("registryKey", req.RegistryKey, 1, 64)
+	f.plain("registryValue", req.RegistryValue, 1, 255)
+	f.plain("bootId", req.BootID, 0, 64)
 	if len(req.Capabilities) > 16 {
 		f.add("capabilities", len(req.Capabilities), errors.New("at most 16"))
 	}
 	for _, c := range req.Capabilities {
-		f.text("capabilities", c, 1, 32)
+		f.plain("capabilities", c, 1, 32)
 	}
 	if err := f.err(); err != nil {
 		return reg, err.Error()

@@ -107,6 +107,15 @@ type Config struct {
 	// AllowDefaultToken allows the literal "default_token" of XXL-JOB's samples, which
 	// everybody knows, for a migration. Each Start with it logs a warning.
 	AllowDefaultToken bool
+	// MaxRegistrations is how many living executors of one app may be registered over
+	// HTTP; all apps that have no token of their own may have ten times as many together.
+	// A registration beyond that is refused in words. One that lives beats on, and dead
+	// ones take no room: once there is none left they are forgotten after twice Dead, and
+	// not after a day. Each node counts what it has read, every Beat, and what it has
+	// stored since, so several nodes may exceed a bound by what each accepts within a
+	// Beat. The dead ones included, there are at most twice as many rows; no node reads
+	// more than that of an app, whatever is there. Zero means 10,000; at most 100,000.
+	MaxRegistrations int
 	// CallTimeout bounds a call of an executor over HTTP, connecting included. Zero
 	// means 6 s, which is XXL-JOB's 3 s to connect and 3 s to wait.
 	CallTimeout time.Duration
@@ -198,6 +207,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.Shards, 32)
 	setDefault(&c.LeaseTTL, 5*time.Second)
 	setDefault(&c.StopGrace, 30*time.Second)
+	setDefault(&c.MaxRegistrations, 10_000)
 	setDefault(&c.CallTimeout, 6*time.Second)
 	setDefault(&c.Overdue, 24*time.Hour)
 	setDefault(&c.RouteTimeout, time.Second)
@@ -258,6 +268,7 @@ func (c Config) validate() error {
 		{"ScanLimit", c.ScanLimit, 1, 1 << 20}, {"MaxPlanned", c.MaxPlanned, 1, 1 << 20}, {"MaxHeld", c.MaxHeld, 2 * scanRuns, 1 << 30},
 		{"FastLane", c.FastLane, 1, 1 << 20}, {"SlowLane", c.SlowLane, 1, 1 << 20},
 		{"SlowCount", c.SlowCount, 1, 1 << 20}, {"ReportDays", c.ReportDays, 1, 366}, {"Shards", c.Shards, 1, 1024},
+		{"MaxRegistrations", c.MaxRegistrations, 1, 100_000},
 	} {
 		if n.n < n.min || n.n > n.max {
 			f.add(n.name, n.n, fmt.Errorf("want %d to %d", n.min, n.max))

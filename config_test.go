@@ -45,6 +45,7 @@ func TestConfigZeroValues(t *testing.T) {
 		{"LeaseMaxHold", "off", c.LeaseMaxHold, time.Duration(0)},
 		{"StopGrace", "ours", c.StopGrace, 30 * time.Second},
 		{"RouteTimeout", "ours", c.RouteTimeout, time.Second},
+		{"MaxRegistrations", "ours", c.MaxRegistrations, 10_000},
 		{"Location", "UTC", c.Location, time.UTC},
 		{"Logger", "slog.Default", c.Logger, slog.Default()},
 		{"Executor.App", "App", c.Executor.App, c.App},
@@ -86,6 +87,7 @@ func TestConfigKeepsWhatIsSet(t *testing.T) {
 		FastLane: 5, SlowLane: 6, SlowAfter: 7 * time.Second, SlowCount: 8, Beat: 9 * time.Second, Dead: 10 * time.Second,
 		LostAfter: 11 * time.Second, ReportDays: 12, RunRetention: 13 * time.Hour, Shards: 14, LeaseTTL: 10 * time.Second,
 		LeaseMaxHold: 16 * time.Second, StopGrace: 17 * time.Second, RouteTimeout: 2 * time.Second,
+		MaxRegistrations: 19,
 	}
 	c := set.Complete()
 	if c.App != set.App || c.Node != set.Node || c.Location != set.Location || c.Logger != set.Logger || c.Executor.App != "app" ||
@@ -93,7 +95,8 @@ func TestConfigKeepsWhatIsSet(t *testing.T) {
 		c.CatchUp != set.CatchUp || c.MaxPlanned != set.MaxPlanned || c.MaxHeld != set.MaxHeld || c.FastLane != set.FastLane || c.SlowLane != set.SlowLane ||
 		c.SlowAfter != set.SlowAfter || c.SlowCount != set.SlowCount || c.Beat != set.Beat || c.Dead != set.Dead ||
 		c.LostAfter != set.LostAfter || c.ReportDays != set.ReportDays || c.RunRetention != set.RunRetention ||
-		c.Shards != set.Shards || c.LeaseTTL != set.LeaseTTL || c.LeaseMaxHold != set.LeaseMaxHold || c.StopGrace != set.StopGrace || c.RouteTimeout != set.RouteTimeout {
+		c.Shards != set.Shards || c.LeaseTTL != set.LeaseTTL || c.LeaseMaxHold != set.LeaseMaxHold || c.StopGrace != set.StopGrace || c.RouteTimeout != set.RouteTimeout ||
+		c.MaxRegistrations != set.MaxRegistrations {
 		t.Errorf("set:\n%+v\nused:\n%+v", set, c)
 	}
 	if err := set.Validate(); err != nil {
@@ -109,7 +112,7 @@ func TestConfigFaultsAtOnce(t *testing.T) {
 		App: strings.Repeat("a", 65), Node: " ", Location: time.Local, CatchUp: "TWICE",
 		PreRead: time.Minute, MisfireThreshold: -1, SlowAfter: -2, Beat: -3 * time.Second, Dead: -4 * time.Second, LostAfter: time.Second,
 		RunRetention: time.Minute, LeaseTTL: 2 * time.Hour, LeaseMaxHold: -7, StopGrace: -8, RouteTimeout: 6 * time.Second,
-		ScanLimit: -11, MaxPlanned: -12, MaxHeld: 9_999, FastLane: -13, SlowLane: -14, SlowCount: -15, ReportDays: 367, Shards: 1025,
+		ScanLimit: -11, MaxPlanned: -12, MaxHeld: 9_999, FastLane: -13, SlowLane: -14, SlowCount: -15, ReportDays: 367, Shards: 1025, MaxRegistrations: 100_001,
 		Tokens:  map[string][]string{"three": {secret, secret, secret}, "empty": {""}, "": {"default_token"}},
 		Routers: map[string]xxljob.Router{"GONE": nil},
 	}
@@ -118,7 +121,7 @@ func TestConfigFaultsAtOnce(t *testing.T) {
 		"App": "aaa", "Node": `" "`, "Location": "Local", "CatchUp": "TWICE",
 		"PreRead": "1m0s", "MisfireThreshold": "-1ns", "SlowAfter": "-2ns", "Beat": "-3s", "Dead": "-4s", "LostAfter": "1s",
 		"RunRetention": "1m0s", "LeaseTTL": "2h0m0s", "LeaseMaxHold": "-7ns", "StopGrace": "-8ns", "RouteTimeout": "6s",
-		"ScanLimit": "-11", "MaxPlanned": "-12", "MaxHeld": "9999", "FastLane": "-13", "SlowLane": "-14", "SlowCount": "-15", "ReportDays": "367", "Shards": "1025",
+		"ScanLimit": "-11", "MaxPlanned": "-12", "MaxHeld": "9999", "FastLane": "-13", "SlowLane": "-14", "SlowCount": "-15", "ReportDays": "367", "Shards": "1025", "MaxRegistrations": "100001",
 		"Routers": "GONE",
 	}
 	if err == nil {

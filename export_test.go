@@ -231,3 +231,45 @@ func (t Intake) Size() (size, lines int) {
 	}
 	return size, lines
 }
+
+// Rolled is how many registrations a node remembers.
+func Rolled(s Scheduler) (n int) {
+	r := s.(*scheduler).registrar
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, list := range r.roll.apps {
+		n += len(list)
+	}
+	return max(n, len(r.known))
+}
+
+// Goodbyes is how many addresses that are gone a node remembers.
+func Goodbyes(s Scheduler) int {
+	b := s.(*scheduler).book
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.gone.n
+}
+
+// Gone are addresses that are gone.
+type Gone struct{ gone goneAddresses }
+
+// MaxGone is how many of them are remembered.
+const MaxGone = maxGone
+
+// Note remembers one for a minute.
+func (g *Gone) Note(app, address string, now time.Time) { g.gone.note(app, address, now, time.Minute) }
+
+// Has reports whether one is remembered.
+func (g *Gone) Has(app, address string) bool {
+	_, has := g.gone.apps[app][address]
+	return has
+}
+
+// Len is how many are remembered.
+func (g *Gone) Len() (n int) {
+	for _, list := range g.gone.apps {
+		n += len(list)
+	}
+	return n
+}

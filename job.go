@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/xxljob/xxljob/block"
@@ -271,6 +272,20 @@ func (f *faults) text(field, value string, min, max int) {
 		f.add(field, value, errors.New("want UTF-8 without NUL"))
 	}
 }
+
+// plain checks a text like text. It has to be one that can be shown as it is, in a page, in
+// a terminal and in a line of a log: printable, and without what begins or ends markup.
+func (f *faults) plain(field, value string, min, max int) {
+	known := len(f.errs)
+	f.text(field, value, min, max)
+	if len(f.errs) == known && strings.ContainsFunc(value, notPlain) {
+		f.add(field, value, errors.New("want printable characters, and none of < > ' \" `"))
+	}
+}
+
+// notPlain reports whether r is a control character, one that cannot be seen, or one of
+// markup.
+func notPlain(r rune) bool { return !unicode.IsPrint(r) || strings.ContainsRune("<>'\"`", r) }
 
 func (f *faults) oneOf(field, value string, allowed ...string) {
 	if slices.Contains(allowed, value) {

@@ -40,6 +40,8 @@ type registrar struct {
 	mu             sync.Mutex
 	known          map[addressKey]knownAddress // guarded by mu: what the store has, as far as this node knows
 	looked, tidied time.Time                   // guarded by mu
+	roll           *roll                       // guarded by mu: how many there are, see roll.go
+	crowded        wake                        // dead ones are in the way of others
 }
 
 // registryChange is one registration, or the end of one.
@@ -54,7 +56,10 @@ type knownAddress struct {
 }
 
 func newRegistrar(s *scheduler) *registrar {
-	return &registrar{s: s, changes: newIntake[registryChange](registryBounds()), twins: newTwins(s), known: map[addressKey]knownAddress{}}
+	return &registrar{
+		s: s, changes: newIntake[registryChange](registryBounds()), twins: newTwins(s),
+		known: map[addressKey]knownAddress{}, roll: newRoll(&s.cfg), crowded: newWake(),
+	}
 }
 
 // register stores a registration. A heartbeat of an executor that the store is known to
@@ -208,6 +213,7 @@ func (r *registrar) learn(puts, drops []Registration, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
+	r.noteStored(puts, drops, err, now)
 	for _, reg := range puts {
 		k := addressKey{reg.App, reg.Address}
 		was, known := r.known[k]
@@ -225,7 +231,7 @@ func (r *registrar) learn(puts, drops []Registration, err error) {
 		if was, known := r.known[k]; known && reg.BootID != "" && was.bootID != reg.BootID {
 			continue // another process is there by now
 		} else if known || reg.BootID == "" {
-			r.s.book.left(reg.App, reg.Address)
+			r.s.book.left(reg.App, reg.Address, known)
 		} else {
 			r.s.book.forgetApp(reg.App)
 		}
@@ -262,37 +268,6 @@ func (r *registrar) look(ctx context.Context, looks, tidies bool) {
 	if err != nil {
 		r.s.log.Warn("xxljob: the registry was not looked through", "err", err)
 	}
-}
-
-// read reads the registrations of all apps, page by page.
-func (r *registrar) read(ctx context.Context) error {
-	const page = 5000
-	began := time.Now()
-	alive := make(map[addressKey]knownAddress)
-	for f := (RegistrationFilter{Limit: page}); ; {
-		regs, err := call(ctx, func(ctx context.Context) ([]Registration, error) { return r.s.store.Registrations(ctx, f) })
-		if err != nil {
-			return err
-		}
-		for _, reg := range regs {
-			if age := r.s.clock.now().Sub(reg.Updated); age < r.s.cfg.Dead {
-				alive[addressKey{reg.App, reg.Address}] = knownAddress{bootID: reg.BootID, at: time.Now().Add(-max(age, 0))}
-			}
-			f.After, f.AfterAddress = reg.App, reg.Address
-		}
-		if len(regs) < page {
-			break
-		}
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for k, has := range r.known {
-		if has.at.After(began) || has.bootID == alive[k].bootID && has.at.After(alive[k].at) {
-			alive[k] = has // stored here meanwhile, or known better
-		}
-	}
-	r.known = alive
-	return nil
 }
 
 // Words for what cannot be registered.

@@ -253,7 +253,7 @@ func (s *scheduler) setUp() {
 	s.fitness = newFitness(s.cfg.LeaseTTL, s.leaseWake)
 	s.leases = newLeases(s.incarnation, &s.cfg, s.attachments)
 	s.users = newUserCalls(&s.cfg, s.panics)
-	s.book = &addressBook{s: s, asked: newAppsAsked(), entries: map[bookKey]bookEntry{}, last: map[string]answer{}, silent: map[string]silence{}, gone: map[addressKey]time.Time{}}
+	s.book = &addressBook{s: s, asked: newAppsAsked(), entries: map[bookKey]bookEntry{}, last: map[string]answer{}, silent: map[string]silence{}}
 	s.probes = newProbes(s)
 	s.remotes = newRemotes(&s.cfg)
 	s.registrar = newRegistrar(s)
@@ -335,7 +335,8 @@ type scheduler struct {
 	shardsOnce   onceOK              // SetShards has succeeded
 	attached     attachedSet
 	lists        *ownLists
-	beats        int64 // of this node's row, as of the last beat; owned by the lease loop
+	rarely       rarely // what the log is not to be filled with
+	beats        int64  // of this node's row, as of the last beat; owned by the lease loop
 	life         life
 }
 
@@ -456,6 +457,7 @@ func (s *scheduler) startLoops(ctx context.Context) error {
 	l.work.run(s.openLoop)
 	l.work.run(s.reportLoop)
 	l.work.run(s.registrar.loop)
+	l.work.aside(s.registrar.forgetLoop)
 	l.plan.run(s.scanLoop)
 	l.plan.run(s.startLoop)
 	// The goroutine that AfterFunc starts ends with Stop.
