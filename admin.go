@@ -38,10 +38,14 @@ func (c *Config) authorize() (wire.Authorize, error) {
 		}
 		return c.authorizer(keys), nil
 	case c.Insecure:
-		return wire.Insecure, nil
+		return anybody, nil
 	}
 	return nil, errors.New("xxljob: Handler: Config.Tokens is empty: give a token, or set Config.Insecure")
 }
+
+// anybody is the wire.Authorize of Config.Insecure: who shows no token is nobody in
+// particular, whatever app it names.
+func anybody(context.Context, string, string) (scope string, ok bool) { return "", true }
 
 // authorizer accepts the tokens of a keyring. One that all apps share is none of an app
 // that has its own.
@@ -53,11 +57,6 @@ func (c *Config) authorizer(keys *wire.Keyring) wire.Authorize {
 		}
 		return scope, ok
 	}
-}
-
-// speaksFor reports whether a caller may do something for an app.
-func (c *Config) speaksFor(caller wire.Caller, app string) bool {
-	return caller.App == app || caller.App == "" && len(c.Tokens[app]) == 0
 }
 
 // tokens are the tokens in the form that wire has for them.
@@ -109,8 +108,9 @@ func (a *adminSide) registered(err error) (wire.Return, error) {
 // registration checks a request: what it names will be called with a token, and shown to
 // people, in pages and in terminals.
 func (a *adminSide) registration(ctx context.Context, req wire.RegistryRequest) (reg Registration, refusal string) {
-	if caller, _ := wire.CallerFrom(ctx); !a.s.cfg.speaksFor(caller, req.RegistryKey) {
-		return reg, wire.MsgTokenWrong
+	caller, _ := wire.CallerFrom(ctx)
+	if refusal := a.s.whyNot(caller, req.RegistryKey); refusal != "" {
+		return reg, refusal
 	}
 	f := faults{what: "registry"}
 	f.plain("registryKey", req.RegistryKey, 1, 64)

@@ -156,4 +156,7 @@ func (s *scheduler) attachedMoved() {
 	s.leaseWake.poke()
 	s.attachedChanged.poke()
 	s.inboxWake.poke()
+	if s.running() {
+		s.warnOfJobsAPI()
+	}
 }

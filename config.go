@@ -100,13 +100,32 @@ type Config struct {
 	// rotation; the key "" is for apps that have none of their own. Both of two are
 	// accepted. An executor is sent the first, and the other one when it refuses that.
 	// A token is sent to addresses that are registered for its app, and never logged.
+	//
+	// The token under "" speaks for no app whose handlers run inside a scheduler: neither
+	// for its jobs, nor for registrations, nor for results. That is decided at each
+	// request, by the executors of this process and by those that live nodes have
+	// attached, as far as this node has seen (it looks every LeaseTTL/5). An app that is
+	// attached only at nodes which are away at the moment is not known to be attached: one
+	// that has executors elsewhere too, or nodes that come and go, needs its own token.
 	Tokens map[string][]string
 	// Insecure allows the HTTP protocol without any token: who can reach Handler can
-	// register executors, and so get the parameters of jobs, and report results.
+	// register executors, and so get the parameters of jobs, and report results, for all
+	// apps but those for which the token under "" of Tokens would not speak.
 	Insecure bool
 	// AllowDefaultToken allows the literal "default_token" of XXL-JOB's samples, which
 	// everybody knows, for a migration. Each Start with it logs a warning.
 	AllowDefaultToken bool
+	// JobsAPI are the apps whose callers may manage the app's own jobs over HTTP, as
+	// programs do with XXL-JOB 3.5 (addJob, updateJob, removeJob, startJob, stopJob,
+	// triggerJob): names of 1 to 64 bytes, each once, and each with a token that speaks
+	// for it. Empty means that nobody may: the answer is that of an admin which has no
+	// such calls, and says so. Their rate is bounded by token, at 100 calls in 30 s.
+	JobsAPI []string
+	// JobsAPIScripts are those of JobsAPI whose callers may also define scripts (a glue
+	// type other than BEAN), which executors that have scripts run as programs. Callers
+	// of other apps may trigger, start, stop and remove the scripts that are there, and
+	// neither add one nor change the parameter or the handler of one. Empty means none.
+	JobsAPIScripts []string
 	// MaxRegistrations is how many living executors of one app may be registered over
 	// HTTP; all apps that have no token of their own may have ten times as many together.
 	// A registration beyond that is refused in words. One that lives beats on, and dead
@@ -275,6 +294,7 @@ func (c Config) validate() error {
 		}
 	}
 	c.validateTokens(&f)
+	c.validateJobsAPI(&f)
 	if c.Executor.Addr != "" || len(c.Executor.Admins) > 0 {
 		f.add("Executor", c.Executor.Addr, errors.New("one with Addr or Admins is made by executor.New, given to Attach, and started by its owner"))
 	}
@@ -293,6 +313,39 @@ func (c *Config) validateTokens(f *faults) {
 	}
 	if _, err := wire.NewKeyring(c.tokens()); err != nil {
 		f.errs = append(f.errs, fmt.Errorf("xxljob: config: Tokens: %w", err))
+	}
+}
+
+// validateJobsAPI looks at the apps whose callers manage jobs.
+func (c *Config) validateJobsAPI(f *faults) {
+	apps := func(field string, list []string) {
+		for i, app := range list {
+			f.text(field, app, 1, 64)
+			if slices.Contains(list[:i], app) {
+				f.add(field, app, errors.New("listed twice"))
+			}
+		}
+	}
+	apps("JobsAPI", c.JobsAPI)
+	apps("JobsAPIScripts", c.JobsAPIScripts)
+	for _, app := range c.JobsAPI {
+		if len(c.Tokens) > 0 && len(c.Tokens[app]) == 0 && len(c.Tokens[""]) == 0 {
+			f.add("JobsAPI", app, errors.New("no token of Tokens speaks for it"))
+		}
+	}
+	for _, app := range c.JobsAPIScripts {
+		if !slices.Contains(c.JobsAPI, app) {
+			f.add("JobsAPIScripts", app, errors.New("want one of JobsAPI"))
+		}
+	}
+}
+
+// warnOfJobsAPI says which apps may manage jobs, and have no caller who could.
+func (s *scheduler) warnOfJobsAPI() {
+	for _, app := range s.cfg.JobsAPI {
+		if len(s.cfg.Tokens[app]) == 0 && s.isAttached(app) && s.rarely.lets("jobs API: "+app) {
+			s.log.Warn("xxljob: nobody can manage the jobs of an app of Config.JobsAPI over HTTP: it is attached here, so that a token which all share does not speak for it; give it one of its own in Config.Tokens", "app", app)
+		}
 	}
 }
 

@@ -56,6 +56,8 @@ func TestConfigZeroValues(t *testing.T) {
 		{"AllowSubSecond", "no", c.AllowSubSecond, false},
 		{"StrictHandlers", "no", c.StrictHandlers, false},
 		{"Tokens", "none", len(c.Tokens), 0},
+		{"JobsAPI", "nobody", len(c.JobsAPI), 0},
+		{"JobsAPIScripts", "nobody", len(c.JobsAPIScripts), 0},
 		{"Routers", "none of the user's", len(c.Routers), 0},
 		{"Registry", "the store's", c.Registry, nil},
 		{"Ring", "NewTimeRing", c.Ring, nil},

@@ -1,11 +1,14 @@
 package xxljob
 
 // Jobs that executors manage over the wire, as G4 does. A caller sees the jobs of its
-// own app and no others; in a real admin any caller manages all (XXL-JOB section 1.4).
+// own app and no others, if it is one of Config.JobsAPI; in a real admin any caller manages
+// all (XXL-JOB section 1.4).
 
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,8 +19,11 @@ import (
 // AddJob adds a job, stopped, to the caller's app. The group's number in the request
 // is not looked at: apps have names here.
 func (a *adminSide) AddJob(ctx context.Context, req wire.AddJobRequest) (wire.Return, error) {
-	return a.manage(ctx, func(ctx context.Context, app string) (wire.Return, error) {
+	return a.manage(ctx, "addJob", func(ctx context.Context, app string) (wire.Return, error) {
 		job := Job{App: app, Stopped: true}
+		if err := a.mayDefine(job, req.JobDefinition); err != nil {
+			return wire.Return{}, err
+		}
 		defineByWire(&job, req.JobDefinition)
 		scriptByWire(&job, req.JobDefinition)
 		added, err := a.s.addUnkeyed(ctx, job)
@@ -33,7 +39,10 @@ func (a *adminSide) AddJob(ctx context.Context, req wire.AddJobRequest) (wire.Re
 // form of its own with real admins: type, source and remark stay, and so does what a
 // request cannot say, the children for instance.
 func (a *adminSide) UpdateJob(ctx context.Context, req wire.UpdateJobRequest) (wire.Return, error) {
-	return a.onJob(ctx, req.ID, func(ctx context.Context, job Job) error {
+	return a.onJob(ctx, "updateJob", req.ID, func(ctx context.Context, job Job) error {
+		if err := a.mayDefine(job, req.JobDefinition); err != nil {
+			return err
+		}
 		defineByWire(&job, req.JobDefinition)
 		_, err := a.s.UpdateJob(ctx, job) // a compare-and-set, by the version that was read
 		return err
@@ -44,42 +53,92 @@ func (a *adminSide) UpdateJob(ctx context.Context, req wire.UpdateJobRequest) (w
 // first answer asks again.
 func (a *adminSide) RemoveJob(ctx context.Context, req wire.JobRequest) (wire.Return, error) {
 	remove := func(ctx context.Context, job Job) error { return a.s.RemoveJob(ctx, job.ID) }
-	return a.onJobOr(ctx, req.ID, wire.Success(), remove)
+	return a.onJobOr(ctx, "removeJob", req.ID, wire.Success(), remove)
 }
 
 func (a *adminSide) StartJob(ctx context.Context, req wire.JobRequest) (wire.Return, error) {
-	return a.onJob(ctx, req.ID, func(ctx context.Context, job Job) error { return a.s.StartJob(ctx, job.ID) })
+	return a.onJob(ctx, "startJob", req.ID, func(ctx context.Context, job Job) error { return a.s.StartJob(ctx, job.ID) })
 }
 
 func (a *adminSide) StopJob(ctx context.Context, req wire.JobRequest) (wire.Return, error) {
-	return a.onJob(ctx, req.ID, func(ctx context.Context, job Job) error { return a.s.StopJob(ctx, job.ID) })
+	return a.onJob(ctx, "stopJob", req.ID, func(ctx context.Context, job Job) error { return a.s.StopJob(ctx, job.ID) })
 }
 
 func (a *adminSide) TriggerJob(ctx context.Context, req wire.TriggerJobRequest) (wire.Return, error) {
-	return a.onJob(ctx, req.ID, func(ctx context.Context, job Job) error {
-		t := Trigger{Param: &req.ExecutorParam, Type: TriggerAPI}
-		for addr := range strings.SplitSeq(req.AddressList, ",") {
-			if addr = strings.TrimSpace(addr); addr != "" {
-				t.Addresses = append(t.Addresses, addr)
-			}
+	return a.onJob(ctx, "triggerJob", req.ID, func(ctx context.Context, job Job) error {
+		addresses, err := addressesByWire(req.AddressList)
+		if err == nil {
+			_, err = a.s.trigger(ctx, job.ID, Trigger{Param: &req.ExecutorParam, Type: TriggerAPI, Addresses: addresses})
 		}
-		_, err := a.s.trigger(ctx, job.ID, t)
 		return err
 	})
 }
 
-// msgNoJob is the answer about a job that is not there, or is another app's.
-const msgNoJob = "job %d not found."
+// maxGiven is how many addresses a trigger over the wire may choose among: they are kept
+// with its run.
+const maxGiven = 1000
+
+// addressesByWire reads the addresses in a list with commas.
+func addressesByWire(list string) (addrs []string, err error) {
+	f := faults{what: "trigger"}
+	for addr := range strings.SplitSeq(list, ",") {
+		if addr = strings.TrimSpace(addr); addr == "" {
+			continue
+		}
+		if len(addrs) == maxGiven {
+			f.add("addressList", shorten(list, 40), fmt.Errorf("at most %d addresses", maxGiven))
+			break
+		}
+		if f.plain("addressList", addr, 1, 255); len(f.errs) > 0 {
+			break
+		}
+		addrs = append(addrs, addr)
+	}
+	return addrs, f.err()
+}
+
+// Words for those who manage jobs.
+const (
+	// msgNoJob is about a job that is not there, or is another app's.
+	msgNoJob = "job %d not found."
+	// msgJobsOff begins as an admin of before 3.5 answers, which programs may go by.
+	msgJobsOff    = wire.MsgURINotFound + " Jobs are not managed over HTTP here (Config.JobsAPI)."
+	msgJobsNotFor = "app %q may not manage jobs over HTTP: Config.JobsAPI does not name it"
+	msgNoScripts  = "app %q may not define scripts over HTTP: glue type %q (Config.JobsAPIScripts)"
+	msgScriptArgs = "app %q may not define scripts over HTTP: job %d is one, and its parameter and handler are part of it (Config.JobsAPIScripts)"
+)
+
+// refused is what a caller is told that may not do what it asks for.
+type refused string
+
+func (r refused) Error() string { return string(r) }
+
+// mayDefine reports whether a request may define what it says of a job, which an update
+// has read before: the callers of most apps define no scripts. An update leaves type and
+// source alone; but a script is given the parameter, and many do what it says.
+func (a *adminSide) mayDefine(job Job, d wire.JobDefinition) error {
+	switch {
+	case slices.Contains(a.s.cfg.JobsAPIScripts, job.App):
+	case isScript(d.GlueType) && d.GlueType != job.GlueType:
+		return refused(fmt.Sprintf(msgNoScripts, job.App, shorten(d.GlueType, 40)))
+	case isScript(job.GlueType) && (d.ExecutorParam != job.Param || d.ExecutorHandler != job.Handler):
+		return refused(fmt.Sprintf(msgScriptArgs, job.App, job.ID))
+	}
+	return nil
+}
+
+// isScript reports whether a glue type is not that of handlers, known or not.
+func isScript(glue string) bool { return glue != "" && glue != GlueBean }
 
 // onJob does something with a job of the caller's app, which has to be there.
-func (a *adminSide) onJob(ctx context.Context, id int64, do func(context.Context, Job) error) (wire.Return, error) {
-	return a.onJobOr(ctx, id, wire.Failf(msgNoJob, id), do)
+func (a *adminSide) onJob(ctx context.Context, verb string, id int64, do func(context.Context, Job) error) (wire.Return, error) {
+	return a.onJobOr(ctx, verb, id, wire.Failf(msgNoJob, id), do)
 }
 
 // onJobOr does something with a job of the caller's app; where there is none it answers
 // absent. An edit that somebody else's has overtaken is tried again.
-func (a *adminSide) onJobOr(ctx context.Context, id int64, absent wire.Return, do func(context.Context, Job) error) (wire.Return, error) {
-	return a.manage(ctx, func(ctx context.Context, app string) (wire.Return, error) {
+func (a *adminSide) onJobOr(ctx context.Context, verb string, id int64, absent wire.Return, do func(context.Context, Job) error) (wire.Return, error) {
+	return a.manage(ctx, verb, func(ctx context.Context, app string) (wire.Return, error) {
 		for {
 			job, err := a.s.store.Job(ctx, id)
 			if err == nil && job.App == app {
@@ -100,22 +159,41 @@ func (a *adminSide) onJobOr(ctx context.Context, id int64, absent wire.Return, d
 	})
 }
 
-// manage lets a caller that has shown which app it is do something, so many times in a
-// while. What is wrong with a request is said to it; of the store it learns nothing.
-func (a *adminSide) manage(ctx context.Context, do func(ctx context.Context, app string) (wire.Return, error)) (wire.Return, error) {
+// manage lets a caller that may manage its app's jobs do something. What is wrong with a
+// request is said to it; of the store it learns nothing.
+func (a *adminSide) manage(ctx context.Context, verb string, do func(ctx context.Context, app string) (wire.Return, error)) (wire.Return, error) {
 	caller, _ := wire.CallerFrom(ctx)
-	if caller.App == "" {
-		return wire.Failf(wire.MsgIdentityEmpty), nil
-	}
-	if !a.quota.take(caller.App, time.Now()) {
-		return wire.Return{Code: wire.CodeTimeout, Msg: wire.MsgTooMany}, nil
+	if refusal, ok := a.mayManage(caller, verb); !ok {
+		return refusal, nil
 	}
 	ret, err := do(WithActor(ctx, "app:"+caller.App), caller.App)
 	var bad invalid
-	if errors.As(err, &bad) || errors.Is(err, ErrManual) || errors.Is(err, ErrNeverFires) || errors.Is(err, ErrUnknownHandler) {
+	var no refused
+	if errors.As(err, &bad) || errors.As(err, &no) || errors.Is(err, ErrManual) || errors.Is(err, ErrNeverFires) || errors.Is(err, ErrUnknownHandler) {
 		return wire.Failf("%s", err.Error()), nil
 	}
 	return ret, err
+}
+
+// mayManage lets callers pass that have shown which app they are, of an app that may, so
+// many times in a while. The refused ones cost nothing.
+func (a *adminSide) mayManage(caller wire.Caller, verb string) (refusal wire.Return, ok bool) {
+	apps := a.s.cfg.JobsAPI
+	switch {
+	case len(apps) == 0:
+		return wire.Failf(msgJobsOff, verb), false
+	case caller.App == "":
+		return wire.Failf(wire.MsgIdentityEmpty), false
+	case !slices.Contains(apps, caller.App):
+		return wire.Failf(msgJobsNotFor, shorten(caller.App, 64)), false
+	}
+	if why := a.s.whyNot(caller, caller.App); why != "" {
+		return wire.Failf("%s", why), false
+	}
+	if !a.quota.take(caller.Scope, time.Now()) {
+		return wire.Return{Code: wire.CodeTimeout, Msg: wire.MsgTooMany}, false
+	}
+	return wire.Return{}, true
 }
 
 // defineByWire takes over what a request says of a job, but for its script.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"sync/atomic"
@@ -256,7 +257,7 @@ func newNearWorld(t *testing.T) *nearWorld {
 		tokens[nearApp(i)] = []string{"of-" + nearApp(i)}
 	}
 	for i, name := range []string{"a", "b"} {
-		w.nodes[i] = startNode(t, w.store, name, &journal{}, func(c *xxljob.Config) { c.Tokens = tokens })
+		w.nodes[i] = startNode(t, w.store, name, &journal{}, func(c *xxljob.Config) { c.Tokens, c.JobsAPI = tokens, slices.Collect(maps.Keys(tokens)) })
 	}
 	for app := range tokens {
 		e, err := executor.New(executor.Config{App: app})

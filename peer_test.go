@@ -21,6 +21,10 @@ import (
 // hush is the token of the tests.
 const hush = "hush-hush"
 
+// tokensOf has the token of the tests be that of one app, which it needs where it is
+// attached as well.
+func tokensOf(app string) map[string][]string { return map[string][]string{app: {hush}} }
+
 var (
 	errHungUp  = &wire.CallError{URL: "http://peer", Sent: true, Err: errors.New("connection reset")}
 	errNoRoute = &wire.CallError{URL: "http://peer", Err: errors.New("connection refused")}

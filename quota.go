@@ -1,20 +1,25 @@
 package xxljob
 
 import (
+	"maps"
 	"sync"
 	"time"
 )
 
-// XXL-JOB's bound on calls that manage jobs (section 1.4), here for each app.
+// XXL-JOB's bound on calls that manage jobs (section 1.4), here for each token.
 const (
 	quotaCalls = 100
 	quotaSpan  = 30 * time.Second
+	// quotaKeys is how many are counted by themselves; the others count together.
+	quotaKeys = 1000
 )
 
-// quota bounds how often each app may manage its jobs. It is safe for concurrent use.
+// quota bounds how often jobs are managed by those who have the token of an app, and by
+// all those together who have one that all share, or none: these may name any app. It is
+// safe for concurrent use.
 type quota struct {
 	mu    sync.Mutex
-	calls map[string]window // guarded by mu: by app; as many as have tokens
+	calls map[string]window // guarded by mu: by wire.Caller.Scope
 }
 
 type window struct {
@@ -25,17 +30,20 @@ type window struct {
 func newQuota() *quota { return &quota{calls: map[string]window{}} }
 
 // take counts a call, and reports whether it is allowed.
-func (q *quota) take(app string, now time.Time) bool {
+func (q *quota) take(scope string, now time.Time) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	w := q.calls[app]
+	if _, known := q.calls[scope]; !known && len(q.calls) >= quotaKeys {
+		maps.DeleteFunc(q.calls, func(_ string, w window) bool { return now.Sub(w.since) >= quotaSpan })
+		if len(q.calls) >= quotaKeys {
+			scope = ""
+		}
+	}
+	w := q.calls[scope]
 	if now.Sub(w.since) >= quotaSpan {
 		w = window{since: now}
 	}
 	w.n++
-	if _, known := q.calls[app]; !known && len(q.calls) >= 10_000 {
-		clear(q.calls) // apps without end come with Insecure only
-	}
-	q.calls[app] = w
+	q.calls[scope] = w
 	return w.n <= quotaCalls
 }

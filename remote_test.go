@@ -173,7 +173,7 @@ func TestRemoteFailover(t *testing.T) {
 	}
 	t.Run("attached at the end", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			e := newElsewhere(t, nil, xxljob.Config{App: "far"}, map[string]*peer{at1: {run: refuse}})
+			e := newElsewhere(t, nil, xxljob.Config{App: "far", Tokens: tokensOf("far")}, map[string]*peer{at1: {run: refuse}})
 			must(t, e.Handle("work", nothingToDo))
 			e.register("far", at1)
 			id := e.trigger(xxljob.Job{App: "far", Route: "FAILOVER"})
@@ -206,7 +206,7 @@ func TestRemoteBusyover(t *testing.T) {
 func TestRemoteBroadcast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		peers := map[string]*peer{at1: {}, at2: {}, "http://10.0.0.2:9999": {}}
-		e := newElsewhere(t, nil, xxljob.Config{App: "far"}, peers)
+		e := newElsewhere(t, nil, xxljob.Config{App: "far", Tokens: tokensOf("far")}, peers)
 		must(t, e.Handle("work", nothingToDo))
 		e.register("far", at2, "http://10.0.0.2:9999", at1)
 		id := e.trigger(xxljob.Job{App: "far", Route: "SHARDING_BROADCAST"})

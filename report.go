@@ -216,7 +216,7 @@ func (s *scheduler) admissible(ctx context.Context, page []*reported) ([]Result,
 // concerns reports whether a result may change something about a run. Of a lost one the
 // first is noted.
 func (s *scheduler) concerns(r *reported, run Run) bool {
-	if !isRemote(run.Address) || !s.cfg.speaksFor(r.caller, run.App) || !r.isOf(run) {
+	if !isRemote(run.Address) || !s.speaksFor(r.caller, run.App) || !r.isOf(run) {
 		return false
 	}
 	return !run.State.Ended() || run.State == StateLost && !run.LateNoted

@@ -191,7 +191,8 @@ type Scheduler interface {
 	// report their results to any node that shares the store. It answers below /api/ and
 	// /xxl-job-admin/api/ alike; see [wire.NewAdminHandler] for what the host's server
 	// has to bound. Without Config.Tokens it is an error, unless Config.Insecure says so.
-	// It serves before Start and after Stop as well.
+	// It serves before Start and after Stop as well. Jobs are managed there by those whom
+	// Config.JobsAPI names, and by nobody where it is empty.
 	Handler() (http.Handler, error)
 }
 
@@ -440,6 +441,7 @@ func (s *scheduler) startLoops(ctx context.Context) error {
 	}
 	l.started = true
 	s.warnOfDefaultToken()
+	s.warnOfJobsAPI()
 	l.plan, l.work, l.lease = newLoops(), newLoops(), newLoops()
 	s.signals = s.store.Watch(l.lease.ctx, s.incarnation)
 	l.lease.run(s.leaseLoop)

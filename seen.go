@@ -39,6 +39,13 @@ func (l *leases) serves(incarnation, app, handler string) (hasApp, hasHandler bo
 	return false, false
 }
 
+// hasElsewhere reports whether another live node has the app attached.
+func (l *leases) hasElsewhere(app string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.apps[app]) > 0
+}
+
 // isLive reports whether the incarnation is a live node.
 func (l *leases) isLive(incarnation string) bool {
 	l.mu.Lock()

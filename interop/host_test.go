@@ -45,7 +45,8 @@ func (h *host) next(t *testing.T) {
 	h.nodes++
 	s, err := xxljob.New(h.store, xxljob.Config{
 		App: "host", Node: fmt.Sprintf("node-%d", h.nodes), Logger: h.log, AllowSubSecond: true,
-		Tokens: map[string][]string{theApp: {theToken}},
+		Tokens:  map[string][]string{theApp: {theToken}},
+		JobsAPI: []string{theApp}, JobsAPIScripts: []string{theApp},
 	})
 	if err == nil {
 		err = s.Start(context.Background())

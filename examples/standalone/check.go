@@ -25,7 +25,7 @@ func (o options) check() error {
 	if _, err := newCaller(o.allow); err != nil {
 		errs = append(errs, err) // names the flag
 	}
-	if err := o.checkTokens(); err != nil {
+	if err := errors.Join(o.checkTokens(), o.checkJobsAPI()); err != nil {
 		errs = append(errs, err)
 	}
 	if o.store != "" {

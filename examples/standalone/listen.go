@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,6 +36,21 @@ func (o options) checkTokens() error {
 		}
 	case o.listen != "" && !o.unsafe:
 		return fmt.Errorf("-listen %s: give the executors a token by -token or %s, or say -insecure", o.listen, tokenVariable)
+	}
+	return nil
+}
+
+// checkJobsAPI says what is wrong with the apps whose jobs are managed from elsewhere.
+func (o options) checkJobsAPI() error {
+	for i, app := range o.jobsAPI {
+		switch {
+		case o.listen == "":
+			return errors.New("-jobs-api: nobody can call without -listen")
+		case app == "" || len(app) > 64 || slices.Contains(o.jobsAPI[:i], app):
+			return fmt.Errorf("-jobs-api: %q: want names of apps with commas between them, each once", app)
+		case app == appName:
+			return fmt.Errorf("-jobs-api: %s is this program's own app, for which the token of executors does not speak", app)
+		}
 	}
 	return nil
 }

@@ -56,6 +56,8 @@ type options struct {
 	token  string         // -token
 	unsafe bool           // -insecure
 
+	jobsAPI []string // -jobs-api
+
 	storeFrom, tokenFrom string // what -store and -token were given by, for errors
 }
 
@@ -91,6 +93,10 @@ func parse(args []string, w io.Writer) (options, error) {
 	f.StringVar(&o.listen, "listen", "", "`address`, such as :8080, at which executors in other processes and languages register (XXL-JOB's protocol)")
 	f.StringVar(&o.token, "token", "", "with -listen: access `token` of executors, or two with a comma between them; else that in "+tokenVariable)
 	f.BoolVar(&o.unsafe, "insecure", false, "with -listen: no token; who reaches the address can take jobs and report results")
+	f.Func("jobs-api", "with -listen: comma list of `apps` whose programs may manage the app's own jobs (XXL-JOB 3.5's addJob and the like; default none)", func(list string) error {
+		o.jobsAPI = strings.Split(list, ",")
+		return nil
+	})
 	f.Func("zone", "IANA `zone` of schedules that name none, and of what is printed (default UTC)", func(name string) (err error) {
 		if name == "Local" {
 			return errors.New("want an IANA name such as Europe/Berlin")
@@ -143,6 +149,7 @@ func run(ctx context.Context, o options, out io.Writer, reload <-chan os.Signal)
 		App:      appName,
 		Tokens:   o.tokens(),
 		Insecure: o.unsafe,
+		JobsAPI:  o.jobsAPI,
 		Location: o.zone,
 		Executor: executor.Config{Log: executor.LogConfig{Dir: o.logs}},
 		Hooks:    xxljob.Hooks{RunEnded: p.runEnded},
