@@ -248,6 +248,7 @@ func registrationsPages(e *env) {
 	want(e, "registrations behind what is not there", names(e.mustRegistrations(xxljob.RegistrationFilter{After: "app", AfterAddress: "http://a:100", Limit: 2})),
 		[]string{"app http://a:9", "app-1 http://a"})
 	want(e, "registrations behind an app's name alone", names(e.mustRegistrations(xxljob.RegistrationFilter{After: "app", Limit: 1})), []string{"app http://A"})
+	want(e, "registrations behind all of an app", names(e.mustRegistrations(xxljob.RegistrationFilter{After: "app\x01", Limit: 1})), []string{"app-1 http://a"})
 }
 
 func registrationsOfApp(e *env) {
