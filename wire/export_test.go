@@ -13,7 +13,7 @@ func (t *Transport) DialWith(dial func(ctx context.Context, network, addr string
 
 // AllowIP is what the transport's default says about an address that is about to be
 // connected to, without connecting.
-func AllowIP(address string) error { return control(allowHosts)("tcp", address, nil) }
+func AllowIP(address string) error { return control(DefaultAllowIP)("tcp", address, nil) }
 
 // Holders is for how many callers a handler keeps account of slots, at one of its
 // endpoints.

@@ -15,7 +15,7 @@ import (
 // guarded is allow, or what is allowed by default.
 func guarded(allow func(netip.AddrPort) error, panics *guard.Log) func(netip.AddrPort) error {
 	if allow == nil {
-		return allowHosts
+		return DefaultAllowIP
 	}
 	return func(to netip.AddrPort) error {
 		return panics.Call("TransportConfig.AllowIP", func() error { return allow(to) })

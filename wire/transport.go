@@ -36,10 +36,10 @@ type TransportConfig struct {
 	// dealt with as one in AllowIP.
 	TLS *tls.Config
 	// AllowIP decides about each address that is about to be connected to, after
-	// its name was resolved; its error ends the call. Default: all but those where
-	// clouds keep their secrets (link-local ones and a few more), multicast and
-	// 0.0.0.0. Loopback is allowed: executors on the same host are usual. A panic in
-	// it ends the call like an error, and is logged once, by slog.Default.
+	// its name was resolved; its error ends the call. Default: DefaultAllowIP, all but
+	// those where clouds keep their secrets and those that are no peer's. Loopback is
+	// allowed: executors on the same host are usual. A panic in it ends the call like an
+	// error, and is logged once, by slog.Default.
 	AllowIP func(to netip.AddrPort) error
 }
 
@@ -108,25 +108,4 @@ func control(allow func(netip.AddrPort) error) func(network, address string, _ s
 		}
 		return allow(netip.AddrPortFrom(to.Addr().Unmap(), to.Port()))
 	}
-}
-
-// metadata are the addresses at which clouds tell a host its secrets, apart from the
-// link-local ones that most use.
-var metadata = map[netip.Addr]string{
-	netip.MustParseAddr("100.100.100.200"): "Alibaba Cloud's metadata server",
-	netip.MustParseAddr("168.63.129.16"):   "Azure's host agent",
-	netip.MustParseAddr("fd00:ec2::254"):   "the metadata server of AWS, over IPv6",
-	netip.MustParseAddr("fd20:ce::254"):    "the metadata server of Google Cloud, over IPv6",
-}
-
-// allowHosts is the default of TransportConfig.AllowIP.
-func allowHosts(to netip.AddrPort) error {
-	ip := to.Addr()
-	if what, secret := metadata[ip.WithZone("")]; secret {
-		return fmt.Errorf("%v is no address of a peer but %s: see TransportConfig.AllowIP", ip, what)
-	}
-	if ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip.IsUnspecified() {
-		return fmt.Errorf("%v is no address of a peer: see TransportConfig.AllowIP", ip)
-	}
-	return nil
 }
