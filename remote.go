@@ -32,7 +32,7 @@ func newRemotes(cfg *Config) *remotes {
 		transport = wire.NewTransport(wire.TransportConfig{})
 	}
 	r.dial = func(app, address, token string) (wire.Executor, error) {
-		return wire.NewExecutorClient(address, wire.ClientConfig{Transport: transport, App: app, Token: token, Timeout: cfg.CallTimeout})
+		return wire.NewExecutorClient(address, wire.ClientConfig{Transport: transport, App: app, Token: token, Secrets: cfg.tokensOf(app), Timeout: cfg.CallTimeout})
 	}
 	return r
 }

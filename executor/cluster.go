@@ -41,7 +41,7 @@ func (c Config) dialAll(dial dialer) ([]*cluster, error) {
 	for i, a := range c.Admins {
 		cl := &cluster{name: a.Name}
 		for k, addr := range a.Addresses {
-			admin, err := dial(addr, wire.ClientConfig{Transport: c.Transport, App: c.App, Token: a.Token, Timeout: c.CallTimeout})
+			admin, err := dial(addr, wire.ClientConfig{Transport: c.Transport, App: c.App, Token: a.Token, Secrets: c.Tokens, Timeout: c.CallTimeout})
 			if err != nil {
 				faults = append(faults, fmt.Errorf("xxljob: executor: Config.Admins[%d].Addresses[%d]: %w", i, k, err))
 			}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -23,8 +24,13 @@ type ClientConfig struct {
 	// App is the name of the executor app that calls or is called. G4 needs it,
 	// earlier peers ignore it.
 	App string
-	// Token is the access token. It is sent to this client's address only.
+	// Token is the access token. It is sent to this client's address only. Where the peer
+	// answers with it, the texts and errors that the client returns have "[token]" in its
+	// place, unless it is shorter than six bytes.
 	Token string
+	// Secrets are further tokens that the peer may know, and are dealt with in the same
+	// way: the other one while tokens are changed over, say.
+	Secrets []string
 	// Timeout bounds a call, connecting included. The context of a call may end
 	// it earlier. Default: 6 s, which is XXL-JOB's 3 s to connect and 3 s to
 	// wait.
@@ -41,6 +47,7 @@ type peer struct {
 	cfg    ClientConfig
 	base   string // ends with a slash
 	header http.Header
+	tokens secrets
 }
 
 func newPeer(addr string, cfg ClientConfig) (peer, error) {
@@ -59,7 +66,7 @@ func newPeer(addr string, cfg ClientConfig) (peer, error) {
 	cfg.Timeout = cmp.Or(cfg.Timeout, 6*time.Second)
 	cfg.MaxAnswer = cmp.Or(cfg.MaxAnswer, 1<<20)
 	cfg.MaxLog = cmp.Or(cfg.MaxLog, 16<<20)
-	return peer{cfg: cfg, base: withSlash(u), header: headerOf(cfg)}, nil
+	return peer{cfg: cfg, base: withSlash(u), header: headerOf(cfg), tokens: newSecrets(append(slices.Clone(cfg.Secrets), cfg.Token)...)}, nil
 }
 
 func withSlash(u *url.URL) string { return strings.TrimSuffix(u.String(), "/") + "/" }
@@ -90,7 +97,18 @@ func (p *peer) post(ctx context.Context, base, endpoint string, body []byte, lim
 	if again && ctx.Err() == nil {
 		answer, _, err = p.once(ctx, base+endpoint, body, limit)
 	}
-	return answer, err
+	return answer, p.failed(err)
+}
+
+// failed is the error of a call, without tokens in it.
+func (p *peer) failed(err error) error {
+	var call *CallError
+	if errors.As(err, &call) {
+		p.tokens.hideIn(&call.Text)
+		call.Text = cut([]byte(call.Text), maxText)
+		call.Err = p.tokens.hideErr(call.Err)
+	}
+	return err
 }
 
 // within bounds a call.
@@ -122,7 +140,7 @@ func (p *peer) once(ctx context.Context, url string, body []byte, limit int64) (
 	case err != nil:
 		return nil, false, &CallError{URL: url, Sent: true, Err: fmt.Errorf("reading the answer: %w", causeOf(ctx, err))}
 	case int64(len(answer)) > limit:
-		return nil, false, &CallError{URL: url, Sent: true, Err: fmt.Errorf("the answer is longer than %d bytes", limit), Text: cut(answer, maxText)}
+		return nil, false, &CallError{URL: url, Sent: true, Err: fmt.Errorf("the answer is longer than %d bytes", limit), Text: string(answer)}
 	}
 	return answer, false, nil
 }
@@ -136,8 +154,8 @@ func causeOf(ctx context.Context, err error) error {
 }
 
 // garbled is the error for an answer that err says cannot be understood.
-func garbled(url string, answer []byte, err error) error {
-	return &CallError{URL: url, Sent: true, Err: err, Text: cut(answer, maxText)}
+func (p *peer) garbled(url string, answer []byte, err error) error {
+	return p.failed(&CallError{URL: url, Sent: true, Err: err, Text: string(answer)})
 }
 
 // call posts a request that is answered by a Return.
@@ -151,8 +169,9 @@ func (p *peer) call(ctx context.Context, base, endpoint string, body []byte) (Re
 		if isRPC(answer) {
 			return Failf(MsgOldExecutor), nil // it could not read the request
 		}
-		return Return{}, garbled(base+endpoint, answer, err)
+		return Return{}, p.garbled(base+endpoint, answer, err)
 	}
+	p.tokens.hideIn(&r.Msg, &r.Content, &r.Data, &r.BootID, (*string)(&r.RunState))
 	return r, nil
 }
 

@@ -96,8 +96,9 @@ func (c *ExecutorClient) Log(ctx context.Context, req LogRequest) (LogReturn, er
 	}
 	var r LogReturn
 	if err := r.Decode(answer); err != nil {
-		return LogReturn{}, garbled(c.peer.base+"log", answer, err)
+		return LogReturn{}, c.peer.garbled(c.peer.base+"log", answer, err)
 	}
+	c.peer.tokens.hideIn(&r.Msg, &r.Result.LogContent)
 	return r, nil
 }
 
