@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -59,70 +58,6 @@ func (d *duration) UnmarshalText(text []byte) error {
 	}
 	*d = duration(v)
 	return err
-}
-
-// caller is httpJobHandler: it calls hosts of a list and no others.
-type caller struct {
-	allow  map[string]bool // host:port, in lower case
-	client *http.Client
-}
-
-// newCaller checks the list. A host without a port stands for the usual ports of
-// http and https.
-func newCaller(hosts []string) (*caller, error) {
-	c := &caller{allow: map[string]bool{}, client: &http.Client{
-		// No proxy of the environment: it could reach what is not on the list. No
-		// redirects, for the same reason.
-		Transport: &http.Transport{
-			ForceAttemptHTTP2:      true,
-			TLSHandshakeTimeout:    10 * time.Second,
-			IdleConnTimeout:        time.Minute,
-			MaxResponseHeaderBytes: 64 << 10,
-		},
-		CheckRedirect: func(to *http.Request, _ []*http.Request) error {
-			return fmt.Errorf("redirect to %s refused", to.URL.Redacted())
-		},
-	}}
-	var errs []error
-	for _, h := range hosts {
-		u, err := url.Parse("//" + strings.TrimSpace(h))
-		switch {
-		case err != nil || u.Hostname() == "" || u.Host != strings.TrimSpace(h):
-			errs = append(errs, fmt.Errorf("-http-allow: %q: want a host or host:port", h))
-		case u.Port() == "":
-			c.allow[address(u.Hostname(), "80")] = true
-			c.allow[address(u.Hostname(), "443")] = true
-		default:
-			c.allow[address(u.Hostname(), u.Port())] = true
-		}
-	}
-	return c, errors.Join(errs...)
-}
-
-func address(host, port string) string { return strings.ToLower(host) + ":" + port }
-
-// check refuses what must not be called.
-func (c *caller) check(raw string) error {
-	u, err := url.Parse(raw)
-	if err != nil {
-		return err
-	}
-	port := u.Port()
-	switch {
-	case u.Scheme == "http" && port == "":
-		port = "80"
-	case u.Scheme == "https" && port == "":
-		port = "443"
-	case u.Scheme != "http" && u.Scheme != "https":
-		return fmt.Errorf("url %q: want http:// or https://", u.Redacted())
-	}
-	switch {
-	case u.User != nil:
-		return fmt.Errorf("url %q: give credentials in a header", u.Redacted())
-	case !c.allow[address(u.Hostname(), port)]:
-		return fmt.Errorf("host %q, port %s is not in -http-allow", u.Hostname(), port)
-	}
-	return nil
 }
 
 // call makes one request. Its result is the beginning of the answer.
