@@ -38,6 +38,16 @@
 // no error is recognised by its text. The one thing refused is a client_encoding
 // other than UTF8.
 //
+// # Beside roles that are not trusted
+//
+// Advisory locks are anybody's who may connect to the database. A session without rights
+// on the tables that takes those of shards keeps no node from them: the shards are taken by
+// their epochs, which fence every write, and the log says who holds the locks. But while it
+// has them, a node that dies is followed once it was silent for Config.LeaseTTL, as in
+// LeaseRow, and not at once. One that takes the lock of migrations keeps Migrate out, which
+// ends after ten seconds with an error that names it. Beside such roles take a database of
+// its own, or LeaseRow, and migrate while nobody else is connected.
+//
 // # What a crash of the database may cost
 //
 // Nothing that was acknowledged is lost, and nothing is started twice, as long as

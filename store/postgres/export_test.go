@@ -15,6 +15,10 @@ func SetAll(ctx context.Context, conn *pgx.Conn, settings []string) error {
 // SchemaOf is the name of a store's schema, as it was given.
 func SchemaOf(s *Store) string { return s.cfg.Schema }
 
+// LockClassOf and NodeClassOf are the first halves of the keys of a store's advisory locks.
+func LockClassOf(s *Store) int32 { return s.lockClass }
+func NodeClassOf(s *Store) int32 { return s.nodeClass }
+
 // DropAsks deletes the questions for logs that are too old, as housekeeping does.
 func DropAsks(ctx context.Context, s *Store) error { return s.dropAsks(ctx) }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"slices"
 	"strings"
@@ -468,7 +469,8 @@ func TestRowModeKeepsNothingInSessions(t *testing.T) {
 // lock keeps it from nobody who no longer takes it for free.
 func TestAFreeShardThatIsLocked(t *testing.T) {
 	t.Parallel()
-	a, b := twoStores(t)
+	log := &sharedLog{}
+	a, b := twoStores(t, func(c *postgres.Config) { c.Logger = slog.New(slog.NewTextHandler(log, nil)) })
 	former := own(t, a, inc(t, "a"), 1)
 	run(t, pgtest.SharedPool(t), `update "`+postgres.SchemaOf(a)+`".xxl_job_lock set owner = ''`)
 	next, view := join(t, b, inc(t, "b"), 1)
@@ -486,6 +488,9 @@ func TestAFreeShardThatIsLocked(t *testing.T) {
 	must(t, err)
 	if len(taken) != 1 {
 		t.Error("a shard that stands still was not taken")
+	}
+	if log.String() != "" {
+		t.Errorf("a node of ours is taken for a stranger: %s", log)
 	}
 	must(t, a.Leave(t.Context(), former.inc))
 }

@@ -62,10 +62,10 @@ func (s *Store) migrate(ctx context.Context) error {
 // applyMigrations waits for each lock on a table for a moment only, as definitions of
 // partitions do, for everybody waits behind it; and tries again, for ten seconds in all. For
 // another process that migrates it waits longer, ten seconds in each try: that one may be
-// building an index.
+// building an index. For a session that may not migrate it waits those ten seconds only.
 func (s *Store) applyMigrations(ctx context.Context) error {
 	for i := 1; ; i++ {
-		if err := s.tryMigrations(ctx); !lockedOut(err) || i == ddlTries {
+		if err := s.tryMigrations(ctx); !lockedOut(err) || errors.Is(err, errSquatted) || i == ddlTries {
 			return err
 		}
 		select {
@@ -89,8 +89,10 @@ func (s *Store) tryMigrations(ctx context.Context) error {
 		"set local statement_timeout = 0", "set local idle_in_transaction_session_timeout = '60s'",
 	}}
 	defer x.rollback(ctx) // after a commit there is nothing to roll back
-	if err := send(ctx, x.conn, x.takeHead(), []statement{{sql: fmt.Sprintf("select pg_catalog.pg_advisory_xact_lock(%d, -2)", s.lockClass)}}); err != nil {
-		return err
+	lock := statement{sql: fmt.Sprintf("select pg_catalog.pg_advisory_xact_lock(%d, %d)", s.lockClass, migrationLock)}
+	if err := send(ctx, x.conn, x.takeHead(), []statement{lock}); err != nil {
+		x.rollback(ctx)
+		return s.whoMigrates(ctx, x.conn, err)
 	}
 	version, err := s.versionBy(ctx, x.do)
 	if err != nil {
@@ -167,6 +169,10 @@ func (s *Store) versionBy(ctx context.Context, do doer) (int, error) {
 	}
 	return version, nil
 }
+
+// migrationLock is the second half of the key of the advisory lock that migrations take:
+// the first of them has no table yet that it could lock.
+const migrationLock = -2
 
 // versionSetting is where the number of the newest migration is stored.
 const versionSetting = "schema_version"

@@ -93,7 +93,9 @@ func (s *Store) define(ctx context.Context, what func(context.Context, doer) ([]
 	for range ddlTries {
 		alone := false
 		err = s.inTx(ctx, bounds{name: "define", lock: ddlPatience}, func(t *tx) error {
-			if err := t.do(ctx, statement{s.sql.tryExclusive, []any{s.lockClass}, scanInto(&alone)}); err != nil || !alone {
+			alone = false
+			got := func(pgx.Rows) error { alone = true; return nil }
+			if err := t.do(ctx, statement{s.sql.tryExclusive, nil, got}); err != nil || !alone {
 				return err
 			}
 			sql, err := what(ctx, t.do)

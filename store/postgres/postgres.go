@@ -24,7 +24,8 @@ type LeaseMode string
 const (
 	// LeaseLock, the default, holds each shard by a session advisory lock as well
 	// as by its row: a node whose process dies is followed within two seconds. It
-	// needs connections that keep their session.
+	// needs connections that keep their session. Whoever may connect to the database can
+	// take these locks: see the package comment.
 	LeaseLock LeaseMode = "lock"
 	// LeaseRow goes by the rows alone, for databases behind a pooler that shares
 	// sessions out by transaction, such as PgBouncer: a node that dies is followed
@@ -113,6 +114,7 @@ type Store struct {
 	notes    notes
 	serials  serials
 	reserve  reserve
+	squatted squatted
 
 	mu       sync.Mutex
 	sessions map[string]*lockSession // guarded by mu: by incarnation

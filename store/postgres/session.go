@@ -270,10 +270,15 @@ func (s *Store) lockShards(ctx context.Context, incarnation string, shards []xxl
 			return nil, err
 		}
 	}
+	strangers, err := s.strangers(ctx, l, shards)
+	if err != nil {
+		return nil, err
+	}
 	for _, sh := range shards {
-		// A free shard whose lock another has got is the other's. A silent owner's
-		// is taken by its epoch even where its lock is not to be had.
-		if l.held[int16(sh.ID)] || !sh.Free {
+		// A free shard whose lock another node has got is the other's. A silent owner's
+		// is taken by its epoch even where its lock is not to be had, and so is one whose
+		// lock a stranger holds.
+		if l.held[int16(sh.ID)] || !sh.Free || strangers[sh.ID] {
 			held = append(held, sh)
 		}
 	}
@@ -362,6 +367,9 @@ func (s *Store) relock(ctx context.Context, incarnation string, shards []xxljob.
 	}
 	if l.conn != nil && len(mine) > 0 {
 		_ = l.tryLock(ctx, s, mine)
+	}
+	if l.conn != nil && !l.holdsAll(mine) && s.squatted.due() {
+		_, _ = s.strangers(ctx, l, mine)
 	}
 }
 

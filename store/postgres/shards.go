@@ -30,7 +30,7 @@ func (s *Store) SetShards(ctx context.Context, n int) error {
 	err := s.read(ctx, statement{s.sql.shards, nil, scanInto(&have)})
 	if err == nil && have == 0 {
 		err = s.inTx(ctx, bounds{name: "set_shards"}, func(t *tx) error {
-			return t.do(ctx, statement{s.sql.exclusive, []any{s.lockClass}, nil},
+			return t.do(ctx, statement{s.sql.exclusive, nil, nil},
 				statement{s.sql.ensureShards, []any{n}, nil},
 				statement{s.sql.shards, nil, scanInto(&have)})
 		})

@@ -40,6 +40,7 @@ type queries struct {
 	clock, beat, setFailing, nodeLock, lockNode, leaveNode, leaveShards   string
 	buryLeft, buryNode                                                    string
 	exclusive, tryExclusive, shardRows, lockRows, takeRows, releaseRows   string
+	strangers                                                             string
 	tryLock, unlock, evict, backend, endBlockers, notify                  string
 	partitions, endOldJobs, endOld, deleteKeys, deleteRuns                string
 	saveGroup, ensureGroup, deleteGroup, groupUsed                        string
@@ -158,7 +159,7 @@ func (q *queries) all() []*string {
 		&q.killPlanned, &q.killStarted, &q.addRun, &q.addKey, &q.keyRun, &q.keyID, &q.planRun, &q.planRunTold,
 		&q.runByID, &q.runsByID, &q.planned, &q.startedLeast, &q.startedJobs, &q.openFloor, &q.shards, &q.ensureShards,
 		&q.setting, &q.setSetting, &q.clock, &q.beat, &q.setFailing, &q.nodeLock, &q.lockNode, &q.leaveNode, &q.leaveShards, &q.buryLeft, &q.buryNode,
-		&q.exclusive, &q.tryExclusive, &q.shardRows, &q.lockRows, &q.takeRows, &q.releaseRows, &q.tryLock, &q.unlock, &q.evict, &q.backend, &q.endBlockers, &q.notify,
+		&q.exclusive, &q.tryExclusive, &q.strangers, &q.shardRows, &q.lockRows, &q.takeRows, &q.releaseRows, &q.tryLock, &q.unlock, &q.evict, &q.backend, &q.endBlockers, &q.notify,
 		&q.partitions, &q.endOldJobs, &q.endOld, &q.deleteKeys, &q.deleteRuns,
 		&q.saveGroup, &q.ensureGroup, &q.deleteGroup, &q.groupUsed, &q.group, &q.groups,
 		&q.putAddresses, &q.putAddressesFree, &q.dropAddresses, &q.dropAddressesFree, &q.addresses, &q.registrations, &q.registrationsOf, &q.forgetAddresses,
@@ -556,8 +557,15 @@ func (q *queries) nodes() {
 	and not exists (select from {{schema}}.xxl_job_log l where l.shard in (select shard from {{schema}}.xxl_job_lock) and l.state in (1, 2)
 		and (l.start_owner = $1 or l.executor_address = $3) and l.id between $4 and $5)
 	returning 1`
-	q.exclusive = `select pg_catalog.pg_advisory_xact_lock($1, -1)`
-	q.tryExclusive = `select pg_catalog.pg_try_advisory_xact_lock($1, -1)`
+	// A row, and no advisory lock: that anybody could take who may connect.
+	q.exclusive = `select 1 from {{schema}}.xxl_job_setting where name = '` + versionSetting + `' for update`
+	q.tryExclusive = q.exclusive + ` skip locked`
+	q.strangers = `select p.pid, coalesce(a.usename::text, ''), coalesce(a.application_name, ''), array_agg(p.objid::bigint)
+	from pg_catalog.pg_locks p left join pg_catalog.pg_stat_activity a on a.pid = p.pid
+	where p.locktype = 'advisory' and p.objsubid = 2 and p.granted and p.classid = $1::bigint::oid and p.objid = any($2::bigint[]::oid[])
+	and p.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())
+	and not coalesce(pg_catalog.has_table_privilege(a.usesysid, '{{literal}}.xxl_job_lock'::pg_catalog.regclass::oid, 'UPDATE'), true)
+	group by p.pid, a.usename, a.application_name order by p.pid`
 	q.shardRows = `select shard, owner, epoch from {{schema}}.xxl_job_lock where shard = any($1::smallint[])`
 	q.lockRows = `select 1 from {{schema}}.xxl_job_lock where shard = any($1::smallint[]) order by shard for update`
 	q.takeRows = `update {{schema}}.xxl_job_lock k set owner = $1, epoch = k.epoch + 1

@@ -1,0 +1,145 @@
+package postgres
+
+// Whoever may connect to the database may take any advisory lock of it. Such a stranger
+// keeps nobody from a shard: the lock says who bothers to try, and the epoch, which only a
+// role with rights on the tables can raise, who is right. A session of a role with these
+// rights is taken for a node's, which may have been paused between giving up a shard and
+// its lock; who holds a lock for longer than that loses the shard too, after a LeaseTTL.
+// Migrations alone have nothing else to go by, before there are tables.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/xxljob/xxljob"
+)
+
+// stranger is a session that holds locks of ours, and whose role may not write the tables.
+type stranger struct {
+	pid        int32
+	role, name string
+	locks      []int64
+}
+
+func (x stranger) String() string {
+	return fmt.Sprintf("the session with pid %d of role %q (application_name %q)", x.pid, x.role, x.name)
+}
+
+// strangers are the shards whose locks are held by such sessions. It asks where a
+// shard that is free could not be locked, and says in the log who keeps it.
+func (s *Store) strangers(ctx context.Context, l *lockSession, shards []xxljob.Shard) (map[int]bool, error) {
+	var missing []int64
+	for _, sh := range shards {
+		if !l.held[int16(sh.ID)] {
+			missing = append(missing, int64(sh.ID))
+		}
+	}
+	if len(missing) == 0 {
+		return nil, nil
+	}
+	found, err := s.holders(ctx, s.lockClass, missing, func(ctx context.Context, st statement) error {
+		err := send(ctx, l.conn, nil, []statement{st})
+		l.checkAlive()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	held := map[int]bool{}
+	for _, x := range found {
+		for _, id := range x.locks {
+			held[int(id)] = true
+		}
+		if s.squatted.isNew(x) {
+			s.log.Warn("xxljob: a session whose role has no rights on the tables holds advisory locks of shards, which are taken without them. End it, and beside roles that are not trusted take a database of its own, or LeaseRow",
+				"schema", s.cfg.Schema, "shards", len(x.locks), "pid", x.pid, "role", x.role, "application_name", x.name)
+		}
+	}
+	return held, nil
+}
+
+// holders are the strangers that hold some of these locks.
+func (s *Store) holders(ctx context.Context, class int32, ids []int64, do func(context.Context, statement) error) (found []stranger, err error) {
+	err = do(ctx, statement{s.sql.strangers, []any{int64(uint32(class)), ids}, func(rows pgx.Rows) error {
+		var x stranger
+		err := rows.Scan(&x.pid, &x.role, &x.name, &x.locks)
+		found = append(found, x)
+		return err
+	}})
+	return found, err
+}
+
+// squatted remembers who was named in the log, and when was looked last. It is safe for
+// concurrent use.
+type squatted struct {
+	mu     sync.Mutex
+	named  map[int32]time.Time // guarded by mu: by pid
+	looked time.Time           // guarded by mu
+}
+
+// namedEvery is how often a stranger is named, and lookedEvery how often a node that owns
+// shards without their locks looks who has these.
+const (
+	namedEvery  = 5 * time.Minute
+	lookedEvery = time.Minute
+)
+
+// isNew reports whether a stranger is to be named.
+func (q *squatted) isNew(x stranger) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if at, known := q.named[x.pid]; known && time.Since(at) < namedEvery {
+		return false
+	}
+	if q.named == nil || len(q.named) > 1000 {
+		q.named = map[int32]time.Time{}
+	}
+	q.named[x.pid] = time.Now()
+	return true
+}
+
+// due reports whether it is time for a look.
+func (q *squatted) due() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if time.Since(q.looked) < lookedEvery {
+		return false
+	}
+	q.looked = time.Now()
+	return true
+}
+
+// errSquatted says that a session has the lock of migrations that may not migrate.
+var errSquatted = errors.New("end that session; beside roles that are not trusted take a database of its own")
+
+// whoMigrates puts into an error that the lock of migrations was not to be had who has it:
+// another process that migrates, or a role that could not.
+func (s *Store) whoMigrates(ctx context.Context, conn *pgx.Conn, err error) error {
+	if !lockedOut(err) {
+		return err
+	}
+	var x stranger
+	may := true
+	sql := mark + `select p.pid, coalesce(a.usename::text, ''), coalesce(a.application_name, ''),
+		coalesce(pg_catalog.has_database_privilege(a.usesysid, p.database, 'CREATE') or exists (select from pg_catalog.pg_namespace n
+			where n.nspname = $3::text and pg_catalog.has_schema_privilege(a.usesysid, n.oid, 'CREATE')), true)
+	from pg_catalog.pg_locks p left join pg_catalog.pg_stat_activity a on a.pid = p.pid
+	where p.locktype = 'advisory' and p.objsubid = 2 and p.granted and p.classid = $1::bigint::oid and p.objid = $2::bigint::oid
+	and p.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database())`
+	lock := int32(migrationLock)
+	asked := send(ctx, conn, nil, []statement{{sql, []any{int64(uint32(s.lockClass)), int64(uint32(lock)), s.cfg.Schema}, func(rows pgx.Rows) error {
+		return rows.Scan(&x.pid, &x.role, &x.name, &may)
+	}}})
+	switch {
+	case asked != nil || x.pid == 0:
+		return err
+	case may:
+		return fmt.Errorf("%w; the lock of migrations is held by %v", err, x)
+	}
+	return fmt.Errorf("%w; the lock of migrations is held by %v, which may not migrate: %w", err, x, errSquatted)
+}

@@ -1,0 +1,165 @@
+package postgres_test
+
+// Another role of the database, which may connect and nothing else, and takes what advisory
+// locks it finds.
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/xxljob/xxljob/internal/await"
+	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/store/postgres"
+)
+
+// squatter is a session of a role without rights.
+func squatter(t *testing.T) (conn *pgx.Conn, role string) {
+	t.Helper()
+	super := superPool(t)
+	role = fmt.Sprintf("squatter_%d", rand.Uint64())
+	run(t, super, "create role "+role+" login")
+	t.Cleanup(func() { super.Exec(context.Background(), "drop role "+role) })
+	conn, err := pgx.Connect(t.Context(), as(t, pgtest.DSN(t), role))
+	must(t, err)
+	t.Cleanup(func() { conn.Close(context.Background()) })
+	if _, err := conn.Exec(t.Context(), "set application_name = 'squat'"); err != nil {
+		t.Fatal(err)
+	}
+	return conn, role
+}
+
+// squats takes locks of a schema: those of shards, and any other of its class.
+func squats(t *testing.T, conn *pgx.Conn, s *postgres.Store, ids ...int) {
+	t.Helper()
+	for _, id := range ids {
+		_, err := conn.Exec(t.Context(), "select pg_advisory_lock($1, $2)", postgres.LockClassOf(s), int32(id))
+		must(t, err)
+	}
+}
+
+// TestSquattedShards: shards whose locks a stranger holds are taken at once, and the log
+// says who holds them.
+func TestSquattedShards(t *testing.T) {
+	t.Parallel()
+	log := &sharedLog{}
+	a, b := twoStores(t, func(c *postgres.Config) { c.Logger = slog.New(slog.NewTextHandler(log, nil)) })
+	conn, role := squatter(t)
+	squats(t, conn, a, 0, 1, 2, 3, 4)
+	first, view := join(t, a, inc(t, "a"), 5)
+	taken, err := a.TakeShards(t.Context(), first.inc, view.Shards)
+	must(t, err)
+	if len(taken) != 5 {
+		t.Errorf("took %d of 5 shards whose locks a stranger holds", len(taken))
+	}
+	for _, want := range []string{role, "squat", fmt.Sprintf("pid=%d", conn.PgConn().PID()), "shards=5", "LeaseRow"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log has no %q: %s", want, log)
+		}
+	}
+	// It is said once, and another node does not take them from this one: they are not free.
+	for range 3 {
+		if v := first.beat(); free(v) != 0 {
+			t.Errorf("%d shards are free", free(v))
+		}
+	}
+	if n := strings.Count(log.String(), "no rights on the tables"); n != 1 {
+		t.Errorf("it was said %d times", n)
+	}
+	second, _ := join(t, b, inc(t, "b"), 5)
+	if v := second.beat(); free(v) != 0 {
+		t.Errorf("%d shards of a live node are free", free(v))
+	}
+	// When the stranger has gone the locks are taken with the next beat.
+	must(t, conn.Close(t.Context()))
+	await.Until(t, "the node has its locks", func() bool {
+		first.beat()
+		return locksOf(t, holder(t, first.inc)) == 5
+	})
+	must(t, a.Leave(t.Context(), first.inc))
+	must(t, b.Leave(t.Context(), second.inc))
+}
+
+// TestSquattedNode: a stranger that holds the locks of a dead node, its own and those of its
+// shards, makes it neither free nor away; but it is silent, and so its shards are taken, as
+// without locks.
+func TestSquattedNode(t *testing.T) {
+	t.Parallel()
+	a, b := twoStores(t)
+	conn, _ := squatter(t)
+	dead := own(t, a, inc(t, "a"), 3)
+	next, _ := join(t, b, inc(t, "b"), 3)
+	waiting := make(chan error, 1)
+	go func() {
+		_, err := conn.Exec(context.Background(), fmt.Sprintf("select pg_advisory_lock(%d, 0), pg_advisory_lock(%[1]d, 1), pg_advisory_lock(%[1]d, 2), pg_advisory_lock(%d, hashtext('%s'))",
+			postgres.LockClassOf(a), postgres.NodeClassOf(a), dead.inc))
+		waiting <- err
+	}()
+	await.Until(t, "the stranger waits for the first of them", func() bool {
+		return ask[bool](t, pgtest.SharedPool(t), "select exists (select from pg_locks where pid = $1 and not granted)", int32(conn.PgConn().PID()))
+	})
+	kill(t, holder(t, dead.inc))
+	must(t, <-waiting)
+	view := next.beat()
+	if free(view) != 0 {
+		t.Fatalf("%d shards are free: the stranger has not got their locks", free(view))
+	}
+	taken, err := b.TakeShards(t.Context(), next.inc, view.Shards) // as after a LeaseTTL of silence
+	must(t, err)
+	if len(taken) != 3 {
+		t.Errorf("took %d of 3 shards of a silent node", len(taken))
+	}
+	must(t, b.Leave(t.Context(), next.inc))
+}
+
+// TestSquattedDefinitions: the number of shards and partitions are under the lock of a row,
+// which only roles with rights on the tables can take.
+func TestSquattedDefinitions(t *testing.T) {
+	t.Parallel()
+	s := open(t, postgres.Config{})
+	conn, _ := squatter(t)
+	squats(t, conn, s, -1)
+	must(t, s.SetShards(t.Context(), 7))
+	run(t, pgtest.SharedPool(t), fmt.Sprintf(`drop table "%s".xxl_job_log_%s`, postgres.SchemaOf(s), time.Now().UTC().AddDate(0, 0, 5).Format("20060102")))
+	must(t, postgres.Migrate(t.Context(), pgtest.SharedPool(t), postgres.Config{Schema: postgres.SchemaOf(s)}))
+}
+
+// TestSquattedMigration ends within ten seconds with the name of who holds it up.
+func TestSquattedMigration(t *testing.T) {
+	t.Parallel()
+	s := open(t, postgres.Config{})
+	conn, role := squatter(t)
+	squats(t, conn, s, -2)
+	set := `update "` + postgres.SchemaOf(s) + `".xxl_job_setting set value = $1 where name = 'schema_version'`
+	version := ask[string](t, pgtest.SharedPool(t), `select value from "`+postgres.SchemaOf(s)+`".xxl_job_setting where name = 'schema_version'`)
+	run(t, pgtest.SharedPool(t), set, "5")
+	defer run(t, pgtest.SharedPool(t), set, version)
+	err := postgres.Migrate(t.Context(), pgtest.SharedPool(t), postgres.Config{Schema: postgres.SchemaOf(s)})
+	wantText(t, err, role, "squat", "may not migrate", "end that session")
+}
+
+// sharedLog is a log that several goroutines write.
+type sharedLog struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *sharedLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *sharedLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
