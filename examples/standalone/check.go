@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 )
@@ -42,6 +42,9 @@ func (o options) check() error {
 	return errors.Join(errs...)
 }
 
+// schemaName is what the store takes for its schema.
+var schemaName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_$]*$`)
+
 // checkSchema is for what is known without the database.
 func (o options) checkSchema() error {
 	switch {
@@ -49,10 +52,8 @@ func (o options) checkSchema() error {
 		return errors.New("-schema: want a name")
 	case strings.HasPrefix(o.schema, "pg_"), o.schema == "information_schema":
 		return fmt.Errorf("-schema %s: that, and names that begin with pg_, are the server's", o.schema)
-	case !utf8.ValidString(o.schema):
-		return fmt.Errorf("-schema %q: want UTF-8", o.schema)
-	case len(o.schema) > 63 || strings.ContainsAny(o.schema, "{}\\\x00"):
-		return fmt.Errorf("-schema %q: want at most 63 bytes, and no braces and no backslash", o.schema)
+	case !schemaName.MatchString(o.schema) || len(o.schema) > 63:
+		return fmt.Errorf("-schema %q: want [A-Za-z_][A-Za-z0-9_$]*, at most 63 bytes", o.schema)
 	}
 	return nil
 }

@@ -281,7 +281,8 @@ func TestRunRefusesBadOptions(t *testing.T) {
 		{[]string{"-store", "postgres://u:secret@h:notaport/db"}, []string{"-store", "port"}},
 		{[]string{"-schema", "pg_x"}, []string{"-schema", "pg_x"}},
 		{[]string{"-schema", "information_schema"}, []string{"-schema", "information_schema"}},
-		{[]string{"-schema", "a\xff"}, []string{"-schema", "UTF-8"}},
+		{[]string{"-schema", "a\xff"}, []string{"-schema", "[A-Za-z_][A-Za-z0-9_$]*"}},
+		{[]string{"-schema", "a b"}, []string{"-schema", "[A-Za-z_][A-Za-z0-9_$]*"}},
 		{[]string{"-logs", bad}, []string{"-logs", "bad.json"}},
 	} {
 		args := append([]string{"-store", "postgres://u:secret@" + taken + "/db"}, c.args...)

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -35,8 +35,15 @@ const (
 
 // Config says how the store uses the database. The zero value is good.
 type Config struct {
-	// Schema is the schema of the tables. Empty means "xxljob". It is made by
-	// Migrate where it is not there; search_path does not matter.
+	// Schema is the schema of the tables. Empty means "xxljob". A name is a letter of
+	// ASCII or an underscore, then letters, digits, underscores and dollar signs, up to 63
+	// bytes in all: New and Migrate refuse any other. It is quoted wherever it is used, so
+	// that capitals stay what they are. Names that begin with pg_, and information_schema,
+	// are the server's.
+	//
+	// It is made by Migrate where it is not there. It need not be in the search_path of the
+	// pool's sessions, which the store neither goes by nor changes (see the package's
+	// documentation). No role but the owner should have CREATE on it.
 	Schema string
 	// AutoMigrate makes New bring the tables up to date, as Migrate does.
 	AutoMigrate bool
@@ -192,20 +199,16 @@ func newStore(pool *pgxpool.Pool, cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// checkSchema accepts what an identifier of Postgres can hold.
+// schemaName is what a schema may be called. There is nothing in such a name that could end
+// the quotes, the comment or the text in which it may come to stand.
+var schemaName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_$]*$`)
+
 func checkSchema(name string) error {
 	switch {
-	case !utf8.ValidString(name):
-		return fmt.Errorf("postgres: Config.Schema %q: want UTF-8", name)
-	case len(name) > 63:
-		return fmt.Errorf("postgres: Config.Schema %q: at most 63 bytes", name)
+	case !schemaName.MatchString(name) || len(name) > 63:
+		return fmt.Errorf("postgres: Config.Schema %q: want [A-Za-z_][A-Za-z0-9_$]*, at most 63 bytes", name)
 	case strings.HasPrefix(name, "pg_"), name == "information_schema":
 		return fmt.Errorf("postgres: Config.Schema %q: information_schema, and names that begin with pg_, are the server's own", name)
-	}
-	for _, r := range name {
-		if r == 0 || r == '{' || r == '}' || r == '\\' {
-			return fmt.Errorf("postgres: Config.Schema %q: want no NUL, no braces and no backslash", name)
-		}
 	}
 	return nil
 }

@@ -1,7 +1,7 @@
 -- The tables of the scheduler. Names and meanings of columns are XXL-JOB's where
 -- it has them; times that XXL-JOB keeps as a date are timestamptz, all others are
--- milliseconds since 1970 in UTC, with 0 for none. {{schema}} is replaced by the
--- quoted name of the schema.
+-- milliseconds since 1970 in UTC, with 0 for none. What stands before the names of
+-- tables is replaced by the quoted name of the schema.
 
 create table {{schema}}.xxl_job_setting (
     name  text primary key,
