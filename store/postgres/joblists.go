@@ -393,7 +393,7 @@ func unnested(types ...string) string {
 // compare, for until the tables are analyzed it takes an app to have few. That it goes by
 // the index each time takes the settings of a transaction of ours.
 func byKeys(app, keys string) string {
-	return `(select distinct k from unnest(` + keys + `::text[]) k where k <> '') k
+	return `(select distinct k from pg_catalog.unnest(` + keys + `::pg_catalog.text[]) k where k <> '') k
 	cross join lateral (select * from {{schema}}.xxl_job_info i where i.app_name = ` + app + ` and i.job_key = k.k offset 0) i`
 }
 

@@ -62,13 +62,13 @@ func (s *Store) jobsQuery(f xxljob.JobFilter) (q query) {
 		q.add("i.trigger_status = " + map[bool]string{true: "1", false: "0"}[f.Enabled])
 	}
 	if len(f.IDs) > 0 {
-		q.add("i.id = any(" + q.arg(f.IDs) + "::int[])")
+		q.add("i.id = any(" + q.arg(f.IDs) + "::bigint[])")
 	}
 	if len(f.Keys) > 0 && !q.keyed {
-		q.add("i.job_key = any(" + q.arg(f.Keys) + "::text[]) and i.job_key <> ''")
+		q.add("i.job_key = any(" + q.arg(f.Keys) + "::pg_catalog.text[]) and i.job_key <> ''")
 	}
 	if f.After > 0 {
-		after := q.arg(f.After)
+		after := q.arg(f.After) + "::bigint"
 		q.add("i.id > " + after + " and n.job_id > " + after)
 	}
 	limit := f.Limit
@@ -91,7 +91,7 @@ func (q *query) jobsOf(f *xxljob.JobFilter) string {
 	case f.Key != "":
 		q.add("i.app_name = " + q.arg(f.App))
 	default:
-		q.add("i.app_name = " + q.arg(f.App) + ` collate "POSIX"`)
+		q.add("i.app_name = " + q.arg(f.App) + ` collate pg_catalog."POSIX"`)
 	}
 	return "{{schema}}.xxl_job_info i join {{schema}}.xxl_job_next n on n.job_id = i.id and n.shard = i.shard"
 }
@@ -162,7 +162,7 @@ func (s *Store) runsQuery(f xxljob.RunFilter) (q query) {
 		id := q.arg(f.TriggerID)
 		parts = []string{page(" and l.id = " + id + " and coalesce(l.trigger_id, l.id) = " + id), page(" and l.trigger_id = " + id + " and l.id > " + id)}
 	case f.JobID != 0:
-		shard := fmt.Sprintf(" and l.shard = (select %s %% nullif(pg_catalog.count(*), 0) from %s.xxl_job_lock)", q.arg(f.JobID), s.schema)
+		shard := fmt.Sprintf(" and l.shard = (select %s::bigint %% nullif(pg_catalog.count(*), 0) from %s.xxl_job_lock)", q.arg(f.JobID), s.schema)
 		parts = []string{page(" and l.state = 0"), page(" and l.state in (1, 2)" + shard), page(" and l.state > 2")}
 	default:
 		q.sql = mark + page("")
@@ -179,7 +179,7 @@ func (s *Store) boundRuns(q *query, f *xxljob.RunFilter) {
 		q.add("l.app_name = " + q.arg(f.App))
 	}
 	if f.JobID != 0 {
-		q.add("l.job_id = " + q.arg(f.JobID))
+		q.add("l.job_id = " + q.arg(f.JobID) + "::bigint")
 	}
 	if len(f.States) > 0 {
 		states := make([]int16, len(f.States))

@@ -148,7 +148,7 @@ func TestPlanOfAListAfterAnUpgrade(t *testing.T) {
 	explain := func(f xxljob.JobFilter, index, collation string) planSum {
 		t.Helper()
 		q := d.jobsQuery(f)
-		s, err := e.run(t.Context(), "force_custom_plan", strings.ReplaceAll(q.sql, ` collate "POSIX"`, collation), q.args, "analyze, buffers")
+		s, err := e.run(t.Context(), "force_custom_plan", strings.ReplaceAll(q.sql, ` collate pg_catalog."POSIX"`, collation), q.args, "analyze, buffers")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +167,7 @@ func TestPlanOfAListAfterAnUpgrade(t *testing.T) {
 	}
 	d.exec(t, "do $$ begin "+text+" end $$")
 	for i, f := range pages {
-		if s := explain(f, "info_of_app", ` collate "POSIX"`); s.examined > before[i].examined {
+		if s := explain(f, "info_of_app", ` collate pg_catalog."POSIX"`); s.examined > before[i].examined {
 			t.Errorf("after %d: %d rows looked at, %d before\n%s\n%s\n%s", f.After, s.examined, before[i].examined, planHead, before[i], s)
 		}
 	}

@@ -71,12 +71,16 @@ const mark = "/* xxljob */ "
 const (
 	// sqlNow is the time of a statement. It does not move while the statement
 	// waits, but all that needs the time of a commit asks for it anew.
-	sqlNow = `date_trunc('milliseconds', statement_timestamp())`
+	sqlNow = `pg_catalog.date_trunc('milliseconds', pg_catalog.statement_timestamp())`
 	// sqlRunID makes an id: milliseconds since 2025 and 13 bits of a sequence.
-	sqlRunID = sqlRunBase + ` + ` + sqlRunLow
+	sqlRunID = sqlRunBase + ` operator(pg_catalog.+) ` + sqlRunLow
 	// A statement that makes many ids reads the clock once: that is most of the work.
-	sqlRunBase = `((extract(epoch from clock_timestamp()) * 1000)::bigint - 1735689600000) * 8192`
-	sqlRunLow  = `(nextval('{{seq}}') & 8191)`
+	sqlRunBase = `(` + sqlMilliHead + `pg_catalog.clock_timestamp()` + sqlMilliTail + ` operator(pg_catalog.-) 1735689600000) operator(pg_catalog.*) 8192`
+	sqlRunLow  = `(pg_catalog.nextval('{{seq}}') operator(pg_catalog.&) 8191::bigint)`
+	// What stands between these is a time, which they turn into milliseconds since 1970.
+	// It is date_part because extract has another type before Postgres 14.
+	sqlMilliHead = `(pg_catalog.date_part('epoch', `
+	sqlMilliTail = `) operator(pg_catalog.*) 1000::double precision)::bigint`
 	// sqlFence holds the shards that have the caller's epoch against take-overs.
 	sqlFence = `fence as materialized (
 	select k.shard, f.epoch from unnest(%shards::smallint[], %epochs::bigint[]) f(shard, epoch)
@@ -104,6 +108,8 @@ func nodes(list, free string) string {
 	return strings.NewReplacer("%nodes", list, "%free", free).Replace(sqlNodes)
 }
 
+func milliseconds(time string) string { return sqlMilliHead + time + sqlMilliTail }
+
 func say(line string) string { return strings.ReplaceAll(sqlSay, "%line", line) }
 
 // newQueries writes the statements for a schema, whose name is quoted.
@@ -124,24 +130,32 @@ func newQueries(schema string) *queries {
 	q.registry()
 	literal := strings.ReplaceAll(schema, "'", "''")
 	seq := literal + ".xxl_job_log_id"
-	fill := strings.NewReplacer("{{run_id}}", strings.ReplaceAll(qualify(sqlRunID), "{{seq}}", seq),
-		"{{run_base}}", qualify(sqlRunBase), "{{run_low}}", strings.ReplaceAll(qualify(sqlRunLow), "{{seq}}", seq), "{{schema}}", schema, "{{literal}}", literal,
-		"{{now}}", qualify(sqlNow), "{{kept}}", qualify(sqlNow)+" - interval '1 minute'", "{{born}}", scheduleBorn(), "{{run}}", runColumns)
+	fill := strings.NewReplacer("{{run_id}}", strings.ReplaceAll(sqlRunID, "{{seq}}", seq),
+		"{{run_base}}", sqlRunBase, "{{run_low}}", strings.ReplaceAll(sqlRunLow, "{{seq}}", seq), "{{schema}}", schema, "{{literal}}", literal,
+		"{{now}}", sqlNow, "{{kept}}", sqlNow+" - interval '1 minute'", "{{born}}", scheduleBorn(), "{{run}}", runColumns)
 	for _, sql := range q.all() {
 		*sql = mark + fill.Replace(qualify(*sql))
 	}
 	return q
 }
 
-// qualify names the schema of the server's functions, so that no search_path leads
-// to others. Names that are part of the grammar need none, among them unnest of
-// several arrays.
+// qualify names the schema of the server's functions and types, so that no search_path
+// leads to others. Names that are part of the grammar need none, among them unnest of
+// several arrays. Operators it leaves alone: each stands between the very types that
+// pg_catalog has it for, so that no other is looked for (see names_test.go), and none but
+// pg_catalog's is met on the path that statements of ours run on. In statements that run
+// in the host's transactions, on any path, they are written as operator(pg_catalog.=).
 func qualify(sql string) string {
-	called := regexp.MustCompile(`\b(array_agg|min|max|count|nextval|clock_timestamp|statement_timestamp|date_trunc|substr|generate_series|current_database|unnest)\(`)
-	sql = called.ReplaceAllString(sql, "pg_catalog.$1(")
-	several := regexp.MustCompile(`pg_catalog\.(unnest\([^()]*,)`)
-	return several.ReplaceAllString(sql, "$1")
+	sql = calledUnqualified.ReplaceAllString(sql, "pg_catalog.$1(")
+	sql = unnestOfSeveral.ReplaceAllString(sql, "$1")
+	return castUnqualified.ReplaceAllString(sql, "::pg_catalog.$1")
 }
+
+var (
+	calledUnqualified = regexp.MustCompile(`(?:\bpg_catalog\.)?\b(array_agg|min|max|count|nextval|clock_timestamp|statement_timestamp|date_trunc|substr|generate_series|current_database|unnest)\(`)
+	unnestOfSeveral   = regexp.MustCompile(`\bpg_catalog\.(unnest\([^()]*,)`)
+	castUnqualified   = regexp.MustCompile(`::(text|timestamptz|jsonb)\b`)
+)
 
 func (q *queries) all() []*string {
 	return []*string{
@@ -182,14 +196,15 @@ func (q *queries) jobs() {
 	q.updateNext = `update {{schema}}.xxl_job_next set trigger_next_time = $1, trigger_last_time = $2, wait_run = $3, version = $4, delay = $5,
 	trigger_status = $8, manual = $9, app_name = $10 where job_id = $6 and shard = $7`
 	q.insertChange = `insert into {{schema}}.xxl_job_change (job_id, version, at, actor, verb) values ($1, $2, {{now}}, $3, $4)`
-	q.changes = `select at, job_id, version, actor, verb from {{schema}}.xxl_job_change where job_id = $1 order by id desc limit $2`
+	q.changes = `select at, job_id, version, actor, verb from {{schema}}.xxl_job_change where job_id = $1::bigint order by id desc limit $2`
 	q.deleteJob = `delete from {{schema}}.xxl_job_info where id = $1`
 	q.deleteNext = `delete from {{schema}}.xxl_job_next where job_id = $1`
 	q.lockNext = `select 1 from {{schema}}.xxl_job_next where job_id = $1 for no key update`
 	job := `select ` + definitionColumns + `, ` + dueColumns + ` from {{schema}}.xxl_job_info i
 	join {{schema}}.xxl_job_next n on n.job_id = i.id and n.shard = i.shard `
 	q.lockJob = job + `where i.id = $1`
-	q.jobByID = job + `where i.id = $1`
+	// An id that a host asks for may be larger than any: it finds nothing.
+	q.jobByID = job + `where i.id = $1::bigint`
 	q.jobByKey = job + `where i.app_name = $1 and i.job_key = $2 and $2 <> ''`
 	q.definitions = `select ` + definitionColumns + ` from {{schema}}.xxl_job_info i where i.id = any($1::int[])`
 	q.cancelPlanned = `update {{schema}}.xxl_job_log l set state = 11, alarm_status = 1, reason = $2, handle_time = {{now}}
@@ -234,8 +249,8 @@ func (q *queries) rules() {
 	// A run that is waited for is mostly there; where it is not, the time of the
 	// sweep stands for its end.
 	q.sweepRearm = `update {{schema}}.xxl_job_next n set wait_run = 0,
-	trigger_next_time = case when n.delay = 0 then 0 else n.delay + (extract(epoch from coalesce(
-		(select l.handle_time from {{schema}}.xxl_job_log l where l.id = n.wait_run), {{now}})) * 1000)::bigint end
+	trigger_next_time = case when n.delay = 0 then 0 else n.delay + ` + milliseconds(`coalesce(
+		(select l.handle_time from {{schema}}.xxl_job_log l where l.id = n.wait_run), {{now}})`) + ` end
 	where n.job_id = any($1::int[]) and n.wait_run <> 0
 	and coalesce((select l.state > 2 from {{schema}}.xxl_job_log l where l.id = n.wait_run), true)
 	returning n.shard, n.trigger_next_time`
@@ -464,24 +479,27 @@ func (q *queries) asks() {
 		select p.id from {{schema}}.xxl_job_ask p where p.asked <= {{kept}} order by p.id limit $1 for update skip locked)) returning a.id`
 }
 
+// triggers are statements of which those that make a trigger's key and its run are for the
+// host's transactions too, whose path is whatever the host has set.
 func (q *queries) triggers() {
-	q.keyID = `select k.run_id from {{schema}}.xxl_job_trigger_key k where k.job_id = $1 and k.trigger_key = $2`
+	q.keyID = `select k.run_id from {{schema}}.xxl_job_trigger_key k
+	where k.job_id operator(pg_catalog.=) $1 and k.trigger_key operator(pg_catalog.=) $2`
 	q.addKey = `insert into {{schema}}.xxl_job_trigger_key (job_id, trigger_key, run_id)
-	select i.id, $2::text, {{run_id}} from {{schema}}.xxl_job_info i where i.id = $1
+	select i.id, $2::text, {{run_id}} from {{schema}}.xxl_job_info i where i.id operator(pg_catalog.=) $1
 	on conflict do nothing returning run_id`
 	q.keyRun = `select {{run}} from {{schema}}.xxl_job_log l
 	where l.id = (select k.run_id from {{schema}}.xxl_job_trigger_key k where k.job_id = $1 and k.trigger_key = $2)`
 	insert := `insert into {{schema}}.xxl_job_log as l (id, job_id, shard, app_name, trigger_type, scheduled_time, state,
 		executor_sharding_param, executor_param, param_set, address_list, executor_fail_retry_count, add_time)
-	select coalesce($2::bigint, {{run_id}}), i.id, i.shard, i.app_name, $3, greatest($4::bigint, (extract(epoch from {{now}}) * 1000)::bigint),
+	select coalesce($2::bigint, {{run_id}}), i.id, i.shard, i.app_name, $3, greatest($4::bigint, ` + milliseconds("{{now}}") + `),
 		0, $5, $6, $7, $8, $9, {{now}}
-	from {{schema}}.xxl_job_info i where i.id = $1`
+	from {{schema}}.xxl_job_info i where i.id operator(pg_catalog.=) $1`
 	q.addRun = insert + ` for key share of i returning {{run}}`
 	q.planRun = insert + ` returning l.id`
 	// The hint is a scan hint as wakeRun sends it. It stands in the condition, for the
 	// planner leaves out what nobody reads.
 	q.planRunTold = `with l as (` + insert + ` returning l.id, l.shard)
-	select l.id from l where pg_catalog.pg_notify($10, 's' || l.shard) is not null`
+	select l.id from l where pg_catalog.pg_notify($10, 's' operator(pg_catalog.||) l.shard::text) is not null`
 }
 
 func (q *queries) lists() {
@@ -498,13 +516,13 @@ func (q *queries) lists() {
 	q.openFloor = `select coalesce(least((select min(l.id + 0) from {{schema}}.xxl_job_log l where l.id < $1 and l.state = 0),
 		(select min(l.id + 0) from {{schema}}.xxl_job_log l where l.id < $1 and l.state in (1, 2))), 0)`
 	q.partitions = `select c.relname from pg_catalog.pg_inherits h join pg_catalog.pg_class c on c.oid = h.inhrelid
-	where h.inhparent = '{{literal}}.xxl_job_log'::pg_catalog.regclass order by c.relname`
+	where h.inhparent = '{{literal}}.xxl_job_log'::pg_catalog.regclass::pg_catalog.oid order by c.relname`
 	q.endOldJobs = `select distinct p.job_id from (select p.job_id from {{schema}}.xxl_job_log p where p.id between $1 and $2 and p.state = 0
 	order by p.id + 0 limit $3) p`
 	q.endOld = `update {{schema}}.xxl_job_log l set state = case when l.state = 0 then 11 else 7 end, handle_time = {{now}}, inbox = null,
 		alarm_status = case when l.state = 0 then 1 else l.alarm_status end, reason = 'retention'
 	where l.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.id between $1 and $2 and p.state = 0 order by p.id + 0 limit $3
-		for no key update) || array(select p.id from {{schema}}.xxl_job_log p where p.id between $1 and $2 and p.state in (1, 2) order by p.id + 0 limit $3
+		for no key update) operator(pg_catalog.||) array(select p.id from {{schema}}.xxl_job_log p where p.id between $1 and $2 and p.state in (1, 2) order by p.id + 0 limit $3
 		for no key update)) and l.id between $1 and $2
 	returning {{run}}`
 	q.deleteKeys = `delete from {{schema}}.xxl_job_trigger_key k
@@ -513,7 +531,7 @@ func (q *queries) lists() {
 	and l.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.id between $1 and $2 limit $3)) returning 1`
 	q.shards = `select count(*) from {{schema}}.xxl_job_lock`
 	q.ensureShards = `insert into {{schema}}.xxl_job_lock (lock_name, shard, owner, epoch)
-	select 'shard_' || n, n, '', 0 from generate_series(0, $1::int - 1) n
+	select 'shard_' || n::text, n, '', 0 from generate_series(0, $1::int - 1) n
 	where not exists (select from {{schema}}.xxl_job_lock)`
 	q.setting = `select value from {{schema}}.xxl_job_setting where name = $1`
 	q.setSetting = `insert into {{schema}}.xxl_job_setting (name, value) values ($1, $2) on conflict do nothing`
@@ -544,7 +562,7 @@ func (q *queries) nodes() {
 		coalesce(array_agg(beats order by incarnation), '{}'), coalesce(array_agg(has_left order by incarnation), '{}'),
 		coalesce(array_agg($8::boolean and not has_left and incarnation <> $1 and not exists (select from locks p
 			where p.class = $10::int::bigint & 4294967295 and p.id = pg_catalog.hashtext(incarnation)::bigint & 4294967295) order by incarnation), '{}'),
-		coalesce(array_agg(coalesce((extract(epoch from joined) * 1000)::bigint, 0) order by incarnation), '{}'),
+		coalesce(array_agg(coalesce(` + milliseconds("joined") + `, 0) order by incarnation), '{}'),
 		coalesce(array_agg(attached::text order by incarnation), '{}'), coalesce(array_agg(failing order by incarnation), '{}') from nodes) n,
 	(select coalesce(array_agg(shard order by shard), '{}'), coalesce(array_agg(owner order by shard), '{}'),
 		coalesce(array_agg(epoch order by shard), '{}'), coalesce(array_agg(free order by shard), '{}') from shards) s`
@@ -641,12 +659,12 @@ func (q *queries) registry() {
 	select b.ord` + matching + ` except select ord from found`
 	list := `select r.registry_key, r.registry_value, r.boot_id, r.capabilities, r.update_time from {{schema}}.xxl_job_registry r
 	where r.registry_group = 'EXECUTOR'`
-	q.addresses = list + ` and r.registry_key = $1 and r.update_time >= clock_timestamp() - $2::bigint * interval '1 microsecond'
+	q.addresses = list + ` and r.registry_key = $1 and r.update_time >= clock_timestamp() - $2::bigint::double precision * interval '1 microsecond'
 	order by r.registry_value`
 	q.registrations = list + ` and (r.registry_key, r.registry_value) > ($1::text, $2::text)` + inOrder + ` limit $3`
 	q.registrationsOf = list + ` and (r.registry_key, r.registry_value) > ($1::text, $2::text) and r.registry_key = $4` + inOrder + ` limit $3`
 	// All of the table is read, and not by way of the index, which would be slower.
 	q.forgetAddresses = `delete from {{schema}}.xxl_job_registry r where r.ctid = any(array(
 		select p.ctid from {{schema}}.xxl_job_registry p where p.registry_group || '' = 'EXECUTOR'
-		and p.update_time < clock_timestamp() - $1::bigint * interval '1 microsecond' for update skip locked))`
+		and p.update_time < clock_timestamp() - $1::bigint::double precision * interval '1 microsecond' for update skip locked))`
 }

@@ -4,4 +4,4 @@
 -- of all lists are hashed once: "not in" with a subquery that knows nothing of the row.
 delete from {{schema}}.xxl_job_named m using {{schema}}.xxl_job_info i
     where i.id = m.job_id and m.generation = 0
-    and (i.app_name, i.job_key) not in (select l.app_name, k from {{schema}}.xxl_job_list l, unnest(l.job_keys) k where k is not null);
+    and (i.app_name, i.job_key) not in (select l.app_name, k from {{schema}}.xxl_job_list l, pg_catalog.unnest(l.job_keys) k where k is not null);
