@@ -16,6 +16,7 @@ type server struct {
 	version                     int
 	recovering, readOnly, fsync bool
 	hasty                       bool // statement_timeout is below ours, or little more
+	path                        string
 	commit, isolation           string
 	dates, encoding, nulls      string
 }
@@ -52,6 +53,8 @@ func (s *Store) askServer(ctx context.Context) (v server, err error) {
 	t, patience := &tx{conn: conn.Conn(), head: []string{"begin isolation level read committed read only"}}, ""
 	err = send(ctx, t.conn, t.takeHead(), []statement{
 		{"show statement_timeout", nil, scanInto(&patience)}, // nothing here takes time before it is ours
+		{"show search_path", nil, scanInto(&v.path)},         // nor calls anything before that is
+		{"set local search_path = " + ourPath, nil, nil},
 		{fmt.Sprintf("set local statement_timeout = %d", statementPatience.Milliseconds()), nil, nil},
 		{"set local idle_in_transaction_session_timeout = '60s'", nil, nil}}) // nobody tries it again when this process was slow
 	if err != nil {
@@ -83,14 +86,14 @@ func (v *server) fit() error {
 // left where it is higher.
 func (s *Store) heed(v *server) {
 	s.settings = localSettings(!s.cfg.AllowAsyncCommit && v.commit != "remote_apply")
-	s.oddSettings, s.hasty = nil, v.hasty
+	s.oddSettings, s.hasty, s.apartPath = nil, v.hasty, prefersOthers(v.path)
 	if !strings.HasPrefix(v.dates, "ISO") { // times that come as text
 		s.oddSettings = append(s.oddSettings, "set local datestyle = 'ISO'")
 	}
 	if v.nulls != "on" { // arrays that go as text
 		s.oddSettings = append(s.oddSettings, "set local array_nulls = on")
 	}
-	s.guardReads = len(s.oddSettings) > 0 || v.hasty || v.isolation != "read committed"
+	s.guardReads = len(s.oddSettings) > 0 || v.hasty || s.apartPath || v.isolation != "read committed"
 }
 
 func versionText(n int) string { return strconv.Itoa(n/10000) + "." + strconv.Itoa(n%10000) }
@@ -178,9 +181,9 @@ func (s *Store) checkRights(ctx context.Context) error {
 	for _, table := range [...]string{"xxl_job_setting", "xxl_job_info", "xxl_job_next", "xxl_job_log", "xxl_job_trigger_key", "xxl_job_change",
 		"xxl_job_lock", "xxl_job_node", "xxl_job_group", "xxl_job_registry"} {
 		var ok bool
-		err := s.read(ctx, statement{`select pg_catalog.has_schema_privilege($1::text, 'usage')
-		and pg_catalog.has_table_privilege($2::text, 'select') and pg_catalog.has_table_privilege($2::text, 'insert')
-		and pg_catalog.has_table_privilege($2::text, 'update') and pg_catalog.has_table_privilege($2::text, 'delete')`,
+		err := s.read(ctx, statement{`select pg_catalog.has_schema_privilege($1::pg_catalog.text, 'usage')
+		and pg_catalog.has_table_privilege($2::pg_catalog.text, 'select') and pg_catalog.has_table_privilege($2::pg_catalog.text, 'insert')
+		and pg_catalog.has_table_privilege($2::pg_catalog.text, 'update') and pg_catalog.has_table_privilege($2::pg_catalog.text, 'delete')`,
 			[]any{s.cfg.Schema, s.schema + "." + table}, scanInto(&ok)})
 		if err != nil {
 			return failed(explainRights(err, s.schema), "check the rights on table %s", table)
@@ -191,7 +194,7 @@ func (s *Store) checkRights(ctx context.Context) error {
 	}
 	for _, seq := range []string{"xxl_job_info_id", "xxl_job_log_id"} {
 		var ok bool
-		err := s.read(ctx, statement{`select pg_catalog.has_sequence_privilege($1::text, 'usage')`, []any{s.schema + "." + seq}, scanInto(&ok)})
+		err := s.read(ctx, statement{`select pg_catalog.has_sequence_privilege($1::pg_catalog.text, 'usage')`, []any{s.schema + "." + seq}, scanInto(&ok)})
 		if err != nil {
 			return failed(explainRights(err, s.schema), "check the rights on sequence %s", seq)
 		}

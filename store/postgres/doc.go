@@ -34,9 +34,25 @@
 // beside the pool included.
 //
 // What the host's sessions are set to changes nothing: transactions of the store
-// name their isolation and set their own timeouts, no name goes by search_path, and
-// no error is recognised by its text. The one thing refused is a client_encoding
-// other than UTF8.
+// name their isolation and set their own timeouts, and no error is recognised by its
+// text. The one thing refused is a client_encoding other than UTF8.
+//
+// # Other roles of the database
+//
+// A role that may create functions and operators in a schema of the host's search_path,
+// as each role may in public before Postgres 15, could have them called in place of the
+// server's, with the rights of the role that calls. In the store's statements nothing leads
+// to one: tables, functions and types are named with their schemas, and operators stand
+// between operands of the very types that pg_catalog has them for. Besides, the store's
+// transactions, its reads outside of transactions and its connections beside the pool have
+// a search_path of their own, pg_catalog and pg_temp, which ends with the transaction or the
+// read, so that sessions of the pool keep the host's; that holds also where the host's path
+// names public before pg_catalog, at the price of one more round trip for each transaction
+// and each read. TriggerTx and TriggerSQLTx change nothing in the host's transaction, and
+// name the schemas of their operators too.
+//
+// A trigger that the host puts on one of the tables runs on that path as well, so its
+// function has to name schemas, or to set a search_path of its own.
 //
 // # Beside roles that are not trusted
 //

@@ -85,7 +85,7 @@ func (s *Store) tryMigrations(ctx context.Context) error {
 	}
 	defer s.giveBack(conn)
 	x := &tx{conn: conn.Conn(), name: "migrate", head: []string{
-		"begin isolation level read committed read write", "set local lock_timeout = '10s'",
+		"begin isolation level read committed read write", "set local search_path = " + ourPath, "set local lock_timeout = '10s'",
 		"set local statement_timeout = 0", "set local idle_in_transaction_session_timeout = '60s'",
 	}}
 	defer x.rollback(ctx) // after a commit there is nothing to roll back
@@ -119,7 +119,7 @@ func (s *Store) apply(ctx context.Context, x *tx, n int) error {
 	}
 	if n == 1 {
 		var there bool
-		named := "select exists (select from pg_catalog.pg_namespace where nspname = $1::text)"
+		named := "select exists (select from pg_catalog.pg_namespace where nspname = $1::pg_catalog.text)"
 		if err := x.do(ctx, statement{named, []any{s.cfg.Schema}, scanInto(&there)}); err != nil {
 			return err
 		}
@@ -155,7 +155,7 @@ func (s *Store) versionBy(ctx context.Context, do doer) (int, error) {
 	// cache, which does not see what was committed while we waited for a lock.
 	there := false
 	err := do(ctx, statement{`select exists (select from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-	where n.nspname = $1::text and c.relname = 'xxl_job_setting')`, []any{s.cfg.Schema}, scanInto(&there)})
+	where n.nspname = $1::pg_catalog.text and c.relname = 'xxl_job_setting')`, []any{s.cfg.Schema}, scanInto(&there)})
 	if err != nil || !there {
 		return 0, err
 	}

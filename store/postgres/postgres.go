@@ -103,6 +103,7 @@ type Store struct {
 	// What the host's sessions make necessary, as New has found them.
 	oddSettings []string // to be changed by each transaction
 	hasty       bool     // statement_timeout is below ours
+	apartPath   bool     // search_path looks elsewhere before pg_catalog: nothing may be prepared on it
 	guardReads  bool     // reads need a transaction of ours as well
 
 	shardCount  atomic.Int64

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/pgtest"
@@ -91,6 +92,26 @@ func lockConnectionTakesFewRoundTrips(t *testing.T, mode pgx.QueryExecMode) {
 		must(t, made.QueryRow(t.Context(), "select current_setting($1)", name).Scan(&got))
 		if got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+}
+
+// TestAReadTakesOneRoundTrip: the path that it runs on goes with it.
+func TestAReadTakesOneRoundTrip(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol} {
+		fly := &flights{}
+		pool := pgtest.Pool(t, by(mode), pgtest.MaxConns(1), pgtest.With(func(c *pgxpool.Config) { c.ConnConfig.DialFunc = fly.dial }))
+		s := openOn(t, pool, postgres.Config{LeaseMode: postgres.LeaseRow, NoReserve: true})
+		var trips int64
+		for range 2 { // the first prepares the statement
+			fly.n.Store(0)
+			_, err := s.Runs(t.Context(), xxljob.RunFilter{})
+			must(t, err)
+			trips = fly.n.Load()
+		}
+		if trips != 1 {
+			t.Errorf("%s: %d round trips, want 1", mode, trips)
 		}
 	}
 }

@@ -23,6 +23,7 @@ func (s *Store) prepared(ctx context.Context, conn *pgx.Conn) (*pgx.Conn, error)
 		"idle_session_timeout = 0",
 		fmt.Sprintf("lock_timeout = %d", lockPatience.Milliseconds()),
 		"datestyle = 'ISO'", "array_nulls = on",
+		"search_path = " + ourPath,
 		"default_transaction_isolation = 'read committed'",
 		"default_transaction_read_only = off",
 	})

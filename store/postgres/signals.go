@@ -251,13 +251,17 @@ func (n *notes) run(s *Store) {
 	}
 }
 
+// hintSettings are those of a transaction that sends hints: nobody waits for its commit.
+const hintSettings = "select pg_catalog.set_config('search_path', '" + ourPath + "', true), " +
+	"pg_catalog.set_config('synchronous_commit', 'off', true), pg_catalog.set_config('statement_timeout', '1000', true)"
+
 func (s *Store) notify(ctx context.Context, list []string) error {
 	conn, err := s.acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.giveBack(conn)
-	t := &tx{conn: conn.Conn(), head: []string{"begin isolation level read committed read write", "set local synchronous_commit = off", "set local statement_timeout = 1000"}}
+	t := &tx{conn: conn.Conn(), head: []string{"begin isolation level read committed read write", hintSettings}}
 	if err := t.do(ctx, statement{s.sql.notify, []any{s.channel, list}, nil}, statement{sql: "commit"}); err != nil {
 		t.rollback(ctx)
 		return err

@@ -47,14 +47,14 @@ type tx struct {
 	conn  *pgx.Conn
 	head  []string
 	name  string
-	apart bool // what it begins with goes first, because the session has no patience, or too much of it
+	apart bool // what it begins with goes first, because the session has no patience, or too much of it, or another path
 }
 
 // newTx is a transaction that has not begun. On the reserve, what it begins with goes
 // first: a statement that is new to the connection is prepared before all that travels
 // with it, and that may wait for a lock too.
 func (s *Store) newTx(conn lent, b bounds) *tx {
-	return &tx{conn: conn.Conn, head: s.begin(orDefault(b.lock, lockPatience)), name: b.name, apart: s.hasty || conn.reserve}
+	return &tx{conn: conn.Conn, head: s.begin(orDefault(b.lock, lockPatience)), name: b.name, apart: s.hasty || s.apartPath || conn.reserve}
 }
 
 // result reads the rows of one statement.
@@ -86,6 +86,7 @@ func localSettings(raiseCommit bool) string {
 		{"statement_timeout", strconv.FormatInt(statementPatience.Milliseconds(), 10)},
 		{"idle_in_transaction_session_timeout", strconv.FormatInt(idlePatience.Milliseconds(), 10)},
 		{"enable_seqscan", "off"}, {"enable_hashjoin", "off"}, {"enable_mergejoin", "off"}, {"enable_bitmapscan", "off"},
+		{"search_path", ourPath},
 		{"jit", "off"}, // where nothing else is left, the cost of what is off would call for it
 	}
 	if raiseCommit {
@@ -294,7 +295,7 @@ func (s *Store) readByIndex(ctx context.Context, statements ...statement) error 
 // then ended by the server, and the connection is not lost with it.
 func (s *Store) readOn(ctx context.Context, conn lent, statements []statement) error {
 	if !s.guardReads && !conn.reserve {
-		return send(ctx, conn.Conn, nil, statements)
+		return send(ctx, conn.Conn, []string{setOurPath}, statements)
 	}
 	return s.readInTx(ctx, conn, statements)
 }

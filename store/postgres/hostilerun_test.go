@@ -1,0 +1,275 @@
+package postgres_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/store/postgres"
+	"github.com/xxljob/xxljob/store/storetest"
+)
+
+// hostilePaths are the one that sessions have by default, and one on which whatever is in
+// public comes before what the server has.
+var hostilePaths = map[string]string{"default": `"$user", public`, "public first": "public, pg_catalog"}
+
+// uncaptured fails the test where a hostile operator or function was called, or value of a
+// hostile type made, by whomever: each call counts, though its transaction fails.
+func uncaptured(t *testing.T) {
+	t.Helper()
+	t.Cleanup(func() {
+		ctx := context.Background()
+		conn, err := pgx.Connect(ctx, postgres.HostileDSN(t))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close(ctx)
+		var called bool
+		var n int64
+		if err := conn.QueryRow(ctx, "select is_called, last_value from public.captured").Scan(&called, &n); err != nil || called {
+			t.Errorf("hostile operators and functions were called up to %d times: %v", n, err)
+		}
+	})
+}
+
+// TestConformanceBesideHostileOperators: the store works as ever where public has hostile
+// operators, functions and types, and calls none of them.
+func TestConformanceBesideHostileOperators(t *testing.T) {
+	t.Parallel()
+	uncaptured(t)
+	there := &schemas{pool: pgtest.Pool(t, pgtest.At(postgres.HostileDSN(t)))}
+	for path, names := range map[string][]string{
+		"default":      {"Job", "Edit", "List", "Group", "Run", "Scan", "Claim", "Start", "HandOver", "Settle", "Inbox", "Log", "Finish", "Arm", "Registry"},
+		"public first": {"List", "Scan", "Claim", "Start", "Settle", "Log", "Node", "Registry"},
+	} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			pool := pgtest.Pool(t, pgtest.At(postgres.HostileDSN(t)), with(map[string]string{"search_path": hostilePaths[path]}), pgtest.MaxConns(16))
+			only := topics(t, names...)
+			storetest.Run(t, func(t *testing.T) xxljob.Store {
+				only(t)
+				return there.open(t, pool, postgres.Config{})
+			})
+		})
+	}
+}
+
+// TestLifeBesideHostileOperators is from the first Migrate on, by each of pgx's ways to send
+// statements, with runs that are triggered in transactions of the host's.
+func TestLifeBesideHostileOperators(t *testing.T) {
+	t.Parallel()
+	uncaptured(t)
+	direct := pgtest.Pool(t, pgtest.At(postgres.HostileDSN(t)))
+	for name, path := range hostilePaths {
+		for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec,
+			pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol} {
+			t.Run(name+", "+mode.String(), func(t *testing.T) {
+				schema := "h_" + strings.ToLower(rand.Text())
+				t.Cleanup(func() { direct.Exec(context.Background(), "drop schema "+schema+" cascade") })
+				pool := pgtest.Pool(t, pgtest.At(postgres.HostileDSN(t)), with(map[string]string{"search_path": path}), by(mode), noticing())
+				must(t, postgres.Migrate(t.Context(), pool, postgres.Config{Schema: schema}))
+				s, err := postgres.New(t.Context(), pool, postgres.Config{Schema: schema, TxNotify: true})
+				must(t, err)
+				defer s.Close()
+				life(t, s)
+				a := own(t, s, inc(t, "a"), 2)
+				triggered := triggeredByHost(t, a, pool, path, a.job().ID)
+				for _, job := range []xxljob.JobFilter{{App: "app"}, {App: "app", Key: "k"}, {App: "app", Keys: []string{"k"}}, {Name: "x"}} {
+					_, err := s.Jobs(t.Context(), job)
+					must(t, err)
+				}
+				if found := a.found(); len(found) != len(triggered) {
+					t.Errorf("found runs %v, want %v", found, triggered)
+				}
+				must(t, postgres.RaiseStarted(t.Context(), s))
+				must(t, s.Wake(t.Context(), 1))
+			})
+		}
+	}
+}
+
+// TestAPathThatTheHostSetsLater: its sessions look into public first from some time after New
+// on, which the store does not know of, and by then they have statements prepared, or not.
+func TestAPathThatTheHostSetsLater(t *testing.T) {
+	t.Parallel()
+	uncaptured(t)
+	there := &schemas{pool: pgtest.Pool(t, pgtest.At(postgres.HostileDSN(t)))}
+	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol} {
+		for _, before := range []bool{false, true} {
+			pool := pgtest.Pool(t, pgtest.At(postgres.HostileDSN(t)), by(mode), pgtest.MaxConns(1))
+			s := there.open(t, pool, postgres.Config{LeaseMode: postgres.LeaseRow, NoReserve: true})
+			if before {
+				life(t, s)
+			}
+			run(t, pool, "set search_path = "+hostilePaths["public first"])
+			life(t, s)
+		}
+	}
+}
+
+// triggeredByHost are runs that TriggerTx and TriggerSQLTx have planned, with a key and
+// without, on the path of the host's session, which stays as it is.
+func triggeredByHost(t *testing.T, a *actor, pool *pgxpool.Pool, path string, job int64) (ids []int64) {
+	t.Helper()
+	note := func(id int64, err error) {
+		t.Helper()
+		must(t, err)
+		if len(ids) == 0 || id != ids[len(ids)-1] {
+			ids = append(ids, id)
+		}
+	}
+	var left string
+	x, err := pool.Begin(t.Context())
+	must(t, err)
+	defer x.Rollback(context.Background())
+	for _, key := range []string{"", "pgx", "pgx"} {
+		note(a.TriggerTx(t.Context(), x, job, xxljob.Trigger{Key: key, At: time.Now()}))
+	}
+	must(t, x.QueryRow(t.Context(), "show search_path").Scan(&left))
+	must(t, x.Commit(t.Context()))
+	db := stdlib.OpenDBFromPool(pool)
+	defer db.Close()
+	y, err := db.BeginTx(t.Context(), nil)
+	must(t, err)
+	defer y.Rollback()
+	for _, key := range []string{"", "sql", "sql"} {
+		note(a.TriggerSQLTx(t.Context(), y, job, xxljob.Trigger{Key: key, At: time.Now()}))
+	}
+	must(t, y.Commit())
+	if left != path || len(ids) != 4 {
+		t.Errorf("runs %v, and the path of the host's transaction is %q, was %q", ids, left, path)
+	}
+	return ids
+}
+
+// TestThePathOfTheHostsSessionsStays: what the store sets for its statements ends with them,
+// outside of transactions too, by each way to send statements and behind a pooler that
+// shares sessions out.
+func TestThePathOfTheHostsSessionsStays(t *testing.T) {
+	t.Parallel()
+	bouncer := pgtest.PgBouncer(t, pgtest.DSN(t))
+	const path = "public, pg_temp"
+	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec,
+		pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol} {
+		for place, dsn := range map[string]string{"direct": pgtest.DSN(t), "pooler": bouncer} {
+			if place == "pooler" && mode < pgx.QueryExecModeExec {
+				continue
+			}
+			t.Run(mode.String()+", "+place, func(t *testing.T) {
+				pool := pgtest.Pool(t, pgtest.At(dsn), by(mode), pgtest.MaxConns(1))
+				s := openOn(t, pool, postgres.Config{LeaseMode: postgres.LeaseRow, NoReserve: true})
+				run(t, pool, "set search_path = "+path) // the one session of the pooler's that there is by now
+				for name, ask := range map[string]func() error{
+					"a read":        func() error { _, err := s.Now(t.Context()); return err },
+					"a list":        func() error { _, err := s.Runs(t.Context(), xxljob.RunFilter{JobID: 1}); return err },
+					"a transaction": func() error { return s.SetShards(t.Context(), 2) },
+					"an error":      func() error { _, err := s.Group(t.Context(), "\xff"); return wantCode("22021", err) },
+				} {
+					must(t, ask())
+					if got := askPath(t, pool); got != path {
+						t.Errorf("after %s the path is %q", name, got)
+					}
+				}
+				run(t, pool, "reset search_path")
+			})
+		}
+	}
+}
+
+// wantCode is nil for an error of the server's with this code.
+func wantCode(code string, err error) error {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && pg.Code == code {
+		return nil
+	}
+	return fmt.Errorf("%v, want SQLSTATE %s", err, code)
+}
+
+func askPath(t *testing.T, pool *pgxpool.Pool) string {
+	t.Helper()
+	return ask[string](t, pool, "show search_path")
+}
+
+// TestAnIDThatNoJobHasCostsNoConnection: it is larger than the column holds, which the
+// driver would find out in the middle of a message.
+func TestAnIDThatNoJobHasCostsNoConnection(t *testing.T) {
+	t.Parallel()
+	const odd = 1 << 40
+	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol} {
+		pool := pgtest.Pool(t, by(mode), pgtest.MaxConns(1))
+		s := openOn(t, pool, postgres.Config{LeaseMode: postgres.LeaseRow, NoReserve: true})
+		before := ask[int](t, pool, "select pg_backend_pid()")
+		if _, err := s.Job(t.Context(), odd); !errors.Is(err, xxljob.ErrNotFound) {
+			t.Errorf("%s: job: %v", mode, err)
+		}
+		_, err := s.Changes(t.Context(), odd, 10)
+		must(t, err)
+		_, err = s.Jobs(t.Context(), xxljob.JobFilter{IDs: []int64{odd}, After: odd})
+		must(t, err)
+		_, err = s.Runs(t.Context(), xxljob.RunFilter{JobID: odd})
+		must(t, err)
+		if after := ask[int](t, pool, "select pg_backend_pid()"); after != before {
+			t.Errorf("%s: the pool's connection was lost", mode)
+		}
+	}
+}
+
+// TestAnotherRoleReadsNothingByOperators: a role with no rights but that to create in public
+// makes an operator that fits "bigint & int", which the server has not, and that reads with
+// the rights of whoever calls it. Runs are triggered, in all ways there are.
+func TestAnotherRoleReadsNothingByOperators(t *testing.T) {
+	t.Parallel()
+	super := superPool(t)
+	role := "r_" + strings.ToLower(rand.Text()[:12])
+	run(t, super, "create role "+role+" login")
+	t.Cleanup(func() { super.Exec(context.Background(), "drop role "+role) })
+	dsn := pgtest.Database(t, "") // which is dropped before the role is
+	owner, other := pgtest.Pool(t, pgtest.At(dsn)), pgtest.Pool(t, pgtest.At(as(t, dsn, role)))
+	run(t, owner, "create schema vault")
+	run(t, owner, "create table vault.secrets (secret text)")
+	run(t, owner, "insert into vault.secrets values ('of the scheduler')")
+	run(t, owner, "grant create, usage on schema public to "+role)
+	if _, err := other.Exec(t.Context(), "select secret from vault.secrets"); err == nil {
+		t.Fatal("the other role may read the secret as it is")
+	}
+	run(t, other, "create table public.loot (secret text)")
+	run(t, other, "grant select, insert, delete on public.loot to public")
+	run(t, other, `create function public.steal(bigint, int) returns bigint language plpgsql as
+		$$begin insert into public.loot select secret from vault.secrets; return pg_catalog.int8and($1, $2); end$$`)
+	run(t, other, "create operator public.& (function = public.steal, leftarg = bigint, rightarg = int)")
+	loot := func() int { return ask[int](t, other, "select count(*)::int from public.loot") }
+	run(t, owner, "select 5::bigint & 8191")
+	if loot() != 1 {
+		t.Fatal("the operator reads nothing: the test shows nothing")
+	}
+	run(t, owner, "delete from public.loot")
+
+	for name, path := range hostilePaths {
+		pool := pgtest.Pool(t, pgtest.At(dsn), with(map[string]string{"search_path": path}))
+		s, err := postgres.New(t.Context(), pool, postgres.Config{AutoMigrate: true})
+		must(t, err)
+		defer s.Close()
+		a := own(t, s, inc(t, "a"), 2)
+		job := a.job()
+		triggeredByHost(t, a, pool, path, job.ID)
+		_, err = s.AddRun(t.Context(), job.ID, xxljob.Trigger{Key: name})
+		must(t, err)
+		a.started(job)
+		if n := loot(); n != 0 {
+			t.Errorf("%s: the secret was read %d times", name, n)
+		}
+		must(t, s.Leave(t.Context(), a.inc))
+	}
+}
