@@ -120,7 +120,14 @@ var packageVars = []string{
 	"internal/failpoint points", // the table of the process, with the build tag only
 	"store/postgres migrations", // embedded files
 	"store/postgres stateIndexes",
-	"wire metadata",
+	"store/postgres schemaName",
+	"store/postgres calledUnqualified",
+	"store/postgres unnestOfSeveral",
+	"store/postgres castUnqualified",
+	"wire never",
+	"wire compatible",
+	"wire wellKnown",
+	"wire local",
 	"internal/pgtest theServer", // test support: one cluster for the tests of a process
 }
 

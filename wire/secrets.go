@@ -7,6 +7,7 @@ package wire
 import (
 	"encoding/base64"
 	"encoding/json"
+	"html"
 	"net/url"
 	"slices"
 	"strconv"
@@ -33,7 +34,7 @@ func newSecrets(tokens ...string) (s secrets) {
 		asJSON, _ := json.Marshal(t) // of a string: no error
 		asGo := strconv.QuoteToASCII(t)
 		s = append(s, t, string(asJSON[1:len(asJSON)-1]), string(encode(nil, t)[1:]), asGo[1:len(asGo)-1],
-			url.QueryEscape(t), url.PathEscape(t), escapeHTML.Replace(t),
+			url.QueryEscape(t), url.PathEscape(t), html.EscapeString(t),
 			strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(t)), "="), strings.TrimRight(base64.URLEncoding.EncodeToString([]byte(t)), "="))
 	}
 	for i := range s {
@@ -47,9 +48,6 @@ func newSecrets(tokens ...string) (s secrets) {
 	})
 	return slices.Compact(s)
 }
-
-// escapeHTML escapes as pages do.
-var escapeHTML = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;")
 
 // hide replaces tokens in a text, and the beginnings of tokens, for texts are cut: from half
 // of a token on, and eight bytes.

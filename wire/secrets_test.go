@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"net"
 	"net/http"
@@ -53,7 +54,7 @@ var echoes = map[string]func(token string) string{
 	"a page, cut":         func(token string) string { return "<html>" + strings.Repeat("x", 480) + token + "</html>" },
 	"a page that goes on": func(token string) string { return strings.Repeat("<html>"+token, 100_000) },
 	"an escaped page": func(token string) string {
-		return "<p>" + strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;").Replace(token)
+		return "<p>" + html.EscapeString(token)
 	},
 	"a key": func(token string) string { return asJSON(map[string]any{token: 1, "code": "x"}) },
 	"a key, wrong": func(token string) string {

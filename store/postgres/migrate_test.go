@@ -185,7 +185,7 @@ func TestDefinitionsGiveWay(t *testing.T) {
 	_, err = x.Exec(t.Context(), "lock table "+schema+".xxl_job_log in row exclusive mode") // a definition that attaches goes with it, one that detaches does not
 	must(t, err)
 	must(t, postgres.Migrate(t.Context(), pool, postgres.Config{Schema: schema}))
-	const define = "for update skip locked"
+	const define = "'schema_version' for update skip locked"
 	done, tries := make(chan error, 1), len(sent.with(define))+5
 	go func() { done <- s.DropRuns(t.Context(), time.Now().AddDate(0, 0, -2)) }()
 	await.Until(t, "it is tried again and again, and no insert waits for its end", func() bool {
