@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // SetAll changes settings of a session.
@@ -14,6 +15,17 @@ func SetAll(ctx context.Context, conn *pgx.Conn, settings []string) error {
 
 // SchemaOf is the name of a store's schema, as it was given.
 func SchemaOf(s *Store) string { return s.cfg.Schema }
+
+// MigrateWithin is Migrate with another patience for whoever has the lock of migrations.
+func MigrateWithin(ctx context.Context, patience time.Duration, pool *pgxpool.Pool, cfg Config) error {
+	s, err := newStore(pool, cfg)
+	if err != nil {
+		return err
+	}
+	defer s.cancel()
+	s.migrationPatience = patience
+	return s.migrate(ctx)
+}
 
 // LockClassOf and NodeClassOf are the first halves of the keys of a store's advisory locks.
 func LockClassOf(s *Store) int32 { return s.lockClass }

@@ -85,7 +85,7 @@ func (s *Store) tryMigrations(ctx context.Context) error {
 	}
 	defer s.giveBack(conn)
 	x := &tx{conn: conn.Conn(), name: "migrate", head: []string{
-		"begin isolation level read committed read write", "set local search_path = " + ourPath, "set local lock_timeout = '10s'",
+		"begin isolation level read committed read write", "set local search_path = " + ourPath, fmt.Sprintf("set local lock_timeout = %d", s.migrationPatience.Milliseconds()),
 		"set local statement_timeout = 0", "set local idle_in_transaction_session_timeout = '60s'",
 	}}
 	defer x.rollback(ctx) // after a commit there is nothing to roll back

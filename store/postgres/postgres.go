@@ -101,10 +101,11 @@ type Store struct {
 	settings  string // of every transaction: see localSettings
 
 	// What the host's sessions make necessary, as New has found them.
-	oddSettings []string // to be changed by each transaction
-	hasty       bool     // statement_timeout is below ours
-	apartPath   bool     // search_path looks elsewhere before pg_catalog: nothing may be prepared on it
-	guardReads  bool     // reads need a transaction of ours as well
+	oddSettings       []string      // to be changed by each transaction
+	hasty             bool          // statement_timeout is below ours
+	migrationPatience time.Duration // for another process that migrates, in each try
+	apartPath         bool          // search_path looks elsewhere before pg_catalog: nothing may be prepared on it
+	guardReads        bool          // reads need a transaction of ours as well
 
 	shardCount  atomic.Int64
 	modeStored  atomic.Bool
@@ -193,7 +194,7 @@ func newStore(pool *pgxpool.Pool, cfg Config) (*Store, error) {
 	s := &Store{
 		pool: pool, cfg: cfg, log: cfg.Logger, schema: schema, sql: newQueries(schema),
 		lockClass: int32(hash.Sum32()), nodeClass: int32(hash.Sum32() ^ 0x6e6f6465), channel: fmt.Sprintf("xxljob_%08x", hash.Sum32()),
-		sessions: map[string]*lockSession{},
+		sessions: map[string]*lockSession{}, migrationPatience: 10 * time.Second,
 	}
 	s.settings = localSettings(!cfg.AllowAsyncCommit)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
