@@ -59,7 +59,7 @@ type Config struct {
 	Beat            time.Duration
 	// StoreStall hangs the store for 3 s once a minute.
 	StoreStall bool
-	// HeapBound is what the live heap must not exceed, in bytes. Zero means 256 MiB.
+	// HeapBound is what the live heap must not exceed, in bytes. Zero means 64 MiB.
 	HeapBound int64
 	// Row is how much time each printed line sums up. Zero means a minute.
 	Row time.Duration
@@ -74,7 +74,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.Seed = cmp.Or(c.Seed, uint64(time.Now().UnixNano())%1_000_000)
 	c.Executors, c.Runs = cmp.Or(c.Executors, 50), cmp.Or(c.Runs, 50)
 	c.Beat, c.Row = cmp.Or(c.Beat, time.Second), cmp.Or(c.Row, time.Minute)
-	c.HeapBound = cmp.Or(c.HeapBound, 256<<20)
+	c.HeapBound = cmp.Or(c.HeapBound, 64<<20)
 	if c.Log == nil {
 		c.Log = io.Discard
 	}

@@ -60,7 +60,7 @@ func flags() siege.Config {
 	c := siege.Config{Out: os.Stdout}
 	log := flag.Bool("log", false, "print what the processes log, on stderr")
 	attacks := flag.String("attacks", "", "comma list of `attacks` out of "+strings.Join(siege.Attacks(), ", ")+", or none; empty: all of them")
-	bound := flag.Int64("heap-bound", 0, "what the live heap must not exceed, in `MiB`; 0: 256")
+	bound := flag.Int64("heap-bound", 0, "what the live heap must not exceed, in `MiB`; 0: 64")
 	flag.DurationVar(&c.For, "for", 0, "how long the siege lasts; 0: 20m")
 	flag.Uint64Var(&c.Seed, "seed", 0, "seed of all choices; 0: a new one")
 	flag.DurationVar(&c.Row, "row", 0, "what each line sums up; 0: 1m")

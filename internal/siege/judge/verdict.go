@@ -21,7 +21,7 @@ type Bounds struct {
 
 // DefaultBounds are those of the promise, but for Heap.
 func DefaultBounds() Bounds {
-	return Bounds{P99: 500 * time.Millisecond, Heap: 256 << 20, HeapSlack: 8 << 20, GoroutineSlack: 64, Samples: 100}
+	return Bounds{P99: 500 * time.Millisecond, Heap: 64 << 20, HeapSlack: 8 << 20, GoroutineSlack: 64, Samples: 100}
 }
 
 // Kind is one kind of request of the honest app, outside of stalls of the store.
