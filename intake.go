@@ -184,12 +184,12 @@ func (in *intake[T]) next() *parcel[T] {
 
 // loop does what comes together, one batch after the other, with a pause after each, until
 // ctx ends. What has come by then is done as well, up to the first error; so do bounds its
-// own calls and is not ended with ctx.
+// own calls, and is not ended with ctx.
 func (in *intake[T]) loop(ctx context.Context, pause time.Duration, retry backoff, do func(context.Context, []*T) error) {
 	for more := true; more; {
 		more = sleep(ctx, forever, in.wake)
 		for batch := in.take(); len(batch) > 0; batch = in.take() {
-			err := in.store(context.WithoutCancel(ctx), batch, do, retry.log)
+			err := in.store(ctx, batch, do, retry.log)
 			wait := pause
 			if retry.failed(ctx, err) {
 				wait = max(pause, retry.delay())
@@ -205,19 +205,25 @@ func (in *intake[T]) loop(ctx context.Context, pause time.Duration, retry backof
 // nobody pays for what is wrong with others. It returns an error where nothing could be
 // done: then all of it stays, to be tried again.
 func (in *intake[T]) store(ctx context.Context, batch []piece[T], do func(context.Context, []*T) error, log *slog.Logger) error {
-	err := do(ctx, itemsOf(batch))
+	began, through := time.Now(), context.WithoutCancel(ctx)
+	err := do(through, itemsOf(batch))
 	lines := byLine(batch)
 	failures := slices.Repeat([]error{err}, len(lines))
+	tried := len(lines)
 	if err != nil && len(lines) > 1 {
-		for i, own := range lines {
-			failures[i] = do(ctx, itemsOf(own))
+		// Not for as long as there are apps where the store does not answer at all, and
+		// not when the loop is to end.
+		for tried = 0; tried < len(lines) && time.Since(began) < splitPatience && ctx.Err() == nil; tried++ {
+			failures[tried] = do(through, itemsOf(lines[tried]))
 		}
 	}
 	works := slices.Contains(failures, nil)
-	for i, own := range lines {
-		in.finish(own, failures[i], !works)
-		if works && failures[i] != nil {
-			in.complain(own[0].line, failures[i], log)
+	// Those whose turn has not come are the first of the next batch.
+	for i, own := range slices.Concat(lines[tried:], lines[:tried]) {
+		of := (i + tried) % len(lines)
+		in.finish(own, failures[of], !works || of >= tried)
+		if works && failures[of] != nil && of < tried {
+			in.complain(own[0].line, failures[of], log)
 		}
 	}
 	if works {
@@ -225,6 +231,9 @@ func (in *intake[T]) store(ctx context.Context, batch []piece[T], do func(contex
 	}
 	return err
 }
+
+// splitPatience is how long a batch that has failed is done app by app.
+const splitPatience = 2 * callTimeout
 
 // complain says now and then that what an app has sent cannot be stored, and that of
 // others can.

@@ -388,3 +388,26 @@ func TestIntakeBooks(t *testing.T) {
 		})
 	}
 }
+
+// TestStopWhileResultsWait: Stop does not wait for the results of each app by itself while
+// the store hangs.
+func TestStopWhileResultsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		faults := storetest.Wrap(memory.New())
+		tokens := map[string][]string{}
+		for i := range 40 {
+			tokens[fmt.Sprint("app", i)] = []string{fmt.Sprint("of-app", i)}
+		}
+		e := newElsewhere(t, faults, xxljob.Config{Tokens: tokens}, nil)
+		faults.Inject("RunsByID", storetest.Fault{Hang: make(chan struct{})})
+		for i := range 40 {
+			go e.reports(fmt.Sprint("app", i), wire.CallbackRequest{LogID: 1, HandleCode: 200})
+		}
+		synctest.Wait()
+		began := time.Now()
+		must(t, e.Stop(t.Context()))
+		if took := time.Since(began); took > 20*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
