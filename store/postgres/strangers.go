@@ -39,8 +39,8 @@ func (s *Store) strangers(ctx context.Context, l *lockSession, shards []xxljob.S
 			missing = append(missing, int64(sh.ID))
 		}
 	}
-	if len(missing) == 0 {
-		return nil, nil
+	if len(missing) == 0 || l.conn == nil {
+		return nil, nil // it may have been ended while it ended those of silent nodes
 	}
 	found, err := s.holders(ctx, s.lockClass, missing, func(ctx context.Context, st statement) error {
 		err := send(ctx, l.conn, nil, []statement{st})

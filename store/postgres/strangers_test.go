@@ -146,6 +146,28 @@ func TestSquattedMigration(t *testing.T) {
 	wantText(t, err, role, "squat", "may not migrate", "end that session")
 }
 
+// TestEvictedWhileEvicting: the lock connection ends in the statement that ends those of
+// silent nodes, as when two nodes take each other for silent.
+func TestEvictedWhileEvicting(t *testing.T) {
+	t.Parallel()
+	a, b := twoStores(t)
+	silent := own(t, a, inc(t, "a"), 3)
+	next, _ := join(t, b, inc(t, "b"), 3)
+	view := next.beat()
+	run(t, pgtest.SharedPool(t), fmt.Sprintf(`update %q.xxl_job_node n set lock_pid = m.lock_pid, lock_start = m.lock_start, lock_name = m.lock_name
+		from %[1]q.xxl_job_node m where n.incarnation = $1 and m.incarnation = $2`, postgres.SchemaOf(b)), silent.inc, next.inc)
+	taken, err := b.TakeShards(t.Context(), next.inc, view.Shards)
+	must(t, err)
+	if len(taken) != 3 {
+		t.Errorf("took %d of 3 shards by their epochs", len(taken))
+	}
+	kill(t, holder(t, silent.inc)) // which was spared, for its row named another
+	if v := next.beat(); locksOf(t, holder(t, next.inc)) != 3 {
+		t.Errorf("the new lock connection has not the locks of %v", v.Shards)
+	}
+	must(t, b.Leave(t.Context(), next.inc))
+}
+
 // sharedLog is a log that several goroutines write.
 type sharedLog struct {
 	mu  sync.Mutex
