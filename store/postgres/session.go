@@ -29,6 +29,8 @@ type lockSession struct {
 	held  map[int16]bool // guarded by mu: locks that the connection holds
 	start time.Time      // guarded by mu: the backend's, as the server tells it
 	name  string         // guarded by mu: its application_name
+	there bool           // guarded by mu: it has the lock that says that the node is there
+	key   int64          // guarded by mu: of that lock, the second half
 }
 
 // Settings of the lock connection. The server gives up on a client that it does
@@ -173,7 +175,7 @@ func (l *lockSession) connect(ctx context.Context, s *Store, incarnation string)
 	l.conn, l.held = conn, map[int16]bool{}
 	l.name = shortName("xxljob " + incarnation)
 	err = send(ctx, conn, nil, []statement{
-		{s.sql.nodeLock, []any{s.nodeClass, incarnation}, nil},
+		{s.sql.nodeLock, []any{s.nodeClass, incarnation}, scanInto(&l.there, &l.key)},
 		{"select pg_catalog.set_config('application_name', $1, false)", []any{l.name}, nil},
 		{"select a.pid, a.backend_start from pg_catalog.pg_stat_activity a where a.pid = pg_catalog.pg_backend_pid()", nil, scanInto(&l.pid, &l.start)},
 	})
@@ -353,8 +355,10 @@ func (l *lockSession) holdsAll(shards []xxljob.Shard) bool {
 }
 
 // relock asks for locks of shards that the incarnation owns and the session does
-// not hold: after its connection broke, or after a take-over by epoch alone. The
-// next beat tries again, so an error is nothing.
+// not hold: after its connection broke, or after a take-over by epoch alone; and for
+// the lock that says that the node is there, where a stranger had it when the session
+// connected: without it the node looks dead as soon as that one lets go. The next beat
+// tries again, so an error is nothing.
 func (s *Store) relock(ctx context.Context, incarnation string, shards []xxljob.Shard) {
 	l := s.session(incarnation)
 	l.mu.Lock()
@@ -365,11 +369,15 @@ func (s *Store) relock(ctx context.Context, incarnation string, shards []xxljob.
 			mine = append(mine, sh)
 		}
 	}
+	if l.conn != nil && !l.there {
+		_ = l.do(ctx, statement{s.sql.nodeLock, []any{s.nodeClass, incarnation}, scanInto(&l.there, &l.key)})
+	}
 	if l.conn != nil && len(mine) > 0 {
 		_ = l.tryLock(ctx, s, mine)
 	}
-	if l.conn != nil && !l.holdsAll(mine) && s.squatted.due() {
+	if l.conn != nil && !(l.there && l.holdsAll(mine)) && s.squatted.due() {
 		_, _ = s.strangers(ctx, l, mine)
+		_ = s.strangersOfNode(ctx, l)
 	}
 }
 

@@ -541,7 +541,7 @@ func (q *queries) nodes() {
 	q.clock = `select clock_timestamp()`
 	// The statement sees the rows as they were before its own write, so the node's
 	// own row comes from the write.
-	q.nodeLock = `select pg_catalog.pg_try_advisory_lock_shared($1, pg_catalog.hashtext($2))`
+	q.nodeLock = `select pg_catalog.pg_try_advisory_lock_shared($1, pg_catalog.hashtext($2)), pg_catalog.hashtext($2)::bigint & 4294967295`
 	q.beat = `with was as (select has_left or attached <> $4::text::jsonb news from {{schema}}.xxl_job_node where incarnation = $1),
 	mine as (
 		insert into {{schema}}.xxl_job_node as n (incarnation, node_id, beats, has_left, joined, attached, lock_pid, lock_start, lock_name)

@@ -42,11 +42,7 @@ func (s *Store) strangers(ctx context.Context, l *lockSession, shards []xxljob.S
 	if len(missing) == 0 || l.conn == nil {
 		return nil, nil // it may have been ended while it ended those of silent nodes
 	}
-	found, err := s.holders(ctx, s.lockClass, missing, func(ctx context.Context, st statement) error {
-		err := send(ctx, l.conn, nil, []statement{st})
-		l.checkAlive()
-		return err
-	})
+	found, err := s.holders(ctx, s.lockClass, missing, l.do)
 	if err != nil {
 		return nil, err
 	}
@@ -61,6 +57,29 @@ func (s *Store) strangers(ctx context.Context, l *lockSession, shards []xxljob.S
 		}
 	}
 	return held, nil
+}
+
+// strangersOfNode says in the log who has the lock that says that the session's node is
+// there. While another has it, the node's death is noticed by its silence alone.
+func (s *Store) strangersOfNode(ctx context.Context, l *lockSession) error {
+	if l.there || l.conn == nil {
+		return nil
+	}
+	found, err := s.holders(ctx, s.nodeClass, []int64{l.key}, l.do)
+	for _, x := range found {
+		if s.squatted.isNew(x) {
+			s.log.Warn("xxljob: a session whose role has no rights on the tables holds the advisory lock of a node, whose death would be noticed after a LeaseTTL only. End it, and beside roles that are not trusted take a database of its own, or LeaseRow",
+				"schema", s.cfg.Schema, "pid", x.pid, "role", x.role, "application_name", x.name)
+		}
+	}
+	return err
+}
+
+// do runs a statement on a session that is connected.
+func (l *lockSession) do(ctx context.Context, st statement) error {
+	err := send(ctx, l.conn, nil, []statement{st})
+	l.checkAlive()
+	return err
 }
 
 // holders are the strangers that hold some of these locks.

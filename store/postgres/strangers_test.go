@@ -16,6 +16,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/store/postgres"
@@ -146,6 +147,60 @@ func TestSquattedMigration(t *testing.T) {
 	wantText(t, err, role, "squat", "may not migrate", "end that session")
 }
 
+// isAway reports whether a view says that a node has gone.
+func isAway(v xxljob.View, inc string) bool {
+	for _, n := range v.Nodes {
+		if n.Incarnation == inc {
+			return n.Away
+		}
+	}
+	return true
+}
+
+// TestSquattedPresence: a stranger that holds the lock by which a node is known to be there,
+// when that node connects, and gives it back later, makes nobody take the live node for dead.
+func TestSquattedPresence(t *testing.T) {
+	t.Parallel()
+	log := &sharedLog{}
+	a, b := twoStores(t, func(c *postgres.Config) { c.Logger = slog.New(slog.NewTextHandler(log, nil)) })
+	conn, role := squatter(t)
+	first := own(t, a, inc(t, "a"), 3)
+	second, _ := join(t, b, inc(t, "b"), 3)
+	waiting := make(chan error, 1)
+	go func() {
+		_, err := conn.Exec(context.Background(), fmt.Sprintf("select pg_advisory_lock(%d, hashtext('%s'))", postgres.NodeClassOf(a), first.inc))
+		waiting <- err
+	}()
+	await.Until(t, "the stranger waits", func() bool {
+		return ask[bool](t, pgtest.SharedPool(t), "select exists (select from pg_locks where pid = $1 and not granted)", int32(conn.PgConn().PID()))
+	})
+	kill(t, holder(t, first.inc))
+	must(t, <-waiting)
+	first.beat() // connects anew, and does not get the lock
+	if isAway(second.beat(), first.inc) {
+		t.Error("away while the stranger has the lock")
+	}
+	for _, want := range []string{role, "squat", fmt.Sprintf("pid=%d", conn.PgConn().PID()), "the advisory lock of a node"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log has no %q: %s", want, log)
+		}
+	}
+	_, err := conn.Exec(t.Context(), "select pg_advisory_unlock_all()")
+	must(t, err)
+	away := 0
+	for range 10 {
+		first.beat()
+		if isAway(second.beat(), first.inc) {
+			away++
+		}
+	}
+	if away > 0 {
+		t.Errorf("a node that beats was away in %d of 10 views after the stranger let go", away)
+	}
+	must(t, a.Leave(t.Context(), first.inc))
+	must(t, b.Leave(t.Context(), second.inc))
+}
+
 // TestEvictedWhileEvicting: the lock connection ends in the statement that ends those of
 // silent nodes, as when two nodes take each other for silent.
 func TestEvictedWhileEvicting(t *testing.T) {
@@ -166,6 +221,22 @@ func TestEvictedWhileEvicting(t *testing.T) {
 		t.Errorf("the new lock connection has not the locks of %v", v.Shards)
 	}
 	must(t, b.Leave(t.Context(), next.inc))
+}
+
+// TestSharedSquat: a stranger that holds the locks in shared mode is one too.
+func TestSharedSquat(t *testing.T) {
+	t.Parallel()
+	a, _ := twoStores(t)
+	conn, _ := squatter(t)
+	_, err := conn.Exec(t.Context(), fmt.Sprintf("select pg_advisory_lock_shared(%d, n) from generate_series(0, 2) n", postgres.LockClassOf(a)))
+	must(t, err)
+	first, view := join(t, a, inc(t, "a"), 3)
+	taken, err := a.TakeShards(t.Context(), first.inc, view.Shards)
+	must(t, err)
+	if len(taken) != 3 {
+		t.Errorf("took %d of 3", len(taken))
+	}
+	must(t, a.Leave(t.Context(), first.inc))
 }
 
 // sharedLog is a log that several goroutines write.
