@@ -61,7 +61,7 @@ type line[T any] struct {
 	scope   *scope[T]
 	app     string
 	size    int          // with what is being stored
-	waiting []*parcel[T] // the oldest first
+	waiting []*parcel[T] // of which not all is being stored, the oldest first
 }
 
 // parcel is what one request has brought.
@@ -69,6 +69,7 @@ type parcel[T any] struct {
 	in    *intake[T]
 	line  *line[T]
 	items []*T // what is still to be done
+	taken int  // how many of them are in the batch that is being done
 	size  int  // in bytes
 	came  time.Time
 	left  bool          // guarded by intake.mu: nobody waits for it any more
@@ -81,6 +82,9 @@ type piece[T any] struct {
 	*parcel[T]
 	items []*T
 }
+
+// first reports whether no other piece of the parcel comes before this one in its batch.
+func (p piece[T]) first() bool { return p.taken == len(p.items) }
 
 // add takes in what a request has brought, size bytes of memory. The items are the loop's
 // until that is done. It is an error where there is no room.
@@ -153,33 +157,44 @@ func (in *intake[T]) take() (batch []piece[T]) {
 	defer in.mu.Unlock()
 	for items, size := 0, 0; len(in.turn) > 0 && items < in.most.batch && size < in.most.batchBytes; {
 		p := in.next()
-		if p.left && time.Since(p.came) > in.most.kept {
-			in.end(p, errNotYet)
+		if len(p.items) == 0 { // it was left too long ago
 			continue
 		}
-		mine := p.items[:min(len(p.items), in.most.atOnce)]
-		batch = append(batch, piece[T]{p, mine})
-		items, size = items+len(mine), size+p.size
+		if p.first() {
+			size += p.size
+		}
+		items += len(p.items)
+		batch = append(batch, p)
 	}
 	return batch
 }
 
-// next takes the parcel whose turn it is.
-func (in *intake[T]) next() *parcel[T] {
+// next takes a piece of the oldest parcel of the line whose turn it is. The parcel leaves
+// the line with its last piece.
+func (in *intake[T]) next() piece[T] {
 	s := in.turn[0]
 	in.turn = in.turn[1:]
 	l := s.turn[0]
 	s.turn = s.turn[1:]
 	p := l.waiting[0]
-	l.waiting[0] = nil
-	l.waiting = l.waiting[1:]
+	mine := piece[T]{p, nil}
+	if p.taken == 0 && p.left && time.Since(p.came) > in.most.kept {
+		defer in.end(p, errNotYet)
+	} else {
+		mine.items = p.items[p.taken:min(len(p.items), p.taken+in.most.atOnce)]
+		p.taken += len(mine.items)
+	}
+	if len(mine.items) == 0 || p.taken == len(p.items) {
+		l.waiting[0] = nil
+		l.waiting = l.waiting[1:]
+	}
 	if len(l.waiting) > 0 {
 		s.turn = append(s.turn, l)
 	}
 	if len(s.turn) > 0 {
 		in.turn = append(in.turn, s)
 	}
-	return p
+	return mine
 }
 
 // loop does what comes together, one batch after the other, with a pause after each, until
@@ -268,25 +283,36 @@ func itemsOf[T any](batch []piece[T]) (items []*T) {
 }
 
 // finish takes in how pieces of one line fared, and tells those who wait for their parcels.
-// What is left of a parcel goes back to the head of the line, and so does one that has
-// failed and is to be kept.
+// What is left of a parcel is still in the line, or goes back to its head when it has failed
+// and is to be kept.
 func (in *intake[T]) finish(own []piece[T], err error, keep bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	l := own[0].line
 	var back []*parcel[T]
-	for _, p := range own {
+	for _, mine := range own {
+		p, taken := mine.parcel, mine.parcel.taken
+		if taken == 0 {
+			continue // with an earlier piece
+		}
+		p.taken = 0
+		hasLeft := taken == len(p.items)
 		if err == nil {
-			p.parcel.items = p.parcel.items[len(p.items):]
+			p.items = p.items[taken:]
 		} else {
 			p.answer(err)
 		}
-		if len(p.parcel.items) > 0 && (err == nil || keep) {
-			back = append(back, p.parcel)
-		} else {
-			in.end(p.parcel, err)
+		switch {
+		case len(p.items) > 0 && hasLeft && keep:
+			back = append(back, p)
+		case len(p.items) > 0 && !hasLeft && (err == nil || keep):
+		case !hasLeft:
+			in.drop(l, slices.Index(l.waiting, p), err)
+		default:
+			in.end(p, err)
 		}
 	}
-	if l := own[0].line; len(back) > 0 {
+	if len(back) > 0 {
 		in.queue(l)
 		l.waiting = append(back, l.waiting...)
 	}

@@ -54,25 +54,26 @@ func (in *intake[T]) biggest(l *line[T], size int) *line[T] {
 
 // dropLeft drops the oldest parcel of a line that nobody waits for, if there is one.
 func (in *intake[T]) dropLeft(l *line[T]) bool {
-	i := slices.IndexFunc(l.waiting, func(p *parcel[T]) bool { return p.left })
+	i := slices.IndexFunc(l.waiting, func(p *parcel[T]) bool { return p.left && p.taken == 0 })
 	if i < 0 {
 		return false
 	}
-	in.drop(l, i)
+	in.drop(l, i, errNoRoom)
 	return true
 }
 
 // dropLast drops the newest parcel of a line, if there is one.
 func (in *intake[T]) dropLast(l *line[T]) bool {
-	if len(l.waiting) == 0 {
+	last := len(l.waiting) - 1
+	if last < 0 || l.waiting[last].taken > 0 {
 		return false
 	}
-	in.drop(l, len(l.waiting)-1)
+	in.drop(l, last, errNoRoom)
 	return true
 }
 
 // drop drops a parcel that waits, by its place in the line.
-func (in *intake[T]) drop(l *line[T], i int) {
+func (in *intake[T]) drop(l *line[T], i int, why error) {
 	p := l.waiting[i]
 	l.waiting = slices.Delete(l.waiting, i, i+1)
 	if len(l.waiting) == 0 {
@@ -81,5 +82,5 @@ func (in *intake[T]) drop(l *line[T], i int) {
 	if len(l.scope.turn) == 0 {
 		in.turn = slices.DeleteFunc(in.turn, func(other *scope[T]) bool { return other == l.scope })
 	}
-	in.end(p, errNoRoom)
+	in.end(p, why)
 }
