@@ -58,9 +58,10 @@
 //
 // Advisory locks are anybody's who may connect to the database. A session without rights
 // on the tables that takes those of shards keeps no node from them: the shards are taken by
-// their epochs, which fence every write, and the log says who holds the locks. But while it
-// has them, a node that dies is followed once it was silent for Config.LeaseTTL, as in
-// LeaseRow, and not at once. One that takes the lock of migrations keeps Migrate out, which
+// their epochs, which fence every write, and the log says who holds the locks. (From a
+// session of a role that has these rights, which may be a node's that is paused, they are
+// taken after a LeaseTTL.) But while it has them, a node that dies is followed once it was
+// silent for a LeaseTTL, as in LeaseRow, and not at once. One that takes the lock of migrations keeps Migrate out, which
 // ends after ten seconds with an error that names it. Beside such roles take a database of
 // its own, or LeaseRow, and migrate while nobody else is connected.
 //
