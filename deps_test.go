@@ -22,14 +22,15 @@ const module = "github.com/xxljob/xxljob"
 
 // Modules of others, and the packages of them that are used.
 const (
-	gronx    = "github.com/adhocore/gronx"
-	memdb    = "github.com/hashicorp/go-memdb"
-	errgroup = "golang.org/x/sync/errgroup"
-	pgx      = "github.com/jackc/pgx/v5"
-	pgconn   = "github.com/jackc/pgx/v5/pgconn"
-	pgtype   = "github.com/jackc/pgx/v5/pgtype"
-	pgxpool  = "github.com/jackc/pgx/v5/pgxpool"
-	stdlib   = "github.com/jackc/pgx/v5/stdlib"
+	gronx        = "github.com/adhocore/gronx"
+	memdb        = "github.com/hashicorp/go-memdb"
+	errgroup     = "golang.org/x/sync/errgroup"
+	singleflight = "golang.org/x/sync/singleflight"
+	pgx          = "github.com/jackc/pgx/v5"
+	pgconn       = "github.com/jackc/pgx/v5/pgconn"
+	pgtype       = "github.com/jackc/pgx/v5/pgtype"
+	pgxpool      = "github.com/jackc/pgx/v5/pgxpool"
+	stdlib       = "github.com/jackc/pgx/v5/stdlib"
 )
 
 // directModules are the modules that go.mod may require directly, each with the
@@ -51,7 +52,7 @@ var mayImport = map[string][]string{
 	"internal/cron":      {gronx},
 	// 2, 3 engine
 	"executor": {"wire", "block", "internal/guard", "internal/inside"},
-	".":        {"executor", "wire", "block", "route", "internal/cron", "internal/guard", "internal/inside", "internal/duty", errgroup},
+	".":        {"executor", "wire", "block", "route", "internal/cron", "internal/guard", "internal/inside", "internal/duty", errgroup, singleflight},
 	// 4 backends
 	"store/memory":    {".", memdb},
 	"store/postgres":  {".", "internal/duty", "internal/failpoint", pgx, pgconn, pgtype, pgxpool},

@@ -185,7 +185,7 @@ type Intake struct{ in *intake[int] }
 
 // NewIntake makes an intake with small bounds, and its loop.
 func NewIntake(ofApp, inAll int) Intake {
-	return Intake{newIntake[int](intakeBounds{ofApp: ofApp, inAll: inAll, batch: 20, batchBytes: inAll, atOnce: 5, kept: time.Minute})}
+	return Intake{newIntake[int](intakeBounds{ofApp: ofApp, inAll: inAll, batch: 20, batchBytes: inAll, atOnce: 5, kept: time.Minute, retries: true})}
 }
 
 // Run is the loop.

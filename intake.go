@@ -45,7 +45,8 @@ type intakeBounds struct {
 	ofApp, inAll      int           // what may be here, in bytes
 	batch, batchBytes int           // items and bytes from which on a batch is full
 	atOnce            int           // items that a turn has
-	kept              time.Duration // for so long what nobody waits for is kept and tried again
+	kept              time.Duration // for so long what nobody waits for is worth storing
+	retries           bool          // what has failed as a whole is tried again
 }
 
 // scope is what is here of one token.
@@ -218,7 +219,7 @@ func (in *intake[T]) loop(ctx context.Context, pause time.Duration, retry backof
 
 // store does a batch. Should that fail, it does what each app has sent by itself, so that
 // nobody pays for what is wrong with others. It returns an error where nothing could be
-// done: then all of it stays, to be tried again.
+// done: then all of it stays, where that is wanted, to be tried again.
 func (in *intake[T]) store(ctx context.Context, batch []piece[T], do func(context.Context, []*T) error, log *slog.Logger) error {
 	began, through := time.Now(), context.WithoutCancel(ctx)
 	err := do(through, itemsOf(batch))
@@ -236,7 +237,7 @@ func (in *intake[T]) store(ctx context.Context, batch []piece[T], do func(contex
 	// Those whose turn has not come are the first of the next batch.
 	for i, own := range slices.Concat(lines[tried:], lines[:tried]) {
 		of := (i + tried) % len(lines)
-		in.finish(own, failures[of], !works || of >= tried)
+		in.finish(own, failures[of], in.most.retries && (!works || of >= tried))
 		if works && failures[of] != nil && of < tried {
 			in.complain(own[0].line, failures[of], log)
 		}

@@ -26,7 +26,8 @@ const (
 )
 
 // registryBounds are room for ten thousand executors of an app that register at once. A
-// registration is not stored when its executor may be dead by then.
+// registration is not stored when its executor may be dead by then, and not tried again:
+// its executor does that, unless it has gone.
 func registryBounds() intakeBounds {
 	return intakeBounds{ofApp: 8 << 20, inAll: 64 << 20, batch: 2000, batchBytes: 8 << 20, atOnce: 1, kept: 30 * time.Second}
 }

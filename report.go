@@ -26,7 +26,7 @@ const (
 
 // reportBounds are room for two pages of the greatest size from each app.
 func reportBounds() intakeBounds {
-	return intakeBounds{ofApp: 8 << 20, inAll: 64 << 20, batch: startBatch, batchBytes: 4 << 20, atOnce: startBatch / 4, kept: 10 * time.Minute}
+	return intakeBounds{ofApp: 8 << 20, inAll: 64 << 20, batch: startBatch, batchBytes: 4 << 20, atOnce: startBatch / 4, kept: 10 * time.Minute, retries: true}
 }
 
 // reported is a result that has come, and who from.

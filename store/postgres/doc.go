@@ -61,9 +61,10 @@
 // their epochs, which fence every write, and the log says who holds the locks. (From a
 // session of a role that has these rights, which may be a node's that is paused, they are
 // taken after a LeaseTTL.) But while it has them, a node that dies is followed once it was
-// silent for a LeaseTTL, as in LeaseRow, and not at once. One that takes the lock of migrations keeps Migrate out, which
-// ends after ten seconds with an error that names it. Beside such roles take a database of
-// its own, or LeaseRow, and migrate while nobody else is connected.
+// silent for a LeaseTTL, as in LeaseRow, and not at once. One that takes the lock of
+// migrations keeps Migrate out, which ends after ten seconds with an error that names it.
+// Beside such roles take a database of its own, or LeaseRow, and migrate while nobody else
+// is connected.
 //
 // # What a crash of the database may cost
 //
