@@ -460,6 +460,7 @@ func (d *planData) nodeCases() []planCase {
 		{name: "buryNode", sql: q.buryNode, args: []any{"node-3", int64(1), "local://node-3", lo, hi}, rows: 1, scans: smallNodes, reach: reachOpen, wasted: 3000},
 		{name: "exclusive", sql: q.exclusive, rows: 1, scans: smallGroup},
 		{name: "tryExclusive", sql: q.tryExclusive, rows: 1, scans: smallGroup},
+		{name: "migrators", sql: q.migrators, args: []any{int64(1), int64(2), "s"}},
 		{name: "strangers", sql: q.strangers, args: []any{int64(1), []int64{1, 2}}},
 		{name: "shardRows", sql: q.shardRows, args: []any{ids}, rows: 32, scans: smallLock},
 		{name: "lockRows", sql: q.lockRows, args: []any{ids}, rows: 32, scans: smallLock},

@@ -27,7 +27,7 @@ type lockSession struct {
 	over  bool           // guarded by mu: no connection is made any more
 	pid   int64          // guarded by mu: of the backend, which a pooler does not tell
 	held  map[int16]bool // guarded by mu: locks that the connection holds
-	start time.Time      // guarded by mu: the backend's, as the server tells it
+	start *time.Time     // guarded by mu: the backend's; nil where the role may not know
 	name  string         // guarded by mu: its application_name
 	there bool           // guarded by mu: it has the lock that says that the node is there
 	key   int64          // guarded by mu: of that lock, the second half
@@ -48,7 +48,7 @@ func (l *lockSession) identity() (pid *int64, start *time.Time, name *string) {
 	if l == nil || l.conn == nil {
 		return nil, nil, nil
 	}
-	return &l.pid, &l.start, &l.name
+	return &l.pid, l.start, &l.name
 }
 
 // session returns the incarnation's, which may not be connected.

@@ -40,7 +40,7 @@ type queries struct {
 	clock, beat, setFailing, nodeLock, lockNode, leaveNode, leaveShards   string
 	buryLeft, buryNode                                                    string
 	exclusive, tryExclusive, shardRows, lockRows, takeRows, releaseRows   string
-	strangers                                                             string
+	strangers, migrators                                                  string
 	tryLock, unlock, evict, backend, endBlockers, notify                  string
 	partitions, endOldJobs, endOld, deleteKeys, deleteRuns                string
 	saveGroup, ensureGroup, deleteGroup, groupUsed                        string
@@ -173,7 +173,7 @@ func (q *queries) all() []*string {
 		&q.killPlanned, &q.killStarted, &q.addRun, &q.addKey, &q.keyRun, &q.keyID, &q.planRun, &q.planRunTold,
 		&q.runByID, &q.runsByID, &q.planned, &q.startedLeast, &q.startedJobs, &q.openFloor, &q.shards, &q.ensureShards,
 		&q.setting, &q.setSetting, &q.clock, &q.beat, &q.setFailing, &q.nodeLock, &q.lockNode, &q.leaveNode, &q.leaveShards, &q.buryLeft, &q.buryNode,
-		&q.exclusive, &q.tryExclusive, &q.strangers, &q.shardRows, &q.lockRows, &q.takeRows, &q.releaseRows, &q.tryLock, &q.unlock, &q.evict, &q.backend, &q.endBlockers, &q.notify,
+		&q.exclusive, &q.tryExclusive, &q.strangers, &q.migrators, &q.shardRows, &q.lockRows, &q.takeRows, &q.releaseRows, &q.tryLock, &q.unlock, &q.evict, &q.backend, &q.endBlockers, &q.notify,
 		&q.partitions, &q.endOldJobs, &q.endOld, &q.deleteKeys, &q.deleteRuns,
 		&q.saveGroup, &q.ensureGroup, &q.deleteGroup, &q.groupUsed, &q.group, &q.groups,
 		&q.putAddresses, &q.putAddressesFree, &q.dropAddresses, &q.dropAddressesFree, &q.addresses, &q.registrations, &q.registrationsOf, &q.forgetAddresses,
@@ -578,12 +578,18 @@ func (q *queries) nodes() {
 	// A row, and no advisory lock: that anybody could take who may connect.
 	q.exclusive = `select 1 from {{schema}}.xxl_job_setting where name = '` + versionSetting + `' for update`
 	q.tryExclusive = q.exclusive + ` skip locked`
-	q.strangers = `select p.pid, coalesce(a.usename::text, ''), coalesce(a.application_name, ''), array_agg(p.objid::bigint)
+	q.strangers = `select coalesce(p.pid, 0), coalesce(a.usename::text, ''), coalesce(a.application_name, ''), array_agg(p.objid::bigint)
 	from pg_catalog.pg_locks p left join pg_catalog.pg_stat_activity a on a.pid = p.pid
 	where p.locktype = 'advisory' and p.objsubid = 2 and p.granted and p.classid = $1::bigint::oid and p.objid = any($2::bigint[]::oid[])
 	and p.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())
-	and not coalesce(pg_catalog.has_table_privilege(a.usesysid, '{{literal}}.xxl_job_lock'::pg_catalog.regclass::oid, 'UPDATE'), true)
+	and not ` + ifHolderMay + `pg_catalog.has_table_privilege(r.oid, '{{literal}}.xxl_job_lock'::pg_catalog.regclass::oid, 'UPDATE')` + holderMay + `
 	group by p.pid, a.usename, a.application_name order by p.pid`
+	q.migrators = `select coalesce(p.pid, 0), coalesce(a.usename::text, ''), coalesce(a.application_name, ''),
+		` + ifHolderMay + `(pg_catalog.has_database_privilege(r.oid, p.database, 'CREATE') or exists (select from pg_catalog.pg_namespace n
+			where n.nspname = $3::text and pg_catalog.has_schema_privilege(r.oid, n.oid, 'CREATE')))` + holderMay + `
+	from pg_catalog.pg_locks p left join pg_catalog.pg_stat_activity a on a.pid = p.pid
+	where p.locktype = 'advisory' and p.objsubid = 2 and p.granted and p.classid = $1::bigint::oid and p.objid = $2::bigint::oid
+	and p.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())`
 	q.shardRows = `select shard, owner, epoch from {{schema}}.xxl_job_lock where shard = any($1::smallint[])`
 	q.lockRows = `select 1 from {{schema}}.xxl_job_lock where shard = any($1::smallint[]) order by shard for update`
 	q.takeRows = `update {{schema}}.xxl_job_lock k set owner = $1, epoch = k.epoch + 1

@@ -19,14 +19,28 @@ import (
 	"github.com/xxljob/xxljob"
 )
 
-// stranger is a session that holds locks of ours, and whose role may not write the tables.
+// ifHolderMay and holderMay enclose a right of a role r, in SQL that says whether the holder
+// of a lock p, whose session is a, has it: by itself, or by a role that it is a member of,
+// whose rights it may not inherit and may yet have taken on. A prepared transaction, which
+// has no session, is none of ours; a session that ends just now may be.
+const (
+	ifHolderMay = `(p.pid is not null and (a.usesysid is null or exists (select from pg_catalog.pg_roles r
+		where pg_catalog.pg_has_role(a.usesysid, r.oid, 'MEMBER') and `
+	holderMay = `)))`
+)
+
+// stranger is a session that holds locks of ours, and whose role may not write the tables;
+// or a prepared transaction.
 type stranger struct {
-	pid        int32
+	pid        int32 // 0: a prepared transaction
 	role, name string
 	locks      []int64
 }
 
 func (x stranger) String() string {
+	if x.pid == 0 {
+		return "a prepared transaction (see pg_prepared_xacts)"
+	}
 	return fmt.Sprintf("the session with pid %d of role %q (application_name %q)", x.pid, x.role, x.name)
 }
 
@@ -52,7 +66,7 @@ func (s *Store) strangers(ctx context.Context, l *lockSession, shards []xxljob.S
 			held[int(id)] = true
 		}
 		if s.squatted.isNew(x) {
-			s.log.Warn("xxljob: a session whose role has no rights on the tables holds advisory locks of shards, which are taken without them. End it, and beside roles that are not trusted take a database of its own, or LeaseRow",
+			s.log.Warn("xxljob: a session whose role has no rights on the tables, or with pid 0 a prepared transaction, holds advisory locks of shards, which are taken without them. End it, and beside roles that are not trusted take a database of its own, or LeaseRow",
 				"schema", s.cfg.Schema, "shards", len(x.locks), "pid", x.pid, "role", x.role, "application_name", x.name)
 		}
 	}
@@ -68,7 +82,7 @@ func (s *Store) strangersOfNode(ctx context.Context, l *lockSession) error {
 	found, err := s.holders(ctx, s.nodeClass, []int64{l.key}, l.do)
 	for _, x := range found {
 		if s.squatted.isNew(x) {
-			s.log.Warn("xxljob: a session whose role has no rights on the tables holds the advisory lock of a node, whose death would be noticed after a LeaseTTL only. End it, and beside roles that are not trusted take a database of its own, or LeaseRow",
+			s.log.Warn("xxljob: a session whose role has no rights on the tables, or with pid 0 a prepared transaction, holds the advisory lock of a node, whose death would be noticed after a LeaseTTL only. End it, and beside roles that are not trusted take a database of its own, or LeaseRow",
 				"schema", s.cfg.Schema, "pid", x.pid, "role", x.role, "application_name", x.name)
 		}
 	}
@@ -133,8 +147,8 @@ func (q *squatted) due() bool {
 	return true
 }
 
-// errSquatted says that a session has the lock of migrations that may not migrate.
-var errSquatted = errors.New("end that session; beside roles that are not trusted take a database of its own")
+// errSquatted says that somebody has the lock of migrations who may not migrate.
+var errSquatted = errors.New("end it; beside roles that are not trusted take a database of its own")
 
 // whoMigrates puts into an error that the lock of migrations was not to be had who has it:
 // another process that migrates, or a role that could not.
@@ -143,19 +157,14 @@ func (s *Store) whoMigrates(ctx context.Context, conn *pgx.Conn, err error) erro
 		return err
 	}
 	var x stranger
-	may := true
-	sql := mark + `select p.pid, coalesce(a.usename::text, ''), coalesce(a.application_name, ''),
-		coalesce(pg_catalog.has_database_privilege(a.usesysid, p.database, 'CREATE') or exists (select from pg_catalog.pg_namespace n
-			where n.nspname = $3::text and pg_catalog.has_schema_privilege(a.usesysid, n.oid, 'CREATE')), true)
-	from pg_catalog.pg_locks p left join pg_catalog.pg_stat_activity a on a.pid = p.pid
-	where p.locktype = 'advisory' and p.objsubid = 2 and p.granted and p.classid = $1::bigint::oid and p.objid = $2::bigint::oid
-	and p.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database())`
+	found, may := false, true
 	lock := int32(migrationLock)
-	asked := send(ctx, conn, nil, []statement{{sql, []any{int64(uint32(s.lockClass)), int64(uint32(lock)), s.cfg.Schema}, func(rows pgx.Rows) error {
+	asked := send(ctx, conn, nil, []statement{{s.sql.migrators, []any{int64(uint32(s.lockClass)), int64(uint32(lock)), s.cfg.Schema}, func(rows pgx.Rows) error {
+		found = true
 		return rows.Scan(&x.pid, &x.role, &x.name, &may)
 	}}})
 	switch {
-	case asked != nil || x.pid == 0:
+	case asked != nil || !found:
 		return err
 	case may:
 		return fmt.Errorf("%w; the lock of migrations is held by %v", err, x)

@@ -144,7 +144,7 @@ func TestSquattedMigration(t *testing.T) {
 	run(t, pgtest.SharedPool(t), set, "5")
 	defer run(t, pgtest.SharedPool(t), set, version)
 	err := postgres.MigrateWithin(t.Context(), 100*time.Millisecond, pgtest.SharedPool(t), postgres.Config{Schema: postgres.SchemaOf(s)})
-	wantText(t, err, role, "squat", "may not migrate", "end that session")
+	wantText(t, err, role, "squat", "may not migrate", "end it")
 }
 
 // isAway reports whether a view says that a node has gone.
@@ -255,4 +255,69 @@ func (l *sharedLog) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.buf.String()
+}
+
+// TestRightsOfAnotherRole: a login that has its rights by set role is no stranger, though it
+// inherits none, and may not know when its own session began.
+func TestRightsOfAnotherRole(t *testing.T) {
+	t.Parallel()
+	super := superPool(t)
+	owner, login := fmt.Sprintf("owner_%d", rand.Uint64()), fmt.Sprintf("login_%d", rand.Uint64())
+	run(t, super, "create role "+owner)
+	run(t, super, "create role "+login+" login noinherit in role "+owner)
+	run(t, super, "alter role "+login+" set role = "+owner)
+	run(t, super, "create schema "+owner+" authorization "+owner)
+	t.Cleanup(func() {
+		super.Exec(context.Background(), "drop owned by "+owner+" cascade")
+		super.Exec(context.Background(), "drop role "+login)
+		super.Exec(context.Background(), "drop role "+owner)
+	})
+	pool := pgtest.Pool(t, pgtest.At(as(t, pgtest.DSN(t), login)))
+	log := &sharedLog{}
+	cfg := postgres.Config{Schema: owner, AutoMigrate: true, Logger: slog.New(slog.NewTextHandler(log, nil))}
+	s, err := postgres.New(t.Context(), pool, cfg)
+	must(t, err)
+	defer s.Close()
+	own(t, s, "a", 3)
+
+	conn, err := pgx.Connect(t.Context(), as(t, pgtest.DSN(t), login))
+	must(t, err)
+	defer conn.Close(context.Background())
+	squats(t, conn, s, -2)
+	set := `update "` + owner + `".xxl_job_setting set value = '5' where name = 'schema_version'`
+	run(t, pool, set)
+	err = postgres.MigrateWithin(t.Context(), 100*time.Millisecond, pool, postgres.Config{Schema: owner})
+	wantText(t, err, "the lock of migrations is held by", login)
+	if strings.Contains(err.Error(), "may not migrate") {
+		t.Errorf("taken for a stranger: %v", err)
+	}
+	if _, err := s.Join(t.Context(), nodeOf("b")); err != nil {
+		t.Error(err)
+	}
+	if strings.Contains(log.String(), "has no rights") {
+		t.Errorf("log: %s", log)
+	}
+}
+
+// TestSquattedByPreparedTransactions: they hold their locks without a session.
+func TestSquattedByPreparedTransactions(t *testing.T) {
+	t.Parallel()
+	cluster := pgtest.Start(t, pgtest.Options{NoFsync: true, Settings: map[string]string{"max_prepared_transactions": "2"}})
+	pool := pgtest.Pool(t, pgtest.At(cluster.DSN("postgres")))
+	log := &sharedLog{}
+	s, err := postgres.New(t.Context(), pool, postgres.Config{AutoMigrate: true, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	must(t, err)
+	defer s.Close()
+	conn, err := pgx.Connect(t.Context(), cluster.DSN("postgres"))
+	must(t, err)
+	defer conn.Close(context.Background())
+	_, err = conn.Exec(t.Context(), fmt.Sprintf(`begin; select pg_advisory_xact_lock(%[1]d, 1), pg_advisory_xact_lock(%[1]d, -2); prepare transaction 'squat'`, postgres.LockClassOf(s)))
+	must(t, err)
+	own(t, s, "a", 3) // all three
+	if !strings.Contains(log.String(), "prepared transaction") {
+		t.Errorf("log: %s", log)
+	}
+	run(t, pool, `update "`+postgres.SchemaOf(s)+`".xxl_job_setting set value = '5' where name = 'schema_version'`)
+	err = postgres.MigrateWithin(t.Context(), 100*time.Millisecond, pool, postgres.Config{Schema: postgres.SchemaOf(s)})
+	wantText(t, err, "prepared transaction", "may not migrate")
 }
