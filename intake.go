@@ -2,15 +2,13 @@ package xxljob
 
 // What executors elsewhere send on its way into the store: results and registrations.
 // Input: what each request has brought, and who it is from. Output: batches, one at a time,
-// in which each app has its turn. An error of what one app has sent is its own, and what
-// waits is bounded in bytes (intakeroom.go).
+// in which each app has its turn. An error of what one request has brought is its own
+// (intakestore.go), and what waits is bounded in bytes (intakeroom.go).
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -33,7 +31,8 @@ type intake[T any] struct {
 	scopes map[string]*scope[T] // guarded by mu: those that something is here of
 	turn   []*scope[T]          // guarded by mu: those that something waits of, the next one first
 
-	complained time.Time // owned by the loop: see complain
+	said rarely // whose could not be stored
+	lead int    // owned by the loop: see each
 }
 
 func newIntake[T any](most intakeBounds) *intake[T] {
@@ -62,7 +61,7 @@ type line[T any] struct {
 	scope   *scope[T]
 	app     string
 	size    int          // with what is being stored
-	waiting []*parcel[T] // of which not all is being stored, the oldest first
+	waiting []*parcel[T] // of which not all is being stored, in the order of their coming; but what has failed is behind what has not been tried
 }
 
 // parcel is what one request has brought.
@@ -72,6 +71,7 @@ type parcel[T any] struct {
 	items []*T // what is still to be done
 	taken int  // how many of them are in the batch that is being done
 	size  int  // in bytes
+	each  int  // of an item, in bytes
 	came  time.Time
 	left  bool          // guarded by intake.mu: nobody waits for it any more
 	done  chan struct{} // closed when err and what is in the items are set
@@ -84,9 +84,6 @@ type piece[T any] struct {
 	items []*T
 }
 
-// first reports whether no other piece of the parcel comes before this one in its batch.
-func (p piece[T]) first() bool { return p.taken == len(p.items) }
-
 // add takes in what a request has brought, size bytes of memory. The items are the loop's
 // until that is done. It is an error where there is no room.
 func (in *intake[T]) add(from sender, size int, items ...*T) (*parcel[T], error) {
@@ -97,7 +94,7 @@ func (in *intake[T]) add(from sender, size int, items ...*T) (*parcel[T], error)
 	if !in.makeRoom(l, size) {
 		return nil, errNoRoom
 	}
-	p := &parcel[T]{in: in, line: l, items: items, size: size, came: time.Now(), done: make(chan struct{})}
+	p := &parcel[T]{in: in, line: l, items: items, size: size, each: size / max(1, len(items)), came: time.Now(), done: make(chan struct{})}
 	in.count(l, size)
 	in.queue(l)
 	l.waiting = append(l.waiting, p)
@@ -161,10 +158,8 @@ func (in *intake[T]) take() (batch []piece[T]) {
 		if len(p.items) == 0 { // it was left too long ago
 			continue
 		}
-		if p.first() {
-			size += p.size
-		}
 		items += len(p.items)
+		size += p.each * len(p.items)
 		batch = append(batch, p)
 	}
 	return batch
@@ -196,127 +191,6 @@ func (in *intake[T]) next() piece[T] {
 		in.turn = append(in.turn, s)
 	}
 	return mine
-}
-
-// loop does what comes together, one batch after the other, with a pause after each, until
-// ctx ends. What has come by then is done as well, up to the first error; so do bounds its
-// own calls, and is not ended with ctx.
-func (in *intake[T]) loop(ctx context.Context, pause time.Duration, retry backoff, do func(context.Context, []*T) error) {
-	for more := true; more; {
-		more = sleep(ctx, forever, in.wake)
-		for batch := in.take(); len(batch) > 0; batch = in.take() {
-			err := in.store(ctx, batch, do, retry.log)
-			wait := pause
-			if retry.failed(ctx, err) {
-				wait = max(pause, retry.delay())
-			}
-			if more = sleep(ctx, wait) && more; !more && err != nil {
-				return
-			}
-		}
-	}
-}
-
-// store does a batch. Should that fail, it does what each app has sent by itself, so that
-// nobody pays for what is wrong with others. It returns an error where nothing could be
-// done: then all of it stays, where that is wanted, to be tried again.
-func (in *intake[T]) store(ctx context.Context, batch []piece[T], do func(context.Context, []*T) error, log *slog.Logger) error {
-	began, through := time.Now(), context.WithoutCancel(ctx)
-	err := do(through, itemsOf(batch))
-	lines := byLine(batch)
-	failures := slices.Repeat([]error{err}, len(lines))
-	tried := len(lines)
-	if err != nil && len(lines) > 1 {
-		// Not for as long as there are apps where the store does not answer at all, and
-		// not when the loop is to end.
-		for tried = 0; tried < len(lines) && time.Since(began) < splitPatience && ctx.Err() == nil; tried++ {
-			failures[tried] = do(through, itemsOf(lines[tried]))
-		}
-	}
-	works := slices.Contains(failures, nil)
-	// Those whose turn has not come are the first of the next batch.
-	for i, own := range slices.Concat(lines[tried:], lines[:tried]) {
-		of := (i + tried) % len(lines)
-		in.finish(own, failures[of], in.most.retries && (!works || of >= tried))
-		if works && failures[of] != nil && of < tried {
-			in.complain(own[0].line, failures[of], log)
-		}
-	}
-	if works {
-		return nil
-	}
-	return err
-}
-
-// splitPatience is how long a batch that has failed is done app by app.
-const splitPatience = 2 * callTimeout
-
-// complain says now and then that what an app has sent cannot be stored, and that of
-// others can.
-func (in *intake[T]) complain(l *line[T], err error, log *slog.Logger) {
-	if time.Since(in.complained) >= complainEvery {
-		in.complained = time.Now()
-		log.Warn("xxljob: what an app has sent could not be stored", "app", l.app, "err", err)
-	}
-}
-
-const complainEvery = time.Minute
-
-// byLine puts together what is of one line, in the order of their first pieces.
-func byLine[T any](batch []piece[T]) (lines [][]piece[T]) {
-	place := map[*line[T]]int{}
-	for _, p := range batch {
-		i, ok := place[p.line]
-		if !ok {
-			i = len(lines)
-			place[p.line], lines = i, append(lines, nil)
-		}
-		lines[i] = append(lines[i], p)
-	}
-	return lines
-}
-
-func itemsOf[T any](batch []piece[T]) (items []*T) {
-	for _, p := range batch {
-		items = append(items, p.items...)
-	}
-	return items
-}
-
-// finish takes in how pieces of one line fared, and tells those who wait for their parcels.
-// What is left of a parcel is still in the line, or goes back to its head when it has failed
-// and is to be kept.
-func (in *intake[T]) finish(own []piece[T], err error, keep bool) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	l := own[0].line
-	var back []*parcel[T]
-	for _, mine := range own {
-		p, taken := mine.parcel, mine.parcel.taken
-		if taken == 0 {
-			continue // with an earlier piece
-		}
-		p.taken = 0
-		hasLeft := taken == len(p.items)
-		if err == nil {
-			p.items = p.items[taken:]
-		} else {
-			p.answer(err)
-		}
-		switch {
-		case len(p.items) > 0 && hasLeft && keep:
-			back = append(back, p)
-		case len(p.items) > 0 && !hasLeft && (err == nil || keep):
-		case !hasLeft:
-			in.drop(l, slices.Index(l.waiting, p), err)
-		default:
-			in.end(p, err)
-		}
-	}
-	if len(back) > 0 {
-		in.queue(l)
-		l.waiting = append(back, l.waiting...)
-	}
 }
 
 // end is done with a parcel. mu is held.

@@ -153,6 +153,124 @@ func TestAnErrorIsOfOneApp(t *testing.T) {
 	})
 }
 
+// TestAnErrorIsOfOneRequest: one result that cannot be stored keeps out nobody else's of its
+// app either, though no other app shows that the store works.
+func TestAnErrorIsOfOneRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &counting{Store: memory.New()}
+		faults := storetest.Wrap(st)
+		e := twoApps(t, faults)
+		ids := make([]int64, 6)
+		for i := range ids {
+			ids[i] = e.trigger(xxljob.Job{App: "rude", Name: fmt.Sprint("r", i)})
+		}
+		synctest.Wait()
+		st.poison = ids[0]
+		hang := make(chan struct{})
+		faults.Inject("RunsByID", storetest.Fault{Hang: hang, Calls: 1})
+		go e.reports("rude", wire.CallbackRequest{LogID: 1 << 40, HandleCode: 200})
+		synctest.Wait() // the loop hangs, and the next ones come together
+		for _, id := range ids {
+			go e.reports("rude", wire.CallbackRequest{LogID: id, HandleCode: 200})
+			synctest.Wait()
+		}
+		close(hang)
+		time.Sleep(time.Second)
+		e.mustBe(ids[0], xxljob.StateDispatched)
+		for _, id := range ids[1:] {
+			e.mustBe(id, xxljob.StateSucceeded)
+		}
+	})
+}
+
+// TestAStoreThatIsBackInBetween: whoever is tried first when a batch has failed, while the
+// store is still away, loses nothing to those for whom it is back.
+func TestAStoreThatIsBackInBetween(t *testing.T) {
+	for calls := range 4 {
+		synctest.Test(t, func(t *testing.T) {
+			faults := storetest.Wrap(memory.New())
+			e := twoApps(t, faults)
+			var ids []int64
+			for _, app := range []string{"rude", "honest", "rude", "honest"} {
+				ids = append(ids, e.trigger(xxljob.Job{App: app, Name: fmt.Sprint("j", len(ids))}))
+			}
+			synctest.Wait()
+			hang := make(chan struct{})
+			faults.Inject("RunsByID", storetest.Fault{Hang: hang, Calls: 1})
+			go e.reports("rude", wire.CallbackRequest{LogID: 1 << 40, HandleCode: 200})
+			synctest.Wait()
+			for i, id := range ids {
+				go e.reports([]string{"rude", "honest"}[i%2], wire.CallbackRequest{LogID: id, HandleCode: 200})
+				synctest.Wait()
+			}
+			time.Sleep(3 * time.Second) // they have given up
+			faults.Inject("RunsByID", storetest.Fault{Before: true, Calls: 1 + calls})
+			close(hang)
+			time.Sleep(time.Minute)
+			for _, id := range ids {
+				e.mustBe(id, xxljob.StateSucceeded)
+			}
+		})
+	}
+}
+
+// TestALargePage: a page that takes more than an app may have is stored where nothing else
+// waits of its app, or it would be sent again for ever; it takes batches of the same size as
+// small ones do.
+func TestALargePage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := xxljob.NewIntake(2000, 5000)
+		ctx, cancel := context.WithCancel(t.Context())
+		var batches []int
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			in.Run(ctx, func(_ context.Context, items []*int) error {
+				batches = append(batches, len(items))
+				return nil
+			})
+		}()
+		items := make([]*int, 40)
+		for i := range items {
+			items[i] = new(int)
+		}
+		must(t, in.Store(ctx, "s", "a", 4900, time.Minute, items...))
+		cancel()
+		<-over
+		if !slices.Equal(batches, []int{20, 20}) {
+			t.Errorf("stored in batches of %v", batches)
+		}
+	})
+}
+
+// TestRoomThatIsNotTheLargests: where nothing can be dropped of the app that has most, since
+// it is being stored, others of its kind make room.
+func TestRoomThatIsNotTheLargests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := xxljob.NewIntake(2000, 5000)
+		ctx, cancel := context.WithCancel(t.Context())
+		hang, over := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(over)
+			in.Run(ctx, func(context.Context, []*int) error { <-hang; return nil })
+		}()
+		for i, size := range []int{2000, 1400, 1400} { // the first is being stored
+			go in.Store(ctx, "", fmt.Sprint("app", i), size, time.Second, new(int))
+			synctest.Wait()
+		}
+		time.Sleep(2 * time.Second)
+		stored := make(chan error)
+		go func() { stored <- in.Store(ctx, "own", "honest", 1000, time.Minute, new(int)) }()
+		synctest.Wait()
+		close(hang)
+		if err := <-stored; err != nil {
+			t.Error(err)
+		}
+		cancel()
+		<-over
+	})
+}
+
 // TestAppsHaveTurns: a hundred pages of one app are not stored before the one of another
 // that comes behind them.
 func TestAppsHaveTurns(t *testing.T) {

@@ -14,42 +14,55 @@ const (
 )
 
 // makeRoom makes room for so many bytes more of a line, and reports whether it could. What
-// the line itself has left behind goes first. Where all of the intake is full, whoever has
-// most gives way to those who have less.
+// the line itself has left behind goes first; a line of which nothing is here takes in one
+// request, however large. Where all of the intake is full, whoever has most gives way to
+// those who have less.
 func (in *intake[T]) makeRoom(l *line[T], size int) bool {
-	for l.size+size > in.most.ofApp {
+	for l.size > 0 && l.size+size > in.most.ofApp {
 		if !in.dropLeft(l) {
 			return false
 		}
 	}
 	for in.size+size > in.most.inAll {
-		victim := in.biggest(l, size)
-		if victim == l && !in.dropLeft(l) || victim != l && !in.dropLeft(victim) && !in.dropLast(victim) {
+		if !in.giveWay(l, size) {
 			return false
 		}
 	}
 	return true
 }
 
-// biggest returns the line that has to give way to so many bytes more of a line: that
-// itself, unless another has more.
-func (in *intake[T]) biggest(l *line[T], size int) *line[T] {
-	s, most := l.scope, l.scope.size+size
-	for _, other := range in.scopes {
-		if other.size > most {
-			s, most = other, other.size
+// giveWay drops a parcel to make room for so many bytes more of a line: of the token that
+// has most, and of its app that has most, of those that something can be dropped of. The
+// line itself gives up only what nobody waits for.
+func (in *intake[T]) giveWay(l *line[T], size int) bool {
+	for _, s := range largest(in.scopes, l.scope, size, func(s *scope[T]) int { return s.size }) {
+		ours, least := l, size
+		if s != l.scope {
+			ours, least = nil, 0
+		}
+		for _, other := range largest(s.apps, ours, least, func(l *line[T]) int { return l.size }) {
+			if in.dropLeft(other) || other != l && in.dropLast(other) {
+				return true
+			}
 		}
 	}
-	victim, most := l, l.size+size
-	if s != l.scope {
-		victim, most = nil, -1
-	}
-	for _, other := range s.apps {
-		if other.size > most {
-			victim, most = other, other.size
+	return false
+}
+
+// largest are those that have more than one of them would have with so much more, the
+// largest first, and that one at the end. Where that is nil they are all.
+func largest[T comparable](all map[string]T, one T, more int, size func(T) int) (list []T) {
+	var none T
+	for _, x := range all {
+		if x != one && (one == none || size(x) > size(one)+more) {
+			list = append(list, x)
 		}
 	}
-	return victim
+	slices.SortFunc(list, func(a, b T) int { return size(b) - size(a) })
+	if one != none {
+		list = append(list, one)
+	}
+	return list
 }
 
 // dropLeft drops the oldest parcel of a line that nobody waits for, if there is one.
