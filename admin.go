@@ -71,7 +71,7 @@ func (c *Config) tokens() wire.Tokens {
 func (a *adminSide) Registry(ctx context.Context, req wire.RegistryRequest) (wire.Return, error) {
 	reg, refusal := a.registration(ctx, req)
 	if refusal == "" {
-		refusal = a.s.registrar.enter(reg)
+		refusal = a.s.registrar.enter(ctx, reg)
 	}
 	if refusal != "" {
 		return wire.Failf("%s", refusal), nil
@@ -104,8 +104,8 @@ func (a *adminSide) registered(err error) (wire.Return, error) {
 // registration checks a request: what it names will be called with a token, and shown to
 // people, in pages and in terminals.
 func (a *adminSide) registration(ctx context.Context, req wire.RegistryRequest) (reg Registration, refusal string) {
-	caller, _ := wire.CallerFrom(ctx)
-	if refusal := a.s.whyNot(caller, req.RegistryKey); refusal != "" {
+	caller := a.callerOf(ctx)
+	if refusal, _ := a.s.whyNot(caller, req.RegistryKey); refusal != "" {
 		return reg, refusal
 	}
 	f := faults{what: "registry"}

@@ -104,9 +104,12 @@ type Config struct {
 	// The token under "" speaks for no app whose handlers run inside a scheduler: neither
 	// for its jobs, nor for registrations, nor for results. That is decided at each
 	// request, by the executors of this process and by those that live nodes have
-	// attached, as far as this node has seen (it looks every LeaseTTL/5). An app that is
-	// attached only at nodes which are away at the moment is not known to be attached: one
-	// that has executors elsewhere too, or nodes that come and go, needs its own token.
+	// attached, as far as this node has seen (it looks every LeaseTTL/5, and until it has
+	// looked once the answer is to try again). Results are refused then, and not dropped, as
+	// long as their run is open. An app that is attached only at nodes which are away at the
+	// moment is not known to be attached, and a scheduler that is not started knows of its
+	// own executors alone: an app that has executors elsewhere too, or nodes that come and
+	// go, needs its own token.
 	Tokens map[string][]string
 	// Insecure allows the HTTP protocol without any token: who can reach Handler can
 	// register executors, and so get the parameters of jobs, and report results, for all
@@ -124,7 +127,8 @@ type Config struct {
 	// JobsAPIScripts are those of JobsAPI whose callers may also define scripts (a glue
 	// type other than BEAN), which executors that have scripts run as programs. Callers
 	// of other apps may trigger, start, stop and remove the scripts that are there, and
-	// neither add one nor change the parameter or the handler of one. Empty means none.
+	// neither add one, nor change the parameter or the handler of one, nor give one another
+	// parameter than its own or none. Empty means none.
 	JobsAPIScripts []string
 	// MaxRegistrations is how many living executors of one app may be registered over
 	// HTTP; all apps that have no token of their own may have ten times as many together.
@@ -344,7 +348,7 @@ func (c *Config) validateJobsAPI(f *faults) {
 func (s *scheduler) warnOfJobsAPI() {
 	for _, app := range s.cfg.JobsAPI {
 		if len(s.cfg.Tokens[app]) == 0 && s.isAttached(app) && s.rarely.lets("jobs API: "+app) {
-			s.log.Warn("xxljob: nobody can manage the jobs of an app of Config.JobsAPI over HTTP: it is attached here, so that a token which all share does not speak for it; give it one of its own in Config.Tokens", "app", app)
+			s.log.Warn("xxljob: nobody can manage the jobs of an app of Config.JobsAPI over HTTP: it is attached to a scheduler, so that a token which all share does not speak for it; give it one of its own in Config.Tokens", "app", app)
 		}
 	}
 }

@@ -8,18 +8,20 @@ const maxGone = 20_000
 // goneAddresses are addresses that were an app's, by app and address, and until when. Its
 // zero value is ready.
 type goneAddresses struct {
-	apps map[string]map[string]time.Time
-	n    int
+	apps    map[string]map[string]time.Time
+	n       int
+	expired time.Time // when old ones were looked for last
 }
 
 // note remembers an address for a while. Where there is no room the old ones make it, and
 // then the app that has most: one whose executors come and go without end does not have
 // those of the others forgotten.
 func (g *goneAddresses) note(app, address string, now time.Time, kept time.Duration) {
-	if g.n >= maxGone {
+	_, has := g.apps[app][address]
+	if !has && g.n >= maxGone && now.Sub(g.expired) >= time.Second {
 		g.expire(now, kept)
 	}
-	if g.n >= maxGone {
+	if !has && g.n >= maxGone {
 		g.forgetMost()
 	}
 	if g.apps == nil {
@@ -30,7 +32,7 @@ func (g *goneAddresses) note(app, address string, now time.Time, kept time.Durat
 		list = map[string]time.Time{}
 		g.apps[app] = list
 	}
-	if _, has := list[address]; !has {
+	if !has {
 		g.n++
 	}
 	list[address] = now
@@ -38,6 +40,7 @@ func (g *goneAddresses) note(app, address string, now time.Time, kept time.Durat
 
 // expire forgets what is older than kept.
 func (g *goneAddresses) expire(now time.Time, kept time.Duration) {
+	g.expired = now
 	for app, list := range g.apps {
 		for address, at := range list {
 			if now.Sub(at) >= kept {

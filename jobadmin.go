@@ -68,6 +68,9 @@ func (a *adminSide) TriggerJob(ctx context.Context, req wire.TriggerJobRequest) 
 	return a.onJob(ctx, "triggerJob", req.ID, func(ctx context.Context, job Job) error {
 		addresses, err := addressesByWire(req.AddressList)
 		if err == nil {
+			err = a.mayGive(job, req.ExecutorParam)
+		}
+		if err == nil {
 			_, err = a.s.trigger(ctx, job.ID, Trigger{Param: &req.ExecutorParam, Type: TriggerAPI, Addresses: addresses})
 		}
 		return err
@@ -127,6 +130,15 @@ func (a *adminSide) mayDefine(job Job, d wire.JobDefinition) error {
 	return nil
 }
 
+// mayGive reports whether a trigger may give a job a parameter. Scripts have their own, or
+// none, unless the callers of their app may define them.
+func (a *adminSide) mayGive(job Job, param string) error {
+	if !isScript(job.GlueType) || param == "" || param == job.Param || slices.Contains(a.s.cfg.JobsAPIScripts, job.App) {
+		return nil
+	}
+	return refused(fmt.Sprintf(msgScriptArgs, job.App, job.ID))
+}
+
 // isScript reports whether a glue type is not that of handlers, known or not.
 func isScript(glue string) bool { return glue != "" && glue != GlueBean }
 
@@ -162,7 +174,7 @@ func (a *adminSide) onJobOr(ctx context.Context, verb string, id int64, absent w
 // manage lets a caller that may manage its app's jobs do something. What is wrong with a
 // request is said to it; of the store it learns nothing.
 func (a *adminSide) manage(ctx context.Context, verb string, do func(ctx context.Context, app string) (wire.Return, error)) (wire.Return, error) {
-	caller, _ := wire.CallerFrom(ctx)
+	caller := a.callerOf(ctx)
 	if refusal, ok := a.mayManage(caller, verb); !ok {
 		return refusal, nil
 	}
@@ -187,7 +199,7 @@ func (a *adminSide) mayManage(caller wire.Caller, verb string) (refusal wire.Ret
 	case !slices.Contains(apps, caller.App):
 		return wire.Failf(msgJobsNotFor, shorten(caller.App, 64)), false
 	}
-	if why := a.s.whyNot(caller, caller.App); why != "" {
+	if why, _ := a.s.whyNot(caller, caller.App); why != "" {
 		return wire.Failf("%s", why), false
 	}
 	if !a.quota.take(caller.Scope, time.Now()) {

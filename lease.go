@@ -38,6 +38,9 @@ type leases struct {
 	rescue     map[int]time.Time           // guarded by mu: shards taken above the share, when
 	read       time.Time                   // guarded by mu: monotonic, the last successful look
 	doubts     []string                    // guarded by mu: nodes that have come to be doubted, until takeDoubts
+
+	looked     chan struct{} // closed by the first look
+	lookedOnce sync.Once
 }
 
 // hold is the lease of one shard.
@@ -77,8 +80,9 @@ func newLeases(incarnation string, c *Config, local func() []Attachment) *leases
 		incarnation: incarnation,
 		window:      c.LeaseTTL - c.LeaseTTL/5,
 		ttl:         c.LeaseTTL, lostAfter: c.LostAfter, maxHold: c.LeaseMaxHold,
-		local: local,
-		mine:  map[int]hold{}, nodes: map[string]*observed{}, rest: map[int]time.Time{}, rescue: map[int]time.Time{},
+		local:  local,
+		looked: make(chan struct{}),
+		mine:   map[int]hold{}, nodes: map[string]*observed{}, rest: map[int]time.Time{}, rescue: map[int]time.Time{},
 	}
 }
 
@@ -373,6 +377,7 @@ func (l *leases) look(v View, self selfVerdict, asked, answered time.Time) (chan
 	changed = changed || len(seen) != len(l.nodes)
 	l.nodes = seen
 	l.index()
+	l.lookedOnce.Do(func() { close(l.looked) })
 	return changed, regained, l.own(v.Shards, answered)
 }
 

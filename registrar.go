@@ -28,8 +28,8 @@ const (
 // registryBounds are room for ten thousand executors of an app that register at once. A
 // registration is not stored when its executor may be dead by then, and not tried again:
 // its executor does that, unless it has gone.
-func registryBounds() intakeBounds {
-	return intakeBounds{ofApp: 8 << 20, inAll: 64 << 20, batch: 2000, batchBytes: 8 << 20, atOnce: 1, kept: 30 * time.Second}
+func registryBounds(dead time.Duration) intakeBounds {
+	return intakeBounds{ofApp: 8 << 20, inAll: 64 << 20, batch: 2000, batchBytes: 8 << 20, atOnce: 1, kept: dead / 3}
 }
 
 // registrar stores registrations. It is safe for concurrent use.
@@ -58,7 +58,7 @@ type knownAddress struct {
 
 func newRegistrar(s *scheduler) *registrar {
 	return &registrar{
-		s: s, changes: newIntake[registryChange](registryBounds()), twins: newTwins(s),
+		s: s, changes: newIntake[registryChange](registryBounds(s.cfg.Dead)), twins: newTwins(s),
 		known: map[addressKey]knownAddress{}, roll: newRoll(&s.cfg), crowded: newWake(),
 	}
 }
@@ -214,14 +214,14 @@ func (r *registrar) learn(puts, drops []Registration, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
-	r.noteStored(puts, drops, err, now)
 	for _, reg := range puts {
 		k := addressKey{reg.App, reg.Address}
 		was, known := r.known[k]
 		if err != nil {
-			delete(r.known, k)
+			delete(r.known, k) // whoever waits for it gives back its room
 		} else {
 			r.known[k] = knownAddress{bootID: reg.BootID, at: now}
+			r.roll.put(reg.App, reg.Address, rolled{at: now, there: true})
 		}
 		if err != nil || !known || was.bootID != reg.BootID || now.Sub(was.at) >= r.s.cfg.Dead {
 			r.s.book.forgetApp(reg.App)
@@ -234,9 +234,13 @@ func (r *registrar) learn(puts, drops []Registration, err error) {
 		} else if known || reg.BootID == "" {
 			r.s.book.left(reg.App, reg.Address, known)
 		} else {
-			r.s.book.forgetApp(reg.App)
+			r.s.book.forgetApp(reg.App) // whose it was the next reading tells, and whether it has gone
+			continue
 		}
 		delete(r.known, k)
+		if err == nil {
+			r.roll.drop(reg.App, reg.Address, now)
+		}
 	}
 }
 

@@ -24,7 +24,8 @@ const (
 	msgReport    = "the results cannot be stored at this moment, send them again later"
 )
 
-// reportBounds are room for two pages of the greatest size from each app.
+// reportBounds are room for a page of the greatest size from each app, or for many small
+// ones.
 func reportBounds() intakeBounds {
 	return intakeBounds{ofApp: 8 << 20, inAll: 64 << 20, batch: startBatch, batchBytes: 4 << 20, atOnce: startBatch / 4, kept: 10 * time.Minute, retries: true}
 }
@@ -35,6 +36,7 @@ type reported struct {
 	res    Result
 	exact  bool  // whether it was a kill, its executor has said
 	date   int64 // of its run, as its executor has it, in ms
+	counts bool  // it concerned its run when that was read last
 	failed bool  // it is not stored, and matters
 }
 
@@ -53,7 +55,7 @@ func sameDate(date int64, run Run) bool { return date == 0 || date == run.Create
 // Callback stores results. Those of unknown runs, of runs of other apps, of runs that
 // had an id before, of runs that have ended and of runs that were not sent to a remote executor do not matter.
 func (a *adminSide) Callback(ctx context.Context, reqs []wire.CallbackRequest) (wire.Return, error) {
-	caller, _ := wire.CallerFrom(ctx)
+	caller := a.callerOf(ctx)
 	list, size := reportsOf(caller, reqs)
 	if err := a.report(ctx, caller, list, size); err != nil || slices.ContainsFunc(list, func(r *reported) bool { return r.failed }) {
 		return wire.Failf(msgReport), nil
@@ -171,16 +173,11 @@ func (s *scheduler) markLocked(ctx context.Context, page []*reported, accepted [
 			rest = append(rest, r)
 		}
 	}
-	matter, err := s.admissible(ctx, rest)
-	if err != nil {
+	if _, err := s.admissible(ctx, rest); err != nil {
 		return err
 	}
-	open := map[int64]bool{}
-	for _, res := range matter {
-		open[res.RunID] = true
-	}
 	for _, r := range rest {
-		r.failed = open[r.res.RunID]
+		r.failed = r.failed || r.counts
 	}
 	return nil
 }
@@ -205,7 +202,11 @@ func (s *scheduler) admissible(ctx context.Context, page []*reported) ([]Result,
 	has := make(map[int64]bool, len(page)) // further results of a run change nothing
 	for _, r := range page {
 		run, ok := byID[r.res.RunID]
-		if ok && !has[run.ID] && s.concerns(r, run) {
+		r.counts, r.failed = false, false
+		if ok {
+			r.counts, r.failed = s.concerns(r, run)
+		}
+		if r.counts && !has[run.ID] {
 			has[run.ID] = true
 			results = append(results, r.result(run))
 		}
@@ -213,13 +214,15 @@ func (s *scheduler) admissible(ctx context.Context, page []*reported) ([]Result,
 	return s.withTimeouts(ctx, results, byID), nil
 }
 
-// concerns reports whether a result may change something about a run. Of a lost one the
-// first is noted.
-func (s *scheduler) concerns(r *reported, run Run) bool {
-	if !isRemote(run.Address) || !s.speaksFor(r.caller, run.App) || !r.isOf(run) {
-		return false
+// concerns reports whether a result may change something about a run, or later might, when
+// its sender may speak for the app again. Of a lost run the first is noted.
+func (s *scheduler) concerns(r *reported, run Run) (now, later bool) {
+	open := !run.State.Ended()
+	if !isRemote(run.Address) || !r.isOf(run) || !open && (run.State != StateLost || run.LateNoted) {
+		return false, false
 	}
-	return !run.State.Ended() || run.State == StateLost && !run.LateNoted
+	why, later := s.whyNot(r.caller, run.App)
+	return why == "", open && later
 }
 
 // withTimeouts has results say which timeout was over, as far as that is known: not where

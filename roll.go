@@ -165,7 +165,7 @@ func (r *roll) forget(maxAge time.Duration, now time.Time) (gone []addressKey) {
 // enter finds room for a registration, and says why where there is none. One that lives
 // has its room, so that no heartbeat is refused; one that was dead needs room again, or
 // there would be ever more of them, some of which are dead in turn.
-func (r *registrar) enter(reg Registration) (refusal string) {
+func (r *registrar) enter(ctx context.Context, reg Registration) (refusal string) {
 	now := time.Now()
 	r.mu.Lock()
 	e, has := r.roll.apps[reg.App][reg.Address]
@@ -176,15 +176,20 @@ func (r *registrar) enter(reg Registration) (refusal string) {
 		}
 	}
 	r.mu.Unlock()
-	r.crowded.pokeIf(late)
+	switch {
+	case late && r.s.running():
+		r.crowded.poke()
+	case late:
+		_ = r.forgetDead(ctx)
+	}
 	if refusal != "" && r.s.rarely.lets("registrations: "+reg.App) {
 		r.s.log.Warn("xxljob: registrations are refused", "app", reg.App, "why", refusal)
 	}
 	return refusal
 }
 
-// leave gives back the room of a registration that its executor counts as failed. Should
-// it be stored later all the same, it is taken in then.
+// leave gives back the room of a registration that its executor counts as failed, unless it
+// was there before. Should it be stored later all the same, it is taken in then.
 func (r *registrar) leave(reg Registration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -193,47 +198,34 @@ func (r *registrar) leave(reg Registration) {
 	}
 }
 
-// noteStored takes in what was stored. After an error, what was not there before has no
-// room; a heartbeat that was not stored keeps its own. Caller holds mu.
-func (r *registrar) noteStored(puts, drops []Registration, err error, now time.Time) {
-	for _, reg := range puts {
-		was, has := r.roll.apps[reg.App][reg.Address]
-		switch {
-		case err == nil:
-			r.roll.put(reg.App, reg.Address, rolled{at: now, there: true})
-		case has && !was.there:
-			r.roll.drop(reg.App, reg.Address, now)
-		}
-	}
-	if err != nil {
-		return
-	}
-	for _, reg := range drops {
-		r.roll.drop(reg.App, reg.Address, now)
-	}
-}
-
 // forgetLoop has registrations forgotten that have been dead for as long as others live,
 // whenever there is no more room, until ctx ends.
 func (r *registrar) forgetLoop(ctx context.Context) {
 	retry := backoff{log: r.s.log, what: "forgetting dead registrations"}
 	for sleep(ctx, forever, r.crowded) {
-		maxAge := 2 * r.s.cfg.Dead
-		_, err := call(ctx, func(ctx context.Context) (struct{}, error) {
-			if r.s.cfg.Registry != nil {
-				return struct{}{}, nil // it forgets by itself
-			}
-			return struct{}{}, r.s.store.ForgetAddresses(ctx, maxAge)
-		})
-		if !retry.failed(ctx, err) {
-			r.mu.Lock()
-			for _, k := range r.roll.forget(maxAge, time.Now()) {
-				delete(r.known, k)
-			}
-			r.mu.Unlock()
-		}
+		retry.failed(ctx, r.forgetDead(ctx))
 		if !sleep(ctx, time.Second) {
 			return
 		}
 	}
+}
+
+// forgetDead has them forgotten, by the store and here.
+func (r *registrar) forgetDead(ctx context.Context) error {
+	maxAge := 2 * r.s.cfg.Dead
+	_, err := call(ctx, func(ctx context.Context) (struct{}, error) {
+		if r.s.cfg.Registry != nil {
+			return struct{}{}, nil // it forgets by itself
+		}
+		return struct{}{}, r.s.store.ForgetAddresses(ctx, maxAge)
+	})
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, k := range r.roll.forget(maxAge, time.Now()) {
+		delete(r.known, k)
+	}
+	return nil
 }

@@ -378,6 +378,67 @@ func TestRegistrationsInARegistryOfTheUsers(t *testing.T) {
 	})
 }
 
+// TestGoodbyesOfFormerProcesses: a good-bye of another process than the one that is
+// registered frees no room, neither for whoever has more executors than may be nor from the
+// one that is there.
+func TestGoodbyesOfFormerProcesses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newElsewhere(t, nil, xxljob.Config{MaxRegistrations: 10}, nil)
+		of := func(verb, boot string, addrs []string) (ok int) {
+			for _, a := range addrs {
+				if post(t, e.admin, hush, "far", verb, wire.RegistryRequest{RegistryGroup: wire.GroupExecutor, RegistryKey: "far", RegistryValue: a, BootID: boot}.Encode(nil)).OK() {
+					ok++
+				}
+			}
+			return ok
+		}
+		there := addressesOf(1, 10)
+		if n := of("registry", "now", there); n != 10 {
+			t.Fatalf("%d of ten are registered", n)
+		}
+		for i := range 3 {
+			of("registryRemove", "before", there)
+			if n := of("registry", "more", addressesOf(2+i, 10)); n != 0 {
+				t.Errorf("%d more than may be are registered", n)
+			}
+		}
+		if n := len(e.rows("far")); n != 10 {
+			t.Errorf("%d rows", n)
+		}
+		if n := of("registry", "now", there); n != 10 {
+			t.Errorf("%d of ten that live beat on", n)
+		}
+		if of("registryRemove", "now", there); of("registry", "more", addressesOf(2, 10)) != 10 {
+			t.Error("those that have left take room")
+		}
+	})
+}
+
+// TestRegistrationsWithoutLoops: a scheduler that serves, and is not started, does not
+// remember dead executors without end.
+func TestRegistrationsWithoutLoops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		s, err := xxljob.New(st, xxljob.Config{MaxRegistrations: 10, Tokens: tokensOf("far"), Logger: quietLog()})
+		must(t, err)
+		h, err := s.Handler()
+		must(t, err)
+		for round := range 20 {
+			for _, a := range addressesOf(1+round, 10) {
+				if ret := post(t, h, hush, "far", "registry", wire.RegistryRequest{RegistryGroup: wire.GroupExecutor, RegistryKey: "far", RegistryValue: a}.Encode(nil)); !ret.OK() {
+					t.Fatalf("round %d: %+v", round, ret)
+				}
+			}
+			time.Sleep(100 * time.Second)
+		}
+		regs, err := st.Registrations(t.Context(), xxljob.RegistrationFilter{Limit: 1000})
+		must(t, err)
+		if n := xxljob.Rolled(s); n > 30 || len(regs) > 30 {
+			t.Errorf("%d are remembered, %d stored", n, len(regs))
+		}
+	})
+}
+
 // TestGoodbyesOfOthers: who takes back what never was there is not remembered, and an app
 // whose executors come and go without end has its own goodbyes forgotten, not those of
 // others.

@@ -139,8 +139,8 @@ func (r *registrar) read(ctx context.Context) error {
 	}
 	for app, list := range r.roll.apps {
 		for address, e := range list {
-			if !e.at.Before(began) {
-				next.put(app, address, e) // it has come meanwhile
+			if _, is := next.apps[app][address]; !e.at.Before(began) || !e.there && !is {
+				next.put(app, address, e) // it has come meanwhile, or is on its way
 			}
 		}
 	}

@@ -46,6 +46,16 @@ func (l *leases) hasElsewhere(app string) bool {
 	return len(l.apps[app]) > 0
 }
 
+// hasLooked reports whether the other nodes are known at all.
+func (l *leases) hasLooked() bool {
+	select {
+	case <-l.looked:
+		return true
+	default:
+		return false
+	}
+}
+
 // isLive reports whether the incarnation is a live node.
 func (l *leases) isLive(incarnation string) bool {
 	l.mu.Lock()

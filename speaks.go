@@ -4,7 +4,9 @@ package xxljob
 // what it says of the app's executors, runs and jobs counts.
 
 import (
+	"context"
 	"fmt"
+	"time"
 
 	"github.com/xxljob/xxljob/wire"
 )
@@ -12,31 +14,50 @@ import (
 // Words for a caller that may not speak for an app, and for the log.
 const (
 	msgSharedToken = "app %q runs inside the scheduler: a token that all share does not speak for it, it needs one of its own"
+	msgNotLooked   = "this scheduler has just begun and does not know yet which apps are attached elsewhere, try again in a moment: a token that all share does not speak for those"
 	logSharedToken = "xxljob: a caller with the token that all share was refused, for the app is attached to a scheduler: give it a token of its own in Config.Tokens"
 )
-
-// speaksFor reports whether a caller may do something for an app.
-func (s *scheduler) speaksFor(caller wire.Caller, app string) bool {
-	return s.whyNot(caller, app) == ""
-}
 
 // whyNot says to a caller why it may not speak for an app, and nothing where it may. A
 // token that all share, or none (Config.Insecure), speaks for apps that have no token of
 // their own and are not attached at this moment: whoever has it may name any app, and the
-// host's handlers are not everybody's.
-func (s *scheduler) whyNot(caller wire.Caller, app string) string {
+// host's handlers are not everybody's. later is set where it is so at this moment only.
+func (s *scheduler) whyNot(caller wire.Caller, app string) (why string, later bool) {
 	switch {
 	case caller.Scope != "" && caller.Scope == app:
-		return ""
+		return "", false
 	case caller.Scope != "", caller.App != "" && caller.App != app, len(s.cfg.Tokens[app]) > 0:
-		return wire.MsgTokenWrong
-	case !s.isAttached(app):
-		return ""
+		return wire.MsgTokenWrong, false
+	case s.isAttached(app):
+		if s.rarely.lets("shared token: " + app) {
+			s.log.Warn(logSharedToken, "app", app)
+		}
+		return fmt.Sprintf(msgSharedToken, app), true
+	case s.running() && !s.leases.hasLooked():
+		return msgNotLooked, true
 	}
-	if s.rarely.lets("shared token: " + app) {
-		s.log.Warn(logSharedToken, "app", app)
+	return "", false
+}
+
+// lookPatience is how long a caller waits for a scheduler that has just started to know the
+// others; peers wait for 3 s.
+const lookPatience = 2 * time.Second
+
+// callerOf returns who has sent a request. One with a token that all share waits until this
+// node knows which apps are attached elsewhere.
+func (a *adminSide) callerOf(ctx context.Context) wire.Caller {
+	caller, _ := wire.CallerFrom(ctx)
+	if caller.Scope != "" || !a.s.running() || a.s.leases.hasLooked() {
+		return caller
 	}
-	return fmt.Sprintf(msgSharedToken, app)
+	timer := time.NewTimer(lookPatience)
+	defer timer.Stop()
+	select {
+	case <-a.s.leases.looked:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return caller
 }
 
 // isAttached reports whether an app's handlers run inside a scheduler's process: this one,

@@ -19,6 +19,7 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/store/storetest"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -153,11 +154,40 @@ func TestSharedTokenAsThingsChange(t *testing.T) {
 		ex, err := executor.New(executor.Config{App: "far", Logger: quietLog()})
 		must(t, err)
 		must(t, e.Attach(ex))
-		e.report(second, 200, "forged") // answered as what does not matter
+		// An honest executor is to send it again when it has a token of its app's own.
+		forged := wire.CallbackRequest{LogID: second, HandleCode: 200, HandleMsg: "forged"}
+		if ret := e.callback(forged); ret.OK() {
+			t.Error("a result that may come to count is acknowledged")
+		}
 		e.mustBe(second, xxljob.StateDispatched)
 		if len(lines.with("nobody can manage the jobs")) != 1 {
 			t.Error("no warning that the entry of JobsAPI has no effect any more")
 		}
+	})
+}
+
+// TestSharedTokenBeforeTheFirstLook: a node that has just started knows nobody who may have an
+// app attached, and lets nobody speak for one with the token that all share.
+func TestSharedTokenBeforeTheFirstLook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		a := newElsewhere(t, st, xxljob.Config{App: "here", Node: "a"}, nil)
+		hostJob(t, a)
+		time.Sleep(10 * time.Second)
+		faults, hang := storetest.Wrap(st), make(chan struct{})
+		faults.Inject("Join", storetest.Fault{Hang: hang})
+		b := newElsewhere(t, faults, xxljob.Config{App: "plain", Node: "b"}, nil)
+		for _, app := range []string{"here", "far"} {
+			if ret := b.registration(hush, app, at1); ret.OK() || !strings.Contains(ret.Msg, "try again") {
+				t.Errorf("%s: %+v", app, ret)
+			}
+		}
+		close(hang)
+		time.Sleep(10 * time.Second)
+		if ret := b.registration(hush, "here", at1); ret.OK() || !strings.Contains(ret.Msg, "runs inside the scheduler") {
+			t.Errorf("%+v", ret)
+		}
+		b.register("far", at1)
 	})
 }
 
@@ -208,12 +238,21 @@ func TestJobsAPIScripts(t *testing.T) {
 		}
 		def.ScheduleConf, def.Name = "0 0 4 * * ?", "later"
 		for verb, msg := range map[string]encoder{"updateJob": wire.UpdateJobRequest{ID: job.ID, JobDefinition: def},
-			"triggerJob": wire.TriggerJobRequest{ID: job.ID, ExecutorParam: "x"}, "startJob": wire.JobRequest{ID: job.ID}} {
+			"triggerJob": wire.TriggerJobRequest{ID: job.ID, ExecutorParam: "p"}, "startJob": wire.JobRequest{ID: job.ID}} {
 			if ret := manage(t, e.admin, "far", verb, msg); !ret.OK() {
 				t.Errorf("%s of a script that is there: %+v", verb, ret)
 			}
 		}
+		if ret := manage(t, e.admin, "far", "triggerJob", wire.TriggerJobRequest{ID: job.ID}); !ret.OK() {
+			t.Errorf("without a parameter: %+v", ret)
+		}
+		if ret := manage(t, e.admin, "far", "triggerJob", wire.TriggerJobRequest{ID: job.ID, ExecutorParam: "curl evil"}); ret.OK() || !strings.Contains(ret.Msg, "scripts") {
+			t.Errorf("with another parameter: %+v", ret)
+		}
 		job, def = script("sure")
+		if ret := manage(t, e.admin, "sure", "triggerJob", wire.TriggerJobRequest{ID: job.ID, ExecutorParam: "another"}); !ret.OK() {
+			t.Errorf("with another parameter, by an app that may: %+v", ret)
+		}
 		def.ExecutorParam = "another"
 		if ret := manage(t, e.admin, "sure", "updateJob", wire.UpdateJobRequest{ID: job.ID, JobDefinition: def}); !ret.OK() {
 			t.Errorf("by an app that may: %+v", ret)
