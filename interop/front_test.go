@@ -1,6 +1,7 @@
 package interop_test
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"sync"
@@ -12,23 +13,25 @@ import (
 // /xxl-job-admin/ and at the root.
 type front struct {
 	t    *testing.T
-	addr string // host:port, the same after down and up
+	addr string // host:port
 
 	mu     sync.Mutex
 	api    http.Handler // guarded by mu
 	server *http.Server // guarded by mu: nil while it is down
 }
 
-// newFront serves until the test ends.
+// newFront serves until the test ends. Its port is one that nobody else is given while it
+// is down: those that systems give to outgoing connections and to other tests' servers may
+// be taken when it comes up again.
 func newFront(t *testing.T, api http.Handler) *front {
 	t.Helper()
-	f := &front{t: t, addr: "127.0.0.1:0", api: api}
+	f := &front{t: t, addr: fmt.Sprintf("127.0.0.1:%d", freePort(t)), api: api}
 	f.up()
 	t.Cleanup(f.down)
 	return f
 }
 
-// up listens, after the first time on the same port.
+// up listens, at all times on the same port.
 func (f *front) up() {
 	f.t.Helper()
 	l, err := net.Listen("tcp", f.addr)
@@ -41,7 +44,6 @@ func (f *front) up() {
 	mux.Handle("/xxl-job-admin/api/", f.api)
 	mux.Handle("/api/", f.api)
 	f.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	f.addr = l.Addr().String()
 	go func(s *http.Server) { _ = s.Serve(l) }(f.server) // ended by down
 }
 
@@ -68,7 +70,7 @@ func eventually(t *testing.T, patience time.Duration, what string, ok func() boo
 	t.Helper()
 	for end := time.Now().Add(patience); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", patience, what)
+			t.Fatalf("not within %v: %s%s", patience, what, &stalls)
 		}
 	}
 }

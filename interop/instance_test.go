@@ -73,7 +73,7 @@ func (i *instance) registers() string {
 // ports are those given away: a peer may be restarted at its own.
 var ports sync.Map
 
-// freePort returns a port that nobody listens on and no other peer was given. It is out of
+// freePort returns a port that nobody listens on and no other peer or front was given. It is out of
 // the range that systems give to outgoing connections, and out of that of package pgtest: a
 // server that another test starts would take it before the peer has come up.
 func freePort(t *testing.T) int {

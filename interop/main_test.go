@@ -9,6 +9,7 @@
 //	process_test.go       a process that does not outlive the test
 //	instance_test.go      a peer as a process, and its journal
 //	front_test.go         an HTTP server that goes down and comes up again
+//	stall_test.go         what a failure says of a machine that stood still
 //
 // Message by message, TestPeers:
 //
@@ -67,6 +68,7 @@ func TestMain(m *testing.M) {
 	if reason := missing(unpublished); mayMiss(reason) {
 		fmt.Printf("interop: NO PEER %s: %s\n", unpublished, reason)
 	}
+	go stalls.watch() // ends with the process
 	os.Exit(m.Run())
 }
 

@@ -65,7 +65,7 @@ func (s *summary) of(k kind, all int) string {
 		return k.name + ": NOT RUN"
 	}
 	if len(s.failed) > 0 {
-		fmt.Fprintf(&b, ", FAILED: %s", strings.Join(s.failed, "; "))
+		fmt.Fprintf(&b, ", FAILED: %s%s", strings.Join(s.failed, "; "), &stalls)
 	}
 	if len(s.skipped) > 0 {
 		fmt.Fprintf(&b, ", SKIPPED: %s", strings.Join(s.skipped, "; "))

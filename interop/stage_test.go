@@ -144,7 +144,7 @@ func (s *stage) endedWithin(t *testing.T, patience time.Duration, id int64) xxlj
 	run, err := s.Wait(ctx, id)
 	if err != nil {
 		run = s.now(t, id)
-		t.Fatalf("run %d is %v: %v\n%s", id, run.State, err, run.TriggerMsg)
+		t.Fatalf("run %d is %v: %v%s\n%s", id, run.State, err, &stalls, run.TriggerMsg)
 	}
 	return run
 }
