@@ -1,7 +1,6 @@
 package interop_test
 
 import (
-	"fmt"
 	"net"
 	"net/http"
 	"sync"
@@ -25,19 +24,24 @@ type front struct {
 // be taken when it comes up again.
 func newFront(t *testing.T, api http.Handler) *front {
 	t.Helper()
-	f := &front{t: t, addr: fmt.Sprintf("127.0.0.1:%d", freePort(t)), api: api}
-	f.up()
+	l := listenFree(t)
+	f := &front{t: t, addr: l.Addr().String(), api: api}
+	f.serve(l)
 	t.Cleanup(f.down)
 	return f
 }
 
-// up listens, at all times on the same port.
+// up listens again, on the same port.
 func (f *front) up() {
 	f.t.Helper()
 	l, err := net.Listen("tcp", f.addr)
 	if err != nil {
 		f.t.Fatal(err)
 	}
+	f.serve(l)
+}
+
+func (f *front) serve(l net.Listener) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	mux := http.NewServeMux()

@@ -1,7 +1,9 @@
 package interop_test
 
 import (
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -93,6 +95,13 @@ func takesOver(t *testing.T, s *stage) {
 	}
 }
 
+// hasContent reports whether a peer has written a file, and not only made it: a result that
+// was not written is lost with its process.
+func hasContent(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && info.Size() > 0
+}
+
 // killedAndRestarted kills a peer with one run under way and one whose result is not
 // reported yet, and starts another process at the same address.
 func killedAndRestarted(t *testing.T, s *stage) {
@@ -107,7 +116,7 @@ func killedAndRestarted(t *testing.T, s *stage) {
 	if s.keeps != "" {
 		eventually(t, time.Minute, "the result is in a file", func() bool {
 			files, err := filepath.Glob(filepath.Join(p.dir, s.keeps))
-			return err == nil && len(files) > 0
+			return err == nil && slices.ContainsFunc(files, hasContent)
 		})
 	}
 	p.process.kill()

@@ -73,27 +73,34 @@ func (i *instance) registers() string {
 // ports are those given away: a peer may be restarted at its own.
 var ports sync.Map
 
-// freePort returns a port that nobody listens on and no other peer or front was given. It is out of
-// the range that systems give to outgoing connections, and out of that of package pgtest: a
-// server that another test starts would take it before the peer has come up.
-func freePort(t *testing.T) int {
+// listenFree listens on a port that no other peer or front was given. It is out of the range
+// that systems give to outgoing connections, and out of that of package pgtest: a server
+// that another test starts would take it before the peer has come up, or while it is down.
+func listenFree(t *testing.T) net.Listener {
 	t.Helper()
 	for range 100 {
 		port := 10000 + rand.IntN(5000)
 		if _, taken := ports.LoadOrStore(port, true); taken {
 			continue
 		}
-		l, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
-		if err != nil {
-			continue
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			return l
 		}
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return port
 	}
 	t.Fatal("no free port found")
-	return 0
+	return nil
+}
+
+// freePort is the port of a listenFree that nobody listens on. It is for processes, which
+// take their time to begin: a child that this process starts at the same moment has the
+// listener open for as long as it takes to become another program.
+func freePort(t *testing.T) int {
+	t.Helper()
+	l := listenFree(t)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return l.Addr().(*net.TCPAddr).Port
 }
 
 // entry is a line of the journal.
