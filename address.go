@@ -339,7 +339,7 @@ func (b *addressBook) ask(ctx context.Context, app string) (answer, error) {
 	if !known || ctx.Err() != nil {
 		return answer{}, err
 	}
-	b.s.log.Warn("xxljob: no answer about addresses; going by the last ones", "app", app, "age", now.Sub(last.at), "err", err)
+	b.s.log.Warn("xxljob: address lookup failed; using the last known addresses", "app", app, "age", now.Sub(last.at), "error", err)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.silent[silent] = silence{since: time.Now(), cause: err}

@@ -28,44 +28,6 @@ func (s *scheduler) Handler() (http.Handler, error) {
 	return wire.NewAdminHandler(&adminSide{s, newQuota()}, wire.HandlerConfig{Authorize: authorize, Logger: s.log})
 }
 
-// authorize decides by the tokens of the config.
-func (c *Config) authorize() (wire.Authorize, error) {
-	switch {
-	case len(c.Tokens) > 0:
-		keys, err := wire.NewKeyring(c.tokens())
-		if err != nil {
-			return nil, err
-		}
-		return c.authorizer(keys), nil
-	case c.Insecure:
-		return wire.Insecure, nil
-	}
-	return nil, errors.New("xxljob: Handler: Config.Tokens is empty: give a token, or set Config.Insecure")
-}
-
-// authorizer accepts the tokens of a keyring. One that all apps share is none of an app
-// that has its own.
-func (c *Config) authorizer(keys *wire.Keyring) wire.Authorize {
-	return func(ctx context.Context, app, token string) (scope string, ok bool) {
-		scope, ok = keys.Authorize(ctx, app, token)
-		if ok && scope == "" && app != "" && len(c.Tokens[app]) > 0 {
-			return "", false
-		}
-		return scope, ok
-	}
-}
-
-// tokens are the tokens in the form that wire has for them.
-func (c *Config) tokens() wire.Tokens {
-	t := wire.Tokens{Shared: c.Tokens[""], Apps: map[string][]string{}, AllowDefault: c.AllowDefaultToken}
-	for app, tokens := range c.Tokens {
-		if app != "" {
-			t.Apps[app] = tokens
-		}
-	}
-	return t
-}
-
 // Registry stores the address of an executor. Any app may register, also one that has
 // no group: it is in Store.Registrations from then on.
 func (a *adminSide) Registry(ctx context.Context, req wire.RegistryRequest) (wire.Return, error) {

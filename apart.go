@@ -108,7 +108,7 @@ func (e *engine) waitApart(en *entry) {
 		e.letGoOn(en)
 	}
 	if en.keeps = en.waited && en.from.isRoom(); en.keeps {
-		e.bounds.keep(en.from)
+		e.lanes.keep(en.from)
 	}
 	at := lot{kind: lotApart}
 	if en.tried {
@@ -136,7 +136,7 @@ func (e *engine) unkeep(en *entry) {
 	if en.keeps {
 		en.keeps = false
 		e.freed = e.freed || en.from.kind == lotRunning
-		e.bounds.giveUp(en.from)
+		e.lanes.giveUp(en.from)
 	}
 }
 

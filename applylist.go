@@ -116,7 +116,7 @@ func (a *applying) conclude(ctx context.Context) {
 	a.s.warnOfStoredIn(a.w.App, a.touched)
 	a.s.scanWake.pokeIf(len(a.touched) > 0)
 	if len(a.past) > 0 {
-		a.s.log.Warn("xxljob: jobs of the list are left as they are, for all of their instants are past", "app", a.w.App, "jobs", len(a.past), "one", a.past[0])
+		a.s.log.Warn("xxljob: left jobs of the list unchanged because all of their scheduled times are in the past", "app", a.w.App, "jobs", len(a.past), "one", a.past[0])
 	}
 }
 
@@ -257,9 +257,9 @@ func (a *applying) superseded(ctx context.Context, from int, head ListHead) erro
 	}
 	log := a.s.log.With("app", a.w.App, "generation", a.w.Generation)
 	if head == (ListHead{}) {
-		log.Warn("xxljob: another list came while the list of jobs was applied: the rest of it changes nothing")
+		log.Warn("xxljob: the job list was superseded while it was being applied; the rest of it is skipped")
 	} else {
-		log.Warn("xxljob: the list of jobs changes nothing: one of a greater generation applies", "applies", head.Generation, "by", head.Node)
+		log.Warn("xxljob: the job list is superseded by one of a greater generation; nothing was changed", "applies", head.Generation, "by", head.Node)
 	}
 	if a.again {
 		return nil // nobody asks what the jobs are
@@ -292,7 +292,7 @@ func (s *scheduler) warnUnserved(ctx context.Context, app string, jobs []Job) {
 	}
 	const some = 5
 	handlers := slices.Sorted(maps.Keys(missing))
-	s.log.Warn("xxljob: no executor for jobs of the list yet", "app", app, "jobs", n, "one", example,
+	s.log.Warn("xxljob: no executor is registered yet for some jobs of the list", "app", app, "jobs", n, "one", example,
 		"handlers", len(handlers), "some", handlers[:min(len(handlers), some)])
 }
 
@@ -311,7 +311,7 @@ func (s *scheduler) warnOfStoredIn(app string, jobs []Job) {
 		}
 	}
 	if n > 0 {
-		s.log.Warn("xxljob: jobs of the list have what is stored and not acted upon yet", "app", app, "jobs", n, "one", example,
+		s.log.Warn("xxljob: some jobs of the list set fields that are stored but not acted on yet", "app", app, "jobs", n, "one", example,
 			"fields", strings.Join(slices.Sorted(maps.Keys(found)), ", "))
 	}
 }

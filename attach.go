@@ -1,40 +1,15 @@
 package xxljob
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/xxljob/xxljob/executor"
-	"github.com/xxljob/xxljob/wire"
 )
-
-// Task is what a handler sees of its run.
-type Task = executor.Task
-
-// Handler runs a job.
-type Handler = executor.Handler
-
-// Executor runs the jobs of one app inside this process: a wire.Executor that
-// says which handlers it has and where its results go. *executor.Executor is
-// one. It must be safe for concurrent use; an error of Run means that the run
-// was not accepted; and it must answer every run that it accepts by one callback
-// to the admin it was bound to. If it has a method Places() int, the scheduler
-// keeps at most so many runs under way at it, otherwise 1,000. A panic in a method, or
-// runtime.Goexit, is logged once and taken for an error; Handlers and Places then stay
-// as they were answered last. App, Handlers and Places must return at once.
-type Executor interface {
-	wire.Executor
-	// App is the app it serves; it does not change.
-	App() string
-	// Handlers are the names of its handlers; they may become more.
-	Handlers() []string
-	// Bind says where results go. Attach calls it, once.
-	Bind(admin wire.Admin)
-}
-
-var _ Executor = (*executor.Executor)(nil)
 
 // attachedSet are the executors of this process, one an app.
 type attachedSet struct {
@@ -159,4 +134,49 @@ func (s *scheduler) attachedMoved() {
 	if s.running() {
 		s.warnOfJobsAPI()
 	}
+}
+
+// registerDuty keeps the attached executors in a Registry of the user's. The store's own
+// needs none of it: nodes publish them with their beats.
+func (s *scheduler) registerDuty() duty {
+	return duty{
+		what: "registering attached executors", wakes: []<-chan struct{}{s.attachedChanged}, aside: true,
+		once: func(ctx context.Context) (time.Duration, error) { return s.cfg.Beat, s.registerAttached(ctx) },
+	}
+}
+
+func (s *scheduler) registerAttached(ctx context.Context) error {
+	var errs []error
+	for _, a := range s.attachments() {
+		if err := s.users.register(ctx, a.App, LocalAddress(s.incarnation)); err != nil {
+			errs = append(errs, err) // the registry may fail for one app
+			continue
+		}
+		s.attached.register(a.App)
+		s.book.forget()
+	}
+	return errors.Join(errs...)
+}
+
+// deregisterAttached takes the attached executors out of a Registry of the
+// user's, at Stop.
+func (s *scheduler) deregisterAttached(ctx context.Context) {
+	if s.cfg.Registry == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout) // for all together
+	defer cancel()
+	for _, a := range s.offered() {
+		if err := s.users.deregister(ctx, a.App, LocalAddress(s.incarnation)); err != nil {
+			s.log.Warn("xxljob: could not deregister an attached executor", "app", a.App, "error", err)
+		}
+	}
+}
+
+// placesOf is how many runs of an app may be under way at this node's executor.
+func (s *scheduler) placesOf(app string) int {
+	if p, ok := s.attached.get(app).(interface{ Places() int }); ok {
+		return max(1, p.Places())
+	}
+	return attachedPlaces
 }

@@ -51,7 +51,7 @@ func (s *scheduler) startedOfJobs(ctx context.Context, attempts []attempt) map[i
 		asked[id] = true
 		g.Go(func() error {
 			runs, err := call(ctx, func(ctx context.Context) ([]Run, error) {
-				return s.store.Runs(ctx, RunFilter{JobID: id, States: []State{StateStarted}, Limit: startBatch})
+				return s.store.Runs(ctx, RunFilter{JobID: id, States: []State{StateStarted}, Limit: storeBatch})
 			})
 			if err == nil {
 				mu.Lock()

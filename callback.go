@@ -1,7 +1,7 @@
 package xxljob
 
 // Input: results, from attached executors (Callback) and from the scheduler's
-// own decisions (finishLater). Output: final states in the store; places for the
+// own decisions (finishAsync). Output: final states in the store; places for the
 // runs that wait, to start.go. An executor's callback is answered only after its
 // results are stored.
 
@@ -11,10 +11,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/duty"
+	"github.com/xxljob/xxljob/internal/urgent"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -74,19 +73,18 @@ func (s *scheduler) finish(ctx context.Context, results []Result) error {
 	if len(results) == 0 {
 		return nil
 	}
-	ctx = duty.Mark(ctx)
+	ctx = urgent.Mark(ctx)
 	retry := backoff{log: s.log, what: "storing results"}
-	accepted, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Finish(ctx, results) })
-	for retry.failed(ctx, err) {
-		if errors.Is(err, ErrLocked) {
-			s.ended(accepted)
-			s.finishLocked(without(results, accepted))
-			return nil
-		}
-		if !sleep(ctx, retry.delay()) {
-			return err
-		}
-		accepted, err = call(ctx, func(ctx context.Context) ([]Run, error) { return s.finishAgain(ctx, results) })
+	accepted, err := callUntil(ctx, &retry,
+		func(ctx context.Context) ([]Run, error) { return s.store.Finish(ctx, results) },
+		func(ctx context.Context) ([]Run, error) { return s.finishAgain(ctx, results) })
+	switch {
+	case errors.Is(err, ErrLocked):
+		s.ended(accepted)
+		s.lockedOut.add(without(results, accepted)...)
+		return nil
+	case err != nil:
+		return err
 	}
 	s.ended(accepted)
 	if len(accepted) < len(results) {
@@ -98,47 +96,25 @@ func (s *scheduler) finish(ctx context.Context, results []Result) error {
 	return nil
 }
 
-// finishLocked keeps results whose runs others have locked, and tries them by
-// themselves: neither what is stored nor what comes after it must wait for a lock
-// that somebody forgot. They are this process's from here on; should it die, their
-// runs are interrupted, as those of handlers that have not ended.
-func (s *scheduler) finishLocked(results []Result) {
-	s.lockedOut.mu.Lock()
-	s.lockedOut.results = append(s.lockedOut.results, results...)
-	s.lockedOut.mu.Unlock()
-	s.lockedWake.poke()
-}
-
-// lockedLoop stores what finishLocked was given until ctx ends.
+// lockedLoop stores results whose runs others have locked, until ctx ends. They are by
+// themselves: neither what is stored nor what comes after it must wait for a lock that
+// somebody forgot. They are this process's from here on; should it die, their runs are
+// interrupted, as those of handlers that have not ended.
 func (s *scheduler) lockedLoop(ctx context.Context) {
-	for retry := (backoff{log: s.log, what: "storing results of locked runs"}); ; {
-		wait := time.Duration(forever)
-		s.lockedOut.mu.Lock()
-		batch := s.lockedOut.results
-		s.lockedOut.results = nil
-		s.lockedOut.mu.Unlock()
-		if len(batch) > 0 {
-			accepted, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.finishAgain(ctx, batch) })
-			if retry.failed(ctx, err) {
-				wait = retry.delay()
-				s.lockedOut.mu.Lock()
-				s.lockedOut.results = append(s.lockedOut.results, without(batch, accepted)...)
-				s.lockedOut.mu.Unlock()
-			} else {
-				for _, r := range without(batch, accepted) {
-					s.landedStart(r.RunID, r.Token) // it ended otherwise before
-				}
-			}
-			s.ended(accepted)
+	retry := backoff{log: s.log, what: "storing results of locked runs"}
+	s.lockedOut.loop(ctx, func(ctx context.Context, results []Result) ([]Result, time.Duration) {
+		accepted, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.finishAgain(ctx, results) })
+		rest := without(results, accepted)
+		s.ended(accepted)
+		if retry.failed(ctx, err) {
+			sleep(ctx, retry.delay()) // whatever else comes to be locked
+			return rest, 0
 		}
-		if wait == forever {
-			if !sleep(ctx, wait, s.lockedWake) {
-				return
-			}
-		} else if !sleep(ctx, wait) {
-			return
+		for _, r := range rest {
+			s.landedStart(r.RunID, r.Token) // it ended otherwise before
 		}
-	}
+		return nil, 0
+	})
 }
 
 // without are the results of other runs than those.
@@ -177,37 +153,15 @@ func (s *scheduler) finishAgain(ctx context.Context, results []Result) ([]Run, e
 	return accepted, err
 }
 
-// finishing are results that the scheduler itself came to, on their way to the
-// store.
-type finishing struct {
-	mu      sync.Mutex
-	results []Result // guarded by mu
-}
+// finishAsync hands a result that the scheduler itself has come to to the finish loop.
+func (s *scheduler) finishAsync(r Result) { s.finishing.add(r) }
 
-// finishLater hands a result to the finish loop.
-func (s *scheduler) finishLater(r Result) {
-	s.finishing.mu.Lock()
-	s.finishing.results = append(s.finishing.results, r)
-	s.finishing.mu.Unlock()
-	s.finishWake.poke()
-}
-
-// finishLoop stores what finishLater was given, in batches, until ctx ends.
+// finishLoop stores what finishAsync was given, in batches, until ctx ends.
 func (s *scheduler) finishLoop(ctx context.Context) {
-	for sleep(ctx, forever, s.finishWake) {
-		for {
-			s.finishing.mu.Lock()
-			batch := s.finishing.results
-			if len(batch) > startBatch {
-				batch = batch[:startBatch]
-			}
-			s.finishing.results = s.finishing.results[len(batch):]
-			s.finishing.mu.Unlock()
-			if len(batch) == 0 || s.finish(ctx, batch) != nil {
-				break
-			}
-		}
-	}
+	s.finishing.loop(ctx, func(ctx context.Context, results []Result) ([]Result, time.Duration) {
+		_ = s.finish(ctx, results) // an error only where ctx has ended
+		return nil, 0
+	})
 }
 
 // ended acts on runs whose final state this node has stored.
@@ -265,30 +219,28 @@ func (s *scheduler) hookEnded(r Run) {
 	s.hooks.call("Hooks.RunEnded", s.cfg.Hooks.RunEnded, r)
 }
 
-// watchLoop notices the end of runs at other nodes: of those that this node has
+// watchDuty notices the end of runs at other nodes: of those that this node has
 // started there, and of those that somebody here waits for. Those who wait for
 // lines of a log it tells of each signal, which may stand for their answer.
-func (s *scheduler) watchLoop(ctx context.Context) {
-	retry := backoff{log: s.log, what: "looking after runs at other nodes"}
-	for {
-		s.desk.tell()
-		ids := s.engine.awayIDs()
-		wait := time.Duration(forever)
-		if poll, _ := s.store.Poll(); len(ids) > 0 && poll > 0 {
-			wait = poll
-		}
-		if err := s.watchOnce(ctx, ids); retry.failed(ctx, err) {
-			wait = retry.delay()
-		}
-		if !sleep(ctx, wait, s.watchWake, s.signals.Ended) {
-			return
-		}
+func (s *scheduler) watchDuty() duty {
+	return duty{
+		what: "looking after runs at other nodes", wakes: []<-chan struct{}{s.watchWake, s.signals.Ended},
+		once: func(ctx context.Context) (time.Duration, error) {
+			s.desk.tell()
+			ids := s.engine.awayIDs()
+			wait := time.Duration(forever)
+			if poll, _ := s.store.Poll(); len(ids) > 0 && poll > 0 {
+				wait = poll
+			}
+			return wait, s.watch(ctx, ids)
+		},
 	}
 }
 
-func (s *scheduler) watchOnce(ctx context.Context, ids []int64) error {
+// watch asks the store about runs at other nodes.
+func (s *scheduler) watch(ctx context.Context, ids []int64) error {
 	for len(ids) > 0 {
-		page := ids[:min(len(ids), startBatch)]
+		page := ids[:min(len(ids), storeBatch)]
 		ids = ids[len(page):]
 		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.RunsByID(ctx, page) })
 		if err != nil {

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -308,58 +307,6 @@ func (c Config) validate() error {
 		}
 	}
 	return f.err()
-}
-
-// validateTokens never puts a token into an error.
-func (c *Config) validateTokens(f *faults) {
-	if len(c.Tokens) == 0 {
-		return
-	}
-	if _, err := wire.NewKeyring(c.tokens()); err != nil {
-		f.errs = append(f.errs, fmt.Errorf("xxljob: config: Tokens: %w", err))
-	}
-}
-
-// validateJobsAPI looks at the apps whose callers manage jobs.
-func (c *Config) validateJobsAPI(f *faults) {
-	apps := func(field string, list []string) {
-		for i, app := range list {
-			f.text(field, app, 1, 64)
-			if slices.Contains(list[:i], app) {
-				f.add(field, app, errors.New("listed twice"))
-			}
-		}
-	}
-	apps("JobsAPI", c.JobsAPI)
-	apps("JobsAPIScripts", c.JobsAPIScripts)
-	for _, app := range c.JobsAPI {
-		if len(c.Tokens) > 0 && len(c.Tokens[app]) == 0 && len(c.Tokens[""]) == 0 {
-			f.add("JobsAPI", app, errors.New("no token of Tokens speaks for it"))
-		}
-	}
-	for _, app := range c.JobsAPIScripts {
-		if !slices.Contains(c.JobsAPI, app) {
-			f.add("JobsAPIScripts", app, errors.New("want one of JobsAPI"))
-		}
-	}
-}
-
-// warnOfJobsAPI says which apps may manage jobs, and have no caller who could.
-func (s *scheduler) warnOfJobsAPI() {
-	for _, app := range s.cfg.JobsAPI {
-		if len(s.cfg.Tokens[app]) == 0 && s.isAttached(app) && s.rarely.lets("jobs API: "+app) {
-			s.log.Warn("xxljob: nobody can manage the jobs of an app of Config.JobsAPI over HTTP: it is attached to a scheduler, so that a token which all share does not speak for it; give it one of its own in Config.Tokens", "app", app)
-		}
-	}
-}
-
-// warnOfDefaultToken says at each start what a migration has to come to an end of.
-func (s *scheduler) warnOfDefaultToken() {
-	for app, tokens := range s.cfg.Tokens {
-		if slices.Contains(tokens, wire.DefaultToken) {
-			s.log.Warn("xxljob: the default token of XXL-JOB's samples is in use, which everybody knows", "app", app)
-		}
-	}
 }
 
 // notSolid reports whether r may not be in the name of a node. Names are parts of

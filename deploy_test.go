@@ -302,7 +302,7 @@ func TestListsOfOneGeneration(t *testing.T) {
 		}
 		time.Sleep(3 * pruneAfter)
 		requireJobs(t, st, "both live", "both later", "one v7", "two v7")
-		warned := lines.with("lists of one generation differ")
+		warned := lines.with("different job lists of the same generation")
 		for _, want := range []string{"node=node-a", "other=node-a", "node=node-b", "other=node-b"} {
 			if !strings.Contains(strings.Join(warned, "\n"), want) {
 				t.Errorf("no warning has %s:\n%s", want, strings.Join(warned, "\n"))

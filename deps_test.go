@@ -43,7 +43,7 @@ var mayImport = map[string][]string{
 	// 0 what leaves may stand on
 	"internal/guard":  nil,
 	"internal/inside": nil,
-	"internal/duty":   nil,
+	"internal/urgent": nil,
 	// 1 leaves
 	"internal/failpoint": nil,
 	"route":              nil,
@@ -52,10 +52,10 @@ var mayImport = map[string][]string{
 	"internal/cron":      {gronx},
 	// 2, 3 engine
 	"executor": {"wire", "block", "internal/guard", "internal/inside"},
-	".":        {"executor", "wire", "block", "route", "internal/cron", "internal/guard", "internal/inside", "internal/duty", errgroup, singleflight},
+	".":        {"executor", "wire", "block", "route", "internal/cron", "internal/guard", "internal/inside", "internal/urgent", errgroup, singleflight},
 	// 4 backends
 	"store/memory":    {".", memdb},
-	"store/postgres":  {".", "internal/duty", "internal/failpoint", pgx, pgconn, pgtype, pgxpool},
+	"store/postgres":  {".", "internal/urgent", "internal/failpoint", pgx, pgconn, pgtype, pgxpool},
 	"store/storetest": {"."},
 	"xxljobtest":      {".", "executor", "wire", "store/memory"},
 	// Only tests import it: what a user might write who does not know this module.

@@ -48,8 +48,8 @@
 //	  held.go      of an app with very many the earliest, and reads on in the store
 //	start.go     takes what is due, routes it, takes places, marks it started
 //	  route.go     address.go probe.go: which addresses there are, and which it is
-//	  flight.go    queue.go lanes.go: turns of apps, bounds, lots where runs wait
-//	trigger.go   sends a started run to its executor, never before its time
+//	  flight.go    queue.go lanes.go: turns of apps, lanes, lots where runs wait
+//	send.go      sends a started run to its executor, never before its time
 //	  remote.go    dispatch.go: executors over HTTP, and what they answer
 //	  unknown.go   runs whose executor may or may not have them
 //	handover.go  or another node takes it out of its inbox, by compare-and-set
@@ -59,7 +59,8 @@
 //	lost.go      settles the runs of nodes that are gone
 //	orphan.go    runs what was started behind this node's back
 //
-// Beside it: scheduler.go starts and joins every loop, stop.go is the way down,
+// Beside it: duties.go is the table of the loops, scheduler.go starts and stop.go ends
+// them, kill.go ends a run wherever it is,
 // lease.go and shares.go know nodes and shards, registry.go and registrar.go keep
 // addresses, jobs.go and ensure.go change definitions, admin.go and jobadmin.go are what
 // executors call, engine.go is what a node holds in memory, and what is the user's is
@@ -76,7 +77,7 @@
 //	3 engine                      xxljob
 //	2 engine          ___________/ | \______ executor
 //	1 leaves      route  internal/cron          wire   block
-//	0 below       internal/guard  internal/inside  internal/duty
+//	0 below       internal/guard  internal/inside  internal/urgent
 //
 // An upper room imports a lower one and no line runs up; deps_test.go reads the
 // real imports. Leaves import the standard library only (internal/cron also

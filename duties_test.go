@@ -12,7 +12,7 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/asker"
 	"github.com/xxljob/xxljob/internal/await"
-	"github.com/xxljob/xxljob/internal/duty"
+	"github.com/xxljob/xxljob/internal/urgent"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"
 )
@@ -22,7 +22,7 @@ import (
 func checkDuties(t *testing.T) func(context.Context, string) {
 	by := asker.Table()
 	return func(ctx context.Context, method string) {
-		if marked := duty.Marked(ctx); marked && by[method] == asker.Others || !marked && by[method] == asker.Loops {
+		if marked := urgent.Marked(ctx); marked && by[method] == asker.Others || !marked && by[method] == asker.Loops {
 			t.Errorf("%s is called with a context that is marked as a duty: %v", method, marked)
 		}
 	}
@@ -49,7 +49,7 @@ func TestDuties(t *testing.T) {
 				check(ctx, method)
 				mu.Lock()
 				defer mu.Unlock()
-				if duty.Marked(ctx) {
+				if urgent.Marked(ctx) {
 					seen[method] = true
 				} else {
 					host[method] = true
@@ -124,7 +124,7 @@ func (m *markSeen) see(ctx context.Context, what string) {
 	if m.called == nil {
 		m.called, m.marked = map[string]bool{}, map[string]bool{}
 	}
-	m.called[what], m.marked[what] = true, m.marked[what] || duty.Marked(ctx)
+	m.called[what], m.marked[what] = true, m.marked[what] || urgent.Marked(ctx)
 }
 
 func (m *markSeen) Register(ctx context.Context, _, addr string) error {

@@ -17,25 +17,25 @@ type engine struct {
 	ring heldRing
 	dry  wake // poked when an app with runs in the store only has few left here
 
-	mu      sync.Mutex
-	held    map[int64]*entry    // planned runs: on the ring, due, parked or being started
-	apps    map[string]*holding // what is held of each app
-	jobs    map[int64]*jobRef   // of held runs and of flights
-	alarms  alarms              // when the ring has something due
-	due     turns
-	lots    lots
-	round   int64                     // of those that are tried again: see apart.go
-	routes  map[routerKey]*routeQueue // runs that wait for routers of the user's
-	bounds  bounds
-	freed   bool              // see hasFreed
-	serial  map[lot]int64     // the run that is at an address, or about to be, for a serial job
-	flights map[int64]*flight // runs that this node runs
-	landed  landings          // starts that were under way here and are over
-	away    map[int64]awayRun // runs of other nodes whose end this node waits for
-	transit transit           // serial runs on their way to other nodes
-	quiet   chan struct{}     // closed when flights is empty; nil while nobody asks
-	waiters map[int64][]chan Run
-	tidied  int64 // the minute of the last tidy
+	mu       sync.Mutex
+	held     map[int64]*entry    // planned runs: on the ring, due, parked or being started
+	apps     map[string]*holding // what is held of each app
+	jobs     map[int64]*jobRef   // of held runs and of flights
+	dueTimes dueTimes            // when the ring has something due
+	due      turns
+	lots     lots
+	round    int64                     // of those that are tried again: see apart.go
+	routes   map[routerKey]*routeQueue // runs that wait for routers of the user's
+	lanes    lanes
+	freed    bool              // see hasFreed
+	serial   map[lot]int64     // the run that is at an address, or about to be, for a serial job
+	flights  map[int64]*flight // runs that this node runs
+	landed   landings          // starts that were under way here and are over
+	away     map[int64]awayRun // runs of other nodes whose end this node waits for
+	transit  transit           // serial runs on their way to other nodes
+	quiet    chan struct{}     // closed when flights is empty; nil while nobody asks
+	waiters  map[int64][]chan Run
+	tidied   int64 // the minute of the last tidy
 }
 
 // jobRef is a job in memory, with what is counted about it.
@@ -70,7 +70,7 @@ type flight struct {
 	lane   laneName
 	key    addressKey
 	serial lot  // of kind lotSerial when it is the serial run at its address
-	counts bool // holds a place in bounds.running
+	counts bool // holds a place in lanes.running
 	// acked is when the store acknowledged the start, on the monotonic clock.
 	acked time.Time
 	// choices are the further addresses of a probing route.
@@ -86,8 +86,8 @@ func newEngine(cfg *Config, dry wake, panics *guard.Log) *engine {
 	return &engine{
 		cfg: cfg, ring: newHeldRing(cfg, panics), dry: dry,
 		held: map[int64]*entry{}, apps: map[string]*holding{},
-		jobs: map[int64]*jobRef{}, alarms: newAlarms(), due: newTurns(), lots: lots{}, routes: map[routerKey]*routeQueue{},
-		bounds: newBounds(cfg.FastLane, cfg.SlowLane),
+		jobs: map[int64]*jobRef{}, dueTimes: newDueTimes(), due: newTurns(), lots: lots{}, routes: map[routerKey]*routeQueue{},
+		lanes:  newLanes(cfg.FastLane, cfg.SlowLane),
 		serial: map[lot]int64{}, flights: map[int64]*flight{}, away: map[int64]awayRun{}, transit: transit{},
 		waiters: map[int64][]chan Run{},
 	}
@@ -154,11 +154,11 @@ func (e *engine) tidy(now time.Time) {
 	}
 }
 
-// nextAlarm is when the ring has something due.
-func (e *engine) nextAlarm() (time.Time, bool) {
+// nextDue is when the ring has something due.
+func (e *engine) nextDue() (time.Time, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	ms, ok := e.alarms.next()
+	ms, ok := e.dueTimes.next()
 	return time.UnixMilli(ms), ok
 }
 
@@ -181,7 +181,7 @@ func (e *engine) landFlight(runID int64) (freed bool) {
 	e.landed.add(f.run)
 	e.unref(f.run.JobID)
 	if f.counts {
-		freed = e.admit(e.bounds.ended(f.key))
+		freed = e.admit(e.lanes.ended(f.key))
 	}
 	freed = e.freeSerial(f.serial, runID) || freed
 	freed = e.admitAllOf(lot{kind: lotRun, runID: runID}) || freed
@@ -201,7 +201,7 @@ func (e *engine) landAway(runID int64, kept lot) (freed bool) {
 	delete(e.away, runID)
 	freed = e.arrived(a.jobID, runID)
 	if a.places.app != "" {
-		freed = e.admit(e.bounds.ended(a.places)) || freed
+		freed = e.admit(e.lanes.ended(a.places)) || freed
 	}
 	if a.serial != kept {
 		freed = e.freeSerial(a.serial, runID) || freed
@@ -328,16 +328,16 @@ func (e *engine) idle(ctx context.Context) error {
 	}
 }
 
-// alarms are the distinct milliseconds at which the ring has something due: a
+// dueTimes are the distinct milliseconds at which the ring has something due: a
 // ring of the user's need not tell when its next entry is.
-type alarms struct {
+type dueTimes struct {
 	set  map[int64]struct{}
 	heap slot
 }
 
-func newAlarms() alarms { return alarms{set: map[int64]struct{}{}} }
+func newDueTimes() dueTimes { return dueTimes{set: map[int64]struct{}{}} }
 
-func (a *alarms) add(ms int64) {
+func (a *dueTimes) add(ms int64) {
 	if _, ok := a.set[ms]; ok {
 		return
 	}
@@ -345,14 +345,14 @@ func (a *alarms) add(ms int64) {
 	a.heap.push(ringEntry{at: ms})
 }
 
-func (a *alarms) next() (int64, bool) {
+func (a *dueTimes) next() (int64, bool) {
 	if len(a.heap) == 0 {
 		return 0, false
 	}
 	return a.heap[0].at, true
 }
 
-func (a *alarms) popUpTo(ms int64) {
+func (a *dueTimes) popUpTo(ms int64) {
 	for len(a.heap) > 0 && a.heap[0].at <= ms {
 		delete(a.set, a.heap[0].at)
 		a.heap.pop()

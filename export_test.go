@@ -114,10 +114,10 @@ func BadBooks(n Scheduler) (faults []string) {
 	for at := range e.lots {
 		_, away := e.away[at.runID]
 		switch {
-		case at.kind == lotRunning && e.bounds.running[addressKey{at.app, at.address}] == 0,
-			at.kind == lotAddress && e.bounds.address[addressLane{addressKey{at.app, at.address}, at.lane}] == 0,
-			at.kind == lotApp && e.bounds.apps[appLane{at.app, at.lane}] == 0,
-			at.kind == lotLane && e.bounds.used[at.lane] == 0,
+		case at.kind == lotRunning && e.lanes.running[addressKey{at.app, at.address}] == 0,
+			at.kind == lotAddress && e.lanes.address[addressLane{addressKey{at.app, at.address}, at.lane}] == 0,
+			at.kind == lotApp && e.lanes.apps[appLane{at.app, at.lane}] == 0,
+			at.kind == lotLane && e.lanes.used[at.lane] == 0,
 			at.kind == lotSerial && e.serial[at] == 0,
 			at.kind == lotProbe && !s.probes.pending(at.jobID),
 			at.kind == lotRun && !away && e.flights[at.runID] == nil,
@@ -156,8 +156,8 @@ func BadBooks(n Scheduler) (faults []string) {
 			}
 		}
 	}
-	if !maps.Equal(places, e.bounds.running) {
-		bad("places held are %v, and by the runs under way %v", e.bounds.running, places)
+	if !maps.Equal(places, e.lanes.running) {
+		bad("places held are %v, and by the runs under way %v", e.lanes.running, places)
 	}
 	for at, id := range e.serial {
 		_, away := e.away[id]

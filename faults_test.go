@@ -296,7 +296,7 @@ func storeFails(t *testing.T, st xxljob.Store, method string, fault storetest.Fa
 	requireOneStreak(t, log.String())
 }
 
-var streakBegins = regexp.MustCompile(`level=ERROR msg="(.*) failed, trying on"`)
+var streakBegins = regexp.MustCompile(`level=ERROR msg="(.*) failed; retrying"`)
 
 // requireOneStreak checks that no loop logged the beginning of a streak of
 // errors more than once, and nothing else as an error.

@@ -232,13 +232,13 @@ func (s *scheduler) tryOut(ctx context.Context) {
 		return
 	}
 	began := f.begin(&f.trials[0])
-	_, err := see(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Claim(ctx, []Plan{{}}) }) // of no job
+	_, err := detached(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Claim(ctx, []Plan{{}}) }) // of no job
 	f.end(ctx, &f.trials[0], began, err)
 	if err != nil {
 		return
 	}
 	began = f.begin(&f.trials[1])
-	_, err = see(ctx, func(ctx context.Context) ([]Started, error) {
+	_, err = detached(ctx, func(ctx context.Context) ([]Started, error) {
 		return s.store.Start(ctx, []Start{{State: StateStarted, Owner: s.incarnation, Address: LocalAddress(s.incarnation)}}) // of no run
 	})
 	f.end(ctx, &f.trials[1], began, err)

@@ -133,12 +133,12 @@ func (e *engine) giveBackPlaces(a attempt) {
 	if a.route.refused != "" || a.start.RunID == 0 {
 		return
 	}
-	for _, at := range e.bounds.answered(a.route.lane, a.route.key(a.run.App)) {
+	for _, at := range e.lanes.answered(a.route.lane, a.route.key(a.run.App)) {
 		e.admit(at)
 	}
 	if a.route.places > 0 {
 		e.freed = e.freed || a.route.exec != nil
-		e.admit(e.bounds.ended(a.route.key(a.run.App)))
+		e.admit(e.lanes.ended(a.route.key(a.run.App)))
 	}
 }
 
@@ -248,7 +248,7 @@ func (e *engine) takeOffSibling(r routed, run Run, job *Job, acked time.Time) *f
 	if e.flights[run.ID] != nil || e.landed.has(run) {
 		return nil
 	}
-	e.bounds.enter(r.lane, r.key(run.App), r.places)
+	e.lanes.enter(r.lane, r.key(run.App), r.places)
 	if !e.takeSerial(r.serial, &run) {
 		r.serial = lot{} // the executor's own queue keeps the parts in order
 	}
@@ -305,7 +305,7 @@ func (e *engine) answered(f *flight, took time.Duration, now time.Time) bool {
 	if f.remote { // the next run of a serial job may be sent
 		freed = e.freeSerial(f.serial, f.run.ID)
 	}
-	for _, at := range e.bounds.answered(f.lane, f.key) {
+	for _, at := range e.lanes.answered(f.lane, f.key) {
 		freed = e.admit(at) || freed
 	}
 	return freed
@@ -418,7 +418,7 @@ func (e *engine) redirected(f *flight, run Run, r routed) *flight {
 		return nil
 	}
 	e.landFlight(run.ID)
-	e.bounds.enter(r.lane, r.key(run.App), r.places)
+	e.lanes.enter(r.lane, r.key(run.App), r.places)
 	return e.fly(r, run, f.job, f.acked)
 }
 
@@ -477,4 +477,19 @@ func (l *landings) has(r Run) bool {
 	_, latest := l.latest[k]
 	_, before := l.before[k]
 	return latest || before
+}
+
+// adopt makes this node wait for the end of a run that it now owns.
+func (e *engine) adopt(r Run) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.flights[r.ID] != nil {
+		return
+	}
+	if _, known := e.away[r.ID]; !known {
+		e.away[r.ID] = awayAt(r)
+	}
+	if inTransit(r) {
+		e.transit.add(&r)
+	}
 }

@@ -131,7 +131,7 @@ func TestHookThatNeverReturns(t *testing.T) {
 			t.Errorf("Stop took %v, want StopGrace", took)
 		}
 		requireOnTime(t, j, 3*19)
-		if lines := log.with("level=WARN", "Hooks.RunStarted", "left behind"); len(lines) != 1 {
+		if lines := log.with("level=WARN", "Hooks.RunStarted", "has not returned"); len(lines) != 1 {
 			t.Errorf("lines about the hook: %q", lines)
 		}
 		close(release)
@@ -170,7 +170,7 @@ func TestHooksAreDropped(t *testing.T) {
 		if got := started.Load(); got != xxljob.HooksWaiting+2 {
 			t.Errorf("%d calls of the hook, want %d that waited, one whose caller did, and one when there was room again", got, xxljob.HooksWaiting)
 		}
-		if first, last := log.with("level=ERROR", "dropped"), log.with("hooks are called again", "dropped=999"); len(first) != 1 || len(last) != 1 {
+		if first, last := log.with("level=ERROR", "dropped"), log.with("hooks are being called again", "dropped=999"); len(first) != 1 || len(last) != 1 {
 			t.Errorf("the log says %q, and %q", first, last)
 		}
 		stop(t, n)
@@ -273,7 +273,7 @@ func TestRingThatPanics(t *testing.T) {
 					t.Errorf("%d runs, want %d", got, 5*30)
 				}
 				log.requireStacks(t, "TimeRing."+method)
-				if lines := log.with("level=ERROR", "NewTimeRing is in its place", "method="+method); len(lines) != 1 {
+				if lines := log.with("level=ERROR", "was replaced by the ring of NewTimeRing", "method="+method); len(lines) != 1 {
 					t.Errorf("lines about the other ring: %q", lines)
 				}
 			})

@@ -7,37 +7,30 @@ package xxljob
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
-
-	"github.com/xxljob/xxljob/wire"
 )
 
 // inboxLimit is how many runs are taken at once.
 const inboxLimit = 500
 
-// inboxLoop looks into the inbox at each hint, and by itself where hints can be
-// lost.
-func (s *scheduler) inboxLoop(ctx context.Context) {
-	retry := backoff{log: s.log, what: "looking into the inbox"}
-	for {
-		wait := time.Duration(forever)
-		if _, poll := s.store.Poll(); poll > 0 {
-			wait = poll
-		}
-		if err := s.inboxOnce(ctx); retry.failed(ctx, err) {
-			wait = retry.delay()
-		}
-		if !sleep(ctx, wait, s.signals.Inbox, s.inboxWake) {
-			return
-		}
+// inboxDuty looks into the inbox at each hint, and by itself where hints can be lost.
+func (s *scheduler) inboxDuty() duty {
+	return duty{
+		what: "looking into the inbox", wakes: []<-chan struct{}{s.signals.Inbox, s.inboxWake},
+		once: func(ctx context.Context) (time.Duration, error) {
+			wait := time.Duration(forever)
+			if _, poll := s.store.Poll(); poll > 0 {
+				wait = poll
+			}
+			return wait, s.lookIntoInbox(ctx)
+		},
 	}
 }
 
-// inboxOnce goes through the inbox: it kills what is to be killed, has questions
+// lookIntoInbox goes through the inbox: it kills what is to be killed, has questions
 // answered, and takes what there is room for.
-func (s *scheduler) inboxOnce(ctx context.Context) error {
+func (s *scheduler) lookIntoInbox(ctx context.Context) error {
 	if !s.leases.trusted(time.Now()) {
 		return nil
 	}
@@ -91,7 +84,7 @@ func (s *scheduler) takeSome(ctx context.Context, runs []Run) (full bool, err er
 		return full, err
 	}
 	began := time.Now()
-	taken, err := see(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Take(ctx, s.incarnation, fit) })
+	taken, err := detached(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Take(ctx, s.incarnation, fit) })
 	if err != nil {
 		s.doubts.take(fit)
 		s.suspect()
@@ -141,13 +134,12 @@ func (s *scheduler) receiveAfterAll(ctx context.Context, taken []Run, began time
 	s.doubts.received(taken, 1)
 	defer s.doubts.received(taken, -1)
 	ids := jobsOf(taken)
-	jobs, err := s.readJobs(ctx, ids)
-	for retry := (backoff{log: s.log, what: "reading the jobs of taken runs"}); retry.failed(ctx, err); {
-		if !sleep(ctx, retry.delay()) {
-			s.suspect()
-			return err
-		}
-		jobs, err = s.readJobs(ctx, ids)
+	retry := backoff{log: s.log, what: "reading the jobs of taken runs"}
+	read := func(ctx context.Context) (map[int64]*Job, error) { return s.readJobs(ctx, ids) }
+	jobs, err := callUntil(ctx, &retry, read, read)
+	if err != nil {
+		s.suspect()
+		return err
 	}
 	s.receive(taken, jobs, began)
 	return nil
@@ -177,11 +169,11 @@ func (s *scheduler) receiveOne(r Run, job *Job, began time.Time) {
 	s.equip(&to, job)
 	switch {
 	case to.refused != "":
-		s.finishLater(concluded(r, Result{State: StateRefused, HandleMsg: to.refused, TriggerMsg: to.refused}))
+		s.finishAsync(concluded(r, Result{State: StateRefused, HandleMsg: to.refused, TriggerMsg: to.refused}))
 		return
 	case to.exec == nil:
 		why := "app " + r.App + " is not attached any more"
-		s.finishLater(Result{RunID: r.ID, Incarnation: s.incarnation, Token: r.Token, State: StateRefused, HandleMsg: why, TriggerMsg: why})
+		s.finishAsync(Result{RunID: r.ID, Incarnation: s.incarnation, Token: r.Token, State: StateRefused, HandleMsg: why, TriggerMsg: why})
 		return
 	}
 	to.serial = lot{} // the starter keeps serial runs apart
@@ -194,7 +186,7 @@ func (s *scheduler) receiveOne(r Run, job *Job, began time.Time) {
 func (s *scheduler) readJobs(ctx context.Context, ids []int64) (map[int64]*Job, error) {
 	jobs := make(map[int64]*Job, len(ids))
 	for len(ids) > 0 {
-		page := ids[:min(len(ids), startBatch)]
+		page := ids[:min(len(ids), storeBatch)]
 		ids = ids[len(page):]
 		found, err := call(ctx, func(ctx context.Context) ([]Job, error) {
 			return s.store.Jobs(ctx, JobFilter{IDs: page, Limit: len(page)})
@@ -207,113 +199,6 @@ func (s *scheduler) readJobs(ctx context.Context, ids []int64) (map[int64]*Job, 
 		}
 	}
 	return jobs, nil
-}
-
-// placesOf is how many runs of an app may be under way at this node's executor.
-func (s *scheduler) placesOf(app string) int {
-	if p, ok := s.attached.get(app).(interface{ Places() int }); ok {
-		return max(1, p.Places())
-	}
-	return attachedPlaces
-}
-
-// fitting returns the runs that there is room for, by the places of each app, and
-// whether some have to wait.
-func (e *engine) fitting(runs []Run, places map[string]int) (ids []int64, full bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	more := map[addressKey]int{}
-	for _, r := range runs {
-		k := addressKey{r.App, r.Address}
-		if e.bounds.running[k]+more[k] >= places[r.App] {
-			full = true
-			continue
-		}
-		more[k]++
-		ids = append(ids, r.ID)
-	}
-	return ids, full
-}
-
-// Kill goes through the store: the node that runs the run finds the request in
-// its inbox. Where that is this node it need not wait for that.
-func (s *scheduler) Kill(ctx context.Context, runID int64) error {
-	if ctx == nil {
-		return errNoContext
-	}
-	if err := s.setShards(ctx); err != nil {
-		return err
-	}
-	run, err := s.store.Kill(ctx, runID, wire.StopKill)
-	if err != nil {
-		return absent("kill", fmt.Sprintf("run %d", runID), err)
-	}
-	switch {
-	case run.State == StateCancelled:
-		s.notify(run)
-	case run.State.Ended():
-	case run.Address == LocalAddress(s.incarnation):
-		s.killHere(ctx, run)
-	case isRemote(run.Address):
-		err = s.killRemote(ctx, run)
-	}
-	return about(fmt.Sprintf("kill run %d", runID), err)
-}
-
-// killRemote kills a run at a remote executor, or keeps it from being sent there. One
-// that another node is about to send is killed by that node.
-func (s *scheduler) killRemote(ctx context.Context, r Run) error {
-	if f := s.engine.flight(r.ID); f != nil && s.engine.intercept(f) {
-		s.finishLater(s.resultAt(f, Result{State: StateKilled, HandleMsg: r.KillReason}))
-		return nil
-	}
-	return s.killElsewhere(ctx, r)
-}
-
-// killHere kills a run of this process: before it is sent, or at its executor.
-func (s *scheduler) killHere(ctx context.Context, r Run) {
-	f := s.engine.flight(r.ID)
-	if f == nil {
-		return
-	}
-	reason := r.KillReason
-	setDefault(&reason, wire.StopKill)
-	if s.engine.intercept(f) {
-		s.finishLater(s.resultAt(f, Result{State: StateKilled, HandleMsg: reason}))
-		return
-	}
-	if s.engine.kill(f, reason) {
-		s.killAt(ctx, f, reason)
-	}
-}
-
-// killAt asks the executor to kill a run that it has accepted. One of ours
-// answers at once; others may hang, so they are asked from a goroutine.
-func (s *scheduler) killAt(ctx context.Context, f *flight, reason string) {
-	ask := func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, callTimeout)
-		defer cancel()
-		req := wire.KillRequest{JobID: f.run.JobID, LogID: f.run.ID, LogDateTime: f.run.Created.UnixMilli(), Reason: reason}
-		if ret, err := f.exec.Kill(ctx, req); err != nil || !ret.OK() {
-			s.log.Warn("xxljob: run not killed", "run", f.run.ID, "job", f.run.JobID, "answer", ret.Msg, "err", err)
-		}
-	}
-	if f.lane == laneNone {
-		ask(ctx)
-		return
-	}
-	go ask(context.WithoutCancel(ctx)) // nobody waits for it: it may hang
-}
-
-// killAll kills every run of this process, at the end of Stop's grace.
-func (s *scheduler) killAll(ctx context.Context, reason string) {
-	for _, f := range s.engine.inFlight() {
-		if f.remote {
-			continue // it goes on without this node
-		}
-		f.run.KillReason = reason
-		s.killHere(ctx, f.run)
-	}
 }
 
 // giveBack puts runs that are started but not sent back to planned, at Stop,
@@ -336,7 +221,7 @@ func (s *scheduler) giveBack(ctx context.Context) {
 	}
 	runs, err := s.store.Settle(ctx, verdicts)
 	if err != nil {
-		s.log.Warn("xxljob: started runs were not given back; the next owner finds them", "runs", len(verdicts), "err", err)
+		s.log.Warn("xxljob: could not put started runs back; the next owner of their shards will find them", "runs", len(verdicts), "error", err)
 	}
 	for _, r := range runs {
 		s.landed(r.ID)
@@ -350,7 +235,7 @@ func (s *scheduler) giveBack(ctx context.Context) {
 // orphansOfMine finds runs that the store has as started by this node for
 // itself, but that nobody here knows.
 func (s *scheduler) orphansOfMine(ctx context.Context) []Verdict {
-	runs, err := s.store.StartedBy(ctx, s.leases.owned(), []string{s.incarnation}, 0, startBatch)
+	runs, err := s.store.StartedBy(ctx, s.leases.owned(), []string{s.incarnation}, 0, storeBatch)
 	if err != nil {
 		return nil
 	}

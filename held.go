@@ -30,7 +30,7 @@ func (e *engine) hold(runs []Run, jobs map[int64]*Job) (sooner bool) {
 
 // holdSome is hold with the mutex held.
 func (e *engine) holdSome(runs []Run, jobs map[int64]*Job) (sooner bool) {
-	before, had := e.alarms.next()
+	before, had := e.dueTimes.next()
 	for i := range runs {
 		r := &runs[i]
 		switch en := e.held[r.ID]; {
@@ -41,7 +41,7 @@ func (e *engine) holdSome(runs []Run, jobs map[int64]*Job) (sooner bool) {
 			e.holdOne(r, jobs[r.JobID])
 		}
 	}
-	after, has := e.alarms.next()
+	after, has := e.dueTimes.next()
 	return has && (!had || after < before)
 }
 
@@ -50,7 +50,7 @@ func (e *engine) holdOne(r *Run, job *Job) {
 	e.held[r.ID] = &entry{run: *r}
 	e.apps[r.App].n++
 	e.pushRing(r.Scheduled, r.ID)
-	e.alarms.add(r.Scheduled.UnixMilli())
+	e.dueTimes.add(r.Scheduled.UnixMilli())
 }
 
 // hasRoom reports whether a run is to be held: it is not behind the horizon, or
@@ -158,7 +158,7 @@ func (e *engine) holdNext(app string, from ringEntry, runs []Run, last bool) (mo
 func (e *engine) takeDue(t time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.alarms.popUpTo(t.UnixMilli())
+	e.dueTimes.popUpTo(t.UnixMilli())
 	for _, id := range e.popRing(t) {
 		en := e.held[id]
 		switch {
@@ -166,14 +166,14 @@ func (e *engine) takeDue(t time.Time) {
 		case en.run.Scheduled.After(t):
 			// A ring of the user's was early; P2 does not rest on it.
 			e.pushRing(en.run.Scheduled, id)
-			e.alarms.add(en.run.Scheduled.UnixMilli())
+			e.dueTimes.add(en.run.Scheduled.UnixMilli())
 		default:
 			en.due = true
 			e.due.push(en)
 		}
 	}
-	if _, armed := e.alarms.next(); !armed && e.lenRing() > 0 {
+	if _, armed := e.dueTimes.next(); !armed && e.lenRing() > 0 {
 		// A ring of the user's is late with something.
-		e.alarms.add(t.Add(lockedRetry).UnixMilli())
+		e.dueTimes.add(t.Add(lockedRetry).UnixMilli())
 	}
 }

@@ -62,7 +62,7 @@ func (q *hookQueue) add(c hookCall) (full bool) {
 	defer q.mu.Unlock()
 	if len(q.calls) >= hooksWaiting && !q.mayBeQuick() {
 		if q.dropped == 0 {
-			q.log.Error("xxljob: a hook takes too long; calls of hooks are dropped until it is done", "hook", q.calls[0].place, "waiting", len(q.calls))
+			q.log.Error("xxljob: a hook is taking too long; further hook calls are dropped until it returns", "hook", q.calls[0].place, "waiting", len(q.calls))
 		}
 		q.dropped++
 		return false
@@ -105,7 +105,7 @@ func (q *hookQueue) next() bool {
 	q.calls[0] = hookCall{}
 	q.calls = q.calls[1:]
 	if q.dropped > 0 && len(q.calls) <= hooksWaiting/2 {
-		q.log.Warn("xxljob: hooks are called again", "dropped", q.dropped)
+		q.log.Warn("xxljob: hooks are being called again", "dropped", q.dropped)
 		q.dropped = 0
 	}
 	if len(q.calls) == 0 {
@@ -139,5 +139,5 @@ func (q *hookQueue) drain(ctx context.Context, grace time.Duration) {
 	if q.idle == nil {
 		return
 	}
-	q.log.Warn("xxljob: stopped while a hook has not returned; it is left behind", "hook", q.calls[0].place, "waiting", len(q.calls), "dropped", q.dropped)
+	q.log.Warn("xxljob: stopped without waiting any longer for a hook that has not returned", "hook", q.calls[0].place, "waiting", len(q.calls), "dropped", q.dropped)
 }

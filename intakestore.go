@@ -78,7 +78,7 @@ func (in *intake[T]) store(ctx context.Context, batch []piece[T], do func(contex
 	for _, own := range requests {
 		in.finish(own.pieces, own.err, in.most.retries && !own.faulty)
 		if app := own.pieces[0].line.app; own.faulty && in.said.lets(app) {
-			log.Warn("xxljob: what an app has sent could not be stored", "app", app, "err", own.err)
+			log.Warn("xxljob: could not store what an app has sent", "app", app, "error", own.err)
 		}
 	}
 	if works {

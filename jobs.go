@@ -107,7 +107,7 @@ func (s *scheduler) add(ctx context.Context, job Job) (Job, error) {
 // relies on it would find out when it is needed.
 func (s *scheduler) warnOfStored(job Job) {
 	if fields := storedOnly(job); len(fields) > 0 {
-		s.log.Warn("xxljob: the job has what is stored and not acted upon yet", "job", job.Name, "app", job.App, "fields", strings.Join(fields, ", "))
+		s.log.Warn("xxljob: the job sets fields that are stored but not acted on yet", "job", job.Name, "app", job.App, "fields", strings.Join(fields, ", "))
 	}
 }
 
@@ -173,7 +173,7 @@ func (s *scheduler) checkHandler(ctx context.Context, job Job) error {
 	case s.cfg.StrictHandlers:
 		return about(called(job), fmt.Errorf("%w: App %q, Handler %q: %s", ErrUnknownHandler, job.App, job.Handler, why))
 	}
-	s.log.Warn("xxljob: no executor for the job yet", "job", job.Name, "app", job.App, "handler", job.Handler)
+	s.log.Warn("xxljob: no executor is registered yet for the job", "job", job.Name, "app", job.App, "handler", job.Handler)
 	return nil
 }
 
@@ -277,7 +277,7 @@ func (s *scheduler) forgetRoutes(ctx context.Context, jobID int64) {
 			f.Forget(jobID)
 		default:
 			if err := s.users.forget(ctx, name, f, jobID); err != nil {
-				s.log.Warn("xxljob: a router has not forgotten a removed job", "router", name, "job", jobID, "err", err)
+				s.log.Warn("xxljob: a router failed to forget a removed job", "router", name, "job", jobID, "error", err)
 			}
 		}
 	}

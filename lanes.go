@@ -19,10 +19,10 @@ const (
 // apps, and one that hangs must not take the others with it.
 type addressKey struct{ app, address string }
 
-// bounds counts what is under way. A trigger holds a place in its lane, of its
+// lanes count what is under way. A trigger holds a place in its lane, of its
 // app and at its address until the executor has answered; a run at an attached
 // executor holds a place at the address until it has ended.
-type bounds struct {
+type lanes struct {
 	limit   [3]int // by lane
 	used    [3]int
 	apps    map[appLane]int
@@ -42,8 +42,8 @@ type addressLane struct {
 	lane laneName
 }
 
-func newBounds(fast, slow int) bounds {
-	return bounds{
+func newLanes(fast, slow int) lanes {
+	return lanes{
 		limit:   [3]int{laneFast: fast, laneSlow: slow},
 		apps:    map[appLane]int{},
 		address: map[addressLane]int{},
@@ -53,11 +53,11 @@ func newBounds(fast, slow int) bounds {
 
 // One app may hold half of a lane and one address of it a quarter, so that an
 // app that hangs, or a few addresses that do, leave room for the others.
-func (b *bounds) appLimit(l laneName) int     { return max(1, b.limit[l]/2) }
-func (b *bounds) addressLimit(l laneName) int { return max(1, b.limit[l]/4) }
+func (b *lanes) appLimit(l laneName) int     { return max(1, b.limit[l]/2) }
+func (b *lanes) addressLimit(l laneName) int { return max(1, b.limit[l]/4) }
 
 // fits says whether there is room for a trigger, and if not, what to wait for.
-func (b *bounds) fits(l laneName, k addressKey, places int) (lot, bool) {
+func (b *lanes) fits(l laneName, k addressKey, places int) (lot, bool) {
 	switch {
 	case places > 0 && b.running[k] >= places:
 		return lot{kind: lotRunning, app: k.app, address: k.address}, false
@@ -77,7 +77,7 @@ func (b *bounds) fits(l laneName, k addressKey, places int) (lot, bool) {
 func (at lot) isRoom() bool { return at.kind <= lotLane }
 
 // keep takes the room that is waited for in a lot, and giveUp gives it back.
-func (b *bounds) keep(at lot) {
+func (b *lanes) keep(at lot) {
 	key := addressKey{at.app, at.address}
 	switch at.kind {
 	case lotRunning:
@@ -91,7 +91,7 @@ func (b *bounds) keep(at lot) {
 	}
 }
 
-func (b *bounds) giveUp(at lot) {
+func (b *lanes) giveUp(at lot) {
 	key := addressKey{at.app, at.address}
 	switch at.kind {
 	case lotRunning:
@@ -123,7 +123,7 @@ func (at lot) isRoomOf(l laneName, k addressKey, places int) bool {
 }
 
 // enter takes the places of a trigger; places is as for fits.
-func (b *bounds) enter(l laneName, k addressKey, places int) {
+func (b *lanes) enter(l laneName, k addressKey, places int) {
 	if places > 0 {
 		b.running[k]++
 	}
@@ -136,7 +136,7 @@ func (b *bounds) enter(l laneName, k addressKey, places int) {
 
 // answered gives back what a trigger held in its lane, and names the lots that
 // may go on.
-func (b *bounds) answered(l laneName, k addressKey) []lot {
+func (b *lanes) answered(l laneName, k addressKey) []lot {
 	if l == laneNone {
 		return nil
 	}
@@ -151,7 +151,7 @@ func (b *bounds) answered(l laneName, k addressKey) []lot {
 }
 
 // ended gives back the place of a run at an attached executor.
-func (b *bounds) ended(k addressKey) lot {
+func (b *lanes) ended(k addressKey) lot {
 	drop(b.running, k)
 	return lot{kind: lotRunning, app: k.app, address: k.address}
 }
@@ -210,4 +210,22 @@ func (s *slowness) add(now time.Time) {
 
 func (s *slowness) slow(now time.Time, most int) bool {
 	return s.minute == now.Unix()/60 && s.count > most
+}
+
+// fitting returns the runs that there is room for, by the places of each app, and
+// whether some have to wait.
+func (e *engine) fitting(runs []Run, places map[string]int) (ids []int64, full bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	more := map[addressKey]int{}
+	for _, r := range runs {
+		k := addressKey{r.App, r.Address}
+		if e.lanes.running[k]+more[k] >= places[r.App] {
+			full = true
+			continue
+		}
+		more[k]++
+		ids = append(ids, r.ID)
+	}
+	return ids, full
 }

@@ -252,11 +252,11 @@ func (s *scheduler) sayFailing(ctx context.Context, v View, failing bool) (said 
 		s.rests = rests
 		switch {
 		case rests:
-			s.log.Error("xxljob: this node rests, and other nodes take its shards", "err", s.fitness.err(rests))
+			s.log.Error("xxljob: this node is failing and gives up its shards to other nodes", "error", s.fitness.err(rests))
 		case failing:
-			s.log.Warn("xxljob: this node takes part again although it fails: no other node does better", "err", s.fitness.err(rests))
+			s.log.Warn("xxljob: this node is still failing but takes shards again, because no other node does better", "error", s.fitness.err(rests))
 		default:
-			s.log.Info("xxljob: this node takes part again")
+			s.log.Info("xxljob: this node has recovered and takes shards again")
 		}
 	}
 	for _, n := range v.Nodes {
@@ -285,7 +285,7 @@ func (s *scheduler) besideBeats(ctx context.Context) (context.Context, context.C
 // server has taken the place of the one that acknowledged it.
 func (s *scheduler) noteServer(server string) {
 	if s.server != "" && server != s.server {
-		s.log.Warn("xxljob: another server process answers for the store: planned runs are read again", "was", s.server, "is", server)
+		s.log.Warn("xxljob: the store is now served by another server process; rereading planned runs", "was", s.server, "is", server)
 		s.doubt()
 		s.reload.add(s.leases.owned())
 		s.scanWake.poke()
@@ -301,7 +301,7 @@ func (s *scheduler) beat(ctx context.Context, joined *bool) (View, error) {
 	if err := s.setShards(ctx); err != nil {
 		return View{}, err
 	}
-	return see(ctx, func(ctx context.Context) (View, error) {
+	return detached(ctx, func(ctx context.Context) (View, error) {
 		if *joined {
 			return s.store.Beat(ctx, s.incarnation, s.attachments())
 		}
@@ -451,7 +451,7 @@ func (l *leases) isSuperseded() bool {
 func (s *scheduler) warnSuperseded() {
 	is := s.leases.isSuperseded()
 	if is && !s.superseded {
-		s.log.Error("xxljob: another node has the same Config.Node and was started later: this one schedules nothing")
+		s.log.Error("xxljob: another node with the same Config.Node was started later; this one schedules nothing")
 	}
 	s.superseded = is
 }
@@ -462,7 +462,7 @@ func (s *scheduler) resign(ctx context.Context) {
 	defer cancel()
 	if shards := s.leases.stopTaking(); len(shards) > 0 {
 		if err := s.store.ReleaseShards(ctx, s.incarnation, shards); err != nil {
-			s.log.Warn("xxljob: shards not released; others take them when this node has left", "err", err)
+			s.log.Warn("xxljob: could not release shards; other nodes will take them once this node has left", "error", err)
 		}
 	}
 }

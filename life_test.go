@@ -3,14 +3,17 @@ package xxljob_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/wire"
 )
 
 // TestEnsureAfterTheLastInstant: a program that declares a one-off job may be
@@ -83,6 +86,12 @@ func TestWaitAtStoppedNode(t *testing.T) {
 	})
 }
 
+// stacks are those of all goroutines.
+func stacks() string {
+	buf := make([]byte, 4<<20)
+	return string(buf[:runtime.Stack(buf, true)])
+}
+
 // TestStopWithDeafHandler stops although a handler ignores its cancellation: the
 // run is recorded, the node has left, and no loop is left behind.
 func TestStopWithDeafHandler(t *testing.T) {
@@ -95,6 +104,12 @@ func TestStopWithDeafHandler(t *testing.T) {
 		ids, err := n.Trigger(t.Context(), job.ID, xxljob.Trigger{})
 		must(t, err)
 		synctest.Wait()
+		loops := []string{"leaseLoop", "finishLoop", "lockedLoop", "dispatchLoop", "openLoop", "reportLoop", "duty.repeat"}
+		for _, loop := range loops {
+			if !strings.Contains(stacks(), loop+"(") {
+				t.Errorf("%s does not run", loop)
+			}
+		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		began := time.Now()
@@ -109,10 +124,8 @@ func TestStopWithDeafHandler(t *testing.T) {
 		if run.State != xxljob.StateKilled {
 			t.Errorf("the run is %v", run.State)
 		}
-		buf := make([]byte, 1<<20)
-		stacks := string(buf[:runtime.Stack(buf, true)])
-		for _, loop := range []string{"leaseLoop", "scanLoop", "startLoop", "inboxLoop", "finishLoop", "watchLoop", "registerLoop"} {
-			if strings.Contains(stacks, "."+loop+"(") {
+		for _, loop := range loops {
+			if strings.Contains(stacks(), loop+"(") {
 				t.Errorf("%s still runs", loop)
 			}
 		}
@@ -124,5 +137,76 @@ func TestStopWithDeafHandler(t *testing.T) {
 			}
 		}
 		time.Sleep(2 * time.Minute)
+	})
+}
+
+// TestStopWhileHandlersEnd has the time that a Stop gives to handlers be over at the moment
+// at which they end: each run is recorded once, as succeeded or as killed. The race detector
+// looks at what is written of a run as it is killed and lands at once.
+func TestStopWhileHandlersEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const runs = 50
+		st := memory.New()
+		n := startNode(t, st, "a", &journal{})
+		must(t, n.Handle("second", func(context.Context, *xxljob.Task) error { time.Sleep(time.Second); return nil }))
+		for i := range runs {
+			job, err := n.AddJob(t.Context(), xxljob.Job{Name: fmt.Sprint(i), Handler: "second"})
+			must(t, err)
+			_, err = n.Trigger(t.Context(), job.ID, xxljob.Trigger{})
+			must(t, err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		synctest.Wait()
+		_ = n.Stop(ctx) // it says so where it had to kill some
+		ended := allRuns(t, st)
+		if len(ended) != runs {
+			t.Fatalf("%d runs, want %d", len(ended), runs)
+		}
+		for _, run := range ended {
+			if run.State != xxljob.StateSucceeded && run.State != xxljob.StateKilled {
+				t.Errorf("run %d is %v: %s", run.ID, run.State, run.HandleMsg)
+			}
+		}
+	})
+}
+
+// TestStopWaitsForKills stops while an executor of a user's takes its time with a kill that
+// nobody waits for: the call is the scheduler's own, and over when Stop is.
+func TestStopWaitsForKills(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := startNode(t, memory.New(), "a", &journal{})
+		var asked, answered atomic.Bool
+		e := &userExecutor{app: "theirs"}
+		e.run = func(context.Context, wire.Admin, wire.TriggerRequest) (wire.Return, error) {
+			return wire.Success(), nil
+		}
+		e.kill = func(wire.KillRequest) (wire.Return, error) {
+			asked.Store(true)
+			time.Sleep(time.Second)
+			answered.Store(true)
+			return wire.Success(), nil
+		}
+		must(t, n.Attach(e))
+		job, err := n.AddJob(t.Context(), xxljob.Job{App: "theirs", Name: "theirs", Handler: "work"})
+		must(t, err)
+		ids, err := n.Trigger(t.Context(), job.ID, xxljob.Trigger{})
+		must(t, err)
+		synctest.Wait()
+		began := time.Now()
+		must(t, n.Kill(t.Context(), ids[0]))
+		if took := time.Since(began); took > 0 {
+			t.Errorf("Kill took %v", took)
+		}
+		synctest.Wait()
+		if !asked.Load() || answered.Load() {
+			t.Fatalf("asked: %v, answered: %v", asked.Load(), answered.Load())
+		}
+		_, err = e.admin.Callback(t.Context(), []wire.CallbackRequest{{LogID: ids[0], HandleCode: wire.CodeFail}})
+		must(t, err)
+		stop(t, n)
+		if !answered.Load() {
+			t.Error("Stop is over before the kill is")
+		}
 	})
 }

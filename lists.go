@@ -92,8 +92,8 @@ func (s *scheduler) noteRow(v View) {
 	}
 }
 
-// listDuty is what the list loop remembers.
-type listDuty struct {
+// listWatch is what the list loop remembers.
+type listWatch struct {
 	s    *scheduler
 	apps map[string]*appDuty
 }
@@ -108,28 +108,19 @@ type appDuty struct {
 	differ map[string]bool     // nodes with another list of the same generation
 }
 
-// listLoop looks after the lists until ctx ends. Without a list it sleeps.
-func (s *scheduler) listLoop(ctx context.Context) {
-	d := &listDuty{s: s, apps: map[string]*appDuty{}}
-	retry := backoff{log: s.log, what: "looking after lists of jobs"}
-	for {
-		wait, err := d.look(ctx)
-		if retry.failed(ctx, err) {
-			wait = min(wait, retry.delay())
-		}
-		if !sleep(ctx, wait, s.listWake) {
-			return
-		}
-	}
+// listDuty looks after the lists. Without a list it sleeps.
+func (s *scheduler) listDuty() duty {
+	d := &listWatch{s: s, apps: map[string]*appDuty{}}
+	return duty{what: "looking after lists of jobs", wakes: []<-chan struct{}{s.listWake}, aside: true, once: d.look}
 }
 
 // every is how often the lists are looked at.
-func (d *listDuty) every() time.Duration {
+func (d *listWatch) every() time.Duration {
 	return min(max(d.s.cfg.PruneAfter/10, 100*time.Millisecond), time.Minute)
 }
 
 // look looks after the lists of all apps, and returns how long to wait for the next time.
-func (d *listDuty) look(ctx context.Context) (time.Duration, error) {
+func (d *listWatch) look(ctx context.Context) (time.Duration, error) {
 	apps := d.s.lists.names()
 	if len(apps) == 0 || d.s.lists.rows.Load() == 0 || d.s.draining.Load() {
 		return forever, nil
@@ -147,7 +138,7 @@ func (d *listDuty) look(ctx context.Context) (time.Duration, error) {
 }
 
 // lookAt has its turn among the calls of EnsureJobs, so that it puts no former list.
-func (d *listDuty) lookAt(ctx context.Context, app string, a *appDuty) error {
+func (d *listWatch) lookAt(ctx context.Context, app string, a *appDuty) error {
 	s := d.s
 	release, err := s.lists.take(ctx)
 	if err != nil {
@@ -187,7 +178,7 @@ func (d *listDuty) lookAt(ctx context.Context, app string, a *appDuty) error {
 func (a *appDuty) forget() { a.extra, a.alone = nil, time.Time{} }
 
 // warnOfOthers says once of each node that its list differs though it should not.
-func (d *listDuty) warnOfOthers(w *wantedList, a *appDuty, view *ListView) {
+func (d *listWatch) warnOfOthers(w *wantedList, a *appDuty, view *ListView) {
 	differ := map[string]bool{}
 	for _, n := range view.Nodes {
 		if n.Incarnation == d.s.incarnation || n.Generation != w.Generation || n.Digest == w.Digest {
@@ -195,7 +186,7 @@ func (d *listDuty) warnOfOthers(w *wantedList, a *appDuty, view *ListView) {
 		}
 		differ[n.Incarnation+n.Digest+w.Digest] = true
 		if !a.differ[n.Incarnation+n.Digest+w.Digest] {
-			d.s.log.Warn("xxljob: lists of one generation differ: definitions are those of the later one, jobs that either names stay; give each release a Generation",
+			d.s.log.Warn("xxljob: two nodes have different job lists of the same generation; the later list's definitions apply, and jobs named by either list stay; give each release its own Generation",
 				"app", w.App, "generation", w.Generation, "other", n.Node, "definitions", view.Head.Node)
 		}
 	}
@@ -204,7 +195,7 @@ func (d *listDuty) warnOfOthers(w *wantedList, a *appDuty, view *ListView) {
 
 // bringBack starts jobs again that were pruned while the list was on its way. Another
 // list of its generation may be the head: what either names stays.
-func (d *listDuty) bringBack(ctx context.Context, w *wantedList, view *ListView) error {
+func (d *listWatch) bringBack(ctx context.Context, w *wantedList, view *ListView) error {
 	if view.Head.Generation != w.Generation {
 		return nil
 	}
@@ -218,14 +209,14 @@ func (d *listDuty) bringBack(ctx context.Context, w *wantedList, view *ListView)
 	return nil
 }
 
-func (d *listDuty) edit(ctx context.Context, id int64, e Edit) (Job, error) {
+func (d *listWatch) edit(ctx context.Context, id int64, e Edit) (Job, error) {
 	return call(ctx, func(ctx context.Context) (Job, error) { return d.s.edit(ctx, id, e) })
 }
 
 // prune stops the jobs that no list has named in all looks of PruneAfter. The store
 // looks once more, in the transaction. While another list of the generation applies, it
 // is for that one to prune: a process that has just ensured it may not be a node yet.
-func (d *listDuty) prune(ctx context.Context, w *wantedList, a *appDuty, view *ListView, now time.Time) error {
+func (d *listWatch) prune(ctx context.Context, w *wantedList, a *appDuty, view *ListView, now time.Time) error {
 	extra := make(map[int64]time.Time, len(view.Surplus))
 	var ripe []int64
 	for _, id := range view.Surplus {
@@ -244,7 +235,7 @@ func (d *listDuty) prune(ctx context.Context, w *wantedList, a *appDuty, view *L
 		job, err := d.edit(ctx, id, Edit{Verb: "prune", Guard: guard, Change: stopFor(StopPruned)})
 		switch {
 		case err == nil:
-			d.s.log.Info("xxljob: a job is stopped, for no list names it any more", "app", w.App, "job", job.ID, "key", job.Key)
+			d.s.log.Info("xxljob: stopped a job that no list names any more", "app", w.App, "job", job.ID, "key", job.Key)
 		case !isNotFound(err) && !errors.Is(err, ErrSuperseded):
 			return err
 		}
@@ -257,7 +248,7 @@ func (d *listDuty) prune(ctx context.Context, w *wantedList, a *appDuty, view *L
 // throughout PruneAfter who has that, or one of a greater generation; or when it does
 // apply, or would if the store had had it, and an error came before all of its jobs were
 // done.
-func (d *listDuty) applyAgain(ctx context.Context, w *wantedList, a *appDuty, view *ListView, now time.Time) error {
+func (d *listWatch) applyAgain(ctx context.Context, w *wantedList, a *appDuty, view *ListView, now time.Time) error {
 	head := view.Head
 	lives := slices.ContainsFunc(view.Nodes, func(n NodeList) bool {
 		return n.Incarnation != d.s.incarnation && (n.Generation > w.Generation || n.Generation == head.Generation && n.Digest == head.Digest)
@@ -287,9 +278,9 @@ func (d *listDuty) applyAgain(ctx context.Context, w *wantedList, a *appDuty, vi
 	a.alone = time.Time{}
 	switch {
 	case applies && finish:
-		d.s.log.Info("xxljob: the list of jobs is done: what an error had left of it is applied", "app", w.App, "generation", w.Generation)
+		d.s.log.Info("xxljob: finished applying the job list; an error had interrupted it", "app", w.App, "generation", w.Generation)
 	case applies:
-		d.s.log.Info("xxljob: the list of jobs applies now: no node has the one that did", "app", w.App,
+		d.s.log.Info("xxljob: the job list of this node applies now; no live node has the previous one", "app", w.App,
 			"generation", w.Generation, "was", head.Generation, "by", head.Node)
 	}
 	return nil

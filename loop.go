@@ -39,9 +39,9 @@ func call[T any](ctx context.Context, f func(context.Context) (T, error)) (T, er
 	return v, err
 }
 
-// see calls the store with a deadline, and sees the call through when ctx ends
+// detached calls the store with a deadline, and sees the call through when ctx ends
 // meanwhile: what it writes would be there or not, and nobody to find out.
-func see[T any](ctx context.Context, f func(context.Context) (T, error)) (T, error) {
+func detached[T any](ctx context.Context, f func(context.Context) (T, error)) (T, error) {
 	if err := ctx.Err(); err != nil {
 		var none T
 		return none, err
@@ -103,7 +103,7 @@ const (
 func (b *backoff) failed(ctx context.Context, err error) bool {
 	switch {
 	case err == nil && b.n > 0:
-		b.log.Info("xxljob: "+b.what+" works again", "errors", b.n, "after", time.Since(b.since).Round(time.Millisecond))
+		b.log.Info("xxljob: "+b.what+" has recovered", "errors", b.n, "after", time.Since(b.since).Round(time.Millisecond))
 		b.n = 0
 	case err == nil:
 	case ctx.Err() != nil:
@@ -111,7 +111,7 @@ func (b *backoff) failed(ctx context.Context, err error) bool {
 	default:
 		if b.n == 0 {
 			b.since = time.Now()
-			b.log.Error("xxljob: "+b.what+" failed, trying on", "err", err)
+			b.log.Error("xxljob: "+b.what+" failed; retrying", "error", err)
 		}
 		b.n++
 	}

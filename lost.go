@@ -93,7 +93,7 @@ func (s *scheduler) settleOf(ctx context.Context, shards []Shard, nodes []observ
 	}
 	for after := int64(0); ; {
 		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) {
-			return s.store.StartedBy(ctx, shards, incs, after, startBatch)
+			return s.store.StartedBy(ctx, shards, incs, after, storeBatch)
 		})
 		if err != nil {
 			return err
@@ -102,7 +102,7 @@ func (s *scheduler) settleOf(ctx context.Context, shards []Shard, nodes []observ
 			s.reload.add(shards) // some may have been put back
 			return err
 		}
-		if len(runs) < startBatch {
+		if len(runs) < storeBatch {
 			return nil
 		}
 		after = runs[len(runs)-1].ID
@@ -179,19 +179,4 @@ func (s *scheduler) adoption(r Run) Verdict {
 	v := s.verdict(r, StateStarted, "")
 	v.NewOwner, v.NewToken = s.incarnation, s.newToken(v.Epoch)
 	return v
-}
-
-// adopt makes this node wait for the end of a run that it now owns.
-func (e *engine) adopt(r Run) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.flights[r.ID] != nil {
-		return
-	}
-	if _, known := e.away[r.ID]; !known {
-		e.away[r.ID] = awayAt(r)
-	}
-	if inTransit(r) {
-		e.transit.add(&r)
-	}
 }

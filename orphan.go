@@ -46,7 +46,7 @@ func (s *scheduler) adoptOrphans(ctx context.Context) error {
 	var ripe []Run
 	for after := int64(0); ; {
 		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) {
-			return s.store.StartedBy(ctx, s.allShards(), []string{s.incarnation}, after, 4*startBatch)
+			return s.store.StartedBy(ctx, s.allShards(), []string{s.incarnation}, after, 4*storeBatch)
 		})
 		if err != nil {
 			return err
@@ -64,7 +64,7 @@ func (s *scheduler) adoptOrphans(ctx context.Context) error {
 				ripe = append(ripe, r)
 			}
 		}
-		if len(runs) < 4*startBatch {
+		if len(runs) < 4*storeBatch {
 			break
 		}
 		after = runs[len(runs)-1].ID
@@ -96,12 +96,12 @@ func (s *scheduler) settleOrphans(ctx context.Context, ripe []Run) error {
 			s.adoptOpen(r)
 			continue
 		}
-		s.finishLater(Result{RunID: r.ID, Incarnation: s.incarnation, Token: r.Token, State: StateLost, HandleMsg: resultForgotten})
+		s.finishAsync(Result{RunID: r.ID, Incarnation: s.incarnation, Token: r.Token, State: StateLost, HandleMsg: resultForgotten})
 	}
 	if len(adopted) == 0 {
 		return nil
 	}
-	s.log.Warn("xxljob: running what was started behind this node's back", "runs", len(adopted))
+	s.log.Warn("xxljob: running starts that took effect after their call had failed", "runs", len(adopted))
 	return s.receiveAfterAll(ctx, adopted, time.Now())
 }
 

@@ -26,7 +26,7 @@ func (s *scheduler) choosePart(ctx context.Context, run *Run, job *Job, addrs []
 		return routed{address: addrs[i]} // the parts queue
 	}
 	under, err := call(ctx, func(ctx context.Context) ([]Run, error) {
-		return s.store.Runs(ctx, RunFilter{TriggerID: run.TriggerID, States: []State{StateStarted, StateDispatched}, Limit: startBatch})
+		return s.store.Runs(ctx, RunFilter{TriggerID: run.TriggerID, States: []State{StateStarted, StateDispatched}, Limit: storeBatch})
 	})
 	if err != nil {
 		return routed{failed: err}

@@ -224,7 +224,7 @@ func (p *probes) call(ctx context.Context, job *Job, addr string) (wire.Return, 
 	case job.Route == route.Failover:
 		return wire.Success(), nil
 	}
-	runs, err := p.s.store.Runs(ctx, RunFilter{JobID: job.ID, States: []State{StateStarted}, Limit: startBatch})
+	runs, err := p.s.store.Runs(ctx, RunFilter{JobID: job.ID, States: []State{StateStarted}, Limit: storeBatch})
 	if err != nil {
 		return wire.Return{}, fmt.Errorf("%w: %w", errStore, err)
 	}

@@ -104,7 +104,7 @@ func (s *scheduler) takeUpMissing(ctx context.Context, now time.Time) error {
 	c := &s.compared
 	var ids []int64
 	for id, m := range c.missing {
-		if now.Sub(m.since) >= s.ripeAfter() && len(ids) < startBatch {
+		if now.Sub(m.since) >= s.ripeAfter() && len(ids) < storeBatch {
 			ids = append(ids, id)
 		}
 	}
@@ -120,7 +120,7 @@ func (s *scheduler) takeUpMissing(ctx context.Context, now time.Time) error {
 		if r.State != StatePlanned || !owned || epoch != c.missing[r.ID].epoch {
 			continue
 		}
-		s.log.Warn("xxljob: a planned run that nobody held was taken up", "run", r.ID, "job", r.JobID, "scheduled", r.Scheduled, "takenUp", s.takenUp.Add(1))
+		s.log.Warn("xxljob: picked up a planned run that no node was holding", "run", r.ID, "job", r.JobID, "scheduled", r.Scheduled, "takenUp", s.takenUp.Add(1))
 		s.plannedAgain(r, false)
 	}
 	for _, id := range ids {

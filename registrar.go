@@ -143,7 +143,7 @@ func (r *registrar) loop(ctx context.Context) {
 // store stores changes.
 func (r *registrar) store(ctx context.Context, changes []*registryChange) error {
 	puts, drops := settled(changes)
-	_, err := see(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, r.write(ctx, puts, drops) })
+	_, err := detached(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, r.write(ctx, puts, drops) })
 	r.learn(puts, drops, err)
 	return err
 }
@@ -271,7 +271,7 @@ func (r *registrar) look(ctx context.Context, looks, tidies bool) {
 		})
 	}
 	if err != nil {
-		r.s.log.Warn("xxljob: the registry was not looked through", "err", err)
+		r.s.log.Warn("xxljob: could not look through the registry", "error", err)
 	}
 }
 

@@ -2,7 +2,9 @@ package xxljob
 
 import (
 	"context"
-	"errors"
+
+	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/wire"
 )
 
 // Router chooses among the addresses of an app. The strategies of package route
@@ -40,48 +42,28 @@ type Registry interface {
 	Lookup(ctx context.Context, app string) ([]string, error)
 }
 
-// registerLoop keeps the attached executors in a Registry of the user's. The
-// store's own needs none of it: nodes publish them with their beats.
-func (s *scheduler) registerLoop(ctx context.Context) {
-	if s.cfg.Registry == nil {
-		return
-	}
-	retry := backoff{log: s.log, what: "registering attached executors"}
-	for {
-		wait := s.cfg.Beat
-		if err := s.registerAttached(ctx); retry.failed(ctx, err) {
-			wait = min(wait, retry.delay())
-		}
-		if !sleep(ctx, wait, s.attachedChanged) {
-			return
-		}
-	}
+// Task is what a handler sees of its run.
+type Task = executor.Task
+
+// Handler runs a job.
+type Handler = executor.Handler
+
+// Executor runs the jobs of one app inside this process: a wire.Executor that
+// says which handlers it has and where its results go. *executor.Executor is
+// one. It must be safe for concurrent use; an error of Run means that the run
+// was not accepted; and it must answer every run that it accepts by one callback
+// to the admin it was bound to. If it has a method Places() int, the scheduler
+// keeps at most so many runs under way at it, otherwise 1,000. A panic in a method, or
+// runtime.Goexit, is logged once and taken for an error; Handlers and Places then stay
+// as they were answered last. App, Handlers and Places must return at once.
+type Executor interface {
+	wire.Executor
+	// App is the app it serves; it does not change.
+	App() string
+	// Handlers are the names of its handlers; they may become more.
+	Handlers() []string
+	// Bind says where results go. Attach calls it, once.
+	Bind(admin wire.Admin)
 }
 
-func (s *scheduler) registerAttached(ctx context.Context) error {
-	var errs []error
-	for _, a := range s.attachments() {
-		if err := s.users.register(ctx, a.App, LocalAddress(s.incarnation)); err != nil {
-			errs = append(errs, err) // the registry may fail for one app
-			continue
-		}
-		s.attached.register(a.App)
-		s.book.forget()
-	}
-	return errors.Join(errs...)
-}
-
-// deregisterAttached takes the attached executors out of a Registry of the
-// user's, at Stop.
-func (s *scheduler) deregisterAttached(ctx context.Context) {
-	if s.cfg.Registry == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout) // for all together
-	defer cancel()
-	for _, a := range s.offered() {
-		if err := s.users.deregister(ctx, a.App, LocalAddress(s.incarnation)); err != nil {
-			s.log.Warn("xxljob: attached executor not deregistered", "app", a.App, "err", err)
-		}
-	}
-}
+var _ Executor = (*executor.Executor)(nil)

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/duty"
+	"github.com/xxljob/xxljob/internal/urgent"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -27,7 +27,7 @@ const (
 // reportBounds are room for a page of the greatest size from each app, or for many small
 // ones.
 func reportBounds() intakeBounds {
-	return intakeBounds{ofApp: 8 << 20, inAll: 64 << 20, batch: startBatch, batchBytes: 4 << 20, atOnce: startBatch / 4, kept: 10 * time.Minute, retries: true}
+	return intakeBounds{ofApp: 8 << 20, inAll: 64 << 20, batch: storeBatch, batchBytes: 4 << 20, atOnce: storeBatch / 4, kept: 10 * time.Minute, retries: true}
 }
 
 // reported is a result that has come, and who from.
@@ -66,7 +66,7 @@ func (a *adminSide) Callback(ctx context.Context, reqs []wire.CallbackRequest) (
 // report has results stored, with the next batch where the loops run.
 func (a *adminSide) report(ctx context.Context, caller wire.Caller, list []*reported, size int) error {
 	if !a.s.running() {
-		return a.s.storeReports(duty.Mark(ctx), list)
+		return a.s.storeReports(urgent.Mark(ctx), list)
 	}
 	p, err := a.s.reports.add(senderOf(caller), size, list...)
 	if err != nil {
@@ -142,7 +142,7 @@ func (s *scheduler) reportLoop(ctx context.Context) {
 // repetition does no harm. A run whose row others have locked fails its own result only.
 func (s *scheduler) storeReports(ctx context.Context, list []*reported) error {
 	for len(list) > 0 {
-		page := list[:min(len(list), startBatch)]
+		page := list[:min(len(list), storeBatch)]
 		list = list[len(page):]
 		results, err := s.admissible(ctx, page)
 		if err != nil {

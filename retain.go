@@ -26,16 +26,20 @@ const (
 	retainTimeout = 30 * time.Minute
 )
 
-// retainLoop drops old runs until ctx ends.
-func (s *scheduler) retainLoop(ctx context.Context, store Retainer) {
-	retry := backoff{log: s.log, what: "dropping old runs"}
-	for wait := retainFirst; sleep(ctx, wait); wait = retainEvery {
-		if _, first := s.leases.epoch(0); !first {
-			continue
+// retainDuty drops old runs.
+func (s *scheduler) retainDuty(store Retainer) duty {
+	first, retry := true, backoff{log: s.log, what: "dropping old runs"}
+	return duty{aside: true, once: func(ctx context.Context) (time.Duration, error) {
+		if first {
+			first = false
+			return retainFirst, nil
+		}
+		if _, mine := s.leases.epoch(0); !mine {
+			return retainEvery, nil
 		}
 		bounded, cancel := context.WithTimeout(ctx, retainTimeout)
-		err := store.DropRuns(bounded, s.clock.now().Add(-s.cfg.RunRetention))
-		cancel()
-		retry.failed(ctx, err)
-	}
+		defer cancel()
+		retry.failed(ctx, store.DropRuns(bounded, s.clock.now().Add(-s.cfg.RunRetention)))
+		return retainEvery, nil // also after an error: what is too old may be so for an hour more
+	}}
 }

@@ -183,7 +183,7 @@ func (r *registrar) enter(ctx context.Context, reg Registration) (refusal string
 		_ = r.forgetDead(ctx)
 	}
 	if refusal != "" && r.s.rarely.lets("registrations: "+reg.App) {
-		r.s.log.Warn("xxljob: registrations are refused", "app", reg.App, "why", refusal)
+		r.s.log.Warn("xxljob: refusing registrations", "app", reg.App, "why", refusal)
 	}
 	return refusal
 }

@@ -92,7 +92,7 @@ func TestRegistrationsOfAnApp(t *testing.T) {
 				t.Fatal("one more accepted")
 			}
 		}
-		if n := len(lines.with("registrations are refused", "app=far")); n < 1 || n > 3 { // in 120 s
+		if n := len(lines.with("refusing registrations", "app=far")); n < 1 || n > 3 { // in 120 s
 			t.Errorf("%d lines about it", n)
 		}
 	})

@@ -41,12 +41,12 @@ func TestRoomThatIsNotTaken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, entries := books(t, 2)
 			e, key := s.engine, here.key("app")
-			e.bounds.enter(laneNone, key, 1)
+			e.lanes.enter(laneNone, key, 1)
 			for _, en := range entries {
-				room, _ := e.bounds.fits(laneNone, key, 1)
+				room, _ := e.lanes.fits(laneNone, key, 1)
 				e.park(room, en)
 			}
-			e.admit(e.bounds.ended(key))
+			e.admit(e.lanes.ended(key))
 			let, _ := e.pop(lot{kind: lotDue}, 10)
 			if len(let) != 1 {
 				t.Fatalf("%d were let in, want 1", len(let))
@@ -74,12 +74,12 @@ func TestRoomThatIsKept(t *testing.T) {
 		for _, forgotten := range []bool{false, true} {
 			s, entries := books(t, 2)
 			e := s.engine
-			e.bounds.limit[laneFast] = 1
-			e.bounds.enter(laneFast, key, 1)
+			e.lanes.limit[laneFast] = 1
+			e.lanes.enter(laneFast, key, 1)
 			e.park(at, entries[0])
 			e.park(at, entries[1])
-			e.bounds.ended(key)
-			e.bounds.answered(laneFast, key)
+			e.lanes.ended(key)
+			e.lanes.answered(laneFast, key)
 			e.admit(at)
 			let, _ := e.pop(lot{kind: lotDue}, 10)
 			let[0].route = routed{address: "local://n-1", targets: []string{"local://n-1"}, places: 1, lane: laneFast}
@@ -88,7 +88,7 @@ func TestRoomThatIsKept(t *testing.T) {
 			if e.due.len() > 0 {
 				t.Errorf("%+v: another was let in", at)
 			}
-			if _, fits := e.bounds.fits(laneFast, key, 1); fits {
+			if _, fits := e.lanes.fits(laneFast, key, 1); fits {
 				t.Errorf("%+v: another would have the room", at)
 			}
 			if forgotten {
@@ -99,7 +99,7 @@ func TestRoomThatIsKept(t *testing.T) {
 			} else {
 				s.turnBegins(&let[0])
 			}
-			if _, fits := e.bounds.fits(laneFast, key, 1); !fits {
+			if _, fits := e.lanes.fits(laneFast, key, 1); !fits {
 				t.Errorf("%+v: the room is still taken, forgotten %t", at, forgotten)
 			}
 		}
@@ -117,8 +117,8 @@ func TestRoomOfARefusal(t *testing.T) {
 	let, _ := e.pop(lot{kind: lotDue}, 10)
 	let[0].route = routed{refused: "why not"}
 	e.waitApart(let[0].entry)
-	if e.due.len() != 1 || e.bounds.used[laneFast] != 0 {
-		t.Errorf("%d others were let in, %d places are taken", e.due.len(), e.bounds.used[laneFast])
+	if e.due.len() != 1 || e.lanes.used[laneFast] != 0 {
+		t.Errorf("%d others were let in, %d places are taken", e.due.len(), e.lanes.used[laneFast])
 	}
 }
 
@@ -237,8 +237,8 @@ func TestFreedPlacesAreOffered(t *testing.T) {
 		}
 		free(s, &a)
 		s.offerFreed()
-		if len(s.inboxWake) != 1 || len(s.engine.bounds.running) > 0 {
-			t.Errorf("%s: the inbox is woken %d times, and %v are under way", name, len(s.inboxWake), s.engine.bounds.running)
+		if len(s.inboxWake) != 1 || len(s.engine.lanes.running) > 0 {
+			t.Errorf("%s: the inbox is woken %d times, and %v are under way", name, len(s.inboxWake), s.engine.lanes.running)
 		}
 	}
 }

@@ -14,34 +14,7 @@ import (
 	"github.com/xxljob/xxljob/block"
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/route"
-	"github.com/xxljob/xxljob/wire"
 )
-
-// attachedPlaces is how many runs one app may have under way at one attached
-// executor, where the executor does not say (Places).
-const attachedPlaces = 1000
-
-// routed is where a run goes.
-type routed struct {
-	address string
-	targets []string      // of a broadcast, address being the first
-	choices []string      // of a probing route: where to go after a refusal
-	exec    wire.Executor // nil when the address is another node's
-	remote  bool          // the executor is called over HTTP
-	fanned  bool          // a further part of a broadcast: see deliver
-	lane    laneName
-	places  int
-	serial  lot  // of kind lotSerial for a serial job
-	ordered bool // a serial job: see transit.go
-	refused string
-	msg     string
-	probing bool     // the answers to probes are not in yet
-	behind  Run      // another part of the broadcast, whose end has to be waited for
-	failed  error    // the store did not tell where the other parts are
-	asks    []string // among these a router of the user's has to choose yet
-}
-
-func (r routed) key(app string) addressKey { return addressKey{app, r.address} }
 
 // route decides about one entry. It asks no executor: probing routes go by the
 // answers that probes have brought, and wait where there are none.

@@ -11,9 +11,6 @@ import (
 	"time"
 )
 
-// scanRuns is how many planned runs one scan, or one page of a reload, reads.
-const scanRuns = 5000
-
 // scanGap is how long the end of the window stays where it is. It moves on in
 // steps, so that a job with a short period is claimed once for several of its
 // instants; and by half of the pre-read at most, so that nothing comes late by it.
@@ -38,8 +35,8 @@ func (u *unsettled) due(now time.Time) bool {
 	return true
 }
 
-// horizon is the end of the window that a scan plans.
-type horizon struct {
+// planWindow is the time ahead that a scan plans.
+type planWindow struct {
 	set, end time.Time
 	took     time.Duration // the last scan
 }
@@ -47,33 +44,30 @@ type horizon struct {
 // at returns the end of the window for a scan at the time. It moves on a little
 // early where a hint has called for a scan shortly before it is due: the next one
 // would have to wait until this one is over.
-func (h *horizon) at(now time.Time, preRead, gap time.Duration) time.Time {
-	if since := now.Sub(h.set); since < 0 || since >= gap-2*h.took {
-		h.set, h.end = now, now.Add(preRead)
+func (w *planWindow) at(now time.Time, preRead, gap time.Duration) time.Time {
+	if since := now.Sub(w.set); since < 0 || since >= gap-2*w.took {
+		w.set, w.end = now, now.Add(preRead)
 	}
-	return h.end
+	return w.end
 }
 
-// scanLoop claims what becomes due until ctx ends. It is the only one that scans
-// on this node, so no shard is scanned twice at once.
-func (s *scheduler) scanLoop(ctx context.Context) {
-	retry := backoff{log: s.log, what: "scanning for due jobs"}
-	for {
-		wait, err := s.scanOnce(ctx)
-		if err == nil && s.fitness.fails() {
-			s.tryOut(ctx)
-			wait = min(wait, s.cfg.LeaseTTL/5)
-		}
-		if retry.failed(ctx, err) {
-			wait = retry.delay()
-		}
-		if !sleep(ctx, wait, s.signals.Scan, s.scanWake) {
-			return
-		}
+// scanDuty claims what becomes due. It is the only one that scans on this node, so no shard
+// is scanned twice at once.
+func (s *scheduler) scanDuty() duty {
+	return duty{
+		what: "scanning for due jobs", wakes: []<-chan struct{}{s.signals.Scan, s.scanWake},
+		once: func(ctx context.Context) (time.Duration, error) {
+			wait, err := s.scanOnce(ctx)
+			if err == nil && s.fitness.fails() {
+				s.tryOut(ctx)
+				wait = min(wait, s.cfg.LeaseTTL/5)
+			}
+			return wait, err
+		},
 	}
 }
 
-// scanOnce plans everything up to the horizon and returns when to look again.
+// scanOnce plans everything up to the end of the window and returns when to look again.
 func (s *scheduler) scanOnce(ctx context.Context) (time.Duration, error) {
 	if !s.leases.trusted(time.Now()) {
 		return forever, nil // the lease loop pokes
@@ -92,8 +86,8 @@ func (s *scheduler) scanOnce(ctx context.Context) (time.Duration, error) {
 // error is the second result.
 func (s *scheduler) scanShards(ctx context.Context, shards []Shard) (wait time.Duration, failed, err error) {
 	now := s.clock.now()
-	before := s.horizon.at(now, s.cfg.PreRead, s.scanGap())
-	defer func(began time.Time) { s.horizon.took = time.Since(began) }(time.Now())
+	before := s.window.at(now, s.cfg.PreRead, s.scanGap())
+	defer func(began time.Time) { s.window.took = time.Since(began) }(time.Now())
 	s.engine.tidy(now)
 	if s.unsettled.due(time.Now()) {
 		s.reload.add(shards)
@@ -137,7 +131,7 @@ func (s *scheduler) scanWait(res ScanResult, missed bool) time.Duration {
 	}
 	if !res.Next.IsZero() {
 		now := s.clock.now()
-		wait = min(wait, max(res.Next.Sub(now)-s.cfg.PreRead, s.horizon.set.Add(s.scanGap()).Sub(now), time.Millisecond))
+		wait = min(wait, max(res.Next.Sub(now)-s.cfg.PreRead, s.window.set.Add(s.scanGap()).Sub(now), time.Millisecond))
 	}
 	return wait
 }
@@ -168,7 +162,7 @@ func (s *scheduler) claim(ctx context.Context, shards []Shard, due []DueJob, now
 		j := &due[i]
 		plans[i] = p.plan(j, epochs[j.Shard])
 		if plans[i].Stop != "" {
-			s.log.Error("xxljob: job stopped, its schedule cannot be evaluated", "job", j.ID, "name", j.Name, "err", plans[i].Stop)
+			s.log.Error("xxljob: stopped a job whose schedule cannot be evaluated", "job", j.ID, "name", j.Name, "error", plans[i].Stop)
 		}
 		jobs[j.ID] = &j.Job
 		next = earlier(next, plans[i].Next)
@@ -176,7 +170,7 @@ func (s *scheduler) claim(ctx context.Context, shards []Shard, due []DueJob, now
 	if !s.leases.trusted(time.Now()) {
 		return next, false, nil
 	}
-	runs, err := see(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Claim(ctx, plans) })
+	runs, err := detached(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Claim(ctx, plans) })
 	if s.claiming.failed(ctx, err) {
 		// The claim may have taken effect, or may yet: what it planned has to be read.
 		s.reload.add(shards)

@@ -12,39 +12,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/xxljob/xxljob/executor"
-	"github.com/xxljob/xxljob/internal/duty"
 	"github.com/xxljob/xxljob/internal/guard"
 	"github.com/xxljob/xxljob/route"
 	"github.com/xxljob/xxljob/wire"
-)
-
-// Errors of the Scheduler. They are wrapped with what was attempted; test for
-// them with errors.Is.
-var (
-	// ErrUnknownRoute: no routing strategy has this name.
-	ErrUnknownRoute = errors.New("xxljob: unknown routing strategy")
-	// ErrUnknownBlock: no block strategy has this name.
-	ErrUnknownBlock = errors.New("xxljob: unknown block strategy")
-	// ErrUnknownHandler: no executor offers the app or the handler
-	// (Config.StrictHandlers).
-	ErrUnknownHandler = errors.New("xxljob: unknown app or handler")
-	// ErrNeverFires: the schedule has no instant in the future.
-	ErrNeverFires = errors.New("xxljob: the schedule never fires")
-	// ErrManual: a job without a schedule cannot be started; trigger it.
-	ErrManual = errors.New("xxljob: the job has no schedule")
-	// ErrStarted: Start was called before.
-	ErrStarted = errors.New("xxljob: the scheduler was started before")
-	// ErrStopped: the scheduler is stopped.
-	ErrStopped = errors.New("xxljob: the scheduler is stopped")
-	// ErrNoLog: nobody has a log of the run, or none that can be asked for it.
-	ErrNoLog = errors.New("xxljob: no log")
-	// ErrNotReady: see Scheduler.Ready.
-	ErrNotReady = errors.New("xxljob: the scheduler is not ready")
-
-	errNoContext = errors.New("xxljob: the context is nil")
 )
 
 // Scheduler schedules jobs and runs them. Make one with New. All methods are
@@ -223,9 +194,9 @@ func New(store Store, cfg Config) (Scheduler, error) {
 		leaseWake:       newWake(),
 		inboxWake:       newWake(),
 		watchWake:       newWake(),
-		finishWake:      newWake(),
-		lockedWake:      newWake(),
-		dispatchWake:    newWake(),
+		finishing:       newBatch[Result](),
+		lockedOut:       newBatch[Result](),
+		dispatching:     newBatch[Dispatch](),
 		openWake:        newWake(),
 		transitWake:     newWake(),
 		listWake:        newWake(),
@@ -290,10 +261,10 @@ type scheduler struct {
 	registrar   *registrar
 
 	// Pokes of the loops, by whoever has news for them.
-	scanWake, startWake, leaseWake, inboxWake, watchWake, finishWake, lockedWake wake
-	dispatchWake, openWake, transitWake, listWake                                wake
-	attachedChanged                                                              wake
-	signals                                                                      Signals // set by Start, before the loops
+	scanWake, startWake, leaseWake, inboxWake, watchWake wake
+	openWake, transitWake, listWake                      wake
+	attachedChanged                                      wake
+	signals                                              Signals // set by Start, before the loops
 
 	early        *earlyFlights
 	desk         *logDesk
@@ -302,7 +273,7 @@ type scheduler struct {
 	users        *userCalls // of Config.Registry and Config.Routers
 	lead         lead
 	routing      map[string]*backoff         // of apps whose addresses cannot be read; owned by the start loop
-	horizon      horizon                     // owned by the scan loop
+	window       planWindow                  // owned by the scan loop
 	unsettled    unsettled                   // owned by the scan loop
 	compared     reconciliation              // owned by the scan loop
 	takenUp      atomic.Int64                // planned runs that nobody held
@@ -312,9 +283,9 @@ type scheduler struct {
 	offeredAt    time.Time                   // see offerFreed; owned by the start loop
 	token        atomic.Int64                // the number of the latest start
 	reload       reloadSet
-	finishing    finishing
-	lockedOut    finishing // results whose runs others have locked
-	dispatching  dispatching
+	finishing    *batch[Result]   // results that this node itself has come to
+	lockedOut    *batch[Result]   // results whose runs others have locked
+	dispatching  *batch[Dispatch] // runs that remote executors have accepted
 	open         openRuns
 	fanOut       fanOut
 	reports      *intake[reported]
@@ -357,35 +328,6 @@ type life struct {
 	// results, inbox), then lease (beats).
 	plan, work, lease loops
 	unhook            func() bool
-}
-
-// loops are goroutines that end together. Without what they ask of the store no run goes
-// on, and their context says so to it (see internal/duty).
-type loops struct {
-	group  *errgroup.Group
-	ctx    context.Context
-	cancel context.CancelFunc
-}
-
-func newLoops() loops {
-	ctx, cancel := context.WithCancel(duty.Mark(context.Background()))
-	return loops{group: &errgroup.Group{}, ctx: ctx, cancel: cancel}
-}
-
-// run starts a loop; end waits for it.
-func (l loops) run(loop func(context.Context)) {
-	l.group.Go(func() error { loop(l.ctx); return nil })
-}
-
-// aside starts a loop whose calls of the store may wait.
-func (l loops) aside(loop func(context.Context)) {
-	l.run(func(ctx context.Context) { loop(duty.Unmark(ctx)) })
-}
-
-// end cancels the loops and waits until they have returned.
-func (l loops) end() {
-	l.cancel()
-	_ = l.group.Wait() // the loops return no errors
 }
 
 func (s *scheduler) Start(ctx context.Context) error { return s.start(ctx, ctx) }
@@ -444,30 +386,16 @@ func (s *scheduler) startLoops(ctx context.Context) error {
 	s.warnOfJobsAPI()
 	l.plan, l.work, l.lease = newLoops(), newLoops(), newLoops()
 	s.signals = s.store.Watch(l.lease.ctx, s.incarnation)
-	l.lease.run(s.leaseLoop)
-	l.lease.aside(s.registerLoop)
-	l.lease.aside(s.listLoop)
-	if store, ok := s.store.(Retainer); ok {
-		l.lease.aside(func(ctx context.Context) { s.retainLoop(ctx, store) })
-	}
-	l.work.run(s.finishLoop)
-	l.work.run(s.lockedLoop)
-	l.work.run(s.watchLoop)
-	l.work.run(s.transitLoop)
-	l.work.run(s.inboxLoop)
-	l.work.run(s.dispatchLoop)
-	l.work.run(s.openLoop)
-	l.work.run(s.reportLoop)
-	l.work.run(s.registrar.loop)
-	l.work.aside(s.registrar.forgetLoop)
-	l.plan.run(s.scanLoop)
-	l.plan.run(s.startLoop)
+	plan, work, lease := s.duties()
+	l.lease.start(s.log, lease)
+	l.work.start(s.log, work)
+	l.plan.start(s.log, plan)
 	// The goroutine that AfterFunc starts ends with Stop.
 	l.unhook = context.AfterFunc(ctx, func() {
 		grace, cancel := context.WithTimeout(context.Background(), s.cfg.StopGrace)
 		defer cancel()
 		if err := s.graceOver(s.Stop(grace)); err != nil {
-			s.log.Warn("xxljob: stopped before all handlers had ended", "err", err)
+			s.log.Warn("xxljob: stopped before all handlers had ended", "error", err)
 		}
 	})
 	return nil
@@ -507,7 +435,7 @@ func (s *scheduler) fatal() error {
 // cannotWork records an error that no retry mends: ErrShards, of a store that did not
 // answer when Start asked. It is called once, by the lease loop.
 func (s *scheduler) cannotWork(err error) {
-	s.log.Error("xxljob: this scheduler can do nothing", "err", err)
+	s.log.Error("xxljob: this scheduler cannot work at all", "error", err)
 	s.life.mu.Lock()
 	defer s.life.mu.Unlock()
 	s.life.fatal = err

@@ -17,14 +17,14 @@ import (
 // earlyFlights are started runs whose time has not quite come: the store's
 // answer was quicker than the lead.
 type earlyFlights struct {
-	mu      sync.Mutex
-	ring    timeRing
-	alarms  alarms
-	flights map[int64]*flight
+	mu       sync.Mutex
+	ring     timeRing
+	dueTimes dueTimes
+	flights  map[int64]*flight
 }
 
 func newEarlyFlights() *earlyFlights {
-	return &earlyFlights{alarms: newAlarms(), flights: map[int64]*flight{}}
+	return &earlyFlights{dueTimes: newDueTimes(), flights: map[int64]*flight{}}
 }
 
 func (e *earlyFlights) add(f *flight) {
@@ -32,7 +32,7 @@ func (e *earlyFlights) add(f *flight) {
 	defer e.mu.Unlock()
 	e.flights[f.run.ID] = f
 	e.ring.Push(f.run.Scheduled, f.run.ID)
-	e.alarms.add(f.run.Scheduled.UnixMilli())
+	e.dueTimes.add(f.run.Scheduled.UnixMilli())
 }
 
 func (e *earlyFlights) pop(now time.Time) []*flight {
@@ -41,7 +41,7 @@ func (e *earlyFlights) pop(now time.Time) []*flight {
 	if len(e.flights) == 0 {
 		return nil
 	}
-	e.alarms.popUpTo(now.UnixMilli())
+	e.dueTimes.popUpTo(now.UnixMilli())
 	var due []*flight
 	for _, id := range e.ring.Pop(now) {
 		due = append(due, e.flights[id])
@@ -53,7 +53,7 @@ func (e *earlyFlights) pop(now time.Time) []*flight {
 func (e *earlyFlights) next() (time.Time, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	ms, ok := e.alarms.next()
+	ms, ok := e.dueTimes.next()
 	return time.UnixMilli(ms), ok
 }
 
@@ -225,7 +225,7 @@ func (s *scheduler) send(ctx context.Context, f *flight) {
 	switch {
 	case err == nil && ret.OK() && ret.Msg == wire.Noted(wire.MsgRepeatEnded, f.run.ID).Msg:
 		// A database that failed over has forgotten the result it had acknowledged.
-		s.finishLater(s.resultAt(f, Result{State: StateLost, HandleMsg: resultForgotten}))
+		s.finishAsync(s.resultAt(f, Result{State: StateLost, HandleMsg: resultForgotten}))
 	case err == nil && ret.OK():
 		if reason := s.engine.accepted(f); reason != "" {
 			s.killAt(ctx, f, reason) // asked for while it was being accepted
@@ -272,7 +272,7 @@ func (s *scheduler) refused(ctx context.Context, f *flight, why string) {
 	} else if len(f.choices) > 0 && s.readdress(ctx, f, why) {
 		return
 	}
-	s.finishLater(res)
+	s.finishAsync(res)
 }
 
 // readdress moves the run to the next executor after a refusal, by a compare-and-set
@@ -326,24 +326,16 @@ func (s *scheduler) goOn(f *flight, move Readdress, choices []string) {
 // Readdress may hide that it has.
 func (s *scheduler) moveTo(ctx context.Context, move Readdress) (bool, error) {
 	retry := backoff{log: s.log, what: "moving a run to another address"}
-	moved, err := call(ctx, func(ctx context.Context) (bool, error) { return s.store.Readdress(ctx, move) })
-	for retry.failed(ctx, err) {
-		if !sleep(ctx, retry.delay()) {
-			return false, err
-		}
-		moved, err = call(ctx, func(ctx context.Context) (bool, error) {
+	return callUntil(ctx, &retry,
+		func(ctx context.Context) (bool, error) { return s.store.Readdress(ctx, move) },
+		func(ctx context.Context) (bool, error) {
 			run, err := s.store.Run(ctx, move.RunID)
 			if err != nil || run.State == StateStarted && run.Address == move.Address && run.BootID == move.BootID && run.Token == move.Token {
 				return err == nil, err
 			}
 			return s.store.Readdress(ctx, move)
 		})
-	}
-	return moved, nil
 }
-
-// maxAnswer bounds what is kept of an executor's answer, in bytes.
-const maxAnswer = 2000
 
 // requestOf is the wire's request for a flight.
 func requestOf(f *flight) wire.TriggerRequest {

@@ -119,7 +119,7 @@ func TestRouterThatNeverReturns(t *testing.T) {
 				t.Errorf("refused after %v: %s", late, run.TriggerMsg)
 			}
 		}
-		if lines := log.with("level=WARN", "a router has not answered in time"); len(lines) != 1 {
+		if lines := log.with("level=WARN", "a router did not answer in time"); len(lines) != 1 {
 			t.Errorf("the log says %q", lines)
 		}
 		close(release)

@@ -1,7 +1,7 @@
 package xxljob
 
 // Input: planned runs that are due, from the ring. Output: runs that are marked
-// started in the store, to trigger.go; or refused ones, to callback.go. Nothing
+// started in the store, to send.go; or refused ones, to callback.go. Nothing
 // is sent before the store has acknowledged the start.
 
 import (
@@ -12,30 +12,17 @@ import (
 )
 
 const (
-	// startBatch is how many runs one statement marks started at most.
-	startBatch = 1000
 	// maxLead is how long before its time a run may be marked started, to make up
 	// for the store's round trip. It is sent at its time, never before.
 	maxLead = 20 * time.Millisecond
 	// maxStartMsg bounds what is recorded of a start, in bytes: routers of users and
 	// long lists of probes may have much to say.
 	maxStartMsg = 16 << 10
-	// lockedRetry is the pause before rows that others had locked are tried again.
-	lockedRetry = 10 * time.Millisecond
 )
 
-// startLoop starts runs at their time until ctx ends.
-func (s *scheduler) startLoop(ctx context.Context) {
-	retry := backoff{log: s.log, what: "routing runs"}
-	for {
-		wait, err := s.startOnce(ctx)
-		if retry.failed(ctx, err) {
-			wait = retry.delay()
-		}
-		if !sleep(ctx, wait, s.startWake) {
-			return
-		}
-	}
+// startDuty starts runs at their time.
+func (s *scheduler) startDuty() duty {
+	return duty{what: "routing runs", wakes: []<-chan struct{}{s.startWake}, once: s.startOnce}
 }
 
 // startOnce starts what is due and returns how long nothing more will be.
@@ -66,7 +53,7 @@ func (s *scheduler) startOnce(ctx context.Context) (time.Duration, error) {
 // startPass starts what is due, and behind it some of what goes apart. It reports whether
 // there was something, and whether some rows have to be tried again after a pause.
 func (s *scheduler) startPass(ctx context.Context) (some, locked bool, err error) {
-	n, _, locked, err := s.startFrom(ctx, lot{kind: lotDue}, startBatch)
+	n, _, locked, err := s.startFrom(ctx, lot{kind: lotDue}, storeBatch)
 	if err != nil {
 		return n > 0, locked, err
 	}
@@ -113,7 +100,7 @@ func (s *scheduler) offerFreed() {
 func (s *scheduler) untilNext() time.Duration {
 	now := s.clock.now()
 	wait := time.Duration(forever)
-	if at, ok := s.engine.nextAlarm(); ok {
+	if at, ok := s.engine.nextDue(); ok {
 		wait = max(at.Sub(now)-s.lead.get(), time.Microsecond)
 	}
 	if at, ok := s.early.next(); ok {
@@ -123,13 +110,6 @@ func (s *scheduler) untilNext() time.Duration {
 		wait = min(wait, offerPause)
 	}
 	return wait
-}
-
-// attempt is one entry on its way to be started.
-type attempt struct {
-	*entry
-	job   *Job
-	start Start
 }
 
 // collect takes entries from the due queue, or from a lot of those that go apart, routes
@@ -235,11 +215,11 @@ func (s *scheduler) reserve(a *attempt, now time.Time) bool {
 			e.park(r.serial, a.entry)
 			return false
 		}
-		if full, ok := e.bounds.fits(r.lane, r.key(a.run.App), r.places); !ok {
+		if full, ok := e.lanes.fits(r.lane, r.key(a.run.App), r.places); !ok {
 			e.park(full, a.entry)
 			return false
 		}
-		e.bounds.enter(r.lane, r.key(a.run.App), r.places)
+		e.lanes.enter(r.lane, r.key(a.run.App), r.places)
 		if r.ordered && (r.exec == nil || len(r.targets) > 0) { // parts of a broadcast go to other nodes
 			e.transit.add(&a.run)
 		}
@@ -365,7 +345,7 @@ func (s *scheduler) startBatch(ctx context.Context, batch []attempt, prompt bool
 		starts[i] = a.start
 	}
 	began := s.fitness.begin(&s.fitness.starts)
-	answers, err := see(ctx, func(ctx context.Context) ([]Started, error) { return s.store.Start(ctx, starts) })
+	answers, err := detached(ctx, func(ctx context.Context) ([]Started, error) { return s.store.Start(ctx, starts) })
 	s.fitness.end(ctx, &s.fitness.starts, began, err)
 	if s.starting.failed(ctx, err) {
 		s.doubts.start(batch)

@@ -4,16 +4,12 @@ import (
 	"context"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/duty"
+	"github.com/xxljob/xxljob/internal/urgent"
 )
 
-const (
-	// callTimeout bounds a single call of a loop to the store.
-	callTimeout = 5 * time.Second
-	// lastWords is how long Stop goes on after its ctx has ended, for the results
-	// of the handlers that it then cancels.
-	lastWords = 2 * time.Second
-)
+// lastWords is how long Stop goes on after its ctx has ended, for the results of the
+// handlers that it then cancels.
+const lastWords = 2 * time.Second
 
 func (s *scheduler) Stop(ctx context.Context) error {
 	if ctx == nil {
@@ -68,7 +64,7 @@ func (s *scheduler) stop(ctx context.Context, started bool) error {
 	s.leaseWake.poke() // the next beat tells the others
 	l.plan.end()
 	// What is left to write is written even when ctx ends meanwhile.
-	final, cancel := context.WithCancel(duty.Mark(context.WithoutCancel(ctx)))
+	final, cancel := context.WithCancel(urgent.Mark(context.WithoutCancel(ctx)))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastWords, cancel) })()
 	s.giveBack(final)
@@ -119,6 +115,6 @@ func (s *scheduler) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if err := s.store.Leave(ctx, s.incarnation); err != nil {
-		s.log.Warn("xxljob: leaving without a word to the other nodes", "err", err)
+		s.log.Warn("xxljob: could not announce departure; other nodes will detect it by silence", "error", err)
 	}
 }

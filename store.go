@@ -2,26 +2,7 @@ package xxljob
 
 import (
 	"context"
-	"errors"
 	"time"
-)
-
-// Errors of stores. A store wraps them with what was attempted; test for them
-// with errors.Is.
-var (
-	// ErrNotFound: there is no such job, run, group or node.
-	ErrNotFound = errors.New("xxljob: not found")
-	// ErrConflict: the job's version is not the one the caller had read.
-	ErrConflict = errors.New("xxljob: conflict: the job has changed since it was read")
-	// ErrDuplicateKey: the app has a job with this Key already.
-	ErrDuplicateKey = errors.New("xxljob: the key is taken")
-	// ErrGroupInUse: the group still has jobs.
-	ErrGroupInUse = errors.New("xxljob: the group has jobs")
-	// ErrLocked: others hold locks on rows that the call needs; what the call
-	// returned beside it has taken effect, and the rest may be tried again.
-	ErrLocked = errors.New("xxljob: rows are locked by others")
-	// ErrShards: the store was set up with another number of shards.
-	ErrShards = errors.New("xxljob: different number of shards")
 )
 
 // Store keeps everything that outlives a moment: jobs, runs, groups, nodes,

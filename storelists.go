@@ -5,12 +5,7 @@ package xxljob
 
 import (
 	"context"
-	"errors"
 )
-
-// ErrSuperseded: another list applies to the app, of another generation or of the same
-// one, or others name the job that was to be pruned. Nothing was changed.
-var ErrSuperseded = errors.New("xxljob: superseded: another list applies to the app")
 
 // ListStore keeps lists of jobs. An app has a head: what is known of the list that was
 // applied last. A node has at most one list for each app, which counts from when the node

@@ -19,19 +19,18 @@ import (
 // for: no signal says that a run was taken.
 const transitPoll = 50 * time.Millisecond
 
-// transitLoop asks until nobody waits any more, and ends with ctx.
-func (s *scheduler) transitLoop(ctx context.Context) {
-	retry := backoff{log: s.log, what: "looking after runs that others wait for"}
-	for sleep(ctx, forever, s.transitWake) {
-		for ids := s.engine.inTheWay(); len(ids) > 0; ids = s.engine.inTheWay() {
-			pause := transitPoll * time.Duration(1+len(ids)/startBatch) // the more there are the more it costs
-			if retry.failed(ctx, s.watchOnce(ctx, ids)) {
-				pause = retry.delay()
+// transitDuty asks until nobody waits any more.
+func (s *scheduler) transitDuty() duty {
+	return duty{
+		what: "looking after runs that others wait for", wakes: []<-chan struct{}{s.transitWake},
+		once: func(ctx context.Context) (time.Duration, error) {
+			ids := s.engine.inTheWay()
+			if len(ids) == 0 {
+				return forever, nil
 			}
-			if !sleep(ctx, pause) {
-				return
-			}
-		}
+			// The more there are the more it costs.
+			return transitPoll * time.Duration(1+len(ids)/storeBatch), s.watch(ctx, ids)
+		},
 	}
 }
 

@@ -43,7 +43,7 @@ type openRun struct {
 // leaveOpen turns a flight into an open run. What is sent again is what was sent, to the
 // same process.
 func (s *scheduler) leaveOpen(f *flight, sent wire.TriggerRequest, cause error) {
-	s.log.Warn("xxljob: not known whether the executor has the run", "run", f.run.ID, "job", f.run.JobID, "err", cause)
+	s.log.Warn("xxljob: run in doubt: the call to its executor failed, and may have arrived", "run", f.run.ID, "job", f.run.JobID, "error", cause)
 	now := time.Now()
 	s.open.add(&openRun{run: f.run, req: sent, again: sent.BootID != "", since: now, from: s.clock.now(), next: now.Add(openFirst)})
 	s.landed(f.run.ID)
@@ -136,7 +136,7 @@ func (s *scheduler) askOne(ctx context.Context, exec wire.Executor, o *openRun, 
 		return false, err
 	case err != nil:
 	case said.state == wire.RunHeld:
-		s.dispatchedLater(o.run, "no answer to the trigger; asked about the run: it has it")
+		s.dispatchedAsync(o.run, "no answer to the trigger; asked about the run: it has it")
 		return true, nil
 	case said.state == wire.RunReported:
 		return s.endReported(ctx, o)
@@ -182,7 +182,7 @@ func (s *scheduler) resend(ctx context.Context, exec wire.Executor, o *openRun) 
 		return false, err
 	}
 	if o.again = ret.OK(); o.again {
-		s.dispatchedLater(o.run, "accepted, asked again: "+ret.Msg)
+		s.dispatchedAsync(o.run, "accepted, asked again: "+ret.Msg)
 	}
 	return o.again, nil
 }
@@ -224,7 +224,7 @@ func (s *scheduler) endReported(ctx context.Context, o *openRun) (done bool, err
 	case err != nil && !isNotFound(err) || !s.leases.trusted(time.Now()):
 		return false, nil // the executor has answered: it is the store that has not
 	case err == nil && o.is(r):
-		s.finishLater(concluded(r, Result{State: StateLost, HandleMsg: resultForgotten}))
+		s.finishAsync(concluded(r, Result{State: StateLost, HandleMsg: resultForgotten}))
 	case err == nil:
 		s.notMine(r)
 	}
@@ -261,7 +261,7 @@ func (s *scheduler) endLost(ctx context.Context, o *openRun, r Run, said answerA
 	if lost == "" || !s.leases.trusted(time.Now()) {
 		return false
 	}
-	s.finishLater(concluded(r, Result{State: StateLost, HandleMsg: lost}))
+	s.finishAsync(concluded(r, Result{State: StateLost, HandleMsg: lost}))
 	return true
 }
 

@@ -14,8 +14,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/duty"
 	"github.com/xxljob/xxljob/internal/guard"
+	"github.com/xxljob/xxljob/internal/urgent"
 	"github.com/xxljob/xxljob/route"
 )
 
@@ -175,7 +175,7 @@ func (u *userCalls) begin(ctx context.Context, key userCallKey, writes bool, f f
 	}
 	c := u.trackLocked()
 	u.calls[key] = c
-	ctx, cancel := context.WithTimeout(duty.Unmark(context.WithoutCancel(ctx)), u.timeout)
+	ctx, cancel := context.WithTimeout(urgent.Unmark(context.WithoutCancel(ctx)), u.timeout)
 	guard.Go(func() (err error) {
 		c.addrs, err = f(ctx)
 		return err

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 
 	"github.com/xxljob/xxljob/executor"
-	"github.com/xxljob/xxljob/internal/duty"
 	"github.com/xxljob/xxljob/internal/guard"
+	"github.com/xxljob/xxljob/internal/urgent"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -79,23 +79,23 @@ func bind(e Executor, admin wire.Admin) error {
 
 // Run is not accepted where it panics, as with any other error.
 func (e *userExecutor) Run(ctx context.Context, req wire.TriggerRequest) (wire.Return, error) {
-	return answered(e, "Run", func() (wire.Return, error) { return e.made.Run(duty.Unmark(ctx), req) })
+	return answered(e, "Run", func() (wire.Return, error) { return e.made.Run(urgent.Unmark(ctx), req) })
 }
 
 func (e *userExecutor) Beat(ctx context.Context) (wire.Return, error) {
-	return answered(e, "Beat", func() (wire.Return, error) { return e.made.Beat(duty.Unmark(ctx)) })
+	return answered(e, "Beat", func() (wire.Return, error) { return e.made.Beat(urgent.Unmark(ctx)) })
 }
 
 func (e *userExecutor) IdleBeat(ctx context.Context, req wire.IdleBeatRequest) (wire.Return, error) {
-	return answered(e, "IdleBeat", func() (wire.Return, error) { return e.made.IdleBeat(duty.Unmark(ctx), req) })
+	return answered(e, "IdleBeat", func() (wire.Return, error) { return e.made.IdleBeat(urgent.Unmark(ctx), req) })
 }
 
 func (e *userExecutor) Kill(ctx context.Context, req wire.KillRequest) (wire.Return, error) {
-	return answered(e, "Kill", func() (wire.Return, error) { return e.made.Kill(duty.Unmark(ctx), req) })
+	return answered(e, "Kill", func() (wire.Return, error) { return e.made.Kill(urgent.Unmark(ctx), req) })
 }
 
 func (e *userExecutor) Log(ctx context.Context, req wire.LogRequest) (wire.LogReturn, error) {
-	return answered(e, "Log", func() (wire.LogReturn, error) { return e.made.Log(duty.Unmark(ctx), req) })
+	return answered(e, "Log", func() (wire.LogReturn, error) { return e.made.Log(urgent.Unmark(ctx), req) })
 }
 
 // call calls a method.

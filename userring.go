@@ -19,7 +19,7 @@ type heldRing struct {
 
 func newHeldRing(cfg *Config, panics *guard.Log) heldRing {
 	r := heldRing{TimeRing: cfg.Ring, users: true, panics: panics, failed: func(method string, err error) {
-		cfg.Logger.Error("xxljob: Config.Ring is not used any more, the ring of NewTimeRing is in its place", "node", cfg.Node, "method", method, "err", err)
+		cfg.Logger.Error("xxljob: Config.Ring failed and was replaced by the ring of NewTimeRing", "node", cfg.Node, "method", method, "error", err)
 	}}
 	if _, ours := cfg.Ring.(*timeRing); ours || cfg.Ring == nil {
 		r.users = false
@@ -46,7 +46,7 @@ func (e *engine) popRing(now time.Time) (ids []int64) {
 		return e.ring.Pop(now)
 	}
 	if !e.tryRing("Pop", func(r TimeRing) { ids = r.Pop(now) }) {
-		e.alarms.popUpTo(now.UnixMilli())
+		e.dueTimes.popUpTo(now.UnixMilli())
 		return e.ring.Pop(now)
 	}
 	return ids
@@ -74,7 +74,7 @@ func (e *engine) tryRing(method string, f func(TimeRing)) bool {
 	for id, en := range e.held {
 		if !en.due {
 			e.ring.Push(en.run.Scheduled, id)
-			e.alarms.add(en.run.Scheduled.UnixMilli())
+			e.dueTimes.add(en.run.Scheduled.UnixMilli())
 		}
 	}
 	return false

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/duty"
 	"github.com/xxljob/xxljob/internal/guard"
+	"github.com/xxljob/xxljob/internal/urgent"
 )
 
 // routerKey is a router of the user's, by its name, and a job.
@@ -39,26 +39,6 @@ type routeWait struct {
 
 // routeCall is a call of a router. Nobody waits for it any more where it is about nil.
 type routeCall struct{ about *routeWait }
-
-// routeChoice is a router's answer about a run.
-type routeChoice struct {
-	version int64 // of the job
-	chosen  []string
-	refused string
-}
-
-// fits reports whether a choice is still one among the addresses.
-func (c *routeChoice) fits(job *Job, addrs []string) bool {
-	if c == nil || c.version != job.Version {
-		return false
-	}
-	for _, a := range c.chosen {
-		if _, there := slices.BinarySearch(addrs, a); !there {
-			return false
-		}
-	}
-	return true
-}
 
 // choiceFor returns what a router has chosen for a run; nil when it has to be asked yet,
 // or when an earlier run of the job has.
@@ -158,7 +138,7 @@ func (s *scheduler) callRouter(q *routeQueue, w *routeWait) {
 	c := &routeCall{about: w}
 	q.call = c
 	router := s.cfg.Routers[q.key.route]
-	ctx, cancel := context.WithTimeout(duty.Unmark(s.life.plan.ctx), s.cfg.RouteTimeout)
+	ctx, cancel := context.WithTimeout(urgent.Unmark(s.life.plan.ctx), s.cfg.RouteTimeout)
 	overdue := time.AfterFunc(s.cfg.RouteTimeout, func() { s.routeOverdue(q, c) })
 	choice := &routeChoice{version: w.version}
 	under := s.users.track()
@@ -221,7 +201,7 @@ func (s *scheduler) routeAnswered(q *routeQueue, c *routeCall, choice *routeChoi
 // routeOverdue is called when the time of a call is over.
 func (s *scheduler) routeOverdue(q *routeQueue, c *routeCall) {
 	if s.leaveCall(q, c) {
-		s.log.Warn("xxljob: a router has not answered in time; runs of the job are refused until it does", "router", q.key.route, "job", q.key.jobID, "timeout", s.cfg.RouteTimeout)
+		s.log.Warn("xxljob: a router did not answer in time; runs of its job are refused until it does", "router", q.key.route, "job", q.key.jobID, "timeout", s.cfg.RouteTimeout)
 	}
 }
 

@@ -5,7 +5,6 @@ package xxljob
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -13,25 +12,6 @@ import (
 	"github.com/xxljob/xxljob/internal/inside"
 	"github.com/xxljob/xxljob/route"
 )
-
-// ErrWaitsForItself: a handler has called Wait for a run that cannot end, or not begin,
-// before its own has ended. That is so for its own run, and for a planned run of the same
-// job with SERIAL_EXECUTION which, by the addresses that its app has at that moment, as
-// far as this node knows, goes to the address where the handler runs, and to no other:
-//
-//   - the run can go to no other address: none else has the handler, or the trigger has
-//     named this one only. With BUSYOVER the run is refused then, and has thus ended;
-//   - FIRST, LAST, FAILOVER or CONSISTENT_HASH choose this address among all;
-//   - NEAREST, where the node of the handler has the job's shard. A shard that moves to
-//     another node before the run is due would take it along;
-//   - SHARDING_BROADCAST, where all are addresses of nodes: it begins when the job is idle
-//     at all of them.
-//
-// Any other run may end by itself, and is waited for: ROUND, RANDOM and the like, and
-// routers of one's own, may send it elsewhere, and which of the nodes sends it is not
-// certain until it has. A wait for a run that they do send here ends with its context. Runs that are refused by this error are as they were: they begin after the
-// handler's end.
-var ErrWaitsForItself = errors.New("xxljob: a handler cannot wait for itself")
 
 // waitsForItself refuses a handler of this node that waits for its own run, or for one
 // that is certain to be queued behind it.

@@ -270,7 +270,7 @@ func TestWarnsOfWhatIsNotThereYet(t *testing.T) {
 		seen := 0
 		check := func(what string, want int, fields ...string) {
 			t.Helper()
-			got := logs.with("level=WARN", "not acted upon yet")[seen:]
+			got := logs.with("level=WARN", "not acted on yet")[seen:]
 			if seen += len(got); len(got) != want {
 				t.Errorf("%s: %d warnings, want %d: %q", what, len(got), want, got)
 			}

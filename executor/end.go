@@ -161,6 +161,6 @@ func (e *Executor) abandon(r *run) {
 	e.abandoned.Add(1)
 	e.checkIdle()
 	e.mu.Unlock()
-	e.cfg.Logger.Warn("executor: a handler ignores cancellation and is abandoned", "handler", r.handler.name,
+	e.cfg.Logger.Warn("executor: abandoned a handler that ignores cancellation", "handler", r.handler.name,
 		"job", r.job.id, "run", r.id.id, "cause", context.Cause(r.ctx), "grace", e.cfg.Grace)
 }

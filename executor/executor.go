@@ -238,7 +238,7 @@ func (e *Executor) readLog(o *origin, req wire.LogRequest) wire.LogReturn {
 	k := runID{req.LogID, req.LogDateTim}
 	res, found, err := o.logs.read(askedLog(k, time.Now()), from)
 	if err != nil {
-		e.cfg.Logger.Error("executor: a run's log cannot be read", "run", req.LogID, "error", err)
+		e.cfg.Logger.Error("executor: could not read the log of a run", "run", req.LogID, "error", err)
 		return wire.LogReturn{Code: wire.CodeFail, Msg: "readLog fail, " + err.Error()}
 	}
 	if !found {

@@ -92,7 +92,7 @@ func (w *fileWriter) write(lines []byte) {
 	}
 	if err := w.put(lines); err != nil {
 		w.shut()
-		w.store.log.Error("executor: the log of a run cannot be written", "run", w.key.id, "error", err)
+		w.store.log.Error("executor: could not write the log of a run", "run", w.key.id, "error", err)
 	}
 }
 
@@ -147,7 +147,7 @@ func (w *fileWriter) shut() {
 		return
 	}
 	if err := w.file.Close(); err != nil {
-		w.store.log.Error("executor: the log of a run cannot be closed", "run", w.key.id, "error", err)
+		w.store.log.Error("executor: could not close the log of a run", "run", w.key.id, "error", err)
 	}
 	w.file = nil
 }
@@ -259,7 +259,7 @@ func (s *fileLogs) clean(now time.Time) {
 	}
 	days, err := s.days()
 	if err != nil {
-		s.log.Error("executor: old logs cannot be listed", "error", err)
+		s.log.Error("executor: could not list old logs", "error", err)
 		return
 	}
 	for _, d := range days {
@@ -267,7 +267,7 @@ func (s *fileLogs) clean(now time.Time) {
 			continue
 		}
 		if err := s.root.RemoveAll(d.name); err != nil {
-			s.log.Error("executor: old logs cannot be removed", "day", d.name, "error", err)
+			s.log.Error("executor: could not remove old logs", "day", d.name, "error", err)
 		}
 	}
 }
@@ -312,7 +312,7 @@ func (s *fileLogs) written(d logDay, now time.Time) time.Time {
 		return at
 	}
 	if err := s.root.Chtimes(d.name, now, now); err != nil {
-		s.log.Error("executor: logs of a day to come cannot be dated", "day", d.name, "error", err)
+		s.log.Error("executor: could not date a log directory of a future day", "day", d.name, "error", err)
 	}
 	return now
 }

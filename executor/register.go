@@ -89,7 +89,7 @@ func (r *registration) loop() {
 			r.after()
 		} else {
 			if fails++; fails == 1 {
-				r.log.Warn("executor: cannot register, trying on", "error", err)
+				r.log.Warn("executor: registration failed; retrying", "error", err)
 			}
 			most := r.beat
 			if !errors.Is(err, errRefused) {
@@ -150,6 +150,6 @@ func (r *registration) leave() {
 		within(r.done, lastBeatWait)
 	}
 	if _, err := r.cluster.RegistryRemove(ctx, r.request()); err != nil {
-		r.log.Warn("executor: cannot deregister; the admin finds out by the missing beats", "error", err)
+		r.log.Warn("executor: could not deregister; the admin will notice the missing heartbeats", "error", err)
 	}
 }

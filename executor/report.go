@@ -169,7 +169,7 @@ func (o *outbox) report() {
 		err := deliver(o.ctx, admin, b.results)
 		if err == nil {
 			if fails > 0 {
-				o.log.Info("executor: results are delivered again", "failures", fails)
+				o.log.Info("executor: delivery of results has recovered", "failures", fails)
 			}
 			if away {
 				o.sawAway() // it is back
@@ -179,7 +179,7 @@ func (o *outbox) report() {
 			continue
 		}
 		if fails++; fails == 1 {
-			o.log.Warn("executor: results cannot be delivered, trying on", "results", len(b.results), "error", err)
+			o.log.Warn("executor: could not deliver results; retrying", "results", len(b.results), "error", err)
 		}
 		if !away && !errors.Is(err, errRefused) {
 			away = true
@@ -204,10 +204,10 @@ type streak struct {
 func (s *streak) note(err error, results int) {
 	switch {
 	case err == nil && s.logged:
-		s.log.Info("executor: the spool can be read again")
+		s.log.Info("executor: reading the spool has recovered")
 		s.logged = false
 	case err != nil && !s.logged:
-		s.log.Error("executor: results in the spool cannot be read, trying on", "error", err)
+		s.log.Error("executor: could not read results in the spool; retrying", "error", err)
 		s.logged = true
 	}
 	if s.n++; err == nil || results > 0 {

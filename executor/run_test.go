@@ -216,7 +216,7 @@ func TestAbandoned(t *testing.T) {
 		if e.Abandoned() != 2 {
 			t.Errorf("%d abandoned", e.Abandoned())
 		}
-		if n := strings.Count(logged.String(), "is abandoned"); n != 2 {
+		if n := strings.Count(logged.String(), "msg=\"executor: abandoned a handler"); n != 2 {
 			t.Errorf("abandoning was logged %d times:\n%s", n, logged.String())
 		}
 	})

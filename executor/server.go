@@ -59,7 +59,7 @@ func (e *Executor) listen(ctx context.Context) (*server, error) {
 func (s *server) serve() {
 	defer close(s.done)
 	if err := s.http.Serve(s.listen); !errors.Is(err, http.ErrServerClosed) {
-		s.log.Error("executor: the server has ended", "error", err)
+		s.log.Error("executor: the HTTP server ended unexpectedly", "error", err)
 	}
 }
 
@@ -69,7 +69,7 @@ func (s *server) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownWait)
 	defer cancel()
 	if err := s.http.Shutdown(ctx); err != nil {
-		s.log.Warn("executor: connections are cut off", "error", errors.Join(err, s.http.Close()))
+		s.log.Warn("executor: closing connections that did not end in time", "error", errors.Join(err, s.http.Close()))
 	}
 	<-s.done
 }

@@ -113,13 +113,13 @@ func (s *spool) put(results []wire.CallbackRequest) parcel {
 	name := s.name(len(results))
 	if err := s.write(name, body); err != nil {
 		if !s.failing {
-			s.log.Error("executor: results cannot be written to the spool and are kept in memory", "error", err)
+			s.log.Error("executor: could not write results to the spool; keeping them in memory", "error", err)
 		}
 		s.failing = true
 		return p
 	}
 	if s.failing {
-		s.log.Info("executor: results are written to the spool again")
+		s.log.Info("executor: writing results to the spool has recovered")
 	}
 	s.failing = false
 	p.file, p.size, p.results = name, blocks(len(body)), nil
@@ -191,7 +191,7 @@ func (s *spool) get(p parcel) ([]wire.CallbackRequest, error) {
 	body, err := s.read(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		s.size.Add(-p.size)
-		s.log.Error("executor: results are gone from the spool", "file", name)
+		s.log.Error("executor: results have disappeared from the spool", "file", name)
 		return nil, nil
 	}
 	if err != nil {
@@ -202,9 +202,9 @@ func (s *spool) get(p parcel) ([]wire.CallbackRequest, error) {
 		return results, nil
 	}
 	s.size.Add(-p.size)
-	s.log.Error("executor: results in the spool make no sense and are set aside", "file", name+extBroken, "error", err)
+	s.log.Error("executor: set aside unreadable results in the spool", "file", name+extBroken, "error", err)
 	if err := s.root.Rename(name, name+extBroken); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.log.Error("executor: results in the spool cannot be set aside", "file", name, "error", err)
+		s.log.Error("executor: could not set aside unreadable results in the spool", "file", name, "error", err)
 	}
 	return nil, nil
 }
@@ -235,7 +235,7 @@ func decodeSpooled(body []byte) ([]wire.CallbackRequest, error) {
 func (s *spool) remove(p parcel) {
 	s.size.Add(-p.size)
 	if err := s.root.Remove(path.Join(s.slot, p.file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.log.Error("executor: delivered results cannot be removed from the spool", "file", p.file, "error", err)
+		s.log.Error("executor: could not remove delivered results from the spool", "file", p.file, "error", err)
 	}
 }
 

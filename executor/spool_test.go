@@ -232,7 +232,7 @@ func diskFull(t *testing.T, fails string) {
 	if got := n.ids(); !slices.Equal(got, []int64{1, 2, 3, 4}) {
 		t.Errorf("results %v", got)
 	}
-	if a, b := strings.Count(logged.String(), "kept in memory"), strings.Count(logged.String(), "to the spool again"); a != 1 || b != 1 {
+	if a, b := strings.Count(logged.String(), "keeping them in memory"), strings.Count(logged.String(), "to the spool has recovered"); a != 1 || b != 1 {
 		t.Errorf("logged:\n%s", logged.String())
 	}
 	if files := spoolFiles(t, dir); len(files) != 0 || e.InMemory() != 0 {

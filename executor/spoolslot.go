@@ -54,7 +54,7 @@ func (s *spool) sweep() {
 	for _, name := range s.names(s.slot) {
 		if strings.HasSuffix(name, extTemp) {
 			if err := s.root.Remove(path.Join(s.slot, name)); err != nil {
-				s.log.Warn("executor: an unfinished file cannot be removed from the spool", "file", name, "error", err)
+				s.log.Warn("executor: could not remove an unfinished file from the spool", "file", name, "error", err)
 			}
 		}
 	}
@@ -64,7 +64,7 @@ func (s *spool) sweep() {
 func (s *spool) names(dir string) (names []string) {
 	entries, err := fs.ReadDir(s.root.FS(), dir)
 	if err != nil {
-		s.log.Error("executor: the spool cannot be listed", "directory", dir, "error", err)
+		s.log.Error("executor: could not list the spool", "directory", dir, "error", err)
 	}
 	for _, e := range entries {
 		names = append(names, e.Name())
@@ -98,16 +98,16 @@ func (s *spool) adopt() (found []parcel) {
 		lock, err := lockFile(s.root, path.Join(slot, lockName))
 		if err != nil {
 			if !errors.Is(err, errLocked) {
-				s.log.Error("executor: the spool cannot be locked", "slot", slot, "error", err)
+				s.log.Error("executor: could not lock the spool", "slot", slot, "error", err)
 			}
 			continue
 		}
 		left := s.move(slot)
 		if err := lock.Close(); err != nil {
-			s.log.Error("executor: the spool cannot be unlocked", "slot", slot, "error", err)
+			s.log.Error("executor: could not unlock the spool", "slot", slot, "error", err)
 		}
 		if len(left) > 0 {
-			s.log.Info("executor: results of a process that has ended are taken over", "files", len(left))
+			s.log.Info("executor: took over results of a process that has ended", "files", len(left))
 		}
 		found = append(found, left...)
 	}
@@ -120,7 +120,7 @@ func (s *spool) move(slot string) (moved []parcel) {
 	for _, p := range s.list(slot) {
 		if err := s.root.Rename(path.Join(slot, p.file), path.Join(s.slot, p.file)); err != nil {
 			s.size.Add(-p.size)
-			s.log.Error("executor: results of a process that has ended cannot be taken over", "slot", slot, "file", p.file, "error", err)
+			s.log.Error("executor: could not take over results of a process that has ended", "slot", slot, "file", p.file, "error", err)
 			continue
 		}
 		moved = append(moved, p)

@@ -110,7 +110,7 @@ func (e *Executor) begin(p prepared, err error) error {
 		return errors.Join(ErrStopped, p.undo())
 	}
 	if e.cfg.usesDefaultToken() {
-		e.cfg.Logger.Warn("executor: the access token is the default of XXL-JOB's samples, which everybody knows: anybody who reaches this process can run its handlers")
+		e.cfg.Logger.Warn("executor: the access token is the publicly known default of XXL-JOB's samples: anybody who can reach this process can run its handlers")
 	}
 	e.started = true
 	for i, o := range e.origins[1:] {

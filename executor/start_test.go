@@ -243,7 +243,7 @@ func TestDefaultTokenWarns(t *testing.T) {
 			Logger: slog.New(recorder{slog.DiscardHandler, &warned})})
 		start(t, e)
 		synctest.Wait()
-		if !slices.ContainsFunc(warned, func(s string) bool { return strings.Contains(s, "everybody knows") }) {
+		if !slices.ContainsFunc(warned, func(s string) bool { return strings.Contains(s, "publicly known") }) {
 			t.Errorf("logged %q", warned)
 		}
 	})

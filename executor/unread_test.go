@@ -77,7 +77,7 @@ func unreadForAWhile(t *testing.T, fails string, err error) {
 	if got := n.ids(); !slices.Equal(got, []int64{100, 1, 2, 3}) || len(spoolFiles(t, dir)) != 0 {
 		t.Errorf("then results of %v, files %q", got, spoolFiles(t, dir))
 	}
-	if a, b := strings.Count(logged.String(), "cannot be read, trying on"), strings.Count(logged.String(), "can be read again"); a != 1 || b != 1 {
+	if a, b := strings.Count(logged.String(), "could not read results in the spool; retrying"), strings.Count(logged.String(), "reading the spool has recovered"); a != 1 || b != 1 {
 		t.Errorf("logged:\n%s", logged.String())
 	}
 }

@@ -13,7 +13,7 @@ import (
 // the nodes' log files, and from where to where they are to be read. Out: the lines.
 
 // missedLine is what the scheduler logs for each such run.
-const missedLine = "xxljob: a planned run that nobody held was taken up"
+const missedLine = "xxljob: picked up a planned run that no node was holding"
 
 // nodeLogs are the log files in a directory, the database's among them at the end.
 func nodeLogs(dir string) []string {

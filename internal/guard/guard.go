@@ -105,7 +105,7 @@ func (l *Log) Note(place string, err error) error {
 	l.seen[place] = true
 	l.mu.Unlock()
 	if !known {
-		l.log().Error("xxljob: code of the user's panicked; this is logged once for this place", "place", place, "err", p.Error(), "stack", string(p.Stack))
+		l.log().Error("xxljob: user code panicked; this is logged once per place", "place", place, "error", p.Error(), "stack", string(p.Stack))
 	}
 	return err
 }

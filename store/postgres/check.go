@@ -170,7 +170,7 @@ func (s *Store) partitionsThere(ctx context.Context) error {
 	if listed != nil || !there {
 		return errors.Join(err, listed)
 	}
-	s.log.Warn("xxljob: this role cannot make partitions; call postgres.Migrate with one that can, at least every week", "err", err)
+	s.log.Warn("xxljob: this role cannot create partitions; call postgres.Migrate with a role that can, at least once a week", "error", err)
 	return nil
 }
 

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/duty"
+	"github.com/xxljob/xxljob/internal/urgent"
 )
 
 // Ids of runs are milliseconds since the beginning of 2025, shifted left by
@@ -95,7 +95,7 @@ func (f *startedFloor) get(ids []int64) int64 {
 
 // raise reads it anew; after an error it is as low as any unended run.
 func (f *startedFloor) raise(ctx context.Context, s *Store) error {
-	ctx = duty.Mark(ctx)   // for starts wait meanwhile
+	ctx = urgent.Mark(ctx) // for starts wait meanwhile
 	<-s.serials.turn.ask() // no start is under way while it is read
 	defer s.serials.turn.done()
 	lo, hi := s.openRange()

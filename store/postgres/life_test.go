@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
-	"github.com/xxljob/xxljob/internal/duty"
+	"github.com/xxljob/xxljob/internal/urgent"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -42,7 +42,7 @@ func join(t *testing.T, s *postgres.Store, inc string, shards int) (*actor, xxlj
 	must(t, s.SetShards(t.Context(), shards))
 	view, err := s.Join(t.Context(), nodeOf(inc))
 	must(t, err)
-	return &actor{T: t, Store: s, ctx: duty.Mark(t.Context()), inc: inc}, view
+	return &actor{T: t, Store: s, ctx: urgent.Mark(t.Context()), inc: inc}, view
 }
 
 // own makes a node that has all shards.

@@ -198,7 +198,7 @@ func (s *Store) housekeep(ctx context.Context) {
 			_ = s.bounded(ctx, s.dropAsks) // the next time comes soon
 		case <-parts.C:
 			if err := s.bounded(ctx, s.ensurePartitions); err != nil && ctx.Err() == nil {
-				s.log.Error("xxljob: partitions ahead of time", "err", err)
+				s.log.Error("xxljob: could not create partitions ahead of time", "error", err)
 			}
 		}
 	}

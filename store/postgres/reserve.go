@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/xxljob/xxljob/internal/duty"
+	"github.com/xxljob/xxljob/internal/urgent"
 )
 
 // reserve is one connection beside the pool, for the time in which the host has all of
@@ -66,7 +66,7 @@ type lent struct {
 // lend gives a connection of the pool, or the reserve where the pool has none in time
 // and a scheduler asks for what no run goes on without. It waits for both until ctx ends.
 func (s *Store) lend(ctx context.Context) (lent, error) {
-	for duty.Marked(ctx) && s.reserve.usable(s) {
+	for urgent.Marked(ctx) && s.reserve.usable(s) {
 		c, err := s.fromPool(ctx, s.poolPatience(ctx))
 		if err == nil || ctx.Err() != nil {
 			return c, err
@@ -190,7 +190,7 @@ func (r *reserve) connect(ctx context.Context, s *Store) bool {
 		case ctx.Err() == nil:
 			r.next.Store(time.Now().Add(reserveRetry).UnixNano())
 			if !r.told {
-				s.log.Warn("xxljob: there is no reserve connection beside the pool: while the pool is used up, this node goes without", "err", err)
+				s.log.Warn("xxljob: no reserve connection is available; the scheduler will stall while the pool is exhausted", "error", err)
 			}
 			r.told = true
 		}

@@ -323,7 +323,7 @@ func (l *lockSession) evict(ctx context.Context, s *Store, silent map[string]boo
 		if codeOf(err) == "" {
 			return err
 		}
-		s.log.Warn("xxljob: the lock connection of a silent node could not be ended; its shards are taken by their epochs", "err", err)
+		s.log.Warn("xxljob: could not end the lock connection of a silent node; taking its shards by epoch", "error", err)
 		return nil
 	}
 	var wanted []xxljob.Shard

@@ -180,7 +180,7 @@ func (s *Store) endBlockers(ctx context.Context, pid int64) {
 		case <-look.C:
 		}
 		if err := s.read(ctx, statement{s.sql.endBlockers, []any{pid}, nil}); err != nil && ctx.Err() == nil {
-			s.log.Warn("xxljob: a take-over waits for another backend, which could not be ended", "err", err)
+			s.log.Warn("xxljob: a takeover waits for another backend that could not be terminated", "error", err)
 			return
 		}
 	}

@@ -44,7 +44,7 @@ func main() {
 	defer stop()
 	go endWith(os.Stdin)
 	if err := run(ctx, o); err != nil {
-		slog.Error("node ended", "node", o.name, "err", err)
+		slog.Error("node ended", "node", o.name, "error", err)
 		os.Exit(1)
 	}
 }

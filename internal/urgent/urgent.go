@@ -1,9 +1,9 @@
-// Package duty tells a store which of its calls are a scheduler's own: those without
+// Package urgent tells a store which of its calls are a scheduler's own: those without
 // which no run goes on.
 //
 // Comes in: the context of a call, marked by the scheduler that makes it. Goes out: whether
 // it is, to a store that keeps something back for such calls.
-package duty
+package urgent
 
 import "context"
 

@@ -19,8 +19,8 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/asker"
 	"github.com/xxljob/xxljob/internal/await"
-	"github.com/xxljob/xxljob/internal/duty"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/internal/urgent"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -174,7 +174,7 @@ func TestWhoMayHaveTheReserve(t *testing.T) {
 	}
 	hosts.Wait()
 	for name, m := range all {
-		ctx := impatient(t, duty.Mark(t.Context()))
+		ctx := impatient(t, urgent.Mark(t.Context()))
 		if err := m.call(ctx); m.loops && err != nil && (ctx.Err() != nil || strings.Contains(err.Error(), "are in use")) {
 			t.Errorf("%s by a loop: %v", name, err)
 		}

@@ -1,0 +1,69 @@
+package xxljob
+
+import "errors"
+
+// Errors of the Scheduler. They are wrapped with what was attempted; test for
+// them with errors.Is.
+var (
+	// ErrUnknownRoute: no routing strategy has this name.
+	ErrUnknownRoute = errors.New("xxljob: unknown routing strategy")
+	// ErrUnknownBlock: no block strategy has this name.
+	ErrUnknownBlock = errors.New("xxljob: unknown block strategy")
+	// ErrUnknownHandler: no executor offers the app or the handler
+	// (Config.StrictHandlers).
+	ErrUnknownHandler = errors.New("xxljob: unknown app or handler")
+	// ErrNeverFires: the schedule has no instant in the future.
+	ErrNeverFires = errors.New("xxljob: the schedule never fires")
+	// ErrManual: a job without a schedule cannot be started; trigger it.
+	ErrManual = errors.New("xxljob: the job has no schedule")
+	// ErrStarted: Start was called before.
+	ErrStarted = errors.New("xxljob: the scheduler was started before")
+	// ErrStopped: the scheduler is stopped.
+	ErrStopped = errors.New("xxljob: the scheduler is stopped")
+	// ErrNoLog: nobody has a log of the run, or none that can be asked for it.
+	ErrNoLog = errors.New("xxljob: no log")
+	// ErrNotReady: see Scheduler.Ready.
+	ErrNotReady = errors.New("xxljob: the scheduler is not ready")
+	// ErrWaitsForItself: a handler has called Wait for a run that cannot end, or not begin,
+	// before its own has ended. That is so for its own run, and for a planned run of the same
+	// job with SERIAL_EXECUTION which, by the addresses that its app has at that moment, as
+	// far as this node knows, goes to the address where the handler runs, and to no other:
+	//
+	//   - the run can go to no other address: none else has the handler, or the trigger has
+	//     named this one only. With BUSYOVER the run is refused then, and has thus ended;
+	//   - FIRST, LAST, FAILOVER or CONSISTENT_HASH choose this address among all;
+	//   - NEAREST, where the node of the handler has the job's shard. A shard that moves to
+	//     another node before the run is due would take it along;
+	//   - SHARDING_BROADCAST, where all are addresses of nodes: it begins when the job is idle
+	//     at all of them.
+	//
+	// Any other run may end by itself, and is waited for: ROUND, RANDOM and the like, and
+	// routers of one's own, may send it elsewhere, and which of the nodes sends it is not
+	// certain until it has. A wait for a run that they do send here ends with its context. Runs that are refused by this error are as they were: they begin after the
+	// handler's end.
+	ErrWaitsForItself = errors.New("xxljob: a handler cannot wait for itself")
+)
+
+// Errors of stores. A store wraps them with what was attempted; test for them
+// with errors.Is.
+var (
+	// ErrNotFound: there is no such job, run, group or node.
+	ErrNotFound = errors.New("xxljob: not found")
+	// ErrConflict: the job's version is not the one the caller had read.
+	ErrConflict = errors.New("xxljob: conflict: the job has changed since it was read")
+	// ErrDuplicateKey: the app has a job with this Key already.
+	ErrDuplicateKey = errors.New("xxljob: the key is taken")
+	// ErrGroupInUse: the group still has jobs.
+	ErrGroupInUse = errors.New("xxljob: the group has jobs")
+	// ErrLocked: others hold locks on rows that the call needs; what the call
+	// returned beside it has taken effect, and the rest may be tried again.
+	ErrLocked = errors.New("xxljob: rows are locked by others")
+	// ErrShards: the store was set up with another number of shards.
+	ErrShards = errors.New("xxljob: different number of shards")
+	// ErrSuperseded: another list applies to the app, of another generation or of the same
+	// one, or others name the job that was to be pruned. Nothing was changed.
+	ErrSuperseded = errors.New("xxljob: superseded: another list applies to the app")
+)
+
+// errNoContext is what a call with a nil context returns.
+var errNoContext = errors.New("xxljob: the context is nil")

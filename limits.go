@@ -1,0 +1,21 @@
+package xxljob
+
+import "time"
+
+// Numbers that several parts go by. One that a single part goes by is beside it.
+const (
+	// callTimeout bounds a single call of a loop to the store.
+	callTimeout = 5 * time.Second
+	// storeBatch is how many runs one call of the store is about at most: starts, results,
+	// verdicts, and runs that are read by id.
+	storeBatch = 1000
+	// scanRuns is how many planned runs one scan, or one page of a reload, reads.
+	scanRuns = 5000
+	// lockedRetry is the pause before rows that others had locked are tried again.
+	lockedRetry = 10 * time.Millisecond
+	// maxAnswer bounds what is kept of an executor's answer, in bytes.
+	maxAnswer = 2000
+	// attachedPlaces is how many runs one app may have under way at one attached
+	// executor, where the executor does not say (Places).
+	attachedPlaces = 1000
+)

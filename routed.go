@@ -1,0 +1,56 @@
+package xxljob
+
+import (
+	"slices"
+
+	"github.com/xxljob/xxljob/wire"
+)
+
+// routed is where a run goes.
+type routed struct {
+	address string
+	targets []string      // of a broadcast, address being the first
+	choices []string      // of a probing route: where to go after a refusal
+	exec    wire.Executor // nil when the address is another node's
+	remote  bool          // the executor is called over HTTP
+	fanned  bool          // a further part of a broadcast: see deliver
+	lane    laneName
+	places  int
+	serial  lot  // of kind lotSerial for a serial job
+	ordered bool // a serial job: see transit.go
+	refused string
+	msg     string
+	probing bool     // the answers to probes are not in yet
+	behind  Run      // another part of the broadcast, whose end has to be waited for
+	failed  error    // the store did not tell where the other parts are
+	asks    []string // among these a router of the user's has to choose yet
+}
+
+func (r routed) key(app string) addressKey { return addressKey{app, r.address} }
+
+// attempt is one entry on its way to be started.
+type attempt struct {
+	*entry
+	job   *Job
+	start Start
+}
+
+// routeChoice is a router's answer about a run.
+type routeChoice struct {
+	version int64 // of the job
+	chosen  []string
+	refused string
+}
+
+// fits reports whether a choice is still one among the addresses.
+func (c *routeChoice) fits(job *Job, addrs []string) bool {
+	if c == nil || c.version != job.Version {
+		return false
+	}
+	for _, a := range c.chosen {
+		if _, there := slices.BinarySearch(addrs, a); !there {
+			return false
+		}
+	}
+	return true
+}

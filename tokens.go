@@ -1,0 +1,100 @@
+package xxljob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/xxljob/xxljob/wire"
+)
+
+// authorize decides by the tokens of the config.
+func (c *Config) authorize() (wire.Authorize, error) {
+	switch {
+	case len(c.Tokens) > 0:
+		keys, err := wire.NewKeyring(c.tokens())
+		if err != nil {
+			return nil, err
+		}
+		return c.authorizer(keys), nil
+	case c.Insecure:
+		return wire.Insecure, nil
+	}
+	return nil, errors.New("xxljob: Handler: Config.Tokens is empty: give a token, or set Config.Insecure")
+}
+
+// authorizer accepts the tokens of a keyring. One that all apps share is none of an app
+// that has its own.
+func (c *Config) authorizer(keys *wire.Keyring) wire.Authorize {
+	return func(ctx context.Context, app, token string) (scope string, ok bool) {
+		scope, ok = keys.Authorize(ctx, app, token)
+		if ok && scope == "" && app != "" && len(c.Tokens[app]) > 0 {
+			return "", false
+		}
+		return scope, ok
+	}
+}
+
+// tokens are the tokens in the form that wire has for them.
+func (c *Config) tokens() wire.Tokens {
+	t := wire.Tokens{Shared: c.Tokens[""], Apps: map[string][]string{}, AllowDefault: c.AllowDefaultToken}
+	for app, tokens := range c.Tokens {
+		if app != "" {
+			t.Apps[app] = tokens
+		}
+	}
+	return t
+}
+
+// validateTokens never puts a token into an error.
+func (c *Config) validateTokens(f *faults) {
+	if len(c.Tokens) == 0 {
+		return
+	}
+	if _, err := wire.NewKeyring(c.tokens()); err != nil {
+		f.errs = append(f.errs, fmt.Errorf("xxljob: config: Tokens: %w", err))
+	}
+}
+
+// validateJobsAPI looks at the apps whose callers manage jobs.
+func (c *Config) validateJobsAPI(f *faults) {
+	apps := func(field string, list []string) {
+		for i, app := range list {
+			f.text(field, app, 1, 64)
+			if slices.Contains(list[:i], app) {
+				f.add(field, app, errors.New("listed twice"))
+			}
+		}
+	}
+	apps("JobsAPI", c.JobsAPI)
+	apps("JobsAPIScripts", c.JobsAPIScripts)
+	for _, app := range c.JobsAPI {
+		if len(c.Tokens) > 0 && len(c.Tokens[app]) == 0 && len(c.Tokens[""]) == 0 {
+			f.add("JobsAPI", app, errors.New("no token of Tokens speaks for it"))
+		}
+	}
+	for _, app := range c.JobsAPIScripts {
+		if !slices.Contains(c.JobsAPI, app) {
+			f.add("JobsAPIScripts", app, errors.New("want one of JobsAPI"))
+		}
+	}
+}
+
+// warnOfJobsAPI says which apps may manage jobs, and have no caller who could.
+func (s *scheduler) warnOfJobsAPI() {
+	for _, app := range s.cfg.JobsAPI {
+		if len(s.cfg.Tokens[app]) == 0 && s.isAttached(app) && s.rarely.lets("jobs API: "+app) {
+			s.log.Warn("xxljob: nobody can manage the jobs of an app in Config.JobsAPI over HTTP: the app is attached to a scheduler, so the shared token does not speak for it; give it its own token in Config.Tokens", "app", app)
+		}
+	}
+}
+
+// warnOfDefaultToken says at each start what a migration has to come to an end of.
+func (s *scheduler) warnOfDefaultToken() {
+	for app, tokens := range s.cfg.Tokens {
+		if slices.Contains(tokens, wire.DefaultToken) {
+			s.log.Warn("xxljob: the publicly known default token of XXL-JOB's samples is in use", "app", app)
+		}
+	}
+}
