@@ -131,7 +131,7 @@ func (b *addressBook) askBeside(ctx context.Context, app string) {
 	}
 	b.asked.end(app, said)
 	b.s.engine.admitAll(askLot(app))
-	b.s.startWake.poke()
+	b.s.wakes.start.poke()
 }
 
 // askOnce asks the store, which may hang, and the registry.

@@ -114,7 +114,7 @@ func (a *applying) put(ctx context.Context, how ListApply, over ListHead) ([]Ens
 func (a *applying) conclude(ctx context.Context) {
 	a.s.warnUnserved(ctx, a.w.App, a.touched)
 	a.s.warnOfStoredIn(a.w.App, a.touched)
-	a.s.scanWake.pokeIf(len(a.touched) > 0)
+	a.s.wakes.scan.pokeIf(len(a.touched) > 0)
 	if len(a.past) > 0 {
 		a.s.log.Warn("xxljob: left jobs of the list unchanged because all of their scheduled times are in the past", "app", a.w.App, "jobs", len(a.past), "one", a.past[0])
 	}

@@ -121,7 +121,7 @@ func (p *probes) look(a *asking) {
 	p.mu.Unlock()
 	if ready {
 		p.s.engine.admitAll(lot{kind: lotProbe, jobID: job.ID})
-		p.s.startWake.poke()
+		p.s.wakes.start.poke()
 	}
 }
 

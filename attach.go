@@ -105,7 +105,7 @@ func (s *scheduler) Attach(e Executor) error {
 	if err != nil {
 		return err
 	}
-	if err := bind(e, attachedAdmin{s}); err != nil {
+	if err := bind(e, attachedAdmin{s.finisher}); err != nil {
 		s.attached.drop(e)
 		return fmt.Errorf("xxljob: attach: app %q: Bind: %w", e.App(), err)
 	}
@@ -128,9 +128,9 @@ func (s *scheduler) Handle(name string, h executor.Handler, opts ...executor.Han
 // attachedMoved spreads the news that this node offers something else.
 func (s *scheduler) attachedMoved() {
 	s.book.forget()
-	s.leaseWake.poke()
-	s.attachedChanged.poke()
-	s.inboxWake.poke()
+	s.wakes.lease.poke()
+	s.wakes.attachedChanged.poke()
+	s.wakes.inbox.poke()
 	if s.running() {
 		s.warnOfJobsAPI()
 	}
@@ -140,7 +140,7 @@ func (s *scheduler) attachedMoved() {
 // needs none of it: nodes publish them with their beats.
 func (s *scheduler) registerDuty() duty {
 	return duty{
-		what: "registering attached executors", wakes: []<-chan struct{}{s.attachedChanged}, aside: true,
+		what: "registering attached executors", wakes: []<-chan struct{}{s.wakes.attachedChanged}, aside: true,
 		once: func(ctx context.Context) (time.Duration, error) { return s.cfg.Beat, s.registerAttached(ctx) },
 	}
 }

@@ -27,7 +27,7 @@ func (s *scheduler) awaitBlockers(ctx context.Context, busy []attempt) (again bo
 			continue
 		}
 		s.engine.awaitRun(a, under[a.job.ID][i])
-		s.watchWake.poke()
+		s.wakes.watch.poke()
 	}
 	return again
 }

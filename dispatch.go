@@ -21,9 +21,7 @@ func (s *scheduler) sendElsewhere(ctx context.Context, f *flight) {
 	if err == nil && ret.Msg == wire.MsgOtherBoot {
 		ret, err = s.sendToSuccessor(ctx, f, &req)
 	}
-	if s.engine.answered(f, time.Since(began), s.clock.now()) {
-		s.startWake.poke()
-	}
+	s.engine.answered(f, time.Since(began), s.clock.now())
 	switch {
 	case err == nil && ret.OK():
 		s.dispatchedAsync(f.run, "accepted: "+ret.Msg)
@@ -104,9 +102,9 @@ func (s *scheduler) storeDispatched(ctx context.Context, batch []Dispatch) (lock
 		case !there[d.RunID]:
 			others = append(others, d.RunID)
 		}
-		s.landedStart(d.RunID, d.Token)
+		s.engine.landStart(d.RunID, d.Token)
 	}
-	s.watchWake.poke() // for those who wait for one of them
+	s.wakes.watch.poke() // for those who wait for one of them
 	s.killUnwanted(changed, others)
 	return locked
 }

@@ -21,10 +21,10 @@ type duty struct {
 
 // duties are the loops of a started scheduler. Stop ends those that plan first, then those
 // that work, and those of the node's lease last.
-func (s *scheduler) duties() (plan, work, lease []duty) {
-	plan = []duty{s.scanDuty(), s.startDuty()}
+func (s *scheduler) duties(signals Signals) (plan, work, lease []duty) {
+	plan = []duty{s.scanDuty(signals), s.startDuty()}
 	work = []duty{
-		{loop: s.finishLoop}, {loop: s.lockedLoop}, s.watchDuty(), s.transitDuty(), s.inboxDuty(), {loop: s.dispatchLoop},
+		{loop: s.finisher.finishLoop}, {loop: s.finisher.lockedLoop}, s.watcher.watchDuty(signals), s.watcher.transitDuty(), s.inboxDuty(signals), {loop: s.dispatchLoop},
 		{loop: s.openLoop}, {loop: s.reportLoop}, {loop: s.registrar.loop}, {loop: s.registrar.forgetLoop, aside: true},
 	}
 	lease = []duty{{loop: s.leaseLoop}, s.listDuty()}

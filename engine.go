@@ -3,6 +3,7 @@ package xxljob
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/xxljob/xxljob/internal/guard"
@@ -11,11 +12,15 @@ import (
 
 // engine is what a node holds in memory: planned runs of its shards, runs that
 // are under way, and the jobs they belong to. All of it can be read again from
-// the store. Its methods do not call the store, and hold mu only for moments.
+// the store. Its methods do not call the store, and hold mu only for moments. They wake the
+// start loop where something may start now that could not before.
 type engine struct {
-	cfg  *Config
-	ring heldRing
-	dry  wake // poked when an app with runs in the store only has few left here
+	cfg    *Config
+	leases *leases
+	wakes  wakes
+	ring   heldRing
+	// inboxFull is set while runs wait in the inbox for room here.
+	inboxFull atomic.Bool
 
 	mu       sync.Mutex
 	held     map[int64]*entry    // planned runs: on the ring, due, parked or being started
@@ -82,9 +87,10 @@ type flight struct {
 	kill     string // guarded by engine.mu
 }
 
-func newEngine(cfg *Config, dry wake, panics *guard.Log) *engine {
+func newEngine(s *shared, panics *guard.Log) *engine {
+	cfg := &s.cfg
 	return &engine{
-		cfg: cfg, ring: newHeldRing(cfg, panics), dry: dry,
+		cfg: cfg, leases: s.leases, wakes: s.wakes, ring: newHeldRing(cfg, panics),
 		held: map[int64]*entry{}, apps: map[string]*holding{},
 		jobs: map[int64]*jobRef{}, dueTimes: newDueTimes(), due: newTurns(), lots: lots{}, routes: map[routerKey]*routeQueue{},
 		lanes:  newLanes(cfg.FastLane, cfg.SlowLane),
@@ -162,13 +168,29 @@ func (e *engine) nextDue() (time.Time, bool) {
 	return time.UnixMilli(ms), ok
 }
 
-// land frees what the run held, wherever it was, and reports whether something
-// may start now that could not before.
-func (e *engine) land(runID int64) bool {
+// land frees what the run held, wherever it was.
+func (e *engine) land(runID int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.landRun(runID)
+}
+
+// landStart is land for one start of a run: a later one that is under way here by now goes
+// on.
+func (e *engine) landStart(runID, token int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if f := e.flights[runID]; f == nil || token == 0 || f.run.Token == token {
+		e.landRun(runID)
+	}
+}
+
+// landRun is land with mu held.
+func (e *engine) landRun(runID int64) {
 	freed := e.landFlight(runID)
-	return e.landAway(runID, lot{}) || freed
+	freed = e.landAway(runID, lot{}) || freed
+	e.wakes.start.pokeIf(freed)
+	e.wakes.inbox.pokeIf(e.inboxFull.Load())
 }
 
 // landFlight frees what a run held that was under way here.

@@ -54,7 +54,7 @@ func (s *scheduler) EnsureJobs(ctx context.Context, app string, jobs []Job, opts
 	}
 	defer release()
 	s.lists.set(w)
-	defer s.listWake.poke()
+	defer s.wakes.list.poke()
 	if err := s.setShards(ctx); err != nil {
 		return nil, ensuring(app, err)
 	}

@@ -289,8 +289,8 @@ func (e *engine) fly(r routed, run Run, job *Job, acked time.Time) *flight {
 }
 
 // answered takes in that the executor has answered a trigger, how long it took
-// and when; it reports whether something else may start now.
-func (e *engine) answered(f *flight, took time.Duration, now time.Time) bool {
+// and when.
+func (e *engine) answered(f *flight, took time.Duration, now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if took > e.cfg.SlowAfter {
@@ -308,7 +308,7 @@ func (e *engine) answered(f *flight, took time.Duration, now time.Time) bool {
 	for _, at := range e.lanes.answered(f.lane, f.key) {
 		freed = e.admit(at) || freed
 	}
-	return freed
+	e.wakes.start.pokeIf(freed)
 }
 
 // flight returns the flight of a run, nil when it is not under way here.

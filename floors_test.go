@@ -141,7 +141,7 @@ func (h *house) cycles() [][]string {
 const (
 	mostInACycle = 71
 	mostMutual   = 80
-	mostFields   = 66
+	mostFields   = 69
 	mostMethods  = 257
 )
 

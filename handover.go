@@ -15,9 +15,9 @@ import (
 const inboxLimit = 500
 
 // inboxDuty looks into the inbox at each hint, and by itself where hints can be lost.
-func (s *scheduler) inboxDuty() duty {
+func (s *scheduler) inboxDuty(signals Signals) duty {
 	return duty{
-		what: "looking into the inbox", wakes: []<-chan struct{}{s.signals.Inbox, s.inboxWake},
+		what: "looking into the inbox", wakes: []<-chan struct{}{signals.Inbox, s.wakes.inbox},
 		once: func(ctx context.Context) (time.Duration, error) {
 			wait := time.Duration(forever)
 			if _, poll := s.store.Poll(); poll > 0 {
@@ -51,7 +51,7 @@ func (s *scheduler) lookIntoInbox(ctx context.Context) error {
 		}
 		some, err := s.takeSome(ctx, box.Runs)
 		full = full || some
-		s.inboxFull.Store(full)
+		s.engine.inboxFull.Store(full)
 		failed = errors.Join(failed, err)
 		if len(box.Runs) < inboxLimit {
 			return failed
@@ -152,7 +152,7 @@ func (s *scheduler) receive(taken []Run, jobs map[int64]*Job, began time.Time) {
 	for _, r := range taken {
 		switch {
 		case r.State.Ended(): // killed before it was taken
-			s.ended([]Run{r})
+			s.finisher.ended([]Run{r})
 		case s.engine.flight(r.ID) != nil:
 		default:
 			s.receiveOne(r, jobs[r.JobID], began)
@@ -169,11 +169,11 @@ func (s *scheduler) receiveOne(r Run, job *Job, began time.Time) {
 	s.equip(&to, job)
 	switch {
 	case to.refused != "":
-		s.finishAsync(concluded(r, Result{State: StateRefused, HandleMsg: to.refused, TriggerMsg: to.refused}))
+		s.finisher.finishAsync(concluded(r, Result{State: StateRefused, HandleMsg: to.refused, TriggerMsg: to.refused}))
 		return
 	case to.exec == nil:
 		why := "app " + r.App + " is not attached any more"
-		s.finishAsync(Result{RunID: r.ID, Incarnation: s.incarnation, Token: r.Token, State: StateRefused, HandleMsg: why, TriggerMsg: why})
+		s.finisher.finishAsync(Result{RunID: r.ID, Incarnation: s.incarnation, Token: r.Token, State: StateRefused, HandleMsg: why, TriggerMsg: why})
 		return
 	}
 	to.serial = lot{} // the starter keeps serial runs apart
@@ -224,11 +224,11 @@ func (s *scheduler) giveBack(ctx context.Context) {
 		s.log.Warn("xxljob: could not put started runs back; the next owner of their shards will find them", "runs", len(verdicts), "error", err)
 	}
 	for _, r := range runs {
-		s.landed(r.ID)
+		s.engine.land(r.ID)
 	}
 	// What the store did not give back has ended otherwise, or is left to others.
 	for _, v := range verdicts {
-		s.landed(v.RunID)
+		s.engine.land(v.RunID)
 	}
 }
 

@@ -20,15 +20,18 @@ type holding struct {
 // keyOfRun orders runs as the store does: by time, then by id.
 func keyOfRun(r *Run) ringEntry { return ringEntry{r.Scheduled.UnixMilli(), r.ID} }
 
-// hold puts planned runs on the ring, as far as their apps have room, and
-// reports whether one of them is now the next to become due.
-func (e *engine) hold(runs []Run, jobs map[int64]*Job) (sooner bool) {
+// hold puts planned runs on the ring, as far as their apps have room.
+func (e *engine) hold(runs []Run, jobs map[int64]*Job) {
+	if len(runs) == 0 {
+		return
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.holdSome(runs, jobs)
+	e.wakes.start.pokeIf(e.holdSome(runs, jobs))
 }
 
-// holdSome is hold with the mutex held.
+// holdSome is hold with the mutex held. It reports whether one of the runs is now the next
+// to become due.
 func (e *engine) holdSome(runs []Run, jobs map[int64]*Job) (sooner bool) {
 	before, had := e.dueTimes.next()
 	for i := range runs {
@@ -94,7 +97,7 @@ func (e *engine) shed(app string, h *holding) {
 		e.unhold(en)
 		e.arrived(en.run.JobID, en.run.ID)
 	}
-	e.dry.poke()
+	e.wakes.scan.poke()
 }
 
 // unhold takes an entry out of the books.
@@ -107,7 +110,7 @@ func (e *engine) unhold(en *entry) {
 	case h.n == 0 && !h.bounded:
 		delete(e.apps, en.run.App)
 	case h.n <= e.cfg.MaxHeld/2 && h.bounded:
-		e.dry.poke()
+		e.wakes.scan.poke()
 	}
 }
 

@@ -37,12 +37,16 @@ type hookCall struct {
 type hookQueue struct {
 	log    *slog.Logger
 	panics *guard.Log
+	hooks  Hooks
 
 	mu      sync.Mutex
 	calls   []hookCall    // guarded by mu: the first is being made while somebody is at work
 	idle    chan struct{} // guarded by mu: closed when no calls wait; nil when nobody is at work
 	dropped int           // guarded by mu: since there was room
 }
+
+func (q *hookQueue) started(r Run) { q.call("Hooks.RunStarted", q.hooks.RunStarted, r) }
+func (q *hookQueue) ended(r Run)   { q.call("Hooks.RunEnded", q.hooks.RunEnded, r) }
 
 // call has a hook called, soon. It waits only where very many calls wait for a hook that
 // may be quick.

@@ -99,7 +99,7 @@ func (s *scheduler) add(ctx context.Context, job Job) (Job, error) {
 		return Job{}, about(fmt.Sprintf("%s: add: App %q, Key %q", called(job), job.App, job.Key), err)
 	}
 	s.warnOfStored(added)
-	s.scanWake.poke()
+	s.wakes.scan.poke()
 	return added, nil
 }
 
@@ -192,7 +192,7 @@ func (s *scheduler) edit(ctx context.Context, id int64, e Edit) (Job, error) {
 		return Job{}, absent(e.Verb, fmt.Sprintf("job %d", id), err)
 	}
 	s.engine.remember(map[int64]*Job{id: &job})
-	s.scanWake.poke()
+	s.wakes.scan.poke()
 	return job, nil
 }
 
@@ -262,7 +262,7 @@ func (s *scheduler) RemoveJob(ctx context.Context, id int64) error {
 	}
 	s.forgetRoutes(ctx, id)
 	s.engine.jobGone(id)
-	s.scanWake.poke()
+	s.wakes.scan.poke()
 	return nil
 }
 
@@ -380,6 +380,6 @@ func (s *scheduler) trigger(ctx context.Context, jobID int64, t Trigger) ([]int6
 	if err != nil {
 		return nil, absent("trigger", fmt.Sprintf("job %d", jobID), err)
 	}
-	s.scanWake.poke()
+	s.wakes.scan.poke()
 	return []int64{run.ID}, nil
 }

@@ -33,7 +33,7 @@ func (s *scheduler) Kill(ctx context.Context, runID int64) error {
 	}
 	switch {
 	case run.State == StateCancelled:
-		s.notify(run)
+		s.engine.notify(run)
 	case run.State.Ended():
 	case run.Address == LocalAddress(s.incarnation):
 		s.killHere(ctx, run)
@@ -62,7 +62,7 @@ func (s *scheduler) killHere(ctx context.Context, r Run) {
 		return
 	}
 	if s.engine.intercept(f) {
-		s.finishAsync(s.resultAt(f, Result{State: StateKilled, HandleMsg: killReason(r)}))
+		s.finisher.finishAsync(s.finisher.resultAt(f, Result{State: StateKilled, HandleMsg: killReason(r)}))
 		return
 	}
 	if s.engine.kill(f, killReason(r)) {
@@ -90,7 +90,7 @@ func (s *scheduler) killAt(ctx context.Context, f *flight, reason string) {
 // killRemote kills a run at a remote executor, or keeps it from being sent there.
 func (s *scheduler) killRemote(ctx context.Context, r Run) error {
 	if f := s.engine.flight(r.ID); f != nil && s.engine.intercept(f) {
-		s.finishAsync(s.resultAt(f, Result{State: StateKilled, HandleMsg: r.KillReason}))
+		s.finisher.finishAsync(s.finisher.resultAt(f, Result{State: StateKilled, HandleMsg: r.KillReason}))
 		return nil
 	}
 	return s.killElsewhere(ctx, r)
@@ -113,7 +113,7 @@ func (s *scheduler) killElsewhere(ctx context.Context, r Run) error {
 	case err != nil:
 		return err
 	}
-	return s.finish(ctx, []Result{concluded(r, Result{State: StateKilled, HandleMsg: killReason(r)})})
+	return s.finisher.finish(ctx, []Result{concluded(r, Result{State: StateKilled, HandleMsg: killReason(r)})})
 }
 
 // hasEnded reports whether it is certain that a run is over.

@@ -172,7 +172,7 @@ func (s *scheduler) leaseRest(ctx context.Context, wait time.Duration) bool {
 	if wait < forever {
 		wait -= pause
 	}
-	return sleep(ctx, wait, s.signals.Nodes, s.leaseWake)
+	return sleep(ctx, wait, s.signals.Nodes, s.wakes.lease)
 }
 
 // leaseOnce beats, looks, gives up and takes shards, and settles the runs of
@@ -200,7 +200,7 @@ func (s *scheduler) leaseOnce(ctx context.Context, joined *bool) (time.Duration,
 	} else if said && self.failing {
 		// Only a view from after that tells who else fails: see hasAnnounced. What follows
 		// here may take a while. The hint that this node's row has changed is no news.
-		sleep(ctx, min(max(5*now.Sub(began), s.cfg.LeaseTTL/50), s.cfg.LeaseTTL/5), s.leaseWake)
+		sleep(ctx, min(max(5*now.Sub(began), s.cfg.LeaseTTL/50), s.cfg.LeaseTTL/5), s.wakes.lease)
 		return 0, nil
 	}
 	err = s.tend(ctx, view)
@@ -239,7 +239,7 @@ func (s *scheduler) noteLook(changed bool, found []Shard) {
 	}
 	s.takeUp(found)
 	for _, inc := range s.leases.takeDoubts() {
-		s.startWake.pokeIf(s.engine.evict(LocalAddress(inc)))
+		s.engine.evict(LocalAddress(inc))
 	}
 	s.desk.tell() // a node that was asked may be gone
 	s.warnSuperseded()
@@ -288,9 +288,9 @@ func (s *scheduler) noteServer(server string) {
 		s.log.Warn("xxljob: the store is now served by another server process; rereading planned runs", "was", s.server, "is", server)
 		s.doubt()
 		s.reload.add(s.leases.owned())
-		s.scanWake.poke()
+		s.wakes.scan.poke()
 		s.lists.rows.Add(1)
-		s.listWake.poke()
+		s.wakes.list.poke()
 	}
 	s.server = server
 }

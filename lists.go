@@ -86,7 +86,7 @@ func (s *scheduler) noteRow(v View) {
 		}
 		if n.Beats <= s.beats || s.beats == 0 {
 			s.lists.rows.Add(1)
-			s.listWake.poke()
+			s.wakes.list.poke()
 		}
 		s.beats = n.Beats
 	}
@@ -111,7 +111,7 @@ type appDuty struct {
 // listDuty looks after the lists. Without a list it sleeps.
 func (s *scheduler) listDuty() duty {
 	d := &listWatch{s: s, apps: map[string]*appDuty{}}
-	return duty{what: "looking after lists of jobs", wakes: []<-chan struct{}{s.listWake}, aside: true, once: d.look}
+	return duty{what: "looking after lists of jobs", wakes: []<-chan struct{}{s.wakes.list}, aside: true, once: d.look}
 }
 
 // every is how often the lists are looked at.

@@ -189,7 +189,7 @@ func (s *scheduler) askNode(ctx context.Context, ask Ask) (Answer, error) {
 	defer s.desk.leave(heard)
 	began := time.Now()
 	if !s.leases.isLive(ask.Incarnation) {
-		s.leaseWake.poke() // look at once whether it is gone
+		s.wakes.lease.poke() // look at once whether it is gone
 	}
 	var retry backoff
 	for {

@@ -18,7 +18,7 @@ func (s *scheduler) answerLogs(asks []Ask) {
 		if s.desk.begin(ask) {
 			s.life.work.aside(func(ctx context.Context) {
 				s.answerLog(ctx, ask)
-				s.inboxWake.pokeIf(s.desk.end(ask))
+				s.wakes.inbox.pokeIf(s.desk.end(ask))
 			})
 		}
 	}

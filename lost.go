@@ -67,7 +67,7 @@ func (s *scheduler) settleNew(ctx context.Context, nodes []observed) error {
 func (s *scheduler) openSerial() {
 	s.engine.takeDue(s.clock.now().Add(s.lead.get()))
 	s.engine.admitAll(lot{kind: lotSettle})
-	s.startWake.poke()
+	s.wakes.start.poke()
 }
 
 // openLost lets go of runs that wait for shards which were lost before it was known what is
@@ -76,7 +76,7 @@ func (s *scheduler) openLost() {
 	at := lot{kind: lotSettle}
 	if s.engine.waits(at) && len(s.leases.unloaded()) == 0 {
 		s.engine.admitAll(at)
-		s.startWake.poke()
+		s.wakes.start.poke()
 	}
 }
 
@@ -121,7 +121,7 @@ func (s *scheduler) settle(ctx context.Context, runs []Run, nodes map[string]obs
 			serial[r.ID] = inTransit(r)
 		case inTransit(r) && r.Address != LocalAddress(s.incarnation):
 			s.engine.adopt(r) // the later ones of its job wait until it is taken, or put back
-			s.goneAway(r)
+			s.watcher.goneAway(r)
 		}
 	}
 	if len(verdicts) == 0 {
@@ -137,15 +137,15 @@ func (s *scheduler) settle(ctx context.Context, runs []Run, nodes map[string]obs
 		case r.State.Ended():
 			over = append(over, r)
 		case r.State == StatePlanned:
-			s.plannedAgain(r, serial[r.ID])
+			s.engine.plannedAgain(r, serial[r.ID])
 		case r.State == StateStarted && isRemote(r.Address):
 			s.adoptOpen(r)
 		case r.State == StateStarted:
 			s.engine.adopt(r)
-			s.goneAway(r)
+			s.watcher.goneAway(r)
 		}
 	}
-	s.ended(over)
+	s.finisher.ended(over)
 	return nil
 }
 

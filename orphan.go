@@ -18,7 +18,7 @@ const suspicion = 6 * callTimeout
 // suspect makes the lease loop look for orphans.
 func (s *scheduler) suspect() {
 	s.doubt()
-	s.leaseWake.poke()
+	s.wakes.lease.poke()
 }
 
 // doubt makes it look when it next comes by.
@@ -96,7 +96,7 @@ func (s *scheduler) settleOrphans(ctx context.Context, ripe []Run) error {
 			s.adoptOpen(r)
 			continue
 		}
-		s.finishAsync(Result{RunID: r.ID, Incarnation: s.incarnation, Token: r.Token, State: StateLost, HandleMsg: resultForgotten})
+		s.finisher.finishAsync(Result{RunID: r.ID, Incarnation: s.incarnation, Token: r.Token, State: StateLost, HandleMsg: resultForgotten})
 	}
 	if len(adopted) == 0 {
 		return nil
@@ -185,9 +185,6 @@ func (d *doubts) about(r Run, incarnation string) bool {
 	defer d.mu.Unlock()
 	return d.takes[r.ID] || d.starts[r.Token] && r.Owner == incarnation
 }
-
-// resultForgotten is the handle_msg of such a run.
-const resultForgotten = "the run has ended, and the store has lost its result"
 
 // allShards names every shard, whoever owns it: a run may be addressed here by any
 // node.

@@ -121,7 +121,7 @@ func (s *scheduler) takeUpMissing(ctx context.Context, now time.Time) error {
 			continue
 		}
 		s.log.Warn("xxljob: picked up a planned run that no node was holding", "run", r.ID, "job", r.JobID, "scheduled", r.Scheduled, "takenUp", s.takenUp.Add(1))
-		s.plannedAgain(r, false)
+		s.engine.plannedAgain(r, false)
 	}
 	for _, id := range ids {
 		delete(c.missing, id)

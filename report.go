@@ -48,10 +48,6 @@ func (r *reported) isOf(run Run) bool {
 	return !r.exact && !r.caller.Java || sameDate(r.date, run)
 }
 
-// sameDate reports whether a date of the wire, in ms, is that of the run's trigger. One
-// that is missing may be.
-func sameDate(date int64, run Run) bool { return date == 0 || date == run.Created.UnixMilli() }
-
 // Callback stores results. Those of unknown runs, of runs of other apps, of runs that
 // had an id before, of runs that have ended and of runs that were not sent to a remote executor do not matter.
 func (a *adminSide) Callback(ctx context.Context, reqs []wire.CallbackRequest) (wire.Return, error) {
@@ -105,19 +101,6 @@ func reportOf(r wire.CallbackRequest) Result {
 	return res
 }
 
-// stateOf reads the state out of a callback.
-func stateOf(r wire.CallbackRequest) State {
-	switch {
-	case r.HandleCode == wire.CodeSuccess:
-		return StateSucceeded
-	case r.HandleCode == wire.CodeTimeout:
-		return StateTimedOut
-	case r.Killed:
-		return StateKilled
-	}
-	return StateFailed
-}
-
 // result is what is stored. A failure of a run that was to be killed is taken for the
 // kill, from executors of other makers: not all have words for it, and their report may be
 // quicker than their answer to the kill. A result that is quicker than the answer to the
@@ -152,7 +135,7 @@ func (s *scheduler) storeReports(ctx context.Context, list []*reported) error {
 			continue
 		}
 		accepted, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Finish(ctx, results) })
-		s.ended(accepted)
+		s.finisher.ended(accepted)
 		if errors.Is(err, ErrLocked) {
 			err = s.markLocked(ctx, page, accepted)
 		}

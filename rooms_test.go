@@ -13,9 +13,10 @@ import (
 // jobs of their own, all in shard 1.
 func books(t *testing.T, runs int64) (*scheduler, []*entry) {
 	t.Helper()
-	cfg := Config{}.withDefaults()
-	e := newEngine(&cfg, newWake(), nil)
-	s := &scheduler{cfg: cfg, engine: e, startWake: newWake(), inboxWake: newWake(), leases: newLeases("n-1", &cfg, func() []Attachment { return nil })}
+	all := &shared{cfg: Config{}.withDefaults(), wakes: newWakes()}
+	all.leases = newLeases("n-1", &all.cfg, func() []Attachment { return nil })
+	e := newEngine(all, nil)
+	s := &scheduler{shared: all, engine: e}
 	var entries []*entry
 	for id := int64(1); id <= runs; id++ {
 		job := &Job{ID: id, App: "app", Block: block.SerialExecution}
@@ -231,14 +232,14 @@ func TestFreedPlacesAreOffered(t *testing.T) {
 		s, entries := books(t, 1)
 		a := attempt{entry: entries[0], job: s.engine.jobs[1].job}
 		a.entry.route = routed{address: key.address, places: 1, exec: noExecutor{}}
-		s.inboxFull.Store(true)
+		s.engine.inboxFull.Store(true)
 		if !s.reserve(&a, time.Now()) || s.engine.takeFreed() {
 			t.Fatalf("%s: it has no place, or one was given back", name)
 		}
 		free(s, &a)
 		s.offerFreed()
-		if len(s.inboxWake) != 1 || len(s.engine.lanes.running) > 0 {
-			t.Errorf("%s: the inbox is woken %d times, and %v are under way", name, len(s.inboxWake), s.engine.lanes.running)
+		if len(s.wakes.inbox) != 1 || len(s.engine.lanes.running) > 0 {
+			t.Errorf("%s: the inbox is woken %d times, and %v are under way", name, len(s.wakes.inbox), s.engine.lanes.running)
 		}
 	}
 }

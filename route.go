@@ -154,7 +154,7 @@ func (s *scheduler) setAside(ctx context.Context, en *entry, err error) {
 		b.failed(ctx, err)
 		time.AfterFunc(b.delay(), func() {
 			s.engine.admitAll(at)
-			s.startWake.poke()
+			s.wakes.start.poke()
 		})
 	}
 }

@@ -53,9 +53,9 @@ func (w *planWindow) at(now time.Time, preRead, gap time.Duration) time.Time {
 
 // scanDuty claims what becomes due. It is the only one that scans on this node, so no shard
 // is scanned twice at once.
-func (s *scheduler) scanDuty() duty {
+func (s *scheduler) scanDuty(signals Signals) duty {
 	return duty{
-		what: "scanning for due jobs", wakes: []<-chan struct{}{s.signals.Scan, s.scanWake},
+		what: "scanning for due jobs", wakes: []<-chan struct{}{signals.Scan, s.wakes.scan},
 		once: func(ctx context.Context) (time.Duration, error) {
 			wait, err := s.scanOnce(ctx)
 			if err == nil && s.fitness.fails() {
@@ -105,7 +105,7 @@ func (s *scheduler) scanShards(ctx context.Context, shards []Shard) (wait time.D
 		s.reload.add(shards) // runs of others may be among what was not received
 		return 0, nil, err
 	}
-	s.holdRuns(res.Runs, nil)
+	s.engine.hold(res.Runs, nil)
 	next, missed, err := s.claim(ctx, shards, res.Jobs, now, before)
 	if err != nil {
 		return s.claiming.delay(), err, nil
@@ -177,11 +177,11 @@ func (s *scheduler) claim(ctx context.Context, shards []Shard, due []DueJob, now
 		s.unsettled.until = time.Now().Add(suspicion)
 		return next, false, err
 	}
-	s.holdRuns(runs, jobs)
+	s.engine.hold(runs, jobs)
 	for _, r := range runs {
 		delete(jobs, r.JobID)
 		if r.State.Ended() {
-			s.hookEnded(r)
+			s.hooks.ended(r)
 		}
 	}
 	for _, pl := range plans {
@@ -190,13 +190,6 @@ func (s *scheduler) claim(ctx context.Context, shards []Shard, due []DueJob, now
 		}
 	}
 	return next, false, nil
-}
-
-// holdRuns puts planned runs on the ring.
-func (s *scheduler) holdRuns(runs []Run, jobs map[int64]*Job) {
-	if len(runs) > 0 && s.engine.hold(runs, jobs) {
-		s.startWake.poke()
-	}
 }
 
 // reloadSet are shards whose planned runs have to be read as a whole: after a
@@ -263,7 +256,7 @@ func (s *scheduler) readPlanned(ctx context.Context, q PlannedQuery) error {
 		if err != nil {
 			return err
 		}
-		s.holdRuns(runs, nil)
+		s.engine.hold(runs, nil)
 		if len(runs) < q.Limit {
 			return nil
 		}
@@ -285,7 +278,7 @@ func (s *scheduler) readOn(ctx context.Context, owned []Shard, app string, from 
 			return err
 		}
 		more := s.engine.holdNext(app, from, runs, len(runs) < q.Limit)
-		s.startWake.poke()
+		s.wakes.start.poke()
 		if !more {
 			return nil
 		}

@@ -182,25 +182,13 @@ func New(store Store, cfg Config) (Scheduler, error) {
 		return nil, err
 	}
 	s := &scheduler{
-		cfg:             cfg,
-		store:           store,
-		log:             cfg.Logger.With("node", cfg.Node),
-		incarnation:     cfg.Node + "-" + randomText(10),
-		own:             own,
-		clock:           &clock{},
-		attachedChanged: newWake(),
-		scanWake:        newWake(),
-		startWake:       newWake(),
-		leaseWake:       newWake(),
-		inboxWake:       newWake(),
-		watchWake:       newWake(),
-		finishing:       newBatch[Result](),
-		lockedOut:       newBatch[Result](),
-		dispatching:     newBatch[Dispatch](),
-		openWake:        newWake(),
-		transitWake:     newWake(),
-		listWake:        newWake(),
-		lists:           newOwnLists(),
+		shared: &shared{
+			cfg: cfg, store: store, log: cfg.Logger.With("node", cfg.Node), incarnation: cfg.Node + "-" + randomText(10),
+			clock: &clock{}, wakes: newWakes(),
+		},
+		own:         own,
+		dispatching: newBatch[Dispatch](),
+		lists:       newOwnLists(),
 	}
 	s.setUp()
 	return s, s.Attach(own)
@@ -209,7 +197,7 @@ func New(store Store, cfg Config) (Scheduler, error) {
 // setUp makes the parts that refer to the scheduler or to each other.
 func (s *scheduler) setUp() {
 	s.panics = guard.NewLog(func() *slog.Logger { return s.log })
-	s.hooks = &hookQueue{log: s.log, panics: s.panics}
+	s.hooks = &hookQueue{log: s.log, panics: s.panics, hooks: s.cfg.Hooks}
 	s.routers = map[string]Router{}
 	for name, r := range route.Builtin(time.Now, LocalAddress(s.incarnation)) {
 		s.routers[name] = r
@@ -221,9 +209,9 @@ func (s *scheduler) setUp() {
 			s.routeNames = append(s.routeNames, name)
 		}
 	}
-	s.engine = newEngine(&s.cfg, s.scanWake, s.panics)
-	s.fitness = newFitness(s.cfg.LeaseTTL, s.leaseWake)
 	s.leases = newLeases(s.incarnation, &s.cfg, s.attachments)
+	s.engine = newEngine(s.shared, s.panics)
+	s.fitness = newFitness(s.cfg.LeaseTTL, s.wakes.lease)
 	s.users = newUserCalls(&s.cfg, s.panics)
 	s.book = &addressBook{s: s, asked: newAppsAsked(), entries: map[bookKey]bookEntry{}, last: map[string]answer{}, silent: map[string]silence{}}
 	s.probes = newProbes(s)
@@ -233,6 +221,8 @@ func (s *scheduler) setUp() {
 	s.fanOut = make(fanOut, max(1, s.cfg.FastLane/2))
 	s.early = newEarlyFlights()
 	s.desk, s.doubts = newLogDesk(), newDoubts()
+	s.finisher = newFinisher(s.shared, s.engine, s.hooks)
+	s.watcher = &watcher{s.shared, s.engine, s.desk}
 	s.life.over, s.life.broken = make(chan struct{}), make(chan struct{})
 	s.taking = make(chan struct{}, 1)
 	s.routing = map[string]*backoff{}
@@ -243,28 +233,22 @@ func (s *scheduler) setUp() {
 // scheduler is the engine behind Scheduler. Its loops are in files of their own:
 // scan.go, start.go, handover.go, callback.go, lease.go, registry.go; logs are in log.go.
 type scheduler struct {
-	// Set by New, then only read.
-	cfg         Config
-	store       Store
-	log         *slog.Logger
-	incarnation string
-	routers     map[string]Router
-	routeNames  []string // of routers: XXL-JOB's first, then the user's in order
-	own         *executor.Executor
-	clock       *clock
-	book        *addressBook
-	leases      *leases
-	engine      *engine
-	fitness     *fitness
-	probes      *probes
-	remotes     *remotes
-	registrar   *registrar
+	*shared
 
-	// Pokes of the loops, by whoever has news for them.
-	scanWake, startWake, leaseWake, inboxWake, watchWake wake
-	openWake, transitWake, listWake                      wake
-	attachedChanged                                      wake
-	signals                                              Signals // set by Start, before the loops
+	// Set by New, then only read.
+	routers    map[string]Router
+	routeNames []string // of routers: XXL-JOB's first, then the user's in order
+	own        *executor.Executor
+	book       *addressBook
+	engine     *engine
+	finisher   *finisher
+	watcher    *watcher
+	fitness    *fitness
+	probes     *probes
+	remotes    *remotes
+	registrar  *registrar
+
+	signals Signals // set by Start, before the loops
 
 	early        *earlyFlights
 	desk         *logDesk
@@ -283,13 +267,10 @@ type scheduler struct {
 	offeredAt    time.Time                   // see offerFreed; owned by the start loop
 	token        atomic.Int64                // the number of the latest start
 	reload       reloadSet
-	finishing    *batch[Result]   // results that this node itself has come to
-	lockedOut    *batch[Result]   // results whose runs others have locked
 	dispatching  *batch[Dispatch] // runs that remote executors have accepted
 	open         openRuns
 	fanOut       fanOut
 	reports      *intake[reported]
-	inboxFull    atomic.Bool  // runs wait in the inbox for room here
 	unsure       atomic.Bool  // a start may have taken effect that Stop cut short
 	suspectUntil atomic.Int64 // until when to look for orphans, in Unix nanoseconds
 	doubts       *doubts
@@ -386,7 +367,7 @@ func (s *scheduler) startLoops(ctx context.Context) error {
 	s.warnOfJobsAPI()
 	l.plan, l.work, l.lease = newLoops(), newLoops(), newLoops()
 	s.signals = s.store.Watch(l.lease.ctx, s.incarnation)
-	plan, work, lease := s.duties()
+	plan, work, lease := s.duties(s.signals)
 	l.lease.start(s.log, lease)
 	l.work.start(s.log, work)
 	l.plan.start(s.log, plan)

@@ -95,7 +95,7 @@ func (s *scheduler) deliverAt(f *flight) {
 		})
 	default:
 		s.early.add(f)
-		s.startWake.poke() // it is another loop's flight, perhaps
+		s.wakes.start.poke() // it is another loop's flight, perhaps
 	}
 }
 
@@ -181,8 +181,8 @@ func (s *scheduler) stillMine(ctx context.Context, f *flight) bool {
 		case err == nil && run.State == StateStarted && run.Address == f.run.Address && run.Token == f.run.Token:
 			f.acked = began
 		case err == nil || isNotFound(err):
-			s.landed(f.run.ID)
-			s.startWake.pokeIf(s.engine.answered(f, 0, s.clock.now()))
+			s.engine.land(f.run.ID)
+			s.engine.answered(f, 0, s.clock.now())
 			if err == nil {
 				s.notMine(run)
 			}
@@ -201,16 +201,16 @@ func (s *scheduler) stillMine(ctx context.Context, f *flight) bool {
 func (s *scheduler) notMine(r Run) {
 	switch {
 	case r.State.Ended():
-		s.notify(r)
+		s.engine.notify(r)
 	case r.State == StatePlanned:
-		s.plannedAgain(r, false)
+		s.engine.plannedAgain(r, false)
 	}
 }
 
 // send calls the executor and acts on its answer.
 func (s *scheduler) send(ctx context.Context, f *flight) {
 	if !s.engine.send(f) {
-		s.startWake.pokeIf(s.engine.answered(f, 0, s.clock.now()))
+		s.engine.answered(f, 0, s.clock.now())
 		return
 	}
 	if f.remote {
@@ -219,13 +219,11 @@ func (s *scheduler) send(ctx context.Context, f *flight) {
 	}
 	began := time.Now()
 	ret, err := f.exec.Run(ctx, requestOf(f))
-	if s.engine.answered(f, time.Since(began), s.clock.now()) {
-		s.startWake.poke()
-	}
+	s.engine.answered(f, time.Since(began), s.clock.now())
 	switch {
 	case err == nil && ret.OK() && ret.Msg == wire.Noted(wire.MsgRepeatEnded, f.run.ID).Msg:
 		// A database that failed over has forgotten the result it had acknowledged.
-		s.finishAsync(s.resultAt(f, Result{State: StateLost, HandleMsg: resultForgotten}))
+		s.finisher.finishAsync(s.finisher.resultAt(f, Result{State: StateLost, HandleMsg: resultForgotten}))
 	case err == nil && ret.OK():
 		if reason := s.engine.accepted(f); reason != "" {
 			s.killAt(ctx, f, reason) // asked for while it was being accepted
@@ -237,42 +235,16 @@ func (s *scheduler) send(ctx context.Context, f *flight) {
 	}
 }
 
-// resultAt is a result that this node itself has come to about a flight, fenced by its
-// start.
-func (s *scheduler) resultAt(f *flight, res Result) Result {
-	res.Incarnation = s.incarnation
-	if f.remote {
-		return concluded(f.run, res)
-	}
-	res.RunID, res.Token = f.run.ID, f.run.Token
-	return res
-}
-
-// concluded is a result that a node has come to about a start at a remote executor,
-// fenced by that very start: a later one is none of its business.
-func concluded(r Run, res Result) Result {
-	res.RunID, res.Incarnation, res.Owner, res.Token = r.ID, "", r.Owner, r.Token
-	return res
-}
-
-// refusalOf is what an executor's answer says about its refusal. Some say nothing.
-func refusalOf(ret wire.Return) string {
-	if ret.Msg == "" {
-		return fmt.Sprintf("refused with code %d, and no word about it", ret.Code)
-	}
-	return ret.Msg
-}
-
 // refused goes on to the next address of a probing route, or ends the run.
 func (s *scheduler) refused(ctx context.Context, f *flight, why string) {
 	text := plainText(shorten(why, maxAnswer))
-	res := s.resultAt(f, Result{State: StateRefused, HandleMsg: text, TriggerMsg: f.run.Address + ": " + text})
+	res := s.finisher.resultAt(f, Result{State: StateRefused, HandleMsg: text, TriggerMsg: f.run.Address + ": " + text})
 	if block.IsDiscard(why) {
 		res.State = StateDiscarded
 	} else if len(f.choices) > 0 && s.readdress(ctx, f, why) {
 		return
 	}
-	s.finishAsync(res)
+	s.finisher.finishAsync(res)
 }
 
 // readdress moves the run to the next executor after a refusal, by a compare-and-set
@@ -309,15 +281,15 @@ func (s *scheduler) goOn(f *flight, move Readdress, choices []string) {
 	run.Address, run.BootID, run.Taken = move.Address, move.BootID, time.Time{}
 	if to.exec == nil {
 		s.engine.moved(f, run)
-		s.goneAway(run)
-		s.startWake.poke()
+		s.watcher.goneAway(run)
+		s.wakes.start.poke()
 		return
 	}
 	if run.Address == LocalAddress(s.incarnation) {
 		run.Taken = s.clock.now() // as Readdress has it
 	}
 	if again := s.engine.redirected(f, run, to); again != nil {
-		s.startWake.poke()
+		s.wakes.start.poke()
 		s.deliver(again)
 	}
 }

@@ -33,7 +33,7 @@ func (s *scheduler) rebalance(ctx, side context.Context, v View) error {
 	s.leases.add(taken, above, time.Now())
 	short := len(taken) < len(take)
 	if short && !s.outrun {
-		s.leaseWake.poke() // others were quicker: look, once, what they have left
+		s.wakes.lease.poke() // others were quicker: look, once, what they have left
 	}
 	s.outrun = short
 	s.takeUp(taken)
@@ -54,9 +54,9 @@ func (s *scheduler) takeUp(shards []Shard) {
 // wakeLoops wakes the loops that sleep while this node has no shards, or is not trusted with
 // them.
 func (s *scheduler) wakeLoops() {
-	s.scanWake.poke()
-	s.startWake.poke()
-	s.inboxWake.poke()
+	s.wakes.scan.poke()
+	s.wakes.start.poke()
+	s.wakes.inbox.poke()
 }
 
 // sweep mends jobs of the shards that were taken up.
@@ -72,7 +72,7 @@ func (s *scheduler) sweep(ctx context.Context) error {
 		s.unswept.add(shards) // at the next beat
 		return err
 	}
-	s.scanWake.poke() // what it has mended may be due
+	s.wakes.scan.poke() // what it has mended may be due
 	return nil
 }
 

@@ -22,7 +22,7 @@ const (
 
 // startDuty starts runs at their time.
 func (s *scheduler) startDuty() duty {
-	return duty{what: "routing runs", wakes: []<-chan struct{}{s.startWake}, once: s.startOnce}
+	return duty{what: "routing runs", wakes: []<-chan struct{}{s.wakes.start}, once: s.startOnce}
 }
 
 // startOnce starts what is due and returns how long nothing more will be.
@@ -91,7 +91,7 @@ const offerPause = 100 * time.Millisecond
 func (s *scheduler) offerFreed() {
 	if now := time.Now(); now.Sub(s.offeredAt) >= offerPause && s.engine.takeFreed() {
 		s.offeredAt = now
-		s.inboxWake.pokeIf(s.inboxFull.Load())
+		s.wakes.inbox.pokeIf(s.engine.inboxFull.Load())
 	}
 }
 
@@ -244,7 +244,7 @@ func (s *scheduler) isNotRouted(a *attempt) bool {
 		e.park(lot{kind: lotProbe, jobID: a.job.ID}, a.entry)
 	case r.behind.ID != 0:
 		e.parkBehindRun(r.behind, a.entry)
-		s.watchWake.poke()
+		s.wakes.watch.poke()
 	case r.asks != nil:
 		s.askRouter(a.entry, a.job, r.asks)
 	default:
@@ -265,7 +265,7 @@ func (s *scheduler) waitsBehind(a *attempt) bool {
 		e.parkBehind(lot{kind: lotSettle}, a.entry)
 	case e.transit.isBehind(&a.run):
 		e.parkBehind(lotOrderOf(a.run.JobID), a.entry)
-		s.transitWake.poke()
+		s.wakes.transit.poke()
 	default:
 		return false
 	}
@@ -376,10 +376,10 @@ func (s *scheduler) startBatch(ctx context.Context, batch []attempt, prompt bool
 		case StartFenced:
 			s.engine.giveUp(a)
 			s.leases.lose(a.run.Shard, a.start.Epoch)
-			s.leaseWake.poke()
+			s.wakes.lease.poke()
 		case StartNoNode:
 			s.book.forget()
-			s.leaseWake.poke() // it brings the news of the other nodes
+			s.wakes.lease.poke() // it brings the news of the other nodes
 			s.engine.rerouted(a)
 			locked = true
 		case StartLocked:
@@ -412,7 +412,7 @@ func (s *scheduler) startBatch(ctx context.Context, batch []attempt, prompt bool
 func (s *scheduler) startedOK(a attempt, answer Started, began time.Time) {
 	if answer.Run.State.Ended() {
 		s.engine.giveUp(a)
-		s.ended([]Run{answer.Run})
+		s.finisher.ended([]Run{answer.Run})
 		return
 	}
 	s.launch(a, answer.Run, began)
@@ -426,19 +426,12 @@ func (s *scheduler) startedOK(a attempt, answer Started, began time.Time) {
 // sends it when its time has come.
 func (s *scheduler) launch(a attempt, run Run, began time.Time) {
 	f := s.engine.takeOff(a, run, began)
-	s.hookStarted(run)
+	s.hooks.started(run)
 	if f != nil {
 		s.deliverAt(f)
 	} else {
-		s.goneAway(run)
+		s.watcher.goneAway(run)
 	}
-}
-
-// goneAway has the store asked about a run at another node: it may have been taken or have
-// ended before this node knew that it waits for that, and others may wait for it.
-func (s *scheduler) goneAway(r Run) {
-	s.watchWake.poke()
-	s.transitWake.pokeIf(s.engine.waits(lotOrderOf(r.JobID)))
 }
 
 // launchSibling does the same for a further part of a broadcast. It takes its
@@ -449,11 +442,11 @@ func (s *scheduler) launchSibling(a attempt, run Run, began time.Time) {
 	if r.remote {
 		r.lane, r.fanned = laneNone, true // takes its turn in fanOut instead
 	}
-	s.hookStarted(run)
+	s.hooks.started(run)
 	if f := s.engine.takeOffSibling(r, run, a.job, began); f != nil {
 		s.deliverAt(f)
 	} else {
-		s.goneAway(run)
+		s.watcher.goneAway(run)
 	}
 }
 

@@ -61,7 +61,7 @@ func (s *scheduler) stop(ctx context.Context, started bool) error {
 	l.unhook()
 	l.plan.cancel() // before this node offers no executors any more: where no other does either, runs would be refused
 	s.takeNoMore(ctx)
-	s.leaseWake.poke() // the next beat tells the others
+	s.wakes.lease.poke() // the next beat tells the others
 	l.plan.end()
 	// What is left to write is written even when ctx ends meanwhile.
 	final, cancel := context.WithCancel(urgent.Mark(context.WithoutCancel(ctx)))

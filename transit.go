@@ -9,30 +9,8 @@ package xxljob
 // All of it is guarded by the engine's mutex.
 
 import (
-	"context"
-	"time"
-
 	"github.com/xxljob/xxljob/block"
 )
-
-// transitPoll is how often the store is asked about a run in transit that others wait
-// for: no signal says that a run was taken.
-const transitPoll = 50 * time.Millisecond
-
-// transitDuty asks until nobody waits any more.
-func (s *scheduler) transitDuty() duty {
-	return duty{
-		what: "looking after runs that others wait for", wakes: []<-chan struct{}{s.transitWake},
-		once: func(ctx context.Context) (time.Duration, error) {
-			ids := s.engine.inTheWay()
-			if len(ids) == 0 {
-				return forever, nil
-			}
-			// The more there are the more it costs.
-			return transitPoll * time.Duration(1+len(ids)/storeBatch), s.watch(ctx, ids)
-		},
-	}
-}
 
 // transit holds, by job, the runs that are in transit, with their place in the order.
 type transit map[int64]map[int64]ringEntry
@@ -107,10 +85,10 @@ func (e *engine) arrived(jobID, runID int64) bool {
 }
 
 // taken notes that the node to which a run was handed has taken it.
-func (e *engine) taken(r Run) bool {
+func (e *engine) taken(r Run) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.transit.has(&r) && e.arrived(r.JobID, r.ID)
+	e.wakes.start.pokeIf(e.transit.has(&r) && e.arrived(r.JobID, r.ID))
 }
 
 // inTheWay are the runs in transit that others wait for.
@@ -130,34 +108,38 @@ func (e *engine) inTheWay() (ids []int64) {
 	return ids
 }
 
-// again takes in that a run which was under way is planned again, and holds it where it
-// is this node's to start. One of a serial job stays ahead of the later ones.
-func (e *engine) again(r Run, serial, owned bool) (sooner, freed bool) {
+// plannedAgain takes in that a run which was under way, of a serial job or not as far as
+// that is known, is planned again. The owner of its shard holds it from then on: no scan
+// need find it, and who put it back may have done so before the answer to its start had
+// arrived here. One of a serial job stays ahead of the later ones.
+func (e *engine) plannedAgain(r Run, serial bool) {
+	_, owned := e.leases.epoch(r.Shard)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	serial = serial || e.transit.has(&r)
-	freed = e.landAway(r.ID, lot{})
+	freed, sooner := e.landAway(r.ID, lot{}), false
 	if owned {
 		sooner = e.holdSome([]Run{r}, nil)
 	}
 	if serial && e.held[r.ID] != nil {
 		e.transit.add(&r)
 	}
-	return sooner, freed
+	e.wakes.start.pokeIf(sooner || freed)
 }
 
 // evict lets everybody out of the lots of an address at which nobody should wait any
 // more: they are routed anew.
-func (e *engine) evict(address string) (any bool) {
+func (e *engine) evict(address string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	any := false
 	for at := range e.lots {
 		away, isAway := e.away[at.runID]
 		if at.address == address || at.kind == lotRun && isAway && away.address == address {
 			any = e.clearOut(at) || any
 		}
 	}
-	return any
+	e.wakes.start.pokeIf(any)
 }
 
 // clearOut empties a lot.

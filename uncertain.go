@@ -79,9 +79,9 @@ func (s *scheduler) settleUncertain(batch []attempt, runs []Run, began time.Time
 		default:
 			s.engine.giveUp(a)
 			if r.State == StateCancelled {
-				s.notify(r)
+				s.engine.notify(r)
 			} else if r.State.Ended() {
-				s.ended([]Run{r})
+				s.finisher.ended([]Run{r})
 			}
 		}
 		// The other parts of a broadcast are under way whatever became of the first.
@@ -99,13 +99,13 @@ func (s *scheduler) settleUncertain(batch []attempt, runs []Run, began time.Time
 func (s *scheduler) takeBack(r Run, job *Job, began time.Time) {
 	switch {
 	case r.State.Ended():
-		s.notify(r)
+		s.engine.notify(r)
 	case r.State != StateStarted || r.Owner != s.incarnation || s.engine.flight(r.ID) != nil:
 	case r.Address == LocalAddress(s.incarnation), isRemote(r.Address) && !s.open.has(r.ID) && !s.engine.hasLanded(r):
 		s.receiveOne(r, job, began)
 	case isRemote(r.Address):
 	default:
 		s.engine.adopt(r)
-		s.goneAway(r)
+		s.watcher.goneAway(r)
 	}
 }

@@ -46,8 +46,8 @@ func (s *scheduler) leaveOpen(f *flight, sent wire.TriggerRequest, cause error) 
 	s.log.Warn("xxljob: run in doubt: the call to its executor failed, and may have arrived", "run", f.run.ID, "job", f.run.JobID, "error", cause)
 	now := time.Now()
 	s.open.add(&openRun{run: f.run, req: sent, again: sent.BootID != "", since: now, from: s.clock.now(), next: now.Add(openFirst)})
-	s.landed(f.run.ID)
-	s.openWake.poke()
+	s.engine.land(f.run.ID)
+	s.wakes.inDoubt.poke()
 }
 
 // adoptOpen takes over a run of a node that is gone: it may have been sent, and is not
@@ -55,7 +55,7 @@ func (s *scheduler) leaveOpen(f *flight, sent wire.TriggerRequest, cause error) 
 func (s *scheduler) adoptOpen(r Run) {
 	now := time.Now()
 	s.open.add(&openRun{run: r, since: now, from: s.clock.now(), next: now})
-	s.openWake.poke()
+	s.wakes.inDoubt.poke()
 }
 
 // openLoop has questions asked about open runs until ctx ends: a few addresses at a time,
@@ -68,12 +68,12 @@ func (s *scheduler) openLoop(ctx context.Context) {
 				s.life.work.run(func(ctx context.Context) {
 					s.askAbout(ctx, runs)
 					s.open.asked(key)
-					s.openWake.poke()
+					s.wakes.inDoubt.poke()
 				})
 			}
 			wait = s.open.wait(time.Now())
 		}
-		if !sleep(ctx, wait, s.openWake) {
+		if !sleep(ctx, wait, s.wakes.inDoubt) {
 			return
 		}
 	}
@@ -109,13 +109,13 @@ func (s *scheduler) askOne(ctx context.Context, exec wire.Executor, o *openRun, 
 	r, err := call(ctx, func(ctx context.Context) (Run, error) { return s.store.Run(ctx, o.run.ID) })
 	switch {
 	case isNotFound(err):
-		s.landed(o.run.ID)
+		s.engine.land(o.run.ID)
 		return true, unreachable
 	case err != nil:
 		return false, unreachable
 	case !o.is(r):
 		if r.State.Ended() { // otherwise what is here of it is a later start's
-			s.landed(r.ID)
+			s.engine.land(r.ID)
 		}
 		s.notMine(r)
 		return s.killLate(ctx, exec, o, r, unreachable), unreachable
@@ -224,7 +224,7 @@ func (s *scheduler) endReported(ctx context.Context, o *openRun) (done bool, err
 	case err != nil && !isNotFound(err) || !s.leases.trusted(time.Now()):
 		return false, nil // the executor has answered: it is the store that has not
 	case err == nil && o.is(r):
-		s.finishAsync(concluded(r, Result{State: StateLost, HandleMsg: resultForgotten}))
+		s.finisher.finishAsync(concluded(r, Result{State: StateLost, HandleMsg: resultForgotten}))
 	case err == nil:
 		s.notMine(r)
 	}
@@ -247,10 +247,10 @@ func (s *scheduler) putBackUnsent(ctx context.Context, o *openRun, r Run) (done,
 	s.open.drop(o) // before it is started anew
 	for _, r := range settled {
 		if r.State.Ended() {
-			s.ended([]Run{r})
+			s.finisher.ended([]Run{r})
 			continue
 		}
-		s.plannedAgain(r, false)
+		s.engine.plannedAgain(r, false)
 	}
 	return true, true
 }
@@ -261,7 +261,7 @@ func (s *scheduler) endLost(ctx context.Context, o *openRun, r Run, said answerA
 	if lost == "" || !s.leases.trusted(time.Now()) {
 		return false
 	}
-	s.finishAsync(concluded(r, Result{State: StateLost, HandleMsg: lost}))
+	s.finisher.finishAsync(concluded(r, Result{State: StateLost, HandleMsg: lost}))
 	return true
 }
 

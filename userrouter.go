@@ -100,7 +100,7 @@ func (s *scheduler) routeNext(q *routeQueue) {
 		}
 		q.waiting[0], q.waiting = nil, q.waiting[1:]
 		e.due.push(w.en)
-		s.startWake.poke()
+		s.wakes.start.poke()
 	}
 	if q.call == nil && e.routes[q.key] == q { // not another one, of later runs
 		delete(e.routes, q.key)

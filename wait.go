@@ -33,7 +33,7 @@ func (s *scheduler) Wait(ctx context.Context, runID int64) (Run, error) {
 		if err := s.waitsForItself(ctx, run); err != nil {
 			return run, err
 		}
-		s.watchWake.poke()
+		s.wakes.watch.poke()
 		tick := look.C
 		if poll, _ := s.store.Poll(); s.running() && poll == 0 {
 			tick = nil // the watch loop hears of every end

@@ -23,11 +23,13 @@ func (e *engine) dropWaiter(runID int64, w chan Run) {
 	e.waiters[runID] = rest
 }
 
-// takeWaiters returns those who wait for the run; they are told once.
-func (e *engine) takeWaiters(runID int64) []chan Run {
+// notify tells those who wait for the run, once.
+func (e *engine) notify(r Run) {
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	w := e.waiters[runID]
-	delete(e.waiters, runID)
-	return w
+	waiters := e.waiters[r.ID]
+	delete(e.waiters, r.ID)
+	e.mu.Unlock()
+	for _, w := range waiters {
+		w <- r // has a buffer of one, and is sent to once
+	}
 }

@@ -1,0 +1,179 @@
+package xxljob
+
+// Input: results, from attached executors (Callback) and from the scheduler's
+// own decisions (finishAsync). Output: final states in the store; places for the
+// runs that wait, to start.go. An executor's callback is answered only after its
+// results are stored.
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/xxljob/xxljob/internal/urgent"
+	"github.com/xxljob/xxljob/wire"
+)
+
+// finisher stores results, and acts on what was stored.
+type finisher struct {
+	*shared
+	engine    *engine
+	hooks     *hookQueue
+	finishing *batch[Result] // results that this node itself has come to
+	lockedOut *batch[Result] // results whose runs others have locked
+}
+
+func newFinisher(s *shared, e *engine, hooks *hookQueue) *finisher {
+	return &finisher{shared: s, engine: e, hooks: hooks, finishing: newBatch[Result](), lockedOut: newBatch[Result]()}
+}
+
+// attachedAdmin is the admin side of an attached executor.
+type attachedAdmin struct{ f *finisher }
+
+// Callback stores the results; it returns once they are stored, or ctx ends.
+func (a attachedAdmin) Callback(ctx context.Context, reqs []wire.CallbackRequest) (wire.Return, error) {
+	results := make([]Result, 0, len(reqs))
+	for _, r := range reqs {
+		if at := a.f.engine.flight(r.LogID); at != nil && (!r.Exact || sameDate(r.LogDateTim, at.run)) {
+			results = append(results, resultOf(at, r))
+		}
+	}
+	if err := a.f.finish(ctx, results); err != nil {
+		return wire.Return{}, err
+	}
+	return wire.Success(), nil
+}
+
+// Registry and RegistryRemove have nothing to do: the node's beats say who is
+// attached.
+func (attachedAdmin) Registry(context.Context, wire.RegistryRequest) (wire.Return, error) {
+	return wire.Success(), nil
+}
+
+func (attachedAdmin) RegistryRemove(context.Context, wire.RegistryRequest) (wire.Return, error) {
+	return wire.Success(), nil
+}
+
+// finish stores results and acts on those that were accepted. It tries until it
+// has an answer from the store or ctx ends: an error means that they may be
+// stored or not. It is a duty whoever brings them, such as an executor.
+func (f *finisher) finish(ctx context.Context, results []Result) error {
+	if len(results) == 0 {
+		return nil
+	}
+	ctx = urgent.Mark(ctx)
+	retry := backoff{log: f.log, what: "storing results"}
+	accepted, err := callUntil(ctx, &retry,
+		func(ctx context.Context) ([]Run, error) { return f.store.Finish(ctx, results) },
+		func(ctx context.Context) ([]Run, error) { return f.finishAgain(ctx, results) })
+	switch {
+	case errors.Is(err, ErrLocked):
+		f.ended(accepted)
+		f.lockedOut.add(without(results, accepted)...)
+		return nil
+	case err != nil:
+		return err
+	}
+	f.ended(accepted)
+	if len(accepted) < len(results) {
+		// What was not accepted is over all the same: it ended otherwise before.
+		for _, r := range results {
+			f.engine.landStart(r.RunID, r.Token)
+		}
+	}
+	return nil
+}
+
+// lockedLoop stores results whose runs others have locked, until ctx ends. They are by
+// themselves: neither what is stored nor what comes after it must wait for a lock that
+// somebody forgot. They are this process's from here on; should it die, their runs are
+// interrupted, as those of handlers that have not ended.
+func (f *finisher) lockedLoop(ctx context.Context) {
+	retry := backoff{log: f.log, what: "storing results of locked runs"}
+	f.lockedOut.loop(ctx, func(ctx context.Context, results []Result) ([]Result, time.Duration) {
+		accepted, err := call(ctx, func(ctx context.Context) ([]Run, error) { return f.finishAgain(ctx, results) })
+		rest := without(results, accepted)
+		f.ended(accepted)
+		if retry.failed(ctx, err) {
+			sleep(ctx, retry.delay()) // whatever else comes to be locked
+			return rest, 0
+		}
+		for _, r := range rest {
+			f.engine.landStart(r.RunID, r.Token) // it ended otherwise before
+		}
+		return nil, 0
+	})
+}
+
+// without are the results of other runs than those.
+func without(results []Result, runs []Run) []Result {
+	stored := make(map[int64]bool, len(runs))
+	for _, r := range runs {
+		stored[r.ID] = true
+	}
+	return slices.DeleteFunc(slices.Clone(results), func(r Result) bool { return stored[r.RunID] })
+}
+
+// finishAgain repeats a Finish whose outcome is unknown: results that the first
+// attempt stored count as accepted.
+func (f *finisher) finishAgain(ctx context.Context, results []Result) ([]Run, error) {
+	accepted, err := f.store.Finish(ctx, results)
+	if err != nil || len(accepted) == len(results) {
+		return accepted, err
+	}
+	has := make(map[int64]bool, len(accepted))
+	for _, r := range accepted {
+		has[r.ID] = true
+	}
+	want := map[int64]Result{}
+	var ids []int64
+	for _, r := range results {
+		if !has[r.RunID] {
+			want[r.RunID], ids = r, append(ids, r.RunID)
+		}
+	}
+	runs, err := f.store.RunsByID(ctx, ids)
+	for _, r := range runs {
+		if w := want[r.ID]; r.State == w.State && (w.Token == 0 || r.Token == w.Token) && r.HandleMsg == w.HandleMsg {
+			accepted = append(accepted, r)
+		}
+	}
+	return accepted, err
+}
+
+// finishAsync hands a result that the scheduler itself has come to to the finish loop.
+func (f *finisher) finishAsync(r Result) { f.finishing.add(r) }
+
+// finishLoop stores what finishAsync was given, in batches, until ctx ends.
+func (f *finisher) finishLoop(ctx context.Context) {
+	f.finishing.loop(ctx, func(ctx context.Context, results []Result) ([]Result, time.Duration) {
+		_ = f.finish(ctx, results) // an error only where ctx has ended
+		return nil, 0
+	})
+}
+
+// ended acts on runs whose final state this node has stored.
+func (f *finisher) ended(runs []Run) {
+	rearmed := false
+	for _, r := range runs {
+		f.engine.land(r.ID)
+		f.engine.notify(r)
+		f.hooks.ended(r)
+		rearmed = rearmed || r.Type == TriggerFixDelay
+	}
+	if rearmed {
+		f.wakes.scan.poke() // a FixedDelay job has its next instant now
+	}
+}
+
+// resultAt is a result that this node itself has come to about a flight, fenced by its
+// start.
+func (f *finisher) resultAt(at *flight, res Result) Result {
+	res.Incarnation = f.incarnation
+	if at.remote {
+		return concluded(at.run, res)
+	}
+	res.RunID, res.Token = at.run.ID, at.run.Token
+	return res
+}

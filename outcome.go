@@ -1,0 +1,68 @@
+package xxljob
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/xxljob/xxljob/wire"
+)
+
+// What a callback, or this node itself, says about the end of a run. All of it is pure.
+
+// resultOf reads the state out of a callback.
+func resultOf(f *flight, r wire.CallbackRequest) Result {
+	return withTimeout(Result{
+		RunID: r.LogID, Incarnation: mustLocal(f.run.Address), Token: f.run.Token,
+		State: stateOf(r), HandleMsg: r.HandleMsg, NoRetry: r.NoRetry,
+	}, f.job)
+}
+
+// withTimeout has a result say which timeout was over. Executors do not: their text is
+// XXL-JOB's, and fixed.
+func withTimeout(res Result, job *Job) Result {
+	if res.State == StateTimedOut && strings.TrimSpace(res.HandleMsg) == strings.TrimSpace(wire.MsgTimeout) && job.Timeout > 0 {
+		res.HandleMsg = fmt.Sprintf("%safter %v", wire.MsgTimeout, job.Timeout)
+	}
+	return res
+}
+
+func mustLocal(addr string) string {
+	inc, _ := LocalIncarnation(addr)
+	return inc
+}
+
+// concluded is a result that a node has come to about a start at a remote executor,
+// fenced by that very start: a later one is none of its business.
+func concluded(r Run, res Result) Result {
+	res.RunID, res.Incarnation, res.Owner, res.Token = r.ID, "", r.Owner, r.Token
+	return res
+}
+
+// refusalOf is what an executor's answer says about its refusal. Some say nothing.
+func refusalOf(ret wire.Return) string {
+	if ret.Msg == "" {
+		return fmt.Sprintf("refused with code %d, and no word about it", ret.Code)
+	}
+	return ret.Msg
+}
+
+// stateOf reads the state out of a callback.
+func stateOf(r wire.CallbackRequest) State {
+	switch {
+	case r.HandleCode == wire.CodeSuccess:
+		return StateSucceeded
+	case r.HandleCode == wire.CodeTimeout:
+		return StateTimedOut
+	case r.Killed:
+		return StateKilled
+	}
+	return StateFailed
+}
+
+// sameDate reports whether a date of the wire, in ms, is that of the run's trigger. One
+// that is missing may be.
+func sameDate(date int64, run Run) bool { return date == 0 || date == run.Created.UnixMilli() }
+
+// resultForgotten is the handle_msg of a run whose result the store has acknowledged, and
+// has not any more: it has failed over.
+const resultForgotten = "the run has ended, and the store has lost its result"

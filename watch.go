@@ -1,0 +1,93 @@
+package xxljob
+
+// Runs at other nodes, which this node has started there or somebody here waits for. Input:
+// signals of the store. Output: that they were taken, have ended or are planned again, to
+// the books.
+
+import (
+	"context"
+	"time"
+)
+
+// watcher asks the store about runs at other nodes.
+type watcher struct {
+	*shared
+	engine *engine
+	desk   *logDesk
+}
+
+// watchDuty notices the end of runs at other nodes: of those that this node has
+// started there, and of those that somebody here waits for. Those who wait for
+// lines of a log it tells of each signal, which may stand for their answer.
+func (w *watcher) watchDuty(signals Signals) duty {
+	return duty{
+		what: "looking after runs at other nodes", wakes: []<-chan struct{}{w.wakes.watch, signals.Ended},
+		once: func(ctx context.Context) (time.Duration, error) {
+			w.desk.tell()
+			ids := w.engine.awayIDs()
+			wait := time.Duration(forever)
+			if poll, _ := w.store.Poll(); len(ids) > 0 && poll > 0 {
+				wait = poll
+			}
+			return wait, w.watch(ctx, ids)
+		},
+	}
+}
+
+// watch asks the store about runs at other nodes.
+func (w *watcher) watch(ctx context.Context, ids []int64) error {
+	for len(ids) > 0 {
+		page := ids[:min(len(ids), storeBatch)]
+		ids = ids[len(page):]
+		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return w.store.RunsByID(ctx, page) })
+		if err != nil {
+			return err
+		}
+		there := make(map[int64]bool, len(runs))
+		for _, r := range runs {
+			there[r.ID] = true
+			switch {
+			case r.State.Ended():
+				w.engine.land(r.ID)
+				w.engine.notify(r)
+			case r.State == StatePlanned:
+				w.engine.plannedAgain(r, false)
+			case !inTransit(r):
+				w.engine.taken(r)
+			}
+		}
+		for _, id := range page {
+			if !there[id] { // it is over, and its record dropped
+				w.engine.land(id)
+				w.engine.notify(Run{ID: id})
+			}
+		}
+	}
+	return nil
+}
+
+// goneAway has the store asked about a run at another node: it may have been taken or have
+// ended before this node knew that it waits for that, and others may wait for it.
+func (w *watcher) goneAway(r Run) {
+	w.wakes.watch.poke()
+	w.wakes.transit.pokeIf(w.engine.waits(lotOrderOf(r.JobID)))
+}
+
+// transitPoll is how often the store is asked about a run in transit that others wait
+// for: no signal says that a run was taken.
+const transitPoll = 50 * time.Millisecond
+
+// transitDuty asks until nobody waits any more.
+func (w *watcher) transitDuty() duty {
+	return duty{
+		what: "looking after runs that others wait for", wakes: []<-chan struct{}{w.wakes.transit},
+		once: func(ctx context.Context) (time.Duration, error) {
+			ids := w.engine.inTheWay()
+			if len(ids) == 0 {
+				return forever, nil
+			}
+			// The more there are the more it costs.
+			return transitPoll * time.Duration(1+len(ids)/storeBatch), w.watch(ctx, ids)
+		},
+	}
+}
