@@ -11,7 +11,6 @@ package xxljob
 
 import (
 	"context"
-	"slices"
 	"time"
 )
 
@@ -21,9 +20,6 @@ const (
 	// apartTime is how long one call for them is to take, as far as it can be foreseen.
 	apartTime = 500 * time.Millisecond
 )
-
-// goesApart reports whether the start of a routed entry is one of these.
-func (en *entry) goesApart() bool { return en.route.refused != "" || len(en.route.targets) > 0 }
 
 // herd is how many of those that wait go together. It begins with one when nobody waits any
 // more. It belongs to the start loop.
@@ -64,80 +60,6 @@ func (s *scheduler) startApart(ctx context.Context) (some, locked bool, err erro
 		s.herds.again.took(m, took)
 	}
 	return n+m > 0, locked || stuck, err
-}
-
-// lotAgainOf is where those wait that were tried before. They have turns in rounds: one that
-// is stuck comes again when all others of its round have had theirs.
-func lotAgainOf(round int64) lot { return lot{kind: lotAgain, round: round} }
-
-// next is the lot of the next round.
-func (l lot) next() lot { return lotAgainOf(l.round + 1) }
-
-// nextRound returns the lot of the round that goes on, which is the next one when this one
-// is over.
-func (e *engine) nextRound() lot {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.lots[lotAgainOf(e.round)] == nil {
-		e.round++
-	}
-	return lotAgainOf(e.round)
-}
-
-// countLot is how many wait in a lot.
-func (e *engine) countLot(at lot) int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.lenOf(at)
-}
-
-// isLeft reports whether something is due, or waits for a start that goes apart.
-func (e *engine) isLeft() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return slices.ContainsFunc([]lot{{kind: lotDue}, {kind: lotApart}, lotAgainOf(e.round), lotAgainOf(e.round + 1)},
-		func(at lot) bool { return e.lenOf(at) > 0 })
-}
-
-// waitApart has an entry wait for its turn, or for its next one. The room that it was let in
-// for, if it was, is kept for it: others that are due would take it meanwhile.
-func (e *engine) waitApart(en *entry) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if en.route.refused != "" {
-		e.letGoOn(en)
-	}
-	if en.keeps = en.waited && en.from.isRoom(); en.keeps {
-		e.lanes.keep(en.from)
-	}
-	at := lot{kind: lotApart}
-	if en.tried {
-		at = lotAgainOf(e.round + 1)
-	}
-	e.parkApart(at, en)
-}
-
-// parkApart has an entry wait for its turn. The later runs of its job, if that is a serial
-// one, wait too. Caller holds mu.
-func (e *engine) parkApart(at lot, en *entry) {
-	e.keepAhead(en)
-	e.lots.park(at, en)
-}
-
-// parkTried is parkApart for one whose start had no effect.
-func (e *engine) parkTried(en *entry) {
-	en.tried = true
-	e.parkApart(lotAgainOf(e.round+1), en)
-}
-
-// unkeep gives room back that is kept for an entry, which is still the one that was let in
-// for it. Caller holds mu.
-func (e *engine) unkeep(en *entry) {
-	if en.keeps {
-		en.keeps = false
-		e.freed = e.freed || en.from.kind == lotRunning
-		e.lanes.giveUp(en.from)
-	}
 }
 
 // turnBegins has an entry whose turn it is routed anew, where what was decided about it is

@@ -1,7 +1,6 @@
 package xxljob
 
 import (
-	"context"
 	"math"
 	"sync"
 	"time"
@@ -79,21 +78,4 @@ func (c *clock) best(at time.Duration) time.Duration {
 		best = max(best, s.offset-time.Duration(age.Seconds()*float64(maxDrift)))
 	}
 	return best
-}
-
-// now returns the store's time as this node knows it; before the first beat it
-// asks for it.
-func (s *scheduler) now(ctx context.Context) (time.Time, error) {
-	s.clock.mu.Lock()
-	known := s.clock.known
-	s.clock.mu.Unlock()
-	if !known {
-		asked := time.Now()
-		t, err := s.store.Now(ctx)
-		if err != nil {
-			return time.Time{}, err
-		}
-		s.clock.sample(t, asked)
-	}
-	return s.clock.now(), nil
 }

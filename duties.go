@@ -32,7 +32,7 @@ func (s *scheduler) duties(signals Signals) (plan, work, lease []duty) {
 		lease = append(lease, s.registerDuty())
 	}
 	if store, ok := s.store.(Retainer); ok {
-		lease = append(lease, s.retainDuty(store))
+		lease = append(lease, retainDuty(s.shared, store))
 	}
 	return plan, work, lease
 }

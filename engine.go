@@ -1,11 +1,11 @@
 package xxljob
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/xxljob/xxljob/block"
 	"github.com/xxljob/xxljob/internal/guard"
 	"github.com/xxljob/xxljob/wire"
 )
@@ -168,215 +168,46 @@ func (e *engine) nextDue() (time.Time, bool) {
 	return time.UnixMilli(ms), ok
 }
 
-// land frees what the run held, wherever it was.
-func (e *engine) land(runID int64) {
+// holding is what a node holds of one app.
+type holding struct {
+	n int
+	// bounded says that runs behind the horizon are in the store only.
+	bounded bool
+	horizon ringEntry
+}
+
+// job returns what is known of a job, nil when nothing is.
+func (e *engine) job(id int64) *Job {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.landRun(runID)
+	if ref := e.jobs[id]; ref != nil && !ref.stale {
+		return ref.job
+	}
+	return nil
 }
 
-// landStart is land for one start of a run: a later one that is under way here by now goes
-// on.
-func (e *engine) landStart(runID, token int64) {
+// jobGone notes that a job was removed; its runs were cancelled with it.
+func (e *engine) jobGone(id int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if f := e.flights[runID]; f == nil || token == 0 || f.run.Token == token {
-		e.landRun(runID)
+	if ref := e.jobs[id]; ref != nil {
+		ref.gone = true
 	}
 }
 
-// landRun is land with mu held.
-func (e *engine) landRun(runID int64) {
-	freed := e.landFlight(runID)
-	freed = e.landAway(runID, lot{}) || freed
-	e.wakes.start.pokeIf(freed)
-	e.wakes.inbox.pokeIf(e.inboxFull.Load())
-}
-
-// landFlight frees what a run held that was under way here.
-func (e *engine) landFlight(runID int64) (freed bool) {
-	f := e.flights[runID]
-	if f == nil {
-		return false
-	}
-	delete(e.flights, runID)
-	e.landed.add(f.run)
-	e.unref(f.run.JobID)
-	if f.counts {
-		freed = e.admit(e.lanes.ended(f.key))
-	}
-	freed = e.freeSerial(f.serial, runID) || freed
-	freed = e.admitAllOf(lot{kind: lotRun, runID: runID}) || freed
-	if len(e.flights) == 0 && e.quiet != nil {
-		close(e.quiet)
-		e.quiet = nil
-	}
-	return freed
-}
-
-// landAway frees what a run at another node held, but for the lot kept.
-func (e *engine) landAway(runID int64, kept lot) (freed bool) {
-	a, ok := e.away[runID]
-	if !ok {
-		return false
-	}
-	delete(e.away, runID)
-	freed = e.arrived(a.jobID, runID)
-	if a.places.app != "" {
-		freed = e.admit(e.lanes.ended(a.places)) || freed
-	}
-	if a.serial != kept {
-		freed = e.freeSerial(a.serial, runID) || freed
-	}
-	return e.admitAllOf(lot{kind: lotRun, runID: runID}) || freed
-}
-
-// freeSerial gives up the place of a serial job's run at an address, and lets
-// the next one in.
-func (e *engine) freeSerial(at lot, runID int64) bool {
-	if at.kind != lotSerial || e.serial[at] != runID {
-		return false
-	}
-	delete(e.serial, at)
-	return e.admit(at)
-}
-
-// takeSerial takes that place for a run; false when another run has it. One that has it
-// and is not being started yet gives way to an earlier one.
-func (e *engine) takeSerial(at lot, r *Run) bool {
-	if at.kind != lotSerial {
-		return true
-	}
-	if has := e.serial[at]; has != 0 && has != r.ID {
-		if en := e.held[has]; en == nil || en.starting || !keyOfRun(r).before(keyOfRun(&en.run)) {
-			return false
-		}
-	}
-	e.serial[at] = r.ID
-	return true
-}
-
-// admit moves the head of a lot to the due queue. At an address of
-// a serial job it has the place from then on, and one that has waited for its turn
-// counts as in transit, so that none overtakes it.
-func (e *engine) admit(at lot) bool {
-	en := e.lots.leave(at)
-	if en == nil {
-		return false
-	}
-	switch at.kind {
-	case lotSerial:
-		e.serial[at] = en.run.ID
-	case lotOrder:
-		e.transit.add(&en.run)
-	default:
-		en.from, en.waited = at, true
-	}
-	e.due.push(en)
-	return true
-}
-
-// park makes an entry wait in a lot. If it came from another one, the room it
-// was let in for goes to the next there. The later runs of a serial job do not wait for
-// one that waits for room, but for one that waits to be told where to go.
-func (e *engine) park(at lot, en *entry) {
-	switch ahead := e.transit.has(&en.run); at.kind {
-	case lotProbe, lotRoute, lotAsk, lotSettle:
-		e.keepAhead(en)
-	case lotOrder:
-		e.transit.drop(en.run.JobID, en.run.ID)
-	default:
-		if ahead {
-			e.arrived(en.run.JobID, en.run.ID)
-		}
-	}
-	if en.from != at {
-		e.letGoOn(en)
-	}
-	en.waited = false
-	if !at.isRoom() && at.kind != lotAsk && at.kind != lotProbe && at.kind != lotRoute {
-		// What it was told may be old when it goes on. One that is let in for room would lose
-		// that by asking again.
-		en.turned = false
-	}
-	e.lots.park(at, en)
-}
-
-// letGoOn gives the room that an entry was let in for, if it was, to the next.
-func (e *engine) letGoOn(en *entry) {
-	if en.waited && en.from.isRoom() {
-		en.waited = false
-		e.admit(en.from)
-	}
-	en.waited = false
-}
-
-// release forgets a held entry that will not start; what it had in its hands
-// goes to the next.
-func (e *engine) release(en *entry) {
-	if e.held[en.run.ID] == en {
-		e.unhold(en)
-	}
-	e.unkeep(en)
-	e.letGoOn(en)
-	f, flies := e.flights[en.run.ID]
-	a, away := e.away[en.run.ID]
-	// It was held by a stale reading where it is under way: that has its place then.
-	if at := en.route.serial; !(flies && f.serial == at || away && a.serial == at) {
-		e.freeSerial(at, en.run.ID)
-	}
-	if !away {
-		e.arrived(en.run.JobID, en.run.ID)
-	}
-}
-
-// idle waits until no run is under way in this process.
-func (e *engine) idle(ctx context.Context) error {
+// refreshRuns is entry.refresh for those of the runs that are held.
+func (e *engine) refreshRuns(runs []Run) {
 	e.mu.Lock()
-	if len(e.flights) == 0 {
-		e.mu.Unlock()
-		return nil
-	}
-	if e.quiet == nil {
-		e.quiet = make(chan struct{})
-	}
-	quiet := e.quiet
-	e.mu.Unlock()
-	select {
-	case <-quiet:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	defer e.mu.Unlock()
+	for i := range runs {
+		if en := e.held[runs[i].ID]; en != nil {
+			en.refresh(&runs[i])
+		}
 	}
 }
 
-// dueTimes are the distinct milliseconds at which the ring has something due: a
-// ring of the user's need not tell when its next entry is.
-type dueTimes struct {
-	set  map[int64]struct{}
-	heap slot
-}
-
-func newDueTimes() dueTimes { return dueTimes{set: map[int64]struct{}{}} }
-
-func (a *dueTimes) add(ms int64) {
-	if _, ok := a.set[ms]; ok {
-		return
-	}
-	a.set[ms] = struct{}{}
-	a.heap.push(ringEntry{at: ms})
-}
-
-func (a *dueTimes) next() (int64, bool) {
-	if len(a.heap) == 0 {
-		return 0, false
-	}
-	return a.heap[0].at, true
-}
-
-func (a *dueTimes) popUpTo(ms int64) {
-	for len(a.heap) > 0 && a.heap[0].at <= ms {
-		delete(a.set, a.heap[0].at)
-		a.heap.pop()
-	}
+// isSerial reports whether a job is known to be a serial one.
+func (e *engine) isSerial(jobID int64) bool {
+	ref := e.jobs[jobID]
+	return ref != nil && ref.job.Block == block.SerialExecution
 }

@@ -87,7 +87,7 @@ func OpenRuns(s Scheduler) int {
 }
 
 // TakenUp is how many planned runs the node has found that nobody held.
-func TakenUp(s Scheduler) int64 { return s.(*scheduler).takenUp.Load() }
+func TakenUp(s Scheduler) int64 { return s.(*scheduler).reconciler.found.Load() }
 
 // Unheld are those of the planned runs, all due within the window, that are the node's
 // to start and that it neither holds nor is about to read.

@@ -223,26 +223,3 @@ func (f *fitness) err(rests bool) error {
 	}
 	return nil
 }
-
-// tryOut makes a claim and a start that change nothing, where nothing else shows whether
-// they would succeed. It is called by the scan loop while the node fails.
-func (s *scheduler) tryOut(ctx context.Context) {
-	f := s.fitness
-	if !s.leases.trusted(time.Now()) {
-		return
-	}
-	began := f.begin(&f.trials[0])
-	_, err := detached(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Claim(ctx, []Plan{{}}) }) // of no job
-	f.end(ctx, &f.trials[0], began, err)
-	if err != nil {
-		return
-	}
-	began = f.begin(&f.trials[1])
-	_, err = detached(ctx, func(ctx context.Context) ([]Started, error) {
-		return s.store.Start(ctx, []Start{{State: StateStarted, Owner: s.incarnation, Address: LocalAddress(s.incarnation)}}) // of no run
-	})
-	f.end(ctx, &f.trials[1], began, err)
-	if err == nil {
-		f.good()
-	}
-}

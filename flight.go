@@ -3,223 +3,9 @@ package xxljob
 // The passage of an entry from waiting to running, in the engine's books.
 
 import (
+	"context"
 	"time"
 )
-
-// pop takes up to n entries from a lot whose jobs are known, and names the jobs that have
-// to be read first; their entries stay there.
-func (e *engine) pop(from lot, n int) (batch []attempt, unknown []int64) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	var later []*entry
-	var asked map[int64]bool
-	for len(batch) < n && len(asked) < n {
-		en := e.leave(from)
-		if en == nil {
-			break
-		}
-		if e.held[en.run.ID] != en {
-			e.release(en) // forgotten meanwhile, by shed
-			continue
-		}
-		ref := e.jobs[en.run.JobID]
-		if ref.gone {
-			e.release(en)
-			continue
-		}
-		if ref.stale {
-			if asked == nil {
-				asked = map[int64]bool{}
-			}
-			if !asked[en.run.JobID] {
-				asked[en.run.JobID] = true
-				unknown = append(unknown, en.run.JobID)
-			}
-			later = append(later, en)
-			continue
-		}
-		if batch == nil {
-			batch = make([]attempt, 0, min(n, e.lenOf(from)+1))
-		}
-		batch = append(batch, attempt{entry: en, job: ref.job})
-	}
-	for _, en := range later {
-		e.comeBack(from, en)
-	}
-	return batch, unknown
-}
-
-// putBack puts entries back that have no places yet.
-func (e *engine) putBack(from lot, batch []attempt) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, a := range batch {
-		e.comeBack(from, a.entry)
-	}
-}
-
-// leave takes the next entry of a lot, or of the due queue.
-func (e *engine) leave(from lot) *entry {
-	if from.kind == lotDue {
-		return e.due.pop()
-	}
-	return e.lots.leave(from)
-}
-
-// lenOf is how many wait in a lot, or are due.
-func (e *engine) lenOf(at lot) int {
-	if at.kind == lotDue {
-		return e.due.len()
-	}
-	if t := e.lots[at]; t != nil {
-		return t.len()
-	}
-	return 0
-}
-
-// comeBack undoes leave.
-func (e *engine) comeBack(from lot, en *entry) {
-	if from.kind == lotDue {
-		e.due.push(en)
-	} else {
-		e.lots.park(from, en)
-	}
-}
-
-// undo gives back the places of attempts, and has their entries tried again.
-func (e *engine) undo(batch []attempt) {
-	for _, a := range batch {
-		e.retry(a, false)
-	}
-}
-
-// retry has an entry tried again after a start that did not take effect: at once, or when
-// its turn comes where it goes apart. With stale its job is read, and the run routed, anew.
-func (e *engine) retry(a attempt, stale bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.giveBackPlaces(a)
-	a.turned = false
-	if ref := e.jobs[a.run.JobID]; stale && ref != nil && ref.job.Version <= a.job.Version {
-		ref.stale = true
-	}
-	if a.goesApart() {
-		e.parkTried(a.entry)
-		return
-	}
-	e.keepAhead(a.entry)
-	e.due.push(a.entry)
-}
-
-// giveUp forgets an entry whose run is not this node's to start any more.
-func (e *engine) giveUp(a attempt) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.giveBackPlaces(a)
-	e.release(a.entry)
-}
-
-// abandon forgets an entry that has no places.
-func (e *engine) abandon(en *entry) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.release(en)
-}
-
-// giveBackPlaces undoes reserve, but for the place of a serial job, which the
-// entry keeps until it starts or is given up.
-func (e *engine) giveBackPlaces(a attempt) {
-	a.starting = false
-	if a.route.refused != "" || a.start.RunID == 0 {
-		return
-	}
-	for _, at := range e.lanes.answered(a.route.lane, a.route.key(a.run.App)) {
-		e.admit(at)
-	}
-	if a.route.places > 0 {
-		e.freed = e.freed || a.route.exec != nil
-		e.admit(e.lanes.ended(a.route.key(a.run.App)))
-	}
-}
-
-// hasFreed reports whether starts that came to nothing have given back places at this
-// node's executors; takeFreed does so once.
-func (e *engine) hasFreed() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.freed
-}
-
-func (e *engine) takeFreed() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	freed := e.freed
-	e.freed = false
-	return freed
-}
-
-// changeSerial gives up the place of a serial job at the address that the entry
-// was routed to before.
-func (e *engine) changeSerial(en *entry) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.freeSerial(en.route.serial, en.run.ID)
-}
-
-// jobGone notes that a job was removed; its runs were cancelled with it.
-func (e *engine) jobGone(id int64) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if ref := e.jobs[id]; ref != nil {
-		ref.gone = true
-	}
-}
-
-// awaitRun parks an entry behind a run that is in its way. It keeps its place as
-// the next serial run at its address.
-func (e *engine) awaitRun(a attempt, blocker Run) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.giveBackPlaces(a)
-	e.parkBehindRun(blocker, a.entry)
-}
-
-func (e *engine) parkBehindRun(blocker Run, en *entry) {
-	if _, away := e.away[blocker.ID]; !away && e.flights[blocker.ID] == nil {
-		e.away[blocker.ID] = awayAt(blocker)
-	}
-	e.park(lot{kind: lotRun, runID: blocker.ID}, en)
-}
-
-// parkFirst parks an entry and reports whether it is the first of the lot.
-func (e *engine) parkFirst(at lot, en *entry) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	first := e.lots[at] == nil
-	e.park(at, en)
-	return first
-}
-
-// refreshRuns is entry.refresh for those of the runs that are held.
-func (e *engine) refreshRuns(runs []Run) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for i := range runs {
-		if en := e.held[runs[i].ID]; en != nil {
-			en.refresh(&runs[i])
-		}
-	}
-}
-
-// job returns what is known of a job, nil when nothing is.
-func (e *engine) job(id int64) *Job {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if ref := e.jobs[id]; ref != nil && !ref.stale {
-		return ref.job
-	}
-	return nil
-}
 
 // takeOff turns a started entry into a flight of this process; nil when the run
 // is another node's.
@@ -422,63 +208,6 @@ func (e *engine) redirected(f *flight, run Run, r routed) *flight {
 	return e.fly(r, run, f.job, f.acked)
 }
 
-// admitAll lets everybody out of a lot.
-func (e *engine) admitAll(at lot) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.admitAllOf(at)
-}
-
-func (e *engine) admitAllOf(at lot) (any bool) {
-	for en := e.lots.leave(at); en != nil; en = e.lots.leave(at) {
-		en.from, en.waited = at, true
-		e.due.push(en)
-		any = true
-	}
-	return any
-}
-
-// rerouted has an entry tried again at another address, for its own is no more.
-func (e *engine) rerouted(a attempt) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.giveBackPlaces(a)
-	e.freeSerial(a.entry.route.serial, a.run.ID)
-	apart := a.goesApart()
-	a.entry.route, a.turned = routed{}, false
-	if apart {
-		e.parkTried(a.entry)
-		return
-	}
-	e.due.push(a.entry)
-}
-
-// landings remember the latest flights that have landed: what was read of a run
-// a moment ago may still show it under way, and must not put it up again.
-type landings struct {
-	latest, before map[landing]struct{}
-}
-
-// landing is one start of a run.
-type landing struct{ runID, token int64 }
-
-// landingsKept is how many are remembered at least.
-const landingsKept = 10_000
-
-func (l *landings) add(r Run) {
-	if len(l.latest) >= landingsKept || l.latest == nil {
-		l.latest, l.before = make(map[landing]struct{}), l.latest
-	}
-	l.latest[landing{r.ID, r.Token}] = struct{}{}
-}
-
-func (l *landings) has(r Run) bool {
-	k := landing{r.ID, r.Token}
-	_, latest := l.latest[k]
-	_, before := l.before[k]
-	return latest || before
-}
-
 // adopt makes this node wait for the end of a run that it now owns.
 func (e *engine) adopt(r Run) {
 	e.mu.Lock()
@@ -492,4 +221,105 @@ func (e *engine) adopt(r Run) {
 	if inTransit(r) {
 		e.transit.add(&r)
 	}
+}
+
+// land frees what the run held, wherever it was.
+func (e *engine) land(runID int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.landRun(runID)
+}
+
+// landStart is land for one start of a run: a later one that is under way here by now goes
+// on.
+func (e *engine) landStart(runID, token int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if f := e.flights[runID]; f == nil || token == 0 || f.run.Token == token {
+		e.landRun(runID)
+	}
+}
+
+// landRun is land with mu held.
+func (e *engine) landRun(runID int64) {
+	freed := e.landFlight(runID)
+	freed = e.landAway(runID, lot{}) || freed
+	e.wakes.start.pokeIf(freed)
+	e.wakes.inbox.pokeIf(e.inboxFull.Load())
+}
+
+// landFlight frees what a run held that was under way here.
+func (e *engine) landFlight(runID int64) (freed bool) {
+	f := e.flights[runID]
+	if f == nil {
+		return false
+	}
+	delete(e.flights, runID)
+	e.landed.add(f.run)
+	e.unref(f.run.JobID)
+	if f.counts {
+		freed = e.admit(e.lanes.ended(f.key))
+	}
+	freed = e.freeSerial(f.serial, runID) || freed
+	freed = e.admitAllOf(lot{kind: lotRun, runID: runID}) || freed
+	if len(e.flights) == 0 && e.quiet != nil {
+		close(e.quiet)
+		e.quiet = nil
+	}
+	return freed
+}
+
+// landAway frees what a run at another node held, but for the lot kept.
+func (e *engine) landAway(runID int64, kept lot) (freed bool) {
+	a, ok := e.away[runID]
+	if !ok {
+		return false
+	}
+	delete(e.away, runID)
+	freed = e.arrived(a.jobID, runID)
+	if a.places.app != "" {
+		freed = e.admit(e.lanes.ended(a.places)) || freed
+	}
+	if a.serial != kept {
+		freed = e.freeSerial(a.serial, runID) || freed
+	}
+	return e.admitAllOf(lot{kind: lotRun, runID: runID}) || freed
+}
+
+// idle waits until no run is under way in this process.
+func (e *engine) idle(ctx context.Context) error {
+	e.mu.Lock()
+	if len(e.flights) == 0 {
+		e.mu.Unlock()
+		return nil
+	}
+	if e.quiet == nil {
+		e.quiet = make(chan struct{})
+	}
+	quiet := e.quiet
+	e.mu.Unlock()
+	select {
+	case <-quiet:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// fitting returns the runs that there is room for, by the places of each app, and
+// whether some have to wait.
+func (e *engine) fitting(runs []Run, places map[string]int) (ids []int64, full bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	more := map[addressKey]int{}
+	for _, r := range runs {
+		k := addressKey{r.App, r.Address}
+		if e.lanes.running[k]+more[k] >= places[r.App] {
+			full = true
+			continue
+		}
+		more[k]++
+		ids = append(ids, r.ID)
+	}
+	return ids, full
 }

@@ -87,7 +87,7 @@ func (s *scheduler) takeSome(ctx context.Context, runs []Run) (full bool, err er
 	taken, err := detached(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Take(ctx, s.incarnation, fit) })
 	if err != nil {
 		s.doubts.take(fit)
-		s.suspect()
+		s.doubts.suspect()
 		return full, s.takenAfterAll(ctx, fit, err)
 	}
 	s.receive(taken, jobs, began)
@@ -138,7 +138,7 @@ func (s *scheduler) receiveAfterAll(ctx context.Context, taken []Run, began time
 	read := func(ctx context.Context) (map[int64]*Job, error) { return s.readJobs(ctx, ids) }
 	jobs, err := callUntil(ctx, &retry, read, read)
 	if err != nil {
-		s.suspect()
+		s.doubts.suspect()
 		return err
 	}
 	s.receive(taken, jobs, began)
@@ -210,7 +210,7 @@ func (s *scheduler) giveBack(ctx context.Context) {
 	for _, f := range s.engine.inFlight() {
 		// A run of a shard that is another's by now cannot be given back: it is sent.
 		if _, owned := s.leases.epoch(f.run.Shard); owned && f.run.Owner == s.incarnation && s.engine.intercept(f) {
-			verdicts = append(verdicts, s.verdict(f.run, StatePlanned, "put back: node stopped"))
+			verdicts = append(verdicts, s.leases.verdict(f.run, StatePlanned, "put back: node stopped"))
 		}
 	}
 	if s.unsure.Load() {
@@ -242,14 +242,8 @@ func (s *scheduler) orphansOfMine(ctx context.Context) []Verdict {
 	var verdicts []Verdict
 	for _, r := range runs {
 		if r.Owner == s.incarnation && r.Address == LocalAddress(s.incarnation) && s.engine.flight(r.ID) == nil {
-			verdicts = append(verdicts, s.verdict(r, StatePlanned, "put back: node stopped"))
+			verdicts = append(verdicts, s.leases.verdict(r, StatePlanned, "put back: node stopped"))
 		}
 	}
 	return verdicts
-}
-
-// verdict is about a run as this node has seen it.
-func (s *scheduler) verdict(r Run, to State, msg string) Verdict {
-	epoch, _ := s.leases.epoch(r.Shard)
-	return Verdict{RunID: r.ID, Shard: r.Shard, Epoch: epoch, Owner: r.Owner, Token: r.Token, Taken: !r.Taken.IsZero(), To: to, Msg: msg}
 }

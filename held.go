@@ -9,17 +9,6 @@ import (
 	"time"
 )
 
-// holding is what a node holds of one app.
-type holding struct {
-	n int
-	// bounded says that runs behind the horizon are in the store only.
-	bounded bool
-	horizon ringEntry
-}
-
-// keyOfRun orders runs as the store does: by time, then by id.
-func keyOfRun(r *Run) ringEntry { return ringEntry{r.Scheduled.UnixMilli(), r.ID} }
-
 // hold puts planned runs on the ring, as far as their apps have room.
 func (e *engine) hold(runs []Run, jobs map[int64]*Job) {
 	if len(runs) == 0 {
@@ -178,5 +167,24 @@ func (e *engine) takeDue(t time.Time) {
 	if _, armed := e.dueTimes.next(); !armed && e.lenRing() > 0 {
 		// A ring of the user's is late with something.
 		e.dueTimes.add(t.Add(lockedRetry).UnixMilli())
+	}
+}
+
+// release forgets a held entry that will not start; what it had in its hands
+// goes to the next.
+func (e *engine) release(en *entry) {
+	if e.held[en.run.ID] == en {
+		e.unhold(en)
+	}
+	e.unkeep(en)
+	e.letGoOn(en)
+	f, flies := e.flights[en.run.ID]
+	a, away := e.away[en.run.ID]
+	// It was held by a stale reading where it is under way: that has its place then.
+	if at := en.route.serial; !(flies && f.serial == at || away && a.serial == at) {
+		e.freeSerial(at, en.run.ID)
+	}
+	if !away {
+		e.arrived(en.run.JobID, en.run.ID)
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/xxljob/xxljob/block"
 	"github.com/xxljob/xxljob/route"
@@ -147,26 +145,19 @@ const (
 // the names in Config.Routers, and with Config.AllowSubSecond such rates.
 func (j Job) Validate() error {
 	// Any app will do for the one that Config.App stands for.
-	return j.withDefaults(Config{App: "app"}).validate(route.Names(), false)
+	return j.withDefaults("app", nil).validate(route.Names(), false)
 }
 
 // withDefaults fills what an empty field stands for.
-func (j Job) withDefaults(c Config) Job {
-	setDefault(&j.App, c.App)
+func (j Job) withDefaults(app string, zone *time.Location) Job {
+	setDefault(&j.App, app)
 	setDefault(&j.Key, j.Name)
 	setDefault(&j.Misfire, MisfireDoNothing)
 	setDefault(&j.Route, route.Nearest)
 	setDefault(&j.Block, block.SerialExecution)
 	setDefault(&j.GlueType, GlueBean)
-	j.Schedule = j.Schedule.withZone(c.Location)
+	j.Schedule = j.Schedule.withZone(zone)
 	return j
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // validate collects the faults of a job whose defaults are filled in. The routes are the
@@ -247,76 +238,22 @@ func (j Job) clone() Job {
 	return j
 }
 
-// faults gathers what is wrong with a value, so that the caller hears of all
-// of it at once.
-type faults struct {
-	what string
-	errs []error
+// called is what an error calls a job.
+func called(j Job) string {
+	name := j.Name
+	if strings.TrimSpace(name) == "" {
+		name = j.Key
+	}
+	if strings.TrimSpace(name) == "" {
+		return "job"
+	}
+	return fmt.Sprintf("job %q", shorten(name, 40))
 }
 
-func (f *faults) add(field string, value any, err error) {
-	if err == nil {
-		return
+// named is an error that names the job, once.
+func named(j Job, err error) error {
+	if err == nil || strings.HasPrefix(err.Error(), "xxljob: "+called(j)+": ") {
+		return err
 	}
-	f.errs = append(f.errs, about(fmt.Sprintf("%s: %s %q", f.what, field, fmt.Sprint(value)), err))
-}
-
-// text checks a string of min to max bytes that every store can hold.
-func (f *faults) text(field, value string, min, max int) {
-	switch {
-	case len(value) < min || min > 0 && strings.TrimSpace(value) == "":
-		f.add(field, value, errors.New("must not be empty"))
-	case len(value) > max:
-		f.add(field, shorten(value, 40), fmt.Errorf("%d bytes, at most %d", len(value), max))
-	case !utf8.ValidString(value) || strings.ContainsRune(value, 0):
-		f.add(field, value, errors.New("want UTF-8 without NUL"))
-	}
-}
-
-// plain checks a text like text. It has to be one that can be shown as it is, in a page, in
-// a terminal and in a line of a log: printable, and without what begins or ends markup.
-func (f *faults) plain(field, value string, min, max int) {
-	known := len(f.errs)
-	f.text(field, value, min, max)
-	if len(f.errs) == known && strings.ContainsFunc(value, notPlain) {
-		f.add(field, value, errors.New("want printable characters, and none of < > ' \" `"))
-	}
-}
-
-// notPlain reports whether r is a control character, one that cannot be seen, or one of
-// markup.
-func notPlain(r rune) bool { return !unicode.IsPrint(r) || strings.ContainsRune("<>'\"`", r) }
-
-func (f *faults) oneOf(field, value string, allowed ...string) {
-	if slices.Contains(allowed, value) {
-		return
-	}
-	if allowed[0] == "" { // a default, which has a name as well
-		allowed = allowed[1:]
-	}
-	f.add(field, value, errors.New(oneOf(value, allowed)))
-}
-
-func (f *faults) err() error {
-	if len(f.errs) == 0 {
-		return nil
-	}
-	return invalid(f.errs)
-}
-
-// invalid is the error about a value that was given: all that is wrong with it.
-type invalid []error
-
-func (e invalid) Error() string   { return errors.Join(e...).Error() }
-func (e invalid) Unwrap() []error { return e }
-
-// shorten cuts s to at most n bytes at a rune boundary and marks the cut.
-func shorten(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "..."
+	return about(called(j), err)
 }

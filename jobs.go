@@ -12,11 +12,9 @@ import (
 	"github.com/xxljob/xxljob/route"
 )
 
-func isNotFound(err error) bool { return errors.Is(err, ErrNotFound) }
-
 // complete fills in and checks a definition.
 func (s *scheduler) complete(job Job) (Job, error) {
-	job = job.clone().withDefaults(s.cfg)
+	job = job.clone().withDefaults(s.cfg.App, s.cfg.Location)
 	return job, job.validate(s.routeNames, s.cfg.AllowSubSecond)
 }
 
@@ -382,4 +380,21 @@ func (s *scheduler) trigger(ctx context.Context, jobID int64, t Trigger) ([]int6
 	}
 	s.wakes.scan.poke()
 	return []int64{run.ID}, nil
+}
+
+// now returns the store's time as this node knows it; before the first beat it
+// asks for it.
+func (s *scheduler) now(ctx context.Context) (time.Time, error) {
+	s.clock.mu.Lock()
+	known := s.clock.known
+	s.clock.mu.Unlock()
+	if !known {
+		asked := time.Now()
+		t, err := s.store.Now(ctx)
+		if err != nil {
+			return time.Time{}, err
+		}
+		s.clock.sample(t, asked)
+	}
+	return s.clock.now(), nil
 }

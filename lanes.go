@@ -212,20 +212,12 @@ func (s *slowness) slow(now time.Time, most int) bool {
 	return s.minute == now.Unix()/60 && s.count > most
 }
 
-// fitting returns the runs that there is room for, by the places of each app, and
-// whether some have to wait.
-func (e *engine) fitting(runs []Run, places map[string]int) (ids []int64, full bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	more := map[addressKey]int{}
-	for _, r := range runs {
-		k := addressKey{r.App, r.Address}
-		if e.lanes.running[k]+more[k] >= places[r.App] {
-			full = true
-			continue
-		}
-		more[k]++
-		ids = append(ids, r.ID)
-	}
-	return ids, full
-}
+// lotAgainOf is where those wait that were tried before. They have turns in rounds: one that
+// is stuck comes again when all others of its round have had theirs.
+func lotAgainOf(round int64) lot { return lot{kind: lotAgain, round: round} }
+
+// next is the lot of the next round.
+func (l lot) next() lot { return lotAgainOf(l.round + 1) }
+
+// lotOrderOf is where the later runs of a job wait.
+func lotOrderOf(jobID int64) lot { return lot{kind: lotOrder, jobID: jobID} }

@@ -18,4 +18,7 @@ const (
 	// attachedPlaces is how many runs one app may have under way at one attached
 	// executor, where the executor does not say (Places).
 	attachedPlaces = 1000
+	// lastWords is how long Stop goes on after its ctx has ended, for the results of the
+	// handlers that it then cancels.
+	lastWords = 2 * time.Second
 )

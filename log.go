@@ -160,11 +160,6 @@ func answerOf(ret wire.LogReturn, err error, from int) Answer {
 	return a
 }
 
-// plainText is text as every store can keep it.
-func plainText(s string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
-}
-
 // cutLines keeps the lines that fit into logBytes. Of a single line that does not
 // fit it keeps the beginning: the next question goes on behind it.
 func cutLines(s string) string {

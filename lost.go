@@ -155,9 +155,9 @@ func (s *scheduler) judge(r Run, nodes map[string]observed) (Verdict, bool) {
 	at, owner := nodes[addressee], nodes[r.Owner]
 	switch {
 	case local && r.Taken.IsZero() && (at.absent || at.drains || at.gone):
-		return s.verdict(r, StatePlanned, "put back: node "+addressee+" takes no more runs"), true
+		return s.leases.verdict(r, StatePlanned, "put back: node "+addressee+" takes no more runs"), true
 	case local && at.gone:
-		return s.verdict(r, StateLost, interrupted), true
+		return s.leases.verdict(r, StateLost, interrupted), true
 	case local && r.Taken.IsZero() && (owner.absent || owner.gone) && addressee != s.incarnation:
 		// The addressee lives and will take it; this node waits for its end.
 		return s.adoption(r), true
@@ -176,7 +176,7 @@ func (s *scheduler) leftOpen(r Run) bool {
 
 // adoption makes this node the owner of a run that is under way elsewhere.
 func (s *scheduler) adoption(r Run) Verdict {
-	v := s.verdict(r, StateStarted, "")
-	v.NewOwner, v.NewToken = s.incarnation, s.newToken(v.Epoch)
+	v := s.leases.verdict(r, StateStarted, "")
+	v.NewOwner, v.NewToken = s.incarnation, s.leases.newToken(v.Epoch)
 	return v
 }

@@ -7,38 +7,15 @@ package xxljob
 
 import (
 	"context"
-	"sync"
 	"time"
 )
-
-// suspicion is how long after an error a node looks for orphans: far longer than
-// a call to the store may be under way.
-const suspicion = 6 * callTimeout
-
-// suspect makes the lease loop look for orphans.
-func (s *scheduler) suspect() {
-	s.doubt()
-	s.wakes.lease.poke()
-}
-
-// doubt makes it look when it next comes by.
-func (s *scheduler) doubt() { s.suspectUntil.Store(time.Now().Add(suspicion).UnixNano()) }
-
-// suspicious reports whether there may be orphans.
-func (s *scheduler) suspicious() bool {
-	return time.Now().UnixNano() < s.suspectUntil.Load()
-}
-
-// orphansEvery is how often a node looks for orphans without a reason: a database
-// may fail over between two calls, and nobody has noticed.
-const orphansEvery = time.Minute
 
 // adoptOrphans settles what is under way here by the store and unknown to this
 // node. One look is not enough to tell: a start may be on its way from the store.
 // What two looks find that are longer apart than a call may take is an orphan.
 func (s *scheduler) adoptOrphans(ctx context.Context) error {
 	now := time.Now()
-	if s.draining.Load() || !s.suspicious() && len(s.orphans) == 0 && now.Sub(s.orphaned) < orphansEvery {
+	if s.draining.Load() || !s.doubts.suspicious() && len(s.orphans) == 0 && now.Sub(s.orphaned) < orphansEvery {
 		return nil
 	}
 	s.orphaned = now
@@ -103,87 +80,6 @@ func (s *scheduler) settleOrphans(ctx context.Context, ripe []Run) error {
 	}
 	s.log.Warn("xxljob: running starts that took effect after their call had failed", "runs", len(adopted))
 	return s.receiveAfterAll(ctx, adopted, time.Now())
-}
-
-// doubts are the starts and takes whose calls ended with an error, and may have
-// taken effect all the same; and the takes that had none, on their way to the
-// executors. The former are kept for as long as one of them may turn up.
-// It is safe for concurrent use.
-type doubts struct {
-	mu     sync.Mutex
-	starts map[int64]bool // guarded by mu: by token
-	takes  map[int64]bool // guarded by mu: by run
-	latest time.Time      // guarded by mu: the last error
-	// receiving are runs of calls without an error that are not yet with their executors.
-	receiving map[int64]int // guarded by mu
-}
-
-func newDoubts() *doubts {
-	return &doubts{starts: map[int64]bool{}, takes: map[int64]bool{}, receiving: map[int64]int{}}
-}
-
-// doubtsKept is how long they are kept after the last error: until the last of them
-// has turned up, been looked for, and seen for long enough to be settled.
-const doubtsKept = 2*suspicion + 2*orphansEvery
-
-// maxDoubts bounds them.
-const maxDoubts = 100_000
-
-func (d *doubts) start(batch []attempt) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.dropOld()
-	for _, a := range batch {
-		d.starts[a.start.Token] = true
-	}
-}
-
-func (d *doubts) take(ids []int64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.dropOld()
-	for _, id := range ids {
-		d.takes[id] = true
-	}
-}
-
-// received notes that runs, taken or parts of a broadcast, are on their way to their
-// executors, or with delta -1 that they are there.
-func (d *doubts) received(runs []Run, delta int) {
-	if len(runs) == 0 {
-		return
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, r := range runs {
-		if d.receiving[r.ID] += delta; d.receiving[r.ID] == 0 {
-			delete(d.receiving, r.ID)
-		}
-	}
-}
-
-func (d *doubts) underWay(runID int64) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.receiving[runID] > 0
-}
-
-// dropOld is called with mu held. A commit may hang for as long as the server does: so
-// none goes while there are errors.
-func (d *doubts) dropOld() {
-	if time.Since(d.latest) > doubtsKept || len(d.starts)+len(d.takes) > maxDoubts {
-		clear(d.starts)
-		clear(d.takes)
-	}
-	d.latest = time.Now()
-}
-
-// about reports whether a run that is under way by the store may not have been
-// received here.
-func (d *doubts) about(r Run, incarnation string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.takes[r.ID] || d.starts[r.Token] && r.Owner == incarnation
 }
 
 // allShards names every shard, whoever owns it: a run may be addressed here by any

@@ -1,13 +1,13 @@
 package xxljob
 
+// What a callback, or this node itself, says about the end of a run. All of it is pure.
+
 import (
 	"fmt"
 	"strings"
 
 	"github.com/xxljob/xxljob/wire"
 )
-
-// What a callback, or this node itself, says about the end of a run. All of it is pure.
 
 // resultOf reads the state out of a callback.
 func resultOf(f *flight, r wire.CallbackRequest) Result {

@@ -158,3 +158,16 @@ func (l lots) head(at lot, app string) *entry {
 	}
 	return nil
 }
+
+// keyOfRun orders runs as the store does: by time, then by id.
+func keyOfRun(r *Run) ringEntry { return ringEntry{r.Scheduled.UnixMilli(), r.ID} }
+
+// attempt is one entry on its way to be started.
+type attempt struct {
+	*entry
+	job   *Job
+	start Start
+}
+
+// goesApart reports whether the start of a routed entry is one of these.
+func (en *entry) goesApart() bool { return en.route.refused != "" || len(en.route.targets) > 0 }

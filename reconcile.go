@@ -6,6 +6,7 @@ package xxljob
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 )
 
@@ -20,10 +21,13 @@ const (
 	reconcilePages = 4
 )
 
-// reconciliation is owned by the scan loop.
-type reconciliation struct {
-	last    time.Time // monotonic: the last comparison
-	after   ringEntry // where the next one begins
+// reconciler compares what this node holds with the store. It belongs to the scan loop.
+type reconciler struct {
+	*shared
+	engine  *engine
+	found   atomic.Int64 // planned runs that nobody held
+	last    time.Time    // monotonic: the last comparison
+	after   ringEntry    // where the next one begins
 	missing map[int64]missed
 }
 
@@ -35,25 +39,25 @@ type missed struct {
 
 // ripeAfter is how far apart the two looks are that a run is missing in: longer than
 // any call may take whose answer would say where the run is.
-func (s *scheduler) ripeAfter() time.Duration { return callTimeout + s.leases.ttl }
+func (c *reconciler) ripeAfter() time.Duration { return callTimeout + c.leases.ttl }
 
 // untilReconciled is when the scan loop has to look, at the latest. A node alone on a
 // store in its own process looks when it scans anyway: nothing ticks there.
-func (s *scheduler) untilReconciled(now time.Time) time.Duration {
+func (c *reconciler) untilReconciled(now time.Time) time.Duration {
 	switch {
-	case len(s.compared.missing) > 0:
-		return s.ripeAfter()
-	case s.leases.isAlone():
+	case len(c.missing) > 0:
+		return c.ripeAfter()
+	case c.leases.isAlone():
 		return forever
 	}
-	return max(reconcileEvery-now.Sub(s.compared.last), time.Second)
+	return max(reconcileEvery-now.Sub(c.last), time.Second)
 }
 
 // reconcile compares what this node holds with the planned runs of the store, once a
 // minute, and takes up what was missing in two looks.
-func (s *scheduler) reconcile(ctx context.Context, owned []Shard) error {
-	c, now := &s.compared, time.Now()
-	if err := s.takeUpMissing(ctx, now); err != nil {
+func (c *reconciler) reconcile(ctx context.Context, owned []Shard) error {
+	now := time.Now()
+	if err := c.takeUpMissing(ctx, now); err != nil {
 		return err
 	}
 	if first := c.last.IsZero(); first || now.Sub(c.last) < reconcileEvery {
@@ -64,16 +68,16 @@ func (s *scheduler) reconcile(ctx context.Context, owned []Shard) error {
 	}
 	c.last = now
 	for range reconcilePages {
-		q := PlannedQuery{Shards: owned, Before: s.clock.now().Add(-overdueBy), AfterID: c.after.runID, Limit: scanRuns}
+		q := PlannedQuery{Shards: owned, Before: c.clock.now().Add(-overdueBy), AfterID: c.after.runID, Limit: scanRuns}
 		if c.after != (ringEntry{}) {
 			q.After = time.UnixMilli(c.after.at).UTC()
 		}
-		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Planned(ctx, q) })
+		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return c.store.Planned(ctx, q) })
 		if err != nil {
 			return err
 		}
-		for _, r := range s.engine.unheld(runs) {
-			s.miss(r, now)
+		for _, r := range c.engine.unheld(runs) {
+			c.miss(r, now)
 		}
 		if len(runs) < q.Limit {
 			c.after = ringEntry{}
@@ -85,9 +89,8 @@ func (s *scheduler) reconcile(ctx context.Context, owned []Shard) error {
 }
 
 // miss notes a run that this node does not hold.
-func (s *scheduler) miss(r Run, now time.Time) {
-	c := &s.compared
-	epoch, owned := s.leases.epoch(r.Shard)
+func (c *reconciler) miss(r Run, now time.Time) {
+	epoch, owned := c.leases.epoch(r.Shard)
 	if !owned || len(c.missing) >= scanRuns {
 		return
 	}
@@ -100,28 +103,27 @@ func (s *scheduler) miss(r Run, now time.Time) {
 }
 
 // takeUpMissing looks a second time at the runs that were missing for long enough.
-func (s *scheduler) takeUpMissing(ctx context.Context, now time.Time) error {
-	c := &s.compared
+func (c *reconciler) takeUpMissing(ctx context.Context, now time.Time) error {
 	var ids []int64
 	for id, m := range c.missing {
-		if now.Sub(m.since) >= s.ripeAfter() && len(ids) < storeBatch {
+		if now.Sub(m.since) >= c.ripeAfter() && len(ids) < storeBatch {
 			ids = append(ids, id)
 		}
 	}
 	if len(ids) == 0 {
 		return nil
 	}
-	runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.RunsByID(ctx, ids) })
+	runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return c.store.RunsByID(ctx, ids) })
 	if err != nil {
 		return err
 	}
-	for _, r := range s.engine.unheld(runs) {
-		epoch, owned := s.leases.epoch(r.Shard)
+	for _, r := range c.engine.unheld(runs) {
+		epoch, owned := c.leases.epoch(r.Shard)
 		if r.State != StatePlanned || !owned || epoch != c.missing[r.ID].epoch {
 			continue
 		}
-		s.log.Warn("xxljob: picked up a planned run that no node was holding", "run", r.ID, "job", r.JobID, "scheduled", r.Scheduled, "takenUp", s.takenUp.Add(1))
-		s.engine.plannedAgain(r, false)
+		c.log.Warn("xxljob: picked up a planned run that no node was holding", "run", r.ID, "job", r.JobID, "scheduled", r.Scheduled, "takenUp", c.found.Add(1))
+		c.engine.plannedAgain(r, false)
 	}
 	for _, id := range ids {
 		delete(c.missing, id)

@@ -27,7 +27,7 @@ const (
 )
 
 // retainDuty drops old runs.
-func (s *scheduler) retainDuty(store Retainer) duty {
+func retainDuty(s *shared, store Retainer) duty {
 	first, retry := true, backoff{log: s.log, what: "dropping old runs"}
 	return duty{aside: true, once: func(ctx context.Context) (time.Duration, error) {
 		if first {

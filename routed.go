@@ -28,13 +28,6 @@ type routed struct {
 
 func (r routed) key(app string) addressKey { return addressKey{app, r.address} }
 
-// attempt is one entry on its way to be started.
-type attempt struct {
-	*entry
-	job   *Job
-	start Start
-}
-
 // routeChoice is a router's answer about a run.
 type routeChoice struct {
 	version int64 // of the job

@@ -95,7 +95,7 @@ func (s *scheduler) scanShards(ctx context.Context, shards []Shard) (wait time.D
 	if err := s.reloadPlanned(ctx, before); err != nil {
 		return 0, nil, err
 	}
-	if err := s.reconcile(ctx, shards); err != nil {
+	if err := s.reconciler.reconcile(ctx, shards); err != nil {
 		return 0, nil, err
 	}
 	res, err := call(ctx, func(ctx context.Context) (ScanResult, error) {
@@ -122,7 +122,7 @@ func (s *scheduler) scanWait(res ScanResult, missed bool) time.Duration {
 	case missed:
 		return lockedRetry // an edit came between the scan and the claim
 	}
-	wait := s.untilReconciled(time.Now())
+	wait := s.reconciler.untilReconciled(time.Now())
 	if poll, _ := s.store.Poll(); poll > 0 {
 		wait = min(wait, poll)
 	}
@@ -284,5 +284,28 @@ func (s *scheduler) readOn(ctx context.Context, owned []Shard, app string, from 
 		}
 		last := runs[len(runs)-1]
 		q.After, q.AfterID, from = last.Scheduled, last.ID, keyOfRun(&last)
+	}
+}
+
+// tryOut makes a claim and a start that change nothing, where nothing else shows whether
+// they would succeed. It is called by the scan loop while the node fails.
+func (s *scheduler) tryOut(ctx context.Context) {
+	f := s.fitness
+	if !s.leases.trusted(time.Now()) {
+		return
+	}
+	began := f.begin(&f.trials[0])
+	_, err := detached(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Claim(ctx, []Plan{{}}) }) // of no job
+	f.end(ctx, &f.trials[0], began, err)
+	if err != nil {
+		return
+	}
+	began = f.begin(&f.trials[1])
+	_, err = detached(ctx, func(ctx context.Context) ([]Started, error) {
+		return s.store.Start(ctx, []Start{{State: StateStarted, Owner: s.incarnation, Address: LocalAddress(s.incarnation)}}) // of no run
+	})
+	f.end(ctx, &f.trials[1], began, err)
+	if err == nil {
+		f.good()
 	}
 }

@@ -220,8 +220,9 @@ func (s *scheduler) setUp() {
 	s.reports = newIntake[reported](reportBounds())
 	s.fanOut = make(fanOut, max(1, s.cfg.FastLane/2))
 	s.early = newEarlyFlights()
-	s.desk, s.doubts = newLogDesk(), newDoubts()
+	s.desk, s.doubts = newLogDesk(), newDoubts(s.wakes.lease)
 	s.finisher = newFinisher(s.shared, s.engine, s.hooks)
+	s.reconciler = &reconciler{shared: s.shared, engine: s.engine}
 	s.watcher = &watcher{s.shared, s.engine, s.desk}
 	s.life.over, s.life.broken = make(chan struct{}), make(chan struct{})
 	s.taking = make(chan struct{}, 1)
@@ -250,47 +251,44 @@ type scheduler struct {
 
 	signals Signals // set by Start, before the loops
 
-	early        *earlyFlights
-	desk         *logDesk
-	panics       *guard.Log // of code of the user's
-	hooks        *hookQueue
-	users        *userCalls // of Config.Registry and Config.Routers
-	lead         lead
-	routing      map[string]*backoff         // of apps whose addresses cannot be read; owned by the start loop
-	window       planWindow                  // owned by the scan loop
-	unsettled    unsettled                   // owned by the scan loop
-	compared     reconciliation              // owned by the scan loop
-	takenUp      atomic.Int64                // planned runs that nobody held
-	claiming     backoff                     // of Store.Claim; owned by the scan loop
-	starting     backoff                     // of Store.Start; owned by the start loop
-	herds        struct{ first, again herd } // starts that go apart; owned by the start loop
-	offeredAt    time.Time                   // see offerFreed; owned by the start loop
-	token        atomic.Int64                // the number of the latest start
-	reload       reloadSet
-	dispatching  *batch[Dispatch] // runs that remote executors have accepted
-	open         openRuns
-	fanOut       fanOut
-	reports      *intake[reported]
-	unsure       atomic.Bool  // a start may have taken effect that Stop cut short
-	suspectUntil atomic.Int64 // until when to look for orphans, in Unix nanoseconds
-	doubts       *doubts
-	orphans      map[int64]time.Time // since when they were seen; owned by the lease loop
-	orphaned     time.Time           // the last look for them; owned by the lease loop
-	unswept      reloadSet           // shards whose waiting jobs have to be mended yet
-	server       string              // the store's, as of the last beat; owned by the lease loop
-	superseded   bool                // another node has this one's name; owned by the lease loop
-	rests        bool                // this node leaves its shards to others, as it has said in the log; owned by the lease loop
-	failing      bool                // what this node thought of itself at the last beat; owned by the lease loop
-	tended       int                 // how many duties it has done beside its beats; owned by the lease loop
-	outrun       bool                // others were quicker to take shards, the last time; owned by the lease loop
-	draining     atomic.Bool         // Stop has begun: this node offers no executors, and takes nothing, any more
-	taking       chan struct{}       // full while runs are taken out of the inbox
-	shardsOnce   onceOK              // SetShards has succeeded
-	attached     attachedSet
-	lists        *ownLists
-	rarely       rarely // what the log is not to be filled with
-	beats        int64  // of this node's row, as of the last beat; owned by the lease loop
-	life         life
+	early       *earlyFlights
+	desk        *logDesk
+	panics      *guard.Log // of code of the user's
+	hooks       *hookQueue
+	users       *userCalls // of Config.Registry and Config.Routers
+	lead        lead
+	routing     map[string]*backoff // of apps whose addresses cannot be read; owned by the start loop
+	window      planWindow          // owned by the scan loop
+	unsettled   unsettled           // owned by the scan loop
+	reconciler  *reconciler
+	claiming    backoff                     // of Store.Claim; owned by the scan loop
+	starting    backoff                     // of Store.Start; owned by the start loop
+	herds       struct{ first, again herd } // starts that go apart; owned by the start loop
+	offeredAt   time.Time                   // see offerFreed; owned by the start loop
+	reload      reloadSet
+	dispatching *batch[Dispatch] // runs that remote executors have accepted
+	open        openRuns
+	fanOut      fanOut
+	reports     *intake[reported]
+	unsure      atomic.Bool // a start may have taken effect that Stop cut short
+	doubts      *doubts
+	orphans     map[int64]time.Time // since when they were seen; owned by the lease loop
+	orphaned    time.Time           // the last look for them; owned by the lease loop
+	unswept     reloadSet           // shards whose waiting jobs have to be mended yet
+	server      string              // the store's, as of the last beat; owned by the lease loop
+	superseded  bool                // another node has this one's name; owned by the lease loop
+	rests       bool                // this node leaves its shards to others, as it has said in the log; owned by the lease loop
+	failing     bool                // what this node thought of itself at the last beat; owned by the lease loop
+	tended      int                 // how many duties it has done beside its beats; owned by the lease loop
+	outrun      bool                // others were quicker to take shards, the last time; owned by the lease loop
+	draining    atomic.Bool         // Stop has begun: this node offers no executors, and takes nothing, any more
+	taking      chan struct{}       // full while runs are taken out of the inbox
+	shardsOnce  onceOK              // SetShards has succeeded
+	attached    attachedSet
+	lists       *ownLists
+	rarely      rarely // what the log is not to be filled with
+	beats       int64  // of this node's row, as of the last beat; owned by the lease loop
+	life        life
 }
 
 // life is the state of Start and Stop.

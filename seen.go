@@ -163,3 +163,71 @@ func (l *leases) others() []observed {
 	}
 	return nodes
 }
+
+// look takes in a view: the trust it gives, who is live, who is gone, and which shards are
+// this node's. self is what this node has found out about its own claims and starts. It
+// reports whether the live nodes or what they have attached have changed, and whether the
+// node had no trust any more, and returns shards that an earlier call took without telling.
+func (l *leases) look(v View, self selfVerdict, asked, answered time.Time) (changed, regained bool, found []Shard) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	regained = !l.alone && !time.Now().Before(l.trust) // whoever has rested for it found so before this
+	l.alone = v.Alone
+	l.trust = asked.Add(l.window)
+	// Only while this node looked all the time does a counter that stands still
+	// say anything.
+	interrupted := answered.Sub(l.read) > l.ttl/2
+	l.read = answered
+	seen := make(map[string]*observed, len(v.Nodes))
+	newest := map[string]Node{}
+	for _, n := range v.Nodes {
+		if n.Left {
+			continue
+		}
+		if o, ok := newest[n.ID]; !ok || n.Joined.After(o.Joined) || n.Joined.Equal(o.Joined) && n.Incarnation > o.Incarnation {
+			newest[n.ID] = n
+		}
+	}
+	fit := false // there is a live node that has a use for shards and does not fail
+	for _, n := range v.Nodes {
+		o := &observed{node: n, moved: answered}
+		if was := l.nodes[n.Incarnation]; was != nil && was.node.Beats == n.Beats && !interrupted {
+			o.moved = was.moved
+		}
+		me := n.Incarnation == l.incarnation
+		superseded := !n.Left && newest[n.ID].Incarnation != n.Incarnation
+		silence := answered.Sub(o.moved)
+		o.quiet = !me && (n.Left || silence >= l.lostAfter)
+		o.absent = !me && (n.Away || silence >= l.ttl)
+		o.live = !superseded && (me || !n.Left && silence < l.ttl)
+		o.gone = o.quiet || superseded && !me
+		o.idle = !me && o.live && (n.Away || n.Resting)
+		if me {
+			l.announce(n.Failing && self.failing, answered)
+			l.superseded, o.node.Failing = superseded, self.failing
+		}
+		fit = fit || o.live && !o.idle && !o.node.Failing && silence < 2*l.ttl/5
+		seen[n.Incarnation] = o
+	}
+	// One that is better and has its shards yet, for all failed until now, keeps them.
+	l.rests = fit && self.failing && (l.rests || !self.better && l.hasAnnounced(answered.Sub(asked), answered))
+	for _, n := range v.Nodes {
+		o, was, me := seen[n.Incarnation], l.nodes[n.Incarnation], n.Incarnation == l.incarnation
+		o.rests = fit && o.live && o.node.Failing
+		if me {
+			o.rests = o.live && l.rests
+		}
+		o.idle = o.idle || o.rests
+		o.doubted = !me && (n.Away || o.rests || answered.Sub(o.moved) >= 2*l.ttl/5)
+		o.drains = !me && o.live && (o.rests || len(n.Attached) == 0)
+		changed = changed || was == nil || was.live != o.live || was.doubted != o.doubted || !sameAttached(was.node, n)
+		if o.doubted && (was == nil || !was.doubted) {
+			l.doubts = append(l.doubts, n.Incarnation)
+		}
+	}
+	changed = changed || len(seen) != len(l.nodes)
+	l.nodes = seen
+	l.index()
+	l.lookedOnce.Do(func() { close(l.looked) })
+	return changed, regained, l.own(v.Shards, answered)
+}

@@ -51,3 +51,19 @@ func (l *leases) note(shards []Shard, change func(*hold)) {
 		}
 	}
 }
+
+// verdict is about a run as this node has seen it.
+func (l *leases) verdict(r Run, to State, msg string) Verdict {
+	epoch, _ := l.epoch(r.Shard)
+	return Verdict{RunID: r.ID, Shard: r.Shard, Epoch: epoch, Owner: r.Owner, Token: r.Token, Taken: !r.Taken.IsZero(), To: to, Msg: msg}
+}
+
+// newToken numbers a start, or the adoption of one, under the epoch of its shard. Of two
+// starts of a run the later has the greater number: under one epoch they are one node's,
+// and a later owner has a greater epoch.
+func (l *leases) newToken(epoch int64) int64 {
+	return epoch<<tokenBits | l.token.Add(1)&(1<<tokenBits-1)
+}
+
+// tokenBits is how many bits of a token number the starts of a node.
+const tokenBits = 36

@@ -6,6 +6,7 @@ package xxljob
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/xxljob/xxljob/wire"
@@ -67,4 +68,22 @@ func (s *scheduler) isAttached(app string) bool {
 		return true // a node that only schedules has an executor too, without handlers
 	}
 	return s.leases.hasElsewhere(app)
+}
+
+// warnOfJobsAPI says which apps may manage jobs, and have no caller who could.
+func (s *scheduler) warnOfJobsAPI() {
+	for _, app := range s.cfg.JobsAPI {
+		if len(s.cfg.Tokens[app]) == 0 && s.isAttached(app) && s.rarely.lets("jobs API: "+app) {
+			s.log.Warn("xxljob: nobody can manage the jobs of an app in Config.JobsAPI over HTTP: the app is attached to a scheduler, so the shared token does not speak for it; give it its own token in Config.Tokens", "app", app)
+		}
+	}
+}
+
+// warnOfDefaultToken says at each start what a migration has to come to an end of.
+func (s *scheduler) warnOfDefaultToken() {
+	for app, tokens := range s.cfg.Tokens {
+		if slices.Contains(tokens, wire.DefaultToken) {
+			s.log.Warn("xxljob: the publicly known default token of XXL-JOB's samples is in use", "app", app)
+		}
+	}
 }

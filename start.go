@@ -295,7 +295,7 @@ func (s *scheduler) startOf(a *attempt) Start {
 	epoch, _ := s.leases.epoch(a.run.Shard)
 	st := Start{
 		RunID: a.run.ID, JobID: a.job.ID, Shard: a.run.Shard, Epoch: epoch, JobVersion: a.job.Version,
-		State: StateStarted, Owner: s.incarnation, Token: s.newToken(epoch),
+		State: StateStarted, Owner: s.incarnation, Token: s.leases.newToken(epoch),
 		Address: a.route.address, Targets: a.route.targets,
 		Serial:  a.route.ordered && !a.route.remote,
 		Handler: a.job.Handler, Block: a.job.Block, Param: a.job.Param, Retries: a.job.Retries,
@@ -326,16 +326,6 @@ func (s *scheduler) bootsOf(app string, addrs []string) []string {
 	return boots
 }
 
-// tokenBits is how many bits of a token number the starts of a node.
-const tokenBits = 36
-
-// newToken numbers a start, or the adoption of one, under the epoch of its shard. Of two
-// starts of a run the later has the greater number: under one epoch they are one node's,
-// and a later owner has a greater epoch.
-func (s *scheduler) newToken(epoch int64) int64 {
-	return epoch<<tokenBits | s.token.Add(1)&(1<<tokenBits-1)
-}
-
 // startBatch asks the store and acts on each answer. locked reports that some
 // rows have to be tried again after a pause. prompt says that how long the store takes
 // tells how long before their time such runs are to be started.
@@ -349,7 +339,7 @@ func (s *scheduler) startBatch(ctx context.Context, batch []attempt, prompt bool
 	s.fitness.end(ctx, &s.fitness.starts, began, err)
 	if s.starting.failed(ctx, err) {
 		s.doubts.start(batch)
-		s.suspect()
+		s.doubts.suspect()
 		s.uncertain(ctx, batch)
 		return false, nil
 	}

@@ -7,10 +7,6 @@ import (
 	"github.com/xxljob/xxljob/internal/urgent"
 )
 
-// lastWords is how long Stop goes on after its ctx has ended, for the results of the
-// handlers that it then cancels.
-const lastWords = 2 * time.Second
-
 func (s *scheduler) Stop(ctx context.Context) error {
 	if ctx == nil {
 		return errNoContext

@@ -80,21 +80,3 @@ func (c *Config) validateJobsAPI(f *faults) {
 		}
 	}
 }
-
-// warnOfJobsAPI says which apps may manage jobs, and have no caller who could.
-func (s *scheduler) warnOfJobsAPI() {
-	for _, app := range s.cfg.JobsAPI {
-		if len(s.cfg.Tokens[app]) == 0 && s.isAttached(app) && s.rarely.lets("jobs API: "+app) {
-			s.log.Warn("xxljob: nobody can manage the jobs of an app in Config.JobsAPI over HTTP: the app is attached to a scheduler, so the shared token does not speak for it; give it its own token in Config.Tokens", "app", app)
-		}
-	}
-}
-
-// warnOfDefaultToken says at each start what a migration has to come to an end of.
-func (s *scheduler) warnOfDefaultToken() {
-	for app, tokens := range s.cfg.Tokens {
-		if slices.Contains(tokens, wire.DefaultToken) {
-			s.log.Warn("xxljob: the publicly known default token of XXL-JOB's samples is in use", "app", app)
-		}
-	}
-}

@@ -239,7 +239,7 @@ func (s *scheduler) putBackUnsent(ctx context.Context, o *openRun, r Run) (done,
 	if _, owned := s.leases.epoch(r.Shard); !owned {
 		return false, s.draining.Load()
 	}
-	v := s.verdict(r, StatePlanned, "put back: "+r.Address+" was not sent the run")
+	v := s.leases.verdict(r, StatePlanned, "put back: "+r.Address+" was not sent the run")
 	settled, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Settle(ctx, []Verdict{v}) })
 	if err != nil || len(settled) == 0 {
 		return false, true // what it is by now, the next look tells

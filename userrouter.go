@@ -14,32 +14,6 @@ import (
 	"github.com/xxljob/xxljob/internal/urgent"
 )
 
-// routerKey is a router of the user's, by its name, and a job.
-type routerKey struct {
-	route string
-	jobID int64
-}
-
-// routeQueue are the runs of a job that wait for a router's answers. Each gets a call of
-// its own, one after the other. It is there while runs wait or a call has not returned.
-type routeQueue struct {
-	key     routerKey
-	waiting []*routeWait // the earliest first
-	call    *routeCall   // what has not returned
-	timer   *time.Timer  // for the first, where it waits for a call that hangs
-}
-
-// routeWait is a run that waits.
-type routeWait struct {
-	en      *entry
-	version int64 // of its job
-	addrs   []string
-	since   time.Time
-}
-
-// routeCall is a call of a router. Nobody waits for it any more where it is about nil.
-type routeCall struct{ about *routeWait }
-
 // choiceFor returns what a router has chosen for a run; nil when it has to be asked yet,
 // or when an earlier run of the job has.
 func (e *engine) choiceFor(en *entry, job *Job, addrs []string) *routeChoice {

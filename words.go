@@ -3,8 +3,7 @@ package xxljob
 // The words of errors: what an error is about, said once, and what would have been right.
 
 import (
-	"fmt"
-	"slices"
+	"errors"
 	"strings"
 )
 
@@ -35,32 +34,4 @@ func absent(verb, what string, err error) error {
 	return about(verb+" "+what, err)
 }
 
-// called is what an error calls a job.
-func called(j Job) string {
-	name := j.Name
-	if strings.TrimSpace(name) == "" {
-		name = j.Key
-	}
-	if strings.TrimSpace(name) == "" {
-		return "job"
-	}
-	return fmt.Sprintf("job %q", shorten(name, 40))
-}
-
-// named is an error that names the job, once.
-func named(j Job, err error) error {
-	if err == nil || strings.HasPrefix(err.Error(), "xxljob: "+called(j)+": ") {
-		return err
-	}
-	return about(called(j), err)
-}
-
-// oneOf says which names there are, and which of them was meant where only case differs.
-func oneOf(given string, names []string) string {
-	text := "want one of " + strings.Join(names, ", ")
-	meant := slices.IndexFunc(names, func(name string) bool { return strings.EqualFold(name, given) })
-	if meant < 0 {
-		return text
-	}
-	return text + "; did you mean " + names[meant] + "?"
-}
+func isNotFound(err error) bool { return errors.Is(err, ErrNotFound) }

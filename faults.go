@@ -1,0 +1,109 @@
+package xxljob
+
+// What is wrong with a value, all of it at once, and texts that are kept short and plain.
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// faults gathers what is wrong with a value, so that the caller hears of all
+// of it at once.
+type faults struct {
+	what string
+	errs []error
+}
+
+func (f *faults) add(field string, value any, err error) {
+	if err == nil {
+		return
+	}
+	f.errs = append(f.errs, about(fmt.Sprintf("%s: %s %q", f.what, field, fmt.Sprint(value)), err))
+}
+
+// text checks a string of min to max bytes that every store can hold.
+func (f *faults) text(field, value string, min, max int) {
+	switch {
+	case len(value) < min || min > 0 && strings.TrimSpace(value) == "":
+		f.add(field, value, errors.New("must not be empty"))
+	case len(value) > max:
+		f.add(field, shorten(value, 40), fmt.Errorf("%d bytes, at most %d", len(value), max))
+	case !utf8.ValidString(value) || strings.ContainsRune(value, 0):
+		f.add(field, value, errors.New("want UTF-8 without NUL"))
+	}
+}
+
+// plain checks a text like text. It has to be one that can be shown as it is, in a page, in
+// a terminal and in a line of a log: printable, and without what begins or ends markup.
+func (f *faults) plain(field, value string, min, max int) {
+	known := len(f.errs)
+	f.text(field, value, min, max)
+	if len(f.errs) == known && strings.ContainsFunc(value, notPlain) {
+		f.add(field, value, errors.New("want printable characters, and none of < > ' \" `"))
+	}
+}
+
+// notPlain reports whether r is a control character, one that cannot be seen, or one of
+// markup.
+func notPlain(r rune) bool { return !unicode.IsPrint(r) || strings.ContainsRune("<>'\"`", r) }
+
+func (f *faults) oneOf(field, value string, allowed ...string) {
+	if slices.Contains(allowed, value) {
+		return
+	}
+	if allowed[0] == "" { // a default, which has a name as well
+		allowed = allowed[1:]
+	}
+	f.add(field, value, errors.New(oneOf(value, allowed)))
+}
+
+func (f *faults) err() error {
+	if len(f.errs) == 0 {
+		return nil
+	}
+	return invalid(f.errs)
+}
+
+// invalid is the error about a value that was given: all that is wrong with it.
+type invalid []error
+
+func (e invalid) Error() string { return errors.Join(e...).Error() }
+
+func (e invalid) Unwrap() []error { return e }
+
+// shorten cuts s to at most n bytes at a rune boundary and marks the cut.
+func shorten(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "..."
+}
+
+// oneOf says which names there are, and which of them was meant where only case differs.
+func oneOf(given string, names []string) string {
+	text := "want one of " + strings.Join(names, ", ")
+	meant := slices.IndexFunc(names, func(name string) bool { return strings.EqualFold(name, given) })
+	if meant < 0 {
+		return text
+	}
+	return text + "; did you mean " + names[meant] + "?"
+}
+
+// plainText is text as every store can keep it.
+func plainText(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+}

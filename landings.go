@@ -1,0 +1,29 @@
+package xxljob
+
+// Starts that were under way here and are over.
+
+// landings remember the latest flights that have landed: what was read of a run
+// a moment ago may still show it under way, and must not put it up again.
+type landings struct {
+	latest, before map[landing]struct{}
+}
+
+// landing is one start of a run.
+type landing struct{ runID, token int64 }
+
+// landingsKept is how many are remembered at least.
+const landingsKept = 10_000
+
+func (l *landings) add(r Run) {
+	if len(l.latest) >= landingsKept || l.latest == nil {
+		l.latest, l.before = make(map[landing]struct{}), l.latest
+	}
+	l.latest[landing{r.ID, r.Token}] = struct{}{}
+}
+
+func (l *landings) has(r Run) bool {
+	k := landing{r.ID, r.Token}
+	_, latest := l.latest[k]
+	_, before := l.before[k]
+	return latest || before
+}

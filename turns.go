@@ -1,0 +1,199 @@
+package xxljob
+
+// Entries on their way to be started, and back again where a start has come to nothing. All
+// of it is guarded by the engine's mutex.
+
+import "slices"
+
+// pop takes up to n entries from a lot whose jobs are known, and names the jobs that have
+// to be read first; their entries stay there.
+func (e *engine) pop(from lot, n int) (batch []attempt, unknown []int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var later []*entry
+	var asked map[int64]bool
+	for len(batch) < n && len(asked) < n {
+		en := e.leave(from)
+		if en == nil {
+			break
+		}
+		if e.held[en.run.ID] != en {
+			e.release(en) // forgotten meanwhile, by shed
+			continue
+		}
+		ref := e.jobs[en.run.JobID]
+		if ref.gone {
+			e.release(en)
+			continue
+		}
+		if ref.stale {
+			if asked == nil {
+				asked = map[int64]bool{}
+			}
+			if !asked[en.run.JobID] {
+				asked[en.run.JobID] = true
+				unknown = append(unknown, en.run.JobID)
+			}
+			later = append(later, en)
+			continue
+		}
+		if batch == nil {
+			batch = make([]attempt, 0, min(n, e.lenOf(from)+1))
+		}
+		batch = append(batch, attempt{entry: en, job: ref.job})
+	}
+	for _, en := range later {
+		e.comeBack(from, en)
+	}
+	return batch, unknown
+}
+
+// putBack puts entries back that have no places yet.
+func (e *engine) putBack(from lot, batch []attempt) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, a := range batch {
+		e.comeBack(from, a.entry)
+	}
+}
+
+// leave takes the next entry of a lot, or of the due queue.
+func (e *engine) leave(from lot) *entry {
+	if from.kind == lotDue {
+		return e.due.pop()
+	}
+	return e.lots.leave(from)
+}
+
+// lenOf is how many wait in a lot, or are due.
+func (e *engine) lenOf(at lot) int {
+	if at.kind == lotDue {
+		return e.due.len()
+	}
+	if t := e.lots[at]; t != nil {
+		return t.len()
+	}
+	return 0
+}
+
+// comeBack undoes leave.
+func (e *engine) comeBack(from lot, en *entry) {
+	if from.kind == lotDue {
+		e.due.push(en)
+	} else {
+		e.lots.park(from, en)
+	}
+}
+
+// undo gives back the places of attempts, and has their entries tried again.
+func (e *engine) undo(batch []attempt) {
+	for _, a := range batch {
+		e.retry(a, false)
+	}
+}
+
+// retry has an entry tried again after a start that did not take effect: at once, or when
+// its turn comes where it goes apart. With stale its job is read, and the run routed, anew.
+func (e *engine) retry(a attempt, stale bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.giveBackPlaces(a)
+	a.turned = false
+	if ref := e.jobs[a.run.JobID]; stale && ref != nil && ref.job.Version <= a.job.Version {
+		ref.stale = true
+	}
+	if a.goesApart() {
+		e.parkTried(a.entry)
+		return
+	}
+	e.keepAhead(a.entry)
+	e.due.push(a.entry)
+}
+
+// giveUp forgets an entry whose run is not this node's to start any more.
+func (e *engine) giveUp(a attempt) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.giveBackPlaces(a)
+	e.release(a.entry)
+}
+
+// abandon forgets an entry that has no places.
+func (e *engine) abandon(en *entry) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.release(en)
+}
+
+// giveBackPlaces undoes reserve, but for the place of a serial job, which the
+// entry keeps until it starts or is given up.
+func (e *engine) giveBackPlaces(a attempt) {
+	a.starting = false
+	if a.route.refused != "" || a.start.RunID == 0 {
+		return
+	}
+	for _, at := range e.lanes.answered(a.route.lane, a.route.key(a.run.App)) {
+		e.admit(at)
+	}
+	if a.route.places > 0 {
+		e.freed = e.freed || a.route.exec != nil
+		e.admit(e.lanes.ended(a.route.key(a.run.App)))
+	}
+}
+
+// hasFreed reports whether starts that came to nothing have given back places at this
+// node's executors; takeFreed does so once.
+func (e *engine) hasFreed() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.freed
+}
+
+func (e *engine) takeFreed() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	freed := e.freed
+	e.freed = false
+	return freed
+}
+
+// rerouted has an entry tried again at another address, for its own is no more.
+func (e *engine) rerouted(a attempt) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.giveBackPlaces(a)
+	e.freeSerial(a.entry.route.serial, a.run.ID)
+	apart := a.goesApart()
+	a.entry.route, a.turned = routed{}, false
+	if apart {
+		e.parkTried(a.entry)
+		return
+	}
+	e.due.push(a.entry)
+}
+
+// nextRound returns the lot of the round that goes on, which is the next one when this one
+// is over.
+func (e *engine) nextRound() lot {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.lots[lotAgainOf(e.round)] == nil {
+		e.round++
+	}
+	return lotAgainOf(e.round)
+}
+
+// countLot is how many wait in a lot.
+func (e *engine) countLot(at lot) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.lenOf(at)
+}
+
+// isLeft reports whether something is due, or waits for a start that goes apart.
+func (e *engine) isLeft() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.ContainsFunc([]lot{{kind: lotDue}, {kind: lotApart}, lotAgainOf(e.round), lotAgainOf(e.round + 1)},
+		func(at lot) bool { return e.lenOf(at) > 0 })
+}
