@@ -84,24 +84,6 @@ type piece[T any] struct {
 	items []*T
 }
 
-// add takes in what a request has brought, size bytes of memory. The items are the loop's
-// until that is done. It is an error where there is no room.
-func (in *intake[T]) add(from sender, size int, items ...*T) (*parcel[T], error) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	l := in.line(from)
-	size += parcelSize
-	if !in.makeRoom(l, size) {
-		return nil, errNoRoom
-	}
-	p := &parcel[T]{in: in, line: l, items: items, size: size, each: size / max(1, len(items)), came: time.Now(), done: make(chan struct{})}
-	in.count(l, size)
-	in.queue(l)
-	l.waiting = append(l.waiting, p)
-	in.wake.poke()
-	return p, nil
-}
-
 // line returns the line of a sender: a new one where nothing of it is here.
 func (in *intake[T]) line(from sender) *line[T] {
 	s := in.scopes[from.scope]

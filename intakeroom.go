@@ -4,7 +4,10 @@ package xxljob
 // for any more is stored while there is room, since some peers never send a result again;
 // it is the first to be dropped where there is none.
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // parcelSize is what a parcel takes beside its items, in bytes, and itemSize what an item
 // takes beside its texts: rather too much than too little.
@@ -96,4 +99,22 @@ func (in *intake[T]) drop(l *line[T], i int, why error) {
 		in.turn = slices.DeleteFunc(in.turn, func(other *scope[T]) bool { return other == l.scope })
 	}
 	in.end(p, why)
+}
+
+// add takes in what a request has brought, size bytes of memory. The items are the loop's
+// until that is done. It is an error where there is no room.
+func (in *intake[T]) add(from sender, size int, items ...*T) (*parcel[T], error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	l := in.line(from)
+	size += parcelSize
+	if !in.makeRoom(l, size) {
+		return nil, errNoRoom
+	}
+	p := &parcel[T]{in: in, line: l, items: items, size: size, each: size / max(1, len(items)), came: time.Now(), done: make(chan struct{})}
+	in.count(l, size)
+	in.queue(l)
+	l.waiting = append(l.waiting, p)
+	in.wake.poke()
+	return p, nil
 }

@@ -125,22 +125,6 @@ func (e *engine) abandon(en *entry) {
 	e.release(en)
 }
 
-// giveBackPlaces undoes reserve, but for the place of a serial job, which the
-// entry keeps until it starts or is given up.
-func (e *engine) giveBackPlaces(a attempt) {
-	a.starting = false
-	if a.route.refused != "" || a.start.RunID == 0 {
-		return
-	}
-	for _, at := range e.lanes.answered(a.route.lane, a.route.key(a.run.App)) {
-		e.admit(at)
-	}
-	if a.route.places > 0 {
-		e.freed = e.freed || a.route.exec != nil
-		e.admit(e.lanes.ended(a.route.key(a.run.App)))
-	}
-}
-
 // hasFreed reports whether starts that came to nothing have given back places at this
 // node's executors; takeFreed does so once.
 func (e *engine) hasFreed() bool {

@@ -1,0 +1,126 @@
+package xxljob
+
+import (
+	"context"
+	"time"
+)
+
+// What a store keeps of definitions: jobs, their changes, groups.
+
+// JobStore keeps the definitions.
+type JobStore interface {
+	// AddJob inserts the job with a new ID, with Version 1 and with the Stopped it
+	// was given, in shard ID modulo the number of shards. Its Next is what first
+	// returns; the one it was given where first is nil. A Key that the app has
+	// already is ErrDuplicateKey; an empty Key is never a duplicate; an error of
+	// first is returned as it is. After any of these nothing has changed. It returns
+	// the job as stored.
+	AddJob(ctx context.Context, job Job, first FirstInstant) (Job, error)
+	// EditJob changes one job in one transaction (see Edit) and returns the job
+	// as it then is. An absent job is ErrNotFound; an edit.Version that is
+	// neither zero nor the job's is ErrConflict; an edit.Guard that does not hold is
+	// ErrSuperseded; a Key taken by another job is
+	// ErrDuplicateKey; an error of edit.Change or edit.Next is returned as it is.
+	// After any of these nothing has changed. When Change leaves the job as it
+	// was and asks for no replan, nothing is written and Version stays.
+	EditJob(ctx context.Context, id int64, edit Edit) (Job, error)
+	// RemoveJob deletes the job and cancels all its planned runs, of every type,
+	// in one transaction; its runs stay readable. ErrNotFound when absent.
+	RemoveJob(ctx context.Context, id int64) error
+	// Job returns one job, or ErrNotFound.
+	Job(ctx context.Context, id int64) (Job, error)
+	// JobByKey returns the job with the given non-empty key, or ErrNotFound.
+	JobByKey(ctx context.Context, app, key string) (Job, error)
+	// Jobs lists jobs in order of ID.
+	Jobs(ctx context.Context, f JobFilter) ([]Job, error)
+	// Changes returns what was done to the job, newest first, at most limit
+	// entries. It goes on answering after the job is removed, until the store's
+	// retention drops the entries; an unknown job has none.
+	Changes(ctx context.Context, jobID int64, limit int) ([]Change, error)
+}
+
+// FirstInstant works out the Next of a job that is added, the zero time for none. It
+// is called inside the transaction, with the job as it will be stored and the store's
+// own clock, as read there: the job's Added. It is pure and may be called more than once.
+type FirstInstant func(job Job, now time.Time) (time.Time, error)
+
+// Edit is a change of one job.
+type Edit struct {
+	// Version, when not zero, makes the edit a compare-and-set.
+	Version int64
+	// Guard, when not nil, has to hold, in the same transaction.
+	Guard *ListGuard
+	// Verb names the change in the audit: "update", "start", "stop", "ensure",
+	// "prune".
+	Verb string
+	// Change alters the definition; it sees the job as it is, and reports
+	// whether the schedule has to be planned anew. It is pure and may be called
+	// more than once. ID, Version, Shard, Next, Last, WaitRun, Added and Updated
+	// are the store's: what Change does to them is ignored.
+	Change func(job *Job) (replan bool, err error)
+	// Missed, when it is set, is called when the schedule of an enabled job with a
+	// Next is planned anew, with the job as it was and the time of the edit. The
+	// ended run that it returns, if it returns one, is inserted in the same
+	// transaction: a record of instants that were due and that nothing was planned
+	// for. It is pure.
+	//
+	// The time of the edit is the store's own clock, read once after the job can be
+	// claimed by nobody else, however long the edit waited for that; the job's Updated
+	// is set to it. No node's estimate of that clock will do: it lags behind.
+	Missed func(was Job, now time.Time) (record NewRun, missed bool)
+	// Next is called when the schedule is planned anew, after the job's planned
+	// schedule-born runs were cancelled, with Verb as their Reason, and its WaitRun
+	// cleared, with the changed job, the latest instant that a schedule-born run of it
+	// was started or refused for (zero: none), and the time of the edit as for Missed.
+	// It returns the job's new Next; the zero time for none.
+	Next func(job Job, started, now time.Time) (time.Time, error)
+}
+
+// JobFilter chooses jobs. Zero fields choose all, and so do lists with nothing in them, be
+// they nil or not: who asks for jobs of a list that may be empty looks at it first.
+type JobFilter struct {
+	App, Key, Handler, Author string
+	// Name is a part of the name, regardless of case.
+	Name string
+	// Enabled and Stopped choose by status; both or neither choose all.
+	Enabled, Stopped bool
+	// IDs chooses these jobs only.
+	IDs []int64
+	// Keys chooses jobs with one of these keys. A job without a key has none of them.
+	// Each page looks all of them up, so ask for thousands in batches, each with its
+	// length as Limit.
+	Keys []string
+	// After is the keyset: jobs with a greater ID only.
+	After int64
+	// Limit is the page size; zero means 100.
+	Limit int
+}
+
+// Change is an entry of the audit: one change of a job. It is written in the
+// transaction that makes the change.
+type Change struct {
+	At      time.Time
+	JobID   int64
+	Version int64
+	// Actor is the name in the context of the call (see WithActor).
+	Actor string
+	// Verb is "add", "remove", the Verb of the Edit, or "stop" for a stop by the
+	// scheduler itself.
+	Verb string
+}
+
+// GroupStore keeps executor apps.
+type GroupStore interface {
+	// SaveGroup inserts or replaces the group.
+	SaveGroup(ctx context.Context, g Group) error
+	// EnsureGroup inserts an automatic group for app when there is none, and
+	// otherwise writes nothing.
+	EnsureGroup(ctx context.Context, app string) error
+	// RemoveGroup deletes it: ErrGroupInUse while jobs of the app exist,
+	// ErrNotFound when absent.
+	RemoveGroup(ctx context.Context, app string) error
+	// Group returns one group, or ErrNotFound.
+	Group(ctx context.Context, app string) (Group, error)
+	// Groups lists all groups in order of App.
+	Groups(ctx context.Context) ([]Group, error)
+}

@@ -1,0 +1,77 @@
+package xxljob
+
+import (
+	"context"
+	"time"
+)
+
+// What a store keeps of runs: those that are read, planned, and how they end.
+
+// RunStore adds runs outside the schedule, ends runs and answers questions.
+type RunStore interface {
+	// AddRun inserts a planned run of the job, without an epoch, and returns it.
+	// With a Key that was used for this job before, it inserts nothing and
+	// returns the run inserted then. ErrNotFound when the job is absent.
+	AddRun(ctx context.Context, jobID int64, t Trigger) (Run, error)
+	// Finish stores results, each by a compare-and-set (see Result), and returns
+	// the runs that accepted theirs, as they then are, in the order given. Of two
+	// results for one run the first is accepted. A result that comes for a run
+	// which has ended as lost is noted once, in its TriggerMsg and LateNoted, unless it has an
+	// Owner, and is not accepted. Runs whose rows others have locked are left out, and make the
+	// error ErrLocked, beside which the runs that accepted theirs are returned.
+	//
+	// In the same transaction, when the ended run is one its job waits for
+	// (WaitRun), the job's Next becomes the run's end plus the schedule's delay;
+	// and when the job is enabled, has a schedule but no Next, waits for nothing
+	// and has no unended schedule-born run left, the job is stopped with
+	// StopFinished, without raising its version. Both hold for every way in which
+	// a run ends: Claim (skipped), Start (refused), Kill, Settle and Take too.
+	Finish(ctx context.Context, results []Result) ([]Run, error)
+	// Kill asks for the end of a run. A planned one is cancelled, with reason
+	// as its Reason; a started or dispatched one gets KillReason, which the node
+	// it is addressed to finds in its Inbox, and of several reasons the first
+	// stays; an ended one is left alone. An empty reason is "killed". It returns
+	// the run as it then is, or ErrNotFound.
+	Kill(ctx context.Context, runID int64, reason string) (Run, error)
+	// Run returns one run, or ErrNotFound.
+	Run(ctx context.Context, id int64) (Run, error)
+	// RunsByID returns those of the runs that exist, in order of ID.
+	RunsByID(ctx context.Context, ids []int64) ([]Run, error)
+	// Runs lists runs, newest (greatest ID) first.
+	Runs(ctx context.Context, f RunFilter) ([]Run, error)
+}
+
+// RunFilter chooses runs. Zero fields choose all, and so does a list of States with nothing
+// in it, be it nil or not.
+type RunFilter struct {
+	App   string
+	JobID int64
+	// TriggerID chooses the runs of one trigger.
+	TriggerID int64
+	// States chooses runs in one of these states.
+	States []State
+	// From and To bound Scheduled: From <= Scheduled < To.
+	From, To time.Time
+	// Before is the keyset: runs with a smaller ID only.
+	Before int64
+	// Limit is the page size; zero means 100.
+	Limit int
+}
+
+// Result is how a run ended.
+type Result struct {
+	RunID int64
+	// Incarnation and Token fence the result of an attached executor: the run
+	// must be started, be addressed to that incarnation, and carry that token.
+	// Owner and Token fence what an owner concludes about its own start: the run must
+	// be started or dispatched, have that owner, and carry that token. At most one of
+	// Incarnation and Owner is set. With all three zero the result came over the wire
+	// and is fenced by the state alone: started or dispatched, never planned.
+	Incarnation, Owner string
+	Token              int64
+	// State is the final state.
+	State State
+	// HandleMsg is stored; TriggerMsg is added to the run's, as a line.
+	HandleMsg, TriggerMsg string
+	NoRetry               bool
+}

@@ -1,0 +1,157 @@
+package xxljob
+
+import "context"
+
+// How planned runs are started, handed over and settled.
+
+// StartStore is what the start, the hand-over between nodes and the lanes take.
+type StartStore interface {
+	// Start marks planned runs started, or refused, each by a compare-and-set
+	// (see Start), in one transaction a shard, and returns one Started for each
+	// Start, in the same order.
+	Start(ctx context.Context, starts []Start) ([]Started, error)
+	// Readdress moves a started run to another address, when its owner and token
+	// are as given, the shard's epoch is the caller's, and it is untaken or is
+	// addressed to its owner's own incarnation (which was handed it and refused).
+	// It reports whether it did. The run is untaken then, unless the new address
+	// is the owner's own; the node of an attached address has to be there, as for
+	// Start.
+	Readdress(ctx context.Context, r Readdress) (bool, error)
+	// Dispatched marks started runs as accepted by remote executors, each when its
+	// owner and token are as given, and adds Msg to its TriggerMsg. It returns the
+	// runs that it changed, as they then are, in the order given; one that has ended
+	// meanwhile stays as it is. Runs whose rows others have locked are left out, and make
+	// the error ErrLocked, beside which the changed runs are returned.
+	Dispatched(ctx context.Context, accepted []Dispatch) ([]Run, error)
+	// StartedBy returns, in order of ID, started runs of the shards whose owner or
+	// addressee is one of the incarnations, with IDs greater than after, at most
+	// limit.
+	StartedBy(ctx context.Context, shards []Shard, incarnations []string, after int64, limit int) ([]Run, error)
+	// Settle decides about started runs whose owner or addressee is gone, or that
+	// their owner gives back, each by a compare-and-set (see Verdict). It returns
+	// the runs that it changed, as they then are. Whether a Scan finds a run that
+	// was given back is left open: the caller goes by the answer.
+	Settle(ctx context.Context, verdicts []Verdict) ([]Run, error)
+	// Inbox returns what waits for the incarnation, in order of ID: runs handed
+	// over to it by other nodes that are started and not taken, with IDs greater
+	// than after, at most limit; all
+	// runs that it has taken, that are unended and have a KillReason; and, whatever
+	// after is, questions put to it that are not answered, at most limit.
+	Inbox(ctx context.Context, incarnation string, after int64, limit int) (Inbox, error)
+	// Take marks runs as taken by the incarnation they are addressed to. Its commit
+	// comes before the call of the handler. A run with a KillReason is ended as
+	// killed instead. It returns the runs that it changed, in order of ID.
+	Take(ctx context.Context, incarnation string, ids []int64) ([]Run, error)
+}
+
+// Start is the start of one planned run. It takes effect when the run is
+// planned, its shard has Epoch, its job exists and has JobVersion, and, for a
+// schedule-born run, is enabled; and the nodes of its attached addresses, other
+// than the owner's own, are there and have not left, so that there is always a
+// node to take the run or to be judged.
+type Start struct {
+	RunID, JobID int64
+	Shard        int
+	Epoch        int64
+	JobVersion   int64
+	// State is StateStarted, or StateRefused to end the run without a start.
+	State State
+	// Owner and Token are the starter's incarnation and the number of the start.
+	Owner string
+	Token int64
+	// Address is where the run goes. Where it is the owner's own, the start is
+	// the taking as well.
+	Address string
+	// BootID is stored as the run's; TargetBoots are those of Targets, in their order,
+	// where they are not empty: the first is BootID.
+	BootID      string
+	TargetBoots []string
+	// Targets are all addresses of a broadcast, Address being the first: the run
+	// becomes part 0 of len(Targets), and the others are inserted, started, in
+	// the same transaction, each taken where it is the owner's own. Empty for
+	// other runs; a run that is part of a broadcast already, because it was started
+	// and put back, is StartStale with them.
+	Targets []string
+	// Serial refuses the start (StartBusy) while another run of the job is
+	// started and unended at the same attached address, or at one of Targets.
+	Serial bool
+	// Handler, Block, Param and Retries are stored as they were used, Msg is added
+	// to the TriggerMsg. HandleMsg is stored where it is not empty: why a run is
+	// refused.
+	Handler, Block, Param string
+	Retries               int
+	Msg, HandleMsg        string
+}
+
+// StartStatus is what became of a Start. Where several would do, it is the first
+// of StartFenced, StartGone, StartStale, StartNoNode and StartBusy.
+type StartStatus uint8
+
+const (
+	// StartOK: the run is started (or refused, as asked).
+	StartOK StartStatus = iota
+	// StartGone: the run is not planned any more, or does not exist.
+	StartGone
+	// StartStale: the job has another version, or is stopped; read it again.
+	StartStale
+	// StartNoNode: the node of an attached address has left, or is not there.
+	StartNoNode
+	// StartBusy: another run of the job is at the address.
+	StartBusy
+	// StartFenced: the shard's epoch is another.
+	StartFenced
+	// StartLocked: somebody else has the row locked; try again in the next pass.
+	StartLocked
+)
+
+// Started is the answer to a Start.
+type Started struct {
+	Status StartStatus
+	// Run is the run as it now is; set for StartOK, and for StartGone where it
+	// exists.
+	Run Run
+	// Siblings are the inserted parts of a broadcast, in order of their index.
+	Siblings []Run
+}
+
+// Dispatch says that a remote executor has accepted a run.
+type Dispatch struct {
+	RunID int64
+	Owner string
+	Token int64
+	Msg   string
+}
+
+// Readdress moves a started run to another address.
+type Readdress struct {
+	RunID   int64
+	Shard   int
+	Epoch   int64
+	Owner   string
+	Token   int64
+	Address string
+	// BootID is stored as the run's.
+	BootID string
+	// Msg is added to the TriggerMsg, as a line.
+	Msg string
+}
+
+// Verdict decides about one started run. It takes effect when the run is
+// started, its shard has Epoch, and Owner, Token and Taken are as the caller
+// saw them.
+type Verdict struct {
+	RunID int64
+	Shard int
+	Epoch int64
+	Owner string
+	Token int64
+	Taken bool
+	// To is StatePlanned to give the run back (one with a KillReason is ended as
+	// killed instead, and one whose job is gone or, for a schedule-born run,
+	// stopped, as cancelled), StateLost to end it as interrupted, or StateStarted
+	// to adopt it under NewOwner and NewToken.
+	To       State
+	NewOwner string
+	NewToken int64
+	Msg      string
+}
