@@ -17,8 +17,13 @@ const addressTTL = time.Second
 
 // addressBook knows which addresses may run a handler of an app.
 type addressBook struct {
-	s     *scheduler
-	asked *appsAsked // for the start loop, of a registry of the user's
+	s        *shared
+	engine   *engine
+	attached *attachedSet
+	remotes  *remotes
+	users    *userCalls                  // of a registry of the user's
+	register func(context.Context) error // registers this node's executors there
+	asked    *appsAsked                  // for the start loop, of such a registry
 
 	mu      sync.Mutex
 	entries map[bookKey]bookEntry // guarded by mu
@@ -26,6 +31,13 @@ type addressBook struct {
 	last    map[string]answer     // guarded by mu: by app, what the store and the registry have said
 	silent  map[string]silence    // guarded by mu: who did not answer: the store (""), or the registry about an app
 	gone    goneAddresses         // guarded by mu
+}
+
+func newAddressBook(s *shared, e *engine, attached *attachedSet, remotes *remotes, users *userCalls, register func(context.Context) error) *addressBook {
+	return &addressBook{
+		s: s, engine: e, attached: attached, remotes: remotes, users: users, register: register, asked: newAppsAsked(),
+		entries: map[bookKey]bookEntry{}, last: map[string]answer{}, silent: map[string]silence{},
+	}
 }
 
 // silence is an answer that has not come.
@@ -141,11 +153,11 @@ func (b *addressBook) lookup(ctx context.Context, job *Job, given []string) (add
 		return e.addrs, "", nil
 	}
 	e, err = call(ctx, func(ctx context.Context) (bookEntry, error) { return b.read(ctx, key) })
-	if err == nil && len(e.addrs) == 0 && b.s.cfg.Registry != nil && b.s.attached.unregistered(key.app) {
+	if err == nil && len(e.addrs) == 0 && b.s.cfg.Registry != nil && b.attached.unregistered(key.app) {
 		// A registry of the user's has not heard of this node's executor yet; the
 		// run would be refused for good.
 		e, err = call(ctx, func(ctx context.Context) (bookEntry, error) {
-			if err := b.s.registerAttached(ctx); err != nil {
+			if err := b.register(ctx); err != nil {
 				return bookEntry{}, err
 			}
 			return b.read(ctx, key)
@@ -289,8 +301,8 @@ func (b *addressBook) unserved(ctx context.Context, app string, jobs []Job) (map
 		return why, nil
 	}
 	why, err := call(ctx, read)
-	if err == nil && len(why) > 0 && b.s.cfg.Registry != nil && b.s.attached.unregistered(app) {
-		if err := b.s.registerAttached(ctx); err != nil {
+	if err == nil && len(why) > 0 && b.s.cfg.Registry != nil && b.attached.unregistered(app) {
+		if err := b.register(ctx); err != nil {
 			return nil, err
 		}
 		return call(ctx, read)
@@ -396,7 +408,7 @@ func (b *addressBook) askNow(ctx context.Context, app string) (a answer, silent 
 		return answer{}, "", err
 	}
 	if b.s.cfg.Registry != nil {
-		addrs, err := b.s.users.lookup(ctx, app)
+		addrs, err := b.users.lookup(ctx, app)
 		return answer{addrs: addrs}, app, err
 	}
 	regs, err := b.s.store.Addresses(ctx, app, b.s.cfg.Dead)
@@ -465,7 +477,7 @@ func (b *addressBook) callable(app, address string) bool {
 	if strings.ContainsFunc(address, notPlain) {
 		return false // it would be shown wherever its runs are
 	}
-	_, err := b.s.remotes.get(app, address)
+	_, err := b.remotes.get(app, address)
 	return err == nil
 }
 
@@ -483,4 +495,18 @@ func withoutTwins(addrs []string) []string {
 		seen[n] = true
 		return twin
 	})
+}
+
+// calledAt returns the executor that a run was sent to, while its address is one of the
+// app's, or was a moment ago. It is for questions about the run and for its end; a run is
+// sent to addresses of the present only.
+func (b *addressBook) calledAt(ctx context.Context, r Run) (*remote, error) {
+	known, err := b.knewLately(ctx, r.App, r.Address)
+	switch {
+	case err != nil:
+		return nil, err
+	case !known:
+		return nil, fmt.Errorf("%s is not an address of app %s any more", r.Address, r.App)
+	}
+	return b.remotes.get(r.App, r.Address)
 }

@@ -71,9 +71,6 @@ func (a *appsAsked) latest(app string) (appAnswer, bool) {
 	return said, ok
 }
 
-func askLot(app string) lot   { return lot{kind: lotAsk, app: app} }
-func errorLot(app string) lot { return lot{kind: lotRoute, app: app} }
-
 // addressesFor is lookup for the start loop. With errAsking or errBehind the run is to be
 // parked (parkAsking). A store is waited for, a registry of the user's is not.
 func (b *addressBook) addressesFor(ctx context.Context, en *entry, job *Job) (addrs []string, why string, err error) {
@@ -86,7 +83,7 @@ func (b *addressBook) addressesFor(ctx context.Context, en *entry, job *Job) (ad
 		en.waited = false
 		return b.decide(key, en.run.Addresses, said)
 	}
-	if b.s.engine.waits(askLot(job.App), errorLot(job.App)) {
+	if b.engine.waits(askLot(job.App), errorLot(job.App)) {
 		return nil, "", errBehind
 	}
 	if e, cached := b.cached(key); cached && len(en.run.Addresses) == 0 {
@@ -120,17 +117,17 @@ func (b *addressBook) decide(key bookKey, given []string, said appAnswer) ([]str
 // askBeside gets the answer about an app and lets its runs go on.
 func (b *addressBook) askBeside(ctx context.Context, app string) {
 	said := b.askOnce(ctx, app)
-	if said.err == nil && !said.manual && b.s.attached.unregistered(app) && !slices.Contains(said.addrs, LocalAddress(b.s.incarnation)) {
+	if said.err == nil && !said.manual && b.attached.unregistered(app) && !slices.Contains(said.addrs, LocalAddress(b.s.incarnation)) {
 		// The registry has not heard of this node's executor yet; the runs would be
 		// refused for good.
-		if err := b.s.registerAttached(ctx); err == nil {
+		if err := b.register(ctx); err == nil {
 			said = b.askOnce(ctx, app)
 		} else if len(said.addrs) == 0 {
 			said.err = err
 		}
 	}
 	b.asked.end(app, said)
-	b.s.engine.admitAll(askLot(app))
+	b.engine.admitAll(askLot(app))
 	b.s.wakes.start.poke()
 }
 
@@ -142,33 +139,4 @@ func (b *addressBook) askOnce(ctx context.Context, app string) appAnswer {
 	b.mu.Unlock()
 	said.answer, said.err = call(ctx, func(ctx context.Context) (answer, error) { return b.ask(ctx, app) })
 	return said
-}
-
-// waits reports whether somebody waits in one of the lots.
-func (e *engine) waits(at ...lot) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return slices.ContainsFunc(at, func(at lot) bool { return e.lots[at] != nil })
-}
-
-// parkAsking parks a run until the addresses of its app are there, or behind those that
-// wait because they could not be read. It is due again at once where neither is so any
-// more.
-func (s *scheduler) parkAsking(en *entry, why error) {
-	e, app := s.engine, en.run.App
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	switch {
-	case s.book.asked.asks(app) || e.lots[askLot(app)] != nil:
-		e.park(askLot(app), en)
-	case e.lots[errorLot(app)] != nil:
-		e.park(errorLot(app), en)
-	default:
-		e.letGoOn(en)
-		e.keepAhead(en)
-		if errors.Is(why, errAsking) {
-			en.from, en.waited = askLot(app), true // the answer has come meanwhile
-		}
-		e.due.push(en)
-	}
 }

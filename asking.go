@@ -120,7 +120,7 @@ func (p *probes) look(a *asking) {
 	job := a.job
 	p.mu.Unlock()
 	if ready {
-		p.s.engine.admitAll(lot{kind: lotProbe, jobID: job.ID})
+		p.engine.admitAll(lot{kind: lotProbe, jobID: job.ID})
 		p.s.wakes.start.poke()
 	}
 }

@@ -53,7 +53,7 @@ func (s *scheduler) EnsureJob(ctx context.Context, job Job) (Ensured, error) {
 	if err != nil {
 		return Ensured{}, err
 	}
-	if s.stopped() {
+	if s.life.stopped() {
 		return Ensured{}, fmt.Errorf("xxljob: ensure job %q: %w", job.Key, ErrStopped)
 	}
 	e, err := s.ensure(ctx, job)

@@ -45,7 +45,7 @@ func (s *scheduler) EnsureJobs(ctx context.Context, app string, jobs []Job, opts
 	if err != nil {
 		return nil, err
 	}
-	if s.stopped() {
+	if s.life.stopped() {
 		return nil, ensuring(app, ErrStopped)
 	}
 	release, err := s.lists.take(ctx)

@@ -65,13 +65,13 @@ func (s *scheduler) lookIntoInbox(ctx context.Context) error {
 func (s *scheduler) takeSome(ctx context.Context, runs []Run) (full bool, err error) {
 	s.taking <- struct{}{}
 	defer func() { <-s.taking }()
-	if s.draining.Load() {
+	if s.life.draining.Load() {
 		return false, nil // the owners put back what waits here
 	}
 	places := map[string]int{} // asked for before the engine is locked
 	for _, r := range runs {
 		if _, asked := places[r.App]; !asked {
-			places[r.App] = s.placesOf(r.App)
+			places[r.App] = s.attached.placesOf(r.App)
 		}
 	}
 	fit, full := s.engine.fitting(runs, places)
@@ -166,7 +166,7 @@ func (s *scheduler) receiveOne(r Run, job *Job, began time.Time) {
 		job = &Job{ID: r.JobID, App: r.App, Handler: r.Handler, Block: r.Block, GlueType: GlueBean}
 	}
 	to := routed{address: r.Address}
-	s.equip(&to, job)
+	s.callees.equip(&to, job)
 	switch {
 	case to.refused != "":
 		s.finisher.finishAsync(concluded(r, Result{State: StateRefused, HandleMsg: to.refused, TriggerMsg: to.refused}))

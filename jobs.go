@@ -15,7 +15,7 @@ import (
 // complete fills in and checks a definition.
 func (s *scheduler) complete(job Job) (Job, error) {
 	job = job.clone().withDefaults(s.cfg.App, s.cfg.Location)
-	return job, job.validate(s.routeNames, s.cfg.AllowSubSecond)
+	return job, job.validate(s.router.routeNames, s.cfg.AllowSubSecond)
 }
 
 // fires refuses a schedule without a future instant. It is for definitions that
@@ -267,7 +267,7 @@ func (s *scheduler) RemoveJob(ctx context.Context, id int64) error {
 // forgetRoutes tells the routers that a job is no more. One of the user's that does not
 // take it in remembers too much, and that is all.
 func (s *scheduler) forgetRoutes(ctx context.Context, jobID int64) {
-	for name, r := range s.routers {
+	for name, r := range s.router.routers {
 		f, remembers := r.(route.Forgetter)
 		switch {
 		case !remembers:
@@ -355,7 +355,7 @@ func (s *scheduler) Trigger(ctx context.Context, jobID int64, t Trigger) ([]int6
 	if err := t.Validate(); err != nil {
 		return nil, err
 	}
-	if s.stopped() {
+	if s.life.stopped() {
 		return nil, fmt.Errorf("xxljob: trigger job %d: %w", jobID, ErrStopped)
 	}
 	return s.trigger(ctx, jobID, t)

@@ -100,7 +100,7 @@ func (s *scheduler) killRemote(ctx context.Context, r Run) error {
 // executor of another maker kills whatever runs of the job, and what it reports of that
 // comes too late then (XXL-JOB section 4.6).
 func (s *scheduler) killElsewhere(ctx context.Context, r Run) error {
-	exec, err := s.calledAt(ctx, r)
+	exec, err := s.book.calledAt(ctx, r)
 	if err != nil {
 		return err
 	}

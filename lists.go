@@ -122,7 +122,7 @@ func (d *listWatch) every() time.Duration {
 // look looks after the lists of all apps, and returns how long to wait for the next time.
 func (d *listWatch) look(ctx context.Context) (time.Duration, error) {
 	apps := d.s.lists.names()
-	if len(apps) == 0 || d.s.lists.rows.Load() == 0 || d.s.draining.Load() {
+	if len(apps) == 0 || d.s.lists.rows.Load() == 0 || d.s.life.draining.Load() {
 		return forever, nil
 	}
 	var errs []error

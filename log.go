@@ -105,7 +105,7 @@ func logResult(run Run, from int, a Answer) (wire.LogResult, error) {
 
 // logElsewhere reads lines at the remote executor that the run was sent to.
 func (s *scheduler) logElsewhere(ctx context.Context, run Run, from int) (Answer, error) {
-	exec, err := s.calledAt(ctx, run)
+	exec, err := s.book.calledAt(ctx, run)
 	if err != nil {
 		return Answer{}, noLog(err.Error())
 	}
@@ -245,7 +245,7 @@ func (s *scheduler) askOnce(ctx context.Context, ask *Ask) (a Answer, answered b
 func (s *scheduler) askWait() time.Duration {
 	_, poll := s.store.Poll()
 	switch {
-	case !s.running():
+	case !s.life.running():
 		return askPoll
 	case poll > 0:
 		return poll

@@ -15,7 +15,7 @@ import (
 // What two looks find that are longer apart than a call may take is an orphan.
 func (s *scheduler) adoptOrphans(ctx context.Context) error {
 	now := time.Now()
-	if s.draining.Load() || !s.doubts.suspicious() && len(s.orphans) == 0 && now.Sub(s.orphaned) < orphansEvery {
+	if s.life.draining.Load() || !s.doubts.suspicious() && len(s.orphans) == 0 && now.Sub(s.orphaned) < orphansEvery {
 		return nil
 	}
 	s.orphaned = now

@@ -66,3 +66,8 @@ func sameDate(date int64, run Run) bool { return date == 0 || date == run.Create
 // resultForgotten is the handle_msg of a run whose result the store has acknowledged, and
 // has not any more: it has failed over.
 const resultForgotten = "the run has ended, and the store has lost its result"
+
+// refusedBy is the error for a refusal.
+func refusedBy(address, msg string) error {
+	return fmt.Errorf("%s refused: %s", address, plainText(shorten(msg, maxAnswer)))
+}

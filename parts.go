@@ -17,7 +17,7 @@ func isPart(r *Run) bool { return r.Sharding != Sharding{} }
 // broadcast is under way, or the one would cover or discard the other. Where there is no
 // such address the part waits. Parts of one trigger that wait at one address are kept
 // apart by a serial place of theirs there, whatever the block strategy.
-func (s *scheduler) choosePart(ctx context.Context, run *Run, job *Job, addrs []string) routed {
+func (ro *router) choosePart(ctx context.Context, run *Run, job *Job, addrs []string) routed {
 	i := run.Sharding.Index
 	if i >= len(addrs) {
 		i = 0
@@ -26,7 +26,7 @@ func (s *scheduler) choosePart(ctx context.Context, run *Run, job *Job, addrs []
 		return routed{address: addrs[i]} // the parts queue
 	}
 	under, err := call(ctx, func(ctx context.Context) ([]Run, error) {
-		return s.store.Runs(ctx, RunFilter{TriggerID: run.TriggerID, States: []State{StateStarted, StateDispatched}, Limit: storeBatch})
+		return ro.store.Runs(ctx, RunFilter{TriggerID: run.TriggerID, States: []State{StateStarted, StateDispatched}, Limit: storeBatch})
 	})
 	if err != nil {
 		return routed{failed: err}

@@ -33,8 +33,11 @@ const (
 // probes asks executors whether they are there and idle, and keeps the answers
 // for a moment.
 type probes struct {
-	s       *scheduler
-	workers chan struct{} // a token for each probe under way
+	s        *shared
+	attached *attachedSet
+	remotes  *remotes
+	engine   *engine
+	workers  chan struct{} // a token for each probe under way
 
 	mu      sync.Mutex
 	answers map[probeKey]probeAnswer // guarded by mu
@@ -55,8 +58,8 @@ type probeAnswer struct {
 	from time.Time // it is good for probeTTL from then on
 }
 
-func newProbes(s *scheduler) *probes {
-	return &probes{s: s, workers: make(chan struct{}, probeWorkers), answers: map[probeKey]probeAnswer{}, asking: map[int64]*asking{}, calling: map[probeKey]*probeCall{}}
+func newProbes(s *shared, attached *attachedSet, remotes *remotes, e *engine) *probes {
+	return &probes{s: s, attached: attached, remotes: remotes, engine: e, workers: make(chan struct{}, probeWorkers), answers: map[probeKey]probeAnswer{}, asking: map[int64]*asking{}, calling: map[probeKey]*probeCall{}}
 }
 
 func keyOf(job *Job, address string) probeKey {
@@ -211,7 +214,7 @@ func (p *probes) call(ctx context.Context, job *Job, addr string) (wire.Return, 
 	if !local {
 		return p.callRemote(ctx, job, addr)
 	}
-	exec := p.s.attached.get(job.App)
+	exec := p.attached.get(job.App)
 	switch {
 	case inc == p.s.incarnation && exec == nil:
 		return wire.Return{}, errors.New("not attached any more")
@@ -238,7 +241,7 @@ func (p *probes) call(ctx context.Context, job *Job, addr string) (wire.Return, 
 
 // callRemote asks a remote executor.
 func (p *probes) callRemote(ctx context.Context, job *Job, addr string) (wire.Return, error) {
-	exec, err := p.s.remotes.get(job.App, addr)
+	exec, err := p.remotes.get(job.App, addr)
 	switch {
 	case err != nil:
 		return wire.Return{}, err

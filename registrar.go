@@ -34,9 +34,12 @@ func registryBounds(dead time.Duration) intakeBounds {
 
 // registrar stores registrations. It is safe for concurrent use.
 type registrar struct {
-	s       *scheduler
+	s       *shared
+	book    *addressBook
+	users   *userCalls
 	changes *intake[registryChange]
 	twins   *twins
+	rarely  rarely // what the log is not to be filled with
 
 	mu             sync.Mutex
 	known          map[addressKey]knownAddress // guarded by mu: what the store has, as far as this node knows
@@ -56,9 +59,9 @@ type knownAddress struct {
 	at     time.Time // monotonic: when it was stored, at most
 }
 
-func newRegistrar(s *scheduler) *registrar {
+func newRegistrar(s *shared, book *addressBook, users *userCalls) *registrar {
 	return &registrar{
-		s: s, changes: newIntake[registryChange](registryBounds(s.cfg.Dead)), twins: newTwins(s),
+		s: s, book: book, users: users, changes: newIntake[registryChange](registryBounds(s.cfg.Dead)), twins: newTwins(s),
 		known: map[addressKey]knownAddress{}, roll: newRoll(&s.cfg), crowded: newWake(),
 	}
 }
@@ -67,7 +70,7 @@ func newRegistrar(s *scheduler) *registrar {
 // have is answered at once, and stored with the next batch: should that fail, there is
 // another one before it counts as dead.
 func (r *registrar) register(ctx context.Context, reg Registration) error {
-	if r.s.cfg.Registry == nil && r.beats(reg) && r.s.running() {
+	if r.s.cfg.Registry == nil && r.beats(reg) && r.s.life.running() {
 		p, err := r.add(ctx, registryChange{reg: reg})
 		if err == nil {
 			p.leave()
@@ -93,7 +96,7 @@ func (r *registrar) deregister(ctx context.Context, reg Registration) error {
 // change stores one change, with the next batch where the loops run. A registry of the
 // user's gets each by itself: it may fail for one app.
 func (r *registrar) change(ctx context.Context, c registryChange) error {
-	if r.s.cfg.Registry != nil || !r.s.running() {
+	if r.s.cfg.Registry != nil || !r.s.life.running() {
 		return r.store(ctx, []*registryChange{&c})
 	}
 	p, err := r.add(ctx, c)
@@ -126,18 +129,6 @@ func (r *registrar) knows(reg Registration) bool {
 	defer r.mu.Unlock()
 	_, ok := r.known[addressKey{reg.App, reg.Address}]
 	return ok
-}
-
-// loop stores what comes until ctx ends.
-func (r *registrar) loop(ctx context.Context) {
-	retry := backoff{log: r.s.log, what: "storing registrations"}
-	r.changes.loop(ctx, registrarPause, retry, func(ctx context.Context, changes []*registryChange) error {
-		err := r.store(ctx, changes)
-		if looks, tidies := r.due(); looks || tidies {
-			r.s.life.work.aside(func(ctx context.Context) { r.look(ctx, looks, tidies) })
-		}
-		return err
-	})
 }
 
 // store stores changes.
@@ -176,7 +167,7 @@ func settled(changes []*registryChange) (puts, drops []Registration) {
 // write writes to the store, or to the user's registry.
 func (r *registrar) write(ctx context.Context, puts, drops []Registration) error {
 	if r.s.cfg.Registry != nil {
-		return writeTo(ctx, r.s.users, puts, drops)
+		return writeTo(ctx, r.users, puts, drops)
 	}
 	if err := r.s.setShards(ctx); err != nil {
 		return err
@@ -224,7 +215,7 @@ func (r *registrar) learn(puts, drops []Registration, err error) {
 			r.roll.put(reg.App, reg.Address, rolled{at: now, there: true})
 		}
 		if err != nil || !known || was.bootID != reg.BootID || now.Sub(was.at) >= r.s.cfg.Dead {
-			r.s.book.forgetApp(reg.App)
+			r.book.forgetApp(reg.App)
 		}
 	}
 	for _, reg := range drops {
@@ -232,46 +223,15 @@ func (r *registrar) learn(puts, drops []Registration, err error) {
 		if was, known := r.known[k]; known && reg.BootID != "" && was.bootID != reg.BootID {
 			continue // another process is there by now
 		} else if known || reg.BootID == "" {
-			r.s.book.left(reg.App, reg.Address, known)
+			r.book.left(reg.App, reg.Address, known)
 		} else {
-			r.s.book.forgetApp(reg.App) // whose it was the next reading tells, and whether it has gone
+			r.book.forgetApp(reg.App) // whose it was the next reading tells, and whether it has gone
 			continue
 		}
 		delete(r.known, k)
 		if err == nil {
 			r.roll.drop(reg.App, reg.Address, now)
 		}
-	}
-}
-
-// due says what it is time for, once.
-func (r *registrar) due() (looks, tidies bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	now := time.Now()
-	if looks = now.Sub(r.looked) >= r.s.cfg.Beat; looks {
-		r.looked = now
-	}
-	if tidies = now.Sub(r.tidied) >= registrationsTidied; tidies {
-		r.tidied = now
-	}
-	return looks, tidies
-}
-
-// look learns, now and then, what other nodes have stored, for a balancer may give them
-// the beats in turn, and has registrations forgotten that are long dead.
-func (r *registrar) look(ctx context.Context, looks, tidies bool) {
-	err := error(nil)
-	if looks {
-		err = r.read(ctx)
-	}
-	if tidies && err == nil {
-		_, err = call(ctx, func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, r.s.store.ForgetAddresses(ctx, max(registrationsKept, 2*r.s.cfg.Dead))
-		})
-	}
-	if err != nil {
-		r.s.log.Warn("xxljob: could not look through the registry", "error", err)
 	}
 }
 

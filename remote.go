@@ -5,7 +5,6 @@ package xxljob
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -61,17 +60,6 @@ func (r *remotes) get(app, address string) (*remote, error) {
 	return p, nil
 }
 
-// tokensOf are the tokens that executors of an app may have, the preferred one first.
-func (c *Config) tokensOf(app string) []string {
-	switch {
-	case len(c.Tokens[app]) > 0:
-		return c.Tokens[app]
-	case len(c.Tokens[""]) > 0:
-		return c.Tokens[""]
-	}
-	return []string{""} // Insecure
-}
-
 // remote is an executor elsewhere. Of the two tokens that are valid while one takes
 // the place of the other, it uses the one that the executor has accepted last.
 type remote struct {
@@ -117,23 +105,4 @@ func withToken[R any](r *remote, unauthorized func(R) bool, ask func(wire.Execut
 		}
 	}
 	return ret, err
-}
-
-// calledAt returns the executor that a run was sent to, while its address is one of the
-// app's, or was a moment ago. It is for questions about the run and for its end; a run is
-// sent to addresses of the present only.
-func (s *scheduler) calledAt(ctx context.Context, r Run) (*remote, error) {
-	known, err := s.book.knewLately(ctx, r.App, r.Address)
-	switch {
-	case err != nil:
-		return nil, err
-	case !known:
-		return nil, fmt.Errorf("%s is not an address of app %s any more", r.Address, r.App)
-	}
-	return s.remotes.get(r.App, r.Address)
-}
-
-// refusedBy is the error for a refusal.
-func refusedBy(address, msg string) error {
-	return fmt.Errorf("%s refused: %s", address, plainText(shorten(msg, maxAnswer)))
 }

@@ -61,7 +61,7 @@ func (a *adminSide) Callback(ctx context.Context, reqs []wire.CallbackRequest) (
 
 // report has results stored, with the next batch where the loops run.
 func (a *adminSide) report(ctx context.Context, caller wire.Caller, list []*reported, size int) error {
-	if !a.s.running() {
+	if !a.s.life.running() {
 		return a.s.storeReports(urgent.Mark(ctx), list)
 	}
 	p, err := a.s.reports.add(senderOf(caller), size, list...)

@@ -4,7 +4,6 @@ package xxljob
 // here. Output: room, or a refusal; and when to forget the dead ones sooner than usual.
 
 import (
-	"context"
 	"fmt"
 	"time"
 )
@@ -160,72 +159,4 @@ func (r *roll) forget(maxAge time.Duration, now time.Time) (gone []addressKey) {
 		r.drop(k.app, k.address, now)
 	}
 	return gone
-}
-
-// enter finds room for a registration, and says why where there is none. One that lives
-// has its room, so that no heartbeat is refused; one that was dead needs room again, or
-// there would be ever more of them, some of which are dead in turn.
-func (r *registrar) enter(ctx context.Context, reg Registration) (refusal string) {
-	now := time.Now()
-	r.mu.Lock()
-	e, has := r.roll.apps[reg.App][reg.Address]
-	late := false
-	if !has || now.Sub(e.at) >= r.roll.dead {
-		if refusal, late = r.roll.room(reg.App, now); refusal == "" {
-			r.roll.put(reg.App, reg.Address, rolled{at: now, there: e.there})
-		}
-	}
-	r.mu.Unlock()
-	switch {
-	case late && r.s.running():
-		r.crowded.poke()
-	case late:
-		_ = r.forgetDead(ctx)
-	}
-	if refusal != "" && r.s.rarely.lets("registrations: "+reg.App) {
-		r.s.log.Warn("xxljob: refusing registrations", "app", reg.App, "why", refusal)
-	}
-	return refusal
-}
-
-// leave gives back the room of a registration that its executor counts as failed, unless it
-// was there before. Should it be stored later all the same, it is taken in then.
-func (r *registrar) leave(reg Registration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.roll.apps[reg.App][reg.Address].there {
-		r.roll.drop(reg.App, reg.Address, time.Now())
-	}
-}
-
-// forgetLoop has registrations forgotten that have been dead for as long as others live,
-// whenever there is no more room, until ctx ends.
-func (r *registrar) forgetLoop(ctx context.Context) {
-	retry := backoff{log: r.s.log, what: "forgetting dead registrations"}
-	for sleep(ctx, forever, r.crowded) {
-		retry.failed(ctx, r.forgetDead(ctx))
-		if !sleep(ctx, time.Second) {
-			return
-		}
-	}
-}
-
-// forgetDead has them forgotten, by the store and here.
-func (r *registrar) forgetDead(ctx context.Context) error {
-	maxAge := 2 * r.s.cfg.Dead
-	_, err := call(ctx, func(ctx context.Context) (struct{}, error) {
-		if r.s.cfg.Registry != nil {
-			return struct{}{}, nil // it forgets by itself
-		}
-		return struct{}{}, r.s.store.ForgetAddresses(ctx, maxAge)
-	})
-	if err != nil {
-		return err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, k := range r.roll.forget(maxAge, time.Now()) {
-		delete(r.known, k)
-	}
-	return nil
 }

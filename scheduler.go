@@ -5,16 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
-	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/internal/guard"
-	"github.com/xxljob/xxljob/route"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -184,9 +180,9 @@ func New(store Store, cfg Config) (Scheduler, error) {
 	s := &scheduler{
 		shared: &shared{
 			cfg: cfg, store: store, log: cfg.Logger.With("node", cfg.Node), incarnation: cfg.Node + "-" + randomText(10),
-			clock: &clock{}, wakes: newWakes(),
+			clock: &clock{}, wakes: newWakes(), life: newLife(),
 		},
-		own:         own,
+		own: own, attached: &attachedSet{},
 		dispatching: newBatch[Dispatch](),
 		lists:       newOwnLists(),
 	}
@@ -198,25 +194,16 @@ func New(store Store, cfg Config) (Scheduler, error) {
 func (s *scheduler) setUp() {
 	s.panics = guard.NewLog(func() *slog.Logger { return s.log })
 	s.hooks = &hookQueue{log: s.log, panics: s.panics, hooks: s.cfg.Hooks}
-	s.routers = map[string]Router{}
-	for name, r := range route.Builtin(time.Now, LocalAddress(s.incarnation)) {
-		s.routers[name] = r
-	}
-	maps.Copy(s.routers, s.cfg.Routers)
-	s.routeNames = route.Names()
-	for _, name := range slices.Sorted(maps.Keys(s.cfg.Routers)) {
-		if !route.Valid(name) {
-			s.routeNames = append(s.routeNames, name)
-		}
-	}
 	s.leases = newLeases(s.incarnation, &s.cfg, s.attachments)
 	s.engine = newEngine(s.shared, s.panics)
 	s.fitness = newFitness(s.cfg.LeaseTTL, s.wakes.lease)
 	s.users = newUserCalls(&s.cfg, s.panics)
-	s.book = &addressBook{s: s, asked: newAppsAsked(), entries: map[bookKey]bookEntry{}, last: map[string]answer{}, silent: map[string]silence{}}
-	s.probes = newProbes(s)
 	s.remotes = newRemotes(&s.cfg)
-	s.registrar = newRegistrar(s)
+	s.book = newAddressBook(s.shared, s.engine, s.attached, s.remotes, s.users, s.registerAttached)
+	s.probes = newProbes(s.shared, s.attached, s.remotes, s.engine)
+	s.callees = &callees{s.incarnation, s.attached, s.remotes}
+	s.router = newRouter(s.shared, s.engine, s.book, s.callees, s.probes, s.users, s.panics)
+	s.registrar = newRegistrar(s.shared, s.book, s.users)
 	s.reports = newIntake[reported](reportBounds())
 	s.fanOut = make(fanOut, max(1, s.cfg.FastLane/2))
 	s.early = newEarlyFlights()
@@ -224,9 +211,7 @@ func (s *scheduler) setUp() {
 	s.finisher = newFinisher(s.shared, s.engine, s.hooks)
 	s.reconciler = &reconciler{shared: s.shared, engine: s.engine}
 	s.watcher = &watcher{s.shared, s.engine, s.desk}
-	s.life.over, s.life.broken = make(chan struct{}), make(chan struct{})
 	s.taking = make(chan struct{}, 1)
-	s.routing = map[string]*backoff{}
 	s.claiming = backoff{log: s.log, what: "claiming due jobs"}
 	s.starting = backoff{log: s.log, what: "starting runs"}
 }
@@ -237,17 +222,15 @@ type scheduler struct {
 	*shared
 
 	// Set by New, then only read.
-	routers    map[string]Router
-	routeNames []string // of routers: XXL-JOB's first, then the user's in order
-	own        *executor.Executor
-	book       *addressBook
-	engine     *engine
-	finisher   *finisher
-	watcher    *watcher
-	fitness    *fitness
-	probes     *probes
-	remotes    *remotes
-	registrar  *registrar
+	own       *executor.Executor
+	book      *addressBook
+	engine    *engine
+	finisher  *finisher
+	watcher   *watcher
+	fitness   *fitness
+	probes    *probes
+	remotes   *remotes
+	registrar *registrar
 
 	signals Signals // set by Start, before the loops
 
@@ -257,9 +240,8 @@ type scheduler struct {
 	hooks       *hookQueue
 	users       *userCalls // of Config.Registry and Config.Routers
 	lead        lead
-	routing     map[string]*backoff // of apps whose addresses cannot be read; owned by the start loop
-	window      planWindow          // owned by the scan loop
-	unsettled   unsettled           // owned by the scan loop
+	window      planWindow // owned by the scan loop
+	unsettled   unsettled  // owned by the scan loop
 	reconciler  *reconciler
 	claiming    backoff                     // of Store.Claim; owned by the scan loop
 	starting    backoff                     // of Store.Start; owned by the start loop
@@ -281,32 +263,13 @@ type scheduler struct {
 	failing     bool                // what this node thought of itself at the last beat; owned by the lease loop
 	tended      int                 // how many duties it has done beside its beats; owned by the lease loop
 	outrun      bool                // others were quicker to take shards, the last time; owned by the lease loop
-	draining    atomic.Bool         // Stop has begun: this node offers no executors, and takes nothing, any more
 	taking      chan struct{}       // full while runs are taken out of the inbox
-	shardsOnce  onceOK              // SetShards has succeeded
-	attached    attachedSet
+	attached    *attachedSet
+	callees     *callees
+	router      *router
 	lists       *ownLists
 	rarely      rarely // what the log is not to be filled with
 	beats       int64  // of this node's row, as of the last beat; owned by the lease loop
-	life        life
-}
-
-// life is the state of Start and Stop.
-type life struct {
-	mu       sync.Mutex
-	started  bool          // guarded by mu
-	stopping bool          // guarded by mu
-	over     chan struct{} // closed when the loops have ended; made by New
-	done     chan struct{} // closed when Stop is over; made by the first one
-	err      error         // set before done is closed
-	fatal    error         // guarded by mu: why the scheduler cannot work at all
-	broken   chan struct{} // closed when fatal is set; made by New
-	left     atomic.Bool   // a Stop has returned, be it that it has given up
-
-	// The loops end in this order: plan (scan, start, probes), then work (lanes,
-	// results, inbox), then lease (beats).
-	plan, work, lease loops
-	unhook            func() bool
 }
 
 func (s *scheduler) Start(ctx context.Context) error { return s.start(ctx, ctx) }
@@ -332,17 +295,6 @@ func (s *scheduler) mayStart(ctx context.Context) error {
 	return s.life.mayStart(ctx)
 }
 
-// mayStart is called with mu held.
-func (l *life) mayStart(ctx context.Context) error {
-	switch {
-	case l.stopping:
-		return ErrStopped
-	case l.started:
-		return ErrStarted
-	}
-	return ctx.Err()
-}
-
 // sameShards returns an error if the store has another number of shards. Whatever else
 // is wrong with it the loops look after.
 func (s *scheduler) sameShards(ctx context.Context) error {
@@ -354,7 +306,7 @@ func (s *scheduler) sameShards(ctx context.Context) error {
 }
 
 func (s *scheduler) startLoops(ctx context.Context) error {
-	l := &s.life
+	l := s.life
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.mayStart(ctx); err != nil {
@@ -394,7 +346,7 @@ func (s *scheduler) Run(ctx context.Context) error {
 	}
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.StopGrace)
 	defer cancel()
-	return errors.Join(s.graceOver(s.Stop(grace)), s.fatal())
+	return errors.Join(s.graceOver(s.Stop(grace)), s.life.fatalErr())
 }
 
 // graceOver has an error of Stop say how long handlers had.
@@ -403,12 +355,6 @@ func (s *scheduler) graceOver(err error) error {
 		return fmt.Errorf("xxljob: handlers had not ended within StopGrace %v: %w", s.cfg.StopGrace, err)
 	}
 	return err
-}
-
-func (s *scheduler) fatal() error {
-	s.life.mu.Lock()
-	defer s.life.mu.Unlock()
-	return s.life.fatal
 }
 
 // cannotWork records an error that no retry mends: ErrShards, of a store that did not
@@ -422,7 +368,7 @@ func (s *scheduler) cannotWork(err error) {
 }
 
 func (s *scheduler) Ready() error {
-	l := &s.life
+	l := s.life
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -441,42 +387,4 @@ func (s *scheduler) Ready() error {
 		return fmt.Errorf("%w: %w", ErrNotReady, err)
 	}
 	return nil
-}
-
-// stopped reports whether Stop is over. While it waits for handlers they may trigger,
-// and wait, as before.
-func (s *scheduler) stopped() bool {
-	select {
-	case <-s.life.over:
-		return true
-	default:
-		return s.life.left.Load()
-	}
-}
-
-// running reports whether the loops run.
-func (s *scheduler) running() bool {
-	s.life.mu.Lock()
-	defer s.life.mu.Unlock()
-	return s.life.started && !s.life.stopping
-}
-
-// onceOK is done again until it has succeeded, by several at once where they come before
-// that: who waits for the store keeps nobody else waiting.
-type onceOK struct{ ok atomic.Bool }
-
-func (o *onceOK) do(f func() error) error {
-	if o.ok.Load() {
-		return nil
-	}
-	err := f()
-	if err == nil {
-		o.ok.Store(true)
-	}
-	return err
-}
-
-// setShards fixes the number of shards before the first write.
-func (s *scheduler) setShards(ctx context.Context) error {
-	return s.shardsOnce.do(func() error { return s.store.SetShards(ctx, s.cfg.Shards) })
 }

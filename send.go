@@ -86,7 +86,7 @@ func (s *scheduler) deliverAt(f *flight) {
 	switch {
 	case early <= 0:
 		s.deliver(f)
-	case s.draining.Load():
+	case s.life.draining.Load():
 		// The start loop ends, or has ended; Stop waits for this goroutine.
 		s.life.work.run(func(ctx context.Context) {
 			if sleep(ctx, early) {
@@ -274,7 +274,7 @@ func (s *scheduler) readdress(ctx context.Context, f *flight, why string) bool {
 // goOn follows a run to its new address: it is another node's, or called from here.
 func (s *scheduler) goOn(f *flight, move Readdress, choices []string) {
 	to := routed{address: move.Address}
-	s.equip(&to, f.job)
+	s.callees.equip(&to, f.job)
 	to.serial = lot{} // a new address, and no other run of the job was asked about
 	to.choices = choices
 	run := f.run

@@ -1,6 +1,9 @@
 package xxljob
 
-import "log/slog"
+import (
+	"context"
+	"log/slog"
+)
 
 // shared is what every part of a scheduler needs. New makes it, and it is only read from
 // then on.
@@ -12,6 +15,7 @@ type shared struct {
 	clock       *clock
 	leases      *leases
 	wakes       wakes
+	life        *life
 }
 
 // wakes are the pokes of the loops, by whoever has news for them.
@@ -29,4 +33,9 @@ func newWakes() wakes {
 		scan: newWake(), start: newWake(), lease: newWake(), list: newWake(), inbox: newWake(),
 		watch: newWake(), transit: newWake(), inDoubt: newWake(), attachedChanged: newWake(),
 	}
+}
+
+// setShards fixes the number of shards before the first write.
+func (s *shared) setShards(ctx context.Context) error {
+	return s.life.shards.do(func() error { return s.store.SetShards(ctx, s.cfg.Shards) })
 }

@@ -34,7 +34,7 @@ func (s *scheduler) whyNot(caller wire.Caller, app string) (why string, later bo
 			s.log.Warn(logSharedToken, "app", app)
 		}
 		return fmt.Sprintf(msgSharedToken, app), true
-	case s.running() && !s.leases.hasLooked():
+	case s.life.running() && !s.leases.hasLooked():
 		return msgNotLooked, true
 	}
 	return "", false
@@ -48,7 +48,7 @@ const lookPatience = 2 * time.Second
 // node knows which apps are attached elsewhere.
 func (a *adminSide) callerOf(ctx context.Context) wire.Caller {
 	caller, _ := wire.CallerFrom(ctx)
-	if caller.Scope != "" || !a.s.running() || a.s.leases.hasLooked() {
+	if caller.Scope != "" || !a.s.life.running() || a.s.leases.hasLooked() {
 		return caller
 	}
 	timer := time.NewTimer(lookPatience)

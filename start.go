@@ -144,10 +144,10 @@ func (s *scheduler) collect(ctx context.Context, from lot, most int) ([]attempt,
 				continue
 			}
 			if err := s.routeEntry(ctx, &a); err != nil {
-				s.setAside(ctx, a.entry, err)
+				s.router.setAside(ctx, a.entry, err)
 				continue
 			}
-			s.routedWell(ctx, a.run.App)
+			s.router.routedWell(ctx, a.run.App)
 			if from.kind == lotDue && a.goesApart() {
 				s.engine.waitApart(a.entry)
 				continue
@@ -181,7 +181,7 @@ func (s *scheduler) routeEntry(ctx context.Context, a *attempt) error {
 	if decided && (a.goesApart() || !isPart(&a.run) && !s.leases.anyDoubted(a.route)) {
 		return nil
 	}
-	r, err := s.route(ctx, a.entry, a.job)
+	r, err := s.router.route(ctx, a.entry, a.job)
 	if err != nil {
 		return err
 	}
@@ -246,7 +246,7 @@ func (s *scheduler) isNotRouted(a *attempt) bool {
 		e.parkBehindRun(r.behind, a.entry)
 		s.wakes.watch.poke()
 	case r.asks != nil:
-		s.askRouter(a.entry, a.job, r.asks)
+		s.router.askRouter(a.entry, a.job, r.asks)
 	default:
 		return false
 	}
@@ -428,7 +428,7 @@ func (s *scheduler) launch(a attempt, run Run, began time.Time) {
 // place without asking: the parts of a broadcast start together.
 func (s *scheduler) launchSibling(a attempt, run Run, began time.Time) {
 	r := routed{address: run.Address}
-	s.equip(&r, a.job)
+	s.callees.equip(&r, a.job)
 	if r.remote {
 		r.lane, r.fanned = laneNone, true // takes its turn in fanOut instead
 	}

@@ -11,7 +11,7 @@ func (s *scheduler) Stop(ctx context.Context) error {
 	if ctx == nil {
 		return errNoContext
 	}
-	l := &s.life
+	l := s.life
 	l.mu.Lock()
 	first := !l.stopping
 	if first {
@@ -53,7 +53,7 @@ func (s *scheduler) stop(ctx context.Context, started bool) error {
 		close(s.life.over)
 		return s.own.Stop(ctx)
 	}
-	l := &s.life
+	l := s.life
 	l.unhook()
 	l.plan.cancel() // before this node offers no executors any more: where no other does either, runs would be refused
 	s.takeNoMore(ctx)
@@ -84,7 +84,7 @@ func (s *scheduler) stop(ctx context.Context, started bool) error {
 // takeNoMore ends the taking of runs out of the inbox. What is being taken at
 // this moment is under way when it returns.
 func (s *scheduler) takeNoMore(ctx context.Context) {
-	s.draining.Store(true)
+	s.life.draining.Store(true)
 	select {
 	case s.taking <- struct{}{}:
 		<-s.taking

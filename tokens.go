@@ -80,3 +80,14 @@ func (c *Config) validateJobsAPI(f *faults) {
 		}
 	}
 }
+
+// tokensOf are the tokens that executors of an app may have, the preferred one first.
+func (c *Config) tokensOf(app string) []string {
+	switch {
+	case len(c.Tokens[app]) > 0:
+		return c.Tokens[app]
+	case len(c.Tokens[""]) > 0:
+		return c.Tokens[""]
+	}
+	return []string{""} // Insecure
+}

@@ -181,3 +181,10 @@ func (e *engine) isLeft() bool {
 	return slices.ContainsFunc([]lot{{kind: lotDue}, {kind: lotApart}, lotAgainOf(e.round), lotAgainOf(e.round + 1)},
 		func(at lot) bool { return e.lenOf(at) > 0 })
 }
+
+// waits reports whether somebody waits in one of the lots.
+func (e *engine) waits(at ...lot) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.ContainsFunc(at, func(at lot) bool { return e.lots[at] != nil })
+}

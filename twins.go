@@ -17,7 +17,7 @@ import (
 
 // twins are the spellings that the registry has. It is safe for concurrent use.
 type twins struct {
-	s    *scheduler
+	s    *shared
 	read singleflight.Group // by app
 
 	mu   sync.Mutex
@@ -33,7 +33,7 @@ type spellings struct {
 // spellingsKept is how long what was read of an app serves.
 const spellingsKept = time.Second
 
-func newTwins(s *scheduler) *twins { return &twins{s: s, apps: map[string]spellings{}} }
+func newTwins(s *shared) *twins { return &twins{s: s, apps: map[string]spellings{}} }
 
 // of are the registrations of the same address in other spellings. Where they cannot be
 // read there are none: they end by their silence.

@@ -82,7 +82,7 @@ func (s *scheduler) openLoop(ctx context.Context) {
 // askAbout asks about some open runs of one address, one after the other. Where it does
 // not answer, or takes its time, the others are left for another time.
 func (s *scheduler) askAbout(ctx context.Context, runs []*openRun) {
-	exec, err := s.calledAt(ctx, runs[0].run)
+	exec, err := s.book.calledAt(ctx, runs[0].run)
 	began := time.Now()
 	for _, o := range runs {
 		if ctx.Err() != nil {
@@ -237,7 +237,7 @@ func (s *scheduler) endReported(ctx context.Context, o *openRun) (done bool, err
 // does not have; but one that stops leaves it to the next owner.
 func (s *scheduler) putBackUnsent(ctx context.Context, o *openRun, r Run) (done, mine bool) {
 	if _, owned := s.leases.epoch(r.Shard); !owned {
-		return false, s.draining.Load()
+		return false, s.life.draining.Load()
 	}
 	v := s.leases.verdict(r, StatePlanned, "put back: "+r.Address+" was not sent the run")
 	settled, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Settle(ctx, []Verdict{v}) })

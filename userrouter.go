@@ -14,26 +14,10 @@ import (
 	"github.com/xxljob/xxljob/internal/urgent"
 )
 
-// choiceFor returns what a router has chosen for a run; nil when it has to be asked yet,
-// or when an earlier run of the job has.
-func (e *engine) choiceFor(en *entry, job *Job, addrs []string) *routeChoice {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if !en.choice.fits(job, addrs) {
-		en.choice = nil
-		return nil
-	}
-	q := e.routes[routerKey{job.Route, job.ID}]
-	if q != nil && len(q.waiting) > 0 && keyOfRun(&q.waiting[0].en.run).before(keyOfRun(&en.run)) {
-		return nil
-	}
-	return en.choice
-}
-
 // askRouter makes a run wait for its router, in the order of the job's runs. Caller holds
 // engine.mu.
-func (s *scheduler) askRouter(en *entry, job *Job, addrs []string) {
-	e := s.engine
+func (ro *router) askRouter(en *entry, job *Job, addrs []string) {
+	e := ro.engine
 	e.letGoOn(en)
 	e.keepAhead(en)
 	key := routerKey{job.Route, job.ID}
@@ -49,32 +33,32 @@ func (s *scheduler) askRouter(en *entry, job *Job, addrs []string) {
 		return 1
 	})
 	q.waiting = slices.Insert(q.waiting, at, &routeWait{en: en, version: job.Version, addrs: addrs, since: time.Now()})
-	s.routeNext(q)
+	ro.routeNext(q)
 }
 
 // routeNext lets those at the head of a queue go on that have their answer, and has the
 // next one asked about. Once Stop has begun nobody is asked: the runs stay planned.
 // Caller holds engine.mu.
-func (s *scheduler) routeNext(q *routeQueue) {
-	if s.life.plan.ctx.Err() != nil {
+func (ro *router) routeNext(q *routeQueue) {
+	if ro.life.plan.ctx.Err() != nil {
 		return
 	}
-	e := s.engine
+	e := ro.engine
 	for len(q.waiting) > 0 {
 		w := q.waiting[0]
 		if w.en.choice == nil && q.call == nil {
-			s.callRouter(q, w)
+			ro.callRouter(q, w)
 		}
 		if w.en.choice == nil && q.call.about == nil {
 			// An earlier call hangs. It may return while this run has time.
-			s.awaitRouter(q, w)
+			ro.awaitRouter(q, w)
 		}
 		if w.en.choice == nil {
 			return
 		}
 		q.waiting[0], q.waiting = nil, q.waiting[1:]
 		e.due.push(w.en)
-		s.wakes.start.poke()
+		ro.wakes.start.poke()
 	}
 	if q.call == nil && e.routes[q.key] == q { // not another one, of later runs
 		delete(e.routes, q.key)
@@ -83,44 +67,44 @@ func (s *scheduler) routeNext(q *routeQueue) {
 
 // awaitRouter refuses a run that has waited long enough for a call that hangs, or has it
 // looked at again then. Caller holds engine.mu.
-func (s *scheduler) awaitRouter(q *routeQueue, w *routeWait) {
-	left := s.cfg.RouteTimeout - time.Since(w.since)
+func (ro *router) awaitRouter(q *routeQueue, w *routeWait) {
+	left := ro.cfg.RouteTimeout - time.Since(w.since)
 	if left <= 0 {
-		w.en.choice = s.noChoice(q, w, ", and an earlier call still hangs")
+		w.en.choice = ro.noChoice(q, w, ", and an earlier call still hangs")
 		return
 	}
 	if q.timer != nil {
 		q.timer.Stop()
 	}
 	q.timer = time.AfterFunc(left, func() {
-		s.engine.mu.Lock()
-		defer s.engine.mu.Unlock()
-		if s.life.plan.ctx.Err() == nil { // nobody is asked after Stop
-			s.routeNext(q)
+		ro.engine.mu.Lock()
+		defer ro.engine.mu.Unlock()
+		if ro.life.plan.ctx.Err() == nil { // nobody is asked after Stop
+			ro.routeNext(q)
 		}
 	})
 }
 
 // noChoice refuses a run whose router did not answer.
-func (s *scheduler) noChoice(q *routeQueue, w *routeWait, why string) *routeChoice {
-	return &routeChoice{version: w.version, refused: fmt.Sprintf("route %s: no answer within %v%s", q.key.route, s.cfg.RouteTimeout, why)}
+func (ro *router) noChoice(q *routeQueue, w *routeWait, why string) *routeChoice {
+	return &routeChoice{version: w.version, refused: fmt.Sprintf("route %s: no answer within %v%s", q.key.route, ro.cfg.RouteTimeout, why)}
 }
 
 // callRouter asks about a run, beside the start loop. A router that does not return
 // leaves one goroutine behind for a job. Caller holds engine.mu.
-func (s *scheduler) callRouter(q *routeQueue, w *routeWait) {
+func (ro *router) callRouter(q *routeQueue, w *routeWait) {
 	c := &routeCall{about: w}
 	q.call = c
-	router := s.cfg.Routers[q.key.route]
-	ctx, cancel := context.WithTimeout(urgent.Unmark(s.life.plan.ctx), s.cfg.RouteTimeout)
-	overdue := time.AfterFunc(s.cfg.RouteTimeout, func() { s.routeOverdue(q, c) })
+	router := ro.cfg.Routers[q.key.route]
+	ctx, cancel := context.WithTimeout(urgent.Unmark(ro.life.plan.ctx), ro.cfg.RouteTimeout)
+	overdue := time.AfterFunc(ro.cfg.RouteTimeout, func() { ro.routeOverdue(q, c) })
 	choice := &routeChoice{version: w.version}
-	under := s.users.track()
+	under := ro.users.track()
 	guard.Go(func() error {
 		chosen, err := router.Route(ctx, q.key.jobID, slices.Clone(w.addrs))
 		switch {
 		case err != nil && ctx.Err() != nil:
-			choice = s.noChoice(q, w, "")
+			choice = ro.noChoice(q, w, "")
 		case err != nil:
 			choice.refused = "route " + q.key.route + ": " + shorten(err.Error(), maxAnswer)
 		default:
@@ -130,11 +114,11 @@ func (s *scheduler) callRouter(q *routeQueue, w *routeWait) {
 	}, func(err error) {
 		overdue.Stop()
 		cancel()
-		if s.panics.Note("Router.Route of "+q.key.route, err) != nil {
+		if ro.panics.Note("Router.Route of "+q.key.route, err) != nil {
 			choice = &routeChoice{version: w.version, refused: "route " + q.key.route + ": " + shorten(err.Error(), maxAnswer)}
 		}
-		s.routeAnswered(q, c, choice)
-		s.users.returned(under)
+		ro.routeAnswered(q, c, choice)
+		ro.users.returned(under)
 	})
 }
 
@@ -159,35 +143,35 @@ func picked(name string, chosen, addrs []string) (list []string, refused string)
 }
 
 // routeAnswered takes in a router's answer, if somebody waits for it.
-func (s *scheduler) routeAnswered(q *routeQueue, c *routeCall, choice *routeChoice) {
-	s.engine.mu.Lock()
-	defer s.engine.mu.Unlock()
+func (ro *router) routeAnswered(q *routeQueue, c *routeCall, choice *routeChoice) {
+	ro.engine.mu.Lock()
+	defer ro.engine.mu.Unlock()
 	q.call = nil
-	if s.life.plan.ctx.Err() != nil {
+	if ro.life.plan.ctx.Err() != nil {
 		return // the end of its context may be why: the run stays planned
 	}
 	if c.about != nil {
 		c.about.en.choice = choice
 	}
-	s.routeNext(q)
+	ro.routeNext(q)
 }
 
 // routeOverdue is called when the time of a call is over.
-func (s *scheduler) routeOverdue(q *routeQueue, c *routeCall) {
-	if s.leaveCall(q, c) {
-		s.log.Warn("xxljob: a router did not answer in time; runs of its job are refused until it does", "router", q.key.route, "job", q.key.jobID, "timeout", s.cfg.RouteTimeout)
+func (ro *router) routeOverdue(q *routeQueue, c *routeCall) {
+	if ro.leaveCall(q, c) {
+		ro.log.Warn("xxljob: a router did not answer in time; runs of its job are refused until it does", "router", q.key.route, "job", q.key.jobID, "timeout", ro.cfg.RouteTimeout)
 	}
 }
 
 // leaveCall refuses the run that a call is about, if one still waits for it.
-func (s *scheduler) leaveCall(q *routeQueue, c *routeCall) bool {
-	s.engine.mu.Lock()
-	defer s.engine.mu.Unlock()
-	if q.call != c || c.about == nil || s.life.plan.ctx.Err() != nil {
+func (ro *router) leaveCall(q *routeQueue, c *routeCall) bool {
+	ro.engine.mu.Lock()
+	defer ro.engine.mu.Unlock()
+	if q.call != c || c.about == nil || ro.life.plan.ctx.Err() != nil {
 		return false
 	}
-	c.about.en.choice = s.noChoice(q, c.about, "")
+	c.about.en.choice = ro.noChoice(q, c.about, "")
 	c.about = nil
-	s.routeNext(q)
+	ro.routeNext(q)
 	return true
 }

@@ -17,7 +17,7 @@ func (s *scheduler) Wait(ctx context.Context, runID int64) (Run, error) {
 	if ctx == nil {
 		return Run{}, errNoContext
 	}
-	if s.stopped() {
+	if s.life.stopped() {
 		return Run{}, fmt.Errorf("xxljob: wait for run %d: %w", runID, ErrStopped)
 	}
 	w := s.engine.addWaiter(runID)
@@ -35,7 +35,7 @@ func (s *scheduler) Wait(ctx context.Context, runID int64) (Run, error) {
 		}
 		s.wakes.watch.poke()
 		tick := look.C
-		if poll, _ := s.store.Poll(); s.running() && poll == 0 {
+		if poll, _ := s.store.Poll(); s.life.running() && poll == 0 {
 			tick = nil // the watch loop hears of every end
 		}
 		select {

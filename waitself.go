@@ -50,7 +50,7 @@ func (s *scheduler) waitsForItself(ctx context.Context, run Run) error {
 // NEAREST as long as its shard has the owner that it has now. Where the addresses cannot be
 // read nothing is certain.
 func (s *scheduler) comesTo(ctx context.Context, address string, run *Run, job *Job) bool {
-	if s.routers[job.Route] == nil || s.cfg.Routers[job.Route] != nil || job.Stopped && run.Type.ScheduleBorn() {
+	if s.router.routers[job.Route] == nil || s.cfg.Routers[job.Route] != nil || job.Stopped && run.Type.ScheduleBorn() {
 		return false // it is refused, or cancelled, when it comes up, or may be
 	}
 	addrs, err := s.book.possible(ctx, job, run.Addresses)
@@ -68,7 +68,7 @@ func (s *scheduler) comesTo(ctx context.Context, address string, run *Run, job *
 	switch job.Route {
 	case route.First, route.Last, route.Failover, route.ConsistentHash:
 		// Their choice stays the same when others of the addresses are left out.
-		chosen, err := s.routers[job.Route].Route(ctx, job.ID, addrs)
+		chosen, err := s.router.routers[job.Route].Route(ctx, job.ID, addrs)
 		return err == nil && chosen[0] == address
 	case route.Nearest:
 		_, owned := s.leases.epoch(run.Shard)

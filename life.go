@@ -1,0 +1,82 @@
+package xxljob
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// Whether a scheduler is started, and how far its end is.
+
+// life is the state of Start and Stop.
+type life struct {
+	mu       sync.Mutex
+	started  bool          // guarded by mu
+	stopping bool          // guarded by mu
+	over     chan struct{} // closed when the loops have ended; made by New
+	done     chan struct{} // closed when Stop is over; made by the first one
+	err      error         // set before done is closed
+	fatal    error         // guarded by mu: why the scheduler cannot work at all
+	broken   chan struct{} // closed when fatal is set; made by New
+	shards   onceOK        // SetShards has succeeded
+	left     atomic.Bool   // a Stop has returned, be it that it has given up
+
+	draining atomic.Bool // Stop has begun: this node offers no executors, and takes nothing, any more
+
+	// The loops end in this order: plan (scan, start, probes), then work (lanes,
+	// results, inbox), then lease (beats).
+	plan, work, lease loops
+	unhook            func() bool
+}
+
+// mayStart is called with mu held.
+func (l *life) mayStart(ctx context.Context) error {
+	switch {
+	case l.stopping:
+		return ErrStopped
+	case l.started:
+		return ErrStarted
+	}
+	return ctx.Err()
+}
+
+// stopped reports whether Stop is over. While it waits for handlers they may trigger,
+// and wait, as before.
+func (l *life) stopped() bool {
+	select {
+	case <-l.over:
+		return true
+	default:
+		return l.left.Load()
+	}
+}
+
+// running reports whether the loops run.
+func (l *life) running() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.started && !l.stopping
+}
+
+func (l *life) fatalErr() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.fatal
+}
+
+func newLife() *life { return &life{over: make(chan struct{}), broken: make(chan struct{})} }
+
+// onceOK is done again until it has succeeded, by several at once where they come before
+// that: who waits for the store keeps nobody else waiting.
+type onceOK struct{ ok atomic.Bool }
+
+func (o *onceOK) do(f func() error) error {
+	if o.ok.Load() {
+		return nil
+	}
+	err := f()
+	if err == nil {
+		o.ok.Store(true)
+	}
+	return err
+}

@@ -1,0 +1,202 @@
+package xxljob
+
+import (
+	"context"
+	"strings"
+	"time"
+)
+
+// How a node keeps up with the registry. Input: what is read of it now and then. Output: room
+// for registrations, or a refusal, and dead ones that are forgotten.
+
+// loop stores what comes until ctx ends.
+func (r *registrar) loop(ctx context.Context) {
+	retry := backoff{log: r.s.log, what: "storing registrations"}
+	r.changes.loop(ctx, registrarPause, retry, func(ctx context.Context, changes []*registryChange) error {
+		err := r.store(ctx, changes)
+		if looks, tidies := r.due(); looks || tidies {
+			r.s.life.work.aside(func(ctx context.Context) { r.look(ctx, looks, tidies) })
+		}
+		return err
+	})
+}
+
+// due says what it is time for, once.
+func (r *registrar) due() (looks, tidies bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	if looks = now.Sub(r.looked) >= r.s.cfg.Beat; looks {
+		r.looked = now
+	}
+	if tidies = now.Sub(r.tidied) >= registrationsTidied; tidies {
+		r.tidied = now
+	}
+	return looks, tidies
+}
+
+// look learns, now and then, what other nodes have stored, for a balancer may give them
+// the beats in turn, and has registrations forgotten that are long dead.
+func (r *registrar) look(ctx context.Context, looks, tidies bool) {
+	err := error(nil)
+	if looks {
+		err = r.read(ctx)
+	}
+	if tidies && err == nil {
+		_, err = call(ctx, func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, r.s.store.ForgetAddresses(ctx, max(registrationsKept, 2*r.s.cfg.Dead))
+		})
+	}
+	if err != nil {
+		r.s.log.Warn("xxljob: could not look through the registry", "error", err)
+	}
+}
+
+// enter finds room for a registration, and says why where there is none. One that lives
+// has its room, so that no heartbeat is refused; one that was dead needs room again, or
+// there would be ever more of them, some of which are dead in turn.
+func (r *registrar) enter(ctx context.Context, reg Registration) (refusal string) {
+	now := time.Now()
+	r.mu.Lock()
+	e, has := r.roll.apps[reg.App][reg.Address]
+	late := false
+	if !has || now.Sub(e.at) >= r.roll.dead {
+		if refusal, late = r.roll.room(reg.App, now); refusal == "" {
+			r.roll.put(reg.App, reg.Address, rolled{at: now, there: e.there})
+		}
+	}
+	r.mu.Unlock()
+	switch {
+	case late && r.s.life.running():
+		r.crowded.poke()
+	case late:
+		_ = r.forgetDead(ctx)
+	}
+	if refusal != "" && r.rarely.lets("registrations: "+reg.App) {
+		r.s.log.Warn("xxljob: refusing registrations", "app", reg.App, "why", refusal)
+	}
+	return refusal
+}
+
+// leave gives back the room of a registration that its executor counts as failed, unless it
+// was there before. Should it be stored later all the same, it is taken in then.
+func (r *registrar) leave(reg Registration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.roll.apps[reg.App][reg.Address].there {
+		r.roll.drop(reg.App, reg.Address, time.Now())
+	}
+}
+
+// forgetLoop has registrations forgotten that have been dead for as long as others live,
+// whenever there is no more room, until ctx ends.
+func (r *registrar) forgetLoop(ctx context.Context) {
+	retry := backoff{log: r.s.log, what: "forgetting dead registrations"}
+	for sleep(ctx, forever, r.crowded) {
+		retry.failed(ctx, r.forgetDead(ctx))
+		if !sleep(ctx, time.Second) {
+			return
+		}
+	}
+}
+
+// forgetDead has them forgotten, by the store and here.
+func (r *registrar) forgetDead(ctx context.Context) error {
+	maxAge := 2 * r.s.cfg.Dead
+	_, err := call(ctx, func(ctx context.Context) (struct{}, error) {
+		if r.s.cfg.Registry != nil {
+			return struct{}{}, nil // it forgets by itself
+		}
+		return struct{}{}, r.s.store.ForgetAddresses(ctx, maxAge)
+	})
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, k := range r.roll.forget(maxAge, time.Now()) {
+		delete(r.known, k)
+	}
+	return nil
+}
+
+// readAll reads the registry page by page. Of an app that has more than its share the rest
+// is passed over, and not read: a million registrations of one app cost a page or two
+// more, and do not keep the next one out.
+func (r *registrar) readAll(ctx context.Context) (*rollRead, error) {
+	read := newRollRead(newRoll(&r.s.cfg))
+	f := RegistrationFilter{Limit: readPage}
+	for {
+		regs, err := call(ctx, func(ctx context.Context) ([]Registration, error) { return r.s.store.Registrations(ctx, f) })
+		if err != nil {
+			return nil, err
+		}
+		taken := true
+		for _, reg := range regs {
+			taken = read.take(reg)
+			f.After, f.AfterAddress = reg.App, reg.Address
+		}
+		if len(regs) < f.Limit || read.full() {
+			return read, nil
+		}
+		if !taken {
+			f.After, f.AfterAddress = f.After+"\x01", "" // the least name behind it
+		}
+		f.Limit = min(readPage, max(read.share, leastPage))
+	}
+}
+
+// read takes in the registrations of all apps.
+func (r *registrar) read(ctx context.Context) error {
+	began := time.Now()
+	read, err := r.readAll(ctx)
+	if err != nil {
+		return err
+	}
+	r.warnOfPassed(read)
+	now, late := time.Now(), read.passed > 0
+	alive, next := make(map[addressKey]knownAddress), read.roll
+	for _, a := range read.apps {
+		for _, reg := range a.rows {
+			age := max(r.s.clock.now().Sub(reg.Updated), 0)
+			late = late || age >= 2*r.s.cfg.Dead && (len(a.rows) >= next.most || read.shared >= rollApps*next.most)
+			next.put(reg.App, reg.Address, rolled{at: now.Add(-age), there: true})
+			if age < r.s.cfg.Dead {
+				alive[addressKey{reg.App, reg.Address}] = knownAddress{bootID: reg.BootID, at: now.Add(-age)}
+			}
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for k, has := range r.known {
+		of, is := alive[k]
+		if !has.at.Before(began) || is && has.bootID == of.bootID && has.at.After(of.at) {
+			alive[k] = has // stored here meanwhile, or known better
+		}
+	}
+	for app, list := range r.roll.apps {
+		for address, e := range list {
+			if _, is := next.apps[app][address]; !e.at.Before(began) || !e.there && !is {
+				next.put(app, address, e) // it has come meanwhile, or is on its way
+			}
+		}
+	}
+	r.known, r.roll = alive, next
+	r.crowded.pokeIf(late)
+	return nil
+}
+
+// warnOfPassed says once in a while that there is more than is read.
+func (r *registrar) warnOfPassed(read *rollRead) {
+	if read.passed == 0 && !read.full() || !r.rarely.lets("registry is too large") {
+		return
+	}
+	var names []string
+	for _, a := range read.apps {
+		if a.passed && len(names) < 10 {
+			names = append(names, a.app)
+		}
+	}
+	r.s.log.Warn("xxljob: the registry has more registrations than may be, and was not read as a whole; heartbeats of those that were not read are refused while there is no room (Config.MaxRegistrations)",
+		"apps", strings.Join(names, ", "), "such apps", read.passed, "read of each", read.share)
+}
