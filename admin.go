@@ -7,40 +7,36 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
+	"slices"
 
 	"github.com/xxljob/xxljob/wire"
 )
 
 // adminSide is what executors call over HTTP.
 type adminSide struct {
-	s     *scheduler
-	quota *quota
+	s         *shared
+	registrar *registrar
+	results   *adminResults
+	speaker   *speaker
+	definer   *definer
+	quota     *quota
 }
 
 var _ wire.JobAdmin = (*adminSide)(nil)
-
-func (s *scheduler) Handler() (http.Handler, error) {
-	authorize, err := s.cfg.authorize()
-	if err != nil {
-		return nil, err
-	}
-	return wire.NewAdminHandler(&adminSide{s, newQuota()}, wire.HandlerConfig{Authorize: authorize, Logger: s.log})
-}
 
 // Registry stores the address of an executor. Any app may register, also one that has
 // no group: it is in Store.Registrations from then on.
 func (a *adminSide) Registry(ctx context.Context, req wire.RegistryRequest) (wire.Return, error) {
 	reg, refusal := a.registration(ctx, req)
 	if refusal == "" {
-		refusal = a.s.registrar.enter(ctx, reg)
+		refusal = a.registrar.enter(ctx, reg)
 	}
 	if refusal != "" {
 		return wire.Failf("%s", refusal), nil
 	}
-	err := a.s.registrar.register(ctx, reg)
+	err := a.registrar.register(ctx, reg)
 	if err != nil {
-		a.s.registrar.leave(reg)
+		a.registrar.leave(reg)
 	}
 	return a.registered(err)
 }
@@ -52,7 +48,7 @@ func (a *adminSide) RegistryRemove(ctx context.Context, req wire.RegistryRequest
 	if refusal != "" {
 		return wire.Failf("%s", refusal), nil
 	}
-	return a.registered(a.s.registrar.deregister(ctx, reg))
+	return a.registered(a.registrar.deregister(ctx, reg))
 }
 
 // registered is the answer to a registration. The loop logs errors of the store.
@@ -66,8 +62,8 @@ func (a *adminSide) registered(err error) (wire.Return, error) {
 // registration checks a request: what it names will be called with a token, and shown to
 // people, in pages and in terminals.
 func (a *adminSide) registration(ctx context.Context, req wire.RegistryRequest) (reg Registration, refusal string) {
-	caller := a.callerOf(ctx)
-	if refusal, _ := a.s.whyNot(caller, req.RegistryKey); refusal != "" {
+	caller := a.speaker.callerOf(ctx)
+	if refusal, _ := a.speaker.whyNot(caller, req.RegistryKey); refusal != "" {
 		return reg, refusal
 	}
 	f := faults{what: "registry"}
@@ -90,4 +86,15 @@ func (a *adminSide) registration(ctx context.Context, req wire.RegistryRequest) 
 		return reg, fmt.Sprintf(msgRegistryValue, err)
 	}
 	return Registration{App: req.RegistryKey, Address: req.RegistryValue, BootID: req.BootID, Capabilities: req.Capabilities}, ""
+}
+
+// Callback stores results. Those of unknown runs, of runs of other apps, of runs that
+// had an id before, of runs that have ended and of runs that were not sent to a remote executor do not matter.
+func (a *adminSide) Callback(ctx context.Context, reqs []wire.CallbackRequest) (wire.Return, error) {
+	caller := a.speaker.callerOf(ctx)
+	list, size := reportsOf(caller, reqs)
+	if err := a.results.report(ctx, caller, list, size); err != nil || slices.ContainsFunc(list, func(r *reported) bool { return r.failed }) {
+		return wire.Failf(msgReport), nil
+	}
+	return wire.Success(), nil
 }

@@ -25,23 +25,18 @@ const (
 // applyList puts the list and, where it then applies, makes its jobs exist as given. It
 // reports whether it applies. The caller has taken the turn of the lists; again says that
 // it is the list loop.
-func (s *scheduler) applyList(ctx context.Context, w *wantedList, how ListApply, over ListHead, again bool) ([]Ensured, bool, error) {
-	a := applying{s: s, w: w, all: make([]Ensured, len(w.jobs)), again: again}
-	s.lists.unfinished[w.App] = true
+func (d *definer) applyList(ctx context.Context, w *wantedList, how ListApply, over ListHead, again bool) ([]Ensured, bool, error) {
+	a := applying{s: d, w: w, all: make([]Ensured, len(w.jobs)), again: again}
+	d.lists.unfinished[w.App] = true
 	all, applies, err := a.put(ctx, how, over)
 	if err == nil {
-		delete(s.lists.unfinished, w.App)
+		delete(d.lists.unfinished, w.App)
 	}
 	return all, applies, err
 }
 
-// applies reports whether the head of the app is this list.
-func (w *wantedList) applies(head ListHead) bool {
-	return head.Generation == w.Generation && head.Digest == w.Digest
-}
-
-func (s *scheduler) putList(ctx context.Context, w *wantedList, how ListApply, over ListHead) (ListHead, error) {
-	head, err := s.store.PutList(ctx, ListPut{JobList: w.JobList, Incarnation: s.incarnation, Node: s.cfg.Node, Apply: how, Over: over})
+func (d *definer) putList(ctx context.Context, w *wantedList, how ListApply, over ListHead) (ListHead, error) {
+	head, err := d.store.PutList(ctx, ListPut{JobList: w.JobList, Incarnation: d.incarnation, Node: d.cfg.Node, Apply: how, Over: over})
 	if err != nil {
 		return head, ensuring(w.App, err)
 	}
@@ -62,7 +57,7 @@ func batchOf(jobs []Job) int {
 
 // applying is a list on its way into the store.
 type applying struct {
-	s       *scheduler
+	s       *definer
 	w       *wantedList
 	all     []Ensured // by the place in the list
 	touched []Job     // created or changed
@@ -273,11 +268,11 @@ func (a *applying) superseded(ctx context.Context, from int, head ListHead) erro
 
 // warnUnserved says in one line that nobody has the handlers of jobs that were created or
 // changed. In a rolling deploy somebody may come who has.
-func (s *scheduler) warnUnserved(ctx context.Context, app string, jobs []Job) {
-	if len(jobs) == 0 || s.cfg.StrictHandlers {
+func (d *definer) warnUnserved(ctx context.Context, app string, jobs []Job) {
+	if len(jobs) == 0 || d.cfg.StrictHandlers {
 		return
 	}
-	why, err := s.book.unserved(ctx, app, jobs)
+	why, err := d.book.unserved(ctx, app, jobs)
 	if err != nil || len(why) == 0 {
 		return
 	}
@@ -292,12 +287,12 @@ func (s *scheduler) warnUnserved(ctx context.Context, app string, jobs []Job) {
 	}
 	const some = 5
 	handlers := slices.Sorted(maps.Keys(missing))
-	s.log.Warn("xxljob: no executor is registered yet for some jobs of the list", "app", app, "jobs", n, "one", example,
+	d.log.Warn("xxljob: no executor is registered yet for some jobs of the list", "app", app, "jobs", n, "one", example,
 		"handlers", len(handlers), "some", handlers[:min(len(handlers), some)])
 }
 
 // warnOfStoredIn is warnOfStored for the jobs that a list has added or changed, in one line.
-func (s *scheduler) warnOfStoredIn(app string, jobs []Job) {
+func (d *definer) warnOfStoredIn(app string, jobs []Job) {
 	found := map[string]bool{}
 	n, example := 0, ""
 	for i := range jobs {
@@ -311,7 +306,7 @@ func (s *scheduler) warnOfStoredIn(app string, jobs []Job) {
 		}
 	}
 	if n > 0 {
-		s.log.Warn("xxljob: some jobs of the list set fields that are stored but not acted on yet", "app", app, "jobs", n, "one", example,
+		d.log.Warn("xxljob: some jobs of the list set fields that are stored but not acted on yet", "app", app, "jobs", n, "one", example,
 			"fields", strings.Join(slices.Sorted(maps.Keys(found)), ", "))
 	}
 }

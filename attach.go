@@ -69,7 +69,7 @@ func (s *scheduler) attachedMoved() {
 	s.wakes.attachedChanged.poke()
 	s.wakes.inbox.poke()
 	if s.life.running() {
-		s.warnOfJobsAPI()
+		s.speaker.warnOfJobsAPI()
 	}
 }
 

@@ -57,7 +57,7 @@ func (s *scheduler) leaseOnce(ctx context.Context, joined *bool) (time.Duration,
 	}
 	s.clock.sample(view.Now, began)
 	s.noteServer(view.Server)
-	s.noteRow(view)
+	s.lists.noteRow(view, s.incarnation)
 	now := time.Now()
 	self := s.fitness.judge()
 	changed, regained, found := s.leases.look(view, self, began, now)
@@ -160,8 +160,7 @@ func (s *scheduler) noteServer(server string) {
 		s.doubts.later()
 		s.reload.add(s.leases.owned())
 		s.wakes.scan.poke()
-		s.lists.rows.Add(1)
-		s.wakes.list.poke()
+		s.lists.renewed()
 	}
 	s.server = server
 }

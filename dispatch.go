@@ -108,11 +108,3 @@ func (s *scheduler) storeDispatched(ctx context.Context, batch []Dispatch) (lock
 	s.killUnwanted(changed, others)
 	return locked
 }
-
-func idsOf(runs []Run) map[int64]bool {
-	ids := make(map[int64]bool, len(runs))
-	for _, r := range runs {
-		ids[r.ID] = true
-	}
-	return ids
-}

@@ -6,7 +6,7 @@ func (s *scheduler) duties(signals Signals) (plan, work, lease []duty) {
 	plan = []duty{s.scanDuty(signals), s.startDuty()}
 	work = []duty{
 		{loop: s.finisher.finishLoop}, {loop: s.finisher.lockedLoop}, s.watcher.watchDuty(signals), s.watcher.transitDuty(), s.inboxDuty(signals), {loop: s.dispatchLoop},
-		{loop: s.openLoop}, {loop: s.reportLoop}, {loop: s.registrar.loop}, {loop: s.registrar.forgetLoop, aside: true},
+		{loop: s.openLoop}, {loop: s.results.resultLoop}, {loop: s.registrar.loop}, {loop: s.registrar.forgetLoop, aside: true},
 	}
 	lease = []duty{{loop: s.leaseLoop}, s.listDuty()}
 	if s.cfg.Registry != nil {

@@ -45,32 +45,32 @@ func digestOf(j Job) (string, error) {
 	return hex.EncodeToString(sum[:16]), err
 }
 
-func (s *scheduler) EnsureJob(ctx context.Context, job Job) (Ensured, error) {
+func (d *definer) EnsureJob(ctx context.Context, job Job) (Ensured, error) {
 	if ctx == nil {
 		return Ensured{}, errNoContext
 	}
-	job, err := s.complete(job)
+	job, err := d.complete(job)
 	if err != nil {
 		return Ensured{}, err
 	}
-	if s.life.stopped() {
+	if d.life.stopped() {
 		return Ensured{}, fmt.Errorf("xxljob: ensure job %q: %w", job.Key, ErrStopped)
 	}
-	e, err := s.ensure(ctx, job)
+	e, err := d.ensure(ctx, job)
 	return e, named(job, err)
 }
 
 // ensure makes a complete job exist.
-func (s *scheduler) ensure(ctx context.Context, job Job) (Ensured, error) {
+func (d *definer) ensure(ctx context.Context, job Job) (Ensured, error) {
 	digest, err := digestOf(job)
 	if err != nil {
 		return Ensured{}, err
 	}
 	job.Ensured = digest
 	for {
-		has, err := s.store.JobByKey(ctx, job.App, job.Key)
+		has, err := d.store.JobByKey(ctx, job.App, job.Key)
 		if isNotFound(err) {
-			added, err := s.create(ctx, job)
+			added, err := d.create(ctx, job)
 			if errors.Is(err, ErrDuplicateKey) {
 				continue // a replica was quicker
 			}
@@ -79,9 +79,9 @@ func (s *scheduler) ensure(ctx context.Context, job Job) (Ensured, error) {
 		if err != nil {
 			return Ensured{}, about(fmt.Sprintf("%s: ensure: App %q, Key %q", called(job), job.App, job.Key), err)
 		}
-		e, err := s.ensureStored(ctx, has, job)
+		e, err := d.ensureStored(ctx, has, job)
 		if err == nil {
-			e.Job, err = s.unname(ctx, job)
+			e.Job, err = d.unname(ctx, job)
 		}
 		switch {
 		case isNotFound(err) || err == nil && isPruned(&e.Job):
@@ -95,56 +95,56 @@ func (s *scheduler) ensure(ctx context.Context, job Job) (Ensured, error) {
 
 // unname takes a job that is ensured by itself out of what lists have named. It comes last,
 // so that a definition which is refused has changed nothing.
-func (s *scheduler) unname(ctx context.Context, job Job) (Job, error) {
-	if err := s.setShards(ctx); err != nil {
+func (d *definer) unname(ctx context.Context, job Job) (Job, error) {
+	if err := d.setShards(ctx); err != nil {
 		return Job{}, err
 	}
-	has, err := s.store.UnnameJob(ctx, job.App, job.Key)
+	has, err := d.store.UnnameJob(ctx, job.App, job.Key)
 	return has, about(fmt.Sprintf("%s: ensure: App %q, Key %q", called(job), job.App, job.Key), err)
 }
 
 // ensureStored gives a job that is there its definition.
-func (s *scheduler) ensureStored(ctx context.Context, has, job Job) (Ensured, error) {
+func (d *definer) ensureStored(ctx context.Context, has, job Job) (Ensured, error) {
 	if has.Ensured == job.Ensured && !isPruned(&has) {
 		return Ensured{has, Unchanged}, nil
 	}
-	if err := s.checkHandler(ctx, job); err != nil {
+	if err := d.checkHandler(ctx, job); err != nil {
 		return Ensured{}, err
 	}
-	e, err := s.redefine(ctx, has, job, nil)
+	e, err := d.redefine(ctx, has, job, nil)
 	if err == nil && e.Outcome == Changed {
-		s.warnOfStored(e.Job)
+		d.warnOfStored(e.Job)
 	}
 	return e, err
 }
 
-func (s *scheduler) create(ctx context.Context, job Job) (Job, error) {
-	if err := s.fires(ctx, job); err != nil {
+func (d *definer) create(ctx context.Context, job Job) (Job, error) {
+	if err := d.fires(ctx, job); err != nil {
 		return Job{}, err
 	}
-	if err := s.checkHandler(ctx, job); err != nil {
+	if err := d.checkHandler(ctx, job); err != nil {
 		return Job{}, err
 	}
-	if err := s.setShards(ctx); err != nil {
+	if err := d.setShards(ctx); err != nil {
 		return Job{}, err
 	}
-	if err := s.store.EnsureGroup(ctx, job.App); err != nil {
+	if err := d.store.EnsureGroup(ctx, job.App); err != nil {
 		return Job{}, fmt.Errorf("xxljob: ensure group %q: %w", job.App, err)
 	}
-	return s.add(ctx, job)
+	return d.add(ctx, job)
 }
 
 // redefine writes the definition where it is not the one last ensured, and starts a job
 // again that was stopped for being in no list. With a guard it is a list's.
-func (s *scheduler) redefine(ctx context.Context, has, job Job, guard *ListGuard) (Ensured, error) {
+func (d *definer) redefine(ctx context.Context, has, job Job, guard *ListGuard) (Ensured, error) {
 	if has.Schedule != job.Schedule {
-		if err := s.fires(ctx, job); err != nil {
+		if err := d.fires(ctx, job); err != nil {
 			return Ensured{}, err
 		}
 	}
 	outcome := Unchanged // until Change has seen it
 	next := replanned
-	changed, err := s.edit(ctx, has.ID, Edit{Verb: "ensure", Guard: guard, Change: func(j *Job) (replan bool, err error) {
+	changed, err := d.edit(ctx, has.ID, Edit{Verb: "ensure", Guard: guard, Change: func(j *Job) (replan bool, err error) {
 		outcome, next = Unchanged, replanned
 		if j.Ensured != job.Ensured {
 			replan, outcome = define(j, job), Changed

@@ -29,40 +29,33 @@ type EnsureOptions struct {
 	Rollback bool
 }
 
-// wantedList is a list as EnsureJobs was given it, complete and with digests. It is
-// never changed.
-type wantedList struct {
-	JobList
-	jobs []Job
-}
-
-func (s *scheduler) EnsureJobs(ctx context.Context, app string, jobs []Job, opts EnsureOptions) ([]Ensured, error) {
+func (d *definer) EnsureJobs(ctx context.Context, app string, jobs []Job, opts EnsureOptions) ([]Ensured, error) {
 	if ctx == nil {
 		return nil, errNoContext
 	}
-	setDefault(&app, s.cfg.App)
-	w, err := s.wanted(ctx, app, jobs, opts)
+	setDefault(&app, d.cfg.App)
+	w, err := d.wanted(ctx, app, jobs, opts)
 	if err != nil {
 		return nil, err
 	}
-	if s.life.stopped() {
+	if d.life.stopped() {
 		return nil, ensuring(app, ErrStopped)
 	}
-	release, err := s.lists.take(ctx)
+	release, err := d.lists.take(ctx)
 	if err != nil {
 		return nil, ensuring(app, err)
 	}
 	defer release()
-	s.lists.set(w)
-	defer s.wakes.list.poke()
-	if err := s.setShards(ctx); err != nil {
+	d.lists.set(w)
+	defer d.wakes.list.poke()
+	if err := d.setShards(ctx); err != nil {
 		return nil, ensuring(app, err)
 	}
 	how := ApplyNewer
 	if opts.Rollback {
 		how = ApplyAlways
 	}
-	all, _, err := s.applyList(ctx, w, how, ListHead{}, false)
+	all, _, err := d.applyList(ctx, w, how, ListHead{}, false)
 	return all, err
 }
 
@@ -72,13 +65,13 @@ func ensuring(app string, err error) error {
 }
 
 // wanted checks a whole list before anything of it is stored.
-func (s *scheduler) wanted(ctx context.Context, app string, jobs []Job, opts EnsureOptions) (*wantedList, error) {
+func (d *definer) wanted(ctx context.Context, app string, jobs []Job, opts EnsureOptions) (*wantedList, error) {
 	f := faults{what: "list of jobs"}
 	f.text("App", app, 1, 64)
 	if opts.Generation < 0 {
 		f.add("Generation", opts.Generation, errors.New("want zero or greater"))
 	}
-	complete, err := s.completeList(ctx, app, jobs)
+	complete, err := d.completeList(ctx, app, jobs)
 	if err := errors.Join(f.err(), err); err != nil {
 		return nil, err
 	}
@@ -106,13 +99,13 @@ func digestOfList(jobs []Job) string {
 }
 
 // completeList completes the jobs, and finds the faults of all of them.
-func (s *scheduler) completeList(ctx context.Context, app string, jobs []Job) ([]Job, error) {
+func (d *definer) completeList(ctx context.Context, app string, jobs []Job) ([]Job, error) {
 	complete := make([]Job, len(jobs))
 	faulty := make([]error, len(jobs))
 	seen := map[string]int{}
 	for i, j := range jobs {
 		setDefault(&j.App, app)
-		c, err := s.complete(j)
+		c, err := d.complete(j)
 		if err == nil && c.App != app {
 			err = fmt.Errorf("xxljob: %s: App %q: the list is for app %q", called(c), c.App, app)
 		}
@@ -122,11 +115,11 @@ func (s *scheduler) completeList(ctx context.Context, app string, jobs []Job) ([
 		seen[c.Key] = i
 		complete[i], faulty[i] = c, err
 	}
-	if err := s.findNeverFiring(ctx, app, complete, faulty); err != nil {
+	if err := d.findNeverFiring(ctx, app, complete, faulty); err != nil {
 		return nil, ensuring(app, err)
 	}
-	if s.cfg.StrictHandlers {
-		s.findUnserved(ctx, app, complete, faulty)
+	if d.cfg.StrictHandlers {
+		d.findUnserved(ctx, app, complete, faulty)
 	}
 	var errs []error
 	for i, err := range faulty {
@@ -139,11 +132,11 @@ func (s *scheduler) completeList(ctx context.Context, app string, jobs []Job) ([
 
 // findNeverFiring adds to the faults that a schedule has no future instant, unless the job
 // has it already: a one-off job may have run since the program was last started.
-func (s *scheduler) findNeverFiring(ctx context.Context, app string, jobs []Job, faulty []error) error {
+func (d *definer) findNeverFiring(ctx context.Context, app string, jobs []Job, faulty []error) error {
 	never := map[int]error{} // by the place in the list
 	var keys []string
 	for i := range jobs {
-		err := s.fires(ctx, jobs[i])
+		err := d.fires(ctx, jobs[i])
 		if err != nil && !errors.Is(err, ErrNeverFires) {
 			return err
 		}
@@ -153,7 +146,7 @@ func (s *scheduler) findNeverFiring(ctx context.Context, app string, jobs []Job,
 		}
 	}
 	has := map[string]Schedule{}
-	if err := s.eachStored(ctx, app, keys, func(job *Job) { has[job.Key] = job.Schedule }); err != nil {
+	if err := d.eachStored(ctx, app, keys, func(job *Job) { has[job.Key] = job.Schedule }); err != nil {
 		return err
 	}
 	for i, err := range never {
@@ -165,9 +158,9 @@ func (s *scheduler) findNeverFiring(ctx context.Context, app string, jobs []Job,
 }
 
 // eachStored calls f with each job of the app that is stored with one of the keys.
-func (s *scheduler) eachStored(ctx context.Context, app string, keys []string, f func(*Job)) error {
+func (d *definer) eachStored(ctx context.Context, app string, keys []string, f func(*Job)) error {
 	for some := range slices.Chunk(keys, ensureBatch) {
-		jobs, err := s.store.Jobs(ctx, JobFilter{App: app, Keys: some, Limit: len(some)})
+		jobs, err := d.store.Jobs(ctx, JobFilter{App: app, Keys: some, Limit: len(some)})
 		if err != nil {
 			return err
 		}
@@ -180,8 +173,8 @@ func (s *scheduler) eachStored(ctx context.Context, app string, keys []string, f
 
 // findUnserved is checkHandler for the jobs of a list that are in order so far, by one
 // look at the app's addresses.
-func (s *scheduler) findUnserved(ctx context.Context, app string, jobs []Job, faulty []error) {
-	why, err := s.book.unserved(ctx, app, jobs)
+func (d *definer) findUnserved(ctx context.Context, app string, jobs []Job, faulty []error) {
+	why, err := d.book.unserved(ctx, app, jobs)
 	for i := range jobs {
 		j := &jobs[i]
 		switch reason := why[bookKeyOf(j)]; {

@@ -7,7 +7,6 @@ package xxljob
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 )
 
@@ -47,7 +46,7 @@ func (s *scheduler) lookIntoInbox(ctx context.Context) error {
 			s.killHere(ctx, r)
 		}
 		if after == 0 {
-			s.answerLogs(box.Asks)
+			s.logs.answerLogs(box.Asks)
 		}
 		some, err := s.takeSome(ctx, box.Runs)
 		full = full || some
@@ -92,16 +91,6 @@ func (s *scheduler) takeSome(ctx context.Context, runs []Run) (full bool, err er
 	}
 	s.receive(taken, jobs, began)
 	return full, nil
-}
-
-// jobsOf are the jobs of runs, each once.
-func jobsOf(runs []Run) []int64 {
-	ids := make([]int64, 0, len(runs))
-	for _, r := range runs {
-		ids = append(ids, r.JobID)
-	}
-	slices.Sort(ids)
-	return slices.Compact(ids)
 }
 
 // takenAfterAll reads runs whose Take returned an error: it may have taken
@@ -180,25 +169,6 @@ func (s *scheduler) receiveOne(r Run, job *Job, began time.Time) {
 	if f := s.engine.takeOffSibling(to, r, job, began); f != nil {
 		s.deliverAt(f)
 	}
-}
-
-// readJobs reads the jobs of runs by id.
-func (s *scheduler) readJobs(ctx context.Context, ids []int64) (map[int64]*Job, error) {
-	jobs := make(map[int64]*Job, len(ids))
-	for len(ids) > 0 {
-		page := ids[:min(len(ids), storeBatch)]
-		ids = ids[len(page):]
-		found, err := call(ctx, func(ctx context.Context) ([]Job, error) {
-			return s.store.Jobs(ctx, JobFilter{IDs: page, Limit: len(page)})
-		})
-		if err != nil {
-			return jobs, err
-		}
-		for i := range found {
-			jobs[found[i].ID] = &found[i]
-		}
-	}
-	return jobs, nil
 }
 
 // giveBack puts runs that are started but not sent back to planned, at Stop,

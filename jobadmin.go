@@ -26,7 +26,7 @@ func (a *adminSide) AddJob(ctx context.Context, req wire.AddJobRequest) (wire.Re
 		}
 		defineByWire(&job, req.JobDefinition)
 		scriptByWire(&job, req.JobDefinition)
-		added, err := a.s.addUnkeyed(ctx, job)
+		added, err := a.definer.addUnkeyed(ctx, job)
 		if err != nil {
 			return wire.Return{}, err
 		}
@@ -44,7 +44,7 @@ func (a *adminSide) UpdateJob(ctx context.Context, req wire.UpdateJobRequest) (w
 			return err
 		}
 		defineByWire(&job, req.JobDefinition)
-		_, err := a.s.UpdateJob(ctx, job) // a compare-and-set, by the version that was read
+		_, err := a.definer.UpdateJob(ctx, job) // a compare-and-set, by the version that was read
 		return err
 	})
 }
@@ -52,16 +52,16 @@ func (a *adminSide) UpdateJob(ctx context.Context, req wire.UpdateJobRequest) (w
 // RemoveJob answers 200 also where there is no such job: a client that has missed the
 // first answer asks again.
 func (a *adminSide) RemoveJob(ctx context.Context, req wire.JobRequest) (wire.Return, error) {
-	remove := func(ctx context.Context, job Job) error { return a.s.RemoveJob(ctx, job.ID) }
+	remove := func(ctx context.Context, job Job) error { return a.definer.RemoveJob(ctx, job.ID) }
 	return a.onJobOr(ctx, "removeJob", req.ID, wire.Success(), remove)
 }
 
 func (a *adminSide) StartJob(ctx context.Context, req wire.JobRequest) (wire.Return, error) {
-	return a.onJob(ctx, "startJob", req.ID, func(ctx context.Context, job Job) error { return a.s.StartJob(ctx, job.ID) })
+	return a.onJob(ctx, "startJob", req.ID, func(ctx context.Context, job Job) error { return a.definer.StartJob(ctx, job.ID) })
 }
 
 func (a *adminSide) StopJob(ctx context.Context, req wire.JobRequest) (wire.Return, error) {
-	return a.onJob(ctx, "stopJob", req.ID, func(ctx context.Context, job Job) error { return a.s.StopJob(ctx, job.ID) })
+	return a.onJob(ctx, "stopJob", req.ID, func(ctx context.Context, job Job) error { return a.definer.StopJob(ctx, job.ID) })
 }
 
 func (a *adminSide) TriggerJob(ctx context.Context, req wire.TriggerJobRequest) (wire.Return, error) {
@@ -71,7 +71,7 @@ func (a *adminSide) TriggerJob(ctx context.Context, req wire.TriggerJobRequest) 
 			err = a.mayGive(job, req.ExecutorParam)
 		}
 		if err == nil {
-			_, err = a.s.trigger(ctx, job.ID, Trigger{Param: &req.ExecutorParam, Type: TriggerAPI, Addresses: addresses})
+			_, err = a.definer.trigger(ctx, job.ID, Trigger{Param: &req.ExecutorParam, Type: TriggerAPI, Addresses: addresses})
 		}
 		return err
 	})
@@ -174,7 +174,7 @@ func (a *adminSide) onJobOr(ctx context.Context, verb string, id int64, absent w
 // manage lets a caller that may manage its app's jobs do something. What is wrong with a
 // request is said to it; of the store it learns nothing.
 func (a *adminSide) manage(ctx context.Context, verb string, do func(ctx context.Context, app string) (wire.Return, error)) (wire.Return, error) {
-	caller := a.callerOf(ctx)
+	caller := a.speaker.callerOf(ctx)
 	if refusal, ok := a.mayManage(caller, verb); !ok {
 		return refusal, nil
 	}
@@ -199,7 +199,7 @@ func (a *adminSide) mayManage(caller wire.Caller, verb string) (refusal wire.Ret
 	case !slices.Contains(apps, caller.App):
 		return wire.Failf(msgJobsNotFor, shorten(caller.App, 64)), false
 	}
-	if why, _ := a.s.whyNot(caller, caller.App); why != "" {
+	if why, _ := a.speaker.whyNot(caller, caller.App); why != "" {
 		return wire.Failf("%s", why), false
 	}
 	if !a.quota.take(caller.Scope, time.Now()) {

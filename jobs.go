@@ -12,10 +12,20 @@ import (
 	"github.com/xxljob/xxljob/route"
 )
 
+// definer changes definitions: of jobs, groups and lists, and plans what is triggered.
+type definer struct {
+	*shared
+	engine *engine
+	book   *addressBook
+	router *router
+	users  *userCalls // of Config.Routers, which forget jobs
+	lists  *ownLists
+}
+
 // complete fills in and checks a definition.
-func (s *scheduler) complete(job Job) (Job, error) {
-	job = job.clone().withDefaults(s.cfg.App, s.cfg.Location)
-	return job, job.validate(s.router.routeNames, s.cfg.AllowSubSecond)
+func (d *definer) complete(job Job) (Job, error) {
+	job = job.clone().withDefaults(d.cfg.App, d.cfg.Location)
+	return job, job.validate(d.router.routeNames, d.cfg.AllowSubSecond)
 }
 
 // fires refuses a schedule without a future instant. It is for definitions that
@@ -25,11 +35,11 @@ func (s *scheduler) complete(job Job) (Job, error) {
 // It goes by the estimate of the store's clock, a lower bound: what it refuses will
 // never fire, and what it lets pass is looked at again by the clock itself, in the
 // transaction that saves it.
-func (s *scheduler) fires(ctx context.Context, job Job) error {
+func (d *definer) fires(ctx context.Context, job Job) error {
 	if job.Schedule.IsManual() {
 		return nil
 	}
-	now, err := s.now(ctx)
+	now, err := d.now(ctx)
 	if err != nil {
 		return err
 	}
@@ -51,61 +61,61 @@ func firesAfter(job Job, now time.Time) error {
 	return about(fmt.Sprintf("%s: Schedule %q", called(job), job.Schedule), never)
 }
 
-func (s *scheduler) AddJob(ctx context.Context, job Job) (Job, error) {
+func (d *definer) AddJob(ctx context.Context, job Job) (Job, error) {
 	if ctx == nil {
 		return Job{}, errNoContext
 	}
 	if err := job.validateNew(); err != nil {
-		_, more := s.complete(job)
+		_, more := d.complete(job)
 		return Job{}, errors.Join(err, more)
 	}
-	return s.addJob(ctx, job, true)
+	return d.addJob(ctx, job, true)
 }
 
 // addUnkeyed adds a job that came over the wire: nothing there keeps its name from
 // being another job's too.
-func (s *scheduler) addUnkeyed(ctx context.Context, job Job) (Job, error) {
-	return s.addJob(ctx, job, false)
+func (d *definer) addUnkeyed(ctx context.Context, job Job) (Job, error) {
+	return d.addJob(ctx, job, false)
 }
 
-func (s *scheduler) addJob(ctx context.Context, given Job, keyed bool) (added Job, err error) {
+func (d *definer) addJob(ctx context.Context, given Job, keyed bool) (added Job, err error) {
 	defer func() { err = named(given, err) }()
-	job, err := s.complete(given)
+	job, err := d.complete(given)
 	if !keyed {
 		job.Key = ""
 	}
-	if err = errors.Join(err, s.fires(ctx, job)); err != nil {
+	if err = errors.Join(err, d.fires(ctx, job)); err != nil {
 		return Job{}, err
 	}
-	if err := s.checkHandler(ctx, job); err != nil {
+	if err := d.checkHandler(ctx, job); err != nil {
 		return Job{}, err
 	}
-	return s.add(ctx, job)
+	return d.add(ctx, job)
 }
 
 // add stores a complete and admissible job.
-func (s *scheduler) add(ctx context.Context, job Job) (Job, error) {
-	if err := s.setShards(ctx); err != nil {
+func (d *definer) add(ctx context.Context, job Job) (Job, error) {
+	if err := d.setShards(ctx); err != nil {
 		return Job{}, err
 	}
 	job.StopReason = ""
 	if job.Schedule.IsManual() {
 		job.Stopped, job.StopReason = true, StopManual
 	}
-	added, err := s.store.AddJob(ctx, job, firstInstant)
+	added, err := d.store.AddJob(ctx, job, firstInstant)
 	if err != nil {
 		return Job{}, about(fmt.Sprintf("%s: add: App %q, Key %q", called(job), job.App, job.Key), err)
 	}
-	s.warnOfStored(added)
-	s.wakes.scan.poke()
+	d.warnOfStored(added)
+	d.wakes.scan.poke()
 	return added, nil
 }
 
 // warnOfStored says of a job that was saved what of it is stored and nothing more. Who
 // relies on it would find out when it is needed.
-func (s *scheduler) warnOfStored(job Job) {
+func (d *definer) warnOfStored(job Job) {
 	if fields := storedOnly(job); len(fields) > 0 {
-		s.log.Warn("xxljob: the job sets fields that are stored but not acted on yet", "job", job.Name, "app", job.App, "fields", strings.Join(fields, ", "))
+		d.log.Warn("xxljob: the job sets fields that are stored but not acted on yet", "job", job.Name, "app", job.App, "fields", strings.Join(fields, ", "))
 	}
 }
 
@@ -161,53 +171,53 @@ func nextInstant(job Job, after time.Time) (time.Time, error) {
 
 // checkHandler looks whether some executor offers the app and handler. In a
 // rolling deploy it may come later, so by default that is a warning.
-func (s *scheduler) checkHandler(ctx context.Context, job Job) error {
-	_, why, err := s.book.lookup(ctx, &job, nil)
+func (d *definer) checkHandler(ctx context.Context, job Job) error {
+	_, why, err := d.book.lookup(ctx, &job, nil)
 	switch {
-	case err != nil && s.cfg.StrictHandlers:
+	case err != nil && d.cfg.StrictHandlers:
 		return err
 	case err != nil || why == "":
 		return nil
-	case s.cfg.StrictHandlers:
+	case d.cfg.StrictHandlers:
 		return about(called(job), fmt.Errorf("%w: App %q, Handler %q: %s", ErrUnknownHandler, job.App, job.Handler, why))
 	}
-	s.log.Warn("xxljob: no executor is registered yet for the job", "job", job.Name, "app", job.App, "handler", job.Handler)
+	d.log.Warn("xxljob: no executor is registered yet for the job", "job", job.Name, "app", job.App, "handler", job.Handler)
 	return nil
 }
 
 // edit is EditJob with the rules of this module for what is overdue and, where the
 // edit has none of its own, for the next instant.
-func (s *scheduler) edit(ctx context.Context, id int64, e Edit) (Job, error) {
-	if err := s.setShards(ctx); err != nil {
+func (d *definer) edit(ctx context.Context, id int64, e Edit) (Job, error) {
+	if err := d.setShards(ctx); err != nil {
 		return Job{}, err
 	}
 	e.Missed = overdue
 	if e.Next == nil {
 		e.Next = replanned
 	}
-	job, err := s.store.EditJob(ctx, id, e)
+	job, err := d.store.EditJob(ctx, id, e)
 	if err != nil {
 		return Job{}, absent(e.Verb, fmt.Sprintf("job %d", id), err)
 	}
-	s.engine.remember(map[int64]*Job{id: &job})
-	s.wakes.scan.poke()
+	d.engine.remember(map[int64]*Job{id: &job})
+	d.wakes.scan.poke()
 	return job, nil
 }
 
-func (s *scheduler) UpdateJob(ctx context.Context, job Job) (Job, error) {
+func (d *definer) UpdateJob(ctx context.Context, job Job) (Job, error) {
 	if ctx == nil {
 		return Job{}, errNoContext
 	}
 	version := job.Version
-	old, err := s.store.Job(ctx, job.ID)
+	old, err := d.store.Job(ctx, job.ID)
 	if err != nil {
 		return Job{}, absent("update", fmt.Sprintf("job %d", job.ID), err)
 	}
 	setDefault(&job.App, old.App)
 	setDefault(&job.Key, old.Key)
-	complete, err := s.complete(job)
+	complete, err := d.complete(job)
 	if old.Schedule != complete.Schedule {
-		err = errors.Join(err, named(complete, s.fires(ctx, complete)))
+		err = errors.Join(err, named(complete, d.fires(ctx, complete)))
 	}
 	if err != nil {
 		return Job{}, err
@@ -216,14 +226,14 @@ func (s *scheduler) UpdateJob(ctx context.Context, job Job) (Job, error) {
 	if job.App != old.App {
 		return Job{}, fmt.Errorf("xxljob: update job %d: App %q: the job belongs to app %q", job.ID, job.App, old.App)
 	}
-	if err := s.checkHandler(ctx, complete); err != nil {
+	if err := d.checkHandler(ctx, complete); err != nil {
 		return Job{}, err
 	}
-	updated, err := s.edit(ctx, job.ID, Edit{Version: version, Verb: "update", Next: rescheduled, Change: func(j *Job) (bool, error) {
+	updated, err := d.edit(ctx, job.ID, Edit{Version: version, Verb: "update", Next: rescheduled, Change: func(j *Job) (bool, error) {
 		return define(j, complete), nil
 	}})
 	if err == nil {
-		s.warnOfStored(updated)
+		d.warnOfStored(updated)
 	}
 	return updated, err
 }
@@ -248,44 +258,44 @@ func define(j *Job, def Job) (replan bool) {
 	return true
 }
 
-func (s *scheduler) RemoveJob(ctx context.Context, id int64) error {
+func (d *definer) RemoveJob(ctx context.Context, id int64) error {
 	if ctx == nil {
 		return errNoContext
 	}
-	if err := s.setShards(ctx); err != nil {
+	if err := d.setShards(ctx); err != nil {
 		return err
 	}
-	if err := s.store.RemoveJob(ctx, id); err != nil {
+	if err := d.store.RemoveJob(ctx, id); err != nil {
 		return absent("remove", fmt.Sprintf("job %d", id), err)
 	}
-	s.forgetRoutes(ctx, id)
-	s.engine.jobGone(id)
-	s.wakes.scan.poke()
+	d.forgetRoutes(ctx, id)
+	d.engine.jobGone(id)
+	d.wakes.scan.poke()
 	return nil
 }
 
 // forgetRoutes tells the routers that a job is no more. One of the user's that does not
 // take it in remembers too much, and that is all.
-func (s *scheduler) forgetRoutes(ctx context.Context, jobID int64) {
-	for name, r := range s.router.routers {
+func (d *definer) forgetRoutes(ctx context.Context, jobID int64) {
+	for name, r := range d.router.routers {
 		f, remembers := r.(route.Forgetter)
 		switch {
 		case !remembers:
-		case s.cfg.Routers[name] == nil:
+		case d.cfg.Routers[name] == nil:
 			f.Forget(jobID)
 		default:
-			if err := s.users.forget(ctx, name, f, jobID); err != nil {
-				s.log.Warn("xxljob: a router failed to forget a removed job", "router", name, "job", jobID, "error", err)
+			if err := d.users.forget(ctx, name, f, jobID); err != nil {
+				d.log.Warn("xxljob: a router failed to forget a removed job", "router", name, "job", jobID, "error", err)
 			}
 		}
 	}
 }
 
-func (s *scheduler) StartJob(ctx context.Context, id int64) error {
+func (d *definer) StartJob(ctx context.Context, id int64) error {
 	if ctx == nil {
 		return errNoContext
 	}
-	_, err := s.edit(ctx, id, Edit{Verb: "start", Next: rescheduled, Change: func(j *Job) (bool, error) {
+	_, err := d.edit(ctx, id, Edit{Verb: "start", Next: rescheduled, Change: func(j *Job) (bool, error) {
 		if !j.Stopped {
 			return false, nil
 		}
@@ -298,11 +308,11 @@ func (s *scheduler) StartJob(ctx context.Context, id int64) error {
 	return err
 }
 
-func (s *scheduler) StopJob(ctx context.Context, id int64) error {
+func (d *definer) StopJob(ctx context.Context, id int64) error {
 	if ctx == nil {
 		return errNoContext
 	}
-	_, err := s.edit(ctx, id, Edit{Verb: "stop", Change: stopFor("")})
+	_, err := d.edit(ctx, id, Edit{Verb: "stop", Change: stopFor("")})
 	return err
 }
 
@@ -318,7 +328,7 @@ func stopFor(reason string) func(*Job) (bool, error) {
 	}
 }
 
-func (s *scheduler) SaveGroup(ctx context.Context, g Group) error {
+func (d *definer) SaveGroup(ctx context.Context, g Group) error {
 	if ctx == nil {
 		return errNoContext
 	}
@@ -327,74 +337,74 @@ func (s *scheduler) SaveGroup(ctx context.Context, g Group) error {
 		return err
 	}
 	g = g.clone()
-	if err := s.setShards(ctx); err != nil {
+	if err := d.setShards(ctx); err != nil {
 		return err
 	}
-	defer s.book.forget()
-	return s.store.SaveGroup(ctx, g)
+	defer d.book.forget()
+	return d.store.SaveGroup(ctx, g)
 }
 
-func (s *scheduler) RemoveGroup(ctx context.Context, app string) error {
+func (d *definer) RemoveGroup(ctx context.Context, app string) error {
 	if ctx == nil {
 		return errNoContext
 	}
-	defer s.book.forget()
-	if err := s.setShards(ctx); err != nil {
+	defer d.book.forget()
+	if err := d.setShards(ctx); err != nil {
 		return err
 	}
-	if err := s.store.RemoveGroup(ctx, app); err != nil {
+	if err := d.store.RemoveGroup(ctx, app); err != nil {
 		return absent("remove", fmt.Sprintf("group %q", app), err)
 	}
 	return nil
 }
 
-func (s *scheduler) Trigger(ctx context.Context, jobID int64, t Trigger) ([]int64, error) {
+func (d *definer) Trigger(ctx context.Context, jobID int64, t Trigger) ([]int64, error) {
 	if ctx == nil {
 		return nil, errNoContext
 	}
 	if err := t.Validate(); err != nil {
 		return nil, err
 	}
-	if s.life.stopped() {
+	if d.life.stopped() {
 		return nil, fmt.Errorf("xxljob: trigger job %d: %w", jobID, ErrStopped)
 	}
-	return s.trigger(ctx, jobID, t)
+	return d.trigger(ctx, jobID, t)
 }
 
 // trigger is Trigger for requests that come over HTTP as well, which are served after
 // Stop too: the nodes that are left run what they plan.
-func (s *scheduler) trigger(ctx context.Context, jobID int64, t Trigger) ([]int64, error) {
+func (d *definer) trigger(ctx context.Context, jobID int64, t Trigger) ([]int64, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err
 	}
-	if most := s.cfg.RunRetention - 24*time.Hour; !t.At.IsZero() && t.At.Sub(s.clock.now()) > most {
-		return nil, fmt.Errorf("xxljob: trigger: At %v: further ahead than RunRetention %v less a day", t.At, s.cfg.RunRetention)
+	if most := d.cfg.RunRetention - 24*time.Hour; !t.At.IsZero() && t.At.Sub(d.clock.now()) > most {
+		return nil, fmt.Errorf("xxljob: trigger: At %v: further ahead than RunRetention %v less a day", t.At, d.cfg.RunRetention)
 	}
 	setDefault(&t.Type, TriggerManual)
-	if err := s.setShards(ctx); err != nil {
+	if err := d.setShards(ctx); err != nil {
 		return nil, err
 	}
-	run, err := s.store.AddRun(ctx, jobID, t)
+	run, err := d.store.AddRun(ctx, jobID, t)
 	if err != nil {
 		return nil, absent("trigger", fmt.Sprintf("job %d", jobID), err)
 	}
-	s.wakes.scan.poke()
+	d.wakes.scan.poke()
 	return []int64{run.ID}, nil
 }
 
 // now returns the store's time as this node knows it; before the first beat it
 // asks for it.
-func (s *scheduler) now(ctx context.Context) (time.Time, error) {
-	s.clock.mu.Lock()
-	known := s.clock.known
-	s.clock.mu.Unlock()
+func (d *definer) now(ctx context.Context) (time.Time, error) {
+	d.clock.mu.Lock()
+	known := d.clock.known
+	d.clock.mu.Unlock()
 	if !known {
 		asked := time.Now()
-		t, err := s.store.Now(ctx)
+		t, err := d.store.Now(ctx)
 		if err != nil {
 			return time.Time{}, err
 		}
-		s.clock.sample(t, asked)
+		d.clock.sample(t, asked)
 	}
-	return s.clock.now(), nil
+	return d.clock.now(), nil
 }

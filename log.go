@@ -34,7 +34,15 @@ const (
 	askGap  = 20 * time.Millisecond
 )
 
-func (s *scheduler) Log(ctx context.Context, runID int64, fromLine int) (wire.LogResult, error) {
+// logs reads lines of runs' logs, wherever the run was sent.
+type logs struct {
+	*shared
+	desk     *logDesk
+	attached *attachedSet
+	book     *addressBook
+}
+
+func (l *logs) Log(ctx context.Context, runID int64, fromLine int) (wire.LogResult, error) {
 	if ctx == nil {
 		return wire.LogResult{}, errNoContext
 	}
@@ -45,10 +53,10 @@ func (s *scheduler) Log(ctx context.Context, runID int64, fromLine int) (wire.Lo
 		defer cancel()
 	}
 	from := min(max(fromLine, 1), math.MaxInt32)
-	run, err := s.store.Run(ctx, runID)
+	run, err := l.store.Run(ctx, runID)
 	var a Answer
 	if err == nil {
-		a, err = s.logOf(ctx, run, from)
+		a, err = l.logOf(ctx, run, from)
 	}
 	var res wire.LogResult
 	if err == nil {
@@ -67,17 +75,17 @@ func (s *scheduler) Log(ctx context.Context, runID int64, fromLine int) (wire.Lo
 }
 
 // logOf asks where the run was sent.
-func (s *scheduler) logOf(ctx context.Context, run Run, from int) (Answer, error) {
+func (l *logs) logOf(ctx context.Context, run Run, from int) (Answer, error) {
 	inc, local := LocalIncarnation(run.Address)
 	switch {
 	case run.Address == "":
 		return Answer{}, noLog("the run was not started")
 	case !local:
-		return s.logElsewhere(ctx, run, from)
-	case inc == s.incarnation:
-		return s.logHere(ctx, run, from)
+		return l.logElsewhere(ctx, run, from)
+	case inc == l.incarnation:
+		return l.logHere(ctx, run, from)
 	}
-	return s.askNode(ctx, Ask{Incarnation: inc, Run: run, FromLine: from})
+	return l.askNode(ctx, Ask{Incarnation: inc, Run: run, FromLine: from})
 }
 
 func noLog(why string) error { return fmt.Errorf("%w: %s", ErrNoLog, why) }
@@ -104,27 +112,27 @@ func logResult(run Run, from int, a Answer) (wire.LogResult, error) {
 }
 
 // logElsewhere reads lines at the remote executor that the run was sent to.
-func (s *scheduler) logElsewhere(ctx context.Context, run Run, from int) (Answer, error) {
-	exec, err := s.book.calledAt(ctx, run)
+func (l *logs) logElsewhere(ctx context.Context, run Run, from int) (Answer, error) {
+	exec, err := l.book.calledAt(ctx, run)
 	if err != nil {
 		return Answer{}, noLog(err.Error())
 	}
-	return s.logAt(ctx, exec, run, from)
+	return l.logAt(ctx, exec, run, from)
 }
 
 // logHere reads lines at the executor of this process.
-func (s *scheduler) logHere(ctx context.Context, run Run, from int) (Answer, error) {
-	exec := s.attached.get(run.App)
+func (l *logs) logHere(ctx context.Context, run Run, from int) (Answer, error) {
+	exec := l.attached.get(run.App)
 	if exec == nil {
 		return Answer{Refusal: "app " + run.App + " is not attached any more"}, nil
 	}
-	return s.logAt(ctx, exec, run, from)
+	return l.logAt(ctx, exec, run, from)
 }
 
 // logAt reads lines within ctx even where the executor ignores it: its goroutine is
 // left behind then, and holds its token until the executor answers.
-func (s *scheduler) logAt(ctx context.Context, exec wire.Executor, run Run, from int) (Answer, error) {
-	calls := s.desk.callsOf(run.App)
+func (l *logs) logAt(ctx context.Context, exec wire.Executor, run Run, from int) (Answer, error) {
+	calls := l.desk.callsOf(run.App)
 	select {
 	case calls <- struct{}{}:
 	case <-ctx.Done():
@@ -176,26 +184,26 @@ func cutLines(s string) string {
 // askNode puts the question to another node and waits for the answer. It tries
 // until ctx ends or the node is gone: an error of the store, or a question that
 // the store has dropped, is followed by another attempt.
-func (s *scheduler) askNode(ctx context.Context, ask Ask) (Answer, error) {
-	if err := s.setShards(ctx); err != nil {
+func (l *logs) askNode(ctx context.Context, ask Ask) (Answer, error) {
+	if err := l.setShards(ctx); err != nil {
 		return Answer{}, err
 	}
-	heard := s.desk.listen()
-	defer s.desk.leave(heard)
+	heard := l.desk.listen()
+	defer l.desk.leave(heard)
 	began := time.Now()
-	if !s.leases.isLive(ask.Incarnation) {
-		s.wakes.lease.poke() // look at once whether it is gone
+	if !l.leases.isLive(ask.Incarnation) {
+		l.wakes.lease.poke() // look at once whether it is gone
 	}
 	var retry backoff
 	for {
-		if s.leases.isGone(ask.Incarnation, began) {
+		if l.leases.isGone(ask.Incarnation, began) {
 			return Answer{}, noLog("node " + ask.Incarnation + " is gone")
 		}
-		gap, wait := time.Duration(0), s.askWait()
+		gap, wait := time.Duration(0), l.askWait()
 		if ask.ID != 0 {
 			gap = askGap
 		}
-		a, answered, err := s.askOnce(ctx, &ask)
+		a, answered, err := l.askOnce(ctx, &ask)
 		switch {
 		case answered:
 			return a, nil
@@ -221,9 +229,9 @@ func noAnswer(incarnation string, ended, err error) error {
 }
 
 // askOnce asks where the store has no question yet, and then looks for the answer.
-func (s *scheduler) askOnce(ctx context.Context, ask *Ask) (a Answer, answered bool, err error) {
+func (l *logs) askOnce(ctx context.Context, ask *Ask) (a Answer, answered bool, err error) {
 	if ask.ID == 0 {
-		asked, err := call(ctx, func(ctx context.Context) (Ask, error) { return s.store.AskLog(ctx, *ask) })
+		asked, err := call(ctx, func(ctx context.Context) (Ask, error) { return l.store.AskLog(ctx, *ask) })
 		if err == nil {
 			ask.ID = asked.ID
 		}
@@ -231,7 +239,7 @@ func (s *scheduler) askOnce(ctx context.Context, ask *Ask) (a Answer, answered b
 	}
 	a, err = call(ctx, func(ctx context.Context) (Answer, error) {
 		var a Answer
-		a, answered, err = s.store.LogAnswer(ctx, ask.ID)
+		a, answered, err = l.store.LogAnswer(ctx, ask.ID)
 		return a, err
 	})
 	if isNotFound(err) {
@@ -242,13 +250,47 @@ func (s *scheduler) askOnce(ctx context.Context, ask *Ask) (a Answer, answered b
 }
 
 // askWait is how long Log may go without looking for its answer, or after its node.
-func (s *scheduler) askWait() time.Duration {
-	_, poll := s.store.Poll()
+func (l *logs) askWait() time.Duration {
+	_, poll := l.store.Poll()
 	switch {
-	case !s.life.running():
+	case !l.life.running():
 		return askPoll
 	case poll > 0:
 		return poll
 	}
 	return watchPoll
+}
+
+// answerLogs has questions of other nodes answered, each by a goroutine that Stop
+// waits for. What there is no room for stays in the inbox.
+func (l *logs) answerLogs(asks []Ask) {
+	for _, ask := range asks {
+		if l.desk.begin(ask) {
+			l.life.work.aside(func(ctx context.Context) {
+				l.answerLog(ctx, ask)
+				l.wakes.inbox.pokeIf(l.desk.end(ask))
+			})
+		}
+	}
+}
+
+// answerLog answers one question. An answer whose outcome is unknown is sent
+// again, for as long as the store keeps the question.
+func (l *logs) answerLog(ctx context.Context, ask Ask) {
+	until := time.Now().Add(askKept)
+	quick, cancel := context.WithTimeout(ctx, logPatience)
+	defer cancel()
+	a, err := l.logHere(quick, ask.Run, ask.FromLine)
+	if err != nil {
+		a = Answer{Refusal: fmt.Sprintf("its executor has not answered within %v", logPatience)}
+	}
+	retry := backoff{log: l.log, what: "answering a question for a run's log"}
+	for ctx.Err() == nil && time.Now().Before(until) {
+		_, err := call(ctx, func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, l.store.AnswerLog(ctx, ask.ID, a)
+		})
+		if !retry.failed(ctx, err) || !sleep(ctx, retry.delay()) {
+			return
+		}
+	}
 }

@@ -5,45 +5,8 @@ package xxljob
 // at this node.
 
 import (
-	"context"
-	"fmt"
 	"sync"
-	"time"
 )
-
-// answerLogs has questions of other nodes answered, each by a goroutine that Stop
-// waits for. What there is no room for stays in the inbox.
-func (s *scheduler) answerLogs(asks []Ask) {
-	for _, ask := range asks {
-		if s.desk.begin(ask) {
-			s.life.work.aside(func(ctx context.Context) {
-				s.answerLog(ctx, ask)
-				s.wakes.inbox.pokeIf(s.desk.end(ask))
-			})
-		}
-	}
-}
-
-// answerLog answers one question. An answer whose outcome is unknown is sent
-// again, for as long as the store keeps the question.
-func (s *scheduler) answerLog(ctx context.Context, ask Ask) {
-	until := time.Now().Add(askKept)
-	quick, cancel := context.WithTimeout(ctx, logPatience)
-	defer cancel()
-	a, err := s.logHere(quick, ask.Run, ask.FromLine)
-	if err != nil {
-		a = Answer{Refusal: fmt.Sprintf("its executor has not answered within %v", logPatience)}
-	}
-	retry := backoff{log: s.log, what: "answering a question for a run's log"}
-	for ctx.Err() == nil && time.Now().Before(until) {
-		_, err := call(ctx, func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, s.store.AnswerLog(ctx, ask.ID, a)
-		})
-		if !retry.failed(ctx, err) || !sleep(ctx, retry.delay()) {
-			return
-		}
-	}
-}
 
 // logDesk keeps the books about logs that are asked for. It is safe for concurrent
 // use.

@@ -184,7 +184,6 @@ func New(store Store, cfg Config) (Scheduler, error) {
 		},
 		own: own, attached: &attachedSet{},
 		dispatching: newBatch[Dispatch](),
-		lists:       newOwnLists(),
 	}
 	s.setUp()
 	return s, s.Attach(own)
@@ -204,11 +203,15 @@ func (s *scheduler) setUp() {
 	s.callees = &callees{s.incarnation, s.attached, s.remotes}
 	s.router = newRouter(s.shared, s.engine, s.book, s.callees, s.probes, s.users, s.panics)
 	s.registrar = newRegistrar(s.shared, s.book, s.users)
-	s.reports = newIntake[reported](reportBounds())
 	s.fanOut = make(fanOut, max(1, s.cfg.FastLane/2))
 	s.early = newEarlyFlights()
 	s.desk, s.doubts = newLogDesk(), newDoubts(s.wakes.lease)
 	s.finisher = newFinisher(s.shared, s.engine, s.hooks)
+	s.definer = &definer{s.shared, s.engine, s.book, s.router, s.users, newOwnLists(s.wakes.list)}
+	s.waiter = &waiter{s.shared, s.engine, s.book, s.router}
+	s.speaker = &speaker{shared: s.shared, attached: s.attached, own: s.own}
+	s.results = newAdminResults(s.shared, s.finisher, s.speaker)
+	s.logs = &logs{s.shared, s.desk, s.attached, s.book}
 	s.reconciler = &reconciler{shared: s.shared, engine: s.engine}
 	s.watcher = &watcher{s.shared, s.engine, s.desk}
 	s.taking = make(chan struct{}, 1)
@@ -220,6 +223,9 @@ func (s *scheduler) setUp() {
 // scan.go, start.go, handover.go, callback.go, lease.go, registry.go; logs are in log.go.
 type scheduler struct {
 	*shared
+	*definer // the verbs of definitions
+	*waiter
+	*logs
 
 	// Set by New, then only read.
 	own       *executor.Executor
@@ -251,7 +257,8 @@ type scheduler struct {
 	dispatching *batch[Dispatch] // runs that remote executors have accepted
 	open        openRuns
 	fanOut      fanOut
-	reports     *intake[reported]
+	results     *adminResults
+	speaker     *speaker
 	unsure      atomic.Bool // a start may have taken effect that Stop cut short
 	doubts      *doubts
 	orphans     map[int64]time.Time // since when they were seen; owned by the lease loop
@@ -267,9 +274,6 @@ type scheduler struct {
 	attached    *attachedSet
 	callees     *callees
 	router      *router
-	lists       *ownLists
-	rarely      rarely // what the log is not to be filled with
-	beats       int64  // of this node's row, as of the last beat; owned by the lease loop
 }
 
 func (s *scheduler) Start(ctx context.Context) error { return s.start(ctx, ctx) }
@@ -313,8 +317,8 @@ func (s *scheduler) startLoops(ctx context.Context) error {
 		return err
 	}
 	l.started = true
-	s.warnOfDefaultToken()
-	s.warnOfJobsAPI()
+	s.speaker.warnOfDefaultToken()
+	s.speaker.warnOfJobsAPI()
 	l.plan, l.work, l.lease = newLoops(), newLoops(), newLoops()
 	s.signals = s.store.Watch(l.lease.ctx, s.incarnation)
 	plan, work, lease := s.duties(s.signals)
@@ -387,4 +391,12 @@ func (s *scheduler) Ready() error {
 		return fmt.Errorf("%w: %w", ErrNotReady, err)
 	}
 	return nil
+}
+
+func (s *scheduler) Handler() (http.Handler, error) {
+	authorize, err := s.cfg.authorize()
+	if err != nil {
+		return nil, err
+	}
+	return wire.NewAdminHandler(&adminSide{s.shared, s.registrar, s.results, s.speaker, s.definer, newQuota()}, wire.HandlerConfig{Authorize: authorize, Logger: s.log})
 }

@@ -19,11 +19,19 @@ const (
 	logSharedToken = "xxljob: a caller with the token that all share was refused, for the app is attached to a scheduler: give it a token of its own in Config.Tokens"
 )
 
+// speaker decides who speaks for an app.
+type speaker struct {
+	*shared
+	attached *attachedSet
+	own      Executor
+	rarely   rarely // what the log is not to be filled with
+}
+
 // whyNot says to a caller why it may not speak for an app, and nothing where it may. A
 // token that all share, or none (Config.Insecure), speaks for apps that have no token of
 // their own and are not attached at this moment: whoever has it may name any app, and the
 // host's handlers are not everybody's. later is set where it is so at this moment only.
-func (s *scheduler) whyNot(caller wire.Caller, app string) (why string, later bool) {
+func (s *speaker) whyNot(caller wire.Caller, app string) (why string, later bool) {
 	switch {
 	case caller.Scope != "" && caller.Scope == app:
 		return "", false
@@ -46,15 +54,15 @@ const lookPatience = 2 * time.Second
 
 // callerOf returns who has sent a request. One with a token that all share waits until this
 // node knows which apps are attached elsewhere.
-func (a *adminSide) callerOf(ctx context.Context) wire.Caller {
+func (s *speaker) callerOf(ctx context.Context) wire.Caller {
 	caller, _ := wire.CallerFrom(ctx)
-	if caller.Scope != "" || !a.s.life.running() || a.s.leases.hasLooked() {
+	if caller.Scope != "" || !s.life.running() || s.leases.hasLooked() {
 		return caller
 	}
 	timer := time.NewTimer(lookPatience)
 	defer timer.Stop()
 	select {
-	case <-a.s.leases.looked:
+	case <-s.leases.looked:
 	case <-timer.C:
 	case <-ctx.Done():
 	}
@@ -63,15 +71,15 @@ func (a *adminSide) callerOf(ctx context.Context) wire.Caller {
 
 // isAttached reports whether an app's handlers run inside a scheduler's process: this one,
 // or that of another node which lives, as far as this node has seen.
-func (s *scheduler) isAttached(app string) bool {
-	if e := s.attached.get(app); e != nil && (e != Executor(s.own) || len(e.Handlers()) > 0) {
+func (s *speaker) isAttached(app string) bool {
+	if e := s.attached.get(app); e != nil && (e != s.own || len(e.Handlers()) > 0) {
 		return true // a node that only schedules has an executor too, without handlers
 	}
 	return s.leases.hasElsewhere(app)
 }
 
 // warnOfJobsAPI says which apps may manage jobs, and have no caller who could.
-func (s *scheduler) warnOfJobsAPI() {
+func (s *speaker) warnOfJobsAPI() {
 	for _, app := range s.cfg.JobsAPI {
 		if len(s.cfg.Tokens[app]) == 0 && s.isAttached(app) && s.rarely.lets("jobs API: "+app) {
 			s.log.Warn("xxljob: nobody can manage the jobs of an app in Config.JobsAPI over HTTP: the app is attached to a scheduler, so the shared token does not speak for it; give it its own token in Config.Tokens", "app", app)
@@ -80,7 +88,7 @@ func (s *scheduler) warnOfJobsAPI() {
 }
 
 // warnOfDefaultToken says at each start what a migration has to come to an end of.
-func (s *scheduler) warnOfDefaultToken() {
+func (s *speaker) warnOfDefaultToken() {
 	for app, tokens := range s.cfg.Tokens {
 		if slices.Contains(tokens, wire.DefaultToken) {
 			s.log.Warn("xxljob: the publicly known default token of XXL-JOB's samples is in use", "app", app)

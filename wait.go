@@ -12,38 +12,46 @@ import (
 // watchPoll is how often Wait looks by itself.
 const watchPoll = time.Second
 
+// waiter lets callers wait for the end of a run.
+type waiter struct {
+	*shared
+	engine *engine
+	book   *addressBook
+	router *router
+}
+
 // Wait registers before it reads, so that an end in between is not missed.
-func (s *scheduler) Wait(ctx context.Context, runID int64) (Run, error) {
+func (w *waiter) Wait(ctx context.Context, runID int64) (Run, error) {
 	if ctx == nil {
 		return Run{}, errNoContext
 	}
-	if s.life.stopped() {
+	if w.life.stopped() {
 		return Run{}, fmt.Errorf("xxljob: wait for run %d: %w", runID, ErrStopped)
 	}
-	w := s.engine.addWaiter(runID)
-	defer func() { s.engine.dropWaiter(runID, w) }()
+	told := w.engine.addWaiter(runID)
+	defer func() { w.engine.dropWaiter(runID, told) }()
 	look := time.NewTicker(watchPoll)
 	defer look.Stop()
-	over := s.life.over
+	over := w.life.over
 	for {
-		run, err := s.store.Run(ctx, runID)
+		run, err := w.store.Run(ctx, runID)
 		if err != nil || run.State.Ended() {
 			return run, absent("wait", fmt.Sprintf("run %d", runID), err)
 		}
-		if err := s.waitsForItself(ctx, run); err != nil {
+		if err := w.waitsForItself(ctx, run); err != nil {
 			return run, err
 		}
-		s.wakes.watch.poke()
+		w.wakes.watch.poke()
 		tick := look.C
-		if poll, _ := s.store.Poll(); s.life.running() && poll == 0 {
+		if poll, _ := w.store.Poll(); w.life.running() && poll == 0 {
 			tick = nil // the watch loop hears of every end
 		}
 		select {
-		case run := <-w:
+		case run := <-told:
 			if run.State.Ended() {
 				return run, nil
 			}
-			w = s.engine.addWaiter(runID) // its record is gone: the store says so
+			told = w.engine.addWaiter(runID) // its record is gone: the store says so
 		case <-tick:
 		case <-over:
 			over = nil // from here on look oneself: the run may be another node's

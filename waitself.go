@@ -15,13 +15,13 @@ import (
 
 // waitsForItself refuses a handler of this node that waits for its own run, or for one
 // that is certain to be queued behind it.
-func (s *scheduler) waitsForItself(ctx context.Context, run Run) error {
+func (w *waiter) waitsForItself(ctx context.Context, run Run) error {
 	caller, ok := inside.From(ctx)
 	if !ok || caller.JobID != run.JobID {
 		return nil
 	}
 	// Another scheduler of the process may have a run of the same id.
-	own := s.engine.flight(caller.RunID)
+	own := w.engine.flight(caller.RunID)
 	if own == nil || any(own.exec) != caller.Executor {
 		return nil
 	}
@@ -32,13 +32,13 @@ func (s *scheduler) waitsForItself(ctx context.Context, run Run) error {
 	if run.State != StatePlanned || sibling {
 		return nil
 	}
-	job, err := s.store.Job(ctx, run.JobID)
+	job, err := w.store.Job(ctx, run.JobID)
 	switch {
 	case isNotFound(err):
 		return nil // its planned runs are cancelled
 	case err != nil:
 		return fmt.Errorf("xxljob: wait for run %d: %w", run.ID, err)
-	case job.Block != block.SerialExecution || !s.comesTo(ctx, own.run.Address, &run, &job):
+	case job.Block != block.SerialExecution || !w.comesTo(ctx, own.run.Address, &run, &job):
 		return nil
 	}
 	return fmt.Errorf("xxljob: wait for run %d, which is queued behind the caller's own, %d, of the serial job %d %q: %w",
@@ -49,11 +49,11 @@ func (s *scheduler) waitsForItself(ctx context.Context, run Run) error {
 // whichever node sends it, as long as its app has the addresses that it has now, and by
 // NEAREST as long as its shard has the owner that it has now. Where the addresses cannot be
 // read nothing is certain.
-func (s *scheduler) comesTo(ctx context.Context, address string, run *Run, job *Job) bool {
-	if s.router.routers[job.Route] == nil || s.cfg.Routers[job.Route] != nil || job.Stopped && run.Type.ScheduleBorn() {
+func (w *waiter) comesTo(ctx context.Context, address string, run *Run, job *Job) bool {
+	if w.router.routers[job.Route] == nil || w.cfg.Routers[job.Route] != nil || job.Stopped && run.Type.ScheduleBorn() {
 		return false // it is refused, or cancelled, when it comes up, or may be
 	}
-	addrs, err := s.book.possible(ctx, job, run.Addresses)
+	addrs, err := w.book.possible(ctx, job, run.Addresses)
 	if err != nil || !slices.Contains(addrs, address) {
 		return false
 	}
@@ -68,11 +68,11 @@ func (s *scheduler) comesTo(ctx context.Context, address string, run *Run, job *
 	switch job.Route {
 	case route.First, route.Last, route.Failover, route.ConsistentHash:
 		// Their choice stays the same when others of the addresses are left out.
-		chosen, err := s.router.routers[job.Route].Route(ctx, job.ID, addrs)
+		chosen, err := w.router.routers[job.Route].Route(ctx, job.ID, addrs)
 		return err == nil && chosen[0] == address
 	case route.Nearest:
-		_, owned := s.leases.epoch(run.Shard)
-		return owned && address == LocalAddress(s.incarnation)
+		_, owned := w.leases.epoch(run.Shard)
+		return owned && address == LocalAddress(w.incarnation)
 	case route.ShardingBroadcast:
 		return !slices.ContainsFunc(addrs, isRemote) // an executor elsewhere has a queue of its own
 	}

@@ -7,7 +7,6 @@ package xxljob
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/xxljob/xxljob/internal/urgent"
@@ -24,9 +23,21 @@ const (
 	msgReport    = "the results cannot be stored at this moment, send them again later"
 )
 
-// reportBounds are room for a page of the greatest size from each app, or for many small
+// adminResults stores the results that executors elsewhere report.
+type adminResults struct {
+	*shared
+	finisher *finisher
+	speaker  *speaker
+	intake   *intake[reported]
+}
+
+func newAdminResults(s *shared, finisher *finisher, speaker *speaker) *adminResults {
+	return &adminResults{s, finisher, speaker, newIntake[reported](resultBounds())}
+}
+
+// resultBounds are room for a page of the greatest size from each app, or for many small
 // ones.
-func reportBounds() intakeBounds {
+func resultBounds() intakeBounds {
 	return intakeBounds{ofApp: 8 << 20, inAll: 64 << 20, batch: storeBatch, batchBytes: 4 << 20, atOnce: storeBatch / 4, kept: 10 * time.Minute, retries: true}
 }
 
@@ -48,23 +59,12 @@ func (r *reported) isOf(run Run) bool {
 	return !r.exact && !r.caller.Java || sameDate(r.date, run)
 }
 
-// Callback stores results. Those of unknown runs, of runs of other apps, of runs that
-// had an id before, of runs that have ended and of runs that were not sent to a remote executor do not matter.
-func (a *adminSide) Callback(ctx context.Context, reqs []wire.CallbackRequest) (wire.Return, error) {
-	caller := a.callerOf(ctx)
-	list, size := reportsOf(caller, reqs)
-	if err := a.report(ctx, caller, list, size); err != nil || slices.ContainsFunc(list, func(r *reported) bool { return r.failed }) {
-		return wire.Failf(msgReport), nil
-	}
-	return wire.Success(), nil
-}
-
 // report has results stored, with the next batch where the loops run.
-func (a *adminSide) report(ctx context.Context, caller wire.Caller, list []*reported, size int) error {
-	if !a.s.life.running() {
-		return a.s.storeReports(urgent.Mark(ctx), list)
+func (s *adminResults) report(ctx context.Context, caller wire.Caller, list []*reported, size int) error {
+	if !s.life.running() {
+		return s.storeResults(urgent.Mark(ctx), list)
 	}
-	p, err := a.s.reports.add(senderOf(caller), size, list...)
+	p, err := s.intake.add(senderOf(caller), size, list...)
 	if err != nil {
 		return err
 	}
@@ -116,14 +116,14 @@ func (r *reported) result(run Run) Result {
 	return res
 }
 
-// reportLoop stores what comes until ctx ends.
-func (s *scheduler) reportLoop(ctx context.Context) {
-	s.reports.loop(ctx, 0, backoff{log: s.log, what: "storing reported results"}, s.storeReports)
+// resultLoop stores what comes until ctx ends.
+func (s *adminResults) resultLoop(ctx context.Context) {
+	s.intake.loop(ctx, 0, backoff{log: s.log, what: "storing reported results"}, s.storeResults)
 }
 
-// storeReports stores results in pages; after an error some are stored, and their
+// storeResults stores results in pages; after an error some are stored, and their
 // repetition does no harm. A run whose row others have locked fails its own result only.
-func (s *scheduler) storeReports(ctx context.Context, list []*reported) error {
+func (s *adminResults) storeResults(ctx context.Context, list []*reported) error {
 	for len(list) > 0 {
 		page := list[:min(len(list), storeBatch)]
 		list = list[len(page):]
@@ -148,7 +148,7 @@ func (s *scheduler) storeReports(ctx context.Context, list []*reported) error {
 
 // markLocked finds out which results of a page are not stored, beside those that do not
 // matter.
-func (s *scheduler) markLocked(ctx context.Context, page []*reported, accepted []Run) error {
+func (s *adminResults) markLocked(ctx context.Context, page []*reported, accepted []Run) error {
 	stored := idsOf(accepted)
 	var rest []*reported
 	for _, r := range page {
@@ -168,7 +168,7 @@ func (s *scheduler) markLocked(ctx context.Context, page []*reported, accepted [
 // admissible leaves out results of runs that the caller may not speak for, or that do
 // not exist: which of the two, nobody is told. Attached executors report in another
 // way, which their runs are fenced by.
-func (s *scheduler) admissible(ctx context.Context, page []*reported) ([]Result, error) {
+func (s *adminResults) admissible(ctx context.Context, page []*reported) ([]Result, error) {
 	ids := make([]int64, len(page))
 	for i, r := range page {
 		ids[i] = r.res.RunID
@@ -199,18 +199,18 @@ func (s *scheduler) admissible(ctx context.Context, page []*reported) ([]Result,
 
 // concerns reports whether a result may change something about a run, or later might, when
 // its sender may speak for the app again. Of a lost run the first is noted.
-func (s *scheduler) concerns(r *reported, run Run) (now, later bool) {
+func (s *adminResults) concerns(r *reported, run Run) (now, later bool) {
 	open := !run.State.Ended()
 	if !isRemote(run.Address) || !r.isOf(run) || !open && (run.State != StateLost || run.LateNoted) {
 		return false, false
 	}
-	why, later := s.whyNot(r.caller, run.App)
+	why, later := s.speaker.whyNot(r.caller, run.App)
 	return why == "", open && later
 }
 
 // withTimeouts has results say which timeout was over, as far as that is known: not where
 // the job has changed since the run was started, or cannot be read.
-func (s *scheduler) withTimeouts(ctx context.Context, results []Result, runs map[int64]Run) []Result {
+func (s *adminResults) withTimeouts(ctx context.Context, results []Result, runs map[int64]Run) []Result {
 	var late []Run
 	for _, res := range results {
 		if res.State == StateTimedOut {
