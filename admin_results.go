@@ -64,7 +64,7 @@ func (s *adminResults) report(ctx context.Context, caller wire.Caller, list []*r
 	if !s.life.running() {
 		return s.storeResults(urgent.Mark(ctx), list)
 	}
-	p, err := s.intake.add(senderOf(caller), size, list...)
+	p, err := s.intake.add(originOf(caller), size, list...)
 	if err != nil {
 		return err
 	}

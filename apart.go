@@ -40,7 +40,7 @@ func (h *herd) took(n int, d time.Duration) {
 
 // startApart starts some of those that wait for their first turn, and then some of those
 // that were tried before.
-func (s *scheduler) startApart(ctx context.Context) (some, locked bool, err error) {
+func (s *starter) startApart(ctx context.Context) (some, locked bool, err error) {
 	first := lot{kind: lotApart}
 	n, took, locked, err := s.startFrom(ctx, first, s.herds.first.size())
 	if n > 0 {
@@ -66,7 +66,7 @@ func (s *scheduler) startApart(ctx context.Context) (some, locked bool, err erro
 // old, or some of its nodes have come to be doubted. Where somebody of the user's has to be
 // asked, or probes have to be sent, it waits for that, and keeps what comes of it, however
 // long its next turn takes to come.
-func (s *scheduler) turnBegins(a *attempt) {
+func (s *starter) turnBegins(a *attempt) {
 	e := s.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -80,7 +80,7 @@ func (s *scheduler) turnBegins(a *attempt) {
 
 // isOutdated reports whether what was decided about an entry whose turn it is does not hold
 // any more. A router of the user's is not asked about a broadcast again for its age.
-func (s *scheduler) isOutdated(a *attempt) bool {
+func (s *starter) isOutdated(a *attempt) bool {
 	old, targets := time.Since(a.routedAt) >= addressTTL, a.route.targets
 	if left := s.leases.undoubted(targets); len(left) < len(targets) { // it is chosen among these then
 		return old || !a.turned

@@ -15,13 +15,6 @@ import (
 	"time"
 )
 
-// ensureBatch is how many jobs are sent to the store in one call, and ensureBytes how
-// much text of theirs, but for a single job.
-const (
-	ensureBatch = 1000
-	ensureBytes = 4 << 20
-)
-
 // applyList puts the list and, where it then applies, makes its jobs exist as given. It
 // reports whether it applies. The caller has taken the turn of the lists; again says that
 // it is the list loop.

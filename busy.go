@@ -12,22 +12,28 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
+// blockers finds the runs that are in the way of others.
+type blockers struct {
+	*shared
+	engine *engine
+}
+
 // awaitBlockers parks serial runs until the runs that the store found in their way have
 // ended: such as this node did not know of, for instance of the shard's former owner, or
 // other parts of a broadcast. It reports whether some are to be tried again.
-func (s *scheduler) awaitBlockers(ctx context.Context, busy []attempt) (again bool) {
-	under := s.startedOfJobs(ctx, busy)
+func (b *blockers) awaitBlockers(ctx context.Context, busy []attempt) (again bool) {
+	under := b.startedOfJobs(ctx, busy)
 	for _, a := range busy {
 		i := slices.IndexFunc(under[a.job.ID], func(r Run) bool {
 			return r.ID != a.run.ID && (r.Address == a.route.address || slices.Contains(a.route.targets, r.Address))
 		})
 		if i < 0 { // it has ended meanwhile, or the store did not tell
-			s.engine.retry(a, false)
+			b.engine.retry(a, false)
 			again = true
 			continue
 		}
-		s.engine.awaitRun(a, under[a.job.ID][i])
-		s.wakes.watch.poke()
+		b.engine.awaitRun(a, under[a.job.ID][i])
+		b.wakes.watch.poke()
 	}
 	return again
 }
@@ -37,7 +43,7 @@ const blockerReads = 8
 
 // startedOfJobs reads the started runs of the jobs of attempts, of each job once. Of those
 // about which the store does not tell there are none.
-func (s *scheduler) startedOfJobs(ctx context.Context, attempts []attempt) map[int64][]Run {
+func (b *blockers) startedOfJobs(ctx context.Context, attempts []attempt) map[int64][]Run {
 	under := make(map[int64][]Run)
 	var mu sync.Mutex // guards under
 	var g errgroup.Group
@@ -51,7 +57,7 @@ func (s *scheduler) startedOfJobs(ctx context.Context, attempts []attempt) map[i
 		asked[id] = true
 		g.Go(func() error {
 			runs, err := call(ctx, func(ctx context.Context) ([]Run, error) {
-				return s.store.Runs(ctx, RunFilter{JobID: id, States: []State{StateStarted}, Limit: storeBatch})
+				return b.store.Runs(ctx, RunFilter{JobID: id, States: []State{StateStarted}, Limit: storeBatch})
 			})
 			if err == nil {
 				mu.Lock()

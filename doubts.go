@@ -22,6 +22,8 @@ type doubts struct {
 
 	until atomic.Int64 // until when to look for orphans, in Unix nanoseconds
 	lease wake         // of the loop that looks
+
+	unsure atomic.Bool // a start may have taken effect that Stop cut short
 }
 
 func newDoubts(lease wake) *doubts {

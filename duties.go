@@ -1,16 +1,18 @@
 package xxljob
 
+import "context"
+
 // duties are the loops of a started scheduler. Stop ends those that plan first, then those
 // that work, and those of the node's lease last.
 func (s *scheduler) duties(signals Signals) (plan, work, lease []duty) {
-	plan = []duty{s.scanDuty(signals), s.startDuty()}
+	plan = []duty{s.scanner.scanDuty(signals), s.starter.startDuty()}
 	work = []duty{
-		{loop: s.finisher.finishLoop}, {loop: s.finisher.lockedLoop}, s.watcher.watchDuty(signals), s.watcher.transitDuty(), s.inboxDuty(signals), {loop: s.dispatchLoop},
-		{loop: s.openLoop}, {loop: s.results.resultLoop}, {loop: s.registrar.loop}, {loop: s.registrar.forgetLoop, aside: true},
+		{loop: s.finisher.finishLoop}, {loop: s.finisher.lockedLoop}, s.watcher.watchDuty(signals), s.watcher.transitDuty(), s.inbox.inboxDuty(signals), {loop: s.acceptor.dispatchLoop},
+		{loop: s.inDoubt.openLoop}, {loop: s.results.resultLoop}, {loop: s.registrar.loop}, {loop: s.registrar.forgetLoop, aside: true},
 	}
-	lease = []duty{{loop: s.leaseLoop}, s.listDuty()}
+	lease = []duty{{loop: func(ctx context.Context) { s.leaser.leaseLoop(ctx, signals.Nodes) }}, s.listDuty()}
 	if s.cfg.Registry != nil {
-		lease = append(lease, s.registerDuty())
+		lease = append(lease, s.attacher.registerDuty())
 	}
 	if store, ok := s.store.(Retainer); ok {
 		lease = append(lease, retainDuty(s.shared, store))

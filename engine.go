@@ -16,7 +16,9 @@ import (
 // start loop where something may start now that could not before.
 type engine struct {
 	cfg    *Config
+	clock  *clock
 	leases *leases
+	lead   lead
 	wakes  wakes
 	ring   heldRing
 	// inboxFull is set while runs wait in the inbox for room here.
@@ -90,7 +92,7 @@ type flight struct {
 func newEngine(s *shared, panics *guard.Log) *engine {
 	cfg := &s.cfg
 	return &engine{
-		cfg: cfg, leases: s.leases, wakes: s.wakes, ring: newHeldRing(cfg, panics),
+		cfg: cfg, clock: s.clock, leases: s.leases, wakes: s.wakes, ring: newHeldRing(cfg, panics),
 		held: map[int64]*entry{}, apps: map[string]*holding{},
 		jobs: map[int64]*jobRef{}, dueTimes: newDueTimes(), due: newTurns(), lots: lots{}, routes: map[routerKey]*routeQueue{},
 		lanes:  newLanes(cfg.FastLane, cfg.SlowLane),

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -174,3 +175,29 @@ func unprune(j *Job) bool {
 	j.Stopped, j.StopReason = false, ""
 	return true
 }
+
+// eachStored calls f with each job of the app that is stored with one of the keys.
+func (d *definer) eachStored(ctx context.Context, app string, keys []string, f func(*Job)) error {
+	for some := range slices.Chunk(keys, ensureBatch) {
+		jobs, err := d.store.Jobs(ctx, JobFilter{App: app, Keys: some, Limit: len(some)})
+		if err != nil {
+			return err
+		}
+		for i := range jobs {
+			f(&jobs[i])
+		}
+	}
+	return nil
+}
+
+// ensuring is an error of a list.
+func ensuring(app string, err error) error {
+	return about(fmt.Sprintf("ensure jobs of app %q", app), err)
+}
+
+// ensureBatch is how many jobs are sent to the store in one call, and ensureBytes how
+// much text of theirs, but for a single job.
+const (
+	ensureBatch = 1000
+	ensureBytes = 4 << 20
+)

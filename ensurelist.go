@@ -59,11 +59,6 @@ func (d *definer) EnsureJobs(ctx context.Context, app string, jobs []Job, opts E
 	return all, err
 }
 
-// ensuring is an error of a list.
-func ensuring(app string, err error) error {
-	return about(fmt.Sprintf("ensure jobs of app %q", app), err)
-}
-
 // wanted checks a whole list before anything of it is stored.
 func (d *definer) wanted(ctx context.Context, app string, jobs []Job, opts EnsureOptions) (*wantedList, error) {
 	f := faults{what: "list of jobs"}
@@ -152,20 +147,6 @@ func (d *definer) findNeverFiring(ctx context.Context, app string, jobs []Job, f
 	for i, err := range never {
 		if schedule, stored := has[jobs[i].Key]; !stored || schedule != jobs[i].Schedule || jobs[i].App != app {
 			faulty[i] = errors.Join(faulty[i], named(jobs[i], err))
-		}
-	}
-	return nil
-}
-
-// eachStored calls f with each job of the app that is stored with one of the keys.
-func (d *definer) eachStored(ctx context.Context, app string, keys []string, f func(*Job)) error {
-	for some := range slices.Chunk(keys, ensureBatch) {
-		jobs, err := d.store.Jobs(ctx, JobFilter{App: app, Keys: some, Limit: len(some)})
-		if err != nil {
-			return err
-		}
-		for i := range jobs {
-			f(&jobs[i])
 		}
 	}
 	return nil

@@ -80,23 +80,23 @@ func DialWith(s Scheduler, dial func(app, address, token string) (wire.Executor,
 
 // OpenRuns is how many runs the node has whose executor may or may not have them.
 func OpenRuns(s Scheduler) int {
-	o := &s.(*scheduler).open
+	o := &s.(*scheduler).inDoubt.list
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return len(o.runs)
 }
 
 // TakenUp is how many planned runs the node has found that nobody held.
-func TakenUp(s Scheduler) int64 { return s.(*scheduler).reconciler.found.Load() }
+func TakenUp(s Scheduler) int64 { return s.(*scheduler).scanner.reconciler.found.Load() }
 
 // Unheld are those of the planned runs, all due within the window, that are the node's
 // to start and that it neither holds nor is about to read.
 func Unheld(n Scheduler, runs []Run) (missing []Run) {
 	s := n.(*scheduler)
-	s.reload.mu.Lock()
-	defer s.reload.mu.Unlock()
+	s.scanner.reload.mu.Lock()
+	defer s.scanner.reload.mu.Unlock()
 	for _, r := range s.engine.unheld(runs) {
-		if _, owned := s.leases.epoch(r.Shard); owned && r.State == StatePlanned && r.PlanEpoch != 0 && !s.reload.shards[r.Shard] {
+		if _, owned := s.leases.epoch(r.Shard); owned && r.State == StatePlanned && r.PlanEpoch != 0 && !s.scanner.reload.shards[r.Shard] {
 			missing = append(missing, r)
 		}
 	}
@@ -119,7 +119,7 @@ func BadBooks(n Scheduler) (faults []string) {
 			at.kind == lotApp && e.lanes.apps[appLane{at.app, at.lane}] == 0,
 			at.kind == lotLane && e.lanes.used[at.lane] == 0,
 			at.kind == lotSerial && e.serial[at] == 0,
-			at.kind == lotProbe && !s.probes.pending(at.jobID),
+			at.kind == lotProbe && !s.router.probes.pending(at.jobID),
 			at.kind == lotRun && !away && e.flights[at.runID] == nil,
 			at.kind == lotOrder && len(e.transit[at.jobID]) == 0,
 			at.kind == lotSettle && len(s.leases.unsettled())+len(s.leases.unloaded()) == 0:
@@ -195,7 +195,7 @@ func (t Intake) Run(ctx context.Context, do func(context.Context, []*int) error)
 
 // Store has items stored, or gives up after patience.
 func (t Intake) Store(ctx context.Context, scope, app string, size int, patience time.Duration, items ...*int) error {
-	p, err := t.in.add(sender{scope, app}, size-parcelSize, items...)
+	p, err := t.in.add(origin{scope, app}, size-parcelSize, items...)
 	if err != nil {
 		return err
 	}

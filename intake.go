@@ -15,11 +15,11 @@ import (
 	"github.com/xxljob/xxljob/wire"
 )
 
-// sender is who a request is from: what its token is good for, and the app that it names.
+// origin is who a request is from: what its token is good for, and the app that it names.
 // Turns go by the token first, for whoever has one that all share may name any app.
-type sender struct{ scope, app string }
+type origin struct{ scope, app string }
 
-func senderOf(c wire.Caller) sender { return sender{c.Scope, c.App} }
+func originOf(c wire.Caller) origin { return origin{c.Scope, c.App} }
 
 // intake collects what many requests ask of the store. It is safe for concurrent use.
 type intake[T any] struct {
@@ -85,7 +85,7 @@ type piece[T any] struct {
 }
 
 // line returns the line of a sender: a new one where nothing of it is here.
-func (in *intake[T]) line(from sender) *line[T] {
+func (in *intake[T]) line(from origin) *line[T] {
 	s := in.scopes[from.scope]
 	if s == nil {
 		s = &scope[T]{name: from.scope, apps: map[string]*line[T]{}}

@@ -103,7 +103,7 @@ func (in *intake[T]) drop(l *line[T], i int, why error) {
 
 // add takes in what a request has brought, size bytes of memory. The items are the loop's
 // until that is done. It is an error where there is no room.
-func (in *intake[T]) add(from sender, size int, items ...*T) (*parcel[T], error) {
+func (in *intake[T]) add(from origin, size int, items ...*T) (*parcel[T], error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	l := in.line(from)

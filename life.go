@@ -2,6 +2,7 @@ package xxljob
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 )
@@ -79,4 +80,14 @@ func (o *onceOK) do(f func() error) error {
 		o.ok.Store(true)
 	}
 	return err
+}
+
+// cannotWork records an error that no retry mends: ErrShards, of a store that did not
+// answer when Start asked. It is called once, by the lease loop.
+func (l *life) cannotWork(err error, log *slog.Logger) {
+	log.Error("xxljob: this scheduler cannot work at all", "error", err)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fatal = err
+	close(l.broken)
 }

@@ -15,6 +15,12 @@ const (
 	lockedRetry = 10 * time.Millisecond
 	// maxAnswer bounds what is kept of an executor's answer, in bytes.
 	maxAnswer = 2000
+	// maxStartMsg bounds what is recorded of a start, in bytes: routers of users and
+	// long lists of probes may have much to say.
+	maxStartMsg = 16 << 10
+	// maxLead is how long before its time a run may be marked started, to make up
+	// for the store's round trip. It is sent at its time, never before.
+	maxLead = 20 * time.Millisecond
 	// attachedPlaces is how many runs one app may have under way at one attached
 	// executor, where the executor does not say (Places).
 	attachedPlaces = 1000

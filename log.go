@@ -20,9 +20,6 @@ const (
 	// logPatience is how long Log waits where its ctx has no deadline, and how long
 	// an executor here has for the question of another node.
 	logPatience = 5 * time.Second
-	// logWidth bounds the questions of other nodes that are answered at once for
-	// one app, and the calls that are under way at its executor.
-	logWidth = 4
 	// logBytes bounds the lines of one answer.
 	logBytes = 1 << 20
 	// askKept is how long stores keep a question.

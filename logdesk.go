@@ -8,6 +8,10 @@ import (
 	"sync"
 )
 
+// logWidth bounds the questions of other nodes that are answered at once for
+// one app, and the calls that are under way at its executor.
+const logWidth = 4
+
 // logDesk keeps the books about logs that are asked for. It is safe for concurrent
 // use.
 type logDesk struct {

@@ -7,15 +7,30 @@ package xxljob
 
 import (
 	"context"
+	"time"
 )
 
 // interrupted is the handle_msg of a lost run.
 const interrupted = "interrupted: the node that ran it is gone"
 
+// settler settles runs that nobody looks after. It belongs to the lease loop.
+type settler struct {
+	*shared
+	engine   *engine
+	finisher *finisher
+	watcher  *watcher
+	inDoubt  *inDoubt
+	inbox    *inbox
+	doubts   *doubts
+	reload   *reloadSet
+	orphans  map[int64]time.Time // since when they were seen
+	orphaned time.Time           // the last look for them
+}
+
 // settleGone settles the runs of gone nodes in this node's shards, and buries
 // the nodes. Nodes that take no more runs have those put back that they have not
 // taken.
-func (s *scheduler) settleGone(ctx context.Context) error {
+func (s *settler) settleGone(ctx context.Context) error {
 	nodes := s.leases.toSettle()
 	if err := s.settleNew(ctx, nodes); err != nil {
 		return err
@@ -39,10 +54,10 @@ func (s *scheduler) settleGone(ctx context.Context) error {
 // settleNew does so first for shards that are new to this node, and looks at the runs
 // of all nodes there: no serial run is started before it is known which earlier ones the
 // former owner has handed to nodes that have not taken them.
-func (s *scheduler) settleNew(ctx context.Context, nodes []observed) error {
+func (s *settler) settleNew(ctx context.Context, nodes []observed) error {
 	shards := s.leases.unsettled()
 	if len(shards) == 0 {
-		s.openLost()
+		s.engine.openLost()
 		return nil
 	}
 	looked := make(map[string]bool, len(nodes))
@@ -58,30 +73,12 @@ func (s *scheduler) settleNew(ctx context.Context, nodes []observed) error {
 		return err
 	}
 	s.leases.note(shards, func(h *hold) { h.settled = true })
-	s.openSerial()
+	s.engine.openSerial()
 	return nil
 }
 
-// openSerial lets runs of serial jobs go on that have waited until it was known what is
-// ahead of them: that is due by now, where it is late.
-func (s *scheduler) openSerial() {
-	s.engine.takeDue(s.clock.now().Add(s.lead.get()))
-	s.engine.admitAll(lot{kind: lotSettle})
-	s.wakes.start.poke()
-}
-
-// openLost lets go of runs that wait for shards which were lost before it was known what is
-// ahead of them: nobody else would, where no shard is left of which that is not known.
-func (s *scheduler) openLost() {
-	at := lot{kind: lotSettle}
-	if s.engine.waits(at) && len(s.leases.unloaded()) == 0 {
-		s.engine.admitAll(at)
-		s.wakes.start.poke()
-	}
-}
-
 // settleOf looks at the started runs of nodes in some shards.
-func (s *scheduler) settleOf(ctx context.Context, shards []Shard, nodes []observed) error {
+func (s *settler) settleOf(ctx context.Context, shards []Shard, nodes []observed) error {
 	if len(nodes) == 0 || len(shards) == 0 {
 		return nil
 	}
@@ -110,7 +107,7 @@ func (s *scheduler) settleOf(ctx context.Context, shards []Shard, nodes []observ
 }
 
 // settle decides about a page of runs.
-func (s *scheduler) settle(ctx context.Context, runs []Run, nodes map[string]observed) error {
+func (s *settler) settle(ctx context.Context, runs []Run, nodes map[string]observed) error {
 	var verdicts []Verdict
 	serial := map[int64]bool{}
 	for _, r := range runs {
@@ -139,7 +136,7 @@ func (s *scheduler) settle(ctx context.Context, runs []Run, nodes map[string]obs
 		case r.State == StatePlanned:
 			s.engine.plannedAgain(r, serial[r.ID])
 		case r.State == StateStarted && isRemote(r.Address):
-			s.adoptOpen(r)
+			s.inDoubt.adoptOpen(r)
 		case r.State == StateStarted:
 			s.engine.adopt(r)
 			s.watcher.goneAway(r)
@@ -150,7 +147,7 @@ func (s *scheduler) settle(ctx context.Context, runs []Run, nodes map[string]obs
 }
 
 // judge decides about one run whose owner or addressee is among the nodes.
-func (s *scheduler) judge(r Run, nodes map[string]observed) (Verdict, bool) {
+func (s *settler) judge(r Run, nodes map[string]observed) (Verdict, bool) {
 	addressee, local := LocalIncarnation(r.Address)
 	at, owner := nodes[addressee], nodes[r.Owner]
 	switch {
@@ -170,12 +167,12 @@ func (s *scheduler) judge(r Run, nodes map[string]observed) (Verdict, bool) {
 // leftOpen reports whether a run at a remote executor is still open at the live node that
 // owned its shard until now: no trigger is under way for so long. Its next owner asks about
 // it, who may put it back.
-func (s *scheduler) leftOpen(r Run) bool {
+func (s *settler) leftOpen(r Run) bool {
 	return r.Owner != s.incarnation && !s.leases.isSettled(r.Shard) && s.clock.now().Sub(r.Started) > 2*s.cfg.CallTimeout+callTimeout
 }
 
 // adoption makes this node the owner of a run that is under way elsewhere.
-func (s *scheduler) adoption(r Run) Verdict {
+func (s *settler) adoption(r Run) Verdict {
 	v := s.leases.verdict(r, StateStarted, "")
 	v.NewOwner, v.NewToken = s.incarnation, s.leases.newToken(v.Epoch)
 	return v

@@ -8,6 +8,14 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/xxljob/xxljob/wire"
+)
+
+const (
+	// openFirst and openMost space the questions about one run.
+	openFirst = time.Second
+	openMost  = 10 * time.Second
 )
 
 const (
@@ -105,4 +113,24 @@ func (o *openRuns) later(r *openRun, asked bool) {
 	}
 	r.next = time.Now().Add(min(openFirst<<min(r.tries, 10), openMost))
 	r.tries++
+}
+
+// openRun is a run in that state. While its address is being asked it is owned by who
+// asks.
+type openRun struct {
+	run   Run
+	req   wire.TriggerRequest // as it was sent
+	again bool                // it may be sent again: that process knows ids that it was sent before
+	since time.Time           // monotonic
+	from  time.Time           // the same moment by the store's clock, or a little earlier
+	idle  time.Time           // when the executor first said that the job is idle, or that it does not have the run
+	job   *Job                // nil while it was not needed
+	tries int
+	next  time.Time // when to ask again
+}
+
+// is reports whether a run, as it now is, is still the one that is open here: neither
+// over nor somebody else's.
+func (o *openRun) is(r Run) bool {
+	return r.State == StateStarted && r.Owner == o.run.Owner && r.Token == o.run.Token && r.Address == o.run.Address
 }

@@ -13,7 +13,7 @@ import (
 // adoptOrphans settles what is under way here by the store and unknown to this
 // node. One look is not enough to tell: a start may be on its way from the store.
 // What two looks find that are longer apart than a call may take is an orphan.
-func (s *scheduler) adoptOrphans(ctx context.Context) error {
+func (s *settler) adoptOrphans(ctx context.Context) error {
 	now := time.Now()
 	if s.life.draining.Load() || !s.doubts.suspicious() && len(s.orphans) == 0 && now.Sub(s.orphaned) < orphansEvery {
 		return nil
@@ -29,7 +29,7 @@ func (s *scheduler) adoptOrphans(ctx context.Context) error {
 			return err
 		}
 		for _, r := range runs {
-			if !s.mineToRun(r) || s.engine.knows(r.ID) || s.open.has(r.ID) || s.doubts.underWay(r.ID) {
+			if !s.mineToRun(r) || s.engine.knows(r.ID) || s.inDoubt.list.has(r.ID) || s.doubts.underWay(r.ID) {
 				continue
 			}
 			first, known := s.orphans[r.ID]
@@ -52,7 +52,7 @@ func (s *scheduler) adoptOrphans(ctx context.Context) error {
 
 // mineToRun reports whether a started run is this node's to run, or to send to a
 // remote executor.
-func (s *scheduler) mineToRun(r Run) bool {
+func (s *settler) mineToRun(r Run) bool {
 	if isRemote(r.Address) {
 		return r.Owner == s.incarnation
 	}
@@ -62,7 +62,7 @@ func (s *scheduler) mineToRun(r Run) bool {
 // settleOrphans runs those whose start or take is in doubt. The calls of the others
 // had no error, so their handlers were called: this node has stored their ends, and
 // the store, a database that failed over perhaps, has forgotten them.
-func (s *scheduler) settleOrphans(ctx context.Context, ripe []Run) error {
+func (s *settler) settleOrphans(ctx context.Context, ripe []Run) error {
 	var adopted []Run
 	for _, r := range ripe {
 		if s.doubts.about(r, s.incarnation) && !s.engine.hasLanded(r) {
@@ -70,7 +70,7 @@ func (s *scheduler) settleOrphans(ctx context.Context, ripe []Run) error {
 			continue
 		}
 		if isRemote(r.Address) { // its executor has it perhaps, and will report
-			s.adoptOpen(r)
+			s.inDoubt.adoptOpen(r)
 			continue
 		}
 		s.finisher.finishAsync(Result{RunID: r.ID, Incarnation: s.incarnation, Token: r.Token, State: StateLost, HandleMsg: resultForgotten})
@@ -79,12 +79,12 @@ func (s *scheduler) settleOrphans(ctx context.Context, ripe []Run) error {
 		return nil
 	}
 	s.log.Warn("xxljob: running starts that took effect after their call had failed", "runs", len(adopted))
-	return s.receiveAfterAll(ctx, adopted, time.Now())
+	return s.inbox.receiveAfterAll(ctx, adopted, time.Now())
 }
 
 // allShards names every shard, whoever owns it: a run may be addressed here by any
 // node.
-func (s *scheduler) allShards() []Shard {
+func (s *settler) allShards() []Shard {
 	all := make([]Shard, s.cfg.Shards)
 	for i := range all {
 		all[i].ID = i

@@ -3,6 +3,7 @@ package xxljob
 // What a callback, or this node itself, says about the end of a run. All of it is pure.
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -70,4 +71,19 @@ const resultForgotten = "the run has ended, and the store has lost its result"
 // refusedBy is the error for a refusal.
 func refusedBy(address, msg string) error {
 	return fmt.Errorf("%s refused: %s", address, plainText(shorten(msg, maxAnswer)))
+}
+
+// killAtRemote asks an executor to kill a run.
+func killAtRemote(ctx context.Context, exec wire.Executor, r Run) error {
+	ret, err := exec.Kill(ctx, wire.KillRequest{JobID: r.JobID, LogID: r.ID, LogDateTime: r.Created.UnixMilli(), Reason: killReason(r)})
+	if err == nil && !ret.OK() {
+		err = refusedBy(r.Address, ret.Msg)
+	}
+	return err
+}
+
+func killReason(r Run) string {
+	reason := r.KillReason
+	setDefault(&reason, wire.StopKill)
+	return reason
 }

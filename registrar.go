@@ -113,7 +113,7 @@ func (r *registrar) add(ctx context.Context, c registryChange) (*parcel[registry
 	for _, can := range c.reg.Capabilities {
 		size += 16 + len(can)
 	}
-	return r.changes.add(sender{caller.Scope, c.reg.App}, size, &c)
+	return r.changes.add(origin{caller.Scope, c.reg.App}, size, &c)
 }
 
 // beats reports whether a registration only repeats what the store has.

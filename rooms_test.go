@@ -9,14 +9,14 @@ import (
 	"github.com/xxljob/xxljob/wire"
 )
 
-// books is a scheduler of which only the start loop's books are there, with planned runs of
+// books is a start loop of which only the start loop's books are there, with planned runs of
 // jobs of their own, all in shard 1.
-func books(t *testing.T, runs int64) (*scheduler, []*entry) {
+func books(t *testing.T, runs int64) (*starter, []*entry) {
 	t.Helper()
 	all := &shared{cfg: Config{}.withDefaults(), wakes: newWakes()}
 	all.leases = newLeases("n-1", &all.cfg, func() []Attachment { return nil })
 	e := newEngine(all, nil)
-	s := &scheduler{shared: all, engine: e}
+	s := &starter{shared: all, engine: e, router: &router{}}
 	var entries []*entry
 	for id := int64(1); id <= runs; id++ {
 		job := &Job{ID: id, App: "app", Block: block.SerialExecution}
@@ -219,9 +219,9 @@ type noExecutor struct{ wire.Executor }
 // free again. Runs that other nodes have handed over wait for them.
 func TestFreedPlacesAreOffered(t *testing.T) {
 	key := addressKey{"app", "local://n-1"}
-	for name, free := range map[string]func(*scheduler, *attempt){
-		"had no effect": func(s *scheduler, a *attempt) { s.engine.retry(*a, false) },
-		"were kept": func(s *scheduler, a *attempt) {
+	for name, free := range map[string]func(*starter, *attempt){
+		"had no effect": func(s *starter, a *attempt) { s.engine.retry(*a, false) },
+		"were kept": func(s *starter, a *attempt) {
 			s.engine.giveBackPlaces(*a)
 			s.engine.takeFreed()
 			a.waited, a.from = true, lot{kind: lotRunning, app: key.app, address: key.address}
@@ -258,7 +258,7 @@ func TestSerialRunsOfALostShard(t *testing.T) {
 	if !behind(entries[1]) || e.held[2] != nil {
 		t.Error("a run of a shard that was lost is still held")
 	}
-	if err := s.settleNew(t.Context(), nil); err != nil || e.waits(waits) || e.due.len() != 1 {
+	if err := (&settler{shared: s.shared, engine: e}).settleNew(t.Context(), nil); err != nil || e.waits(waits) || e.due.len() != 1 {
 		t.Errorf("err %v, waits %v, %d due; want the run that waited to be due, and forgotten then", err, e.waits(waits), e.due.len())
 	}
 }

@@ -33,19 +33,3 @@ type routeCall struct{ about *routeWait }
 func askLot(app string) lot { return lot{kind: lotAsk, app: app} }
 
 func errorLot(app string) lot { return lot{kind: lotRoute, app: app} }
-
-// choiceFor returns what a router has chosen for a run; nil when it has to be asked yet,
-// or when an earlier run of the job has.
-func (e *engine) choiceFor(en *entry, job *Job, addrs []string) *routeChoice {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if !en.choice.fits(job, addrs) {
-		en.choice = nil
-		return nil
-	}
-	q := e.routes[routerKey{job.Route, job.ID}]
-	if q != nil && len(q.waiting) > 0 && keyOfRun(&q.waiting[0].en.run).before(keyOfRun(&en.run)) {
-		return nil
-	}
-	return en.choice
-}

@@ -319,3 +319,6 @@ func (t Trigger) Validate() error {
 	}
 	return f.err()
 }
+
+// isPart reports whether a run is one part of a broadcast already.
+func isPart(r *Run) bool { return r.Sharding != Sharding{} }

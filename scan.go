@@ -7,14 +7,33 @@ package xxljob
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 )
+
+// scanner plans what becomes due. It belongs to the scan loop.
+type scanner struct {
+	*shared
+	engine     *engine
+	fitness    *fitness
+	reconciler *reconciler
+	hooks      *hookQueue
+	reload     *reloadSet
+	window     planWindow
+	unsettled  unsettled
+	claiming   backoff // of Store.Claim
+}
+
+func newScanner(s *shared, e *engine, f *fitness, hooks *hookQueue, reload *reloadSet) *scanner {
+	return &scanner{
+		shared: s, engine: e, fitness: f, reconciler: &reconciler{shared: s, engine: e}, hooks: hooks, reload: reload,
+		claiming: backoff{log: s.log, what: "claiming due jobs"},
+	}
+}
 
 // scanGap is how long the end of the window stays where it is. It moves on in
 // steps, so that a job with a short period is claimed once for several of its
 // instants; and by half of the pre-read at most, so that nothing comes late by it.
-func (s *scheduler) scanGap() time.Duration { return s.cfg.PreRead / 2 }
+func (s *scanner) scanGap() time.Duration { return s.cfg.PreRead / 2 }
 
 // unsettled makes the loop read planned runs again and again for a while after a
 // claim whose outcome is unknown: a commit that hangs in the database may land long
@@ -53,7 +72,7 @@ func (w *planWindow) at(now time.Time, preRead, gap time.Duration) time.Time {
 
 // scanDuty claims what becomes due. It is the only one that scans on this node, so no shard
 // is scanned twice at once.
-func (s *scheduler) scanDuty(signals Signals) duty {
+func (s *scanner) scanDuty(signals Signals) duty {
 	return duty{
 		what: "scanning for due jobs", wakes: []<-chan struct{}{signals.Scan, s.wakes.scan},
 		once: func(ctx context.Context) (time.Duration, error) {
@@ -68,7 +87,7 @@ func (s *scheduler) scanDuty(signals Signals) duty {
 }
 
 // scanOnce plans everything up to the end of the window and returns when to look again.
-func (s *scheduler) scanOnce(ctx context.Context) (time.Duration, error) {
+func (s *scanner) scanOnce(ctx context.Context) (time.Duration, error) {
 	if !s.leases.trusted(time.Now()) {
 		return forever, nil // the lease loop pokes
 	}
@@ -84,7 +103,7 @@ func (s *scheduler) scanOnce(ctx context.Context) (time.Duration, error) {
 
 // scanShards is scanOnce for shards. Where the claim failed, and is spaced by itself, the
 // error is the second result.
-func (s *scheduler) scanShards(ctx context.Context, shards []Shard) (wait time.Duration, failed, err error) {
+func (s *scanner) scanShards(ctx context.Context, shards []Shard) (wait time.Duration, failed, err error) {
 	now := s.clock.now()
 	before := s.window.at(now, s.cfg.PreRead, s.scanGap())
 	defer func(began time.Time) { s.window.took = time.Since(began) }(time.Now())
@@ -115,7 +134,7 @@ func (s *scheduler) scanShards(ctx context.Context, shards []Shard) (wait time.D
 }
 
 // scanWait is when the next scan is due.
-func (s *scheduler) scanWait(res ScanResult, missed bool) time.Duration {
+func (s *scanner) scanWait(res ScanResult, missed bool) time.Duration {
 	switch {
 	case len(res.Jobs) == s.cfg.ScanLimit || len(res.Runs) == scanRuns:
 		return 0
@@ -147,7 +166,7 @@ func earlier(a, b time.Time) time.Time {
 // claim plans the jobs and writes the plans. It returns the earliest instant
 // that is not planned yet; missed reports that some jobs were not as they had
 // been read.
-func (s *scheduler) claim(ctx context.Context, shards []Shard, due []DueJob, now, before time.Time) (next time.Time, missed bool, err error) {
+func (s *scanner) claim(ctx context.Context, shards []Shard, due []DueJob, now, before time.Time) (next time.Time, missed bool, err error) {
 	if len(due) == 0 {
 		return next, false, nil
 	}
@@ -192,43 +211,11 @@ func (s *scheduler) claim(ctx context.Context, shards []Shard, due []DueJob, now
 	return next, false, nil
 }
 
-// reloadSet are shards whose planned runs have to be read as a whole: after a
-// take-over, and after a claim whose outcome is unknown.
-type reloadSet struct {
-	mu     sync.Mutex
-	shards map[int]bool // guarded by mu
-}
-
-func (r *reloadSet) add(shards []Shard) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.shards == nil {
-		r.shards = map[int]bool{}
-	}
-	for _, sh := range shards {
-		r.shards[sh.ID] = true
-	}
-}
-
-// take empties the set and returns those of the owned shards that were in it.
-func (r *reloadSet) take(owned []Shard) []Shard {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var shards []Shard
-	for _, sh := range owned {
-		if r.shards[sh.ID] {
-			shards = append(shards, sh)
-		}
-	}
-	r.shards = nil
-	return shards
-}
-
 // reloadPlanned reads planned runs that the scan does not return: all of the
 // shards in the reload set, and those of apps that have run dry here. Of a shard it
 // reads as far ahead as any node plans: what a former owner has planned beyond this
 // node's own window, no scan would find.
-func (s *scheduler) reloadPlanned(ctx context.Context, before time.Time) error {
+func (s *scanner) reloadPlanned(ctx context.Context, before time.Time) error {
 	owned := s.leases.owned()
 	s.reload.add(s.leases.unloaded())
 	if shards := s.reload.take(owned); len(shards) > 0 {
@@ -237,7 +224,7 @@ func (s *scheduler) reloadPlanned(ctx context.Context, before time.Time) error {
 			return err
 		}
 		s.leases.note(shards, func(h *hold) { h.loaded = true })
-		s.openSerial()
+		s.engine.openSerial()
 	}
 	for app, after := range s.engine.thirsty() {
 		// As far ahead as a reload: what was shed then is found only here.
@@ -249,7 +236,7 @@ func (s *scheduler) reloadPlanned(ctx context.Context, before time.Time) error {
 }
 
 // readPlanned pages through planned runs and holds those there is room for.
-func (s *scheduler) readPlanned(ctx context.Context, q PlannedQuery) error {
+func (s *scanner) readPlanned(ctx context.Context, q PlannedQuery) error {
 	q.Limit = scanRuns
 	for {
 		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Planned(ctx, q) })
@@ -267,7 +254,7 @@ func (s *scheduler) readPlanned(ctx context.Context, q PlannedQuery) error {
 
 // readOn reads an app's planned runs from behind its horizon, as far as there is
 // room for them.
-func (s *scheduler) readOn(ctx context.Context, owned []Shard, app string, from ringEntry, before time.Time) error {
+func (s *scanner) readOn(ctx context.Context, owned []Shard, app string, from ringEntry, before time.Time) error {
 	q := PlannedQuery{Shards: owned, App: app, Before: before, After: time.UnixMilli(from.at).UTC(), AfterID: from.runID, Limit: scanRuns}
 	if from == (ringEntry{}) {
 		q.After = time.Time{}
@@ -289,7 +276,7 @@ func (s *scheduler) readOn(ctx context.Context, owned []Shard, app string, from 
 
 // tryOut makes a claim and a start that change nothing, where nothing else shows whether
 // they would succeed. It is called by the scan loop while the node fails.
-func (s *scheduler) tryOut(ctx context.Context) {
+func (s *scanner) tryOut(ctx context.Context) {
 	f := s.fitness
 	if !s.leases.trusted(time.Now()) {
 		return

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"sync/atomic"
-	"time"
 
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/internal/guard"
@@ -177,220 +175,106 @@ func New(store Store, cfg Config) (Scheduler, error) {
 	if err := errors.Join(cfg.validate(), err); err != nil {
 		return nil, err
 	}
-	s := &scheduler{
-		shared: &shared{
-			cfg: cfg, store: store, log: cfg.Logger.With("node", cfg.Node), incarnation: cfg.Node + "-" + randomText(10),
-			clock: &clock{}, wakes: newWakes(), life: newLife(),
-		},
-		own: own, attached: &attachedSet{},
-		dispatching: newBatch[Dispatch](),
+	all := &shared{
+		cfg: cfg, store: store, log: cfg.Logger.With("node", cfg.Node), incarnation: cfg.Node + "-" + randomText(10),
+		clock: &clock{}, wakes: newWakes(), life: newLife(),
 	}
-	s.setUp()
+	s := assemble(all, own)
 	return s, s.Attach(own)
 }
 
-// setUp makes the parts that refer to the scheduler or to each other.
-func (s *scheduler) setUp() {
-	s.panics = guard.NewLog(func() *slog.Logger { return s.log })
-	s.hooks = &hookQueue{log: s.log, panics: s.panics, hooks: s.cfg.Hooks}
-	s.leases = newLeases(s.incarnation, &s.cfg, s.attachments)
-	s.engine = newEngine(s.shared, s.panics)
-	s.fitness = newFitness(s.cfg.LeaseTTL, s.wakes.lease)
-	s.users = newUserCalls(&s.cfg, s.panics)
-	s.remotes = newRemotes(&s.cfg)
-	s.book = newAddressBook(s.shared, s.engine, s.attached, s.remotes, s.users, s.registerAttached)
-	s.probes = newProbes(s.shared, s.attached, s.remotes, s.engine)
-	s.callees = &callees{s.incarnation, s.attached, s.remotes}
-	s.router = newRouter(s.shared, s.engine, s.book, s.callees, s.probes, s.users, s.panics)
-	s.registrar = newRegistrar(s.shared, s.book, s.users)
-	s.fanOut = make(fanOut, max(1, s.cfg.FastLane/2))
-	s.early = newEarlyFlights()
-	s.desk, s.doubts = newLogDesk(), newDoubts(s.wakes.lease)
-	s.finisher = newFinisher(s.shared, s.engine, s.hooks)
-	s.definer = &definer{s.shared, s.engine, s.book, s.router, s.users, newOwnLists(s.wakes.list)}
-	s.waiter = &waiter{s.shared, s.engine, s.book, s.router}
-	s.speaker = &speaker{shared: s.shared, attached: s.attached, own: s.own}
-	s.results = newAdminResults(s.shared, s.finisher, s.speaker)
-	s.logs = &logs{s.shared, s.desk, s.attached, s.book}
-	s.reconciler = &reconciler{shared: s.shared, engine: s.engine}
-	s.watcher = &watcher{s.shared, s.engine, s.desk}
-	s.taking = make(chan struct{}, 1)
-	s.claiming = backoff{log: s.log, what: "claiming due jobs"}
-	s.starting = backoff{log: s.log, what: "starting runs"}
-}
-
-// scheduler is the engine behind Scheduler. Its loops are in files of their own:
-// scan.go, start.go, handover.go, callback.go, lease.go, registry.go; logs are in log.go.
+// scheduler is the engine behind Scheduler: the list of its parts. Those whose methods are
+// the interface's are embedded.
 type scheduler struct {
 	*shared
-	*definer // the verbs of definitions
-	*waiter
-	*logs
+	*attacher // Attach, Handle
+	*definer  // the verbs of definitions
+	*killer   // Kill
+	*logs     // Log
+	*waiter   // Wait
 
-	// Set by New, then only read.
-	own       *executor.Executor
-	book      *addressBook
-	engine    *engine
-	finisher  *finisher
-	watcher   *watcher
-	fitness   *fitness
-	probes    *probes
-	remotes   *remotes
+	own      *executor.Executor
+	users    *userCalls
+	hooks    *hookQueue
+	doubts   *doubts
+	engine   *engine
+	fitness  *fitness
+	book     *addressBook
+	remotes  *remotes
+	router   *router
+	finisher *finisher
+	watcher  *watcher
+	acceptor *acceptor
+	inDoubt  *inDoubt
+	sender   *sender
+	inbox    *inbox
+	starter  *starter
+	scanner  *scanner
+	settler  *settler
+	leaser   *leaser
+
 	registrar *registrar
-
-	signals Signals // set by Start, before the loops
-
-	early       *earlyFlights
-	desk        *logDesk
-	panics      *guard.Log // of code of the user's
-	hooks       *hookQueue
-	users       *userCalls // of Config.Registry and Config.Routers
-	lead        lead
-	window      planWindow // owned by the scan loop
-	unsettled   unsettled  // owned by the scan loop
-	reconciler  *reconciler
-	claiming    backoff                     // of Store.Claim; owned by the scan loop
-	starting    backoff                     // of Store.Start; owned by the start loop
-	herds       struct{ first, again herd } // starts that go apart; owned by the start loop
-	offeredAt   time.Time                   // see offerFreed; owned by the start loop
-	reload      reloadSet
-	dispatching *batch[Dispatch] // runs that remote executors have accepted
-	open        openRuns
-	fanOut      fanOut
-	results     *adminResults
-	speaker     *speaker
-	unsure      atomic.Bool // a start may have taken effect that Stop cut short
-	doubts      *doubts
-	orphans     map[int64]time.Time // since when they were seen; owned by the lease loop
-	orphaned    time.Time           // the last look for them; owned by the lease loop
-	unswept     reloadSet           // shards whose waiting jobs have to be mended yet
-	server      string              // the store's, as of the last beat; owned by the lease loop
-	superseded  bool                // another node has this one's name; owned by the lease loop
-	rests       bool                // this node leaves its shards to others, as it has said in the log; owned by the lease loop
-	failing     bool                // what this node thought of itself at the last beat; owned by the lease loop
-	tended      int                 // how many duties it has done beside its beats; owned by the lease loop
-	outrun      bool                // others were quicker to take shards, the last time; owned by the lease loop
-	taking      chan struct{}       // full while runs are taken out of the inbox
-	attached    *attachedSet
-	callees     *callees
-	router      *router
+	results   *adminResults
+	speaker   *speaker
 }
 
-func (s *scheduler) Start(ctx context.Context) error { return s.start(ctx, ctx) }
+// assemble makes the parts, each with those that it needs, from the lower floors upwards.
+func assemble(all *shared, own *executor.Executor) *scheduler {
+	s := &scheduler{shared: all, own: own}
+	panics := guard.NewLog(func() *slog.Logger { return all.log })
+	attached, desk := &attachedSet{}, newLogDesk()
+	s.attacher = &attacher{shared: all, attached: attached, own: own, panics: panics}
+	all.leases = newLeases(all.incarnation, &all.cfg, s.attachments)
 
-// start looks for what no retry mends, for as long as ctx lasts, and starts the loops.
-// They go on until life ends.
-func (s *scheduler) start(ctx, life context.Context) error {
-	if ctx == nil {
-		return errNoContext
-	}
-	if err := s.mayStart(life); err != nil {
-		return err
-	}
-	if err := s.sameShards(ctx); err != nil {
-		return err
-	}
-	return s.startLoops(life)
-}
+	s.hooks = &hookQueue{log: all.log, panics: panics, hooks: all.cfg.Hooks}
+	s.users = newUserCalls(&all.cfg, panics)
+	s.doubts = newDoubts(all.wakes.lease)
+	s.engine = newEngine(all, panics)
+	s.fitness = newFitness(all.cfg.LeaseTTL, all.wakes.lease)
+	s.remotes = newRemotes(&all.cfg)
+	s.book = newAddressBook(all, s.engine, attached, s.remotes, s.users, s.registerAttached)
+	callees := &callees{all.incarnation, attached, s.remotes}
+	probes := newProbes(all, attached, s.remotes, s.engine)
+	s.router = newRouter(all, s.engine, s.book, callees, probes, s.users, panics)
 
-func (s *scheduler) mayStart(ctx context.Context) error {
-	s.life.mu.Lock()
-	defer s.life.mu.Unlock()
-	return s.life.mayStart(ctx)
-}
+	s.finisher = newFinisher(all, s.engine, s.hooks)
+	s.watcher = &watcher{all, s.engine, desk}
+	s.killer = &killer{all, s.engine, s.finisher, s.book}
+	s.acceptor = newAcceptor(all, s.engine, s.killer)
+	s.inDoubt = &inDoubt{shared: all, engine: s.engine, book: s.book, finisher: s.finisher, acceptor: s.acceptor}
+	s.sender = &sender{
+		shared: all, engine: s.engine, finisher: s.finisher, watcher: s.watcher, killer: s.killer, inDoubt: s.inDoubt,
+		acceptor: s.acceptor, book: s.book, callees: callees, early: newEarlyFlights(), fanOut: make(fanOut, max(1, all.cfg.FastLane/2)),
+	}
+	s.logs = &logs{all, desk, attached, s.book}
+	s.inbox = &inbox{
+		shared: all, engine: s.engine, attached: attached, callees: callees, finisher: s.finisher, killer: s.killer,
+		sender: s.sender, logs: s.logs, doubts: s.doubts, taking: make(chan struct{}, 1),
+	}
+	s.starter = &starter{
+		shared: all, engine: s.engine, fitness: s.fitness, router: s.router, blockers: &blockers{all, s.engine}, sender: s.sender,
+		inbox: s.inbox, inDoubt: s.inDoubt, finisher: s.finisher, watcher: s.watcher, hooks: s.hooks, doubts: s.doubts,
+		starting: backoff{log: all.log, what: "starting runs"},
+	}
 
-// sameShards returns an error if the store has another number of shards. Whatever else
-// is wrong with it the loops look after.
-func (s *scheduler) sameShards(ctx context.Context) error {
-	_, err := call(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.setShards(ctx) })
-	if errors.Is(err, ErrShards) {
-		return fmt.Errorf("xxljob: start: %w", err)
+	reload, lists := &reloadSet{}, newOwnLists(all.wakes.list)
+	s.scanner = newScanner(all, s.engine, s.fitness, s.hooks, reload)
+	s.settler = &settler{
+		shared: all, engine: s.engine, finisher: s.finisher, watcher: s.watcher, inDoubt: s.inDoubt, inbox: s.inbox,
+		doubts: s.doubts, reload: reload,
 	}
-	return nil
-}
+	s.leaser = &leaser{
+		shared: all, engine: s.engine, fitness: s.fitness, attacher: s.attacher, book: s.book, desk: desk, lists: lists,
+		doubts: s.doubts, settler: s.settler, reload: reload,
+	}
 
-func (s *scheduler) startLoops(ctx context.Context) error {
-	l := s.life
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.mayStart(ctx); err != nil {
-		return err
-	}
-	l.started = true
-	s.speaker.warnOfDefaultToken()
-	s.speaker.warnOfJobsAPI()
-	l.plan, l.work, l.lease = newLoops(), newLoops(), newLoops()
-	s.signals = s.store.Watch(l.lease.ctx, s.incarnation)
-	plan, work, lease := s.duties(s.signals)
-	l.lease.start(s.log, lease)
-	l.work.start(s.log, work)
-	l.plan.start(s.log, plan)
-	// The goroutine that AfterFunc starts ends with Stop.
-	l.unhook = context.AfterFunc(ctx, func() {
-		grace, cancel := context.WithTimeout(context.Background(), s.cfg.StopGrace)
-		defer cancel()
-		if err := s.graceOver(s.Stop(grace)); err != nil {
-			s.log.Warn("xxljob: stopped before all handlers had ended", "error", err)
-		}
-	})
-	return nil
-}
-
-func (s *scheduler) Run(ctx context.Context) error {
-	if ctx == nil {
-		return errNoContext
-	}
-	if err := s.start(ctx, context.WithoutCancel(ctx)); err != nil {
-		return err
-	}
-	select {
-	case <-ctx.Done():
-	case <-s.life.lease.ctx.Done(): // somebody else called Stop
-	case <-s.life.broken:
-	}
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.StopGrace)
-	defer cancel()
-	return errors.Join(s.graceOver(s.Stop(grace)), s.life.fatalErr())
-}
-
-// graceOver has an error of Stop say how long handlers had.
-func (s *scheduler) graceOver(err error) error {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("xxljob: handlers had not ended within StopGrace %v: %w", s.cfg.StopGrace, err)
-	}
-	return err
-}
-
-// cannotWork records an error that no retry mends: ErrShards, of a store that did not
-// answer when Start asked. It is called once, by the lease loop.
-func (s *scheduler) cannotWork(err error) {
-	s.log.Error("xxljob: this scheduler cannot work at all", "error", err)
-	s.life.mu.Lock()
-	defer s.life.mu.Unlock()
-	s.life.fatal = err
-	close(s.life.broken)
-}
-
-func (s *scheduler) Ready() error {
-	l := s.life
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch {
-	case l.fatal != nil:
-		return fmt.Errorf("%w: %w", ErrNotReady, l.fatal)
-	case l.stopping:
-		return fmt.Errorf("%w: %w", ErrNotReady, ErrStopped)
-	case !l.started:
-		return fmt.Errorf("%w: not started", ErrNotReady)
-	case !s.leases.trusted(time.Now()):
-		return fmt.Errorf("%w: the store has not acknowledged a beat in time", ErrNotReady)
-	case s.leases.isSuperseded():
-		return fmt.Errorf("%w: a later node has the same Config.Node", ErrNotReady)
-	}
-	if err := s.fitness.err(s.leases.isResting()); err != nil {
-		return fmt.Errorf("%w: %w", ErrNotReady, err)
-	}
-	return nil
+	s.definer = &definer{all, s.engine, s.book, s.router, s.users, lists}
+	s.waiter = &waiter{all, s.engine, &selfWait{all, s.engine, s.book, s.router}}
+	s.speaker = &speaker{shared: all, attached: attached, own: own}
+	s.results = newAdminResults(all, s.finisher, s.speaker)
+	s.registrar = newRegistrar(all, s.book, s.users)
+	s.attacher.users, s.attacher.book, s.attacher.finisher, s.attacher.speaker = s.users, s.book, s.finisher, s.speaker
+	return s
 }
 
 func (s *scheduler) Handler() (http.Handler, error) {

@@ -7,81 +7,30 @@ package xxljob
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/xxljob/xxljob/block"
 	"github.com/xxljob/xxljob/wire"
 )
 
-// earlyFlights are started runs whose time has not quite come: the store's
-// answer was quicker than the lead.
-type earlyFlights struct {
-	mu       sync.Mutex
-	ring     timeRing
-	dueTimes dueTimes
-	flights  map[int64]*flight
-}
-
-func newEarlyFlights() *earlyFlights {
-	return &earlyFlights{dueTimes: newDueTimes(), flights: map[int64]*flight{}}
-}
-
-func (e *earlyFlights) add(f *flight) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.flights[f.run.ID] = f
-	e.ring.Push(f.run.Scheduled, f.run.ID)
-	e.dueTimes.add(f.run.Scheduled.UnixMilli())
-}
-
-func (e *earlyFlights) pop(now time.Time) []*flight {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if len(e.flights) == 0 {
-		return nil
-	}
-	e.dueTimes.popUpTo(now.UnixMilli())
-	var due []*flight
-	for _, id := range e.ring.Pop(now) {
-		due = append(due, e.flights[id])
-		delete(e.flights, id)
-	}
-	return due
-}
-
-func (e *earlyFlights) next() (time.Time, bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	ms, ok := e.dueTimes.next()
-	return time.UnixMilli(ms), ok
-}
-
-// lead is how long before its time a run is marked started: twice what the
-// store's answers take, at most maxLead.
-type lead struct {
-	mu   sync.Mutex
-	took time.Duration // guarded by mu: a moving average
-}
-
-func (l *lead) sample(took time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.took += (took - l.took) / 8
-}
-
-func (l *lead) get() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.took < time.Millisecond/2 {
-		return 0 // a store in memory: nothing to make up for
-	}
-	return min(2*l.took, maxLead)
+// sender hands started runs to their executors, at their time.
+type sender struct {
+	*shared
+	engine   *engine
+	finisher *finisher
+	watcher  *watcher
+	killer   *killer
+	inDoubt  *inDoubt
+	acceptor *acceptor
+	book     *addressBook
+	callees  *callees
+	early    *earlyFlights
+	fanOut   fanOut
 }
 
 // deliverAt sends a started run at its time: now, or when the start loop finds
 // it due.
-func (s *scheduler) deliverAt(f *flight) {
+func (s *sender) deliverAt(f *flight) {
 	early := f.run.Scheduled.Sub(s.clock.now())
 	switch {
 	case early <= 0:
@@ -100,7 +49,7 @@ func (s *scheduler) deliverAt(f *flight) {
 }
 
 // deliverDue sends what was started early and is due now.
-func (s *scheduler) deliverDue(now time.Time) {
+func (s *sender) deliverDue(now time.Time) {
 	for _, f := range s.early.pop(now) {
 		s.deliver(f)
 	}
@@ -108,7 +57,7 @@ func (s *scheduler) deliverDue(now time.Time) {
 
 // deliverEarly waits for what was started a moment before its time, and sends it. It takes
 // maxLead at most: more may come in all the time, from other nodes.
-func (s *scheduler) deliverEarly(ctx context.Context) {
+func (s *sender) deliverEarly(ctx context.Context) {
 	until := s.clock.now().Add(maxLead)
 	for {
 		at, ok := s.early.next()
@@ -121,7 +70,7 @@ func (s *scheduler) deliverEarly(ctx context.Context) {
 
 // deliverRest sends what was taken from other nodes a moment before its time,
 // when the start loop has ended: this node has taken it, so it runs it.
-func (s *scheduler) deliverRest(ctx context.Context) {
+func (s *sender) deliverRest(ctx context.Context) {
 	for {
 		at, ok := s.early.next()
 		if !ok || !sleep(ctx, at.Sub(s.clock.now())) {
@@ -134,7 +83,7 @@ func (s *scheduler) deliverRest(ctx context.Context) {
 // deliver hands a started run to its executor. One of ours only enqueues it;
 // others may take their time, and are called from a goroutine that holds a place
 // in a lane. Stop waits for these goroutines.
-func (s *scheduler) deliver(f *flight) {
+func (s *sender) deliver(f *flight) {
 	if f.lane == laneNone && !f.remote && time.Since(f.acked) <= s.leases.window {
 		s.send(s.life.work.ctx, f)
 		return
@@ -172,7 +121,7 @@ func (o fanOut) leaveIf(entered bool) {
 // stillMine looks at the run again when its start is longer ago than this node
 // is trusted for: a node that was paused must not send what may have been
 // decided about meanwhile.
-func (s *scheduler) stillMine(ctx context.Context, f *flight) bool {
+func (s *sender) stillMine(ctx context.Context, f *flight) bool {
 	retry := backoff{log: s.log, what: "reading a run before it is sent"}
 	for time.Since(f.acked) > s.leases.window {
 		began := time.Now()
@@ -184,7 +133,7 @@ func (s *scheduler) stillMine(ctx context.Context, f *flight) bool {
 			s.engine.land(f.run.ID)
 			s.engine.answered(f, 0, s.clock.now())
 			if err == nil {
-				s.notMine(run)
+				s.engine.notMine(run)
 			}
 			return false
 		default:
@@ -197,18 +146,8 @@ func (s *scheduler) stillMine(ctx context.Context, f *flight) bool {
 	return true
 }
 
-// notMine acts on a run that was found not to be this node's to run any more.
-func (s *scheduler) notMine(r Run) {
-	switch {
-	case r.State.Ended():
-		s.engine.notify(r)
-	case r.State == StatePlanned:
-		s.engine.plannedAgain(r, false)
-	}
-}
-
 // send calls the executor and acts on its answer.
-func (s *scheduler) send(ctx context.Context, f *flight) {
+func (s *sender) send(ctx context.Context, f *flight) {
 	if !s.engine.send(f) {
 		s.engine.answered(f, 0, s.clock.now())
 		return
@@ -226,7 +165,7 @@ func (s *scheduler) send(ctx context.Context, f *flight) {
 		s.finisher.finishAsync(s.finisher.resultAt(f, Result{State: StateLost, HandleMsg: resultForgotten}))
 	case err == nil && ret.OK():
 		if reason := s.engine.accepted(f); reason != "" {
-			s.killAt(ctx, f, reason) // asked for while it was being accepted
+			s.killer.killAt(ctx, f, reason) // asked for while it was being accepted
 		}
 	case err != nil:
 		s.refused(ctx, f, "error: "+err.Error())
@@ -236,7 +175,7 @@ func (s *scheduler) send(ctx context.Context, f *flight) {
 }
 
 // refused goes on to the next address of a probing route, or ends the run.
-func (s *scheduler) refused(ctx context.Context, f *flight, why string) {
+func (s *sender) refused(ctx context.Context, f *flight, why string) {
 	text := plainText(shorten(why, maxAnswer))
 	res := s.finisher.resultAt(f, Result{State: StateRefused, HandleMsg: text, TriggerMsg: f.run.Address + ": " + text})
 	if block.IsDiscard(why) {
@@ -249,7 +188,7 @@ func (s *scheduler) refused(ctx context.Context, f *flight, why string) {
 
 // readdress moves the run to the next executor after a refusal, by a compare-and-set
 // on the address. It reports whether it has.
-func (s *scheduler) readdress(ctx context.Context, f *flight, why string) bool {
+func (s *sender) readdress(ctx context.Context, f *flight, why string) bool {
 	for i, next := range f.choices {
 		epoch, owned := s.leases.epoch(f.run.Shard)
 		if next == f.run.Address || !owned || f.run.Owner != s.incarnation {
@@ -272,7 +211,7 @@ func (s *scheduler) readdress(ctx context.Context, f *flight, why string) bool {
 }
 
 // goOn follows a run to its new address: it is another node's, or called from here.
-func (s *scheduler) goOn(f *flight, move Readdress, choices []string) {
+func (s *sender) goOn(f *flight, move Readdress, choices []string) {
 	to := routed{address: move.Address}
 	s.callees.equip(&to, f.job)
 	to.serial = lot{} // a new address, and no other run of the job was asked about
@@ -296,7 +235,7 @@ func (s *scheduler) goOn(f *flight, move Readdress, choices []string) {
 
 // moveTo tries until the store has told whether the run has moved; an error of
 // Readdress may hide that it has.
-func (s *scheduler) moveTo(ctx context.Context, move Readdress) (bool, error) {
+func (s *sender) moveTo(ctx context.Context, move Readdress) (bool, error) {
 	retry := backoff{log: s.log, what: "moving a run to another address"}
 	return callUntil(ctx, &retry,
 		func(ctx context.Context) (bool, error) { return s.store.Readdress(ctx, move) },

@@ -11,26 +11,39 @@ import (
 	"github.com/xxljob/xxljob/block"
 )
 
-const (
-	// maxLead is how long before its time a run may be marked started, to make up
-	// for the store's round trip. It is sent at its time, never before.
-	maxLead = 20 * time.Millisecond
-	// maxStartMsg bounds what is recorded of a start, in bytes: routers of users and
-	// long lists of probes may have much to say.
-	maxStartMsg = 16 << 10
-)
+const ()
+
+// starter starts what is due. It belongs to the start loop.
+type starter struct {
+	*shared
+	engine   *engine
+	fitness  *fitness
+	router   *router
+	blockers *blockers
+	sender   *sender
+	inbox    *inbox
+	inDoubt  *inDoubt
+	finisher *finisher
+	watcher  *watcher
+	hooks    *hookQueue
+	doubts   *doubts
+
+	starting  backoff                     // of Store.Start
+	herds     struct{ first, again herd } // starts that go apart
+	offeredAt time.Time                   // see offerFreed
+}
 
 // startDuty starts runs at their time.
-func (s *scheduler) startDuty() duty {
+func (s *starter) startDuty() duty {
 	return duty{what: "routing runs", wakes: []<-chan struct{}{s.wakes.start}, once: s.startOnce}
 }
 
 // startOnce starts what is due and returns how long nothing more will be.
-func (s *scheduler) startOnce(ctx context.Context) (time.Duration, error) {
+func (s *starter) startOnce(ctx context.Context) (time.Duration, error) {
 	for ctx.Err() == nil {
 		now := s.clock.now()
-		s.engine.takeDue(now.Add(s.lead.get()))
-		s.deliverDue(now)
+		s.engine.takeDue(now.Add(s.engine.lead.get()))
+		s.sender.deliverDue(now)
 		some, locked, err := s.startPass(ctx)
 		s.offerFreed()
 		switch {
@@ -52,7 +65,7 @@ func (s *scheduler) startOnce(ctx context.Context) (time.Duration, error) {
 
 // startPass starts what is due, and behind it some of what goes apart. It reports whether
 // there was something, and whether some rows have to be tried again after a pause.
-func (s *scheduler) startPass(ctx context.Context) (some, locked bool, err error) {
+func (s *starter) startPass(ctx context.Context) (some, locked bool, err error) {
 	n, _, locked, err := s.startFrom(ctx, lot{kind: lotDue}, storeBatch)
 	if err != nil {
 		return n > 0, locked, err
@@ -63,12 +76,12 @@ func (s *scheduler) startPass(ctx context.Context) (some, locked bool, err error
 
 // startFrom starts up to most entries from a lot, and returns how many the store was asked
 // about, and how long that took.
-func (s *scheduler) startFrom(ctx context.Context, from lot, most int) (n int, took time.Duration, locked bool, err error) {
+func (s *starter) startFrom(ctx context.Context, from lot, most int) (n int, took time.Duration, locked bool, err error) {
 	if from.kind != lotDue {
 		if !s.engine.waits(from) {
 			return 0, 0, false, nil
 		}
-		s.deliverEarly(ctx) // these may take longer than the others can wait
+		s.sender.deliverEarly(ctx) // these may take longer than the others can wait
 	}
 	if ctx.Err() != nil || !s.leases.trusted(time.Now()) {
 		return 0, 0, false, nil
@@ -88,7 +101,7 @@ const offerPause = 100 * time.Millisecond
 
 // offerFreed has the inbox looked at again where starts that came to nothing have given
 // places back for which runs wait there.
-func (s *scheduler) offerFreed() {
+func (s *starter) offerFreed() {
 	if now := time.Now(); now.Sub(s.offeredAt) >= offerPause && s.engine.takeFreed() {
 		s.offeredAt = now
 		s.wakes.inbox.pokeIf(s.engine.inboxFull.Load())
@@ -97,13 +110,13 @@ func (s *scheduler) offerFreed() {
 
 // untilNext is the time until the ring, or the store's early answer to a start,
 // has something due.
-func (s *scheduler) untilNext() time.Duration {
+func (s *starter) untilNext() time.Duration {
 	now := s.clock.now()
 	wait := time.Duration(forever)
 	if at, ok := s.engine.nextDue(); ok {
-		wait = max(at.Sub(now)-s.lead.get(), time.Microsecond)
+		wait = max(at.Sub(now)-s.engine.lead.get(), time.Microsecond)
 	}
-	if at, ok := s.early.next(); ok {
+	if at, ok := s.sender.early.next(); ok {
 		wait = min(wait, max(at.Sub(now), time.Microsecond))
 	}
 	if s.engine.hasFreed() {
@@ -115,7 +128,7 @@ func (s *scheduler) untilNext() time.Duration {
 // collect takes entries from the due queue, or from a lot of those that go apart, routes
 // them, and takes places for them. Those without room wait in lots, and so do those of the
 // due queue that go apart.
-func (s *scheduler) collect(ctx context.Context, from lot, most int) ([]attempt, error) {
+func (s *starter) collect(ctx context.Context, from lot, most int) ([]attempt, error) {
 	now := s.clock.now()
 	for {
 		batch, unknown := s.engine.pop(from, most)
@@ -165,7 +178,7 @@ func (s *scheduler) collect(ctx context.Context, from lot, most int) ([]attempt,
 // waitsItsTurn parks a run of a serial job that has to let an earlier one pass, or of
 // which it is not known yet whether it has. It is routed when it goes on: a strategy is
 // asked once about each run.
-func (s *scheduler) waitsItsTurn(a attempt) bool {
+func (s *starter) waitsItsTurn(a attempt) bool {
 	if a.job.Block != block.SerialExecution {
 		return false
 	}
@@ -176,7 +189,7 @@ func (s *scheduler) waitsItsTurn(a attempt) bool {
 
 // routeEntry routes an entry, unless it has waited for room at an address, or for its turn:
 // then it keeps what was decided.
-func (s *scheduler) routeEntry(ctx context.Context, a *attempt) error {
+func (s *starter) routeEntry(ctx context.Context, a *attempt) error {
 	decided := (a.route.address != "" || a.route.refused != "") && a.routedFor == a.job.Version && !a.route.probing
 	if decided && (a.goesApart() || !isPart(&a.run) && !s.leases.anyDoubted(a.route)) {
 		return nil
@@ -195,7 +208,7 @@ func (s *scheduler) routeEntry(ctx context.Context, a *attempt) error {
 
 // reserve takes the places that the attempt needs and fills in its Start, or
 // parks the entry.
-func (s *scheduler) reserve(a *attempt, now time.Time) bool {
+func (s *starter) reserve(a *attempt, now time.Time) bool {
 	e := s.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -234,10 +247,10 @@ func (s *scheduler) reserve(a *attempt, now time.Time) bool {
 
 // isNotRouted reports whether an entry has no address yet, and parks it. Caller holds
 // engine.mu.
-func (s *scheduler) isNotRouted(a *attempt) bool {
+func (s *starter) isNotRouted(a *attempt) bool {
 	e, r := s.engine, &a.route
 	switch {
-	case r.probing && !s.probes.pending(a.job.ID):
+	case r.probing && !s.router.probes.pending(a.job.ID):
 		e.keepAhead(a.entry)
 		e.due.push(a.entry) // the answers have come in meanwhile
 	case r.probing:
@@ -255,7 +268,7 @@ func (s *scheduler) isNotRouted(a *attempt) bool {
 
 // waitsBehind reports whether a run of a serial job has to wait for earlier ones, and
 // parks it; that of another node's shard is forgotten. Caller holds engine.mu.
-func (s *scheduler) waitsBehind(a *attempt) bool {
+func (s *starter) waitsBehind(a *attempt) bool {
 	e := s.engine
 	open, owned := s.leases.isOpen(a.run.Shard)
 	switch {
@@ -275,7 +288,7 @@ func (s *scheduler) waitsBehind(a *attempt) bool {
 // waitsForPart reports whether a broadcast of a serial job has to wait for the start of an
 // earlier run, which waits for room or for its turn at one of the addresses of the other
 // parts, and parks it: those parts take no turn of their own. Caller holds engine.mu.
-func (s *scheduler) waitsForPart(a *attempt) bool {
+func (s *starter) waitsForPart(a *attempt) bool {
 	e := s.engine
 	for _, address := range a.route.targets {
 		at := serialAt(a.job, address)
@@ -291,7 +304,7 @@ func (s *scheduler) waitsForPart(a *attempt) bool {
 }
 
 // startOf is what the store is asked for.
-func (s *scheduler) startOf(a *attempt) Start {
+func (s *starter) startOf(a *attempt) Start {
 	epoch, _ := s.leases.epoch(a.run.Shard)
 	st := Start{
 		RunID: a.run.ID, JobID: a.job.ID, Shard: a.run.Shard, Epoch: epoch, JobVersion: a.job.Version,
@@ -305,7 +318,7 @@ func (s *scheduler) startOf(a *attempt) Start {
 	case a.route.refused != "":
 		st.State, st.HandleMsg = StateRefused, plainText(shorten(a.route.refused, maxAnswer))
 	case a.route.remote:
-		st.BootID = s.book.boot(a.run.App, st.Address)
+		st.BootID = s.router.book.boot(a.run.App, st.Address)
 		st.TargetBoots = s.bootsOf(a.run.App, st.Targets)
 	}
 	if a.run.ParamSet {
@@ -318,10 +331,10 @@ func (s *scheduler) startOf(a *attempt) Start {
 }
 
 // bootsOf are the boot ids of executors at addresses, as far as they are known.
-func (s *scheduler) bootsOf(app string, addrs []string) []string {
+func (s *starter) bootsOf(app string, addrs []string) []string {
 	var boots []string
 	for _, a := range addrs {
-		boots = append(boots, s.book.boot(app, a))
+		boots = append(boots, s.router.book.boot(app, a))
 	}
 	return boots
 }
@@ -329,7 +342,7 @@ func (s *scheduler) bootsOf(app string, addrs []string) []string {
 // startBatch asks the store and acts on each answer. locked reports that some
 // rows have to be tried again after a pause. prompt says that how long the store takes
 // tells how long before their time such runs are to be started.
-func (s *scheduler) startBatch(ctx context.Context, batch []attempt, prompt bool) (locked bool, err error) {
+func (s *starter) startBatch(ctx context.Context, batch []attempt, prompt bool) (locked bool, err error) {
 	starts := make([]Start, len(batch))
 	for i, a := range batch {
 		starts[i] = a.start
@@ -345,7 +358,7 @@ func (s *scheduler) startBatch(ctx context.Context, batch []attempt, prompt bool
 	}
 	acked := time.Now()
 	if prompt {
-		s.lead.sample(acked.Sub(began))
+		s.engine.lead.sample(acked.Sub(began))
 	}
 	for i := range answers {
 		s.doubts.received(answers[i].Siblings, 1) // a hook may take its time before they take off
@@ -368,7 +381,7 @@ func (s *scheduler) startBatch(ctx context.Context, batch []attempt, prompt bool
 			s.leases.lose(a.run.Shard, a.start.Epoch)
 			s.wakes.lease.poke()
 		case StartNoNode:
-			s.book.forget()
+			s.router.book.forget()
 			s.wakes.lease.poke() // it brings the news of the other nodes
 			s.engine.rerouted(a)
 			locked = true
@@ -378,7 +391,7 @@ func (s *scheduler) startBatch(ctx context.Context, batch []attempt, prompt bool
 		}
 	}
 	// What is started is under way by now: the reads below hold up no handler.
-	locked = s.awaitBlockers(ctx, busy) || locked
+	locked = s.blockers.awaitBlockers(ctx, busy) || locked
 	if len(stale) == 0 {
 		return locked, nil
 	}
@@ -399,7 +412,7 @@ func (s *scheduler) startBatch(ctx context.Context, batch []attempt, prompt bool
 
 // startedOK goes on with a run that the store has marked: it is this process's
 // to run, or waits in another node's inbox, or was refused.
-func (s *scheduler) startedOK(a attempt, answer Started, began time.Time) {
+func (s *starter) startedOK(a attempt, answer Started, began time.Time) {
 	if answer.Run.State.Ended() {
 		s.engine.giveUp(a)
 		s.finisher.ended([]Run{answer.Run})
@@ -414,11 +427,11 @@ func (s *scheduler) startedOK(a attempt, answer Started, began time.Time) {
 
 // launch moves an entry from the held to the flights, or to the away runs, and
 // sends it when its time has come.
-func (s *scheduler) launch(a attempt, run Run, began time.Time) {
+func (s *starter) launch(a attempt, run Run, began time.Time) {
 	f := s.engine.takeOff(a, run, began)
 	s.hooks.started(run)
 	if f != nil {
-		s.deliverAt(f)
+		s.sender.deliverAt(f)
 	} else {
 		s.watcher.goneAway(run)
 	}
@@ -426,15 +439,15 @@ func (s *scheduler) launch(a attempt, run Run, began time.Time) {
 
 // launchSibling does the same for a further part of a broadcast. It takes its
 // place without asking: the parts of a broadcast start together.
-func (s *scheduler) launchSibling(a attempt, run Run, began time.Time) {
+func (s *starter) launchSibling(a attempt, run Run, began time.Time) {
 	r := routed{address: run.Address}
-	s.callees.equip(&r, a.job)
+	s.router.callees.equip(&r, a.job)
 	if r.remote {
 		r.lane, r.fanned = laneNone, true // takes its turn in fanOut instead
 	}
 	s.hooks.started(run)
 	if f := s.engine.takeOffSibling(r, run, a.job, began); f != nil {
-		s.deliverAt(f)
+		s.sender.deliverAt(f)
 	} else {
 		s.watcher.goneAway(run)
 	}
@@ -442,7 +455,7 @@ func (s *scheduler) launchSibling(a attempt, run Run, began time.Time) {
 
 // cancelStopped cancels schedule-born runs of a job that was stopped without
 // them: its schedule broke after they were planned.
-func (s *scheduler) cancelStopped(ctx context.Context, stale []attempt) error {
+func (s *starter) cancelStopped(ctx context.Context, stale []attempt) error {
 	for _, a := range stale {
 		job := s.engine.job(a.run.JobID)
 		if job == nil || !job.Stopped || !a.run.Type.ScheduleBorn() {
@@ -459,7 +472,7 @@ func (s *scheduler) cancelStopped(ctx context.Context, stale []attempt) error {
 
 // loadJobs reads jobs anew. Entries of jobs that are gone are dropped: their
 // runs were cancelled with them.
-func (s *scheduler) loadJobs(ctx context.Context, ids []int64) error {
+func (s *starter) loadJobs(ctx context.Context, ids []int64) error {
 	jobs, err := s.readJobs(ctx, ids)
 	s.engine.remember(jobs)
 	if err != nil {

@@ -64,9 +64,9 @@ func (s *scheduler) stop(ctx context.Context, started bool) error {
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastWords, cancel) })()
 	s.giveBack(final)
-	s.deliverRest(final)
-	s.resign(final)
-	s.deregisterAttached(final)
+	s.sender.deliverRest(final)
+	s.leaser.resign(final)
+	s.attacher.deregisterAttached(final)
 	err := s.drain(ctx, final)
 	l.work.cancel()
 	l.lease.end()
@@ -86,8 +86,8 @@ func (s *scheduler) stop(ctx context.Context, started bool) error {
 func (s *scheduler) takeNoMore(ctx context.Context) {
 	s.life.draining.Store(true)
 	select {
-	case s.taking <- struct{}{}:
-		<-s.taking
+	case s.inbox.taking <- struct{}{}:
+		<-s.inbox.taking
 	case <-ctx.Done():
 	}
 }
@@ -97,7 +97,7 @@ func (s *scheduler) takeNoMore(ctx context.Context) {
 func (s *scheduler) drain(ctx, final context.Context) error {
 	err := s.engine.idle(ctx)
 	if err != nil {
-		s.killAll(final, "the scheduler was stopped")
+		s.killer.killAll(final, "the scheduler was stopped")
 		last, cancel := context.WithTimeout(final, lastWords)
 		defer cancel()
 		_ = s.engine.idle(last) // handlers that ignore cancellation are recorded all the same
@@ -113,4 +113,51 @@ func (s *scheduler) leave(ctx context.Context) {
 	if err := s.store.Leave(ctx, s.incarnation); err != nil {
 		s.log.Warn("xxljob: could not announce departure; other nodes will detect it by silence", "error", err)
 	}
+}
+
+// giveBack puts runs that are started but not sent back to planned, at Stop,
+// also those whose start this node was not sure of: another node starts them.
+func (s *scheduler) giveBack(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	var verdicts []Verdict
+	for _, f := range s.engine.inFlight() {
+		// A run of a shard that is another's by now cannot be given back: it is sent.
+		if _, owned := s.leases.epoch(f.run.Shard); owned && f.run.Owner == s.incarnation && s.engine.intercept(f) {
+			verdicts = append(verdicts, s.leases.verdict(f.run, StatePlanned, "put back: node stopped"))
+		}
+	}
+	if s.doubts.unsure.Load() {
+		verdicts = append(verdicts, s.orphansOfMine(ctx)...)
+	}
+	if len(verdicts) == 0 {
+		return
+	}
+	runs, err := s.store.Settle(ctx, verdicts)
+	if err != nil {
+		s.log.Warn("xxljob: could not put started runs back; the next owner of their shards will find them", "runs", len(verdicts), "error", err)
+	}
+	for _, r := range runs {
+		s.engine.land(r.ID)
+	}
+	// What the store did not give back has ended otherwise, or is left to others.
+	for _, v := range verdicts {
+		s.engine.land(v.RunID)
+	}
+}
+
+// orphansOfMine finds runs that the store has as started by this node for
+// itself, but that nobody here knows.
+func (s *scheduler) orphansOfMine(ctx context.Context) []Verdict {
+	runs, err := s.store.StartedBy(ctx, s.leases.owned(), []string{s.incarnation}, 0, storeBatch)
+	if err != nil {
+		return nil
+	}
+	var verdicts []Verdict
+	for _, r := range runs {
+		if r.Owner == s.incarnation && r.Address == LocalAddress(s.incarnation) && s.engine.flight(r.ID) == nil {
+			verdicts = append(verdicts, s.leases.verdict(r, StatePlanned, "put back: node stopped"))
+		}
+	}
+	return verdicts
 }

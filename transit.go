@@ -50,3 +50,13 @@ func (e *engine) plannedAgain(r Run, serial bool) {
 	}
 	e.wakes.start.pokeIf(sooner || freed)
 }
+
+// notMine acts on a run that was found not to be this node's to run any more.
+func (e *engine) notMine(r Run) {
+	switch {
+	case r.State.Ended():
+		e.notify(r)
+	case r.State == StatePlanned:
+		e.plannedAgain(r, false)
+	}
+}

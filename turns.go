@@ -188,3 +188,37 @@ func (e *engine) waits(at ...lot) bool {
 	defer e.mu.Unlock()
 	return slices.ContainsFunc(at, func(at lot) bool { return e.lots[at] != nil })
 }
+
+// choiceFor returns what a router has chosen for a run; nil when it has to be asked yet,
+// or when an earlier run of the job has.
+func (e *engine) choiceFor(en *entry, job *Job, addrs []string) *routeChoice {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !en.choice.fits(job, addrs) {
+		en.choice = nil
+		return nil
+	}
+	q := e.routes[routerKey{job.Route, job.ID}]
+	if q != nil && len(q.waiting) > 0 && keyOfRun(&q.waiting[0].en.run).before(keyOfRun(&en.run)) {
+		return nil
+	}
+	return en.choice
+}
+
+// openSerial lets runs of serial jobs go on that have waited until it was known what is
+// ahead of them: that is due by now, where it is late.
+func (e *engine) openSerial() {
+	e.takeDue(e.clock.now().Add(e.lead.get()))
+	e.admitAll(lot{kind: lotSettle})
+	e.wakes.start.poke()
+}
+
+// openLost lets go of runs that wait for shards which were lost before it was known what is
+// ahead of them: nobody else would, where no shard is left of which that is not known.
+func (e *engine) openLost() {
+	at := lot{kind: lotSettle}
+	if e.waits(at) && len(e.leases.unloaded()) == 0 {
+		e.admitAll(at)
+		e.wakes.start.poke()
+	}
+}

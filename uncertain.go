@@ -11,7 +11,7 @@ import (
 
 // uncertain finds out what became of a batch whose Start returned an error: it
 // may have taken effect. It keeps the batch until the store has told.
-func (s *scheduler) uncertain(ctx context.Context, batch []attempt) {
+func (s *starter) uncertain(ctx context.Context, batch []attempt) {
 	ids := make([]int64, len(batch))
 	for i, a := range batch {
 		ids[i] = a.run.ID
@@ -19,7 +19,7 @@ func (s *scheduler) uncertain(ctx context.Context, batch []attempt) {
 	for {
 		if !sleep(ctx, s.starting.delay()) {
 			s.engine.undo(batch)
-			s.unsure.Store(true)
+			s.doubts.unsure.Store(true)
 			return
 		}
 		began := s.fitness.begin(&s.fitness.starts)
@@ -35,7 +35,7 @@ func (s *scheduler) uncertain(ctx context.Context, batch []attempt) {
 }
 
 // runsWithSiblings reads the runs, and of broadcasts the parts.
-func (s *scheduler) runsWithSiblings(ctx context.Context, ids []int64, batch []attempt) ([]Run, error) {
+func (s *starter) runsWithSiblings(ctx context.Context, ids []int64, batch []attempt) ([]Run, error) {
 	runs, err := s.store.RunsByID(ctx, ids)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (s *scheduler) runsWithSiblings(ctx context.Context, ids []int64, batch []a
 }
 
 // settleUncertain acts on what was read.
-func (s *scheduler) settleUncertain(batch []attempt, runs []Run, began time.Time) {
+func (s *starter) settleUncertain(batch []attempt, runs []Run, began time.Time) {
 	s.engine.refreshRuns(runs)
 	byID := make(map[int64]Run, len(runs))
 	siblings := map[int64][]Run{}
@@ -96,13 +96,13 @@ func (s *scheduler) settleUncertain(batch []attempt, runs []Run, began time.Time
 // takeBack acts on a run that could not be started because it is planned no
 // more. Where an earlier start of this node took effect behind its back, it is
 // this node's to run.
-func (s *scheduler) takeBack(r Run, job *Job, began time.Time) {
+func (s *starter) takeBack(r Run, job *Job, began time.Time) {
 	switch {
 	case r.State.Ended():
 		s.engine.notify(r)
 	case r.State != StateStarted || r.Owner != s.incarnation || s.engine.flight(r.ID) != nil:
-	case r.Address == LocalAddress(s.incarnation), isRemote(r.Address) && !s.open.has(r.ID) && !s.engine.hasLanded(r):
-		s.receiveOne(r, job, began)
+	case r.Address == LocalAddress(s.incarnation), isRemote(r.Address) && !s.inDoubt.list.has(r.ID) && !s.engine.hasLanded(r):
+		s.inbox.receiveOne(r, job, began)
 	case isRemote(r.Address):
 	default:
 		s.engine.adopt(r)

@@ -16,8 +16,7 @@ const watchPoll = time.Second
 type waiter struct {
 	*shared
 	engine *engine
-	book   *addressBook
-	router *router
+	self   *selfWait
 }
 
 // Wait registers before it reads, so that an end in between is not missed.
@@ -38,7 +37,7 @@ func (w *waiter) Wait(ctx context.Context, runID int64) (Run, error) {
 		if err != nil || run.State.Ended() {
 			return run, absent("wait", fmt.Sprintf("run %d", runID), err)
 		}
-		if err := w.waitsForItself(ctx, run); err != nil {
+		if err := w.self.waitsForItself(ctx, run); err != nil {
 			return run, err
 		}
 		w.wakes.watch.poke()

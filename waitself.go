@@ -13,9 +13,17 @@ import (
 	"github.com/xxljob/xxljob/route"
 )
 
+// selfWait knows where a planned run will go.
+type selfWait struct {
+	*shared
+	engine *engine
+	book   *addressBook
+	router *router
+}
+
 // waitsForItself refuses a handler of this node that waits for its own run, or for one
 // that is certain to be queued behind it.
-func (w *waiter) waitsForItself(ctx context.Context, run Run) error {
+func (w *selfWait) waitsForItself(ctx context.Context, run Run) error {
 	caller, ok := inside.From(ctx)
 	if !ok || caller.JobID != run.JobID {
 		return nil
@@ -49,7 +57,7 @@ func (w *waiter) waitsForItself(ctx context.Context, run Run) error {
 // whichever node sends it, as long as its app has the addresses that it has now, and by
 // NEAREST as long as its shard has the owner that it has now. Where the addresses cannot be
 // read nothing is certain.
-func (w *waiter) comesTo(ctx context.Context, address string, run *Run, job *Job) bool {
+func (w *selfWait) comesTo(ctx context.Context, address string, run *Run, job *Job) bool {
 	if w.router.routers[job.Route] == nil || w.cfg.Routers[job.Route] != nil || job.Stopped && run.Type.ScheduleBorn() {
 		return false // it is refused, or cancelled, when it comes up, or may be
 	}

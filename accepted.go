@@ -1,0 +1,64 @@
+package xxljob
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Runs that remote executors have accepted, on their way to the store. From there on they need
+// nothing of this node.
+
+// acceptor marks them dispatched.
+type acceptor struct {
+	*shared
+	engine      *engine
+	killer      *killer
+	dispatching *batch[Dispatch]
+}
+
+func newAcceptor(s *shared, e *engine, k *killer) *acceptor {
+	return &acceptor{s, e, k, newBatch[Dispatch]()}
+}
+
+// dispatchedAsync hands a run that its executor has accepted to the dispatch loop.
+func (a *acceptor) dispatchedAsync(run Run, msg string) {
+	a.dispatching.add(Dispatch{RunID: run.ID, Owner: run.Owner, Token: run.Token, Msg: run.Address + ": " + plainText(shorten(msg, maxAnswer))})
+}
+
+// dispatchAgain is the pause before runs are tried again whose rows others have locked.
+const dispatchAgain = 200 * time.Millisecond
+
+// dispatchLoop marks runs dispatched, in batches, until ctx ends.
+func (a *acceptor) dispatchLoop(ctx context.Context) {
+	a.dispatching.loop(ctx, func(ctx context.Context, batch []Dispatch) ([]Dispatch, time.Duration) {
+		return a.storeDispatched(ctx, batch), dispatchAgain
+	})
+}
+
+// storeDispatched tries until the store has answered, and returns the runs whose rows others
+// have locked. From then on a run needs nothing of this node: its result comes to any of
+// them.
+func (a *acceptor) storeDispatched(ctx context.Context, batch []Dispatch) (locked []Dispatch) {
+	retry := backoff{log: a.log, what: "marking runs dispatched"}
+	mark := func(ctx context.Context) ([]Run, error) { return a.store.Dispatched(ctx, batch) }
+	changed, err := callUntil(ctx, &retry, mark, mark)
+	if err != nil && !errors.Is(err, ErrLocked) {
+		return nil // ctx has ended
+	}
+	var others []int64
+	there := idsOf(changed)
+	for _, d := range batch {
+		switch {
+		case err != nil && !there[d.RunID]:
+			locked = append(locked, d)
+			continue
+		case !there[d.RunID]:
+			others = append(others, d.RunID)
+		}
+		a.engine.landStart(d.RunID, d.Token)
+	}
+	a.wakes.watch.poke() // for those who wait for one of them
+	a.killer.killUnwanted(changed, others)
+	return locked
+}
