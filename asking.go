@@ -5,33 +5,8 @@ package xxljob
 
 import (
 	"context"
-	"slices"
 	"time"
 )
-
-// asking is what is being asked for the runs of one job. All of it is guarded by
-// probes.mu.
-type asking struct {
-	todo    []string          // addresses to be asked yet, the next one first
-	under   map[probeKey]bool // what is being asked
-	workers int
-
-	// Of the runs that wait: none do when order is nil.
-	job   *Job
-	order []string
-	since time.Time // answers from later on count for them, however long others take
-}
-
-// settling reports whether runs that have a good answer should wait for further ones
-// for a moment.
-func (a *asking) settling(now time.Time) bool {
-	return a != nil && a.order != nil && (len(a.todo) > 0 || len(a.under) > 0) && now.Sub(a.since) < probeGrace
-}
-
-// comes reports whether an address is being asked or will be.
-func (a *asking) comes(job *Job, addr string) bool {
-	return a.under[keyOf(job, addr)] || slices.Contains(a.todo, addr)
-}
 
 // ask probes all addresses of a job for the runs that wait, unless that is under way;
 // as soon as enough of them have answered the runs go on. Caller holds mu. Stop waits
@@ -59,15 +34,6 @@ func (p *probes) ask(job *Job, order []string) {
 		p.s.life.plan.run(func(ctx context.Context) { p.work(ctx, a, job) })
 	}
 	time.AfterFunc(probeGrace, func() { p.look(a) })
-}
-
-// pending reports whether runs of the job wait for answers: one more may, and is let
-// out with them.
-func (p *probes) pending(jobID int64) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	a := p.asking[jobID]
-	return a != nil && a.order != nil
 }
 
 // work asks one address after the other until there are none left. At the end of ctx

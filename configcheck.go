@@ -24,6 +24,22 @@ func (c Config) validate() error {
 		f.add("Location", name, err)
 	}
 	f.oneOf("CatchUp", string(c.CatchUp), string(CatchUpEvery), string(CatchUpOnce))
+	c.validateRanges(&f)
+	c.validateTokens(&f)
+	c.validateJobsAPI(&f)
+	if c.Executor.Addr != "" || len(c.Executor.Admins) > 0 {
+		f.add("Executor", c.Executor.Addr, errors.New("one with Addr or Admins is made by executor.New, given to Attach, and started by its owner"))
+	}
+	for name, r := range c.Routers {
+		if name == "" || r == nil {
+			f.add("Routers", name, errors.New("want a name and a Router"))
+		}
+	}
+	return f.err()
+}
+
+// validateRanges collects the durations and numbers that are out of their range.
+func (c *Config) validateRanges(f *faults) {
 	for _, d := range []struct {
 		name     string
 		d        time.Duration
@@ -61,15 +77,4 @@ func (c Config) validate() error {
 			f.add(n.name, n.n, fmt.Errorf("want %d to %d", n.min, n.max))
 		}
 	}
-	c.validateTokens(&f)
-	c.validateJobsAPI(&f)
-	if c.Executor.Addr != "" || len(c.Executor.Admins) > 0 {
-		f.add("Executor", c.Executor.Addr, errors.New("one with Addr or Admins is made by executor.New, given to Attach, and started by its owner"))
-	}
-	for name, r := range c.Routers {
-		if name == "" || r == nil {
-			f.add("Routers", name, errors.New("want a name and a Router"))
-		}
-	}
-	return f.err()
 }

@@ -164,6 +164,20 @@ func (l *leases) others() []observed {
 	return nodes
 }
 
+// newestOf are the incarnations that have the names of the nodes now.
+func newestOf(nodes []Node) map[string]Node {
+	newest := map[string]Node{}
+	for _, n := range nodes {
+		if n.Left {
+			continue
+		}
+		if o, ok := newest[n.ID]; !ok || n.Joined.After(o.Joined) || n.Joined.Equal(o.Joined) && n.Incarnation > o.Incarnation {
+			newest[n.ID] = n
+		}
+	}
+	return newest
+}
+
 // look takes in a view: the trust it gives, who is live, who is gone, and which shards are
 // this node's. self is what this node has found out about its own claims and starts. It
 // reports whether the live nodes or what they have attached have changed, and whether the
@@ -179,15 +193,7 @@ func (l *leases) look(v View, self selfVerdict, asked, answered time.Time) (chan
 	interrupted := answered.Sub(l.read) > l.ttl/2
 	l.read = answered
 	seen := make(map[string]*observed, len(v.Nodes))
-	newest := map[string]Node{}
-	for _, n := range v.Nodes {
-		if n.Left {
-			continue
-		}
-		if o, ok := newest[n.ID]; !ok || n.Joined.After(o.Joined) || n.Joined.Equal(o.Joined) && n.Incarnation > o.Incarnation {
-			newest[n.ID] = n
-		}
-	}
+	newest := newestOf(v.Nodes)
 	fit := false // there is a live node that has a use for shards and does not fail
 	for _, n := range v.Nodes {
 		o := &observed{node: n, moved: answered}

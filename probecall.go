@@ -1,0 +1,122 @@
+package xxljob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/xxljob/xxljob/route"
+	"github.com/xxljob/xxljob/wire"
+)
+
+// One probe of one address.
+
+// probe asks one address; false when there is no answer to keep.
+func (p *probes) probe(ctx context.Context, job *Job, addr string) (probeAnswer, bool) {
+	p.workers <- struct{}{}
+	defer func() { <-p.workers }()
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	ret, err := p.answer(ctx, job, addr)
+	if errors.Is(err, errStore) {
+		// Not the executor's answer: none is kept, and the next run asks again.
+		sleep(ctx, backoffFirst)
+		return probeAnswer{}, false
+	}
+	now := time.Now()
+	a := probeAnswer{ok: err == nil && ret.OK(), at: now, from: now}
+	switch {
+	case err != nil:
+		a.text = "error: " + err.Error()
+	case a.ok:
+		a.text = "ok"
+	default:
+		a.text = ret.Msg
+	}
+	a.text = plainText(shorten(a.text, maxAnswer))
+	return a, true
+}
+
+// answer gets an answer within ctx, even from an executor that ignores it: its
+// goroutine is left behind then, and ends when the executor answers. One that hangs is
+// not given one goroutine after the other.
+func (p *probes) answer(ctx context.Context, job *Job, addr string) (wire.Return, error) {
+	c := p.callOnce(ctx, job, addr)
+	if ctx.Err() == nil && c.hangs() {
+		return wire.Return{}, fmt.Errorf("no answer within %v, and an earlier call still hangs", probeTimeout)
+	}
+	select {
+	case <-c.done:
+		return c.ret, c.err
+	case <-ctx.Done():
+		return wire.Return{}, fmt.Errorf("no answer within %v", probeTimeout)
+	}
+}
+
+// callOnce returns the call that is under way, perhaps for another job, or makes one.
+func (p *probes) callOnce(ctx context.Context, job *Job, addr string) *probeCall {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key := keyOf(job, addr)
+	if c := p.calling[key]; c != nil {
+		return c
+	}
+	c := &probeCall{ctx: ctx, done: make(chan struct{})}
+	p.calling[key] = c
+	go func() {
+		c.ret, c.err = p.call(ctx, job, addr)
+		p.mu.Lock()
+		delete(p.calling, key)
+		p.mu.Unlock()
+		close(c.done)
+	}()
+	return c
+}
+
+// call asks an executor of this process directly. Of an executor at another
+// node the lease tells that it is there, and the store whether the job runs.
+func (p *probes) call(ctx context.Context, job *Job, addr string) (wire.Return, error) {
+	inc, local := LocalIncarnation(addr)
+	if !local {
+		return p.callRemote(ctx, job, addr)
+	}
+	exec := p.attached.get(job.App)
+	switch {
+	case inc == p.s.incarnation && exec == nil:
+		return wire.Return{}, errors.New("not attached any more")
+	case inc == p.s.incarnation && job.Route == route.Failover:
+		return exec.Beat(ctx)
+	case inc == p.s.incarnation:
+		return exec.IdleBeat(ctx, wire.IdleBeatRequest{JobID: job.ID})
+	case !p.s.leases.isLive(inc) || p.s.leases.isDoubted(addr):
+		return wire.Return{}, errors.New("the node is gone, or has missed its beats")
+	case job.Route == route.Failover:
+		return wire.Success(), nil
+	}
+	runs, err := p.s.store.Runs(ctx, RunFilter{JobID: job.ID, States: []State{StateStarted}, Limit: storeBatch})
+	if err != nil {
+		return wire.Return{}, fmt.Errorf("%w: %w", errStore, err)
+	}
+	for _, r := range runs {
+		if r.Address == addr {
+			return wire.Failf("%s", wire.MsgBusy), nil
+		}
+	}
+	return wire.Success(), nil
+}
+
+// callRemote asks a remote executor.
+func (p *probes) callRemote(ctx context.Context, job *Job, addr string) (wire.Return, error) {
+	exec, err := p.remotes.get(job.App, addr)
+	switch {
+	case err != nil:
+		return wire.Return{}, err
+	case job.Route == route.Failover:
+		return exec.Beat(ctx)
+	}
+	return exec.IdleBeat(ctx, wire.IdleBeatRequest{JobID: job.ID})
+}
+
+// errStore marks a probe that the store, not the executor, has failed.
+var errStore = errors.New("xxljob: the store did not answer")
