@@ -17,7 +17,7 @@ func (l *leaser) leaseLoop(ctx context.Context, nodes <-chan struct{}) {
 	for {
 		wait, err := l.leaseOnce(ctx, &joined)
 		if err != nil {
-			l.doubts.later() // a store that failed over may have forgotten what it had acknowledged
+			l.doubts.lookLater() // a store that failed over may have forgotten what it had acknowledged
 		}
 		if errors.Is(err, ErrShards) {
 			l.life.cannotWork(err, l.log)
@@ -75,7 +75,7 @@ func (l *leaser) leaseOnce(ctx context.Context, joined *bool) (time.Duration, er
 		return 0, nil
 	}
 	err = l.tend(ctx, view)
-	if view.Alone && !l.doubts.suspicious() {
+	if view.Alone && !l.doubts.any() {
 		return forever, err
 	}
 	return l.cfg.LeaseTTL / 5, err
@@ -157,7 +157,7 @@ func (l *leaser) besideBeats(ctx context.Context) (context.Context, context.Canc
 func (l *leaser) noteServer(server string) {
 	if l.server != "" && server != l.server {
 		l.log.Warn("xxljob: the store is now served by another server process; rereading planned runs", "was", l.server, "is", server)
-		l.doubts.later()
+		l.doubts.lookLater()
 		l.reload.add(l.leases.owned())
 		l.wakes.scan.poke()
 		l.lists.renewed()

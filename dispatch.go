@@ -1,8 +1,8 @@
 package xxljob
 
 // Triggers of remote executors and what they answer. Input: flights, from send.go,
-// and answers, from unknown.go. Output: runs that are marked dispatched, in the store;
-// refusals, to send.go; unknown outcomes, to unknown.go.
+// and answers, from indoubt.go. Output: runs that are marked dispatched, in the store;
+// refusals, to send.go; unknown outcomes, to indoubt.go.
 
 import (
 	"context"
@@ -29,7 +29,7 @@ func (s *sender) sendElsewhere(ctx context.Context, f *flight) {
 	case wire.NotSent(err):
 		s.refused(ctx, f, "error: "+err.Error())
 	default:
-		s.inDoubt.leaveOpen(f, req, err)
+		s.inDoubt.leaveInDoubt(f, req, err)
 	}
 }
 

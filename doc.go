@@ -46,23 +46,24 @@
 //	             Store.Claim advances the job and inserts its runs, in one transaction
 //	ring.go      holds planned runs until their time
 //	  held.go      of an app with very many the earliest, and reads on in the store
-//	start.go     takes what is due, routes it, takes places, marks it started
+//	start.go     takes what is due (collect.go), takes places for it (reserve.go), and marks
+//	             it started (startbatch.go)
 //	  route.go     address.go probe.go: which addresses there are, and which it is
 //	  flight.go    queue.go lanes.go: turns of apps, lanes, lots where runs wait
 //	send.go      sends a started run to its executor, never before its time
 //	  remote.go    dispatch.go: executors over HTTP, and what they answer
-//	  unknown.go   runs whose executor may or may not have them
+//	  indoubt.go   runs whose executor may or may not have them
 //	handover.go  or another node takes it out of its inbox, by compare-and-set
 //	executor/    runs the handler: block strategy, timeout, kill, panic, log
-//	callback.go  stores the result once, then acknowledges it
-//	  report.go    the same for results that come over HTTP, to any node
+//	finish.go    stores the result once, then acknowledges it
+//	  admin_results.go  the same for results that come over HTTP, to any node
 //	lost.go      settles the runs of nodes that are gone
-//	orphan.go    runs what was started behind this node's back
+//	orphan.go    runs starts that took effect after their call had failed
 //
-// Beside it: duties.go is the table of the loops, scheduler.go starts and stop.go ends
-// them, kill.go ends a run wherever it is,
-// lease.go and shares.go know nodes and shards, registry.go and registrar.go keep
-// addresses, jobs.go and ensure.go change definitions, admin.go and jobadmin.go are what
+// Beside it: scheduler.go is the list of the parts, duties.go the table of the loops,
+// lifecycle.go the way up and stop.go the way down; kill.go ends a run wherever it is;
+// leaser.go, lease.go and shares.go know nodes and shards, registrar.go and addressbook.go
+// addresses; jobs.go and ensure.go change definitions, admin.go and jobadmin.go are what
 // executors call, engine.go is what a node holds in memory, and what is the user's is
 // called by hooks.go and the files whose names begin with "user".
 //

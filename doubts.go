@@ -23,7 +23,7 @@ type doubts struct {
 	until atomic.Int64 // until when to look for orphans, in Unix nanoseconds
 	lease wake         // of the loop that looks
 
-	unsure atomic.Bool // a start may have taken effect that Stop cut short
+	cutShort atomic.Bool // a start may have taken effect that Stop cut short
 }
 
 func newDoubts(lease wake) *doubts {
@@ -32,7 +32,7 @@ func newDoubts(lease wake) *doubts {
 
 // doubtsKept is how long they are kept after the last error: until the last of them
 // has turned up, been looked for, and seen for long enough to be settled.
-const doubtsKept = 2*suspicion + 2*orphansEvery
+const doubtsKept = 2*doubtLasts + 2*orphansEvery
 
 // maxDoubts bounds them.
 const maxDoubts = 100_000
@@ -94,21 +94,21 @@ func (d *doubts) about(r Run, incarnation string) bool {
 	return d.takes[r.ID] || d.starts[r.Token] && r.Owner == incarnation
 }
 
-// suspicion is how long after an error a node looks for orphans: far longer than
+// doubtLasts is how long after an error a node looks for orphans: far longer than
 // a call to the store may be under way.
-const suspicion = 6 * callTimeout
+const doubtLasts = 6 * callTimeout
 
-// suspect makes the lease loop look for orphans.
-func (d *doubts) suspect() {
-	d.later()
+// lookNow makes the lease loop look for orphans.
+func (d *doubts) lookNow() {
+	d.lookLater()
 	d.lease.poke()
 }
 
-// later makes it look when it next comes by.
-func (d *doubts) later() { d.until.Store(time.Now().Add(suspicion).UnixNano()) }
+// lookLater makes it look when it next comes by.
+func (d *doubts) lookLater() { d.until.Store(time.Now().Add(doubtLasts).UnixNano()) }
 
-// suspicious reports whether there may be orphans.
-func (d *doubts) suspicious() bool {
+// any reports whether there may be orphans.
+func (d *doubts) any() bool {
 	return time.Now().UnixNano() < d.until.Load()
 }
 

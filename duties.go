@@ -8,7 +8,7 @@ func (s *scheduler) duties(signals Signals) (plan, work, lease []duty) {
 	plan = []duty{s.scanner.scanDuty(signals), s.starter.startDuty()}
 	work = []duty{
 		{loop: s.finisher.finishLoop}, {loop: s.finisher.lockedLoop}, s.watcher.watchDuty(signals), s.watcher.transitDuty(), s.inbox.inboxDuty(signals), {loop: s.acceptor.dispatchLoop},
-		{loop: s.inDoubt.openLoop}, {loop: s.results.resultLoop}, {loop: s.registrar.loop}, {loop: s.registrar.forgetLoop, aside: true},
+		{loop: s.inDoubt.inDoubtLoop}, {loop: s.results.resultLoop}, {loop: s.registrar.loop}, {loop: s.registrar.forgetLoop, aside: true},
 	}
 	lease = []duty{{loop: func(ctx context.Context) { s.leaser.leaseLoop(ctx, signals.Nodes) }}, s.listDuty()}
 	if s.cfg.Registry != nil {

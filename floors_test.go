@@ -151,7 +151,7 @@ var floors = [][]string{
 	},
 	{ // books: what a node knows, each under a lock of its own; nothing here calls the store
 		"appsasked", "attachedset", "doubts", "early", "engine", "fitness", "flight", "gone", "held", "heldring", "hooks", "intake", "intakeroom",
-		"intakestore", "landings", "lanes", "lead", "lease", "logdesk", "open", "order", "ownlists", "parking", "queue", "reload", "remote", "roll",
+		"intakestore", "landings", "lanes", "lead", "lease", "logdesk", "indoubtlist", "order", "ownlists", "parking", "queue", "reload", "remote", "roll",
 		"rollread", "routed", "routequeue", "seen", "settled", "shared", "shares", "transit", "turns", "usercalls", "userring", "waiters",
 	},
 	{ // decisions: which instants, which address, what an answer means
@@ -161,7 +161,7 @@ var floors = [][]string{
 	{ // duties: each with its own state
 		"accepted", "apart", "attach", "balance", "beat", "busy", "collect", "dispatch", "finish", "handover", "kill", "launch", "leaser", "log",
 		"lost", "orphan", "reconcile", "registrar", "registrations", "reserve", "retain", "scan", "send", "speaks", "start", "startbatch",
-		"starter", "twins", "uncertain", "unknown", "wait", "waitself", "watch", "admin_results", "applylist", "ensure", "ensurelist", "groups",
+		"starter", "twins", "uncertain", "indoubt", "wait", "waitself", "watch", "admin_results", "applylist", "ensure", "ensurelist", "groups",
 		"jobs", "lists", "trigger",
 	},
 	{ // the API, and the list of the parts

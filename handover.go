@@ -100,7 +100,7 @@ func (b *inbox) takeSome(ctx context.Context, runs []Run) (full bool, err error)
 	taken, err := detached(ctx, func(ctx context.Context) ([]Run, error) { return b.store.Take(ctx, b.incarnation, fit) })
 	if err != nil {
 		b.doubts.take(fit)
-		b.doubts.suspect()
+		b.doubts.lookNow()
 		return full, b.takenAfterAll(ctx, fit, err)
 	}
 	b.receive(taken, jobs, began)
@@ -141,7 +141,7 @@ func (b *inbox) receiveAfterAll(ctx context.Context, taken []Run, began time.Tim
 	read := func(ctx context.Context) (map[int64]*Job, error) { return b.readJobs(ctx, ids) }
 	jobs, err := callUntil(ctx, &retry, read, read)
 	if err != nil {
-		b.doubts.suspect()
+		b.doubts.lookNow()
 		return err
 	}
 	b.receive(taken, jobs, began)

@@ -136,7 +136,7 @@ func (s *settler) settle(ctx context.Context, runs []Run, nodes map[string]obser
 		case r.State == StatePlanned:
 			s.engine.plannedAgain(r, serial[r.ID])
 		case r.State == StateStarted && isRemote(r.Address):
-			s.inDoubt.adoptOpen(r)
+			s.inDoubt.adoptInDoubt(r)
 		case r.State == StateStarted:
 			s.engine.adopt(r)
 			s.watcher.goneAway(r)
@@ -159,7 +159,7 @@ func (s *settler) judge(r Run, nodes map[string]observed) (Verdict, bool) {
 		// The addressee lives and will take it; this node waits for its end.
 		return s.adoption(r), true
 	case !local && (owner.absent || owner.gone || s.leftOpen(r)):
-		return s.adoption(r), true // whether it was sent, nobody knows: see unknown.go
+		return s.adoption(r), true // whether it was sent, nobody knows: see indoubt.go
 	}
 	return Verdict{}, false
 }

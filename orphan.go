@@ -15,7 +15,7 @@ import (
 // What two looks find that are longer apart than a call may take is an orphan.
 func (s *settler) adoptOrphans(ctx context.Context) error {
 	now := time.Now()
-	if s.life.draining.Load() || !s.doubts.suspicious() && len(s.orphans) == 0 && now.Sub(s.orphaned) < orphansEvery {
+	if s.life.draining.Load() || !s.doubts.any() && len(s.orphans) == 0 && now.Sub(s.orphaned) < orphansEvery {
 		return nil
 	}
 	s.orphaned = now
@@ -70,7 +70,7 @@ func (s *settler) settleOrphans(ctx context.Context, ripe []Run) error {
 			continue
 		}
 		if isRemote(r.Address) { // its executor has it perhaps, and will report
-			s.inDoubt.adoptOpen(r)
+			s.inDoubt.adoptInDoubt(r)
 			continue
 		}
 		s.finisher.finishAsync(Result{RunID: r.ID, Incarnation: s.incarnation, Token: r.Token, State: StateLost, HandleMsg: resultForgotten})

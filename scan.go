@@ -193,7 +193,7 @@ func (s *scanner) claim(ctx context.Context, shards []Shard, due []DueJob, now, 
 	if s.claiming.failed(ctx, err) {
 		// The claim may have taken effect, or may yet: what it planned has to be read.
 		s.reload.add(shards)
-		s.unsettled.until = time.Now().Add(suspicion)
+		s.unsettled.until = time.Now().Add(doubtLasts)
 		return next, false, err
 	}
 	s.engine.hold(runs, jobs)

@@ -1,7 +1,7 @@
 package xxljob
 
 // Input: runs that the store has marked started at an executor of this process,
-// from start.go and handover.go. Output: the executor's answer, to callback.go
+// from start.go and handover.go. Output: the executor's answer, to finish.go
 // where it is a refusal; an accepted run is heard of again when its result comes.
 
 import (

@@ -1,7 +1,7 @@
 package xxljob
 
 // Input: planned runs that are due, from the ring. Output: runs that are marked
-// started in the store, to send.go; or refused ones, to callback.go. Nothing
+// started in the store, to send.go; or refused ones, to finish.go. Nothing
 // is sent before the store has acknowledged the start.
 
 import (

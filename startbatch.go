@@ -20,7 +20,7 @@ func (s *starter) startBatch(ctx context.Context, batch []attempt, prompt bool) 
 	s.fitness.end(ctx, &s.fitness.starts, began, err)
 	if s.starting.failed(ctx, err) {
 		s.doubts.start(batch)
-		s.doubts.suspect()
+		s.doubts.lookNow()
 		s.uncertain(ctx, batch)
 		return false, nil
 	}

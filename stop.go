@@ -127,7 +127,7 @@ func (s *scheduler) giveBack(ctx context.Context) {
 			verdicts = append(verdicts, s.leases.verdict(f.run, StatePlanned, "put back: node stopped"))
 		}
 	}
-	if s.doubts.unsure.Load() {
+	if s.doubts.cutShort.Load() {
 		verdicts = append(verdicts, s.orphansOfMine(ctx)...)
 	}
 	if len(verdicts) == 0 {

@@ -19,7 +19,7 @@ func (s *starter) uncertain(ctx context.Context, batch []attempt) {
 	for {
 		if !sleep(ctx, s.starting.delay()) {
 			s.engine.undo(batch)
-			s.doubts.unsure.Store(true)
+			s.doubts.cutShort.Store(true)
 			return
 		}
 		began := s.fitness.begin(&s.fitness.starts)

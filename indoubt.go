@@ -18,9 +18,9 @@ import (
 const (
 	// resendFor is how long a run is sent again.
 	resendFor = 5 * time.Minute
-	// openAtMost is how long a run stays open that nothing is heard of, though its
+	// inDoubtAtMost is how long a run stays open that nothing is heard of, though its
 	// address is still registered (XXL-JOB section 4.8: ten minutes).
-	openAtMost = 10 * time.Minute
+	inDoubtAtMost = 10 * time.Minute
 )
 
 // inDoubt asks about runs of which nobody knows whether their executor has them.
@@ -30,30 +30,30 @@ type inDoubt struct {
 	book     *addressBook
 	finisher *finisher
 	acceptor *acceptor
-	list     openRuns
+	list     inDoubtList
 }
 
-// leaveOpen turns a flight into an open run. What is sent again is what was sent, to the
+// leaveInDoubt turns a flight into a run in doubt. What is sent again is what was sent, to the
 // same process.
-func (d *inDoubt) leaveOpen(f *flight, sent wire.TriggerRequest, cause error) {
+func (d *inDoubt) leaveInDoubt(f *flight, sent wire.TriggerRequest, cause error) {
 	d.log.Warn("xxljob: run in doubt: the call to its executor failed, and may have arrived", "run", f.run.ID, "job", f.run.JobID, "error", cause)
 	now := time.Now()
-	d.list.add(&openRun{run: f.run, req: sent, again: sent.BootID != "", since: now, from: d.clock.now(), next: now.Add(openFirst)})
+	d.list.add(&runInDoubt{run: f.run, req: sent, again: sent.BootID != "", since: now, from: d.clock.now(), next: now.Add(askFirst)})
 	d.engine.land(f.run.ID)
 	d.wakes.inDoubt.poke()
 }
 
-// adoptOpen takes over a run of a node that is gone: it may have been sent, and is not
+// adoptInDoubt takes over a run of a node that is gone: it may have been sent, and is not
 // sent by this one.
-func (d *inDoubt) adoptOpen(r Run) {
+func (d *inDoubt) adoptInDoubt(r Run) {
 	now := time.Now()
-	d.list.add(&openRun{run: r, since: now, from: d.clock.now(), next: now})
+	d.list.add(&runInDoubt{run: r, since: now, from: d.clock.now(), next: now})
 	d.wakes.inDoubt.poke()
 }
 
-// openLoop has questions asked about open runs until ctx ends: a few addresses at a time,
+// inDoubtLoop has questions asked about runs in doubt until ctx ends: a few addresses at a time,
 // each by a goroutine of its own, so that one that hangs holds up no other.
-func (d *inDoubt) openLoop(ctx context.Context) {
+func (d *inDoubt) inDoubtLoop(ctx context.Context) {
 	for {
 		wait := time.Second // where others may have taken the runs over
 		if d.leases.trusted(time.Now()) {
@@ -72,16 +72,16 @@ func (d *inDoubt) openLoop(ctx context.Context) {
 	}
 }
 
-// askAbout asks about some open runs of one address, one after the other. Where it does
+// askAbout asks about some runs in doubt of one address, one after the other. Where it does
 // not answer, or takes its time, the others are left for another time.
-func (d *inDoubt) askAbout(ctx context.Context, runs []*openRun) {
+func (d *inDoubt) askAbout(ctx context.Context, runs []*runInDoubt) {
 	exec, err := d.book.calledAt(ctx, runs[0].run)
 	began := time.Now()
 	for _, o := range runs {
 		if ctx.Err() != nil {
 			return
 		}
-		if err == nil && time.Since(began) > openPatience {
+		if err == nil && time.Since(began) > askPatience {
 			d.list.later(o, false)
 			continue
 		}
@@ -97,7 +97,7 @@ func (d *inDoubt) askAbout(ctx context.Context, runs []*openRun) {
 
 // askOne asks about one run, where unreachable does not say that its executor cannot be.
 // It reports whether there is nothing more to ask, and why the executor did not answer.
-func (d *inDoubt) askOne(ctx context.Context, exec wire.Executor, o *openRun, unreachable error) (done bool, err error) {
+func (d *inDoubt) askOne(ctx context.Context, exec wire.Executor, o *runInDoubt, unreachable error) (done bool, err error) {
 	read := time.Now()
 	r, err := call(ctx, func(ctx context.Context) (Run, error) { return d.store.Run(ctx, o.run.ID) })
 	switch {
@@ -145,7 +145,7 @@ func (d *inDoubt) askOne(ctx context.Context, exec wire.Executor, o *openRun, un
 // on the way: it may have arrived after the kill. One that was killed later is killed; a
 // second time might hit the job's next run, at executors of other makers. It reports
 // whether there is nothing more to do.
-func (d *inDoubt) killLate(ctx context.Context, exec wire.Executor, o *openRun, r Run, unreachable error) bool {
+func (d *inDoubt) killLate(ctx context.Context, exec wire.Executor, o *runInDoubt, r Run, unreachable error) bool {
 	if r.State != StateKilled || r.KillReason == "" || r.Ended.After(o.from) || time.Since(o.since) >= d.cfg.Dead {
 		return true
 	}
@@ -154,13 +154,13 @@ func (d *inDoubt) killLate(ctx context.Context, exec wire.Executor, o *openRun, 
 
 // mayResend reports whether the run may be sent again: to the process that was sent it,
 // which is there by what was last heard.
-func (d *inDoubt) mayResend(o *openRun) bool {
+func (d *inDoubt) mayResend(o *runInDoubt) bool {
 	return o.again && time.Since(o.since) < resendFor && d.book.boot(o.run.App, o.run.Address) == o.req.BootID
 }
 
 // resend sends the run again. A refusal does not tell whether the first attempt has
 // reached the executor, so there is no other one after it.
-func (d *inDoubt) resend(ctx context.Context, exec wire.Executor, o *openRun) (has bool, err error) {
+func (d *inDoubt) resend(ctx context.Context, exec wire.Executor, o *runInDoubt) (has bool, err error) {
 	req := o.req
 	// The first call took its time before that, and this one may until it arrives.
 	req.AgainAfter = (time.Since(o.since) + 2*d.cfg.CallTimeout).Milliseconds()
@@ -174,7 +174,7 @@ func (d *inDoubt) resend(ctx context.Context, exec wire.Executor, o *openRun) (h
 	return o.again, nil
 }
 
-// answerAbout is what an executor has said about an open run: of the run itself, where it
+// answerAbout is what an executor has said about a run in doubt: of the run itself, where it
 // is one of ours, otherwise of its job.
 type answerAbout struct {
 	state wire.RunState // empty from executors of other makers
@@ -183,7 +183,7 @@ type answerAbout struct {
 }
 
 // askExecutor asks about a run.
-func (d *inDoubt) askExecutor(ctx context.Context, exec wire.Executor, o *openRun, r Run) (answerAbout, error) {
+func (d *inDoubt) askExecutor(ctx context.Context, exec wire.Executor, o *runInDoubt, r Run) (answerAbout, error) {
 	// The estimate of the store's time may be late, and this call takes its time.
 	ago := d.clock.now().Sub(r.Started) + 2*d.cfg.CallTimeout
 	ret, err := exec.IdleBeat(ctx, wire.IdleBeatRequest{
@@ -205,7 +205,7 @@ func (d *inDoubt) askExecutor(ctx context.Context, exec wire.Executor, o *openRu
 
 // endReported ends a run as lost whose result was acknowledged and is not there: the
 // store has forgotten it.
-func (d *inDoubt) endReported(ctx context.Context, o *openRun) (done bool, err error) {
+func (d *inDoubt) endReported(ctx context.Context, o *runInDoubt) (done bool, err error) {
 	r, err := call(ctx, func(ctx context.Context) (Run, error) { return d.store.Run(ctx, o.run.ID) })
 	switch {
 	case err != nil && !isNotFound(err) || !d.leases.trusted(time.Now()):
@@ -222,7 +222,7 @@ func (d *inDoubt) endReported(ctx context.Context, o *openRun) (done bool, err e
 // that it was started for, which refuses it from now on. Only the owner of its shard can:
 // where this node is that no more the run ends as lost, as others do that their executor
 // does not have; but one that stops leaves it to the next owner.
-func (d *inDoubt) putBackUnsent(ctx context.Context, o *openRun, r Run) (done, mine bool) {
+func (d *inDoubt) putBackUnsent(ctx context.Context, o *runInDoubt, r Run) (done, mine bool) {
 	if _, owned := d.leases.epoch(r.Shard); !owned {
 		return false, d.life.draining.Load()
 	}
@@ -243,7 +243,7 @@ func (d *inDoubt) putBackUnsent(ctx context.Context, o *openRun, r Run) (done, m
 }
 
 // endLost ends a run that is lost, and reports whether it is.
-func (d *inDoubt) endLost(ctx context.Context, o *openRun, r Run, said answerAbout, err error) bool {
+func (d *inDoubt) endLost(ctx context.Context, o *runInDoubt, r Run, said answerAbout, err error) bool {
 	lost := d.lost(ctx, o, r, said, err)
 	if lost == "" || !d.leases.trusted(time.Now()) {
 		return false
@@ -255,7 +255,7 @@ func (d *inDoubt) endLost(ctx context.Context, o *openRun, r Run, said answerAbo
 // lost says why a run is lost, "" while it may not be. Its executor did not have it, so
 // what may come is the callback of a run that is over; or nobody answers at an address; or
 // the job has been busy for too long with runs of which nobody says which they are.
-func (d *inDoubt) lost(ctx context.Context, o *openRun, r Run, said answerAbout, err error) string {
+func (d *inDoubt) lost(ctx context.Context, o *runInDoubt, r Run, said answerAbout, err error) string {
 	open := time.Since(o.since).Round(time.Second)
 	unnamed := err == nil && said.state == "" && said.busy // perhaps with this very run
 	switch {
@@ -267,14 +267,14 @@ func (d *inDoubt) lost(ctx context.Context, o *openRun, r Run, said answerAbout,
 		return fmt.Sprintf("lost: no answer to the trigger, the executor did not have the run, and no result within %v", d.cfg.Dead)
 	case err != nil && open >= d.cfg.Dead && d.unregistered(ctx, o.run):
 		return fmt.Sprintf("lost: no answer to the trigger, and the executor is gone: %s", plainText(shorten(err.Error(), maxAnswer)))
-	case err != nil && open >= openAtMost:
+	case err != nil && open >= inDoubtAtMost:
 		return fmt.Sprintf("lost: no answer from the executor for %v: %s", open, plainText(shorten(err.Error(), maxAnswer)))
 	}
 	return ""
 }
 
 // overdue is how long after its start a run may be open while its job is busy.
-func (d *inDoubt) overdue(ctx context.Context, o *openRun) time.Duration {
+func (d *inDoubt) overdue(ctx context.Context, o *runInDoubt) time.Duration {
 	if o.job == nil {
 		if jobs, err := d.readJobs(ctx, []int64{o.run.JobID}); err == nil {
 			o.job = cmp.Or(jobs[o.run.JobID], &Job{})

@@ -13,32 +13,32 @@ import (
 )
 
 const (
-	// openFirst and openMost space the questions about one run.
-	openFirst = time.Second
-	openMost  = 10 * time.Second
+	// askFirst and askMost space the questions about one run.
+	askFirst = time.Second
+	askMost  = 10 * time.Second
 )
 
 const (
-	// openWidth is how many addresses are asked at once.
-	openWidth = 64
+	// askWidth is how many addresses are asked at once.
+	askWidth = 64
 	// openTurn is how many runs of one address are asked about in one go, and
-	// openPatience how long that may take before the rest has to wait.
-	openTurn     = 8
-	openPatience = 2 * time.Second
+	// askPatience how long that may take before the rest has to wait.
+	openTurn    = 8
+	askPatience = 2 * time.Second
 )
 
-// openRuns are the open runs of this node. It is safe for concurrent use.
-type openRuns struct {
+// inDoubtList are the runs in doubt of this node. It is safe for concurrent use.
+type inDoubtList struct {
 	mu     sync.Mutex
-	runs   map[int64]*openRun  // guarded by mu
-	asking map[addressKey]bool // guarded by mu: addresses that are being asked
+	runs   map[int64]*runInDoubt // guarded by mu
+	asking map[addressKey]bool   // guarded by mu: addresses that are being asked
 }
 
-func (o *openRuns) add(r *openRun) {
+func (o *inDoubtList) add(r *runInDoubt) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.runs == nil {
-		o.runs, o.asking = map[int64]*openRun{}, map[addressKey]bool{}
+		o.runs, o.asking = map[int64]*runInDoubt{}, map[addressKey]bool{}
 	}
 	if was := o.runs[r.run.ID]; was == nil || was.run.Token < r.run.Token {
 		o.runs[r.run.ID] = r // a later start takes the place of one that is over
@@ -46,7 +46,7 @@ func (o *openRuns) add(r *openRun) {
 }
 
 // drop forgets a run, unless a later start of it is open by now.
-func (o *openRuns) drop(r *openRun) {
+func (o *inDoubtList) drop(r *runInDoubt) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.runs[r.run.ID] == r {
@@ -54,7 +54,7 @@ func (o *openRuns) drop(r *openRun) {
 	}
 }
 
-func (o *openRuns) has(id int64) bool {
+func (o *inDoubtList) has(id int64) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.runs[id] != nil
@@ -62,19 +62,19 @@ func (o *openRuns) has(id int64) bool {
 
 // take returns the runs to ask about now, by address, those first that have waited
 // longest. Their addresses count as being asked until asked is called.
-func (o *openRuns) take(now time.Time) map[addressKey][]*openRun {
+func (o *inDoubtList) take(now time.Time) map[addressKey][]*runInDoubt {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	due := slices.SortedFunc(maps.Values(o.runs), func(a, b *openRun) int {
+	due := slices.SortedFunc(maps.Values(o.runs), func(a, b *runInDoubt) int {
 		return cmp.Or(a.next.Compare(b.next), cmp.Compare(a.run.ID, b.run.ID))
 	})
-	groups := map[addressKey][]*openRun{}
+	groups := map[addressKey][]*runInDoubt{}
 	for _, r := range due {
 		k := addressKey{r.run.App, r.run.Address}
 		switch {
 		case r.next.After(now):
 			return groups
-		case groups[k] == nil && (o.asking[k] || len(o.asking) >= openWidth), len(groups[k]) >= openTurn:
+		case groups[k] == nil && (o.asking[k] || len(o.asking) >= askWidth), len(groups[k]) >= openTurn:
 			continue
 		}
 		o.asking[k] = true
@@ -84,19 +84,19 @@ func (o *openRuns) take(now time.Time) map[addressKey][]*openRun {
 }
 
 // asked ends what take began.
-func (o *openRuns) asked(k addressKey) {
+func (o *inDoubtList) asked(k addressKey) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.asking, k)
 }
 
 // wait is the time until there is something to ask that can be asked.
-func (o *openRuns) wait(now time.Time) time.Duration {
+func (o *inDoubtList) wait(now time.Time) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	wait := time.Duration(forever)
 	for _, r := range o.runs {
-		if !o.asking[addressKey{r.run.App, r.run.Address}] && len(o.asking) < openWidth {
+		if !o.asking[addressKey{r.run.App, r.run.Address}] && len(o.asking) < askWidth {
 			wait = min(wait, max(r.next.Sub(now), time.Millisecond))
 		}
 	}
@@ -104,20 +104,20 @@ func (o *openRuns) wait(now time.Time) time.Duration {
 }
 
 // later puts off the next question about a run: for longer each time that it was asked.
-func (o *openRuns) later(r *openRun, asked bool) {
+func (o *inDoubtList) later(r *runInDoubt, asked bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !asked {
 		r.next = time.Now() // behind those that have waited longer
 		return
 	}
-	r.next = time.Now().Add(min(openFirst<<min(r.tries, 10), openMost))
+	r.next = time.Now().Add(min(askFirst<<min(r.tries, 10), askMost))
 	r.tries++
 }
 
-// openRun is a run in that state. While its address is being asked it is owned by who
+// runInDoubt is a run in that state. While its address is being asked it is owned by who
 // asks.
-type openRun struct {
+type runInDoubt struct {
 	run   Run
 	req   wire.TriggerRequest // as it was sent
 	again bool                // it may be sent again: that process knows ids that it was sent before
@@ -131,6 +131,6 @@ type openRun struct {
 
 // is reports whether a run, as it now is, is still the one that is open here: neither
 // over nor somebody else's.
-func (o *openRun) is(r Run) bool {
+func (o *runInDoubt) is(r Run) bool {
 	return r.State == StateStarted && r.Owner == o.run.Owner && r.Token == o.run.Token && r.Address == o.run.Address
 }
