@@ -75,3 +75,7 @@ bench: ## run all benchmarks, with command, settings and machine (BENCH, BENCHTI
 	@echo "settings: GOMAXPROCS=$${GOMAXPROCS:-default} GOGC=$${GOGC:-default} GOMEMLIMIT=$${GOMEMLIMIT:-none}; in memory nothing is durable; benchmarks on Postgres print its settings"
 	@echo "machine:  $$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo 2>/dev/null | head -n 1 | grep . || sysctl -n machdep.cpu.brand_string 2>/dev/null || uname -m), $$(getconf _NPROCESSORS_ONLN) cores, $$(uname -sr), $$($(GO) env GOVERSION)"
 	$(bench)
+
+.PHONY: bench-compare
+bench-compare: ## compare with BASE=COMMIT: ten runs of each in turns, ratios with a 95 % interval (some twelve minutes; nothing beside it)
+	$(GO) run ./internal/benchcompare -base "$(BASE)" $(COMPARE)

@@ -17,8 +17,8 @@ const (
 	// reportPatience is how long a callback waits for the store; Java executors wait
 	// for 3 s.
 	reportPatience = 2500 * time.Millisecond
-	// maxHandleMsg is how much of a result's text is kept, in bytes (XXL-JOB section 2:
-	// 15,000 characters).
+	// maxHandleMsg is how much of a result's text is kept, in bytes (docs/xxl-job.md,
+	// texts: 15,000 characters).
 	maxHandleMsg = 15_000
 	msgReport    = "the results cannot be stored at this moment, send them again later"
 )

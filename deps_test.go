@@ -64,6 +64,8 @@ var mayImport = map[string][]string{
 	"internal/asker": {"."},
 	// Only tests import it: waiting for what others bring about.
 	"internal/await": nil,
+	// Nothing but make bench-compare.
+	"internal/benchcompare": nil,
 	// Nothing but a script, of make audit, and its test.
 	"internal/modules": nil,
 	// Nothing but a test: the module compiles for other systems.

@@ -19,7 +19,7 @@ const (
 	// resendFor is how long a run is sent again.
 	resendFor = 5 * time.Minute
 	// inDoubtAtMost is how long a run stays open that nothing is heard of, though its
-	// address is still registered (XXL-JOB section 4.8: ten minutes).
+	// address is still registered (docs/xxl-job.md, lost runs: ten minutes).
 	inDoubtAtMost = 10 * time.Minute
 )
 

@@ -2,7 +2,7 @@ package xxljob
 
 // Jobs that executors manage over the wire, as G4 does. A caller sees the jobs of its
 // own app and no others, if it is one of Config.JobsAPI; in a real admin any caller manages
-// all (XXL-JOB section 1.4).
+// all (docs/xxl-job.md, who may do what).
 
 import (
 	"context"

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// XXL-JOB's bound on calls that manage jobs (section 1.4), here for each token.
+// XXL-JOB's bound on calls that manage jobs (docs/xxl-job.md, who may do what), here for each token.
 const (
 	quotaCalls = 100
 	quotaSpan  = 30 * time.Second

@@ -88,7 +88,7 @@ func reportOf(t *testing.T, a *admin, run int64) wire.CallbackRequest {
 }
 
 // TestJavaAdmins has our executor called by the admin's client of each Java
-// version, which is pickier than it looks: see XXL-JOB section 1.1.
+// version, which is pickier than it looks: see docs/xxl-job.md, headers.
 func TestJavaAdmins(t *testing.T) {
 	t.Parallel()
 	for _, k := range javaVersions(t) {

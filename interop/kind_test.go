@@ -174,7 +174,7 @@ func javaVersions(t *testing.T) []kind {
 	return kinds
 }
 
-// goKind is xxl-job-executor-go v1.2.0, see XXL-JOB section 1.7.
+// goKind is xxl-job-executor-go v1.2.0, see docs/xxl-job.md, the Go client.
 func goKind() kind {
 	panicked := func(text string) outcome { return outcome{code: wire.CodeFail, text: "task panic:" + text} }
 	return kind{

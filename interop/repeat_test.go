@@ -52,7 +52,7 @@ func (s *site) resultsAre(t *testing.T, req wire.TriggerRequest, n int) {
 }
 
 // repeatRunning sends an id again whose handler runs: the executors of others
-// have forgotten it, and those with a queue run it again (XXL-JOB section 4.3).
+// have forgotten it, and those with a queue run it again (docs/xxl-job.md, executors).
 // That is why an outcome that is unknown must not be sent again to them.
 func repeatRunning(t *testing.T, s *site) {
 	req := s.request("sleep", meanwhile)

@@ -43,7 +43,7 @@ func ParseAddress(addr string) (*url.URL, error) {
 
 // NormalAddress returns the spelling of an address by which two are compared:
 // scheme and host in lower case, no default port, no slash at the end. Addresses
-// are sent, stored and called as they were given (XXL-JOB section 8, trap 15).
+// are sent, stored and called as they were given (docs/xxl-job.md, addresses).
 // What is no address of HTTP is returned as it is.
 func NormalAddress(addr string) string {
 	u, err := ParseAddress(strings.TrimSpace(addr))

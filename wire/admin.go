@@ -24,7 +24,7 @@ type Admin interface {
 // is found by a type assertion; without it those calls are unknown paths, as
 // they are to earlier generations. All methods are safe for concurrent use. The
 // caller's app is in [CallerFrom], and jobs of other apps are not there for it:
-// real admins of G4 let any caller manage every job (XXL-JOB section 1.4).
+// real admins of G4 let any caller manage every job (docs/xxl-job.md, who may do what).
 type JobAdmin interface {
 	Admin
 	// AddJob adds a job, stopped. Return.Data is its id in decimal digits.

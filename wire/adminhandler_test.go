@@ -99,7 +99,7 @@ func TestJobManagement(t *testing.T) {
 	}
 }
 
-// TestLooksJava has the headers of several peers' callbacks (XXL-JOB section 1.1).
+// TestLooksJava has the headers of several peers' callbacks (docs/xxl-job.md, headers).
 func TestLooksJava(t *testing.T) {
 	for _, c := range []struct {
 		agent, charset string

@@ -72,7 +72,7 @@ func newPeer(addr string, cfg ClientConfig) (peer, error) {
 func withSlash(u *url.URL) string { return strings.TrimSuffix(u.String(), "/") + "/" }
 
 // headerOf returns the headers of every request. The token's is there even when
-// it is empty: admins of 3.3.0 and 3.3.1 insist (XXL-JOB section 1.2). The
+// it is empty: admins of 3.3.0 and 3.3.1 insist (docs/xxl-job.md, headers). The
 // names are spelled as Java peers spell them.
 func headerOf(cfg ClientConfig) http.Header {
 	h := http.Header{

@@ -94,8 +94,8 @@ func EncodeCallback(dst []byte, form CallbackForm, results []CallbackRequest) []
 }
 
 // DecodeCallback reads results in either form. A result's code is handleCode
-// or, where that is absent or zero, the code of executeResult (XXL-JOB section
-// 1.5, item 3), and its text likewise. More than MaxCallbacks are an error.
+// or, where that is absent or zero, the code of executeResult (docs/xxl-job.md,
+// bodies), and its text likewise. More than MaxCallbacks are an error.
 func DecodeCallback(src []byte) ([]CallbackRequest, error) {
 	v, err := parse(src)
 	if err != nil {

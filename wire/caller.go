@@ -29,7 +29,7 @@ type Caller struct {
 
 // looksJava reports whether a request is of XXL-JOB's own library: it is sent by the
 // JDK's client, with one of two values of a header that this client does not send by
-// itself (XXL-JOB section 1.1). Other programs have other values, such as the list of all
+// itself (docs/xxl-job.md, headers). Other programs have other values, such as the list of all
 // charsets that Spring's client sends.
 func looksJava(h http.Header) bool {
 	if !strings.HasPrefix(h.Get("User-Agent"), "Java/") {

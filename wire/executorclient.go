@@ -31,8 +31,8 @@ func NewExecutorClient(addr string, cfg ClientConfig) (*ExecutorClient, error) {
 }
 
 // beatBody is a body that every generation and non-Java executors accept: those
-// of 3.3 on take none too, others insist on a Content-Length (XXL-JOB section
-// 1.5, item 7).
+// of 3.3 on take none too, others insist on a Content-Length (docs/xxl-job.md,
+// bodies).
 const beatBody = `""`
 
 // Beat implements Executor.

@@ -24,8 +24,8 @@ func guarded(t testing.TB) wire.HandlerConfig {
 	return cfg
 }
 
-// TestExecutorHandlerOrder goes through the checks in their order (XXL-JOB
-// section 1.2): each request has everything wrong that comes later, too.
+// TestExecutorHandlerOrder goes through the checks in their order (docs/xxl-job.md,
+// checks): each request has everything wrong that comes later, too.
 func TestExecutorHandlerOrder(t *testing.T) {
 	p := newPeer()
 	h := executorHandler(t, p, guarded(t))

@@ -12,8 +12,8 @@ type LogRequest struct {
 }
 
 // Encode appends the request with the date under both spellings: logDateTim,
-// which peers up to G3 read, and logDateTime, which G4 reads (XXL-JOB section
-// 1.5, item 6).
+// which peers up to G3 read, and logDateTime, which G4 reads (docs/xxl-job.md,
+// bodies).
 func (r LogRequest) Encode(dst []byte) []byte {
 	return encode(dst, struct {
 		LogRequest

@@ -82,7 +82,7 @@ func (r Return) Encode(dst []byte) []byte { return encode(dst, r) }
 //
 // A list of failed results, which the Go client xxl-job-executor-go answers
 // where it refuses a run, is read as a refusal with the list's text for a reason
-// (XXL-JOB section 1.7). Everything else that is not an object, an empty answer
+// (docs/xxl-job.md, the Go client). Everything else that is not an object, an empty answer
 // included, is an error: it does not tell whether the request was accepted.
 func (r *Return) Decode(src []byte) error {
 	v, err := parse(src)
@@ -153,8 +153,8 @@ func answerError(err error) error {
 }
 
 // adminReturn is a Return as admins answer: both payload keys are there, null
-// where they are empty, since every generation of executors accepts that (XXL-JOB
-// section 1.5, item 4).
+// where they are empty, since every generation of executors accepts that (docs/xxl-job.md,
+// bodies).
 type adminReturn Return
 
 // Encode appends r.

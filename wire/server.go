@@ -123,7 +123,7 @@ func (s *server) write(w http.ResponseWriter, a answer) {
 }
 
 // answer looks at a request in the order of XXL-JOB: method, path, body, token
-// (section 1.2). Until the token is known to be right, at most firstRead bytes are read
+// (docs/xxl-job.md, checks). Until the token is known to be right, at most firstRead bytes are read
 // of the body.
 func (s *server) answer(w http.ResponseWriter, r *http.Request) answer {
 	name := lastElement(r.URL.Path)

@@ -12,8 +12,8 @@ import (
 	"github.com/xxljob/xxljob/wire"
 )
 
-// The tests below are named after the traps of XXL-JOB's protocol, by their
-// numbers (XXL-JOB section 8), as far as they concern the wire.
+// The tests below are named after the traps of XXL-JOB's protocol, as far as
+// they concern the wire. docs/xxl-job.md has the facts behind them.
 
 func TestTrap1TwoSpellingsOfTheDate(t *testing.T) {
 	p := newPeer()
