@@ -21,7 +21,7 @@ bench       := $(GO) test -p 1 -run '^$$' -bench '$(BENCH)' -benchmem -benchtime
 .PHONY: help test race lint fuzz bench postgres
 
 help: ## show this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' $(firstword $(MAKEFILE_LIST))
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' $(firstword $(MAKEFILE_LIST))
 
 test: postgres ## run all tests (about five minutes on two cores)
 	XXLJOB_REQUIRE_POSTGRES=1 $(GO) test $(TESTFLAGS) ./...
