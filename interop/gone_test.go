@@ -67,13 +67,9 @@ func (s *stage) replaced(t *testing.T, while func()) {
 	s.down()
 	s.end(t)
 	while()
-	s.next(t)
-	api, err := s.Handler()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.mount(api)
+	s.mount(s.next(t))
 	s.up()
+	s.start(t)
 }
 
 // takesOver stops the scheduler and starts another one on its store. One run ends

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"testing"
 	"time"
 
@@ -29,18 +30,15 @@ func newHost(t *testing.T, store xxljob.Store) *host {
 		}
 	})
 	h := &host{store: store, log: slog.New(slog.NewTextHandler(out, nil))}
-	h.next(t)
-	api, err := h.Handler()
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.front = newFront(t, api)
+	h.front = newFront(t, h.next(t))
+	h.start(t)
 	t.Cleanup(func() { h.end(t) })
 	return h
 }
 
-// next starts another scheduler on the store.
-func (h *host) next(t *testing.T) {
+// next makes another scheduler on the store, and returns its side of the protocol, which
+// serves before the scheduler starts: what a peer reports only once must find somebody.
+func (h *host) next(t *testing.T) http.Handler {
 	t.Helper()
 	h.nodes++
 	s, err := xxljob.New(h.store, xxljob.Config{
@@ -48,13 +46,22 @@ func (h *host) next(t *testing.T) {
 		Tokens:  map[string][]string{theApp: {theToken}},
 		JobsAPI: []string{theApp}, JobsAPIScripts: []string{theApp},
 	})
-	if err == nil {
-		err = s.Start(context.Background())
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.Scheduler = s
+	api, err := s.Handler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return api
+}
+
+func (h *host) start(t *testing.T) {
+	t.Helper()
+	if err := h.Start(context.Background()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // end stops the scheduler, which waits for no run elsewhere.
