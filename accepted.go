@@ -1,13 +1,13 @@
 package xxljob
 
+// Runs that remote executors have accepted, on their way to the store. From there on they need
+// nothing of this node.
+
 import (
 	"context"
 	"errors"
 	"time"
 )
-
-// Runs that remote executors have accepted, on their way to the store. From there on they need
-// nothing of this node.
 
 // acceptor marks them dispatched.
 type acceptor struct {

@@ -1,5 +1,7 @@
 package xxljob
 
+// What the store and a registry say of an app.
+
 import (
 	"context"
 	"slices"
@@ -7,8 +9,6 @@ import (
 
 	"github.com/xxljob/xxljob/wire"
 )
-
-// What the store and a registry say of an app.
 
 // ask asks the store and the registry. Where they do not answer, the last answer
 // serves for as long as a heartbeat does: a table that somebody has locked must not

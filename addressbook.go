@@ -1,5 +1,7 @@
 package xxljob
 
+// What is known of the addresses of apps, and for how long it is good.
+
 import (
 	"context"
 	"slices"
@@ -8,8 +10,6 @@ import (
 
 	"github.com/xxljob/xxljob/wire"
 )
-
-// What is known of the addresses of apps, and for how long it is good.
 
 // addressBook knows which addresses may run a handler of an app.
 type addressBook struct {

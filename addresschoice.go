@@ -1,5 +1,7 @@
 package xxljob
 
+// Which addresses of an app a job may go to.
+
 import (
 	"fmt"
 	"slices"
@@ -7,8 +9,6 @@ import (
 
 	"github.com/xxljob/xxljob/wire"
 )
-
-// Which addresses of an app a job may go to.
 
 // choose leaves out addresses that cannot run the handler, as far as that is known:
 // of a remote executor it is not.

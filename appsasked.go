@@ -1,11 +1,11 @@
 package xxljob
 
+// The apps whose addresses a registry of the user's is being asked for.
+
 import (
 	"sync"
 	"time"
 )
-
-// The apps whose addresses a registry of the user's is being asked for.
 
 // appsAsked are the apps whose addresses are asked for beside the start loop, and the
 // latest answers. It is safe for concurrent use.

@@ -1,12 +1,12 @@
 package xxljob
 
+// The executors of this process.
+
 import (
 	"fmt"
 	"slices"
 	"sync"
 )
-
-// The executors of this process.
 
 // attachedSet are the executors of this process, one an app.
 type attachedSet struct {

@@ -1,12 +1,19 @@
 package xxljob
 
+// Who is called for a run at an address: an executor of this process, one elsewhere, or nobody
+// from here, for it is another node's.
+
 import (
 	"github.com/xxljob/xxljob/block"
 	"github.com/xxljob/xxljob/executor"
 )
 
-// Who is called for a run at an address: an executor of this process, one elsewhere, or nobody
-// from here, for it is another node's.
+// callees knows them. It is safe for concurrent use.
+type callees struct {
+	incarnation string
+	attached    *attachedSet
+	remotes     *remotes
+}
 
 // equip adds what the address needs.
 func (c *callees) equip(r *routed, job *Job) {
@@ -50,11 +57,4 @@ func (c *callees) equipRemote(r *routed, job *Job) {
 	}
 	r.exec, r.remote, r.lane = peer, true, laneFast
 	r.serial, r.ordered = serialAt(job, r.address), job.Block == block.SerialExecution
-}
-
-// callees knows them. It is safe for concurrent use.
-type callees struct {
-	incarnation string
-	attached    *attachedSet
-	remotes     *remotes
 }

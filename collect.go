@@ -1,12 +1,12 @@
 package xxljob
 
+// Due runs on their way to a batch: from the queue, or from a lot of those that go apart, to
+// an address and to the places that they need there.
+
 import (
 	"context"
 	"time"
 )
-
-// Due runs on their way to a batch: from the queue, or from a lot of those that go apart, to
-// an address and to the places that they need there.
 
 // startFrom starts up to most entries from a lot, and returns how many the store was asked
 // about, and how long that took.

@@ -1,5 +1,7 @@
 package xxljob
 
+// Compiled schedules, and the memo of them.
+
 import (
 	"fmt"
 	"sync"
@@ -7,8 +9,6 @@ import (
 
 	"github.com/xxljob/xxljob/internal/cron"
 )
-
-// Compiled schedules, and the memo of them.
 
 // compiledCron is a cron or crontab expression with its zone, ready to use.
 type compiledCron struct {

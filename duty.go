@@ -1,12 +1,12 @@
 package xxljob
 
+// What a started scheduler does again and again. The table of it is in duties.go.
+
 import (
 	"context"
 	"log/slog"
 	"time"
 )
-
-// What a started scheduler does again and again. The table of it is in duties.go.
 
 // duty is what a started scheduler does again and again, in a loop of its own.
 type duty struct {

@@ -1,11 +1,11 @@
 package xxljob
 
+// Started runs whose time has not quite come.
+
 import (
 	"sync"
 	"time"
 )
-
-// Started runs whose time has not quite come.
 
 // earlyFlights are started runs whose time has not quite come: the store's
 // answer was quicker than the lead.

@@ -1,11 +1,11 @@
 package xxljob
 
+// The verbs that change groups.
+
 import (
 	"context"
 	"fmt"
 )
-
-// The verbs that change groups.
 
 func (d *definer) SaveGroup(ctx context.Context, g Group) error {
 	if ctx == nil {

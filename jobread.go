@@ -1,11 +1,11 @@
 package xxljob
 
+// The jobs of runs, as the store has them.
+
 import (
 	"context"
 	"slices"
 )
-
-// The jobs of runs, as the store has them.
 
 // readJobs reads the jobs of runs by id.
 func (s *shared) readJobs(ctx context.Context, ids []int64) (map[int64]*Job, error) {

@@ -1,9 +1,9 @@
 package xxljob
 
-import "time"
-
 // Runs that the store has marked started. Output: flights of this process, to send.go, or
 // runs that other nodes take, to watch.go.
+
+import "time"
 
 // startedOK goes on with a run that the store has marked: it is this process's
 // to run, or waits in another node's inbox, or was refused.

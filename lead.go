@@ -1,11 +1,11 @@
 package xxljob
 
+// How long before its time a run is marked started.
+
 import (
 	"sync"
 	"time"
 )
-
-// How long before its time a run is marked started.
 
 // lead is how long before its time a run is marked started: twice what the
 // store's answers take, at most maxLead.

@@ -1,13 +1,13 @@
 package xxljob
 
+// Whether a scheduler is started, and how far its end is.
+
 import (
 	"context"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 )
-
-// Whether a scheduler is started, and how far its end is.
 
 // life is the state of Start and Stop.
 type life struct {

@@ -1,13 +1,13 @@
 package xxljob
 
+// The way up: Start and Run. The way down is in stop.go.
+
 import (
 	"context"
 	"errors"
 	"fmt"
 	"time"
 )
-
-// The way up: Start and Run. The way down is in stop.go.
 
 func (s *scheduler) Start(ctx context.Context) error { return s.start(ctx, ctx) }
 

@@ -1,11 +1,14 @@
 package xxljob
 
+// Goroutines that are started and ended together.
+
 import (
 	"context"
 	"sync"
 
-	"github.com/xxljob/xxljob/internal/urgent"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/xxljob/xxljob/internal/urgent"
 )
 
 // loops are goroutines that end together. Without what they ask of the store no run goes

@@ -1,5 +1,7 @@
 package xxljob
 
+// The lists of EnsureJobs that this scheduler was given.
+
 import (
 	"context"
 	"maps"
@@ -7,8 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 )
-
-// The lists of EnsureJobs that this scheduler was given.
 
 // ownLists are the lists that this scheduler was given, the last one of each app.
 type ownLists struct {

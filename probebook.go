@@ -1,5 +1,7 @@
 package xxljob
 
+// What is known and being asked of executors, for FAILOVER and BUSYOVER.
+
 import (
 	"context"
 	"slices"
@@ -9,8 +11,6 @@ import (
 	"github.com/xxljob/xxljob/route"
 	"github.com/xxljob/xxljob/wire"
 )
-
-// What is known and being asked of executors, for FAILOVER and BUSYOVER.
 
 // probes asks executors whether they are there and idle, and keeps the answers
 // for a moment.

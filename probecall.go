@@ -1,5 +1,7 @@
 package xxljob
 
+// One probe of one address.
+
 import (
 	"context"
 	"errors"
@@ -9,8 +11,6 @@ import (
 	"github.com/xxljob/xxljob/route"
 	"github.com/xxljob/xxljob/wire"
 )
-
-// One probe of one address.
 
 // probe asks one address; false when there is no answer to keep.
 func (p *probes) probe(ctx context.Context, job *Job, addr string) (probeAnswer, bool) {

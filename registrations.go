@@ -1,13 +1,13 @@
 package xxljob
 
+// How a node keeps up with the registry. Input: what is read of it now and then. Output: room
+// for registrations, or a refusal, and dead ones that are forgotten.
+
 import (
 	"context"
 	"strings"
 	"time"
 )
-
-// How a node keeps up with the registry. Input: what is read of it now and then. Output: room
-// for registrations, or a refusal, and dead ones that are forgotten.
 
 // loop stores what comes until ctx ends.
 func (r *registrar) loop(ctx context.Context) {

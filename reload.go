@@ -1,8 +1,8 @@
 package xxljob
 
-import "sync"
-
 // Shards of which something has to be done as a whole.
+
+import "sync"
 
 // reloadSet are shards whose planned runs have to be read as a whole: after a
 // take-over, and after a claim whose outcome is unknown.

@@ -1,13 +1,13 @@
 package xxljob
 
+// The places that a due run needs before it is started, and what it waits for where it does
+// not get them.
+
 import (
 	"time"
 
 	"github.com/xxljob/xxljob/block"
 )
-
-// The places that a due run needs before it is started, and what it waits for where it does
-// not get them.
 
 // waitsItsTurn parks a run of a serial job that has to let an earlier one pass, or of
 // which it is not known yet whether it has. It is routed when it goes on: a strategy is

@@ -1,11 +1,11 @@
 package xxljob
 
+// One call of the store that starts many runs, and what each of its answers means.
+
 import (
 	"context"
 	"time"
 )
-
-// One call of the store that starts many runs, and what each of its answers means.
 
 // startBatch asks the store and acts on each answer. locked reports that some
 // rows have to be tried again after a pause. prompt says that how long the store takes

@@ -1,8 +1,8 @@
 package xxljob
 
-import "time"
-
 // The start loop: what it has, for start.go, apart.go and the files between them.
+
+import "time"
 
 // starter starts what is due. It belongs to the start loop.
 type starter struct {

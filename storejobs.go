@@ -1,11 +1,11 @@
 package xxljob
 
+// What a store keeps of definitions: jobs, their changes, groups.
+
 import (
 	"context"
 	"time"
 )
-
-// What a store keeps of definitions: jobs, their changes, groups.
 
 // JobStore keeps the definitions.
 type JobStore interface {

@@ -1,9 +1,9 @@
 package xxljob
 
-import "context"
-
 // What nodes leave for each other in the store: runs to take and to kill, and questions for
 // lines of logs.
+
+import "context"
 
 // Inbox is what waits for a node.
 type Inbox struct {

@@ -1,12 +1,12 @@
 package xxljob
 
+// What a store keeps of nodes, shards and executors elsewhere, and the signals that it
+// gives.
+
 import (
 	"context"
 	"time"
 )
-
-// What a store keeps of nodes, shards and executors elsewhere, and the signals that it
-// gives.
 
 // NodeStore keeps nodes and the leases of shards.
 type NodeStore interface {

@@ -1,11 +1,11 @@
 package xxljob
 
+// How instants become planned runs.
+
 import (
 	"context"
 	"time"
 )
-
-// How instants become planned runs.
 
 // PlanStore is what the scan takes: it finds what is due and claims it.
 type PlanStore interface {

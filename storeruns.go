@@ -1,11 +1,11 @@
 package xxljob
 
+// What a store keeps of runs: those that are read, planned, and how they end.
+
 import (
 	"context"
 	"time"
 )
-
-// What a store keeps of runs: those that are read, planned, and how they end.
 
 // RunStore adds runs outside the schedule, ends runs and answers questions.
 type RunStore interface {

@@ -1,8 +1,8 @@
 package xxljob
 
-import "context"
-
 // How planned runs are started, handed over and settled.
+
+import "context"
 
 // StartStore is what the start, the hand-over between nodes and the lanes take.
 type StartStore interface {

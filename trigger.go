@@ -1,12 +1,12 @@
 package xxljob
 
+// Triggers by hand, of programs and over HTTP.
+
 import (
 	"context"
 	"fmt"
 	"time"
 )
-
-// Triggers by hand, of programs and over HTTP.
 
 func (d *definer) Trigger(ctx context.Context, jobID int64, t Trigger) ([]int64, error) {
 	if ctx == nil {
