@@ -7,7 +7,7 @@ import "context"
 func (s *scheduler) duties(signals Signals) (plan, work, lease []duty) {
 	plan = []duty{s.scanner.scanDuty(signals), s.starter.startDuty()}
 	work = []duty{
-		{loop: s.finisher.finishLoop}, {loop: s.finisher.lockedLoop}, s.watcher.watchDuty(signals), s.watcher.transitDuty(), s.inbox.inboxDuty(signals), {loop: s.acceptor.dispatchLoop},
+		{loop: s.finisher.finishLoop}, {loop: s.finisher.lockedLoop}, s.watcher.watchDuty(signals), {loop: s.watcher.transitLoop}, s.inbox.inboxDuty(signals), {loop: s.acceptor.dispatchLoop},
 		{loop: s.inDoubt.inDoubtLoop}, {loop: s.results.resultLoop}, {loop: s.registrar.loop}, {loop: s.registrar.forgetLoop, aside: true},
 	}
 	lease = []duty{{loop: func(ctx context.Context) { s.leaser.leaseLoop(ctx, signals.Nodes) }}, s.listDuty()}

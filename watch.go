@@ -77,17 +77,20 @@ func (w *watcher) goneAway(r Run) {
 // for: no signal says that a run was taken.
 const transitPoll = 50 * time.Millisecond
 
-// transitDuty asks until nobody waits any more.
-func (w *watcher) transitDuty() duty {
-	return duty{
-		what: "looking after runs that others wait for", wakes: []<-chan struct{}{w.wakes.transit},
-		once: func(ctx context.Context) (time.Duration, error) {
-			ids := w.engine.inTheWay()
-			if len(ids) == 0 {
-				return forever, nil
+// transitLoop asks about runs that serial ones wait for, as long as some do, until ctx ends.
+// What comes to wait meanwhile is asked about with the next look: many may, and each look is
+// a call of the store.
+func (w *watcher) transitLoop(ctx context.Context) {
+	retry := backoff{log: w.log, what: "looking after runs that others wait for"}
+	for sleep(ctx, forever, w.wakes.transit) {
+		for ids := w.engine.inTheWay(); len(ids) > 0; ids = w.engine.inTheWay() {
+			pause := transitPoll * time.Duration(1+len(ids)/storeBatch) // the more there are the more it costs
+			if retry.failed(ctx, w.watch(ctx, ids)) {
+				pause = retry.delay()
 			}
-			// The more there are the more it costs.
-			return transitPoll * time.Duration(1+len(ids)/storeBatch), w.watch(ctx, ids)
-		},
+			if !sleep(ctx, pause) {
+				return
+			}
+		}
 	}
 }
