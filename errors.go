@@ -37,10 +37,10 @@ var (
 	//   - SHARDING_BROADCAST, where all are addresses of nodes: it begins when the job is idle
 	//     at all of them.
 	//
-	// Any other run may end by itself, and is waited for: ROUND, RANDOM and the like, and
-	// routers of one's own, may send it elsewhere, and which of the nodes sends it is not
-	// certain until it has. A wait for a run that they do send here ends with its context. Runs that are refused by this error are as they were: they begin after the
-	// handler's end.
+	// Any other run may end without the handler, so Wait waits for it: ROUND, RANDOM and the
+	// like, and custom routers, may send it elsewhere, and it is not certain which node sends
+	// it until it has been sent. If it does come here after all, the wait ends with its
+	// context. The error changes nothing about the run: it begins once the handler has ended.
 	ErrWaitsForItself = errors.New("xxljob: a handler cannot wait for itself")
 )
 

@@ -12,19 +12,18 @@ import (
 	"github.com/xxljob/xxljob/wire"
 )
 
-// Scheduler schedules jobs and runs them. Make one with New. All methods are
-// safe for concurrent use, and all but Ready work before Start as well: what
-// needs running loops then waits for them, on this node or on another one that
-// shares the store. When Stop is over, Trigger, EnsureJob, EnsureJobs, Wait and
-// Handle are ErrStopped, and the others go on. A nil context is an error. Lists of
-// jobs and runs are the Store's to answer.
+// Scheduler schedules jobs and runs them. Make one with New. All methods are safe for
+// concurrent use, and all but Ready also work before Start: whatever needs the loops then
+// waits for them, on this node or on another one that shares the store. After Stop has
+// returned, Trigger, EnsureJob, EnsureJobs, Wait and Handle return ErrStopped; the other
+// methods keep working. A nil context is an error. To list jobs and runs, ask the Store.
 type Scheduler interface {
-	// Start starts the loops and returns; ErrStarted the second time, ErrStopped after
-	// Stop. Before that it asks the store for the number of shards, for five seconds at
-	// most: another one than Config.Shards is ErrShards, and nothing is started. A store
-	// that does not answer, or answers with another error, is no error: the loops go on
-	// asking. When ctx ends, the scheduler stops as if Stop had been
-	// called with Config.StopGrace.
+	// Start starts the loops and returns. The second call returns ErrStarted, a call after
+	// Stop ErrStopped. First it asks the store for the number of shards, for at most five
+	// seconds; if that is not Config.Shards it returns ErrShards and starts nothing. A store
+	// that does not answer, or returns another error, does not fail Start: the loops keep
+	// asking. When ctx ends, the scheduler stops as if Stop had been called with
+	// Config.StopGrace.
 	Start(ctx context.Context) error
 	// Stop stops claiming and starting, once what it has asked of the store is
 	// answered (five seconds at most), gives back what is started but not sent,
@@ -55,15 +54,15 @@ type Scheduler interface {
 	// manual, broken schedule) starts when it is given another schedule. With a
 	// Version other than zero it is a compare-and-set: ErrConflict. App is fixed.
 	UpdateJob(ctx context.Context, job Job) (Job, error)
-	// RemoveJob deletes the job and cancels what it has planned. What runs, runs
-	// on; runs stay readable.
+	// RemoveJob deletes the job and cancels its planned runs. Runs that are under way
+	// continue, and all runs stay readable.
 	RemoveJob(ctx context.Context, id int64) error
-	// StartJob starts a stopped job: its first instant is the first strictly
-	// after now. Starting a started one changes nothing. One that EnsureJobs has pruned is
-	// pruned again after Config.PruneAfter, unless a list or EnsureJob names it by then.
+	// StartJob starts a stopped job, from the first instant strictly after now. Starting a
+	// job that is not stopped changes nothing. A job that EnsureJobs has pruned is pruned
+	// again after Config.PruneAfter unless a list or EnsureJob names it by then.
 	StartJob(ctx context.Context, id int64) error
-	// StopJob stops the schedule and cancels what it has planned. What runs, runs
-	// on, and triggers by hand are run all the same.
+	// StopJob stops the schedule and cancels its planned runs. Runs that are under way
+	// continue, and the job can still be triggered by hand.
 	StopJob(ctx context.Context, id int64) error
 	// EnsureJob makes the job with this App and Key exist as given: it creates the
 	// app's group and the job when absent, and writes nothing when the definition is
@@ -106,8 +105,9 @@ type Scheduler interface {
 	// RemoveGroup removes an app without jobs; ErrGroupInUse otherwise.
 	RemoveGroup(ctx context.Context, app string) error
 
-	// Trigger runs a job once, stopped or not, and returns the ids of its runs. Of
-	// a broadcast it is the first part; the others have it as TriggerID.
+	// Trigger runs a job once, whether it is stopped or not, and returns the ids of its
+	// runs. For a broadcast that is the id of the first part; the other parts have it as
+	// their TriggerID.
 	Trigger(ctx context.Context, jobID int64, t Trigger) ([]int64, error)
 	// Wait returns the run once it has ended. A run that has not ended when ctx ends is
 	// returned as it was, beside the error. A Wait that has begun before the end of Stop
@@ -115,11 +115,11 @@ type Scheduler interface {
 	// or one that is made of it, waiting for the handler's own run is ErrWaitsForItself,
 	// and so is waiting for one that is certain to be queued behind it: see there.
 	Wait(ctx context.Context, runID int64) (Run, error)
-	// Kill ends a run: a planned one is cancelled, a running one has its context
-	// cancelled and is recorded as killed. It does not wait for that. A remote executor
-	// is asked before Kill returns, and the run is recorded when it has agreed; where it
-	// refuses, or does not answer, that is the error, and Kill may be called again.
-	// Executors of other makers end whatever the job runs there.
+	// Kill ends a run. A planned run is cancelled; the handler of a running one has its
+	// context cancelled, and the run is recorded as killed. Kill does not wait for the
+	// handler. A remote executor is asked before Kill returns, and the run is recorded once
+	// it has agreed; if it refuses or does not answer, Kill returns that as an error and may
+	// be called again. Executors of other makers kill whatever the job runs there.
 	Kill(ctx context.Context, runID int64) error
 	// Log returns lines of a run's log from fromLine on, counted from 1; less
 	// counts as 1. At most 1 MiB of them come at once; a line that is longer is
@@ -144,9 +144,9 @@ type Scheduler interface {
 	// for at most a few logs at once, and the others wait their turn.
 	Log(ctx context.Context, runID int64, fromLine int) (wire.LogResult, error)
 
-	// Handle registers a handler on the scheduler's own executor, for the app
-	// Config.App (or Config.Executor.App, where that is set). It fails for an empty name, a nil handler or a name that is
-	// taken.
+	// Handle registers a handler on the scheduler's own executor, for the app Config.App
+	// (or Config.Executor.App, where that is set). An empty name, a nil handler and a name
+	// that is taken are errors.
 	Handle(name string, h executor.Handler, opts ...executor.HandlerOption) error
 	// Attach adds an executor that runs in this process, for another app: one
 	// executor an app.
