@@ -13,7 +13,7 @@ func (b *addressBook) knewLately(ctx context.Context, app, address string) (bool
 	b.mu.Lock()
 	at, gone := b.gone.apps[app][address]
 	b.mu.Unlock()
-	if gone && time.Since(at) < b.s.cfg.Dead {
+	if gone && time.Since(at) < b.s.cfg.Cluster.Dead {
 		return true, nil
 	}
 	return b.knows(ctx, app, address)

@@ -29,7 +29,7 @@ func (b *addressBook) ask(ctx context.Context, app string) (answer, error) {
 	}
 	version := b.version
 	b.mu.Unlock()
-	known = known && now.Sub(last.at) < b.s.cfg.Dead
+	known = known && now.Sub(last.at) < b.s.cfg.Cluster.Dead
 	if known && last.stale != nil {
 		return last, nil
 	}
@@ -37,7 +37,7 @@ func (b *addressBook) ask(ctx context.Context, app string) (answer, error) {
 	if known {
 		patience := addressPatience
 		if b.s.cfg.Registry != nil {
-			patience += b.s.cfg.RouteTimeout
+			patience += b.s.cfg.Limits.RouteTimeout
 		}
 		quick, cancel = context.WithTimeout(ctx, patience)
 	}
@@ -65,7 +65,7 @@ func (b *addressBook) heard(app string, a answer, version int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a.fresh = b.version == version
-	if was, ok := b.last[app]; ok && time.Since(was.at) < b.s.cfg.Dead {
+	if was, ok := b.last[app]; ok && time.Since(was.at) < b.s.cfg.Cluster.Dead {
 		for _, address := range vanished(was.addrs, a.addrs) {
 			b.noteGone(app, address)
 		}
@@ -111,7 +111,7 @@ func (b *addressBook) askNow(ctx context.Context, app string) (a answer, silent 
 		addrs, err := b.users.lookup(ctx, app)
 		return answer{addrs: addrs}, app, err
 	}
-	regs, err := b.s.store.Addresses(ctx, app, b.s.cfg.Dead)
+	regs, err := b.s.store.Addresses(ctx, app, b.s.cfg.Cluster.Dead)
 	return registered(regs), "", err
 }
 

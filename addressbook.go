@@ -87,7 +87,7 @@ func (b *addressBook) left(app, address string, known bool) {
 
 // noteGone remembers that an address was one of the app's until now. Caller holds mu.
 func (b *addressBook) noteGone(app, address string) {
-	b.gone.note(app, address, time.Now(), b.s.cfg.Dead)
+	b.gone.note(app, address, time.Now(), b.s.cfg.Cluster.Dead)
 }
 
 // forget drops everything: a node, a group or a handler has changed.

@@ -17,10 +17,10 @@ func TestHandlerNeedsAToken(t *testing.T) {
 		ok   bool
 	}{
 		{"none", xxljob.Config{}, true, false},
-		{"insecure", xxljob.Config{Insecure: true}, true, true},
-		{"one", xxljob.Config{Tokens: map[string][]string{"": {hush}}}, true, true},
-		{"the default", xxljob.Config{Tokens: map[string][]string{"": {"default_token"}}}, false, false},
-		{"the default, allowed", xxljob.Config{Tokens: map[string][]string{"": {"default_token"}}, AllowDefaultToken: true}, true, true},
+		{"insecure", xxljob.Config{HTTP: xxljob.HTTPConfig{Insecure: true}}, true, true},
+		{"one", xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {hush}}}}, true, true},
+		{"the default", xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {"default_token"}}}}, false, false},
+		{"the default, allowed", xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {"default_token"}}, AllowDefaultToken: true}}, true, true},
 	} {
 		s, err := xxljob.New(memory.New(), c.cfg)
 		if (err == nil) != c.made {

@@ -386,7 +386,7 @@ func TestStartsApartByASlowRegistry(t *testing.T) {
 						time.Sleep(takes)
 					}
 				}}
-				n := startNode(t, st, "n", &journal{}, func(c *xxljob.Config) { c.Registry, c.RouteTimeout = r, 3*time.Second })
+				n := startNode(t, st, "n", &journal{}, func(c *xxljob.Config) { c.Registry, c.Limits.RouteTimeout = r, 3*time.Second })
 				handleParts(t, parts, n)
 				addSeconds(t, n, 5)
 				time.Sleep(10 * time.Second)

@@ -160,8 +160,8 @@ func TestBusyWithAnotherRun(t *testing.T) {
 func busyWithAnother(t *testing.T, strategy string) {
 	st := memory.New()
 	faults := storetest.Wrap(st)
-	a := newElsewhere(t, faults, xxljob.Config{Node: "a", CallTimeout: time.Second}, nil)
-	b := newElsewhere(t, st, xxljob.Config{Node: "b", CallTimeout: time.Second}, nil)
+	a := newElsewhere(t, faults, xxljob.Config{Node: "a", HTTP: xxljob.HTTPConfig{CallTimeout: time.Second}}, nil)
+	b := newElsewhere(t, st, xxljob.Config{Node: "b", HTTP: xxljob.HTTPConfig{CallTimeout: time.Second}}, nil)
 	calls := map[int64]int{}
 	var mu sync.Mutex
 	p := newRealPeer(t, b.admin, func(ctx context.Context, task *executor.Task) error {

@@ -203,7 +203,7 @@ func TestProbedAgainAfterStoreError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		j := &journal{}
-		one := func(c *xxljob.Config) { c.Shards = 1 }
+		one := func(c *xxljob.Config) { c.Cluster.Shards = 1 }
 		a := startNode(t, deafStore{st, time.Now().Add(time.Minute)}, "a", j, one)
 		time.Sleep(time.Second)
 		b := startNode(t, st, "b", j, one)

@@ -91,7 +91,7 @@ func (a *attacher) attachedMoved() {
 func (a *attacher) registerDuty() duty {
 	return duty{
 		what: "registering attached executors", wakes: []<-chan struct{}{a.wakes.attachedChanged}, aside: true,
-		once: func(ctx context.Context) (time.Duration, error) { return a.cfg.Beat, a.registerAttached(ctx) },
+		once: func(ctx context.Context) (time.Duration, error) { return a.cfg.Cluster.Beat, a.registerAttached(ctx) },
 	}
 }
 

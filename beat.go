@@ -24,7 +24,7 @@ func (l *leaser) leaseLoop(ctx context.Context, nodes <-chan struct{}) {
 			return
 		}
 		if retry.failed(ctx, err) {
-			wait = min(retry.delay(), l.cfg.LeaseTTL/5)
+			wait = min(retry.delay(), l.cfg.Cluster.LeaseTTL/5)
 		}
 		if !l.leaseRest(ctx, wait, nodes) {
 			return
@@ -36,7 +36,7 @@ func (l *leaser) leaseLoop(ctx context.Context, nodes <-chan struct{}) {
 // it waits in any case, or nodes that signal each other would keep each other
 // awake without end.
 func (l *leaser) leaseRest(ctx context.Context, wait time.Duration, nodes <-chan struct{}) bool {
-	pause := min(wait, l.cfg.LeaseTTL/50)
+	pause := min(wait, l.cfg.Cluster.LeaseTTL/50)
 	if !sleep(ctx, pause) || wait == pause {
 		return ctx.Err() == nil
 	}
@@ -71,14 +71,14 @@ func (l *leaser) leaseOnce(ctx context.Context, joined *bool) (time.Duration, er
 	} else if said && self.failing {
 		// Only a view from after that tells who else fails: see hasAnnounced. What follows
 		// here may take a while. The hint that this node's row has changed is no news.
-		sleep(ctx, min(max(5*now.Sub(began), l.cfg.LeaseTTL/50), l.cfg.LeaseTTL/5), l.wakes.lease)
+		sleep(ctx, min(max(5*now.Sub(began), l.cfg.Cluster.LeaseTTL/50), l.cfg.Cluster.LeaseTTL/5), l.wakes.lease)
 		return 0, nil
 	}
 	err = l.tend(ctx, view)
 	if view.Alone && !l.doubts.any() {
 		return forever, err
 	}
-	return l.cfg.LeaseTTL / 5, err
+	return l.cfg.Cluster.LeaseTTL / 5, err
 }
 
 // tend gives up and takes shards, settles the runs of nodes that are gone, and looks for
@@ -147,7 +147,7 @@ func (l *leaser) sayFailing(ctx context.Context, v View, failing bool) (said boo
 // besideBeats bounds what the lease loop does beside its beats, while it may hang.
 func (l *leaser) besideBeats(ctx context.Context) (context.Context, context.CancelFunc) {
 	if l.fitness.troubled() {
-		return context.WithTimeout(ctx, l.cfg.LeaseTTL/5)
+		return context.WithTimeout(ctx, l.cfg.Cluster.LeaseTTL/5)
 	}
 	return ctx, func() {}
 }

@@ -228,7 +228,7 @@ func (w *ownersWatch) changed() (n int) {
 func TestLeaseMaxHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := &ownersWatch{Store: memory.New(), owners: map[int][]string{}}, &journal{}
-		hold := func(c *xxljob.Config) { c.LeaseMaxHold = 20 * time.Second }
+		hold := func(c *xxljob.Config) { c.Cluster.LeaseMaxHold = 20 * time.Second }
 		a, b := startNode(t, st, "a", j, hold), startNode(t, st, "b", j, hold)
 		time.Sleep(10 * time.Second)
 		st.changed() // when b came
@@ -255,7 +255,7 @@ func TestLeaseMaxHold(t *testing.T) {
 func TestKillWhileDraining(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
-		two := func(c *xxljob.Config) { c.Shards = 2 }
+		two := func(c *xxljob.Config) { c.Cluster.Shards = 2 }
 		a, b := startNode(t, st, "a", j, two), startNode(t, st, "b", j, two)
 		must(t, b.Handle("long", func(ctx context.Context, _ *xxljob.Task) error {
 			select {

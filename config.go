@@ -33,50 +33,47 @@ type Config struct {
 	// PreRead is how far ahead of its time an instant is planned; of a job that comes
 	// round within it, one instant more. Zero means 5 s.
 	PreRead time.Duration
-	// ScanLimit is how many jobs one scan claims at most; a full scan is followed
-	// by the next at once. Zero means 6000.
-	ScanLimit int
 	// MisfireThreshold is the lateness past which Job.Misfire decides; up to it
 	// late instants are caught up. Zero means 15 s.
 	MisfireThreshold time.Duration
 	// CatchUp is for jobs that do not say it themselves. Empty means CatchUpEvery.
 	CatchUp CatchUp
-	// MaxPlanned is how many runs of one job may wait; further instants go into
-	// a skipped record with reason "backlog". Zero means 1000.
-	MaxPlanned int
-	// MaxHeld is how many planned runs of one app the node holds in memory, about a
-	// kilobyte each; at least 10,000. Of more than that it holds the earliest, and
-	// reads on in the store when they run low. Zero means 200,000.
-	MaxHeld int
-
-	// FastLane and SlowLane are how many triggers are under way at once, for
-	// ordinary and for slow jobs. Zero means 200 and 100.
-	FastLane, SlowLane int
-	// SlowAfter and SlowCount make a job slow: more than SlowCount triggers that
-	// took longer than SlowAfter, in one minute, until the minute is over. Zero
-	// means 500 ms and 10.
-	SlowAfter time.Duration
-	SlowCount int
-
-	// Beat is how often addresses are registered, Dead how long a registration
-	// lasts. Zero means 30 s and 90 s.
-	Beat, Dead time.Duration
-	// LostAfter is the silence after which the runs that a node had taken end as lost;
-	// what it had not taken is put back after LeaseTTL, or at once where the store knows
-	// that the node is away. Zero means 30 s.
-	LostAfter time.Duration
-	// PruneAfter is how long a node has to see that no list of EnsureJobs names a job any
-	// more before the job is pruned, and that no node lives which has the list that
-	// applies before a lesser generation applies. At least 1 s. Zero means 10 min.
-	PruneAfter time.Duration
-	// ReportDays is how many days a report is refreshed for. Zero means 3. There
-	// are no reports yet.
-	ReportDays int
 	// RunRetention is how long runs are kept. Zero means 30 days. A store that is a
 	// Retainer drops older ones, Postgres by the day; the store in memory keeps runs
 	// by number. It also bounds how far ahead a Trigger may be.
 	RunRetention time.Duration
+	// StopGrace is how long Run, and Start's context, wait for running handlers
+	// when they end. Zero means 30 s.
+	StopGrace time.Duration
+	// StrictHandlers makes a job whose app or handler no executor offers an
+	// error. Otherwise it is a warning, since rolling deploys mix versions.
+	StrictHandlers bool
 
+	// Cluster is about the nodes that share a store.
+	Cluster ClusterConfig
+	// HTTP is about executors in other processes, and the calls that they make.
+	HTTP HTTPConfig
+	// Limits bound what is planned, held and under way, and for how long.
+	Limits Limits
+
+	// Routers are routing strategies of the user's, by name, merged over those of
+	// package route.
+	Routers map[string]Router
+	// Registry says which addresses serve an app. Nil means one kept in the store.
+	Registry Registry
+	// Ring holds planned runs until their time. Nil means NewTimeRing().
+	Ring TimeRing
+	// Executor configures the executor behind Handle. Its App and Logger default
+	// to those above. Its Addr and Admins stay empty: an executor that other admins
+	// call as well is made by executor.New, given to Attach, and started by its owner.
+	Executor executor.Config
+	// Hooks are called as things happen.
+	Hooks Hooks
+}
+
+// ClusterConfig tunes how the nodes of one store share its jobs, and how they tell who is
+// alive. The zero value is complete.
+type ClusterConfig struct {
 	// Shards is the number of parts that all jobs are spread over, fixed by the
 	// first scheduler that writes to the store: another number later is
 	// ErrShards. Zero means 32; at most 1024.
@@ -88,11 +85,22 @@ type Config struct {
 	// LeaseMaxHold makes a node give up a shard that it has owned for so long.
 	// Zero means never.
 	LeaseMaxHold time.Duration
+	// LostAfter is the silence after which the runs that a node had taken end as lost;
+	// what it had not taken is put back after LeaseTTL, or at once where the store knows
+	// that the node is away. Zero means 30 s.
+	LostAfter time.Duration
+	// Beat is how often addresses are registered, Dead how long a registration
+	// lasts. Zero means 30 s and 90 s.
+	Beat, Dead time.Duration
+	// PruneAfter is how long a node has to see that no list of EnsureJobs names a job any
+	// more before the job is pruned, and that no node lives which has the list that
+	// applies before a lesser generation applies. At least 1 s. Zero means 10 min.
+	PruneAfter time.Duration
+}
 
-	// StopGrace is how long Run, and Start's context, wait for running handlers
-	// when they end. Zero means 30 s.
-	StopGrace time.Duration
-
+// HTTPConfig tunes the HTTP protocol: whose calls Handler takes, and how executors in other
+// processes are called. The zero value is complete, but for the tokens that Handler needs.
+type HTTPConfig struct {
 	// Tokens are the access tokens of the HTTP protocol by app, two at a time for
 	// rotation; the key "" is for apps that have none of their own. Both of two are
 	// accepted. An executor is sent the first, and the other one when it refuses that.
@@ -101,8 +109,8 @@ type Config struct {
 	// The token under "" speaks for no app whose handlers run inside a scheduler: neither
 	// for its jobs, nor for registrations, nor for results. That is decided at each
 	// request, by the executors of this process and by those that live nodes have
-	// attached, as far as this node has seen (it looks every LeaseTTL/5, and until it has
-	// looked once the answer is to try again). Results are refused then, and not dropped, as
+	// attached, as far as this node has seen (it looks every Cluster.LeaseTTL/5, and until
+	// it has looked once the answer is to try again). Results are refused then, and not dropped, as
 	// long as their run is open. An app that is attached only at nodes which are away at the
 	// moment is not known to be attached, and a scheduler that is not started knows of its
 	// own executors alone: an app that has executors elsewhere too, or nodes that come and
@@ -130,46 +138,51 @@ type Config struct {
 	// MaxRegistrations is how many living executors of one app may be registered over
 	// HTTP; all apps that have no token of their own may have ten times as many together.
 	// A registration beyond that is refused in words. One that lives beats on, and dead
-	// ones take no room: once there is none left they are forgotten after twice Dead, and
-	// not after a day. Each node counts what it has read, every Beat, and what it has
-	// stored since, so several nodes may exceed a bound by what each accepts within a
-	// Beat. The dead ones included, there are at most twice as many rows; no node reads
+	// ones take no room: once there is none left they are forgotten after twice
+	// Cluster.Dead, and not after a day. Each node counts what it has read, every
+	// Cluster.Beat, and what it has stored since, so several nodes may exceed a bound by
+	// what each accepts within a Beat. The dead ones included, there are at most twice as many rows; no node reads
 	// more than that of an app, whatever is there. Zero means 10,000; at most 100,000.
 	MaxRegistrations int
 	// CallTimeout bounds a call of an executor over HTTP, connecting included. Zero
 	// means 6 s, which is XXL-JOB's 3 s to connect and 3 s to wait.
 	CallTimeout time.Duration
-	// Overdue is how long after its start, and the job's Timeout beyond that, a run ends
-	// as lost of which it is not known whether its executor has it: one of another maker
-	// that says that the job is busy, and not with which run. Zero means 24 h; at least
-	// Dead.
-	Overdue time.Duration
 	// Transport keeps the connections to executors elsewhere, and decides which
 	// addresses are connected to. Nil means one with wire's defaults.
 	Transport *wire.Transport
-	// AllowSubSecond allows FixedRate and FixedDelay of less than one second.
-	AllowSubSecond bool
-	// StrictHandlers makes a job whose app or handler no executor offers an
-	// error. Otherwise it is a warning, since rolling deploys mix versions.
-	StrictHandlers bool
+}
 
+// Limits bound what one node, and one job, may take. The zero value is complete.
+type Limits struct {
+	// ScanLimit is how many jobs one scan claims at most; a full scan is followed
+	// by the next at once. Zero means 6000.
+	ScanLimit int
+	// MaxPlanned is how many runs of one job may wait; further instants go into
+	// a skipped record with reason "backlog". Zero means 1000.
+	MaxPlanned int
+	// MaxHeld is how many planned runs of one app the node holds in memory, about a
+	// kilobyte each; at least 10,000. Of more than that it holds the earliest, and
+	// reads on in the store when they run low. Zero means 200,000.
+	MaxHeld int
+	// FastLane and SlowLane are how many triggers are under way at once, for
+	// ordinary and for slow jobs. Zero means 200 and 100.
+	FastLane, SlowLane int
+	// SlowAfter and SlowCount make a job slow: more than SlowCount triggers that
+	// took longer than SlowAfter, in one minute, until the minute is over. Zero
+	// means 500 ms and 10.
+	SlowAfter time.Duration
+	SlowCount int
+	// Overdue is how long after its start, and the job's Timeout beyond that, a run ends
+	// as lost of which it is not known whether its executor has it: one of another maker
+	// that says that the job is busy, and not with which run. Zero means 24 h; at least
+	// Cluster.Dead.
+	Overdue time.Duration
 	// RouteTimeout bounds a call of a Router of Routers, or of the Registry: how long a
 	// run waits for it before it is refused, or goes by the Registry's last answer. Other
 	// jobs do not wait. At least 10 ms and at most 5 s. Zero means 1 s.
 	RouteTimeout time.Duration
-	// Routers are routing strategies of the user's, by name, merged over those of
-	// package route.
-	Routers map[string]Router
-	// Registry says which addresses serve an app. Nil means one kept in the store.
-	Registry Registry
-	// Ring holds planned runs until their time. Nil means NewTimeRing().
-	Ring TimeRing
-	// Executor configures the executor behind Handle. Its App and Logger default
-	// to those above. Its Addr and Admins stay empty: an executor that other admins
-	// call as well is made by executor.New, given to Attach, and started by its owner.
-	Executor executor.Config
-	// Hooks are called as things happen.
-	Hooks Hooks
+	// AllowSubSecond allows FixedRate and FixedDelay of less than one second.
+	AllowSubSecond bool
 }
 
 // Hooks are functions of the user's, each may be nil. They are called one after the
@@ -209,28 +222,27 @@ func (c Config) withDefaults() Config {
 		c.Logger = slog.Default()
 	}
 	setDefault(&c.PreRead, 5*time.Second)
-	setDefault(&c.ScanLimit, 6000)
+	setDefault(&c.Limits.ScanLimit, 6000)
 	setDefault(&c.MisfireThreshold, 15*time.Second)
 	setDefault(&c.CatchUp, CatchUpEvery)
-	setDefault(&c.MaxPlanned, 1000)
-	setDefault(&c.MaxHeld, 200_000)
-	setDefault(&c.FastLane, 200)
-	setDefault(&c.SlowLane, 100)
-	setDefault(&c.SlowAfter, 500*time.Millisecond)
-	setDefault(&c.SlowCount, 10)
-	setDefault(&c.Beat, 30*time.Second)
-	setDefault(&c.Dead, 90*time.Second)
-	setDefault(&c.LostAfter, 30*time.Second)
-	setDefault(&c.PruneAfter, 10*time.Minute)
-	setDefault(&c.ReportDays, 3)
+	setDefault(&c.Limits.MaxPlanned, 1000)
+	setDefault(&c.Limits.MaxHeld, 200_000)
+	setDefault(&c.Limits.FastLane, 200)
+	setDefault(&c.Limits.SlowLane, 100)
+	setDefault(&c.Limits.SlowAfter, 500*time.Millisecond)
+	setDefault(&c.Limits.SlowCount, 10)
+	setDefault(&c.Cluster.Beat, 30*time.Second)
+	setDefault(&c.Cluster.Dead, 90*time.Second)
+	setDefault(&c.Cluster.LostAfter, 30*time.Second)
+	setDefault(&c.Cluster.PruneAfter, 10*time.Minute)
 	setDefault(&c.RunRetention, 30*24*time.Hour)
-	setDefault(&c.Shards, 32)
-	setDefault(&c.LeaseTTL, 5*time.Second)
+	setDefault(&c.Cluster.Shards, 32)
+	setDefault(&c.Cluster.LeaseTTL, 5*time.Second)
 	setDefault(&c.StopGrace, 30*time.Second)
-	setDefault(&c.MaxRegistrations, 10_000)
-	setDefault(&c.CallTimeout, 6*time.Second)
-	setDefault(&c.Overdue, 24*time.Hour)
-	setDefault(&c.RouteTimeout, time.Second)
+	setDefault(&c.HTTP.MaxRegistrations, 10_000)
+	setDefault(&c.HTTP.CallTimeout, 6*time.Second)
+	setDefault(&c.Limits.Overdue, 24*time.Hour)
+	setDefault(&c.Limits.RouteTimeout, time.Second)
 	setDefault(&c.Executor.App, c.App)
 	if c.Executor.Logger == nil {
 		c.Executor.Logger = c.Logger

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -21,43 +22,42 @@ func TestConfigZeroValues(t *testing.T) {
 		got, want any
 	}{
 		{"PreRead", "PRE_READ_MS 5000", c.PreRead, 5 * time.Second},
-		{"ScanLimit", "rows per scan (fastMax+slowMax)x20", c.ScanLimit, (c.FastLane + c.SlowLane) * 20},
-		{"ScanLimit", "6000", c.ScanLimit, 6000},
-		{"FastLane", "triggerpool.fast.max 200", c.FastLane, 200},
-		{"SlowLane", "triggerpool.slow.max 100", c.SlowLane, 100},
-		{"SlowAfter", "a trigger taking >500 ms counts", c.SlowAfter, 500 * time.Millisecond},
-		{"SlowCount", ">10 in the same minute", c.SlowCount, 10},
-		{"Beat", "BEAT_TIMEOUT 30 s", c.Beat, 30 * time.Second},
-		{"Dead", "DEAD_TIMEOUT 90 s (3x)", c.Dead, 3 * c.Beat},
-		{"ReportDays", "log report, last 3 calendar days", c.ReportDays, 3},
+		{"ScanLimit", "rows per scan (fastMax+slowMax)x20", c.Limits.ScanLimit, (c.Limits.FastLane + c.Limits.SlowLane) * 20},
+		{"ScanLimit", "6000", c.Limits.ScanLimit, 6000},
+		{"FastLane", "triggerpool.fast.max 200", c.Limits.FastLane, 200},
+		{"SlowLane", "triggerpool.slow.max 100", c.Limits.SlowLane, 100},
+		{"SlowAfter", "a trigger taking >500 ms counts", c.Limits.SlowAfter, 500 * time.Millisecond},
+		{"SlowCount", ">10 in the same minute", c.Limits.SlowCount, 10},
+		{"Beat", "BEAT_TIMEOUT 30 s", c.Cluster.Beat, 30 * time.Second},
+		{"Dead", "DEAD_TIMEOUT 90 s (3x)", c.Cluster.Dead, 3 * c.Cluster.Beat},
 		{"RunRetention", "logretentiondays 30", c.RunRetention, 30 * 24 * time.Hour},
 		{"RingSlots", "ring slots 60 (second of minute)", xxljob.RingSlots, 60},
 
 		{"MisfireThreshold", "ours; XXL-JOB 5 s", c.MisfireThreshold, 15 * time.Second},
 		{"CatchUp", "ours; XXL-JOB once", c.CatchUp, xxljob.CatchUpEvery},
-		{"MaxPlanned", "ours", c.MaxPlanned, 1000},
-		{"MaxHeld", "ours", c.MaxHeld, 200_000},
-		{"LostAfter", "ours", c.LostAfter, 30 * time.Second},
-		{"Shards", "ours", c.Shards, 32},
-		{"LeaseTTL", "ours", c.LeaseTTL, 5 * time.Second},
-		{"LeaseTTL/5", "renewed every 1 s", c.LeaseTTL / 5, time.Second},
+		{"MaxPlanned", "ours", c.Limits.MaxPlanned, 1000},
+		{"MaxHeld", "ours", c.Limits.MaxHeld, 200_000},
+		{"LostAfter", "ours", c.Cluster.LostAfter, 30 * time.Second},
+		{"Shards", "ours", c.Cluster.Shards, 32},
+		{"LeaseTTL", "ours", c.Cluster.LeaseTTL, 5 * time.Second},
+		{"LeaseTTL/5", "renewed every 1 s", c.Cluster.LeaseTTL / 5, time.Second},
 		{"trust window", "TTL less a margin of 1 s", c.TrustWindow(), 4 * time.Second},
-		{"LeaseMaxHold", "off", c.LeaseMaxHold, time.Duration(0)},
+		{"LeaseMaxHold", "off", c.Cluster.LeaseMaxHold, time.Duration(0)},
 		{"StopGrace", "ours", c.StopGrace, 30 * time.Second},
-		{"RouteTimeout", "ours", c.RouteTimeout, time.Second},
-		{"MaxRegistrations", "ours", c.MaxRegistrations, 10_000},
+		{"RouteTimeout", "ours", c.Limits.RouteTimeout, time.Second},
+		{"MaxRegistrations", "ours", c.HTTP.MaxRegistrations, 10_000},
 		{"Location", "UTC", c.Location, time.UTC},
 		{"Logger", "slog.Default", c.Logger, slog.Default()},
 		{"Executor.App", "App", c.Executor.App, c.App},
 		{"Executor.Logger", "Logger", c.Executor.Logger, c.Logger},
 
-		{"Insecure", "no", c.Insecure, false},
-		{"AllowDefaultToken", "no", c.AllowDefaultToken, false},
-		{"AllowSubSecond", "no", c.AllowSubSecond, false},
+		{"Insecure", "no", c.HTTP.Insecure, false},
+		{"AllowDefaultToken", "no", c.HTTP.AllowDefaultToken, false},
+		{"AllowSubSecond", "no", c.Limits.AllowSubSecond, false},
 		{"StrictHandlers", "no", c.StrictHandlers, false},
-		{"Tokens", "none", len(c.Tokens), 0},
-		{"JobsAPI", "nobody", len(c.JobsAPI), 0},
-		{"JobsAPIScripts", "nobody", len(c.JobsAPIScripts), 0},
+		{"Tokens", "none", len(c.HTTP.Tokens), 0},
+		{"JobsAPI", "nobody", len(c.HTTP.JobsAPI), 0},
+		{"JobsAPIScripts", "nobody", len(c.HTTP.JobsAPIScripts), 0},
 		{"Routers", "none of the user's", len(c.Routers), 0},
 		{"Registry", "the store's", c.Registry, nil},
 		{"Ring", "NewTimeRing", c.Ring, nil},
@@ -85,20 +85,21 @@ func TestConfigZeroValues(t *testing.T) {
 func TestConfigKeepsWhatIsSet(t *testing.T) {
 	set := xxljob.Config{
 		App: "app", Node: "node", Location: time.FixedZone("Etc/GMT-1", 3600), Logger: slog.New(slog.DiscardHandler),
-		PreRead: 1 * time.Second, ScanLimit: 2, MisfireThreshold: 3 * time.Second, CatchUp: xxljob.CatchUpOnce, MaxPlanned: 4, MaxHeld: 18_000,
-		FastLane: 5, SlowLane: 6, SlowAfter: 7 * time.Second, SlowCount: 8, Beat: 9 * time.Second, Dead: 10 * time.Second,
-		LostAfter: 11 * time.Second, ReportDays: 12, RunRetention: 13 * time.Hour, Shards: 14, LeaseTTL: 10 * time.Second,
-		LeaseMaxHold: 16 * time.Second, StopGrace: 17 * time.Second, RouteTimeout: 2 * time.Second,
-		MaxRegistrations: 19,
+		PreRead: 1 * time.Second, MisfireThreshold: 3 * time.Second, CatchUp: xxljob.CatchUpOnce, RunRetention: 13 * time.Hour, StopGrace: 17 * time.Second,
+		Cluster: xxljob.ClusterConfig{
+			Shards: 14, LeaseTTL: 10 * time.Second, LeaseMaxHold: 16 * time.Second, LostAfter: 11 * time.Second, Beat: 9 * time.Second, Dead: 10 * time.Second,
+			PruneAfter: 20 * time.Second,
+		},
+		HTTP: xxljob.HTTPConfig{MaxRegistrations: 19, CallTimeout: 21 * time.Second},
+		Limits: xxljob.Limits{
+			ScanLimit: 2, MaxPlanned: 4, MaxHeld: 18_000, FastLane: 5, SlowLane: 6, SlowAfter: 7 * time.Second, SlowCount: 8,
+			Overdue: 22 * time.Second, RouteTimeout: 2 * time.Second,
+		},
 	}
 	c := set.Complete()
 	if c.App != set.App || c.Node != set.Node || c.Location != set.Location || c.Logger != set.Logger || c.Executor.App != "app" ||
-		c.PreRead != set.PreRead || c.ScanLimit != set.ScanLimit || c.MisfireThreshold != set.MisfireThreshold ||
-		c.CatchUp != set.CatchUp || c.MaxPlanned != set.MaxPlanned || c.MaxHeld != set.MaxHeld || c.FastLane != set.FastLane || c.SlowLane != set.SlowLane ||
-		c.SlowAfter != set.SlowAfter || c.SlowCount != set.SlowCount || c.Beat != set.Beat || c.Dead != set.Dead ||
-		c.LostAfter != set.LostAfter || c.ReportDays != set.ReportDays || c.RunRetention != set.RunRetention ||
-		c.Shards != set.Shards || c.LeaseTTL != set.LeaseTTL || c.LeaseMaxHold != set.LeaseMaxHold || c.StopGrace != set.StopGrace || c.RouteTimeout != set.RouteTimeout ||
-		c.MaxRegistrations != set.MaxRegistrations {
+		c.PreRead != set.PreRead || c.MisfireThreshold != set.MisfireThreshold || c.CatchUp != set.CatchUp || c.RunRetention != set.RunRetention ||
+		c.StopGrace != set.StopGrace || c.Cluster != set.Cluster || !reflect.DeepEqual(c.HTTP, set.HTTP) || c.Limits != set.Limits {
 		t.Errorf("set:\n%+v\nused:\n%+v", set, c)
 	}
 	if err := set.Validate(); err != nil {
@@ -112,18 +113,28 @@ func TestConfigFaultsAtOnce(t *testing.T) {
 	const secret = "s3cr3t-t0k3n"
 	bad := xxljob.Config{
 		App: strings.Repeat("a", 65), Node: " ", Location: time.Local, CatchUp: "TWICE",
-		PreRead: time.Minute, MisfireThreshold: -1, SlowAfter: -2, Beat: -3 * time.Second, Dead: -4 * time.Second, LostAfter: time.Second,
-		RunRetention: time.Minute, LeaseTTL: 2 * time.Hour, LeaseMaxHold: -7, StopGrace: -8, RouteTimeout: 6 * time.Second,
-		ScanLimit: -11, MaxPlanned: -12, MaxHeld: 9_999, FastLane: -13, SlowLane: -14, SlowCount: -15, ReportDays: 367, Shards: 1025, MaxRegistrations: 100_001,
-		Tokens:  map[string][]string{"three": {secret, secret, secret}, "empty": {""}, "": {"default_token"}},
+		PreRead: time.Minute, MisfireThreshold: -1, RunRetention: time.Minute, StopGrace: -8,
+		Cluster: xxljob.ClusterConfig{
+			Shards: 1025, LeaseTTL: 2 * time.Hour, LeaseMaxHold: -7, LostAfter: time.Second, Beat: -3 * time.Second, Dead: -4 * time.Second, PruneAfter: time.Millisecond,
+		},
+		HTTP: xxljob.HTTPConfig{
+			MaxRegistrations: 100_001, CallTimeout: 2 * time.Hour,
+			Tokens: map[string][]string{"three": {secret, secret, secret}, "empty": {""}, "": {"default_token"}},
+		},
+		Limits: xxljob.Limits{
+			ScanLimit: -11, MaxPlanned: -12, MaxHeld: 9_999, FastLane: -13, SlowLane: -14, SlowAfter: -2, SlowCount: -15, Overdue: -5 * time.Second, RouteTimeout: 6 * time.Second,
+		},
 		Routers: map[string]xxljob.Router{"GONE": nil},
 	}
 	_, err := xxljob.New(memory.New(), bad)
 	fields := map[string]string{
 		"App": "aaa", "Node": `" "`, "Location": "Local", "CatchUp": "TWICE",
-		"PreRead": "1m0s", "MisfireThreshold": "-1ns", "SlowAfter": "-2ns", "Beat": "-3s", "Dead": "-4s", "LostAfter": "1s",
-		"RunRetention": "1m0s", "LeaseTTL": "2h0m0s", "LeaseMaxHold": "-7ns", "StopGrace": "-8ns", "RouteTimeout": "6s",
-		"ScanLimit": "-11", "MaxPlanned": "-12", "MaxHeld": "9999", "FastLane": "-13", "SlowLane": "-14", "SlowCount": "-15", "ReportDays": "367", "Shards": "1025", "MaxRegistrations": "100001",
+		"PreRead": "1m0s", "MisfireThreshold": "-1ns", "RunRetention": "1m0s", "StopGrace": "-8ns",
+		"Cluster.Shards": "1025", "Cluster.LeaseTTL": "2h0m0s", "Cluster.LeaseMaxHold": "-7ns", "Cluster.LostAfter": "1s",
+		"Cluster.Beat": "-3s", "Cluster.Dead": "-4s", "Cluster.PruneAfter": "1ms",
+		"HTTP.MaxRegistrations": "100001", "HTTP.CallTimeout": "2h0m0s",
+		"Limits.ScanLimit": "-11", "Limits.MaxPlanned": "-12", "Limits.MaxHeld": "9999", "Limits.FastLane": "-13", "Limits.SlowLane": "-14",
+		"Limits.SlowAfter": "-2ns", "Limits.SlowCount": "-15", "Limits.Overdue": "-5s", "Limits.RouteTimeout": "6s",
 		"Routers": "GONE",
 	}
 	if err == nil {
@@ -134,7 +145,7 @@ func TestConfigFaultsAtOnce(t *testing.T) {
 			t.Errorf("no fault of %s with %s", field, value)
 		}
 	}
-	for _, app := range []string{`Tokens: xxljob: shared tokens`, `app "three"`, `app "empty"`} {
+	for _, app := range []string{`HTTP.Tokens: xxljob: shared tokens`, `app "three"`, `app "empty"`} {
 		if !strings.Contains(err.Error(), app) {
 			t.Errorf("no fault of %s", app)
 		}
@@ -176,7 +187,7 @@ func TestConfigTokens(t *testing.T) {
 		{map[string][]string{"app": {"hush-1", ""}}, true, false},
 		{map[string][]string{"app": {"hush-1", "hush-2", "hush-3"}}, true, false},
 	} {
-		err := xxljob.Config{Tokens: tt.tokens, AllowDefaultToken: tt.allow}.Validate()
+		err := xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: tt.tokens, AllowDefaultToken: tt.allow}}.Validate()
 		if (err == nil) != tt.ok {
 			t.Errorf("%v, allowed %t: %v", tt.tokens, tt.allow, err)
 		}

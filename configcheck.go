@@ -47,18 +47,18 @@ func (c *Config) validateRanges(f *faults) {
 	}{
 		{"PreRead", c.PreRead, 100 * time.Millisecond, maxPreRead},
 		{"MisfireThreshold", c.MisfireThreshold, time.Millisecond, maxPeriod},
-		{"SlowAfter", c.SlowAfter, time.Millisecond, maxPeriod},
-		{"Beat", c.Beat, 100 * time.Millisecond, maxPeriod},
-		{"Dead", c.Dead, c.Beat, maxPeriod},
-		{"LostAfter", c.LostAfter, c.LeaseTTL, maxPeriod},
-		{"PruneAfter", c.PruneAfter, time.Second, maxPeriod},
+		{"Limits.SlowAfter", c.Limits.SlowAfter, time.Millisecond, maxPeriod},
+		{"Cluster.Beat", c.Cluster.Beat, 100 * time.Millisecond, maxPeriod},
+		{"Cluster.Dead", c.Cluster.Dead, c.Cluster.Beat, maxPeriod},
+		{"Cluster.LostAfter", c.Cluster.LostAfter, c.Cluster.LeaseTTL, maxPeriod},
+		{"Cluster.PruneAfter", c.Cluster.PruneAfter, time.Second, maxPeriod},
 		{"RunRetention", c.RunRetention, time.Hour, maxPeriod},
-		{"LeaseTTL", c.LeaseTTL, 100 * time.Millisecond, time.Hour},
-		{"LeaseMaxHold", c.LeaseMaxHold, 0, maxPeriod},
+		{"Cluster.LeaseTTL", c.Cluster.LeaseTTL, 100 * time.Millisecond, time.Hour},
+		{"Cluster.LeaseMaxHold", c.Cluster.LeaseMaxHold, 0, maxPeriod},
 		{"StopGrace", c.StopGrace, 0, maxPeriod},
-		{"Overdue", c.Overdue, c.Dead, maxPeriod},
-		{"CallTimeout", c.CallTimeout, 10 * time.Millisecond, time.Hour},
-		{"RouteTimeout", c.RouteTimeout, 10 * time.Millisecond, callTimeout},
+		{"Limits.Overdue", c.Limits.Overdue, c.Cluster.Dead, maxPeriod},
+		{"HTTP.CallTimeout", c.HTTP.CallTimeout, 10 * time.Millisecond, time.Hour},
+		{"Limits.RouteTimeout", c.Limits.RouteTimeout, 10 * time.Millisecond, callTimeout},
 	} {
 		if d.d < d.min || d.d > d.max {
 			f.add(d.name, d.d, fmt.Errorf("want %v to %v", d.min, d.max))
@@ -68,10 +68,10 @@ func (c *Config) validateRanges(f *faults) {
 		name        string
 		n, min, max int
 	}{
-		{"ScanLimit", c.ScanLimit, 1, 1 << 20}, {"MaxPlanned", c.MaxPlanned, 1, 1 << 20}, {"MaxHeld", c.MaxHeld, 2 * scanRuns, 1 << 30},
-		{"FastLane", c.FastLane, 1, 1 << 20}, {"SlowLane", c.SlowLane, 1, 1 << 20},
-		{"SlowCount", c.SlowCount, 1, 1 << 20}, {"ReportDays", c.ReportDays, 1, 366}, {"Shards", c.Shards, 1, 1024},
-		{"MaxRegistrations", c.MaxRegistrations, 1, 100_000},
+		{"Limits.ScanLimit", c.Limits.ScanLimit, 1, 1 << 20}, {"Limits.MaxPlanned", c.Limits.MaxPlanned, 1, 1 << 20}, {"Limits.MaxHeld", c.Limits.MaxHeld, 2 * scanRuns, 1 << 30},
+		{"Limits.FastLane", c.Limits.FastLane, 1, 1 << 20}, {"Limits.SlowLane", c.Limits.SlowLane, 1, 1 << 20},
+		{"Limits.SlowCount", c.Limits.SlowCount, 1, 1 << 20}, {"Cluster.Shards", c.Cluster.Shards, 1, 1024},
+		{"HTTP.MaxRegistrations", c.HTTP.MaxRegistrations, 1, 100_000},
 	} {
 		if n.n < n.min || n.n > n.max {
 			f.add(n.name, n.n, fmt.Errorf("want %d to %d", n.min, n.max))

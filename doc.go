@@ -105,7 +105,7 @@
 //     ended by a reply, a result, or evidence that the run is lost. Only an executor
 //     that has shown at its registration that it knows ids again is sent one again.
 //   - Memory, goroutines and what is sent at once are bounded. Over a bound, work
-//     waits in the store, or is skipped with a record (Config.MaxPlanned).
+//     waits in the store, or is skipped with a record (Config.Limits.MaxPlanned).
 //
 // # What is not
 //
@@ -123,8 +123,7 @@
 // addresses are of https, and can be replayed by who has seen it.
 //
 // Not there yet: retries, children, alarms, reports and console, and the end of such
-// runs. Job.Retries, Job.Children and Job.AlarmEmail are stored and not acted upon; so
-// is Config.ReportDays.
+// runs. Job.Retries, Job.Children and Job.AlarmEmail are stored and not acted upon.
 //
 // # Concurrency
 //

@@ -292,7 +292,7 @@ func TestBroadcastWithinBounds(t *testing.T) {
 			addrs = append(addrs, a)
 			peers[a] = &peer{run: func(int, wire.TriggerRequest) (wire.Return, error) { return calls.call() }}
 		}
-		e := newElsewhere(t, nil, xxljob.Config{FastLane: 8}, peers)
+		e := newElsewhere(t, nil, xxljob.Config{Limits: xxljob.Limits{FastLane: 8}}, peers)
 		must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: addrs}))
 		id := e.trigger(xxljob.Job{App: "far", Route: "SHARDING_BROADCAST"})
 		time.Sleep(5 * time.Minute)
@@ -327,7 +327,7 @@ func TestOtherProcessWithinBounds(t *testing.T) {
 			}
 			return calls.call()
 		}}
-		e := newElsewhere(t, nil, xxljob.Config{FastLane: 8}, map[string]*peer{at1: p})
+		e := newElsewhere(t, nil, xxljob.Config{Limits: xxljob.Limits{FastLane: 8}}, map[string]*peer{at1: p})
 		e.registerOurs("far", at1, "b1")
 		for i := range 50 {
 			e.trigger(xxljob.Job{App: "far", Name: fmt.Sprint("j", i)})

@@ -95,7 +95,7 @@ func newEngine(s *shared, panics *guard.Log) *engine {
 		cfg: cfg, clock: s.clock, leases: s.leases, wakes: s.wakes, ring: newHeldRing(cfg, panics),
 		held: map[int64]*entry{}, apps: map[string]*holding{},
 		jobs: map[int64]*jobRef{}, dueTimes: newDueTimes(), due: newTurns(), lots: lots{}, routes: map[routerKey]*routeQueue{},
-		lanes:  newLanes(cfg.FastLane, cfg.SlowLane),
+		lanes:  newLanes(cfg.Limits.FastLane, cfg.Limits.SlowLane),
 		serial: map[lot]int64{}, flights: map[int64]*flight{}, away: map[int64]awayRun{}, transit: transit{},
 		waiters: map[int64][]chan Run{},
 	}

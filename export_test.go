@@ -49,7 +49,7 @@ func (s Schedule) Check(subSecond bool) error { return s.check(subSecond) }
 const RingSlots = ringSlots
 
 // ScanPage is how many planned runs are read at a time: by so many may what a node
-// holds of one app be over Config.MaxHeld.
+// holds of one app be over Config.Limits.MaxHeld.
 const ScanPage = scanRuns
 
 // Held is how many planned runs of an app a node holds, and whether there are

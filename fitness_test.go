@@ -18,7 +18,7 @@ import (
 	"github.com/xxljob/xxljob/store/storetest"
 )
 
-const fitTTL = 5 * time.Second // Config.LeaseTTL
+const fitTTL = 5 * time.Second // Config.Cluster.LeaseTTL
 
 // breakdowns are the ways in which a node's calls fail that beats.
 var breakdowns = []struct {

@@ -79,7 +79,7 @@ func (e *engine) fly(r routed, run Run, job *Job, acked time.Time) *flight {
 func (e *engine) answered(f *flight, took time.Duration, now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if took > e.cfg.SlowAfter {
+	if took > e.cfg.Limits.SlowAfter {
 		ref := e.jobs[f.run.JobID]
 		if ref == nil { // its result was quicker than the answer
 			ref = &jobRef{job: f.job}

@@ -180,7 +180,7 @@ func TestAwayRunEvicted(t *testing.T) {
 func TestUnknownBroadcast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
-		two := func(c *xxljob.Config) { c.Shards = 2 }
+		two := func(c *xxljob.Config) { c.Cluster.Shards = 2 }
 		a := startNode(t, st, "a", j, two)
 		time.Sleep(time.Second)
 		b := startNode(t, st, "b", j, two)

@@ -54,7 +54,7 @@ func (e *engine) hasRoom(r *Run) bool {
 		e.apps[r.App] = h
 	}
 	key := keyOfRun(r)
-	if h.n >= e.cfg.MaxHeld && (!h.bounded || !h.horizon.before(key)) {
+	if h.n >= e.cfg.Limits.MaxHeld && (!h.bounded || !h.horizon.before(key)) {
 		e.shed(r.App, h)
 	}
 	return !h.bounded || !h.horizon.before(key)
@@ -98,7 +98,7 @@ func (e *engine) unhold(en *entry) {
 	switch {
 	case h.n == 0 && !h.bounded:
 		delete(e.apps, en.run.App)
-	case h.n <= e.cfg.MaxHeld/2 && h.bounded:
+	case h.n <= e.cfg.Limits.MaxHeld/2 && h.bounded:
 		e.wakes.scan.poke()
 	}
 }
@@ -110,7 +110,7 @@ func (e *engine) thirsty() map[string]ringEntry {
 	defer e.mu.Unlock()
 	var apps map[string]ringEntry
 	for app, h := range e.apps {
-		if h.bounded && h.n <= e.cfg.MaxHeld/2 {
+		if h.bounded && h.n <= e.cfg.Limits.MaxHeld/2 {
 			if apps == nil {
 				apps = map[string]ringEntry{}
 			}
@@ -143,7 +143,7 @@ func (e *engine) holdNext(app string, from ringEntry, runs []Run, last bool) (mo
 			delete(e.apps, app)
 		}
 	}
-	return !last && h.n < e.cfg.MaxHeld-scanRuns
+	return !last && h.n < e.cfg.Limits.MaxHeld-scanRuns
 }
 
 // takeDue moves what is due at or before t from the ring to the due queue.

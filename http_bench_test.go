@@ -71,7 +71,7 @@ func benchExecutors(b *testing.B, n int, admin string, cfg executor.Config, noop
 func benchFar(b *testing.B, executors int, cfg executor.Config, noop executor.Handler) (xxljob.Scheduler, *memory.Store, *benchAdmin) {
 	b.Helper()
 	st := memory.New(memory.Retain(1<<30, 1<<30))
-	s := benchScheduler(b, st, xxljob.Config{Logger: quietLog(), Tokens: map[string][]string{"": {hush}}}, nothingToDo)
+	s := benchScheduler(b, st, xxljob.Config{Logger: quietLog(), HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {hush}}}}, nothingToDo)
 	h, err := s.Handler()
 	if err != nil {
 		b.Fatal(err)

@@ -146,7 +146,7 @@ func (d *inDoubt) askOne(ctx context.Context, exec wire.Executor, o *runInDoubt,
 // second time might hit the job's next run, at executors of other makers. It reports
 // whether there is nothing more to do.
 func (d *inDoubt) killLate(ctx context.Context, exec wire.Executor, o *runInDoubt, r Run, unreachable error) bool {
-	if r.State != StateKilled || r.KillReason == "" || r.Ended.After(o.from) || time.Since(o.since) >= d.cfg.Dead {
+	if r.State != StateKilled || r.KillReason == "" || r.Ended.After(o.from) || time.Since(o.since) >= d.cfg.Cluster.Dead {
 		return true
 	}
 	return unreachable == nil && killAtRemote(ctx, exec, r) == nil
@@ -163,7 +163,7 @@ func (d *inDoubt) mayResend(o *runInDoubt) bool {
 func (d *inDoubt) resend(ctx context.Context, exec wire.Executor, o *runInDoubt) (has bool, err error) {
 	req := o.req
 	// The first call took its time before that, and this one may until it arrives.
-	req.AgainAfter = (time.Since(o.since) + 2*d.cfg.CallTimeout).Milliseconds()
+	req.AgainAfter = (time.Since(o.since) + 2*d.cfg.HTTP.CallTimeout).Milliseconds()
 	ret, err := exec.Run(ctx, req)
 	if err != nil {
 		return false, err
@@ -185,7 +185,7 @@ type answerAbout struct {
 // askExecutor asks about a run.
 func (d *inDoubt) askExecutor(ctx context.Context, exec wire.Executor, o *runInDoubt, r Run) (answerAbout, error) {
 	// The estimate of the store's time may be late, and this call takes its time.
-	ago := d.clock.now().Sub(r.Started) + 2*d.cfg.CallTimeout
+	ago := d.clock.now().Sub(r.Started) + 2*d.cfg.HTTP.CallTimeout
 	ret, err := exec.IdleBeat(ctx, wire.IdleBeatRequest{
 		JobID: r.JobID, LogID: r.ID, LogDateTime: r.Created.UnixMilli(), StartToken: r.Token,
 		StartedAgo: max(ago, 1).Milliseconds(), BootID: r.BootID,
@@ -263,9 +263,9 @@ func (d *inDoubt) lost(ctx context.Context, o *runInDoubt, r Run, said answerAbo
 		return fmt.Sprintf("lost: no answer to the trigger, and no result within %v, though the job is busy", d.overdue(ctx, o))
 	case unnamed:
 		return ""
-	case !o.idle.IsZero() && time.Since(o.idle) >= d.cfg.Dead:
-		return fmt.Sprintf("lost: no answer to the trigger, the executor did not have the run, and no result within %v", d.cfg.Dead)
-	case err != nil && open >= d.cfg.Dead && d.unregistered(ctx, o.run):
+	case !o.idle.IsZero() && time.Since(o.idle) >= d.cfg.Cluster.Dead:
+		return fmt.Sprintf("lost: no answer to the trigger, the executor did not have the run, and no result within %v", d.cfg.Cluster.Dead)
+	case err != nil && open >= d.cfg.Cluster.Dead && d.unregistered(ctx, o.run):
 		return fmt.Sprintf("lost: no answer to the trigger, and the executor is gone: %s", plainText(shorten(err.Error(), maxAnswer)))
 	case err != nil && open >= inDoubtAtMost:
 		return fmt.Sprintf("lost: no answer from the executor for %v: %s", open, plainText(shorten(err.Error(), maxAnswer)))
@@ -281,9 +281,9 @@ func (d *inDoubt) overdue(ctx context.Context, o *runInDoubt) time.Duration {
 		}
 	}
 	if o.job == nil {
-		return d.cfg.Overdue + maxPeriod // until the store tells
+		return d.cfg.Limits.Overdue + maxPeriod // until the store tells
 	}
-	return d.cfg.Overdue + o.job.Timeout
+	return d.cfg.Limits.Overdue + o.job.Timeout
 }
 
 // unregistered reports whether it is certain that the run's address is none of its

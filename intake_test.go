@@ -55,7 +55,7 @@ func (s *counting) asked() []int {
 // twoApps is a scheduler with the executors of two apps, each with a token of its own.
 func twoApps(t *testing.T, st xxljob.Store) *elsewhere {
 	tokens := map[string][]string{"": {hush}, "honest": {"of-honest"}, "rude": {"of-rude"}}
-	e := newElsewhere(t, st, xxljob.Config{Tokens: tokens}, map[string]*peer{at1: {token: "of-honest"}, at2: {token: "of-rude"}})
+	e := newElsewhere(t, st, xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: tokens}}, map[string]*peer{at1: {token: "of-honest"}, at2: {token: "of-rude"}})
 	must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "honest", Manual: true, Addresses: []string{at1}}))
 	must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "rude", Manual: true, Addresses: []string{at2}}))
 	return e
@@ -361,7 +361,7 @@ func TestManyAppsFillTheIntake(t *testing.T) {
 		for i := range 12 {
 			tokens[fmt.Sprintf("rude%d", i)] = []string{fmt.Sprintf("of-rude%d", i)}
 		}
-		e := newElsewhere(t, faults, xxljob.Config{Tokens: tokens}, map[string]*peer{at1: {token: "of-honest"}})
+		e := newElsewhere(t, faults, xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: tokens}}, map[string]*peer{at1: {token: "of-honest"}})
 		must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "honest", Manual: true, Addresses: []string{at1}}))
 		id := e.trigger(xxljob.Job{App: "honest", Name: "h"})
 		synctest.Wait()
@@ -527,7 +527,7 @@ func TestStopWhileResultsWait(t *testing.T) {
 		for i := range 40 {
 			tokens[fmt.Sprint("app", i)] = []string{fmt.Sprint("of-app", i)}
 		}
-		e := newElsewhere(t, faults, xxljob.Config{Tokens: tokens}, nil)
+		e := newElsewhere(t, faults, xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: tokens}}, nil)
 		faults.Inject("RunsByID", storetest.Fault{Hang: make(chan struct{})})
 		for i := range 40 {
 			go e.reports(fmt.Sprint("app", i), wire.CallbackRequest{LogID: 1, HandleCode: 200})

@@ -142,7 +142,7 @@ const (
 // Validate reports every fault of the definition at once, each with the name
 // of the field and its value, or nil. It knows the routing strategies of
 // package route and refuses rates under one second; a Scheduler also accepts
-// the names in Config.Routers, and with Config.AllowSubSecond such rates.
+// the names in Config.Routers, and with Config.Limits.AllowSubSecond such rates.
 func (j Job) Validate() error {
 	// Any app will do for the one that Config.App stands for.
 	return j.withDefaults("app", nil).validate(route.Names(), false)

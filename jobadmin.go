@@ -1,7 +1,7 @@
 package xxljob
 
 // Jobs that executors manage over the wire, as G4 does. A caller sees the jobs of its
-// own app and no others, if it is one of Config.JobsAPI; in a real admin any caller manages
+// own app and no others, if it is one of Config.HTTP.JobsAPI; in a real admin any caller manages
 // all (docs/xxl-job.md, who may do what).
 
 import (
@@ -105,10 +105,10 @@ const (
 	// msgNoJob is about a job that is not there, or is another app's.
 	msgNoJob = "job %d not found."
 	// msgJobsOff begins as an admin of before 3.5 answers, which programs may go by.
-	msgJobsOff    = wire.MsgURINotFound + " Jobs are not managed over HTTP here (Config.JobsAPI)."
-	msgJobsNotFor = "app %q may not manage jobs over HTTP: Config.JobsAPI does not name it"
-	msgNoScripts  = "app %q may not define scripts over HTTP: glue type %q (Config.JobsAPIScripts)"
-	msgScriptArgs = "app %q may not define scripts over HTTP: job %d is one, and its parameter and handler are part of it (Config.JobsAPIScripts)"
+	msgJobsOff    = wire.MsgURINotFound + " Jobs are not managed over HTTP here (Config.HTTP.JobsAPI)."
+	msgJobsNotFor = "app %q may not manage jobs over HTTP: Config.HTTP.JobsAPI does not name it"
+	msgNoScripts  = "app %q may not define scripts over HTTP: glue type %q (Config.HTTP.JobsAPIScripts)"
+	msgScriptArgs = "app %q may not define scripts over HTTP: job %d is one, and its parameter and handler are part of it (Config.HTTP.JobsAPIScripts)"
 )
 
 // refused is what a caller is told that may not do what it asks for.
@@ -121,7 +121,7 @@ func (r refused) Error() string { return string(r) }
 // source alone; but a script is given the parameter, and many do what it says.
 func (a *adminSide) mayDefine(job Job, d wire.JobDefinition) error {
 	switch {
-	case slices.Contains(a.s.cfg.JobsAPIScripts, job.App):
+	case slices.Contains(a.s.cfg.HTTP.JobsAPIScripts, job.App):
 	case isScript(d.GlueType) && d.GlueType != job.GlueType:
 		return refused(fmt.Sprintf(msgNoScripts, job.App, shorten(d.GlueType, 40)))
 	case isScript(job.GlueType) && (d.ExecutorParam != job.Param || d.ExecutorHandler != job.Handler):
@@ -133,7 +133,7 @@ func (a *adminSide) mayDefine(job Job, d wire.JobDefinition) error {
 // mayGive reports whether a trigger may give a job a parameter. Scripts have their own, or
 // none, unless the callers of their app may define them.
 func (a *adminSide) mayGive(job Job, param string) error {
-	if !isScript(job.GlueType) || param == "" || param == job.Param || slices.Contains(a.s.cfg.JobsAPIScripts, job.App) {
+	if !isScript(job.GlueType) || param == "" || param == job.Param || slices.Contains(a.s.cfg.HTTP.JobsAPIScripts, job.App) {
 		return nil
 	}
 	return refused(fmt.Sprintf(msgScriptArgs, job.App, job.ID))
@@ -190,7 +190,7 @@ func (a *adminSide) manage(ctx context.Context, verb string, do func(ctx context
 // mayManage lets callers pass that have shown which app they are, of an app that may, so
 // many times in a while. The refused ones cost nothing.
 func (a *adminSide) mayManage(caller wire.Caller, verb string) (refusal wire.Return, ok bool) {
-	apps := a.s.cfg.JobsAPI
+	apps := a.s.cfg.HTTP.JobsAPI
 	switch {
 	case len(apps) == 0:
 		return wire.Failf(msgJobsOff, verb), false

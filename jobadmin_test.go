@@ -34,7 +34,7 @@ func definition(name string) wire.JobDefinition {
 // TestJobAdmin: an app manages its own jobs over the wire, and sees no others.
 func TestJobAdmin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newElsewhere(t, nil, xxljob.Config{JobsAPI: []string{"far", "other"}, Tokens: map[string][]string{"far": {"of-far"}, "other": {"of-other"}, "": {hush}}},
+		e := newElsewhere(t, nil, xxljob.Config{HTTP: xxljob.HTTPConfig{JobsAPI: []string{"far", "other"}, Tokens: map[string][]string{"far": {"of-far"}, "other": {"of-other"}, "": {hush}}}},
 			map[string]*peer{at1: {token: "of-far"}})
 		must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
 		added := manage(t, e.admin, "far", "addJob", wire.AddJobRequest{JobGroup: 99, JobDefinition: definition("nightly")})
@@ -137,7 +137,7 @@ func TestJobAdminScripts(t *testing.T) {
 	} {
 		t.Run(c.glue, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				e := newElsewhere(t, nil, xxljob.Config{JobsAPI: []string{"far"}, JobsAPIScripts: []string{"far"}, Tokens: map[string][]string{"far": {"of-far"}}}, nil)
+				e := newElsewhere(t, nil, xxljob.Config{HTTP: xxljob.HTTPConfig{JobsAPI: []string{"far"}, JobsAPIScripts: []string{"far"}, Tokens: map[string][]string{"far": {"of-far"}}}}, nil)
 				def := definition("script")
 				def.GlueType, def.GlueSource, def.GlueRemark = c.glue, script, "first"
 				if c.glue != "BEAN" {
@@ -183,7 +183,7 @@ func TestJobAdminScripts(t *testing.T) {
 func TestJobAdminFaults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		faults := storetest.Wrap(memory.New())
-		e := newElsewhere(t, faults, xxljob.Config{JobsAPI: []string{"far"}, Tokens: map[string][]string{"far": {"of-far"}}}, nil)
+		e := newElsewhere(t, faults, xxljob.Config{HTTP: xxljob.HTTPConfig{JobsAPI: []string{"far"}, Tokens: map[string][]string{"far": {"of-far"}}}}, nil)
 		bad := definition("")
 		bad.ScheduleConf, bad.ExecutorRouteStrategy, bad.ExecutorParam = "* * * * *", "NORTH", strings.Repeat("x", 1<<17)
 		ret := manage(t, e.admin, "far", "addJob", wire.AddJobRequest{JobDefinition: bad})
@@ -215,7 +215,7 @@ func TestJobAdminFaults(t *testing.T) {
 // TestJobAdminQuota: 100 calls in 30 s for each app.
 func TestJobAdminQuota(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newElsewhere(t, nil, xxljob.Config{JobsAPI: []string{"far", "other"}, Tokens: map[string][]string{"far": {"of-far"}, "other": {"of-other"}}}, nil)
+		e := newElsewhere(t, nil, xxljob.Config{HTTP: xxljob.HTTPConfig{JobsAPI: []string{"far", "other"}, Tokens: map[string][]string{"far": {"of-far"}, "other": {"of-other"}}}}, nil)
 		one := wire.JobRequest{ID: 1}
 		for i := range 100 {
 			if ret := manage(t, e.admin, "far", "startJob", one); ret.Code != wire.CodeFail {

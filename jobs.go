@@ -25,7 +25,7 @@ type definer struct {
 // complete fills in and checks a definition.
 func (d *definer) complete(job Job) (Job, error) {
 	job = job.clone().withDefaults(d.cfg.App, d.cfg.Location)
-	return job, job.validate(d.router.routeNames, d.cfg.AllowSubSecond)
+	return job, job.validate(d.router.routeNames, d.cfg.Limits.AllowSubSecond)
 }
 
 // fires refuses a schedule without a future instant. It is for definitions that

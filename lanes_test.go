@@ -189,7 +189,7 @@ func stopJobs(t *testing.T, s xxljob.Scheduler, st xxljob.Store) error {
 func TestSlowLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
-		n := startNode(t, st, "a", j, func(c *xxljob.Config) { c.FastLane, c.SlowLane = 4, 4 })
+		n := startNode(t, st, "a", j, func(c *xxljob.Config) { c.Limits.FastLane, c.Limits.SlowLane = 4, 4 })
 		e := &slowExecutor{app: "x"}
 		var slow, quick int64
 		e.delay = func(r wire.TriggerRequest) time.Duration {
@@ -238,7 +238,7 @@ func TestSlowLane(t *testing.T) {
 // answered its trigger is found slow like any other.
 func TestSlowExecutorThatReportsFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := startNode(t, memory.New(), "a", &journal{}, func(c *xxljob.Config) { c.FastLane, c.SlowLane = 4, 4 })
+		n := startNode(t, memory.New(), "a", &journal{}, func(c *xxljob.Config) { c.Limits.FastLane, c.Limits.SlowLane = 4, 4 })
 		var slow int64
 		var quick []time.Duration
 		must(t, n.Attach(&userExecutor{app: "x", run: func(ctx context.Context, admin wire.Admin, r wire.TriggerRequest) (wire.Return, error) {
@@ -279,7 +279,7 @@ func TestHerdThroughNarrowLanes(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
-		n := startNode(t, st, "a", &journal{}, func(c *xxljob.Config) { c.FastLane, c.SlowLane = 10, 10 })
+		n := startNode(t, st, "a", &journal{}, func(c *xxljob.Config) { c.Limits.FastLane, c.Limits.SlowLane = 10, 10 })
 		e := &slowExecutor{app: "x", delay: func(wire.TriggerRequest) time.Duration { return time.Millisecond }}
 		must(t, n.Attach(e))
 		synctest.Wait() // it has set the store up
@@ -318,7 +318,7 @@ func TestMoreRunsThanHeld(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
-		n := startNode(t, st, "a", &journal{}, func(c *xxljob.Config) { c.PreRead, c.MaxHeld = 30*time.Second, maxHeld })
+		n := startNode(t, st, "a", &journal{}, func(c *xxljob.Config) { c.PreRead, c.Limits.MaxHeld = 30*time.Second, maxHeld })
 		var ran, late atomic.Int64
 		must(t, n.Handle("count", func(_ context.Context, task *xxljob.Task) error {
 			ran.Add(1)

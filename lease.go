@@ -78,8 +78,8 @@ type observed struct {
 func newLeases(incarnation string, c *Config, local func() []Attachment) *leases {
 	return &leases{
 		incarnation: incarnation,
-		window:      c.LeaseTTL - c.LeaseTTL/5,
-		ttl:         c.LeaseTTL, lostAfter: c.LostAfter, maxHold: c.LeaseMaxHold,
+		window:      c.Cluster.LeaseTTL - c.Cluster.LeaseTTL/5,
+		ttl:         c.Cluster.LeaseTTL, lostAfter: c.Cluster.LostAfter, maxHold: c.Cluster.LeaseMaxHold,
 		local:  local,
 		looked: make(chan struct{}),
 		mine:   map[int]hold{}, nodes: map[string]*observed{}, rest: map[int]time.Time{}, rescue: map[int]time.Time{},

@@ -12,7 +12,7 @@ import (
 	"github.com/xxljob/xxljob/store/storetest"
 )
 
-func oneShard(c *xxljob.Config) { c.Shards = 1 }
+func oneShard(c *xxljob.Config) { c.Cluster.Shards = 1 }
 
 // pair starts two nodes, of which a, the first, owns the one shard.
 func pair(t *testing.T, st xxljob.Store, j *journal) (a, b *node) {
@@ -136,7 +136,7 @@ func (s spinGuard) Beat(ctx context.Context, inc string, at []xxljob.Attachment)
 func TestMaxHoldLeavesNoGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &journal{}
-		hold := func(c *xxljob.Config) { c.Shards = 4; c.LeaseMaxHold = 20 * time.Second }
+		hold := func(c *xxljob.Config) { c.Cluster.Shards = 4; c.Cluster.LeaseMaxHold = 20 * time.Second }
 		a := startNode(t, st, "a", j, hold)
 		time.Sleep(7 * time.Second)
 		b := startNode(t, st, "b", j, hold)

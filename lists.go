@@ -2,7 +2,7 @@ package xxljob
 
 // The lists of EnsureJobs over time. A started node keeps its lists with its row in the
 // store. For each of them it looks now and then at what the lists of all nodes say of the
-// app, and after Config.PruneAfter of looks that agree it prunes what no list names any
+// app, and after Config.Cluster.PruneAfter of looks that agree it prunes what no list names any
 // more, or applies its list again where nobody lives who has the one that applies.
 
 import (
@@ -36,7 +36,7 @@ func (s *definer) listDuty() duty {
 
 // every is how often the lists are looked at.
 func (d *listWatch) every() time.Duration {
-	return min(max(d.s.cfg.PruneAfter/10, 100*time.Millisecond), time.Minute)
+	return min(max(d.s.cfg.Cluster.PruneAfter/10, 100*time.Millisecond), time.Minute)
 }
 
 // look looks after the lists of all apps, and returns how long to wait for the next time.
@@ -145,7 +145,7 @@ func (d *listWatch) prune(ctx context.Context, w *wantedList, a *appDuty, view *
 			since = now
 		}
 		extra[id] = since
-		if now.Sub(since) >= d.s.cfg.PruneAfter && (view.Head.Generation != w.Generation || w.applies(view.Head)) {
+		if now.Sub(since) >= d.s.cfg.Cluster.PruneAfter && (view.Head.Generation != w.Generation || w.applies(view.Head)) {
 			ripe = append(ripe, id)
 		}
 	}
@@ -188,7 +188,7 @@ func (d *listWatch) applyAgain(ctx context.Context, w *wantedList, a *appDuty, v
 	case a.alone.IsZero():
 		a.alone = now
 		return nil
-	case now.Sub(a.alone) < d.s.cfg.PruneAfter:
+	case now.Sub(a.alone) < d.s.cfg.Cluster.PruneAfter:
 		return nil
 	}
 	_, applies, err := d.s.applyList(ctx, w, how, head, true)

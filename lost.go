@@ -168,7 +168,7 @@ func (s *settler) judge(r Run, nodes map[string]observed) (Verdict, bool) {
 // owned its shard until now: no trigger is under way for so long. Its next owner asks about
 // it, who may put it back.
 func (s *settler) leftOpen(r Run) bool {
-	return r.Owner != s.incarnation && !s.leases.isSettled(r.Shard) && s.clock.now().Sub(r.Started) > 2*s.cfg.CallTimeout+callTimeout
+	return r.Owner != s.incarnation && !s.leases.isSettled(r.Shard) && s.clock.now().Sub(r.Started) > 2*s.cfg.HTTP.CallTimeout+callTimeout
 }
 
 // adoption makes this node the owner of a run that is under way elsewhere.

@@ -257,7 +257,7 @@ func newNearWorld(t *testing.T) *nearWorld {
 		tokens[nearApp(i)] = []string{"of-" + nearApp(i)}
 	}
 	for i, name := range []string{"a", "b"} {
-		w.nodes[i] = startNode(t, w.store, name, &journal{}, func(c *xxljob.Config) { c.Tokens, c.JobsAPI = tokens, slices.Collect(maps.Keys(tokens)) })
+		w.nodes[i] = startNode(t, w.store, name, &journal{}, func(c *xxljob.Config) { c.HTTP.Tokens, c.HTTP.JobsAPI = tokens, slices.Collect(maps.Keys(tokens)) })
 	}
 	for app := range tokens {
 		e, err := executor.New(executor.Config{App: app})

@@ -44,7 +44,7 @@ type Attachment struct {
 
 // Shard is a fixed part of all jobs, scheduled by one node at a time.
 type Shard struct {
-	// ID counts from 0 to Config.Shards-1.
+	// ID counts from 0 to Config.Cluster.Shards-1.
 	ID int
 	// Owner is the incarnation that schedules the shard's jobs; empty when
 	// nobody does.

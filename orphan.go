@@ -85,7 +85,7 @@ func (s *settler) settleOrphans(ctx context.Context, ripe []Run) error {
 // allShards names every shard, whoever owns it: a run may be addressed here by any
 // node.
 func (s *settler) allShards() []Shard {
-	all := make([]Shard, s.cfg.Shards)
+	all := make([]Shard, s.cfg.Cluster.Shards)
 	for i := range all {
 		all[i].ID = i
 	}

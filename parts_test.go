@@ -44,7 +44,7 @@ func runOnParts(t *testing.T, ring *plain.Ring) {
 	router, registry := &plain.Router{}, &plain.Registry{}
 	st := memory.New()
 	s, err := xxljob.New(st, xxljob.Config{
-		App: "app", Logger: slog.New(slog.DiscardHandler), AllowSubSecond: true,
+		App: "app", Logger: slog.New(slog.DiscardHandler), Limits: xxljob.Limits{AllowSubSecond: true},
 		Routers: map[string]xxljob.Router{"PLAIN": router}, Ring: ring, Registry: registry,
 	})
 	must(t, err)

@@ -158,8 +158,8 @@ func newElsewhere(t *testing.T, st xxljob.Store, cfg xxljob.Config, peers map[st
 	if st == nil {
 		st = memory.New()
 	}
-	if cfg.Tokens == nil {
-		cfg.Tokens = map[string][]string{"": {hush}}
+	if cfg.HTTP.Tokens == nil {
+		cfg.HTTP.Tokens = map[string][]string{"": {hush}}
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = quietLog()

@@ -280,7 +280,7 @@ func TestEachInstantOnceWithABacklog(t *testing.T) {
 	for most := 1; most <= 12; most++ {
 		synctest.Test(t, func(t *testing.T) {
 			st := memory.New()
-			n := startNode(t, st, "a", &journal{}, func(c *xxljob.Config) { c.MaxPlanned = most })
+			n := startNode(t, st, "a", &journal{}, func(c *xxljob.Config) { c.Limits.MaxPlanned = most })
 			must(t, n.Handle("slow", func(context.Context, *xxljob.Task) error { time.Sleep(4300 * time.Millisecond); return nil }))
 			job, err := n.AddJob(t.Context(), xxljob.Job{Name: "job", Handler: "slow", Schedule: xxljob.Cron("* * * * * ?")})
 			must(t, err)

@@ -66,7 +66,7 @@ func TestProbingRoutes(t *testing.T) {
 		t.Run(c.route+"/"+c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				st, j := memory.New(), &journal{}
-				one := func(c *xxljob.Config) { c.Shards = 1 } // node a has it: it came first
+				one := func(c *xxljob.Config) { c.Cluster.Shards = 1 } // node a has it: it came first
 				a := startNode(t, st, "a", j, one)
 				time.Sleep(time.Second)
 				b := startNode(t, st, "b", j, one)

@@ -165,7 +165,7 @@ func mayBeStopped(name string) bool {
 // TestSubSecondAllowed: with AllowSubSecond such rates are accepted everywhere.
 func TestSubSecondAllowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := refuseWorld(t, xxljob.Config{AllowSubSecond: true})
+		s, _ := refuseWorld(t, xxljob.Config{Limits: xxljob.Limits{AllowSubSecond: true}})
 		_, err := s.AddJob(t.Context(), xxljob.Job{Name: "fast", Handler: "work", Schedule: xxljob.FixedRate(100 * time.Millisecond)})
 		must(t, err)
 		_, err = s.EnsureJob(t.Context(), xxljob.Job{Name: "delayed", Handler: "work", Schedule: xxljob.FixedDelay(time.Millisecond)})
@@ -179,7 +179,7 @@ func TestNewRefuses(t *testing.T) {
 	if s, err := xxljob.New(nil, xxljob.Config{}); err == nil || s != nil || !strings.Contains(err.Error(), "store is nil") {
 		t.Errorf("no store: %v, %v", s, err)
 	}
-	if s, err := xxljob.New(memory.New(), xxljob.Config{Shards: -1}); err == nil || s != nil || !strings.Contains(err.Error(), "Shards") {
+	if s, err := xxljob.New(memory.New(), xxljob.Config{Cluster: xxljob.ClusterConfig{Shards: -1}}); err == nil || s != nil || !strings.Contains(err.Error(), "Shards") {
 		t.Errorf("bad config: %v, %v", s, err)
 	}
 	bad := xxljob.Config{Executor: executor.Config{Places: -1}}
@@ -194,7 +194,7 @@ func TestOtherShards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, st := refuseWorld(t, xxljob.Config{})
 		before := contentsOf(t, st)
-		s, err := xxljob.New(st, xxljob.Config{App: "app", Shards: 8, Logger: slog.New(slog.DiscardHandler)})
+		s, err := xxljob.New(st, xxljob.Config{App: "app", Cluster: xxljob.ClusterConfig{Shards: 8}, Logger: slog.New(slog.DiscardHandler)})
 		must(t, err)
 		_, err = s.AddJob(t.Context(), goodJob())
 		if !errors.Is(err, xxljob.ErrShards) || !strings.Contains(err.Error(), "8") || !strings.Contains(err.Error(), "32") {
@@ -222,7 +222,7 @@ func TestOtherShardsLater(t *testing.T) {
 		faults := storetest.Wrap(st)
 		faults.Inject("SetShards", storetest.Fault{Before: true, Calls: 3})
 		var logged bytes.Buffer
-		s, err := xxljob.New(faults, xxljob.Config{App: "app", Shards: 8, Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+		s, err := xxljob.New(faults, xxljob.Config{App: "app", Cluster: xxljob.ClusterConfig{Shards: 8}, Logger: slog.New(slog.NewTextHandler(&logged, nil))})
 		must(t, err)
 		if err := s.Run(t.Context()); !errors.Is(err, xxljob.ErrShards) {
 			t.Errorf("Run: %v", err)

@@ -61,7 +61,7 @@ type knownAddress struct {
 
 func newRegistrar(s *shared, book *addressBook, users *userCalls) *registrar {
 	return &registrar{
-		s: s, book: book, users: users, changes: newIntake[registryChange](registryBounds(s.cfg.Dead)), twins: newTwins(s),
+		s: s, book: book, users: users, changes: newIntake[registryChange](registryBounds(s.cfg.Cluster.Dead)), twins: newTwins(s),
 		known: map[addressKey]knownAddress{}, roll: newRoll(&s.cfg), crowded: newWake(),
 	}
 }
@@ -121,7 +121,7 @@ func (r *registrar) beats(reg Registration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	k, ok := r.known[addressKey{reg.App, reg.Address}]
-	return ok && k.bootID == reg.BootID && time.Since(k.at) < r.s.cfg.Dead/2
+	return ok && k.bootID == reg.BootID && time.Since(k.at) < r.s.cfg.Cluster.Dead/2
 }
 
 func (r *registrar) knows(reg Registration) bool {
@@ -214,7 +214,7 @@ func (r *registrar) learn(puts, drops []Registration, err error) {
 			r.known[k] = knownAddress{bootID: reg.BootID, at: now}
 			r.roll.put(reg.App, reg.Address, rolled{at: now, there: true})
 		}
-		if err != nil || !known || was.bootID != reg.BootID || now.Sub(was.at) >= r.s.cfg.Dead {
+		if err != nil || !known || was.bootID != reg.BootID || now.Sub(was.at) >= r.s.cfg.Cluster.Dead {
 			r.book.forgetApp(reg.App)
 		}
 	}

@@ -234,7 +234,7 @@ func TestRegistryStoreAway(t *testing.T) {
 // TestRegistryFirst: a registration may be the first thing that a store hears of, before
 // Start too.
 func TestRegistryFirst(t *testing.T) {
-	s, err := xxljob.New(memory.New(), xxljob.Config{Tokens: map[string][]string{"": {hush}}, Logger: quietLog()})
+	s, err := xxljob.New(memory.New(), xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {hush}}}, Logger: quietLog()})
 	must(t, err)
 	h, err := s.Handler()
 	must(t, err)

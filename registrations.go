@@ -26,7 +26,7 @@ func (r *registrar) due() (looks, tidies bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
-	if looks = now.Sub(r.looked) >= r.s.cfg.Beat; looks {
+	if looks = now.Sub(r.looked) >= r.s.cfg.Cluster.Beat; looks {
 		r.looked = now
 	}
 	if tidies = now.Sub(r.tidied) >= registrationsTidied; tidies {
@@ -44,7 +44,7 @@ func (r *registrar) look(ctx context.Context, looks, tidies bool) {
 	}
 	if tidies && err == nil {
 		_, err = call(ctx, func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, r.s.store.ForgetAddresses(ctx, max(registrationsKept, 2*r.s.cfg.Dead))
+			return struct{}{}, r.s.store.ForgetAddresses(ctx, max(registrationsKept, 2*r.s.cfg.Cluster.Dead))
 		})
 	}
 	if err != nil {
@@ -102,7 +102,7 @@ func (r *registrar) forgetLoop(ctx context.Context) {
 
 // forgetDead has them forgotten, by the store and here.
 func (r *registrar) forgetDead(ctx context.Context) error {
-	maxAge := 2 * r.s.cfg.Dead
+	maxAge := 2 * r.s.cfg.Cluster.Dead
 	_, err := call(ctx, func(ctx context.Context) (struct{}, error) {
 		if r.s.cfg.Registry != nil {
 			return struct{}{}, nil // it forgets by itself
@@ -159,9 +159,9 @@ func (r *registrar) read(ctx context.Context) error {
 	for _, a := range read.apps {
 		for _, reg := range a.rows {
 			age := max(r.s.clock.now().Sub(reg.Updated), 0)
-			late = late || age >= 2*r.s.cfg.Dead && (len(a.rows) >= next.most || read.shared >= rollApps*next.most)
+			late = late || age >= 2*r.s.cfg.Cluster.Dead && (len(a.rows) >= next.most || read.shared >= rollApps*next.most)
 			next.put(reg.App, reg.Address, rolled{at: now.Add(-age), there: true})
-			if age < r.s.cfg.Dead {
+			if age < r.s.cfg.Cluster.Dead {
 				alive[addressKey{reg.App, reg.Address}] = knownAddress{bootID: reg.BootID, at: now.Add(-age)}
 			}
 		}
@@ -197,6 +197,6 @@ func (r *registrar) warnOfPassed(read *rollRead) {
 			names = append(names, a.app)
 		}
 	}
-	r.s.log.Warn("xxljob: the registry has more registrations than may be, and was not read as a whole; heartbeats of those that were not read are refused while there is no room (Config.MaxRegistrations)",
+	r.s.log.Warn("xxljob: the registry has more registrations than may be, and was not read as a whole; heartbeats of those that were not read are refused while there is no room (Config.HTTP.MaxRegistrations)",
 		"apps", strings.Join(names, ", "), "such apps", read.passed, "read of each", read.share)
 }

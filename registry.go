@@ -11,7 +11,7 @@ import (
 // are Routers; a Config may bring more, by name. An implementation must be safe
 // for concurrent use. It is asked about every run of its jobs, about one run of a job at
 // a time and in their order; the runs of other jobs do not wait for it. A run whose router
-// has not answered within Config.RouteTimeout, or panics, ends as refused. While a call
+// has not answered within Config.Limits.RouteTimeout, or panics, ends as refused. While a call
 // hangs there is no other about that job: its runs are refused once they have waited for
 // RouteTimeout.
 type Router interface {
@@ -25,13 +25,13 @@ type Router interface {
 // Registry says which addresses serve an app. The default keeps them in the
 // store, with attached executors known by their nodes' beats. With another one
 // in Config.Registry the scheduler registers its attached executors there, under
-// the address local://incarnation, every Config.Beat, and asks it for every
+// the address local://incarnation, every Config.Cluster.Beat, and asks it for every
 // automatic group: then its answer alone counts. Executors elsewhere that register
 // by Scheduler.Handler are registered there too; it has no place for their boot ids,
 // so that none of them is sent a run a second time. It must be safe for concurrent
-// use. Each call has Config.RouteTimeout, after which it counts as failed; it may go on,
+// use. Each call has Config.Limits.RouteTimeout, after which it counts as failed; it may go on,
 // and there is no other of that method about the same app and address until it returns.
-// Where Lookup fails or panics, its last answer serves for Config.Dead at most; the app's
+// Where Lookup fails or panics, its last answer serves for Config.Cluster.Dead at most; the app's
 // runs wait where there is none.
 type Registry interface {
 	// Register adds the address or refreshes it.

@@ -26,12 +26,12 @@ type remotes struct {
 
 func newRemotes(cfg *Config) *remotes {
 	r := &remotes{cfg: cfg, peers: map[addressKey]*remote{}}
-	transport := cfg.Transport
+	transport := cfg.HTTP.Transport
 	if transport == nil {
 		transport = wire.NewTransport(wire.TransportConfig{})
 	}
 	r.dial = func(app, address, token string) (wire.Executor, error) {
-		return wire.NewExecutorClient(address, wire.ClientConfig{Transport: transport, App: app, Token: token, Secrets: cfg.tokensOf(app), Timeout: cfg.CallTimeout})
+		return wire.NewExecutorClient(address, wire.ClientConfig{Transport: transport, App: app, Token: token, Secrets: cfg.tokensOf(app), Timeout: cfg.HTTP.CallTimeout})
 	}
 	return r
 }

@@ -53,7 +53,7 @@ func twins(t *testing.T) (a, b xxljob.Store) {
 
 func overHTTPWith(t *testing.T, st xxljob.Store, cfg xxljob.Config) (s xxljob.Scheduler, admin string) {
 	t.Helper()
-	cfg.Tokens, cfg.Logger = map[string][]string{"": {hush}}, quietLog()
+	cfg.HTTP.Tokens, cfg.Logger = map[string][]string{"": {hush}}, quietLog()
 	s, err := xxljob.New(st, cfg)
 	must(t, err)
 	h, err := s.Handler()
@@ -161,9 +161,9 @@ func TestAddressesThatMisbehave(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cfg := xxljob.Config{CallTimeout: time.Minute}
+			cfg := xxljob.Config{HTTP: xxljob.HTTPConfig{CallTimeout: time.Minute}}
 			if strings.HasPrefix(name, "never") || strings.HasPrefix(name, "sends half") {
-				cfg.CallTimeout = 2 * time.Second // which is waited for
+				cfg.HTTP.CallTimeout = 2 * time.Second // which is waited for
 			}
 			s, st, admin := overHTTP(t, cfg)
 			var paths sync.Map
@@ -289,7 +289,7 @@ func snapshotOf(t *testing.T, st xxljob.Store) string {
 // elsewhere at once, though both give their runs the same ids.
 func TestTwoMasters(t *testing.T) {
 	farStore, nearStore := twins(t)
-	far, admin := overHTTPWith(t, farStore, xxljob.Config{Node: "far", Insecure: true})
+	far, admin := overHTTPWith(t, farStore, xxljob.Config{Node: "far", HTTP: xxljob.HTTPConfig{Insecure: true}})
 	near, _ := overHTTPWith(t, nearStore, xxljob.Config{Node: "near"})
 	ex, err := executor.New(executor.Config{
 		App: "shared", Logger: quietLog(), Addr: "127.0.0.1:0", SpoolDir: t.TempDir(),

@@ -173,7 +173,7 @@ func TestRemoteFailover(t *testing.T) {
 	}
 	t.Run("attached at the end", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			e := newElsewhere(t, nil, xxljob.Config{App: "far", Tokens: tokensOf("far")}, map[string]*peer{at1: {run: refuse}})
+			e := newElsewhere(t, nil, xxljob.Config{App: "far", HTTP: xxljob.HTTPConfig{Tokens: tokensOf("far")}}, map[string]*peer{at1: {run: refuse}})
 			must(t, e.Handle("work", nothingToDo))
 			e.register("far", at1)
 			id := e.trigger(xxljob.Job{App: "far", Route: "FAILOVER"})
@@ -206,7 +206,7 @@ func TestRemoteBusyover(t *testing.T) {
 func TestRemoteBroadcast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		peers := map[string]*peer{at1: {}, at2: {}, "http://10.0.0.2:9999": {}}
-		e := newElsewhere(t, nil, xxljob.Config{App: "far", Tokens: tokensOf("far")}, peers)
+		e := newElsewhere(t, nil, xxljob.Config{App: "far", HTTP: xxljob.HTTPConfig{Tokens: tokensOf("far")}}, peers)
 		must(t, e.Handle("work", nothingToDo))
 		e.register("far", at2, "http://10.0.0.2:9999", at1)
 		id := e.trigger(xxljob.Job{App: "far", Route: "SHARDING_BROADCAST"})
@@ -242,7 +242,7 @@ func TestTokenRotation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tries := 0
 		old := &peer{token: "the-old-one"}
-		s := newElsewhere(t, nil, xxljob.Config{Tokens: map[string][]string{"far": {"the-new-one", "the-old-one"}, "": {hush}}}, map[string]*peer{at1: old})
+		s := newElsewhere(t, nil, xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"far": {"the-new-one", "the-old-one"}, "": {hush}}}}, map[string]*peer{at1: old})
 		xxljob.DialWith(s.Scheduler, func(app, address, token string) (wire.Executor, error) {
 			return countingPeer{peerClient{old, token}, &tries}, nil
 		})
@@ -275,7 +275,7 @@ func (c countingPeer) Run(ctx context.Context, r wire.TriggerRequest) (wire.Retu
 func TestTokenOfTheApp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		own, shared := &peer{token: "of-far"}, &peer{token: hush}
-		e := newElsewhere(t, nil, xxljob.Config{Tokens: map[string][]string{"far": {"of-far"}, "": {hush}}}, map[string]*peer{at1: own, at2: shared})
+		e := newElsewhere(t, nil, xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"far": {"of-far"}, "": {hush}}}}, map[string]*peer{at1: own, at2: shared})
 		must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
 		must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "wide", Manual: true, Addresses: []string{at2}}))
 		a, b := e.trigger(xxljob.Job{App: "far"}), e.trigger(xxljob.Job{App: "wide"})

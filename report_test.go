@@ -21,7 +21,7 @@ import (
 func TestTrap12And14CallbackWithoutEffect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tokens := map[string][]string{"": {hush}, "mine": {"of-mine"}, "far": {"of-far"}}
-		e := newElsewhere(t, nil, xxljob.Config{App: "here", Tokens: tokens}, map[string]*peer{at1: {token: "of-far"}})
+		e := newElsewhere(t, nil, xxljob.Config{App: "here", HTTP: xxljob.HTTPConfig{Tokens: tokens}}, map[string]*peer{at1: {token: "of-far"}})
 		must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
 		hold := make(chan struct{})
 		must(t, e.Handle("work", func(ctx context.Context, _ *xxljob.Task) error { <-hold; return nil }))

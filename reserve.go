@@ -35,7 +35,7 @@ func (s *starter) reserve(a *attempt, now time.Time) bool {
 	if r.refused == "" {
 		if r.lane != laneNone {
 			r.lane = laneFast
-			if ref := e.jobs[a.job.ID]; ref != nil && ref.slow.slow(now, s.cfg.SlowCount) {
+			if ref := e.jobs[a.job.ID]; ref != nil && ref.slow.slow(now, s.cfg.Limits.SlowCount) {
 				r.lane = laneSlow
 			}
 		}

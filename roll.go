@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// rollApps is how many times Config.MaxRegistrations all apps without a token of their own
+// rollApps is how many times Config.HTTP.MaxRegistrations all apps without a token of their own
 // may have together. An app that has one has its room for itself: whoever has a token that
 // all share may name apps without end, and keeps out others of its kind only.
 const rollApps = 10
 
 // Words for registrations that there is no room for.
 const (
-	msgRollApp = "app %s has %d living registrations, as many as it may have (Config.MaxRegistrations)"
-	msgRollAll = "the registry is full: app %s cannot register before some of the %d registrations of apps without tokens of their own have ended (Config.MaxRegistrations)"
+	msgRollApp = "app %s has %d living registrations, as many as it may have (Config.HTTP.MaxRegistrations)"
+	msgRollAll = "the registry is full: app %s cannot register before some of the %d registrations of apps without tokens of their own have ended (Config.HTTP.MaxRegistrations)"
 )
 
 // roll are the registrations that the store has, as far as this node knows, and those that
 // are on their way there. It includes dead ones, up to a bound: they are read, too.
 type roll struct {
-	most int           // of an app: Config.MaxRegistrations
-	dead time.Duration // Config.Dead
+	most int           // of an app: Config.HTTP.MaxRegistrations
+	dead time.Duration // Config.Cluster.Dead
 	own  func(app string) bool
 
 	apps   map[string]map[string]rolled // by app and address
@@ -44,8 +44,8 @@ type count struct {
 }
 
 func newRoll(c *Config) *roll {
-	own := func(app string) bool { return len(c.Tokens[app]) > 0 }
-	return &roll{most: c.MaxRegistrations, dead: c.Dead, own: own, apps: map[string]map[string]rolled{}, counts: map[string]count{}}
+	own := func(app string) bool { return len(c.HTTP.Tokens[app]) > 0 }
+	return &roll{most: c.HTTP.MaxRegistrations, dead: c.Cluster.Dead, own: own, apps: map[string]map[string]rolled{}, counts: map[string]count{}}
 }
 
 // room reports whether there is room for one more of an app, and otherwise why not. late

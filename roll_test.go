@@ -63,10 +63,10 @@ func (e *elsewhere) rows(app string) []xxljob.Registration {
 func TestRegistrationsOfAnApp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lines, most := &logLines{}, 10_000
-		cfg := xxljob.Config{Tokens: map[string][]string{"": {hush}, "far": {"of-far"}}}
+		cfg := xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {hush}, "far": {"of-far"}}}}
 		if detector {
 			most /= 10
-			cfg.MaxRegistrations = most
+			cfg.HTTP.MaxRegistrations = most
 		}
 		lines.logTo(&cfg)
 		e := newElsewhere(t, nil, cfg, nil)
@@ -75,7 +75,7 @@ func TestRegistrationsOfAnApp(t *testing.T) {
 			t.Errorf("%d of %d accepted, %d stored, want %d", n, 2*most, len(e.rows("far")), most)
 		}
 		ret := e.registration("of-far", "far", at3)
-		if ret.Code != wire.CodeFail || !strings.Contains(ret.Msg, fmt.Sprintf("app far has %d living registrations", most)) || !strings.Contains(ret.Msg, "Config.MaxRegistrations") {
+		if ret.Code != wire.CodeFail || !strings.Contains(ret.Msg, fmt.Sprintf("app far has %d living registrations", most)) || !strings.Contains(ret.Msg, "Config.HTTP.MaxRegistrations") {
 			t.Errorf("%+v", ret)
 		}
 		e.register("near", at2, at1) // a new one and a heartbeat
@@ -103,7 +103,7 @@ func TestRegistrationsOfAnApp(t *testing.T) {
 func TestRegistrationsWhileTheStoreIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		faults := storetest.Wrap(memory.New())
-		e := newElsewhere(t, faults, xxljob.Config{MaxRegistrations: 2}, nil)
+		e := newElsewhere(t, faults, xxljob.Config{HTTP: xxljob.HTTPConfig{MaxRegistrations: 2}}, nil)
 		e.register("far", at1)
 		faults.Inject("PutAddresses", storetest.Fault{Before: true})
 		if e.registration(hush, "far", at3).OK() {
@@ -124,7 +124,7 @@ func TestRegistrationsWhileTheStoreIsAway(t *testing.T) {
 func TestRegistrationsMakeRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 100
-		e := newElsewhere(t, nil, xxljob.Config{MaxRegistrations: most}, nil)
+		e := newElsewhere(t, nil, xxljob.Config{HTTP: xxljob.HTTPConfig{MaxRegistrations: most}}, nil)
 		var former []string
 		for round := range 10 {
 			now := addressesOf(1+round, most)
@@ -152,7 +152,7 @@ func TestRegistrationsMakeRoom(t *testing.T) {
 // with a token of its own does not come under.
 func TestRegistrationsOfAllApps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newElsewhere(t, nil, xxljob.Config{MaxRegistrations: 10, Tokens: map[string][]string{"": {hush}, "own": {"of-own"}}}, nil)
+		e := newElsewhere(t, nil, xxljob.Config{HTTP: xxljob.HTTPConfig{MaxRegistrations: 10, Tokens: map[string][]string{"": {hush}, "own": {"of-own"}}}}, nil)
 		e.register("zzz", at1)
 		total := 1
 		for i := range 300 {
@@ -177,7 +177,7 @@ func TestRegistrationsAtTwoNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 100
 		st := memory.New()
-		cfg := xxljob.Config{MaxRegistrations: most, Node: "a"}
+		cfg := xxljob.Config{HTTP: xxljob.HTTPConfig{MaxRegistrations: most}, Node: "a"}
 		a := newElsewhere(t, st, cfg, nil)
 		cfg.Node = "b"
 		b := newElsewhere(t, st, cfg, nil)
@@ -249,7 +249,7 @@ func TestRegistrationsOfBefore(t *testing.T) {
 	t.Run("one app has too many", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			lines := &logLines{}
-			cfg := xxljob.Config{MaxRegistrations: 1000}
+			cfg := xxljob.Config{HTTP: xxljob.HTTPConfig{MaxRegistrations: 1000}}
 			lines.logTo(&cfg)
 			st := &readsOf{Store: memory.New()}
 			many := addressesOf(1, 50_000)
@@ -294,7 +294,7 @@ func TestRegistrationsOfBefore(t *testing.T) {
 			}
 			fill(t, st, "own", addressesOf(1, each))
 			fill(t, st, "zzz", addressesOf(1, 3))
-			e := newElsewhere(t, st, xxljob.Config{MaxRegistrations: most, Tokens: map[string][]string{"": {hush}, "own": {"of-own"}}}, nil)
+			e := newElsewhere(t, st, xxljob.Config{HTTP: xxljob.HTTPConfig{MaxRegistrations: most, Tokens: map[string][]string{"": {hush}, "own": {"of-own"}}}}, nil)
 			e.register("app-000", addressesOf(0, 1)[0])
 			time.Sleep(2 * time.Second)
 			if calls, rows := st.take(); calls > 100 || rows > apps*each+each+3+20*most {
@@ -356,7 +356,7 @@ func TestRegistrationsInARegistryOfTheUsers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 100
 		registry := &plain.Registry{}
-		e := newElsewhere(t, nil, xxljob.Config{MaxRegistrations: most, Registry: registry}, map[string]*peer{at1: {}})
+		e := newElsewhere(t, nil, xxljob.Config{HTTP: xxljob.HTTPConfig{MaxRegistrations: most}, Registry: registry}, map[string]*peer{at1: {}})
 		odd := "http://10.0.0.1:9999/<script>"
 		must(t, registry.Register(t.Context(), "near", odd))
 		must(t, registry.Register(t.Context(), "near", at1))
@@ -383,7 +383,7 @@ func TestRegistrationsInARegistryOfTheUsers(t *testing.T) {
 // one that is there.
 func TestGoodbyesOfFormerProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newElsewhere(t, nil, xxljob.Config{MaxRegistrations: 10}, nil)
+		e := newElsewhere(t, nil, xxljob.Config{HTTP: xxljob.HTTPConfig{MaxRegistrations: 10}}, nil)
 		of := func(verb, boot string, addrs []string) (ok int) {
 			for _, a := range addrs {
 				if post(t, e.admin, hush, "far", verb, wire.RegistryRequest{RegistryGroup: wire.GroupExecutor, RegistryKey: "far", RegistryValue: a, BootID: boot}.Encode(nil)).OK() {
@@ -419,7 +419,7 @@ func TestGoodbyesOfFormerProcesses(t *testing.T) {
 func TestRegistrationsWithoutLoops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
-		s, err := xxljob.New(st, xxljob.Config{MaxRegistrations: 10, Tokens: tokensOf("far"), Logger: quietLog()})
+		s, err := xxljob.New(st, xxljob.Config{HTTP: xxljob.HTTPConfig{MaxRegistrations: 10, Tokens: tokensOf("far")}, Logger: quietLog()})
 		must(t, err)
 		h, err := s.Handler()
 		must(t, err)

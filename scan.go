@@ -79,7 +79,7 @@ func (s *scanner) scanDuty(signals Signals) duty {
 			wait, err := s.scanOnce(ctx)
 			if err == nil && s.fitness.fails() {
 				s.tryOut(ctx)
-				wait = min(wait, s.cfg.LeaseTTL/5)
+				wait = min(wait, s.cfg.Cluster.LeaseTTL/5)
 			}
 			return wait, err
 		},
@@ -118,7 +118,7 @@ func (s *scanner) scanShards(ctx context.Context, shards []Shard) (wait time.Dur
 		return 0, nil, err
 	}
 	res, err := call(ctx, func(ctx context.Context) (ScanResult, error) {
-		return s.store.Scan(ctx, ScanQuery{Shards: shards, Before: before, Jobs: s.cfg.ScanLimit, Runs: scanRuns})
+		return s.store.Scan(ctx, ScanQuery{Shards: shards, Before: before, Jobs: s.cfg.Limits.ScanLimit, Runs: scanRuns})
 	})
 	if err != nil {
 		s.reload.add(shards) // runs of others may be among what was not received
@@ -136,7 +136,7 @@ func (s *scanner) scanShards(ctx context.Context, shards []Shard) (wait time.Dur
 // scanWait is when the next scan is due.
 func (s *scanner) scanWait(res ScanResult, missed bool) time.Duration {
 	switch {
-	case len(res.Jobs) == s.cfg.ScanLimit || len(res.Runs) == scanRuns:
+	case len(res.Jobs) == s.cfg.Limits.ScanLimit || len(res.Runs) == scanRuns:
 		return 0
 	case missed:
 		return lockedRetry // an edit came between the scan and the claim
@@ -174,7 +174,7 @@ func (s *scanner) claim(ctx context.Context, shards []Shard, due []DueJob, now, 
 	for _, sh := range shards {
 		epochs[sh.ID] = sh.Epoch
 	}
-	p := planner{now: now, before: before, preRead: s.cfg.PreRead, threshold: s.cfg.MisfireThreshold, catchUp: s.cfg.CatchUp, maxPlanned: s.cfg.MaxPlanned}
+	p := planner{now: now, before: before, preRead: s.cfg.PreRead, threshold: s.cfg.MisfireThreshold, catchUp: s.cfg.CatchUp, maxPlanned: s.cfg.Limits.MaxPlanned}
 	plans := make([]Plan, len(due))
 	jobs := make(map[int64]*Job, len(due))
 	for i := range due {

@@ -68,7 +68,7 @@ func Crontab(expr string) Schedule {
 
 // FixedRate returns a schedule that is due every d of elapsed time. d is a
 // whole number of milliseconds, at least one second unless
-// Config.AllowSubSecond.
+// Config.Limits.AllowSubSecond.
 func FixedRate(d time.Duration) Schedule {
 	return Schedule{Type: ScheduleFixRate, Conf: formatSeconds(d)}
 }
@@ -221,7 +221,7 @@ func (s Schedule) check(subSecond bool) error {
 	}
 	d, _ := s.Every()
 	if d != 0 && d < time.Second && !subSecond {
-		return errors.New("under one second needs Config.AllowSubSecond")
+		return errors.New("under one second needs Config.Limits.AllowSubSecond")
 	}
 	return nil
 }

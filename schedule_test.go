@@ -167,7 +167,7 @@ func TestScheduleErrors(t *testing.T) {
 	}
 }
 
-// TestScheduleSubSecond: a rate under one second is for Config.AllowSubSecond,
+// TestScheduleSubSecond: a rate under one second is for Config.Limits.AllowSubSecond,
 // and the error names it.
 func TestScheduleSubSecond(t *testing.T) {
 	for _, s := range []xxljob.Schedule{xxljob.FixedRate(999 * time.Millisecond), xxljob.FixedDelay(time.Millisecond)} {

@@ -20,7 +20,7 @@ import (
 type Scheduler interface {
 	// Start starts the loops and returns. The second call returns ErrStarted, a call after
 	// Stop ErrStopped. First it asks the store for the number of shards, for at most five
-	// seconds; if that is not Config.Shards it returns ErrShards and starts nothing. A store
+	// seconds; if that is not Config.Cluster.Shards it returns ErrShards and starts nothing. A store
 	// that does not answer, or returns another error, does not fail Start: the loops keep
 	// asking. When ctx ends, the scheduler stops as if Stop had been called with
 	// Config.StopGrace.
@@ -32,7 +32,7 @@ type Scheduler interface {
 	// recorded as killed, and ctx's error is returned. It returns when every
 	// goroutine of the scheduler has ended, or two seconds after ctx where the
 	// store hangs or a handler ignores its cancellation. A Router or Registry that
-	// does not return is left behind after Config.RouteTimeout, a hook after
+	// does not return is left behind after Config.Limits.RouteTimeout, a hook after
 	// Config.StopGrace. Later calls wait for the first. The store is not closed.
 	Stop(ctx context.Context) error
 	// Run starts, waits for ctx to end, and stops with Config.StopGrace. It
@@ -41,7 +41,7 @@ type Scheduler interface {
 	Run(ctx context.Context) error
 	// Ready returns nil while the scheduler is started, its lease is trusted, and its
 	// claims and starts succeed, else an error that wraps ErrNotReady and says what is
-	// missing. While these fail for a Config.LeaseTTL, and until they have succeeded for
+	// missing. While these fail for a Config.Cluster.LeaseTTL, and until they have succeeded for
 	// another, other nodes have the node's shards, if there are any.
 	Ready() error
 
@@ -59,7 +59,7 @@ type Scheduler interface {
 	RemoveJob(ctx context.Context, id int64) error
 	// StartJob starts a stopped job, from the first instant strictly after now. Starting a
 	// job that is not stopped changes nothing. A job that EnsureJobs has pruned is pruned
-	// again after Config.PruneAfter unless a list or EnsureJob names it by then.
+	// again after Config.Cluster.PruneAfter unless a list or EnsureJob names it by then.
 	StartJob(ctx context.Context, id int64) error
 	// StopJob stops the schedule and cancels its planned runs. Runs that are under way
 	// continue, and the job can still be triggered by hand.
@@ -84,7 +84,7 @@ type Scheduler interface {
 	// Lists have generations (EnsureOptions). While the list of a greater generation
 	// applies, the call changes nothing, and the outcome of its jobs is Superseded. It
 	// applies later, by itself, once the node is started and has seen throughout
-	// Config.PruneAfter that no node lives which has the list that applies, or one of a
+	// Config.Cluster.PruneAfter that no node lives which has the list that applies, or one of a
 	// greater generation than its own; with Rollback it applies at once. Of different
 	// lists of one generation that applies which came to the store last, for it is the
 	// one that somebody has asked for since; what either names stays. A call whose list is
@@ -93,12 +93,12 @@ type Scheduler interface {
 	//
 	// A job that is gone from the lists is stopped once a started node with a list that
 	// has Prune, and a generation no less than that of the list which named the job last,
-	// has seen throughout Config.PruneAfter that no list of a node that lives names it,
+	// has seen throughout Config.Cluster.PruneAfter that no list of a node that lives names it,
 	// and while no other list of its own generation applies. So replicas of two releases
 	// live side by side, and an app without nodes is left alone. One that comes back into
 	// a list that applies is started again. Jobs that no list has named, or that EnsureJob
 	// has named after them, are not pruned. A node lives until it has left, or was silent
-	// for Config.LostAfter.
+	// for Config.Cluster.LostAfter.
 	EnsureJobs(ctx context.Context, app string, jobs []Job, opts EnsureOptions) ([]Ensured, error)
 	// SaveGroup adds or replaces an executor app.
 	SaveGroup(ctx context.Context, g Group) error
@@ -155,9 +155,9 @@ type Scheduler interface {
 	// under any prefix: executors of any generation and language register there, and
 	// report their results to any node that shares the store. It answers below /api/ and
 	// /xxl-job-admin/api/ alike; see [wire.NewAdminHandler] for what the host's server
-	// has to bound. Without Config.Tokens it is an error, unless Config.Insecure says so.
+	// has to bound. Without Config.HTTP.Tokens it is an error, unless Config.HTTP.Insecure says so.
 	// It serves before Start and after Stop as well. Jobs are managed there by those whom
-	// Config.JobsAPI names, and by nobody where it is empty.
+	// Config.HTTP.JobsAPI names, and by nobody where it is empty.
 	Handler() (http.Handler, error)
 }
 
@@ -230,7 +230,7 @@ func assemble(all *shared, own *executor.Executor) *scheduler {
 	s.users = newUserCalls(&all.cfg, panics)
 	s.doubts = newDoubts(all.wakes.lease)
 	s.engine = newEngine(all, panics)
-	s.fitness = newFitness(all.cfg.LeaseTTL, all.wakes.lease)
+	s.fitness = newFitness(all.cfg.Cluster.LeaseTTL, all.wakes.lease)
 	s.remotes = newRemotes(&all.cfg)
 	s.book = newAddressBook(all, s.engine, attached, s.remotes, s.users, s.registerAttached)
 	callees := &callees{all.incarnation, attached, s.remotes}
@@ -244,7 +244,7 @@ func assemble(all *shared, own *executor.Executor) *scheduler {
 	s.inDoubt = &inDoubt{shared: all, engine: s.engine, book: s.book, finisher: s.finisher, acceptor: s.acceptor}
 	s.sender = &sender{
 		shared: all, engine: s.engine, finisher: s.finisher, watcher: s.watcher, killer: s.killer, inDoubt: s.inDoubt,
-		acceptor: s.acceptor, book: s.book, callees: callees, early: newEarlyFlights(), fanOut: make(fanOut, max(1, all.cfg.FastLane/2)),
+		acceptor: s.acceptor, book: s.book, callees: callees, early: newEarlyFlights(), fanOut: make(fanOut, max(1, all.cfg.Limits.FastLane/2)),
 	}
 	s.logs = &logs{all, desk, attached, s.book}
 	s.inbox = &inbox{

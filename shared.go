@@ -38,7 +38,7 @@ func newWakes() wakes {
 
 // setShards fixes the number of shards before the first write.
 func (s *shared) setShards(ctx context.Context) error {
-	return s.life.shards.do(func() error { return s.store.SetShards(ctx, s.cfg.Shards) })
+	return s.life.shards.do(func() error { return s.store.SetShards(ctx, s.cfg.Cluster.Shards) })
 }
 
 // now returns the store's time as this node knows it; before the first beat it

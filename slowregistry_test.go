@@ -209,7 +209,7 @@ func TestRegistryThatPanics(t *testing.T) {
 						fail()
 					}
 				}}
-				n := startNode(t, st, "a", j, log.logTo, func(c *xxljob.Config) { c.Registry = r; c.Beat = 5 * time.Second; c.Dead = time.Minute })
+				n := startNode(t, st, "a", j, log.logTo, func(c *xxljob.Config) { c.Registry = r; c.Cluster.Beat = 5 * time.Second; c.Cluster.Dead = time.Minute })
 				addSeconds(t, n, 3)
 				time.Sleep(5 * time.Second)
 				on.Store(true)

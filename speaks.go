@@ -16,7 +16,7 @@ import (
 const (
 	msgSharedToken = "app %q runs inside the scheduler: a token that all share does not speak for it, it needs one of its own"
 	msgNotLooked   = "this scheduler has just begun and does not know yet which apps are attached elsewhere, try again in a moment: a token that all share does not speak for those"
-	logSharedToken = "xxljob: a caller with the token that all share was refused, for the app is attached to a scheduler: give it a token of its own in Config.Tokens"
+	logSharedToken = "xxljob: a caller with the token that all share was refused, for the app is attached to a scheduler: give it a token of its own in Config.HTTP.Tokens"
 )
 
 // speaker decides who speaks for an app.
@@ -28,14 +28,14 @@ type speaker struct {
 }
 
 // whyNot says to a caller why it may not speak for an app, and nothing where it may. A
-// token that all share, or none (Config.Insecure), speaks for apps that have no token of
+// token that all share, or none (Config.HTTP.Insecure), speaks for apps that have no token of
 // their own and are not attached at this moment: whoever has it may name any app, and the
 // host's handlers are not everybody's. later is set where it is so at this moment only.
 func (s *speaker) whyNot(caller wire.Caller, app string) (why string, later bool) {
 	switch {
 	case caller.Scope != "" && caller.Scope == app:
 		return "", false
-	case caller.Scope != "", caller.App != "" && caller.App != app, len(s.cfg.Tokens[app]) > 0:
+	case caller.Scope != "", caller.App != "" && caller.App != app, len(s.cfg.HTTP.Tokens[app]) > 0:
 		return wire.MsgTokenWrong, false
 	case s.isAttached(app):
 		if s.rarely.lets("shared token: " + app) {
@@ -80,16 +80,16 @@ func (s *speaker) isAttached(app string) bool {
 
 // warnOfJobsAPI says which apps may manage jobs, and have no caller who could.
 func (s *speaker) warnOfJobsAPI() {
-	for _, app := range s.cfg.JobsAPI {
-		if len(s.cfg.Tokens[app]) == 0 && s.isAttached(app) && s.rarely.lets("jobs API: "+app) {
-			s.log.Warn("xxljob: nobody can manage the jobs of an app in Config.JobsAPI over HTTP: the app is attached to a scheduler, so the shared token does not speak for it; give it its own token in Config.Tokens", "app", app)
+	for _, app := range s.cfg.HTTP.JobsAPI {
+		if len(s.cfg.HTTP.Tokens[app]) == 0 && s.isAttached(app) && s.rarely.lets("jobs API: "+app) {
+			s.log.Warn("xxljob: nobody can manage the jobs of an app in Config.HTTP.JobsAPI over HTTP: the app is attached to a scheduler, so the shared token does not speak for it; give it its own token in Config.HTTP.Tokens", "app", app)
 		}
 	}
 }
 
 // warnOfDefaultToken says at each start what a migration has to come to an end of.
 func (s *speaker) warnOfDefaultToken() {
-	for app, tokens := range s.cfg.Tokens {
+	for app, tokens := range s.cfg.HTTP.Tokens {
 		if slices.Contains(tokens, wire.DefaultToken) {
 			s.log.Warn("xxljob: the publicly known default token of XXL-JOB's samples is in use", "app", app)
 		}

@@ -53,9 +53,9 @@ func hostJob(t *testing.T, e *elsewhere) xxljob.Job {
 // token, and the answer says so in a way that those know who look for an older admin.
 func TestJobsAPIOff(t *testing.T) {
 	for name, cfg := range map[string]xxljob.Config{
-		"own token": {App: "here", Tokens: tokensOf("here")},
+		"own token": {App: "here", HTTP: xxljob.HTTPConfig{Tokens: tokensOf("here")}},
 		"shared":    {App: "here"},
-		"insecure":  {App: "here", Tokens: map[string][]string{}, Insecure: true},
+		"insecure":  {App: "here", HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{}, Insecure: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestJobsAPIOff(t *testing.T) {
 				before := snapshotOf(t, e.store)
 				for _, c := range allJobCalls(job.ID) {
 					ret := post(t, e.admin, hush, "here", c.verb, c.msg.Encode(nil))
-					if ret.Code != wire.CodeFail || !strings.HasPrefix(ret.Msg, fmt.Sprintf(wire.MsgURINotFound, c.verb)) || !strings.Contains(ret.Msg, "Config.JobsAPI") {
+					if ret.Code != wire.CodeFail || !strings.HasPrefix(ret.Msg, fmt.Sprintf(wire.MsgURINotFound, c.verb)) || !strings.Contains(ret.Msg, "Config.HTTP.JobsAPI") {
 						t.Errorf("%s: %+v", c.verb, ret)
 					}
 				}
@@ -82,9 +82,9 @@ func TestJobsAPIOff(t *testing.T) {
 func TestSharedTokenIsNotTheHosts(t *testing.T) {
 	for _, insecure := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			cfg := xxljob.Config{App: "here", Node: "a", JobsAPI: []string{"here", "far"}}
+			cfg := xxljob.Config{App: "here", Node: "a", HTTP: xxljob.HTTPConfig{JobsAPI: []string{"here", "far"}}}
 			if insecure {
-				cfg.Tokens, cfg.Insecure = map[string][]string{}, true
+				cfg.HTTP.Tokens, cfg.HTTP.Insecure = map[string][]string{}, true
 			}
 			st, lines := memory.New(), &logLines{}
 			lines.logTo(&cfg)
@@ -126,7 +126,7 @@ func TestSharedTokenIsNotTheHosts(t *testing.T) {
 		})
 	}
 	synctest.Test(t, func(t *testing.T) { // its own token
-		e := newElsewhere(t, nil, xxljob.Config{App: "here", JobsAPI: []string{"here"}, Tokens: tokensOf("here")}, nil)
+		e := newElsewhere(t, nil, xxljob.Config{App: "here", HTTP: xxljob.HTTPConfig{JobsAPI: []string{"here"}, Tokens: tokensOf("here")}}, nil)
 		job := hostJob(t, e)
 		e.register("here", at1)
 		e.call("triggerJob", wire.TriggerJobRequest{ID: job.ID})
@@ -139,7 +139,7 @@ func TestSharedTokenIsNotTheHosts(t *testing.T) {
 func TestSharedTokenAsThingsChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lines := &logLines{}
-		cfg := xxljob.Config{JobsAPI: []string{"far"}}
+		cfg := xxljob.Config{HTTP: xxljob.HTTPConfig{JobsAPI: []string{"far"}}}
 		lines.logTo(&cfg)
 		e := newElsewhere(t, nil, cfg, map[string]*peer{at1: {}})
 		e.register("far", at1)
@@ -195,8 +195,8 @@ func TestSharedTokenBeforeTheFirstLook(t *testing.T) {
 // by what an existing one is given; they may use those that are there.
 func TestJobsAPIScripts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newElsewhere(t, nil, xxljob.Config{JobsAPI: []string{"far", "sure"}, JobsAPIScripts: []string{"sure"},
-			Tokens: map[string][]string{"far": {"of-far"}, "sure": {"of-sure"}}}, nil)
+		e := newElsewhere(t, nil, xxljob.Config{HTTP: xxljob.HTTPConfig{JobsAPI: []string{"far", "sure"}, JobsAPIScripts: []string{"sure"},
+			Tokens: map[string][]string{"far": {"of-far"}, "sure": {"of-sure"}}}}, nil)
 		for _, glue := range []string{"GLUE_SHELL", "GLUE_PYTHON", "GLUE_GROOVY", "glue_shell", "LISP"} {
 			def := definition("new")
 			def.GlueType, def.GlueSource = glue, "exit 1"
@@ -264,7 +264,7 @@ func TestJobsAPIScripts(t *testing.T) {
 // call of the store.
 func TestJobsAPIOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newElsewhere(t, nil, xxljob.Config{JobsAPI: []string{"far"}, Tokens: map[string][]string{"far": {"of-far"}, "other": {"of-other"}}}, nil)
+		e := newElsewhere(t, nil, xxljob.Config{HTTP: xxljob.HTTPConfig{JobsAPI: []string{"far"}, Tokens: map[string][]string{"far": {"of-far"}, "other": {"of-other"}}}}, nil)
 		for range 200 { // they do not come under the quota either
 			if ret := manage(t, e.admin, "other", "startJob", wire.JobRequest{ID: 1}); ret.Code != wire.CodeFail || !strings.Contains(ret.Msg, "may not manage jobs") {
 				t.Fatalf("%+v", ret)
@@ -280,18 +280,18 @@ func TestConfigJobsAPI(t *testing.T) {
 		cfg  xxljob.Config
 		want string
 	}{
-		{xxljob.Config{JobsAPI: []string{"far"}, JobsAPIScripts: []string{"far"}, Tokens: far}, ""},
-		{xxljob.Config{JobsAPI: []string{"any"}, Tokens: map[string][]string{"": {hush}}}, ""},
-		{xxljob.Config{JobsAPI: []string{"any"}, Insecure: true}, ""},
-		{xxljob.Config{JobsAPI: []string{""}, Insecure: true}, `JobsAPI "": must not be empty`},
-		{xxljob.Config{JobsAPI: []string{strings.Repeat("a", 65)}, Insecure: true}, "65 bytes, at most 64"},
-		{xxljob.Config{JobsAPI: []string{"far", "far"}, Tokens: far}, `JobsAPI "far": listed twice`},
-		{xxljob.Config{JobsAPI: []string{"far", "other"}, Tokens: far}, `JobsAPI "other": no token`},
-		{xxljob.Config{JobsAPIScripts: []string{"far"}, Tokens: far}, `JobsAPIScripts "far": want one of JobsAPI`},
+		{xxljob.Config{HTTP: xxljob.HTTPConfig{JobsAPI: []string{"far"}, JobsAPIScripts: []string{"far"}, Tokens: far}}, ""},
+		{xxljob.Config{HTTP: xxljob.HTTPConfig{JobsAPI: []string{"any"}, Tokens: map[string][]string{"": {hush}}}}, ""},
+		{xxljob.Config{HTTP: xxljob.HTTPConfig{JobsAPI: []string{"any"}, Insecure: true}}, ""},
+		{xxljob.Config{HTTP: xxljob.HTTPConfig{JobsAPI: []string{""}, Insecure: true}}, `JobsAPI "": must not be empty`},
+		{xxljob.Config{HTTP: xxljob.HTTPConfig{JobsAPI: []string{strings.Repeat("a", 65)}, Insecure: true}}, "65 bytes, at most 64"},
+		{xxljob.Config{HTTP: xxljob.HTTPConfig{JobsAPI: []string{"far", "far"}, Tokens: far}}, `JobsAPI "far": listed twice`},
+		{xxljob.Config{HTTP: xxljob.HTTPConfig{JobsAPI: []string{"far", "other"}, Tokens: far}}, `JobsAPI "other": no token`},
+		{xxljob.Config{HTTP: xxljob.HTTPConfig{JobsAPIScripts: []string{"far"}, Tokens: far}}, `JobsAPIScripts "far": want one of HTTP.JobsAPI`},
 	} {
 		err := c.cfg.Validate()
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v, %v: %v, want %q", c.cfg.JobsAPI, c.cfg.JobsAPIScripts, err, c.want)
+			t.Errorf("%v, %v: %v, want %q", c.cfg.HTTP.JobsAPI, c.cfg.HTTP.JobsAPIScripts, err, c.want)
 		}
 	}
 }
@@ -300,9 +300,9 @@ func TestConfigJobsAPI(t *testing.T) {
 // have costs nothing.
 func TestQuotaByToken(t *testing.T) {
 	const apps = 300
-	cfg := xxljob.Config{Tokens: map[string][]string{"": {hush}, "own": {"of-own"}}, JobsAPI: []string{"own"}, Logger: quietLog()}
+	cfg := xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {hush}, "own": {"of-own"}}, JobsAPI: []string{"own"}}, Logger: quietLog()}
 	for i := range apps {
-		cfg.JobsAPI = append(cfg.JobsAPI, fmt.Sprint("app-", i))
+		cfg.HTTP.JobsAPI = append(cfg.HTTP.JobsAPI, fmt.Sprint("app-", i))
 	}
 	s, err := xxljob.New(memory.New(), cfg)
 	must(t, err)
@@ -320,7 +320,7 @@ func TestQuotaByToken(t *testing.T) {
 		}
 		return n
 	}
-	if n := passed(hush, func(i int) string { return cfg.JobsAPI[1+i] }); n != 100 {
+	if n := passed(hush, func(i int) string { return cfg.HTTP.JobsAPI[1+i] }); n != 100 {
 		t.Errorf("%d calls of %d apps by one token passed, want 100", n, apps)
 	}
 	if n := passed("of-own", func(int) string { return "own" }); n != 100 {
@@ -353,7 +353,7 @@ func TestQuotaByToken(t *testing.T) {
 // each is looked up once.
 func TestTriggerAmongMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newElsewhere(t, nil, xxljob.Config{JobsAPI: []string{"far"}, Tokens: tokensOf("far")}, map[string]*peer{at1: {}})
+		e := newElsewhere(t, nil, xxljob.Config{HTTP: xxljob.HTTPConfig{JobsAPI: []string{"far"}, Tokens: tokensOf("far")}}, map[string]*peer{at1: {}})
 		e.register("far", at1)
 		job, err := e.AddJob(t.Context(), xxljob.Job{App: "far", Name: "j", Handler: "work"})
 		must(t, err)

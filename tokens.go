@@ -12,16 +12,16 @@ import (
 // authorize decides by the tokens of the config.
 func (c *Config) authorize() (wire.Authorize, error) {
 	switch {
-	case len(c.Tokens) > 0:
+	case len(c.HTTP.Tokens) > 0:
 		keys, err := wire.NewKeyring(c.tokens())
 		if err != nil {
 			return nil, err
 		}
 		return c.authorizer(keys), nil
-	case c.Insecure:
+	case c.HTTP.Insecure:
 		return wire.Insecure, nil
 	}
-	return nil, errors.New("xxljob: Handler: Config.Tokens is empty: give a token, or set Config.Insecure")
+	return nil, errors.New("xxljob: Handler: Config.HTTP.Tokens is empty: give a token, or set Config.HTTP.Insecure")
 }
 
 // authorizer accepts the tokens of a keyring. One that all apps share is none of an app
@@ -29,7 +29,7 @@ func (c *Config) authorize() (wire.Authorize, error) {
 func (c *Config) authorizer(keys *wire.Keyring) wire.Authorize {
 	return func(ctx context.Context, app, token string) (scope string, ok bool) {
 		scope, ok = keys.Authorize(ctx, app, token)
-		if ok && scope == "" && app != "" && len(c.Tokens[app]) > 0 {
+		if ok && scope == "" && app != "" && len(c.HTTP.Tokens[app]) > 0 {
 			return "", false
 		}
 		return scope, ok
@@ -38,8 +38,8 @@ func (c *Config) authorizer(keys *wire.Keyring) wire.Authorize {
 
 // tokens are the tokens in the form that wire has for them.
 func (c *Config) tokens() wire.Tokens {
-	t := wire.Tokens{Shared: c.Tokens[""], Apps: map[string][]string{}, AllowDefault: c.AllowDefaultToken}
-	for app, tokens := range c.Tokens {
+	t := wire.Tokens{Shared: c.HTTP.Tokens[""], Apps: map[string][]string{}, AllowDefault: c.HTTP.AllowDefaultToken}
+	for app, tokens := range c.HTTP.Tokens {
 		if app != "" {
 			t.Apps[app] = tokens
 		}
@@ -49,11 +49,11 @@ func (c *Config) tokens() wire.Tokens {
 
 // validateTokens never puts a token into an error.
 func (c *Config) validateTokens(f *faults) {
-	if len(c.Tokens) == 0 {
+	if len(c.HTTP.Tokens) == 0 {
 		return
 	}
 	if _, err := wire.NewKeyring(c.tokens()); err != nil {
-		f.errs = append(f.errs, fmt.Errorf("xxljob: config: Tokens: %w", err))
+		f.errs = append(f.errs, fmt.Errorf("xxljob: config: HTTP.Tokens: %w", err))
 	}
 }
 
@@ -67,16 +67,16 @@ func (c *Config) validateJobsAPI(f *faults) {
 			}
 		}
 	}
-	apps("JobsAPI", c.JobsAPI)
-	apps("JobsAPIScripts", c.JobsAPIScripts)
-	for _, app := range c.JobsAPI {
-		if len(c.Tokens) > 0 && len(c.Tokens[app]) == 0 && len(c.Tokens[""]) == 0 {
-			f.add("JobsAPI", app, errors.New("no token of Tokens speaks for it"))
+	apps("HTTP.JobsAPI", c.HTTP.JobsAPI)
+	apps("HTTP.JobsAPIScripts", c.HTTP.JobsAPIScripts)
+	for _, app := range c.HTTP.JobsAPI {
+		if len(c.HTTP.Tokens) > 0 && len(c.HTTP.Tokens[app]) == 0 && len(c.HTTP.Tokens[""]) == 0 {
+			f.add("HTTP.JobsAPI", app, errors.New("no token of HTTP.Tokens speaks for it"))
 		}
 	}
-	for _, app := range c.JobsAPIScripts {
-		if !slices.Contains(c.JobsAPI, app) {
-			f.add("JobsAPIScripts", app, errors.New("want one of JobsAPI"))
+	for _, app := range c.HTTP.JobsAPIScripts {
+		if !slices.Contains(c.HTTP.JobsAPI, app) {
+			f.add("HTTP.JobsAPIScripts", app, errors.New("want one of HTTP.JobsAPI"))
 		}
 	}
 }
@@ -84,10 +84,10 @@ func (c *Config) validateJobsAPI(f *faults) {
 // tokensOf are the tokens that executors of an app may have, the preferred one first.
 func (c *Config) tokensOf(app string) []string {
 	switch {
-	case len(c.Tokens[app]) > 0:
-		return c.Tokens[app]
-	case len(c.Tokens[""]) > 0:
-		return c.Tokens[""]
+	case len(c.HTTP.Tokens[app]) > 0:
+		return c.HTTP.Tokens[app]
+	case len(c.HTTP.Tokens[""]) > 0:
+		return c.HTTP.Tokens[""]
 	}
 	return []string{""} // Insecure
 }

@@ -66,7 +66,7 @@ func (t *twins) spellings(ctx context.Context, app string) (spellings, error) {
 
 func (t *twins) look(ctx context.Context, app string) (spellings, error) {
 	regs, err := call(ctx, func(ctx context.Context) ([]Registration, error) {
-		return t.s.store.Addresses(ctx, app, t.s.cfg.Dead)
+		return t.s.store.Addresses(ctx, app, t.s.cfg.Cluster.Dead)
 	})
 	if err != nil {
 		return spellings{}, err

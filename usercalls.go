@@ -52,7 +52,7 @@ type userCall struct {
 }
 
 func newUserCalls(cfg *Config, panics *guard.Log) *userCalls {
-	return &userCalls{registry: cfg.Registry, timeout: cfg.RouteTimeout, panics: panics, calls: map[userCallKey]*userCall{}, under: map[*userCall]bool{}}
+	return &userCalls{registry: cfg.Registry, timeout: cfg.Limits.RouteTimeout, panics: panics, calls: map[userCallKey]*userCall{}, under: map[*userCall]bool{}}
 }
 
 // track notes a call that Stop is to wait for, in its time.

@@ -68,7 +68,7 @@ func (ro *router) routeNext(q *routeQueue) {
 // awaitRouter refuses a run that has waited long enough for a call that hangs, or has it
 // looked at again then. Caller holds engine.mu.
 func (ro *router) awaitRouter(q *routeQueue, w *routeWait) {
-	left := ro.cfg.RouteTimeout - time.Since(w.since)
+	left := ro.cfg.Limits.RouteTimeout - time.Since(w.since)
 	if left <= 0 {
 		w.en.choice = ro.noChoice(q, w, ", and an earlier call still hangs")
 		return
@@ -87,7 +87,7 @@ func (ro *router) awaitRouter(q *routeQueue, w *routeWait) {
 
 // noChoice refuses a run whose router did not answer.
 func (ro *router) noChoice(q *routeQueue, w *routeWait, why string) *routeChoice {
-	return &routeChoice{version: w.version, refused: fmt.Sprintf("route %s: no answer within %v%s", q.key.route, ro.cfg.RouteTimeout, why)}
+	return &routeChoice{version: w.version, refused: fmt.Sprintf("route %s: no answer within %v%s", q.key.route, ro.cfg.Limits.RouteTimeout, why)}
 }
 
 // callRouter asks about a run, beside the start loop. A router that does not return
@@ -96,8 +96,8 @@ func (ro *router) callRouter(q *routeQueue, w *routeWait) {
 	c := &routeCall{about: w}
 	q.call = c
 	router := ro.cfg.Routers[q.key.route]
-	ctx, cancel := context.WithTimeout(urgent.Unmark(ro.life.plan.ctx), ro.cfg.RouteTimeout)
-	overdue := time.AfterFunc(ro.cfg.RouteTimeout, func() { ro.routeOverdue(q, c) })
+	ctx, cancel := context.WithTimeout(urgent.Unmark(ro.life.plan.ctx), ro.cfg.Limits.RouteTimeout)
+	overdue := time.AfterFunc(ro.cfg.Limits.RouteTimeout, func() { ro.routeOverdue(q, c) })
 	choice := &routeChoice{version: w.version}
 	under := ro.users.track()
 	guard.Go(func() error {
@@ -159,7 +159,7 @@ func (ro *router) routeAnswered(q *routeQueue, c *routeCall, choice *routeChoice
 // routeOverdue is called when the time of a call is over.
 func (ro *router) routeOverdue(q *routeQueue, c *routeCall) {
 	if ro.leaveCall(q, c) {
-		ro.log.Warn("xxljob: a router did not answer in time; runs of its job are refused until it does", "router", q.key.route, "job", q.key.jobID, "timeout", ro.cfg.RouteTimeout)
+		ro.log.Warn("xxljob: a router did not answer in time; runs of its job are refused until it does", "router", q.key.route, "job", q.key.jobID, "timeout", ro.cfg.Limits.RouteTimeout)
 	}
 }
 

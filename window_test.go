@@ -103,7 +103,7 @@ func TestPlannedFurtherThanItsOwnWindow(t *testing.T) {
 				time.Sleep(2 * time.Second)
 				from := time.Now()
 				stop(t, a)
-				b := startNode(t, st, "b", j, func(c *xxljob.Config) { c.MaxHeld = maxHeld }) // with a pre-read of 5 s
+				b := startNode(t, st, "b", j, func(c *xxljob.Config) { c.Limits.MaxHeld = maxHeld }) // with a pre-read of 5 s
 				time.Sleep(time.Second)
 				if n, bounded := xxljob.Held(b.Scheduler, "app"); bounded != c.bounded || n == 0 {
 					t.Errorf("%d runs are held, more are in the store: %v", n, bounded)

@@ -42,9 +42,8 @@ func (h *host) next(t *testing.T) http.Handler {
 	t.Helper()
 	h.nodes++
 	s, err := xxljob.New(h.store, xxljob.Config{
-		App: "host", Node: fmt.Sprintf("node-%d", h.nodes), Logger: h.log, AllowSubSecond: true,
-		Tokens:  map[string][]string{theApp: {theToken}},
-		JobsAPI: []string{theApp}, JobsAPIScripts: []string{theApp},
+		App: "host", Node: fmt.Sprintf("node-%d", h.nodes), Logger: h.log, Limits: xxljob.Limits{AllowSubSecond: true},
+		HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{theApp: {theToken}}, JobsAPI: []string{theApp}, JobsAPIScripts: []string{theApp}},
 	})
 	if err != nil {
 		t.Fatal(err)

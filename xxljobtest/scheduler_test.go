@@ -285,7 +285,7 @@ func TestFailures(t *testing.T) {
 		want string
 	}{
 		{"bad config", func(t testing.TB) {
-			xxljobtest.NewWith(t, xxljobtest.Options{Config: xxljob.Config{Shards: -1}})
+			xxljobtest.NewWith(t, xxljobtest.Options{Config: xxljob.Config{Cluster: xxljob.ClusterConfig{Shards: -1}}})
 		}, `New: xxljob: config: Shards "-1"`},
 		{"bad jobs", func(t testing.TB) {
 			xxljobtest.New(t, xxljob.Job{Name: "a", Schedule: xxljob.Cron("x")}, hourly, hourly)

@@ -34,10 +34,12 @@ func runNode(ctx context.Context, o options, out io.Writer) error {
 	s, err := xxljob.New(store, xxljob.Config{
 		App:       "cluster",
 		Node:      o.node,
-		Shards:    8,                // 32 by default; with so few jobs one node might have them all
-		LostAfter: 10 * time.Second, // 30 s by default, which is long to watch
-		StopGrace: 3 * time.Second,  // 30 s by default: for the long handler
-		Hooks:     xxljob.Hooks{RunEnded: p.ended},
+		StopGrace: 3 * time.Second, // 30 s by default: for the long handler
+		Cluster: xxljob.ClusterConfig{
+			Shards:    8,                // 32 by default; with so few jobs one node might have them all
+			LostAfter: 10 * time.Second, // 30 s by default, which is long to watch
+		},
+		Hooks: xxljob.Hooks{RunEnded: p.ended},
 	})
 	if err != nil {
 		return err

@@ -147,9 +147,7 @@ func run(ctx context.Context, o options, out io.Writer, reload <-chan os.Signal)
 	p := &printer{out: out, zone: o.zone, store: store}
 	s, err := xxljob.New(store, xxljob.Config{
 		App:      appName,
-		Tokens:   o.tokens(),
-		Insecure: o.unsafe,
-		JobsAPI:  o.jobsAPI,
+		HTTP:     xxljob.HTTPConfig{Tokens: o.tokens(), Insecure: o.unsafe, JobsAPI: o.jobsAPI},
 		Location: o.zone,
 		Executor: executor.Config{Log: executor.LogConfig{Dir: o.logs}},
 		Hooks:    xxljob.Hooks{RunEnded: p.runEnded},

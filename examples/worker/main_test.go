@@ -36,7 +36,7 @@ func (o *output) String() string {
 func TestTwoWorkers(t *testing.T) {
 	const token = "only-for-tests"
 	store := memory.New()
-	s, err := xxljob.New(store, xxljob.Config{Tokens: map[string][]string{"": {token}}})
+	s, err := xxljob.New(store, xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {token}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,8 +52,10 @@ func Node(ctx context.Context, in io.Reader, out io.Writer) error {
 	defer st.Close()
 	s, err := xxljob.New(st, xxljob.Config{
 		App: "here", Node: "besieged",
-		Tokens:  map[string][]string{honestApp: {cfg.Tokens.Honest}, hostileApp: {cfg.Tokens.Hostile}},
-		JobsAPI: []string{hostileApp}, // so that there is more to be kept busy
+		HTTP: xxljob.HTTPConfig{
+			Tokens:  map[string][]string{honestApp: {cfg.Tokens.Honest}, hostileApp: {cfg.Tokens.Hostile}},
+			JobsAPI: []string{hostileApp}, // so that there is more to be kept busy
+		},
 	})
 	if err != nil {
 		return err

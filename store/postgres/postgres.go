@@ -29,7 +29,7 @@ const (
 	LeaseLock LeaseMode = "lock"
 	// LeaseRow goes by the rows alone, for databases behind a pooler that shares
 	// sessions out by transaction, such as PgBouncer: a node that dies is followed
-	// once it was silent for Config.LeaseTTL. Nothing is listened for either.
+	// once it was silent for Config.Cluster.LeaseTTL. Nothing is listened for either.
 	LeaseRow LeaseMode = "row"
 )
 
@@ -60,7 +60,7 @@ type Config struct {
 	// and stores results, one call after the other, when the pool has had no connection
 	// to give for a moment, a quarter of a second at most, because the host uses them
 	// all. Without it, and where the server refuses it, such a node gives its shards to
-	// other nodes once its claims or starts have failed for Config.LeaseTTL. What the
+	// other nodes once its claims or starts have failed for Config.Cluster.LeaseTTL. What the
 	// host itself asks, by AddJob, Trigger or Wait or of the Store, waits for the pool
 	// until its context ends, and the error says how many connections are in use. The
 	// Schedulers on one Store share one reserve.

@@ -25,7 +25,7 @@ func BenchmarkRegistry(b *testing.B) {
 	for range b.N {
 		var sent statements
 		s := openOn(b, pgtest.Pool(b, traced(&sent)), postgres.Config{})
-		sched, err := xxljob.New(s, xxljob.Config{App: "beats", Logger: slog.New(slog.DiscardHandler), Tokens: map[string][]string{"": {"only-for-benchmarks"}}})
+		sched, err := xxljob.New(s, xxljob.Config{App: "beats", Logger: slog.New(slog.DiscardHandler), HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {"only-for-benchmarks"}}}})
 		if err != nil {
 			b.Fatal(err)
 		}

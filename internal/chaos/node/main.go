@@ -67,7 +67,7 @@ func run(ctx context.Context, o options) error {
 	}
 	defer b.close()
 	s, err := xxljob.New(b.store, xxljob.Config{
-		App: "chaos", Node: o.name, Shards: o.shards, StopGrace: 10 * time.Second, AllowSubSecond: true,
+		App: "chaos", Node: o.name, Cluster: xxljob.ClusterConfig{Shards: o.shards}, StopGrace: 10 * time.Second, Limits: xxljob.Limits{AllowSubSecond: true},
 	})
 	if err != nil {
 		return err
