@@ -24,12 +24,12 @@ func (s *starter) startApart(ctx context.Context) (some, locked bool, err error)
 	if err != nil {
 		return n > 0, locked, err
 	}
-	again := s.engine.nextRound()
-	left := s.engine.countLot(again.next())
+	again := s.engine.room.nextRound()
+	left := s.engine.room.countLot(again.next())
 	m, took, stuck, err := s.startFrom(ctx, again, s.herds.again.size())
 	switch {
 	case m == 0:
-	case s.engine.countLot(again.next()) > left: // one is stuck, and the others were with it
+	case s.engine.room.countLot(again.next()) > left: // one is stuck, and the others were with it
 		s.herds.again = herd{}
 	default:
 		s.herds.again.took(m, took)

@@ -30,7 +30,7 @@ func (b *addressBook) addressesFor(ctx context.Context, en *entry, job *Job) (ad
 		en.waited = false
 		return b.decide(key, en.run.Addresses, said)
 	}
-	if b.engine.waits(askLot(job.App), errorLot(job.App)) {
+	if b.engine.room.waits(askLot(job.App), errorLot(job.App)) {
 		return nil, "", errBehind
 	}
 	if e, cached := b.cached(key); cached && len(en.run.Addresses) == 0 {
@@ -74,7 +74,7 @@ func (b *addressBook) askBeside(ctx context.Context, app string) {
 		}
 	}
 	b.asked.end(app, said)
-	b.engine.admitAll(askLot(app))
+	b.engine.room.admitAll(askLot(app))
 	b.s.wakes.start.poke()
 }
 

@@ -86,7 +86,7 @@ func (p *probes) look(a *asking) {
 	job := a.job
 	p.mu.Unlock()
 	if ready {
-		p.engine.admitAll(lot{kind: lotProbe, jobID: job.ID})
+		p.engine.room.admitAll(lot{kind: lotProbe, jobID: job.ID})
 		p.s.wakes.start.poke()
 	}
 }

@@ -12,7 +12,7 @@ import (
 // about, and how long that took.
 func (s *starter) startFrom(ctx context.Context, from lot, most int) (n int, took time.Duration, locked bool, err error) {
 	if from.kind != lotDue {
-		if !s.engine.waits(from) {
+		if !s.engine.room.waits(from) {
 			return 0, 0, false, nil
 		}
 		s.sender.deliverEarly(ctx) // these may take longer than the others can wait
@@ -38,7 +38,7 @@ func (s *starter) collect(ctx context.Context, from lot, most int) ([]attempt, e
 		batch, unknown := s.engine.pop(from, most)
 		if len(unknown) > 0 {
 			if err := s.loadJobs(ctx, unknown); err != nil {
-				s.engine.putBack(from, batch)
+				s.engine.room.putBack(from, batch)
 				return nil, err
 			}
 			if len(batch) == 0 {
@@ -66,7 +66,7 @@ func (s *starter) collect(ctx context.Context, from lot, most int) ([]attempt, e
 			}
 			s.router.routedWell(ctx, a.run.App)
 			if from.kind == lotDue && a.goesApart() {
-				s.engine.waitApart(a.entry)
+				s.engine.room.waitApart(a.entry)
 				continue
 			}
 			if s.reserve(&a, now) {
@@ -92,7 +92,7 @@ func (s *starter) routeEntry(ctx context.Context, a *attempt) error {
 	}
 	a.routedAt = time.Now()
 	if r.serial != a.route.serial {
-		s.engine.changeSerial(a.entry)
+		s.engine.room.changeSerial(a.entry)
 	}
 	a.route, a.routedFor = r, a.job.Version
 	return nil

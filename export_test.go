@@ -58,7 +58,7 @@ func Held(s Scheduler, app string) (n int, bounded bool) {
 	e := s.(*scheduler).engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if h := e.apps[app]; h != nil {
+	if h := e.held.apps[app]; h != nil {
 		return h.n, h.bounded
 	}
 	return 0, false
@@ -95,7 +95,7 @@ func Unheld(n Scheduler, runs []Run) (missing []Run) {
 	s := n.(*scheduler)
 	s.scanner.reload.mu.Lock()
 	defer s.scanner.reload.mu.Unlock()
-	for _, r := range s.engine.unheld(runs) {
+	for _, r := range s.engine.held.unheld(runs) {
 		if _, owned := s.leases.epoch(r.Shard); owned && r.State == StatePlanned && r.PlanEpoch != 0 && !s.scanner.reload.shards[r.Shard] {
 			missing = append(missing, r)
 		}
@@ -111,57 +111,57 @@ func BadBooks(n Scheduler) (faults []string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	bad := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
-	for at := range e.lots {
-		_, away := e.away[at.runID]
+	for at := range e.room.lots {
+		_, away := e.under.away[at.runID]
 		switch {
-		case at.kind == lotRunning && e.lanes.running[addressKey{at.app, at.address}] == 0,
-			at.kind == lotAddress && e.lanes.address[addressLane{addressKey{at.app, at.address}, at.lane}] == 0,
-			at.kind == lotApp && e.lanes.apps[appLane{at.app, at.lane}] == 0,
-			at.kind == lotLane && e.lanes.used[at.lane] == 0,
-			at.kind == lotSerial && e.serial[at] == 0,
+		case at.kind == lotRunning && e.room.lanes.running[addressKey{at.app, at.address}] == 0,
+			at.kind == lotAddress && e.room.lanes.address[addressLane{addressKey{at.app, at.address}, at.lane}] == 0,
+			at.kind == lotApp && e.room.lanes.apps[appLane{at.app, at.lane}] == 0,
+			at.kind == lotLane && e.room.lanes.used[at.lane] == 0,
+			at.kind == lotSerial && e.room.serial[at] == 0,
 			at.kind == lotProbe && !s.router.probes.pending(at.jobID),
-			at.kind == lotRun && !away && e.flights[at.runID] == nil,
-			at.kind == lotOrder && len(e.transit[at.jobID]) == 0,
+			at.kind == lotRun && !away && e.under.flights[at.runID] == nil,
+			at.kind == lotOrder && len(e.room.transit[at.jobID]) == 0,
 			at.kind == lotSettle && len(s.leases.unsettled())+len(s.leases.unloaded()) == 0:
 			bad("runs wait for nothing in lot %+v", at)
 		}
 	}
-	for at, l := range e.lots {
+	for at, l := range e.room.lots {
 		for _, q := range l.apps {
 			for _, en := range *q {
-				if (at.kind == lotOrder || at.kind == lotSettle) && e.serial[en.route.serial] == en.run.ID {
+				if (at.kind == lotOrder || at.kind == lotSettle) && e.room.serial[en.route.serial] == en.run.ID {
 					bad("run %d waits in lot %+v with the place of a serial job in its hands", en.run.ID, at)
 				}
 			}
 		}
 	}
 	places := map[addressKey]int{}
-	for id, f := range e.flights {
+	for id, f := range e.under.flights {
 		if f.counts {
 			places[f.key]++
 		}
-		if f.serial.kind == lotSerial && !f.remote && e.serial[f.serial] != id {
+		if f.serial.kind == lotSerial && !f.remote && e.room.serial[f.serial] != id {
 			bad("flight %d does not have its place in %+v", id, f.serial)
 		}
 	}
-	for _, a := range e.away {
+	for _, a := range e.under.away {
 		if a.places.app != "" {
 			places[a.places]++
 		}
 	}
-	for job, runs := range e.transit {
+	for job, runs := range e.room.transit {
 		for id := range runs {
-			if _, away := e.away[id]; !away && e.held[id] == nil {
+			if _, away := e.under.away[id]; !away && e.held.runs[id] == nil {
 				bad("run %d of job %d is in transit to nowhere", id, job)
 			}
 		}
 	}
-	if !maps.Equal(places, e.lanes.running) {
-		bad("places held are %v, and by the runs under way %v", e.lanes.running, places)
+	if !maps.Equal(places, e.room.lanes.running) {
+		bad("places held are %v, and by the runs under way %v", e.room.lanes.running, places)
 	}
-	for at, id := range e.serial {
-		_, away := e.away[id]
-		if !away && e.flights[id] == nil && e.held[id] == nil {
+	for at, id := range e.room.serial {
+		_, away := e.under.away[id]
+		if !away && e.under.flights[id] == nil && e.held.runs[id] == nil {
 			bad("run %d, which is not here, has the place %+v", id, at)
 		}
 	}

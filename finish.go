@@ -35,7 +35,7 @@ type attachedAdmin struct{ f *finisher }
 func (a attachedAdmin) Callback(ctx context.Context, reqs []wire.CallbackRequest) (wire.Return, error) {
 	results := make([]Result, 0, len(reqs))
 	for _, r := range reqs {
-		if at := a.f.engine.flight(r.LogID); at != nil && (!r.Exact || sameDate(r.LogDateTim, at.run)) {
+		if at := a.f.engine.under.flight(r.LogID); at != nil && (!r.Exact || sameDate(r.LogDateTim, at.run)) {
 			results = append(results, resultOf(at, r))
 		}
 	}
@@ -158,7 +158,7 @@ func (f *finisher) ended(runs []Run) {
 	rearmed := false
 	for _, r := range runs {
 		f.engine.land(r.ID)
-		f.engine.notify(r)
+		f.engine.waiters.notify(r)
 		f.hooks.ended(r)
 		rearmed = rearmed || r.Type == TriggerFixDelay
 	}

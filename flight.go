@@ -3,7 +3,8 @@ package xxljob
 // The passage of an entry from waiting to running, in the engine's books.
 
 import (
-	"context"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -12,16 +13,16 @@ import (
 func (e *engine) takeOff(a attempt, run Run, acked time.Time) *flight {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.held[run.ID] == a.entry {
-		e.unhold(a.entry)
+	if e.held.runs[run.ID] == a.entry {
+		e.held.unhold(a.entry)
 	}
-	if f := e.flights[run.ID]; f != nil {
+	if f := e.under.flights[run.ID]; f != nil {
 		// It is under way here already: what was taken for it is given back.
-		e.giveBackPlaces(a)
+		e.room.giveBackPlaces(a)
 		if f.serial != a.route.serial {
-			e.freeSerial(a.route.serial, run.ID)
+			e.room.freeSerial(a.route.serial, run.ID)
 		}
-		e.arrived(run.JobID, run.ID)
+		e.room.arrived(run.JobID, run.ID)
 		return nil
 	}
 	return e.fly(a.route, run, a.job, acked)
@@ -31,22 +32,14 @@ func (e *engine) takeOff(a attempt, run Run, acked time.Time) *flight {
 func (e *engine) takeOffSibling(r routed, run Run, job *Job, acked time.Time) *flight {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.flights[run.ID] != nil || e.landed.has(run) {
+	if e.under.flights[run.ID] != nil || e.under.landed.has(run) {
 		return nil
 	}
-	e.lanes.enter(r.lane, r.key(run.App), r.places)
-	if !e.takeSerial(r.serial, &run) {
+	e.room.lanes.enter(r.lane, r.key(run.App), r.places)
+	if !e.room.takeSerial(r.serial, &run) {
 		r.serial = lot{} // the executor's own queue keeps the parts in order
 	}
 	return e.fly(r, run, job, acked)
-}
-
-// hasLanded reports whether this very start of the run was under way here and is
-// over.
-func (e *engine) hasLanded(run Run) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.landed.has(run)
 }
 
 func (e *engine) fly(r routed, run Run, job *Job, acked time.Time) *flight {
@@ -58,19 +51,19 @@ func (e *engine) fly(r routed, run Run, job *Job, acked time.Time) *flight {
 		if r.places > 0 {
 			away.places = r.key(run.App)
 		}
-		e.away[run.ID] = away
+		e.under.away[run.ID] = away
 		if r.ordered {
-			e.transit.add(&run)
+			e.room.transit.add(&run)
 		}
 		return nil
 	}
-	e.arrived(run.JobID, run.ID)
-	e.ref(run.JobID, job)
+	e.room.arrived(run.JobID, run.ID)
+	e.jobs.ref(run.JobID, job)
 	f := &flight{
 		run: run, job: job, exec: r.exec, remote: r.remote, fanned: r.fanned, lane: r.lane, key: r.key(run.App), serial: r.serial,
 		counts: r.places > 0, acked: acked, choices: r.choices,
 	}
-	e.flights[run.ID] = f
+	e.under.flights[run.ID] = f
 	return f
 }
 
@@ -79,101 +72,31 @@ func (e *engine) fly(r routed, run Run, job *Job, acked time.Time) *flight {
 func (e *engine) answered(f *flight, took time.Duration, now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if took > e.cfg.Limits.SlowAfter {
-		ref := e.jobs[f.run.JobID]
-		if ref == nil { // its result was quicker than the answer
-			ref = &jobRef{job: f.job}
-			e.jobs[f.run.JobID] = ref
-		}
-		ref.slow.add(now)
-	}
+	e.jobs.took(f.run.JobID, f.job, took, now)
 	freed := false
 	if f.remote { // the next run of a serial job may be sent
-		freed = e.freeSerial(f.serial, f.run.ID)
+		freed = e.room.freeSerial(f.serial, f.run.ID)
 	}
-	for _, at := range e.lanes.answered(f.lane, f.key) {
-		freed = e.admit(at) || freed
+	for _, at := range e.room.lanes.answered(f.lane, f.key) {
+		freed = e.room.admit(at) || freed
 	}
 	e.wakes.start.pokeIf(freed)
-}
-
-// flight returns the flight of a run, nil when it is not under way here.
-func (e *engine) flight(runID int64) *flight {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.flights[runID]
-}
-
-// send marks the flight as handed to its executor; false when it was killed or
-// taken away before.
-func (e *engine) send(f *flight) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if f.killed || e.flights[f.run.ID] != f {
-		return false
-	}
-	f.sent = true
-	return true
-}
-
-// intercept keeps a flight from being sent; false when it has been.
-func (e *engine) intercept(f *flight) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if f.sent || f.killed || e.flights[f.run.ID] != f {
-		return false
-	}
-	f.killed = true
-	return true
-}
-
-// kill notes that a flight is to be killed, and reports whether its executor can
-// be asked now: it has accepted the run, and was not asked before.
-func (e *engine) kill(f *flight, reason string) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	first := f.kill == ""
-	f.kill = reason
-	return f.accepted && first
-}
-
-// accepted notes that the executor has the run, and returns the reason if it is
-// to be killed.
-func (e *engine) accepted(f *flight) (kill string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	f.accepted = true
-	return f.kill
 }
 
 // knows reports whether this node holds the run or has it under way.
 func (e *engine) knows(runID int64) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.held[runID] != nil || e.flights[runID] != nil
-}
-
-// inFlight returns the flights of this process.
-func (e *engine) inFlight() []*flight {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	all := make([]*flight, 0, len(e.flights))
-	for _, f := range e.flights {
-		all = append(all, f)
-	}
-	return all
+	return e.held.runs[runID] != nil || e.under.flights[runID] != nil
 }
 
 // awayIDs returns the runs of other nodes whose end this node waits for.
 func (e *engine) awayIDs() []int64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	ids := make([]int64, 0, len(e.away)+len(e.waiters))
-	for id := range e.away {
-		ids = append(ids, id)
-	}
-	for id := range e.waiters {
-		if e.flights[id] == nil {
+	ids := slices.Collect(maps.Keys(e.under.away))
+	for _, id := range e.waiters.runs() {
+		if e.under.flights[id] == nil {
 			ids = append(ids, id)
 		}
 	}
@@ -184,13 +107,13 @@ func (e *engine) awayIDs() []int64 {
 func (e *engine) moved(f *flight, run Run) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.flights[f.run.ID] != f {
+	if e.under.flights[f.run.ID] != f {
 		return
 	}
 	e.landFlight(run.ID)
-	e.away[run.ID] = awayAt(run)
+	e.under.away[run.ID] = awayAt(run)
 	if inTransit(run) {
-		e.transit.add(&run)
+		e.room.transit.add(&run)
 	}
 }
 
@@ -200,11 +123,11 @@ func (e *engine) moved(f *flight, run Run) {
 func (e *engine) redirected(f *flight, run Run, r routed) *flight {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.flights[run.ID] != f {
+	if e.under.flights[run.ID] != f {
 		return nil
 	}
 	e.landFlight(run.ID)
-	e.lanes.enter(r.lane, r.key(run.App), r.places)
+	e.room.lanes.enter(r.lane, r.key(run.App), r.places)
 	return e.fly(r, run, f.job, f.acked)
 }
 
@@ -212,14 +135,14 @@ func (e *engine) redirected(f *flight, run Run, r routed) *flight {
 func (e *engine) adopt(r Run) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.flights[r.ID] != nil {
+	if e.under.flights[r.ID] != nil {
 		return
 	}
-	if _, known := e.away[r.ID]; !known {
-		e.away[r.ID] = awayAt(r)
+	if _, known := e.under.away[r.ID]; !known {
+		e.under.away[r.ID] = awayAt(r)
 	}
 	if inTransit(r) {
-		e.transit.add(&r)
+		e.room.transit.add(&r)
 	}
 }
 
@@ -235,7 +158,7 @@ func (e *engine) land(runID int64) {
 func (e *engine) landStart(runID, token int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if f := e.flights[runID]; f == nil || token == 0 || f.run.Token == token {
+	if f := e.under.flights[runID]; f == nil || token == 0 || f.run.Token == token {
 		e.landRun(runID)
 	}
 }
@@ -250,76 +173,38 @@ func (e *engine) landRun(runID int64) {
 
 // landFlight frees what a run held that was under way here.
 func (e *engine) landFlight(runID int64) (freed bool) {
-	f := e.flights[runID]
+	f := e.under.flights[runID]
 	if f == nil {
 		return false
 	}
-	delete(e.flights, runID)
-	e.landed.add(f.run)
-	e.unref(f.run.JobID)
+	delete(e.under.flights, runID)
+	e.under.landed.add(f.run)
+	e.jobs.unref(f.run.JobID)
 	if f.counts {
-		freed = e.admit(e.lanes.ended(f.key))
+		freed = e.room.admit(e.room.lanes.ended(f.key))
 	}
-	freed = e.freeSerial(f.serial, runID) || freed
-	freed = e.admitAllOf(lot{kind: lotRun, runID: runID}) || freed
-	if len(e.flights) == 0 && e.quiet != nil {
-		close(e.quiet)
-		e.quiet = nil
+	freed = e.room.freeSerial(f.serial, runID) || freed
+	freed = e.room.admitAllOf(lot{kind: lotRun, runID: runID}) || freed
+	if len(e.under.flights) == 0 && e.under.quiet != nil {
+		close(e.under.quiet)
+		e.under.quiet = nil
 	}
 	return freed
 }
 
 // landAway frees what a run at another node held, but for the lot kept.
 func (e *engine) landAway(runID int64, kept lot) (freed bool) {
-	a, ok := e.away[runID]
+	a, ok := e.under.away[runID]
 	if !ok {
 		return false
 	}
-	delete(e.away, runID)
-	freed = e.arrived(a.jobID, runID)
+	delete(e.under.away, runID)
+	freed = e.room.arrived(a.jobID, runID)
 	if a.places.app != "" {
-		freed = e.admit(e.lanes.ended(a.places)) || freed
+		freed = e.room.admit(e.room.lanes.ended(a.places)) || freed
 	}
 	if a.serial != kept {
-		freed = e.freeSerial(a.serial, runID) || freed
+		freed = e.room.freeSerial(a.serial, runID) || freed
 	}
-	return e.admitAllOf(lot{kind: lotRun, runID: runID}) || freed
-}
-
-// idle waits until no run is under way in this process.
-func (e *engine) idle(ctx context.Context) error {
-	e.mu.Lock()
-	if len(e.flights) == 0 {
-		e.mu.Unlock()
-		return nil
-	}
-	if e.quiet == nil {
-		e.quiet = make(chan struct{})
-	}
-	quiet := e.quiet
-	e.mu.Unlock()
-	select {
-	case <-quiet:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// fitting returns the runs that there is room for, by the places of each app, and
-// whether some have to wait.
-func (e *engine) fitting(runs []Run, places map[string]int) (ids []int64, full bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	more := map[addressKey]int{}
-	for _, r := range runs {
-		k := addressKey{r.App, r.Address}
-		if e.lanes.running[k]+more[k] >= places[r.App] {
-			full = true
-			continue
-		}
-		more[k]++
-		ids = append(ids, r.ID)
-	}
-	return ids, full
+	return e.room.admitAllOf(lot{kind: lotRun, runID: runID}) || freed
 }

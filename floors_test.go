@@ -151,8 +151,8 @@ var floors = [][]string{
 	},
 	{ // books: what a node knows, each under a lock of its own; of these only shared.go calls the store
 		"appsasked", "attachedset", "doubts", "early", "engine", "fitness", "flight", "gone", "held", "heldring", "hooks", "intake", "intakeroom",
-		"intakestore", "landings", "lanes", "lead", "lease", "logdesk", "indoubtlist", "order", "ownlists", "parking", "queue", "reload", "remote", "roll",
-		"rollread", "routed", "routequeue", "seen", "settled", "shared", "shares", "transit", "turns", "usercalls", "userring", "waiters",
+		"intakestore", "landings", "lanes", "lead", "lease", "logdesk", "indoubtlist", "order", "jobbook", "ownlists", "queue", "reload", "remote", "roll",
+		"rollread", "routed", "routequeue", "seen", "settled", "shared", "shares", "transit", "tries", "turns", "underway", "usercalls", "waiters", "waitingroom",
 	},
 	{ // decisions: which instants, which address, what an answer means
 		"address", "addressask", "addressbook", "addresschoice", "appask", "asking", "callee", "jobread", "outcome", "plan", "probe", "probebook",

@@ -87,7 +87,7 @@ func (b *inbox) takeSome(ctx context.Context, runs []Run) (full bool, err error)
 			places[r.App] = b.attached.placesOf(r.App)
 		}
 	}
-	fit, full := b.engine.fitting(runs, places)
+	fit, full := b.engine.room.fitting(runs, places)
 	if len(fit) == 0 {
 		return full, nil
 	}
@@ -156,7 +156,7 @@ func (b *inbox) receive(taken []Run, jobs map[int64]*Job, began time.Time) {
 		switch {
 		case r.State.Ended(): // killed before it was taken
 			b.finisher.ended([]Run{r})
-		case b.engine.flight(r.ID) != nil:
+		case b.engine.under.flight(r.ID) != nil:
 		default:
 			b.receiveOne(r, jobs[r.JobID], began)
 		}

@@ -2,69 +2,81 @@ package xxljob
 
 // What a node holds of an app's planned runs. Memory is bounded: of an app with
 // more runs than that the node holds the earliest, up to a horizon, and reads on
-// in the store when they run low. All of it is guarded by the engine's mutex.
+// in the store when they run low.
 
 import (
 	"slices"
+	"sync"
 	"time"
+
+	"github.com/xxljob/xxljob/internal/guard"
 )
 
-// hold puts planned runs on the ring, as far as their apps have room.
-func (e *engine) hold(runs []Run, jobs map[int64]*Job) {
-	if len(runs) == 0 {
-		return
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.wakes.start.pokeIf(e.holdSome(runs, jobs))
+// heldRuns are the planned runs that a node has in memory: on the ring, due, waiting or
+// being started.
+type heldRuns struct {
+	most int  // of an app: Limits.MaxHeld
+	scan wake // of the loop that reads on
+	jobs *jobBook
+
+	mu   *sync.Mutex         // the engine's
+	ring *heldRing           // guarded by mu
+	runs map[int64]*entry    // guarded by mu
+	apps map[string]*holding // guarded by mu: what is held of each app
 }
 
-// holdSome is hold with the mutex held. It reports whether one of the runs is now the next
-// to become due.
-func (e *engine) holdSome(runs []Run, jobs map[int64]*Job) (sooner bool) {
-	before, had := e.dueTimes.next()
-	for i := range runs {
-		r := &runs[i]
-		switch en := e.held[r.ID]; {
-		case r.State != StatePlanned:
-		case en != nil:
-			en.refresh(r)
-		case e.hasRoom(r):
-			e.holdOne(r, jobs[r.JobID])
+func newHeldRuns(cfg *Config, scan wake, jobs *jobBook, mu *sync.Mutex, panics *guard.Log) *heldRuns {
+	held := &heldRuns{
+		most: cfg.Limits.MaxHeld, scan: scan, jobs: jobs, mu: mu, runs: map[int64]*entry{}, apps: map[string]*holding{},
+	}
+	held.ring = newHeldRing(cfg, panics, held.onRing)
+	return held
+}
+
+// onRing are the runs that have not come up yet.
+func (hr *heldRuns) onRing(yield func(at time.Time, runID int64)) {
+	for id, en := range hr.runs {
+		if !en.due {
+			yield(en.run.Scheduled, id)
 		}
 	}
-	after, has := e.dueTimes.next()
-	return has && (!had || after < before)
 }
 
-func (e *engine) holdOne(r *Run, job *Job) {
-	e.ref(r.JobID, job)
-	e.held[r.ID] = &entry{run: *r}
-	e.apps[r.App].n++
-	e.pushRing(r.Scheduled, r.ID)
-	e.dueTimes.add(r.Scheduled.UnixMilli())
+// holding is what a node holds of one app.
+type holding struct {
+	n int
+	// bounded says that runs behind the horizon are in the store only.
+	bounded bool
+	horizon ringEntry
+}
+
+func (hr *heldRuns) holdOne(r *Run, job *Job) {
+	hr.jobs.ref(r.JobID, job)
+	hr.runs[r.ID] = &entry{run: *r}
+	hr.apps[r.App].n++
+	hr.ring.push(r.Scheduled, r.ID)
 }
 
 // hasRoom reports whether a run is to be held: it is not behind the horizon, or
-// there is none. A full app gets one.
-func (e *engine) hasRoom(r *Run) bool {
-	h := e.apps[r.App]
+// there is none. A full app gets one, for which some are forgotten.
+func (hr *heldRuns) hasRoom(r *Run) (has bool, forgotten []*entry) {
+	h := hr.apps[r.App]
 	if h == nil {
 		h = &holding{}
-		e.apps[r.App] = h
+		hr.apps[r.App] = h
 	}
 	key := keyOfRun(r)
-	if h.n >= e.cfg.Limits.MaxHeld && (!h.bounded || !h.horizon.before(key)) {
-		e.shed(r.App, h)
+	if h.n >= hr.most && (!h.bounded || !h.horizon.before(key)) {
+		forgotten = hr.shed(r.App, h)
 	}
-	return !h.bounded || !h.horizon.before(key)
+	return !h.bounded || !h.horizon.before(key), forgotten
 }
 
 // shed forgets the later half of what is on the ring for an app. The ring goes
 // on holding their ids, which mean nothing any more when they come up.
-func (e *engine) shed(app string, h *holding) {
+func (hr *heldRuns) shed(app string, h *holding) (forgotten []*entry) {
 	var keys []ringEntry
-	for _, en := range e.held {
+	for _, en := range hr.runs {
 		if en.run.App == app && !en.due {
 			keys = append(keys, keyOfRun(&en.run))
 		}
@@ -72,7 +84,7 @@ func (e *engine) shed(app string, h *holding) {
 	h.bounded = true
 	if len(keys) < 2 {
 		h.horizon = ringEntry{} // all that is held is due: nothing else fits
-		return
+		return nil
 	}
 	slices.SortFunc(keys, func(a, b ringEntry) int {
 		if a.before(b) {
@@ -82,35 +94,36 @@ func (e *engine) shed(app string, h *holding) {
 	})
 	h.horizon = keys[len(keys)/2-1]
 	for _, k := range keys[len(keys)/2:] {
-		en := e.held[k.runID]
-		e.unhold(en)
-		e.arrived(en.run.JobID, en.run.ID)
+		en := hr.runs[k.runID]
+		hr.unhold(en)
+		forgotten = append(forgotten, en)
 	}
-	e.wakes.scan.poke()
+	hr.scan.poke()
+	return forgotten
 }
 
 // unhold takes an entry out of the books.
-func (e *engine) unhold(en *entry) {
-	delete(e.held, en.run.ID)
-	e.unref(en.run.JobID)
-	h := e.apps[en.run.App]
+func (hr *heldRuns) unhold(en *entry) {
+	delete(hr.runs, en.run.ID)
+	hr.jobs.unref(en.run.JobID)
+	h := hr.apps[en.run.App]
 	h.n--
 	switch {
 	case h.n == 0 && !h.bounded:
-		delete(e.apps, en.run.App)
-	case h.n <= e.cfg.Limits.MaxHeld/2 && h.bounded:
-		e.wakes.scan.poke()
+		delete(hr.apps, en.run.App)
+	case h.n <= hr.most/2 && h.bounded:
+		hr.scan.poke()
 	}
 }
 
 // thirsty returns the apps that have runs in the store only and too few here,
 // with the key behind which to read on.
-func (e *engine) thirsty() map[string]ringEntry {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (hr *heldRuns) thirsty() map[string]ringEntry {
+	hr.mu.Lock()
+	defer hr.mu.Unlock()
 	var apps map[string]ringEntry
-	for app, h := range e.apps {
-		if h.bounded && h.n <= e.cfg.Limits.MaxHeld/2 {
+	for app, h := range hr.apps {
+		if h.bounded && h.n <= hr.most/2 {
 			if apps == nil {
 				apps = map[string]ringEntry{}
 			}
@@ -124,67 +137,56 @@ func (e *engine) thirsty() map[string]ringEntry {
 // with them; last says that nothing comes behind the page. It reports whether
 // there is room for another page. Where the horizon is not any more where the
 // page begins, some of what was held is forgotten: the page is not held.
-func (e *engine) holdNext(app string, from ringEntry, runs []Run, last bool) (more bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	h := e.apps[app]
+func (hr *heldRuns) holdNext(app string, from ringEntry, runs []Run, last bool) (more bool) {
+	hr.mu.Lock()
+	defer hr.mu.Unlock()
+	h := hr.apps[app]
 	if h == nil || h.horizon != from {
 		return false
 	}
 	for i := range runs {
-		if e.held[runs[i].ID] == nil {
-			e.holdOne(&runs[i], nil)
+		if hr.runs[runs[i].ID] == nil {
+			hr.holdOne(&runs[i], nil)
 		}
 		h.horizon = keyOfRun(&runs[i])
 	}
 	if last {
 		h.bounded = false
 		if h.n == 0 {
-			delete(e.apps, app)
+			delete(hr.apps, app)
 		}
 	}
-	return !last && h.n < e.cfg.Limits.MaxHeld-scanRuns
+	return !last && h.n < hr.most-scanRuns
 }
 
-// takeDue moves what is due at or before t from the ring to the due queue.
-func (e *engine) takeDue(t time.Time) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.dueTimes.popUpTo(t.UnixMilli())
-	for _, id := range e.popRing(t) {
-		en := e.held[id]
-		switch {
-		case en == nil || en.due: // forgotten, or forgotten and held again
-		case en.run.Scheduled.After(t):
-			// A ring of the user's was early; P2 does not rest on it.
-			e.pushRing(en.run.Scheduled, id)
-			e.dueTimes.add(en.run.Scheduled.UnixMilli())
-		default:
-			en.due = true
-			e.due.push(en)
+// nextDue is when the ring has something due.
+func (hr *heldRuns) nextDue() (time.Time, bool) {
+	hr.mu.Lock()
+	defer hr.mu.Unlock()
+	return hr.ring.next()
+}
+
+// refreshRuns is entry.refresh for those of the runs that are held.
+func (hr *heldRuns) refreshRuns(runs []Run) {
+	hr.mu.Lock()
+	defer hr.mu.Unlock()
+	for i := range runs {
+		if en := hr.runs[runs[i].ID]; en != nil {
+			en.refresh(&runs[i])
 		}
-	}
-	if _, armed := e.dueTimes.next(); !armed && e.lenRing() > 0 {
-		// A ring of the user's is late with something.
-		e.dueTimes.add(t.Add(lockedRetry).UnixMilli())
 	}
 }
 
-// release forgets a held entry that will not start; what it had in its hands
-// goes to the next.
-func (e *engine) release(en *entry) {
-	if e.held[en.run.ID] == en {
-		e.unhold(en)
+// unheld are those of the runs that are neither held nor behind the horizon of a full
+// app.
+func (hr *heldRuns) unheld(runs []Run) (missing []Run) {
+	hr.mu.Lock()
+	defer hr.mu.Unlock()
+	for i := range runs {
+		r := &runs[i]
+		if h := hr.apps[r.App]; hr.runs[r.ID] == nil && !(h != nil && h.bounded && h.horizon.before(keyOfRun(r))) {
+			missing = append(missing, *r)
+		}
 	}
-	e.unkeep(en)
-	e.letGoOn(en)
-	f, flies := e.flights[en.run.ID]
-	a, away := e.away[en.run.ID]
-	// It was held by a stale reading where it is under way: that has its place then.
-	if at := en.route.serial; !(flies && f.serial == at || away && a.serial == at) {
-		e.freeSerial(at, en.run.ID)
-	}
-	if !away {
-		e.arrived(en.run.JobID, en.run.ID)
-	}
+	return missing
 }

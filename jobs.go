@@ -199,7 +199,7 @@ func (d *definer) edit(ctx context.Context, id int64, e Edit) (Job, error) {
 	if err != nil {
 		return Job{}, absent(e.Verb, fmt.Sprintf("job %d", id), err)
 	}
-	d.engine.remember(map[int64]*Job{id: &job})
+	d.engine.jobs.remember(map[int64]*Job{id: &job})
 	d.wakes.scan.poke()
 	return job, nil
 }
@@ -269,7 +269,7 @@ func (d *definer) RemoveJob(ctx context.Context, id int64) error {
 		return absent("remove", fmt.Sprintf("job %d", id), err)
 	}
 	d.forgetRoutes(ctx, id)
-	d.engine.jobGone(id)
+	d.engine.jobs.jobGone(id)
 	d.wakes.scan.poke()
 	return nil
 }

@@ -41,7 +41,7 @@ func (k *killer) Kill(ctx context.Context, runID int64) error {
 	}
 	switch {
 	case run.State == StateCancelled:
-		k.engine.notify(run)
+		k.engine.waiters.notify(run)
 	case run.State.Ended():
 	case run.Address == LocalAddress(k.incarnation):
 		k.killHere(ctx, run)
@@ -53,7 +53,7 @@ func (k *killer) Kill(ctx context.Context, runID int64) error {
 
 // killAll kills every run of this process, at the end of Stop's grace.
 func (k *killer) killAll(ctx context.Context, reason string) {
-	for _, f := range k.engine.inFlight() {
+	for _, f := range k.engine.under.inFlight() {
 		if f.remote {
 			continue // it goes on without this node
 		}
@@ -65,15 +65,15 @@ func (k *killer) killAll(ctx context.Context, reason string) {
 
 // killHere kills a run of this process: before it is sent, or at its executor.
 func (k *killer) killHere(ctx context.Context, r Run) {
-	f := k.engine.flight(r.ID)
+	f := k.engine.under.flight(r.ID)
 	if f == nil {
 		return
 	}
-	if k.engine.intercept(f) {
+	if k.engine.under.intercept(f) {
 		k.finisher.finishAsync(k.finisher.resultAt(f, Result{State: StateKilled, HandleMsg: killReason(r)}))
 		return
 	}
-	if k.engine.kill(f, killReason(r)) {
+	if k.engine.under.kill(f, killReason(r)) {
 		k.killAt(ctx, f, killReason(r))
 	}
 }
@@ -97,7 +97,7 @@ func (k *killer) killAt(ctx context.Context, f *flight, reason string) {
 
 // killRemote kills a run at a remote executor, or keeps it from being sent there.
 func (k *killer) killRemote(ctx context.Context, r Run) error {
-	if f := k.engine.flight(r.ID); f != nil && k.engine.intercept(f) {
+	if f := k.engine.under.flight(r.ID); f != nil && k.engine.under.intercept(f) {
 		k.finisher.finishAsync(k.finisher.resultAt(f, Result{State: StateKilled, HandleMsg: r.KillReason}))
 		return nil
 	}

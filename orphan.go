@@ -65,7 +65,7 @@ func (s *settler) mineToRun(r Run) bool {
 func (s *settler) settleOrphans(ctx context.Context, ripe []Run) error {
 	var adopted []Run
 	for _, r := range ripe {
-		if s.doubts.about(r, s.incarnation) && !s.engine.hasLanded(r) {
+		if s.doubts.about(r, s.incarnation) && !s.engine.under.hasLanded(r) {
 			adopted = append(adopted, r)
 			continue
 		}

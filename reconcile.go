@@ -76,7 +76,7 @@ func (c *reconciler) reconcile(ctx context.Context, owned []Shard) error {
 		if err != nil {
 			return err
 		}
-		for _, r := range c.engine.unheld(runs) {
+		for _, r := range c.engine.held.unheld(runs) {
 			c.miss(r, now)
 		}
 		if len(runs) < q.Limit {
@@ -117,7 +117,7 @@ func (c *reconciler) takeUpMissing(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range c.engine.unheld(runs) {
+	for _, r := range c.engine.held.unheld(runs) {
 		epoch, owned := c.leases.epoch(r.Shard)
 		if r.State != StatePlanned || !owned || epoch != c.missing[r.ID].epoch {
 			continue
@@ -129,18 +129,4 @@ func (c *reconciler) takeUpMissing(ctx context.Context, now time.Time) error {
 		delete(c.missing, id)
 	}
 	return nil
-}
-
-// unheld are those of the runs that are neither held nor behind the horizon of a full
-// app.
-func (e *engine) unheld(runs []Run) (missing []Run) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for i := range runs {
-		r := &runs[i]
-		if h := e.apps[r.App]; e.held[r.ID] == nil && !(h != nil && h.bounded && h.horizon.before(keyOfRun(r))) {
-			missing = append(missing, *r)
-		}
-	}
-	return missing
 }

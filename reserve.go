@@ -35,25 +35,25 @@ func (s *starter) reserve(a *attempt, now time.Time) bool {
 	if r.refused == "" {
 		if r.lane != laneNone {
 			r.lane = laneFast
-			if ref := e.jobs[a.job.ID]; ref != nil && ref.slow.slow(now, s.cfg.Limits.SlowCount) {
+			if e.jobs.isSlow(a.job.ID, now) {
 				r.lane = laneSlow
 			}
 		}
-		if !e.takeSerial(r.serial, &a.run) {
-			e.park(r.serial, a.entry)
+		if !e.room.takeSerial(r.serial, &a.run) {
+			e.room.park(r.serial, a.entry)
 			return false
 		}
-		if full, ok := e.lanes.fits(r.lane, r.key(a.run.App), r.places); !ok {
-			e.park(full, a.entry)
+		if full, ok := e.room.lanes.fits(r.lane, r.key(a.run.App), r.places); !ok {
+			e.room.park(full, a.entry)
 			return false
 		}
-		e.lanes.enter(r.lane, r.key(a.run.App), r.places)
+		e.room.lanes.enter(r.lane, r.key(a.run.App), r.places)
 		if r.ordered && (r.exec == nil || len(r.targets) > 0) { // parts of a broadcast go to other nodes
-			e.transit.add(&a.run)
+			e.room.transit.add(&a.run)
 		}
 	}
 	if r.refused != "" || !a.from.isRoomOf(r.lane, r.key(a.run.App), r.places) {
-		e.letGoOn(a.entry)
+		e.room.letGoOn(a.entry)
 	}
 	a.waited, a.starting = false, true
 	a.start = s.startOf(a)
@@ -66,10 +66,10 @@ func (s *starter) isNotRouted(a *attempt) bool {
 	e, r := s.engine, &a.route
 	switch {
 	case r.probing && !s.router.probes.pending(a.job.ID):
-		e.keepAhead(a.entry)
-		e.due.push(a.entry) // the answers have come in meanwhile
+		e.room.keepAhead(a.entry)
+		e.room.due.push(a.entry) // the answers have come in meanwhile
 	case r.probing:
-		e.park(lot{kind: lotProbe, jobID: a.job.ID}, a.entry)
+		e.room.park(lot{kind: lotProbe, jobID: a.job.ID}, a.entry)
 	case r.behind.ID != 0:
 		e.parkBehindRun(r.behind, a.entry)
 		s.wakes.watch.poke()
@@ -90,9 +90,9 @@ func (s *starter) waitsBehind(a *attempt) bool {
 	case !owned: // it was lost while an address was looked for
 		e.release(a.entry)
 	case !open:
-		e.parkBehind(lot{kind: lotSettle}, a.entry)
-	case e.transit.isBehind(&a.run):
-		e.parkBehind(lotOrderOf(a.run.JobID), a.entry)
+		e.room.parkBehind(lot{kind: lotSettle}, a.entry)
+	case e.room.transit.isBehind(&a.run):
+		e.room.parkBehind(lotOrderOf(a.run.JobID), a.entry)
 		s.wakes.transit.poke()
 	default:
 		return false
@@ -107,10 +107,10 @@ func (s *starter) waitsForPart(a *attempt) bool {
 	e := s.engine
 	for _, address := range a.route.targets {
 		at := serialAt(a.job, address)
-		for _, en := range []*entry{e.held[e.serial[at]], e.lots.head(at, a.run.App)} {
+		for _, en := range []*entry{e.held.runs[e.room.serial[at]], e.room.lots.head(at, a.run.App)} {
 			if address != a.route.address && en != nil && keyOfRun(&en.run).before(keyOfRun(&a.run)) {
-				e.keepAhead(en)
-				e.parkBehind(lotOrderOf(a.run.JobID), a.entry)
+				e.room.keepAhead(en)
+				e.room.parkBehind(lotOrderOf(a.run.JobID), a.entry)
 				return true
 			}
 		}
@@ -162,9 +162,9 @@ func (s *starter) turnBegins(a *attempt) {
 	e := s.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.unkeep(a.entry)
+	e.room.unkeep(a.entry)
 	if s.isOutdated(a) {
-		e.freeSerial(a.route.serial, a.run.ID)
+		e.room.freeSerial(a.route.serial, a.run.ID)
 		a.entry.route = routed{}
 	}
 	a.turned = true

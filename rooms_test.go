@@ -22,7 +22,7 @@ func books(t *testing.T, runs int64) (*starter, []*entry) {
 		job := &Job{ID: id, App: "app", Block: block.SerialExecution}
 		run := Run{ID: id, JobID: id, App: "app", Shard: 1, State: StatePlanned, Scheduled: time.UnixMilli(id)}
 		e.hold([]Run{run}, map[int64]*Job{id: job})
-		entries = append(entries, e.held[id])
+		entries = append(entries, e.held.runs[id])
 	}
 	return s, entries
 }
@@ -42,12 +42,12 @@ func TestRoomThatIsNotTaken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, entries := books(t, 2)
 			e, key := s.engine, here.key("app")
-			e.lanes.enter(laneNone, key, 1)
+			e.room.lanes.enter(laneNone, key, 1)
 			for _, en := range entries {
-				room, _ := e.lanes.fits(laneNone, key, 1)
-				e.park(room, en)
+				room, _ := e.room.lanes.fits(laneNone, key, 1)
+				e.room.park(room, en)
 			}
-			e.admit(e.lanes.ended(key))
+			e.room.admit(e.room.lanes.ended(key))
 			let, _ := e.pop(lot{kind: lotDue}, 10)
 			if len(let) != 1 {
 				t.Fatalf("%d were let in, want 1", len(let))
@@ -56,7 +56,7 @@ func TestRoomThatIsNotTaken(t *testing.T) {
 			if !s.reserve(&let[0], time.Now()) {
 				t.Fatal("it waits again")
 			}
-			if n := e.due.len(); n != c.next {
+			if n := e.room.due.len(); n != c.next {
 				t.Errorf("%d others were let in, want %d", n, c.next)
 			}
 		})
@@ -75,32 +75,32 @@ func TestRoomThatIsKept(t *testing.T) {
 		for _, forgotten := range []bool{false, true} {
 			s, entries := books(t, 2)
 			e := s.engine
-			e.lanes.limit[laneFast] = 1
-			e.lanes.enter(laneFast, key, 1)
-			e.park(at, entries[0])
-			e.park(at, entries[1])
-			e.lanes.ended(key)
-			e.lanes.answered(laneFast, key)
-			e.admit(at)
+			e.room.lanes.limit[laneFast] = 1
+			e.room.lanes.enter(laneFast, key, 1)
+			e.room.park(at, entries[0])
+			e.room.park(at, entries[1])
+			e.room.lanes.ended(key)
+			e.room.lanes.answered(laneFast, key)
+			e.room.admit(at)
 			let, _ := e.pop(lot{kind: lotDue}, 10)
 			let[0].route = routed{address: "local://n-1", targets: []string{"local://n-1"}, places: 1, lane: laneFast}
 			let[0].routedAt = time.Now()
-			e.waitApart(let[0].entry)
-			if e.due.len() > 0 {
+			e.room.waitApart(let[0].entry)
+			if e.room.due.len() > 0 {
 				t.Errorf("%+v: another was let in", at)
 			}
-			if _, fits := e.lanes.fits(laneFast, key, 1); fits {
+			if _, fits := e.room.lanes.fits(laneFast, key, 1); fits {
 				t.Errorf("%+v: another would have the room", at)
 			}
 			if forgotten {
 				e.abandon(let[0].entry)
-				if e.due.len() != 1 {
+				if e.room.due.len() != 1 {
 					t.Errorf("%+v: the next was not let in", at)
 				}
 			} else {
 				s.turnBegins(&let[0])
 			}
-			if _, fits := e.lanes.fits(laneFast, key, 1); !fits {
+			if _, fits := e.room.lanes.fits(laneFast, key, 1); !fits {
 				t.Errorf("%+v: the room is still taken, forgotten %t", at, forgotten)
 			}
 		}
@@ -112,14 +112,14 @@ func TestRoomThatIsKept(t *testing.T) {
 func TestRoomOfARefusal(t *testing.T) {
 	s, entries := books(t, 2)
 	e, at := s.engine, lot{kind: lotLane, lane: laneFast}
-	e.park(at, entries[0])
-	e.park(at, entries[1])
-	e.admit(at)
+	e.room.park(at, entries[0])
+	e.room.park(at, entries[1])
+	e.room.admit(at)
 	let, _ := e.pop(lot{kind: lotDue}, 10)
 	let[0].route = routed{refused: "why not"}
-	e.waitApart(let[0].entry)
-	if e.due.len() != 1 || e.lanes.used[laneFast] != 0 {
-		t.Errorf("%d others were let in, %d places are taken", e.due.len(), e.lanes.used[laneFast])
+	e.room.waitApart(let[0].entry)
+	if e.room.due.len() != 1 || e.room.lanes.used[laneFast] != 0 {
+		t.Errorf("%d others were let in, %d places are taken", e.room.due.len(), e.room.lanes.used[laneFast])
 	}
 }
 
@@ -147,10 +147,10 @@ func TestTurns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, entries := books(t, 1)
 			s.cfg.Registry = c.registry
-			a := attempt{entry: entries[0], job: s.engine.jobs[1].job}
+			a := attempt{entry: entries[0], job: s.engine.jobs.refs[1].job}
 			a.entry.route, a.turned = c.route, c.turned
 			if c.then != nil {
-				s.engine.park(*c.then, a.entry)
+				s.engine.room.park(*c.then, a.entry)
 			}
 			if s.turnBegins(&a); (a.route.address+a.route.refused != "") != c.keeps || !a.turned {
 				t.Errorf("route %+v, turned %t", a.route, a.turned)
@@ -168,22 +168,22 @@ func TestTriedRunsStayApart(t *testing.T) {
 	e := s.engine
 	try := func(en *entry) {
 		en.route = routed{refused: "why not"}
-		e.retry(attempt{entry: en, job: e.jobs[en.run.JobID].job}, false)
+		e.retry(attempt{entry: en, job: e.jobs.refs[en.run.JobID].job}, false)
 	}
 	for _, en := range entries {
 		try(en)
 	}
 	var order []int64
 	for range 4 {
-		en := e.leave(e.nextRound())
+		en := e.room.leave(e.room.nextRound())
 		order = append(order, en.run.ID)
 		if en.run.ID == 1 { // is stuck, and its route is old
 			en.route = routed{refused: "why not"}
-			e.waitApart(en)
+			e.room.waitApart(en)
 		}
 	}
-	if want := []int64{1, 2, 3, 1}; !slices.Equal(order, want) || e.waits(lot{kind: lotApart}) {
-		t.Errorf("turns were %v, want %v; those not tried yet wait %t", order, want, e.waits(lot{kind: lotApart}))
+	if want := []int64{1, 2, 3, 1}; !slices.Equal(order, want) || e.room.waits(lot{kind: lotApart}) {
+		t.Errorf("turns were %v, want %v; those not tried yet wait %t", order, want, e.room.waits(lot{kind: lotApart}))
 	}
 }
 
@@ -198,15 +198,15 @@ func TestABroadcastWaitsForOthers(t *testing.T) {
 			broadcast.route = routed{address: "http://one", targets: []string{"http://one", "http://two"}}
 			at := serialAt(broadcast.job, address)
 			if holds {
-				e.serial[at] = part.run.ID
+				e.room.serial[at] = part.run.ID
 			} else {
-				e.park(at, part)
+				e.room.park(at, part)
 			}
 			want := address == "http://two" // at the first it takes its turn
-			if waits := s.waitsForPart(&broadcast); waits != want || e.waits(lotOrderOf(1)) != want {
+			if waits := s.waitsForPart(&broadcast); waits != want || e.room.waits(lotOrderOf(1)) != want {
 				t.Errorf("at %s, which it holds %t: waits %t", address, holds, waits)
 			}
-			if freed := e.arrived(1, part.run.ID); freed != want {
+			if freed := e.room.arrived(1, part.run.ID); freed != want {
 				t.Errorf("at %s, which it holds %t: let go %t", address, holds, freed)
 			}
 		}
@@ -222,24 +222,24 @@ func TestFreedPlacesAreOffered(t *testing.T) {
 	for name, free := range map[string]func(*starter, *attempt){
 		"had no effect": func(s *starter, a *attempt) { s.engine.retry(*a, false) },
 		"were kept": func(s *starter, a *attempt) {
-			s.engine.giveBackPlaces(*a)
-			s.engine.takeFreed()
+			s.engine.room.giveBackPlaces(*a)
+			s.engine.room.takeFreed()
 			a.waited, a.from = true, lot{kind: lotRunning, app: key.app, address: key.address}
-			s.engine.waitApart(a.entry)
+			s.engine.room.waitApart(a.entry)
 			s.turnBegins(a)
 		},
 	} {
 		s, entries := books(t, 1)
-		a := attempt{entry: entries[0], job: s.engine.jobs[1].job}
+		a := attempt{entry: entries[0], job: s.engine.jobs.refs[1].job}
 		a.entry.route = routed{address: key.address, places: 1, exec: noExecutor{}}
 		s.engine.inboxFull.Store(true)
-		if !s.reserve(&a, time.Now()) || s.engine.takeFreed() {
+		if !s.reserve(&a, time.Now()) || s.engine.room.takeFreed() {
 			t.Fatalf("%s: it has no place, or one was given back", name)
 		}
 		free(s, &a)
 		s.offerFreed()
-		if len(s.wakes.inbox) != 1 || len(s.engine.lanes.running) > 0 {
-			t.Errorf("%s: the inbox is woken %d times, and %v are under way", name, len(s.wakes.inbox), s.engine.lanes.running)
+		if len(s.wakes.inbox) != 1 || len(s.engine.room.lanes.running) > 0 {
+			t.Errorf("%s: the inbox is woken %d times, and %v are under way", name, len(s.wakes.inbox), s.engine.room.lanes.running)
 		}
 	}
 }
@@ -250,15 +250,15 @@ func TestSerialRunsOfALostShard(t *testing.T) {
 	s, entries := books(t, 2)
 	e, waits := s.engine, lot{kind: lotSettle}
 	s.leases.mine[1] = hold{epoch: 7}
-	behind := func(en *entry) bool { return s.waitsBehind(&attempt{entry: en, job: e.jobs[en.run.JobID].job}) }
-	if !behind(entries[0]) || !e.waits(waits) {
+	behind := func(en *entry) bool { return s.waitsBehind(&attempt{entry: en, job: e.jobs.refs[en.run.JobID].job}) }
+	if !behind(entries[0]) || !e.room.waits(waits) {
 		t.Fatal("a run of a shard that is new does not wait")
 	}
 	s.leases.lose(1, 7)
-	if !behind(entries[1]) || e.held[2] != nil {
+	if !behind(entries[1]) || e.held.runs[2] != nil {
 		t.Error("a run of a shard that was lost is still held")
 	}
-	if err := (&settler{shared: s.shared, engine: e}).settleNew(t.Context(), nil); err != nil || e.waits(waits) || e.due.len() != 1 {
-		t.Errorf("err %v, waits %v, %d due; want the run that waited to be due, and forgotten then", err, e.waits(waits), e.due.len())
+	if err := (&settler{shared: s.shared, engine: e}).settleNew(t.Context(), nil); err != nil || e.room.waits(waits) || e.room.due.len() != 1 {
+		t.Errorf("err %v, waits %v, %d due; want the run that waited to be due, and forgotten then", err, e.room.waits(waits), e.room.due.len())
 	}
 }

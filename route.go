@@ -100,7 +100,7 @@ func (ro *router) chooseAddress(ctx context.Context, en *entry, job *Job, addrs 
 				en.choice = &routeChoice{version: job.Version, chosen: chosen}
 			}
 		}
-	} else if c := ro.engine.choiceFor(en, job, addrs); c == nil {
+	} else if c := ro.engine.room.choiceFor(en, job, addrs); c == nil {
 		return routed{asks: addrs}
 	} else if chosen = c.chosen; c.refused != "" {
 		return routed{refused: c.refused}
@@ -139,10 +139,10 @@ func (ro *router) setAside(ctx context.Context, en *entry, err error) {
 		ro.routing[app] = b
 	}
 	at := errorLot(app)
-	if ro.engine.parkFirst(at, en) {
+	if ro.engine.room.parkFirst(at, en) {
 		b.failed(ctx, err)
 		time.AfterFunc(b.delay(), func() {
-			ro.engine.admitAll(at)
+			ro.engine.room.admitAll(at)
 			ro.wakes.start.poke()
 		})
 	}
@@ -164,17 +164,17 @@ func (ro *router) parkAsking(en *entry, why error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
-	case ro.book.asked.asks(app) || e.lots[askLot(app)] != nil:
-		e.park(askLot(app), en)
-	case e.lots[errorLot(app)] != nil:
-		e.park(errorLot(app), en)
+	case ro.book.asked.asks(app) || e.room.lots[askLot(app)] != nil:
+		e.room.park(askLot(app), en)
+	case e.room.lots[errorLot(app)] != nil:
+		e.room.park(errorLot(app), en)
 	default:
-		e.letGoOn(en)
-		e.keepAhead(en)
+		e.room.letGoOn(en)
+		e.room.keepAhead(en)
 		if errors.Is(why, errAsking) {
 			en.from, en.waited = askLot(app), true // the answer has come meanwhile
 		}
-		e.due.push(en)
+		e.room.due.push(en)
 	}
 }
 

@@ -107,7 +107,7 @@ func (s *scanner) scanShards(ctx context.Context, shards []Shard) (wait time.Dur
 	now := s.clock.now()
 	before := s.window.at(now, s.cfg.PreRead, s.scanGap())
 	defer func(began time.Time) { s.window.took = time.Since(began) }(time.Now())
-	s.engine.tidy(now)
+	s.engine.jobs.tidy(now)
 	if s.unsettled.due(time.Now()) {
 		s.reload.add(shards)
 	}
@@ -226,7 +226,7 @@ func (s *scanner) reloadPlanned(ctx context.Context, before time.Time) error {
 		s.leases.note(shards, func(h *hold) { h.loaded = true })
 		s.engine.openSerial()
 	}
-	for app, after := range s.engine.thirsty() {
+	for app, after := range s.engine.held.thirsty() {
 		// As far ahead as a reload: what was shed then is found only here.
 		if err := s.readOn(ctx, owned, app, after, before.Add(maxPreRead)); err != nil {
 			return err
@@ -264,7 +264,7 @@ func (s *scanner) readOn(ctx context.Context, owned []Shard, app string, from ri
 		if err != nil {
 			return err
 		}
-		more := s.engine.holdNext(app, from, runs, len(runs) < q.Limit)
+		more := s.engine.held.holdNext(app, from, runs, len(runs) < q.Limit)
 		s.wakes.start.poke()
 		if !more {
 			return nil

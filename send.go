@@ -148,7 +148,7 @@ func (s *sender) stillMine(ctx context.Context, f *flight) bool {
 
 // send calls the executor and acts on its answer.
 func (s *sender) send(ctx context.Context, f *flight) {
-	if !s.engine.send(f) {
+	if !s.engine.under.send(f) {
 		s.engine.answered(f, 0, s.clock.now())
 		return
 	}
@@ -164,7 +164,7 @@ func (s *sender) send(ctx context.Context, f *flight) {
 		// A database that failed over has forgotten the result it had acknowledged.
 		s.finisher.finishAsync(s.finisher.resultAt(f, Result{State: StateLost, HandleMsg: resultForgotten}))
 	case err == nil && ret.OK():
-		if reason := s.engine.accepted(f); reason != "" {
+		if reason := s.engine.under.accepted(f); reason != "" {
 			s.killer.killAt(ctx, f, reason) // asked for while it was being accepted
 		}
 	case err != nil:

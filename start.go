@@ -33,7 +33,7 @@ func (s *starter) startOnce(ctx context.Context) (time.Duration, error) {
 			continue
 		case !s.leases.trusted(time.Now()):
 			return s.untilNext(), nil // the lease loop pokes when the trust is back
-		case !s.engine.isLeft():
+		case !s.engine.room.isLeft():
 			s.herds.first, s.herds.again = herd{}, herd{}
 			return s.untilNext(), nil
 		}
@@ -59,7 +59,7 @@ const offerPause = 100 * time.Millisecond
 // offerFreed has the inbox looked at again where starts that came to nothing have given
 // places back for which runs wait there.
 func (s *starter) offerFreed() {
-	if now := time.Now(); now.Sub(s.offeredAt) >= offerPause && s.engine.takeFreed() {
+	if now := time.Now(); now.Sub(s.offeredAt) >= offerPause && s.engine.room.takeFreed() {
 		s.offeredAt = now
 		s.wakes.inbox.pokeIf(s.engine.inboxFull.Load())
 	}
@@ -70,13 +70,13 @@ func (s *starter) offerFreed() {
 func (s *starter) untilNext() time.Duration {
 	now := s.clock.now()
 	wait := time.Duration(forever)
-	if at, ok := s.engine.nextDue(); ok {
+	if at, ok := s.engine.held.nextDue(); ok {
 		wait = max(at.Sub(now)-s.engine.lead.get(), time.Microsecond)
 	}
 	if at, ok := s.sender.early.next(); ok {
 		wait = min(wait, max(at.Sub(now), time.Microsecond))
 	}
-	if s.engine.hasFreed() {
+	if s.engine.room.hasFreed() {
 		wait = min(wait, offerPause)
 	}
 	return wait

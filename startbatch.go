@@ -79,7 +79,7 @@ func (s *starter) readAgain(ctx context.Context, stale []attempt) error {
 	if err != nil {
 		return err
 	}
-	s.engine.refreshRuns(runs)
+	s.engine.held.refreshRuns(runs)
 	return s.cancelStopped(ctx, stale)
 }
 
@@ -87,7 +87,7 @@ func (s *starter) readAgain(ctx context.Context, stale []attempt) error {
 // them: its schedule broke after they were planned.
 func (s *starter) cancelStopped(ctx context.Context, stale []attempt) error {
 	for _, a := range stale {
-		job := s.engine.job(a.run.JobID)
+		job := s.engine.jobs.job(a.run.JobID)
 		if job == nil || !job.Stopped || !a.run.Type.ScheduleBorn() {
 			continue
 		}
@@ -104,13 +104,13 @@ func (s *starter) cancelStopped(ctx context.Context, stale []attempt) error {
 // runs were cancelled with them.
 func (s *starter) loadJobs(ctx context.Context, ids []int64) error {
 	jobs, err := s.readJobs(ctx, ids)
-	s.engine.remember(jobs)
+	s.engine.jobs.remember(jobs)
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
 		if jobs[id] == nil {
-			s.engine.jobGone(id)
+			s.engine.jobs.jobGone(id)
 		}
 	}
 	return nil

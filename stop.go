@@ -95,12 +95,12 @@ func (s *scheduler) takeNoMore(ctx context.Context) {
 // drain waits for the runs of this process to end. When ctx ends it kills them
 // and waits for their results, shortly.
 func (s *scheduler) drain(ctx, final context.Context) error {
-	err := s.engine.idle(ctx)
+	err := s.engine.under.idle(ctx)
 	if err != nil {
 		s.killer.killAll(final, "the scheduler was stopped")
 		last, cancel := context.WithTimeout(final, lastWords)
 		defer cancel()
-		_ = s.engine.idle(last) // handlers that ignore cancellation are recorded all the same
+		_ = s.engine.under.idle(last) // handlers that ignore cancellation are recorded all the same
 	}
 	return err
 }
@@ -121,9 +121,9 @@ func (s *scheduler) giveBack(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	var verdicts []Verdict
-	for _, f := range s.engine.inFlight() {
+	for _, f := range s.engine.under.inFlight() {
 		// A run of a shard that is another's by now cannot be given back: it is sent.
-		if _, owned := s.leases.epoch(f.run.Shard); owned && f.run.Owner == s.incarnation && s.engine.intercept(f) {
+		if _, owned := s.leases.epoch(f.run.Shard); owned && f.run.Owner == s.incarnation && s.engine.under.intercept(f) {
 			verdicts = append(verdicts, s.leases.verdict(f.run, StatePlanned, "put back: node stopped"))
 		}
 	}
@@ -155,7 +155,7 @@ func (s *scheduler) orphansOfMine(ctx context.Context) []Verdict {
 	}
 	var verdicts []Verdict
 	for _, r := range runs {
-		if r.Owner == s.incarnation && r.Address == LocalAddress(s.incarnation) && s.engine.flight(r.ID) == nil {
+		if r.Owner == s.incarnation && r.Address == LocalAddress(s.incarnation) && s.engine.under.flight(r.ID) == nil {
 			verdicts = append(verdicts, s.leases.verdict(r, StatePlanned, "put back: node stopped"))
 		}
 	}

@@ -12,19 +12,19 @@ package xxljob
 func (e *engine) taken(r Run) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.wakes.start.pokeIf(e.transit.has(&r) && e.arrived(r.JobID, r.ID))
+	e.wakes.start.pokeIf(e.room.transit.has(&r) && e.room.arrived(r.JobID, r.ID))
 }
 
 // inTheWay are the runs in transit that others wait for.
 func (e *engine) inTheWay() (ids []int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for job, runs := range e.transit {
-		if e.lots[lotOrderOf(job)] == nil {
+	for job, runs := range e.room.transit {
+		if e.room.lots[lotOrderOf(job)] == nil {
 			continue
 		}
 		for id := range runs {
-			if e.held[id] == nil {
+			if e.held.runs[id] == nil {
 				ids = append(ids, id)
 			}
 		}
@@ -40,13 +40,13 @@ func (e *engine) plannedAgain(r Run, serial bool) {
 	_, owned := e.leases.epoch(r.Shard)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	serial = serial || e.transit.has(&r)
+	serial = serial || e.room.transit.has(&r)
 	freed, sooner := e.landAway(r.ID, lot{}), false
 	if owned {
 		sooner = e.holdSome([]Run{r}, nil)
 	}
-	if serial && e.held[r.ID] != nil {
-		e.transit.add(&r)
+	if serial && e.held.runs[r.ID] != nil {
+		e.room.transit.add(&r)
 	}
 	e.wakes.start.pokeIf(sooner || freed)
 }
@@ -55,7 +55,7 @@ func (e *engine) plannedAgain(r Run, serial bool) {
 func (e *engine) notMine(r Run) {
 	switch {
 	case r.State.Ended():
-		e.notify(r)
+		e.waiters.notify(r)
 	case r.State == StatePlanned:
 		e.plannedAgain(r, false)
 	}

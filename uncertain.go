@@ -59,7 +59,7 @@ func (s *starter) runsWithSiblings(ctx context.Context, ids []int64, batch []att
 
 // settleUncertain acts on what was read.
 func (s *starter) settleUncertain(batch []attempt, runs []Run, began time.Time) {
-	s.engine.refreshRuns(runs)
+	s.engine.held.refreshRuns(runs)
 	byID := make(map[int64]Run, len(runs))
 	siblings := map[int64][]Run{}
 	for _, r := range runs {
@@ -79,7 +79,7 @@ func (s *starter) settleUncertain(batch []attempt, runs []Run, began time.Time) 
 		default:
 			s.engine.giveUp(a)
 			if r.State == StateCancelled {
-				s.engine.notify(r)
+				s.engine.waiters.notify(r)
 			} else if r.State.Ended() {
 				s.finisher.ended([]Run{r})
 			}
@@ -99,9 +99,9 @@ func (s *starter) settleUncertain(batch []attempt, runs []Run, began time.Time) 
 func (s *starter) takeBack(r Run, job *Job, began time.Time) {
 	switch {
 	case r.State.Ended():
-		s.engine.notify(r)
-	case r.State != StateStarted || r.Owner != s.incarnation || s.engine.flight(r.ID) != nil:
-	case r.Address == LocalAddress(s.incarnation), isRemote(r.Address) && !s.inDoubt.list.has(r.ID) && !s.engine.hasLanded(r):
+		s.engine.waiters.notify(r)
+	case r.State != StateStarted || r.Owner != s.incarnation || s.engine.under.flight(r.ID) != nil:
+	case r.Address == LocalAddress(s.incarnation), isRemote(r.Address) && !s.inDoubt.list.has(r.ID) && !s.engine.under.hasLanded(r):
 		s.inbox.receiveOne(r, job, began)
 	case isRemote(r.Address):
 	default:

@@ -18,13 +18,13 @@ import (
 // engine.mu.
 func (ro *router) askRouter(en *entry, job *Job, addrs []string) {
 	e := ro.engine
-	e.letGoOn(en)
-	e.keepAhead(en)
+	e.room.letGoOn(en)
+	e.room.keepAhead(en)
 	key := routerKey{job.Route, job.ID}
-	q := e.routes[key]
+	q := e.room.routes[key]
 	if q == nil {
 		q = &routeQueue{key: key}
-		e.routes[key] = q
+		e.room.routes[key] = q
 	}
 	at, _ := slices.BinarySearchFunc(q.waiting, keyOfRun(&en.run), func(w *routeWait, key ringEntry) int {
 		if keyOfRun(&w.en.run).before(key) {
@@ -57,11 +57,11 @@ func (ro *router) routeNext(q *routeQueue) {
 			return
 		}
 		q.waiting[0], q.waiting = nil, q.waiting[1:]
-		e.due.push(w.en)
+		e.room.due.push(w.en)
 		ro.wakes.start.poke()
 	}
-	if q.call == nil && e.routes[q.key] == q { // not another one, of later runs
-		delete(e.routes, q.key)
+	if q.call == nil && e.room.routes[q.key] == q { // not another one, of later runs
+		delete(e.room.routes, q.key)
 	}
 }
 

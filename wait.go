@@ -27,8 +27,8 @@ func (w *waiter) Wait(ctx context.Context, runID int64) (Run, error) {
 	if w.life.stopped() {
 		return Run{}, fmt.Errorf("xxljob: wait for run %d: %w", runID, ErrStopped)
 	}
-	told := w.engine.addWaiter(runID)
-	defer func() { w.engine.dropWaiter(runID, told) }()
+	told := w.engine.waiters.add(runID)
+	defer func() { w.engine.waiters.drop(runID, told) }()
 	look := time.NewTicker(watchPoll)
 	defer look.Stop()
 	over := w.life.over
@@ -50,7 +50,7 @@ func (w *waiter) Wait(ctx context.Context, runID int64) (Run, error) {
 			if run.State.Ended() {
 				return run, nil
 			}
-			told = w.engine.addWaiter(runID) // its record is gone: the store says so
+			told = w.engine.waiters.add(runID) // its record is gone: the store says so
 		case <-tick:
 		case <-over:
 			over = nil // from here on look oneself: the run may be another node's

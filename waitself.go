@@ -29,7 +29,7 @@ func (w *selfWait) waitsForItself(ctx context.Context, run Run) error {
 		return nil
 	}
 	// Another scheduler of the process may have a run of the same id.
-	own := w.engine.flight(caller.RunID)
+	own := w.engine.under.flight(caller.RunID)
 	if own == nil || any(own.exec) != caller.Executor {
 		return nil
 	}

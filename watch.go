@@ -49,7 +49,7 @@ func (w *watcher) watch(ctx context.Context, ids []int64) error {
 			switch {
 			case r.State.Ended():
 				w.engine.land(r.ID)
-				w.engine.notify(r)
+				w.engine.waiters.notify(r)
 			case r.State == StatePlanned:
 				w.engine.plannedAgain(r, false)
 			case !inTransit(r):
@@ -59,7 +59,7 @@ func (w *watcher) watch(ctx context.Context, ids []int64) error {
 		for _, id := range page {
 			if !there[id] { // it is over, and its record dropped
 				w.engine.land(id)
-				w.engine.notify(Run{ID: id})
+				w.engine.waiters.notify(Run{ID: id})
 			}
 		}
 	}
@@ -70,7 +70,7 @@ func (w *watcher) watch(ctx context.Context, ids []int64) error {
 // ended before this node knew that it waits for that, and others may wait for it.
 func (w *watcher) goneAway(r Run) {
 	w.wakes.watch.poke()
-	w.wakes.transit.pokeIf(w.engine.waits(lotOrderOf(r.JobID)))
+	w.wakes.transit.pokeIf(w.engine.room.waits(lotOrderOf(r.JobID)))
 }
 
 // transitPoll is how often the store is asked about a run in transit that others wait

@@ -50,12 +50,12 @@ func TestProbesEndBeforeParking(t *testing.T) {
 		job := &Job{ID: 1, App: "app", Route: "BUSYOVER"}
 		a := attempt{entry: &entry{run: Run{ID: 1, JobID: 1, App: "app"}, due: true}, job: job}
 		s.engine.hold([]Run{a.run}, map[int64]*Job{1: job})
-		a.entry = s.engine.held[1]
+		a.entry = s.engine.held.runs[1]
 		a.route = s.router.probes.choose(t.Context(), job, []string{LocalAddress(s.incarnation)})
 		synctest.Wait() // the loop is held up; the probes end
 		s.starter.reserve(&a, time.Now())
 		synctest.Wait()
-		if n := len(s.engine.lots); n > 0 && len(s.router.probes.asking) == 0 {
+		if n := len(s.engine.room.lots); n > 0 && len(s.router.probes.asking) == 0 {
 			t.Errorf("%d runs are parked for probes that nobody makes", n)
 		}
 		s.life.plan.end()

@@ -1,0 +1,139 @@
+package xxljob
+
+import (
+	"sync"
+	"time"
+
+	"github.com/xxljob/xxljob/block"
+)
+
+// What a node knows of the jobs that have runs in memory.
+
+// jobBook has the jobs of the runs that a node holds and of its flights.
+type jobBook struct {
+	slowAfter time.Duration // Limits.SlowAfter
+	slowCount int           // Limits.SlowCount
+
+	mu     *sync.Mutex       // the engine's
+	refs   map[int64]*jobRef // guarded by mu
+	tidied int64             // guarded by mu: the minute of the last tidy
+}
+
+func newJobBook(mu *sync.Mutex, limits Limits) *jobBook {
+	return &jobBook{slowAfter: limits.SlowAfter, slowCount: limits.SlowCount, mu: mu, refs: map[int64]*jobRef{}}
+}
+
+// took takes in how long a trigger of a job has taken, and when that was known. Caller
+// holds mu.
+func (b *jobBook) took(id int64, job *Job, took time.Duration, now time.Time) {
+	if took <= b.slowAfter {
+		return
+	}
+	ref := b.refs[id]
+	if ref == nil { // its result was quicker than the answer
+		ref = &jobRef{job: job}
+		b.refs[id] = ref
+	}
+	ref.slow.add(now)
+}
+
+// isSlow reports whether a job's triggers go through the slow lane. Caller holds mu.
+func (b *jobBook) isSlow(id int64, now time.Time) bool {
+	ref := b.refs[id]
+	return ref != nil && ref.slow.slow(now, b.slowCount)
+}
+
+// jobRef is a job in memory, with what is counted about it.
+type jobRef struct {
+	job   *Job // a snapshot: replaced, never changed
+	stale bool // has to be read again before the next start
+	gone  bool // was removed: its entries are dropped when they come up
+	slow  slowness
+	refs  int
+}
+
+// know takes a definition over from the store.
+func (r *jobRef) know(j *Job) { r.job, r.stale, r.gone = j, false, false }
+
+// remember keeps the latest definition of a job that has runs in memory. One that the
+// store has refused, and one of a job that was removed, give way to any other: a database
+// that failed over may have forgotten an edit, or that the job was removed.
+func (b *jobBook) remember(jobs map[int64]*Job) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for id, j := range jobs {
+		if ref := b.refs[id]; ref != nil && (ref.stale || ref.gone || j.Version >= ref.job.Version) {
+			ref.know(j)
+		}
+	}
+}
+
+// ref counts a use of the job, which may be nil where it is not known.
+func (b *jobBook) ref(id int64, job *Job) {
+	ref := b.refs[id]
+	switch {
+	case ref == nil && job != nil:
+		ref = &jobRef{job: job}
+		b.refs[id] = ref
+	case ref == nil:
+		ref = &jobRef{job: &Job{}, stale: true}
+		b.refs[id] = ref
+	case job != nil && (ref.stale || ref.gone || job.Version > ref.job.Version):
+		ref.know(job)
+	case job == nil && ref.gone:
+		ref.stale, ref.gone = true, false // who has runs may be there again
+	}
+	ref.refs++
+}
+
+// unref gives a use back. A job that was slow is remembered until tidy.
+func (b *jobBook) unref(id int64) {
+	ref := b.refs[id]
+	if ref == nil {
+		return
+	}
+	if ref.refs--; ref.refs <= 0 && ref.slow.count == 0 {
+		delete(b.refs, id)
+	}
+}
+
+// tidy forgets, once a minute, jobs without runs whose slow minute is over.
+func (b *jobBook) tidy(now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if minute := now.Unix() / 60; minute != b.tidied {
+		b.tidied = minute
+	} else {
+		return
+	}
+	for id, ref := range b.refs {
+		if ref.refs <= 0 && ref.slow.minute != now.Unix()/60 {
+			delete(b.refs, id)
+		}
+	}
+}
+
+// job returns what is known of a job, nil when nothing is.
+func (b *jobBook) job(id int64) *Job {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if ref := b.refs[id]; ref != nil && !ref.stale {
+		return ref.job
+	}
+	return nil
+}
+
+// jobGone notes that a job was removed; its runs were cancelled with it.
+func (b *jobBook) jobGone(id int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if ref := b.refs[id]; ref != nil {
+		ref.gone = true
+	}
+}
+
+// isSerial reports whether a job is known to be a serial one.
+func (b *jobBook) isSerial(jobID int64) bool {
+	ref := b.refs[jobID]
+	return ref != nil && ref.job.Block == block.SerialExecution
+}

@@ -1,0 +1,151 @@
+package xxljob
+
+// What an entry goes through on its way to be started, and back again where a start has
+// come to nothing.
+
+// pop takes up to n entries from a lot whose jobs are known, and names the jobs that have
+// to be read first; their entries stay there.
+func (e *engine) pop(from lot, n int) (batch []attempt, unknown []int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var later []*entry
+	var asked map[int64]bool
+	for len(batch) < n && len(asked) < n {
+		en := e.room.leave(from)
+		if en == nil {
+			break
+		}
+		if e.held.runs[en.run.ID] != en {
+			e.release(en) // forgotten meanwhile, by shed
+			continue
+		}
+		ref := e.jobs.refs[en.run.JobID]
+		if ref.gone {
+			e.release(en)
+			continue
+		}
+		if ref.stale {
+			if asked == nil {
+				asked = map[int64]bool{}
+			}
+			if !asked[en.run.JobID] {
+				asked[en.run.JobID] = true
+				unknown = append(unknown, en.run.JobID)
+			}
+			later = append(later, en)
+			continue
+		}
+		if batch == nil {
+			batch = make([]attempt, 0, min(n, e.room.lenOf(from)+1))
+		}
+		batch = append(batch, attempt{entry: en, job: ref.job})
+	}
+	for _, en := range later {
+		e.room.comeBack(from, en)
+	}
+	return batch, unknown
+}
+
+// undo gives back the places of attempts, and has their entries tried again.
+func (e *engine) undo(batch []attempt) {
+	for _, a := range batch {
+		e.retry(a, false)
+	}
+}
+
+// retry has an entry tried again after a start that did not take effect: at once, or when
+// its turn comes where it goes apart. With stale its job is read, and the run routed, anew.
+func (e *engine) retry(a attempt, stale bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.room.giveBackPlaces(a)
+	a.turned = false
+	if ref := e.jobs.refs[a.run.JobID]; stale && ref != nil && ref.job.Version <= a.job.Version {
+		ref.stale = true
+	}
+	if a.goesApart() {
+		e.room.parkTried(a.entry)
+		return
+	}
+	e.room.keepAhead(a.entry)
+	e.room.due.push(a.entry)
+}
+
+// giveUp forgets an entry whose run is not this node's to start any more.
+func (e *engine) giveUp(a attempt) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.room.giveBackPlaces(a)
+	e.release(a.entry)
+}
+
+// abandon forgets an entry that has no places.
+func (e *engine) abandon(en *entry) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.release(en)
+}
+
+// rerouted has an entry tried again at another address, for its own is no more.
+func (e *engine) rerouted(a attempt) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.room.giveBackPlaces(a)
+	e.room.freeSerial(a.entry.route.serial, a.run.ID)
+	apart := a.goesApart()
+	a.entry.route, a.turned = routed{}, false
+	if apart {
+		e.room.parkTried(a.entry)
+		return
+	}
+	e.room.due.push(a.entry)
+}
+
+// openSerial lets runs of serial jobs go on that have waited until it was known what is
+// ahead of them: that is due by now, where it is late.
+func (e *engine) openSerial() {
+	e.takeDue(e.clock.now().Add(e.lead.get()))
+	e.room.admitAll(lot{kind: lotSettle})
+	e.wakes.start.poke()
+}
+
+// openLost lets go of runs that wait for shards which were lost before it was known what is
+// ahead of them: nobody else would, where no shard is left of which that is not known.
+func (e *engine) openLost() {
+	at := lot{kind: lotSettle}
+	if e.room.waits(at) && len(e.leases.unloaded()) == 0 {
+		e.room.admitAll(at)
+		e.wakes.start.poke()
+	}
+}
+
+func (e *engine) parkBehindRun(blocker Run, en *entry) {
+	if _, away := e.under.away[blocker.ID]; !away && e.under.flights[blocker.ID] == nil {
+		e.under.away[blocker.ID] = awayAt(blocker)
+	}
+	e.room.park(lot{kind: lotRun, runID: blocker.ID}, en)
+}
+
+// awaitRun parks an entry behind a run that is in its way. It keeps its place as
+// the next serial run at its address.
+func (e *engine) awaitRun(a attempt, blocker Run) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.room.giveBackPlaces(a)
+	e.parkBehindRun(blocker, a.entry)
+}
+
+// evict lets everybody out of the lots of an address at which nobody should wait any
+// more: they are routed anew.
+func (e *engine) evict(address string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	any := false
+	for at := range e.room.lots {
+		away, isAway := e.under.away[at.runID]
+		if at.address == address || at.kind == lotRun && isAway && away.address == address {
+			any = e.room.clearOut(at) || any
+		}
+	}
+	e.wakes.start.pokeIf(any)
+}

@@ -1,0 +1,147 @@
+package xxljob
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/xxljob/xxljob/wire"
+)
+
+// Runs that are under way: here, or at another node that this one waits for.
+
+// underWay has the flights of a node, and the runs of other nodes whose end it waits for.
+type underWay struct {
+	mu      *sync.Mutex       // the engine's
+	flights map[int64]*flight // guarded by mu: runs that this node runs
+	landed  landings          // guarded by mu: starts that were under way here and are over
+	away    map[int64]awayRun // guarded by mu: runs of other nodes whose end this node waits for
+	quiet   chan struct{}     // guarded by mu: closed when flights is empty; nil while nobody asks
+}
+
+func newUnderWay(mu *sync.Mutex) *underWay {
+	return &underWay{mu: mu, flights: map[int64]*flight{}, away: map[int64]awayRun{}}
+}
+
+// flight is a run that this node has started at a remote executor, or started at or
+// taken for one of its own attached executors. At a remote one it ends with the
+// executor's answer, and the run goes on without it.
+type flight struct {
+	run    Run
+	job    *Job
+	exec   wire.Executor
+	remote bool
+	fanned bool // a further part of a broadcast, at a remote executor
+	lane   laneName
+	key    addressKey
+	serial lot  // of kind lotSerial when it is the serial run at its address
+	counts bool // holds a place in lanes.running
+	// acked is when the store acknowledged the start, on the monotonic clock.
+	acked time.Time
+	// choices are the further addresses of a probing route.
+	choices []string
+	sent    bool // guarded by engine.mu
+	killed  bool // guarded by engine.mu: not to be sent any more
+	// accepted is set when the executor has the run, kill when it is to be killed.
+	accepted bool   // guarded by engine.mu
+	kill     string // guarded by engine.mu
+}
+
+// awayRun is a run at another node, with what its end makes free.
+type awayRun struct {
+	jobID   int64
+	address string
+	places  addressKey // a place at its address, where app is not empty
+	serial  lot
+}
+
+// awayAt is a run at another node that has no places here.
+func awayAt(r Run) awayRun { return awayRun{jobID: r.JobID, address: r.Address} }
+
+// flight returns the flight of a run, nil when it is not under way here.
+func (u *underWay) flight(runID int64) *flight {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.flights[runID]
+}
+
+// inFlight returns the flights of this process.
+func (u *underWay) inFlight() []*flight {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	all := make([]*flight, 0, len(u.flights))
+	for _, f := range u.flights {
+		all = append(all, f)
+	}
+	return all
+}
+
+// hasLanded reports whether this very start of the run was under way here and is
+// over.
+func (u *underWay) hasLanded(run Run) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.landed.has(run)
+}
+
+// send marks the flight as handed to its executor; false when it was killed or
+// taken away before.
+func (u *underWay) send(f *flight) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if f.killed || u.flights[f.run.ID] != f {
+		return false
+	}
+	f.sent = true
+	return true
+}
+
+// intercept keeps a flight from being sent; false when it has been.
+func (u *underWay) intercept(f *flight) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if f.sent || f.killed || u.flights[f.run.ID] != f {
+		return false
+	}
+	f.killed = true
+	return true
+}
+
+// accepted notes that the executor has the run, and returns the reason if it is
+// to be killed.
+func (u *underWay) accepted(f *flight) (kill string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	f.accepted = true
+	return f.kill
+}
+
+// kill notes that a flight is to be killed, and reports whether its executor can
+// be asked now: it has accepted the run, and was not asked before.
+func (u *underWay) kill(f *flight, reason string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	first := f.kill == ""
+	f.kill = reason
+	return f.accepted && first
+}
+
+// idle waits until no run is under way in this process.
+func (u *underWay) idle(ctx context.Context) error {
+	u.mu.Lock()
+	if len(u.flights) == 0 {
+		u.mu.Unlock()
+		return nil
+	}
+	if u.quiet == nil {
+		u.quiet = make(chan struct{})
+	}
+	quiet := u.quiet
+	u.mu.Unlock()
+	select {
+	case <-quiet:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
