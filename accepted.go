@@ -58,7 +58,7 @@ func (a *acceptor) storeDispatched(ctx context.Context, batch []Dispatch) (locke
 		}
 		a.engine.landStart(d.RunID, d.Token)
 	}
-	a.wakes.watch.poke() // for those who wait for one of them
+	a.life.wakes.watch.poke() // for those who wait for one of them
 	a.killer.killUnwanted(changed, others)
 	return locked
 }

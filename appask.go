@@ -37,7 +37,7 @@ func (b *addressBook) addressesFor(ctx context.Context, en *entry, job *Job) (ad
 		return e.addrs, "", nil
 	}
 	if b.asked.begin(job.App) {
-		b.s.life.plan.run(func(ctx context.Context) { b.askBeside(ctx, job.App) })
+		b.s.life.loops.plan.run(func(ctx context.Context) { b.askBeside(ctx, job.App) })
 	}
 	return nil, "", errAsking
 }
@@ -64,7 +64,7 @@ func (b *addressBook) decide(key bookKey, given []string, said appAnswer) ([]str
 // askBeside gets the answer about an app and lets its runs go on.
 func (b *addressBook) askBeside(ctx context.Context, app string) {
 	said := b.askOnce(ctx, app)
-	if said.err == nil && !said.manual && b.attached.unregistered(app) && !slices.Contains(said.addrs, LocalAddress(b.s.incarnation)) {
+	if said.err == nil && !said.manual && b.attached.unregistered(app) && !slices.Contains(said.addrs, LocalAddress(b.s.leases.incarnation)) {
 		// The registry has not heard of this node's executor yet; the runs would be
 		// refused for good.
 		if err := b.register(ctx); err == nil {
@@ -75,7 +75,7 @@ func (b *addressBook) askBeside(ctx context.Context, app string) {
 	}
 	b.asked.end(app, said)
 	b.engine.room.admitAll(askLot(app))
-	b.s.wakes.start.poke()
+	b.s.life.wakes.start.poke()
 }
 
 // askOnce asks the store, which may hang, and the registry.

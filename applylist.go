@@ -29,7 +29,7 @@ func (d *definer) applyList(ctx context.Context, w *wantedList, how ListApply, o
 }
 
 func (d *definer) putList(ctx context.Context, w *wantedList, how ListApply, over ListHead) (ListHead, error) {
-	head, err := d.store.PutList(ctx, ListPut{JobList: w.JobList, Incarnation: d.incarnation, Node: d.cfg.Node, Apply: how, Over: over})
+	head, err := d.store.PutList(ctx, ListPut{JobList: w.JobList, Incarnation: d.leases.incarnation, Node: d.cfg.Node, Apply: how, Over: over})
 	if err != nil {
 		return head, ensuring(w.App, err)
 	}
@@ -102,7 +102,7 @@ func (a *applying) put(ctx context.Context, how ListApply, over ListHead) ([]Ens
 func (a *applying) conclude(ctx context.Context) {
 	a.s.warnUnserved(ctx, a.w.App, a.touched)
 	a.s.warnOfStoredIn(a.w.App, a.touched)
-	a.s.wakes.scan.pokeIf(len(a.touched) > 0)
+	a.s.life.wakes.scan.pokeIf(len(a.touched) > 0)
 	if len(a.past) > 0 {
 		a.s.log.Warn("xxljob: left jobs of the list unchanged because all of their scheduled times are in the past", "app", a.w.App, "jobs", len(a.past), "one", a.past[0])
 	}

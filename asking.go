@@ -31,7 +31,7 @@ func (p *probes) ask(job *Job, order []string) {
 	// the order; it leaves then.
 	for range min(len(a.todo), max(1, probeWidth-a.workers)) {
 		a.workers++
-		p.s.life.plan.run(func(ctx context.Context) { p.work(ctx, a, job) })
+		p.s.life.loops.plan.run(func(ctx context.Context) { p.work(ctx, a, job) })
 	}
 	time.AfterFunc(probeGrace, func() { p.look(a) })
 }
@@ -87,7 +87,7 @@ func (p *probes) look(a *asking) {
 	p.mu.Unlock()
 	if ready {
 		p.engine.room.admitAll(lot{kind: lotProbe, jobID: job.ID})
-		p.s.wakes.start.poke()
+		p.s.life.wakes.start.poke()
 	}
 }
 

@@ -78,9 +78,9 @@ func (a *attacher) Handle(name string, h executor.Handler, opts ...executor.Hand
 // attachedMoved spreads the news that this node offers something else.
 func (a *attacher) attachedMoved() {
 	a.book.forget()
-	a.wakes.lease.poke()
-	a.wakes.attachedChanged.poke()
-	a.wakes.inbox.poke()
+	a.life.wakes.lease.poke()
+	a.life.wakes.attachedChanged.poke()
+	a.life.wakes.inbox.poke()
 	if a.life.running() {
 		a.speaker.warnOfJobsAPI()
 	}
@@ -90,7 +90,7 @@ func (a *attacher) attachedMoved() {
 // needs none of it: nodes publish them with their beats.
 func (a *attacher) registerDuty() duty {
 	return duty{
-		what: "registering attached executors", wakes: []<-chan struct{}{a.wakes.attachedChanged}, aside: true,
+		what: "registering attached executors", wakes: []<-chan struct{}{a.life.wakes.attachedChanged}, aside: true,
 		once: func(ctx context.Context) (time.Duration, error) { return a.cfg.Cluster.Beat, a.registerAttached(ctx) },
 	}
 }
@@ -98,7 +98,7 @@ func (a *attacher) registerDuty() duty {
 func (a *attacher) registerAttached(ctx context.Context) error {
 	var errs []error
 	for _, at := range a.attachments() {
-		if err := a.users.register(ctx, at.App, LocalAddress(a.incarnation)); err != nil {
+		if err := a.users.register(ctx, at.App, LocalAddress(a.leases.incarnation)); err != nil {
 			errs = append(errs, err) // the registry may fail for one app
 			continue
 		}
@@ -117,7 +117,7 @@ func (a *attacher) deregisterAttached(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout) // for all together
 	defer cancel()
 	for _, at := range a.offered() {
-		if err := a.users.deregister(ctx, at.App, LocalAddress(a.incarnation)); err != nil {
+		if err := a.users.deregister(ctx, at.App, LocalAddress(a.leases.incarnation)); err != nil {
 			a.log.Warn("xxljob: could not deregister an attached executor", "app", at.App, "error", err)
 		}
 	}

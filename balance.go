@@ -16,7 +16,7 @@ func (l *leaser) rebalance(ctx, side context.Context, v View) error {
 	if len(give) > 0 {
 		l.leases.drop(give)
 		if _, err := call(ctx, func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, l.store.ReleaseShards(ctx, l.incarnation, give)
+			return struct{}{}, l.store.ReleaseShards(ctx, l.leases.incarnation, give)
 		}); err != nil {
 			return err
 		}
@@ -25,7 +25,7 @@ func (l *leaser) rebalance(ctx, side context.Context, v View) error {
 		return nil
 	}
 	taken, err := call(side, func(ctx context.Context) ([]Shard, error) {
-		return l.store.TakeShards(ctx, l.incarnation, take)
+		return l.store.TakeShards(ctx, l.leases.incarnation, take)
 	})
 	if err != nil {
 		return err
@@ -33,7 +33,7 @@ func (l *leaser) rebalance(ctx, side context.Context, v View) error {
 	l.leases.add(taken, above, time.Now())
 	short := len(taken) < len(take)
 	if short && !l.outrun {
-		l.wakes.lease.poke() // others were quicker: look, once, what they have left
+		l.life.wakes.lease.poke() // others were quicker: look, once, what they have left
 	}
 	l.outrun = short
 	l.takeUp(taken)
@@ -54,9 +54,9 @@ func (l *leaser) takeUp(shards []Shard) {
 // wakeLoops wakes the loops that sleep while this node has no shards, or is not trusted with
 // them.
 func (l *leaser) wakeLoops() {
-	l.wakes.scan.poke()
-	l.wakes.start.poke()
-	l.wakes.inbox.poke()
+	l.life.wakes.scan.poke()
+	l.life.wakes.start.poke()
+	l.life.wakes.inbox.poke()
 }
 
 // sweep mends jobs of the shards that were taken up.
@@ -72,6 +72,6 @@ func (l *leaser) sweep(ctx context.Context) error {
 		l.unswept.add(shards) // at the next beat
 		return err
 	}
-	l.wakes.scan.poke() // what it has mended may be due
+	l.life.wakes.scan.poke() // what it has mended may be due
 	return nil
 }

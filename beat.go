@@ -43,7 +43,7 @@ func (l *leaser) leaseRest(ctx context.Context, wait time.Duration, nodes <-chan
 	if wait < forever {
 		wait -= pause
 	}
-	return sleep(ctx, wait, nodes, l.wakes.lease)
+	return sleep(ctx, wait, nodes, l.life.wakes.lease)
 }
 
 // leaseOnce beats, looks, gives up and takes shards, and settles the runs of
@@ -57,7 +57,7 @@ func (l *leaser) leaseOnce(ctx context.Context, joined *bool) (time.Duration, er
 	}
 	l.clock.sample(view.Now, began)
 	l.noteServer(view.Server)
-	l.lists.noteRow(view, l.incarnation)
+	l.lists.noteRow(view, l.leases.incarnation)
 	now := time.Now()
 	self := l.fitness.judge()
 	changed, regained, found := l.leases.look(view, self, began, now)
@@ -71,7 +71,7 @@ func (l *leaser) leaseOnce(ctx context.Context, joined *bool) (time.Duration, er
 	} else if said && self.failing {
 		// Only a view from after that tells who else fails: see hasAnnounced. What follows
 		// here may take a while. The hint that this node's row has changed is no news.
-		sleep(ctx, min(max(5*now.Sub(began), l.cfg.Cluster.LeaseTTL/50), l.cfg.Cluster.LeaseTTL/5), l.wakes.lease)
+		sleep(ctx, min(max(5*now.Sub(began), l.cfg.Cluster.LeaseTTL/50), l.cfg.Cluster.LeaseTTL/5), l.life.wakes.lease)
 		return 0, nil
 	}
 	err = l.tend(ctx, view)
@@ -131,9 +131,9 @@ func (l *leaser) sayFailing(ctx context.Context, v View, failing bool) (said boo
 		}
 	}
 	for _, n := range v.Nodes {
-		if n.Incarnation == l.incarnation && n.Failing != failing {
+		if n.Incarnation == l.leases.incarnation && n.Failing != failing {
 			_, err := call(ctx, func(ctx context.Context) (struct{}, error) {
-				return struct{}{}, l.store.SetFailing(ctx, l.incarnation, failing)
+				return struct{}{}, l.store.SetFailing(ctx, l.leases.incarnation, failing)
 			})
 			if err == nil {
 				l.leases.said(failing, time.Now())
@@ -159,7 +159,7 @@ func (l *leaser) noteServer(server string) {
 		l.log.Warn("xxljob: the store is now served by another server process; rereading planned runs", "was", l.server, "is", server)
 		l.doubts.lookLater()
 		l.reload.add(l.leases.owned())
-		l.wakes.scan.poke()
+		l.life.wakes.scan.poke()
 		l.lists.renewed()
 	}
 	l.server = server
@@ -173,9 +173,9 @@ func (l *leaser) beat(ctx context.Context, joined *bool) (View, error) {
 	}
 	return detached(ctx, func(ctx context.Context) (View, error) {
 		if *joined {
-			return l.store.Beat(ctx, l.incarnation, l.attacher.attachments())
+			return l.store.Beat(ctx, l.leases.incarnation, l.attacher.attachments())
 		}
-		view, err := l.store.Join(ctx, Node{ID: l.cfg.Node, Incarnation: l.incarnation, Attached: l.attacher.attachments()})
+		view, err := l.store.Join(ctx, Node{ID: l.cfg.Node, Incarnation: l.leases.incarnation, Attached: l.attacher.attachments()})
 		// A Join with an unknown outcome is followed by beats: they add the node
 		// where it is not there.
 		*joined = *joined || err == nil
@@ -197,7 +197,7 @@ func (l *leaser) resign(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if shards := l.leases.stopTaking(); len(shards) > 0 {
-		if err := l.store.ReleaseShards(ctx, l.incarnation, shards); err != nil {
+		if err := l.store.ReleaseShards(ctx, l.leases.incarnation, shards); err != nil {
 			l.log.Warn("xxljob: could not release shards; other nodes will take them once this node has left", "error", err)
 		}
 	}

@@ -33,7 +33,7 @@ func (b *blockers) awaitBlockers(ctx context.Context, busy []attempt) (again boo
 			continue
 		}
 		b.engine.awaitRun(a, under[a.job.ID][i])
-		b.wakes.watch.poke()
+		b.life.wakes.watch.poke()
 	}
 	return again
 }

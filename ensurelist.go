@@ -47,7 +47,7 @@ func (d *definer) EnsureJobs(ctx context.Context, app string, jobs []Job, opts E
 	}
 	defer release()
 	d.lists.set(w)
-	defer d.wakes.list.poke()
+	defer d.life.wakes.list.poke()
 	if err := d.setShards(ctx); err != nil {
 		return nil, ensuring(app, err)
 	}

@@ -39,7 +39,7 @@ func (c Config) Validate() error { return c.withDefaults().validate() }
 // TrustWindow is how long a beat is trusted.
 func (c Config) TrustWindow() time.Duration {
 	complete := c.withDefaults()
-	return newLeases("", &complete, nil).window
+	return newLeases("", &complete, nil).times.window
 }
 
 // Check is what saving a job with the schedule finds wrong with it.
@@ -178,7 +178,7 @@ func HookCalls() (call func(hook func(Run), run Run)) {
 }
 
 // AddressOf is the address of a scheduler's attached executors.
-func AddressOf(s Scheduler) string { return LocalAddress(s.(*scheduler).incarnation) }
+func AddressOf(s Scheduler) string { return LocalAddress(s.(*scheduler).leases.incarnation) }
 
 // Intake is an intake of numbers.
 type Intake struct{ in *intake[int] }

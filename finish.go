@@ -163,14 +163,14 @@ func (f *finisher) ended(runs []Run) {
 		rearmed = rearmed || r.Type == TriggerFixDelay
 	}
 	if rearmed {
-		f.wakes.scan.poke() // a FixedDelay job has its next instant now
+		f.life.wakes.scan.poke() // a FixedDelay job has its next instant now
 	}
 }
 
 // resultAt is a result that this node itself has come to about a flight, fenced by its
 // start.
 func (f *finisher) resultAt(at *flight, res Result) Result {
-	res.Incarnation = f.incarnation
+	res.Incarnation = f.leases.incarnation
 	if at.remote {
 		return concluded(at.run, res)
 	}

@@ -26,9 +26,11 @@ type fitness struct {
 	masked         bool          // guarded by mu: claims or starts have failed although trials succeeded
 	wanted         time.Duration // guarded by mu: for how long all has to succeed
 	recovered      time.Time     // guarded by mu: when it last had
-	goodSince      time.Time     // guarded by mu: while it fails, the first success after the last failure; zero for none
-	goodUntil      time.Time     // guarded by mu: and the last success
+	better           period        // guarded by mu: while it fails, from the first success after the last failure to the last one; zero for none
 }
+
+// period is from one moment to another.
+type period struct{ since, until time.Time }
 
 // effort is how calls of one kind went, in a row.
 type effort struct {
@@ -79,8 +81,8 @@ func (f *fitness) end(ctx context.Context, e *effort, began time.Time, err error
 		}
 		e.until, e.err, f.why = now, err, err
 		// What changes nothing may succeed where what does cannot: no row is written.
-		f.masked = !f.isTrial(e) && (f.masked || !f.goodSince.IsZero() && began.After(f.goodSince))
-		f.goodSince = time.Time{}
+		f.masked = !f.isTrial(e) && (f.masked || !f.better.since.IsZero() && began.After(f.better.since))
+		f.better.since = time.Time{}
 		f.wake.pokeIf(!f.failing && f.throughout(e, now))
 	}
 }
@@ -121,7 +123,7 @@ func (f *fitness) throughout(e *effort, now time.Time) bool {
 func (f *fitness) silent() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.claims.since, f.starts.since, f.goodSince = time.Time{}, time.Time{}, time.Time{}
+	f.claims.since, f.starts.since, f.better.since = time.Time{}, time.Time{}, time.Time{}
 }
 
 // selfVerdict is what a node thinks of itself.
@@ -137,7 +139,7 @@ func (f *fitness) judge() selfVerdict {
 	now := time.Now()
 	switch {
 	case !f.failing:
-		f.failing, f.goodSince = f.throughout(&f.claims, now) || f.throughout(&f.starts, now), time.Time{}
+		f.failing, f.better.since = f.throughout(&f.claims, now) || f.throughout(&f.starts, now), time.Time{}
 		if f.failing {
 			f.relapsed(now)
 		}
@@ -145,7 +147,7 @@ func (f *fitness) judge() selfVerdict {
 		f.failing, f.recovered = false, now
 		f.claims.since, f.starts.since = time.Time{}, time.Time{} // what was before counts no more
 	}
-	return selfVerdict{f.failing, !f.goodSince.IsZero()}
+	return selfVerdict{f.failing, !f.better.since.IsZero()}
 }
 
 // relapsed doubles the time for which all has to succeed where it has not been well for
@@ -160,7 +162,7 @@ func (f *fitness) relapsed(now time.Time) {
 
 // isGood is called with mu held.
 func (f *fitness) isGood() bool {
-	return !f.goodSince.IsZero() && f.goodUntil.Sub(f.goodSince) >= f.wanted
+	return !f.better.since.IsZero() && f.better.until.Sub(f.better.since) >= f.wanted
 }
 
 // fails reports what judge did.
@@ -175,12 +177,12 @@ func (f *fitness) fails() bool {
 func (f *fitness) good() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.goodUntil = time.Now()
-	if f.masked = f.masked && (f.lately(&f.claims, f.goodUntil) || f.lately(&f.starts, f.goodUntil)); f.masked {
+	f.better.until = time.Now()
+	if f.masked = f.masked && (f.lately(&f.claims, f.better.until) || f.lately(&f.starts, f.better.until)); f.masked {
 		return
 	}
-	if f.goodSince.IsZero() {
-		f.goodSince = f.goodUntil
+	if f.better.since.IsZero() {
+		f.better.since = f.better.until
 	}
 	f.wake.pokeIf(f.failing && f.isGood())
 }
@@ -209,7 +211,7 @@ func (f *fitness) err(rests bool) error {
 		failed := e.until.Sub(e.since).Round(time.Millisecond)
 		switch {
 		case !f.lately(e, now):
-		case rests && f.goodSince.IsZero():
+		case rests && f.better.since.IsZero():
 			return fmt.Errorf("%s fail, and other nodes have the shards: %w", e.what, e.err)
 		case !rests && failed > f.ttl/5:
 			return fmt.Errorf("%s have failed for %v: %w", e.what, failed, e.err)

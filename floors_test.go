@@ -147,7 +147,7 @@ var floors = [][]string{
 		"schedule", "store", "storejobs", "storelists", "storelogs", "storenodes", "storeplans", "storeruns", "storestarts", "tokens", "words",
 	},
 	{ // tools
-		"batch", "clock", "duetimes", "duty", "life", "loop", "loops", "quota", "rarely", "userexec",
+		"batch", "clock", "duetimes", "duty", "life", "loop", "loops", "quota", "rarely", "userexec", "wakes",
 	},
 	{ // books: what a node knows, each under a lock of its own; of these only shared.go calls the store
 		"appsasked", "attachedset", "doubts", "early", "engine", "fitness", "flight", "gone", "held", "heldring", "hooks", "intake", "intakeroom",

@@ -30,7 +30,7 @@ type inbox struct {
 // inboxDuty looks into the inbox at each hint, and by itself where hints can be lost.
 func (b *inbox) inboxDuty(signals Signals) duty {
 	return duty{
-		what: "looking into the inbox", wakes: []<-chan struct{}{signals.Inbox, b.wakes.inbox},
+		what: "looking into the inbox", wakes: []<-chan struct{}{signals.Inbox, b.life.wakes.inbox},
 		once: func(ctx context.Context) (time.Duration, error) {
 			wait := time.Duration(forever)
 			if _, poll := b.store.Poll(); poll > 0 {
@@ -51,7 +51,7 @@ func (b *inbox) lookIntoInbox(ctx context.Context) error {
 	var failed error
 	for after := int64(0); ; {
 		box, err := call(ctx, func(ctx context.Context) (Inbox, error) {
-			return b.store.Inbox(ctx, b.incarnation, after, inboxLimit)
+			return b.store.Inbox(ctx, b.leases.incarnation, after, inboxLimit)
 		})
 		if err != nil {
 			return err
@@ -97,7 +97,7 @@ func (b *inbox) takeSome(ctx context.Context, runs []Run) (full bool, err error)
 		return full, err
 	}
 	began := time.Now()
-	taken, err := detached(ctx, func(ctx context.Context) ([]Run, error) { return b.store.Take(ctx, b.incarnation, fit) })
+	taken, err := detached(ctx, func(ctx context.Context) ([]Run, error) { return b.store.Take(ctx, b.leases.incarnation, fit) })
 	if err != nil {
 		b.doubts.take(fit)
 		b.doubts.lookNow()
@@ -120,7 +120,7 @@ func (b *inbox) takenAfterAll(ctx context.Context, ids []int64, cause error) err
 		}
 		var taken []Run
 		for _, r := range runs {
-			if r.State == StateStarted && r.Address == LocalAddress(b.incarnation) && !r.Taken.IsZero() {
+			if r.State == StateStarted && r.Address == LocalAddress(b.leases.incarnation) && !r.Taken.IsZero() {
 				taken = append(taken, r)
 			}
 		}
@@ -176,7 +176,7 @@ func (b *inbox) receiveOne(r Run, job *Job, began time.Time) {
 		return
 	case to.exec == nil:
 		why := "app " + r.App + " is not attached any more"
-		b.finisher.finishAsync(Result{RunID: r.ID, Incarnation: b.incarnation, Token: r.Token, State: StateRefused, HandleMsg: why, TriggerMsg: why})
+		b.finisher.finishAsync(Result{RunID: r.ID, Incarnation: b.leases.incarnation, Token: r.Token, State: StateRefused, HandleMsg: why, TriggerMsg: why})
 		return
 	}
 	to.serial = lot{} // the starter keeps serial runs apart

@@ -40,7 +40,7 @@ func (d *inDoubt) leaveInDoubt(f *flight, sent wire.TriggerRequest, cause error)
 	now := time.Now()
 	d.list.add(&runInDoubt{run: f.run, req: sent, again: sent.BootID != "", since: now, from: d.clock.now(), next: now.Add(askFirst)})
 	d.engine.land(f.run.ID)
-	d.wakes.inDoubt.poke()
+	d.life.wakes.inDoubt.poke()
 }
 
 // adoptInDoubt takes over a run of a node that is gone: it may have been sent, and is not
@@ -48,7 +48,7 @@ func (d *inDoubt) leaveInDoubt(f *flight, sent wire.TriggerRequest, cause error)
 func (d *inDoubt) adoptInDoubt(r Run) {
 	now := time.Now()
 	d.list.add(&runInDoubt{run: r, since: now, from: d.clock.now(), next: now})
-	d.wakes.inDoubt.poke()
+	d.life.wakes.inDoubt.poke()
 }
 
 // inDoubtLoop has questions asked about runs in doubt until ctx ends: a few addresses at a time,
@@ -58,15 +58,15 @@ func (d *inDoubt) inDoubtLoop(ctx context.Context) {
 		wait := time.Second // where others may have taken the runs over
 		if d.leases.trusted(time.Now()) {
 			for key, runs := range d.list.take(time.Now()) {
-				d.life.work.run(func(ctx context.Context) {
+				d.life.loops.work.run(func(ctx context.Context) {
 					d.askAbout(ctx, runs)
 					d.list.asked(key)
-					d.wakes.inDoubt.poke()
+					d.life.wakes.inDoubt.poke()
 				})
 			}
 			wait = d.list.wait(time.Now())
 		}
-		if !sleep(ctx, wait, d.wakes.inDoubt) {
+		if !sleep(ctx, wait, d.life.wakes.inDoubt) {
 			return
 		}
 	}
@@ -116,7 +116,7 @@ func (d *inDoubt) askOne(ctx context.Context, exec wire.Executor, o *runInDoubt,
 	if unreachable != nil {
 		return d.endLost(ctx, o, r, answerAbout{}, unreachable), unreachable
 	}
-	if fresh := d.leases.trusted(time.Now()) && time.Since(read) < d.leases.window; fresh && r.KillReason == "" && d.mayResend(o) {
+	if fresh := d.leases.trusted(time.Now()) && time.Since(read) < d.leases.times.window; fresh && r.KillReason == "" && d.mayResend(o) {
 		if has, err := d.resend(ctx, exec, o); has || ctx.Err() != nil {
 			return has, err
 		} else if err != nil {

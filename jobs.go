@@ -107,7 +107,7 @@ func (d *definer) add(ctx context.Context, job Job) (Job, error) {
 		return Job{}, about(fmt.Sprintf("%s: add: App %q, Key %q", called(job), job.App, job.Key), err)
 	}
 	d.warnOfStored(added)
-	d.wakes.scan.poke()
+	d.life.wakes.scan.poke()
 	return added, nil
 }
 
@@ -200,7 +200,7 @@ func (d *definer) edit(ctx context.Context, id int64, e Edit) (Job, error) {
 		return Job{}, absent(e.Verb, fmt.Sprintf("job %d", id), err)
 	}
 	d.engine.jobs.remember(map[int64]*Job{id: &job})
-	d.wakes.scan.poke()
+	d.life.wakes.scan.poke()
 	return job, nil
 }
 
@@ -270,7 +270,7 @@ func (d *definer) RemoveJob(ctx context.Context, id int64) error {
 	}
 	d.forgetRoutes(ctx, id)
 	d.engine.jobs.jobGone(id)
-	d.wakes.scan.poke()
+	d.life.wakes.scan.poke()
 	return nil
 }
 

@@ -43,7 +43,7 @@ func (k *killer) Kill(ctx context.Context, runID int64) error {
 	case run.State == StateCancelled:
 		k.engine.waiters.notify(run)
 	case run.State.Ended():
-	case run.Address == LocalAddress(k.incarnation):
+	case run.Address == LocalAddress(k.leases.incarnation):
 		k.killHere(ctx, run)
 	case isRemote(run.Address):
 		err = k.killRemote(ctx, run)
@@ -90,7 +90,7 @@ func (k *killer) killAt(ctx context.Context, f *flight, reason string) {
 			k.log.Warn("xxljob: could not kill a run", "run", f.run.ID, "job", f.run.JobID, "answer", ret.Msg, "error", err)
 		}
 	}
-	if f.lane == laneNone || !k.life.work.try(ask) {
+	if f.lane == laneNone || !k.life.loops.work.try(ask) {
 		ask(ctx)
 	}
 }
@@ -136,13 +136,13 @@ func (k *killer) hasEnded(ctx context.Context, runID int64) bool {
 func (k *killer) killUnwanted(changed []Run, others []int64) {
 	for _, r := range changed {
 		if r.KillReason != "" {
-			k.life.work.run(func(ctx context.Context) { k.killLogged(ctx, r) })
+			k.life.loops.work.run(func(ctx context.Context) { k.killLogged(ctx, r) })
 		}
 	}
 	if len(others) == 0 {
 		return
 	}
-	k.life.work.run(func(ctx context.Context) {
+	k.life.loops.work.run(func(ctx context.Context) {
 		retry := backoff{log: k.log, what: "reading runs that ended on their way"}
 		read := func(ctx context.Context) ([]Run, error) { return k.store.RunsByID(ctx, others) }
 		runs, _ := callUntil(ctx, &retry, read, read) // none where ctx has ended

@@ -15,32 +15,57 @@ import (
 // leases is what a node knows about the cluster and about its own shards.
 type leases struct {
 	incarnation string
-	window      time.Duration // how long a beat is trusted: LeaseTTL minus the margin
-	ttl         time.Duration
-	lostAfter   time.Duration
-	maxHold     time.Duration
+	times       leaseTimes
 	local       func() []Attachment // what is attached here, at this moment
 
-	mu         sync.Mutex
-	mine       map[int]hold                // guarded by mu: owned shards
-	trust      time.Time                   // guarded by mu: monotonic; until when
-	alone      bool                        // guarded by mu: the trust does not run out
-	resting    bool                        // guarded by mu: Stop has begun, take nothing
-	rests      bool                        // guarded by mu: this node fails, and another does not
-	announced  time.Time                   // guarded by mu: since when the store has it that this node fails; zero where it has not
-	superseded bool                        // guarded by mu
-	nodes      map[string]*observed        // guarded by mu: by incarnation
-	apps       map[string]map[string]*Node // guarded by mu: live nodes by app attached
-	rest       map[int]time.Time           // guarded by mu: shards given up by LeaseMaxHold, until when
-	idleSince  map[int]time.Time           // guarded by mu: shards that nobody looks after, since when
-	idleLook   time.Time                   // guarded by mu: when that was last looked at
-	rescue     map[int]time.Time           // guarded by mu: shards taken above the share, when
-	read       time.Time                   // guarded by mu: monotonic, the last successful look
-	doubts     []string                    // guarded by mu: nodes that have come to be doubted, until takeDoubts
+	mu    sync.Mutex
+	mine  map[int]hold // guarded by mu: owned shards
+	trust trust        // guarded by mu
+	mood  mood         // guarded by mu
+	seen  nodesSeen    // guarded by mu, but for the channel
+	idle  idleShards   // guarded by mu
 
-	token      atomic.Int64  // the number of the latest start
-	looked     chan struct{} // closed by the first look
-	lookedOnce sync.Once
+	token atomic.Int64 // the number of the latest start
+}
+
+// leaseTimes are the durations that leases go by.
+type leaseTimes struct {
+	window    time.Duration // how long a beat is trusted: LeaseTTL minus the margin
+	ttl       time.Duration
+	lostAfter time.Duration
+	maxHold   time.Duration
+}
+
+// trust is how long this node may act on its leases.
+type trust struct {
+	until time.Time // monotonic
+	alone bool      // it does not run out
+}
+
+// mood is why this node takes no shards, if it does not.
+type mood struct {
+	resting    bool      // Stop has begun
+	rests      bool      // this node fails, and another does not
+	announced  time.Time // since when the store has it that this node fails; zero where it has not
+	superseded bool      // another node has this one's name
+}
+
+// nodesSeen are the nodes of the store as of the last look.
+type nodesSeen struct {
+	nodes  map[string]*observed        // by incarnation
+	apps   map[string]map[string]*Node // live nodes by app attached
+	read   time.Time                   // monotonic: the last successful look
+	doubts []string                    // nodes that have come to be doubted, until takeDoubts
+	looked chan struct{}               // closed by the first look
+	once   sync.Once
+}
+
+// idleShards are shards that are nobody's, or should be somebody else's.
+type idleShards struct {
+	since  map[int]time.Time // shards that nobody looks after, since when
+	look   time.Time         // when that was last looked at
+	rest   map[int]time.Time // shards given up by LeaseMaxHold, until when
+	rescue map[int]time.Time // shards taken above the share, when
 }
 
 // hold is the lease of one shard.
@@ -78,11 +103,13 @@ type observed struct {
 func newLeases(incarnation string, c *Config, local func() []Attachment) *leases {
 	return &leases{
 		incarnation: incarnation,
-		window:      c.Cluster.LeaseTTL - c.Cluster.LeaseTTL/5,
-		ttl:         c.Cluster.LeaseTTL, lostAfter: c.Cluster.LostAfter, maxHold: c.Cluster.LeaseMaxHold,
-		local:  local,
-		looked: make(chan struct{}),
-		mine:   map[int]hold{}, nodes: map[string]*observed{}, rest: map[int]time.Time{}, rescue: map[int]time.Time{},
+		times: leaseTimes{
+			window: c.Cluster.LeaseTTL - c.Cluster.LeaseTTL/5,
+			ttl:    c.Cluster.LeaseTTL, lostAfter: c.Cluster.LostAfter, maxHold: c.Cluster.LeaseMaxHold,
+		},
+		local: local, mine: map[int]hold{},
+		seen: nodesSeen{nodes: map[string]*observed{}, looked: make(chan struct{})},
+		idle: idleShards{rest: map[int]time.Time{}, rescue: map[int]time.Time{}},
 	}
 }
 
@@ -90,14 +117,14 @@ func newLeases(incarnation string, c *Config, local func() []Attachment) *leases
 func (l *leases) trusted(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.alone || now.Before(l.trust)
+	return l.trust.alone || now.Before(l.trust.until)
 }
 
 // isAlone reports whether no other node is open on the store.
 func (l *leases) isAlone() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.alone
+	return l.trust.alone
 }
 
 // epoch returns the epoch under which this node owns a shard.
@@ -149,9 +176,9 @@ func (l *leases) said(fails bool, now time.Time) {
 func (l *leases) announce(fails bool, now time.Time) {
 	switch {
 	case !fails:
-		l.announced = time.Time{}
-	case l.announced.IsZero():
-		l.announced = now
+		l.mood.announced = time.Time{}
+	case l.mood.announced.IsZero():
+		l.mood.announced = now
 	}
 }
 
@@ -160,7 +187,7 @@ func (l *leases) announce(fails bool, now time.Time) {
 // and each learns of it late. How slow it is the beat tells; after a LeaseTTL they had time
 // enough. Called with mu held.
 func (l *leases) hasAnnounced(beat time.Duration, now time.Time) bool {
-	return !l.announced.IsZero() && now.Sub(l.announced) >= min(4*beat, l.ttl)
+	return !l.mood.announced.IsZero() && now.Sub(l.mood.announced) >= min(4*beat, l.times.ttl)
 }
 
 // own takes over from the store's rows which shards are this node's, and returns
@@ -171,7 +198,7 @@ func (l *leases) own(shards []Shard, now time.Time) (found []Shard) {
 		switch {
 		case sh.Owner != l.incarnation:
 			delete(l.mine, sh.ID)
-		case l.resting || l.rests || has && h.epoch == sh.Epoch:
+		case l.mood.resting || l.mood.rests || has && h.epoch == sh.Epoch:
 		default:
 			l.mine[sh.ID] = hold{epoch: sh.Epoch, since: now}
 			found = append(found, sh)
@@ -185,7 +212,7 @@ func (l *leases) stopTaking() []Shard {
 	shards := l.owned()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.resting = true
+	l.mood.resting = true
 	clear(l.mine)
 	return shards
 }
@@ -194,14 +221,14 @@ func (l *leases) stopTaking() []Shard {
 func (l *leases) isResting() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.rests
+	return l.mood.rests
 }
 
 // isSuperseded reports whether a newer incarnation has this node's ID.
 func (l *leases) isSuperseded() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.superseded
+	return l.mood.superseded
 }
 
 // add notes which shards this node has taken, and which of them are above its share.
@@ -213,7 +240,7 @@ func (l *leases) add(taken, above []Shard, now time.Time) {
 	}
 	for _, sh := range slices.Concat(taken, above) {
 		if !hasShard(taken, sh.ID) || !hasShard(above, sh.ID) {
-			delete(l.rescue, sh.ID)
+			delete(l.idle.rescue, sh.ID)
 		}
 	}
 }

@@ -15,20 +15,31 @@ type life struct {
 	started  bool          // guarded by mu
 	stopping bool          // guarded by mu
 	over     chan struct{} // closed when the loops have ended; made by New
-	done     chan struct{} // closed when Stop is over; made by the first one
-	err      error         // set before done is closed
-	fatal    error         // guarded by mu: why the scheduler cannot work at all
-	broken   chan struct{} // closed when fatal is set; made by New
-	shards   onceOK        // SetShards has succeeded
-	left     atomic.Bool   // a Stop has returned, be it that it has given up
-
+	end      theEnd
+	fault    fatalFault
+	shards   onceOK      // SetShards has succeeded
 	draining atomic.Bool // Stop has begun: this node offers no executors, and takes nothing, any more
-
-	// The loops end in this order: plan (scan, start, probes), then work (lanes,
-	// results, inbox), then lease (beats).
-	plan, work, lease loops
-	unhook            func() bool
+	loops    stages
+	wakes    wakes
 }
+
+// theEnd is how the first Stop has come out.
+type theEnd struct {
+	done   chan struct{} // closed when it is over; made by it
+	err    error         // set before done is closed
+	given  atomic.Bool   // it has returned, be it that it has given up
+	unhook func() bool   // of Start's context
+}
+
+// fatalFault is why the scheduler cannot work at all, if so.
+type fatalFault struct {
+	err   error         // guarded by life.mu
+	known chan struct{} // closed when err is set; made by New
+}
+
+// stages are the loops in the order in which they end: plan (scan, start, probes), then
+// work (lanes, results, inbox), then lease (beats).
+type stages struct{ plan, work, lease loops }
 
 // mayStart is called with mu held.
 func (l *life) mayStart(ctx context.Context) error {
@@ -48,7 +59,7 @@ func (l *life) stopped() bool {
 	case <-l.over:
 		return true
 	default:
-		return l.left.Load()
+		return l.end.given.Load()
 	}
 }
 
@@ -62,10 +73,12 @@ func (l *life) running() bool {
 func (l *life) fatalErr() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.fatal
+	return l.fault.err
 }
 
-func newLife() *life { return &life{over: make(chan struct{}), broken: make(chan struct{})} }
+func newLife() *life {
+	return &life{over: make(chan struct{}), fault: fatalFault{known: make(chan struct{})}, wakes: newWakes()}
+}
 
 // onceOK is done again until it has succeeded, by several at once where they come before
 // that: who waits for the store keeps nobody else waiting.
@@ -88,6 +101,6 @@ func (l *life) cannotWork(err error, log *slog.Logger) {
 	log.Error("xxljob: this scheduler cannot work at all", "error", err)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.fatal = err
-	close(l.broken)
+	l.fault.err = err
+	close(l.fault.known)
 }

@@ -52,13 +52,13 @@ func (s *scheduler) startLoops(ctx context.Context) error {
 	l.started = true
 	s.speaker.warnOfDefaultToken()
 	s.speaker.warnOfJobsAPI()
-	l.plan, l.work, l.lease = newLoops(), newLoops(), newLoops()
-	plan, work, lease := s.duties(s.store.Watch(l.lease.ctx, s.incarnation))
-	l.lease.start(s.log, lease)
-	l.work.start(s.log, work)
-	l.plan.start(s.log, plan)
+	l.loops.plan, l.loops.work, l.loops.lease = newLoops(), newLoops(), newLoops()
+	plan, work, lease := s.duties(s.store.Watch(l.loops.lease.ctx, s.leases.incarnation))
+	l.loops.lease.start(s.log, lease)
+	l.loops.work.start(s.log, work)
+	l.loops.plan.start(s.log, plan)
 	// The goroutine that AfterFunc starts ends with Stop.
-	l.unhook = context.AfterFunc(ctx, func() {
+	l.end.unhook = context.AfterFunc(ctx, func() {
 		grace, cancel := context.WithTimeout(context.Background(), s.cfg.StopGrace)
 		defer cancel()
 		if err := s.graceOver(s.Stop(grace)); err != nil {
@@ -77,8 +77,8 @@ func (s *scheduler) Run(ctx context.Context) error {
 	}
 	select {
 	case <-ctx.Done():
-	case <-s.life.lease.ctx.Done(): // somebody else called Stop
-	case <-s.life.broken:
+	case <-s.life.loops.lease.ctx.Done(): // somebody else called Stop
+	case <-s.life.fault.known:
 	}
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.StopGrace)
 	defer cancel()
@@ -98,8 +98,8 @@ func (s *scheduler) Ready() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.fatal != nil:
-		return fmt.Errorf("%w: %w", ErrNotReady, l.fatal)
+	case l.fault.err != nil:
+		return fmt.Errorf("%w: %w", ErrNotReady, l.fault.err)
 	case l.stopping:
 		return fmt.Errorf("%w: %w", ErrNotReady, ErrStopped)
 	case !l.started:

@@ -31,7 +31,7 @@ type appDuty struct {
 // listDuty looks after the lists. Without a list it sleeps.
 func (s *definer) listDuty() duty {
 	d := &listWatch{s: s, apps: map[string]*appDuty{}}
-	return duty{what: "looking after lists of jobs", wakes: []<-chan struct{}{s.wakes.list}, aside: true, once: d.look}
+	return duty{what: "looking after lists of jobs", wakes: []<-chan struct{}{s.life.wakes.list}, aside: true, once: d.look}
 }
 
 // every is how often the lists are looked at.
@@ -73,7 +73,7 @@ func (d *listWatch) lookAt(ctx context.Context, app string, a *appDuty) error {
 		a.forget()
 		a.put, a.row = w, row
 	}
-	view, err := call(ctx, func(ctx context.Context) (ListView, error) { return s.store.Lists(ctx, app, s.incarnation) })
+	view, err := call(ctx, func(ctx context.Context) (ListView, error) { return s.store.Lists(ctx, app, s.leases.incarnation) })
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (d *listWatch) lookAt(ctx context.Context, app string, a *appDuty) error {
 		a.forget()
 	}
 	a.looked = now
-	if !slices.ContainsFunc(view.Nodes, func(n NodeList) bool { return n.Incarnation == s.incarnation }) {
+	if !slices.ContainsFunc(view.Nodes, func(n NodeList) bool { return n.Incarnation == s.leases.incarnation }) {
 		a.put = nil // the node has been buried, or has left: put it with the next look
 	}
 	d.warnOfOthers(w, a, &view)
@@ -101,7 +101,7 @@ func (a *appDuty) forget() { a.extra, a.alone = nil, time.Time{} }
 func (d *listWatch) warnOfOthers(w *wantedList, a *appDuty, view *ListView) {
 	differ := map[string]bool{}
 	for _, n := range view.Nodes {
-		if n.Incarnation == d.s.incarnation || n.Generation != w.Generation || n.Digest == w.Digest {
+		if n.Incarnation == d.s.leases.incarnation || n.Generation != w.Generation || n.Digest == w.Digest {
 			continue
 		}
 		differ[n.Incarnation+n.Digest+w.Digest] = true
@@ -150,7 +150,7 @@ func (d *listWatch) prune(ctx context.Context, w *wantedList, a *appDuty, view *
 		}
 	}
 	a.extra = extra
-	guard := &ListGuard{ListID: w.ID(), SurplusOf: d.s.incarnation}
+	guard := &ListGuard{ListID: w.ID(), SurplusOf: d.s.leases.incarnation}
 	for _, id := range ripe {
 		job, err := d.edit(ctx, id, Edit{Verb: "prune", Guard: guard, Change: stopFor(StopPruned)})
 		switch {
@@ -171,7 +171,7 @@ func (d *listWatch) prune(ctx context.Context, w *wantedList, a *appDuty, view *
 func (d *listWatch) applyAgain(ctx context.Context, w *wantedList, a *appDuty, view *ListView, now time.Time) error {
 	head := view.Head
 	lives := slices.ContainsFunc(view.Nodes, func(n NodeList) bool {
-		return n.Incarnation != d.s.incarnation && (n.Generation > w.Generation || n.Generation == head.Generation && n.Digest == head.Digest)
+		return n.Incarnation != d.s.leases.incarnation && (n.Generation > w.Generation || n.Generation == head.Generation && n.Digest == head.Digest)
 	})
 	how, finish := ApplyInstead, false
 	if d.s.lists.unfinished[w.App] {

@@ -79,7 +79,7 @@ func (l *logs) logOf(ctx context.Context, run Run, from int) (Answer, error) {
 		return Answer{}, noLog("the run was not started")
 	case !local:
 		return l.logElsewhere(ctx, run, from)
-	case inc == l.incarnation:
+	case inc == l.leases.incarnation:
 		return l.logHere(ctx, run, from)
 	}
 	return l.askNode(ctx, Ask{Incarnation: inc, Run: run, FromLine: from})
@@ -189,7 +189,7 @@ func (l *logs) askNode(ctx context.Context, ask Ask) (Answer, error) {
 	defer l.desk.leave(heard)
 	began := time.Now()
 	if !l.leases.isLive(ask.Incarnation) {
-		l.wakes.lease.poke() // look at once whether it is gone
+		l.life.wakes.lease.poke() // look at once whether it is gone
 	}
 	var retry backoff
 	for {
@@ -263,9 +263,9 @@ func (l *logs) askWait() time.Duration {
 func (l *logs) answerLogs(asks []Ask) {
 	for _, ask := range asks {
 		if l.desk.begin(ask) {
-			l.life.work.aside(func(ctx context.Context) {
+			l.life.loops.work.aside(func(ctx context.Context) {
 				l.answerLog(ctx, ask)
-				l.wakes.inbox.pokeIf(l.desk.end(ask))
+				l.life.wakes.inbox.pokeIf(l.desk.end(ask))
 			})
 		}
 	}

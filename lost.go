@@ -116,7 +116,7 @@ func (s *settler) settle(ctx context.Context, runs []Run, nodes map[string]obser
 		case ok:
 			verdicts = append(verdicts, v)
 			serial[r.ID] = inTransit(r)
-		case inTransit(r) && r.Address != LocalAddress(s.incarnation):
+		case inTransit(r) && r.Address != LocalAddress(s.leases.incarnation):
 			s.engine.adopt(r) // the later ones of its job wait until it is taken, or put back
 			s.watcher.goneAway(r)
 		}
@@ -155,7 +155,7 @@ func (s *settler) judge(r Run, nodes map[string]observed) (Verdict, bool) {
 		return s.leases.verdict(r, StatePlanned, "put back: node "+addressee+" takes no more runs"), true
 	case local && at.gone:
 		return s.leases.verdict(r, StateLost, interrupted), true
-	case local && r.Taken.IsZero() && (owner.absent || owner.gone) && addressee != s.incarnation:
+	case local && r.Taken.IsZero() && (owner.absent || owner.gone) && addressee != s.leases.incarnation:
 		// The addressee lives and will take it; this node waits for its end.
 		return s.adoption(r), true
 	case !local && (owner.absent || owner.gone || s.leftOpen(r)):
@@ -168,12 +168,12 @@ func (s *settler) judge(r Run, nodes map[string]observed) (Verdict, bool) {
 // owned its shard until now: no trigger is under way for so long. Its next owner asks about
 // it, who may put it back.
 func (s *settler) leftOpen(r Run) bool {
-	return r.Owner != s.incarnation && !s.leases.isSettled(r.Shard) && s.clock.now().Sub(r.Started) > 2*s.cfg.HTTP.CallTimeout+callTimeout
+	return r.Owner != s.leases.incarnation && !s.leases.isSettled(r.Shard) && s.clock.now().Sub(r.Started) > 2*s.cfg.HTTP.CallTimeout+callTimeout
 }
 
 // adoption makes this node the owner of a run that is under way elsewhere.
 func (s *settler) adoption(r Run) Verdict {
 	v := s.leases.verdict(r, StateStarted, "")
-	v.NewOwner, v.NewToken = s.incarnation, s.leases.newToken(v.Epoch)
+	v.NewOwner, v.NewToken = s.leases.incarnation, s.leases.newToken(v.Epoch)
 	return v
 }

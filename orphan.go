@@ -23,7 +23,7 @@ func (s *settler) adoptOrphans(ctx context.Context) error {
 	var ripe []Run
 	for after := int64(0); ; {
 		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) {
-			return s.store.StartedBy(ctx, s.allShards(), []string{s.incarnation}, after, 4*storeBatch)
+			return s.store.StartedBy(ctx, s.allShards(), []string{s.leases.incarnation}, after, 4*storeBatch)
 		})
 		if err != nil {
 			return err
@@ -37,7 +37,7 @@ func (s *settler) adoptOrphans(ctx context.Context) error {
 				first = now
 			}
 			seen[r.ID] = first
-			if now.Sub(first) > callTimeout+s.leases.ttl {
+			if now.Sub(first) > callTimeout+s.leases.times.ttl {
 				ripe = append(ripe, r)
 			}
 		}
@@ -54,9 +54,9 @@ func (s *settler) adoptOrphans(ctx context.Context) error {
 // remote executor.
 func (s *settler) mineToRun(r Run) bool {
 	if isRemote(r.Address) {
-		return r.Owner == s.incarnation
+		return r.Owner == s.leases.incarnation
 	}
-	return r.Address == LocalAddress(s.incarnation) && !r.Taken.IsZero()
+	return r.Address == LocalAddress(s.leases.incarnation) && !r.Taken.IsZero()
 }
 
 // settleOrphans runs those whose start or take is in doubt. The calls of the others
@@ -65,7 +65,7 @@ func (s *settler) mineToRun(r Run) bool {
 func (s *settler) settleOrphans(ctx context.Context, ripe []Run) error {
 	var adopted []Run
 	for _, r := range ripe {
-		if s.doubts.about(r, s.incarnation) && !s.engine.under.hasLanded(r) {
+		if s.doubts.about(r, s.leases.incarnation) && !s.engine.under.hasLanded(r) {
 			adopted = append(adopted, r)
 			continue
 		}
@@ -73,7 +73,7 @@ func (s *settler) settleOrphans(ctx context.Context, ripe []Run) error {
 			s.inDoubt.adoptInDoubt(r)
 			continue
 		}
-		s.finisher.finishAsync(Result{RunID: r.ID, Incarnation: s.incarnation, Token: r.Token, State: StateLost, HandleMsg: resultForgotten})
+		s.finisher.finishAsync(Result{RunID: r.ID, Incarnation: s.leases.incarnation, Token: r.Token, State: StateLost, HandleMsg: resultForgotten})
 	}
 	if len(adopted) == 0 {
 		return nil

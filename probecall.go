@@ -83,11 +83,11 @@ func (p *probes) call(ctx context.Context, job *Job, addr string) (wire.Return, 
 	}
 	exec := p.attached.get(job.App)
 	switch {
-	case inc == p.s.incarnation && exec == nil:
+	case inc == p.s.leases.incarnation && exec == nil:
 		return wire.Return{}, errors.New("not attached any more")
-	case inc == p.s.incarnation && job.Route == route.Failover:
+	case inc == p.s.leases.incarnation && job.Route == route.Failover:
 		return exec.Beat(ctx)
-	case inc == p.s.incarnation:
+	case inc == p.s.leases.incarnation:
 		return exec.IdleBeat(ctx, wire.IdleBeatRequest{JobID: job.ID})
 	case !p.s.leases.isLive(inc) || p.s.leases.isDoubted(addr):
 		return wire.Return{}, errors.New("the node is gone, or has missed its beats")

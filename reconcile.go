@@ -39,7 +39,7 @@ type missed struct {
 
 // ripeAfter is how far apart the two looks are that a run is missing in: longer than
 // any call may take whose answer would say where the run is.
-func (c *reconciler) ripeAfter() time.Duration { return callTimeout + c.leases.ttl }
+func (c *reconciler) ripeAfter() time.Duration { return callTimeout + c.leases.times.ttl }
 
 // untilReconciled is when the scan loop has to look, at the latest. A node alone on a
 // store in its own process looks when it scans anyway: nothing ticks there.

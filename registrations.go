@@ -15,7 +15,7 @@ func (r *registrar) loop(ctx context.Context) {
 	r.changes.loop(ctx, registrarPause, retry, func(ctx context.Context, changes []*registryChange) error {
 		err := r.store(ctx, changes)
 		if looks, tidies := r.due(); looks || tidies {
-			r.s.life.work.aside(func(ctx context.Context) { r.look(ctx, looks, tidies) })
+			r.s.life.loops.work.aside(func(ctx context.Context) { r.look(ctx, looks, tidies) })
 		}
 		return err
 	})

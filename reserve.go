@@ -72,7 +72,7 @@ func (s *starter) isNotRouted(a *attempt) bool {
 		e.room.park(lot{kind: lotProbe, jobID: a.job.ID}, a.entry)
 	case r.behind.ID != 0:
 		e.parkBehindRun(r.behind, a.entry)
-		s.wakes.watch.poke()
+		s.life.wakes.watch.poke()
 	case r.asks != nil:
 		s.router.askRouter(a.entry, a.job, r.asks)
 	default:
@@ -93,7 +93,7 @@ func (s *starter) waitsBehind(a *attempt) bool {
 		e.room.parkBehind(lot{kind: lotSettle}, a.entry)
 	case e.room.transit.isBehind(&a.run):
 		e.room.parkBehind(lotOrderOf(a.run.JobID), a.entry)
-		s.wakes.transit.poke()
+		s.life.wakes.transit.poke()
 	default:
 		return false
 	}
@@ -123,7 +123,7 @@ func (s *starter) startOf(a *attempt) Start {
 	epoch, _ := s.leases.epoch(a.run.Shard)
 	st := Start{
 		RunID: a.run.ID, JobID: a.job.ID, Shard: a.run.Shard, Epoch: epoch, JobVersion: a.job.Version,
-		State: StateStarted, Owner: s.incarnation, Token: s.leases.newToken(epoch),
+		State: StateStarted, Owner: s.leases.incarnation, Token: s.leases.newToken(epoch),
 		Address: a.route.address, Targets: a.route.targets,
 		Serial:  a.route.ordered && !a.route.remote,
 		Handler: a.job.Handler, Block: a.job.Block, Param: a.job.Param, Retries: a.job.Retries,

@@ -13,7 +13,7 @@ import (
 // jobs of their own, all in shard 1.
 func books(t *testing.T, runs int64) (*starter, []*entry) {
 	t.Helper()
-	all := &shared{cfg: Config{}.withDefaults(), wakes: newWakes()}
+	all := &shared{cfg: Config{}.withDefaults(), life: newLife()}
 	all.leases = newLeases("n-1", &all.cfg, func() []Attachment { return nil })
 	e := newEngine(all, nil)
 	s := &starter{shared: all, engine: e, router: &router{}}
@@ -238,8 +238,8 @@ func TestFreedPlacesAreOffered(t *testing.T) {
 		}
 		free(s, &a)
 		s.offerFreed()
-		if len(s.wakes.inbox) != 1 || len(s.engine.room.lanes.running) > 0 {
-			t.Errorf("%s: the inbox is woken %d times, and %v are under way", name, len(s.wakes.inbox), s.engine.room.lanes.running)
+		if len(s.life.wakes.inbox) != 1 || len(s.engine.room.lanes.running) > 0 {
+			t.Errorf("%s: the inbox is woken %d times, and %v are under way", name, len(s.life.wakes.inbox), s.engine.room.lanes.running)
 		}
 	}
 }

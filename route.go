@@ -37,7 +37,7 @@ func newRouter(s *shared, e *engine, book *addressBook, callees *callees, probes
 		shared: s, engine: e, book: book, callees: callees, probes: probes, users: users, panics: panics,
 		routers: map[string]Router{}, routeNames: route.Names(), routing: map[string]*backoff{},
 	}
-	for name, r := range route.Builtin(time.Now, LocalAddress(s.incarnation)) {
+	for name, r := range route.Builtin(time.Now, LocalAddress(s.leases.incarnation)) {
 		ro.routers[name] = r
 	}
 	maps.Copy(ro.routers, s.cfg.Routers)
@@ -143,7 +143,7 @@ func (ro *router) setAside(ctx context.Context, en *entry, err error) {
 		b.failed(ctx, err)
 		time.AfterFunc(b.delay(), func() {
 			ro.engine.room.admitAll(at)
-			ro.wakes.start.poke()
+			ro.life.wakes.start.poke()
 		})
 	}
 }

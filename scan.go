@@ -74,7 +74,7 @@ func (w *planWindow) at(now time.Time, preRead, gap time.Duration) time.Time {
 // is scanned twice at once.
 func (s *scanner) scanDuty(signals Signals) duty {
 	return duty{
-		what: "scanning for due jobs", wakes: []<-chan struct{}{signals.Scan, s.wakes.scan},
+		what: "scanning for due jobs", wakes: []<-chan struct{}{signals.Scan, s.life.wakes.scan},
 		once: func(ctx context.Context) (time.Duration, error) {
 			wait, err := s.scanOnce(ctx)
 			if err == nil && s.fitness.fails() {
@@ -265,7 +265,7 @@ func (s *scanner) readOn(ctx context.Context, owned []Shard, app string, from ri
 			return err
 		}
 		more := s.engine.held.holdNext(app, from, runs, len(runs) < q.Limit)
-		s.wakes.start.poke()
+		s.life.wakes.start.poke()
 		if !more {
 			return nil
 		}
@@ -289,7 +289,7 @@ func (s *scanner) tryOut(ctx context.Context) {
 	}
 	began = f.begin(&f.trials[1])
 	_, err = detached(ctx, func(ctx context.Context) ([]Started, error) {
-		return s.store.Start(ctx, []Start{{State: StateStarted, Owner: s.incarnation, Address: LocalAddress(s.incarnation)}}) // of no run
+		return s.store.Start(ctx, []Start{{State: StateStarted, Owner: s.leases.incarnation, Address: LocalAddress(s.leases.incarnation)}}) // of no run
 	})
 	f.end(ctx, &f.trials[1], began, err)
 	if err == nil {

@@ -176,10 +176,9 @@ func New(store Store, cfg Config) (Scheduler, error) {
 		return nil, err
 	}
 	all := &shared{
-		cfg: cfg, store: store, log: cfg.Logger.With("node", cfg.Node), incarnation: cfg.Node + "-" + randomText(10),
-		clock: &clock{}, wakes: newWakes(), life: newLife(),
+		cfg: cfg, store: store, log: cfg.Logger.With("node", cfg.Node), clock: &clock{}, life: newLife(),
 	}
-	s := assemble(all, own)
+	s := assemble(all, cfg.Node+"-"+randomText(10), own)
 	return s, s.Attach(own)
 }
 
@@ -219,21 +218,21 @@ type scheduler struct {
 }
 
 // assemble makes the parts, each with those that it needs, from the lower floors upwards.
-func assemble(all *shared, own *executor.Executor) *scheduler {
+func assemble(all *shared, incarnation string, own *executor.Executor) *scheduler {
 	s := &scheduler{shared: all, own: own}
 	panics := guard.NewLog(func() *slog.Logger { return all.log })
 	attached, desk := &attachedSet{}, newLogDesk()
 	s.attacher = &attacher{shared: all, attached: attached, own: own, panics: panics}
-	all.leases = newLeases(all.incarnation, &all.cfg, s.attachments)
+	all.leases = newLeases(incarnation, &all.cfg, s.attachments)
 
 	s.hooks = &hookQueue{log: all.log, panics: panics, hooks: all.cfg.Hooks}
 	s.users = newUserCalls(&all.cfg, panics)
-	s.doubts = newDoubts(all.wakes.lease)
+	s.doubts = newDoubts(all.life.wakes.lease)
 	s.engine = newEngine(all, panics)
-	s.fitness = newFitness(all.cfg.Cluster.LeaseTTL, all.wakes.lease)
+	s.fitness = newFitness(all.cfg.Cluster.LeaseTTL, all.life.wakes.lease)
 	s.remotes = newRemotes(&all.cfg)
 	s.book = newAddressBook(all, s.engine, attached, s.remotes, s.users, s.registerAttached)
-	callees := &callees{all.incarnation, attached, s.remotes}
+	callees := &callees{incarnation, attached, s.remotes}
 	probes := newProbes(all, attached, s.remotes, s.engine)
 	s.router = newRouter(all, s.engine, s.book, callees, probes, s.users, panics)
 
@@ -257,7 +256,7 @@ func assemble(all *shared, own *executor.Executor) *scheduler {
 		starting: backoff{log: all.log, what: "starting runs"},
 	}
 
-	reload, lists := &reloadSet{}, newOwnLists(all.wakes.list)
+	reload, lists := &reloadSet{}, newOwnLists(all.life.wakes.list)
 	s.scanner = newScanner(all, s.engine, s.fitness, s.hooks, reload)
 	s.settler = &settler{
 		shared: all, engine: s.engine, finisher: s.finisher, watcher: s.watcher, inDoubt: s.inDoubt, inbox: s.inbox,

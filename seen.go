@@ -14,11 +14,11 @@ func (l *leases) localAddresses(app string) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	addrs := []string{}
-	for inc := range l.apps[app] {
+	for inc := range l.seen.apps[app] {
 		addrs = append(addrs, LocalAddress(inc))
 	}
 	for _, a := range here {
-		if a.App == app && l.apps[app][l.incarnation] == nil {
+		if a.App == app && l.seen.apps[app][l.incarnation] == nil {
 			addrs = append(addrs, LocalAddress(l.incarnation))
 		}
 	}
@@ -33,7 +33,7 @@ func (l *leases) serves(incarnation, app, handler string) (hasApp, hasHandler bo
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if n := l.apps[app][incarnation]; n != nil {
+	if n := l.seen.apps[app][incarnation]; n != nil {
 		return n.serves(app, handler)
 	}
 	return false, false
@@ -43,13 +43,13 @@ func (l *leases) serves(incarnation, app, handler string) (hasApp, hasHandler bo
 func (l *leases) hasElsewhere(app string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.apps[app]) > 0
+	return len(l.seen.apps[app]) > 0
 }
 
 // hasLooked reports whether the other nodes are known at all.
 func (l *leases) hasLooked() bool {
 	select {
-	case <-l.looked:
+	case <-l.seen.looked:
 		return true
 	default:
 		return false
@@ -60,7 +60,7 @@ func (l *leases) hasLooked() bool {
 func (l *leases) isLive(incarnation string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	o := l.nodes[incarnation]
+	o := l.seen.nodes[incarnation]
 	return incarnation == l.incarnation || o != nil && o.live
 }
 
@@ -70,24 +70,24 @@ func (l *leases) isLive(incarnation string) bool {
 func (l *leases) isGone(incarnation string, since time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if o := l.nodes[incarnation]; o != nil {
+	if o := l.seen.nodes[incarnation]; o != nil {
 		return o.gone
 	}
-	return l.alone || l.read.After(since)
+	return l.trust.alone || l.seen.read.After(since)
 }
 
 // index orders the live nodes by the apps they have attached.
 func (l *leases) index() {
-	l.apps = map[string]map[string]*Node{}
-	for inc, o := range l.nodes {
+	l.seen.apps = map[string]map[string]*Node{}
+	for inc, o := range l.seen.nodes {
 		if !o.live || inc == l.incarnation {
 			continue
 		}
 		for _, a := range o.node.Attached {
-			if l.apps[a.App] == nil {
-				l.apps[a.App] = map[string]*Node{}
+			if l.seen.apps[a.App] == nil {
+				l.seen.apps[a.App] = map[string]*Node{}
 			}
-			l.apps[a.App][inc] = &o.node
+			l.seen.apps[a.App][inc] = &o.node
 		}
 	}
 }
@@ -102,8 +102,8 @@ func sameAttached(a, b Node) bool {
 func (l *leases) takeDoubts() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	doubts := l.doubts
-	l.doubts = nil
+	doubts := l.seen.doubts
+	l.seen.doubts = nil
 	return doubts
 }
 
@@ -116,7 +116,7 @@ func (l *leases) isDoubted(address string) bool {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	o := l.nodes[inc]
+	o := l.seen.nodes[inc]
 	return o != nil && o.doubted
 }
 
@@ -143,7 +143,7 @@ func (l *leases) toSettle() []observed {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var nodes []observed
-	for _, o := range l.nodes {
+	for _, o := range l.seen.nodes {
 		if o.gone || o.absent || o.drains || o.doubted {
 			nodes = append(nodes, *o)
 		}
@@ -155,8 +155,8 @@ func (l *leases) toSettle() []observed {
 func (l *leases) others() []observed {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	nodes := make([]observed, 0, len(l.nodes))
-	for inc, o := range l.nodes {
+	nodes := make([]observed, 0, len(l.seen.nodes))
+	for inc, o := range l.seen.nodes {
 		if inc != l.incarnation {
 			nodes = append(nodes, *o)
 		}
@@ -185,55 +185,55 @@ func newestOf(nodes []Node) map[string]Node {
 func (l *leases) look(v View, self selfVerdict, asked, answered time.Time) (changed, regained bool, found []Shard) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	regained = !l.alone && !time.Now().Before(l.trust) // whoever has rested for it found so before this
-	l.alone = v.Alone
-	l.trust = asked.Add(l.window)
+	regained = !l.trust.alone && !time.Now().Before(l.trust.until) // whoever has rested for it found so before this
+	l.trust.alone = v.Alone
+	l.trust.until = asked.Add(l.times.window)
 	// Only while this node looked all the time does a counter that stands still
 	// say anything.
-	interrupted := answered.Sub(l.read) > l.ttl/2
-	l.read = answered
+	interrupted := answered.Sub(l.seen.read) > l.times.ttl/2
+	l.seen.read = answered
 	seen := make(map[string]*observed, len(v.Nodes))
 	newest := newestOf(v.Nodes)
 	fit := false // there is a live node that has a use for shards and does not fail
 	for _, n := range v.Nodes {
 		o := &observed{node: n, moved: answered}
-		if was := l.nodes[n.Incarnation]; was != nil && was.node.Beats == n.Beats && !interrupted {
+		if was := l.seen.nodes[n.Incarnation]; was != nil && was.node.Beats == n.Beats && !interrupted {
 			o.moved = was.moved
 		}
 		me := n.Incarnation == l.incarnation
 		superseded := !n.Left && newest[n.ID].Incarnation != n.Incarnation
 		silence := answered.Sub(o.moved)
-		o.quiet = !me && (n.Left || silence >= l.lostAfter)
-		o.absent = !me && (n.Away || silence >= l.ttl)
-		o.live = !superseded && (me || !n.Left && silence < l.ttl)
+		o.quiet = !me && (n.Left || silence >= l.times.lostAfter)
+		o.absent = !me && (n.Away || silence >= l.times.ttl)
+		o.live = !superseded && (me || !n.Left && silence < l.times.ttl)
 		o.gone = o.quiet || superseded && !me
 		o.idle = !me && o.live && (n.Away || n.Resting)
 		if me {
 			l.announce(n.Failing && self.failing, answered)
-			l.superseded, o.node.Failing = superseded, self.failing
+			l.mood.superseded, o.node.Failing = superseded, self.failing
 		}
-		fit = fit || o.live && !o.idle && !o.node.Failing && silence < 2*l.ttl/5
+		fit = fit || o.live && !o.idle && !o.node.Failing && silence < 2*l.times.ttl/5
 		seen[n.Incarnation] = o
 	}
 	// One that is better and has its shards yet, for all failed until now, keeps them.
-	l.rests = fit && self.failing && (l.rests || !self.better && l.hasAnnounced(answered.Sub(asked), answered))
+	l.mood.rests = fit && self.failing && (l.mood.rests || !self.better && l.hasAnnounced(answered.Sub(asked), answered))
 	for _, n := range v.Nodes {
-		o, was, me := seen[n.Incarnation], l.nodes[n.Incarnation], n.Incarnation == l.incarnation
+		o, was, me := seen[n.Incarnation], l.seen.nodes[n.Incarnation], n.Incarnation == l.incarnation
 		o.rests = fit && o.live && o.node.Failing
 		if me {
-			o.rests = o.live && l.rests
+			o.rests = o.live && l.mood.rests
 		}
 		o.idle = o.idle || o.rests
-		o.doubted = !me && (n.Away || o.rests || answered.Sub(o.moved) >= 2*l.ttl/5)
+		o.doubted = !me && (n.Away || o.rests || answered.Sub(o.moved) >= 2*l.times.ttl/5)
 		o.drains = !me && o.live && (o.rests || len(n.Attached) == 0)
 		changed = changed || was == nil || was.live != o.live || was.doubted != o.doubted || !sameAttached(was.node, n)
 		if o.doubted && (was == nil || !was.doubted) {
-			l.doubts = append(l.doubts, n.Incarnation)
+			l.seen.doubts = append(l.seen.doubts, n.Incarnation)
 		}
 	}
-	changed = changed || len(seen) != len(l.nodes)
-	l.nodes = seen
+	changed = changed || len(seen) != len(l.seen.nodes)
+	l.seen.nodes = seen
 	l.index()
-	l.lookedOnce.Do(func() { close(l.looked) })
+	l.seen.once.Do(func() { close(l.seen.looked) })
 	return changed, regained, l.own(v.Shards, answered)
 }

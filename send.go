@@ -37,14 +37,14 @@ func (s *sender) deliverAt(f *flight) {
 		s.deliver(f)
 	case s.life.draining.Load():
 		// The start loop ends, or has ended; Stop waits for this goroutine.
-		s.life.work.run(func(ctx context.Context) {
+		s.life.loops.work.run(func(ctx context.Context) {
 			if sleep(ctx, early) {
 				s.deliver(f)
 			}
 		})
 	default:
 		s.early.add(f)
-		s.wakes.start.poke() // it is another loop's flight, perhaps
+		s.life.wakes.start.poke() // it is another loop's flight, perhaps
 	}
 }
 
@@ -84,11 +84,11 @@ func (s *sender) deliverRest(ctx context.Context) {
 // others may take their time, and are called from a goroutine that holds a place
 // in a lane. Stop waits for these goroutines.
 func (s *sender) deliver(f *flight) {
-	if f.lane == laneNone && !f.remote && time.Since(f.acked) <= s.leases.window {
-		s.send(s.life.work.ctx, f)
+	if f.lane == laneNone && !f.remote && time.Since(f.acked) <= s.leases.times.window {
+		s.send(s.life.loops.work.ctx, f)
 		return
 	}
-	s.life.work.run(func(ctx context.Context) {
+	s.life.loops.work.run(func(ctx context.Context) {
 		if f.fanned && !s.fanOut.enter(ctx) {
 			return
 		}
@@ -123,7 +123,7 @@ func (o fanOut) leaveIf(entered bool) {
 // decided about meanwhile.
 func (s *sender) stillMine(ctx context.Context, f *flight) bool {
 	retry := backoff{log: s.log, what: "reading a run before it is sent"}
-	for time.Since(f.acked) > s.leases.window {
+	for time.Since(f.acked) > s.leases.times.window {
 		began := time.Now()
 		run, err := call(ctx, func(ctx context.Context) (Run, error) { return s.store.Run(ctx, f.run.ID) })
 		switch {
@@ -191,11 +191,11 @@ func (s *sender) refused(ctx context.Context, f *flight, why string) {
 func (s *sender) readdress(ctx context.Context, f *flight, why string) bool {
 	for i, next := range f.choices {
 		epoch, owned := s.leases.epoch(f.run.Shard)
-		if next == f.run.Address || !owned || f.run.Owner != s.incarnation {
+		if next == f.run.Address || !owned || f.run.Owner != s.leases.incarnation {
 			continue
 		}
 		move := Readdress{
-			RunID: f.run.ID, Shard: f.run.Shard, Epoch: epoch, Owner: s.incarnation, Token: f.run.Token,
+			RunID: f.run.ID, Shard: f.run.Shard, Epoch: epoch, Owner: s.leases.incarnation, Token: f.run.Token,
 			Address: next, BootID: s.book.boot(f.run.App, next), Msg: fmt.Sprintf("%s: %s; next: %s", f.run.Address, plainText(shorten(why, maxAnswer)), next),
 		}
 		moved, err := s.moveTo(ctx, move)
@@ -221,14 +221,14 @@ func (s *sender) goOn(f *flight, move Readdress, choices []string) {
 	if to.exec == nil {
 		s.engine.moved(f, run)
 		s.watcher.goneAway(run)
-		s.wakes.start.poke()
+		s.life.wakes.start.poke()
 		return
 	}
-	if run.Address == LocalAddress(s.incarnation) {
+	if run.Address == LocalAddress(s.leases.incarnation) {
 		run.Taken = s.clock.now() // as Readdress has it
 	}
 	if again := s.engine.redirected(f, run, to); again != nil {
-		s.wakes.start.poke()
+		s.life.wakes.start.poke()
 		s.deliver(again)
 	}
 }

@@ -9,31 +9,12 @@ import (
 // shared is what every part of a scheduler needs. New makes it, and it is only read from
 // then on.
 type shared struct {
-	cfg         Config
-	store       Store
-	log         *slog.Logger
-	incarnation string
-	clock       *clock
-	leases      *leases
-	wakes       wakes
-	life        *life
-}
-
-// wakes are the pokes of the loops, by whoever has news for them.
-type wakes struct {
-	scan, start     wake // something may be due; something may start now
-	lease, list     wake // a beat has something to tell, or to find out; lists of jobs
-	inbox           wake
-	watch, transit  wake // runs at other nodes: how they end, and whether they were taken
-	inDoubt         wake
-	attachedChanged wake // for a Registry of the user's
-}
-
-func newWakes() wakes {
-	return wakes{
-		scan: newWake(), start: newWake(), lease: newWake(), list: newWake(), inbox: newWake(),
-		watch: newWake(), transit: newWake(), inDoubt: newWake(), attachedChanged: newWake(),
-	}
+	cfg    Config
+	store  Store
+	log    *slog.Logger
+	clock  *clock
+	leases *leases // and which incarnation this node is
+	life   *life   // and the wakes of the loops
 }
 
 // setShards fixes the number of shards before the first write.

@@ -15,9 +15,9 @@ func (l *leases) shares(shards []Shard, now time.Time) (give, take, above []Shar
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	// What was seen before a time without a look says nothing about what was in it.
-	since := l.idleSince
-	l.idleSince = nil
-	if l.resting || l.rests {
+	since := l.idle.since
+	l.idle.since = nil
+	if l.mood.resting || l.mood.rests {
 		// Also what a take brought in that was under way when the rest began.
 		for _, sh := range shards {
 			if sh.Owner == l.incarnation {
@@ -30,7 +30,7 @@ func (l *leases) shares(shards []Shard, now time.Time) (give, take, above []Shar
 		return nil, nil, nil
 	}
 	var live []string
-	for inc, o := range l.nodes {
+	for inc, o := range l.seen.nodes {
 		if o.live && !o.idle {
 			live = append(live, inc)
 		}
@@ -49,7 +49,7 @@ func (l *leases) shares(shards []Shard, now time.Time) (give, take, above []Shar
 	}
 	give = l.surplus(shards, share, len(live), now)
 	want := share - (len(l.mine) - len(give))
-	if want == 0 && l.maxHold > 0 {
+	if want == 0 && l.times.maxHold > 0 {
 		want = 1 // what another gave up for its age; the surplus goes to it in turn
 	}
 	free := l.takeable(shards, now)
@@ -72,18 +72,18 @@ const keepAbove = time.Minute
 // should have taken them, such as a process that was paused between giving up a shard and
 // giving up its lock: they are no longer Free, and are taken by their epochs.
 func (l *leases) noteIdle(free []Shard, since map[int]time.Time, now time.Time) {
-	if now.Sub(l.idleLook) > l.ttl/2 {
+	if now.Sub(l.idle.look) > l.times.ttl/2 {
 		since = nil
 	}
-	l.idleLook = now
-	l.idleSince = make(map[int]time.Time, len(free))
+	l.idle.look = now
+	l.idle.since = make(map[int]time.Time, len(free))
 	for i := range free {
 		first, known := since[free[i].ID]
 		if !known {
 			first = now
 		}
-		l.idleSince[free[i].ID] = first
-		if now.Sub(first) > l.ttl {
+		l.idle.since[free[i].ID] = first
+		if now.Sub(first) > l.times.ttl {
 			free[i].Free = false
 		}
 	}
@@ -95,9 +95,9 @@ func (l *leases) noteIdle(free []Shard, since map[int]time.Time, now time.Time) 
 // still.
 func (l *leases) abandoned(free, take []Shard, now time.Time) (above []Shard) {
 	for _, sh := range free {
-		if now.Sub(l.idleSince[sh.ID]) > 2*l.ttl/5 && !hasShard(take, sh.ID) {
+		if now.Sub(l.idle.since[sh.ID]) > 2*l.times.ttl/5 && !hasShard(take, sh.ID) {
 			above = append(above, sh)
-			l.rescue[sh.ID] = now // until it is known that it was not taken
+			l.idle.rescue[sh.ID] = now // until it is known that it was not taken
 		}
 	}
 	return above
@@ -110,7 +110,7 @@ func (l *leases) abandoned(free, take []Shard, now time.Time) (above []Shard) {
 func (l *leases) surplus(shards []Shard, share, live int, now time.Time) (give []Shard) {
 	kept := 0
 	for id := range l.mine {
-		if at, above := l.rescue[id]; above && now.Sub(at) < keepAbove {
+		if at, above := l.idle.rescue[id]; above && now.Sub(at) < keepAbove {
 			kept++
 		}
 	}
@@ -120,11 +120,11 @@ func (l *leases) surplus(shards []Shard, share, live int, now time.Time) (give [
 		if !ok {
 			continue
 		}
-		old := l.maxHold > 0 && live > 1 && now.Sub(h.since) >= l.maxHold
+		old := l.times.maxHold > 0 && live > 1 && now.Sub(h.since) >= l.times.maxHold
 		if old {
-			l.rest[sh.ID] = now.Add(l.ttl)
+			l.idle.rest[sh.ID] = now.Add(l.times.ttl)
 		}
-		if at, above := l.rescue[sh.ID]; above && now.Sub(at) < keepAbove {
+		if at, above := l.idle.rescue[sh.ID]; above && now.Sub(at) < keepAbove {
 			continue
 		}
 		if old || len(l.mine)-kept-len(give) > share {
@@ -137,11 +137,11 @@ func (l *leases) surplus(shards []Shard, share, live int, now time.Time) (give [
 // takeable are the shards that nobody looks after.
 func (l *leases) takeable(shards []Shard, now time.Time) (take []Shard) {
 	for _, sh := range shards {
-		if _, mine := l.mine[sh.ID]; mine || now.Before(l.rest[sh.ID]) {
+		if _, mine := l.mine[sh.ID]; mine || now.Before(l.idle.rest[sh.ID]) {
 			continue
 		}
-		delete(l.rest, sh.ID)
-		owner := l.nodes[sh.Owner]
+		delete(l.idle.rest, sh.ID)
+		owner := l.seen.nodes[sh.Owner]
 		if sh.Free || sh.Owner == "" || owner != nil && !owner.live {
 			take = append(take, sh)
 		}

@@ -12,16 +12,16 @@ func TestIdleShardsAreWatched(t *testing.T) {
 		t.Run(pause, func(t *testing.T) {
 			c := Config{}.withDefaults()
 			l := newLeases("a-1", &c, func() []Attachment { return nil })
-			l.nodes = map[string]*observed{"a-1": {live: true}, "b-1": {live: true}}
+			l.seen.nodes = map[string]*observed{"a-1": {live: true}, "b-1": {live: true}}
 			now, shards := time.Now(), []Shard{{ID: 0, Owner: "b-1"}, {ID: 1, Free: true}}
 			l.shares(shards, now)
-			l.rests = pause == "rests"
+			l.mood.rests = pause == "rests"
 			for range 60 {
-				if now = now.Add(time.Second); l.rests {
+				if now = now.Add(time.Second); l.mood.rests {
 					l.shares(shards, now)
 				}
 			}
-			l.rests = false
+			l.mood.rests = false
 			if _, take, above := l.shares(shards, now); len(take) != 1 || len(above) > 0 || !take[0].Free {
 				t.Errorf("took %+v, want the free shard as a free one", take)
 			}

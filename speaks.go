@@ -62,7 +62,7 @@ func (s *speaker) callerOf(ctx context.Context) wire.Caller {
 	timer := time.NewTimer(lookPatience)
 	defer timer.Stop()
 	select {
-	case <-s.leases.looked:
+	case <-s.leases.seen.looked:
 	case <-timer.C:
 	case <-ctx.Done():
 	}

@@ -9,11 +9,9 @@ import (
 	"time"
 )
 
-const ()
-
 // startDuty starts runs at their time.
 func (s *starter) startDuty() duty {
-	return duty{what: "routing runs", wakes: []<-chan struct{}{s.wakes.start}, once: s.startOnce}
+	return duty{what: "routing runs", wakes: []<-chan struct{}{s.life.wakes.start}, once: s.startOnce}
 }
 
 // startOnce starts what is due and returns how long nothing more will be.
@@ -61,7 +59,7 @@ const offerPause = 100 * time.Millisecond
 func (s *starter) offerFreed() {
 	if now := time.Now(); now.Sub(s.offeredAt) >= offerPause && s.engine.room.takeFreed() {
 		s.offeredAt = now
-		s.wakes.inbox.pokeIf(s.engine.inboxFull.Load())
+		s.life.wakes.inbox.pokeIf(s.engine.inboxFull.Load())
 	}
 }
 

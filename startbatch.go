@@ -47,10 +47,10 @@ func (s *starter) startBatch(ctx context.Context, batch []attempt, prompt bool) 
 		case StartFenced:
 			s.engine.giveUp(a)
 			s.leases.lose(a.run.Shard, a.start.Epoch)
-			s.wakes.lease.poke()
+			s.life.wakes.lease.poke()
 		case StartNoNode:
 			s.router.book.forget()
-			s.wakes.lease.poke() // it brings the news of the other nodes
+			s.life.wakes.lease.poke() // it brings the news of the other nodes
 			s.engine.rerouted(a)
 			locked = true
 		case StartLocked:

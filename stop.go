@@ -16,31 +16,31 @@ func (s *scheduler) Stop(ctx context.Context) error {
 	first := !l.stopping
 	if first {
 		l.stopping = true
-		l.done = make(chan struct{})
+		l.end.done = make(chan struct{})
 		// The steps go on past ctx where the store hangs; Stop does not. The
 		// goroutine ends with its steps.
 		go func() {
-			defer close(l.done)
-			l.err = s.stop(ctx, l.started)
+			defer close(l.end.done)
+			l.end.err = s.stop(ctx, l.started)
 			s.hooks.drain(ctx, s.cfg.StopGrace)
 		}()
 	}
 	l.mu.Unlock()
 	select {
-	case <-l.done:
-		l.left.Store(true)
-		return l.err
+	case <-l.end.done:
+		l.end.given.Store(true)
+		return l.end.err
 	case <-ctx.Done():
 	}
 	last := time.NewTimer(lastWords)
 	defer last.Stop()
 	select {
-	case <-l.done:
-		l.left.Store(true)
-		return l.err
+	case <-l.end.done:
+		l.end.given.Store(true)
+		return l.end.err
 	case <-last.C:
 		if first { // the steps go by the ctx of the first: handlers that it waits for may go on
-			l.left.Store(true)
+			l.end.given.Store(true)
 		}
 		return ctx.Err()
 	}
@@ -54,11 +54,11 @@ func (s *scheduler) stop(ctx context.Context, started bool) error {
 		return s.own.Stop(ctx)
 	}
 	l := s.life
-	l.unhook()
-	l.plan.cancel() // before this node offers no executors any more: where no other does either, runs would be refused
+	l.end.unhook()
+	l.loops.plan.cancel() // before this node offers no executors any more: where no other does either, runs would be refused
 	s.takeNoMore(ctx)
-	s.wakes.lease.poke() // the next beat tells the others
-	l.plan.end()
+	s.life.wakes.lease.poke() // the next beat tells the others
+	l.loops.plan.end()
 	// What is left to write is written even when ctx ends meanwhile.
 	final, cancel := context.WithCancel(urgent.Mark(context.WithoutCancel(ctx)))
 	defer cancel()
@@ -68,12 +68,12 @@ func (s *scheduler) stop(ctx context.Context, started bool) error {
 	s.leaser.resign(final)
 	s.attacher.deregisterAttached(final)
 	err := s.drain(ctx, final)
-	l.work.cancel()
-	l.lease.end()
+	l.loops.work.cancel()
+	l.loops.lease.end()
 	close(l.over)
 	s.leave(final)
 	// Last, for these wait for executors and handlers that ignore cancellation.
-	l.work.end()
+	l.loops.work.end()
 	s.users.wait(ctx)
 	if stopErr := s.own.Stop(ctx); err == nil {
 		err = stopErr
@@ -110,7 +110,7 @@ func (s *scheduler) drain(ctx, final context.Context) error {
 func (s *scheduler) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	if err := s.store.Leave(ctx, s.incarnation); err != nil {
+	if err := s.store.Leave(ctx, s.leases.incarnation); err != nil {
 		s.log.Warn("xxljob: could not announce departure; other nodes will detect it by silence", "error", err)
 	}
 }
@@ -123,7 +123,7 @@ func (s *scheduler) giveBack(ctx context.Context) {
 	var verdicts []Verdict
 	for _, f := range s.engine.under.inFlight() {
 		// A run of a shard that is another's by now cannot be given back: it is sent.
-		if _, owned := s.leases.epoch(f.run.Shard); owned && f.run.Owner == s.incarnation && s.engine.under.intercept(f) {
+		if _, owned := s.leases.epoch(f.run.Shard); owned && f.run.Owner == s.leases.incarnation && s.engine.under.intercept(f) {
 			verdicts = append(verdicts, s.leases.verdict(f.run, StatePlanned, "put back: node stopped"))
 		}
 	}
@@ -149,13 +149,13 @@ func (s *scheduler) giveBack(ctx context.Context) {
 // orphansOfMine finds runs that the store has as started by this node for
 // itself, but that nobody here knows.
 func (s *scheduler) orphansOfMine(ctx context.Context) []Verdict {
-	runs, err := s.store.StartedBy(ctx, s.leases.owned(), []string{s.incarnation}, 0, storeBatch)
+	runs, err := s.store.StartedBy(ctx, s.leases.owned(), []string{s.leases.incarnation}, 0, storeBatch)
 	if err != nil {
 		return nil
 	}
 	var verdicts []Verdict
 	for _, r := range runs {
-		if r.Owner == s.incarnation && r.Address == LocalAddress(s.incarnation) && s.engine.under.flight(r.ID) == nil {
+		if r.Owner == s.leases.incarnation && r.Address == LocalAddress(s.leases.incarnation) && s.engine.under.flight(r.ID) == nil {
 			verdicts = append(verdicts, s.leases.verdict(r, StatePlanned, "put back: node stopped"))
 		}
 	}

@@ -38,6 +38,6 @@ func (d *definer) trigger(ctx context.Context, jobID int64, t Trigger) ([]int64,
 	if err != nil {
 		return nil, absent("trigger", fmt.Sprintf("job %d", jobID), err)
 	}
-	d.wakes.scan.poke()
+	d.life.wakes.scan.poke()
 	return []int64{run.ID}, nil
 }

@@ -70,7 +70,7 @@ func (s *starter) settleUncertain(batch []attempt, runs []Run, began time.Time) 
 	}
 	for _, a := range batch {
 		r, ok := byID[a.run.ID]
-		mine := r.Owner == s.incarnation && r.Token == a.start.Token
+		mine := r.Owner == s.leases.incarnation && r.Token == a.start.Token
 		switch {
 		case ok && r.State == StatePlanned:
 			s.engine.retry(a, true)
@@ -86,7 +86,7 @@ func (s *starter) settleUncertain(batch []attempt, runs []Run, began time.Time) 
 		}
 		// The other parts of a broadcast are under way whatever became of the first.
 		for _, sibling := range siblings[a.run.ID] {
-			if sibling.State == StateStarted && sibling.Owner == s.incarnation && sibling.Token == a.start.Token {
+			if sibling.State == StateStarted && sibling.Owner == s.leases.incarnation && sibling.Token == a.start.Token {
 				s.launchSibling(a, sibling, began)
 			}
 		}
@@ -100,8 +100,8 @@ func (s *starter) takeBack(r Run, job *Job, began time.Time) {
 	switch {
 	case r.State.Ended():
 		s.engine.waiters.notify(r)
-	case r.State != StateStarted || r.Owner != s.incarnation || s.engine.under.flight(r.ID) != nil:
-	case r.Address == LocalAddress(s.incarnation), isRemote(r.Address) && !s.inDoubt.list.has(r.ID) && !s.engine.under.hasLanded(r):
+	case r.State != StateStarted || r.Owner != s.leases.incarnation || s.engine.under.flight(r.ID) != nil:
+	case r.Address == LocalAddress(s.leases.incarnation), isRemote(r.Address) && !s.inDoubt.list.has(r.ID) && !s.engine.under.hasLanded(r):
 		s.inbox.receiveOne(r, job, began)
 	case isRemote(r.Address):
 	default:

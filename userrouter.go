@@ -40,7 +40,7 @@ func (ro *router) askRouter(en *entry, job *Job, addrs []string) {
 // next one asked about. Once Stop has begun nobody is asked: the runs stay planned.
 // Caller holds engine.mu.
 func (ro *router) routeNext(q *routeQueue) {
-	if ro.life.plan.ctx.Err() != nil {
+	if ro.life.loops.plan.ctx.Err() != nil {
 		return
 	}
 	e := ro.engine
@@ -58,7 +58,7 @@ func (ro *router) routeNext(q *routeQueue) {
 		}
 		q.waiting[0], q.waiting = nil, q.waiting[1:]
 		e.room.due.push(w.en)
-		ro.wakes.start.poke()
+		ro.life.wakes.start.poke()
 	}
 	if q.call == nil && e.room.routes[q.key] == q { // not another one, of later runs
 		delete(e.room.routes, q.key)
@@ -79,7 +79,7 @@ func (ro *router) awaitRouter(q *routeQueue, w *routeWait) {
 	q.timer = time.AfterFunc(left, func() {
 		ro.engine.mu.Lock()
 		defer ro.engine.mu.Unlock()
-		if ro.life.plan.ctx.Err() == nil { // nobody is asked after Stop
+		if ro.life.loops.plan.ctx.Err() == nil { // nobody is asked after Stop
 			ro.routeNext(q)
 		}
 	})
@@ -96,7 +96,7 @@ func (ro *router) callRouter(q *routeQueue, w *routeWait) {
 	c := &routeCall{about: w}
 	q.call = c
 	router := ro.cfg.Routers[q.key.route]
-	ctx, cancel := context.WithTimeout(urgent.Unmark(ro.life.plan.ctx), ro.cfg.Limits.RouteTimeout)
+	ctx, cancel := context.WithTimeout(urgent.Unmark(ro.life.loops.plan.ctx), ro.cfg.Limits.RouteTimeout)
 	overdue := time.AfterFunc(ro.cfg.Limits.RouteTimeout, func() { ro.routeOverdue(q, c) })
 	choice := &routeChoice{version: w.version}
 	under := ro.users.track()
@@ -147,7 +147,7 @@ func (ro *router) routeAnswered(q *routeQueue, c *routeCall, choice *routeChoice
 	ro.engine.mu.Lock()
 	defer ro.engine.mu.Unlock()
 	q.call = nil
-	if ro.life.plan.ctx.Err() != nil {
+	if ro.life.loops.plan.ctx.Err() != nil {
 		return // the end of its context may be why: the run stays planned
 	}
 	if c.about != nil {
@@ -167,7 +167,7 @@ func (ro *router) routeOverdue(q *routeQueue, c *routeCall) {
 func (ro *router) leaveCall(q *routeQueue, c *routeCall) bool {
 	ro.engine.mu.Lock()
 	defer ro.engine.mu.Unlock()
-	if q.call != c || c.about == nil || ro.life.plan.ctx.Err() != nil {
+	if q.call != c || c.about == nil || ro.life.loops.plan.ctx.Err() != nil {
 		return false
 	}
 	c.about.en.choice = ro.noChoice(q, c.about, "")

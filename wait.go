@@ -40,7 +40,7 @@ func (w *waiter) Wait(ctx context.Context, runID int64) (Run, error) {
 		if err := w.self.waitsForItself(ctx, run); err != nil {
 			return run, err
 		}
-		w.wakes.watch.poke()
+		w.life.wakes.watch.poke()
 		tick := look.C
 		if poll, _ := w.store.Poll(); w.life.running() && poll == 0 {
 			tick = nil // the watch loop hears of every end

@@ -46,19 +46,19 @@ func TestProbesEndBeforeParking(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := x.(*scheduler)
-		s.life.plan = newLoops()
+		s.life.loops.plan = newLoops()
 		job := &Job{ID: 1, App: "app", Route: "BUSYOVER"}
 		a := attempt{entry: &entry{run: Run{ID: 1, JobID: 1, App: "app"}, due: true}, job: job}
 		s.engine.hold([]Run{a.run}, map[int64]*Job{1: job})
 		a.entry = s.engine.held.runs[1]
-		a.route = s.router.probes.choose(t.Context(), job, []string{LocalAddress(s.incarnation)})
+		a.route = s.router.probes.choose(t.Context(), job, []string{LocalAddress(s.leases.incarnation)})
 		synctest.Wait() // the loop is held up; the probes end
 		s.starter.reserve(&a, time.Now())
 		synctest.Wait()
 		if n := len(s.engine.room.lots); n > 0 && len(s.router.probes.asking) == 0 {
 			t.Errorf("%d runs are parked for probes that nobody makes", n)
 		}
-		s.life.plan.end()
+		s.life.loops.plan.end()
 	})
 }
 

@@ -80,7 +80,7 @@ func (w *selfWait) comesTo(ctx context.Context, address string, run *Run, job *J
 		return err == nil && chosen[0] == address
 	case route.Nearest:
 		_, owned := w.leases.epoch(run.Shard)
-		return owned && address == LocalAddress(w.incarnation)
+		return owned && address == LocalAddress(w.leases.incarnation)
 	case route.ShardingBroadcast:
 		return !slices.ContainsFunc(addrs, isRemote) // an executor elsewhere has a queue of its own
 	}

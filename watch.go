@@ -21,7 +21,7 @@ type watcher struct {
 // lines of a log it tells of each signal, which may stand for their answer.
 func (w *watcher) watchDuty(signals Signals) duty {
 	return duty{
-		what: "looking after runs at other nodes", wakes: []<-chan struct{}{w.wakes.watch, signals.Ended},
+		what: "looking after runs at other nodes", wakes: []<-chan struct{}{w.life.wakes.watch, signals.Ended},
 		once: func(ctx context.Context) (time.Duration, error) {
 			w.desk.tell()
 			ids := w.engine.awayIDs()
@@ -69,8 +69,8 @@ func (w *watcher) watch(ctx context.Context, ids []int64) error {
 // goneAway has the store asked about a run at another node: it may have been taken or have
 // ended before this node knew that it waits for that, and others may wait for it.
 func (w *watcher) goneAway(r Run) {
-	w.wakes.watch.poke()
-	w.wakes.transit.pokeIf(w.engine.room.waits(lotOrderOf(r.JobID)))
+	w.life.wakes.watch.poke()
+	w.life.wakes.transit.pokeIf(w.engine.room.waits(lotOrderOf(r.JobID)))
 }
 
 // transitPoll is how often the store is asked about a run in transit that others wait
@@ -82,7 +82,7 @@ const transitPoll = 50 * time.Millisecond
 // a call of the store.
 func (w *watcher) transitLoop(ctx context.Context) {
 	retry := backoff{log: w.log, what: "looking after runs that others wait for"}
-	for sleep(ctx, forever, w.wakes.transit) {
+	for sleep(ctx, forever, w.life.wakes.transit) {
 		for ids := w.engine.inTheWay(); len(ids) > 0; ids = w.engine.inTheWay() {
 			pause := transitPoll * time.Duration(1+len(ids)/storeBatch) // the more there are the more it costs
 			if retry.failed(ctx, w.watch(ctx, ids)) {

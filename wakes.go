@@ -1,0 +1,20 @@
+package xxljob
+
+// How loops are told that there is something to do.
+
+// wakes are the pokes of the loops, by whoever has news for them.
+type wakes struct {
+	scan, start     wake // something may be due; something may start now
+	lease, list     wake // a beat has something to tell, or to find out; lists of jobs
+	inbox           wake
+	watch, transit  wake // runs at other nodes: how they end, and whether they were taken
+	inDoubt         wake
+	attachedChanged wake // for a Registry of the user's
+}
+
+func newWakes() wakes {
+	return wakes{
+		scan: newWake(), start: newWake(), lease: newWake(), list: newWake(), inbox: newWake(),
+		watch: newWake(), transit: newWake(), inDoubt: newWake(), attachedChanged: newWake(),
+	}
+}
