@@ -11,6 +11,7 @@ package xxljob
 
 import (
 	"context"
+	"time"
 )
 
 // startApart starts some of those that wait for their first turn, and then some of those
@@ -35,4 +36,25 @@ func (s *starter) startApart(ctx context.Context) (some, locked bool, err error)
 		s.herds.again.took(m, took)
 	}
 	return n+m > 0, locked || stuck, err
+}
+
+// startFrom starts up to most entries from a lot, and returns how many the store was asked
+// about, and how long that took.
+func (s *starter) startFrom(ctx context.Context, from lot, most int) (n int, took time.Duration, locked bool, err error) {
+	if from.kind != lotDue {
+		if !s.engine.room.waits(from) {
+			return 0, 0, false, nil
+		}
+		s.deliverer.deliverEarly(ctx) // these may take longer than the others can wait
+	}
+	if ctx.Err() != nil || !s.leases.trusted(time.Now()) {
+		return 0, 0, false, nil
+	}
+	batch, err := s.collector.collect(ctx, from, most)
+	if err != nil || len(batch) == 0 {
+		return 0, 0, false, err
+	}
+	began := time.Now()
+	locked, err = s.batches.startBatch(ctx, batch, from.kind == lotDue)
+	return len(batch), time.Since(began), locked, err
 }

@@ -12,28 +12,22 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// blockers finds the runs that are in the way of others.
-type blockers struct {
-	*shared
-	engine *engine
-}
-
 // awaitBlockers parks serial runs until the runs that the store found in their way have
 // ended: such as this node did not know of, for instance of the shard's former owner, or
 // other parts of a broadcast. It reports whether some are to be tried again.
-func (b *blockers) awaitBlockers(ctx context.Context, busy []attempt) (again bool) {
-	under := b.startedOfJobs(ctx, busy)
+func (r *startReads) awaitBlockers(ctx context.Context, busy []attempt) (again bool) {
+	under := r.startedOfJobs(ctx, busy)
 	for _, a := range busy {
-		i := slices.IndexFunc(under[a.job.ID], func(r Run) bool {
-			return r.ID != a.run.ID && (r.Address == a.route.address || slices.Contains(a.route.targets, r.Address))
+		i := slices.IndexFunc(under[a.job.ID], func(o Run) bool {
+			return o.ID != a.run.ID && (o.Address == a.route.address || slices.Contains(a.route.targets, o.Address))
 		})
 		if i < 0 { // it has ended meanwhile, or the store did not tell
-			b.engine.retry(a, false)
+			r.engine.retry(a, false)
 			again = true
 			continue
 		}
-		b.engine.awaitRun(a, under[a.job.ID][i])
-		b.life.wakes.watch.poke()
+		r.engine.awaitRun(a, under[a.job.ID][i])
+		r.life.wakes.watch.poke()
 	}
 	return again
 }
@@ -43,7 +37,7 @@ const blockerReads = 8
 
 // startedOfJobs reads the started runs of the jobs of attempts, of each job once. Of those
 // about which the store does not tell there are none.
-func (b *blockers) startedOfJobs(ctx context.Context, attempts []attempt) map[int64][]Run {
+func (r *startReads) startedOfJobs(ctx context.Context, attempts []attempt) map[int64][]Run {
 	under := make(map[int64][]Run)
 	var mu sync.Mutex // guards under
 	var g errgroup.Group
@@ -57,7 +51,7 @@ func (b *blockers) startedOfJobs(ctx context.Context, attempts []attempt) map[in
 		asked[id] = true
 		g.Go(func() error {
 			runs, err := call(ctx, func(ctx context.Context) ([]Run, error) {
-				return b.store.Runs(ctx, RunFilter{JobID: id, States: []State{StateStarted}, Limit: storeBatch})
+				return r.store.Runs(ctx, RunFilter{JobID: id, States: []State{StateStarted}, Limit: storeBatch})
 			})
 			if err == nil {
 				mu.Lock()

@@ -26,7 +26,7 @@ type fitness struct {
 	masked         bool          // guarded by mu: claims or starts have failed although trials succeeded
 	wanted         time.Duration // guarded by mu: for how long all has to succeed
 	recovered      time.Time     // guarded by mu: when it last had
-	better           period        // guarded by mu: while it fails, from the first success after the last failure to the last one; zero for none
+	better         period        // guarded by mu: while it fails, from the first success after the last failure to the last one; zero for none
 }
 
 // period is from one moment to another.

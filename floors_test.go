@@ -159,13 +159,14 @@ var floors = [][]string{
 		"probecall", "route", "userrouter",
 	},
 	{ // duties: each with its own state
-		"accepted", "apart", "attach", "balance", "beat", "busy", "collect", "dispatch", "finish", "handover", "kill", "launch", "leaser", "log",
-		"lost", "orphan", "reconcile", "registrar", "registrations", "reserve", "retain", "scan", "send", "speaks", "start", "startbatch",
+		"accepted", "apart", "attach", "balance", "beat", "beatnews", "busy", "collect", "deliver", "dispatch", "finish", "handover", "herd", "kill", "launch", "leaser", "log",
+		"lost", "orphan", "receive", "reconcile", "registrar", "registrations", "reread", "reroute", "reserve", "retain", "scan", "send", "speaks",
+		"start", "startbatch", "take", "takeback", "tend",
 		"starter", "twins", "uncertain", "indoubt", "wait", "waitself", "watch", "admin_results", "applylist", "ensure", "ensurelist", "groups",
 		"jobs", "lists", "trigger",
 	},
 	{ // the API, and the list of the parts
-		"admin", "duties", "jobadmin", "lifecycle", "scheduler", "stop",
+		"admin", "duties", "jobadmin", "lifecycle", "parts", "scheduler", "stop",
 	},
 }
 

@@ -16,15 +16,10 @@ const inboxLimit = 500
 // inbox takes what other nodes have left for this one.
 type inbox struct {
 	*shared
-	engine   *engine
-	attached *attachedSet
-	callees  *callees
-	finisher *finisher
-	killer   *killer
-	sender   *sender
-	logs     *logs
-	doubts   *doubts
-	taking   chan struct{} // full while runs are taken
+	engine *engine
+	killer *killer
+	logs   *logs
+	taker  *taker
 }
 
 // inboxDuty looks into the inbox at each hint, and by itself where hints can be lost.
@@ -62,7 +57,7 @@ func (b *inbox) lookIntoInbox(ctx context.Context) error {
 		if after == 0 {
 			b.logs.answerLogs(box.Asks)
 		}
-		some, err := b.takeSome(ctx, box.Runs)
+		some, err := b.taker.takeSome(ctx, box.Runs)
 		full = full || some
 		b.engine.inboxFull.Store(full)
 		failed = errors.Join(failed, err)
@@ -70,117 +65,5 @@ func (b *inbox) lookIntoInbox(ctx context.Context) error {
 			return failed
 		}
 		after = box.Runs[len(box.Runs)-1].ID
-	}
-}
-
-// takeSome takes those of the runs that there is room for, and sends them to
-// their executors. full reports that there was not room for all.
-func (b *inbox) takeSome(ctx context.Context, runs []Run) (full bool, err error) {
-	b.taking <- struct{}{}
-	defer func() { <-b.taking }()
-	if b.life.draining.Load() {
-		return false, nil // the owners put back what waits here
-	}
-	places := map[string]int{} // asked for before the engine is locked
-	for _, r := range runs {
-		if _, asked := places[r.App]; !asked {
-			places[r.App] = b.attached.placesOf(r.App)
-		}
-	}
-	fit, full := b.engine.room.fitting(runs, places)
-	if len(fit) == 0 {
-		return full, nil
-	}
-	// First, so that nothing but the answer to Take is between it and the handlers.
-	jobs, err := b.readJobs(ctx, jobsOf(runs))
-	if err != nil {
-		return full, err
-	}
-	began := time.Now()
-	taken, err := detached(ctx, func(ctx context.Context) ([]Run, error) { return b.store.Take(ctx, b.leases.incarnation, fit) })
-	if err != nil {
-		b.doubts.take(fit)
-		b.doubts.lookNow()
-		return full, b.takenAfterAll(ctx, fit, err)
-	}
-	b.receive(taken, jobs, began)
-	return full, nil
-}
-
-// takenAfterAll reads runs whose Take returned an error: it may have taken
-// effect, and then nobody else will call their handlers.
-func (b *inbox) takenAfterAll(ctx context.Context, ids []int64, cause error) error {
-	retry := backoff{log: b.log, what: "taking runs"}
-	retry.failed(ctx, cause)
-	for sleep(ctx, retry.delay()) {
-		began := time.Now()
-		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return b.store.RunsByID(ctx, ids) })
-		if retry.failed(ctx, err) {
-			continue
-		}
-		var taken []Run
-		for _, r := range runs {
-			if r.State == StateStarted && r.Address == LocalAddress(b.leases.incarnation) && !r.Taken.IsZero() {
-				taken = append(taken, r)
-			}
-		}
-		if err := b.receiveAfterAll(ctx, taken, began); err != nil || len(taken) == len(ids) {
-			return err
-		}
-		return cause // no hint comes for the others a second time: the loop looks again
-	}
-	return ctx.Err()
-}
-
-// receiveAfterAll is receive for runs whose jobs are not at hand.
-func (b *inbox) receiveAfterAll(ctx context.Context, taken []Run, began time.Time) error {
-	b.doubts.received(taken, 1)
-	defer b.doubts.received(taken, -1)
-	ids := jobsOf(taken)
-	retry := backoff{log: b.log, what: "reading the jobs of taken runs"}
-	read := func(ctx context.Context) (map[int64]*Job, error) { return b.readJobs(ctx, ids) }
-	jobs, err := callUntil(ctx, &retry, read, read)
-	if err != nil {
-		b.doubts.lookNow()
-		return err
-	}
-	b.receive(taken, jobs, began)
-	return nil
-}
-
-// receive sends taken runs to their executors.
-func (b *inbox) receive(taken []Run, jobs map[int64]*Job, began time.Time) {
-	b.doubts.received(taken, 1)
-	defer b.doubts.received(taken, -1)
-	for _, r := range taken {
-		switch {
-		case r.State.Ended(): // killed before it was taken
-			b.finisher.ended([]Run{r})
-		case b.engine.under.flight(r.ID) != nil:
-		default:
-			b.receiveOne(r, jobs[r.JobID], began)
-		}
-	}
-}
-
-func (b *inbox) receiveOne(r Run, job *Job, began time.Time) {
-	if job == nil {
-		// The job was removed: the run goes on with what the row says.
-		job = &Job{ID: r.JobID, App: r.App, Handler: r.Handler, Block: r.Block, GlueType: GlueBean}
-	}
-	to := routed{address: r.Address}
-	b.callees.equip(&to, job)
-	switch {
-	case to.refused != "":
-		b.finisher.finishAsync(concluded(r, Result{State: StateRefused, HandleMsg: to.refused, TriggerMsg: to.refused}))
-		return
-	case to.exec == nil:
-		why := "app " + r.App + " is not attached any more"
-		b.finisher.finishAsync(Result{RunID: r.ID, Incarnation: b.leases.incarnation, Token: r.Token, State: StateRefused, HandleMsg: why, TriggerMsg: why})
-		return
-	}
-	to.serial = lot{} // the starter keeps serial runs apart
-	if f := b.engine.takeOffSibling(to, r, job, began); f != nil {
-		b.sender.deliverAt(f)
 	}
 }

@@ -1,13 +1,13 @@
 package xxljob
 
+// What a node knows of the jobs that have runs in memory.
+
 import (
 	"sync"
 	"time"
 
 	"github.com/xxljob/xxljob/block"
 )
-
-// What a node knows of the jobs that have runs in memory.
 
 // jobBook has the jobs of the runs that a node holds and of its flights.
 type jobBook struct {

@@ -5,45 +5,40 @@ package xxljob
 
 import "time"
 
-// startedOK goes on with a run that the store has marked: it is this process's
-// to run, or waits in another node's inbox, or was refused.
-func (s *starter) startedOK(a attempt, answer Started, began time.Time) {
-	if answer.Run.State.Ended() {
-		s.engine.giveUp(a)
-		s.finisher.ended([]Run{answer.Run})
-		return
-	}
-	s.launch(a, answer.Run, began)
-	for _, sibling := range answer.Siblings {
-		s.launchSibling(a, sibling, began)
-	}
-	s.doubts.received(answer.Siblings, -1)
+// launcher has started runs go on. It belongs to the start loop.
+type launcher struct {
+	*shared
+	engine    *engine
+	hooks     *hookQueue
+	callees   *callees
+	deliverer *deliverer
+	watcher   *watcher
 }
 
 // launch moves an entry from the held to the flights, or to the away runs, and
 // sends it when its time has come.
-func (s *starter) launch(a attempt, run Run, began time.Time) {
-	f := s.engine.takeOff(a, run, began)
-	s.hooks.started(run)
+func (l *launcher) launch(a attempt, run Run, began time.Time) {
+	f := l.engine.takeOff(a, run, began)
+	l.hooks.started(run)
 	if f != nil {
-		s.sender.deliverAt(f)
+		l.deliverer.deliverAt(f)
 	} else {
-		s.watcher.goneAway(run)
+		l.watcher.goneAway(run)
 	}
 }
 
 // launchSibling does the same for a further part of a broadcast. It takes its
 // place without asking: the parts of a broadcast start together.
-func (s *starter) launchSibling(a attempt, run Run, began time.Time) {
+func (l *launcher) launchSibling(a attempt, run Run, began time.Time) {
 	r := routed{address: run.Address}
-	s.router.callees.equip(&r, a.job)
+	l.callees.equip(&r, a.job)
 	if r.remote {
 		r.lane, r.fanned = laneNone, true // takes its turn in fanOut instead
 	}
-	s.hooks.started(run)
-	if f := s.engine.takeOffSibling(r, run, a.job, began); f != nil {
-		s.sender.deliverAt(f)
+	l.hooks.started(run)
+	if f := l.engine.takeOffSibling(r, run, a.job, began); f != nil {
+		l.deliverer.deliverAt(f)
 	} else {
-		s.watcher.goneAway(run)
+		l.watcher.goneAway(run)
 	}
 }

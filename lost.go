@@ -7,7 +7,6 @@ package xxljob
 
 import (
 	"context"
-	"time"
 )
 
 // interrupted is the handle_msg of a lost run.
@@ -20,11 +19,7 @@ type settler struct {
 	finisher *finisher
 	watcher  *watcher
 	inDoubt  *inDoubt
-	inbox    *inbox
-	doubts   *doubts
 	reload   *reloadSet
-	orphans  map[int64]time.Time // since when they were seen
-	orphaned time.Time           // the last look for them
 }
 
 // settleGone settles the runs of gone nodes in this node's shards, and buries

@@ -10,34 +10,51 @@ import (
 	"time"
 )
 
+// orphans finds such runs. It belongs to the lease loop.
+type orphans struct {
+	*shared
+	engine    *engine
+	finisher  *finisher
+	inDoubt   *inDoubt
+	receiver  *receiver
+	doubts    *doubts
+	sightings sightings
+}
+
+// sightings are what the looks for orphans have found.
+type sightings struct {
+	since  map[int64]time.Time // runs that may be orphans, since when they were seen
+	looked time.Time           // the last look
+}
+
 // adoptOrphans settles what is under way here by the store and unknown to this
 // node. One look is not enough to tell: a start may be on its way from the store.
 // What two looks find that are longer apart than a call may take is an orphan.
-func (s *settler) adoptOrphans(ctx context.Context) error {
+func (o *orphans) adoptOrphans(ctx context.Context) error {
 	now := time.Now()
-	if s.life.draining.Load() || !s.doubts.any() && len(s.orphans) == 0 && now.Sub(s.orphaned) < orphansEvery {
+	if o.life.draining.Load() || !o.doubts.any() && len(o.sightings.since) == 0 && now.Sub(o.sightings.looked) < orphansEvery {
 		return nil
 	}
-	s.orphaned = now
+	o.sightings.looked = now
 	seen := make(map[int64]time.Time)
 	var ripe []Run
 	for after := int64(0); ; {
 		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) {
-			return s.store.StartedBy(ctx, s.allShards(), []string{s.leases.incarnation}, after, 4*storeBatch)
+			return o.store.StartedBy(ctx, o.allShards(), []string{o.leases.incarnation}, after, 4*storeBatch)
 		})
 		if err != nil {
 			return err
 		}
 		for _, r := range runs {
-			if !s.mineToRun(r) || s.engine.knows(r.ID) || s.inDoubt.list.has(r.ID) || s.doubts.underWay(r.ID) {
+			if !o.mineToRun(r) || o.engine.knows(r.ID) || o.inDoubt.list.has(r.ID) || o.doubts.underWay(r.ID) {
 				continue
 			}
-			first, known := s.orphans[r.ID]
+			first, known := o.sightings.since[r.ID]
 			if !known {
 				first = now
 			}
 			seen[r.ID] = first
-			if now.Sub(first) > callTimeout+s.leases.times.ttl {
+			if now.Sub(first) > callTimeout+o.leases.times.ttl {
 				ripe = append(ripe, r)
 			}
 		}
@@ -46,46 +63,46 @@ func (s *settler) adoptOrphans(ctx context.Context) error {
 		}
 		after = runs[len(runs)-1].ID
 	}
-	s.orphans = seen
-	return s.settleOrphans(ctx, ripe)
+	o.sightings.since = seen
+	return o.settleOrphans(ctx, ripe)
 }
 
 // mineToRun reports whether a started run is this node's to run, or to send to a
 // remote executor.
-func (s *settler) mineToRun(r Run) bool {
+func (o *orphans) mineToRun(r Run) bool {
 	if isRemote(r.Address) {
-		return r.Owner == s.leases.incarnation
+		return r.Owner == o.leases.incarnation
 	}
-	return r.Address == LocalAddress(s.leases.incarnation) && !r.Taken.IsZero()
+	return r.Address == LocalAddress(o.leases.incarnation) && !r.Taken.IsZero()
 }
 
 // settleOrphans runs those whose start or take is in doubt. The calls of the others
 // had no error, so their handlers were called: this node has stored their ends, and
 // the store, a database that failed over perhaps, has forgotten them.
-func (s *settler) settleOrphans(ctx context.Context, ripe []Run) error {
+func (o *orphans) settleOrphans(ctx context.Context, ripe []Run) error {
 	var adopted []Run
 	for _, r := range ripe {
-		if s.doubts.about(r, s.leases.incarnation) && !s.engine.under.hasLanded(r) {
+		if o.doubts.about(r, o.leases.incarnation) && !o.engine.under.hasLanded(r) {
 			adopted = append(adopted, r)
 			continue
 		}
 		if isRemote(r.Address) { // its executor has it perhaps, and will report
-			s.inDoubt.adoptInDoubt(r)
+			o.inDoubt.adoptInDoubt(r)
 			continue
 		}
-		s.finisher.finishAsync(Result{RunID: r.ID, Incarnation: s.leases.incarnation, Token: r.Token, State: StateLost, HandleMsg: resultForgotten})
+		o.finisher.finishAsync(Result{RunID: r.ID, Incarnation: o.leases.incarnation, Token: r.Token, State: StateLost, HandleMsg: resultForgotten})
 	}
 	if len(adopted) == 0 {
 		return nil
 	}
-	s.log.Warn("xxljob: running starts that took effect after their call had failed", "runs", len(adopted))
-	return s.inbox.receiveAfterAll(ctx, adopted, time.Now())
+	o.log.Warn("xxljob: running starts that took effect after their call had failed", "runs", len(adopted))
+	return o.receiver.receiveAfterAll(ctx, adopted, time.Now())
 }
 
 // allShards names every shard, whoever owns it: a run may be addressed here by any
 // node.
-func (s *settler) allShards() []Shard {
-	all := make([]Shard, s.cfg.Cluster.Shards)
+func (o *orphans) allShards() []Shard {
+	all := make([]Shard, o.cfg.Cluster.Shards)
 	for i := range all {
 		all[i].ID = i
 	}

@@ -9,26 +9,35 @@ import (
 	"github.com/xxljob/xxljob/block"
 )
 
+// collector takes entries from the waiting room, and finds addresses and places for them. It
+// belongs to the start loop.
+type collector struct {
+	*shared
+	engine *engine
+	router *router
+	reads  *startReads
+}
+
 // waitsItsTurn parks a run of a serial job that has to let an earlier one pass, or of
 // which it is not known yet whether it has. It is routed when it goes on: a strategy is
 // asked once about each run.
-func (s *starter) waitsItsTurn(a attempt) bool {
+func (c *collector) waitsItsTurn(a attempt) bool {
 	if a.job.Block != block.SerialExecution {
 		return false
 	}
-	s.engine.mu.Lock()
-	defer s.engine.mu.Unlock()
-	return s.waitsBehind(&a)
+	c.engine.mu.Lock()
+	defer c.engine.mu.Unlock()
+	return c.waitsBehind(&a)
 }
 
 // reserve takes the places that the attempt needs and fills in its Start, or
 // parks the entry.
-func (s *starter) reserve(a *attempt, now time.Time) bool {
-	e := s.engine
+func (c *collector) reserve(a *attempt, now time.Time) bool {
+	e := c.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	r := &a.route
-	if s.isNotRouted(a) || r.refused == "" && r.ordered && (s.waitsBehind(a) || s.waitsForPart(a)) {
+	if c.isNotRouted(a) || r.refused == "" && r.ordered && (c.waitsBehind(a) || c.waitsForPart(a)) {
 		return false
 	}
 	a.choice = nil // it is used up: one that waits behind another keeps its own
@@ -56,25 +65,25 @@ func (s *starter) reserve(a *attempt, now time.Time) bool {
 		e.room.letGoOn(a.entry)
 	}
 	a.waited, a.starting = false, true
-	a.start = s.startOf(a)
+	a.start = c.startOf(a)
 	return true
 }
 
 // isNotRouted reports whether an entry has no address yet, and parks it. Caller holds
 // engine.mu.
-func (s *starter) isNotRouted(a *attempt) bool {
-	e, r := s.engine, &a.route
+func (c *collector) isNotRouted(a *attempt) bool {
+	e, r := c.engine, &a.route
 	switch {
-	case r.probing && !s.router.probes.pending(a.job.ID):
+	case r.probing && !c.router.probes.pending(a.job.ID):
 		e.room.keepAhead(a.entry)
 		e.room.due.push(a.entry) // the answers have come in meanwhile
 	case r.probing:
 		e.room.park(lot{kind: lotProbe, jobID: a.job.ID}, a.entry)
 	case r.behind.ID != 0:
 		e.parkBehindRun(r.behind, a.entry)
-		s.life.wakes.watch.poke()
+		c.life.wakes.watch.poke()
 	case r.asks != nil:
-		s.router.askRouter(a.entry, a.job, r.asks)
+		c.router.askRouter(a.entry, a.job, r.asks)
 	default:
 		return false
 	}
@@ -83,9 +92,9 @@ func (s *starter) isNotRouted(a *attempt) bool {
 
 // waitsBehind reports whether a run of a serial job has to wait for earlier ones, and
 // parks it; that of another node's shard is forgotten. Caller holds engine.mu.
-func (s *starter) waitsBehind(a *attempt) bool {
-	e := s.engine
-	open, owned := s.leases.isOpen(a.run.Shard)
+func (c *collector) waitsBehind(a *attempt) bool {
+	e := c.engine
+	open, owned := c.leases.isOpen(a.run.Shard)
 	switch {
 	case !owned: // it was lost while an address was looked for
 		e.release(a.entry)
@@ -93,7 +102,7 @@ func (s *starter) waitsBehind(a *attempt) bool {
 		e.room.parkBehind(lot{kind: lotSettle}, a.entry)
 	case e.room.transit.isBehind(&a.run):
 		e.room.parkBehind(lotOrderOf(a.run.JobID), a.entry)
-		s.life.wakes.transit.poke()
+		c.life.wakes.transit.poke()
 	default:
 		return false
 	}
@@ -103,8 +112,8 @@ func (s *starter) waitsBehind(a *attempt) bool {
 // waitsForPart reports whether a broadcast of a serial job has to wait for the start of an
 // earlier run, which waits for room or for its turn at one of the addresses of the other
 // parts, and parks it: those parts take no turn of their own. Caller holds engine.mu.
-func (s *starter) waitsForPart(a *attempt) bool {
-	e := s.engine
+func (c *collector) waitsForPart(a *attempt) bool {
+	e := c.engine
 	for _, address := range a.route.targets {
 		at := serialAt(a.job, address)
 		for _, en := range []*entry{e.held.runs[e.room.serial[at]], e.room.lots.head(at, a.run.App)} {
@@ -119,11 +128,11 @@ func (s *starter) waitsForPart(a *attempt) bool {
 }
 
 // startOf is what the store is asked for.
-func (s *starter) startOf(a *attempt) Start {
-	epoch, _ := s.leases.epoch(a.run.Shard)
+func (c *collector) startOf(a *attempt) Start {
+	epoch, _ := c.leases.epoch(a.run.Shard)
 	st := Start{
 		RunID: a.run.ID, JobID: a.job.ID, Shard: a.run.Shard, Epoch: epoch, JobVersion: a.job.Version,
-		State: StateStarted, Owner: s.leases.incarnation, Token: s.leases.newToken(epoch),
+		State: StateStarted, Owner: c.leases.incarnation, Token: c.leases.newToken(epoch),
 		Address: a.route.address, Targets: a.route.targets,
 		Serial:  a.route.ordered && !a.route.remote,
 		Handler: a.job.Handler, Block: a.job.Block, Param: a.job.Param, Retries: a.job.Retries,
@@ -133,8 +142,8 @@ func (s *starter) startOf(a *attempt) Start {
 	case a.route.refused != "":
 		st.State, st.HandleMsg = StateRefused, plainText(shorten(a.route.refused, maxAnswer))
 	case a.route.remote:
-		st.BootID = s.router.book.boot(a.run.App, st.Address)
-		st.TargetBoots = s.bootsOf(a.run.App, st.Targets)
+		st.BootID = c.router.book.boot(a.run.App, st.Address)
+		st.TargetBoots = c.bootsOf(a.run.App, st.Targets)
 	}
 	if a.run.ParamSet {
 		st.Param = a.run.Param
@@ -146,10 +155,10 @@ func (s *starter) startOf(a *attempt) Start {
 }
 
 // bootsOf are the boot ids of executors at addresses, as far as they are known.
-func (s *starter) bootsOf(app string, addrs []string) []string {
+func (c *collector) bootsOf(app string, addrs []string) []string {
 	var boots []string
 	for _, a := range addrs {
-		boots = append(boots, s.router.book.boot(app, a))
+		boots = append(boots, c.router.book.boot(app, a))
 	}
 	return boots
 }
@@ -158,12 +167,12 @@ func (s *starter) bootsOf(app string, addrs []string) []string {
 // old, or some of its nodes have come to be doubted. Where somebody of the user's has to be
 // asked, or probes have to be sent, it waits for that, and keeps what comes of it, however
 // long its next turn takes to come.
-func (s *starter) turnBegins(a *attempt) {
-	e := s.engine
+func (c *collector) turnBegins(a *attempt) {
+	e := c.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.room.unkeep(a.entry)
-	if s.isOutdated(a) {
+	if c.isOutdated(a) {
 		e.room.freeSerial(a.route.serial, a.run.ID)
 		a.entry.route = routed{}
 	}
@@ -172,16 +181,16 @@ func (s *starter) turnBegins(a *attempt) {
 
 // isOutdated reports whether what was decided about an entry whose turn it is does not hold
 // any more. A router of the user's is not asked about a broadcast again for its age.
-func (s *starter) isOutdated(a *attempt) bool {
+func (c *collector) isOutdated(a *attempt) bool {
 	old, targets := time.Since(a.routedAt) >= addressTTL, a.route.targets
-	if left := s.leases.undoubted(targets); len(left) < len(targets) { // it is chosen among these then
+	if left := c.leases.undoubted(targets); len(left) < len(targets) { // it is chosen among these then
 		return old || !a.turned
 	}
 	switch {
 	case len(targets) == 0:
 		return old && !a.turned
-	case s.cfg.Routers[a.job.Route] != nil:
+	case c.cfg.Routers[a.job.Route] != nil:
 		return false
 	}
-	return old && (!a.turned || s.cfg.Registry == nil)
+	return old && (!a.turned || c.cfg.Registry == nil)
 }

@@ -16,7 +16,7 @@ func books(t *testing.T, runs int64) (*starter, []*entry) {
 	all := &shared{cfg: Config{}.withDefaults(), life: newLife()}
 	all.leases = newLeases("n-1", &all.cfg, func() []Attachment { return nil })
 	e := newEngine(all, nil)
-	s := &starter{shared: all, engine: e, router: &router{}}
+	s := &starter{shared: all, engine: e, collector: &collector{shared: all, engine: e, router: &router{}}}
 	var entries []*entry
 	for id := int64(1); id <= runs; id++ {
 		job := &Job{ID: id, App: "app", Block: block.SerialExecution}
@@ -53,7 +53,7 @@ func TestRoomThatIsNotTaken(t *testing.T) {
 				t.Fatalf("%d were let in, want 1", len(let))
 			}
 			let[0].route = c.to
-			if !s.reserve(&let[0], time.Now()) {
+			if !s.collector.reserve(&let[0], time.Now()) {
 				t.Fatal("it waits again")
 			}
 			if n := e.room.due.len(); n != c.next {
@@ -98,7 +98,7 @@ func TestRoomThatIsKept(t *testing.T) {
 					t.Errorf("%+v: the next was not let in", at)
 				}
 			} else {
-				s.turnBegins(&let[0])
+				s.collector.turnBegins(&let[0])
 			}
 			if _, fits := e.room.lanes.fits(laneFast, key, 1); !fits {
 				t.Errorf("%+v: the room is still taken, forgotten %t", at, forgotten)
@@ -152,7 +152,7 @@ func TestTurns(t *testing.T) {
 			if c.then != nil {
 				s.engine.room.park(*c.then, a.entry)
 			}
-			if s.turnBegins(&a); (a.route.address+a.route.refused != "") != c.keeps || !a.turned {
+			if s.collector.turnBegins(&a); (a.route.address+a.route.refused != "") != c.keeps || !a.turned {
 				t.Errorf("route %+v, turned %t", a.route, a.turned)
 			}
 		})
@@ -203,7 +203,7 @@ func TestABroadcastWaitsForOthers(t *testing.T) {
 				e.room.park(at, part)
 			}
 			want := address == "http://two" // at the first it takes its turn
-			if waits := s.waitsForPart(&broadcast); waits != want || e.room.waits(lotOrderOf(1)) != want {
+			if waits := s.collector.waitsForPart(&broadcast); waits != want || e.room.waits(lotOrderOf(1)) != want {
 				t.Errorf("at %s, which it holds %t: waits %t", address, holds, waits)
 			}
 			if freed := e.room.arrived(1, part.run.ID); freed != want {
@@ -226,14 +226,14 @@ func TestFreedPlacesAreOffered(t *testing.T) {
 			s.engine.room.takeFreed()
 			a.waited, a.from = true, lot{kind: lotRunning, app: key.app, address: key.address}
 			s.engine.room.waitApart(a.entry)
-			s.turnBegins(a)
+			s.collector.turnBegins(a)
 		},
 	} {
 		s, entries := books(t, 1)
 		a := attempt{entry: entries[0], job: s.engine.jobs.refs[1].job}
 		a.entry.route = routed{address: key.address, places: 1, exec: noExecutor{}}
 		s.engine.inboxFull.Store(true)
-		if !s.reserve(&a, time.Now()) || s.engine.room.takeFreed() {
+		if !s.collector.reserve(&a, time.Now()) || s.engine.room.takeFreed() {
 			t.Fatalf("%s: it has no place, or one was given back", name)
 		}
 		free(s, &a)
@@ -250,7 +250,9 @@ func TestSerialRunsOfALostShard(t *testing.T) {
 	s, entries := books(t, 2)
 	e, waits := s.engine, lot{kind: lotSettle}
 	s.leases.mine[1] = hold{epoch: 7}
-	behind := func(en *entry) bool { return s.waitsBehind(&attempt{entry: en, job: e.jobs.refs[en.run.JobID].job}) }
+	behind := func(en *entry) bool {
+		return s.collector.waitsBehind(&attempt{entry: en, job: e.jobs.refs[en.run.JobID].job})
+	}
 	if !behind(entries[0]) || !e.room.waits(waits) {
 		t.Fatal("a run of a shard that is new does not wait")
 	}

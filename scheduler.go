@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 
 	"github.com/xxljob/xxljob/executor"
-	"github.com/xxljob/xxljob/internal/guard"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -180,100 +178,6 @@ func New(store Store, cfg Config) (Scheduler, error) {
 	}
 	s := assemble(all, cfg.Node+"-"+randomText(10), own)
 	return s, s.Attach(own)
-}
-
-// scheduler is the engine behind Scheduler: the list of its parts. Those whose methods are
-// the interface's are embedded.
-type scheduler struct {
-	*shared
-	*attacher // Attach, Handle
-	*definer  // the verbs of definitions
-	*killer   // Kill
-	*logs     // Log
-	*waiter   // Wait
-
-	own      *executor.Executor
-	users    *userCalls
-	hooks    *hookQueue
-	doubts   *doubts
-	engine   *engine
-	fitness  *fitness
-	book     *addressBook
-	remotes  *remotes
-	router   *router
-	finisher *finisher
-	watcher  *watcher
-	acceptor *acceptor
-	inDoubt  *inDoubt
-	sender   *sender
-	inbox    *inbox
-	starter  *starter
-	scanner  *scanner
-	settler  *settler
-	leaser   *leaser
-
-	registrar *registrar
-	results   *adminResults
-	speaker   *speaker
-}
-
-// assemble makes the parts, each with those that it needs, from the lower floors upwards.
-func assemble(all *shared, incarnation string, own *executor.Executor) *scheduler {
-	s := &scheduler{shared: all, own: own}
-	panics := guard.NewLog(func() *slog.Logger { return all.log })
-	attached, desk := &attachedSet{}, newLogDesk()
-	s.attacher = &attacher{shared: all, attached: attached, own: own, panics: panics}
-	all.leases = newLeases(incarnation, &all.cfg, s.attachments)
-
-	s.hooks = &hookQueue{log: all.log, panics: panics, hooks: all.cfg.Hooks}
-	s.users = newUserCalls(&all.cfg, panics)
-	s.doubts = newDoubts(all.life.wakes.lease)
-	s.engine = newEngine(all, panics)
-	s.fitness = newFitness(all.cfg.Cluster.LeaseTTL, all.life.wakes.lease)
-	s.remotes = newRemotes(&all.cfg)
-	s.book = newAddressBook(all, s.engine, attached, s.remotes, s.users, s.registerAttached)
-	callees := &callees{incarnation, attached, s.remotes}
-	probes := newProbes(all, attached, s.remotes, s.engine)
-	s.router = newRouter(all, s.engine, s.book, callees, probes, s.users, panics)
-
-	s.finisher = newFinisher(all, s.engine, s.hooks)
-	s.watcher = &watcher{all, s.engine, desk}
-	s.killer = &killer{all, s.engine, s.finisher, s.book}
-	s.acceptor = newAcceptor(all, s.engine, s.killer)
-	s.inDoubt = &inDoubt{shared: all, engine: s.engine, book: s.book, finisher: s.finisher, acceptor: s.acceptor}
-	s.sender = &sender{
-		shared: all, engine: s.engine, finisher: s.finisher, watcher: s.watcher, killer: s.killer, inDoubt: s.inDoubt,
-		acceptor: s.acceptor, book: s.book, callees: callees, early: newEarlyFlights(), fanOut: make(fanOut, max(1, all.cfg.Limits.FastLane/2)),
-	}
-	s.logs = &logs{all, desk, attached, s.book}
-	s.inbox = &inbox{
-		shared: all, engine: s.engine, attached: attached, callees: callees, finisher: s.finisher, killer: s.killer,
-		sender: s.sender, logs: s.logs, doubts: s.doubts, taking: make(chan struct{}, 1),
-	}
-	s.starter = &starter{
-		shared: all, engine: s.engine, fitness: s.fitness, router: s.router, blockers: &blockers{all, s.engine}, sender: s.sender,
-		inbox: s.inbox, inDoubt: s.inDoubt, finisher: s.finisher, watcher: s.watcher, hooks: s.hooks, doubts: s.doubts,
-		starting: backoff{log: all.log, what: "starting runs"},
-	}
-
-	reload, lists := &reloadSet{}, newOwnLists(all.life.wakes.list)
-	s.scanner = newScanner(all, s.engine, s.fitness, s.hooks, reload)
-	s.settler = &settler{
-		shared: all, engine: s.engine, finisher: s.finisher, watcher: s.watcher, inDoubt: s.inDoubt, inbox: s.inbox,
-		doubts: s.doubts, reload: reload,
-	}
-	s.leaser = &leaser{
-		shared: all, engine: s.engine, fitness: s.fitness, attacher: s.attacher, book: s.book, desk: desk, lists: lists,
-		doubts: s.doubts, settler: s.settler, reload: reload,
-	}
-
-	s.definer = &definer{all, s.engine, s.book, s.router, s.users, lists}
-	s.waiter = &waiter{all, s.engine, &selfWait{all, s.engine, s.book, s.router}}
-	s.speaker = &speaker{shared: all, attached: attached, own: own}
-	s.results = newAdminResults(all, s.finisher, s.speaker)
-	s.registrar = newRegistrar(all, s.book, s.users)
-	s.attacher.users, s.attacher.book, s.attacher.finisher, s.attacher.speaker = s.users, s.book, s.finisher, s.speaker
-	return s
 }
 
 func (s *scheduler) Handler() (http.Handler, error) {

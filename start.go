@@ -19,7 +19,7 @@ func (s *starter) startOnce(ctx context.Context) (time.Duration, error) {
 	for ctx.Err() == nil {
 		now := s.clock.now()
 		s.engine.takeDue(now.Add(s.engine.lead.get()))
-		s.sender.deliverDue(now)
+		s.deliverer.deliverDue(now)
 		some, locked, err := s.startPass(ctx)
 		s.offerFreed()
 		switch {
@@ -71,7 +71,7 @@ func (s *starter) untilNext() time.Duration {
 	if at, ok := s.engine.held.nextDue(); ok {
 		wait = max(at.Sub(now)-s.engine.lead.get(), time.Microsecond)
 	}
-	if at, ok := s.sender.early.next(); ok {
+	if at, ok := s.deliverer.early.next(); ok {
 		wait = min(wait, max(at.Sub(now), time.Microsecond))
 	}
 	if s.engine.room.hasFreed() {

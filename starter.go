@@ -7,26 +7,14 @@ import "time"
 // starter starts what is due. It belongs to the start loop.
 type starter struct {
 	*shared
-	engine   *engine
-	fitness  *fitness
-	router   *router
-	blockers *blockers
-	sender   *sender
-	inbox    *inbox
-	inDoubt  *inDoubt
-	finisher *finisher
-	watcher  *watcher
-	hooks    *hookQueue
-	doubts   *doubts
+	engine    *engine
+	collector *collector
+	batches   *startBatcher
+	deliverer *deliverer
 
-	starting  backoff                     // of Store.Start
 	herds     struct{ first, again herd } // starts that go apart
 	offeredAt time.Time                   // see offerFreed
 }
-
-// herd is how many of those that wait go together. It begins with one when nobody waits any
-// more. It belongs to the start loop.
-type herd struct{ most int }
 
 func (h *herd) size() int { return max(1, h.most) }
 

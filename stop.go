@@ -64,7 +64,7 @@ func (s *scheduler) stop(ctx context.Context, started bool) error {
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastWords, cancel) })()
 	s.giveBack(final)
-	s.sender.deliverRest(final)
+	s.deliverer.deliverRest(final)
 	s.leaser.resign(final)
 	s.attacher.deregisterAttached(final)
 	err := s.drain(ctx, final)
@@ -86,8 +86,8 @@ func (s *scheduler) stop(ctx context.Context, started bool) error {
 func (s *scheduler) takeNoMore(ctx context.Context) {
 	s.life.draining.Store(true)
 	select {
-	case s.inbox.taking <- struct{}{}:
-		<-s.inbox.taking
+	case s.inbox.taker.taking <- struct{}{}:
+		<-s.inbox.taker.taking
 	case <-ctx.Done():
 	}
 }

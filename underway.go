@@ -1,5 +1,7 @@
 package xxljob
 
+// Runs that are under way: here, or at another node that this one waits for.
+
 import (
 	"context"
 	"sync"
@@ -7,8 +9,6 @@ import (
 
 	"github.com/xxljob/xxljob/wire"
 )
-
-// Runs that are under way: here, or at another node that this one waits for.
 
 // underWay has the flights of a node, and the runs of other nodes whose end it waits for.
 type underWay struct {

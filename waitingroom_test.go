@@ -53,7 +53,7 @@ func TestProbesEndBeforeParking(t *testing.T) {
 		a.entry = s.engine.held.runs[1]
 		a.route = s.router.probes.choose(t.Context(), job, []string{LocalAddress(s.leases.incarnation)})
 		synctest.Wait() // the loop is held up; the probes end
-		s.starter.reserve(&a, time.Now())
+		s.starter.collector.reserve(&a, time.Now())
 		synctest.Wait()
 		if n := len(s.engine.room.lots); n > 0 && len(s.router.probes.asking) == 0 {
 			t.Errorf("%d runs are parked for probes that nobody makes", n)

@@ -18,3 +18,11 @@ func newWakes() wakes {
 		watch: newWake(), transit: newWake(), inDoubt: newWake(), attachedChanged: newWake(),
 	}
 }
+
+// wakeLoops wakes the loops that sleep while this node has no shards, or is not trusted with
+// them.
+func (w *wakes) wakeLoops() {
+	w.scan.poke()
+	w.start.poke()
+	w.inbox.poke()
+}

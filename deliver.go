@@ -1,0 +1,142 @@
+package xxljob
+
+// Started runs on their way to be sent, at their time. Input: runs that the store has marked
+// started, from launch.go and receive.go. Output: the same runs, to send.go.
+
+import (
+	"context"
+	"time"
+)
+
+// deliverer has started runs sent at their time.
+type deliverer struct {
+	*shared
+	engine *engine
+	sender *sender
+	early  *earlyFlights
+	fanOut fanOut
+}
+
+func newDeliverer(s *shared, e *engine, sender *sender) *deliverer {
+	d := &deliverer{shared: s, engine: e, sender: sender, early: newEarlyFlights(), fanOut: make(fanOut, max(1, s.cfg.Limits.FastLane/2))}
+	sender.rerouter.deliver = d.deliver
+	return d
+}
+
+// deliverAt sends a started run at its time: now, or when the start loop finds
+// it due.
+func (d *deliverer) deliverAt(f *flight) {
+	early := f.run.Scheduled.Sub(d.clock.now())
+	switch {
+	case early <= 0:
+		d.deliver(f)
+	case d.life.draining.Load():
+		// The start loop ends, or has ended; Stop waits for this goroutine.
+		d.life.loops.work.run(func(ctx context.Context) {
+			if sleep(ctx, early) {
+				d.deliver(f)
+			}
+		})
+	default:
+		d.early.add(f)
+		d.life.wakes.start.poke() // it is another loop's flight, perhaps
+	}
+}
+
+// deliverDue sends what was started early and is due now.
+func (d *deliverer) deliverDue(now time.Time) {
+	for _, f := range d.early.pop(now) {
+		d.deliver(f)
+	}
+}
+
+// deliverEarly waits for what was started a moment before its time, and sends it. It takes
+// maxLead at most: more may come in all the time, from other nodes.
+func (d *deliverer) deliverEarly(ctx context.Context) {
+	until := d.clock.now().Add(maxLead)
+	for {
+		at, ok := d.early.next()
+		if !ok || at.After(until) || !sleep(ctx, at.Sub(d.clock.now())) {
+			return
+		}
+		d.deliverDue(d.clock.now())
+	}
+}
+
+// deliverRest sends what was taken from other nodes a moment before its time,
+// when the start loop has ended: this node has taken it, so it runs it.
+func (d *deliverer) deliverRest(ctx context.Context) {
+	for {
+		at, ok := d.early.next()
+		if !ok || !sleep(ctx, at.Sub(d.clock.now())) {
+			return
+		}
+		d.deliverDue(d.clock.now())
+	}
+}
+
+// deliver hands a started run to its executor. One of ours only enqueues it;
+// others may take their time, and are called from a goroutine that holds a place
+// in a lane. Stop waits for these goroutines.
+func (d *deliverer) deliver(f *flight) {
+	if f.lane == laneNone && !f.remote && time.Since(f.acked) <= d.leases.times.window {
+		d.sender.send(d.life.loops.work.ctx, f)
+		return
+	}
+	d.life.loops.work.run(func(ctx context.Context) {
+		if f.fanned && !d.fanOut.enter(ctx) {
+			return
+		}
+		defer d.fanOut.leaveIf(f.fanned)
+		if d.stillMine(ctx, f) {
+			d.sender.send(ctx, f)
+		}
+	})
+}
+
+// fanOut bounds the calls for the further parts of broadcasts at remote executors. They
+// are started together, and have no places in the lanes.
+type fanOut chan struct{}
+
+func (o fanOut) enter(ctx context.Context) bool {
+	select {
+	case o <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (o fanOut) leaveIf(entered bool) {
+	if entered {
+		<-o
+	}
+}
+
+// stillMine looks at the run again when its start is longer ago than this node
+// is trusted for: a node that was paused must not send what may have been
+// decided about meanwhile.
+func (d *deliverer) stillMine(ctx context.Context, f *flight) bool {
+	retry := backoff{log: d.log, what: "reading a run before it is sent"}
+	for time.Since(f.acked) > d.leases.times.window {
+		began := time.Now()
+		run, err := call(ctx, func(ctx context.Context) (Run, error) { return d.store.Run(ctx, f.run.ID) })
+		switch {
+		case err == nil && run.State == StateStarted && run.Address == f.run.Address && run.Token == f.run.Token:
+			f.acked = began
+		case err == nil || isNotFound(err):
+			d.engine.land(f.run.ID)
+			d.engine.answered(f, 0, d.clock.now())
+			if err == nil {
+				d.engine.notMine(run)
+			}
+			return false
+		default:
+			retry.failed(ctx, err)
+			if !sleep(ctx, retry.delay()) {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,121 @@
+package xxljob
+
+// The parts of a scheduler, and how they are put together. The parts themselves know only
+// those that they are made of.
+
+import (
+	"log/slog"
+
+	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/internal/guard"
+)
+
+// scheduler is the engine behind Scheduler: the list of its parts. Those whose methods are
+// the interface's are embedded.
+type scheduler struct {
+	*shared
+	*attacher // Attach, Handle
+	*definer  // the verbs of definitions
+	*killer   // Kill
+	*logs     // Log
+	*waiter   // Wait
+
+	own      *executor.Executor
+	users    *userCalls
+	hooks    *hookQueue
+	doubts   *doubts
+	engine   *engine
+	fitness  *fitness
+	book     *addressBook
+	remotes  *remotes
+	router   *router
+	finisher *finisher
+	watcher  *watcher
+	acceptor *acceptor
+	inDoubt  *inDoubt
+
+	deliverer *deliverer
+	inbox     *inbox
+	starter   *starter
+	scanner   *scanner
+	leaser    *leaser
+
+	registrar *registrar
+	results   *adminResults
+	speaker   *speaker
+}
+
+// assemble makes the parts, each with those that it needs, from the lower floors upwards.
+func assemble(all *shared, incarnation string, own *executor.Executor) *scheduler {
+	s := &scheduler{shared: all, own: own}
+	panics := guard.NewLog(func() *slog.Logger { return all.log })
+	attached, desk := &attachedSet{}, newLogDesk()
+	s.attacher = &attacher{shared: all, attached: attached, own: own, panics: panics}
+	all.leases = newLeases(incarnation, &all.cfg, s.attachments)
+
+	s.hooks = &hookQueue{log: all.log, panics: panics, hooks: all.cfg.Hooks}
+	s.users = newUserCalls(&all.cfg, panics)
+	s.doubts = newDoubts(all.life.wakes.lease)
+	s.engine = newEngine(all, panics)
+	s.fitness = newFitness(all.cfg.Cluster.LeaseTTL, all.life.wakes.lease)
+	s.remotes = newRemotes(&all.cfg)
+	s.book = newAddressBook(all, s.engine, attached, s.remotes, s.users, s.registerAttached)
+	callees := &callees{incarnation, attached, s.remotes}
+	probes := newProbes(all, attached, s.remotes, s.engine)
+	s.router = newRouter(all, s.engine, s.book, callees, probes, s.users, panics)
+
+	s.finisher = newFinisher(all, s.engine, s.hooks)
+	s.watcher = &watcher{all, s.engine, desk}
+	s.killer = &killer{all, s.engine, s.finisher, s.book}
+	s.acceptor = newAcceptor(all, s.engine, s.killer)
+	s.inDoubt = &inDoubt{shared: all, engine: s.engine, book: s.book, finisher: s.finisher, acceptor: s.acceptor}
+	s.deliverer = newDeliverer(all, s.engine, &sender{shared: all, engine: s.engine, finisher: s.finisher, killer: s.killer, inDoubt: s.inDoubt, acceptor: s.acceptor,
+		rerouter: &rerouter{shared: all, engine: s.engine, finisher: s.finisher, watcher: s.watcher, book: s.book, callees: callees}})
+	receiver := &receiver{all, s.engine, callees, s.finisher, s.deliverer, s.doubts}
+	s.logs = &logs{all, desk, attached, s.book}
+	s.inbox = &inbox{all, s.engine, s.killer, s.logs, newTaker(all, s.engine, attached, receiver, s.doubts)}
+	s.starter = newStarter(s, callees, receiver)
+
+	reload, lists := &reloadSet{}, newOwnLists(all.life.wakes.list)
+	s.scanner = newScanner(all, s.engine, s.fitness, s.hooks, reload)
+	s.leaser = newLeaser(s, desk, lists, reload, receiver)
+
+	s.definer = &definer{all, s.engine, s.book, s.router, s.users, lists}
+	s.waiter = &waiter{all, s.engine, &selfWait{all, s.engine, s.book, s.router}}
+	s.speaker = &speaker{shared: all, attached: attached, own: own}
+	s.results = newAdminResults(all, s.finisher, s.speaker)
+	s.registrar = newRegistrar(all, s.book, s.users)
+	s.attacher.users, s.attacher.book, s.attacher.finisher, s.attacher.speaker = s.users, s.book, s.finisher, s.speaker
+	return s
+}
+
+// newStarter makes the start loop, from the store's answers back to what is due.
+func newStarter(s *scheduler, callees *callees, receiver *receiver) *starter {
+	all, reads := s.shared, &startReads{s.shared, s.engine}
+	launcher := &launcher{all, s.engine, s.hooks, callees, s.deliverer, s.watcher}
+	batches := &startBatcher{
+		shared: all, engine: s.engine, launcher: launcher, reads: reads, book: s.book,
+		takesBack: &takesBack{all, s.engine, s.inDoubt, receiver, s.watcher},
+		calls: &startCalls{
+			shared: all, engine: s.engine, fitness: s.fitness, doubts: s.doubts, finisher: s.finisher, launcher: launcher,
+			starting: backoff{log: all.log, what: "starting runs"},
+		},
+	}
+	return &starter{shared: all, engine: s.engine, collector: &collector{all, s.engine, s.router, reads}, batches: batches, deliverer: s.deliverer}
+}
+
+// newLeaser makes the lease loop, and what it does beside its beats.
+func newLeaser(s *scheduler, desk *logDesk, lists *ownLists, reload *reloadSet, receiver *receiver) *leaser {
+	all, balancer := s.shared, &balancer{shared: s.shared, reload: reload}
+	return &leaser{
+		shared: all, doubts: s.doubts, lists: lists,
+		nodes:   &nodeNews{shared: all, engine: s.engine, book: s.book, desk: desk, balancer: balancer},
+		server:  &serverNews{shared: all, doubts: s.doubts, lists: lists, reload: reload},
+		failing: &failingNews{shared: all, fitness: s.fitness},
+		tender: &tender{
+			shared: all, fitness: s.fitness, balancer: balancer,
+			settler: &settler{all, s.engine, s.finisher, s.watcher, s.inDoubt, reload},
+			orphans: &orphans{shared: all, engine: s.engine, finisher: s.finisher, inDoubt: s.inDoubt, receiver: receiver, doubts: s.doubts},
+		},
+	}
+}

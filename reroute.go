@@ -1,0 +1,131 @@
+package xxljob
+
+// Where a run goes when its executor does not take it. Input: refusals, from send.go.
+// Output: the run at its next address, or the refusal, to finish.go.
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/wire"
+)
+
+// rerouter moves started runs to other addresses, or to the successor of an executor.
+type rerouter struct {
+	*shared
+	engine   *engine
+	finisher *finisher
+	watcher  *watcher
+	book     *addressBook
+	callees  *callees
+	deliver  func(*flight)
+}
+
+// refused goes on to the next address of a probing route, or ends the run.
+func (r *rerouter) refused(ctx context.Context, f *flight, why string) {
+	text := plainText(shorten(why, maxAnswer))
+	res := r.finisher.resultAt(f, Result{State: StateRefused, HandleMsg: text, TriggerMsg: f.run.Address + ": " + text})
+	if block.IsDiscard(why) {
+		res.State = StateDiscarded
+	} else if len(f.choices) > 0 && r.readdress(ctx, f, why) {
+		return
+	}
+	r.finisher.finishAsync(res)
+}
+
+// readdress moves the run to the next executor after a refusal, by a compare-and-set
+// on the address. It reports whether it has.
+func (r *rerouter) readdress(ctx context.Context, f *flight, why string) bool {
+	for i, next := range f.choices {
+		epoch, owned := r.leases.epoch(f.run.Shard)
+		if next == f.run.Address || !owned || f.run.Owner != r.leases.incarnation {
+			continue
+		}
+		move := Readdress{
+			RunID: f.run.ID, Shard: f.run.Shard, Epoch: epoch, Owner: r.leases.incarnation, Token: f.run.Token,
+			Address: next, BootID: r.book.boot(f.run.App, next), Msg: fmt.Sprintf("%s: %s; next: %s", f.run.Address, plainText(shorten(why, maxAnswer)), next),
+		}
+		moved, err := r.moveTo(ctx, move)
+		if err != nil {
+			return false
+		}
+		if moved {
+			r.goOn(f, move, f.choices[i+1:])
+			return true
+		}
+	}
+	return false
+}
+
+// goOn follows a run to its new address: it is another node's, or called from here.
+func (r *rerouter) goOn(f *flight, move Readdress, choices []string) {
+	to := routed{address: move.Address}
+	r.callees.equip(&to, f.job)
+	to.serial = lot{} // a new address, and no other run of the job was asked about
+	to.choices = choices
+	run := f.run
+	run.Address, run.BootID, run.Taken = move.Address, move.BootID, time.Time{}
+	if to.exec == nil {
+		r.engine.moved(f, run)
+		r.watcher.goneAway(run)
+		r.life.wakes.start.poke()
+		return
+	}
+	if run.Address == LocalAddress(r.leases.incarnation) {
+		run.Taken = r.clock.now() // as Readdress has it
+	}
+	if again := r.engine.redirected(f, run, to); again != nil {
+		r.life.wakes.start.poke()
+		r.deliver(again)
+	}
+}
+
+// moveTo tries until the store has told whether the run has moved; an error of
+// Readdress may hide that it has.
+func (r *rerouter) moveTo(ctx context.Context, move Readdress) (bool, error) {
+	retry := backoff{log: r.log, what: "moving a run to another address"}
+	return callUntil(ctx, &retry,
+		func(ctx context.Context) (bool, error) { return r.store.Readdress(ctx, move) },
+		func(ctx context.Context) (bool, error) {
+			run, err := r.store.Run(ctx, move.RunID)
+			if err != nil || run.State == StateStarted && run.Address == move.Address && run.BootID == move.BootID && run.Token == move.Token {
+				return err == nil, err
+			}
+			return r.store.Readdress(ctx, move)
+		})
+}
+
+// sendToSuccessor sends a run to the process that has taken the place of the one that was
+// registered: that one said so, and has done nothing with it. req is what was sent last.
+func (r *rerouter) sendToSuccessor(ctx context.Context, f *flight, req *wire.TriggerRequest) (wire.Return, error) {
+	if r.book.boot(f.run.App, f.run.Address) == req.BootID {
+		r.book.forgetApp(f.run.App) // otherwise it was read again meanwhile
+	}
+	known, err := r.book.knows(ctx, f.run.App, f.run.Address)
+	if err != nil || !known || !r.leases.trusted(time.Now()) {
+		return wire.Failf(wire.MsgOtherBoot), nil
+	}
+	boot := r.book.boot(f.run.App, f.run.Address)
+	if boot == req.BootID {
+		boot = "" // it has not registered yet
+	}
+	if boot != "" && !r.meantFor(ctx, f, boot) {
+		return wire.Failf(wire.MsgOtherBoot), nil
+	}
+	req.BootID = boot
+	return f.exec.Run(ctx, *req)
+}
+
+// meantFor notes, before a run is sent to another process than it was started for, which
+// one that is: it is asked about by whoever owns the run next. It reports whether the run
+// is still this node's to send.
+func (r *rerouter) meantFor(ctx context.Context, f *flight, boot string) bool {
+	epoch, owned := r.leases.epoch(f.run.Shard)
+	moved, err := r.moveTo(ctx, Readdress{
+		RunID: f.run.ID, Shard: f.run.Shard, Epoch: epoch, Owner: f.run.Owner, Token: f.run.Token,
+		Address: f.run.Address, BootID: boot, Msg: f.run.Address + ": the executor was restarted",
+	})
+	return owned && err == nil && moved
+}
