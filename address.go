@@ -10,10 +10,7 @@ import (
 // knewLately reports whether an address is one of the app's, or was one a moment ago: an
 // executor that has said good-bye lets its runs end, and answers questions about them.
 func (b *addressBook) knewLately(ctx context.Context, app, address string) (bool, error) {
-	b.mu.Lock()
-	at, gone := b.gone.apps[app][address]
-	b.mu.Unlock()
-	if gone && time.Since(at) < b.s.cfg.Cluster.Dead {
+	if b.memory.hadLately(app, address) {
 		return true, nil
 	}
 	return b.knows(ctx, app, address)
@@ -28,10 +25,8 @@ func (b *addressBook) lookup(ctx context.Context, job *Job, given []string) (add
 		return b.lookupGiven(ctx, key, given)
 	}
 	now := time.Now()
-	b.mu.Lock()
-	version := b.version
-	b.mu.Unlock()
-	e, cached := b.cached(key)
+	version := b.memory.asOf()
+	e, cached := b.memory.cached(key)
 	if cached {
 		return e.addrs, "", nil
 	}
@@ -50,7 +45,7 @@ func (b *addressBook) lookup(ctx context.Context, job *Job, given []string) (add
 		return nil, "", err
 	}
 	e.read = now
-	b.keep(key, e, version)
+	b.memory.keep(key, e, version)
 	return e.addrs, e.none, nil
 }
 

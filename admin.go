@@ -29,14 +29,14 @@ var _ wire.JobAdmin = (*adminSide)(nil)
 func (a *adminSide) Registry(ctx context.Context, req wire.RegistryRequest) (wire.Return, error) {
 	reg, refusal := a.registration(ctx, req)
 	if refusal == "" {
-		refusal = a.registrar.enter(ctx, reg)
+		refusal = a.registrar.regs.enter(ctx, reg)
 	}
 	if refusal != "" {
 		return wire.Failf("%s", refusal), nil
 	}
 	err := a.registrar.register(ctx, reg)
 	if err != nil {
-		a.registrar.leave(reg)
+		a.registrar.regs.leave(reg)
 	}
 	return a.registered(err)
 }

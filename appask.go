@@ -18,72 +18,78 @@ var (
 	errBehind = errors.New("xxljob: earlier runs of the app wait")
 )
 
+// appAsker has the addresses of apps for the start loop.
+type appAsker struct {
+	s      *shared
+	engine *engine
+	book   *addressBook
+	asked  *appsAsked // of a registry of the user's
+}
+
 // addressesFor is lookup for the start loop. With errAsking or errBehind the run is to be
 // parked (parkAsking). A store is waited for, a registry of the user's is not.
-func (b *addressBook) addressesFor(ctx context.Context, en *entry, job *Job) (addrs []string, why string, err error) {
-	if b.s.cfg.Registry == nil {
-		return b.lookup(ctx, job, en.run.Addresses)
+func (a *appAsker) addressesFor(ctx context.Context, en *entry, job *Job) (addrs []string, why string, err error) {
+	if a.s.cfg.Registry == nil {
+		return a.book.lookup(ctx, job, en.run.Addresses)
 	}
 	key := bookKey{job.App, job.Handler, job.GlueType}
-	said, ok := b.asked.latest(job.App)
+	said, ok := a.asked.latest(job.App)
 	if waited := en.waited && en.from == askLot(job.App); waited && ok {
 		en.waited = false
-		return b.decide(key, en.run.Addresses, said)
+		return a.decide(key, en.run.Addresses, said)
 	}
-	if b.engine.room.waits(askLot(job.App), errorLot(job.App)) {
+	if a.engine.room.waits(askLot(job.App), errorLot(job.App)) {
 		return nil, "", errBehind
 	}
-	if e, cached := b.cached(key); cached && len(en.run.Addresses) == 0 {
+	if e, cached := a.book.memory.cached(key); cached && len(en.run.Addresses) == 0 {
 		return e.addrs, "", nil
 	}
-	if b.asked.begin(job.App) {
-		b.s.life.loops.plan.run(func(ctx context.Context) { b.askBeside(ctx, job.App) })
+	if a.asked.begin(job.App) {
+		a.s.life.loops.plan.run(func(ctx context.Context) { a.askBeside(ctx, job.App) })
 	}
 	return nil, "", errAsking
 }
 
 // decide chooses among the addresses of an answer.
-func (b *addressBook) decide(key bookKey, given []string, said appAnswer) ([]string, string, error) {
+func (a *appAsker) decide(key bookKey, given []string, said appAnswer) ([]string, string, error) {
 	if said.err != nil {
 		return nil, "", said.err
 	}
-	all := b.allOf(key.app, said.answer)
+	all := a.book.allOf(key.app, said.answer)
 	if len(given) > 0 {
-		e := b.chooseGiven(key, all, given)
+		e := a.book.chooseGiven(key, all, given)
 		return e.addrs, e.none, nil
 	}
-	e := b.choose(key, all)
+	e := a.book.choose(key, all)
 	if said.stale != nil && len(e.addrs) == 0 {
 		return nil, "", said.stale // as in read
 	}
 	e.read = said.asked
-	b.keep(key, e, said.version)
+	a.book.memory.keep(key, e, said.version)
 	return e.addrs, e.none, nil
 }
 
 // askBeside gets the answer about an app and lets its runs go on.
-func (b *addressBook) askBeside(ctx context.Context, app string) {
-	said := b.askOnce(ctx, app)
-	if said.err == nil && !said.manual && b.attached.unregistered(app) && !slices.Contains(said.addrs, LocalAddress(b.s.leases.incarnation)) {
+func (a *appAsker) askBeside(ctx context.Context, app string) {
+	said := a.askOnce(ctx, app)
+	if said.err == nil && !said.manual && a.book.attached.unregistered(app) && !slices.Contains(said.addrs, LocalAddress(a.s.leases.incarnation)) {
 		// The registry has not heard of this node's executor yet; the runs would be
 		// refused for good.
-		if err := b.register(ctx); err == nil {
-			said = b.askOnce(ctx, app)
+		if err := a.book.register(ctx); err == nil {
+			said = a.askOnce(ctx, app)
 		} else if len(said.addrs) == 0 {
 			said.err = err
 		}
 	}
-	b.asked.end(app, said)
-	b.engine.room.admitAll(askLot(app))
-	b.s.life.wakes.start.poke()
+	a.asked.end(app, said)
+	a.engine.room.admitAll(askLot(app))
+	a.s.life.wakes.start.poke()
 }
 
 // askOnce asks the store, which may hang, and the registry.
-func (b *addressBook) askOnce(ctx context.Context, app string) appAnswer {
+func (a *appAsker) askOnce(ctx context.Context, app string) appAnswer {
 	said := appAnswer{asked: time.Now()}
-	b.mu.Lock()
-	said.version = b.version
-	b.mu.Unlock()
-	said.answer, said.err = call(ctx, func(ctx context.Context) (answer, error) { return b.ask(ctx, app) })
+	said.version = a.book.memory.asOf()
+	said.answer, said.err = call(ctx, func(ctx context.Context) (answer, error) { return a.book.ask(ctx, app) })
 	return said
 }

@@ -44,7 +44,7 @@ func (p *probes) work(ctx context.Context, a *asking, job *Job) {
 		if !ok {
 			return
 		}
-		answer, keep := p.probe(ctx, job, addr)
+		answer, keep := p.calls.probe(ctx, job, addr)
 		p.mu.Lock()
 		key := keyOf(job, addr)
 		delete(a.under, key)

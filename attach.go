@@ -1,11 +1,9 @@
 package xxljob
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/internal/guard"
@@ -16,8 +14,7 @@ type attacher struct {
 	*shared
 	attached *attachedSet
 	own      *executor.Executor
-	users    *userCalls // of Config.Registry
-	book     *addressBook
+	memory   *addressMemory
 	finisher *finisher
 	speaker  *speaker
 	panics   *guard.Log
@@ -77,48 +74,11 @@ func (a *attacher) Handle(name string, h executor.Handler, opts ...executor.Hand
 
 // attachedMoved spreads the news that this node offers something else.
 func (a *attacher) attachedMoved() {
-	a.book.forget()
+	a.memory.forget()
 	a.life.wakes.lease.poke()
 	a.life.wakes.attachedChanged.poke()
 	a.life.wakes.inbox.poke()
 	if a.life.running() {
 		a.speaker.warnOfJobsAPI()
-	}
-}
-
-// registerDuty keeps the attached executors in a Registry of the user's. The store's own
-// needs none of it: nodes publish them with their beats.
-func (a *attacher) registerDuty() duty {
-	return duty{
-		what: "registering attached executors", wakes: []<-chan struct{}{a.life.wakes.attachedChanged}, aside: true,
-		once: func(ctx context.Context) (time.Duration, error) { return a.cfg.Cluster.Beat, a.registerAttached(ctx) },
-	}
-}
-
-func (a *attacher) registerAttached(ctx context.Context) error {
-	var errs []error
-	for _, at := range a.attachments() {
-		if err := a.users.register(ctx, at.App, LocalAddress(a.leases.incarnation)); err != nil {
-			errs = append(errs, err) // the registry may fail for one app
-			continue
-		}
-		a.attached.register(at.App)
-		a.book.forget()
-	}
-	return errors.Join(errs...)
-}
-
-// deregisterAttached takes the attached executors out of a Registry of the
-// user's, at Stop.
-func (a *attacher) deregisterAttached(ctx context.Context) {
-	if a.cfg.Registry == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout) // for all together
-	defer cancel()
-	for _, at := range a.offered() {
-		if err := a.users.deregister(ctx, at.App, LocalAddress(a.leases.incarnation)); err != nil {
-			a.log.Warn("xxljob: could not deregister an attached executor", "app", at.App, "error", err)
-		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 type nodeNews struct {
 	*shared
 	engine     *engine
-	book       *addressBook
+	memory     *addressMemory
 	desk       *logDesk
 	balancer   *balancer
 	superseded bool // another node has this one's name, as it has said in the log
@@ -39,7 +39,7 @@ type failingNews struct {
 // it is done with each look, whatever the node does next.
 func (n *nodeNews) noteLook(changed bool, found []Shard) {
 	if changed {
-		n.book.forget()
+		n.memory.forget()
 	}
 	n.balancer.takeUp(found)
 	for _, inc := range n.leases.takeDoubts() {

@@ -40,10 +40,10 @@ func (c *collector) collect(ctx context.Context, from lot, most int) ([]attempt,
 				continue
 			}
 			if err := c.routeEntry(ctx, &a); err != nil {
-				c.router.setAside(ctx, a.entry, err)
+				c.aside.setAside(ctx, a.entry, err)
 				continue
 			}
-			c.router.routedWell(ctx, a.run.App)
+			c.aside.routedWell(ctx, a.run.App)
 			if from.kind == lotDue && a.goesApart() {
 				c.engine.room.waitApart(a.entry)
 				continue

@@ -8,11 +8,11 @@ func (s *scheduler) duties(signals Signals) (plan, work, lease []duty) {
 	plan = []duty{s.scanner.scanDuty(signals), s.starter.startDuty()}
 	work = []duty{
 		{loop: s.finisher.finishLoop}, {loop: s.finisher.lockedLoop}, s.watcher.watchDuty(signals), {loop: s.watcher.transitLoop}, s.inbox.inboxDuty(signals), {loop: s.acceptor.dispatchLoop},
-		{loop: s.inDoubt.inDoubtLoop}, {loop: s.results.resultLoop}, {loop: s.registrar.loop}, {loop: s.registrar.forgetLoop, aside: true},
+		{loop: s.inDoubt.inDoubtLoop}, {loop: s.results.resultLoop}, {loop: s.registrar.loop}, {loop: s.registrar.regs.forgetLoop, aside: true},
 	}
 	lease = []duty{{loop: func(ctx context.Context) { s.leaser.leaseLoop(ctx, signals.Nodes) }}, s.listDuty()}
 	if s.cfg.Registry != nil {
-		lease = append(lease, s.attacher.registerDuty())
+		lease = append(lease, s.publisher.registerDuty())
 	}
 	if store, ok := s.store.(Retainer); ok {
 		lease = append(lease, retainDuty(s.shared, store))

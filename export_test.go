@@ -93,10 +93,10 @@ func TakenUp(s Scheduler) int64 { return s.(*scheduler).scanner.reconciler.found
 // to start and that it neither holds nor is about to read.
 func Unheld(n Scheduler, runs []Run) (missing []Run) {
 	s := n.(*scheduler)
-	s.scanner.reload.mu.Lock()
-	defer s.scanner.reload.mu.Unlock()
+	s.scanner.reloader.set.mu.Lock()
+	defer s.scanner.reloader.set.mu.Unlock()
 	for _, r := range s.engine.held.unheld(runs) {
-		if _, owned := s.leases.epoch(r.Shard); owned && r.State == StatePlanned && r.PlanEpoch != 0 && !s.scanner.reload.shards[r.Shard] {
+		if _, owned := s.leases.epoch(r.Shard); owned && r.State == StatePlanned && r.PlanEpoch != 0 && !s.scanner.reloader.set.shards[r.Shard] {
 			missing = append(missing, r)
 		}
 	}
@@ -235,20 +235,20 @@ func (t Intake) Size() (size, lines int) {
 // Rolled is how many registrations a node remembers.
 func Rolled(s Scheduler) (n int) {
 	r := s.(*scheduler).registrar
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, list := range r.roll.apps {
+	r.regs.mu.Lock()
+	defer r.regs.mu.Unlock()
+	for _, list := range r.regs.roll.apps {
 		n += len(list)
 	}
-	return max(n, len(r.known))
+	return max(n, len(r.regs.known))
 }
 
 // Goodbyes is how many addresses that are gone a node remembers.
 func Goodbyes(s Scheduler) int {
 	b := s.(*scheduler).book
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.gone.n
+	b.memory.mu.Lock()
+	defer b.memory.mu.Unlock()
+	return b.memory.gone.n
 }
 
 // Gone are addresses that are gone.

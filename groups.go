@@ -19,7 +19,7 @@ func (d *definer) SaveGroup(ctx context.Context, g Group) error {
 	if err := d.setShards(ctx); err != nil {
 		return err
 	}
-	defer d.book.forget()
+	defer d.book.memory.forget()
 	return d.store.SaveGroup(ctx, g)
 }
 
@@ -27,7 +27,7 @@ func (d *definer) RemoveGroup(ctx context.Context, app string) error {
 	if ctx == nil {
 		return errNoContext
 	}
-	defer d.book.forget()
+	defer d.book.memory.forget()
 	if err := d.setShards(ctx); err != nil {
 		return err
 	}

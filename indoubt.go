@@ -155,7 +155,7 @@ func (d *inDoubt) killLate(ctx context.Context, exec wire.Executor, o *runInDoub
 // mayResend reports whether the run may be sent again: to the process that was sent it,
 // which is there by what was last heard.
 func (d *inDoubt) mayResend(o *runInDoubt) bool {
-	return o.again && time.Since(o.since) < resendFor && d.book.boot(o.run.App, o.run.Address) == o.req.BootID
+	return o.again && time.Since(o.since) < resendFor && d.book.memory.boot(o.run.App, o.run.Address) == o.req.BootID
 }
 
 // resend sends the run again. A refusal does not tell whether the first attempt has

@@ -15,17 +15,17 @@ import (
 // definer changes definitions: of jobs, groups and lists, and plans what is triggered.
 type definer struct {
 	*shared
-	engine *engine
-	book   *addressBook
-	router *router
-	users  *userCalls // of Config.Routers, which forget jobs
-	lists  *ownLists
+	engine     *engine
+	book       *addressBook
+	strategies *strategies
+	users      *userCalls // of Config.Routers, which forget jobs
+	lists      *ownLists
 }
 
 // complete fills in and checks a definition.
 func (d *definer) complete(job Job) (Job, error) {
 	job = job.clone().withDefaults(d.cfg.App, d.cfg.Location)
-	return job, job.validate(d.router.routeNames, d.cfg.Limits.AllowSubSecond)
+	return job, job.validate(d.strategies.names, d.cfg.Limits.AllowSubSecond)
 }
 
 // fires refuses a schedule without a future instant. It is for definitions that
@@ -277,7 +277,7 @@ func (d *definer) RemoveJob(ctx context.Context, id int64) error {
 // forgetRoutes tells the routers that a job is no more. One of the user's that does not
 // take it in remembers too much, and that is all.
 func (d *definer) forgetRoutes(ctx context.Context, jobID int64) {
-	for name, r := range d.router.routers {
+	for name, r := range d.strategies.byName {
 		f, remembers := r.(route.Forgetter)
 		switch {
 		case !remembers:

@@ -20,19 +20,20 @@ type scheduler struct {
 	*logs     // Log
 	*waiter   // Wait
 
-	own      *executor.Executor
-	users    *userCalls
-	hooks    *hookQueue
-	doubts   *doubts
-	engine   *engine
-	fitness  *fitness
-	book     *addressBook
-	remotes  *remotes
-	router   *router
-	finisher *finisher
-	watcher  *watcher
-	acceptor *acceptor
-	inDoubt  *inDoubt
+	own       *executor.Executor
+	users     *userCalls
+	hooks     *hookQueue
+	doubts    *doubts
+	engine    *engine
+	fitness   *fitness
+	book      *addressBook
+	publisher *publisher
+	remotes   *remotes
+	router    *router
+	finisher  *finisher
+	watcher   *watcher
+	acceptor  *acceptor
+	inDoubt   *inDoubt
 
 	deliverer *deliverer
 	inbox     *inbox
@@ -59,10 +60,17 @@ func assemble(all *shared, incarnation string, own *executor.Executor) *schedule
 	s.engine = newEngine(all, panics)
 	s.fitness = newFitness(all.cfg.Cluster.LeaseTTL, all.life.wakes.lease)
 	s.remotes = newRemotes(&all.cfg)
-	s.book = newAddressBook(all, s.engine, attached, s.remotes, s.users, s.registerAttached)
+	memory := newAddressMemory(all.cfg.Cluster.Dead)
+	s.publisher = &publisher{all, s.attacher, s.users, memory}
+	s.book = &addressBook{all, attached, s.remotes, s.users, s.publisher.registerAttached, memory}
 	callees := &callees{incarnation, attached, s.remotes}
-	probes := newProbes(all, attached, s.remotes, s.engine)
-	s.router = newRouter(all, s.engine, s.book, callees, probes, s.users, panics)
+	strategies := newStrategies(&all.cfg, LocalAddress(incarnation))
+	asked := newAppsAsked()
+	s.router = &router{
+		shared: all, engine: s.engine, asker: &appAsker{all, s.engine, s.book, asked}, callees: callees,
+		probes: newProbes(all, s.engine, newProbeCalls(all, attached, s.remotes)), asks: &userRouters{all, s.engine, s.users, panics},
+		strategies: strategies,
+	}
 
 	s.finisher = newFinisher(all, s.engine, s.hooks)
 	s.watcher = &watcher{all, s.engine, desk}
@@ -75,17 +83,18 @@ func assemble(all *shared, incarnation string, own *executor.Executor) *schedule
 	s.logs = &logs{all, desk, attached, s.book}
 	s.inbox = &inbox{all, s.engine, s.killer, s.logs, newTaker(all, s.engine, attached, receiver, s.doubts)}
 	s.starter = newStarter(s, callees, receiver)
+	s.starter.collector.aside = &unrouted{all, s.engine, asked, map[string]*backoff{}}
 
 	reload, lists := &reloadSet{}, newOwnLists(all.life.wakes.list)
 	s.scanner = newScanner(all, s.engine, s.fitness, s.hooks, reload)
 	s.leaser = newLeaser(s, desk, lists, reload, receiver)
 
-	s.definer = &definer{all, s.engine, s.book, s.router, s.users, lists}
-	s.waiter = &waiter{all, s.engine, &selfWait{all, s.engine, s.book, s.router}}
+	s.definer = &definer{all, s.engine, s.book, strategies, s.users, lists}
+	s.waiter = &waiter{all, s.engine, &selfWait{all, s.engine, s.book, strategies}}
 	s.speaker = &speaker{shared: all, attached: attached, own: own}
 	s.results = newAdminResults(all, s.finisher, s.speaker)
-	s.registrar = newRegistrar(all, s.book, s.users)
-	s.attacher.users, s.attacher.book, s.attacher.finisher, s.attacher.speaker = s.users, s.book, s.finisher, s.speaker
+	s.registrar = newRegistrar(all, memory, s.users)
+	s.attacher.memory, s.attacher.finisher, s.attacher.speaker = memory, s.finisher, s.speaker
 	return s
 }
 
@@ -94,14 +103,16 @@ func newStarter(s *scheduler, callees *callees, receiver *receiver) *starter {
 	all, reads := s.shared, &startReads{s.shared, s.engine}
 	launcher := &launcher{all, s.engine, s.hooks, callees, s.deliverer, s.watcher}
 	batches := &startBatcher{
-		shared: all, engine: s.engine, launcher: launcher, reads: reads, book: s.book,
+		shared: all, engine: s.engine, launcher: launcher, reads: reads, memory: s.book.memory,
 		takesBack: &takesBack{all, s.engine, s.inDoubt, receiver, s.watcher},
 		calls: &startCalls{
 			shared: all, engine: s.engine, fitness: s.fitness, doubts: s.doubts, finisher: s.finisher, launcher: launcher,
 			starting: backoff{log: all.log, what: "starting runs"},
 		},
 	}
-	return &starter{shared: all, engine: s.engine, collector: &collector{all, s.engine, s.router, reads}, batches: batches, deliverer: s.deliverer}
+	return &starter{shared: all, engine: s.engine, collector: &collector{
+		shared: all, engine: s.engine, router: s.router, memory: s.book.memory, reads: reads,
+	}, batches: batches, deliverer: s.deliverer}
 }
 
 // newLeaser makes the lease loop, and what it does beside its beats.
@@ -109,7 +120,7 @@ func newLeaser(s *scheduler, desk *logDesk, lists *ownLists, reload *reloadSet, 
 	all, balancer := s.shared, &balancer{shared: s.shared, reload: reload}
 	return &leaser{
 		shared: all, doubts: s.doubts, lists: lists,
-		nodes:   &nodeNews{shared: all, engine: s.engine, book: s.book, desk: desk, balancer: balancer},
+		nodes:   &nodeNews{shared: all, engine: s.engine, memory: s.book.memory, desk: desk, balancer: balancer},
 		server:  &serverNews{shared: all, doubts: s.doubts, lists: lists, reload: reload},
 		failing: &failingNews{shared: all, fitness: s.fitness},
 		tender: &tender{

@@ -3,52 +3,25 @@ package xxljob
 // What is known and being asked of executors, for FAILOVER and BUSYOVER.
 
 import (
-	"context"
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/xxljob/xxljob/route"
-	"github.com/xxljob/xxljob/wire"
 )
 
 // probes asks executors whether they are there and idle, and keeps the answers
 // for a moment.
 type probes struct {
-	s        *shared
-	attached *attachedSet
-	remotes  *remotes
-	engine   *engine
-	workers  chan struct{} // a token for each probe under way
+	s      *shared
+	engine *engine
+	calls  *probeCalls
 
 	mu      sync.Mutex
 	answers map[probeKey]probeAnswer // guarded by mu
 	asking  map[int64]*asking        // guarded by mu, and all in it: jobs whose probes are under way
-	calling map[probeKey]*probeCall  // guarded by mu: calls that have not returned
 }
 
-// probeKey is what was asked: beats are of an address, idle beats of a job there.
-type probeKey struct {
-	app, address string
-	jobID        int64 // zero for a beat
-}
-
-type probeAnswer struct {
-	ok   bool
-	text string
-	at   time.Time // when it came
-	from time.Time // it is good for probeTTL from then on
-}
-
-func newProbes(s *shared, attached *attachedSet, remotes *remotes, e *engine) *probes {
-	return &probes{s: s, attached: attached, remotes: remotes, engine: e, workers: make(chan struct{}, probeWorkers), answers: map[probeKey]probeAnswer{}, asking: map[int64]*asking{}, calling: map[probeKey]*probeCall{}}
-}
-
-func keyOf(job *Job, address string) probeKey {
-	if job.Route == route.Busyover {
-		return probeKey{job.App, address, job.ID}
-	}
-	return probeKey{job.App, address, 0}
+func newProbes(s *shared, e *engine, calls *probeCalls) *probes {
+	return &probes{s: s, engine: e, calls: calls, answers: map[probeKey]probeAnswer{}, asking: map[int64]*asking{}}
 }
 
 // forgetOld keeps the memory bounded. Caller holds mu.
@@ -66,28 +39,6 @@ func (p *probes) forgetOld() {
 		if !a.from.After(oldest) {
 			delete(p.answers, k)
 		}
-	}
-}
-
-// probeCall is a call to an executor, whose answer is for all who ask the same.
-type probeCall struct {
-	ctx  context.Context
-	done chan struct{} // closed when there are ret and err
-	ret  wire.Return
-	err  error
-}
-
-// hangs reports whether a call has not returned in its time. Who made it ends its
-// context then, or else after done.
-func (c *probeCall) hangs() bool {
-	if c.ctx.Err() == nil {
-		return false
-	}
-	select {
-	case <-c.done:
-		return false
-	default:
-		return true
 	}
 }
 
@@ -125,12 +76,8 @@ func (p *probes) pending(jobID int64) bool {
 }
 
 const (
-	// probeWorkers bounds the probes that are under way at once.
-	probeWorkers = 32
 	// probeWidth is how many addresses of one job are asked at the same time.
 	probeWidth = 4
-	// probeTimeout is how long an address has to answer.
-	probeTimeout = 3 * time.Second
 	// probeTTL is how long an answer is good for.
 	probeTTL = time.Second
 	// probeGrace is how long a run waits for the rest of the answers once it has a

@@ -6,14 +6,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/xxljob/xxljob/route"
 	"github.com/xxljob/xxljob/wire"
 )
 
+// probeCalls asks executors, one call at a time about one question.
+type probeCalls struct {
+	s        *shared
+	attached *attachedSet
+	remotes  *remotes
+	workers  chan struct{} // a token for each probe under way
+
+	mu      sync.Mutex
+	calling map[probeKey]*probeCall // guarded by mu: calls that have not returned
+}
+
+func newProbeCalls(s *shared, attached *attachedSet, remotes *remotes) *probeCalls {
+	return &probeCalls{s: s, attached: attached, remotes: remotes, workers: make(chan struct{}, probeWorkers), calling: map[probeKey]*probeCall{}}
+}
+
 // probe asks one address; false when there is no answer to keep.
-func (p *probes) probe(ctx context.Context, job *Job, addr string) (probeAnswer, bool) {
+func (p *probeCalls) probe(ctx context.Context, job *Job, addr string) (probeAnswer, bool) {
 	p.workers <- struct{}{}
 	defer func() { <-p.workers }()
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
@@ -41,7 +57,7 @@ func (p *probes) probe(ctx context.Context, job *Job, addr string) (probeAnswer,
 // answer gets an answer within ctx, even from an executor that ignores it: its
 // goroutine is left behind then, and ends when the executor answers. One that hangs is
 // not given one goroutine after the other.
-func (p *probes) answer(ctx context.Context, job *Job, addr string) (wire.Return, error) {
+func (p *probeCalls) answer(ctx context.Context, job *Job, addr string) (wire.Return, error) {
 	c := p.callOnce(ctx, job, addr)
 	if ctx.Err() == nil && c.hangs() {
 		return wire.Return{}, fmt.Errorf("no answer within %v, and an earlier call still hangs", probeTimeout)
@@ -55,7 +71,7 @@ func (p *probes) answer(ctx context.Context, job *Job, addr string) (wire.Return
 }
 
 // callOnce returns the call that is under way, perhaps for another job, or makes one.
-func (p *probes) callOnce(ctx context.Context, job *Job, addr string) *probeCall {
+func (p *probeCalls) callOnce(ctx context.Context, job *Job, addr string) *probeCall {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	key := keyOf(job, addr)
@@ -76,7 +92,7 @@ func (p *probes) callOnce(ctx context.Context, job *Job, addr string) *probeCall
 
 // call asks an executor of this process directly. Of an executor at another
 // node the lease tells that it is there, and the store whether the job runs.
-func (p *probes) call(ctx context.Context, job *Job, addr string) (wire.Return, error) {
+func (p *probeCalls) call(ctx context.Context, job *Job, addr string) (wire.Return, error) {
 	inc, local := LocalIncarnation(addr)
 	if !local {
 		return p.callRemote(ctx, job, addr)
@@ -107,7 +123,7 @@ func (p *probes) call(ctx context.Context, job *Job, addr string) (wire.Return, 
 }
 
 // callRemote asks a remote executor.
-func (p *probes) callRemote(ctx context.Context, job *Job, addr string) (wire.Return, error) {
+func (p *probeCalls) callRemote(ctx context.Context, job *Job, addr string) (wire.Return, error) {
 	exec, err := p.remotes.get(job.App, addr)
 	switch {
 	case err != nil:
@@ -120,3 +136,52 @@ func (p *probes) callRemote(ctx context.Context, job *Job, addr string) (wire.Re
 
 // errStore marks a probe that the store, not the executor, has failed.
 var errStore = errors.New("xxljob: the store did not answer")
+
+const (
+	// probeWorkers bounds the probes that are under way at once.
+	probeWorkers = 32
+	// probeTimeout is how long an address has to answer.
+	probeTimeout = 3 * time.Second
+)
+
+// probeKey is what was asked: beats are of an address, idle beats of a job there.
+type probeKey struct {
+	app, address string
+	jobID        int64 // zero for a beat
+}
+
+type probeAnswer struct {
+	ok   bool
+	text string
+	at   time.Time // when it came
+	from time.Time // it is good for probeTTL from then on
+}
+
+func keyOf(job *Job, address string) probeKey {
+	if job.Route == route.Busyover {
+		return probeKey{job.App, address, job.ID}
+	}
+	return probeKey{job.App, address, 0}
+}
+
+// probeCall is a call to an executor, whose answer is for all who ask the same.
+type probeCall struct {
+	ctx  context.Context
+	done chan struct{} // closed when there are ret and err
+	ret  wire.Return
+	err  error
+}
+
+// hangs reports whether a call has not returned in its time. Who made it ends its
+// context then, or else after done.
+func (c *probeCall) hangs() bool {
+	if c.ctx.Err() == nil {
+		return false
+	}
+	select {
+	case <-c.done:
+		return false
+	default:
+		return true
+	}
+}

@@ -7,7 +7,6 @@ package xxljob
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/xxljob/xxljob/wire"
@@ -19,10 +18,6 @@ const (
 	registrarPause = 70 * time.Millisecond
 	// registrarPatience is how long a request waits for its batch; peers wait 3 s.
 	registrarPatience = 2500 * time.Millisecond
-	// registrationsKept is how long a registration that is dead stays to be seen, and
-	// registrationsTidied how often dead ones are looked for.
-	registrationsKept   = 24 * time.Hour
-	registrationsTidied = time.Hour
 )
 
 // registryBounds are room for ten thousand executors of an app that register at once. A
@@ -35,17 +30,11 @@ func registryBounds(dead time.Duration) intakeBounds {
 // registrar stores registrations. It is safe for concurrent use.
 type registrar struct {
 	s       *shared
-	book    *addressBook
+	memory  *addressMemory
 	users   *userCalls
 	changes *intake[registryChange]
 	twins   *twins
-	rarely  rarely // what the log is not to be filled with
-
-	mu             sync.Mutex
-	known          map[addressKey]knownAddress // guarded by mu: what the store has, as far as this node knows
-	looked, tidied time.Time                   // guarded by mu
-	roll           *roll                       // guarded by mu: how many there are, see roll.go
-	crowded        wake                        // dead ones are in the way of others
+	regs    *registrations
 }
 
 // registryChange is one registration, or the end of one.
@@ -54,15 +43,10 @@ type registryChange struct {
 	gone bool
 }
 
-type knownAddress struct {
-	bootID string
-	at     time.Time // monotonic: when it was stored, at most
-}
-
-func newRegistrar(s *shared, book *addressBook, users *userCalls) *registrar {
+func newRegistrar(s *shared, memory *addressMemory, users *userCalls) *registrar {
 	return &registrar{
-		s: s, book: book, users: users, changes: newIntake[registryChange](registryBounds(s.cfg.Cluster.Dead)), twins: newTwins(s),
-		known: map[addressKey]knownAddress{}, roll: newRoll(&s.cfg), crowded: newWake(),
+		s: s, memory: memory, users: users, changes: newIntake[registryChange](registryBounds(s.cfg.Cluster.Dead)), twins: newTwins(s),
+		regs: newRegistrations(s),
 	}
 }
 
@@ -70,7 +54,7 @@ func newRegistrar(s *shared, book *addressBook, users *userCalls) *registrar {
 // have is answered at once, and stored with the next batch: should that fail, there is
 // another one before it counts as dead.
 func (r *registrar) register(ctx context.Context, reg Registration) error {
-	if r.s.cfg.Registry == nil && r.beats(reg) && r.s.life.running() {
+	if r.s.cfg.Registry == nil && r.regs.beats(reg) && r.s.life.running() {
 		p, err := r.add(ctx, registryChange{reg: reg})
 		if err == nil {
 			p.leave()
@@ -83,7 +67,7 @@ func (r *registrar) register(ctx context.Context, reg Registration) error {
 // deregister removes a registration. One that is not known as it is spelled is looked
 // for in other spellings.
 func (r *registrar) deregister(ctx context.Context, reg Registration) error {
-	if r.s.cfg.Registry == nil && !r.knows(reg) {
+	if r.s.cfg.Registry == nil && !r.regs.knows(reg) {
 		for _, twin := range r.twins.of(ctx, reg) {
 			if err := r.change(ctx, registryChange{reg: twin, gone: true}); err != nil {
 				return err
@@ -114,21 +98,6 @@ func (r *registrar) add(ctx context.Context, c registryChange) (*parcel[registry
 		size += 16 + len(can)
 	}
 	return r.changes.add(origin{caller.Scope, c.reg.App}, size, &c)
-}
-
-// beats reports whether a registration only repeats what the store has.
-func (r *registrar) beats(reg Registration) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	k, ok := r.known[addressKey{reg.App, reg.Address}]
-	return ok && k.bootID == reg.BootID && time.Since(k.at) < r.s.cfg.Cluster.Dead/2
-}
-
-func (r *registrar) knows(reg Registration) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_, ok := r.known[addressKey{reg.App, reg.Address}]
-	return ok
 }
 
 // store stores changes.
@@ -202,35 +171,35 @@ func writeTo(ctx context.Context, user *userCalls, puts, drops []Registration) e
 // learn takes in what was stored, and tells the address book what is new to it. After
 // an error nothing counts as stored.
 func (r *registrar) learn(puts, drops []Registration, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.regs.mu.Lock()
+	defer r.regs.mu.Unlock()
 	now := time.Now()
 	for _, reg := range puts {
 		k := addressKey{reg.App, reg.Address}
-		was, known := r.known[k]
+		was, known := r.regs.known[k]
 		if err != nil {
-			delete(r.known, k) // whoever waits for it gives back its room
+			delete(r.regs.known, k) // whoever waits for it gives back its room
 		} else {
-			r.known[k] = knownAddress{bootID: reg.BootID, at: now}
-			r.roll.put(reg.App, reg.Address, rolled{at: now, there: true})
+			r.regs.known[k] = knownAddress{bootID: reg.BootID, at: now}
+			r.regs.roll.put(reg.App, reg.Address, rolled{at: now, there: true})
 		}
 		if err != nil || !known || was.bootID != reg.BootID || now.Sub(was.at) >= r.s.cfg.Cluster.Dead {
-			r.book.forgetApp(reg.App)
+			r.memory.forgetApp(reg.App)
 		}
 	}
 	for _, reg := range drops {
 		k := addressKey{reg.App, reg.Address}
-		if was, known := r.known[k]; known && reg.BootID != "" && was.bootID != reg.BootID {
+		if was, known := r.regs.known[k]; known && reg.BootID != "" && was.bootID != reg.BootID {
 			continue // another process is there by now
 		} else if known || reg.BootID == "" {
-			r.book.left(reg.App, reg.Address, known)
+			r.memory.left(reg.App, reg.Address, known)
 		} else {
-			r.book.forgetApp(reg.App) // whose it was the next reading tells, and whether it has gone
+			r.memory.forgetApp(reg.App) // whose it was the next reading tells, and whether it has gone
 			continue
 		}
-		delete(r.known, k)
+		delete(r.regs.known, k)
 		if err == nil {
-			r.roll.drop(reg.App, reg.Address, now)
+			r.regs.roll.drop(reg.App, reg.Address, now)
 		}
 	}
 }
@@ -241,3 +210,15 @@ const (
 	msgRegistryValue = "registryValue cannot be called: %v"
 	msgRegistryBusy  = "the registry cannot be written at this moment, try again later"
 )
+
+// loop stores what comes until ctx ends.
+func (r *registrar) loop(ctx context.Context) {
+	retry := backoff{log: r.s.log, what: "storing registrations"}
+	r.changes.loop(ctx, registrarPause, retry, func(ctx context.Context, changes []*registryChange) error {
+		err := r.store(ctx, changes)
+		if looks, tidies := r.regs.due(); looks || tidies {
+			r.s.life.loops.work.aside(func(ctx context.Context) { r.regs.look(ctx, looks, tidies) })
+		}
+		return err
+	})
+}

@@ -6,38 +6,44 @@ package xxljob
 import (
 	"context"
 	"strings"
+	"sync"
 	"time"
 )
 
-// loop stores what comes until ctx ends.
-func (r *registrar) loop(ctx context.Context) {
-	retry := backoff{log: r.s.log, what: "storing registrations"}
-	r.changes.loop(ctx, registrarPause, retry, func(ctx context.Context, changes []*registryChange) error {
-		err := r.store(ctx, changes)
-		if looks, tidies := r.due(); looks || tidies {
-			r.s.life.loops.work.aside(func(ctx context.Context) { r.look(ctx, looks, tidies) })
-		}
-		return err
-	})
+// registrations are those that the store has, as far as this node knows. It is safe for
+// concurrent use.
+type registrations struct {
+	s       *shared
+	crowded wake   // dead ones are in the way of others
+	rarely  rarely // what the log is not to be filled with
+
+	mu    sync.Mutex
+	known map[addressKey]knownAddress        // guarded by mu
+	roll  *roll                              // guarded by mu: how many there are, see roll.go
+	times struct{ looked, tidied time.Time } // guarded by mu: the last ones
+}
+
+func newRegistrations(s *shared) *registrations {
+	return &registrations{s: s, crowded: newWake(), known: map[addressKey]knownAddress{}, roll: newRoll(&s.cfg)}
 }
 
 // due says what it is time for, once.
-func (r *registrar) due() (looks, tidies bool) {
+func (r *registrations) due() (looks, tidies bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
-	if looks = now.Sub(r.looked) >= r.s.cfg.Cluster.Beat; looks {
-		r.looked = now
+	if looks = now.Sub(r.times.looked) >= r.s.cfg.Cluster.Beat; looks {
+		r.times.looked = now
 	}
-	if tidies = now.Sub(r.tidied) >= registrationsTidied; tidies {
-		r.tidied = now
+	if tidies = now.Sub(r.times.tidied) >= registrationsTidied; tidies {
+		r.times.tidied = now
 	}
 	return looks, tidies
 }
 
 // look learns, now and then, what other nodes have stored, for a balancer may give them
 // the beats in turn, and has registrations forgotten that are long dead.
-func (r *registrar) look(ctx context.Context, looks, tidies bool) {
+func (r *registrations) look(ctx context.Context, looks, tidies bool) {
 	err := error(nil)
 	if looks {
 		err = r.read(ctx)
@@ -55,7 +61,7 @@ func (r *registrar) look(ctx context.Context, looks, tidies bool) {
 // enter finds room for a registration, and says why where there is none. One that lives
 // has its room, so that no heartbeat is refused; one that was dead needs room again, or
 // there would be ever more of them, some of which are dead in turn.
-func (r *registrar) enter(ctx context.Context, reg Registration) (refusal string) {
+func (r *registrations) enter(ctx context.Context, reg Registration) (refusal string) {
 	now := time.Now()
 	r.mu.Lock()
 	e, has := r.roll.apps[reg.App][reg.Address]
@@ -80,7 +86,7 @@ func (r *registrar) enter(ctx context.Context, reg Registration) (refusal string
 
 // leave gives back the room of a registration that its executor counts as failed, unless it
 // was there before. Should it be stored later all the same, it is taken in then.
-func (r *registrar) leave(reg Registration) {
+func (r *registrations) leave(reg Registration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.roll.apps[reg.App][reg.Address].there {
@@ -90,7 +96,7 @@ func (r *registrar) leave(reg Registration) {
 
 // forgetLoop has registrations forgotten that have been dead for as long as others live,
 // whenever there is no more room, until ctx ends.
-func (r *registrar) forgetLoop(ctx context.Context) {
+func (r *registrations) forgetLoop(ctx context.Context) {
 	retry := backoff{log: r.s.log, what: "forgetting dead registrations"}
 	for sleep(ctx, forever, r.crowded) {
 		retry.failed(ctx, r.forgetDead(ctx))
@@ -101,7 +107,7 @@ func (r *registrar) forgetLoop(ctx context.Context) {
 }
 
 // forgetDead has them forgotten, by the store and here.
-func (r *registrar) forgetDead(ctx context.Context) error {
+func (r *registrations) forgetDead(ctx context.Context) error {
 	maxAge := 2 * r.s.cfg.Cluster.Dead
 	_, err := call(ctx, func(ctx context.Context) (struct{}, error) {
 		if r.s.cfg.Registry != nil {
@@ -123,7 +129,7 @@ func (r *registrar) forgetDead(ctx context.Context) error {
 // readAll reads the registry page by page. Of an app that has more than its share the rest
 // is passed over, and not read: a million registrations of one app cost a page or two
 // more, and do not keep the next one out.
-func (r *registrar) readAll(ctx context.Context) (*rollRead, error) {
+func (r *registrations) readAll(ctx context.Context) (*rollRead, error) {
 	read := newRollRead(newRoll(&r.s.cfg))
 	f := RegistrationFilter{Limit: readPage}
 	for {
@@ -147,7 +153,7 @@ func (r *registrar) readAll(ctx context.Context) (*rollRead, error) {
 }
 
 // read takes in the registrations of all apps.
-func (r *registrar) read(ctx context.Context) error {
+func (r *registrations) read(ctx context.Context) error {
 	began := time.Now()
 	read, err := r.readAll(ctx)
 	if err != nil {
@@ -187,7 +193,7 @@ func (r *registrar) read(ctx context.Context) error {
 }
 
 // warnOfPassed says once in a while that there is more than is read.
-func (r *registrar) warnOfPassed(read *rollRead) {
+func (r *registrations) warnOfPassed(read *rollRead) {
 	if read.passed == 0 && !read.full() || !r.rarely.lets("registry is too large") {
 		return
 	}
@@ -200,3 +206,30 @@ func (r *registrar) warnOfPassed(read *rollRead) {
 	r.s.log.Warn("xxljob: the registry has more registrations than may be, and was not read as a whole; heartbeats of those that were not read are refused while there is no room (Config.HTTP.MaxRegistrations)",
 		"apps", strings.Join(names, ", "), "such apps", read.passed, "read of each", read.share)
 }
+
+type knownAddress struct {
+	bootID string
+	at     time.Time // monotonic: when it was stored, at most
+}
+
+// beats reports whether a registration only repeats what the store has.
+func (r *registrations) beats(reg Registration) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k, ok := r.known[addressKey{reg.App, reg.Address}]
+	return ok && k.bootID == reg.BootID && time.Since(k.at) < r.s.cfg.Cluster.Dead/2
+}
+
+func (r *registrations) knows(reg Registration) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, ok := r.known[addressKey{reg.App, reg.Address}]
+	return ok
+}
+
+const (
+	// registrationsKept is how long a registration that is dead stays to be seen, and
+	// registrationsTidied how often dead ones are looked for.
+	registrationsKept   = 24 * time.Hour
+	registrationsTidied = time.Hour
+)

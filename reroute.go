@@ -45,7 +45,7 @@ func (r *rerouter) readdress(ctx context.Context, f *flight, why string) bool {
 		}
 		move := Readdress{
 			RunID: f.run.ID, Shard: f.run.Shard, Epoch: epoch, Owner: r.leases.incarnation, Token: f.run.Token,
-			Address: next, BootID: r.book.boot(f.run.App, next), Msg: fmt.Sprintf("%s: %s; next: %s", f.run.Address, plainText(shorten(why, maxAnswer)), next),
+			Address: next, BootID: r.book.memory.boot(f.run.App, next), Msg: fmt.Sprintf("%s: %s; next: %s", f.run.Address, plainText(shorten(why, maxAnswer)), next),
 		}
 		moved, err := r.moveTo(ctx, move)
 		if err != nil {
@@ -100,14 +100,14 @@ func (r *rerouter) moveTo(ctx context.Context, move Readdress) (bool, error) {
 // sendToSuccessor sends a run to the process that has taken the place of the one that was
 // registered: that one said so, and has done nothing with it. req is what was sent last.
 func (r *rerouter) sendToSuccessor(ctx context.Context, f *flight, req *wire.TriggerRequest) (wire.Return, error) {
-	if r.book.boot(f.run.App, f.run.Address) == req.BootID {
-		r.book.forgetApp(f.run.App) // otherwise it was read again meanwhile
+	if r.book.memory.boot(f.run.App, f.run.Address) == req.BootID {
+		r.book.memory.forgetApp(f.run.App) // otherwise it was read again meanwhile
 	}
 	known, err := r.book.knows(ctx, f.run.App, f.run.Address)
 	if err != nil || !known || !r.leases.trusted(time.Now()) {
 		return wire.Failf(wire.MsgOtherBoot), nil
 	}
-	boot := r.book.boot(f.run.App, f.run.Address)
+	boot := r.book.memory.boot(f.run.App, f.run.Address)
 	if boot == req.BootID {
 		boot = "" // it has not registered yet
 	}

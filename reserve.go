@@ -15,6 +15,8 @@ type collector struct {
 	*shared
 	engine *engine
 	router *router
+	aside  *unrouted
+	memory *addressMemory
 	reads  *startReads
 }
 
@@ -83,7 +85,7 @@ func (c *collector) isNotRouted(a *attempt) bool {
 		e.parkBehindRun(r.behind, a.entry)
 		c.life.wakes.watch.poke()
 	case r.asks != nil:
-		c.router.askRouter(a.entry, a.job, r.asks)
+		c.router.asks.askRouter(a.entry, a.job, r.asks)
 	default:
 		return false
 	}
@@ -142,7 +144,7 @@ func (c *collector) startOf(a *attempt) Start {
 	case a.route.refused != "":
 		st.State, st.HandleMsg = StateRefused, plainText(shorten(a.route.refused, maxAnswer))
 	case a.route.remote:
-		st.BootID = c.router.book.boot(a.run.App, st.Address)
+		st.BootID = c.memory.boot(a.run.App, st.Address)
 		st.TargetBoots = c.bootsOf(a.run.App, st.Targets)
 	}
 	if a.run.ParamSet {
@@ -158,7 +160,7 @@ func (c *collector) startOf(a *attempt) Start {
 func (c *collector) bootsOf(app string, addrs []string) []string {
 	var boots []string
 	for _, a := range addrs {
-		boots = append(boots, c.router.book.boot(app, a))
+		boots = append(boots, c.memory.boot(app, a))
 	}
 	return boots
 }

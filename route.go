@@ -5,15 +5,11 @@ package xxljob
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/xxljob/xxljob/block"
-	"github.com/xxljob/xxljob/internal/guard"
 	"github.com/xxljob/xxljob/route"
 )
 
@@ -22,38 +18,18 @@ import (
 type router struct {
 	*shared
 	engine     *engine
-	book       *addressBook
+	asker      *appAsker
 	callees    *callees
 	probes     *probes
-	users      *userCalls // of Config.Routers
-	panics     *guard.Log
-	routers    map[string]Router
-	routeNames []string            // of routers: XXL-JOB's first, then the user's in order
-	routing    map[string]*backoff // of apps whose addresses cannot be read
-}
-
-func newRouter(s *shared, e *engine, book *addressBook, callees *callees, probes *probes, users *userCalls, panics *guard.Log) *router {
-	ro := &router{
-		shared: s, engine: e, book: book, callees: callees, probes: probes, users: users, panics: panics,
-		routers: map[string]Router{}, routeNames: route.Names(), routing: map[string]*backoff{},
-	}
-	for name, r := range route.Builtin(time.Now, LocalAddress(s.leases.incarnation)) {
-		ro.routers[name] = r
-	}
-	maps.Copy(ro.routers, s.cfg.Routers)
-	for _, name := range slices.Sorted(maps.Keys(s.cfg.Routers)) {
-		if !route.Valid(name) {
-			ro.routeNames = append(ro.routeNames, name)
-		}
-	}
-	return ro
+	asks       *userRouters
+	strategies *strategies
 }
 
 // route decides about one entry. It asks no executor: probing routes go by the
 // answers that probes have brought, and wait where there are none.
 func (ro *router) route(ctx context.Context, en *entry, job *Job) (routed, error) {
 	run := &en.run
-	addrs, why, err := ro.book.addressesFor(ctx, en, job)
+	addrs, why, err := ro.asker.addressesFor(ctx, en, job)
 	if err != nil {
 		return routed{}, err
 	}
@@ -81,9 +57,9 @@ func (ro *router) route(ctx context.Context, en *entry, job *Job) (routed, error
 // chooseAddress applies the job's strategy.
 func (ro *router) chooseAddress(ctx context.Context, en *entry, job *Job, addrs []string) routed {
 	run := &en.run
-	router := ro.routers[job.Route]
+	router := ro.strategies.byName[job.Route]
 	if router == nil {
-		return routed{refused: fmt.Sprintf("routing strategy %s is not known on this node: %s", job.Route, oneOf(job.Route, ro.routeNames))}
+		return routed{refused: fmt.Sprintf("routing strategy %s is not known on this node: %s", job.Route, oneOf(job.Route, ro.strategies.names))}
 	}
 	if job.Route == route.ShardingBroadcast && isPart(run) {
 		return ro.choosePart(ctx, run, job, addrs)
@@ -123,59 +99,6 @@ func (ro *router) routeMsg(run *Run, job *Job, addrs []string, outcome string) s
 		msg += "\n" + outcome
 	}
 	return msg
-}
-
-// setAside parks a run whose addresses could not be read, with the others of its
-// app: the other apps go on. After a pause they are tried again.
-func (ro *router) setAside(ctx context.Context, en *entry, err error) {
-	if errors.Is(err, errAsking) || errors.Is(err, errBehind) {
-		ro.parkAsking(en, err)
-		return
-	}
-	app := en.run.App
-	b := ro.routing[app]
-	if b == nil {
-		b = &backoff{log: ro.log.With("app", app), what: "reading addresses"}
-		ro.routing[app] = b
-	}
-	at := errorLot(app)
-	if ro.engine.room.parkFirst(at, en) {
-		b.failed(ctx, err)
-		time.AfterFunc(b.delay(), func() {
-			ro.engine.room.admitAll(at)
-			ro.life.wakes.start.poke()
-		})
-	}
-}
-
-// routedWell ends a streak of setAside.
-func (ro *router) routedWell(ctx context.Context, app string) {
-	if b := ro.routing[app]; b != nil {
-		b.failed(ctx, nil)
-		delete(ro.routing, app)
-	}
-}
-
-// parkAsking parks a run until the addresses of its app are there, or behind those that
-// wait because they could not be read. It is due again at once where neither is so any
-// more.
-func (ro *router) parkAsking(en *entry, why error) {
-	e, app := ro.engine, en.run.App
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	switch {
-	case ro.book.asked.asks(app) || e.room.lots[askLot(app)] != nil:
-		e.room.park(askLot(app), en)
-	case e.room.lots[errorLot(app)] != nil:
-		e.room.park(errorLot(app), en)
-	default:
-		e.room.letGoOn(en)
-		e.room.keepAhead(en)
-		if errors.Is(why, errAsking) {
-			en.from, en.waited = askLot(app), true // the answer has come meanwhile
-		}
-		e.room.due.push(en)
-	}
 }
 
 // choosePart takes the address that has the part's place in the list, and for a part

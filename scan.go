@@ -16,17 +16,15 @@ type scanner struct {
 	engine     *engine
 	fitness    *fitness
 	reconciler *reconciler
-	hooks      *hookQueue
-	reload     *reloadSet
+	reloader   *reloader
+	claimer    *claimer
 	window     planWindow
-	unsettled  unsettled
-	claiming   backoff // of Store.Claim
 }
 
 func newScanner(s *shared, e *engine, f *fitness, hooks *hookQueue, reload *reloadSet) *scanner {
 	return &scanner{
-		shared: s, engine: e, fitness: f, reconciler: &reconciler{shared: s, engine: e}, hooks: hooks, reload: reload,
-		claiming: backoff{log: s.log, what: "claiming due jobs"},
+		shared: s, engine: e, fitness: f, reconciler: &reconciler{shared: s, engine: e}, reloader: &reloader{s, e, reload},
+		claimer: &claimer{shared: s, engine: e, hooks: hooks, reload: reload, claiming: backoff{log: s.log, what: "claiming due jobs"}},
 	}
 }
 
@@ -34,25 +32,6 @@ func newScanner(s *shared, e *engine, f *fitness, hooks *hookQueue, reload *relo
 // steps, so that a job with a short period is claimed once for several of its
 // instants; and by half of the pre-read at most, so that nothing comes late by it.
 func (s *scanner) scanGap() time.Duration { return s.cfg.PreRead / 2 }
-
-// unsettled makes the loop read planned runs again and again for a while after a
-// claim whose outcome is unknown: a commit that hangs in the database may land long
-// after the answer was given up, and no scan returns what it has planned.
-type unsettled struct{ until, last time.Time }
-
-// unsettledEvery is how often it is read.
-const unsettledEvery = 2 * time.Second
-
-func (u *unsettled) due(now time.Time) bool {
-	if u.until.IsZero() || now.Sub(u.last) < unsettledEvery {
-		return false
-	}
-	u.last = now
-	if now.After(u.until) {
-		u.until = time.Time{} // once more, and then it is settled
-	}
-	return true
-}
 
 // planWindow is the time ahead that a scan plans.
 type planWindow struct {
@@ -108,10 +87,10 @@ func (s *scanner) scanShards(ctx context.Context, shards []Shard) (wait time.Dur
 	before := s.window.at(now, s.cfg.PreRead, s.scanGap())
 	defer func(began time.Time) { s.window.took = time.Since(began) }(time.Now())
 	s.engine.jobs.tidy(now)
-	if s.unsettled.due(time.Now()) {
-		s.reload.add(shards)
+	if s.claimer.unsettled.due(time.Now()) {
+		s.reloader.set.add(shards)
 	}
-	if err := s.reloadPlanned(ctx, before); err != nil {
+	if err := s.reloader.reloadPlanned(ctx, before); err != nil {
 		return 0, nil, err
 	}
 	if err := s.reconciler.reconcile(ctx, shards); err != nil {
@@ -121,13 +100,13 @@ func (s *scanner) scanShards(ctx context.Context, shards []Shard) (wait time.Dur
 		return s.store.Scan(ctx, ScanQuery{Shards: shards, Before: before, Jobs: s.cfg.Limits.ScanLimit, Runs: scanRuns})
 	})
 	if err != nil {
-		s.reload.add(shards) // runs of others may be among what was not received
+		s.reloader.set.add(shards) // runs of others may be among what was not received
 		return 0, nil, err
 	}
 	s.engine.hold(res.Runs, nil)
-	next, missed, err := s.claim(ctx, shards, res.Jobs, now, before)
+	next, missed, err := s.claimer.claim(ctx, shards, res.Jobs, now, before)
 	if err != nil {
-		return s.claiming.delay(), err, nil
+		return s.claimer.claiming.delay(), err, nil
 	}
 	res.Next = earlier(res.Next, next)
 	return s.scanWait(res, missed), nil, nil
@@ -145,7 +124,7 @@ func (s *scanner) scanWait(res ScanResult, missed bool) time.Duration {
 	if poll, _ := s.store.Poll(); poll > 0 {
 		wait = min(wait, poll)
 	}
-	if !s.unsettled.until.IsZero() {
+	if !s.claimer.unsettled.until.IsZero() {
 		wait = min(wait, unsettledEvery)
 	}
 	if !res.Next.IsZero() {
@@ -153,125 +132,6 @@ func (s *scanner) scanWait(res ScanResult, missed bool) time.Duration {
 		wait = min(wait, max(res.Next.Sub(now)-s.cfg.PreRead, s.window.set.Add(s.scanGap()).Sub(now), time.Millisecond))
 	}
 	return wait
-}
-
-// earlier is the earlier of two times, of which the zero time is none.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
-}
-
-// claim plans the jobs and writes the plans. It returns the earliest instant
-// that is not planned yet; missed reports that some jobs were not as they had
-// been read.
-func (s *scanner) claim(ctx context.Context, shards []Shard, due []DueJob, now, before time.Time) (next time.Time, missed bool, err error) {
-	if len(due) == 0 {
-		return next, false, nil
-	}
-	epochs := make(map[int]int64, len(shards))
-	for _, sh := range shards {
-		epochs[sh.ID] = sh.Epoch
-	}
-	p := planner{now: now, before: before, preRead: s.cfg.PreRead, threshold: s.cfg.MisfireThreshold, catchUp: s.cfg.CatchUp, maxPlanned: s.cfg.Limits.MaxPlanned}
-	plans := make([]Plan, len(due))
-	jobs := make(map[int64]*Job, len(due))
-	for i := range due {
-		j := &due[i]
-		plans[i] = p.plan(j, epochs[j.Shard])
-		if plans[i].Stop != "" {
-			s.log.Error("xxljob: stopped a job whose schedule cannot be evaluated", "job", j.ID, "name", j.Name, "error", plans[i].Stop)
-		}
-		jobs[j.ID] = &j.Job
-		next = earlier(next, plans[i].Next)
-	}
-	if !s.leases.trusted(time.Now()) {
-		return next, false, nil
-	}
-	runs, err := detached(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Claim(ctx, plans) })
-	if s.claiming.failed(ctx, err) {
-		// The claim may have taken effect, or may yet: what it planned has to be read.
-		s.reload.add(shards)
-		s.unsettled.until = time.Now().Add(doubtLasts)
-		return next, false, err
-	}
-	s.engine.hold(runs, jobs)
-	for _, r := range runs {
-		delete(jobs, r.JobID)
-		if r.State.Ended() {
-			s.hooks.ended(r)
-		}
-	}
-	for _, pl := range plans {
-		if _, none := jobs[pl.JobID]; none && len(pl.Runs) > 0 {
-			return next, true, nil
-		}
-	}
-	return next, false, nil
-}
-
-// reloadPlanned reads planned runs that the scan does not return: all of the
-// shards in the reload set, and those of apps that have run dry here. Of a shard it
-// reads as far ahead as any node plans: what a former owner has planned beyond this
-// node's own window, no scan would find.
-func (s *scanner) reloadPlanned(ctx context.Context, before time.Time) error {
-	owned := s.leases.owned()
-	s.reload.add(s.leases.unloaded())
-	if shards := s.reload.take(owned); len(shards) > 0 {
-		if err := s.readPlanned(ctx, PlannedQuery{Shards: shards, Before: before.Add(maxPreRead)}); err != nil {
-			s.reload.add(shards)
-			return err
-		}
-		s.leases.note(shards, func(h *hold) { h.loaded = true })
-		s.engine.openSerial()
-	}
-	for app, after := range s.engine.held.thirsty() {
-		// As far ahead as a reload: what was shed then is found only here.
-		if err := s.readOn(ctx, owned, app, after, before.Add(maxPreRead)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// readPlanned pages through planned runs and holds those there is room for.
-func (s *scanner) readPlanned(ctx context.Context, q PlannedQuery) error {
-	q.Limit = scanRuns
-	for {
-		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Planned(ctx, q) })
-		if err != nil {
-			return err
-		}
-		s.engine.hold(runs, nil)
-		if len(runs) < q.Limit {
-			return nil
-		}
-		last := runs[len(runs)-1]
-		q.After, q.AfterID = last.Scheduled, last.ID
-	}
-}
-
-// readOn reads an app's planned runs from behind its horizon, as far as there is
-// room for them.
-func (s *scanner) readOn(ctx context.Context, owned []Shard, app string, from ringEntry, before time.Time) error {
-	q := PlannedQuery{Shards: owned, App: app, Before: before, After: time.UnixMilli(from.at).UTC(), AfterID: from.runID, Limit: scanRuns}
-	if from == (ringEntry{}) {
-		q.After = time.Time{}
-	}
-	for {
-		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Planned(ctx, q) })
-		if err != nil {
-			return err
-		}
-		more := s.engine.held.holdNext(app, from, runs, len(runs) < q.Limit)
-		s.life.wakes.start.poke()
-		if !more {
-			return nil
-		}
-		last := runs[len(runs)-1]
-		q.After, q.AfterID, from = last.Scheduled, last.ID, keyOfRun(&last)
-	}
 }
 
 // tryOut makes a claim and a start that change nothing, where nothing else shows whether

@@ -15,7 +15,7 @@ type startBatcher struct {
 	launcher  *launcher
 	takesBack *takesBack
 	reads     *startReads
-	book      *addressBook
+	memory    *addressMemory
 }
 
 // startBatch asks the store and acts on each answer. locked reports that some
@@ -60,7 +60,7 @@ func (b *startBatcher) startBatch(ctx context.Context, batch []attempt, prompt b
 			b.leases.lose(a.run.Shard, a.start.Epoch)
 			b.life.wakes.lease.poke()
 		case StartNoNode:
-			b.book.forget()
+			b.memory.forget()
 			b.life.wakes.lease.poke() // it brings the news of the other nodes
 			b.engine.rerouted(a)
 			locked = true

@@ -66,7 +66,7 @@ func (s *scheduler) stop(ctx context.Context, started bool) error {
 	s.giveBack(final)
 	s.deliverer.deliverRest(final)
 	s.leaser.resign(final)
-	s.attacher.deregisterAttached(final)
+	s.publisher.deregisterAttached(final)
 	err := s.drain(ctx, final)
 	l.loops.work.cancel()
 	l.loops.lease.end()

@@ -14,9 +14,17 @@ import (
 	"github.com/xxljob/xxljob/internal/urgent"
 )
 
+// userRouters calls routers of the user's.
+type userRouters struct {
+	*shared
+	engine *engine
+	users  *userCalls // of Config.Routers
+	panics *guard.Log
+}
+
 // askRouter makes a run wait for its router, in the order of the job's runs. Caller holds
 // engine.mu.
-func (ro *router) askRouter(en *entry, job *Job, addrs []string) {
+func (ro *userRouters) askRouter(en *entry, job *Job, addrs []string) {
 	e := ro.engine
 	e.room.letGoOn(en)
 	e.room.keepAhead(en)
@@ -39,7 +47,7 @@ func (ro *router) askRouter(en *entry, job *Job, addrs []string) {
 // routeNext lets those at the head of a queue go on that have their answer, and has the
 // next one asked about. Once Stop has begun nobody is asked: the runs stay planned.
 // Caller holds engine.mu.
-func (ro *router) routeNext(q *routeQueue) {
+func (ro *userRouters) routeNext(q *routeQueue) {
 	if ro.life.loops.plan.ctx.Err() != nil {
 		return
 	}
@@ -67,7 +75,7 @@ func (ro *router) routeNext(q *routeQueue) {
 
 // awaitRouter refuses a run that has waited long enough for a call that hangs, or has it
 // looked at again then. Caller holds engine.mu.
-func (ro *router) awaitRouter(q *routeQueue, w *routeWait) {
+func (ro *userRouters) awaitRouter(q *routeQueue, w *routeWait) {
 	left := ro.cfg.Limits.RouteTimeout - time.Since(w.since)
 	if left <= 0 {
 		w.en.choice = ro.noChoice(q, w, ", and an earlier call still hangs")
@@ -86,13 +94,13 @@ func (ro *router) awaitRouter(q *routeQueue, w *routeWait) {
 }
 
 // noChoice refuses a run whose router did not answer.
-func (ro *router) noChoice(q *routeQueue, w *routeWait, why string) *routeChoice {
+func (ro *userRouters) noChoice(q *routeQueue, w *routeWait, why string) *routeChoice {
 	return &routeChoice{version: w.version, refused: fmt.Sprintf("route %s: no answer within %v%s", q.key.route, ro.cfg.Limits.RouteTimeout, why)}
 }
 
 // callRouter asks about a run, beside the start loop. A router that does not return
 // leaves one goroutine behind for a job. Caller holds engine.mu.
-func (ro *router) callRouter(q *routeQueue, w *routeWait) {
+func (ro *userRouters) callRouter(q *routeQueue, w *routeWait) {
 	c := &routeCall{about: w}
 	q.call = c
 	router := ro.cfg.Routers[q.key.route]
@@ -143,7 +151,7 @@ func picked(name string, chosen, addrs []string) (list []string, refused string)
 }
 
 // routeAnswered takes in a router's answer, if somebody waits for it.
-func (ro *router) routeAnswered(q *routeQueue, c *routeCall, choice *routeChoice) {
+func (ro *userRouters) routeAnswered(q *routeQueue, c *routeCall, choice *routeChoice) {
 	ro.engine.mu.Lock()
 	defer ro.engine.mu.Unlock()
 	q.call = nil
@@ -157,14 +165,14 @@ func (ro *router) routeAnswered(q *routeQueue, c *routeCall, choice *routeChoice
 }
 
 // routeOverdue is called when the time of a call is over.
-func (ro *router) routeOverdue(q *routeQueue, c *routeCall) {
+func (ro *userRouters) routeOverdue(q *routeQueue, c *routeCall) {
 	if ro.leaveCall(q, c) {
 		ro.log.Warn("xxljob: a router did not answer in time; runs of its job are refused until it does", "router", q.key.route, "job", q.key.jobID, "timeout", ro.cfg.Limits.RouteTimeout)
 	}
 }
 
 // leaveCall refuses the run that a call is about, if one still waits for it.
-func (ro *router) leaveCall(q *routeQueue, c *routeCall) bool {
+func (ro *userRouters) leaveCall(q *routeQueue, c *routeCall) bool {
 	ro.engine.mu.Lock()
 	defer ro.engine.mu.Unlock()
 	if q.call != c || c.about == nil || ro.life.loops.plan.ctx.Err() != nil {

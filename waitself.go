@@ -16,9 +16,9 @@ import (
 // selfWait knows where a planned run will go.
 type selfWait struct {
 	*shared
-	engine *engine
-	book   *addressBook
-	router *router
+	engine     *engine
+	book       *addressBook
+	strategies *strategies
 }
 
 // waitsForItself refuses a handler of this node that waits for its own run, or for one
@@ -58,7 +58,7 @@ func (w *selfWait) waitsForItself(ctx context.Context, run Run) error {
 // NEAREST as long as its shard has the owner that it has now. Where the addresses cannot be
 // read nothing is certain.
 func (w *selfWait) comesTo(ctx context.Context, address string, run *Run, job *Job) bool {
-	if w.router.routers[job.Route] == nil || w.cfg.Routers[job.Route] != nil || job.Stopped && run.Type.ScheduleBorn() {
+	if w.strategies.byName[job.Route] == nil || w.cfg.Routers[job.Route] != nil || job.Stopped && run.Type.ScheduleBorn() {
 		return false // it is refused, or cancelled, when it comes up, or may be
 	}
 	addrs, err := w.book.possible(ctx, job, run.Addresses)
@@ -76,7 +76,7 @@ func (w *selfWait) comesTo(ctx context.Context, address string, run *Run, job *J
 	switch job.Route {
 	case route.First, route.Last, route.Failover, route.ConsistentHash:
 		// Their choice stays the same when others of the addresses are left out.
-		chosen, err := w.router.routers[job.Route].Route(ctx, job.ID, addrs)
+		chosen, err := w.strategies.byName[job.Route].Route(ctx, job.ID, addrs)
 		return err == nil && chosen[0] == address
 	case route.Nearest:
 		_, owned := w.leases.epoch(run.Shard)

@@ -1,0 +1,210 @@
+package xxljob
+
+// What was heard of the addresses of apps, and for how long it is good.
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// addressMemory is what the store and a registry of the user's have said. It is safe for
+// concurrent use.
+type addressMemory struct {
+	dead time.Duration // Config.Cluster.Dead
+
+	mu      sync.Mutex
+	entries map[bookKey]bookEntry // guarded by mu
+	version int                   // guarded by mu: raised by forget
+	last    map[string]answer     // guarded by mu: by app, what the store and the registry have said
+	silent  map[string]silence    // guarded by mu: who did not answer: the store (""), or the registry about an app
+	gone    goneAddresses         // guarded by mu
+}
+
+func newAddressMemory(dead time.Duration) *addressMemory {
+	return &addressMemory{dead: dead, entries: map[bookKey]bookEntry{}, last: map[string]answer{}, silent: map[string]silence{}}
+}
+
+// silence is an answer that has not come.
+type silence struct {
+	since time.Time
+	cause error
+}
+
+type bookKey struct{ app, handler, glue string }
+
+type bookEntry struct {
+	addrs []string
+	none  string // why there are none
+	read  time.Time
+}
+
+// asOf is the version of what is known: an answer that was asked for before there was news
+// is not kept.
+func (m *addressMemory) asOf() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.version
+}
+
+// recall returns the last answer about an app, why there is no newer one where somebody is
+// silent, and the version of what is known.
+func (m *addressMemory) recall(app string, now time.Time) (last answer, known bool, stale error, version int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	last, known = m.last[app]
+	// All apps are in the same tables: one that waits for them is enough.
+	for _, of := range []string{"", app} {
+		if s, silent := m.silent[of]; silent && now.Sub(s.since) < addressPause {
+			stale = s.cause
+		}
+	}
+	return last, known, stale, m.version
+}
+
+// noAnswer remembers who has not answered: the store (""), or the registry about an app.
+func (m *addressMemory) noAnswer(who string, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.silent[who] = silence{since: time.Now(), cause: err}
+}
+
+// hadLately reports whether an address was one of the app's a moment ago, and is gone.
+func (m *addressMemory) hadLately(app, address string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at, gone := m.gone.apps[app][address]
+	return gone && time.Since(at) < m.dead
+}
+
+// forgetApp drops what is known of an app: an executor has come or gone.
+func (m *addressMemory) forgetApp(app string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if a, asked := m.last[app]; asked { // there are entries of such apps only
+		for key := range m.entries {
+			if key.app == app {
+				delete(m.entries, key)
+			}
+		}
+		a.fresh = false
+		m.last[app] = a
+	}
+	m.version++
+	delete(m.silent, app) // ask anew
+}
+
+// left drops an address that an executor has taken back. It is remembered if this node
+// knew it: anybody may take back what never was there.
+func (m *addressMemory) left(app, address string, known bool) {
+	m.mu.Lock()
+	if a, ok := m.last[app]; ok {
+		if i := slices.Index(a.addrs, address); i >= 0 {
+			a.addrs = slices.Concat(a.addrs[:i], a.addrs[i+1:]) // others may be reading the list
+			known = true
+		}
+		m.last[app] = a
+	}
+	if known {
+		m.noteGone(app, address)
+	}
+	m.mu.Unlock()
+	m.forgetApp(app)
+}
+
+// noteGone remembers that an address was one of the app's until now. Caller holds mu.
+func (m *addressMemory) noteGone(app, address string) {
+	m.gone.note(app, address, time.Now(), m.dead)
+}
+
+// forget drops everything: a node, a group or a handler has changed.
+func (m *addressMemory) forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.entries)
+	for app, a := range m.last {
+		a.fresh = false
+		m.last[app] = a
+	}
+	m.version++
+	clear(m.silent) // ask anew
+}
+
+// cached is what was read a moment ago. Finding no address is not remembered: the run
+// would be refused for good.
+func (m *addressMemory) cached(key bookKey) (bookEntry, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e, ok := m.entries[key]
+	return e, ok && time.Since(e.read) < addressTTL && len(e.addrs) > 0
+}
+
+// keep remembers what was read, unless there was news since it was asked for.
+func (m *addressMemory) keep(key bookKey, e bookEntry, version int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.version != version {
+		return
+	}
+	if len(m.entries) > 10_000 {
+		clear(m.entries)
+	}
+	m.entries[key] = e
+}
+
+// boot is the boot id of the executor at an address, by what was last heard of it;
+// empty for executors of other makers.
+func (m *addressMemory) boot(app, address string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.last[app].boots[address]
+}
+
+// heard remembers an answer. Who gave it is not silent any more. It is not fresh where
+// there was news since it was asked for, of whatever app.
+func (m *addressMemory) heard(app string, a answer, version int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	a.fresh = m.version == version
+	if was, ok := m.last[app]; ok && time.Since(was.at) < m.dead {
+		for _, address := range vanished(was.addrs, a.addrs) {
+			m.noteGone(app, address)
+		}
+	}
+	if len(m.last) > 10_000 {
+		clear(m.last)
+		clear(m.entries)
+		clear(m.silent)
+	}
+	m.last[app] = a
+	delete(m.silent, "")
+	delete(m.silent, app)
+}
+
+// vanished are the addresses of the one list that are not in the other.
+func vanished(was, is []string) (gone []string) {
+	if slices.Equal(was, is) {
+		return nil
+	}
+	there := make(map[string]bool, len(is))
+	for _, a := range is {
+		there[a] = true
+	}
+	for _, a := range was {
+		if !there[a] {
+			gone = append(gone, a)
+		}
+	}
+	return gone
+}
+
+const (
+	// addressPatience is how long an answer may take where there is an earlier one.
+	addressPatience = time.Second
+	// addressPause is how long the earlier one stands in before they are asked again.
+	addressPause = 5 * time.Second
+)
+
+// addressTTL is how long a node goes by what it has read about an app's
+// addresses. What the node itself hears of counts at once (forget).
+const addressTTL = time.Second

@@ -1,0 +1,93 @@
+package xxljob
+
+// Claims: the plans of due jobs, written to the store.
+
+import (
+	"context"
+	"time"
+)
+
+// claimer plans due jobs. It belongs to the scan loop.
+type claimer struct {
+	*shared
+	engine    *engine
+	hooks     *hookQueue
+	reload    *reloadSet
+	unsettled unsettled
+	claiming  backoff // of Store.Claim
+}
+
+// claim plans the jobs and writes the plans. It returns the earliest instant
+// that is not planned yet; missed reports that some jobs were not as they had
+// been read.
+func (c *claimer) claim(ctx context.Context, shards []Shard, due []DueJob, now, before time.Time) (next time.Time, missed bool, err error) {
+	if len(due) == 0 {
+		return next, false, nil
+	}
+	epochs := make(map[int]int64, len(shards))
+	for _, sh := range shards {
+		epochs[sh.ID] = sh.Epoch
+	}
+	p := planner{now: now, before: before, preRead: c.cfg.PreRead, threshold: c.cfg.MisfireThreshold, catchUp: c.cfg.CatchUp, maxPlanned: c.cfg.Limits.MaxPlanned}
+	plans := make([]Plan, len(due))
+	jobs := make(map[int64]*Job, len(due))
+	for i := range due {
+		j := &due[i]
+		plans[i] = p.plan(j, epochs[j.Shard])
+		if plans[i].Stop != "" {
+			c.log.Error("xxljob: stopped a job whose schedule cannot be evaluated", "job", j.ID, "name", j.Name, "error", plans[i].Stop)
+		}
+		jobs[j.ID] = &j.Job
+		next = earlier(next, plans[i].Next)
+	}
+	if !c.leases.trusted(time.Now()) {
+		return next, false, nil
+	}
+	runs, err := detached(ctx, func(ctx context.Context) ([]Run, error) { return c.store.Claim(ctx, plans) })
+	if c.claiming.failed(ctx, err) {
+		// The claim may have taken effect, or may yet: what it planned has to be read.
+		c.reload.add(shards)
+		c.unsettled.until = time.Now().Add(doubtLasts)
+		return next, false, err
+	}
+	c.engine.hold(runs, jobs)
+	for _, r := range runs {
+		delete(jobs, r.JobID)
+		if r.State.Ended() {
+			c.hooks.ended(r)
+		}
+	}
+	for _, pl := range plans {
+		if _, none := jobs[pl.JobID]; none && len(pl.Runs) > 0 {
+			return next, true, nil
+		}
+	}
+	return next, false, nil
+}
+
+// unsettled makes the loop read planned runs again and again for a while after a
+// claim whose outcome is unknown: a commit that hangs in the database may land long
+// after the answer was given up, and no scan returns what it has planned.
+type unsettled struct{ until, last time.Time }
+
+func (u *unsettled) due(now time.Time) bool {
+	if u.until.IsZero() || now.Sub(u.last) < unsettledEvery {
+		return false
+	}
+	u.last = now
+	if now.After(u.until) {
+		u.until = time.Time{} // once more, and then it is settled
+	}
+	return true
+}
+
+// earlier is the earlier of two times, of which the zero time is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// unsettledEvery is how often it is read.
+const unsettledEvery = 2 * time.Second

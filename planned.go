@@ -1,0 +1,79 @@
+package xxljob
+
+// Planned runs that no scan returns. Input: shards that are new to this node, and apps of
+// which it holds too little. Output: planned runs, on the ring.
+
+import (
+	"context"
+	"time"
+)
+
+// reloader reads planned runs. It belongs to the scan loop.
+type reloader struct {
+	*shared
+	engine *engine
+	set    *reloadSet
+}
+
+// reloadPlanned reads planned runs that the scan does not return: all of the
+// shards in the reload set, and those of apps that have run dry here. Of a shard it
+// reads as far ahead as any node plans: what a former owner has planned beyond this
+// node's own window, no scan would find.
+func (r *reloader) reloadPlanned(ctx context.Context, before time.Time) error {
+	owned := r.leases.owned()
+	r.set.add(r.leases.unloaded())
+	if shards := r.set.take(owned); len(shards) > 0 {
+		if err := r.readPlanned(ctx, PlannedQuery{Shards: shards, Before: before.Add(maxPreRead)}); err != nil {
+			r.set.add(shards)
+			return err
+		}
+		r.leases.note(shards, func(h *hold) { h.loaded = true })
+		r.engine.openSerial()
+	}
+	for app, after := range r.engine.held.thirsty() {
+		// As far ahead as a reload: what was shed then is found only here.
+		if err := r.readOn(ctx, owned, app, after, before.Add(maxPreRead)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readPlanned pages through planned runs and holds those there is room for.
+func (r *reloader) readPlanned(ctx context.Context, q PlannedQuery) error {
+	q.Limit = scanRuns
+	for {
+		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return r.store.Planned(ctx, q) })
+		if err != nil {
+			return err
+		}
+		r.engine.hold(runs, nil)
+		if len(runs) < q.Limit {
+			return nil
+		}
+		last := runs[len(runs)-1]
+		q.After, q.AfterID = last.Scheduled, last.ID
+	}
+}
+
+// readOn reads an app's planned runs from behind its horizon, as far as there is
+// room for them.
+func (r *reloader) readOn(ctx context.Context, owned []Shard, app string, from ringEntry, before time.Time) error {
+	q := PlannedQuery{Shards: owned, App: app, Before: before, After: time.UnixMilli(from.at).UTC(), AfterID: from.runID, Limit: scanRuns}
+	if from == (ringEntry{}) {
+		q.After = time.Time{}
+	}
+	for {
+		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return r.store.Planned(ctx, q) })
+		if err != nil {
+			return err
+		}
+		more := r.engine.held.holdNext(app, from, runs, len(runs) < q.Limit)
+		r.life.wakes.start.poke()
+		if !more {
+			return nil
+		}
+		last := runs[len(runs)-1]
+		q.After, q.AfterID, from = last.Scheduled, last.ID, keyOfRun(&last)
+	}
+}
