@@ -40,9 +40,9 @@ func (a *acceptor) dispatchLoop(ctx context.Context) {
 // have locked. From then on a run needs nothing of this node: its result comes to any of
 // them.
 func (a *acceptor) storeDispatched(ctx context.Context, batch []Dispatch) (locked []Dispatch) {
-	retry := backoff{log: a.log, what: "marking runs dispatched"}
+	backoff := backoff{log: a.log, what: "marking runs dispatched"}
 	mark := func(ctx context.Context) ([]Run, error) { return a.store.Dispatched(ctx, batch) }
-	changed, err := callUntil(ctx, &retry, mark, mark)
+	changed, err := callUntil(ctx, &backoff, mark, mark)
 	if err != nil && !errors.Is(err, ErrLocked) {
 		return nil // ctx has ended
 	}

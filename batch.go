@@ -59,17 +59,17 @@ func (b *batch[T]) loop(ctx context.Context, store func(context.Context, []T) (r
 // callUntil calls the store until it has answered, as often as need be: first f, and then
 // again, for an error may hide that f has taken effect. It returns an error only when ctx
 // has ended, or ErrLocked beside what has taken effect.
-func callUntil[T any](ctx context.Context, retry *backoff, f, again func(context.Context) (T, error)) (T, error) {
+func callUntil[T any](ctx context.Context, backoff *backoff, f, again func(context.Context) (T, error)) (T, error) {
 	v, err := call(ctx, f)
 	for err != nil && !errors.Is(err, ErrLocked) {
-		retry.failed(ctx, err)
-		if !sleep(ctx, retry.delay()) {
+		backoff.failed(ctx, err)
+		if !sleep(ctx, backoff.delay()) {
 			return v, err
 		}
 		v, err = call(ctx, again)
 	}
 	if err == nil {
-		retry.failed(ctx, nil)
+		backoff.failed(ctx, nil)
 	}
 	return v, err
 }

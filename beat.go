@@ -12,7 +12,7 @@ import (
 // leaseLoop joins the cluster and beats until ctx ends; after its end the node
 // is silent.
 func (l *leaser) leaseLoop(ctx context.Context, nodes <-chan struct{}) {
-	retry := backoff{log: l.log, what: "beating"}
+	backoff := backoff{log: l.log, what: "beating"}
 	joined := false
 	for {
 		wait, err := l.leaseOnce(ctx, &joined)
@@ -23,8 +23,8 @@ func (l *leaser) leaseLoop(ctx context.Context, nodes <-chan struct{}) {
 			l.life.cannotWork(err, l.log)
 			return
 		}
-		if retry.failed(ctx, err) {
-			wait = min(retry.delay(), l.cfg.Cluster.LeaseTTL/5)
+		if backoff.failed(ctx, err) {
+			wait = min(backoff.delay(), l.cfg.Cluster.LeaseTTL/5)
 		}
 		if !l.leaseRest(ctx, wait, nodes) {
 			return

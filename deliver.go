@@ -117,25 +117,30 @@ func (o fanOut) leaveIf(entered bool) {
 // is trusted for: a node that was paused must not send what may have been
 // decided about meanwhile.
 func (d *deliverer) stillMine(ctx context.Context, f *flight) bool {
-	retry := backoff{log: d.log, what: "reading a run before it is sent"}
+	backoff := backoff{log: d.log, what: "reading a run before it is sent"}
+	var began time.Time
+	read := func(ctx context.Context) (Run, error) {
+		began = time.Now()
+		run, err := d.store.Run(ctx, f.run.ID)
+		if isNotFound(err) {
+			return Run{}, nil
+		}
+		return run, err
+	}
 	for time.Since(f.acked) > d.leases.times.window {
-		began := time.Now()
-		run, err := call(ctx, func(ctx context.Context) (Run, error) { return d.store.Run(ctx, f.run.ID) })
+		run, err := callUntil(ctx, &backoff, read, read)
 		switch {
-		case err == nil && run.State == StateStarted && run.Address == f.run.Address && run.Token == f.run.Token:
+		case err != nil:
+			return false
+		case run.State == StateStarted && run.Address == f.run.Address && run.Token == f.run.Token:
 			f.acked = began
-		case err == nil || isNotFound(err):
+		default:
 			d.engine.land(f.run.ID)
 			d.engine.answered(f, 0, d.clock.now())
-			if err == nil {
+			if run.ID != 0 {
 				d.engine.notMine(run)
 			}
 			return false
-		default:
-			retry.failed(ctx, err)
-			if !sleep(ctx, retry.delay()) {
-				return false
-			}
 		}
 	}
 	return true

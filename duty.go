@@ -38,11 +38,11 @@ func (l loops) start(log *slog.Logger, duties []duty) {
 
 // repeat does a duty until ctx ends.
 func (d duty) repeat(ctx context.Context, log *slog.Logger) {
-	retry := backoff{log: log, what: d.what}
+	backoff := backoff{log: log, what: d.what}
 	for {
 		wait, err := d.once(ctx)
-		if retry.failed(ctx, err) {
-			wait = retry.delay()
+		if backoff.failed(ctx, err) {
+			wait = backoff.delay()
 		}
 		if !sleep(ctx, wait, d.wakes...) {
 			return

@@ -63,8 +63,8 @@ func (f *finisher) finish(ctx context.Context, results []Result) error {
 		return nil
 	}
 	ctx = urgent.Mark(ctx)
-	retry := backoff{log: f.log, what: "storing results"}
-	accepted, err := callUntil(ctx, &retry,
+	backoff := backoff{log: f.log, what: "storing results"}
+	accepted, err := callUntil(ctx, &backoff,
 		func(ctx context.Context) ([]Run, error) { return f.store.Finish(ctx, results) },
 		func(ctx context.Context) ([]Run, error) { return f.finishAgain(ctx, results) })
 	switch {
@@ -90,13 +90,13 @@ func (f *finisher) finish(ctx context.Context, results []Result) error {
 // somebody forgot. They are this process's from here on; should it die, their runs are
 // interrupted, as those of handlers that have not ended.
 func (f *finisher) lockedLoop(ctx context.Context) {
-	retry := backoff{log: f.log, what: "storing results of locked runs"}
+	backoff := backoff{log: f.log, what: "storing results of locked runs"}
 	f.lockedOut.loop(ctx, func(ctx context.Context, results []Result) ([]Result, time.Duration) {
 		accepted, err := call(ctx, func(ctx context.Context) ([]Run, error) { return f.finishAgain(ctx, results) })
 		rest := without(results, accepted)
 		f.ended(accepted)
-		if retry.failed(ctx, err) {
-			sleep(ctx, retry.delay()) // whatever else comes to be locked
+		if backoff.failed(ctx, err) {
+			sleep(ctx, backoff.delay()) // whatever else comes to be locked
 			return rest, 0
 		}
 		for _, r := range rest {

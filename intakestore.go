@@ -22,14 +22,14 @@ const (
 // loop does what comes together, one batch after the other, with a pause after each, until
 // ctx ends. What has come by then is done as well, up to the first error; so do bounds its
 // own calls, and is not ended with ctx.
-func (in *intake[T]) loop(ctx context.Context, pause time.Duration, retry backoff, do func(context.Context, []*T) error) {
+func (in *intake[T]) loop(ctx context.Context, pause time.Duration, backoff backoff, do func(context.Context, []*T) error) {
 	for more := true; more; {
 		more = sleep(ctx, forever, in.wake)
 		for batch := in.take(); len(batch) > 0; batch = in.take() {
-			err := in.store(ctx, batch, do, retry.log)
+			err := in.store(ctx, batch, do, backoff.log)
 			wait := pause
-			if retry.failed(ctx, err) {
-				wait = max(pause, retry.delay())
+			if backoff.failed(ctx, err) {
+				wait = max(pause, backoff.delay())
 			}
 			if more = sleep(ctx, wait) && more; !more && err != nil {
 				return

@@ -143,9 +143,9 @@ func (k *killer) killUnwanted(changed []Run, others []int64) {
 		return
 	}
 	k.life.loops.work.run(func(ctx context.Context) {
-		retry := backoff{log: k.log, what: "reading runs that ended on their way"}
+		backoff := backoff{log: k.log, what: "reading runs that ended on their way"}
 		read := func(ctx context.Context) ([]Run, error) { return k.store.RunsByID(ctx, others) }
-		runs, _ := callUntil(ctx, &retry, read, read) // none where ctx has ended
+		runs, _ := callUntil(ctx, &backoff, read, read) // none where ctx has ended
 		for _, r := range runs {
 			if isRemote(r.Address) && r.State == StateKilled && r.KillReason != "" {
 				k.killLogged(ctx, r)

@@ -191,7 +191,7 @@ func (l *logs) askNode(ctx context.Context, ask Ask) (Answer, error) {
 	if !l.leases.isLive(ask.Incarnation) {
 		l.life.wakes.lease.poke() // look at once whether it is gone
 	}
-	var retry backoff
+	var backoff backoff
 	for {
 		if l.leases.isGone(ask.Incarnation, began) {
 			return Answer{}, noLog("node " + ask.Incarnation + " is gone")
@@ -207,8 +207,8 @@ func (l *logs) askNode(ctx context.Context, ask Ask) (Answer, error) {
 		case isNotFound(err) && ask.ID == 0: // the run's record is dropped
 			return Answer{}, err
 		case err != nil:
-			retry.n++
-			wait = retry.delay()
+			backoff.n++
+			wait = backoff.delay()
 		}
 		if !sleep(ctx, gap) || !sleep(ctx, wait-gap, heard) {
 			return Answer{}, noAnswer(ask.Incarnation, ctx.Err(), err)
@@ -274,20 +274,15 @@ func (l *logs) answerLogs(asks []Ask) {
 // answerLog answers one question. An answer whose outcome is unknown is sent
 // again, for as long as the store keeps the question.
 func (l *logs) answerLog(ctx context.Context, ask Ask) {
-	until := time.Now().Add(askKept)
+	kept, done := context.WithTimeout(ctx, askKept)
+	defer done()
 	quick, cancel := context.WithTimeout(ctx, logPatience)
 	defer cancel()
 	a, err := l.logHere(quick, ask.Run, ask.FromLine)
 	if err != nil {
 		a = Answer{Refusal: fmt.Sprintf("its executor has not answered within %v", logPatience)}
 	}
-	retry := backoff{log: l.log, what: "answering a question for a run's log"}
-	for ctx.Err() == nil && time.Now().Before(until) {
-		_, err := call(ctx, func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, l.store.AnswerLog(ctx, ask.ID, a)
-		})
-		if !retry.failed(ctx, err) || !sleep(ctx, retry.delay()) {
-			return
-		}
-	}
+	backoff := backoff{log: l.log, what: "answering a question for a run's log"}
+	tell := func(ctx context.Context) (struct{}, error) { return struct{}{}, l.store.AnswerLog(ctx, ask.ID, a) }
+	_, _ = callUntil(kept, &backoff, tell, tell) // whoever asked has given up after that
 }

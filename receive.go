@@ -23,9 +23,9 @@ func (in *receiver) receiveAfterAll(ctx context.Context, taken []Run, began time
 	in.doubts.received(taken, 1)
 	defer in.doubts.received(taken, -1)
 	ids := jobsOf(taken)
-	retry := backoff{log: in.log, what: "reading the jobs of taken runs"}
+	backoff := backoff{log: in.log, what: "reading the jobs of taken runs"}
 	read := func(ctx context.Context) (map[int64]*Job, error) { return in.readJobs(ctx, ids) }
-	jobs, err := callUntil(ctx, &retry, read, read)
+	jobs, err := callUntil(ctx, &backoff, read, read)
 	if err != nil {
 		in.doubts.lookNow()
 		return err

@@ -213,8 +213,8 @@ const (
 
 // loop stores what comes until ctx ends.
 func (r *registrar) loop(ctx context.Context) {
-	retry := backoff{log: r.s.log, what: "storing registrations"}
-	r.changes.loop(ctx, registrarPause, retry, func(ctx context.Context, changes []*registryChange) error {
+	backoff := backoff{log: r.s.log, what: "storing registrations"}
+	r.changes.loop(ctx, registrarPause, backoff, func(ctx context.Context, changes []*registryChange) error {
 		err := r.store(ctx, changes)
 		if looks, tidies := r.regs.due(); looks || tidies {
 			r.s.life.loops.work.aside(func(ctx context.Context) { r.regs.look(ctx, looks, tidies) })

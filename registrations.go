@@ -97,9 +97,9 @@ func (r *registrations) leave(reg Registration) {
 // forgetLoop has registrations forgotten that have been dead for as long as others live,
 // whenever there is no more room, until ctx ends.
 func (r *registrations) forgetLoop(ctx context.Context) {
-	retry := backoff{log: r.s.log, what: "forgetting dead registrations"}
+	backoff := backoff{log: r.s.log, what: "forgetting dead registrations"}
 	for sleep(ctx, forever, r.crowded) {
-		retry.failed(ctx, r.forgetDead(ctx))
+		backoff.failed(ctx, r.forgetDead(ctx))
 		if !sleep(ctx, time.Second) {
 			return
 		}

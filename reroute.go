@@ -85,8 +85,8 @@ func (r *rerouter) goOn(f *flight, move Readdress, choices []string) {
 // moveTo tries until the store has told whether the run has moved; an error of
 // Readdress may hide that it has.
 func (r *rerouter) moveTo(ctx context.Context, move Readdress) (bool, error) {
-	retry := backoff{log: r.log, what: "moving a run to another address"}
-	return callUntil(ctx, &retry,
+	backoff := backoff{log: r.log, what: "moving a run to another address"}
+	return callUntil(ctx, &backoff,
 		func(ctx context.Context) (bool, error) { return r.store.Readdress(ctx, move) },
 		func(ctx context.Context) (bool, error) {
 			run, err := r.store.Run(ctx, move.RunID)

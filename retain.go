@@ -28,7 +28,7 @@ const (
 
 // retainDuty drops old runs.
 func retainDuty(s *shared, store Retainer) duty {
-	first, retry := true, backoff{log: s.log, what: "dropping old runs"}
+	first, backoff := true, backoff{log: s.log, what: "dropping old runs"}
 	return duty{aside: true, once: func(ctx context.Context) (time.Duration, error) {
 		if first {
 			first = false
@@ -39,7 +39,7 @@ func retainDuty(s *shared, store Retainer) duty {
 		}
 		bounded, cancel := context.WithTimeout(ctx, retainTimeout)
 		defer cancel()
-		retry.failed(ctx, store.DropRuns(bounded, s.clock.now().Add(-s.cfg.RunRetention)))
+		backoff.failed(ctx, store.DropRuns(bounded, s.clock.now().Add(-s.cfg.RunRetention)))
 		return retainEvery, nil // also after an error: what is too old may be so for an hour more
 	}}
 }

@@ -59,24 +59,25 @@ func (t *taker) takeSome(ctx context.Context, runs []Run) (full bool, err error)
 // takenAfterAll reads runs whose Take returned an error: it may have taken
 // effect, and then nobody else will call their handlers.
 func (t *taker) takenAfterAll(ctx context.Context, ids []int64, cause error) error {
-	retry := backoff{log: t.log, what: "taking runs"}
-	retry.failed(ctx, cause)
-	for sleep(ctx, retry.delay()) {
-		began := time.Now()
-		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return t.store.RunsByID(ctx, ids) })
-		if retry.failed(ctx, err) {
-			continue
-		}
-		var taken []Run
-		for _, r := range runs {
-			if r.State == StateStarted && r.Address == LocalAddress(t.leases.incarnation) && !r.Taken.IsZero() {
-				taken = append(taken, r)
-			}
-		}
-		if err := t.receiver.receiveAfterAll(ctx, taken, began); err != nil || len(taken) == len(ids) {
-			return err
-		}
-		return cause // no hint comes for the others a second time: the loop looks again
+	backoff := backoff{log: t.log, what: "taking runs"}
+	var began time.Time
+	runs, err := callUntil(ctx, &backoff,
+		func(context.Context) ([]Run, error) { return nil, cause },
+		func(ctx context.Context) ([]Run, error) {
+			began = time.Now()
+			return t.store.RunsByID(ctx, ids)
+		})
+	if err != nil {
+		return err
 	}
-	return ctx.Err()
+	var taken []Run
+	for _, r := range runs {
+		if r.State == StateStarted && r.Address == LocalAddress(t.leases.incarnation) && !r.Taken.IsZero() {
+			taken = append(taken, r)
+		}
+	}
+	if err := t.receiver.receiveAfterAll(ctx, taken, began); err != nil || len(taken) == len(ids) {
+		return err
+	}
+	return cause // no hint comes for the others a second time: the loop looks again
 }

@@ -81,12 +81,12 @@ const transitPoll = 50 * time.Millisecond
 // What comes to wait meanwhile is asked about with the next look: many may, and each look is
 // a call of the store.
 func (w *watcher) transitLoop(ctx context.Context) {
-	retry := backoff{log: w.log, what: "looking after runs that others wait for"}
+	backoff := backoff{log: w.log, what: "looking after runs that others wait for"}
 	for sleep(ctx, forever, w.life.wakes.transit) {
 		for ids := w.engine.inTheWay(); len(ids) > 0; ids = w.engine.inTheWay() {
 			pause := transitPoll * time.Duration(1+len(ids)/storeBatch) // the more there are the more it costs
-			if retry.failed(ctx, w.watch(ctx, ids)) {
-				pause = retry.delay()
+			if backoff.failed(ctx, w.watch(ctx, ids)) {
+				pause = backoff.delay()
 			}
 			if !sleep(ctx, pause) {
 				return
