@@ -11,6 +11,17 @@ import (
 	"github.com/xxljob/xxljob/wire"
 )
 
+// sender hands started runs to their executors, at their time.
+type sender struct {
+	*shared
+	engine   *engine
+	finisher *finisher
+	killer   *killer
+	inDoubt  *inDoubt
+	acceptor *acceptor
+	rerouter *rerouter
+}
+
 // sendElsewhere calls a remote executor, which holds its place in the lane until the
 // answer is there: it has accepted the run, or refused it, or nobody knows.
 func (s *sender) sendElsewhere(ctx context.Context, f *flight) {
@@ -31,4 +42,22 @@ func (s *sender) sendElsewhere(ctx context.Context, f *flight) {
 	default:
 		s.inDoubt.leaveInDoubt(f, req, err)
 	}
+}
+
+// requestOf is the wire's request for a flight.
+func requestOf(f *flight) wire.TriggerRequest {
+	total := max(f.run.Sharding.Total, 1)
+	req := wire.TriggerRequest{
+		JobID: f.run.JobID, ExecutorHandler: f.run.Handler, ExecutorParams: f.run.Param,
+		ExecutorBlockStrategy: f.run.Block, ExecutorTimeout: int(f.job.Timeout / time.Second),
+		LogID: f.run.ID, LogDateTime: f.run.Created.UnixMilli(),
+		GlueType: f.job.GlueType, GlueSource: f.job.GlueSource,
+		BroadcastIndex: f.run.Sharding.Index, BroadcastTotal: total,
+		ScheduledAt: f.run.Scheduled.UnixMilli(), Attempt: f.run.Attempt,
+		StartToken: f.run.Token, BootID: f.run.BootID,
+	}
+	if !f.job.GlueUpdated.IsZero() {
+		req.GlueUpdatetime = f.job.GlueUpdated.UnixMilli()
+	}
+	return req
 }

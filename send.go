@@ -11,17 +11,6 @@ import (
 	"github.com/xxljob/xxljob/wire"
 )
 
-// sender hands started runs to their executors, at their time.
-type sender struct {
-	*shared
-	engine   *engine
-	finisher *finisher
-	killer   *killer
-	inDoubt  *inDoubt
-	acceptor *acceptor
-	rerouter *rerouter
-}
-
 // send calls the executor and acts on its answer.
 func (s *sender) send(ctx context.Context, f *flight) {
 	if !s.engine.under.send(f) {
@@ -48,22 +37,4 @@ func (s *sender) send(ctx context.Context, f *flight) {
 	default:
 		s.rerouter.refused(ctx, f, refusalOf(ret))
 	}
-}
-
-// requestOf is the wire's request for a flight.
-func requestOf(f *flight) wire.TriggerRequest {
-	total := max(f.run.Sharding.Total, 1)
-	req := wire.TriggerRequest{
-		JobID: f.run.JobID, ExecutorHandler: f.run.Handler, ExecutorParams: f.run.Param,
-		ExecutorBlockStrategy: f.run.Block, ExecutorTimeout: int(f.job.Timeout / time.Second),
-		LogID: f.run.ID, LogDateTime: f.run.Created.UnixMilli(),
-		GlueType: f.job.GlueType, GlueSource: f.job.GlueSource,
-		BroadcastIndex: f.run.Sharding.Index, BroadcastTotal: total,
-		ScheduledAt: f.run.Scheduled.UnixMilli(), Attempt: f.run.Attempt,
-		StartToken: f.run.Token, BootID: f.run.BootID,
-	}
-	if !f.job.GlueUpdated.IsZero() {
-		req.GlueUpdatetime = f.job.GlueUpdated.UnixMilli()
-	}
-	return req
 }
