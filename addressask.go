@@ -15,7 +15,7 @@ import (
 // keep runs from executors that are there.
 func (b *addressBook) ask(ctx context.Context, app string) (answer, error) {
 	now := time.Now()
-	last, known, stale, version := b.memory.recall(app, now)
+	last, known, version, stale := b.memory.recall(app, now)
 	if known && last.fresh && now.Sub(last.at) < addressTTL && len(last.addrs) > 0 {
 		return last, nil // for another handler of the app
 	}

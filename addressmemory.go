@@ -47,9 +47,9 @@ func (m *addressMemory) asOf() int {
 	return m.version
 }
 
-// recall returns the last answer about an app, why there is no newer one where somebody is
-// silent, and the version of what is known.
-func (m *addressMemory) recall(app string, now time.Time) (last answer, known bool, stale error, version int) {
+// recall returns the last answer about an app, the version of what is known, and as an error
+// why there is no newer answer, where somebody is silent.
+func (m *addressMemory) recall(app string, now time.Time) (last answer, known bool, version int, stale error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	last, known = m.last[app]
@@ -59,7 +59,7 @@ func (m *addressMemory) recall(app string, now time.Time) (last answer, known bo
 			stale = s.cause
 		}
 	}
-	return last, known, stale, m.version
+	return last, known, m.version, stale
 }
 
 // noAnswer remembers who has not answered: the store (""), or the registry about an app.
