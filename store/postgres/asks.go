@@ -30,7 +30,9 @@ func (s *Store) AskLog(ctx context.Context, ask xxljob.Ask) (xxljob.Ask, error) 
 // AnswerLog answers a question that has no answer.
 func (s *Store) AnswerLog(ctx context.Context, id int64, a xxljob.Answer) error {
 	var answered []int64
-	err := s.one(ctx, bounds{name: "answer_log"}, statement{s.sql.answerLog, []any{id, a.ToLine, a.IsEnd, a.Content, nonempty(a.Refusal)}, readIDs(&answered)})
+	err := s.one(ctx, bounds{name: "answer_log"}, statement{s.sql.answerLog, answerArgs.values(named{
+		"ask": id, "to_line": a.ToLine, "is_end": a.IsEnd, "content": a.Content, "refusal": nonempty(a.Refusal),
+	}), readIDs(&answered)})
 	s.wakeEnded(len(answered))
 	return failed(err, "answer question %d", id)
 }
@@ -66,4 +68,26 @@ func (s *Store) dropAsks(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// answerArgs are those of an answer.
+var answerArgs = argumentsOf("ask to_line is_end content refusal")
+
+// askQueries are the statements of this file.
+type askQueries struct {
+	askLog, answerLog, logAnswer, dropAsks string
+}
+
+func (q *askQueries) write() {
+	q.askLog = `with l as (select {{run}} from {{schema}}.xxl_job_log l where l.id = $2),
+	asked as (
+		insert into {{schema}}.xxl_job_ask (incarnation, run_id, from_line, asked)
+		select $1, l.id, $3, {{now}} from l returning id)
+	select asked.id, l.* from asked, l`
+	q.answerLog = answerArgs.in(`update {{schema}}.xxl_job_ask a set answered = {{now}}, to_line = {{arg.to_line}}, is_end = {{arg.is_end}}, content = {{arg.content}}, refusal = {{arg.refusal}}
+	where a.id = {{arg.ask}} and a.answered is null and a.asked > {{kept}} returning a.id`)
+	q.logAnswer = `select a.answered is not null, coalesce(a.to_line, 0), coalesce(a.is_end, false), coalesce(a.content, ''), coalesce(a.refusal, '')
+	from {{schema}}.xxl_job_ask a where a.id = $1 and a.asked > {{kept}}`
+	q.dropAsks = `delete from {{schema}}.xxl_job_ask a where a.id = any(array(
+		select p.id from {{schema}}.xxl_job_ask p where p.asked <= {{kept}} order by p.id limit $1 for update skip locked)) returning a.id`
 }

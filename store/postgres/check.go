@@ -334,3 +334,13 @@ func backendOf(ctx context.Context, conn *pgx.Conn) (pid uint32, err error) {
 	err = conn.QueryRow(ctx, "select pg_catalog.pg_backend_pid()", mode).Scan(&pid)
 	return pid, err
 }
+
+// checkQueries are the statements of this file.
+type checkQueries struct {
+	setting, setSetting string
+}
+
+func (q *checkQueries) write() {
+	q.setting = `select value from {{schema}}.xxl_job_setting where name = $1`
+	q.setSetting = `insert into {{schema}}.xxl_job_setting (name, value) values ($1, $2) on conflict do nothing`
+}

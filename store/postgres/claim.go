@@ -198,8 +198,12 @@ func claimArgs(plans []xxljob.Plan) []any {
 		to[i] = int32(len(r.at))
 	}
 	ids, epochs := fenceArgs(shards)
-	return []any{ids, epochs, jobs, in, own, versions, due, next, last, sparse(stop), from, to,
-		r.words.list, r.kinds, r.states, r.at, sparse(r.first), sparse(r.last), sparse(r.counts), sparse(r.reasons), upTo(n)}
+	return claimArguments.values(named{
+		"shards": ids, "epochs": epochs, "jobs": jobs, "job_shards": in, "plan_epochs": own, "versions": versions,
+		"due": due, "next": next, "last": last, "stops": sparse(stop), "first_runs": from, "last_runs": to,
+		"words": r.words.list, "types": r.kinds, "states": r.states, "scheduled": r.at, "firsts": sparse(r.first), "lasts": sparse(r.last),
+		"instants": sparse(r.counts), "reasons": sparse(r.reasons), "ords": upTo(n),
+	})
 }
 
 // runArrays are new runs as columns.
@@ -282,3 +286,55 @@ const (
 	// alarmNone is XXL-JOB's alarm_status for a run that needs no alarm.
 	alarmNone = 1
 )
+
+// claimArguments are those of a claim.
+var claimArguments = argumentsOf(
+	"shards epochs jobs job_shards plan_epochs versions due next last stops first_runs last_runs words",
+	"types states scheduled firsts lasts instants reasons ords",
+)
+
+// claimQueries are the statements of this file.
+type claimQueries struct {
+	claimAllFree, claim, waitNext, claimAll, claimFree, stopNext, stopJob string
+}
+
+func (q *claimQueries) write() {
+	// The row is found by the very instant that is claimed: "job_id + 0" is what the
+	// index of due jobs has, and the primary key has not. Of a job there are as many
+	// versions as it was claimed lately, and the key leads to all of them.
+	//
+	// A claim goes by the places of its jobs and runs in the arrays: rows that carry
+	// few columns from one step to the next cost least.
+	head := func(free, wait string) string {
+		return `with ` + fence("{{arg.shards}}", "{{arg.epochs}}", free) + `,
+	advanced as (
+		update {{schema}}.xxl_job_next n set trigger_next_time = ({{arg.next}}::bigint[])[d.ord], wait_run = 0,
+			trigger_last_time = coalesce(nullif(({{arg.last}}::bigint[])[d.ord], 0), n.trigger_last_time),
+			version = n.version + coalesce(({{arg.stops}}::smallint[])[d.ord], 0)
+		from (select unnest({{arg.jobs}}::int[]) job_id, unnest({{arg.job_shards}}::smallint[]) shard, unnest({{arg.versions}}::bigint[]) version, unnest({{arg.due}}::bigint[]) due,
+			unnest({{arg.ords}}::int[]) ord) d
+		where d.shard = any(array(select shard from fence))
+		and n.trigger_next_time = d.due and n.shard = d.shard and n.job_id + 0 = d.job_id
+		and n.version = d.version and n.trigger_status = 1 and n.trigger_next_time > 0` + wait + `
+		returning n.job_id, n.shard, n.app_name, d.ord),
+	base as materialized (select {{run_base}} id)`
+	}
+	insert := `insert into {{schema}}.xxl_job_log as l (id, job_id, shard, app_name, plan_epoch, add_time, executor_fail_retry_count,
+			trigger_type, state, alarm_status, scheduled_time, first_time, last_time, instants, reason, handle_time)
+		select (select id from base) + {{run_low}}, r.job_id, r.shard, r.app_name, ({{arg.plan_epochs}}::bigint[])[r.ord], {{now}}, -1,
+			({{arg.words}}::text[])[({{arg.types}}::smallint[])[r.k]], ({{arg.states}}::smallint[])[r.k], case when ({{arg.states}}::smallint[])[r.k] > {{state.dispatched}} then 1 else 0 end, ({{arg.scheduled}}::bigint[])[r.k],
+			nullif(({{arg.firsts}}::bigint[])[r.k], 0), nullif(({{arg.lasts}}::bigint[])[r.k], 0), nullif(({{arg.instants}}::int[])[r.k], 0),
+			({{arg.words}}::text[])[({{arg.reasons}}::smallint[])[r.k]], case when ({{arg.states}}::smallint[])[r.k] > {{state.dispatched}} then {{now}} end
+		from (select a.*, generate_series(({{arg.first_runs}}::int[])[a.ord], ({{arg.last_runs}}::int[])[a.ord]) k from advanced a) r
+		returning l.id, l.job_id, l.app_name, l.add_time, l.scheduled_time`
+	skip := `
+		and d.job_id = any(array(select m.job_id from {{schema}}.xxl_job_next m where m.job_id = any({{arg.jobs}}::int[]) order by m.job_id for no key update skip locked))`
+	all := `, inserted as (` + insert + `)
+	select 0::bigint, a.job_id, a.app_name, {{now}}, 0::bigint from advanced a
+	union all select * from inserted`
+	q.claim, q.claimFree = claimArguments.in(head("", "")+"\n\t"+insert), claimArguments.in(head("skip locked", skip)+"\n\t"+insert)
+	q.claimAll, q.claimAllFree = claimArguments.in(head("", "")+all), claimArguments.in(head("skip locked", skip)+all)
+	q.stopNext = `update {{schema}}.xxl_job_next set trigger_status = 0 where job_id = $1`
+	q.stopJob = `update {{schema}}.xxl_job_info set trigger_status = 0, stop_reason = $2, version = version + 1, update_time = {{now}} where id = $1`
+	q.waitNext = `update {{schema}}.xxl_job_next set wait_run = $2 where job_id = $1`
+}

@@ -86,7 +86,7 @@ func (e *editing) run(ctx context.Context, t *tx) error {
 			return err
 		}
 	}
-	if err := t.do(ctx, statement{sql: s.sql.updateJob, args: definitionArgs(&e.after)},
+	if err := t.do(ctx, statement{sql: s.sql.updateJob, args: jobColumns.values(&e.after)},
 		statement{sql: s.sql.updateNext, args: s.insertNext(&e.after).args},
 		s.note(ctx, &e.after, e.edit.Verb)); err != nil {
 		return keyTaken(err)
@@ -134,7 +134,7 @@ func (e *editing) change() error {
 func (e *editing) plan(ctx context.Context, t *tx) error {
 	s := e.store
 	lo, hi := wideRange()
-	if err := t.do(ctx, statement{s.sql.cancelPlanned, []any{e.id, e.edit.Verb, false, lo, hi}, readRuns(&e.cancelled)}); err != nil {
+	if err := t.do(ctx, statement{s.sql.cancelPlanned, cancelArgs.values(named{"job": e.id, "reason": e.edit.Verb, "all": false, "lo": lo, "hi": hi}), readRuns(&e.cancelled)}); err != nil {
 		return err
 	}
 	e.after.Next, e.after.WaitRun = time.Time{}, 0
@@ -166,8 +166,10 @@ func (e *editing) record(ctx context.Context, t *tx) error {
 	if !missed || !n.State.Ended() {
 		return nil
 	}
-	return t.do(ctx, statement{e.store.sql.insertRecord, []any{b.ID, b.Shard, b.App, string(n.Type), int16(n.State), milli(stored(n.At)),
-		nonzero(milli(stored(n.First))), nonzero(milli(stored(n.Last))), nonzero(int64(n.Count)), nonempty(n.Reason)}, nil})
+	return t.do(ctx, statement{e.store.sql.insertRecord, recordArgs.values(named{
+		"job": b.ID, "shard": b.Shard, "app": b.App, "type": string(n.Type), "state": int16(n.State), "scheduled": milli(stored(n.At)),
+		"first": nonzero(milli(stored(n.First))), "last": nonzero(milli(stored(n.Last))), "instants": nonzero(int64(n.Count)), "reason": nonempty(n.Reason),
+	}), nil})
 }
 
 // finished follows the rule for a job whose last planned runs were cancelled.
@@ -181,4 +183,39 @@ func (e *editing) finished(ctx context.Context, t *tx) error {
 		a.Stopped, a.StopReason, a.Updated = true, xxljob.StopFinished, armed.now
 	}
 	return err
+}
+
+// cancelArgs are those of the cancelling of planned runs.
+var cancelArgs = argumentsOf("job reason all lo hi")
+
+// recordArgs are those of a record.
+var recordArgs = argumentsOf("job shard app type state scheduled first last instants reason")
+
+// editQueries are the statements of this file.
+type editQueries struct {
+	updateJob, updateNext, cancelPlanned, insertRecord, startedFor string
+}
+
+func (q *editQueries) write() {
+	q.updateJob = jobColumns.arguments().in(`update {{schema}}.xxl_job_info set (` + jobColumns.names("") + `)
+	= row(` + jobColumns.marks() + `)
+	where id = {{arg.id}} and shard = {{arg.shard}}`)
+	q.updateNext = nextColumns.arguments().in(`update {{schema}}.xxl_job_next set trigger_next_time = {{arg.trigger_next_time}},
+	trigger_last_time = {{arg.trigger_last_time}}, wait_run = {{arg.wait_run}}, version = {{arg.version}}, delay = {{arg.delay}},
+	trigger_status = {{arg.trigger_status}}, manual = {{arg.manual}}, app_name = {{arg.app_name}}
+	where job_id = {{arg.job_id}} and shard = {{arg.shard}}`)
+	q.cancelPlanned = cancelArgs.in(`update {{schema}}.xxl_job_log l set state = {{state.cancelled}}, alarm_status = 1, reason = {{arg.reason}}, handle_time = {{now}}
+	where l.job_id = {{arg.job}} and l.state = {{state.planned}} and l.id between {{arg.lo}} and {{arg.hi}} and ({{arg.all}}::boolean or l.trigger_type in ({{born}}))
+	returning {{run}}`)
+	q.insertRecord = recordArgs.in(`insert into {{schema}}.xxl_job_log (id, job_id, shard, app_name, trigger_type, state, alarm_status, scheduled_time,
+		first_time, last_time, instants, reason, add_time, handle_time, executor_fail_retry_count)
+	values ({{run_id}}, {{arg.job}}, {{arg.shard}}, {{arg.app}}, {{arg.type}}, {{arg.state}}, 1, {{arg.scheduled}}, {{arg.first}}, {{arg.last}}, {{arg.instants}}, {{arg.reason}}, {{now}}, {{now}}, -1)`)
+	// Claims of a job follow each other and plan later instants each time, so the
+	// latest instant that was started is among the newest runs.
+	q.startedFor = `select coalesce(max(scheduled_time), 0) from (
+	(select l.scheduled_time from {{schema}}.xxl_job_log l
+	where l.job_id = $1 and l.state > {{state.dispatched}} and l.state not in ({{state.skipped}}, {{state.cancelled}}) and l.trigger_type in ({{born}}) order by l.id desc limit 1000)
+	union all
+	(select l.scheduled_time from {{schema}}.xxl_job_log l
+	where l.shard = $2 and l.job_id = $1 and l.state in ({{state.started}}, {{state.dispatched}}) and l.trigger_type in ({{born}}))) r`
 }

@@ -135,3 +135,17 @@ func (r *reasons) isBusy(st *xxljob.Start) bool {
 		return r.busy[busyAt{st.JobID, address}]
 	})
 }
+
+// explainQueries are the statements of this file.
+type explainQueries struct {
+	whyFence, whyRun, whyJob, whyNode, whyBusy string
+}
+
+func (q *explainQueries) write() {
+	q.whyFence = `select k.shard, k.epoch from {{schema}}.xxl_job_lock k where k.shard = any($1::smallint[])`
+	q.whyRun = `select {{run}} from {{schema}}.xxl_job_log l where l.id = any($1::bigint[]) and l.id between $2 and $3`
+	q.whyJob = `select i.id, i.version, i.trigger_status from {{schema}}.xxl_job_info i where i.id = any($1::int[])`
+	q.whyNode = `select n.incarnation from {{schema}}.xxl_job_node n where n.incarnation = any($1::text[]) and not n.has_left`
+	q.whyBusy = `select l.job_id, l.executor_address from {{schema}}.xxl_job_log l
+	where l.shard = any($1::smallint[]) and l.job_id = any($2::int[]) and l.state = {{state.started}} and l.id between $3 and $4 and l.executor_address like 'local://%'`
+}

@@ -67,14 +67,14 @@ func groupResults(results []xxljob.Result) [][]int {
 func (s *Store) finishGroup(ctx context.Context, results []xxljob.Result, places []int, answers []xxljob.Run) (locked int, err error) {
 	f := finishing{store: s, results: results, places: places, answers: answers}
 	if !s.careful() {
-		err = f.store1(ctx, false)
+		err = f.storeOnce(ctx, false)
 		if !lockedOut(err) {
 			return 0, err
 		}
 		s.beCareful()
 	}
 	for wait := lockedWait; ; wait *= 2 {
-		if err := f.store1(ctx, true); err != nil {
+		if err := f.storeOnce(ctx, true); err != nil {
 			return 0, err
 		}
 		if f.places, err = f.locked(ctx); err != nil || len(f.places) == 0 || wait > lockedMost {
@@ -104,17 +104,17 @@ type finishing struct {
 	free    map[int64]bool // in careful mode: the runs that could be locked
 }
 
-// store1 is one attempt. In careful mode it passes by what others have locked.
-func (f *finishing) store1(ctx context.Context, careful bool) error {
+// storeOnce is one attempt. In careful mode it passes by what others have locked.
+func (f *finishing) storeOnce(ctx context.Context, careful bool) error {
 	ids := make([]int64, len(f.places))
 	for k, i := range f.places {
 		ids[k] = f.results[i].RunID
 	}
-	return f.store.byDay(f.store.sql.finish, ids, func(sql string) error { return f.store2(ctx, sql, careful) })
+	return f.store.byDay(f.store.sql.finish, ids, func(sql string) error { return f.storeInTx(ctx, sql, careful) })
 }
 
-// store2 is the transaction.
-func (f *finishing) store2(ctx context.Context, sql string, careful bool) error {
+// storeInTx is its transaction.
+func (f *finishing) storeInTx(ctx context.Context, sql string, careful bool) error {
 	s := f.store
 	var done arming
 	err := s.inTx(ctx, bounds{name: "finish", lock: quickPatience}, func(t *tx) error {
@@ -189,7 +189,10 @@ func resultArgs(results []xxljob.Result, places []int) []any {
 		}
 		messages[k], lines[k], noRetry[k] = nonempty(r.HandleMsg), nonempty(r.TriggerMsg), r.NoRetry
 	}
-	return []any{ids, addresses, tokens, states, sparse(messages), sparse(lines), sparse(noRetry), words.list, upTo(n), sparse(owners)}
+	return resultArguments.values(named{
+		"ids": ids, "addresses": addresses, "tokens": tokens, "states": states, "messages": sparse(messages), "lines": sparse(lines),
+		"no_retry": sparse(noRetry), "words": words.list, "ords": upTo(n), "owners": sparse(owners),
+	})
 }
 
 // note notes results that came after their runs were lost. A run whose row others
@@ -339,4 +342,35 @@ func (s *Store) kill(ctx context.Context, t *tx, run *xxljob.Run, reason string)
 		*run = changed[0]
 	}
 	return arming{}, xxljob.ErrLocked
+}
+
+// resultArguments are those of results.
+var resultArguments = argumentsOf("ids addresses tokens states messages lines no_retry words ords owners")
+
+// endQueries are the statements of this file.
+type endQueries struct {
+	finish, finishLate, unended, lockRuns, killPlanned, killStarted string
+}
+
+func (q *endQueries) write() {
+	q.finish = resultArguments.in(`update {{schema}}.xxl_job_log l set state = ({{arg.states}}::smallint[])[r.ord], handle_time = {{now}}, handle_msg = r.msg,
+		no_retry = case when ({{arg.no_retry}}::boolean[])[r.ord] then true end, inbox = null, trigger_msg = ` + say("r.say") + `
+	from (select unnest({{arg.ids}}::bigint[]) id, unnest({{arg.messages}}::text[]) msg, unnest({{arg.lines}}::text[]) say, unnest({{arg.ords}}::int[]) ord) r
+	where l.id = r.id and ` + few + ` and l.state + 0 in ({{state.started}}, {{state.dispatched}}) and (l.state = {{state.started}} or ({{arg.states}}::smallint[])[r.ord] <> {{state.cancelled}})
+	and (({{arg.addresses}}::smallint[])[r.ord] = 0 or l.state = {{state.started}} and l.start_token = ({{arg.tokens}}::bigint[])[r.ord] and l.executor_address = ({{arg.words}}::text[])[({{arg.addresses}}::smallint[])[r.ord]])
+	and (coalesce(({{arg.owners}}::smallint[])[r.ord], 0) = 0 or l.start_token = ({{arg.tokens}}::bigint[])[r.ord]
+		and coalesce(l.start_owner, substr(l.executor_address, 9)) = ({{arg.words}}::text[])[({{arg.owners}}::smallint[])[r.ord]])
+	returning r.ord, {{run}}`)
+	q.finishLate = `update {{schema}}.xxl_job_log l set late_noted = true, trigger_msg = ` + say("r.say") + `
+	from unnest($1::bigint[], $2::text[]) with ordinality r(id, say, ord)
+	where l.id = r.id and ` + few + ` and l.id = any(array(select p.id from {{schema}}.xxl_job_log p
+		where p.id = any($1::bigint[]) and p.id between $3 and $4 and p.state + 0 = {{state.lost}} and p.late_noted is null
+		order by p.id for no key update skip locked))`
+	q.unended = `select l.id from {{schema}}.xxl_job_log l where l.id = any($1::bigint[]) and l.id between $2 and $3 and l.state + 0 in ({{state.started}}, {{state.dispatched}})`
+	q.lockRuns = `select l.id, l.job_id from {{schema}}.xxl_job_log l
+	where l.id = any($1::bigint[]) and l.id between $2 and $3 and l.state + 0 in ({{state.started}}, {{state.dispatched}}) order by l.id for no key update skip locked`
+	q.killPlanned = `update {{schema}}.xxl_job_log l set state = {{state.cancelled}}, alarm_status = 1, reason = $2, handle_time = {{now}}
+	where l.id = $1 and l.state + 0 = {{state.planned}} returning {{run}}`
+	q.killStarted = `update {{schema}}.xxl_job_log l set kill_reason = $2
+	where l.id = $1 and l.state + 0 in ({{state.started}}, {{state.dispatched}}) and l.kill_reason is null returning {{run}}`
 }

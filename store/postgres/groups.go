@@ -81,3 +81,23 @@ func readGroups(list *[]xxljob.Group) result {
 		return err
 	}
 }
+
+// groupQueries are the statements of this file.
+type groupQueries struct {
+	saveGroup, ensureGroup, deleteGroup, groupUsed, group, groups string
+}
+
+func (q *groupQueries) write() {
+	q.saveGroup = `insert into {{schema}}.xxl_job_group as g (app_name, title, address_type, address_list, update_time) values ($1, $2, $3, $4, {{now}})
+	on conflict (app_name) do update set title = excluded.title, address_type = excluded.address_type,
+		address_list = excluded.address_list, update_time = excluded.update_time`
+	q.ensureGroup = `insert into {{schema}}.xxl_job_group (app_name, title, address_type, address_list, update_time) values ($1, '', 0, '{}', {{now}})
+	on conflict (app_name) do nothing`
+	q.deleteGroup = `delete from {{schema}}.xxl_job_group where app_name = $1 returning 1`
+	// By order, that is by index: where many jobs are of one app, the planner expects
+	// to meet one of the app soon wherever it looks, and there may be none.
+	q.groupUsed = `select coalesce((select i.app_name from {{schema}}.xxl_job_info i where i.app_name >= $1 order by i.app_name limit 1) = $1, false)`
+	group := `select app_name, title, address_type, address_list, update_time from {{schema}}.xxl_job_group`
+	q.group = group + ` where app_name = $1`
+	q.groups = group + ` order by app_name`
+}

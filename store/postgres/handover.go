@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -23,8 +24,11 @@ func (s *Store) Readdress(ctx context.Context, m xxljob.Readdress) (bool, error)
 		there = append(there, inbox)
 	}
 	var moved []int64
-	err := s.one(ctx, bounds{name: "readdress"}, statement{s.sql.readdress, []any{in, epochs, there, m.RunID, m.Token,
-		m.Address, nonempty(ownerColumn(m.Owner, m.Address)), nonempty(inbox), isAt(m.Owner, m.Address), m.Msg, m.Owner, nonempty(m.BootID)}, readIDs(&moved)})
+	err := s.one(ctx, bounds{name: "readdress"}, statement{s.sql.readdress, readdressArgs.values(named{
+		"shards": in, "epochs": epochs, "nodes": there, "run": m.RunID, "token": m.Token, "address": m.Address,
+		"owner_column": nonempty(ownerColumn(m.Owner, m.Address)), "inbox": nonempty(inbox), "taken": isAt(m.Owner, m.Address),
+		"message": m.Msg, "owner": m.Owner, "boot": nonempty(m.BootID),
+	}), readIDs(&moved)})
 	if err != nil {
 		return false, failed(err, "readdress run %d", m.RunID)
 	}
@@ -107,10 +111,11 @@ func (d *dispatching) mark(ctx context.Context) (locked int, err error) {
 
 // update marks what is left.
 func (d *dispatching) update(ctx context.Context, sql string) error {
-	args, ids := d.args()
+	values, ids := d.args()
+	args := dispatchedArgs
 	if sql == d.store.sql.dispatchedFree {
-		lo, hi := rangeOf(ids)
-		args = append(args, lo, hi)
+		args = dispatchedFreeArgs
+		values["lo"], values["hi"] = rangeOf(ids)
 	}
 	return d.store.byDay(sql, ids, func(sql string) error {
 		for _, i := range d.places {
@@ -118,7 +123,7 @@ func (d *dispatching) update(ctx context.Context, sql string) error {
 		}
 		var row runRow
 		var ord int
-		return d.store.one(ctx, bounds{name: "dispatched", lock: quickPatience}, statement{sql, args, func(rows pgx.Rows) error {
+		return d.store.one(ctx, bounds{name: "dispatched", lock: quickPatience}, statement{sql, args.values(values), func(rows pgx.Rows) error {
 			run, err := row.scan(rows, &ord)
 			if err == nil {
 				d.answers[d.places[ord-1]] = run
@@ -128,7 +133,7 @@ func (d *dispatching) update(ctx context.Context, sql string) error {
 	})
 }
 
-func (d *dispatching) args() (args []any, ids []int64) {
+func (d *dispatching) args() (args named, ids []int64) {
 	n := len(d.places)
 	tokens, owners, messages := make([]int64, n), make([]int16, n), make([]*string, n)
 	ids = make([]int64, n)
@@ -137,7 +142,9 @@ func (d *dispatching) args() (args []any, ids []int64) {
 		a := &d.accepted[i]
 		ids[k], tokens[k], owners[k], messages[k] = a.RunID, a.Token, words.place(a.Owner), nonempty(a.Msg)
 	}
-	return []any{ids, tokens, owners, sparse(messages), words.list, upTo(n)}, ids
+	return named{
+		"ids": ids, "tokens": tokens, "owners": owners, "messages": sparse(messages), "words": words.list, "ords": upTo(n),
+	}, ids
 }
 
 // findLocked leaves the places of runs that are as they have to be, and were not
@@ -181,7 +188,9 @@ func (s *Store) StartedBy(ctx context.Context, shards []xxljob.Shard, incarnatio
 	}
 	lo, hi := s.openRange()
 	var runs []xxljob.Run
-	err := s.read(ctx, statement{s.sql.startedBy, []any{in, incarnations, addresses, after, limit, lo, hi}, readRuns(&runs)})
+	err := s.read(ctx, statement{s.sql.startedBy, startedByArgs.values(named{
+		"shards": in, "incarnations": incarnations, "addresses": addresses, "after": after, "limit": limit, "lo": lo, "hi": hi,
+	}), readRuns(&runs)})
 	return runs, failed(err, "read started runs")
 }
 
@@ -193,7 +202,9 @@ func (s *Store) Inbox(ctx context.Context, incarnation string, after int64, limi
 		return box, ended(ctx)
 	}
 	lo, hi := s.openRange()
-	err := s.read(ctx, statement{s.sql.inbox, []any{incarnation, after, max(limit, 0), xxljob.LocalAddress(incarnation), lo, hi}, readInbox(&box, incarnation)})
+	err := s.read(ctx, statement{s.sql.inbox, inboxArgs.values(named{
+		"incarnation": incarnation, "after": after, "limit": max(limit, 0), "address": xxljob.LocalAddress(incarnation), "lo": lo, "hi": hi,
+	}), readInbox(&box, incarnation)})
 	if err != nil {
 		return xxljob.Inbox{}, failed(err, "read the inbox")
 	}
@@ -261,4 +272,71 @@ func (s *Store) Take(ctx context.Context, incarnation string, ids []int64) ([]xx
 	s.wakeEnded(len(killed))
 	slices.SortFunc(changed, func(a, b xxljob.Run) int { return cmp.Compare(a.ID, b.ID) })
 	return changed, nil
+}
+
+// readdressArgs are those of a readdressing.
+var readdressArgs = argumentsOf("shards epochs nodes run token address owner_column inbox taken message owner boot")
+
+// dispatchedArgs are those of the marking of accepted runs, and dispatchedFreeArgs those
+// where what others have locked is passed by.
+var (
+	dispatchedArgs     = argumentsOf("ids tokens owners messages words ords")
+	dispatchedFreeArgs = append(slices.Clone(dispatchedArgs), "lo", "hi")
+)
+
+// startedByArgs are those of the reading of what nodes have under way.
+var startedByArgs = argumentsOf("shards incarnations addresses after limit lo hi")
+
+// inboxArgs are those of the reading of an inbox.
+var inboxArgs = argumentsOf("incarnation after limit address lo hi")
+
+// handoverQueries are the statements of this file.
+type handoverQueries struct {
+	readdress, dispatched, dispatchedFree, startedBy, inbox, take, takeFree, takeKilled string
+}
+
+func (q *handoverQueries) write() {
+	q.readdress = readdressArgs.in(`with ` + fence("{{arg.shards}}", "{{arg.epochs}}", "") + `, ` + nodes("{{arg.nodes}}", "") + `
+	update {{schema}}.xxl_job_log l set executor_address = {{arg.address}}, executor_boot_id = {{arg.boot}}, start_owner = {{arg.owner_column}}, inbox = {{arg.inbox}},
+		taken_time = case when {{arg.taken}}::boolean then {{now}} end, trigger_msg = ` + say("{{arg.message}}::text") + `
+	from fence
+	where l.id = {{arg.run}} and l.shard + 0 = fence.shard and l.state + 0 = {{state.started}} and l.start_token = {{arg.token}}
+	and coalesce(l.start_owner, substr(l.executor_address, 9)) = {{arg.owner}}
+	and (l.taken_time is null or l.executor_address = 'local://' || {{arg.owner}}::text)
+	and ({{arg.inbox}}::text is null or {{arg.inbox}}::text in (select incarnation from nodes))
+	returning l.id`)
+	dispatched := func(only string) string {
+		return `update {{schema}}.xxl_job_log l set state = {{state.dispatched}}, trigger_msg = ` + say("r.say") + `
+	from (select unnest({{arg.ids}}::bigint[]) id, unnest({{arg.messages}}::text[]) say, unnest({{arg.ords}}::int[]) ord) r
+	where l.id = r.id and ` + few + only + ` and l.state + 0 = {{state.started}} and l.start_token = ({{arg.tokens}}::bigint[])[r.ord]
+	and coalesce(l.start_owner, substr(l.executor_address, 9)) = ({{arg.words}}::text[])[({{arg.owners}}::smallint[])[r.ord]]
+	returning r.ord, {{run}}`
+	}
+	q.dispatched = dispatchedArgs.in(dispatched(""))
+	q.dispatchedFree = dispatchedFreeArgs.in(dispatched(`
+	and l.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.id = any({{arg.ids}}::bigint[]) and p.id between {{arg.lo}} and {{arg.hi}}
+		and p.state + 0 = {{state.started}} order by p.id for no key update skip locked))`))
+	q.startedBy = startedByArgs.in(`select {{run}} from {{schema}}.xxl_job_log l
+	where l.shard = any({{arg.shards}}::smallint[]) and l.state = {{state.started}} and l.id > {{arg.after}} and l.id between {{arg.lo}} and {{arg.hi}}
+	and (l.start_owner = any({{arg.incarnations}}::text[]) or l.executor_address = any({{arg.addresses}}::text[])) order by l.id limit {{arg.limit}}`)
+	q.inbox = inboxArgs.in(`(select null::bigint, null::int, {{run}} from {{schema}}.xxl_job_log l
+	where l.inbox = {{arg.incarnation}} and l.state = {{state.started}} and l.id > {{arg.after}} and l.id between {{arg.lo}} and {{arg.hi}} order by l.id limit {{arg.limit}})
+	union all
+	(select null, null, {{run}} from {{schema}}.xxl_job_log l
+	where l.kill_reason is not null and l.state in ({{state.started}}, {{state.dispatched}}) and l.executor_address = {{arg.address}} and l.taken_time is not null
+	and l.id between {{arg.lo}} and {{arg.hi}} order by l.id)
+	union all
+	(select a.id, a.from_line, r.* from {{schema}}.xxl_job_ask a
+	cross join lateral (select {{run}} from {{schema}}.xxl_job_log l where l.id = a.run_id limit 1) r
+	where a.incarnation = {{arg.incarnation}} and a.answered is null and a.asked > {{kept}} order by a.id limit {{arg.limit}})`)
+	take := `update {{schema}}.xxl_job_log l set taken_time = {{now}}, inbox = null
+	where l.id = any(%ids) and l.id between $3 and $4 and l.inbox = $1 and l.state = {{state.started}} and l.kill_reason is null
+	returning {{run}}`
+	free := `array(select p.id from {{schema}}.xxl_job_log p where p.id = any($2::bigint[]) and p.id between $3 and $4
+		and p.inbox = $1 order by p.id for no key update skip locked)`
+	q.take = strings.ReplaceAll(take, "%ids", "$2::bigint[]")
+	q.takeFree = strings.ReplaceAll(take, "%ids", free)
+	q.takeKilled = `update {{schema}}.xxl_job_log l set state = {{state.killed}}, handle_time = {{now}}, inbox = null
+	where l.id = any(` + free + `) and l.id between $3 and $4 and l.inbox = $1 and l.state = {{state.started}} and l.kill_reason is not null
+	returning {{run}}`
 }

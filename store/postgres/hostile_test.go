@@ -204,7 +204,7 @@ func isOfQueries(decl ast.Decl) bool {
 		return false
 	}
 	name, ok := star.X.(*ast.Ident)
-	return ok && name.Name == "queries"
+	return ok && f.Name.Name == "write" && strings.HasSuffix(name.Name, "Queries")
 }
 
 var calledName = regexp.MustCompile(`\b([a-z][a-z0-9_]*)\(`)

@@ -112,3 +112,16 @@ func (f *startedFloor) raise(ctx context.Context, s *Store) error {
 	f.floor = min(least, f.low)
 	return failed(err, "look for the oldest started run")
 }
+
+// idQueries are the statements of this file.
+type idQueries struct {
+	startedLeast, openFloor string
+}
+
+func (q *idQueries) write() {
+	// Planned and started runs have small indexes of their own. "id + 0" keeps the
+	// planner from going through all runs by id instead, until it meets one.
+	q.startedLeast = `select coalesce(min(l.id), 0) from {{schema}}.xxl_job_log l where l.state in ({{state.started}}, {{state.dispatched}}) and l.id between $1 and $2`
+	q.openFloor = `select coalesce(least((select min(l.id + 0) from {{schema}}.xxl_job_log l where l.id < $1 and l.state = {{state.planned}}),
+		(select min(l.id + 0) from {{schema}}.xxl_job_log l where l.id < $1 and l.state in ({{state.started}}, {{state.dispatched}}))), 0)`
+}

@@ -3,8 +3,6 @@ package postgres
 import (
 	"context"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -43,7 +41,9 @@ func (s *Store) PutList(ctx context.Context, put xxljob.ListPut) (xxljob.ListHea
 		if err := t.do(ctx, lock...); err != nil {
 			return err
 		}
-		then := []statement{{s.sql.putNodeList, []any{put.App, put.Incarnation, put.Generation, put.Prune, put.Digest, noNil(put.Keys)}, nil}}
+		then := []statement{{s.sql.putNodeList, putListArgs.values(named{
+			"app": put.App, "incarnation": put.Incarnation, "generation": put.Generation, "prune": put.Prune, "digest": put.Digest, "keys": noNil(put.Keys),
+		}), nil}}
 		takes, err := s.takesHead(ctx, t, &put, &h)
 		if err != nil {
 			return err
@@ -85,7 +85,9 @@ func (s *Store) takesHead(ctx context.Context, t *tx, put *xxljob.ListPut, h *he
 			return false, nil
 		}
 		others := 0
-		err := t.do(ctx, statement{s.sql.otherLists, []any{put.App, put.Incarnation, put.Generation, h.Generation, h.Digest}, scanInto(&others)})
+		err := t.do(ctx, statement{s.sql.otherLists, otherListsArgs.values(named{
+			"app": put.App, "incarnation": put.Incarnation, "generation": put.Generation, "head_generation": h.Generation, "head_digest": h.Digest,
+		}), scanInto(&others)})
 		return err == nil && others == 0, err
 	}
 	return false, nil
@@ -179,7 +181,9 @@ func (s *Store) guardJob(ctx context.Context, t *tx, g *xxljob.ListGuard, job *x
 	case g.SurplusOf == "":
 		return nil
 	}
-	err := t.do(ctx, statement{s.sql.isSurplus, []any{g.App, g.SurplusOf, job.ID, g.Generation, g.Digest}, func(pgx.Rows) error { holds++; return nil }})
+	err := t.do(ctx, statement{s.sql.isSurplus, surplusArgs.values(named{
+		"app": g.App, "incarnation": g.SurplusOf, "job": job.ID, "generation": g.Generation, "digest": g.Digest,
+	}), func(pgx.Rows) error { holds++; return nil }})
 	if err == nil && holds == 0 {
 		err = xxljob.ErrSuperseded
 	}
@@ -312,7 +316,7 @@ func (a *adding) insert(ctx context.Context, t *tx, generation int64) error {
 		return nil
 	}
 	inserted := make(map[int64]bool, len(a.jobs))
-	err := t.do(ctx, statement{s.sql.insertJobs, columnsOf(a.jobs, definitionArgs), func(rows pgx.Rows) error {
+	err := t.do(ctx, statement{s.sql.insertJobs, columnsOf(a.jobs, jobColumns.values), func(rows pgx.Rows) error {
 		var id int64
 		err := rows.Scan(&id)
 		inserted[id] = true
@@ -373,20 +377,6 @@ func appended[T any](list any, v T, n int) []T {
 	return append(have, v)
 }
 
-// unnested is "unnest($1::a[], $2::b[], …)" for columns of these types.
-func unnested(types ...string) string {
-	var b strings.Builder
-	b.WriteString("unnest(")
-	for i, t := range types {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString("$" + strconv.Itoa(i+1) + "::" + t + "[]")
-	}
-	b.WriteString(")")
-	return b.String()
-}
-
 // byKeys are the jobs of an app that have one of some keys, as the table i of a from
 // clause; app and keys are arguments. Every key is looked up by itself, which "offset 0"
 // makes the planner do: asked for "any" of them it may read all jobs of the app and
@@ -402,42 +392,60 @@ func byKeys(app, keys string) string {
 const nextOfEach = `
 	cross join lateral (select * from {{schema}}.xxl_job_next n where n.job_id = i.id and n.shard = i.shard offset 0) n`
 
-func (q *queries) jobLists() {
+// putListArgs are those of a list that a node puts.
+var putListArgs = argumentsOf("app incarnation generation prune digest keys")
+
+// listsArgs are those of the reading of the lists of an app, otherListsArgs those of the
+// counting of others, and surplusArgs those of the compare before a prune.
+var (
+	listsArgs      = argumentsOf("app incarnation")
+	otherListsArgs = append(slices.Clone(listsArgs), "generation", "head_generation", "head_digest")
+	surplusArgs    = append(slices.Clone(listsArgs), "job", "generation", "digest")
+)
+
+// jobListQueries are the statements of this file.
+type jobListQueries struct {
+	insertHead, head, lockHead, shareHead, setHead, putNodeList, dropLists, otherLists, nodeLists, surplus                           string
+	isSurplus, nameJobs, isNamed, jobsByKeys, takenKeys, newJobIDs, insertJobs, insertNexts, insertChanges, insertNamed, deleteNamed string
+}
+
+func (q *jobListQueries) write() {
 	q.insertHead = `insert into {{schema}}.xxl_job_list_head (app_name, generation, digest, node_id) values ($1, $2, $3, $4)
 	on conflict (app_name) do nothing`
 	q.head = `select h.generation, h.digest, h.node_id from {{schema}}.xxl_job_list_head h where h.app_name = $1`
 	q.lockHead = q.head + ` for no key update`
 	q.shareHead = q.head + ` for share`
 	q.setHead = `update {{schema}}.xxl_job_list_head set generation = $2, digest = $3, node_id = $4 where app_name = $1`
-	q.putNodeList = `insert into {{schema}}.xxl_job_list as l (app_name, incarnation, generation, prune, digest, job_keys)
-	select $1, n.incarnation, $3, $4, $5, $6 from {{schema}}.xxl_job_node n where n.incarnation = $2 for key share of n
+	q.putNodeList = putListArgs.in(`insert into {{schema}}.xxl_job_list as l (app_name, incarnation, generation, prune, digest, job_keys)
+	select {{arg.app}}, n.incarnation, {{arg.generation}}, {{arg.prune}}, {{arg.digest}}, {{arg.keys}} from {{schema}}.xxl_job_node n where n.incarnation = {{arg.incarnation}} for key share of n
 	on conflict (app_name, incarnation) do update set generation = excluded.generation, prune = excluded.prune, digest = excluded.digest, job_keys = excluded.job_keys
-	where (l.generation, l.prune, l.digest) is distinct from (excluded.generation, excluded.prune, excluded.digest)`
+	where (l.generation, l.prune, l.digest) is distinct from (excluded.generation, excluded.prune, excluded.digest)`)
 	q.dropLists = `delete from {{schema}}.xxl_job_list l where l.incarnation = $1
 	and not exists (select from {{schema}}.xxl_job_node n where n.incarnation = $1)`
 	// counted are the lists that count.
 	counted := func(columns string) string {
 		return `select ` + columns + ` from {{schema}}.xxl_job_list l
-	join {{schema}}.xxl_job_node n on n.incarnation = l.incarnation and not n.has_left where l.app_name = $1`
+	join {{schema}}.xxl_job_node n on n.incarnation = l.incarnation and not n.has_left where l.app_name = {{arg.app}}`
 	}
-	q.otherLists = counted(`count(*)`) + ` and l.incarnation <> $2 and (l.generation > $3 or l.generation = $4 and l.digest = $5)`
-	q.nodeLists = counted(`l.incarnation, n.node_id, l.generation, l.prune, l.digest`) + ` order by l.incarnation`
-	generation := `least(m.generation, (select h.generation from {{schema}}.xxl_job_list_head h where h.app_name = $1))`
+	q.otherLists = otherListsArgs.in(counted(`count(*)`) + ` and l.incarnation <> {{arg.incarnation}}
+	and (l.generation > {{arg.generation}} or l.generation = {{arg.head_generation}} and l.digest = {{arg.head_digest}})`)
+	q.nodeLists = listsArgs.in(counted(`l.incarnation, n.node_id, l.generation, l.prune, l.digest`) + ` order by l.incarnation`)
+	generation := `least(m.generation, (select h.generation from {{schema}}.xxl_job_list_head h where h.app_name = {{arg.app}}))`
 	// The keys of all lists are hashed once: "not in" with a subquery that knows nothing
 	// of the row.
-	q.surplus = `with lists as materialized (` + counted(`l.incarnation, l.generation, l.prune, l.job_keys`) + `),
-	mine as materialized (select * from lists where incarnation = $2)
+	q.surplus = listsArgs.in(`with lists as materialized (` + counted(`l.incarnation, l.generation, l.prune, l.job_keys`) + `),
+	mine as materialized (select * from lists where incarnation = {{arg.incarnation}})
 	(select i.id, true from {{schema}}.xxl_job_info i join {{schema}}.xxl_job_named m on m.job_id = i.id
-	where i.app_name = $1 and i.trigger_status = 1 and i.job_key <> '' and ` + generation + ` <= (select generation from mine where prune)
+	where i.app_name = {{arg.app}} and i.trigger_status = 1 and i.job_key <> '' and ` + generation + ` <= (select generation from mine where prune)
 	and i.job_key not in (select unnest(job_keys) from lists) order by i.id limit 10000)
 	union all
 	(select i.id, false from {{schema}}.xxl_job_info i
-	where i.app_name = $1 and i.trigger_status = 0 and i.stop_reason = '` + xxljob.StopPruned + `'
-	and i.job_key in (select unnest(job_keys) from mine) order by i.id limit 10000)`
-	q.isSurplus = `select 1 from {{schema}}.xxl_job_info i join {{schema}}.xxl_job_named m on m.job_id = i.id
-	where i.id = $3 and i.app_name = $1 and i.trigger_status = 1 and i.job_key <> ''
-	and ` + generation + ` <= (` + counted(`l.generation`) + ` and l.incarnation = $2 and l.prune and l.generation = $4 and l.digest = $5)
-	and not exists (` + counted(`1`) + ` and i.job_key = any(l.job_keys))`
+	where i.app_name = {{arg.app}} and i.trigger_status = 0 and i.stop_reason = '` + xxljob.StopPruned + `'
+	and i.job_key in (select unnest(job_keys) from mine) order by i.id limit 10000)`)
+	q.isSurplus = surplusArgs.in(`select 1 from {{schema}}.xxl_job_info i join {{schema}}.xxl_job_named m on m.job_id = i.id
+	where i.id = {{arg.job}} and i.app_name = {{arg.app}} and i.trigger_status = 1 and i.job_key <> ''
+	and ` + generation + ` <= (` + counted(`l.generation`) + ` and l.incarnation = {{arg.incarnation}} and l.prune and l.generation = {{arg.generation}} and l.digest = {{arg.digest}})
+	and not exists (` + counted(`1`) + ` and i.job_key = any(l.job_keys))`)
 	keyed := byKeys("$1", "$2")
 	q.nameJobs = `insert into {{schema}}.xxl_job_named as m (job_id, generation)
 	select i.id, $3::bigint from ` + keyed + `
@@ -448,12 +456,10 @@ func (q *queries) jobLists() {
 	q.jobsByKeys = `select ` + definitionColumns + `, ` + dueColumns + ` from ` + keyed + nextOfEach + ` order by i.id`
 	q.takenKeys = `select i.job_key from ` + keyed
 	q.newJobIDs = `select nextval('{{literal}}.xxl_job_info_id') from generate_series(1, $1::int)`
-	q.insertJobs = `insert into {{schema}}.xxl_job_info (` + strings.ReplaceAll(definitionColumns, "i.", "") + `)
-	select * from ` + unnested("int", "smallint", "bigint", "text", "text", "text", "text", "text",
-		"text", "text", "text", "text", "text", "text", "text", "text", "text", "text", "bigint", "int", "text", "text", "text",
-		"timestamptz", "text", "smallint", "text", "text", "timestamptz", "timestamptz") + ` on conflict (app_name, job_key) do nothing returning id`
-	q.insertNexts = `insert into {{schema}}.xxl_job_next (trigger_next_time, trigger_last_time, wait_run, version, delay, job_id, shard, trigger_status, manual, app_name)
-	select * from ` + unnested("bigint", "bigint", "bigint", "bigint", "bigint", "int", "smallint", "smallint", "boolean", "text")
+	q.insertJobs = `insert into {{schema}}.xxl_job_info (` + jobColumns.names("") + `)
+	select * from ` + jobColumns.unnested() + ` on conflict (app_name, job_key) do nothing returning id`
+	q.insertNexts = `insert into {{schema}}.xxl_job_next (` + nextColumns.names("") + `)
+	select * from ` + nextColumns.unnested()
 	q.insertChanges = `insert into {{schema}}.xxl_job_change (job_id, version, at, actor, verb)
 	select c.id, 1, {{now}}, $2::text, 'add' from unnest($1::int[]) c(id)`
 	q.insertNamed = `insert into {{schema}}.xxl_job_named (job_id, generation) select c.id, $2::bigint from unnest($1::int[]) c(id)`

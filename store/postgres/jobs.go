@@ -16,16 +16,59 @@ import (
 	"github.com/xxljob/xxljob"
 )
 
-// definitionColumns are what an edit changes, behind the alias i, in the order of
-// jobRow; dueColumns what a claim changes, behind n.
-const (
-	definitionColumns = `i.id, i.shard, i.version, i.app_name, i.job_key, i.job_desc, i.author, i.alarm_email,
-	i.schedule_type, i.schedule_conf, i.schedule_zone, i.schedule_dst, i.misfire_strategy, i.catch_up,
-	i.executor_route_strategy, i.executor_handler, i.executor_param, i.executor_block_strategy,
-	i.executor_timeout, i.executor_fail_retry_count, i.glue_type, i.glue_source, i.glue_remark,
-	i.glue_updatetime, i.child_jobid, i.trigger_status, i.stop_reason, i.ensured, i.add_time, i.update_time`
-	dueColumns = `n.trigger_next_time, n.trigger_last_time, n.wait_run`
-)
+// jobColumns are what an edit changes, in the order in which jobRow reads it.
+var jobColumns = columns[xxljob.Job]{
+	{"id", "int", func(j *xxljob.Job) any { return j.ID }},
+	{"shard", "smallint", func(j *xxljob.Job) any { return j.Shard }},
+	{"version", "bigint", func(j *xxljob.Job) any { return j.Version }},
+	{"app_name", "text", func(j *xxljob.Job) any { return j.App }},
+	{"job_key", "text", func(j *xxljob.Job) any { return nonempty(j.Key) }},
+	{"job_desc", "text", func(j *xxljob.Job) any { return j.Name }},
+	{"author", "text", func(j *xxljob.Job) any { return j.Author }},
+	{"alarm_email", "text", func(j *xxljob.Job) any { return j.AlarmEmail }},
+	{"schedule_type", "text", func(j *xxljob.Job) any { return string(j.Schedule.Type) }},
+	{"schedule_conf", "text", func(j *xxljob.Job) any { return j.Schedule.Conf }},
+	{"schedule_zone", "text", func(j *xxljob.Job) any { return j.Schedule.Zone }},
+	{"schedule_dst", "text", func(j *xxljob.Job) any { return string(j.Schedule.DST) }},
+	{"misfire_strategy", "text", func(j *xxljob.Job) any { return string(j.Misfire) }},
+	{"catch_up", "text", func(j *xxljob.Job) any { return string(j.CatchUp) }},
+	{"executor_route_strategy", "text", func(j *xxljob.Job) any { return j.Route }},
+	{"executor_handler", "text", func(j *xxljob.Job) any { return j.Handler }},
+	{"executor_param", "text", func(j *xxljob.Job) any { return j.Param }},
+	{"executor_block_strategy", "text", func(j *xxljob.Job) any { return j.Block }},
+	{"executor_timeout", "bigint", func(j *xxljob.Job) any { return int64(j.Timeout / time.Second) }},
+	{"executor_fail_retry_count", "int", func(j *xxljob.Job) any { return j.Retries }},
+	{"glue_type", "text", func(j *xxljob.Job) any { return j.GlueType }},
+	{"glue_source", "text", func(j *xxljob.Job) any { return j.GlueSource }},
+	{"glue_remark", "text", func(j *xxljob.Job) any { return j.GlueRemark }},
+	{"glue_updatetime", "timestamptz", func(j *xxljob.Job) any { return nullTime(j.GlueUpdated) }},
+	{"child_jobid", "text", func(j *xxljob.Job) any { return joinIDs(j.Children) }},
+	{"trigger_status", "smallint", func(j *xxljob.Job) any { return status(j) }},
+	{"stop_reason", "text", func(j *xxljob.Job) any { return j.StopReason }},
+	{"ensured", "text", func(j *xxljob.Job) any { return j.Ensured }},
+	{"add_time", "timestamptz", func(j *xxljob.Job) any { return j.Added }},
+	{"update_time", "timestamptz", func(j *xxljob.Job) any { return j.Updated }},
+}
+
+// nextColumns are when a job is next due, and what that goes by.
+var nextColumns = columns[xxljob.Job]{
+	{"trigger_next_time", "bigint", func(j *xxljob.Job) any { return milli(j.Next) }},
+	{"trigger_last_time", "bigint", func(j *xxljob.Job) any { return milli(j.Last) }},
+	{"wait_run", "bigint", func(j *xxljob.Job) any { return j.WaitRun }},
+	{"version", "bigint", func(j *xxljob.Job) any { return j.Version }},
+	{"delay", "bigint", func(j *xxljob.Job) any { return delayOf(j.Schedule) }},
+	{"job_id", "int", func(j *xxljob.Job) any { return j.ID }},
+	{"shard", "smallint", func(j *xxljob.Job) any { return j.Shard }},
+	{"trigger_status", "smallint", func(j *xxljob.Job) any { return status(j) }},
+	{"manual", "boolean", func(j *xxljob.Job) any { return j.Schedule.IsManual() }},
+	{"app_name", "text", func(j *xxljob.Job) any { return j.App }},
+}
+
+// dueColumns are what a claim changes, behind the alias n. definitionColumns are the
+// definition, behind i.
+const dueColumns = `n.trigger_next_time, n.trigger_last_time, n.wait_run`
+
+var definitionColumns = jobColumns.names("i.")
 
 // jobRow is a job as it is read.
 type jobRow struct {
@@ -73,15 +116,6 @@ func readJobs(list *[]xxljob.Job) result {
 		*list = append(*list, row.value())
 		return nil
 	}
-}
-
-// definitionArgs are the values of definitionColumns.
-func definitionArgs(j *xxljob.Job) []any {
-	return []any{j.ID, j.Shard, j.Version, j.App, nonempty(j.Key), j.Name, j.Author, j.AlarmEmail,
-		string(j.Schedule.Type), j.Schedule.Conf, j.Schedule.Zone, string(j.Schedule.DST), string(j.Misfire), string(j.CatchUp),
-		j.Route, j.Handler, j.Param, j.Block,
-		int64(j.Timeout / time.Second), j.Retries, j.GlueType, j.GlueSource, j.GlueRemark,
-		nullTime(j.GlueUpdated), joinIDs(j.Children), status(j), j.StopReason, j.Ensured, j.Added, j.Updated}
 }
 
 func status(j *xxljob.Job) int {
@@ -189,12 +223,11 @@ func setNext(job *xxljob.Job, first xxljob.FirstInstant) error {
 // insertJob inserts nothing where the key is taken, as it is when replicas ensure their
 // jobs side by side: an error of the server's would be in its log, for nothing.
 func (s *Store) insertJob(j *xxljob.Job, added *[]int64) statement {
-	return statement{s.sql.insertJob, definitionArgs(j), readIDs(added)}
+	return statement{s.sql.insertJob, jobColumns.values(j), readIDs(added)}
 }
 
 func (s *Store) insertNext(j *xxljob.Job) statement {
-	return statement{sql: s.sql.insertNext, args: []any{milli(j.Next), milli(j.Last), j.WaitRun, j.Version,
-		delayOf(j.Schedule), j.ID, j.Shard, status(j), j.Schedule.IsManual(), j.App}}
+	return statement{sql: s.sql.insertNext, args: nextColumns.values(j)}
 }
 
 // note is an entry of the audit for the job as it then is.
@@ -226,7 +259,7 @@ func (s *Store) RemoveJob(ctx context.Context, id int64) error {
 			statement{s.sql.deleteNext, []any{id}, nil},
 			statement{s.sql.deleteJob, []any{id}, nil},
 			statement{s.sql.deleteNamed, []any{id}, nil},
-			statement{s.sql.cancelPlanned, []any{id, "remove", true, lo, hi}, readRuns(&runs)},
+			statement{s.sql.cancelPlanned, cancelArgs.values(named{"job": id, "reason": "remove", "all": true, "lo": lo, "hi": hi}), readRuns(&runs)},
 			s.note(ctx, &job, "remove"))
 	})
 	if err != nil {
@@ -318,3 +351,30 @@ func failed(err error, format string, args ...any) error {
 
 // stored is t as the store keeps times: in UTC, to the millisecond.
 func stored(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
+
+// jobQueries are the statements of this file.
+type jobQueries struct {
+	now, newJobID, insertJob, insertNext, insertChange, changes, deleteJob, deleteNext string
+	lockNext, lockJob, jobByID, jobByKey                                               string
+}
+
+func (q *jobQueries) write() {
+	// The time of the call, and not of the message that it came in.
+	q.now = `select date_trunc('milliseconds', clock_timestamp())`
+	q.newJobID = `select nextval('{{literal}}.xxl_job_info_id'), {{now}}`
+	q.insertJob = `insert into {{schema}}.xxl_job_info (` + jobColumns.names("") + `)
+	values (` + jobColumns.marks() + `)
+	on conflict (app_name, job_key) do nothing returning id`
+	q.insertNext = `insert into {{schema}}.xxl_job_next (` + nextColumns.names("") + `) values (` + nextColumns.marks() + `)`
+	q.insertChange = `insert into {{schema}}.xxl_job_change (job_id, version, at, actor, verb) values ($1, $2, {{now}}, $3, $4)`
+	q.changes = `select at, job_id, version, actor, verb from {{schema}}.xxl_job_change where job_id = $1::bigint order by id desc limit $2`
+	q.deleteJob = `delete from {{schema}}.xxl_job_info where id = $1`
+	q.deleteNext = `delete from {{schema}}.xxl_job_next where job_id = $1`
+	q.lockNext = `select 1 from {{schema}}.xxl_job_next where job_id = $1 for no key update`
+	job := `select ` + definitionColumns + `, ` + dueColumns + ` from {{schema}}.xxl_job_info i
+	join {{schema}}.xxl_job_next n on n.job_id = i.id and n.shard = i.shard `
+	q.lockJob = job + `where i.id = $1`
+	// An id that a host asks for may be larger than any: it finds nothing.
+	q.jobByID = job + `where i.id = $1::bigint`
+	q.jobByKey = job + `where i.app_name = $1 and i.job_key = $2 and $2 <> ''`
+}

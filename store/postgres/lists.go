@@ -126,9 +126,9 @@ var stateIndexes = []struct {
 	condition string
 	states    []xxljob.State
 }{
-	{"l.state = 0", []xxljob.State{xxljob.StatePlanned}},
-	{"l.state in (1, 2)", []xxljob.State{xxljob.StateStarted, xxljob.StateDispatched}},
-	{"l.state in (4, 5, 6, 7, 8, 9)", []xxljob.State{xxljob.StateFailed, xxljob.StateTimedOut, xxljob.StateKilled,
+	{stated("l.state = {{state.planned}}"), []xxljob.State{xxljob.StatePlanned}},
+	{stated("l.state in ({{state.started}}, {{state.dispatched}})"), []xxljob.State{xxljob.StateStarted, xxljob.StateDispatched}},
+	{stated("l.state in ({{state.failed}}, {{state.timed_out}}, {{state.killed}}, {{state.lost}}, {{state.refused}}, {{state.discarded}})"), []xxljob.State{xxljob.StateFailed, xxljob.StateTimedOut, xxljob.StateKilled,
 		xxljob.StateLost, xxljob.StateRefused, xxljob.StateDiscarded}},
 }
 
@@ -163,7 +163,10 @@ func (s *Store) runsQuery(f xxljob.RunFilter) (q query) {
 		parts = []string{page(" and l.id = " + id + " and coalesce(l.trigger_id, l.id) = " + id), page(" and l.trigger_id = " + id + " and l.id > " + id)}
 	case f.JobID != 0:
 		shard := fmt.Sprintf(" and l.shard = (select %s::bigint %% nullif(pg_catalog.count(*), 0) from %s.xxl_job_lock)", q.arg(f.JobID), s.schema)
-		parts = []string{page(" and l.state = 0"), page(" and l.state in (1, 2)" + shard), page(" and l.state > 2")}
+		parts = []string{
+			page(stated(" and l.state = {{state.planned}}")), page(stated(" and l.state in ({{state.started}}, {{state.dispatched}})") + shard),
+			page(stated(" and l.state > {{state.dispatched}}")),
+		}
 	default:
 		q.sql = mark + page("")
 		return q
@@ -202,4 +205,14 @@ func (s *Store) boundRuns(q *query, f *xxljob.RunFilter) {
 	if f.Before > 0 {
 		q.add("l.id < " + q.arg(f.Before))
 	}
+}
+
+// listQueries are the statements of this file.
+type listQueries struct {
+	runByID, runsByID string
+}
+
+func (q *listQueries) write() {
+	q.runByID = `select {{run}} from {{schema}}.xxl_job_log l where l.id = $1`
+	q.runsByID = `select {{run}} from {{schema}}.xxl_job_log l where l.id = any($1::bigint[]) and l.id between $2 and $3 order by l.id`
 }

@@ -209,20 +209,22 @@ func (x *inspector) dependencies(t *testing.T, condition, arg string) []string {
 	return list
 }
 
-// queries are the fields of queries, each of which all returns.
+// queries are the statements of all files, each of which all returns.
 func (x *inspector) queries(t *testing.T) (list []inspected) {
 	t.Helper()
-	in := map[*string]bool{}
-	for _, sql := range x.sql.all() {
-		in[sql] = true
-	}
-	v := reflect.ValueOf(x.sql).Elem()
-	for i := range v.NumField() {
-		name, sql := v.Type().Field(i).Name, v.Field(i).String()
-		if len(in) != v.NumField() || sql == "" {
-			t.Fatalf("queries.all returns %d statements of %d; %s is %q", len(in), v.NumField(), name, sql)
+	v, all := reflect.ValueOf(x.sql).Elem(), x.sql.all()
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		if f.Anonymous {
+			continue
+		}
+		name, sql := f.Name, v.FieldByIndex(f.Index).String()
+		if sql == "" {
+			t.Fatalf("the statement %s is not written", name)
 		}
 		list = append(list, inspected{name, sql})
+	}
+	if len(list) != len(all) || len(list) < 140 {
+		t.Fatalf("queries.all returns %d statements of %d", len(all), len(list))
 	}
 	for _, sql := range append(x.begin(time.Second)[1:], setOurPath, hintSettings) {
 		list = append(list, inspected{"begin", sql})

@@ -254,3 +254,25 @@ func (s *Store) inBatches(ctx context.Context, name, sql string, lo, hi int64) e
 	}
 	return nil
 }
+
+// partitionQueries are the statements of this file.
+type partitionQueries struct {
+	partitions, endOldJobs, endOld, deleteKeys, deleteRuns string
+}
+
+func (q *partitionQueries) write() {
+	q.partitions = `select c.relname from pg_catalog.pg_inherits h join pg_catalog.pg_class c on c.oid = h.inhrelid
+	where h.inhparent = '{{literal}}.xxl_job_log'::pg_catalog.regclass::pg_catalog.oid order by c.relname`
+	q.endOldJobs = `select distinct p.job_id from (select p.job_id from {{schema}}.xxl_job_log p where p.id between $1 and $2 and p.state = {{state.planned}}
+	order by p.id + 0 limit $3) p`
+	q.endOld = `update {{schema}}.xxl_job_log l set state = case when l.state = {{state.planned}} then {{state.cancelled}} else {{state.lost}} end, handle_time = {{now}}, inbox = null,
+		alarm_status = case when l.state = {{state.planned}} then 1 else l.alarm_status end, reason = 'retention'
+	where l.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.id between $1 and $2 and p.state = {{state.planned}} order by p.id + 0 limit $3
+		for no key update) operator(pg_catalog.||) array(select p.id from {{schema}}.xxl_job_log p where p.id between $1 and $2 and p.state in ({{state.started}}, {{state.dispatched}}) order by p.id + 0 limit $3
+		for no key update)) and l.id between $1 and $2
+	returning {{run}}`
+	q.deleteKeys = `delete from {{schema}}.xxl_job_trigger_key k
+	where k.ctid = any(array(select p.ctid from {{schema}}.xxl_job_trigger_key p where p.run_id between $1 and $2 limit $3)) returning 1`
+	q.deleteRuns = `delete from {{schema}}.xxl_job_log l where l.id between $1 and $2
+	and l.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.id between $1 and $2 limit $3)) returning 1`
+}

@@ -81,11 +81,11 @@ func (d *planData) jobCases() []planCase {
 	return []planCase{
 		{name: "now", sql: q.now},
 		{name: "newJobID", sql: q.newJobID},
-		{name: "insertJob", sql: q.insertJob, args: definitionArgs(fresh)},
+		{name: "insertJob", sql: q.insertJob, args: jobColumns.values(fresh)},
 		{name: "insertNext", sql: q.insertNext, args: d.insertNext(fresh).args},
 		{name: "insertChange", sql: q.insertChange, args: []any{42, 1, "somebody", "update"}},
 		{name: "changes", sql: q.changes, args: []any{42, 100}, rows: 1},
-		{name: "updateJob", sql: q.updateJob, args: definitionArgs(old)},
+		{name: "updateJob", sql: q.updateJob, args: jobColumns.values(old)},
 		{name: "updateNext", sql: q.updateNext, args: d.insertNext(old).args},
 		{name: "deleteJob", sql: q.deleteJob, args: []any{42}},
 		{name: "deleteNext", sql: q.deleteNext, args: []any{42}},
@@ -138,7 +138,7 @@ func (d *planData) listsCases() []planCase {
 		{name: "jobsByKeys 1000", sql: q.jobsByKeys, args: []any{"app-2", keys}, rows: 1000},
 		{name: "takenKeys 1000", sql: q.takenKeys, args: []any{"app-2", keys}, rows: 1000},
 		{name: "newJobIDs", sql: q.newJobIDs, args: []any{1000}, rows: 1000},
-		{name: "insertJobs", sql: q.insertJobs, args: columnsOf(fresh, definitionArgs), rows: 1000},
+		{name: "insertJobs", sql: q.insertJobs, args: columnsOf(fresh, jobColumns.values), rows: 1000},
 		{name: "insertNexts", sql: q.insertNexts, args: next, batch: 1000},
 		{name: "insertChanges", sql: q.insertChanges, args: []any{ids, "somebody"}, batch: 1000},
 		{name: "insertNamed", sql: q.insertNamed, args: []any{ids, 1}, batch: 1000},
@@ -313,10 +313,11 @@ func (d *planData) dispatchArgs(n int, free bool) []any {
 		x.places = append(x.places, i)
 	}
 	args, ids := x.args()
-	if lo, hi := rangeOf(ids); free {
-		args = append(args, lo, hi)
+	if !free {
+		return dispatchedArgs.values(args)
 	}
-	return args
+	args["lo"], args["hi"] = rangeOf(ids)
+	return dispatchedFreeArgs.values(args)
 }
 
 func (d *planData) handoverCases() []planCase {
@@ -410,10 +411,10 @@ func (d *planData) triggerCases() []planCase {
 		{name: "addKey", sql: q.addKey, args: []any{42, "a new key"}, rows: 1},
 		{name: "keyRun", sql: q.keyRun, args: []any{42, "order-42"}, reach: reachOne},
 		{name: "keyID", sql: q.keyID, args: []any{42, "order-42"}, rows: 1},
-		{name: "addRun", sql: q.addRun, args: triggerArgs(42, nil, &t), rows: 1},
-		{name: "addRun with key", sql: q.addRun, args: triggerArgs(42, &id, &t), rows: 1},
-		{name: "planRun", sql: q.planRun, args: triggerArgs(42, nil, &t), rows: 1},
-		{name: "planRunTold", sql: q.planRunTold, args: append(triggerArgs(42, nil, &t), "a_channel"), rows: 1},
+		{name: "addRun", sql: q.addRun, args: triggerArguments.values(triggerArgs(42, nil, &t)), rows: 1},
+		{name: "addRun with key", sql: q.addRun, args: triggerArguments.values(triggerArgs(42, &id, &t)), rows: 1},
+		{name: "planRun", sql: q.planRun, args: triggerArguments.values(triggerArgs(42, nil, &t)), rows: 1},
+		{name: "planRunTold", sql: q.planRunTold, args: append(triggerArguments.values(triggerArgs(42, nil, &t)), "a_channel"), rows: 1},
 	}
 }
 

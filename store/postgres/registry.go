@@ -35,7 +35,7 @@ func (s *Store) PutAddresses(ctx context.Context, regs []xxljob.Registration) er
 	if lockedOut(err) {
 		err = put(s.sql.putAddressesFree)
 	}
-	return failed(leftOut(err, len(list)-stored), "register %s", named(regs))
+	return failed(leftOut(err, len(list)-stored), "register %s", batchName(regs))
 }
 
 // DropAddresses removes registrations of the given boot ids, or whatever theirs are
@@ -54,7 +54,7 @@ func (s *Store) DropAddresses(ctx context.Context, regs []xxljob.Registration) e
 	if lockedOut(err) {
 		err = drop(s.sql.dropAddressesFree)
 	}
-	return failed(leftOut(err, left), "deregister %s", named(regs))
+	return failed(leftOut(err, left), "deregister %s", batchName(regs))
 }
 
 // leftOut makes what was left out because of locks an error. A row that another
@@ -69,8 +69,8 @@ func leftOut(err error, n int) error {
 	return err
 }
 
-// named is what an error says of a batch.
-func named(regs []xxljob.Registration) string {
+// batchName is what an error says of a batch.
+func batchName(regs []xxljob.Registration) string {
 	if len(regs) == 1 {
 		return fmt.Sprintf("%q of %q", regs[0].Address, regs[0].App)
 	}
@@ -170,4 +170,61 @@ func readRegistrations(list *[]xxljob.Registration) result {
 func (s *Store) ForgetAddresses(ctx context.Context, maxAge time.Duration) error {
 	err := s.one(ctx, bounds{name: "forget_addresses"}, statement{s.sql.forgetAddresses, []any{maxAge.Microseconds()}, nil})
 	return failed(err, "forget addresses")
+}
+
+// registryQueries are the statements of this file.
+type registryQueries struct {
+	putAddresses, putAddressesFree, dropAddresses, dropAddressesFree, addresses string
+	registrations, registrationsOf, forgetAddresses                             string
+}
+
+// Rows of the registry are locked in order of their keys, whoever locks them. A
+// refresh changes no column of the one index, so on its half-full pages the new
+// version takes the place of one that is gone (HOT). An index on update_time would
+// be written with each refresh, some hundred times a second, to save one reading of
+// the table (100,000 rows are about 30 MB) an hour.
+func (q *registryQueries) write() {
+	const stamp = `date_trunc('milliseconds', clock_timestamp())`
+	put := func(head, only string) string {
+		return head + `insert into {{schema}}.xxl_job_registry (registry_group, registry_key, registry_value, boot_id, capabilities, update_time)
+	select 'EXECUTOR', b.app, b.address, b.boot, b.can::text[], ` + stamp + `
+	from unnest($1::text[], $2::text[], $3::text[], $4::text[]) with ordinality b(app, address, boot, can, ord)` + only + `
+	order by b.ord
+	on conflict (registry_group, registry_key, registry_value) do update
+		set boot_id = excluded.boot_id, capabilities = excluded.capabilities, update_time = ` + stamp + `
+	returning 1`
+	}
+	// found are the rows of a batch that are there.
+	const found = ` from unnest($1::text[], $2::text[], $3::text[]) with ordinality b(app, address, boot, ord)
+	join {{schema}}.xxl_job_registry r on r.registry_group = 'EXECUTOR' and r.registry_key = b.app and r.registry_value = b.address`
+	const inOrder = ` order by r.registry_key, r.registry_value`
+	q.putAddresses = put("", "")
+	q.putAddressesFree = put(`with free as materialized (select b.ord`+found+inOrder+` for no key update of r skip locked),
+	locked as materialized (select b.ord`+found+` except select ord from free)
+	`, `
+	where b.ord <> all(array(select ord from locked))`)
+	// The rows are locked first, since a delete locks in the order of its plan. It
+	// goes by their keys: of a row that was refreshed while it was waited for, the
+	// place that was read is that of a version that is gone.
+	const matching = found + `
+	where b.boot = '' or b.boot = r.boot_id`
+	drop := func(free string) string {
+		return `with found as materialized (select b.ord, r.registry_key, r.registry_value` + matching + inOrder + ` for update of r` + free + `)`
+	}
+	const dropFound = `delete from {{schema}}.xxl_job_registry r using found
+	where r.registry_group = 'EXECUTOR' and r.registry_key = found.registry_key and r.registry_value = found.registry_value`
+	q.dropAddresses = drop("") + `
+	` + dropFound
+	q.dropAddressesFree = drop(` skip locked`) + `, dropped as (` + dropFound + `)
+	select b.ord` + matching + ` except select ord from found`
+	list := `select r.registry_key, r.registry_value, r.boot_id, r.capabilities, r.update_time from {{schema}}.xxl_job_registry r
+	where r.registry_group = 'EXECUTOR'`
+	q.addresses = list + ` and r.registry_key = $1 and r.update_time >= clock_timestamp() - $2::bigint::double precision * interval '1 microsecond'
+	order by r.registry_value`
+	q.registrations = list + ` and (r.registry_key, r.registry_value) > ($1::text, $2::text)` + inOrder + ` limit $3`
+	q.registrationsOf = list + ` and (r.registry_key, r.registry_value) > ($1::text, $2::text) and r.registry_key = $4` + inOrder + ` limit $3`
+	// All of the table is read, and not by way of the index, which would be slower.
+	q.forgetAddresses = `delete from {{schema}}.xxl_job_registry r where r.ctid = any(array(
+		select p.ctid from {{schema}}.xxl_job_registry p where p.registry_group || '' = 'EXECUTOR'
+		and p.update_time < clock_timestamp() - $1::bigint::double precision * interval '1 microsecond' for update skip locked))`
 }

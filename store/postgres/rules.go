@@ -163,3 +163,42 @@ func fenceArgs(shards []xxljob.Shard) (ids []int16, epochs []int64) {
 func conflict(want, got int64) error {
 	return fmt.Errorf("%w: version %d, not %d", xxljob.ErrConflict, got, want)
 }
+
+// ruleQueries are the statements of this file.
+type ruleQueries struct {
+	idleJobs, lockIdle, lockIdleFree, rearm, finishNext, finishJob, noteStops, sweepIdle string
+	sweepRearm                                                                           string
+}
+
+func (q *ruleQueries) write() {
+	q.idleJobs = `select n.job_id from {{schema}}.xxl_job_next n
+	where n.job_id = any($1::int[]) and n.trigger_next_time = 0 and (n.trigger_status = 1 and not n.manual or n.wait_run <> 0)`
+	q.lockIdle = `select n.job_id from {{schema}}.xxl_job_next n where n.job_id = any($1::int[]) order by n.job_id for no key update`
+	q.lockIdleFree = q.lockIdle + ` skip locked`
+	// Not a join: the planner expects few runs and would compare each with each job.
+	q.rearm = `update {{schema}}.xxl_job_next n set wait_run = 0,
+	trigger_next_time = case when n.delay > 0 then ($3::bigint[])[pg_catalog.array_position($2::bigint[], n.wait_run)] + n.delay else 0 end
+	where n.job_id = any($1::int[]) and n.trigger_next_time = 0 and n.wait_run <> 0 and n.wait_run = any($2)
+	returning n.shard, n.trigger_next_time`
+	q.finishNext = `update {{schema}}.xxl_job_next n set trigger_status = 0
+	where n.job_id = any($1::int[]) and n.trigger_status = 1 and n.trigger_next_time = 0 and n.wait_run = 0 and not n.manual
+	and not exists (select from {{schema}}.xxl_job_log l where l.job_id = n.job_id and l.state = {{state.planned}}
+		and l.id between $2 and $3 and l.trigger_type in ({{born}}))
+	and not exists (select from {{schema}}.xxl_job_log l where l.shard = n.shard and l.job_id = n.job_id and l.state in ({{state.started}}, {{state.dispatched}})
+		and l.id between $2 and $3 and l.trigger_type in ({{born}}))
+	returning n.job_id`
+	q.finishJob = `update {{schema}}.xxl_job_info set trigger_status = 0, stop_reason = $2, update_time = {{now}} where id = any($1::int[])`
+	q.noteStops = `insert into {{schema}}.xxl_job_change (job_id, version, at, actor, verb)
+	select i.id, i.version, {{now}}, $2, 'stop' from {{schema}}.xxl_job_info i where i.id = any($1::int[]) order by i.id`
+	q.sweepIdle = `with ` + fence("$1", "$2", "") + `
+	select n.job_id from {{schema}}.xxl_job_next n join fence on fence.shard = n.shard
+	where n.trigger_next_time = 0 and (n.trigger_status = 1 and not n.manual or n.wait_run <> 0) order by n.job_id for no key update of n`
+	// A run that is waited for is mostly there; where it is not, the time of the
+	// sweep stands for its end.
+	q.sweepRearm = `update {{schema}}.xxl_job_next n set wait_run = 0,
+	trigger_next_time = case when n.delay = 0 then 0 else n.delay + ` + milliseconds(`coalesce(
+		(select l.handle_time from {{schema}}.xxl_job_log l where l.id = n.wait_run), {{now}})`) + ` end
+	where n.job_id = any($1::int[]) and n.wait_run <> 0
+	and coalesce((select l.state > {{state.dispatched}} from {{schema}}.xxl_job_log l where l.id = n.wait_run), true)
+	returning n.shard, n.trigger_next_time`
+}

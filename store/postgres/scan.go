@@ -31,7 +31,7 @@ func (s *Store) scan(ctx context.Context, q xxljob.ScanQuery) (xxljob.ScanResult
 	var next nextTime
 	err := s.read(ctx,
 		statement{s.sql.scanJobs, []any{shards, from, before, max(q.Jobs, 0)}, readDue(&due)},
-		statement{s.sql.scanRuns, []any{shards, before, max(q.Runs, 0), lo, hi}, readRuns(&res.Runs)},
+		statement{s.sql.scanRuns, scanRunsArgs.values(named{"shards": shards, "before": before, "limit": max(q.Runs, 0), "lo": lo, "hi": hi}), readRuns(&res.Runs)},
 		statement{s.sql.next, []any{shards, before, lo, hi}, next.read})
 	if err != nil {
 		return xxljob.ScanResult{}, err
@@ -93,7 +93,7 @@ func (s *Store) loadRuns(ctx context.Context, shards []xxljob.Shard, runs []xxlj
 	lo, hi := rangeOf(ids)
 	in, epochs := fenceArgs(shards)
 	stamped := make(map[int64]int64, len(ids))
-	err := s.one(ctx, bounds{name: "stamp", lock: quickPatience}, statement{s.sql.stamp, []any{in, epochs, ids, lo, hi}, func(rows pgx.Rows) error {
+	err := s.one(ctx, bounds{name: "stamp", lock: quickPatience}, statement{s.sql.stamp, stampArgs.values(named{"shards": in, "epochs": epochs, "ids": ids, "lo": lo, "hi": hi}), func(rows pgx.Rows) error {
 		var id, epoch int64
 		err := rows.Scan(&id, &epoch)
 		stamped[id] = epoch
@@ -304,7 +304,7 @@ func (b *backlogs) get(ctx context.Context, s *Store, shards []int16) (map[int64
 	first := to
 	lo, hi := s.openRange()
 	n = map[int64]int{}
-	err := s.read(ctx, statement{s.sql.backlog, []any{shards, from, to, lo, hi}, func(rows pgx.Rows) error {
+	err := s.read(ctx, statement{s.sql.backlog, backlogArgs.values(named{"shards": shards, "from": from, "to": to, "lo": lo, "hi": hi}), func(rows pgx.Rows) error {
 		var job, count, earliest int64
 		err := rows.Scan(&job, &count, &earliest)
 		n[job] = int(count)
@@ -332,6 +332,59 @@ func (s *Store) Planned(ctx context.Context, q xxljob.PlannedQuery) ([]xxljob.Ru
 	}
 	lo, hi := s.openRange()
 	var runs []xxljob.Run
-	err := s.read(ctx, statement{s.sql.planned, []any{shards, milli(stored(q.Before)), milli(q.After), q.AfterID, q.Limit, lo, hi, q.App}, readRuns(&runs)})
+	err := s.read(ctx, statement{s.sql.planned, plannedArgs.values(named{
+		"shards": shards, "before": milli(stored(q.Before)), "after": milli(q.After), "after_id": q.AfterID, "limit": q.Limit, "lo": lo, "hi": hi, "app": q.App,
+	}), readRuns(&runs)})
 	return runs, failed(err, "read planned runs")
+}
+
+// scanRunsArgs are those of a scan for planned runs.
+var scanRunsArgs = argumentsOf("shards before limit lo hi")
+
+// stampArgs are those of the stamping of what a scan returns.
+var stampArgs = argumentsOf("shards epochs ids lo hi")
+
+// backlogArgs are those of the counting of planned runs.
+var backlogArgs = argumentsOf("shards from to lo hi")
+
+// plannedArgs are those of the reading of planned runs.
+var plannedArgs = argumentsOf("shards before after after_id limit lo hi app")
+
+// scanQueries are the statements of this file.
+type scanQueries struct {
+	definitions, scanJobs, scanRuns, next, stamp, backlog, planned string
+}
+
+func (q *scanQueries) write() {
+	q.definitions = `select ` + definitionColumns + ` from {{schema}}.xxl_job_info i where i.id = any($1::int[])`
+	// The subqueries hide the times from the planner. It would see that nothing is
+	// due, and plan each scan of many jobs anew, which takes longer than the scan.
+	q.scanJobs = `select n.job_id, n.version, n.trigger_next_time, n.trigger_last_time from {{schema}}.xxl_job_next n
+	where n.trigger_status = 1 and n.trigger_next_time > 0 and n.trigger_next_time between (select $2::bigint) and (select $3::bigint) and n.shard = any($1::smallint[])
+	order by n.trigger_next_time, n.shard, n.job_id + 0 limit (select $4::bigint)`
+	q.scanRuns = scanRunsArgs.in(`select {{run}} from {{schema}}.xxl_job_log l
+	where l.state = {{state.planned}} and l.plan_epoch is null and l.scheduled_time <= {{arg.before}} and l.shard = any({{arg.shards}}::smallint[]) and l.id between {{arg.lo}} and {{arg.hi}}
+	order by l.scheduled_time, l.id limit {{arg.limit}}`)
+	q.next = `(select n.trigger_next_time from {{schema}}.xxl_job_next n
+	where n.trigger_status = 1 and n.trigger_next_time > 0 and n.trigger_next_time > $2 and n.shard = any($1::smallint[])
+	order by n.trigger_next_time limit 1)
+	union all
+	(select l.scheduled_time from {{schema}}.xxl_job_log l
+	where l.state = {{state.planned}} and l.plan_epoch is null and l.scheduled_time > $2 and l.shard = any($1::smallint[]) and l.id between $3 and $4
+	order by l.scheduled_time limit 1)`
+	// What a scan returns is the owner's from here on, or it would be returned
+	// without end.
+	q.stamp = stampArgs.in(`with ` + fence("{{arg.shards}}", "{{arg.epochs}}", "skip locked") + `
+	update {{schema}}.xxl_job_log l set plan_epoch = (select fence.epoch from fence where fence.shard = l.shard)
+	where l.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.id = any({{arg.ids}}::bigint[]) and p.id between {{arg.lo}} and {{arg.hi}}
+		and p.state + 0 = {{state.planned}} and p.plan_epoch is null order by p.id for no key update skip locked))
+	and l.id between {{arg.lo}} and {{arg.hi}} and l.shard + 0 = any(array(select shard from fence))
+	returning l.id, l.plan_epoch`)
+	q.backlog = backlogArgs.in(`select l.job_id, count(*), min(l.scheduled_time) from {{schema}}.xxl_job_log l
+	where l.state = {{state.planned}} and l.scheduled_time between {{arg.from}} and {{arg.to}} and l.shard = any({{arg.shards}}::smallint[]) and l.id between {{arg.lo}} and {{arg.hi}}
+	group by l.job_id`)
+	q.planned = plannedArgs.in(`select {{run}} from {{schema}}.xxl_job_log l
+	where l.state = {{state.planned}} and l.scheduled_time <= {{arg.before}} and (l.scheduled_time, l.id) > ({{arg.after}}::bigint, {{arg.after_id}}::bigint)
+	and l.shard = any({{arg.shards}}::smallint[]) and l.id between {{arg.lo}} and {{arg.hi}} and ({{arg.app}} = '' or l.app_name = {{arg.app}})
+	order by l.scheduled_time, l.id limit {{arg.limit}}`)
 }

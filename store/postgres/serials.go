@@ -112,3 +112,12 @@ func (x *serials) ended(runs []xxljob.Run) {
 		}
 	}
 }
+
+// serialQueries are the statements of this file.
+type serialQueries struct {
+	startedJobs string
+}
+
+func (q *serialQueries) write() {
+	q.startedJobs = `select l.id, l.job_id from {{schema}}.xxl_job_log l where l.shard = any($1::smallint[]) and l.state in ({{state.started}}, {{state.dispatched}}) and l.id between $2 and $3`
+}

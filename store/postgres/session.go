@@ -423,3 +423,19 @@ func (l *lockSession) giveBack(ctx context.Context, s *Store, ids []int16) {
 		l.close()
 	}
 }
+
+// sessionQueries are the statements of this file.
+type sessionQueries struct {
+	nodeLock, tryLock, unlock, evict string
+}
+
+func (q *sessionQueries) write() {
+	// The statement sees the rows as they were before its own write, so the node's
+	// own row comes from the write.
+	q.nodeLock = `select pg_catalog.pg_try_advisory_lock_shared($1, pg_catalog.hashtext($2)), pg_catalog.hashtext($2)::bigint & 4294967295`
+	q.tryLock = `select s, pg_catalog.pg_try_advisory_lock($1, s::int) from unnest($2::smallint[]) s`
+	q.unlock = `select pg_catalog.pg_advisory_unlock($1, s::int) from unnest($2::smallint[]) s`
+	q.evict = `select pg_catalog.pg_terminate_backend(a.pid) from {{schema}}.xxl_job_node n
+	join pg_catalog.pg_stat_activity a on a.pid = n.lock_pid and a.backend_start = n.lock_start and a.application_name = n.lock_name
+	where n.incarnation = any($1::text[])`
+}

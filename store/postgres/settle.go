@@ -103,7 +103,10 @@ func settleArgs(verdicts []xxljob.Verdict) []any {
 		messages[i], newOwners[i], newTokens[i] = v.Msg, v.NewOwner, v.NewToken
 	}
 	ids16, epochs := fenceArgs(shards)
-	return []any{ids16, epochs, ids, in, owners, tokens, taken, messages, newOwners, newTokens}
+	return settleArguments.values(named{
+		"shards": ids16, "epochs": epochs, "ids": ids, "run_shards": in, "owners": owners, "tokens": tokens, "taken": taken,
+		"messages": messages, "new_owners": newOwners, "new_tokens": newTokens,
+	})
 }
 
 // tellSettled passes on what became of the runs.
@@ -123,4 +126,36 @@ func (s *Store) tellSettled(changed []xxljob.Run) {
 		}
 	}
 	s.wakeEnded(ended)
+}
+
+// settled is the compare of a verdict's compare-and-set.
+const settled = `from unnest({{arg.ids}}::bigint[], {{arg.run_shards}}::smallint[], {{arg.owners}}::text[], {{arg.tokens}}::bigint[], {{arg.taken}}::boolean[], {{arg.messages}}::text[], {{arg.new_owners}}::text[], {{arg.new_tokens}}::bigint[])
+		v(id, shard, owner, token, taken, msg, new_owner, new_token)
+	join fence on fence.shard = v.shard
+	where l.id = v.id and l.shard + 0 = v.shard and l.state + 0 = {{state.started}} and l.start_token = v.token
+	and coalesce(l.start_owner, substr(l.executor_address, 9)) = v.owner
+	and (l.taken_time is not null) = v.taken`
+
+// settleArguments are those of verdicts.
+var settleArguments = argumentsOf("shards epochs ids run_shards owners tokens taken messages new_owners new_tokens")
+
+// settleQueries are the statements of this file.
+type settleQueries struct {
+	settleLost, settleAdopt, settleKill, settleCancel, settleBack string
+}
+
+func (q *settleQueries) write() {
+	head := `with ` + fence("{{arg.shards}}", "{{arg.epochs}}", "") + `
+	update {{schema}}.xxl_job_log l set trigger_msg = ` + say("v.msg") + `, `
+	tail := ` returning {{run}}`
+	q.settleLost = settleArguments.in(head + `state = {{state.lost}}, handle_time = {{now}}, inbox = null ` + settled + tail)
+	q.settleAdopt = settleArguments.in(head + `start_owner = v.new_owner, start_token = v.new_token ` + settled + tail)
+	q.settleKill = settleArguments.in(head + `state = {{state.killed}}, handle_time = {{now}}, inbox = null ` + settled + ` and l.kill_reason is not null` + tail)
+	q.settleCancel = settleArguments.in(head + `state = {{state.cancelled}}, alarm_status = 1, handle_time = {{now}}, inbox = null,
+		reason = case when exists (select from {{schema}}.xxl_job_info i where i.id = l.job_id) then 'stop' else 'remove' end ` + settled + `
+	and not exists (select from {{schema}}.xxl_job_info i where i.id = l.job_id and i.shard = l.shard
+		and (i.trigger_status = 1 or l.trigger_type not in ({{born}})))` + tail)
+	q.settleBack = settleArguments.in(head + `state = {{state.planned}}, plan_epoch = null, start_owner = null, start_token = null, executor_address = null, executor_boot_id = null,
+		job_version = null, executor_handler = null, executor_block_strategy = null, inbox = null,
+		executor_param = case when l.param_set then l.executor_param end, trigger_time = null, taken_time = null ` + settled + tail)
 }

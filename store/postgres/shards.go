@@ -202,3 +202,30 @@ func (s *Store) ReleaseShards(ctx context.Context, incarnation string, shards []
 	s.wakeNodes()
 	return nil
 }
+
+// shardQueries are the statements of this file.
+type shardQueries struct {
+	shards, ensureShards, exclusive, tryExclusive, shardRows, lockRows, takeRows, releaseRows string
+	backend, endBlockers                                                                      string
+}
+
+func (q *shardQueries) write() {
+	q.shards = `select count(*) from {{schema}}.xxl_job_lock`
+	q.ensureShards = `insert into {{schema}}.xxl_job_lock (lock_name, shard, owner, epoch)
+	select 'shard_' || n::text, n, '', 0 from generate_series(0, $1::int - 1) n
+	where not exists (select from {{schema}}.xxl_job_lock)`
+	// A row, and no advisory lock: that anybody could take who may connect.
+	q.exclusive = `select 1 from {{schema}}.xxl_job_setting where name = '` + versionSetting + `' for update`
+	q.tryExclusive = q.exclusive + ` skip locked`
+	q.shardRows = `select shard, owner, epoch from {{schema}}.xxl_job_lock where shard = any($1::smallint[])`
+	q.lockRows = `select 1 from {{schema}}.xxl_job_lock where shard = any($1::smallint[]) order by shard for update`
+	q.takeRows = `update {{schema}}.xxl_job_lock k set owner = $1, epoch = k.epoch + 1
+	from unnest($2::smallint[], $3::text[], $4::bigint[]) q(shard, owner, epoch)
+	where k.shard = q.shard and k.owner = q.owner and k.epoch = q.epoch
+	returning k.shard, k.owner, k.epoch`
+	q.releaseRows = `update {{schema}}.xxl_job_lock k set owner = '' from unnest($2::smallint[], $3::bigint[]) q(shard, epoch)
+	where k.shard = q.shard and k.owner = $1 and k.epoch = q.epoch`
+	q.backend = `select pg_catalog.pg_backend_pid()`
+	q.endBlockers = `select pg_catalog.pg_terminate_backend(a.pid) from pg_catalog.pg_stat_activity a
+	where a.pid = any(pg_catalog.pg_blocking_pids($1::int)) and a.usename = current_user and a.query like '` + mark + `%'`
+}

@@ -352,3 +352,12 @@ func (s *Store) deliverAll() {
 		tell(w.finish)
 	}
 }
+
+// signalQueries are the statements of this file.
+type signalQueries struct {
+	notify string
+}
+
+func (q *signalQueries) write() {
+	q.notify = `select pg_catalog.pg_notify($1, p) from unnest($2::text[]) p`
+}

@@ -183,7 +183,9 @@ func (s *Store) insertSiblings(st *xxljob.Start, answer *xxljob.Started) stateme
 		mine = append(mine, isAt(st.Owner, address))
 	}
 	answer.Siblings = nil
-	return statement{s.sql.insertSiblings, []any{st.RunID, sharding, addresses, owners, inboxes, mine, sparse(boots)}, readRuns(&answer.Siblings)}
+	return statement{s.sql.insertSiblings, siblingArgs.values(named{
+		"run": st.RunID, "shardings": sharding, "addresses": addresses, "owners": owners, "inboxes": inboxes, "taken": mine, "boots": sparse(boots),
+	}), readRuns(&answer.Siblings)}
 }
 
 // inboxColumn is the incarnation that a run is handed over to; nothing, for null,
@@ -250,8 +252,13 @@ func (s *Store) startArgs(starts []xxljob.Start, g startGroup) []any {
 	if g.refused { // alone in its group
 		reason = starts[g.places[0]].HandleMsg
 	}
-	return []any{ids16, epochs, there, int16(state), ids, jobs, in, versions, tokens, sparse(owners), addresses, sparse(inboxes), sparse(mine),
-		handlers, blocks, sparse(params), retries, sparse(shardings), messages, sparse(busy), openLo, openHi, attachedOnly(targets), lo, hi, all, words.list, upTo(n), sparse(boots), nonempty(reason)}
+	return startArguments.values(named{
+		"fence_shards": ids16, "fence_epochs": epochs, "nodes": there, "state": int16(state), "ids": ids, "jobs": jobs, "shards": in, "versions": versions,
+		"tokens": tokens, "owners": sparse(owners), "addresses": addresses, "inboxes": sparse(inboxes), "taken": sparse(mine),
+		"handlers": handlers, "blocks": blocks, "params": sparse(params), "retries": retries, "shardings": sparse(shardings), "messages": messages,
+		"busy": sparse(busy), "open_lo": openLo, "open_hi": openHi, "targets": attachedOnly(targets), "lo": lo, "hi": hi, "all": all,
+		"words": words.list, "ords": upTo(n), "boots": sparse(boots), "reason": nonempty(reason),
+	})
 }
 
 func attachedOnly(addresses []string) (attached []string) {
@@ -266,4 +273,65 @@ func attachedOnly(addresses []string) (attached []string) {
 func isAttached(address string) bool {
 	_, attached := xxljob.LocalIncarnation(address)
 	return attached
+}
+
+// startArguments are those of a start.
+var startArguments = argumentsOf(
+	"fence_shards fence_epochs nodes state ids jobs shards versions tokens owners addresses inboxes taken",
+	"handlers blocks params retries shardings messages busy open_lo open_hi targets lo hi all words ords",
+	"boots reason",
+)
+
+// siblingArgs are those of the further parts of a broadcast.
+var siblingArgs = argumentsOf("run shardings addresses owners inboxes taken boots")
+
+// startQueries are the statements of this file.
+type startQueries struct {
+	start, startFree, insertSiblings string
+}
+
+func (q *startQueries) write() {
+	// word is a text of which a batch has few: its place in the list of words is in
+	// the array, 0 for null.
+	word := func(places string) string { return "({{arg.words}}::text[])[(" + places + "::smallint[])[s.ord]]" }
+	start := func(free, only string) string {
+		return `with ` + fence("{{arg.fence_shards}}", "{{arg.fence_epochs}}", free) + `, ` + nodes("{{arg.nodes}}", free) + `
+	update {{schema}}.xxl_job_log l set state = {{arg.state}}::smallint,
+		start_owner = ` + word("{{arg.owners}}") + `, start_token = case when {{arg.state}}::smallint = {{state.started}} then ({{arg.tokens}}::bigint[])[s.ord] end, executor_address = ` + word("{{arg.addresses}}") + `,
+		inbox = ` + word("{{arg.inboxes}}") + `, trigger_time = case when {{arg.state}}::smallint = {{state.started}} then {{now}} end,
+		taken_time = case when ({{arg.taken}}::boolean[])[s.ord] then {{now}} end,
+		handle_time = case when {{arg.state}}::smallint <> {{state.started}} then {{now}} end,
+		job_version = s.version, executor_handler = ` + word("{{arg.handlers}}") + `, executor_block_strategy = ` + word("{{arg.blocks}}") + `,
+		executor_param = s.param, executor_fail_retry_count = ({{arg.retries}}::int[])[s.ord],
+		executor_sharding_param = coalesce(` + word("{{arg.shardings}}") + `, l.executor_sharding_param), executor_boot_id = ` + word("{{arg.boots}}") + `,
+		trigger_msg = ` + say(word("{{arg.messages}}")) + `, handle_msg = coalesce({{arg.reason}}::text, l.handle_msg)
+	from (select unnest({{arg.ids}}::bigint[]) id, unnest({{arg.jobs}}::int[]) job_id, unnest({{arg.shards}}::smallint[]) shard, unnest({{arg.versions}}::bigint[]) version,
+		unnest({{arg.params}}::text[]) param, unnest({{arg.ords}}::int[]) ord) s
+	join {{schema}}.xxl_job_info i on i.id = s.job_id and i.shard = s.shard and i.version = s.version
+	where s.shard = any(array(select shard from fence))` + only + `
+	and l.id = s.id and l.shard + 0 = s.shard and l.job_id + 0 = s.job_id and l.state + 0 = {{state.planned}}
+	and (i.trigger_status = 1 or l.trigger_type not in ({{born}}))
+	and (coalesce(({{arg.shardings}}::smallint[])[s.ord], 0) = 0 or l.executor_sharding_param is null)
+	and (coalesce(({{arg.inboxes}}::smallint[])[s.ord], 0) = 0 or ` + word("{{arg.inboxes}}") + ` in (select incarnation from nodes))
+	and ({{arg.all}}::int = 0 or (select count(*) from nodes) = {{arg.all}}) and {{arg.lo}}::bigint <= {{arg.hi}}::bigint
+	and (coalesce(({{arg.busy}}::smallint[])[s.ord], 0) = 0 or not exists (select from {{schema}}.xxl_job_log b where b.shard = s.shard and b.job_id = s.job_id
+		and b.state = {{state.started}} and (b.executor_address = ` + word("{{arg.busy}}") + ` or b.executor_address = any({{arg.targets}}::text[])) and b.id between {{arg.open_lo}} and {{arg.open_hi}}))
+	returning s.ord, {{run}}`
+	}
+	q.start = startArguments.in(start("", ""))
+	q.startFree = startArguments.in(start("skip locked", `
+		and s.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.id = any({{arg.ids}}::bigint[]) and p.id between {{arg.lo}} and {{arg.hi}}
+			and p.state + 0 = {{state.planned}} order by p.id for no key update skip locked))`))
+	q.insertSiblings = siblingArgs.in(`insert into {{schema}}.xxl_job_log as l (id, job_id, shard, app_name, trigger_id, parent_id, attempt, trigger_type,
+		scheduled_time, state, executor_sharding_param, executor_param, param_set, address_list, executor_fail_retry_count, plan_epoch,
+		job_version, executor_handler, executor_block_strategy, executor_address, executor_boot_id, start_owner, start_token, inbox,
+		add_time, trigger_time, taken_time, trigger_msg, first_time, last_time, instants, reason)
+	select {{run_id}}, l.job_id, l.shard, l.app_name, coalesce(l.trigger_id, l.id), l.parent_id, l.attempt, l.trigger_type,
+		l.scheduled_time, {{state.started}}, s.sharding, l.executor_param, l.param_set, l.address_list, l.executor_fail_retry_count, l.plan_epoch,
+		l.job_version, l.executor_handler, l.executor_block_strategy, s.address, s.boot, s.owner, l.start_token, s.inbox,
+		{{now}}, l.trigger_time, case when s.mine then {{now}} end, l.trigger_msg, l.first_time, l.last_time, l.instants, l.reason
+	from {{schema}}.xxl_job_log l, (select * from unnest({{arg.shardings}}::text[], {{arg.addresses}}::text[], {{arg.owners}}::text[], {{arg.inboxes}}::text[], {{arg.taken}}::boolean[], {{arg.boots}}::text[])
+		with ordinality s(sharding, address, owner, inbox, mine, boot, ord) order by ord) s
+	where l.id = {{arg.run}}
+	returning {{run}}`)
 }

@@ -171,3 +171,23 @@ func (s *Store) whoMigrates(ctx context.Context, conn *pgx.Conn, err error) erro
 	}
 	return fmt.Errorf("%w; the lock of migrations is held by %v, which may not migrate: %w", err, x, errSquatted)
 }
+
+// strangerQueries are the statements of this file.
+type strangerQueries struct {
+	strangers, migrators string
+}
+
+func (q *strangerQueries) write() {
+	q.strangers = `select coalesce(p.pid, 0), coalesce(a.usename::text, ''), coalesce(a.application_name, ''), array_agg(p.objid::bigint)
+	from pg_catalog.pg_locks p left join pg_catalog.pg_stat_activity a on a.pid = p.pid
+	where p.locktype = 'advisory' and p.objsubid = 2 and p.granted and p.classid = $1::bigint::oid and p.objid = any($2::bigint[]::oid[])
+	and p.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())
+	and not ` + ifHolderMay + `pg_catalog.has_table_privilege(r.oid, '{{literal}}.xxl_job_lock'::pg_catalog.regclass::oid, 'UPDATE')` + holderMay + `
+	group by p.pid, a.usename, a.application_name order by p.pid`
+	q.migrators = `select coalesce(p.pid, 0), coalesce(a.usename::text, ''), coalesce(a.application_name, ''),
+		` + ifHolderMay + `(pg_catalog.has_database_privilege(r.oid, p.database, 'CREATE') or exists (select from pg_catalog.pg_namespace n
+			where n.nspname = $3::text and pg_catalog.has_schema_privilege(r.oid, n.oid, 'CREATE')))` + holderMay + `
+	from pg_catalog.pg_locks p left join pg_catalog.pg_stat_activity a on a.pid = p.pid
+	where p.locktype = 'advisory' and p.objsubid = 2 and p.granted and p.classid = $1::bigint::oid and p.objid = $2::bigint::oid
+	and p.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())`
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -31,7 +32,7 @@ func (s *Store) AddRun(ctx context.Context, jobID int64, t xxljob.Trigger) (xxlj
 				}
 			}
 			var runs []xxljob.Run
-			if err := x.do(ctx, statement{s.sql.addRun, triggerArgs(jobID, id, &t), readRuns(&runs)}); err != nil {
+			if err := x.do(ctx, statement{s.sql.addRun, triggerArguments.values(triggerArgs(jobID, id, &t)), readRuns(&runs)}); err != nil {
 				return err
 			}
 			if len(runs) == 0 {
@@ -75,7 +76,7 @@ func (s *Store) takeKey(ctx context.Context, do doer, jobID int64, key string) (
 }
 
 // triggerArgs are the arguments of addRun and planRun.
-func triggerArgs(jobID int64, id *int64, t *xxljob.Trigger) []any {
+func triggerArgs(jobID int64, id *int64, t *xxljob.Trigger) named {
 	kind := t.Type
 	if kind == "" {
 		kind = xxljob.TriggerManual
@@ -88,7 +89,10 @@ func triggerArgs(jobID int64, id *int64, t *xxljob.Trigger) []any {
 	if len(t.Addresses) > 0 {
 		addresses = t.Addresses
 	}
-	return []any{jobID, id, string(kind), milli(stored(t.At)), shardingColumn(t.Shard), t.Param, flag(t.Param != nil), addresses, retries}
+	return named{
+		"job": jobID, "id": id, "type": string(kind), "at": milli(stored(t.At)), "sharding": shardingColumn(t.Shard),
+		"param": t.Param, "param_set": flag(t.Param != nil), "addresses": addresses, "retries": retries,
+	}
 }
 
 // TriggerTx plans a run of the job in the caller's own transaction, at any
@@ -153,11 +157,11 @@ func (s *Store) triggerTx(ctx context.Context, noTx bool, jobID int64, t xxljob.
 		}
 		id = &key
 	}
-	plan, args := s.sql.planRun, triggerArgs(jobID, id, &t)
+	plan, args, values := s.sql.planRun, triggerArguments, triggerArgs(jobID, id, &t)
 	if s.cfg.TxNotify {
-		plan, args = s.sql.planRunTold, append(args, s.channel)
+		plan, args, values["channel"] = s.sql.planRunTold, triggerToldArguments, s.channel
 	}
-	run, err := queryID(plan, args...)
+	run, err := queryID(plan, args.values(values)...)
 	if noRows(err) {
 		return 0, absentJob(jobID)
 	}
@@ -180,3 +184,38 @@ func (id absentJob) Error() string {
 func (absentJob) Is(target error) bool { return target == xxljob.ErrNotFound }
 
 func noRows(err error) bool { return errors.Is(err, sql.ErrNoRows) }
+
+// triggerQueries are the statements of this file.
+type triggerQueries struct {
+	keyID, addKey, keyRun, addRun, planRun, planRunTold string
+}
+
+// triggerArguments are those of a trigger, and triggerToldArguments those of one that the
+// transaction tells of.
+var (
+	triggerArguments     = argumentsOf("job id type at sharding param param_set addresses retries")
+	triggerToldArguments = append(slices.Clone(triggerArguments), "channel")
+)
+
+// write writes them. Those that make a trigger's key and its run are for the host's
+// transactions too, whose path is whatever the host has set.
+func (q *triggerQueries) write() {
+	q.keyID = `select k.run_id from {{schema}}.xxl_job_trigger_key k
+	where k.job_id operator(pg_catalog.=) $1 and k.trigger_key operator(pg_catalog.=) $2`
+	q.addKey = `insert into {{schema}}.xxl_job_trigger_key (job_id, trigger_key, run_id)
+	select i.id, $2::text, {{run_id}} from {{schema}}.xxl_job_info i where i.id operator(pg_catalog.=) $1
+	on conflict do nothing returning run_id`
+	q.keyRun = `select {{run}} from {{schema}}.xxl_job_log l
+	where l.id = (select k.run_id from {{schema}}.xxl_job_trigger_key k where k.job_id = $1 and k.trigger_key = $2)`
+	insert := `insert into {{schema}}.xxl_job_log as l (id, job_id, shard, app_name, trigger_type, scheduled_time, state,
+		executor_sharding_param, executor_param, param_set, address_list, executor_fail_retry_count, add_time)
+	select coalesce({{arg.id}}::bigint, {{run_id}}), i.id, i.shard, i.app_name, {{arg.type}}, greatest({{arg.at}}::bigint, ` + milliseconds("{{now}}") + `),
+		{{state.planned}}, {{arg.sharding}}, {{arg.param}}, {{arg.param_set}}, {{arg.addresses}}, {{arg.retries}}, {{now}}
+	from {{schema}}.xxl_job_info i where i.id operator(pg_catalog.=) {{arg.job}}`
+	q.addRun = triggerArguments.in(insert + ` for key share of i returning {{run}}`)
+	q.planRun = triggerArguments.in(insert + ` returning l.id`)
+	// The hint is a scan hint as wakeRun sends it. It stands in the condition, for the
+	// planner leaves out what nobody reads.
+	q.planRunTold = triggerToldArguments.in(`with l as (` + insert + ` returning l.id, l.shard)
+	select l.id from l where pg_catalog.pg_notify({{arg.channel}}, 's' operator(pg_catalog.||) l.shard::text) is not null`)
+}
