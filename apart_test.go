@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/stage"
+
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/plain"
 	"github.com/xxljob/xxljob/route"
@@ -48,26 +50,26 @@ func (s *oneByOne) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.S
 }
 
 // handleParts has nodes note what they run in a journal.
-func handleParts(t *testing.T, parts *journal, nodes ...*node) {
+func handleParts(t *testing.T, parts *stage.Journal, nodes ...*stage.Node) {
 	for _, n := range nodes {
-		must(t, n.Handle("part", func(_ context.Context, task *xxljob.Task) error { parts.note(n.name, task); return nil }))
+		stage.Must(t, n.Handle("part", func(_ context.Context, task *xxljob.Task) error { parts.Note(n.Name, task); return nil }))
 	}
 }
 
 // broadcast makes a job, or finds it, that runs at all nodes when it is triggered.
-func broadcast(t *testing.T, n *node, name string) xxljob.Job {
+func broadcast(t *testing.T, n *stage.Node, name string) xxljob.Job {
 	done, err := n.EnsureJob(t.Context(), xxljob.Job{Name: name, Handler: "part", Route: route.ShardingBroadcast})
-	must(t, err)
+	stage.Must(t, err)
 	return done.Job
 }
 
 // triggerBroadcasts makes n such jobs, and triggers each.
-func triggerBroadcasts(t *testing.T, at *node, n int) (jobs []xxljob.Job) {
+func triggerBroadcasts(t *testing.T, at *stage.Node, n int) (jobs []xxljob.Job) {
 	for i := range n {
 		jobs = append(jobs, broadcast(t, at, fmt.Sprint("part ", i)))
 	}
 	for _, job := range jobs {
-		trigger(t, at, job)
+		stage.Trigger(t, at, job)
 	}
 	return jobs
 }
@@ -79,33 +81,33 @@ func TestManyStartsApart(t *testing.T) {
 	for _, stops := range []bool{false, true} {
 		t.Run(fmt.Sprint("a node stops ", stops), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				st, j, parts := &oneByOne{Store: memory.New()}, &journal{}, &journal{}
-				a, b := startNode(t, st, "a", j), startNode(t, st, "b", j)
+				st, j, parts := &oneByOne{Store: memory.New()}, &stage.Journal{}, &stage.Journal{}
+				a, b := stage.StartNode(t, st, "a", j), stage.StartNode(t, st, "b", j)
 				handleParts(t, parts, a, b)
 				time.Sleep(10 * time.Second)
-				seconds := addSeconds(t, b, 20)
+				seconds := stage.AddSeconds(t, b, 20)
 				for range 20 { // while it is quick
-					trigger(t, b, broadcast(t, b, "before"))
+					stage.Trigger(t, b, broadcast(t, b, "before"))
 					time.Sleep(100 * time.Millisecond)
 				}
 				st.each.Store(int64(100 * time.Millisecond))
 				var jobs []xxljob.Job
 				for i := range 120 {
 					nobodys, err := b.AddJob(t.Context(), xxljob.Job{App: "nobody", Name: fmt.Sprint("refused ", i), Handler: "part"})
-					must(t, err)
+					stage.Must(t, err)
 					jobs = append(jobs, broadcast(t, b, fmt.Sprint("part ", i)), nobodys)
 				}
 				from := time.Now()
 				time.Sleep(10*time.Second + 300*time.Millisecond)
 				var runs []int64
 				for _, job := range jobs {
-					runs = append(runs, trigger(t, b, job))
+					runs = append(runs, stage.Trigger(t, b, job))
 				}
 				time.Sleep(2 * time.Second)
 				killed := runs[len(runs)-2]
-				must(t, b.Kill(t.Context(), killed))
+				stage.Must(t, b.Kill(t.Context(), killed))
 				if stops {
-					stop(t, a)
+					stage.Stop(t, a)
 				}
 				for range 30 {
 					time.Sleep(time.Second)
@@ -116,7 +118,7 @@ func TestManyStartsApart(t *testing.T) {
 				to := time.Now()
 				for i, id := range runs {
 					run, err := st.Run(t.Context(), id)
-					must(t, err)
+					stage.Must(t, err)
 					want := xxljob.StateSucceeded
 					if i%2 == 1 {
 						want = xxljob.StateRefused
@@ -129,8 +131,8 @@ func TestManyStartsApart(t *testing.T) {
 					}
 				}
 				begun := map[string]int{}
-				for _, s := range slices.DeleteFunc(parts.all(), func(s started) bool { return s.due.Before(from) }) {
-					begun[fmt.Sprint(s.job, " ", s.shard)]++
+				for _, s := range slices.DeleteFunc(parts.All(), func(s stage.Started) bool { return s.Due.Before(from) }) {
+					begun[fmt.Sprint(s.Job, " ", s.Shard)]++
 				}
 				for part, n := range begun {
 					if n != 1 {
@@ -141,17 +143,17 @@ func TestManyStartsApart(t *testing.T) {
 				if stops {
 					most *= 2 // the node that stops sees one through
 				}
-				for _, s := range j.all() {
-					if late := s.at.Sub(s.due); late > most {
-						t.Errorf("run %d began %v late, want %v at most", s.run, late, most)
+				for _, s := range j.All() {
+					if late := s.At.Sub(s.Due); late > most {
+						t.Errorf("run %d began %v late, want %v at most", s.Run, late, most)
 					}
 				}
 				time.Sleep(10 * time.Second)
-				stop(t, b)
+				stage.Stop(t, b)
 				if !stops {
-					stop(t, a)
+					stage.Stop(t, a)
 				}
-				if got := auditSeconds(t, st, j, seconds, from, to); got != (audit{}) {
+				if got := stage.AuditSeconds(t, st, j, seconds, from, to); got != (stage.Audit{}) {
 					t.Errorf("audit: %+v", got)
 				}
 			})
@@ -162,32 +164,32 @@ func TestManyStartsApart(t *testing.T) {
 // TestAStartApartThatComesAgain: one of five broadcasts, the only runs of a node, is not
 // started at first. It is a moment later.
 func TestAStartApartThatComesAgain(t *testing.T) {
-	for name, disturb := range map[string]func(*testing.T, *node, []xxljob.Job){
-		"its start fails": func(t *testing.T, n *node, _ []xxljob.Job) {
+	for name, disturb := range map[string]func(*testing.T, *stage.Node, []xxljob.Job){
+		"its start fails": func(t *testing.T, n *stage.Node, _ []xxljob.Job) {
 			time.Sleep(350 * time.Millisecond)
-			n.faults.Inject("Start", storetest.Fault{Before: true, Calls: 1})
+			n.Faults.Inject("Start", storetest.Fault{Before: true, Calls: 1})
 		},
-		"its job is edited": func(t *testing.T, n *node, jobs []xxljob.Job) {
+		"its job is edited": func(t *testing.T, n *stage.Node, jobs []xxljob.Job) {
 			time.Sleep(350 * time.Millisecond)
 			for _, job := range jobs {
 				job.Author = "somebody"
 				_, err := n.UpdateJob(t.Context(), job)
-				must(t, err)
+				stage.Must(t, err)
 			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				st, parts := slowOneByOne(), &journal{}
-				n := startNode(t, st, "n", &journal{})
+				st, parts := slowOneByOne(), &stage.Journal{}
+				n := stage.StartNode(t, st, "n", &stage.Journal{})
 				handleParts(t, parts, n)
 				time.Sleep(10 * time.Second)
 				disturb(t, n, triggerBroadcasts(t, n, 5))
 				time.Sleep(5 * time.Second)
-				if n := len(parts.all()); n != 5 {
+				if n := len(parts.All()); n != 5 {
 					t.Errorf("%d of 5 were run", n)
 				}
-				stop(t, n)
+				stage.Stop(t, n)
 			})
 		})
 	}
@@ -197,26 +199,26 @@ func TestAStartApartThatComesAgain(t *testing.T) {
 // when its executor is there is run.
 func TestAnExecutorThatComesWhileRunsAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st, parts := slowOneByOne(), &journal{}
-		n := startNode(t, st, "n", &journal{})
+		st, parts := slowOneByOne(), &stage.Journal{}
+		n := stage.StartNode(t, st, "n", &stage.Journal{})
 		time.Sleep(10 * time.Second)
 		var jobs []xxljob.Job
 		for i := range 100 {
 			job, err := n.AddJob(t.Context(), xxljob.Job{App: "late", Name: fmt.Sprint("job ", i), Handler: "part"})
-			must(t, err)
+			stage.Must(t, err)
 			jobs = append(jobs, job)
 		}
 		for _, job := range jobs {
-			trigger(t, n, job)
+			stage.Trigger(t, n, job)
 		}
 		time.Sleep(2 * time.Second)
-		late := startNode(t, st, "late", &journal{}, func(c *xxljob.Config) { c.App = "late" })
+		late := stage.StartNode(t, st, "late", &stage.Journal{}, func(c *xxljob.Config) { c.App = "late" })
 		handleParts(t, parts, late)
 		time.Sleep(15 * time.Second)
-		if n := len(parts.all()); n < 50 {
+		if n := len(parts.All()); n < 50 {
 			t.Errorf("%d of 100 were run, though the executor came after 2 s", n)
 		}
-		stop(t, n, late)
+		stage.Stop(t, n, late)
 	})
 }
 
@@ -251,8 +253,8 @@ func TestAStuckStartApart(t *testing.T) {
 		for _, registry := range []xxljob.Registry{nil, &plain.Registry{}} {
 			t.Run(fmt.Sprintf("with an error %t, registry %T", fails, registry), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					st, parts := &oneIsStuck{Store: memory.New(), until: time.Now().Add(30 * time.Second), fails: fails}, &journal{}
-					n := startNode(t, st, "n", &journal{}, func(c *xxljob.Config) { c.Registry = registry })
+					st, parts := &oneIsStuck{Store: memory.New(), until: time.Now().Add(30 * time.Second), fails: fails}, &stage.Journal{}
+					n := stage.StartNode(t, st, "n", &stage.Journal{}, func(c *xxljob.Config) { c.Registry = registry })
 					handleParts(t, parts, n)
 					time.Sleep(10 * time.Second)
 					stuck := broadcast(t, n, "stuck")
@@ -260,30 +262,30 @@ func TestAStuckStartApart(t *testing.T) {
 					var jobs []xxljob.Job
 					for i := range 20 {
 						nobodys, err := n.AddJob(t.Context(), xxljob.Job{App: "nobody", Name: fmt.Sprint("refused ", i), Handler: "part"})
-						must(t, err)
+						stage.Must(t, err)
 						jobs = append(jobs, broadcast(t, n, fmt.Sprint("part ", i)), nobodys)
 					}
-					n.faults.Inject("Start", storetest.Fault{Delay: time.Second, Calls: 1})
-					first := trigger(t, n, stuck)
+					n.Faults.Inject("Start", storetest.Fault{Delay: time.Second, Calls: 1})
+					first := stage.Trigger(t, n, stuck)
 					st.run.Store(first)
 					for _, job := range jobs {
-						runs = append(runs, trigger(t, n, job))
+						runs = append(runs, stage.Trigger(t, n, job))
 					}
 					time.Sleep(5 * time.Second)
 					for _, id := range runs {
 						run, err := st.Run(t.Context(), id)
-						must(t, err)
+						stage.Must(t, err)
 						if !run.State.Ended() {
 							t.Errorf("run %d is %v", id, run.State)
 						}
 					}
 					time.Sleep(20 * time.Second)
 					run, err := st.Run(t.Context(), first)
-					must(t, err)
+					stage.Must(t, err)
 					if run.State != xxljob.StateSucceeded {
 						t.Errorf("the run that was stuck is %v", run.State)
 					}
-					stop(t, n)
+					stage.Stop(t, n)
 				})
 			})
 		}
@@ -294,19 +296,19 @@ func TestAStuckStartApart(t *testing.T) {
 // has parts of those whose turn comes later.
 func TestBroadcastsApartAreRoutedAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st, parts := slowOneByOne(), &journal{}
-		a := startNode(t, st, "a", &journal{})
+		st, parts := slowOneByOne(), &stage.Journal{}
+		a := stage.StartNode(t, st, "a", &stage.Journal{})
 		handleParts(t, parts, a)
 		time.Sleep(10 * time.Second)
 		triggerBroadcasts(t, a, 100)
 		time.Sleep(2 * time.Second)
-		b := startNode(t, st, "b", &journal{})
+		b := stage.StartNode(t, st, "b", &stage.Journal{})
 		handleParts(t, parts, b)
 		time.Sleep(20 * time.Second)
-		if n := parts.by("b"); n < 50 {
+		if n := parts.By("b"); n < 50 {
 			t.Errorf("%d of 100 broadcasts had a part at the node that joined after 2 s", n)
 		}
-		stop(t, a, b)
+		stage.Stop(t, a, b)
 	})
 }
 
@@ -315,29 +317,29 @@ func TestBroadcastsApartAreRoutedAnew(t *testing.T) {
 // each pass. Everything has its turn nevertheless.
 func TestStartsApartWhileStartsAreSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st, j, parts := &oneIsStuck{Store: memory.New(), until: time.Now().Add(40 * time.Second)}, &journal{}, &journal{}
-		n := startNode(t, st, "n", j)
+		st, j, parts := &oneIsStuck{Store: memory.New(), until: time.Now().Add(40 * time.Second)}, &stage.Journal{}, &stage.Journal{}
+		n := stage.StartNode(t, st, "n", j)
 		handleParts(t, parts, n)
-		addSeconds(t, n, 5)
+		stage.AddSeconds(t, n, 5)
 		nobodys, err := n.AddJob(t.Context(), xxljob.Job{App: "nobody", Name: "refused", Handler: "part", Schedule: xxljob.FixedRate(time.Second)})
-		must(t, err)
+		stage.Must(t, err)
 		time.Sleep(10*time.Second + 100*time.Millisecond)
-		n.faults.Inject("Start", storetest.Fault{Delay: 1200 * time.Millisecond})
-		first := trigger(t, n, broadcast(t, n, "stuck"))
+		n.Faults.Inject("Start", storetest.Fault{Delay: 1200 * time.Millisecond})
+		first := stage.Trigger(t, n, broadcast(t, n, "stuck"))
 		st.run.Store(first)
 		time.Sleep(3 * time.Second)
 		refused := func() int {
 			runs, err := st.Runs(t.Context(), xxljob.RunFilter{JobID: nobodys.ID, States: []xxljob.State{xxljob.StateRefused}})
-			must(t, err)
+			stage.Must(t, err)
 			return len(runs)
 		}
 		from, before := time.Now(), refused()
-		second := trigger(t, n, broadcast(t, n, "part"))
+		second := stage.Trigger(t, n, broadcast(t, n, "part"))
 		time.Sleep(16 * time.Second)
 		if run, err := st.Run(t.Context(), second); err != nil || run.State != xxljob.StateSucceeded {
 			t.Errorf("the broadcast is %v, %v", run.State, err)
 		}
-		if n := len(slices.DeleteFunc(j.all(), func(s started) bool { return s.at.Before(from) })); n < 15 {
+		if n := len(slices.DeleteFunc(j.All(), func(s stage.Started) bool { return s.At.Before(from) })); n < 15 {
 			t.Errorf("%d other runs, want some 20", n)
 		}
 		if n := refused() - before; n < 3 {
@@ -347,7 +349,7 @@ func TestStartsApartWhileStartsAreSlow(t *testing.T) {
 		if run, err := st.Run(t.Context(), first); err != nil || run.State != xxljob.StateSucceeded {
 			t.Errorf("the broadcast that was stuck is %v, %v", run.State, err)
 		}
-		stop(t, n)
+		stage.Stop(t, n)
 	})
 }
 
@@ -355,21 +357,21 @@ func TestStartsApartWhileStartsAreSlow(t *testing.T) {
 // takes them. The broadcasts of another app have every other turn.
 func TestAppsTakeTurnsApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st, parts := slowOneByOne(), &journal{}
+		st, parts := slowOneByOne(), &stage.Journal{}
 		st.each.Store(int64(600 * time.Millisecond))
-		n := startNode(t, st, "n", &journal{})
+		n := stage.StartNode(t, st, "n", &stage.Journal{})
 		handleParts(t, parts, n)
 		for i := range 5 {
 			_, err := n.AddJob(t.Context(), xxljob.Job{App: "nobody", Name: fmt.Sprint("refused ", i), Handler: "part", Schedule: xxljob.FixedRate(time.Second)})
-			must(t, err)
+			stage.Must(t, err)
 		}
 		time.Sleep(10 * time.Second)
 		triggerBroadcasts(t, n, 5)
 		time.Sleep(10 * time.Second)
-		if n := len(parts.all()); n != 5 {
+		if n := len(parts.All()); n != 5 {
 			t.Errorf("%d of 5 were run", n)
 		}
-		stop(t, n)
+		stage.Stop(t, n)
 	})
 }
 
@@ -380,24 +382,24 @@ func TestStartsApartByASlowRegistry(t *testing.T) {
 	for _, takes := range []time.Duration{0, 1500 * time.Millisecond} {
 		t.Run(fmt.Sprint(takes), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				st, parts := slowOneByOne(), &journal{}
-				r := &badRegistry{do: func(method, _ string) {
+				st, parts := slowOneByOne(), &stage.Journal{}
+				r := &stage.BadRegistry{Do: func(method, _ string) {
 					if method == "Lookup" {
 						time.Sleep(takes)
 					}
 				}}
-				n := startNode(t, st, "n", &journal{}, func(c *xxljob.Config) { c.Registry, c.Limits.RouteTimeout = r, 3*time.Second })
+				n := stage.StartNode(t, st, "n", &stage.Journal{}, func(c *xxljob.Config) { c.Registry, c.Limits.RouteTimeout = r, 3*time.Second })
 				handleParts(t, parts, n)
-				addSeconds(t, n, 5)
+				stage.AddSeconds(t, n, 5)
 				time.Sleep(10 * time.Second)
-				n.faults.Inject("Start", storetest.Fault{Delay: 600 * time.Millisecond})
+				n.Faults.Inject("Start", storetest.Fault{Delay: 600 * time.Millisecond})
 				nobodys, err := n.AddJob(t.Context(), xxljob.Job{App: "nobody", Name: "refused", Handler: "part"})
-				must(t, err)
-				runs := []int64{trigger(t, n, nobodys)}
+				stage.Must(t, err)
+				runs := []int64{stage.Trigger(t, n, nobodys)}
 				for i := range 5 {
 					given, err := n.Trigger(t.Context(), broadcast(t, n, fmt.Sprint("given ", i)).ID, xxljob.Trigger{Addresses: []string{xxljob.AddressOf(n.Scheduler)}})
-					must(t, err)
-					runs = append(runs, given[0], trigger(t, n, broadcast(t, n, fmt.Sprint("part ", i))))
+					stage.Must(t, err)
+					runs = append(runs, given[0], stage.Trigger(t, n, broadcast(t, n, fmt.Sprint("part ", i))))
 				}
 				time.Sleep(time.Minute)
 				for i, id := range runs {
@@ -405,10 +407,10 @@ func TestStartsApartByASlowRegistry(t *testing.T) {
 						t.Errorf("run %d is %v, %v", i, run.State, err)
 					}
 				}
-				if n := len(parts.all()); n != 10 {
+				if n := len(parts.All()); n != 10 {
 					t.Errorf("%d of 10 broadcasts were run", n)
 				}
-				stop(t, n)
+				stage.Stop(t, n)
 				time.Sleep(takes) // the last call of the registry
 			})
 		})
@@ -420,26 +422,26 @@ func TestStartsApartByASlowRegistry(t *testing.T) {
 // which takes longer, is over.
 func TestStartsApartHoldUpNothingEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st, j, parts := &oneByOne{Store: memory.New()}, &journal{}, &journal{}
+		st, j, parts := &oneByOne{Store: memory.New()}, &stage.Journal{}, &stage.Journal{}
 		st.each.Store(int64(400 * time.Millisecond))
-		n := startNode(t, st, "n", j)
+		n := stage.StartNode(t, st, "n", j)
 		handleParts(t, parts, n)
-		addSeconds(t, n, 3)
+		stage.AddSeconds(t, n, 3)
 		_, err := n.AddJob(t.Context(), xxljob.Job{Name: "part", Handler: "part", Route: route.ShardingBroadcast, Schedule: xxljob.Cron("* * * * * ?")})
-		must(t, err)
-		n.faults.Inject("Start", storetest.Fault{Late: 10 * time.Millisecond})
+		stage.Must(t, err)
+		n.Faults.Inject("Start", storetest.Fault{Late: 10 * time.Millisecond})
 		time.Sleep(10 * time.Second)
 		from := time.Now()
 		time.Sleep(30 * time.Second)
-		for _, s := range j.all() {
-			if late := s.at.Sub(s.due); s.due.After(from) && late > 0 {
-				t.Errorf("run %d began %v late", s.run, late)
+		for _, s := range j.All() {
+			if late := s.At.Sub(s.Due); s.Due.After(from) && late > 0 {
+				t.Errorf("run %d began %v late", s.Run, late)
 			}
 		}
-		if n := len(parts.all()); n < 35 {
+		if n := len(parts.All()); n < 35 {
 			t.Errorf("%d broadcasts were run, want 39 or 40", n)
 		}
-		stop(t, n)
+		stage.Stop(t, n)
 	})
 }
 
@@ -447,24 +449,24 @@ func TestStartsApartHoldUpNothingEarly(t *testing.T) {
 // that comes among them has its turn.
 func TestABroadcastThatWaitsForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st, parts := memory.New(), &journal{}
-		n := startNode(t, st, "n", &journal{}, func(c *xxljob.Config) { c.Executor.Places = 1 })
-		must(t, n.Handle("long", func(context.Context, *xxljob.Task) error { time.Sleep(time.Second); return nil }))
+		st, parts := memory.New(), &stage.Journal{}
+		n := stage.StartNode(t, st, "n", &stage.Journal{}, func(c *xxljob.Config) { c.Executor.Places = 1 })
+		stage.Must(t, n.Handle("long", func(context.Context, *xxljob.Task) error { time.Sleep(time.Second); return nil }))
 		handleParts(t, parts, n)
 		time.Sleep(10 * time.Second)
 		for i := range 60 {
 			job, err := n.EnsureJob(t.Context(), xxljob.Job{Name: fmt.Sprint("long ", i), Handler: "long"})
-			must(t, err)
-			trigger(t, n, job.Job)
+			stage.Must(t, err)
+			stage.Trigger(t, n, job.Job)
 			if i == 5 {
-				trigger(t, n, broadcast(t, n, "part"))
+				stage.Trigger(t, n, broadcast(t, n, "part"))
 			}
 		}
 		time.Sleep(15 * time.Second)
-		if n := len(parts.all()); n != 1 {
+		if n := len(parts.All()); n != 1 {
 			t.Errorf("%d of 1 were run", n)
 		}
 		time.Sleep(time.Minute)
-		stop(t, n)
+		stage.Stop(t, n)
 	})
 }

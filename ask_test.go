@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/stage"
+
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/store/memory"
@@ -101,9 +103,9 @@ type realPeer struct {
 
 func newRealPeer(t *testing.T, h http.Handler, work executor.Handler) *realPeer {
 	t.Helper()
-	e, err := executor.New(executor.Config{App: "far", Logger: quietLog()})
-	must(t, err)
-	must(t, e.Handle("work", work))
+	e, err := executor.New(executor.Config{App: "far", Logger: stage.QuietLog()})
+	stage.Must(t, err)
+	stage.Must(t, e.Handle("work", work))
 	e.Bind(handlerAdmin{t, h})
 	t.Cleanup(func() { _ = e.Stop(context.Background()) })
 	return &realPeer{Executor: e}
@@ -125,7 +127,7 @@ func (p *realPeer) Run(ctx context.Context, req wire.TriggerRequest) (wire.Retur
 func (p *realPeer) boot(t *testing.T) string {
 	t.Helper()
 	ret, err := p.IdleBeat(t.Context(), wire.IdleBeatRequest{JobID: 1, LogID: 1})
-	must(t, err)
+	stage.Must(t, err)
 	return ret.BootID
 }
 
@@ -184,8 +186,8 @@ func busyWithAnother(t *testing.T, strategy string) {
 		b.registerOurs("far", at1, boot)
 		var err error
 		job, err = a.AddJob(t.Context(), xxljob.Job{App: "far", Name: strings.Repeat("x", i+1), Handler: "work", Route: "FIRST", Block: strategy})
-		must(t, err)
-		first := trigger(t, a, job)
+		stage.Must(t, err)
+		first := stage.Trigger(t, a, job)
 		time.Sleep(time.Second)
 		if strings.HasPrefix(b.mustBe(first, xxljob.StateDispatched).Owner, "a-") {
 			break
@@ -194,7 +196,7 @@ func busyWithAnother(t *testing.T, strategy string) {
 	p.mu.Lock()
 	p.swallow = 1
 	p.mu.Unlock()
-	second := trigger(t, a, job)
+	second := stage.Trigger(t, a, job)
 	time.Sleep(500 * time.Millisecond)
 	faults.Pause(true) // a dies
 	for range 20 {

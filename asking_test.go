@@ -12,6 +12,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/xxljob/xxljob/internal/stage"
+
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/wire"
@@ -34,7 +36,7 @@ func hungAddresses(n int, peers map[string]*peer) (addrs []string) {
 func probing(t *testing.T, st xxljob.Store, peers map[string]*peer, addrs ...string) *elsewhere {
 	t.Helper()
 	e := newElsewhere(t, st, xxljob.Config{}, peers)
-	must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: addrs}))
+	stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: addrs}))
 	return e
 }
 
@@ -55,14 +57,14 @@ func TestProbesInOrderDecide(t *testing.T) {
 				var jobs []xxljob.Job
 				for i := range 2 {
 					job, err := e.AddJob(t.Context(), xxljob.Job{App: "far", Name: fmt.Sprint(i), Handler: "work", Route: route})
-					must(t, err)
+					stage.Must(t, err)
 					jobs = append(jobs, job)
 				}
 				const runs = 12
 				for i := range runs { // while probes of the first ones hang
 					began := time.Now()
 					_, err := e.Trigger(t.Context(), jobs[i%2].ID, xxljob.Trigger{})
-					must(t, err)
+					stage.Must(t, err)
 					for runsAt(good) <= i && time.Since(began) < time.Minute {
 						time.Sleep(time.Millisecond)
 					}
@@ -76,7 +78,7 @@ func TestProbesInOrderDecide(t *testing.T) {
 					t.Errorf("it was asked %d times for %d runs", asked, runs)
 				}
 				mu.Unlock()
-				must(t, e.Stop(context.Background()))
+				stage.Must(t, e.Stop(context.Background()))
 				time.Sleep(time.Minute)
 			})
 		})
@@ -108,12 +110,12 @@ func TestProbesOfOneJob(t *testing.T) {
 		}
 		e := probing(t, nil, peers, addrs...)
 		job, err := e.AddJob(t.Context(), xxljob.Job{App: "far", Name: "busyover", Handler: "work", Route: "BUSYOVER"})
-		must(t, err)
+		stage.Must(t, err)
 		const runs = 50
 		began := time.Now()
 		for range runs {
 			_, err := e.Trigger(t.Context(), job.ID, xxljob.Trigger{})
-			must(t, err)
+			stage.Must(t, err)
 		}
 		for runsAt(good) < runs && time.Since(began) < 10*time.Minute {
 			time.Sleep(10 * time.Millisecond)
@@ -124,7 +126,7 @@ func TestProbesOfOneJob(t *testing.T) {
 		if n := good.idleBeats(); n < runs {
 			t.Errorf("%d idle beats for %d runs: an answer was used twice", n, runs)
 		}
-		must(t, e.Stop(context.Background()))
+		stage.Must(t, e.Stop(context.Background()))
 		time.Sleep(time.Minute)
 		mu.Lock()
 		defer mu.Unlock()
@@ -154,7 +156,7 @@ func TestProbesBehindOneThatHangs(t *testing.T) {
 				if msg := e.state(id).TriggerMsg; !strings.Contains(msg, at1+": error: no answer within 3s\n"+at2+": ok") {
 					t.Errorf("trigger_msg %q", msg)
 				}
-				must(t, e.Stop(context.Background()))
+				stage.Must(t, e.Stop(context.Background()))
 				time.Sleep(time.Minute)
 			})
 		})
@@ -175,7 +177,7 @@ func TestProbeGrace(t *testing.T) {
 		if a, b := runsAt(first), runsAt(second); a != 1 || b != 1 {
 			t.Errorf("sent to the first %d times, to the second %d times: %q", a, b, e.state(id).TriggerMsg)
 		}
-		must(t, e.Stop(context.Background()))
+		stage.Must(t, e.Stop(context.Background()))
 		time.Sleep(time.Minute)
 	})
 }
@@ -202,17 +204,17 @@ func TestProbesAreShared(t *testing.T) {
 func TestProbedAgainAfterStoreError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
-		j := &journal{}
+		j := &stage.Journal{}
 		one := func(c *xxljob.Config) { c.Cluster.Shards = 1 }
-		a := startNode(t, deafStore{st, time.Now().Add(time.Minute)}, "a", j, one)
+		a := stage.StartNode(t, deafStore{st, time.Now().Add(time.Minute)}, "a", j, one)
 		time.Sleep(time.Second)
-		b := startNode(t, st, "b", j, one)
-		must(t, b.Attach(&slowExecutor{app: "x", delay: func(wire.TriggerRequest) time.Duration { return 0 }}))
+		b := stage.StartNode(t, st, "b", j, one)
+		stage.Must(t, b.Attach(&stage.SlowExecutor{Of: "x", Delay: func(wire.TriggerRequest) time.Duration { return 0 }}))
 		time.Sleep(5 * time.Second)
 		job, err := a.AddJob(t.Context(), xxljob.Job{App: "x", Name: "probed", Handler: "work", Route: "BUSYOVER"})
-		must(t, err)
+		stage.Must(t, err)
 		ids, err := a.Trigger(t.Context(), job.ID, xxljob.Trigger{})
-		must(t, err)
+		stage.Must(t, err)
 		time.Sleep(30 * time.Second)
 		if run, err := st.Run(t.Context(), ids[0]); err != nil || run.State != xxljob.StatePlanned {
 			t.Errorf("%v %v", run.State, err)
@@ -221,7 +223,7 @@ func TestProbedAgainAfterStoreError(t *testing.T) {
 		if run, err := st.Run(t.Context(), ids[0]); err != nil || run.State != xxljob.StateSucceeded {
 			t.Errorf("%v %v", run.State, err)
 		}
-		stop(t, a, b)
+		stage.Stop(t, a, b)
 	})
 }
 
@@ -272,7 +274,7 @@ func TestProbedTextIsPlain(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				good := &peer{}
 				e := probing(t, newStrictStore(), map[string]*peer{at1: {beat: beat}, at2: good}, at1)
-				must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "good", Manual: true, Addresses: []string{at2}}))
+				stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "good", Manual: true, Addresses: []string{at2}}))
 				bad := e.trigger(xxljob.Job{App: "far", Route: "FAILOVER"})
 				e.trigger(xxljob.Job{App: "good", Name: "good"})
 				time.Sleep(time.Second)
@@ -298,8 +300,8 @@ func TestStartMsgIsBounded(t *testing.T) {
 			p.beat = func() (wire.Return, error) { return wire.Failf("%s", long), nil }
 		}
 		e := newElsewhere(t, st, xxljob.Config{Routers: map[string]xxljob.Router{"WORDY": wordy{long + "\xff"}}}, peers)
-		must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: addrs}))
-		must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "one", Manual: true, Addresses: addrs[:1]}))
+		stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: addrs}))
+		stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "one", Manual: true, Addresses: addrs[:1]}))
 		single := e.trigger(xxljob.Job{App: "one", Name: "one", Route: "FAILOVER"})
 		ids := []int64{single, e.trigger(xxljob.Job{App: "far", Route: "FAILOVER"}), e.trigger(xxljob.Job{App: "far", Name: "wordy", Route: "WORDY"})}
 		time.Sleep(time.Second)

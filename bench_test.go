@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/stage"
+
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store/memory"
 )
@@ -45,7 +47,7 @@ func BenchmarkEndToEnd(b *testing.B) {
 	var done atomic.Int64
 	all := make(chan struct{})
 	st := memory.New(memory.Retain(1<<30, 1<<30))
-	cfg := xxljob.Config{Logger: quietLog(), Hooks: xxljob.Hooks{RunEnded: func(r xxljob.Run) {
+	cfg := xxljob.Config{Logger: stage.QuietLog(), Hooks: xxljob.Hooks{RunEnded: func(r xxljob.Run) {
 		if r.State != xxljob.StateSucceeded {
 			b.Errorf("run %d: %v %s", r.ID, r.State, r.TriggerMsg)
 		}
@@ -53,7 +55,7 @@ func BenchmarkEndToEnd(b *testing.B) {
 			close(all)
 		}
 	}}}
-	s := benchScheduler(b, st, cfg, nothingToDo)
+	s := benchScheduler(b, st, cfg, stage.NothingToDo)
 	ctx := context.Background()
 	var ids []int64
 	for i := range 5000 {
@@ -73,7 +75,7 @@ func BenchmarkEndToEnd(b *testing.B) {
 	<-all
 	b.StopTimer()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")
-	if got := len(succeeded(b, st, 0)); got != b.N {
+	if got := len(stage.Succeeded(b, st, 0)); got != b.N {
 		b.Errorf("%d runs are recorded, want %d", got, b.N)
 	}
 }
@@ -112,7 +114,7 @@ func lateness(b *testing.B, jobs int, during time.Duration, spread bool) {
 	var mu sync.Mutex
 	var late []time.Duration
 	var early, runs int
-	s := benchScheduler(b, memory.New(), xxljob.Config{Logger: quietLog()}, func(_ context.Context, t *xxljob.Task) error {
+	s := benchScheduler(b, memory.New(), xxljob.Config{Logger: stage.QuietLog()}, func(_ context.Context, t *xxljob.Task) error {
 		d := time.Since(t.ScheduledAt)
 		mu.Lock()
 		defer mu.Unlock()
@@ -173,7 +175,7 @@ func BenchmarkStoppedJobs(b *testing.B) {
 		b.Run(fmt.Sprintf("stopped=%d", stopped), func(b *testing.B) {
 			for range b.N {
 				st := memory.New()
-				s := benchScheduler(b, st, xxljob.Config{Logger: quietLog()}, nothingToDo)
+				s := benchScheduler(b, st, xxljob.Config{Logger: stage.QuietLog()}, stage.NothingToDo)
 				ctx := context.Background()
 				for i := range 1000 + stopped {
 					j := xxljob.Job{App: "bench", Key: strconv.Itoa(i), Name: "job", Handler: "noop", Schedule: xxljob.Cron("* * * * * ?"), Stopped: i >= 1000}

@@ -9,21 +9,23 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/stage"
+
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"
 )
 
 // holdUp has the next start of each node take a second: what comes meanwhile is due together.
-func holdUp(t *testing.T, nodes ...*node) {
+func holdUp(t *testing.T, nodes ...*stage.Node) {
 	for _, n := range nodes {
-		n.faults.Inject("Start", storetest.Fault{Delay: time.Second, Calls: 1})
-		trigger(t, n, broadcast(t, n, "first "+n.name))
+		n.Faults.Inject("Start", storetest.Fault{Delay: time.Second, Calls: 1})
+		stage.Trigger(t, n, broadcast(t, n, "first "+n.Name))
 	}
 }
 
 // serialBroadcasts makes jobs, some in shards of either of two nodes.
-func serialBroadcasts(t *testing.T, n *node) (jobs []xxljob.Job) {
+func serialBroadcasts(t *testing.T, n *stage.Node) (jobs []xxljob.Job) {
 	for i := range 8 {
 		jobs = append(jobs, broadcast(t, n, fmt.Sprint("serial ", i)))
 	}
@@ -31,20 +33,20 @@ func serialBroadcasts(t *testing.T, n *node) (jobs []xxljob.Job) {
 }
 
 // triggerSecond triggers the second part of a job by itself.
-func triggerSecond(t *testing.T, n *node, job xxljob.Job) int64 {
+func triggerSecond(t *testing.T, n *stage.Node, job xxljob.Job) int64 {
 	ids, err := n.Trigger(t.Context(), job.ID, xxljob.Trigger{Shard: xxljob.Sharding{Index: 1, Total: 2}})
-	must(t, err)
+	stage.Must(t, err)
 	return ids[0]
 }
 
 // requireSecondParts checks that two second parts of each job have begun, and which was the
 // one at a place in their order.
-func requireSecondParts(t *testing.T, parts *journal, at int, want map[int64]int64) {
+func requireSecondParts(t *testing.T, parts *stage.Journal, at int, want map[int64]int64) {
 	t.Helper()
 	order := map[int64][]int64{}
-	for _, s := range parts.all() {
-		if s.shard == "1/2" {
-			order[s.job] = append(order[s.job], s.run)
+	for _, s := range parts.All() {
+		if s.Shard == "1/2" {
+			order[s.Job] = append(order[s.Job], s.Run)
 		}
 	}
 	for job, run := range want {
@@ -60,8 +62,8 @@ func TestAPartBehindABroadcastApart(t *testing.T) {
 	for _, ahead := range []int{0, 40} {
 		t.Run(fmt.Sprint(ahead, " others ahead"), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				st, parts := slowOneByOne(), &journal{}
-				a, b := startNode(t, st, "a", &journal{}), startNode(t, st, "b", &journal{})
+				st, parts := slowOneByOne(), &stage.Journal{}
+				a, b := stage.StartNode(t, st, "a", &stage.Journal{}), stage.StartNode(t, st, "b", &stage.Journal{})
 				handleParts(t, parts, a, b)
 				time.Sleep(10 * time.Second)
 				jobs := serialBroadcasts(t, a)
@@ -70,16 +72,16 @@ func TestAPartBehindABroadcastApart(t *testing.T) {
 				}
 				holdUp(t, a, b)
 				for _, job := range jobs[8:] {
-					trigger(t, a, job)
+					stage.Trigger(t, a, job)
 				}
 				second := map[int64]int64{}
 				for _, job := range jobs[:8] {
-					trigger(t, a, job)
+					stage.Trigger(t, a, job)
 					second[job.ID] = triggerSecond(t, a, job)
 				}
 				time.Sleep(30 * time.Second)
 				requireSecondParts(t, parts, 1, second)
-				stop(t, a, b)
+				stage.Stop(t, a, b)
 			})
 		})
 	}
@@ -91,23 +93,23 @@ func TestABroadcastBehindAPart(t *testing.T) {
 	for _, full := range []bool{false, true} {
 		t.Run(fmt.Sprint("no room ", full), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				st, parts := memory.New(), &journal{}
+				st, parts := memory.New(), &stage.Journal{}
 				few := func(c *xxljob.Config) { c.Executor.Places = 1 }
-				a, b := startNode(t, st, "a", &journal{}, few), startNode(t, st, "b", &journal{}, few)
+				a, b := stage.StartNode(t, st, "a", &stage.Journal{}, few), stage.StartNode(t, st, "b", &stage.Journal{}, few)
 				handleParts(t, parts, a, b)
-				must(t, b.Handle("long", func(context.Context, *xxljob.Task) error { time.Sleep(8 * time.Second); return nil }))
+				stage.Must(t, b.Handle("long", func(context.Context, *xxljob.Task) error { time.Sleep(8 * time.Second); return nil }))
 				time.Sleep(10 * time.Second)
 				jobs := serialBroadcasts(t, a)
 				if full {
 					long, err := a.AddJob(t.Context(), xxljob.Job{Name: "long", Handler: "long"})
-					must(t, err)
-					trigger(t, a, long)
+					stage.Must(t, err)
+					stage.Trigger(t, a, long)
 					time.Sleep(time.Second)
 				} else {
 					holdUp(t, a, b)
 					time.Sleep(time.Second / 2)
-					for _, n := range []*node{a, b} {
-						n.faults.Inject("Start", storetest.Fault{Before: true, Calls: 1})
+					for _, n := range []*stage.Node{a, b} {
+						n.Faults.Inject("Start", storetest.Fault{Before: true, Calls: 1})
 					}
 				}
 				first := map[int64]int64{}
@@ -115,11 +117,11 @@ func TestABroadcastBehindAPart(t *testing.T) {
 					first[job.ID] = triggerSecond(t, a, job)
 				}
 				for _, job := range jobs {
-					trigger(t, a, job)
+					stage.Trigger(t, a, job)
 				}
 				time.Sleep(40 * time.Second)
 				requireSecondParts(t, parts, 0, first)
-				stop(t, a, b)
+				stage.Stop(t, a, b)
 			})
 		})
 	}

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/stage"
+
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store/memory"
 )
@@ -54,13 +56,13 @@ func TestDueByTheStoresClock(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				zero := time.Now()
 				now := func() time.Time { return zero.Add(tt.store(time.Since(zero))) }
-				s, err := xxljob.New(otherClock{memory.New(), now}, xxljob.Config{App: "app", Node: "a", Logger: quietLog()})
-				must(t, err)
+				s, err := xxljob.New(otherClock{memory.New(), now}, xxljob.Config{App: "app", Node: "a", Logger: stage.QuietLog()})
+				stage.Must(t, err)
 				var mu sync.Mutex
 				seen := map[int64]int{}
 				once := 0
 				var earliest, latest time.Duration
-				must(t, s.Handle("work", func(_ context.Context, task *xxljob.Task) error {
+				stage.Must(t, s.Handle("work", func(_ context.Context, task *xxljob.Task) error {
 					mu.Lock()
 					defer mu.Unlock()
 					if task.Param == "once" {
@@ -72,16 +74,16 @@ func TestDueByTheStoresClock(t *testing.T) {
 					earliest, latest = min(earliest, late), max(latest, late)
 					return nil
 				}))
-				must(t, s.Start(t.Context()))
+				stage.Must(t, s.Start(t.Context()))
 				time.Sleep(time.Second + 500*time.Millisecond)
 				_, err = s.AddJob(t.Context(), xxljob.Job{Name: "seconds", Handler: "work", Schedule: xxljob.Cron("* * * * * ?")})
-				must(t, err)
+				stage.Must(t, err)
 				_, err = s.AddJob(t.Context(), xxljob.Job{Name: "once", Handler: "work", Param: "once", Schedule: xxljob.At(now().Add(100 * time.Second))})
-				must(t, err)
+				stage.Must(t, err)
 				from := now()
 				time.Sleep(5 * time.Minute)
 				to := now().Add(-tt.late)
-				must(t, s.Stop(t.Context()))
+				stage.Must(t, s.Stop(t.Context()))
 				if earliest < 0 || latest > tt.late {
 					t.Errorf("by the store's clock, runs are %v early and %v late at most, want 0 and %v", -earliest, latest, tt.late)
 				}
@@ -104,16 +106,16 @@ func TestAddedBeforeStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		zero := time.Now()
 		now := func() time.Time { return zero.Add(time.Since(zero) - time.Hour) }
-		s, err := xxljob.New(otherClock{memory.New(), now}, xxljob.Config{App: "app", Node: "a", Logger: quietLog()})
-		must(t, err)
-		j := &journal{}
-		must(t, s.Handle("work", func(_ context.Context, task *xxljob.Task) error { j.note("a", task); return nil }))
+		s, err := xxljob.New(otherClock{memory.New(), now}, xxljob.Config{App: "app", Node: "a", Logger: stage.QuietLog()})
+		stage.Must(t, err)
+		j := &stage.Journal{}
+		stage.Must(t, s.Handle("work", func(_ context.Context, task *xxljob.Task) error { j.Note("a", task); return nil }))
 		_, err = s.AddJob(t.Context(), xxljob.Job{Name: "seconds", Handler: "work", Schedule: xxljob.Cron("* * * * * ?")})
-		must(t, err)
-		must(t, s.Start(t.Context()))
+		stage.Must(t, err)
+		stage.Must(t, s.Start(t.Context()))
 		time.Sleep(5*time.Minute + 500*time.Millisecond)
-		must(t, s.Stop(t.Context()))
-		if n := len(j.all()); n != 300 {
+		stage.Must(t, s.Stop(t.Context()))
+		if n := len(j.All()); n != 300 {
 			t.Errorf("%d runs in five minutes", n)
 		}
 	})

@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/stage"
+
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/wire"
 )
@@ -83,7 +85,7 @@ func TestResultOfAnotherLife(t *testing.T) {
 // this process may still have a result for it, under an id that this one has given too.
 func TestResultOfAnotherSchedulers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		x := &userExecutor{app: "near", run: func(ctx context.Context, admin wire.Admin, r wire.TriggerRequest) (wire.Return, error) {
+		x := &stage.UserExecutor{Of: "near", OnRun: func(ctx context.Context, admin wire.Admin, r wire.TriggerRequest) (wire.Return, error) {
 			go func() {
 				results := []wire.CallbackRequest{
 					{LogID: r.LogID, LogDateTim: r.LogDateTime - 1000, HandleCode: 500, HandleMsg: "of the other", Exact: true},
@@ -99,7 +101,7 @@ func TestResultOfAnotherSchedulers(t *testing.T) {
 			return wire.Success(), nil
 		}}
 		e := newElsewhere(t, nil, xxljob.Config{}, nil)
-		must(t, e.Attach(x))
+		stage.Must(t, e.Attach(x))
 		id := e.trigger(xxljob.Job{App: "near"})
 		time.Sleep(3 * time.Second)
 		if run := e.mustBe(id, xxljob.StateSucceeded); run.HandleMsg != "its own" {

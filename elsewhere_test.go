@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/stage"
+
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/plain"
 	"github.com/xxljob/xxljob/store/memory"
@@ -76,7 +78,7 @@ func TestLateGoodbye(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		regs, err := e.store.Addresses(context.Background(), "far", time.Minute)
-		must(t, err)
+		stage.Must(t, err)
 		if len(regs) != 2 || regs[0].BootID != "boot-2" {
 			t.Errorf("%+v", regs)
 		}
@@ -156,7 +158,7 @@ func TestSlowAddressHoldsUpNobody(t *testing.T) {
 			return wire.Success(), nil
 		}}
 		e := newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: slow, at2: quick})
-		must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "slow", Manual: true, Addresses: []string{at1}}))
+		stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "slow", Manual: true, Addresses: []string{at1}}))
 		e.registerOurs("quick", at2, "b1")
 		for i := range 50 {
 			e.trigger(xxljob.Job{App: "slow", Name: fmt.Sprint("s", i)})
@@ -185,10 +187,10 @@ func TestKillOfUnknown(t *testing.T) {
 			return wire.Noted(wire.MsgAlreadyKilled), nil
 		}
 		e := newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: p})
-		must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
+		stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
 		id := e.trigger(xxljob.Job{App: "far"})
 		time.Sleep(time.Second)
-		must(t, e.Kill(t.Context(), id))
+		stage.Must(t, e.Kill(t.Context(), id))
 		time.Sleep(time.Minute)
 		e.mustBe(id, xxljob.StateKilled)
 		if !killed.Load() || xxljob.OpenRuns(e.Scheduler) != 0 {
@@ -203,10 +205,10 @@ func TestKillOfUnknownOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &peer{run: hangsUp}
 		e := newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: p})
-		must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
+		stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
 		id := e.trigger(xxljob.Job{App: "far"})
 		time.Sleep(500 * time.Millisecond)
-		must(t, e.Kill(t.Context(), id))
+		stage.Must(t, e.Kill(t.Context(), id))
 		time.Sleep(time.Minute)
 		e.mustBe(id, xxljob.StateKilled)
 		if n := len(p.killed()); n != 1 || xxljob.OpenRuns(e.Scheduler) != 0 {
@@ -256,11 +258,11 @@ func TestReadsOfAddresses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &readCounter{Store: memory.New()}
 		e := newElsewhere(t, st, xxljob.Config{}, map[string]*peer{at1: {}})
-		must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far"}))
+		stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far"}))
 		e.register("far", at1)
 		for i := range 100 {
 			_, err := e.AddJob(t.Context(), xxljob.Job{App: "far", Name: fmt.Sprint("j", i), Handler: fmt.Sprint("h", i), Schedule: xxljob.FixedRate(time.Second)})
-			must(t, err)
+			stage.Must(t, err)
 		}
 		time.Sleep(5 * time.Second)
 		before := st.reads.Load()
@@ -293,13 +295,13 @@ func TestBroadcastWithinBounds(t *testing.T) {
 			peers[a] = &peer{run: func(int, wire.TriggerRequest) (wire.Return, error) { return calls.call() }}
 		}
 		e := newElsewhere(t, nil, xxljob.Config{Limits: xxljob.Limits{FastLane: 8}}, peers)
-		must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: addrs}))
+		stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: addrs}))
 		id := e.trigger(xxljob.Job{App: "far", Route: "SHARDING_BROADCAST"})
 		time.Sleep(5 * time.Minute)
 		if n := calls.most.Load(); n > 8 {
 			t.Errorf("%d calls at once, the lane has 8", n)
 		}
-		for _, r := range allOf(t, e.store, xxljob.RunFilter{TriggerID: id}) {
+		for _, r := range stage.AllOf(t, e.store, xxljob.RunFilter{TriggerID: id}) {
 			e.mustBe(r.ID, xxljob.StateDispatched)
 		}
 		for a, p := range peers {
@@ -502,7 +504,7 @@ func TestFormerOwnerSendsNothing(t *testing.T) {
 			return wire.Success(), nil
 		}
 		a := newElsewhere(t, partitioned{st, down}, xxljob.Config{Node: "a"}, map[string]*peer{at1: pa})
-		must(t, a.SaveGroup(t.Context(), xxljob.Group{App: "far"}))
+		stage.Must(t, a.SaveGroup(t.Context(), xxljob.Group{App: "far"}))
 		a.registerOurs("far", at1, "b1")
 		time.Sleep(time.Second)
 		r1 := a.trigger(xxljob.Job{App: "far", Name: "1"})

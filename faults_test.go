@@ -14,6 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/stage"
+
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"
@@ -34,26 +36,26 @@ func TestSoak(t *testing.T) {
 
 func soak(t *testing.T, seed uint64) {
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	st, j := memory.New(), &journal{}
-	var nodes, dead []*node
+	st, j := memory.New(), &stage.Journal{}
+	var nodes, dead []*stage.Node
 	names := 0
-	unsettle := func(n *node) {
+	unsettle := func(n *stage.Node) {
 		for _, method := range []string{"Claim", "Start", "Finish", "Settle", "Take"} {
-			n.faults.Inject(method, storetest.Fault{Before: true, Rate: 0.05})
-			n.faults.Inject(method, storetest.Fault{After: true, Rate: 0.05})
-			n.faults.Inject(method, storetest.Fault{Partial: true, Keep: 1, Rate: 0.02})
-			n.faults.Inject(method, storetest.Fault{Delay: 300 * time.Millisecond, Rate: 0.02})
+			n.Faults.Inject(method, storetest.Fault{Before: true, Rate: 0.05})
+			n.Faults.Inject(method, storetest.Fault{After: true, Rate: 0.05})
+			n.Faults.Inject(method, storetest.Fault{Partial: true, Keep: 1, Rate: 0.02})
+			n.Faults.Inject(method, storetest.Fault{Delay: 300 * time.Millisecond, Rate: 0.02})
 		}
-		n.faults.Inject(storetest.All, storetest.Fault{Before: true, Rate: 0.01})
+		n.Faults.Inject(storetest.All, storetest.Fault{Before: true, Rate: 0.01})
 		for _, method := range []string{"Start", "Take", "Settle", "RunsByID"} {
-			n.faults.Inject(method, storetest.Fault{Late: 300 * time.Millisecond, Rate: 0.1})
-			n.faults.Inject(method, storetest.Fault{Late: 1500 * time.Millisecond, Rate: 0.03})
+			n.Faults.Inject(method, storetest.Fault{Late: 300 * time.Millisecond, Rate: 0.1})
+			n.Faults.Inject(method, storetest.Fault{Late: 1500 * time.Millisecond, Rate: 0.03})
 		}
-		n.faults.Inject(storetest.All, storetest.Fault{After: true, Rate: 0.01})
+		n.Faults.Inject(storetest.All, storetest.Fault{After: true, Rate: 0.01})
 	}
 	join := func() {
 		names++
-		n := startNode(t, st, fmt.Sprintf("n%d", names), j)
+		n := stage.StartNode(t, st, fmt.Sprintf("n%d", names), j)
 		unsettle(n)
 		nodes = append(nodes, n)
 	}
@@ -65,7 +67,7 @@ func soak(t *testing.T, seed uint64) {
 		route := []string{"NEAREST", "ROUND", "FIRST", "RANDOM", "CONSISTENT_HASH", "LEAST_RECENTLY_USED"}[i%6]
 		job, err := st.AddJob(t.Context(), xxljob.Job{App: "app", Key: fmt.Sprint(i), Name: "job", Handler: "work", Route: route,
 			Block: "SERIAL_EXECUTION", GlueType: "BEAN", Misfire: "DO_NOTHING", Schedule: xxljob.Cron("* * * * * ?"), Next: time.Now().Add(time.Second)}, nil)
-		must(t, err)
+		stage.Must(t, err)
 		jobs = append(jobs, job)
 	}
 	byHand := handJobs(t, st)
@@ -85,18 +87,18 @@ func soak(t *testing.T, seed uint64) {
 			}
 		case 1:
 			if len(nodes) > 1 {
-				n.pause() // dies
+				n.Pause() // dies
 				nodes, dead = without(nodes, n), append(dead, n)
 			}
 		case 2:
 			if len(nodes) > 1 {
-				stop(t, n)
+				stage.Stop(t, n)
 				nodes = without(nodes, n)
 			}
 		default:
-			n.pause()
+			n.Pause()
 			time.Sleep(time.Duration(rnd.IntN(12000)) * time.Millisecond)
-			n.resume()
+			n.Resume()
 		}
 		if i%6 == 5 {
 			soakQuiet(t, st, nodes)
@@ -108,12 +110,12 @@ func soak(t *testing.T, seed uint64) {
 	soakQuiet(t, st, nodes)
 	to := time.Now()
 	time.Sleep(60 * time.Second) // whoever died last is judged
-	stop(t, nodes...)
-	got := auditSeconds(t, st, j, jobs, from, to)
-	if got.lost != 0 || got.double != 0 || got.early != 0 {
+	stage.Stop(t, nodes...)
+	got := stage.AuditSeconds(t, st, j, jobs, from, to)
+	if got.Lost != 0 || got.Double != 0 || got.Early != 0 {
 		t.Errorf("seed %d: audit: %+v", seed, got)
 	}
-	for _, r := range allRuns(t, st) {
+	for _, r := range stage.AllRuns(t, st) {
 		if !r.State.Ended() && !r.Scheduled.After(to) {
 			t.Errorf("run %d of %v is %v for ever: %+v", r.ID, r.Scheduled, r.State, r)
 		}
@@ -122,34 +124,34 @@ func soak(t *testing.T, seed uint64) {
 		}
 	}
 	auditByHand(t, st, j, ids)
-	t.Logf("seed %d: %d nodes, %d died, audit %+v of %d starts", seed, names, len(dead), got, len(j.all()))
+	t.Logf("seed %d: %d nodes, %d died, audit %+v of %d starts", seed, names, len(dead), got, len(j.All()))
 	for _, n := range dead {
-		n.faults.Clear()
-		n.resume()
+		n.Faults.Clear()
+		n.Resume()
 	}
-	stop(t, dead...)
+	stage.Stop(t, dead...)
 }
 
 // soakQuiet ends the faults, lets what they have begun come to its end, and checks that
 // no node has forgotten anything: each planned run of its shards within the window is
 // held, and whatever waits does so for something that is there.
-func soakQuiet(t *testing.T, st xxljob.Store, nodes []*node) {
+func soakQuiet(t *testing.T, st xxljob.Store, nodes []*stage.Node) {
 	t.Helper()
 	for _, n := range nodes {
-		n.faults.Clear()
+		n.Faults.Clear()
 	}
 	time.Sleep(45*time.Second + 500*time.Millisecond) // silent nodes are judged, and nothing is due
 	synctest.Wait()
-	planned := allOf(t, st, xxljob.RunFilter{States: []xxljob.State{xxljob.StatePlanned}, To: time.Now().Add(2 * time.Second)})
+	planned := stage.AllOf(t, st, xxljob.RunFilter{States: []xxljob.State{xxljob.StatePlanned}, To: time.Now().Add(2 * time.Second)})
 	for _, n := range nodes {
 		for _, r := range xxljob.Unheld(n.Scheduler, planned) {
-			t.Errorf("node %s has forgotten run %d of job %d, due %v: %s", n.name, r.ID, r.JobID, r.Scheduled, r.TriggerMsg)
+			t.Errorf("node %s has forgotten run %d of job %d, due %v: %s", n.Name, r.ID, r.JobID, r.Scheduled, r.TriggerMsg)
 		}
 		for _, fault := range xxljob.BadBooks(n.Scheduler) {
-			t.Errorf("node %s: %s", n.name, fault)
+			t.Errorf("node %s: %s", n.Name, fault)
 		}
 		if found := xxljob.TakenUp(n.Scheduler); found != 0 {
-			t.Errorf("node %s has taken up %d runs that nobody held", n.name, found)
+			t.Errorf("node %s has taken up %d runs that nobody held", n.Name, found)
 		}
 	}
 }
@@ -162,7 +164,7 @@ func handJobs(t *testing.T, st xxljob.Store) []int64 {
 	for _, route := range []string{"NEAREST", "SHARDING_BROADCAST", "FAILOVER"} {
 		job, err := st.AddJob(t.Context(), xxljob.Job{App: "app", Key: route, Name: "by hand", Handler: "work", Route: route,
 			Block: "SERIAL_EXECUTION", GlueType: "BEAN", Misfire: "DO_NOTHING", Stopped: true}, nil)
-		must(t, err)
+		stage.Must(t, err)
 		ids = append(ids, job.ID)
 	}
 	return ids
@@ -170,7 +172,7 @@ func handJobs(t *testing.T, st xxljob.Store) []int64 {
 
 // insist triggers a job through a store that fails now and then: with a key it
 // may be called again until it is answered.
-func insist(t *testing.T, n *node, job int64, key string) []int64 {
+func insist(t *testing.T, n *stage.Node, job int64, key string) []int64 {
 	t.Helper()
 	for {
 		ids, err := n.Trigger(t.Context(), job, xxljob.Trigger{Key: key})
@@ -183,11 +185,11 @@ func insist(t *testing.T, n *node, job int64, key string) []int64 {
 
 // auditByHand checks that each trigger was inserted once and ended, and that no
 // run of it, parts of a broadcast included, was started twice or is unfinished.
-func auditByHand(t *testing.T, st xxljob.Store, j *journal, ids []int64) {
+func auditByHand(t *testing.T, st xxljob.Store, j *stage.Journal, ids []int64) {
 	t.Helper()
 	starts := map[int64]int{}
-	for _, s := range j.all() {
-		starts[s.run]++
+	for _, s := range j.All() {
+		starts[s.Run]++
 	}
 	seen := map[int64]bool{}
 	for _, id := range ids {
@@ -196,7 +198,7 @@ func auditByHand(t *testing.T, st xxljob.Store, j *journal, ids []int64) {
 		}
 		seen[id] = true
 		parts, err := st.Runs(context.Background(), xxljob.RunFilter{TriggerID: id, Limit: 1000})
-		must(t, err)
+		stage.Must(t, err)
 		for _, r := range parts {
 			switch {
 			case r.State == xxljob.StateSucceeded && starts[r.ID] == 1, r.State == xxljob.StateLost && starts[r.ID] <= 1:
@@ -210,30 +212,14 @@ func auditByHand(t *testing.T, st xxljob.Store, j *journal, ids []int64) {
 	}
 }
 
-func without(nodes []*node, n *node) []*node {
-	var rest []*node
+func without(nodes []*stage.Node, n *stage.Node) []*stage.Node {
+	var rest []*stage.Node
 	for _, o := range nodes {
 		if o != n {
 			rest = append(rest, o)
 		}
 	}
 	return rest
-}
-
-// neverAlone is a store that asks every node for beats, as one does that others
-// may open unseen.
-type neverAlone struct{ xxljob.Store }
-
-func (s neverAlone) Join(ctx context.Context, n xxljob.Node) (xxljob.View, error) {
-	v, err := s.Store.Join(ctx, n)
-	v.Alone = false
-	return v, err
-}
-
-func (s neverAlone) Beat(ctx context.Context, inc string, attached []xxljob.Attachment) (xxljob.View, error) {
-	v, err := s.Store.Beat(ctx, inc, attached)
-	v.Alone = false
-	return v, err
 }
 
 // TestStoreFails injects each kind of fault into each method for a while: one
@@ -246,7 +232,7 @@ func TestStoreFails(t *testing.T) {
 		} {
 			for name, st := range map[string]func() xxljob.Store{
 				"alone":     func() xxljob.Store { return memory.New() },
-				"not alone": func() xxljob.Store { return neverAlone{memory.New()} },
+				"not alone": func() xxljob.Store { return stage.NeverAlone{Store: memory.New()} },
 			} {
 				t.Run(method+"/"+kind+"/"+name, func(t *testing.T) {
 					t.Parallel()
@@ -262,32 +248,32 @@ func storeFails(t *testing.T, st xxljob.Store, method string, fault storetest.Fa
 		fault.Hang = make(chan struct{}) // of this bubble
 	}
 	var log syncBuffer
-	j := &journal{}
-	n := startNode(t, st, "a", j, func(c *xxljob.Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	j := &stage.Journal{}
+	n := stage.StartNode(t, st, "a", j, func(c *xxljob.Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 	time.Sleep(time.Second)
-	jobs := addSeconds(t, n, 5)
+	jobs := stage.AddSeconds(t, n, 5)
 	byHand, err := n.AddJob(t.Context(), xxljob.Job{Name: "by hand", Handler: "work"})
-	must(t, err)
+	stage.Must(t, err)
 	from := time.Now()
 	time.Sleep(10 * time.Second)
-	before := n.faults.Calls(method)
-	remove := n.faults.Inject(method, fault)
+	before := n.Faults.Calls(method)
+	remove := n.Faults.Inject(method, fault)
 	time.Sleep(4 * time.Second)
 	// By somebody else, so that the job has to be read.
 	run, err := st.AddRun(t.Context(), byHand.ID, xxljob.Trigger{})
-	must(t, err)
+	stage.Must(t, err)
 	time.Sleep(5 * time.Second)
 	remove()
 	_, beatless := st.(*memory.Store)
-	if n.faults.Calls(method) == before && !(method == "Beat" && beatless) {
+	if n.Faults.Calls(method) == before && !(method == "Beat" && beatless) {
 		t.Errorf("%s was not called in the outage", method)
 	}
 	time.Sleep(20 * time.Second)
 	to := time.Now()
 	time.Sleep(5 * time.Second)
-	stop(t, n)
-	got := auditSeconds(t, st, j, jobs, from, to)
-	if got != (audit{}) {
+	stage.Stop(t, n)
+	got := stage.AuditSeconds(t, st, j, jobs, from, to)
+	if got != (stage.Audit{}) {
 		t.Errorf("audit: %+v", got)
 	}
 	if run, err = st.Run(t.Context(), run.ID); err != nil || run.State != xxljob.StateSucceeded {
@@ -334,10 +320,10 @@ func (b *syncBuffer) String() string {
 // TestStopWhileStoreHangs returns soon after its context has ended.
 func TestStopWhileStoreHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := startNode(t, memory.New(), "a", &journal{})
-		addSeconds(t, n, 1)
+		n := stage.StartNode(t, memory.New(), "a", &stage.Journal{})
+		stage.AddSeconds(t, n, 1)
 		time.Sleep(3 * time.Second)
-		n.faults.Pause(true)
+		n.Faults.Pause(true)
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		began := time.Now()
@@ -347,7 +333,7 @@ func TestStopWhileStoreHangs(t *testing.T) {
 		if took := time.Since(began); took > 10*time.Second {
 			t.Errorf("Stop took %v", took)
 		}
-		n.faults.Resume()
+		n.Faults.Resume()
 		time.Sleep(time.Minute)
 	})
 }

@@ -5,8 +5,6 @@ package xxljob_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -15,98 +13,29 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/stage"
+
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/plain"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/wire"
 )
 
-// logLines keeps a log in memory.
-type logLines struct {
-	mu   sync.Mutex
-	text strings.Builder // guarded by mu
-}
-
-func (l *logLines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *logLines) logTo(c *xxljob.Config) { c.Logger = slog.New(slog.NewTextHandler(l, nil)) }
-
-// with are the lines that have all of the texts.
-func (l *logLines) with(texts ...string) (lines []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for line := range strings.Lines(l.text.String()) {
-		has := true
-		for _, text := range texts {
-			has = has && strings.Contains(line, text)
-		}
-		if has {
-			lines = append(lines, line)
-		}
-	}
-	return lines
-}
-
-// requireStacks checks that there is one line with a stack for each of the places, and
-// none for others.
-func (l *logLines) requireStacks(t *testing.T, places ...string) {
-	t.Helper()
-	for _, place := range places {
-		if n := len(l.with("stack=", place)); n != 1 {
-			t.Errorf("%d lines with a stack about %s, want one", n, place)
-		}
-	}
-	if all := l.with("stack="); len(all) != len(places) {
-		t.Errorf("%d lines with a stack, want %d:\n%s", len(all), len(places), strings.Join(all, "\n"))
-	}
-}
-
-// faultsOfUsers are the ways in which a function may fail its caller.
-var faultsOfUsers = map[string]func(){"panic": func() { panic("boom") }, "Goexit": runtime.Goexit}
-
-// eachFault runs a test in a bubble for each of them.
-func eachFault(t *testing.T, test func(t *testing.T, fail func())) {
-	for name, fail := range faultsOfUsers {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { test(t, fail) })
-		})
-	}
-}
-
-// requireOnTime checks that the jobs, which are due each second, were started to the
-// millisecond, at least n times in all.
-func requireOnTime(t *testing.T, j *journal, n int) {
-	t.Helper()
-	all := j.all()
-	for _, s := range all {
-		if !s.at.Equal(s.due) {
-			t.Errorf("a run due %v was started at %v", s.due, s.at)
-		}
-	}
-	if len(all) < n {
-		t.Errorf("%d runs, want %d", len(all), n)
-	}
-}
-
 // TestHooksThatPanic: the runs go on, and each of the hooks is in the log once.
 func TestHooksThatPanic(t *testing.T) {
-	eachFault(t, func(t *testing.T, fail func()) {
-		j, log := &journal{}, &logLines{}
+	stage.EachFault(t, func(t *testing.T, fail func()) {
+		j, log := &stage.Journal{}, &stage.LogLines{}
 		var calls atomic.Int64
 		hook := func(xxljob.Run) { calls.Add(1); fail() }
-		n := startNode(t, memory.New(), "a", j, log.logTo, func(c *xxljob.Config) {
+		n := stage.StartNode(t, memory.New(), "a", j, log.LogTo, func(c *xxljob.Config) {
 			c.Hooks = xxljob.Hooks{RunStarted: hook, RunEnded: hook}
 		})
-		addSeconds(t, n, 3)
+		stage.AddSeconds(t, n, 3)
 		time.Sleep(20 * time.Second)
-		stop(t, n)
-		requireOnTime(t, j, 3*19)
-		log.requireStacks(t, "Hooks.RunStarted", "Hooks.RunEnded")
-		if want := int64(2 * len(j.all())); calls.Load() != want {
+		stage.Stop(t, n)
+		stage.RequireOnTime(t, j, 3*19)
+		log.RequireStacks(t, "Hooks.RunStarted", "Hooks.RunEnded")
+		if want := int64(2 * len(j.All())); calls.Load() != want {
 			t.Errorf("%d calls of hooks, want %d", calls.Load(), want)
 		}
 	})
@@ -115,13 +44,13 @@ func TestHooksThatPanic(t *testing.T) {
 // TestHookThatNeverReturns: neither the runs nor Stop wait for it.
 func TestHookThatNeverReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		j, log := &journal{}, &logLines{}
+		j, log := &stage.Journal{}, &stage.LogLines{}
 		release := make(chan struct{})
-		n := startNode(t, memory.New(), "a", j, log.logTo, func(c *xxljob.Config) {
+		n := stage.StartNode(t, memory.New(), "a", j, log.LogTo, func(c *xxljob.Config) {
 			c.StopGrace = 10 * time.Second
 			c.Hooks.RunStarted = func(xxljob.Run) { <-release }
 		})
-		addSeconds(t, n, 3)
+		stage.AddSeconds(t, n, 3)
 		time.Sleep(20 * time.Second)
 		before := time.Now()
 		if err := n.Stop(context.Background()); err != nil {
@@ -130,8 +59,8 @@ func TestHookThatNeverReturns(t *testing.T) {
 		if took := time.Since(before); took != 10*time.Second {
 			t.Errorf("Stop took %v, want StopGrace", took)
 		}
-		requireOnTime(t, j, 3*19)
-		if lines := log.with("level=WARN", "Hooks.RunStarted", "has not returned"); len(lines) != 1 {
+		stage.RequireOnTime(t, j, 3*19)
+		if lines := log.With("level=WARN", "Hooks.RunStarted", "has not returned"); len(lines) != 1 {
 			t.Errorf("lines about the hook: %q", lines)
 		}
 		close(release)
@@ -143,13 +72,13 @@ func TestHookThatNeverReturns(t *testing.T) {
 func TestHooksAreDropped(t *testing.T) {
 	const runs = xxljob.HooksWaiting + 1000
 	synctest.Test(t, func(t *testing.T) {
-		st, log := memory.New(), &logLines{}
+		st, log := memory.New(), &stage.LogLines{}
 		release := make(chan struct{})
 		var started, ran, late atomic.Int64
-		n := startNode(t, st, "a", &journal{}, log.logTo, func(c *xxljob.Config) {
+		n := stage.StartNode(t, st, "a", &stage.Journal{}, log.LogTo, func(c *xxljob.Config) {
 			c.Hooks.RunStarted = func(xxljob.Run) { <-release; started.Add(1) }
 		})
-		must(t, n.Handle("count", func(_ context.Context, task *xxljob.Task) error {
+		stage.Must(t, n.Handle("count", func(_ context.Context, task *xxljob.Task) error {
 			ran.Add(1)
 			if time.Since(task.ScheduledAt) > time.Second+time.Millisecond {
 				late.Add(1)
@@ -165,15 +94,15 @@ func TestHooksAreDropped(t *testing.T) {
 		}
 		close(release)
 		synctest.Wait()
-		triggerNew(t, n, xxljob.Job{Name: "after", Handler: "work"})
+		stage.TriggerNew(t, n, xxljob.Job{Name: "after", Handler: "work"})
 		synctest.Wait()
 		if got := started.Load(); got != xxljob.HooksWaiting+2 {
 			t.Errorf("%d calls of the hook, want %d that waited, one whose caller did, and one when there was room again", got, xxljob.HooksWaiting)
 		}
-		if first, last := log.with("level=ERROR", "dropped"), log.with("hooks are being called again", "dropped=999"); len(first) != 1 || len(last) != 1 {
+		if first, last := log.With("level=ERROR", "dropped"), log.With("hooks are being called again", "dropped=999"); len(first) != 1 || len(last) != 1 {
 			t.Errorf("the log says %q, and %q", first, last)
 		}
-		stop(t, n)
+		stage.Stop(t, n)
 	})
 }
 
@@ -193,16 +122,16 @@ func TestHooksMissNothing(t *testing.T) {
 				seen[r.ID] += what
 			}
 		}
-		n := startNode(t, st, "a", &journal{}, func(c *xxljob.Config) {
+		n := stage.StartNode(t, st, "a", &stage.Journal{}, func(c *xxljob.Config) {
 			c.Hooks = xxljob.Hooks{RunStarted: note("started "), RunEnded: note("ended ")}
 		})
 		synctest.Wait()
 		at := time.Now().Add(time.Minute)
 		addMany(t, st, runs, "work", at)
-		for len(succeeded(t, st, 0)) < runs {
+		for len(stage.Succeeded(t, st, 0)) < runs {
 			time.Sleep(time.Minute + 10*time.Millisecond)
 		}
-		stop(t, n)
+		stage.Stop(t, n)
 		mu.Lock()
 		defer mu.Unlock()
 		for id, what := range seen {
@@ -222,7 +151,7 @@ func addMany(t *testing.T, st xxljob.Store, n int, handler string, at time.Time)
 	for range n {
 		_, err := st.AddJob(t.Context(), xxljob.Job{App: "app", Name: "job", Handler: handler, Route: "NEAREST",
 			Block: "SERIAL_EXECUTION", GlueType: "BEAN", Misfire: "DO_NOTHING", Schedule: xxljob.At(at), Next: at}, nil)
-		must(t, err)
+		stage.Must(t, err)
 	}
 }
 
@@ -256,24 +185,24 @@ func TestRingThatPanics(t *testing.T) {
 		"Len": 20 * time.Second, // it is asked when nothing should be on the ring
 	} {
 		t.Run(method, func(t *testing.T) {
-			eachFault(t, func(t *testing.T, fail func()) {
-				j, log := &journal{}, &logLines{}
+			stage.EachFault(t, func(t *testing.T, fail func()) {
+				j, log := &stage.Journal{}, &stage.LogLines{}
 				ring := &badRing{method: method, fail: fail, from: time.Now().Add(10 * time.Second)}
 				st := memory.New()
-				n := startNode(t, st, "a", j, log.logTo, func(c *xxljob.Config) { c.Ring = ring })
+				n := stage.StartNode(t, st, "a", j, log.LogTo, func(c *xxljob.Config) { c.Ring = ring })
 				for i := range 5 {
 					_, err := n.AddJob(t.Context(), xxljob.Job{Name: fmt.Sprint(i), Handler: "work", Schedule: xxljob.FixedRate(every)})
-					must(t, err)
+					stage.Must(t, err)
 				}
 				time.Sleep(30*every + every/2)
-				requireEnded(t, st)
-				stop(t, n)
-				requireOnTime(t, j, 5*30)
-				if got := len(j.all()); got != 5*30 {
+				stage.RequireEnded(t, st)
+				stage.Stop(t, n)
+				stage.RequireOnTime(t, j, 5*30)
+				if got := len(j.All()); got != 5*30 {
 					t.Errorf("%d runs, want %d", got, 5*30)
 				}
-				log.requireStacks(t, "TimeRing."+method)
-				if lines := log.with("level=ERROR", "was replaced by the ring of NewTimeRing", "method="+method); len(lines) != 1 {
+				log.RequireStacks(t, "TimeRing."+method)
+				if lines := log.With("level=ERROR", "was replaced by the ring of NewTimeRing", "method="+method); len(lines) != 1 {
 					t.Errorf("lines about the other ring: %q", lines)
 				}
 			})
@@ -283,7 +212,7 @@ func TestRingThatPanics(t *testing.T) {
 
 // badExecutor is an executor of a user's with one method that fails.
 type badExecutor struct {
-	slowExecutor
+	stage.SlowExecutor
 	method string
 	fail   func()
 	on     atomic.Bool
@@ -295,34 +224,34 @@ func (e *badExecutor) enter(method string) {
 	}
 }
 
-func (e *badExecutor) App() string        { e.enter("App"); return e.slowExecutor.App() }
-func (e *badExecutor) Handlers() []string { e.enter("Handlers"); return e.slowExecutor.Handlers() }
-func (e *badExecutor) Bind(a wire.Admin)  { e.enter("Bind"); e.slowExecutor.Bind(a) }
+func (e *badExecutor) App() string        { e.enter("App"); return e.SlowExecutor.App() }
+func (e *badExecutor) Handlers() []string { e.enter("Handlers"); return e.SlowExecutor.Handlers() }
+func (e *badExecutor) Bind(a wire.Admin)  { e.enter("Bind"); e.SlowExecutor.Bind(a) }
 func (e *badExecutor) Places() int        { e.enter("Places"); return 10 }
 
 func (e *badExecutor) Run(ctx context.Context, r wire.TriggerRequest) (wire.Return, error) {
 	e.enter("Run")
-	return e.slowExecutor.Run(ctx, r)
+	return e.SlowExecutor.Run(ctx, r)
 }
 
 func (e *badExecutor) Beat(ctx context.Context) (wire.Return, error) {
 	e.enter("Beat")
-	return e.slowExecutor.Beat(ctx)
+	return e.SlowExecutor.Beat(ctx)
 }
 
 func (e *badExecutor) IdleBeat(ctx context.Context, r wire.IdleBeatRequest) (wire.Return, error) {
 	e.enter("IdleBeat")
-	return e.slowExecutor.IdleBeat(ctx, r)
+	return e.SlowExecutor.IdleBeat(ctx, r)
 }
 
 func (e *badExecutor) Kill(ctx context.Context, r wire.KillRequest) (wire.Return, error) {
 	e.enter("Kill")
-	return e.slowExecutor.Kill(ctx, r)
+	return e.SlowExecutor.Kill(ctx, r)
 }
 
 func (e *badExecutor) Log(ctx context.Context, r wire.LogRequest) (wire.LogReturn, error) {
 	e.enter("Log")
-	return e.slowExecutor.Log(ctx, r)
+	return e.SlowExecutor.Log(ctx, r)
 }
 
 // TestExecutorThatPanics: each method of an executor of a user's, in turn. What the
@@ -344,25 +273,25 @@ func TestExecutorThatPanics(t *testing.T) {
 		{"Log", "NEAREST", xxljob.StateSucceeded, ""},
 	} {
 		t.Run(tt.method, func(t *testing.T) {
-			eachFault(t, func(t *testing.T, fail func()) {
-				st, j, log := memory.New(), &journal{}, &logLines{}
-				n := startNode(t, st, "a", j, log.logTo)
+			stage.EachFault(t, func(t *testing.T, fail func()) {
+				st, j, log := memory.New(), &stage.Journal{}, &stage.LogLines{}
+				n := stage.StartNode(t, st, "a", j, log.LogTo)
 				e := &badExecutor{method: tt.method, fail: fail}
-				e.app, e.delay = "x", func(wire.TriggerRequest) time.Duration { return 5 * time.Second }
-				must(t, n.Attach(e))
-				addSeconds(t, n, 3)
+				e.Of, e.Delay = "x", func(wire.TriggerRequest) time.Duration { return 5 * time.Second }
+				stage.Must(t, n.Attach(e))
+				stage.AddSeconds(t, n, 3)
 				began := time.Now()
 				job, err := n.AddJob(t.Context(), xxljob.Job{App: "x", Name: "job", Handler: "work", Route: tt.route})
-				must(t, err)
+				stage.Must(t, err)
 				time.Sleep(5 * time.Second)
 				e.on.Store(true)
 				for range 2 {
-					id := trigger(t, n, job)
+					id := stage.Trigger(t, n, job)
 					time.Sleep(2 * time.Second)
 					if tt.method == "Kill" {
-						must(t, n.Kill(t.Context(), id))
+						stage.Must(t, n.Kill(t.Context(), id))
 					}
-					if r := waitFor(t, n, id, time.Minute); r.State != tt.want || !strings.Contains(r.TriggerMsg, tt.says) {
+					if r := stage.WaitFor(t, n, id, time.Minute); r.State != tt.want || !strings.Contains(r.TriggerMsg, tt.says) {
 						t.Errorf("the run is %v: %s", r.State, r.TriggerMsg)
 					}
 					if _, err := n.Log(t.Context(), id, 1); (err != nil) != (tt.method == "Log" || tt.want == xxljob.StateRefused && tt.method != "Run") {
@@ -370,12 +299,12 @@ func TestExecutorThatPanics(t *testing.T) {
 					}
 				}
 				time.Sleep(time.Until(began.Add(30 * time.Second)))
-				stop(t, n)
-				requireOnTime(t, j, 3*29)
+				stage.Stop(t, n)
+				stage.RequireOnTime(t, j, 3*29)
 				if tt.method == "App" {
-					log.requireStacks(t)
+					log.RequireStacks(t)
 				} else {
-					log.requireStacks(t, "Executor."+tt.method+" of app x")
+					log.RequireStacks(t, "Executor."+tt.method+" of app x")
 				}
 			})
 		})
@@ -387,22 +316,22 @@ func TestExecutorThatPanics(t *testing.T) {
 func TestAttachThatPanics(t *testing.T) {
 	for _, method := range []string{"App", "Bind"} {
 		t.Run(method, func(t *testing.T) {
-			eachFault(t, func(t *testing.T, fail func()) {
-				log := &logLines{}
-				n := startNode(t, memory.New(), "a", &journal{}, log.logTo)
+			stage.EachFault(t, func(t *testing.T, fail func()) {
+				log := &stage.LogLines{}
+				n := stage.StartNode(t, memory.New(), "a", &stage.Journal{}, log.LogTo)
 				e := &badExecutor{method: method, fail: fail}
-				e.app, e.delay = "x", func(wire.TriggerRequest) time.Duration { return 0 }
+				e.Of, e.Delay = "x", func(wire.TriggerRequest) time.Duration { return 0 }
 				e.on.Store(true)
 				if err := n.Attach(e); err == nil {
 					t.Error("Attach returned no error")
 				}
 				e.on.Store(false)
-				must(t, n.Attach(e))
-				if r := waitFor(t, n, triggerNew(t, n, xxljob.Job{App: "x", Name: "job", Handler: "work"}), time.Minute); r.State != xxljob.StateSucceeded {
+				stage.Must(t, n.Attach(e))
+				if r := stage.WaitFor(t, n, stage.TriggerNew(t, n, xxljob.Job{App: "x", Name: "job", Handler: "work"}), time.Minute); r.State != xxljob.StateSucceeded {
 					t.Errorf("the run is %v: %s", r.State, r.TriggerMsg)
 				}
-				stop(t, n)
-				log.requireStacks(t, "Executor."+method)
+				stage.Stop(t, n)
+				log.RequireStacks(t, "Executor."+method)
 			})
 		})
 	}

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/stage"
+
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/store/memory"
@@ -45,7 +47,7 @@ func (a *benchAdmin) open() {
 func benchExecutors(b *testing.B, n int, admin string, cfg executor.Config, noop executor.Handler) {
 	b.Helper()
 	for range n {
-		cfg.App, cfg.Addr, cfg.Logger = "far", "127.0.0.1:0", quietLog()
+		cfg.App, cfg.Addr, cfg.Logger = "far", "127.0.0.1:0", stage.QuietLog()
 		cfg.Admins = []executor.AdminCluster{{Addresses: []string{admin}, Token: hush}}
 		e, err := executor.New(cfg)
 		if err != nil {
@@ -71,7 +73,7 @@ func benchExecutors(b *testing.B, n int, admin string, cfg executor.Config, noop
 func benchFar(b *testing.B, executors int, cfg executor.Config, noop executor.Handler) (xxljob.Scheduler, *memory.Store, *benchAdmin) {
 	b.Helper()
 	st := memory.New(memory.Retain(1<<30, 1<<30))
-	s := benchScheduler(b, st, xxljob.Config{Logger: quietLog(), HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {hush}}}}, nothingToDo)
+	s := benchScheduler(b, st, xxljob.Config{Logger: stage.QuietLog(), HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {hush}}}}, stage.NothingToDo)
 	h, err := s.Handler()
 	if err != nil {
 		b.Fatal(err)
@@ -164,7 +166,7 @@ func auditFar(b *testing.B, st xxljob.Store, ids []int64, from time.Time, during
 	defer mu.Unlock()
 	for _, id := range ids {
 		ok := 0
-		for _, r := range allOf(b, st, xxljob.RunFilter{JobID: id, From: from, To: from.Add(during)}) {
+		for _, r := range stage.AllOf(b, st, xxljob.RunFilter{JobID: id, From: from, To: from.Add(during)}) {
 			if r.State == xxljob.StateSucceeded && started[r.ID] >= 1 {
 				ok++
 			}

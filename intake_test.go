@@ -17,6 +17,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/stage"
+
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"
@@ -56,8 +58,8 @@ func (s *counting) asked() []int {
 func twoApps(t *testing.T, st xxljob.Store) *elsewhere {
 	tokens := map[string][]string{"": {hush}, "honest": {"of-honest"}, "rude": {"of-rude"}}
 	e := newElsewhere(t, st, xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: tokens}}, map[string]*peer{at1: {token: "of-honest"}, at2: {token: "of-rude"}})
-	must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "honest", Manual: true, Addresses: []string{at1}}))
-	must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "rude", Manual: true, Addresses: []string{at2}}))
+	stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "honest", Manual: true, Addresses: []string{at1}}))
+	stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "rude", Manual: true, Addresses: []string{at2}}))
 	return e
 }
 
@@ -81,7 +83,7 @@ func TestRepeatsInARequest(t *testing.T) {
 		first, lost := e.trigger(xxljob.Job{App: "rude", Name: "one"}), e.trigger(xxljob.Job{App: "rude", Name: "lost"})
 		synctest.Wait()
 		run, err := st.Run(t.Context(), lost)
-		must(t, err)
+		stage.Must(t, err)
 		st.asked()
 		if _, err := st.Store.Finish(t.Context(), []xxljob.Result{{RunID: lost, State: xxljob.StateLost, Owner: run.Owner, Token: run.Token}}); err != nil {
 			t.Fatal(err)
@@ -234,7 +236,7 @@ func TestALargePage(t *testing.T) {
 		for i := range items {
 			items[i] = new(int)
 		}
-		must(t, in.Store(ctx, "s", "a", 4900, time.Minute, items...))
+		stage.Must(t, in.Store(ctx, "s", "a", 4900, time.Minute, items...))
 		cancel()
 		<-over
 		if !slices.Equal(batches, []int{20, 20}) {
@@ -281,7 +283,7 @@ func TestAppsHaveTurns(t *testing.T) {
 		synctest.Wait()
 		faults.Inject("RunsByID", storetest.Fault{Delay: 100 * time.Millisecond})
 		pages := 60
-		if detector {
+		if stage.Detector {
 			pages = 20
 		}
 		for i := range pages {
@@ -319,7 +321,7 @@ func TestResultsThatWaitAreBounded(t *testing.T) {
 		}
 		body := wire.EncodeCallback(nil, wire.CallbackList, page)
 		before, rounds := heap(), 10
-		if detector {
+		if stage.Detector {
 			rounds = 3
 		}
 		go func() {
@@ -362,7 +364,7 @@ func TestManyAppsFillTheIntake(t *testing.T) {
 			tokens[fmt.Sprintf("rude%d", i)] = []string{fmt.Sprintf("of-rude%d", i)}
 		}
 		e := newElsewhere(t, faults, xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: tokens}}, map[string]*peer{at1: {token: "of-honest"}})
-		must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "honest", Manual: true, Addresses: []string{at1}}))
+		stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "honest", Manual: true, Addresses: []string{at1}}))
 		id := e.trigger(xxljob.Job{App: "honest", Name: "h"})
 		synctest.Wait()
 		faults.Inject("RunsByID", storetest.Fault{Hang: make(chan struct{})})
@@ -411,7 +413,7 @@ func TestBeatsThatWaitAreBounded(t *testing.T) {
 		faults.Inject("PutAddresses", storetest.Fault{Hang: make(chan struct{})})
 		before, answered := heap(), 0
 		beats := 200_000
-		if detector {
+		if stage.Detector {
 			beats /= 10
 		}
 		for range beats {
@@ -534,7 +536,7 @@ func TestStopWhileResultsWait(t *testing.T) {
 		}
 		synctest.Wait()
 		began := time.Now()
-		must(t, e.Stop(t.Context()))
+		stage.Must(t, e.Stop(t.Context()))
 		if took := time.Since(began); took > 20*time.Second {
 			t.Errorf("it took %v", took)
 		}

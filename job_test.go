@@ -9,16 +9,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/stage"
+
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/block"
 	"github.com/xxljob/xxljob/route"
 	"github.com/xxljob/xxljob/store/memory"
 )
-
-// goodJob is a job that every store takes.
-func goodJob() xxljob.Job {
-	return xxljob.Job{App: "app", Key: "key", Name: "job", Handler: "handler", Schedule: xxljob.FixedRate(time.Second)}
-}
 
 // calledIn is what errors call a job: by its name, or what is left of a long one, else by
 // its key.
@@ -66,21 +63,21 @@ func TestJobFaultsOneByOne(t *testing.T) {
 		field string
 		set   func(j *xxljob.Job, beyond bool)
 	}{
-		{"App", func(j *xxljob.Job, b bool) { j.App = text(64 + one(b)) }},
-		{"Key", func(j *xxljob.Job, b bool) { j.Key = text(255 + one(b)) }},
-		{"Name", func(j *xxljob.Job, b bool) { j.Name = text(255 + one(b)) }},
-		{"Author", func(j *xxljob.Job, b bool) { j.Author = text(64 + one(b)) }},
-		{"AlarmEmail", func(j *xxljob.Job, b bool) { j.AlarmEmail = text(255 + one(b)) }},
-		{"Handler", func(j *xxljob.Job, b bool) { j.Handler = text(255 + one(b)) }},
-		{"Param", func(j *xxljob.Job, b bool) { j.Param = text(64<<10 + one(b)) }},
-		{"GlueSource", func(j *xxljob.Job, b bool) { j.GlueSource = text(16<<20 + one(b)) }},
-		{"GlueRemark", func(j *xxljob.Job, b bool) { j.GlueRemark = text(128 + one(b)) }},
-		{"Timeout", func(j *xxljob.Job, b bool) { j.Timeout = (1<<31 - 1 + time.Duration(one(b))) * time.Second }},
-		{"Timeout", func(j *xxljob.Job, b bool) { j.Timeout = -time.Duration(one(b)) * time.Second }},
-		{"Retries", func(j *xxljob.Job, b bool) { j.Retries = 32768 + one(b) }},
-		{"Children", func(j *xxljob.Job, b bool) { j.Children = []int64{1, 1<<31 - 1 + int64(one(b))} }},
+		{"App", func(j *xxljob.Job, b bool) { j.App = text(64 + stage.One(b)) }},
+		{"Key", func(j *xxljob.Job, b bool) { j.Key = text(255 + stage.One(b)) }},
+		{"Name", func(j *xxljob.Job, b bool) { j.Name = text(255 + stage.One(b)) }},
+		{"Author", func(j *xxljob.Job, b bool) { j.Author = text(64 + stage.One(b)) }},
+		{"AlarmEmail", func(j *xxljob.Job, b bool) { j.AlarmEmail = text(255 + stage.One(b)) }},
+		{"Handler", func(j *xxljob.Job, b bool) { j.Handler = text(255 + stage.One(b)) }},
+		{"Param", func(j *xxljob.Job, b bool) { j.Param = text(64<<10 + stage.One(b)) }},
+		{"GlueSource", func(j *xxljob.Job, b bool) { j.GlueSource = text(16<<20 + stage.One(b)) }},
+		{"GlueRemark", func(j *xxljob.Job, b bool) { j.GlueRemark = text(128 + stage.One(b)) }},
+		{"Timeout", func(j *xxljob.Job, b bool) { j.Timeout = (1<<31 - 1 + time.Duration(stage.One(b))) * time.Second }},
+		{"Timeout", func(j *xxljob.Job, b bool) { j.Timeout = -time.Duration(stage.One(b)) * time.Second }},
+		{"Retries", func(j *xxljob.Job, b bool) { j.Retries = 32768 + stage.One(b) }},
+		{"Children", func(j *xxljob.Job, b bool) { j.Children = []int64{1, 1<<31 - 1 + int64(stage.One(b))} }},
 		{"Schedule", func(j *xxljob.Job, b bool) {
-			j.Schedule = xxljob.FixedRate(time.Second - time.Duration(one(b))*time.Millisecond)
+			j.Schedule = xxljob.FixedRate(time.Second - time.Duration(stage.One(b))*time.Millisecond)
 		}},
 		{"Name", func(j *xxljob.Job, b bool) { j.Name = map[bool]string{false: "报表", true: "\xff"}[b] }},
 		{"GlueType", func(j *xxljob.Job, b bool) { j.GlueType = map[bool]string{false: "GLUE_SHELL", true: "GLUE_COBOL"}[b] }},
@@ -91,7 +88,7 @@ func TestJobFaultsOneByOne(t *testing.T) {
 			j.CatchUp = map[bool]xxljob.CatchUp{false: xxljob.CatchUpOnce, true: "once"}[b]
 		}},
 	} {
-		good, bad := goodJob(), goodJob()
+		good, bad := stage.GoodJob(), stage.GoodJob()
 		tt.set(&good, false)
 		tt.set(&bad, true)
 		if err := good.Validate(); err != nil {
@@ -101,18 +98,11 @@ func TestJobFaultsOneByOne(t *testing.T) {
 	}
 }
 
-func one(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 // TestJobEnumerations: every strategy of the packages route and block and every
 // glue type of XXL-JOB is accepted, in exactly the stored spelling.
 func TestJobEnumerations(t *testing.T) {
 	for _, name := range route.Names() {
-		j := goodJob()
+		j := stage.GoodJob()
 		if j.Route = name; j.Validate() != nil {
 			t.Errorf("route %s: %v", name, j.Validate())
 		}
@@ -121,7 +111,7 @@ func TestJobEnumerations(t *testing.T) {
 		}
 	}
 	for _, name := range block.Names() {
-		j := goodJob()
+		j := stage.GoodJob()
 		if j.Block = name; j.Validate() != nil {
 			t.Errorf("block %s: %v", name, j.Validate())
 		}
@@ -130,7 +120,7 @@ func TestJobEnumerations(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"BEAN", "GLUE_GROOVY", "GLUE_SHELL", "GLUE_PYTHON", "GLUE_PYTHON2", "GLUE_NODEJS", "GLUE_POWERSHELL", "GLUE_PHP"} {
-		j := goodJob()
+		j := stage.GoodJob()
 		j.GlueType = name
 		if err := j.Validate(); err != nil {
 			t.Errorf("glue type %s: %v", name, err)
@@ -140,7 +130,7 @@ func TestJobEnumerations(t *testing.T) {
 
 // TestScriptJobNeedsNoHandler: a handler's name is required for BEAN only.
 func TestScriptJobNeedsNoHandler(t *testing.T) {
-	j := goodJob()
+	j := stage.GoodJob()
 	j.Handler, j.GlueType, j.GlueSource = "", "GLUE_SHELL", "echo"
 	if err := j.Validate(); err != nil {
 		t.Error(err)
@@ -185,29 +175,29 @@ func TestGroupFaultsAtOnce(t *testing.T) {
 // changes nothing in the store, and what the store keeps does not show in it.
 func TestCallsCopy(t *testing.T) {
 	s, err := xxljob.New(memory.New(), xxljob.Config{App: "app", Logger: slog.New(slog.DiscardHandler)})
-	must(t, err)
-	given := goodJob()
+	stage.Must(t, err)
+	given := stage.GoodJob()
 	given.Children = []int64{1, 2}
 	added, err := s.AddJob(t.Context(), given)
-	must(t, err)
+	stage.Must(t, err)
 	given.Children[0], added.Children[1] = 8, 9
 	again, err := s.UpdateJob(t.Context(), xxljob.Job{ID: added.ID, Name: "renamed", Handler: "handler", Schedule: given.Schedule, Children: []int64{3}})
-	must(t, err)
+	stage.Must(t, err)
 	if again.Children[0] != 3 || given.Name != "job" || added.Name != "job" || given.Children[1] != 2 || added.Children[0] != 1 {
 		t.Errorf("given %+v\nadded %+v\nupdated %+v", given, added, again)
 	}
-	must(t, s.Stop(t.Context()))
+	stage.Must(t, s.Stop(t.Context()))
 }
 
 // TestDefaultsOfAJob: what AddJob fills in for empty fields.
 func TestDefaultsOfAJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		berlin, err := time.LoadLocation("Europe/Berlin")
-		must(t, err)
+		stage.Must(t, err)
 		s, err := xxljob.New(memory.New(), xxljob.Config{App: "app", Location: berlin, Logger: slog.New(slog.DiscardHandler)})
-		must(t, err)
+		stage.Must(t, err)
 		job, err := s.AddJob(t.Context(), xxljob.Job{Name: "nightly", Handler: "report", Schedule: xxljob.Cron("0 0 3 * * ?")})
-		must(t, err)
+		stage.Must(t, err)
 		if job.App != "app" || job.Key != "nightly" || job.Misfire != "DO_NOTHING" || job.CatchUp != "" || job.Route != "NEAREST" ||
 			job.Block != "SERIAL_EXECUTION" || job.GlueType != "BEAN" || job.Schedule.Zone != "Europe/Berlin" || job.Stopped {
 			t.Errorf("%+v", job)
@@ -216,7 +206,7 @@ func TestDefaultsOfAJob(t *testing.T) {
 			t.Errorf("ID %d, version %d, next %v, added %v", job.ID, job.Version, job.Next, job.Added)
 		}
 		manual, err := s.AddJob(t.Context(), xxljob.Job{Name: "manual", Handler: "report"})
-		must(t, err)
+		stage.Must(t, err)
 		if !manual.Stopped || manual.StopReason != xxljob.StopManual || manual.Schedule.Type != xxljob.ScheduleNone || !manual.Next.IsZero() {
 			t.Errorf("%+v", manual)
 		}
@@ -227,7 +217,7 @@ func TestDefaultsOfAJob(t *testing.T) {
 				t.Errorf("%v is stored as %v, %v", schedule, job.Schedule, err)
 			}
 		}
-		must(t, s.Stop(t.Context()))
+		stage.Must(t, s.Stop(t.Context()))
 	})
 }
 

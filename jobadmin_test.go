@@ -13,6 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/stage"
+
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"
@@ -36,7 +38,7 @@ func TestJobAdmin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newElsewhere(t, nil, xxljob.Config{HTTP: xxljob.HTTPConfig{JobsAPI: []string{"far", "other"}, Tokens: map[string][]string{"far": {"of-far"}, "other": {"of-other"}, "": {hush}}}},
 			map[string]*peer{at1: {token: "of-far"}})
-		must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
+		stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
 		added := manage(t, e.admin, "far", "addJob", wire.AddJobRequest{JobGroup: 99, JobDefinition: definition("nightly")})
 		id, err := strconv.ParseInt(added.Data, 10, 64)
 		if !added.OK() || err != nil || added.Content != added.Data {
@@ -44,7 +46,7 @@ func TestJobAdmin(t *testing.T) {
 		}
 		job := func() xxljob.Job {
 			j, err := e.store.Job(t.Context(), id)
-			must(t, err)
+			stage.Must(t, err)
 			return j
 		}
 		j := job()
@@ -82,7 +84,7 @@ func TestJobAdmin(t *testing.T) {
 		withChild.Children = []int64{7}
 		withChild.Schedule = withChild.Schedule.In("Asia/Shanghai")
 		_, err = e.UpdateJob(t.Context(), withChild)
-		must(t, err)
+		stage.Must(t, err)
 		if ret := manage(t, e.admin, "far", "updateJob", changed); !ret.OK() {
 			t.Errorf("%+v", ret)
 		}
@@ -102,7 +104,7 @@ func TestJobAdmin(t *testing.T) {
 		if sent := e.peers[at1].sent(); len(sent) != 1 || sent[0].ExecutorParams != "" {
 			t.Errorf("sent %+v", sent)
 		}
-		if runs := allOf(t, e.store, xxljob.RunFilter{JobID: id}); len(runs) != 1 || runs[0].Type != xxljob.TriggerAPI {
+		if runs := stage.AllOf(t, e.store, xxljob.RunFilter{JobID: id}); len(runs) != 1 || runs[0].Type != xxljob.TriggerAPI {
 			t.Errorf("%+v", runs)
 		}
 		for range 2 { // the second time is a client's retry
@@ -117,7 +119,7 @@ func TestJobAdmin(t *testing.T) {
 			t.Errorf("removed: %+v, %v", j, err)
 		}
 		log, err := e.store.Changes(t.Context(), id, 100)
-		must(t, err)
+		stage.Must(t, err)
 		for _, c := range log {
 			if c.Actor != "app:far" && c.Verb != "update" {
 				t.Errorf("%s by %q", c.Verb, c.Actor)
@@ -149,7 +151,7 @@ func TestJobAdminScripts(t *testing.T) {
 					t.Fatalf("%+v", added)
 				}
 				before, err := e.store.Job(t.Context(), id)
-				must(t, err)
+				stage.Must(t, err)
 				if before.GlueType != c.glue || before.GlueSource != c.stored || before.GlueRemark != "first" {
 					t.Errorf("added %q %q %q", before.GlueType, before.GlueSource, before.GlueRemark)
 				}
@@ -167,7 +169,7 @@ func TestJobAdminScripts(t *testing.T) {
 						t.Errorf("update %d: %+v", i, ret)
 					}
 					after, err := e.store.Job(t.Context(), id)
-					must(t, err)
+					stage.Must(t, err)
 					if after.Name != to.Name || after.GlueType != before.GlueType || after.GlueSource != before.GlueSource ||
 						after.GlueRemark != before.GlueRemark || !after.GlueUpdated.Equal(before.GlueUpdated) {
 						t.Errorf("update %d: %q, %q %q %q of %v", i, after.Name, after.GlueType, after.GlueSource, after.GlueRemark, after.GlueUpdated)
@@ -205,7 +207,7 @@ func TestJobAdminFaults(t *testing.T) {
 		}
 		faults.Clear()
 		jobs, err := e.store.Jobs(t.Context(), xxljob.JobFilter{})
-		must(t, err)
+		stage.Must(t, err)
 		if len(jobs) != 1 {
 			t.Errorf("%d jobs", len(jobs))
 		}

@@ -4,107 +4,54 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/xxljob/xxljob/internal/stage"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/wire"
 )
 
-// slowExecutor is an executor of a user's that takes its time to accept a run,
-// as one behind a network would.
-type slowExecutor struct {
-	app   string
-	delay func(wire.TriggerRequest) time.Duration
-
-	mu    sync.Mutex
-	admin wire.Admin
-	now   int // Run calls under way
-	most  int
-	lanes map[int64][]time.Time // by job: when Run was called
-}
-
-func (e *slowExecutor) App() string        { return e.app }
-func (e *slowExecutor) Handlers() []string { return []string{"work"} }
-
-func (e *slowExecutor) Bind(a wire.Admin) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.admin = a
-}
-
-func (e *slowExecutor) Run(ctx context.Context, req wire.TriggerRequest) (wire.Return, error) {
-	e.mu.Lock()
-	e.now++
-	e.most = max(e.most, e.now)
-	if e.lanes == nil {
-		e.lanes = map[int64][]time.Time{}
-	}
-	e.lanes[req.JobID] = append(e.lanes[req.JobID], time.Now())
-	admin := e.admin
-	e.mu.Unlock()
-	time.Sleep(e.delay(req))
-	e.mu.Lock()
-	e.now--
-	e.mu.Unlock()
-	go admin.Callback(context.WithoutCancel(ctx), []wire.CallbackRequest{{LogID: req.LogID, HandleCode: 200}})
-	return wire.Success(), nil
-}
-
-func (e *slowExecutor) Beat(context.Context) (wire.Return, error) { return wire.Success(), nil }
-
-func (e *slowExecutor) IdleBeat(context.Context, wire.IdleBeatRequest) (wire.Return, error) {
-	return wire.Success(), nil
-}
-
-func (e *slowExecutor) Kill(context.Context, wire.KillRequest) (wire.Return, error) {
-	return wire.Success(), nil
-}
-
-func (e *slowExecutor) Log(context.Context, wire.LogRequest) (wire.LogReturn, error) {
-	return wire.LogReturn{Code: 200}, nil
-}
-
 // TestHangingExecutor lets one app, with 1,000 due runs, hang for 30 s in every
 // call: the runs of another app behind a remote-like executor, and those of the
 // scheduler's own, are not later by a millisecond.
 func TestHangingExecutor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st, j := memory.New(), &journal{}
-		n := startNode(t, st, "a", j)
-		hung := &slowExecutor{app: "hung", delay: func(wire.TriggerRequest) time.Duration { return 30 * time.Second }}
-		quick := &slowExecutor{app: "quick", delay: func(wire.TriggerRequest) time.Duration { return time.Millisecond }}
-		must(t, n.Attach(hung))
-		must(t, n.Attach(quick))
+		st, j := memory.New(), &stage.Journal{}
+		n := stage.StartNode(t, st, "a", j)
+		hung := &stage.SlowExecutor{Of: "hung", Delay: func(wire.TriggerRequest) time.Duration { return 30 * time.Second }}
+		quick := &stage.SlowExecutor{Of: "quick", Delay: func(wire.TriggerRequest) time.Duration { return time.Millisecond }}
+		stage.Must(t, n.Attach(hung))
+		stage.Must(t, n.Attach(quick))
 		at := time.Now().Add(10 * time.Second)
 		for i := range 1000 {
 			_, err := n.AddJob(t.Context(), xxljob.Job{App: "hung", Name: fmt.Sprint(i), Handler: "work", Schedule: xxljob.At(at)})
-			must(t, err)
+			stage.Must(t, err)
 		}
 		other, err := n.AddJob(t.Context(), xxljob.Job{App: "quick", Name: "quick", Handler: "work", Schedule: xxljob.Cron("* * * * * ?")})
-		must(t, err)
-		own := addSeconds(t, n, 3)
+		stage.Must(t, err)
+		own := stage.AddSeconds(t, n, 3)
 		from := time.Now()
 		time.Sleep(60 * time.Second)
 		to := time.Now()
 		time.Sleep(30 * time.Minute) // the hanging app gets through its runs
-		requireEnded(t, st)
-		stop(t, n)
-		if got := auditSeconds(t, st, j, own, from, to); got != (audit{}) {
+		stage.RequireEnded(t, st)
+		stage.Stop(t, n)
+		if got := stage.AuditSeconds(t, st, j, own, from, to); got != (stage.Audit{}) {
 			t.Errorf("own executor: %+v", got)
 		}
-		for _, s := range j.all() {
-			if !s.at.Equal(s.due) {
-				t.Errorf("a run of the own executor due %v was started at %v", s.due, s.at)
+		for _, s := range j.All() {
+			if !s.At.Equal(s.Due) {
+				t.Errorf("a run of the own executor due %v was started at %v", s.Due, s.At)
 			}
 		}
-		quick.mu.Lock()
-		defer quick.mu.Unlock()
-		calls := quick.lanes[other.ID]
+		quick.Mu.Lock()
+		defer quick.Mu.Unlock()
+		calls := quick.Lanes[other.ID]
 		for i, at := range calls {
 			if want := from.Add(time.Duration(i+1) * time.Second); !at.Equal(want) {
 				t.Fatalf("run %d of the quick app was triggered at %v, want %v", i, at, want)
@@ -113,47 +60,37 @@ func TestHangingExecutor(t *testing.T) {
 		if len(calls) < 60 {
 			t.Errorf("%d runs of the quick app", len(calls))
 		}
-		hung.mu.Lock()
-		defer hung.mu.Unlock()
-		if hung.most > 50 {
-			t.Errorf("%d calls of the hanging executor at once, a quarter of the lane is 50", hung.most)
+		hung.Mu.Lock()
+		defer hung.Mu.Unlock()
+		if hung.Most > 50 {
+			t.Errorf("%d calls of the hanging executor at once, a quarter of the lane is 50", hung.Most)
 		}
-		if len(hung.lanes) != 1000 {
-			t.Errorf("%d of 1,000 jobs of the hanging app were triggered", len(hung.lanes))
+		if len(hung.Lanes) != 1000 {
+			t.Errorf("%d of 1,000 jobs of the hanging app were triggered", len(hung.Lanes))
 		}
 	})
-}
-
-// requireEnded checks that nothing due stays unfinished.
-func requireEnded(t *testing.T, st xxljob.Store) {
-	t.Helper()
-	for _, r := range allRuns(t, st) {
-		if !r.State.Ended() && r.Scheduled.Before(time.Now().Add(-time.Second)) {
-			t.Errorf("run %d of job %d due %v is still %v", r.ID, r.JobID, r.Scheduled, r.State)
-		}
-	}
 }
 
 // TestHangingAddress lets one node's executor hang for 30 s: the runs that go to
 // the app's executors on other nodes are not later.
 func TestHangingAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st, j := memory.New(), &journal{}
-		a, b := startNode(t, st, "a", j), startNode(t, st, "b", j)
-		hung := &slowExecutor{app: "both", delay: func(wire.TriggerRequest) time.Duration { return 30 * time.Second }}
-		quick := &slowExecutor{app: "both", delay: func(wire.TriggerRequest) time.Duration { return 0 }}
-		must(t, a.Attach(hung))
-		must(t, b.Attach(quick))
+		st, j := memory.New(), &stage.Journal{}
+		a, b := stage.StartNode(t, st, "a", j), stage.StartNode(t, st, "b", j)
+		hung := &stage.SlowExecutor{Of: "both", Delay: func(wire.TriggerRequest) time.Duration { return 30 * time.Second }}
+		quick := &stage.SlowExecutor{Of: "both", Delay: func(wire.TriggerRequest) time.Duration { return 0 }}
+		stage.Must(t, a.Attach(hung))
+		stage.Must(t, b.Attach(quick))
 		time.Sleep(10 * time.Second)
 		from := time.Now()
 		for i := range 40 {
 			_, err := a.AddJob(t.Context(), xxljob.Job{App: "both", Name: fmt.Sprint(i), Handler: "work", Route: "ROUND", Schedule: xxljob.Cron("* * * * * ?")})
-			must(t, err)
+			stage.Must(t, err)
 		}
 		time.Sleep(20 * time.Second)
-		quick.mu.Lock()
+		quick.Mu.Lock()
 		late, calls := 0, 0
-		for _, times := range quick.lanes {
+		for _, times := range quick.Lanes {
 			for _, at := range times {
 				calls++
 				if at.Sub(from)%time.Second != 0 {
@@ -161,14 +98,14 @@ func TestHangingAddress(t *testing.T) {
 				}
 			}
 		}
-		quick.mu.Unlock()
+		quick.Mu.Unlock()
 		if late > 0 || calls < 40*18/2 {
 			t.Errorf("the quick address: %d calls, %d late", calls, late)
 		}
-		must(t, stopJobs(t, a, st))
+		stage.Must(t, stopJobs(t, a, st))
 		time.Sleep(time.Hour)
-		requireEnded(t, st)
-		stop(t, a, b)
+		stage.RequireEnded(t, st)
+		stage.Stop(t, a, b)
 	})
 }
 
@@ -188,35 +125,35 @@ func stopJobs(t *testing.T, s xxljob.Scheduler, st xxljob.Store) error {
 // only in different lanes.
 func TestSlowLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st, j := memory.New(), &journal{}
-		n := startNode(t, st, "a", j, func(c *xxljob.Config) { c.Limits.FastLane, c.Limits.SlowLane = 4, 4 })
-		e := &slowExecutor{app: "x"}
+		st, j := memory.New(), &stage.Journal{}
+		n := stage.StartNode(t, st, "a", j, func(c *xxljob.Config) { c.Limits.FastLane, c.Limits.SlowLane = 4, 4 })
+		e := &stage.SlowExecutor{Of: "x"}
 		var slow, quick int64
-		e.delay = func(r wire.TriggerRequest) time.Duration {
+		e.Delay = func(r wire.TriggerRequest) time.Duration {
 			if r.JobID == slow {
 				return 501 * time.Millisecond
 			}
 			return time.Millisecond
 		}
-		must(t, n.Attach(e))
+		stage.Must(t, n.Attach(e))
 		add := func(name string) int64 {
 			job, err := n.AddJob(t.Context(), xxljob.Job{App: "x", Name: name, Handler: "work", Stopped: true, Schedule: xxljob.Cron("* * * * * ?")})
-			must(t, err)
+			stage.Must(t, err)
 			return job.ID
 		}
 		slow, quick = add("slow"), add("quick")
 		// At a whole minute, both are triggered together each second: the slow one
 		// first. While it is in the fast lane the quick one waits for it.
 		lateness := func(second int) time.Duration {
-			e.mu.Lock()
-			defer e.mu.Unlock()
-			calls := e.lanes[quick]
+			e.Mu.Lock()
+			defer e.Mu.Unlock()
+			calls := e.Lanes[quick]
 			return calls[second].Sub(calls[second].Truncate(time.Second))
 		}
 		for range 75 {
 			for _, id := range []int64{slow, quick} {
 				_, err := n.Trigger(t.Context(), id, xxljob.Trigger{})
-				must(t, err)
+				stage.Must(t, err)
 				synctest.Wait()
 			}
 			time.Sleep(time.Second)
@@ -230,7 +167,7 @@ func TestSlowLane(t *testing.T) {
 				t.Errorf("second %d: the quick job waited %v, want %v", second, got, want)
 			}
 		}
-		stop(t, n)
+		stage.Stop(t, n)
 	})
 }
 
@@ -238,10 +175,10 @@ func TestSlowLane(t *testing.T) {
 // answered its trigger is found slow like any other.
 func TestSlowExecutorThatReportsFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := startNode(t, memory.New(), "a", &journal{}, func(c *xxljob.Config) { c.Limits.FastLane, c.Limits.SlowLane = 4, 4 })
+		n := stage.StartNode(t, memory.New(), "a", &stage.Journal{}, func(c *xxljob.Config) { c.Limits.FastLane, c.Limits.SlowLane = 4, 4 })
 		var slow int64
 		var quick []time.Duration
-		must(t, n.Attach(&userExecutor{app: "x", run: func(ctx context.Context, admin wire.Admin, r wire.TriggerRequest) (wire.Return, error) {
+		stage.Must(t, n.Attach(&stage.UserExecutor{Of: "x", OnRun: func(ctx context.Context, admin wire.Admin, r wire.TriggerRequest) (wire.Return, error) {
 			if r.JobID == slow {
 				time.Sleep(501 * time.Millisecond)
 			} else {
@@ -251,17 +188,17 @@ func TestSlowExecutorThatReportsFirst(t *testing.T) {
 			return wire.Success(), err
 		}}))
 		first, err := n.AddJob(t.Context(), xxljob.Job{App: "x", Name: "slow", Handler: "work"})
-		must(t, err)
+		stage.Must(t, err)
 		second, err := n.AddJob(t.Context(), xxljob.Job{App: "x", Name: "quick", Handler: "work"})
-		must(t, err)
+		stage.Must(t, err)
 		slow = first.ID
 		for range 20 {
-			trigger(t, n, first)
+			stage.Trigger(t, n, first)
 			synctest.Wait()
-			trigger(t, n, second)
+			stage.Trigger(t, n, second)
 			time.Sleep(time.Second)
 		}
-		stop(t, n)
+		stage.Stop(t, n)
 		for i, late := range quick {
 			if want := 501 * time.Millisecond; i < 11 && late != want || i >= 11 && late != 0 {
 				t.Errorf("second %d: the quick job waited %v, want %v in the first eleven and 0 then", i, late, want)
@@ -274,36 +211,36 @@ func TestSlowExecutorThatReportsFirst(t *testing.T) {
 // of ten: all run, and memory stays bounded.
 func TestHerdThroughNarrowLanes(t *testing.T) {
 	jobs := 50_000
-	if detector {
+	if stage.Detector {
 		jobs = 10_000
 	}
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
-		n := startNode(t, st, "a", &journal{}, func(c *xxljob.Config) { c.Limits.FastLane, c.Limits.SlowLane = 10, 10 })
-		e := &slowExecutor{app: "x", delay: func(wire.TriggerRequest) time.Duration { return time.Millisecond }}
-		must(t, n.Attach(e))
+		n := stage.StartNode(t, st, "a", &stage.Journal{}, func(c *xxljob.Config) { c.Limits.FastLane, c.Limits.SlowLane = 10, 10 })
+		e := &stage.SlowExecutor{Of: "x", Delay: func(wire.TriggerRequest) time.Duration { return time.Millisecond }}
+		stage.Must(t, n.Attach(e))
 		synctest.Wait() // it has set the store up
 		at := time.Now().Add(time.Minute)
 		for i := range jobs {
 			_, err := st.AddJob(t.Context(), xxljob.Job{App: "x", Key: fmt.Sprint(i), Name: "job", Handler: "work", Route: "FIRST",
 				Block: "SERIAL_EXECUTION", GlueType: "BEAN", Misfire: "DO_NOTHING", Schedule: xxljob.At(at), Next: at}, nil)
-			must(t, err)
+			stage.Must(t, err)
 		}
 		before := heap()
 		time.Sleep(time.Minute + time.Millisecond)
 		synctest.Wait()
 		t.Logf("heap while %d runs are due: %d MiB more than before, %d bytes a run", jobs, (heap()-before)>>20, (heap()-before)/int64(jobs))
 		time.Sleep(time.Hour)
-		e.mu.Lock()
-		triggered, most := len(e.lanes), e.most
-		e.mu.Unlock()
+		e.Mu.Lock()
+		triggered, most := len(e.Lanes), e.Most
+		e.Mu.Unlock()
 		if triggered != jobs || most > 2 {
 			t.Errorf("%d of %d jobs were triggered, %d at once; a quarter of the lane is 2", triggered, jobs, most)
 		}
-		if succeeded := countStates(allRuns(t, st))[xxljob.StateSucceeded]; succeeded != jobs {
+		if succeeded := stage.CountStates(stage.AllRuns(t, st))[xxljob.StateSucceeded]; succeeded != jobs {
 			t.Errorf("%d of %d runs succeeded", succeeded, jobs)
 		}
-		stop(t, n)
+		stage.Stop(t, n)
 	})
 }
 
@@ -312,15 +249,15 @@ func TestHerdThroughNarrowLanes(t *testing.T) {
 // and at no time are more held than that bound and a page.
 func TestMoreRunsThanHeld(t *testing.T) {
 	far, near, maxHeld := 45_000, 20_000, 50_000
-	if detector {
+	if stage.Detector {
 		maxHeld = 2 * xxljob.ScanPage // the least that it may be
 		far, near = 9*maxHeld/10, 4*maxHeld/10
 	}
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
-		n := startNode(t, st, "a", &journal{}, func(c *xxljob.Config) { c.PreRead, c.Limits.MaxHeld = 30*time.Second, maxHeld })
+		n := stage.StartNode(t, st, "a", &stage.Journal{}, func(c *xxljob.Config) { c.PreRead, c.Limits.MaxHeld = 30*time.Second, maxHeld })
 		var ran, late atomic.Int64
-		must(t, n.Handle("count", func(_ context.Context, task *xxljob.Task) error {
+		stage.Must(t, n.Handle("count", func(_ context.Context, task *xxljob.Task) error {
 			ran.Add(1)
 			if !time.Now().Equal(task.ScheduledAt) {
 				late.Add(1)
@@ -334,7 +271,7 @@ func TestMoreRunsThanHeld(t *testing.T) {
 				at := began.Add(from + time.Duration(i%100)*50*time.Millisecond)
 				_, err := st.AddJob(t.Context(), xxljob.Job{App: "app", Key: fmt.Sprint(from, i), Name: "job", Handler: "count", Route: "NEAREST",
 					Block: "SERIAL_EXECUTION", GlueType: "BEAN", Misfire: "DO_NOTHING", Schedule: xxljob.At(at), Next: at}, nil)
-				must(t, err)
+				stage.Must(t, err)
 			}
 			synctest.Wait() // all are planned
 		}
@@ -363,10 +300,10 @@ func TestMoreRunsThanHeld(t *testing.T) {
 		if int(ran.Load()) != far+near || late.Load() != 0 {
 			t.Errorf("%d of %d runs were run, %d of them late", ran.Load(), far+near, late.Load())
 		}
-		if got := countStates(allRuns(t, st))[xxljob.StateSucceeded]; got != far+near {
+		if got := stage.CountStates(stage.AllRuns(t, st))[xxljob.StateSucceeded]; got != far+near {
 			t.Errorf("%d runs succeeded, want %d", got, far+near)
 		}
-		stop(t, n)
+		stage.Stop(t, n)
 	})
 }
 

@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/stage"
+
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/store/memory"
@@ -96,7 +98,7 @@ func (j *nearJob) with(s seconds) xxljob.Job {
 type nearWorld struct {
 	t     *testing.T
 	store *lagging
-	nodes [2]*node
+	nodes [2]*stage.Node
 	admin http.Handler
 }
 
@@ -127,14 +129,14 @@ var nearVerbs = []struct {
 		changed := j.with(oddSeconds)
 		changed.ID = j.job.ID
 		_, err := w.node(j).UpdateJob(w.t.Context(), changed)
-		must(w.t, err)
+		stage.Must(w.t, err)
 		j.ends()
 		j.begins(oddSeconds)
 	}}},
 	{"StopJob, StartJob", func(w *nearWorld, j *nearJob) { add(w, j, allSeconds) }, []func(*nearWorld, *nearJob){
-		func(w *nearWorld, j *nearJob) { must(w.t, w.node(j).StopJob(w.t.Context(), j.job.ID)); j.ends() },
+		func(w *nearWorld, j *nearJob) { stage.Must(w.t, w.node(j).StopJob(w.t.Context(), j.job.ID)); j.ends() },
 		func(w *nearWorld, j *nearJob) {
-			must(w.t, w.node(j).StartJob(w.t.Context(), j.job.ID))
+			stage.Must(w.t, w.node(j).StartJob(w.t.Context(), j.job.ID))
 			j.begins(allSeconds)
 		},
 	}},
@@ -163,20 +165,20 @@ func addEven(w *nearWorld, j *nearJob) { add(w, j, evenSeconds) }
 func add(w *nearWorld, j *nearJob, s seconds) {
 	var err error
 	j.job, err = w.node(j).AddJob(w.t.Context(), j.with(s))
-	must(w.t, err)
+	stage.Must(w.t, err)
 	j.begins(s)
 }
 
 func ensure(w *nearWorld, j *nearJob, s seconds) {
 	e, err := w.node(j).EnsureJob(w.t.Context(), j.with(s))
-	must(w.t, err)
+	stage.Must(w.t, err)
 	j.job = e.Job
 	j.begins(s)
 }
 
 func addByWire(w *nearWorld, j *nearJob, s seconds) {
 	_, err := fmt.Sscan(w.manage(j, "addJob", wire.AddJobRequest{JobDefinition: j.byWire(s)}), &j.job.ID)
-	must(w.t, err)
+	stage.Must(w.t, err)
 }
 
 func startByWire(w *nearWorld, j *nearJob, s seconds) {
@@ -205,7 +207,7 @@ func TestEditsNearAnInstant(t *testing.T) {
 					}
 					var actions []action
 					for i := range nearEdits {
-						if detector && i%10 > 1 {
+						if stage.Detector && i%10 > 1 {
 							continue
 						}
 						j := &nearJob{n: i, name: fmt.Sprintf("job %d", i), app: nearApp(i)}
@@ -229,7 +231,7 @@ func TestEditsNearAnInstant(t *testing.T) {
 					w.store.held.Store(false)
 					time.Sleep(time.Until(instant.Add(4*time.Second + 500*time.Millisecond)))
 					for _, j := range jobs {
-						must(t, w.nodes[0].StopJob(t.Context(), j.job.ID))
+						stage.Must(t, w.nodes[0].StopJob(t.Context(), j.job.ID))
 					}
 					time.Sleep(time.Second)
 					for _, j := range jobs {
@@ -257,29 +259,29 @@ func newNearWorld(t *testing.T) *nearWorld {
 		tokens[nearApp(i)] = []string{"of-" + nearApp(i)}
 	}
 	for i, name := range []string{"a", "b"} {
-		w.nodes[i] = startNode(t, w.store, name, &journal{}, func(c *xxljob.Config) { c.HTTP.Tokens, c.HTTP.JobsAPI = tokens, slices.Collect(maps.Keys(tokens)) })
+		w.nodes[i] = stage.StartNode(t, w.store, name, &stage.Journal{}, func(c *xxljob.Config) { c.HTTP.Tokens, c.HTTP.JobsAPI = tokens, slices.Collect(maps.Keys(tokens)) })
 	}
 	for app := range tokens {
 		e, err := executor.New(executor.Config{App: app})
-		must(t, err)
-		must(t, e.Handle("work", nothingToDo))
-		must(t, w.nodes[0].Attach(e))
+		stage.Must(t, err)
+		stage.Must(t, e.Handle("work", stage.NothingToDo))
+		stage.Must(t, w.nodes[0].Attach(e))
 	}
 	var err error
 	w.admin, err = w.nodes[0].Handler()
-	must(t, err)
+	stage.Must(t, err)
 	time.Sleep(10 * time.Second)
 	return w
 }
 
-func (w *nearWorld) stop() { stop(w.t, w.nodes[:]...) }
+func (w *nearWorld) stop() { stage.Stop(w.t, w.nodes[:]...) }
 
 // audit compares the store's runs of the job with what should have become of each
 // second.
 func (j *nearJob) audit(t *testing.T, st xxljob.Store, from, to time.Time) {
 	t.Helper()
 	run, recorded := map[time.Time]int{}, map[time.Time]int{}
-	for _, r := range allOf(t, st, xxljob.RunFilter{JobID: j.job.ID}) {
+	for _, r := range stage.AllOf(t, st, xxljob.RunFilter{JobID: j.job.ID}) {
 		switch {
 		case r.State == xxljob.StateSucceeded && r.Count == 0:
 			run[r.Scheduled]++
@@ -329,18 +331,18 @@ func (j *nearJob) edits() (list []string) {
 func TestOverByTheStoresClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &lagging{Store: memory.New(), lag: 200 * time.Millisecond}
-		n := startNode(t, st, "a", &journal{})
+		n := stage.StartNode(t, st, "a", &stage.Journal{})
 		ctx := t.Context()
 		time.Sleep(5 * time.Second)
 		soon := time.Now().Add(time.Second)
 		has, err := n.EnsureJob(ctx, xxljob.Job{Name: "has", Handler: "work", Schedule: xxljob.Cron("0 0 3 * * ?")})
-		must(t, err)
+		stage.Must(t, err)
 		idle, err := n.AddJob(ctx, xxljob.Job{Name: "idle", Handler: "work", Stopped: true, Schedule: xxljob.At(soon)})
-		must(t, err)
+		stage.Must(t, err)
 		over := xxljob.Job{ID: has.Job.ID, Name: "has", Handler: "work", Schedule: xxljob.At(soon)}
 		fresh := xxljob.Job{Name: "fresh", Handler: "work", Schedule: xxljob.At(soon)}
 		time.Sleep(time.Second) // now it is past, and by the estimate it is to come
-		before := contentsOf(t, st)
+		before := stage.ContentsOf(t, st)
 		for name, verb := range map[string]func() error{
 			"AddJob":                 func() error { _, err := n.AddJob(ctx, fresh); return err },
 			"UpdateJob":              func() error { _, err := n.UpdateJob(ctx, over); return err },
@@ -352,9 +354,9 @@ func TestOverByTheStoresClock(t *testing.T) {
 			if err := verb(); !errors.Is(err, xxljob.ErrNeverFires) {
 				t.Errorf("%s: %v", name, err)
 			}
-			requireSame(t, name, before, contentsOf(t, st))
+			stage.RequireSame(t, name, before, stage.ContentsOf(t, st))
 		}
-		stop(t, n)
+		stage.Stop(t, n)
 	})
 }
 
@@ -364,11 +366,11 @@ func TestOverByTheStoresClock(t *testing.T) {
 func TestToComeByTheStoresClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		behind := otherClock{memory.New(), func() time.Time { return time.Now().Add(-time.Hour) }}
-		s, err := xxljob.New(behind, xxljob.Config{App: "app", Node: "a", Logger: quietLog()})
-		must(t, err)
+		s, err := xxljob.New(behind, xxljob.Config{App: "app", Node: "a", Logger: stage.QuietLog()})
+		stage.Must(t, err)
 		at := time.Now().Add(-time.Minute).Truncate(time.Millisecond)
 		job, err := s.AddJob(t.Context(), xxljob.Job{Name: "once", Handler: "work", Schedule: xxljob.At(at)})
-		must(t, err)
+		stage.Must(t, err)
 		if !job.Next.Equal(at) {
 			t.Errorf("next %v, want %v", job.Next, at)
 		}

@@ -13,6 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/stage"
+
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"
@@ -48,7 +50,7 @@ func TestOpenRunWhoseShardHasMoved(t *testing.T) {
 		peers := map[string]*peer{at1: p}
 		a := newElsewhere(t, faults, xxljob.Config{Node: "a"}, peers)
 		a.registerOurs("far", at1, bootOfPeer)
-		id := trigger(t, a, addLastShard(t, a))
+		id := stage.Trigger(t, a, addLastShard(t, a))
 		close(triggered)
 		b := newElsewhere(t, st, xxljob.Config{Node: "b"}, peers)
 		beats := func(n *elsewhere, d time.Duration) {
@@ -60,7 +62,7 @@ func TestOpenRunWhoseShardHasMoved(t *testing.T) {
 		c := newElsewhere(t, st, xxljob.Config{Node: "c"}, peers)
 		beats(c, 25*time.Second)
 		run := b.mustBe(id, xxljob.StateStarted)
-		if owner := observe(t, st).Shards[run.Shard].Owner; owner[:2] != "c-" {
+		if owner := stage.Observe(t, st).Shards[run.Shard].Owner; owner[:2] != "c-" {
 			t.Fatalf("the shard is %s's", owner)
 		}
 		reachable.Store(true)
@@ -92,7 +94,7 @@ func TestUnsentRunOfAMovedShard(t *testing.T) {
 			}
 		}
 		beats(5 * time.Second)
-		id := trigger(t, a, addLastShard(t, a))
+		id := stage.Trigger(t, a, addLastShard(t, a))
 		time.Sleep(time.Second) // a has sent it
 		newElsewhere(t, st, xxljob.Config{Node: "b"}, peers)
 		beats(10 * time.Minute) // it is sent again for five; with its shard it would be put back
@@ -107,7 +109,7 @@ func addLastShard(t *testing.T, e *elsewhere) xxljob.Job {
 	t.Helper()
 	for i := range 1000 {
 		job, err := e.AddJob(t.Context(), xxljob.Job{App: "far", Name: fmt.Sprint("job ", i), Handler: "work"})
-		must(t, err)
+		stage.Must(t, err)
 		if job.Shard >= 26 {
 			return job
 		}
@@ -125,30 +127,30 @@ func TestSerialRunsFollowEachOther(t *testing.T) {
 }
 
 func followEachOther(t *testing.T, route string) {
-	st, j := memory.New(), &journal{}
-	var nodes []*node
+	st, j := memory.New(), &stage.Journal{}
+	var nodes []*stage.Node
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		n := startNode(t, st, name, j)
+		n := stage.StartNode(t, st, name, j)
 		nodes = append(nodes, n)
 		if name == "e" {
 			continue // schedules only
 		}
-		n.faults.Inject("Take", storetest.Fault{Delay: 30 * time.Millisecond})
-		must(t, n.Handle("long", func(_ context.Context, task *xxljob.Task) error {
-			j.note(name, task)
+		n.Faults.Inject("Take", storetest.Fault{Delay: 30 * time.Millisecond})
+		stage.Must(t, n.Handle("long", func(_ context.Context, task *xxljob.Task) error {
+			j.Note(name, task)
 			time.Sleep(20 * time.Second)
 			return nil
 		}))
 	}
 	time.Sleep(20*time.Second + 500*time.Millisecond)
 	e := nodes[4]
-	e.faults.Inject("Start", storetest.Fault{Delay: 100 * time.Millisecond})
+	e.Faults.Inject("Start", storetest.Fault{Delay: 100 * time.Millisecond})
 	var job xxljob.Job
 	for i := range 1000 {
 		var err error
 		job, err = e.AddJob(t.Context(), xxljob.Job{Name: fmt.Sprint("long ", i), Handler: "long", Route: route, Block: "SERIAL_EXECUTION"})
-		must(t, err)
-		if owner := observe(t, st).Shards[job.Shard].Owner; owner[:2] == "e-" {
+		stage.Must(t, err)
+		if owner := stage.Observe(t, st).Shards[job.Shard].Owner; owner[:2] == "e-" {
 			break
 		}
 	}
@@ -156,31 +158,31 @@ func followEachOther(t *testing.T, route string) {
 	for _, n := range nodes[:4] {
 		var at []string
 		if route == "FIRST" {
-			at = []string{xxljob.LocalAddress(incarnationOf(t, st, n))}
+			at = []string{xxljob.LocalAddress(stage.IncarnationOf(t, st, n))}
 		}
 		_, err := e.Trigger(t.Context(), job.ID, xxljob.Trigger{Addresses: at})
-		must(t, err)
+		stage.Must(t, err)
 	}
 	time.Sleep(10 * time.Second)
-	for _, s := range j.all() {
-		if late := s.at.Sub(began); late > time.Second {
-			t.Errorf("run %d began after %v", s.run, late)
+	for _, s := range j.All() {
+		if late := s.At.Sub(began); late > time.Second {
+			t.Errorf("run %d began after %v", s.Run, late)
 		}
 	}
-	if n := len(j.all()); n != 4 {
+	if n := len(j.All()); n != 4 {
 		t.Errorf("%d runs have begun, want 4", n)
 	}
 	time.Sleep(time.Minute)
-	stop(t, nodes...)
+	stage.Stop(t, nodes...)
 }
 
 // TestShardTriggersAreNotSerial: two triggers for one part of a job each are two runs: the
 // block strategy decides about them as about others.
 func TestShardTriggersAreNotSerial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st, j := memory.New(), &journal{}
-		n := startNode(t, st, "a", j)
-		must(t, n.Handle("long", func(ctx context.Context, task *xxljob.Task) error {
+		st, j := memory.New(), &stage.Journal{}
+		n := stage.StartNode(t, st, "a", j)
+		stage.Must(t, n.Handle("long", func(ctx context.Context, task *xxljob.Task) error {
 			select {
 			case <-time.After(time.Minute):
 			case <-ctx.Done():
@@ -189,20 +191,20 @@ func TestShardTriggersAreNotSerial(t *testing.T) {
 		}))
 		time.Sleep(time.Second)
 		job, err := n.AddJob(t.Context(), xxljob.Job{Name: "long", Handler: "long", Route: "SHARDING_BROADCAST", Block: "COVER_EARLY"})
-		must(t, err)
+		stage.Must(t, err)
 		var ids []int64
 		for range 2 {
 			id, err := n.Trigger(t.Context(), job.ID, xxljob.Trigger{Shard: xxljob.Sharding{Index: 0, Total: 3}})
-			must(t, err)
+			stage.Must(t, err)
 			ids = append(ids, id...)
 			time.Sleep(time.Second)
 		}
 		runs, err := st.RunsByID(t.Context(), ids)
-		must(t, err)
+		stage.Must(t, err)
 		if runs[0].State != xxljob.StateKilled || runs[1].State != xxljob.StateStarted {
 			t.Errorf("the first run is %v, the second one %v; want it covered", runs[0].State, runs[1].State)
 		}
-		stopShort(n)
+		stage.StopShort(n)
 	})
 }
 
@@ -258,12 +260,12 @@ func TestStaleReadingKeepsPlaces(t *testing.T) {
 		e := newElsewhere(t, st, xxljob.Config{}, map[string]*peer{at1: p})
 		e.register("far", at1)
 		job, err := e.AddJob(t.Context(), xxljob.Job{App: "far", Name: "job", Handler: "work", Block: "SERIAL_EXECUTION"})
-		must(t, err)
+		stage.Must(t, err)
 		time.Sleep(10 * time.Second)
 		due := time.Now().Add(4 * time.Second)
 		for i := range 3 {
 			_, err := e.Trigger(t.Context(), job.ID, xxljob.Trigger{At: due.Add(time.Duration(i) * 100 * time.Millisecond)})
-			must(t, err)
+			stage.Must(t, err)
 		}
 		time.Sleep(2800 * time.Millisecond)
 		st.slow.Store(true)
@@ -291,8 +293,8 @@ func TestMovedRunIsNotPassed(t *testing.T) {
 		st := memory.New()
 		var mu sync.Mutex
 		var got []int64
-		here := &userExecutor{app: "far"}
-		here.run = func(ctx context.Context, admin wire.Admin, r wire.TriggerRequest) (wire.Return, error) {
+		here := &stage.UserExecutor{Of: "far"}
+		here.OnRun = func(ctx context.Context, admin wire.Admin, r wire.TriggerRequest) (wire.Return, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			if got = append(got, r.LogID); len(got) == 1 {
@@ -301,39 +303,39 @@ func TestMovedRunIsNotPassed(t *testing.T) {
 			go admin.Callback(context.WithoutCancel(ctx), []wire.CallbackRequest{{LogID: r.LogID, HandleCode: 200}})
 			return wire.Success(), nil
 		}
-		start := func(name string, st xxljob.Store, e *userExecutor) xxljob.Scheduler {
-			s, err := xxljob.New(st, xxljob.Config{App: "own-" + name, Node: name, Logger: quietLog()})
-			must(t, err)
-			must(t, s.Attach(e))
-			must(t, s.Start(context.Background()))
+		start := func(name string, st xxljob.Store, e *stage.UserExecutor) xxljob.Scheduler {
+			s, err := xxljob.New(st, xxljob.Config{App: "own-" + name, Node: name, Logger: stage.QuietLog()})
+			stage.Must(t, err)
+			stage.Must(t, s.Attach(e))
+			stage.Must(t, s.Start(context.Background()))
 			return s
 		}
-		a, b := start("a", st, here), start("b", blindInbox{st}, &userExecutor{app: "far"})
+		a, b := start("a", st, here), start("b", blindInbox{st}, &stage.UserExecutor{Of: "far"})
 		time.Sleep(20 * time.Second)
 		var job xxljob.Job
 		for i := range 1000 {
 			var err error
 			job, err = a.AddJob(t.Context(), xxljob.Job{App: "far", Name: fmt.Sprint("job ", i), Handler: "work", Route: "FAILOVER", Block: "SERIAL_EXECUTION"})
-			must(t, err)
-			if owner := observe(t, st).Shards[job.Shard].Owner; owner[:2] == "a-" {
+			stage.Must(t, err)
+			if owner := stage.Observe(t, st).Shards[job.Shard].Owner; owner[:2] == "a-" {
 				break
 			}
 		}
-		first := trigger(t, a, job)
+		first := stage.Trigger(t, a, job)
 		time.Sleep(time.Second)
 		if run, err := st.Run(t.Context(), first); err != nil || run.Address[:10] != "local://b-" || !run.Taken.IsZero() {
 			t.Fatalf("the run is at %s, taken %v: %v", run.Address, run.Taken, err)
 		}
-		second := trigger(t, a, job)
+		second := stage.Trigger(t, a, job)
 		time.Sleep(3 * time.Second)
-		must(t, b.Stop(t.Context())) // what it has not taken is put back
+		stage.Must(t, b.Stop(t.Context())) // what it has not taken is put back
 		time.Sleep(20 * time.Second)
 		mu.Lock()
 		defer mu.Unlock()
 		if want := []int64{first, first, second}; !slices.Equal(got, want) {
 			t.Errorf("the executor was sent %v, want %v", got, want)
 		}
-		must(t, a.Stop(t.Context()))
+		stage.Must(t, a.Stop(t.Context()))
 	})
 }
 
@@ -341,29 +343,29 @@ func TestMovedRunIsNotPassed(t *testing.T) {
 // are started all the same, and it is tried again with each beat.
 func TestSweepFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st, j := memory.New(), &journal{}
-		a := startNode(t, st, "a", j)
+		st, j := memory.New(), &stage.Journal{}
+		a := stage.StartNode(t, st, "a", j)
 		time.Sleep(5 * time.Second)
-		jobs := addSeconds(t, a, 20)
-		b := startNode(t, st, "b", j)
-		b.faults.Inject("Sweep", storetest.Fault{Before: true})
+		jobs := stage.AddSeconds(t, a, 20)
+		b := stage.StartNode(t, st, "b", j)
+		b.Faults.Inject("Sweep", storetest.Fault{Before: true})
 		time.Sleep(10 * time.Second)
 		from := time.Now()
-		if n := b.faults.Calls("Sweep"); n < 5 {
+		if n := b.Faults.Calls("Sweep"); n < 5 {
 			t.Errorf("%d attempts in ten seconds", n)
 		}
 		time.Sleep(20 * time.Second)
 		to := time.Now()
-		b.faults.Clear()
+		b.Faults.Clear()
 		time.Sleep(5 * time.Second)
-		n := b.faults.Calls("Sweep")
+		n := b.Faults.Calls("Sweep")
 		time.Sleep(20 * time.Second)
-		if more := b.faults.Calls("Sweep") - n; more != 0 {
+		if more := b.Faults.Calls("Sweep") - n; more != 0 {
 			t.Errorf("%d attempts after one that was good", more)
 		}
-		if got := auditSeconds(t, st, j, jobs, from, to); got != (audit{}) {
+		if got := stage.AuditSeconds(t, st, j, jobs, from, to); got != (stage.Audit{}) {
 			t.Errorf("audit: %+v", got)
 		}
-		stop(t, a, b)
+		stage.Stop(t, a, b)
 	})
 }

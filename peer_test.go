@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/xxljob/xxljob/internal/stage"
+
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/wire"
@@ -162,10 +164,10 @@ func newElsewhere(t *testing.T, st xxljob.Store, cfg xxljob.Config, peers map[st
 		cfg.HTTP.Tokens = map[string][]string{"": {hush}}
 	}
 	if cfg.Logger == nil {
-		cfg.Logger = quietLog()
+		cfg.Logger = stage.QuietLog()
 	}
 	s, err := xxljob.New(st, cfg)
-	must(t, err)
+	stage.Must(t, err)
 	xxljob.DialWith(s, func(_, address, token string) (wire.Executor, error) {
 		if _, err := wire.ParseAddress(address); err != nil {
 			return nil, err
@@ -177,8 +179,8 @@ func newElsewhere(t *testing.T, st xxljob.Store, cfg xxljob.Config, peers map[st
 		return peerClient{p, token}, nil
 	})
 	h, err := s.Handler()
-	must(t, err)
-	must(t, s.Start(context.Background()))
+	stage.Must(t, err)
+	stage.Must(t, s.Start(context.Background()))
 	t.Cleanup(func() { _ = s.Stop(context.Background()) })
 	return &elsewhere{Scheduler: s, t: t, store: st, admin: h, peers: peers}
 }
@@ -257,14 +259,14 @@ func (e *elsewhere) trigger(job xxljob.Job) int64 {
 	if job.Handler == "" {
 		job.Handler = "work"
 	}
-	return triggerNew(e.t, e.Scheduler, job)
+	return stage.TriggerNew(e.t, e.Scheduler, job)
 }
 
 // state returns a run as it is.
 func (e *elsewhere) state(id int64) xxljob.Run {
 	e.t.Helper()
 	run, err := e.store.Run(context.Background(), id)
-	must(e.t, err)
+	stage.Must(e.t, err)
 	return run
 }
 

@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/stage"
+
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store/memory"
 )
@@ -280,13 +282,13 @@ func TestEachInstantOnceWithABacklog(t *testing.T) {
 	for most := 1; most <= 12; most++ {
 		synctest.Test(t, func(t *testing.T) {
 			st := memory.New()
-			n := startNode(t, st, "a", &journal{}, func(c *xxljob.Config) { c.Limits.MaxPlanned = most })
-			must(t, n.Handle("slow", func(context.Context, *xxljob.Task) error { time.Sleep(4300 * time.Millisecond); return nil }))
+			n := stage.StartNode(t, st, "a", &stage.Journal{}, func(c *xxljob.Config) { c.Limits.MaxPlanned = most })
+			stage.Must(t, n.Handle("slow", func(context.Context, *xxljob.Task) error { time.Sleep(4300 * time.Millisecond); return nil }))
 			job, err := n.AddJob(t.Context(), xxljob.Job{Name: "job", Handler: "slow", Schedule: xxljob.Cron("* * * * * ?")})
-			must(t, err)
+			stage.Must(t, err)
 			time.Sleep(2 * time.Minute)
 			records := map[int64]int{}
-			for _, r := range allOf(t, st, xxljob.RunFilter{JobID: job.ID}) {
+			for _, r := range stage.AllOf(t, st, xxljob.RunFilter{JobID: job.ID}) {
 				first, last := r.Scheduled, r.Scheduled
 				if r.State == xxljob.StateSkipped {
 					first, last = r.First, r.Last
@@ -303,7 +305,7 @@ func TestEachInstantOnceWithABacklog(t *testing.T) {
 					t.Errorf("MaxPlanned %d: the instant %v is in %d records", most, time.Unix(at, 0).UTC(), n)
 				}
 			}
-			stopShort(n)
+			stage.StopShort(n)
 		})
 	}
 }
@@ -362,7 +364,7 @@ func TestPlanCoversEveryInstant(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 1))
 	plans := 4000
-	if detector {
+	if stage.Detector {
 		plans /= 10 // it all happens on one goroutine
 	}
 	for i := range plans {

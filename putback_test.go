@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/stage"
+
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/store/memory"
@@ -58,7 +60,7 @@ func putBackEarly(t *testing.T, by time.Duration) {
 	// A job in a shard of a's, which names b first.
 	var id int64
 	for i := 0; id == 0; i++ {
-		run := triggerNew(t, a, xxljob.Job{App: "work", Name: fmt.Sprint("job ", i), Handler: "h", Route: "FIRST"})
+		run := stage.TriggerNew(t, a, xxljob.Job{App: "work", Name: fmt.Sprint("job ", i), Handler: "h", Route: "FIRST"})
 		select {
 		case <-began:
 			id = run
@@ -66,7 +68,7 @@ func putBackEarly(t *testing.T, by time.Duration) {
 		}
 	}
 	go b.Stop(t.Context()) // what waits in its inbox is put back
-	if r := waitFor(t, c, id, time.Minute); r.State != xxljob.StateSucceeded {
+	if r := stage.WaitFor(t, c, id, time.Minute); r.State != xxljob.StateSucceeded {
 		t.Errorf("the run is %v: %s", r.State, r.TriggerMsg)
 	}
 	for _, s := range []xxljob.Scheduler{a, c} {
@@ -74,23 +76,23 @@ func putBackEarly(t *testing.T, by time.Duration) {
 			t.Errorf("%d runs were found by the reconciliation only", n)
 		}
 	}
-	must(t, a.Stop(t.Context()))
-	must(t, c.Stop(t.Context()))
+	stage.Must(t, a.Stop(t.Context()))
+	stage.Must(t, c.Stop(t.Context()))
 }
 
 // startWorker adds a node that has the handler h of the app "work" attached, or that
 // only schedules.
 func startWorker(t *testing.T, st xxljob.Store, name string, works bool) xxljob.Scheduler {
 	t.Helper()
-	s, err := xxljob.New(st, xxljob.Config{App: "own-" + name, Node: name, Logger: quietLog()})
-	must(t, err)
+	s, err := xxljob.New(st, xxljob.Config{App: "own-" + name, Node: name, Logger: stage.QuietLog()})
+	stage.Must(t, err)
 	if works {
-		e, err := executor.New(executor.Config{App: "work", Logger: quietLog()})
-		must(t, err)
-		must(t, e.Handle("h", nothingToDo))
-		must(t, s.Attach(e))
+		e, err := executor.New(executor.Config{App: "work", Logger: stage.QuietLog()})
+		stage.Must(t, err)
+		stage.Must(t, e.Handle("h", stage.NothingToDo))
+		stage.Must(t, s.Attach(e))
 		t.Cleanup(func() { e.Stop(context.Background()) })
 	}
-	must(t, s.Start(context.Background()))
+	stage.Must(t, s.Start(context.Background()))
 	return s
 }

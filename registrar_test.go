@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/stage"
+
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"
@@ -89,7 +91,7 @@ func TestRegistryDies(t *testing.T) {
 		}
 		synctest.Wait()
 		regs, err := e.store.Addresses(t.Context(), "far", 90*time.Second)
-		must(t, err)
+		stage.Must(t, err)
 		if len(regs) != 1 || regs[0].Address != at2 || time.Since(regs[0].Updated) > time.Second {
 			t.Errorf("alive: %+v", regs)
 		}
@@ -99,7 +101,7 @@ func TestRegistryDies(t *testing.T) {
 			t.Errorf("sent to %s", run.Address)
 		}
 		regs, err = e.store.Registrations(t.Context(), xxljob.RegistrationFilter{})
-		must(t, err)
+		stage.Must(t, err)
 		if len(regs) != 2 { // the app has no group
 			t.Errorf("to be seen: %+v", regs)
 		}
@@ -120,7 +122,7 @@ func TestRegistryForgets(t *testing.T) {
 		e.register("far", at1)
 		time.Sleep(time.Second)
 		regs, err := e.store.Registrations(t.Context(), xxljob.RegistrationFilter{Limit: 1000})
-		must(t, err)
+		stage.Must(t, err)
 		if len(regs) != 1 {
 			t.Errorf("%d registrations are left", len(regs))
 		}
@@ -146,7 +148,7 @@ func TestManualAddresses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		peers := map[string]*peer{at1: {}, at2: {}}
 		e := newElsewhere(t, nil, xxljob.Config{}, peers)
-		must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at2}}))
+		stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at2}}))
 		e.register("far", at1)
 		id := e.trigger(xxljob.Job{App: "far", Route: "FIRST"})
 		synctest.Wait()
@@ -179,7 +181,7 @@ func TestTenThousandExecutors(t *testing.T) {
 		st := &countedStore{Store: memory.New()}
 		e := newElsewhere(t, st, xxljob.Config{}, nil)
 		n, beat := 10_000, 30*time.Second
-		if detector {
+		if stage.Detector {
 			n /= 5
 		}
 		address := func(i int) string { return fmt.Sprintf("http://10.%d.%d.1:9999/", i/100, i%100) }
@@ -191,7 +193,7 @@ func TestTenThousandExecutors(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		regs, err := st.Addresses(t.Context(), "far", beat+2*time.Second)
-		must(t, err)
+		stage.Must(t, err)
 		if perSecond := float64(st.calls) / (4 * beat.Seconds()); len(regs) != n || perSecond > 20 {
 			t.Errorf("%d registrations; %.1f calls a second, %d in one", len(regs), perSecond, st.most)
 		}
@@ -234,10 +236,10 @@ func TestRegistryStoreAway(t *testing.T) {
 // TestRegistryFirst: a registration may be the first thing that a store hears of, before
 // Start too.
 func TestRegistryFirst(t *testing.T) {
-	s, err := xxljob.New(memory.New(), xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {hush}}}, Logger: quietLog()})
-	must(t, err)
+	s, err := xxljob.New(memory.New(), xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {hush}}}, Logger: stage.QuietLog()})
+	stage.Must(t, err)
 	h, err := s.Handler()
-	must(t, err)
+	stage.Must(t, err)
 	msg := wire.RegistryRequest{RegistryGroup: wire.GroupExecutor, RegistryKey: "far", RegistryValue: at1}
 	if ret := post(t, h, hush, "", "registry", msg.Encode(nil)); !ret.OK() {
 		t.Errorf("%+v", ret)

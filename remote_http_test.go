@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/stage"
+
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/internal/await"
@@ -35,12 +37,12 @@ func overHTTP(t *testing.T, cfg xxljob.Config) (s xxljob.Scheduler, st xxljob.St
 func twins(t *testing.T) (a, b xxljob.Store) {
 	t.Helper()
 	first := func(st xxljob.Store) int64 {
-		must(t, st.SetShards(t.Context(), 32))
+		stage.Must(t, st.SetShards(t.Context(), 32))
 		job, err := st.AddJob(t.Context(), xxljob.Job{App: "twins", Name: "first", Handler: "none", Schedule: xxljob.Manual()}, nil)
-		must(t, err)
+		stage.Must(t, err)
 		run, err := st.AddRun(t.Context(), job.ID, xxljob.Trigger{})
-		must(t, err)
-		must(t, st.RemoveJob(t.Context(), job.ID))
+		stage.Must(t, err)
+		stage.Must(t, st.RemoveJob(t.Context(), job.ID))
 		return run.ID
 	}
 	for {
@@ -53,15 +55,15 @@ func twins(t *testing.T) (a, b xxljob.Store) {
 
 func overHTTPWith(t *testing.T, st xxljob.Store, cfg xxljob.Config) (s xxljob.Scheduler, admin string) {
 	t.Helper()
-	cfg.HTTP.Tokens, cfg.Logger = map[string][]string{"": {hush}}, quietLog()
+	cfg.HTTP.Tokens, cfg.Logger = map[string][]string{"": {hush}}, stage.QuietLog()
 	s, err := xxljob.New(st, cfg)
-	must(t, err)
+	stage.Must(t, err)
 	h, err := s.Handler()
-	must(t, err)
+	stage.Must(t, err)
 	mux := http.NewServeMux() // the host's own
 	mux.Handle("/jobs/", http.StripPrefix("/jobs", h))
 	server := httptest.NewServer(mux)
-	must(t, s.Start(context.Background()))
+	stage.Must(t, s.Start(context.Background()))
 	t.Cleanup(func() { _ = s.Stop(context.Background()); server.Close() })
 	return s, server.URL + "/jobs/xxl-job-admin"
 }
@@ -70,7 +72,7 @@ func overHTTPWith(t *testing.T, st xxljob.Store, cfg xxljob.Config) (s xxljob.Sc
 func registerOver(t *testing.T, admin, app, address string) *wire.AdminClient {
 	t.Helper()
 	c, err := wire.NewAdminClient(admin, wire.ClientConfig{App: app, Token: hush})
-	must(t, err)
+	stage.Must(t, err)
 	ret, err := c.Registry(t.Context(), wire.RegistryRequest{RegistryGroup: wire.GroupExecutor, RegistryKey: app, RegistryValue: address})
 	if err != nil || !ret.OK() {
 		t.Fatalf("registry: %+v, %v", ret, err)
@@ -104,25 +106,25 @@ func resender(to http.Handler) http.Handler {
 func TestTrap9ResentRunsOnce(t *testing.T) {
 	s, st, admin := overHTTP(t, xxljob.Config{})
 	var calls atomic.Int32
-	ex, err := executor.New(executor.Config{App: "far", Logger: quietLog()})
-	must(t, err)
-	must(t, ex.Handle("count", func(_ context.Context, task *executor.Task) error {
+	ex, err := executor.New(executor.Config{App: "far", Logger: stage.QuietLog()})
+	stage.Must(t, err)
+	stage.Must(t, ex.Handle("count", func(_ context.Context, task *executor.Task) error {
 		calls.Add(1)
 		task.SetResult("got " + task.Param)
 		return nil
 	}))
 	h, err := wire.NewExecutorHandler(ex, wire.HandlerConfig{Authorize: wire.Insecure})
-	must(t, err)
+	stage.Must(t, err)
 	server := httptest.NewServer(http.StripPrefix("/mounted/here", resender(h)))
 	defer server.Close()
 	ex.Bind(registerOver(t, admin, "far", server.URL+"/mounted/here/"))
 	const runs = 50
 	param := "a=<b>&'\"\\ 中文 \U0001F600\n\t"
 	job, err := s.AddJob(t.Context(), xxljob.Job{App: "far", Name: "j", Handler: "count", Param: param})
-	must(t, err)
+	stage.Must(t, err)
 	for range runs {
-		run, err := s.Wait(t.Context(), trigger(t, s, job))
-		must(t, err)
+		run, err := s.Wait(t.Context(), stage.Trigger(t, s, job))
+		stage.Must(t, err)
 		if run.State != xxljob.StateSucceeded || run.HandleMsg != "got "+param {
 			t.Fatalf("%v %q %q", run.State, run.HandleMsg, run.TriggerMsg)
 		}
@@ -130,10 +132,10 @@ func TestTrap9ResentRunsOnce(t *testing.T) {
 	if n := calls.Load(); n != runs {
 		t.Errorf("%d calls for %d runs", n, runs)
 	}
-	if states := countStates(allRuns(t, st)); states[xxljob.StateSucceeded] != runs {
+	if states := stage.CountStates(stage.AllRuns(t, st)); states[xxljob.StateSucceeded] != runs {
 		t.Errorf("%v", states)
 	}
-	must(t, ex.Stop(t.Context()))
+	stage.Must(t, ex.Stop(t.Context()))
 }
 
 // TestAddressesThatMisbehave: a peer that redirects, answers garbage, another status, too
@@ -176,8 +178,8 @@ func TestAddressesThatMisbehave(t *testing.T) {
 			defer bad.Close()
 			registerOver(t, admin, "bad", bad.URL)
 			job, err := s.AddJob(t.Context(), xxljob.Job{App: "bad", Name: "j", Handler: "x"})
-			must(t, err)
-			id := trigger(t, s, job)
+			stage.Must(t, err)
+			id := stage.Trigger(t, s, job)
 			await.Until(t, "the run is open", func() bool {
 				if run, err := st.Run(t.Context(), id); err != nil || run.State.Ended() || run.State == xxljob.StateDispatched {
 					t.Fatalf("%v %q: %v", run.State, run.TriggerMsg, err)
@@ -249,7 +251,7 @@ func TestBadRequests(t *testing.T) {
 	} {
 		for _, base := range []string{strings.TrimSuffix(admin, "/xxl-job-admin"), admin} {
 			req, err := http.NewRequest(c.method, base+c.path, strings.NewReader(c.body))
-			must(t, err)
+			stage.Must(t, err)
 			req.Header.Set(wire.HeaderToken, c.token)
 			resp, err := http.DefaultTransport.RoundTrip(req)
 			if err != nil {
@@ -276,13 +278,13 @@ func TestBadRequests(t *testing.T) {
 func snapshotOf(t *testing.T, st xxljob.Store) string {
 	t.Helper()
 	regs, err := st.Registrations(t.Context(), xxljob.RegistrationFilter{Limit: 1000})
-	must(t, err)
+	stage.Must(t, err)
 	for i := range regs {
 		regs[i].Updated = time.Time{}
 	}
 	jobs, err := st.Jobs(t.Context(), xxljob.JobFilter{})
-	must(t, err)
-	return fmt.Sprint(regs, jobs, allRuns(t, st))
+	stage.Must(t, err)
+	return fmt.Sprint(regs, jobs, stage.AllRuns(t, st))
 }
 
 // TestTwoMasters: one executor works for a scheduler in its own process and for an admin
@@ -292,19 +294,19 @@ func TestTwoMasters(t *testing.T) {
 	far, admin := overHTTPWith(t, farStore, xxljob.Config{Node: "far", HTTP: xxljob.HTTPConfig{Insecure: true}})
 	near, _ := overHTTPWith(t, nearStore, xxljob.Config{Node: "near"})
 	ex, err := executor.New(executor.Config{
-		App: "shared", Logger: quietLog(), Addr: "127.0.0.1:0", SpoolDir: t.TempDir(),
+		App: "shared", Logger: stage.QuietLog(), Addr: "127.0.0.1:0", SpoolDir: t.TempDir(),
 		Admins: []executor.AdminCluster{{Addresses: []string{"http://127.0.0.1:1/", admin}, Token: hush}},
 	})
-	must(t, err)
+	stage.Must(t, err)
 	hold := make(chan struct{})
-	must(t, ex.Handle("echo", func(_ context.Context, task *executor.Task) error {
+	stage.Must(t, ex.Handle("echo", func(_ context.Context, task *executor.Task) error {
 		<-hold // so that both have the same id under way
 		task.Log().Info("for " + task.Param)
 		task.SetResult(task.Param)
 		return nil
 	}))
-	must(t, near.Attach(ex))
-	must(t, ex.Start(t.Context()))
+	stage.Must(t, near.Attach(ex))
+	stage.Must(t, ex.Start(t.Context()))
 	await.Until(t, "registered", func() bool {
 		regs, err := farStore.Registrations(t.Context(), xxljob.RegistrationFilter{App: "shared"})
 		return err == nil && len(regs) == 1 && regs[0].BootID != ""
@@ -312,8 +314,8 @@ func TestTwoMasters(t *testing.T) {
 	ids := map[string]int64{}
 	for name, s := range map[string]xxljob.Scheduler{"near": near, "far": far} {
 		job, err := s.AddJob(t.Context(), xxljob.Job{App: "shared", Name: "j", Handler: "echo", Param: name})
-		must(t, err)
-		ids[name] = trigger(t, s, job)
+		stage.Must(t, err)
+		ids[name] = stage.Trigger(t, s, job)
 	}
 	if ids["near"] != ids["far"] {
 		t.Fatalf("ids %v do not collide", ids)
@@ -322,7 +324,7 @@ func TestTwoMasters(t *testing.T) {
 	close(hold)
 	for name, s := range map[string]xxljob.Scheduler{"near": near, "far": far} {
 		run, err := s.Wait(t.Context(), ids[name])
-		must(t, err)
+		stage.Must(t, err)
 		if run.State != xxljob.StateSucceeded || run.HandleMsg != name {
 			t.Errorf("%s: %v %q %q", name, run.State, run.HandleMsg, run.TriggerMsg)
 		}
@@ -330,7 +332,7 @@ func TestTwoMasters(t *testing.T) {
 			t.Errorf("%s: log %q, %v", name, res.LogContent, err)
 		}
 	}
-	must(t, ex.Stop(t.Context()))
+	stage.Must(t, ex.Stop(t.Context()))
 	if regs, err := farStore.Registrations(t.Context(), xxljob.RegistrationFilter{}); err != nil || len(regs) != 0 {
 		t.Errorf("after Stop: %v, %v", regs, err)
 	}

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/stage"
+
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/block"
 	"github.com/xxljob/xxljob/store/memory"
@@ -33,7 +35,7 @@ func TestRemoteRun(t *testing.T) {
 			t.Errorf("codes %d/%d", tr, h)
 		}
 		job, err := e.store.Job(t.Context(), run.JobID)
-		must(t, err)
+		stage.Must(t, err)
 		if job.GlueUpdated.IsZero() {
 			t.Error("the job has no GlueUpdated")
 		}
@@ -53,7 +55,7 @@ func TestRemoteRun(t *testing.T) {
 		if run.HandleMsg != "done" || !strings.Contains(run.TriggerMsg, at1+": accepted") {
 			t.Errorf("%q %q", run.HandleMsg, run.TriggerMsg)
 		}
-		if got := waitFor(t, e, id, time.Second); got.State != xxljob.StateSucceeded {
+		if got := stage.WaitFor(t, e, id, time.Second); got.State != xxljob.StateSucceeded {
 			t.Errorf("Wait: %v", got.State)
 		}
 	})
@@ -174,7 +176,7 @@ func TestRemoteFailover(t *testing.T) {
 	t.Run("attached at the end", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			e := newElsewhere(t, nil, xxljob.Config{App: "far", HTTP: xxljob.HTTPConfig{Tokens: tokensOf("far")}}, map[string]*peer{at1: {run: refuse}})
-			must(t, e.Handle("work", nothingToDo))
+			stage.Must(t, e.Handle("work", stage.NothingToDo))
 			e.register("far", at1)
 			id := e.trigger(xxljob.Job{App: "far", Route: "FAILOVER"})
 			time.Sleep(5 * time.Second)
@@ -207,11 +209,11 @@ func TestRemoteBroadcast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		peers := map[string]*peer{at1: {}, at2: {}, "http://10.0.0.2:9999": {}}
 		e := newElsewhere(t, nil, xxljob.Config{App: "far", HTTP: xxljob.HTTPConfig{Tokens: tokensOf("far")}}, peers)
-		must(t, e.Handle("work", nothingToDo))
+		stage.Must(t, e.Handle("work", stage.NothingToDo))
 		e.register("far", at2, "http://10.0.0.2:9999", at1)
 		id := e.trigger(xxljob.Job{App: "far", Route: "SHARDING_BROADCAST"})
 		time.Sleep(time.Second)
-		for _, r := range allOf(t, e.store, xxljob.RunFilter{TriggerID: id}) {
+		for _, r := range stage.AllOf(t, e.store, xxljob.RunFilter{TriggerID: id}) {
 			if r.Sharding.Total != 3 {
 				t.Errorf("part %v", r.Sharding)
 			}
@@ -276,8 +278,8 @@ func TestTokenOfTheApp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		own, shared := &peer{token: "of-far"}, &peer{token: hush}
 		e := newElsewhere(t, nil, xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"far": {"of-far"}, "": {hush}}}}, map[string]*peer{at1: own, at2: shared})
-		must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
-		must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "wide", Manual: true, Addresses: []string{at2}}))
+		stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
+		stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "wide", Manual: true, Addresses: []string{at2}}))
 		a, b := e.trigger(xxljob.Job{App: "far"}), e.trigger(xxljob.Job{App: "wide"})
 		synctest.Wait()
 		e.mustBe(a, xxljob.StateDispatched)
@@ -294,13 +296,13 @@ func TestGivenAddresses(t *testing.T) {
 		e.register("far", at1, at2)
 		e.register("other", at3)
 		job, err := e.AddJob(t.Context(), xxljob.Job{App: "far", Name: "j", Handler: "work", Route: "FIRST"})
-		must(t, err)
+		stage.Must(t, err)
 		for _, c := range []struct {
 			given string
 			want  xxljob.State
 		}{{"HTTP://10.0.0.2:9999", xxljob.StateDispatched}, {"http://evil.example:80/", xxljob.StateRefused}, {at3, xxljob.StateRefused}} {
 			ids, err := e.Trigger(t.Context(), job.ID, xxljob.Trigger{Addresses: []string{c.given}})
-			must(t, err)
+			stage.Must(t, err)
 			synctest.Wait()
 			run := e.mustBe(ids[0], c.want)
 			if c.want == xxljob.StateRefused && !strings.Contains(run.TriggerMsg, c.given) {
@@ -334,7 +336,7 @@ func TestRemoteKill(t *testing.T) {
 		}
 		e.mustBe(id, xxljob.StateDispatched)
 		ret, err = wire.Success(), nil
-		must(t, e.Kill(t.Context(), id))
+		stage.Must(t, e.Kill(t.Context(), id))
 		run := e.mustBe(id, xxljob.StateKilled)
 		if got := p.killed(); len(got) != 3 || got[2] != (wire.KillRequest{JobID: run.JobID, LogID: id, LogDateTime: run.Created.UnixMilli(), Reason: wire.StopKill}) || run.HandleMsg != wire.StopKill {
 			t.Errorf("asked for %+v, recorded %q", got, run.HandleMsg)
@@ -378,7 +380,7 @@ func TestKillReportedQuickly(t *testing.T) {
 				e.register("far", at1)
 				id := e.trigger(xxljob.Job{App: "far"})
 				synctest.Wait()
-				must(t, e.Kill(t.Context(), id))
+				stage.Must(t, e.Kill(t.Context(), id))
 				if run := e.mustBe(id, c.want); run.HandleMsg != c.msg {
 					t.Errorf("recorded %q", run.HandleMsg)
 				}
@@ -400,7 +402,7 @@ func TestKillTooLate(t *testing.T) {
 		e.register("far", at1)
 		id := e.trigger(xxljob.Job{App: "far"})
 		synctest.Wait()
-		must(t, e.Kill(t.Context(), id))
+		stage.Must(t, e.Kill(t.Context(), id))
 		e.mustBe(id, xxljob.StateSucceeded)
 	})
 }
@@ -416,7 +418,7 @@ func TestKillOnTheWay(t *testing.T) {
 		e.register("far", at1)
 		id := e.trigger(xxljob.Job{App: "far"})
 		synctest.Wait()
-		must(t, e.Kill(t.Context(), id)) // answered "already killed": it is not there yet
+		stage.Must(t, e.Kill(t.Context(), id)) // answered "already killed": it is not there yet
 		close(answer)
 		time.Sleep(time.Second)
 		e.mustBe(id, xxljob.StateKilled)
@@ -444,7 +446,7 @@ func TestRemoteLog(t *testing.T) {
 		id := e.trigger(xxljob.Job{App: "far"})
 		synctest.Wait()
 		res, err := e.Log(t.Context(), id, 1)
-		must(t, err)
+		stage.Must(t, err)
 		if res != (wire.LogResult{FromLineNum: 1, ToLineNum: 2, LogContent: "one\ntwo\n"}) {
 			t.Errorf("running: %+v", res)
 		}
@@ -503,7 +505,7 @@ func TestRemoteLogIsFollowed(t *testing.T) {
 				next, ended := 1, false
 				pull := func() {
 					res, err := e.Log(t.Context(), id, next)
-					must(t, err)
+					stage.Must(t, err)
 					got.WriteString(res.LogContent)
 					next, ended = res.ToLineNum+1, res.IsEnd
 				}
@@ -541,7 +543,7 @@ func TestStopLeavesRemoteRuns(t *testing.T) {
 		id := e.trigger(xxljob.Job{App: "far"})
 		synctest.Wait()
 		began := time.Now()
-		must(t, e.Stop(t.Context()))
+		stage.Must(t, e.Stop(t.Context()))
 		if took := time.Since(began); took > time.Second {
 			t.Errorf("Stop took %v", took)
 		}

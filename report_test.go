@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/stage"
+
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"
@@ -22,16 +24,16 @@ func TestTrap12And14CallbackWithoutEffect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tokens := map[string][]string{"": {hush}, "mine": {"of-mine"}, "far": {"of-far"}}
 		e := newElsewhere(t, nil, xxljob.Config{App: "here", HTTP: xxljob.HTTPConfig{Tokens: tokens}}, map[string]*peer{at1: {token: "of-far"}})
-		must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
+		stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
 		hold := make(chan struct{})
-		must(t, e.Handle("work", func(ctx context.Context, _ *xxljob.Task) error { <-hold; return nil }))
+		stage.Must(t, e.Handle("work", func(ctx context.Context, _ *xxljob.Task) error { <-hold; return nil }))
 
 		far := e.trigger(xxljob.Job{App: "far", Name: "far"})
 		local := e.trigger(xxljob.Job{App: "here", Name: "local"})
 		later, err := e.AddJob(t.Context(), xxljob.Job{App: "far", Name: "later", Handler: "work"})
-		must(t, err)
+		stage.Must(t, err)
 		planned, err := e.Trigger(t.Context(), later.ID, xxljob.Trigger{At: time.Now().Add(time.Hour)})
-		must(t, err)
+		stage.Must(t, err)
 		synctest.Wait()
 		say := func(token, app string, runs ...int64) {
 			t.Helper()
@@ -111,7 +113,7 @@ func TestTrap13CallbackIsDurable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		faults := storetest.Wrap(memory.New())
 		e := newElsewhere(t, faults, xxljob.Config{}, map[string]*peer{at1: {}})
-		must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
+		stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
 		n := 0
 		run := func() (id int64, result wire.CallbackRequest) {
 			n++
@@ -159,7 +161,7 @@ func TestCallbackAtAnotherNode(t *testing.T) {
 		id := a.trigger(xxljob.Job{App: "far"})
 		time.Sleep(time.Second)
 		go func() { time.Sleep(3 * time.Second); b.report(id, 200, "") }()
-		if run := waitFor(t, a, id, 5*time.Second); run.State != xxljob.StateSucceeded {
+		if run := stage.WaitFor(t, a, id, 5*time.Second); run.State != xxljob.StateSucceeded {
 			t.Errorf("%v", run.State)
 		}
 	})
@@ -170,9 +172,9 @@ func TestFixedDelayElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &peer{}
 		e := newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: p})
-		must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
+		stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
 		_, err := e.AddJob(t.Context(), xxljob.Job{App: "far", Name: "j", Handler: "work", Schedule: xxljob.FixedDelay(10 * time.Second)})
-		must(t, err)
+		stage.Must(t, err)
 		for i := range 3 {
 			time.Sleep(11 * time.Second)
 			sent := p.sent()

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/stage"
+
 	"github.com/xxljob/xxljob"
 )
 
@@ -41,7 +43,7 @@ func (r *slowRing) pop(now time.Time) (due []int64) {
 // minutes and goes backwards. The ring returns what the sorted slice returns.
 func TestRingAgainstModel(t *testing.T) {
 	rounds := 200
-	if detector {
+	if stage.Detector {
 		rounds /= 10 // it all happens on one goroutine
 	}
 	for range rounds {

@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/stage"
+
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/plain"
 	"github.com/xxljob/xxljob/store/memory"
@@ -54,7 +56,7 @@ func addressesOf(net, n int) []string {
 func (e *elsewhere) rows(app string) []xxljob.Registration {
 	e.t.Helper()
 	regs, err := e.store.Registrations(context.Background(), xxljob.RegistrationFilter{App: app, Limit: 1 << 20})
-	must(e.t, err)
+	stage.Must(e.t, err)
 	return regs
 }
 
@@ -62,13 +64,13 @@ func (e *elsewhere) rows(app string) []xxljob.Registration {
 // beats on, and other apps do not notice.
 func TestRegistrationsOfAnApp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lines, most := &logLines{}, 10_000
+		lines, most := &stage.LogLines{}, 10_000
 		cfg := xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {hush}, "far": {"of-far"}}}}
-		if detector {
+		if stage.Detector {
 			most /= 10
 			cfg.HTTP.MaxRegistrations = most
 		}
-		lines.logTo(&cfg)
+		lines.LogTo(&cfg)
 		e := newElsewhere(t, nil, cfg, nil)
 		e.register("near", at1)
 		if n := e.registerMany("of-far", "far", addressesOf(1, 2*most)); n != most || len(e.rows("far")) != n {
@@ -92,7 +94,7 @@ func TestRegistrationsOfAnApp(t *testing.T) {
 				t.Fatal("one more accepted")
 			}
 		}
-		if n := len(lines.with("refusing registrations", "app=far")); n < 1 || n > 3 { // in 120 s
+		if n := len(lines.With("refusing registrations", "app=far")); n < 1 || n > 3 { // in 120 s
 			t.Errorf("%d lines about it", n)
 		}
 	})
@@ -239,8 +241,8 @@ func fill(t *testing.T, st xxljob.Store, app string, addresses []string) {
 	for _, a := range addresses {
 		regs = append(regs, xxljob.Registration{App: app, Address: a})
 	}
-	must(t, st.SetShards(t.Context(), 32))
-	must(t, st.PutAddresses(t.Context(), regs))
+	stage.Must(t, st.SetShards(t.Context(), 32))
+	stage.Must(t, st.PutAddresses(t.Context(), regs))
 }
 
 // TestRegistrationsOfBefore: of a registry that has more than may be a node reads a part,
@@ -248,9 +250,9 @@ func fill(t *testing.T, st xxljob.Store, app string, addresses []string) {
 func TestRegistrationsOfBefore(t *testing.T) {
 	t.Run("one app has too many", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			lines := &logLines{}
+			lines := &stage.LogLines{}
 			cfg := xxljob.Config{HTTP: xxljob.HTTPConfig{MaxRegistrations: 1000}}
-			lines.logTo(&cfg)
+			lines.LogTo(&cfg)
 			st := &readsOf{Store: memory.New()}
 			many := addressesOf(1, 50_000)
 			fill(t, st, "aaa", many)
@@ -261,7 +263,7 @@ func TestRegistrationsOfBefore(t *testing.T) {
 			if calls, rows := st.take(); calls > 3 || rows > 2*5000 {
 				t.Errorf("%d rows read in %d calls", rows, calls)
 			}
-			if len(lines.with("the registry has more registrations than may be", "apps=aaa")) != 1 {
+			if len(lines.With("the registry has more registrations than may be", "apps=aaa")) != 1 {
 				t.Error("nothing in the log about it")
 			}
 			slices.Sort(many)
@@ -358,8 +360,8 @@ func TestRegistrationsInARegistryOfTheUsers(t *testing.T) {
 		registry := &plain.Registry{}
 		e := newElsewhere(t, nil, xxljob.Config{HTTP: xxljob.HTTPConfig{MaxRegistrations: most}, Registry: registry}, map[string]*peer{at1: {}})
 		odd := "http://10.0.0.1:9999/<script>"
-		must(t, registry.Register(t.Context(), "near", odd))
-		must(t, registry.Register(t.Context(), "near", at1))
+		stage.Must(t, registry.Register(t.Context(), "near", odd))
+		stage.Must(t, registry.Register(t.Context(), "near", at1))
 		id := e.trigger(xxljob.Job{App: "near", Route: "LAST"})
 		synctest.Wait()
 		if run := e.mustBe(id, xxljob.StateDispatched); run.Address != at1 {
@@ -419,10 +421,10 @@ func TestGoodbyesOfFormerProcesses(t *testing.T) {
 func TestRegistrationsWithoutLoops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
-		s, err := xxljob.New(st, xxljob.Config{HTTP: xxljob.HTTPConfig{MaxRegistrations: 10, Tokens: tokensOf("far")}, Logger: quietLog()})
-		must(t, err)
+		s, err := xxljob.New(st, xxljob.Config{HTTP: xxljob.HTTPConfig{MaxRegistrations: 10, Tokens: tokensOf("far")}, Logger: stage.QuietLog()})
+		stage.Must(t, err)
 		h, err := s.Handler()
-		must(t, err)
+		stage.Must(t, err)
 		for round := range 20 {
 			for _, a := range addressesOf(1+round, 10) {
 				if ret := post(t, h, hush, "far", "registry", wire.RegistryRequest{RegistryGroup: wire.GroupExecutor, RegistryKey: "far", RegistryValue: a}.Encode(nil)); !ret.OK() {
@@ -432,7 +434,7 @@ func TestRegistrationsWithoutLoops(t *testing.T) {
 			time.Sleep(100 * time.Second)
 		}
 		regs, err := st.Registrations(t.Context(), xxljob.RegistrationFilter{Limit: 1000})
-		must(t, err)
+		stage.Must(t, err)
 		if n := xxljob.Rolled(s); n > 30 || len(regs) > 30 {
 			t.Errorf("%d are remembered, %d stored", n, len(regs))
 		}

@@ -159,14 +159,6 @@ func requireFaults(t *testing.T, err error, what string, fields map[string]strin
 	}
 }
 
-// requireText checks that a text says something.
-func requireText(t *testing.T, what, text, words string) {
-	t.Helper()
-	if !strings.Contains(text, words) {
-		t.Errorf("%s %q does not say %q", what, text, words)
-	}
-}
-
 // TestStatesThatDoNotExist: no run becomes a state that there is not.
 func TestStatesThatDoNotExist(t *testing.T) {
 	for _, s := range everyState {

@@ -10,21 +10,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/stage"
+
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store/memory"
 )
-
-func at(t testing.TB, text string) time.Time {
-	t.Helper()
-	if text == "" {
-		return time.Time{}
-	}
-	v, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
 
 // TestScheduleKinds is the table of the kinds: how each is stored, what it says
 // in words, and what comes next, strictly after the given time.
@@ -64,9 +54,9 @@ func TestScheduleKinds(t *testing.T) {
 			if got := tt.s.Describe(); !strings.Contains(got, tt.words) || got == "" {
 				t.Errorf("Describe: %q, want %q in it", got, tt.words)
 			}
-			after := at(t, tt.after)
+			after := stage.At(t, tt.after)
 			next, err := tt.s.Next(after)
-			if err != nil || !next.Equal(at(t, tt.next)) {
+			if err != nil || !next.Equal(stage.At(t, tt.next)) {
 				t.Errorf("Next: %v, %v, want %v", next, err, tt.next)
 			}
 			if next.Location() != time.UTC {
@@ -78,7 +68,7 @@ func TestScheduleKinds(t *testing.T) {
 				t.Error(err)
 			case tt.third == "" && len(all) == 3:
 				t.Errorf("Upcoming has three: %v", all)
-			case tt.third != "" && (len(all) != 3 || !all[2].Equal(at(t, tt.third))):
+			case tt.third != "" && (len(all) != 3 || !all[2].Equal(stage.At(t, tt.third))):
 				t.Errorf("Upcoming: %v, want the third to be %v", all, tt.third)
 			}
 			if err := tt.s.Check(false); err != nil {
@@ -198,8 +188,8 @@ func TestScheduleDST(t *testing.T) {
 		{xxljob.DSTCivil, "2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"},
 		{xxljob.DSTQuartz, "2026-10-24T12:00:00Z", "2026-10-25T01:30:00Z"},
 	} {
-		next, err := base.WithDST(tt.dst).Next(at(t, tt.after))
-		if err != nil || !next.Equal(at(t, tt.next)) {
+		next, err := base.WithDST(tt.dst).Next(stage.At(t, tt.after))
+		if err != nil || !next.Equal(stage.At(t, tt.next)) {
 			t.Errorf("policy %q after %s: %v, %v, want %s", tt.dst, tt.after, next, err, tt.next)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/stage"
+
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/wire"
@@ -40,17 +42,17 @@ func TestSerialAtRemote(t *testing.T) {
 					return wire.Success(), nil
 				}}
 				e := newElsewhere(t, memory.New(), xxljob.Config{}, map[string]*peer{at1: p})
-				must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
+				stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
 				var jobs []xxljob.Job
 				for i := range 3 {
 					job, err := e.AddJob(t.Context(), xxljob.Job{App: "far", Name: fmt.Sprint("job ", i), Handler: "work", Route: route})
-					must(t, err)
+					stage.Must(t, err)
 					jobs = append(jobs, job)
 				}
 				ids := map[int64][]int64{}
 				for range 30 {
 					for _, job := range jobs {
-						ids[job.ID] = append(ids[job.ID], trigger(t, e, job))
+						ids[job.ID] = append(ids[job.ID], stage.Trigger(t, e, job))
 					}
 				}
 				time.Sleep(time.Minute)
@@ -90,11 +92,11 @@ func TestSerialBehindDoubt(t *testing.T) {
 			return wire.Success(), nil
 		}, idle: func() (wire.Return, error) { return wire.Failf(wire.MsgBusy), nil }}
 		e := newElsewhere(t, memory.New(), xxljob.Config{}, map[string]*peer{at1: p})
-		must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
+		stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
 		job, err := e.AddJob(t.Context(), xxljob.Job{App: "far", Name: "job", Handler: "work", Route: "FIRST"})
-		must(t, err)
+		stage.Must(t, err)
 		for range 3 {
-			trigger(t, e, job)
+			stage.Trigger(t, e, job)
 		}
 		time.Sleep(time.Minute)
 		mu.Lock()

@@ -16,6 +16,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/stage"
+
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/store/memory"
@@ -43,9 +45,9 @@ func allJobCalls(id int64) []struct {
 // hostJob adds a job of the host's own app, which has a handler for it.
 func hostJob(t *testing.T, e *elsewhere) xxljob.Job {
 	t.Helper()
-	must(t, e.Handle("work", nothingToDo))
+	stage.Must(t, e.Handle("work", stage.NothingToDo))
 	job, err := e.AddJob(t.Context(), xxljob.Job{App: "here", Name: "own", Handler: "work"})
-	must(t, err)
+	stage.Must(t, err)
 	return job
 }
 
@@ -86,8 +88,8 @@ func TestSharedTokenIsNotTheHosts(t *testing.T) {
 			if insecure {
 				cfg.HTTP.Tokens, cfg.HTTP.Insecure = map[string][]string{}, true
 			}
-			st, lines := memory.New(), &logLines{}
-			lines.logTo(&cfg)
+			st, lines := memory.New(), &stage.LogLines{}
+			lines.LogTo(&cfg)
 			a := newElsewhere(t, st, cfg, nil)
 			job := hostJob(t, a)
 			cfg.App, cfg.Node = "plain", "b" // one that only schedules
@@ -115,7 +117,7 @@ func TestSharedTokenIsNotTheHosts(t *testing.T) {
 			if after := snapshotOf(t, st); done > 0 || after != before {
 				t.Errorf("%d calls had an effect:\n%s\n%s", done, before, after)
 			}
-			if n := len(lines.with("a caller with the token that all share was refused")); n != 2 {
+			if n := len(lines.With("a caller with the token that all share was refused")); n != 2 {
 				t.Errorf("said %d times by two nodes", n)
 			}
 			// An app that runs nowhere here is spoken for as before.
@@ -138,9 +140,9 @@ func TestSharedTokenIsNotTheHosts(t *testing.T) {
 // the token that all share.
 func TestSharedTokenAsThingsChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lines := &logLines{}
+		lines := &stage.LogLines{}
 		cfg := xxljob.Config{HTTP: xxljob.HTTPConfig{JobsAPI: []string{"far"}}}
-		lines.logTo(&cfg)
+		lines.LogTo(&cfg)
 		e := newElsewhere(t, nil, cfg, map[string]*peer{at1: {}})
 		e.register("far", at1)
 		first, second := e.trigger(xxljob.Job{App: "far", Name: "first"}), e.trigger(xxljob.Job{App: "far", Name: "second"})
@@ -148,19 +150,19 @@ func TestSharedTokenAsThingsChange(t *testing.T) {
 		e.mustBe(first, xxljob.StateDispatched)
 		e.report(first, 200, "done")
 		e.mustBe(first, xxljob.StateSucceeded)
-		if len(lines.with("nobody can manage the jobs")) != 0 {
+		if len(lines.With("nobody can manage the jobs")) != 0 {
 			t.Error("warned too early")
 		}
-		ex, err := executor.New(executor.Config{App: "far", Logger: quietLog()})
-		must(t, err)
-		must(t, e.Attach(ex))
+		ex, err := executor.New(executor.Config{App: "far", Logger: stage.QuietLog()})
+		stage.Must(t, err)
+		stage.Must(t, e.Attach(ex))
 		// An honest executor is to send it again when it has a token of its app's own.
 		forged := wire.CallbackRequest{LogID: second, HandleCode: 200, HandleMsg: "forged"}
 		if ret := e.callback(forged); ret.OK() {
 			t.Error("a result that may come to count is acknowledged")
 		}
 		e.mustBe(second, xxljob.StateDispatched)
-		if len(lines.with("nobody can manage the jobs")) != 1 {
+		if len(lines.With("nobody can manage the jobs")) != 1 {
 			t.Error("no warning that the entry of JobsAPI has no effect any more")
 		}
 	})
@@ -207,7 +209,7 @@ func TestJobsAPIScripts(t *testing.T) {
 		script := func(app string) (xxljob.Job, wire.JobDefinition) {
 			job, err := e.AddJob(t.Context(), xxljob.Job{App: app, Name: "script", Param: "p", GlueType: "GLUE_SHELL", GlueSource: `eval "$1"`, Stopped: true,
 				Schedule: xxljob.Cron("0 0 3 * * ?")})
-			must(t, err)
+			stage.Must(t, err)
 			def := definition("script")
 			def.ExecutorHandler, def.GlueType, def.GlueSource = "", "GLUE_SHELL", job.GlueSource
 			return job, def
@@ -215,7 +217,7 @@ func TestJobsAPIScripts(t *testing.T) {
 		job, def := script("far")
 		bean := manage(t, e.admin, "far", "addJob", wire.AddJobRequest{JobDefinition: definition("bean")})
 		beanID, err := strconv.ParseInt(bean.Data, 10, 64)
-		must(t, err)
+		stage.Must(t, err)
 		before := snapshotOf(t, e.store)
 		for name, c := range map[string]struct {
 			id     int64
@@ -300,14 +302,14 @@ func TestConfigJobsAPI(t *testing.T) {
 // have costs nothing.
 func TestQuotaByToken(t *testing.T) {
 	const apps = 300
-	cfg := xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {hush}, "own": {"of-own"}}, JobsAPI: []string{"own"}}, Logger: quietLog()}
+	cfg := xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {hush}, "own": {"of-own"}}, JobsAPI: []string{"own"}}, Logger: stage.QuietLog()}
 	for i := range apps {
 		cfg.HTTP.JobsAPI = append(cfg.HTTP.JobsAPI, fmt.Sprint("app-", i))
 	}
 	s, err := xxljob.New(memory.New(), cfg)
-	must(t, err)
+	stage.Must(t, err)
 	h, err := s.Handler()
-	must(t, err)
+	stage.Must(t, err)
 	passed := func(token string, name func(i int) string) (n int) {
 		t.Helper()
 		for i := range apps {
@@ -356,7 +358,7 @@ func TestTriggerAmongMany(t *testing.T) {
 		e := newElsewhere(t, nil, xxljob.Config{HTTP: xxljob.HTTPConfig{JobsAPI: []string{"far"}, Tokens: tokensOf("far")}}, map[string]*peer{at1: {}})
 		e.register("far", at1)
 		job, err := e.AddJob(t.Context(), xxljob.Job{App: "far", Name: "j", Handler: "work"})
-		must(t, err)
+		stage.Must(t, err)
 		list := func(n int) string { return strings.Join(slices.Repeat([]string{"http://10.9.9.9"}, n), ",") }
 		for name, text := range map[string]string{"many": list(1001), "long": "http://" + strings.Repeat("x", 300), "markup": "http://<script>"} {
 			if ret := post(t, e.admin, hush, "", "triggerJob", wire.TriggerJobRequest{ID: job.ID, AddressList: text}.Encode(nil)); ret.OK() || !strings.Contains(ret.Msg, "addressList") {
@@ -365,10 +367,10 @@ func TestTriggerAmongMany(t *testing.T) {
 		}
 		e.call("triggerJob", wire.TriggerJobRequest{ID: job.ID, AddressList: list(999) + "," + strings.TrimSuffix(at1, "/")})
 		synctest.Wait()
-		runs := allOf(t, e.store, xxljob.RunFilter{JobID: job.ID})
+		runs := stage.AllOf(t, e.store, xxljob.RunFilter{JobID: job.ID})
 		if len(runs) != 1 || runs[0].State != xxljob.StateDispatched || runs[0].Address != at1 {
 			t.Errorf("%+v", runs)
 		}
-		must(t, e.Stop(context.Background()))
+		stage.Must(t, e.Stop(context.Background()))
 	})
 }

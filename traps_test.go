@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/stage"
+
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/block"
 	"github.com/xxljob/xxljob/wire"
@@ -46,8 +48,8 @@ func TestTrap16ShardsByPosition(t *testing.T) {
 		e := newElsewhere(t, nil, xxljob.Config{}, peers)
 		e.register("far", "http://10.0.0.9:9999/", "http://10.0.0.10:9999/")
 		job, err := e.AddJob(t.Context(), xxljob.Job{App: "far", Name: "j", Handler: "work", Route: "SHARDING_BROADCAST"})
-		must(t, err)
-		trigger(t, e, job)
+		stage.Must(t, err)
+		stage.Trigger(t, e, job)
 		synctest.Wait()
 		for i, a := range []string{"http://10.0.0.10:9999/", "http://10.0.0.9:9999/"} {
 			if sent := peers[a].sent(); len(sent) != 1 || sent[0].BroadcastIndex != i || sent[0].BroadcastTotal != 2 {
@@ -55,7 +57,7 @@ func TestTrap16ShardsByPosition(t *testing.T) {
 			}
 		}
 		_, err = e.Trigger(t.Context(), job.ID, xxljob.Trigger{Shard: xxljob.Sharding{Index: 2, Total: 3}})
-		must(t, err)
+		stage.Must(t, err)
 		synctest.Wait()
 		if sent := peers["http://10.0.0.10:9999/"].sent(); len(sent) != 2 || sent[1].BroadcastIndex != 2 || sent[1].BroadcastTotal != 3 {
 			t.Errorf("the part beyond the list: %+v", sent)
@@ -90,15 +92,15 @@ func TestTrap18ScriptVersions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &peer{}
 		e := newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: p})
-		must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
+		stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
 		job, err := e.AddJob(t.Context(), xxljob.Job{App: "far", Name: "j", GlueType: "GLUE_PYTHON", GlueSource: "print(0)", GlueRemark: "zero"})
-		must(t, err)
+		stage.Must(t, err)
 		for _, source := range []string{"print(1)", "print(2)"} {
 			time.Sleep(2 * time.Millisecond)
 			job.GlueSource = source
 			job, err = e.UpdateJob(t.Context(), job)
-			must(t, err)
-			trigger(t, e, job)
+			stage.Must(t, err)
+			stage.Trigger(t, e, job)
 			synctest.Wait()
 		}
 		sent := p.sent()
@@ -114,13 +116,13 @@ func TestTrap20Params(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &peer{}
 		e := newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: p})
-		must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
+		stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
 		job, err := e.AddJob(t.Context(), xxljob.Job{App: "far", Name: "j", Handler: "work", Param: "own", Schedule: xxljob.Cron("0 0 0/1 * * ?")})
-		must(t, err)
+		stage.Must(t, err)
 		given, empty := "given", ""
 		for _, param := range []*string{nil, &given, &empty} {
 			_, err := e.Trigger(t.Context(), job.ID, xxljob.Trigger{Param: param})
-			must(t, err)
+			stage.Must(t, err)
 			synctest.Wait()
 		}
 		time.Sleep(time.Hour)
@@ -158,7 +160,7 @@ func TestTrap30KillOfNothing(t *testing.T) {
 		e.register("far", at1)
 		id := e.trigger(xxljob.Job{App: "far"})
 		synctest.Wait()
-		must(t, e.Kill(t.Context(), id))
+		stage.Must(t, e.Kill(t.Context(), id))
 		e.mustBe(id, xxljob.StateKilled)
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/stage"
+
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"
@@ -52,7 +54,7 @@ func TestUnknownOfOthers(t *testing.T) {
 				return idle()
 			}}
 			e := newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: p})
-			must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
+			stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
 			id := e.trigger(xxljob.Job{App: "far"})
 			time.Sleep(time.Hour + 89*time.Second)
 			e.mustBe(id, xxljob.StateStarted)
@@ -64,7 +66,7 @@ func TestUnknownOfOthers(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := &peer{run: hangsUp, idle: busy}
 			e := newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: p})
-			must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
+			stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
 			id := e.trigger(xxljob.Job{App: "far", Timeout: time.Hour})
 			time.Sleep(25*time.Hour - time.Second)
 			e.mustBe(id, xxljob.StateStarted)
@@ -98,7 +100,7 @@ func TestUnknownOfOthers(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := &peer{run: hangsUp, idle: idle}
 			e := newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: p})
-			must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
+			stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
 			id := e.trigger(xxljob.Job{App: "far"})
 			time.Sleep(89 * time.Second)
 			e.mustBe(id, xxljob.StateStarted)
@@ -291,7 +293,7 @@ func TestUnknownOfADeadNode(t *testing.T) {
 				}
 				peers := map[string]*peer{at1: p}
 				a := newElsewhere(t, faults, xxljob.Config{Node: "a"}, peers)
-				must(t, a.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
+				stage.Must(t, a.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
 				id := a.trigger(xxljob.Job{App: "far"})
 				time.Sleep(time.Second)
 				b := newElsewhere(t, st, xxljob.Config{Node: "b"}, peers)
@@ -316,9 +318,9 @@ func TestUnknownOfADeadNode(t *testing.T) {
 func TestStartedBehindItsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &peer{}
-		faults := storetest.Wrap(neverAlone{memory.New()})
+		faults := storetest.Wrap(stage.NeverAlone{Store: memory.New()})
 		e := newElsewhere(t, faults, xxljob.Config{}, map[string]*peer{at1: p})
-		must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
+		stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
 		faults.Inject("Start", storetest.Fault{After: true, Calls: 1})
 		id := e.trigger(xxljob.Job{App: "far"})
 		time.Sleep(10 * time.Second)

@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/stage"
+
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/block"
 	"github.com/xxljob/xxljob/executor"
@@ -17,60 +19,15 @@ import (
 	"github.com/xxljob/xxljob/store/memory"
 )
 
-// waiting is a scheduler whose handler "work" calls what the test gives it.
-type waiting struct {
-	xxljob.Scheduler
-	store  *memory.Store
-	within chan func(ctx context.Context, task *xxljob.Task)
-}
-
-func newWaiting(t *testing.T) *waiting {
-	t.Helper()
-	return newWaitingNode(t, memory.New(), "")
-}
-
-func newWaitingNode(t *testing.T, st *memory.Store, name string) *waiting {
-	t.Helper()
-	w := &waiting{store: st, within: make(chan func(context.Context, *xxljob.Task), 1)}
-	s, err := xxljob.New(st, xxljob.Config{App: "app", Node: name, Logger: quietLog(), Routers: map[string]xxljob.Router{"USERS": route.NewFirst()}})
-	must(t, err)
-	w.Scheduler = s
-	must(t, s.Handle("work", w.handle))
-	must(t, s.Start(context.Background()))
-	t.Cleanup(func() { must(t, s.Stop(context.Background())) })
-	return w
-}
-
-func (w *waiting) handle(ctx context.Context, task *xxljob.Task) error {
-	select {
-	case f := <-w.within:
-		f(ctx, task)
-	default:
-	}
-	return nil
-}
-
-// do triggers the job, calls f inside of its handler, and waits until that has returned.
-func (w *waiting) do(t *testing.T, job xxljob.Job, f func(ctx context.Context, task *xxljob.Task)) {
-	t.Helper()
-	done := make(chan struct{})
-	w.within <- func(ctx context.Context, task *xxljob.Task) {
-		defer close(done)
-		f(ctx, task)
-	}
-	trigger(t, w, job)
-	<-done
-}
-
 // TestWaitForOneself: a handler that waits for its own run, or for one that is queued
 // behind it, would hang until its context ends. It is told so at once.
 func TestWaitForOneself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWaiting(t)
+		w := stage.NewWaiting(t)
 		job, err := w.AddJob(t.Context(), xxljob.Job{Name: "self", Handler: "work"})
-		must(t, err)
+		stage.Must(t, err)
 		other, err := w.AddJob(t.Context(), xxljob.Job{Name: "other", Handler: "work"})
-		must(t, err)
+		stage.Must(t, err)
 		refused := func(what string, ctx context.Context, id int64) {
 			t.Helper()
 			began := time.Now()
@@ -82,21 +39,21 @@ func TestWaitForOneself(t *testing.T) {
 				t.Errorf("%s: told after %v", what, d)
 			}
 		}
-		w.do(t, job, func(ctx context.Context, task *xxljob.Task) {
+		w.Do(t, job, func(ctx context.Context, task *xxljob.Task) {
 			refused("its own run", ctx, task.RunID)
 			derived, cancel := context.WithTimeout(ctx, time.Hour)
 			defer cancel()
 			refused("its own run, a context made of the handler's", derived, task.RunID)
-			next := trigger(t, w, job)
+			next := stage.Trigger(t, w, job)
 			refused("a run that was just triggered", ctx, next)
 			synctest.Wait()
 			refused("a run that is queued", ctx, next)
 			later, err := w.Trigger(ctx, job.ID, xxljob.Trigger{At: time.Now().Add(time.Hour)})
-			must(t, err)
+			stage.Must(t, err)
 			refused("a run that is due later", ctx, later[0])
-			must(t, w.Kill(ctx, later[0]))
+			stage.Must(t, w.Kill(ctx, later[0]))
 
-			for name, id := range map[string]int64{"another job's run": trigger(t, w, other), "a cancelled run": later[0]} {
+			for name, id := range map[string]int64{"another job's run": stage.Trigger(t, w, other), "a cancelled run": later[0]} {
 				if run, err := w.Wait(ctx, id); err != nil || !run.State.Ended() {
 					t.Errorf("%s: %v, %v", name, run.State, err)
 				}
@@ -113,38 +70,38 @@ func TestWaitForOneself(t *testing.T) {
 // TestWaitForARunThatIsNotBehind: other runs of the same job may be waited for.
 func TestWaitForARunThatIsNotBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWaiting(t)
-		b, err := xxljob.New(w.store, xxljob.Config{App: "app", Node: "b", Logger: quietLog()})
-		must(t, err)
+		w := stage.NewWaiting(t)
+		b, err := xxljob.New(w.Store, xxljob.Config{App: "app", Node: "b", Logger: stage.QuietLog()})
+		stage.Must(t, err)
 		held, freed := make(chan struct{}), make(chan struct{})
-		must(t, b.Handle("work", func(ctx context.Context, _ *xxljob.Task) error { close(held); <-freed; return nil }))
-		must(t, b.Start(context.Background()))
+		stage.Must(t, b.Handle("work", func(ctx context.Context, _ *xxljob.Task) error { close(held); <-freed; return nil }))
+		stage.Must(t, b.Start(context.Background()))
 		time.Sleep(10 * time.Second) // until the nodes know each other
 		addressOf := func(s xxljob.Scheduler) string { return xxljob.AddressOf(s) }
 
 		job, err := w.AddJob(t.Context(), xxljob.Job{Name: "two nodes", Handler: "work"})
-		must(t, err)
+		stage.Must(t, err)
 		done := make(chan struct{})
-		w.within <- func(ctx context.Context, _ *xxljob.Task) {
+		w.Within <- func(ctx context.Context, _ *xxljob.Task) {
 			defer close(done)
 			there, err := w.Trigger(ctx, job.ID, xxljob.Trigger{Addresses: []string{addressOf(b)}})
-			must(t, err)
+			stage.Must(t, err)
 			go func() { <-held; time.Sleep(time.Second); close(freed) }()
 			if run, err := w.Wait(ctx, there[0]); err != nil || run.State != xxljob.StateSucceeded || run.Address != addressOf(b) {
 				t.Errorf("a run at another address: %v at %s, %v", run.State, run.Address, err)
 			}
 		}
 		_, err = w.Trigger(t.Context(), job.ID, xxljob.Trigger{Addresses: []string{addressOf(w.Scheduler)}})
-		must(t, err)
+		stage.Must(t, err)
 		<-done
-		must(t, b.Stop(t.Context()))
+		stage.Must(t, b.Stop(t.Context()))
 
 		for _, strategy := range []string{block.DiscardLater, block.CoverEarly} {
 			job, err := w.AddJob(t.Context(), xxljob.Job{Name: strategy, Handler: "work", Block: strategy})
-			must(t, err)
-			w.do(t, job, func(ctx context.Context, _ *xxljob.Task) {
+			stage.Must(t, err)
+			w.Do(t, job, func(ctx context.Context, _ *xxljob.Task) {
 				ids, err := w.Trigger(context.Background(), job.ID, xxljob.Trigger{})
-				must(t, err)
+				stage.Must(t, err)
 				run, err := w.Wait(ctx, ids[0])
 				switch {
 				case strategy == block.DiscardLater && (err != nil || run.State != xxljob.StateDiscarded):
@@ -161,32 +118,32 @@ func TestWaitForARunThatIsNotBehind(t *testing.T) {
 // the runs of another scheduler in the process that have the same ids.
 func TestWaitForOneselfAtAnAttachedExecutor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b := newWaiting(t), newWaiting(t)
-		own, err := executor.New(executor.Config{App: "attached", Logger: quietLog()})
-		must(t, err)
-		must(t, own.Handle("work", a.handle))
-		must(t, a.Attach(own))
+		a, b := stage.NewWaiting(t), stage.NewWaiting(t)
+		own, err := executor.New(executor.Config{App: "attached", Logger: stage.QuietLog()})
+		stage.Must(t, err)
+		stage.Must(t, own.Handle("work", a.Serve))
+		stage.Must(t, a.Attach(own))
 		defer own.Stop(context.Background())
 		ja, err := a.AddJob(t.Context(), xxljob.Job{App: "attached", Name: "same", Handler: "work"})
-		must(t, err)
-		a.do(t, ja, func(ctx context.Context, task *xxljob.Task) {
+		stage.Must(t, err)
+		a.Do(t, ja, func(ctx context.Context, task *xxljob.Task) {
 			if _, err := a.Wait(ctx, task.RunID); !errors.Is(err, xxljob.ErrWaitsForItself) {
 				t.Errorf("its own run: %v", err)
 			}
 		})
 
 		ja, err = a.AddJob(t.Context(), xxljob.Job{Key: "twin", Name: "twin", Handler: "work"})
-		must(t, err)
+		stage.Must(t, err)
 		jb, err := b.AddJob(t.Context(), xxljob.Job{Key: "twin", Name: "twin", Handler: "work"})
-		must(t, err)
+		stage.Must(t, err)
 		if ja.ID != jb.ID {
 			t.Fatalf("the jobs have ids %d and %d: nothing to take for each other", ja.ID, jb.ID)
 		}
-		trigger(t, b, jb) // a's run before this was one as well
+		stage.Trigger(t, b, jb) // a's run before this was one as well
 		synctest.Wait()
-		a.do(t, ja, func(ctx context.Context, task *xxljob.Task) {
-			b.within <- func(context.Context, *xxljob.Task) { time.Sleep(time.Second) } // both are under way
-			inB := trigger(t, b, jb)
+		a.Do(t, ja, func(ctx context.Context, task *xxljob.Task) {
+			b.Within <- func(context.Context, *xxljob.Task) { time.Sleep(time.Second) } // both are under way
+			inB := stage.Trigger(t, b, jb)
 			synctest.Wait()
 			if inB != task.RunID {
 				t.Errorf("the runs have ids %d and %d: nothing to take for each other", task.RunID, inB)
@@ -232,7 +189,7 @@ func TestWaitForOneselfOverTwoNodes(t *testing.T) {
 			t.Run(strategy+" "+queueing, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					st := memory.New()
-					nodes := []*waiting{newWaitingNode(t, st, "a"), newWaitingNode(t, st, "b")}
+					nodes := []*stage.Waiting{stage.NewWaitingNode(t, st, "a"), stage.NewWaitingNode(t, st, "b")}
 					time.Sleep(10 * time.Second) // until the nodes know each other
 					told, waited := 0, 0
 					triggers := []string{"", "", "own", "other", "both"}
@@ -261,25 +218,25 @@ func TestWaitForOneselfOverTwoNodes(t *testing.T) {
 
 // waitForOneself reports whether the handler at one of the nodes was told that it waits
 // for itself.
-func waitForOneself(t *testing.T, nodes []*waiting, at int, c selfWait, name string) (told bool) {
+func waitForOneself(t *testing.T, nodes []*stage.Waiting, at int, c selfWait, name string) (told bool) {
 	t.Helper()
 	own, other := xxljob.AddressOf(nodes[at].Scheduler), xxljob.AddressOf(nodes[1-at].Scheduler)
 	both := []string{own, other}
 	slices.Sort(both)
 	job, err := nodes[at].AddJob(t.Context(), xxljob.Job{Name: name, Handler: "work", Route: c.route, Block: c.block})
-	must(t, err)
+	stage.Must(t, err)
 	again := xxljob.Trigger{Addresses: map[string][]string{"": nil, "own": {own}, "other": {other}, "both": both}[c.to]}
 	begun, done := make(chan context.Context), make(chan struct{})
-	nodes[at].within <- func(ctx context.Context, _ *xxljob.Task) { begun <- ctx; <-done }
+	nodes[at].Within <- func(ctx context.Context, _ *xxljob.Task) { begun <- ctx; <-done }
 	defer func() { close(done); time.Sleep(30 * time.Second) }() // until what is due later is over
 	_, err = nodes[at].Trigger(t.Context(), job.ID, xxljob.Trigger{Addresses: []string{own}})
-	must(t, err)
+	stage.Must(t, err)
 	ctx := <-begun // from here on handlers do nothing
 	if c.later {
 		again.At = time.Now().Add(20 * time.Second)
 	}
 	ids, err := nodes[at].Trigger(context.Background(), job.ID, again)
-	must(t, err)
+	stage.Must(t, err)
 	short, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	began := time.Now()
@@ -288,7 +245,7 @@ func waitForOneself(t *testing.T, nodes []*waiting, at int, c selfWait, name str
 	if d := time.Since(began); told && d > 0 {
 		t.Errorf("%+v at %s: told after %v", c, own, d)
 	}
-	if want := c.certain(job.ID, own, ownerOf(t, nodes[at].store, job), both); told != want {
+	if want := c.certain(job.ID, own, ownerOf(t, nodes[at].Store, job), both); told != want {
 		t.Errorf("%+v at %s: told %v, want %v", c, own, told, want)
 	}
 	long, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -302,7 +259,7 @@ func waitForOneself(t *testing.T, nodes []*waiting, at int, c selfWait, name str
 // ownerOf is the address of the node that has the shard of a job.
 func ownerOf(t *testing.T, st xxljob.Store, job xxljob.Job) string {
 	t.Helper()
-	for _, sh := range observe(t, st).Shards {
+	for _, sh := range stage.Observe(t, st).Shards {
 		if sh.ID == job.Shard {
 			return xxljob.LocalAddress(sh.Owner)
 		}

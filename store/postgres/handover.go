@@ -281,7 +281,7 @@ var readdressArgs = argumentsOf("shards epochs nodes run token address owner_col
 // where what others have locked is passed by.
 var (
 	dispatchedArgs     = argumentsOf("ids tokens owners messages words ords")
-	dispatchedFreeArgs = append(slices.Clone(dispatchedArgs), "lo", "hi")
+	dispatchedFreeArgs = argumentsOf("ids tokens owners messages words ords", "lo hi")
 )
 
 // startedByArgs are those of the reading of what nodes have under way.

@@ -399,8 +399,8 @@ var putListArgs = argumentsOf("app incarnation generation prune digest keys")
 // counting of others, and surplusArgs those of the compare before a prune.
 var (
 	listsArgs      = argumentsOf("app incarnation")
-	otherListsArgs = append(slices.Clone(listsArgs), "generation", "head_generation", "head_digest")
-	surplusArgs    = append(slices.Clone(listsArgs), "job", "generation", "digest")
+	otherListsArgs = argumentsOf("app incarnation", "generation head_generation head_digest")
+	surplusArgs    = argumentsOf("app incarnation", "job generation digest")
 )
 
 // jobListQueries are the statements of this file.

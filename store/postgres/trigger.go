@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -194,7 +193,7 @@ type triggerQueries struct {
 // transaction tells of.
 var (
 	triggerArguments     = argumentsOf("job id type at sharding param param_set addresses retries")
-	triggerToldArguments = append(slices.Clone(triggerArguments), "channel")
+	triggerToldArguments = argumentsOf("job id type at sharding param param_set addresses retries", "channel")
 )
 
 // write writes them. Those that make a trigger's key and its run are for the host's
