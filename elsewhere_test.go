@@ -193,8 +193,8 @@ func TestKillOfUnknown(t *testing.T) {
 		stage.Must(t, e.Kill(t.Context(), id))
 		time.Sleep(time.Minute)
 		e.mustBe(id, xxljob.StateKilled)
-		if !killed.Load() || xxljob.OpenRuns(e.Scheduler) != 0 {
-			t.Errorf("killed %t, %d open", killed.Load(), xxljob.OpenRuns(e.Scheduler))
+		if !killed.Load() || xxljob.RunsInDoubt(e.Scheduler) != 0 {
+			t.Errorf("killed %t, %d open", killed.Load(), xxljob.RunsInDoubt(e.Scheduler))
 		}
 	})
 }
@@ -211,8 +211,8 @@ func TestKillOfUnknownOnce(t *testing.T) {
 		stage.Must(t, e.Kill(t.Context(), id))
 		time.Sleep(time.Minute)
 		e.mustBe(id, xxljob.StateKilled)
-		if n := len(p.killed()); n != 1 || xxljob.OpenRuns(e.Scheduler) != 0 {
-			t.Errorf("%d kills, %d open", n, xxljob.OpenRuns(e.Scheduler))
+		if n := len(p.killed()); n != 1 || xxljob.RunsInDoubt(e.Scheduler) != 0 {
+			t.Errorf("%d kills, %d open", n, xxljob.RunsInDoubt(e.Scheduler))
 		}
 	})
 }

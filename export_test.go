@@ -78,8 +78,8 @@ func DialWith(s Scheduler, dial func(app, address, token string) (wire.Executor,
 	s.(*scheduler).remotes.dial = dial
 }
 
-// OpenRuns is how many runs the node has whose executor may or may not have them.
-func OpenRuns(s Scheduler) int {
+// RunsInDoubt is how many runs the node has whose executor may or may not have them.
+func RunsInDoubt(s Scheduler) int {
 	o := &s.(*scheduler).inDoubt.list
 	o.mu.Lock()
 	defer o.mu.Unlock()

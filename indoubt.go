@@ -18,7 +18,7 @@ import (
 const (
 	// resendFor is how long a run is sent again.
 	resendFor = 5 * time.Minute
-	// inDoubtAtMost is how long a run stays open that nothing is heard of, though its
+	// inDoubtAtMost is how long a run stays in doubt that nothing is heard of, though its
 	// address is still registered (docs/xxl-job.md, lost runs: ten minutes).
 	inDoubtAtMost = 10 * time.Minute
 )
@@ -256,7 +256,7 @@ func (d *inDoubt) endLost(ctx context.Context, o *runInDoubt, r Run, said answer
 // what may come is the callback of a run that is over; or nobody answers at an address; or
 // the job has been busy for too long with runs of which nobody says which they are.
 func (d *inDoubt) lost(ctx context.Context, o *runInDoubt, r Run, said answerAbout, err error) string {
-	open := time.Since(o.since).Round(time.Second)
+	lasts := time.Since(o.since).Round(time.Second)
 	unnamed := err == nil && said.state == "" && said.busy // perhaps with this very run
 	switch {
 	case unnamed && d.clock.now().Sub(r.Started) >= d.overdue(ctx, o):
@@ -265,15 +265,15 @@ func (d *inDoubt) lost(ctx context.Context, o *runInDoubt, r Run, said answerAbo
 		return ""
 	case !o.idle.IsZero() && time.Since(o.idle) >= d.cfg.Cluster.Dead:
 		return fmt.Sprintf("lost: no answer to the trigger, the executor did not have the run, and no result within %v", d.cfg.Cluster.Dead)
-	case err != nil && open >= d.cfg.Cluster.Dead && d.unregistered(ctx, o.run):
+	case err != nil && lasts >= d.cfg.Cluster.Dead && d.unregistered(ctx, o.run):
 		return fmt.Sprintf("lost: no answer to the trigger, and the executor is gone: %s", plainText(shorten(err.Error(), maxAnswer)))
-	case err != nil && open >= inDoubtAtMost:
-		return fmt.Sprintf("lost: no answer from the executor for %v: %s", open, plainText(shorten(err.Error(), maxAnswer)))
+	case err != nil && lasts >= inDoubtAtMost:
+		return fmt.Sprintf("lost: no answer from the executor for %v: %s", lasts, plainText(shorten(err.Error(), maxAnswer)))
 	}
 	return ""
 }
 
-// overdue is how long after its start a run may be open while its job is busy.
+// overdue is how long after its start a run may be in doubt while its job is busy.
 func (d *inDoubt) overdue(ctx context.Context, o *runInDoubt) time.Duration {
 	if o.job == nil {
 		if jobs, err := d.readJobs(ctx, []int64{o.run.JobID}); err == nil {

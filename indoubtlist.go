@@ -1,6 +1,6 @@
 package xxljob
 
-// The books about runs whose outcome is unknown: when to ask about which.
+// The runs in doubt: when to ask about which.
 
 import (
 	"cmp"
@@ -45,7 +45,7 @@ func (o *inDoubtList) add(r *runInDoubt) {
 	}
 }
 
-// drop forgets a run, unless a later start of it is open by now.
+// drop forgets a run, unless a later start of it is in doubt by now.
 func (o *inDoubtList) drop(r *runInDoubt) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -129,7 +129,7 @@ type runInDoubt struct {
 	next  time.Time // when to ask again
 }
 
-// is reports whether a run, as it now is, is still the one that is open here: neither
+// is reports whether a run, as it now is, is still the one that is in doubt here: neither
 // over nor somebody else's.
 func (o *runInDoubt) is(r Run) bool {
 	return r.State == StateStarted && r.Owner == o.run.Owner && r.Token == o.run.Token && r.Address == o.run.Address

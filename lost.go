@@ -153,16 +153,16 @@ func (s *settler) judge(r Run, nodes map[string]observed) (Verdict, bool) {
 	case local && r.Taken.IsZero() && (owner.absent || owner.gone) && addressee != s.leases.incarnation:
 		// The addressee lives and will take it; this node waits for its end.
 		return s.adoption(r), true
-	case !local && (owner.absent || owner.gone || s.leftOpen(r)):
+	case !local && (owner.absent || owner.gone || s.leftInDoubt(r)):
 		return s.adoption(r), true // whether it was sent, nobody knows: see indoubt.go
 	}
 	return Verdict{}, false
 }
 
-// leftOpen reports whether a run at a remote executor is still open at the live node that
+// leftInDoubt reports whether a run at a remote executor is still open at the live node that
 // owned its shard until now: no trigger is under way for so long. Its next owner asks about
 // it, who may put it back.
-func (s *settler) leftOpen(r Run) bool {
+func (s *settler) leftInDoubt(r Run) bool {
 	return r.Owner != s.leases.incarnation && !s.leases.isSettled(r.Shard) && s.clock.now().Sub(r.Started) > 2*s.cfg.HTTP.CallTimeout+callTimeout
 }
 

@@ -184,7 +184,7 @@ func TestAddressesThatMisbehave(t *testing.T) {
 				if run, err := st.Run(t.Context(), id); err != nil || run.State.Ended() || run.State == xxljob.StateDispatched {
 					t.Fatalf("%v %q: %v", run.State, run.TriggerMsg, err)
 				}
-				return xxljob.OpenRuns(s) > 0
+				return xxljob.RunsInDoubt(s) > 0
 			})
 			if run, _ := st.Run(t.Context(), id); run.State != xxljob.StateStarted {
 				t.Errorf("%v %q", run.State, run.TriggerMsg)

@@ -91,8 +91,8 @@ func TestUnknownOfOthers(t *testing.T) {
 			e.mustBe(id, xxljob.StateSucceeded)
 			time.Sleep(5 * time.Minute)
 			e.mustBe(id, xxljob.StateSucceeded)
-			if len(p.sent()) != 1 || xxljob.OpenRuns(e.Scheduler) != 0 {
-				t.Errorf("sent %d times, %d open", len(p.sent()), xxljob.OpenRuns(e.Scheduler))
+			if len(p.sent()) != 1 || xxljob.RunsInDoubt(e.Scheduler) != 0 {
+				t.Errorf("sent %d times, %d open", len(p.sent()), xxljob.RunsInDoubt(e.Scheduler))
 			}
 		})
 	})
