@@ -83,7 +83,6 @@ func (a *appAsker) askBeside(ctx context.Context, app string) {
 	}
 	a.asked.end(app, said)
 	a.engine.room.admitAll(askLot(app))
-	a.s.life.wakes.start.poke()
 }
 
 // askOnce asks the store, which may hang, and the registry.

@@ -87,7 +87,6 @@ func (p *probes) look(a *asking) {
 	p.mu.Unlock()
 	if ready {
 		p.engine.room.admitAll(lot{kind: lotProbe, jobID: job.ID})
-		p.s.life.wakes.start.poke()
 	}
 }
 

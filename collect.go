@@ -36,7 +36,7 @@ func (c *collector) collect(ctx context.Context, from lot, most int) ([]attempt,
 			if from.kind != lotDue {
 				c.turnBegins(&a)
 			}
-			if c.waitsItsTurn(a) {
+			if c.engine.waitsItsTurn(a) {
 				continue
 			}
 			if err := c.routeEntry(ctx, &a); err != nil {

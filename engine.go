@@ -35,8 +35,8 @@ type engine struct {
 func newEngine(s *shared, panics *guard.Log) *engine {
 	e := &engine{clock: s.clock, leases: s.leases, wakes: s.life.wakes, waiters: newWaiters()}
 	e.jobs = newJobBook(&e.mu, s.cfg.Limits)
-	e.held = newHeldRuns(&s.cfg, s.life.wakes.scan, e.jobs, &e.mu, panics)
-	e.room = newWaitingRoom(&s.cfg, e.jobs, e.held, &e.mu)
+	e.held = newHeldRuns(&s.cfg, s.life.wakes, e.jobs, &e.mu, panics)
+	e.room = newWaitingRoom(&s.cfg, s.life.wakes.start, e.jobs, e.held, &e.mu)
 	e.under = newUnderWay(&e.mu)
 	return e
 }

@@ -115,6 +115,7 @@ func (e *engine) moved(f *flight, run Run) {
 	if inTransit(run) {
 		e.room.transit.add(&run)
 	}
+	e.wakes.start.poke()
 }
 
 // redirected turns a flight into one to another executor that this node itself calls,
@@ -128,6 +129,7 @@ func (e *engine) redirected(f *flight, run Run, r routed) *flight {
 	}
 	e.landFlight(run.ID)
 	e.room.lanes.enter(r.lane, r.key(run.App), r.places)
+	e.wakes.start.poke()
 	return e.fly(r, run, f.job, f.acked)
 }
 

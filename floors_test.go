@@ -153,7 +153,7 @@ var floors = [][]string{
 	},
 	{ // books: what a node knows, each under a lock of its own; of these only shared.go calls the store
 		"addressmemory", "appsasked", "attachedset", "doubts", "early", "engine", "fitness", "flight", "gone", "held", "heldring", "hooks", "intake", "intakeroom",
-		"intakestore", "landings", "lanes", "lead", "lease", "logdesk", "indoubtlist", "order", "jobbook", "ownlists", "queue", "reload", "remote", "roll",
+		"intakestore", "landings", "lanes", "lead", "lease", "logdesk", "places", "indoubtlist", "order", "jobbook", "ownlists", "queue", "reload", "remote", "roll",
 		"rollread", "routed", "routequeue", "seen", "settled", "shared", "shares", "transit", "tries", "turns", "underway", "usercalls", "waiters", "waitingroom",
 	},
 	{ // decisions: which instants, which address, what an answer means
@@ -223,6 +223,46 @@ func TestFloors(t *testing.T) {
 		t.Errorf("the list of cycles has %d, and there are %d", len(mayCycle), len(cycles))
 	}
 }
+
+// books are the types whose fields only the files of the engine use.
+var (
+	books     = []string{"engine", "jobBook", "heldRuns", "heldRing", "waitingRoom", "underWay", "waiters"}
+	bookFiles = []string{
+		"engine", "flight", "held", "heldring", "jobbook", "places", "transit", "tries", "turns", "underway", "waiters", "waitingroom",
+	}
+)
+
+// TestBooksAreClosed: who is no part of the engine calls its methods, and those of its
+// books, and touches neither their lock nor what it guards.
+func TestBooksAreClosed(t *testing.T) {
+	h := readHouse(t)
+	for sel, of := range h.info.Selections {
+		file := strings.TrimSuffix(h.fileOf(sel.Pos()), ".go")
+		field, ok := of.Obj().(*types.Var)
+		if !ok || slices.Contains(bookFiles, file) {
+			continue
+		}
+		recv := of.Recv()
+		if p, ok := recv.(*types.Pointer); ok {
+			recv = p.Elem()
+		}
+		named, ok := recv.(*types.Named)
+		if !ok || !slices.Contains(books, named.Obj().Name()) {
+			continue
+		}
+		kind := field.Type()
+		if p, ok := kind.(*types.Pointer); ok {
+			kind = p.Elem()
+		}
+		if n, ok := kind.(*types.Named); ok && (slices.Contains(books, n.Obj().Name()) || mayTouch[n.Obj().Name()]) {
+			continue
+		}
+		t.Errorf("%s: %s.%s is touched from outside of the books", h.set.Position(sel.Pos()), named.Obj().Name(), field.Name())
+	}
+}
+
+// mayTouch are types of the engine's fields that have locks of their own, or need none.
+var mayTouch = map[string]bool{"lead": true, "Bool": true}
 
 // TestSizes bounds files, functions and types of the root.
 func TestSizes(t *testing.T) {

@@ -15,9 +15,9 @@ import (
 // heldRuns are the planned runs that a node has in memory: on the ring, due, waiting or
 // being started.
 type heldRuns struct {
-	most int  // of an app: Limits.MaxHeld
-	scan wake // of the loop that reads on
-	jobs *jobBook
+	most  int // of an app: Limits.MaxHeld
+	wakes wakes
+	jobs  *jobBook
 
 	mu   *sync.Mutex         // the engine's
 	ring *heldRing           // guarded by mu
@@ -25,9 +25,9 @@ type heldRuns struct {
 	apps map[string]*holding // guarded by mu: what is held of each app
 }
 
-func newHeldRuns(cfg *Config, scan wake, jobs *jobBook, mu *sync.Mutex, panics *guard.Log) *heldRuns {
+func newHeldRuns(cfg *Config, wakes wakes, jobs *jobBook, mu *sync.Mutex, panics *guard.Log) *heldRuns {
 	held := &heldRuns{
-		most: cfg.Limits.MaxHeld, scan: scan, jobs: jobs, mu: mu, runs: map[int64]*entry{}, apps: map[string]*holding{},
+		most: cfg.Limits.MaxHeld, wakes: wakes, jobs: jobs, mu: mu, runs: map[int64]*entry{}, apps: map[string]*holding{},
 	}
 	held.ring = newHeldRing(cfg, panics, held.onRing)
 	return held
@@ -98,7 +98,7 @@ func (hr *heldRuns) shed(app string, h *holding) (forgotten []*entry) {
 		hr.unhold(en)
 		forgotten = append(forgotten, en)
 	}
-	hr.scan.poke()
+	hr.wakes.scan.poke()
 	return forgotten
 }
 
@@ -112,7 +112,7 @@ func (hr *heldRuns) unhold(en *entry) {
 	case h.n == 0 && !h.bounded:
 		delete(hr.apps, en.run.App)
 	case h.n <= hr.most/2 && h.bounded:
-		hr.scan.poke()
+		hr.wakes.scan.poke()
 	}
 }
 
@@ -150,6 +150,7 @@ func (hr *heldRuns) holdNext(app string, from ringEntry, runs []Run, last bool) 
 		}
 		h.horizon = keyOfRun(&runs[i])
 	}
+	hr.wakes.start.poke()
 	if last {
 		h.bounded = false
 		if h.n == 0 {

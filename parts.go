@@ -67,8 +67,8 @@ func assemble(all *shared, incarnation string, own *executor.Executor) *schedule
 	strategies := newStrategies(&all.cfg, LocalAddress(incarnation))
 	asked := newAppsAsked()
 	s.router = &router{
-		shared: all, engine: s.engine, asker: &appAsker{all, s.engine, s.book, asked}, callees: callees,
-		probes: newProbes(all, s.engine, newProbeCalls(all, attached, s.remotes)), asks: &userRouters{all, s.engine, s.users, panics},
+		shared: all, asker: &appAsker{all, s.engine, s.book, asked}, callees: callees,
+		probes: newProbes(all, s.engine, newProbeCalls(all, attached, s.remotes)), asks: newUserRouters(all, s.engine, s.users, panics),
 		strategies: strategies,
 	}
 

@@ -69,7 +69,6 @@ func (r *reloader) readOn(ctx context.Context, owned []Shard, app string, from r
 			return err
 		}
 		more := r.engine.held.holdNext(app, from, runs, len(runs) < q.Limit)
-		r.life.wakes.start.poke()
 		if !more {
 			return nil
 		}

@@ -70,14 +70,12 @@ func (r *rerouter) goOn(f *flight, move Readdress, choices []string) {
 	if to.exec == nil {
 		r.engine.moved(f, run)
 		r.watcher.goneAway(run)
-		r.life.wakes.start.poke()
 		return
 	}
 	if run.Address == LocalAddress(r.leases.incarnation) {
 		run.Taken = r.clock.now() // as Readdress has it
 	}
 	if again := r.engine.redirected(f, run, to); again != nil {
-		r.life.wakes.start.poke()
 		r.deliver(again)
 	}
 }

@@ -203,7 +203,7 @@ func TestABroadcastWaitsForOthers(t *testing.T) {
 				e.room.park(at, part)
 			}
 			want := address == "http://two" // at the first it takes its turn
-			if waits := s.collector.waitsForPart(&broadcast); waits != want || e.room.waits(lotOrderOf(1)) != want {
+			if waits := s.engine.waitsForPart(&broadcast); waits != want || e.room.waits(lotOrderOf(1)) != want {
 				t.Errorf("at %s, which it holds %t: waits %t", address, holds, waits)
 			}
 			if freed := e.room.arrived(1, part.run.ID); freed != want {
@@ -251,7 +251,7 @@ func TestSerialRunsOfALostShard(t *testing.T) {
 	e, waits := s.engine, lot{kind: lotSettle}
 	s.leases.mine[1] = hold{epoch: 7}
 	behind := func(en *entry) bool {
-		return s.collector.waitsBehind(&attempt{entry: en, job: e.jobs.refs[en.run.JobID].job})
+		return s.engine.waitsBehind(&attempt{entry: en, job: e.jobs.refs[en.run.JobID].job})
 	}
 	if !behind(entries[0]) || !e.room.waits(waits) {
 		t.Fatal("a run of a shard that is new does not wait")

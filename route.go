@@ -17,7 +17,6 @@ import (
 // routers of the user's.
 type router struct {
 	*shared
-	engine     *engine
 	asker      *appAsker
 	callees    *callees
 	probes     *probes
@@ -76,7 +75,7 @@ func (ro *router) chooseAddress(ctx context.Context, en *entry, job *Job, addrs 
 				en.choice = &routeChoice{version: job.Version, chosen: chosen}
 			}
 		}
-	} else if c := ro.engine.room.choiceFor(en, job, addrs); c == nil {
+	} else if c := ro.asks.choiceFor(en, job, addrs); c == nil {
 		return routed{asks: addrs}
 	} else if chosen = c.chosen; c.refused != "" {
 		return routed{refused: c.refused}

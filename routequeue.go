@@ -1,6 +1,6 @@
 package xxljob
 
-// Runs that wait for a router of the user's. All of it is guarded by the engine's mutex.
+// Runs that wait for a router of the user's. All of it is guarded by userRouters.mu.
 
 import "time"
 

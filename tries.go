@@ -149,3 +149,33 @@ func (e *engine) evict(address string) {
 	}
 	e.wakes.start.pokeIf(any)
 }
+
+// parkUnrouted parks a run whose app's addresses are being asked for, or behind others that
+// wait because these could not be read. It is due again at once where neither is so any
+// more; waited says that it was to wait for the answer, which has come meanwhile.
+func (e *engine) parkUnrouted(en *entry, asks func(app string) bool, waited bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	app := en.run.App
+	switch {
+	case asks(app) || e.room.lots[askLot(app)] != nil:
+		e.room.park(askLot(app), en)
+	case e.room.lots[errorLot(app)] != nil:
+		e.room.park(errorLot(app), en)
+	default:
+		e.room.letGoOn(en)
+		e.room.keepAhead(en)
+		if waited {
+			en.from, en.waited = askLot(app), true
+		}
+		e.room.due.push(en)
+	}
+}
+
+// dueAgain puts an entry that waited nowhere back among those that are due.
+func (e *engine) dueAgain(en *entry) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.room.due.push(en)
+	e.wakes.start.poke()
+}

@@ -91,22 +91,6 @@ func (w *waitingRoom) waits(at ...lot) bool {
 	return slices.ContainsFunc(at, func(at lot) bool { return w.lots[at] != nil })
 }
 
-// choiceFor returns what a router has chosen for a run; nil when it has to be asked yet,
-// or when an earlier run of the job has.
-func (w *waitingRoom) choiceFor(en *entry, job *Job, addrs []string) *routeChoice {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !en.choice.fits(job, addrs) {
-		en.choice = nil
-		return nil
-	}
-	q := w.routes[routerKey{job.Route, job.ID}]
-	if q != nil && len(q.waiting) > 0 && keyOfRun(&q.waiting[0].en.run).before(keyOfRun(&en.run)) {
-		return nil
-	}
-	return en.choice
-}
-
 // waitApart has an entry wait for its turn, or for its next one. The room that it was let in
 // for, if it was, is kept for it: others that are due would take it meanwhile.
 func (w *waitingRoom) waitApart(en *entry) {

@@ -34,7 +34,6 @@ func (u *unrouted) setAside(ctx context.Context, en *entry, err error) {
 		b.failed(ctx, err)
 		time.AfterFunc(b.delay(), func() {
 			u.engine.room.admitAll(at)
-			u.life.wakes.start.poke()
 		})
 	}
 }
@@ -48,23 +47,7 @@ func (u *unrouted) routedWell(ctx context.Context, app string) {
 }
 
 // parkAsking parks a run until the addresses of its app are there, or behind those that
-// wait because they could not be read. It is due again at once where neither is so any
-// more.
+// wait because they could not be read.
 func (u *unrouted) parkAsking(en *entry, why error) {
-	e, app := u.engine, en.run.App
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	switch {
-	case u.asked.asks(app) || e.room.lots[askLot(app)] != nil:
-		e.room.park(askLot(app), en)
-	case e.room.lots[errorLot(app)] != nil:
-		e.room.park(errorLot(app), en)
-	default:
-		e.room.letGoOn(en)
-		e.room.keepAhead(en)
-		if errors.Is(why, errAsking) {
-			en.from, en.waited = askLot(app), true // the answer has come meanwhile
-		}
-		e.room.due.push(en)
-	}
+	u.engine.parkUnrouted(en, u.asked.asks, errors.Is(why, errAsking))
 }

@@ -1,13 +1,13 @@
 package xxljob
 
 // Routers of the user's, which may take their time. Input: due runs of their jobs, from
-// start.go. Output: the same runs with an answer, in their order, to the due queue. All
-// of it is guarded by the engine's mutex.
+// start.go. Output: the same runs with an answer, in their order, to the due queue.
 
 import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/xxljob/xxljob/internal/guard"
@@ -20,19 +20,40 @@ type userRouters struct {
 	engine *engine
 	users  *userCalls // of Config.Routers
 	panics *guard.Log
+
+	mu     sync.Mutex                // before the engine's
+	queues map[routerKey]*routeQueue // guarded by mu, and all in them, and the choices of their runs
 }
 
-// askRouter makes a run wait for its router, in the order of the job's runs. Caller holds
-// engine.mu.
+func newUserRouters(s *shared, e *engine, users *userCalls, panics *guard.Log) *userRouters {
+	return &userRouters{shared: s, engine: e, users: users, panics: panics, queues: map[routerKey]*routeQueue{}}
+}
+
+// choiceFor returns what a router has chosen for a run; nil when it has to be asked yet,
+// or when an earlier run of the job has.
+func (ro *userRouters) choiceFor(en *entry, job *Job, addrs []string) *routeChoice {
+	ro.mu.Lock()
+	defer ro.mu.Unlock()
+	if !en.choice.fits(job, addrs) {
+		en.choice = nil
+		return nil
+	}
+	q := ro.queues[routerKey{job.Route, job.ID}]
+	if q != nil && len(q.waiting) > 0 && keyOfRun(&q.waiting[0].en.run).before(keyOfRun(&en.run)) {
+		return nil
+	}
+	return en.choice
+}
+
+// askRouter makes a run wait for its router, in the order of the job's runs.
 func (ro *userRouters) askRouter(en *entry, job *Job, addrs []string) {
-	e := ro.engine
-	e.room.letGoOn(en)
-	e.room.keepAhead(en)
+	ro.mu.Lock()
+	defer ro.mu.Unlock()
 	key := routerKey{job.Route, job.ID}
-	q := e.room.routes[key]
+	q := ro.queues[key]
 	if q == nil {
 		q = &routeQueue{key: key}
-		e.room.routes[key] = q
+		ro.queues[key] = q
 	}
 	at, _ := slices.BinarySearchFunc(q.waiting, keyOfRun(&en.run), func(w *routeWait, key ringEntry) int {
 		if keyOfRun(&w.en.run).before(key) {
@@ -46,12 +67,11 @@ func (ro *userRouters) askRouter(en *entry, job *Job, addrs []string) {
 
 // routeNext lets those at the head of a queue go on that have their answer, and has the
 // next one asked about. Once Stop has begun nobody is asked: the runs stay planned.
-// Caller holds engine.mu.
+// Caller holds mu.
 func (ro *userRouters) routeNext(q *routeQueue) {
 	if ro.life.loops.plan.ctx.Err() != nil {
 		return
 	}
-	e := ro.engine
 	for len(q.waiting) > 0 {
 		w := q.waiting[0]
 		if w.en.choice == nil && q.call == nil {
@@ -65,16 +85,15 @@ func (ro *userRouters) routeNext(q *routeQueue) {
 			return
 		}
 		q.waiting[0], q.waiting = nil, q.waiting[1:]
-		e.room.due.push(w.en)
-		ro.life.wakes.start.poke()
+		ro.engine.dueAgain(w.en)
 	}
-	if q.call == nil && e.room.routes[q.key] == q { // not another one, of later runs
-		delete(e.room.routes, q.key)
+	if q.call == nil && ro.queues[q.key] == q { // not another one, of later runs
+		delete(ro.queues, q.key)
 	}
 }
 
 // awaitRouter refuses a run that has waited long enough for a call that hangs, or has it
-// looked at again then. Caller holds engine.mu.
+// looked at again then. Caller holds mu.
 func (ro *userRouters) awaitRouter(q *routeQueue, w *routeWait) {
 	left := ro.cfg.Limits.RouteTimeout - time.Since(w.since)
 	if left <= 0 {
@@ -85,8 +104,8 @@ func (ro *userRouters) awaitRouter(q *routeQueue, w *routeWait) {
 		q.timer.Stop()
 	}
 	q.timer = time.AfterFunc(left, func() {
-		ro.engine.mu.Lock()
-		defer ro.engine.mu.Unlock()
+		ro.mu.Lock()
+		defer ro.mu.Unlock()
 		if ro.life.loops.plan.ctx.Err() == nil { // nobody is asked after Stop
 			ro.routeNext(q)
 		}
@@ -99,7 +118,7 @@ func (ro *userRouters) noChoice(q *routeQueue, w *routeWait, why string) *routeC
 }
 
 // callRouter asks about a run, beside the start loop. A router that does not return
-// leaves one goroutine behind for a job. Caller holds engine.mu.
+// leaves one goroutine behind for a job. Caller holds mu.
 func (ro *userRouters) callRouter(q *routeQueue, w *routeWait) {
 	c := &routeCall{about: w}
 	q.call = c
@@ -152,8 +171,8 @@ func picked(name string, chosen, addrs []string) (list []string, refused string)
 
 // routeAnswered takes in a router's answer, if somebody waits for it.
 func (ro *userRouters) routeAnswered(q *routeQueue, c *routeCall, choice *routeChoice) {
-	ro.engine.mu.Lock()
-	defer ro.engine.mu.Unlock()
+	ro.mu.Lock()
+	defer ro.mu.Unlock()
 	q.call = nil
 	if ro.life.loops.plan.ctx.Err() != nil {
 		return // the end of its context may be why: the run stays planned
@@ -173,8 +192,8 @@ func (ro *userRouters) routeOverdue(q *routeQueue, c *routeCall) {
 
 // leaveCall refuses the run that a call is about, if one still waits for it.
 func (ro *userRouters) leaveCall(q *routeQueue, c *routeCall) bool {
-	ro.engine.mu.Lock()
-	defer ro.engine.mu.Unlock()
+	ro.mu.Lock()
+	defer ro.mu.Unlock()
 	if q.call != c || c.about == nil || ro.life.loops.plan.ctx.Err() != nil {
 		return false
 	}

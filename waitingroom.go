@@ -8,23 +8,23 @@ import "sync"
 // waitingRoom has the due runs of a node: those that may be started, and those that wait for
 // something. Methods that do not take the lock are called with it held.
 type waitingRoom struct {
-	jobs *jobBook
-	held *heldRuns
+	jobs  *jobBook
+	held  *heldRuns
+	start wake
 
-	mu      *sync.Mutex               // the engine's
-	due     turns                     // guarded by mu: may be started
-	lots    lots                      // guarded by mu: wait
-	round   int64                     // guarded by mu: of those that are tried again: see apart.go
-	routes  map[routerKey]*routeQueue // guarded by mu: runs that wait for routers of the user's
-	lanes   lanes                     // guarded by mu
-	freed   bool                      // guarded by mu: see hasFreed
-	serial  map[lot]int64             // guarded by mu: the run that is at an address, or about to be, for a serial job
-	transit transit                   // guarded by mu: serial runs on their way to other nodes
+	mu      *sync.Mutex   // the engine's
+	due     turns         // guarded by mu: may be started
+	lots    lots          // guarded by mu: wait
+	round   int64         // guarded by mu: of those that are tried again: see apart.go
+	lanes   lanes         // guarded by mu
+	freed   bool          // guarded by mu: see hasFreed
+	serial  map[lot]int64 // guarded by mu: the run that is at an address, or about to be, for a serial job
+	transit transit       // guarded by mu: serial runs on their way to other nodes
 }
 
-func newWaitingRoom(cfg *Config, jobs *jobBook, held *heldRuns, mu *sync.Mutex) *waitingRoom {
+func newWaitingRoom(cfg *Config, start wake, jobs *jobBook, held *heldRuns, mu *sync.Mutex) *waitingRoom {
 	return &waitingRoom{
-		jobs: jobs, held: held, mu: mu, due: newTurns(), lots: lots{}, routes: map[routerKey]*routeQueue{},
+		jobs: jobs, held: held, start: start, mu: mu, due: newTurns(), lots: lots{},
 		lanes:  newLanes(cfg.Limits.FastLane, cfg.Limits.SlowLane),
 		serial: map[lot]int64{}, transit: transit{},
 	}
@@ -114,7 +114,7 @@ func (w *waitingRoom) letGoOn(en *entry) {
 func (w *waitingRoom) admitAll(at lot) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.admitAllOf(at)
+	w.start.pokeIf(w.admitAllOf(at))
 }
 
 func (w *waitingRoom) admitAllOf(at lot) (any bool) {

@@ -1,0 +1,139 @@
+package xxljob
+
+// The places that a due run needs before it is started, and what it waits for where it does
+// not get them.
+
+import (
+	"time"
+
+	"github.com/xxljob/xxljob/block"
+)
+
+// reserved is what has come of an attempt to take places.
+type reserved int
+
+const (
+	reservedNot reserved = iota // the entry waits, or is forgotten
+	reservedAll                 // it has its places
+	reservedAsk                 // a router of the user's has to be asked first; it waits nowhere yet
+)
+
+// waitsItsTurn parks a run of a serial job that has to let an earlier one pass, or of
+// which it is not known yet whether it has. It is routed when it goes on: a strategy is
+// asked once about each run.
+func (e *engine) waitsItsTurn(a attempt) bool {
+	if a.job.Block != block.SerialExecution {
+		return false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.waitsBehind(&a)
+}
+
+// reserve takes the places that the attempt needs, or parks the entry. pending reports
+// whether runs of a job wait for answers to probes.
+func (e *engine) reserve(a *attempt, now time.Time, pending func(jobID int64) bool) reserved {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	r := &a.route
+	switch {
+	case r.asks != nil && !r.probing && r.behind.ID == 0:
+		e.room.letGoOn(a.entry)
+		e.room.keepAhead(a.entry)
+		return reservedAsk
+	case e.isNotRouted(a, pending), r.refused == "" && r.ordered && (e.waitsBehind(a) || e.waitsForPart(a)):
+		return reservedNot
+	}
+	a.choice = nil // it is used up: one that waits behind another keeps its own
+	if r.refused == "" {
+		if r.lane != laneNone {
+			r.lane = laneFast
+			if e.jobs.isSlow(a.job.ID, now) {
+				r.lane = laneSlow
+			}
+		}
+		if !e.room.takeSerial(r.serial, &a.run) {
+			e.room.park(r.serial, a.entry)
+			return reservedNot
+		}
+		if full, ok := e.room.lanes.fits(r.lane, r.key(a.run.App), r.places); !ok {
+			e.room.park(full, a.entry)
+			return reservedNot
+		}
+		e.room.lanes.enter(r.lane, r.key(a.run.App), r.places)
+		if r.ordered && (r.exec == nil || len(r.targets) > 0) { // parts of a broadcast go to other nodes
+			e.room.transit.add(&a.run)
+		}
+	}
+	if r.refused != "" || !a.from.isRoomOf(r.lane, r.key(a.run.App), r.places) {
+		e.room.letGoOn(a.entry)
+	}
+	a.waited, a.starting = false, true
+	return reservedAll
+}
+
+// isNotRouted reports whether an entry has no address yet, and parks it. Caller holds mu.
+func (e *engine) isNotRouted(a *attempt, pending func(jobID int64) bool) bool {
+	r := &a.route
+	switch {
+	case r.probing && !pending(a.job.ID):
+		e.room.keepAhead(a.entry)
+		e.room.due.push(a.entry) // the answers have come in meanwhile
+	case r.probing:
+		e.room.park(lot{kind: lotProbe, jobID: a.job.ID}, a.entry)
+	case r.behind.ID != 0:
+		e.parkBehindRun(r.behind, a.entry)
+		e.wakes.watch.poke()
+	default:
+		return false
+	}
+	return true
+}
+
+// waitsBehind reports whether a run of a serial job has to wait for earlier ones, and
+// parks it; that of another node's shard is forgotten. Caller holds mu.
+func (e *engine) waitsBehind(a *attempt) bool {
+	open, owned := e.leases.isOpen(a.run.Shard)
+	switch {
+	case !owned: // it was lost while an address was looked for
+		e.release(a.entry)
+	case !open:
+		e.room.parkBehind(lot{kind: lotSettle}, a.entry)
+	case e.room.transit.isBehind(&a.run):
+		e.room.parkBehind(lotOrderOf(a.run.JobID), a.entry)
+		e.wakes.transit.poke()
+	default:
+		return false
+	}
+	return true
+}
+
+// waitsForPart reports whether a broadcast of a serial job has to wait for the start of an
+// earlier run, which waits for room or for its turn at one of the addresses of the other
+// parts, and parks it: those parts take no turn of their own. Caller holds mu.
+func (e *engine) waitsForPart(a *attempt) bool {
+	for _, address := range a.route.targets {
+		at := serialAt(a.job, address)
+		for _, en := range []*entry{e.held.runs[e.room.serial[at]], e.room.lots.head(at, a.run.App)} {
+			if address != a.route.address && en != nil && keyOfRun(&en.run).before(keyOfRun(&a.run)) {
+				e.room.keepAhead(en)
+				e.room.parkBehind(lotOrderOf(a.run.JobID), a.entry)
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// turnBegins gives back what was kept for an entry until its turn, which it has now. Where
+// what was decided about it is outdated it is routed anew.
+func (e *engine) turnBegins(a *attempt, outdated bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.room.unkeep(a.entry)
+	if outdated {
+		e.room.freeSerial(a.route.serial, a.run.ID)
+		a.entry.route = routed{}
+	}
+	a.turned = true
+}
