@@ -12,11 +12,13 @@ import (
 func (s *Store) AskLog(ctx context.Context, ask xxljob.Ask) (xxljob.Ask, error) {
 	added := false
 	var row runRow
-	err := s.one(ctx, bounds{name: "ask_log"}, statement{s.sql.askLog, []any{ask.Incarnation, ask.Run.ID, ask.FromLine}, func(rows pgx.Rows) (err error) {
+	err := s.one(ctx, bounds{name: "ask_log"}, s.sql.askLog.by(named{
+		{"incarnation", ask.Incarnation}, {"run", ask.Run.ID}, {"from_line", ask.FromLine},
+	}).into(func(rows pgx.Rows) (err error) {
 		added = true
 		ask.Run, err = row.scan(rows, &ask.ID)
 		return err
-	}})
+	}))
 	if err == nil && !added {
 		err = xxljob.ErrNotFound
 	}
@@ -30,9 +32,10 @@ func (s *Store) AskLog(ctx context.Context, ask xxljob.Ask) (xxljob.Ask, error) 
 // AnswerLog answers a question that has no answer.
 func (s *Store) AnswerLog(ctx context.Context, id int64, a xxljob.Answer) error {
 	var answered []int64
-	err := s.one(ctx, bounds{name: "answer_log"}, statement{s.sql.answerLog, answerArgs.values(named{
-		"ask": id, "to_line": a.ToLine, "is_end": a.IsEnd, "content": a.Content, "refusal": nonempty(a.Refusal),
-	}), readIDs(&answered)})
+	err := s.one(ctx, bounds{name: "answer_log"}, s.sql.answerLog.by(named{
+		{"ask", id}, {"to_line", a.ToLine}, {"is_end", a.IsEnd}, {"content", a.Content},
+		{"refusal", nonempty(a.Refusal)},
+	}).into(readIDs(&answered)))
 	s.wakeEnded(len(answered))
 	return failed(err, "answer question %d", id)
 }
@@ -40,10 +43,10 @@ func (s *Store) AnswerLog(ctx context.Context, id int64, a xxljob.Answer) error 
 // LogAnswer returns the answer to a question.
 func (s *Store) LogAnswer(ctx context.Context, id int64) (a xxljob.Answer, answered bool, err error) {
 	found := false
-	err = s.read(ctx, statement{s.sql.logAnswer, []any{id}, func(rows pgx.Rows) error {
+	err = s.read(ctx, s.sql.logAnswer.with(id).into(func(rows pgx.Rows) error {
 		found = true
 		return rows.Scan(&answered, &a.ToLine, &a.IsEnd, &a.Content, &a.Refusal)
-	}})
+	}))
 	if err == nil && !found {
 		err = xxljob.ErrNotFound
 	}
@@ -61,7 +64,7 @@ const askBatch = 100
 func (s *Store) dropAsks(ctx context.Context) error {
 	for {
 		var dropped []int64
-		if err := s.one(ctx, bounds{name: "drop_asks"}, statement{s.sql.dropAsks, []any{askBatch}, readIDs(&dropped)}); err != nil {
+		if err := s.one(ctx, bounds{name: "drop_asks"}, s.sql.dropAsks.with(askBatch).into(readIDs(&dropped))); err != nil {
 			return failed(err, "drop old questions for logs")
 		}
 		if len(dropped) < askBatch {
@@ -70,24 +73,22 @@ func (s *Store) dropAsks(ctx context.Context) error {
 	}
 }
 
-// answerArgs are those of an answer.
-var answerArgs = argumentsOf("ask to_line is_end content refusal")
-
 // askQueries are the statements of this file.
 type askQueries struct {
-	askLog, answerLog, logAnswer, dropAsks string
+	askLog, answerLog, logAnswer, dropAsks query
 }
 
-func (q *askQueries) write() {
-	q.askLog = `with l as (select {{run}} from {{schema}}.xxl_job_log l where l.id = $2),
+func (q *askQueries) define(sql template) {
+	q.askLog = sql(`with l as (select {{run}} from {{schema}}.xxl_job_log l where l.id = {{arg.run}}),
 	asked as (
 		insert into {{schema}}.xxl_job_ask (incarnation, run_id, from_line, asked)
-		select $1, l.id, $3, {{now}} from l returning id)
-	select asked.id, l.* from asked, l`
-	q.answerLog = answerArgs.in(`update {{schema}}.xxl_job_ask a set answered = {{now}}, to_line = {{arg.to_line}}, is_end = {{arg.is_end}}, content = {{arg.content}}, refusal = {{arg.refusal}}
+		select {{arg.incarnation}}, l.id, {{arg.from_line}}, {{now}} from l returning id)
+	select asked.id, l.* from asked, l`)
+	q.answerLog = sql(`update {{schema}}.xxl_job_ask a set answered = {{now}}, to_line = {{arg.to_line}},
+	is_end = {{arg.is_end}}, content = {{arg.content}}, refusal = {{arg.refusal}}
 	where a.id = {{arg.ask}} and a.answered is null and a.asked > {{kept}} returning a.id`)
-	q.logAnswer = `select a.answered is not null, coalesce(a.to_line, 0), coalesce(a.is_end, false), coalesce(a.content, ''), coalesce(a.refusal, '')
-	from {{schema}}.xxl_job_ask a where a.id = $1 and a.asked > {{kept}}`
-	q.dropAsks = `delete from {{schema}}.xxl_job_ask a where a.id = any(array(
-		select p.id from {{schema}}.xxl_job_ask p where p.asked <= {{kept}} order by p.id limit $1 for update skip locked)) returning a.id`
+	q.logAnswer = sql(`select a.answered is not null, coalesce(a.to_line, 0), coalesce(a.is_end, false), coalesce(a.content, ''), coalesce(a.refusal, '')
+	from {{schema}}.xxl_job_ask a where a.id = $1 and a.asked > {{kept}}`)
+	q.dropAsks = sql(`delete from {{schema}}.xxl_job_ask a where a.id = any(array(
+		select p.id from {{schema}}.xxl_job_ask p where p.asked <= {{kept}} order by p.id limit $1 for update skip locked)) returning a.id`)
 }

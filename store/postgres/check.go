@@ -161,12 +161,12 @@ func (s *Store) partitionsThere(ctx context.Context) error {
 	}
 	tomorrow := partitionName(s.estimate().UTC().Add(day))
 	there := false
-	listed := s.read(ctx, statement{s.sql.partitions, nil, func(rows pgx.Rows) error {
+	listed := s.read(ctx, s.sql.partitions.with().into(func(rows pgx.Rows) error {
 		var name string
 		scanned := rows.Scan(&name)
 		there = there || name == tomorrow
 		return scanned
-	}})
+	}))
 	if listed != nil || !there {
 		return errors.Join(err, listed)
 	}
@@ -218,7 +218,7 @@ const modeSetting = "lease_mode"
 // checkMode compares the lease mode with the one that is stored, if one is.
 func (s *Store) checkMode(ctx context.Context) error {
 	var stored string
-	if err := s.read(ctx, statement{s.sql.setting, []any{modeSetting}, scanInto(&stored)}); err != nil {
+	if err := s.read(ctx, s.sql.setting.with(modeSetting).into(scanInto(&stored))); err != nil {
 		return failed(err, "read the lease mode")
 	}
 	if stored != "" && stored != string(s.cfg.LeaseMode) {
@@ -233,7 +233,7 @@ func (s *Store) setMode(ctx context.Context) error {
 	if s.modeStored.Load() {
 		return nil
 	}
-	err := s.one(ctx, bounds{name: "set_mode"}, statement{s.sql.setSetting, []any{modeSetting, string(s.cfg.LeaseMode)}, nil})
+	err := s.one(ctx, bounds{name: "set_mode"}, s.sql.setSetting.with(modeSetting, string(s.cfg.LeaseMode)))
 	if err == nil {
 		err = s.checkMode(ctx)
 	}
@@ -335,12 +335,12 @@ func backendOf(ctx context.Context, conn *pgx.Conn) (pid uint32, err error) {
 	return pid, err
 }
 
-// checkQueries are the statements of this file.
-type checkQueries struct {
-	setting, setSetting string
+// settingQueries are the statements of this file.
+type settingQueries struct {
+	setting, setSetting query
 }
 
-func (q *checkQueries) write() {
-	q.setting = `select value from {{schema}}.xxl_job_setting where name = $1`
-	q.setSetting = `insert into {{schema}}.xxl_job_setting (name, value) values ($1, $2) on conflict do nothing`
+func (q *settingQueries) define(sql template) {
+	q.setting = sql(`select value from {{schema}}.xxl_job_setting where name = $1`)
+	q.setSetting = sql(`insert into {{schema}}.xxl_job_setting (name, value) values ($1, $2) on conflict do nothing`)
 }

@@ -70,15 +70,16 @@ type inserted struct {
 
 func (s *Store) claimSome(ctx context.Context, plans []xxljob.Plan, runs []xxljob.Run) ([]xxljob.Run, error) {
 	c := claiming{plans: plans}
-	sql, free := s.sql.claimAll, s.sql.claimAllFree
+	claim, free := s.sql.claimAll, s.sql.claimAllFree
 	if c.plain() {
-		sql, free = s.sql.claim, s.sql.claimFree
+		claim, free = s.sql.claim, s.sql.claimFree
 	}
-	if s.careful() {
-		sql = free
+	careful := s.careful()
+	if careful {
+		claim = free
 	}
-	err := s.claimBy(ctx, &c, sql)
-	if lockedOut(err) && sql != free {
+	err := s.claimBy(ctx, &c, claim)
+	if lockedOut(err) && !careful {
 		s.beCareful()
 		err = s.claimBy(ctx, &c, free)
 	}
@@ -88,15 +89,15 @@ func (s *Store) claimSome(ctx context.Context, plans []xxljob.Plan, runs []xxljo
 	return c.planned(runs)
 }
 
-func (s *Store) claimBy(ctx context.Context, c *claiming, sql string) error {
+func (s *Store) claimBy(ctx context.Context, c *claiming, claim query) error {
 	now := []int64{idAt(s.estimate())}
-	return s.byDay(sql, now, func(sql string) error { return s.claimWith(ctx, c, sql) })
+	return s.byDay(claim, now, func(claim query) error { return s.claimWith(ctx, c, claim) })
 }
 
-func (s *Store) claimWith(ctx context.Context, c *claiming, sql string) error {
+func (s *Store) claimWith(ctx context.Context, c *claiming, claim query) error {
 	c.advanced, c.inserted = map[int64]bool{}, make([]inserted, 0, len(c.plans))
 	b := bounds{name: "claim", lock: quickPatience}
-	st := statement{sql, claimArgs(c.plans), c.reader()}
+	st := claim.by(claimArgs(c.plans)).into(c.reader())
 	if c.plain() {
 		return s.withPartitions(ctx, func() error { return s.one(ctx, b, st) })
 	}
@@ -152,10 +153,10 @@ func (s *Store) claimRest(ctx context.Context, t *tx, c *claiming) (arming, erro
 		var err error
 		switch {
 		case p.Stop != "":
-			err = t.do(ctx, statement{s.sql.stopNext, []any{p.JobID}, nil}, statement{s.sql.stopJob, []any{p.JobID, p.Stop}, nil},
-				statement{s.sql.noteStops, []any{[]int64{p.JobID}, xxljob.Actor(ctx)}, nil})
+			err = t.do(ctx, s.sql.stopNext.with(p.JobID), s.sql.stopJob.with(p.JobID, p.Stop),
+				s.sql.noteStops.with([]int64{p.JobID}, xxljob.Actor(ctx)))
 		case p.Wait && len(p.Runs) > 0:
-			err = t.do(ctx, statement{s.sql.waitNext, []any{p.JobID, first[p.JobID]}, nil})
+			err = t.do(ctx, s.sql.waitNext.with(p.JobID, first[p.JobID]))
 			idle = append(idle, p.JobID)
 		case p.Next.IsZero():
 			idle = append(idle, p.JobID)
@@ -165,63 +166,6 @@ func (s *Store) claimRest(ctx context.Context, t *tx, c *claiming) (arming, erro
 		}
 	}
 	return s.arm(ctx, t, ended, idle)
-}
-
-// claimArgs are the arguments of a claim: the fence, the jobs, the runs.
-func claimArgs(plans []xxljob.Plan) []any {
-	var shards []xxljob.Shard
-	n := len(plans)
-	jobs, in, own, versions := make([]int64, n), make([]int16, n), make([]int64, n), make([]int64, n)
-	due, next, last, stop := make([]int64, n), make([]int64, n), make([]int64, n), make([]int16, n)
-	from, to := make([]int32, n), make([]int32, n)
-	var r runArrays
-	seen := map[xxljob.Shard]bool{}
-	for i := range plans {
-		p := &plans[i]
-		if sh := (xxljob.Shard{ID: p.Shard, Epoch: p.Epoch}); !seen[sh] {
-			seen[sh] = true
-			shards = append(shards, sh)
-		}
-		jobs[i], in[i], own[i], versions[i] = p.JobID, int16(p.Shard), p.Epoch, p.Version
-		due[i], next[i] = milli(p.Due), milli(stored(p.Next))
-		if p.Wait && len(p.Runs) > 0 {
-			next[i] = 0
-		}
-		if p.Stop != "" {
-			stop[i] = 1
-		}
-		from[i] = int32(len(r.at)) + 1 // arrays of SQL count from 1
-		for k := range p.Runs {
-			last[i] = max(last[i], milli(p.Runs[k].At), milli(p.Runs[k].Last))
-			r.add(&p.Runs[k])
-		}
-		to[i] = int32(len(r.at))
-	}
-	ids, epochs := fenceArgs(shards)
-	return claimArguments.values(named{
-		"shards": ids, "epochs": epochs, "jobs": jobs, "job_shards": in, "plan_epochs": own, "versions": versions,
-		"due": due, "next": next, "last": last, "stops": sparse(stop), "first_runs": from, "last_runs": to,
-		"words": r.words.list, "types": r.kinds, "states": r.states, "scheduled": r.at, "firsts": sparse(r.first), "lasts": sparse(r.last),
-		"instants": sparse(r.counts), "reasons": sparse(r.reasons), "ords": upTo(n),
-	})
-}
-
-// runArrays are new runs as columns.
-type runArrays struct {
-	words                  words
-	at, first, last        []int64
-	kinds, reasons, states []int16
-	counts                 []int32
-}
-
-func (a *runArrays) add(n *xxljob.NewRun) {
-	a.kinds = append(a.kinds, a.words.place(string(n.Type)))
-	a.states = append(a.states, int16(n.State))
-	a.at = append(a.at, milli(n.At))
-	a.first = append(a.first, milli(n.First))
-	a.last = append(a.last, milli(n.Last))
-	a.counts = append(a.counts, int32(n.Count))
-	a.reasons = append(a.reasons, a.words.place(n.Reason))
 }
 
 // reader takes in the runs that were inserted, and of a claim that tells them the
@@ -280,25 +224,15 @@ func fillPlanned(r *xxljob.Run, p *xxljob.Plan, n *xxljob.NewRun) {
 	}
 }
 
-const (
-	// retriesOfJob stands for the job's own number, until the run starts.
-	retriesOfJob = -1
-	// alarmNone is XXL-JOB's alarm_status for a run that needs no alarm.
-	alarmNone = 1
-)
-
-// claimArguments are those of a claim.
-var claimArguments = argumentsOf(
-	"shards epochs jobs job_shards plan_epochs versions due next last stops first_runs last_runs words",
-	"types states scheduled firsts lasts instants reasons ords",
-)
+// retriesOfJob stands for the job's own number, until the run starts.
+const retriesOfJob = -1
 
 // claimQueries are the statements of this file.
 type claimQueries struct {
-	claimAllFree, claim, waitNext, claimAll, claimFree, stopNext, stopJob string
+	claim, claimFree, claimAll, claimAllFree, stopNext, stopJob, waitNext query
 }
 
-func (q *claimQueries) write() {
+func (q *claimQueries) define(sql template) {
 	// The row is found by the very instant that is claimed: "job_id + 0" is what the
 	// index of due jobs has, and the primary key has not. Of a job there are as many
 	// versions as it was claimed lately, and the key leads to all of them.
@@ -306,35 +240,52 @@ func (q *claimQueries) write() {
 	// A claim goes by the places of its jobs and runs in the arrays: rows that carry
 	// few columns from one step to the next cost least.
 	head := func(free, wait string) string {
-		return `with ` + fence("{{arg.shards}}", "{{arg.epochs}}", free) + `,
+		return `with ` + fence(free) + `,
 	advanced as (
 		update {{schema}}.xxl_job_next n set trigger_next_time = ({{arg.next}}::bigint[])[d.ord], wait_run = 0,
 			trigger_last_time = coalesce(nullif(({{arg.last}}::bigint[])[d.ord], 0), n.trigger_last_time),
 			version = n.version + coalesce(({{arg.stops}}::smallint[])[d.ord], 0)
-		from (select unnest({{arg.jobs}}::int[]) job_id, unnest({{arg.job_shards}}::smallint[]) shard, unnest({{arg.versions}}::bigint[]) version, unnest({{arg.due}}::bigint[]) due,
-			unnest({{arg.ords}}::int[]) ord) d
+		from (select unnest({{arg.jobs}}::int[]) job_id, unnest({{arg.job_shards}}::smallint[]) shard, unnest({{arg.versions}}::bigint[]) version,
+			unnest({{arg.due}}::bigint[]) due, unnest({{arg.places}}::int[]) ord) d
 		where d.shard = any(array(select shard from fence))
 		and n.trigger_next_time = d.due and n.shard = d.shard and n.job_id + 0 = d.job_id
-		and n.version = d.version and n.trigger_status = 1 and n.trigger_next_time > 0` + wait + `
+		and n.version = d.version and n.trigger_status = {{status.enabled}} and n.trigger_next_time > 0` + wait + `
 		returning n.job_id, n.shard, n.app_name, d.ord),
 	base as materialized (select {{run_base}} id)`
 	}
-	insert := `insert into {{schema}}.xxl_job_log as l (id, job_id, shard, app_name, plan_epoch, add_time, executor_fail_retry_count,
-			trigger_type, state, alarm_status, scheduled_time, first_time, last_time, instants, reason, handle_time)
-		select (select id from base) + {{run_low}}, r.job_id, r.shard, r.app_name, ({{arg.plan_epochs}}::bigint[])[r.ord], {{now}}, -1,
-			({{arg.words}}::text[])[({{arg.types}}::smallint[])[r.k]], ({{arg.states}}::smallint[])[r.k], case when ({{arg.states}}::smallint[])[r.k] > {{state.dispatched}} then 1 else 0 end, ({{arg.scheduled}}::bigint[])[r.k],
-			nullif(({{arg.firsts}}::bigint[])[r.k], 0), nullif(({{arg.lasts}}::bigint[])[r.k], 0), nullif(({{arg.instants}}::int[])[r.k], 0),
-			({{arg.words}}::text[])[({{arg.reasons}}::smallint[])[r.k]], case when ({{arg.states}}::smallint[])[r.k] > {{state.dispatched}} then {{now}} end
-		from (select a.*, generate_series(({{arg.first_runs}}::int[])[a.ord], ({{arg.last_runs}}::int[])[a.ord]) k from advanced a) r
+	const state = `({{arg.states}}::smallint[])[r.k]`
+	run := assigned{
+		{"id", `(select id from base) + {{run_low}}`},
+		{"job_id", `r.job_id`},
+		{"shard", `r.shard`},
+		{"app_name", `r.app_name`},
+		{"plan_epoch", `({{arg.job_epochs}}::bigint[])[r.ord]`},
+		{"add_time", `{{now}}`},
+		{"executor_fail_retry_count", `{{retries.of_job}}`},
+		{"trigger_type", `({{arg.words}}::text[])[({{arg.types}}::smallint[])[r.k]]`},
+		{"state", state},
+		{"alarm_status", `case when ` + state + ` > {{state.dispatched}} then {{alarm.none}} else {{alarm.default}} end`},
+		{"scheduled_time", `({{arg.times}}::bigint[])[r.k]`},
+		{"first_time", `nullif(({{arg.firsts}}::bigint[])[r.k], 0)`},
+		{"last_time", `nullif(({{arg.lasts}}::bigint[])[r.k], 0)`},
+		{"instants", `nullif(({{arg.counts}}::int[])[r.k], 0)`},
+		{"reason", `({{arg.words}}::text[])[({{arg.reasons}}::smallint[])[r.k]]`},
+		{"handle_time", `case when ` + state + ` > {{state.dispatched}} then {{now}} end`},
+	}
+	insert := `insert into {{schema}}.xxl_job_log as l (` + run.columns() + `)
+		select ` + run.values() + `
+		from (select a.*, generate_series(({{arg.from}}::int[])[a.ord], ({{arg.to}}::int[])[a.ord]) k from advanced a) r
 		returning l.id, l.job_id, l.app_name, l.add_time, l.scheduled_time`
 	skip := `
-		and d.job_id = any(array(select m.job_id from {{schema}}.xxl_job_next m where m.job_id = any({{arg.jobs}}::int[]) order by m.job_id for no key update skip locked))`
+		and d.job_id = any(array(select m.job_id from {{schema}}.xxl_job_next m where m.job_id = any({{arg.jobs}}::int[])
+			order by m.job_id for no key update skip locked))`
 	all := `, inserted as (` + insert + `)
 	select 0::bigint, a.job_id, a.app_name, {{now}}, 0::bigint from advanced a
 	union all select * from inserted`
-	q.claim, q.claimFree = claimArguments.in(head("", "")+"\n\t"+insert), claimArguments.in(head("skip locked", skip)+"\n\t"+insert)
-	q.claimAll, q.claimAllFree = claimArguments.in(head("", "")+all), claimArguments.in(head("skip locked", skip)+all)
-	q.stopNext = `update {{schema}}.xxl_job_next set trigger_status = 0 where job_id = $1`
-	q.stopJob = `update {{schema}}.xxl_job_info set trigger_status = 0, stop_reason = $2, version = version + 1, update_time = {{now}} where id = $1`
-	q.waitNext = `update {{schema}}.xxl_job_next set wait_run = $2 where job_id = $1`
+	q.claim, q.claimFree = sql(head("", "")+"\n\t"+insert), sql(head("skip locked", skip)+"\n\t"+insert)
+	q.claimAll, q.claimAllFree = sql(head("", "")+all), sql(head("skip locked", skip)+all)
+	q.stopNext = sql(`update {{schema}}.xxl_job_next set trigger_status = {{status.stopped}} where job_id = $1`)
+	q.stopJob = sql(`update {{schema}}.xxl_job_info set trigger_status = {{status.stopped}}, stop_reason = $2,
+	version = version + 1, update_time = {{now}} where id = $1`)
+	q.waitNext = sql(`update {{schema}}.xxl_job_next set wait_run = $2 where job_id = $1`)
 }

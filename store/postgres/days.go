@@ -44,45 +44,45 @@ func (d *days) forget(name string, denied bool) {
 
 // of returns the statement for the partition of the ids, and the partition; or the
 // statement as it is, and "".
-func (d *days) of(s *Store, sql string, ids []int64) (text, partition string) {
+func (d *days) of(s *Store, q query, ids []int64) (own query, partition string) {
 	lo, hi := rangeOf(ids)
 	from := idTime(lo).Truncate(day)
 	if len(ids) == 0 || hi >= idAt(from.Add(day)) {
-		return sql, ""
+		return q, ""
 	}
 	name := partitionName(from)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.denied || !d.there[name] {
-		return sql, ""
+		return q, ""
 	}
-	key := name + sql
+	key := name + q.text
 	if text, ok := d.texts[key]; ok {
-		return text, name
+		return query{text, q.args}, name
 	}
 	if d.texts == nil || len(d.texts) >= maxDayTexts {
 		d.texts = map[string]string{}
 	}
 	table := s.schema + ".xxl_job_log "
-	own := s.schema + "." + pgx.Identifier{name}.Sanitize() + " "
-	text = strings.Replace(sql, "update "+table, "update "+own, 1)
-	text = strings.Replace(text, "insert into "+table, "insert into "+own, 1)
+	part := s.schema + "." + pgx.Identifier{name}.Sanitize() + " "
+	text := strings.Replace(q.text, "update "+table, "update "+part, 1)
+	text = strings.Replace(text, "insert into "+table, "insert into "+part, 1)
 	d.texts[key] = text
-	return text, name
+	return query{text, q.args}, name
 }
 
 // byDay runs f with the statement for the partition of the ids, and again with the
 // statement as it is where the partition is gone or not the role's to use.
-func (s *Store) byDay(sql string, ids []int64, f func(sql string) error) error {
-	text, partition := s.days.of(s, sql, ids)
-	err := f(text)
+func (s *Store) byDay(q query, ids []int64, f func(query) error) error {
+	own, partition := s.days.of(s, q, ids)
+	err := f(own)
 	switch code := codeOf(err); {
 	case partition == "":
 	case code == codeNoPartition: // new runs are of the next day by now
-		err = f(sql)
+		err = f(q)
 	case code == codeNoTable || code == codeDenied:
 		s.days.forget(partition, code == codeDenied)
-		err = f(sql)
+		err = f(q)
 	}
 	return err
 }

@@ -86,8 +86,8 @@ func (e *editing) run(ctx context.Context, t *tx) error {
 			return err
 		}
 	}
-	if err := t.do(ctx, statement{sql: s.sql.updateJob, args: jobColumns.values(&e.after)},
-		statement{sql: s.sql.updateNext, args: s.insertNext(&e.after).args},
+	if err := t.do(ctx, s.sql.updateJob.by(infoColumns.of(&e.after)),
+		s.sql.updateNext.by(nextColumns.of(&e.after)),
 		s.note(ctx, &e.after, e.edit.Verb)); err != nil {
 		return keyTaken(err)
 	}
@@ -102,7 +102,7 @@ func (e *editing) run(ctx context.Context, t *tx) error {
 // row is not: that may have been worked out before the wait.
 func (s *Store) nowIn(ctx context.Context, t *tx) (time.Time, error) {
 	now := time.Time{}
-	err := t.do(ctx, statement{s.sql.now, nil, scanInto(&now)})
+	err := t.do(ctx, s.sql.now.with().into(scanInto(&now)))
 	return now.UTC(), err
 }
 
@@ -134,7 +134,9 @@ func (e *editing) change() error {
 func (e *editing) plan(ctx context.Context, t *tx) error {
 	s := e.store
 	lo, hi := wideRange()
-	if err := t.do(ctx, statement{s.sql.cancelPlanned, cancelArgs.values(named{"job": e.id, "reason": e.edit.Verb, "all": false, "lo": lo, "hi": hi}), readRuns(&e.cancelled)}); err != nil {
+	if err := t.do(ctx, s.sql.cancelPlanned.by(named{
+		{"job", e.id}, {"reason", e.edit.Verb}, {"all", false}, {"lo", lo}, {"hi", hi},
+	}).into(readRuns(&e.cancelled))); err != nil {
 		return err
 	}
 	e.after.Next, e.after.WaitRun = time.Time{}, 0
@@ -142,7 +144,7 @@ func (e *editing) plan(ctx context.Context, t *tx) error {
 		return nil
 	}
 	started := int64(0)
-	if err := t.do(ctx, statement{s.sql.startedFor, []any{e.id, e.before.Shard}, scanInto(&started)}); err != nil {
+	if err := t.do(ctx, s.sql.startedFor.with(e.id, e.before.Shard).into(scanInto(&started))); err != nil {
 		return err
 	}
 	given := e.after
@@ -166,10 +168,12 @@ func (e *editing) record(ctx context.Context, t *tx) error {
 	if !missed || !n.State.Ended() {
 		return nil
 	}
-	return t.do(ctx, statement{e.store.sql.insertRecord, recordArgs.values(named{
-		"job": b.ID, "shard": b.Shard, "app": b.App, "type": string(n.Type), "state": int16(n.State), "scheduled": milli(stored(n.At)),
-		"first": nonzero(milli(stored(n.First))), "last": nonzero(milli(stored(n.Last))), "instants": nonzero(int64(n.Count)), "reason": nonempty(n.Reason),
-	}), nil})
+	return t.do(ctx, e.store.sql.insertRecord.by(named{
+		{"job_id", b.ID}, {"shard", b.Shard}, {"app_name", b.App}, {"trigger_type", string(n.Type)},
+		{"state", int16(n.State)}, {"scheduled_time", milli(stored(n.At))},
+		{"first_time", nonzero(milli(stored(n.First)))}, {"last_time", nonzero(milli(stored(n.Last)))},
+		{"instants", nonzero(int64(n.Count))}, {"reason", nonempty(n.Reason)},
+	}))
 }
 
 // finished follows the rule for a job whose last planned runs were cancelled.
@@ -185,37 +189,49 @@ func (e *editing) finished(ctx context.Context, t *tx) error {
 	return err
 }
 
-// cancelArgs are those of the cancelling of planned runs.
-var cancelArgs = argumentsOf("job reason all lo hi")
-
-// recordArgs are those of a record.
-var recordArgs = argumentsOf("job shard app type state scheduled first last instants reason")
-
 // editQueries are the statements of this file.
 type editQueries struct {
-	updateJob, updateNext, cancelPlanned, insertRecord, startedFor string
+	now, updateJob, updateNext, cancelPlanned, insertRecord, startedFor query
 }
 
-func (q *editQueries) write() {
-	q.updateJob = jobColumns.arguments().in(`update {{schema}}.xxl_job_info set (` + jobColumns.names("") + `)
-	= row(` + jobColumns.marks() + `)
+func (q *editQueries) define(sql template) {
+	// The time of the call, and not of the message that it came in.
+	q.now = sql(`select date_trunc('milliseconds', clock_timestamp())`)
+	q.updateJob = sql(`update {{schema}}.xxl_job_info set (` + infoColumns.names() + `)
+	= row(` + infoColumns.args() + `)
 	where id = {{arg.id}} and shard = {{arg.shard}}`)
-	q.updateNext = nextColumns.arguments().in(`update {{schema}}.xxl_job_next set trigger_next_time = {{arg.trigger_next_time}},
-	trigger_last_time = {{arg.trigger_last_time}}, wait_run = {{arg.wait_run}}, version = {{arg.version}}, delay = {{arg.delay}},
-	trigger_status = {{arg.trigger_status}}, manual = {{arg.manual}}, app_name = {{arg.app_name}}
-	where job_id = {{arg.job_id}} and shard = {{arg.shard}}`)
-	q.cancelPlanned = cancelArgs.in(`update {{schema}}.xxl_job_log l set state = {{state.cancelled}}, alarm_status = 1, reason = {{arg.reason}}, handle_time = {{now}}
-	where l.job_id = {{arg.job}} and l.state = {{state.planned}} and l.id between {{arg.lo}} and {{arg.hi}} and ({{arg.all}}::boolean or l.trigger_type in ({{born}}))
+	q.updateNext = sql(`update {{schema}}.xxl_job_next set ` + nextColumns.assigned("job_id", "shard") + ` where job_id = {{arg.job_id}} and shard = {{arg.shard}}`)
+	q.cancelPlanned = sql(`update {{schema}}.xxl_job_log l set state = {{state.cancelled}}, alarm_status = {{alarm.none}},
+	reason = {{arg.reason}}, handle_time = {{now}}
+	where l.job_id = {{arg.job}} and l.state = {{state.planned}} and l.id between {{arg.lo}} and {{arg.hi}}
+		and ({{arg.all}}::boolean or l.trigger_type in ({{born}}))
 	returning {{run}}`)
-	q.insertRecord = recordArgs.in(`insert into {{schema}}.xxl_job_log (id, job_id, shard, app_name, trigger_type, state, alarm_status, scheduled_time,
-		first_time, last_time, instants, reason, add_time, handle_time, executor_fail_retry_count)
-	values ({{run_id}}, {{arg.job}}, {{arg.shard}}, {{arg.app}}, {{arg.type}}, {{arg.state}}, 1, {{arg.scheduled}}, {{arg.first}}, {{arg.last}}, {{arg.instants}}, {{arg.reason}}, {{now}}, {{now}}, -1)`)
+	record := assigned{
+		{"id", `{{run_id}}`},
+		{"job_id", `{{arg.job_id}}`},
+		{"shard", `{{arg.shard}}`},
+		{"app_name", `{{arg.app_name}}`},
+		{"trigger_type", `{{arg.trigger_type}}`},
+		{"state", `{{arg.state}}`},
+		{"alarm_status", `{{alarm.none}}`},
+		{"scheduled_time", `{{arg.scheduled_time}}`},
+		{"first_time", `{{arg.first_time}}`},
+		{"last_time", `{{arg.last_time}}`},
+		{"instants", `{{arg.instants}}`},
+		{"reason", `{{arg.reason}}`},
+		{"add_time", `{{now}}`},
+		{"handle_time", `{{now}}`},
+		{"executor_fail_retry_count", `{{retries.of_job}}`},
+	}
+	q.insertRecord = sql(`insert into {{schema}}.xxl_job_log (` + record.columns() + `)
+	values (` + record.values() + `)`)
 	// Claims of a job follow each other and plan later instants each time, so the
 	// latest instant that was started is among the newest runs.
-	q.startedFor = `select coalesce(max(scheduled_time), 0) from (
+	q.startedFor = sql(`select coalesce(max(scheduled_time), 0) from (
 	(select l.scheduled_time from {{schema}}.xxl_job_log l
-	where l.job_id = $1 and l.state > {{state.dispatched}} and l.state not in ({{state.skipped}}, {{state.cancelled}}) and l.trigger_type in ({{born}}) order by l.id desc limit 1000)
+	where l.job_id = $1 and l.state > {{state.dispatched}} and l.state not in ({{state.skipped}}, {{state.cancelled}})
+		and l.trigger_type in ({{born}}) order by l.id desc limit 1000)
 	union all
 	(select l.scheduled_time from {{schema}}.xxl_job_log l
-	where l.shard = $2 and l.job_id = $1 and l.state in ({{state.started}}, {{state.dispatched}}) and l.trigger_type in ({{born}}))) r`
+	where l.shard = $2 and l.job_id = $1 and l.state in ({{state.started}}, {{state.dispatched}}) and l.trigger_type in ({{born}}))) r`)
 }

@@ -60,20 +60,20 @@ func (s *Store) reasons(ctx context.Context, starts []xxljob.Start, left []int) 
 	openLo, openHi := s.openRange()
 	var row runRow
 	err := s.read(ctx,
-		statement{s.sql.whyFence, []any{shards}, r.readFence},
-		statement{s.sql.whyRun, []any{ids, lo, hi}, func(rows pgx.Rows) error {
+		s.sql.whyFence.with(shards).into(r.readFence),
+		s.sql.whyRun.by(named{{"runs", ids}, {"lo", lo}, {"hi", hi}}).into(func(rows pgx.Rows) error {
 			run, err := row.scan(rows)
 			r.runs[run.ID] = run
 			return err
-		}},
-		statement{s.sql.whyJob, []any{jobs}, r.readJob},
-		statement{s.sql.whyNode, []any{there}, func(rows pgx.Rows) error {
+		}),
+		s.sql.whyJob.with(jobs).into(r.readJob),
+		s.sql.whyNode.with(there).into(func(rows pgx.Rows) error {
 			var inc string
 			err := rows.Scan(&inc)
 			r.there[inc] = true
 			return err
-		}},
-		statement{s.sql.whyBusy, []any{shards, jobs, openLo, openHi}, r.readBusy})
+		}),
+		s.sql.whyBusy.by(named{{"shards", shards}, {"jobs", jobs}, {"lo", openLo}, {"hi", openHi}}).into(r.readBusy))
 	return r, err
 }
 
@@ -89,7 +89,7 @@ func (r *reasons) readJob(rows pgx.Rows) error {
 	var id, version int64
 	var status int16
 	err := rows.Scan(&id, &version, &status)
-	r.jobs[id] = jobStatus{version, status == 1}
+	r.jobs[id] = jobStatus{version, status == statusEnabled}
 	return err
 }
 
@@ -136,16 +136,17 @@ func (r *reasons) isBusy(st *xxljob.Start) bool {
 	})
 }
 
-// explainQueries are the statements of this file.
-type explainQueries struct {
-	whyFence, whyRun, whyJob, whyNode, whyBusy string
+// whyQueries are the statements of this file.
+type whyQueries struct {
+	whyFence, whyRun, whyJob, whyNode, whyBusy query
 }
 
-func (q *explainQueries) write() {
-	q.whyFence = `select k.shard, k.epoch from {{schema}}.xxl_job_lock k where k.shard = any($1::smallint[])`
-	q.whyRun = `select {{run}} from {{schema}}.xxl_job_log l where l.id = any($1::bigint[]) and l.id between $2 and $3`
-	q.whyJob = `select i.id, i.version, i.trigger_status from {{schema}}.xxl_job_info i where i.id = any($1::int[])`
-	q.whyNode = `select n.incarnation from {{schema}}.xxl_job_node n where n.incarnation = any($1::text[]) and not n.has_left`
-	q.whyBusy = `select l.job_id, l.executor_address from {{schema}}.xxl_job_log l
-	where l.shard = any($1::smallint[]) and l.job_id = any($2::int[]) and l.state = {{state.started}} and l.id between $3 and $4 and l.executor_address like 'local://%'`
+func (q *whyQueries) define(sql template) {
+	q.whyFence = sql(`select k.shard, k.epoch from {{schema}}.xxl_job_lock k where k.shard = any($1::smallint[])`)
+	q.whyRun = sql(`select {{run}} from {{schema}}.xxl_job_log l where l.id = any({{arg.runs}}::bigint[]) and l.id between {{arg.lo}} and {{arg.hi}}`)
+	q.whyJob = sql(`select i.id, i.version, i.trigger_status from {{schema}}.xxl_job_info i where i.id = any($1::int[])`)
+	q.whyNode = sql(`select n.incarnation from {{schema}}.xxl_job_node n where n.incarnation = any($1::text[]) and not n.has_left`)
+	q.whyBusy = sql(`select l.job_id, l.executor_address from {{schema}}.xxl_job_log l
+	where l.shard = any({{arg.shards}}::smallint[]) and l.job_id = any({{arg.jobs}}::int[]) and l.state = {{state.started}}
+		and l.id between {{arg.lo}} and {{arg.hi}} and l.executor_address like 'local://%'`)
 }

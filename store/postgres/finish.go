@@ -67,14 +67,14 @@ func groupResults(results []xxljob.Result) [][]int {
 func (s *Store) finishGroup(ctx context.Context, results []xxljob.Result, places []int, answers []xxljob.Run) (locked int, err error) {
 	f := finishing{store: s, results: results, places: places, answers: answers}
 	if !s.careful() {
-		err = f.storeOnce(ctx, false)
+		err = f.storeResults(ctx, false)
 		if !lockedOut(err) {
 			return 0, err
 		}
 		s.beCareful()
 	}
 	for wait := lockedWait; ; wait *= 2 {
-		if err := f.storeOnce(ctx, true); err != nil {
+		if err := f.storeResults(ctx, true); err != nil {
 			return 0, err
 		}
 		if f.places, err = f.locked(ctx); err != nil || len(f.places) == 0 || wait > lockedMost {
@@ -104,17 +104,17 @@ type finishing struct {
 	free    map[int64]bool // in careful mode: the runs that could be locked
 }
 
-// storeOnce is one attempt. In careful mode it passes by what others have locked.
-func (f *finishing) storeOnce(ctx context.Context, careful bool) error {
+// storeResults is one attempt. In careful mode it passes by what others have locked.
+func (f *finishing) storeResults(ctx context.Context, careful bool) error {
 	ids := make([]int64, len(f.places))
 	for k, i := range f.places {
 		ids[k] = f.results[i].RunID
 	}
-	return f.store.byDay(f.store.sql.finish, ids, func(sql string) error { return f.storeInTx(ctx, sql, careful) })
+	return f.store.byDay(f.store.sql.finish, ids, func(finish query) error { return f.storeInTx(ctx, finish, careful) })
 }
 
-// storeInTx is its transaction.
-func (f *finishing) storeInTx(ctx context.Context, sql string, careful bool) error {
+// storeInTx is the transaction of an attempt.
+func (f *finishing) storeInTx(ctx context.Context, finish query, careful bool) error {
 	s := f.store
 	var done arming
 	err := s.inTx(ctx, bounds{name: "finish", lock: quickPatience}, func(t *tx) error {
@@ -129,7 +129,7 @@ func (f *finishing) storeInTx(ctx context.Context, sql string, careful bool) err
 			f.answers[i] = xxljob.Run{}
 		}
 		if len(places) > 0 {
-			if err := f.update(ctx, t, sql, places); err != nil {
+			if err := f.update(ctx, t, finish, places); err != nil {
 				return err
 			}
 		}
@@ -160,20 +160,20 @@ func (f *finishing) accepted() []runEnd {
 }
 
 // update ends the runs.
-func (f *finishing) update(ctx context.Context, t *tx, sql string, places []int) error {
+func (f *finishing) update(ctx context.Context, t *tx, finish query, places []int) error {
 	var row runRow
 	var ord int
-	return t.do(ctx, statement{sql, resultArgs(f.results, places), func(rows pgx.Rows) error {
+	return t.do(ctx, finish.by(resultArgs(f.results, places)).into(func(rows pgx.Rows) error {
 		run, err := row.scan(rows, &ord)
 		if err == nil {
 			f.answers[places[ord-1]] = run
 		}
 		return err
-	}})
+	}))
 }
 
 // resultArgs are the arguments of a statement that ends runs.
-func resultArgs(results []xxljob.Result, places []int) []any {
+func resultArgs(results []xxljob.Result, places []int) named {
 	n := len(places)
 	ids, tokens, states := make([]int64, n), make([]int64, n), make([]int16, n)
 	addresses, owners, messages, lines, noRetry := make([]int16, n), make([]int16, n), make([]*string, n), make([]*string, n), make([]bool, n)
@@ -189,10 +189,11 @@ func resultArgs(results []xxljob.Result, places []int) []any {
 		}
 		messages[k], lines[k], noRetry[k] = nonempty(r.HandleMsg), nonempty(r.TriggerMsg), r.NoRetry
 	}
-	return resultArguments.values(named{
-		"ids": ids, "addresses": addresses, "tokens": tokens, "states": states, "messages": sparse(messages), "lines": sparse(lines),
-		"no_retry": sparse(noRetry), "words": words.list, "ords": upTo(n), "owners": sparse(owners),
-	})
+	return named{
+		{"states", states}, {"no_retry", sparse(noRetry)},
+		{"runs", ids}, {"messages", sparse(messages)}, {"lines", sparse(lines)}, {"places", upTo(n)},
+		{"addresses", addresses}, {"tokens", tokens}, {"words", words.list}, {"owners", sparse(owners)},
+	}
 }
 
 // note notes results that came after their runs were lost. A run whose row others
@@ -211,7 +212,7 @@ func (f *finishing) note(ctx context.Context, t *tx) error {
 		return nil
 	}
 	lo, hi := rangeOf(late)
-	return t.do(ctx, statement{f.store.sql.finishLate, []any{late, notes, lo, hi}, nil})
+	return t.do(ctx, f.store.sql.finishLate.by(named{{"runs", late}, {"lines", notes}, {"lo", lo}, {"hi", hi}}))
 }
 
 // lockable locks what can be locked at once: the runs, and the jobs that their
@@ -225,22 +226,22 @@ func (f *finishing) lockable(ctx context.Context, t *tx) ([]int, error) {
 	lo, hi := rangeOf(ids)
 	jobOf := map[int64]int64{}
 	var jobs, idle, free []int64
-	if err := t.do(ctx, statement{s.sql.lockRuns, []any{ids, lo, hi}, func(rows pgx.Rows) error {
+	if err := t.do(ctx, s.sql.lockRuns.by(named{{"runs", ids}, {"lo", lo}, {"hi", hi}}).into(func(rows pgx.Rows) error {
 		var id, job int64
 		err := rows.Scan(&id, &job)
 		jobOf[id] = job
 		jobs = append(jobs, job)
 		return err
-	}}); err != nil {
+	})); err != nil {
 		return nil, err
 	}
 	if len(jobs) > 0 {
-		if err := t.do(ctx, statement{s.sql.idleJobs, []any{jobs}, readIDs(&idle)}); err != nil {
+		if err := t.do(ctx, s.sql.idleJobs.with(jobs).into(readIDs(&idle))); err != nil {
 			return nil, err
 		}
 	}
 	if len(idle) > 0 {
-		if err := t.do(ctx, statement{s.sql.lockIdleFree, []any{idle}, readIDs(&free)}); err != nil {
+		if err := t.do(ctx, s.sql.lockIdleFree.with(idle).into(readIDs(&free))); err != nil {
 			return nil, err
 		}
 	}
@@ -270,107 +271,34 @@ func (f *finishing) locked(ctx context.Context) ([]int, error) {
 	}
 	lo, hi := rangeOf(rest)
 	var unended []int64
-	err := f.store.read(ctx, statement{f.store.sql.unended, []any{rest, lo, hi}, readIDs(&unended)})
+	err := f.store.read(ctx, f.store.sql.unended.by(named{{"runs", rest}, {"lo", lo}, {"hi", hi}}).into(readIDs(&unended)))
 	return slices.DeleteFunc(f.places, func(i int) bool { return !slices.Contains(unended, f.results[i].RunID) }), err
 }
 
-// Kill asks for the end of a run.
-func (s *Store) Kill(ctx context.Context, runID int64, reason string) (xxljob.Run, error) {
-	if reason == "" {
-		reason = "killed" // an empty KillReason would be: nobody asked
-	}
-	var runs []xxljob.Run
-	var done arming
-	err := s.inTx(ctx, bounds{name: "kill"}, func(t *tx) error {
-		runs, done = nil, arming{}
-		if err := t.do(ctx, statement{s.sql.runByID, []any{runID}, readRuns(&runs)}); err != nil {
-			return err
-		}
-		if len(runs) == 0 {
-			return xxljob.ErrNotFound
-		}
-		var err error
-		done, err = s.kill(ctx, t, &runs[0], reason)
-		return err
-	})
-	if err != nil {
-		return xxljob.Run{}, failed(err, "kill run %d", runID)
-	}
-	s.tell(done)
-	if runs[0].State.Ended() {
-		s.wakeEnded(1)
-	} else if inc, attached := xxljob.LocalIncarnation(runs[0].Address); attached {
-		s.wakeInbox(inc)
-	}
-	return runs[0], nil
+// finishQueries are the statements of this file.
+type finishQueries struct {
+	finish, finishLate, unended, lockRuns query
 }
 
-// kill does to the run what its state calls for. A planned run may be started
-// meanwhile, and a started one put back: then the other way is tried.
-func (s *Store) kill(ctx context.Context, t *tx, run *xxljob.Run, reason string) (arming, error) {
-	for range 3 {
-		var changed []xxljob.Run
-		switch {
-		case run.State == xxljob.StatePlanned:
-			// The job is locked before its planned run, as an edit does.
-			err := t.do(ctx, statement{s.sql.lockNext, []any{run.JobID}, nil},
-				statement{s.sql.killPlanned, []any{run.ID, reason}, readRuns(&changed)})
-			if err != nil {
-				return arming{}, err
-			}
-			if len(changed) > 0 {
-				*run = changed[0]
-				return s.arm(ctx, t, endedOf(changed), nil)
-			}
-		case !run.State.Ended() && run.KillReason == "":
-			if err := t.do(ctx, statement{s.sql.killStarted, []any{run.ID, reason}, readRuns(&changed)}); err != nil {
-				return arming{}, err
-			}
-			if len(changed) > 0 {
-				*run = changed[0]
-				return arming{}, nil
-			}
-		default:
-			return arming{}, nil
-		}
-		if err := t.do(ctx, statement{s.sql.runByID, []any{run.ID}, readRuns(&changed)}); err != nil {
-			return arming{}, err
-		}
-		if len(changed) == 0 {
-			return arming{}, xxljob.ErrNotFound
-		}
-		*run = changed[0]
-	}
-	return arming{}, xxljob.ErrLocked
-}
-
-// resultArguments are those of results.
-var resultArguments = argumentsOf("ids addresses tokens states messages lines no_retry words ords owners")
-
-// endQueries are the statements of this file.
-type endQueries struct {
-	finish, finishLate, unended, lockRuns, killPlanned, killStarted string
-}
-
-func (q *endQueries) write() {
-	q.finish = resultArguments.in(`update {{schema}}.xxl_job_log l set state = ({{arg.states}}::smallint[])[r.ord], handle_time = {{now}}, handle_msg = r.msg,
+func (q *finishQueries) define(sql template) {
+	q.finish = sql(`update {{schema}}.xxl_job_log l set state = ({{arg.states}}::smallint[])[r.ord], handle_time = {{now}}, handle_msg = r.msg,
 		no_retry = case when ({{arg.no_retry}}::boolean[])[r.ord] then true end, inbox = null, trigger_msg = ` + say("r.say") + `
-	from (select unnest({{arg.ids}}::bigint[]) id, unnest({{arg.messages}}::text[]) msg, unnest({{arg.lines}}::text[]) say, unnest({{arg.ords}}::int[]) ord) r
-	where l.id = r.id and ` + few + ` and l.state + 0 in ({{state.started}}, {{state.dispatched}}) and (l.state = {{state.started}} or ({{arg.states}}::smallint[])[r.ord] <> {{state.cancelled}})
-	and (({{arg.addresses}}::smallint[])[r.ord] = 0 or l.state = {{state.started}} and l.start_token = ({{arg.tokens}}::bigint[])[r.ord] and l.executor_address = ({{arg.words}}::text[])[({{arg.addresses}}::smallint[])[r.ord]])
+	from (select unnest({{arg.runs}}::bigint[]) id, unnest({{arg.messages}}::text[]) msg, unnest({{arg.lines}}::text[]) say, unnest({{arg.places}}::int[]) ord) r
+	where l.id = r.id and ` + few + ` and l.state + 0 in ({{state.started}}, {{state.dispatched}})
+		and (l.state = {{state.started}} or ({{arg.states}}::smallint[])[r.ord] <> {{state.cancelled}})
+	and (({{arg.addresses}}::smallint[])[r.ord] = 0 or l.state = {{state.started}} and l.start_token = ({{arg.tokens}}::bigint[])[r.ord]
+		and l.executor_address = ({{arg.words}}::text[])[({{arg.addresses}}::smallint[])[r.ord]])
 	and (coalesce(({{arg.owners}}::smallint[])[r.ord], 0) = 0 or l.start_token = ({{arg.tokens}}::bigint[])[r.ord]
 		and coalesce(l.start_owner, substr(l.executor_address, 9)) = ({{arg.words}}::text[])[({{arg.owners}}::smallint[])[r.ord]])
 	returning r.ord, {{run}}`)
-	q.finishLate = `update {{schema}}.xxl_job_log l set late_noted = true, trigger_msg = ` + say("r.say") + `
-	from unnest($1::bigint[], $2::text[]) with ordinality r(id, say, ord)
+	q.finishLate = sql(`update {{schema}}.xxl_job_log l set late_noted = true, trigger_msg = ` + say("r.say") + `
+	from unnest({{arg.runs}}::bigint[], {{arg.lines}}::text[]) with ordinality r(id, say, ord)
 	where l.id = r.id and ` + few + ` and l.id = any(array(select p.id from {{schema}}.xxl_job_log p
-		where p.id = any($1::bigint[]) and p.id between $3 and $4 and p.state + 0 = {{state.lost}} and p.late_noted is null
-		order by p.id for no key update skip locked))`
-	q.unended = `select l.id from {{schema}}.xxl_job_log l where l.id = any($1::bigint[]) and l.id between $2 and $3 and l.state + 0 in ({{state.started}}, {{state.dispatched}})`
-	q.lockRuns = `select l.id, l.job_id from {{schema}}.xxl_job_log l
-	where l.id = any($1::bigint[]) and l.id between $2 and $3 and l.state + 0 in ({{state.started}}, {{state.dispatched}}) order by l.id for no key update skip locked`
-	q.killPlanned = `update {{schema}}.xxl_job_log l set state = {{state.cancelled}}, alarm_status = 1, reason = $2, handle_time = {{now}}
-	where l.id = $1 and l.state + 0 = {{state.planned}} returning {{run}}`
-	q.killStarted = `update {{schema}}.xxl_job_log l set kill_reason = $2
-	where l.id = $1 and l.state + 0 in ({{state.started}}, {{state.dispatched}}) and l.kill_reason is null returning {{run}}`
+		where p.id = any({{arg.runs}}::bigint[]) and p.id between {{arg.lo}} and {{arg.hi}} and p.state + 0 = {{state.lost}} and p.late_noted is null
+		order by p.id for no key update skip locked))`)
+	q.unended = sql(`select l.id from {{schema}}.xxl_job_log l where l.id = any({{arg.runs}}::bigint[]) and l.id between {{arg.lo}} and {{arg.hi}}
+	and l.state + 0 in ({{state.started}}, {{state.dispatched}})`)
+	q.lockRuns = sql(`select l.id, l.job_id from {{schema}}.xxl_job_log l
+	where l.id = any({{arg.runs}}::bigint[]) and l.id between {{arg.lo}} and {{arg.hi}} and l.state + 0 in ({{state.started}}, {{state.dispatched}})
+		order by l.id for no key update skip locked`)
 }

@@ -15,16 +15,18 @@ func (s *Store) SaveGroup(ctx context.Context, g xxljob.Group) error {
 		kind = 1
 	}
 	addresses := append([]string{}, g.Addresses...)
-	err := s.one(ctx, bounds{name: "save_group"}, statement{s.sql.saveGroup, []any{g.App, g.Title, kind, addresses}, nil})
+	err := s.one(ctx, bounds{name: "save_group"}, s.sql.saveGroup.by(named{
+		{"app", g.App}, {"title", g.Title}, {"address_type", kind}, {"address_list", addresses},
+	}))
 	return failed(err, "save group %q", g.App)
 }
 
 // EnsureGroup inserts an automatic group where there is none.
 func (s *Store) EnsureGroup(ctx context.Context, app string) error {
 	var have []xxljob.Group
-	err := s.read(ctx, statement{s.sql.group, []any{app}, readGroups(&have)})
+	err := s.read(ctx, s.sql.group.with(app).into(readGroups(&have)))
 	if err == nil && len(have) == 0 {
-		err = s.one(ctx, bounds{name: "ensure_group"}, statement{s.sql.ensureGroup, []any{app}, nil})
+		err = s.one(ctx, bounds{name: "ensure_group"}, s.sql.ensureGroup.with(app))
 	}
 	return failed(err, "ensure group %q", app)
 }
@@ -33,8 +35,8 @@ func (s *Store) EnsureGroup(ctx context.Context, app string) error {
 func (s *Store) RemoveGroup(ctx context.Context, app string) error {
 	err := s.inTx(ctx, bounds{name: "remove_group"}, func(t *tx) error {
 		deleted, used := 0, false
-		err := t.do(ctx, statement{s.sql.deleteGroup, []any{app}, func(pgx.Rows) error { deleted++; return nil }},
-			statement{s.sql.groupUsed, []any{app}, scanInto(&used)})
+		err := t.do(ctx, s.sql.deleteGroup.with(app).into(func(pgx.Rows) error { deleted++; return nil }),
+			s.sql.groupUsed.with(app).into(scanInto(&used)))
 		switch {
 		case err != nil:
 			return err
@@ -51,7 +53,7 @@ func (s *Store) RemoveGroup(ctx context.Context, app string) error {
 // Group returns one group.
 func (s *Store) Group(ctx context.Context, app string) (xxljob.Group, error) {
 	var have []xxljob.Group
-	err := s.read(ctx, statement{s.sql.group, []any{app}, readGroups(&have)})
+	err := s.read(ctx, s.sql.group.with(app).into(readGroups(&have)))
 	if err == nil && len(have) == 0 {
 		err = xxljob.ErrNotFound
 	}
@@ -64,7 +66,7 @@ func (s *Store) Group(ctx context.Context, app string) (xxljob.Group, error) {
 // Groups lists all groups in order of App.
 func (s *Store) Groups(ctx context.Context) ([]xxljob.Group, error) {
 	var list []xxljob.Group
-	err := s.read(ctx, statement{s.sql.groups, nil, readGroups(&list)})
+	err := s.read(ctx, s.sql.groups.with().into(readGroups(&list)))
 	return list, failed(err, "list groups")
 }
 
@@ -84,20 +86,21 @@ func readGroups(list *[]xxljob.Group) result {
 
 // groupQueries are the statements of this file.
 type groupQueries struct {
-	saveGroup, ensureGroup, deleteGroup, groupUsed, group, groups string
+	saveGroup, ensureGroup, deleteGroup, groupUsed, group, groups query
 }
 
-func (q *groupQueries) write() {
-	q.saveGroup = `insert into {{schema}}.xxl_job_group as g (app_name, title, address_type, address_list, update_time) values ($1, $2, $3, $4, {{now}})
+func (q *groupQueries) define(sql template) {
+	q.saveGroup = sql(`insert into {{schema}}.xxl_job_group as g (app_name, title, address_type, address_list, update_time)
+	values ({{arg.app}}, {{arg.title}}, {{arg.address_type}}, {{arg.address_list}}, {{now}})
 	on conflict (app_name) do update set title = excluded.title, address_type = excluded.address_type,
-		address_list = excluded.address_list, update_time = excluded.update_time`
-	q.ensureGroup = `insert into {{schema}}.xxl_job_group (app_name, title, address_type, address_list, update_time) values ($1, '', 0, '{}', {{now}})
-	on conflict (app_name) do nothing`
-	q.deleteGroup = `delete from {{schema}}.xxl_job_group where app_name = $1 returning 1`
+		address_list = excluded.address_list, update_time = excluded.update_time`)
+	q.ensureGroup = sql(`insert into {{schema}}.xxl_job_group (app_name, title, address_type, address_list, update_time) values ($1, '', 0, '{}', {{now}})
+	on conflict (app_name) do nothing`)
+	q.deleteGroup = sql(`delete from {{schema}}.xxl_job_group where app_name = $1 returning 1`)
 	// By order, that is by index: where many jobs are of one app, the planner expects
 	// to meet one of the app soon wherever it looks, and there may be none.
-	q.groupUsed = `select coalesce((select i.app_name from {{schema}}.xxl_job_info i where i.app_name >= $1 order by i.app_name limit 1) = $1, false)`
+	q.groupUsed = sql(`select coalesce((select i.app_name from {{schema}}.xxl_job_info i where i.app_name >= $1 order by i.app_name limit 1) = $1, false)`)
 	group := `select app_name, title, address_type, address_list, update_time from {{schema}}.xxl_job_group`
-	q.group = group + ` where app_name = $1`
-	q.groups = group + ` order by app_name`
+	q.group = sql(group + ` where app_name = $1`)
+	q.groups = sql(group + ` order by app_name`)
 }

@@ -5,11 +5,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/xxljob/xxljob"
 )
@@ -24,11 +22,11 @@ func (s *Store) Readdress(ctx context.Context, m xxljob.Readdress) (bool, error)
 		there = append(there, inbox)
 	}
 	var moved []int64
-	err := s.one(ctx, bounds{name: "readdress"}, statement{s.sql.readdress, readdressArgs.values(named{
-		"shards": in, "epochs": epochs, "nodes": there, "run": m.RunID, "token": m.Token, "address": m.Address,
-		"owner_column": nonempty(ownerColumn(m.Owner, m.Address)), "inbox": nonempty(inbox), "taken": isAt(m.Owner, m.Address),
-		"message": m.Msg, "owner": m.Owner, "boot": nonempty(m.BootID),
-	}), readIDs(&moved)})
+	err := s.one(ctx, bounds{name: "readdress"}, s.sql.readdress.by(named{
+		{"shards", in}, {"epochs", epochs}, {"nodes", there}, {"run", m.RunID}, {"token", m.Token},
+		{"address", m.Address}, {"start_owner", nonempty(ownerColumn(m.Owner, m.Address))}, {"inbox", nonempty(inbox)},
+		{"taken", isAt(m.Owner, m.Address)}, {"message", m.Msg}, {"owner", m.Owner}, {"boot", nonempty(m.BootID)},
+	}).into(readIDs(&moved)))
 	if err != nil {
 		return false, failed(err, "readdress run %d", m.RunID)
 	}
@@ -88,14 +86,14 @@ type dispatching struct {
 // mark returns how many it left out because of locks.
 func (d *dispatching) mark(ctx context.Context) (locked int, err error) {
 	if !d.store.careful() {
-		err := d.update(ctx, d.store.sql.dispatched)
+		err := d.update(ctx, false)
 		if !lockedOut(err) {
 			return 0, err
 		}
 		d.store.beCareful()
 	}
 	for wait := lockedWait; ; wait *= 2 {
-		if err := d.update(ctx, d.store.sql.dispatchedFree); err != nil {
+		if err := d.update(ctx, true); err != nil {
 			return 0, err
 		}
 		if err := d.findLocked(ctx); err != nil || len(d.places) == 0 || wait > lockedMost {
@@ -109,31 +107,31 @@ func (d *dispatching) mark(ctx context.Context) (locked int, err error) {
 	}
 }
 
-// update marks what is left.
-func (d *dispatching) update(ctx context.Context, sql string) error {
-	values, ids := d.args()
-	args := dispatchedArgs
-	if sql == d.store.sql.dispatchedFree {
-		args = dispatchedFreeArgs
-		values["lo"], values["hi"] = rangeOf(ids)
+// update marks what is left. In careful mode it passes by what others have locked.
+func (d *dispatching) update(ctx context.Context, careful bool) error {
+	dispatched := d.store.sql.dispatched
+	if careful {
+		dispatched = d.store.sql.dispatchedFree
 	}
-	return d.store.byDay(sql, ids, func(sql string) error {
+	args, ids := d.args(careful)
+	return d.store.byDay(dispatched, ids, func(dispatched query) error {
 		for _, i := range d.places {
 			d.answers[i] = xxljob.Run{}
 		}
 		var row runRow
 		var ord int
-		return d.store.one(ctx, bounds{name: "dispatched", lock: quickPatience}, statement{sql, args.values(values), func(rows pgx.Rows) error {
+		return d.store.one(ctx, bounds{name: "dispatched", lock: quickPatience}, dispatched.by(args).into(func(rows pgx.Rows) error {
 			run, err := row.scan(rows, &ord)
 			if err == nil {
 				d.answers[d.places[ord-1]] = run
 			}
 			return err
-		}})
+		}))
 	})
 }
 
-func (d *dispatching) args() (args named, ids []int64) {
+// args are the arguments; in careful mode with the range of the ids.
+func (d *dispatching) args(careful bool) (args named, ids []int64) {
 	n := len(d.places)
 	tokens, owners, messages := make([]int64, n), make([]int16, n), make([]*string, n)
 	ids = make([]int64, n)
@@ -142,9 +140,15 @@ func (d *dispatching) args() (args named, ids []int64) {
 		a := &d.accepted[i]
 		ids[k], tokens[k], owners[k], messages[k] = a.RunID, a.Token, words.place(a.Owner), nonempty(a.Msg)
 	}
-	return named{
-		"ids": ids, "tokens": tokens, "owners": owners, "messages": sparse(messages), "words": words.list, "ords": upTo(n),
-	}, ids
+	args = named{
+		{"runs", ids}, {"messages", sparse(messages)}, {"places", upTo(n)}, {"tokens", tokens}, {"words", words.list},
+		{"owners", owners},
+	}
+	if careful {
+		lo, hi := rangeOf(ids)
+		args = append(args, named{{"lo", lo}, {"hi", hi}}...)
+	}
+	return args, ids
 }
 
 // findLocked leaves the places of runs that are as they have to be, and were not
@@ -161,7 +165,9 @@ func (d *dispatching) findLocked(ctx context.Context) error {
 	}
 	lo, hi := rangeOf(ids)
 	var runs []xxljob.Run
-	if err := d.store.read(ctx, statement{d.store.sql.runsByID, []any{ids, lo, hi}, readRuns(&runs)}); err != nil {
+	if err := d.store.read(ctx, d.store.sql.runsByID.by(named{
+		{"runs", ids}, {"lo", lo}, {"hi", hi},
+	}).into(readRuns(&runs))); err != nil {
 		return err
 	}
 	now := make(map[int64]*xxljob.Run, len(runs))
@@ -188,116 +194,22 @@ func (s *Store) StartedBy(ctx context.Context, shards []xxljob.Shard, incarnatio
 	}
 	lo, hi := s.openRange()
 	var runs []xxljob.Run
-	err := s.read(ctx, statement{s.sql.startedBy, startedByArgs.values(named{
-		"shards": in, "incarnations": incarnations, "addresses": addresses, "after": after, "limit": limit, "lo": lo, "hi": hi,
-	}), readRuns(&runs)})
+	err := s.read(ctx, s.sql.startedBy.by(named{
+		{"shards", in}, {"incarnations", incarnations}, {"addresses", addresses}, {"after", after}, {"limit", limit},
+		{"lo", lo}, {"hi", hi},
+	}).into(readRuns(&runs)))
 	return runs, failed(err, "read started runs")
 }
 
-// Inbox returns what waits for the incarnation: in one statement, for it is mostly
-// nothing, and is asked for all the time.
-func (s *Store) Inbox(ctx context.Context, incarnation string, after int64, limit int) (xxljob.Inbox, error) {
-	var box xxljob.Inbox
-	if incarnation == "" {
-		return box, ended(ctx)
-	}
-	lo, hi := s.openRange()
-	err := s.read(ctx, statement{s.sql.inbox, inboxArgs.values(named{
-		"incarnation": incarnation, "after": after, "limit": max(limit, 0), "address": xxljob.LocalAddress(incarnation), "lo": lo, "hi": hi,
-	}), readInbox(&box, incarnation)})
-	if err != nil {
-		return xxljob.Inbox{}, failed(err, "read the inbox")
-	}
-	return box, nil
-}
-
-// readInbox tells the three kinds of rows apart.
-func readInbox(box *xxljob.Inbox, incarnation string) result {
-	var row runRow
-	var ask pgtype.Int8
-	var from pgtype.Int4
-	return func(rows pgx.Rows) error {
-		run, err := row.scan(rows, &ask, &from)
-		switch {
-		case err != nil:
-			return err
-		case ask.Valid:
-			box.Asks = append(box.Asks, xxljob.Ask{ID: ask.Int64, Incarnation: incarnation, Run: run, FromLine: int(from.Int32)})
-		case run.Taken.IsZero():
-			box.Runs = append(box.Runs, run)
-		default:
-			box.Kills = append(box.Kills, run)
-		}
-		return nil
-	}
-}
-
-// Take marks runs as taken by their addressee. What others have locked stays for
-// the next look into the inbox.
-func (s *Store) Take(ctx context.Context, incarnation string, ids []int64) ([]xxljob.Run, error) {
-	if len(ids) == 0 {
-		return nil, ended(ctx)
-	}
-	lo, hi := rangeOf(ids)
-	args := []any{incarnation, ids, lo, hi}
-	var killed []xxljob.Run
-	take := func(sql string) (changed []xxljob.Run, done arming, err error) {
-		err = s.inTx(ctx, bounds{name: "take", lock: quickPatience}, func(t *tx) error {
-			changed, done = nil, arming{}
-			killed = nil
-			if err := t.do(ctx, statement{sql, args, readRuns(&changed)}, statement{s.sql.takeKilled, args, readRuns(&killed)}); err != nil {
-				return err
-			}
-			changed = append(changed, killed...)
-			var err error
-			done, err = s.arm(ctx, t, endedOf(killed), nil)
-			return err
-		})
-		return changed, done, err
-	}
-	sql := s.sql.take
-	if s.careful() {
-		sql = s.sql.takeFree
-	}
-	changed, done, err := take(sql)
-	if lockedOut(err) && sql == s.sql.take {
-		s.beCareful()
-		changed, done, err = take(s.sql.takeFree)
-	}
-	if err != nil {
-		return nil, failed(err, "take %d runs", len(ids))
-	}
-	s.tell(done)
-	s.serials.ended(killed)
-	s.wakeEnded(len(killed))
-	slices.SortFunc(changed, func(a, b xxljob.Run) int { return cmp.Compare(a.ID, b.ID) })
-	return changed, nil
-}
-
-// readdressArgs are those of a readdressing.
-var readdressArgs = argumentsOf("shards epochs nodes run token address owner_column inbox taken message owner boot")
-
-// dispatchedArgs are those of the marking of accepted runs, and dispatchedFreeArgs those
-// where what others have locked is passed by.
-var (
-	dispatchedArgs     = argumentsOf("ids tokens owners messages words ords")
-	dispatchedFreeArgs = argumentsOf("ids tokens owners messages words ords", "lo hi")
-)
-
-// startedByArgs are those of the reading of what nodes have under way.
-var startedByArgs = argumentsOf("shards incarnations addresses after limit lo hi")
-
-// inboxArgs are those of the reading of an inbox.
-var inboxArgs = argumentsOf("incarnation after limit address lo hi")
-
 // handoverQueries are the statements of this file.
 type handoverQueries struct {
-	readdress, dispatched, dispatchedFree, startedBy, inbox, take, takeFree, takeKilled string
+	readdress, dispatched, dispatchedFree, startedBy query
 }
 
-func (q *handoverQueries) write() {
-	q.readdress = readdressArgs.in(`with ` + fence("{{arg.shards}}", "{{arg.epochs}}", "") + `, ` + nodes("{{arg.nodes}}", "") + `
-	update {{schema}}.xxl_job_log l set executor_address = {{arg.address}}, executor_boot_id = {{arg.boot}}, start_owner = {{arg.owner_column}}, inbox = {{arg.inbox}},
+func (q *handoverQueries) define(sql template) {
+	q.readdress = sql(`with ` + fence("") + `, ` + nodes("") + `
+	update {{schema}}.xxl_job_log l set executor_address = {{arg.address}}, executor_boot_id = {{arg.boot}},
+		start_owner = {{arg.start_owner}}, inbox = {{arg.inbox}},
 		taken_time = case when {{arg.taken}}::boolean then {{now}} end, trigger_msg = ` + say("{{arg.message}}::text") + `
 	from fence
 	where l.id = {{arg.run}} and l.shard + 0 = fence.shard and l.state + 0 = {{state.started}} and l.start_token = {{arg.token}}
@@ -307,36 +219,16 @@ func (q *handoverQueries) write() {
 	returning l.id`)
 	dispatched := func(only string) string {
 		return `update {{schema}}.xxl_job_log l set state = {{state.dispatched}}, trigger_msg = ` + say("r.say") + `
-	from (select unnest({{arg.ids}}::bigint[]) id, unnest({{arg.messages}}::text[]) say, unnest({{arg.ords}}::int[]) ord) r
+	from (select unnest({{arg.runs}}::bigint[]) id, unnest({{arg.messages}}::text[]) say, unnest({{arg.places}}::int[]) ord) r
 	where l.id = r.id and ` + few + only + ` and l.state + 0 = {{state.started}} and l.start_token = ({{arg.tokens}}::bigint[])[r.ord]
 	and coalesce(l.start_owner, substr(l.executor_address, 9)) = ({{arg.words}}::text[])[({{arg.owners}}::smallint[])[r.ord]]
 	returning r.ord, {{run}}`
 	}
-	q.dispatched = dispatchedArgs.in(dispatched(""))
-	q.dispatchedFree = dispatchedFreeArgs.in(dispatched(`
-	and l.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.id = any({{arg.ids}}::bigint[]) and p.id between {{arg.lo}} and {{arg.hi}}
+	q.dispatched = sql(dispatched(""))
+	q.dispatchedFree = sql(dispatched(`
+	and l.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.id = any({{arg.runs}}::bigint[]) and p.id between {{arg.lo}} and {{arg.hi}}
 		and p.state + 0 = {{state.started}} order by p.id for no key update skip locked))`))
-	q.startedBy = startedByArgs.in(`select {{run}} from {{schema}}.xxl_job_log l
+	q.startedBy = sql(`select {{run}} from {{schema}}.xxl_job_log l
 	where l.shard = any({{arg.shards}}::smallint[]) and l.state = {{state.started}} and l.id > {{arg.after}} and l.id between {{arg.lo}} and {{arg.hi}}
 	and (l.start_owner = any({{arg.incarnations}}::text[]) or l.executor_address = any({{arg.addresses}}::text[])) order by l.id limit {{arg.limit}}`)
-	q.inbox = inboxArgs.in(`(select null::bigint, null::int, {{run}} from {{schema}}.xxl_job_log l
-	where l.inbox = {{arg.incarnation}} and l.state = {{state.started}} and l.id > {{arg.after}} and l.id between {{arg.lo}} and {{arg.hi}} order by l.id limit {{arg.limit}})
-	union all
-	(select null, null, {{run}} from {{schema}}.xxl_job_log l
-	where l.kill_reason is not null and l.state in ({{state.started}}, {{state.dispatched}}) and l.executor_address = {{arg.address}} and l.taken_time is not null
-	and l.id between {{arg.lo}} and {{arg.hi}} order by l.id)
-	union all
-	(select a.id, a.from_line, r.* from {{schema}}.xxl_job_ask a
-	cross join lateral (select {{run}} from {{schema}}.xxl_job_log l where l.id = a.run_id limit 1) r
-	where a.incarnation = {{arg.incarnation}} and a.answered is null and a.asked > {{kept}} order by a.id limit {{arg.limit}})`)
-	take := `update {{schema}}.xxl_job_log l set taken_time = {{now}}, inbox = null
-	where l.id = any(%ids) and l.id between $3 and $4 and l.inbox = $1 and l.state = {{state.started}} and l.kill_reason is null
-	returning {{run}}`
-	free := `array(select p.id from {{schema}}.xxl_job_log p where p.id = any($2::bigint[]) and p.id between $3 and $4
-		and p.inbox = $1 order by p.id for no key update skip locked)`
-	q.take = strings.ReplaceAll(take, "%ids", "$2::bigint[]")
-	q.takeFree = strings.ReplaceAll(take, "%ids", free)
-	q.takeKilled = `update {{schema}}.xxl_job_log l set state = {{state.killed}}, handle_time = {{now}}, inbox = null
-	where l.id = any(` + free + `) and l.id between $3 and $4 and l.inbox = $1 and l.state = {{state.started}} and l.kill_reason is not null
-	returning {{run}}`
 }

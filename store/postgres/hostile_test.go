@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -156,7 +157,7 @@ func execAt(ctx context.Context, dsn, database string, statements ...string) err
 // literal is a text in the source of the package.
 type literal struct {
 	text, place string
-	inQueries   bool // it is of a method of queries, all of whose fields are inspected
+	inQueries   bool // it is of the define of a part of queries, all of whose fields are inspected
 }
 
 // literals are the texts in the source of the package, but for its tests.
@@ -194,6 +195,7 @@ func literals(t testing.TB) (list []literal) {
 	return list
 }
 
+// isOfQueries reports whether this is the define of a part of queries.
 func isOfQueries(decl ast.Decl) bool {
 	f, ok := decl.(*ast.FuncDecl)
 	if !ok || f.Recv == nil {
@@ -204,7 +206,11 @@ func isOfQueries(decl ast.Decl) bool {
 		return false
 	}
 	name, ok := star.X.(*ast.Ident)
-	return ok && f.Name.Name == "write" && strings.HasSuffix(name.Name, "Queries")
+	if !ok || f.Name.Name != "define" {
+		return false
+	}
+	part, ok := reflect.TypeFor[queries]().FieldByName(name.Name)
+	return ok && part.Anonymous
 }
 
 var calledName = regexp.MustCompile(`\b([a-z][a-z0-9_]*)\(`)

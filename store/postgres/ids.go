@@ -64,7 +64,7 @@ func wideRange() (lo, hi int64) { return 0, maxRunID }
 func (s *Store) raiseFloor(ctx context.Context) error {
 	recent := idAt(s.estimate().Add(-openMargin))
 	var least int64
-	if err := s.read(ctx, statement{s.sql.openFloor, []any{recent}, scanInto(&least)}); err != nil {
+	if err := s.read(ctx, s.sql.openFloor.with(recent).into(scanInto(&least))); err != nil {
 		return failed(err, "look for the oldest unended run")
 	}
 	if least == 0 || least > recent {
@@ -103,7 +103,7 @@ func (f *startedFloor) raise(ctx context.Context, s *Store) error {
 	f.low = maxRunID
 	f.mu.Unlock()
 	least := int64(0)
-	err := s.read(ctx, statement{s.sql.startedLeast, []any{lo, hi}, scanInto(&least)})
+	err := s.read(ctx, s.sql.startedLeast.with(lo, hi).into(scanInto(&least)))
 	if err != nil || least == 0 {
 		least = lo
 	}
@@ -113,15 +113,16 @@ func (f *startedFloor) raise(ctx context.Context, s *Store) error {
 	return failed(err, "look for the oldest started run")
 }
 
-// idQueries are the statements of this file.
-type idQueries struct {
-	startedLeast, openFloor string
+// floorQueries are the statements of this file.
+type floorQueries struct {
+	startedLeast, openFloor query
 }
 
-func (q *idQueries) write() {
+func (q *floorQueries) define(sql template) {
 	// Planned and started runs have small indexes of their own. "id + 0" keeps the
 	// planner from going through all runs by id instead, until it meets one.
-	q.startedLeast = `select coalesce(min(l.id), 0) from {{schema}}.xxl_job_log l where l.state in ({{state.started}}, {{state.dispatched}}) and l.id between $1 and $2`
-	q.openFloor = `select coalesce(least((select min(l.id + 0) from {{schema}}.xxl_job_log l where l.id < $1 and l.state = {{state.planned}}),
-		(select min(l.id + 0) from {{schema}}.xxl_job_log l where l.id < $1 and l.state in ({{state.started}}, {{state.dispatched}}))), 0)`
+	q.startedLeast = sql(`select coalesce(min(l.id), 0) from {{schema}}.xxl_job_log l where l.state in ({{state.started}}, {{state.dispatched}})
+	and l.id between $1 and $2`)
+	q.openFloor = sql(`select coalesce(least((select min(l.id + 0) from {{schema}}.xxl_job_log l where l.id < $1 and l.state = {{state.planned}}),
+		(select min(l.id + 0) from {{schema}}.xxl_job_log l where l.id < $1 and l.state in ({{state.started}}, {{state.dispatched}}))), 0)`)
 }

@@ -12,8 +12,8 @@ import (
 // defaultLimit is the page size where none is given.
 const defaultLimit = 100
 
-// query is a statement in the making.
-type query struct {
+// listing is a statement in the making.
+type listing struct {
 	sql   string
 	where []string
 	args  []any
@@ -21,14 +21,14 @@ type query struct {
 }
 
 // arg adds an argument and returns its name.
-func (q *query) arg(v any) string {
+func (q *listing) arg(v any) string {
 	q.args = append(q.args, v)
 	return fmt.Sprintf("$%d", len(q.args))
 }
 
-func (q *query) add(condition string) { q.where = append(q.where, condition) }
+func (q *listing) add(condition string) { q.where = append(q.where, condition) }
 
-func (q *query) conditions() string {
+func (q *listing) conditions() string {
 	if len(q.where) == 0 {
 		return "true"
 	}
@@ -46,7 +46,7 @@ func (s *Store) Jobs(ctx context.Context, f xxljob.JobFilter) ([]xxljob.Job, err
 	return jobs, failed(s.list(ctx, st), "list jobs")
 }
 
-func (s *Store) jobsQuery(f xxljob.JobFilter) (q query) {
+func (s *Store) jobsQuery(f xxljob.JobFilter) (q listing) {
 	from := q.jobsOf(&f)
 	for _, c := range []struct{ column, value string }{
 		{"i.job_key", f.Key}, {"i.executor_handler", f.Handler}, {"i.author", f.Author},
@@ -59,7 +59,7 @@ func (s *Store) jobsQuery(f xxljob.JobFilter) (q query) {
 		q.add("position(pg_catalog.lower(" + q.arg(f.Name) + ") in pg_catalog.lower(i.job_desc)) > 0")
 	}
 	if f.Enabled != f.Stopped {
-		q.add("i.trigger_status = " + map[bool]string{true: "1", false: "0"}[f.Enabled])
+		q.add(fmt.Sprintf("i.trigger_status = %d", map[bool]int{true: statusEnabled, false: statusStopped}[f.Enabled]))
 	}
 	if len(f.IDs) > 0 {
 		q.add("i.id = any(" + q.arg(f.IDs) + "::bigint[])")
@@ -75,14 +75,14 @@ func (s *Store) jobsQuery(f xxljob.JobFilter) (q query) {
 	if limit <= 0 {
 		limit = defaultLimit
 	}
-	q.sql = fmt.Sprintf("%sselect %s, %s from %s\n\twhere %s order by i.id limit %s", mark, definitionColumns, dueColumns,
+	q.sql = fmt.Sprintf("%sselect %s from %s\n\twhere %s order by i.id limit %s", mark, jobColumns,
 		strings.ReplaceAll(from, "{{schema}}", s.schema), q.conditions(), q.arg(limit))
 	return q
 }
 
 // jobsOf are the jobs of the filter's app, or all, as the tables i and n. By the app alone,
 // it is in the collation of the index xxl_job_info_of_app.
-func (q *query) jobsOf(f *xxljob.JobFilter) string {
+func (q *listing) jobsOf(f *xxljob.JobFilter) string {
 	switch {
 	case f.App == "":
 	case len(f.Keys) > 0:
@@ -99,7 +99,7 @@ func (q *query) jobsOf(f *xxljob.JobFilter) string {
 // Run returns one run.
 func (s *Store) Run(ctx context.Context, id int64) (xxljob.Run, error) {
 	var runs []xxljob.Run
-	err := s.read(ctx, statement{s.sql.runByID, []any{id}, readRuns(&runs)})
+	err := s.read(ctx, s.sql.runByID.with(id).into(readRuns(&runs)))
 	if err == nil && len(runs) == 0 {
 		err = xxljob.ErrNotFound
 	}
@@ -116,7 +116,7 @@ func (s *Store) RunsByID(ctx context.Context, ids []int64) ([]xxljob.Run, error)
 	}
 	lo, hi := rangeOf(ids)
 	var runs []xxljob.Run
-	err := s.read(ctx, statement{s.sql.runsByID, []any{ids, lo, hi}, readRuns(&runs)})
+	err := s.read(ctx, s.sql.runsByID.by(named{{"runs", ids}, {"lo", lo}, {"hi", hi}}).into(readRuns(&runs)))
 	return runs, failed(err, "read %d runs", len(ids))
 }
 
@@ -126,11 +126,20 @@ var stateIndexes = []struct {
 	condition string
 	states    []xxljob.State
 }{
-	{stated("l.state = {{state.planned}}"), []xxljob.State{xxljob.StatePlanned}},
-	{stated("l.state in ({{state.started}}, {{state.dispatched}})"), []xxljob.State{xxljob.StateStarted, xxljob.StateDispatched}},
-	{stated("l.state in ({{state.failed}}, {{state.timed_out}}, {{state.killed}}, {{state.lost}}, {{state.refused}}, {{state.discarded}})"), []xxljob.State{xxljob.StateFailed, xxljob.StateTimedOut, xxljob.StateKilled,
+	{isPlanned, []xxljob.State{xxljob.StatePlanned}},
+	{isStarted, []xxljob.State{xxljob.StateStarted, xxljob.StateDispatched}},
+	{isBad, []xxljob.State{xxljob.StateFailed, xxljob.StateTimedOut, xxljob.StateKilled,
 		xxljob.StateLost, xxljob.StateRefused, xxljob.StateDiscarded}},
 }
+
+// The conditions are as the migrations have them.
+var (
+	isPlanned = fmt.Sprintf("l.state = %d", xxljob.StatePlanned)
+	isStarted = fmt.Sprintf("l.state in (%d, %d)", xxljob.StateStarted, xxljob.StateDispatched)
+	isOver    = fmt.Sprintf("l.state > %d", xxljob.StateDispatched)
+	isBad     = fmt.Sprintf("l.state in (%d, %d, %d, %d, %d, %d)", xxljob.StateFailed, xxljob.StateTimedOut, xxljob.StateKilled,
+		xxljob.StateLost, xxljob.StateRefused, xxljob.StateDiscarded)
+)
 
 // Runs lists runs, newest first.
 func (s *Store) Runs(ctx context.Context, f xxljob.RunFilter) ([]xxljob.Run, error) {
@@ -146,7 +155,7 @@ func (s *Store) Runs(ctx context.Context, f xxljob.RunFilter) ([]xxljob.Run, err
 // runsQuery reads runs of one job from three indexes, by what the runs are at, for
 // no index holds all of them; and those of one trigger from two, for the first has
 // no trigger but itself.
-func (s *Store) runsQuery(f xxljob.RunFilter) (q query) {
+func (s *Store) runsQuery(f xxljob.RunFilter) (q listing) {
 	s.boundRuns(&q, &f)
 	limit := f.Limit
 	if limit <= 0 {
@@ -163,10 +172,7 @@ func (s *Store) runsQuery(f xxljob.RunFilter) (q query) {
 		parts = []string{page(" and l.id = " + id + " and coalesce(l.trigger_id, l.id) = " + id), page(" and l.trigger_id = " + id + " and l.id > " + id)}
 	case f.JobID != 0:
 		shard := fmt.Sprintf(" and l.shard = (select %s::bigint %% nullif(pg_catalog.count(*), 0) from %s.xxl_job_lock)", q.arg(f.JobID), s.schema)
-		parts = []string{
-			page(stated(" and l.state = {{state.planned}}")), page(stated(" and l.state in ({{state.started}}, {{state.dispatched}})") + shard),
-			page(stated(" and l.state > {{state.dispatched}}")),
-		}
+		parts = []string{page(" and " + isPlanned), page(" and " + isStarted + shard), page(" and " + isOver)}
 	default:
 		q.sql = mark + page("")
 		return q
@@ -177,7 +183,7 @@ func (s *Store) runsQuery(f xxljob.RunFilter) (q query) {
 
 // boundRuns turns the filter into conditions. Ids grow with the time of planning,
 // so bounds on them leave out partitions.
-func (s *Store) boundRuns(q *query, f *xxljob.RunFilter) {
+func (s *Store) boundRuns(q *listing, f *xxljob.RunFilter) {
 	if f.App != "" {
 		q.add("l.app_name = " + q.arg(f.App))
 	}
@@ -207,12 +213,13 @@ func (s *Store) boundRuns(q *query, f *xxljob.RunFilter) {
 	}
 }
 
-// listQueries are the statements of this file.
-type listQueries struct {
-	runByID, runsByID string
+// runQueries are the statements of this file.
+type runQueries struct {
+	runByID, runsByID query
 }
 
-func (q *listQueries) write() {
-	q.runByID = `select {{run}} from {{schema}}.xxl_job_log l where l.id = $1`
-	q.runsByID = `select {{run}} from {{schema}}.xxl_job_log l where l.id = any($1::bigint[]) and l.id between $2 and $3 order by l.id`
+func (q *runQueries) define(sql template) {
+	q.runByID = sql(`select {{run}} from {{schema}}.xxl_job_log l where l.id = $1`)
+	q.runsByID = sql(`select {{run}} from {{schema}}.xxl_job_log l where l.id = any({{arg.runs}}::bigint[])
+	and l.id between {{arg.lo}} and {{arg.hi}} order by l.id`)
 }

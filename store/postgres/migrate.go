@@ -160,7 +160,7 @@ func (s *Store) versionBy(ctx context.Context, do doer) (int, error) {
 		return 0, err
 	}
 	text := ""
-	if err := do(ctx, statement{s.sql.setting, []any{versionSetting}, scanInto(&text)}); err != nil || text == "" {
+	if err := do(ctx, s.sql.setting.with(versionSetting).into(scanInto(&text))); err != nil || text == "" {
 		return 0, err
 	}
 	version, err := strconv.Atoi(text)

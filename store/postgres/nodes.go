@@ -14,7 +14,7 @@ import (
 // Now returns the database's clock.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	var now time.Time
-	err := s.read(ctx, statement{s.sql.clock, nil, scanInto(&now)})
+	err := s.read(ctx, s.sql.clock.with().into(scanInto(&now)))
 	if err != nil {
 		return time.Time{}, failed(err, "read the clock")
 	}
@@ -62,10 +62,11 @@ func (s *Store) beat(ctx context.Context, name, incarnation, id string, join boo
 	v := viewReader{store: s}
 	statementOf := func(l *lockSession) statement {
 		pid, start, lockName := l.identity()
-		return statement{s.sql.beat, beatArgs.values(named{
-			"incarnation": incarnation, "node": id, "join": join, "attached": string(text), "pid": pid, "started": start, "lock_name": lockName,
-			"see_locks": s.locks(), "lock_class": s.lockClass, "node_class": s.nodeClass,
-		}), v.read}
+		return s.sql.beat.by(named{
+			{"incarnation", incarnation}, {"node", id}, {"joins", join}, {"attached", string(text)}, {"lock_pid", pid},
+			{"lock_start", start}, {"lock_name", lockName}, {"locks", s.locks()}, {"lock_class", s.lockClass},
+			{"node_class", s.nodeClass},
+		}).into(v.read)
 	}
 	if !s.locks() {
 		err = s.one(ctx, bounds{name: name}, statementOf(nil))
@@ -125,10 +126,10 @@ func (v *viewReader) read(rows pgx.Rows) error {
 // the lock connection: the pool may be what they fail for.
 func (s *Store) SetFailing(ctx context.Context, incarnation string, failing bool) error {
 	changed := false
-	err := s.besidePool(ctx, bounds{name: "set_failing"}, incarnation, statement{s.sql.setFailing, []any{incarnation, failing}, func(pgx.Rows) error {
+	err := s.besidePool(ctx, bounds{name: "set_failing"}, incarnation, s.sql.setFailing.with(incarnation, failing).into(func(pgx.Rows) error {
 		changed = true
 		return nil
-	}})
+	}))
 	if err == nil && changed {
 		s.wakeNodes()
 	}
@@ -142,9 +143,9 @@ const hintPatience = time.Second
 // Leave marks the node as left and releases its shards, and with them its locks.
 func (s *Store) Leave(ctx context.Context, incarnation string) error {
 	err := s.inTx(ctx, bounds{name: "leave"}, func(t *tx) error {
-		return t.do(ctx, statement{s.sql.lockNode, []any{incarnation}, nil},
-			statement{s.sql.leaveNode, []any{incarnation}, nil},
-			statement{s.sql.leaveShards, []any{incarnation}, nil})
+		return t.do(ctx, s.sql.lockNode.with(incarnation),
+			s.sql.leaveNode.with(incarnation),
+			s.sql.leaveShards.with(incarnation))
 	})
 	if err != nil {
 		return failed(err, "leave")
@@ -169,12 +170,13 @@ func (s *Store) Bury(ctx context.Context, incarnation string, beats int64) error
 	lo, hi := wideRange()
 	err := s.inTx(ctx, bounds{name: "bury"}, func(t *tx) error {
 		changed = 0
-		return t.do(ctx, statement{s.sql.lockNode, []any{incarnation}, nil},
-			statement{s.sql.buryLeft, []any{incarnation, beats}, count},
-			statement{s.sql.buryNode, buryArgs.values(named{
-				"incarnation": incarnation, "beats": beats, "address": xxljob.LocalAddress(incarnation), "lo": lo, "hi": hi,
-			}), count},
-			statement{s.sql.dropLists, []any{incarnation}, nil})
+		return t.do(ctx, s.sql.lockNode.with(incarnation),
+			s.sql.buryLeft.with(incarnation, beats).into(count),
+			s.sql.buryNode.by(named{
+				{"incarnation", incarnation}, {"beats", beats}, {"address", xxljob.LocalAddress(incarnation)},
+				{"lo", lo}, {"hi", hi},
+			}).into(count),
+			s.sql.dropLists.with(incarnation))
 	})
 	if err == nil && changed > 0 {
 		s.wakeNodes()
@@ -182,50 +184,52 @@ func (s *Store) Bury(ctx context.Context, incarnation string, beats int64) error
 	return failed(err, "bury a node")
 }
 
-// beatArgs are those of a beat.
-var beatArgs = argumentsOf("incarnation node join attached pid started lock_name see_locks lock_class node_class")
-
-// buryArgs are those of the burial of a node.
-var buryArgs = argumentsOf("incarnation beats address lo hi")
-
 // nodeQueries are the statements of this file.
 type nodeQueries struct {
-	clock, beat, setFailing, lockNode, leaveNode, leaveShards, buryLeft, buryNode string
+	clock, beat, setFailing, lockNode, leaveNode, leaveShards, buryLeft, buryNode query
 }
 
-func (q *nodeQueries) write() {
-	q.clock = `select clock_timestamp()`
-	q.beat = beatArgs.in(`with was as (select has_left or attached <> {{arg.attached}}::text::jsonb news from {{schema}}.xxl_job_node where incarnation = {{arg.incarnation}}),
+func (q *nodeQueries) define(sql template) {
+	q.clock = sql(`select clock_timestamp()`)
+	// The statement sees the rows as they were before its own write, so the node's
+	// own row comes from the write.
+	q.beat = sql(`with was as (select has_left or attached <> {{arg.attached}}::text::jsonb news from {{schema}}.xxl_job_node where incarnation = {{arg.incarnation}}),
 	mine as (
 		insert into {{schema}}.xxl_job_node as n (incarnation, node_id, beats, has_left, joined, attached, lock_pid, lock_start, lock_name)
-		values ({{arg.incarnation}}, {{arg.node}}, 1, false, case when {{arg.join}}::boolean then {{now}} end, {{arg.attached}}::text::jsonb, {{arg.pid}}, {{arg.started}}, {{arg.lock_name}})
+		values ({{arg.incarnation}}, {{arg.node}}, 1, false, case when {{arg.joins}}::boolean then {{now}} end,
+			{{arg.attached}}::text::jsonb, {{arg.lock_pid}}, {{arg.lock_start}}, {{arg.lock_name}})
 		on conflict (incarnation) do update set beats = n.beats + 1, has_left = false, attached = excluded.attached,
-			joined = case when {{arg.join}}::boolean then {{now}} else n.joined end, node_id = case when {{arg.join}}::boolean then {{arg.node}} else n.node_id end,
+			joined = case when {{arg.joins}}::boolean then {{now}} else n.joined end,
+				node_id = case when {{arg.joins}}::boolean then {{arg.node}} else n.node_id end,
 			lock_pid = excluded.lock_pid, lock_start = excluded.lock_start, lock_name = excluded.lock_name
 		returning *),
 	nodes as (select * from mine union all select n.* from {{schema}}.xxl_job_node n where n.incarnation <> {{arg.incarnation}}),
-	locks as (select p.classid::bigint class, p.objid::bigint id from pg_catalog.pg_locks p where {{arg.see_locks}}::boolean and p.locktype = 'advisory' and p.objsubid = 2 and p.granted
+	locks as (select p.classid::bigint class, p.objid::bigint id from pg_catalog.pg_locks p where {{arg.locks}}::boolean and p.locktype = 'advisory'
+		and p.objsubid = 2 and p.granted
 		and p.classid::bigint in ({{arg.lock_class}}::int::bigint & 4294967295, {{arg.node_class}}::int::bigint & 4294967295)
 		and p.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())),
 	shards as (select k.shard, k.owner, k.epoch,
-		k.owner = '' or n.incarnation is null or n.has_left or ({{arg.see_locks}}::boolean and not exists (select from locks p where p.class = {{arg.lock_class}}::int::bigint & 4294967295 and p.id = k.shard)) free
+		k.owner = '' or n.incarnation is null or n.has_left
+			or ({{arg.locks}}::boolean and not exists (select from locks p where p.class = {{arg.lock_class}}::int::bigint & 4294967295 and p.id = k.shard)) free
 		from {{schema}}.xxl_job_lock k left join nodes n on n.incarnation = k.owner)
 	select clock_timestamp(), pg_catalog.pg_postmaster_start_time(), coalesce((select news from was), true), n.*, s.* from
 	(select coalesce(array_agg(incarnation order by incarnation), '{}'), coalesce(array_agg(node_id order by incarnation), '{}'),
 		coalesce(array_agg(beats order by incarnation), '{}'), coalesce(array_agg(has_left order by incarnation), '{}'),
-		coalesce(array_agg({{arg.see_locks}}::boolean and not has_left and incarnation <> {{arg.incarnation}} and not exists (select from locks p
-			where p.class = {{arg.node_class}}::int::bigint & 4294967295 and p.id = pg_catalog.hashtext(incarnation)::bigint & 4294967295) order by incarnation), '{}'),
+		coalesce(array_agg({{arg.locks}}::boolean and not has_left and incarnation <> {{arg.incarnation}} and not exists (select from locks p
+			where p.class = {{arg.node_class}}::int::bigint & 4294967295 and p.id = pg_catalog.hashtext(incarnation)::bigint & 4294967295)
+				order by incarnation), '{}'),
 		coalesce(array_agg(coalesce(` + milliseconds("joined") + `, 0) order by incarnation), '{}'),
 		coalesce(array_agg(attached::text order by incarnation), '{}'), coalesce(array_agg(failing order by incarnation), '{}') from nodes) n,
 	(select coalesce(array_agg(shard order by shard), '{}'), coalesce(array_agg(owner order by shard), '{}'),
 		coalesce(array_agg(epoch order by shard), '{}'), coalesce(array_agg(free order by shard), '{}') from shards) s`)
-	q.setFailing = `update {{schema}}.xxl_job_node set failing = $2 where incarnation = $1 and failing <> $2 returning 1`
-	q.lockNode = `select 1 from {{schema}}.xxl_job_node where incarnation = $1 for update`
-	q.leaveNode = `update {{schema}}.xxl_job_node set has_left = true where incarnation = $1`
-	q.leaveShards = `update {{schema}}.xxl_job_lock set owner = '' where owner = $1 and owner <> ''`
-	q.buryLeft = `update {{schema}}.xxl_job_node set has_left = true where incarnation = $1 and beats = $2 and not has_left returning 1`
-	q.buryNode = buryArgs.in(`delete from {{schema}}.xxl_job_node where incarnation = {{arg.incarnation}} and beats = {{arg.beats}}
-	and not exists (select from {{schema}}.xxl_job_log l where l.shard in (select shard from {{schema}}.xxl_job_lock) and l.state in ({{state.started}}, {{state.dispatched}})
+	q.setFailing = sql(`update {{schema}}.xxl_job_node set failing = $2 where incarnation = $1 and failing <> $2 returning 1`)
+	q.lockNode = sql(`select 1 from {{schema}}.xxl_job_node where incarnation = $1 for update`)
+	q.leaveNode = sql(`update {{schema}}.xxl_job_node set has_left = true where incarnation = $1`)
+	q.leaveShards = sql(`update {{schema}}.xxl_job_lock set owner = '' where owner = $1 and owner <> ''`)
+	q.buryLeft = sql(`update {{schema}}.xxl_job_node set has_left = true where incarnation = $1 and beats = $2 and not has_left returning 1`)
+	q.buryNode = sql(`delete from {{schema}}.xxl_job_node where incarnation = {{arg.incarnation}} and beats = {{arg.beats}}
+	and not exists (select from {{schema}}.xxl_job_log l where l.shard in (select shard from {{schema}}.xxl_job_lock)
+		and l.state in ({{state.started}}, {{state.dispatched}})
 		and (l.start_owner = {{arg.incarnation}} or l.executor_address = {{arg.address}}) and l.id between {{arg.lo}} and {{arg.hi}})
 	returning 1`)
 }

@@ -50,13 +50,13 @@ func (s *Store) ensurePartitions(ctx context.Context) error {
 func (s *Store) missingPartitions(ctx context.Context, do doer) (sql []string, err error) {
 	var now time.Time
 	have := map[string]bool{}
-	err = do(ctx, statement{s.sql.clock, nil, scanInto(&now)},
-		statement{s.sql.partitions, nil, func(rows pgx.Rows) error {
+	err = do(ctx, s.sql.clock.with().into(scanInto(&now)),
+		s.sql.partitions.with().into(func(rows pgx.Rows) error {
 			var name string
 			err := rows.Scan(&name)
 			have[name] = true
 			return err
-		}})
+		}))
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func (s *Store) define(ctx context.Context, what func(context.Context, doer) ([]
 		err = s.inTx(ctx, bounds{name: "define", lock: ddlPatience}, func(t *tx) error {
 			alone = false
 			got := func(pgx.Rows) error { alone = true; return nil }
-			if err := t.do(ctx, statement{s.sql.tryExclusive, nil, got}); err != nil || !alone {
+			if err := t.do(ctx, s.sql.tryExclusive.with().into(got)); err != nil || !alone {
 				return err
 			}
 			sql, err := what(ctx, t.do)
@@ -159,12 +159,12 @@ func (s *Store) withPartitions(ctx context.Context, f func() error) error {
 // lost.
 func (s *Store) DropRuns(ctx context.Context, before time.Time) error {
 	var names []string
-	err := s.read(ctx, statement{s.sql.partitions, nil, func(rows pgx.Rows) error {
+	err := s.read(ctx, s.sql.partitions.with().into(func(rows pgx.Rows) error {
 		var name string
 		err := rows.Scan(&name)
 		names = append(names, name)
 		return err
-	}})
+	}))
 	if err != nil {
 		return failed(err, "list the partitions of xxl_job_log")
 	}
@@ -214,13 +214,17 @@ func (s *Store) endOld(ctx context.Context, lo, hi int64) error {
 			ended, done = nil, arming{}
 			// The jobs are locked before their planned runs, as an edit does.
 			var jobs []int64
-			if err := t.do(ctx, statement{s.sql.endOldJobs, []any{lo, hi, endBatch}, readIDs(&jobs)}); err != nil {
+			if err := t.do(ctx, s.sql.endOldJobs.by(named{
+				{"lo", lo}, {"hi", hi}, {"limit", endBatch},
+			}).into(readIDs(&jobs))); err != nil {
 				return err
 			}
-			if err := t.do(ctx, statement{s.sql.lockIdle, []any{jobs}, nil}); err != nil {
+			if err := t.do(ctx, s.sql.lockIdle.with(jobs)); err != nil {
 				return err
 			}
-			if err := t.do(ctx, statement{s.sql.endOld, []any{lo, hi, endBatch}, readRuns(&ended)}); err != nil || len(ended) == 0 {
+			if err := t.do(ctx, s.sql.endOld.by(named{
+				{"lo", lo}, {"hi", hi}, {"limit", endBatch},
+			}).into(readRuns(&ended))); err != nil || len(ended) == 0 {
 				return err
 			}
 			var err error
@@ -244,10 +248,12 @@ func (s *Store) deleteKeys(ctx context.Context, lo, hi int64) error {
 
 // inBatches repeats a statement that deletes up to endBatch rows of the range,
 // until none is left. All at once could take longer than a transaction may.
-func (s *Store) inBatches(ctx context.Context, name, sql string, lo, hi int64) error {
+func (s *Store) inBatches(ctx context.Context, name string, q query, lo, hi int64) error {
 	for n := endBatch; n == endBatch; {
 		n = 0
-		err := s.one(ctx, bounds{name: name}, statement{sql, []any{lo, hi, endBatch}, func(pgx.Rows) error { n++; return nil }})
+		err := s.one(ctx, bounds{name: name}, q.by(named{
+			{"lo", lo}, {"hi", hi}, {"limit", endBatch},
+		}).into(func(pgx.Rows) error { n++; return nil }))
 		if err != nil {
 			return err
 		}
@@ -257,22 +263,26 @@ func (s *Store) inBatches(ctx context.Context, name, sql string, lo, hi int64) e
 
 // partitionQueries are the statements of this file.
 type partitionQueries struct {
-	partitions, endOldJobs, endOld, deleteKeys, deleteRuns string
+	partitions, endOldJobs, endOld, deleteKeys, deleteRuns query
 }
 
-func (q *partitionQueries) write() {
-	q.partitions = `select c.relname from pg_catalog.pg_inherits h join pg_catalog.pg_class c on c.oid = h.inhrelid
-	where h.inhparent = '{{literal}}.xxl_job_log'::pg_catalog.regclass::pg_catalog.oid order by c.relname`
-	q.endOldJobs = `select distinct p.job_id from (select p.job_id from {{schema}}.xxl_job_log p where p.id between $1 and $2 and p.state = {{state.planned}}
-	order by p.id + 0 limit $3) p`
-	q.endOld = `update {{schema}}.xxl_job_log l set state = case when l.state = {{state.planned}} then {{state.cancelled}} else {{state.lost}} end, handle_time = {{now}}, inbox = null,
-		alarm_status = case when l.state = {{state.planned}} then 1 else l.alarm_status end, reason = 'retention'
-	where l.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.id between $1 and $2 and p.state = {{state.planned}} order by p.id + 0 limit $3
-		for no key update) operator(pg_catalog.||) array(select p.id from {{schema}}.xxl_job_log p where p.id between $1 and $2 and p.state in ({{state.started}}, {{state.dispatched}}) order by p.id + 0 limit $3
-		for no key update)) and l.id between $1 and $2
-	returning {{run}}`
-	q.deleteKeys = `delete from {{schema}}.xxl_job_trigger_key k
-	where k.ctid = any(array(select p.ctid from {{schema}}.xxl_job_trigger_key p where p.run_id between $1 and $2 limit $3)) returning 1`
-	q.deleteRuns = `delete from {{schema}}.xxl_job_log l where l.id between $1 and $2
-	and l.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.id between $1 and $2 limit $3)) returning 1`
+func (q *partitionQueries) define(sql template) {
+	q.partitions = sql(`select c.relname from pg_catalog.pg_inherits h join pg_catalog.pg_class c on c.oid = h.inhrelid
+	where h.inhparent = '{{literal}}.xxl_job_log'::pg_catalog.regclass::pg_catalog.oid order by c.relname`)
+	q.endOldJobs = sql(`select distinct p.job_id from (select p.job_id from {{schema}}.xxl_job_log p where p.id between {{arg.lo}} and {{arg.hi}}
+	and p.state = {{state.planned}}
+	order by p.id + 0 limit {{arg.limit}}) p`)
+	q.endOld = sql(`update {{schema}}.xxl_job_log l
+	set state = case when l.state = {{state.planned}} then {{state.cancelled}} else {{state.lost}} end, handle_time = {{now}}, inbox = null,
+		alarm_status = case when l.state = {{state.planned}} then {{alarm.none}} else l.alarm_status end, reason = 'retention'
+	where l.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.id between {{arg.lo}} and {{arg.hi}} and p.state = {{state.planned}}
+		order by p.id + 0 limit {{arg.limit}}
+		for no key update) operator(pg_catalog.||) array(select p.id from {{schema}}.xxl_job_log p where p.id between {{arg.lo}} and {{arg.hi}}
+			and p.state in ({{state.started}}, {{state.dispatched}}) order by p.id + 0 limit {{arg.limit}}
+		for no key update)) and l.id between {{arg.lo}} and {{arg.hi}}
+	returning {{run}}`)
+	q.deleteKeys = sql(`delete from {{schema}}.xxl_job_trigger_key k
+	where k.ctid = any(array(select p.ctid from {{schema}}.xxl_job_trigger_key p where p.run_id between {{arg.lo}} and {{arg.hi}} limit {{arg.limit}})) returning 1`)
+	q.deleteRuns = sql(`delete from {{schema}}.xxl_job_log l where l.id between {{arg.lo}} and {{arg.hi}}
+	and l.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.id between {{arg.lo}} and {{arg.hi}} limit {{arg.limit}})) returning 1`)
 }

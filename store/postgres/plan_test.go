@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -42,7 +41,7 @@ func TestPlans(t *testing.T) {
 			if m.old && c.reach != reachOpen {
 				continue
 			}
-			s, err := e.run(t.Context(), m.setting, c.sql, c.args, "analyze, buffers")
+			s, err := e.run(t.Context(), m.setting, c.st.sql, c.st.args, "analyze, buffers")
 			if err != nil {
 				t.Errorf("%s: %s: %v", m.name, c.name, err)
 				continue
@@ -62,12 +61,11 @@ func (d *planData) checkCovered(t *testing.T) {
 	cases := map[string]string{}
 	for _, c := range d.planCases() {
 		name, _, _ := strings.Cut(c.name, " ")
-		cases[name] = c.sql
+		cases[name] = c.st.sql
 	}
-	all := reflect.ValueOf(d.sql).Elem()
-	for _, f := range reflect.VisibleFields(all.Type()) {
-		if !f.Anonymous && cases[f.Name] != all.FieldByIndex(f.Index).String() {
-			t.Errorf("planCases has no case for %s", f.Name)
+	for name, q := range d.sql.all() {
+		if cases[name] != q.text {
+			t.Errorf("planCases has no case for %s", name)
 		}
 	}
 }
@@ -138,7 +136,7 @@ func TestPlansOfEmptyTables(t *testing.T) {
 		if strings.HasPrefix(c.name, "Jobs ") || strings.HasPrefix(c.name, "Runs ") {
 			continue // nobody asks for pages many times a second
 		}
-		s, err := e.run(t.Context(), "force_generic_plan", c.sql, c.args, "costs off")
+		s, err := e.run(t.Context(), "force_generic_plan", c.st.sql, c.st.args, "costs off")
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}

@@ -50,7 +50,7 @@ func plansOfNewList(t *testing.T, few int) {
 	}
 	prepare := func(c keyCase) preparedPlan {
 		t.Helper()
-		p, err := e.prepare(t.Context(), c.sql, c.args)
+		p, err := e.prepare(t.Context(), c.st.sql, c.st.args)
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
@@ -94,8 +94,7 @@ func newKeyedData(t *testing.T) *planData {
 // keyCase is a statement that goes by keys.
 type keyCase struct {
 	name string
-	sql  string
-	args []any
+	st   statement
 	keys int // how many it is given
 	rows int // it has to return as many at least
 }
@@ -109,20 +108,20 @@ func (d *planData) keyCases() []keyCase {
 	}
 	page := d.jobsQuery(xxljob.JobFilter{App: app, Keys: keys, Limit: len(keys)})
 	return []keyCase{
-		{name: "nameJobs", sql: q.nameJobs, args: []any{app, keys, 1}, keys: 1000},
-		{name: "nameJobs anew", sql: q.nameJobs, args: []any{app, keys, 2}, keys: 1000},
-		{name: "jobsByKeys", sql: q.jobsByKeys, args: []any{app, keys}, keys: 1000, rows: 1000},
-		{name: "takenKeys", sql: q.takenKeys, args: []any{app, keys}, keys: 1000, rows: 1000},
-		{name: "isNamed", sql: q.isNamed, args: []any{app, keys[0]}, keys: 1, rows: 1},
-		{name: "jobByKey", sql: q.jobByKey, args: []any{app, keys[0]}, keys: 1, rows: 1},
-		{name: "Jobs by keys", sql: page.sql, args: page.args, keys: 1000, rows: 1000},
+		{name: "nameJobs", st: q.nameJobs.by(named{{"app", app}, {"keys", keys}, {"generation", 1}}), keys: 1000},
+		{name: "nameJobs anew", st: q.nameJobs.by(named{{"app", app}, {"keys", keys}, {"generation", 2}}), keys: 1000},
+		{name: "jobsByKeys", st: q.jobsByKeys.by(named{{"app", app}, {"keys", keys}}), keys: 1000, rows: 1000},
+		{name: "takenKeys", st: q.takenKeys.by(named{{"app", app}, {"keys", keys}}), keys: 1000, rows: 1000},
+		{name: "isNamed", st: q.isNamed.with(app, keys[0]), keys: 1, rows: 1},
+		{name: "jobByKey", st: q.jobByKey.with(app, keys[0]), keys: 1, rows: 1},
+		{name: "Jobs by keys", st: statement{sql: page.sql, args: page.args}, keys: 1000, rows: 1000},
 	}
 }
 
 // addJobs gives an app jobs with these ids, all of them named by a list.
 func (d *planData) addJobs(t testing.TB, from, to int) {
 	t.Helper()
-	d.exec(t, `insert into {{schema}}.xxl_job_info (`+strings.ReplaceAll(definitionColumns, "i.", "")+`)
+	d.exec(t, `insert into {{schema}}.xxl_job_info (`+infoColumns.names()+`)
 	select n, n % 32, 1, 'app', 'key-' || n, 'job ' || n, '', '', 'CRON', '0 0 * * * ?', '', '', 'DO_NOTHING', '',
 		'FIRST', 'handler-' || n % 100, '', 'SERIAL_EXECUTION', 0, 0, 'BEAN', '', '', null, '', 1, '', '', now(), now()
 	from generate_series($1::int, $2::int) n`, from, to)

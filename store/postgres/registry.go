@@ -27,15 +27,15 @@ func (s *Store) PutAddresses(ctx context.Context, regs []xxljob.Registration) er
 	list := lastOfEach(regs)
 	args := putArgs(list)
 	stored := 0
-	put := func(sql string) error {
+	put := func(q query) error {
 		stored = 0
-		return s.one(ctx, bounds{name: "put_addresses", lock: quickPatience}, statement{sql, args, func(pgx.Rows) error { stored++; return nil }})
+		return s.one(ctx, bounds{name: "put_addresses", lock: quickPatience}, q.by(args).into(func(pgx.Rows) error { stored++; return nil }))
 	}
 	err := put(s.sql.putAddresses)
 	if lockedOut(err) {
 		err = put(s.sql.putAddressesFree)
 	}
-	return failed(leftOut(err, len(list)-stored), "register %s", batchName(regs))
+	return failed(leftOut(err, len(list)-stored), "register %s", nameOf(regs))
 }
 
 // DropAddresses removes registrations of the given boot ids, or whatever theirs are
@@ -46,15 +46,15 @@ func (s *Store) DropAddresses(ctx context.Context, regs []xxljob.Registration) e
 	}
 	args := dropArgs(regs)
 	left := 0
-	drop := func(sql string) error {
+	drop := func(q query) error {
 		left = 0
-		return s.one(ctx, bounds{name: "drop_addresses", lock: quickPatience}, statement{sql, args, func(pgx.Rows) error { left++; return nil }})
+		return s.one(ctx, bounds{name: "drop_addresses", lock: quickPatience}, q.by(args).into(func(pgx.Rows) error { left++; return nil }))
 	}
 	err := drop(s.sql.dropAddresses)
 	if lockedOut(err) {
 		err = drop(s.sql.dropAddressesFree)
 	}
-	return failed(leftOut(err, left), "deregister %s", batchName(regs))
+	return failed(leftOut(err, left), "deregister %s", nameOf(regs))
 }
 
 // leftOut makes what was left out because of locks an error. A row that another
@@ -69,8 +69,8 @@ func leftOut(err error, n int) error {
 	return err
 }
 
-// batchName is what an error says of a batch.
-func batchName(regs []xxljob.Registration) string {
+// nameOf is what an error says of a batch.
+func nameOf(regs []xxljob.Registration) string {
 	if len(regs) == 1 {
 		return fmt.Sprintf("%q of %q", regs[0].Address, regs[0].App)
 	}
@@ -92,22 +92,22 @@ func byAddress(a, b xxljob.Registration) int {
 	return cmp.Or(strings.Compare(a.App, b.App), strings.Compare(a.Address, b.Address))
 }
 
-func putArgs(regs []xxljob.Registration) []any {
+func putArgs(regs []xxljob.Registration) named {
 	n := len(regs)
 	capabilities := make([]string, n)
 	for i := range regs {
 		capabilities[i] = arrayText(regs[i].Capabilities)
 	}
-	return append(dropArgs(regs), capabilities)
+	return append(dropArgs(regs), named{{"capabilities", capabilities}}...)
 }
 
-func dropArgs(regs []xxljob.Registration) []any {
+func dropArgs(regs []xxljob.Registration) named {
 	n := len(regs)
 	apps, addresses, boots := make([]string, n), make([]string, n), make([]string, n)
 	for i := range regs {
 		apps[i], addresses[i], boots[i] = regs[i].App, regs[i].Address, regs[i].BootID
 	}
-	return []any{apps, addresses, boots}
+	return named{{"apps", apps}, {"addresses", addresses}, {"boots", boots}}
 }
 
 // arrayText is a list in the form in which Postgres reads an array: the rows of a
@@ -130,7 +130,7 @@ func arrayText(list []string) string {
 // Addresses returns the registrations that were refreshed lately, in order.
 func (s *Store) Addresses(ctx context.Context, app string, maxAge time.Duration) ([]xxljob.Registration, error) {
 	var regs []xxljob.Registration
-	err := s.read(ctx, statement{s.sql.addresses, []any{app, maxAge.Microseconds()}, readRegistrations(&regs)})
+	err := s.read(ctx, s.sql.addresses.with(app, maxAge.Microseconds()).into(readRegistrations(&regs)))
 	return regs, failed(err, "addresses of %q", app)
 }
 
@@ -140,9 +140,11 @@ func (s *Store) Registrations(ctx context.Context, f xxljob.RegistrationFilter) 
 	if limit <= 0 {
 		limit = defaultLimit
 	}
-	st := statement{s.sql.registrations, []any{f.After, f.AfterAddress, limit}, nil}
+	st := s.sql.registrations.by(named{{"after", f.After}, {"after_address", f.AfterAddress}, {"limit", limit}})
 	if f.App != "" {
-		st = statement{s.sql.registrationsOf, []any{f.After, f.AfterAddress, limit, f.App}, nil}
+		st = s.sql.registrationsOf.by(named{
+			{"after", f.After}, {"after_address", f.AfterAddress}, {"limit", limit}, {"app", f.App},
+		})
 	}
 	var regs []xxljob.Registration
 	st.read = readRegistrations(&regs)
@@ -168,41 +170,43 @@ func readRegistrations(list *[]xxljob.Registration) result {
 // have locked, because it is being refreshed or for whatever reason, stays for the
 // next call.
 func (s *Store) ForgetAddresses(ctx context.Context, maxAge time.Duration) error {
-	err := s.one(ctx, bounds{name: "forget_addresses"}, statement{s.sql.forgetAddresses, []any{maxAge.Microseconds()}, nil})
+	err := s.one(ctx, bounds{name: "forget_addresses"}, s.sql.forgetAddresses.with(maxAge.Microseconds()))
 	return failed(err, "forget addresses")
 }
 
 // registryQueries are the statements of this file.
-type registryQueries struct {
-	putAddresses, putAddressesFree, dropAddresses, dropAddressesFree, addresses string
-	registrations, registrationsOf, forgetAddresses                             string
-}
-
+//
 // Rows of the registry are locked in order of their keys, whoever locks them. A
 // refresh changes no column of the one index, so on its half-full pages the new
 // version takes the place of one that is gone (HOT). An index on update_time would
 // be written with each refresh, some hundred times a second, to save one reading of
 // the table (100,000 rows are about 30 MB) an hour.
-func (q *registryQueries) write() {
+type registryQueries struct {
+	putAddresses, putAddressesFree, dropAddresses, dropAddressesFree, addresses,
+	registrations, registrationsOf, forgetAddresses query
+}
+
+func (q *registryQueries) define(sql template) {
 	const stamp = `date_trunc('milliseconds', clock_timestamp())`
 	put := func(head, only string) string {
 		return head + `insert into {{schema}}.xxl_job_registry (registry_group, registry_key, registry_value, boot_id, capabilities, update_time)
 	select 'EXECUTOR', b.app, b.address, b.boot, b.can::text[], ` + stamp + `
-	from unnest($1::text[], $2::text[], $3::text[], $4::text[]) with ordinality b(app, address, boot, can, ord)` + only + `
+	from unnest({{arg.apps}}::text[], {{arg.addresses}}::text[], {{arg.boots}}::text[], {{arg.capabilities}}::text[])
+		with ordinality b(app, address, boot, can, ord)` + only + `
 	order by b.ord
 	on conflict (registry_group, registry_key, registry_value) do update
 		set boot_id = excluded.boot_id, capabilities = excluded.capabilities, update_time = ` + stamp + `
 	returning 1`
 	}
 	// found are the rows of a batch that are there.
-	const found = ` from unnest($1::text[], $2::text[], $3::text[]) with ordinality b(app, address, boot, ord)
+	const found = ` from unnest({{arg.apps}}::text[], {{arg.addresses}}::text[], {{arg.boots}}::text[]) with ordinality b(app, address, boot, ord)
 	join {{schema}}.xxl_job_registry r on r.registry_group = 'EXECUTOR' and r.registry_key = b.app and r.registry_value = b.address`
 	const inOrder = ` order by r.registry_key, r.registry_value`
-	q.putAddresses = put("", "")
-	q.putAddressesFree = put(`with free as materialized (select b.ord`+found+inOrder+` for no key update of r skip locked),
+	q.putAddresses = sql(put("", ""))
+	q.putAddressesFree = sql(put(`with free as materialized (select b.ord`+found+inOrder+` for no key update of r skip locked),
 	locked as materialized (select b.ord`+found+` except select ord from free)
 	`, `
-	where b.ord <> all(array(select ord from locked))`)
+	where b.ord <> all(array(select ord from locked))`))
 	// The rows are locked first, since a delete locks in the order of its plan. It
 	// goes by their keys: of a row that was refreshed while it was waited for, the
 	// place that was read is that of a version that is gone.
@@ -213,18 +217,19 @@ func (q *registryQueries) write() {
 	}
 	const dropFound = `delete from {{schema}}.xxl_job_registry r using found
 	where r.registry_group = 'EXECUTOR' and r.registry_key = found.registry_key and r.registry_value = found.registry_value`
-	q.dropAddresses = drop("") + `
-	` + dropFound
-	q.dropAddressesFree = drop(` skip locked`) + `, dropped as (` + dropFound + `)
-	select b.ord` + matching + ` except select ord from found`
+	q.dropAddresses = sql(drop("") + `
+	` + dropFound)
+	q.dropAddressesFree = sql(drop(` skip locked`) + `, dropped as (` + dropFound + `)
+	select b.ord` + matching + ` except select ord from found`)
 	list := `select r.registry_key, r.registry_value, r.boot_id, r.capabilities, r.update_time from {{schema}}.xxl_job_registry r
 	where r.registry_group = 'EXECUTOR'`
-	q.addresses = list + ` and r.registry_key = $1 and r.update_time >= clock_timestamp() - $2::bigint::double precision * interval '1 microsecond'
-	order by r.registry_value`
-	q.registrations = list + ` and (r.registry_key, r.registry_value) > ($1::text, $2::text)` + inOrder + ` limit $3`
-	q.registrationsOf = list + ` and (r.registry_key, r.registry_value) > ($1::text, $2::text) and r.registry_key = $4` + inOrder + ` limit $3`
+	q.addresses = sql(list + ` and r.registry_key = $1 and r.update_time >= clock_timestamp() - $2::bigint::double precision * interval '1 microsecond'
+	order by r.registry_value`)
+	q.registrations = sql(list + ` and (r.registry_key, r.registry_value) > ({{arg.after}}::text, {{arg.after_address}}::text)` + inOrder + ` limit {{arg.limit}}`)
+	q.registrationsOf = sql(list + ` and (r.registry_key, r.registry_value) > ({{arg.after}}::text, {{arg.after_address}}::text)
+	and r.registry_key = {{arg.app}}` + inOrder + ` limit {{arg.limit}}`)
 	// All of the table is read, and not by way of the index, which would be slower.
-	q.forgetAddresses = `delete from {{schema}}.xxl_job_registry r where r.ctid = any(array(
+	q.forgetAddresses = sql(`delete from {{schema}}.xxl_job_registry r where r.ctid = any(array(
 		select p.ctid from {{schema}}.xxl_job_registry p where p.registry_group || '' = 'EXECUTOR'
-		and p.update_time < clock_timestamp() - $1::bigint::double precision * interval '1 microsecond' for update skip locked))`
+		and p.update_time < clock_timestamp() - $1::bigint::double precision * interval '1 microsecond' for update skip locked))`)
 }

@@ -11,14 +11,58 @@ import (
 	"github.com/xxljob/xxljob"
 )
 
-// runColumns are the columns of a run in the order in which runRow reads them,
-// each behind the alias l.
-const runColumns = `l.id, l.job_id, l.app_name, l.shard, l.trigger_id, l.parent_id, l.attempt, l.trigger_type,
-	l.scheduled_time, l.state, l.executor_sharding_param, l.executor_param, l.param_set, l.address_list,
-	l.executor_fail_retry_count, l.plan_epoch, l.job_version, l.executor_handler, l.executor_block_strategy,
-	l.executor_address, l.start_owner, l.start_token, l.kill_reason, l.add_time, l.trigger_time, l.taken_time,
-	l.handle_time, l.trigger_msg, l.handle_msg, l.no_retry, l.alarm_status, l.first_time, l.last_time,
-	l.instants, l.reason, l.executor_boot_id, l.late_noted`
+// runFields are the columns of a run, and where a runRow reads each.
+var runFields = []struct {
+	column string
+	dest   func(*runRow) any
+}{
+	{"id", func(r *runRow) any { return &r.run.ID }},
+	{"job_id", func(r *runRow) any { return &r.run.JobID }},
+	{"app_name", func(r *runRow) any { return &r.app }},
+	{"shard", func(r *runRow) any { return &r.run.Shard }},
+	{"trigger_id", func(r *runRow) any { return &r.trigger }},
+	{"parent_id", func(r *runRow) any { return &r.parent }},
+	{"attempt", func(r *runRow) any { return &r.attempt }},
+	{"trigger_type", func(r *runRow) any { return &r.kind }},
+	{"scheduled_time", func(r *runRow) any { return &r.scheduled }},
+	{"state", func(r *runRow) any { return &r.state }},
+	{"executor_sharding_param", func(r *runRow) any { return &r.sharding }},
+	{"executor_param", func(r *runRow) any { return &r.param }},
+	{"param_set", func(r *runRow) any { return &r.paramSet }},
+	{"address_list", func(r *runRow) any { return &r.addresses }},
+	{"executor_fail_retry_count", func(r *runRow) any { return &r.run.Retries }},
+	{"plan_epoch", func(r *runRow) any { return &r.epoch }},
+	{"job_version", func(r *runRow) any { return &r.version }},
+	{"executor_handler", func(r *runRow) any { return &r.handler }},
+	{"executor_block_strategy", func(r *runRow) any { return &r.block }},
+	{"executor_address", func(r *runRow) any { return &r.address }},
+	{"start_owner", func(r *runRow) any { return &r.owner }},
+	{"start_token", func(r *runRow) any { return &r.token }},
+	{"kill_reason", func(r *runRow) any { return &r.kill }},
+	{"add_time", func(r *runRow) any { return &r.created }},
+	{"trigger_time", func(r *runRow) any { return &r.started }},
+	{"taken_time", func(r *runRow) any { return &r.taken }},
+	{"handle_time", func(r *runRow) any { return &r.ended }},
+	{"trigger_msg", func(r *runRow) any { return &r.message }},
+	{"handle_msg", func(r *runRow) any { return &r.handle }},
+	{"no_retry", func(r *runRow) any { return &r.noRetry }},
+	{"alarm_status", func(r *runRow) any { return &r.run.AlarmStatus }},
+	{"first_time", func(r *runRow) any { return &r.first }},
+	{"last_time", func(r *runRow) any { return &r.last }},
+	{"instants", func(r *runRow) any { return &r.instants }},
+	{"reason", func(r *runRow) any { return &r.why }},
+	{"executor_boot_id", func(r *runRow) any { return &r.boot }},
+	{"late_noted", func(r *runRow) any { return &r.lateNoted }},
+}
+
+// runColumns are these columns, each behind the alias l.
+var runColumns = func() string {
+	list := make([]string, len(runFields))
+	for i, f := range runFields {
+		list[i] = "l." + f.column
+	}
+	return strings.Join(list, ", ")
+}()
 
 // runRow is a row of xxl_job_log as it is read.
 type runRow struct {
@@ -53,14 +97,10 @@ func (r *repeated) ScanBytes(b []byte) error {
 // the later ones say the same.
 func (r *runRow) scan(rows pgx.Rows, more ...any) (xxljob.Run, error) {
 	if r.dest == nil {
-		r.dest = append(more[:len(more):len(more)],
-			&r.run.ID, &r.run.JobID, &r.app, &r.run.Shard, &r.trigger, &r.parent, &r.attempt, &r.kind,
-			&r.scheduled, &r.state, &r.sharding, &r.param, &r.paramSet, &r.addresses,
-			&r.run.Retries, &r.epoch, &r.version, &r.handler, &r.block,
-			&r.address, &r.owner, &r.token, &r.kill, &r.created, &r.started, &r.taken,
-			&r.ended, &r.message, &r.handle, &r.noRetry, &r.run.AlarmStatus, &r.first, &r.last,
-			&r.instants, &r.why, &r.boot, &r.lateNoted,
-		)
+		r.dest = append(make([]any, 0, len(more)+len(runFields)), more...)
+		for _, f := range runFields {
+			r.dest = append(r.dest, f.dest(r))
+		}
 	}
 	r.addresses = nil
 	if err := rows.Scan(r.dest...); err != nil {

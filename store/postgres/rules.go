@@ -40,17 +40,17 @@ func (s *Store) arm(ctx context.Context, t *tx, ended []runEnd, jobs []int64) (a
 	ids, ends := endsOf(ended)
 	lo, hi := wideRange()
 	err = t.do(ctx,
-		statement{s.sql.now, nil, scanInto(&done.now)},
-		statement{s.sql.lockIdle, []any{idle}, nil},
-		statement{s.sql.rearm, []any{idle, ids, ends}, done.readRearmed},
-		statement{s.sql.finishNext, []any{idle, lo, hi}, done.readStopped})
+		s.sql.now.with().into(scanInto(&done.now)),
+		s.sql.lockIdle.with(idle),
+		s.sql.rearm.by(named{{"jobs", idle}, {"runs", ids}, {"ends", ends}}).into(done.readRearmed),
+		s.sql.finishNext.by(named{{"jobs", idle}, {"lo", lo}, {"hi", hi}}).into(done.readStopped))
 	if err != nil || len(done.stopped) == 0 {
 		return done, err
 	}
 	done.now = done.now.UTC()
 	return done, t.do(ctx,
-		statement{s.sql.finishJob, []any{done.stopped, xxljob.StopFinished}, nil},
-		statement{s.sql.noteStops, []any{done.stopped, xxljob.Actor(ctx)}, nil})
+		s.sql.finishJob.with(done.stopped, xxljob.StopFinished),
+		s.sql.noteStops.with(done.stopped, xxljob.Actor(ctx)))
 }
 
 // idleJobs are those of the jobs that are enabled and have no next instant. Most
@@ -64,7 +64,7 @@ func (s *Store) idleJobs(ctx context.Context, t *tx, ended []runEnd, jobs []int6
 	if len(jobs) == 0 {
 		return nil, nil
 	}
-	err = t.do(ctx, statement{s.sql.idleJobs, []any{jobs}, readIDs(&idle)})
+	err = t.do(ctx, s.sql.idleJobs.with(jobs).into(readIDs(&idle)))
 	return idle, err
 }
 
@@ -131,10 +131,12 @@ func (s *Store) Sweep(ctx context.Context, shards []xxljob.Shard) error {
 		done = arming{}
 		ids, epochs := fenceArgs(shards)
 		var idle []int64
-		if err := t.do(ctx, statement{s.sql.sweepIdle, []any{ids, epochs}, readIDs(&idle)}); err != nil || len(idle) == 0 {
+		if err := t.do(ctx, s.sql.sweepIdle.by(named{
+			{"shards", ids}, {"epochs", epochs},
+		}).into(readIDs(&idle))); err != nil || len(idle) == 0 {
 			return err
 		}
-		if err := t.do(ctx, statement{s.sql.sweepRearm, []any{idle}, done.readRearmed}); err != nil {
+		if err := t.do(ctx, s.sql.sweepRearm.with(idle).into(done.readRearmed)); err != nil {
 			return err
 		}
 		armed, err := s.arm(ctx, t, nil, idle)
@@ -166,39 +168,40 @@ func conflict(want, got int64) error {
 
 // ruleQueries are the statements of this file.
 type ruleQueries struct {
-	idleJobs, lockIdle, lockIdleFree, rearm, finishNext, finishJob, noteStops, sweepIdle string
-	sweepRearm                                                                           string
+	idleJobs, lockIdle, lockIdleFree, rearm, finishNext, finishJob, noteStops, sweepIdle,
+	sweepRearm query
 }
 
-func (q *ruleQueries) write() {
-	q.idleJobs = `select n.job_id from {{schema}}.xxl_job_next n
-	where n.job_id = any($1::int[]) and n.trigger_next_time = 0 and (n.trigger_status = 1 and not n.manual or n.wait_run <> 0)`
-	q.lockIdle = `select n.job_id from {{schema}}.xxl_job_next n where n.job_id = any($1::int[]) order by n.job_id for no key update`
-	q.lockIdleFree = q.lockIdle + ` skip locked`
+func (q *ruleQueries) define(sql template) {
+	q.idleJobs = sql(`select n.job_id from {{schema}}.xxl_job_next n
+	where n.job_id = any($1::int[]) and n.trigger_next_time = 0 and (n.trigger_status = {{status.enabled}} and not n.manual or n.wait_run <> 0)`)
+	lock := `select n.job_id from {{schema}}.xxl_job_next n where n.job_id = any($1::int[]) order by n.job_id for no key update`
+	q.lockIdle = sql(lock)
+	q.lockIdleFree = sql(lock + ` skip locked`)
 	// Not a join: the planner expects few runs and would compare each with each job.
-	q.rearm = `update {{schema}}.xxl_job_next n set wait_run = 0,
-	trigger_next_time = case when n.delay > 0 then ($3::bigint[])[pg_catalog.array_position($2::bigint[], n.wait_run)] + n.delay else 0 end
-	where n.job_id = any($1::int[]) and n.trigger_next_time = 0 and n.wait_run <> 0 and n.wait_run = any($2)
-	returning n.shard, n.trigger_next_time`
-	q.finishNext = `update {{schema}}.xxl_job_next n set trigger_status = 0
-	where n.job_id = any($1::int[]) and n.trigger_status = 1 and n.trigger_next_time = 0 and n.wait_run = 0 and not n.manual
+	q.rearm = sql(`update {{schema}}.xxl_job_next n set wait_run = 0,
+	trigger_next_time = case when n.delay > 0 then ({{arg.ends}}::bigint[])[pg_catalog.array_position({{arg.runs}}::bigint[], n.wait_run)] + n.delay else 0 end
+	where n.job_id = any({{arg.jobs}}::int[]) and n.trigger_next_time = 0 and n.wait_run <> 0 and n.wait_run = any({{arg.runs}})
+	returning n.shard, n.trigger_next_time`)
+	q.finishNext = sql(`update {{schema}}.xxl_job_next n set trigger_status = {{status.stopped}}
+	where n.job_id = any({{arg.jobs}}::int[]) and n.trigger_status = {{status.enabled}} and n.trigger_next_time = 0 and n.wait_run = 0 and not n.manual
 	and not exists (select from {{schema}}.xxl_job_log l where l.job_id = n.job_id and l.state = {{state.planned}}
-		and l.id between $2 and $3 and l.trigger_type in ({{born}}))
+		and l.id between {{arg.lo}} and {{arg.hi}} and l.trigger_type in ({{born}}))
 	and not exists (select from {{schema}}.xxl_job_log l where l.shard = n.shard and l.job_id = n.job_id and l.state in ({{state.started}}, {{state.dispatched}})
-		and l.id between $2 and $3 and l.trigger_type in ({{born}}))
-	returning n.job_id`
-	q.finishJob = `update {{schema}}.xxl_job_info set trigger_status = 0, stop_reason = $2, update_time = {{now}} where id = any($1::int[])`
-	q.noteStops = `insert into {{schema}}.xxl_job_change (job_id, version, at, actor, verb)
-	select i.id, i.version, {{now}}, $2, 'stop' from {{schema}}.xxl_job_info i where i.id = any($1::int[]) order by i.id`
-	q.sweepIdle = `with ` + fence("$1", "$2", "") + `
+		and l.id between {{arg.lo}} and {{arg.hi}} and l.trigger_type in ({{born}}))
+	returning n.job_id`)
+	q.finishJob = sql(`update {{schema}}.xxl_job_info set trigger_status = {{status.stopped}}, stop_reason = $2, update_time = {{now}} where id = any($1::int[])`)
+	q.noteStops = sql(`insert into {{schema}}.xxl_job_change (job_id, version, at, actor, verb)
+	select i.id, i.version, {{now}}, $2, 'stop' from {{schema}}.xxl_job_info i where i.id = any($1::int[]) order by i.id`)
+	q.sweepIdle = sql(`with ` + fence("") + `
 	select n.job_id from {{schema}}.xxl_job_next n join fence on fence.shard = n.shard
-	where n.trigger_next_time = 0 and (n.trigger_status = 1 and not n.manual or n.wait_run <> 0) order by n.job_id for no key update of n`
+	where n.trigger_next_time = 0 and (n.trigger_status = {{status.enabled}} and not n.manual or n.wait_run <> 0) order by n.job_id for no key update of n`)
 	// A run that is waited for is mostly there; where it is not, the time of the
 	// sweep stands for its end.
-	q.sweepRearm = `update {{schema}}.xxl_job_next n set wait_run = 0,
+	q.sweepRearm = sql(`update {{schema}}.xxl_job_next n set wait_run = 0,
 	trigger_next_time = case when n.delay = 0 then 0 else n.delay + ` + milliseconds(`coalesce(
 		(select l.handle_time from {{schema}}.xxl_job_log l where l.id = n.wait_run), {{now}})`) + ` end
 	where n.job_id = any($1::int[]) and n.wait_run <> 0
 	and coalesce((select l.state > {{state.dispatched}} from {{schema}}.xxl_job_log l where l.id = n.wait_run), true)
-	returning n.shard, n.trigger_next_time`
+	returning n.shard, n.trigger_next_time`)
 }

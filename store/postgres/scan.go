@@ -30,9 +30,13 @@ func (s *Store) scan(ctx context.Context, q xxljob.ScanQuery) (xxljob.ScanResult
 	var due []dueJob
 	var next nextTime
 	err := s.read(ctx,
-		statement{s.sql.scanJobs, []any{shards, from, before, max(q.Jobs, 0)}, readDue(&due)},
-		statement{s.sql.scanRuns, scanRunsArgs.values(named{"shards": shards, "before": before, "limit": max(q.Runs, 0), "lo": lo, "hi": hi}), readRuns(&res.Runs)},
-		statement{s.sql.next, []any{shards, before, lo, hi}, next.read})
+		s.sql.scanJobs.by(named{
+			{"shards", shards}, {"from", from}, {"to", before}, {"limit", max(q.Jobs, 0)},
+		}).into(readDue(&due)),
+		s.sql.scanRuns.by(named{
+			{"shards", shards}, {"before", before}, {"limit", max(q.Runs, 0)}, {"lo", lo}, {"hi", hi},
+		}).into(readRuns(&res.Runs)),
+		s.sql.next.by(named{{"shards", shards}, {"after", before}, {"lo", lo}, {"hi", hi}}).into(next.read))
 	if err != nil {
 		return xxljob.ScanResult{}, err
 	}
@@ -93,12 +97,14 @@ func (s *Store) loadRuns(ctx context.Context, shards []xxljob.Shard, runs []xxlj
 	lo, hi := rangeOf(ids)
 	in, epochs := fenceArgs(shards)
 	stamped := make(map[int64]int64, len(ids))
-	err := s.one(ctx, bounds{name: "stamp", lock: quickPatience}, statement{s.sql.stamp, stampArgs.values(named{"shards": in, "epochs": epochs, "ids": ids, "lo": lo, "hi": hi}), func(rows pgx.Rows) error {
+	err := s.one(ctx, bounds{name: "stamp", lock: quickPatience}, s.sql.stamp.by(named{
+		{"shards", in}, {"epochs", epochs}, {"runs", ids}, {"lo", lo}, {"hi", hi},
+	}).into(func(rows pgx.Rows) error {
 		var id, epoch int64
 		err := rows.Scan(&id, &epoch)
 		stamped[id] = epoch
 		return err
-	}})
+	}))
 	for i := range runs {
 		runs[i].PlanEpoch = stamped[runs[i].ID]
 	}
@@ -184,146 +190,6 @@ func (r *region) reach(at time.Time) {
 	r.start = min(r.start, milli(at))
 }
 
-// definitions are jobs as they were read, by version: a definition does not
-// change within a version.
-type definitions struct {
-	mu    sync.Mutex
-	jobs  map[int64]xxljob.Job // guarded by mu
-	texts map[string]string    // guarded by mu: one of each text that jobs have in common
-}
-
-// maxDefinitions bounds them.
-const maxDefinitions = 200_000
-
-// fetch reads the definitions that are not known.
-func (c *definitions) fetch(ctx context.Context, s *Store, due []dueJob) error {
-	c.mu.Lock()
-	var missing []int64
-	for _, d := range due {
-		if job, ok := c.jobs[d.id]; !ok || job.Version != d.version {
-			missing = append(missing, d.id)
-		}
-	}
-	c.mu.Unlock()
-	if len(missing) == 0 {
-		return nil
-	}
-	var found []xxljob.Job
-	err := s.read(ctx, statement{s.sql.definitions, []any{missing}, func(rows pgx.Rows) error {
-		var row jobRow
-		if err := rows.Scan(row.definition()...); err != nil {
-			return err
-		}
-		found = append(found, row.value())
-		return nil
-	}})
-	if err != nil {
-		return err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.jobs == nil || len(c.jobs)+len(found) > maxDefinitions {
-		c.jobs = make(map[int64]xxljob.Job, len(found))
-	}
-	for _, job := range found {
-		c.share(&job)
-		c.jobs[job.ID] = job
-	}
-	return nil
-}
-
-// share makes equal texts of different jobs one: most jobs have most of them in
-// common, and a hundred thousand definitions are a lot for the collector to visit.
-func (c *definitions) share(job *xxljob.Job) {
-	if c.texts == nil || len(c.texts) > maxTexts {
-		c.texts = map[string]string{}
-	}
-	for _, text := range []*string{&job.App, &job.Author, &job.AlarmEmail, (*string)(&job.Schedule.Type), &job.Schedule.Conf,
-		&job.Schedule.Zone, (*string)(&job.Misfire), (*string)(&job.CatchUp), &job.Route, &job.Handler, &job.Param, &job.Block,
-		&job.GlueType, &job.GlueSource, &job.GlueRemark} {
-		if len(*text) > maxText {
-			continue
-		}
-		if same, ok := c.texts[*text]; ok {
-			*text = same
-		} else {
-			c.texts[*text] = *text
-		}
-	}
-}
-
-// Bounds of the texts that are shared.
-const (
-	maxTexts = 10_000
-	maxText  = 256
-)
-
-func (c *definitions) get(d dueJob) (xxljob.Job, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	job, ok := c.jobs[d.id]
-	job.Children = append([]int64(nil), job.Children...)
-	return job, ok && job.Version == d.version
-}
-
-// backlogs are the numbers of runs that are due and wait, by job, counted once a
-// second at most.
-type backlogs struct {
-	mu      sync.Mutex
-	counted time.Time     // guarded by mu
-	of      []int16       // guarded by mu
-	n       map[int64]int // guarded by mu
-	from    int64         // guarded by mu: where the next count begins
-	wholly  time.Time     // guarded by mu: when all were counted
-}
-
-const (
-	backlogEvery = time.Second
-	// backlogLate is how long a run has to be due to count: in a healthy system
-	// there is none, and the count costs nothing.
-	backlogLate = 2 * time.Second
-)
-
-// get counts from where the earliest one was found the last time: before that lie
-// entries of runs that were started, until they are vacuumed. Once a minute it
-// counts all, for a run may have been put back.
-func (b *backlogs) get(ctx context.Context, s *Store, shards []int16) (map[int64]int, error) {
-	b.mu.Lock()
-	fresh := time.Since(b.counted) < backlogEvery && slices.Equal(b.of, shards)
-	n, from := b.n, b.from
-	began := time.Now()
-	whole := began.Sub(b.wholly) > regionWhole || !slices.Equal(b.of, shards)
-	b.mu.Unlock()
-	if fresh {
-		return n, nil
-	}
-	if whole {
-		from = 0
-	}
-	to := milli(s.estimate().Add(-backlogLate))
-	first := to
-	lo, hi := s.openRange()
-	n = map[int64]int{}
-	err := s.read(ctx, statement{s.sql.backlog, backlogArgs.values(named{"shards": shards, "from": from, "to": to, "lo": lo, "hi": hi}), func(rows pgx.Rows) error {
-		var job, count, earliest int64
-		err := rows.Scan(&job, &count, &earliest)
-		n[job] = int(count)
-		first = min(first, earliest)
-		return err
-	}})
-	if err != nil {
-		return nil, err
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.counted, b.of, b.n = began, slices.Clone(shards), n
-	b.from = first - regionMargin.Milliseconds()
-	if whole {
-		b.wholly = began
-	}
-	return n, nil
-}
-
 // Planned returns a page of planned runs.
 func (s *Store) Planned(ctx context.Context, q xxljob.PlannedQuery) ([]xxljob.Run, error) {
 	shards, _ := fenceArgs(q.Shards)
@@ -332,59 +198,47 @@ func (s *Store) Planned(ctx context.Context, q xxljob.PlannedQuery) ([]xxljob.Ru
 	}
 	lo, hi := s.openRange()
 	var runs []xxljob.Run
-	err := s.read(ctx, statement{s.sql.planned, plannedArgs.values(named{
-		"shards": shards, "before": milli(stored(q.Before)), "after": milli(q.After), "after_id": q.AfterID, "limit": q.Limit, "lo": lo, "hi": hi, "app": q.App,
-	}), readRuns(&runs)})
+	err := s.read(ctx, s.sql.planned.by(named{
+		{"shards", shards}, {"before", milli(stored(q.Before))}, {"after", milli(q.After)}, {"after_run", q.AfterID},
+		{"limit", q.Limit}, {"lo", lo}, {"hi", hi}, {"app", q.App},
+	}).into(readRuns(&runs)))
 	return runs, failed(err, "read planned runs")
 }
 
-// scanRunsArgs are those of a scan for planned runs.
-var scanRunsArgs = argumentsOf("shards before limit lo hi")
-
-// stampArgs are those of the stamping of what a scan returns.
-var stampArgs = argumentsOf("shards epochs ids lo hi")
-
-// backlogArgs are those of the counting of planned runs.
-var backlogArgs = argumentsOf("shards from to lo hi")
-
-// plannedArgs are those of the reading of planned runs.
-var plannedArgs = argumentsOf("shards before after after_id limit lo hi app")
-
 // scanQueries are the statements of this file.
 type scanQueries struct {
-	definitions, scanJobs, scanRuns, next, stamp, backlog, planned string
+	scanJobs, scanRuns, next, stamp, planned query
 }
 
-func (q *scanQueries) write() {
-	q.definitions = `select ` + definitionColumns + ` from {{schema}}.xxl_job_info i where i.id = any($1::int[])`
+func (q *scanQueries) define(sql template) {
 	// The subqueries hide the times from the planner. It would see that nothing is
 	// due, and plan each scan of many jobs anew, which takes longer than the scan.
-	q.scanJobs = `select n.job_id, n.version, n.trigger_next_time, n.trigger_last_time from {{schema}}.xxl_job_next n
-	where n.trigger_status = 1 and n.trigger_next_time > 0 and n.trigger_next_time between (select $2::bigint) and (select $3::bigint) and n.shard = any($1::smallint[])
-	order by n.trigger_next_time, n.shard, n.job_id + 0 limit (select $4::bigint)`
-	q.scanRuns = scanRunsArgs.in(`select {{run}} from {{schema}}.xxl_job_log l
-	where l.state = {{state.planned}} and l.plan_epoch is null and l.scheduled_time <= {{arg.before}} and l.shard = any({{arg.shards}}::smallint[]) and l.id between {{arg.lo}} and {{arg.hi}}
+	q.scanJobs = sql(`select n.job_id, n.version, n.trigger_next_time, n.trigger_last_time from {{schema}}.xxl_job_next n
+	where n.trigger_status = {{status.enabled}} and n.trigger_next_time > 0
+		and n.trigger_next_time between (select {{arg.from}}::bigint) and (select {{arg.to}}::bigint) and n.shard = any({{arg.shards}}::smallint[])
+	order by n.trigger_next_time, n.shard, n.job_id + 0 limit (select {{arg.limit}}::bigint)`)
+	q.scanRuns = sql(`select {{run}} from {{schema}}.xxl_job_log l
+	where l.state = {{state.planned}} and l.plan_epoch is null and l.scheduled_time <= {{arg.before}} and l.shard = any({{arg.shards}}::smallint[])
+		and l.id between {{arg.lo}} and {{arg.hi}}
 	order by l.scheduled_time, l.id limit {{arg.limit}}`)
-	q.next = `(select n.trigger_next_time from {{schema}}.xxl_job_next n
-	where n.trigger_status = 1 and n.trigger_next_time > 0 and n.trigger_next_time > $2 and n.shard = any($1::smallint[])
+	q.next = sql(`(select n.trigger_next_time from {{schema}}.xxl_job_next n
+	where n.trigger_status = {{status.enabled}} and n.trigger_next_time > 0 and n.trigger_next_time > {{arg.after}} and n.shard = any({{arg.shards}}::smallint[])
 	order by n.trigger_next_time limit 1)
 	union all
 	(select l.scheduled_time from {{schema}}.xxl_job_log l
-	where l.state = {{state.planned}} and l.plan_epoch is null and l.scheduled_time > $2 and l.shard = any($1::smallint[]) and l.id between $3 and $4
-	order by l.scheduled_time limit 1)`
+	where l.state = {{state.planned}} and l.plan_epoch is null and l.scheduled_time > {{arg.after}} and l.shard = any({{arg.shards}}::smallint[])
+		and l.id between {{arg.lo}} and {{arg.hi}}
+	order by l.scheduled_time limit 1)`)
 	// What a scan returns is the owner's from here on, or it would be returned
 	// without end.
-	q.stamp = stampArgs.in(`with ` + fence("{{arg.shards}}", "{{arg.epochs}}", "skip locked") + `
+	q.stamp = sql(`with ` + fence("skip locked") + `
 	update {{schema}}.xxl_job_log l set plan_epoch = (select fence.epoch from fence where fence.shard = l.shard)
-	where l.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.id = any({{arg.ids}}::bigint[]) and p.id between {{arg.lo}} and {{arg.hi}}
+	where l.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.id = any({{arg.runs}}::bigint[]) and p.id between {{arg.lo}} and {{arg.hi}}
 		and p.state + 0 = {{state.planned}} and p.plan_epoch is null order by p.id for no key update skip locked))
 	and l.id between {{arg.lo}} and {{arg.hi}} and l.shard + 0 = any(array(select shard from fence))
 	returning l.id, l.plan_epoch`)
-	q.backlog = backlogArgs.in(`select l.job_id, count(*), min(l.scheduled_time) from {{schema}}.xxl_job_log l
-	where l.state = {{state.planned}} and l.scheduled_time between {{arg.from}} and {{arg.to}} and l.shard = any({{arg.shards}}::smallint[]) and l.id between {{arg.lo}} and {{arg.hi}}
-	group by l.job_id`)
-	q.planned = plannedArgs.in(`select {{run}} from {{schema}}.xxl_job_log l
-	where l.state = {{state.planned}} and l.scheduled_time <= {{arg.before}} and (l.scheduled_time, l.id) > ({{arg.after}}::bigint, {{arg.after_id}}::bigint)
+	q.planned = sql(`select {{run}} from {{schema}}.xxl_job_log l
+	where l.state = {{state.planned}} and l.scheduled_time <= {{arg.before}} and (l.scheduled_time, l.id) > ({{arg.after}}::bigint, {{arg.after_run}}::bigint)
 	and l.shard = any({{arg.shards}}::smallint[]) and l.id between {{arg.lo}} and {{arg.hi}} and ({{arg.app}} = '' or l.app_name = {{arg.app}})
 	order by l.scheduled_time, l.id limit {{arg.limit}}`)
 }

@@ -33,12 +33,12 @@ func (x *serials) take(ctx context.Context, s *Store, shards []xxljob.Shard) err
 	lo, hi := s.openRange()
 	ids, _ := fenceArgs(shards)
 	runs := map[int64]int64{}
-	err := s.read(ctx, statement{s.sql.startedJobs, []any{ids, lo, hi}, func(rows pgx.Rows) error {
+	err := s.read(ctx, s.sql.startedJobs.by(named{{"shards", ids}, {"lo", lo}, {"hi", hi}}).into(func(rows pgx.Rows) error {
 		var run, job int64
 		err := rows.Scan(&run, &job)
 		runs[run] = job
 		return err
-	}})
+	}))
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.known == nil || len(x.started) > maxSerials {
@@ -115,9 +115,10 @@ func (x *serials) ended(runs []xxljob.Run) {
 
 // serialQueries are the statements of this file.
 type serialQueries struct {
-	startedJobs string
+	startedJobs query
 }
 
-func (q *serialQueries) write() {
-	q.startedJobs = `select l.id, l.job_id from {{schema}}.xxl_job_log l where l.shard = any($1::smallint[]) and l.state in ({{state.started}}, {{state.dispatched}}) and l.id between $2 and $3`
+func (q *serialQueries) define(sql template) {
+	q.startedJobs = sql(`select l.id, l.job_id from {{schema}}.xxl_job_log l where l.shard = any({{arg.shards}}::smallint[])
+	and l.state in ({{state.started}}, {{state.dispatched}}) and l.id between {{arg.lo}} and {{arg.hi}}`)
 }

@@ -77,17 +77,17 @@ func (s *Store) settle(ctx context.Context, t *tx, part verdictPart, changed *[]
 	args := settleArgs(part.verdicts)
 	switch part.to {
 	case xxljob.StateLost:
-		return t.do(ctx, statement{s.sql.settleLost, args, readRuns(changed)})
+		return t.do(ctx, s.sql.settleLost.by(args).into(readRuns(changed)))
 	case xxljob.StateStarted:
-		return t.do(ctx, statement{s.sql.settleAdopt, args, readRuns(changed)})
+		return t.do(ctx, s.sql.settleAdopt.by(args).into(readRuns(changed)))
 	}
 	return t.do(ctx,
-		statement{s.sql.settleKill, args, readRuns(changed)},
-		statement{s.sql.settleCancel, args, readRuns(changed)},
-		statement{s.sql.settleBack, args, readRuns(changed)})
+		s.sql.settleKill.by(args).into(readRuns(changed)),
+		s.sql.settleCancel.by(args).into(readRuns(changed)),
+		s.sql.settleBack.by(args).into(readRuns(changed)))
 }
 
-func settleArgs(verdicts []xxljob.Verdict) []any {
+func settleArgs(verdicts []xxljob.Verdict) named {
 	var shards []xxljob.Shard
 	seen := map[xxljob.Shard]bool{}
 	n := len(verdicts)
@@ -103,10 +103,11 @@ func settleArgs(verdicts []xxljob.Verdict) []any {
 		messages[i], newOwners[i], newTokens[i] = v.Msg, v.NewOwner, v.NewToken
 	}
 	ids16, epochs := fenceArgs(shards)
-	return settleArguments.values(named{
-		"shards": ids16, "epochs": epochs, "ids": ids, "run_shards": in, "owners": owners, "tokens": tokens, "taken": taken,
-		"messages": messages, "new_owners": newOwners, "new_tokens": newTokens,
-	})
+	return named{
+		{"shards", ids16}, {"epochs", epochs},
+		{"runs", ids}, {"run_shards", in}, {"owners", owners}, {"tokens", tokens}, {"taken", taken},
+		{"messages", messages}, {"new_owners", newOwners}, {"new_tokens", newTokens},
+	}
 }
 
 // tellSettled passes on what became of the runs.
@@ -129,33 +130,32 @@ func (s *Store) tellSettled(changed []xxljob.Run) {
 }
 
 // settled is the compare of a verdict's compare-and-set.
-const settled = `from unnest({{arg.ids}}::bigint[], {{arg.run_shards}}::smallint[], {{arg.owners}}::text[], {{arg.tokens}}::bigint[], {{arg.taken}}::boolean[], {{arg.messages}}::text[], {{arg.new_owners}}::text[], {{arg.new_tokens}}::bigint[])
+const settled = `from unnest({{arg.runs}}::bigint[], {{arg.run_shards}}::smallint[], {{arg.owners}}::text[],
+	{{arg.tokens}}::bigint[], {{arg.taken}}::boolean[], {{arg.messages}}::text[], {{arg.new_owners}}::text[], {{arg.new_tokens}}::bigint[])
 		v(id, shard, owner, token, taken, msg, new_owner, new_token)
 	join fence on fence.shard = v.shard
 	where l.id = v.id and l.shard + 0 = v.shard and l.state + 0 = {{state.started}} and l.start_token = v.token
 	and coalesce(l.start_owner, substr(l.executor_address, 9)) = v.owner
 	and (l.taken_time is not null) = v.taken`
 
-// settleArguments are those of verdicts.
-var settleArguments = argumentsOf("shards epochs ids run_shards owners tokens taken messages new_owners new_tokens")
-
 // settleQueries are the statements of this file.
 type settleQueries struct {
-	settleLost, settleAdopt, settleKill, settleCancel, settleBack string
+	settleLost, settleAdopt, settleKill, settleCancel, settleBack query
 }
 
-func (q *settleQueries) write() {
-	head := `with ` + fence("{{arg.shards}}", "{{arg.epochs}}", "") + `
+func (q *settleQueries) define(sql template) {
+	head := `with ` + fence("") + `
 	update {{schema}}.xxl_job_log l set trigger_msg = ` + say("v.msg") + `, `
 	tail := ` returning {{run}}`
-	q.settleLost = settleArguments.in(head + `state = {{state.lost}}, handle_time = {{now}}, inbox = null ` + settled + tail)
-	q.settleAdopt = settleArguments.in(head + `start_owner = v.new_owner, start_token = v.new_token ` + settled + tail)
-	q.settleKill = settleArguments.in(head + `state = {{state.killed}}, handle_time = {{now}}, inbox = null ` + settled + ` and l.kill_reason is not null` + tail)
-	q.settleCancel = settleArguments.in(head + `state = {{state.cancelled}}, alarm_status = 1, handle_time = {{now}}, inbox = null,
+	q.settleLost = sql(head + `state = {{state.lost}}, handle_time = {{now}}, inbox = null ` + settled + tail)
+	q.settleAdopt = sql(head + `start_owner = v.new_owner, start_token = v.new_token ` + settled + tail)
+	q.settleKill = sql(head + `state = {{state.killed}}, handle_time = {{now}}, inbox = null ` + settled + ` and l.kill_reason is not null` + tail)
+	q.settleCancel = sql(head + `state = {{state.cancelled}}, alarm_status = {{alarm.none}}, handle_time = {{now}}, inbox = null,
 		reason = case when exists (select from {{schema}}.xxl_job_info i where i.id = l.job_id) then 'stop' else 'remove' end ` + settled + `
 	and not exists (select from {{schema}}.xxl_job_info i where i.id = l.job_id and i.shard = l.shard
-		and (i.trigger_status = 1 or l.trigger_type not in ({{born}})))` + tail)
-	q.settleBack = settleArguments.in(head + `state = {{state.planned}}, plan_epoch = null, start_owner = null, start_token = null, executor_address = null, executor_boot_id = null,
+		and (i.trigger_status = {{status.enabled}} or l.trigger_type not in ({{born}})))` + tail)
+	q.settleBack = sql(head + `state = {{state.planned}}, plan_epoch = null, start_owner = null, start_token = null,
+		executor_address = null, executor_boot_id = null,
 		job_version = null, executor_handler = null, executor_block_strategy = null, inbox = null,
 		executor_param = case when l.param_set then l.executor_param end, trigger_time = null, taken_time = null ` + settled + tail)
 }

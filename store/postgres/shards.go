@@ -27,12 +27,12 @@ func (s *Store) SetShards(ctx context.Context, n int) error {
 		return nil
 	}
 	var have int
-	err := s.read(ctx, statement{s.sql.shards, nil, scanInto(&have)})
+	err := s.read(ctx, s.sql.shards.with().into(scanInto(&have)))
 	if err == nil && have == 0 {
 		err = s.inTx(ctx, bounds{name: "set_shards"}, func(t *tx) error {
-			return t.do(ctx, statement{s.sql.exclusive, nil, nil},
-				statement{s.sql.ensureShards, []any{n}, nil},
-				statement{s.sql.shards, nil, scanInto(&have)})
+			return t.do(ctx, s.sql.exclusive.with(),
+				s.sql.ensureShards.with(n),
+				s.sql.shards.with().into(scanInto(&have)))
 		})
 	}
 	if err == nil && have != n {
@@ -51,7 +51,7 @@ func (s *Store) shards(ctx context.Context) (int, error) {
 		return int(n), nil
 	}
 	var have int
-	if err := s.read(ctx, statement{s.sql.shards, nil, scanInto(&have)}); err != nil {
+	if err := s.read(ctx, s.sql.shards.with().into(scanInto(&have))); err != nil {
 		return 0, err
 	}
 	if have == 0 {
@@ -103,12 +103,12 @@ func (s *Store) TakeShards(ctx context.Context, incarnation string, shards []xxl
 func (s *Store) stillSo(ctx context.Context, shards []xxljob.Shard) ([]xxljob.Shard, error) {
 	now := map[int]xxljob.Shard{}
 	ids, _ := fenceArgs(shards)
-	err := s.read(ctx, statement{s.sql.shardRows, []any{ids}, func(rows pgx.Rows) error {
+	err := s.read(ctx, s.sql.shardRows.with(ids).into(func(rows pgx.Rows) error {
 		var sh xxljob.Shard
 		err := rows.Scan(&sh.ID, &sh.Owner, &sh.Epoch)
 		now[sh.ID] = sh
 		return err
-	}})
+	}))
 	var same []xxljob.Shard
 	for _, sh := range shards {
 		if n, ok := now[sh.ID]; ok && n.Owner == sh.Owner && n.Epoch == sh.Epoch {
@@ -150,19 +150,21 @@ func (s *Store) tryTakeRows(ctx context.Context, incarnation string, shards []xx
 			watch, cancel := context.WithCancel(ctx)
 			defer cancel()
 			var pid int64 // as the server has it, for a pooler tells another
-			if err := t.do(ctx, statement{s.sql.backend, nil, scanInto(&pid)}); err != nil {
+			if err := t.do(ctx, s.sql.backend.with().into(scanInto(&pid))); err != nil {
 				close(done)
 				return err
 			}
 			go func() { defer close(done); unblock(watch, pid) }()
 		}
-		return t.do(ctx, statement{s.sql.lockRows, []any{ids}, nil},
-			statement{s.sql.takeRows, []any{incarnation, ids, owners, epochs}, func(rows pgx.Rows) error {
+		return t.do(ctx, s.sql.lockRows.with(ids),
+			s.sql.takeRows.by(named{
+				{"incarnation", incarnation}, {"shards", ids}, {"owners", owners}, {"epochs", epochs},
+			}).into(func(rows pgx.Rows) error {
 				var sh xxljob.Shard
 				err := rows.Scan(&sh.ID, &sh.Owner, &sh.Epoch)
 				taken = append(taken, sh)
 				return err
-			}})
+			}))
 	})
 	slices.SortFunc(taken, func(a, b xxljob.Shard) int { return a.ID - b.ID })
 	return taken, err
@@ -179,7 +181,7 @@ func (s *Store) endBlockers(ctx context.Context, pid int64) {
 			return
 		case <-look.C:
 		}
-		if err := s.read(ctx, statement{s.sql.endBlockers, []any{pid}, nil}); err != nil && ctx.Err() == nil {
+		if err := s.read(ctx, s.sql.endBlockers.with(pid)); err != nil && ctx.Err() == nil {
 			s.log.Warn("xxljob: a takeover waits for another backend that could not be terminated", "error", err)
 			return
 		}
@@ -193,7 +195,9 @@ func (s *Store) ReleaseShards(ctx context.Context, incarnation string, shards []
 		return ended(ctx)
 	}
 	ids, epochs := fenceArgs(shards)
-	if err := s.besidePool(ctx, bounds{name: "release"}, incarnation, statement{s.sql.releaseRows, []any{incarnation, ids, epochs}, nil}); err != nil {
+	if err := s.besidePool(ctx, bounds{name: "release"}, incarnation, s.sql.releaseRows.by(named{
+		{"incarnation", incarnation}, {"shards", ids}, {"epochs", epochs},
+	})); err != nil {
 		return failed(err, "release %d shards", len(shards))
 	}
 	if s.locks() {
@@ -205,27 +209,28 @@ func (s *Store) ReleaseShards(ctx context.Context, incarnation string, shards []
 
 // shardQueries are the statements of this file.
 type shardQueries struct {
-	shards, ensureShards, exclusive, tryExclusive, shardRows, lockRows, takeRows, releaseRows string
-	backend, endBlockers                                                                      string
+	shards, ensureShards, exclusive, tryExclusive, shardRows, lockRows, takeRows,
+	releaseRows, backend, endBlockers query
 }
 
-func (q *shardQueries) write() {
-	q.shards = `select count(*) from {{schema}}.xxl_job_lock`
-	q.ensureShards = `insert into {{schema}}.xxl_job_lock (lock_name, shard, owner, epoch)
+func (q *shardQueries) define(sql template) {
+	q.shards = sql(`select count(*) from {{schema}}.xxl_job_lock`)
+	q.ensureShards = sql(`insert into {{schema}}.xxl_job_lock (lock_name, shard, owner, epoch)
 	select 'shard_' || n::text, n, '', 0 from generate_series(0, $1::int - 1) n
-	where not exists (select from {{schema}}.xxl_job_lock)`
+	where not exists (select from {{schema}}.xxl_job_lock)`)
 	// A row, and no advisory lock: that anybody could take who may connect.
-	q.exclusive = `select 1 from {{schema}}.xxl_job_setting where name = '` + versionSetting + `' for update`
-	q.tryExclusive = q.exclusive + ` skip locked`
-	q.shardRows = `select shard, owner, epoch from {{schema}}.xxl_job_lock where shard = any($1::smallint[])`
-	q.lockRows = `select 1 from {{schema}}.xxl_job_lock where shard = any($1::smallint[]) order by shard for update`
-	q.takeRows = `update {{schema}}.xxl_job_lock k set owner = $1, epoch = k.epoch + 1
-	from unnest($2::smallint[], $3::text[], $4::bigint[]) q(shard, owner, epoch)
+	exclusive := `select 1 from {{schema}}.xxl_job_setting where name = '` + versionSetting + `' for update`
+	q.exclusive = sql(exclusive)
+	q.tryExclusive = sql(exclusive + ` skip locked`)
+	q.shardRows = sql(`select shard, owner, epoch from {{schema}}.xxl_job_lock where shard = any($1::smallint[])`)
+	q.lockRows = sql(`select 1 from {{schema}}.xxl_job_lock where shard = any($1::smallint[]) order by shard for update`)
+	q.takeRows = sql(`update {{schema}}.xxl_job_lock k set owner = {{arg.incarnation}}, epoch = k.epoch + 1
+	from unnest({{arg.shards}}::smallint[], {{arg.owners}}::text[], {{arg.epochs}}::bigint[]) q(shard, owner, epoch)
 	where k.shard = q.shard and k.owner = q.owner and k.epoch = q.epoch
-	returning k.shard, k.owner, k.epoch`
-	q.releaseRows = `update {{schema}}.xxl_job_lock k set owner = '' from unnest($2::smallint[], $3::bigint[]) q(shard, epoch)
-	where k.shard = q.shard and k.owner = $1 and k.epoch = q.epoch`
-	q.backend = `select pg_catalog.pg_backend_pid()`
-	q.endBlockers = `select pg_catalog.pg_terminate_backend(a.pid) from pg_catalog.pg_stat_activity a
-	where a.pid = any(pg_catalog.pg_blocking_pids($1::int)) and a.usename = current_user and a.query like '` + mark + `%'`
+	returning k.shard, k.owner, k.epoch`)
+	q.releaseRows = sql(`update {{schema}}.xxl_job_lock k set owner = '' from unnest({{arg.shards}}::smallint[], {{arg.epochs}}::bigint[]) q(shard, epoch)
+	where k.shard = q.shard and k.owner = {{arg.incarnation}} and k.epoch = q.epoch`)
+	q.backend = sql(`select pg_catalog.pg_backend_pid()`)
+	q.endBlockers = sql(`select pg_catalog.pg_terminate_backend(a.pid) from pg_catalog.pg_stat_activity a
+	where a.pid = any(pg_catalog.pg_blocking_pids($1::int)) and a.usename = current_user and a.query like '` + mark + `%'`)
 }

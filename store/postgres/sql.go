@@ -1,40 +1,64 @@
 package postgres
 
+// What statements have in common. The text of each is beside the method that runs it: a
+// file with statements has a struct of them, which is listed here, and whose define writes
+// them by a template (see template.go).
+
 import (
-	"reflect"
 	"regexp"
 	"strings"
 
 	"github.com/xxljob/xxljob"
 )
 
-// queries are the store's statements, for one schema. Each file has its own.
+// queries are the store's statements, for one schema: those of each file that has any.
 type queries struct {
 	jobQueries
-	jobListQueries
 	editQueries
+	definitionQueries
 	ruleQueries
 	scanQueries
+	backlogQueries
 	claimQueries
 	startQueries
-	explainQueries
+	whyQueries
 	handoverQueries
+	inboxQueries
 	settleQueries
-	endQueries
+	finishQueries
+	killQueries
 	askQueries
 	triggerQueries
-	listQueries
-	idQueries
+	runQueries
+	floorQueries
 	serialQueries
 	partitionQueries
 	shardQueries
-	checkQueries
+	settingQueries
 	nodeQueries
 	sessionQueries
+	lockQueries
 	strangerQueries
-	signalQueries
+	noteQueries
 	groupQueries
 	registryQueries
+	listQueries
+	addQueries
+}
+
+// newQueries writes the statements for a schema, whose name is quoted.
+func newQueries(schema string) *queries {
+	q, sql := &queries{}, newTemplate(schema)
+	for _, part := range []interface{ define(template) }{
+		&q.jobQueries, &q.editQueries, &q.definitionQueries, &q.ruleQueries, &q.scanQueries, &q.backlogQueries, &q.claimQueries,
+		&q.startQueries, &q.whyQueries, &q.handoverQueries, &q.inboxQueries, &q.settleQueries, &q.finishQueries, &q.killQueries,
+		&q.askQueries, &q.triggerQueries, &q.runQueries, &q.floorQueries, &q.serialQueries, &q.partitionQueries, &q.shardQueries,
+		&q.settingQueries, &q.nodeQueries, &q.sessionQueries, &q.lockQueries, &q.strangerQueries, &q.noteQueries, &q.groupQueries,
+		&q.registryQueries, &q.listQueries, &q.addQueries,
+	} {
+		part.define(sql)
+	}
+	return q
 }
 
 // scheduleBorn are the types of runs that a schedule made.
@@ -71,13 +95,13 @@ const (
 	sqlMilliTail = `) operator(pg_catalog.*) 1000::double precision)::bigint`
 	// sqlFence holds the shards that have the caller's epoch against take-overs.
 	sqlFence = `fence as materialized (
-	select k.shard, f.epoch from unnest(%shards::smallint[], %epochs::bigint[]) f(shard, epoch)
+	select k.shard, f.epoch from unnest({{arg.shards}}::smallint[], {{arg.epochs}}::bigint[]) f(shard, epoch)
 	join {{schema}}.xxl_job_lock k on k.shard = f.shard and k.epoch = f.epoch
 	order by k.shard for key share of k %free)`
 	// sqlNodes holds the nodes that are there against their burial.
 	sqlNodes = `nodes as materialized (
 	select n.incarnation from {{schema}}.xxl_job_node n
-	where n.incarnation = any(%nodes::text[]) and not n.has_left
+	where n.incarnation = any({{arg.nodes}}::text[]) and not n.has_left
 	order by n.incarnation for key share of n %free)`
 	// few is always true and makes the planner expect one row of r: so it looks up
 	// each run by its key also where no partition has been analyzed yet.
@@ -87,41 +111,14 @@ const (
 	when coalesce(l.trigger_msg, '') = '' then %line else l.trigger_msg || E'\n' || %line end`
 )
 
-// fence is sqlFence with the numbers of its parameters.
-func fence(shards, epochs, free string) string {
-	return strings.NewReplacer("%shards", shards, "%epochs", epochs, "%free", free).Replace(sqlFence)
-}
+// fence is sqlFence, with what is to be done about rows that others have locked.
+func fence(free string) string { return strings.ReplaceAll(sqlFence, "%free", free) }
 
-func nodes(list, free string) string {
-	return strings.NewReplacer("%nodes", list, "%free", free).Replace(sqlNodes)
-}
+func nodes(free string) string { return strings.ReplaceAll(sqlNodes, "%free", free) }
 
 func milliseconds(time string) string { return sqlMilliHead + time + sqlMilliTail }
 
 func say(line string) string { return strings.ReplaceAll(sqlSay, "%line", line) }
-
-// newQueries writes the statements for a schema, whose name is quoted.
-func newQueries(schema string) *queries {
-	q := &queries{}
-	for _, part := range []interface{ write() }{
-		&q.jobQueries, &q.jobListQueries, &q.editQueries, &q.ruleQueries, &q.scanQueries, &q.claimQueries,
-		&q.startQueries, &q.explainQueries, &q.handoverQueries, &q.settleQueries, &q.endQueries, &q.askQueries,
-		&q.triggerQueries, &q.listQueries, &q.idQueries, &q.serialQueries, &q.partitionQueries, &q.shardQueries,
-		&q.checkQueries, &q.nodeQueries, &q.sessionQueries, &q.strangerQueries, &q.signalQueries, &q.groupQueries,
-		&q.registryQueries,
-	} {
-		part.write()
-	}
-	literal := strings.ReplaceAll(schema, "'", "''")
-	seq := literal + ".xxl_job_log_id"
-	fill := strings.NewReplacer(append(stateNumbers(), "{{run_id}}", strings.ReplaceAll(sqlRunID, "{{seq}}", seq),
-		"{{run_base}}", sqlRunBase, "{{run_low}}", strings.ReplaceAll(sqlRunLow, "{{seq}}", seq), "{{schema}}", schema, "{{literal}}", literal,
-		"{{now}}", sqlNow, "{{kept}}", sqlNow+" - interval '1 minute'", "{{born}}", scheduleBorn(), "{{run}}", runColumns)...)
-	for _, sql := range q.all() {
-		*sql = mark + fill.Replace(qualify(*sql))
-	}
-	return q
-}
 
 // qualify names the schema of the server's functions and types, so that no search_path
 // leads to others. Names that are part of the grammar need none, among them unnest of
@@ -140,15 +137,3 @@ var (
 	unnestOfSeveral   = regexp.MustCompile(`\bpg_catalog\.(unnest\([^()]*,)`)
 	castUnqualified   = regexp.MustCompile(`::(text|timestamptz|jsonb)\b`)
 )
-
-// all are the statements of all files. Their fields are not exported, so that reflection
-// gives away their places only.
-func (q *queries) all() (list []*string) {
-	v := reflect.ValueOf(q).Elem()
-	for _, f := range reflect.VisibleFields(v.Type()) {
-		if !f.Anonymous {
-			list = append(list, (*string)(v.FieldByIndex(f.Index).Addr().UnsafePointer()))
-		}
-	}
-	return list
-}

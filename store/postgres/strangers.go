@@ -98,12 +98,12 @@ func (l *lockSession) do(ctx context.Context, st statement) error {
 
 // holders are the strangers that hold some of these locks.
 func (s *Store) holders(ctx context.Context, class int32, ids []int64, do func(context.Context, statement) error) (found []stranger, err error) {
-	err = do(ctx, statement{s.sql.strangers, []any{int64(uint32(class)), ids}, func(rows pgx.Rows) error {
+	err = do(ctx, s.sql.strangers.with(int64(uint32(class)), ids).into(func(rows pgx.Rows) error {
 		var x stranger
 		err := rows.Scan(&x.pid, &x.role, &x.name, &x.locks)
 		found = append(found, x)
 		return err
-	}})
+	}))
 	return found, err
 }
 
@@ -159,10 +159,12 @@ func (s *Store) whoMigrates(ctx context.Context, conn *pgx.Conn, err error) erro
 	var x stranger
 	found, may := false, true
 	lock := int32(migrationLock)
-	asked := send(ctx, conn, nil, []statement{{s.sql.migrators, []any{int64(uint32(s.lockClass)), int64(uint32(lock)), s.cfg.Schema}, func(rows pgx.Rows) error {
+	asked := send(ctx, conn, nil, []statement{s.sql.migrators.by(named{
+		{"class", int64(uint32(s.lockClass))}, {"lock", int64(uint32(lock))}, {"schema", s.cfg.Schema},
+	}).into(func(rows pgx.Rows) error {
 		found = true
 		return rows.Scan(&x.pid, &x.role, &x.name, &may)
-	}}})
+	})})
 	switch {
 	case asked != nil || !found:
 		return err
@@ -174,20 +176,20 @@ func (s *Store) whoMigrates(ctx context.Context, conn *pgx.Conn, err error) erro
 
 // strangerQueries are the statements of this file.
 type strangerQueries struct {
-	strangers, migrators string
+	strangers, migrators query
 }
 
-func (q *strangerQueries) write() {
-	q.strangers = `select coalesce(p.pid, 0), coalesce(a.usename::text, ''), coalesce(a.application_name, ''), array_agg(p.objid::bigint)
+func (q *strangerQueries) define(sql template) {
+	q.strangers = sql(`select coalesce(p.pid, 0), coalesce(a.usename::text, ''), coalesce(a.application_name, ''), array_agg(p.objid::bigint)
 	from pg_catalog.pg_locks p left join pg_catalog.pg_stat_activity a on a.pid = p.pid
 	where p.locktype = 'advisory' and p.objsubid = 2 and p.granted and p.classid = $1::bigint::oid and p.objid = any($2::bigint[]::oid[])
 	and p.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())
 	and not ` + ifHolderMay + `pg_catalog.has_table_privilege(r.oid, '{{literal}}.xxl_job_lock'::pg_catalog.regclass::oid, 'UPDATE')` + holderMay + `
-	group by p.pid, a.usename, a.application_name order by p.pid`
-	q.migrators = `select coalesce(p.pid, 0), coalesce(a.usename::text, ''), coalesce(a.application_name, ''),
+	group by p.pid, a.usename, a.application_name order by p.pid`)
+	q.migrators = sql(`select coalesce(p.pid, 0), coalesce(a.usename::text, ''), coalesce(a.application_name, ''),
 		` + ifHolderMay + `(pg_catalog.has_database_privilege(r.oid, p.database, 'CREATE') or exists (select from pg_catalog.pg_namespace n
-			where n.nspname = $3::text and pg_catalog.has_schema_privilege(r.oid, n.oid, 'CREATE')))` + holderMay + `
+			where n.nspname = {{arg.schema}}::text and pg_catalog.has_schema_privilege(r.oid, n.oid, 'CREATE')))` + holderMay + `
 	from pg_catalog.pg_locks p left join pg_catalog.pg_stat_activity a on a.pid = p.pid
-	where p.locktype = 'advisory' and p.objsubid = 2 and p.granted and p.classid = $1::bigint::oid and p.objid = $2::bigint::oid
-	and p.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())`
+	where p.locktype = 'advisory' and p.objsubid = 2 and p.granted and p.classid = {{arg.class}}::bigint::oid and p.objid = {{arg.lock}}::bigint::oid
+	and p.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())`)
 }

@@ -1,111 +1,174 @@
 package postgres
 
-// How statements are written: with names in the place of numbers.
+// How a statement gets from its text to the server. Comes in: a text with holes in double
+// braces, once for a schema, and the values of a call by their names. Goes out: SQL, whose
+// arguments are numbered here and nowhere else, and the values in that order.
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/xxljob/xxljob"
 )
 
-// arguments are the names of a statement's arguments, in the order of their numbers. A
-// statement with five or more is written by them: {{arg.token}}. To add one is to add its
-// name, and no other has another number to be looked for.
-type arguments []string
-
-func argumentsOf(names ...string) arguments {
-	var all arguments
-	for _, n := range names {
-		all = append(all, strings.Fields(n)...)
-	}
-	return all
+// query is a statement as the server gets it, with the names of its arguments in the order
+// of their numbers. It has no names where the text itself has the numbers: a statement of
+// one or two arguments may.
+type query struct {
+	text string
+	args []string
 }
 
-// in puts the numbers into a text. A name that the text has and the list has not stays as
-// it is, and no server takes such a statement.
-func (a arguments) in(text string) string {
-	pairs := make([]string, 0, 2*len(a))
-	for i, name := range a {
-		pairs = append(pairs, "{{arg."+name+"}}", "$"+strconv.Itoa(i+1))
-	}
-	return strings.NewReplacer(pairs...).Replace(text)
+// named are arguments with their names.
+type named []struct {
+	name  string
+	value any
 }
 
-// named are arguments by their names.
-type named map[string]any
-
-// values puts arguments into their order. Those that are missing, or that the statement does
-// not have, are a mistake of ours, which it panics for.
-func (a arguments) values(n named) []any {
-	list := make([]any, len(a))
-	for i, name := range a {
-		v, ok := n[name]
-		if !ok {
-			panic(fmt.Sprintf("postgres: the argument %s is missing", name))
+// by is the statement with arguments that go by their names, in whatever order; in that of
+// the statement they are found soonest. A name that is missing, or one too many, is a
+// mistake in the program, like a wrong number of arguments to a function.
+func (q query) by(args named) statement {
+	values := make([]any, len(q.args))
+	at := -1 // where the last one was found
+	for i, name := range q.args {
+		at = args.find(name, at+1)
+		if at < 0 {
+			panic(fmt.Sprintf("postgres: no argument %q for %s", name, q.text))
 		}
-		list[i] = v
+		values[i] = args[at].value
 	}
-	if len(n) != len(a) {
-		panic(fmt.Sprintf("postgres: of %d arguments %d are named in the statement", len(n), len(a)))
+	if len(args) != len(q.args) {
+		panic(fmt.Sprintf("postgres: %d arguments, want %q for %s", len(args), q.args, q.text))
 	}
-	return list
+	return statement{sql: q.text, args: values}
 }
 
-// column is a column of a table about a T, with its type and its value.
-type column[T any] struct {
-	name, kind string
-	value      func(*T) any
-}
-
-// columns are those of a table, in the order of the arguments of a statement that inserts.
-type columns[T any] []column[T]
-
-// names are the columns, each behind a prefix, with commas between them.
-func (c columns[T]) names(prefix string) string {
-	return c.list(func(_ int, c column[T]) string { return prefix + c.name })
-}
-
-// marks are the arguments of a row: $1,$2,…
-func (c columns[T]) marks() string {
-	return c.list(func(i int, _ column[T]) string { return "$" + strconv.Itoa(i+1) })
-}
-
-// unnested are the arguments of many rows: unnest($1::a[], $2::b[], …).
-func (c columns[T]) unnested() string {
-	return "unnest(" + c.list(func(i int, c column[T]) string { return "$" + strconv.Itoa(i+1) + "::" + c.kind + "[]" }) + ")"
-}
-
-// arguments are the columns as names of arguments.
-func (c columns[T]) arguments() arguments { return strings.Split(c.names(""), ", ") }
-
-// values are those of a row.
-func (c columns[T]) values(of *T) []any {
-	list := make([]any, len(c))
-	for i := range c {
-		list[i] = c[i].value(of)
+// find is the place of a name, which is looked for from a place onwards and then before it;
+// -1 where it is not there.
+func (args named) find(name string, from int) int {
+	for k := range args {
+		if at := (from + k) % len(args); args[at].name == name {
+			return at
+		}
 	}
-	return list
+	return -1
 }
 
-func (c columns[T]) list(text func(int, column[T]) string) string {
-	list := make([]string, len(c))
-	for i := range c {
-		list[i] = text(i, c[i])
+// with is the statement with arguments that go by their numbers.
+func (q query) with(args ...any) statement {
+	if len(q.args) > 0 {
+		panic(fmt.Sprintf("postgres: the arguments go by the names %q in %s", q.args, q.text))
+	}
+	return statement{sql: q.text, args: args}
+}
+
+// into is the statement with a reader of its rows.
+func (st statement) into(read result) statement {
+	st.read = read
+	return st
+}
+
+// template makes a statement of a text:
+//
+//	{{arg.token}}   the argument of that name: $1 for the first that is met, and so on
+//	{{state.lost}}  the number of a state, and likewise of what else is stored as a number
+//	{{schema}}      the schema, quoted, and {{literal}} within a text
+//	{{now}}         the time of the statement, and what else statements have in common
+//
+// A hole that nothing fills is a mistake in the program.
+type template func(text string) query
+
+// hole is what a template fills.
+var hole = regexp.MustCompile(`\{\{[a-z_.]+\}\}`)
+
+// newTemplate is the template for a schema, whose name is quoted.
+func newTemplate(schema string) template {
+	common := commonHoles(schema)
+	return func(text string) (q query) {
+		q.text = mark + hole.ReplaceAllStringFunc(qualify(text), func(hole string) string {
+			if name, is := strings.CutPrefix(hole, "{{arg."); is {
+				return q.number(strings.TrimSuffix(name, "}}"))
+			}
+			fill, known := common[hole]
+			if !known {
+				panic(fmt.Sprintf("postgres: nothing fills %s in %s", hole, text))
+			}
+			return fill
+		})
+		return q
+	}
+}
+
+// number is the number of an argument, which may be new.
+func (q *query) number(name string) string {
+	at := slices.Index(q.args, name)
+	if at < 0 {
+		at = len(q.args)
+		q.args = append(q.args, name)
+	}
+	return "$" + strconv.Itoa(at+1)
+}
+
+// commonHoles are the holes that are filled in the same way in each statement.
+func commonHoles(schema string) map[string]string {
+	literal := strings.ReplaceAll(schema, "'", "''")
+	seq := literal + ".xxl_job_log_id"
+	holes := map[string]string{
+		"{{schema}}": schema, "{{literal}}": literal,
+		"{{run_id}}": strings.ReplaceAll(sqlRunID, "{{seq}}", seq), "{{run_base}}": sqlRunBase, "{{run_low}}": strings.ReplaceAll(sqlRunLow, "{{seq}}", seq),
+		"{{now}}": sqlNow, "{{kept}}": sqlNow + " - interval '1 minute'", "{{born}}": scheduleBorn(), "{{run}}": runColumns,
+	}
+	for name, n := range storedNumbers {
+		holes["{{"+name+"}}"] = strconv.Itoa(n)
+	}
+	return holes
+}
+
+// storedNumbers are the numbers that columns have for what has a name in Go.
+var storedNumbers = map[string]int{
+	"state.planned":    int(xxljob.StatePlanned),
+	"state.started":    int(xxljob.StateStarted),
+	"state.dispatched": int(xxljob.StateDispatched),
+	"state.succeeded":  int(xxljob.StateSucceeded),
+	"state.failed":     int(xxljob.StateFailed),
+	"state.timed_out":  int(xxljob.StateTimedOut),
+	"state.killed":     int(xxljob.StateKilled),
+	"state.lost":       int(xxljob.StateLost),
+	"state.refused":    int(xxljob.StateRefused),
+	"state.discarded":  int(xxljob.StateDiscarded),
+	"state.skipped":    int(xxljob.StateSkipped),
+	"state.cancelled":  int(xxljob.StateCancelled),
+	"alarm.default":    alarmDefault,
+	"alarm.none":       alarmNone,
+	"status.stopped":   statusStopped,
+	"status.enabled":   statusEnabled,
+	"retries.of_job":   retriesOfJob,
+}
+
+// XXL-JOB's numbers: alarm_status of a run that needs an alarm if it ends badly and of one
+// that needs none, and trigger_status of a job.
+const (
+	alarmDefault = 0
+	alarmNone    = 1
+
+	statusStopped = 0
+	statusEnabled = 1
+)
+
+// assigned are columns of a row that is inserted, each beside what goes into it.
+type assigned [][2]string
+
+func (a assigned) columns() string { return a.list(0) }
+func (a assigned) values() string  { return a.list(1) }
+
+func (a assigned) list(side int) string {
+	list := make([]string, len(a))
+	for i := range a {
+		list[i] = a[i][side]
 	}
 	return strings.Join(list, ", ")
-}
-
-// stated has the states of a text that is not among the queries.
-func stated(text string) string { return states.Replace(text) }
-
-var states = strings.NewReplacer(stateNumbers()...)
-
-// stateNumbers are what {{state.lost}} and the like stand for.
-func stateNumbers() (pairs []string) {
-	for s := xxljob.StatePlanned; s <= xxljob.StateCancelled; s++ {
-		pairs = append(pairs, "{{state."+strings.ReplaceAll(s.String(), " ", "_")+"}}", strconv.Itoa(int(s)))
-	}
-	return pairs
 }

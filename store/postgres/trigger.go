@@ -31,7 +31,7 @@ func (s *Store) AddRun(ctx context.Context, jobID int64, t xxljob.Trigger) (xxlj
 				}
 			}
 			var runs []xxljob.Run
-			if err := x.do(ctx, statement{s.sql.addRun, triggerArguments.values(triggerArgs(jobID, id, &t)), readRuns(&runs)}); err != nil {
+			if err := x.do(ctx, s.sql.addRun.by(triggerArgs(jobID, id, &t)).into(readRuns(&runs))); err != nil {
 				return err
 			}
 			if len(runs) == 0 {
@@ -58,14 +58,14 @@ type doer func(context.Context, ...statement) error
 // others with the same key only.
 func (s *Store) takeKey(ctx context.Context, do doer, jobID int64, key string) (xxljob.Run, *int64, error) {
 	var ids []int64
-	if err := do(ctx, statement{s.sql.addKey, []any{jobID, key}, readIDs(&ids)}); err != nil {
+	if err := do(ctx, s.sql.addKey.with(jobID, key).into(readIDs(&ids))); err != nil {
 		return xxljob.Run{}, nil, err
 	}
 	if len(ids) > 0 {
 		return xxljob.Run{}, &ids[0], nil
 	}
 	var runs []xxljob.Run
-	if err := do(ctx, statement{s.sql.keyRun, []any{jobID, key}, readRuns(&runs)}); err != nil {
+	if err := do(ctx, s.sql.keyRun.with(jobID, key).into(readRuns(&runs))); err != nil {
 		return xxljob.Run{}, nil, err
 	}
 	if len(runs) == 0 {
@@ -89,8 +89,9 @@ func triggerArgs(jobID int64, id *int64, t *xxljob.Trigger) named {
 		addresses = t.Addresses
 	}
 	return named{
-		"job": jobID, "id": id, "type": string(kind), "at": milli(stored(t.At)), "sharding": shardingColumn(t.Shard),
-		"param": t.Param, "param_set": flag(t.Param != nil), "addresses": addresses, "retries": retries,
+		{"run", id}, {"trigger_type", string(kind)}, {"scheduled_time", milli(stored(t.At))},
+		{"executor_sharding_param", shardingColumn(t.Shard)}, {"executor_param", t.Param}, {"param_set", flag(t.Param != nil)},
+		{"address_list", addresses}, {"executor_fail_retry_count", retries}, {"job", jobID},
 	}
 }
 
@@ -111,21 +112,21 @@ func triggerArgs(jobID int64, id *int64, t *xxljob.Trigger) named {
 // The transaction has to be on the database of the store. A job that is removed
 // before the commit leaves a run that is cancelled when it comes up.
 func (s *Store) TriggerTx(ctx context.Context, tx pgx.Tx, jobID int64, t xxljob.Trigger) (int64, error) {
-	return s.triggerTx(ctx, isNil(tx), jobID, t, func(query string, args ...any) (id int64, err error) {
-		return id, tx.QueryRow(ctx, query, args...).Scan(&id)
+	return s.triggerTx(ctx, isNil(tx), jobID, t, func(st statement) (id int64, err error) {
+		return id, tx.QueryRow(ctx, st.sql, st.args...).Scan(&id)
 	})
 }
 
 // TriggerSQLTx is TriggerTx for a transaction of database/sql. Its driver has to
 // be pgx's, github.com/jackc/pgx/v5/stdlib.
 func (s *Store) TriggerSQLTx(ctx context.Context, tx *sql.Tx, jobID int64, t xxljob.Trigger) (int64, error) {
-	return s.triggerTx(ctx, tx == nil, jobID, t, func(query string, args ...any) (id int64, err error) {
-		return id, tx.QueryRowContext(ctx, query, args...).Scan(&id)
+	return s.triggerTx(ctx, tx == nil, jobID, t, func(st statement) (id int64, err error) {
+		return id, tx.QueryRowContext(ctx, st.sql, st.args...).Scan(&id)
 	})
 }
 
 // triggerTx inserts the key, if there is one, and then the run.
-func (s *Store) triggerTx(ctx context.Context, noTx bool, jobID int64, t xxljob.Trigger, queryID func(string, ...any) (int64, error)) (int64, error) {
+func (s *Store) triggerTx(ctx context.Context, noTx bool, jobID int64, t xxljob.Trigger, queryID func(statement) (int64, error)) (int64, error) {
 	if ctx == nil {
 		return 0, errNoContext
 	}
@@ -144,9 +145,9 @@ func (s *Store) triggerTx(ctx context.Context, noTx bool, jobID int64, t xxljob.
 	failpoint.Hit("trigger_tx." + failpoint.Begin)
 	var id *int64
 	if t.Key != "" {
-		key, err := queryID(s.sql.addKey, jobID, t.Key)
+		key, err := queryID(s.sql.addKey.with(jobID, t.Key))
 		if noRows(err) {
-			if key, err = queryID(s.sql.keyID, jobID, t.Key); noRows(err) {
+			if key, err = queryID(s.sql.keyID.with(jobID, t.Key)); noRows(err) {
 				return 0, absentJob(jobID) // neither was the job there
 			}
 			return key, failed(err, "trigger job %d", jobID)
@@ -156,11 +157,11 @@ func (s *Store) triggerTx(ctx context.Context, noTx bool, jobID int64, t xxljob.
 		}
 		id = &key
 	}
-	plan, args, values := s.sql.planRun, triggerArguments, triggerArgs(jobID, id, &t)
+	plan, args := s.sql.planRun, triggerArgs(jobID, id, &t)
 	if s.cfg.TxNotify {
-		plan, args, values["channel"] = s.sql.planRunTold, triggerToldArguments, s.channel
+		plan, args = s.sql.planRunTold, append(args, named{{"channel", s.channel}}...)
 	}
-	run, err := queryID(plan, args.values(values)...)
+	run, err := queryID(plan.by(args))
 	if noRows(err) {
 		return 0, absentJob(jobID)
 	}
@@ -184,37 +185,42 @@ func (absentJob) Is(target error) bool { return target == xxljob.ErrNotFound }
 
 func noRows(err error) bool { return errors.Is(err, sql.ErrNoRows) }
 
-// triggerQueries are the statements of this file.
+// triggerQueries are the statements of this file. Those that make a trigger's key and its
+// run are for the host's transactions too, whose path is whatever the host has set.
 type triggerQueries struct {
-	keyID, addKey, keyRun, addRun, planRun, planRunTold string
+	keyID, addKey, keyRun, addRun, planRun, planRunTold query
 }
 
-// triggerArguments are those of a trigger, and triggerToldArguments those of one that the
-// transaction tells of.
-var (
-	triggerArguments     = argumentsOf("job id type at sharding param param_set addresses retries")
-	triggerToldArguments = argumentsOf("job id type at sharding param param_set addresses retries", "channel")
-)
-
-// write writes them. Those that make a trigger's key and its run are for the host's
-// transactions too, whose path is whatever the host has set.
-func (q *triggerQueries) write() {
-	q.keyID = `select k.run_id from {{schema}}.xxl_job_trigger_key k
-	where k.job_id operator(pg_catalog.=) $1 and k.trigger_key operator(pg_catalog.=) $2`
-	q.addKey = `insert into {{schema}}.xxl_job_trigger_key (job_id, trigger_key, run_id)
+func (q *triggerQueries) define(sql template) {
+	q.keyID = sql(`select k.run_id from {{schema}}.xxl_job_trigger_key k
+	where k.job_id operator(pg_catalog.=) $1 and k.trigger_key operator(pg_catalog.=) $2`)
+	q.addKey = sql(`insert into {{schema}}.xxl_job_trigger_key (job_id, trigger_key, run_id)
 	select i.id, $2::text, {{run_id}} from {{schema}}.xxl_job_info i where i.id operator(pg_catalog.=) $1
-	on conflict do nothing returning run_id`
-	q.keyRun = `select {{run}} from {{schema}}.xxl_job_log l
-	where l.id = (select k.run_id from {{schema}}.xxl_job_trigger_key k where k.job_id = $1 and k.trigger_key = $2)`
-	insert := `insert into {{schema}}.xxl_job_log as l (id, job_id, shard, app_name, trigger_type, scheduled_time, state,
-		executor_sharding_param, executor_param, param_set, address_list, executor_fail_retry_count, add_time)
-	select coalesce({{arg.id}}::bigint, {{run_id}}), i.id, i.shard, i.app_name, {{arg.type}}, greatest({{arg.at}}::bigint, ` + milliseconds("{{now}}") + `),
-		{{state.planned}}, {{arg.sharding}}, {{arg.param}}, {{arg.param_set}}, {{arg.addresses}}, {{arg.retries}}, {{now}}
+	on conflict do nothing returning run_id`)
+	q.keyRun = sql(`select {{run}} from {{schema}}.xxl_job_log l
+	where l.id = (select k.run_id from {{schema}}.xxl_job_trigger_key k where k.job_id = $1 and k.trigger_key = $2)`)
+	run := assigned{
+		{"id", `coalesce({{arg.run}}::bigint, {{run_id}})`},
+		{"job_id", `i.id`},
+		{"shard", `i.shard`},
+		{"app_name", `i.app_name`},
+		{"trigger_type", `{{arg.trigger_type}}`},
+		{"scheduled_time", `greatest({{arg.scheduled_time}}::bigint, ` + milliseconds("{{now}}") + `)`},
+		{"state", `{{state.planned}}`},
+		{"executor_sharding_param", `{{arg.executor_sharding_param}}`},
+		{"executor_param", `{{arg.executor_param}}`},
+		{"param_set", `{{arg.param_set}}`},
+		{"address_list", `{{arg.address_list}}`},
+		{"executor_fail_retry_count", `{{arg.executor_fail_retry_count}}`},
+		{"add_time", `{{now}}`},
+	}
+	insert := `insert into {{schema}}.xxl_job_log as l (` + run.columns() + `)
+	select ` + run.values() + `
 	from {{schema}}.xxl_job_info i where i.id operator(pg_catalog.=) {{arg.job}}`
-	q.addRun = triggerArguments.in(insert + ` for key share of i returning {{run}}`)
-	q.planRun = triggerArguments.in(insert + ` returning l.id`)
+	q.addRun = sql(insert + ` for key share of i returning {{run}}`)
+	q.planRun = sql(insert + ` returning l.id`)
 	// The hint is a scan hint as wakeRun sends it. It stands in the condition, for the
 	// planner leaves out what nobody reads.
-	q.planRunTold = triggerToldArguments.in(`with l as (` + insert + ` returning l.id, l.shard)
+	q.planRunTold = sql(`with l as (` + insert + ` returning l.id, l.shard)
 	select l.id from l where pg_catalog.pg_notify({{arg.channel}}, 's' operator(pg_catalog.||) l.shard::text) is not null`)
 }

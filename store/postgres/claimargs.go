@@ -1,0 +1,62 @@
+package postgres
+
+import "github.com/xxljob/xxljob"
+
+// claimArgs are the arguments of a claim: the fence, the jobs, the runs.
+func claimArgs(plans []xxljob.Plan) named {
+	var shards []xxljob.Shard
+	n := len(plans)
+	jobs, in, own, versions := make([]int64, n), make([]int16, n), make([]int64, n), make([]int64, n)
+	due, next, last, stop := make([]int64, n), make([]int64, n), make([]int64, n), make([]int16, n)
+	from, to := make([]int32, n), make([]int32, n)
+	var r runArrays
+	seen := map[xxljob.Shard]bool{}
+	for i := range plans {
+		p := &plans[i]
+		if sh := (xxljob.Shard{ID: p.Shard, Epoch: p.Epoch}); !seen[sh] {
+			seen[sh] = true
+			shards = append(shards, sh)
+		}
+		jobs[i], in[i], own[i], versions[i] = p.JobID, int16(p.Shard), p.Epoch, p.Version
+		due[i], next[i] = milli(p.Due), milli(stored(p.Next))
+		if p.Wait && len(p.Runs) > 0 {
+			next[i] = 0
+		}
+		if p.Stop != "" {
+			stop[i] = 1
+		}
+		from[i] = int32(len(r.at)) + 1 // arrays of SQL count from 1
+		for k := range p.Runs {
+			last[i] = max(last[i], milli(p.Runs[k].At), milli(p.Runs[k].Last))
+			r.add(&p.Runs[k])
+		}
+		to[i] = int32(len(r.at))
+	}
+	ids, epochs := fenceArgs(shards)
+	return named{
+		{"shards", ids}, {"epochs", epochs},
+		{"next", next}, {"last", last}, {"stops", sparse(stop)},
+		{"jobs", jobs}, {"job_shards", in}, {"versions", versions}, {"due", due}, {"places", upTo(n)},
+		{"job_epochs", own}, {"words", r.words.list}, {"types", r.kinds}, {"states", r.states}, {"times", r.at},
+		{"firsts", sparse(r.first)}, {"lasts", sparse(r.last)}, {"counts", sparse(r.counts)}, {"reasons", sparse(r.reasons)},
+		{"from", from}, {"to", to},
+	}
+}
+
+// runArrays are new runs as columns.
+type runArrays struct {
+	words                  words
+	at, first, last        []int64
+	kinds, reasons, states []int16
+	counts                 []int32
+}
+
+func (a *runArrays) add(n *xxljob.NewRun) {
+	a.kinds = append(a.kinds, a.words.place(string(n.Type)))
+	a.states = append(a.states, int16(n.State))
+	a.at = append(a.at, milli(n.At))
+	a.first = append(a.first, milli(n.First))
+	a.last = append(a.last, milli(n.Last))
+	a.counts = append(a.counts, int32(n.Count))
+	a.reasons = append(a.reasons, a.words.place(n.Reason))
+}

@@ -1,0 +1,93 @@
+package postgres
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/xxljob/xxljob"
+)
+
+// jobRow is a job as it is read.
+type jobRow struct {
+	job                  xxljob.Job
+	key                  pgtype.Text
+	kind, misfire, catch string
+	dst, children        string
+	timeout              int64
+	status               int16
+	glue, added, updated pgtype.Timestamptz
+	next, last           int64
+}
+
+func (r *jobRow) value() xxljob.Job {
+	j := r.job
+	j.Key = r.key.String
+	j.Schedule.Type, j.Schedule.DST = xxljob.ScheduleType(r.kind), xxljob.DST(r.dst)
+	j.Misfire, j.CatchUp = xxljob.Misfire(r.misfire), xxljob.CatchUp(r.catch)
+	j.Timeout = time.Duration(r.timeout) * time.Second
+	j.Children = parseIDs(r.children)
+	j.Stopped = r.status == statusStopped
+	j.GlueUpdated, j.Added, j.Updated = stamp(r.glue), stamp(r.added), stamp(r.updated)
+	j.Next, j.Last = fromMilli(r.next), fromMilli(r.last)
+	return j
+}
+
+// readJobs appends each row of jobColumns to the list.
+func readJobs(list *[]xxljob.Job) result {
+	return func(rows pgx.Rows) error {
+		var row jobRow
+		if err := rows.Scan(append(infoColumns.dests(&row), nextColumns.dests(&row)...)...); err != nil {
+			return err
+		}
+		*list = append(*list, row.value())
+		return nil
+	}
+}
+
+func status(j *xxljob.Job) int {
+	if j.Stopped {
+		return statusStopped
+	}
+	return statusEnabled
+}
+
+func nullTime(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// joinIDs is XXL-JOB's child_jobid.
+func joinIDs(ids []int64) string {
+	var b strings.Builder
+	for i, id := range ids {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.FormatInt(id, 10))
+	}
+	return b.String()
+}
+
+func parseIDs(list string) (ids []int64) {
+	for part := range strings.SplitSeq(list, ",") {
+		if id, err := strconv.ParseInt(strings.TrimSpace(part), 10, 64); err == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// delayOf is the delay of a FixedDelay schedule in milliseconds, else 0.
+func delayOf(s xxljob.Schedule) int64 {
+	if s.Type != xxljob.ScheduleFixDelay {
+		return 0
+	}
+	d, _ := s.Every() // an invalid one re-arms nothing
+	return d.Milliseconds()
+}

@@ -1,0 +1,324 @@
+package postgres
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/xxljob/xxljob"
+)
+
+func (d *planData) verdicts(n int) named {
+	list := make([]xxljob.Verdict, n)
+	for i := range list {
+		r := &d.started[i]
+		list[i] = xxljob.Verdict{RunID: r.ID, Shard: r.Shard, Epoch: planEpoch, Owner: r.Owner, Token: r.Token, Taken: true,
+			Msg: "the node is gone", NewOwner: planOther, NewToken: 1}
+	}
+	return settleArgs(list)
+}
+
+func (d *planData) dispatchArgs(n int, careful bool) named {
+	x := dispatching{}
+	for i := range n {
+		r := &d.started[i]
+		x.accepted = append(x.accepted, xxljob.Dispatch{RunID: r.ID, Owner: r.Owner, Token: r.Token, Msg: "accepted"})
+		x.places = append(x.places, i)
+	}
+	args, _ := x.args(careful)
+	return args
+}
+
+func (d *planData) handoverCases() []planCase {
+	q := d.sql
+	in, _ := fenceArgs(d.allShards())
+	lo, hi := d.openRange()
+	r := &d.started[0]
+	one, epoch := []int16{int16(r.Shard)}, []int64{planEpoch}
+	incs, addresses := []string{planNode}, []string{xxljob.LocalAddress(planNode)}
+	var inbox []int64
+	for i := range 300 {
+		inbox = append(inbox, idAt(d.now.Add(-time.Minute))+int64(1500+i)*6*8192+1)
+	}
+	ilo, ihi := rangeOf(inbox)
+	var gone *string
+	cases := []planCase{
+		{name: "readdress", st: q.readdress.by(named{
+			{"shards", one}, {"epochs", epoch}, {"nodes", []string{}}, {"run", r.ID}, {"token", r.Token},
+			{"address", "http://10.0.0.1"}, {"start_owner", planNode}, {"inbox", gone}, {"taken", false},
+			{"message", "busy"}, {"owner", planNode}, {"boot", "a process"},
+		}),
+			rows: 1, reach: reachOne, scans: smallNodes},
+		{name: "dispatched 1000", st: q.dispatched.by(d.dispatchArgs(1000, false)), rows: 1000, reach: reachIDs},
+		{name: "dispatched 1", st: q.dispatched.by(d.dispatchArgs(1, false)), rows: 1, reach: reachOne},
+		{name: "dispatchedFree 1000", st: q.dispatchedFree.by(d.dispatchArgs(1000, true)), rows: 1000, reach: reachIDs},
+		{name: "dispatchedFree 1", st: q.dispatchedFree.by(d.dispatchArgs(1, true)), rows: 1, reach: reachIDs},
+		{name: "startedBy", st: q.startedBy.by(named{
+			{"shards", in}, {"incarnations", incs}, {"addresses", addresses}, {"after", int64(0)}, {"limit", 1000},
+			{"lo", lo}, {"hi", hi},
+		}), rows: 1000, reach: reachOpen, wasted: 1000},
+		{name: "startedBy none", st: q.startedBy.by(named{
+			{"shards", in}, {"incarnations", []string{"node-9"}}, {"addresses", []string{"local://node-9"}},
+			{"after", int64(0)}, {"limit", 1000}, {"lo", lo}, {"hi", hi},
+		}), reach: reachOpen, wasted: 2500},
+		{name: "inbox", st: q.inbox.by(named{
+			{"incarnation", planOther}, {"after", int64(0)}, {"limit", 1000},
+			{"address", xxljob.LocalAddress(planOther)}, {"lo", lo}, {"hi", hi},
+		}), rows: 310, reach: reachOpen},
+		{name: "inbox empty", st: q.inbox.by(named{
+			{"incarnation", planNode}, {"after", int64(0)}, {"limit", 1000},
+			{"address", xxljob.LocalAddress(planNode)}, {"lo", lo}, {"hi", hi},
+		}), reach: reachOpen, wasted: 10},
+		{name: "take", st: q.take.by(named{{"incarnation", planOther}, {"runs", inbox}, {"lo", ilo}, {"hi", ihi}}), rows: 300, reach: reachIDs},
+		{name: "takeFree", st: q.takeFree.by(named{{"incarnation", planOther}, {"runs", inbox}, {"lo", ilo}, {"hi", ihi}}), rows: 300, reach: reachIDs},
+		{name: "takeKilled", st: q.takeKilled.by(named{{"incarnation", planOther}, {"runs", inbox}, {"lo", ilo}, {"hi", ihi}}), reach: reachIDs, wasted: 300},
+	}
+	for _, s := range []struct {
+		name string
+		q    query
+		rows int
+	}{{"settleLost", q.settleLost, 1}, {"settleAdopt", q.settleAdopt, 1}, {"settleKill", q.settleKill, 0}, {"settleCancel", q.settleCancel, 0}, {"settleBack", q.settleBack, 1}} {
+		cases = append(cases,
+			planCase{name: s.name + " 1000", st: s.q.by(d.verdicts(1000)), rows: s.rows * 1000, batch: 1000, reach: reachIDs, scans: smallLock, wasted: 1000},
+			planCase{name: s.name + " 1", st: s.q.by(d.verdicts(1)), rows: s.rows, reach: reachIDs, scans: smallLock})
+	}
+	return cases
+}
+
+// results are of n started runs, by their addressee or by their owner.
+func (d *planData) results(n int, byOwner bool) named {
+	results, places := make([]xxljob.Result, n), make([]int, n)
+	for i := range n {
+		r := &d.started[i]
+		results[i], places[i] = xxljob.Result{RunID: r.ID, Token: r.Token, State: xxljob.StateSucceeded}, i
+		if byOwner {
+			results[i].Owner = r.Owner
+		} else {
+			results[i].Incarnation, _ = xxljob.LocalIncarnation(r.Address)
+		}
+	}
+	return resultArgs(results, places)
+}
+
+func (d *planData) endCases() []planCase {
+	q := d.sql
+	ids, _, _ := d.idsOf(d.started[:1000])
+	lo, hi := rangeOf(ids)
+	return []planCase{
+		{name: "finish 1000", st: q.finish.by(d.results(1000, false)), rows: 1000, reach: reachIDs},
+		{name: "finish 1000 by owners", st: q.finish.by(d.results(1000, true)), rows: 1000, reach: reachIDs},
+		{name: "finish 1", st: q.finish.by(d.results(1, false)), rows: 1, reach: reachIDs},
+		{name: "finishLate 1000", st: q.finishLate.by(named{
+			{"runs", d.ended}, {"lines", make([]string, len(d.ended))}, {"lo", lo}, {"hi", hi},
+		}), reach: reachIDs, wasted: 1000, batch: 1000},
+		{name: "unended 1000", st: q.unended.by(named{{"runs", ids}, {"lo", lo}, {"hi", hi}}), rows: 1000, reach: reachIDs},
+		{name: "lockRuns 1000", st: q.lockRuns.by(named{{"runs", ids}, {"lo", lo}, {"hi", hi}}), rows: 1000, reach: reachIDs},
+		{name: "lockRuns 1", st: q.lockRuns.by(named{{"runs", ids[:1]}, {"lo", lo}, {"hi", lo}}), rows: 1, reach: reachIDs},
+		{name: "killPlanned", st: q.killPlanned.with(d.planned[0].ID, "x"), rows: 1, reach: reachOne},
+		{name: "killStarted", st: q.killStarted.with(d.started[0].ID, "x"), rows: 1, reach: reachOne},
+	}
+}
+
+func (d *planData) askCases() []planCase {
+	q := d.sql
+	asks := []string{"xxl_job_ask"} // questions are kept for minutes: there are few
+	return []planCase{
+		{name: "askLog", st: q.askLog.by(named{{"incarnation", planOther}, {"run", d.started[0].ID}, {"from_line", 1}}), rows: 1, reach: reachOne},
+		{name: "answerLog", st: q.answerLog.by(named{{"ask", 1}, {"to_line", 10}, {"is_end", true}, {"content", "a line"}, {"refusal", nil}}), rows: 1},
+		{name: "logAnswer", st: q.logAnswer.with(1), rows: 1},
+		{name: "dropAsks", st: q.dropAsks.with(1000), rows: 100, wasted: 1000, scans: asks},
+	}
+}
+
+func (d *planData) triggerCases() []planCase {
+	q := d.sql
+	param := "p"
+	t := xxljob.Trigger{Param: &param}
+	id := idAt(d.now)
+	return []planCase{
+		{name: "addKey", st: q.addKey.with(42, "a new key"), rows: 1},
+		{name: "keyRun", st: q.keyRun.with(42, "order-42"), reach: reachOne},
+		{name: "keyID", st: q.keyID.with(42, "order-42"), rows: 1},
+		{name: "addRun", st: q.addRun.by(triggerArgs(42, nil, &t)), rows: 1},
+		{name: "addRun with key", st: q.addRun.by(triggerArgs(42, &id, &t)), rows: 1},
+		{name: "planRun", st: q.planRun.by(triggerArgs(42, nil, &t)), rows: 1},
+		{name: "planRunTold", st: q.planRunTold.by(append(triggerArgs(42, nil, &t), named{{"channel", "a_channel"}}...)), rows: 1},
+	}
+}
+
+func (d *planData) runCases() []planCase {
+	q := d.sql
+	lo, hi := rangeOf(d.ended)
+	day0 := idAt(d.now.Truncate(day).Add((1 - planDays) * day))
+	day1 := idAt(d.now.Truncate(day).Add((2-planDays)*day)) - 1
+	return []planCase{
+		{name: "runByID", st: q.runByID.with(d.ended[0]), rows: 1, reach: reachOne},
+		{name: "runsByID 1000", st: q.runsByID.by(named{{"runs", d.ended}, {"lo", lo}, {"hi", hi}}), rows: 1000, reach: reachIDs},
+		{name: "runsByID 1", st: q.runsByID.by(named{{"runs", d.ended[:1]}, {"lo", d.ended[0]}, {"hi", d.ended[0]}}), rows: 1, reach: reachIDs},
+		{name: "partitions", st: q.partitions.with(), rows: planDays},
+		{name: "endOldJobs", st: q.endOldJobs.by(named{{"lo", day0}, {"hi", day1}, {"limit", endBatch}}), rows: 5, reach: reachOne},
+		{name: "endOld", st: q.endOld.by(named{{"lo", day0}, {"hi", day1}, {"limit", endBatch}}), rows: 5, reach: reachOne},
+		{name: "deleteKeys", st: q.deleteKeys.by(named{{"lo", day0}, {"hi", day1}, {"limit", endBatch}})},
+		{name: "deleteRuns", st: q.deleteRuns.by(named{{"lo", day0}, {"hi", day1}, {"limit", endBatch}}), rows: endBatch, reach: reachOne, batch: 1000},
+	}
+}
+
+func (d *planData) nodeCases() []planCase {
+	q := d.sql
+	lo, hi := d.openRange()
+	ids, epochs := fenceArgs(d.allShards())
+	owners := make([]string, len(ids))
+	for i := range owners {
+		owners[i] = planNode
+	}
+	var pid *int64
+	var at *time.Time
+	var name *string
+	return []planCase{
+		{name: "shards", st: q.shards.with(), rows: 1, scans: smallLock},
+		{name: "ensureShards", st: q.ensureShards.with(planShards), scans: smallLock},
+		{name: "setting", st: q.setting.with(modeSetting), scans: smallGroup},
+		{name: "setSetting", st: q.setSetting.with("x", "y")},
+		{name: "clock", st: q.clock.with(), rows: 1},
+		{name: "beat", st: q.beat.by(named{
+			{"incarnation", planNode}, {"node", "node"}, {"joins", false}, {"attached", "[]"}, {"lock_pid", pid},
+			{"lock_start", at}, {"lock_name", name}, {"locks", false}, {"lock_class", int32(1)},
+			{"node_class", int32(2)},
+		}), rows: 1, scans: smallNodes},
+		{name: "setFailing", st: q.setFailing.with(planNode, true), rows: 1, scans: smallNodes},
+		{name: "lockNode", st: q.lockNode.with(planNode), rows: 1, scans: smallNodes},
+		{name: "leaveNode", st: q.leaveNode.with(planNode), scans: smallNodes},
+		{name: "leaveShards", st: q.leaveShards.with(planNode), scans: smallNodes},
+		{name: "buryLeft", st: q.buryLeft.with("node-3", int64(1)), rows: 1, scans: smallNodes},
+		{name: "buryNode", st: q.buryNode.by(named{
+			{"incarnation", "node-3"}, {"beats", int64(1)}, {"address", "local://node-3"}, {"lo", lo}, {"hi", hi},
+		}), rows: 1, scans: smallNodes, reach: reachOpen, wasted: 3000},
+		{name: "exclusive", st: q.exclusive.with(), rows: 1, scans: smallGroup},
+		{name: "tryExclusive", st: q.tryExclusive.with(), rows: 1, scans: smallGroup},
+		{name: "migrators", st: q.migrators.by(named{{"class", int64(1)}, {"lock", int64(2)}, {"schema", "s"}})},
+		{name: "strangers", st: q.strangers.with(int64(1), []int64{1, 2})},
+		{name: "shardRows", st: q.shardRows.with(ids), rows: 32, scans: smallLock},
+		{name: "lockRows", st: q.lockRows.with(ids), rows: 32, scans: smallLock},
+		{name: "takeRows", st: q.takeRows.by(named{{"incarnation", planOther}, {"shards", ids}, {"owners", owners}, {"epochs", epochs}}), rows: 32, scans: smallLock},
+		{name: "releaseRows", st: q.releaseRows.by(named{{"incarnation", planNode}, {"shards", ids}, {"epochs", epochs}}), scans: smallLock},
+		{name: "tryLock", st: q.tryLock.with(int32(1), ids)},
+		{name: "unlock", st: q.unlock.with(int32(1), ids)},
+		{name: "evict", st: q.evict.with([]string{"node-9"}), scans: smallNodes},
+		{name: "backend", st: q.backend.with(), rows: 1},
+		{name: "endBlockers", st: q.endBlockers.with(int64(0))},
+		{name: "notify", st: q.notify.with("a_channel", []string{"x"})},
+	}
+}
+
+func (d *planData) groupCases() []planCase {
+	q := d.sql
+	return []planCase{
+		{name: "saveGroup", st: q.saveGroup.by(named{{"app", "app-1"}, {"title", ""}, {"address_type", 0}, {"address_list", []string{}}})},
+		{name: "ensureGroup", st: q.ensureGroup.with("app-1")},
+		{name: "deleteGroup", st: q.deleteGroup.with("app-1"), rows: 1, scans: smallGroup},
+		{name: "groupUsed", st: q.groupUsed.with("app-1"), rows: 1},
+		{name: "groupUsed not", st: q.groupUsed.with("no-app"), rows: 1},
+		{name: "group", st: q.group.with("app-1"), rows: 1, scans: smallGroup},
+		{name: "groups", st: q.groups.with(), rows: 10, scans: smallGroup, wasted: 100},
+	}
+}
+
+// registrations are n rows of the registry, each of another app.
+func (d *planData) registrations(n int) []xxljob.Registration {
+	regs := make([]xxljob.Registration, n)
+	for i := range regs {
+		k := i*99 + 2000
+		regs[i] = xxljob.Registration{App: fmt.Sprintf("app-%d", k%100), Address: fmt.Sprintf("http://10.0.0.%d", k), BootID: "boot", Capabilities: []string{"repeat"}}
+	}
+	return lastOfEach(regs)
+}
+
+func (d *planData) registryCases() []planCase {
+	q := d.sql
+	some, fresh := d.registrations(500), d.registrations(500)
+	for i := range fresh {
+		fresh[i].App = "new"
+	}
+	hour, ages := int64(3600_000_000), int64(100*365*24*3600_000_000)
+	return []planCase{
+		{name: "putAddresses 500", st: q.putAddresses.by(putArgs(some)), rows: 500},
+		{name: "putAddresses 500 new", st: q.putAddresses.by(putArgs(fresh)), rows: 500},
+		{name: "putAddresses 1", st: q.putAddresses.by(putArgs(some[:1])), rows: 1},
+		{name: "putAddressesFree 500", st: q.putAddressesFree.by(putArgs(some)), rows: 500},
+		{name: "putAddressesFree 1", st: q.putAddressesFree.by(putArgs(some[:1])), rows: 1},
+		{name: "dropAddresses 500", st: q.dropAddresses.by(dropArgs(some)), batch: 500},
+		{name: "dropAddresses 1", st: q.dropAddresses.by(dropArgs(some[:1]))},
+		{name: "dropAddressesFree 500", st: q.dropAddressesFree.by(dropArgs(some)), batch: 500},
+		{name: "dropAddressesFree 1", st: q.dropAddressesFree.by(dropArgs(some[:1]))},
+		{name: "addresses", st: q.addresses.with("app-1", ages), rows: 1000},
+		{name: "addresses of no app", st: q.addresses.with("no-app", hour)},
+		{name: "registrations", st: q.registrations.by(named{{"after", ""}, {"after_address", ""}, {"limit", 100}}), rows: 100},
+		{name: "registrations after", st: q.registrations.by(named{{"after", "app-50"}, {"after_address", "http://10.0.0.5"}, {"limit", 100}}), rows: 100},
+		{name: "registrationsOf", st: q.registrationsOf.by(named{{"after", ""}, {"after_address", ""}, {"limit", 100}, {"app", "app-50"}}), rows: 100},
+		{name: "registrationsOf after", st: q.registrationsOf.by(named{
+			{"after", "app-50"}, {"after_address", "http://10.0.0.5"}, {"limit", 100}, {"app", "app-50"},
+		}), rows: 100},
+		{name: "forgetAddresses", st: q.forgetAddresses.with(hour), wide: true, scans: registry},
+	}
+}
+
+func (d *planData) listCases() []planCase {
+	jobs := func(name string, rows int, f xxljob.JobFilter) planCase {
+		q := d.jobsQuery(f)
+		return planCase{name: "Jobs " + name, st: statement{sql: q.sql, args: q.args}, rows: rows}
+	}
+	runs := func(name string, rows int, f xxljob.RunFilter) planCase {
+		q := d.runsQuery(f)
+		var scans []string
+		if f.JobID != 0 { // the number of shards says which one is the job's
+			scans = smallLock
+		}
+		return planCase{name: "Runs " + name, st: statement{sql: q.sql, args: q.args}, rows: rows, reach: reachAll, scans: scans}
+	}
+	wide := func(c planCase) planCase { c.wide = true; return c }
+	backlog := func(c planCase) planCase { c.scans, c.wide = manyOpen, true; return c }
+	wasting := func(n int, c planCase) planCase { c.wasted = n; return c }
+	bad := []xxljob.State{xxljob.StateFailed, xxljob.StateLost}
+	good := []xxljob.State{xxljob.StateSucceeded}
+	open := []xxljob.State{xxljob.StateStarted, xxljob.StateDispatched}
+	planned := []xxljob.State{xxljob.StatePlanned}
+	job := d.started[0].JobID
+	middle := idAt(d.now.Add(-15 * day))
+	return []planCase{
+		jobs("all", 100, xxljob.JobFilter{}),
+		jobs("by keys", 1000, xxljob.JobFilter{App: "app-2", Keys: d.keys(1000), Limit: 1000}),
+		jobs("after", 100, xxljob.JobFilter{After: 50_000}),
+		wasting(3000, jobs("of app", 100, xxljob.JobFilter{App: "app-1"})),
+		wasting(3000, jobs("of app after", 100, xxljob.JobFilter{App: "app-1", After: 50_000})),
+		jobs("of app and key", 1, xxljob.JobFilter{App: "app-2", Key: "key-42"}),
+		jobs("of key", 1, xxljob.JobFilter{Key: "key-42"}),
+		jobs("of handler", 100, xxljob.JobFilter{Handler: "handler-7"}),
+		wasting(6000, jobs("of author", 100, xxljob.JobFilter{Author: "author-7"})),
+		wide(jobs("by name", 1, xxljob.JobFilter{Name: "Job 4242"})),
+		jobs("enabled", 100, xxljob.JobFilter{Enabled: true}),
+		wasting(8000, jobs("stopped", 100, xxljob.JobFilter{Stopped: true})),
+		wasting(15000, jobs("stopped of app", 100, xxljob.JobFilter{Stopped: true, App: "app-5"})),
+		jobs("by ids", 100, xxljob.JobFilter{IDs: jobIDs(100, 1)}),
+		runs("all", 100, xxljob.RunFilter{}),
+		runs("before", 100, xxljob.RunFilter{Before: middle}),
+		runs("of app", 100, xxljob.RunFilter{App: "app-1"}),
+		runs("of job", 10, xxljob.RunFilter{JobID: job}),
+		runs("of job before", 5, xxljob.RunFilter{JobID: job, Before: middle}),
+		runs("of job page", 10, xxljob.RunFilter{JobID: job, Limit: 10}),
+		runs("of job and state", 10, xxljob.RunFilter{JobID: job, States: good}),
+		runs("of job and bad", 0, xxljob.RunFilter{JobID: job, States: bad}),
+		runs("of job in time", 1, xxljob.RunFilter{JobID: job, From: d.now.Add(-10 * day), To: d.now}),
+		runs("of trigger", 1, xxljob.RunFilter{TriggerID: d.ended[0]}),
+		runs("of trigger and job", 1, xxljob.RunFilter{TriggerID: d.started[0].ID, JobID: job}),
+		runs("bad", 100, xxljob.RunFilter{States: bad}),
+		runs("bad before", 100, xxljob.RunFilter{States: bad, Before: middle}),
+		wasting(3000, runs("bad of app", 100, xxljob.RunFilter{States: bad, App: "app-1"})),
+		wide(runs("succeeded", 100, xxljob.RunFilter{States: good})),
+		backlog(runs("planned, none of app", 0, xxljob.RunFilter{States: planned, App: "no-app"})),
+		wasting(12500, runs("started", 100, xxljob.RunFilter{States: open})),
+		backlog(runs("planned", 100, xxljob.RunFilter{States: planned})),
+		wide(runs("skipped", 100, xxljob.RunFilter{States: []xxljob.State{xxljob.StateSkipped}})),
+		wide(runs("in time", 100, xxljob.RunFilter{From: d.now.Add(-10 * day), To: d.now.Add(-9 * day)})),
+		wide(runs("in time of app", 100, xxljob.RunFilter{From: d.now.Add(-10 * day), To: d.now.Add(-9 * day), App: "app-1"})),
+		wide(runs("in time bad", 100, xxljob.RunFilter{From: d.now.Add(-10 * day), To: d.now.Add(-9 * day), States: bad})),
+	}
+}
