@@ -17,55 +17,56 @@ import (
 // Config tunes a Scheduler. The zero value is complete: each field says what
 // its zero value means. A Config is read once, by New.
 type Config struct {
-	// App is the executor app of Handle and of jobs that name none. Empty means
-	// the program's base name.
+	// App is the executor app that Handle registers under, and the app of jobs that do
+	// not name one. Empty means the program's base name.
 	App string
-	// Node names this node: at most 200 bytes of printable characters without blanks.
-	// Empty means host name, program and a random part. Two live nodes of one store
-	// must not have the same name: the later one would supersede the earlier.
+	// Node names this node: at most 200 bytes of printable characters, without spaces.
+	// Empty means the host name, the program and a random suffix. No two live nodes of a
+	// store may share a name: the one that joins later supersedes the other.
 	Node string
-	// Location is the zone of cron and crontab schedules that name none, an IANA
-	// zone. Nil means UTC.
+	// Location is the IANA time zone of cron and crontab schedules that do not name one.
+	// Nil means UTC.
 	Location *time.Location
-	// Logger receives what the scheduler has to say. Nil means slog.Default().
+	// Logger receives the scheduler's log. Nil means slog.Default().
 	Logger *slog.Logger
 
-	// PreRead is how far ahead of its time an instant is planned; of a job that comes
-	// round within it, one instant more. Zero means 5 s.
+	// PreRead is how far ahead instants are planned. Of a job whose period is shorter
+	// than that, one further instant is planned. 100 ms to 55 s; zero means 5 s, as in
+	// XXL-JOB.
 	PreRead time.Duration
-	// MisfireThreshold is the lateness past which Job.Misfire decides; up to it
-	// late instants are caught up. Zero means 15 s.
+	// MisfireThreshold is how late an instant may be and still be caught up. Job.Misfire
+	// decides about those that are later. Zero means 15 s.
 	MisfireThreshold time.Duration
-	// CatchUp is for jobs that do not say it themselves. Empty means CatchUpEvery.
+	// CatchUp is the default of Job.CatchUp. Empty means CatchUpEvery.
 	CatchUp CatchUp
-	// RunRetention is how long runs are kept. Zero means 30 days. A store that is a
-	// Retainer drops older ones, Postgres by the day; the store in memory keeps runs
-	// by number. It also bounds how far ahead a Trigger may be.
+	// RunRetention is how long runs are kept. A store that is a Retainer drops older
+	// ones: Postgres does, a day at a time; the memory store bounds their number instead.
+	// It also bounds how far ahead a Trigger may be planned. Zero means 30 days.
 	RunRetention time.Duration
-	// StopGrace is how long Run, and Start's context, wait for running handlers
-	// when they end. Zero means 30 s.
+	// StopGrace is how long running handlers have to end when the context of Run or
+	// Start is done. Zero means 30 s.
 	StopGrace time.Duration
-	// StrictHandlers makes a job whose app or handler no executor offers an
-	// error. Otherwise it is a warning, since rolling deploys mix versions.
+	// StrictHandlers refuses jobs whose app or handler no executor offers. Otherwise
+	// they are accepted with a warning, since rolling deploys mix versions.
 	StrictHandlers bool
 
 	// Cluster is about the nodes that share a store.
 	Cluster ClusterConfig
-	// HTTP is about executors in other processes, and the calls that they make.
+	// HTTP is about executors in other processes, and the calls they make.
 	HTTP HTTPConfig
-	// Limits bound what is planned, held and under way, and for how long.
+	// Limits bound what is planned, held in memory and under way, and for how long.
 	Limits Limits
 
-	// Routers are routing strategies of the user's, by name, merged over those of
-	// package route.
+	// Routers are custom route strategies by name. One with the name of a built-in
+	// strategy replaces it.
 	Routers map[string]Router
-	// Registry says which addresses serve an app. Nil means one kept in the store.
+	// Registry says which addresses serve an app. Nil means the one in the store.
 	Registry Registry
 	// Ring holds planned runs until their time. Nil means NewTimeRing().
 	Ring TimeRing
-	// Executor configures the executor behind Handle. Its App and Logger default
-	// to those above. Its Addr and Admins stay empty: an executor that other admins
-	// call as well is made by executor.New, given to Attach, and started by its owner.
+	// Executor configures the executor behind Handle. Its App and Logger default to
+	// those above. Its Addr and Admins must be empty: an executor that other admins call
+	// too is made with executor.New, attached with Attach, and started by its owner.
 	Executor executor.Config
 	// Hooks are called as things happen.
 	Hooks Hooks
@@ -74,66 +75,66 @@ type Config struct {
 // ClusterConfig tunes how the nodes of one store share its jobs, and how they tell who is
 // alive. The zero value is complete.
 type ClusterConfig struct {
-	// Shards is the number of parts that all jobs are spread over, fixed by the
-	// first scheduler that writes to the store: another number later is
-	// ErrShards. Zero means 32; at most 1024.
+	// Shards is the number of parts that jobs are spread over. The first scheduler that
+	// writes to a store fixes it: a different number later is ErrShards. At most 1024;
+	// zero means 32.
 	Shards int
-	// LeaseTTL is how long a node may be silent before its shards may be taken.
-	// A node beats every LeaseTTL/5 and trusts its shards for LeaseTTL minus a
-	// margin of LeaseTTL/5. Zero means 5 s.
+	// LeaseTTL is how long a node may be silent before others may take its shards. A
+	// node beats every LeaseTTL/5, and relies on its own shards until LeaseTTL, less a
+	// safety margin of LeaseTTL/5, after its last acknowledged beat. 100 ms to 1 h; zero
+	// means 5 s.
 	LeaseTTL time.Duration
-	// LeaseMaxHold makes a node give up a shard that it has owned for so long.
+	// LeaseMaxHold makes a node give up each shard after it has owned it for this long.
 	// Zero means never.
 	LeaseMaxHold time.Duration
-	// LostAfter is the silence after which the runs that a node had taken end as lost;
-	// what it had not taken is put back after LeaseTTL, or at once where the store knows
-	// that the node is away. Zero means 30 s.
+	// LostAfter is how long a node has to be silent before the runs it had taken end as
+	// lost. Runs it had not taken yet are planned again after LeaseTTL, or at once where
+	// the store can tell that the node is gone. At least LeaseTTL; zero means 30 s.
 	LostAfter time.Duration
-	// Beat is how often addresses are registered, Dead how long a registration
-	// lasts. Zero means 30 s and 90 s.
+	// Beat is how often executors register their addresses, and Dead how long a
+	// registration is good for. Zero means 30 s and 90 s, as in XXL-JOB.
 	Beat, Dead time.Duration
-	// PruneAfter is how long a node has to see that no list of EnsureJobs names a job any
-	// more before the job is pruned, and that no node lives which has the list that
-	// applies before a lesser generation applies. At least 1 s. Zero means 10 min.
+	// PruneAfter is how long no list of EnsureJobs may have named a job before it is
+	// pruned, and how long no node with the current list may have been alive before a
+	// lower generation applies again. At least 1 s; zero means 10 min.
 	PruneAfter time.Duration
 }
 
 // HTTPConfig tunes the HTTP protocol: whose calls Handler takes, and how executors in other
 // processes are called. The zero value is complete, but for the tokens that Handler needs.
 type HTTPConfig struct {
-	// Tokens are the access tokens of the HTTP protocol by app, two at a time for
-	// rotation; the key "" is for apps that have none of their own. Both of two are
-	// accepted. An executor is sent the first, and the other one when it refuses that.
-	// A token is sent to addresses that are registered for its app, and never logged.
+	// Tokens are the access tokens of the HTTP protocol by app: one, or two during a
+	// rotation. Those under "" are shared by the apps that have none of their own. Both of
+	// two are accepted. An executor is sent the first, and the second if it refuses the
+	// first. A token is only sent to addresses registered for its app, and never logged.
 	//
-	// The token under "" speaks for no app whose handlers run inside a scheduler: neither
-	// for its jobs, nor for registrations, nor for results. That is decided at each
-	// request, by the executors of this process and by those that live nodes have
-	// attached, as far as this node has seen (it looks every Cluster.LeaseTTL/5, and until
-	// it has looked once the answer is to try again). Results are refused then, and not dropped, as
-	// long as their run is open. An app that is attached only at nodes which are away at the
-	// moment is not known to be attached, and a scheduler that is not started knows of its
-	// own executors alone: an app that has executors elsewhere too, or nodes that come and
-	// go, needs its own token.
+	// A shared token does not speak for an app whose handlers run inside a scheduler:
+	// neither for its jobs, nor for its registrations, nor for its results. Each request
+	// is judged by the executors attached to this process and to the live nodes that this
+	// node has seen. It looks every Cluster.LeaseTTL/5; before its first look, callers are
+	// told to try again. Results are refused and not dropped while their run has not
+	// ended. An app whose only nodes are down is not known to be attached, and a scheduler
+	// that was not started knows only its own executors. So an app that also has executors
+	// elsewhere, or whose nodes come and go, needs a token of its own.
 	Tokens map[string][]string
-	// Insecure allows the HTTP protocol without any token: who can reach Handler can
-	// register executors, and so get the parameters of jobs, and report results, for all
-	// apps but those for which the token under "" of Tokens would not speak.
+	// Insecure allows the HTTP protocol without any token. Whoever can reach the handler
+	// can then register executors, and so receive the parameters of jobs, and report
+	// results, for all apps that a shared token would speak for.
 	Insecure bool
-	// AllowDefaultToken allows the literal "default_token" of XXL-JOB's samples, which
-	// everybody knows, for a migration. Each Start with it logs a warning.
+	// AllowDefaultToken allows the token "default_token" of XXL-JOB's samples, which
+	// everybody knows, during a migration. Every Start with it logs a warning.
 	AllowDefaultToken bool
 	// JobsAPI are the apps whose callers may manage the app's own jobs over HTTP, as
 	// programs do with XXL-JOB 3.5 (addJob, updateJob, removeJob, startJob, stopJob,
 	// triggerJob): names of 1 to 64 bytes, each once, and each with a token that speaks
-	// for it. Empty means that nobody may: the answer is that of an admin which has no
-	// such calls, and says so. Their rate is bounded by token, at 100 calls in 30 s.
+	// for it. Empty means nobody: callers get the answer of an admin without these calls.
+	// Each token may make 100 calls in 30 s.
 	JobsAPI []string
-	// JobsAPIScripts are those of JobsAPI whose callers may also define scripts (a glue
-	// type other than BEAN), which executors that have scripts run as programs. Callers
-	// of other apps may trigger, start, stop and remove the scripts that are there, and
-	// neither add one, nor change the parameter or the handler of one, nor give one another
-	// parameter than its own or none. Empty means none.
+	// JobsAPIScripts are the apps among JobsAPI whose callers may also define scripts: jobs
+	// with a glue type other than BEAN, which some executors run as programs. Callers of
+	// the other apps may trigger, start, stop and remove existing scripts, but may not add
+	// one, change its parameter or handler, or trigger it with a parameter of their own.
+	// Empty means none.
 	JobsAPIScripts []string
 	// MaxRegistrations is how many living executors of one app may be registered over
 	// HTTP; all apps that have no token of their own may have ten times as many together.
@@ -144,66 +145,64 @@ type HTTPConfig struct {
 	// what each accepts within a Beat. The dead ones included, there are at most twice as many rows; no node reads
 	// more than that of an app, whatever is there. Zero means 10,000; at most 100,000.
 	MaxRegistrations int
-	// CallTimeout bounds a call of an executor over HTTP, connecting included. Zero
-	// means 6 s, which is XXL-JOB's 3 s to connect and 3 s to wait.
+	// CallTimeout bounds a call to an executor over HTTP, including the connect. Zero
+	// means 6 s: XXL-JOB's 3 s to connect and 3 s to wait.
 	CallTimeout time.Duration
-	// Transport keeps the connections to executors elsewhere, and decides which
-	// addresses are connected to. Nil means one with wire's defaults.
+	// Transport holds the connections to remote executors and decides which addresses
+	// may be connected to. Nil means one with wire's defaults.
 	Transport *wire.Transport
 }
 
 // Limits bound what one node, and one job, may take. The zero value is complete.
 type Limits struct {
-	// ScanLimit is how many jobs one scan claims at most; a full scan is followed
-	// by the next at once. Zero means 6000.
+	// ScanLimit is how many jobs one scan claims at most. A full scan is followed by
+	// another at once. Zero means 6000, as in XXL-JOB.
 	ScanLimit int
-	// MaxPlanned is how many runs of one job may wait; further instants go into
-	// a skipped record with reason "backlog". Zero means 1000.
+	// MaxPlanned is how many planned runs of one job may wait. Further instants are
+	// skipped and recorded with reason "backlog". Zero means 1000.
 	MaxPlanned int
-	// MaxHeld is how many planned runs of one app the node holds in memory, about a
-	// kilobyte each; at least 10,000. Of more than that it holds the earliest, and
-	// reads on in the store when they run low. Zero means 200,000.
+	// MaxHeld is how many planned runs of one app a node holds in memory, at about a
+	// kilobyte each. If there are more it holds the earliest, and reads on from the store
+	// when they run low. At least 10,000; zero means 200,000.
 	MaxHeld int
-	// FastLane and SlowLane are how many triggers are under way at once, for
-	// ordinary and for slow jobs. Zero means 200 and 100.
+	// FastLane and SlowLane are how many triggers of ordinary and of slow jobs may be
+	// under way at once. Zero means 200 and 100, as in XXL-JOB.
 	FastLane, SlowLane int
-	// SlowAfter and SlowCount make a job slow: more than SlowCount triggers that
-	// took longer than SlowAfter, in one minute, until the minute is over. Zero
-	// means 500 ms and 10.
+	// SlowAfter and SlowCount say which jobs are slow: those with more than SlowCount
+	// triggers in the current minute that took longer than SlowAfter. Zero means 500 ms
+	// and 10, as in XXL-JOB.
 	SlowAfter time.Duration
 	SlowCount int
-	// Overdue is how long after its start, and the job's Timeout beyond that, a run ends
-	// as lost of which it is not known whether its executor has it: one of another maker
-	// that says that the job is busy, and not with which run. Zero means 24 h; at least
-	// Cluster.Dead.
+	// Overdue ends a run in doubt as lost, this long after its start plus the job's
+	// Timeout. It is for third-party executors, which can say that a job is busy but not
+	// with which run. At least Cluster.Dead; zero means 24 h.
 	Overdue time.Duration
-	// RouteTimeout bounds a call of a Router of Routers, or of the Registry: how long a
-	// run waits for it before it is refused, or goes by the Registry's last answer. Other
-	// jobs do not wait. At least 10 ms and at most 5 s. Zero means 1 s.
+	// RouteTimeout bounds a call of a custom Router or Registry. A run whose router has
+	// not answered by then is refused; one whose registry has not answered uses the last
+	// answer. Other jobs do not wait meanwhile. 10 ms to 5 s; zero means 1 s.
 	RouteTimeout time.Duration
 	// AllowSubSecond allows FixedRate and FixedDelay of less than one second.
 	AllowSubSecond bool
 }
 
-// Hooks are functions of the user's, each may be nil. They are called one after the
-// other on a goroutine of their own, soon after what they tell of and in that order: of a
-// run that this node has both started and ended, RunStarted comes first. They should be
-// quick, and must not call the Scheduler. A panic in one, or runtime.Goexit, is logged
-// once for each hook.
+// Hooks are functions of yours, each of which may be nil. They are called one at a time, on
+// a goroutine of their own, shortly after the events they report and in the same order: for
+// a run that this node both started and ended, RunStarted comes first. They should be quick,
+// and must not call the Scheduler. A panic in a hook, or runtime.Goexit, is logged once for
+// each hook.
 //
-// A hook that is slow holds nothing else up: up to 20,000 calls wait for it. When they
-// do, and the oldest has waited for a second, further calls are dropped for want of room.
-// An error in the log says so, and a warning how many they were, when half of those that
-// wait are made. Stop waits for calls that are to be made yet, for
-// StopGrace at most and no longer than about a second after the end of its context; a hook
-// that has not returned by then is left behind, with a warning.
+// A slow hook holds nothing else up: up to 20,000 calls queue behind it. When the queue is
+// full and its oldest call has waited for a second, further calls are dropped. An error is
+// logged when that begins, and a warning with their number once half of the queue has been
+// worked off. Stop waits for the calls still queued, for at most StopGrace and until about a
+// second after the end of its context; a hook that has not returned by then is left running,
+// with a warning.
 type Hooks struct {
 	// RunStarted is called when this node has marked a run started.
 	RunStarted func(Run)
-	// RunEnded is called when this node has stored the final state of a run that
-	// came to its time, skipped and refused ones included. A run that is cancelled
-	// before its time is not among them, nor is the record of what an edit leaves
-	// behind (ReasonEdit).
+	// RunEnded is called when this node has stored the final state of a run whose time
+	// had come, including skipped and refused ones. It is not called for runs that are
+	// cancelled before their time, nor for the record that an edit leaves (ReasonEdit).
 	RunEnded func(Run)
 }
 

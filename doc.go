@@ -43,24 +43,24 @@
 //
 //	scan.go      reads jobs due within Config.PreRead, and planned runs of others
 //	plan.go      decides, purely: one run an instant; misfire, catch-up, backlog
-//	             Store.Claim advances the job and inserts its runs, in one transaction
+//	claim.go     advances the job and inserts its runs, in one transaction
 //	ring.go      holds planned runs until their time
 //	  held.go      of an app with very many the earliest, and reads on in the store
-//	start.go     takes what is due (collect.go), takes places for it (reserve.go), and marks
+//	start.go     takes what is due (collect.go), takes places for it (places.go), and marks
 //	             it started (startbatch.go)
 //	  route.go     address.go probe.go: which addresses there are, and which it is
 //	  flight.go    queue.go lanes.go: turns of apps, lanes, lots where runs wait
-//	send.go      sends a started run to its executor, never before its time
+//	deliver.go   send.go: sends a started run to its executor, never before its time
 //	  remote.go    dispatch.go: executors over HTTP, and what they answer
 //	  indoubt.go   runs whose executor may or may not have them
-//	handover.go  or another node takes it out of its inbox, by compare-and-set
+//	take.go      or another node takes it out of its inbox, by compare-and-set
 //	executor/    runs the handler: block strategy, timeout, kill, panic, log
 //	finish.go    stores the result once, then acknowledges it
 //	  admin_results.go  the same for results that come over HTTP, to any node
 //	lost.go      settles the runs of nodes that are gone
 //	orphan.go    runs starts that took effect after their call had failed
 //
-// Beside it: scheduler.go is the list of the parts, duties.go the table of the loops,
+// Beside it: parts.go is the list of the parts, duties.go the table of the loops,
 // lifecycle.go the way up and stop.go the way down; kill.go ends a run wherever it is;
 // leaser.go, lease.go and shares.go know nodes and shards, registrar.go and addressbook.go
 // addresses; jobs.go and ensure.go change definitions, admin.go and jobadmin.go are what

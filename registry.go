@@ -7,62 +7,62 @@ import (
 	"github.com/xxljob/xxljob/wire"
 )
 
-// Router chooses among the addresses of an app. The strategies of package route
-// are Routers; a Config may bring more, by name. An implementation must be safe
-// for concurrent use. It is asked about every run of its jobs, about one run of a job at
-// a time and in their order; the runs of other jobs do not wait for it. A run whose router
-// has not answered within Config.Limits.RouteTimeout, or panics, ends as refused. While a call
-// hangs there is no other about that job: its runs are refused once they have waited for
-// RouteTimeout.
+// Router chooses among the addresses of an app. The strategies of package route are
+// Routers; Config.Routers adds custom ones by name. An implementation must be safe for
+// concurrent use. It is asked about every run of its jobs: for each job about one run at a
+// time, in their order. Runs of other jobs do not wait for it. If it panics, or does not
+// answer within Config.Limits.RouteTimeout, the run ends as refused. While a call hangs, no
+// further call is made for that job, and its runs are refused after RouteTimeout.
 type Router interface {
-	// Route returns the chosen addresses, the preferred one first; the scheduler
-	// sends to the first. addrs is sorted, not empty, and the router's own. What is
-	// chosen twice counts once; an address that is not in addrs ends the run as refused,
-	// as does an error, with its text. ctx ends with RouteTimeout.
+	// Route returns the chosen addresses, the preferred one first; the scheduler sends to
+	// the first. addrs is sorted and not empty, and the router may keep it. Duplicates
+	// count once. An error, or an address that is not in addrs, ends the run as refused;
+	// the error's text is recorded. ctx ends after RouteTimeout.
 	Route(ctx context.Context, jobID int64, addrs []string) ([]string, error)
 }
 
-// Registry says which addresses serve an app. The default keeps them in the
-// store, with attached executors known by their nodes' beats. With another one
-// in Config.Registry the scheduler registers its attached executors there, under
-// the address local://incarnation, every Config.Cluster.Beat, and asks it for every
-// automatic group: then its answer alone counts. Executors elsewhere that register
-// by Scheduler.Handler are registered there too; it has no place for their boot ids,
-// so that none of them is sent a run a second time. It must be safe for concurrent
-// use. Each call has Config.Limits.RouteTimeout, after which it counts as failed; it may go on,
-// and there is no other of that method about the same app and address until it returns.
-// Where Lookup fails or panics, its last answer serves for Config.Cluster.Dead at most; the app's
-// runs wait where there is none.
+// Registry says which addresses serve an app. The default keeps them in the store, and
+// knows attached executors by the beats of their nodes. With a custom one in
+// Config.Registry, the scheduler registers its attached executors there every
+// Config.Cluster.Beat, under the address local://incarnation, and asks it about every
+// automatic group; only its answer counts then. Executors that register through
+// Scheduler.Handler are registered there too. It cannot store their boot ids, so a run in
+// doubt is never sent to them a second time.
+//
+// A Registry must be safe for concurrent use. A call that takes longer than
+// Config.Limits.RouteTimeout counts as failed; until it returns, the same method is not
+// called again for the same app and address. When Lookup fails or panics, its last answer is
+// used for up to Config.Cluster.Dead; without one the app's runs wait.
 type Registry interface {
 	// Register adds the address or refreshes it.
 	Register(ctx context.Context, app, address string) error
-	// Deregister removes it. An absent one is no error.
+	// Deregister removes the address. It is no error if it is not there.
 	Deregister(ctx context.Context, app, address string) error
-	// Lookup returns the app's addresses, in any order; none is no error.
+	// Lookup returns the app's addresses, in any order. Having none is not an error.
 	Lookup(ctx context.Context, app string) ([]string, error)
 }
 
-// Task is what a handler sees of its run.
+// Task describes to a handler the run that it executes.
 type Task = executor.Task
 
 // Handler runs a job.
 type Handler = executor.Handler
 
-// Executor runs the jobs of one app inside this process: a wire.Executor that
-// says which handlers it has and where its results go. *executor.Executor is
-// one. It must be safe for concurrent use; an error of Run means that the run
-// was not accepted; and it must answer every run that it accepts by one callback
-// to the admin it was bound to. If it has a method Places() int, the scheduler
-// keeps at most so many runs under way at it, otherwise 1,000. A panic in a method, or
-// runtime.Goexit, is logged once and taken for an error; Handlers and Places then stay
-// as they were answered last. App, Handlers and Places must return at once.
+// Executor runs the jobs of one app inside this process. It is a wire.Executor that also
+// names its handlers and is told where its results go; *executor.Executor is one. It must
+// be safe for concurrent use. An error from Run means that the run was not accepted; each
+// accepted run must be answered with one callback to the admin it was bound to. The
+// scheduler keeps at most 1,000 runs under way at it, or as many as its method Places() int
+// returns, if it has one. A panic in a method, or runtime.Goexit, is logged once and treated
+// as an error; for Handlers and Places the last answer is used then. App, Handlers and
+// Places must return at once.
 type Executor interface {
 	wire.Executor
 	// App is the app it serves; it does not change.
 	App() string
-	// Handlers are the names of its handlers; they may become more.
+	// Handlers are the names of its handlers. More may be added over time.
 	Handlers() []string
-	// Bind says where results go. Attach calls it, once.
+	// Bind tells it where to send results. Attach calls it once.
 	Bind(admin wire.Admin)
 }
 
