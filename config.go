@@ -136,14 +136,15 @@ type HTTPConfig struct {
 	// one, change its parameter or handler, or trigger it with a parameter of their own.
 	// Empty means none.
 	JobsAPIScripts []string
-	// MaxRegistrations is how many living executors of one app may be registered over
-	// HTTP; all apps that have no token of their own may have ten times as many together.
-	// A registration beyond that is refused in words. One that lives beats on, and dead
-	// ones take no room: once there is none left they are forgotten after twice
-	// Cluster.Dead, and not after a day. Each node counts what it has read, every
-	// Cluster.Beat, and what it has stored since, so several nodes may exceed a bound by
-	// what each accepts within a Beat. The dead ones included, there are at most twice as many rows; no node reads
-	// more than that of an app, whatever is there. Zero means 10,000; at most 100,000.
+	// MaxRegistrations is how many live executors of one app may be registered over HTTP;
+	// all apps that share a token may have ten times as many together. A registration
+	// beyond that is refused with a message that says so; heartbeats of those that are
+	// registered are not. Dead registrations do not count: when room runs out they are
+	// deleted after twice Cluster.Dead instead of after a day. Each node counts what it
+	// reads every Cluster.Beat and what it has stored since, so several nodes together may
+	// exceed the bound by what each of them accepts within one Beat. With the dead ones
+	// there are at most twice as many rows, and no node reads more of one app. At most
+	// 100,000; zero means 10,000.
 	MaxRegistrations int
 	// CallTimeout bounds a call to an executor over HTTP, including the connect. Zero
 	// means 6 s: XXL-JOB's 3 s to connect and 3 s to wait.

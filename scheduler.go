@@ -62,41 +62,39 @@ type Scheduler interface {
 	// StopJob stops the schedule and cancels its planned runs. Runs that are under way
 	// continue, and the job can still be triggered by hand.
 	StopJob(ctx context.Context, id int64) error
-	// EnsureJob makes the job with this App and Key exist as given: it creates the
-	// app's group and the job when absent, and writes nothing when the definition is
-	// the one last ensured. It neither starts nor stops a job that exists, but for one
-	// that EnsureJobs has pruned: that is started again, unless somebody has stopped it
-	// since. Lists no longer prune the job, until one names it. It may be called by many
-	// replicas at once.
+	// EnsureJob makes the job with this App and Key exist as given. It creates the app's
+	// group and the job if they do not exist, and writes nothing if the definition is the
+	// one last ensured. It neither starts nor stops an existing job, with one exception: a
+	// job that EnsureJobs has pruned is started again, unless somebody has stopped it
+	// since. From then on lists do not prune the job until one of them names it again.
+	// Many replicas may call it at once.
 	EnsureJob(ctx context.Context, job Job) (Ensured, error)
-	// EnsureJobs ensures a list: what a release of a program wants of an app, as each of
-	// its replicas says it, at its start or later. All jobs get the app where they name
-	// none, and may not name another; one node has one list for an app, the last. All
-	// faults come as one error, and nothing is stored. It returns the jobs in the order of
-	// the list; after an error of the store, those that were done before it, and the list
-	// is this node's all the same, unless it was still being checked: it goes on to apply
-	// as said below, and where it applies already, or is the newest that the store would
-	// have, a started node does the rest of it by itself, but for jobs whose instants are
-	// all past.
+	// EnsureJobs ensures a list of jobs: what one release of a program wants of an app.
+	// Each of its replicas calls it, at its start or later. Jobs that name no app get this
+	// one, and none may name another. A node has one list for each app, the last it was
+	// given. All faults of a list come as one error, and nothing is stored then. The jobs
+	// are returned in the order of the list. After an error of the store the jobs done so
+	// far are returned. Unless the list was still being checked it is the node's list
+	// nevertheless: a started node does the rest by itself if the list applies already, or
+	// is the newest the store would have, but skips jobs whose instants have all passed.
 	//
-	// Lists have generations (EnsureOptions). While the list of a greater generation
-	// applies, the call changes nothing, and the outcome of its jobs is Superseded. It
-	// applies later, by itself, once the node is started and has seen throughout
-	// Config.Cluster.PruneAfter that no node lives which has the list that applies, or one of a
-	// greater generation than its own; with Rollback it applies at once. Of different
-	// lists of one generation that applies which came to the store last, for it is the
-	// one that somebody has asked for since; what either names stays. A call whose list is
-	// overtaken while it is applied stops there: the outcome of the jobs that are left is
-	// Superseded.
+	// Lists have generations (EnsureOptions). While a list of a greater generation applies,
+	// the call changes nothing, and the outcome of its jobs is Superseded. The list applies
+	// later by itself, once its node is started and has seen throughout
+	// Config.Cluster.PruneAfter that no live node has the list that applies, or one of a
+	// greater generation than its own. With Rollback it applies at once. Of different lists
+	// of one generation, the one that reached the store last applies, since it was asked for
+	// last; jobs that either of them names stay. A call whose list is overtaken while it is
+	// being applied stops there, and the outcome of the remaining jobs is Superseded.
 	//
-	// A job that is gone from the lists is stopped once a started node with a list that
-	// has Prune, and a generation no less than that of the list which named the job last,
-	// has seen throughout Config.Cluster.PruneAfter that no list of a node that lives names it,
-	// and while no other list of its own generation applies. So replicas of two releases
-	// live side by side, and an app without nodes is left alone. One that comes back into
-	// a list that applies is started again. Jobs that no list has named, or that EnsureJob
-	// has named after them, are not pruned. A node lives until it has left, or was silent
-	// for Config.Cluster.LostAfter.
+	// A job that lists no longer name is stopped ("pruned") by a started node whose list has
+	// Prune and a generation no lower than that of the list that named the job last. That
+	// node must have seen throughout Config.Cluster.PruneAfter that no live node's list names
+	// the job, and no other list of its generation may apply meanwhile. So the replicas of
+	// two releases can run side by side, and an app without nodes is left alone. A pruned
+	// job that comes back into a list that applies is started again. Jobs that no list has
+	// named, or that EnsureJob has named since, are not pruned. A node counts as live until
+	// it has left or was silent for Config.Cluster.LostAfter.
 	EnsureJobs(ctx context.Context, app string, jobs []Job, opts EnsureOptions) ([]Ensured, error)
 	// SaveGroup adds or replaces an executor app.
 	SaveGroup(ctx context.Context, g Group) error
@@ -107,55 +105,53 @@ type Scheduler interface {
 	// runs. For a broadcast that is the id of the first part; the other parts have it as
 	// their TriggerID.
 	Trigger(ctx context.Context, jobID int64, t Trigger) ([]int64, error)
-	// Wait returns the run once it has ended. A run that has not ended when ctx ends is
-	// returned as it was, beside the error. A Wait that has begun before the end of Stop
-	// goes on, for another node may end the run. From inside a handler, with its context
-	// or one that is made of it, waiting for the handler's own run is ErrWaitsForItself,
-	// and so is waiting for one that is certain to be queued behind it: see there.
+	// Wait returns the run once it has ended. If ctx ends first it returns the run as it
+	// was, together with the error. A Wait that began before Stop has returned goes on,
+	// since another node may end the run. Called inside a handler, with the handler's
+	// context or one derived from it, it returns ErrWaitsForItself for the handler's own
+	// run and for a run that is certain to be queued behind it.
 	Wait(ctx context.Context, runID int64) (Run, error)
-	// Kill ends a run. A planned run is cancelled; the handler of a running one has its
-	// context cancelled, and the run is recorded as killed. Kill does not wait for the
+	// Kill ends a run. A planned run is cancelled. For a running one the context of its
+	// handler is cancelled and the run is recorded as killed; Kill does not wait for the
 	// handler. A remote executor is asked before Kill returns, and the run is recorded once
-	// it has agreed; if it refuses or does not answer, Kill returns that as an error and may
-	// be called again. Executors of other makers kill whatever the job runs there.
+	// it has agreed; if it refuses or does not answer, Kill returns an error and may be
+	// called again. Third-party executors kill whatever run of the job they have.
 	Kill(ctx context.Context, runID int64) error
-	// Log returns lines of a run's log from fromLine on, counted from 1; less
-	// counts as 1. At most 1 MiB of them come at once; a line that is longer is
-	// cut. A running run is followed by asking again, a moment later, from the
-	// ToLineNum of the result plus one; there is nothing new when FromLineNum is
-	// greater than ToLineNum, and IsEnd says that nothing will come. It is set once
-	// the run has ended and all its lines were returned; a handler that goes on
-	// when its run was recorded, as killed for instance, may log more all the same.
+	// Log returns lines of a run's log from fromLine on. Lines are counted from 1; a lower
+	// fromLine counts as 1. At most 1 MiB is returned at once, and longer lines are cut. To
+	// follow a running run, ask again after a moment from ToLineNum of the result plus one.
+	// Nothing new has come if FromLineNum is greater than ToLineNum. IsEnd says that nothing
+	// more will come: it is set once the run has ended and all its lines were returned. A
+	// handler that goes on after its run was recorded, as killed for instance, may still
+	// log more.
 	//
-	// Logs stay where the run ran. An executor of this process is asked directly,
-	// one that is attached at another node through the store. It may take until
-	// ctx's deadline, or 5 seconds where it has none; when no answer has come by
-	// then, the error wraps that of the context. ErrNotFound when there is no such
-	// run, and ErrNoLog, with the reason, when its log is not to be had: the run was
-	// never started, its node is gone or its app not attached there any more, the
-	// executor has failed to read the log, or has none: because nothing was logged,
-	// or it was dropped since. A remote executor is asked over HTTP, as long as its
-	// address is one of the app's; Java executors answer with all the rest of a log at
-	// once, of which at most 16 MiB are read.
+	// Logs stay where the run ran. An executor of this process is asked directly, one that
+	// is attached to another node through the store, and a remote one over HTTP, as long as
+	// its address is registered for the app. Java executors return the whole rest of a log
+	// at once, of which at most 16 MiB are read. Log waits until ctx's deadline, or for 5
+	// seconds if it has none; if no answer has come by then, the error wraps ctx's. It
+	// returns ErrNotFound if there is no such run, and ErrNoLog, with the reason, if its log
+	// cannot be had: the run was never started, its node is gone or no longer has the app,
+	// the executor could not read the log, nothing was logged, or the log was dropped.
 	//
-	// Any number of calls may be under way; an executor of this process is asked
-	// for at most a few logs at once, and the others wait their turn.
+	// Any number of calls may be under way. An executor of this process is asked for a few
+	// logs at a time, and further calls wait.
 	Log(ctx context.Context, runID int64, fromLine int) (wire.LogResult, error)
 
 	// Handle registers a handler on the scheduler's own executor, for the app Config.App
 	// (or Config.Executor.App, where that is set). An empty name, a nil handler and a name
 	// that is taken are errors.
 	Handle(name string, h executor.Handler, opts ...executor.HandlerOption) error
-	// Attach adds an executor that runs in this process, for another app: one
-	// executor an app.
+	// Attach adds an executor of this process for another app. Each app has at most one
+	// attached executor.
 	Attach(e Executor) error
 	// Handler returns the admin side of XXL-JOB's HTTP protocol, for the host's own mux,
 	// under any prefix: executors of any generation and language register there, and
-	// report their results to any node that shares the store. It answers below /api/ and
-	// /xxl-job-admin/api/ alike; see [wire.NewAdminHandler] for what the host's server
-	// has to bound. Without Config.HTTP.Tokens it is an error, unless Config.HTTP.Insecure says so.
-	// It serves before Start and after Stop as well. Jobs are managed there by those whom
-	// Config.HTTP.JobsAPI names, and by nobody where it is empty.
+	// report their results to any node that shares the store. It answers under /api/ and
+	// /xxl-job-admin/api/ alike; see [wire.NewAdminHandler] for the limits that the host's
+	// server has to set. It is an error to have neither Config.HTTP.Tokens nor
+	// Config.HTTP.Insecure. The handler serves before Start and after Stop as well. Jobs can
+	// be managed through it only by callers of the apps in Config.HTTP.JobsAPI.
 	Handler() (http.Handler, error)
 }
 

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// PlanStore is what the scan takes: it finds what is due and claims it.
+// PlanStore finds due jobs and claims their instants, for the scan loop.
 type PlanStore interface {
 	// SetShards fixes the number of shards, once: a later call with the same
 	// number writes nothing, with another it is ErrShards and names both. Every
@@ -16,11 +16,10 @@ type PlanStore interface {
 	// Scan returns, of the shards in q: enabled jobs with Next at or before
 	// q.Before, the earliest first, at most q.Jobs; and planned runs due at or
 	// before q.Before that have no PlanEpoch, the earliest first, at most q.Runs.
-	// Runs that were planned or returned under a former epoch of their shard may be
-	// among them, and a run so returned may or may not be returned again, also
-	// where the answer was an error: Planned returns it in any case.
-	// It takes no locks and may see a state that is already past: it only says
-	// what to try.
+	// Runs that were planned or returned under a former epoch of their shard may be among
+	// them. A run that was returned once may or may not be returned again, even if the
+	// call returned an error; Planned returns it in any case. Scan takes no locks and may
+	// see a state that is already out of date: its answer is a hint of what to try.
 	Scan(ctx context.Context, q ScanQuery) (ScanResult, error)
 	// Planned returns all planned runs of the shards, whatever their epoch, due at
 	// or before q.Before, in order of (Scheduled, ID), after the keyset, at most
@@ -37,7 +36,7 @@ type PlanStore interface {
 	Claim(ctx context.Context, plans []Plan) ([]Run, error)
 	// Sweep re-arms jobs of the shards that wait for a run which has ended or is
 	// gone, as Finish does (from the time of the call where the end is not
-	// known), and stops those that Finish would call finished.
+	// known), and stops those that Finish would stop as finished.
 	Sweep(ctx context.Context, shards []Shard) error
 }
 

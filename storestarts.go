@@ -4,7 +4,8 @@ package xxljob
 
 import "context"
 
-// StartStore is what the start, the hand-over between nodes and the lanes take.
+// StartStore starts planned runs, hands them over between nodes, and settles those whose
+// node is gone.
 type StartStore interface {
 	// Start marks planned runs started, or refused, each by a compare-and-set
 	// (see Start), in one transaction a shard, and returns one Started for each
@@ -20,8 +21,8 @@ type StartStore interface {
 	// Dispatched marks started runs as accepted by remote executors, each when its
 	// owner and token are as given, and adds Msg to its TriggerMsg. It returns the
 	// runs that it changed, as they then are, in the order given; one that has ended
-	// meanwhile stays as it is. Runs whose rows others have locked are left out, and make
-	// the error ErrLocked, beside which the changed runs are returned.
+	// meanwhile stays as it is. Runs whose rows others have locked are left out; the error
+	// is ErrLocked then, and the changed runs are returned beside it.
 	Dispatched(ctx context.Context, accepted []Dispatch) ([]Run, error)
 	// StartedBy returns, in order of ID, started runs of the shards whose owner or
 	// addressee is one of the incarnations, with IDs greater than after, at most
@@ -29,14 +30,13 @@ type StartStore interface {
 	StartedBy(ctx context.Context, shards []Shard, incarnations []string, after int64, limit int) ([]Run, error)
 	// Settle decides about started runs whose owner or addressee is gone, or that
 	// their owner gives back, each by a compare-and-set (see Verdict). It returns
-	// the runs that it changed, as they then are. Whether a Scan finds a run that
-	// was given back is left open: the caller goes by the answer.
+	// the runs that it changed, as they then are. A Scan may or may not find a run that
+	// was given back: the caller goes by the answer.
 	Settle(ctx context.Context, verdicts []Verdict) ([]Run, error)
 	// Inbox returns what waits for the incarnation, in order of ID: runs handed
-	// over to it by other nodes that are started and not taken, with IDs greater
-	// than after, at most limit; all
-	// runs that it has taken, that are unended and have a KillReason; and, whatever
-	// after is, questions put to it that are not answered, at most limit.
+	// over to it by other nodes that are started and not taken, with IDs greater than
+	// after, at most limit; all runs that it has taken, that have not ended and have a
+	// KillReason; and, whatever after is, its unanswered questions, at most limit.
 	Inbox(ctx context.Context, incarnation string, after int64, limit int) (Inbox, error)
 	// Take marks runs as taken by the incarnation they are addressed to. Its commit
 	// comes before the call of the handler. A run with a KillReason is ended as
