@@ -45,6 +45,9 @@ func LockClasses(s *Store) []int64 {
 // KeepReserve keeps the reserve ready until ctx ends, as the background work does.
 func KeepReserve(ctx context.Context, s *Store) { s.keepReserve(ctx) }
 
+// KeepersOfReserve is how many keep it.
+func KeepersOfReserve(s *Store) int { return int(s.reserve.kept.Load()) }
+
 // HoldReserve has the reserve until it is given back.
 func HoldReserve(ctx context.Context, s *Store) (giveBack func(), ok bool) {
 	c, ok := s.reserve.take(ctx, s, false)

@@ -233,7 +233,9 @@ func TestTheReserveIsEverybodys(t *testing.T) {
 		keepers[i].over.Go(func() { postgres.KeepReserve(ctx, s) })
 		defer keepers[i].over.Wait()
 		defer stop()
-		await.Until(t, "there is a reserve", func() bool { return reserves(t, s) == 1 })
+		await.Until(t, "there is a reserve, which both keep in the end", func() bool {
+			return reserves(t, s) == 1 && postgres.KeepersOfReserve(s) == i+1
+		})
 	}
 	giveBack, ok := postgres.HoldReserve(t.Context(), s) // the second one is behind this, or has had its turn
 	if !ok {
@@ -390,7 +392,14 @@ func TestRefusedReserve(t *testing.T) {
 		t.Errorf("%d warnings:\n%s", n, log.text.String())
 	}
 	run(t, super, "alter role "+role+" connection limit 3")
-	postgres.AskForReserveAgain(s)
+	await.Until(t, "there is a reserve", func() bool { // the server may count one that it has refused for a moment yet
+		postgres.AskForReserveAgain(s)
+		giveBack, ok := postgres.HoldReserve(t.Context(), s)
+		if ok {
+			giveBack()
+		}
+		return ok
+	})
 	a.started(job)
 	giveBack()
 }
