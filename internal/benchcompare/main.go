@@ -27,7 +27,9 @@ import (
 var chosen = []bench{
 	{pkg: ".", name: "BenchmarkEndToEnd", time: "300000x"},
 	{pkg: ".", name: "BenchmarkLateness", time: "1x"},
+	{pkg: ".", name: "BenchmarkHerd", time: "1x"},
 	{pkg: ".", name: "BenchmarkRing", time: "1s"},
+	{pkg: "./route", name: "BenchmarkHash$", time: "0.2s"},
 	{pkg: "./internal/cron", name: "BenchmarkNext", time: "0.1s"},
 	{pkg: "./wire", name: "Benchmark", time: "0.2s"},
 }
