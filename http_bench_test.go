@@ -14,10 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/stage"
-
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/internal/stage"
 	"github.com/xxljob/xxljob/store/memory"
 )
 

@@ -13,9 +13,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/xxljob/xxljob/internal/stage"
-
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/stage"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/wire"
 )

@@ -15,11 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/stage"
-
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/internal/await"
+	"github.com/xxljob/xxljob/internal/stage"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/wire"
 )

@@ -9,9 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/stage"
-
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/stage"
 )
 
 // slowRing is what a TimeRing promises, as plainly as it can be written: a

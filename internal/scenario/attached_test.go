@@ -8,10 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/stage"
-
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/internal/stage"
 	"github.com/xxljob/xxljob/store/memory"
 )
 

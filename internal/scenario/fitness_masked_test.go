@@ -8,9 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/stage"
-
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/stage"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"
 )

@@ -6,10 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/stage"
-
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/internal/stage"
 )
 
 // refusal is a call that has to fail: with an error that is the sentinel, if

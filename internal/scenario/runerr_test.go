@@ -6,10 +6,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/stage"
-
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/internal/stage"
 )
 
 // TestRunErr: why a run did not succeed, in one line.

@@ -14,10 +14,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/stage"
-
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/plain"
+	"github.com/xxljob/xxljob/internal/stage"
 	"github.com/xxljob/xxljob/store/memory"
 )
 
