@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/stage"
 	"github.com/xxljob/xxljob/store/memory"
 )
 
@@ -18,7 +19,7 @@ func TestHandlerNeedsAToken(t *testing.T) {
 	}{
 		{"none", xxljob.Config{}, true, false},
 		{"insecure", xxljob.Config{HTTP: xxljob.HTTPConfig{Insecure: true}}, true, true},
-		{"one", xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {hush}}}}, true, true},
+		{"one", xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {stage.Token}}}}, true, true},
 		{"the default", xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {"default_token"}}}}, false, false},
 		{"the default, allowed", xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {"default_token"}}, AllowDefaultToken: true}}, true, true},
 	} {

@@ -137,7 +137,7 @@ type handlerAdmin struct {
 }
 
 func (a handlerAdmin) Callback(_ context.Context, reqs []wire.CallbackRequest) (wire.Return, error) {
-	return post(a.t, a.h, hush, "", "callback", wire.EncodeCallback(nil, wire.CallbackList, reqs)), nil
+	return stage.Post(a.t, a.h, stage.Token, "", "callback", wire.EncodeCallback(nil, wire.CallbackList, reqs)), nil
 }
 
 func (handlerAdmin) Registry(context.Context, wire.RegistryRequest) (wire.Return, error) {

@@ -194,7 +194,7 @@ func BenchmarkStoppedJobs(b *testing.B) {
 				cpu := cpuTime()
 				time.Sleep(20 * time.Second)
 				b.ReportMetric((cpuTime()-cpu).Seconds()/20*100, "%cpu")
-				b.ReportMetric(float64(heap()>>20), "MiB")
+				b.ReportMetric(float64(stage.Heap()>>20), "MiB")
 			}
 		})
 	}

@@ -62,7 +62,7 @@ func TestResultOfAnotherLife(t *testing.T) {
 				if c.header != nil {
 					req.Header = c.header.Clone()
 				}
-				req.Header.Set(wire.HeaderToken, hush)
+				req.Header.Set(wire.HeaderToken, stage.Token)
 				rec := httptest.NewRecorder()
 				e.admin.ServeHTTP(rec, req)
 				var ret wire.Return

@@ -378,7 +378,7 @@ func TestUserRegistryFailsForOne(t *testing.T) {
 		e := newElsewhere(t, nil, xxljob.Config{Registry: &poisoned{}}, map[string]*peer{at1: {}})
 		for i := range 20 {
 			go func() {
-				if ret := post(t, e.admin, hush, "", "registry", registration("bad", at2, "").Encode(nil)); ret.OK() {
+				if ret := stage.Post(t, e.admin, stage.Token, "", "registry", registration("bad", at2, "").Encode(nil)); ret.OK() {
 					t.Error("the bad app is registered")
 				}
 			}()

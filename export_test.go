@@ -177,9 +177,6 @@ func HookCalls() (call func(hook func(Run), run Run)) {
 	return func(hook func(Run), run Run) { q.call("a hook", hook, run) }
 }
 
-// AddressOf is the address of a scheduler's attached executors.
-func AddressOf(s Scheduler) string { return LocalAddress(s.(*scheduler).leases.incarnation) }
-
 // Intake is an intake of numbers.
 type Intake struct{ in *intake[int] }
 

@@ -47,7 +47,7 @@ func benchExecutors(b *testing.B, n int, admin string, cfg executor.Config, noop
 	b.Helper()
 	for range n {
 		cfg.App, cfg.Addr, cfg.Logger = "far", "127.0.0.1:0", stage.QuietLog()
-		cfg.Admins = []executor.AdminCluster{{Addresses: []string{admin}, Token: hush}}
+		cfg.Admins = []executor.AdminCluster{{Addresses: []string{admin}, Token: stage.Token}}
 		e, err := executor.New(cfg)
 		if err != nil {
 			b.Fatal(err)
@@ -72,7 +72,7 @@ func benchExecutors(b *testing.B, n int, admin string, cfg executor.Config, noop
 func benchFar(b *testing.B, executors int, cfg executor.Config, noop executor.Handler) (xxljob.Scheduler, *memory.Store, *benchAdmin) {
 	b.Helper()
 	st := memory.New(memory.Retain(1<<30, 1<<30))
-	s := benchScheduler(b, st, xxljob.Config{Logger: stage.QuietLog(), HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {hush}}}}, stage.NothingToDo)
+	s := benchScheduler(b, st, xxljob.Config{Logger: stage.QuietLog(), HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {stage.Token}}}}, stage.NothingToDo)
 	h, err := s.Handler()
 	if err != nil {
 		b.Fatal(err)
@@ -149,7 +149,7 @@ func BenchmarkHTTPTriggers(b *testing.B) {
 		b.ReportMetric(cpu.Seconds()/during.Seconds()*100, "%cpu")
 		b.ReportMetric(float64(lost), "lost")
 		b.ReportMetric(float64(double), "double")
-		b.ReportMetric(float64(heap()>>20), "MiB")
+		b.ReportMetric(float64(stage.Heap()>>20), "MiB")
 		b.ReportMetric(0, "ns/op")
 		if lost+double > 0 {
 			b.Errorf("lost %d, double %d", lost, double)
@@ -212,12 +212,12 @@ func BenchmarkCallbackStorm(b *testing.B) {
 		close(hold)
 		waitBench(b, "all have ended", func() bool { return ran.Load() == runs })
 		time.Sleep(20 * time.Second) // the outage
-		before := heap()
+		before := stage.Heap()
 		var most atomic.Int64
 		watching, watched := context.WithCancel(ctx)
 		go func() {
 			for watching.Err() == nil {
-				most.Store(max(most.Load(), heap()))
+				most.Store(max(most.Load(), stage.Heap()))
 				time.Sleep(100 * time.Millisecond)
 			}
 		}()

@@ -55,7 +55,7 @@ func (s *counting) asked() []int {
 
 // twoApps is a scheduler with the executors of two apps, each with a token of its own.
 func twoApps(t *testing.T, st xxljob.Store) *elsewhere {
-	tokens := map[string][]string{"": {hush}, "honest": {"of-honest"}, "rude": {"of-rude"}}
+	tokens := map[string][]string{"": {stage.Token}, "honest": {"of-honest"}, "rude": {"of-rude"}}
 	e := newElsewhere(t, st, xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: tokens}}, map[string]*peer{at1: {token: "of-honest"}, at2: {token: "of-rude"}})
 	stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "honest", Manual: true, Addresses: []string{at1}}))
 	stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "rude", Manual: true, Addresses: []string{at2}}))
@@ -65,7 +65,7 @@ func twoApps(t *testing.T, st xxljob.Store) *elsewhere {
 // reports sends results of an app.
 func (e *elsewhere) reports(app string, list ...wire.CallbackRequest) wire.Return {
 	e.t.Helper()
-	return post(e.t, e.admin, "of-"+app, app, "callback", wire.EncodeCallback(nil, wire.CallbackList, list))
+	return stage.Post(e.t, e.admin, "of-"+app, app, "callback", wire.EncodeCallback(nil, wire.CallbackList, list))
 }
 
 // repeated is one result many times over.
@@ -319,7 +319,7 @@ func TestResultsThatWaitAreBounded(t *testing.T) {
 			page[i].LogID = int64(1<<40 + i)
 		}
 		body := wire.EncodeCallback(nil, wire.CallbackList, page)
-		before, rounds := heap(), 10
+		before, rounds := stage.Heap(), 10
 		if stage.Detector {
 			rounds = 3
 		}
@@ -341,7 +341,7 @@ func TestResultsThatWaitAreBounded(t *testing.T) {
 			hangUp()
 			synctest.Wait()
 		}
-		if grown := heap() - before; grown > 32<<20 {
+		if grown := stage.Heap() - before; grown > 32<<20 {
 			t.Errorf("the heap has grown by %d MiB", grown>>20)
 		}
 		if ret := e.reports("honest", wire.CallbackRequest{LogID: 1 << 41, HandleCode: 200}); ret.OK() {
@@ -372,19 +372,19 @@ func TestManyAppsFillTheIntake(t *testing.T) {
 			page[i].LogID = int64(1<<40 + i)
 		}
 		body := wire.EncodeCallback(nil, wire.CallbackList, page)
-		before := heap()
+		before := stage.Heap()
 		var all sync.WaitGroup
 		for i := range 12 {
 			for range 5 {
 				all.Go(func() {
-					post(t, e.admin, fmt.Sprintf("of-rude%d", i), fmt.Sprintf("rude%d", i), "callback", body)
+					stage.Post(t, e.admin, fmt.Sprintf("of-rude%d", i), fmt.Sprintf("rude%d", i), "callback", body)
 				})
 			}
 		}
 		synctest.Wait()
 		go e.reports("honest", wire.CallbackRequest{LogID: id, HandleCode: 200})
 		all.Wait()
-		if grown := heap() - before; grown > 80<<20 {
+		if grown := stage.Heap() - before; grown > 80<<20 {
 			t.Errorf("the heap has grown by %d MiB", grown>>20)
 		}
 		faults.Clear()
@@ -400,7 +400,7 @@ func TestBeatsThatWaitAreBounded(t *testing.T) {
 		faults := storetest.Wrap(memory.New())
 		e := twoApps(t, faults)
 		beat := func(app, address string) wire.Return {
-			return post(t, e.admin, "of-"+app, app, "registry", wire.RegistryRequest{
+			return stage.Post(t, e.admin, "of-"+app, app, "registry", wire.RegistryRequest{
 				RegistryGroup: wire.GroupExecutor, RegistryKey: app, RegistryValue: address}.Encode(nil))
 		}
 		for _, app := range []string{"rude", "honest"} {
@@ -410,7 +410,7 @@ func TestBeatsThatWaitAreBounded(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		faults.Inject("PutAddresses", storetest.Fault{Hang: make(chan struct{})})
-		before, answered := heap(), 0
+		before, answered := stage.Heap(), 0
 		beats := 200_000
 		if stage.Detector {
 			beats /= 10
@@ -420,7 +420,7 @@ func TestBeatsThatWaitAreBounded(t *testing.T) {
 				answered++
 			}
 		}
-		if grown := heap() - before; grown > 16<<20 {
+		if grown := stage.Heap() - before; grown > 16<<20 {
 			t.Errorf("the heap has grown by %d MiB for %d beats", grown>>20, answered)
 		}
 		if answered != beats {

@@ -5,7 +5,6 @@ package xxljob_test
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,12 +19,6 @@ import (
 	"github.com/xxljob/xxljob/wire"
 )
 
-// manage calls one of the verbs that manage jobs, as G4 does.
-func manage(t *testing.T, h http.Handler, app, verb string, msg encoder) wire.Return {
-	t.Helper()
-	return post(t, h, "of-"+app, app, verb, msg.Encode(nil))
-}
-
 func definition(name string) wire.JobDefinition {
 	return wire.JobDefinition{Name: name, Author: "ann", ScheduleType: "CRON", ScheduleConf: "0 0 3 * * ?", MisfireStrategy: "DO_NOTHING",
 		ExecutorRouteStrategy: "FIRST", ExecutorHandler: "work", ExecutorParam: "p", ExecutorBlockStrategy: "SERIAL_EXECUTION",
@@ -35,10 +28,10 @@ func definition(name string) wire.JobDefinition {
 // TestJobAdmin: an app manages its own jobs over the wire, and sees no others.
 func TestJobAdmin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newElsewhere(t, nil, xxljob.Config{HTTP: xxljob.HTTPConfig{JobsAPI: []string{"far", "other"}, Tokens: map[string][]string{"far": {"of-far"}, "other": {"of-other"}, "": {hush}}}},
+		e := newElsewhere(t, nil, xxljob.Config{HTTP: xxljob.HTTPConfig{JobsAPI: []string{"far", "other"}, Tokens: map[string][]string{"far": {"of-far"}, "other": {"of-other"}, "": {stage.Token}}}},
 			map[string]*peer{at1: {token: "of-far"}})
 		stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
-		added := manage(t, e.admin, "far", "addJob", wire.AddJobRequest{JobGroup: 99, JobDefinition: definition("nightly")})
+		added := stage.Manage(t, e.admin, "far", "addJob", wire.AddJobRequest{JobGroup: 99, JobDefinition: definition("nightly")})
 		id, err := strconv.ParseInt(added.Data, 10, 64)
 		if !added.OK() || err != nil || added.Content != added.Data {
 			t.Fatalf("%+v: %v", added, err)
@@ -52,7 +45,7 @@ func TestJobAdmin(t *testing.T) {
 		if !j.Stopped || j.App != "far" || j.Key != "" || j.Schedule != xxljob.Cron("0 0 3 * * ?") || j.Timeout != 3*time.Second || j.Retries != 2 || j.Author != "ann" {
 			t.Errorf("added %+v", j)
 		}
-		if again := manage(t, e.admin, "far", "addJob", wire.AddJobRequest{JobDefinition: definition("nightly")}); !again.OK() || again.Data == added.Data {
+		if again := stage.Manage(t, e.admin, "far", "addJob", wire.AddJobRequest{JobDefinition: definition("nightly")}); !again.OK() || again.Data == added.Data {
 			t.Errorf("a second one of the same name: %+v", again)
 		}
 
@@ -60,17 +53,17 @@ func TestJobAdmin(t *testing.T) {
 		changed := wire.UpdateJobRequest{ID: id, JobDefinition: definition("daily")}
 		all := []struct {
 			verb string
-			msg  encoder
+			msg  stage.Message
 		}{{"updateJob", changed}, {"startJob", one}, {"stopJob", one}, {"triggerJob", wire.TriggerJobRequest{ID: id}}, {"removeJob", one}}
 		for _, c := range all {
 			want := wire.Failf("job %d not found.", id)
 			if c.verb == "removeJob" {
 				want = wire.Success() // it is not there: what was asked for is so
 			}
-			if ret := manage(t, e.admin, "other", c.verb, c.msg); ret != want {
+			if ret := stage.Manage(t, e.admin, "other", c.verb, c.msg); ret != want {
 				t.Errorf("%s by another app: %+v", c.verb, ret)
 			}
-			if ret := post(t, e.admin, hush, "", c.verb, c.msg.Encode(nil)); ret.OK() {
+			if ret := stage.Post(t, e.admin, stage.Token, "", c.verb, c.msg.Encode(nil)); ret.OK() {
 				t.Errorf("%s by nobody in particular: %+v", c.verb, ret)
 			}
 		}
@@ -84,19 +77,19 @@ func TestJobAdmin(t *testing.T) {
 		withChild.Schedule = withChild.Schedule.In("Asia/Shanghai")
 		_, err = e.UpdateJob(t.Context(), withChild)
 		stage.Must(t, err)
-		if ret := manage(t, e.admin, "far", "updateJob", changed); !ret.OK() {
+		if ret := stage.Manage(t, e.admin, "far", "updateJob", changed); !ret.OK() {
 			t.Errorf("%+v", ret)
 		}
 		if got := job(); got.Name != "daily" || !slices.Equal(got.Children, []int64{7}) || got.Schedule.Zone != "Asia/Shanghai" || !got.Stopped {
 			t.Errorf("updated %+v", got)
 		}
-		if ret := manage(t, e.admin, "far", "startJob", one); !ret.OK() || job().Stopped {
+		if ret := stage.Manage(t, e.admin, "far", "startJob", one); !ret.OK() || job().Stopped {
 			t.Errorf("%+v", ret)
 		}
-		if ret := manage(t, e.admin, "far", "stopJob", one); !ret.OK() || !job().Stopped {
+		if ret := stage.Manage(t, e.admin, "far", "stopJob", one); !ret.OK() || !job().Stopped {
 			t.Errorf("%+v", ret)
 		}
-		if ret := manage(t, e.admin, "far", "triggerJob", wire.TriggerJobRequest{ID: id, AddressList: "http://10.0.0.1:9999, "}); !ret.OK() {
+		if ret := stage.Manage(t, e.admin, "far", "triggerJob", wire.TriggerJobRequest{ID: id, AddressList: "http://10.0.0.1:9999, "}); !ret.OK() {
 			t.Errorf("%+v", ret)
 		}
 		synctest.Wait()
@@ -107,11 +100,11 @@ func TestJobAdmin(t *testing.T) {
 			t.Errorf("%+v", runs)
 		}
 		for range 2 { // the second time is a client's retry
-			if ret := manage(t, e.admin, "far", "removeJob", one); ret != wire.Success() {
+			if ret := stage.Manage(t, e.admin, "far", "removeJob", one); ret != wire.Success() {
 				t.Errorf("%+v", ret)
 			}
 		}
-		if ret := manage(t, e.admin, "far", "removeJob", wire.JobRequest{}); ret != wire.Success() {
+		if ret := stage.Manage(t, e.admin, "far", "removeJob", wire.JobRequest{}); ret != wire.Success() {
 			t.Errorf("of no job: %+v", ret)
 		}
 		if j, err := e.store.Job(t.Context(), id); !errors.Is(err, xxljob.ErrNotFound) {
@@ -144,7 +137,7 @@ func TestJobAdminScripts(t *testing.T) {
 				if c.glue != "BEAN" {
 					def.ExecutorHandler = ""
 				}
-				added := manage(t, e.admin, "far", "addJob", wire.AddJobRequest{JobDefinition: def})
+				added := stage.Manage(t, e.admin, "far", "addJob", wire.AddJobRequest{JobDefinition: def})
 				id, err := strconv.ParseInt(added.Data, 10, 64)
 				if err != nil {
 					t.Fatalf("%+v", added)
@@ -164,7 +157,7 @@ func TestJobAdminScripts(t *testing.T) {
 					to := def
 					to.Name = fmt.Sprint("name ", i)
 					change(&to)
-					if ret := manage(t, e.admin, "far", "updateJob", wire.UpdateJobRequest{ID: id, JobDefinition: to}); !ret.OK() {
+					if ret := stage.Manage(t, e.admin, "far", "updateJob", wire.UpdateJobRequest{ID: id, JobDefinition: to}); !ret.OK() {
 						t.Errorf("update %d: %+v", i, ret)
 					}
 					after, err := e.store.Job(t.Context(), id)
@@ -187,7 +180,7 @@ func TestJobAdminFaults(t *testing.T) {
 		e := newElsewhere(t, faults, xxljob.Config{HTTP: xxljob.HTTPConfig{JobsAPI: []string{"far"}, Tokens: map[string][]string{"far": {"of-far"}}}}, nil)
 		bad := definition("")
 		bad.ScheduleConf, bad.ExecutorRouteStrategy, bad.ExecutorParam = "* * * * *", "NORTH", strings.Repeat("x", 1<<17)
-		ret := manage(t, e.admin, "far", "addJob", wire.AddJobRequest{JobDefinition: bad})
+		ret := stage.Manage(t, e.admin, "far", "addJob", wire.AddJobRequest{JobDefinition: bad})
 		for _, field := range []string{"Name", "Schedule", "Route", "Param"} {
 			if ret.OK() || !strings.Contains(ret.Msg, field) {
 				t.Errorf("%s is not named: %+v", field, ret)
@@ -195,13 +188,13 @@ func TestJobAdminFaults(t *testing.T) {
 		}
 		none := definition("manual")
 		none.ScheduleType, none.ScheduleConf = "NONE", ""
-		added := manage(t, e.admin, "far", "addJob", wire.AddJobRequest{JobDefinition: none})
+		added := stage.Manage(t, e.admin, "far", "addJob", wire.AddJobRequest{JobDefinition: none})
 		id, _ := strconv.ParseInt(added.Data, 10, 64)
-		if ret := manage(t, e.admin, "far", "startJob", wire.JobRequest{ID: id}); ret.OK() || !strings.Contains(ret.Msg, "no schedule") {
+		if ret := stage.Manage(t, e.admin, "far", "startJob", wire.JobRequest{ID: id}); ret.OK() || !strings.Contains(ret.Msg, "no schedule") {
 			t.Errorf("start of a manual job: %+v", ret)
 		}
 		faults.Inject("AddJob", storetest.Fault{Before: true})
-		if ret := manage(t, e.admin, "far", "addJob", wire.AddJobRequest{JobDefinition: definition("x")}); ret.OK() || !strings.HasSuffix(ret.Msg, "internal error") {
+		if ret := stage.Manage(t, e.admin, "far", "addJob", wire.AddJobRequest{JobDefinition: definition("x")}); ret.OK() || !strings.HasSuffix(ret.Msg, "internal error") {
 			t.Errorf("an error of the store: %+v", ret)
 		}
 		faults.Clear()
@@ -219,18 +212,18 @@ func TestJobAdminQuota(t *testing.T) {
 		e := newElsewhere(t, nil, xxljob.Config{HTTP: xxljob.HTTPConfig{JobsAPI: []string{"far", "other"}, Tokens: map[string][]string{"far": {"of-far"}, "other": {"of-other"}}}}, nil)
 		one := wire.JobRequest{ID: 1}
 		for i := range 100 {
-			if ret := manage(t, e.admin, "far", "startJob", one); ret.Code != wire.CodeFail {
+			if ret := stage.Manage(t, e.admin, "far", "startJob", one); ret.Code != wire.CodeFail {
 				t.Fatalf("call %d: %+v", i, ret)
 			}
 		}
-		if ret := manage(t, e.admin, "far", "startJob", one); ret.Code != wire.CodeTimeout || ret.Msg != wire.MsgTooMany {
+		if ret := stage.Manage(t, e.admin, "far", "startJob", one); ret.Code != wire.CodeTimeout || ret.Msg != wire.MsgTooMany {
 			t.Errorf("one more: %+v", ret)
 		}
-		if ret := manage(t, e.admin, "other", "startJob", one); ret.Code != wire.CodeFail {
+		if ret := stage.Manage(t, e.admin, "other", "startJob", one); ret.Code != wire.CodeFail {
 			t.Errorf("another app: %+v", ret)
 		}
 		time.Sleep(30 * time.Second)
-		if ret := manage(t, e.admin, "far", "startJob", one); ret.Code != wire.CodeFail {
+		if ret := stage.Manage(t, e.admin, "far", "startJob", one); ret.Code != wire.CodeFail {
 			t.Errorf("30 s later: %+v", ret)
 		}
 	})

@@ -4,11 +4,9 @@ package xxljob_test
 // is kept. They report through the scheduler's Handler, as real ones do.
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"sync"
 	"testing"
@@ -19,12 +17,9 @@ import (
 	"github.com/xxljob/xxljob/wire"
 )
 
-// hush is the token of the tests.
-const hush = "hush-hush"
-
 // tokensOf has the token of the tests be that of one app, which it needs where it is
 // attached as well.
-func tokensOf(app string) map[string][]string { return map[string][]string{app: {hush}} }
+func tokensOf(app string) map[string][]string { return map[string][]string{app: {stage.Token}} }
 
 var (
 	errHungUp  = &wire.CallError{URL: "http://peer", Sent: true, Err: errors.New("connection reset")}
@@ -33,7 +28,7 @@ var (
 
 // peer is an executor elsewhere. A nil function answers 200.
 type peer struct {
-	token string // the one it accepts; empty for hush
+	token string // the one it accepts; empty for stage.Token
 	run   func(n int, r wire.TriggerRequest) (wire.Return, error)
 	beat  func() (wire.Return, error)
 	idle  func() (wire.Return, error)
@@ -71,7 +66,7 @@ type peerClient struct {
 	token string
 }
 
-func (c peerClient) refuses() bool { return c.token != cmpOr(c.peer.token, hush) }
+func (c peerClient) refuses() bool { return c.token != cmpOr(c.peer.token, stage.Token) }
 
 func cmpOr(a, b string) string {
 	if a != "" {
@@ -160,7 +155,7 @@ func newElsewhere(t *testing.T, st xxljob.Store, cfg xxljob.Config, peers map[st
 		st = memory.New()
 	}
 	if cfg.HTTP.Tokens == nil {
-		cfg.HTTP.Tokens = map[string][]string{"": {hush}}
+		cfg.HTTP.Tokens = map[string][]string{"": {stage.Token}}
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = stage.QuietLog()
@@ -184,33 +179,10 @@ func newElsewhere(t *testing.T, st xxljob.Store, cfg xxljob.Config, peers map[st
 	return &elsewhere{Scheduler: s, t: t, store: st, admin: h, peers: peers}
 }
 
-// encoder is a message of the wire.
-type encoder interface{ Encode([]byte) []byte }
-
-// post sends a request to the scheduler's Handler.
-func post(t testing.TB, h http.Handler, token, app, endpoint string, body []byte) wire.Return {
-	t.Helper()
-	req := httptest.NewRequest(http.MethodPost, "/api/"+endpoint, bytes.NewReader(body))
-	req.Header.Set(wire.HeaderToken, token)
-	if app != "" {
-		req.Header.Set(wire.HeaderApp, app)
-	}
-	rec := httptest.NewRecorder()
-	h.ServeHTTP(rec, req)
-	if rec.Code != http.StatusOK {
-		t.Errorf("%s: HTTP status %d", endpoint, rec.Code)
-	}
-	var ret wire.Return
-	if err := ret.Decode(rec.Body.Bytes()); err != nil {
-		t.Errorf("%s: %v: %s", endpoint, err, rec.Body)
-	}
-	return ret
-}
-
 // call is post with the token of the tests, and must be answered 200.
-func (e *elsewhere) call(endpoint string, msg encoder) {
+func (e *elsewhere) call(endpoint string, msg stage.Message) {
 	e.t.Helper()
-	if ret := post(e.t, e.admin, hush, "", endpoint, msg.Encode(nil)); !ret.OK() {
+	if ret := stage.Post(e.t, e.admin, stage.Token, "", endpoint, msg.Encode(nil)); !ret.OK() {
 		e.t.Errorf("%s: %+v", endpoint, ret)
 	}
 }
@@ -238,7 +210,7 @@ func (e *elsewhere) deregister(app, address string) {
 // callback reports results.
 func (e *elsewhere) callback(results ...wire.CallbackRequest) wire.Return {
 	e.t.Helper()
-	return post(e.t, e.admin, hush, "", "callback", wire.EncodeCallback(nil, wire.CallbackList, results))
+	return stage.Post(e.t, e.admin, stage.Token, "", "callback", wire.EncodeCallback(nil, wire.CallbackList, results))
 }
 
 // report reports one result, which must be acknowledged.

@@ -30,13 +30,6 @@ func (s answeredLate) Start(ctx context.Context, starts []xxljob.Start) ([]xxljo
 	return answer, err
 }
 
-// blindInbox is the store of a node that does not look into its inbox.
-type blindInbox struct{ xxljob.Store }
-
-func (blindInbox) Inbox(context.Context, string, int64, int) (xxljob.Inbox, error) {
-	return xxljob.Inbox{}, nil
-}
-
 // TestPutBackBeforeItsStartIsAnswered: a run that is put back while the answer to its
 // own start is on its way is started again.
 func TestPutBackBeforeItsStartIsAnswered(t *testing.T) {
@@ -52,7 +45,7 @@ func putBackEarly(t *testing.T, by time.Duration) {
 	began := make(chan struct{}, 1)
 	a := startWorker(t, answeredLate{st, began, by}, "a", false)
 	time.Sleep(20 * time.Second) // a has all shards
-	b := startWorker(t, blindInbox{st}, "b", true)
+	b := startWorker(t, stage.BlindInbox{Store: st}, "b", true)
 	c := startWorker(t, st, "c", true)
 	time.Sleep(20 * time.Second)
 

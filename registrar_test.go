@@ -207,13 +207,13 @@ func TestRegistryStoreAway(t *testing.T) {
 		e := newElsewhere(t, faults, xxljob.Config{}, nil)
 		e.register("far", at1)
 		faults.Inject("PutAddresses", storetest.Fault{Before: true})
-		if ret := post(t, e.admin, hush, "", "registry", wire.RegistryRequest{RegistryGroup: "EXECUTOR", RegistryKey: "far", RegistryValue: at2}.Encode(nil)); ret.OK() {
+		if ret := stage.Post(t, e.admin, stage.Token, "", "registry", wire.RegistryRequest{RegistryGroup: "EXECUTOR", RegistryKey: "far", RegistryValue: at2}.Encode(nil)); ret.OK() {
 			t.Error("acknowledged though it is not stored")
 		}
 		time.Sleep(time.Second)
 		e.register("far", at1) // answered from memory
 		time.Sleep(time.Second)
-		if ret := post(t, e.admin, hush, "", "registry", wire.RegistryRequest{RegistryGroup: "EXECUTOR", RegistryKey: "far", RegistryValue: at1}.Encode(nil)); ret.OK() {
+		if ret := stage.Post(t, e.admin, stage.Token, "", "registry", wire.RegistryRequest{RegistryGroup: "EXECUTOR", RegistryKey: "far", RegistryValue: at1}.Encode(nil)); ret.OK() {
 			t.Error("acknowledged again though the last one was not stored")
 		}
 		faults.Clear()
@@ -225,7 +225,7 @@ func TestRegistryStoreAway(t *testing.T) {
 		e := newElsewhere(t, faults, xxljob.Config{}, nil)
 		faults.Inject("PutAddresses", storetest.Fault{Hang: hang})
 		began := time.Now()
-		if ret := post(t, e.admin, hush, "", "registry", wire.RegistryRequest{RegistryGroup: "EXECUTOR", RegistryKey: "far", RegistryValue: at2}.Encode(nil)); ret.OK() || time.Since(began) > 3*time.Second {
+		if ret := stage.Post(t, e.admin, stage.Token, "", "registry", wire.RegistryRequest{RegistryGroup: "EXECUTOR", RegistryKey: "far", RegistryValue: at2}.Encode(nil)); ret.OK() || time.Since(began) > 3*time.Second {
 			t.Errorf("%+v after %v: its peer waits for 3 s", ret, time.Since(began))
 		}
 		close(hang)
@@ -235,12 +235,12 @@ func TestRegistryStoreAway(t *testing.T) {
 // TestRegistryFirst: a registration may be the first thing that a store hears of, before
 // Start too.
 func TestRegistryFirst(t *testing.T) {
-	s, err := xxljob.New(memory.New(), xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {hush}}}, Logger: stage.QuietLog()})
+	s, err := xxljob.New(memory.New(), xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {stage.Token}}}, Logger: stage.QuietLog()})
 	stage.Must(t, err)
 	h, err := s.Handler()
 	stage.Must(t, err)
 	msg := wire.RegistryRequest{RegistryGroup: wire.GroupExecutor, RegistryKey: "far", RegistryValue: at1}
-	if ret := post(t, h, hush, "", "registry", msg.Encode(nil)); !ret.OK() {
+	if ret := stage.Post(t, h, stage.Token, "", "registry", msg.Encode(nil)); !ret.OK() {
 		t.Errorf("%+v", ret)
 	}
 }

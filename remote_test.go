@@ -243,11 +243,11 @@ func TestTokenRotation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tries := 0
 		old := &peer{token: "the-old-one"}
-		s := newElsewhere(t, nil, xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"far": {"the-new-one", "the-old-one"}, "": {hush}}}}, map[string]*peer{at1: old})
+		s := newElsewhere(t, nil, xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"far": {"the-new-one", "the-old-one"}, "": {stage.Token}}}}, map[string]*peer{at1: old})
 		xxljob.DialWith(s.Scheduler, func(app, address, token string) (wire.Executor, error) {
 			return countingPeer{peerClient{old, token}, &tries}, nil
 		})
-		if ret := post(t, s.admin, "the-old-one", "", "registry", wire.RegistryRequest{RegistryGroup: "EXECUTOR", RegistryKey: "far", RegistryValue: at1}.Encode(nil)); !ret.OK() {
+		if ret := stage.Post(t, s.admin, "the-old-one", "", "registry", wire.RegistryRequest{RegistryGroup: "EXECUTOR", RegistryKey: "far", RegistryValue: at1}.Encode(nil)); !ret.OK() {
 			t.Fatal(ret)
 		}
 		for i := range 3 {
@@ -275,8 +275,8 @@ func (c countingPeer) Run(ctx context.Context, r wire.TriggerRequest) (wire.Retu
 // none those that all share.
 func TestTokenOfTheApp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		own, shared := &peer{token: "of-far"}, &peer{token: hush}
-		e := newElsewhere(t, nil, xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"far": {"of-far"}, "": {hush}}}}, map[string]*peer{at1: own, at2: shared})
+		own, shared := &peer{token: "of-far"}, &peer{token: stage.Token}
+		e := newElsewhere(t, nil, xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"far": {"of-far"}, "": {stage.Token}}}}, map[string]*peer{at1: own, at2: shared})
 		stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
 		stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "wide", Manual: true, Addresses: []string{at2}}))
 		a, b := e.trigger(xxljob.Job{App: "far"}), e.trigger(xxljob.Job{App: "wide"})

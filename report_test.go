@@ -21,7 +21,7 @@ import (
 // no executor sends it for ever, and changes nothing (traps 12 and 14).
 func TestTrap12And14CallbackWithoutEffect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tokens := map[string][]string{"": {hush}, "mine": {"of-mine"}, "far": {"of-far"}}
+		tokens := map[string][]string{"": {stage.Token}, "mine": {"of-mine"}, "far": {"of-far"}}
 		e := newElsewhere(t, nil, xxljob.Config{App: "here", HTTP: xxljob.HTTPConfig{Tokens: tokens}}, map[string]*peer{at1: {token: "of-far"}})
 		stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
 		hold := make(chan struct{})
@@ -40,21 +40,21 @@ func TestTrap12And14CallbackWithoutEffect(t *testing.T) {
 			for _, id := range runs {
 				list = append(list, wire.CallbackRequest{LogID: id, HandleCode: 500, HandleMsg: "forged"})
 			}
-			if ret := post(t, e.admin, token, app, "callback", wire.EncodeCallback(nil, wire.CallbackList, list)); !ret.OK() {
+			if ret := stage.Post(t, e.admin, token, app, "callback", wire.EncodeCallback(nil, wire.CallbackList, list)); !ret.OK() {
 				t.Errorf("callback of %v: %+v", runs, ret)
 			}
 		}
 		say("of-far", "", 1<<40, -1, 0, planned[0], local)
-		say("of-mine", "", far)     // another app's
-		say("of-mine", "mine", far) // the same, named
-		say(hush, "", far, local)   // a token that all share is none of an app with its own
+		say("of-mine", "", far)          // another app's
+		say("of-mine", "mine", far)      // the same, named
+		say(stage.Token, "", far, local) // a token that all share is none of an app with its own
 		e.mustBe(far, xxljob.StateDispatched)
 		e.mustBe(local, xxljob.StateStarted)
 		e.mustBe(planned[0], xxljob.StatePlanned)
 
 		// In a batch with all that, the one result that matters is stored; repeated, and in
 		// many copies, it stays as it is.
-		if ret := post(t, e.admin, "of-far", "far", "callback", wire.EncodeCallback(nil, wire.CallbackObject, []wire.CallbackRequest{
+		if ret := stage.Post(t, e.admin, "of-far", "far", "callback", wire.EncodeCallback(nil, wire.CallbackObject, []wire.CallbackRequest{
 			{LogID: 1 << 40, HandleCode: 200}, {LogID: far, HandleCode: 200, HandleMsg: "first"}, {LogID: far, HandleCode: 500, HandleMsg: "second"},
 			{LogID: planned[0], HandleCode: 200}})); !ret.OK() {
 			t.Errorf("%+v", ret)
@@ -95,7 +95,7 @@ func TestTrap10And24CallbackStates(t *testing.T) {
 				e.register("far", at1)
 				id := e.trigger(xxljob.Job{App: "far"})
 				synctest.Wait()
-				if ret := post(t, e.admin, hush, "", "callback", fmt.Appendf(nil, c.body, id)); !ret.OK() {
+				if ret := stage.Post(t, e.admin, stage.Token, "", "callback", fmt.Appendf(nil, c.body, id)); !ret.OK() {
 					t.Fatalf("%+v", ret)
 				}
 				if run := e.mustBe(id, c.want); run.HandleMsg != c.msg {

@@ -24,7 +24,7 @@ import (
 func (e *elsewhere) registration(token, app, address string) wire.Return {
 	e.t.Helper()
 	msg := wire.RegistryRequest{RegistryGroup: wire.GroupExecutor, RegistryKey: app, RegistryValue: address}
-	return post(e.t, e.admin, token, "", "registry", msg.Encode(nil))
+	return stage.Post(e.t, e.admin, token, "", "registry", msg.Encode(nil))
 }
 
 // registerMany registers addresses at once, and returns how many were accepted.
@@ -64,7 +64,7 @@ func (e *elsewhere) rows(app string) []xxljob.Registration {
 func TestRegistrationsOfAnApp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lines, most := &stage.LogLines{}, 10_000
-		cfg := xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {hush}, "far": {"of-far"}}}}
+		cfg := xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {stage.Token}, "far": {"of-far"}}}}
 		if stage.Detector {
 			most /= 10
 			cfg.HTTP.MaxRegistrations = most
@@ -107,13 +107,13 @@ func TestRegistrationsWhileTheStoreIsAway(t *testing.T) {
 		e := newElsewhere(t, faults, xxljob.Config{HTTP: xxljob.HTTPConfig{MaxRegistrations: 2}}, nil)
 		e.register("far", at1)
 		faults.Inject("PutAddresses", storetest.Fault{Before: true})
-		if e.registration(hush, "far", at3).OK() {
+		if e.registration(stage.Token, "far", at3).OK() {
 			t.Error("acknowledged though it is not stored")
 		}
 		e.register("far", at1) // answered from memory
 		time.Sleep(time.Second)
 		faults.Clear()
-		if !e.registration(hush, "far", at2).OK() || e.registration(hush, "far", at3).OK() {
+		if !e.registration(stage.Token, "far", at2).OK() || e.registration(stage.Token, "far", at3).OK() {
 			t.Error("want room for the second, and not for the third")
 		}
 		e.register("far", at1)
@@ -129,10 +129,10 @@ func TestRegistrationsMakeRoom(t *testing.T) {
 		var former []string
 		for round := range 10 {
 			now := addressesOf(1+round, most)
-			if n := e.registerMany(hush, "far", now); n != most {
+			if n := e.registerMany(stage.Token, "far", now); n != most {
 				t.Errorf("round %d: %d accepted, want %d", round, n, most)
 			}
-			if n := e.registerMany(hush, "far", former); n != 0 {
+			if n := e.registerMany(stage.Token, "far", former); n != 0 {
 				t.Errorf("round %d: %d of the dead ones have come back", round, n)
 			}
 			time.Sleep(2 * time.Second)
@@ -140,7 +140,7 @@ func TestRegistrationsMakeRoom(t *testing.T) {
 				t.Errorf("round %d: %d stored, want %d at most", round, n, 2*most)
 			}
 			e.call("registryRemove", wire.RegistryRequest{RegistryGroup: wire.GroupExecutor, RegistryKey: "far", RegistryValue: now[0]})
-			if one, two := e.registration(hush, "far", at1), e.registration(hush, "far", at2); !one.OK() || two.OK() {
+			if one, two := e.registration(stage.Token, "far", at1), e.registration(stage.Token, "far", at2); !one.OK() || two.OK() {
 				t.Errorf("round %d: one has left, want room for one: %v %v", round, one, two)
 			}
 			former = append(former, now...)
@@ -153,16 +153,16 @@ func TestRegistrationsMakeRoom(t *testing.T) {
 // with a token of its own does not come under.
 func TestRegistrationsOfAllApps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newElsewhere(t, nil, xxljob.Config{HTTP: xxljob.HTTPConfig{MaxRegistrations: 10, Tokens: map[string][]string{"": {hush}, "own": {"of-own"}}}}, nil)
+		e := newElsewhere(t, nil, xxljob.Config{HTTP: xxljob.HTTPConfig{MaxRegistrations: 10, Tokens: map[string][]string{"": {stage.Token}, "own": {"of-own"}}}}, nil)
 		e.register("zzz", at1)
 		total := 1
 		for i := range 300 {
-			total += e.registerMany(hush, fmt.Sprint("app-", i), addressesOf(i%200, 2))
+			total += e.registerMany(stage.Token, fmt.Sprint("app-", i), addressesOf(i%200, 2))
 		}
 		if total != 100 || len(e.rows("")) != total {
 			t.Errorf("%d accepted, %d stored, want 100", total, len(e.rows("")))
 		}
-		if ret := e.registration(hush, "zzz", at2); ret.OK() || !strings.Contains(ret.Msg, "the registry is full") {
+		if ret := e.registration(stage.Token, "zzz", at2); ret.OK() || !strings.Contains(ret.Msg, "the registry is full") {
 			t.Errorf("%+v", ret)
 		}
 		e.register("zzz", at1)
@@ -183,7 +183,7 @@ func TestRegistrationsAtTwoNodes(t *testing.T) {
 		cfg.Node = "b"
 		b := newElsewhere(t, st, cfg, nil)
 		atA, atB := addressesOf(1, 3*most), addressesOf(2, 3*most)
-		if n, m := a.registerMany(hush, "far", atA), b.registerMany(hush, "far", atB); n != most || m > most {
+		if n, m := a.registerMany(stage.Token, "far", atA), b.registerMany(stage.Token, "far", atB); n != most || m > most {
 			t.Errorf("%d and %d accepted at once", n, m)
 		}
 		total := len(a.rows("far"))
@@ -198,11 +198,11 @@ func TestRegistrationsAtTwoNodes(t *testing.T) {
 				slices.Reverse(nodes)
 			}
 			half := len(there) / 2
-			if n := nodes[0].registerMany(hush, "far", there[:half]) + nodes[1].registerMany(hush, "far", there[half:]); n != total {
+			if n := nodes[0].registerMany(stage.Token, "far", there[:half]) + nodes[1].registerMany(stage.Token, "far", there[half:]); n != total {
 				t.Errorf("%d of %d heartbeats accepted", n, total)
 			}
 			time.Sleep(time.Second)
-			if n := a.registerMany(hush, "far", addressesOf(3, 50)) + b.registerMany(hush, "far", addressesOf(4, 50)); n != 0 {
+			if n := a.registerMany(stage.Token, "far", addressesOf(3, 50)) + b.registerMany(stage.Token, "far", addressesOf(4, 50)); n != 0 {
 				t.Errorf("%d more accepted", n)
 			}
 		}
@@ -266,16 +266,16 @@ func TestRegistrationsOfBefore(t *testing.T) {
 				t.Error("nothing in the log about it")
 			}
 			slices.Sort(many)
-			if n := e.registerMany(hush, "aaa", many[:2000]); n != 2000 {
+			if n := e.registerMany(stage.Token, "aaa", many[:2000]); n != 2000 {
 				t.Errorf("%d of 2,000 that were read beat on", n)
 			}
-			if n := e.registerMany(hush, "aaa", many[2000:3000]); n != 0 {
+			if n := e.registerMany(stage.Token, "aaa", many[2000:3000]); n != 0 {
 				t.Errorf("%d of those that were not read beat on", n)
 			}
 			e.register("zzz", addressesOf(2, 6)...)
 			for range 8 {
 				time.Sleep(30 * time.Second)
-				e.registerMany(hush, "aaa", many[:500])
+				e.registerMany(stage.Token, "aaa", many[:500])
 				e.register("zzz", addressesOf(2, 6)...)
 			}
 			if n := len(e.rows("aaa")); n > 2000 {
@@ -295,7 +295,7 @@ func TestRegistrationsOfBefore(t *testing.T) {
 			}
 			fill(t, st, "own", addressesOf(1, each))
 			fill(t, st, "zzz", addressesOf(1, 3))
-			e := newElsewhere(t, st, xxljob.Config{HTTP: xxljob.HTTPConfig{MaxRegistrations: most, Tokens: map[string][]string{"": {hush}, "own": {"of-own"}}}}, nil)
+			e := newElsewhere(t, st, xxljob.Config{HTTP: xxljob.HTTPConfig{MaxRegistrations: most, Tokens: map[string][]string{"": {stage.Token}, "own": {"of-own"}}}}, nil)
 			e.register("app-000", addressesOf(0, 1)[0])
 			time.Sleep(2 * time.Second)
 			if calls, rows := st.take(); calls > 100 || rows > apps*each+each+3+20*most {
@@ -309,10 +309,10 @@ func TestRegistrationsOfBefore(t *testing.T) {
 			for i := range apps {
 				list := addressesOf(i, each)
 				slices.Sort(list)
-				if !e.registration(hush, fmt.Sprintf("app-%03d", i), list[0]).OK() {
+				if !e.registration(stage.Token, fmt.Sprintf("app-%03d", i), list[0]).OK() {
 					t.Fatalf("no executor of app %d beats on", i)
 				}
-				beats += e.registerMany(hush, fmt.Sprintf("app-%03d", i), list)
+				beats += e.registerMany(stage.Token, fmt.Sprintf("app-%03d", i), list)
 			}
 			if beats > 20*most {
 				t.Errorf("%d beat on, want at most %d", beats, 20*most)
@@ -327,7 +327,7 @@ func TestRegistrationsInPlainText(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newElsewhere(t, nil, xxljob.Config{}, nil)
 		good := wire.RegistryRequest{RegistryGroup: wire.GroupExecutor, RegistryKey: "far", RegistryValue: at1, BootID: "b", Capabilities: []string{"c"}}
-		before := snapshotOf(t, e.store)
+		before := stage.SnapshotOf(t, e.store)
 		for _, odd := range []string{"<", ">", "'", `"`, "`", "\x1b", "\n", "\r", "\t", "\x7f", "\u0085", "\u009b", "\u202e", "\u200b", "\u2028"} {
 			for field, set := range map[string]func(*wire.RegistryRequest){
 				"registryKey":   func(r *wire.RegistryRequest) { r.RegistryKey += odd + "x" },
@@ -337,12 +337,12 @@ func TestRegistrationsInPlainText(t *testing.T) {
 			} {
 				req := good
 				set(&req)
-				if ret := post(t, e.admin, hush, "", "registry", req.Encode(nil)); ret.OK() || !strings.Contains(ret.Msg, field) || strings.ContainsAny(ret.Msg, "\x1b\u009b\u202e") {
+				if ret := stage.Post(t, e.admin, stage.Token, "", "registry", req.Encode(nil)); ret.OK() || !strings.Contains(ret.Msg, field) || strings.ContainsAny(ret.Msg, "\x1b\u009b\u202e") {
 					t.Errorf("%s with %q: %+v", field, odd, ret)
 				}
 			}
 		}
-		if after := snapshotOf(t, e.store); after != before {
+		if after := stage.SnapshotOf(t, e.store); after != before {
 			t.Errorf("stored:\n%s", after)
 		}
 		for _, app := range []string{"größe", "订单 服务", "a_b-c.d/e:f"} {
@@ -367,7 +367,7 @@ func TestRegistrationsInARegistryOfTheUsers(t *testing.T) {
 			t.Errorf("sent to %q", run.Address)
 		}
 		for round := range 5 {
-			if n := e.registerMany(hush, "far", addressesOf(round, 2*most)); n != most {
+			if n := e.registerMany(stage.Token, "far", addressesOf(round, 2*most)); n != most {
 				t.Errorf("round %d: %d accepted, want %d", round, n, most)
 			}
 			time.Sleep(2 * time.Second)
@@ -387,7 +387,7 @@ func TestGoodbyesOfFormerProcesses(t *testing.T) {
 		e := newElsewhere(t, nil, xxljob.Config{HTTP: xxljob.HTTPConfig{MaxRegistrations: 10}}, nil)
 		of := func(verb, boot string, addrs []string) (ok int) {
 			for _, a := range addrs {
-				if post(t, e.admin, hush, "far", verb, wire.RegistryRequest{RegistryGroup: wire.GroupExecutor, RegistryKey: "far", RegistryValue: a, BootID: boot}.Encode(nil)).OK() {
+				if stage.Post(t, e.admin, stage.Token, "far", verb, wire.RegistryRequest{RegistryGroup: wire.GroupExecutor, RegistryKey: "far", RegistryValue: a, BootID: boot}.Encode(nil)).OK() {
 					ok++
 				}
 			}
@@ -426,7 +426,7 @@ func TestRegistrationsWithoutLoops(t *testing.T) {
 		stage.Must(t, err)
 		for round := range 20 {
 			for _, a := range addressesOf(1+round, 10) {
-				if ret := post(t, h, hush, "far", "registry", wire.RegistryRequest{RegistryGroup: wire.GroupExecutor, RegistryKey: "far", RegistryValue: a}.Encode(nil)); !ret.OK() {
+				if ret := stage.Post(t, h, stage.Token, "far", "registry", wire.RegistryRequest{RegistryGroup: wire.GroupExecutor, RegistryKey: "far", RegistryValue: a}.Encode(nil)); !ret.OK() {
 					t.Fatalf("round %d: %+v", round, ret)
 				}
 			}

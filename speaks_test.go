@@ -27,13 +27,13 @@ import (
 // allJobCalls are the calls of the jobs API about a job.
 func allJobCalls(id int64) []struct {
 	verb string
-	msg  encoder
+	msg  stage.Message
 } {
 	one, def, script := wire.JobRequest{ID: id}, definition("theirs"), definition("script")
 	script.GlueType, script.GlueSource = "GLUE_SHELL", "exit 1"
 	return []struct {
 		verb string
-		msg  encoder
+		msg  stage.Message
 	}{
 		{"addJob", wire.AddJobRequest{JobDefinition: def}}, {"addJob", wire.AddJobRequest{JobDefinition: script}},
 		{"updateJob", wire.UpdateJobRequest{ID: id, JobDefinition: def}}, {"startJob", one}, {"triggerJob", wire.TriggerJobRequest{ID: id}},
@@ -62,14 +62,14 @@ func TestJobsAPIOff(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e := newElsewhere(t, nil, cfg, nil)
 				job := hostJob(t, e)
-				before := snapshotOf(t, e.store)
+				before := stage.SnapshotOf(t, e.store)
 				for _, c := range allJobCalls(job.ID) {
-					ret := post(t, e.admin, hush, "here", c.verb, c.msg.Encode(nil))
+					ret := stage.Post(t, e.admin, stage.Token, "here", c.verb, c.msg.Encode(nil))
 					if ret.Code != wire.CodeFail || !strings.HasPrefix(ret.Msg, fmt.Sprintf(wire.MsgURINotFound, c.verb)) || !strings.Contains(ret.Msg, "Config.HTTP.JobsAPI") {
 						t.Errorf("%s: %+v", c.verb, ret)
 					}
 				}
-				if after := snapshotOf(t, e.store); after != before {
+				if after := stage.SnapshotOf(t, e.store); after != before {
 					t.Errorf("changed:\n%s\n%s", before, after)
 				}
 			})
@@ -94,11 +94,11 @@ func TestSharedTokenIsNotTheHosts(t *testing.T) {
 			cfg.App, cfg.Node = "plain", "b" // one that only schedules
 			b := newElsewhere(t, st, cfg, nil)
 			time.Sleep(10 * time.Second)
-			before := snapshotOf(t, st)
+			before := stage.SnapshotOf(t, st)
 			done := 0
 			for _, e := range []*elsewhere{a, b} {
 				for _, c := range allJobCalls(job.ID) {
-					if ret := post(t, e.admin, hush, "here", c.verb, c.msg.Encode(nil)); ret.OK() {
+					if ret := stage.Post(t, e.admin, stage.Token, "here", c.verb, c.msg.Encode(nil)); ret.OK() {
 						done++
 					} else if !strings.Contains(ret.Msg, `app "here" runs inside the scheduler`) {
 						t.Errorf("%s: %+v", c.verb, ret)
@@ -107,20 +107,20 @@ func TestSharedTokenIsNotTheHosts(t *testing.T) {
 				for _, named := range []string{"", "here"} {
 					for _, verb := range []string{"registry", "registryRemove"} {
 						reg := wire.RegistryRequest{RegistryGroup: wire.GroupExecutor, RegistryKey: "here", RegistryValue: at1}
-						if ret := post(t, e.admin, hush, named, verb, reg.Encode(nil)); ret.OK() {
+						if ret := stage.Post(t, e.admin, stage.Token, named, verb, reg.Encode(nil)); ret.OK() {
 							done++
 						}
 					}
 				}
 			}
-			if after := snapshotOf(t, st); done > 0 || after != before {
+			if after := stage.SnapshotOf(t, st); done > 0 || after != before {
 				t.Errorf("%d calls had an effect:\n%s\n%s", done, before, after)
 			}
 			if n := len(lines.With("a caller with the token that all share was refused")); n != 2 {
 				t.Errorf("said %d times by two nodes", n)
 			}
 			// An app that runs nowhere here is spoken for as before.
-			if ret := post(t, a.admin, hush, "far", "addJob", wire.AddJobRequest{JobDefinition: definition("theirs")}.Encode(nil)); !ret.OK() {
+			if ret := stage.Post(t, a.admin, stage.Token, "far", "addJob", wire.AddJobRequest{JobDefinition: definition("theirs")}.Encode(nil)); !ret.OK() {
 				t.Errorf("%+v", ret)
 			}
 			a.register("far", at1)
@@ -179,13 +179,13 @@ func TestSharedTokenBeforeTheFirstLook(t *testing.T) {
 		faults.Inject("Join", storetest.Fault{Hang: hang})
 		b := newElsewhere(t, faults, xxljob.Config{App: "plain", Node: "b"}, nil)
 		for _, app := range []string{"here", "far"} {
-			if ret := b.registration(hush, app, at1); ret.OK() || !strings.Contains(ret.Msg, "try again") {
+			if ret := b.registration(stage.Token, app, at1); ret.OK() || !strings.Contains(ret.Msg, "try again") {
 				t.Errorf("%s: %+v", app, ret)
 			}
 		}
 		close(hang)
 		time.Sleep(10 * time.Second)
-		if ret := b.registration(hush, "here", at1); ret.OK() || !strings.Contains(ret.Msg, "runs inside the scheduler") {
+		if ret := b.registration(stage.Token, "here", at1); ret.OK() || !strings.Contains(ret.Msg, "runs inside the scheduler") {
 			t.Errorf("%+v", ret)
 		}
 		b.register("far", at1)
@@ -201,7 +201,7 @@ func TestJobsAPIScripts(t *testing.T) {
 		for _, glue := range []string{"GLUE_SHELL", "GLUE_PYTHON", "GLUE_GROOVY", "glue_shell", "LISP"} {
 			def := definition("new")
 			def.GlueType, def.GlueSource = glue, "exit 1"
-			if ret := manage(t, e.admin, "far", "addJob", wire.AddJobRequest{JobDefinition: def}); ret.OK() || !strings.Contains(ret.Msg, "scripts") {
+			if ret := stage.Manage(t, e.admin, "far", "addJob", wire.AddJobRequest{JobDefinition: def}); ret.OK() || !strings.Contains(ret.Msg, "scripts") {
 				t.Errorf("addJob of %s: %+v", glue, ret)
 			}
 		}
@@ -214,10 +214,10 @@ func TestJobsAPIScripts(t *testing.T) {
 			return job, def
 		}
 		job, def := script("far")
-		bean := manage(t, e.admin, "far", "addJob", wire.AddJobRequest{JobDefinition: definition("bean")})
+		bean := stage.Manage(t, e.admin, "far", "addJob", wire.AddJobRequest{JobDefinition: definition("bean")})
 		beanID, err := strconv.ParseInt(bean.Data, 10, 64)
 		stage.Must(t, err)
-		before := snapshotOf(t, e.store)
+		before := stage.SnapshotOf(t, e.store)
 		for name, c := range map[string]struct {
 			id     int64
 			change func(*wire.JobDefinition)
@@ -230,32 +230,32 @@ func TestJobsAPIScripts(t *testing.T) {
 		} {
 			to := def
 			c.change(&to)
-			if ret := manage(t, e.admin, "far", "updateJob", wire.UpdateJobRequest{ID: c.id, JobDefinition: to}); ret.OK() || !strings.Contains(ret.Msg, "scripts") {
+			if ret := stage.Manage(t, e.admin, "far", "updateJob", wire.UpdateJobRequest{ID: c.id, JobDefinition: to}); ret.OK() || !strings.Contains(ret.Msg, "scripts") {
 				t.Errorf("updateJob, %s: %+v", name, ret)
 			}
 		}
-		if after := snapshotOf(t, e.store); after != before {
+		if after := stage.SnapshotOf(t, e.store); after != before {
 			t.Errorf("changed:\n%s\n%s", before, after)
 		}
 		def.ScheduleConf, def.Name = "0 0 4 * * ?", "later"
-		for verb, msg := range map[string]encoder{"updateJob": wire.UpdateJobRequest{ID: job.ID, JobDefinition: def},
+		for verb, msg := range map[string]stage.Message{"updateJob": wire.UpdateJobRequest{ID: job.ID, JobDefinition: def},
 			"triggerJob": wire.TriggerJobRequest{ID: job.ID, ExecutorParam: "p"}, "startJob": wire.JobRequest{ID: job.ID}} {
-			if ret := manage(t, e.admin, "far", verb, msg); !ret.OK() {
+			if ret := stage.Manage(t, e.admin, "far", verb, msg); !ret.OK() {
 				t.Errorf("%s of a script that is there: %+v", verb, ret)
 			}
 		}
-		if ret := manage(t, e.admin, "far", "triggerJob", wire.TriggerJobRequest{ID: job.ID}); !ret.OK() {
+		if ret := stage.Manage(t, e.admin, "far", "triggerJob", wire.TriggerJobRequest{ID: job.ID}); !ret.OK() {
 			t.Errorf("without a parameter: %+v", ret)
 		}
-		if ret := manage(t, e.admin, "far", "triggerJob", wire.TriggerJobRequest{ID: job.ID, ExecutorParam: "curl evil"}); ret.OK() || !strings.Contains(ret.Msg, "scripts") {
+		if ret := stage.Manage(t, e.admin, "far", "triggerJob", wire.TriggerJobRequest{ID: job.ID, ExecutorParam: "curl evil"}); ret.OK() || !strings.Contains(ret.Msg, "scripts") {
 			t.Errorf("with another parameter: %+v", ret)
 		}
 		job, def = script("sure")
-		if ret := manage(t, e.admin, "sure", "triggerJob", wire.TriggerJobRequest{ID: job.ID, ExecutorParam: "another"}); !ret.OK() {
+		if ret := stage.Manage(t, e.admin, "sure", "triggerJob", wire.TriggerJobRequest{ID: job.ID, ExecutorParam: "another"}); !ret.OK() {
 			t.Errorf("with another parameter, by an app that may: %+v", ret)
 		}
 		def.ExecutorParam = "another"
-		if ret := manage(t, e.admin, "sure", "updateJob", wire.UpdateJobRequest{ID: job.ID, JobDefinition: def}); !ret.OK() {
+		if ret := stage.Manage(t, e.admin, "sure", "updateJob", wire.UpdateJobRequest{ID: job.ID, JobDefinition: def}); !ret.OK() {
 			t.Errorf("by an app that may: %+v", ret)
 		}
 	})
@@ -267,7 +267,7 @@ func TestJobsAPIOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newElsewhere(t, nil, xxljob.Config{HTTP: xxljob.HTTPConfig{JobsAPI: []string{"far"}, Tokens: map[string][]string{"far": {"of-far"}, "other": {"of-other"}}}}, nil)
 		for range 200 { // they do not come under the quota either
-			if ret := manage(t, e.admin, "other", "startJob", wire.JobRequest{ID: 1}); ret.Code != wire.CodeFail || !strings.Contains(ret.Msg, "may not manage jobs") {
+			if ret := stage.Manage(t, e.admin, "other", "startJob", wire.JobRequest{ID: 1}); ret.Code != wire.CodeFail || !strings.Contains(ret.Msg, "may not manage jobs") {
 				t.Fatalf("%+v", ret)
 			}
 		}
@@ -282,7 +282,7 @@ func TestConfigJobsAPI(t *testing.T) {
 		want string
 	}{
 		{xxljob.Config{HTTP: xxljob.HTTPConfig{JobsAPI: []string{"far"}, JobsAPIScripts: []string{"far"}, Tokens: far}}, ""},
-		{xxljob.Config{HTTP: xxljob.HTTPConfig{JobsAPI: []string{"any"}, Tokens: map[string][]string{"": {hush}}}}, ""},
+		{xxljob.Config{HTTP: xxljob.HTTPConfig{JobsAPI: []string{"any"}, Tokens: map[string][]string{"": {stage.Token}}}}, ""},
 		{xxljob.Config{HTTP: xxljob.HTTPConfig{JobsAPI: []string{"any"}, Insecure: true}}, ""},
 		{xxljob.Config{HTTP: xxljob.HTTPConfig{JobsAPI: []string{""}, Insecure: true}}, `JobsAPI "": must not be empty`},
 		{xxljob.Config{HTTP: xxljob.HTTPConfig{JobsAPI: []string{strings.Repeat("a", 65)}, Insecure: true}}, "65 bytes, at most 64"},
@@ -301,7 +301,7 @@ func TestConfigJobsAPI(t *testing.T) {
 // have costs nothing.
 func TestQuotaByToken(t *testing.T) {
 	const apps = 300
-	cfg := xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {hush}, "own": {"of-own"}}, JobsAPI: []string{"own"}}, Logger: stage.QuietLog()}
+	cfg := xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {stage.Token}, "own": {"of-own"}}, JobsAPI: []string{"own"}}, Logger: stage.QuietLog()}
 	for i := range apps {
 		cfg.HTTP.JobsAPI = append(cfg.HTTP.JobsAPI, fmt.Sprint("app-", i))
 	}
@@ -312,7 +312,7 @@ func TestQuotaByToken(t *testing.T) {
 	passed := func(token string, name func(i int) string) (n int) {
 		t.Helper()
 		for i := range apps {
-			switch ret := post(t, h, token, name(i), "startJob", wire.JobRequest{ID: 1}.Encode(nil)); {
+			switch ret := stage.Post(t, h, token, name(i), "startJob", wire.JobRequest{ID: 1}.Encode(nil)); {
 			case ret.Code == wire.CodeFail && strings.Contains(ret.Msg, "not found"):
 				n++
 			case ret.OK():
@@ -321,7 +321,7 @@ func TestQuotaByToken(t *testing.T) {
 		}
 		return n
 	}
-	if n := passed(hush, func(i int) string { return cfg.HTTP.JobsAPI[1+i] }); n != 100 {
+	if n := passed(stage.Token, func(i int) string { return cfg.HTTP.JobsAPI[1+i] }); n != 100 {
 		t.Errorf("%d calls of %d apps by one token passed, want 100", n, apps)
 	}
 	if n := passed("of-own", func(int) string { return "own" }); n != 100 {
@@ -336,7 +336,7 @@ func TestQuotaByToken(t *testing.T) {
 	before, long := heap(), strings.Repeat("x", 900_000)
 	for i := range apps {
 		req := httptest.NewRequest(http.MethodPost, "/api/startJob", bytes.NewReader(wire.JobRequest{ID: 1}.Encode(nil)))
-		req.Header.Set(wire.HeaderToken, hush)
+		req.Header.Set(wire.HeaderToken, stage.Token)
 		req.Header.Set(wire.HeaderApp, fmt.Sprint(i, long))
 		rec := httptest.NewRecorder()
 		h.ServeHTTP(rec, req)
@@ -360,7 +360,7 @@ func TestTriggerAmongMany(t *testing.T) {
 		stage.Must(t, err)
 		list := func(n int) string { return strings.Join(slices.Repeat([]string{"http://10.9.9.9"}, n), ",") }
 		for name, text := range map[string]string{"many": list(1001), "long": "http://" + strings.Repeat("x", 300), "markup": "http://<script>"} {
-			if ret := post(t, e.admin, hush, "", "triggerJob", wire.TriggerJobRequest{ID: job.ID, AddressList: text}.Encode(nil)); ret.OK() || !strings.Contains(ret.Msg, "addressList") {
+			if ret := stage.Post(t, e.admin, stage.Token, "", "triggerJob", wire.TriggerJobRequest{ID: job.ID, AddressList: text}.Encode(nil)); ret.OK() || !strings.Contains(ret.Msg, "addressList") {
 				t.Errorf("%s: %+v", name, ret)
 			}
 		}

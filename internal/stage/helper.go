@@ -5,8 +5,10 @@ package stage
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -145,6 +147,26 @@ func IncarnationOf(t *testing.T, st xxljob.Store, n *Node) string {
 	return "" // buried: nothing names it
 }
 
+// AddressAt is the address of the executors that are attached to the node of a name.
+func AddressAt(t *testing.T, st xxljob.Store, name string) string {
+	t.Helper()
+	for _, o := range Observe(t, st).Nodes {
+		if o.ID == name {
+			return xxljob.LocalAddress(o.Incarnation)
+		}
+	}
+	t.Fatalf("there is no node %s", name)
+	return ""
+}
+
+// Heap is how many bytes the heap has after a collection.
+func Heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
 // contents is everything a caller can read from a store.
 type contents struct {
 	Jobs    []xxljob.Job
@@ -210,4 +232,17 @@ func RequireSame(t *testing.T, what string, before, after contents) {
 	if !reflect.DeepEqual(before.Changes, after.Changes) {
 		t.Errorf("%s: stored a change:\n%+v\nbefore:\n%+v", what, after.Changes, before.Changes)
 	}
+}
+
+// SnapshotOf is what a store holds of jobs, runs and addresses.
+func SnapshotOf(t *testing.T, st xxljob.Store) string {
+	t.Helper()
+	regs, err := st.Registrations(t.Context(), xxljob.RegistrationFilter{Limit: 1000})
+	Must(t, err)
+	for i := range regs {
+		regs[i].Updated = time.Time{}
+	}
+	jobs, err := st.Jobs(t.Context(), xxljob.JobFilter{})
+	Must(t, err)
+	return fmt.Sprint(regs, jobs, AllRuns(t, st))
 }

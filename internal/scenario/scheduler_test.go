@@ -1,4 +1,4 @@
-package xxljob_test
+package scenario_test
 
 import (
 	"context"

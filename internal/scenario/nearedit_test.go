@@ -1,4 +1,4 @@
-package xxljob_test
+package scenario_test
 
 import (
 	"context"
@@ -104,8 +104,8 @@ type nearWorld struct {
 func (w *nearWorld) node(j *nearJob) xxljob.Scheduler { return w.nodes[j.n/2%2] }
 
 // manage is one of G4's verbs. It returns what was answered.
-func (w *nearWorld) manage(j *nearJob, verb string, msg encoder) string {
-	ret := manage(w.t, w.admin, j.app, verb, msg)
+func (w *nearWorld) manage(j *nearJob, verb string, msg stage.Message) string {
+	ret := stage.Manage(w.t, w.admin, j.app, verb, msg)
 	if !ret.OK() {
 		w.t.Fatalf("%s of %s: %+v", verb, j.name, ret)
 	}

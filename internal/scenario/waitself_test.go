@@ -1,4 +1,4 @@
-package xxljob_test
+package scenario_test
 
 import (
 	"context"
@@ -69,28 +69,28 @@ func TestWaitForOneself(t *testing.T) {
 // TestWaitForARunThatIsNotBehind: other runs of the same job may be waited for.
 func TestWaitForARunThatIsNotBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := stage.NewWaiting(t)
+		w := stage.NewWaitingNode(t, memory.New(), "a")
 		b, err := xxljob.New(w.Store, xxljob.Config{App: "app", Node: "b", Logger: stage.QuietLog()})
 		stage.Must(t, err)
 		held, freed := make(chan struct{}), make(chan struct{})
 		stage.Must(t, b.Handle("work", func(ctx context.Context, _ *xxljob.Task) error { close(held); <-freed; return nil }))
 		stage.Must(t, b.Start(context.Background()))
 		time.Sleep(10 * time.Second) // until the nodes know each other
-		addressOf := func(s xxljob.Scheduler) string { return xxljob.AddressOf(s) }
+		addressOfA, addressOfB := stage.AddressAt(t, w.Store, "a"), stage.AddressAt(t, w.Store, "b")
 
 		job, err := w.AddJob(t.Context(), xxljob.Job{Name: "two nodes", Handler: "work"})
 		stage.Must(t, err)
 		done := make(chan struct{})
 		w.Within <- func(ctx context.Context, _ *xxljob.Task) {
 			defer close(done)
-			there, err := w.Trigger(ctx, job.ID, xxljob.Trigger{Addresses: []string{addressOf(b)}})
+			there, err := w.Trigger(ctx, job.ID, xxljob.Trigger{Addresses: []string{addressOfB}})
 			stage.Must(t, err)
 			go func() { <-held; time.Sleep(time.Second); close(freed) }()
-			if run, err := w.Wait(ctx, there[0]); err != nil || run.State != xxljob.StateSucceeded || run.Address != addressOf(b) {
+			if run, err := w.Wait(ctx, there[0]); err != nil || run.State != xxljob.StateSucceeded || run.Address != addressOfB {
 				t.Errorf("a run at another address: %v at %s, %v", run.State, run.Address, err)
 			}
 		}
-		_, err = w.Trigger(t.Context(), job.ID, xxljob.Trigger{Addresses: []string{addressOf(w.Scheduler)}})
+		_, err = w.Trigger(t.Context(), job.ID, xxljob.Trigger{Addresses: []string{addressOfA}})
 		stage.Must(t, err)
 		<-done
 		stage.Must(t, b.Stop(t.Context()))
@@ -219,7 +219,8 @@ func TestWaitForOneselfOverTwoNodes(t *testing.T) {
 // for itself.
 func waitForOneself(t *testing.T, nodes []*stage.Waiting, at int, c selfWait, name string) (told bool) {
 	t.Helper()
-	own, other := xxljob.AddressOf(nodes[at].Scheduler), xxljob.AddressOf(nodes[1-at].Scheduler)
+	names := []string{"a", "b"}
+	own, other := stage.AddressAt(t, nodes[at].Store, names[at]), stage.AddressAt(t, nodes[at].Store, names[1-at])
 	both := []string{own, other}
 	slices.Sort(both)
 	job, err := nodes[at].AddJob(t.Context(), xxljob.Job{Name: name, Handler: "work", Route: c.route, Block: c.block})

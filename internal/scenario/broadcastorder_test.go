@@ -1,4 +1,4 @@
-package xxljob_test
+package scenario_test
 
 // The order of a serial job's broadcasts and of parts that are triggered by themselves.
 

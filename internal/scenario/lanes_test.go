@@ -1,10 +1,8 @@
-package xxljob_test
+package scenario_test
 
 import (
 	"context"
 	"fmt"
-	"runtime"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -225,10 +223,10 @@ func TestHerdThroughNarrowLanes(t *testing.T) {
 				Block: "SERIAL_EXECUTION", GlueType: "BEAN", Misfire: "DO_NOTHING", Schedule: xxljob.At(at), Next: at}, nil)
 			stage.Must(t, err)
 		}
-		before := heap()
+		before := stage.Heap()
 		time.Sleep(time.Minute + time.Millisecond)
 		synctest.Wait()
-		t.Logf("heap while %d runs are due: %d MiB more than before, %d bytes a run", jobs, (heap()-before)>>20, (heap()-before)/int64(jobs))
+		t.Logf("heap while %d runs are due: %d MiB more than before, %d bytes a run", jobs, (stage.Heap()-before)>>20, (stage.Heap()-before)/int64(jobs))
 		time.Sleep(time.Hour)
 		e.Mu.Lock()
 		triggered, most := len(e.Lanes), e.Most
@@ -241,74 +239,4 @@ func TestHerdThroughNarrowLanes(t *testing.T) {
 		}
 		stage.Stop(t, n)
 	})
-}
-
-// TestMoreRunsThanHeld plans more runs of one app than a node holds in memory.
-// Those that are far come first, and make room for nearer ones: all run on time,
-// and at no time are more held than that bound and a page.
-func TestMoreRunsThanHeld(t *testing.T) {
-	far, near, maxHeld := 45_000, 20_000, 50_000
-	if stage.Detector {
-		maxHeld = 2 * xxljob.ScanPage // the least that it may be
-		far, near = 9*maxHeld/10, 4*maxHeld/10
-	}
-	synctest.Test(t, func(t *testing.T) {
-		st := memory.New()
-		n := stage.StartNode(t, st, "a", &stage.Journal{}, func(c *xxljob.Config) { c.PreRead, c.Limits.MaxHeld = 30*time.Second, maxHeld })
-		var ran, late atomic.Int64
-		stage.Must(t, n.Handle("count", func(_ context.Context, task *xxljob.Task) error {
-			ran.Add(1)
-			if !time.Now().Equal(task.ScheduledAt) {
-				late.Add(1)
-			}
-			return nil
-		}))
-		synctest.Wait() // it has set the store up
-		began := time.Now()
-		add := func(jobs int, from time.Duration) {
-			for i := range jobs {
-				at := began.Add(from + time.Duration(i%100)*50*time.Millisecond)
-				_, err := st.AddJob(t.Context(), xxljob.Job{App: "app", Key: fmt.Sprint(from, i), Name: "job", Handler: "count", Route: "NEAREST",
-					Block: "SERIAL_EXECUTION", GlueType: "BEAN", Misfire: "DO_NOTHING", Schedule: xxljob.At(at), Next: at}, nil)
-				stage.Must(t, err)
-			}
-			synctest.Wait() // all are planned
-		}
-		most, bounded := 0, false
-		look := func() {
-			held, hasHorizon := xxljob.Held(n.Scheduler, "app")
-			most, bounded = max(most, held), bounded || hasHorizon
-		}
-		before := heap()
-		add(far, 15*time.Second)
-		look()
-		add(near, 5*time.Second)
-		look()
-		t.Logf("heap while %d runs are planned: %d MiB more than before; %d are held", far+near, (heap()-before)>>20, most)
-		for time.Since(began) < 25*time.Second {
-			time.Sleep(500 * time.Millisecond)
-			synctest.Wait()
-			look()
-		}
-		if most > maxHeld+xxljob.ScanPage || !bounded {
-			t.Errorf("%d runs were held, want %d at most; there was a horizon: %t", most, maxHeld+xxljob.ScanPage, bounded)
-		}
-		if held, _ := xxljob.Held(n.Scheduler, "app"); held != 0 {
-			t.Errorf("%d runs are still held", held)
-		}
-		if int(ran.Load()) != far+near || late.Load() != 0 {
-			t.Errorf("%d of %d runs were run, %d of them late", ran.Load(), far+near, late.Load())
-		}
-		if got := stage.CountStates(stage.AllRuns(t, st))[xxljob.StateSucceeded]; got != far+near {
-			t.Errorf("%d runs succeeded, want %d", got, far+near)
-		}
-		stage.Stop(t, n)
-	})
-}
-
-func heap() int64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }

@@ -1,4 +1,4 @@
-package xxljob_test
+package scenario_test
 
 import (
 	"fmt"
@@ -58,52 +58,6 @@ func TestHintsMakeNothingLate(t *testing.T) {
 					t.Errorf("%d runs, of which %d are late, one by %v; want %d at least, and none late", n, late, worst, want)
 				}
 				stage.Stop(t, a)
-			})
-		})
-	}
-}
-
-// TestPlannedFurtherThanItsOwnWindow: a node that takes over from one with a longer pre-read
-// starts all that the other has planned, be it more than a node holds in memory of one
-// app, or less.
-func TestPlannedFurtherThanItsOwnWindow(t *testing.T) {
-	for name, c := range map[string]struct {
-		jobs    int
-		bounded bool
-	}{
-		"all held": {100, false},
-		"too many": {1000, true},
-	} {
-		maxHeld := 50_000
-		if stage.Detector {
-			c.jobs, maxHeld = c.jobs/4, 2*xxljob.ScanPage
-		}
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				st, j := stage.PlannedApart{Store: memory.New()}, &stage.Journal{}
-				a := stage.StartNode(t, st, "a", j, func(c *xxljob.Config) { c.PreRead = 55 * time.Second })
-				time.Sleep(time.Second)
-				jobs := stage.AddSeconds(t, a, c.jobs)
-				time.Sleep(2 * time.Second)
-				from := time.Now()
-				stage.Stop(t, a)
-				b := stage.StartNode(t, st, "b", j, func(c *xxljob.Config) { c.Limits.MaxHeld = maxHeld }) // with a pre-read of 5 s
-				time.Sleep(time.Second)
-				if n, bounded := xxljob.Held(b.Scheduler, "app"); bounded != c.bounded || n == 0 {
-					t.Errorf("%d runs are held, more are in the store: %v", n, bounded)
-				}
-				time.Sleep(65 * time.Second)
-				to := time.Now().Add(-time.Second)
-				for _, r := range stage.AllOf(t, st, xxljob.RunFilter{States: []xxljob.State{xxljob.StatePlanned}}) {
-					if over := time.Since(r.Scheduled); over > 10*time.Second {
-						t.Errorf("run %d is still planned, %v after its time", r.ID, over)
-						break
-					}
-				}
-				stage.Stop(t, b)
-				if got := stage.AuditSeconds(t, st, j, jobs, from, to); got != (stage.Audit{}) {
-					t.Errorf("audit: %+v", got)
-				}
 			})
 		})
 	}

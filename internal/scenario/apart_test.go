@@ -1,4 +1,4 @@
-package xxljob_test
+package scenario_test
 
 // Starts that a store makes one by one, and hundreds of them at once.
 
@@ -396,7 +396,7 @@ func TestStartsApartByASlowRegistry(t *testing.T) {
 				stage.Must(t, err)
 				runs := []int64{stage.Trigger(t, n, nobodys)}
 				for i := range 5 {
-					given, err := n.Trigger(t.Context(), broadcast(t, n, fmt.Sprint("given ", i)).ID, xxljob.Trigger{Addresses: []string{xxljob.AddressOf(n.Scheduler)}})
+					given, err := n.Trigger(t.Context(), broadcast(t, n, fmt.Sprint("given ", i)).ID, xxljob.Trigger{Addresses: []string{xxljob.LocalAddress(stage.IncarnationOf(t, st, n))}})
 					stage.Must(t, err)
 					runs = append(runs, given[0], stage.Trigger(t, n, broadcast(t, n, fmt.Sprint("part ", i))))
 				}
