@@ -217,7 +217,7 @@ func TestKillOfUnknownOnce(t *testing.T) {
 }
 
 // TestKillAtDrainingExecutor: an executor that has said good-bye lets its handlers end, and
-// can still be told to kill one.
+// can still be told to kill one, by nodes that knew it.
 func TestKillAtDrainingExecutor(t *testing.T) {
 	for _, elsewhereToo := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -229,7 +229,7 @@ func TestKillAtDrainingExecutor(t *testing.T) {
 				time.Sleep(10 * time.Second)
 			}
 			e.registerOurs("far", at1, "b1")
-			id := e.trigger(xxljob.Job{App: "far"})
+			id := by.trigger(xxljob.Job{App: "far"}) // so it knows the address, whoever owns the shard
 			time.Sleep(2 * time.Second)
 			e.mustBe(id, xxljob.StateDispatched)
 			by.deregister("far", at1)
