@@ -51,17 +51,27 @@ func (t *twins) of(ctx context.Context, reg Registration) (others []Registration
 }
 
 func (t *twins) spellings(ctx context.Context, app string) (spellings, error) {
-	t.mu.Lock()
-	has, ok := t.apps[app]
-	t.mu.Unlock()
-	if ok && time.Since(has.at) < spellingsKept {
+	if has, ok := t.kept(app); ok {
 		return has, nil
 	}
-	v, err, _ := t.read.Do(app, func() (any, error) { return t.look(context.WithoutCancel(ctx), app) })
+	v, err, _ := t.read.Do(app, func() (any, error) {
+		if has, ok := t.kept(app); ok { // a reading has ended since
+			return has, nil
+		}
+		return t.look(context.WithoutCancel(ctx), app)
+	})
 	if err != nil {
 		return spellings{}, err
 	}
 	return v.(spellings), nil
+}
+
+// kept is what was read of an app, while it serves.
+func (t *twins) kept(app string) (spellings, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	has, ok := t.apps[app]
+	return has, ok && time.Since(has.at) < spellingsKept
 }
 
 func (t *twins) look(ctx context.Context, app string) (spellings, error) {
