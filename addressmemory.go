@@ -153,7 +153,7 @@ func (m *addressMemory) keep(key bookKey, e bookEntry, version int) {
 }
 
 // boot is the boot id of the executor at an address, by what was last heard of it;
-// empty for executors of other makers.
+// empty for third-party executors.
 func (m *addressMemory) boot(app, address string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -102,7 +102,7 @@ func reportOf(r wire.CallbackRequest) Result {
 }
 
 // result is what is stored. A failure of a run that was to be killed is taken for the
-// kill, from executors of other makers: not all have words for it, and their report may be
+// kill, from third-party executors: not all have words for it, and their report may be
 // quicker than their answer to the kill. A result that is quicker than the answer to the
 // trigger, which no more is stored then, says itself that the run was accepted.
 func (r *reported) result(run Run) Result {

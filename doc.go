@@ -120,7 +120,7 @@
 //
 // A run that a remote executor has accepted and never reports, for its process is gone,
 // stays dispatched. The token of XXL-JOB's protocol travels in clear, unless the
-// addresses are of https, and can be replayed by who has seen it.
+// addresses are of https, and can be replayed by anyone who has seen it.
 //
 // Not there yet: retries, children, alarms, reports and console, and the end of such
 // runs. Job.Retries, Job.Children and Job.AlarmEmail are stored and not acted upon.

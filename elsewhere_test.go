@@ -199,7 +199,7 @@ func TestKillOfUnknown(t *testing.T) {
 }
 
 // TestKillOfUnknownOnce: a run that is killed after its trigger has failed is killed once:
-// a second kill would hit the job's next run at an executor of another maker.
+// a second kill would hit the job's next run at a third-party executor.
 func TestKillOfUnknownOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &peer{run: hangsUp}

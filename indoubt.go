@@ -143,7 +143,7 @@ func (d *inDoubt) askOne(ctx context.Context, exec wire.Executor, o *runInDoubt,
 
 // killLate kills a run at its executor that was recorded as killed while its trigger was
 // on the way: it may have arrived after the kill. One that was killed later is killed; a
-// second time might hit the job's next run, at executors of other makers. It reports
+// second time might hit the job's next run, at third-party executors. It reports
 // whether there is nothing more to do.
 func (d *inDoubt) killLate(ctx context.Context, exec wire.Executor, o *runInDoubt, r Run, unreachable error) bool {
 	if r.State != StateKilled || r.KillReason == "" || r.Ended.After(o.from) || time.Since(o.since) >= d.cfg.Cluster.Dead {
@@ -177,7 +177,7 @@ func (d *inDoubt) resend(ctx context.Context, exec wire.Executor, o *runInDoubt)
 // answerAbout is what an executor has said about a run in doubt: of the run itself, where it
 // is one of ours, otherwise of its job.
 type answerAbout struct {
-	state wire.RunState // empty from executors of other makers
+	state wire.RunState // empty from third-party executors
 	boot  string        // of the process that says so
 	busy  bool          // the job is, with whatever run
 }

@@ -36,7 +36,7 @@ const (
 
 // GlueBean is the glue type of a job whose handler is Go code registered by
 // name. The other types are XXL-JOB's script types: they are stored and sent
-// to executors of other makers; an executor of this module refuses them.
+// to third-party executors; an executor of this module refuses them.
 const GlueBean = "BEAN"
 
 // glueTypes are XXL-JOB's stored glue_type values.
@@ -103,17 +103,17 @@ type Job struct {
 	// Stopped is true for a job that is not scheduled (XXL-JOB: trigger_status
 	// 0). Manual triggers run it all the same.
 	Stopped bool
-	// StopReason says who or what stopped it: empty for a call of StopJob,
-	// "finished" when the schedule has no further instant, "manual" when there is
-	// none at all, "pruned" when no list of EnsureJobs names it any more, or the error of a schedule
-	// that cannot be evaluated.
+	// StopReason says why it is stopped: empty after StopJob, "finished" if the schedule
+	// has no further instant, "manual" if it has none at all, "pruned" if no list of
+	// EnsureJobs names the job any more, or the error of a schedule that cannot be
+	// evaluated.
 	StopReason string
 
 	// Version is raised by each edit, start and stop. In UpdateJob, a version
 	// other than zero makes the call a compare-and-set.
 	Version int64
-	// Ensured is the digest of the definition that EnsureJob last wrote, empty
-	// for jobs made otherwise. It is the library's.
+	// Ensured is the digest of the definition that EnsureJob wrote last. It is empty for
+	// other jobs, and for the library's own use.
 	Ensured string
 
 	// Shard is the shard the job lives in. The store sets it.

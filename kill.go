@@ -105,7 +105,7 @@ func (k *killer) killRemote(ctx context.Context, r Run) error {
 }
 
 // killElsewhere kills a run at its remote executor, and records it as killed: an
-// executor of another maker kills whatever runs of the job, and what it reports of that
+// third-party executor kills whatever runs of the job, and what it reports of that
 // comes too late then (docs/xxl-job.md, kill).
 func (k *killer) killElsewhere(ctx context.Context, r Run) error {
 	exec, err := k.book.calledAt(ctx, r)

@@ -187,7 +187,7 @@ func (e *elsewhere) call(endpoint string, msg stage.Message) {
 	}
 }
 
-// register registers addresses, of other makers.
+// register registers addresses of third-party executors.
 func (e *elsewhere) register(app string, addresses ...string) {
 	e.t.Helper()
 	for _, a := range addresses {

@@ -353,7 +353,7 @@ func TestRemoteKill(t *testing.T) {
 }
 
 // TestKillReportedQuickly: the report of a killed run may be quicker than the answer to
-// the kill. Executors of other makers have their own words for it, or none; one of ours
+// the kill. Third-party executors have their own words for it, or none; one of ours
 // says that it was a kill, and what it does not say so of has failed by itself.
 func TestKillReportedQuickly(t *testing.T) {
 	for _, c := range []struct {
@@ -471,7 +471,7 @@ func TestRemoteLog(t *testing.T) {
 	})
 }
 
-// TestRemoteLogIsFollowed: executors of other makers say different things at the end of
+// TestRemoteLogIsFollowed: third-party executors say different things at the end of
 // the lines that are there. Whoever goes on behind ToLineNum, until IsEnd, gets each line
 // once.
 func TestRemoteLogIsFollowed(t *testing.T) {

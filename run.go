@@ -176,8 +176,8 @@ type Run struct {
 	Owner string
 	Token int64
 	// BootID is the boot id of the process at a remote address that the run was started
-	// for; empty where the executor is of another maker or has not shown one. Only that
-	// process can say for certain that it was not sent the run.
+	// for. It is empty for a third-party executor and for one that has not shown any. Only
+	// that process can say for certain that it was not sent the run.
 	BootID string
 	// KillReason is set when somebody asked for the run to be killed.
 	KillReason string

@@ -76,8 +76,8 @@ type Edit struct {
 	Next func(job Job, started, now time.Time) (time.Time, error)
 }
 
-// JobFilter chooses jobs. Zero fields choose all, and so do lists with nothing in them, be
-// they nil or not: who asks for jobs of a list that may be empty looks at it first.
+// JobFilter chooses jobs. Zero fields choose all, and so do empty lists, nil or not: check
+// a list that may be empty before you ask for its jobs.
 type JobFilter struct {
 	App, Key, Handler, Author string
 	// Name is a part of the name, regardless of case.

@@ -47,9 +47,9 @@ type View struct {
 	// Now is the store's clock when the call was answered; zero when the store
 	// goes by the clock of this process.
 	Now time.Time
-	// Server names the server process that answered, in words of the store's own; empty
-	// where there is none but this process. Another one than before may have forgotten
-	// what was acknowledged, as a standby has that was behind when it was promoted.
+	// Server identifies the server process that answered, in a form of the store's own;
+	// empty if the store is in this process. If it changes, the new server may have
+	// forgotten what was acknowledged, like a standby that was behind when it was promoted.
 	Server string
 	// Alone reports that no other node is open on the store and that the store
 	// will signal Nodes when one joins: until then the node may leave out its
@@ -86,8 +86,8 @@ type Registration struct {
 	App string
 	// Address is the executor's base address, as it came.
 	Address string
-	// BootID is another one for each process of an executor of this module; empty for
-	// executors of other makers.
+	// BootID is different for each process of an executor of this module. It is empty for
+	// third-party executors.
 	BootID string
 	// Capabilities are what the executor can do beyond XXL-JOB's protocol, such as
 	// wire.CapRepeat.

@@ -18,7 +18,7 @@ import (
 // hangsUp answers nothing, though it may have the run.
 func hangsUp(int, wire.TriggerRequest) (wire.Return, error) { return wire.Return{}, errHungUp }
 
-// TestUnknownOfOthers: an executor of another maker is not sent a run twice. It is asked
+// TestUnknownOfOthers: a third-party executor is not sent a run twice. It is asked
 // whether the job is idle: busy may be with another run, so it is asked again, for a day;
 // idle means that a result may still come for 90 seconds.
 func TestUnknownOfOthers(t *testing.T) {
