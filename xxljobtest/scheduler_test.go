@@ -286,7 +286,7 @@ func TestFailures(t *testing.T) {
 	}{
 		{"bad config", func(t testing.TB) {
 			xxljobtest.NewWith(t, xxljobtest.Options{Config: xxljob.Config{Cluster: xxljob.ClusterConfig{Shards: -1}}})
-		}, `New: xxljob: config: Shards "-1"`},
+		}, `New: xxljob: config: Cluster.Shards "-1"`},
 		{"bad jobs", func(t testing.TB) {
 			xxljobtest.New(t, xxljob.Job{Name: "a", Schedule: xxljob.Cron("x")}, hourly, hourly)
 		}, "xxljob: job \"a\": Handler \"\": must not be empty"},
