@@ -30,7 +30,7 @@ func TestHandlerNeedsAToken(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		if h, err := s.Handler(); (err == nil) != c.ok || (h != nil) != c.ok {
+		if h, err := s.AdminHandler(); (err == nil) != c.ok || (h != nil) != c.ok {
 			t.Errorf("%s: Handler: %v", c.name, err)
 		}
 	}

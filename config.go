@@ -100,8 +100,8 @@ type ClusterConfig struct {
 	PruneAfter time.Duration
 }
 
-// HTTPConfig tunes the HTTP protocol: whose calls Handler takes, and how executors in other
-// processes are called. The zero value is complete, but for the tokens that Handler needs.
+// HTTPConfig tunes the HTTP protocol: whose calls AdminHandler takes, and how executors in other
+// processes are called. The zero value is complete, but for the tokens that AdminHandler needs.
 type HTTPConfig struct {
 	// Tokens are the access tokens of the HTTP protocol by app: one, or two during a
 	// rotation. Those under "" are shared by the apps that have none of their own. Both of

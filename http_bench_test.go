@@ -73,7 +73,7 @@ func benchFar(b *testing.B, executors int, cfg executor.Config, noop executor.Ha
 	b.Helper()
 	st := memory.New(memory.Retain(1<<30, 1<<30))
 	s := benchScheduler(b, st, xxljob.Config{Logger: stage.QuietLog(), HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {stage.Token}}}}, stage.NothingToDo)
-	h, err := s.Handler()
+	h, err := s.AdminHandler()
 	if err != nil {
 		b.Fatal(err)
 	}

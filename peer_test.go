@@ -172,7 +172,7 @@ func newElsewhere(t *testing.T, st xxljob.Store, cfg xxljob.Config, peers map[st
 		}
 		return peerClient{p, token}, nil
 	})
-	h, err := s.Handler()
+	h, err := s.AdminHandler()
 	stage.Must(t, err)
 	stage.Must(t, s.Start(context.Background()))
 	t.Cleanup(func() { _ = s.Stop(context.Background()) })

@@ -237,7 +237,7 @@ func TestRegistryStoreAway(t *testing.T) {
 func TestRegistryFirst(t *testing.T) {
 	s, err := xxljob.New(memory.New(), xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {stage.Token}}}, Logger: stage.QuietLog()})
 	stage.Must(t, err)
-	h, err := s.Handler()
+	h, err := s.AdminHandler()
 	stage.Must(t, err)
 	msg := wire.RegistryRequest{RegistryGroup: wire.GroupExecutor, RegistryKey: "far", RegistryValue: at1}
 	if ret := stage.Post(t, h, stage.Token, "", "registry", msg.Encode(nil)); !ret.OK() {

@@ -26,7 +26,7 @@ type Router interface {
 // Config.Registry, the scheduler registers its attached executors there every
 // Config.Cluster.Beat, under the address local://incarnation, and asks it about every
 // automatic group; only its answer counts then. Executors that register through
-// Scheduler.Handler are registered there too. It cannot store their boot ids, so a run in
+// Scheduler.AdminHandler are registered there too. It cannot store their boot ids, so a run in
 // doubt is never sent to them a second time.
 //
 // A Registry must be safe for concurrent use. A call that takes longer than

@@ -422,7 +422,7 @@ func TestRegistrationsWithoutLoops(t *testing.T) {
 		st := memory.New()
 		s, err := xxljob.New(st, xxljob.Config{HTTP: xxljob.HTTPConfig{MaxRegistrations: 10, Tokens: tokensOf("far")}, Logger: stage.QuietLog()})
 		stage.Must(t, err)
-		h, err := s.Handler()
+		h, err := s.AdminHandler()
 		stage.Must(t, err)
 		for round := range 20 {
 			for _, a := range addressesOf(1+round, 10) {

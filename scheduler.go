@@ -145,14 +145,14 @@ type Scheduler interface {
 	// Attach adds an executor of this process for another app. Each app has at most one
 	// attached executor.
 	Attach(e Executor) error
-	// Handler returns the admin side of XXL-JOB's HTTP protocol, for the host's own mux,
+	// AdminHandler returns the admin side of XXL-JOB's HTTP protocol, for the host's own mux,
 	// under any prefix: executors of any generation and language register there, and
 	// report their results to any node that shares the store. It answers under /api/ and
 	// /xxl-job-admin/api/ alike; see [wire.NewAdminHandler] for the limits that the host's
 	// server has to set. It is an error to have neither Config.HTTP.Tokens nor
 	// Config.HTTP.Insecure. The handler serves before Start and after Stop as well. Jobs can
 	// be managed through it only by callers of the apps in Config.HTTP.JobsAPI.
-	Handler() (http.Handler, error)
+	AdminHandler() (http.Handler, error)
 }
 
 // New returns a scheduler over the store. It validates the configuration, with
@@ -176,7 +176,7 @@ func New(store Store, cfg Config) (Scheduler, error) {
 	return s, s.Attach(own)
 }
 
-func (s *scheduler) Handler() (http.Handler, error) {
+func (s *scheduler) AdminHandler() (http.Handler, error) {
 	authorize, err := s.cfg.authorize()
 	if err != nil {
 		return nil, err

@@ -307,7 +307,7 @@ func TestQuotaByToken(t *testing.T) {
 	}
 	s, err := xxljob.New(memory.New(), cfg)
 	stage.Must(t, err)
-	h, err := s.Handler()
+	h, err := s.AdminHandler()
 	stage.Must(t, err)
 	passed := func(token string, name func(i int) string) (n int) {
 		t.Helper()

@@ -85,7 +85,7 @@ type Config struct {
 	// to only.
 	Admins []AdminCluster
 
-	// Tokens are the access tokens that callers of Handler and Addr may show, at
+	// Tokens are the access tokens that callers of HTTPHandler and Addr may show, at
 	// most two: the old one and the new one, while admins are changed over.
 	// Default: those of a cluster show its own AdminCluster.Token, and open
 	// nothing of another cluster's.
@@ -94,7 +94,7 @@ type Config struct {
 	// Insecure lets everybody in where there is no token: every process that
 	// reaches the executor can run handlers, kill runs and read logs. It is for
 	// closed networks and tests. Default: an executor without a token is an error
-	// of Handler and Start.
+	// of HTTPHandler and Start.
 	Insecure bool
 
 	// AllowDefaultToken admits "default_token", the token of XXL-JOB's samples, for

@@ -38,7 +38,7 @@
 //
 // [Executor.Start] registers with one node of each of [Config.Admins] and goes on
 // to do so (register.go); [Executor.Stop] takes that back first of all. Admins
-// reach the executor through [Executor.Handler] in the host's own mux, or through
+// reach the executor through [Executor.HTTPHandler] in the host's own mux, or through
 // the server of [Config.Addr]. Without Admins and Addr there is nothing to start.
 //
 // With [Config.SpoolDir] results are on the disk before they are first sent, and

@@ -35,7 +35,7 @@ func outcome(r *run, err error) result {
 	if msg == "" {
 		msg = fmt.Sprintf("%T without text", err)
 	}
-	return result{code: wire.CodeFail, msg: cut(msg), noRetry: IsFail(err)}
+	return result{code: wire.CodeFail, msg: cut(msg), noRetry: IsPermanent(err)}
 }
 
 // end records the result of a run. It is called once for each run. mu is held.

@@ -61,23 +61,23 @@ func ExampleJSON() {
 	ctx := context.Background()
 	fmt.Println(h(ctx, &executor.Task{Param: `{"customer":"Ada","cents":1250}`}))
 	err := h(ctx, &executor.Task{Param: `{"customer":7}`})
-	fmt.Println(executor.IsFail(err), err)
+	fmt.Println(executor.IsPermanent(err), err)
 	// Output:
 	// Ada owes 1250
 	// <nil>
 	// true param "{\"customer\":7}" is not JSON for executor_test.invoice: json: cannot unmarshal number into Go struct field invoice.customer of type string
 }
 
-func ExampleFail() {
+func ExamplePermanent() {
 	errGone := errors.New("the account is closed")
-	err := executor.Fail(errGone)
-	fmt.Println(err, executor.IsFail(err), errors.Is(err, errGone))
+	err := executor.Permanent(errGone)
+	fmt.Println(err, executor.IsPermanent(err), errors.Is(err, errGone))
 	// Output: the account is closed true true
 }
 
 // An executor in the host's own mux, for an admin that is told its address by
 // hand or by registration.
-func ExampleExecutor_Handler() {
+func ExampleExecutor_HTTPHandler() {
 	e, err := executor.New(executor.Config{
 		App:     "billing",
 		Address: "http://10.0.0.7:8080/jobs/", // of the mux, with the prefix
@@ -90,7 +90,7 @@ func ExampleExecutor_Handler() {
 		fmt.Println(err)
 		return
 	}
-	h, err := e.Handler()
+	h, err := e.HTTPHandler()
 	if err != nil {
 		fmt.Println(err)
 		return

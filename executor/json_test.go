@@ -41,7 +41,7 @@ func TestJSON(t *testing.T) {
 		switch {
 		case c.err == "" && (err != nil || got != c.want):
 			t.Errorf("%s: %+v, %v", c.in, got, err)
-		case c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err) || !executor.IsFail(err)):
+		case c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err) || !executor.IsPermanent(err)):
 			t.Errorf("%s: %v", c.in, err)
 		}
 	}
@@ -51,14 +51,14 @@ func TestJSON(t *testing.T) {
 }
 
 func TestFail(t *testing.T) {
-	err := executor.Fail(errBoom)
-	if err.Error() != "boom" || !errors.Is(err, errBoom) || !executor.IsFail(err) {
+	err := executor.Permanent(errBoom)
+	if err.Error() != "boom" || !errors.Is(err, errBoom) || !executor.IsPermanent(err) {
 		t.Errorf("%v", err)
 	}
-	if !executor.IsFail(errors.Join(errBoom, fmt.Errorf("w: %w", err))) {
+	if !executor.IsPermanent(errors.Join(errBoom, fmt.Errorf("w: %w", err))) {
 		t.Error("not seen through other errors")
 	}
-	if executor.IsFail(errBoom) || executor.IsFail(nil) || executor.Fail(nil) != nil {
+	if executor.IsPermanent(errBoom) || executor.IsPermanent(nil) || executor.Permanent(nil) != nil {
 		t.Error("seen where it is not")
 	}
 }

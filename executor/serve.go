@@ -10,7 +10,7 @@ import (
 	"github.com/xxljob/xxljob/wire"
 )
 
-// Handler returns the executor's side of the protocol over HTTP, for the host's
+// HTTPHandler returns the executor's side of the protocol over HTTP, for the host's
 // own mux or server: /beat, /idleBeat, /run, /trigger, /kill and /log below any
 // prefix, stripped or not. Everything is answered with status 200 and a code, and
 // nothing is ever redirected; see wire.NewExecutorHandler for what the host's
@@ -25,7 +25,7 @@ import (
 // It is valid before Start, until which the admins of Config.Admins are refused,
 // and after Stop. The error says that there is no token, unless
 // Config.Insecure is set.
-func (e *Executor) Handler() (http.Handler, error) {
+func (e *Executor) HTTPHandler() (http.Handler, error) {
 	serving := e.origins[1:]
 	if len(serving) == 0 {
 		serving = e.origins

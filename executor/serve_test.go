@@ -27,7 +27,7 @@ func serving(t *testing.T, cfg executor.Config, mount func(http.Handler) http.Ha
 	t.Helper()
 	cfg.App = "app"
 	e, a := open(t, cfg)
-	h, err := e.Handler()
+	h, err := e.HTTPHandler()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func TestHandlerWithoutToken(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if h, err := e.Handler(); err == nil || h != nil || !strings.Contains(err.Error(), "no token") || strings.Contains(err.Error(), token) {
+		if h, err := e.HTTPHandler(); err == nil || h != nil || !strings.Contains(err.Error(), "no token") || strings.Contains(err.Error(), token) {
 			t.Errorf("Handler: %v, %v", h, err)
 		}
 		stop(t, e)
@@ -237,7 +237,7 @@ func TestRequestsFindTheirCluster(t *testing.T) {
 	}
 	e := over(t, a, executor.Config{Admins: clusters})
 	handle(t, e, "h", noop)
-	h, err := e.Handler()
+	h, err := e.HTTPHandler()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +283,7 @@ func TestTokensOfAllClusters(t *testing.T) {
 	one, two := a.cluster("one", newNode()), a.cluster("two", newNode())
 	one.Token, two.Token = token, token
 	e := over(t, a, executor.Config{Admins: []executor.AdminCluster{one, two}, Tokens: []string{token, newToken}})
-	h, err := e.Handler()
+	h, err := e.HTTPHandler()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ type server struct {
 
 // listen opens Config.Addr. Nothing is answered before serve.
 func (e *Executor) listen(ctx context.Context) (*server, error) {
-	h, err := e.Handler()
+	h, err := e.HTTPHandler()
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func (s *scene) handler(ctx context.Context, t *executor.Task) error {
 	case "error":
 		return errBoom
 	case "fail":
-		return fmt.Errorf("wrapped: %w", executor.Fail(errBoom))
+		return fmt.Errorf("wrapped: %w", executor.Permanent(errBoom))
 	case "panic":
 		panic("ouch")
 	case "goexit":

@@ -49,7 +49,7 @@ func (h *host) next(t *testing.T) http.Handler {
 		t.Fatal(err)
 	}
 	h.Scheduler = s
-	api, err := s.Handler()
+	api, err := s.AdminHandler()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func ourExecutor(t *testing.T, a *admin, byItself bool) (address string) {
 		}
 	}
 	if !byItself {
-		h, err := e.Handler()
+		h, err := e.HTTPHandler()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -95,7 +95,7 @@ func TestWorkReportsErrors(t *testing.T) {
 				if c.name == "error" && !errors.Is(res.Err, errFull) {
 					t.Error("the error is not the handler's own")
 				}
-				if c.name == "param" && !executor.IsFail(res.Err) {
+				if c.name == "param" && !executor.IsPermanent(res.Err) {
 					t.Error("the error has lost its mark")
 				}
 			})

@@ -89,7 +89,7 @@ func addJobs(ctx context.Context, s xxljob.Scheduler) (invoice xxljob.Job, err e
 	err = errors.Join(
 		s.Handle("invoice", executor.JSON(func(_ context.Context, t *xxljob.Task, o order) error {
 			if o.Customer == "" {
-				return executor.Fail(errors.New("no customer")) // final: trying again is of no use
+				return executor.Permanent(errors.New("no customer")) // final: trying again is of no use
 			}
 			t.SetResult("invoice for " + o.Customer)
 			return nil

@@ -118,8 +118,8 @@ func TestHTTP(t *testing.T) {
 			if got.Result != tt.result || (got.Err == nil) != (tt.err == "") {
 				t.Fatalf("result %q, error %v", got.Result, got.Err)
 			}
-			if got.Err != nil && (!strings.Contains(got.Err.Error(), tt.err) || executor.IsFail(got.Err) != tt.final) {
-				t.Errorf("error %v, final %v", got.Err, executor.IsFail(got.Err))
+			if got.Err != nil && (!strings.Contains(got.Err.Error(), tt.err) || executor.IsPermanent(got.Err) != tt.final) {
+				t.Errorf("error %v, final %v", got.Err, executor.IsPermanent(got.Err))
 			}
 		})
 	}
@@ -134,7 +134,7 @@ func TestHTTP(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := work(t, other, request{URL: server.URL}); !executor.IsFail(got.Err) {
+		if got := work(t, other, request{URL: server.URL}); !executor.IsPermanent(got.Err) {
 			t.Errorf("got %v", got.Err)
 		}
 	})

@@ -82,7 +82,7 @@ func (l listener) serve(ctx context.Context, s xxljob.Scheduler, p *printer) err
 	if l.Listener == nil {
 		return nil
 	}
-	handler, err := s.Handler()
+	handler, err := s.AdminHandler()
 	if err != nil {
 		return err
 	}

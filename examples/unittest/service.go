@@ -41,7 +41,7 @@ func (s *Service) CloseMonth(ctx context.Context, t *xxljob.Task) error {
 
 	cents, err := s.Ledger.Balance(ctx, year, int(month))
 	if errors.Is(err, ErrClosed) {
-		return executor.Fail(err) // trying again is of no use
+		return executor.Permanent(err) // trying again is of no use
 	}
 	if err != nil {
 		return fmt.Errorf("balance of %d-%02d: %w", year, month, err)

@@ -51,8 +51,8 @@ func TestCloseMonthFails(t *testing.T) {
 
 			got := xxljobtest.Work(t, service.CloseMonth, xxljob.Task{})
 
-			if !errors.Is(got.Err, c.err) || executor.IsFail(got.Err) != c.final {
-				t.Errorf("got %v, final %v, want %v, final %v", got.Err, executor.IsFail(got.Err), c.err, c.final)
+			if !errors.Is(got.Err, c.err) || executor.IsPermanent(got.Err) != c.final {
+				t.Errorf("got %v, final %v, want %v, final %v", got.Err, executor.IsPermanent(got.Err), c.err, c.final)
 			}
 		})
 	}

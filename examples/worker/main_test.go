@@ -40,7 +40,7 @@ func TestTwoWorkers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler, err := s.Handler()
+	handler, err := s.AdminHandler()
 	if err != nil {
 		t.Fatal(err)
 	}

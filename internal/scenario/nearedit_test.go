@@ -267,7 +267,7 @@ func newNearWorld(t *testing.T) *nearWorld {
 		stage.Must(t, w.nodes[0].Attach(e))
 	}
 	var err error
-	w.admin, err = w.nodes[0].Handler()
+	w.admin, err = w.nodes[0].AdminHandler()
 	stage.Must(t, err)
 	time.Sleep(10 * time.Second)
 	return w

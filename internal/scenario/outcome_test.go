@@ -80,7 +80,7 @@ func newOutcomeWorld(t *testing.T, strategy string, start bool) *outcomeWorld {
 		"ok":     stage.NothingToDo,
 		"result": func(_ context.Context, task *xxljob.Task) error { task.SetResult("done: " + task.Param); return nil },
 		"error":  func(context.Context, *xxljob.Task) error { return errors.New("disk full") },
-		"fail":   func(context.Context, *xxljob.Task) error { return executor.Fail(errors.New("no such customer")) },
+		"fail":   func(context.Context, *xxljob.Task) error { return executor.Permanent(errors.New("no such customer")) },
 		"panic":  func(context.Context, *xxljob.Task) error { panic("out of range") },
 		// For ten seconds, or until it is cancelled.
 		"slow": func(ctx context.Context, _ *xxljob.Task) error {

@@ -83,7 +83,7 @@ func Node(ctx context.Context, in io.Reader, out io.Writer) error {
 
 // serve serves the scheduler as the documentation of wire and examples/standalone have it.
 func serve(s xxljob.Scheduler) (server *http.Server, admin string, err error) {
-	h, err := s.Handler()
+	h, err := s.AdminHandler()
 	if err != nil {
 		return nil, "", err
 	}

@@ -32,7 +32,7 @@ func OverHTTPWith(t *testing.T, st xxljob.Store, cfg xxljob.Config) (s xxljob.Sc
 	cfg.HTTP.Tokens, cfg.Logger = map[string][]string{"": {Token}}, QuietLog()
 	s, err := xxljob.New(st, cfg)
 	Must(t, err)
-	h, err := s.Handler()
+	h, err := s.AdminHandler()
 	Must(t, err)
 	mux := http.NewServeMux() // the host's own
 	mux.Handle("/jobs/", http.StripPrefix("/jobs", h))

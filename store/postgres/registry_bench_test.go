@@ -29,7 +29,7 @@ func BenchmarkRegistry(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		handler, err := sched.Handler()
+		handler, err := sched.AdminHandler()
 		if err != nil {
 			b.Fatal(err)
 		}

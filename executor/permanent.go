@@ -21,23 +21,23 @@ var ErrStopped = errors.New("xxljob: executor: stopped")
 
 var errGoexit = errors.New("job handler ended its goroutine without returning")
 
-type failure struct{ err error }
+type permanent struct{ err error }
 
-func (f *failure) Error() string { return f.err.Error() }
-func (f *failure) Unwrap() error { return f.err }
+func (f *permanent) Error() string { return f.err.Error() }
+func (f *permanent) Unwrap() error { return f.err }
 
-// Fail marks an error as final: the run fails, and an admin that understands
+// Permanent marks an error as final: the run fails, and an admin that understands
 // wire.CallbackRequest.NoRetry does not try again. Other admins see an ordinary
-// failure. The text is that of err; Fail(nil) is nil.
-func Fail(err error) error {
+// failure. The text is that of err; Permanent(nil) is nil.
+func Permanent(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &failure{err}
+	return &permanent{err}
 }
 
-// IsFail reports whether err, or an error it wraps, was marked by Fail.
-func IsFail(err error) bool {
-	_, ok := errors.AsType[*failure](err)
+// IsPermanent reports whether err, or an error it wraps, was marked by Permanent.
+func IsPermanent(err error) bool {
+	_, ok := errors.AsType[*permanent](err)
 	return ok
 }
