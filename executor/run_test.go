@@ -295,7 +295,9 @@ func TestPanicIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var logged bytes.Buffer
 		e, a := open(t, executor.Config{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
-		handle(t, e, "h", func(context.Context, *executor.Task) error { panic(fmt.Errorf("wrapped: %w", executor.Permanent(errBoom))) })
+		handle(t, e, "h", func(context.Context, *executor.Task) error {
+			panic(fmt.Errorf("wrapped: %w", executor.Permanent(errBoom)))
+		})
 		mustSend(t, e, req(1, 1))
 		synctest.Wait()
 		got := a.result(t, 1)
