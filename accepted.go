@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // acceptor marks them dispatched.
@@ -14,16 +16,16 @@ type acceptor struct {
 	*shared
 	engine      *engine
 	killer      *killer
-	dispatching *batch[Dispatch]
+	dispatching *batch[store.Dispatch]
 }
 
 func newAcceptor(s *shared, e *engine, k *killer) *acceptor {
-	return &acceptor{s, e, k, newBatch[Dispatch]()}
+	return &acceptor{s, e, k, newBatch[store.Dispatch]()}
 }
 
 // dispatchedAsync hands a run that its executor has accepted to the dispatch loop.
 func (a *acceptor) dispatchedAsync(run Run, msg string) {
-	a.dispatching.add(Dispatch{RunID: run.ID, Owner: run.Owner, Token: run.Token, Msg: run.Address + ": " + plainText(shorten(msg, maxAnswer))})
+	a.dispatching.add(store.Dispatch{RunID: run.ID, Owner: run.Owner, Token: run.Token, Msg: run.Address + ": " + plainText(shorten(msg, maxAnswer))})
 }
 
 // dispatchAgain is the pause before runs are tried again whose rows others have locked.
@@ -31,7 +33,7 @@ const dispatchAgain = 200 * time.Millisecond
 
 // dispatchLoop marks runs dispatched, in batches, until ctx ends.
 func (a *acceptor) dispatchLoop(ctx context.Context) {
-	a.dispatching.loop(ctx, func(ctx context.Context, batch []Dispatch) ([]Dispatch, time.Duration) {
+	a.dispatching.loop(ctx, func(ctx context.Context, batch []store.Dispatch) ([]store.Dispatch, time.Duration) {
 		return a.storeDispatched(ctx, batch), dispatchAgain
 	})
 }
@@ -39,11 +41,11 @@ func (a *acceptor) dispatchLoop(ctx context.Context) {
 // storeDispatched tries until the store has answered, and returns the runs whose rows others
 // have locked. From then on a run needs nothing of this node: its result comes to any of
 // them.
-func (a *acceptor) storeDispatched(ctx context.Context, batch []Dispatch) (locked []Dispatch) {
+func (a *acceptor) storeDispatched(ctx context.Context, batch []store.Dispatch) (locked []store.Dispatch) {
 	backoff := backoff{log: a.log, what: "marking runs dispatched"}
 	mark := func(ctx context.Context) ([]Run, error) { return a.store.Dispatched(ctx, batch) }
 	changed, err := callUntil(ctx, &backoff, mark, mark)
-	if err != nil && !errors.Is(err, ErrLocked) {
+	if err != nil && !errors.Is(err, store.ErrLocked) {
 		return nil // ctx has ended
 	}
 	var others []int64

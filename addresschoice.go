@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -35,7 +36,7 @@ func (b *addressBook) choose(key bookKey, all []string) bookEntry {
 // included, and whether a node is there that has the app.
 func (b *addressBook) able(key bookKey, all []string) (addrs []string, hasApp bool) {
 	for _, a := range all {
-		inc, local := LocalIncarnation(a)
+		inc, local := store.LocalIncarnation(a)
 		if !local {
 			if b.callable(key.app, a) {
 				addrs = append(addrs, a)

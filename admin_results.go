@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/internal/urgent"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -136,7 +137,7 @@ func (s *adminResults) storeResults(ctx context.Context, list []*reported) error
 		}
 		accepted, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Finish(ctx, results) })
 		s.finisher.ended(accepted)
-		if errors.Is(err, ErrLocked) {
+		if errors.Is(err, store.ErrLocked) {
 			err = s.markLocked(ctx, page, accepted)
 		}
 		if err != nil {

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 var (
@@ -72,7 +74,7 @@ func (a *appAsker) decide(key bookKey, given []string, said appAnswer) ([]string
 // askBeside gets the answer about an app and lets its runs go on.
 func (a *appAsker) askBeside(ctx context.Context, app string) {
 	said := a.askOnce(ctx, app)
-	if said.err == nil && !said.manual && a.book.attached.unregistered(app) && !slices.Contains(said.addrs, LocalAddress(a.s.leases.incarnation)) {
+	if said.err == nil && !said.manual && a.book.attached.unregistered(app) && !slices.Contains(said.addrs, store.LocalAddress(a.s.leases.incarnation)) {
 		// The registry has not heard of this node's executor yet; the runs would be
 		// refused for good.
 		if err := a.book.register(ctx); err == nil {

@@ -13,12 +13,14 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // applyList puts the list and, where it then applies, makes its jobs exist as given. It
 // reports whether it applies. The caller has taken the turn of the lists; again says that
 // it is the list loop.
-func (d *definer) applyList(ctx context.Context, w *wantedList, how ListApply, over ListHead, again bool) ([]Ensured, bool, error) {
+func (d *definer) applyList(ctx context.Context, w *wantedList, how store.ListApply, over store.ListHead, again bool) ([]Ensured, bool, error) {
 	a := applying{s: d, w: w, all: make([]Ensured, len(w.jobs)), again: again}
 	d.lists.unfinished[w.App] = true
 	all, applies, err := a.put(ctx, how, over)
@@ -28,8 +30,8 @@ func (d *definer) applyList(ctx context.Context, w *wantedList, how ListApply, o
 	return all, applies, err
 }
 
-func (d *definer) putList(ctx context.Context, w *wantedList, how ListApply, over ListHead) (ListHead, error) {
-	head, err := d.store.PutList(ctx, ListPut{JobList: w.JobList, Incarnation: d.leases.incarnation, Node: d.cfg.Node, Apply: how, Over: over})
+func (d *definer) putList(ctx context.Context, w *wantedList, how store.ListApply, over store.ListHead) (store.ListHead, error) {
+	head, err := d.store.PutList(ctx, store.ListPut{JobList: w.JobList, Incarnation: d.leases.incarnation, Node: d.cfg.Node, Apply: how, Over: over})
 	if err != nil {
 		return head, ensuring(w.App, err)
 	}
@@ -69,15 +71,15 @@ func (a *applying) ask(ctx context.Context, f func(context.Context) error) error
 }
 
 // put puts the list and applies it batch by batch.
-func (a *applying) put(ctx context.Context, how ListApply, over ListHead) ([]Ensured, bool, error) {
-	s, w, head := a.s, a.w, ListHead{}
+func (a *applying) put(ctx context.Context, how store.ListApply, over store.ListHead) ([]Ensured, bool, error) {
+	s, w, head := a.s, a.w, store.ListHead{}
 	err := a.ask(ctx, func(ctx context.Context) (err error) { head, err = s.putList(ctx, w, how, over); return err })
 	if err != nil {
 		return nil, false, err
 	}
 	s.lists.put[w.App] = true
 	if !w.applies(head) {
-		if how != ApplyInstead {
+		if how != store.ApplyInstead {
 			err = a.superseded(ctx, 0, head)
 		}
 		return a.all, false, err
@@ -87,7 +89,7 @@ func (a *applying) put(ctx context.Context, how ListApply, over ListHead) ([]Ens
 		err := a.apply(ctx, at, n)
 		if errors.Is(err, ErrSuperseded) {
 			a.conclude(ctx)
-			return a.all, false, a.superseded(ctx, at, ListHead{})
+			return a.all, false, a.superseded(ctx, at, store.ListHead{})
 		}
 		if err != nil {
 			return a.all[:at], false, ensuring(w.App, err)
@@ -165,7 +167,7 @@ func (a *applying) change(ctx context.Context, i int, has Job) error {
 	}
 	var done Ensured
 	err := a.ask(ctx, func(ctx context.Context) (err error) {
-		done, err = a.s.redefine(ctx, has, job, &ListGuard{ListID: a.w.ID()})
+		done, err = a.s.redefine(ctx, has, job, &store.ListGuard{ListID: a.w.ID()})
 		return err
 	})
 	switch {
@@ -232,7 +234,7 @@ func (a *applying) add(ctx context.Context, left map[string]int) error {
 
 // superseded says of the jobs from a place on that nothing was done to them, but for those
 // to which something was.
-func (a *applying) superseded(ctx context.Context, from int, head ListHead) error {
+func (a *applying) superseded(ctx context.Context, from int, head store.ListHead) error {
 	places := map[string]int{}
 	for i := from; i < len(a.w.jobs); i++ {
 		if a.all[i].Outcome != "" {
@@ -244,7 +246,7 @@ func (a *applying) superseded(ctx context.Context, from int, head ListHead) erro
 		places[job.Key] = i
 	}
 	log := a.s.log.With("app", a.w.App, "generation", a.w.Generation)
-	if head == (ListHead{}) {
+	if head == (store.ListHead{}) {
 		log.Warn("xxljob: the job list was superseded while it was being applied; the rest of it is skipped")
 	} else {
 		log.Warn("xxljob: the job list is superseded by one of a greater generation; nothing was changed", "applies", head.Generation, "by", head.Node)

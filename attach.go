@@ -7,6 +7,7 @@ import (
 
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/internal/guard"
+	"github.com/xxljob/xxljob/store"
 )
 
 // attacher attaches executors of this process, and says to others which there are.
@@ -21,7 +22,7 @@ type attacher struct {
 }
 
 // attachments is what this node tells the others about its executors.
-func (a *attacher) attachments() []Attachment {
+func (a *attacher) attachments() []store.Attachment {
 	if a.life.draining.Load() {
 		return nil
 	}
@@ -29,14 +30,14 @@ func (a *attacher) attachments() []Attachment {
 }
 
 // offered are the executors of this process and their handlers.
-func (a *attacher) offered() []Attachment {
-	all := []Attachment{} // nil would say that the node is resting
+func (a *attacher) offered() []store.Attachment {
+	all := []store.Attachment{} // nil would say that the node is resting
 	for _, e := range a.attached.all() {
 		handlers := slices.Sorted(slices.Values(e.Handlers()))
 		if e == Executor(a.own) && len(handlers) == 0 {
 			continue // a node that only schedules offers nothing
 		}
-		all = append(all, Attachment{App: e.App(), Handlers: handlers})
+		all = append(all, store.Attachment{App: e.App(), Handlers: handlers})
 	}
 	return all
 }

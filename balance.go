@@ -7,6 +7,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // balancer gives up and takes shards. It belongs to the lease loop.
@@ -32,7 +34,7 @@ func (b *balancer) rebalance(ctx, side context.Context, v View) error {
 	if take = slices.Concat(take, above); len(take) == 0 {
 		return nil
 	}
-	taken, err := call(side, func(ctx context.Context) ([]Shard, error) {
+	taken, err := call(side, func(ctx context.Context) ([]store.Shard, error) {
 		return b.store.TakeShards(ctx, b.leases.incarnation, take)
 	})
 	if err != nil {
@@ -50,7 +52,7 @@ func (b *balancer) rebalance(ctx, side context.Context, v View) error {
 
 // takeUp has the loops begin with shards that are new to this node: their planned runs are
 // read as a whole. The next sweep mends jobs that wait for runs which ended without them.
-func (b *balancer) takeUp(shards []Shard) {
+func (b *balancer) takeUp(shards []store.Shard) {
 	if len(shards) == 0 {
 		return
 	}

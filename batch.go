@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // batch gathers what a loop of its own stores together: many who have something each cost
@@ -58,10 +60,10 @@ func (b *batch[T]) loop(ctx context.Context, store func(context.Context, []T) (r
 
 // callUntil calls the store until it has answered, as often as need be: first f, and then
 // again, for an error may hide that f has taken effect. It returns an error only when ctx
-// has ended, or ErrLocked beside what has taken effect.
+// has ended, or store.ErrLocked beside what has taken effect.
 func callUntil[T any](ctx context.Context, backoff *backoff, f, again func(context.Context) (T, error)) (T, error) {
 	v, err := call(ctx, f)
-	for err != nil && !errors.Is(err, ErrLocked) {
+	for err != nil && !errors.Is(err, store.ErrLocked) {
 		backoff.failed(ctx, err)
 		if !sleep(ctx, backoff.delay()) {
 			return v, err

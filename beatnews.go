@@ -5,6 +5,8 @@ package xxljob
 import (
 	"context"
 	"time"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // nodeNews has news of the other nodes reach those whom they concern.
@@ -37,13 +39,13 @@ type failingNews struct {
 
 // noteLook has what a look has shown reach those whom it concerns. It makes no call, so that
 // it is done with each look, whatever the node does next.
-func (n *nodeNews) noteLook(changed bool, found []Shard) {
+func (n *nodeNews) noteLook(changed bool, found []store.Shard) {
 	if changed {
 		n.memory.forget()
 	}
 	n.balancer.takeUp(found)
 	for _, inc := range n.leases.takeDoubts() {
-		n.engine.evict(LocalAddress(inc))
+		n.engine.evict(store.LocalAddress(inc))
 	}
 	n.desk.tell() // a node that was asked may be gone
 	n.warnSuperseded()

@@ -6,6 +6,7 @@ package xxljob
 import (
 	"github.com/xxljob/xxljob/block"
 	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/store"
 )
 
 // callees knows them. It is safe for concurrent use.
@@ -17,7 +18,7 @@ type callees struct {
 
 // equip adds what the address needs.
 func (c *callees) equip(r *routed, job *Job) {
-	inc, local := LocalIncarnation(r.address)
+	inc, local := store.LocalIncarnation(r.address)
 	if !local {
 		c.equipRemote(r, job)
 		return

@@ -5,6 +5,8 @@ package xxljob
 import (
 	"context"
 	"time"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // claimer plans due jobs. It belongs to the scan loop.
@@ -20,7 +22,7 @@ type claimer struct {
 // claim plans the jobs and writes the plans. It returns the earliest instant
 // that is not planned yet; missed reports that some jobs were not as they had
 // been read.
-func (c *claimer) claim(ctx context.Context, shards []Shard, due []DueJob, now, before time.Time) (next time.Time, missed bool, err error) {
+func (c *claimer) claim(ctx context.Context, shards []store.Shard, due []DueJob, now, before time.Time) (next time.Time, missed bool, err error) {
 	if len(due) == 0 {
 		return next, false, nil
 	}

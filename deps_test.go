@@ -48,15 +48,16 @@ var mayImport = map[string][]string{
 	"internal/failpoint": nil,
 	"route":              nil,
 	"block":              nil,
+	"store":              nil,
 	"wire":               {"internal/guard"},
 	"internal/cron":      {gronx},
 	// 2, 3 engine
 	"executor": {"wire", "block", "internal/guard", "internal/inside"},
-	".":        {"executor", "wire", "block", "route", "internal/cron", "internal/guard", "internal/inside", "internal/urgent", errgroup, singleflight},
+	".":        {"executor", "wire", "block", "route", "store", "internal/cron", "internal/guard", "internal/inside", "internal/urgent", errgroup, singleflight},
 	// 4 backends
-	"store/memory":    {".", memdb},
-	"store/postgres":  {".", "internal/urgent", "internal/failpoint", pgx, pgconn, pgtype, pgxpool},
-	"store/storetest": {"."},
+	"store/memory":    {".", "store", memdb},
+	"store/postgres":  {".", "store", "internal/urgent", "internal/failpoint", pgx, pgconn, pgtype, pgxpool},
+	"store/storetest": {".", "store"},
 	"xxljobtest":      {".", "executor", "wire", "store/memory"},
 	// Only tests import it: what a user might write who does not know this module.
 	"internal/plain": nil,
@@ -65,7 +66,7 @@ var mayImport = map[string][]string{
 	// Only tests import it: waiting for what others bring about.
 	"internal/await": nil,
 	// Only tests of the scheduler import it: nodes, and what their handlers have seen.
-	"internal/stage": {".", "wire", "route", "store/memory", "store/storetest", "internal/asker", "internal/plain", "internal/urgent"},
+	"internal/stage": {".", "wire", "route", "store", "store/memory", "store/storetest", "internal/asker", "internal/plain", "internal/urgent"},
 	// Nothing but tests: a scheduler and clusters of them, seen from outside.
 	"internal/scenario": nil,
 	// Nothing but make bench-compare.
@@ -105,10 +106,10 @@ var testsMayImport = map[string][]string{
 	"store/storetest": {"store/memory"},
 	"xxljobtest":      {"block", "route"},
 	"interop":         {".", "wire", "executor", "block", "route", "store/memory", "store/postgres", "internal/pgtest"},
-	"examples/*":      {"internal/await", "internal/pgtest"},
+	"examples/*":      {"store", "internal/await", "internal/pgtest"},
 
 	"internal/pgtest":      {"internal/await"},
-	"internal/scenario":    {".", "executor", "wire", "block", "route", "store/memory", "store/storetest", "internal/urgent", "internal/plain", "internal/asker", "internal/await", "internal/stage"},
+	"internal/scenario":    {".", "executor", "wire", "block", "route", "store", "store/memory", "store/storetest", "internal/urgent", "internal/plain", "internal/asker", "internal/await", "internal/stage"},
 	"internal/chaos":       {"internal/await"},
 	"internal/chaos/proxy": {"internal/await"},
 }

@@ -1,10 +1,11 @@
 package xxljob
 
+import "github.com/xxljob/xxljob/store"
 import "context"
 
 // duties are the loops of a started scheduler. Stop ends those that plan first, then those
 // that work, and those of the node's lease last.
-func (s *scheduler) duties(signals Signals) (plan, work, lease []duty) {
+func (s *scheduler) duties(signals store.Signals) (plan, work, lease []duty) {
 	plan = []duty{s.scanner.scanDuty(signals), s.starter.startDuty()}
 	work = []duty{
 		{loop: s.finisher.finishLoop}, {loop: s.finisher.lockedLoop}, s.watcher.watchDuty(signals), {loop: s.watcher.transitLoop}, s.inbox.inboxDuty(signals), {loop: s.acceptor.dispatchLoop},

@@ -15,6 +15,7 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/plain"
 	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/wire"
 )
@@ -100,7 +101,7 @@ func (s *lockedRun) Finish(ctx context.Context, results []xxljob.Result) ([]xxlj
 	got, err := s.Store.Finish(ctx, rest)
 	if err == nil && len(rest) < len(results) {
 		time.Sleep(400 * time.Millisecond)
-		err = fmt.Errorf("%w: 1 run", xxljob.ErrLocked)
+		err = fmt.Errorf("%w: 1 run", store.ErrLocked)
 	}
 	return got, err
 }
@@ -450,7 +451,7 @@ type partitioned struct {
 
 var errDown = errors.New("partitioned")
 
-func (p partitioned) Beat(ctx context.Context, i string, a []xxljob.Attachment) (xxljob.View, error) {
+func (p partitioned) Beat(ctx context.Context, i string, a []store.Attachment) (xxljob.View, error) {
 	if p.down.Load() {
 		return xxljob.View{}, errDown
 	}
@@ -468,7 +469,7 @@ func (p partitioned) Finish(ctx context.Context, r []xxljob.Result) ([]xxljob.Ru
 	}
 	return p.Store.Finish(ctx, r)
 }
-func (p partitioned) Dispatched(ctx context.Context, r []xxljob.Dispatch) ([]xxljob.Run, error) {
+func (p partitioned) Dispatched(ctx context.Context, r []store.Dispatch) ([]xxljob.Run, error) {
 	if p.down.Load() {
 		return nil, errDown
 	}

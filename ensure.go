@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // Outcome is what EnsureJob did.
@@ -137,7 +139,7 @@ func (d *definer) create(ctx context.Context, job Job) (Job, error) {
 
 // redefine writes the definition where it is not the one last ensured, and starts a job
 // again that was stopped for being in no list. With a guard it is a list's.
-func (d *definer) redefine(ctx context.Context, has, job Job, guard *ListGuard) (Ensured, error) {
+func (d *definer) redefine(ctx context.Context, has, job Job, guard *store.ListGuard) (Ensured, error) {
 	if has.Schedule != job.Schedule {
 		if err := d.fires(ctx, job); err != nil {
 			return Ensured{}, err

@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // EnsureOptions says what a list of EnsureJobs means. The zero value is complete.
@@ -51,11 +53,11 @@ func (d *definer) EnsureJobs(ctx context.Context, app string, jobs []Job, opts E
 	if err := d.setShards(ctx); err != nil {
 		return nil, ensuring(app, err)
 	}
-	how := ApplyNewer
+	how := store.ApplyNewer
 	if opts.Rollback {
-		how = ApplyAlways
+		how = store.ApplyAlways
 	}
-	all, _, err := d.applyList(ctx, w, how, ListHead{}, false)
+	all, _, err := d.applyList(ctx, w, how, store.ListHead{}, false)
 	return all, err
 }
 
@@ -70,7 +72,7 @@ func (d *definer) wanted(ctx context.Context, app string, jobs []Job, opts Ensur
 	if err := errors.Join(f.err(), err); err != nil {
 		return nil, err
 	}
-	w := &wantedList{jobs: complete, JobList: JobList{App: app, Generation: opts.Generation, Prune: opts.Prune}}
+	w := &wantedList{jobs: complete, JobList: store.JobList{App: app, Generation: opts.Generation, Prune: opts.Prune}}
 	for i := range complete {
 		j := &complete[i]
 		if j.Ensured, err = digestOf(*j); err != nil {

@@ -55,9 +55,6 @@ var (
 	ErrDuplicateKey = errors.New("xxljob: the key is taken")
 	// ErrGroupInUse: the group still has jobs.
 	ErrGroupInUse = errors.New("xxljob: the group has jobs")
-	// ErrLocked: others hold locks on rows that the call needs; what the call
-	// returned beside it has taken effect, and the rest may be tried again.
-	ErrLocked = errors.New("xxljob: rows are locked by others")
 	// ErrShards: the store was set up with another number of shards.
 	ErrShards = errors.New("xxljob: different number of shards")
 	// ErrSuperseded: another list applies to the app, of another generation or of the same

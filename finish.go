@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/internal/urgent"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -68,7 +69,7 @@ func (f *finisher) finish(ctx context.Context, results []Result) error {
 		func(ctx context.Context) ([]Run, error) { return f.store.Finish(ctx, results) },
 		func(ctx context.Context) ([]Run, error) { return f.finishAgain(ctx, results) })
 	switch {
-	case errors.Is(err, ErrLocked):
+	case errors.Is(err, store.ErrLocked):
 		f.ended(accepted)
 		f.lockedOut.add(without(results, accepted)...)
 		return nil

@@ -8,6 +8,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // inboxLimit is how many runs are taken at once.
@@ -23,7 +25,7 @@ type inbox struct {
 }
 
 // inboxDuty looks into the inbox at each hint, and by itself where hints can be lost.
-func (b *inbox) inboxDuty(signals Signals) duty {
+func (b *inbox) inboxDuty(signals store.Signals) duty {
 	return duty{
 		what: "looking into the inbox", wakes: []<-chan struct{}{signals.Inbox, b.life.wakes.inbox},
 		once: func(ctx context.Context) (time.Duration, error) {

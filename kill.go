@@ -17,6 +17,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -43,7 +44,7 @@ func (k *killer) Kill(ctx context.Context, runID int64) error {
 	case run.State == StateCancelled:
 		k.engine.waiters.notify(run)
 	case run.State.Ended():
-	case run.Address == LocalAddress(k.leases.incarnation):
+	case run.Address == store.LocalAddress(k.leases.incarnation):
 		k.killHere(ctx, run)
 	case isRemote(run.Address):
 		err = k.killRemote(ctx, run)

@@ -10,13 +10,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // leases is what a node knows about the cluster and about its own shards.
 type leases struct {
 	incarnation string
 	times       leaseTimes
-	local       func() []Attachment // what is attached here, at this moment
+	local       func() []store.Attachment // what is attached here, at this moment
 
 	mu    sync.Mutex
 	mine  map[int]hold // guarded by mu: owned shards
@@ -100,7 +102,7 @@ type observed struct {
 	idle bool
 }
 
-func newLeases(incarnation string, c *Config, local func() []Attachment) *leases {
+func newLeases(incarnation string, c *Config, local func() []store.Attachment) *leases {
 	return &leases{
 		incarnation: incarnation,
 		times: leaseTimes{
@@ -136,14 +138,14 @@ func (l *leases) epoch(shard int) (int64, bool) {
 }
 
 // owned returns the shards of this node in order of ID.
-func (l *leases) owned() []Shard {
+func (l *leases) owned() []store.Shard {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	shards := make([]Shard, 0, len(l.mine))
+	shards := make([]store.Shard, 0, len(l.mine))
 	for id, h := range l.mine {
-		shards = append(shards, Shard{ID: id, Owner: l.incarnation, Epoch: h.epoch})
+		shards = append(shards, store.Shard{ID: id, Owner: l.incarnation, Epoch: h.epoch})
 	}
-	slices.SortFunc(shards, func(a, b Shard) int { return a.ID - b.ID })
+	slices.SortFunc(shards, func(a, b store.Shard) int { return a.ID - b.ID })
 	return shards
 }
 
@@ -157,7 +159,7 @@ func (l *leases) lose(shard int, epoch int64) {
 }
 
 // drop forgets shards that are about to be released.
-func (l *leases) drop(shards []Shard) {
+func (l *leases) drop(shards []store.Shard) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, sh := range shards {
@@ -192,7 +194,7 @@ func (l *leases) hasAnnounced(beat time.Duration, now time.Time) bool {
 
 // own takes over from the store's rows which shards are this node's, and returns
 // those that are new to it.
-func (l *leases) own(shards []Shard, now time.Time) (found []Shard) {
+func (l *leases) own(shards []store.Shard, now time.Time) (found []store.Shard) {
 	for _, sh := range shards {
 		h, has := l.mine[sh.ID]
 		switch {
@@ -208,7 +210,7 @@ func (l *leases) own(shards []Shard, now time.Time) (found []Shard) {
 }
 
 // stopTaking forgets this node's shards, and takes none from here on.
-func (l *leases) stopTaking() []Shard {
+func (l *leases) stopTaking() []store.Shard {
 	shards := l.owned()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -232,7 +234,7 @@ func (l *leases) isSuperseded() bool {
 }
 
 // add notes which shards this node has taken, and which of them are above its share.
-func (l *leases) add(taken, above []Shard, now time.Time) {
+func (l *leases) add(taken, above []store.Shard, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, sh := range taken {
@@ -245,6 +247,6 @@ func (l *leases) add(taken, above []Shard, now time.Time) {
 	}
 }
 
-func hasShard(shards []Shard, id int) bool {
-	return slices.ContainsFunc(shards, func(sh Shard) bool { return sh.ID == id })
+func hasShard(shards []store.Shard, id int) bool {
+	return slices.ContainsFunc(shards, func(sh store.Shard) bool { return sh.ID == id })
 }

@@ -10,6 +10,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // listWatch is what the list loop remembers.
@@ -67,13 +69,17 @@ func (d *listWatch) lookAt(ctx context.Context, app string, a *appDuty) error {
 	defer release()
 	w := s.lists.of(app)
 	if row := s.lists.rows.Load(); a.put != w || a.row != row {
-		if _, err := call(ctx, func(ctx context.Context) (ListHead, error) { return s.putList(ctx, w, ApplyNever, ListHead{}) }); err != nil {
+		if _, err := call(ctx, func(ctx context.Context) (store.ListHead, error) {
+			return s.putList(ctx, w, store.ApplyNever, store.ListHead{})
+		}); err != nil {
 			return err
 		}
 		a.forget()
 		a.put, a.row = w, row
 	}
-	view, err := call(ctx, func(ctx context.Context) (ListView, error) { return s.store.Lists(ctx, app, s.leases.incarnation) })
+	view, err := call(ctx, func(ctx context.Context) (store.ListView, error) {
+		return s.store.Lists(ctx, app, s.leases.incarnation)
+	})
 	if err != nil {
 		return err
 	}
@@ -83,7 +89,7 @@ func (d *listWatch) lookAt(ctx context.Context, app string, a *appDuty) error {
 		a.forget()
 	}
 	a.looked = now
-	if !slices.ContainsFunc(view.Nodes, func(n NodeList) bool { return n.Incarnation == s.leases.incarnation }) {
+	if !slices.ContainsFunc(view.Nodes, func(n store.NodeList) bool { return n.Incarnation == s.leases.incarnation }) {
 		a.put = nil // the node has been buried, or has left: put it with the next look
 	}
 	d.warnOfOthers(w, a, &view)
@@ -98,7 +104,7 @@ func (d *listWatch) lookAt(ctx context.Context, app string, a *appDuty) error {
 func (a *appDuty) forget() { a.extra, a.alone = nil, time.Time{} }
 
 // warnOfOthers says once of each node that its list differs though it should not.
-func (d *listWatch) warnOfOthers(w *wantedList, a *appDuty, view *ListView) {
+func (d *listWatch) warnOfOthers(w *wantedList, a *appDuty, view *store.ListView) {
 	differ := map[string]bool{}
 	for _, n := range view.Nodes {
 		if n.Incarnation == d.s.leases.incarnation || n.Generation != w.Generation || n.Digest == w.Digest {
@@ -115,11 +121,11 @@ func (d *listWatch) warnOfOthers(w *wantedList, a *appDuty, view *ListView) {
 
 // bringBack starts jobs again that were pruned while the list was on its way. Another
 // list of its generation may be the head: what either names stays.
-func (d *listWatch) bringBack(ctx context.Context, w *wantedList, view *ListView) error {
+func (d *listWatch) bringBack(ctx context.Context, w *wantedList, view *store.ListView) error {
 	if view.Head.Generation != w.Generation {
 		return nil
 	}
-	guard := &ListGuard{ListID: ListID{w.App, view.Head.Generation, view.Head.Digest}}
+	guard := &store.ListGuard{ListID: store.ListID{App: w.App, Generation: view.Head.Generation, Digest: view.Head.Digest}}
 	for _, id := range view.Pruned {
 		_, err := d.edit(ctx, id, Edit{Verb: "ensure", Guard: guard, Change: func(j *Job) (bool, error) { return unprune(j), nil }})
 		if err != nil && !isNotFound(err) && !errors.Is(err, ErrSuperseded) {
@@ -136,7 +142,7 @@ func (d *listWatch) edit(ctx context.Context, id int64, e Edit) (Job, error) {
 // prune stops the jobs that no list has named in all looks of PruneAfter. The store
 // looks once more, in the transaction. While another list of the generation applies, it
 // is for that one to prune: a process that has just ensured it may not be a node yet.
-func (d *listWatch) prune(ctx context.Context, w *wantedList, a *appDuty, view *ListView, now time.Time) error {
+func (d *listWatch) prune(ctx context.Context, w *wantedList, a *appDuty, view *store.ListView, now time.Time) error {
 	extra := make(map[int64]time.Time, len(view.Surplus))
 	var ripe []int64
 	for _, id := range view.Surplus {
@@ -150,7 +156,7 @@ func (d *listWatch) prune(ctx context.Context, w *wantedList, a *appDuty, view *
 		}
 	}
 	a.extra = extra
-	guard := &ListGuard{ListID: w.ID(), SurplusOf: d.s.leases.incarnation}
+	guard := &store.ListGuard{ListID: w.ID(), SurplusOf: d.s.leases.incarnation}
 	for _, id := range ripe {
 		job, err := d.edit(ctx, id, Edit{Verb: "prune", Guard: guard, Change: stopFor(StopPruned)})
 		switch {
@@ -168,16 +174,16 @@ func (d *listWatch) prune(ctx context.Context, w *wantedList, a *appDuty, view *
 // throughout PruneAfter who has that, or one of a greater generation; or when it does
 // apply, or would if the store had had it, and an error came before all of its jobs were
 // done.
-func (d *listWatch) applyAgain(ctx context.Context, w *wantedList, a *appDuty, view *ListView, now time.Time) error {
+func (d *listWatch) applyAgain(ctx context.Context, w *wantedList, a *appDuty, view *store.ListView, now time.Time) error {
 	head := view.Head
-	lives := slices.ContainsFunc(view.Nodes, func(n NodeList) bool {
+	lives := slices.ContainsFunc(view.Nodes, func(n store.NodeList) bool {
 		return n.Incarnation != d.s.leases.incarnation && (n.Generation > w.Generation || n.Generation == head.Generation && n.Digest == head.Digest)
 	})
-	how, finish := ApplyInstead, false
+	how, finish := store.ApplyInstead, false
 	if d.s.lists.unfinished[w.App] {
 		finish = w.applies(head)
-		if !d.s.lists.put[w.App] && (head == ListHead{} || w.Generation > head.Generation) {
-			how, finish = ApplyNewer, true
+		if !d.s.lists.put[w.App] && (head == store.ListHead{} || w.Generation > head.Generation) {
+			how, finish = store.ApplyNewer, true
 		}
 	}
 	switch {

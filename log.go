@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -51,7 +52,7 @@ func (l *logs) Log(ctx context.Context, runID int64, fromLine int) (wire.LogResu
 	}
 	from := min(max(fromLine, 1), math.MaxInt32)
 	run, err := l.store.Run(ctx, runID)
-	var a Answer
+	var a store.Answer
 	if err == nil {
 		a, err = l.logOf(ctx, run, from)
 	}
@@ -72,11 +73,11 @@ func (l *logs) Log(ctx context.Context, runID int64, fromLine int) (wire.LogResu
 }
 
 // logOf asks where the run was sent.
-func (l *logs) logOf(ctx context.Context, run Run, from int) (Answer, error) {
-	inc, local := LocalIncarnation(run.Address)
+func (l *logs) logOf(ctx context.Context, run Run, from int) (store.Answer, error) {
+	inc, local := store.LocalIncarnation(run.Address)
 	switch {
 	case run.Address == "":
-		return Answer{}, noLog("the run was not started")
+		return store.Answer{}, noLog("the run was not started")
 	case !local:
 		return l.logElsewhere(ctx, run, from)
 	case inc == l.leases.incarnation:
@@ -90,7 +91,7 @@ func noLog(why string) error { return fmt.Errorf("%w: %s", ErrNoLog, why) }
 // logResult is an answer as the caller of Log gets it. The run was read before it
 // was asked for: where it had ended by then, all its lines were there. Whatever the
 // executor says, the caller goes on behind ToLineNum, and misses and repeats nothing.
-func logResult(run Run, from int, a Answer) (wire.LogResult, error) {
+func logResult(run Run, from int, a store.Answer) (wire.LogResult, error) {
 	none := a.IsEnd && a.Content == wire.MsgNoLog
 	switch {
 	case a.Refusal != "":
@@ -109,33 +110,33 @@ func logResult(run Run, from int, a Answer) (wire.LogResult, error) {
 }
 
 // logElsewhere reads lines at the remote executor that the run was sent to.
-func (l *logs) logElsewhere(ctx context.Context, run Run, from int) (Answer, error) {
+func (l *logs) logElsewhere(ctx context.Context, run Run, from int) (store.Answer, error) {
 	exec, err := l.book.calledAt(ctx, run)
 	if err != nil {
-		return Answer{}, noLog(err.Error())
+		return store.Answer{}, noLog(err.Error())
 	}
 	return l.logAt(ctx, exec, run, from)
 }
 
 // logHere reads lines at the executor of this process.
-func (l *logs) logHere(ctx context.Context, run Run, from int) (Answer, error) {
+func (l *logs) logHere(ctx context.Context, run Run, from int) (store.Answer, error) {
 	exec := l.attached.get(run.App)
 	if exec == nil {
-		return Answer{Refusal: "app " + run.App + " is not attached any more"}, nil
+		return store.Answer{Refusal: "app " + run.App + " is not attached any more"}, nil
 	}
 	return l.logAt(ctx, exec, run, from)
 }
 
 // logAt reads lines within ctx even where the executor ignores it: its goroutine is
 // left behind then, and holds its token until the executor answers.
-func (l *logs) logAt(ctx context.Context, exec wire.Executor, run Run, from int) (Answer, error) {
+func (l *logs) logAt(ctx context.Context, exec wire.Executor, run Run, from int) (store.Answer, error) {
 	calls := l.desk.callsOf(run.App)
 	select {
 	case calls <- struct{}{}:
 	case <-ctx.Done():
-		return Answer{}, ctx.Err()
+		return store.Answer{}, ctx.Err()
 	}
-	got := make(chan Answer, 1)
+	got := make(chan store.Answer, 1)
 	go func() {
 		ret, err := exec.Log(ctx, wire.LogRequest{LogDateTim: run.Created.UnixMilli(), LogID: run.ID, FromLineNum: from})
 		<-calls
@@ -145,19 +146,19 @@ func (l *logs) logAt(ctx context.Context, exec wire.Executor, run Run, from int)
 	case a := <-got:
 		return a, nil
 	case <-ctx.Done():
-		return Answer{}, ctx.Err()
+		return store.Answer{}, ctx.Err()
 	}
 }
 
 // answerOf is what an executor answered, cut to logBytes.
-func answerOf(ret wire.LogReturn, err error, from int) Answer {
+func answerOf(ret wire.LogReturn, err error, from int) store.Answer {
 	switch {
 	case err != nil:
-		return Answer{Refusal: "its executor failed: " + plainText(err.Error())}
+		return store.Answer{Refusal: "its executor failed: " + plainText(err.Error())}
 	case !ret.OK():
-		return Answer{Refusal: "its executor refused: " + plainText(ret.Msg)}
+		return store.Answer{Refusal: "its executor refused: " + plainText(ret.Msg)}
 	}
-	a := Answer{ToLine: min(max(ret.Result.ToLineNum, 0), math.MaxInt32), IsEnd: ret.Result.IsEnd, Content: plainText(ret.Result.LogContent)}
+	a := store.Answer{ToLine: min(max(ret.Result.ToLineNum, 0), math.MaxInt32), IsEnd: ret.Result.IsEnd, Content: plainText(ret.Result.LogContent)}
 	if len(a.Content) > logBytes {
 		a.Content = cutLines(a.Content)
 		a.ToLine, a.IsEnd = from+min(strings.Count(a.Content, "\n")-1, math.MaxInt32-from), false
@@ -181,9 +182,9 @@ func cutLines(s string) string {
 // askNode puts the question to another node and waits for the answer. It tries
 // until ctx ends or the node is gone: an error of the store, or a question that
 // the store has dropped, is followed by another attempt.
-func (l *logs) askNode(ctx context.Context, ask Ask) (Answer, error) {
+func (l *logs) askNode(ctx context.Context, ask Ask) (store.Answer, error) {
 	if err := l.setShards(ctx); err != nil {
-		return Answer{}, err
+		return store.Answer{}, err
 	}
 	heard := l.desk.listen()
 	defer l.desk.leave(heard)
@@ -194,7 +195,7 @@ func (l *logs) askNode(ctx context.Context, ask Ask) (Answer, error) {
 	var backoff backoff
 	for {
 		if l.leases.isGone(ask.Incarnation, began) {
-			return Answer{}, noLog("node " + ask.Incarnation + " is gone")
+			return store.Answer{}, noLog("node " + ask.Incarnation + " is gone")
 		}
 		gap, wait := time.Duration(0), l.askWait()
 		if ask.ID != 0 {
@@ -205,13 +206,13 @@ func (l *logs) askNode(ctx context.Context, ask Ask) (Answer, error) {
 		case answered:
 			return a, nil
 		case isNotFound(err) && ask.ID == 0: // the run's record is dropped
-			return Answer{}, err
+			return store.Answer{}, err
 		case err != nil:
 			backoff.n++
 			wait = backoff.delay()
 		}
 		if !sleep(ctx, gap) || !sleep(ctx, wait-gap, heard) {
-			return Answer{}, noAnswer(ask.Incarnation, ctx.Err(), err)
+			return store.Answer{}, noAnswer(ask.Incarnation, ctx.Err(), err)
 		}
 	}
 }
@@ -226,22 +227,22 @@ func noAnswer(incarnation string, ended, err error) error {
 }
 
 // askOnce asks where the store has no question yet, and then looks for the answer.
-func (l *logs) askOnce(ctx context.Context, ask *Ask) (a Answer, answered bool, err error) {
+func (l *logs) askOnce(ctx context.Context, ask *Ask) (a store.Answer, answered bool, err error) {
 	if ask.ID == 0 {
 		asked, err := call(ctx, func(ctx context.Context) (Ask, error) { return l.store.AskLog(ctx, *ask) })
 		if err == nil {
 			ask.ID = asked.ID
 		}
-		return Answer{}, false, err
+		return store.Answer{}, false, err
 	}
-	a, err = call(ctx, func(ctx context.Context) (Answer, error) {
-		var a Answer
+	a, err = call(ctx, func(ctx context.Context) (store.Answer, error) {
+		var a store.Answer
 		a, answered, err = l.store.LogAnswer(ctx, ask.ID)
 		return a, err
 	})
 	if isNotFound(err) {
 		ask.ID = 0
-		return Answer{}, false, nil
+		return store.Answer{}, false, nil
 	}
 	return a, answered && err == nil, err
 }
@@ -280,7 +281,7 @@ func (l *logs) answerLog(ctx context.Context, ask Ask) {
 	defer cancel()
 	a, err := l.logHere(quick, ask.Run, ask.FromLine)
 	if err != nil {
-		a = Answer{Refusal: fmt.Sprintf("its executor has not answered within %v", logPatience)}
+		a = store.Answer{Refusal: fmt.Sprintf("its executor has not answered within %v", logPatience)}
 	}
 	backoff := backoff{log: l.log, what: "answering a question for a run's log"}
 	tell := func(ctx context.Context) (struct{}, error) { return struct{}{}, l.store.AnswerLog(ctx, ask.ID, a) }

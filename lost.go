@@ -7,6 +7,8 @@ package xxljob
 
 import (
 	"context"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // interrupted is the handle_msg of a lost run.
@@ -73,7 +75,7 @@ func (s *settler) settleNew(ctx context.Context, nodes []observed) error {
 }
 
 // settleOf looks at the started runs of nodes in some shards.
-func (s *settler) settleOf(ctx context.Context, shards []Shard, nodes []observed) error {
+func (s *settler) settleOf(ctx context.Context, shards []store.Shard, nodes []observed) error {
 	if len(nodes) == 0 || len(shards) == 0 {
 		return nil
 	}
@@ -111,7 +113,7 @@ func (s *settler) settle(ctx context.Context, runs []Run, nodes map[string]obser
 		case ok:
 			verdicts = append(verdicts, v)
 			serial[r.ID] = inTransit(r)
-		case inTransit(r) && r.Address != LocalAddress(s.leases.incarnation):
+		case inTransit(r) && r.Address != store.LocalAddress(s.leases.incarnation):
 			s.engine.adopt(r) // the later ones of its job wait until it is taken, or put back
 			s.watcher.goneAway(r)
 		}
@@ -143,7 +145,7 @@ func (s *settler) settle(ctx context.Context, runs []Run, nodes map[string]obser
 
 // judge decides about one run whose owner or addressee is among the nodes.
 func (s *settler) judge(r Run, nodes map[string]observed) (Verdict, bool) {
-	addressee, local := LocalIncarnation(r.Address)
+	addressee, local := store.LocalIncarnation(r.Address)
 	at, owner := nodes[addressee], nodes[r.Owner]
 	switch {
 	case local && r.Taken.IsZero() && (at.absent || at.drains || at.gone):

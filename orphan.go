@@ -8,6 +8,8 @@ package xxljob
 import (
 	"context"
 	"time"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // orphans finds such runs. It belongs to the lease loop.
@@ -73,7 +75,7 @@ func (o *orphans) mineToRun(r Run) bool {
 	if isRemote(r.Address) {
 		return r.Owner == o.leases.incarnation
 	}
-	return r.Address == LocalAddress(o.leases.incarnation) && !r.Taken.IsZero()
+	return r.Address == store.LocalAddress(o.leases.incarnation) && !r.Taken.IsZero()
 }
 
 // settleOrphans runs those whose start or take is in doubt. The calls of the others
@@ -101,8 +103,8 @@ func (o *orphans) settleOrphans(ctx context.Context, ripe []Run) error {
 
 // allShards names every shard, whoever owns it: a run may be addressed here by any
 // node.
-func (o *orphans) allShards() []Shard {
-	all := make([]Shard, o.cfg.Cluster.Shards)
+func (o *orphans) allShards() []store.Shard {
+	all := make([]store.Shard, o.cfg.Cluster.Shards)
 	for i := range all {
 		all[i].ID = i
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -28,7 +29,7 @@ func withTimeout(res Result, job *Job) Result {
 }
 
 func mustLocal(addr string) string {
-	inc, _ := LocalIncarnation(addr)
+	inc, _ := store.LocalIncarnation(addr)
 	return inc
 }
 

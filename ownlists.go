@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // ownLists are the lists that this scheduler was given, the last one of each app.
@@ -76,12 +78,12 @@ func (o *ownLists) names() []string {
 // wantedList is a list as EnsureJobs was given it, complete and with digests. It is
 // never changed.
 type wantedList struct {
-	JobList
+	store.JobList
 	jobs []Job
 }
 
 // applies reports whether the head of the app is this list.
-func (w *wantedList) applies(head ListHead) bool {
+func (w *wantedList) applies(head store.ListHead) bool {
 	return head.Generation == w.Generation && head.Digest == w.Digest
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/internal/guard"
+	"github.com/xxljob/xxljob/store"
 )
 
 // scheduler is the engine behind Scheduler: the list of its parts. Those whose methods are
@@ -64,7 +65,7 @@ func assemble(all *shared, incarnation string, own *executor.Executor) *schedule
 	s.publisher = &publisher{all, s.attacher, s.users, memory}
 	s.book = &addressBook{all, attached, s.remotes, s.users, s.publisher.registerAttached, memory}
 	callees := &callees{incarnation, attached, s.remotes}
-	strategies := newStrategies(&all.cfg, LocalAddress(incarnation))
+	strategies := newStrategies(&all.cfg, store.LocalAddress(incarnation))
 	asked := newAppsAsked()
 	s.router = &router{
 		shared: all, asker: &appAsker{all, s.engine, s.book, asked}, callees: callees,

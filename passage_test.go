@@ -14,6 +14,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"
 	"github.com/xxljob/xxljob/wire"
@@ -126,7 +127,7 @@ type otherServer struct {
 	reads *atomic.Int64
 }
 
-func (s otherServer) Beat(ctx context.Context, inc string, attached []xxljob.Attachment) (xxljob.View, error) {
+func (s otherServer) Beat(ctx context.Context, inc string, attached []store.Attachment) (xxljob.View, error) {
 	v, err := s.Store.Beat(ctx, inc, attached)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,7 +139,7 @@ func (s otherServer) Beat(ctx context.Context, inc string, attached []xxljob.Att
 	return v, err
 }
 
-func (s otherServer) Planned(ctx context.Context, q xxljob.PlannedQuery) ([]xxljob.Run, error) {
+func (s otherServer) Planned(ctx context.Context, q store.PlannedQuery) ([]xxljob.Run, error) {
 	runs, err := s.Store.Planned(ctx, q)
 	if s.slow.Load() {
 		s.reads.Add(int64(len(runs)))

@@ -6,6 +6,8 @@ package xxljob
 import (
 	"context"
 	"time"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // reloader reads planned runs. It belongs to the scan loop.
@@ -23,7 +25,7 @@ func (r *reloader) reloadPlanned(ctx context.Context, before time.Time) error {
 	owned := r.leases.owned()
 	r.set.add(r.leases.unloaded())
 	if shards := r.set.take(owned); len(shards) > 0 {
-		if err := r.readPlanned(ctx, PlannedQuery{Shards: shards, Before: before.Add(maxPreRead)}); err != nil {
+		if err := r.readPlanned(ctx, store.PlannedQuery{Shards: shards, Before: before.Add(maxPreRead)}); err != nil {
 			r.set.add(shards)
 			return err
 		}
@@ -40,7 +42,7 @@ func (r *reloader) reloadPlanned(ctx context.Context, before time.Time) error {
 }
 
 // readPlanned pages through planned runs and holds those there is room for.
-func (r *reloader) readPlanned(ctx context.Context, q PlannedQuery) error {
+func (r *reloader) readPlanned(ctx context.Context, q store.PlannedQuery) error {
 	q.Limit = scanRuns
 	for {
 		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return r.store.Planned(ctx, q) })
@@ -58,8 +60,8 @@ func (r *reloader) readPlanned(ctx context.Context, q PlannedQuery) error {
 
 // readOn reads an app's planned runs from behind its horizon, as far as there is
 // room for them.
-func (r *reloader) readOn(ctx context.Context, owned []Shard, app string, from ringEntry, before time.Time) error {
-	q := PlannedQuery{Shards: owned, App: app, Before: before, After: time.UnixMilli(from.at).UTC(), AfterID: from.runID, Limit: scanRuns}
+func (r *reloader) readOn(ctx context.Context, owned []store.Shard, app string, from ringEntry, before time.Time) error {
+	q := store.PlannedQuery{Shards: owned, App: app, Before: before, After: time.UnixMilli(from.at).UTC(), AfterID: from.runID, Limit: scanRuns}
 	if from == (ringEntry{}) {
 		q.After = time.Time{}
 	}

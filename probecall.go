@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/route"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -93,7 +94,7 @@ func (p *probeCalls) callOnce(ctx context.Context, job *Job, addr string) *probe
 // call asks an executor of this process directly. Of an executor at another
 // node the lease tells that it is there, and the store whether the job runs.
 func (p *probeCalls) call(ctx context.Context, job *Job, addr string) (wire.Return, error) {
-	inc, local := LocalIncarnation(addr)
+	inc, local := store.LocalIncarnation(addr)
 	if !local {
 		return p.callRemote(ctx, job, addr)
 	}

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // publisher registers them there.
@@ -29,7 +31,7 @@ func (p *publisher) registerDuty() duty {
 func (p *publisher) registerAttached(ctx context.Context) error {
 	var errs []error
 	for _, at := range p.attacher.attachments() {
-		if err := p.users.register(ctx, at.App, LocalAddress(p.leases.incarnation)); err != nil {
+		if err := p.users.register(ctx, at.App, store.LocalAddress(p.leases.incarnation)); err != nil {
 			errs = append(errs, err) // the registry may fail for one app
 			continue
 		}
@@ -48,7 +50,7 @@ func (p *publisher) deregisterAttached(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout) // for all together
 	defer cancel()
 	for _, at := range p.attacher.offered() {
-		if err := p.users.deregister(ctx, at.App, LocalAddress(p.leases.incarnation)); err != nil {
+		if err := p.users.deregister(ctx, at.App, store.LocalAddress(p.leases.incarnation)); err != nil {
 			p.log.Warn("xxljob: could not deregister an attached executor", "app", at.App, "error", err)
 		}
 	}

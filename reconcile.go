@@ -8,6 +8,8 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 const (
@@ -55,7 +57,7 @@ func (c *reconciler) untilReconciled(now time.Time) time.Duration {
 
 // reconcile compares what this node holds with the planned runs of the store, once a
 // minute, and takes up what was missing in two looks.
-func (c *reconciler) reconcile(ctx context.Context, owned []Shard) error {
+func (c *reconciler) reconcile(ctx context.Context, owned []store.Shard) error {
 	now := time.Now()
 	if err := c.takeUpMissing(ctx, now); err != nil {
 		return err
@@ -68,7 +70,7 @@ func (c *reconciler) reconcile(ctx context.Context, owned []Shard) error {
 	}
 	c.last = now
 	for range reconcilePages {
-		q := PlannedQuery{Shards: owned, Before: c.clock.now().Add(-overdueBy), AfterID: c.after.runID, Limit: scanRuns}
+		q := store.PlannedQuery{Shards: owned, Before: c.clock.now().Add(-overdueBy), AfterID: c.after.runID, Limit: scanRuns}
 		if c.after != (ringEntry{}) {
 			q.After = time.UnixMilli(c.after.at).UTC()
 		}

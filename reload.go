@@ -2,6 +2,7 @@ package xxljob
 
 // Shards of which something has to be done as a whole.
 
+import "github.com/xxljob/xxljob/store"
 import "sync"
 
 // reloadSet are shards whose planned runs have to be read as a whole: after a
@@ -11,7 +12,7 @@ type reloadSet struct {
 	shards map[int]bool // guarded by mu
 }
 
-func (r *reloadSet) add(shards []Shard) {
+func (r *reloadSet) add(shards []store.Shard) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.shards == nil {
@@ -23,10 +24,10 @@ func (r *reloadSet) add(shards []Shard) {
 }
 
 // take empties the set and returns those of the owned shards that were in it.
-func (r *reloadSet) take(owned []Shard) []Shard {
+func (r *reloadSet) take(owned []store.Shard) []store.Shard {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var shards []Shard
+	var shards []store.Shard
 	for _, sh := range owned {
 		if r.shards[sh.ID] {
 			shards = append(shards, sh)

@@ -12,6 +12,7 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/block"
 	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/wire"
 )
@@ -180,7 +181,7 @@ func TestRemoteFailover(t *testing.T) {
 			id := e.trigger(xxljob.Job{App: "far", Route: "FAILOVER"})
 			time.Sleep(5 * time.Second)
 			run := e.mustBe(id, xxljob.StateSucceeded)
-			if _, local := xxljob.LocalIncarnation(run.Address); !local {
+			if _, local := store.LocalIncarnation(run.Address); !local {
 				t.Errorf("ran at %s", run.Address)
 			}
 		})
@@ -216,7 +217,7 @@ func TestRemoteBroadcast(t *testing.T) {
 			if r.Sharding.Total != 3 {
 				t.Errorf("part %v", r.Sharding)
 			}
-			if _, local := xxljob.LocalIncarnation(r.Address); local {
+			if _, local := store.LocalIncarnation(r.Address); local {
 				e.mustBe(r.ID, xxljob.StateSucceeded)
 				continue
 			}

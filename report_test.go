@@ -12,6 +12,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"
 	"github.com/xxljob/xxljob/wire"
@@ -120,7 +121,7 @@ func TestTrap13CallbackIsDurable(t *testing.T) {
 			synctest.Wait()
 			return id, wire.CallbackRequest{LogID: id, HandleCode: 200}
 		}
-		for _, f := range []storetest.Fault{{Before: true}, {Err: xxljob.ErrLocked, Before: true}, {Hang: make(chan struct{})}} {
+		for _, f := range []storetest.Fault{{Before: true}, {Err: store.ErrLocked, Before: true}, {Hang: make(chan struct{})}} {
 			id, result := run()
 			faults.Inject("Finish", f)
 			began := time.Now()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -43,7 +44,7 @@ func (r *rerouter) readdress(ctx context.Context, f *flight, why string) bool {
 		if next == f.run.Address || !owned || f.run.Owner != r.leases.incarnation {
 			continue
 		}
-		move := Readdress{
+		move := store.Readdress{
 			RunID: f.run.ID, Shard: f.run.Shard, Epoch: epoch, Owner: r.leases.incarnation, Token: f.run.Token,
 			Address: next, BootID: r.book.memory.boot(f.run.App, next), Msg: fmt.Sprintf("%s: %s; next: %s", f.run.Address, plainText(shorten(why, maxAnswer)), next),
 		}
@@ -60,7 +61,7 @@ func (r *rerouter) readdress(ctx context.Context, f *flight, why string) bool {
 }
 
 // goOn follows a run to its new address: it is another node's, or called from here.
-func (r *rerouter) goOn(f *flight, move Readdress, choices []string) {
+func (r *rerouter) goOn(f *flight, move store.Readdress, choices []string) {
 	to := routed{address: move.Address}
 	r.callees.equip(&to, f.job)
 	to.serial = lot{} // a new address, and no other run of the job was asked about
@@ -72,7 +73,7 @@ func (r *rerouter) goOn(f *flight, move Readdress, choices []string) {
 		r.watcher.goneAway(run)
 		return
 	}
-	if run.Address == LocalAddress(r.leases.incarnation) {
+	if run.Address == store.LocalAddress(r.leases.incarnation) {
 		run.Taken = r.clock.now() // as Readdress has it
 	}
 	if again := r.engine.redirected(f, run, to); again != nil {
@@ -82,7 +83,7 @@ func (r *rerouter) goOn(f *flight, move Readdress, choices []string) {
 
 // moveTo tries until the store has told whether the run has moved; an error of
 // Readdress may hide that it has.
-func (r *rerouter) moveTo(ctx context.Context, move Readdress) (bool, error) {
+func (r *rerouter) moveTo(ctx context.Context, move store.Readdress) (bool, error) {
 	backoff := backoff{log: r.log, what: "moving a run to another address"}
 	return callUntil(ctx, &backoff,
 		func(ctx context.Context) (bool, error) { return r.store.Readdress(ctx, move) },
@@ -121,7 +122,7 @@ func (r *rerouter) sendToSuccessor(ctx context.Context, f *flight, req *wire.Tri
 // is still this node's to send.
 func (r *rerouter) meantFor(ctx context.Context, f *flight, boot string) bool {
 	epoch, owned := r.leases.epoch(f.run.Shard)
-	moved, err := r.moveTo(ctx, Readdress{
+	moved, err := r.moveTo(ctx, store.Readdress{
 		RunID: f.run.ID, Shard: f.run.Shard, Epoch: epoch, Owner: f.run.Owner, Token: f.run.Token,
 		Address: f.run.Address, BootID: boot, Msg: f.run.Address + ": the executor was restarted",
 	})

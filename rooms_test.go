@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -14,7 +15,7 @@ import (
 func books(t *testing.T, runs int64) (*starter, []*entry) {
 	t.Helper()
 	all := &shared{cfg: Config{}.withDefaults(), life: newLife()}
-	all.leases = newLeases("n-1", &all.cfg, func() []Attachment { return nil })
+	all.leases = newLeases("n-1", &all.cfg, func() []store.Attachment { return nil })
 	e := newEngine(all, nil)
 	s := &starter{shared: all, engine: e, collector: &collector{shared: all, engine: e, router: &router{}}}
 	var entries []*entry

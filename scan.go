@@ -8,6 +8,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // scanner plans what becomes due. It belongs to the scan loop.
@@ -51,7 +53,7 @@ func (w *planWindow) at(now time.Time, preRead, gap time.Duration) time.Time {
 
 // scanDuty claims what becomes due. It is the only one that scans on this node, so no shard
 // is scanned twice at once.
-func (s *scanner) scanDuty(signals Signals) duty {
+func (s *scanner) scanDuty(signals store.Signals) duty {
 	return duty{
 		what: "scanning for due jobs", wakes: []<-chan struct{}{signals.Scan, s.life.wakes.scan},
 		once: func(ctx context.Context) (time.Duration, error) {
@@ -82,7 +84,7 @@ func (s *scanner) scanOnce(ctx context.Context) (time.Duration, error) {
 
 // scanShards is scanOnce for shards. Where the claim failed, and is spaced by itself, the
 // error is the second result.
-func (s *scanner) scanShards(ctx context.Context, shards []Shard) (wait time.Duration, failed, err error) {
+func (s *scanner) scanShards(ctx context.Context, shards []store.Shard) (wait time.Duration, failed, err error) {
 	now := s.clock.now()
 	before := s.window.at(now, s.cfg.PreRead, s.scanGap())
 	defer func(began time.Time) { s.window.took = time.Since(began) }(time.Now())
@@ -97,7 +99,7 @@ func (s *scanner) scanShards(ctx context.Context, shards []Shard) (wait time.Dur
 		return 0, nil, err
 	}
 	res, err := call(ctx, func(ctx context.Context) (ScanResult, error) {
-		return s.store.Scan(ctx, ScanQuery{Shards: shards, Before: before, Jobs: s.cfg.Limits.ScanLimit, Runs: scanRuns})
+		return s.store.Scan(ctx, store.ScanQuery{Shards: shards, Before: before, Jobs: s.cfg.Limits.ScanLimit, Runs: scanRuns})
 	})
 	if err != nil {
 		s.reloader.set.add(shards) // runs of others may be among what was not received
@@ -149,7 +151,7 @@ func (s *scanner) tryOut(ctx context.Context) {
 	}
 	began = f.begin(&f.trials[1])
 	_, err = detached(ctx, func(ctx context.Context) ([]Started, error) {
-		return s.store.Start(ctx, []Start{{State: StateStarted, Owner: s.leases.incarnation, Address: LocalAddress(s.leases.incarnation)}}) // of no run
+		return s.store.Start(ctx, []Start{{State: StateStarted, Owner: s.leases.incarnation, Address: store.LocalAddress(s.leases.incarnation)}}) // of no run
 	})
 	f.end(ctx, &f.trials[1], began, err)
 	if err == nil {

@@ -6,6 +6,8 @@ package xxljob
 import (
 	"slices"
 	"time"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // localAddresses returns the addresses of live nodes with the app attached.
@@ -15,11 +17,11 @@ func (l *leases) localAddresses(app string) []string {
 	defer l.mu.Unlock()
 	addrs := []string{}
 	for inc := range l.seen.apps[app] {
-		addrs = append(addrs, LocalAddress(inc))
+		addrs = append(addrs, store.LocalAddress(inc))
 	}
 	for _, a := range here {
 		if a.App == app && l.seen.apps[app][l.incarnation] == nil {
-			addrs = append(addrs, LocalAddress(l.incarnation))
+			addrs = append(addrs, store.LocalAddress(l.incarnation))
 		}
 	}
 	return addrs
@@ -93,7 +95,7 @@ func (l *leases) index() {
 }
 
 func sameAttached(a, b Node) bool {
-	return slices.EqualFunc(a.Attached, b.Attached, func(x, y Attachment) bool {
+	return slices.EqualFunc(a.Attached, b.Attached, func(x, y store.Attachment) bool {
 		return x.App == y.App && slices.Equal(x.Handlers, y.Handlers)
 	})
 }
@@ -110,7 +112,7 @@ func (l *leases) takeDoubts() []string {
 // isDoubted reports whether an address is that of a node which is away or has missed two
 // beats.
 func (l *leases) isDoubted(address string) bool {
-	inc, local := LocalIncarnation(address)
+	inc, local := store.LocalIncarnation(address)
 	if !local {
 		return false
 	}
@@ -182,7 +184,7 @@ func newestOf(nodes []Node) map[string]Node {
 // this node's. self is what this node has found out about its own claims and starts. It
 // reports whether the live nodes or what they have attached have changed, and whether the
 // node had no trust any more, and returns shards that an earlier call took without telling.
-func (l *leases) look(v View, self selfVerdict, asked, answered time.Time) (changed, regained bool, found []Shard) {
+func (l *leases) look(v View, self selfVerdict, asked, answered time.Time) (changed, regained bool, found []store.Shard) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	regained = !l.trust.alone && !time.Now().Before(l.trust.until) // whoever has rested for it found so before this

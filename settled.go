@@ -1,5 +1,7 @@
 package xxljob
 
+import "github.com/xxljob/xxljob/store"
+
 // What is known of shards that are new to this node: until their former owner's runs are
 // looked at and what is planned is loaded, no run of a serial job is started there.
 
@@ -21,27 +23,27 @@ func (l *leases) isSettled(shard int) bool {
 
 // unsettled returns the shards that are not settled, and unloaded those that are not
 // loaded (see hold).
-func (l *leases) unsettled() []Shard {
+func (l *leases) unsettled() []store.Shard {
 	return l.which(func(h hold) bool { return !h.settled })
 }
 
-func (l *leases) unloaded() []Shard {
+func (l *leases) unloaded() []store.Shard {
 	return l.which(func(h hold) bool { return !h.loaded })
 }
 
-func (l *leases) which(is func(hold) bool) (shards []Shard) {
+func (l *leases) which(is func(hold) bool) (shards []store.Shard) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for id, h := range l.mine {
 		if is(h) {
-			shards = append(shards, Shard{ID: id, Owner: l.incarnation, Epoch: h.epoch})
+			shards = append(shards, store.Shard{ID: id, Owner: l.incarnation, Epoch: h.epoch})
 		}
 	}
 	return shards
 }
 
 // note changes what is known of shards, unless they were lost meanwhile.
-func (l *leases) note(shards []Shard, change func(*hold)) {
+func (l *leases) note(shards []store.Shard, change func(*hold)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, sh := range shards {

@@ -6,12 +6,14 @@ package xxljob
 import (
 	"slices"
 	"time"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // shares compares what this node has with what is due to it: the live nodes that
 // have a use for shards, in order of their incarnations, have equal shares within
 // one. What is to be taken above the share comes by itself.
-func (l *leases) shares(shards []Shard, now time.Time) (give, take, above []Shard) {
+func (l *leases) shares(shards []store.Shard, now time.Time) (give, take, above []store.Shard) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	// What was seen before a time without a look says nothing about what was in it.
@@ -39,7 +41,7 @@ func (l *leases) shares(shards []Shard, now time.Time) (give, take, above []Shar
 	rank := slices.Index(live, l.incarnation)
 	if rank < 0 { // superseded
 		for id, h := range l.mine {
-			give = append(give, Shard{ID: id, Owner: l.incarnation, Epoch: h.epoch})
+			give = append(give, store.Shard{ID: id, Owner: l.incarnation, Epoch: h.epoch})
 		}
 		return give, nil, nil
 	}
@@ -71,7 +73,7 @@ const keepAbove = time.Minute
 // longer than a lease lasts, something else than their rows keeps them from whoever
 // should have taken them, such as a process that was paused between giving up a shard and
 // giving up its lock: they are no longer Free, and are taken by their epochs.
-func (l *leases) noteIdle(free []Shard, since map[int]time.Time, now time.Time) {
+func (l *leases) noteIdle(free []store.Shard, since map[int]time.Time, now time.Time) {
 	if now.Sub(l.idle.look) > l.times.ttl/2 {
 		since = nil
 	}
@@ -93,7 +95,7 @@ func (l *leases) noteIdle(free []Shard, since map[int]time.Time, now time.Time) 
 // they are due has seen them by then, if it is well, and has had a beat to take them in,
 // unless it came too late to find their owner silent; and a shard without an owner stands
 // still.
-func (l *leases) abandoned(free, take []Shard, now time.Time) (above []Shard) {
+func (l *leases) abandoned(free, take []store.Shard, now time.Time) (above []store.Shard) {
 	for _, sh := range free {
 		if now.Sub(l.idle.since[sh.ID]) > 2*l.times.ttl/5 && !hasShard(take, sh.ID) {
 			above = append(above, sh)
@@ -107,7 +109,7 @@ func (l *leases) abandoned(free, take []Shard, now time.Time) (above []Shard) {
 // LeaseMaxHold those held for too long while others are there to take them. What
 // was rescued does not count: it would drive others out, and they would be idle in
 // turn.
-func (l *leases) surplus(shards []Shard, share, live int, now time.Time) (give []Shard) {
+func (l *leases) surplus(shards []store.Shard, share, live int, now time.Time) (give []store.Shard) {
 	kept := 0
 	for id := range l.mine {
 		if at, above := l.idle.rescue[id]; above && now.Sub(at) < keepAbove {
@@ -128,14 +130,14 @@ func (l *leases) surplus(shards []Shard, share, live int, now time.Time) (give [
 			continue
 		}
 		if old || len(l.mine)-kept-len(give) > share {
-			give = append(give, Shard{ID: sh.ID, Owner: l.incarnation, Epoch: h.epoch})
+			give = append(give, store.Shard{ID: sh.ID, Owner: l.incarnation, Epoch: h.epoch})
 		}
 	}
 	return give
 }
 
 // takeable are the shards that nobody looks after.
-func (l *leases) takeable(shards []Shard, now time.Time) (take []Shard) {
+func (l *leases) takeable(shards []store.Shard, now time.Time) (take []store.Shard) {
 	for _, sh := range shards {
 		if _, mine := l.mine[sh.ID]; mine || now.Before(l.idle.rest[sh.ID]) {
 			continue

@@ -3,6 +3,8 @@ package xxljob
 import (
 	"testing"
 	"time"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // TestIdleShardsAreWatched: a shard counts as idle from when it is seen to be, and not from
@@ -11,9 +13,9 @@ func TestIdleShardsAreWatched(t *testing.T) {
 	for _, pause := range []string{"rests", "does not look"} {
 		t.Run(pause, func(t *testing.T) {
 			c := Config{}.withDefaults()
-			l := newLeases("a-1", &c, func() []Attachment { return nil })
+			l := newLeases("a-1", &c, func() []store.Attachment { return nil })
 			l.seen.nodes = map[string]*observed{"a-1": {live: true}, "b-1": {live: true}}
-			now, shards := time.Now(), []Shard{{ID: 0, Owner: "b-1"}, {ID: 1, Free: true}}
+			now, shards := time.Now(), []store.Shard{{ID: 0, Owner: "b-1"}, {ID: 1, Free: true}}
 			l.shares(shards, now)
 			l.mood.rests = pause == "rests"
 			for range 60 {

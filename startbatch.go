@@ -5,6 +5,8 @@ package xxljob
 import (
 	"context"
 	"time"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // startBatcher has the store start what is collected. It belongs to the start loop.
@@ -45,26 +47,26 @@ func (b *startBatcher) startBatch(ctx context.Context, batch []attempt, prompt b
 	var stale, busy []attempt
 	for i, a := range batch {
 		switch answers[i].Status {
-		case StartOK:
+		case store.StartOK:
 			b.startedOK(a, answers[i], began)
-		case StartGone:
+		case store.StartGone:
 			b.engine.giveUp(a)
 			b.takesBack.takeBack(answers[i].Run, a.job, began)
-		case StartStale:
+		case store.StartStale:
 			stale = append(stale, a)
 			b.engine.retry(a, true)
-		case StartBusy:
+		case store.StartBusy:
 			busy = append(busy, a)
-		case StartFenced:
+		case store.StartFenced:
 			b.engine.giveUp(a)
 			b.leases.lose(a.run.Shard, a.start.Epoch)
 			b.life.wakes.lease.poke()
-		case StartNoNode:
+		case store.StartNoNode:
 			b.memory.forget()
 			b.life.wakes.lease.poke() // it brings the news of the other nodes
 			b.engine.rerouted(a)
 			locked = true
-		case StartLocked:
+		case store.StartLocked:
 			locked = true
 			b.engine.retry(a, false)
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/internal/urgent"
+	"github.com/xxljob/xxljob/store"
 )
 
 func (s *scheduler) Stop(ctx context.Context) error {
@@ -155,7 +156,7 @@ func (s *scheduler) orphansOfMine(ctx context.Context) []Verdict {
 	}
 	var verdicts []Verdict
 	for _, r := range runs {
-		if r.Owner == s.leases.incarnation && r.Address == LocalAddress(s.leases.incarnation) && s.engine.under.flight(r.ID) == nil {
+		if r.Owner == s.leases.incarnation && r.Address == store.LocalAddress(s.leases.incarnation) && s.engine.under.flight(r.ID) == nil {
 			verdicts = append(verdicts, s.leases.verdict(r, StatePlanned, "put back: node stopped"))
 		}
 	}

@@ -2,6 +2,8 @@ package xxljob
 
 import (
 	"context"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // Store keeps everything that outlives a moment: jobs, runs, groups, nodes,
@@ -9,7 +11,7 @@ import (
 // scheduler takes only what it needs. Package store/storetest holds a case for
 // each sentence below.
 //
-//	storejobs.go, joblist.go, storelists.go  definitions, groups, and lists of jobs
+//	storejobs.go, storelists.go  definitions, groups, and lists of jobs
 //	storeruns.go                             runs: reading them, their results and ends
 //	storeplans.go, storestarts.go            from an instant to a run that is under way
 //	storelogs.go, storenodes.go              what nodes leave for each other; nodes, shards,
@@ -43,22 +45,12 @@ type Store interface {
 	Waker
 }
 
-type actorKey struct{}
-
 // WithActor returns a context whose changes of jobs are audited under the name. It panics
-// where ctx is nil, as context.WithValue does: there is no error to return.
+// where ctx is nil, as context.WithValue does: there is no error to return. Stores read the
+// name with store.Actor.
 func WithActor(ctx context.Context, name string) context.Context {
 	if ctx == nil {
 		panic(errNoContext)
 	}
-	return context.WithValue(ctx, actorKey{}, name)
-}
-
-// Actor returns the name that WithActor put into ctx, or "", for a nil ctx too.
-func Actor(ctx context.Context) string {
-	if ctx == nil {
-		return ""
-	}
-	name, _ := ctx.Value(actorKey{}).(string)
-	return name
+	return store.WithActor(ctx, name)
 }

@@ -5,6 +5,8 @@ package xxljob
 import (
 	"context"
 	"time"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // JobStore keeps the definitions.
@@ -49,7 +51,7 @@ type Edit struct {
 	// Version, when not zero, makes the edit a compare-and-set.
 	Version int64
 	// Guard, when not nil, has to hold, in the same transaction.
-	Guard *ListGuard
+	Guard *store.ListGuard
 	// Verb names the change in the audit: "update", "start", "stop", "ensure",
 	// "prune".
 	Verb string

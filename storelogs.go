@@ -3,6 +3,7 @@ package xxljob
 // What nodes leave for each other in the store: runs to take and to kill, and questions for
 // lines of logs.
 
+import "github.com/xxljob/xxljob/store"
 import "context"
 
 // Inbox is what waits for a node.
@@ -22,10 +23,10 @@ type LogStore interface {
 	AskLog(ctx context.Context, ask Ask) (Ask, error)
 	// AnswerLog answers a question, by a compare-and-set: of several answers the
 	// first stays. A question that is not there is no error.
-	AnswerLog(ctx context.Context, id int64, answer Answer) error
+	AnswerLog(ctx context.Context, id int64, answer store.Answer) error
 	// LogAnswer returns the answer to a question; answered is false while there is
 	// none. ErrNotFound when there is no such question.
-	LogAnswer(ctx context.Context, id int64) (answer Answer, answered bool, err error)
+	LogAnswer(ctx context.Context, id int64) (answer store.Answer, answered bool, err error)
 }
 
 // Ask is a question for lines of a run's log.
@@ -40,17 +41,4 @@ type Ask struct {
 	Run Run
 	// FromLine is the first line wanted, from 1, 32 bits wide.
 	FromLine int
-}
-
-// Answer is what a node says to an Ask: lines, or why it has none.
-type Answer struct {
-	// ToLine is the number of the last line, 32 bits wide; IsEnd says that none
-	// will follow.
-	ToLine int
-	IsEnd  bool
-	// Content holds the lines, as UTF-8 without NUL. The node that answers keeps
-	// it to 1 MiB.
-	Content string
-	// Refusal, when not empty, says why there are no lines.
-	Refusal string
 }

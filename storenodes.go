@@ -6,6 +6,8 @@ package xxljob
 import (
 	"context"
 	"time"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // NodeStore keeps nodes and the leases of shards.
@@ -20,7 +22,7 @@ type NodeStore interface {
 	// and returns the cluster as the node should see it. A node that is not there
 	// any more is added again, but supersedes nobody by that: its Joined is the
 	// former one, or zero.
-	Beat(ctx context.Context, incarnation string, attached []Attachment) (View, error)
+	Beat(ctx context.Context, incarnation string, attached []store.Attachment) (View, error)
 	// SetFailing stores with the node whether it is Failing. A Beat leaves that as it is;
 	// a node that joins, or is added again by a Beat, is not. A node that is not there is
 	// no error.
@@ -36,10 +38,10 @@ type NodeStore interface {
 	// Owner and Epoch are as given, raises their epochs, and returns them as they
 	// then are. A statement of the former owner under the old epoch either
 	// committed before, and is seen by the new owner, or changes nothing.
-	TakeShards(ctx context.Context, incarnation string, shards []Shard) ([]Shard, error)
+	TakeShards(ctx context.Context, incarnation string, shards []store.Shard) ([]store.Shard, error)
 	// ReleaseShards gives up those of the shards that the incarnation owns under
 	// the given epoch.
-	ReleaseShards(ctx context.Context, incarnation string, shards []Shard) error
+	ReleaseShards(ctx context.Context, incarnation string, shards []store.Shard) error
 }
 
 // View is the cluster at one moment.
@@ -58,14 +60,14 @@ type View struct {
 	// Nodes are those that are not deleted, in order of Incarnation.
 	Nodes []Node
 	// Shards are all shards in order of ID, once SetShards was called.
-	Shards []Shard
+	Shards []store.Shard
 }
 
 // RegistryStore keeps the addresses that executors registered.
 type RegistryStore interface {
 	// PutAddresses registers addresses, or refreshes them; what is known of one is
 	// what was said last. Of two entries for one app and address the last counts.
-	// Rows that others have locked are left out, and make the error ErrLocked.
+	// Rows that others have locked are left out, and make the error store.ErrLocked.
 	PutAddresses(ctx context.Context, regs []Registration) error
 	// DropAddresses removes registrations: each whose BootID is as given, or whatever
 	// it is where none is given. An absent one is no error. Locked rows are as above.
@@ -111,23 +113,9 @@ type Waker interface {
 	// Watch returns signals for the incarnation until ctx ends. A signal is a
 	// hint: it may come late, for nothing, or stand for many events; a store that
 	// cannot hint returns nil channels.
-	Watch(ctx context.Context, incarnation string) Signals
+	Watch(ctx context.Context, incarnation string) store.Signals
 	// Poll is how often a scheduler looks by itself, because signals may be lost:
 	// for what is due and for runs that ended, and into its inbox. Both are zero
 	// when signals never are lost.
 	Poll() (scan, inbox time.Duration)
-}
-
-// Signals are hints, each channel with a buffer of one.
-type Signals struct {
-	// Scan: a job or planned run that may be due earlier than known was written
-	// in a shard of the incarnation, other than by a Claim.
-	Scan <-chan struct{}
-	// Inbox: a run, a kill or a question was addressed to the incarnation.
-	Inbox <-chan struct{}
-	// Nodes: a node joined or left, its executors changed, it has come to fail or does
-	// so no more, or shards were released.
-	Nodes <-chan struct{}
-	// Ended: runs ended, or a question was answered.
-	Ended <-chan struct{}
 }

@@ -5,6 +5,8 @@ package xxljob
 import (
 	"context"
 	"time"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // PlanStore finds due jobs and claims their instants, for the scan loop.
@@ -20,11 +22,11 @@ type PlanStore interface {
 	// them. A run that was returned once may or may not be returned again, even if the
 	// call returned an error; Planned returns it in any case. Scan takes no locks and may
 	// see a state that is already out of date: its answer is a hint of what to try.
-	Scan(ctx context.Context, q ScanQuery) (ScanResult, error)
+	Scan(ctx context.Context, q store.ScanQuery) (ScanResult, error)
 	// Planned returns all planned runs of the shards, whatever their epoch, due at
 	// or before q.Before, in order of (Scheduled, ID), after the keyset, at most
 	// q.Limit.
-	Planned(ctx context.Context, q PlannedQuery) ([]Run, error)
+	Planned(ctx context.Context, q store.PlannedQuery) ([]Run, error)
 	// Claim advances jobs and inserts runs: for each plan whose job is enabled
 	// and has its Version, and whose Next equals Due, in a shard that has its
 	// Epoch, the job's Next and WaitRun are set as the plan says, its Last to the
@@ -37,15 +39,7 @@ type PlanStore interface {
 	// Sweep re-arms jobs of the shards that wait for a run which has ended or is
 	// gone, as Finish does (from the time of the call where the end is not
 	// known), and stops those that Finish would stop as finished.
-	Sweep(ctx context.Context, shards []Shard) error
-}
-
-// ScanQuery asks for what is due in shards, each given with the epoch under
-// which the caller owns it.
-type ScanQuery struct {
-	Shards     []Shard
-	Before     time.Time
-	Jobs, Runs int
+	Sweep(ctx context.Context, shards []store.Shard) error
 }
 
 // ScanResult is what a Scan found.
@@ -64,19 +58,6 @@ type DueJob struct {
 	// Waiting is the number of its planned runs: at least those that have been due
 	// for a few seconds, at most all.
 	Waiting int
-}
-
-// PlannedQuery asks for planned runs.
-type PlannedQuery struct {
-	Shards []Shard
-	// App, when not empty, chooses runs of this app only.
-	App    string
-	Before time.Time
-	// After and AfterID are the keyset: the Scheduled and ID of the last run of
-	// the page before; zero for the first page.
-	After   time.Time
-	AfterID int64
-	Limit   int
 }
 
 // Plan is the claim of one job.

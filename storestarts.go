@@ -2,6 +2,7 @@ package xxljob
 
 // How planned runs are started, handed over and settled.
 
+import "github.com/xxljob/xxljob/store"
 import "context"
 
 // StartStore starts planned runs, hands them over between nodes, and settles those whose
@@ -17,17 +18,17 @@ type StartStore interface {
 	// It reports whether it did. The run is untaken then, unless the new address
 	// is the owner's own; the node of an attached address has to be there, as for
 	// Start.
-	Readdress(ctx context.Context, r Readdress) (bool, error)
+	Readdress(ctx context.Context, r store.Readdress) (bool, error)
 	// Dispatched marks started runs as accepted by remote executors, each when its
 	// owner and token are as given, and adds Msg to its TriggerMsg. It returns the
 	// runs that it changed, as they then are, in the order given; one that has ended
 	// meanwhile stays as it is. Runs whose rows others have locked are left out; the error
-	// is ErrLocked then, and the changed runs are returned beside it.
-	Dispatched(ctx context.Context, accepted []Dispatch) ([]Run, error)
+	// is store.ErrLocked then, and the changed runs are returned beside it.
+	Dispatched(ctx context.Context, accepted []store.Dispatch) ([]Run, error)
 	// StartedBy returns, in order of ID, started runs of the shards whose owner or
 	// addressee is one of the incarnations, with IDs greater than after, at most
 	// limit.
-	StartedBy(ctx context.Context, shards []Shard, incarnations []string, after int64, limit int) ([]Run, error)
+	StartedBy(ctx context.Context, shards []store.Shard, incarnations []string, after int64, limit int) ([]Run, error)
 	// Settle decides about started runs whose owner or addressee is gone, or that
 	// their owner gives back, each by a compare-and-set (see Verdict). It returns
 	// the runs that it changed, as they then are. A Scan may or may not find a run that
@@ -83,57 +84,14 @@ type Start struct {
 	Msg, HandleMsg        string
 }
 
-// StartStatus is what became of a Start. Where several would do, it is the first
-// of StartFenced, StartGone, StartStale, StartNoNode and StartBusy.
-type StartStatus uint8
-
-const (
-	// StartOK: the run is started (or refused, as asked).
-	StartOK StartStatus = iota
-	// StartGone: the run is not planned any more, or does not exist.
-	StartGone
-	// StartStale: the job has another version, or is stopped; read it again.
-	StartStale
-	// StartNoNode: the node of an attached address has left, or is not there.
-	StartNoNode
-	// StartBusy: another run of the job is at the address.
-	StartBusy
-	// StartFenced: the shard's epoch is another.
-	StartFenced
-	// StartLocked: somebody else has the row locked; try again in the next pass.
-	StartLocked
-)
-
 // Started is the answer to a Start.
 type Started struct {
-	Status StartStatus
+	Status store.StartStatus
 	// Run is the run as it now is; set for StartOK, and for StartGone where it
 	// exists.
 	Run Run
 	// Siblings are the inserted parts of a broadcast, in order of their index.
 	Siblings []Run
-}
-
-// Dispatch says that a remote executor has accepted a run.
-type Dispatch struct {
-	RunID int64
-	Owner string
-	Token int64
-	Msg   string
-}
-
-// Readdress moves a started run to another address.
-type Readdress struct {
-	RunID   int64
-	Shard   int
-	Epoch   int64
-	Owner   string
-	Token   int64
-	Address string
-	// BootID is stored as the run's.
-	BootID string
-	// Msg is added to the TriggerMsg, as a line.
-	Msg string
 }
 
 // Verdict decides about one started run. It takes effect when the run is

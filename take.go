@@ -6,6 +6,8 @@ package xxljob
 import (
 	"context"
 	"time"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // taker takes runs that there is room for.
@@ -72,7 +74,7 @@ func (t *taker) takenAfterAll(ctx context.Context, ids []int64, cause error) err
 	}
 	var taken []Run
 	for _, r := range runs {
-		if r.State == StateStarted && r.Address == LocalAddress(t.leases.incarnation) && !r.Taken.IsZero() {
+		if r.State == StateStarted && r.Address == store.LocalAddress(t.leases.incarnation) && !r.Taken.IsZero() {
 			taken = append(taken, r)
 		}
 	}

@@ -2,6 +2,7 @@ package xxljob
 
 // Runs that could not be started, for they are planned no more.
 
+import "github.com/xxljob/xxljob/store"
 import "time"
 
 // takesBack takes up starts that took effect although this node did not hear of it. It
@@ -22,7 +23,7 @@ func (t *takesBack) takeBack(r Run, job *Job, began time.Time) {
 	case r.State.Ended():
 		t.engine.waiters.notify(r)
 	case r.State != StateStarted || r.Owner != t.leases.incarnation || t.engine.under.flight(r.ID) != nil:
-	case r.Address == LocalAddress(t.leases.incarnation), isRemote(r.Address) && !t.inDoubt.list.has(r.ID) && !t.engine.under.hasLanded(r):
+	case r.Address == store.LocalAddress(t.leases.incarnation), isRemote(r.Address) && !t.inDoubt.list.has(r.ID) && !t.engine.under.hasLanded(r):
 		t.receiver.receiveOne(r, job, began)
 	case isRemote(r.Address):
 	default:

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // TestWaitingIsInOrder: what waits goes on in the order of instants and ids, whenever it
@@ -51,7 +53,7 @@ func TestProbesEndBeforeParking(t *testing.T) {
 		a := attempt{entry: &entry{run: Run{ID: 1, JobID: 1, App: "app"}, due: true}, job: job}
 		s.engine.hold([]Run{a.run}, map[int64]*Job{1: job})
 		a.entry = s.engine.held.runs[1]
-		a.route = s.router.probes.choose(t.Context(), job, []string{LocalAddress(s.leases.incarnation)})
+		a.route = s.router.probes.choose(t.Context(), job, []string{store.LocalAddress(s.leases.incarnation)})
 		synctest.Wait() // the loop is held up; the probes end
 		s.starter.collector.reserve(&a, time.Now())
 		synctest.Wait()

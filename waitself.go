@@ -11,6 +11,7 @@ import (
 	"github.com/xxljob/xxljob/block"
 	"github.com/xxljob/xxljob/internal/inside"
 	"github.com/xxljob/xxljob/route"
+	"github.com/xxljob/xxljob/store"
 )
 
 // selfWait knows where a planned run will go.
@@ -80,7 +81,7 @@ func (w *selfWait) comesTo(ctx context.Context, address string, run *Run, job *J
 		return err == nil && chosen[0] == address
 	case route.Nearest:
 		_, owned := w.leases.epoch(run.Shard)
-		return owned && address == LocalAddress(w.leases.incarnation)
+		return owned && address == store.LocalAddress(w.leases.incarnation)
 	case route.ShardingBroadcast:
 		return !slices.ContainsFunc(addrs, isRemote) // an executor elsewhere has a queue of its own
 	}

@@ -7,6 +7,8 @@ package xxljob
 import (
 	"context"
 	"time"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // watcher asks the store about runs at other nodes.
@@ -19,7 +21,7 @@ type watcher struct {
 // watchDuty notices the end of runs at other nodes: of those that this node has
 // started there, and of those that somebody here waits for. Those who wait for
 // lines of a log it tells of each signal, which may stand for their answer.
-func (w *watcher) watchDuty(signals Signals) duty {
+func (w *watcher) watchDuty(signals store.Signals) duty {
 	return duty{
 		what: "looking after runs at other nodes", wakes: []<-chan struct{}{w.life.wakes.watch, signals.Ended},
 		once: func(ctx context.Context) (time.Duration, error) {

@@ -17,6 +17,7 @@ import (
 	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/route"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -190,11 +191,11 @@ func TestKill(t *testing.T) {
 // print is explained by its run, which went to that node.
 func audit(t *testing.T, dsn, schema, killed string, list []started) {
 	t.Helper()
-	store, err := postgres.New(t.Context(), pgtest.Pool(t, pgtest.At(dsn)), postgres.Config{Schema: schema})
+	db, err := postgres.New(t.Context(), pgtest.Pool(t, pgtest.At(dsn)), postgres.Config{Schema: schema})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close()
+	defer db.Close()
 	runs := map[string]int{}
 	instants := map[string][]string{}
 	for _, s := range list {
@@ -224,7 +225,7 @@ func audit(t *testing.T, dsn, schema, killed string, list []started) {
 			switch {
 			case n > 1:
 				t.Errorf("%s: instant %s has run %d times", job, at.Format(clock), n)
-			case n == 0 && !interrupted(t, store, job, at.Format(clock), killed):
+			case n == 0 && !interrupted(t, db, job, at.Format(clock), killed):
 				t.Errorf("%s: instant %s has not run", job, at.Format(clock))
 			}
 		}
@@ -242,18 +243,18 @@ func parseClock(t *testing.T, text string) time.Time {
 }
 
 // interrupted reports whether the run of an instant was started at a node.
-func interrupted(t *testing.T, store *postgres.Store, key, due, node string) bool {
+func interrupted(t *testing.T, db *postgres.Store, key, due, node string) bool {
 	t.Helper()
-	job, err := store.JobByKey(t.Context(), "cluster", key)
+	job, err := db.JobByKey(t.Context(), "cluster", key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := store.Runs(t.Context(), xxljob.RunFilter{JobID: job.ID, Limit: 1000})
+	list, err := db.Runs(t.Context(), xxljob.RunFilter{JobID: job.ID, Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range list {
-		if inc, ok := xxljob.LocalIncarnation(r.Address); r.Scheduled.Format(clock) == due && ok && nodeOf(inc) == node {
+		if inc, ok := store.LocalIncarnation(r.Address); r.Scheduled.Format(clock) == due && ok && nodeOf(inc) == node {
 			t.Logf("%s: instant %s was interrupted (%s)", key, due, r.State)
 			return true
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/xxljob/xxljob/internal/plain"
 	"github.com/xxljob/xxljob/internal/stage"
 	"github.com/xxljob/xxljob/route"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"
 )
@@ -242,7 +243,7 @@ func (s *oneIsStuck) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob
 	if err != nil {
 		return nil, err
 	}
-	return slices.Insert(answers, at, xxljob.Started{Status: xxljob.StartLocked}), nil
+	return slices.Insert(answers, at, xxljob.Started{Status: store.StartLocked}), nil
 }
 
 // TestAStuckStartApart: a broadcast cannot be started for long, and others, of its app and of
@@ -396,7 +397,7 @@ func TestStartsApartByASlowRegistry(t *testing.T) {
 				stage.Must(t, err)
 				runs := []int64{stage.Trigger(t, n, nobodys)}
 				for i := range 5 {
-					given, err := n.Trigger(t.Context(), broadcast(t, n, fmt.Sprint("given ", i)).ID, xxljob.Trigger{Addresses: []string{xxljob.LocalAddress(stage.IncarnationOf(t, st, n))}})
+					given, err := n.Trigger(t.Context(), broadcast(t, n, fmt.Sprint("given ", i)).ID, xxljob.Trigger{Addresses: []string{store.LocalAddress(stage.IncarnationOf(t, st, n))}})
 					stage.Must(t, err)
 					runs = append(runs, given[0], stage.Trigger(t, n, broadcast(t, n, fmt.Sprint("part ", i))))
 				}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 )
 
@@ -43,7 +44,7 @@ func (s *busyJobs) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.S
 			answers, free, got = append(answers, got[0]), free[1:], got[1:]
 			continue
 		}
-		answers = append(answers, xxljob.Started{Status: xxljob.StartBusy})
+		answers = append(answers, xxljob.Started{Status: store.StartBusy})
 	}
 	return answers, nil
 }

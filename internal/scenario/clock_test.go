@@ -11,6 +11,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 )
 
@@ -26,7 +27,7 @@ func (s otherClock) Join(ctx context.Context, n xxljob.Node) (xxljob.View, error
 	return v, err
 }
 
-func (s otherClock) Beat(ctx context.Context, inc string, attached []xxljob.Attachment) (xxljob.View, error) {
+func (s otherClock) Beat(ctx context.Context, inc string, attached []store.Attachment) (xxljob.View, error) {
 	v, err := s.Store.Beat(ctx, inc, attached)
 	v.Now, v.Alone = s.now(), false
 	return v, err

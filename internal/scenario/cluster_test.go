@@ -11,6 +11,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"
 )
@@ -201,7 +202,7 @@ type ownersWatch struct {
 	owners map[int][]string // by shard: its owners, each once in a row
 }
 
-func (w *ownersWatch) Beat(ctx context.Context, inc string, at []xxljob.Attachment) (xxljob.View, error) {
+func (w *ownersWatch) Beat(ctx context.Context, inc string, at []store.Attachment) (xxljob.View, error) {
 	v, err := w.Store.Beat(ctx, inc, at)
 	w.mu.Lock()
 	defer w.mu.Unlock()

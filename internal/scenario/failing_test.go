@@ -14,6 +14,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"
 )
@@ -53,14 +54,14 @@ type moved struct {
 	mu    sync.Mutex
 	over  bool // the node has said that it fails
 	came  map[int]int64
-	swept map[xxljob.Shard]bool
+	swept map[store.Shard]bool
 }
 
 // ghost is a node that beats whenever the other one does, fails when it fails, and keeps its
 // shards.
 const ghost = "ghost-1"
 
-var haunts = []xxljob.Attachment{{App: "attic"}}
+var haunts = []store.Attachment{{App: "attic"}}
 
 // shardsCome has its node and the ghost swap a shard with each beat, until the node says that
 // it fails: as if an earlier call had taken it, and the answer were lost. Their shares stay
@@ -70,7 +71,7 @@ type shardsCome struct {
 	*moved
 }
 
-func (s shardsCome) Beat(ctx context.Context, inc string, at []xxljob.Attachment) (xxljob.View, error) {
+func (s shardsCome) Beat(ctx context.Context, inc string, at []store.Attachment) (xxljob.View, error) {
 	if _, err := s.Store.Beat(ctx, ghost, haunts); err != nil {
 		return xxljob.View{}, err
 	}
@@ -81,7 +82,7 @@ func (s shardsCome) Beat(ctx context.Context, inc string, at []xxljob.Attachment
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = s.over || slices.ContainsFunc(view.Nodes, func(n xxljob.Node) bool { return n.Incarnation == inc && n.Failing })
-	var mine, others []xxljob.Shard
+	var mine, others []store.Shard
 	for _, sh := range view.Shards {
 		if sh.Owner == inc {
 			mine = append(mine, sh)
@@ -112,10 +113,10 @@ func (s shardsCome) SetFailing(ctx context.Context, inc string, failing bool) er
 	return s.Store.SetFailing(ctx, inc, failing)
 }
 
-func (s shardsCome) Sweep(ctx context.Context, shards []xxljob.Shard) error {
+func (s shardsCome) Sweep(ctx context.Context, shards []store.Shard) error {
 	s.mu.Lock()
 	for _, sh := range shards {
-		s.swept[xxljob.Shard{ID: sh.ID, Epoch: sh.Epoch}] = true
+		s.swept[store.Shard{ID: sh.ID, Epoch: sh.Epoch}] = true
 	}
 	s.mu.Unlock()
 	return s.Store.Sweep(ctx, shards)
@@ -125,13 +126,13 @@ func (s shardsCome) Sweep(ctx context.Context, shards []xxljob.Shard) error {
 // say that it fails. It is swept and its planned runs are read, as of any other.
 func TestShardsFoundByAFailingNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st := shardsCome{memory.New(), &moved{came: map[int]int64{}, swept: map[xxljob.Shard]bool{}}}
+		st := shardsCome{memory.New(), &moved{came: map[int]int64{}, swept: map[store.Shard]bool{}}}
 		stage.Must(t, st.SetShards(t.Context(), 32))
 		_, err := st.Join(t.Context(), xxljob.Node{ID: "ghost", Incarnation: ghost, Attached: haunts})
 		stage.Must(t, err)
 		n := stage.StartNode(t, st, "n", &stage.Journal{})
 		time.Sleep(time.Second)
-		rest := slices.DeleteFunc(stage.Observe(t, st).Shards, func(sh xxljob.Shard) bool { return sh.Owner != "" })
+		rest := slices.DeleteFunc(stage.Observe(t, st).Shards, func(sh store.Shard) bool { return sh.Owner != "" })
 		_, err = st.TakeShards(t.Context(), ghost, rest)
 		stage.Must(t, err)
 		mend := n.BreakDown([]string{"Start"}, before())
@@ -156,7 +157,7 @@ func TestShardsFoundByAFailingNode(t *testing.T) {
 		found := 0
 		for id, epoch := range st.came {
 			found += stage.One(mine[id])
-			if mine[id] && !st.swept[xxljob.Shard{ID: id, Epoch: epoch}] {
+			if mine[id] && !st.swept[store.Shard{ID: id, Epoch: epoch}] {
 				t.Errorf("shard %d was never swept in epoch %d", id, epoch)
 			}
 		}

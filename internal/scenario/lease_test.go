@@ -9,6 +9,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"
 )
@@ -126,7 +127,7 @@ type spinGuard struct {
 	n *atomic.Int64
 }
 
-func (s spinGuard) Beat(ctx context.Context, inc string, at []xxljob.Attachment) (xxljob.View, error) {
+func (s spinGuard) Beat(ctx context.Context, inc string, at []store.Attachment) (xxljob.View, error) {
 	if s.n.Add(1) > 10_000 {
 		time.Sleep(time.Second)
 	}
@@ -159,7 +160,7 @@ func TestMaxHoldLeavesNoGap(t *testing.T) {
 // even where nobody waits for it any more.
 type slowBeats struct{ stage.NeverAlone }
 
-func (s slowBeats) Beat(ctx context.Context, inc string, attached []xxljob.Attachment) (xxljob.View, error) {
+func (s slowBeats) Beat(ctx context.Context, inc string, attached []store.Attachment) (xxljob.View, error) {
 	type answer struct {
 		view xxljob.View
 		err  error

@@ -14,6 +14,7 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/wire"
 )
@@ -151,8 +152,8 @@ func brief(res wire.LogResult) string {
 // noHints is a store whose signals are all lost.
 type noHints struct{ xxljob.Store }
 
-func (noHints) Watch(context.Context, string) xxljob.Signals { return xxljob.Signals{} }
-func (noHints) Poll() (scan, inbox time.Duration)            { return time.Second, 100 * time.Millisecond }
+func (noHints) Watch(context.Context, string) store.Signals { return store.Signals{} }
+func (noHints) Poll() (scan, inbox time.Duration)           { return time.Second, 100 * time.Millisecond }
 
 // TestLogOfABroadcast reads the log of each part at each node, at once.
 func TestLogOfABroadcast(t *testing.T) {

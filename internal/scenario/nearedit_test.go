@@ -15,6 +15,7 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/wire"
 )
@@ -34,7 +35,7 @@ func (s *lagging) Join(ctx context.Context, n xxljob.Node) (xxljob.View, error) 
 	return v, err
 }
 
-func (s *lagging) Beat(ctx context.Context, inc string, attached []xxljob.Attachment) (xxljob.View, error) {
+func (s *lagging) Beat(ctx context.Context, inc string, attached []store.Attachment) (xxljob.View, error) {
 	v, err := s.Store.Beat(ctx, inc, attached)
 	v.Now, v.Alone = time.Now().Add(-s.lag), false
 	return v, err
@@ -42,7 +43,7 @@ func (s *lagging) Beat(ctx context.Context, inc string, attached []xxljob.Attach
 
 func (s *lagging) Now(context.Context) (time.Time, error) { return time.Now().Add(-s.lag), nil }
 
-func (s *lagging) Scan(ctx context.Context, q xxljob.ScanQuery) (xxljob.ScanResult, error) {
+func (s *lagging) Scan(ctx context.Context, q store.ScanQuery) (xxljob.ScanResult, error) {
 	r, err := s.Store.Scan(ctx, q)
 	if s.held.Load() {
 		r.Jobs, r.Next = nil, q.Before.Add(100*time.Millisecond)

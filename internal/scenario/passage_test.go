@@ -13,6 +13,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"
 	"github.com/xxljob/xxljob/wire"
@@ -58,7 +59,7 @@ func followEachOther(t *testing.T, route string) {
 	for _, n := range nodes[:4] {
 		var at []string
 		if route == "FIRST" {
-			at = []string{xxljob.LocalAddress(stage.IncarnationOf(t, st, n))}
+			at = []string{store.LocalAddress(stage.IncarnationOf(t, st, n))}
 		}
 		_, err := e.Trigger(t.Context(), job.ID, xxljob.Trigger{Addresses: at})
 		stage.Must(t, err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"
 	"github.com/xxljob/xxljob/wire"
@@ -36,7 +37,7 @@ func (s *forgetful) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.
 		}
 		r.State, r.Owner, r.Token, r.Address = st.State, st.Owner, st.Token, st.Address
 		r.Handler, r.Block, r.Started, r.Taken = st.Handler, st.Block, time.Now(), time.Now()
-		answers[i] = xxljob.Started{Status: xxljob.StartOK, Run: r}
+		answers[i] = xxljob.Started{Status: store.StartOK, Run: r}
 	}
 	return answers, nil
 }
@@ -186,7 +187,7 @@ func (s *lockedRow) Finish(ctx context.Context, results []xxljob.Result) ([]xxlj
 		s.mu.Lock()
 		s.with += len(free)
 		s.mu.Unlock()
-		err = xxljob.ErrLocked
+		err = store.ErrLocked
 	}
 	return accepted, err
 }

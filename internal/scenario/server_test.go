@@ -11,6 +11,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 )
 
@@ -22,7 +23,7 @@ type failedOver struct {
 	server *string
 }
 
-func (s failedOver) Beat(ctx context.Context, inc string, attached []xxljob.Attachment) (xxljob.View, error) {
+func (s failedOver) Beat(ctx context.Context, inc string, attached []store.Attachment) (xxljob.View, error) {
 	v, err := s.NeverAlone.Beat(ctx, inc, attached)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -30,7 +31,7 @@ func (s failedOver) Beat(ctx context.Context, inc string, attached []xxljob.Atta
 	return v, err
 }
 
-func (s failedOver) Scan(ctx context.Context, q xxljob.ScanQuery) (xxljob.ScanResult, error) {
+func (s failedOver) Scan(ctx context.Context, q store.ScanQuery) (xxljob.ScanResult, error) {
 	res, err := s.NeverAlone.Scan(ctx, q)
 	res.Runs = nil
 	return res, err
@@ -79,7 +80,7 @@ func (s resurrected) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob
 	if len(starts) > 0 && starts[0].JobID == s.removed.Load() {
 		answers := make([]xxljob.Started, len(starts))
 		for i := range answers {
-			answers[i].Status = xxljob.StartStale
+			answers[i].Status = store.StartStale
 		}
 		return answers, nil
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/stage"
 	"github.com/xxljob/xxljob/route"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"
 )
@@ -28,7 +29,7 @@ type tellingStore struct {
 	dead map[string]bool // by node
 }
 
-func (s tellingStore) Beat(ctx context.Context, inc string, attached []xxljob.Attachment) (xxljob.View, error) {
+func (s tellingStore) Beat(ctx context.Context, inc string, attached []store.Attachment) (xxljob.View, error) {
 	v, err := s.Store.Beat(ctx, inc, attached)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,7 +164,7 @@ func (w *silentWorld) check(t *testing.T, victim string, at time.Time, most time
 				t.Errorf("%s: run %d due %v is %v and was not run:\n%s", job.Route, r.ID, r.Scheduled.Sub(at), r.State, r.TriggerMsg)
 				continue
 			}
-			if r.Address == xxljob.LocalAddress(victim) && r.Taken.Before(at.Add(time.Millisecond)) {
+			if r.Address == store.LocalAddress(victim) && r.Taken.Before(at.Add(time.Millisecond)) {
 				continue // the victim had it: it is judged after LostAfter, or runs on
 			}
 			worst[job.Route] = max(worst[job.Route], s.At.Sub(r.Scheduled))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"
 )
@@ -22,7 +23,7 @@ type lockedStore struct {
 	dead map[string]bool // guarded by mu: by Config.Node
 }
 
-func (s *lockedStore) Beat(ctx context.Context, inc string, at []xxljob.Attachment) (xxljob.View, error) {
+func (s *lockedStore) Beat(ctx context.Context, inc string, at []store.Attachment) (xxljob.View, error) {
 	v, err := s.Store.Beat(ctx, inc, at)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,8 +162,8 @@ type heldElsewhere struct {
 	shards int
 }
 
-func (s heldElsewhere) TakeShards(ctx context.Context, inc string, shards []xxljob.Shard) ([]xxljob.Shard, error) {
-	return s.Store.TakeShards(ctx, inc, slices.DeleteFunc(slices.Clone(shards), func(sh xxljob.Shard) bool {
+func (s heldElsewhere) TakeShards(ctx context.Context, inc string, shards []store.Shard) ([]store.Shard, error) {
+	return s.Store.TakeShards(ctx, inc, slices.DeleteFunc(slices.Clone(shards), func(sh store.Shard) bool {
 		return sh.Free && sh.ID < s.shards
 	}))
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 )
 
@@ -177,7 +178,7 @@ func TestNilContextsOfActors(t *testing.T) {
 		if said := fmt.Sprint(recover()); !strings.Contains(said, "the context is nil") {
 			t.Errorf("WithActor panicked with %q", said)
 		}
-		if name := xxljob.Actor(none); name != "" {
+		if name := store.Actor(none); name != "" {
 			t.Errorf("the actor of a nil context is %q", name)
 		}
 	}()

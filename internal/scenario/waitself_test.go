@@ -15,6 +15,7 @@ import (
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/internal/stage"
 	"github.com/xxljob/xxljob/route"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 )
 
@@ -261,7 +262,7 @@ func ownerOf(t *testing.T, st xxljob.Store, job xxljob.Job) string {
 	t.Helper()
 	for _, sh := range stage.Observe(t, st).Shards {
 		if sh.ID == job.Shard {
-			return xxljob.LocalAddress(sh.Owner)
+			return store.LocalAddress(sh.Owner)
 		}
 	}
 	t.Fatalf("there is no shard %d", job.Shard)

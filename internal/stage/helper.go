@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 )
 
@@ -152,7 +153,7 @@ func AddressAt(t *testing.T, st xxljob.Store, name string) string {
 	t.Helper()
 	for _, o := range Observe(t, st).Nodes {
 		if o.ID == name {
-			return xxljob.LocalAddress(o.Incarnation)
+			return store.LocalAddress(o.Incarnation)
 		}
 	}
 	t.Fatalf("there is no node %s", name)

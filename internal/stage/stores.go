@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/storetest"
 )
 
@@ -20,7 +21,7 @@ func (s NeverAlone) Join(ctx context.Context, n xxljob.Node) (xxljob.View, error
 	return v, err
 }
 
-func (s NeverAlone) Beat(ctx context.Context, inc string, attached []xxljob.Attachment) (xxljob.View, error) {
+func (s NeverAlone) Beat(ctx context.Context, inc string, attached []store.Attachment) (xxljob.View, error) {
 	v, err := s.Store.Beat(ctx, inc, attached)
 	v.Alone = false
 	return v, err
@@ -30,7 +31,7 @@ func (s NeverAlone) Beat(ctx context.Context, inc string, attached []xxljob.Atta
 // a schedule bore are left to Planned, as the contract allows.
 type PlannedApart struct{ xxljob.Store }
 
-func (s PlannedApart) Scan(ctx context.Context, q xxljob.ScanQuery) (xxljob.ScanResult, error) {
+func (s PlannedApart) Scan(ctx context.Context, q store.ScanQuery) (xxljob.ScanResult, error) {
 	res, err := s.Store.Scan(ctx, q)
 	for err == nil && len(res.Runs) == q.Runs { // a full page, which it will not return again
 		var more xxljob.ScanResult

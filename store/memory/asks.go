@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // question is a question for lines of a run's log, and its answer.
@@ -14,7 +15,7 @@ type question struct {
 	incarnation string
 	from        int
 	asked       time.Time // with a monotonic reading
-	answer      *xxljob.Answer
+	answer      *store.Answer
 }
 
 // askKept is how long a question is kept.
@@ -74,7 +75,7 @@ func (s *Store) AskLog(ctx context.Context, ask xxljob.Ask) (xxljob.Ask, error) 
 }
 
 // AnswerLog answers a question that has no answer.
-func (s *Store) AnswerLog(ctx context.Context, id int64, answer xxljob.Answer) error {
+func (s *Store) AnswerLog(ctx context.Context, id int64, answer store.Answer) error {
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
@@ -87,7 +88,7 @@ func (s *Store) AnswerLog(ctx context.Context, id int64, answer xxljob.Answer) e
 }
 
 // LogAnswer returns the answer to a question.
-func (s *Store) LogAnswer(ctx context.Context, id int64) (answer xxljob.Answer, answered bool, err error) {
+func (s *Store) LogAnswer(ctx context.Context, id int64) (answer store.Answer, answered bool, err error) {
 	if err := s.look(ctx); err != nil {
 		return answer, false, err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // TestAsksAreDropped looks at an open and at an answered question shortly before
@@ -36,11 +37,11 @@ func TestAsksAreDropped(t *testing.T) {
 			}
 		}
 		open, answered := ask(), ask()
-		f.must(f.AnswerLog(t.Context(), answered, xxljob.Answer{Content: "x\n"}))
+		f.must(f.AnswerLog(t.Context(), answered, store.Answer{Content: "x\n"}))
 		time.Sleep(time.Minute - time.Millisecond)
 		kept("shortly before", open, answered, true)
 		time.Sleep(time.Millisecond)
-		f.must(f.AnswerLog(t.Context(), open, xxljob.Answer{Content: "late\n"}))
+		f.must(f.AnswerLog(t.Context(), open, store.Answer{Content: "late\n"}))
 		kept("a minute after", open, answered, false)
 		if n := f.Asks(); n != 0 {
 			t.Errorf("%d questions are kept", n)

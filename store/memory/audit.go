@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // note writes an entry of the audit for the job as it now is, in the name of
@@ -15,7 +16,7 @@ func (j *job) note(ctx context.Context, verb string, now time.Time) {
 		j.audit = slices.Delete(j.audit, 0, 1)
 	}
 	j.audit = append(j.audit, xxljob.Change{
-		At: now, JobID: j.id, Version: j.version, Actor: xxljob.Actor(ctx), Verb: verb,
+		At: now, JobID: j.id, Version: j.version, Actor: store.Actor(ctx), Verb: verb,
 	})
 }
 

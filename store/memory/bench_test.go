@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // batches are the sizes in which the loops of a scheduler write.
@@ -68,7 +69,7 @@ func BenchmarkTriggeredRun(b *testing.B) {
 					f.must(err)
 					runs[i] = r
 				}
-				res, err := f.Scan(b.Context(), xxljob.ScanQuery{Shards: f.shards, Before: time.Now(), Runs: n})
+				res, err := f.Scan(b.Context(), store.ScanQuery{Shards: f.shards, Before: time.Now(), Runs: n})
 				f.must(err)
 				f.live(res.Runs)
 			}
@@ -79,7 +80,7 @@ func BenchmarkTriggeredRun(b *testing.B) {
 
 // live starts and finishes runs.
 func (f *fixture) live(runs []xxljob.Run) {
-	address := xxljob.LocalAddress(f.node)
+	address := store.LocalAddress(f.node)
 	starts := make([]xxljob.Start, len(runs))
 	for i, r := range runs {
 		starts[i] = f.start(r, address, 1)
@@ -122,7 +123,7 @@ func BenchmarkScan(b *testing.B) {
 					j.Next = now.Add(time.Duration(i%1000) * time.Minute)
 				})
 			}
-			q := xxljob.ScanQuery{Shards: f.shards, Before: now, Jobs: 6000, Runs: 6000}
+			q := store.ScanQuery{Shards: f.shards, Before: now, Jobs: 6000, Runs: 6000}
 			runtime.GC() // what adding left behind is not the scan's
 			b.ReportAllocs()
 			for b.Loop() {
@@ -142,7 +143,7 @@ func BenchmarkScanIdle(b *testing.B) {
 	for range 10_000 {
 		f.job(func(j *xxljob.Job) { j.Next = time.Now().Add(time.Hour) })
 	}
-	q := xxljob.ScanQuery{Shards: f.shards, Before: time.Now(), Jobs: 6000, Runs: 6000}
+	q := store.ScanQuery{Shards: f.shards, Before: time.Now(), Jobs: 6000, Runs: 6000}
 	b.ReportAllocs()
 	for b.Loop() {
 		_, err := f.Scan(b.Context(), q)

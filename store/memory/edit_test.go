@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // A panic in a function of the caller's changes nothing and leaves the store
@@ -76,13 +77,13 @@ func TestValuesAreCopied(t *testing.T) {
 	f.must(err)
 	want(t, "addresses of a run", r.Addresses, []string{"a", "b"})
 
-	attached := []xxljob.Attachment{{App: "app", Handlers: []string{"h"}}}
+	attached := []store.Attachment{{App: "app", Handlers: []string{"h"}}}
 	v, err := f.Beat(t.Context(), here, attached)
 	f.must(err)
 	attached[0].Handlers[0], v.Nodes[0].Attached[0].App = "x", "x"
 	v, err = f.Join(t.Context(), xxljob.Node{ID: "z", Incarnation: "z"})
 	f.must(err)
-	want(t, "attached", v.Nodes[0].Attached, []xxljob.Attachment{{App: "app", Handlers: []string{"h"}}})
+	want(t, "attached", v.Nodes[0].Attached, []store.Attachment{{App: "app", Handlers: []string{"h"}}})
 
 	g := xxljob.Group{App: "app", Manual: true, Addresses: []string{"a"}}
 	f.must(f.SaveGroup(t.Context(), g))
@@ -126,7 +127,7 @@ func TestPutBackForgetsTheStart(t *testing.T) {
 	j := f.job()
 	r, err := f.AddRun(t.Context(), j.ID, xxljob.Trigger{})
 	f.must(err)
-	s := f.start(r, xxljob.LocalAddress(here), j.Version)
+	s := f.start(r, store.LocalAddress(here), j.Version)
 	s.Param, s.Retries, s.Block = "p", 3, "b"
 	_, err = f.Start(t.Context(), []xxljob.Start{s})
 	f.must(err)
@@ -135,7 +136,7 @@ func TestPutBackForgetsTheStart(t *testing.T) {
 	f.must(err)
 	r.Retries = 3
 	want(t, "run", back[0], r)
-	res, err := f.Scan(t.Context(), xxljob.ScanQuery{Shards: f.shards, Before: time.Now(), Runs: 9, Jobs: 9})
+	res, err := f.Scan(t.Context(), store.ScanQuery{Shards: f.shards, Before: time.Now(), Runs: 9, Jobs: 9})
 	f.must(err)
 	want(t, "scanned", idsOf(res.Runs), []int64{r.ID})
 	f.must(f.Consistent())

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // Consistent walks all jobs and runs and reports the first set that holds
@@ -139,7 +140,7 @@ func walk(n map[string]int, r *run) {
 		n[fmt.Sprint("started of shard ", r.Shard)]++
 	}
 	n["unended of "+r.Owner]++
-	incarnation, attached := xxljob.LocalIncarnation(r.Address)
+	incarnation, attached := store.LocalIncarnation(r.Address)
 	if !attached {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 )
 
@@ -96,11 +97,11 @@ func (h *hammer) someRun() xxljob.Run {
 }
 
 func (h *hammer) someAddress() string {
-	return []string{"http://far", xxljob.LocalAddress(here), xxljob.LocalAddress("node-2"), xxljob.LocalAddress("node-3")}[h.rnd.IntN(4)]
+	return []string{"http://far", store.LocalAddress(here), store.LocalAddress("node-2"), store.LocalAddress("node-3")}[h.rnd.IntN(4)]
 }
 
 func (h *hammer) scan() {
-	res, err := h.Scan(h.Context(), xxljob.ScanQuery{Shards: h.shards, Before: time.Now(), Jobs: 5, Runs: 5})
+	res, err := h.Scan(h.Context(), store.ScanQuery{Shards: h.shards, Before: time.Now(), Jobs: 5, Runs: 5})
 	if err != nil {
 		h.Error(err)
 	}
@@ -127,7 +128,7 @@ func (h *hammer) scan() {
 
 // plan overrides the fixture's, for a node may own only some shards.
 func (h *hammer) plan(j xxljob.Job, n int) xxljob.Plan {
-	own := &fixture{TB: h, shards: make([]xxljob.Shard, 3)}
+	own := &fixture{TB: h, shards: make([]store.Shard, 3)}
 	for _, sh := range h.shards {
 		own.shards[sh.ID] = sh
 	}
@@ -144,7 +145,7 @@ func (h *hammer) epoch(shard int) int64 {
 }
 
 func (h *hammer) startPlanned() {
-	runs, err := h.Planned(h.Context(), xxljob.PlannedQuery{Shards: h.shards, Before: time.Now().Add(time.Hour), Limit: 6})
+	runs, err := h.Planned(h.Context(), store.PlannedQuery{Shards: h.shards, Before: time.Now().Add(time.Hour), Limit: 6})
 	if err != nil {
 		h.Error(err)
 	}
@@ -186,7 +187,7 @@ func (h *hammer) finish() {
 	case 1:
 		_, _ = h.Finish(h.Context(), []xxljob.Result{{RunID: r.ID, State: xxljob.StateFailed}})
 	case 2:
-		_, _ = h.Dispatched(h.Context(), []xxljob.Dispatch{{RunID: r.ID, Owner: r.Owner, Token: r.Token, Msg: "sent"}})
+		_, _ = h.Dispatched(h.Context(), []store.Dispatch{{RunID: r.ID, Owner: r.Owner, Token: r.Token, Msg: "sent"}})
 	}
 }
 
@@ -197,7 +198,7 @@ func (h *hammer) settle() {
 	}
 	for _, r := range runs {
 		if h.rnd.IntN(2) == 0 {
-			_, _ = h.Readdress(h.Context(), xxljob.Readdress{RunID: r.ID, Shard: r.Shard, Epoch: h.epoch(r.Shard), Owner: r.Owner, Token: r.Token, Address: h.someAddress()})
+			_, _ = h.Readdress(h.Context(), store.Readdress{RunID: r.ID, Shard: r.Shard, Epoch: h.epoch(r.Shard), Owner: r.Owner, Token: r.Token, Address: h.someAddress()})
 			continue
 		}
 		h.token++

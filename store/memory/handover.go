@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // Readdress moves a started run, which nobody but its owner has had, to another
 // address.
-func (s *Store) Readdress(ctx context.Context, m xxljob.Readdress) (bool, error) {
+func (s *Store) Readdress(ctx context.Context, m store.Readdress) (bool, error) {
 	if err := s.begin(ctx); err != nil {
 		return false, err
 	}
@@ -36,7 +37,7 @@ func (r *run) movable() bool {
 }
 
 // Dispatched marks started runs as accepted by remote executors.
-func (s *Store) Dispatched(ctx context.Context, accepted []xxljob.Dispatch) ([]xxljob.Run, error) {
+func (s *Store) Dispatched(ctx context.Context, accepted []store.Dispatch) ([]xxljob.Run, error) {
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -57,7 +58,7 @@ func (s *Store) Dispatched(ctx context.Context, accepted []xxljob.Dispatch) ([]x
 }
 
 // StartedBy returns started runs of the incarnations.
-func (s *Store) StartedBy(ctx context.Context, shards []xxljob.Shard, incarnations []string, after int64, limit int) ([]xxljob.Run, error) {
+func (s *Store) StartedBy(ctx context.Context, shards []store.Shard, incarnations []string, after int64, limit int) ([]xxljob.Run, error) {
 	if err := s.look(ctx); err != nil {
 		return nil, err
 	}

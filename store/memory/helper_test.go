@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 )
 
@@ -14,7 +15,7 @@ type fixture struct {
 	testing.TB
 	*memory.Store
 	node   string
-	shards []xxljob.Shard
+	shards []store.Shard
 	token  int64
 }
 
@@ -78,7 +79,7 @@ func (f *fixture) started(job int64, address string) xxljob.Run {
 	f.must(err)
 	out, err := f.Start(f.Context(), []xxljob.Start{f.start(r, address, j.Version)})
 	f.must(err)
-	if out[0].Status != xxljob.StartOK {
+	if out[0].Status != store.StartOK {
 		f.Fatalf("start: status %d", out[0].Status)
 	}
 	return out[0].Run
@@ -86,7 +87,7 @@ func (f *fixture) started(job int64, address string) xxljob.Run {
 
 // success is the result of a run at an attached address.
 func success(r xxljob.Run) xxljob.Result {
-	incarnation, _ := xxljob.LocalIncarnation(r.Address)
+	incarnation, _ := store.LocalIncarnation(r.Address)
 	return xxljob.Result{RunID: r.ID, Incarnation: incarnation, Token: r.Token, State: xxljob.StateSucceeded}
 }
 
@@ -95,7 +96,7 @@ func (f *fixture) done(job int64, n int) []int64 {
 	f.Helper()
 	var ids []int64
 	for range n {
-		r := f.started(job, xxljob.LocalAddress(f.node))
+		r := f.started(job, store.LocalAddress(f.node))
 		_, err := f.Finish(f.Context(), []xxljob.Result{success(r)})
 		f.must(err)
 		ids = append(ids, r.ID)

@@ -7,18 +7,19 @@ import (
 	"slices"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // jobLists are the lists of jobs that EnsureJobs was given. All of it is guarded by
 // Store.mu.
 type jobLists struct {
-	heads   map[string]xxljob.ListHead      // by app
+	heads   map[string]store.ListHead       // by app
 	ofNodes map[string]map[string]*nodeList // by app, then by incarnation
 }
 
 // nodeList is a node's list for one app. It is never changed, only replaced.
 type nodeList struct {
-	xxljob.NodeList
+	store.NodeList
 	keys map[string]struct{} // in place of Keys
 }
 
@@ -45,9 +46,9 @@ func (s *Store) listsHere(app string) []*nodeList {
 }
 
 // PutList keeps a list for its node and applies it where it is to be applied.
-func (s *Store) PutList(ctx context.Context, put xxljob.ListPut) (xxljob.ListHead, error) {
+func (s *Store) PutList(ctx context.Context, put store.ListPut) (store.ListHead, error) {
 	if err := s.begin(ctx); err != nil {
-		return xxljob.ListHead{}, err
+		return store.ListHead{}, err
 	}
 	defer s.done()
 	s.keepList(&put)
@@ -56,14 +57,14 @@ func (s *Store) PutList(ctx context.Context, put xxljob.ListPut) (xxljob.ListHea
 		return head, nil
 	}
 	if head.Generation != put.Generation || head.Digest != put.Digest || !there {
-		head = xxljob.ListHead{Generation: put.Generation, Digest: put.Digest, Node: put.Node}
+		head = store.ListHead{Generation: put.Generation, Digest: put.Digest, Node: put.Node}
 		s.jobLists.heads[put.App] = head
 	}
 	return head, nil
 }
 
 // keepList makes the list that of its node, where that is there.
-func (s *Store) keepList(put *xxljob.ListPut) {
+func (s *Store) keepList(put *store.ListPut) {
 	if p := s.peers[put.Incarnation]; p == nil || !p.joined {
 		return
 	}
@@ -72,7 +73,7 @@ func (s *Store) keepList(put *xxljob.ListPut) {
 		lists = map[string]*nodeList{}
 		s.jobLists.ofNodes[put.App] = lists
 	}
-	l := &nodeList{NodeList: xxljob.NodeList{Incarnation: put.Incarnation, Node: put.Node, JobList: put.JobList}, keys: map[string]struct{}{}}
+	l := &nodeList{NodeList: store.NodeList{Incarnation: put.Incarnation, Node: put.Node, JobList: put.JobList}, keys: map[string]struct{}{}}
 	for _, key := range put.Keys {
 		l.keys[key] = struct{}{}
 	}
@@ -81,13 +82,13 @@ func (s *Store) keepList(put *xxljob.ListPut) {
 }
 
 // takesHead reports whether the list becomes the head of its app.
-func (s *Store) takesHead(put *xxljob.ListPut, head xxljob.ListHead, there bool) bool {
+func (s *Store) takesHead(put *store.ListPut, head store.ListHead, there bool) bool {
 	switch put.Apply {
-	case xxljob.ApplyNewer:
+	case store.ApplyNewer:
 		return !there || put.Generation >= head.Generation
-	case xxljob.ApplyAlways:
+	case store.ApplyAlways:
 		return true
-	case xxljob.ApplyInstead:
+	case store.ApplyInstead:
 		return there && head == put.Over && !slices.ContainsFunc(s.listsHere(put.App), func(l *nodeList) bool {
 			return l.Incarnation != put.Incarnation &&
 				(l.Generation > put.Generation || l.Generation == head.Generation && l.Digest == head.Digest)
@@ -97,12 +98,12 @@ func (s *Store) takesHead(put *xxljob.ListPut, head xxljob.ListHead, there bool)
 }
 
 // Lists returns what the lists of an app say.
-func (s *Store) Lists(ctx context.Context, app, incarnation string) (xxljob.ListView, error) {
+func (s *Store) Lists(ctx context.Context, app, incarnation string) (store.ListView, error) {
 	if err := s.look(ctx); err != nil {
-		return xxljob.ListView{}, err
+		return store.ListView{}, err
 	}
 	defer s.mu.Unlock()
-	v := xxljob.ListView{Head: s.jobLists.heads[app]}
+	v := store.ListView{Head: s.jobLists.heads[app]}
 	here := s.listsHere(app)
 	var mine *nodeList
 	for _, l := range here {
@@ -116,7 +117,7 @@ func (s *Store) Lists(ctx context.Context, app, incarnation string) (xxljob.List
 	}
 	defs, err := s.definitions(xxljob.JobFilter{App: app})
 	if err != nil {
-		return xxljob.ListView{}, err
+		return store.ListView{}, err
 	}
 	for def := defs(); def != nil; def = defs() {
 		j := s.live(def.ID)
@@ -147,7 +148,7 @@ func (s *Store) surplus(j *job, mine *nodeList, here []*nodeList) bool {
 }
 
 // guarded reports whether an edit's guard holds.
-func (s *Store) guarded(j *job, g *xxljob.ListGuard) bool {
+func (s *Store) guarded(j *job, g *store.ListGuard) bool {
 	switch {
 	case g == nil:
 		return true
@@ -165,13 +166,13 @@ func (s *Store) guarded(j *job, g *xxljob.ListGuard) bool {
 }
 
 // isHead reports whether it is this list that applies to its app.
-func (s *Store) isHead(list xxljob.ListID) bool {
+func (s *Store) isHead(list store.ListID) bool {
 	head, there := s.jobLists.heads[list.App]
 	return there && head.Generation == list.Generation && head.Digest == list.Digest
 }
 
 // NameJobs notes that a list names jobs, and returns them.
-func (s *Store) NameJobs(ctx context.Context, list xxljob.ListID, keys []string) ([]xxljob.Job, error) {
+func (s *Store) NameJobs(ctx context.Context, list store.ListID, keys []string) ([]xxljob.Job, error) {
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -216,7 +217,7 @@ func (s *Store) UnnameJob(ctx context.Context, app, key string) (xxljob.Job, err
 }
 
 // AddJobs inserts jobs that a list names.
-func (s *Store) AddJobs(ctx context.Context, list xxljob.ListID, defs []xxljob.Job, instant xxljob.FirstInstant) ([]xxljob.Job, error) {
+func (s *Store) AddJobs(ctx context.Context, list store.ListID, defs []xxljob.Job, instant xxljob.FirstInstant) ([]xxljob.Job, error) {
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}

@@ -4,16 +4,17 @@ import (
 	"context"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // TakeShards makes the incarnation the owner of shards. All writes under the
 // epoch before come either before this or to nothing, for the mutex is one.
-func (s *Store) TakeShards(ctx context.Context, incarnation string, shards []xxljob.Shard) ([]xxljob.Shard, error) {
+func (s *Store) TakeShards(ctx context.Context, incarnation string, shards []store.Shard) ([]store.Shard, error) {
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
 	defer s.done()
-	var taken []xxljob.Shard
+	var taken []store.Shard
 	for _, q := range shards {
 		if sh := s.fenced(q.ID, q.Epoch); sh != nil && sh.owner == q.Owner {
 			sh.take(incarnation)
@@ -24,7 +25,7 @@ func (s *Store) TakeShards(ctx context.Context, incarnation string, shards []xxl
 }
 
 // ReleaseShards gives up shards. Their epochs stay until somebody takes them.
-func (s *Store) ReleaseShards(ctx context.Context, incarnation string, shards []xxljob.Shard) error {
+func (s *Store) ReleaseShards(ctx context.Context, incarnation string, shards []store.Shard) error {
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
@@ -42,9 +43,9 @@ func (s *Store) ReleaseShards(ctx context.Context, incarnation string, shards []
 }
 
 // lease is the shard as callers get it.
-func (s *Store) lease(sh *shard) xxljob.Shard {
+func (s *Store) lease(sh *shard) store.Shard {
 	p := s.peers[sh.owner]
-	return xxljob.Shard{
+	return store.Shard{
 		ID: sh.id, Owner: sh.owner, Epoch: sh.epoch,
 		Free: sh.owner == "" || p == nil || !p.joined || p.left,
 	}

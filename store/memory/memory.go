@@ -33,6 +33,7 @@ import (
 	"github.com/hashicorp/go-memdb"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 var _ xxljob.Store = (*Store)(nil)
@@ -78,7 +79,7 @@ func New(opts ...Option) *Store {
 		jobs:     map[int64]*job{},
 		keys:     map[triggerKey]int64{},
 		peers:    map[string]*peer{},
-		jobLists: jobLists{heads: map[string]xxljob.ListHead{}, ofNodes: map[string]map[string]*nodeList{}},
+		jobLists: jobLists{heads: map[string]store.ListHead{}, ofNodes: map[string]map[string]*nodeList{}},
 		runs:     runs{last: idsBefore(time.Now())},
 		ended:    list{by: allEnded},
 	}

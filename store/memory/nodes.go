@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // peer is what changes often of a node, and what the runs that name an
@@ -80,7 +81,7 @@ func (s *Store) addNode(n xxljob.Node) error {
 
 // Beat raises the node's counter. The catalogue is written only when the
 // attached executors are others than before.
-func (s *Store) Beat(ctx context.Context, incarnation string, attached []xxljob.Attachment) (xxljob.View, error) {
+func (s *Store) Beat(ctx context.Context, incarnation string, attached []store.Attachment) (xxljob.View, error) {
 	if err := s.begin(ctx); err != nil {
 		return xxljob.View{}, err
 	}
@@ -91,7 +92,7 @@ func (s *Store) Beat(ctx context.Context, incarnation string, attached []xxljob.
 	return s.view(incarnation)
 }
 
-func (s *Store) beat(incarnation string, attached []xxljob.Attachment) error {
+func (s *Store) beat(incarnation string, attached []store.Attachment) error {
 	p := s.peers[incarnation]
 	if p == nil || !p.joined {
 		n := s.exhume(incarnation)
@@ -212,11 +213,11 @@ func (s *Store) Bury(ctx context.Context, incarnation string, beats int64) error
 	return nil
 }
 
-func sameAttachment(a, b xxljob.Attachment) bool {
+func sameAttachment(a, b store.Attachment) bool {
 	return a.App == b.App && slices.Equal(a.Handlers, b.Handlers)
 }
 
-func copiedAttached(list []xxljob.Attachment) []xxljob.Attachment {
+func copiedAttached(list []store.Attachment) []store.Attachment {
 	out := copied(list)
 	for i := range out {
 		out[i].Handlers = copied(out[i].Handlers)

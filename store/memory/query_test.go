@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // A list that takes many turns of the lock is the same as one that takes one.
@@ -67,7 +68,7 @@ func TestScanOfShardsInAnyOrder(t *testing.T) {
 	j := f.job()
 	r, err := f.AddRun(t.Context(), j.ID, xxljob.Trigger{})
 	f.must(err)
-	q := xxljob.ScanQuery{Shards: slices.Clone(f.shards), Before: time.Now(), Jobs: 9, Runs: 9}
+	q := store.ScanQuery{Shards: slices.Clone(f.shards), Before: time.Now(), Jobs: 9, Runs: 9}
 	slices.Reverse(q.Shards)
 	for _, ids := range [][]int64{{r.ID}, nil} {
 		res, err := f.Scan(t.Context(), q)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 )
 
@@ -55,7 +56,7 @@ func TestRetainDropsWhatEndedFirst(t *testing.T) {
 	j := f.job()
 	var runs []xxljob.Run
 	for range 4 {
-		runs = append(runs, f.started(j.ID, xxljob.LocalAddress(here)))
+		runs = append(runs, f.started(j.ID, store.LocalAddress(here)))
 	}
 	for _, i := range []int{3, 2, 1, 0} {
 		_, err := f.Finish(t.Context(), []xxljob.Result{success(runs[i])})
@@ -69,7 +70,7 @@ func TestRetainKeepsWhatHasNotEnded(t *testing.T) {
 	j := f.job()
 	planned, err := f.AddRun(t.Context(), j.ID, xxljob.Trigger{Key: "k"})
 	f.must(err)
-	started := f.started(j.ID, xxljob.LocalAddress(here))
+	started := f.started(j.ID, store.LocalAddress(here))
 	done := f.done(j.ID, 500)
 	last := done[len(done)-1]
 	kept := []int64{planned.ID, started.ID, last}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // The two rules for a job whose run has ended. Every transaction that ends runs
@@ -48,7 +49,7 @@ func (s *Store) stop(ctx context.Context, j *job, reason string, now int64) {
 // to have no next instant. It finds none to arm again, for here no job waits for
 // a run that has ended: the transaction that ended it has seen to that, and only
 // ended runs are dropped.
-func (s *Store) Sweep(ctx context.Context, shards []xxljob.Shard) error {
+func (s *Store) Sweep(ctx context.Context, shards []store.Shard) error {
 	if err := s.begin(ctx); err != nil {
 		return err
 	}

@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // Scan finds what is due. Its cost goes with what it finds and with the number
 // of shards, not with how many jobs and runs there are. A run that it returns
 // under the shard's epoch counts as loaded and is not returned again.
-func (s *Store) Scan(ctx context.Context, q xxljob.ScanQuery) (xxljob.ScanResult, error) {
+func (s *Store) Scan(ctx context.Context, q store.ScanQuery) (xxljob.ScanResult, error) {
 	due, out, err := s.scan(ctx, q)
 	if err != nil {
 		return xxljob.ScanResult{}, err
@@ -30,7 +31,7 @@ type dueJob struct {
 }
 
 // scan is the part of Scan that needs the lock.
-func (s *Store) scan(ctx context.Context, q xxljob.ScanQuery) ([]dueJob, xxljob.ScanResult, error) {
+func (s *Store) scan(ctx context.Context, q store.ScanQuery) ([]dueJob, xxljob.ScanResult, error) {
 	if err := s.look(ctx); err != nil {
 		return nil, xxljob.ScanResult{}, err
 	}
@@ -86,7 +87,7 @@ func (sh *shard) foreignTo(epoch, before int64, limit int) *order[run] {
 
 // load stamps the runs with the epochs under which they are returned, where
 // those are their shards', and copies them.
-func (s *Store) load(found []*run, shards []xxljob.Shard) []xxljob.Run {
+func (s *Store) load(found []*run, shards []store.Shard) []xxljob.Run {
 	if len(found) == 0 {
 		return nil
 	}
@@ -104,7 +105,7 @@ func (s *Store) load(found []*run, shards []xxljob.Shard) []xxljob.Run {
 }
 
 // asked reports whether the query names the shard under its own epoch.
-func asked(shards []xxljob.Shard, sh *shard) bool {
+func asked(shards []store.Shard, sh *shard) bool {
 	// Mostly the query names all shards, in order.
 	if sh.id < len(shards) && shards[sh.id].ID == sh.id {
 		return shards[sh.id].Epoch == sh.epoch
@@ -118,7 +119,7 @@ func asked(shards []xxljob.Shard, sh *shard) bool {
 }
 
 // nextPlanned returns the earliest time of a planned run behind the given one.
-func (s *Store) nextPlanned(shards []xxljob.Shard, before int64) int64 {
+func (s *Store) nextPlanned(shards []store.Shard, before int64) int64 {
 	next := noTime
 	for _, q := range shards {
 		sh := s.shardAt(q.ID)
@@ -134,7 +135,7 @@ func (s *Store) nextPlanned(shards []xxljob.Shard, before int64) int64 {
 }
 
 // Planned returns a page of planned runs.
-func (s *Store) Planned(ctx context.Context, q xxljob.PlannedQuery) ([]xxljob.Run, error) {
+func (s *Store) Planned(ctx context.Context, q store.PlannedQuery) ([]xxljob.Run, error) {
 	if err := s.look(ctx); err != nil {
 		return nil, err
 	}

@@ -1,5 +1,6 @@
 package memory
 
+import "github.com/xxljob/xxljob/store"
 import "github.com/xxljob/xxljob"
 
 // A run is in the sets that its state, owner and address call for. Whatever
@@ -34,7 +35,7 @@ func (s *Store) enterNodes(r *run) {
 		r.owner = s.peer(r.Owner)
 		r.owner.unended++
 	}
-	incarnation, attached := xxljob.LocalIncarnation(r.Address)
+	incarnation, attached := store.LocalIncarnation(r.Address)
 	if !attached {
 		return
 	}

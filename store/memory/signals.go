@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // watcher is one call of Watch that has not ended. Signals are sent while mu is
@@ -16,7 +16,7 @@ type watcher struct {
 
 // Watch returns signals for the incarnation until ctx ends. With an empty one
 // they are Nodes and Ended only.
-func (s *Store) Watch(ctx context.Context, incarnation string) xxljob.Signals {
+func (s *Store) Watch(ctx context.Context, incarnation string) store.Signals {
 	w := &watcher{
 		incarnation: incarnation,
 		scan:        make(chan struct{}, 1),
@@ -30,7 +30,7 @@ func (s *Store) Watch(ctx context.Context, incarnation string) xxljob.Signals {
 		s.mu.Unlock()
 		context.AfterFunc(ctx, func() { s.unwatch(w) })
 	}
-	return xxljob.Signals{Scan: w.scan, Inbox: w.inbox, Nodes: w.nodes, Ended: w.finish}
+	return store.Signals{Scan: w.scan, Inbox: w.inbox, Nodes: w.nodes, Ended: w.finish}
 }
 
 func (s *Store) unwatch(w *watcher) {

@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 )
 
 // given lists the signals that wait in the channels, and takes them.
-func given(s xxljob.Signals) string {
+func given(s store.Signals) string {
 	var names []string
 	for _, c := range []struct {
 		name string
@@ -32,7 +33,7 @@ func given(s xxljob.Signals) string {
 // another that owns none, and a watcher of no node.
 func TestSignals(t *testing.T) {
 	f := newFixture(t, 1)
-	there := xxljob.LocalAddress("node-2")
+	there := store.LocalAddress("node-2")
 	own, other, nobody := f.Watch(t.Context(), here), f.Watch(t.Context(), "node-2"), f.Watch(t.Context(), "")
 	var job, delayed xxljob.Job
 	var run, waited xxljob.Run
@@ -57,13 +58,13 @@ func TestSignals(t *testing.T) {
 			_, err := f.Join(t.Context(), xxljob.Node{ID: "node", Incarnation: "node-2"})
 			f.must(err)
 		}, "nodes", "nodes", "nodes"},
-		{"a node beats", func() { _, _ = f.Beat(t.Context(), "node-2", []xxljob.Attachment{}) }, "", "", ""},
+		{"a node beats", func() { _, _ = f.Beat(t.Context(), "node-2", []store.Attachment{}) }, "", "", ""},
 		{"a job is added", func() { job = f.job() }, "scan", "", ""},
 		{"a job is edited", func() { edit(false, func(j *xxljob.Job) { j.Author = "me" }) }, "", "", ""},
 		{"a job is planned anew", func() { edit(true, func(j *xxljob.Job) {}); job, _ = f.Job(t.Context(), job.ID) }, "scan", "", ""},
 		{"a run is added", func() { run, _ = f.AddRun(t.Context(), job.ID, xxljob.Trigger{}) }, "scan", "", ""},
 		{"a run starts at its owner's", func() {
-			starts = []xxljob.Start{f.start(run, xxljob.LocalAddress(here), job.Version)}
+			starts = []xxljob.Start{f.start(run, store.LocalAddress(here), job.Version)}
 			startBoth(here)
 		}, "", "", ""},
 		{"a run ends", func() { _, _ = f.Finish(t.Context(), []xxljob.Result{{RunID: run.ID, State: xxljob.StateFailed}}) }, "ended", "ended", "ended"},
@@ -73,12 +74,12 @@ func TestSignals(t *testing.T) {
 		{"its log is asked for", func() {
 			ask, _ = f.AskLog(t.Context(), xxljob.Ask{Incarnation: "node-2", Run: run, FromLine: 1})
 		}, "", "inbox", ""},
-		{"the question is answered", func() { _ = f.AnswerLog(t.Context(), ask.ID, xxljob.Answer{}) }, "ended", "ended", "ended"},
-		{"it is answered again", func() { _ = f.AnswerLog(t.Context(), ask.ID, xxljob.Answer{}) }, "", "", ""},
+		{"the question is answered", func() { _ = f.AnswerLog(t.Context(), ask.ID, store.Answer{}) }, "ended", "ended", "ended"},
+		{"it is answered again", func() { _ = f.AnswerLog(t.Context(), ask.ID, store.Answer{}) }, "", "", ""},
 		{"it is taken, and so ends", func() { _, _ = f.Take(t.Context(), "node-2", []int64{run.ID}) }, "ended", "ended", "ended"},
 		{"a run starts far away", func() { run = f.started(job.ID, "http://far") }, "scan", "", ""},
 		{"it is readdressed", func() {
-			_, _ = f.Readdress(t.Context(), xxljob.Readdress{RunID: run.ID, Epoch: f.shards[0].Epoch, Owner: here, Token: run.Token, Address: there})
+			_, _ = f.Readdress(t.Context(), store.Readdress{RunID: run.ID, Epoch: f.shards[0].Epoch, Owner: here, Token: run.Token, Address: there})
 		}, "", "inbox", ""},
 		{"it is put back", func() {
 			_, _ = f.Settle(t.Context(), []xxljob.Verdict{{RunID: run.ID, Epoch: f.shards[0].Epoch, Owner: here, Token: run.Token, To: xxljob.StatePlanned}})
@@ -96,12 +97,12 @@ func TestSignals(t *testing.T) {
 		{"a job is removed", func() { f.must(f.RemoveJob(t.Context(), delayed.ID)) }, "", "", ""},
 		{"a node is buried", func() { f.must(f.Bury(t.Context(), "node-2", 2)) }, "nodes", "nodes", "nodes"},
 		{"it is buried with other beats", func() { f.must(f.Bury(t.Context(), "node-2", 7)) }, "", "", ""},
-		{"it beats", func() { _, _ = f.Beat(t.Context(), "node-2", []xxljob.Attachment{}) }, "nodes", "nodes", "nodes"},
+		{"it beats", func() { _, _ = f.Beat(t.Context(), "node-2", []store.Attachment{}) }, "nodes", "nodes", "nodes"},
 		{"it fails", func() { f.must(f.SetFailing(t.Context(), "node-2", true)) }, "nodes", "nodes", "nodes"},
 		{"it fails on", func() { f.must(f.SetFailing(t.Context(), "node-2", true)) }, "", "", ""},
 		{"it leaves", func() { f.must(f.Leave(t.Context(), "node-2")) }, "nodes", "nodes", "nodes"},
 		{"it leaves again", func() { f.must(f.Leave(t.Context(), "node-2")) }, "", "", ""},
-		{"it beats after it left", func() { _, _ = f.Beat(t.Context(), "node-2", []xxljob.Attachment{}) }, "nodes", "nodes", "nodes"},
+		{"it beats after it left", func() { _, _ = f.Beat(t.Context(), "node-2", []store.Attachment{}) }, "nodes", "nodes", "nodes"},
 		{"foreign shards are released", func() { f.must(f.ReleaseShards(t.Context(), "node-2", f.shards)) }, "", "", ""},
 		{"shards are released", func() { f.must(f.ReleaseShards(t.Context(), here, f.shards)) }, "nodes", "nodes", "nodes"},
 		{"a job is added where nobody is", func() { job = f.job() }, "", "", ""},
@@ -135,7 +136,7 @@ func TestWatchEndsWithItsContext(t *testing.T) {
 func TestAlone(t *testing.T) {
 	f := newFixture(t, 1)
 	alone := func() bool {
-		v, err := f.Beat(t.Context(), here, []xxljob.Attachment{})
+		v, err := f.Beat(t.Context(), here, []store.Attachment{})
 		f.must(err)
 		return v.Alone
 	}
@@ -146,7 +147,7 @@ func TestAlone(t *testing.T) {
 	want(t, "two nodes", alone(), false)
 	f.must(f.Leave(t.Context(), "b-1"))
 	want(t, "the other has left", alone(), true)
-	_, err = f.Beat(t.Context(), "b-1", []xxljob.Attachment{})
+	_, err = f.Beat(t.Context(), "b-1", []store.Attachment{})
 	f.must(err)
 	want(t, "the other came back", alone(), false)
 	f.must(f.Bury(t.Context(), "b-1", 2))
@@ -164,11 +165,11 @@ func TestBuriedNodeKeepsItsAge(t *testing.T) {
 		f.must(err)
 		want(t, "nodes", len(v.Nodes), 1)
 		want(t, "the dead owner's shard is free", v.Shards[0].Free, true)
-		v, err = f.Beat(t.Context(), here, []xxljob.Attachment{})
+		v, err = f.Beat(t.Context(), here, []store.Attachment{})
 		f.must(err)
 		want(t, "the node", v.Nodes[0], xxljob.Node{ID: "node", Incarnation: here, Beats: 1, Joined: joined})
 		want(t, "its shard is free", v.Shards[0].Free, false)
-		v, err = f.Beat(t.Context(), "x-y-z", []xxljob.Attachment{})
+		v, err = f.Beat(t.Context(), "x-y-z", []store.Attachment{})
 		f.must(err)
 		want(t, "a node nobody knows", v.Nodes[2], xxljob.Node{ID: "x-y", Incarnation: "x-y-z", Beats: 1})
 	})

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // Start marks planned runs started or refused.
@@ -20,10 +21,10 @@ func (s *Store) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Star
 		r := s.runs.find(st.RunID)
 		out[i].Status = s.startable(st, r)
 		switch out[i].Status {
-		case xxljob.StartOK:
+		case store.StartOK:
 			out[i].Siblings = s.start(ctx, st, r, now)
 			out[i].Run = r.snapshot()
-		case xxljob.StartGone:
+		case store.StartGone:
 			if r != nil {
 				out[i].Run = r.snapshot()
 			}
@@ -34,25 +35,25 @@ func (s *Store) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Star
 
 // startable is the compare of the compare-and-set. The fence comes first: a
 // former owner learns that it is one, whatever became of the run.
-func (s *Store) startable(st *xxljob.Start, r *run) xxljob.StartStatus {
+func (s *Store) startable(st *xxljob.Start, r *run) store.StartStatus {
 	sh := s.fenced(st.Shard, st.Epoch)
 	switch {
 	case sh == nil || r != nil && r.job.shard != sh:
-		return xxljob.StartFenced
+		return store.StartFenced
 	case r == nil || r.State != xxljob.StatePlanned:
-		return xxljob.StartGone
+		return store.StartGone
 	}
 	j := r.job
 	switch {
 	case j.removed || j.id != st.JobID || j.version != st.JobVersion || r.born && j.stopped,
 		len(st.Targets) > 0 && r.Sharding.Total > 0:
-		return xxljob.StartStale
+		return store.StartStale
 	case st.State == xxljob.StateStarted && !s.addresseesThere(st):
-		return xxljob.StartNoNode
+		return store.StartNoNode
 	case st.Serial && st.State == xxljob.StateStarted && j.occupiesAny(st):
-		return xxljob.StartBusy
+		return store.StartBusy
 	}
-	return xxljob.StartOK
+	return store.StartOK
 }
 
 // addresseesThere reports whether every node that the start goes to is there to
@@ -70,7 +71,7 @@ func (s *Store) addresseesThere(st *xxljob.Start) bool {
 // addresseeThere reports whether the node of an attached address has joined and
 // has not left. Of its own node the owner knows; other addresses have none.
 func (s *Store) addresseeThere(address, owner string) bool {
-	incarnation, attached := xxljob.LocalIncarnation(address)
+	incarnation, attached := store.LocalIncarnation(address)
 	if !attached || incarnation == owner {
 		return true
 	}
@@ -153,7 +154,7 @@ func (s *Store) place(r *run, address string, now time.Time) {
 
 // take marks the run as taken if it is addressed to its owner.
 func (r *run) take(now time.Time) {
-	if incarnation, attached := xxljob.LocalIncarnation(r.Address); attached && incarnation == r.Owner {
+	if incarnation, attached := store.LocalIncarnation(r.Address); attached && incarnation == r.Owner {
 		r.Taken = now
 	}
 }

@@ -8,11 +8,12 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // AddJobs inserts jobs that a list names, in few statements. The head of the app is
 // locked, so that two calls with the same keys do not wait for each other's rows.
-func (s *Store) AddJobs(ctx context.Context, list xxljob.ListID, jobs []xxljob.Job, first xxljob.FirstInstant) ([]xxljob.Job, error) {
+func (s *Store) AddJobs(ctx context.Context, list store.ListID, jobs []xxljob.Job, first xxljob.FirstInstant) ([]xxljob.Job, error) {
 	shards, err := s.shards(ctx)
 	if err != nil {
 		return nil, failed(err, "add jobs of %q", list.App)
@@ -120,7 +121,7 @@ func (a *adding) insert(ctx context.Context, t *tx, generation int64) error {
 		ids[i] = a.jobs[i].ID
 	}
 	return t.do(ctx, s.sql.insertNexts.by(nextColumns.ofAll(a.jobs)),
-		s.sql.insertChanges.with(ids, xxljob.Actor(ctx)),
+		s.sql.insertChanges.with(ids, store.Actor(ctx)),
 		s.sql.insertNamed.with(ids, generation))
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // AskLog puts a question to an incarnation.
@@ -30,7 +31,7 @@ func (s *Store) AskLog(ctx context.Context, ask xxljob.Ask) (xxljob.Ask, error) 
 }
 
 // AnswerLog answers a question that has no answer.
-func (s *Store) AnswerLog(ctx context.Context, id int64, a xxljob.Answer) error {
+func (s *Store) AnswerLog(ctx context.Context, id int64, a store.Answer) error {
 	var answered []int64
 	err := s.one(ctx, bounds{name: "answer_log"}, s.sql.answerLog.by(named{
 		{"ask", id}, {"to_line", a.ToLine}, {"is_end", a.IsEnd}, {"content", a.Content},
@@ -41,7 +42,7 @@ func (s *Store) AnswerLog(ctx context.Context, id int64, a xxljob.Answer) error 
 }
 
 // LogAnswer returns the answer to a question.
-func (s *Store) LogAnswer(ctx context.Context, id int64) (a xxljob.Answer, answered bool, err error) {
+func (s *Store) LogAnswer(ctx context.Context, id int64) (a store.Answer, answered bool, err error) {
 	found := false
 	err = s.read(ctx, s.sql.logAnswer.with(id).into(func(rows pgx.Rows) error {
 		found = true
@@ -51,7 +52,7 @@ func (s *Store) LogAnswer(ctx context.Context, id int64) (a xxljob.Answer, answe
 		err = xxljob.ErrNotFound
 	}
 	if err != nil {
-		return xxljob.Answer{}, false, failed(err, "answer to question %d", id)
+		return store.Answer{}, false, failed(err, "answer to question %d", id)
 	}
 	return a, answered, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -31,7 +32,7 @@ func TestBootIDsCostNothingWhereThereAreNone(t *testing.T) {
 		st.Address, st.BootID, st.Targets, st.TargetBoots = "http://10.0.0.1", boot, targets, boots
 		answers, err := a.Start(a.ctx, []xxljob.Start{st})
 		must(t, err)
-		if answers[0].Status != xxljob.StartOK {
+		if answers[0].Status != store.StartOK {
 			t.Fatalf("start: status %d", answers[0].Status)
 		}
 		return answers[0]
@@ -44,7 +45,7 @@ func TestBootIDsCostNothingWhereThereAreNone(t *testing.T) {
 	check("the part before", parts.Run, "one")
 	check("a part for no process", parts.Siblings[0], "null")
 	check("a part for a process", parts.Siblings[1], "three")
-	moved, err := a.Readdress(a.ctx, xxljob.Readdress{RunID: run.ID, Shard: run.Shard, Epoch: a.epoch(run.Shard), Owner: run.Owner, Token: run.Token, Address: "http://10.0.0.2"})
+	moved, err := a.Readdress(a.ctx, store.Readdress{RunID: run.ID, Shard: run.Shard, Epoch: a.epoch(run.Shard), Owner: run.Owner, Token: run.Token, Address: "http://10.0.0.2"})
 	must(t, err)
 	check(fmt.Sprintf("a run that was moved (%v)", moved), run, "null")
 	back, err := a.Settle(a.ctx, []xxljob.Verdict{{RunID: parts.Run.ID, Shard: parts.Run.Shard, Epoch: a.epoch(parts.Run.Shard), Owner: parts.Run.Owner, Token: parts.Run.Token, To: xxljob.StatePlanned}})
@@ -68,7 +69,7 @@ func TestOwnersResultsPassByLockedRows(t *testing.T) {
 	wrong.Token++
 	blocker := lockRow(t, s, "xxl_job_log", "id = $1", list[1].RunID)
 	runs, err := s.Finish(t.Context(), []xxljob.Result{list[0], list[1], wrong})
-	if !errors.Is(err, xxljob.ErrLocked) || len(runs) != 1 || runs[0].ID != list[0].RunID {
+	if !errors.Is(err, store.ErrLocked) || len(runs) != 1 || runs[0].ID != list[0].RunID {
 		t.Errorf("while a row is locked: %d runs, %v; want the first, and ErrLocked", len(runs), err)
 	}
 	must(t, blocker.Rollback(t.Context()))

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // claimBatch is how many runs one statement inserts at most: the knee between
@@ -154,7 +155,7 @@ func (s *Store) claimRest(ctx context.Context, t *tx, c *claiming) (arming, erro
 		switch {
 		case p.Stop != "":
 			err = t.do(ctx, s.sql.stopNext.with(p.JobID), s.sql.stopJob.with(p.JobID, p.Stop),
-				s.sql.noteStops.with([]int64{p.JobID}, xxljob.Actor(ctx)))
+				s.sql.noteStops.with([]int64{p.JobID}, store.Actor(ctx)))
 		case p.Wait && len(p.Runs) > 0:
 			err = t.do(ctx, s.sql.waitNext.with(p.JobID, first[p.JobID]))
 			idle = append(idle, p.JobID)

@@ -1,19 +1,20 @@
 package postgres
 
+import "github.com/xxljob/xxljob/store"
 import "github.com/xxljob/xxljob"
 
 // claimArgs are the arguments of a claim: the fence, the jobs, the runs.
 func claimArgs(plans []xxljob.Plan) named {
-	var shards []xxljob.Shard
+	var shards []store.Shard
 	n := len(plans)
 	jobs, in, own, versions := make([]int64, n), make([]int16, n), make([]int64, n), make([]int64, n)
 	due, next, last, stop := make([]int64, n), make([]int64, n), make([]int64, n), make([]int16, n)
 	from, to := make([]int32, n), make([]int32, n)
 	var r runArrays
-	seen := map[xxljob.Shard]bool{}
+	seen := map[store.Shard]bool{}
 	for i := range plans {
 		p := &plans[i]
-		if sh := (xxljob.Shard{ID: p.Shard, Epoch: p.Epoch}); !seen[sh] {
+		if sh := (store.Shard{ID: p.Shard, Epoch: p.Epoch}); !seen[sh] {
 			seen[sh] = true
 			shards = append(shards, sh)
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // reasons are what a start depends on, as read after it was turned down. A start
@@ -109,18 +110,18 @@ func (r *reasons) of(st *xxljob.Start) xxljob.Started {
 	started := st.State == xxljob.StateStarted
 	switch {
 	case !has || epoch != st.Epoch || exists && run.Shard != st.Shard:
-		return xxljob.Started{Status: xxljob.StartFenced}
+		return xxljob.Started{Status: store.StartFenced}
 	case !exists || run.State != xxljob.StatePlanned:
-		return xxljob.Started{Status: xxljob.StartGone, Run: run}
+		return xxljob.Started{Status: store.StartGone, Run: run}
 	case !there || run.JobID != st.JobID || job.version != st.JobVersion || run.Type.ScheduleBorn() && !job.enabled,
 		len(st.Targets) > 0 && run.Sharding.Total > 0:
-		return xxljob.Started{Status: xxljob.StartStale}
+		return xxljob.Started{Status: store.StartStale}
 	case started && !r.nodesThere(st):
-		return xxljob.Started{Status: xxljob.StartNoNode}
+		return xxljob.Started{Status: store.StartNoNode}
 	case started && st.Serial && r.isBusy(st):
-		return xxljob.Started{Status: xxljob.StartBusy}
+		return xxljob.Started{Status: store.StartBusy}
 	}
-	return xxljob.Started{Status: xxljob.StartLocked}
+	return xxljob.Started{Status: store.StartLocked}
 }
 
 func (r *reasons) nodesThere(st *xxljob.Start) bool {

@@ -9,13 +9,14 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // finishBatch is how many results one transaction stores at most.
 const finishBatch = 1000
 
 // Finish stores results. Those whose rows others have locked are left out and
-// make the error xxljob.ErrLocked.
+// make the error store.ErrLocked.
 func (s *Store) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.Run, error) {
 	if err := ended(ctx); err != nil {
 		return nil, err
@@ -32,7 +33,7 @@ func (s *Store) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.R
 	accepted := slices.DeleteFunc(answers, func(r xxljob.Run) bool { return r.ID == 0 })
 	s.wakeEnded(len(accepted))
 	if locked > 0 {
-		return accepted, failed(fmt.Errorf("%w: %d runs", xxljob.ErrLocked, locked), "finish %d runs", len(results))
+		return accepted, failed(fmt.Errorf("%w: %d runs", store.ErrLocked, locked), "finish %d runs", len(results))
 	}
 	return accepted, nil
 }
@@ -185,7 +186,7 @@ func resultArgs(results []xxljob.Result, places []int) named {
 		case r.Owner != "":
 			owners[k] = words.place(r.Owner)
 		case r.Incarnation != "" || r.Token != 0:
-			addresses[k] = words.place(xxljob.LocalAddress(r.Incarnation))
+			addresses[k] = words.place(store.LocalAddress(r.Incarnation))
 		}
 		messages[k], lines[k], noRetry[k] = nonempty(r.HandleMsg), nonempty(r.TriggerMsg), r.NoRetry
 	}

@@ -10,12 +10,13 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // Readdress moves a started run, which nobody but its owner has had, to another
 // address.
-func (s *Store) Readdress(ctx context.Context, m xxljob.Readdress) (bool, error) {
-	in, epochs := fenceArgs([]xxljob.Shard{{ID: m.Shard, Epoch: m.Epoch}})
+func (s *Store) Readdress(ctx context.Context, m store.Readdress) (bool, error) {
+	in, epochs := fenceArgs([]store.Shard{{ID: m.Shard, Epoch: m.Epoch}})
 	inbox := inboxColumn(m.Owner, m.Address)
 	var there []string
 	if inbox != "" {
@@ -38,8 +39,8 @@ func (s *Store) Readdress(ctx context.Context, m xxljob.Readdress) (bool, error)
 
 // Dispatched marks started runs as accepted by remote executors, in one statement.
 // Those whose rows others have locked are left out, after some tries, and make the
-// error xxljob.ErrLocked, beside which the runs that it changed are returned.
-func (s *Store) Dispatched(ctx context.Context, accepted []xxljob.Dispatch) ([]xxljob.Run, error) {
+// error store.ErrLocked, beside which the runs that it changed are returned.
+func (s *Store) Dispatched(ctx context.Context, accepted []store.Dispatch) ([]xxljob.Run, error) {
 	if len(accepted) == 0 {
 		return nil, ended(ctx)
 	}
@@ -50,14 +51,14 @@ func (s *Store) Dispatched(ctx context.Context, accepted []xxljob.Dispatch) ([]x
 	}
 	changed := slices.DeleteFunc(d.answers, func(r xxljob.Run) bool { return r.ID == 0 })
 	if locked > 0 {
-		return changed, failed(fmt.Errorf("%w: %d runs", xxljob.ErrLocked, locked), "mark %d runs dispatched", len(accepted))
+		return changed, failed(fmt.Errorf("%w: %d runs", store.ErrLocked, locked), "mark %d runs dispatched", len(accepted))
 	}
 	return changed, nil
 }
 
 // placesByRun are the places of the entries in order of their runs, which is the
 // order in which runs are locked; of several that say the same, the first one's.
-func placesByRun(accepted []xxljob.Dispatch) []int {
+func placesByRun(accepted []store.Dispatch) []int {
 	type start struct {
 		run, token int64
 		owner      string
@@ -78,7 +79,7 @@ func placesByRun(accepted []xxljob.Dispatch) []int {
 // dispatching is one call of Dispatched.
 type dispatching struct {
 	store    *Store
-	accepted []xxljob.Dispatch
+	accepted []store.Dispatch
 	places   []int // of what is to be marked yet
 	answers  []xxljob.Run
 }
@@ -183,14 +184,14 @@ func (d *dispatching) findLocked(ctx context.Context) error {
 }
 
 // StartedBy returns started runs of the incarnations.
-func (s *Store) StartedBy(ctx context.Context, shards []xxljob.Shard, incarnations []string, after int64, limit int) ([]xxljob.Run, error) {
+func (s *Store) StartedBy(ctx context.Context, shards []store.Shard, incarnations []string, after int64, limit int) ([]xxljob.Run, error) {
 	in, _ := fenceArgs(shards)
 	if len(in) == 0 || len(incarnations) == 0 || limit <= 0 {
 		return nil, ended(ctx)
 	}
 	var addresses []string
 	for _, inc := range incarnations {
-		addresses = append(addresses, xxljob.LocalAddress(inc))
+		addresses = append(addresses, store.LocalAddress(inc))
 	}
 	lo, hi := s.openRange()
 	var runs []xxljob.Run

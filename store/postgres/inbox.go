@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // Inbox returns what waits for the incarnation: in one statement, for it is mostly
@@ -21,7 +22,7 @@ func (s *Store) Inbox(ctx context.Context, incarnation string, after int64, limi
 	lo, hi := s.openRange()
 	err := s.read(ctx, s.sql.inbox.by(named{
 		{"incarnation", incarnation}, {"after", after}, {"limit", max(limit, 0)},
-		{"address", xxljob.LocalAddress(incarnation)}, {"lo", lo}, {"hi", hi},
+		{"address", store.LocalAddress(incarnation)}, {"lo", lo}, {"hi", hi},
 	}).into(readInbox(&box, incarnation)))
 	if err != nil {
 		return xxljob.Inbox{}, failed(err, "read the inbox")

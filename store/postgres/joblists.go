@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // Whoever puts a list, or adds jobs of one, locks the head of the app; whoever goes by a
@@ -28,12 +29,12 @@ func pastHead(ctx context.Context, f func() error) error {
 }
 
 // PutList keeps a list for its node and applies it where it is to be applied.
-func (s *Store) PutList(ctx context.Context, put xxljob.ListPut) (xxljob.ListHead, error) {
-	var head xxljob.ListHead
+func (s *Store) PutList(ctx context.Context, put store.ListPut) (store.ListHead, error) {
+	var head store.ListHead
 	err := s.inListTx(ctx, "put_list", func(t *tx) error {
 		h := headRow{}
 		lock := []statement{s.sql.lockHead.with(put.App).into(h.read)}
-		if put.Apply == xxljob.ApplyNewer || put.Apply == xxljob.ApplyAlways {
+		if put.Apply == store.ApplyNewer || put.Apply == store.ApplyAlways {
 			lock = append([]statement{s.sql.insertHead.by(named{
 				{"app", put.App}, {"generation", put.Generation}, {"digest", put.Digest}, {"node", put.Node},
 			})}, lock...)
@@ -50,7 +51,7 @@ func (s *Store) PutList(ctx context.Context, put xxljob.ListPut) (xxljob.ListHea
 			return err
 		}
 		if takes && (h.Generation != put.Generation || h.Digest != put.Digest) {
-			h.ListHead = xxljob.ListHead{Generation: put.Generation, Digest: put.Digest, Node: put.Node}
+			h.ListHead = store.ListHead{Generation: put.Generation, Digest: put.Digest, Node: put.Node}
 			then = append(then, s.sql.setHead.by(named{
 				{"app", put.App}, {"generation", put.Generation}, {"digest", put.Digest}, {"node", put.Node},
 			}))
@@ -67,7 +68,7 @@ func (s *Store) inListTx(ctx context.Context, name string, f func(*tx) error) er
 
 // headRow is the head of an app as it was read.
 type headRow struct {
-	xxljob.ListHead
+	store.ListHead
 	there bool
 }
 
@@ -77,13 +78,13 @@ func (h *headRow) read(rows pgx.Rows) error {
 }
 
 // takesHead reports whether the list becomes the head of its app, whose row is locked.
-func (s *Store) takesHead(ctx context.Context, t *tx, put *xxljob.ListPut, h *headRow) (bool, error) {
+func (s *Store) takesHead(ctx context.Context, t *tx, put *store.ListPut, h *headRow) (bool, error) {
 	switch put.Apply {
-	case xxljob.ApplyNewer:
+	case store.ApplyNewer:
 		return put.Generation >= h.Generation, nil
-	case xxljob.ApplyAlways:
+	case store.ApplyAlways:
 		return true, nil
-	case xxljob.ApplyInstead:
+	case store.ApplyInstead:
 		if !h.there || h.ListHead != put.Over {
 			return false, nil
 		}
@@ -100,11 +101,11 @@ func (s *Store) takesHead(ctx context.Context, t *tx, put *xxljob.ListPut, h *he
 func noNil(list []string) []string { return append([]string{}, list...) }
 
 // Lists returns what the lists of an app say.
-func (s *Store) Lists(ctx context.Context, app, incarnation string) (xxljob.ListView, error) {
+func (s *Store) Lists(ctx context.Context, app, incarnation string) (store.ListView, error) {
 	var h headRow
-	var v xxljob.ListView
+	var v store.ListView
 	node := func(rows pgx.Rows) error {
-		n := xxljob.NodeList{JobList: xxljob.JobList{App: app}}
+		n := store.NodeList{JobList: store.JobList{App: app}}
 		err := rows.Scan(&n.Incarnation, &n.Node, &n.Generation, &n.Prune, &n.Digest)
 		v.Nodes = append(v.Nodes, n)
 		return err
@@ -123,14 +124,14 @@ func (s *Store) Lists(ctx context.Context, app, incarnation string) (xxljob.List
 	err := s.read(ctx, s.sql.head.with(app).into(h.read), s.sql.nodeLists.by(named{{"app", app}}).into(node),
 		s.sql.surplus.by(named{{"app", app}, {"incarnation", incarnation}}).into(job))
 	if err != nil {
-		return xxljob.ListView{}, failed(err, "lists of %q", app)
+		return store.ListView{}, failed(err, "lists of %q", app)
 	}
 	v.Head = h.ListHead
 	return v, nil
 }
 
 // NameJobs notes that a list names jobs, and returns them.
-func (s *Store) NameJobs(ctx context.Context, list xxljob.ListID, keys []string) ([]xxljob.Job, error) {
+func (s *Store) NameJobs(ctx context.Context, list store.ListID, keys []string) ([]xxljob.Job, error) {
 	var jobs []xxljob.Job
 	err := s.inListTx(ctx, "name_jobs", func(t *tx) error {
 		jobs = nil
@@ -148,7 +149,7 @@ func (s *Store) NameJobs(ctx context.Context, list xxljob.ListID, keys []string)
 
 // holdHead keeps the list the head of its app until the end of the transaction, by a
 // statement that locks the head.
-func (s *Store) holdHead(ctx context.Context, t *tx, lock query, list xxljob.ListID) error {
+func (s *Store) holdHead(ctx context.Context, t *tx, lock query, list store.ListID) error {
 	var h headRow
 	err := t.do(ctx, lock.with(list.App).into(h.read))
 	if err == nil && (!h.there || h.Generation != list.Generation || h.Digest != list.Digest) {
@@ -159,7 +160,7 @@ func (s *Store) holdHead(ctx context.Context, t *tx, lock query, list xxljob.Lis
 
 // guard checks an edit's guard, before the job is locked. What it goes by holds until
 // the end of the transaction.
-func (s *Store) guard(ctx context.Context, t *tx, g *xxljob.ListGuard) error {
+func (s *Store) guard(ctx context.Context, t *tx, g *store.ListGuard) error {
 	if g == nil {
 		return nil
 	}
@@ -175,7 +176,7 @@ func (s *Store) guard(ctx context.Context, t *tx, g *xxljob.ListGuard) error {
 }
 
 // guardJob checks of a guard what is about the job, which is locked.
-func (s *Store) guardJob(ctx context.Context, t *tx, g *xxljob.ListGuard, job *xxljob.Job) error {
+func (s *Store) guardJob(ctx context.Context, t *tx, g *store.ListGuard, job *xxljob.Job) error {
 	holds := 0
 	switch {
 	case g == nil:

@@ -12,6 +12,7 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -48,7 +49,7 @@ func TestJobsFromBeforeThereWereLists(t *testing.T) {
 			ids[key] = job.ID
 		}
 		inc := nodeOf("a").Incarnation
-		put := xxljob.ListPut{JobList: xxljob.JobList{App: "app", Prune: true, Keys: []string{"listed", "other"}}, Incarnation: inc, Apply: xxljob.ApplyNewer}
+		put := store.ListPut{JobList: store.JobList{App: "app", Prune: true, Keys: []string{"listed", "other"}}, Incarnation: inc, Apply: store.ApplyNewer}
 		list := func() {
 			_, err := s.Join(t.Context(), nodeOf("a"))
 			must(t, err)
@@ -128,7 +129,7 @@ func TestAListThatWaits(t *testing.T) {
 	pool := pgtest.Pool(t)
 	schema := migrated(t, pool)
 	s, a := openAt(t, pool, schema)
-	put := xxljob.ListPut{JobList: xxljob.JobList{App: "app", Generation: 1}, Apply: xxljob.ApplyNewer}
+	put := store.ListPut{JobList: store.JobList{App: "app", Generation: 1}, Apply: store.ApplyNewer}
 	_, err := s.PutList(a.ctx, put)
 	must(t, err)
 	x, err := pool.Begin(a.ctx)

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // AddJob inserts the job. Its first instant is worked out inside the transaction, which
@@ -83,7 +84,7 @@ func (s *Store) insertNext(j *xxljob.Job) statement {
 
 // note is an entry of the audit for the job as it then is.
 func (s *Store) note(ctx context.Context, j *xxljob.Job, verb string) statement {
-	return s.sql.insertChange.by(named{{"job", j.ID}, {"version", j.Version}, {"actor", xxljob.Actor(ctx)}, {"verb", verb}})
+	return s.sql.insertChange.by(named{{"job", j.ID}, {"version", j.Version}, {"actor", store.Actor(ctx)}, {"verb", verb}})
 }
 
 // keyTaken turns the database's word for a taken key into ours. An id that is taken

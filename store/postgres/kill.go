@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // Kill asks for the end of a run.
@@ -31,7 +32,7 @@ func (s *Store) Kill(ctx context.Context, runID int64, reason string) (xxljob.Ru
 	s.tell(done)
 	if runs[0].State.Ended() {
 		s.wakeEnded(1)
-	} else if inc, attached := xxljob.LocalIncarnation(runs[0].Address); attached {
+	} else if inc, attached := store.LocalIncarnation(runs[0].Address); attached {
 		s.wakeInbox(inc)
 	}
 	return runs[0], nil
@@ -73,7 +74,7 @@ func (s *Store) kill(ctx context.Context, t *tx, run *xxljob.Run, reason string)
 		}
 		*run = changed[0]
 	}
-	return arming{}, xxljob.ErrLocked
+	return arming{}, store.ErrLocked
 }
 
 // killQueries are the statements of this file.

@@ -19,6 +19,7 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -117,7 +118,7 @@ func TestEachShardHasALock(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	s.Beat(ended, a.inc, nil)
-	s.TakeShards(t.Context(), a.inc, []xxljob.Shard{{ID: 0, Owner: "nobody", Epoch: 99}, {ID: 77}})
+	s.TakeShards(t.Context(), a.inc, []store.Shard{{ID: 0, Owner: "nobody", Epoch: 99}, {ID: 77}})
 	s.Finish(ended, []xxljob.Result{{RunID: 1, State: xxljob.StateLost}})
 	if n := locksOf(t, pid); n != 3 {
 		t.Errorf("after errors: %d locks, want 3", n)
@@ -321,7 +322,7 @@ func TestSignalsCross(t *testing.T) {
 	}
 	theirs, mine := there(b.shards[0].ID), there(a.shards[0].ID)
 	over := a.startOf(a.planned(mine), mine.Version)
-	over.Address = xxljob.LocalAddress(b.inc)
+	over.Address = store.LocalAddress(b.inc)
 	for _, c := range []struct {
 		name   string
 		signal <-chan struct{}
@@ -478,13 +479,13 @@ func TestAFreeShardThatIsLocked(t *testing.T) {
 	if sh.Owner != "" || !sh.Free {
 		t.Fatalf("shard %+v is not there for the taking", sh)
 	}
-	taken, err := b.TakeShards(t.Context(), next.inc, []xxljob.Shard{sh})
+	taken, err := b.TakeShards(t.Context(), next.inc, []store.Shard{sh})
 	must(t, err)
 	if len(taken) != 0 {
 		t.Errorf("took %+v, which another process has locked", taken)
 	}
 	sh.Free = false
-	taken, err = b.TakeShards(t.Context(), next.inc, []xxljob.Shard{sh})
+	taken, err = b.TakeShards(t.Context(), next.inc, []store.Shard{sh})
 	must(t, err)
 	if len(taken) != 1 {
 		t.Error("a shard that stands still was not taken")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/urgent"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -33,7 +34,7 @@ type actor struct {
 	*postgres.Store
 	ctx    context.Context // of what the scheduler's own loops ask
 	inc    string
-	shards []xxljob.Shard
+	shards []store.Shard
 }
 
 // join makes a node without shards.
@@ -88,11 +89,11 @@ func (a *actor) plan(job xxljob.Job) xxljob.Plan {
 
 func (a *actor) startOf(run xxljob.Run, version int64) xxljob.Start {
 	return xxljob.Start{RunID: run.ID, JobID: run.JobID, Shard: run.Shard, Epoch: a.epoch(run.Shard), JobVersion: version,
-		State: xxljob.StateStarted, Owner: a.inc, Token: serial.Add(1), Address: xxljob.LocalAddress(a.inc), Handler: "h", Block: "SERIAL_EXECUTION"}
+		State: xxljob.StateStarted, Owner: a.inc, Token: serial.Add(1), Address: store.LocalAddress(a.inc), Handler: "h", Block: "SERIAL_EXECUTION"}
 }
 
 func result(run xxljob.Run) xxljob.Result {
-	inc, _ := xxljob.LocalIncarnation(run.Address)
+	inc, _ := store.LocalIncarnation(run.Address)
 	return xxljob.Result{RunID: run.ID, Incarnation: inc, Token: run.Token, State: xxljob.StateSucceeded, HandleMsg: `done\n`}
 }
 
@@ -112,7 +113,7 @@ func (a *actor) started(job xxljob.Job) xxljob.Run {
 	a.Helper()
 	answers, err := a.Start(a.ctx, []xxljob.Start{a.startOf(a.planned(job), job.Version)})
 	must(a.T, err)
-	if answers[0].Status != xxljob.StartOK {
+	if answers[0].Status != store.StartOK {
 		a.Fatalf("start: status %d", answers[0].Status)
 	}
 	return answers[0].Run
@@ -138,7 +139,7 @@ func life(t *testing.T, s *postgres.Store) {
 	a := own(t, s, "life", 2)
 	given := newJob()
 	job := a.job()
-	due, err := s.Scan(a.ctx, xxljob.ScanQuery{Shards: a.shards, Before: time.Now().Add(time.Hour), Jobs: 10, Runs: 10})
+	due, err := s.Scan(a.ctx, store.ScanQuery{Shards: a.shards, Before: time.Now().Add(time.Hour), Jobs: 10, Runs: 10})
 	must(t, err)
 	if len(due.Jobs) != 1 || due.Jobs[0].Name != given.Name || due.Jobs[0].Param != given.Param || !due.Jobs[0].Next.Equal(job.Next) {
 		t.Fatalf("scanned %+v", due)

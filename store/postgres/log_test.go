@@ -12,6 +12,7 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -110,11 +111,11 @@ func TestAsksAreDropped(t *testing.T) {
 		asks[i], err = s.AskLog(t.Context(), xxljob.Ask{Incarnation: "b", Run: run, FromLine: 1})
 		must(t, err)
 	}
-	must(t, s.AnswerLog(t.Context(), asks[1].ID, xxljob.Answer{Content: "x\n"}))
+	must(t, s.AnswerLog(t.Context(), asks[1].ID, store.Answer{Content: "x\n"}))
 	pool, table := pgtest.SharedPool(t), fmt.Sprintf("%q.xxl_job_ask", postgres.SchemaOf(s))
 	_, err := pool.Exec(t.Context(), "update "+table+" set asked = asked - interval '1 minute' where id <= $1", asks[1].ID)
 	must(t, err)
-	must(t, s.AnswerLog(t.Context(), asks[0].ID, xxljob.Answer{Content: "late\n"}))
+	must(t, s.AnswerLog(t.Context(), asks[0].ID, store.Answer{Content: "late\n"}))
 	in, err := s.Inbox(t.Context(), "b", 0, 10)
 	must(t, err)
 	if len(in.Asks) != 1 || in.Asks[0].ID != asks[2].ID {

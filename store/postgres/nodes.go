@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // Now returns the database's clock.
@@ -39,7 +40,7 @@ func (s *Store) Join(ctx context.Context, n xxljob.Node) (xxljob.View, error) {
 // Beat raises the node's counter and returns the cluster. In lock mode it goes
 // over the lock connection, which it makes anew where that has broken, and asks
 // again for locks that the node should have and has not.
-func (s *Store) Beat(ctx context.Context, incarnation string, attached []xxljob.Attachment) (xxljob.View, error) {
+func (s *Store) Beat(ctx context.Context, incarnation string, attached []store.Attachment) (xxljob.View, error) {
 	id := incarnation
 	if i := strings.LastIndexByte(id, '-'); i >= 0 {
 		id = id[:i]
@@ -48,12 +49,12 @@ func (s *Store) Beat(ctx context.Context, incarnation string, attached []xxljob.
 	return view, failed(err, "beat")
 }
 
-func (s *Store) beat(ctx context.Context, name, incarnation, id string, join bool, attached []xxljob.Attachment) (xxljob.View, error) {
+func (s *Store) beat(ctx context.Context, name, incarnation, id string, join bool, attached []store.Attachment) (xxljob.View, error) {
 	if err := ended(ctx); err != nil {
 		return xxljob.View{}, err
 	}
 	if attached == nil && join {
-		attached = []xxljob.Attachment{} // null says that the node is resting
+		attached = []store.Attachment{} // null says that the node is resting
 	}
 	text, err := json.Marshal(attached)
 	if err != nil {
@@ -117,7 +118,7 @@ func (v *viewReader) read(rows pgx.Rows) error {
 		v.view.Nodes = append(v.view.Nodes, n)
 	}
 	for i, id := range shards {
-		v.view.Shards = append(v.view.Shards, xxljob.Shard{ID: int(id), Owner: owners[i], Epoch: epochs[i], Free: free[i]})
+		v.view.Shards = append(v.view.Shards, store.Shard{ID: int(id), Owner: owners[i], Epoch: epochs[i], Free: free[i]})
 	}
 	return nil
 }
@@ -173,7 +174,7 @@ func (s *Store) Bury(ctx context.Context, incarnation string, beats int64) error
 		return t.do(ctx, s.sql.lockNode.with(incarnation),
 			s.sql.buryLeft.with(incarnation, beats).into(count),
 			s.sql.buryNode.by(named{
-				{"incarnation", incarnation}, {"beats", beats}, {"address", xxljob.LocalAddress(incarnation)},
+				{"incarnation", incarnation}, {"beats", beats}, {"address", store.LocalAddress(incarnation)},
 				{"lo", lo}, {"hi", hi},
 			}).into(count),
 			s.sql.dropLists.with(incarnation))

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // reach says how many partitions a statement may look into.
@@ -52,10 +53,10 @@ func (d *planData) planCases() []planCase {
 	return list
 }
 
-func (d *planData) allShards() []xxljob.Shard {
-	shards := make([]xxljob.Shard, planShards)
+func (d *planData) allShards() []store.Shard {
+	shards := make([]store.Shard, planShards)
 	for i := range shards {
-		shards[i] = xxljob.Shard{ID: i, Owner: planNode, Epoch: planEpoch}
+		shards[i] = store.Shard{ID: i, Owner: planNode, Epoch: planEpoch}
 	}
 	return shards
 }
@@ -263,9 +264,9 @@ func (d *planData) claimCases() []planCase {
 
 // starts are of n planned runs, at their owner or, serially, at another node.
 func (d *planData) starts(n int, serial bool) named {
-	address := xxljob.LocalAddress(planNode)
+	address := store.LocalAddress(planNode)
 	if serial {
-		address = xxljob.LocalAddress(planOther)
+		address = store.LocalAddress(planOther)
 	}
 	return d.startsAt(n, address, "", serial)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/store"
 )
 
 // The data that statements are explained on: a service that has been running for
@@ -234,7 +235,7 @@ func (d *planData) some(t testing.TB, where string, args ...any) (runs []xxljob.
 // pretend makes arguments for tables that are empty.
 func (d *planData) pretend() {
 	for i := range 10_000 {
-		r := xxljob.Run{ID: idAt(d.now) + int64(i), JobID: int64(i + 1), Shard: (i + 1) % planShards, Owner: planNode, Token: 1, Address: xxljob.LocalAddress(planNode)}
+		r := xxljob.Run{ID: idAt(d.now) + int64(i), JobID: int64(i + 1), Shard: (i + 1) % planShards, Owner: planNode, Token: 1, Address: store.LocalAddress(planNode)}
 		d.planned = append(d.planned, r)
 		d.started = append(d.started, r)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 func (d *planData) verdicts(n int) named {
@@ -21,7 +22,7 @@ func (d *planData) dispatchArgs(n int, careful bool) named {
 	x := dispatching{}
 	for i := range n {
 		r := &d.started[i]
-		x.accepted = append(x.accepted, xxljob.Dispatch{RunID: r.ID, Owner: r.Owner, Token: r.Token, Msg: "accepted"})
+		x.accepted = append(x.accepted, store.Dispatch{RunID: r.ID, Owner: r.Owner, Token: r.Token, Msg: "accepted"})
 		x.places = append(x.places, i)
 	}
 	args, _ := x.args(careful)
@@ -34,7 +35,7 @@ func (d *planData) handoverCases() []planCase {
 	lo, hi := d.openRange()
 	r := &d.started[0]
 	one, epoch := []int16{int16(r.Shard)}, []int64{planEpoch}
-	incs, addresses := []string{planNode}, []string{xxljob.LocalAddress(planNode)}
+	incs, addresses := []string{planNode}, []string{store.LocalAddress(planNode)}
 	var inbox []int64
 	for i := range 300 {
 		inbox = append(inbox, idAt(d.now.Add(-time.Minute))+int64(1500+i)*6*8192+1)
@@ -62,11 +63,11 @@ func (d *planData) handoverCases() []planCase {
 		}), reach: reachOpen, wasted: 2500},
 		{name: "inbox", st: q.inbox.by(named{
 			{"incarnation", planOther}, {"after", int64(0)}, {"limit", 1000},
-			{"address", xxljob.LocalAddress(planOther)}, {"lo", lo}, {"hi", hi},
+			{"address", store.LocalAddress(planOther)}, {"lo", lo}, {"hi", hi},
 		}), rows: 310, reach: reachOpen},
 		{name: "inbox empty", st: q.inbox.by(named{
 			{"incarnation", planNode}, {"after", int64(0)}, {"limit", 1000},
-			{"address", xxljob.LocalAddress(planNode)}, {"lo", lo}, {"hi", hi},
+			{"address", store.LocalAddress(planNode)}, {"lo", lo}, {"hi", hi},
 		}), reach: reachOpen, wasted: 10},
 		{name: "take", st: q.take.by(named{{"incarnation", planOther}, {"runs", inbox}, {"lo", ilo}, {"hi", ihi}}), rows: 300, reach: reachIDs},
 		{name: "takeFree", st: q.takeFree.by(named{{"incarnation", planOther}, {"runs", inbox}, {"lo", ilo}, {"hi", ihi}}), rows: 300, reach: reachIDs},
@@ -93,7 +94,7 @@ func (d *planData) results(n int, byOwner bool) named {
 		if byOwner {
 			results[i].Owner = r.Owner
 		} else {
-			results[i].Incarnation, _ = xxljob.LocalIncarnation(r.Address)
+			results[i].Incarnation, _ = store.LocalIncarnation(r.Address)
 		}
 	}
 	return resultArgs(results, places)

@@ -12,11 +12,12 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // PutAddresses registers addresses or refreshes them, in one statement however many
 // they are. Those whose rows others have locked are left out and make the error
-// xxljob.ErrLocked: one that somebody forgot keeps no other executor from being seen.
+// store.ErrLocked: one that somebody forgot keeps no other executor from being seen.
 //
 // That rows of the registry are locked says nothing about those of runs, so nothing
 // else becomes careful: a batch with such a row waits a moment for it each time.
@@ -62,9 +63,9 @@ func (s *Store) DropAddresses(ctx context.Context, regs []xxljob.Registration) e
 func leftOut(err error, n int) error {
 	switch {
 	case lockedOut(err):
-		return fmt.Errorf("%w: %w", xxljob.ErrLocked, err)
+		return fmt.Errorf("%w: %w", store.ErrLocked, err)
 	case err == nil && n > 0:
-		return fmt.Errorf("%w: %d registrations", xxljob.ErrLocked, n)
+		return fmt.Errorf("%w: %d registrations", store.ErrLocked, n)
 	}
 	return err
 }

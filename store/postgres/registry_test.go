@@ -13,6 +13,7 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -82,10 +83,10 @@ func TestALockedRegistration(t *testing.T) {
 		return func() error { return s.DropAddresses(t.Context(), regs) }
 	}
 	step("a refresh of others", nil, put(at("a")), "a fresh", "b", "c")
-	step("a refresh of all", xxljob.ErrLocked, put(at("d"), at("c"), at("b"), at("a")), "a fresh", "b", "c fresh", "d fresh")
+	step("a refresh of all", store.ErrLocked, put(at("d"), at("c"), at("b"), at("a")), "a fresh", "b", "c fresh", "d fresh")
 	step("a drop of others", nil, drop(at("d")), "a fresh", "b", "c fresh")
 	step("a drop by another process", nil, drop(xxljob.Registration{App: "app", Address: "b", BootID: "former"}), "a fresh", "b", "c fresh")
-	step("a drop of some", xxljob.ErrLocked, drop(at("none"), at("c"), at("b")), "a fresh", "b")
+	step("a drop of some", store.ErrLocked, drop(at("none"), at("c"), at("b")), "a fresh", "b")
 	step("forgetting all", nil, func() error { return s.ForgetAddresses(t.Context(), -time.Hour) }, "b")
 	must(t, x.Rollback(t.Context()))
 	step("a refresh without the lock", nil, put(at("b"), at("a")), "a fresh", "b fresh")
@@ -116,8 +117,8 @@ func TestADropMeetsARefresh(t *testing.T) {
 	for change, left := range map[string]int{"update_time = clock_timestamp()": 0, "boot_id = 'next'": 1} {
 		s := open(t, postgres.Config{})
 		own(t, s, inc(t, "registry"), 1)
-		err := xxljob.ErrLocked
-		for errors.Is(err, xxljob.ErrLocked) { // the commit took longer than the drop waits
+		err := store.ErrLocked
+		for errors.Is(err, store.ErrLocked) { // the commit took longer than the drop waits
 			must(t, s.PutAddresses(t.Context(), []xxljob.Registration{at("a")}))
 			err = whileChanged(t, s, change, func() error { return s.DropAddresses(t.Context(), []xxljob.Registration{at("a")}) })
 		}
@@ -146,14 +147,14 @@ func TestALockedRunIsLeftOutOfDispatched(t *testing.T) {
 		var sent statements
 		s := openOn(t, pgtest.Pool(t, traced(&sent)), postgres.Config{})
 		a := own(t, s, inc(t, "dispatch"), 1)
-		var list []xxljob.Dispatch
+		var list []store.Dispatch
 		for range 3 {
 			job := a.job()
 			st := a.startOf(a.planned(job), job.Version)
 			st.Address = "http://10.0.0.1"
 			answers, err := s.Start(a.ctx, []xxljob.Start{st})
 			must(t, err)
-			list = append(list, xxljob.Dispatch{RunID: answers[0].Run.ID, Owner: st.Owner, Token: st.Token, Msg: "accepted"})
+			list = append(list, store.Dispatch{RunID: answers[0].Run.ID, Owner: st.Owner, Token: st.Token, Msg: "accepted"})
 		}
 		list = append(list, list[1])
 		list[3].Token++ // of that run, it is not the lock that is wrong
@@ -162,7 +163,7 @@ func TestALockedRunIsLeftOutOfDispatched(t *testing.T) {
 		}
 		x := lockRow(t, s, "xxl_job_log", "id = $1", list[1].RunID)
 		runs, err := s.Dispatched(a.ctx, list)
-		if !errors.Is(err, xxljob.ErrLocked) || len(runs) != 2 || runs[0].ID != list[0].RunID || runs[1].ID != list[2].RunID {
+		if !errors.Is(err, store.ErrLocked) || len(runs) != 2 || runs[0].ID != list[0].RunID || runs[1].ID != list[2].RunID {
 			t.Errorf("beside a lock: %+v, %v", runs, err)
 		}
 		const mark = "set state = 2"

@@ -14,6 +14,7 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -91,7 +92,7 @@ func TestAFailedReadingOfTheClock(t *testing.T) {
 			runs := a.two(t, job, job.Next.Add(time.Hour))
 			a.serially(t, runs[0], job.Version, "")
 			misread(s)
-			if second := a.serially(t, runs[1], job.Version, ""); second.Status != xxljob.StartBusy {
+			if second := a.serially(t, runs[1], job.Version, ""); second.Status != store.StartBusy {
 				t.Errorf("the second start: %d, want busy", second.Status)
 			}
 		},
@@ -135,10 +136,10 @@ func floorBesideAStart(t *testing.T) (met bool) {
 	must(t, tx.Rollback(a.ctx))
 	first := <-answer
 	must(t, <-raised)
-	if first.Status == xxljob.StartLocked {
+	if first.Status == store.StartLocked {
 		return false
 	}
-	if second := a.serially(t, youngest, job.Version, ""); first.Status != xxljob.StartOK || second.Status != xxljob.StartBusy {
+	if second := a.serially(t, youngest, job.Version, ""); first.Status != store.StartOK || second.Status != store.StartBusy {
 		t.Errorf("the starts of two runs of a serial job: %d, %d, want ok and busy", first.Status, second.Status)
 	}
 	return true
@@ -154,7 +155,7 @@ func TestTwoEpochsOfOneShard(t *testing.T) {
 	stale.Epoch--
 	answers, err := a.Start(a.ctx, []xxljob.Start{good, stale})
 	must(t, err)
-	if answers[0].Status != xxljob.StartOK || answers[1].Status != xxljob.StartFenced {
+	if answers[0].Status != store.StartOK || answers[1].Status != store.StartFenced {
 		t.Errorf("starts: %d, %d, want ok and fenced", answers[0].Status, answers[1].Status)
 	}
 	lost := func(r xxljob.Run, behind int64) xxljob.Verdict {
@@ -234,8 +235,8 @@ func TestAnEndFromBeforeTheTake(t *testing.T) {
 	}
 	runs, err := former.Claim(former.ctx, []xxljob.Plan{plan})
 	must(t, err)
-	first := former.serially(t, runs[0], job.Version, xxljob.LocalAddress(next.inc))
-	former.serially(t, runs[1], job.Version, xxljob.LocalAddress(third.inc))
+	first := former.serially(t, runs[0], job.Version, store.LocalAddress(next.inc))
+	former.serially(t, runs[1], job.Version, store.LocalAddress(third.inc))
 	_, err = p.Take(next.ctx, next.inc, []int64{first.Run.ID})
 	must(t, err)
 	must(t, q.Leave(former.ctx, former.inc))
@@ -248,7 +249,7 @@ func TestAnEndFromBeforeTheTake(t *testing.T) {
 	must(t, err)
 	close(held.goOn)
 	must(t, <-done)
-	if got := next.serially(t, runs[2], job.Version, xxljob.LocalAddress(third.inc)); got.Status != xxljob.StartBusy {
+	if got := next.serially(t, runs[2], job.Version, store.LocalAddress(third.inc)); got.Status != store.StartBusy {
 		t.Errorf("a third run where the second is: %d, want busy", got.Status)
 	}
 }
@@ -260,7 +261,7 @@ func TestAJobOfAnotherProcessWithinALongWindow(t *testing.T) {
 	s, o := twoStores(t, func(c *postgres.Config) { c.LeaseMode = postgres.LeaseRow })
 	a := own(t, s, inc(t, "region"), 1)
 	due := func() int {
-		res, err := s.Scan(a.ctx, xxljob.ScanQuery{Shards: a.shards, Before: time.Now().Add(30 * time.Second), Jobs: 10, Runs: 10})
+		res, err := s.Scan(a.ctx, store.ScanQuery{Shards: a.shards, Before: time.Now().Add(30 * time.Second), Jobs: 10, Runs: 10})
 		must(t, err)
 		return len(res.Jobs)
 	}

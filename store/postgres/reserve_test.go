@@ -16,6 +16,7 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -101,7 +102,7 @@ func TestReserve(t *testing.T) {
 					t.Errorf("finished %+v", accepted)
 				}
 				v := a.beat()
-				_, err = s.Scan(a.ctx, xxljob.ScanQuery{Shards: a.shards, Before: time.Now(), Jobs: 10, Runs: 10})
+				_, err = s.Scan(a.ctx, store.ScanQuery{Shards: a.shards, Before: time.Now(), Jobs: 10, Runs: 10})
 				must(t, err)
 				_, err = s.Inbox(a.ctx, a.inc, 0, 10)
 				must(t, err)
@@ -297,7 +298,7 @@ func TestReserveThatBroke(t *testing.T) {
 	postgres.ReserveIsStale(s)
 	answers, err := s.Start(a.ctx, []xxljob.Start{a.startOf(run, job.Version)})
 	must(t, err)
-	if answers[0].Status != xxljob.StartOK {
+	if answers[0].Status != store.StartOK {
 		t.Errorf("status %d", answers[0].Status)
 	}
 }
@@ -347,7 +348,7 @@ func TestANodeWithoutThePoolGivesUpItsShards(t *testing.T) {
 	attempt := func(ctx context.Context) error {
 		_, err := s.Claim(ctx, []xxljob.Plan{{}})
 		if err == nil {
-			_, err = s.Start(ctx, []xxljob.Start{{State: xxljob.StateStarted, Owner: a.inc, Address: xxljob.LocalAddress(a.inc)}})
+			_, err = s.Start(ctx, []xxljob.Start{{State: xxljob.StateStarted, Owner: a.inc, Address: store.LocalAddress(a.inc)}})
 		}
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // runFields are the columns of a run, and where a runRow reads each.
@@ -136,7 +137,7 @@ func ownerOf(owner, address string) string {
 	if owner != "" {
 		return owner
 	}
-	incarnation, _ := xxljob.LocalIncarnation(address)
+	incarnation, _ := store.LocalIncarnation(address)
 	return incarnation
 }
 
@@ -151,7 +152,7 @@ func ownerColumn(owner, address string) string {
 
 // isAt reports whether the address is that of the owner's own executors.
 func isAt(owner, address string) bool {
-	incarnation, attached := xxljob.LocalIncarnation(address)
+	incarnation, attached := store.LocalIncarnation(address)
 	return attached && incarnation == owner
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // The two rules for a job whose run has ended. Every transaction that ends runs
@@ -50,7 +51,7 @@ func (s *Store) arm(ctx context.Context, t *tx, ended []runEnd, jobs []int64) (a
 	done.now = done.now.UTC()
 	return done, t.do(ctx,
 		s.sql.finishJob.with(done.stopped, xxljob.StopFinished),
-		s.sql.noteStops.with(done.stopped, xxljob.Actor(ctx)))
+		s.sql.noteStops.with(done.stopped, store.Actor(ctx)))
 }
 
 // idleJobs are those of the jobs that are enabled and have no next instant. Most
@@ -122,7 +123,7 @@ func (s *Store) tell(a arming) {
 
 // Sweep re-arms jobs that wait for a run which is over or gone, and stops jobs
 // without a next instant that have nothing left to wait for.
-func (s *Store) Sweep(ctx context.Context, shards []xxljob.Shard) error {
+func (s *Store) Sweep(ctx context.Context, shards []store.Shard) error {
 	if len(shards) == 0 {
 		return ended(ctx)
 	}
@@ -149,9 +150,9 @@ func (s *Store) Sweep(ctx context.Context, shards []xxljob.Shard) error {
 
 // fenceArgs are the arguments of a fence: shards in order, each with the epoch
 // of the caller.
-func fenceArgs(shards []xxljob.Shard) (ids []int16, epochs []int64) {
+func fenceArgs(shards []store.Shard) (ids []int16, epochs []int64) {
 	shards = slices.Clone(shards)
-	slices.SortFunc(shards, func(a, b xxljob.Shard) int { return a.ID - b.ID })
+	slices.SortFunc(shards, func(a, b store.Shard) int { return a.ID - b.ID })
 	for _, sh := range shards {
 		if sh.ID < 0 || sh.ID > maxShards {
 			continue

@@ -9,16 +9,17 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // Scan finds what is due. It reads no definition that it has read in this version
 // before.
-func (s *Store) Scan(ctx context.Context, q xxljob.ScanQuery) (xxljob.ScanResult, error) {
+func (s *Store) Scan(ctx context.Context, q store.ScanQuery) (xxljob.ScanResult, error) {
 	res, err := s.scan(ctx, q)
 	return res, failed(err, "scan")
 }
 
-func (s *Store) scan(ctx context.Context, q xxljob.ScanQuery) (xxljob.ScanResult, error) {
+func (s *Store) scan(ctx context.Context, q store.ScanQuery) (xxljob.ScanResult, error) {
 	var res xxljob.ScanResult
 	shards, _ := fenceArgs(q.Shards)
 	if len(shards) == 0 {
@@ -86,7 +87,7 @@ func readDue(list *[]dueJob) result {
 }
 
 // loadRuns stamps the runs with the epochs of their shards.
-func (s *Store) loadRuns(ctx context.Context, shards []xxljob.Shard, runs []xxljob.Run) error {
+func (s *Store) loadRuns(ctx context.Context, shards []store.Shard, runs []xxljob.Run) error {
 	if len(runs) == 0 {
 		return nil
 	}
@@ -142,10 +143,10 @@ func (s *Store) describe(ctx context.Context, shards []int16, due []dueJob) ([]x
 // write says that something earlier is due, it looks at all of it.
 type region struct {
 	mu     sync.Mutex
-	start  int64          // guarded by mu: where the next scan begins
-	wholly time.Time      // guarded by mu: when all was looked at
-	of     []xxljob.Shard // guarded by mu: what the last scan was for
-	turn   int            // guarded by mu: raised by each scan and each reach
+	start  int64         // guarded by mu: where the next scan begins
+	wholly time.Time     // guarded by mu: when all was looked at
+	of     []store.Shard // guarded by mu: what the last scan was for
+	turn   int           // guarded by mu: raised by each scan and each reach
 }
 
 const (
@@ -155,7 +156,7 @@ const (
 	regionWhole = time.Minute
 )
 
-func (r *region) from(shards []xxljob.Shard, now time.Time) (start int64, turn int) {
+func (r *region) from(shards []store.Shard, now time.Time) (start int64, turn int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if now.Sub(r.wholly) > regionWhole || !slices.EqualFunc(shards, r.of, sameLease) {
@@ -165,7 +166,7 @@ func (r *region) from(shards []xxljob.Shard, now time.Time) (start int64, turn i
 	return r.start, r.turn
 }
 
-func sameLease(a, b xxljob.Shard) bool { return a.ID == b.ID && a.Epoch == b.Epoch }
+func sameLease(a, b store.Shard) bool { return a.ID == b.ID && a.Epoch == b.Epoch }
 
 // seen moves the start on: nothing before the given time was due, unless something
 // has been written, or others have looked, since the scan began.
@@ -191,7 +192,7 @@ func (r *region) reach(at time.Time) {
 }
 
 // Planned returns a page of planned runs.
-func (s *Store) Planned(ctx context.Context, q xxljob.PlannedQuery) ([]xxljob.Run, error) {
+func (s *Store) Planned(ctx context.Context, q store.PlannedQuery) ([]xxljob.Run, error) {
 	shards, _ := fenceArgs(q.Shards)
 	if len(shards) == 0 || q.Limit <= 0 {
 		return nil, ended(ctx)

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // BenchmarkScan measures one look for what is due, with jobs that wait for later
@@ -37,7 +37,7 @@ func BenchmarkScan(b *testing.B) {
 // well it says more than the mean.
 func (d *planData) scans(b *testing.B) time.Duration {
 	b.Helper()
-	q := xxljob.ScanQuery{Shards: d.allShards(), Before: d.now, Jobs: 1000, Runs: 1000}
+	q := store.ScanQuery{Shards: d.allShards(), Before: d.now, Jobs: 1000, Runs: 1000}
 	took := make([]time.Duration, 0, b.N)
 	b.ResetTimer()
 	for range b.N {

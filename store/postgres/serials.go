@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // serials knows of which jobs no run is started: then a start of a serial job need
@@ -29,7 +30,7 @@ type serials struct {
 const maxSerials = 1_000_000
 
 // take reads the started runs of shards that were taken.
-func (x *serials) take(ctx context.Context, s *Store, shards []xxljob.Shard) error {
+func (x *serials) take(ctx context.Context, s *Store, shards []store.Shard) error {
 	lo, hi := s.openRange()
 	ids, _ := fenceArgs(shards)
 	runs := map[int64]int64{}

@@ -6,12 +6,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // lockShards takes the locks of the shards on the session, and returns the
 // shards whose rows the caller should go for.
-func (s *Store) lockShards(ctx context.Context, incarnation string, shards []xxljob.Shard) ([]xxljob.Shard, error) {
+func (s *Store) lockShards(ctx context.Context, incarnation string, shards []store.Shard) ([]store.Shard, error) {
 	l := s.session(incarnation)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -21,7 +21,7 @@ func (s *Store) lockShards(ctx context.Context, incarnation string, shards []xxl
 	if err := l.tryLock(ctx, s, shards); err != nil {
 		return nil, err
 	}
-	var held []xxljob.Shard
+	var held []store.Shard
 	silent := map[string]bool{}
 	for _, sh := range shards {
 		if !l.held[int16(sh.ID)] && !sh.Free {
@@ -49,7 +49,7 @@ func (s *Store) lockShards(ctx context.Context, incarnation string, shards []xxl
 }
 
 // tryLock asks for locks that the session does not hold.
-func (l *lockSession) tryLock(ctx context.Context, s *Store, shards []xxljob.Shard) error {
+func (l *lockSession) tryLock(ctx context.Context, s *Store, shards []store.Shard) error {
 	var ids []int16
 	for _, sh := range shards {
 		if !l.held[int16(sh.ID)] {
@@ -74,7 +74,7 @@ func (l *lockSession) tryLock(ctx context.Context, s *Store, shards []xxljob.Sha
 
 // evict ends the lock connections of silent owners and waits for their locks, for
 // at most lockPatience. That it may not is no error.
-func (l *lockSession) evict(ctx context.Context, s *Store, silent map[string]bool, shards []xxljob.Shard) error {
+func (l *lockSession) evict(ctx context.Context, s *Store, silent map[string]bool, shards []store.Shard) error {
 	var owners []string
 	for inc := range silent {
 		owners = append(owners, inc)
@@ -87,7 +87,7 @@ func (l *lockSession) evict(ctx context.Context, s *Store, silent map[string]boo
 		s.log.Warn("xxljob: could not end the lock connection of a silent node; taking its shards by epoch", "error", err)
 		return nil
 	}
-	var wanted []xxljob.Shard
+	var wanted []store.Shard
 	for _, sh := range shards {
 		if silent[sh.Owner] {
 			wanted = append(wanted, sh)
@@ -106,7 +106,7 @@ func (l *lockSession) evict(ctx context.Context, s *Store, silent map[string]boo
 	return nil
 }
 
-func (l *lockSession) holdsAll(shards []xxljob.Shard) bool {
+func (l *lockSession) holdsAll(shards []store.Shard) bool {
 	for _, sh := range shards {
 		if !l.held[int16(sh.ID)] {
 			return false
@@ -120,11 +120,11 @@ func (l *lockSession) holdsAll(shards []xxljob.Shard) bool {
 // the lock that says that the node is there, where a stranger had it when the session
 // connected: without it the node looks dead as soon as that one lets go. The next beat
 // tries again, so an error is nothing.
-func (s *Store) relock(ctx context.Context, incarnation string, shards []xxljob.Shard) {
+func (s *Store) relock(ctx context.Context, incarnation string, shards []store.Shard) {
 	l := s.session(incarnation)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var mine []xxljob.Shard
+	var mine []store.Shard
 	for _, sh := range shards {
 		if sh.Owner == incarnation && !l.held[int16(sh.ID)] {
 			mine = append(mine, sh)
@@ -143,12 +143,12 @@ func (s *Store) relock(ctx context.Context, incarnation string, shards []xxljob.
 }
 
 // unlockOthers gives back locks of shards that were not taken after all.
-func (s *Store) unlockOthers(ctx context.Context, incarnation string, wanted, taken []xxljob.Shard) {
+func (s *Store) unlockOthers(ctx context.Context, incarnation string, wanted, taken []store.Shard) {
 	got := map[int]bool{}
 	for _, sh := range taken {
 		got[sh.ID] = true
 	}
-	var rest []xxljob.Shard
+	var rest []store.Shard
 	for _, sh := range wanted {
 		if !got[sh.ID] {
 			rest = append(rest, sh)
@@ -159,7 +159,7 @@ func (s *Store) unlockOthers(ctx context.Context, incarnation string, wanted, ta
 
 // unlock gives locks back. Where it cannot, it gives up the connection: a lock
 // that nobody uses must not be held.
-func (s *Store) unlock(ctx context.Context, incarnation string, shards []xxljob.Shard) {
+func (s *Store) unlock(ctx context.Context, incarnation string, shards []store.Shard) {
 	l := s.session(incarnation)
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // Settle decides about started runs, in one transaction.
@@ -88,14 +89,14 @@ func (s *Store) settle(ctx context.Context, t *tx, part verdictPart, changed *[]
 }
 
 func settleArgs(verdicts []xxljob.Verdict) named {
-	var shards []xxljob.Shard
-	seen := map[xxljob.Shard]bool{}
+	var shards []store.Shard
+	seen := map[store.Shard]bool{}
 	n := len(verdicts)
 	ids, in, owners, tokens, taken := make([]int64, n), make([]int16, n), make([]string, n), make([]int64, n), make([]bool, n)
 	messages, newOwners, newTokens := make([]string, n), make([]string, n), make([]int64, n)
 	for i := range verdicts {
 		v := &verdicts[i]
-		if sh := (xxljob.Shard{ID: v.Shard, Epoch: v.Epoch}); !seen[sh] {
+		if sh := (store.Shard{ID: v.Shard, Epoch: v.Epoch}); !seen[sh] {
 			seen[sh] = true
 			shards = append(shards, sh)
 		}
@@ -121,7 +122,7 @@ func (s *Store) tellSettled(changed []xxljob.Run) {
 		case r.State == xxljob.StatePlanned:
 			s.wakeRun(r.Shard)
 		case r.Taken.IsZero():
-			if inc, attached := xxljob.LocalIncarnation(r.Address); attached {
+			if inc, attached := store.LocalIncarnation(r.Address); attached {
 				s.wakeInbox(inc)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // maxShards is what a smallint holds.
@@ -65,7 +66,7 @@ func (s *Store) shards(ctx context.Context) (int, error) {
 // lock mode it takes their locks before, from silent owners by ending the
 // connections that hold them; where that does not help in time it goes by the
 // epoch alone, and beats keep asking for the lock.
-func (s *Store) TakeShards(ctx context.Context, incarnation string, shards []xxljob.Shard) ([]xxljob.Shard, error) {
+func (s *Store) TakeShards(ctx context.Context, incarnation string, shards []store.Shard) ([]store.Shard, error) {
 	if len(shards) == 0 {
 		return nil, ended(ctx)
 	}
@@ -100,16 +101,16 @@ func (s *Store) TakeShards(ctx context.Context, incarnation string, shards []xxl
 
 // stillSo returns those of the shards that are as the caller saw them: for others
 // nobody's lock is worth ending.
-func (s *Store) stillSo(ctx context.Context, shards []xxljob.Shard) ([]xxljob.Shard, error) {
-	now := map[int]xxljob.Shard{}
+func (s *Store) stillSo(ctx context.Context, shards []store.Shard) ([]store.Shard, error) {
+	now := map[int]store.Shard{}
 	ids, _ := fenceArgs(shards)
 	err := s.read(ctx, s.sql.shardRows.with(ids).into(func(rows pgx.Rows) error {
-		var sh xxljob.Shard
+		var sh store.Shard
 		err := rows.Scan(&sh.ID, &sh.Owner, &sh.Epoch)
 		now[sh.ID] = sh
 		return err
 	}))
-	var same []xxljob.Shard
+	var same []store.Shard
 	for _, sh := range shards {
 		if n, ok := now[sh.ID]; ok && n.Owner == sh.Owner && n.Epoch == sh.Epoch {
 			same = append(same, sh)
@@ -122,7 +123,7 @@ func (s *Store) stillSo(ctx context.Context, shards []xxljob.Shard) ([]xxljob.Sh
 // every statement that has passed the fence under the epoch before. Who keeps a
 // challenger waiting for longer than lockPatience is stuck: its backend is ended
 // if it is in a statement of ours.
-func (s *Store) takeRows(ctx context.Context, incarnation string, shards []xxljob.Shard) ([]xxljob.Shard, error) {
+func (s *Store) takeRows(ctx context.Context, incarnation string, shards []store.Shard) ([]store.Shard, error) {
 	if len(shards) == 0 {
 		return nil, nil
 	}
@@ -133,15 +134,15 @@ func (s *Store) takeRows(ctx context.Context, incarnation string, shards []xxljo
 	return s.tryTakeRows(ctx, incarnation, shards, s.endBlockers)
 }
 
-func (s *Store) tryTakeRows(ctx context.Context, incarnation string, shards []xxljob.Shard, unblock func(ctx context.Context, pid int64)) ([]xxljob.Shard, error) {
+func (s *Store) tryTakeRows(ctx context.Context, incarnation string, shards []store.Shard, unblock func(ctx context.Context, pid int64)) ([]store.Shard, error) {
 	shards = slices.Clone(shards)
-	slices.SortFunc(shards, func(a, b xxljob.Shard) int { return a.ID - b.ID })
+	slices.SortFunc(shards, func(a, b store.Shard) int { return a.ID - b.ID })
 	ids, epochs := fenceArgs(shards)
 	owners := make([]string, len(shards))
 	for i := range shards {
 		owners[i] = shards[i].Owner
 	}
-	var taken []xxljob.Shard
+	var taken []store.Shard
 	err := s.inTx(ctx, bounds{name: "take_shards", lock: lockPatience}, func(t *tx) error {
 		taken = nil
 		if unblock != nil {
@@ -160,13 +161,13 @@ func (s *Store) tryTakeRows(ctx context.Context, incarnation string, shards []xx
 			s.sql.takeRows.by(named{
 				{"incarnation", incarnation}, {"shards", ids}, {"owners", owners}, {"epochs", epochs},
 			}).into(func(rows pgx.Rows) error {
-				var sh xxljob.Shard
+				var sh store.Shard
 				err := rows.Scan(&sh.ID, &sh.Owner, &sh.Epoch)
 				taken = append(taken, sh)
 				return err
 			}))
 	})
-	slices.SortFunc(taken, func(a, b xxljob.Shard) int { return a.ID - b.ID })
+	slices.SortFunc(taken, func(a, b store.Shard) int { return a.ID - b.ID })
 	return taken, err
 }
 
@@ -190,7 +191,7 @@ func (s *Store) endBlockers(ctx context.Context, pid int64) {
 
 // ReleaseShards gives up shards, and then their locks; in lock mode over the lock
 // connection, since a node that has none of the pool's gives up its shards as well.
-func (s *Store) ReleaseShards(ctx context.Context, incarnation string, shards []xxljob.Shard) error {
+func (s *Store) ReleaseShards(ctx context.Context, incarnation string, shards []store.Shard) error {
 	if len(shards) == 0 {
 		return ended(ctx)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // watcher is one call of Watch that has not ended. Sending never waits: a channel
@@ -35,7 +36,7 @@ const (
 
 // Watch returns signals for the incarnation until ctx ends. Those of this process
 // come at once; those of others by LISTEN, in lock mode, while that works.
-func (s *Store) Watch(ctx context.Context, incarnation string) xxljob.Signals {
+func (s *Store) Watch(ctx context.Context, incarnation string) store.Signals {
 	w := &watcher{incarnation, make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)}
 	if ended(ctx) == nil {
 		s.mu.Lock()
@@ -44,7 +45,7 @@ func (s *Store) Watch(ctx context.Context, incarnation string) xxljob.Signals {
 		s.mu.Unlock()
 		context.AfterFunc(ctx, func() { s.unwatch(w) })
 	}
-	return xxljob.Signals{Scan: w.scan, Inbox: w.inbox, Nodes: w.nodes, Ended: w.finish}
+	return store.Signals{Scan: w.scan, Inbox: w.inbox, Nodes: w.nodes, Ended: w.finish}
 }
 
 func (s *Store) unwatch(w *watcher) {

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // startBatch is how many runs one statement starts at most.
@@ -68,7 +69,7 @@ func (s *Store) startGroup(ctx context.Context, starts []xxljob.Start, g startGr
 		return err
 	}
 	for _, i := range left {
-		if a := &answers[i]; !g.refused && (a.Status != xxljob.StartGone || a.Run.State.Ended()) {
+		if a := &answers[i]; !g.refused && (a.Status != store.StartGone || a.Run.State.Ended()) {
 			s.serials.end(starts[i].RunID) // others that are gone were started before
 		}
 	}
@@ -151,7 +152,7 @@ func (s *Store) insertSiblings(st *xxljob.Start, answer *xxljob.Started) stateme
 // inboxColumn is the incarnation that a run is handed over to; nothing, for null,
 // where the address is not an attached executor's, or is the owner's own.
 func inboxColumn(owner, address string) string {
-	if incarnation, attached := xxljob.LocalIncarnation(address); attached && incarnation != owner {
+	if incarnation, attached := store.LocalIncarnation(address); attached && incarnation != owner {
 		return incarnation
 	}
 	return ""
@@ -165,12 +166,12 @@ func (s *Store) startArgs(starts []xxljob.Start, g startGroup) named {
 	owners, addresses, inboxes, mine := make([]int16, n), make([]int16, n), make([]int16, n), make([]bool, n)
 	handlers, blocks, shardings, messages, busy, boots := make([]int16, n), make([]int16, n), make([]int16, n), make([]int16, n), make([]int16, n), make([]int16, n)
 	var words words
-	var shards []xxljob.Shard
-	seen := map[xxljob.Shard]bool{}
+	var shards []store.Shard
+	seen := map[store.Shard]bool{}
 	var there, targets []string
 	for k, i := range g.places {
 		st := &starts[i]
-		if sh := (xxljob.Shard{ID: st.Shard, Epoch: st.Epoch}); !seen[sh] {
+		if sh := (store.Shard{ID: st.Shard, Epoch: st.Epoch}); !seen[sh] {
 			seen[sh] = true
 			shards = append(shards, sh)
 		}
@@ -229,7 +230,7 @@ func attachedOnly(addresses []string) (attached []string) {
 }
 
 func isAttached(address string) bool {
-	_, attached := xxljob.LocalIncarnation(address)
+	_, attached := store.LocalIncarnation(address)
 	return attached
 }
 

@@ -16,7 +16,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // ifHolderMay and holderMay enclose a right of a role r, in SQL that says whether the holder
@@ -46,7 +46,7 @@ func (x stranger) String() string {
 
 // strangers are the shards whose locks are held by such sessions. It asks where a
 // shard that is free could not be locked, and says in the log who keeps it.
-func (s *Store) strangers(ctx context.Context, l *lockSession, shards []xxljob.Shard) (map[int]bool, error) {
+func (s *Store) strangers(ctx context.Context, l *lockSession, shards []store.Shard) (map[int]bool, error) {
 	var missing []int64
 	for _, sh := range shards {
 		if !l.held[int16(sh.ID)] {

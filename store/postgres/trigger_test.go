@@ -16,6 +16,7 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -33,7 +34,7 @@ func begin(t *testing.T, level pgx.TxIsoLevel) pgx.Tx {
 // found are the ids of the runs that a scan of everything finds.
 func (a *actor) found() (ids []int64) {
 	a.Helper()
-	res, err := a.Scan(a.ctx, xxljob.ScanQuery{Shards: a.shards, Before: time.Now().Add(time.Hour), Jobs: 1, Runs: 100})
+	res, err := a.Scan(a.ctx, store.ScanQuery{Shards: a.shards, Before: time.Now().Add(time.Hour), Jobs: 1, Runs: 100})
 	must(a.T, err)
 	for _, r := range res.Runs {
 		ids = append(ids, r.ID)
@@ -231,7 +232,7 @@ func TestAnOpenTriggerKeepsNobodyWaiting(t *testing.T) {
 		must(t, x.Commit(t.Context()))
 		answers, err := s.Start(t.Context(), []xxljob.Start{a.startOf(xxljob.Run{ID: id, JobID: job.ID}, job.Version)})
 		must(t, err)
-		if answers[0].Status != xxljob.StartStale {
+		if answers[0].Status != store.StartStale {
 			t.Errorf("%s: the start of a run whose job was removed: status %d, want StartStale", level, answers[0].Status)
 		}
 	}

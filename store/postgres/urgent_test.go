@@ -21,6 +21,7 @@ import (
 	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/internal/urgent"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -54,12 +55,12 @@ func methodsOf(a *actor, run xxljob.Run, other xxljob.Job) map[string]asked {
 		},
 		"Changes": func(ctx context.Context) error { _, err := s.Changes(ctx, job, 10); return err },
 		"PutList": func(ctx context.Context) error {
-			_, err := s.PutList(ctx, xxljob.ListPut{JobList: xxljob.JobList{App: "app"}})
+			_, err := s.PutList(ctx, store.ListPut{JobList: store.JobList{App: "app"}})
 			return err
 		},
 		"Lists": func(ctx context.Context) error { _, err := s.Lists(ctx, "app", a.inc); return err },
 		"NameJobs": func(ctx context.Context) error {
-			_, err := s.NameJobs(ctx, xxljob.ListID{App: "app"}, []string{"k"})
+			_, err := s.NameJobs(ctx, store.ListID{App: "app"}, []string{"k"})
 			return err
 		},
 		"UnnameJob": func(ctx context.Context) error {
@@ -70,7 +71,7 @@ func methodsOf(a *actor, run xxljob.Run, other xxljob.Job) map[string]asked {
 			return err
 		},
 		"AddJobs": func(ctx context.Context) error {
-			_, err := s.AddJobs(ctx, xxljob.ListID{App: "app"}, []xxljob.Job{{App: "app", Key: "l"}}, nil)
+			_, err := s.AddJobs(ctx, store.ListID{App: "app"}, []xxljob.Job{{App: "app", Key: "l"}}, nil)
 			return err
 		},
 		"SaveGroup":   func(ctx context.Context) error { return s.SaveGroup(ctx, xxljob.Group{App: "x"}) },
@@ -94,22 +95,22 @@ func methodsOf(a *actor, run xxljob.Run, other xxljob.Job) map[string]asked {
 			return nil
 		},
 		"Scan": func(ctx context.Context) error {
-			_, err := s.Scan(ctx, xxljob.ScanQuery{Shards: a.shards, Before: time.Now().Add(time.Hour), Jobs: 10, Runs: 10})
+			_, err := s.Scan(ctx, store.ScanQuery{Shards: a.shards, Before: time.Now().Add(time.Hour), Jobs: 10, Runs: 10})
 			return err
 		},
 		"Planned": func(ctx context.Context) error {
-			_, err := s.Planned(ctx, xxljob.PlannedQuery{Shards: a.shards, Before: time.Now(), Limit: 1})
+			_, err := s.Planned(ctx, store.PlannedQuery{Shards: a.shards, Before: time.Now(), Limit: 1})
 			return err
 		},
 		"Claim": func(ctx context.Context) error { _, err := s.Claim(ctx, []xxljob.Plan{plan}); return err },
 		"Sweep": func(ctx context.Context) error { return s.Sweep(ctx, a.shards) },
 		"Start": func(ctx context.Context) error { _, err := s.Start(ctx, []xxljob.Start{start}); return err },
 		"Readdress": func(ctx context.Context) error {
-			_, err := s.Readdress(ctx, xxljob.Readdress{RunID: run.ID, Address: "http://b"})
+			_, err := s.Readdress(ctx, store.Readdress{RunID: run.ID, Address: "http://b"})
 			return err
 		},
 		"Dispatched": func(ctx context.Context) error {
-			_, err := s.Dispatched(ctx, []xxljob.Dispatch{{RunID: run.ID}})
+			_, err := s.Dispatched(ctx, []store.Dispatch{{RunID: run.ID}})
 			return err
 		},
 		"StartedBy": func(ctx context.Context) error {
@@ -123,7 +124,7 @@ func methodsOf(a *actor, run xxljob.Run, other xxljob.Job) map[string]asked {
 			_, err := s.AskLog(ctx, xxljob.Ask{Incarnation: a.inc, Run: run, FromLine: 1})
 			return err
 		},
-		"AnswerLog":     func(ctx context.Context) error { return s.AnswerLog(ctx, 1, xxljob.Answer{}) },
+		"AnswerLog":     func(ctx context.Context) error { return s.AnswerLog(ctx, 1, store.Answer{}) },
 		"LogAnswer":     func(ctx context.Context) error { _, _, err := s.LogAnswer(ctx, 1); return err },
 		"Now":           func(ctx context.Context) error { _, err := s.Now(ctx); return err },
 		"Join":          func(ctx context.Context) error { _, err := s.Join(ctx, nodeOf("joins")); return err },

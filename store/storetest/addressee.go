@@ -4,13 +4,14 @@ import (
 	"fmt"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // A run is started only where there is a node to take it, or to be judged. These
 // are cases of Start; those of Readdress are in handover.go.
 
 // local sends a start to another node, be it there or not.
-func local(incarnation string) func(*xxljob.Start) { return to(xxljob.LocalAddress(incarnation)) }
+func local(incarnation string) func(*xxljob.Start) { return to(store.LocalAddress(incarnation)) }
 
 func startNoNode(e *env) {
 	o := e.owner("a")
@@ -21,7 +22,7 @@ func startNoNode(e *env) {
 	e.must(e.Bury(e.ctx, "judged", 1))
 	run := o.planned(e.newJob())
 	for _, inc := range []string{"never", "left", "buried", "judged", "B", "bb"} {
-		o.wantNoStart("a start at node "+inc, o.startOf(run, local(inc)), xxljob.StartNoNode)
+		o.wantNoStart("a start at node "+inc, o.startOf(run, local(inc)), store.StartNoNode)
 	}
 	for _, inc := range []string{"b", "left", "buried", "judged"} {
 		e.mustBeat(inc)
@@ -35,10 +36,10 @@ func startNoNodeTarget(e *env) {
 	e.must(e.Leave(e.ctx, "left"))
 	run := o.planned(e.newJob())
 	for i := range 4 {
-		targets := []string{o.addr(), xxljob.LocalAddress("b"), remote, xxljob.LocalAddress("b")}
-		targets[i] = xxljob.LocalAddress("left")
+		targets := []string{o.addr(), store.LocalAddress("b"), remote, store.LocalAddress("b")}
+		targets[i] = store.LocalAddress("left")
 		o.wantNoStart(fmt.Sprintf("a broadcast whose part %d has no node", i),
-			o.startOf(run, to(targets[0]), func(s *xxljob.Start) { s.Targets = targets }), xxljob.StartNoNode)
+			o.startOf(run, to(targets[0]), func(s *xxljob.Start) { s.Targets = targets }), store.StartNoNode)
 	}
 	o.started(run)
 }
@@ -67,15 +68,15 @@ func startStatusOrder(e *env) {
 	stale := func(s *xxljob.Start) { s.JobVersion += 7 }
 	fenced := func(s *xxljob.Start) { s.Epoch-- }
 	never := func(s *xxljob.Start) { s.RunID += 1_000_000 }
-	o.wantNoStart("fenced, of a run that never was", o.startOf(gone, local("b"), serial, stale, never, fenced), xxljob.StartFenced)
-	o.wantNoStart("fenced, of an ended run", o.startOf(gone, local("b"), serial, stale, fenced), xxljob.StartFenced)
-	o.wantNoStart("fenced, of a planned run", o.startOf(runs[2], local("b"), serial, stale, fenced), xxljob.StartFenced)
-	o.wantNoStart("gone", o.startOf(gone, local("b"), serial, stale), xxljob.StartGone)
-	o.wantNoStart("stale", o.startOf(runs[2], local("b"), serial, stale), xxljob.StartStale)
-	o.wantNoStart("no node", o.startOf(runs[2], local("b"), serial), xxljob.StartNoNode)
+	o.wantNoStart("fenced, of a run that never was", o.startOf(gone, local("b"), serial, stale, never, fenced), store.StartFenced)
+	o.wantNoStart("fenced, of an ended run", o.startOf(gone, local("b"), serial, stale, fenced), store.StartFenced)
+	o.wantNoStart("fenced, of a planned run", o.startOf(runs[2], local("b"), serial, stale, fenced), store.StartFenced)
+	o.wantNoStart("gone", o.startOf(gone, local("b"), serial, stale), store.StartGone)
+	o.wantNoStart("stale", o.startOf(runs[2], local("b"), serial, stale), store.StartStale)
+	o.wantNoStart("no node", o.startOf(runs[2], local("b"), serial), store.StartNoNode)
 	e.mustBeat("b")
-	o.wantNoStart("stale, where the node is there", o.startOf(runs[2], local("b"), serial, stale), xxljob.StartStale)
-	o.wantNoStart("busy", o.startOf(runs[2], local("b"), serial), xxljob.StartBusy)
+	o.wantNoStart("stale, where the node is there", o.startOf(runs[2], local("b"), serial, stale), store.StartStale)
+	o.wantNoStart("busy", o.startOf(runs[2], local("b"), serial), store.StartBusy)
 	o.started(runs[2], local("b"))
 }
 
@@ -84,14 +85,14 @@ func startBusyTarget(e *env) {
 	e.there("b", "c")
 	runs := o.claim(o.plan(e.newJob(), e.at(0), e.at(1), e.at(2)))
 	wide := func(s *xxljob.Start) {
-		s.Serial, s.Targets = true, []string{s.Address, remote, xxljob.LocalAddress("b")}
+		s.Serial, s.Targets = true, []string{s.Address, remote, store.LocalAddress("b")}
 	}
 	first := o.started(runs[0], local("b"))
-	o.wantNoStart("a broadcast with a busy target", o.startOf(runs[1], wide), xxljob.StartBusy)
+	o.wantNoStart("a broadcast with a busy target", o.startOf(runs[1], wide), store.StartBusy)
 	e.mustFinish(success(first))
 	o.started(runs[1], wide)
 	for _, inc := range []string{"a", "b"} {
-		o.wantNoStart("a run where a part of a broadcast is, at "+inc, o.startOf(runs[2], serial, local(inc)), xxljob.StartBusy)
+		o.wantNoStart("a run where a part of a broadcast is, at "+inc, o.startOf(runs[2], serial, local(inc)), store.StartBusy)
 	}
-	o.started(runs[2], serial, to(remote), func(s *xxljob.Start) { s.Targets = []string{remote, xxljob.LocalAddress("c")} })
+	o.started(runs[2], serial, to(remote), func(s *xxljob.Start) { s.Targets = []string{remote, store.LocalAddress("c")} })
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // addresseeMutants break rules about the node that a run is sent to.
@@ -14,7 +15,7 @@ func addresseeMutants() []mutant {
 			return &broken{Store: s, start: func(ctx context.Context, x xxljob.Start) xxljob.Start { change(ctx, s, &x); return x }}
 		}
 	}
-	readdress := func(change func(ctx context.Context, s xxljob.Store, r *xxljob.Readdress, run xxljob.Run) (ok, decided bool)) func(xxljob.Store) xxljob.Store {
+	readdress := func(change func(ctx context.Context, s xxljob.Store, r *store.Readdress, run xxljob.Run) (ok, decided bool)) func(xxljob.Store) xxljob.Store {
 		return func(s xxljob.Store) xxljob.Store { return otherReaddress{s, change} }
 	}
 	return []mutant{
@@ -32,22 +33,22 @@ func addresseeMutants() []mutant {
 		{"StartAsksForTheOwnersNode", answer(func(ctx context.Context, s xxljob.Store, x xxljob.Start, a xxljob.Started) xxljob.Started {
 			v, _ := s.Beat(ctx, "observer", nil)
 			if slices.ContainsFunc(v.Nodes, func(n xxljob.Node) bool { return n.Incarnation == x.Owner && n.Left }) {
-				return xxljob.Started{Status: xxljob.StartNoNode}
+				return xxljob.Started{Status: store.StartNoNode}
 			}
 			return a
 		}), []string{"Start/OfTheOwnersOwnNodeNothingIsAsked"}},
 		{"StartIsGoneBeforeFenced", answer(func(ctx context.Context, s xxljob.Store, x xxljob.Start, a xxljob.Started) xxljob.Started {
 			run, _ := s.Run(ctx, x.RunID)
-			if a.Status == xxljob.StartFenced && run.State.Ended() {
-				a.Status = xxljob.StartGone
+			if a.Status == store.StartFenced && run.State.Ended() {
+				a.Status = store.StartGone
 			}
 			return a
 		}), []string{"Start/FirstOfSeveralStatuses"}},
 		{"StartIsBusyBeforeAll", answer(func(ctx context.Context, s xxljob.Store, x xxljob.Start, a xxljob.Started) xxljob.Started {
 			runs, _ := s.Runs(ctx, xxljob.RunFilter{JobID: x.JobID, States: []xxljob.State{xxljob.StateStarted}})
 			at := func(r xxljob.Run) bool { return r.ID != x.RunID && r.Address == x.Address }
-			if a.Status != xxljob.StartOK && x.Serial && slices.ContainsFunc(runs, at) {
-				a.Status = xxljob.StartBusy
+			if a.Status != store.StartOK && x.Serial && slices.ContainsFunc(runs, at) {
+				a.Status = store.StartBusy
 			}
 			return a
 		}), []string{"Start/FirstOfSeveralStatuses"}},
@@ -55,20 +56,20 @@ func addresseeMutants() []mutant {
 			[]string{"Start/BusyAtATarget"}},
 		{"BuryIgnoresRuns", func(s xxljob.Store) xxljob.Store { return forgetsRuns{s} },
 			[]string{"Race/StartAgainstBurial", "Race/ReaddressAgainstBurial", "Node/BuryKeepsANodeWithRuns"}},
-		{"ReaddressNeedsAnUntakenRun", readdress(func(_ context.Context, _ xxljob.Store, _ *xxljob.Readdress, run xxljob.Run) (ok, decided bool) {
+		{"ReaddressNeedsAnUntakenRun", readdress(func(_ context.Context, _ xxljob.Store, _ *store.Readdress, run xxljob.Run) (ok, decided bool) {
 			return false, !run.Taken.IsZero()
 		}), []string{"HandOver/ReaddressMovesARunOfTheOwnersOwn"}},
-		{"ReaddressOfAnyTakenRun", readdress(func(_ context.Context, _ xxljob.Store, r *xxljob.Readdress, run xxljob.Run) (ok, decided bool) {
+		{"ReaddressOfAnyTakenRun", readdress(func(_ context.Context, _ xxljob.Store, r *store.Readdress, run xxljob.Run) (ok, decided bool) {
 			ok = !run.Taken.IsZero() && run.Owner == r.Owner && run.Token == r.Token
 			return ok, ok
 		}), []string{"HandOver/ReaddressMismatchChangesNothing"}},
-		{"ReaddressAsksForNoNode", readdress(func(ctx context.Context, s xxljob.Store, r *xxljob.Readdress, _ xxljob.Run) (ok, decided bool) {
+		{"ReaddressAsksForNoNode", readdress(func(ctx context.Context, s xxljob.Store, r *store.Readdress, _ xxljob.Run) (ok, decided bool) {
 			revive(ctx, s, r.Address)
 			return false, false
 		}), []string{"HandOver/ReaddressNeedsTheAddressee"}},
-		{"ReaddressIsTheTaking", readdress(func(ctx context.Context, s xxljob.Store, r *xxljob.Readdress, run xxljob.Run) (ok, decided bool) {
+		{"ReaddressIsTheTaking", readdress(func(ctx context.Context, s xxljob.Store, r *store.Readdress, run xxljob.Run) (ok, decided bool) {
 			ok, _ = s.Readdress(ctx, *r)
-			if inc, attached := xxljob.LocalIncarnation(r.Address); ok && attached && !run.Taken.IsZero() {
+			if inc, attached := store.LocalIncarnation(r.Address); ok && attached && !run.Taken.IsZero() {
 				_, _ = s.Take(ctx, inc, []int64{r.RunID})
 			}
 			return ok, true
@@ -79,7 +80,7 @@ func addresseeMutants() []mutant {
 // revive brings the nodes of attached addresses back.
 func revive(ctx context.Context, s xxljob.Store, addresses ...string) {
 	for _, a := range addresses {
-		if inc, attached := xxljob.LocalIncarnation(a); attached {
+		if inc, attached := store.LocalIncarnation(a); attached {
 			_, _ = s.Beat(ctx, inc, nil)
 		}
 	}
@@ -94,7 +95,7 @@ func (r rowsOnly) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.St
 		return nil, err
 	}
 	for _, x := range starts {
-		if inc, attached := xxljob.LocalIncarnation(x.Address); attached && hasNode(v, inc) {
+		if inc, attached := store.LocalIncarnation(x.Address); attached && hasNode(v, inc) {
 			revive(ctx, r.Store, x.Address)
 		}
 	}
@@ -111,7 +112,7 @@ func (b beforehand) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.
 		return nil, err
 	}
 	far := func(address string) string {
-		inc, attached := xxljob.LocalIncarnation(address)
+		inc, attached := store.LocalIncarnation(address)
 		open := func(n xxljob.Node) bool { return n.Incarnation == inc && !n.Left }
 		if attached && slices.ContainsFunc(v.Nodes, open) {
 			return "http://" + inc
@@ -150,7 +151,7 @@ func (m answers) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Sta
 // forgetsRuns does not show a node that is buried with unended runs.
 type forgetsRuns struct{ xxljob.Store }
 
-func (f forgetsRuns) Beat(ctx context.Context, incarnation string, attached []xxljob.Attachment) (xxljob.View, error) {
+func (f forgetsRuns) Beat(ctx context.Context, incarnation string, attached []store.Attachment) (xxljob.View, error) {
 	v, err := f.Store.Beat(ctx, incarnation, attached)
 	v.Nodes = slices.DeleteFunc(v.Nodes, func(n xxljob.Node) bool { return n.Left })
 	return v, err
@@ -159,10 +160,10 @@ func (f forgetsRuns) Beat(ctx context.Context, incarnation string, attached []xx
 // otherReaddress decides about a Readdress before the store does.
 type otherReaddress struct {
 	xxljob.Store
-	change func(ctx context.Context, s xxljob.Store, r *xxljob.Readdress, run xxljob.Run) (ok, decided bool)
+	change func(ctx context.Context, s xxljob.Store, r *store.Readdress, run xxljob.Run) (ok, decided bool)
 }
 
-func (o otherReaddress) Readdress(ctx context.Context, r xxljob.Readdress) (bool, error) {
+func (o otherReaddress) Readdress(ctx context.Context, r store.Readdress) (bool, error) {
 	run, err := o.Run(ctx, r.RunID)
 	if err != nil {
 		return false, nil

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // The boot id of the process that a run was started for. These are cases of
@@ -27,7 +28,7 @@ func startBoots(e *env) {
 		e.Fatalf("%d answers for %d starts", len(answers), len(starts))
 	}
 	for i, a := range answers {
-		want(e, "status and boot id", []any{a.Status, a.Run.BootID}, []any{xxljob.StartOK, boots[i]})
+		want(e, "status and boot id", []any{a.Status, a.Run.BootID}, []any{store.StartOK, boots[i]})
 		e.wantRun("started run", a.Run)
 	}
 	end := o.tryStart(o.startOf(o.planned(e.newJob()), refused, forBoot("one")))
@@ -51,7 +52,7 @@ func startBroadcastBoots(e *env) {
 		"the same of three": {"one", []string{"one", "one", "", "one"}, []string{"one", "one", "", "one"}},
 	} {
 		a := o.tryStart(o.startOf(o.planned(e.newJob()), to(remote), forBoot(c.first), func(s *xxljob.Start) { s.Targets, s.TargetBoots = targets, c.boots }))
-		want(e, name+": status", a.Status, xxljob.StartOK)
+		want(e, name+": status", a.Status, store.StartOK)
 		var got []string
 		for _, part := range append([]xxljob.Run{a.Run}, a.Siblings...) {
 			got = append(got, part.BootID)

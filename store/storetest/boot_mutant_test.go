@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // bootMutants break rules about the boot id of the process that a run was started
@@ -32,13 +33,13 @@ func bootMutants() []mutant {
 			}
 		}), []string{"Start/BroadcastStoresTheBootIDOfEachTarget"}},
 		{"ReaddressKeepsTheBootID", func(s xxljob.Store) xxljob.Store {
-			return otherReaddress{s, func(_ context.Context, _ xxljob.Store, r *xxljob.Readdress, run xxljob.Run) (ok, decided bool) {
+			return otherReaddress{s, func(_ context.Context, _ xxljob.Store, r *store.Readdress, run xxljob.Run) (ok, decided bool) {
 				r.BootID = run.BootID
 				return false, false
 			}}
 		}, []string{"HandOver/ReaddressReplacesTheBootID"}},
 		{"ReaddressForgetsTheBootID", func(s xxljob.Store) xxljob.Store {
-			return otherReaddress{s, func(_ context.Context, _ xxljob.Store, r *xxljob.Readdress, _ xxljob.Run) (ok, decided bool) {
+			return otherReaddress{s, func(_ context.Context, _ xxljob.Store, r *store.Readdress, _ xxljob.Run) (ok, decided bool) {
 				r.BootID = ""
 				return false, false
 			}}
@@ -103,7 +104,7 @@ func conclusionMutants() []mutant {
 		{"OwnersAreAnybody", result(func(r *xxljob.Result, run xxljob.Run) { r.Owner = run.Owner }), []string{fence, of}},
 		{"OwnersAreAddressees", result(func(r *xxljob.Result, _ xxljob.Run) { r.Incarnation, r.Owner = r.Owner, "" }), []string{fence, of}},
 		{"AddresseesAreOwners", result(func(r *xxljob.Result, run xxljob.Run) {
-			if inc, attached := xxljob.LocalIncarnation(run.Address); attached && inc == r.Owner {
+			if inc, attached := store.LocalIncarnation(run.Address); attached && inc == r.Owner {
 				r.Owner = run.Owner
 			}
 		}), []string{fence}},
@@ -113,7 +114,7 @@ func conclusionMutants() []mutant {
 			}
 		}), []string{fence}},
 		{"OwnersKnowNothingOfTheirOwnExecutors", result(func(r *xxljob.Result, run xxljob.Run) {
-			if run.Address == xxljob.LocalAddress(run.Owner) {
+			if run.Address == store.LocalAddress(run.Owner) {
 				r.Token++
 			}
 		}), []string{fence}},

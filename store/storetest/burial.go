@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // Two more races. A run that is addressed to a node whose row is gone would be
@@ -21,7 +22,7 @@ func (o *owner) raceBurial(round int, run xxljob.Run, send func(address string) 
 	o.there(inc)
 	sent := false
 	o.race(
-		func() { sent = send(xxljob.LocalAddress(inc)) },
+		func() { sent = send(store.LocalAddress(inc)) },
 		func() {
 			o.must(o.Leave(o.ctx, inc))
 			o.must(o.Bury(o.ctx, inc, 1))
@@ -37,7 +38,7 @@ func (o *owner) raceBurial(round int, run xxljob.Run, send func(address string) 
 			o.mustSettle(o.verdict(part, xxljob.StateLost))
 		}
 	default:
-		o.check(got.Address != xxljob.LocalAddress(inc), "run %d, which was not sent, is at %s", run.ID, got.Address)
+		o.check(got.Address != store.LocalAddress(inc), "run %d, which was not sent, is at %s", run.ID, got.Address)
 	}
 	o.must(o.Bury(o.ctx, inc, 1))
 	o.check(o.node(o.mustBeat(observer), inc) == nil, "%s is kept without a run", inc)
@@ -54,9 +55,9 @@ func raceStartBurial(e *env) {
 				s.Address, s.Targets = remote, []string{remote, address}
 			}
 			a := o.tryStart(s)
-			e.check(a.Status == xxljob.StartOK || a.Status == xxljob.StartNoNode || a.Status == xxljob.StartLocked,
+			e.check(a.Status == store.StartOK || a.Status == store.StartNoNode || a.Status == store.StartLocked,
 				"status %d of a start at a node that ends", a.Status)
-			return a.Status == xxljob.StartOK
+			return a.Status == store.StartOK
 		})
 	}
 }

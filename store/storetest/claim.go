@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 func claimCases() []testCase {
@@ -233,7 +234,7 @@ func claimStop(e *env) {
 	e.wantRun("a run planned before the stop", run)
 	change := e.mustChanges(job.ID)[0]
 	want(e, "verb and version of the change", []any{change.Verb, change.Version}, []any{"stop", int64(2)})
-	want(e, "status of its start", o.tryStart(o.startOf(run)).Status, xxljob.StartStale)
+	want(e, "status of its start", o.tryStart(o.startOf(run)).Status, store.StartStale)
 }
 
 func claimMillisecond(e *env) {

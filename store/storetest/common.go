@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // The rules that hold for every method. That an ended ctx changes nothing is
@@ -152,7 +153,7 @@ func copyGroups(e *env) {
 }
 
 func copyNodes(e *env) {
-	given := []xxljob.Attachment{{App: "app", Handlers: []string{"h"}}}
+	given := []store.Attachment{{App: "app", Handlers: []string{"h"}}}
 	keep := fmt.Sprint(given)
 	v, err := e.Join(e.ctx, xxljob.Node{ID: "n", Incarnation: "a", Attached: given})
 	e.must(err)
@@ -162,7 +163,7 @@ func copyNodes(e *env) {
 	v = e.mustBeat(observer)
 	want(e, "executors as another sees them", fmt.Sprint(e.mustNode(v, "a").Attached), keep)
 	want(e, "owner of a shard", v.Shards[0].Owner, "")
-	given = []xxljob.Attachment{{App: "app", Handlers: []string{"h"}}}
+	given = []store.Attachment{{App: "app", Handlers: []string{"h"}}}
 	_, err = e.Beat(e.ctx, "a", given)
 	e.must(err)
 	given[0].Handlers[0] = "spoilt"
@@ -265,7 +266,7 @@ func concurrentUse(e *env) {
 				run = o.started(run)
 				o.mustScan(o.scan(e.at(0)))
 				e.mustRuns(xxljob.RunFilter{JobID: job.ID})
-				e.mustAnswer(e.mustAsk("a", run, 1).ID, xxljob.Answer{})
+				e.mustAnswer(e.mustAsk("a", run, 1).ID, store.Answer{})
 				e.mustInbox("a")
 				e.mustBeat("a")
 				e.put(registered("app", remote), registered(job.Name, remote))

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 func editCases() []testCase {
@@ -148,7 +149,7 @@ func editKeepsPlanned(e *env) {
 	want(e, "Last", after.Last, before.Last)
 	e.wantRun("a planned run after an edit", run)
 	e.wantRun("a manual run after an edit", manual)
-	want(e, "status of its start", o.tryStart(o.startOf(run)).Status, xxljob.StartOK)
+	want(e, "status of its start", o.tryStart(o.startOf(run)).Status, store.StartOK)
 }
 
 func replanCancels(e *env) {
@@ -233,7 +234,7 @@ func replanRefusedInstant(e *env) {
 	run := o.planned(e.mustJob(job.ID))
 	s := o.startOf(run, refused)
 	s.JobVersion--
-	o.wantNoStart("a refusal of an old version", s, xxljob.StartStale)
+	o.wantNoStart("a refusal of an old version", s, store.StartStale)
 	want(e, "latest started instant after a refusal without effect", e.toldByReplan(job.ID), e.at(30))
 	o.started(o.planned(e.mustJob(job.ID)), refused)
 	want(e, "latest started instant after a refusal", e.toldByReplan(job.ID), e.at(60))

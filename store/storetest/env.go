@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // env is what a case works with: the store under test, and words for the
@@ -228,7 +229,7 @@ func (e *env) mustChanges(job int64) []xxljob.Change {
 func (e *env) mustFinish(results ...xxljob.Result) []xxljob.Run {
 	e.Helper()
 	runs, err := e.Finish(e.ctx, results)
-	for errors.Is(err, xxljob.ErrLocked) {
+	for errors.Is(err, store.ErrLocked) {
 		var more []xxljob.Run
 		more, err = e.Finish(e.ctx, results)
 		runs = append(runs, more...)
@@ -252,10 +253,10 @@ func (e *env) mustSettle(verdicts ...xxljob.Verdict) []xxljob.Run {
 }
 
 // mustDispatched tries again what others had locked, as a scheduler does.
-func (e *env) mustDispatched(accepted ...xxljob.Dispatch) []xxljob.Run {
+func (e *env) mustDispatched(accepted ...store.Dispatch) []xxljob.Run {
 	e.Helper()
 	runs, err := e.Dispatched(e.ctx, accepted)
-	for errors.Is(err, xxljob.ErrLocked) {
+	for errors.Is(err, store.ErrLocked) {
 		var more []xxljob.Run
 		more, err = e.Dispatched(e.ctx, accepted)
 		runs = append(runs, more...)
@@ -280,7 +281,7 @@ func (e *env) mustInbox(incarnation string) xxljob.Inbox {
 
 func (e *env) mustBeat(incarnation string) xxljob.View {
 	e.Helper()
-	v, err := e.Beat(e.ctx, incarnation, []xxljob.Attachment{})
+	v, err := e.Beat(e.ctx, incarnation, []store.Attachment{})
 	e.must(err)
 	return v
 }
@@ -314,7 +315,7 @@ func (e *env) there(incarnations ...string) {
 func (e *env) over(incarnation string) func(*xxljob.Start) {
 	e.Helper()
 	e.there(incarnation)
-	return to(xxljob.LocalAddress(incarnation))
+	return to(store.LocalAddress(incarnation))
 }
 
 // ids returns the ids of runs in their order.

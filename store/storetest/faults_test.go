@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/storetest"
 )
 
@@ -17,7 +18,7 @@ type counting struct {
 	sweeps int
 }
 
-func (c *counting) Sweep(context.Context, []xxljob.Shard) error { c.sweeps++; return nil }
+func (c *counting) Sweep(context.Context, []store.Shard) error { c.sweeps++; return nil }
 
 func TestFaultsCounted(t *testing.T) {
 	s := &counting{}
@@ -149,7 +150,7 @@ type pausing struct {
 	faults *storetest.Faults
 }
 
-func (p *pausing) Sweep(ctx context.Context, shards []xxljob.Shard) error {
+func (p *pausing) Sweep(ctx context.Context, shards []store.Shard) error {
 	p.faults.Pause(true)
 	return p.counting.Sweep(ctx, shards)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // methods returns the names of the methods of a store that can fail.
@@ -63,17 +64,17 @@ func (f *Faults) Changes(ctx context.Context, jobID int64, limit int) ([]xxljob.
 }
 
 // PutList passes the call on, under the faults.
-func (f *Faults) PutList(ctx context.Context, put xxljob.ListPut) (xxljob.ListHead, error) {
-	return call(f, ctx, "PutList", func() (xxljob.ListHead, error) { return f.store.PutList(ctx, put) })
+func (f *Faults) PutList(ctx context.Context, put store.ListPut) (store.ListHead, error) {
+	return call(f, ctx, "PutList", func() (store.ListHead, error) { return f.store.PutList(ctx, put) })
 }
 
 // Lists passes the call on, under the faults.
-func (f *Faults) Lists(ctx context.Context, app, incarnation string) (xxljob.ListView, error) {
-	return call(f, ctx, "Lists", func() (xxljob.ListView, error) { return f.store.Lists(ctx, app, incarnation) })
+func (f *Faults) Lists(ctx context.Context, app, incarnation string) (store.ListView, error) {
+	return call(f, ctx, "Lists", func() (store.ListView, error) { return f.store.Lists(ctx, app, incarnation) })
 }
 
 // NameJobs passes the call on, under the faults.
-func (f *Faults) NameJobs(ctx context.Context, list xxljob.ListID, keys []string) ([]xxljob.Job, error) {
+func (f *Faults) NameJobs(ctx context.Context, list store.ListID, keys []string) ([]xxljob.Job, error) {
 	return call(f, ctx, "NameJobs", func() ([]xxljob.Job, error) { return f.store.NameJobs(ctx, list, keys) })
 }
 
@@ -83,7 +84,7 @@ func (f *Faults) UnnameJob(ctx context.Context, app, key string) (xxljob.Job, er
 }
 
 // AddJobs passes the call on, under the faults.
-func (f *Faults) AddJobs(ctx context.Context, list xxljob.ListID, jobs []xxljob.Job, first xxljob.FirstInstant) ([]xxljob.Job, error) {
+func (f *Faults) AddJobs(ctx context.Context, list store.ListID, jobs []xxljob.Job, first xxljob.FirstInstant) ([]xxljob.Job, error) {
 	return call(f, ctx, "AddJobs", func() ([]xxljob.Job, error) { return f.store.AddJobs(ctx, list, jobs, first) })
 }
 
@@ -148,12 +149,12 @@ func (f *Faults) SetShards(ctx context.Context, n int) error {
 }
 
 // Scan passes the call on, under the faults.
-func (f *Faults) Scan(ctx context.Context, q xxljob.ScanQuery) (xxljob.ScanResult, error) {
+func (f *Faults) Scan(ctx context.Context, q store.ScanQuery) (xxljob.ScanResult, error) {
 	return call(f, ctx, "Scan", func() (xxljob.ScanResult, error) { return f.store.Scan(ctx, q) })
 }
 
 // Planned passes the call on, under the faults.
-func (f *Faults) Planned(ctx context.Context, q xxljob.PlannedQuery) ([]xxljob.Run, error) {
+func (f *Faults) Planned(ctx context.Context, q store.PlannedQuery) ([]xxljob.Run, error) {
 	return call(f, ctx, "Planned", func() ([]xxljob.Run, error) { return f.store.Planned(ctx, q) })
 }
 
@@ -163,7 +164,7 @@ func (f *Faults) Claim(ctx context.Context, plans []xxljob.Plan) ([]xxljob.Run, 
 }
 
 // Sweep passes the call on, under the faults.
-func (f *Faults) Sweep(ctx context.Context, shards []xxljob.Shard) error {
+func (f *Faults) Sweep(ctx context.Context, shards []store.Shard) error {
 	return only(f, ctx, "Sweep", func() error { return f.store.Sweep(ctx, shards) })
 }
 
@@ -173,17 +174,17 @@ func (f *Faults) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Sta
 }
 
 // Readdress passes the call on, under the faults.
-func (f *Faults) Readdress(ctx context.Context, r xxljob.Readdress) (bool, error) {
+func (f *Faults) Readdress(ctx context.Context, r store.Readdress) (bool, error) {
 	return call(f, ctx, "Readdress", func() (bool, error) { return f.store.Readdress(ctx, r) })
 }
 
 // Dispatched passes the call on, under the faults.
-func (f *Faults) Dispatched(ctx context.Context, accepted []xxljob.Dispatch) ([]xxljob.Run, error) {
-	return batch(f, ctx, "Dispatched", accepted, func(part []xxljob.Dispatch) ([]xxljob.Run, error) { return f.store.Dispatched(ctx, part) })
+func (f *Faults) Dispatched(ctx context.Context, accepted []store.Dispatch) ([]xxljob.Run, error) {
+	return batch(f, ctx, "Dispatched", accepted, func(part []store.Dispatch) ([]xxljob.Run, error) { return f.store.Dispatched(ctx, part) })
 }
 
 // StartedBy passes the call on, under the faults.
-func (f *Faults) StartedBy(ctx context.Context, shards []xxljob.Shard, incarnations []string, after int64, limit int) ([]xxljob.Run, error) {
+func (f *Faults) StartedBy(ctx context.Context, shards []store.Shard, incarnations []string, after int64, limit int) ([]xxljob.Run, error) {
 	return call(f, ctx, "StartedBy", func() ([]xxljob.Run, error) { return f.store.StartedBy(ctx, shards, incarnations, after, limit) })
 }
 
@@ -213,13 +214,13 @@ func (f *Faults) AskLog(ctx context.Context, ask xxljob.Ask) (xxljob.Ask, error)
 }
 
 // AnswerLog passes the call on, under the faults.
-func (f *Faults) AnswerLog(ctx context.Context, id int64, answer xxljob.Answer) error {
+func (f *Faults) AnswerLog(ctx context.Context, id int64, answer store.Answer) error {
 	return only(f, ctx, "AnswerLog", func() error { return f.store.AnswerLog(ctx, id, answer) })
 }
 
 // LogAnswer passes the call on, under the faults.
-func (f *Faults) LogAnswer(ctx context.Context, id int64) (answer xxljob.Answer, answered bool, err error) {
-	answer, err = call(f, ctx, "LogAnswer", func() (a xxljob.Answer, err error) {
+func (f *Faults) LogAnswer(ctx context.Context, id int64) (answer store.Answer, answered bool, err error) {
+	answer, err = call(f, ctx, "LogAnswer", func() (a store.Answer, err error) {
 		a, answered, err = f.store.LogAnswer(ctx, id)
 		return a, err
 	})
@@ -232,7 +233,7 @@ func (f *Faults) Join(ctx context.Context, n xxljob.Node) (xxljob.View, error) {
 }
 
 // Beat passes the call on, under the faults.
-func (f *Faults) Beat(ctx context.Context, incarnation string, attached []xxljob.Attachment) (xxljob.View, error) {
+func (f *Faults) Beat(ctx context.Context, incarnation string, attached []store.Attachment) (xxljob.View, error) {
 	return call(f, ctx, "Beat", func() (xxljob.View, error) { return f.store.Beat(ctx, incarnation, attached) })
 }
 
@@ -252,12 +253,12 @@ func (f *Faults) Bury(ctx context.Context, incarnation string, beats int64) erro
 }
 
 // TakeShards passes the call on, under the faults.
-func (f *Faults) TakeShards(ctx context.Context, incarnation string, shards []xxljob.Shard) ([]xxljob.Shard, error) {
-	return call(f, ctx, "TakeShards", func() ([]xxljob.Shard, error) { return f.store.TakeShards(ctx, incarnation, shards) })
+func (f *Faults) TakeShards(ctx context.Context, incarnation string, shards []store.Shard) ([]store.Shard, error) {
+	return call(f, ctx, "TakeShards", func() ([]store.Shard, error) { return f.store.TakeShards(ctx, incarnation, shards) })
 }
 
 // ReleaseShards passes the call on, under the faults.
-func (f *Faults) ReleaseShards(ctx context.Context, incarnation string, shards []xxljob.Shard) error {
+func (f *Faults) ReleaseShards(ctx context.Context, incarnation string, shards []store.Shard) error {
 	return only(f, ctx, "ReleaseShards", func() error { return f.store.ReleaseShards(ctx, incarnation, shards) })
 }
 
@@ -293,7 +294,7 @@ func (f *Faults) ForgetAddresses(ctx context.Context, maxAge time.Duration) erro
 }
 
 // Watch passes the call on; no fault meets it.
-func (f *Faults) Watch(ctx context.Context, incarnation string) xxljob.Signals {
+func (f *Faults) Watch(ctx context.Context, incarnation string) store.Signals {
 	f.count("Watch")
 	return f.store.Watch(ctx, incarnation)
 }

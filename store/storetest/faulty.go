@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // faultCases drives each method through the wrapper: an ended ctx and an error
@@ -154,7 +155,7 @@ func batches() []batched {
 		}},
 		{"Dispatched", func(o *owner) (func(xxljob.Store) error, func() int) {
 			runs := three(func() xxljob.Run { return o.running(to(remote)) })
-			list := []xxljob.Dispatch{accepted(runs[0]), accepted(runs[1]), accepted(runs[2])}
+			list := []store.Dispatch{accepted(runs[0]), accepted(runs[1]), accepted(runs[2])}
 			return func(s xxljob.Store) error { _, err := s.Dispatched(o.ctx, list); return err }, state(o, runs, xxljob.StateDispatched)
 		}},
 		{"PutAddresses", func(o *owner) (func(xxljob.Store) error, func() int) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 func handOverCases() []testCase {
@@ -27,12 +28,12 @@ func handOverCases() []testCase {
 	}
 }
 
-func (o *owner) readdress(run xxljob.Run, addr string) xxljob.Readdress {
-	return xxljob.Readdress{RunID: run.ID, Shard: run.Shard, Epoch: o.epoch(run.Shard), Owner: run.Owner,
+func (o *owner) readdress(run xxljob.Run, addr string) store.Readdress {
+	return store.Readdress{RunID: run.ID, Shard: run.Shard, Epoch: o.epoch(run.Shard), Owner: run.Owner,
 		Token: run.Token, Address: addr, Msg: "moved"}
 }
 
-func (o *owner) tryReaddress(r xxljob.Readdress) bool {
+func (o *owner) tryReaddress(r store.Readdress) bool {
 	o.Helper()
 	ok, err := o.Readdress(o.ctx, r)
 	o.must(err)
@@ -43,7 +44,7 @@ func readdressMoves(e *env) {
 	o := e.owner("a")
 	run := o.running(o.over("b"), func(s *xxljob.Start) { s.Msg = "first" })
 	e.there("c")
-	for _, addr := range []string{xxljob.LocalAddress("c"), remote} {
+	for _, addr := range []string{store.LocalAddress("c"), remote} {
 		e.check(o.tryReaddress(o.readdress(run, addr)), "Readdress to %s: false, want true", addr)
 		got := e.mustRun(run.ID)
 		e.check(hasLine(got.TriggerMsg, "first") && hasLine(got.TriggerMsg, "moved"), "TriggerMsg %q: want both lines", got.TriggerMsg)
@@ -69,7 +70,7 @@ func readdressOwn(e *env) {
 func readdressTaken(e *env) {
 	o := e.owner("a")
 	e.there("b")
-	for _, addr := range []string{remote, xxljob.LocalAddress("b")} {
+	for _, addr := range []string{remote, store.LocalAddress("b")} {
 		run := o.running()
 		e.check(o.tryReaddress(o.readdress(run, addr)), "Readdress of a run at its owner's own to %s: false, want true", addr)
 		got := e.mustRun(run.ID)
@@ -115,7 +116,7 @@ func readdressNoNode(e *env) {
 	for name, run := range map[string]xxljob.Run{"handed over": o.handedOver(), "at its owner's own": o.running(), "remote": o.running(to(remote))} {
 		before := e.snapshot()
 		for _, inc := range []string{"never", "left", "buried", "B"} {
-			e.check(!o.tryReaddress(o.readdress(run, xxljob.LocalAddress(inc))), "Readdress of a run that is %s to node %s: true, want false", name, inc)
+			e.check(!o.tryReaddress(o.readdress(run, store.LocalAddress(inc))), "Readdress of a run that is %s to node %s: true, want false", name, inc)
 			want(e, "state after it", e.snapshot(), before)
 		}
 	}
@@ -125,7 +126,7 @@ func readdressNoNode(e *env) {
 	e.check(o.tryReaddress(o.readdress(run, o.addr())), "Readdress to the owner's own, whose node was given up: false, want true")
 	e.mustBeat("left")
 	run = o.handedOver()
-	e.check(o.tryReaddress(o.readdress(run, xxljob.LocalAddress("left"))), "Readdress to a node that is back: false, want true")
+	e.check(o.tryReaddress(o.readdress(run, store.LocalAddress("left"))), "Readdress to a node that is back: false, want true")
 }
 
 func readdressMismatch(e *env) {
@@ -137,20 +138,20 @@ func readdressMismatch(e *env) {
 	strange.Owner = "b"
 	gone := o.readdress(run, remote)
 	gone.RunID += 1_000_000
-	cases := map[string]xxljob.Readdress{
-		"another owner":                        func() xxljob.Readdress { r := o.readdress(run, remote); r.Owner = "b"; return r }(),
-		"another token":                        func() xxljob.Readdress { r := o.readdress(run, remote); r.Token++; return r }(),
-		"an old epoch":                         func() xxljob.Readdress { r := o.readdress(run, remote); r.Epoch--; return r }(),
+	cases := map[string]store.Readdress{
+		"another owner":                        func() store.Readdress { r := o.readdress(run, remote); r.Owner = "b"; return r }(),
+		"another token":                        func() store.Readdress { r := o.readdress(run, remote); r.Token++; return r }(),
+		"an old epoch":                         func() store.Readdress { r := o.readdress(run, remote); r.Epoch--; return r }(),
 		"a taken run":                          o.readdress(taken, remote),
 		"a taken run, back to its owner's own": o.readdress(taken, o.addr()),
 		"another owner, of a taken run":        strange,
-		"a dispatched run":                     o.readdress(o.dispatched(), xxljob.LocalAddress("b")),
+		"a dispatched run":                     o.readdress(o.dispatched(), store.LocalAddress("b")),
 		"a planned run":                        o.readdress(o.planned(e.newJob()), remote),
 		"no run":                               gone,
 	}
 	ended := o.running(to(remote))
 	e.mustFinish(overWire(ended.ID))
-	cases["an ended run"] = o.readdress(ended, xxljob.LocalAddress("b"))
+	cases["an ended run"] = o.readdress(ended, store.LocalAddress("b"))
 	before := e.snapshot()
 	for name, r := range cases {
 		e.check(!o.tryReaddress(r), "Readdress with %s: true, want false", name)
@@ -179,7 +180,7 @@ func dispatchedMarks(e *env) {
 // dispatchedOrder: the runs are of several shards, and given in no order of theirs.
 func dispatchedOrder(e *env) {
 	o := e.owner("a")
-	var list []xxljob.Dispatch
+	var list []store.Dispatch
 	var order []int64
 	for i := range 9 {
 		d := accepted(o.running(to(remote)))
@@ -197,7 +198,7 @@ func dispatchedOrder(e *env) {
 	got := e.mustDispatched(list...)
 	want(e, "runs that it changed", ids(got), order)
 	for _, run := range got {
-		i := slices.IndexFunc(list, func(d xxljob.Dispatch) bool { return d.RunID == run.ID })
+		i := slices.IndexFunc(list, func(d store.Dispatch) bool { return d.RunID == run.ID })
 		want(e, "message", run.TriggerMsg, list[i].Msg)
 		want(e, "state", run.State, xxljob.StateDispatched)
 		e.wantRun("a dispatched run", run)
@@ -220,7 +221,7 @@ func dispatchedOnce(e *env) {
 func dispatchedConcurrent(e *env) {
 	o := e.owner("a")
 	const callers = 6
-	var list []xxljob.Dispatch
+	var list []store.Dispatch
 	for range 20 {
 		list = append(list, accepted(o.running(to(remote))))
 	}
@@ -252,22 +253,22 @@ func dispatchedMismatch(e *env) {
 	lost := o.running(to(remote))
 	e.mustSettle(o.verdict(lost, xxljob.StateLost))
 	done, planned := o.dispatched(), o.planned(e.newJob())
-	bend := func(change func(d *xxljob.Dispatch)) xxljob.Dispatch { d := accepted(run); change(&d); return d }
+	bend := func(change func(d *store.Dispatch)) store.Dispatch { d := accepted(run); change(&d); return d }
 	cases := []struct {
 		name string
-		d    xxljob.Dispatch
+		d    store.Dispatch
 	}{
-		{"another owner", bend(func(d *xxljob.Dispatch) { d.Owner = "b" })},
-		{"no owner", bend(func(d *xxljob.Dispatch) { d.Owner = "" })},
-		{"another token", bend(func(d *xxljob.Dispatch) { d.Token++ })},
-		{"no run", bend(func(d *xxljob.Dispatch) { d.RunID = 1<<53 - 1 })},
+		{"another owner", bend(func(d *store.Dispatch) { d.Owner = "b" })},
+		{"no owner", bend(func(d *store.Dispatch) { d.Owner = "" })},
+		{"another token", bend(func(d *store.Dispatch) { d.Token++ })},
+		{"no run", bend(func(d *store.Dispatch) { d.RunID = 1<<53 - 1 })},
 		{"an ended run", accepted(ended)},
 		{"a lost run", accepted(lost)},
 		{"a dispatched run", accepted(done)},
 		{"a planned run", accepted(planned)},
 	}
 	before := e.snapshot()
-	var all []xxljob.Dispatch
+	var all []store.Dispatch
 	for _, c := range cases {
 		all = append(all, c.d)
 		want(e, "runs that Dispatched changed with "+c.name, len(e.mustDispatched(c.d)), 0)
@@ -292,7 +293,7 @@ func startedBy(e *env) {
 	one, two := o.shards[1:2], o.shards[2:3]
 	cases := []struct {
 		name   string
-		shards []xxljob.Shard
+		shards []store.Shard
 		by     []string
 		want   []int64
 	}{

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 func inboxCases() []testCase {
@@ -73,7 +74,7 @@ func inboxKills(e *env) {
 	want(e, "kills in the inbox of a starter at its own address", ids(e.mustInbox("a").Kills), []int64{own.ID})
 	e.mustFinish(success(e.mustRun(taken.ID)))
 	want(e, "kills after one has ended", ids(e.mustInbox("b").Kills), []int64{late.ID})
-	want(e, "moved", o.tryReaddress(o.readdress(own, xxljob.LocalAddress("b"))), true)
+	want(e, "moved", o.tryReaddress(o.readdress(own, store.LocalAddress("b"))), true)
 	want(e, "kills of a run that was moved away", len(e.mustInbox("a").Kills), 0)
 	want(e, "runs of the new addressee", ids(e.mustInbox("b").Runs), []int64{own.ID})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 func listCases() []testCase {
@@ -37,14 +38,14 @@ func listCases() []testCase {
 }
 
 // list is a list of the app under test, which prunes.
-func list(generation int64, keys ...string) xxljob.JobList {
-	return xxljob.JobList{App: "app", Generation: generation, Prune: true, Digest: fmt.Sprint(keys), Keys: keys}
+func list(generation int64, keys ...string) store.JobList {
+	return store.JobList{App: "app", Generation: generation, Prune: true, Digest: fmt.Sprint(keys), Keys: keys}
 }
 
 // putList puts a list of an incarnation, which is named as its node is.
-func (e *env) putList(incarnation string, l xxljob.JobList, how xxljob.ListApply, over ...xxljob.ListHead) xxljob.ListHead {
+func (e *env) putList(incarnation string, l store.JobList, how store.ListApply, over ...store.ListHead) store.ListHead {
 	e.Helper()
-	p := xxljob.ListPut{JobList: l, Incarnation: incarnation, Node: "node-" + incarnation, Apply: how}
+	p := store.ListPut{JobList: l, Incarnation: incarnation, Node: "node-" + incarnation, Apply: how}
 	if len(over) > 0 {
 		p.Over = over[0]
 	}
@@ -53,7 +54,7 @@ func (e *env) putList(incarnation string, l xxljob.JobList, how xxljob.ListApply
 	return head
 }
 
-func (e *env) mustLists(incarnation string) xxljob.ListView {
+func (e *env) mustLists(incarnation string) store.ListView {
 	e.Helper()
 	v, err := e.Lists(e.ctx, "app", incarnation)
 	e.must(err)
@@ -61,9 +62,9 @@ func (e *env) mustLists(incarnation string) xxljob.ListView {
 }
 
 // wantHead compares what is stored, by whatever call it came about.
-func (e *env) wantHead(what string, got xxljob.ListHead, l xxljob.JobList, incarnation string) {
+func (e *env) wantHead(what string, got store.ListHead, l store.JobList, incarnation string) {
 	e.Helper()
-	head := xxljob.ListHead{Generation: l.Generation, Digest: l.Digest, Node: "node-" + incarnation}
+	head := store.ListHead{Generation: l.Generation, Digest: l.Digest, Node: "node-" + incarnation}
 	want(e, what+": the head returned", got, head)
 	want(e, what+": the head stored", e.mustLists("nobody").Head, head)
 }
@@ -81,55 +82,55 @@ func (e *env) keyed(keys ...string) []xxljob.Job {
 // mustName names jobs by the head, which is of the generation.
 func (e *env) mustName(generation int64, keys ...string) []xxljob.Job {
 	e.Helper()
-	jobs, err := e.NameJobs(e.ctx, xxljob.ListID{App: "app", Generation: generation, Digest: e.mustLists("nobody").Head.Digest}, keys)
+	jobs, err := e.NameJobs(e.ctx, store.ListID{App: "app", Generation: generation, Digest: e.mustLists("nobody").Head.Digest}, keys)
 	e.must(err)
 	return jobs
 }
 
 func newerApplies(e *env) {
-	want(e, "head of an app without", e.putList("a", list(3, "x"), xxljob.ApplyNever), xxljob.ListHead{})
-	e.wantHead("the first", e.putList("a", list(3, "x"), xxljob.ApplyNewer), list(3, "x"), "a")
-	e.wantHead("a greater generation", e.putList("b", list(5, "x"), xxljob.ApplyNewer), list(5, "x"), "b")
-	e.wantHead("a lesser generation", e.putList("c", list(4, "y"), xxljob.ApplyNewer), list(5, "x"), "b")
-	e.wantHead("the same list by another", e.putList("c", list(5, "x"), xxljob.ApplyNewer), list(5, "x"), "b")
-	e.wantHead("another list of the generation", e.putList("c", list(5, "y"), xxljob.ApplyNewer), list(5, "y"), "c")
+	want(e, "head of an app without", e.putList("a", list(3, "x"), store.ApplyNever), store.ListHead{})
+	e.wantHead("the first", e.putList("a", list(3, "x"), store.ApplyNewer), list(3, "x"), "a")
+	e.wantHead("a greater generation", e.putList("b", list(5, "x"), store.ApplyNewer), list(5, "x"), "b")
+	e.wantHead("a lesser generation", e.putList("c", list(4, "y"), store.ApplyNewer), list(5, "x"), "b")
+	e.wantHead("the same list by another", e.putList("c", list(5, "x"), store.ApplyNewer), list(5, "x"), "b")
+	e.wantHead("another list of the generation", e.putList("c", list(5, "y"), store.ApplyNewer), list(5, "y"), "c")
 }
 
 func alwaysNever(e *env) {
-	e.putList("a", list(5, "x"), xxljob.ApplyNewer)
-	e.wantHead("never", e.putList("b", list(6, "y"), xxljob.ApplyNever), list(5, "x"), "a")
-	e.wantHead("always", e.putList("b", list(2, "y"), xxljob.ApplyAlways), list(2, "y"), "b")
+	e.putList("a", list(5, "x"), store.ApplyNewer)
+	e.wantHead("never", e.putList("b", list(6, "y"), store.ApplyNever), list(5, "x"), "a")
+	e.wantHead("always", e.putList("b", list(2, "y"), store.ApplyAlways), list(2, "y"), "b")
 }
 
 func insteadApplies(e *env) {
 	high, low := list(5, "x"), list(4, "y")
-	over := e.putList("a", high, xxljob.ApplyNewer)
+	over := e.putList("a", high, store.ApplyNewer)
 	e.there("a", "b", "c")
-	e.putList("a", high, xxljob.ApplyNever)
-	e.wantHead("while a node has the head's list", e.putList("b", low, xxljob.ApplyInstead, over), high, "a")
-	e.putList("c", list(9, "z"), xxljob.ApplyNever)
+	e.putList("a", high, store.ApplyNever)
+	e.wantHead("while a node has the head's list", e.putList("b", low, store.ApplyInstead, over), high, "a")
+	e.putList("c", list(9, "z"), store.ApplyNever)
 	e.must(e.Leave(e.ctx, "a"))
-	e.wantHead("while a node has a greater one", e.putList("b", low, xxljob.ApplyInstead, over), high, "a")
+	e.wantHead("while a node has a greater one", e.putList("b", low, store.ApplyInstead, over), high, "a")
 	e.must(e.Leave(e.ctx, "c"))
 	other := over
 	other.Digest = "of another"
-	e.wantHead("over another head", e.putList("b", low, xxljob.ApplyInstead, other), high, "a")
-	e.wantHead("when none has", e.putList("b", low, xxljob.ApplyInstead, over), low, "b")
+	e.wantHead("over another head", e.putList("b", low, store.ApplyInstead, other), high, "a")
+	e.wantHead("when none has", e.putList("b", low, store.ApplyInstead, over), low, "b")
 }
 
 func listOfNode(e *env) {
-	e.putList("a", list(1, "x"), xxljob.ApplyNewer)
+	e.putList("a", list(1, "x"), store.ApplyNewer)
 	want(e, "lists of a node that is not there", e.mustLists("a").Nodes, nil)
 	e.there("a", "b")
 	want(e, "lists of a node that came later", e.mustLists("a").Nodes, nil)
-	e.putList("a", list(1, "x"), xxljob.ApplyNever)
-	mine := xxljob.NodeList{Incarnation: "a", Node: "node-a", JobList: list(1, "x")}
+	e.putList("a", list(1, "x"), store.ApplyNever)
+	mine := store.NodeList{Incarnation: "a", Node: "node-a", JobList: list(1, "x")}
 	mine.Keys = nil
-	want(e, "lists", e.mustLists("b").Nodes, []xxljob.NodeList{mine})
+	want(e, "lists", e.mustLists("b").Nodes, []store.NodeList{mine})
 	e.must(e.Leave(e.ctx, "a"))
 	want(e, "lists of a node that has left", e.mustLists("b").Nodes, nil)
 	e.mustBeat("a")
-	want(e, "lists of a node that is back", e.mustLists("b").Nodes, []xxljob.NodeList{mine})
+	want(e, "lists of a node that is back", e.mustLists("b").Nodes, []store.NodeList{mine})
 	e.must(e.Bury(e.ctx, "a", 2))
 	e.mustBeat("a")
 	want(e, "lists of a node that was buried", e.mustLists("b").Nodes, nil)
@@ -138,16 +139,16 @@ func listOfNode(e *env) {
 func listReplaced(e *env) {
 	e.there("a")
 	e.keyed("x", "y")
-	e.putList("a", list(1, "x", "y"), xxljob.ApplyNewer)
+	e.putList("a", list(1, "x", "y"), store.ApplyNewer)
 	e.mustName(1, "x", "y")
 	second := list(2, "y")
 	second.Prune = false
-	e.putList("a", second, xxljob.ApplyNewer)
+	e.putList("a", second, store.ApplyNewer)
 	v := e.mustLists("a")
 	second.Keys = nil
-	want(e, "lists", v.Nodes, []xxljob.NodeList{{Incarnation: "a", Node: "node-a", JobList: second}})
+	want(e, "lists", v.Nodes, []store.NodeList{{Incarnation: "a", Node: "node-a", JobList: second}})
 	want(e, "surplus of a list that does not prune", v.Surplus, nil)
-	e.putList("a", list(2, "y"), xxljob.ApplyNewer)
+	e.putList("a", list(2, "y"), store.ApplyNewer)
 	x, err := e.JobByKey(e.ctx, "app", "x")
 	e.must(err)
 	want(e, "surplus", e.mustLists("a").Surplus, []int64{x.ID})
@@ -155,13 +156,13 @@ func listReplaced(e *env) {
 
 func listsOfApp(e *env) {
 	e.there("a", "b")
-	e.putList("b", list(1, "x"), xxljob.ApplyNewer)
+	e.putList("b", list(1, "x"), store.ApplyNewer)
 	other := list(7, "x")
 	other.App = "other"
-	e.putList("a", other, xxljob.ApplyNewer)
-	e.putList("a", list(1, "x"), xxljob.ApplyNewer)
+	e.putList("a", other, store.ApplyNewer)
+	e.putList("a", list(1, "x"), store.ApplyNewer)
 	v := e.mustLists("a")
-	want(e, "head", v.Head, xxljob.ListHead{Generation: 1, Digest: "[x]", Node: "node-b"})
+	want(e, "head", v.Head, store.ListHead{Generation: 1, Digest: "[x]", Node: "node-b"})
 	var of []string
 	for _, n := range v.Nodes {
 		of = append(of, n.App+"/"+n.Incarnation)
@@ -176,7 +177,7 @@ func namesJobs(e *env) {
 	jobs := e.keyed("x", "y", "z")
 	e.newJob(func(j *xxljob.Job) { j.App, j.Key = "other", "x" })
 	e.newJob(func(j *xxljob.Job) { j.Key = "" })
-	e.putList("a", list(1, "x", "y"), xxljob.ApplyNewer)
+	e.putList("a", list(1, "x", "y"), store.ApplyNewer)
 	before := e.snapshot()
 	named := e.mustName(1, "y", "absent", "x", "", "x")
 	two := slices.Clone(jobs[:2])
@@ -190,10 +191,10 @@ func namesSuperseded(e *env) {
 	e.there("a")
 	job := e.keyed("x")[0]
 	for _, generation := range []int64{0, 1} {
-		_, err := e.NameJobs(e.ctx, xxljob.ListID{App: "app", Generation: generation}, []string{"x"})
+		_, err := e.NameJobs(e.ctx, store.ListID{App: "app", Generation: generation}, []string{"x"})
 		e.wantErr("an app without a list", err, xxljob.ErrSuperseded)
 	}
-	e.putList("a", list(5, "y"), xxljob.ApplyNewer)
+	e.putList("a", list(5, "y"), store.ApplyNewer)
 	for _, generation := range []int64{4, 6} {
 		_, err := e.NameJobs(e.ctx, list(generation, "y").ID(), []string{"x"})
 		e.wantErr(fmt.Sprint("generation ", generation, " under 5"), err, xxljob.ErrSuperseded)
@@ -213,31 +214,31 @@ func sameGeneration(e *env) {
 	e.there("a")
 	job := e.keyed("x")[0]
 	former, later := list(5, "x"), list(5, "x", "y")
-	e.putList("a", former, xxljob.ApplyNewer)
-	e.putList("b", later, xxljob.ApplyNewer)
+	e.putList("a", former, store.ApplyNewer)
+	e.putList("b", later, store.ApplyNewer)
 	before := e.snapshot()
 	_, err := e.NameJobs(e.ctx, former.ID(), []string{"x"})
 	e.wantErr("NameJobs of the former list", err, xxljob.ErrSuperseded)
 	added := []xxljob.Job{{App: "app", Key: "y", Name: "y"}}
 	_, err = e.AddJobs(e.ctx, former.ID(), added, nil)
 	e.wantErr("AddJobs of the former list", err, xxljob.ErrSuperseded)
-	e.wantErr("an edit by the former list", e.guarded(job.ID, xxljob.ListGuard{ListID: former.ID()}), xxljob.ErrSuperseded)
+	e.wantErr("an edit by the former list", e.guarded(job.ID, store.ListGuard{ListID: former.ID()}), xxljob.ErrSuperseded)
 	want(e, "what there is after that", e.snapshot(), before)
-	e.putList("a", list(5), xxljob.ApplyNever)
+	e.putList("a", list(5), store.ApplyNever)
 	want(e, "surplus: nothing has named the job", e.mustLists("a").Surplus, nil)
 	_, err = e.NameJobs(e.ctx, later.ID(), []string{"x"})
 	e.must(err)
 	y, err := e.AddJobs(e.ctx, later.ID(), added, nil)
 	e.must(err)
 	want(e, "jobs that the later list adds", len(y), 1)
-	e.must(e.guarded(job.ID, xxljob.ListGuard{ListID: later.ID()}))
+	e.must(e.guarded(job.ID, store.ListGuard{ListID: later.ID()}))
 }
 
 func unnamesJob(e *env) {
 	e.there("a")
 	x, y, z := e.three(1)
 	other := e.newJob(func(j *xxljob.Job) { j.App, j.Key = "other", "own" })
-	e.putList("a", list(1), xxljob.ApplyNewer)
+	e.putList("a", list(1), store.ApplyNewer)
 	unnamed, all := []int64{y, z}, []int64{x, y, z}
 	slices.Sort(unnamed)
 	slices.Sort(all)
@@ -254,14 +255,14 @@ func unnamesJob(e *env) {
 		}
 		before = e.snapshot()
 	}
-	e.wantErr("to prune it", e.guarded(x, xxljob.ListGuard{ListID: list(1).ID(), SurplusOf: "a"}), xxljob.ErrSuperseded)
+	e.wantErr("to prune it", e.guarded(x, store.ListGuard{ListID: list(1).ID(), SurplusOf: "a"}), xxljob.ErrSuperseded)
 	for _, key := range []string{"absent", "", other.Key} {
 		_, err := e.UnnameJob(e.ctx, "app", key)
 		e.wantErr(fmt.Sprintf("key %q", key), err, xxljob.ErrNotFound)
 	}
 	e.mustName(1, "x")
 	want(e, "surplus when a list has named it again", e.mustLists("a").Surplus, all)
-	e.must(e.guarded(x, xxljob.ListGuard{ListID: list(1).ID(), SurplusOf: "a"}))
+	e.must(e.guarded(x, store.ListGuard{ListID: list(1).ID(), SurplusOf: "a"}))
 	job, err := e.UnnameJob(e.ctx, "app", "x")
 	e.must(err)
 	want(e, "the job that was pruned", []any{job.Stopped, job.StopReason}, []any{true, xxljob.StopPruned})
@@ -270,7 +271,7 @@ func unnamesJob(e *env) {
 func addsJobs(e *env) {
 	e.there("a")
 	has := e.keyed("y")[0]
-	e.putList("a", list(1), xxljob.ApplyNewer)
+	e.putList("a", list(1), store.ApplyNewer)
 	var given []xxljob.Job
 	for _, key := range []string{"x", "y", "z"} {
 		given = append(given, xxljob.Job{App: "app", Key: key, Name: key, Children: []int64{1}, Next: e.at(-500)})
@@ -304,7 +305,7 @@ func addsJobs(e *env) {
 }
 
 func addsEveryField(e *env) {
-	e.putList("a", list(1), xxljob.ApplyNewer)
+	e.putList("a", list(1), store.ApplyNewer)
 	given := []xxljob.Job{{App: "app", Key: "plain", Name: "plain"}, fullJob()}
 	for _, f := range []func(*xxljob.Job){func(j *xxljob.Job) { j.Schedule = xxljob.FixedDelay(time.Second) }, func(j *xxljob.Job) { j.Schedule = xxljob.Manual() }} {
 		j := fullJob()
@@ -325,7 +326,7 @@ func addsEveryField(e *env) {
 }
 
 func addsAllOrNone(e *env) {
-	e.putList("a", list(1), xxljob.ApplyNewer)
+	e.putList("a", list(1), store.ApplyNewer)
 	before := e.snapshot()
 	mine := errors.New("mine")
 	given := []xxljob.Job{{App: "app", Key: "x", Name: "x"}, {App: "app", Key: "y", Name: "y"}}
@@ -346,7 +347,7 @@ func addsAllOrNone(e *env) {
 func (e *env) three(generation int64) (x, y, z int64) {
 	e.Helper()
 	jobs := e.keyed("x", "y", "z")
-	e.putList("namer", list(generation, "x", "y", "z"), xxljob.ApplyAlways)
+	e.putList("namer", list(generation, "x", "y", "z"), store.ApplyAlways)
 	e.mustName(generation, "x", "y", "z")
 	return jobs[0].ID, jobs[1].ID, jobs[2].ID
 }
@@ -354,49 +355,49 @@ func (e *env) three(generation int64) (x, y, z int64) {
 func surplusUnnamed(e *env) {
 	e.there("a", "b", "c")
 	_, _, z := e.three(1)
-	e.putList("a", list(1, "x"), xxljob.ApplyNewer)
-	for _, other := range []xxljob.JobList{list(1, "y"), {App: "app", Digest: "old", Keys: []string{"y"}}} {
-		e.putList("b", other, xxljob.ApplyNever)
+	e.putList("a", list(1, "x"), store.ApplyNewer)
+	for _, other := range []store.JobList{list(1, "y"), {App: "app", Digest: "old", Keys: []string{"y"}}} {
+		e.putList("b", other, store.ApplyNever)
 		want(e, "surplus beside a node that names y", e.mustLists("a").Surplus, []int64{z})
 	}
 	foreign := list(1, "z")
 	foreign.App = "other"
-	e.putList("c", foreign, xxljob.ApplyNewer)
+	e.putList("c", foreign, store.ApplyNewer)
 	want(e, "surplus beside another app's list", e.mustLists("a").Surplus, []int64{z})
 	e.must(e.Leave(e.ctx, "b"))
 	want(e, "surplus when that node has left", len(e.mustLists("a").Surplus), 2)
-	e.putList("a", list(1), xxljob.ApplyNever)
+	e.putList("a", list(1), store.ApplyNever)
 	want(e, "surplus of an empty list", len(e.mustLists("a").Surplus), 3)
 }
 
 func surplusGeneration(e *env) {
 	e.there("a")
 	e.three(5)
-	e.putList("a", list(4), xxljob.ApplyNewer)
+	e.putList("a", list(4), store.ApplyNewer)
 	want(e, "surplus of a lesser generation", e.mustLists("a").Surplus, nil)
-	e.putList("a", list(5), xxljob.ApplyNever)
+	e.putList("a", list(5), store.ApplyNever)
 	want(e, "surplus of the same generation", len(e.mustLists("a").Surplus), 3)
-	e.putList("a", list(6), xxljob.ApplyNever)
+	e.putList("a", list(6), store.ApplyNever)
 	want(e, "surplus of a greater generation", len(e.mustLists("a").Surplus), 3)
-	e.putList("a", list(4), xxljob.ApplyAlways)
+	e.putList("a", list(4), store.ApplyAlways)
 	want(e, "surplus of a lesser generation that applies", len(e.mustLists("a").Surplus), 3)
-	e.putList("namer", list(9), xxljob.ApplyNewer)
+	e.putList("namer", list(9), store.ApplyNewer)
 	e.mustName(9, "x")
 	want(e, "surplus of it when a greater one applies: what that has named is kept, and what only the former did", e.mustLists("a").Surplus, nil)
-	e.putList("namer", list(4), xxljob.ApplyAlways)
+	e.putList("namer", list(4), store.ApplyAlways)
 	e.mustName(4, "x", "y", "z")
-	e.putList("namer", list(9), xxljob.ApplyNewer)
+	e.putList("namer", list(9), store.ApplyNewer)
 	want(e, "surplus when a greater one applies that has named nothing", len(e.mustLists("a").Surplus), 3)
 }
 
 func surplusNeedsList(e *env) {
 	e.there("a", "b")
 	e.three(1)
-	e.putList("b", list(1), xxljob.ApplyNewer)
+	e.putList("b", list(1), store.ApplyNewer)
 	want(e, "surplus for a node without a list", e.mustLists("a").Surplus, nil)
 	keeps := list(1)
 	keeps.Prune = false
-	e.putList("a", keeps, xxljob.ApplyNewer)
+	e.putList("a", keeps, store.ApplyNewer)
 	want(e, "surplus for a list that does not prune", e.mustLists("a").Surplus, nil)
 	e.must(e.Leave(e.ctx, "b"))
 	want(e, "surplus for a node that has left", e.mustLists("b").Surplus, nil)
@@ -410,7 +411,7 @@ func surplusWasNamed(e *env) {
 	e.stop(x)
 	e.must(e.RemoveJob(e.ctx, y))
 	e.keyed("y") // another job
-	e.putList("a", list(1), xxljob.ApplyNewer)
+	e.putList("a", list(1), store.ApplyNewer)
 	want(e, "surplus", e.mustLists("a").Surplus, []int64{z})
 }
 
@@ -422,12 +423,12 @@ func prunedNamed(e *env) {
 		e.must(err)
 	}
 	e.stop(z)
-	e.putList("a", list(1, "x", "z"), xxljob.ApplyNewer)
+	e.putList("a", list(1, "x", "z"), store.ApplyNewer)
 	want(e, "pruned jobs that are named", e.mustLists("a").Pruned, []int64{x})
 	want(e, "for a node without a list", e.mustLists("b").Pruned, nil)
 }
 
-func (e *env) guarded(id int64, g xxljob.ListGuard) error {
+func (e *env) guarded(id int64, g store.ListGuard) error {
 	e.Helper()
 	edit := replan("prune", time.Time{}, func(j *xxljob.Job) { j.Stopped, j.StopReason = true, xxljob.StopPruned })
 	edit.Guard = &g
@@ -437,38 +438,38 @@ func (e *env) guarded(id int64, g xxljob.ListGuard) error {
 
 func guardGeneration(e *env) {
 	job := e.keyed("x")[0]
-	e.wantErr("no list", e.guarded(job.ID, xxljob.ListGuard{ListID: xxljob.ListID{App: "app"}}), xxljob.ErrSuperseded)
+	e.wantErr("no list", e.guarded(job.ID, store.ListGuard{ListID: store.ListID{App: "app"}}), xxljob.ErrSuperseded)
 	other := list(4)
 	other.App = "other"
-	e.putList("a", list(5), xxljob.ApplyNewer)
-	e.putList("a", other, xxljob.ApplyNewer)
-	for _, l := range []xxljob.ListID{other.ID(), list(4).ID(), list(6).ID(), list(5, "x").ID()} {
-		e.wantErr(fmt.Sprintf("%+v", l), e.guarded(job.ID, xxljob.ListGuard{ListID: l}), xxljob.ErrSuperseded)
+	e.putList("a", list(5), store.ApplyNewer)
+	e.putList("a", other, store.ApplyNewer)
+	for _, l := range []store.ListID{other.ID(), list(4).ID(), list(6).ID(), list(5, "x").ID()} {
+		e.wantErr(fmt.Sprintf("%+v", l), e.guarded(job.ID, store.ListGuard{ListID: l}), xxljob.ErrSuperseded)
 	}
 	want(e, "the job", e.mustJob(job.ID), job)
-	e.must(e.guarded(job.ID, xxljob.ListGuard{ListID: list(5).ID()}))
+	e.must(e.guarded(job.ID, store.ListGuard{ListID: list(5).ID()}))
 	want(e, "stopped", e.mustJob(job.ID).Stopped, true)
 }
 
 func guardSurplus(e *env) {
 	e.there("a", "b")
 	x, y, z := e.three(5)
-	e.putList("a", list(4), xxljob.ApplyNever)
-	e.wantErr("a lesser generation", e.guarded(x, xxljob.ListGuard{ListID: list(4).ID(), SurplusOf: "a"}), xxljob.ErrSuperseded)
-	guard := xxljob.ListGuard{ListID: list(5, "z").ID(), SurplusOf: "a"}
-	e.putList("a", list(5, "z"), xxljob.ApplyNewer)
-	e.putList("b", list(1, "y"), xxljob.ApplyNever)
+	e.putList("a", list(4), store.ApplyNever)
+	e.wantErr("a lesser generation", e.guarded(x, store.ListGuard{ListID: list(4).ID(), SurplusOf: "a"}), xxljob.ErrSuperseded)
+	guard := store.ListGuard{ListID: list(5, "z").ID(), SurplusOf: "a"}
+	e.putList("a", list(5, "z"), store.ApplyNewer)
+	e.putList("b", list(1, "y"), store.ApplyNever)
 	e.wantErr("named by the other", e.guarded(y, guard), xxljob.ErrSuperseded)
 	e.wantErr("named by itself", e.guarded(z, guard), xxljob.ErrSuperseded)
-	for what, l := range map[string]xxljob.ListID{"for another app": {App: "other", Generation: 5, Digest: guard.Digest},
+	for what, l := range map[string]store.ListID{"for another app": {App: "other", Generation: 5, Digest: guard.Digest},
 		"by a former list of the node": list(4).ID(), "by another list of the generation": list(5).ID()} {
-		e.wantErr(what, e.guarded(x, xxljob.ListGuard{ListID: l, SurplusOf: "a"}), xxljob.ErrSuperseded)
+		e.wantErr(what, e.guarded(x, store.ListGuard{ListID: l, SurplusOf: "a"}), xxljob.ErrSuperseded)
 	}
-	e.wantErr("by a node without a list", e.guarded(x, xxljob.ListGuard{ListID: guard.ListID, SurplusOf: "c"}), xxljob.ErrSuperseded)
+	e.wantErr("by a node without a list", e.guarded(x, store.ListGuard{ListID: guard.ListID, SurplusOf: "c"}), xxljob.ErrSuperseded)
 	want(e, "surplus", e.mustLists("a").Surplus, []int64{x})
-	e.putList("namer", list(5, "w"), xxljob.ApplyNewer)
+	e.putList("namer", list(5, "w"), store.ApplyNewer)
 	e.wantErr("while another list of the generation applies", e.guarded(x, guard), xxljob.ErrSuperseded)
-	e.putList("namer", list(4, "w"), xxljob.ApplyAlways)
+	e.putList("namer", list(4, "w"), store.ApplyAlways)
 	e.must(e.guarded(x, guard))
 	e.must(e.Leave(e.ctx, "a"))
 	e.must(e.Leave(e.ctx, "b"))
@@ -480,16 +481,16 @@ func guardSurplus(e *env) {
 // or comes after and finds it pruned.
 func pruneRace(e *env) {
 	e.there("a", "b")
-	e.putList("a", list(1), xxljob.ApplyNewer)
+	e.putList("a", list(1), store.ApplyNewer)
 	for i := range 20 {
 		key := fmt.Sprint("key-", i)
 		job := e.keyed(key)[0]
 		e.mustName(1, key)
 		var pruned error
 		var found []int64
-		e.race(func() { pruned = e.guarded(job.ID, xxljob.ListGuard{ListID: list(1).ID(), SurplusOf: "a"}) },
+		e.race(func() { pruned = e.guarded(job.ID, store.ListGuard{ListID: list(1).ID(), SurplusOf: "a"}) },
 			func() {
-				e.putList("b", list(1, key), xxljob.ApplyNever)
+				e.putList("b", list(1, key), store.ApplyNever)
 				found = e.mustLists("b").Pruned
 			})
 		e.check(pruned == nil || errors.Is(pruned, xxljob.ErrSuperseded), "prune: %v", pruned)
@@ -504,14 +505,14 @@ func pruneRace(e *env) {
 // caller sees, or not at all.
 func unnameRace(e *env) {
 	e.there("a")
-	e.putList("a", list(1), xxljob.ApplyNewer)
+	e.putList("a", list(1), store.ApplyNewer)
 	for i := range 20 {
 		key := fmt.Sprint("key-", i)
 		job := e.keyed(key)[0]
 		e.mustName(1, key)
 		var pruned error
 		var seen xxljob.Job
-		e.race(func() { pruned = e.guarded(job.ID, xxljob.ListGuard{ListID: list(1).ID(), SurplusOf: "a"}) },
+		e.race(func() { pruned = e.guarded(job.ID, store.ListGuard{ListID: list(1).ID(), SurplusOf: "a"}) },
 			func() {
 				var err error
 				seen, err = e.UnnameJob(e.ctx, "app", key)

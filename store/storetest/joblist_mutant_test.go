@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // listMutants break rules about lists of jobs.
@@ -17,56 +18,56 @@ func listMutants() []mutant {
 			return &own
 		}
 	}
-	put := func(change func(*xxljob.ListPut)) func(xxljob.Store) xxljob.Store { return of(listMutant{put: change}) }
-	view := func(change func(*xxljob.ListView)) func(xxljob.Store) xxljob.Store {
+	put := func(change func(*store.ListPut)) func(xxljob.Store) xxljob.Store { return of(listMutant{put: change}) }
+	view := func(change func(*store.ListView)) func(xxljob.Store) xxljob.Store {
 		return of(listMutant{view: change})
 	}
 	edit := func(change func(*xxljob.Edit)) func(xxljob.Store) xxljob.Store { return of(listMutant{edit: change}) }
-	guarding := func(change func(xxljob.ListView, *xxljob.ListGuard)) func(xxljob.Store) xxljob.Store {
+	guarding := func(change func(store.ListView, *store.ListGuard)) func(xxljob.Store) xxljob.Store {
 		return of(listMutant{guard: change})
 	}
 	return []mutant{
-		{"ALesserGenerationApplies", put(func(p *xxljob.ListPut) {
-			if p.Apply == xxljob.ApplyNewer {
-				p.Apply = xxljob.ApplyAlways
+		{"ALesserGenerationApplies", put(func(p *store.ListPut) {
+			if p.Apply == store.ApplyNewer {
+				p.Apply = store.ApplyAlways
 			}
 		}), []string{"List/NewerAppliesUnlessTheHeadIsGreater"}},
-		{"NothingAppliesAlways", put(func(p *xxljob.ListPut) { p.Apply = min(p.Apply, xxljob.ApplyNewer) }),
+		{"NothingAppliesAlways", put(func(p *store.ListPut) { p.Apply = min(p.Apply, store.ApplyNewer) }),
 			[]string{"List/AlwaysAndNeverApply", "List/SurplusNeedsTheGeneration"}},
-		{"NeverApplies", put(func(p *xxljob.ListPut) { p.Apply = max(p.Apply, xxljob.ApplyNewer) }), []string{"List/AlwaysAndNeverApply"}},
-		{"InsteadLooksAtNothing", put(func(p *xxljob.ListPut) {
-			if p.Apply == xxljob.ApplyInstead {
-				p.Apply = xxljob.ApplyAlways
+		{"NeverApplies", put(func(p *store.ListPut) { p.Apply = max(p.Apply, store.ApplyNewer) }), []string{"List/AlwaysAndNeverApply"}},
+		{"InsteadLooksAtNothing", put(func(p *store.ListPut) {
+			if p.Apply == store.ApplyInstead {
+				p.Apply = store.ApplyAlways
 			}
 		}), []string{"List/InsteadComparesTheHeadAndTheListsOfOthers"}},
-		{"ListsAreNobodys", put(func(p *xxljob.ListPut) { p.Incarnation = "" }),
+		{"ListsAreNobodys", put(func(p *store.ListPut) { p.Incarnation = "" }),
 			[]string{"List/AListIsOfANodeThatIsThere", "List/AListTakesThePlaceOfTheFormer", "Faults/PutList"}},
-		{"EveryListPrunes", put(func(p *xxljob.ListPut) { p.Prune = true }), []string{"List/SurplusNeedsAPruningListOfANodeThatIsThere", "List/AListTakesThePlaceOfTheFormer"}},
-		{"NoListPrunes", put(func(p *xxljob.ListPut) { p.Prune = false }), []string{"List/SurplusIsWhatNoListNames", "List/GuardOfSurplus"}},
-		{"ListsAreOfOneApp", put(func(p *xxljob.ListPut) { p.App = "app" }), []string{"List/ListsAreThoseOfTheApp", "List/SurplusIsWhatNoListNames"}},
-		{"ListsNameNothing", put(func(p *xxljob.ListPut) { p.Keys = nil }), []string{"List/SurplusIsWhatNoListNames", "List/PrunedAreNamedAgain", "List/GuardOfSurplus"}},
-		{"ListsAreInNoOrder", view(func(v *xxljob.ListView) { slices.Reverse(v.Nodes) }), []string{"List/ListsAreThoseOfTheApp"}},
-		{"NothingIsSurplus", view(func(v *xxljob.ListView) { v.Surplus = nil }), []string{"List/SurplusIsWhatNoListNames", "List/SurplusIsEnabledAndWasNamed", "Faults/NameJobs"}},
-		{"NothingIsPruned", view(func(v *xxljob.ListView) { v.Pruned = nil }), []string{"List/PrunedAreNamedAgain"}},
+		{"EveryListPrunes", put(func(p *store.ListPut) { p.Prune = true }), []string{"List/SurplusNeedsAPruningListOfANodeThatIsThere", "List/AListTakesThePlaceOfTheFormer"}},
+		{"NoListPrunes", put(func(p *store.ListPut) { p.Prune = false }), []string{"List/SurplusIsWhatNoListNames", "List/GuardOfSurplus"}},
+		{"ListsAreOfOneApp", put(func(p *store.ListPut) { p.App = "app" }), []string{"List/ListsAreThoseOfTheApp", "List/SurplusIsWhatNoListNames"}},
+		{"ListsNameNothing", put(func(p *store.ListPut) { p.Keys = nil }), []string{"List/SurplusIsWhatNoListNames", "List/PrunedAreNamedAgain", "List/GuardOfSurplus"}},
+		{"ListsAreInNoOrder", view(func(v *store.ListView) { slices.Reverse(v.Nodes) }), []string{"List/ListsAreThoseOfTheApp"}},
+		{"NothingIsSurplus", view(func(v *store.ListView) { v.Surplus = nil }), []string{"List/SurplusIsWhatNoListNames", "List/SurplusIsEnabledAndWasNamed", "Faults/NameJobs"}},
+		{"NothingIsPruned", view(func(v *store.ListView) { v.Pruned = nil }), []string{"List/PrunedAreNamedAgain"}},
 		{"GuardsAreNotLookedAt", edit(func(e *xxljob.Edit) { e.Guard = nil }), []string{"List/GuardOfAGeneration", "List/GuardOfSurplus"}},
 		{"SurplusIsNotComparedAgain", edit(func(e *xxljob.Edit) {
 			if e.Guard != nil && e.Guard.SurplusOf != "" {
 				e.Guard = nil
 			}
 		}), []string{"List/GuardOfSurplus", "List/AListOrAPruneComesFirst"}},
-		{"GuardsCompareGenerationsOnly", guarding(func(v xxljob.ListView, g *xxljob.ListGuard) {
+		{"GuardsCompareGenerationsOnly", guarding(func(v store.ListView, g *store.ListGuard) {
 			if g.SurplusOf == "" && v.Head.Generation == g.Generation {
 				g.Digest = v.Head.Digest
 			}
 		}), []string{"List/AnotherListOfTheGenerationIsAnotherList", "List/GuardOfAGeneration"}},
-		{"AnyListOfTheNodePrunes", guarding(func(v xxljob.ListView, g *xxljob.ListGuard) {
+		{"AnyListOfTheNodePrunes", guarding(func(v store.ListView, g *store.ListGuard) {
 			for _, n := range v.Nodes {
 				if n.Incarnation == g.SurplusOf {
 					g.ListID = n.ID()
 				}
 			}
 		}), []string{"List/GuardOfSurplus"}},
-		{"AnyListOfTheGenerationPrunes", guarding(func(v xxljob.ListView, g *xxljob.ListGuard) {
+		{"AnyListOfTheGenerationPrunes", guarding(func(v store.ListView, g *store.ListGuard) {
 			if len(v.Surplus) > 0 && v.Head.Generation == g.Generation && v.Head.Digest != g.Digest {
 				g.Digest, g.SurplusOf = v.Head.Digest, ""
 			}
@@ -103,10 +104,10 @@ func listMutants() []mutant {
 // listMutant changes what goes in and comes out of the lists.
 type listMutant struct {
 	xxljob.Store
-	put      func(*xxljob.ListPut)
-	view     func(*xxljob.ListView)
+	put      func(*store.ListPut)
+	view     func(*store.ListView)
 	edit     func(*xxljob.Edit)
-	guard    func(xxljob.ListView, *xxljob.ListGuard)
+	guard    func(store.ListView, *store.ListGuard)
 	name     func(ctx context.Context, s xxljob.Store, app string, keys []string) ([]xxljob.Job, error)
 	added    func([]xxljob.Job)
 	unname   func(s xxljob.Store, ctx context.Context, app, key string) (xxljob.Job, error)
@@ -121,14 +122,14 @@ func (m *listMutant) Jobs(ctx context.Context, f xxljob.JobFilter) ([]xxljob.Job
 	return m.Store.Jobs(ctx, f)
 }
 
-func (m *listMutant) PutList(ctx context.Context, put xxljob.ListPut) (xxljob.ListHead, error) {
+func (m *listMutant) PutList(ctx context.Context, put store.ListPut) (store.ListHead, error) {
 	if m.put != nil {
 		m.put(&put)
 	}
 	return m.Store.PutList(ctx, put)
 }
 
-func (m *listMutant) Lists(ctx context.Context, app, incarnation string) (xxljob.ListView, error) {
+func (m *listMutant) Lists(ctx context.Context, app, incarnation string) (store.ListView, error) {
 	v, err := m.Store.Lists(ctx, app, incarnation)
 	if m.view != nil {
 		m.view(&v)
@@ -148,18 +149,18 @@ func (m *listMutant) EditJob(ctx context.Context, id int64, e xxljob.Edit) (xxlj
 }
 
 // guarded is what becomes of a guard.
-func (m *listMutant) guarded(ctx context.Context, g xxljob.ListGuard) xxljob.ListGuard {
+func (m *listMutant) guarded(ctx context.Context, g store.ListGuard) store.ListGuard {
 	if v, err := m.Store.Lists(ctx, g.App, g.SurplusOf); err == nil && m.guard != nil {
 		m.guard(v, &g)
 	}
 	return g
 }
 
-func (m *listMutant) NameJobs(ctx context.Context, list xxljob.ListID, keys []string) ([]xxljob.Job, error) {
+func (m *listMutant) NameJobs(ctx context.Context, list store.ListID, keys []string) ([]xxljob.Job, error) {
 	if m.name != nil {
 		return m.name(ctx, m.Store, list.App, keys)
 	}
-	return m.Store.NameJobs(ctx, m.guarded(ctx, xxljob.ListGuard{ListID: list}).ListID, keys)
+	return m.Store.NameJobs(ctx, m.guarded(ctx, store.ListGuard{ListID: list}).ListID, keys)
 }
 
 func (m *listMutant) UnnameJob(ctx context.Context, app, key string) (xxljob.Job, error) {
@@ -169,8 +170,8 @@ func (m *listMutant) UnnameJob(ctx context.Context, app, key string) (xxljob.Job
 	return m.Store.UnnameJob(ctx, app, key)
 }
 
-func (m *listMutant) AddJobs(ctx context.Context, list xxljob.ListID, jobs []xxljob.Job, first xxljob.FirstInstant) ([]xxljob.Job, error) {
-	list = m.guarded(ctx, xxljob.ListGuard{ListID: list}).ListID
+func (m *listMutant) AddJobs(ctx context.Context, list store.ListID, jobs []xxljob.Job, first xxljob.FirstInstant) ([]xxljob.Job, error) {
+	list = m.guarded(ctx, store.ListGuard{ListID: list}).ListID
 	if !m.oneByOne {
 		added, err := m.Store.AddJobs(ctx, list, jobs, first)
 		if m.added != nil {

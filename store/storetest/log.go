@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // logCases are about questions for lines of logs. That they are dropped after a
@@ -33,12 +34,12 @@ func (e *env) mustAsk(incarnation string, run xxljob.Run, from int) xxljob.Ask {
 	return ask
 }
 
-func (e *env) mustAnswer(id int64, a xxljob.Answer) {
+func (e *env) mustAnswer(id int64, a store.Answer) {
 	e.Helper()
 	e.must(e.AnswerLog(e.ctx, id, a))
 }
 
-func (e *env) mustLogAnswer(id int64) (xxljob.Answer, bool) {
+func (e *env) mustLogAnswer(id int64) (store.Answer, bool) {
 	e.Helper()
 	a, answered, err := e.LogAnswer(e.ctx, id)
 	e.must(err)
@@ -82,7 +83,7 @@ func askInbox(e *env) {
 	want(e, "runs beside them", ids(got.Runs), []int64{run.ID})
 	want(e, "questions to another", e.mustInbox("c").Asks, []xxljob.Ask{other})
 	want(e, "questions to the asker", e.mustInbox("a"), xxljob.Inbox{})
-	e.mustAnswer(second.ID, xxljob.Answer{Refusal: "none"})
+	e.mustAnswer(second.ID, store.Answer{Refusal: "none"})
 	want(e, "questions after one was answered", askIDs(e.mustInbox("b").Asks), []int64{first.ID, third.ID})
 }
 
@@ -131,15 +132,15 @@ func answerFirst(e *env) {
 	run := e.owner("a").handedOver()
 	ask, other := e.mustAsk("b", run, 1), e.mustAsk("b", run, 1)
 	got, answered := e.mustLogAnswer(ask.ID)
-	want(e, "answer before any", got, xxljob.Answer{})
+	want(e, "answer before any", got, store.Answer{})
 	want(e, "answered before any", answered, false)
-	first := xxljob.Answer{ToLine: 2, Content: "one\ntwo\n"}
+	first := store.Answer{ToLine: 2, Content: "one\ntwo\n"}
 	e.mustAnswer(ask.ID, first)
 	for range 2 {
 		got, answered = e.mustLogAnswer(ask.ID)
 		want(e, "answer", got, first)
 		want(e, "answered", answered, true)
-		e.mustAnswer(ask.ID, xxljob.Answer{Refusal: "second"})
+		e.mustAnswer(ask.ID, store.Answer{Refusal: "second"})
 	}
 	_, answered = e.mustLogAnswer(other.ID)
 	want(e, "another question is answered", answered, false)
@@ -148,10 +149,10 @@ func answerFirst(e *env) {
 func answerRace(e *env) {
 	ask := e.mustAsk("b", e.owner("a").handedOver(), 1)
 	var calls []func()
-	errs, seen := make([]error, 8), make([]xxljob.Answer, 8)
+	errs, seen := make([]error, 8), make([]store.Answer, 8)
 	for i := range errs {
 		calls = append(calls, func() {
-			errs[i] = e.AnswerLog(e.ctx, ask.ID, xxljob.Answer{ToLine: i + 1})
+			errs[i] = e.AnswerLog(e.ctx, ask.ID, store.Answer{ToLine: i + 1})
 			if errs[i] == nil {
 				seen[i], _, errs[i] = e.LogAnswer(e.ctx, ask.ID)
 			}
@@ -162,12 +163,12 @@ func answerRace(e *env) {
 		e.must(err)
 	}
 	last, _ := e.mustLogAnswer(ask.ID)
-	e.check(!slices.ContainsFunc(seen, func(a xxljob.Answer) bool { return a != last }), "answers %+v, at last %+v", seen, last)
+	e.check(!slices.ContainsFunc(seen, func(a store.Answer) bool { return a != last }), "answers %+v, at last %+v", seen, last)
 }
 
 func answerWhole(e *env) {
 	run := e.owner("a").handedOver()
-	for _, a := range []xxljob.Answer{
+	for _, a := range []store.Answer{
 		{},
 		{ToLine: 1<<31 - 1, IsEnd: true, Content: "é\t\u4e16\n"},
 		{ToLine: 1, Content: strings.Repeat("x", 1<<20-1) + "\n"},
@@ -182,7 +183,7 @@ func answerWhole(e *env) {
 
 func answerUnknown(e *env) {
 	last := e.mustAsk("b", e.owner("a").handedOver(), 1).ID
-	e.mustAnswer(last+1000, xxljob.Answer{Content: "x"})
+	e.mustAnswer(last+1000, store.Answer{Content: "x"})
 	_, answered, err := e.LogAnswer(e.ctx, last+1000)
 	e.wantErr("the answer to an unknown question", err, xxljob.ErrNotFound)
 	want(e, "answered", answered, false)

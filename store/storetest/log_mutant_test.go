@@ -7,12 +7,13 @@ import (
 	"sync"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // logMutants break rules about questions for lines of logs.
 func logMutants() []mutant {
 	return []mutant{
-		{"TheLastAnswerStays", func(s xxljob.Store) xxljob.Store { return &lastAnswer{Store: s, answers: map[int64]xxljob.Answer{}} },
+		{"TheLastAnswerStays", func(s xxljob.Store) xxljob.Store { return &lastAnswer{Store: s, answers: map[int64]store.Answer{}} },
 			[]string{"Log/TheFirstAnswerStays"}},
 		{"AsksGoToAll", inboxOf(func(asks []xxljob.Ask, all []xxljob.Ask) []xxljob.Ask { return all }),
 			[]string{"Log/InboxHoldsOpenAsksInOrder"}},
@@ -32,17 +33,17 @@ func logMutants() []mutant {
 type lastAnswer struct {
 	xxljob.Store
 	mu      sync.Mutex
-	answers map[int64]xxljob.Answer
+	answers map[int64]store.Answer
 }
 
-func (l *lastAnswer) AnswerLog(ctx context.Context, id int64, a xxljob.Answer) error {
+func (l *lastAnswer) AnswerLog(ctx context.Context, id int64, a store.Answer) error {
 	l.mu.Lock()
 	l.answers[id] = a
 	l.mu.Unlock()
 	return l.Store.AnswerLog(ctx, id, a)
 }
 
-func (l *lastAnswer) LogAnswer(ctx context.Context, id int64) (xxljob.Answer, bool, error) {
+func (l *lastAnswer) LogAnswer(ctx context.Context, id int64) (store.Answer, bool, error) {
 	_, answered, err := l.Store.LogAnswer(ctx, id)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -101,7 +102,7 @@ func (l lenientAsks) AskLog(ctx context.Context, ask xxljob.Ask) (xxljob.Ask, er
 
 type strictAnswers struct{ xxljob.Store }
 
-func (s strictAnswers) AnswerLog(ctx context.Context, id int64, a xxljob.Answer) error {
+func (s strictAnswers) AnswerLog(ctx context.Context, id int64, a store.Answer) error {
 	if _, _, err := s.LogAnswer(ctx, id); err != nil {
 		return err
 	}
@@ -110,7 +111,7 @@ func (s strictAnswers) AnswerLog(ctx context.Context, id int64, a xxljob.Answer)
 
 type openAnswers struct{ xxljob.Store }
 
-func (o openAnswers) LogAnswer(ctx context.Context, id int64) (xxljob.Answer, bool, error) {
+func (o openAnswers) LogAnswer(ctx context.Context, id int64) (store.Answer, bool, error) {
 	a, answered, err := o.Store.LogAnswer(ctx, id)
 	if errors.Is(err, xxljob.ErrNotFound) {
 		err = nil

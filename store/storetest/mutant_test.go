@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"
 )
@@ -44,11 +45,11 @@ type broken struct {
 	result     func(ctx context.Context, r xxljob.Result) xxljob.Result
 	edit       func(e xxljob.Edit) xxljob.Edit
 	trigger    func(t xxljob.Trigger) xxljob.Trigger
-	scan       func(q xxljob.ScanQuery, r xxljob.ScanResult) xxljob.ScanResult
+	scan       func(q store.ScanQuery, r xxljob.ScanResult) xxljob.ScanResult
 	runs       func([]xxljob.Run)
 	filter     func(*xxljob.RunFilter)
 	jobOut     func(xxljob.Job) xxljob.Job
-	planned    func(q xxljob.PlannedQuery) xxljob.PlannedQuery
+	planned    func(q store.PlannedQuery) store.PlannedQuery
 	first      func(xxljob.FirstInstant) xxljob.FirstInstant
 	deafAddJob bool
 }
@@ -105,7 +106,7 @@ func (b *broken) AddJob(ctx context.Context, job xxljob.Job, first xxljob.FirstI
 	return b.Store.AddJob(ctx, job, first)
 }
 
-func (b *broken) Scan(ctx context.Context, q xxljob.ScanQuery) (xxljob.ScanResult, error) {
+func (b *broken) Scan(ctx context.Context, q store.ScanQuery) (xxljob.ScanResult, error) {
 	r, err := b.Store.Scan(ctx, q)
 	if b.scan != nil {
 		r = b.scan(q, r)
@@ -113,7 +114,7 @@ func (b *broken) Scan(ctx context.Context, q xxljob.ScanQuery) (xxljob.ScanResul
 	return r, err
 }
 
-func (b *broken) Planned(ctx context.Context, q xxljob.PlannedQuery) ([]xxljob.Run, error) {
+func (b *broken) Planned(ctx context.Context, q store.PlannedQuery) ([]xxljob.Run, error) {
 	if b.planned != nil {
 		q = b.planned(q)
 	}
@@ -161,7 +162,7 @@ func planMutants() []mutant {
 			return &broken{Store: s, edit: func(e xxljob.Edit) xxljob.Edit { change(&e); return e }}
 		}
 	}
-	scan := func(change func(q xxljob.ScanQuery, r xxljob.ScanResult) xxljob.ScanResult) func(xxljob.Store) xxljob.Store {
+	scan := func(change func(q store.ScanQuery, r xxljob.ScanResult) xxljob.ScanResult) func(xxljob.Store) xxljob.Store {
 		return func(s xxljob.Store) xxljob.Store { return &broken{Store: s, scan: change} }
 	}
 	// always makes Change ask for a replan, or never.
@@ -227,20 +228,20 @@ func planMutants() []mutant {
 		{"AddForgetsTheFirstInstant", func(s xxljob.Store) xxljob.Store {
 			return &broken{Store: s, first: func(xxljob.FirstInstant) xxljob.FirstInstant { return nil }}
 		}, []string{"Job/AddAsksForTheFirstInstant"}},
-		{"ScanIsLate", scan(func(_ xxljob.ScanQuery, r xxljob.ScanResult) xxljob.ScanResult {
+		{"ScanIsLate", scan(func(_ store.ScanQuery, r xxljob.ScanResult) xxljob.ScanResult {
 			r.Next = r.Next.Add(time.Millisecond)
 			return r
 		}), []string{"Scan/NextIsExact"}},
-		{"ScanForgetsForeignRuns", scan(func(_ xxljob.ScanQuery, r xxljob.ScanResult) xxljob.ScanResult { r.Runs = nil; return r }),
+		{"ScanForgetsForeignRuns", scan(func(_ store.ScanQuery, r xxljob.ScanResult) xxljob.ScanResult { r.Runs = nil; return r }),
 			[]string{"Scan/RunsOfAnotherEpoch"}},
-		{"ScanCountsNothing", scan(func(_ xxljob.ScanQuery, r xxljob.ScanResult) xxljob.ScanResult {
+		{"ScanCountsNothing", scan(func(_ store.ScanQuery, r xxljob.ScanResult) xxljob.ScanResult {
 			for i := range r.Jobs {
 				r.Jobs[i].Waiting = 0
 			}
 			return r
 		}), []string{"Scan/WaitingCountsPlannedRuns"}},
 		{"PlannedPagesByTimeAlone", func(s xxljob.Store) xxljob.Store {
-			return &broken{Store: s, planned: func(q xxljob.PlannedQuery) xxljob.PlannedQuery {
+			return &broken{Store: s, planned: func(q store.PlannedQuery) store.PlannedQuery {
 				if !q.After.IsZero() {
 					q.AfterID = 1 << 52
 				}
@@ -253,7 +254,7 @@ func planMutants() []mutant {
 
 type idleSweep struct{ xxljob.Store }
 
-func (idleSweep) Sweep(ctx context.Context, _ []xxljob.Shard) error { return ctx.Err() }
+func (idleSweep) Sweep(ctx context.Context, _ []store.Shard) error { return ctx.Err() }
 
 func startMutants() []mutant {
 	start := func(change func(ctx context.Context, s xxljob.Store, x *xxljob.Start)) func(xxljob.Store) xxljob.Store {
@@ -321,7 +322,7 @@ func (a takeByAnybody) Take(ctx context.Context, _ string, ids []int64) ([]xxljo
 	var taken []xxljob.Run
 	for _, id := range ids {
 		run, _ := a.Store.Run(ctx, id)
-		if inc, ok := xxljob.LocalIncarnation(run.Address); ok {
+		if inc, ok := store.LocalIncarnation(run.Address); ok {
 			runs, err := a.Store.Take(ctx, inc, []int64{id})
 			if err != nil {
 				return nil, err
@@ -340,7 +341,7 @@ func (k idleKill) Kill(ctx context.Context, id int64, _ string) (xxljob.Run, err
 
 type readdressAny struct{ xxljob.Store }
 
-func (a readdressAny) Readdress(ctx context.Context, r xxljob.Readdress) (bool, error) {
+func (a readdressAny) Readdress(ctx context.Context, r store.Readdress) (bool, error) {
 	r.Epoch = epoch(ctx, a.Store, r.Shard)
 	return a.Store.Readdress(ctx, r)
 }
@@ -397,12 +398,12 @@ func (h hasty) Bury(ctx context.Context, incarnation string, _ int64) error {
 
 type greedy struct{ xxljob.Store }
 
-func (g greedy) TakeShards(ctx context.Context, incarnation string, shards []xxljob.Shard) ([]xxljob.Shard, error) {
+func (g greedy) TakeShards(ctx context.Context, incarnation string, shards []store.Shard) ([]store.Shard, error) {
 	v, err := g.Beat(ctx, "observer", nil)
 	if err != nil {
 		return nil, err
 	}
-	var now []xxljob.Shard
+	var now []store.Shard
 	for _, s := range shards {
 		now = append(now, v.Shards[s.ID])
 	}
@@ -418,7 +419,7 @@ func (a anyShards) SetShards(ctx context.Context, n int) error {
 
 type silent struct{ xxljob.Store }
 
-func (silent) Watch(context.Context, string) xxljob.Signals { return xxljob.Signals{} }
+func (silent) Watch(context.Context, string) store.Signals { return store.Signals{} }
 
 type eager struct{ xxljob.Store }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 func nodeCases() []testCase {
@@ -51,7 +52,7 @@ func (e *env) mustNode(v xxljob.View, incarnation string) xxljob.Node {
 }
 
 func joinAdds(e *env) {
-	attached := []xxljob.Attachment{{App: "app", Handlers: []string{"b", "a"}}, {App: "b"}}
+	attached := []store.Attachment{{App: "app", Handlers: []string{"b", "a"}}, {App: "b"}}
 	v, err := e.Join(e.ctx, xxljob.Node{ID: "n", Incarnation: "n-1", Beats: 77, Left: true, Failing: true, Attached: attached})
 	e.must(err)
 	got := e.mustNode(v, "n-1")
@@ -76,7 +77,7 @@ func nodesInOrder(e *env) {
 func beatRaises(e *env) {
 	e.join("a")
 	joined := e.mustNode(e.join("b"), "b")
-	attached := []xxljob.Attachment{{App: "app", Handlers: []string{"h"}}}
+	attached := []store.Attachment{{App: "app", Handlers: []string{"h"}}}
 	v, err := e.Beat(e.ctx, "b", attached)
 	e.must(err)
 	joined.Beats, joined.Attached = 2, attached
@@ -99,7 +100,7 @@ func beatRevives(e *env) {
 	e.join("b")
 	e.must(e.Bury(e.ctx, "b", 1))
 	e.check(e.node(e.mustBeat("a"), "b") == nil, "a buried node without runs is still there")
-	v, err := e.Beat(e.ctx, "b", []xxljob.Attachment{{App: "app"}})
+	v, err := e.Beat(e.ctx, "b", []store.Attachment{{App: "app"}})
 	e.must(err)
 	got := e.mustNode(v, "b")
 	e.check(!got.Left && len(got.Attached) == 1, "revived node %+v", got)
@@ -204,13 +205,13 @@ func viewNow(e *env) {
 	for _, v := range []xxljob.View{first, e.mustBeat("a")} {
 		want(e, "the server that answers", v.Server, first.Server)
 		e.check(v.Now.IsZero() || v.Now.Location() == time.UTC, "Now %v is not in UTC", v.Now)
-		e.check(slices.IsSortedFunc(v.Shards, func(a, b xxljob.Shard) int { return a.ID - b.ID }), "Shards are not in order: %+v", v.Shards)
+		e.check(slices.IsSortedFunc(v.Shards, func(a, b store.Shard) int { return a.ID - b.ID }), "Shards are not in order: %+v", v.Shards)
 	}
 }
 
 func nodeRests(e *env) {
 	e.join("a")
-	resting := func(attached []xxljob.Attachment) bool {
+	resting := func(attached []store.Attachment) bool {
 		_, err := e.Beat(e.ctx, "a", attached)
 		e.must(err)
 		return e.mustNode(e.mustBeat("observer"), "a").Resting
@@ -218,13 +219,13 @@ func nodeRests(e *env) {
 	want(e, "Resting of a node that has joined", e.mustNode(e.mustBeat("observer"), "a").Resting, false)
 	for _, c := range []struct {
 		name     string
-		attached []xxljob.Attachment
+		attached []store.Attachment
 		want     bool
 	}{
 		{"no list", nil, true},
-		{"an empty list", []xxljob.Attachment{}, false},
+		{"an empty list", []store.Attachment{}, false},
 		{"no list again", nil, true},
-		{"a list", []xxljob.Attachment{{App: "app"}}, false},
+		{"a list", []store.Attachment{{App: "app"}}, false},
 	} {
 		want(e, "Resting after a beat with "+c.name, resting(c.attached), c.want)
 	}
@@ -263,10 +264,10 @@ func attempts(e *env) {
 	runs, err := e.Claim(e.ctx, []xxljob.Plan{{}})
 	e.must(err)
 	want(e, "runs of a plan for no job", len(runs), 0)
-	started, err := e.Start(e.ctx, []xxljob.Start{{State: xxljob.StateStarted, Owner: "a", Address: xxljob.LocalAddress("a")}})
+	started, err := e.Start(e.ctx, []xxljob.Start{{State: xxljob.StateStarted, Owner: "a", Address: store.LocalAddress("a")}})
 	e.must(err)
 	want(e, "answers to a start of no run", len(started), 1)
 	s := started[0].Status
-	e.check(s == xxljob.StartFenced || s == xxljob.StartGone, "status %d of a start of no run, want StartFenced or StartGone", s)
+	e.check(s == store.StartFenced || s == store.StartGone, "status %d of a start of no run, want StartFenced or StartGone", s)
 	want(e, "state after them", e.snapshot(), before)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // Short names for the table's function types.
@@ -60,12 +61,12 @@ func jobOperations() []operation {
 
 func listOperations() []operation {
 	named := func(o *owner) xxljob.Job {
-		o.putList("a", list(1), xxljob.ApplyNewer)
+		o.putList("a", list(1), store.ApplyNewer)
 		return o.keyed("k")[0]
 	}
 	return []operation{
 		{"PutList", func(o *owner) (callFunc, doneFunc) {
-			put := xxljob.ListPut{JobList: list(3, "k"), Incarnation: "a", Apply: xxljob.ApplyNewer}
+			put := store.ListPut{JobList: list(3, "k"), Incarnation: "a", Apply: store.ApplyNewer}
 			return func(ctx context.Context, s xxljob.Store) error { _, err := s.PutList(ctx, put); return err },
 				func() bool {
 					v := o.mustLists("a")
@@ -175,7 +176,7 @@ func startOperations() []operation {
 		{"Start", func(o *owner) (callFunc, doneFunc) {
 			o.there("b")
 			run := o.planned(o.newJob())
-			start := o.startOf(run, func(s *xxljob.Start) { s.Targets = []string{s.Address, remote, xxljob.LocalAddress("b")} })
+			start := o.startOf(run, func(s *xxljob.Start) { s.Targets = []string{s.Address, remote, store.LocalAddress("b")} })
 			return func(ctx context.Context, s xxljob.Store) error {
 					_, err := s.Start(ctx, []xxljob.Start{start})
 					return err
@@ -193,7 +194,7 @@ func startOperations() []operation {
 		{"Dispatched", func(o *owner) (callFunc, doneFunc) {
 			run, two := o.running(to(remote)), o.running(to(remote))
 			return func(ctx context.Context, s xxljob.Store) error {
-					_, err := s.Dispatched(ctx, []xxljob.Dispatch{accepted(run), accepted(two)})
+					_, err := s.Dispatched(ctx, []store.Dispatch{accepted(run), accepted(two)})
 					return err
 				}, func() bool {
 					return o.mustRun(run.ID).State == xxljob.StateDispatched && o.mustRun(two.ID).State == xxljob.StateDispatched
@@ -230,7 +231,7 @@ func logOperations() []operation {
 		}},
 		{"AnswerLog", func(o *owner) (callFunc, doneFunc) {
 			ask := o.mustAsk("b", o.handedOver(), 1)
-			answer := xxljob.Answer{ToLine: 1, Content: "one\n"}
+			answer := store.Answer{ToLine: 1, Content: "one\n"}
 			return func(ctx context.Context, s xxljob.Store) error { return s.AnswerLog(ctx, ask.ID, answer) },
 				func() bool {
 					got, answered := o.mustLogAnswer(ask.ID)
@@ -251,7 +252,7 @@ func nodeOperations() []operation {
 		}},
 		{"Beat", func(o *owner) (callFunc, doneFunc) {
 			return func(ctx context.Context, s xxljob.Store) error {
-				_, err := s.Beat(ctx, "a", []xxljob.Attachment{{App: "app"}})
+				_, err := s.Beat(ctx, "a", []store.Attachment{{App: "app"}})
 				return err
 			}, func() bool { n := see(o, "a"); return n != nil && n.Beats == 2 && len(n.Attached) == 1 }
 		}},
@@ -263,7 +264,7 @@ func nodeOperations() []operation {
 			return func(ctx context.Context, s xxljob.Store) error { return s.Leave(ctx, "a") },
 				func() bool {
 					n := see(o, "a")
-					return n != nil && n.Left && !slices.ContainsFunc(o.shardsNow(), func(s xxljob.Shard) bool { return s.Owner != "" })
+					return n != nil && n.Left && !slices.ContainsFunc(o.shardsNow(), func(s store.Shard) bool { return s.Owner != "" })
 				}
 		}},
 		{"Bury", func(o *owner) (callFunc, doneFunc) {
@@ -318,7 +319,7 @@ func readOperations() []operation {
 			return func(ctx context.Context, s xxljob.Store) error { return do(ctx, s, run) }, nil
 		}}
 	}
-	all := []xxljob.Shard{{ID: 0}, {ID: 1}, {ID: 2}, {ID: 3}}
+	all := []store.Shard{{ID: 0}, {ID: 1}, {ID: 2}, {ID: 3}}
 	later := time.Now().Add(time.Hour)
 	return []operation{
 		read("Job", func(ctx context.Context, s xxljob.Store, run xxljob.Run) error {
@@ -358,11 +359,11 @@ func readOperations() []operation {
 			return err
 		}),
 		read("Scan", func(ctx context.Context, s xxljob.Store, _ xxljob.Run) error {
-			_, err := s.Scan(ctx, xxljob.ScanQuery{Shards: all, Before: later, Jobs: 9, Runs: 9})
+			_, err := s.Scan(ctx, store.ScanQuery{Shards: all, Before: later, Jobs: 9, Runs: 9})
 			return err
 		}),
 		read("Planned", func(ctx context.Context, s xxljob.Store, _ xxljob.Run) error {
-			_, err := s.Planned(ctx, xxljob.PlannedQuery{Shards: all, Before: later, Limit: 9})
+			_, err := s.Planned(ctx, store.PlannedQuery{Shards: all, Before: later, Limit: 9})
 			return err
 		}),
 		read("StartedBy", func(ctx context.Context, s xxljob.Store, _ xxljob.Run) error {

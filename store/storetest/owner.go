@@ -4,13 +4,14 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // owner is a node that owns shards, with words for what its scheduler does.
 type owner struct {
 	*env
 	inc    string
-	shards []xxljob.Shard
+	shards []store.Shard
 }
 
 // owner joins a node that takes all shards, none of which has an owner yet.
@@ -21,7 +22,7 @@ func (e *env) owner(incarnation string) *owner {
 }
 
 // take makes the incarnation the owner of all the shards.
-func (e *env) take(incarnation string, shards []xxljob.Shard) *owner {
+func (e *env) take(incarnation string, shards []store.Shard) *owner {
 	e.Helper()
 	taken, err := e.TakeShards(e.ctx, incarnation, shards)
 	e.must(err)
@@ -47,7 +48,7 @@ func (o *owner) epoch(shard int) int64 {
 	return 0
 }
 
-func (o *owner) addr() string { return xxljob.LocalAddress(o.inc) }
+func (o *owner) addr() string { return store.LocalAddress(o.inc) }
 
 // plan is a claim of the job as read, with a planned run at each instant.
 func (o *owner) plan(job xxljob.Job, instants ...time.Time) xxljob.Plan {
@@ -131,7 +132,7 @@ func (o *owner) tryStart(s xxljob.Start) xxljob.Started {
 func (o *owner) started(run xxljob.Run, change ...func(*xxljob.Start)) xxljob.Run {
 	o.Helper()
 	a := o.tryStart(o.startOf(run, change...))
-	if a.Status != xxljob.StartOK {
+	if a.Status != store.StartOK {
 		o.Fatalf("Start of a planned run: status %d, want StartOK", a.Status)
 	}
 	return a.Run
@@ -165,13 +166,13 @@ func (o *owner) dispatched() xxljob.Run {
 }
 
 // accepted says that the run's executor has accepted it.
-func accepted(run xxljob.Run) xxljob.Dispatch {
-	return xxljob.Dispatch{RunID: run.ID, Owner: run.Owner, Token: run.Token, Msg: "accepted"}
+func accepted(run xxljob.Run) store.Dispatch {
+	return store.Dispatch{RunID: run.ID, Owner: run.Owner, Token: run.Token, Msg: "accepted"}
 }
 
 // success is the result of an attached executor.
 func success(run xxljob.Run) xxljob.Result {
-	inc, _ := xxljob.LocalIncarnation(run.Address)
+	inc, _ := store.LocalIncarnation(run.Address)
 	return xxljob.Result{RunID: run.ID, Incarnation: inc, Token: run.Token, State: xxljob.StateSucceeded, HandleMsg: "done"}
 }
 
@@ -187,11 +188,11 @@ func (o *owner) verdict(run xxljob.Run, to xxljob.State) xxljob.Verdict {
 }
 
 // scan is a query for everything due at or before the time.
-func (o *owner) scan(before time.Time) xxljob.ScanQuery {
-	return xxljob.ScanQuery{Shards: o.shards, Before: before, Jobs: 1000, Runs: 1000}
+func (o *owner) scan(before time.Time) store.ScanQuery {
+	return store.ScanQuery{Shards: o.shards, Before: before, Jobs: 1000, Runs: 1000}
 }
 
-func (o *owner) mustScan(q xxljob.ScanQuery) xxljob.ScanResult {
+func (o *owner) mustScan(q store.ScanQuery) xxljob.ScanResult {
 	o.Helper()
 	res, err := o.Scan(o.ctx, q)
 	o.must(err)

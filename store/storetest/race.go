@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // The guards of the promises, each with two parties at the same time. Which of
@@ -67,7 +68,7 @@ func raceStarters(e *env) {
 		e.race(calls...)
 		var won []int64
 		for _, a := range answers {
-			if a.Status == xxljob.StartOK {
+			if a.Status == store.StartOK {
 				won = append(won, a.Run.Token)
 			}
 		}
@@ -133,7 +134,7 @@ func raceStartTakeOver(e *env) {
 				seen = e.mustRun(run.ID).State
 			},
 		)
-		started := answer.Status == xxljob.StartOK
+		started := answer.Status == store.StartOK
 		want(e, "the new owner saw the run started", seen == xxljob.StateStarted, started)
 		want(e, "the run is started", e.mustRun(run.ID).State == xxljob.StateStarted, started)
 		o = b
@@ -225,7 +226,7 @@ func raceEditStart(e *env) {
 				e.must(err)
 			},
 		)
-		if answer.Status == xxljob.StartOK {
+		if answer.Status == store.StartOK {
 			e.wantState("a run whose start succeeded", run.ID, xxljob.StateStarted)
 			want(e, "Next after a started instant", edited.Next, e.at(60))
 		} else {
@@ -390,7 +391,7 @@ func raceKillStart(e *env) {
 			func() { e.mustKill(run.ID, "unwanted") },
 		)
 		got := e.mustRun(run.ID)
-		if answer.Status == xxljob.StartOK {
+		if answer.Status == store.StartOK {
 			want(e, "started run: state, reason of the kill", []any{got.State, got.KillReason}, []any{xxljob.StateStarted, "unwanted"})
 		} else {
 			want(e, "run that did not start", got.State, xxljob.StateCancelled)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 func registryCases() []testCase {
@@ -36,7 +37,7 @@ func registered(app, address string, capabilities ...string) xxljob.Registration
 func (e *env) put(regs ...xxljob.Registration) {
 	e.Helper()
 	err := e.PutAddresses(e.ctx, regs)
-	for errors.Is(err, xxljob.ErrLocked) {
+	for errors.Is(err, store.ErrLocked) {
 		err = e.PutAddresses(e.ctx, regs)
 	}
 	e.must(err)
@@ -45,7 +46,7 @@ func (e *env) put(regs ...xxljob.Registration) {
 func (e *env) drop(regs ...xxljob.Registration) {
 	e.Helper()
 	err := e.DropAddresses(e.ctx, regs)
-	for errors.Is(err, xxljob.ErrLocked) {
+	for errors.Is(err, store.ErrLocked) {
 		err = e.DropAddresses(e.ctx, regs)
 	}
 	e.must(err)
@@ -153,7 +154,7 @@ func putConcurrent(e *env) {
 				case 2:
 					err = e.DropAddresses(e.ctx, reversed[:20])
 				}
-				if err != nil && !errors.Is(err, xxljob.ErrLocked) {
+				if err != nil && !errors.Is(err, store.ErrLocked) {
 					errs[i] = err
 				}
 			}

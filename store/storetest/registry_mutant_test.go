@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // registryMutants break rules about the addresses of executors, and about the runs
@@ -184,10 +185,10 @@ func (s *sharedRegistrations) Addresses(ctx context.Context, app string, maxAge 
 
 // dispatchMutants break rules about runs at executors elsewhere.
 func dispatchMutants() []mutant {
-	dispatch := func(change func(ctx context.Context, s xxljob.Store, d *xxljob.Dispatch)) func(xxljob.Store) xxljob.Store {
+	dispatch := func(change func(ctx context.Context, s xxljob.Store, d *store.Dispatch)) func(xxljob.Store) xxljob.Store {
 		return func(s xxljob.Store) xxljob.Store { return &otherDispatch{Store: s, change: change} }
 	}
-	changed := func(change func(given []xxljob.Dispatch, runs []xxljob.Run) []xxljob.Run) func(xxljob.Store) xxljob.Store {
+	changed := func(change func(given []store.Dispatch, runs []xxljob.Run) []xxljob.Run) func(xxljob.Store) xxljob.Store {
 		return func(s xxljob.Store) xxljob.Store { return &otherDispatch{Store: s, runs: change} }
 	}
 	settle := func(change func(v *xxljob.Verdict)) func(xxljob.Store) xxljob.Store {
@@ -196,25 +197,25 @@ func dispatchMutants() []mutant {
 		}
 	}
 	far := func(address string) bool { return strings.HasPrefix(address, "http://") }
-	readdress := func(change func(ctx context.Context, s xxljob.Store, r *xxljob.Readdress, run xxljob.Run) (ok, decided bool)) func(xxljob.Store) xxljob.Store {
+	readdress := func(change func(ctx context.Context, s xxljob.Store, r *store.Readdress, run xxljob.Run) (ok, decided bool)) func(xxljob.Store) xxljob.Store {
 		return func(s xxljob.Store) xxljob.Store { return otherReaddress{s, change} }
 	}
 	return []mutant{
-		{"DispatchedIgnoresTheOwner", dispatch(func(ctx context.Context, s xxljob.Store, d *xxljob.Dispatch) {
+		{"DispatchedIgnoresTheOwner", dispatch(func(ctx context.Context, s xxljob.Store, d *store.Dispatch) {
 			run, _ := s.Run(ctx, d.RunID)
 			d.Owner = run.Owner
 		}), []string{"HandOver/DispatchedMismatchChangesNothing"}},
-		{"DispatchedIgnoresTheToken", dispatch(func(ctx context.Context, s xxljob.Store, d *xxljob.Dispatch) {
+		{"DispatchedIgnoresTheToken", dispatch(func(ctx context.Context, s xxljob.Store, d *store.Dispatch) {
 			run, _ := s.Run(ctx, d.RunID)
 			d.Token = run.Token
 		}), []string{"HandOver/DispatchedMismatchChangesNothing", "HandOver/DispatchedAnswersInOrderGiven"}},
-		{"DispatchedIsSilent", dispatch(func(_ context.Context, _ xxljob.Store, d *xxljob.Dispatch) { d.Msg = "" }),
+		{"DispatchedIsSilent", dispatch(func(_ context.Context, _ xxljob.Store, d *store.Dispatch) { d.Msg = "" }),
 			[]string{"HandOver/DispatchedMarksAStartedRun", "HandOver/DispatchedAnswersInOrderGiven"}},
-		{"DispatchedAnswersInOrderOfIDs", changed(func(_ []xxljob.Dispatch, runs []xxljob.Run) []xxljob.Run {
+		{"DispatchedAnswersInOrderOfIDs", changed(func(_ []store.Dispatch, runs []xxljob.Run) []xxljob.Run {
 			slices.SortFunc(runs, func(a, b xxljob.Run) int { return int(a.ID - b.ID) })
 			return runs
 		}), []string{"HandOver/DispatchedAnswersInOrderGiven"}},
-		{"DispatchedAnswersWithFormerStates", changed(func(_ []xxljob.Dispatch, runs []xxljob.Run) []xxljob.Run {
+		{"DispatchedAnswersWithFormerStates", changed(func(_ []store.Dispatch, runs []xxljob.Run) []xxljob.Run {
 			for i := range runs {
 				runs[i].State = xxljob.StateStarted
 			}
@@ -233,11 +234,11 @@ func dispatchMutants() []mutant {
 		}), []string{"Settle/ToLostEndsARemoteRun"}},
 		{"StartedByAddresseeOnly", func(s xxljob.Store) xxljob.Store { return byAddressee{s} },
 			[]string{"HandOver/StartedByOwnerOrAddressee", "Settle/ToStartedAdoptsARemoteRun", "Settle/ToLostEndsARemoteRun"}},
-		{"ReaddressLeavesRemoteRuns", readdress(func(_ context.Context, _ xxljob.Store, r *xxljob.Readdress, run xxljob.Run) (ok, decided bool) {
+		{"ReaddressLeavesRemoteRuns", readdress(func(_ context.Context, _ xxljob.Store, r *store.Readdress, run xxljob.Run) (ok, decided bool) {
 			return false, far(run.Address) && far(r.Address)
 		}), []string{"HandOver/ReaddressFromRemoteToRemoteAndHome"}},
-		{"ReaddressNeverBringsHome", readdress(func(_ context.Context, _ xxljob.Store, r *xxljob.Readdress, run xxljob.Run) (ok, decided bool) {
-			return false, r.Address == xxljob.LocalAddress(r.Owner)
+		{"ReaddressNeverBringsHome", readdress(func(_ context.Context, _ xxljob.Store, r *store.Readdress, run xxljob.Run) (ok, decided bool) {
+			return false, r.Address == store.LocalAddress(r.Owner)
 		}), []string{"HandOver/ReaddressFromRemoteToRemoteAndHome", "HandOver/ReaddressToTheOwnersOwnIsTheTaking"}},
 		{"RemotePartsAreTaken", answer(func(_ context.Context, _ xxljob.Store, x xxljob.Start, a xxljob.Started) xxljob.Started {
 			for i := range a.Siblings {
@@ -256,12 +257,12 @@ func dispatchMutants() []mutant {
 // otherDispatch changes what goes in and comes out of Dispatched.
 type otherDispatch struct {
 	xxljob.Store
-	change func(ctx context.Context, s xxljob.Store, d *xxljob.Dispatch)
-	runs   func(given []xxljob.Dispatch, runs []xxljob.Run) []xxljob.Run
+	change func(ctx context.Context, s xxljob.Store, d *store.Dispatch)
+	runs   func(given []store.Dispatch, runs []xxljob.Run) []xxljob.Run
 	first  bool
 }
 
-func (o *otherDispatch) Dispatched(ctx context.Context, accepted []xxljob.Dispatch) ([]xxljob.Run, error) {
+func (o *otherDispatch) Dispatched(ctx context.Context, accepted []store.Dispatch) ([]xxljob.Run, error) {
 	accepted = slices.Clone(accepted)
 	if o.first {
 		accepted = accepted[:min(1, len(accepted))]
@@ -281,7 +282,7 @@ func (o *otherDispatch) Dispatched(ctx context.Context, accepted []xxljob.Dispat
 // dispatchedTwice returns runs that were marked before.
 type dispatchedTwice struct{ xxljob.Store }
 
-func (d dispatchedTwice) Dispatched(ctx context.Context, accepted []xxljob.Dispatch) ([]xxljob.Run, error) {
+func (d dispatchedTwice) Dispatched(ctx context.Context, accepted []store.Dispatch) ([]xxljob.Run, error) {
 	if _, err := d.Store.Dispatched(ctx, accepted); err != nil {
 		return nil, err
 	}
@@ -297,10 +298,10 @@ func (d dispatchedTwice) Dispatched(ctx context.Context, accepted []xxljob.Dispa
 // byAddressee does not find runs by their owner where that is not the addressee.
 type byAddressee struct{ xxljob.Store }
 
-func (b byAddressee) StartedBy(ctx context.Context, shards []xxljob.Shard, incarnations []string, after int64, limit int) ([]xxljob.Run, error) {
+func (b byAddressee) StartedBy(ctx context.Context, shards []store.Shard, incarnations []string, after int64, limit int) ([]xxljob.Run, error) {
 	runs, err := b.Store.StartedBy(ctx, shards, incarnations, after, limit)
 	return slices.DeleteFunc(runs, func(r xxljob.Run) bool {
-		inc, _ := xxljob.LocalIncarnation(r.Address)
+		inc, _ := store.LocalIncarnation(r.Address)
 		return !slices.Contains(incarnations, inc)
 	}), err
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // ruleMutants break rules about jobs, kills and what a node finds.
@@ -83,7 +84,7 @@ func (n noRefusals) EditJob(ctx context.Context, id int64, e xxljob.Edit) (xxljo
 // finishesAll sweeps away every job without a next instant.
 type finishesAll struct{ xxljob.Store }
 
-func (f finishesAll) Sweep(ctx context.Context, shards []xxljob.Shard) error {
+func (f finishesAll) Sweep(ctx context.Context, shards []store.Shard) error {
 	jobs, err := f.Jobs(ctx, xxljob.JobFilter{Enabled: true})
 	for _, j := range jobs {
 		if j.Next.IsZero() && j.Schedule.IsManual() {
@@ -194,7 +195,7 @@ func (h hidesEnded) Take(ctx context.Context, incarnation string, ids []int64) (
 // young joins a node that beats and is not there.
 type young struct{ xxljob.Store }
 
-func (y young) Beat(ctx context.Context, incarnation string, attached []xxljob.Attachment) (xxljob.View, error) {
+func (y young) Beat(ctx context.Context, incarnation string, attached []store.Attachment) (xxljob.View, error) {
 	v, err := y.Store.Beat(ctx, "observer", nil)
 	if err != nil || incarnation == "observer" || hasNode(v, incarnation) {
 		return y.Store.Beat(ctx, incarnation, attached)
@@ -213,7 +214,7 @@ type scansOnce struct {
 	seen map[int64]bool
 }
 
-func (o *scansOnce) Scan(ctx context.Context, q xxljob.ScanQuery) (xxljob.ScanResult, error) {
+func (o *scansOnce) Scan(ctx context.Context, q store.ScanQuery) (xxljob.ScanResult, error) {
 	res, err := o.Store.Scan(ctx, q)
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -223,7 +224,7 @@ func (o *scansOnce) Scan(ctx context.Context, q xxljob.ScanQuery) (xxljob.ScanRe
 	return res, err
 }
 
-func (o *scansOnce) Planned(ctx context.Context, q xxljob.PlannedQuery) ([]xxljob.Run, error) {
+func (o *scansOnce) Planned(ctx context.Context, q store.PlannedQuery) ([]xxljob.Run, error) {
 	runs, err := o.Store.Planned(ctx, q)
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -233,7 +234,7 @@ func (o *scansOnce) Planned(ctx context.Context, q xxljob.PlannedQuery) ([]xxljo
 // forgetsFailing takes the beat of a node for a sign that nothing fails there.
 type forgetsFailing struct{ xxljob.Store }
 
-func (f forgetsFailing) Beat(ctx context.Context, incarnation string, attached []xxljob.Attachment) (xxljob.View, error) {
+func (f forgetsFailing) Beat(ctx context.Context, incarnation string, attached []store.Attachment) (xxljob.View, error) {
 	if incarnation != "observer" {
 		if err := f.SetFailing(ctx, incarnation, false); err != nil {
 			return xxljob.View{}, err
@@ -253,7 +254,7 @@ func (f *failsForEver) SetFailing(ctx context.Context, incarnation string, faili
 	return f.Store.SetFailing(ctx, incarnation, failing)
 }
 
-func (f *failsForEver) Beat(ctx context.Context, incarnation string, attached []xxljob.Attachment) (xxljob.View, error) {
+func (f *failsForEver) Beat(ctx context.Context, incarnation string, attached []store.Attachment) (xxljob.View, error) {
 	v, err := f.Store.Beat(ctx, incarnation, attached)
 	for i := range v.Nodes {
 		v.Nodes[i].Failing = v.Nodes[i].Failing || v.Nodes[i].Incarnation == f.failing.Load()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 func runCases() []testCase {
@@ -115,7 +116,7 @@ func killPlanned(e *env) {
 	got.TriggerMsg, got.AlarmStatus = run.TriggerMsg, run.AlarmStatus // a store may note that no alarm is due
 	want(e, "Kill", got, run)
 	e.wantState("a killed planned run", run.ID, xxljob.StateCancelled)
-	want(e, "status of its start", o.tryStart(o.startOf(run)).Status, xxljob.StartGone)
+	want(e, "status of its start", o.tryStart(o.startOf(run)).Status, store.StartGone)
 }
 
 func killStarted(e *env) {
@@ -205,7 +206,7 @@ func runsFilters(e *env) {
 	runs := o.claim(o.plan(job, e.at(10), e.at(20), e.at(30)), o.plan(other, e.at(20)))
 	runs[1] = o.started(runs[1])
 	wide := o.tryStart(o.startOf(runs[3], func(s *xxljob.Start) { s.Targets = []string{s.Address, remote} }))
-	want(e, "status of a broadcast", wide.Status, xxljob.StartOK)
+	want(e, "status of a broadcast", wide.Status, store.StartOK)
 	runs[3] = wide.Run
 	part := wide.Siblings[0]
 	cases := []struct {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // A Scan may remember which runs it has returned, so each of these cases scans
@@ -41,19 +42,19 @@ func scanJobs(e *env) {
 		got = append(got, d.Job)
 	}
 	want(e, "due jobs", got, []xxljob.Job{late, mid, edge})
-	want(e, "due jobs without shards", len(o.mustScan(xxljob.ScanQuery{Before: e.at(10), Jobs: 9, Runs: 9}).Jobs), 0)
+	want(e, "due jobs without shards", len(o.mustScan(store.ScanQuery{Before: e.at(10), Jobs: 9, Runs: 9}).Jobs), 0)
 }
 
 func scanShards(e *env) {
 	o := e.owner("a")
 	in, out := e.jobIn(1), e.jobIn(2)
-	res := o.mustScan(xxljob.ScanQuery{Shards: o.shards[1:2], Before: e.at(10), Jobs: 9, Runs: 9})
+	res := o.mustScan(store.ScanQuery{Shards: o.shards[1:2], Before: e.at(10), Jobs: 9, Runs: 9})
 	if len(res.Jobs) != 1 || res.Jobs[0].ID != in.ID {
 		e.Errorf("due jobs of shard 1: %+v, want %d without %d", res.Jobs, in.ID, out.ID)
 	}
 	e.mustAddRun(out.ID, xxljob.Trigger{At: e.at(-10)})
 	mine := e.mustAddRun(in.ID, xxljob.Trigger{At: e.at(-10)})
-	res = o.mustScan(xxljob.ScanQuery{Shards: o.shards[1:2], Before: e.at(1e6), Jobs: 9, Runs: 9})
+	res = o.mustScan(store.ScanQuery{Shards: o.shards[1:2], Before: e.at(1e6), Jobs: 9, Runs: 9})
 	want(e, "planned runs of shard 1", ids(res.Runs), []int64{mine.ID})
 }
 
@@ -151,7 +152,7 @@ func scanNextForeign(e *env) {
 	e.jobIn(2)
 	e.mustAddRun(e.jobIn(2, noNext).ID, xxljob.Trigger{At: e.at(600)})
 	e.jobIn(1, stopped)
-	res := o.mustScan(xxljob.ScanQuery{Shards: o.shards[1:2], Before: e.at(-10), Jobs: 9, Runs: 9})
+	res := o.mustScan(store.ScanQuery{Shards: o.shards[1:2], Before: e.at(-10), Jobs: 9, Runs: 9})
 	want(e, "Next of a shard with a stopped job only", res.Next, time.Time{})
 }
 
@@ -189,7 +190,7 @@ func scanWaiting(e *env) {
 	want(e, "Waiting of a job without runs", got[idle.ID], 0)
 }
 
-func (e *env) mustPlanned(q xxljob.PlannedQuery) []xxljob.Run {
+func (e *env) mustPlanned(q store.PlannedQuery) []xxljob.Run {
 	e.Helper()
 	runs, err := e.Planned(e.ctx, q)
 	e.must(err)
@@ -199,7 +200,7 @@ func (e *env) mustPlanned(q xxljob.PlannedQuery) []xxljob.Run {
 // allPlanned reads all planned runs of the shards at once.
 func (o *owner) allPlanned() []xxljob.Run {
 	o.Helper()
-	return o.mustPlanned(xxljob.PlannedQuery{Shards: o.shards, Before: o.at(1e6), Limit: 10_000})
+	return o.mustPlanned(store.PlannedQuery{Shards: o.shards, Before: o.at(1e6), Limit: 10_000})
 }
 
 func plannedPages(e *env) {
@@ -218,7 +219,7 @@ func plannedPages(e *env) {
 	})
 	for _, limit := range []int{1, 3, 1000} {
 		var got []xxljob.Run
-		q := xxljob.PlannedQuery{Shards: o.shards, Before: e.at(600), Limit: limit}
+		q := store.PlannedQuery{Shards: o.shards, Before: e.at(600), Limit: limit}
 		for len(got) <= len(all) {
 			page := e.mustPlanned(q)
 			e.check(len(page) <= limit, "a page of %d, want at most %d", len(page), limit)
@@ -240,17 +241,17 @@ func plannedFilters(e *env) {
 	o.started(runs[0])
 	cases := []struct {
 		name string
-		q    xxljob.PlannedQuery
+		q    store.PlannedQuery
 		want []int64
 	}{
-		{"shard", xxljob.PlannedQuery{Shards: o.shards[1:2], Before: e.at(600)}, []int64{runs[1].ID, runs[2].ID}},
-		{"app", xxljob.PlannedQuery{Shards: o.shards, App: "two", Before: e.at(600)}, []int64{runs[3].ID}},
-		{"time, which is included", xxljob.PlannedQuery{Shards: o.shards, App: "one", Before: e.at(20)}, []int64{runs[1].ID}},
-		{"no shard", xxljob.PlannedQuery{Before: e.at(600)}, nil},
+		{"shard", store.PlannedQuery{Shards: o.shards[1:2], Before: e.at(600)}, []int64{runs[1].ID, runs[2].ID}},
+		{"app", store.PlannedQuery{Shards: o.shards, App: "two", Before: e.at(600)}, []int64{runs[3].ID}},
+		{"time, which is included", store.PlannedQuery{Shards: o.shards, App: "one", Before: e.at(20)}, []int64{runs[1].ID}},
+		{"no shard", store.PlannedQuery{Before: e.at(600)}, nil},
 	}
 	for _, c := range cases {
 		c.q.Limit = 100
 		want(e, "Planned by "+c.name, ids(e.mustPlanned(c.q)), c.want)
 	}
-	want(e, "Planned", e.mustPlanned(xxljob.PlannedQuery{Shards: o.shards, App: "two", Before: e.at(600), Limit: 1}), runs[3:])
+	want(e, "Planned", e.mustPlanned(store.PlannedQuery{Shards: o.shards, App: "two", Before: e.at(600), Limit: 1}), runs[3:])
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 func shardCases() []testCase {
@@ -38,7 +39,7 @@ func setShardsOther(e *env) {
 }
 
 // shardsNow reads the shards by a beat of an observer.
-func (e *env) shardsNow() []xxljob.Shard {
+func (e *env) shardsNow() []store.Shard {
 	e.Helper()
 	return e.mustBeat(observer).Shards
 }
@@ -73,7 +74,7 @@ func takeShardsMismatch(e *env) {
 	o := e.owner("a")
 	e.join("b")
 	first := o.shards[0]
-	wrong := map[string]xxljob.Shard{
+	wrong := map[string]store.Shard{
 		"another owner": {ID: 0, Owner: "c", Epoch: first.Epoch},
 		"no owner":      {ID: 0, Owner: "", Epoch: first.Epoch},
 		"an old epoch":  {ID: 0, Owner: "a", Epoch: first.Epoch - 1},
@@ -81,12 +82,12 @@ func takeShardsMismatch(e *env) {
 	}
 	before := e.shardsNow()
 	for name, s := range wrong {
-		taken, err := e.TakeShards(e.ctx, "b", []xxljob.Shard{s})
+		taken, err := e.TakeShards(e.ctx, "b", []store.Shard{s})
 		e.must(err)
 		want(e, "shards taken with "+name, len(taken), 0)
 		want(e, "shards after it", e.shardsNow(), before)
 	}
-	taken, err := e.TakeShards(e.ctx, "b", []xxljob.Shard{wrong["no owner"], o.shards[2]})
+	taken, err := e.TakeShards(e.ctx, "b", []store.Shard{wrong["no owner"], o.shards[2]})
 	e.must(err)
 	if len(taken) != 1 || taken[0].ID != 2 {
 		e.Errorf("TakeShards of one that matches and one that does not: %+v, want shard 2 alone", taken)
@@ -97,7 +98,7 @@ func takeShardsConcurrent(e *env) {
 	for round := range 20 {
 		shards := e.shardsNow()
 		const callers = 4
-		var taken [callers][]xxljob.Shard
+		var taken [callers][]store.Shard
 		var errs [callers]error
 		var calls []func()
 		for i := range callers {

@@ -1,5 +1,6 @@
 package storetest
 
+import "github.com/xxljob/xxljob/store"
 import "github.com/xxljob/xxljob"
 
 func signalCases() []testCase {
@@ -79,7 +80,7 @@ func signalInbox(e *env) {
 	b, c := e.Watch(e.ctx, "b").Inbox, e.Watch(e.ctx, "c").Inbox
 	run := o.handedOver()
 	e.awaitSignal("a run was started elsewhere", b)
-	e.check(o.tryReaddress(o.readdress(run, xxljob.LocalAddress("c"))), "Readdress: false, want true")
+	e.check(o.tryReaddress(o.readdress(run, store.LocalAddress("c"))), "Readdress: false, want true")
 	e.awaitSignal("a run was readdressed", c)
 	e.mustTake("c", run.ID)
 	drain(c)
@@ -89,8 +90,8 @@ func signalInbox(e *env) {
 	e.mustAsk("c", run, 1)
 	e.awaitSignal("a question was asked", c)
 	drain(b)
-	wide := o.tryStart(o.startOf(o.planned(e.newJob()), func(s *xxljob.Start) { s.Targets = []string{s.Address, xxljob.LocalAddress("b")} }))
-	want(e, "status of a broadcast", wide.Status, xxljob.StartOK)
+	wide := o.tryStart(o.startOf(o.planned(e.newJob()), func(s *xxljob.Start) { s.Targets = []string{s.Address, store.LocalAddress("b")} }))
+	want(e, "status of a broadcast", wide.Status, store.StartOK)
 	e.awaitSignal("a part of a broadcast", b)
 }
 
@@ -125,6 +126,6 @@ func signalEnded(e *env) {
 	}
 	ask := e.mustAsk("b", o.handedOver(), 1)
 	drain(ch)
-	e.must(e.AnswerLog(e.ctx, ask.ID, xxljob.Answer{}))
+	e.must(e.AnswerLog(e.ctx, ask.ID, store.Answer{}))
 	e.awaitSignal("a question was answered", ch)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 func startCases() []testCase {
@@ -48,7 +49,7 @@ func startStores(e *env) {
 	})
 	a := o.tryStart(s)
 	got := a.Run
-	want(e, "status", a.Status, xxljob.StartOK)
+	want(e, "status", a.Status, store.StartOK)
 	want(e, "siblings", len(a.Siblings), 0)
 	e.check(!got.Started.IsZero() && !got.Started.Before(got.Created), "Started %v, Created %v", got.Started, got.Created)
 	e.check(hasLine(got.TriggerMsg, "routed: FIRST"), "TriggerMsg %q lacks the message", got.TriggerMsg)
@@ -70,7 +71,7 @@ func startTakes(e *env) {
 func startElsewhere(e *env) {
 	o := e.owner("a")
 	e.there("b", "ab")
-	for _, addr := range []string{xxljob.LocalAddress("b"), xxljob.LocalAddress("ab"), remote} {
+	for _, addr := range []string{store.LocalAddress("b"), store.LocalAddress("ab"), remote} {
 		run := o.running(to(addr))
 		e.check(run.Taken.IsZero(), "a start at %s is taken at %v", addr, run.Taken)
 	}
@@ -80,7 +81,7 @@ func startRefused(e *env) {
 	o := e.owner("a")
 	run := o.planned(e.newJob())
 	a := o.tryStart(o.startOf(run, refused, func(s *xxljob.Start) { s.Msg, s.HandleMsg = "no address", "nobody is there" }))
-	want(e, "status", a.Status, xxljob.StartOK)
+	want(e, "status", a.Status, store.StartOK)
 	want(e, "state", a.Run.State, xxljob.StateRefused)
 	e.check(!a.Run.Ended.IsZero() && a.Run.Started.IsZero(), "Ended %v, Started %v: want ended without a start", a.Run.Ended, a.Run.Started)
 	e.check(hasLine(a.Run.TriggerMsg, "no address"), "TriggerMsg %q lacks the message", a.Run.TriggerMsg)
@@ -95,18 +96,18 @@ func startGone(e *env) {
 	for _, run := range []xxljob.Run{o.running(), o.dispatched(), ended, o.one(o.claim(o.skip(e.newJob()))), e.mustKill(o.planned(e.newJob()).ID, "x")} {
 		before := e.mustRun(run.ID)
 		a := o.tryStart(o.startOf(run))
-		want(e, "status for a run that is "+before.State.String(), a.Status, xxljob.StartGone)
+		want(e, "status for a run that is "+before.State.String(), a.Status, store.StartGone)
 		want(e, "run in the answer", a.Run, before)
 		e.wantRun("after it", before)
 	}
 	s := o.startOf(o.planned(e.newJob()))
 	s.RunID += 1_000_000
 	a := o.tryStart(s)
-	want(e, "answer for a run that does not exist", a, xxljob.Started{Status: xxljob.StartGone})
+	want(e, "answer for a run that does not exist", a, xxljob.Started{Status: store.StartGone})
 }
 
 // wantNoStart checks that a start has the status and changes nothing.
-func (o *owner) wantNoStart(what string, s xxljob.Start, status xxljob.StartStatus) {
+func (o *owner) wantNoStart(what string, s xxljob.Start, status store.StartStatus) {
 	o.Helper()
 	before := o.snapshot()
 	a := o.tryStart(s)
@@ -122,9 +123,9 @@ func startStaleVersion(e *env) {
 	for _, run := range []xxljob.Run{born, manual} {
 		s := o.startOf(run)
 		e.edit(job.ID, func(j *xxljob.Job) { j.Param += "x" })
-		o.wantNoStart("a start with an old version", s, xxljob.StartStale)
+		o.wantNoStart("a start with an old version", s, store.StartStale)
 		s.State = xxljob.StateRefused
-		o.wantNoStart("a refusal with an old version", s, xxljob.StartStale)
+		o.wantNoStart("a refusal with an old version", s, store.StartStale)
 		o.started(run)
 	}
 }
@@ -138,7 +139,7 @@ func startStopped(e *env) {
 	p := o.plan(e.mustJob(job.ID))
 	p.Stop = "broken"
 	o.claim(p)
-	o.wantNoStart("a start of a stopped job's schedule-born run", o.startOf(born), xxljob.StartStale)
+	o.wantNoStart("a start of a stopped job's schedule-born run", o.startOf(born), store.StartStale)
 	o.started(manual)
 	o.started(api)
 }
@@ -147,8 +148,8 @@ func startFenced(e *env) {
 	o := e.owner("a")
 	run := o.planned(e.newJob())
 	b := o.overtakenBy("b")
-	o.wantNoStart("a start of the former owner", o.startOf(run), xxljob.StartFenced)
-	o.wantNoStart("a refusal of the former owner", o.startOf(run, refused), xxljob.StartFenced)
+	o.wantNoStart("a start of the former owner", o.startOf(run), store.StartFenced)
+	o.wantNoStart("a refusal of the former owner", o.startOf(run, refused), store.StartFenced)
 	b.started(run)
 }
 
@@ -160,7 +161,7 @@ func startOtherShard(e *env) {
 	e.must(err)
 	s := o.startOf(run)
 	s.Shard, s.Epoch = 2, o.epoch(2)
-	o.wantNoStart("a start under the epoch of another shard", s, xxljob.StartFenced)
+	o.wantNoStart("a start under the epoch of another shard", s, store.StartFenced)
 }
 
 func startCancelled(e *env) {
@@ -175,7 +176,7 @@ func startCancelled(e *env) {
 		s := o.startOf(o.planned(job))
 		end(job.ID)
 		s.JobVersion = 2
-		o.wantNoStart("a start after "+name, s, xxljob.StartGone)
+		o.wantNoStart("a start after "+name, s, store.StartGone)
 	}
 }
 
@@ -184,12 +185,12 @@ func serial(s *xxljob.Start) { s.Serial = true }
 func startBusy(e *env) {
 	o := e.owner("a")
 	e.there("b")
-	for _, addr := range []string{o.addr(), xxljob.LocalAddress("b")} {
+	for _, addr := range []string{o.addr(), store.LocalAddress("b")} {
 		job := e.newJob()
 		runs := o.claim(o.plan(job, e.at(0), e.at(1), e.at(2)))
 		first := o.started(runs[0], serial, to(addr))
-		o.wantNoStart("a second run at "+addr, o.startOf(runs[1], serial, to(addr)), xxljob.StartBusy)
-		want(e, "start of another job", o.tryStart(o.startOf(o.planned(e.newJob()), serial, to(addr))).Status, xxljob.StartOK)
+		o.wantNoStart("a second run at "+addr, o.startOf(runs[1], serial, to(addr)), store.StartBusy)
+		want(e, "start of another job", o.tryStart(o.startOf(o.planned(e.newJob()), serial, to(addr))).Status, store.StartOK)
 		e.mustFinish(success(first))
 		o.started(runs[1], serial, to(addr))
 	}
@@ -203,7 +204,7 @@ func startBusyInBatch(e *env) {
 	if len(answers) != 2 {
 		e.Fatalf("%d answers for 2 starts", len(answers))
 	}
-	want(e, "statuses", []xxljob.StartStatus{answers[0].Status, answers[1].Status}, []xxljob.StartStatus{xxljob.StartOK, xxljob.StartBusy})
+	want(e, "statuses", []store.StartStatus{answers[0].Status, answers[1].Status}, []store.StartStatus{store.StartOK, store.StartBusy})
 	e.wantRun("the second run", runs[1])
 }
 
@@ -221,27 +222,27 @@ func startNotBusy(e *env) {
 func startOrder(e *env) {
 	o := e.owner("a")
 	var starts []xxljob.Start
-	var statuses []xxljob.StartStatus
+	var statuses []store.StartStatus
 	for i := range 12 {
 		s := o.startOf(o.planned(e.newJob()))
-		status := xxljob.StartOK
+		status := store.StartOK
 		switch i % 4 {
 		case 1:
-			s.Epoch, status = s.Epoch+5, xxljob.StartFenced
+			s.Epoch, status = s.Epoch+5, store.StartFenced
 		case 2:
-			s.JobVersion, status = 9, xxljob.StartStale
+			s.JobVersion, status = 9, store.StartStale
 		case 3:
 			e.mustKill(s.RunID, "x")
-			status = xxljob.StartGone
+			status = store.StartGone
 		}
 		starts, statuses = append(starts, s), append(statuses, status)
 	}
 	answers, err := o.Start(e.ctx, starts)
 	e.must(err)
-	var got []xxljob.StartStatus
+	var got []store.StartStatus
 	for i, a := range answers {
 		got = append(got, a.Status)
-		if a.Status == xxljob.StartOK && i < len(starts) {
+		if a.Status == store.StartOK && i < len(starts) {
 			want(e, "run of an answer", a.Run.ID, starts[i].RunID)
 		}
 	}
@@ -255,7 +256,7 @@ func startTwice(e *env) {
 	e.must(err)
 	started := 0
 	for _, a := range answers {
-		if a.Status == xxljob.StartOK {
+		if a.Status == store.StartOK {
 			started++
 		}
 	}
@@ -266,10 +267,10 @@ func startBroadcast(e *env) {
 	o := e.owner("a")
 	e.there("b", "ab")
 	run := o.planned(e.newJob())
-	targets := []string{xxljob.LocalAddress("b"), o.addr(), remote, xxljob.LocalAddress("ab")}
+	targets := []string{store.LocalAddress("b"), o.addr(), remote, store.LocalAddress("ab")}
 	s := o.startOf(run, to(targets[0]), func(s *xxljob.Start) { s.Targets, s.Param, s.Retries = targets, "p", 2 })
 	a := o.tryStart(s)
-	want(e, "status", a.Status, xxljob.StartOK)
+	want(e, "status", a.Status, store.StartOK)
 	parts := append([]xxljob.Run{a.Run}, a.Siblings...)
 	if len(parts) != len(targets) {
 		e.Fatalf("a broadcast to %d addresses made %d runs", len(targets), len(parts))
@@ -300,7 +301,7 @@ func startBroadcastRemote(e *env) {
 	targets := []string{remote, remoteToo}
 	run := o.planned(e.newJob())
 	a := o.tryStart(o.startOf(run, to(remote), func(s *xxljob.Start) { s.Targets = targets }))
-	want(e, "status", a.Status, xxljob.StartOK)
+	want(e, "status", a.Status, store.StartOK)
 	parts := append([]xxljob.Run{a.Run}, a.Siblings...)
 	if len(parts) != 2 {
 		e.Fatalf("a broadcast to two addresses made %d runs", len(parts))
@@ -321,7 +322,7 @@ func startBroadcastOne(e *env) {
 	run := o.planned(e.newJob())
 	a := o.tryStart(o.startOf(run, func(s *xxljob.Start) { s.Targets = []string{s.Address} }))
 	want(e, "status, sharding, siblings", []any{a.Status, a.Run.Sharding, len(a.Siblings)},
-		[]any{xxljob.StartOK, xxljob.Sharding{Index: 0, Total: 1}, 0})
+		[]any{store.StartOK, xxljob.Sharding{Index: 0, Total: 1}, 0})
 	e.check(!a.Run.Taken.IsZero(), "its only part is not taken")
 }
 
@@ -329,8 +330,8 @@ func startBroadcastFails(e *env) {
 	o := e.owner("a")
 	wide := func(s *xxljob.Start) { s.Targets = []string{s.Address, remote} }
 	run := o.planned(e.newJob())
-	o.wantNoStart("a stale broadcast", o.startOf(run, wide, func(s *xxljob.Start) { s.JobVersion = 7 }), xxljob.StartStale)
-	o.wantNoStart("a fenced broadcast", o.startOf(run, wide, func(s *xxljob.Start) { s.Epoch-- }), xxljob.StartFenced)
+	o.wantNoStart("a stale broadcast", o.startOf(run, wide, func(s *xxljob.Start) { s.JobVersion = 7 }), store.StartStale)
+	o.wantNoStart("a fenced broadcast", o.startOf(run, wide, func(s *xxljob.Start) { s.Epoch-- }), store.StartFenced)
 	e.mustKill(run.ID, "x")
-	o.wantNoStart("a broadcast of a killed run", o.startOf(run, wide), xxljob.StartGone)
+	o.wantNoStart("a broadcast of a killed run", o.startOf(run, wide), store.StartGone)
 }

@@ -1,0 +1,15 @@
+package store
+
+// Signals are hints, each channel with a buffer of one.
+type Signals struct {
+	// Scan: a job or planned run that may be due earlier than known was written
+	// in a shard of the incarnation, other than by a Claim.
+	Scan <-chan struct{}
+	// Inbox: a run, a kill or a question was addressed to the incarnation.
+	Inbox <-chan struct{}
+	// Nodes: a node joined or left, its executors changed, it has come to fail or does
+	// so no more, or shards were released.
+	Nodes <-chan struct{}
+	// Ended: runs ended, or a question was answered.
+	Ended <-chan struct{}
+}
