@@ -200,9 +200,6 @@ func (a *applying) add(ctx context.Context, left map[string]int) error {
 			continue
 		}
 		job.StopReason = ""
-		if job.Schedule.IsManual() {
-			job.Stopped, job.StopReason = true, StopManual
-		}
 		jobs = append(jobs, job)
 	}
 	if len(jobs) == 0 {

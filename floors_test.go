@@ -145,7 +145,7 @@ func (h *house) cycles() [][]string {
 // floor and of lower ones.
 var floors = [][]string{
 	{ // nouns, and what is wrong with a value
-		"config", "configcheck", "crons", "doc", "errors", "faults", "group", "job", "limits", "node", "registry", "ring", "run",
+		"config", "configcheck", "crons", "doc", "errors", "faults", "group", "handler", "job", "limits", "node", "policies", "registry", "ring", "run",
 		"schedule", "store", "storejobs", "storelists", "storelogs", "storenodes", "storeplans", "storeruns", "storestarts", "tokens", "words",
 	},
 	{ // tools

@@ -11,34 +11,6 @@ import (
 	"github.com/xxljob/xxljob/route"
 )
 
-// Misfire says what becomes of instants that are found later than
-// Config.MisfireThreshold. The values are XXL-JOB's misfire_strategy.
-type Misfire string
-
-const (
-	// MisfireDoNothing, the default, records the missed instants as one
-	// skipped run and goes on with the next instant.
-	MisfireDoNothing Misfire = "DO_NOTHING"
-	// MisfireFireOnceNow starts one run of type MISFIRE for all of them.
-	MisfireFireOnceNow Misfire = "FIRE_ONCE_NOW"
-)
-
-// CatchUp says how many runs make up for instants that are late, but by no
-// more than Config.MisfireThreshold.
-type CatchUp string
-
-const (
-	// CatchUpEvery starts one run for each late instant. It is the default.
-	CatchUpEvery CatchUp = "EVERY"
-	// CatchUpOnce starts one run for all late instants, as XXL-JOB does.
-	CatchUpOnce CatchUp = "ONCE"
-)
-
-// GlueBean is the glue type of a job whose handler is Go code registered by
-// name. The other types are XXL-JOB's script types: they are stored and sent
-// to third-party executors; an executor of this module refuses them.
-const GlueBean = "BEAN"
-
 // glueTypes are XXL-JOB's stored glue_type values.
 var glueTypes = []string{GlueBean, "GLUE_GROOVY", "GLUE_SHELL", "GLUE_PYTHON", "GLUE_PYTHON2", "GLUE_NODEJS", "GLUE_POWERSHELL", "GLUE_PHP"}
 
@@ -71,16 +43,16 @@ type Job struct {
 	// CatchUp overrides Config.CatchUp for this job. Empty keeps it.
 	CatchUp CatchUp
 
-	// Route names the routing strategy, a key of Config.Routers or one of the
-	// names in package route. Empty means NEAREST.
+	// Route names the routing strategy: RouteRound and the like, or a key of
+	// Config.Routers. Empty means RouteNearest.
 	Route string
 	// Handler is the name under which executors know the code. Required when
 	// GlueType is BEAN. At most 255 bytes.
 	Handler string
 	// Param is handed to the handler as it is. At most 64 KiB.
 	Param string
-	// Block names the block strategy, one of the names in package block. Empty
-	// means SERIAL_EXECUTION.
+	// Block names the block strategy: BlockSerial and the like. Empty means
+	// BlockSerial.
 	Block string
 	// Timeout ends a run that lasts longer. Whole seconds; zero means none.
 	Timeout time.Duration
@@ -100,13 +72,13 @@ type Job struct {
 	// GlueUpdated is when GlueSource last changed. The store sets it.
 	GlueUpdated time.Time
 
-	// Stopped is true for a job that is not scheduled (XXL-JOB: trigger_status
-	// 0). Manual triggers run it all the same.
+	// Stopped is true for a job whose schedule is stopped (XXL-JOB: trigger_status 0).
+	// Triggers run it all the same. A job without a schedule is not stopped for that, but
+	// may be: it is then stopped when it is given one.
 	Stopped bool
 	// StopReason says why it is stopped: empty after StopJob, "finished" if the schedule
-	// has no further instant, "manual" if it has none at all, "pruned" if no list of
-	// EnsureJobs names the job any more, or the error of a schedule that cannot be
-	// evaluated.
+	// has no further instant, "pruned" if no list of EnsureJobs names the job any more, or
+	// the error of a schedule that cannot be evaluated.
 	StopReason string
 
 	// Version is raised by each edit, start and stop. In UpdateJob, a version
@@ -133,8 +105,6 @@ type Job struct {
 const (
 	// StopFinished marks a job whose schedule has no further instant.
 	StopFinished = "finished"
-	// StopManual marks a job that has no schedule to start.
-	StopManual = "manual"
 	// StopPruned marks a job that is gone from all lists of EnsureJobs.
 	StopPruned = "pruned"
 )
@@ -200,6 +170,9 @@ func (j Job) validate(routes []string, subSecond bool) error {
 	}
 	return f.err()
 }
+
+// unscheduled reports that no schedule makes runs of the job: it has none, or is stopped.
+func (j *Job) unscheduled() bool { return j.Stopped || j.Schedule.IsManual() }
 
 // validateNew collects the faults of a definition that is to be added: what the store sets
 // of a job cannot be given.

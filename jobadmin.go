@@ -26,6 +26,7 @@ func (a *adminSide) AddJob(ctx context.Context, req wire.AddJobRequest) (wire.Re
 		}
 		defineByWire(&job, req.JobDefinition)
 		scriptByWire(&job, req.JobDefinition)
+		job.Stopped = !job.Schedule.IsManual() // which has nothing that anybody might start
 		added, err := a.definer.addUnkeyed(ctx, job)
 		if err != nil {
 			return wire.Return{}, err

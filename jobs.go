@@ -99,9 +99,6 @@ func (d *definer) add(ctx context.Context, job Job) (Job, error) {
 		return Job{}, err
 	}
 	job.StopReason = ""
-	if job.Schedule.IsManual() {
-		job.Stopped, job.StopReason = true, StopManual
-	}
 	added, err := d.store.AddJob(ctx, job, firstInstant)
 	if err != nil {
 		return Job{}, about(fmt.Sprintf("%s: add: App %q, Key %q", called(job), job.App, job.Key), err)
@@ -162,7 +159,7 @@ func rescheduled(job Job, started, now time.Time) (time.Time, error) {
 
 // nextInstant is the first instant of an enabled job strictly after a time.
 func nextInstant(job Job, after time.Time) (time.Time, error) {
-	if job.Stopped {
+	if job.unscheduled() {
 		return time.Time{}, nil
 	}
 	next, err := job.Schedule.Next(after)
@@ -247,12 +244,7 @@ func define(j *Job, def Job) (replan bool) {
 	if was.Schedule == def.Schedule {
 		return false
 	}
-	switch {
-	case def.Schedule.IsManual():
-		if !j.Stopped {
-			j.Stopped, j.StopReason = true, StopManual
-		}
-	case j.Stopped && j.StopReason != "" && j.StopReason != StopPruned:
+	if j.Stopped && j.StopReason != "" && j.StopReason != StopPruned {
 		j.Stopped, j.StopReason = false, ""
 	}
 	return true
@@ -296,11 +288,11 @@ func (d *definer) StartJob(ctx context.Context, id int64) error {
 		return errNoContext
 	}
 	_, err := d.edit(ctx, id, Edit{Verb: "start", Next: rescheduled, Change: func(j *Job) (bool, error) {
-		if !j.Stopped {
-			return false, nil
-		}
-		if j.Schedule.IsManual() {
+		switch {
+		case !j.Stopped && j.Schedule.IsManual():
 			return false, ErrManual
+		case !j.Stopped:
+			return false, nil
 		}
 		j.Stopped, j.StopReason = false, ""
 		return true, nil

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // planner turns due jobs into plans. It is a value: one for each scan.
@@ -160,19 +162,19 @@ func (s span) record(t TriggerType, state State, reason string) NewRun {
 }
 
 // span counts the instants from at up to and including end. It stops counting
-// at CountCap: the span then goes on to end.
+// at store.CountCap: the span then goes on to end.
 func (b *planBuilder) span(at, end time.Time) (span, error) {
 	s := span{first: at}
 	if d, err := b.job.Schedule.Every(); err != nil {
 		return s, err
 	} else if d > 0 {
 		n := end.Sub(at) / d
-		s.last, s.next, s.count = at.Add(n*d), at.Add((n+1)*d), int(min(n+1, CountCap))
+		s.last, s.next, s.count = at.Add(n*d), at.Add((n+1)*d), int(min(n+1, store.CountCap))
 		return s, nil
 	}
 	var err error
 	for !at.IsZero() && !at.After(end) {
-		if s.count == CountCap {
+		if s.count == store.CountCap {
 			s.last = end.Truncate(time.Millisecond)
 			at, err = b.next(end)
 			break

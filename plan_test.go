@@ -12,6 +12,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 )
 
@@ -445,7 +446,7 @@ func checkPlan(p xxljob.Planner, job xxljob.DueJob, plan xxljob.Plan) error {
 		if err != nil {
 			return err
 		}
-		if want := min(max(r.Count, 1), xxljob.CountCap); min(n, xxljob.CountCap) != want {
+		if want := min(max(r.Count, 1), store.CountCap); min(n, store.CountCap) != want {
 			return fmt.Errorf("run %d counts %d, there are %d instants", i, r.Count, n)
 		}
 	}

@@ -1,11 +1,6 @@
 package xxljob
 
-import (
-	"context"
-
-	"github.com/xxljob/xxljob/executor"
-	"github.com/xxljob/xxljob/wire"
-)
+import "context"
 
 // Router chooses among the addresses of an app. The strategies of package route are
 // Routers; Config.Routers adds custom ones by name. An implementation must be safe for
@@ -41,29 +36,3 @@ type Registry interface {
 	// Lookup returns the app's addresses, in any order. Having none is not an error.
 	Lookup(ctx context.Context, app string) ([]string, error)
 }
-
-// Task describes to a handler the run that it executes.
-type Task = executor.Task
-
-// Handler runs a job.
-type Handler = executor.Handler
-
-// Executor runs the jobs of one app inside this process. It is a wire.Executor that also
-// names its handlers and is told where its results go; *executor.Executor is one. It must
-// be safe for concurrent use. An error from Run means that the run was not accepted; each
-// accepted run must be answered with one callback to the admin it was bound to. The
-// scheduler keeps at most 1,000 runs under way at it, or as many as its method Places() int
-// returns, if it has one. A panic in a method, or runtime.Goexit, is logged once and treated
-// as an error; for Handlers and Places the last answer is used then. App, Handlers and
-// Places must return at once.
-type Executor interface {
-	wire.Executor
-	// App is the app it serves; it does not change.
-	App() string
-	// Handlers are the names of its handlers. More may be added over time.
-	Handlers() []string
-	// Bind tells it where to send results. Attach calls it once.
-	Bind(admin wire.Admin)
-}
-
-var _ Executor = (*executor.Executor)(nil)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Retainer is a Store that keeps runs until it is told to drop them. A store that
+// Retainer, for authors of stores, is a Store that keeps runs until it is told to drop them. A store that
 // bounds them by itself, by number for example, does not implement it.
 type Retainer interface {
 	// DropRuns forgets the runs that were planned before the given time, or some

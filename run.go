@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // State is the truth about a run; XXL-JOB's trigger and handle codes are
@@ -200,17 +202,14 @@ type Run struct {
 	AlarmStatus int
 
 	// First, Last and Count describe the instants that a skipped, a MISFIRE or
-	// a catch-up run stands for. A Count of CountCap means "at least"; Last is
-	// then, for cron and crontab, the end of the span and no instant.
+	// a catch-up run stands for. Counting stops at 1,000 (store.CountCap): there may
+	// be more, and Last is then, for cron and crontab, the end of the span and no
+	// instant.
 	First, Last time.Time
 	Count       int
 	// Reason says why a run was skipped ("misfire", "backlog", "edit") or cancelled.
 	Reason string
 }
-
-// CountCap is where the counting of missed instants stops: a Run.Count of
-// CountCap means "at least 1,000".
-const CountCap = 1000
 
 // Reasons in Run.Reason.
 const (
@@ -258,7 +257,7 @@ func (r Run) why() string {
 	switch r.State {
 	case StateSkipped:
 		least := ""
-		if r.Count >= CountCap {
+		if r.Count >= store.CountCap {
 			least = "at least "
 		}
 		return fmt.Sprintf("%s, instants: %s%d", r.Reason, least, r.Count)

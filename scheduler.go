@@ -43,20 +43,19 @@ type Scheduler interface {
 	// another, other nodes have the node's shards, if there are any.
 	Ready() error
 
-	// AddJob adds a job and starts it, unless job.Stopped or its schedule is
-	// Manual. All faults of the job come as one error, each naming the job, and nothing
+	// AddJob adds a job and starts it, unless job.Stopped. All faults of the job come as one error, each naming the job, and nothing
 	// is stored. Fields that the store sets, from ID to Updated, have to be empty.
 	AddJob(ctx context.Context, job Job) (Job, error)
 	// UpdateJob replaces the definition of the job with job.ID. Whether it is
 	// stopped stays as it is, except that a job which stopped by itself (finished,
-	// manual, broken schedule) starts when it is given another schedule. With a
+	// broken schedule) starts when it is given another schedule. With a
 	// Version other than zero it is a compare-and-set: ErrConflict. App is fixed.
 	UpdateJob(ctx context.Context, job Job) (Job, error)
 	// RemoveJob deletes the job and cancels its planned runs. Runs that are under way
 	// continue, and all runs stay readable.
 	RemoveJob(ctx context.Context, id int64) error
 	// StartJob starts a stopped job, from the first instant strictly after now. Starting a
-	// job that is not stopped changes nothing. A job that EnsureJobs has pruned is pruned
+	// job that is not stopped changes nothing; ErrManual if it has no schedule either. A job that EnsureJobs has pruned is pruned
 	// again after Config.Cluster.PruneAfter unless a list or EnsureJob names it by then.
 	StartJob(ctx context.Context, id int64) error
 	// StopJob stops the schedule and cancels its planned runs. Runs that are under way

@@ -6,16 +6,18 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-// Store keeps everything that outlives a moment: jobs, runs, groups, nodes,
-// shards and the registry. It is composed of small interfaces; each loop of the
-// scheduler takes only what it needs. Package store/storetest holds a case for
-// each sentence below.
+// Store keeps everything that outlives a moment: jobs, runs, groups, nodes, shards and the
+// registry. Programs read from it: Job, JobByKey, Jobs, Changes, Group, Groups, Run, Runs,
+// Registrations and View; everything else is for authors of stores. It is composed of
+// smaller interfaces and may grow in minor versions. Package store/storetest holds a case
+// for each sentence below, so that an author who runs it after an update is told what is
+// missing.
 //
-//	storejobs.go, storelists.go  definitions, groups, and lists of jobs
-//	storeruns.go                             runs: reading them, their results and ends
-//	storeplans.go, storestarts.go            from an instant to a run that is under way
-//	storelogs.go, storenodes.go              what nodes leave for each other; nodes, shards,
-//	                                         executors elsewhere, signals
+//	storejobs.go, storelists.go    definitions, groups, and lists of jobs
+//	storeruns.go                   runs: reading them, their results and ends
+//	storeplans.go, storestarts.go  from an instant to a run that is under way
+//	storelogs.go, storenodes.go    what nodes leave for each other; nodes, shards,
+//	                               executors elsewhere, signals
 //
 // For every method:
 //   - it is safe for concurrent use, by many Schedulers;
@@ -26,7 +28,7 @@ import (
 //   - a ctx that has ended changes nothing and returns its error, and a nil one is an
 //     error too; with either Watch returns channels that nothing comes through;
 //   - an error that is none of those which errors.go has for stores, ErrNotFound and the
-//     like, means that the outcome is unknown: the call may have taken effect. The caller
+//     like, nor store.ErrLocked, means that the outcome is unknown: the call may have taken effect. The caller
 //     reads again, it never assumes;
 //   - times are kept to the millisecond, in UTC; the zero time stays zero;
 //   - the arguments named now, Before and the like decide about dueness and
@@ -35,14 +37,11 @@ import (
 type Store interface {
 	JobStore
 	ListStore
-	GroupStore
 	RunStore
 	PlanStore
 	StartStore
-	LogStore
 	NodeStore
 	RegistryStore
-	Waker
 }
 
 // WithActor returns a context whose changes of jobs are audited under the name. It panics

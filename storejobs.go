@@ -9,10 +9,11 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-// JobStore keeps the definitions.
+// JobStore is the part of a Store that keeps definitions and executor apps. Programs read
+// them here and change them through the Scheduler; the rest is for authors of stores.
 type JobStore interface {
 	// AddJob inserts the job with a new ID, with Version 1 and with the Stopped it
-	// was given, in shard ID modulo the number of shards. Its Next is what first
+	// was given (one without a schedule is stopped only if that says so), in shard ID modulo the number of shards. Its Next is what first
 	// returns; the one it was given where first is nil. A Key that the app has
 	// already is ErrDuplicateKey; an empty Key is never a duplicate; an error of
 	// first is returned as it is. After any of these nothing has changed. It returns
@@ -39,6 +40,19 @@ type JobStore interface {
 	// entries. It goes on answering after the job is removed, until the store's
 	// retention drops the entries; an unknown job has none.
 	Changes(ctx context.Context, jobID int64, limit int) ([]Change, error)
+
+	// SaveGroup inserts or replaces the group.
+	SaveGroup(ctx context.Context, g Group) error
+	// EnsureGroup inserts an automatic group for app when there is none, and
+	// otherwise writes nothing.
+	EnsureGroup(ctx context.Context, app string) error
+	// RemoveGroup deletes it: ErrGroupInUse while jobs of the app exist,
+	// ErrNotFound when absent.
+	RemoveGroup(ctx context.Context, app string) error
+	// Group returns one group, or ErrNotFound.
+	Group(ctx context.Context, app string) (Group, error)
+	// Groups lists all groups in order of App.
+	Groups(ctx context.Context) ([]Group, error)
 }
 
 // FirstInstant works out the Next of a job that is added, the zero time for none. It
@@ -46,7 +60,7 @@ type JobStore interface {
 // own clock, as read there: the job's Added. It is pure and may be called more than once.
 type FirstInstant func(job Job, now time.Time) (time.Time, error)
 
-// Edit is a change of one job.
+// Edit, for authors of stores, is a change of one job.
 type Edit struct {
 	// Version, when not zero, makes the edit a compare-and-set.
 	Version int64
@@ -84,8 +98,8 @@ type JobFilter struct {
 	App, Key, Handler, Author string
 	// Name is a part of the name, regardless of case.
 	Name string
-	// Enabled and Stopped choose by status; both or neither choose all.
-	Enabled, Stopped bool
+	// Stopped chooses by Job.Stopped, where it is not nil.
+	Stopped *bool
 	// IDs chooses these jobs only.
 	IDs []int64
 	// Keys chooses jobs with one of these keys. A job without a key has none of them.
@@ -109,20 +123,4 @@ type Change struct {
 	// Verb is "add", "remove", the Verb of the Edit, or "stop" for a stop by the
 	// scheduler itself.
 	Verb string
-}
-
-// GroupStore keeps executor apps.
-type GroupStore interface {
-	// SaveGroup inserts or replaces the group.
-	SaveGroup(ctx context.Context, g Group) error
-	// EnsureGroup inserts an automatic group for app when there is none, and
-	// otherwise writes nothing.
-	EnsureGroup(ctx context.Context, app string) error
-	// RemoveGroup deletes it: ErrGroupInUse while jobs of the app exist,
-	// ErrNotFound when absent.
-	RemoveGroup(ctx context.Context, app string) error
-	// Group returns one group, or ErrNotFound.
-	Group(ctx context.Context, app string) (Group, error)
-	// Groups lists all groups in order of App.
-	Groups(ctx context.Context) ([]Group, error)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-// ListStore keeps lists of jobs. An app has a head: what is known of the list that was
+// ListStore, for authors of stores, is the part of a Store that keeps lists of jobs. An app has a head: what is known of the list that was
 // applied last. A node has at most one list for each app, which counts from when the node
 // is there until it has left or is deleted.
 type ListStore interface {

@@ -10,7 +10,8 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-// NodeStore keeps nodes and the leases of shards.
+// NodeStore is the part of a Store that keeps nodes and the leases of shards, and what nodes
+// tell each other. Programs read View; the rest is for authors of stores.
 type NodeStore interface {
 	// Now returns the store's clock, as View.Now does, for those who have not
 	// joined.
@@ -42,9 +43,33 @@ type NodeStore interface {
 	// ReleaseShards gives up those of the shards that the incarnation owns under
 	// the given epoch.
 	ReleaseShards(ctx context.Context, incarnation string, shards []store.Shard) error
+
+	// A question for lines of a run's log goes to the node that has them by the store, and
+	// the answer back. It is dropped a minute after it was asked, answered or not: it is in
+	// no Inbox from then on, and unknown to the methods here.
+
+	// AskLog puts a question to an incarnation, which finds it in its Inbox, and
+	// returns it with a new ID. Whether the incarnation is there is not looked at.
+	// ErrNotFound when there is no such run.
+	AskLog(ctx context.Context, ask Ask) (Ask, error)
+	// AnswerLog answers a question, by a compare-and-set: of several answers the
+	// first stays. A question that is not there is no error.
+	AnswerLog(ctx context.Context, id int64, answer store.Answer) error
+	// LogAnswer returns the answer to a question; answered is false while there is
+	// none. ErrNotFound when there is no such question.
+	LogAnswer(ctx context.Context, id int64) (answer store.Answer, answered bool, err error)
+
+	// Watch returns signals for the incarnation until ctx ends. A signal is a
+	// hint: it may come late, for nothing, or stand for many events; a store that
+	// cannot hint returns nil channels.
+	Watch(ctx context.Context, incarnation string) store.Signals
+	// Poll is how often a scheduler looks by itself, because signals may be lost:
+	// for what is due and for runs that ended, and into its inbox. Both are zero
+	// when signals never are lost.
+	Poll() (scan, inbox time.Duration)
 }
 
-// View is the cluster at one moment.
+// View, for authors of stores, is the cluster at one moment.
 type View struct {
 	// Now is the store's clock when the call was answered; zero when the store
 	// goes by the clock of this process.
@@ -63,7 +88,8 @@ type View struct {
 	Shards []store.Shard
 }
 
-// RegistryStore keeps the addresses that executors registered.
+// RegistryStore is the part of a Store that keeps the addresses which executors registered.
+// Programs read Registrations; the rest is for authors of stores.
 type RegistryStore interface {
 	// PutAddresses registers addresses, or refreshes them; what is known of one is
 	// what was said last. Of two entries for one app and address the last counts.
@@ -106,16 +132,4 @@ type RegistrationFilter struct {
 	After, AfterAddress string
 	// Limit is the page size; zero means 100.
 	Limit int
-}
-
-// Waker tells a node when something happened that it need not find by polling.
-type Waker interface {
-	// Watch returns signals for the incarnation until ctx ends. A signal is a
-	// hint: it may come late, for nothing, or stand for many events; a store that
-	// cannot hint returns nil channels.
-	Watch(ctx context.Context, incarnation string) store.Signals
-	// Poll is how often a scheduler looks by itself, because signals may be lost:
-	// for what is due and for runs that ended, and into its inbox. Both are zero
-	// when signals never are lost.
-	Poll() (scan, inbox time.Duration)
 }

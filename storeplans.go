@@ -9,7 +9,7 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-// PlanStore finds due jobs and claims their instants, for the scan loop.
+// PlanStore, for authors of stores, finds due jobs and claims their instants, for the scan loop.
 type PlanStore interface {
 	// SetShards fixes the number of shards, once: a later call with the same
 	// number writes nothing, with another it is ErrShards and names both. Every
@@ -42,7 +42,7 @@ type PlanStore interface {
 	Sweep(ctx context.Context, shards []store.Shard) error
 }
 
-// ScanResult is what a Scan found.
+// ScanResult, for authors of stores, is what a Scan found.
 type ScanResult struct {
 	Jobs []DueJob
 	Runs []Run
@@ -52,7 +52,7 @@ type ScanResult struct {
 	Next time.Time
 }
 
-// DueJob is a job that is due.
+// DueJob, for authors of stores, is a job that is due.
 type DueJob struct {
 	Job
 	// Waiting is the number of its planned runs: at least those that have been due
@@ -60,7 +60,7 @@ type DueJob struct {
 	Waiting int
 }
 
-// Plan is the claim of one job.
+// Plan, for authors of stores, is the claim of one job.
 type Plan struct {
 	JobID int64
 	Shard int
@@ -77,7 +77,7 @@ type Plan struct {
 	Runs []NewRun
 }
 
-// NewRun is a run that a claim inserts: planned, or skipped (a record).
+// NewRun, for authors of stores, is a run that a claim inserts: planned, or skipped (a record).
 type NewRun struct {
 	At    time.Time
 	Type  TriggerType

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// RunStore adds runs outside the schedule, ends runs and answers questions.
+// RunStore is the part of a Store that adds runs outside the schedule, ends runs and answers
+// questions. Programs call Run and Runs; the rest is for authors of stores.
 type RunStore interface {
 	// AddRun inserts a planned run of the job, without an epoch, and returns it.
 	// With a Key that was used for this job before, it inserts nothing and
@@ -58,7 +59,7 @@ type RunFilter struct {
 	Limit int
 }
 
-// Result is how a run ended.
+// Result, for authors of stores, is how a run ended.
 type Result struct {
 	RunID int64
 	// Incarnation and Token fence the result of an attached executor: the run

@@ -5,7 +5,7 @@ package xxljob
 import "github.com/xxljob/xxljob/store"
 import "context"
 
-// StartStore starts planned runs, hands them over between nodes, and settles those whose
+// StartStore, for authors of stores, starts planned runs, hands them over between nodes, and settles those whose
 // node is gone.
 type StartStore interface {
 	// Start marks planned runs started, or refused, each by a compare-and-set
@@ -45,9 +45,9 @@ type StartStore interface {
 	Take(ctx context.Context, incarnation string, ids []int64) ([]Run, error)
 }
 
-// Start is the start of one planned run. It takes effect when the run is
+// Start, for authors of stores, is the start of one planned run. It takes effect when the run is
 // planned, its shard has Epoch, its job exists and has JobVersion, and, for a
-// schedule-born run, is enabled; and the nodes of its attached addresses, other
+// schedule-born run, has a schedule and is not stopped; and the nodes of its attached addresses, other
 // than the owner's own, are there and have not left, so that there is always a
 // node to take the run or to be judged.
 type Start struct {
@@ -84,7 +84,7 @@ type Start struct {
 	Msg, HandleMsg        string
 }
 
-// Started is the answer to a Start.
+// Started, for authors of stores, is the answer to a Start.
 type Started struct {
 	Status store.StartStatus
 	// Run is the run as it now is; set for StartOK, and for StartGone where it
@@ -94,7 +94,7 @@ type Started struct {
 	Siblings []Run
 }
 
-// Verdict decides about one started run. It takes effect when the run is
+// Verdict, for authors of stores, decides about one started run. It takes effect when the run is
 // started, its shard has Epoch, and Owner, Token and Taken are as the caller
 // saw them.
 type Verdict struct {

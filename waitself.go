@@ -59,7 +59,7 @@ func (w *selfWait) waitsForItself(ctx context.Context, run Run) error {
 // NEAREST as long as its shard has the owner that it has now. Where the addresses cannot be
 // read nothing is certain.
 func (w *selfWait) comesTo(ctx context.Context, address string, run *Run, job *Job) bool {
-	if w.strategies.byName[job.Route] == nil || w.cfg.Routers[job.Route] != nil || job.Stopped && run.Type.ScheduleBorn() {
+	if w.strategies.byName[job.Route] == nil || w.cfg.Routers[job.Route] != nil || job.unscheduled() && run.Type.ScheduleBorn() {
 		return false // it is refused, or cancelled, when it comes up, or may be
 	}
 	addrs, err := w.book.possible(ctx, job, run.Addresses)

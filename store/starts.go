@@ -9,7 +9,8 @@ const (
 	StartOK StartStatus = iota
 	// StartGone: the run is not planned any more, or does not exist.
 	StartGone
-	// StartStale: the job has another version, or is stopped; read it again.
+	// StartStale: the job has another version, or is stopped, or has no
+	// schedule any more; read it again.
 	StartStale
 	// StartNoNode: the node of an attached address has left, or is not there.
 	StartNoNode

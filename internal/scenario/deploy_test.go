@@ -58,7 +58,7 @@ func startRelease(t *testing.T, st xxljob.Store, name string, r release, tune ..
 // given.
 func requireJobs(t *testing.T, st xxljob.Store, what string, want ...string) {
 	t.Helper()
-	jobs, err := st.Jobs(t.Context(), xxljob.JobFilter{App: "app", Enabled: true})
+	jobs, err := st.Jobs(t.Context(), xxljob.JobFilter{App: "app", Stopped: new(false)})
 	stage.Must(t, err)
 	var got []string
 	for _, j := range jobs {

@@ -107,7 +107,7 @@ func TestHangingAddress(t *testing.T) {
 }
 
 func stopJobs(t *testing.T, s xxljob.Scheduler, st xxljob.Store) error {
-	jobs, err := st.Jobs(t.Context(), xxljob.JobFilter{Enabled: true, Limit: 1000})
+	jobs, err := st.Jobs(t.Context(), xxljob.JobFilter{Stopped: new(false), Limit: 1000})
 	for _, j := range jobs {
 		if err == nil {
 			err = s.StopJob(t.Context(), j.ID)

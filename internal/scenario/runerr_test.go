@@ -9,6 +9,7 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/block"
 	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/store"
 )
 
 // TestRunErr: why a run did not succeed, in one line.
@@ -39,7 +40,7 @@ func TestRunErr(t *testing.T) {
 		{"refused before reasons were kept", xxljob.Run{State: xxljob.StateRefused, TriggerMsg: "type: CRON\nno address\n"}, "was refused: no address"},
 		{"discarded", xxljob.Run{State: xxljob.StateDiscarded, HandleMsg: block.MsgDiscard}, "was discarded: " + block.MsgDiscard},
 		{"skipped", xxljob.Run{State: xxljob.StateSkipped, Reason: xxljob.ReasonMisfire, First: at, Last: at, Count: 61}, "was skipped: misfire, instants: 61"},
-		{"skipped for long", xxljob.Run{State: xxljob.StateSkipped, Reason: xxljob.ReasonBacklog, Count: xxljob.CountCap}, "was skipped: backlog, instants: at least 1000"},
+		{"skipped for long", xxljob.Run{State: xxljob.StateSkipped, Reason: xxljob.ReasonBacklog, Count: store.CountCap}, "was skipped: backlog, instants: at least 1000"},
 		{"cancelled", xxljob.Run{State: xxljob.StateCancelled, Reason: "stop"}, "was cancelled: stop"},
 	} {
 		tt.run.ID = 12

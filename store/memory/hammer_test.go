@@ -69,7 +69,7 @@ func (h *hammer) step() {
 		_, _ = h.Kill(ctx, h.someRun().ID, "x")
 	case 13:
 		_ = h.Sweep(ctx, h.shards)
-		_, _ = h.Jobs(ctx, xxljob.JobFilter{App: "app", Enabled: true})
+		_, _ = h.Jobs(ctx, xxljob.JobFilter{App: "app", Stopped: new(false)})
 	}
 }
 

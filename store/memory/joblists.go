@@ -140,7 +140,7 @@ func (l *nodeList) has(key string) bool {
 
 // surplus reports whether the list may prune the job, given all lists that count.
 func (s *Store) surplus(j *job, mine *nodeList, here []*nodeList) bool {
-	if j.stopped || j.removed || j.named == nil || j.def.Key == "" || !mine.Prune ||
+	if j.unscheduled() || j.removed || j.named == nil || j.def.Key == "" || !mine.Prune ||
 		mine.Generation < min(*j.named, s.jobLists.heads[j.def.App].Generation) {
 		return false
 	}

@@ -39,6 +39,7 @@ type jobState struct {
 	def        *xxljob.Job // never changed, only replaced
 	version    int64
 	stopped    bool
+	manual     bool // def has no schedule
 	stopReason string
 	next, last int64 // milliseconds; noTime for none
 	waitRun    int64
@@ -66,7 +67,7 @@ func (j *jobState) snapshot() xxljob.Job {
 
 // define sets the definition and what is derived from it.
 func (j *job) define(def *xxljob.Job) {
-	j.def = def
+	j.def, j.manual = def, def.Schedule.IsManual()
 	j.version, j.stopped, j.stopReason = def.Version, def.Stopped, def.StopReason
 	j.next, j.waitRun = toMilli(def.Next), def.WaitRun
 	j.updated = toMilli(def.Updated)
@@ -76,11 +77,14 @@ func (j *job) define(def *xxljob.Job) {
 	}
 }
 
+// unscheduled reports that no schedule makes runs of the job: it has none, or is stopped.
+func (j *jobState) unscheduled() bool { return j.stopped || j.manual }
+
 // index puts an enabled job into the due index, or among those without a next
 // instant. Whatever changes next, stopped or removed calls unindex before.
 func (j *job) index() {
 	switch {
-	case j.stopped || j.removed:
+	case j.unscheduled() || j.removed:
 	case j.next == noTime:
 		j.shard.idle.add(j)
 	default:
@@ -90,7 +94,7 @@ func (j *job) index() {
 
 func (j *job) unindex() {
 	switch {
-	case j.stopped || j.removed:
+	case j.unscheduled() || j.removed:
 	case j.next == noTime:
 		j.shard.idle.remove(j)
 	default:

@@ -65,7 +65,7 @@ func (s *Store) appendJobs(found []xxljob.Job, ids []int64, f xxljob.JobFilter, 
 		if j == nil || !match(j.def) {
 			continue
 		}
-		if f.Enabled != f.Stopped && f.Stopped != j.stopped {
+		if f.Stopped != nil && *f.Stopped != j.stopped {
 			continue
 		}
 		found = append(found, j.snapshot())

@@ -31,7 +31,7 @@ func (s *Store) Claim(ctx context.Context, plans []xxljob.Plan) ([]xxljob.Run, e
 // is never due, whatever the plan says: else its claim could be repeated.
 func (s *Store) claimable(p *xxljob.Plan) bool {
 	j := s.live(p.JobID)
-	return j != nil && !j.stopped && j.version == p.Version &&
+	return j != nil && !j.unscheduled() && j.version == p.Version &&
 		j.next != noTime && j.next == toMilli(p.Due) &&
 		j.shard == s.fenced(p.Shard, p.Epoch)
 }

@@ -50,7 +50,7 @@ func TestLongListsOfJobs(t *testing.T) {
 		}
 	}
 	slices.Sort(even)
-	jobs, err := f.Jobs(t.Context(), xxljob.JobFilter{App: "other", Enabled: true, Limit: 3000})
+	jobs, err := f.Jobs(t.Context(), xxljob.JobFilter{App: "other", Stopped: new(false), Limit: 3000})
 	f.must(err)
 	var got []int64
 	for _, j := range jobs {

@@ -25,8 +25,7 @@ func (s *Store) rearm(j *job, ended int64) {
 // finished reports whether nothing will come of the schedule any more. Nothing
 // is to come of a manual one.
 func (j *job) finished() bool {
-	return !j.removed && !j.stopped && j.next == noTime && j.waitRun == 0 && j.open == 0 &&
-		!j.def.Schedule.IsManual()
+	return !j.removed && !j.unscheduled() && j.next == noTime && j.waitRun == 0 && j.open == 0
 }
 
 // stopFinished stops the job if it is finished. Its version stays: nobody has

@@ -52,7 +52,7 @@ func (s *Store) settle(ctx context.Context, v *xxljob.Verdict, r *run, now int64
 	case j.removed:
 		r.Reason = "remove"
 		s.conclude(ctx, r, xxljob.StateCancelled, now)
-	case r.born && j.stopped:
+	case r.born && j.unscheduled():
 		r.Reason = "stop"
 		s.conclude(ctx, r, xxljob.StateCancelled, now)
 	default:

@@ -45,7 +45,7 @@ func (s *Store) startable(st *xxljob.Start, r *run) store.StartStatus {
 	}
 	j := r.job
 	switch {
-	case j.removed || j.id != st.JobID || j.version != st.JobVersion || r.born && j.stopped,
+	case j.removed || j.id != st.JobID || j.version != st.JobVersion || r.born && j.unscheduled(),
 		len(st.Targets) > 0 && r.Sharding.Total > 0:
 		return store.StartStale
 	case st.State == xxljob.StateStarted && !s.addresseesThere(st):

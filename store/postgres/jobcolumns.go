@@ -47,7 +47,7 @@ var infoColumns = columns{
 	{"glue_updatetime", "timestamptz", func(j *xxljob.Job) any { return nullTime(j.GlueUpdated) }, func(r *jobRow) any { return &r.glue }},
 	{"child_jobid", "text", func(j *xxljob.Job) any { return joinIDs(j.Children) }, func(r *jobRow) any { return &r.children }},
 	{"trigger_status", "smallint", func(j *xxljob.Job) any { return status(j) }, func(r *jobRow) any { return &r.status }},
-	{"stop_reason", "text", func(j *xxljob.Job) any { return j.StopReason }, func(r *jobRow) any { return &r.job.StopReason }},
+	{"stop_reason", "text", func(j *xxljob.Job) any { return stopReason(j) }, func(r *jobRow) any { return &r.job.StopReason }},
 	{"ensured", "text", func(j *xxljob.Job) any { return j.Ensured }, func(r *jobRow) any { return &r.job.Ensured }},
 	{"add_time", "timestamptz", func(j *xxljob.Job) any { return j.Added }, func(r *jobRow) any { return &r.added }},
 	{"update_time", "timestamptz", func(j *xxljob.Job) any { return j.Updated }, func(r *jobRow) any { return &r.updated }},

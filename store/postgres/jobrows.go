@@ -30,7 +30,10 @@ func (r *jobRow) value() xxljob.Job {
 	j.Misfire, j.CatchUp = xxljob.Misfire(r.misfire), xxljob.CatchUp(r.catch)
 	j.Timeout = time.Duration(r.timeout) * time.Second
 	j.Children = parseIDs(r.children)
-	j.Stopped = r.status == statusStopped
+	j.Stopped = r.status == statusStopped && j.StopReason != reasonManual
+	if !j.Stopped {
+		j.StopReason = ""
+	}
 	j.GlueUpdated, j.Added, j.Updated = stamp(r.glue), stamp(r.added), stamp(r.updated)
 	j.Next, j.Last = fromMilli(r.next), fromMilli(r.last)
 	return j
@@ -48,11 +51,22 @@ func readJobs(list *[]xxljob.Job) result {
 	}
 }
 
+// reasonManual is the stop_reason of a job that has no schedule and is not stopped. Its
+// trigger_status is that of a stopped job, as XXL-JOB has it.
+const reasonManual = "manual"
+
 func status(j *xxljob.Job) int {
-	if j.Stopped {
+	if j.Stopped || j.Schedule.IsManual() {
 		return statusStopped
 	}
 	return statusEnabled
+}
+
+func stopReason(j *xxljob.Job) string {
+	if !j.Stopped && j.Schedule.IsManual() {
+		return reasonManual
+	}
+	return j.StopReason
 }
 
 func nullTime(t time.Time) *time.Time {

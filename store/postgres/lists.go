@@ -58,8 +58,9 @@ func (s *Store) jobsQuery(f xxljob.JobFilter) (q listing) {
 	if f.Name != "" {
 		q.add("position(pg_catalog.lower(" + q.arg(f.Name) + ") in pg_catalog.lower(i.job_desc)) > 0")
 	}
-	if f.Enabled != f.Stopped {
-		q.add(fmt.Sprintf("i.trigger_status = %d", map[bool]int{true: statusEnabled, false: statusStopped}[f.Enabled]))
+	if f.Stopped != nil {
+		stopped := fmt.Sprintf("i.trigger_status = %d and i.stop_reason <> '%s'", statusStopped, reasonManual)
+		q.add(map[bool]string{true: stopped, false: "not (" + stopped + ")"}[*f.Stopped])
 	}
 	if len(f.IDs) > 0 {
 		q.add("i.id = any(" + q.arg(f.IDs) + "::bigint[])")

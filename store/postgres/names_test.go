@@ -312,6 +312,9 @@ func setField(v reflect.Value) {
 		v.SetInt(1)
 	case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		v.SetUint(1)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		setField(v.Elem())
 	default:
 		panic("a field of type " + v.Type().String())
 	}

@@ -200,11 +200,11 @@ func finishedNoSchedule(e *env) {
 		for _, end := range ends() {
 			end.do(o, e.mustAddRun(job.ID, xxljob.Trigger{}))
 			want(e, "a manual job after "+end.name, e.mustJob(job.ID), job)
-			run := o.last(e.newJob())
-			before := e.edit(run.JobID, manual)
-			end.do(o, run)
-			want(e, "a job that became manual, after "+end.name, e.mustJob(run.JobID), before)
 		}
+		run := o.started(o.last(e.newJob()))
+		before := e.edit(run.JobID, manual)
+		o.mustFinish(success(run))
+		want(e, "a job that became manual, after its run", e.mustJob(run.JobID), before)
 		for _, p := range []xxljob.Plan{o.plan(e.newJob(manual)), o.skip(e.newJob(manual))} {
 			p.Next = time.Time{}
 			o.claim(p)

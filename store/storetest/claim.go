@@ -57,7 +57,7 @@ func claimSkipped(e *env) {
 	job := e.newJob()
 	p := o.plan(job)
 	p.Runs = []xxljob.NewRun{
-		{At: e.at(0), Type: xxljob.TriggerCron, State: xxljob.StateSkipped, First: e.at(-600), Last: e.at(0), Count: xxljob.CountCap, Reason: xxljob.ReasonBacklog},
+		{At: e.at(0), Type: xxljob.TriggerCron, State: xxljob.StateSkipped, First: e.at(-600), Last: e.at(0), Count: store.CountCap, Reason: xxljob.ReasonBacklog},
 		{At: e.at(0), Type: xxljob.TriggerMisfire, First: e.at(-60), Last: e.at(0), Count: 2},
 	}
 	runs := o.claim(p)

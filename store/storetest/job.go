@@ -15,6 +15,7 @@ func jobCases() []testCase {
 		{"AddGivesIDVersionAndShard", addGivesIDVersionAndShard},
 		{"AddKeepsEveryField", addKeepsEveryField},
 		{"AddKeepsNextAndStopped", addKeepsNextAndStopped},
+		{"ManualIsNotStoppedForThat", manualIsNotStopped},
 		{"AddAsksForTheFirstInstant", addFirstInstant},
 		{"AddDuplicateKey", addDuplicateKey},
 		{"AddConcurrentlyGivesOneOfAKey", addConcurrentKey},
@@ -45,6 +46,36 @@ func addGivesIDVersionAndShard(e *env) {
 		e.check(!job.Added.IsZero() && !job.Updated.IsZero(), "Added %v, Updated %v: want both set", job.Added, job.Updated)
 		want(e, "Job", e.mustJob(job.ID), job)
 	}
+}
+
+// manualIsNotStopped: having no schedule and being stopped are two things.
+func manualIsNotStopped(e *env) {
+	manual := func(j *xxljob.Job) { j.Schedule, j.Next = xxljob.Manual(), time.Time{} }
+	job, other := e.newJob(manual), e.newJob(manual, stopped)
+	want(e, "Stopped", []bool{job.Stopped, other.Stopped}, []bool{false, true})
+	listed := func(what string, is bool, ids ...int64) {
+		e.Helper()
+		jobs, err := e.Jobs(e.ctx, xxljob.JobFilter{Stopped: &is})
+		e.must(err)
+		var got []int64
+		for _, j := range jobs {
+			want(e, what+": Stopped", j.Stopped, is)
+			got = append(got, j.ID)
+		}
+		slices.Sort(ids)
+		want(e, what, got, ids)
+	}
+	listed("the one that is not", false, job.ID)
+	listed("the one that is", true, other.ID)
+	done, err := e.EditJob(e.ctx, job.ID, replan("stop", time.Time{}, stopped))
+	e.must(err)
+	want(e, "stopped by somebody", []any{done.Stopped, done.StopReason}, []any{true, ""})
+	want(e, "Job", e.mustJob(job.ID), done)
+	listed("both", true, job.ID, other.ID)
+	done, err = e.EditJob(e.ctx, job.ID, replan("start", e.at(60), func(j *xxljob.Job) { j.Stopped, j.Schedule = false, xxljob.FixedRate(time.Hour) }))
+	e.must(err)
+	want(e, "with a schedule", []any{done.Stopped, done.StopReason, done.Next}, []any{false, "", e.at(60)})
+	want(e, "Job", e.mustJob(job.ID), done)
 }
 
 // fullJob sets every field that the caller of AddJob may set.
@@ -218,9 +249,8 @@ func jobsFilters(e *env) {
 		{"Author", xxljob.JobFilter{Author: "ann"}, []xxljob.Job{a, c}},
 		{"Name", xxljob.JobFilter{Name: "LY"}, []xxljob.Job{a, b, c}},
 		{"Name of one", xxljob.JobFilter{Name: "night"}, []xxljob.Job{a}},
-		{"Enabled", xxljob.JobFilter{Enabled: true}, []xxljob.Job{a, c}},
-		{"Stopped", xxljob.JobFilter{Stopped: true}, []xxljob.Job{b}},
-		{"both states", xxljob.JobFilter{Enabled: true, Stopped: true}, []xxljob.Job{a, b, c}},
+		{"not Stopped", xxljob.JobFilter{Stopped: new(false)}, []xxljob.Job{a, c}},
+		{"Stopped", xxljob.JobFilter{Stopped: new(true)}, []xxljob.Job{b}},
 		{"IDs", xxljob.JobFilter{IDs: []int64{c.ID, a.ID, 1 << 30}}, []xxljob.Job{a, c}},
 		{"IDs of which there are none", xxljob.JobFilter{App: "a", IDs: []int64{}}, []xxljob.Job{a, c}},
 		{"Keys of which there are none", xxljob.JobFilter{App: "a", Keys: []string{}}, []xxljob.Job{a, c}},
@@ -236,8 +266,8 @@ func jobsFilters(e *env) {
 		{"After the last", xxljob.JobFilter{After: all[2].ID}, nil},
 		{"Limit", xxljob.JobFilter{Limit: 2}, all[:2]},
 		{"After and Limit", xxljob.JobFilter{After: all[0].ID, Limit: 1}, all[1:2]},
-		{"all together", xxljob.JobFilter{App: "a", Handler: "hb", Author: "ann", Enabled: true, After: c.ID - 1}, []xxljob.Job{c}},
-		{"all together, After it", xxljob.JobFilter{App: "a", Handler: "hb", Author: "ann", Enabled: true, After: c.ID}, nil},
+		{"all together", xxljob.JobFilter{App: "a", Handler: "hb", Author: "ann", Stopped: new(false), After: c.ID - 1}, []xxljob.Job{c}},
+		{"all together, After it", xxljob.JobFilter{App: "a", Handler: "hb", Author: "ann", Stopped: new(false), After: c.ID}, nil},
 		{"nothing", xxljob.JobFilter{App: "a", Key: "kb"}, nil},
 	}
 	for _, c := range cases {

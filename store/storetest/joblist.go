@@ -274,7 +274,7 @@ func addsJobs(e *env) {
 	e.putList("a", list(1), store.ApplyNewer)
 	var given []xxljob.Job
 	for _, key := range []string{"x", "y", "z"} {
-		given = append(given, xxljob.Job{App: "app", Key: key, Name: key, Children: []int64{1}, Next: e.at(-500)})
+		given = append(given, xxljob.Job{App: "app", Key: key, Name: key, Schedule: xxljob.FixedRate(time.Hour), Children: []int64{1}, Next: e.at(-500)})
 	}
 	first := func(j xxljob.Job, now time.Time) (time.Time, error) {
 		e.check(j.ID > 0 && j.Version == 1 && j.Added.Equal(now), "the function got job %+v at %v", j, now)

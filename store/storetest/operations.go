@@ -92,7 +92,7 @@ func listOperations() []operation {
 		{"AddJobs", func(o *owner) (callFunc, doneFunc) {
 			named(o)
 			return func(ctx context.Context, s xxljob.Store) error {
-					_, err := s.AddJobs(ctx, list(1).ID(), []xxljob.Job{{App: "app", Key: "new", Name: "new", Schedule: xxljob.Manual()}}, nil)
+					_, err := s.AddJobs(ctx, list(1).ID(), []xxljob.Job{{App: "app", Key: "new", Name: "new", Schedule: xxljob.FixedRate(time.Hour), Next: o.at(600)}}, nil)
 					return err
 				}, func() bool {
 					job, err := o.JobByKey(o.ctx, "app", "new")

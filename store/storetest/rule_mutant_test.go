@@ -85,7 +85,7 @@ func (n noRefusals) EditJob(ctx context.Context, id int64, e xxljob.Edit) (xxljo
 type finishesAll struct{ xxljob.Store }
 
 func (f finishesAll) Sweep(ctx context.Context, shards []store.Shard) error {
-	jobs, err := f.Jobs(ctx, xxljob.JobFilter{Enabled: true})
+	jobs, err := f.Jobs(ctx, xxljob.JobFilter{Stopped: new(false)})
 	for _, j := range jobs {
 		if j.Next.IsZero() && j.Schedule.IsManual() {
 			_, err = f.EditJob(ctx, j.ID, xxljob.Edit{Verb: "stop", Change: func(j *xxljob.Job) (bool, error) {

@@ -16,6 +16,7 @@ func startCases() []testCase {
 		{"GoneWhenNotPlanned", startGone},
 		{"StaleWhenTheVersionMoved", startStaleVersion},
 		{"StaleWhenStoppedAndScheduleBorn", startStopped},
+		{"StaleWhenManualAndScheduleBorn", startManual},
 		{"OldEpochStartsNone", startFenced},
 		{"ComparesTheEpochOfTheRunsShard", startOtherShard},
 		{"CancelledByAStopNeverStarts", startCancelled},
@@ -142,6 +143,16 @@ func startStopped(e *env) {
 	o.wantNoStart("a start of a stopped job's schedule-born run", o.startOf(born), store.StartStale)
 	o.started(manual)
 	o.started(api)
+}
+
+// startManual takes a job's schedule away in a way that cancels nothing.
+func startManual(e *env) {
+	o := e.owner("a")
+	job := e.newJob()
+	born, by := o.planned(job), e.mustAddRun(job.ID, xxljob.Trigger{})
+	e.edit(job.ID, func(j *xxljob.Job) { j.Schedule = xxljob.Manual() })
+	o.wantNoStart("a start of a manual job's schedule-born run", o.startOf(born), store.StartStale)
+	o.started(by)
 }
 
 func startFenced(e *env) {
