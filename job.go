@@ -17,9 +17,13 @@ var glueTypes = []string{GlueBean, "GLUE_GROOVY", "GLUE_SHELL", "GLUE_PYTHON", "
 // Job is a definition of work and of when it is due: one row of XXL-JOB's
 // xxl_job_info. A Job is a plain value: every call copies it in and out, so the
 // caller may keep and change what it passed or received.
+//
+// ID, StopReason, Version, Ensured, GlueUpdated, Shard, Next, Last, WaitRun, Added and
+// Updated are the store's: they have to be empty when a job is added, and are not changed by
+// an update, where Version may say which definition it replaces.
 type Job struct {
 	// ID is given by the store: positive and below 2^31, as the wire protocol
-	// needs it. Zero before the job is added.
+	// needs it.
 	ID int64
 	// App is the executor app that runs the job. Empty means Config.App.
 	// At most 64 bytes.
@@ -28,7 +32,9 @@ type Job struct {
 	// Name for jobs added through the Scheduler; a job that came over the wire
 	// or by import may have none. At most 255 bytes.
 	Key string
-	// Name is the title people read (XXL-JOB: job_desc). Required, at most 255 bytes.
+	// Name is the title people read (XXL-JOB: job_desc). Without a Key it is the identity
+	// as well: to EnsureJob, a changed name is then another job, beside the one with the
+	// former name. Required, at most 255 bytes.
 	Name string
 	// Author is the owner's name, for people only. At most 64 bytes.
 	Author string
