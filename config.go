@@ -64,6 +64,10 @@ type Config struct {
 	Registry Registry
 	// Ring holds planned runs until their time. Nil means NewTimeRing().
 	Ring TimeRing
+	// Middleware is put around the handlers that Handle registers, the first outermost, as
+	// executor.Config.Middleware says; that of Executor is inside it. Executors that are
+	// attached have their own.
+	Middleware []func(Handler) Handler
 	// Executor configures the executor behind Handle. Its App and Logger default to
 	// those above. Its Addr and Admins must be empty: an executor that other admins call
 	// too is made with executor.New, attached with Attach, and started by its owner.

@@ -30,6 +30,11 @@ func (c Config) validate() error {
 	if c.Executor.Addr != "" || len(c.Executor.Admins) > 0 {
 		f.add("Executor", c.Executor.Addr, errors.New("one with Addr or Admins is made by executor.New, given to Attach, and started by its owner"))
 	}
+	for i, m := range c.Middleware {
+		if m == nil {
+			f.add(fmt.Sprintf("Middleware[%d]", i), nil, errors.New("is nil"))
+		}
+	}
 	for name, r := range c.Routers {
 		if name == "" || r == nil {
 			f.add("Routers", name, errors.New("want a name and a Router"))

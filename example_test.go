@@ -2,8 +2,10 @@ package xxljob_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -200,4 +202,60 @@ func ExampleScheduler_trigger() {
 	// Output:
 	// MANUAL succeeded 3 <nil>
 	// MANUAL succeeded 42 <nil>
+}
+
+// Errors and panics of all handlers go to a tracker, and each run is timed.
+func ExampleConfig_middleware() {
+	report := func(t *xxljob.Task, what string, err any) { fmt.Printf("%s: %s: %v\n", t.Handler, what, err) }
+	tracker := func(next xxljob.Handler) xxljob.Handler {
+		return func(ctx context.Context, t *xxljob.Task) (err error) {
+			defer func() {
+				if p := recover(); p != nil {
+					report(t, "panic", p)
+					panic(p) // the executor records it
+				}
+			}()
+			if err = next(ctx, t); err != nil {
+				report(t, "error", err)
+			}
+			return err
+		}
+	}
+	timing := func(next xxljob.Handler) xxljob.Handler {
+		return func(ctx context.Context, t *xxljob.Task) error {
+			defer func(start time.Time) { t.Log().Info("timed", "took", time.Since(start)) }(time.Now())
+			return next(ctx, t)
+		}
+	}
+	s, err := xxljob.New(memory.New(), xxljob.Config{
+		Middleware: []func(xxljob.Handler) xxljob.Handler{tracker, timing}, // tracker is the outer one
+		Logger:     slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx := context.Background()
+	s.Handle("charge", func(context.Context, *xxljob.Task) error { return errors.New("the card was declined") })
+	s.Handle("crash", func(context.Context, *xxljob.Task) error { panic("out of range") })
+	if err := s.Start(ctx); err != nil {
+		log.Fatal(err)
+	}
+	for _, handler := range []string{"charge", "crash"} {
+		e, err := s.EnsureJob(ctx, xxljob.Job{Key: handler, Name: handler, Handler: handler})
+		if err != nil {
+			log.Fatal(err)
+		}
+		ids, err := s.Trigger(ctx, e.Job.ID, xxljob.Trigger{})
+		if err != nil {
+			log.Fatal(err)
+		}
+		run, err := s.Wait(ctx, ids[0])
+		fmt.Println(run.State, err)
+	}
+	s.Stop(ctx)
+	// Output:
+	// charge: error: the card was declined
+	// failed <nil>
+	// crash: panic: out of range
+	// failed <nil>
 }

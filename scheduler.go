@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/wire"
@@ -161,6 +162,8 @@ func New(store Store, cfg Config) (Scheduler, error) {
 		return nil, errors.New("xxljob: New: the store is nil")
 	}
 	cfg = cfg.withDefaults()
+	isNil := func(m func(Handler) Handler) bool { return m == nil } // which validate names
+	cfg.Executor.Middleware = slices.Concat(slices.DeleteFunc(slices.Clone(cfg.Middleware), isNil), cfg.Executor.Middleware)
 	own, err := executor.New(cfg.Executor)
 	if err != nil {
 		err = fmt.Errorf("xxljob: config: Executor: %w", err)

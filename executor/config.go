@@ -25,6 +25,15 @@ type Config struct {
 	// their day directories. Default: UTC.
 	Location *time.Location
 
+	// Middleware is put around every handler, the first outermost, when it is registered.
+	// What it makes is called once for each run: after the duplicate guard and the block
+	// strategy, with the run's deadline in its context, and inside the recovery of panics,
+	// so that one which wants to see a panic recovers it and panics again. It sees the
+	// errors of OnInit too. What it returns is the run's result; a run whose handler it
+	// does not call succeeds if it returns nil. It is called concurrently for different
+	// runs.
+	Middleware []func(Handler) Handler
+
 	// Places is how many handlers run at once. Further runs wait, first come
 	// first served over the jobs, up to Backlog. An abandoned handler gives its
 	// place up; when as many as Places have been abandoned and have not
@@ -188,6 +197,7 @@ func (c Config) withDefaults() Config {
 	orElse(&c.SpoolBytes, 256<<20)
 	orElse(&c.CallTimeout, 6*time.Second)
 	c.Admins = slices.Clone(c.Admins)
+	c.Middleware = slices.Clone(c.Middleware)
 	if len(c.Admins) == 1 && c.Admins[0].Name == "" {
 		c.Admins[0].Name = "admin"
 	}

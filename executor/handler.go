@@ -35,6 +35,7 @@ func OnDestroy(f func()) HandlerOption {
 type handler struct {
 	name    string
 	fn      Handler
+	call    Handler // the middleware, init where it has to be, and fn: set by wrap
 	init    func(ctx context.Context) error
 	destroy func()
 
@@ -46,7 +47,8 @@ type handler struct {
 
 // Handle registers a handler under a name. It is valid at any time, also while runs
 // are executed. It returns an error when the name is empty or taken, when the
-// handler is nil, and after Stop (ErrStopped).
+// handler is nil, when a middleware panics or makes no handler of it, and after Stop
+// (ErrStopped).
 func (e *Executor) Handle(name string, fn Handler, opts ...HandlerOption) error {
 	var faults []error
 	if strings.TrimSpace(name) == "" {
@@ -61,6 +63,9 @@ func (e *Executor) Handle(name string, fn Handler, opts ...HandlerOption) error 
 	h := &handler{name: name, fn: fn, turn: make(chan struct{}, 1)}
 	for _, o := range opts {
 		o(h)
+	}
+	if err := h.wrap(e.cfg.Middleware); err != nil {
+		return err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 // validate names every field out of range at once, and no token. Defaults are filled
 // in.
 func (c Config) validate() error {
-	return errors.Join(c.checkNumbers(), c.checkAddresses(), c.checkAdmins(), c.checkTokens())
+	return errors.Join(c.checkNumbers(), c.checkAddresses(), c.checkAdmins(), c.checkTokens(), c.checkMiddleware())
 }
 
 func (c Config) checkNumbers() error {
