@@ -158,16 +158,25 @@ func (a *applying) apply(ctx context.Context, at, n int) error {
 	return nil
 }
 
+// restart says what of the job's status the list changes, if it changes anything of it.
+func (w *wantedList) restart(job *Job) func(*Job) bool {
+	if !w.stops {
+		return nil
+	}
+	return func(has *Job) bool { return restatus(has, job.Stopped) }
+}
+
 // change gives a job that is there its definition.
 func (a *applying) change(ctx context.Context, i int, has Job) error {
 	job := a.w.jobs[i]
-	if has.Ensured == job.Ensured && !isPruned(&has) {
+	restart := a.w.restart(&job)
+	if has.Ensured == job.Ensured && !isPruned(&has) && !changes(restart, has) {
 		a.all[i] = Ensured{has, Unchanged}
 		return nil
 	}
 	var done Ensured
 	err := a.ask(ctx, func(ctx context.Context) (err error) {
-		done, err = a.s.redefine(ctx, has, job, &store.ListGuard{ListID: a.w.ID()})
+		done, err = a.s.redefine(ctx, has, job, restart, &store.ListGuard{ListID: a.w.ID()})
 		return err
 	})
 	switch {

@@ -30,7 +30,7 @@ func (c *claimer) claim(ctx context.Context, shards []store.Shard, due []DueJob,
 	for _, sh := range shards {
 		epochs[sh.ID] = sh.Epoch
 	}
-	p := planner{now: now, before: before, preRead: c.cfg.PreRead, threshold: c.cfg.MisfireThreshold, catchUp: c.cfg.CatchUp, maxPlanned: c.cfg.Limits.MaxPlanned}
+	p := c.planAt(now, before)
 	plans := make([]Plan, len(due))
 	jobs := make(map[int64]*Job, len(due))
 	for i := range due {

@@ -114,7 +114,7 @@ func (d *definer) ensureStored(ctx context.Context, has, job Job) (Ensured, erro
 	if err := d.checkHandler(ctx, job); err != nil {
 		return Ensured{}, err
 	}
-	e, err := d.redefine(ctx, has, job, nil)
+	e, err := d.redefine(ctx, has, job, nil, nil)
 	if err == nil && e.Outcome == Changed {
 		d.warnOfStored(e.Job)
 	}
@@ -138,8 +138,9 @@ func (d *definer) create(ctx context.Context, job Job) (Job, error) {
 }
 
 // redefine writes the definition where it is not the one last ensured, and starts a job
-// again that was stopped for being in no list. With a guard it is a list's.
-func (d *definer) redefine(ctx context.Context, has, job Job, guard *store.ListGuard) (Ensured, error) {
+// again that was stopped for being in no list. With a guard it is a list's, which may have
+// something to say about the status too.
+func (d *definer) redefine(ctx context.Context, has, job Job, restart func(*Job) bool, guard *store.ListGuard) (Ensured, error) {
 	if has.Schedule != job.Schedule {
 		if err := d.fires(ctx, job); err != nil {
 			return Ensured{}, err
@@ -156,13 +157,30 @@ func (d *definer) redefine(ctx context.Context, has, job Job, guard *store.ListG
 		if replan {
 			next = rescheduled
 		}
-		if unprune(j) {
+		back := unprune(j)
+		if restart != nil && restart(j) || back {
 			replan, outcome = true, Changed
 		}
 		return replan, nil
 	}, Next: func(job Job, started, now time.Time) (time.Time, error) { return next(job, started, now) }})
 	return Ensured{changed, outcome}, err
 }
+
+// restatus stops a job, or starts one that somebody has stopped, and reports whether it did.
+func restatus(j *Job, stopped bool) bool {
+	switch {
+	case stopped == j.Stopped || j.Stopped && j.StopReason != "":
+		return false
+	case stopped:
+		j.Stopped, j.StopReason = true, ""
+	default:
+		j.Stopped = false
+	}
+	return true
+}
+
+// changes reports whether the function would change the job.
+func changes(f func(*Job) bool, job Job) bool { return f != nil && f(&job) }
 
 // isPruned reports whether it is lists that keep the job from running.
 func isPruned(j *Job) bool {

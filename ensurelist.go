@@ -29,6 +29,11 @@ type EnsureOptions struct {
 	// call of that generation, as by a replica of the release that starts once more,
 	// applies its list again: take those replicas away before.
 	Rollback bool
+	// ApplyStopped makes Stopped part of what the list says: each time it is applied, jobs
+	// that it has as stopped are stopped, and those that it has not are started if somebody
+	// had stopped them. Without it Stopped counts for new jobs only. A job that has stopped
+	// by itself is left alone.
+	ApplyStopped bool
 }
 
 func (d *definer) EnsureJobs(ctx context.Context, app string, jobs []Job, opts EnsureOptions) ([]Ensured, error) {
@@ -72,7 +77,7 @@ func (d *definer) wanted(ctx context.Context, app string, jobs []Job, opts Ensur
 	if err := errors.Join(f.err(), err); err != nil {
 		return nil, err
 	}
-	w := &wantedList{jobs: complete, JobList: store.JobList{App: app, Generation: opts.Generation, Prune: opts.Prune}}
+	w := &wantedList{jobs: complete, stops: opts.ApplyStopped, JobList: store.JobList{App: app, Generation: opts.Generation, Prune: opts.Prune}}
 	for i := range complete {
 		j := &complete[i]
 		if j.Ensured, err = digestOf(*j); err != nil {
@@ -80,15 +85,18 @@ func (d *definer) wanted(ctx context.Context, app string, jobs []Job, opts Ensur
 		}
 		w.Keys = append(w.Keys, j.Key)
 	}
-	w.Digest = digestOfList(complete)
+	w.Digest = w.digest()
 	return w, nil
 }
 
-// digestOfList stands for the keys and the definitions, in whatever order.
-func digestOfList(jobs []Job) string {
-	lines := make([]string, len(jobs))
-	for i := range jobs {
-		lines[i] = jobs[i].Ensured + jobs[i].Key
+// digest stands for what the list says of each key, in whatever order.
+func (w *wantedList) digest() string {
+	lines := make([]string, len(w.jobs))
+	for i := range w.jobs {
+		lines[i] = w.jobs[i].Ensured + w.jobs[i].Key
+		if w.stops {
+			lines[i] = fmt.Sprint(w.jobs[i].Stopped) + lines[i]
+		}
 	}
 	slices.Sort(lines)
 	sum := sha256.Sum256([]byte(strings.Join(lines, "\x00")))

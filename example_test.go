@@ -259,3 +259,98 @@ func ExampleConfig_middleware() {
 	// crash: panic: out of range
 	// failed <nil>
 }
+
+// A job is triggered by its key, with a parameter of any type.
+func ExampleScheduler_triggerJob() {
+	ctx := context.Background()
+	s, err := xxljob.New(memory.New(), xxljob.Config{App: "shop", Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	type order struct {
+		Customer string
+		Cents    int
+	}
+	s.Handle("bill", xxljob.JSON(func(_ context.Context, t *xxljob.Task, o order) error {
+		fmt.Printf("%s owes %d\n", o.Customer, o.Cents)
+		if o.Cents == 0 {
+			return xxljob.Permanent(errors.New("nothing to bill"))
+		}
+		return nil
+	}))
+	job, err := s.EnsureJob(ctx, xxljob.Job{Key: "bill", Name: "Bill a customer", Handler: "bill"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := s.Start(ctx); err != nil {
+		log.Fatal(err)
+	}
+	ids, err := s.TriggerJob(ctx, "", "bill", xxljob.Trigger{JSON: order{"Ada", 1250}, Key: "order-17"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	run, err := s.Wait(ctx, ids[0])
+	fmt.Println(run.State, err)
+
+	// By its id, and with one id back, as the job is no broadcast.
+	id, err := s.TriggerOne(ctx, job.Job.ID, xxljob.Trigger{JSON: order{Customer: "Bob"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	run, err = s.Wait(ctx, id)
+	fmt.Println(run.State, run.NoRetry, err)
+	s.Stop(ctx)
+	// Output:
+	// Ada owes 1250
+	// succeeded <nil>
+	// Bob owes 0
+	// failed true <nil>
+}
+
+func ExampleScheduler_nextFire() {
+	ctx := context.Background()
+	s, err := xxljob.New(memory.New(), xxljob.Config{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	day := time.Date(2040, 2, 29, 12, 0, 0, 0, time.UTC)
+	job, err := s.EnsureJob(ctx, xxljob.Job{Key: "leap", Name: "On a leap day", Handler: "leap", Schedule: xxljob.At(day)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	next, err := s.NextFire(ctx, job.Job.ID)
+	fmt.Println(next, err)
+	if err := s.StopJob(ctx, job.Job.ID); err != nil {
+		log.Fatal(err)
+	}
+	next, err = s.NextFire(ctx, job.Job.ID)
+	fmt.Println(next.IsZero(), err)
+	// Output:
+	// 2040-02-29 12:00:00 +0000 UTC <nil>
+	// true <nil>
+}
+
+// A list, as from a file, that says of each job whether it is stopped.
+func ExampleEnsureOptions_applyStopped() {
+	ctx := context.Background()
+	s, err := xxljob.New(memory.New(), xxljob.Config{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	ensure := func(stopped bool) {
+		done, err := s.EnsureJobs(ctx, "", []xxljob.Job{{
+			Key: "report", Name: "Report", Handler: "report", Schedule: xxljob.Crontab("@daily"), Stopped: stopped,
+		}}, xxljob.EnsureOptions{ApplyStopped: true})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(done[0].Outcome, done[0].Job.Stopped)
+	}
+	ensure(false)
+	ensure(true)
+	ensure(false)
+	// Output:
+	// created false
+	// changed true
+	// changed false
+}

@@ -145,7 +145,7 @@ func (h *house) cycles() [][]string {
 // floor and of lower ones.
 var floors = [][]string{
 	{ // nouns, and what is wrong with a value
-		"config", "configcheck", "crons", "doc", "errors", "faults", "group", "handler", "job", "limits", "node", "policies", "registry", "ring", "run",
+		"config", "configcheck", "crons", "doc", "errors", "faults", "group", "handler", "job", "limits", "node", "policies", "registry", "ring", "run", "runtrigger",
 		"schedule", "store", "storejobs", "storelists", "storelogs", "storenodes", "storeplans", "storeruns", "storestarts", "tokens", "words",
 	},
 	{ // tools
@@ -165,7 +165,7 @@ var floors = [][]string{
 		"lost", "orphan", "planned", "publish", "receive", "reconcile", "registrar", "registrations", "reread", "reroute", "reserve", "retain", "scan", "send", "speaks",
 		"start", "startbatch", "take", "takeback", "tend",
 		"starter", "twins", "uncertain", "indoubt", "wait", "waitself", "watch", "admin_results", "applylist", "ensure", "ensurelist", "groups",
-		"jobs", "lists", "trigger",
+		"jobs", "lists", "nextfire", "trigger",
 	},
 	{ // the API, and the list of the parts
 		"admin", "duties", "jobadmin", "lifecycle", "parts", "scheduler", "stop",

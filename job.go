@@ -97,7 +97,9 @@ type Job struct {
 	// Shard is the shard the job lives in. The store sets it.
 	Shard int
 	// Next is the oldest instant that is not planned yet, in UTC milliseconds;
-	// zero when there is none (XXL-JOB: trigger_next_time).
+	// zero when there is none (XXL-JOB: trigger_next_time). It is the scheduler's own
+	// mark: instants before it may be planned and not run yet. Scheduler.NextFire says
+	// which instant is run next.
 	Next time.Time
 	// Last is the instant planned last (XXL-JOB: trigger_last_time).
 	Last time.Time
@@ -145,7 +147,7 @@ func (j Job) validate(routes []string, subSecond bool) error {
 	f.text("Name", j.Name, 1, 255)
 	f.text("Author", j.Author, 0, 64)
 	f.text("AlarmEmail", j.AlarmEmail, 0, 255)
-	f.text("Param", j.Param, 0, 64<<10)
+	f.text("Param", j.Param, 0, maxParam)
 	f.text("GlueSource", j.GlueSource, 0, 16<<20)
 	f.text("GlueRemark", j.GlueRemark, 0, 128)
 	minHandler := 0

@@ -79,7 +79,8 @@ func (o *ownLists) names() []string {
 // never changed.
 type wantedList struct {
 	store.JobList
-	jobs []Job
+	jobs  []Job
+	stops bool // their Stopped counts for jobs that are there too
 }
 
 // applies reports whether the head of the app is this list.

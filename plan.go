@@ -21,6 +21,23 @@ type planner struct {
 	maxPlanned  int
 }
 
+// planAt is the planner of a scan at a time.
+func (s *shared) planAt(now, before time.Time) planner {
+	return planner{now: now, before: before, preRead: s.cfg.PreRead, threshold: s.cfg.MisfireThreshold, catchUp: s.cfg.CatchUp, maxPlanned: s.cfg.Limits.MaxPlanned}
+}
+
+// next is the instant of the first run that would be planned of a job that is due, or else of
+// the first that is not due yet.
+func (p planner) next(job *Job) time.Time {
+	plan := p.plan(&DueJob{Job: *job}, 0)
+	for _, r := range plan.Runs {
+		if r.State == StatePlanned {
+			return r.At
+		}
+	}
+	return plan.Next
+}
+
 // errNotAdvancing guards the loop against a schedule that stands still.
 var errNotAdvancing = errors.New("the schedule does not advance")
 

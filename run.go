@@ -280,44 +280,5 @@ func lastLine(msg string) (last string) {
 	return last
 }
 
-// Trigger asks for one run of a job outside its schedule. The zero value runs
-// it now, as it is defined.
-type Trigger struct {
-	// Param replaces the job's parameter; nil keeps it.
-	Param *string
-	// Addresses replace the app's; empty keeps them. They are not kept for
-	// retries.
-	Addresses []string
-	// Shard runs one part of a broadcast only.
-	Shard Sharding
-	// Retries replaces the job's number of retries; nil keeps it.
-	Retries *int
-	// At is when the run is due; zero or past means now.
-	At time.Time
-	// Key makes the call idempotent: a second call for the same job with the
-	// same key returns the ids of the first. Empty: each call is new. At most
-	// 255 bytes.
-	Key string
-	// Type is MANUAL, the default, or API.
-	Type TriggerType
-}
-
-// Validate reports every fault of the trigger at once, or nil.
-func (t Trigger) Validate() error {
-	f := faults{what: "trigger"}
-	f.text("Key", t.Key, 0, 255)
-	f.oneOf("Type", string(t.Type), "", string(TriggerManual), string(TriggerAPI))
-	if t.Param != nil {
-		f.text("Param", *t.Param, 0, 64<<10)
-	}
-	if t.Shard != (Sharding{}) && (t.Shard.Index < 0 || t.Shard.Index >= t.Shard.Total) {
-		f.add("Shard", t.Shard, fmt.Errorf("want an index from 0 to total-1"))
-	}
-	if t.Retries != nil && (*t.Retries < 0 || *t.Retries > 1<<15) {
-		f.add("Retries", *t.Retries, fmt.Errorf("want 0 to 32768"))
-	}
-	return f.err()
-}
-
 // isPart reports whether a run is one part of a broadcast already.
 func isPart(r *Run) bool { return r.Sharding != Sharding{} }

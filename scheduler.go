@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/wire"
@@ -62,6 +63,12 @@ type Scheduler interface {
 	// StopJob stops the schedule and cancels its planned runs. Runs that are under way
 	// continue, and the job can still be triggered by hand.
 	StopJob(ctx context.Context, id int64) error
+	// NextFire returns the next instant of the job's schedule that will be run: of those that
+	// are planned and not started the earliest, which may be past where runs wait for room,
+	// or else the next that will be planned, misfire and catch-up considered. It is the zero
+	// time for a job that is stopped or has no schedule, and for one with FixedDelay while
+	// its run is under way. It reads the job and its planned runs, of any store.
+	NextFire(ctx context.Context, jobID int64) (time.Time, error)
 	// EnsureJob makes the job with this App and Key exist as given. It creates the app's
 	// group and the job if they do not exist, and writes nothing if the definition is the
 	// one last ensured. It neither starts nor stops an existing job, with one exception: a
@@ -105,6 +112,13 @@ type Scheduler interface {
 	// runs. For a broadcast that is the id of the first part; the other parts have it as
 	// their TriggerID.
 	Trigger(ctx context.Context, jobID int64, t Trigger) ([]int64, error)
+	// TriggerJob is Trigger for the job with the key; an empty app is Config.App. ErrNotFound
+	// if the app has no such job.
+	TriggerJob(ctx context.Context, app, key string, t Trigger) ([]int64, error)
+	// TriggerOne is Trigger for a job that is no broadcast, or for one part of it
+	// (Trigger.Shard), and returns the id of the run. For another broadcast it is an error,
+	// and nothing is planned.
+	TriggerOne(ctx context.Context, jobID int64, t Trigger) (int64, error)
 	// Wait returns the run once it has ended. If ctx ends first it returns the run as it
 	// was, together with the error. A Wait that began before Stop has returned goes on,
 	// since another node may end the run. Called inside a handler, with the handler's

@@ -10,7 +10,8 @@ import (
 // RunStore is the part of a Store that adds runs outside the schedule, ends runs and answers
 // questions. Programs call Run and Runs; the rest is for authors of stores.
 type RunStore interface {
-	// AddRun inserts a planned run of the job, without an epoch, and returns it.
+	// AddRun inserts a planned run of the job, without an epoch, and returns it. The
+	// trigger's JSON is nil, and its Param has what was in it (Trigger.Encode).
 	// With a Key that was used for this job before, it inserts nothing and
 	// returns the run inserted then. ErrNotFound when the job is absent.
 	AddRun(ctx context.Context, jobID int64, t Trigger) (Run, error)

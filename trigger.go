@@ -12,32 +12,73 @@ func (d *definer) Trigger(ctx context.Context, jobID int64, t Trigger) ([]int64,
 	if ctx == nil {
 		return nil, errNoContext
 	}
-	if err := t.Validate(); err != nil {
+	t, err := t.Encode()
+	if err != nil {
 		return nil, err
 	}
 	if d.life.stopped() {
 		return nil, fmt.Errorf("xxljob: trigger job %d: %w", jobID, ErrStopped)
 	}
-	return d.trigger(ctx, jobID, t)
+	id, err := d.trigger(ctx, jobID, t)
+	if err != nil {
+		return nil, err
+	}
+	return []int64{id}, nil
 }
 
-// trigger is Trigger for requests that come over HTTP as well, which are served after
-// Stop too: the nodes that are left run what they plan.
-func (d *definer) trigger(ctx context.Context, jobID int64, t Trigger) ([]int64, error) {
+func (d *definer) TriggerJob(ctx context.Context, app, key string, t Trigger) ([]int64, error) {
+	if ctx == nil {
+		return nil, errNoContext
+	}
 	if err := t.Validate(); err != nil {
 		return nil, err
 	}
+	setDefault(&app, d.cfg.App)
+	job, err := d.store.JobByKey(ctx, app, key)
+	if err != nil {
+		return nil, absent("trigger", fmt.Sprintf("job %q of app %q", key, app), err)
+	}
+	return d.Trigger(ctx, job.ID, t)
+}
+
+func (d *definer) TriggerOne(ctx context.Context, jobID int64, t Trigger) (int64, error) {
+	if ctx == nil {
+		return 0, errNoContext
+	}
+	if err := t.Validate(); err != nil {
+		return 0, err
+	}
+	job, err := d.store.Job(ctx, jobID)
+	if err != nil {
+		return 0, absent("trigger", fmt.Sprintf("job %d", jobID), err)
+	}
+	if job.Route == RouteShardingBroadcast && t.Shard == (Sharding{}) {
+		return 0, fmt.Errorf("xxljob: trigger job %d: it is a broadcast, which makes a run for each address: use Trigger, or name a Shard", jobID)
+	}
+	ids, err := d.Trigger(ctx, jobID, t)
+	if err != nil {
+		return 0, err
+	}
+	return ids[0], nil
+}
+
+// trigger plans the run of an encoded trigger. Requests that come over HTTP are served after
+// Stop too: the nodes that are left run what they plan.
+func (d *definer) trigger(ctx context.Context, jobID int64, t Trigger) (int64, error) {
+	if err := t.Validate(); err != nil {
+		return 0, err
+	}
 	if most := d.cfg.RunRetention - 24*time.Hour; !t.At.IsZero() && t.At.Sub(d.clock.now()) > most {
-		return nil, fmt.Errorf("xxljob: trigger: At %v: further ahead than RunRetention %v less a day", t.At, d.cfg.RunRetention)
+		return 0, fmt.Errorf("xxljob: trigger: At %v: further ahead than RunRetention %v less a day", t.At, d.cfg.RunRetention)
 	}
 	setDefault(&t.Type, TriggerManual)
 	if err := d.setShards(ctx); err != nil {
-		return nil, err
+		return 0, err
 	}
 	run, err := d.store.AddRun(ctx, jobID, t)
 	if err != nil {
-		return nil, absent("trigger", fmt.Sprintf("job %d", jobID), err)
+		return 0, absent("trigger", fmt.Sprintf("job %d", jobID), err)
 	}
 	d.life.wakes.scan.poke()
-	return []int64{run.ID}, nil
+	return run.ID, nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -44,7 +45,7 @@ func TestJobsFromBeforeThereWereLists(t *testing.T) {
 			if key == "other" {
 				app = "neighbour"
 			}
-			job, err := s.AddJob(t.Context(), xxljob.Job{App: app, Key: key, Name: key, Ensured: "digest"}, nil)
+			job, err := s.AddJob(t.Context(), xxljob.Job{App: app, Key: key, Name: key, Schedule: xxljob.FixedRate(time.Hour), Ensured: "digest"}, nil)
 			must(t, err)
 			ids[key] = job.ID
 		}

@@ -133,7 +133,8 @@ func (s *Store) triggerTx(ctx context.Context, noTx bool, jobID int64, t xxljob.
 	if noTx {
 		return 0, failed(errors.New("the transaction is nil"), "trigger job %d", jobID)
 	}
-	if err := t.Validate(); err != nil {
+	t, err := t.Encode()
+	if err != nil {
 		return 0, err
 	}
 	if err := ctx.Err(); err != nil {

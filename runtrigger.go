@@ -1,0 +1,85 @@
+package xxljob
+
+// What a run outside the schedule is asked for with.
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Trigger asks for one run of a job outside its schedule. The zero value runs
+// it now, as it is defined.
+type Trigger struct {
+	// Param replaces the job's parameter; nil keeps it. At most 64 KiB.
+	Param *string
+	// JSON is a value whose JSON, as encoding/json makes it in the call, replaces the job's
+	// parameter; nil keeps it. It cannot be given together with Param. At most 64 KiB as
+	// JSON.
+	JSON any
+	// Addresses replace the app's; empty keeps them. They are not kept for
+	// retries.
+	Addresses []string
+	// Shard runs one part of a broadcast only.
+	Shard Sharding
+	// Retries replaces the job's number of retries; nil keeps it.
+	Retries *int
+	// At is when the run is due; zero or past means now.
+	At time.Time
+	// Key makes the call idempotent: a second call for the same job with the
+	// same key returns the ids of the first. Empty: each call is new. At most
+	// 255 bytes.
+	Key string
+	// Type is MANUAL, the default, or API.
+	Type TriggerType
+}
+
+// Validate reports every fault of the trigger at once, or nil.
+func (t Trigger) Validate() error {
+	f := faults{what: "trigger"}
+	f.text("Key", t.Key, 0, 255)
+	f.oneOf("Type", string(t.Type), "", string(TriggerManual), string(TriggerAPI))
+	if t.Param != nil {
+		f.text("Param", *t.Param, 0, maxParam)
+	}
+	if t.JSON != nil {
+		_, err := t.encoded()
+		f.add("JSON", fmt.Sprintf("%T", t.JSON), err)
+	}
+	if t.Shard != (Sharding{}) && (t.Shard.Index < 0 || t.Shard.Index >= t.Shard.Total) {
+		f.add("Shard", t.Shard, fmt.Errorf("want an index from 0 to total-1"))
+	}
+	if t.Retries != nil && (*t.Retries < 0 || *t.Retries > 1<<15) {
+		f.add("Retries", *t.Retries, fmt.Errorf("want 0 to 32768"))
+	}
+	return f.err()
+}
+
+// maxParam is how many bytes a parameter may have.
+const maxParam = 64 << 10
+
+// encoded is the JSON of a trigger that has some.
+func (t Trigger) encoded() (string, error) {
+	text, err := json.Marshal(t.JSON)
+	switch {
+	case err != nil:
+		return "", err
+	case t.Param != nil:
+		return "", errors.New("is given together with Param")
+	case len(text) > maxParam:
+		return "", fmt.Errorf("%d bytes, at most %d", len(text), maxParam)
+	}
+	return string(text), nil
+}
+
+// Encode, for authors of stores, returns the trigger with the JSON of its JSON as Param, and
+// every fault of it as an error. Stores are given encoded triggers.
+func (t Trigger) Encode() (Trigger, error) {
+	if err := t.Validate(); err != nil || t.JSON == nil {
+		return t, err
+	}
+	text, err := t.encoded()
+	t.Param, t.JSON = &text, nil
+	return t, err
+}
