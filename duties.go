@@ -1,7 +1,10 @@
 package xxljob
 
-import "github.com/xxljob/xxljob/store"
-import "context"
+import (
+	"context"
+
+	"github.com/xxljob/xxljob/store"
+)
 
 // duties are the loops of a started scheduler. Stop ends those that plan first, then those
 // that work, and those of the node's lease last.

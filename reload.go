@@ -2,8 +2,11 @@ package xxljob
 
 // Shards of which something has to be done as a whole.
 
-import "github.com/xxljob/xxljob/store"
-import "sync"
+import (
+	"sync"
+
+	"github.com/xxljob/xxljob/store"
+)
 
 // reloadSet are shards whose planned runs have to be read as a whole: after a
 // take-over, and after a claim whose outcome is unknown.

@@ -140,6 +140,10 @@ type Run struct {
 	ID    int64
 	JobID int64
 	App   string
+	// JobName and JobKey are the job's, as they are now. They are filled in where runs are
+	// read (Store.Run, Runs and RunsByID, Scheduler.Wait) and told of (Hooks, Events), and
+	// are empty for a job that is removed.
+	JobName, JobKey string
 	// Shard is the scheduling shard the job lives in.
 	Shard int
 	// TriggerID is the first run of the same trigger: of a broadcast, of a

@@ -2,8 +2,11 @@ package xxljob
 
 // How planned runs are started, handed over and settled.
 
-import "github.com/xxljob/xxljob/store"
-import "context"
+import (
+	"context"
+
+	"github.com/xxljob/xxljob/store"
+)
 
 // StartStore, for authors of stores, starts planned runs, hands them over between nodes, and settles those whose
 // node is gone.

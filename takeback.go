@@ -2,8 +2,11 @@ package xxljob
 
 // Runs that could not be started, for they are planned no more.
 
-import "github.com/xxljob/xxljob/store"
-import "time"
+import (
+	"time"
+
+	"github.com/xxljob/xxljob/store"
+)
 
 // takesBack takes up starts that took effect although this node did not hear of it. It
 // belongs to the start loop.

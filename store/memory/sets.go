@@ -1,7 +1,9 @@
 package memory
 
-import "github.com/xxljob/xxljob/store"
-import "github.com/xxljob/xxljob"
+import (
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
 
 // A run is in the sets that its state, owner and address call for. Whatever
 // changes one of these goes

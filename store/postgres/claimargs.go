@@ -1,7 +1,9 @@
 package postgres
 
-import "github.com/xxljob/xxljob/store"
-import "github.com/xxljob/xxljob"
+import (
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
 
 // claimArgs are the arguments of a claim: the fence, the jobs, the runs.
 func claimArgs(plans []xxljob.Plan) named {

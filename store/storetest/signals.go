@@ -1,7 +1,9 @@
 package storetest
 
-import "github.com/xxljob/xxljob/store"
-import "github.com/xxljob/xxljob"
+import (
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
 
 func signalCases() []testCase {
 	return []testCase{
