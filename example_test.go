@@ -354,3 +354,39 @@ func ExampleEnsureOptions_applyStopped() {
 	// changed true
 	// changed false
 }
+
+// Who reads events may call back into the scheduler: here, the second job runs whenever the
+// first has succeeded.
+func ExampleScheduler_events() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	s, err := xxljob.New(memory.New(), xxljob.Config{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	done := make(chan struct{})
+	s.Handle("load", func(context.Context, *xxljob.Task) error { fmt.Println("loading"); return nil })
+	s.Handle("report", func(context.Context, *xxljob.Task) error { fmt.Println("reporting"); close(done); return nil })
+	for _, key := range []string{"load", "report"} {
+		if _, err := s.EnsureJob(ctx, xxljob.Job{Key: key, Name: key, Handler: key}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	events := s.Events(ctx)
+	go func() {
+		for e := range events {
+			if e.Kind == xxljob.EventRunEnded && e.Run.JobKey == "load" && e.Run.State == xxljob.StateSucceeded {
+				s.TriggerJob(ctx, "", "report", xxljob.Trigger{})
+			}
+		}
+	}()
+	if err := s.Start(ctx); err != nil {
+		log.Fatal(err)
+	}
+	s.TriggerJob(ctx, "", "load", xxljob.Trigger{})
+	<-done
+	s.Stop(ctx)
+	// Output:
+	// loading
+	// reporting
+}

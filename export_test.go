@@ -6,9 +6,9 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/guard"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -173,8 +173,15 @@ const HooksWaiting = hooksWaiting
 
 // HookCalls is a queue of calls of hooks that belongs to no scheduler.
 func HookCalls() (call func(hook func(Run), run Run)) {
-	q := &hookQueue{log: slog.New(slog.DiscardHandler), panics: guard.NewLog(slog.Default)}
-	return func(hook func(Run), run Run) { q.call("a hook", hook, run) }
+	var hooks sync.Map // by run
+	q := &eventQueue{log: slog.New(slog.DiscardHandler), tell: func(w *waitingEvent) {
+		hook, _ := hooks.Load(w.Run)
+		hook.(func(Run))(*w.Run)
+	}}
+	return func(hook func(Run), run Run) {
+		hooks.Store(&run, hook)
+		q.add(waitingEvent{Event: Event{Kind: EventRunStarted, Run: &run}})
+	}
 }
 
 // Intake is an intake of numbers.

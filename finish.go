@@ -20,13 +20,13 @@ import (
 type finisher struct {
 	*shared
 	engine    *engine
-	hooks     *hookQueue
+	teller    *teller
 	finishing *batch[Result] // results that this node itself has come to
 	lockedOut *batch[Result] // results whose runs others have locked
 }
 
-func newFinisher(s *shared, e *engine, hooks *hookQueue) *finisher {
-	return &finisher{shared: s, engine: e, hooks: hooks, finishing: newBatch[Result](), lockedOut: newBatch[Result]()}
+func newFinisher(s *shared, e *engine, t *teller) *finisher {
+	return &finisher{shared: s, engine: e, teller: t, finishing: newBatch[Result](), lockedOut: newBatch[Result]()}
 }
 
 // attachedAdmin is the admin side of an attached executor.
@@ -158,9 +158,9 @@ func (f *finisher) finishLoop(ctx context.Context) {
 func (f *finisher) ended(runs []Run) {
 	rearmed := false
 	for _, r := range runs {
+		f.teller.ended(r, nil)
 		f.engine.land(r.ID)
 		f.engine.waiters.notify(r)
-		f.hooks.ended(r)
 		rearmed = rearmed || r.Type == TriggerFixDelay
 	}
 	if rearmed {

@@ -20,6 +20,7 @@ type definer struct {
 	strategies *strategies
 	users      *userCalls // of Config.Routers, which forget jobs
 	lists      *ownLists
+	teller     *teller
 }
 
 // complete fills in and checks a definition.
@@ -192,7 +193,16 @@ func (d *definer) edit(ctx context.Context, id int64, e Edit) (Job, error) {
 	if e.Next == nil {
 		e.Next = replanned
 	}
+	was := true
+	change := e.Change
+	e.Change = func(j *Job) (bool, error) {
+		was = j.Stopped
+		return change(j)
+	}
 	job, err := d.store.EditJob(ctx, id, e)
+	if err == nil && job.Stopped && !was {
+		d.teller.stopped(job)
+	}
 	if err != nil {
 		return Job{}, absent(e.Verb, fmt.Sprintf("job %d", id), err)
 	}

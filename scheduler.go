@@ -152,6 +152,14 @@ type Scheduler interface {
 	// logs at a time, and further calls wait.
 	Log(ctx context.Context, runID int64, fromLine int) (wire.LogResult, error)
 
+	// Events returns what happens at this node from here on: what Hooks are called for, and
+	// in the same order. The channel has room for 1,000 events; what comes while it is full
+	// is dropped for this subscription, and counted in the Dropped of the next. So a reader
+	// may call back into the Scheduler, and one that does not read holds nothing up. It is
+	// closed once ctx has ended, and by Stop after the last event; it is closed at once where
+	// ctx is nil or the scheduler has stopped.
+	Events(ctx context.Context) <-chan Event
+
 	// Handle registers a handler on the scheduler's own executor, for the app Config.App
 	// (or Config.Executor.App, where that is set). An empty name, a nil handler and a name
 	// that is taken are errors.

@@ -39,7 +39,7 @@ func runNode(ctx context.Context, o options, out io.Writer) error {
 			Shards:    8,                // 32 by default; with so few jobs one node might have them all
 			LostAfter: 10 * time.Second, // 30 s by default, which is long to watch
 		},
-		Hooks: xxljob.Hooks{RunEnded: p.ended},
+		Hooks: xxljob.Hooks{RunEnded: p.ended, RunSkipped: p.ended},
 	})
 	if err != nil {
 		return err

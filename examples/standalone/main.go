@@ -150,7 +150,7 @@ func run(ctx context.Context, o options, out io.Writer, reload <-chan os.Signal)
 		HTTP:     xxljob.HTTPConfig{Tokens: o.tokens(), Insecure: o.unsafe, JobsAPI: o.jobsAPI},
 		Location: o.zone,
 		Executor: executor.Config{Log: executor.LogConfig{Dir: o.logs}},
-		Hooks:    xxljob.Hooks{RunEnded: p.runEnded},
+		Hooks:    xxljob.Hooks{RunEnded: p.runEnded, RunSkipped: p.runEnded},
 	})
 	if err != nil {
 		return err

@@ -486,12 +486,12 @@ func TestRecordsNeedNoAlarm(t *testing.T) {
 	})
 }
 
-// TestHooks: RunStarted and RunEnded are called once for each run that this node
-// has marked started, or whose final state it has stored, skipped and refused
-// ones included.
+// TestHooks: RunStarted, RunEnded and RunSkipped are called once for each run that this node
+// has marked started, whose final state it has stored, refused ones included, and that is a
+// record of instants that were not run.
 func TestHooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var started, ended atomic.Int64
+		var started, ended, skipped atomic.Int64
 		st := memory.New()
 		s, err := xxljob.New(st, xxljob.Config{Logger: slog.New(slog.DiscardHandler), Hooks: xxljob.Hooks{
 			RunStarted: func(r xxljob.Run) {
@@ -501,10 +501,16 @@ func TestHooks(t *testing.T) {
 				started.Add(1)
 			},
 			RunEnded: func(r xxljob.Run) {
-				if !r.State.Ended() {
+				if !r.State.Ended() || r.State == xxljob.StateSkipped {
 					t.Errorf("RunEnded: %v", r.State)
 				}
 				ended.Add(1)
+			},
+			RunSkipped: func(r xxljob.Run) {
+				if r.State != xxljob.StateSkipped || r.Reason != xxljob.ReasonMisfire {
+					t.Errorf("RunSkipped: %v, %q", r.State, r.Reason)
+				}
+				skipped.Add(1)
 			},
 		}})
 		stage.Must(t, err)
@@ -524,8 +530,8 @@ func TestHooks(t *testing.T) {
 		if states[xxljob.StateSucceeded] != 2 || states[xxljob.StateRefused] != 2 || states[xxljob.StateSkipped] != 2 {
 			t.Errorf("runs by state: %v", states)
 		}
-		if started.Load() != 2 || ended.Load() != 6 {
-			t.Errorf("%d started, %d ended; want 2 and 6", started.Load(), ended.Load())
+		if started.Load() != 2 || ended.Load() != 4 || skipped.Load() != 2 {
+			t.Errorf("%d started, %d ended, %d skipped; want 2, 4 and 2", started.Load(), ended.Load(), skipped.Load())
 		}
 		stage.Must(t, s.Stop(t.Context()))
 	})
