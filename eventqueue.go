@@ -58,7 +58,7 @@ func (q *eventQueue) push(c waitingEvent) (full bool) {
 	defer q.mu.Unlock()
 	if len(q.calls) >= hooksWaiting && !q.mayBeQuick() {
 		if q.dropped == 0 {
-			q.log.Error("xxljob: a hook is taking too long; further hook calls are dropped until it returns", "hook", q.calls[0].Kind, "waiting", len(q.calls))
+			q.log.Error("xxljob: a hook is taking too long; further hook calls are dropped until it returns", "hook", "Hooks."+string(q.calls[0].Kind), "waiting", len(q.calls))
 		}
 		q.dropped++
 		return false
@@ -135,5 +135,5 @@ func (q *eventQueue) drain(ctx context.Context, grace time.Duration) {
 	if q.idle == nil {
 		return
 	}
-	q.log.Warn("xxljob: stopped without waiting any longer for a hook that has not returned", "hook", q.calls[0].Kind, "waiting", len(q.calls), "dropped", q.dropped)
+	q.log.Warn("xxljob: stopped without waiting any longer for a hook that has not returned", "hook", "Hooks."+string(q.calls[0].Kind), "waiting", len(q.calls), "dropped", q.dropped)
 }
