@@ -180,17 +180,12 @@ func (r *dayRule) parseCrontab(days *field, dayText string, weekdays *field, wee
 }
 
 // crontabWeekday reads one item of the weekday field, where both 0 and 7 are
-// Sunday: a range may end with 7, and one that begins with 7 begins with 0.
+// Sunday.
 func (r *dayRule) crontabWeekday(f *field, item string) error {
 	if strings.HasSuffix(item, "L") || strings.Contains(item, "#") {
 		return r.countedWeekday(f, item)
 	}
-	text := item
-	if rest, ok := strings.CutPrefix(item, "7-"); ok && !strings.HasPrefix(rest, "7") {
-		text = "0-" + rest
-	} else if rest, ok := strings.CutPrefix(item, "7/"); ok {
-		text = "0/" + rest
-	}
+	text := sundayFirst(item)
 	s, err := f.item(text)
 	if err != nil {
 		return err
@@ -202,4 +197,23 @@ func (r *dayRule) crontabWeekday(f *field, item string) error {
 	f.fill(&set, s)
 	r.weekdays |= uint8(set.low()&0x7f | set.low()>>7&1)
 	return nil
+}
+
+// sundayFirst has an item begin with 0 that begins with 7 and goes on from there:
+// a range may end with 7, and begins with 7 only as the week begins with Sunday.
+func sundayFirst(item string) string {
+	i := strings.IndexAny(item, "-/")
+	if i < 0 {
+		return item
+	}
+	if first, ok := number(item[:i]); !ok || first != 7 {
+		return item
+	}
+	if item[i] == '-' {
+		end, _, _ := strings.Cut(item[i+1:], "/")
+		if last, ok := number(end); !ok || last >= 7 {
+			return item
+		}
+	}
+	return "0" + item[i:]
 }

@@ -97,6 +97,9 @@ func TestNextAtTheEdges(t *testing.T) {
 		{"crontab: a weekday step means and", "0 0 15 * */2", "2026-01-15T00:00:00Z", "2026-02-15T00:00:00Z"},
 		{"crontab: 7 is Sunday", "0 0 * * 7", "2026-01-15T00:00:00Z", "2026-01-18T00:00:00Z"},
 		{"crontab: 0 is Sunday", "0 0 * * 0", "2026-01-15T00:00:00Z", "2026-01-18T00:00:00Z"},
+		{"crontab: 07 is Sunday, from there in steps", "0 0 * * 07/2", "2026-01-15T00:00:00Z", "2026-01-17T00:00:00Z"},
+		{"crontab: 007 is the end of a range", "0 0 * * 7-007", "2026-01-15T00:00:00Z", "2026-01-18T00:00:00Z"},
+		{"crontab: 07 begins a range", "0 0 * * 07-1", "2026-01-16T00:00:00Z", "2026-01-18T00:00:00Z"},
 		{"crontab: a week from Friday to Sunday", "0 0 * * 5-7", "2026-01-17T00:00:00Z", "2026-01-18T00:00:00Z"},
 	}
 	for _, tt := range tests {
