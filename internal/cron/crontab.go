@@ -4,8 +4,6 @@ import (
 	"errors"
 	"strings"
 	"time"
-
-	"github.com/adhocore/gronx"
 )
 
 // Crontab is a compiled crontab expression. It is immutable and safe for
@@ -18,7 +16,6 @@ import (
 type Crontab struct {
 	calendar
 	source string
-	fields string // as gronx gets them
 }
 
 // String returns the expression as it was given to [ParseCrontab].
@@ -28,24 +25,7 @@ func (c *Crontab) String() string { return c.source }
 // expression fires in a zone, in UTC, or the zero time when there is none. A nil
 // location means UTC.
 func (c *Crontab) Next(after time.Time, loc *time.Location, p Policy) time.Time {
-	return next(c, after, loc, p)
-}
-
-// nextCivil asks gronx, on a civil time dressed as a UTC time: in UTC every day
-// has 24 hours, so gronx never meets a change of offset, where it can fail or
-// stand still. What it answers is believed only if the compiled fields allow
-// it; otherwise, and for what can be known without a search, they decide.
-func (c *Crontab) nextCivil(from int64) (int64, bool) {
-	from = max(from, 0)
-	from = (from + 59) / 60 * 60
-	if from >= civilEnd || c.months == 0 {
-		return 0, false
-	}
-	tick, err := gronx.NextTickAfter(c.fields, time.Unix(from, 0).UTC(), true)
-	if civil := tick.Unix(); err == nil && civil >= from && civil < civilEnd && c.has(civil) {
-		return civil, true
-	}
-	return c.calendar.nextCivil(from)
+	return next(&c.calendar, after, loc, p)
 }
 
 // crontabFields describes the five fields of a crontab expression.
@@ -95,7 +75,7 @@ func ParseCrontab(expr string) (*Crontab, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Crontab{source: strings.Clone(expr), fields: strings.Join(texts, " ")}
+	c := &Crontab{source: strings.Clone(expr)}
 	if err := c.compileCrontab(texts); err != nil {
 		var bad *FieldError
 		if errors.As(err, &bad) {
