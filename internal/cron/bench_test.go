@@ -79,3 +79,20 @@ func BenchmarkCrontabNext(b *testing.B) {
 		})
 	}
 }
+
+func BenchmarkSecondOpinion(b *testing.B) {
+	now := time.Date(2026, 1, 15, 10, 20, 30, 0, time.UTC)
+	loc := zone(b, "Europe/Berlin")
+	for _, text := range append(commonCrontabs[:5:5], "0 8-18/2 1,15,L * MON-FRI,0#2") {
+		tab, err := ParseCrontab(text)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(text, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				tab.SecondOpinion(now, loc)
+			}
+		})
+	}
+}

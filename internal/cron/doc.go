@@ -16,6 +16,9 @@
 //	                           ├──► civil seconds ──► zone and Policy ──► instant
 //	ParseCrontab ──► Crontab ──┘
 //
+// [Crontab.SecondOpinion] compares how gronx reads a crontab expression, for
+// those who save it. No instant comes from there.
+//
 // Compiled values are immutable and safe for concurrent use. Schedules cover
 // the years 1970 to 2199; beyond that there is no next instant.
 package cron

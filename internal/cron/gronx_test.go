@@ -48,7 +48,8 @@ func TestGronxIsWrong(t *testing.T) {
 	}
 }
 
-// againstGronx compares the first instant at or after a minute with gronx's.
+// againstGronx compares the first instant at or after a minute, and the readings
+// of the year to come, with gronx's.
 func againstGronx(t *testing.T, tab *Crontab, minute int64) {
 	t.Helper()
 	texts, err := crontabTexts(tab.source)
@@ -74,6 +75,9 @@ func againstGronx(t *testing.T, tab *Crontab, minute int64) {
 		t.Errorf("%q from %v: gronx fails, and not in a known way: %s", tab, from, failure)
 	case failure == "" && !theirs.Equal(ours) && (!ours.IsZero() || theirs.Unix() < civilEnd):
 		t.Errorf("%q from %v: gronx says %v, the compiled fields %v", tab, from, theirs, ours)
+	}
+	if d, differ := tab.SecondOpinion(from, time.UTC); differ {
+		t.Errorf("%q from %v: read differently: %+v", tab, from, d)
 	}
 }
 
