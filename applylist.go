@@ -238,6 +238,16 @@ func (a *applying) add(ctx context.Context, left map[string]int) error {
 	return nil
 }
 
+// saved are the jobs that were created or changed.
+func saved(all []Ensured) (jobs []Job) {
+	for i := range all {
+		if o := all[i].Outcome; o == Created || o == Changed {
+			jobs = append(jobs, all[i].Job)
+		}
+	}
+	return jobs
+}
+
 // superseded says of the jobs from a place on that nothing was done to them, but for those
 // to which something was.
 func (a *applying) superseded(ctx context.Context, from int, head store.ListHead) error {

@@ -116,7 +116,7 @@ func (d *definer) ensureStored(ctx context.Context, has, job Job) (Ensured, erro
 	}
 	e, err := d.redefine(ctx, has, job, nil, nil)
 	if err == nil && e.Outcome == Changed {
-		d.warnOfStored(e.Job)
+		d.warnOfSaved(e.Job)
 	}
 	return e, err
 }

@@ -48,19 +48,26 @@ func (d *definer) EnsureJobs(ctx context.Context, app string, jobs []Job, opts E
 	if d.life.stopped() {
 		return nil, ensuring(app, ErrStopped)
 	}
+	how := store.ApplyNewer
+	if opts.Rollback {
+		how = store.ApplyAlways
+	}
+	all, err := d.applyInTurn(ctx, w, how)
+	warnOfReadings(d.log, d.clock.now(), saved(all)...)
+	return all, err
+}
+
+// applyInTurn makes a list the app's and applies it, once those before it are done.
+func (d *definer) applyInTurn(ctx context.Context, w *wantedList, how store.ListApply) ([]Ensured, error) {
 	release, err := d.lists.take(ctx)
 	if err != nil {
-		return nil, ensuring(app, err)
+		return nil, ensuring(w.App, err)
 	}
 	defer release()
 	d.lists.set(w)
 	defer d.life.wakes.list.poke()
 	if err := d.setShards(ctx); err != nil {
-		return nil, ensuring(app, err)
-	}
-	how := store.ApplyNewer
-	if opts.Rollback {
-		how = store.ApplyAlways
+		return nil, ensuring(w.App, err)
 	}
 	all, _, err := d.applyList(ctx, w, how, store.ListHead{}, false)
 	return all, err

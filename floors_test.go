@@ -157,7 +157,7 @@ var floors = [][]string{
 		"rollread", "routed", "routequeue", "seen", "settled", "shared", "shares", "subscribe", "transit", "tries", "turns", "underway", "usercalls", "waiters", "waitingroom",
 	},
 	{ // decisions: which instants, which address, what an answer means
-		"address", "addressask", "addressbook", "addresschoice", "appask", "asking", "callee", "jobread", "outcome", "plan", "probe", "probebook",
+		"address", "addressask", "addressbook", "addresschoice", "appask", "asking", "callee", "jobread", "opinion", "outcome", "plan", "probe", "probebook",
 		"probecall", "route", "strategies", "unrouted", "userrouter",
 	},
 	{ // duties: each with its own state

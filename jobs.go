@@ -104,9 +104,15 @@ func (d *definer) add(ctx context.Context, job Job) (Job, error) {
 	if err != nil {
 		return Job{}, about(fmt.Sprintf("%s: add: App %q, Key %q", called(job), job.App, job.Key), err)
 	}
-	d.warnOfStored(added)
 	d.life.wakes.scan.poke()
+	d.warnOfSaved(added)
 	return added, nil
+}
+
+// warnOfSaved says of a job that was saved what its owner had better know.
+func (d *definer) warnOfSaved(job Job) {
+	d.warnOfStored(job)
+	warnOfReadings(d.log, d.clock.now(), job)
 }
 
 // warnOfStored says of a job that was saved what of it is stored and nothing more. Who
@@ -240,7 +246,7 @@ func (d *definer) UpdateJob(ctx context.Context, job Job) (Job, error) {
 		return define(j, complete), nil
 	}})
 	if err == nil {
-		d.warnOfStored(updated)
+		d.warnOfSaved(updated)
 	}
 	return updated, err
 }
