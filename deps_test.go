@@ -23,6 +23,7 @@ const module = "github.com/xxljob/xxljob"
 // Modules of others, and the packages of them that are used.
 const (
 	gronx        = "github.com/adhocore/gronx"
+	flock        = "github.com/gofrs/flock"
 	memdb        = "github.com/hashicorp/go-memdb"
 	errgroup     = "golang.org/x/sync/errgroup"
 	singleflight = "golang.org/x/sync/singleflight"
@@ -35,7 +36,7 @@ const (
 
 // directModules are the modules that go.mod may require directly, each with the
 // reason that DESIGN.md gives.
-var directModules = []string{gronx, memdb, pgx, "golang.org/x/sync"}
+var directModules = []string{gronx, flock, memdb, pgx, "golang.org/x/sync"}
 
 // mayImport is the diagram of doc.go: what each package may import beside the
 // standard library. A package whose name ends with /* stands for all below it.
@@ -52,7 +53,7 @@ var mayImport = map[string][]string{
 	"wire":               {"internal/guard"},
 	"internal/cron":      {gronx},
 	// 2, 3 engine
-	"executor": {"wire", "block", "internal/guard", "internal/inside"},
+	"executor": {"wire", "block", "internal/guard", "internal/inside", flock},
 	".":        {"executor", "wire", "block", "route", "store", "internal/cron", "internal/guard", "internal/inside", "internal/urgent", errgroup, singleflight},
 	// 4 backends
 	"store/memory":    {".", "store", memdb},
