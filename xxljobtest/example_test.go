@@ -22,7 +22,7 @@ func ExampleWork() {
 	t := new(exampleTB) // in a test, its t
 	defer t.end()
 
-	res := xxljobtest.Work(t, greet, xxljob.Task{Param: "world"})
+	res := xxljobtest.Work(t, t.Context(), greet, xxljob.Task{Param: "world"})
 	fmt.Println(res.Result, res.Err, res.Log)
 	// Output: hello world <nil> [INFO greeting whom=world]
 }
