@@ -1,5 +1,6 @@
-// Package xxljobtest helps to test jobs: a handler by itself ([Work]), or jobs
-// on a scheduler with a store in memory ([New]).
+// Package xxljobtest helps to test jobs: a handler by itself ([Work]), jobs on a
+// scheduler with a store in memory ([New]), or the triggers that a scheduler sends to
+// executors in other processes, with fakes of these ([NewExecutor]).
 //
 // It is made for [testing/synctest] bubbles, where a month of schedules passes
 // in milliseconds:

@@ -24,7 +24,7 @@ func (l ledger) Balance(context.Context, int, int) (int64, error) { return l.cen
 func TestCloseMonth(t *testing.T) {
 	service := &Service{Ledger: ledger{cents: 12_345}}
 
-	got := xxljobtest.Work(t, service.CloseMonth, xxljob.Task{
+	got := xxljobtest.Work(t, t.Context(), service.CloseMonth, xxljob.Task{
 		ScheduledAt: time.Date(2026, 2, 28, 22, 30, 0, 0, time.UTC),
 	})
 
@@ -49,7 +49,7 @@ func TestCloseMonthFails(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			service := &Service{Ledger: ledger{err: c.err}}
 
-			got := xxljobtest.Work(t, service.CloseMonth, xxljob.Task{})
+			got := xxljobtest.Work(t, t.Context(), service.CloseMonth, xxljob.Task{})
 
 			if !errors.Is(got.Err, c.err) || executor.IsPermanent(got.Err) != c.final {
 				t.Errorf("got %v, final %v, want %v, final %v", got.Err, executor.IsPermanent(got.Err), c.err, c.final)
