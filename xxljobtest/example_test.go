@@ -38,7 +38,7 @@ func ExampleScheduler_RunNow() {
 	)
 	run := s.RunNow("new year", "Ada")
 	fmt.Println(run.State, "-", run.HandleMsg)
-	fmt.Println("next:", s.NextFire("new year"))
+	fmt.Println("next:", s.NextFireOf("new year"))
 	s.RequireRuns("new year") // none by its schedule so far
 	// Output:
 	// succeeded - hello Ada

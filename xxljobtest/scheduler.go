@@ -170,10 +170,10 @@ func (s *Scheduler) WaitRun(id int64) xxljob.Run {
 	return run
 }
 
-// NextFire returns the next instant after now at which the job with the key
+// NextFireOf returns the next instant after now at which the job with the key
 // is due by its schedule, in UTC; the zero time when there is none: it is
 // stopped, or finished, or counts its delay from a run that has not ended.
-func (s *Scheduler) NextFire(key string) time.Time {
+func (s *Scheduler) NextFireOf(key string) time.Time {
 	s.t.Helper()
 	settle()
 	now := time.Now()

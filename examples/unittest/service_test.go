@@ -77,7 +77,7 @@ func TestMonthEnd(t *testing.T) {
 			time.Date(2000, 3, 31, 21, 30, 0, 0, time.UTC),
 			// Day 120 is 30 April, midnight: the fourth month end is still ahead.
 		)
-		if next, want := s.NextFire("month end"), time.Date(2000, 4, 30, 21, 30, 0, 0, time.UTC); !next.Equal(want) {
+		if next, want := s.NextFireOf("month end"), time.Date(2000, 4, 30, 21, 30, 0, 0, time.UTC); !next.Equal(want) {
 			t.Errorf("next at %v, want %v", next, want)
 		}
 	})
