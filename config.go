@@ -39,7 +39,7 @@ type Config struct {
 	MisfireThreshold time.Duration
 	// CatchUp is the default of Job.CatchUp. Empty means CatchUpEvery.
 	CatchUp CatchUp
-	// RunRetention is how long runs are kept. A store that is a Retainer drops older
+	// RunRetention is how long runs are kept. A store that is a store.Retainer drops older
 	// ones: Postgres does, a day at a time; the memory store bounds their number instead.
 	// It also bounds how far ahead a Trigger may be planned. Zero means 30 days.
 	RunRetention time.Duration

@@ -63,7 +63,7 @@ var mayImport = map[string][]string{
 	// Only tests import it: what a user might write who does not know this module.
 	"internal/plain": nil,
 	// Only tests import it: which methods of a store runs wait for.
-	"internal/asker": {"."},
+	"internal/asker": {".", "store"},
 	// Only tests import it: waiting for what others bring about.
 	"internal/await": nil,
 	// Only tests of the scheduler import it: nodes, and what their handlers have seen.

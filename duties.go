@@ -18,8 +18,8 @@ func (s *scheduler) duties(signals store.Signals) (plan, work, lease []duty) {
 	if s.cfg.Registry != nil {
 		lease = append(lease, s.publisher.registerDuty())
 	}
-	if store, ok := s.store.(Retainer); ok {
-		lease = append(lease, retainDuty(s.shared, store))
+	if r, ok := s.store.(store.Retainer); ok {
+		lease = append(lease, retainDuty(s.shared, r))
 	}
 	return plan, work, lease
 }

@@ -284,5 +284,5 @@ func (s *Store) startWork() {
 
 var (
 	_ xxljob.Store    = (*Store)(nil)
-	_ xxljob.Retainer = (*Store)(nil)
+	_ store.Retainer = (*Store)(nil)
 )
