@@ -104,8 +104,8 @@ func ExampleScheduler_EnsureJobs() {
 			fmt.Println(d.Job.Key, d.Outcome)
 		}
 	}
-	invoices := xxljob.Job{Name: "invoices", Handler: "work", Schedule: xxljob.Cron("0 0 3 * * ?")}
-	reminders := xxljob.Job{Name: "reminders", Handler: "work", Schedule: xxljob.Crontab("@hourly")}
+	invoices := xxljob.Job{Key: "invoices", Name: "Send invoices", Handler: "work", Schedule: xxljob.Cron("0 0 3 * * ?")}
+	reminders := xxljob.Job{Key: "reminders", Name: "Send reminders", Handler: "work", Schedule: xxljob.Crontab("@hourly")}
 	ensure(41, invoices, reminders)
 	ensure(41, invoices, reminders) // another replica
 
@@ -135,7 +135,7 @@ func ExampleEnsureOptions() {
 	if err := s.Handle("expire", handler); err != nil {
 		log.Fatal(err)
 	}
-	former := xxljob.Job{App: "orders", Name: "expire orders", Handler: "expire", Schedule: xxljob.Crontab("*/10 * * * *")}
+	former := xxljob.Job{App: "orders", Key: "expire", Name: "Expire orders", Handler: "expire", Schedule: xxljob.Crontab("*/10 * * * *")}
 	later := former
 	later.Schedule = xxljob.Crontab("* * * * *")
 	for _, err := range []error{
@@ -148,9 +148,9 @@ func ExampleEnsureOptions() {
 		}
 	}
 	// Output:
-	// expire orders created
-	// expire orders superseded
-	// expire orders changed
+	// expire created
+	// expire superseded
+	// expire changed
 }
 
 func deploy(ctx context.Context, s xxljob.Scheduler, build int64, rollback bool, jobs ...xxljob.Job) error {
@@ -181,7 +181,7 @@ func ExampleScheduler_trigger() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	job, err := s.AddJob(ctx, xxljob.Job{Name: "sum", Handler: "add", Param: "1 2"}) // no schedule
+	job, err := s.AddJob(ctx, xxljob.Job{Key: "sum", Name: "Add numbers", Handler: "add", Param: "1 2"}) // no schedule
 	if err != nil {
 		log.Fatal(err)
 	}

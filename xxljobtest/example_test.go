@@ -34,7 +34,7 @@ func ExampleScheduler_RunNow() {
 
 	s := xxljobtest.NewWith(t,
 		xxljobtest.Options{Handlers: map[string]xxljob.Handler{"greet": greet}},
-		xxljob.Job{Name: "new year", Handler: "greet", Schedule: xxljob.At(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC))},
+		xxljob.Job{Key: "new year", Name: "New year", Handler: "greet", Schedule: xxljob.At(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC))},
 	)
 	run := s.RunNow("new year", "Ada")
 	fmt.Println(run.State, "-", run.HandleMsg)
@@ -61,7 +61,7 @@ func ExampleNewExecutor() {
 		},
 	})
 	s := xxljobtest.NewWith(t, xxljobtest.Options{Executors: []*xxljobtest.Executor{far}},
-		xxljob.Job{App: "reports", Name: "nightly", Handler: "report"})
+		xxljob.Job{App: "reports", Key: "nightly", Name: "Nightly report", Handler: "report"})
 
 	for _, region := range []string{"EMEA", ""} {
 		run := s.RunNow("nightly", region)
