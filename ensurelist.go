@@ -130,6 +130,9 @@ func (d *definer) completeList(ctx context.Context, app string, jobs []Job) ([]J
 	if err := d.findNeverFiring(ctx, app, complete, faulty); err != nil {
 		return nil, ensuring(app, err)
 	}
+	if err := d.findManual(ctx, app, complete, faulty); err != nil {
+		return nil, ensuring(app, err)
+	}
 	if d.cfg.StrictHandlers {
 		d.findUnserved(ctx, app, complete, faulty)
 	}

@@ -7,6 +7,7 @@ import (
 	"log"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/xxljob/xxljob"
@@ -389,4 +390,46 @@ func ExampleScheduler_events() {
 	// Output:
 	// loading
 	// reporting
+}
+
+// Runs of a CONCURRENT job are side by side, here three at a time.
+func ExampleJob_concurrent() {
+	ctx := context.Background()
+	s, err := xxljob.New(memory.New(), xxljob.Config{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	var all sync.WaitGroup
+	all.Add(3)
+	s.Handle("resize", func(context.Context, *xxljob.Task) error {
+		all.Done()
+		all.Wait() // for the two others: a serial job would wait for ever
+		return nil
+	})
+	job, err := s.EnsureJob(ctx, xxljob.Job{
+		Key: "resize", Name: "Resize pictures", Handler: "resize", Block: xxljob.BlockConcurrent, MaxPerExecutor: 3,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := s.Start(ctx); err != nil {
+		log.Fatal(err)
+	}
+	var ids []int64
+	for range 3 {
+		id, err := s.TriggerOne(ctx, job.Job.ID, xxljob.Trigger{})
+		if err != nil {
+			log.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	for _, id := range ids {
+		run, err := s.Wait(ctx, id)
+		fmt.Println(run.State, err)
+	}
+	s.Stop(ctx)
+	// Output:
+	// succeeded <nil>
+	// succeeded <nil>
+	// succeeded <nil>
 }

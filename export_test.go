@@ -118,7 +118,8 @@ func BadBooks(n Scheduler) (faults []string) {
 			at.kind == lotAddress && e.room.lanes.address[addressLane{addressKey{at.app, at.address}, at.lane}] == 0,
 			at.kind == lotApp && e.room.lanes.apps[appLane{at.app, at.lane}] == 0,
 			at.kind == lotLane && e.room.lanes.used[at.lane] == 0,
-			at.kind == lotSerial && e.room.serial[at] == 0,
+			at.kind == lotSerial && at.most == 0 && e.room.serial[at] == 0,
+			at.kind == lotSerial && at.most > 0 && len(e.room.beside[at]) < at.most,
 			at.kind == lotProbe && !s.router.probes.pending(at.jobID),
 			at.kind == lotRun && !away && e.under.flights[at.runID] == nil,
 			at.kind == lotOrder && len(e.room.transit[at.jobID]) == 0,
@@ -140,7 +141,10 @@ func BadBooks(n Scheduler) (faults []string) {
 		if f.counts {
 			places[f.key]++
 		}
-		if f.serial.kind == lotSerial && !f.remote && e.room.serial[f.serial] != id {
+		if f.serial.kind == lotSerial && f.serial.most == 0 && !f.remote && e.room.serial[f.serial] != id {
+			bad("flight %d does not have its place in %+v", id, f.serial)
+		}
+		if _, has := e.room.beside[f.serial][id]; f.serial.most > 0 && !f.remote && !has {
 			bad("flight %d does not have its place in %+v", id, f.serial)
 		}
 	}
@@ -158,6 +162,13 @@ func BadBooks(n Scheduler) (faults []string) {
 	}
 	if !maps.Equal(places, e.room.lanes.running) {
 		bad("places held are %v, and by the runs under way %v", e.room.lanes.running, places)
+	}
+	for at, runs := range e.room.beside {
+		for id := range runs {
+			if _, away := e.under.away[id]; !away && e.under.flights[id] == nil && e.held.runs[id] == nil {
+				bad("run %d, which is not here, has a place in %+v", id, at)
+			}
+		}
 	}
 	for at, id := range e.room.serial {
 		_, away := e.under.away[id]

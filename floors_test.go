@@ -152,7 +152,7 @@ var floors = [][]string{
 		"batch", "clock", "duetimes", "duty", "life", "loop", "loops", "quota", "rarely", "userexec", "wakes",
 	},
 	{ // books: what a node knows, each under a lock of its own; of these only shared.go calls the store
-		"addressmemory", "appsasked", "attachedset", "doubts", "early", "engine", "fitness", "flight", "gone", "held", "heldring", "eventqueue", "intake", "intakeroom",
+		"addressmemory", "appsasked", "attachedset", "beside", "doubts", "early", "engine", "fitness", "flight", "gone", "held", "heldring", "eventqueue", "intake", "intakeroom",
 		"intakestore", "landings", "lanes", "lead", "lease", "logdesk", "places", "indoubtlist", "order", "jobbook", "ownlists", "queue", "reload", "remote", "roll",
 		"rollread", "routed", "routequeue", "seen", "settled", "shared", "shares", "subscribe", "transit", "tries", "turns", "underway", "usercalls", "waiters", "waitingroom",
 	},
@@ -164,7 +164,7 @@ var floors = [][]string{
 		"accepted", "apart", "attach", "balance", "beat", "beatnews", "busy", "claim", "collect", "deliver", "dispatch", "finish", "handover", "herd", "kill", "launch", "leaser", "log",
 		"lost", "orphan", "planned", "publish", "receive", "reconcile", "registrar", "registrations", "reread", "reroute", "reserve", "retain", "scan", "send", "speaks",
 		"start", "startbatch", "take", "takeback", "tend",
-		"starter", "twins", "uncertain", "indoubt", "wait", "waitself", "watch", "admin_results", "applylist", "ensure", "ensurelist", "groups",
+		"starter", "twins", "uncertain", "indoubt", "wait", "waitself", "watch", "admin_results", "applylist", "concurrent", "ensure", "ensurelist", "groups",
 		"jobnames", "jobs", "leasenews", "lists", "nextfire", "tell", "trigger",
 	},
 	{ // the API, and the list of the parts

@@ -60,6 +60,10 @@ type Job struct {
 	// Block names the block strategy: BlockSerial and the like. Empty means
 	// BlockSerial.
 	Block string
+	// MaxPerExecutor is how many runs of a BlockConcurrent job one executor runs side by
+	// side, 1 to 10,000; zero means as many as it has places. It has to be zero with any
+	// other block strategy.
+	MaxPerExecutor int `json:",omitempty"`
 	// Timeout ends a run that lasts longer. Whole seconds; zero means none.
 	Timeout time.Duration
 	// Retries is how often a failed run is tried again (XXL-JOB:
@@ -164,6 +168,11 @@ func (j Job) validate(routes []string, subSecond bool) error {
 	}
 	if !block.Valid(j.Block) {
 		f.add("Block", j.Block, fmt.Errorf("%w: %s", ErrUnknownBlock, oneOf(j.Block, block.Names())))
+	}
+	if j.MaxPerExecutor < 0 || j.MaxPerExecutor > 10_000 {
+		f.add("MaxPerExecutor", j.MaxPerExecutor, errors.New("want 1 to 10000, or 0 for the executor's places"))
+	} else if j.MaxPerExecutor > 0 && j.Block != block.Concurrent {
+		f.add("MaxPerExecutor", j.MaxPerExecutor, fmt.Errorf("is for Block %s, and Block is %q", block.Concurrent, j.Block))
 	}
 	if j.Timeout < 0 || j.Timeout%time.Second != 0 || j.Timeout > maxTimeout {
 		f.add("Timeout", j.Timeout, errors.New("want whole seconds, from 0 (none) to 2^31-1"))

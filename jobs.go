@@ -176,6 +176,9 @@ func nextInstant(job Job, after time.Time) (time.Time, error) {
 // checkHandler looks whether some executor offers the app and handler. In a
 // rolling deploy it may come later, so by default that is a warning.
 func (d *definer) checkHandler(ctx context.Context, job Job) error {
+	if err := d.checkConcurrent(ctx, &job); err != nil {
+		return err
+	}
 	_, why, err := d.book.lookup(ctx, &job, nil)
 	switch {
 	case err != nil && d.cfg.StrictHandlers:

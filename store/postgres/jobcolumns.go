@@ -39,6 +39,7 @@ var infoColumns = columns{
 	{"executor_handler", "text", func(j *xxljob.Job) any { return j.Handler }, func(r *jobRow) any { return &r.job.Handler }},
 	{"executor_param", "text", func(j *xxljob.Job) any { return j.Param }, func(r *jobRow) any { return &r.job.Param }},
 	{"executor_block_strategy", "text", func(j *xxljob.Job) any { return j.Block }, func(r *jobRow) any { return &r.job.Block }},
+	{"max_per_executor", "int", func(j *xxljob.Job) any { return j.MaxPerExecutor }, func(r *jobRow) any { return &r.job.MaxPerExecutor }},
 	{"executor_timeout", "bigint", func(j *xxljob.Job) any { return int64(j.Timeout / time.Second) }, func(r *jobRow) any { return &r.timeout }},
 	{"executor_fail_retry_count", "int", func(j *xxljob.Job) any { return j.Retries }, func(r *jobRow) any { return &r.job.Retries }},
 	{"glue_type", "text", func(j *xxljob.Job) any { return j.GlueType }, func(r *jobRow) any { return &r.job.GlueType }},
