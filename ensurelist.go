@@ -160,12 +160,16 @@ func (d *definer) findNeverFiring(ctx context.Context, app string, jobs []Job, f
 			keys = append(keys, jobs[i].Key)
 		}
 	}
-	has := map[string]Schedule{}
-	if err := d.eachStored(ctx, app, keys, func(job *Job) { has[job.Key] = job.Schedule }); err != nil {
+	has := map[string]Job{}
+	if err := d.eachStored(ctx, app, keys, func(job *Job) { has[job.Key] = *job }); err != nil || len(never) == 0 {
+		return err
+	}
+	now, err := d.now(ctx)
+	if err != nil {
 		return err
 	}
 	for i, err := range never {
-		if schedule, stored := has[jobs[i].Key]; !stored || schedule != jobs[i].Schedule || jobs[i].App != app {
+		if old, stored := has[jobs[i].Key]; !stored || !mayFire(&old, &jobs[i], now) || jobs[i].App != app {
 			faulty[i] = errors.Join(faulty[i], named(jobs[i], err))
 		}
 	}

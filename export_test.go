@@ -30,6 +30,14 @@ func (p Planner) Plan(j *DueJob, epoch int64) Plan {
 	}.plan(j, epoch)
 }
 
+// InstantAfter is the job's first instant after a time, within its bounds.
+func InstantAfter(j Job, after time.Time) (time.Time, error) { return j.instantAfter(after) }
+
+// InstantInStep is the same where a period keeps step with an instant.
+func InstantInStep(j Job, with, after time.Time) (time.Time, error) {
+	return j.instantInStep(with, after)
+}
+
 // Complete is the config as New uses it.
 func (c Config) Complete() Config { return c.withDefaults() }
 

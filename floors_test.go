@@ -145,7 +145,7 @@ func (h *house) cycles() [][]string {
 // floor and of lower ones.
 var floors = [][]string{
 	{ // nouns, and what is wrong with a value
-		"config", "configcheck", "crons", "doc", "errors", "event", "faults", "group", "handler", "job", "limits", "node", "policies", "registry", "ring", "run", "runtrigger",
+		"bounds", "config", "configcheck", "crons", "doc", "errors", "event", "faults", "group", "handler", "job", "limits", "node", "policies", "registry", "ring", "run", "runtrigger",
 		"schedule", "store", "storejobs", "storelists", "storelogs", "storenodes", "storeplans", "storeruns", "storestarts", "tokens", "words",
 	},
 	{ // tools
@@ -157,7 +157,7 @@ var floors = [][]string{
 		"rollread", "routed", "routequeue", "seen", "settled", "shared", "shares", "subscribe", "transit", "tries", "turns", "underway", "usercalls", "waiters", "waitingroom",
 	},
 	{ // decisions: which instants, which address, what an answer means
-		"address", "addressask", "addressbook", "addresschoice", "appask", "asking", "callee", "jobread", "opinion", "outcome", "plan", "probe", "probebook",
+		"address", "addressask", "addressbook", "addresschoice", "appask", "asking", "callee", "instants", "jobread", "opinion", "outcome", "plan", "probe", "probebook",
 		"probecall", "route", "strategies", "unrouted", "userrouter",
 	},
 	{ // duties: each with its own state

@@ -23,17 +23,21 @@ type RunStore interface {
 	// error store.ErrLocked, beside which the runs that accepted theirs are returned.
 	//
 	// In the same transaction, when the ended run is one its job waits for
-	// (WaitRun), the job's Next becomes the run's end plus the schedule's delay;
+	// (WaitRun), the job's Next becomes the run's end plus the schedule's delay, or
+	// none where that is after NotAfter or Runs has come to a MaxRuns other than 0;
 	// and when the job is enabled, has a schedule but no Next, waits for nothing
 	// and has no unended schedule-born run left, the job is stopped with
-	// StopFinished, without raising its version. Both hold for every way in which
-	// a run ends: Claim (skipped), Start (refused), Kill, Settle and Take too.
+	// StopFinished, without raising its version. Behind that stands store.ByMaxRuns
+	// where Runs has come to MaxRuns, else store.ByNotAfter where the schedule has an
+	// instant after NotAfter. Both hold for every way in which a run ends: Claim
+	// (skipped), Start (refused), Kill, Settle and Take too.
 	Finish(ctx context.Context, results []Result) ([]Run, error)
 	// Kill asks for the end of a run. A planned one is cancelled, with reason
 	// as its Reason; a started or dispatched one gets KillReason, which the node
 	// it is addressed to finds in its Inbox, and of several reasons the first
 	// stays; an ended one is left alone. An empty reason is "killed". It returns
-	// the run as it then is, or ErrNotFound.
+	// the run as it then is, or ErrNotFound. The job's Runs stays, but where the job is
+	// stopped: then a cancelled run is taken out of it, as by an edit (see Edit.Next).
 	Kill(ctx context.Context, runID int64, reason string) (Run, error)
 	// Run returns one run, or ErrNotFound.
 	Run(ctx context.Context, id int64) (Run, error)

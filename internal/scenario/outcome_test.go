@@ -281,8 +281,8 @@ func TestOutcomes(t *testing.T) {
 			default:
 				fine.check(w.t, "the first", a)
 				fine.check(w.t, "the second", b)
-				if b.Started.Before(a.Ended) {
-					w.t.Errorf("the second started at %v, before the first ended at %v", b.Started, a.Ended)
+				if beside := b.Started.Before(a.Ended); beside != (w.block == block.Concurrent) {
+					w.t.Errorf("the second started at %v, and the first ended at %v", b.Started, a.Ended)
 				}
 			}
 		}},
@@ -297,6 +297,9 @@ func TestOutcomes(t *testing.T) {
 				discarded.check(w.t, "the second", b) // it had ended before
 			case block.CoverEarly:
 				covered.check(w.t, "the first", a)
+				killedAtWork.check(w.t, "the second", b)
+			case block.Concurrent:
+				fine.check(w.t, "the first", a)
 				killedAtWork.check(w.t, "the second", b)
 			default:
 				fine.check(w.t, "the first", a)
@@ -327,6 +330,7 @@ func TestOutcomes(t *testing.T) {
 				block.SerialExecution: {fine, fine, fine},
 				block.DiscardLater:    {fine, discarded, discarded},
 				block.CoverEarly:      {covered, covered, fine},
+				block.Concurrent:      {fine, fine, fine},
 			}[w.block] {
 				want.check(w.t, fmt.Sprintf("run %d", i), w.wait(runs[i]))
 			}
@@ -342,9 +346,14 @@ func TestOutcomes(t *testing.T) {
 				discarded.check(w.t, "the second", r)
 				return
 			}
-			// It waits for the grace of ten seconds that the handler has to return.
+			// It waits for the grace of ten seconds that the handler has to return, but for a
+			// concurrent one, which was triggered a second after the first had ended.
 			timedOut.check(w.t, "the second", r)
-			if want := w.row(one).Ended.Add(10*time.Second + 2*time.Second); !r.Ended.Equal(want) {
+			wait := 10 * time.Second
+			if w.block == block.Concurrent {
+				wait = time.Second
+			}
+			if want := w.row(one).Ended.Add(wait + 2*time.Second); !r.Ended.Equal(want) {
 				w.t.Errorf("the second ended at %v, want %v", r.Ended, want)
 			}
 		}},
@@ -394,6 +403,9 @@ func TestOutcomes(t *testing.T) {
 				discarded.check(w.t, "the second", w.row(two))
 			case block.CoverEarly:
 				covered.check(w.t, "the first", w.row(one))
+				stopped.check(w.t, "the second", w.row(two))
+			case block.Concurrent:
+				stopped.check(w.t, "the first", w.row(one))
 				stopped.check(w.t, "the second", w.row(two))
 			default:
 				stopped.check(w.t, "the first", w.row(one))

@@ -18,6 +18,7 @@ type run struct {
 	key       string // of the trigger, if it had one
 
 	born    bool // made by the schedule
+	count   int  // of the job, when the run was planned
 	foreign bool // planned, and neither planned nor loaded under the shard's epoch
 
 	place int // in job.planned while planned, in shard.started while started

@@ -51,7 +51,8 @@ func (s *Store) AddJob(ctx context.Context, job xxljob.Job, first xxljob.FirstIn
 // freshJob sets what is the store's.
 func freshJob(job xxljob.Job, id int64, shards int, now time.Time) xxljob.Job {
 	job.ID, job.Shard, job.Version = id, shardOf(id, shards), 1
-	job.Next, job.Last, job.WaitRun = stored(job.Next), time.Time{}, 0
+	job.Next, job.Last, job.WaitRun, job.Runs = stored(job.Next), time.Time{}, 0, 0
+	job.NotBefore, job.NotAfter = stored(job.NotBefore), stored(job.NotAfter)
 	job.Added, job.Updated = now, now
 	job.Children = append([]int64(nil), job.Children...)
 	if job.GlueUpdated = (time.Time{}); job.GlueSource != "" {

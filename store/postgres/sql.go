@@ -17,6 +17,7 @@ type queries struct {
 	editQueries
 	definitionQueries
 	ruleQueries
+	finishedQueries
 	scanQueries
 	backlogQueries
 	claimQueries
@@ -50,7 +51,7 @@ type queries struct {
 func newQueries(schema string) *queries {
 	q, sql := &queries{}, newTemplate(schema)
 	for _, part := range []interface{ define(template) }{
-		&q.jobQueries, &q.editQueries, &q.definitionQueries, &q.ruleQueries, &q.scanQueries, &q.backlogQueries, &q.claimQueries,
+		&q.jobQueries, &q.editQueries, &q.definitionQueries, &q.ruleQueries, &q.finishedQueries, &q.scanQueries, &q.backlogQueries, &q.claimQueries,
 		&q.startQueries, &q.whyQueries, &q.handoverQueries, &q.inboxQueries, &q.settleQueries, &q.finishQueries, &q.killQueries,
 		&q.askQueries, &q.triggerQueries, &q.runQueries, &q.floorQueries, &q.serialQueries, &q.partitionQueries, &q.shardQueries,
 		&q.settingQueries, &q.nodeQueries, &q.sessionQueries, &q.lockQueries, &q.strangerQueries, &q.noteQueries, &q.groupQueries,

@@ -69,6 +69,7 @@ func topics() []topic {
 		{"Log", logCases()},
 		{"Finish", finishCases()},
 		{"Arm", armCases()},
+		{"Bounded", boundedCases()},
 		{"Node", nodeCases()},
 		{"Shards", shardCases()},
 		{"Registry", registryCases()},
