@@ -107,3 +107,6 @@ type Turns struct{ turns }
 func (t *Turns) Ask() chan struct{}       { return t.ask() }
 func (t *Turns) Done()                    { t.done() }
 func (t *Turns) Leave(turn chan struct{}) { t.leave(turn) }
+
+// SchemaVersion is the number of the newest migration.
+const SchemaVersion = schemaVersion

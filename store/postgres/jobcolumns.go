@@ -39,7 +39,6 @@ var infoColumns = columns{
 	{"executor_handler", "text", func(j *xxljob.Job) any { return j.Handler }, func(r *jobRow) any { return &r.job.Handler }},
 	{"executor_param", "text", func(j *xxljob.Job) any { return j.Param }, func(r *jobRow) any { return &r.job.Param }},
 	{"executor_block_strategy", "text", func(j *xxljob.Job) any { return j.Block }, func(r *jobRow) any { return &r.job.Block }},
-	{"max_per_executor", "int", func(j *xxljob.Job) any { return j.MaxPerExecutor }, func(r *jobRow) any { return &r.job.MaxPerExecutor }},
 	{"executor_timeout", "bigint", func(j *xxljob.Job) any { return int64(j.Timeout / time.Second) }, func(r *jobRow) any { return &r.timeout }},
 	{"executor_fail_retry_count", "int", func(j *xxljob.Job) any { return j.Retries }, func(r *jobRow) any { return &r.job.Retries }},
 	{"glue_type", "text", func(j *xxljob.Job) any { return j.GlueType }, func(r *jobRow) any { return &r.job.GlueType }},
@@ -55,6 +54,7 @@ var infoColumns = columns{
 	{"not_before", "bigint", func(j *xxljob.Job) any { return milli(j.NotBefore) }, func(r *jobRow) any { return &r.notBefore }},
 	{"not_after", "bigint", func(j *xxljob.Job) any { return milli(j.NotAfter) }, func(r *jobRow) any { return &r.notAfter }},
 	{"max_runs", "int", func(j *xxljob.Job) any { return j.MaxRuns }, func(r *jobRow) any { return &r.job.MaxRuns }},
+	{"max_per_executor", "int", func(j *xxljob.Job) any { return j.MaxPerExecutor }, func(r *jobRow) any { return &r.job.MaxPerExecutor }},
 }
 
 // nextColumns are those of xxl_job_next. What a claim changes is read; the others are
