@@ -1,0 +1,1 @@
+-- The number is another change's, which is on its way.
