@@ -23,7 +23,8 @@ type job struct {
 	delay      time.Duration // of a FixedDelay schedule, else zero
 
 	open    int       // unended schedule-born runs
-	planned bag[*run] // planned runs of every type
+	planned bag[*run] // planned runs of every type, but for those that are kept apart
+	ahead   bag[*run] // these
 	runs    list      // all runs that are kept
 	ended   list      // those of them that have ended
 	busy    []place   // attached addresses with started runs
@@ -247,9 +248,11 @@ func (s *Store) RemoveJob(ctx context.Context, id int64) error {
 // reports whether there were any.
 func (s *Store) cancelPlanned(j *job, reason string, now time.Time, chosen func(*run) bool) bool {
 	var cancelled []*run
-	for _, r := range j.planned.members {
-		if chosen(r) {
-			cancelled = append(cancelled, r)
+	for _, planned := range []bag[*run]{j.planned, j.ahead} {
+		for _, r := range planned.members {
+			if chosen(r) {
+				cancelled = append(cancelled, r)
+			}
 		}
 	}
 	slices.SortFunc(cancelled, func(a, b *run) int { return cmp.Compare(a.ID, b.ID) })

@@ -19,8 +19,10 @@ type run struct {
 
 	born    bool // made by the schedule
 	foreign bool // planned, and neither planned nor loaded under the shard's epoch
+	ahead   bool // planned, and kept apart until move: see ahead.go
+	move    int64
 
-	place int // in job.planned while planned, in shard.started while started
+	place int // in job.planned or job.ahead while planned, in shard.started while started
 	links [listKinds]link
 }
 
