@@ -71,7 +71,7 @@ func (s *Store) Poll() (scan, inbox time.Duration) {
 // The kinds of hints, as they are sent.
 const (
 	hintScan  = 's' // then the shard
-	hintAhead = 'a' // then the shard; within the process only
+	hintAhead = 'a' // then the shard
 	hintInbox = 'i' // then the incarnation
 	hintNodes = 'n'
 	hintEnded = 'e'
@@ -89,9 +89,8 @@ func (s *Store) wakeScan(shard int, at time.Time) {
 // wakeRun: a run of the shard is planned that no claim has planned.
 func (s *Store) wakeRun(shard int) { s.hint(string(hintScan) + strconv.Itoa(shard)) }
 
-// wakeAhead: a run of the shard is kept apart. Other processes look for such runs every
-// minute, which is soon enough, so they are not told.
-func (s *Store) wakeAhead(shard int) { s.deliver(string(hintAhead) + strconv.Itoa(shard)) }
+// wakeAhead: a run of the shard is kept apart.
+func (s *Store) wakeAhead(shard int) { s.hint(string(hintAhead) + strconv.Itoa(shard)) }
 
 func (s *Store) wakeInbox(incarnation string) { s.hint(string(hintInbox) + incarnation) }
 
@@ -154,6 +153,7 @@ func (s *Store) deliver(text string) (only bool) {
 			if !known || owner == w.incarnation || owner == "" {
 				tell(w.ahead)
 			}
+			only = only || known && owner == w.incarnation
 		case hintInbox:
 			if text[1:] == w.incarnation {
 				tell(w.inbox)
