@@ -49,7 +49,8 @@ type RunStore interface {
 	Run(ctx context.Context, id int64) (Run, error)
 	// RunsByID returns those of the runs that exist, in order of ID.
 	RunsByID(ctx context.Context, ids []int64) ([]Run, error)
-	// Runs lists runs, newest (greatest ID) first.
+	// Runs lists runs, newest (greatest ID) first. Those that are kept apart (AddAhead) are
+	// among them wherever the filter chooses them; RunFilter.To leaves them out by their time.
 	Runs(ctx context.Context, f RunFilter) ([]Run, error)
 }
 

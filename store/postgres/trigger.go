@@ -116,7 +116,8 @@ func dueColumn(at time.Time) int64 {
 // isolation level, and returns its id. The run exists when the transaction
 // commits, and not otherwise; it is found within Poll after the commit and is
 // never late for the time that the commit took. Wake after the commit, or
-// Config.TxNotify, has it found at once.
+// Config.TxNotify, has it found at once. One that is due in more than two days is
+// kept apart, as by Scheduler.Trigger, and needs neither.
 //
 // It is one plain insert and takes no lock that a claim, a start or an edit waits
 // for. With a Key it inserts the key first, and may wait for another transaction
