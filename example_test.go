@@ -433,3 +433,43 @@ func ExampleJob_concurrent() {
 	// succeeded <nil>
 	// succeeded <nil>
 }
+
+// A run may be planned years ahead. It has its id from the start, by which it can be read
+// and killed, and a call that is repeated returns the same one.
+func ExampleTrigger_at() {
+	ctx := context.Background()
+	store := memory.New()
+	s, err := xxljob.New(store, xxljob.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	job, err := s.AddJob(ctx, xxljob.Job{Key: "remind", Name: "Remind", Handler: "remind"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	order := "4711"
+	warranty := xxljob.Trigger{At: time.Date(2045, 6, 1, 9, 0, 0, 0, time.UTC), Param: &order, Key: "warranty-" + order}
+	first, err := s.Trigger(ctx, job.ID, warranty)
+	if err != nil {
+		log.Fatal(err)
+	}
+	again, err := s.Trigger(ctx, job.ID, warranty)
+	if err != nil {
+		log.Fatal(err)
+	}
+	run, err := store.Run(ctx, first[0])
+	fmt.Println(run.State, run.Scheduled, run.Param, again[0] == first[0], err)
+	if err := s.Kill(ctx, run.ID); err != nil {
+		log.Fatal(err)
+	}
+	run, err = s.Wait(ctx, run.ID)
+	fmt.Println(run.State, err)
+
+	warranty.At = warranty.At.AddDate(20, 0, 0)
+	_, err = s.Trigger(ctx, job.ID, warranty)
+	fmt.Println(err)
+	// Output:
+	// planned 2045-06-01 09:00:00 +0000 UTC 4711 true <nil>
+	// cancelled <nil>
+	// xxljob: trigger: At "2065-06-01T09:00:00Z": want a time before the year 2059, which is as far as ids of runs reach
+}

@@ -161,7 +161,7 @@ var floors = [][]string{
 		"probecall", "route", "strategies", "unrouted", "userrouter",
 	},
 	{ // duties: each with its own state
-		"accepted", "apart", "attach", "balance", "beat", "beatnews", "busy", "claim", "collect", "deliver", "dispatch", "finish", "handover", "herd", "kill", "launch", "leaser", "log",
+		"accepted", "ahead", "apart", "attach", "balance", "beat", "beatnews", "busy", "claim", "collect", "deliver", "dispatch", "finish", "handover", "herd", "kill", "launch", "leaser", "log",
 		"lost", "orphan", "planned", "publish", "receive", "reconcile", "registrar", "registrations", "reread", "reroute", "reserve", "retain", "scan", "send", "speaks",
 		"start", "startbatch", "take", "takeback", "tend",
 		"starter", "twins", "uncertain", "indoubt", "wait", "waitself", "watch", "admin_results", "applylist", "concurrent", "ensure", "ensurelist", "groups",

@@ -181,7 +181,7 @@ func (b *planBuilder) add(run NewRun, next time.Time) error {
 }
 
 // maxPlan is how many runs one plan has at most: a store makes their ids at one
-// moment, and a moment has no more than 8192. The next plan goes on behind them.
+// moment, and a moment has no more than 7680. The next plan goes on behind them.
 const maxPlan = 4096
 
 // span is a stretch of instants that become one record.

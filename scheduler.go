@@ -111,6 +111,14 @@ type Scheduler interface {
 	// Trigger runs a job once, whether it is stopped or not, and returns the ids of its
 	// runs. For a broadcast that is the id of the first part; the other parts have it as
 	// their TriggerID.
+	//
+	// A run that is due in more than two days, by t.At, is kept apart until a day before it
+	// is due, and does not age meanwhile. That changes nothing about it: it has its id from
+	// the start and can be read, waited for and killed, t.Key leads to it, and RemoveJob
+	// cancels it. If no node is there when it is due it runs as soon as one is. After about a
+	// Config.RunRetention without any node it runs under another id, where the store would
+	// drop a run of that age: the former id is then unknown, and t.Key leads to the new one.
+	// With a RunRetention of less than three days, these two days and one day are less too.
 	Trigger(ctx context.Context, jobID int64, t Trigger) ([]int64, error)
 	// TriggerJob is Trigger for the job with the key; an empty app is Config.App. ErrNotFound
 	// if the app has no such job.

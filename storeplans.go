@@ -36,6 +36,13 @@ type PlanStore interface {
 	// plans. The rule of Finish for jobs without a next instant holds here too. A plan with a Stop stops the job
 	// with that reason, raises its version, and cancels nothing.
 	Claim(ctx context.Context, plans []Plan) ([]Run, error)
+	// MoveAhead makes planned runs of those that AddAhead keeps in shards which have the
+	// given epochs, and which are to move at or before q.Before: the earliest first, at
+	// most q.Limit. Each is then as AddRun would have inserted it, without an epoch, but
+	// for its ID and Created, which are from AddAhead. One that cannot keep its ID (see
+	// q.Oldest) gets a new one, which its Key leads to from then on. Runs whose rows others
+	// have locked are left out.
+	MoveAhead(ctx context.Context, q store.AheadQuery) (store.Moved, error)
 	// Sweep re-arms jobs of the shards that wait for a run which has ended or is
 	// gone, as Finish does (from the time of the call where the end is not
 	// known), and stops those that Finish would stop as finished.

@@ -15,6 +15,17 @@ type RunStore interface {
 	// With a Key that was used for this job before, it inserts nothing and
 	// returns the run inserted then. ErrNotFound when the job is absent.
 	AddRun(ctx context.Context, jobID int64, t Trigger) (Run, error)
+	// AddAhead is AddRun for a run that is due so far ahead (store.Ahead) that the store
+	// keeps it apart: no Scan or Planned returns it, nothing counts it as waiting, and no
+	// Start starts it, until MoveAhead has made it an ordinary planned run at or after the
+	// time to move, under the ID that AddAhead has returned. To all others it is a planned
+	// run from the start: Run, RunsByID and Runs return it, Kill and RemoveJob cancel it,
+	// edits and stops of its job leave it alone, and its Key counts as that of any run,
+	// whether it waits, has moved or was cancelled. Where a store keeps runs by the age of
+	// their IDs, this one has an ID of the day on which it is to move, and so it is among
+	// the newest of Runs; while it waits it does not age, and one that was cancelled is
+	// kept for as long as other runs are, from its end on.
+	AddAhead(ctx context.Context, jobID int64, t Trigger, move time.Time) (Run, error)
 	// Finish stores results, each by a compare-and-set (see Result), and returns
 	// the runs that accepted theirs, as they then are, in the order given. Of two
 	// results for one run the first is accepted. A result that comes for a run
@@ -43,7 +54,8 @@ type RunStore interface {
 	Run(ctx context.Context, id int64) (Run, error)
 	// RunsByID returns those of the runs that exist, in order of ID.
 	RunsByID(ctx context.Context, ids []int64) ([]Run, error)
-	// Runs lists runs, newest (greatest ID) first.
+	// Runs lists runs, newest (greatest ID) first. Those that are kept apart (AddAhead) are
+	// among them wherever the filter chooses them; RunFilter.To leaves them out by their time.
 	Runs(ctx context.Context, f RunFilter) ([]Run, error)
 }
 

@@ -24,7 +24,8 @@ type job struct {
 	count      int           // raised when made begins anew: runs of an earlier count are not in it
 
 	open    int       // unended schedule-born runs
-	planned bag[*run] // planned runs of every type
+	planned bag[*run] // planned runs of every type, but for those that are kept apart
+	ahead   bag[*run] // these
 	runs    list      // all runs that are kept
 	ended   list      // those of them that have ended
 	busy    []place   // attached addresses with started runs
@@ -249,9 +250,11 @@ func (s *Store) RemoveJob(ctx context.Context, id int64) error {
 // cancelPlanned ends those of the job's planned runs that are chosen.
 func (s *Store) cancelPlanned(j *job, reason string, now time.Time, chosen func(*run) bool) {
 	var cancelled []*run
-	for _, r := range j.planned.members {
-		if chosen(r) {
-			cancelled = append(cancelled, r)
+	for _, planned := range []bag[*run]{j.planned, j.ahead} {
+		for _, r := range planned.members {
+			if chosen(r) {
+				cancelled = append(cancelled, r)
+			}
 		}
 	}
 	slices.SortFunc(cancelled, func(a, b *run) int { return cmp.Compare(a.ID, b.ID) })

@@ -110,3 +110,6 @@ func (t *Turns) Leave(turn chan struct{}) { t.leave(turn) }
 
 // SchemaVersion is the number of the newest migration.
 const SchemaVersion = schemaVersion
+
+// RaiseFloor looks for the least id of an unended run, as housekeeping does.
+func RaiseFloor(ctx context.Context, s *Store) error { return s.raiseFloor(ctx) }

@@ -101,8 +101,9 @@ func keyTaken(err error) error {
 // RemoveJob deletes the job and cancels its planned runs.
 func (s *Store) RemoveJob(ctx context.Context, id int64) error {
 	var runs []xxljob.Run
+	var entries []int64
 	err := s.inTx(ctx, bounds{name: "remove_job"}, func(t *tx) error {
-		runs = nil
+		runs, entries = nil, nil
 		job, err := s.lockJob(ctx, t, id)
 		if err != nil {
 			return err
@@ -115,12 +116,13 @@ func (s *Store) RemoveJob(ctx context.Context, id int64) error {
 			s.sql.cancelPlanned.by(named{
 				{"job", id}, {"reason", "remove"}, {"all", true}, {"lo", lo}, {"hi", hi},
 			}).into(readRuns(&runs)),
+			s.sql.cancelAhead.with(id, "remove").into(readIDs(&entries)),
 			s.note(ctx, &job, "remove"))
 	})
 	if err != nil {
 		return failed(err, "remove job %d", id)
 	}
-	s.wakeEnded(len(runs))
+	s.wakeEnded(len(runs) + len(entries))
 	return nil
 }
 

@@ -61,6 +61,7 @@ func backTo(t *testing.T, pool *pgxpool.Pool, schema string, version int) {
 		7: "alter table %s.xxl_job_info drop column not_before, drop column not_after, drop column max_runs; " +
 			"alter table %[1]s.xxl_job_next drop column run_count, drop column counted_after, drop column not_after, drop column max_runs",
 		8: "alter table %s.xxl_job_info drop column max_per_executor",
+		9: "drop table %s.xxl_job_ahead; drop sequence %[1]s.xxl_job_ahead_id",
 	}
 	for n := len(undo) + 1; n > version; n-- {
 		run(t, pool, fmt.Sprintf(undo[n], schema))

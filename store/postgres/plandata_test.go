@@ -46,6 +46,7 @@ func newPlanData(t testing.TB) *planData {
 	d.fillPartitions(t)
 	d.fillJobs(t)
 	d.fillOpen(t)
+	d.fillAhead(t)
 	d.analyze(t)
 	d.readBack(t)
 	t.Logf("%d jobs and %d runs in %d partitions made in %.1fs", planJobs, planRuns, planDays, time.Since(began).Seconds())
@@ -202,7 +203,7 @@ func (d *planData) fillOpen(t testing.TB) {
 
 func (d *planData) analyze(t testing.TB) {
 	t.Helper()
-	names := strings.Fields("xxl_job_info xxl_job_next xxl_job_change xxl_job_lock xxl_job_node xxl_job_group xxl_job_registry xxl_job_trigger_key xxl_job_ask xxl_job_list_head xxl_job_list xxl_job_named")
+	names := strings.Fields("xxl_job_info xxl_job_next xxl_job_change xxl_job_lock xxl_job_node xxl_job_group xxl_job_registry xxl_job_trigger_key xxl_job_ask xxl_job_list_head xxl_job_list xxl_job_named xxl_job_ahead")
 	for i := range names {
 		names[i] = d.schema + "." + names[i]
 	}

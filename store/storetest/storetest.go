@@ -60,6 +60,7 @@ func topics() []topic {
 		{"List", listCases()},
 		{"Group", groupCases()},
 		{"Run", runCases()},
+		{"Ahead", aheadCases()},
 		{"Scan", scanCases()},
 		{"Claim", claimCases()},
 		{"Start", startCases()},
