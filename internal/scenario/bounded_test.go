@@ -216,7 +216,9 @@ func TestRatesKeepStep(t *testing.T) {
 		w.mustUpdate(func(j *xxljob.Job) { j.MaxRuns = 4 })
 		time.Sleep(time.Minute)
 		w.want("one more, in step", "10 20 30 80", "finished: MaxRuns")
-		w.mustUpdate(func(j *xxljob.Job) { j.MaxRuns, j.NotBefore, j.NotAfter = 6, time.Now().Add(15*time.Second), time.Now().Add(22*time.Second) })
+		w.mustUpdate(func(j *xxljob.Job) {
+			j.MaxRuns, j.NotBefore, j.NotAfter = 6, time.Now().Add(15*time.Second), time.Now().Add(22*time.Second)
+		})
 		time.Sleep(time.Minute)
 		w.want("the one within its bounds", "10 20 30 80 160", "finished: NotAfter")
 	})

@@ -97,7 +97,7 @@ func (b *boundedStage) trouble() {
 
 // pass lets some seconds go by, until half a second behind one.
 func (b *boundedStage) pass(seconds int) {
-	time.Sleep(time.Until(time.Now().Add(500*time.Millisecond).Truncate(time.Second).Add(time.Duration(seconds)*time.Second + 500*time.Millisecond)))
+	time.Sleep(time.Until(time.Now().Add(500 * time.Millisecond).Truncate(time.Second).Add(time.Duration(seconds)*time.Second + 500*time.Millisecond)))
 	synctest.Wait()
 }
 
