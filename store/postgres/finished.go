@@ -82,10 +82,11 @@ func (s *Store) findBounded(ctx context.Context, t *tx, list []finished) error {
 	return nil
 }
 
-// uncount takes runs that were cancelled out of what their jobs have made, where these are
-// stopped. An edit sees to that itself, and a kill of a run whose job is not stopped is
-// somebody's who does not want the run made up for.
-func (s *Store) uncount(ctx context.Context, t *tx, changed []xxljob.Run) error {
+// uncount takes cancelled runs out of what their jobs have made. An edit sees to that
+// itself. Runs that were killed are taken out where their job, which is locked, is stopped;
+// otherwise somebody does not want them made up for. That of a settled run was stopped when
+// that was looked at, which is what counts: whoever has started it since went by the run.
+func (s *Store) uncount(ctx context.Context, t *tx, changed []xxljob.Run, settled bool) error {
 	var ids, jobs []int64
 	for i := range changed {
 		if r := &changed[i]; r.State == xxljob.StateCancelled && counts(r, 0) {
@@ -95,7 +96,7 @@ func (s *Store) uncount(ctx context.Context, t *tx, changed []xxljob.Run) error 
 	if len(ids) == 0 {
 		return nil
 	}
-	return t.do(ctx, s.sql.lockIdle.with(jobs), s.sql.uncount.by(named{{"jobs", jobs}, {"runs", ids}}))
+	return t.do(ctx, s.sql.lockIdle.with(jobs), s.sql.uncount.by(named{{"jobs", jobs}, {"runs", ids}, {"settled", settled}}))
 }
 
 // counts reports whether a run that has not begun is one of those that its job has made,
@@ -117,5 +118,5 @@ func (q *finishedQueries) define(sql template) {
 	select i.id, i.version, {{now}}, $2, 'stop' from {{schema}}.xxl_job_info i where i.id = any($1::int[]) order by i.id`)
 	q.uncount = sql(`update {{schema}}.xxl_job_next n set run_count = n.run_count - (select count(*)
 		from unnest({{arg.jobs}}::int[], {{arg.runs}}::bigint[]) r(job, id) where r.job = n.job_id and r.id > n.counted_after)
-	where n.job_id = any({{arg.jobs}}) and n.trigger_status = {{status.stopped}}`)
+	where n.job_id = any({{arg.jobs}}) and ({{arg.settled}}::boolean or n.trigger_status = {{status.stopped}})`)
 }

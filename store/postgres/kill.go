@@ -57,7 +57,7 @@ func (s *Store) kill(ctx context.Context, t *tx, run *xxljob.Run, reason string)
 			}
 			if len(changed) > 0 {
 				*run = changed[0]
-				if err := s.uncount(ctx, t, changed); err != nil {
+				if err := s.uncount(ctx, t, changed, false); err != nil {
 					return arming{}, err
 				}
 				return s.arm(ctx, t, endedOf(changed), nil)

@@ -22,7 +22,7 @@ func (s *Store) Settle(ctx context.Context, verdicts []xxljob.Verdict) ([]xxljob
 				return err
 			}
 		}
-		if err := s.uncount(ctx, t, changed); err != nil {
+		if err := s.uncount(ctx, t, changed, true); err != nil {
 			return err
 		}
 		var err error
