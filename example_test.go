@@ -23,7 +23,7 @@ func Example() {
 		_, err := fmt.Println("hello,", t.Param)
 		return err
 	})
-	s.EnsureJob(ctx, xxljob.Job{Name: "greeting", Handler: "greet", Param: "world", Schedule: xxljob.FixedDelay(time.Second)})
+	s.EnsureJob(ctx, xxljob.Job{Key: "greeting", Name: "Greeting", Handler: "greet", Param: "world", Schedule: xxljob.FixedDelay(time.Second)})
 	s.Run(ctx)
 	// Output: hello, world
 }
@@ -102,8 +102,8 @@ func ExampleScheduler_EnsureJobs() {
 			fmt.Println(d.Job.Key, d.Outcome)
 		}
 	}
-	invoices := xxljob.Job{Name: "invoices", Handler: "work", Schedule: xxljob.Cron("0 0 3 * * ?")}
-	reminders := xxljob.Job{Name: "reminders", Handler: "work", Schedule: xxljob.Crontab("@hourly")}
+	invoices := xxljob.Job{Key: "invoices", Name: "Invoices", Handler: "work", Schedule: xxljob.Cron("0 0 3 * * ?")}
+	reminders := xxljob.Job{Key: "reminders", Name: "Reminders", Handler: "work", Schedule: xxljob.Crontab("@hourly")}
 	ensure(41, invoices, reminders)
 	ensure(41, invoices, reminders) // another replica
 
@@ -133,7 +133,7 @@ func ExampleEnsureOptions() {
 	if err := s.Handle("expire", handler); err != nil {
 		log.Fatal(err)
 	}
-	former := xxljob.Job{App: "orders", Name: "expire orders", Handler: "expire", Schedule: xxljob.Crontab("*/10 * * * *")}
+	former := xxljob.Job{App: "orders", Key: "expire", Name: "Expire orders", Handler: "expire", Schedule: xxljob.Crontab("*/10 * * * *")}
 	later := former
 	later.Schedule = xxljob.Crontab("* * * * *")
 	for _, err := range []error{
@@ -146,9 +146,9 @@ func ExampleEnsureOptions() {
 		}
 	}
 	// Output:
-	// expire orders created
-	// expire orders superseded
-	// expire orders changed
+	// expire created
+	// expire superseded
+	// expire changed
 }
 
 func deploy(ctx context.Context, s xxljob.Scheduler, build int64, rollback bool, jobs ...xxljob.Job) error {
@@ -179,7 +179,7 @@ func ExampleScheduler_trigger() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	job, err := s.AddJob(ctx, xxljob.Job{Name: "sum", Handler: "add", Param: "1 2"}) // no schedule
+	job, err := s.AddJob(ctx, xxljob.Job{Key: "sum", Name: "Sum of two numbers", Handler: "add", Param: "1 2"}) // no schedule
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -21,7 +21,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/xxljob/xxljob"
-	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/store/memory"
 )
 
@@ -87,9 +86,9 @@ type order struct {
 // the service itself triggers.
 func addJobs(ctx context.Context, s xxljob.Scheduler) (invoice xxljob.Job, err error) {
 	err = errors.Join(
-		s.Handle("invoice", executor.JSON(func(_ context.Context, t *xxljob.Task, o order) error {
+		s.Handle("invoice", xxljob.JSON(func(_ context.Context, t *xxljob.Task, o order) error {
 			if o.Customer == "" {
-				return executor.Permanent(errors.New("no customer")) // final: trying again is of no use
+				return xxljob.Permanent(errors.New("no customer")) // final: trying again is of no use
 			}
 			t.SetResult("invoice for " + o.Customer)
 			return nil
@@ -103,9 +102,9 @@ func addJobs(ctx context.Context, s xxljob.Scheduler) (invoice xxljob.Job, err e
 		return xxljob.Job{}, err
 	}
 	ensured, err := s.EnsureJobs(ctx, "", []xxljob.Job{ // "" is Config.App
-		{Name: "invoice", Handler: "invoice"}, // no schedule: only when triggered
-		{Name: "month's invoices", Handler: "invoice", Param: `{"customer":"all"}`, Schedule: xxljob.Cron("0 0 6 1 * ?").In("Europe/Berlin")},
-		{Name: "cleanup", Handler: "cleanup", Schedule: xxljob.FixedRate(10 * time.Second)},
+		{Key: "invoice", Name: "Invoice", Handler: "invoice"}, // no schedule: only when triggered
+		{Key: "month-invoices", Name: "Invoices of the month", Handler: "invoice", Param: `{"customer":"all"}`, Schedule: xxljob.Cron("0 0 6 1 * ?").In("Europe/Berlin")},
+		{Key: "cleanup", Name: "Clean-up", Handler: "cleanup", Schedule: xxljob.FixedRate(10 * time.Second)},
 	}, xxljob.EnsureOptions{Prune: true, Generation: release})
 	if err != nil {
 		return xxljob.Job{}, err
