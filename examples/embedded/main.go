@@ -89,7 +89,7 @@ func run(ctx context.Context, ln net.Listener, token string) error {
 	g.Go(func() error {
 		<-ctx.Done()
 		defer stop()
-		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 25*time.Second)
 		defer cancel()
 		return server.Shutdown(grace)
 	})

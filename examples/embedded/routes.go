@@ -37,7 +37,7 @@ func routes(s xxljob.Scheduler, invoice xxljob.Job) *http.ServeMux {
 // runNow triggers the job and waits for its result, for less time than the server has to
 // shut down.
 func runNow(ctx context.Context, s xxljob.Scheduler, jobID int64, param any) (xxljob.Run, error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	text, err := json.Marshal(param)
 	if err != nil {
