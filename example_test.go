@@ -26,7 +26,7 @@ func Example() {
 		_, err := fmt.Println("hello,", t.Param)
 		return err
 	})
-	s.EnsureJob(ctx, xxljob.Job{Name: "greeting", Handler: "greet", Param: "world", Schedule: xxljob.FixedDelay(time.Second)})
+	s.EnsureJob(ctx, xxljob.Job{Key: "greeting", Name: "Greeting", Handler: "greet", Param: "world", Schedule: xxljob.FixedDelay(time.Second)})
 	s.Run(ctx)
 	// Output: hello, world
 }
@@ -105,8 +105,8 @@ func ExampleScheduler_EnsureJobs() {
 			fmt.Println(d.Job.Key, d.Outcome)
 		}
 	}
-	invoices := xxljob.Job{Key: "invoices", Name: "Send invoices", Handler: "work", Schedule: xxljob.Cron("0 0 3 * * ?")}
-	reminders := xxljob.Job{Key: "reminders", Name: "Send reminders", Handler: "work", Schedule: xxljob.Crontab("@hourly")}
+	invoices := xxljob.Job{Key: "invoices", Name: "Invoices", Handler: "work", Schedule: xxljob.Cron("0 0 3 * * ?")}
+	reminders := xxljob.Job{Key: "reminders", Name: "Reminders", Handler: "work", Schedule: xxljob.Crontab("@hourly")}
 	ensure(41, invoices, reminders)
 	ensure(41, invoices, reminders) // another replica
 
@@ -182,7 +182,7 @@ func ExampleScheduler_trigger() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	job, err := s.AddJob(ctx, xxljob.Job{Key: "sum", Name: "Add numbers", Handler: "add", Param: "1 2"}) // no schedule
+	job, err := s.AddJob(ctx, xxljob.Job{Key: "sum", Name: "Sum of two numbers", Handler: "add", Param: "1 2"}) // no schedule
 	if err != nil {
 		log.Fatal(err)
 	}

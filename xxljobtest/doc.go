@@ -7,7 +7,7 @@
 //
 //	func TestDaily(t *testing.T) {
 //		synctest.Test(t, func(t *testing.T) { // begins on 2000-01-01, UTC
-//			s := xxljobtest.New(t, xxljob.Job{Name: "daily", Handler: "report", Schedule: xxljob.Cron("0 0 3 * * ?")})
+//			s := xxljobtest.New(t, xxljob.Job{Key: "daily", Name: "Daily report", Handler: "report", Schedule: xxljob.Cron("0 0 3 * * ?")})
 //			s.Handle("report", report)
 //			time.Sleep(48 * time.Hour)
 //			s.RequireRuns("daily", day(1), day(2))

@@ -34,12 +34,12 @@ func ExampleScheduler_RunNow() {
 
 	s := xxljobtest.NewWith(t,
 		xxljobtest.Options{Handlers: map[string]xxljob.Handler{"greet": greet}},
-		xxljob.Job{Key: "new year", Name: "New year", Handler: "greet", Schedule: xxljob.At(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC))},
+		xxljob.Job{Key: "new-year", Name: "New year's greeting", Handler: "greet", Schedule: xxljob.At(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC))},
 	)
-	run := s.RunNow("new year", "Ada")
+	run := s.RunNow("new-year", "Ada")
 	fmt.Println(run.State, "-", run.HandleMsg)
-	fmt.Println("next:", s.NextFireOf("new year"))
-	s.RequireRuns("new year") // none by its schedule so far
+	fmt.Println("next:", s.NextFireOf("new-year"))
+	s.RequireRuns("new-year") // none by its schedule so far
 	// Output:
 	// succeeded - hello Ada
 	// next: 2100-01-01 00:00:00 +0000 UTC

@@ -139,7 +139,7 @@ func TestHTTP(t *testing.T) {
 		}
 	})
 	t.Run("bad timeout", func(t *testing.T) {
-		got := xxljobtest.Work(t, t.Context(), executor.JSON(c.call), xxljob.Task{Param: `{"url": "` + server.URL + `", "timeout": "-5s"}`})
+		got := xxljobtest.Work(t, t.Context(), xxljob.JSON(c.call), xxljob.Task{Param: `{"url": "` + server.URL + `", "timeout": "-5s"}`})
 		if got.Err == nil || !strings.Contains(got.Err.Error(), "must not be negative") {
 			t.Errorf("got %v", got.Err)
 		}
@@ -155,5 +155,5 @@ func work(t *testing.T, c *caller, r request) xxljobtest.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return xxljobtest.Work(t, t.Context(), executor.JSON(c.call), xxljob.Task{Param: string(param)})
+	return xxljobtest.Work(t, t.Context(), xxljob.JSON(c.call), xxljob.Task{Param: string(param)})
 }

@@ -323,6 +323,6 @@ func addHandlers(s xxljob.Scheduler, allow []string) error {
 	return errors.Join(
 		s.Handle("demoJobHandler", demo),
 		s.Handle("shardingJobHandler", sharding),
-		s.Handle("httpJobHandler", executor.JSON(caller.call)),
+		s.Handle("httpJobHandler", xxljob.JSON(caller.call)),
 	)
 }
