@@ -45,7 +45,8 @@ func TestEveryFieldOfAJob(t *testing.T) {
 		"app": "a", "key": "k", "name": "n", "author": "me", "alarmEmail": "me@example.com",
 		"schedule": {"type": "CRON", "conf": "0 0 3 * * ?", "zone": "Asia/Shanghai", "dst": "QUARTZ"},
 		"misfire": "FIRE_ONCE_NOW", "catchUp": "ONCE",
-		"route": "ROUND", "handler": "h", "param": "p", "block": "COVER_EARLY", "timeout": "1m30s",
+		"route": "ROUND", "handler": "h", "param": "p", "block": "CONCURRENT", "maxPerExecutor": 4, "timeout": "1m30s",
+		"notBefore": "2027-01-01T00:00:00Z", "notAfter": "2028-01-01T00:00:00Z", "maxRuns": 9,
 		"retries": 3, "children": [1, 2],
 		"glueType": "GLUE_SHELL", "glueSource": "echo", "glueRemark": "first", "stopped": true }]`), nil)
 	if err != nil {
@@ -55,7 +56,8 @@ func TestEveryFieldOfAJob(t *testing.T) {
 		App: "a", Key: "k", Name: "n", Author: "me", AlarmEmail: "me@example.com",
 		Schedule: xxljob.Cron("0 0 3 * * ?").In("Asia/Shanghai").WithDST(xxljob.DSTQuartz),
 		Misfire:  xxljob.MisfireFireOnceNow, CatchUp: xxljob.CatchUpOnce,
-		Route: "ROUND", Handler: "h", Param: "p", Block: "COVER_EARLY", Timeout: 90 * time.Second,
+		Route: "ROUND", Handler: "h", Param: "p", Block: "CONCURRENT", MaxPerExecutor: 4, Timeout: 90 * time.Second,
+		NotBefore: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(2028, 1, 1, 0, 0, 0, 0, time.UTC), MaxRuns: 9,
 		Retries: 3, Children: []int64{1, 2},
 		GlueType: "GLUE_SHELL", GlueSource: "echo", GlueRemark: "first", Stopped: true,
 	}
@@ -65,7 +67,7 @@ func TestEveryFieldOfAJob(t *testing.T) {
 	// Whatever field a definition has, the file can hold: the test fails when one
 	// is added and forgotten here.
 	library := map[string]bool{"ID": true, "GlueUpdated": true, "StopReason": true, "Version": true, "Ensured": true,
-		"Shard": true, "Next": true, "Last": true, "WaitRun": true, "Added": true, "Updated": true}
+		"Shard": true, "Runs": true, "Next": true, "Last": true, "WaitRun": true, "Added": true, "Updated": true}
 	v := reflect.ValueOf(got[0])
 	for i := range v.NumField() {
 		if name := v.Type().Field(i).Name; v.Field(i).IsZero() != library[name] {
@@ -136,7 +138,7 @@ x.json:8:59: field "timeout": want a duration such as "30s", not 5`},
 x.json:2: job "a": Handler "": must not be empty
 x.json:2: job "a": Schedule "CRON * * *": schedule CRON: cron expression "* * *": has 3 fields, expected 6 or 7 fields: seconds minutes hours day-of-month month day-of-week [year]
 x.json:4: job "b": Route "NOWHERE": unknown routing strategy: want one of FIRST, LAST, ROUND, RANDOM, CONSISTENT_HASH, LEAST_FREQUENTLY_USED, LEAST_RECENTLY_USED, FAILOVER, BUSYOVER, SHARDING_BROADCAST, NEAREST
-x.json:4: job "b": Block "LATER": unknown block strategy: want one of SERIAL_EXECUTION, DISCARD_LATER, COVER_EARLY
+x.json:4: job "b": Block "LATER": unknown block strategy: want one of SERIAL_EXECUTION, DISCARD_LATER, COVER_EARLY, CONCURRENT
 x.json:4: job "b": Timeout "1.5s": want whole seconds, from 0 (none) to 2^31-1
 x.json:5: job "past": Schedule "ONCE 1999-01-01T00:00:00Z": the instant is past
 x.json:6: job "d": Key "k" is that of the job in line 6`},

@@ -25,6 +25,7 @@ func fieldsOf(j *xxljob.Job, timeout *duration) fields {
 		"schedule": fields{"type": &j.Schedule.Type, "conf": &j.Schedule.Conf, "zone": &j.Schedule.Zone, "dst": &j.Schedule.DST},
 		"misfire":  &j.Misfire, "catchUp": &j.CatchUp,
 		"route": &j.Route, "handler": &j.Handler, "param": &j.Param, "block": &j.Block,
+		"notBefore": &j.NotBefore, "notAfter": &j.NotAfter, "maxRuns": &j.MaxRuns, "maxPerExecutor": &j.MaxPerExecutor,
 		"timeout": timeout, "retries": &j.Retries, "children": &j.Children,
 		"glueType": &j.GlueType, "glueSource": &j.GlueSource, "glueRemark": &j.GlueRemark,
 		"stopped": &j.Stopped,

@@ -266,21 +266,13 @@ func (l *loader) load(ctx context.Context) (all []xxljob.Ensured, gone int, err 
 	loaded := map[jobID]xxljob.Job{}
 	for _, app := range l.apps {
 		list := slices.DeleteFunc(slices.Clone(jobs), func(j xxljob.Job) bool { return j.App != app })
-		ensured, err := l.scheduler.EnsureJobs(ctx, app, list, xxljob.EnsureOptions{Prune: true})
+		ensured, err := l.scheduler.EnsureJobs(ctx, app, list, xxljob.EnsureOptions{Prune: true, ApplyStopped: true})
 		if err != nil {
 			return nil, 0, fmt.Errorf("jobs of app %q: %w", app, err)
 		}
 		maps.DeleteFunc(l.has, func(id jobID, _ xxljob.Job) bool { return id.app == app })
 		for i, j := range list {
 			l.has[idOf(j)] = j
-			started, err := l.setStopped(ctx, ensured[i].Job, j.Stopped)
-			if err != nil {
-				return nil, 0, err
-			}
-			if started && ensured[i].Outcome == xxljob.Unchanged {
-				ensured[i].Outcome = xxljob.Changed
-			}
-			ensured[i].Job.Stopped = ensured[i].Job.Stopped && !started || j.Stopped
 			loaded[idOf(j)] = ensured[i].Job
 		}
 		all = append(all, ensured...)
@@ -297,21 +289,6 @@ func (l *loader) load(ctx context.Context) (all []xxljob.Ensured, gone int, err 
 		gone++
 	}
 	return all, gone, nil
-}
-
-// setStopped stops or starts a job that was there before as the file says: for
-// EnsureJobs that is the operator's business, and here the operator writes
-// the file. A job that has stopped by itself is left alone, and so is one that another
-// list has superseded and that is not there.
-func (l *loader) setStopped(ctx context.Context, has xxljob.Job, stopped bool) (started bool, err error) {
-	switch {
-	case has.ID == 0:
-	case stopped && !has.Stopped:
-		return false, l.scheduler.StopJob(ctx, has.ID)
-	case !stopped && has.Stopped && has.StopReason == "":
-		return true, l.scheduler.StartJob(ctx, has.ID)
-	}
-	return false, nil
 }
 
 // addHandlers registers what the jobs of a file can name.

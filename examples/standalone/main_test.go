@@ -154,7 +154,7 @@ func TestReload(t *testing.T) {
 		check("after a reload", nextMinute(), "a c")
 
 		write(job("a", `, "param": "changed", "stopped": true`), job("b", ""), job("c", ""))
-		check("stop", reload(), "# reloaded: 0 created, 1 changed, 2 unchanged, 0 gone and stopped\n")
+		check("stop", reload(), "# reloaded: 0 created, 2 changed, 1 unchanged, 0 gone and stopped\n") // one stopped, one started
 		check("after a stop", nextMinute(), "b c")
 
 		write(job("a", `, "app": "other"`), job("b", ""))
