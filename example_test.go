@@ -2,6 +2,7 @@ package xxljob_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"strings"
@@ -200,4 +201,47 @@ func ExampleScheduler_trigger() {
 	// Output:
 	// MANUAL succeeded 3 <nil>
 	// MANUAL succeeded 42 <nil>
+}
+
+func ExampleJob_maxRuns() {
+	ctx := context.Background()
+	store := memory.New()
+	s, err := xxljob.New(store, xxljob.Config{Limits: xxljob.Limits{AllowSubSecond: true}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = s.Handle("remind", func(_ context.Context, t *xxljob.Task) error {
+		_, err := fmt.Println("reminder")
+		return err
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Three reminders, or as many as the next fortnight has room for.
+	job, err := s.AddJob(ctx, xxljob.Job{
+		Name: "reminders", Handler: "remind", Schedule: xxljob.FixedRate(10 * time.Millisecond),
+		NotAfter: time.Now().AddDate(0, 0, 14), MaxRuns: 3,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := s.Start(ctx); err != nil {
+		log.Fatal(err)
+	}
+	defer s.Stop(ctx)
+	for !job.Stopped {
+		time.Sleep(time.Millisecond)
+		if job, err = store.Job(ctx, job.ID); err != nil {
+			log.Fatal(err)
+		}
+	}
+	fmt.Println(job.StopReason, job.Runs)
+	err = s.StartJob(ctx, job.ID) // a greater MaxRuns, or another schedule, would start it
+	fmt.Println(errors.Is(err, xxljob.ErrNeverFires))
+	// Output:
+	// reminder
+	// reminder
+	// reminder
+	// finished: MaxRuns 3
+	// true
 }
