@@ -10,6 +10,7 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/stage"
 	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/wire"
 )
 
 // TestBoundsFaults: what is wrong with bounds is said with the field and its value.
@@ -274,6 +275,32 @@ func TestDigestsWithoutBounds(t *testing.T) {
 			}
 			if again := digest(j); again != d {
 				t.Errorf("%+v has another digest in another zone", j)
+			}
+		}
+	})
+}
+
+// TestBoundsOverTheWire: a request knows nothing of bounds, so they stay, but for a job that
+// it leaves without a schedule.
+func TestBoundsOverTheWire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newElsewhere(t, nil, xxljob.Config{HTTP: xxljob.HTTPConfig{JobsAPI: []string{"far"}, Tokens: map[string][]string{"far": {"of-far"}}}},
+			map[string]*peer{at1: {token: "of-far"}})
+		until := time.Now().UTC().AddDate(1, 0, 0)
+		job, err := e.AddJob(t.Context(), xxljob.Job{App: "far", Name: "nightly", Handler: "work", Schedule: xxljob.Crontab("@daily"), NotAfter: until, MaxRuns: 7})
+		stage.Must(t, err)
+		for _, kind := range []string{"CRON", "NONE"} {
+			d := definition("nightly")
+			if d.ScheduleType = kind; kind == "NONE" {
+				d.ScheduleConf = ""
+			}
+			if ret := stage.Manage(t, e.admin, "far", "updateJob", wire.UpdateJobRequest{ID: job.ID, JobDefinition: d}); !ret.OK() {
+				t.Errorf("%s: %+v", kind, ret)
+			}
+			got, err := e.store.Job(t.Context(), job.ID)
+			stage.Must(t, err)
+			if bounded := got.NotAfter.Equal(until) && got.MaxRuns == 7; bounded != (kind == "CRON") || string(got.Schedule.Type) != kind {
+				t.Errorf("%s: %v, NotAfter %v, MaxRuns %d", kind, got.Schedule, got.NotAfter, got.MaxRuns)
 			}
 		}
 	})

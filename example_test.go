@@ -473,3 +473,46 @@ func ExampleTrigger_at() {
 	// cancelled <nil>
 	// xxljob: trigger: At "2065-06-01T09:00:00Z": want a time before the year 2059, which is as far as ids of runs reach
 }
+
+func ExampleJob_maxRuns() {
+	ctx := context.Background()
+	store := memory.New()
+	s, err := xxljob.New(store, xxljob.Config{Limits: xxljob.Limits{AllowSubSecond: true}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = s.Handle("remind", func(_ context.Context, t *xxljob.Task) error {
+		_, err := fmt.Println("reminder")
+		return err
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Three reminders, or as many as the next fortnight has room for.
+	job, err := s.AddJob(ctx, xxljob.Job{
+		Key: "reminders", Name: "Reminders", Handler: "remind", Schedule: xxljob.FixedRate(10 * time.Millisecond),
+		NotAfter: time.Now().AddDate(0, 0, 14), MaxRuns: 3,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := s.Start(ctx); err != nil {
+		log.Fatal(err)
+	}
+	defer s.Stop(ctx)
+	for !job.Stopped {
+		time.Sleep(time.Millisecond)
+		if job, err = store.Job(ctx, job.ID); err != nil {
+			log.Fatal(err)
+		}
+	}
+	fmt.Println(job.StopReason, job.Runs)
+	err = s.StartJob(ctx, job.ID) // a greater MaxRuns, or another schedule, would start it
+	fmt.Println(errors.Is(err, xxljob.ErrNeverFires))
+	// Output:
+	// reminder
+	// reminder
+	// reminder
+	// finished: MaxRuns 3
+	// true
+}

@@ -50,14 +50,17 @@ type Scheduler interface {
 	AddJob(ctx context.Context, job Job) (Job, error)
 	// UpdateJob replaces the definition of the job with job.ID. Whether it is
 	// stopped stays as it is, except that a job which stopped by itself (finished,
-	// broken schedule) starts when it is given another schedule. With a
-	// Version other than zero it is a compare-and-set: ErrConflict. App is fixed.
+	// broken schedule) starts when it is given another schedule, and one that is finished
+	// when other bounds leave it instants. A change of bounds keeps the phase of a
+	// FixedRate, and MaxRuns may be lowered to less than has been made: that finishes the
+	// job. With a Version other than zero it is a compare-and-set: ErrConflict. App is fixed.
 	UpdateJob(ctx context.Context, job Job) (Job, error)
 	// RemoveJob deletes the job and cancels its planned runs. Runs that are under way
 	// continue, and all runs stay readable.
 	RemoveJob(ctx context.Context, id int64) error
 	// StartJob starts a stopped job, from the first instant strictly after now. Starting a
-	// job that is not stopped changes nothing; ErrManual if it has no schedule either. A job that EnsureJobs has pruned is pruned
+	// job that is not stopped changes nothing; ErrManual if it has no schedule either,
+	// ErrNeverFires if it has no instant any more or has made all of its MaxRuns. A job that EnsureJobs has pruned is pruned
 	// again after Config.Cluster.PruneAfter unless a list or EnsureJob names it by then.
 	StartJob(ctx context.Context, id int64) error
 	// StopJob stops the schedule and cancels its planned runs. Runs that are under way

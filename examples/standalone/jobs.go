@@ -173,11 +173,15 @@ func (p *parser) checkInstants(has held) {
 	now := time.Now()
 	for _, j := range p.jobs {
 		next, err := j.Schedule.Next(now)
-		if err != nil || !next.IsZero() || j.Schedule.IsManual() || has.mayBeOver(j.Job) {
+		bounded := !j.NotAfter.IsZero() && next.After(j.NotAfter)
+		if err != nil || !next.IsZero() && !bounded || j.Schedule.IsManual() || has.mayBeOver(j.Job) {
 			continue
 		}
 		why := "it has no instant in the future"
-		if j.Schedule.Type == xxljob.ScheduleOnce {
+		switch {
+		case bounded:
+			why = "it has no instant from now to NotAfter"
+		case j.Schedule.Type == xxljob.ScheduleOnce:
 			why = "the instant is past"
 		}
 		p.fault(j.line, 0, "job %q: Schedule %q: %s", j.Name, j.Schedule, why)

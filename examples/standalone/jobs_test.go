@@ -113,9 +113,10 @@ x.json:4:2: want a job as an object, not null`},
    "children": [1, "2"], "stopped": "yes",
    "schedule": {"typ": "CRON", "conf": 5},
    "handler": null},
-  {"name": "b", "name": "c", "schedule": "5s", "timeout": 5}
+  {"name": "b", "name": "c", "schedule": "5s", "timeout": 5},
+  {"name": "d", "notAfter": "soon"}
 ]`, `
-x.json:2:17: unknown field "cron" of a job; there are alarmEmail, app, author, block, catchUp, children, glueRemark, glueSource, glueType, handler, key, misfire, name, param, retries, route, schedule, stopped, timeout
+x.json:2:17: unknown field "cron" of a job; there are alarmEmail, app, author, block, catchUp, children, glueRemark, glueSource, glueType, handler, key, maxPerExecutor, maxRuns, misfire, name, notAfter, notBefore, param, retries, route, schedule, stopped, timeout
 x.json:3:12: field "name": want text, not 7
 x.json:4:15: field "timeout": want a duration such as "30s", not "30"
 x.json:4:32: field "retries": want a whole number, not 1.5
@@ -126,14 +127,16 @@ x.json:6:40: field "conf": want text, not 5
 x.json:7:15: field "handler": want text, not null
 x.json:8:17: field "name" is given twice
 x.json:8:42: want schedule as an object, not "5s"
-x.json:8:59: field "timeout": want a duration such as "30s", not 5`},
+x.json:8:59: field "timeout": want a duration such as "30s", not 5
+x.json:9:29: field "notAfter": want a time such as "2027-01-31T18:30:00+01:00", not "soon"`},
 		{"jobs", "x.json", `[
   {"name": "a", "schedule": {"type": "CRON", "conf": "* * *"}},
 
   {"name": "b", "handler": "h", "route": "NOWHERE", "block": "LATER", "timeout": "1500ms"},
   {"name": "past", "handler": "h", "schedule": {"type": "ONCE", "conf": "1999-01-01T00:00:00Z"}},
   {"name": "c", "key": "k", "handler": "h"}, {"name": "d", "key": "k", "handler": "h"},
-  {"name": "e", "key": "k", "app": "other", "handler": "h"}
+  {"name": "e", "key": "k", "app": "other", "handler": "h"},
+  {"name": "over", "handler": "h", "schedule": {"type": "CRON", "conf": "0 * * * * ?"}, "notAfter": "1999-01-01T00:00:00Z"}
 ]`, `
 x.json:2: job "a": Handler "": must not be empty
 x.json:2: job "a": Schedule "CRON * * *": schedule CRON: cron expression "* * *": has 3 fields, expected 6 or 7 fields: seconds minutes hours day-of-month month day-of-week [year]
@@ -141,7 +144,8 @@ x.json:4: job "b": Route "NOWHERE": unknown routing strategy: want one of FIRST,
 x.json:4: job "b": Block "LATER": unknown block strategy: want one of SERIAL_EXECUTION, DISCARD_LATER, COVER_EARLY, CONCURRENT
 x.json:4: job "b": Timeout "1.5s": want whole seconds, from 0 (none) to 2^31-1
 x.json:5: job "past": Schedule "ONCE 1999-01-01T00:00:00Z": the instant is past
-x.json:6: job "d": Key "k" is that of the job in line 6`},
+x.json:6: job "d": Key "k" is that of the job in line 6
+x.json:8: job "over": Schedule "CRON 0 * * * * ?": it has no instant from now to NotAfter`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			jobs, err := parseJobs(filepath.Join("some", "where", c.file), []byte(c.content), nil)
