@@ -51,6 +51,13 @@ func (b *benches) handler(node string, d time.Duration) xxljob.Handler {
 	}
 }
 
+// mosts is a copy of the most runs that were at each node at once.
+func (b *benches) mosts() map[string]int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return maps.Clone(b.most)
+}
+
 // replicas starts nodes whose handler "slow" takes 100 ms.
 func replicas(t *testing.T, st xxljob.Store, b *benches, names ...string) []*stage.Node {
 	t.Helper()
@@ -105,7 +112,7 @@ func TestConcurrentOverReplicas(t *testing.T) {
 				if took := triggerMany(t, nodes[0], job.ID, 20); took >= c.within {
 					t.Errorf("20 runs took %v", took)
 				}
-				for node, most := range b.most {
+				for node, most := range b.mosts() {
 					if c.max > 0 && most > c.max {
 						t.Errorf("%d ran side by side at %s, at most %d may", most, node, c.max)
 					}
@@ -113,8 +120,8 @@ func TestConcurrentOverReplicas(t *testing.T) {
 				if c.route == xxljob.RouteRound && len(b.all) != 3 {
 					t.Errorf("runs by node: %v", b.all)
 				}
-				if c.route == xxljob.RouteFirst && !maps.Equal(b.most, map[string]int{"a": 5}) {
-					t.Errorf("the first node ran %v side by side, want 5", b.most)
+				if c.route == xxljob.RouteFirst && !maps.Equal(b.mosts(), map[string]int{"a": 5}) {
+					t.Errorf("the first node ran %v side by side, want 5", b.mosts())
 				}
 				stage.Stop(t, nodes...)
 			})
@@ -142,8 +149,8 @@ func TestConcurrentBacklogWaits(t *testing.T) {
 		if states := stage.CountStates(stage.AllRuns(t, st)); states[xxljob.StateSucceeded] != runs {
 			t.Errorf("runs by state: %v", states)
 		}
-		if !maps.Equal(b.most, map[string]int{"a": 4, "b": 4}) {
-			t.Errorf("at most %v ran side by side, want 4 at each", b.most)
+		if most := b.mosts(); !maps.Equal(most, map[string]int{"a": 4, "b": 4}) {
+			t.Errorf("at most %v ran side by side, want 4 at each", most)
 		}
 		stage.Stop(t, nodes[0])
 	})
@@ -162,8 +169,8 @@ func TestConcurrentSchedule(t *testing.T) {
 			Route: xxljob.RouteShardingBroadcast, Schedule: xxljob.FixedRate(time.Second)})
 		stage.Must(t, err)
 		time.Sleep(20 * time.Second)
-		if !maps.Equal(b.most, map[string]int{"a": 4, "b": 4}) {
-			t.Errorf("at most %v ran side by side, want 4 at each", b.most)
+		if most := b.mosts(); !maps.Equal(most, map[string]int{"a": 4, "b": 4}) {
+			t.Errorf("at most %v ran side by side, want 4 at each", most)
 		}
 		stage.Must(t, nodes[0].StopJob(t.Context(), job.ID))
 		time.Sleep(10 * time.Second)

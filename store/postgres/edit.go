@@ -240,7 +240,8 @@ func (q *editQueries) define(sql template) {
 	q.insertRecord = sql(`insert into {{schema}}.xxl_job_log (` + record.columns() + `)
 	values (` + record.values() + `)`)
 	// Claims of a job follow each other and plan later instants each time, so the
-	// latest instant that was started is among the newest runs.
+	// latest instant that was started is among the newest runs. What is planned here was put
+	// back while cancelPlanned was under way, which had seen it as started.
 	q.startedFor = sql(`select coalesce(max(r.scheduled_time), 0), coalesce(max(r.open), 0),
 		(select n.counted_after from {{schema}}.xxl_job_next n where n.job_id = $1) from (
 	(select l.scheduled_time, null::bigint as open from {{schema}}.xxl_job_log l
@@ -248,6 +249,9 @@ func (q *editQueries) define(sql template) {
 		and l.trigger_type in ({{born}}) order by l.id desc limit 1000)
 	union all
 	(select l.scheduled_time, l.id from {{schema}}.xxl_job_log l
-	where l.shard = $2 and l.job_id = $1 and l.state in ({{state.started}}, {{state.dispatched}}) and l.trigger_type in ({{born}}))) r`)
+	where l.shard = $2 and l.job_id = $1 and l.state in ({{state.started}}, {{state.dispatched}}) and l.trigger_type in ({{born}}))
+	union all
+	(select l.scheduled_time, l.id from {{schema}}.xxl_job_log l
+	where l.job_id = $1 and l.state = {{state.planned}} and l.trigger_type in ({{born}}))) r`)
 	q.countAfter = sql(`update {{schema}}.xxl_job_next set counted_after = $2 where job_id = $1`)
 }
