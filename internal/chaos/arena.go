@@ -48,6 +48,7 @@ type arena struct {
 	journal journal
 	turns   []*member // the order in which pauses go around; set by the first
 	manual  []int64   // jobs that only triggers run; set by workload
+	apart   []int64   // and whose runs are kept apart for a moment
 	say     func(format string, args ...any)
 	serial  atomic.Int64 // numbers triggers and jobs
 	dbFault sync.Mutex   // held while a fault of the database is injected

@@ -16,7 +16,11 @@ import (
 // ahead, where nodes tell each other of them: else they might move a minute later.
 func (a *arena) triggers(ctx context.Context, jobs []int64) {
 	for pause(ctx, a.between(100*time.Millisecond, 500*time.Millisecond)) {
-		a.trigger(ctx, nil, jobs[a.intn(len(jobs))], a.lease != leaseRow && a.intn(5) == 0)
+		if a.lease != leaseRow && a.intn(3) == 0 {
+			a.trigger(ctx, nil, a.apart[a.intn(len(a.apart))], true)
+		} else {
+			a.trigger(ctx, nil, jobs[a.intn(len(jobs))], false)
+		}
 	}
 }
 
@@ -69,6 +73,39 @@ func (a *arena) edits(ctx context.Context, n int) {
 			a.edit(ctx, id, &d)
 		}
 		a.change(ctx, nil, control.Request{Verb: control.Remove, ID: id}, audit.Grid{})
+	}
+}
+
+// bounded makes one job after the other whose schedule ends: by a number of runs, or by
+// times. The first kind is stopped for a while, the other gets another end, which may be
+// later than the one that it has come to.
+func (a *arena) bounded(ctx context.Context, n int) {
+	for ctx.Err() == nil {
+		d := control.Job{Name: fmt.Sprintf("bounded %d of %d", a.serial.Add(1), n), Kind: control.Cron, Period: 1000, Route: "NEAREST"}
+		if n%2 == 0 {
+			d.MaxRuns = 3 + a.intn(6)
+		} else {
+			d.NotBefore = now()/1000 + int64(a.intn(3000))
+			d.NotAfter = d.NotBefore + 3000 + int64(a.intn(3000))
+		}
+		id, err := a.ensure(ctx, nil, d, false)
+		if err != nil {
+			continue // it took until the end was past, or ctx has ended
+		}
+		if !pause(ctx, a.between(500*time.Millisecond, 8*time.Second)) {
+			return
+		}
+		if n%2 == 0 {
+			a.change(ctx, nil, control.Request{Verb: control.Stop, ID: id}, audit.Grid{})
+			_ = pause(ctx, a.between(0, 2*time.Second))
+			a.change(ctx, nil, control.Request{Verb: control.Start, ID: id}, grid(d, 0))
+		} else {
+			d.NotAfter = now()/1000 + 1000 + int64(a.intn(5000))
+			a.change(ctx, nil, control.Request{Verb: control.Update, ID: id, Job: d}, grid(d, 0))
+		}
+		if !pause(ctx, 9*time.Second) {
+			return
+		}
 	}
 }
 

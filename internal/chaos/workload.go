@@ -45,6 +45,8 @@ func definitions(alone bool) []control.Job {
 	add(1, control.Job{Name: "long round", Kind: control.Cron, Period: 2000, Route: "ROUND", Param: "takes=1200"})
 	add(1, control.Job{Name: "discard", Kind: control.Cron, Period: 1000, Route: "NEAREST", Block: audit.BlockDiscard, Param: "takes=2300"})
 	add(1, control.Job{Name: "cover", Kind: control.Cron, Period: 2000, Route: "NEAREST", Block: audit.BlockCover, Param: "takes=3500"})
+	add(1, control.Job{Name: "concurrent", Kind: control.Cron, Period: 1000, Route: "NEAREST", Block: audit.BlockConcurrent, Max: 3, Param: "takes=1500"})
+	add(1, control.Job{Name: "concurrent round", Kind: control.Cron, Period: 1000, Route: "ROUND", Block: audit.BlockConcurrent, Max: 3, Param: "takes=2500"})
 	add(2, control.Job{Name: "delay", Kind: control.Delay, Period: 1000, Route: "ROUND", Param: "takes=200"})
 	add(1, control.Job{Name: "fire once", Kind: control.Cron, Period: 1000, Route: "NEAREST", FireOnce: true})
 	return jobs
@@ -61,8 +63,12 @@ func prompt(d control.Job) bool {
 	return (d.Kind == control.Cron || d.Kind == control.Rate) && d.Block == "" && d.Param == ""
 }
 
-// editedJobs are the jobs that are edited, stopped and removed all the time.
-const editedJobs = 3
+// editedJobs are the jobs that are edited, stopped and removed all the time, and
+// boundedJobs those that come to the end of their schedules.
+const (
+	editedJobs  = 3
+	boundedJobs = 2
+)
 
 // workload adds the jobs and keeps operations going until ctx ends.
 func (a *arena) workload(ctx context.Context) (wait func(), err error) {
@@ -79,11 +85,21 @@ func (a *arena) workload(ctx context.Context) (wait func(), err error) {
 		}
 		manual = append(manual, id)
 	}
+	for i := range shards { // one in each, so that every node has runs to move
+		id, err := a.ensure(ctx, nil, control.Job{Name: fmt.Sprintf("apart %d", i), Route: "NEAREST"}, false)
+		if err != nil {
+			return nil, err
+		}
+		a.apart = append(a.apart, id)
+	}
 	var g sync.WaitGroup
 	g.Go(func() { a.triggers(ctx, manual) })
 	g.Go(func() { a.transactions(ctx, manual) })
 	for i := range editedJobs {
 		g.Go(func() { a.edits(ctx, i) })
+	}
+	for i := range boundedJobs {
+		g.Go(func() { a.bounded(ctx, i) })
 	}
 	a.manual = manual
 	return g.Wait, nil
@@ -96,9 +112,10 @@ func (a *arena) ensure(ctx context.Context, first *member, d control.Job, prompt
 	call := now()
 	got, unknown, ok := a.insist(ctx, first, control.Request{Verb: control.Ensure, Job: d})
 	if !ok {
-		return 0, fmt.Errorf("chaos: job %q cannot be added: %w", d.Name, ctx.Err())
+		return 0, fmt.Errorf("chaos: job %q cannot be added: %s", d.Name, cmp.Or(got.Error, "no answer"))
 	}
-	j := audit.Job{ID: got.ID, Name: d.Name, Shard: got.Shard, Block: d.Block, Broadcast: d.Route == "SHARDING_BROADCAST", Nearest: d.Route == "NEAREST", Route: d.Route, Prompt: prompt}
+	j := audit.Job{ID: got.ID, Name: d.Name, Shard: got.Shard, Block: d.Block, Broadcast: d.Route == "SHARDING_BROADCAST", Nearest: d.Route == "NEAREST", Route: d.Route, Prompt: prompt,
+		Max: d.Max, MaxRuns: d.MaxRuns}
 	if d.Kind == control.Delay {
 		j.Delay = d.Period
 	}
@@ -111,7 +128,7 @@ func (a *arena) ensure(ctx context.Context, first *member, d control.Job, prompt
 func grid(d control.Job, next int64) audit.Grid {
 	switch d.Kind {
 	case control.Cron:
-		return audit.Grid{Period: d.Period}
+		return audit.Grid{Period: d.Period, From: d.NotBefore, To: d.NotAfter}
 	case control.Rate:
 		return audit.Grid{Period: d.Period, Anchor: next}
 	}
@@ -144,7 +161,7 @@ func (a *arena) settle(ctx context.Context, unknown []*member) {
 }
 
 // insist asks one node after the other, beginning with the given one if it is not
-// nil, until one has done it, or ctx ends. It returns those that gave no answer, or
+// nil, until one has done it, says that the job would never fire, or ctx ends. It returns those that gave no answer, or
 // one that leaves the outcome open.
 func (a *arena) insist(ctx context.Context, m *member, r control.Request) (got control.Answer, unknown []*member, ok bool) {
 	for ; ctx.Err() == nil; m = nil {
@@ -159,6 +176,8 @@ func (a *arena) insist(ctx context.Context, m *member, r control.Request) (got c
 		switch {
 		case err == nil && got.Error == "":
 			return got, unknown, true
+		case err == nil && got.Never:
+			return got, unknown, false
 		case err != nil || !got.Refused:
 			unknown = append(unknown, m)
 		}

@@ -15,6 +15,9 @@ const (
 	discards    = int64(3) // every second, for 2.5 s each
 	byHand      = int64(4) // triggers only
 	delayed     = int64(5) // two seconds behind the end before
+	tenRuns     = int64(6) // every second, ten runs in all
+	halfAMinute = int64(7) // every second from second 5 to second 30
+	concurrent  = int64(8) // every two seconds, for 3 s each, two side by side
 )
 
 var (
@@ -59,14 +62,20 @@ func clean() *history {
 		{ID: discards, Name: "discards", Shard: 3, Block: BlockDiscard},
 		{ID: byHand, Name: "by hand", Shard: 4, Block: BlockSerial},
 		{ID: delayed, Name: "delayed", Shard: 5, Block: BlockSerial, Delay: 2000},
+		{ID: tenRuns, Name: "ten runs", Shard: 6, Block: BlockSerial, MaxRuns: 10},
+		{ID: halfAMinute, Name: "half a minute", Shard: 7, Block: BlockSerial},
+		{ID: concurrent, Name: "concurrent", Shard: 8, Block: BlockConcurrent, Nearest: true, Max: 2},
 	}
 	set := func(job, at int64, g Grid) {
 		h.Ops = append(h.Ops, Op{Kind: OpSet, Verb: "add", Job: job, Call: (at - 10) * 1000, Return: (at - 1) * 1000, Outcome: Done, Grid: g})
 	}
-	set(everySecond, t0, Grid{1000, 0})
-	set(broadcast, t0, Grid{2000, 0})
-	set(discards, t0, Grid{1000, 0})
+	set(everySecond, t0, Grid{Period: 1000})
+	set(broadcast, t0, Grid{Period: 2000})
+	set(discards, t0, Grid{Period: 1000})
 	set(delayed, t0, Grid{})
+	set(tenRuns, t0, Grid{Period: 1000})
+	set(halfAMinute, t0, Grid{Period: 1000, From: t0 + 4_001, To: t0 + 30_999})
+	set(concurrent, t0, Grid{Period: 2000})
 	// Node a dies at 20.5 s and is back a second later; b takes over.
 	h.Faults = []Fault{{Name: "SIGKILL", Effect: Dies, Victim: nodeA, Begin: (t0 + 20_500) * 1000, End: (t0 + 21_500) * 1000, Shards: []int{1}}}
 	for s := int64(0); s < 60; s++ {
@@ -100,6 +109,15 @@ func (h *history) addOthers(s, at int64) {
 		h.add(discards, at, nodeB, Succeeded, at+1, at+2500)
 	} else {
 		h.add(discards, at, nodeB, Discarded, 0, 0, func(r *Row, _ *Event) { r.Ended = at + 1 })
+	}
+	if s < 10 {
+		h.add(tenRuns, at, nodeB, Succeeded, at+1, at+2)
+	}
+	if 5 <= s && s <= 30 {
+		h.add(halfAMinute, at, nodeB, Succeeded, at+1, at+2)
+	}
+	if s%2 == 0 {
+		h.add(concurrent, at, nodeB, Succeeded, at+1, at+3000)
 	}
 	if s%5 == 0 {
 		h.add(delayed, at+2000, nodeB, Succeeded, at+2001, at+2500, func(r *Row, _ *Event) { r.Type = "FIX_DELAY" })
@@ -155,9 +173,9 @@ func TestClean(t *testing.T) {
 	if r.Interrupted != 1 || len(r.Explained) != 1 || r.Yielded != 40 {
 		t.Errorf("interrupted %d, explained %v, yielded %d", r.Interrupted, r.Explained, r.Yielded)
 	}
-	// 60 of the first, 2x30 of the broadcast, 20 that discard, 12 delayed, 2 by hand;
-	// the last of those delayed is due within the stretch.
-	if r.Runs != 60+60+20+12+2 {
+	// 60 of the first, 2x30 of the broadcast, 20 that discard, 12 delayed, 2 by hand; the
+	// last of those delayed is due within the stretch. Ten runs, 26 and 30 of the others.
+	if r.Runs != 60+60+20+12+2+10+26+30 {
 		t.Errorf("runs: %d", r.Runs)
 	}
 	if got := r.Failover.At(1); got != 501_000 {
@@ -271,6 +289,16 @@ func TestMutations(t *testing.T) {
 			h.Ops[i].Run++
 		}, Report{Wrong: 1}},
 		{"a serial job ran twice at once", func(h *history) { h.event(EventEnd, h.run(everySecond, 7)).At += 1_000_000 }, Report{Wrong: 1}},
+		{"a job made a run more than it may", func(h *history) { h.add(tenRuns, t0+10_000, nodeB, Succeeded, t0+10_001, t0+10_002) }, Report{Wrong: 1}},
+		{"a job made a run less than it may", func(h *history) { h.forget(h.run(tenRuns, 9), true) }, Report{Lost: 51}},
+		{"a job left one of its instants out and made one more run", func(h *history) {
+			h.forget(h.run(tenRuns, 4), true)
+			h.add(tenRuns, t0+10_000, nodeB, Succeeded, t0+10_001, t0+10_002)
+		}, Report{Lost: 1}},
+		{"an instant before the schedule begins", func(h *history) { h.add(halfAMinute, t0+4000, nodeB, Succeeded, t0+4001, t0+4002) }, Report{Wrong: 1}},
+		{"an instant after the schedule has ended", func(h *history) { h.add(halfAMinute, t0+31_000, nodeB, Succeeded, t0+31_001, t0+31_002) }, Report{Wrong: 1}},
+		{"the last instant of a schedule is gone", func(h *history) { h.forget(h.run(halfAMinute, 30), true) }, Report{Lost: 1}},
+		{"three runs side by side where two may be", func(h *history) { h.event(EventEnd, h.run(concurrent, 6)).At += 1_500_000 }, Report{Wrong: 1}},
 		{"a discard with nothing else under way", func(h *history) {
 			for s := int64(0); s < 60; s += 3 {
 				if s > 30 {
@@ -315,6 +343,40 @@ func TestMutations(t *testing.T) {
 				t.Errorf("lost, double, early, unfinished, unexplained, forbidden, dropped, wrong, forgotten, late = %v, want %v:\n%s", a, b, strings.Join(got.Problems, "\n"))
 			}
 		})
+	}
+}
+
+// TestBoundedIsRobbed: what was skipped or cancelled is none of the runs that a job has made.
+func TestBoundedIsRobbed(t *testing.T) {
+	h := clean()
+	h.Faults = append(h.Faults, Fault{Name: "lock", Effect: Blocked, Begin: (t0 + 1_000) * 1000, End: (t0 + 20_000) * 1000})
+	h.skip(tenRuns, 2, 4)
+	for s := int64(10); s < 13; s++ {
+		h.add(tenRuns, t0+s*1000, nodeB, Succeeded, t0+s*1000+1, t0+s*1000+2)
+	}
+	if r := h.report(); !r.OK() || r.Skipped != 3 {
+		t.Errorf("%d skipped:\n%s", r.Skipped, strings.Join(r.Problems, "\n"))
+	}
+}
+
+// TestConcurrentAlone: a concurrent job whose runs never met did not run as one.
+func TestConcurrentAlone(t *testing.T) {
+	h := clean()
+	end := func() *Report {
+		r := &Report{}
+		New(h.Input).CheckEnd(r, t0+60_000)
+		return r
+	}
+	if r := end(); !r.OK() {
+		t.Errorf("a clean history: %q", r.Problems)
+	}
+	for i := range h.Events {
+		if e := &h.Events[i]; e.Job == concurrent && e.Kind == EventEnd {
+			e.At -= 1_500_000
+		}
+	}
+	if r := end(); r.Wrong != 1 {
+		t.Errorf("%d wrong: %q", r.Wrong, r.Problems)
 	}
 }
 
@@ -380,19 +442,19 @@ func TestPermitted(t *testing.T) {
 			h.Ops = append(h.Ops, Op{Kind: OpKill, Job: everySecond, Run: h.run(everySecond, 7), Call: (t0 + 7_000) * 1000, Return: (t0 + 7_100) * 1000})
 		}},
 		{"an instant within a stop", func(h *history) {
-			h.Ops = append(h.Ops, Op{Kind: OpSet, Job: everySecond, Call: (t0 + 6_500) * 1000, Return: (t0 + 7_500) * 1000, Outcome: Done, Grid: Grid{1000, 0}})
+			h.Ops = append(h.Ops, Op{Kind: OpSet, Job: everySecond, Call: (t0 + 6_500) * 1000, Return: (t0 + 7_500) * 1000, Outcome: Done, Grid: Grid{Period: 1000}})
 			h.forget(h.run(everySecond, 7), true)
 		}},
 		{"a stop and a start", func(h *history) {
 			h.Ops = append(h.Ops,
 				Op{Kind: OpSet, Job: everySecond, Call: (t0 + 6_500) * 1000, Return: (t0 + 6_600) * 1000, Outcome: Done},
-				Op{Kind: OpSet, Job: everySecond, Call: (t0 + 9_500) * 1000, Return: (t0 + 9_600) * 1000, Outcome: Done, Grid: Grid{1000, 0}})
+				Op{Kind: OpSet, Job: everySecond, Call: (t0 + 9_500) * 1000, Return: (t0 + 9_600) * 1000, Outcome: Done, Grid: Grid{Period: 1000}})
 			for s := int64(7); s <= 9; s++ {
 				h.forget(h.run(everySecond, s), true)
 			}
 		}},
 		{"an edit whose outcome nobody knows, and what it would have changed", func(h *history) {
-			h.Ops = append(h.Ops, Op{Kind: OpSet, Job: everySecond, Call: (t0 + 30_500) * 1000, Return: (t0 + 30_600) * 1000, Outcome: Unknown, Grid: Grid{2000, 0}})
+			h.Ops = append(h.Ops, Op{Kind: OpSet, Job: everySecond, Call: (t0 + 30_500) * 1000, Return: (t0 + 30_600) * 1000, Outcome: Unknown, Grid: Grid{Period: 2000}})
 			for s := int64(31); s < 60; s += 2 {
 				h.forget(h.run(everySecond, s), true)
 			}
@@ -411,7 +473,7 @@ func TestPermitted(t *testing.T) {
 // TestAfterAnEdit goes on in its second half under another schedule.
 func TestAfterAnEdit(t *testing.T) {
 	h := clean()
-	h.Ops = append(h.Ops, Op{Kind: OpSet, Job: everySecond, Call: (t0 + 30_500) * 1000, Return: (t0 + 30_600) * 1000, Outcome: Done, Grid: Grid{2000, 0}})
+	h.Ops = append(h.Ops, Op{Kind: OpSet, Job: everySecond, Call: (t0 + 30_500) * 1000, Return: (t0 + 30_600) * 1000, Outcome: Done, Grid: Grid{Period: 2000}})
 	if r := h.report(); r.Wrong != 15 || r.Lost != 0 {
 		t.Errorf("fifteen instants that the edit took away: wrong %d, lost %d", r.Wrong, r.Lost)
 	}
@@ -425,14 +487,14 @@ func TestAfterAnEdit(t *testing.T) {
 
 func TestOverdueAtAnEdit(t *testing.T) {
 	h := clean()
-	h.Ops = append(h.Ops, Op{Kind: OpSet, Job: everySecond, Call: (t0 + 9_500) * 1000, Return: (t0 + 9_600) * 1000, Outcome: Done, Grid: Grid{1000, 0}})
+	h.Ops = append(h.Ops, Op{Kind: OpSet, Job: everySecond, Call: (t0 + 9_500) * 1000, Return: (t0 + 9_600) * 1000, Outcome: Done, Grid: Grid{Period: 1000}})
 	h.forget(h.run(everySecond, 7), true)
 	if r := h.report(); r.Dropped != 0 || r.Lost != 1 {
 		t.Errorf("an edit that keeps the schedule: dropped %d, lost %d", r.Dropped, r.Lost)
 	}
 	edit := &h.Ops[len(h.Ops)-1]
 	edit.Grid = Grid{}
-	h.Ops = append(h.Ops, Op{Kind: OpSet, Job: everySecond, Call: (t0 + 9_700) * 1000, Return: (t0 + 9_800) * 1000, Outcome: Done, Grid: Grid{1000, 0}})
+	h.Ops = append(h.Ops, Op{Kind: OpSet, Job: everySecond, Call: (t0 + 9_700) * 1000, Return: (t0 + 9_800) * 1000, Outcome: Done, Grid: Grid{Period: 1000}})
 	if r := h.report(); r.Dropped != 1 || r.Lost != 0 || r.OK() {
 		t.Errorf("a stop in good health: dropped %d, lost %d, ok %v", r.Dropped, r.Lost, r.OK())
 	}
@@ -453,7 +515,7 @@ func TestRecordAtAnEdit(t *testing.T) {
 	}
 	h.Ops = append(h.Ops,
 		Op{Kind: OpSet, Job: everySecond, Call: (t0 + 9_500) * 1000, Return: (t0 + 9_600) * 1000, Outcome: Done, Grid: Grid{}},
-		Op{Kind: OpSet, Job: everySecond, Call: (t0 + 9_700) * 1000, Return: (t0 + 9_800) * 1000, Outcome: Done, Grid: Grid{1000, 0}})
+		Op{Kind: OpSet, Job: everySecond, Call: (t0 + 9_700) * 1000, Return: (t0 + 9_800) * 1000, Outcome: Done, Grid: Grid{Period: 1000}})
 	if r := h.report(); r.Forbidden != 0 || r.Dropped != 1 || r.Overdue != 1 || r.OK() {
 		t.Errorf("a stop in good health: forbidden %d, dropped %d, overdue %d, ok %v", r.Forbidden, r.Dropped, r.Overdue, r.OK())
 	}
@@ -505,14 +567,14 @@ func TestForgottenEdit(t *testing.T) {
 	h := clean()
 	h.Rules.MayForget = true
 	h.Faults = append(h.Faults, Fault{Name: "promotion", Effect: Blocked, Begin: (t0 + 40_500) * 1000, End: (t0 + 43_000) * 1000, Forgets: (t0 + 37_000) * 1000})
-	h.Ops = append(h.Ops, Op{Kind: OpSet, Job: everySecond, Call: (t0 + 38_500) * 1000, Return: (t0 + 38_600) * 1000, Outcome: Done, Grid: Grid{2000, 0}})
+	h.Ops = append(h.Ops, Op{Kind: OpSet, Job: everySecond, Call: (t0 + 38_500) * 1000, Return: (t0 + 38_600) * 1000, Outcome: Done, Grid: Grid{Period: 2000}})
 	if r := h.report(); r.Wrong != 0 || !r.OK() {
 		t.Errorf("the schedule from before an edit that is gone: wrong %d, %v", r.Wrong, r.Problems)
 	}
 	edits := h.Ops
 	h.Ops = append(slices.Clone(edits),
 		Op{Kind: OpSet, Verb: "stop", Job: everySecond, Call: (t0 + 44_100) * 1000, Return: (t0 + 44_200) * 1000, Outcome: Done},
-		Op{Kind: OpSet, Verb: "start", Job: everySecond, Call: (t0 + 44_300) * 1000, Return: (t0 + 44_400) * 1000, Outcome: Done, Grid: Grid{2000, 0}})
+		Op{Kind: OpSet, Verb: "start", Job: everySecond, Call: (t0 + 44_300) * 1000, Return: (t0 + 44_400) * 1000, Outcome: Done, Grid: Grid{Period: 2000}})
 	if r := h.report(); r.Wrong != 0 || !r.OK() {
 		t.Errorf("the same, and the job was stopped and started since: wrong %d, %v", r.Wrong, r.Problems)
 	}

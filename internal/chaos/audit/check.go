@@ -31,6 +31,7 @@ type Auditor struct {
 	rowsAt  map[instant][]Row
 	records map[int64][]Row // by job: rows that stand for several instants
 	killed  map[int64]bool  // runs that somebody asked to be killed
+	made    map[int64]Row   // by job: the run with which a MaxRuns was reached
 }
 
 // instant is one due time of one job.
@@ -54,6 +55,7 @@ func New(in Input) *Auditor {
 	}
 	a.addEvents()
 	a.addRows()
+	a.made = a.lastRuns()
 	return a
 }
 
@@ -121,7 +123,7 @@ func (a *Auditor) Check(from, to int64) *Report {
 	a.checkDoubleInstants(r, from, to)
 	a.checkTriggers(r, from, to)
 	a.checkDelays(r, from, to)
-	a.checkSerial(r, from, to)
+	a.checkSideBySide(r, from, to)
 	a.measure(r, from, to)
 	a.checkByRoute(r, from, to)
 	return r

@@ -5,6 +5,9 @@ import "slices"
 // checkInstant looks for what became of an instant that had to fire: of every part
 // of it, for a broadcast.
 func (a *Auditor) checkInstant(r *Report, j Job, at int64) {
+	if a.usedUp(j, at) {
+		return
+	}
 	k := instant{j.ID, at}
 	begun := map[int]bool{}
 	total := 1

@@ -21,6 +21,10 @@ type Job struct {
 	// Prompt jobs have short runs, which nobody edits or triggers: only a fault makes
 	// them late.
 	Prompt bool
+	// Max is how many runs of a concurrent job may be side by side in a process.
+	Max int
+	// MaxRuns is how many runs its schedule makes; zero is no bound.
+	MaxRuns int
 }
 
 // RouteBusyover is the route that refuses a run where every executor is busy with its
@@ -34,17 +38,24 @@ const (
 	BlockCover   = "COVER_EARLY"
 )
 
+// BlockConcurrent lets the runs of a job be side by side.
+const BlockConcurrent = "CONCURRENT"
+
 // Grid is a set of instants: Anchor, and every Period before and after it, in
-// milliseconds. A zero Period has none.
-type Grid struct{ Period, Anchor int64 }
+// milliseconds, of which those before From and after To are left out, each unless it is
+// zero. A zero Period has none.
+type Grid struct{ Period, Anchor, From, To int64 }
 
 // has reports whether the instant is on the grid.
 func (g Grid) has(at int64) bool {
-	return g.Period > 0 && (at-g.Anchor)%g.Period == 0
+	return g.Period > 0 && (at-g.Anchor)%g.Period == 0 && (g.From == 0 || at >= g.From) && (g.To == 0 || at <= g.To)
 }
 
-// first is the first instant of the grid at or after the given one.
+// first is the first instant of the grid at or after the given one; To does not count.
 func (g Grid) first(at int64) int64 {
+	if g.From != 0 {
+		at = max(at, g.From)
+	}
 	rest := (at - g.Anchor) % g.Period
 	if rest < 0 {
 		rest += g.Period

@@ -48,6 +48,7 @@ func (a *Auditor) checkAsked(r *Report, row Row, e Event) {
 
 // checkRow judges what the log table says of a run.
 func (a *Auditor) checkRow(r *Report, row Row) {
+	a.checkBound(r, row)
 	switch row.State {
 	case Planned, Started, Dispatched:
 		r.Unfinished++
@@ -82,6 +83,7 @@ func (a *Auditor) CheckEnd(r *Report, end int64) {
 				row.Run, row.Job, clock(row.Due), stateName(row.State), row.Owner, row.Address, clockOrNever(row.Started), len(a.starts[row.Run])+len(a.ends[row.Run]))
 		}
 	}
+	a.checkConcurrent(r)
 }
 
 // checkInterrupted looks for the fault that explains an interrupted run.

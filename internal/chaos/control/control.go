@@ -66,6 +66,13 @@ type Job struct {
 	Route    string `json:"route,omitempty"`
 	Param    string `json:"param,omitempty"`
 	FireOnce bool   `json:"fireOnce,omitempty"`
+	// Max is how many runs of a concurrent job may be side by side at an executor.
+	Max int `json:"max,omitempty"`
+	// NotBefore and NotAfter bound the instants, in milliseconds, and MaxRuns the runs;
+	// zero is no bound.
+	NotBefore int64 `json:"notBefore,omitempty"`
+	NotAfter  int64 `json:"notAfter,omitempty"`
+	MaxRuns   int   `json:"maxRuns,omitempty"`
 }
 
 // Answer is what became of a request.
@@ -74,6 +81,8 @@ type Answer struct {
 	// Refused.
 	Error   string `json:"error,omitempty"`
 	Refused bool   `json:"refused,omitempty"`
+	// Never says that the job would have no instant, whoever is asked: its bounds are past.
+	Never bool `json:"never,omitempty"`
 	// ID, Shard and Next describe a job: Next is its oldest unplanned instant in
 	// milliseconds.
 	ID    int64 `json:"id,omitempty"`

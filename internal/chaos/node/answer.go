@@ -33,7 +33,7 @@ func (n *node) answer(r control.Request) control.Answer {
 	}
 	a, err := n.do(ctx, r)
 	if err != nil {
-		a.Error = err.Error()
+		a.Error, a.Never = err.Error(), errors.Is(err, xxljob.ErrNeverFires)
 		if a.Error == "" {
 			a.Error = "an error without words"
 		}
@@ -127,7 +127,14 @@ func describe(j xxljob.Job) control.Answer {
 
 // definition translates a job of the workload.
 func definition(c control.Job) (xxljob.Job, error) {
-	j := xxljob.Job{App: c.App, Name: c.Name, Handler: "work", Block: c.Block, Route: c.Route, Param: c.Param}
+	j := xxljob.Job{App: c.App, Name: c.Name, Handler: "work", Block: c.Block, Route: c.Route, Param: c.Param,
+		MaxPerExecutor: c.Max, MaxRuns: c.MaxRuns}
+	if c.NotBefore != 0 {
+		j.NotBefore = time.UnixMilli(c.NotBefore)
+	}
+	if c.NotAfter != 0 {
+		j.NotAfter = time.UnixMilli(c.NotAfter)
+	}
 	if c.FireOnce {
 		j.Misfire = xxljob.MisfireFireOnceNow
 	}
