@@ -35,7 +35,9 @@ type RunStore interface {
 	// stays; an ended one is left alone. An empty reason is "killed". It returns
 	// the run as it then is, or ErrNotFound.
 	Kill(ctx context.Context, runID int64, reason string) (Run, error)
-	// Run returns one run, or ErrNotFound.
+	// Run returns one run, or ErrNotFound. It, RunsByID and Runs fill in JobName and
+	// JobKey: those that the job has now, or nothing for a job that is removed. What other
+	// methods return has neither.
 	Run(ctx context.Context, id int64) (Run, error)
 	// RunsByID returns those of the runs that exist, in order of ID.
 	RunsByID(ctx context.Context, ids []int64) ([]Run, error)

@@ -16,7 +16,7 @@ func (s *Store) Kill(ctx context.Context, runID int64, reason string) (xxljob.Ru
 	var done arming
 	err := s.inTx(ctx, bounds{name: "kill"}, func(t *tx) error {
 		runs, done = nil, arming{}
-		if err := t.do(ctx, s.sql.runByID.with(runID).into(readRuns(&runs))); err != nil {
+		if err := t.do(ctx, s.sql.runAsItIs.with(runID).into(readRuns(&runs))); err != nil {
 			return err
 		}
 		if len(runs) == 0 {
@@ -66,7 +66,7 @@ func (s *Store) kill(ctx context.Context, t *tx, run *xxljob.Run, reason string)
 		default:
 			return arming{}, nil
 		}
-		if err := t.do(ctx, s.sql.runByID.with(run.ID).into(readRuns(&changed))); err != nil {
+		if err := t.do(ctx, s.sql.runAsItIs.with(run.ID).into(readRuns(&changed))); err != nil {
 			return arming{}, err
 		}
 		if len(changed) == 0 {
@@ -79,10 +79,11 @@ func (s *Store) kill(ctx context.Context, t *tx, run *xxljob.Run, reason string)
 
 // killQueries are the statements of this file.
 type killQueries struct {
-	killPlanned, killStarted query
+	runAsItIs, killPlanned, killStarted query
 }
 
 func (q *killQueries) define(sql template) {
+	q.runAsItIs = sql(`select {{run}} from {{schema}}.xxl_job_log l where l.id = $1`)
 	q.killPlanned = sql(`update {{schema}}.xxl_job_log l set state = {{state.cancelled}}, alarm_status = {{alarm.none}}, reason = $2, handle_time = {{now}}
 	where l.id = $1 and l.state + 0 = {{state.planned}} returning {{run}}`)
 	q.killStarted = sql(`update {{schema}}.xxl_job_log l set kill_reason = $2

@@ -114,6 +114,7 @@ func (d *planData) endCases() []planCase {
 		{name: "unended 1000", st: q.unended.by(named{{"runs", ids}, {"lo", lo}, {"hi", hi}}), rows: 1000, reach: reachIDs},
 		{name: "lockRuns 1000", st: q.lockRuns.by(named{{"runs", ids}, {"lo", lo}, {"hi", hi}}), rows: 1000, reach: reachIDs},
 		{name: "lockRuns 1", st: q.lockRuns.by(named{{"runs", ids[:1]}, {"lo", lo}, {"hi", lo}}), rows: 1, reach: reachIDs},
+		{name: "runAsItIs", st: q.runAsItIs.with(d.ended[0]), rows: 1, reach: reachOne},
 		{name: "killPlanned", st: q.killPlanned.with(d.planned[0].ID, "x"), rows: 1, reach: reachOne},
 		{name: "killStarted", st: q.killStarted.with(d.started[0].ID, "x"), rows: 1, reach: reachOne},
 	}

@@ -168,6 +168,20 @@ func readRuns(list *[]xxljob.Run) result {
 	}
 }
 
+// readNamedRuns is readRuns for rows that begin with the names of their jobs.
+func readNamedRuns(list *[]xxljob.Run) result {
+	var row runRow
+	var name, key repeated
+	return func(rows pgx.Rows) error {
+		run, err := row.scan(rows, &name, &key)
+		if err == nil {
+			run.JobName, run.JobKey = name.text, key.text
+			*list = append(*list, run)
+		}
+		return err
+	}
+}
+
 // shardingColumn is XXL-JOB's executor_sharding_param, null for none.
 func shardingColumn(s xxljob.Sharding) *string {
 	if s == (xxljob.Sharding{}) {
