@@ -31,6 +31,21 @@ type Task struct {
 	// Attempt counts the attempts of one trigger as the admin counts them, 0 when it
 	// does not tell.
 	Attempt int
+	// Deadline is when the job's timeout ends the run, zero for none: the deadline that
+	// the handler's context was made with, in Config.Location.
+	Deadline time.Time
+
+	// App is the app that the job belongs to; where the admin does not tell, Config.App.
+	App string
+	// JobName and JobKey are the job's, Route is the name of its strategy, and JobVersion
+	// the version of the job that the run was started with. XXL-JOB's own admins tell none
+	// of these.
+	JobName, JobKey string
+	Route           string
+	JobVersion      int64
+	// TriggerType says what made the run: MANUAL, CRON, API and so on. See
+	// xxljob.TriggerType. Empty from XXL-JOB's own admins.
+	TriggerType string
 
 	state *taskState // part of the run, nil in a literal
 }

@@ -28,7 +28,8 @@ type Result struct {
 
 // Work runs a handler once, without scheduler and store, and waits for its end. The
 // handler sees the task as it is given; where RunID or ShardTotal is zero it sees
-// 1, and where ScheduledAt is zero the present time.
+// 1, where App is empty "test", and where ScheduledAt is zero the present time. A Deadline is
+// that of its context too.
 func Work(t testing.TB, h executor.Handler, task xxljob.Task) Result {
 	t.Helper()
 	if h == nil {
@@ -76,7 +77,13 @@ type worker struct {
 func (w *worker) work(ctx context.Context, t *xxljob.Task) error {
 	t.JobID, t.Handler, t.Param = w.task.JobID, w.task.Handler, w.task.Param
 	t.ShardIndex, t.ShardTotal = w.task.ShardIndex, max(w.task.ShardTotal, 1)
-	t.Attempt = w.task.Attempt
+	t.Attempt, t.App, t.JobName, t.JobKey = w.task.Attempt, cmp.Or(w.task.App, t.App), w.task.JobName, w.task.JobKey
+	t.Route, t.JobVersion, t.TriggerType, t.Deadline = w.task.Route, w.task.JobVersion, w.task.TriggerType, w.task.Deadline
+	if !t.Deadline.IsZero() {
+		var cancel func()
+		ctx, cancel = context.WithDeadlineCause(ctx, t.Deadline, executor.ErrTimeout)
+		defer cancel()
+	}
 	if !w.task.ScheduledAt.IsZero() {
 		t.ScheduledAt = w.task.ScheduledAt
 	}

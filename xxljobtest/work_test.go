@@ -60,15 +60,24 @@ func TestWorkReadsLongLogs(t *testing.T) {
 
 func TestWorkHandsTheTaskOver(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 123_456_789, time.FixedZone("CET", 3600))
-	given := xxljob.Task{RunID: 7, JobID: 3, Handler: "h", Param: "p", ShardIndex: 1, ShardTotal: 4, ScheduledAt: at, Attempt: 2}
+	given := xxljob.Task{RunID: 7, JobID: 3, Handler: "h", Param: "p", ShardIndex: 1, ShardTotal: 4, ScheduledAt: at, Attempt: 2,
+		App: "billing", JobName: "nightly", JobKey: "k", Route: "ROUND", JobVersion: 4, TriggerType: "CRON", Deadline: time.Now().Add(time.Hour)}
 	var got xxljob.Task
-	keep := func(ctx context.Context, task *xxljob.Task) error { got = *task; return nil }
+	var deadline time.Time
+	keep := func(ctx context.Context, task *xxljob.Task) error { got = *task; deadline, _ = ctx.Deadline(); return nil }
 	xxljobtest.Work(t, keep, given)
 	if got.RunID != 7 || got.JobID != 3 || got.Handler != "h" || got.Param != "p" || got.ShardIndex != 1 ||
 		got.ShardTotal != 4 || !got.ScheduledAt.Equal(at) || got.ScheduledAt.Location() != at.Location() || got.Attempt != 2 {
 		t.Errorf("got %+v, want %+v", got, given)
 	}
+	if got.App != "billing" || got.JobName != "nightly" || got.JobKey != "k" || got.Route != "ROUND" || got.JobVersion != 4 ||
+		got.TriggerType != "CRON" || got.Deadline != given.Deadline || !deadline.Equal(given.Deadline) {
+		t.Errorf("got %+v, want %+v; the context's deadline is %v", got, given, deadline)
+	}
 	xxljobtest.Work(t, keep, xxljob.Task{})
+	if got.App != "test" || !got.Deadline.IsZero() || !deadline.IsZero() {
+		t.Errorf("zero task: got %+v, the context's deadline is %v", got, deadline)
+	}
 	if got.RunID != 1 || got.ShardTotal != 1 || time.Since(got.ScheduledAt) > time.Minute {
 		t.Errorf("zero task: got %+v", got)
 	}
