@@ -59,7 +59,7 @@ func newRun(e *Executor, h *handler, j *job, req *wire.TriggerRequest, now time.
 		exec:      e, handler: h, job: j, id: idOf(req),
 		timeout: seconds(req.ExecutorTimeout),
 	}
-	r.Task.state = &r.taskState
+	r.Task.state, r.taskState.run = &r.taskState, r
 	return r
 }
 
