@@ -58,6 +58,9 @@ func backTo(t *testing.T, pool *pgxpool.Pool, schema string, version int) {
 		4: "alter table %s.xxl_job_node drop column failing",
 		5: "select from %s.xxl_job_named", // it has changed rows only
 		6: "drop index %s.xxl_job_info_of_app; create index xxl_job_info_app on %[1]s.xxl_job_info (app_name, id)",
+		7: "select from %s.xxl_job_setting", // it is another's
+		8: "select from %s.xxl_job_setting",
+		9: "select from %s.xxl_job_setting",
 	}
 	for n := len(undo) + 1; n > version; n-- {
 		run(t, pool, fmt.Sprintf(undo[n], schema))
