@@ -5,6 +5,8 @@ package xxljob
 import (
 	"context"
 	"time"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // RunStore is the part of a Store that adds runs outside the schedule, ends runs and answers
@@ -29,6 +31,10 @@ type RunStore interface {
 	// StopFinished, without raising its version. Both hold for every way in which
 	// a run ends: Claim (skipped), Start (refused), Kill, Settle and Take too.
 	Finish(ctx context.Context, results []Result) ([]Run, error)
+	// SetProgress stores how far runs are, each by a compare-and-set (see store.Progress).
+	// Of several for one run the last stays. Runs that do not match, that do not exist or
+	// whose rows others have locked are left out, and nothing says which.
+	SetProgress(ctx context.Context, list []store.Progress) error
 	// Kill asks for the end of a run. A planned one is cancelled, with reason
 	// as its Reason; a started or dispatched one gets KillReason, which the node
 	// it is addressed to finds in its Inbox, and of several reasons the first
@@ -78,4 +84,8 @@ type Result struct {
 	// HandleMsg is stored; TriggerMsg is added to the run's, as a line.
 	HandleMsg, TriggerMsg string
 	NoRetry               bool
+	// Progress and ProgressText are how far the run was. Where both are zero the run keeps
+	// what it has.
+	Progress     int
+	ProgressText string
 }

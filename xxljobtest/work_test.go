@@ -64,7 +64,11 @@ func TestWorkHandsTheTaskOver(t *testing.T) {
 		App: "billing", JobName: "nightly", JobKey: "k", Route: "ROUND", JobVersion: 4, TriggerType: "CRON", Deadline: time.Now().Add(time.Hour)}
 	var got xxljob.Task
 	var deadline time.Time
-	keep := func(ctx context.Context, task *xxljob.Task) error { got = *task; deadline, _ = ctx.Deadline(); return nil }
+	keep := func(ctx context.Context, task *xxljob.Task) error {
+		got = *task
+		deadline, _ = ctx.Deadline()
+		return nil
+	}
 	xxljobtest.Work(t, keep, given)
 	if got.RunID != 7 || got.JobID != 3 || got.Handler != "h" || got.Param != "p" || got.ShardIndex != 1 ||
 		got.ShardTotal != 4 || !got.ScheduledAt.Equal(at) || got.ScheduledAt.Location() != at.Location() || got.Attempt != 2 {

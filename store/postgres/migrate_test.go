@@ -53,14 +53,15 @@ func openAt(t *testing.T, pool *pgxpool.Pool, schema string) (*postgres.Store, *
 func backTo(t *testing.T, pool *pgxpool.Pool, schema string, version int) {
 	t.Helper()
 	undo := map[int]string{
-		2: "alter table %s.xxl_job_registry drop column capabilities, alter column boot_id drop not null, alter column boot_id drop default",
-		3: "drop table %s.xxl_job_list_head, %[1]s.xxl_job_list, %[1]s.xxl_job_named",
-		4: "alter table %s.xxl_job_node drop column failing",
-		5: "select from %s.xxl_job_named", // it has changed rows only
-		6: "drop index %s.xxl_job_info_of_app; create index xxl_job_info_app on %[1]s.xxl_job_info (app_name, id)",
-		7: "select from %s.xxl_job_setting", // it is another's
-		8: "select from %s.xxl_job_setting",
-		9: "select from %s.xxl_job_setting",
+		2:  "alter table %s.xxl_job_registry drop column capabilities, alter column boot_id drop not null, alter column boot_id drop default",
+		3:  "drop table %s.xxl_job_list_head, %[1]s.xxl_job_list, %[1]s.xxl_job_named",
+		4:  "alter table %s.xxl_job_node drop column failing",
+		5:  "select from %s.xxl_job_named", // it has changed rows only
+		6:  "drop index %s.xxl_job_info_of_app; create index xxl_job_info_app on %[1]s.xxl_job_info (app_name, id)",
+		7:  "select from %s.xxl_job_setting", // it is another's
+		8:  "select from %s.xxl_job_setting",
+		9:  "select from %s.xxl_job_setting",
+		10: "alter table %s.xxl_job_log drop column progress, drop column progress_text",
 	}
 	for n := len(undo) + 1; n > version; n-- {
 		run(t, pool, fmt.Sprintf(undo[n], schema))

@@ -68,6 +68,7 @@ func topics() []topic {
 		{"Inbox", inboxCases()},
 		{"Log", logCases()},
 		{"Finish", finishCases()},
+		{"Progress", progressCases()},
 		{"Arm", armCases()},
 		{"Node", nodeCases()},
 		{"Shards", shardCases()},
