@@ -29,9 +29,10 @@ const (
 //
 // It costs little and never waits for the store, so a handler may call it in a loop: both are
 // written once a second at most, and what was said last is written when the handler returns
-// at the latest. Saying the same again changes nothing. In the row it is best effort while
-// the run goes on; that of an executor elsewhere is told with its log (Scheduler.Log), and
-// with its result. XXL-JOB's own admins see the lines.
+// at the latest. Saying the same again changes nothing, and neither does 0 without a text
+// where nothing was said before. In the row it is best effort while the run goes on; that of
+// an executor elsewhere is told with its log (Scheduler.Log), and with its result. XXL-JOB's
+// own admins see the lines.
 func (t *Task) Progress(percent int, text string) {
 	if t.state == nil {
 		return

@@ -87,6 +87,20 @@ func TestWorkHandsTheTaskOver(t *testing.T) {
 	}
 }
 
+// TestWorkLogsProgress: what a handler says of it is in its log, the first and the last of a
+// moment.
+func TestWorkLogsProgress(t *testing.T) {
+	res := xxljobtest.Work(t, func(_ context.Context, task *xxljob.Task) error {
+		for i := range 101 {
+			task.Progress(i, "of a hundred")
+		}
+		return nil
+	}, xxljob.Task{})
+	if n := len(res.Log); n < 2 || res.Log[0] != `INFO progress percent=0 text="of a hundred"` || res.Log[n-1] != `INFO progress percent=100 text="of a hundred"` {
+		t.Errorf("log %q", res.Log)
+	}
+}
+
 func TestWorkReportsErrors(t *testing.T) {
 	errFull := errors.New("disk full")
 	for _, c := range []struct {
