@@ -15,6 +15,8 @@ VULNDB      ?=
 
 staticcheck := bin/staticcheck-$(STATICCHECK)
 govulncheck := bin/govulncheck-$(GOVULNCHECK)
+# Examples that depend on what the library does not are modules of their own.
+modules     := $(patsubst %/go.mod,%,$(wildcard examples/*/go.mod))
 bench       := $(GO) test -p 1 -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) -timeout 60m ./...
 
 .DEFAULT_GOAL := help
@@ -25,6 +27,7 @@ help: ## show this list
 
 test: postgres ## run all tests (about five minutes on two cores)
 	XXLJOB_REQUIRE_POSTGRES=1 $(GO) test $(TESTFLAGS) ./...
+	@set -e; for m in $(modules); do $(GO) -C $$m test $(TESTFLAGS) ./...; done
 
 race: postgres ## run all tests under the race detector (needs a C compiler)
 	XXLJOB_REQUIRE_POSTGRES=1 CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) $(PACKAGES)
@@ -37,6 +40,7 @@ lint: $(staticcheck) ## gofmt, vet, staticcheck
 		if [ -n "$$unformatted" ]; then echo "gofmt -w is needed for:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	$(staticcheck) ./...
+	@set -e; for m in $(modules); do echo "$$m: vet, staticcheck"; $(GO) -C $$m vet ./...; (cd $$m && $(CURDIR)/$(staticcheck) ./...); done
 
 $(staticcheck):
 	GOBIN="$(CURDIR)/bin" $(GO) install honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK)

@@ -104,6 +104,9 @@ func (a *applying) put(ctx context.Context, how store.ListApply, over store.List
 func (a *applying) conclude(ctx context.Context) {
 	a.s.warnUnserved(ctx, a.w.App, a.touched)
 	a.s.warnOfStoredIn(a.w.App, a.touched)
+	if i := slices.IndexFunc(a.touched, isConcurrent); i >= 0 {
+		a.s.warnOfQueues(ctx, a.w.App, a.touched[i].Name)
+	}
 	a.s.life.wakes.scan.pokeIf(len(a.touched) > 0)
 	if len(a.past) > 0 {
 		a.s.log.Warn("xxljob: left jobs of the list unchanged because all of their scheduled times are in the past", "app", a.w.App, "jobs", len(a.past), "one", a.past[0])
@@ -236,6 +239,16 @@ func (a *applying) add(ctx context.Context, left map[string]int) error {
 		a.touched = append(a.touched, job)
 	}
 	return nil
+}
+
+// saved are the jobs that were created or changed.
+func saved(all []Ensured) (jobs []Job) {
+	for i := range all {
+		if o := all[i].Outcome; o == Created || o == Changed {
+			jobs = append(jobs, all[i].Job)
+		}
+	}
+	return jobs
 }
 
 // superseded says of the jobs from a place on that nothing was done to them, but for those

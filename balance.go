@@ -15,6 +15,7 @@ import (
 type balancer struct {
 	*shared
 	reload  *reloadSet
+	told    *leaseNews
 	unswept reloadSet // shards whose waiting jobs have to be mended yet
 	outrun  bool      // others were quicker to take shards, the last time
 }
@@ -40,6 +41,7 @@ func (b *balancer) rebalance(ctx, side context.Context, v View) error {
 	if err != nil {
 		return err
 	}
+	b.told.took(taken)
 	b.leases.add(taken, above, time.Now())
 	short := len(taken) < len(take)
 	if short && !b.outrun {

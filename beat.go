@@ -53,6 +53,7 @@ func (l *leaser) leaseOnce(ctx context.Context, joined *bool) (time.Duration, er
 	view, err := l.beat(ctx, joined)
 	if err != nil {
 		l.failing.fitness.silent()
+		l.nodes.told.failed(err, l.leases.trusted(time.Now()))
 		return 0, err
 	}
 	l.clock.sample(view.Now, began)
@@ -62,6 +63,7 @@ func (l *leaser) leaseOnce(ctx context.Context, joined *bool) (time.Duration, er
 	self := l.failing.fitness.judge()
 	changed, regained, found := l.leases.look(view, self, began, now)
 	l.nodes.noteLook(changed, found)
+	l.nodes.told.answered()
 	if regained || self.failing != l.failing.was { // while it fails, the scan loop tries it out
 		l.life.wakes.wakeLoops()
 	}
@@ -75,6 +77,7 @@ func (l *leaser) leaseOnce(ctx context.Context, joined *bool) (time.Duration, er
 		return 0, nil
 	}
 	err = l.tender.tend(ctx, view)
+	l.nodes.told.shards(l.leases.owned())
 	if view.Alone && !l.doubts.any() {
 		return forever, err
 	}
@@ -103,7 +106,9 @@ func (l *leaser) beat(ctx context.Context, joined *bool) (View, error) {
 func (l *leaser) resign(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	if shards := l.leases.stopTaking(); len(shards) > 0 {
+	shards := l.leases.stopTaking()
+	l.nodes.told.shards(nil)
+	if len(shards) > 0 {
 		if err := l.store.ReleaseShards(ctx, l.leases.incarnation, shards); err != nil {
 			l.log.Warn("xxljob: could not release shards; other nodes will take them once this node has left", "error", err)
 		}

@@ -16,6 +16,7 @@ type nodeNews struct {
 	memory     *addressMemory
 	desk       *logDesk
 	balancer   *balancer
+	told       *leaseNews
 	superseded bool // another node has this one's name, as it has said in the log
 }
 

@@ -13,7 +13,7 @@ import (
 type claimer struct {
 	*shared
 	engine    *engine
-	hooks     *hookQueue
+	teller    *teller
 	reload    *reloadSet
 	unsettled unsettled
 	claiming  backoff // of Store.Claim
@@ -52,12 +52,10 @@ func (c *claimer) claim(ctx context.Context, shards []store.Shard, due []DueJob,
 		c.unsettled.until = time.Now().Add(doubtLasts)
 		return next, false, err
 	}
+	c.tell(plans, runs, jobs)
 	c.engine.hold(runs, jobs)
 	for _, r := range runs {
 		delete(jobs, r.JobID)
-		if r.State.Ended() {
-			c.hooks.ended(r)
-		}
 	}
 	for _, pl := range plans {
 		if _, none := jobs[pl.JobID]; none && len(pl.Runs) > 0 {
@@ -65,6 +63,21 @@ func (c *claimer) claim(ctx context.Context, shards []store.Shard, due []DueJob,
 		}
 	}
 	return next, false, nil
+}
+
+// tell tells of what was planned, and of jobs that were stopped.
+func (c *claimer) tell(plans []Plan, runs []Run, jobs map[int64]*Job) {
+	c.teller.planned(runs, jobs)
+	for _, r := range runs {
+		if r.State.Ended() {
+			c.teller.ended(r, jobs[r.JobID])
+		}
+	}
+	for i := range plans {
+		if plans[i].Stop != "" {
+			c.teller.mayHaveStopped(plans[i].JobID)
+		}
+	}
 }
 
 // unsettled makes the loop read planned runs again and again for a while after a

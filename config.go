@@ -39,9 +39,9 @@ type Config struct {
 	MisfireThreshold time.Duration
 	// CatchUp is the default of Job.CatchUp. Empty means CatchUpEvery.
 	CatchUp CatchUp
-	// RunRetention is how long runs are kept. A store that is a Retainer drops older
+	// RunRetention is how long runs are kept. A store that is a store.Retainer drops older
 	// ones: Postgres does, a day at a time; the memory store bounds their number instead.
-	// It also bounds how far ahead a Trigger may be planned. Zero means 30 days.
+	// It does not bound how far ahead a run may be triggered. Zero means 30 days.
 	RunRetention time.Duration
 	// StopGrace is how long running handlers have to end when the context of Run or
 	// Start is done. Zero means 30 s.
@@ -72,7 +72,7 @@ type Config struct {
 	// those above. Its Addr and Admins must be empty: an executor that other admins call
 	// too is made with executor.New, attached with Attach, and started by its owner.
 	Executor executor.Config
-	// Hooks are called as things happen.
+	// Hooks are called as things happen. Scheduler.Events tells of the same.
 	Hooks Hooks
 }
 
@@ -188,27 +188,6 @@ type Limits struct {
 	RouteTimeout time.Duration
 	// AllowSubSecond allows FixedRate and FixedDelay of less than one second.
 	AllowSubSecond bool
-}
-
-// Hooks are functions of yours, each of which may be nil. They are called one at a time, on
-// a goroutine of their own, shortly after the events they report and in the same order: for
-// a run that this node both started and ended, RunStarted comes first. They should be quick,
-// and must not call the Scheduler. A panic in a hook, or runtime.Goexit, is logged once for
-// each hook.
-//
-// A slow hook holds nothing else up: up to 20,000 calls queue behind it. When the queue is
-// full and its oldest call has waited for a second, further calls are dropped. An error is
-// logged when that begins, and a warning with their number once half of the queue has been
-// worked off. Stop waits for the calls still queued, for at most StopGrace and until about a
-// second after the end of its context; a hook that has not returned by then is left running,
-// with a warning.
-type Hooks struct {
-	// RunStarted is called when this node has marked a run started.
-	RunStarted func(Run)
-	// RunEnded is called when this node has stored the final state of a run whose time
-	// had come, including skipped and refused ones. It is not called for runs that are
-	// cancelled before their time, nor for the record that an edit leaves (ReasonEdit).
-	RunEnded func(Run)
 }
 
 // withDefaults fills in what zero values stand for.

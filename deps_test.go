@@ -23,6 +23,7 @@ const module = "github.com/xxljob/xxljob"
 // Modules of others, and the packages of them that are used.
 const (
 	gronx        = "github.com/adhocore/gronx"
+	flock        = "github.com/gofrs/flock"
 	memdb        = "github.com/hashicorp/go-memdb"
 	errgroup     = "golang.org/x/sync/errgroup"
 	singleflight = "golang.org/x/sync/singleflight"
@@ -33,9 +34,13 @@ const (
 	stdlib       = "github.com/jackc/pgx/v5/stdlib"
 )
 
-// directModules are the modules that go.mod may require directly, each with the
-// reason that DESIGN.md gives.
-var directModules = []string{gronx, memdb, pgx, "golang.org/x/sync"}
+// directModules are the modules that a go.mod may require directly: those of the library,
+// each with the reason that DESIGN.md gives, and those of examples that are modules of
+// their own, so that nothing of theirs is the library's.
+var directModules = map[string][]string{
+	"go.mod":              {gronx, flock, memdb, pgx, "golang.org/x/sync"},
+	"examples/chi/go.mod": {module, "github.com/go-chi/chi/v5", "golang.org/x/sync"},
+}
 
 // mayImport is the diagram of doc.go: what each package may import beside the
 // standard library. A package whose name ends with /* stands for all below it.
@@ -52,7 +57,7 @@ var mayImport = map[string][]string{
 	"wire":               {"internal/guard"},
 	"internal/cron":      {gronx},
 	// 2, 3 engine
-	"executor": {"wire", "block", "internal/guard", "internal/inside"},
+	"executor": {"wire", "block", "internal/guard", "internal/inside", flock},
 	".":        {"executor", "wire", "block", "route", "store", "internal/cron", "internal/guard", "internal/inside", "internal/urgent", errgroup, singleflight},
 	// 4 backends
 	"store/memory":    {".", "store", memdb},
@@ -62,7 +67,7 @@ var mayImport = map[string][]string{
 	// Only tests import it: what a user might write who does not know this module.
 	"internal/plain": nil,
 	// Only tests import it: which methods of a store runs wait for.
-	"internal/asker": {"."},
+	"internal/asker": {".", "store"},
 	// Only tests import it: waiting for what others bring about.
 	"internal/await": nil,
 	// Only tests of the scheduler import it: nodes, and what their handlers have seen.
@@ -280,11 +285,32 @@ func TestArrowsGoDown(t *testing.T) {
 }
 
 func TestDirectModules(t *testing.T) {
-	text, err := os.ReadFile("go.mod")
+	files, err := filepath.Glob("examples/*/go.mod")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var direct []string
+	for i := range files {
+		files[i] = filepath.ToSlash(files[i])
+	}
+	files = append(files, "go.mod")
+	for _, file := range files {
+		direct := requiredDirectly(t, file)
+		if want := slices.Sorted(slices.Values(directModules[file])); !slices.Equal(direct, want) {
+			t.Errorf("%s requires %v directly, want %v", file, direct, want)
+		}
+	}
+	if len(files) != len(directModules) {
+		t.Errorf("there are %v, and the table has %d", files, len(directModules))
+	}
+}
+
+// requiredDirectly returns the modules that a go.mod requires, but for indirect ones.
+func requiredDirectly(t *testing.T, file string) (direct []string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.FromSlash(file))
+	if err != nil {
+		t.Fatal(err)
+	}
 	inBlock := false
 	for line := range strings.Lines(string(text)) {
 		fields := strings.Fields(line)
@@ -304,9 +330,7 @@ func TestDirectModules(t *testing.T) {
 		}
 	}
 	slices.Sort(direct)
-	if want := slices.Sorted(slices.Values(directModules)); !slices.Equal(direct, want) {
-		t.Errorf("go.mod requires %v directly, want %v", direct, want)
-	}
+	return direct
 }
 
 // TestNoPackageState looks at libraries: no init, and no package-level variable

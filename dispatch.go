@@ -49,7 +49,7 @@ func requestOf(f *flight) wire.TriggerRequest {
 	total := max(f.run.Sharding.Total, 1)
 	req := wire.TriggerRequest{
 		JobID: f.run.JobID, ExecutorHandler: f.run.Handler, ExecutorParams: f.run.Param,
-		ExecutorBlockStrategy: f.run.Block, ExecutorTimeout: int(f.job.Timeout / time.Second),
+		ExecutorBlockStrategy: f.run.Block, MaxPerExecutor: f.job.MaxPerExecutor, ExecutorTimeout: int(f.job.Timeout / time.Second),
 		LogID: f.run.ID, LogDateTime: f.run.Created.UnixMilli(),
 		GlueType: f.job.GlueType, GlueSource: f.job.GlueSource,
 		BroadcastIndex: f.run.Sharding.Index, BroadcastTotal: total,

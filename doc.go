@@ -48,8 +48,8 @@
 //
 // # Trigger
 //
-// Scheduler.Trigger runs a job outside its schedule, now or at a time, once for each
-// Trigger.Key. Wait returns when a run has ended, and Kill ends it.
+// Scheduler.Trigger runs a job outside its schedule, now or at a time, which may be years
+// ahead, and once for each Trigger.Key. Wait returns when a run has ended, and Kill ends it.
 //
 // # Read
 //

@@ -9,7 +9,7 @@ import (
 // duties are the loops of a started scheduler. Stop ends those that plan first, then those
 // that work, and those of the node's lease last.
 func (s *scheduler) duties(signals store.Signals) (plan, work, lease []duty) {
-	plan = []duty{s.scanner.scanDuty(signals), s.starter.startDuty()}
+	plan = []duty{s.scanner.scanDuty(signals), aheadDuty(s.shared, signals), s.starter.startDuty()}
 	work = []duty{
 		{loop: s.finisher.finishLoop}, {loop: s.finisher.lockedLoop}, s.watcher.watchDuty(signals), {loop: s.watcher.transitLoop}, s.inbox.inboxDuty(signals), {loop: s.acceptor.dispatchLoop},
 		{loop: s.inDoubt.inDoubtLoop}, {loop: s.results.resultLoop}, {loop: s.registrar.loop}, {loop: s.registrar.regs.forgetLoop, aside: true},
@@ -19,8 +19,8 @@ func (s *scheduler) duties(signals store.Signals) (plan, work, lease []duty) {
 	if s.cfg.Registry != nil {
 		lease = append(lease, s.publisher.registerDuty())
 	}
-	if store, ok := s.store.(Retainer); ok {
-		lease = append(lease, retainDuty(s.shared, store))
+	if r, ok := s.store.(store.Retainer); ok {
+		lease = append(lease, retainDuty(s.shared, r))
 	}
 	return plan, work, lease
 }

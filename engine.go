@@ -1,6 +1,7 @@
 package xxljob
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,6 +40,18 @@ func newEngine(s *shared, panics *guard.Log) *engine {
 	e.room = newWaitingRoom(&s.cfg, s.life.wakes.start, e.jobs, e.held, &e.mu)
 	e.under = newUnderWay(&e.mu)
 	return e
+}
+
+// news are the planned runs among some that are this node's and that it does not hold yet.
+func (e *engine) news(runs []Run) (news []Run) {
+	for i := range runs {
+		if _, owned := e.leases.epoch(runs[i].Shard); owned && runs[i].State == StatePlanned {
+			news = append(news, runs[i])
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.DeleteFunc(news, func(r Run) bool { return e.held.runs[r.ID] != nil })
 }
 
 // hold puts planned runs on the ring, as far as their apps have room.

@@ -39,7 +39,7 @@ type Ensured struct {
 // digestOf stands for a definition: what EnsureJob compares. A job's status is
 // not part of it.
 func digestOf(j Job) (string, error) {
-	j.ID, j.Version, j.Ensured, j.Shard, j.WaitRun = 0, 0, "", 0, 0
+	j.ID, j.Version, j.Ensured, j.Shard, j.WaitRun, j.Runs = 0, 0, "", 0, 0, 0
 	j.Stopped, j.StopReason = false, ""
 	var none Job
 	j.Next, j.Last, j.Added, j.Updated, j.GlueUpdated = none.Next, none.Last, none.Added, none.Updated, none.GlueUpdated
@@ -116,7 +116,7 @@ func (d *definer) ensureStored(ctx context.Context, has, job Job) (Ensured, erro
 	}
 	e, err := d.redefine(ctx, has, job, nil, nil)
 	if err == nil && e.Outcome == Changed {
-		d.warnOfStored(e.Job)
+		d.warnOfSaved(e.Job)
 	}
 	return e, err
 }
@@ -147,15 +147,15 @@ func (d *definer) redefine(ctx context.Context, has, job Job, restart func(*Job)
 		}
 	}
 	outcome := Unchanged // until Change has seen it
-	next := replanned
+	var next nextInstants
 	changed, err := d.edit(ctx, has.ID, Edit{Verb: "ensure", Guard: guard, Change: func(j *Job) (replan bool, err error) {
 		outcome, next = Unchanged, replanned
 		if j.Ensured != job.Ensured {
-			replan, outcome = define(j, job), Changed
+			outcome = Changed
+			if defined, by := define(j, job); defined {
+				replan, next = true, by
+			}
 			j.Ensured = job.Ensured
-		}
-		if replan {
-			next = rescheduled
 		}
 		back := unprune(j)
 		if restart != nil && restart(j) || back {

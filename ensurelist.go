@@ -48,19 +48,26 @@ func (d *definer) EnsureJobs(ctx context.Context, app string, jobs []Job, opts E
 	if d.life.stopped() {
 		return nil, ensuring(app, ErrStopped)
 	}
+	how := store.ApplyNewer
+	if opts.Rollback {
+		how = store.ApplyAlways
+	}
+	all, err := d.applyInTurn(ctx, w, how)
+	warnOfReadings(d.log, d.clock.now(), saved(all)...)
+	return all, err
+}
+
+// applyInTurn makes a list the app's and applies it, once those before it are done.
+func (d *definer) applyInTurn(ctx context.Context, w *wantedList, how store.ListApply) ([]Ensured, error) {
 	release, err := d.lists.take(ctx)
 	if err != nil {
-		return nil, ensuring(app, err)
+		return nil, ensuring(w.App, err)
 	}
 	defer release()
 	d.lists.set(w)
 	defer d.life.wakes.list.poke()
 	if err := d.setShards(ctx); err != nil {
-		return nil, ensuring(app, err)
-	}
-	how := store.ApplyNewer
-	if opts.Rollback {
-		how = store.ApplyAlways
+		return nil, ensuring(w.App, err)
 	}
 	all, _, err := d.applyList(ctx, w, how, store.ListHead{}, false)
 	return all, err
@@ -123,6 +130,9 @@ func (d *definer) completeList(ctx context.Context, app string, jobs []Job) ([]J
 	if err := d.findNeverFiring(ctx, app, complete, faulty); err != nil {
 		return nil, ensuring(app, err)
 	}
+	if err := d.findManual(ctx, app, complete, faulty); err != nil {
+		return nil, ensuring(app, err)
+	}
 	if d.cfg.StrictHandlers {
 		d.findUnserved(ctx, app, complete, faulty)
 	}
@@ -150,12 +160,16 @@ func (d *definer) findNeverFiring(ctx context.Context, app string, jobs []Job, f
 			keys = append(keys, jobs[i].Key)
 		}
 	}
-	has := map[string]Schedule{}
-	if err := d.eachStored(ctx, app, keys, func(job *Job) { has[job.Key] = job.Schedule }); err != nil {
+	has := map[string]Job{}
+	if err := d.eachStored(ctx, app, keys, func(job *Job) { has[job.Key] = *job }); err != nil || len(never) == 0 {
+		return err
+	}
+	now, err := d.now(ctx)
+	if err != nil {
 		return err
 	}
 	for i, err := range never {
-		if schedule, stored := has[jobs[i].Key]; !stored || schedule != jobs[i].Schedule || jobs[i].App != app {
+		if old, stored := has[jobs[i].Key]; !stored || !mayFire(&old, &jobs[i], now) || jobs[i].App != app {
 			faulty[i] = errors.Join(faulty[i], named(jobs[i], err))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"log"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/xxljob/xxljob"
@@ -25,7 +26,7 @@ func Example() {
 		_, err := fmt.Println("hello,", t.Param)
 		return err
 	})
-	s.EnsureJob(ctx, xxljob.Job{Name: "greeting", Handler: "greet", Param: "world", Schedule: xxljob.FixedDelay(time.Second)})
+	s.EnsureJob(ctx, xxljob.Job{Key: "greeting", Name: "Greeting", Handler: "greet", Param: "world", Schedule: xxljob.FixedDelay(time.Second)})
 	s.Run(ctx)
 	// Output: hello, world
 }
@@ -104,8 +105,8 @@ func ExampleScheduler_EnsureJobs() {
 			fmt.Println(d.Job.Key, d.Outcome)
 		}
 	}
-	invoices := xxljob.Job{Name: "invoices", Handler: "work", Schedule: xxljob.Cron("0 0 3 * * ?")}
-	reminders := xxljob.Job{Name: "reminders", Handler: "work", Schedule: xxljob.Crontab("@hourly")}
+	invoices := xxljob.Job{Key: "invoices", Name: "Invoices", Handler: "work", Schedule: xxljob.Cron("0 0 3 * * ?")}
+	reminders := xxljob.Job{Key: "reminders", Name: "Reminders", Handler: "work", Schedule: xxljob.Crontab("@hourly")}
 	ensure(41, invoices, reminders)
 	ensure(41, invoices, reminders) // another replica
 
@@ -135,7 +136,7 @@ func ExampleEnsureOptions() {
 	if err := s.Handle("expire", handler); err != nil {
 		log.Fatal(err)
 	}
-	former := xxljob.Job{App: "orders", Name: "expire orders", Handler: "expire", Schedule: xxljob.Crontab("*/10 * * * *")}
+	former := xxljob.Job{App: "orders", Key: "expire", Name: "Expire orders", Handler: "expire", Schedule: xxljob.Crontab("*/10 * * * *")}
 	later := former
 	later.Schedule = xxljob.Crontab("* * * * *")
 	for _, err := range []error{
@@ -148,9 +149,9 @@ func ExampleEnsureOptions() {
 		}
 	}
 	// Output:
-	// expire orders created
-	// expire orders superseded
-	// expire orders changed
+	// expire created
+	// expire superseded
+	// expire changed
 }
 
 func deploy(ctx context.Context, s xxljob.Scheduler, build int64, rollback bool, jobs ...xxljob.Job) error {
@@ -181,7 +182,7 @@ func ExampleScheduler_trigger() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	job, err := s.AddJob(ctx, xxljob.Job{Name: "sum", Handler: "add", Param: "1 2"}) // no schedule
+	job, err := s.AddJob(ctx, xxljob.Job{Key: "sum", Name: "Sum of two numbers", Handler: "add", Param: "1 2"}) // no schedule
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -353,4 +354,165 @@ func ExampleEnsureOptions_applyStopped() {
 	// created false
 	// changed true
 	// changed false
+}
+
+// Who reads events may call back into the scheduler: here, the second job runs whenever the
+// first has succeeded.
+func ExampleScheduler_events() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	s, err := xxljob.New(memory.New(), xxljob.Config{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	done := make(chan struct{})
+	s.Handle("load", func(context.Context, *xxljob.Task) error { fmt.Println("loading"); return nil })
+	s.Handle("report", func(context.Context, *xxljob.Task) error { fmt.Println("reporting"); close(done); return nil })
+	for _, key := range []string{"load", "report"} {
+		if _, err := s.EnsureJob(ctx, xxljob.Job{Key: key, Name: key, Handler: key}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	events := s.Events(ctx)
+	go func() {
+		for e := range events {
+			if e.Kind == xxljob.EventRunEnded && e.Run.JobKey == "load" && e.Run.State == xxljob.StateSucceeded {
+				s.TriggerJob(ctx, "", "report", xxljob.Trigger{})
+			}
+		}
+	}()
+	if err := s.Start(ctx); err != nil {
+		log.Fatal(err)
+	}
+	s.TriggerJob(ctx, "", "load", xxljob.Trigger{})
+	<-done
+	s.Stop(ctx)
+	// Output:
+	// loading
+	// reporting
+}
+
+// Runs of a CONCURRENT job are side by side, here three at a time.
+func ExampleJob_concurrent() {
+	ctx := context.Background()
+	s, err := xxljob.New(memory.New(), xxljob.Config{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	var all sync.WaitGroup
+	all.Add(3)
+	s.Handle("resize", func(context.Context, *xxljob.Task) error {
+		all.Done()
+		all.Wait() // for the two others: a serial job would wait for ever
+		return nil
+	})
+	job, err := s.EnsureJob(ctx, xxljob.Job{
+		Key: "resize", Name: "Resize pictures", Handler: "resize", Block: xxljob.BlockConcurrent, MaxPerExecutor: 3,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := s.Start(ctx); err != nil {
+		log.Fatal(err)
+	}
+	var ids []int64
+	for range 3 {
+		id, err := s.TriggerOne(ctx, job.Job.ID, xxljob.Trigger{})
+		if err != nil {
+			log.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	for _, id := range ids {
+		run, err := s.Wait(ctx, id)
+		fmt.Println(run.State, err)
+	}
+	s.Stop(ctx)
+	// Output:
+	// succeeded <nil>
+	// succeeded <nil>
+	// succeeded <nil>
+}
+
+// A run may be planned years ahead. It has its id from the start, by which it can be read
+// and killed, and a call that is repeated returns the same one.
+func ExampleTrigger_at() {
+	ctx := context.Background()
+	store := memory.New()
+	s, err := xxljob.New(store, xxljob.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	job, err := s.AddJob(ctx, xxljob.Job{Key: "remind", Name: "Remind", Handler: "remind"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	order := "4711"
+	warranty := xxljob.Trigger{At: time.Date(2045, 6, 1, 9, 0, 0, 0, time.UTC), Param: &order, Key: "warranty-" + order}
+	first, err := s.Trigger(ctx, job.ID, warranty)
+	if err != nil {
+		log.Fatal(err)
+	}
+	again, err := s.Trigger(ctx, job.ID, warranty)
+	if err != nil {
+		log.Fatal(err)
+	}
+	run, err := store.Run(ctx, first[0])
+	fmt.Println(run.State, run.Scheduled, run.Param, again[0] == first[0], err)
+	if err := s.Kill(ctx, run.ID); err != nil {
+		log.Fatal(err)
+	}
+	run, err = s.Wait(ctx, run.ID)
+	fmt.Println(run.State, err)
+
+	warranty.At = warranty.At.AddDate(20, 0, 0)
+	_, err = s.Trigger(ctx, job.ID, warranty)
+	fmt.Println(err)
+	// Output:
+	// planned 2045-06-01 09:00:00 +0000 UTC 4711 true <nil>
+	// cancelled <nil>
+	// xxljob: trigger: At "2065-06-01T09:00:00Z": want a time before the year 2059, which is as far as ids of runs reach
+}
+
+func ExampleJob_maxRuns() {
+	ctx := context.Background()
+	store := memory.New()
+	s, err := xxljob.New(store, xxljob.Config{Limits: xxljob.Limits{AllowSubSecond: true}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = s.Handle("remind", func(_ context.Context, t *xxljob.Task) error {
+		_, err := fmt.Println("reminder")
+		return err
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Three reminders, or as many as the next fortnight has room for.
+	job, err := s.AddJob(ctx, xxljob.Job{
+		Key: "reminders", Name: "Reminders", Handler: "remind", Schedule: xxljob.FixedRate(10 * time.Millisecond),
+		NotAfter: time.Now().AddDate(0, 0, 14), MaxRuns: 3,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := s.Start(ctx); err != nil {
+		log.Fatal(err)
+	}
+	defer s.Stop(ctx)
+	for !job.Stopped {
+		time.Sleep(time.Millisecond)
+		if job, err = store.Job(ctx, job.ID); err != nil {
+			log.Fatal(err)
+		}
+	}
+	fmt.Println(job.StopReason, job.Runs)
+	err = s.StartJob(ctx, job.ID) // a greater MaxRuns, or another schedule, would start it
+	fmt.Println(errors.Is(err, xxljob.ErrNeverFires))
+	// Output:
+	// reminder
+	// reminder
+	// reminder
+	// finished: MaxRuns 3
+	// true
 }

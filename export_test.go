@@ -6,9 +6,9 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/guard"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -28,6 +28,14 @@ func (p Planner) Plan(j *DueJob, epoch int64) Plan {
 	return planner{
 		now: p.Now, before: p.Before, preRead: p.PreRead, threshold: p.Threshold, catchUp: p.CatchUp, maxPlanned: p.MaxPlanned,
 	}.plan(j, epoch)
+}
+
+// InstantAfter is the job's first instant after a time, within its bounds.
+func InstantAfter(j Job, after time.Time) (time.Time, error) { return j.instantAfter(after) }
+
+// InstantInStep is the same where a period keeps step with an instant.
+func InstantInStep(j Job, with, after time.Time) (time.Time, error) {
+	return j.instantInStep(with, after)
 }
 
 // Complete is the config as New uses it.
@@ -118,7 +126,8 @@ func BadBooks(n Scheduler) (faults []string) {
 			at.kind == lotAddress && e.room.lanes.address[addressLane{addressKey{at.app, at.address}, at.lane}] == 0,
 			at.kind == lotApp && e.room.lanes.apps[appLane{at.app, at.lane}] == 0,
 			at.kind == lotLane && e.room.lanes.used[at.lane] == 0,
-			at.kind == lotSerial && e.room.serial[at] == 0,
+			at.kind == lotSerial && at.most == 0 && e.room.serial[at] == 0,
+			at.kind == lotSerial && at.most > 0 && len(e.room.beside[at]) < at.most,
 			at.kind == lotProbe && !s.router.probes.pending(at.jobID),
 			at.kind == lotRun && !away && e.under.flights[at.runID] == nil,
 			at.kind == lotOrder && len(e.room.transit[at.jobID]) == 0,
@@ -140,7 +149,10 @@ func BadBooks(n Scheduler) (faults []string) {
 		if f.counts {
 			places[f.key]++
 		}
-		if f.serial.kind == lotSerial && !f.remote && e.room.serial[f.serial] != id {
+		if f.serial.kind == lotSerial && f.serial.most == 0 && !f.remote && e.room.serial[f.serial] != id {
+			bad("flight %d does not have its place in %+v", id, f.serial)
+		}
+		if _, has := e.room.beside[f.serial][id]; f.serial.most > 0 && !f.remote && !has {
 			bad("flight %d does not have its place in %+v", id, f.serial)
 		}
 	}
@@ -159,6 +171,13 @@ func BadBooks(n Scheduler) (faults []string) {
 	if !maps.Equal(places, e.room.lanes.running) {
 		bad("places held are %v, and by the runs under way %v", e.room.lanes.running, places)
 	}
+	for at, runs := range e.room.beside {
+		for id := range runs {
+			if _, away := e.under.away[id]; !away && e.under.flights[id] == nil && e.held.runs[id] == nil {
+				bad("run %d, which is not here, has a place in %+v", id, at)
+			}
+		}
+	}
 	for at, id := range e.room.serial {
 		_, away := e.under.away[id]
 		if !away && e.under.flights[id] == nil && e.held.runs[id] == nil {
@@ -173,8 +192,15 @@ const HooksWaiting = hooksWaiting
 
 // HookCalls is a queue of calls of hooks that belongs to no scheduler.
 func HookCalls() (call func(hook func(Run), run Run)) {
-	q := &hookQueue{log: slog.New(slog.DiscardHandler), panics: guard.NewLog(slog.Default)}
-	return func(hook func(Run), run Run) { q.call("a hook", hook, run) }
+	var hooks sync.Map // by run
+	q := &eventQueue{log: slog.New(slog.DiscardHandler), tell: func(w *waitingEvent) {
+		hook, _ := hooks.Load(w.Run)
+		hook.(func(Run))(*w.Run)
+	}}
+	return func(hook func(Run), run Run) {
+		hooks.Store(&run, hook)
+		q.add(waitingEvent{Event: Event{Kind: EventRunStarted, Run: &run}})
+	}
 }
 
 // Intake is an intake of numbers.

@@ -20,14 +20,14 @@ import (
 type finisher struct {
 	*shared
 	engine    *engine
-	hooks     *hookQueue
+	teller    *teller
 	progress  *progress
 	finishing *batch[Result] // results that this node itself has come to
 	lockedOut *batch[Result] // results whose runs others have locked
 }
 
-func newFinisher(s *shared, e *engine, hooks *hookQueue, progress *progress) *finisher {
-	return &finisher{shared: s, engine: e, hooks: hooks, progress: progress, finishing: newBatch[Result](), lockedOut: newBatch[Result]()}
+func newFinisher(s *shared, e *engine, t *teller, progress *progress) *finisher {
+	return &finisher{shared: s, engine: e, teller: t, progress: progress, finishing: newBatch[Result](), lockedOut: newBatch[Result]()}
 }
 
 // attachedAdmin is the admin side of an attached executor.
@@ -164,9 +164,9 @@ func (f *finisher) finishLoop(ctx context.Context) {
 func (f *finisher) ended(runs []Run) {
 	rearmed := false
 	for _, r := range runs {
+		f.teller.ended(r, nil)
 		f.engine.land(r.ID)
 		f.engine.waiters.notify(r)
-		f.hooks.ended(r)
 		rearmed = rearmed || r.Type == TriggerFixDelay
 	}
 	if rearmed {

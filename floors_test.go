@@ -145,27 +145,27 @@ func (h *house) cycles() [][]string {
 // floor and of lower ones.
 var floors = [][]string{
 	{ // nouns, and what is wrong with a value
-		"config", "configcheck", "crons", "doc", "errors", "faults", "group", "handler", "job", "limits", "node", "policies", "registry", "ring", "run", "runtrigger",
+		"bounds", "config", "configcheck", "crons", "doc", "errors", "event", "faults", "group", "handler", "job", "limits", "node", "policies", "registry", "ring", "run", "runtrigger",
 		"schedule", "store", "storejobs", "storelists", "storelogs", "storenodes", "storeplans", "storeruns", "storestarts", "tokens", "words",
 	},
 	{ // tools
 		"batch", "clock", "duetimes", "duty", "life", "loop", "loops", "quota", "rarely", "userexec", "wakes",
 	},
 	{ // books: what a node knows, each under a lock of its own; of these only shared.go calls the store
-		"addressmemory", "appsasked", "attachedset", "doubts", "early", "engine", "fitness", "flight", "gone", "held", "heldring", "hooks", "intake", "intakeroom",
+		"addressmemory", "appsasked", "attachedset", "beside", "doubts", "early", "engine", "fitness", "flight", "gone", "held", "heldring", "eventqueue", "intake", "intakeroom",
 		"intakestore", "landings", "lanes", "lead", "lease", "logdesk", "places", "indoubtlist", "order", "jobbook", "ownlists", "queue", "reload", "remote", "roll",
-		"rollread", "routed", "routequeue", "seen", "settled", "shared", "shares", "transit", "tries", "turns", "underway", "usercalls", "waiters", "waitingroom",
+		"rollread", "routed", "routequeue", "seen", "settled", "shared", "shares", "subscribe", "transit", "tries", "turns", "underway", "usercalls", "waiters", "waitingroom",
 	},
 	{ // decisions: which instants, which address, what an answer means
-		"address", "addressask", "addressbook", "addresschoice", "appask", "asking", "callee", "jobread", "outcome", "plan", "probe", "probebook",
+		"address", "addressask", "addressbook", "addresschoice", "appask", "asking", "callee", "instants", "jobread", "opinion", "outcome", "plan", "probe", "probebook",
 		"probecall", "route", "strategies", "unrouted", "userrouter",
 	},
 	{ // duties: each with its own state
-		"accepted", "apart", "attach", "balance", "beat", "beatnews", "busy", "claim", "collect", "deliver", "dispatch", "finish", "handover", "herd", "kill", "launch", "leaser", "log",
+		"accepted", "ahead", "apart", "attach", "balance", "beat", "beatnews", "busy", "claim", "collect", "deliver", "dispatch", "finish", "handover", "herd", "kill", "launch", "leaser", "log",
 		"lost", "orphan", "planned", "progress", "publish", "receive", "reconcile", "registrar", "registrations", "reread", "reroute", "reserve", "retain", "scan", "send", "speaks",
 		"start", "startbatch", "take", "takeback", "tend",
-		"starter", "twins", "uncertain", "indoubt", "wait", "waitself", "watch", "admin_results", "applylist", "ensure", "ensurelist", "groups",
-		"jobs", "lists", "nextfire", "trigger",
+		"starter", "twins", "uncertain", "indoubt", "wait", "waitself", "watch", "admin_results", "applylist", "concurrent", "ensure", "ensurelist", "groups",
+		"jobnames", "jobs", "leasenews", "lists", "nextfire", "tell", "trigger",
 	},
 	{ // the API, and the list of the parts
 		"admin", "duties", "jobadmin", "lifecycle", "parts", "scheduler", "stop",

@@ -19,6 +19,9 @@ func (d *definer) SaveGroup(ctx context.Context, g Group) error {
 	if err := d.setShards(ctx); err != nil {
 		return err
 	}
+	if err := d.checkGroup(ctx, &g); err != nil {
+		return err
+	}
 	defer d.book.memory.forget()
 	return d.store.SaveGroup(ctx, g)
 }

@@ -18,7 +18,7 @@ var glueTypes = []string{GlueBean, "GLUE_GROOVY", "GLUE_SHELL", "GLUE_PYTHON", "
 // xxl_job_info. A Job is a plain value: every call copies it in and out, so the
 // caller may keep and change what it passed or received.
 //
-// ID, StopReason, Version, Ensured, GlueUpdated, Shard, Next, Last, WaitRun, Added and
+// ID, StopReason, Version, Ensured, GlueUpdated, Shard, Next, Last, WaitRun, Runs, Added and
 // Updated are the store's: they have to be empty when a job is added, and are not changed by
 // an update, where Version may say which definition it replaces.
 type Job struct {
@@ -48,6 +48,16 @@ type Job struct {
 	Misfire Misfire
 	// CatchUp overrides Config.CatchUp for this job. Empty keeps it.
 	CatchUp CatchUp
+	// NotBefore and NotAfter bound the schedule. Both are inclusive, and kept in UTC to the
+	// millisecond; the zero time is no bound. Instants outside of them do not exist for the
+	// job: they are neither run nor recorded as missed. A FixedRate begins with the first of
+	// its instants from NotBefore on, a FixedDelay at NotBefore or after its first delay,
+	// whichever is later. What NotAfter finds under way, or late, it leaves alone.
+	NotBefore time.Time `json:",omitzero"`
+	NotAfter  time.Time `json:",omitzero"`
+	// MaxRuns is how many runs the schedule makes in all, at most 2^31-1; zero is no bound.
+	// See Runs for what counts.
+	MaxRuns int `json:",omitzero"`
 
 	// Route names the routing strategy: RouteRound and the like, or a key of
 	// Config.Routers. Empty means RouteNearest.
@@ -60,6 +70,10 @@ type Job struct {
 	// Block names the block strategy: BlockSerial and the like. Empty means
 	// BlockSerial.
 	Block string
+	// MaxPerExecutor is how many runs of a BlockConcurrent job one executor runs side by
+	// side, 1 to 10,000; zero means as many as it has places. It has to be zero with any
+	// other block strategy.
+	MaxPerExecutor int `json:",omitempty"`
 	// Timeout ends a run that lasts longer. Whole seconds; zero means none.
 	Timeout time.Duration
 	// Retries is how often a failed run is tried again (XXL-JOB:
@@ -83,8 +97,9 @@ type Job struct {
 	// may be: it is then stopped when it is given one.
 	Stopped bool
 	// StopReason says why it is stopped: empty after StopJob, "finished" if the schedule
-	// has no further instant, "pruned" if no list of EnsureJobs names the job any more, or
-	// the error of a schedule that cannot be evaluated.
+	// has no further instant, "finished: NotAfter" if those that it has come after NotAfter,
+	// "finished: MaxRuns" if all of its runs were made, "pruned" if no list of EnsureJobs
+	// names the job any more, or the error of a schedule that cannot be evaluated.
 	StopReason string
 
 	// Version is raised by each edit, start and stop. In UpdateJob, a version
@@ -105,13 +120,21 @@ type Job struct {
 	Last time.Time
 	// WaitRun is the run whose end a FixedDelay job waits for, or zero.
 	WaitRun int64
+	// Runs is how many runs the schedule has made, as MaxRuns counts them: each run that it
+	// has planned, whatever becomes of it. So a run that was refused counts, one that stands
+	// for several instants once, and a broadcast once for all of its parts; records of
+	// skipped instants, triggers and retries do not. A run that an edit or a stop takes back
+	// before it has run does not count either, but one that Kill cancels does. Another
+	// Schedule begins at zero; a change of MaxRuns alone does not.
+	Runs int `json:",omitzero"`
 	// Added and Updated are set by the store.
 	Added, Updated time.Time
 }
 
 // Names of the reasons in Job.StopReason that this module itself gives.
 const (
-	// StopFinished marks a job whose schedule has no further instant.
+	// StopFinished marks a job whose schedule has no further instant. Where it is a bound of
+	// the job that has ended it, the name of that follows: "finished: NotAfter".
 	StopFinished = "finished"
 	// StopPruned marks a job that is gone from all lists of EnsureJobs.
 	StopPruned = "pruned"
@@ -135,6 +158,7 @@ func (j Job) withDefaults(app string, zone *time.Location) Job {
 	setDefault(&j.Block, block.SerialExecution)
 	setDefault(&j.GlueType, GlueBean)
 	j.Schedule = j.Schedule.withZone(zone)
+	j.NotBefore, j.NotAfter = j.NotBefore.UTC().Truncate(time.Millisecond), j.NotAfter.UTC().Truncate(time.Millisecond)
 	return j
 }
 
@@ -158,12 +182,18 @@ func (j Job) validate(routes []string, subSecond bool) error {
 	f.add("Schedule", j.Schedule, j.Schedule.check(subSecond))
 	f.oneOf("Misfire", string(j.Misfire), string(MisfireDoNothing), string(MisfireFireOnceNow))
 	f.oneOf("CatchUp", string(j.CatchUp), "", string(CatchUpEvery), string(CatchUpOnce))
+	j.checkBounds(&f)
 	f.oneOf("GlueType", j.GlueType, glueTypes...)
 	if !slices.Contains(routes, j.Route) {
 		f.add("Route", j.Route, fmt.Errorf("%w: %s", ErrUnknownRoute, oneOf(j.Route, routes)))
 	}
 	if !block.Valid(j.Block) {
 		f.add("Block", j.Block, fmt.Errorf("%w: %s", ErrUnknownBlock, oneOf(j.Block, block.Names())))
+	}
+	if j.MaxPerExecutor < 0 || j.MaxPerExecutor > 10_000 {
+		f.add("MaxPerExecutor", j.MaxPerExecutor, errors.New("want 1 to 10000, or 0 for the executor's places"))
+	} else if j.MaxPerExecutor > 0 && j.Block != block.Concurrent {
+		f.add("MaxPerExecutor", j.MaxPerExecutor, fmt.Errorf("is for Block %s, and Block is %q", block.Concurrent, j.Block))
 	}
 	if j.Timeout < 0 || j.Timeout%time.Second != 0 || j.Timeout > maxTimeout {
 		f.add("Timeout", j.Timeout, errors.New("want whole seconds, from 0 (none) to 2^31-1"))
@@ -177,6 +207,35 @@ func (j Job) validate(routes []string, subSecond bool) error {
 		}
 	}
 	return f.err()
+}
+
+// checkBounds adds what is wrong with NotBefore, NotAfter and MaxRuns.
+func (j *Job) checkBounds(f *faults) {
+	var nothing error
+	if j.Schedule.IsManual() {
+		nothing = errors.New("the job has no schedule that it could bound")
+	}
+	for _, bound := range []struct {
+		field string
+		at    time.Time
+	}{{"NotBefore", j.NotBefore}, {"NotAfter", j.NotAfter}} {
+		switch {
+		case bound.at.IsZero():
+		case bound.at.UnixMilli() <= 0 || bound.at.Year() > 9999:
+			f.add(bound.field, inWords(bound.at), errors.New("want a time after the beginning of 1970 and before the year 10000"))
+		default:
+			f.add(bound.field, inWords(bound.at), nothing)
+		}
+	}
+	if !j.NotAfter.IsZero() && j.NotAfter.Before(j.NotBefore) {
+		f.add("NotAfter", inWords(j.NotAfter), fmt.Errorf("it is before NotBefore, %s", inWords(j.NotBefore)))
+	}
+	switch {
+	case j.MaxRuns < 0 || j.MaxRuns > mostMaxRuns:
+		f.add("MaxRuns", j.MaxRuns, errors.New("want 0 (no bound) to 2^31-1"))
+	case j.MaxRuns > 0:
+		f.add("MaxRuns", j.MaxRuns, nothing)
+	}
 }
 
 // unscheduled reports that no schedule makes runs of the job: it has none, or is stopped.
@@ -199,6 +258,7 @@ func (j Job) validateNew() error {
 		{"Next", j.Next, !j.Next.IsZero()},
 		{"Last", j.Last, !j.Last.IsZero()},
 		{"WaitRun", j.WaitRun, j.WaitRun != 0},
+		{"Runs", j.Runs, j.Runs != 0},
 		{"Added", j.Added, !j.Added.IsZero()},
 		{"Updated", j.Updated, !j.Updated.IsZero()},
 		{"GlueUpdated", j.GlueUpdated, !j.GlueUpdated.IsZero()},
@@ -212,6 +272,9 @@ func (j Job) validateNew() error {
 
 // maxTimeout is what XXL-JOB's 32-bit seconds can hold.
 const maxTimeout = (1<<31 - 1) * time.Second
+
+// mostMaxRuns is what a 32-bit column holds.
+const mostMaxRuns = 1<<31 - 1
 
 // clone copies the parts of j that are shared by reference.
 func (j Job) clone() Job {

@@ -220,6 +220,9 @@ func defineByWire(job *Job, d wire.JobDefinition) {
 		schedule.Zone, schedule.DST = job.Schedule.Zone, job.Schedule.DST
 	}
 	job.Schedule = schedule
+	if schedule.IsManual() { // nor bounds, which this has nothing for
+		job.NotBefore, job.NotAfter, job.MaxRuns = time.Time{}, time.Time{}, 0
+	}
 	job.Misfire, job.Route = Misfire(d.MisfireStrategy), d.ExecutorRouteStrategy
 	job.Handler, job.Param, job.Block = d.ExecutorHandler, d.ExecutorParam, d.ExecutorBlockStrategy
 	job.Timeout = time.Duration(max(d.ExecutorTimeout, 0)) * time.Second

@@ -20,6 +20,7 @@ type definer struct {
 	strategies *strategies
 	users      *userCalls // of Config.Routers, which forget jobs
 	lists      *ownLists
+	teller     *teller
 }
 
 // complete fills in and checks a definition.
@@ -44,21 +45,6 @@ func (d *definer) fires(ctx context.Context, job Job) error {
 		return err
 	}
 	return firesAfter(job, now)
-}
-
-// firesAfter refuses a schedule without an instant after the given time.
-func firesAfter(job Job, now time.Time) error {
-	next, err := job.Schedule.Next(now)
-	if job.Schedule.IsManual() || err != nil || !next.IsZero() {
-		return nil
-	}
-	never := ErrNeverFires
-	if job.Schedule.Type == ScheduleOnce {
-		never = told{"the instant is past", ErrNeverFires}
-	} else if first, _ := job.Schedule.Next(time.Unix(0, 0)); !first.IsZero() {
-		never = told{"all its instants are past", ErrNeverFires}
-	}
-	return about(fmt.Sprintf("%s: Schedule %q", called(job), job.Schedule), never)
 }
 
 func (d *definer) AddJob(ctx context.Context, job Job) (Job, error) {
@@ -103,9 +89,15 @@ func (d *definer) add(ctx context.Context, job Job) (Job, error) {
 	if err != nil {
 		return Job{}, about(fmt.Sprintf("%s: add: App %q, Key %q", called(job), job.App, job.Key), err)
 	}
-	d.warnOfStored(added)
 	d.life.wakes.scan.poke()
+	d.warnOfSaved(added)
 	return added, nil
+}
+
+// warnOfSaved says of a job that was saved what its owner had better know.
+func (d *definer) warnOfSaved(job Job) {
+	d.warnOfStored(job)
+	warnOfReadings(d.log, d.clock.now(), job)
 }
 
 // warnOfStored says of a job that was saved what of it is stored and nothing more. Who
@@ -130,45 +122,12 @@ func storedOnly(job Job) (fields []string) {
 	return fields
 }
 
-// firstInstant is the next instant of a job that is added at a time of the store's
-// clock. A schedule that has none any more is refused.
-func firstInstant(job Job, now time.Time) (time.Time, error) {
-	if err := firesAfter(job, now); err != nil {
-		return time.Time{}, err
-	}
-	return nextInstant(job, now)
-}
-
-// replanned is Edit.Next: the first instant strictly after the edit, and after the
-// latest one that has run, which is not to run again.
-func replanned(job Job, started, now time.Time) (time.Time, error) {
-	if started.After(now) {
-		now = started
-	}
-	return nextInstant(job, now)
-}
-
-// rescheduled is replanned for a job that gets another schedule, or is started: one
-// whose schedule has no instant any more is refused.
-func rescheduled(job Job, started, now time.Time) (time.Time, error) {
-	if err := firesAfter(job, now); err != nil {
-		return time.Time{}, err
-	}
-	return replanned(job, started, now)
-}
-
-// nextInstant is the first instant of an enabled job strictly after a time.
-func nextInstant(job Job, after time.Time) (time.Time, error) {
-	if job.unscheduled() {
-		return time.Time{}, nil
-	}
-	next, err := job.Schedule.Next(after)
-	return next.Truncate(time.Millisecond), err
-}
-
 // checkHandler looks whether some executor offers the app and handler. In a
 // rolling deploy it may come later, so by default that is a warning.
 func (d *definer) checkHandler(ctx context.Context, job Job) error {
+	if err := d.checkConcurrent(ctx, &job); err != nil {
+		return err
+	}
 	_, why, err := d.book.lookup(ctx, &job, nil)
 	switch {
 	case err != nil && d.cfg.StrictHandlers:
@@ -192,7 +151,16 @@ func (d *definer) edit(ctx context.Context, id int64, e Edit) (Job, error) {
 	if e.Next == nil {
 		e.Next = replanned
 	}
+	was := true
+	change := e.Change
+	e.Change = func(j *Job) (bool, error) {
+		was = j.Stopped
+		return change(j)
+	}
 	job, err := d.store.EditJob(ctx, id, e)
+	if err == nil && job.Stopped && !was {
+		d.teller.stopped(job)
+	}
 	if err != nil {
 		return Job{}, absent(e.Verb, fmt.Sprintf("job %d", id), err)
 	}
@@ -226,28 +194,15 @@ func (d *definer) UpdateJob(ctx context.Context, job Job) (Job, error) {
 	if err := d.checkHandler(ctx, complete); err != nil {
 		return Job{}, err
 	}
-	updated, err := d.edit(ctx, job.ID, Edit{Version: version, Verb: "update", Next: rescheduled, Change: func(j *Job) (bool, error) {
-		return define(j, complete), nil
-	}})
+	var next nextInstants // as Change has found
+	updated, err := d.edit(ctx, job.ID, Edit{Version: version, Verb: "update", Change: func(j *Job) (replan bool, err error) {
+		replan, next = define(j, complete)
+		return replan, nil
+	}, Next: func(job Job, started, now time.Time) (time.Time, error) { return next(job, started, now) }})
 	if err == nil {
-		d.warnOfStored(updated)
+		d.warnOfSaved(updated)
 	}
 	return updated, err
-}
-
-// define gives j the definition of def, and reports whether its schedule has to
-// be planned anew. A stop that was the schedule's own doing ends with it.
-func define(j *Job, def Job) (replan bool) {
-	was := *j
-	*j = def
-	j.ID, j.Stopped, j.StopReason, j.Ensured = was.ID, was.Stopped, was.StopReason, was.Ensured
-	if was.Schedule == def.Schedule {
-		return false
-	}
-	if j.Stopped && j.StopReason != "" && j.StopReason != StopPruned {
-		j.Stopped, j.StopReason = false, ""
-	}
-	return true
 }
 
 func (d *definer) RemoveJob(ctx context.Context, id int64) error {
@@ -287,7 +242,7 @@ func (d *definer) StartJob(ctx context.Context, id int64) error {
 	if ctx == nil {
 		return errNoContext
 	}
-	_, err := d.edit(ctx, id, Edit{Verb: "start", Next: rescheduled, Change: func(j *Job) (bool, error) {
+	_, err := d.edit(ctx, id, Edit{Verb: "start", Next: restarted, Change: func(j *Job) (bool, error) {
 		switch {
 		case !j.Stopped && j.Schedule.IsManual():
 			return false, ErrManual

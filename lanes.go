@@ -170,6 +170,7 @@ type lot struct {
 	lane         laneName
 	jobID, runID int64
 	round        int64 // of lotAgain
+	most         int   // of lotSerial: how many have the place at once, 0 for one
 	app, address string
 }
 

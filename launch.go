@@ -9,7 +9,7 @@ import "time"
 type launcher struct {
 	*shared
 	engine    *engine
-	hooks     *hookQueue
+	teller    *teller
 	callees   *callees
 	deliverer *deliverer
 	watcher   *watcher
@@ -19,7 +19,7 @@ type launcher struct {
 // sends it when its time has come.
 func (l *launcher) launch(a attempt, run Run, began time.Time) {
 	f := l.engine.takeOff(a, run, began)
-	l.hooks.started(run)
+	l.teller.started(run, a.job)
 	if f != nil {
 		l.deliverer.deliverAt(f)
 	} else {
@@ -35,7 +35,7 @@ func (l *launcher) launchSibling(a attempt, run Run, began time.Time) {
 	if r.remote {
 		r.lane, r.fanned = laneNone, true // takes its turn in fanOut instead
 	}
-	l.hooks.started(run)
+	l.teller.started(run, a.job)
 	if f := l.engine.takeOffSibling(r, run, a.job, began); f != nil {
 		l.deliverer.deliverAt(f)
 	} else {

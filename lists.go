@@ -66,6 +66,8 @@ func (d *listWatch) lookAt(ctx context.Context, app string, a *appDuty) error {
 	if err != nil {
 		return err
 	}
+	var changed []Job
+	defer func() { warnOfReadings(s.log, s.clock.now(), changed...) }() // when the turn is over
 	defer release()
 	w := s.lists.of(app)
 	if row := s.lists.rows.Load(); a.put != w || a.row != row {
@@ -97,7 +99,9 @@ func (d *listWatch) lookAt(ctx context.Context, app string, a *appDuty) error {
 		a.forget()
 		return nil
 	}
-	return errors.Join(d.bringBack(ctx, w, &view), d.prune(ctx, w, a, &view, now), d.applyAgain(ctx, w, a, &view, now))
+	err = errors.Join(d.bringBack(ctx, w, &view), d.prune(ctx, w, a, &view, now))
+	changed, again := d.applyAgain(ctx, w, a, &view, now)
+	return errors.Join(err, again)
 }
 
 // forget begins the count of PruneAfter anew.
@@ -173,8 +177,8 @@ func (d *listWatch) prune(ctx context.Context, w *wantedList, a *appDuty, view *
 // applyAgain applies the list when it is another one that applies, and nobody has lived
 // throughout PruneAfter who has that, or one of a greater generation; or when it does
 // apply, or would if the store had had it, and an error came before all of its jobs were
-// done.
-func (d *listWatch) applyAgain(ctx context.Context, w *wantedList, a *appDuty, view *store.ListView, now time.Time) error {
+// done. It returns the jobs that it has changed.
+func (d *listWatch) applyAgain(ctx context.Context, w *wantedList, a *appDuty, view *store.ListView, now time.Time) ([]Job, error) {
 	head := view.Head
 	lives := slices.ContainsFunc(view.Nodes, func(n store.NodeList) bool {
 		return n.Incarnation != d.s.leases.incarnation && (n.Generation > w.Generation || n.Generation == head.Generation && n.Digest == head.Digest)
@@ -190,16 +194,16 @@ func (d *listWatch) applyAgain(ctx context.Context, w *wantedList, a *appDuty, v
 	case finish:
 	case lives || w.applies(head):
 		a.alone = time.Time{}
-		return nil
+		return nil, nil
 	case a.alone.IsZero():
 		a.alone = now
-		return nil
+		return nil, nil
 	case now.Sub(a.alone) < d.s.cfg.Cluster.PruneAfter:
-		return nil
+		return nil, nil
 	}
-	_, applies, err := d.s.applyList(ctx, w, how, head, true)
+	all, applies, err := d.s.applyList(ctx, w, how, head, true)
 	if err != nil {
-		return err
+		return saved(all), err
 	}
 	a.alone = time.Time{}
 	switch {
@@ -209,5 +213,5 @@ func (d *listWatch) applyAgain(ctx context.Context, w *wantedList, a *appDuty, v
 		d.s.log.Info("xxljob: the job list of this node applies now; no live node has the previous one", "app", w.App,
 			"generation", w.Generation, "was", head.Generation, "by", head.Node)
 	}
-	return nil
+	return saved(all), nil
 }

@@ -17,13 +17,13 @@ type scheduler struct {
 	*shared
 	*attacher // Attach, Handle
 	*definer  // the verbs of definitions
+	*teller   // Events
 	*killer   // Kill
 	*logs     // Log
 	*waiter   // Wait
 
 	own       *executor.Executor
 	users     *userCalls
-	hooks     *hookQueue
 	doubts    *doubts
 	engine    *engine
 	fitness   *fitness
@@ -56,10 +56,10 @@ func assemble(all *shared, incarnation string, own *executor.Executor) *schedule
 	s.attacher = &attacher{shared: all, attached: attached, own: own, panics: panics}
 	all.leases = newLeases(incarnation, &all.cfg, s.attachments)
 
-	s.hooks = &hookQueue{log: all.log, panics: panics, hooks: all.cfg.Hooks}
 	s.users = newUserCalls(&all.cfg, panics)
 	s.doubts = newDoubts(all.life.wakes.lease)
 	s.engine = newEngine(all, panics)
+	s.teller = newTeller(all, panics, s.engine)
 	s.fitness = newFitness(all.cfg.Cluster.LeaseTTL, all.life.wakes.lease)
 	s.remotes = newRemotes(&all.cfg)
 	memory := newAddressMemory(all.cfg.Cluster.Dead)
@@ -75,8 +75,8 @@ func assemble(all *shared, incarnation string, own *executor.Executor) *schedule
 	}
 
 	s.progress = newProgress(all, s.engine)
-	s.finisher = newFinisher(all, s.engine, s.hooks, s.progress)
-	s.watcher = &watcher{all, s.engine, desk}
+	s.finisher = newFinisher(all, s.engine, s.teller, s.progress)
+	s.watcher = &watcher{all, s.engine, s.teller, desk}
 	s.killer = &killer{all, s.engine, s.finisher, s.book}
 	s.acceptor = newAcceptor(all, s.engine, s.killer)
 	s.inDoubt = &inDoubt{shared: all, engine: s.engine, book: s.book, finisher: s.finisher, acceptor: s.acceptor}
@@ -89,10 +89,10 @@ func assemble(all *shared, incarnation string, own *executor.Executor) *schedule
 	s.starter.collector.aside = &unrouted{all, s.engine, asked, map[string]*backoff{}}
 
 	reload, lists := &reloadSet{}, newOwnLists(all.life.wakes.list)
-	s.scanner = newScanner(all, s.engine, s.fitness, s.hooks, reload)
+	s.scanner = newScanner(all, s.engine, s.fitness, s.teller, reload)
 	s.leaser = newLeaser(s, desk, lists, reload, receiver)
 
-	s.definer = &definer{all, s.engine, s.book, strategies, s.users, lists}
+	s.definer = &definer{all, s.engine, s.book, strategies, s.users, lists, s.teller}
 	s.waiter = &waiter{all, s.engine, &selfWait{all, s.engine, s.book, strategies}}
 	s.speaker = &speaker{shared: all, attached: attached, own: own}
 	s.results = newAdminResults(all, s.finisher, s.speaker)
@@ -104,7 +104,7 @@ func assemble(all *shared, incarnation string, own *executor.Executor) *schedule
 // newStarter makes the start loop, from the store's answers back to what is due.
 func newStarter(s *scheduler, callees *callees, receiver *receiver) *starter {
 	all, reads := s.shared, &startReads{s.shared, s.engine}
-	launcher := &launcher{all, s.engine, s.hooks, callees, s.deliverer, s.watcher}
+	launcher := &launcher{all, s.engine, s.teller, callees, s.deliverer, s.watcher}
 	batches := &startBatcher{
 		shared: all, engine: s.engine, launcher: launcher, reads: reads, memory: s.book.memory,
 		takesBack: &takesBack{all, s.engine, s.inDoubt, receiver, s.watcher},
@@ -120,10 +120,11 @@ func newStarter(s *scheduler, callees *callees, receiver *receiver) *starter {
 
 // newLeaser makes the lease loop, and what it does beside its beats.
 func newLeaser(s *scheduler, desk *logDesk, lists *ownLists, reload *reloadSet, receiver *receiver) *leaser {
-	all, balancer := s.shared, &balancer{shared: s.shared, reload: reload}
+	all, told := s.shared, &leaseNews{teller: s.teller}
+	balancer := &balancer{shared: all, reload: reload, told: told}
 	return &leaser{
 		shared: all, doubts: s.doubts, lists: lists,
-		nodes:   &nodeNews{shared: all, engine: s.engine, memory: s.book.memory, desk: desk, balancer: balancer},
+		nodes:   &nodeNews{shared: all, engine: s.engine, memory: s.book.memory, desk: desk, balancer: balancer, told: told},
 		server:  &serverNews{shared: all, doubts: s.doubts, lists: lists, reload: reload},
 		failing: &failingNews{shared: all, fitness: s.fitness},
 		tender: &tender{

@@ -45,7 +45,7 @@ var errNotAdvancing = errors.New("the schedule does not advance")
 // of its runs. The plan's Next is the first instant that is not.
 func (p planner) plan(j *DueJob, epoch int64) Plan {
 	plan := Plan{JobID: j.ID, Shard: j.Shard, Epoch: epoch, Version: j.Version, Due: j.Next}
-	b := planBuilder{planner: p, job: j, plan: &plan, room: p.maxPlanned - j.Waiting}
+	b := planBuilder{planner: p, job: j, plan: &plan, room: p.maxPlanned - j.Waiting, left: j.runsLeft()}
 	if err := b.build(); err != nil {
 		plan.Runs, plan.Next, plan.Wait = nil, time.Time{}, false
 		plan.Stop = shorten(err.Error(), 400)
@@ -59,11 +59,20 @@ type planBuilder struct {
 	job  *DueJob
 	plan *Plan
 	room int // how many more runs may wait
+	left int // how many more the schedule makes
 }
 
 func (b *planBuilder) build() error {
 	at := b.job.Next
 	if _, err := b.job.Schedule.Every(); err != nil {
+		return err
+	}
+	if b.left == 0 {
+		return nil
+	}
+	if !b.job.within(at) { // set by a node that knows nothing of bounds
+		next, err := b.next(at)
+		b.plan.Next = next
 		return err
 	}
 	ahead := b.windowSize()
@@ -95,12 +104,12 @@ func (b *planBuilder) build() error {
 // then, or less, and to claim a job costs more than to plan a run.
 func (b *planBuilder) ahead(at time.Time) error {
 	end := b.before
-	for !at.IsZero() && !at.After(end) && len(b.plan.Runs) < maxPlan {
+	for b.left > 0 && !at.IsZero() && !at.After(end) && len(b.plan.Runs) < maxPlan {
 		if b.room <= 0 {
 			return b.backlog(at)
 		}
 		if b.isDelay() {
-			b.plan.Runs = append(b.plan.Runs, b.run(at))
+			b.take(b.run(at))
 			b.plan.Wait = true
 			return nil
 		}
@@ -108,15 +117,23 @@ func (b *planBuilder) ahead(at time.Time) error {
 		if err != nil {
 			return err
 		}
-		b.plan.Runs = append(b.plan.Runs, b.run(at))
-		b.room--
+		b.take(b.run(at))
 		if b.room > 0 && end.Equal(b.before) && next.After(end) && next.Sub(at) <= b.preRead && next.Sub(b.now) <= maxPreRead {
 			end = next
 		}
 		at = next
 	}
-	b.plan.Next = at
+	if b.left > 0 {
+		b.plan.Next = at
+	}
 	return nil
+}
+
+// take plans a run.
+func (b *planBuilder) take(run NewRun) {
+	b.plan.Runs = append(b.plan.Runs, run)
+	b.room--
+	b.left--
 }
 
 // misfire makes one record of all instants that are past: the oldest is later
@@ -135,7 +152,7 @@ func (b *planBuilder) misfire(at time.Time) error {
 	b.plan.Runs = append(b.plan.Runs, run)
 	if b.isDelay() {
 		// Nothing runs, so nothing is waited for: a delay counts from now.
-		b.plan.Next, err = b.job.Schedule.Next(b.now)
+		b.plan.Next, err = b.next(b.now)
 		return err
 	}
 	return b.ahead(s.next)
@@ -155,8 +172,7 @@ func (b *planBuilder) backlog(at time.Time) error {
 
 // add plans a run that is due at once, then goes on with the instants after it.
 func (b *planBuilder) add(run NewRun, next time.Time) error {
-	b.plan.Runs = append(b.plan.Runs, run)
-	b.room--
+	b.take(run)
 	if b.isDelay() {
 		b.plan.Wait = true
 		return nil
@@ -165,7 +181,7 @@ func (b *planBuilder) add(run NewRun, next time.Time) error {
 }
 
 // maxPlan is how many runs one plan has at most: a store makes their ids at one
-// moment, and a moment has no more than 8192. The next plan goes on behind them.
+// moment, and a moment has no more than 7680. The next plan goes on behind them.
 const maxPlan = 4096
 
 // span is a stretch of instants that become one record.
@@ -178,18 +194,21 @@ func (s span) record(t TriggerType, state State, reason string) NewRun {
 	return NewRun{At: s.first, Type: t, State: state, First: s.first, Last: s.last, Count: s.count, Reason: reason}
 }
 
-// span counts the instants from at up to and including end. It stops counting
-// at store.CountCap: the span then goes on to end.
-func (b *planBuilder) span(at, end time.Time) (span, error) {
-	s := span{first: at}
+// span counts the job's instants from at up to and including end. It stops counting
+// at store.CountCap: the span then goes on to end, or to NotAfter.
+func (b *planBuilder) span(at, end time.Time) (s span, err error) {
+	s.first = at
+	if last := b.job.NotAfter; !last.IsZero() && last.Before(end) {
+		end = last
+	}
 	if d, err := b.job.Schedule.Every(); err != nil {
 		return s, err
 	} else if d > 0 {
 		n := end.Sub(at) / d
-		s.last, s.next, s.count = at.Add(n*d), at.Add((n+1)*d), int(min(n+1, store.CountCap))
-		return s, nil
+		s.last, s.count = at.Add(n*d), int(min(n+1, store.CountCap))
+		s.next, err = b.next(s.last)
+		return s, err
 	}
-	var err error
 	for !at.IsZero() && !at.After(end) {
 		if s.count == store.CountCap {
 			s.last = end.Truncate(time.Millisecond)
@@ -226,9 +245,9 @@ func (b *planBuilder) windowSize() int {
 	return n
 }
 
-// next is the schedule's next instant, never one that does not advance.
+// next is the job's next instant, never one that does not advance.
 func (b *planBuilder) next(after time.Time) (time.Time, error) {
-	next, err := b.job.Schedule.Next(after)
+	next, err := b.job.instantAfter(after)
 	if err == nil && !next.IsZero() && !next.After(after) {
 		err = fmt.Errorf("xxljob: schedule %v after %v: %w", b.job.Schedule, after, errNotAdvancing)
 	}

@@ -359,7 +359,8 @@ func TestPlanStopsBrokenSchedule(t *testing.T) {
 // TestPlanCoversEveryInstant draws jobs at random: each instant from the oldest
 // unplanned one to the window's end is in exactly one run or record, in order;
 // the plan's next is the first instant after the window; and no more runs are
-// planned than there is room for beside a window's worth.
+// planned than there is room for beside a window's worth. Instants outside of the
+// job's bounds are in none, and none comes after the run that uses up MaxRuns.
 func TestPlanCoversEveryInstant(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -410,6 +411,14 @@ func randomPlan(r *rand.Rand) (xxljob.Planner, xxljob.DueJob) {
 	job := xxljob.DueJob{Job: xxljob.Job{ID: 1, Version: 1, Schedule: s, Next: next}, Waiting: r.IntN(60)}
 	job.Misfire = xxljob.Misfire(pick("DO_NOTHING", "FIRE_ONCE_NOW"))
 	job.CatchUp = xxljob.CatchUp(pick("", "EVERY", "ONCE"))
+	if r.IntN(3) == 0 && !next.IsZero() {
+		job.NotBefore = next.Add(-time.Duration(r.IntN(2000)) * time.Millisecond)
+		job.NotAfter = next.Add(time.Duration(r.Int64N(int64(now.Sub(next).Abs()+20*time.Second))) / time.Millisecond * time.Millisecond)
+	}
+	if r.IntN(3) == 0 {
+		job.Runs = r.IntN(100)
+		job.MaxRuns = job.Runs + 1 + r.IntN(12)
+	}
 	return p, job
 }
 
@@ -425,6 +434,9 @@ func checkPlan(p xxljob.Planner, job xxljob.DueJob, plan xxljob.Plan) error {
 			n++
 			if at, err = job.Schedule.Next(at); err != nil {
 				return n, err
+			}
+			if !job.NotAfter.IsZero() && at.After(job.NotAfter) {
+				at = time.Time{}
 			}
 		}
 		return n, nil
@@ -448,6 +460,9 @@ func checkPlan(p xxljob.Planner, job xxljob.DueJob, plan xxljob.Plan) error {
 		}
 		if want := min(max(r.Count, 1), store.CountCap); min(n, store.CountCap) != want {
 			return fmt.Errorf("run %d counts %d, there are %d instants", i, r.Count, n)
+		}
+		if job.MaxRuns > 0 && job.Runs+planned == job.MaxRuns {
+			at = time.Time{} // what comes after the last run does not exist
 		}
 	}
 	if !plan.Next.Equal(at) {

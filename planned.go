@@ -14,6 +14,7 @@ import (
 type reloader struct {
 	*shared
 	engine *engine
+	teller *teller
 	set    *reloadSet
 }
 
@@ -49,6 +50,7 @@ func (r *reloader) readPlanned(ctx context.Context, q store.PlannedQuery) error 
 		if err != nil {
 			return err
 		}
+		r.teller.found(runs)
 		r.engine.hold(runs, nil)
 		if len(runs) < q.Limit {
 			return nil

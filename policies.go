@@ -63,4 +63,7 @@ const (
 	BlockDiscardLater = block.DiscardLater
 	// BlockCoverEarly kills what is running or waiting, and runs the new one.
 	BlockCoverEarly = block.CoverEarly
+	// BlockConcurrent runs them side by side, up to Job.MaxPerExecutor. It is not one of
+	// XXL-JOB's: third-party executors run them one after the other.
+	BlockConcurrent = block.Concurrent
 )

@@ -6,16 +6,9 @@ package xxljob
 import (
 	"context"
 	"time"
-)
 
-// Retainer, for authors of stores, is a Store that keeps runs until it is told to drop them. A store that
-// bounds them by itself, by number for example, does not implement it.
-type Retainer interface {
-	// DropRuns forgets the runs that were planned before the given time, or some
-	// that are close to it later. Those that have not ended are ended before. It may
-	// take minutes, and may be called again after an error.
-	DropRuns(ctx context.Context, before time.Time) error
-}
+	"github.com/xxljob/xxljob/store"
+)
 
 const (
 	// retainFirst is when old runs are dropped after a start, retainEvery how often
@@ -27,7 +20,7 @@ const (
 )
 
 // retainDuty drops old runs.
-func retainDuty(s *shared, store Retainer) duty {
+func retainDuty(s *shared, r store.Retainer) duty {
 	first, backoff := true, backoff{log: s.log, what: "dropping old runs"}
 	return duty{aside: true, once: func(ctx context.Context) (time.Duration, error) {
 		if first {
@@ -39,7 +32,7 @@ func retainDuty(s *shared, store Retainer) duty {
 		}
 		bounded, cancel := context.WithTimeout(ctx, retainTimeout)
 		defer cancel()
-		backoff.failed(ctx, store.DropRuns(bounded, s.clock.now().Add(-s.cfg.RunRetention)))
+		backoff.failed(ctx, r.DropRuns(bounded, s.clock.now().Add(-s.cfg.RunRetention)))
 		return retainEvery, nil // also after an error: what is too old may be so for an hour more
 	}}
 }

@@ -47,7 +47,7 @@ func (ro *router) route(ctx context.Context, en *entry, job *Job) (routed, error
 	}
 	r.msg = ro.routeMsg(run, job, addrs, r.msg)
 	ro.callees.equip(&r, job)
-	if isPart(run) && r.serial.kind != lotSerial {
+	if isPart(run) && r.serial.kind != lotSerial && job.Block != block.Concurrent {
 		r.serial = lot{kind: lotSerial, jobID: job.ID, runID: run.TriggerID, address: r.address} // see choosePart
 	}
 	return r, nil
@@ -110,8 +110,8 @@ func (ro *router) choosePart(ctx context.Context, run *Run, job *Job, addrs []st
 	if i >= len(addrs) {
 		i = 0
 	}
-	if job.Block == block.SerialExecution {
-		return routed{address: addrs[i]} // the parts queue
+	if job.Block == block.SerialExecution || job.Block == block.Concurrent {
+		return routed{address: addrs[i]} // the parts queue, or run side by side
 	}
 	under, err := call(ctx, func(ctx context.Context) ([]Run, error) {
 		return ro.store.Runs(ctx, RunFilter{TriggerID: run.TriggerID, States: []State{StateStarted, StateDispatched}, Limit: storeBatch})

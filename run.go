@@ -136,7 +136,8 @@ func (s Sharding) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Total
 // Run is one trigger of a job: one row of XXL-JOB's xxl_job_log. Its ID is the
 // wire's logId. A Run is a plain value and a snapshot: it does not change.
 type Run struct {
-	// ID is given by the store: positive, below 2^53, growing with time.
+	// ID is given by the store: positive, below 2^53, growing with time, but for runs that
+	// are planned far ahead.
 	ID    int64
 	JobID int64
 	App   string

@@ -25,7 +25,9 @@ type Trigger struct {
 	Shard Sharding
 	// Retries replaces the job's number of retries; nil keeps it.
 	Retries *int
-	// At is when the run is due; zero or past means now.
+	// At is when the run is due, before the year 2059; zero or past means now. It may be
+	// years ahead. A run that is due more than two days ahead is kept apart until a day
+	// before At: see Scheduler.Trigger.
 	At time.Time
 	// Key makes the call idempotent: a second call for the same job with the
 	// same key returns the ids of the first. Empty: each call is new. At most
@@ -35,11 +37,18 @@ type Trigger struct {
 	Type TriggerType
 }
 
+// lastYear is the last in which runs can be due: their ids, which stores make of times,
+// reach 2^53 in the next.
+const lastYear = 2058
+
 // Validate reports every fault of the trigger at once, or nil.
 func (t Trigger) Validate() error {
 	f := faults{what: "trigger"}
 	f.text("Key", t.Key, 0, 255)
 	f.oneOf("Type", string(t.Type), "", string(TriggerManual), string(TriggerAPI))
+	if at := t.At.UTC(); at.Year() > lastYear {
+		f.add("At", at.Format(time.RFC3339), fmt.Errorf("want a time before the year %d, which is as far as ids of runs reach", lastYear+1))
+	}
 	if t.Param != nil {
 		f.text("Param", *t.Param, 0, maxParam)
 	}

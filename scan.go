@@ -23,10 +23,10 @@ type scanner struct {
 	window     planWindow
 }
 
-func newScanner(s *shared, e *engine, f *fitness, hooks *hookQueue, reload *reloadSet) *scanner {
+func newScanner(s *shared, e *engine, f *fitness, t *teller, reload *reloadSet) *scanner {
 	return &scanner{
-		shared: s, engine: e, fitness: f, reconciler: &reconciler{shared: s, engine: e}, reloader: &reloader{s, e, reload},
-		claimer: &claimer{shared: s, engine: e, hooks: hooks, reload: reload, claiming: backoff{log: s.log, what: "claiming due jobs"}},
+		shared: s, engine: e, fitness: f, reconciler: &reconciler{shared: s, engine: e}, reloader: &reloader{s, e, t, reload},
+		claimer: &claimer{shared: s, engine: e, teller: t, reload: reload, claiming: backoff{log: s.log, what: "claiming due jobs"}},
 	}
 }
 
@@ -105,6 +105,7 @@ func (s *scanner) scanShards(ctx context.Context, shards []store.Shard) (wait ti
 		s.reloader.set.add(shards) // runs of others may be among what was not received
 		return 0, nil, err
 	}
+	s.claimer.teller.found(res.Runs)
 	s.engine.hold(res.Runs, nil)
 	next, missed, err := s.claimer.claim(ctx, shards, res.Jobs, now, before)
 	if err != nil {

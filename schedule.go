@@ -61,7 +61,8 @@ type Schedule struct {
 func Cron(expr string) Schedule { return Schedule{Type: ScheduleCron, Conf: strings.TrimSpace(expr)} }
 
 // Crontab returns a schedule in the five-field dialect of crontab, or one of
-// its @tags; 0 and 7 are Sunday.
+// its @tags; 0 and 7 are Sunday. A job with an expression that gronx, another library,
+// reads differently is saved with a warning in the log that shows both readings.
 func Crontab(expr string) Schedule {
 	return Schedule{Type: ScheduleCrontab, Conf: strings.TrimSpace(expr)}
 }

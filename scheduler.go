@@ -50,14 +50,17 @@ type Scheduler interface {
 	AddJob(ctx context.Context, job Job) (Job, error)
 	// UpdateJob replaces the definition of the job with job.ID. Whether it is
 	// stopped stays as it is, except that a job which stopped by itself (finished,
-	// broken schedule) starts when it is given another schedule. With a
-	// Version other than zero it is a compare-and-set: ErrConflict. App is fixed.
+	// broken schedule) starts when it is given another schedule, and one that is finished
+	// when other bounds leave it instants. A change of bounds keeps the phase of a
+	// FixedRate, and MaxRuns may be lowered to less than has been made: that finishes the
+	// job. With a Version other than zero it is a compare-and-set: ErrConflict. App is fixed.
 	UpdateJob(ctx context.Context, job Job) (Job, error)
 	// RemoveJob deletes the job and cancels its planned runs. Runs that are under way
 	// continue, and all runs stay readable.
 	RemoveJob(ctx context.Context, id int64) error
 	// StartJob starts a stopped job, from the first instant strictly after now. Starting a
-	// job that is not stopped changes nothing; ErrManual if it has no schedule either. A job that EnsureJobs has pruned is pruned
+	// job that is not stopped changes nothing; ErrManual if it has no schedule either,
+	// ErrNeverFires if it has no instant any more or has made all of its MaxRuns. A job that EnsureJobs has pruned is pruned
 	// again after Config.Cluster.PruneAfter unless a list or EnsureJob names it by then.
 	StartJob(ctx context.Context, id int64) error
 	// StopJob stops the schedule and cancels its planned runs. Runs that are under way
@@ -111,6 +114,14 @@ type Scheduler interface {
 	// Trigger runs a job once, whether it is stopped or not, and returns the ids of its
 	// runs. For a broadcast that is the id of the first part; the other parts have it as
 	// their TriggerID.
+	//
+	// A run that is due in more than two days, by t.At, is kept apart until a day before it
+	// is due, and does not age meanwhile. That changes nothing about it: it has its id from
+	// the start and can be read, waited for and killed, t.Key leads to it, and RemoveJob
+	// cancels it. If no node is there when it is due it runs as soon as one is. After about a
+	// Config.RunRetention without any node it runs under another id, where the store would
+	// drop a run of that age: the former id is then unknown, and t.Key leads to the new one.
+	// With a RunRetention of less than three days, these two days and one day are less too.
 	Trigger(ctx context.Context, jobID int64, t Trigger) ([]int64, error)
 	// TriggerJob is Trigger for the job with the key; an empty app is Config.App. ErrNotFound
 	// if the app has no such job.
@@ -152,6 +163,14 @@ type Scheduler interface {
 	// Any number of calls may be under way. An executor of this process is asked for a few
 	// logs at a time, and further calls wait.
 	Log(ctx context.Context, runID int64, fromLine int) (wire.LogResult, error)
+
+	// Events returns what happens at this node from here on: what Hooks are called for, and
+	// in the same order. The channel has room for 1,000 events; what comes while it is full
+	// is dropped for this subscription, and counted in the Dropped of the next. So a reader
+	// may call back into the Scheduler, and one that does not read holds nothing up. It is
+	// closed once ctx has ended, and by Stop after the last event; it is closed at once where
+	// ctx is nil or the scheduler has stopped.
+	Events(ctx context.Context) <-chan Event
 
 	// Handle registers a handler on the scheduler's own executor, for the app Config.App
 	// (or Config.Executor.App, where that is set). An empty name, a nil handler and a name

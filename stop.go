@@ -23,7 +23,7 @@ func (s *scheduler) Stop(ctx context.Context) error {
 		go func() {
 			defer close(l.end.done)
 			l.end.err = s.stop(ctx, l.started)
-			s.hooks.drain(ctx, s.cfg.StopGrace)
+			s.teller.end(ctx)
 		}()
 	}
 	l.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 
 // Store keeps everything that outlives a moment: jobs, runs, groups, nodes, shards and the
 // registry. Programs read from it: Job, JobByKey, Jobs, Changes, Group, Groups, Run, Runs,
-// Registrations and View; everything else is for authors of stores. It is composed of
+// Registrations; everything else is for authors of stores. It is composed of
 // smaller interfaces and may grow in minor versions. Package store/storetest holds a case
 // for each sentence below, so that an author who runs it after an update is told what is
 // missing.

@@ -14,7 +14,8 @@ import (
 type JobStore interface {
 	// AddJob inserts the job with a new ID, with Version 1 and with the Stopped it
 	// was given (one without a schedule is stopped only if that says so), in shard ID modulo the number of shards. Its Next is what first
-	// returns; the one it was given where first is nil. A Key that the app has
+	// returns; the one it was given where first is nil. Its Runs is 0. NotBefore and
+	// NotAfter are kept to the millisecond, here and by EditJob. A Key that the app has
 	// already is ErrDuplicateKey; an empty Key is never a duplicate; an error of
 	// first is returned as it is. After any of these nothing has changed. It returns
 	// the job as stored.
@@ -25,7 +26,8 @@ type JobStore interface {
 	// ErrSuperseded; a Key taken by another job is
 	// ErrDuplicateKey; an error of edit.Change or edit.Next is returned as it is.
 	// After any of these nothing has changed. When Change leaves the job as it
-	// was and asks for no replan, nothing is written and Version stays.
+	// was and asks for no replan, nothing is written and Version stays. When the schedule
+	// is planned anew, the rule of Finish for jobs without a next instant holds here too.
 	EditJob(ctx context.Context, id int64, edit Edit) (Job, error)
 	// RemoveJob deletes the job and cancels all its planned runs, of every type,
 	// in one transaction; its runs stay readable. ErrNotFound when absent.
@@ -71,7 +73,7 @@ type Edit struct {
 	Verb string
 	// Change alters the definition; it sees the job as it is, and reports
 	// whether the schedule has to be planned anew. It is pure and may be called
-	// more than once. ID, Version, Shard, Next, Last, WaitRun, Added and Updated
+	// more than once. ID, Version, Shard, Next, Last, WaitRun, Runs, Added and Updated
 	// are the store's: what Change does to them is ignored.
 	Change func(job *Job) (replan bool, err error)
 	// Missed, when it is set, is called when the schedule of an enabled job with a
@@ -85,10 +87,14 @@ type Edit struct {
 	// is set to it. No node's estimate of that clock will do: it lags behind.
 	Missed func(was Job, now time.Time) (record NewRun, missed bool)
 	// Next is called when the schedule is planned anew, after the job's planned
-	// schedule-born runs were cancelled, with Verb as their Reason, and its WaitRun
-	// cleared, with the changed job, the latest instant that a schedule-born run of it
-	// was started or refused for (zero: none), and the time of the edit as for Missed.
-	// It returns the job's new Next; the zero time for none.
+	// schedule-born runs were cancelled, with Verb as their Reason, and taken out of its
+	// Runs, and its WaitRun cleared, with the changed job, the latest instant that a
+	// schedule-born run of it was started or refused for (zero: none), and the time of the
+	// edit as for Missed. It returns the job's new Next; the zero time for none.
+	//
+	// Each of the cancelled runs is taken out of Runs, unless it is a part of a broadcast:
+	// that has begun. Where Change gives the job another Schedule, Runs is 0 instead, and
+	// no run that was claimed before is taken out of it later.
 	Next func(job Job, started, now time.Time) (time.Time, error)
 }
 

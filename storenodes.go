@@ -11,7 +11,7 @@ import (
 )
 
 // NodeStore is the part of a Store that keeps nodes and the leases of shards, and what nodes
-// tell each other. Programs read View; the rest is for authors of stores.
+// tell each other. It is for authors of stores.
 type NodeStore interface {
 	// Now returns the store's clock, as View.Now does, for those who have not
 	// joined.

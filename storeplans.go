@@ -30,12 +30,19 @@ type PlanStore interface {
 	// Claim advances jobs and inserts runs: for each plan whose job is enabled
 	// and has its Version, and whose Next equals Due, in a shard that has its
 	// Epoch, the job's Next and WaitRun are set as the plan says, its Last to the
-	// latest instant of the plan's runs, and the runs are inserted with that
-	// PlanEpoch. A zero Due matches no job. Other plans change nothing. It
-	// returns the inserted runs in the order of the plans. The rule of Finish for
-	// jobs without a next instant holds here too. A plan with a Stop stops the job
+	// latest instant of the plan's runs, its Runs is raised by the number of those that
+	// are planned, and the runs are inserted with that PlanEpoch. A zero Due matches no
+	// job. Other plans change nothing. It returns the inserted runs in the order of the
+	// plans. The rule of Finish for jobs without a next instant holds here too. A plan with a Stop stops the job
 	// with that reason, raises its version, and cancels nothing.
 	Claim(ctx context.Context, plans []Plan) ([]Run, error)
+	// MoveAhead makes planned runs of those that AddAhead keeps in shards which have the
+	// given epochs, and which are to move at or before q.Before: the earliest first, at
+	// most q.Limit. Each is then as AddRun would have inserted it, without an epoch, but
+	// for its ID and Created, which are from AddAhead. One that cannot keep its ID (see
+	// q.Oldest) gets a new one, which its Key leads to from then on. Runs whose rows others
+	// have locked are left out.
+	MoveAhead(ctx context.Context, q store.AheadQuery) (store.Moved, error)
 	// Sweep re-arms jobs of the shards that wait for a run which has ended or is
 	// gone, as Finish does (from the time of the call where the end is not
 	// known), and stops those that Finish would stop as finished.

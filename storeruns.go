@@ -17,6 +17,17 @@ type RunStore interface {
 	// With a Key that was used for this job before, it inserts nothing and
 	// returns the run inserted then. ErrNotFound when the job is absent.
 	AddRun(ctx context.Context, jobID int64, t Trigger) (Run, error)
+	// AddAhead is AddRun for a run that is due so far ahead (store.Ahead) that the store
+	// keeps it apart: no Scan or Planned returns it, nothing counts it as waiting, and no
+	// Start starts it, until MoveAhead has made it an ordinary planned run at or after the
+	// time to move, under the ID that AddAhead has returned. To all others it is a planned
+	// run from the start: Run, RunsByID and Runs return it, Kill and RemoveJob cancel it,
+	// edits and stops of its job leave it alone, and its Key counts as that of any run,
+	// whether it waits, has moved or was cancelled. Where a store keeps runs by the age of
+	// their IDs, this one has an ID of the day on which it is to move, and so it is among
+	// the newest of Runs; while it waits it does not age, and one that was cancelled is
+	// kept for as long as other runs are, from its end on.
+	AddAhead(ctx context.Context, jobID int64, t Trigger, move time.Time) (Run, error)
 	// Finish stores results, each by a compare-and-set (see Result), and returns
 	// the runs that accepted theirs, as they then are, in the order given. Of two
 	// results for one run the first is accepted. A result that comes for a run
@@ -25,11 +36,14 @@ type RunStore interface {
 	// error store.ErrLocked, beside which the runs that accepted theirs are returned.
 	//
 	// In the same transaction, when the ended run is one its job waits for
-	// (WaitRun), the job's Next becomes the run's end plus the schedule's delay;
+	// (WaitRun), the job's Next becomes the run's end plus the schedule's delay, or
+	// none where that is after NotAfter or Runs has come to a MaxRuns other than 0;
 	// and when the job is enabled, has a schedule but no Next, waits for nothing
 	// and has no unended schedule-born run left, the job is stopped with
-	// StopFinished, without raising its version. Both hold for every way in which
-	// a run ends: Claim (skipped), Start (refused), Kill, Settle and Take too.
+	// StopFinished, without raising its version. Behind that stands store.ByMaxRuns
+	// where Runs has come to MaxRuns, else store.ByNotAfter where the schedule has an
+	// instant after NotAfter. Both hold for every way in which a run ends: Claim
+	// (skipped), Start (refused), Kill, Settle and Take too.
 	Finish(ctx context.Context, results []Result) ([]Run, error)
 	// SetProgress stores how far runs are, each by a compare-and-set (see store.Progress).
 	// Of several for one run the last stays. Runs that do not match, that do not exist or
@@ -39,7 +53,8 @@ type RunStore interface {
 	// as its Reason; a started or dispatched one gets KillReason, which the node
 	// it is addressed to finds in its Inbox, and of several reasons the first
 	// stays; an ended one is left alone. An empty reason is "killed". It returns
-	// the run as it then is, or ErrNotFound.
+	// the run as it then is, or ErrNotFound. The job's Runs stays, but where the job is
+	// stopped: then a cancelled run is taken out of it, as by an edit (see Edit.Next).
 	Kill(ctx context.Context, runID int64, reason string) (Run, error)
 	// Run returns one run, or ErrNotFound. It, RunsByID and Runs fill in JobName and
 	// JobKey: those that the job has now, or nothing for a job that is removed. What other
@@ -47,7 +62,8 @@ type RunStore interface {
 	Run(ctx context.Context, id int64) (Run, error)
 	// RunsByID returns those of the runs that exist, in order of ID.
 	RunsByID(ctx context.Context, ids []int64) ([]Run, error)
-	// Runs lists runs, newest (greatest ID) first.
+	// Runs lists runs, newest (greatest ID) first. Those that are kept apart (AddAhead) are
+	// among them wherever the filter chooses them; RunFilter.To leaves them out by their time.
 	Runs(ctx context.Context, f RunFilter) ([]Run, error)
 }
 

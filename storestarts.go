@@ -109,8 +109,9 @@ type Verdict struct {
 	Taken bool
 	// To is StatePlanned to give the run back (one with a KillReason is ended as
 	// killed instead, and one whose job is gone or, for a schedule-born run,
-	// stopped, as cancelled), StateLost to end it as interrupted, or StateStarted
-	// to adopt it under NewOwner and NewToken.
+	// stopped, as cancelled, and is taken out of the job's Runs, as by an edit: see
+	// Edit.Next), StateLost to end it as interrupted, or StateStarted to adopt it under
+	// NewOwner and NewToken.
 	To       State
 	NewOwner string
 	NewToken int64

@@ -5,7 +5,8 @@ package xxljob
 import (
 	"context"
 	"fmt"
-	"time"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 func (d *definer) Trigger(ctx context.Context, jobID int64, t Trigger) ([]int64, error) {
@@ -68,17 +69,25 @@ func (d *definer) trigger(ctx context.Context, jobID int64, t Trigger) (int64, e
 	if err := t.Validate(); err != nil {
 		return 0, err
 	}
-	if most := d.cfg.RunRetention - 24*time.Hour; !t.At.IsZero() && t.At.Sub(d.clock.now()) > most {
-		return 0, fmt.Errorf("xxljob: trigger: At %v: further ahead than RunRetention %v less a day", t.At, d.cfg.RunRetention)
-	}
 	setDefault(&t.Type, TriggerManual)
 	if err := d.setShards(ctx); err != nil {
 		return 0, err
 	}
-	run, err := d.store.AddRun(ctx, jobID, t)
+	run, err := d.addRun(ctx, jobID, t)
 	if err != nil {
 		return 0, absent("trigger", fmt.Sprintf("job %d", jobID), err)
 	}
-	d.life.wakes.scan.poke()
 	return run.ID, nil
+}
+
+// addRun plans the run, or has the store keep it apart until its time comes within reach.
+func (d *definer) addRun(ctx context.Context, jobID int64, t Trigger) (Run, error) {
+	if move, far := store.Ahead(t.At, d.clock.now(), d.cfg.RunRetention); far {
+		run, err := d.store.AddAhead(ctx, jobID, t, move)
+		d.life.wakes.ahead.pokeIf(err == nil)
+		return run, err
+	}
+	run, err := d.store.AddRun(ctx, jobID, t)
+	d.life.wakes.scan.pokeIf(err == nil)
+	return run, err
 }

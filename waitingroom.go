@@ -19,6 +19,7 @@ type waitingRoom struct {
 	lanes   lanes         // guarded by mu
 	freed   bool          // guarded by mu: see hasFreed
 	serial  map[lot]int64 // guarded by mu: the run that is at an address, or about to be, for a serial job
+	beside  beside        // guarded by mu: the same for concurrent jobs with a maximum
 	transit transit       // guarded by mu: serial runs on their way to other nodes
 }
 
@@ -26,14 +27,19 @@ func newWaitingRoom(cfg *Config, start wake, jobs *jobBook, held *heldRuns, mu *
 	return &waitingRoom{
 		jobs: jobs, held: held, start: start, mu: mu, due: newTurns(), lots: lots{},
 		lanes:  newLanes(cfg.Limits.FastLane, cfg.Limits.SlowLane),
-		serial: map[lot]int64{}, transit: transit{},
+		serial: map[lot]int64{}, beside: beside{}, transit: transit{},
 	}
 }
 
 // freeSerial gives up the place of a serial job's run at an address, and lets
 // the next one in.
 func (w *waitingRoom) freeSerial(at lot, runID int64) bool {
-	if at.kind != lotSerial || w.serial[at] != runID {
+	switch {
+	case at.kind != lotSerial:
+		return false
+	case at.most > 0:
+		return w.beside.drop(at, runID) && w.admit(at)
+	case w.serial[at] != runID:
 		return false
 	}
 	delete(w.serial, at)
@@ -43,8 +49,11 @@ func (w *waitingRoom) freeSerial(at lot, runID int64) bool {
 // takeSerial takes that place for a run; false when another run has it. One that has it
 // and is not being started yet gives way to an earlier one.
 func (w *waitingRoom) takeSerial(at lot, r *Run) bool {
-	if at.kind != lotSerial {
+	switch {
+	case at.kind != lotSerial:
 		return true
+	case at.most > 0:
+		return w.beside.add(at, r.ID)
 	}
 	if has := w.serial[at]; has != 0 && has != r.ID {
 		if en := w.held.runs[has]; en == nil || en.starting || !keyOfRun(r).before(keyOfRun(&en.run)) {
@@ -65,7 +74,11 @@ func (w *waitingRoom) admit(at lot) bool {
 	}
 	switch at.kind {
 	case lotSerial:
-		w.serial[at] = en.run.ID
+		if at.most > 0 {
+			w.beside.add(at, en.run.ID)
+		} else {
+			w.serial[at] = en.run.ID
+		}
 	case lotOrder:
 		w.transit.add(&en.run)
 	default:

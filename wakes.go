@@ -5,6 +5,7 @@ package xxljob
 // wakes are the pokes of the loops, by whoever has news for them.
 type wakes struct {
 	scan, start     wake // something may be due; something may start now
+	ahead           wake // runs that are kept apart may have to move
 	lease, list     wake // a beat has something to tell, or to find out; lists of jobs
 	inbox           wake
 	watch, transit  wake // runs at other nodes: how they end, and whether they were taken
@@ -14,7 +15,7 @@ type wakes struct {
 
 func newWakes() wakes {
 	return wakes{
-		scan: newWake(), start: newWake(), lease: newWake(), list: newWake(), inbox: newWake(),
+		scan: newWake(), start: newWake(), ahead: newWake(), lease: newWake(), list: newWake(), inbox: newWake(),
 		watch: newWake(), transit: newWake(), inDoubt: newWake(), attachedChanged: newWake(),
 	}
 }
@@ -23,6 +24,7 @@ func newWakes() wakes {
 // them.
 func (w *wakes) wakeLoops() {
 	w.scan.poke()
+	w.ahead.poke()
 	w.start.poke()
 	w.inbox.poke()
 }

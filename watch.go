@@ -15,6 +15,7 @@ import (
 type watcher struct {
 	*shared
 	engine *engine
+	teller *teller
 	desk   *logDesk
 }
 
@@ -53,6 +54,7 @@ func (w *watcher) watch(ctx context.Context, ids []int64) error {
 				w.engine.land(r.ID)
 				w.engine.waiters.notify(r)
 			case r.State == StatePlanned:
+				w.teller.found([]Run{r}) // before a scan did: somebody waits for it
 				w.engine.plannedAgain(r, false)
 			case !inTransit(r):
 				w.engine.taken(r)

@@ -5,6 +5,7 @@ package xxljob
 import (
 	"errors"
 	"strings"
+	"time"
 )
 
 // told is an error in other words. It is still that error to errors.Is and errors.As.
@@ -35,3 +36,6 @@ func absent(verb, what string, err error) error {
 }
 
 func isNotFound(err error) bool { return errors.Is(err, ErrNotFound) }
+
+// inWords is a time as errors write it.
+func inWords(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) }

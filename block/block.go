@@ -3,16 +3,17 @@ package block
 import "slices"
 
 // The strategies' names, as XXL-JOB stores them in executor_block_strategy and
-// sends them in executorBlockStrategy.
+// sends them in executorBlockStrategy. Concurrent is ours.
 const (
 	SerialExecution = "SERIAL_EXECUTION"
 	DiscardLater    = "DISCARD_LATER"
 	CoverEarly      = "COVER_EARLY"
+	Concurrent      = "CONCURRENT"
 )
 
-// Names returns the names of the strategies in XXL-JOB's order. The slice is
+// Names returns the names of the strategies, XXL-JOB's first and in its order. The slice is
 // the caller's.
-func Names() []string { return []string{SerialExecution, DiscardLater, CoverEarly} }
+func Names() []string { return []string{SerialExecution, DiscardLater, CoverEarly, Concurrent} }
 
 // Valid reports whether name is the name of a strategy, in exactly the stored
 // spelling.
@@ -27,6 +28,8 @@ func Title(strategy string) string {
 		return "Discard Later"
 	case CoverEarly:
 		return "Cover Early"
+	case Concurrent:
+		return "Concurrent"
 	default:
 		return "Serial execution"
 	}
@@ -64,7 +67,8 @@ func (a Action) String() string {
 }
 
 // Decide returns what to do with a trigger under a strategy. Busy means that a
-// run of the job is executing or waiting on this executor. An unknown strategy
+// run of the job is executing or waiting on this executor; for Concurrent, that it
+// is executing as many side by side as it may, or that one is waiting. An unknown strategy
 // is treated as serial execution, as XXL-JOB's executors do: the trigger of a
 // newer or a mistaken admin is delayed at worst, and not lost.
 func Decide(strategy string, busy bool) Action {

@@ -17,6 +17,8 @@ func TestDecide(t *testing.T) {
 		{DiscardLater, true, Discard},
 		{CoverEarly, false, Start},
 		{CoverEarly, true, Cover},
+		{Concurrent, false, Start},
+		{Concurrent, true, Queue},
 		{"", false, Start},
 		{"", true, Queue},
 		{"NO_SUCH_STRATEGY", false, Start},
@@ -34,8 +36,9 @@ func TestNamesAndTitlesAreXXLJobs(t *testing.T) {
 		"SERIAL_EXECUTION": "Serial execution",
 		"DISCARD_LATER":    "Discard Later",
 		"COVER_EARLY":      "Cover Early",
+		"CONCURRENT":       "Concurrent",
 	}
-	want := []string{"SERIAL_EXECUTION", "DISCARD_LATER", "COVER_EARLY"}
+	want := []string{"SERIAL_EXECUTION", "DISCARD_LATER", "COVER_EARLY", "CONCURRENT"}
 	if got := Names(); !slices.Equal(got, want) {
 		t.Errorf("Names() = %v, want %v", got, want)
 	}

@@ -5,6 +5,7 @@
 //	SERIAL_EXECUTION  it waits for its turn
 //	DISCARD_LATER     it is refused
 //	COVER_EARLY       it takes the place of what runs and of what waits
+//	CONCURRENT        it runs beside the others, up to a number; ours
 //
 // A strategy works per job and per executor, as in XXL-JOB: an executor knows
 // nothing of what its job does elsewhere. The package only decides; who calls

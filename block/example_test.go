@@ -15,6 +15,7 @@ func ExampleDecide() {
 	// SERIAL_EXECUTION start queue
 	// DISCARD_LATER start discard
 	// COVER_EARLY start cover
+	// CONCURRENT start queue
 	// SOMETHING_NEWER start queue
 }
 

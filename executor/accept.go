@@ -69,11 +69,15 @@ func (e *Executor) accept(o *origin, req *wire.TriggerRequest) wire.Return {
 		return wire.Failf(wire.MsgHandlerNotFound, req.ExecutorHandler)
 	}
 	j := o.jobs[req.JobID]
-	action := block.Decide(req.ExecutorBlockStrategy, j.busy())
+	busy := j.busy()
+	if req.ExecutorBlockStrategy == block.Concurrent {
+		busy = !j.takes(sideBySide(req))
+	}
+	action := block.Decide(req.ExecutorBlockStrategy, busy)
 	if action == block.Discard {
 		return wire.Failf(block.MsgDiscard)
 	}
-	if refusal, full := e.full(o, j, req.JobID, action); full {
+	if refusal, full := e.full(o, j, req.JobID, action, busy); full {
 		return refusal
 	}
 	if j == nil {
@@ -117,7 +121,7 @@ func (e *Executor) takesRuns(o *origin) (wire.Return, bool) {
 
 // full reports whether one more run of j would break a bound, before anything is
 // changed for it. mu is held.
-func (e *Executor) full(o *origin, j *job, id int64, action block.Action) (wire.Return, bool) {
+func (e *Executor) full(o *origin, j *job, id int64, action block.Action, busy bool) (wire.Return, bool) {
 	if owed := o.out.owed.Load(); owed >= int64(e.cfg.Outbox) {
 		return wire.Failf(msgOutbox, owed), true
 	}
@@ -130,7 +134,7 @@ func (e *Executor) full(o *origin, j *job, id int64, action block.Action) (wire.
 	} else if j != nil && j.queue.n >= e.cfg.Queue {
 		return wire.Failf(msgQueueFull, j.queue.n, id), true
 	}
-	if waits := j.busy() || !e.placeFree(); waits && waiting >= e.cfg.Backlog {
+	if waits := busy || !e.placeFree(); waits && waiting >= e.cfg.Backlog {
 		return wire.Failf(msgBacklog, e.taken, e.queued), true
 	}
 	return wire.Return{}, false

@@ -187,7 +187,7 @@ func TestRegistration(t *testing.T) {
 			if id := b.req.BootID; id == "" || id != got[0].req.BootID {
 				t.Errorf("boot id %q", id)
 			}
-			if !slices.Equal(b.req.Capabilities, []string{wire.CapRepeat}) {
+			if !slices.Equal(b.req.Capabilities, []string{wire.CapRepeat, wire.CapConcurrent}) {
 				t.Errorf("capabilities %q", b.req.Capabilities)
 			}
 			if b.req.BootID, b.req.Capabilities = "", nil; b.req.RegistryValue != want.RegistryValue || b.req.RegistryKey != want.RegistryKey || b.req.RegistryGroup != want.RegistryGroup {

@@ -82,7 +82,7 @@ func (e *Executor) leave(r *run, err error) {
 		e.lingering--
 	} else {
 		e.active--
-		r.job.running = nil
+		r.job.gone(r)
 		e.advance(r.job)
 	}
 	e.fill()
@@ -120,9 +120,11 @@ func (r *run) timedOut() {
 // was anything. mu is held.
 func (e *Executor) stopJob(j *job, reason string, cause error) bool {
 	found := j.queue.n > 0
-	if r := j.running; r != nil && !r.ended {
-		found = true
-		e.interrupt(r, killed(wire.MsgKilledRunning, reason), cause)
+	for _, r := range j.running {
+		if !r.ended {
+			found = true
+			e.interrupt(r, killed(wire.MsgKilledRunning, reason), cause)
+		}
 	}
 	for j.queue.n > 0 {
 		e.queued--
@@ -156,7 +158,7 @@ func (e *Executor) abandon(r *run) {
 		r.holds = false
 		e.taken--
 	}
-	r.job.running = nil
+	r.job.gone(r)
 	e.advance(r.job)
 	e.fill()
 	e.abandoned.Add(1)

@@ -163,7 +163,7 @@ func (e *Executor) idleBeat(o *origin, req wire.IdleBeatRequest) wire.Return {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	ret := wire.Success()
-	if o.jobs[req.JobID].busy() {
+	if j := o.jobs[req.JobID]; j.busy() && !e.hasRoomBeside(j) {
 		ret = wire.Failf(wire.MsgBusy)
 	}
 	if req.LogID != 0 {

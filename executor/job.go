@@ -1,19 +1,42 @@
 package executor
 
+import "slices"
+
 // job is one job that runs or has runs waiting. It is made by the first run and
 // forgotten with the last, so that jobs that are idle cost nothing. All fields are
 // guarded by Executor.mu.
 type job struct {
 	origin  *origin // whose job it is
 	id      int64
-	running *run    // whose handler has not returned, nil for none or an abandoned one
-	queue   runList // runs that wait for running, or for a place
-	waiting bool    // it is in Executor.ready; running is nil then
+	running []*run  // whose handlers have not returned, without abandoned ones
+	queue   runList // runs that wait for those, or for a place
+	waiting bool    // it is in Executor.ready
 	next    *job    // in Executor.ready
 }
 
 // busy reports whether the job runs or waits. A nil job does neither.
-func (j *job) busy() bool { return j != nil && (j.running != nil || j.queue.n > 0) }
+func (j *job) busy() bool { return j != nil && (len(j.running) > 0 || j.queue.n > 0) }
+
+// hasRoomFor reports whether a run that shares its job with as many others as most says, zero
+// for any number and one for none, may begin beside those that are running.
+func (j *job) hasRoomFor(most int) bool {
+	if j == nil || len(j.running) == 0 {
+		return true
+	}
+	alone := func(r *run) bool { return r.most == 1 }
+	return most != 1 && (most == 0 || len(j.running) < most) && !slices.ContainsFunc(j.running, alone)
+}
+
+// mayStart reports whether the first that waits may begin.
+func (j *job) mayStart() bool { return j.queue.n > 0 && j.hasRoomFor(j.queue.head.most) }
+
+// takes reports whether a run would begin at once, were there a place for it.
+func (j *job) takes(most int) bool { return j == nil || j.queue.n == 0 && j.hasRoomFor(most) }
+
+// gone takes a run from those that are running.
+func (j *job) gone(r *run) {
+	j.running = slices.DeleteFunc(j.running, func(x *run) bool { return x == r })
+}
 
 func (j *job) push(r *run) { j.queue.push(r) }
 
@@ -21,19 +44,30 @@ func (j *job) push(r *run) { j.queue.push(r) }
 // waits for a place. mu is held.
 func (e *Executor) placeFree() bool { return e.taken < e.cfg.Places && e.ready.head == nil }
 
-// advance gives a job what it can have: its next handler, a position in the line for a
+// advance gives a job what it can have: its next handlers, a position in the line for a
 // place, or oblivion. Every change to a job ends with it. mu is held.
 func (e *Executor) advance(j *job) {
-	switch {
-	case j.running != nil || j.waiting:
-	case j.queue.n == 0:
-		delete(j.origin.jobs, j.id)
-	case e.placeFree():
+	for !j.waiting && j.mayStart() {
+		if !e.placeFree() {
+			j.waiting = true
+			e.ready.push(j)
+			return
+		}
 		e.start(j)
-	default:
-		j.waiting = true
-		e.ready.push(j)
 	}
+	if !j.waiting && !j.busy() {
+		delete(j.origin.jobs, j.id)
+	}
+}
+
+// hasRoomBeside reports whether one more run like the last of the job would begin at once,
+// beside others. mu is held.
+func (e *Executor) hasRoomBeside(j *job) bool {
+	if len(j.running) == 0 || j.queue.n > 0 || !e.placeFree() {
+		return false
+	}
+	last := j.running[len(j.running)-1]
+	return last.most != 1 && j.hasRoomFor(last.most)
 }
 
 // fill gives free places to the jobs that wait for one. mu is held.
@@ -41,11 +75,10 @@ func (e *Executor) fill() {
 	for e.taken < e.cfg.Places && e.ready.head != nil {
 		j := e.ready.pop()
 		j.waiting = false
-		if j.queue.n == 0 { // what waited was killed meanwhile
-			delete(j.origin.jobs, j.id)
-			continue
+		if j.mayStart() { // what waited may have been killed meanwhile
+			e.start(j)
 		}
-		e.start(j)
+		e.advance(j)
 	}
 }
 

@@ -61,7 +61,7 @@ func newRegistration(e *Executor, o *origin, addr string) *registration {
 func (r *registration) request() wire.RegistryRequest {
 	return wire.RegistryRequest{
 		RegistryGroup: wire.GroupExecutor, RegistryKey: r.app, RegistryValue: r.addr,
-		BootID: r.boot, Capabilities: []string{wire.CapRepeat},
+		BootID: r.boot, Capabilities: []string{wire.CapRepeat, wire.CapConcurrent},
 	}
 }
 

@@ -66,9 +66,13 @@ const maxSpoolFile = 16 << 20
 
 // openSpool opens the spool of a cluster, and returns what is in it, oldest first.
 func openSpool(cfg Config, cluster, boot string) (*spool, []parcel, error) {
-	dir := filepath.Join(cfg.SpoolDir, cluster)
 	fail := func(err error) (*spool, []parcel, error) {
 		return nil, nil, fmt.Errorf("xxljob: executor: Config.SpoolDir: %w", err)
+	}
+	// Locks go by the path for as long as the process lives, wherever it works then.
+	dir, err := filepath.Abs(filepath.Join(cfg.SpoolDir, cluster))
+	if err != nil {
+		return fail(err)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fail(err)

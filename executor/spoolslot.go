@@ -22,9 +22,6 @@ const maxSlots = 1000
 
 const lockName = "lock"
 
-// errLocked says that another process has a lock.
-var errLocked = errors.New("locked by another process")
-
 // takeSlot locks the first slot that is free.
 func (s *spool) takeSlot() error {
 	for n := range maxSlots {

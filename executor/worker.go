@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/xxljob/xxljob/block"
 	"github.com/xxljob/xxljob/internal/guard"
 	"github.com/xxljob/xxljob/internal/inside"
 	"github.com/xxljob/xxljob/wire"
@@ -22,6 +23,7 @@ type run struct {
 	job     *job
 	id      runID // not Task's, which the handler may change
 	timeout time.Duration
+	most    int // how many of its job run side by side, 1 for this one alone, 0 for as many as there are places
 
 	// Set by start, before the handler's goroutine exists.
 	ctx     context.Context
@@ -57,10 +59,18 @@ func newRun(e *Executor, h *handler, j *job, req *wire.TriggerRequest, now time.
 		},
 		taskState: taskState{logs: j.origin.logs, key: newLog(idOf(req), now)},
 		exec:      e, handler: h, job: j, id: idOf(req),
-		timeout: seconds(req.ExecutorTimeout),
+		timeout: seconds(req.ExecutorTimeout), most: sideBySide(req),
 	}
 	r.Task.state, r.taskState.run = &r.taskState, r
 	return r
+}
+
+// sideBySide is how many runs of a job a request lets run at once.
+func sideBySide(req *wire.TriggerRequest) int {
+	if req.ExecutorBlockStrategy != block.Concurrent {
+		return 1
+	}
+	return max(req.MaxPerExecutor, 0)
 }
 
 // seconds turns a timeout of the protocol into a duration, 0 for none.
@@ -75,7 +85,7 @@ func seconds(n int) time.Duration {
 func (e *Executor) start(j *job) {
 	r := j.queue.pop()
 	e.queued--
-	j.running = r
+	j.running = append(j.running, r)
 	e.active++
 	e.taken++
 	r.holds = true

@@ -3,6 +3,7 @@ package route
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"testing"
 )
 
@@ -35,6 +36,65 @@ func BenchmarkHash(b *testing.B)  { benchmark(b, func() Router { return NewHash(
 func BenchmarkLFU(b *testing.B)   { benchmark(b, func() Router { return NewLFU(nil) }) }
 func BenchmarkLRU(b *testing.B)   { benchmark(b, func() Router { return NewLRU(nil) }) }
 
+func BenchmarkRoundParallel(b *testing.B) { parallel(b, NewRound()) }
+func BenchmarkHashParallel(b *testing.B)  { parallel(b, NewHash()) }
+func BenchmarkLFUParallel(b *testing.B)   { parallel(b, NewLFU(nil)) }
+func BenchmarkLRUParallel(b *testing.B)   { parallel(b, NewLRU(nil)) }
+
+// parallel is routing of a thousand known jobs on all cores at once.
+func parallel(b *testing.B, r Router) {
+	addrs := addresses(100)
+	for jobID := range int64(1000) {
+		if _, err := r.Route(context.Background(), jobID, addrs); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		for jobID := int64(0); pb.Next(); jobID++ {
+			if _, err := r.Route(context.Background(), jobID%1000, addrs); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+}
+
+func BenchmarkRoundFull(b *testing.B) { full(b, func() Router { return NewRound() }) }
+func BenchmarkLFUFull(b *testing.B)   { full(b, func() Router { return NewLFU(nil) }) }
+func BenchmarkLRUFull(b *testing.B)   { full(b, func() Router { return NewLRU(nil) }) }
+
+// full is routing of jobs that crowd out others, of which a router remembers as
+// many as it ever does, and what it takes to remember one.
+func full(b *testing.B, open func() Router) {
+	ctx, addrs := context.Background(), addresses(3)
+	before := heap()
+	r, jobID := open(), int64(0)
+	for ; jobID < maxJobs; jobID++ {
+		if _, err := r.Route(ctx, jobID, addrs); err != nil {
+			b.Fatal(err)
+		}
+	}
+	each := float64(heap()-before) / maxJobs
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := r.Route(ctx, jobID, addrs); err != nil {
+			b.Fatal(err)
+		}
+		jobID++
+	}
+	b.ReportMetric(each, "B/job")
+}
+
+// heap is the bytes of all that is in use.
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
 // BenchmarkHashNewJobs is the worst case: no point is remembered.
 func BenchmarkHashNewJobs(b *testing.B) {
 	ctx, h, addrs := context.Background(), NewHash(), addresses(100)
@@ -60,19 +120,6 @@ func BenchmarkHashNewStrings(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-}
-
-func BenchmarkHashParallel(b *testing.B) {
-	h, addrs := NewHash(), addresses(100)
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		for jobID := int64(0); pb.Next(); jobID++ {
-			if _, err := h.Route(context.Background(), jobID%1000, addrs); err != nil {
-				b.Error(err)
-				return
-			}
-		}
-	})
 }
 
 // BenchmarkHashBuild is what a new list costs.

@@ -5,6 +5,9 @@ type Signals struct {
 	// Scan: a job or planned run that may be due earlier than known was written
 	// in a shard of the incarnation, other than by a Claim.
 	Scan <-chan struct{}
+	// Ahead: a run that is to be kept apart until it moves was added to a shard of the
+	// incarnation.
+	Ahead <-chan struct{}
 	// Inbox: a run, a kill or a question was addressed to the incarnation.
 	Inbox <-chan struct{}
 	// Nodes: a node joined or left, its executors changed, it has come to fail or does

@@ -212,11 +212,10 @@ func TestNoProxy(t *testing.T) {
 	t.Setenv("HTTP_PROXY", "http://proxy.invalid:3128")
 	t.Setenv("http_proxy", "http://proxy.invalid:3128")
 	var dialled []string
-	transport := wire.NewTransport(wire.TransportConfig{})
-	transport.DialWith(func(_ context.Context, _, addr string) (net.Conn, error) {
+	transport := wire.NewTransport(wire.TransportConfig{DialContext: func(_ context.Context, _, addr string) (net.Conn, error) {
 		dialled = append(dialled, addr)
 		return nil, errors.New("no network")
-	})
+	}})
 	_, err := executorClient(t, "http://executor.invalid:9999/", wire.ClientConfig{Transport: transport}).Beat(t.Context())
 	if !wire.NotSent(err) || len(dialled) != 1 || dialled[0] != "executor.invalid:9999" {
 		t.Errorf("%v, connected to %v", err, dialled)

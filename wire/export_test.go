@@ -1,15 +1,6 @@
 package wire
 
-import (
-	"context"
-	"net"
-	"net/http"
-)
-
-// DialWith makes a transport connect by dial.
-func (t *Transport) DialWith(dial func(ctx context.Context, network, addr string) (net.Conn, error)) {
-	t.dial = dial
-}
+import "net/http"
 
 // AllowIP is what the transport's default says about an address that is about to be
 // connected to, without connecting.

@@ -5,8 +5,11 @@ package wire
 // leave its request waiting.
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
+	"net"
 	"net/netip"
 
 	"github.com/xxljob/xxljob/internal/guard"
@@ -19,6 +22,22 @@ func guarded(allow func(netip.AddrPort) error, panics *guard.Log) func(netip.Add
 	}
 	return func(to netip.AddrPort) error {
 		return panics.Call("TransportConfig.AllowIP", func() error { return allow(to) })
+	}
+}
+
+// guardedDial wraps a function that connects. One that says neither what it has connected
+// to nor why not is at fault too.
+func guardedDial(dial dialFunc, panics *guard.Log) dialFunc {
+	return func(ctx context.Context, network, addr string) (conn net.Conn, err error) {
+		err = panics.Call("TransportConfig.DialContext", func() error {
+			c, err := dial(ctx, network, addr)
+			if c == nil && err == nil {
+				err = errors.New("xxljob: TransportConfig.DialContext returned neither a connection nor an error")
+			}
+			conn = c
+			return err
+		})
+		return conn, err
 	}
 }
 

@@ -2,11 +2,13 @@ package wire_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"io"
 	"log"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -28,7 +30,8 @@ func TestFunctionsOfTheUserThatPanic(t *testing.T) {
 	defer secure.Close()
 	for how, fail := range map[string]func(){"panic": func() { panic("boom") }, "Goexit": runtime.Goexit} {
 		for name, cfg := range map[string]wire.TransportConfig{
-			"AllowIP": {AllowIP: func(netip.AddrPort) error { fail(); return nil }},
+			"AllowIP":     {AllowIP: func(netip.AddrPort) error { fail(); return nil }},
+			"DialContext": {DialContext: func(context.Context, string, string) (net.Conn, error) { fail(); return nil, nil }},
 			"VerifyPeerCertificate": {TLS: &tls.Config{InsecureSkipVerify: true, VerifyPeerCertificate: func([][]byte, [][]*x509.Certificate) error {
 				fail()
 				return nil

@@ -11,6 +11,10 @@ const GroupExecutor = "EXECUTOR"
 // is sent an id again after an unknown outcome.
 const CapRepeat = "repeat"
 
+// CapConcurrent is the capability of executors that run several runs of one job side by side
+// under the block strategy CONCURRENT. Others run them one after the other.
+const CapConcurrent = "concurrent"
+
 // RegistryRequest names one address of one executor app.
 type RegistryRequest struct {
 	// RegistryGroup is GroupExecutor.

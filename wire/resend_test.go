@@ -164,9 +164,8 @@ func (c *deadConn) Write(b []byte) (int, error) {
 func TestNothingWritten(t *testing.T) {
 	srv := serveDying(t, func(int) (bool, bool) { return true, false })
 	for _, healthy := range []int{2, 0} { // connections, after the first one
-		transport := wire.NewTransport(wire.TransportConfig{})
 		var dialled int
-		transport.DialWith(func(ctx context.Context, network, addr string) (net.Conn, error) {
+		transport := wire.NewTransport(wire.TransportConfig{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			var d net.Dialer
 			c, err := d.DialContext(ctx, network, addr)
 			dialled++
@@ -174,7 +173,7 @@ func TestNothingWritten(t *testing.T) {
 				return &deadConn{Conn: c, first: healthy}, err
 			}
 			return &deadConn{Conn: c, first: 1}, err
-		})
+		}})
 		c := executorClient(t, "http://"+srv.Addr().String(), wire.ClientConfig{Transport: transport})
 		first, second := int64(100+healthy), int64(200+healthy)
 		if r, err := c.Run(t.Context(), runOf(first)); err != nil || !r.OK() {
@@ -196,14 +195,13 @@ func TestNothingWritten(t *testing.T) {
 // sent again, and that its outcome is unknown.
 func TestPartlyWritten(t *testing.T) {
 	srv := serveDying(t, func(int) (bool, bool) { return true, false })
-	transport := wire.NewTransport(wire.TransportConfig{})
 	var dialled int
-	transport.DialWith(func(ctx context.Context, network, addr string) (net.Conn, error) {
+	transport := wire.NewTransport(wire.TransportConfig{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 		var d net.Dialer
 		c, err := d.DialContext(ctx, network, addr)
 		dialled++
 		return &deadConn{Conn: c, first: 3}, err
-	})
+	}})
 	c := executorClient(t, "http://"+srv.Addr().String(), wire.ClientConfig{Transport: transport})
 	if r, err := c.Run(t.Context(), runOf(1)); err != nil || !r.OK() {
 		t.Fatalf("%+v, %v", r, err)

@@ -144,8 +144,7 @@ func TestNoAnswerInTime(t *testing.T) {
 					go answer(c)
 					io.Copy(io.Discard, c) // until the client gives up
 				}()
-				transport := wire.NewTransport(wire.TransportConfig{})
-				transport.DialWith(wires.dial)
+				transport := wire.NewTransport(wire.TransportConfig{DialContext: wires.dial})
 				c := executorClient(t, "http://peer/", wire.ClientConfig{Transport: transport})
 				began := time.Now()
 				r, err := c.Run(t.Context(), demoRun)
@@ -175,8 +174,7 @@ func trickle(c net.Conn, s string) {
 func TestConnectTimeout(t *testing.T) {
 	for timeout, want := range map[time.Duration]string{time.Minute: "no connection within 3s", 2 * time.Second: "no answer within 2s"} {
 		synctest.Test(t, func(t *testing.T) {
-			transport := wire.NewTransport(wire.TransportConfig{})
-			transport.DialWith(newPipes().dial) // nobody accepts
+			transport := wire.NewTransport(wire.TransportConfig{DialContext: newPipes().dial}) // nobody accepts
 			c := executorClient(t, "http://peer/", wire.ClientConfig{Transport: transport, Timeout: timeout})
 			began := time.Now()
 			_, err := c.Run(t.Context(), demoRun)
@@ -198,8 +196,7 @@ func TestMaxConns(t *testing.T) {
 		srv := &http.Server{Handler: executorHandler(t, slowExecutor{p, new(bool)}, config(t))}
 		go srv.Serve(wires)
 		defer srv.Close()
-		transport := wire.NewTransport(wire.TransportConfig{MaxConns: 2})
-		transport.DialWith(wires.dial)
+		transport := wire.NewTransport(wire.TransportConfig{MaxConns: 2, DialContext: wires.dial})
 		c := executorClient(t, "http://peer/", wire.ClientConfig{Transport: transport, Timeout: 40 * time.Second})
 		var calls sync.WaitGroup
 		for range 2 {

@@ -41,7 +41,16 @@ type TransportConfig struct {
 	// allowed: executors on the same host are usual. A panic in it ends the call like an
 	// error, and is logged once, by slog.Default.
 	AllowIP func(to netip.AddrPort) error
+	// DialContext makes the connections in place of the net package: to peers behind a
+	// tunnel, on a socket of another kind, or in the memory of a test. It is given "tcp"
+	// and the host and port of an address as they are written, and called concurrently;
+	// ConnectTimeout ends its context. AllowIP is not asked about what it connects to.
+	// Default: a net.Dialer. A panic in it is dealt with as one in AllowIP.
+	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
 }
+
+// dialFunc is TransportConfig.DialContext.
+type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // Transport keeps the connections that clients share. It is safe for concurrent
 // use.
@@ -55,7 +64,7 @@ type TransportConfig struct {
 // asks for no compression.
 type Transport struct {
 	http    *http.Transport
-	dial    func(ctx context.Context, network, addr string) (net.Conn, error)
+	dial    dialFunc
 	timeout time.Duration // of dial
 }
 
@@ -64,6 +73,9 @@ func NewTransport(cfg TransportConfig) *Transport {
 	panics := guard.NewLog(slog.Default)
 	dialer := net.Dialer{Control: control(guarded(cfg.AllowIP, panics))}
 	t := &Transport{dial: dialer.DialContext, timeout: cmp.Or(cfg.ConnectTimeout, 3*time.Second)}
+	if cfg.DialContext != nil {
+		t.dial = guardedDial(cfg.DialContext, panics)
+	}
 	maxConns := cmp.Or(cfg.MaxConns, 64)
 	var http1 http.Protocols
 	http1.SetHTTP1(true)

@@ -16,7 +16,7 @@ type TriggerRequest struct {
 	ExecutorParams string `json:"executorParams"`
 	// ExecutorBlockStrategy says what to do when the job still runs:
 	// SERIAL_EXECUTION, DISCARD_LATER or COVER_EARLY. Any other value means
-	// serial.
+	// serial, but for CONCURRENT at executors of ours (CapConcurrent).
 	ExecutorBlockStrategy string `json:"executorBlockStrategy"`
 	// ExecutorTimeout is in seconds, 32 bits wide. Zero and less mean none.
 	ExecutorTimeout int `json:"executorTimeout"`
@@ -42,6 +42,10 @@ type TriggerRequest struct {
 	// Attempt counts the attempts of one trigger as the admin counts them.
 	// Other peers do not send it (0) and ignore it.
 	Attempt int `json:"attempt,omitempty"`
+	// MaxPerExecutor is how many runs of the job an executor runs side by side under
+	// CONCURRENT, 32 bits wide; zero means as many as it has places. Other peers do not
+	// send it and ignore it.
+	MaxPerExecutor int `json:"maxPerExecutor,omitempty"`
 	// BootID is the boot id that the executor has shown in its
 	// RegistryRequest. One of ours whose own is another refuses the run: it is a
 	// later process at the address, and does not know what the earlier one was
@@ -112,6 +116,8 @@ func (r *TriggerRequest) field(key string, val value) (err error) {
 		r.ScheduledAt, err = val.int64()
 	case "attempt":
 		r.Attempt, err = val.int32()
+	case "maxPerExecutor":
+		r.MaxPerExecutor, err = val.int32()
 	case "bootId":
 		r.BootID, err = val.text()
 	case "againAfter":

@@ -1,12 +1,13 @@
-// Package xxljobtest helps to test jobs: a handler by itself ([Work]), or jobs
-// on a scheduler with a store in memory ([New]).
+// Package xxljobtest helps to test jobs: a handler by itself ([Work]), jobs on a
+// scheduler with a store in memory ([New]), or the triggers that a scheduler sends to
+// executors in other processes, with fakes of these ([NewExecutor]).
 //
 // It is made for [testing/synctest] bubbles, where a month of schedules passes
 // in milliseconds:
 //
 //	func TestDaily(t *testing.T) {
 //		synctest.Test(t, func(t *testing.T) { // begins on 2000-01-01, UTC
-//			s := xxljobtest.New(t, xxljob.Job{Name: "daily", Handler: "report", Schedule: xxljob.Cron("0 0 3 * * ?")})
+//			s := xxljobtest.New(t, xxljob.Job{Key: "daily", Name: "Daily report", Handler: "report", Schedule: xxljob.Cron("0 0 3 * * ?")})
 //			s.Handle("report", report)
 //			time.Sleep(48 * time.Hour)
 //			s.RequireRuns("daily", day(1), day(2))

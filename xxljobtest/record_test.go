@@ -18,6 +18,7 @@ type recorder struct {
 	mu       sync.Mutex
 	fatal    string   // guarded by mu
 	logs     []string // guarded by mu
+	errors   []string // guarded by mu
 	cleanups []func() // guarded by mu
 	out      strings.Builder
 }
@@ -39,6 +40,12 @@ func (r *recorder) Logf(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.logs = append(r.logs, fmt.Sprintf(format, args...))
+}
+
+func (r *recorder) Errorf(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.errors = append(r.errors, fmt.Sprintf(format, args...))
 }
 
 func (r *recorder) Cleanup(f func()) {

@@ -37,6 +37,11 @@ type Options struct {
 	Store xxljob.Store
 	// Handlers are registered before anything can run.
 	Handlers map[string]xxljob.Handler
+	// Executors are fake executors, which are registered before the scheduler starts. If
+	// Config.HTTP has no Transport, it gets one that reaches them and nothing else. If it has
+	// neither Tokens nor Insecure, it gets the executors' tokens, or Insecure if they have
+	// none.
+	Executors []*Executor
 }
 
 // New returns a started scheduler on a store of its own in memory, with the jobs
@@ -55,6 +60,7 @@ func NewWith(t testing.TB, o Options, jobs ...xxljob.Job) *Scheduler {
 	t.Helper()
 	cfg, out := o.Config, newOutput(t)
 	cfg.App = cmp.Or(cfg.App, "test")
+	connect(t, &cfg.HTTP, o.Executors)
 	var level slog.LevelVar
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: &level}))
@@ -70,23 +76,34 @@ func NewWith(t testing.TB, o Options, jobs ...xxljob.Job) *Scheduler {
 	s := &Scheduler{Scheduler: inner, Store: store, t: t, app: cfg.App}
 	t.Cleanup(func() { s.cleanUp(cfg.StopGrace, out) })
 	level.Set(slog.LevelError) // no warnings of jobs whose handlers are yet to come
-	if err := s.setUp(o.Handlers, jobs); err != nil {
+	if err := s.setUp(o, jobs); err != nil {
 		t.Fatalf("xxljobtest: New: %v", err)
 	}
 	level.Set(slog.LevelWarn)
 	return s
 }
 
-// setUp adds handlers and jobs and starts. All faults come as one error.
-func (s *Scheduler) setUp(handlers map[string]xxljob.Handler, jobs []xxljob.Job) error {
+// setUp adds handlers and jobs, registers executors and starts. All faults come as one
+// error.
+func (s *Scheduler) setUp(o Options, jobs []xxljob.Job) error {
+	s.t.Helper()
 	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(handlers)) {
-		errs = append(errs, s.Handle(name, handlers[name]))
+	for _, name := range slices.Sorted(maps.Keys(o.Handlers)) {
+		errs = append(errs, s.Handle(name, o.Handlers[name]))
 	}
 	ctx := s.t.Context()
 	for _, j := range jobs {
 		if _, err := s.AddJob(ctx, j); err != nil {
 			errs = append(errs, err) // it names the job
+		}
+	}
+	if len(o.Executors) > 0 {
+		h, err := s.AdminHandler()
+		errs = append(errs, err)
+		for _, e := range o.Executors {
+			if err == nil {
+				e.Register(h)
+			}
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -153,10 +170,10 @@ func (s *Scheduler) WaitRun(id int64) xxljob.Run {
 	return run
 }
 
-// NextFire returns the next instant after now at which the job with the key
+// NextFireOf returns the next instant after now at which the job with the key
 // is due by its schedule, in UTC; the zero time when there is none: it is
 // stopped, or finished, or counts its delay from a run that has not ended.
-func (s *Scheduler) NextFire(key string) time.Time {
+func (s *Scheduler) NextFireOf(key string) time.Time {
 	s.t.Helper()
 	settle()
 	now := time.Now()

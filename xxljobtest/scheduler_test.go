@@ -79,7 +79,7 @@ func TestHandlersOfOptionsComeFirst(t *testing.T) {
 	})
 }
 
-func TestNextFire(t *testing.T) {
+func TestNextFireOf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := xxljobtest.New(t, hourly,
 			xxljob.Job{Name: "often", Handler: "h", Schedule: xxljob.Cron("0/2 * * * * ?")},
@@ -95,7 +95,7 @@ func TestNextFire(t *testing.T) {
 		}
 		check := func(key string, want time.Time) {
 			t.Helper()
-			if got := s.NextFire(key); !got.Equal(want) {
+			if got := s.NextFireOf(key); !got.Equal(want) {
 				t.Errorf("at %s: %s: got %v, want %v", time.Now().UTC().Format(time.TimeOnly), key, got, want)
 			}
 		}
@@ -295,7 +295,7 @@ func TestFailures(t *testing.T) {
 			xxljobtest.NewWith(t, xxljobtest.Options{Handlers: map[string]xxljob.Handler{"h": nil}})
 		}, `handler "h" is nil`},
 		{"no job", func(t testing.TB) { xxljobtest.New(t).RunNow("x") }, `job "x": there are no jobs`},
-		{"wrong key", func(t testing.TB) { xxljobtest.New(t, hourly).NextFire("x") }, `job "x": no job has this key; there are "hourly"`},
+		{"wrong key", func(t testing.TB) { xxljobtest.New(t, hourly).NextFireOf("x") }, `job "x": no job has this key; there are "hourly"`},
 		{"wrong key of runs", func(t testing.TB) { xxljobtest.New(t, hourly).RequireRuns("x") }, `job "x": no job has this key`},
 		{"key in two apps", func(t testing.TB) {
 			a, b := hourly, hourly

@@ -28,30 +28,36 @@ type Result struct {
 
 // Work runs a handler once, without scheduler and store, and waits for its end. The
 // handler sees the task as it is given; where RunID or ShardTotal is zero it sees
-// 1, where App is empty "test", and where ScheduledAt is zero the present time. A Deadline is
-// that of its context too.
-func Work(t testing.TB, h executor.Handler, task xxljob.Task) Result {
+// 1, where App is empty "test", and where ScheduledAt is zero the present time.
+//
+// The handler's context is a child of ctx, with its values, its deadline and the cause
+// of its end, and ends when the handler has returned, or before that at the task's
+// Deadline. A ctx that has ended does not keep the handler from being called, and Work
+// waits for a handler that is deaf to it.
+func Work(t testing.TB, ctx context.Context, h executor.Handler, task xxljob.Task) Result {
 	t.Helper()
-	if h == nil {
+	switch {
+	case ctx == nil:
+		t.Fatal("xxljobtest: Work: the context is nil")
+	case h == nil:
 		t.Fatal("xxljobtest: Work: the handler is nil")
 	}
 	e, err := executor.New(executor.Config{App: "test", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatalf("xxljobtest: Work: %v", err)
 	}
-	w := worker{handler: h, task: task}
+	w := worker{ctx: ctx, handler: h, task: task}
 	name := cmp.Or(task.Handler, "work")
 	if err := e.Handle(name, w.work); err != nil {
 		t.Fatalf("xxljobtest: Work: %v", err)
 	}
 	e.Bind(&w)
 
-	ctx := context.Background()
 	req := wire.TriggerRequest{LogID: max(task.RunID, 1), JobID: task.JobID, ExecutorHandler: name}
-	if ret, _ := e.Run(ctx, req); !ret.OK() { // Run has no errors
+	if ret, _ := e.Run(context.Background(), req); !ret.OK() { // Run has no errors
 		t.Fatalf("xxljobtest: Work: %s", ret.Msg)
 	}
-	if err := e.Stop(ctx); err != nil { // waits for the handler and its result
+	if err := e.Stop(context.Background()); err != nil { // waits for the handler and its result
 		t.Fatalf("xxljobtest: Work: %v", err)
 	}
 	if !w.returned {
@@ -64,6 +70,7 @@ func Work(t testing.TB, h executor.Handler, task xxljob.Task) Result {
 // worker is the handler and the admin of one Work. It needs no lock: Run, the
 // handler, the callback and the end of Stop come one after the other.
 type worker struct {
+	ctx     context.Context // of the test
 	handler executor.Handler
 	task    xxljob.Task
 
@@ -72,22 +79,24 @@ type worker struct {
 	msg      string // of the callback
 }
 
-// work calls the handler with the task of the test in place of the executor's,
-// whose times have passed through the wire's milliseconds.
-func (w *worker) work(ctx context.Context, t *xxljob.Task) error {
+// work calls the handler with the task of the test in place of the executor's, whose
+// times have passed through the wire's milliseconds, and with a context of the test's:
+// nothing ends that of the executor, which runs this one task without a timeout.
+func (w *worker) work(_ context.Context, t *xxljob.Task) error {
 	t.JobID, t.Handler, t.Param = w.task.JobID, w.task.Handler, w.task.Param
 	t.ShardIndex, t.ShardTotal = w.task.ShardIndex, max(w.task.ShardTotal, 1)
 	t.Attempt, t.App, t.JobName, t.JobKey = w.task.Attempt, cmp.Or(w.task.App, t.App), w.task.JobName, w.task.JobKey
 	t.Route, t.JobVersion, t.TriggerType, t.Deadline = w.task.Route, w.task.JobVersion, w.task.TriggerType, w.task.Deadline
-	if !t.Deadline.IsZero() {
-		var cancel func()
-		ctx, cancel = context.WithDeadlineCause(ctx, t.Deadline, executor.ErrTimeout)
-		defer cancel()
-	}
 	if !w.task.ScheduledAt.IsZero() {
 		t.ScheduledAt = w.task.ScheduledAt
 	}
 	defer func() { w.result.Result = t.Result() }()
+	ctx, cancel := context.WithCancel(w.ctx)
+	defer cancel()
+	if !t.Deadline.IsZero() {
+		ctx, cancel = context.WithDeadlineCause(ctx, t.Deadline, executor.ErrTimeout)
+		defer cancel()
+	}
 	w.result.Err = w.handler(ctx, t)
 	w.returned = true
 	return w.result.Err

@@ -23,7 +23,7 @@ func inAndOut(t *testing.T, f func(t *testing.T)) {
 
 func TestWorkSucceeds(t *testing.T) {
 	inAndOut(t, func(t *testing.T) {
-		res := xxljobtest.Work(t, func(ctx context.Context, task *xxljob.Task) error {
+		res := xxljobtest.Work(t, t.Context(), func(ctx context.Context, task *xxljob.Task) error {
 			task.Log().Info("greeting", "whom", task.Param)
 			task.Log().Warn("two\nlines")
 			task.Log().Debug("not kept")
@@ -40,14 +40,14 @@ func TestWorkSucceeds(t *testing.T) {
 }
 
 func TestWorkWithoutLog(t *testing.T) {
-	res := xxljobtest.Work(t, func(context.Context, *xxljob.Task) error { return nil }, xxljob.Task{})
+	res := xxljobtest.Work(t, t.Context(), func(context.Context, *xxljob.Task) error { return nil }, xxljob.Task{})
 	if res.Log != nil || res.Result != "" || res.Err != nil {
 		t.Errorf("got %+v", res)
 	}
 }
 
 func TestWorkReadsLongLogs(t *testing.T) {
-	res := xxljobtest.Work(t, func(ctx context.Context, task *xxljob.Task) error {
+	res := xxljobtest.Work(t, t.Context(), func(ctx context.Context, task *xxljob.Task) error {
 		for range 1000 {
 			task.Log().Info(strings.Repeat("x", 100))
 		}
@@ -69,7 +69,7 @@ func TestWorkHandsTheTaskOver(t *testing.T) {
 		deadline, _ = ctx.Deadline()
 		return nil
 	}
-	xxljobtest.Work(t, keep, given)
+	xxljobtest.Work(t, t.Context(), keep, given)
 	if got.RunID != 7 || got.JobID != 3 || got.Handler != "h" || got.Param != "p" || got.ShardIndex != 1 ||
 		got.ShardTotal != 4 || !got.ScheduledAt.Equal(at) || got.ScheduledAt.Location() != at.Location() || got.Attempt != 2 {
 		t.Errorf("got %+v, want %+v", got, given)
@@ -78,7 +78,7 @@ func TestWorkHandsTheTaskOver(t *testing.T) {
 		got.TriggerType != "CRON" || got.Deadline != given.Deadline || !deadline.Equal(given.Deadline) {
 		t.Errorf("got %+v, want %+v; the context's deadline is %v", got, given, deadline)
 	}
-	xxljobtest.Work(t, keep, xxljob.Task{})
+	xxljobtest.Work(t, t.Context(), keep, xxljob.Task{})
 	if got.App != "test" || !got.Deadline.IsZero() || !deadline.IsZero() {
 		t.Errorf("zero task: got %+v, the context's deadline is %v", got, deadline)
 	}
@@ -90,7 +90,7 @@ func TestWorkHandsTheTaskOver(t *testing.T) {
 // TestWorkLogsProgress: what a handler says of it is in its log, the first and the last of a
 // moment.
 func TestWorkLogsProgress(t *testing.T) {
-	res := xxljobtest.Work(t, func(_ context.Context, task *xxljob.Task) error {
+	res := xxljobtest.Work(t, t.Context(), func(_ context.Context, task *xxljob.Task) error {
 		for i := range 101 {
 			task.Progress(i, "of a hundred")
 		}
@@ -115,7 +115,7 @@ func TestWorkReportsErrors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inAndOut(t, func(t *testing.T) {
-				res := xxljobtest.Work(t, c.h, xxljob.Task{Param: "x"})
+				res := xxljobtest.Work(t, t.Context(), c.h, xxljob.Task{Param: "x"})
 				if res.Err == nil || !strings.Contains(res.Err.Error(), c.want) {
 					t.Errorf("error %v, want %q", res.Err, c.want)
 				}
@@ -130,9 +130,64 @@ func TestWorkReportsErrors(t *testing.T) {
 	}
 }
 
-func TestWorkWithoutHandler(t *testing.T) {
-	got := failure(t, func(t testing.TB) { xxljobtest.Work(t, nil, xxljob.Task{}) })
+func TestWorkWithoutHandlerOrContext(t *testing.T) {
+	got := failure(t, func(t testing.TB) { xxljobtest.Work(t, t.Context(), nil, xxljob.Task{}) })
 	if want := "xxljobtest: Work: the handler is nil"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	var none context.Context
+	got = failure(t, func(t testing.TB) { xxljobtest.Work(t, none, nothing, xxljob.Task{}) })
+	if want := "xxljobtest: Work: the context is nil"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+type ctxKey struct{}
+
+// TestWorkHandsTheContextOver: values, deadline and cause of the context given are the
+// handler's, and the handler's ends with it or with the handler.
+func TestWorkHandsTheContextOver(t *testing.T) {
+	inAndOut(t, func(t *testing.T) {
+		cause := errors.New("the operator is tired")
+		ctx, cancel := context.WithCancelCause(context.WithValue(t.Context(), ctxKey{}, "mine"))
+		ctx, release := context.WithTimeout(ctx, time.Hour)
+		defer release()
+		res := xxljobtest.Work(t, ctx, func(ctx context.Context, task *xxljob.Task) error {
+			if got := ctx.Value(ctxKey{}); got != "mine" {
+				t.Errorf("value %v", got)
+			}
+			if _, ok := ctx.Deadline(); !ok || ctx.Err() != nil {
+				t.Errorf("deadline %v, error %v", ok, ctx.Err())
+			}
+			cancel(cause)
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}, xxljob.Task{})
+		if !errors.Is(res.Err, cause) {
+			t.Errorf("error %v, want %v", res.Err, cause)
+		}
+		called := false
+		xxljobtest.Work(t, ctx, func(ctx context.Context, task *xxljob.Task) error {
+			called = ctx.Err() != nil
+			return nil
+		}, xxljob.Task{})
+		if !called {
+			t.Error("a context that has ended keeps the handler from being called, or has not ended for it")
+		}
+		res = xxljobtest.Work(t, t.Context(), func(ctx context.Context, task *xxljob.Task) error {
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}, xxljob.Task{Deadline: time.Now().Add(time.Millisecond)})
+		if !errors.Is(res.Err, executor.ErrTimeout) {
+			t.Errorf("at the task's deadline: error %v, want %v", res.Err, executor.ErrTimeout)
+		}
+		var seen context.Context
+		xxljobtest.Work(t, t.Context(), func(ctx context.Context, task *xxljob.Task) error {
+			seen = ctx
+			return nil
+		}, xxljob.Task{})
+		if seen.Err() == nil {
+			t.Error("the handler's context outlives the handler")
+		}
+	})
 }

@@ -348,7 +348,7 @@ func TestLateness(t *testing.T) {
 	} {
 		l.add(run)
 	}
-	found := map[string]*routeLateness{route.First: l}
+	found := map[string]*routeLateness{xxljob.RouteFirst: l}
 	if least := slices.Min(l.late); least != 0 {
 		t.Errorf("a run is %v late", least)
 	}

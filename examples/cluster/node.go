@@ -39,7 +39,7 @@ func runNode(ctx context.Context, o options, out io.Writer) error {
 			Shards:    8,                // 32 by default; with so few jobs one node might have them all
 			LostAfter: 10 * time.Second, // 30 s by default, which is long to watch
 		},
-		Hooks: xxljob.Hooks{RunEnded: p.ended},
+		Hooks: xxljob.Hooks{RunEnded: p.ended, RunSkipped: p.ended},
 	})
 	if err != nil {
 		return err
@@ -85,19 +85,19 @@ func addJobs(ctx context.Context, s xxljob.Scheduler, p *printer) error {
 	}
 	var jobs []xxljob.Job
 	add := func(name, handler string, schedule xxljob.Schedule, how string) {
-		jobs = append(jobs, xxljob.Job{Name: name, Param: name, Handler: handler, Schedule: schedule, Route: how})
+		jobs = append(jobs, xxljob.Job{Key: name, Name: name, Param: name, Handler: handler, Schedule: schedule, Route: how})
 	}
 	for i := range 6 {
-		add(fmt.Sprintf("second-%d", i+1), "short", xxljob.Cron("* * * * * ?"), route.Nearest)
+		add(fmt.Sprintf("second-%d", i+1), "short", xxljob.Cron("* * * * * ?"), xxljob.RouteNearest)
 	}
 	for i := range 2 {
-		add(fmt.Sprintf("delay-%d", i+1), "delayed", xxljob.FixedDelay(2*time.Second), route.Nearest)
+		add(fmt.Sprintf("delay-%d", i+1), "delayed", xxljob.FixedDelay(2*time.Second), xxljob.RouteNearest)
 	}
-	add("broadcast", "short", xxljob.Cron("0/5 * * * * ?"), route.ShardingBroadcast)
+	add("broadcast", "short", xxljob.Cron("0/5 * * * * ?"), xxljob.RouteShardingBroadcast)
 	for _, how := range route.Names() {
 		add("by-"+strings.ToLower(how), "short", xxljob.Cron("* * * * * ?"), how)
 	}
-	add("long", "long", xxljob.FixedDelay(5*time.Second), route.Nearest)
+	add("long", "long", xxljob.FixedDelay(5*time.Second), xxljob.RouteNearest)
 	_, err = s.EnsureJobs(ctx, "", jobs, xxljob.EnsureOptions{Prune: true})
 	return err
 }

@@ -3,17 +3,24 @@
 //
 //	go run ./examples/embedded
 //	curl -X POST localhost:8080/invoices/Ada
+//
+// With a token, executors in other processes join it at the same port:
+//
+//	XXLJOB_TOKEN=secret go run ./examples/embedded
+//	XXLJOB_TOKEN=secret go run ./examples/worker -app warehouse -admin http://localhost:8080/xxl-job-admin
+//	curl -X POST localhost:8080/stocktakes
+//
+// The routes are those of net/http; examples/chi is the same service with chi.
 package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
-	"fmt"
 	"log"
 	"net"
 	"net/http"
+	"os"
 	"os/signal"
 	"syscall"
 	"time"
@@ -21,13 +28,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/xxljob/xxljob"
-	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/store/memory"
 )
-
-// release is another one for each release of the service, and greater than those before:
-// the number of the build, for example, set by the linker.
-const release = 1
 
 func main() {
 	addr := flag.String("addr", "localhost:8080", "address to listen on")
@@ -39,14 +41,19 @@ func main() {
 		log.Fatal(err)
 	}
 	log.Printf("listening on http://%s", ln.Addr())
-	if err := run(ctx, ln); err != nil {
+	if err := run(ctx, ln, os.Getenv("XXLJOB_TOKEN")); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// run serves until ctx ends, then stops everything in good order.
-func run(ctx context.Context, ln net.Listener) error {
-	s, err := xxljob.New(memory.New(), xxljob.Config{App: "shop"})
+// run serves until ctx ends, then stops everything in good order. The token is that of
+// the executors in other processes; without one there are none.
+func run(ctx context.Context, ln net.Listener, token string) error {
+	cfg := xxljob.Config{App: "shop"}
+	if token != "" {
+		cfg.HTTP.Tokens = map[string][]string{warehouse: {token}}
+	}
+	s, err := xxljob.New(memory.New(), cfg)
 	if err != nil {
 		return err
 	}
@@ -54,15 +61,25 @@ func run(ctx context.Context, ln net.Listener) error {
 	if err != nil {
 		return err
 	}
+	mux := routes(s, invoice)
+	if token != "" {
+		if err := addWarehouse(ctx, s, mux); err != nil {
+			return err
+		}
+	}
 	server := &http.Server{
-		Handler:           routes(s, invoice),
+		Handler:           mux,
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      time.Minute,
 		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    16 << 10,
 	}
+	// The scheduler outlives the server: requests that wait for a run get their answer.
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return s.Run(ctx) })
+	g.Go(func() error { return s.Run(life) })
 	g.Go(func() error {
 		if err := server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
 			return err
@@ -71,84 +88,10 @@ func run(ctx context.Context, ln net.Listener) error {
 	})
 	g.Go(func() error {
 		<-ctx.Done()
-		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer stop()
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 25*time.Second)
 		defer cancel()
 		return server.Shutdown(grace)
 	})
 	return g.Wait()
-}
-
-// order is the parameter of the invoice job.
-type order struct {
-	Customer string `json:"customer"`
-}
-
-// addJobs says which jobs there are and what they do. It returns the one that
-// the service itself triggers.
-func addJobs(ctx context.Context, s xxljob.Scheduler) (invoice xxljob.Job, err error) {
-	err = errors.Join(
-		s.Handle("invoice", executor.JSON(func(_ context.Context, t *xxljob.Task, o order) error {
-			if o.Customer == "" {
-				return executor.Permanent(errors.New("no customer")) // final: trying again is of no use
-			}
-			t.SetResult("invoice for " + o.Customer)
-			return nil
-		})),
-		s.Handle("cleanup", func(_ context.Context, t *xxljob.Task) error {
-			log.Printf("cleaning up, due at %s", t.ScheduledAt.Format(time.TimeOnly))
-			return nil
-		}),
-	)
-	if err != nil {
-		return xxljob.Job{}, err
-	}
-	ensured, err := s.EnsureJobs(ctx, "", []xxljob.Job{ // "" is Config.App
-		{Name: "invoice", Handler: "invoice"}, // no schedule: only when triggered
-		{Name: "month's invoices", Handler: "invoice", Param: `{"customer":"all"}`, Schedule: xxljob.Cron("0 0 6 1 * ?").In("Europe/Berlin")},
-		{Name: "cleanup", Handler: "cleanup", Schedule: xxljob.FixedRate(10 * time.Second)},
-	}, xxljob.EnsureOptions{Prune: true, Generation: release})
-	if err != nil {
-		return xxljob.Job{}, err
-	}
-	return ensured[0].Job, nil
-}
-
-// routes is the service's HTTP API.
-func routes(s xxljob.Scheduler, invoice xxljob.Job) http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if err := s.Ready(); err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-			return
-		}
-		fmt.Fprintln(w, "ready")
-	})
-	mux.HandleFunc("POST /invoices/{customer}", func(w http.ResponseWriter, r *http.Request) {
-		run, err := runNow(r.Context(), s, invoice.ID, order{Customer: r.PathValue("customer")})
-		switch {
-		case err != nil:
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		case run.Err() != nil:
-			http.Error(w, run.Err().Error(), http.StatusInternalServerError)
-		default:
-			fmt.Fprintln(w, run.HandleMsg)
-		}
-	})
-	return mux
-}
-
-// runNow triggers the job and waits for its result.
-func runNow(ctx context.Context, s xxljob.Scheduler, jobID int64, param any) (xxljob.Run, error) {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	text, err := json.Marshal(param)
-	if err != nil {
-		return xxljob.Run{}, err
-	}
-	p := string(text)
-	ids, err := s.Trigger(ctx, jobID, xxljob.Trigger{Param: &p})
-	if err != nil {
-		return xxljob.Run{}, err
-	}
-	return s.Wait(ctx, ids[0])
 }

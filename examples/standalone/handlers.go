@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
-	"github.com/xxljob/xxljob/executor"
 )
 
 // demo logs a few lines. It works for a moment, as long as its context lasts.
@@ -63,7 +62,7 @@ func (d *duration) UnmarshalText(text []byte) error {
 // call makes one request. Its result is the beginning of the answer.
 func (c *caller) call(ctx context.Context, t *xxljob.Task, r request) error {
 	if err := c.check(r.URL); err != nil {
-		return executor.Permanent(err) // it will not be allowed the next time either
+		return xxljob.Permanent(err) // it will not be allowed the next time either
 	}
 	timeout := time.Duration(r.Timeout)
 	if timeout == 0 {
@@ -73,7 +72,7 @@ func (c *caller) call(ctx context.Context, t *xxljob.Task, r request) error {
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, strings.ToUpper(r.Method), r.URL, strings.NewReader(r.Data))
 	if err != nil {
-		return executor.Permanent(err)
+		return xxljob.Permanent(err)
 	}
 	for name, value := range r.Headers {
 		req.Header.Set(name, value)

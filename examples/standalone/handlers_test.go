@@ -16,14 +16,14 @@ import (
 )
 
 func TestDemo(t *testing.T) {
-	got := xxljobtest.Work(t, demo, xxljob.Task{Param: "Ada"})
+	got := xxljobtest.Work(t, t.Context(), demo, xxljob.Task{Param: "Ada"})
 	if got.Err != nil || got.Result != "hello Ada" || len(got.Log) != 2 {
 		t.Errorf("got %+v", got)
 	}
 }
 
 func TestSharding(t *testing.T) {
-	got := xxljobtest.Work(t, sharding, xxljob.Task{ShardIndex: 1, ShardTotal: 4})
+	got := xxljobtest.Work(t, t.Context(), sharding, xxljob.Task{ShardIndex: 1, ShardTotal: 4})
 	if got.Err != nil || got.Result != "part 1 of 4" || len(got.Log) != 1 || got.Log[0] != "INFO sharding index=1 total=4" {
 		t.Errorf("got %+v", got)
 	}
@@ -139,7 +139,7 @@ func TestHTTP(t *testing.T) {
 		}
 	})
 	t.Run("bad timeout", func(t *testing.T) {
-		got := xxljobtest.Work(t, executor.JSON(c.call), xxljob.Task{Param: `{"url": "` + server.URL + `", "timeout": "-5s"}`})
+		got := xxljobtest.Work(t, t.Context(), xxljob.JSON(c.call), xxljob.Task{Param: `{"url": "` + server.URL + `", "timeout": "-5s"}`})
 		if got.Err == nil || !strings.Contains(got.Err.Error(), "must not be negative") {
 			t.Errorf("got %v", got.Err)
 		}
@@ -155,5 +155,5 @@ func work(t *testing.T, c *caller, r request) xxljobtest.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return xxljobtest.Work(t, executor.JSON(c.call), xxljob.Task{Param: string(param)})
+	return xxljobtest.Work(t, t.Context(), xxljob.JSON(c.call), xxljob.Task{Param: string(param)})
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
-	"github.com/xxljob/xxljob/route"
 )
 
 // appName is the app of the handlers, and of jobs that name none.
@@ -28,10 +27,10 @@ var gitlab []byte
 func demoJobs() ([]xxljob.Job, error) {
 	jobs, err := parseJobs("gitlab_crontab.tsv", gitlab, nil)
 	return append(jobs,
-		xxljob.Job{App: appName, Name: "demo: every second", Handler: "demoJobHandler", Param: "world", Schedule: xxljob.Cron("* * * * * ?")},
-		xxljob.Job{App: appName, Name: "demo: a broadcast", Handler: "shardingJobHandler", Route: route.ShardingBroadcast, Schedule: xxljob.Cron("* * * * * ?")},
-		xxljob.Job{App: appName, Name: "demo: fixed rate", Handler: "demoJobHandler", Param: "rate", Schedule: xxljob.FixedRate(time.Second)},
-		xxljob.Job{App: appName, Name: "demo: a second after the last", Handler: "demoJobHandler", Param: "delay", Schedule: xxljob.FixedDelay(time.Second)},
+		xxljob.Job{App: appName, Key: "demo-second", Name: "Demo: every second", Handler: "demoJobHandler", Param: "world", Schedule: xxljob.Cron("* * * * * ?")},
+		xxljob.Job{App: appName, Key: "demo-broadcast", Name: "Demo: a broadcast", Handler: "shardingJobHandler", Route: xxljob.RouteShardingBroadcast, Schedule: xxljob.Cron("* * * * * ?")},
+		xxljob.Job{App: appName, Key: "demo-rate", Name: "Demo: fixed rate", Handler: "demoJobHandler", Param: "rate", Schedule: xxljob.FixedRate(time.Second)},
+		xxljob.Job{App: appName, Key: "demo-delay", Name: "Demo: a second after the last", Handler: "demoJobHandler", Param: "delay", Schedule: xxljob.FixedDelay(time.Second)},
 	), err
 }
 
@@ -148,7 +147,7 @@ func (p *parser) parseTSV(text string) {
 			continue
 		}
 		name = strings.TrimSpace(name)
-		p.add(n, xxljob.Job{Name: name, Handler: "demoJobHandler", Param: name, Schedule: xxljob.Crontab(expr)})
+		p.add(n, xxljob.Job{Key: name, Name: name, Handler: "demoJobHandler", Param: name, Schedule: xxljob.Crontab(expr)})
 	}
 }
 
@@ -174,11 +173,15 @@ func (p *parser) checkInstants(has held) {
 	now := time.Now()
 	for _, j := range p.jobs {
 		next, err := j.Schedule.Next(now)
-		if err != nil || !next.IsZero() || j.Schedule.IsManual() || has.mayBeOver(j.Job) {
+		bounded := !j.NotAfter.IsZero() && next.After(j.NotAfter)
+		if err != nil || !next.IsZero() && !bounded || j.Schedule.IsManual() || has.mayBeOver(j.Job) {
 			continue
 		}
 		why := "it has no instant in the future"
-		if j.Schedule.Type == xxljob.ScheduleOnce {
+		switch {
+		case bounded:
+			why = "it has no instant from now to NotAfter"
+		case j.Schedule.Type == xxljob.ScheduleOnce:
 			why = "the instant is past"
 		}
 		p.fault(j.line, 0, "job %q: Schedule %q: %s", j.Name, j.Schedule, why)

@@ -45,7 +45,8 @@ func TestEveryFieldOfAJob(t *testing.T) {
 		"app": "a", "key": "k", "name": "n", "author": "me", "alarmEmail": "me@example.com",
 		"schedule": {"type": "CRON", "conf": "0 0 3 * * ?", "zone": "Asia/Shanghai", "dst": "QUARTZ"},
 		"misfire": "FIRE_ONCE_NOW", "catchUp": "ONCE",
-		"route": "ROUND", "handler": "h", "param": "p", "block": "COVER_EARLY", "timeout": "1m30s",
+		"route": "ROUND", "handler": "h", "param": "p", "block": "CONCURRENT", "maxPerExecutor": 4, "timeout": "1m30s",
+		"notBefore": "2027-01-01T00:00:00Z", "notAfter": "2028-01-01T00:00:00Z", "maxRuns": 9,
 		"retries": 3, "children": [1, 2],
 		"glueType": "GLUE_SHELL", "glueSource": "echo", "glueRemark": "first", "stopped": true }]`), nil)
 	if err != nil {
@@ -55,7 +56,8 @@ func TestEveryFieldOfAJob(t *testing.T) {
 		App: "a", Key: "k", Name: "n", Author: "me", AlarmEmail: "me@example.com",
 		Schedule: xxljob.Cron("0 0 3 * * ?").In("Asia/Shanghai").WithDST(xxljob.DSTQuartz),
 		Misfire:  xxljob.MisfireFireOnceNow, CatchUp: xxljob.CatchUpOnce,
-		Route: "ROUND", Handler: "h", Param: "p", Block: "COVER_EARLY", Timeout: 90 * time.Second,
+		Route: "ROUND", Handler: "h", Param: "p", Block: "CONCURRENT", MaxPerExecutor: 4, Timeout: 90 * time.Second,
+		NotBefore: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(2028, 1, 1, 0, 0, 0, 0, time.UTC), MaxRuns: 9,
 		Retries: 3, Children: []int64{1, 2},
 		GlueType: "GLUE_SHELL", GlueSource: "echo", GlueRemark: "first", Stopped: true,
 	}
@@ -65,7 +67,7 @@ func TestEveryFieldOfAJob(t *testing.T) {
 	// Whatever field a definition has, the file can hold: the test fails when one
 	// is added and forgotten here.
 	library := map[string]bool{"ID": true, "GlueUpdated": true, "StopReason": true, "Version": true, "Ensured": true,
-		"Shard": true, "Next": true, "Last": true, "WaitRun": true, "Added": true, "Updated": true}
+		"Shard": true, "Runs": true, "Next": true, "Last": true, "WaitRun": true, "Added": true, "Updated": true}
 	v := reflect.ValueOf(got[0])
 	for i := range v.NumField() {
 		if name := v.Type().Field(i).Name; v.Field(i).IsZero() != library[name] {
@@ -111,9 +113,10 @@ x.json:4:2: want a job as an object, not null`},
    "children": [1, "2"], "stopped": "yes",
    "schedule": {"typ": "CRON", "conf": 5},
    "handler": null},
-  {"name": "b", "name": "c", "schedule": "5s", "timeout": 5}
+  {"name": "b", "name": "c", "schedule": "5s", "timeout": 5},
+  {"name": "d", "notAfter": "soon"}
 ]`, `
-x.json:2:17: unknown field "cron" of a job; there are alarmEmail, app, author, block, catchUp, children, glueRemark, glueSource, glueType, handler, key, misfire, name, param, retries, route, schedule, stopped, timeout
+x.json:2:17: unknown field "cron" of a job; there are alarmEmail, app, author, block, catchUp, children, glueRemark, glueSource, glueType, handler, key, maxPerExecutor, maxRuns, misfire, name, notAfter, notBefore, param, retries, route, schedule, stopped, timeout
 x.json:3:12: field "name": want text, not 7
 x.json:4:15: field "timeout": want a duration such as "30s", not "30"
 x.json:4:32: field "retries": want a whole number, not 1.5
@@ -124,22 +127,25 @@ x.json:6:40: field "conf": want text, not 5
 x.json:7:15: field "handler": want text, not null
 x.json:8:17: field "name" is given twice
 x.json:8:42: want schedule as an object, not "5s"
-x.json:8:59: field "timeout": want a duration such as "30s", not 5`},
+x.json:8:59: field "timeout": want a duration such as "30s", not 5
+x.json:9:29: field "notAfter": want a time such as "2027-01-31T18:30:00+01:00", not "soon"`},
 		{"jobs", "x.json", `[
   {"name": "a", "schedule": {"type": "CRON", "conf": "* * *"}},
 
   {"name": "b", "handler": "h", "route": "NOWHERE", "block": "LATER", "timeout": "1500ms"},
   {"name": "past", "handler": "h", "schedule": {"type": "ONCE", "conf": "1999-01-01T00:00:00Z"}},
   {"name": "c", "key": "k", "handler": "h"}, {"name": "d", "key": "k", "handler": "h"},
-  {"name": "e", "key": "k", "app": "other", "handler": "h"}
+  {"name": "e", "key": "k", "app": "other", "handler": "h"},
+  {"name": "over", "handler": "h", "schedule": {"type": "CRON", "conf": "0 * * * * ?"}, "notAfter": "1999-01-01T00:00:00Z"}
 ]`, `
 x.json:2: job "a": Handler "": must not be empty
 x.json:2: job "a": Schedule "CRON * * *": schedule CRON: cron expression "* * *": has 3 fields, expected 6 or 7 fields: seconds minutes hours day-of-month month day-of-week [year]
 x.json:4: job "b": Route "NOWHERE": unknown routing strategy: want one of FIRST, LAST, ROUND, RANDOM, CONSISTENT_HASH, LEAST_FREQUENTLY_USED, LEAST_RECENTLY_USED, FAILOVER, BUSYOVER, SHARDING_BROADCAST, NEAREST
-x.json:4: job "b": Block "LATER": unknown block strategy: want one of SERIAL_EXECUTION, DISCARD_LATER, COVER_EARLY
+x.json:4: job "b": Block "LATER": unknown block strategy: want one of SERIAL_EXECUTION, DISCARD_LATER, COVER_EARLY, CONCURRENT
 x.json:4: job "b": Timeout "1.5s": want whole seconds, from 0 (none) to 2^31-1
 x.json:5: job "past": Schedule "ONCE 1999-01-01T00:00:00Z": the instant is past
-x.json:6: job "d": Key "k" is that of the job in line 6`},
+x.json:6: job "d": Key "k" is that of the job in line 6
+x.json:8: job "over": Schedule "CRON 0 * * * * ?": it has no instant from now to NotAfter`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			jobs, err := parseJobs(filepath.Join("some", "where", c.file), []byte(c.content), nil)

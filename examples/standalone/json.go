@@ -24,8 +24,10 @@ func fieldsOf(j *xxljob.Job, timeout *duration) fields {
 		"app": &j.App, "key": &j.Key, "name": &j.Name, "author": &j.Author, "alarmEmail": &j.AlarmEmail,
 		"schedule": fields{"type": &j.Schedule.Type, "conf": &j.Schedule.Conf, "zone": &j.Schedule.Zone, "dst": &j.Schedule.DST},
 		"misfire":  &j.Misfire, "catchUp": &j.CatchUp,
+		"notBefore": &j.NotBefore, "notAfter": &j.NotAfter, "maxRuns": &j.MaxRuns,
 		"route": &j.Route, "handler": &j.Handler, "param": &j.Param, "block": &j.Block,
-		"timeout": timeout, "retries": &j.Retries, "children": &j.Children,
+		"maxPerExecutor": &j.MaxPerExecutor,
+		"timeout":        timeout, "retries": &j.Retries, "children": &j.Children,
 		"glueType": &j.GlueType, "glueSource": &j.GlueSource, "glueRemark": &j.GlueRemark,
 		"stopped": &j.Stopped,
 	}
@@ -150,6 +152,8 @@ func (r *reader) value(at int, key string, raw json.RawMessage, target any) {
 		want = "a list of whole numbers"
 	case *bool:
 		want = "true or false"
+	case *time.Time:
+		want = `a time such as "2027-01-31T18:30:00+01:00"`
 	}
 	r.fault(at, "field %q: want %s, not %s", key, want, shown(raw))
 }

@@ -52,7 +52,7 @@ func (l *lines) text() string {
 // An executor in another process joins the scheduler and runs the jobs of its app.
 func TestListen(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "jobs.json")
-	job := `[{"app": "billing", "name": "greet", "schedule": {"type": "FIX_RATE", "conf": "1"}, "route": "ROUND", "handler": "greet", "param": "Ada"}]`
+	job := `[{"app": "billing", "key": "greet", "name": "greet", "schedule": {"type": "FIX_RATE", "conf": "1"}, "route": "ROUND", "handler": "greet", "param": "Ada"}]`
 	if err := os.WriteFile(file, []byte(job), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -150,7 +150,7 @@ func run(ctx context.Context, o options, out io.Writer, reload <-chan os.Signal)
 		HTTP:     xxljob.HTTPConfig{Tokens: o.tokens(), Insecure: o.unsafe, JobsAPI: o.jobsAPI},
 		Location: o.zone,
 		Executor: executor.Config{Log: executor.LogConfig{Dir: o.logs}},
-		Hooks:    xxljob.Hooks{RunEnded: p.runEnded},
+		Hooks:    xxljob.Hooks{RunEnded: p.runEnded, RunSkipped: p.runEnded},
 	})
 	if err != nil {
 		return err
@@ -266,21 +266,13 @@ func (l *loader) load(ctx context.Context) (all []xxljob.Ensured, gone int, err 
 	loaded := map[jobID]xxljob.Job{}
 	for _, app := range l.apps {
 		list := slices.DeleteFunc(slices.Clone(jobs), func(j xxljob.Job) bool { return j.App != app })
-		ensured, err := l.scheduler.EnsureJobs(ctx, app, list, xxljob.EnsureOptions{Prune: true})
+		ensured, err := l.scheduler.EnsureJobs(ctx, app, list, xxljob.EnsureOptions{Prune: true, ApplyStopped: true})
 		if err != nil {
 			return nil, 0, fmt.Errorf("jobs of app %q: %w", app, err)
 		}
 		maps.DeleteFunc(l.has, func(id jobID, _ xxljob.Job) bool { return id.app == app })
 		for i, j := range list {
 			l.has[idOf(j)] = j
-			started, err := l.setStopped(ctx, ensured[i].Job, j.Stopped)
-			if err != nil {
-				return nil, 0, err
-			}
-			if started && ensured[i].Outcome == xxljob.Unchanged {
-				ensured[i].Outcome = xxljob.Changed
-			}
-			ensured[i].Job.Stopped = ensured[i].Job.Stopped && !started || j.Stopped
 			loaded[idOf(j)] = ensured[i].Job
 		}
 		all = append(all, ensured...)
@@ -299,21 +291,6 @@ func (l *loader) load(ctx context.Context) (all []xxljob.Ensured, gone int, err 
 	return all, gone, nil
 }
 
-// setStopped stops or starts a job that was there before as the file says: for
-// EnsureJobs that is the operator's business, and here the operator writes
-// the file. A job that has stopped by itself is left alone, and so is one that another
-// list has superseded and that is not there.
-func (l *loader) setStopped(ctx context.Context, has xxljob.Job, stopped bool) (started bool, err error) {
-	switch {
-	case has.ID == 0:
-	case stopped && !has.Stopped:
-		return false, l.scheduler.StopJob(ctx, has.ID)
-	case !stopped && has.Stopped && has.StopReason == "":
-		return true, l.scheduler.StartJob(ctx, has.ID)
-	}
-	return false, nil
-}
-
 // addHandlers registers what the jobs of a file can name.
 func addHandlers(s xxljob.Scheduler, allow []string) error {
 	caller, err := newCaller(allow)
@@ -323,6 +300,6 @@ func addHandlers(s xxljob.Scheduler, allow []string) error {
 	return errors.Join(
 		s.Handle("demoJobHandler", demo),
 		s.Handle("shardingJobHandler", sharding),
-		s.Handle("httpJobHandler", executor.JSON(caller.call)),
+		s.Handle("httpJobHandler", xxljob.JSON(caller.call)),
 	)
 }

@@ -43,7 +43,7 @@ func TestTwoMinutes(t *testing.T) {
 				if at.IsZero() || at.After(end) {
 					break
 				}
-				want[j.Name+" "+at.Format(stamp)]++
+				want[j.Key+" "+at.Format(stamp)]++
 				after = at
 				if j.Schedule.Type == xxljob.ScheduleFixDelay {
 					after = at.Add(10 * time.Millisecond) // it works for so long
@@ -71,7 +71,7 @@ func TestTwoMinutes(t *testing.T) {
 				t.Errorf("missing: %s", run)
 			}
 		}
-		if !strings.HasPrefix(out.String(), "# 115 jobs, 115 of them scheduled; times are in UTC; the next:\n#   2000-01-01 00:00:01.000  demo: ") {
+		if !strings.HasPrefix(out.String(), "# 115 jobs, 115 of them scheduled; times are in UTC; the next:\n#   2000-01-01 00:00:01.000  demo-") {
 			t.Errorf("begins with %.200s", out.String())
 		}
 	})
@@ -106,7 +106,7 @@ func TestReload(t *testing.T) {
 			}
 		}
 		job := func(name, more string) string {
-			return fmt.Sprintf(`{"name": %q, "handler": "demoJobHandler", "schedule": {"type": "CRON", "conf": "0 * * * * ?"} %s}`, name, more)
+			return fmt.Sprintf(`{"key": %q, "name": %[1]q, "handler": "demoJobHandler", "schedule": {"type": "CRON", "conf": "0 * * * * ?"} %[2]s}`, name, more)
 		}
 		out := &screen{}
 		hup := make(chan os.Signal)
@@ -154,7 +154,7 @@ func TestReload(t *testing.T) {
 		check("after a reload", nextMinute(), "a c")
 
 		write(job("a", `, "param": "changed", "stopped": true`), job("b", ""), job("c", ""))
-		check("stop", reload(), "# reloaded: 0 created, 1 changed, 2 unchanged, 0 gone and stopped\n")
+		check("stop", reload(), "# reloaded: 0 created, 2 changed, 1 unchanged, 0 gone and stopped\n") // one stopped, one started
 		check("after a stop", nextMinute(), "b c")
 
 		write(job("a", `, "app": "other"`), job("b", ""))
@@ -166,7 +166,7 @@ func TestReload(t *testing.T) {
 		// A one-off job may stay in the file when its instant has passed, but not
 		// come, or be started, with such a one.
 		once := func(at time.Time, more string) string {
-			return fmt.Sprintf(`{"name": "once", "handler": "demoJobHandler", "schedule": {"type": "ONCE", "conf": %q} %s}`, at.UTC().Format(time.RFC3339), more)
+			return fmt.Sprintf(`{"key": "once", "name": "once", "handler": "demoJobHandler", "schedule": {"type": "ONCE", "conf": %q} %s}`, at.UTC().Format(time.RFC3339), more)
 		}
 		at := time.Now().Add(30 * time.Second).Truncate(time.Second)
 		refused := fmt.Sprintf("# not reloaded, the jobs stay as they are:\n#   jobs.json:3: job \"once\": Schedule \"ONCE %s\": the instant is past\n", at.UTC().Format(time.RFC3339))
@@ -258,7 +258,7 @@ func TestRunRefusesBadOptions(t *testing.T) {
 	defer silent.Close()
 	taken := silent.Addr().String()
 	bad := filepath.Join(t.TempDir(), "bad.json")
-	if err := os.WriteFile(bad, []byte(`[{"name": "a", "handler": "demoJobHandler", "route": "first"}]`), 0o600); err != nil {
+	if err := os.WriteFile(bad, []byte(`[{"key": "a", "name": "a", "handler": "demoJobHandler", "route": "first"}]`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {

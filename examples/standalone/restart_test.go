@@ -79,9 +79,9 @@ const ticks = 4
 func TestKillAndRestart(t *testing.T) {
 	dsn, schema, dir := pgtest.DSN(t), pgtest.Schema(t), t.TempDir()
 	once := time.Now().Add(30 * time.Second).Truncate(time.Second) // ahead, when the program has started
-	jobs := []string{fmt.Sprintf(`{"name": "once", "handler": "demoJobHandler", "schedule": {"type": "ONCE", "conf": %q}}`, once.UTC().Format(time.RFC3339))}
+	jobs := []string{fmt.Sprintf(`{"key": "once", "name": "once", "handler": "demoJobHandler", "schedule": {"type": "ONCE", "conf": %q}}`, once.UTC().Format(time.RFC3339))}
 	for i := range ticks {
-		jobs = append(jobs, fmt.Sprintf(`{"name": "tick-%d", "handler": "demoJobHandler", "param": "tick-%[1]d", "schedule": {"type": "CRON", "conf": "* * * * * ?"}}`, i))
+		jobs = append(jobs, fmt.Sprintf(`{"key": "tick-%d", "name": "tick-%[1]d", "handler": "demoJobHandler", "param": "tick-%[1]d", "schedule": {"type": "CRON", "conf": "* * * * * ?"}}`, i))
 	}
 	file := filepath.Join(dir, "jobs.json")
 	if err := os.WriteFile(file, []byte("["+strings.Join(jobs, ",\n")+"]"), 0o600); err != nil {

@@ -16,7 +16,7 @@ import (
 // while a file is being read again.
 func TestStoppingBeforeStopped(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "jobs.json")
-	content := []byte(`[{"name": "a", "handler": "demoJobHandler", "schedule": {"type": "CRON", "conf": "0 0 3 * * ?"}}]`)
+	content := []byte(`[{"key": "a", "name": "a", "handler": "demoJobHandler", "schedule": {"type": "CRON", "conf": "0 0 3 * * ?"}}]`)
 	if err := os.WriteFile(file, content, 0o600); err != nil {
 		t.Fatal(err)
 	}

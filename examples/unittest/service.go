@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"github.com/xxljob/xxljob"
-	"github.com/xxljob/xxljob/executor"
 )
 
 // Ledger is what the service works on.
@@ -26,7 +25,8 @@ type Service struct{ Ledger Ledger }
 // MonthEnd runs at 23:30 on the last day of each month, in Berlin.
 func (s *Service) MonthEnd() xxljob.Job {
 	return xxljob.Job{
-		Name:     "month end",
+		Key:      "month-end",
+		Name:     "Month end",
 		Handler:  "closeMonth",
 		Schedule: xxljob.Cron("0 30 23 L * ?").In("Europe/Berlin"),
 	}
@@ -41,7 +41,7 @@ func (s *Service) CloseMonth(ctx context.Context, t *xxljob.Task) error {
 
 	cents, err := s.Ledger.Balance(ctx, year, int(month))
 	if errors.Is(err, ErrClosed) {
-		return executor.Permanent(err) // trying again is of no use
+		return xxljob.Permanent(err) // trying again is of no use
 	}
 	if err != nil {
 		return fmt.Errorf("balance of %d-%02d: %w", year, month, err)

@@ -24,7 +24,7 @@ func (l ledger) Balance(context.Context, int, int) (int64, error) { return l.cen
 func TestCloseMonth(t *testing.T) {
 	service := &Service{Ledger: ledger{cents: 12_345}}
 
-	got := xxljobtest.Work(t, service.CloseMonth, xxljob.Task{
+	got := xxljobtest.Work(t, t.Context(), service.CloseMonth, xxljob.Task{
 		ScheduledAt: time.Date(2026, 2, 28, 22, 30, 0, 0, time.UTC),
 	})
 
@@ -49,7 +49,7 @@ func TestCloseMonthFails(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			service := &Service{Ledger: ledger{err: c.err}}
 
-			got := xxljobtest.Work(t, service.CloseMonth, xxljob.Task{})
+			got := xxljobtest.Work(t, t.Context(), service.CloseMonth, xxljob.Task{})
 
 			if !errors.Is(got.Err, c.err) || executor.IsPermanent(got.Err) != c.final {
 				t.Errorf("got %v, final %v, want %v, final %v", got.Err, executor.IsPermanent(got.Err), c.err, c.final)
@@ -71,13 +71,13 @@ func TestMonthEnd(t *testing.T) {
 		time.Sleep(120 * 24 * time.Hour)
 
 		// 23:30 in Berlin is 22:30 UTC in winter and 21:30 UTC in summer.
-		s.RequireRuns("month end",
+		s.RequireRuns("month-end",
 			time.Date(2000, 1, 31, 22, 30, 0, 0, time.UTC),
 			time.Date(2000, 2, 29, 22, 30, 0, 0, time.UTC),
 			time.Date(2000, 3, 31, 21, 30, 0, 0, time.UTC),
 			// Day 120 is 30 April, midnight: the fourth month end is still ahead.
 		)
-		if next, want := s.NextFire("month end"), time.Date(2000, 4, 30, 21, 30, 0, 0, time.UTC); !next.Equal(want) {
+		if next, want := s.NextFireOf("month-end"), time.Date(2000, 4, 30, 21, 30, 0, 0, time.UTC); !next.Equal(want) {
 			t.Errorf("next at %v, want %v", next, want)
 		}
 	})
@@ -87,7 +87,7 @@ func TestMonthEnd(t *testing.T) {
 func TestThirtyOneDays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var days []int
-		s := xxljobtest.New(t, xxljob.Job{Name: "daily", Handler: "note", Schedule: xxljob.Crontab("0 3 * * *")})
+		s := xxljobtest.New(t, xxljob.Job{Key: "daily", Name: "Daily note", Handler: "note", Schedule: xxljob.Crontab("0 3 * * *")})
 		if err := s.Handle("note", func(_ context.Context, task *xxljob.Task) error {
 			days = append(days, task.ScheduledAt.Day()) // one run at a time: no lock needed
 			return nil
@@ -113,12 +113,12 @@ func TestFailingRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		run := s.RunNow("month end") // now, beside its schedule
+		run := s.RunNow("month-end") // now, beside its schedule
 		if run.State != xxljob.StateFailed || run.HandleMsg != "the ledger is closed" || !run.NoRetry {
 			t.Errorf("got %s: %q, no retry: %v", run.State, run.HandleMsg, run.NoRetry)
 		}
 
 		time.Sleep(31 * 24 * time.Hour)
-		s.RequireRuns("month end", time.Date(2000, 1, 31, 22, 30, 0, 0, time.UTC))
+		s.RequireRuns("month-end", time.Date(2000, 1, 31, 22, 30, 0, 0, time.UTC))
 	})
 }

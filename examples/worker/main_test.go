@@ -69,7 +69,7 @@ func TestTwoWorkers(t *testing.T) {
 	}
 	await.Until(t, "both workers are registered", func() bool { return registered(t, store) == 2 })
 
-	job, err := s.AddJob(ctx, xxljob.Job{App: "worker", Name: "all", Handler: "shardingJobHandler", Route: "SHARDING_BROADCAST"})
+	job, err := s.AddJob(ctx, xxljob.Job{App: "worker", Key: "all", Name: "All customers", Handler: "shardingJobHandler", Route: xxljob.RouteShardingBroadcast})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // Asker is who calls a method: the scheduler's loops, as their duty, or whoever may wait,
@@ -31,8 +32,8 @@ func Table() map[string]Asker {
 		"AddJob": Others, "EditJob": Others, "RemoveJob": Others, "Job": Others, "JobByKey": Others, "Jobs": Both, "Changes": Others,
 		"PutList": Others, "Lists": Others, "NameJobs": Others, "UnnameJob": Others, "AddJobs": Others,
 		"SaveGroup": Others, "EnsureGroup": Others, "RemoveGroup": Others, "Group": Both, "Groups": Others,
-		"AddRun": Others, "Finish": Loops, "SetProgress": Others, "Kill": Both, "Run": Both, "RunsByID": Both, "Runs": Both,
-		"SetShards": Both, "Scan": Loops, "Planned": Loops, "Claim": Loops, "Sweep": Loops,
+		"AddRun": Others, "AddAhead": Others, "Finish": Loops, "SetProgress": Others, "Kill": Both, "Run": Both, "RunsByID": Both, "Runs": Both,
+		"SetShards": Both, "Scan": Loops, "Planned": Loops, "Claim": Loops, "MoveAhead": Loops, "Sweep": Loops,
 		"Start": Loops, "Readdress": Loops, "Dispatched": Loops, "StartedBy": Loops, "Settle": Loops, "Inbox": Loops, "Take": Loops,
 		"AskLog": Others, "AnswerLog": Others, "LogAnswer": Others,
 		"Now": Both, "Join": Loops, "Beat": Loops, "SetFailing": Loops, "Leave": Loops, "Bury": Loops, "TakeShards": Loops, "ReleaseShards": Loops,
@@ -41,11 +42,11 @@ func Table() map[string]Asker {
 	}
 }
 
-// Methods returns the names of the methods of xxljob.Store and xxljob.Retainer that can
+// Methods returns the names of the methods of xxljob.Store and store.Retainer that can
 // fail, in alphabetical order.
 func Methods() []string {
 	var names []string
-	for _, of := range []reflect.Type{reflect.TypeFor[xxljob.Store](), reflect.TypeFor[xxljob.Retainer]()} {
+	for _, of := range []reflect.Type{reflect.TypeFor[xxljob.Store](), reflect.TypeFor[store.Retainer]()} {
 		for i := range of.NumMethod() {
 			if m := of.Method(i); m.Type.NumOut() > 0 && m.Type.Out(m.Type.NumOut()-1) == reflect.TypeFor[error]() {
 				names = append(names, m.Name)

@@ -199,7 +199,13 @@ func (a *arena) provoke(ctx context.Context, m *member, method string) {
 	case "add_job", "edit_job", "remove_job":
 		a.provokeEdit(ctx, m)
 	case "add_run":
-		a.trigger(ctx, m, a.manual[0])
+		a.trigger(ctx, m, a.manual[0], false)
+	case "add_ahead":
+		a.trigger(ctx, m, a.manual[0], true)
+	case "move_ahead": // which is the node's where it has the shard of one of the jobs
+		for _, job := range a.manual {
+			a.trigger(ctx, nil, job, true)
+		}
 	case "kill":
 		a.provokeKill(ctx, m)
 	case "trigger_tx":

@@ -47,7 +47,8 @@ func readRows(ctx context.Context, db *pgx.Conn, schema string) ([]audit.Row, er
 
 // unfinished counts the runs due up to a moment that have not ended.
 func unfinished(ctx context.Context, db *pgx.Conn, schema string, upTo int64) (n int, err error) {
-	err = db.QueryRow(ctx, fmt.Sprintf(`select count(*) from %s.xxl_job_log where state <= 2 and scheduled_time <= $1`, schema), upTo).Scan(&n)
+	err = db.QueryRow(ctx, fmt.Sprintf(`select (select count(*) from %s.xxl_job_log where state <= 2 and scheduled_time <= $1)
+		+ (select count(*) from %[1]s.xxl_job_ahead where state = 0)`, schema), upTo).Scan(&n)
 	return n, err
 }
 

@@ -49,10 +49,24 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
+// commonCrontabs are common schedules too, with the sparse and the impossible ones.
+var commonCrontabs = []string{
+	"* * * * *",
+	"*/5 * * * *",
+	"15 10 * * 1-5",
+	"0 0 1 1 *",
+	"0 0 13 * 5",
+	"0 0 L * *",
+	"@daily",
+	"0 0 29 2 *",
+	"0 0 */28 2 1",
+	"0 0 30 2 *",
+}
+
 func BenchmarkCrontabNext(b *testing.B) {
 	from := time.Date(2026, 1, 15, 10, 20, 30, 0, time.UTC)
 	loc := zone(b, "Europe/Berlin")
-	for _, text := range []string{"*/5 * * * *", "15 10 * * 1-5", "0 0 29 2 *"} {
+	for _, text := range commonCrontabs {
 		tab, err := ParseCrontab(text)
 		if err != nil {
 			b.Fatal(err)
@@ -61,6 +75,23 @@ func BenchmarkCrontabNext(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				tab.Next(from, loc, Civil)
+			}
+		})
+	}
+}
+
+func BenchmarkSecondOpinion(b *testing.B) {
+	now := time.Date(2026, 1, 15, 10, 20, 30, 0, time.UTC)
+	loc := zone(b, "Europe/Berlin")
+	for _, text := range append(commonCrontabs[:5:5], "0 8-18/2 1,15,L * MON-FRI,0#2") {
+		tab, err := ParseCrontab(text)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(text, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				tab.SecondOpinion(now, loc)
 			}
 		})
 	}

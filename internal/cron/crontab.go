@@ -4,8 +4,6 @@ import (
 	"errors"
 	"strings"
 	"time"
-
-	"github.com/adhocore/gronx"
 )
 
 // Crontab is a compiled crontab expression. It is immutable and safe for
@@ -18,7 +16,6 @@ import (
 type Crontab struct {
 	calendar
 	source string
-	fields string // as gronx gets them
 }
 
 // String returns the expression as it was given to [ParseCrontab].
@@ -28,24 +25,7 @@ func (c *Crontab) String() string { return c.source }
 // expression fires in a zone, in UTC, or the zero time when there is none. A nil
 // location means UTC.
 func (c *Crontab) Next(after time.Time, loc *time.Location, p Policy) time.Time {
-	return next(c, after, loc, p)
-}
-
-// nextCivil asks gronx, on a civil time dressed as a UTC time: in UTC every day
-// has 24 hours, so gronx never meets a change of offset, where it can fail or
-// stand still. What it answers is believed only if the compiled fields allow
-// it; otherwise, and for what can be known without a search, they decide.
-func (c *Crontab) nextCivil(from int64) (int64, bool) {
-	from = max(from, 0)
-	from = (from + 59) / 60 * 60
-	if from >= civilEnd || c.months == 0 {
-		return 0, false
-	}
-	tick, err := gronx.NextTickAfter(c.fields, time.Unix(from, 0).UTC(), true)
-	if civil := tick.Unix(); err == nil && civil >= from && civil < civilEnd && c.has(civil) {
-		return civil, true
-	}
-	return c.calendar.nextCivil(from)
+	return next(&c.calendar, after, loc, p)
 }
 
 // crontabFields describes the five fields of a crontab expression.
@@ -95,7 +75,7 @@ func ParseCrontab(expr string) (*Crontab, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Crontab{source: strings.Clone(expr), fields: strings.Join(texts, " ")}
+	c := &Crontab{source: strings.Clone(expr)}
 	if err := c.compileCrontab(texts); err != nil {
 		var bad *FieldError
 		if errors.As(err, &bad) {
@@ -180,17 +160,12 @@ func (r *dayRule) parseCrontab(days *field, dayText string, weekdays *field, wee
 }
 
 // crontabWeekday reads one item of the weekday field, where both 0 and 7 are
-// Sunday: a range may end with 7, and one that begins with 7 begins with 0.
+// Sunday.
 func (r *dayRule) crontabWeekday(f *field, item string) error {
 	if strings.HasSuffix(item, "L") || strings.Contains(item, "#") {
 		return r.countedWeekday(f, item)
 	}
-	text := item
-	if rest, ok := strings.CutPrefix(item, "7-"); ok && !strings.HasPrefix(rest, "7") {
-		text = "0-" + rest
-	} else if rest, ok := strings.CutPrefix(item, "7/"); ok {
-		text = "0/" + rest
-	}
+	text := sundayFirst(item)
 	s, err := f.item(text)
 	if err != nil {
 		return err
@@ -202,4 +177,23 @@ func (r *dayRule) crontabWeekday(f *field, item string) error {
 	f.fill(&set, s)
 	r.weekdays |= uint8(set.low()&0x7f | set.low()>>7&1)
 	return nil
+}
+
+// sundayFirst has an item begin with 0 that begins with 7 and goes on from there:
+// a range may end with 7, and begins with 7 only as the week begins with Sunday.
+func sundayFirst(item string) string {
+	i := strings.IndexAny(item, "-/")
+	if i < 0 {
+		return item
+	}
+	if first, ok := number(item[:i]); !ok || first != 7 {
+		return item
+	}
+	if item[i] == '-' {
+		end, _, _ := strings.Cut(item[i+1:], "/")
+		if last, ok := number(end); !ok || last >= 7 {
+			return item
+		}
+	}
+	return "0" + item[i:]
 }

@@ -104,7 +104,7 @@ func TestQuartzAgainstGronx(t *testing.T) {
 	}
 }
 
-// gronx gives up on this one although there is an answer; the guard finds it.
+// gronx gives up on this one although there is an answer.
 func TestCrontabWhereGronxGivesUp(t *testing.T) {
 	tab := compile(t, "* * */21 * 3#3,4L")
 	got := tab.Next(time.Date(2007, 6, 2, 21, 54, 0, 0, time.UTC), nil, Civil)

@@ -12,9 +12,12 @@
 // instant of a zone, and there the daylight saving rules of a [Policy] are
 // decided, once, for both dialects.
 //
-//	Parse ──► Expr ─────┐
-//	                    ├──► civil seconds ──► zone and Policy ──► instant
-//	ParseCrontab ──► Crontab (gronx, guarded)
+//	Parse ──► Expr ────────────┐
+//	                           ├──► civil seconds ──► zone and Policy ──► instant
+//	ParseCrontab ──► Crontab ──┘
+//
+// [Crontab.SecondOpinion] compares how gronx reads a crontab expression, for
+// those who save it. No instant comes from there.
 //
 // Compiled values are immutable and safe for concurrent use. Schedules cover
 // the years 1970 to 2199; beyond that there is no next instant.

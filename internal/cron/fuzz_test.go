@@ -29,6 +29,11 @@ func FuzzCrontab(f *testing.F) {
 	f.Add("* * */21 * 3#3,4L", int64(1180821240))
 	f.Add("0 0 29 2 1#5", int64(4e9))
 	f.Add("0 0 31,1W,L */2 sun,7#2", int64(1325196000))
+	for _, known := range gronxIsWrong {
+		f.Add(known.expr, int64(1773000000))
+	}
+	f.Add("0 0 * * 07/2", int64(1773000000))
+	f.Add("0 0 * * 7-007,007-5", int64(1773000000))
 	zones := fuzzZones(f)
 	f.Fuzz(func(t *testing.T, text string, unix int64) {
 		tab, err := ParseCrontab(text)
@@ -37,10 +42,8 @@ func FuzzCrontab(f *testing.F) {
 			return
 		}
 		checkAdvances(t, tab, unix, zones)
-		got, ok := tab.nextCivil(unix)
-		want, found := tab.calendar.nextCivil(unix)
-		if got != want || ok != found {
-			t.Errorf("%q from %d: gronx and guard say %d %t, the compiled fields %d %t", text, unix, got, ok, want, found)
+		if len(text) <= 200 { // gronx takes seconds for some that are longer
+			againstGronx(t, tab, max(unix%civilEnd, 0)/60*60)
 		}
 	})
 }

@@ -73,6 +73,20 @@ func TestNextAllocatesNothing(t *testing.T) {
 	}
 }
 
+func TestCrontabNextAllocatesNothing(t *testing.T) {
+	loc := zone(t, "America/New_York")
+	for _, from := range []time.Time{time.Date(2026, 1, 15, 10, 20, 30, 0, time.UTC), time.Date(2026, 11, 1, 5, 30, 0, 0, time.UTC)} {
+		for _, text := range commonCrontabs {
+			tab := compile(t, text)
+			for _, policy := range []Policy{Civil, Quartz} {
+				if n := testing.AllocsPerRun(100, func() { tab.Next(from, loc, policy) }); n != 0 {
+					t.Errorf("%s after %v under %s: %v allocations", text, from, policy, n)
+				}
+			}
+		}
+	}
+}
+
 func TestNextAtTheEdges(t *testing.T) {
 	tests := []struct{ name, expr, from, want string }{
 		{"a fraction before the fire", "0 0 12 * * ?", "2026-05-05T11:59:59.999999999Z", "2026-05-05T12:00:00Z"},
@@ -97,6 +111,9 @@ func TestNextAtTheEdges(t *testing.T) {
 		{"crontab: a weekday step means and", "0 0 15 * */2", "2026-01-15T00:00:00Z", "2026-02-15T00:00:00Z"},
 		{"crontab: 7 is Sunday", "0 0 * * 7", "2026-01-15T00:00:00Z", "2026-01-18T00:00:00Z"},
 		{"crontab: 0 is Sunday", "0 0 * * 0", "2026-01-15T00:00:00Z", "2026-01-18T00:00:00Z"},
+		{"crontab: 07 is Sunday, from there in steps", "0 0 * * 07/2", "2026-01-15T00:00:00Z", "2026-01-17T00:00:00Z"},
+		{"crontab: 007 is the end of a range", "0 0 * * 7-007", "2026-01-15T00:00:00Z", "2026-01-18T00:00:00Z"},
+		{"crontab: 07 begins a range", "0 0 * * 07-1", "2026-01-16T00:00:00Z", "2026-01-18T00:00:00Z"},
 		{"crontab: a week from Friday to Sunday", "0 0 * * 5-7", "2026-01-17T00:00:00Z", "2026-01-18T00:00:00Z"},
 	}
 	for _, tt := range tests {

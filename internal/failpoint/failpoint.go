@@ -14,7 +14,7 @@ func Methods() []string {
 		"claim", "start", "finish", "take", "settle", "readdress", "dispatched", "sweep",
 		"ask_log", "answer_log",
 		"take_shards", "release", "join", "beat", "leave", "bury",
-		"add_job", "edit_job", "remove_job", "add_run", "kill", "trigger_tx",
+		"add_job", "edit_job", "remove_job", "add_run", "add_ahead", "move_ahead", "kill", "trigger_tx",
 	}
 }
 

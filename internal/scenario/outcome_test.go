@@ -281,8 +281,8 @@ func TestOutcomes(t *testing.T) {
 			default:
 				fine.check(w.t, "the first", a)
 				fine.check(w.t, "the second", b)
-				if b.Started.Before(a.Ended) {
-					w.t.Errorf("the second started at %v, before the first ended at %v", b.Started, a.Ended)
+				if beside := b.Started.Before(a.Ended); beside != (w.block == block.Concurrent) {
+					w.t.Errorf("the second started at %v, and the first ended at %v", b.Started, a.Ended)
 				}
 			}
 		}},
@@ -297,6 +297,9 @@ func TestOutcomes(t *testing.T) {
 				discarded.check(w.t, "the second", b) // it had ended before
 			case block.CoverEarly:
 				covered.check(w.t, "the first", a)
+				killedAtWork.check(w.t, "the second", b)
+			case block.Concurrent:
+				fine.check(w.t, "the first", a)
 				killedAtWork.check(w.t, "the second", b)
 			default:
 				fine.check(w.t, "the first", a)
@@ -327,6 +330,7 @@ func TestOutcomes(t *testing.T) {
 				block.SerialExecution: {fine, fine, fine},
 				block.DiscardLater:    {fine, discarded, discarded},
 				block.CoverEarly:      {covered, covered, fine},
+				block.Concurrent:      {fine, fine, fine},
 			}[w.block] {
 				want.check(w.t, fmt.Sprintf("run %d", i), w.wait(runs[i]))
 			}
@@ -342,9 +346,14 @@ func TestOutcomes(t *testing.T) {
 				discarded.check(w.t, "the second", r)
 				return
 			}
-			// It waits for the grace of ten seconds that the handler has to return.
+			// It waits for the grace of ten seconds that the handler has to return, but for a
+			// concurrent one, which was triggered a second after the first had ended.
 			timedOut.check(w.t, "the second", r)
-			if want := w.row(one).Ended.Add(10*time.Second + 2*time.Second); !r.Ended.Equal(want) {
+			wait := 10 * time.Second
+			if w.block == block.Concurrent {
+				wait = time.Second
+			}
+			if want := w.row(one).Ended.Add(wait + 2*time.Second); !r.Ended.Equal(want) {
 				w.t.Errorf("the second ended at %v, want %v", r.Ended, want)
 			}
 		}},
@@ -394,6 +403,9 @@ func TestOutcomes(t *testing.T) {
 				discarded.check(w.t, "the second", w.row(two))
 			case block.CoverEarly:
 				covered.check(w.t, "the first", w.row(one))
+				stopped.check(w.t, "the second", w.row(two))
+			case block.Concurrent:
+				stopped.check(w.t, "the first", w.row(one))
 				stopped.check(w.t, "the second", w.row(two))
 			default:
 				stopped.check(w.t, "the first", w.row(one))
@@ -486,12 +498,12 @@ func TestRecordsNeedNoAlarm(t *testing.T) {
 	})
 }
 
-// TestHooks: RunStarted and RunEnded are called once for each run that this node
-// has marked started, or whose final state it has stored, skipped and refused
-// ones included.
+// TestHooks: RunStarted, RunEnded and RunSkipped are called once for each run that this node
+// has marked started, whose final state it has stored, refused ones included, and that is a
+// record of instants that were not run.
 func TestHooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var started, ended atomic.Int64
+		var started, ended, skipped atomic.Int64
 		st := memory.New()
 		s, err := xxljob.New(st, xxljob.Config{Logger: slog.New(slog.DiscardHandler), Hooks: xxljob.Hooks{
 			RunStarted: func(r xxljob.Run) {
@@ -501,10 +513,16 @@ func TestHooks(t *testing.T) {
 				started.Add(1)
 			},
 			RunEnded: func(r xxljob.Run) {
-				if !r.State.Ended() {
+				if !r.State.Ended() || r.State == xxljob.StateSkipped {
 					t.Errorf("RunEnded: %v", r.State)
 				}
 				ended.Add(1)
+			},
+			RunSkipped: func(r xxljob.Run) {
+				if r.State != xxljob.StateSkipped || r.Reason != xxljob.ReasonMisfire {
+					t.Errorf("RunSkipped: %v, %q", r.State, r.Reason)
+				}
+				skipped.Add(1)
 			},
 		}})
 		stage.Must(t, err)
@@ -524,8 +542,8 @@ func TestHooks(t *testing.T) {
 		if states[xxljob.StateSucceeded] != 2 || states[xxljob.StateRefused] != 2 || states[xxljob.StateSkipped] != 2 {
 			t.Errorf("runs by state: %v", states)
 		}
-		if started.Load() != 2 || ended.Load() != 6 {
-			t.Errorf("%d started, %d ended; want 2 and 6", started.Load(), ended.Load())
+		if started.Load() != 2 || ended.Load() != 4 || skipped.Load() != 2 {
+			t.Errorf("%d started, %d ended, %d skipped; want 2, 4 and 2", started.Load(), ended.Load(), skipped.Load())
 		}
 		stage.Must(t, s.Stop(t.Context()))
 	})

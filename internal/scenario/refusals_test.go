@@ -139,7 +139,8 @@ func refusals(one, two int64) []refusal {
 		{"Wait: unknown run", func(c ctx, s sched) error { _, err := s.Wait(c, 77); return err }, xxljob.ErrNotFound, []string{"77"}},
 
 		{"Trigger: unknown job", trigger(77, xxljob.Trigger{}), xxljob.ErrNotFound, []string{"job 77"}},
-		{"Trigger: too far ahead", trigger(one, xxljob.Trigger{At: time.Now().AddDate(0, 0, 30)}), nil, []string{"At", "2000-01-31", "RunRetention", "720h"}},
+		{"Trigger: farther ahead than ids reach", trigger(one, xxljob.Trigger{At: time.Date(2059, 1, 1, 0, 0, 0, 0, time.UTC)}), nil, []string{"At", "2059-01-01", "before the year 2059"}},
+		{"Trigger: year 10000", trigger(one, xxljob.Trigger{At: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}), nil, []string{"At", "10000-01-01", "before the year 2059"}},
 		{"Trigger: type of a schedule", trigger(one, xxljob.Trigger{Type: xxljob.TriggerCron}), nil, []string{"Type", "CRON", "MANUAL"}},
 		{"Trigger: impossible part", trigger(one, xxljob.Trigger{Shard: xxljob.Sharding{Index: 5, Total: 2}}), nil, []string{"Shard", "5/2"}},
 		{"Trigger: negative part", trigger(one, xxljob.Trigger{Shard: xxljob.Sharding{Index: -1, Total: 2}}), nil, []string{"Shard", "-1/2"}},

@@ -14,24 +14,24 @@ import (
 	"github.com/xxljob/xxljob/store/memory"
 )
 
-// told is what a handler knew of its run.
-type told struct {
+// knowledge is what a handler knew of its run.
+type knowledge struct {
 	xxljob.Task
 	deadline time.Time // its context's
 }
 
 // teller is a handler that passes on what it knows.
-func teller(to chan<- told) xxljob.Handler {
+func teller(to chan<- knowledge) xxljob.Handler {
 	return func(ctx context.Context, task *xxljob.Task) error {
 		at, _ := ctx.Deadline()
-		to <- told{xxljob.Task{RunID: task.RunID, JobID: task.JobID, App: task.App, JobName: task.JobName, JobKey: task.JobKey, Route: task.Route,
+		to <- knowledge{xxljob.Task{RunID: task.RunID, JobID: task.JobID, App: task.App, JobName: task.JobName, JobKey: task.JobKey, Route: task.Route,
 			JobVersion: task.JobVersion, TriggerType: task.TriggerType, Deadline: task.Deadline}, at}
 		return nil
 	}
 }
 
 // wantTold checks what the handler of a job's run was told, as far as the store knows it.
-func wantTold(t *testing.T, st xxljob.Store, job xxljob.Job, runID int64, kind xxljob.TriggerType, got told) {
+func wantTold(t *testing.T, st xxljob.Store, job xxljob.Job, runID int64, kind xxljob.TriggerType, got knowledge) {
 	t.Helper()
 	run, err := st.Run(t.Context(), runID)
 	stage.Must(t, err)
@@ -52,7 +52,7 @@ func TestWhatAHandlerIsTold(t *testing.T) {
 		st := memory.New()
 		a, b := stage.StartNode(t, st, "a", &stage.Journal{}), stage.StartNode(t, st, "b", &stage.Journal{})
 		defer stage.Stop(t, a, b)
-		got := make(chan told, 1)
+		got := make(chan knowledge, 1)
 		stage.Must(t, a.Handle("tell", teller(got)))
 		far, err := executor.New(executor.Config{App: "far", Logger: stage.QuietLog()})
 		stage.Must(t, err)
@@ -80,7 +80,7 @@ func TestWhatAHandlerIsTold(t *testing.T) {
 // TestWhatAHandlerIsToldOverHTTP: the same where the run has come over a real connection.
 func TestWhatAHandlerIsToldOverHTTP(t *testing.T) {
 	s, st, admin := stage.OverHTTP(t, xxljob.Config{})
-	got := make(chan told, 1)
+	got := make(chan knowledge, 1)
 	startRemote(t, st, admin, "tell", teller(got))
 	job, err := s.AddJob(t.Context(), xxljob.Job{App: "remote", Name: "there", Key: "k", Handler: "tell", Route: route.Last, Timeout: time.Minute, Schedule: xxljob.Manual()})
 	stage.Must(t, err)

@@ -240,6 +240,7 @@ func TestStoresFields(t *testing.T) {
 			"Next":        func(j *xxljob.Job) { j.Next = now },
 			"Last":        func(j *xxljob.Job) { j.Last = now },
 			"WaitRun":     func(j *xxljob.Job) { j.WaitRun = 9 },
+			"Runs":        func(j *xxljob.Job) { j.Runs = 4 },
 			"Added":       func(j *xxljob.Job) { j.Added = now },
 			"Updated":     func(j *xxljob.Job) { j.Updated = now },
 			"GlueUpdated": func(j *xxljob.Job) { j.GlueUpdated = now },

@@ -40,6 +40,7 @@ func (s *Store) EditJob(ctx context.Context, id int64, edit xxljob.Edit) (xxljob
 	after.GlueUpdated = glueUpdated(before, after, now)
 	after.Version, after.Updated = before.Version+1, now
 	if replan {
+		after.Runs = j.madeWithout(before.Schedule != after.Schedule)
 		if after, err = replanned(after, edit, fromMilli(j.startedFor), now); err != nil {
 			return xxljob.Job{}, err
 		}
@@ -66,9 +67,25 @@ func changed(before, after xxljob.Job, edit xxljob.Edit) (xxljob.Job, bool, erro
 	}
 	after.Children = copied(after.Children)
 	after.ID, after.Version, after.Shard = before.ID, before.Version, before.Shard
-	after.Next, after.Last, after.WaitRun = before.Next, before.Last, before.WaitRun
+	after.NotBefore, after.NotAfter = stored(after.NotBefore), stored(after.NotAfter)
+	after.Next, after.Last, after.WaitRun, after.Runs = before.Next, before.Last, before.WaitRun, before.Runs
 	after.Added, after.Updated, after.GlueUpdated = before.Added, before.Updated, before.GlueUpdated
 	return after, replan, nil
+}
+
+// madeWithout is how many runs the schedule has made once those that are planned are
+// cancelled. Another schedule has made none.
+func (j *job) madeWithout(another bool) int {
+	if another {
+		return 0
+	}
+	made := j.made
+	for _, r := range j.planned.members {
+		if r.counts() {
+			made--
+		}
+	}
+	return made
 }
 
 // replanned gives the changed job its new next instant. edit.Next gets a copy.
@@ -106,11 +123,15 @@ func (s *Store) insertRecord(j *job, n *xxljob.NewRun, now time.Time) {
 // new definition: one that the job waited for re-arms nothing.
 func (s *Store) redefine(ctx context.Context, j *job, after *xxljob.Job, verb string, replan bool) {
 	wasStopped := j.stopped
+	if replan && j.def.Schedule != after.Schedule {
+		j.count++
+	}
 	j.unindex()
 	j.define(after)
 	j.index()
 	j.note(ctx, verb, after.Updated)
-	if replan && s.cancelPlanned(j, verb, after.Updated, func(r *run) bool { return r.born }) {
+	if replan {
+		s.cancelPlanned(j, verb, after.Updated, func(r *run) bool { return r.born })
 		s.stopFinished(ctx, j, toMilli(after.Updated))
 	}
 	if replan || wasStopped {

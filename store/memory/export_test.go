@@ -70,11 +70,13 @@ func (s *Store) counted() map[string]int {
 		n[fmt.Sprint("idle of shard ", sh.id)] = len(sh.idle.members)
 		n[fmt.Sprint("planned of shard ", sh.id)] = count(&sh.planned)
 		n[fmt.Sprint("foreign of shard ", sh.id)] = count(&sh.foreign)
+		n[fmt.Sprint("ahead of shard ", sh.id)] = count(&sh.ahead)
 		n[fmt.Sprint("started of shard ", sh.id)] = len(sh.started.members)
 	}
 	for _, j := range s.jobs {
 		n[fmt.Sprint("open of job ", j.id)] = j.open
 		n[fmt.Sprint("planned of job ", j.id)] = len(j.planned.members)
+		n[fmt.Sprint("ahead of job ", j.id)] = len(j.ahead.members)
 		n[fmt.Sprint("runs of job ", j.id)] = j.runs.n
 		n[fmt.Sprint("ended of job ", j.id)] = j.ended.n
 		for _, p := range j.busy {
@@ -130,6 +132,11 @@ func walk(n map[string]int, r *run) {
 	}
 	switch r.State {
 	case xxljob.StatePlanned:
+		if r.ahead {
+			n[fmt.Sprint("ahead of job ", r.JobID)]++
+			n[fmt.Sprint("ahead of shard ", r.Shard)]++
+			return
+		}
 		n[fmt.Sprint("planned of job ", r.JobID)]++
 		n[fmt.Sprint("planned of shard ", r.Shard)]++
 		if r.PlanEpoch != r.job.shard.epoch {

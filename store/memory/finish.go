@@ -72,6 +72,7 @@ func (s *Store) Kill(ctx context.Context, runID int64, reason string) (xxljob.Ru
 		return xxljob.Run{}, failed(xxljob.ErrNotFound, "kill run %d", runID)
 	case r.State == xxljob.StatePlanned:
 		r.Reason = reason
+		s.uncount(r)
 		s.conclude(ctx, r, xxljob.StateCancelled, toMilli(clock()))
 	case !r.State.Ended():
 		if r.KillReason == "" { // the first reason stays

@@ -40,7 +40,7 @@ func TestHammer(t *testing.T) {
 
 func (h *hammer) step() {
 	ctx := h.Context()
-	switch h.rnd.IntN(14) {
+	switch h.rnd.IntN(15) {
 	case 0:
 		if h.rnd.IntN(3) == 0 {
 			h.job(h.someSchedule)
@@ -70,6 +70,10 @@ func (h *hammer) step() {
 	case 13:
 		_ = h.Sweep(ctx, h.shards)
 		_, _ = h.Jobs(ctx, xxljob.JobFilter{App: "app", Stopped: new(false)})
+	case 14:
+		now := time.Now()
+		_, _ = h.AddAhead(ctx, h.someJob(), xxljob.Trigger{At: now.Add(time.Second), Key: []string{"", "a", "b"}[h.rnd.IntN(3)]}, now.Add(time.Duration(h.rnd.IntN(20))*time.Millisecond))
+		_, _ = h.MoveAhead(ctx, store.AheadQuery{Shards: h.shards, Before: now, Limit: 1 + h.rnd.IntN(3)})
 	}
 }
 

@@ -21,9 +21,11 @@ type job struct {
 
 	startedFor int64         // latest instant a schedule-born run was started or refused for
 	delay      time.Duration // of a FixedDelay schedule, else zero
+	count      int           // raised when made begins anew: runs of an earlier count are not in it
 
 	open    int       // unended schedule-born runs
-	planned bag[*run] // planned runs of every type
+	planned bag[*run] // planned runs of every type, but for those that are kept apart
+	ahead   bag[*run] // these
 	runs    list      // all runs that are kept
 	ended   list      // those of them that have ended
 	busy    []place   // attached addresses with started runs
@@ -43,6 +45,7 @@ type jobState struct {
 	stopReason string
 	next, last int64 // milliseconds; noTime for none
 	waitRun    int64
+	made       int // Job.Runs
 	updated    int64
 }
 
@@ -60,7 +63,7 @@ func (j *jobState) snapshot() xxljob.Job {
 	out := *j.def
 	out.Children = copied(out.Children)
 	out.Version, out.Stopped, out.StopReason = j.version, j.stopped, j.stopReason
-	out.Next, out.Last, out.WaitRun = fromMilli(j.next), fromMilli(j.last), j.waitRun
+	out.Next, out.Last, out.WaitRun, out.Runs = fromMilli(j.next), fromMilli(j.last), j.waitRun, j.made
 	out.Updated = fromMilli(j.updated)
 	return out
 }
@@ -69,7 +72,7 @@ func (j *jobState) snapshot() xxljob.Job {
 func (j *job) define(def *xxljob.Job) {
 	j.def, j.manual = def, def.Schedule.IsManual()
 	j.version, j.stopped, j.stopReason = def.Version, def.Stopped, def.StopReason
-	j.next, j.waitRun = toMilli(def.Next), def.WaitRun
+	j.next, j.waitRun, j.made = toMilli(def.Next), def.WaitRun, def.Runs
 	j.updated = toMilli(def.Updated)
 	j.delay = 0
 	if def.Schedule.Type == xxljob.ScheduleFixDelay {
@@ -171,7 +174,8 @@ func (s *Store) newJob(def *xxljob.Job, instant xxljob.FirstInstant, now time.Ti
 	}
 	j.last = noTime
 	def.ID, def.Shard, def.Version = id, j.shard.id, 1
-	def.Next, def.Last, def.WaitRun = stored(def.Next), time.Time{}, 0
+	def.Next, def.Last, def.WaitRun, def.Runs = stored(def.Next), time.Time{}, 0, 0
+	def.NotBefore, def.NotAfter = stored(def.NotBefore), stored(def.NotAfter)
 	def.Added, def.Updated = now, now
 	def.Children = copied(def.Children)
 	def.GlueUpdated = glueUpdated(xxljob.Job{}, *def, now)
@@ -243,13 +247,14 @@ func (s *Store) RemoveJob(ctx context.Context, id int64) error {
 	return nil
 }
 
-// cancelPlanned ends those of the job's planned runs that are chosen, and
-// reports whether there were any.
-func (s *Store) cancelPlanned(j *job, reason string, now time.Time, chosen func(*run) bool) bool {
+// cancelPlanned ends those of the job's planned runs that are chosen.
+func (s *Store) cancelPlanned(j *job, reason string, now time.Time, chosen func(*run) bool) {
 	var cancelled []*run
-	for _, r := range j.planned.members {
-		if chosen(r) {
-			cancelled = append(cancelled, r)
+	for _, planned := range []bag[*run]{j.planned, j.ahead} {
+		for _, r := range planned.members {
+			if chosen(r) {
+				cancelled = append(cancelled, r)
+			}
 		}
 	}
 	slices.SortFunc(cancelled, func(a, b *run) int { return cmp.Compare(a.ID, b.ID) })
@@ -257,7 +262,6 @@ func (s *Store) cancelPlanned(j *job, reason string, now time.Time, chosen func(
 		r.Reason = reason
 		s.end(r, xxljob.StateCancelled, toMilli(now))
 	}
-	return len(cancelled) > 0
 }
 
 // Job returns one job.

@@ -20,7 +20,8 @@
 // it before, also to a job that was removed, it is the next one that is free.
 //
 // Ended runs are kept up to a bound for each job and one in total (see
-// [Retain]); runs that have not ended are never dropped.
+// [Retain]); runs that have not ended are never dropped, nor are they bounded: one that is
+// planned years ahead takes its kilobyte until it is due.
 package memory
 
 import (

@@ -58,6 +58,9 @@ func (s *Store) claim(ctx context.Context, inserted []xxljob.Run, p *xxljob.Plan
 		s.insertRun(j, r)
 		if n.State.Ended() { // a record
 			s.end(r, n.State, toMilli(now))
+		} else {
+			r.count = j.count
+			j.made++
 		}
 		inserted = append(inserted, r.snapshot())
 	}

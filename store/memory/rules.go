@@ -11,16 +11,21 @@ import (
 // follows them, through end and stopFinished.
 
 // rearm makes the job, whose awaited run ended at the given time, due again. A
-// job whose schedule has no delay any more is left without a next instant.
+// job whose schedule has no delay any more, or whose bounds leave no instant, is left
+// without a next one.
 func (s *Store) rearm(j *job, ended int64) {
 	j.unindex()
 	j.waitRun = 0
-	if j.delay > 0 {
-		j.next = ended + j.delay.Milliseconds()
+	next := ended + j.delay.Milliseconds()
+	if last := j.def.NotAfter; j.delay > 0 && !j.usedUp() && (last.IsZero() || next <= toMilli(last)) {
+		j.next = next
 	}
 	j.index()
 	s.tellScan(j)
 }
+
+// usedUp reports whether the schedule has made all of its runs.
+func (j *jobState) usedUp() bool { return j.def.MaxRuns > 0 && j.made >= j.def.MaxRuns }
 
 // finished reports whether nothing will come of the schedule any more. Nothing
 // is to come of a manual one.
@@ -32,8 +37,37 @@ func (j *job) finished() bool {
 // changed it.
 func (s *Store) stopFinished(ctx context.Context, j *job, now int64) {
 	if j.finished() {
-		s.stop(ctx, j, xxljob.StopFinished, now)
+		s.stop(ctx, j, j.finishedBy(), now)
 	}
+}
+
+// finishedBy is the reason of a job that is stopped for being finished.
+func (j *jobState) finishedBy() string {
+	if j.usedUp() {
+		return xxljob.StopFinished + store.ByMaxRuns
+	}
+	if j.def.NotAfter.IsZero() {
+		return xxljob.StopFinished
+	}
+	if later, err := j.def.Schedule.Next(j.def.NotAfter); err != nil || later.IsZero() {
+		return xxljob.StopFinished
+	}
+	return xxljob.StopFinished + store.ByNotAfter
+}
+
+// uncount takes a run that is cancelled out of what its job, which is stopped, has made.
+// An edit of the job sees to that itself. A kill of a run whose job is not stopped is
+// somebody's who does not want the run made up for.
+func (s *Store) uncount(r *run) {
+	if j := r.job; r.counts() && j.unscheduled() {
+		j.made--
+	}
+}
+
+// counts reports whether a run that has not begun is one of those that its job has made. A
+// part of a broadcast is none: that has begun.
+func (r *run) counts() bool {
+	return r.born && r.count == r.job.count && r.Sharding == xxljob.Sharding{}
 }
 
 // stop is a stop by the scheduler itself.

@@ -18,9 +18,12 @@ type run struct {
 	key       string // of the trigger, if it had one
 
 	born    bool // made by the schedule
+	count   int  // of the job, when the run was planned
 	foreign bool // planned, and neither planned nor loaded under the shard's epoch
+	ahead   bool // planned, and kept apart until move: see ahead.go
+	move    int64
 
-	place int // in job.planned while planned, in shard.started while started
+	place int // in job.planned or job.ahead while planned, in shard.started while started
 	links [listKinds]link
 }
 

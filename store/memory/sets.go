@@ -17,6 +17,11 @@ func (s *Store) enter(r *run) {
 	switch r.State {
 	case xxljob.StatePlanned:
 		sh, at := r.job.shard, toMilli(r.Scheduled)
+		if r.ahead {
+			r.job.ahead.add(r)
+			sh.ahead.insert(r.move, r.ID, r)
+			return
+		}
 		r.job.planned.add(r)
 		sh.planned.insert(at, r.ID, r)
 		if r.foreign {
@@ -62,6 +67,11 @@ func (s *Store) leave(r *run) {
 	switch r.State {
 	case xxljob.StatePlanned:
 		sh, at := r.job.shard, toMilli(r.Scheduled)
+		if r.ahead {
+			r.job.ahead.remove(r)
+			sh.ahead.remove(r.move, r.ID)
+			return
+		}
 		r.job.planned.remove(r)
 		sh.planned.remove(at, r.ID)
 		if r.foreign {

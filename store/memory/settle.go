@@ -54,6 +54,7 @@ func (s *Store) settle(ctx context.Context, v *xxljob.Verdict, r *run, now int64
 		s.conclude(ctx, r, xxljob.StateCancelled, now)
 	case r.born && j.unscheduled():
 		r.Reason = "stop"
+		s.uncount(r)
 		s.conclude(ctx, r, xxljob.StateCancelled, now)
 	default:
 		s.putBack(r)

@@ -17,7 +17,8 @@ type shard struct {
 	due  order[job] // enabled jobs with a next instant
 	idle bag[*job]  // enabled jobs without one
 
-	planned order[run] // all planned runs, by (Scheduled, ID)
+	planned order[run] // all planned runs, by (Scheduled, ID), but for
+	ahead   order[run] // those that are kept apart, by (move, ID)
 	foreign order[run] // those that were not planned or loaded under epoch
 	started bag[*run]  // runs in StateStarted
 }

@@ -10,8 +10,8 @@ import (
 // watcher is one call of Watch that has not ended. Signals are sent while mu is
 // held, and never wait: a channel that is full has its signal already.
 type watcher struct {
-	incarnation                string
-	scan, inbox, nodes, finish chan struct{}
+	incarnation                       string
+	scan, ahead, inbox, nodes, finish chan struct{}
 }
 
 // Watch returns signals for the incarnation until ctx ends. With an empty one
@@ -20,6 +20,7 @@ func (s *Store) Watch(ctx context.Context, incarnation string) store.Signals {
 	w := &watcher{
 		incarnation: incarnation,
 		scan:        make(chan struct{}, 1),
+		ahead:       make(chan struct{}, 1),
 		inbox:       make(chan struct{}, 1),
 		nodes:       make(chan struct{}, 1),
 		finish:      make(chan struct{}, 1),
@@ -30,7 +31,7 @@ func (s *Store) Watch(ctx context.Context, incarnation string) store.Signals {
 		s.mu.Unlock()
 		context.AfterFunc(ctx, func() { s.unwatch(w) })
 	}
-	return store.Signals{Scan: w.scan, Inbox: w.inbox, Nodes: w.nodes, Ended: w.finish}
+	return store.Signals{Scan: w.scan, Ahead: w.ahead, Inbox: w.inbox, Nodes: w.nodes, Ended: w.finish}
 }
 
 func (s *Store) unwatch(w *watcher) {
@@ -49,12 +50,21 @@ func tell(signal chan<- struct{}) {
 // tellScan tells the owner of the job's shard that the job, or a planned run of
 // it, may be due earlier than it knows.
 func (s *Store) tellScan(j *job) {
-	if j.shard.owner == "" {
+	s.tellOwner(j.shard, func(w *watcher) { tell(w.scan) })
+}
+
+// tellAhead tells the owner of the job's shard that a run of it is kept apart.
+func (s *Store) tellAhead(j *job) {
+	s.tellOwner(j.shard, func(w *watcher) { tell(w.ahead) })
+}
+
+func (s *Store) tellOwner(sh *shard, tell func(*watcher)) {
+	if sh.owner == "" {
 		return
 	}
 	for _, w := range s.watchers {
-		if w.incarnation == j.shard.owner {
-			tell(w.scan)
+		if w.incarnation == sh.owner {
+			tell(w)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func (s *Store) startable(st *xxljob.Start, r *run) store.StartStatus {
 	switch {
 	case sh == nil || r != nil && r.job.shard != sh:
 		return store.StartFenced
-	case r == nil || r.State != xxljob.StatePlanned:
+	case r == nil || r.State != xxljob.StatePlanned || r.ahead:
 		return store.StartGone
 	}
 	j := r.job

@@ -15,6 +15,11 @@ type triggerKey struct {
 
 // AddRun inserts a planned run outside the schedule.
 func (s *Store) AddRun(ctx context.Context, jobID int64, t xxljob.Trigger) (xxljob.Run, error) {
+	return s.addRun(ctx, jobID, t, nil)
+}
+
+// addRun adds a run, which is kept apart where it is given a time to move.
+func (s *Store) addRun(ctx context.Context, jobID int64, t xxljob.Trigger, move *time.Time) (xxljob.Run, error) {
 	if err := s.begin(ctx); err != nil {
 		return xxljob.Run{}, err
 	}
@@ -34,6 +39,12 @@ func (s *Store) AddRun(ctx context.Context, jobID int64, t xxljob.Trigger) (xxlj
 	if t.Key != "" {
 		r.key = t.Key
 		s.keys[key] = r.ID
+	}
+	if move != nil {
+		r.ahead, r.foreign, r.move = true, false, toMilli(stored(*move))
+		s.insertRun(j, r)
+		s.tellAhead(j)
+		return r.snapshot(), nil
 	}
 	s.insertRun(j, r)
 	s.tellScan(j)

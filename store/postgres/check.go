@@ -179,7 +179,7 @@ func (s *Store) partitionsThere(ctx context.Context) error {
 func (s *Store) checkRights(ctx context.Context) error {
 	var errs []error
 	for _, table := range [...]string{"xxl_job_setting", "xxl_job_info", "xxl_job_next", "xxl_job_log", "xxl_job_trigger_key", "xxl_job_change",
-		"xxl_job_lock", "xxl_job_node", "xxl_job_group", "xxl_job_registry"} {
+		"xxl_job_lock", "xxl_job_node", "xxl_job_group", "xxl_job_registry", "xxl_job_ahead"} {
 		var ok bool
 		err := s.read(ctx, statement{`select pg_catalog.has_schema_privilege($1::pg_catalog.text, 'usage')
 		and pg_catalog.has_table_privilege($2::pg_catalog.text, 'select') and pg_catalog.has_table_privilege($2::pg_catalog.text, 'insert')
@@ -192,7 +192,7 @@ func (s *Store) checkRights(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("postgres: the role may not read and write %s.%s: GRANT USAGE ON SCHEMA %[1]s and GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %[1]s to it", s.schema, table))
 		}
 	}
-	for _, seq := range []string{"xxl_job_info_id", "xxl_job_log_id"} {
+	for _, seq := range []string{"xxl_job_info_id", "xxl_job_log_id", "xxl_job_ahead_id"} {
 		var ok bool
 		err := s.read(ctx, statement{`select pg_catalog.has_sequence_privilege($1::pg_catalog.text, 'usage')`, []any{s.schema + "." + seq}, scanInto(&ok)})
 		if err != nil {

@@ -245,6 +245,7 @@ func (q *claimQueries) define(sql template) {
 	advanced as (
 		update {{schema}}.xxl_job_next n set trigger_next_time = ({{arg.next}}::bigint[])[d.ord], wait_run = 0,
 			trigger_last_time = coalesce(nullif(({{arg.last}}::bigint[])[d.ord], 0), n.trigger_last_time),
+			run_count = n.run_count + ({{arg.made}}::int[])[d.ord],
 			version = n.version + coalesce(({{arg.stops}}::smallint[])[d.ord], 0)
 		from (select unnest({{arg.jobs}}::int[]) job_id, unnest({{arg.job_shards}}::smallint[]) shard, unnest({{arg.versions}}::bigint[]) version,
 			unnest({{arg.due}}::bigint[]) due, unnest({{arg.places}}::int[]) ord) d

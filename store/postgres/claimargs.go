@@ -11,7 +11,7 @@ func claimArgs(plans []xxljob.Plan) named {
 	n := len(plans)
 	jobs, in, own, versions := make([]int64, n), make([]int16, n), make([]int64, n), make([]int64, n)
 	due, next, last, stop := make([]int64, n), make([]int64, n), make([]int64, n), make([]int16, n)
-	from, to := make([]int32, n), make([]int32, n)
+	from, to, made := make([]int32, n), make([]int32, n), make([]int32, n)
 	var r runArrays
 	seen := map[store.Shard]bool{}
 	for i := range plans {
@@ -32,13 +32,16 @@ func claimArgs(plans []xxljob.Plan) named {
 		for k := range p.Runs {
 			last[i] = max(last[i], milli(p.Runs[k].At), milli(p.Runs[k].Last))
 			r.add(&p.Runs[k])
+			if !p.Runs[k].State.Ended() {
+				made[i]++
+			}
 		}
 		to[i] = int32(len(r.at))
 	}
 	ids, epochs := fenceArgs(shards)
 	return named{
 		{"shards", ids}, {"epochs", epochs},
-		{"next", next}, {"last", last}, {"stops", sparse(stop)},
+		{"next", next}, {"last", last}, {"made", made}, {"stops", sparse(stop)},
 		{"jobs", jobs}, {"job_shards", in}, {"versions", versions}, {"due", due}, {"places", upTo(n)},
 		{"job_epochs", own}, {"words", r.words.list}, {"types", r.kinds}, {"states", r.states}, {"times", r.at},
 		{"firsts", sparse(r.first)}, {"lasts", sparse(r.last)}, {"counts", sparse(r.counts)}, {"reasons", sparse(r.reasons)},

@@ -91,9 +91,6 @@ func (e *editing) run(ctx context.Context, t *tx) error {
 		s.note(ctx, &e.after, e.edit.Verb)); err != nil {
 		return keyTaken(err)
 	}
-	if len(e.cancelled) == 0 {
-		return nil
-	}
 	return e.finished(ctx, t)
 }
 
@@ -123,7 +120,8 @@ func (e *editing) change() error {
 	b := &e.before
 	changed.Children = append([]int64(nil), changed.Children...)
 	changed.ID, changed.Version, changed.Shard = b.ID, b.Version, b.Shard
-	changed.Next, changed.Last, changed.WaitRun = b.Next, b.Last, b.WaitRun
+	changed.NotBefore, changed.NotAfter = stored(changed.NotBefore), stored(changed.NotAfter)
+	changed.Next, changed.Last, changed.WaitRun, changed.Runs = b.Next, b.Last, b.WaitRun, b.Runs
 	changed.Added, changed.Updated, changed.GlueUpdated = b.Added, b.Updated, b.GlueUpdated
 	e.after = changed
 	return nil
@@ -140,11 +138,11 @@ func (e *editing) plan(ctx context.Context, t *tx) error {
 		return err
 	}
 	e.after.Next, e.after.WaitRun = time.Time{}, 0
-	if e.edit.Next == nil {
-		return nil
+	var started, open, countedAfter int64
+	if err := t.do(ctx, s.sql.startedFor.with(e.id, e.before.Shard).into(scanInto(&started, &open, &countedAfter))); err != nil {
+		return err
 	}
-	started := int64(0)
-	if err := t.do(ctx, s.sql.startedFor.with(e.id, e.before.Shard).into(scanInto(&started))); err != nil {
+	if err := e.count(ctx, t, open, countedAfter); err != nil || e.edit.Next == nil {
 		return err
 	}
 	given := e.after
@@ -153,6 +151,22 @@ func (e *editing) plan(ctx context.Context, t *tx) error {
 	e.refused = err
 	e.after.Next = stored(next)
 	return err
+}
+
+// count takes what was cancelled out of the runs that the schedule has made, which are
+// those with ids behind countedAfter. Another schedule has made none: what is open still,
+// with ids up to the given one, is none of its runs, also where it is put back.
+func (e *editing) count(ctx context.Context, t *tx, open, countedAfter int64) error {
+	if e.before.Schedule != e.after.Schedule {
+		e.after.Runs = 0
+		return t.do(ctx, e.store.sql.countAfter.with(e.id, open))
+	}
+	for i := range e.cancelled {
+		if counts(&e.cancelled[i], countedAfter) {
+			e.after.Runs--
+		}
+	}
+	return nil
 }
 
 // record inserts the record of instants that nothing is planned for, if there are
@@ -176,22 +190,22 @@ func (e *editing) record(ctx context.Context, t *tx) error {
 	}))
 }
 
-// finished follows the rule for a job whose last planned runs were cancelled.
+// finished follows the rule for a job that was planned anew and has no next instant.
 func (e *editing) finished(ctx context.Context, t *tx) error {
 	a := &e.after
-	if a.Stopped || !a.Next.IsZero() {
+	if !e.replan || a.Stopped || !a.Next.IsZero() {
 		return nil
 	}
 	armed, err := e.store.arm(ctx, t, nil, []int64{e.id})
-	if err == nil && slices.Contains(armed.stopped, e.id) {
-		a.Stopped, a.StopReason, a.Updated = true, xxljob.StopFinished, armed.now
+	if err == nil && len(armed.finished) > 0 {
+		a.Stopped, a.StopReason, a.Updated = true, armed.finished[0].reason, armed.now
 	}
 	return err
 }
 
 // editQueries are the statements of this file.
 type editQueries struct {
-	now, updateJob, updateNext, cancelPlanned, insertRecord, startedFor query
+	now, updateJob, updateNext, cancelPlanned, insertRecord, startedFor, countAfter query
 }
 
 func (q *editQueries) define(sql template) {
@@ -227,11 +241,13 @@ func (q *editQueries) define(sql template) {
 	values (` + record.values() + `)`)
 	// Claims of a job follow each other and plan later instants each time, so the
 	// latest instant that was started is among the newest runs.
-	q.startedFor = sql(`select coalesce(max(scheduled_time), 0) from (
-	(select l.scheduled_time from {{schema}}.xxl_job_log l
+	q.startedFor = sql(`select coalesce(max(r.scheduled_time), 0), coalesce(max(r.open), 0),
+		(select n.counted_after from {{schema}}.xxl_job_next n where n.job_id = $1) from (
+	(select l.scheduled_time, null::bigint as open from {{schema}}.xxl_job_log l
 	where l.job_id = $1 and l.state > {{state.dispatched}} and l.state not in ({{state.skipped}}, {{state.cancelled}})
 		and l.trigger_type in ({{born}}) order by l.id desc limit 1000)
 	union all
-	(select l.scheduled_time from {{schema}}.xxl_job_log l
+	(select l.scheduled_time, l.id from {{schema}}.xxl_job_log l
 	where l.shard = $2 and l.job_id = $1 and l.state in ({{state.started}}, {{state.dispatched}}) and l.trigger_type in ({{born}}))) r`)
+	q.countAfter = sql(`update {{schema}}.xxl_job_next set counted_after = $2 where job_id = $1`)
 }

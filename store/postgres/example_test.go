@@ -41,7 +41,7 @@ func serve(ctx context.Context) error {
 	if err := s.Handle("expire", expireOrders); err != nil {
 		return err
 	}
-	if _, err := s.EnsureJob(ctx, xxljob.Job{Name: "expire orders", Handler: "expire", Schedule: xxljob.Crontab("*/10 * * * *")}); err != nil {
+	if _, err := s.EnsureJob(ctx, xxljob.Job{Key: "expire", Name: "Expire orders", Handler: "expire", Schedule: xxljob.Crontab("*/10 * * * *")}); err != nil {
 		return err
 	}
 	return s.Run(ctx)

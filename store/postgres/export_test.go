@@ -107,3 +107,9 @@ type Turns struct{ turns }
 func (t *Turns) Ask() chan struct{}       { return t.ask() }
 func (t *Turns) Done()                    { t.done() }
 func (t *Turns) Leave(turn chan struct{}) { t.leave(turn) }
+
+// SchemaVersion is the number of the newest migration.
+const SchemaVersion = schemaVersion
+
+// RaiseFloor looks for the least id of an unended run, as housekeeping does.
+func RaiseFloor(ctx context.Context, s *Store) error { return s.raiseFloor(ctx) }

@@ -12,8 +12,8 @@ import (
 
 // Ids of runs are milliseconds since the beginning of 2025, shifted left by
 // idBits, plus the low bits of a sequence. They stay below 2^53 until 2059, and
-// grow with time, but for those of one moment; nothing assumes that they are
-// committed in their order.
+// grow with time, but for those of one moment and of runs that are planned far ahead
+// (see ahead.go); nothing assumes that they are committed in their order.
 const (
 	idBits   = 13
 	idEpoch  = 1735689600000 // 2025-01-01T00:00:00Z in milliseconds
@@ -43,15 +43,17 @@ const (
 	// openMargin is how long a transaction of the host's may take to commit a run
 	// that it has planned, before the run is overlooked for up to floorEvery.
 	openMargin = 2 * time.Hour
-	// aheadMargin is how far the database's clock may be ahead of its estimate.
-	aheadMargin = time.Hour
+	// aheadMargin is how far ids are ahead of the database's clock as it is estimated: the
+	// clock itself may be ahead by an hour, and a run that was planned far ahead moves up to
+	// an hour before the time of its id.
+	aheadMargin = 2 * time.Hour
 	// floorEvery is how often the least id of an unended run is looked for.
 	floorEvery = time.Minute
 )
 
 // openRange is a range that holds the ids of all unended runs: from the least one
-// as it was known a minute ago, or two hours ago, whichever is earlier, to an hour
-// ahead. But for an hour or two a day it lies in one partition.
+// as it was known a minute ago, or two hours ago, whichever is earlier, to two hours
+// ahead. But for a few hours a day it lies in one partition.
 func (s *Store) openRange() (lo, hi int64) {
 	return s.floor.Load(), idAt(s.estimate().Add(aheadMargin))
 }
@@ -72,6 +74,13 @@ func (s *Store) raiseFloor(ctx context.Context) error {
 	}
 	s.floor.Store(least)
 	return nil
+}
+
+// lowerFloor is for runs that have moved late. A raise that is under way may undo it, until
+// the next one.
+func (s *Store) lowerFloor(id int64) {
+	for floor := s.floor.Load(); id < floor && !s.floor.CompareAndSwap(floor, id); floor = s.floor.Load() {
+	}
 }
 
 // startedFloor is the least id of a started run in shards that this process owns.

@@ -51,6 +51,10 @@ var infoColumns = columns{
 	{"ensured", "text", func(j *xxljob.Job) any { return j.Ensured }, func(r *jobRow) any { return &r.job.Ensured }},
 	{"add_time", "timestamptz", func(j *xxljob.Job) any { return j.Added }, func(r *jobRow) any { return &r.added }},
 	{"update_time", "timestamptz", func(j *xxljob.Job) any { return j.Updated }, func(r *jobRow) any { return &r.updated }},
+	{"not_before", "bigint", func(j *xxljob.Job) any { return milli(j.NotBefore) }, func(r *jobRow) any { return &r.notBefore }},
+	{"not_after", "bigint", func(j *xxljob.Job) any { return milli(j.NotAfter) }, func(r *jobRow) any { return &r.notAfter }},
+	{"max_runs", "int", func(j *xxljob.Job) any { return j.MaxRuns }, func(r *jobRow) any { return &r.job.MaxRuns }},
+	{"max_per_executor", "int", func(j *xxljob.Job) any { return j.MaxPerExecutor }, func(r *jobRow) any { return &r.job.MaxPerExecutor }},
 }
 
 // nextColumns are those of xxl_job_next. What a claim changes is read; the others are
@@ -59,6 +63,7 @@ var nextColumns = columns{
 	{"trigger_next_time", "bigint", func(j *xxljob.Job) any { return milli(j.Next) }, func(r *jobRow) any { return &r.next }},
 	{"trigger_last_time", "bigint", func(j *xxljob.Job) any { return milli(j.Last) }, func(r *jobRow) any { return &r.last }},
 	{"wait_run", "bigint", func(j *xxljob.Job) any { return j.WaitRun }, func(r *jobRow) any { return &r.job.WaitRun }},
+	{"run_count", "bigint", func(j *xxljob.Job) any { return j.Runs }, func(r *jobRow) any { return &r.job.Runs }},
 	{"version", "bigint", func(j *xxljob.Job) any { return j.Version }, nil},
 	{"delay", "bigint", func(j *xxljob.Job) any { return delayOf(j.Schedule) }, nil},
 	{"job_id", "int", func(j *xxljob.Job) any { return j.ID }, nil},
@@ -66,6 +71,8 @@ var nextColumns = columns{
 	{"trigger_status", "smallint", func(j *xxljob.Job) any { return status(j) }, nil},
 	{"manual", "boolean", func(j *xxljob.Job) any { return j.Schedule.IsManual() }, nil},
 	{"app_name", "text", func(j *xxljob.Job) any { return j.App }, nil},
+	{"not_after", "bigint", func(j *xxljob.Job) any { return milli(j.NotAfter) }, nil},
+	{"max_runs", "int", func(j *xxljob.Job) any { return j.MaxRuns }, nil},
 }
 
 // definitionColumns are what a jobRow reads of a definition, which has the alias i;

@@ -21,6 +21,7 @@ type jobRow struct {
 	status               int16
 	glue, added, updated pgtype.Timestamptz
 	next, last           int64
+	notBefore, notAfter  int64
 }
 
 func (r *jobRow) value() xxljob.Job {
@@ -36,6 +37,7 @@ func (r *jobRow) value() xxljob.Job {
 	}
 	j.GlueUpdated, j.Added, j.Updated = stamp(r.glue), stamp(r.added), stamp(r.updated)
 	j.Next, j.Last = fromMilli(r.next), fromMilli(r.last)
+	j.NotBefore, j.NotAfter = fromMilli(r.notBefore), fromMilli(r.notAfter)
 	return j
 }
 

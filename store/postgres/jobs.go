@@ -51,7 +51,8 @@ func (s *Store) AddJob(ctx context.Context, job xxljob.Job, first xxljob.FirstIn
 // freshJob sets what is the store's.
 func freshJob(job xxljob.Job, id int64, shards int, now time.Time) xxljob.Job {
 	job.ID, job.Shard, job.Version = id, shardOf(id, shards), 1
-	job.Next, job.Last, job.WaitRun = stored(job.Next), time.Time{}, 0
+	job.Next, job.Last, job.WaitRun, job.Runs = stored(job.Next), time.Time{}, 0, 0
+	job.NotBefore, job.NotAfter = stored(job.NotBefore), stored(job.NotAfter)
 	job.Added, job.Updated = now, now
 	job.Children = append([]int64(nil), job.Children...)
 	if job.GlueUpdated = (time.Time{}); job.GlueSource != "" {
@@ -100,8 +101,9 @@ func keyTaken(err error) error {
 // RemoveJob deletes the job and cancels its planned runs.
 func (s *Store) RemoveJob(ctx context.Context, id int64) error {
 	var runs []xxljob.Run
+	var entries []int64
 	err := s.inTx(ctx, bounds{name: "remove_job"}, func(t *tx) error {
-		runs = nil
+		runs, entries = nil, nil
 		job, err := s.lockJob(ctx, t, id)
 		if err != nil {
 			return err
@@ -114,12 +116,13 @@ func (s *Store) RemoveJob(ctx context.Context, id int64) error {
 			s.sql.cancelPlanned.by(named{
 				{"job", id}, {"reason", "remove"}, {"all", true}, {"lo", lo}, {"hi", hi},
 			}).into(readRuns(&runs)),
+			s.sql.cancelAhead.with(id, "remove").into(readIDs(&entries)),
 			s.note(ctx, &job, "remove"))
 	})
 	if err != nil {
 		return failed(err, "remove job %d", id)
 	}
-	s.wakeEnded(len(runs))
+	s.wakeEnded(len(runs) + len(entries))
 	return nil
 }
 

@@ -12,30 +12,34 @@ func (s *Store) Kill(ctx context.Context, runID int64, reason string) (xxljob.Ru
 	if reason == "" {
 		reason = "killed" // an empty KillReason would be: nobody asked
 	}
-	var runs []xxljob.Run
+	var run xxljob.Run
 	var done arming
 	err := s.inTx(ctx, bounds{name: "kill"}, func(t *tx) error {
-		runs, done = nil, arming{}
-		if err := t.do(ctx, s.sql.runAsItIs.with(runID).into(readRuns(&runs))); err != nil {
+		run, done = xxljob.Run{}, arming{}
+		found, err := s.killAhead(ctx, t, runID, reason)
+		if err == nil && len(found) == 0 {
+			err = t.do(ctx, s.findAsItIs(runID, &found)...)
+		}
+		if err != nil {
 			return err
 		}
-		if len(runs) == 0 {
+		there := false
+		if run, there = lastOf(found); !there {
 			return xxljob.ErrNotFound
 		}
-		var err error
-		done, err = s.kill(ctx, t, &runs[0], reason)
+		done, err = s.kill(ctx, t, &run, reason)
 		return err
 	})
 	if err != nil {
 		return xxljob.Run{}, failed(err, "kill run %d", runID)
 	}
 	s.tell(done)
-	if runs[0].State.Ended() {
+	if run.State.Ended() {
 		s.wakeEnded(1)
-	} else if inc, attached := store.LocalIncarnation(runs[0].Address); attached {
+	} else if inc, attached := store.LocalIncarnation(run.Address); attached {
 		s.wakeInbox(inc)
 	}
-	return runs[0], nil
+	return run, nil
 }
 
 // kill does to the run what its state calls for. A planned run may be started
@@ -53,6 +57,9 @@ func (s *Store) kill(ctx context.Context, t *tx, run *xxljob.Run, reason string)
 			}
 			if len(changed) > 0 {
 				*run = changed[0]
+				if err := s.uncount(ctx, t, changed, false); err != nil {
+					return arming{}, err
+				}
 				return s.arm(ctx, t, endedOf(changed), nil)
 			}
 		case !run.State.Ended() && run.KillReason == "":

@@ -100,14 +100,15 @@ func (q *listing) jobsOf(f *xxljob.JobFilter) string {
 // Run returns one run.
 func (s *Store) Run(ctx context.Context, id int64) (xxljob.Run, error) {
 	var runs []xxljob.Run
-	err := s.read(ctx, s.sql.runByID.with(id).into(readNamedRuns(&runs)))
-	if err == nil && len(runs) == 0 {
+	err := s.read(ctx, s.findRun(id, &runs)...)
+	run, there := lastOf(runs)
+	if err == nil && !there {
 		err = xxljob.ErrNotFound
 	}
 	if err != nil {
 		return xxljob.Run{}, failed(err, "run %d", id)
 	}
-	return runs[0], nil
+	return run, nil
 }
 
 // RunsByID returns those of the runs that exist, each once.
@@ -115,10 +116,16 @@ func (s *Store) RunsByID(ctx context.Context, ids []int64) ([]xxljob.Run, error)
 	if len(ids) == 0 {
 		return nil, ended(ctx)
 	}
-	lo, hi := rangeOf(ids)
-	var runs []xxljob.Run
-	err := s.read(ctx, s.sql.runsByID.by(named{{"runs", ids}, {"lo", lo}, {"hi", hi}}).into(readNamedRuns(&runs)))
-	return runs, failed(err, "read %d runs", len(ids))
+	entries, others, err := s.entries(ctx, ids)
+	if err != nil || len(others) == 0 {
+		return byID(entries), failed(err, "read %d runs", len(ids))
+	}
+	lo, hi := rangeOf(others)
+	runs := entries
+	if err := s.read(ctx, s.sql.runsByID.by(named{{"runs", others}, {"lo", lo}, {"hi", hi}}).into(readNamedRuns(&runs))); err != nil {
+		return nil, failed(err, "read %d runs", len(ids))
+	}
+	return byID(runs), nil
 }
 
 // stateIndexes are the conditions of the indexes of runs that are in some states
@@ -155,7 +162,7 @@ func (s *Store) Runs(ctx context.Context, f xxljob.RunFilter) ([]xxljob.Run, err
 
 // runsQuery reads runs of one job from three indexes, by what the runs are at, for
 // no index holds all of them; and those of one trigger from two, for the first has
-// no trigger but itself.
+// no trigger but itself. Entries of xxl_job_ahead are among them where they can match.
 func (s *Store) runsQuery(f xxljob.RunFilter) (q listing) {
 	s.boundRuns(&q, &f)
 	limit := f.Limit
@@ -163,19 +170,31 @@ func (s *Store) runsQuery(f xxljob.RunFilter) (q listing) {
 		limit = defaultLimit
 	}
 	n := q.arg(limit)
-	page := func(extra string) string {
-		return fmt.Sprintf("(select %s from %s.xxl_job_log l where %s%s order by l.id desc limit %s)", runColumns, s.schema, q.conditions(), extra, n)
+	page := func(table, extra, order string) string {
+		return fmt.Sprintf("(select %s from %s.%s l where %s%s order by %s desc limit %s)", runColumns, s.schema, table, q.conditions(), extra, order, n)
 	}
+	run := func(extra string) string { return page("xxl_job_log", extra, "l.id") }
+	own, order := "", "l.id"
 	var parts []string
 	switch {
 	case f.TriggerID != 0:
 		id := q.arg(f.TriggerID)
-		parts = []string{page(" and l.id = " + id + " and coalesce(l.trigger_id, l.id) = " + id), page(" and l.trigger_id = " + id + " and l.id > " + id)}
+		own = " and l.id = " + id
+		parts = []string{run(own + " and coalesce(l.trigger_id, l.id) = " + id), run(" and l.trigger_id = " + id + " and l.id > " + id)}
 	case f.JobID != 0:
 		shard := fmt.Sprintf(" and l.shard = (select %s::bigint %% nullif(pg_catalog.count(*), 0) from %s.xxl_job_lock)", q.arg(f.JobID), s.schema)
-		parts = []string{page(" and " + isPlanned), page(" and " + isStarted + shard), page(" and " + isOver)}
+		parts = []string{run(" and " + isPlanned), run(" and " + isStarted + shard), run(" and " + isOver)}
 	default:
-		parts = []string{page("")}
+		parts = []string{run("")}
+		if f.App != "" { // see the index xxl_job_ahead_app
+			order = "l.id + 0"
+			if f.Before > 0 {
+				own = " and l.id + 0 < " + q.arg(f.Before)
+			}
+		}
+	}
+	if len(f.States) == 0 || slices.Contains(f.States, xxljob.StatePlanned) || slices.Contains(f.States, xxljob.StateCancelled) {
+		parts = append(parts, page("xxl_job_ahead", own, order))
 	}
 	if len(parts) > 1 {
 		parts = []string{fmt.Sprintf("(select * from (%s) l order by l.id desc limit %s)", strings.Join(parts, " union all "), n)}

@@ -34,13 +34,15 @@ var otherwise = map[string]string{
 	"alter table %s.xxl_job_log detach partition %s":                              "names of ours only",
 	"drop table ":                  "names of ours only",
 	"create schema if not exists ": "names of ours only",
-	"%sselect %s from %s\n\twhere %s order by i.id limit %s":                   "listQueries",
-	"(select %s from %s.xxl_job_log l where %s%s order by l.id desc limit %s)": "listQueries",
-	"(select * from (%s) l order by l.id desc limit %s)":                       "listQueries",
-	"select j.job_desc, j.job_key, %s from %s l %s order by l.id desc":         "listQueries",
-	"(select distinct k from pg_catalog.unnest(":                               "queries.nameJobs, listQueries",
-	"select pg_catalog.set_config('lock_timeout', '":                           "queries",
-	"select pg_catalog.set_config('search_path', '":                            "queries",
+	"%sselect %s from %s\n\twhere %s order by i.id limit %s":           "listQueries",
+	"(select %s from %s.%s l where %s%s order by %s desc limit %s)":    "listQueries",
+	"(select * from (%s) l order by l.id desc limit %s)":               "listQueries",
+	"select j.job_desc, j.job_key, %s from %s l %s order by l.id desc": "listQueries",
+	"(select distinct k from pg_catalog.unnest(":                       "queries.nameJobs, listQueries",
+	aheadID:                   "queries",
+	"insert into {{schema}}.": "queries",
+	"select pg_catalog.set_config('lock_timeout', '": "queries",
+	"select pg_catalog.set_config('search_path', '":  "queries",
 	"update ":                  "days.of: names of ours only",
 	"insert into ":             "days.of: names of ours only",
 	"set local search_path = ": "a path of ours",
@@ -86,7 +88,7 @@ func TestNamesInTheHostsTransactions(t *testing.T) {
 	if fault := x.faults(t, x.sql.keyRun.text); len(fault) == 0 {
 		t.Error("a statement with plain operators means the same on the hostile path: the test shows nothing")
 	}
-	for _, sql := range []string{x.sql.addKey.text, x.sql.keyID.text, x.sql.planRun.text, x.sql.planRunTold.text} {
+	for _, sql := range []string{x.sql.addKey.text, x.sql.keyID.text, x.sql.planRun.text, x.sql.planRunTold.text, x.sql.addAheadKey.text, x.sql.planAhead.text} {
 		for _, fault := range x.faults(t, sql) {
 			t.Errorf("%s in %s", fault, sql)
 		}

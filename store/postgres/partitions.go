@@ -51,12 +51,7 @@ func (s *Store) missingPartitions(ctx context.Context, do doer) (sql []string, e
 	var now time.Time
 	have := map[string]bool{}
 	err = do(ctx, s.sql.clock.with().into(scanInto(&now)),
-		s.sql.partitions.with().into(func(rows pgx.Rows) error {
-			var name string
-			err := rows.Scan(&name)
-			have[name] = true
-			return err
-		}))
+		s.sql.partitions.with().into(readNames(have)))
 	if err != nil {
 		return nil, err
 	}
@@ -69,6 +64,15 @@ func (s *Store) missingPartitions(ctx context.Context, do doer) (sql []string, e
 		}
 	}
 	return sql, nil
+}
+
+func readNames(have map[string]bool) result {
+	return func(rows pgx.Rows) error {
+		var name string
+		err := rows.Scan(&name)
+		have[name] = true
+		return err
+	}
 }
 
 // newPartition makes one partition: as a table of its own first, so that attaching
@@ -156,8 +160,11 @@ func (s *Store) withPartitions(ctx context.Context, f func() error) error {
 // DropRuns forgets the runs of days that were over at the given time. Their
 // partitions are dropped; where the role may not do that, their rows are deleted
 // in batches. Runs that have not ended are cancelled before, if planned, and else
-// lost.
+// lost. Of the entries of xxl_job_ahead it forgets those that were cancelled before that time.
 func (s *Store) DropRuns(ctx context.Context, before time.Time) error {
+	if err := s.dropCancelled(ctx, before); err != nil {
+		return failed(err, "drop cancelled entries of xxl_job_ahead")
+	}
 	var names []string
 	err := s.read(ctx, s.sql.partitions.with().into(func(rows pgx.Rows) error {
 		var name string
@@ -282,7 +289,8 @@ func (q *partitionQueries) define(sql template) {
 		for no key update)) and l.id between {{arg.lo}} and {{arg.hi}}
 	returning {{run}}`)
 	q.deleteKeys = sql(`delete from {{schema}}.xxl_job_trigger_key k
-	where k.ctid = any(array(select p.ctid from {{schema}}.xxl_job_trigger_key p where p.run_id between {{arg.lo}} and {{arg.hi}} limit {{arg.limit}})) returning 1`)
+	where k.ctid = any(array(select p.ctid from {{schema}}.xxl_job_trigger_key p where p.run_id between {{arg.lo}} and {{arg.hi}}
+		and not exists (select from {{schema}}.xxl_job_ahead a where a.id = p.run_id) limit {{arg.limit}})) returning 1`)
 	q.deleteRuns = sql(`delete from {{schema}}.xxl_job_log l where l.id between {{arg.lo}} and {{arg.hi}}
 	and l.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.id between {{arg.lo}} and {{arg.hi}} limit {{arg.limit}})) returning 1`)
 }

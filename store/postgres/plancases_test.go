@@ -47,7 +47,7 @@ var (
 func (d *planData) planCases() []planCase {
 	var list []planCase
 	for _, part := range [][]planCase{d.jobCases(), d.listsCases(), d.ruleCases(), d.scanCases(), d.claimCases(), d.startCases(), d.handoverCases(),
-		d.endCases(), d.askCases(), d.triggerCases(), d.runCases(), d.nodeCases(), d.groupCases(), d.registryCases(), d.listCases()} {
+		d.endCases(), d.askCases(), d.triggerCases(), d.aheadCases(), d.runCases(), d.nodeCases(), d.groupCases(), d.registryCases(), d.listCases()} {
 		list = append(list, part...)
 	}
 	return list
@@ -94,6 +94,7 @@ func (d *planData) jobCases() []planCase {
 		{name: "jobByID", st: q.jobByID.with(42), rows: 1},
 		{name: "jobByKey", st: q.jobByKey.with("app-2", "key-42"), rows: 1},
 		{name: "definitions 1000", st: q.definitions.with(jobIDs(1000, 91)), rows: 1000},
+		{name: "countAfter", st: q.countAfter.with(42, 1)},
 		{name: "definitions 1", st: q.definitions.with(jobIDs(1, 91)), rows: 1},
 		{name: "startedFor", st: q.startedFor.with(d.started[0].JobID, d.started[0].Shard), rows: 1, reach: reachAll, wasted: 20, batch: 20},
 	}
@@ -175,7 +176,8 @@ func (d *planData) ruleCases() []planCase {
 		{name: "rearm 1000", st: q.rearm.by(named{{"jobs", jobIDs(1000, 97)}, {"runs", ids}, {"ends", ends}}), rows: 1000},
 		{name: "finishNext", st: q.finishNext.by(named{{"jobs", waiting}, {"lo", lo}, {"hi", hi}}), reach: reachOpen, batch: 100, wasted: 100},
 		{name: "finishNext finished", st: q.finishNext.by(named{{"jobs", []int64{99, 10099, 20099}}, {"lo", lo}, {"hi", hi}}), rows: 3, reach: reachOpen},
-		{name: "finishJob", st: q.finishJob.with(waiting, "finished"), batch: 200},
+		{name: "finishJob", st: q.finishJob.by(named{{"jobs", waiting}, {"reason", "finished"}, {"now", d.now}}), batch: 200},
+		{name: "uncount", st: q.uncount.by(named{{"jobs", jobIDs(100, 95)}, {"runs", ids[:100]}, {"settled", true}}), batch: 100, wasted: 10_000},
 		{name: "noteStops", st: q.noteStops.with(waiting, "somebody"), batch: 100},
 		{name: "sweepIdle", st: q.sweepIdle.by(named{{"shards", shards}, {"epochs", epochs}}), scans: smallLock, rows: 1000},
 		{name: "sweepRearm", st: q.sweepRearm.with(waiting), rows: 100, reach: reachAll},

@@ -317,6 +317,7 @@ func (d *planData) listCases() []planCase {
 		runs("all", 100, xxljob.RunFilter{}),
 		runs("before", 100, xxljob.RunFilter{Before: middle}),
 		runs("of app", 100, xxljob.RunFilter{App: "app-1"}),
+		runs("of app before", 100, xxljob.RunFilter{App: "app-1", Before: d.aheadID(50_000)}),
 		runs("of job", 10, xxljob.RunFilter{JobID: job}),
 		runs("of job before", 5, xxljob.RunFilter{JobID: job, Before: middle}),
 		runs("of job page", 10, xxljob.RunFilter{JobID: job, Limit: 10}),

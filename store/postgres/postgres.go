@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // LeaseMode says how nodes hold their shards.
@@ -283,6 +284,6 @@ func (s *Store) startWork() {
 }
 
 var (
-	_ xxljob.Store    = (*Store)(nil)
-	_ xxljob.Retainer = (*Store)(nil)
+	_ xxljob.Store   = (*Store)(nil)
+	_ store.Retainer = (*Store)(nil)
 )

@@ -19,9 +19,9 @@ import (
 
 // arming is what the rules did.
 type arming struct {
-	now     time.Time
-	stopped []int64
-	rearmed []rearmed
+	now      time.Time
+	finished []finished
+	rearmed  []rearmed
 }
 
 // rearmed is a job that is due again.
@@ -44,14 +44,12 @@ func (s *Store) arm(ctx context.Context, t *tx, ended []runEnd, jobs []int64) (a
 		s.sql.now.with().into(scanInto(&done.now)),
 		s.sql.lockIdle.with(idle),
 		s.sql.rearm.by(named{{"jobs", idle}, {"runs", ids}, {"ends", ends}}).into(done.readRearmed),
-		s.sql.finishNext.by(named{{"jobs", idle}, {"lo", lo}, {"hi", hi}}).into(done.readStopped))
-	if err != nil || len(done.stopped) == 0 {
+		s.sql.finishNext.by(named{{"jobs", idle}, {"lo", lo}, {"hi", hi}}).into(done.readFinished))
+	done.now = done.now.UTC()
+	if err != nil {
 		return done, err
 	}
-	done.now = done.now.UTC()
-	return done, t.do(ctx,
-		s.sql.finishJob.with(done.stopped, xxljob.StopFinished),
-		s.sql.noteStops.with(done.stopped, store.Actor(ctx)))
+	return done, s.noteFinished(ctx, t, done.finished, done.now)
 }
 
 // idleJobs are those of the jobs that are enabled and have no next instant. Most
@@ -112,8 +110,6 @@ func (a *arming) readRearmed(rows pgx.Rows) error {
 	return err
 }
 
-func (a *arming) readStopped(rows pgx.Rows) error { return readIDs(&a.stopped)(rows) }
-
 // tell passes on what became due, after the commit.
 func (s *Store) tell(a arming) {
 	for _, r := range a.rearmed {
@@ -140,8 +136,7 @@ func (s *Store) Sweep(ctx context.Context, shards []store.Shard) error {
 		if err := t.do(ctx, s.sql.sweepRearm.with(idle).into(done.readRearmed)); err != nil {
 			return err
 		}
-		armed, err := s.arm(ctx, t, nil, idle)
-		done.stopped = armed.stopped
+		_, err := s.arm(ctx, t, nil, idle)
 		return err
 	})
 	s.tell(done)
@@ -169,8 +164,7 @@ func conflict(want, got int64) error {
 
 // ruleQueries are the statements of this file.
 type ruleQueries struct {
-	idleJobs, lockIdle, lockIdleFree, rearm, finishNext, finishJob, noteStops, sweepIdle,
-	sweepRearm query
+	idleJobs, lockIdle, lockIdleFree, rearm, finishNext, sweepIdle, sweepRearm query
 }
 
 func (q *ruleQueries) define(sql template) {
@@ -179,9 +173,14 @@ func (q *ruleQueries) define(sql template) {
 	lock := `select n.job_id from {{schema}}.xxl_job_next n where n.job_id = any($1::int[]) order by n.job_id for no key update`
 	q.lockIdle = sql(lock)
 	q.lockIdleFree = sql(lock + ` skip locked`)
+	// armed is the next time of a job, within its bounds, whose run has ended.
+	armed := func(end string) string {
+		return `case when n.delay = 0 or n.max_runs > 0 and n.run_count >= n.max_runs
+		or n.not_after > 0 and ` + end + ` + n.delay > n.not_after then 0 else ` + end + ` + n.delay end`
+	}
 	// Not a join: the planner expects few runs and would compare each with each job.
 	q.rearm = sql(`update {{schema}}.xxl_job_next n set wait_run = 0,
-	trigger_next_time = case when n.delay > 0 then ({{arg.ends}}::bigint[])[pg_catalog.array_position({{arg.runs}}::bigint[], n.wait_run)] + n.delay else 0 end
+	trigger_next_time = ` + armed(`({{arg.ends}}::bigint[])[pg_catalog.array_position({{arg.runs}}::bigint[], n.wait_run)]`) + `
 	where n.job_id = any({{arg.jobs}}::int[]) and n.trigger_next_time = 0 and n.wait_run <> 0 and n.wait_run = any({{arg.runs}})
 	returning n.shard, n.trigger_next_time`)
 	q.finishNext = sql(`update {{schema}}.xxl_job_next n set trigger_status = {{status.stopped}}
@@ -190,18 +189,15 @@ func (q *ruleQueries) define(sql template) {
 		and l.id between {{arg.lo}} and {{arg.hi}} and l.trigger_type in ({{born}}))
 	and not exists (select from {{schema}}.xxl_job_log l where l.shard = n.shard and l.job_id = n.job_id and l.state in ({{state.started}}, {{state.dispatched}})
 		and l.id between {{arg.lo}} and {{arg.hi}} and l.trigger_type in ({{born}}))
-	returning n.job_id`)
-	q.finishJob = sql(`update {{schema}}.xxl_job_info set trigger_status = {{status.stopped}}, stop_reason = $2, update_time = {{now}} where id = any($1::int[])`)
-	q.noteStops = sql(`insert into {{schema}}.xxl_job_change (job_id, version, at, actor, verb)
-	select i.id, i.version, {{now}}, $2, 'stop' from {{schema}}.xxl_job_info i where i.id = any($1::int[]) order by i.id`)
+	returning n.job_id, n.max_runs > 0 and n.run_count >= n.max_runs, n.not_after`)
 	q.sweepIdle = sql(`with ` + fence("") + `
 	select n.job_id from {{schema}}.xxl_job_next n join fence on fence.shard = n.shard
 	where n.trigger_next_time = 0 and (n.trigger_status = {{status.enabled}} and not n.manual or n.wait_run <> 0) order by n.job_id for no key update of n`)
 	// A run that is waited for is mostly there; where it is not, the time of the
 	// sweep stands for its end.
 	q.sweepRearm = sql(`update {{schema}}.xxl_job_next n set wait_run = 0,
-	trigger_next_time = case when n.delay = 0 then 0 else n.delay + ` + milliseconds(`coalesce(
-		(select l.handle_time from {{schema}}.xxl_job_log l where l.id = n.wait_run), {{now}})`) + ` end
+	trigger_next_time = ` + armed(milliseconds(`coalesce(
+		(select l.handle_time from {{schema}}.xxl_job_log l where l.id = n.wait_run), {{now}})`)) + `
 	where n.job_id = any($1::int[]) and n.wait_run <> 0
 	and coalesce((select l.state > {{state.dispatched}} from {{schema}}.xxl_job_log l where l.id = n.wait_run), true)
 	returning n.shard, n.trigger_next_time`)

@@ -75,12 +75,12 @@ func (n *nextTime) read(rows pgx.Rows) error {
 }
 
 // dueJob is what a scan reads of a job.
-type dueJob struct{ id, version, next, last int64 }
+type dueJob struct{ id, version, next, last, made int64 }
 
 func readDue(list *[]dueJob) result {
 	return func(rows pgx.Rows) error {
 		var d dueJob
-		err := rows.Scan(&d.id, &d.version, &d.next, &d.last)
+		err := rows.Scan(&d.id, &d.version, &d.next, &d.last, &d.made)
 		*list = append(*list, d)
 		return err
 	}
@@ -130,7 +130,7 @@ func (s *Store) describe(ctx context.Context, shards []int16, due []dueJob) ([]x
 		if !ok {
 			continue // edited or removed since it was read
 		}
-		job.Next, job.Last, job.WaitRun = fromMilli(d.next), fromMilli(d.last), 0
+		job.Next, job.Last, job.WaitRun, job.Runs = fromMilli(d.next), fromMilli(d.last), 0, int(d.made)
 		jobs = append(jobs, xxljob.DueJob{Job: job, Waiting: waiting[d.id]})
 	}
 	return jobs, nil
@@ -214,7 +214,7 @@ type scanQueries struct {
 func (q *scanQueries) define(sql template) {
 	// The subqueries hide the times from the planner. It would see that nothing is
 	// due, and plan each scan of many jobs anew, which takes longer than the scan.
-	q.scanJobs = sql(`select n.job_id, n.version, n.trigger_next_time, n.trigger_last_time from {{schema}}.xxl_job_next n
+	q.scanJobs = sql(`select n.job_id, n.version, n.trigger_next_time, n.trigger_last_time, n.run_count from {{schema}}.xxl_job_next n
 	where n.trigger_status = {{status.enabled}} and n.trigger_next_time > 0
 		and n.trigger_next_time between (select {{arg.from}}::bigint) and (select {{arg.to}}::bigint) and n.shard = any({{arg.shards}}::smallint[])
 	order by n.trigger_next_time, n.shard, n.job_id + 0 limit (select {{arg.limit}}::bigint)`)

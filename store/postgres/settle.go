@@ -22,6 +22,9 @@ func (s *Store) Settle(ctx context.Context, verdicts []xxljob.Verdict) ([]xxljob
 				return err
 			}
 		}
+		if err := s.uncount(ctx, t, changed, true); err != nil {
+			return err
+		}
 		var err error
 		done, err = s.arm(ctx, t, endedOf(changed), nil)
 		return err

@@ -16,8 +16,8 @@ import (
 // watcher is one call of Watch that has not ended. Sending never waits: a channel
 // that is full has its signal already.
 type watcher struct {
-	incarnation                string
-	scan, inbox, nodes, finish chan struct{}
+	incarnation                       string
+	scan, ahead, inbox, nodes, finish chan struct{}
 }
 
 func tell(signal chan<- struct{}) {
@@ -37,7 +37,7 @@ const (
 // Watch returns signals for the incarnation until ctx ends. Those of this process
 // come at once; those of others by LISTEN, in lock mode, while that works.
 func (s *Store) Watch(ctx context.Context, incarnation string) store.Signals {
-	w := &watcher{incarnation, make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)}
+	w := &watcher{incarnation, make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)}
 	if ended(ctx) == nil {
 		s.mu.Lock()
 		s.watchers = append(s.watchers, w)
@@ -45,7 +45,7 @@ func (s *Store) Watch(ctx context.Context, incarnation string) store.Signals {
 		s.mu.Unlock()
 		context.AfterFunc(ctx, func() { s.unwatch(w) })
 	}
-	return store.Signals{Scan: w.scan, Inbox: w.inbox, Nodes: w.nodes, Ended: w.finish}
+	return store.Signals{Scan: w.scan, Ahead: w.ahead, Inbox: w.inbox, Nodes: w.nodes, Ended: w.finish}
 }
 
 func (s *Store) unwatch(w *watcher) {
@@ -71,6 +71,7 @@ func (s *Store) Poll() (scan, inbox time.Duration) {
 // The kinds of hints, as they are sent.
 const (
 	hintScan  = 's' // then the shard
+	hintAhead = 'a' // then the shard
 	hintInbox = 'i' // then the incarnation
 	hintNodes = 'n'
 	hintEnded = 'e'
@@ -87,6 +88,9 @@ func (s *Store) wakeScan(shard int, at time.Time) {
 
 // wakeRun: a run of the shard is planned that no claim has planned.
 func (s *Store) wakeRun(shard int) { s.hint(string(hintScan) + strconv.Itoa(shard)) }
+
+// wakeAhead: a run of the shard is kept apart.
+func (s *Store) wakeAhead(shard int) { s.hint(string(hintAhead) + strconv.Itoa(shard)) }
 
 func (s *Store) wakeInbox(incarnation string) { s.hint(string(hintInbox) + incarnation) }
 
@@ -134,7 +138,7 @@ func (s *Store) deliver(text string) (only bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	owner, known := "", false
-	if text[0] == hintScan {
+	if text[0] == hintScan || text[0] == hintAhead {
 		shard, _ := parseScanHint(text)
 		owner, known = s.owners[shard]
 	}
@@ -143,6 +147,11 @@ func (s *Store) deliver(text string) (only bool) {
 		case hintScan:
 			if !known || owner == w.incarnation || owner == "" {
 				tell(w.scan)
+			}
+			only = only || known && owner == w.incarnation
+		case hintAhead:
+			if !known || owner == w.incarnation || owner == "" {
+				tell(w.ahead)
 			}
 			only = only || known && owner == w.incarnation
 		case hintInbox:
@@ -262,6 +271,7 @@ func (s *Store) deliverAll() {
 	defer s.mu.Unlock()
 	for _, w := range s.watchers {
 		tell(w.scan)
+		tell(w.ahead)
 		tell(w.inbox)
 		tell(w.nodes)
 		tell(w.finish)

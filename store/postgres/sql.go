@@ -17,6 +17,7 @@ type queries struct {
 	editQueries
 	definitionQueries
 	ruleQueries
+	finishedQueries
 	scanQueries
 	backlogQueries
 	claimQueries
@@ -30,6 +31,8 @@ type queries struct {
 	progressQueries
 	askQueries
 	triggerQueries
+	aheadQueries
+	aheadRowQueries
 	runQueries
 	floorQueries
 	serialQueries
@@ -51,9 +54,9 @@ type queries struct {
 func newQueries(schema string) *queries {
 	q, sql := &queries{}, newTemplate(schema)
 	for _, part := range []interface{ define(template) }{
-		&q.jobQueries, &q.editQueries, &q.definitionQueries, &q.ruleQueries, &q.scanQueries, &q.backlogQueries, &q.claimQueries,
+		&q.jobQueries, &q.editQueries, &q.definitionQueries, &q.ruleQueries, &q.finishedQueries, &q.scanQueries, &q.backlogQueries, &q.claimQueries,
 		&q.startQueries, &q.whyQueries, &q.handoverQueries, &q.inboxQueries, &q.settleQueries, &q.finishQueries, &q.killQueries, &q.progressQueries,
-		&q.askQueries, &q.triggerQueries, &q.runQueries, &q.floorQueries, &q.serialQueries, &q.partitionQueries, &q.shardQueries,
+		&q.askQueries, &q.triggerQueries, &q.aheadQueries, &q.aheadRowQueries, &q.runQueries, &q.floorQueries, &q.serialQueries, &q.partitionQueries, &q.shardQueries,
 		&q.settingQueries, &q.nodeQueries, &q.sessionQueries, &q.lockQueries, &q.strangerQueries, &q.noteQueries, &q.groupQueries,
 		&q.registryQueries, &q.listQueries, &q.addQueries,
 	} {
@@ -85,11 +88,12 @@ const (
 	// sqlNow is the time of a statement. It does not move while the statement
 	// waits, but all that needs the time of a commit asks for it anew.
 	sqlNow = `pg_catalog.date_trunc('milliseconds', pg_catalog.statement_timestamp())`
-	// sqlRunID makes an id: milliseconds since 2025 and 13 bits of a sequence.
+	// sqlRunID makes an id: milliseconds since 2025 and 13 bits, of a sequence. The last 512
+	// ids of a millisecond are for runs that are planned far ahead (see ahead.go).
 	sqlRunID = sqlRunBase + ` operator(pg_catalog.+) ` + sqlRunLow
 	// A statement that makes many ids reads the clock once: that is most of the work.
 	sqlRunBase = `(` + sqlMilliHead + `pg_catalog.clock_timestamp()` + sqlMilliTail + ` operator(pg_catalog.-) 1735689600000) operator(pg_catalog.*) 8192`
-	sqlRunLow  = `(pg_catalog.nextval('{{seq}}') operator(pg_catalog.&) 8191::bigint)`
+	sqlRunLow  = `(pg_catalog.nextval('{{seq}}') operator(pg_catalog.%) 7680::bigint)`
 	// What stands between these is a time, which they turn into milliseconds since 1970.
 	// It is date_part because extract has another type before Postgres 14.
 	sqlMilliHead = `(pg_catalog.date_part('epoch', `

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/failpoint"
+	"github.com/xxljob/xxljob/store"
 )
 
 // AddRun inserts a planned run outside the schedule.
@@ -18,20 +20,28 @@ func (s *Store) AddRun(ctx context.Context, jobID int64, t xxljob.Trigger) (xxlj
 	if noJobID(jobID) {
 		return xxljob.Run{}, failed(xxljob.ErrNotFound, "add run of job %d", jobID)
 	}
-	var run xxljob.Run
-	added := false
-	err := s.withPartitions(ctx, func() error {
-		return s.inTx(ctx, bounds{name: "add_run"}, func(x *tx) error {
+	run, added, err := s.addTriggered(ctx, jobID, bounds{name: "add_run"}, t.Key, s.sql.addKey.with(jobID, t.Key),
+		func(id *int64) statement { return s.sql.addRun.by(triggerArgs(jobID, id, &t)) })
+	if added {
+		s.wakeRun(run.Shard)
+	}
+	return run, failed(err, "add run of job %d", jobID)
+}
+
+// addTriggered takes the key, if there is one, and adds what is triggered.
+func (s *Store) addTriggered(ctx context.Context, jobID int64, b bounds, key string, addKey statement, add func(id *int64) statement) (run xxljob.Run, added bool, err error) {
+	err = s.withPartitions(ctx, func() error {
+		return s.inTx(ctx, b, func(x *tx) error {
 			added = false
 			var id *int64
-			if t.Key != "" {
+			if key != "" {
 				var err error
-				if run, id, err = s.takeKey(ctx, x.do, jobID, t.Key); err != nil || id == nil {
+				if run, id, err = s.takeKey(ctx, x.do, jobID, key, addKey); err != nil || id == nil {
 					return err
 				}
 			}
 			var runs []xxljob.Run
-			if err := x.do(ctx, s.sql.addRun.by(triggerArgs(jobID, id, &t)).into(readRuns(&runs))); err != nil {
+			if err := x.do(ctx, add(id).into(readRuns(&runs))); err != nil {
 				return err
 			}
 			if len(runs) == 0 {
@@ -42,12 +52,9 @@ func (s *Store) AddRun(ctx context.Context, jobID int64, t xxljob.Trigger) (xxlj
 		})
 	})
 	if err != nil {
-		return xxljob.Run{}, failed(err, "add run of job %d", jobID)
+		return xxljob.Run{}, false, err
 	}
-	if added {
-		s.wakeRun(run.Shard)
-	}
-	return run, nil
+	return run, added, nil
 }
 
 // doer runs statements in a transaction, ours or the host's.
@@ -56,22 +63,23 @@ type doer func(context.Context, ...statement) error
 // takeKey takes the key for a new run, whose id it returns, or else returns the
 // run that the key was used for. The key is inserted first, so a call waits for
 // others with the same key only.
-func (s *Store) takeKey(ctx context.Context, do doer, jobID int64, key string) (xxljob.Run, *int64, error) {
+func (s *Store) takeKey(ctx context.Context, do doer, jobID int64, key string, addKey statement) (xxljob.Run, *int64, error) {
 	var ids []int64
-	if err := do(ctx, s.sql.addKey.with(jobID, key).into(readIDs(&ids))); err != nil {
+	if err := do(ctx, addKey.into(readIDs(&ids))); err != nil {
 		return xxljob.Run{}, nil, err
 	}
 	if len(ids) > 0 {
 		return xxljob.Run{}, &ids[0], nil
 	}
 	var runs []xxljob.Run
-	if err := do(ctx, s.sql.keyRun.with(jobID, key).into(readRuns(&runs))); err != nil {
+	if err := do(ctx, s.sql.keyAhead.with(jobID, key).into(readRuns(&runs)), s.sql.keyRun.with(jobID, key).into(readRuns(&runs))); err != nil {
 		return xxljob.Run{}, nil, err
 	}
-	if len(runs) == 0 {
+	run, there := lastOf(runs)
+	if !there {
 		return xxljob.Run{}, nil, xxljob.ErrNotFound // the job, or by now the run of the key
 	}
-	return runs[0], nil, nil
+	return run, nil, nil
 }
 
 // triggerArgs are the arguments of addRun and planRun.
@@ -89,17 +97,27 @@ func triggerArgs(jobID int64, id *int64, t *xxljob.Trigger) named {
 		addresses = t.Addresses
 	}
 	return named{
-		{"run", id}, {"trigger_type", string(kind)}, {"scheduled_time", milli(stored(t.At))},
+		{"run", id}, {"trigger_type", string(kind)}, {"scheduled_time", dueColumn(t.At)},
 		{"executor_sharding_param", shardingColumn(t.Shard)}, {"executor_param", t.Param}, {"param_set", flag(t.Param != nil)},
 		{"address_list", addresses}, {"executor_fail_retry_count", retries}, {"job", jobID},
 	}
+}
+
+// dueColumn is when a run is due that is to be planned: what is past counts as 0, however
+// long ago it is.
+func dueColumn(at time.Time) int64 {
+	if at.Before(time.UnixMilli(0)) {
+		return 0
+	}
+	return milli(stored(at))
 }
 
 // TriggerTx plans a run of the job in the caller's own transaction, at any
 // isolation level, and returns its id. The run exists when the transaction
 // commits, and not otherwise; it is found within Poll after the commit and is
 // never late for the time that the commit took. Wake after the commit, or
-// Config.TxNotify, has it found at once.
+// Config.TxNotify, has it found at once. One that is due in more than two days is
+// kept apart, as by Scheduler.Trigger, and needs neither.
 //
 // It is one plain insert and takes no lock that a claim, a start or an edit waits
 // for. With a Key it inserts the key first, and may wait for another transaction
@@ -144,9 +162,10 @@ func (s *Store) triggerTx(ctx context.Context, noTx bool, jobID int64, t xxljob.
 		return 0, absentJob(jobID)
 	}
 	failpoint.Hit("trigger_tx." + failpoint.Begin)
+	addKey, plan := s.runStatements(jobID, &t)
 	var id *int64
 	if t.Key != "" {
-		key, err := queryID(s.sql.addKey.with(jobID, t.Key))
+		key, err := queryID(addKey)
 		if noRows(err) {
 			if key, err = queryID(s.sql.keyID.with(jobID, t.Key)); noRows(err) {
 				return 0, absentJob(jobID) // neither was the job there
@@ -158,15 +177,27 @@ func (s *Store) triggerTx(ctx context.Context, noTx bool, jobID int64, t xxljob.
 		}
 		id = &key
 	}
-	plan, args := s.sql.planRun, triggerArgs(jobID, id, &t)
-	if s.cfg.TxNotify {
-		plan, args = s.sql.planRunTold, append(args, named{{"channel", s.channel}}...)
-	}
-	run, err := queryID(plan.by(args))
+	run, err := queryID(plan(id))
 	if noRows(err) {
 		return 0, absentJob(jobID)
 	}
 	return run, failed(err, "trigger job %d", jobID)
+}
+
+// runStatements are those of a run's key and of the run, for the host's transaction. One that
+// is due far ahead is kept apart: nobody need be told of it. The store does not know
+// Config.RunRetention, and goes by what holds where that is three days or more.
+func (s *Store) runStatements(jobID int64, t *xxljob.Trigger) (key statement, plan func(id *int64) statement) {
+	if move, far := store.Ahead(t.At, s.estimate(), 0); far {
+		return s.aheadStatements(jobID, t, move)
+	}
+	return s.sql.addKey.with(jobID, t.Key), func(id *int64) statement {
+		plan, args := s.sql.planRun, triggerArgs(jobID, id, t)
+		if s.cfg.TxNotify {
+			plan, args = s.sql.planRunTold, append(args, named{{"channel", s.channel}}...)
+		}
+		return plan.by(args)
+	}
 }
 
 // isNil reports whether there is no transaction, or one of a type of the driver's that
@@ -200,8 +231,20 @@ func (q *triggerQueries) define(sql template) {
 	on conflict do nothing returning run_id`)
 	q.keyRun = sql(`select {{run}} from {{schema}}.xxl_job_log l
 	where l.id = (select k.run_id from {{schema}}.xxl_job_trigger_key k where k.job_id = $1 and k.trigger_key = $2)`)
-	run := assigned{
-		{"id", `coalesce({{arg.run}}::bigint, {{run_id}})`},
+	insert := insertTriggered("xxl_job_log", triggered(`{{run_id}}`))
+	q.addRun = sql(insert + ` for key share of i returning {{run}}`)
+	q.planRun = sql(insert + ` returning l.id`)
+	// The hint is a scan hint as wakeRun sends it. It stands in the condition, for the
+	// planner leaves out what nobody reads.
+	q.planRunTold = sql(`with l as (` + insert + ` returning l.id, l.shard)
+	select l.id from l where pg_catalog.pg_notify({{arg.channel}}, 's' operator(pg_catalog.||) l.shard::text) is not null`)
+}
+
+// triggered are the columns of a run, or of an entry of xxl_job_ahead, that a trigger makes.
+// Its id is the given one where its key has none.
+func triggered(id string) assigned {
+	return assigned{
+		{"id", `coalesce({{arg.run}}::bigint, ` + id + `)`},
 		{"job_id", `i.id`},
 		{"shard", `i.shard`},
 		{"app_name", `i.app_name`},
@@ -215,13 +258,11 @@ func (q *triggerQueries) define(sql template) {
 		{"executor_fail_retry_count", `{{arg.executor_fail_retry_count}}`},
 		{"add_time", `{{now}}`},
 	}
-	insert := `insert into {{schema}}.xxl_job_log as l (` + run.columns() + `)
+}
+
+// insertTriggered inserts them for a job that is there.
+func insertTriggered(table string, run assigned) string {
+	return `insert into {{schema}}.` + table + ` as l (` + run.columns() + `)
 	select ` + run.values() + `
 	from {{schema}}.xxl_job_info i where i.id operator(pg_catalog.=) {{arg.job}}`
-	q.addRun = sql(insert + ` for key share of i returning {{run}}`)
-	q.planRun = sql(insert + ` returning l.id`)
-	// The hint is a scan hint as wakeRun sends it. It stands in the condition, for the
-	// planner leaves out what nobody reads.
-	q.planRunTold = sql(`with l as (` + insert + ` returning l.id, l.shard)
-	select l.id from l where pg_catalog.pg_notify({{arg.channel}}, 's' operator(pg_catalog.||) l.shard::text) is not null`)
 }

@@ -353,7 +353,7 @@ func noPartition(err error) bool {
 // sameRunID reports whether an id of a run was made a second time.
 func sameRunID(err error) bool {
 	var pg *pgconn.PgError
-	return errors.As(err, &pg) && pg.Code == codeUnique && strings.HasPrefix(pg.TableName, "xxl_job_log_")
+	return errors.As(err, &pg) && pg.Code == codeUnique && (strings.HasPrefix(pg.TableName, "xxl_job_log_") || pg.TableName == "xxl_job_ahead")
 }
 
 // lockedOut reports whether a statement gave up because others have rows locked.

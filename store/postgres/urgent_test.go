@@ -79,8 +79,16 @@ func methodsOf(a *actor, run xxljob.Run, other xxljob.Job) map[string]asked {
 		"RemoveGroup": func(ctx context.Context) error { return s.RemoveGroup(ctx, "z") },
 		"Group":       func(ctx context.Context) error { _, err := s.Group(ctx, "app"); return err },
 		"Groups":      func(ctx context.Context) error { _, err := s.Groups(ctx); return err },
-		"AddRun":      func(ctx context.Context) error { _, err := s.AddRun(ctx, job, xxljob.Trigger{}); return err },
-		"Finish":      func(ctx context.Context) error { _, err := s.Finish(ctx, []xxljob.Result{end}); return err },
+		"AddAhead": func(ctx context.Context) error {
+			_, err := s.AddAhead(ctx, job, xxljob.Trigger{}, time.Now().Add(time.Hour))
+			return err
+		},
+		"MoveAhead": func(ctx context.Context) error {
+			_, err := s.MoveAhead(ctx, store.AheadQuery{Shards: a.shards, Before: time.Now(), Limit: 1})
+			return err
+		},
+		"AddRun": func(ctx context.Context) error { _, err := s.AddRun(ctx, job, xxljob.Trigger{}); return err },
+		"Finish": func(ctx context.Context) error { _, err := s.Finish(ctx, []xxljob.Result{end}); return err },
 		"SetProgress": func(ctx context.Context) error {
 			return s.SetProgress(ctx, []store.Progress{{RunID: run.ID, Token: run.Token, Percent: 1}})
 		},

@@ -96,7 +96,7 @@ func rearmCancelled(e *env) {
 	ended := o.one(e.mustSettle(o.verdict(run, xxljob.StatePlanned)))
 	want(e, "state", ended.State, xxljob.StateCancelled)
 	got := e.mustJob(job.ID)
-	job.Next, job.WaitRun, job.Updated = ended.Ended.Add(time.Minute), 0, got.Updated
+	job.Next, job.WaitRun, job.Runs, job.Updated = ended.Ended.Add(time.Minute), 0, 0, got.Updated
 	want(e, "the stopped job", got, job)
 }
 

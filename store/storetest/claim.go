@@ -47,7 +47,7 @@ func claimAdvances(e *env) {
 	}
 	e.check(runs[0].ID < runs[1].ID, "IDs %d and %d do not grow", runs[0].ID, runs[1].ID)
 	after := e.mustJob(job.ID)
-	job.Next, job.Last, job.Updated = e.at(120), e.at(60), after.Updated
+	job.Next, job.Last, job.Runs, job.Updated = e.at(120), e.at(60), 2, after.Updated
 	want(e, "job after the claim", after, job)
 	want(e, "changes", len(e.mustChanges(job.ID)), 1)
 }

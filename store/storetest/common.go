@@ -47,7 +47,8 @@ func nilContexts(e *env) {
 	var none context.Context
 	s := e.Watch(none, "a")
 	e.mustAddRun(e.newJob().ID, xxljob.Trigger{})
-	for name, ch := range map[string]<-chan struct{}{"Scan": s.Scan, "Inbox": s.Inbox, "Nodes": s.Nodes, "Ended": s.Ended} {
+	e.ahead(e.newJob().ID, 0)
+	for name, ch := range map[string]<-chan struct{}{"Scan": s.Scan, "Ahead": s.Ahead, "Inbox": s.Inbox, "Nodes": s.Nodes, "Ended": s.Ended} {
 		select {
 		case <-ch:
 			e.Errorf("%s is signalled to a nil ctx", name)
@@ -300,5 +301,8 @@ func emptyBatches(e *env) {
 	e.must(err)
 	e.must(e.ReleaseShards(e.ctx, "a", nil))
 	e.must(e.Sweep(e.ctx, nil))
+	moved, err := e.MoveAhead(e.ctx, store.AheadQuery{})
+	e.must(err)
+	want(e, "runs moved for nobody", moved, store.Moved{})
 	want(e, "state after it", e.snapshot(), before)
 }

@@ -130,7 +130,7 @@ func editIgnoresStoreFields(e *env) {
 	job := e.newJob()
 	got := e.edit(job.ID, func(j *xxljob.Job) {
 		j.Name = "new"
-		j.ID, j.Version, j.Shard, j.WaitRun = 99, 50, j.Shard+1, 7
+		j.ID, j.Version, j.Shard, j.WaitRun, j.Runs = 99, 50, j.Shard+1, 7, 5
 		j.Next, j.Last, j.Added, j.Updated = e.at(1), e.at(2), e.at(3), e.now.Add(-24*time.Hour)
 	})
 	e.check(!got.Updated.Before(job.Updated), "Updated is what Change set: %v", got.Updated)

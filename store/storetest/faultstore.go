@@ -118,6 +118,11 @@ func (f *Faults) AddRun(ctx context.Context, jobID int64, t xxljob.Trigger) (xxl
 	return call(f, ctx, "AddRun", func() (xxljob.Run, error) { return f.store.AddRun(ctx, jobID, t) })
 }
 
+// AddAhead passes the call on, under the faults.
+func (f *Faults) AddAhead(ctx context.Context, jobID int64, t xxljob.Trigger, move time.Time) (xxljob.Run, error) {
+	return call(f, ctx, "AddAhead", func() (xxljob.Run, error) { return f.store.AddAhead(ctx, jobID, t, move) })
+}
+
 // Finish passes the call on, under the faults.
 func (f *Faults) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.Run, error) {
 	return batch(f, ctx, "Finish", results, func(part []xxljob.Result) ([]xxljob.Run, error) { return f.store.Finish(ctx, part) })
@@ -169,6 +174,11 @@ func (f *Faults) Planned(ctx context.Context, q store.PlannedQuery) ([]xxljob.Ru
 // Claim passes the call on, under the faults.
 func (f *Faults) Claim(ctx context.Context, plans []xxljob.Plan) ([]xxljob.Run, error) {
 	return batch(f, ctx, "Claim", plans, func(part []xxljob.Plan) ([]xxljob.Run, error) { return f.store.Claim(ctx, part) })
+}
+
+// MoveAhead passes the call on, under the faults.
+func (f *Faults) MoveAhead(ctx context.Context, q store.AheadQuery) (store.Moved, error) {
+	return call(f, ctx, "MoveAhead", func() (store.Moved, error) { return f.store.MoveAhead(ctx, q) })
 }
 
 // Sweep passes the call on, under the faults.

@@ -83,7 +83,8 @@ func fullJob() xxljob.Job {
 	return xxljob.Job{App: "app", Key: "key", Name: "name — 名", Author: "author", AlarmEmail: "a@x, b@x",
 		Schedule: xxljob.Cron("0 0 3 * * ?").In("Asia/Shanghai").WithDST(xxljob.DSTQuartz),
 		Misfire:  xxljob.MisfireFireOnceNow, CatchUp: xxljob.CatchUpOnce, Route: "FAILOVER", Handler: "handler",
-		Param: "line\nline", Block: "COVER_EARLY", Timeout: 90 * time.Second, Retries: 3, Children: []int64{5, 3, 4},
+		NotBefore: time.UnixMilli(1_700_000_000_123).UTC(), NotAfter: time.UnixMilli(1_900_000_000_456).UTC(), MaxRuns: 7,
+		Param: "line\nline", Block: "CONCURRENT", MaxPerExecutor: 7, Timeout: 90 * time.Second, Retries: 3, Children: []int64{5, 3, 4},
 		GlueType: "GLUE_SHELL", GlueSource: "echo 1", GlueRemark: "first", Stopped: true, StopReason: "because",
 		Ensured: "digest"}
 }

@@ -130,6 +130,14 @@ func runOperations() []operation {
 				return err
 			}, func() bool { return len(o.runsOf(job.ID)) == 1 }
 		}},
+		{"AddAhead", func(o *owner) (callFunc, doneFunc) {
+			job := o.newJob()
+			at, move := o.far(0)
+			return func(ctx context.Context, s xxljob.Store) error {
+				_, err := s.AddAhead(ctx, job.ID, xxljob.Trigger{At: at, Key: "k"}, move)
+				return err
+			}, func() bool { return len(o.runsOf(job.ID)) == 1 }
+		}},
 		{"Finish", func(o *owner) (callFunc, doneFunc) {
 			one, two := o.started(o.waited(o.newJob(delayed(time.Minute)))), o.started(o.last(o.newJob()))
 			return func(ctx context.Context, s xxljob.Store) error {
@@ -166,6 +174,16 @@ func planOperations() []operation {
 				func() bool {
 					return len(o.mustRuns(xxljob.RunFilter{})) == 3 &&
 						!o.mustJob(plans[0].JobID).Last.IsZero() && !o.mustJob(plans[1].JobID).Last.IsZero()
+				}
+		}},
+		{"MoveAhead", func(o *owner) (callFunc, doneFunc) {
+			one, _ := o.ahead(o.newJob().ID, 0)
+			two, move := o.ahead(o.newJob().ID, 1)
+			return func(ctx context.Context, s xxljob.Store) error {
+					_, err := s.MoveAhead(ctx, store.AheadQuery{Shards: o.shards, Before: move, Limit: 9})
+					return err
+				}, func() bool {
+					return slices.Equal(ids(o.plannedEver()), []int64{one.ID, two.ID})
 				}
 		}},
 		{"Sweep", func(o *owner) (callFunc, doneFunc) {

@@ -22,6 +22,7 @@ func raceCases() []testCase {
 		{"EditAgainstClaim", raceEditClaim},
 		{"EditAgainstStart", raceEditStart},
 		{"EditNearInstants", raceEditNear},
+		{"CountOfRuns", raceCount},
 		{"RemoveAgainstClaimAndAdd", raceRemove},
 		{"EditsOfOneVersion", raceEdits},
 		{"FinishAgainstLost", raceFinishLost},

@@ -9,6 +9,7 @@ func signalCases() []testCase {
 	return []testCase{
 		{"NoPollNeedsEverySignal", pollOrSignals},
 		{"Scan", signalScan},
+		{"Ahead", signalAhead},
 		{"Inbox", signalInbox},
 		{"Nodes", signalNodes},
 		{"Ended", signalEnded},
@@ -20,7 +21,7 @@ func pollOrSignals(e *env) {
 	scan, inbox := e.Poll()
 	e.check(scan >= 0 && inbox >= 0, "Poll %v, %v is negative", scan, inbox)
 	e.check((scan == 0) == (inbox == 0), "Poll %v, %v: signals are lost or not", scan, inbox)
-	if scan == 0 && (s.Scan == nil || s.Inbox == nil || s.Nodes == nil || s.Ended == nil) {
+	if scan == 0 && (s.Scan == nil || s.Ahead == nil || s.Inbox == nil || s.Nodes == nil || s.Ended == nil) {
 		e.Errorf("Poll is zero, but the store does not signal everything: %+v", s)
 	}
 }
@@ -74,6 +75,15 @@ func signalScan(e *env) {
 		s.do()
 		e.awaitSignal(s.name, ch)
 	}
+}
+
+func signalAhead(e *env) {
+	e.owner("a")
+	ch := e.Watch(e.ctx, "a").Ahead
+	job := e.newJob()
+	drain(ch)
+	e.ahead(job.ID, 0)
+	e.awaitSignal("a run is kept apart", ch)
 }
 
 func signalInbox(e *env) {

@@ -20,7 +20,7 @@ const (
 	Start   = "start"   // ID
 	Stop    = "stop"    // ID
 	Remove  = "remove"  // ID
-	Trigger = "trigger" // ID, Param, Key
+	Trigger = "trigger" // ID, Param, Key, Ahead
 	Tx      = "tx"      // ID, Param, Commit
 	Kill    = "kill"    // Run
 	Step    = "step"    // StepBy
@@ -39,6 +39,8 @@ type Request struct {
 	Param  string `json:"param,omitempty"`
 	Key    string `json:"key,omitempty"`
 	Commit bool   `json:"commit,omitempty"`
+	// Ahead has the run kept apart for a second, as one that is due far ahead.
+	Ahead bool `json:"ahead,omitempty"`
 	// StepBy is how far the process's wall clock is set forward from the machine's,
 	// in nanoseconds; negative is back.
 	StepBy int64 `json:"stepBy,omitempty"`

@@ -62,11 +62,7 @@ func (n *node) do(ctx context.Context, r control.Request) (control.Answer, error
 		}
 		return control.Answer{}, err
 	case control.Trigger:
-		ids, err := n.s.Trigger(ctx, r.ID, xxljob.Trigger{Param: &r.Param, Key: r.Key})
-		if err != nil {
-			return control.Answer{}, err
-		}
-		return control.Answer{Run: ids[0]}, nil
+		return n.trigger(ctx, r)
 	case control.Tx:
 		return n.backend.triggerTx(ctx, r)
 	case control.Kill:
@@ -84,6 +80,25 @@ func (n *node) do(ctx context.Context, r control.Request) (control.Answer, error
 		return control.Answer{Rows: text}, err
 	}
 	return control.Answer{}, fmt.Errorf("unknown verb %q", r.Verb)
+}
+
+// trigger runs a job by hand, at once or after it was kept apart for a second.
+func (n *node) trigger(ctx context.Context, r control.Request) (control.Answer, error) {
+	t := xxljob.Trigger{Param: &r.Param, Key: r.Key}
+	if r.Ahead {
+		now, err := n.backend.store.Now(ctx)
+		if err != nil {
+			return control.Answer{}, err
+		}
+		t.At = now.Add(2 * time.Second)
+		run, err := n.backend.store.AddAhead(ctx, r.ID, t, now.Add(time.Second))
+		return control.Answer{Run: run.ID}, err
+	}
+	ids, err := n.s.Trigger(ctx, r.ID, t)
+	if err != nil {
+		return control.Answer{}, err
+	}
+	return control.Answer{Run: ids[0]}, nil
 }
 
 // define makes or changes a job.

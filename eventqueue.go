@@ -1,15 +1,13 @@
 package xxljob
 
-// Calls of hooks. Input: runs that were started or have ended, from all loops. Output:
-// calls, one after the other, in the order in which things have happened here.
+// Events that wait to be told of. Input: what has happened, from all loops. Output: one
+// after the other, in the order in which they have happened here, to tell.go.
 
 import (
 	"context"
 	"log/slog"
 	"sync"
 	"time"
-
-	"github.com/xxljob/xxljob/internal/guard"
 )
 
 const (
@@ -24,49 +22,43 @@ const (
 	hooksPause = time.Millisecond
 )
 
-// hookCall is one call of one hook.
-type hookCall struct {
-	place string
-	hook  func(Run)
-	run   Run
-	since time.Time // when it was to be made
+// waitingEvent is something that is to be told of.
+type waitingEvent struct {
+	Event           // without a Kind it is nothing yet
+	look  int64     // a job that may have stopped by itself
+	since time.Time // monotonic: when it happened
 }
 
-// hookQueue calls hooks beside the loops, on one goroutine that is there while calls
+// eventQueue has events told of beside the loops, on one goroutine that is there while some
 // wait. It is safe for concurrent use.
-type hookQueue struct {
-	log    *slog.Logger
-	panics *guard.Log
-	hooks  Hooks
+type eventQueue struct {
+	log  *slog.Logger
+	tell func(*waitingEvent)
 
 	mu      sync.Mutex
-	calls   []hookCall    // guarded by mu: the first is being made while somebody is at work
-	idle    chan struct{} // guarded by mu: closed when no calls wait; nil when nobody is at work
-	dropped int           // guarded by mu: since there was room
+	calls   []waitingEvent // guarded by mu: the first is being told of while somebody is at work
+	idle    chan struct{}  // guarded by mu: closed when no calls wait; nil when nobody is at work
+	dropped int            // guarded by mu: since there was room
 }
 
-func (q *hookQueue) started(r Run) { q.call("Hooks.RunStarted", q.hooks.RunStarted, r) }
-func (q *hookQueue) ended(r Run)   { q.call("Hooks.RunEnded", q.hooks.RunEnded, r) }
-
-// call has a hook called, soon. It waits only where very many calls wait for a hook that
-// may be quick.
-func (q *hookQueue) call(place string, hook func(Run), run Run) {
-	if hook == nil {
-		return
-	}
-	// The call has its place before the wait: what happens next comes behind it.
-	for full := q.add(hookCall{place, hook, run, time.Now()}); full; full = q.full() {
+// add has an event told of, soon. It waits only where very many wait for a hook that may be
+// quick.
+func (q *eventQueue) add(e waitingEvent) {
+	// It has its place before the wait: what happens next comes behind it.
+	e.since = time.Now()
+	e.At = e.since.UTC().Round(0)
+	for full := q.push(e); full; full = q.full() {
 		time.Sleep(hooksPause)
 	}
 }
 
-// add takes a call, or drops it, and reports whether the caller is to wait for room.
-func (q *hookQueue) add(c hookCall) (full bool) {
+// push takes an event, or drops it, and reports whether the caller is to wait for room.
+func (q *eventQueue) push(c waitingEvent) (full bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.calls) >= hooksWaiting && !q.mayBeQuick() {
 		if q.dropped == 0 {
-			q.log.Error("xxljob: a hook is taking too long; further hook calls are dropped until it returns", "hook", q.calls[0].place, "waiting", len(q.calls))
+			q.log.Error("xxljob: a hook is taking too long; further hook calls are dropped until it returns", "hook", "Hooks."+string(q.calls[0].Kind), "waiting", len(q.calls))
 		}
 		q.dropped++
 		return false
@@ -80,22 +72,22 @@ func (q *hookQueue) add(c hookCall) (full bool) {
 }
 
 // full reports whether there is no room, but may be soon.
-func (q *hookQueue) full() bool {
+func (q *eventQueue) full() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.calls) > hooksWaiting && q.mayBeQuick()
 }
 
 // mayBeQuick reports whether the oldest call has not waited for long. mu is held.
-func (q *hookQueue) mayBeQuick() bool { return time.Since(q.calls[0].since) < hooksLag }
+func (q *eventQueue) mayBeQuick() bool { return time.Since(q.calls[0].since) < hooksLag }
 
-// work makes the calls until none wait.
-func (q *hookQueue) work() {
+// work tells of events until none wait.
+func (q *eventQueue) work() {
 	for {
 		q.mu.Lock()
-		c := q.calls[0]
+		e := q.calls[0]
 		q.mu.Unlock()
-		_ = q.panics.Call(c.place, func() error { c.hook(c.run); return nil })
+		q.tell(&e)
 		if !q.next() {
 			return
 		}
@@ -103,10 +95,10 @@ func (q *hookQueue) work() {
 }
 
 // next is done with the first call; false when there are no more.
-func (q *hookQueue) next() bool {
+func (q *eventQueue) next() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.calls[0] = hookCall{}
+	q.calls[0] = waitingEvent{}
 	q.calls = q.calls[1:]
 	if q.dropped > 0 && len(q.calls) <= hooksWaiting/2 {
 		q.log.Warn("xxljob: hooks are being called again", "dropped", q.dropped)
@@ -123,7 +115,7 @@ func (q *hookQueue) next() bool {
 
 // drain waits until all calls are made, at most for the grace or until shortly after the
 // end of ctx. One that does not return is left behind, with those that wait for it.
-func (q *hookQueue) drain(ctx context.Context, grace time.Duration) {
+func (q *eventQueue) drain(ctx context.Context, grace time.Duration) {
 	q.mu.Lock()
 	idle := q.idle
 	q.mu.Unlock()
@@ -143,5 +135,5 @@ func (q *hookQueue) drain(ctx context.Context, grace time.Duration) {
 	if q.idle == nil {
 		return
 	}
-	q.log.Warn("xxljob: stopped without waiting any longer for a hook that has not returned", "hook", q.calls[0].place, "waiting", len(q.calls), "dropped", q.dropped)
+	q.log.Warn("xxljob: stopped without waiting any longer for a hook that has not returned", "hook", "Hooks."+string(q.calls[0].Kind), "waiting", len(q.calls), "dropped", q.dropped)
 }

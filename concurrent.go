@@ -1,0 +1,107 @@
+package xxljob
+
+// Where concurrent jobs cannot run side by side: at third-party executors, which queue what
+// comes while a job is busy.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/wire"
+)
+
+// errManualGroup refuses a concurrent job of a manual group, of whose executors nothing is
+// known.
+var errManualGroup = errors.New("the app is a manual group: nothing says that its executors run the runs of a job side by side, and those of third parties do not")
+
+// checkConcurrent refuses a concurrent job of a manual group, and warns where executors of
+// its app would run it one after the other.
+func (s *shared) checkConcurrent(ctx context.Context, job *Job) error {
+	if job.Block != block.Concurrent {
+		return nil
+	}
+	manual, err := s.isManual(ctx, job.App)
+	if err != nil {
+		return err
+	}
+	if manual {
+		return manualFault(job)
+	}
+	s.warnOfQueues(ctx, job.App, job.Name)
+	return nil
+}
+
+func manualFault(job *Job) error {
+	return about(fmt.Sprintf("%s: Block %q", called(*job), job.Block), errManualGroup)
+}
+
+func (s *shared) isManual(ctx context.Context, app string) (bool, error) {
+	g, err := s.store.Group(ctx, app)
+	if err != nil && !isNotFound(err) {
+		return false, about(fmt.Sprintf("group %q", app), err)
+	}
+	return g.Manual, nil
+}
+
+// findManual adds to the faults of a list that its app is a manual group.
+func (s *shared) findManual(ctx context.Context, app string, jobs []Job, faulty []error) error {
+	if !slices.ContainsFunc(jobs, isConcurrent) {
+		return nil
+	}
+	manual, err := s.isManual(ctx, app)
+	if err != nil || !manual {
+		return err
+	}
+	for i := range jobs {
+		if isConcurrent(jobs[i]) {
+			faulty[i] = errors.Join(faulty[i], manualFault(&jobs[i]))
+		}
+	}
+	return nil
+}
+
+func isConcurrent(job Job) bool { return job.Block == block.Concurrent }
+
+// warnOfQueues warns of registered executors that do not run the runs of a job side by side.
+// What a registry of the user's knows of its addresses is not asked for.
+func (s *shared) warnOfQueues(ctx context.Context, app, job string) {
+	if s.cfg.Registry != nil {
+		return
+	}
+	regs, err := s.store.Addresses(ctx, app, s.cfg.Cluster.Dead)
+	if err != nil {
+		return // the job is saved all the same
+	}
+	n, example := 0, ""
+	for _, r := range regs {
+		if !slices.Contains(r.Capabilities, wire.CapConcurrent) {
+			n++
+			example = r.Address
+		}
+	}
+	if n > 0 {
+		s.log.Warn("xxljob: some executors of the app run the runs of a CONCURRENT job one after the other", "job", job, "app", app, "executors", n, "one", example)
+	}
+}
+
+// checkGroup refuses to make an app a manual group that has concurrent jobs.
+func (s *shared) checkGroup(ctx context.Context, g *Group) error {
+	const page = 1000
+	for after := int64(0); g.Manual; {
+		jobs, err := s.store.Jobs(ctx, JobFilter{App: g.App, After: after, Limit: page})
+		if err != nil {
+			return about(fmt.Sprintf("group %q", g.App), err)
+		}
+		if i := slices.IndexFunc(jobs, isConcurrent); i >= 0 {
+			return about(fmt.Sprintf("group %q: Manual", g.App), fmt.Errorf("%s has Block %s, which a manual group cannot have", called(jobs[i]), block.Concurrent))
+		}
+		if len(jobs) < page {
+			return nil
+		}
+		after = jobs[len(jobs)-1].ID
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package xxljob
+
+// Which instant comes first for a job that is added, edited or started. Pure: a job and a
+// time of the store's clock come in, an instant goes out, to be stored as its Next.
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// firesAfter refuses a job without an instant after the given time.
+func firesAfter(job Job, now time.Time) error {
+	next, err := job.instantAfter(now)
+	if job.Schedule.IsManual() || err != nil || !next.IsZero() {
+		return nil
+	}
+	return neverFires(job, now)
+}
+
+// neverFires says why a job has no instant after the given time.
+func neverFires(job Job, now time.Time) error {
+	never := ErrNeverFires
+	next, _ := job.Schedule.Next(now)
+	first, _ := job.Schedule.Next(time.Unix(0, 0))
+	switch {
+	case !next.IsZero() && !job.NotAfter.IsZero() && !job.NotAfter.After(now):
+		never = told{fmt.Sprintf("NotAfter, %s, is past", inWords(job.NotAfter)), ErrNeverFires}
+	case !next.IsZero():
+		never = told{"it has no instant within its bounds: " + job.boundsInWords(), ErrNeverFires}
+	case job.Schedule.Type == ScheduleOnce:
+		never = told{"the instant is past", ErrNeverFires}
+	case !first.IsZero():
+		never = told{"all its instants are past", ErrNeverFires}
+	}
+	return about(fmt.Sprintf("%s: Schedule %q", called(job), job.Schedule), never)
+}
+
+// firstInstant is the next instant of a job that is added at a time of the store's
+// clock. A schedule that has none any more is refused.
+func firstInstant(job Job, now time.Time) (time.Time, error) {
+	if err := firesAfter(job, now); err != nil {
+		return time.Time{}, err
+	}
+	return nextInstant(job, now)
+}
+
+// replanned is Edit.Next: the first instant strictly after the edit, and after the
+// latest one that has run, which is not to run again.
+func replanned(job Job, started, now time.Time) (time.Time, error) {
+	return nextInstant(job, later(started, now))
+}
+
+// rescheduled is replanned for a job that gets another schedule, or is started: one
+// whose schedule has no instant any more is refused.
+func rescheduled(job Job, started, now time.Time) (time.Time, error) {
+	if err := firesAfter(job, now); err != nil {
+		return time.Time{}, err
+	}
+	return replanned(job, started, now)
+}
+
+// restarted is rescheduled for a job that somebody starts: one whose runs were all made is
+// refused too. An edit that leaves none over finishes the job.
+func restarted(job Job, started, now time.Time) (time.Time, error) {
+	if job.runsLeft() == 0 {
+		why := fmt.Sprintf("its schedule has made %d runs already", job.Runs)
+		return time.Time{}, about(fmt.Sprintf("%s: MaxRuns %d", called(job), job.MaxRuns), told{why, ErrNeverFires})
+	}
+	return rescheduled(job, started, now)
+}
+
+// rebounded is replanned for a job that keeps its schedule and gets other bounds: a period
+// goes on in step. Without an instant within NotBefore and NotAfter the job is refused
+// where these are new; MaxRuns refuses nothing.
+func rebounded(was, def *Job) nextInstants {
+	step, same := was.step(), was.sameInstants(def)
+	return func(job Job, started, now time.Time) (time.Time, error) {
+		if next, err := job.instantInStep(step, now); err == nil && next.IsZero() && !same {
+			return time.Time{}, neverFires(job, now)
+		}
+		if job.unscheduled() || job.runsLeft() == 0 {
+			return time.Time{}, nil
+		}
+		return job.instantInStep(step, later(started, now))
+	}
+}
+
+// nextInstants is the type of Edit.Next.
+type nextInstants = func(job Job, started, now time.Time) (time.Time, error)
+
+// nextInstant is the first instant of an enabled job strictly after a time.
+func nextInstant(job Job, after time.Time) (time.Time, error) {
+	if job.unscheduled() || job.runsLeft() == 0 {
+		return time.Time{}, nil
+	}
+	next, err := job.instantAfter(after)
+	return next.Truncate(time.Millisecond), err
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// define gives j the definition of def. It reports whether the schedule has to be planned
+// anew, and by what. A stop that was the schedule's own doing ends with the schedule, and
+// one that its bounds may have brought about with these.
+func define(j *Job, def Job) (replan bool, next nextInstants) {
+	was := *j
+	*j = def
+	j.ID, j.Stopped, j.StopReason, j.Ensured = was.ID, was.Stopped, was.StopReason, was.Ensured
+	again := false
+	switch {
+	case was.Schedule != def.Schedule:
+		next, again = rescheduled, j.StopReason != "" && j.StopReason != StopPruned
+	case was.sameInstants(&def) && was.MaxRuns == def.MaxRuns, goesOnWaiting(&was, &def):
+		return false, nil
+	default:
+		next, again = rebounded(&was, &def), strings.HasPrefix(j.StopReason, StopFinished)
+	}
+	if j.Stopped && again {
+		j.Stopped, j.StopReason = false, ""
+	}
+	return true, next
+}
+
+// goesOnWaiting reports whether a job that waits for a run may go on to do so where it
+// keeps its schedule and gets other bounds: the run is within these. Its end arms the job
+// by them.
+func goesOnWaiting(was, def *Job) bool {
+	return was.WaitRun != 0 && was.Schedule == def.Schedule && def.within(was.Last) && (def.MaxRuns == 0 || was.Runs <= def.MaxRuns)
+}
+
+// mayFire reports whether a stored job may get a definition that by itself has no instant
+// after the given time: it has the instants already, and some have passed; or it is in step
+// for one.
+func mayFire(has, def *Job, now time.Time) bool {
+	next, err := def.instantInStep(has.step(), now)
+	return has.sameInstants(def) || goesOnWaiting(has, def) || has.Schedule == def.Schedule && err == nil && !next.IsZero()
+}

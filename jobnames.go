@@ -1,0 +1,82 @@
+package xxljob
+
+// Names of jobs that this node does not have in memory, and whether they have stopped.
+
+import (
+	"context"
+	"time"
+)
+
+// jobNames reads jobs for those who tell of events. It belongs to the goroutine that tells.
+type jobNames struct {
+	*shared
+	known  map[int64]jobName
+	told   map[int64]time.Time // jobs that have stopped by themselves, and when they changed
+	silent time.Time           // until when the store is not asked: it did not answer
+}
+
+// jobName is what a job was called when it was looked up.
+type jobName struct {
+	name, key string
+	read      time.Time
+}
+
+const (
+	// namesMost is how many names are remembered, and namesLast for how long.
+	namesMost = 10_000
+	namesLast = time.Minute
+	// namesPause is how long a store that did not answer is left alone.
+	namesPause = 5 * time.Second
+)
+
+func newJobNames(s *shared) *jobNames {
+	return &jobNames{shared: s, known: map[int64]jobName{}, told: map[int64]time.Time{}}
+}
+
+// of returns the name and the key of a job, or nothing where they cannot be found out.
+func (n *jobNames) of(id int64) (name, key string) {
+	if known, ok := n.known[id]; ok && time.Since(known.read) < namesLast {
+		return known.name, known.key
+	}
+	job := n.read(id)
+	if job == nil {
+		return "", ""
+	}
+	return job.Name, job.Key
+}
+
+// read reads a job, nil where there is none or the store does not answer.
+func (n *jobNames) read(id int64) *Job {
+	if time.Now().Before(n.silent) {
+		return nil
+	}
+	job, err := call(context.Background(), func(ctx context.Context) (Job, error) { return n.store.Job(ctx, id) })
+	if err != nil && !isNotFound(err) {
+		n.silent = time.Now().Add(namesPause)
+		return nil
+	}
+	if len(n.known) >= namesMost {
+		clear(n.known)
+	}
+	n.known[id] = jobName{job.Name, job.Key, time.Now()} // also that it is not there
+	if err != nil {
+		return nil
+	}
+	return &job
+}
+
+// finished returns a job if it has stopped by itself, once for each time.
+func (n *jobNames) finished(id int64) *Job {
+	job := n.read(id)
+	if job == nil || !job.Stopped || job.StopReason == "" || job.StopReason == StopPruned {
+		return nil
+	}
+	if at, told := n.told[job.ID]; told && at.Equal(job.Updated) {
+		return nil
+	}
+	if len(n.told) >= namesMost {
+		clear(n.told)
+	}
+	n.told[job.ID] = job.Updated
+	return job
+}

@@ -1,0 +1,205 @@
+package postgres
+
+// Runs that are planned so far ahead that they are kept apart. Comes in: triggers. Goes out:
+// rows of xxl_job_ahead and, when these come within reach of their time, planned runs. What
+// reads, cancels and drops entries is in aheadrows.go.
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+// The id of an entry lies in the hour in which it moves, so that the run then belongs to the
+// partition of its day and is kept for as long as any other. Within the hour it is made of a
+// sequence, and in the last aheadIDs of each millisecond's ids, which no other run gets: so
+// none that is made while the hour passes takes it, and of two entries of an hour none has
+// the other's, before two billion more were made.
+const (
+	aheadIDs   = 512
+	idsOfMilli = 1 << idBits
+)
+
+// mayBeAhead reports whether an id may be that of an entry, or of a run that was one. Before
+// there were entries other runs had such ids too.
+func mayBeAhead(id int64) bool { return id&(idsOfMilli-1) >= idsOfMilli-aheadIDs }
+
+// aheadHour is where the ids begin that an entry may have. What is to move at once moves in
+// this hour.
+func (s *Store) aheadHour(move time.Time) int64 {
+	if now := s.estimate(); move.Before(now) {
+		move = now
+	}
+	return idAt(move.Truncate(time.Hour))
+}
+
+// AddAhead inserts an entry.
+func (s *Store) AddAhead(ctx context.Context, jobID int64, t xxljob.Trigger, move time.Time) (xxljob.Run, error) {
+	if noJobID(jobID) {
+		return xxljob.Run{}, failed(xxljob.ErrNotFound, "add run of job %d", jobID)
+	}
+	hour := s.aheadHour(move)
+	run, added, err := s.addTriggered(ctx, jobID, bounds{name: "add_ahead"}, t.Key,
+		s.sql.addAheadKey.by(named{{"job", jobID}, {"key", t.Key}, {"hour", hour}}),
+		func(id *int64) statement { return s.sql.addAhead.by(aheadArgs(jobID, id, &t, move, hour)) })
+	if added {
+		s.wakeAhead(run.Shard)
+	}
+	return run, failed(err, "add run of job %d", jobID)
+}
+
+// aheadArgs are the arguments of addAhead and planAhead.
+func aheadArgs(jobID int64, id *int64, t *xxljob.Trigger, move time.Time, hour int64) named {
+	return append(triggerArgs(jobID, id, t), named{{"move", milli(stored(move))}, {"hour", hour}}...)
+}
+
+// MoveAhead moves entries of the shards, in one transaction.
+func (s *Store) MoveAhead(ctx context.Context, q store.AheadQuery) (store.Moved, error) {
+	shards, _ := fenceArgs(q.Shards)
+	if len(shards) == 0 {
+		return store.Moved{}, ended(ctx)
+	}
+	next, err := s.nextAhead(ctx, shards)
+	if err != nil || next == 0 || next > milli(stored(q.Before)) || q.Limit <= 0 {
+		return store.Moved{Next: fromMilli(next)}, failed(err, "look for runs that are to move")
+	}
+	m := moving{store: s, query: q, oldest: max(idAt(q.Oldest), 0)}
+	if err := m.run(ctx); err != nil {
+		return store.Moved{}, failed(err, "move runs that were planned far ahead")
+	}
+	next, err = s.nextAhead(ctx, shards)
+	return store.Moved{Runs: m.runs, Next: fromMilli(next)}, failed(err, "look for runs that are to move")
+}
+
+// nextAhead is when the first entry of the shards is to move, 0 where there is none.
+func (s *Store) nextAhead(ctx context.Context, shards []int16) (next int64, err error) {
+	return next, s.read(ctx, s.sql.nextAhead.with(shards).into(scanInto(&next)))
+}
+
+// moving is a transaction that moves entries.
+type moving struct {
+	store  *Store
+	query  store.AheadQuery
+	oldest int64 // an entry with a lower id gets a new one
+
+	runs   int
+	least  int64
+	shards []int
+}
+
+// run moves them, and where the day of one has no partition makes that: no node was there
+// when its time came. Where the role may not make it, such entries get new ids.
+func (m *moving) run(ctx context.Context) error {
+	s := m.store
+	err := s.withPartitions(ctx, func() error { return m.once(ctx) })
+	if noPartition(err) {
+		if made := s.define(ctx, m.missingDays); made != nil {
+			s.log.Warn("xxljob: runs that were planned far ahead move late, and the partitions of their days cannot be made; they get new ids", "error", made)
+			m.oldest = idAt(s.estimate().Truncate(day))
+		}
+		err = s.withPartitions(ctx, func() error { return m.once(ctx) })
+	}
+	if err != nil || m.runs == 0 {
+		return err
+	}
+	s.lowerFloor(m.least)
+	for _, shard := range m.shards {
+		s.wakeRun(shard)
+	}
+	return nil
+}
+
+func (m *moving) once(ctx context.Context) error {
+	s := m.store
+	m.runs, m.least, m.shards = 0, maxRunID, nil
+	shards, epochs := fenceArgs(m.query.Shards)
+	return s.one(ctx, bounds{name: "move_ahead", lock: quickPatience}, s.sql.moveAhead.by(named{
+		{"shards", shards}, {"epochs", epochs}, {"before", milli(stored(m.query.Before))}, {"limit", m.query.Limit}, {"oldest", m.oldest},
+	}).into(func(rows pgx.Rows) error {
+		var id, former int64
+		var shard int
+		err := rows.Scan(&id, &former, &shard)
+		m.runs, m.least = m.runs+1, min(m.least, id)
+		if !slices.Contains(m.shards, shard) {
+			m.shards = append(m.shards, shard)
+		}
+		if id != former {
+			s.log.Warn("xxljob: a run that was planned far ahead moves so late that it gets a new id", "run", id, "former", former)
+		}
+		return err
+	}))
+}
+
+// missingDays are the definitions of the partitions that the entries which are to move need.
+func (m *moving) missingDays(ctx context.Context, do doer) (sql []string, err error) {
+	s := m.store
+	shards, _ := fenceArgs(m.query.Shards)
+	var ids []int64
+	have := map[string]bool{}
+	err = do(ctx, s.sql.dueAhead.by(named{
+		{"shards", shards}, {"before", milli(stored(m.query.Before))}, {"limit", m.query.Limit}, {"oldest", m.oldest},
+	}).into(readIDs(&ids)), s.sql.partitions.with().into(readNames(have)))
+	for _, id := range ids {
+		from := idTime(id).Truncate(day)
+		if name := partitionName(from); !have[name] {
+			have[name] = true
+			sql = append(sql, s.newPartition(from)...)
+		}
+	}
+	return sql, err
+}
+
+// aheadStatements are those of an entry's key and of the entry, for the host's transaction.
+func (s *Store) aheadStatements(jobID int64, t *xxljob.Trigger, move time.Time) (key statement, plan func(id *int64) statement) {
+	hour := s.aheadHour(move)
+	return s.sql.addAheadKey.by(named{{"job", jobID}, {"key", t.Key}, {"hour", hour}}),
+		func(id *int64) statement { return s.sql.planAhead.by(aheadArgs(jobID, id, t, move, hour)) }
+}
+
+// aheadQueries are the statements of this file. Those that make a key and an entry are for
+// the host's transactions too (see trigger.go).
+type aheadQueries struct {
+	addAheadKey, addAhead, planAhead, nextAhead, dueAhead, moveAhead query
+}
+
+// aheadID makes the id of an entry of the hour. The number is asked for once and used twice:
+// a subquery with nextval is not merged into what is around it.
+const aheadID = `(select {{arg.hour}}::bigint operator(pg_catalog.+)
+	(((n.n operator(pg_catalog./) 512::bigint) operator(pg_catalog.%) 3600000::bigint) operator(pg_catalog.*) 8192::bigint) operator(pg_catalog.+)
+	7680::bigint operator(pg_catalog.+) (n.n operator(pg_catalog.%) 512::bigint)
+	from (select nextval('{{literal}}.xxl_job_ahead_id') n) n)`
+
+func (q *aheadQueries) define(sql template) {
+	q.addAheadKey = sql(`insert into {{schema}}.xxl_job_trigger_key (job_id, trigger_key, run_id)
+	select i.id, {{arg.key}}::text, ` + aheadID + ` from {{schema}}.xxl_job_info i where i.id operator(pg_catalog.=) {{arg.job}}
+	on conflict do nothing returning run_id`)
+	entry := append(triggered(aheadID), assigned{{"move_time", `{{arg.move}}`}}...)
+	insert := insertTriggered("xxl_job_ahead", entry)
+	q.addAhead = sql(insert + ` for key share of i returning {{run}}`)
+	q.planAhead = sql(insert + ` returning l.id`)
+	q.nextAhead = sql(`select coalesce((select a.move_time from {{schema}}.xxl_job_ahead a where a.state = {{state.planned}} and a.shard = any($1::smallint[])
+	order by a.move_time, a.id limit 1), 0)`)
+	const due = `a.state = {{state.planned}} and a.move_time <= {{arg.before}}`
+	q.dueAhead = sql(`select a.id from {{schema}}.xxl_job_ahead a where ` + due + ` and a.shard = any({{arg.shards}}::smallint[]) and a.id >= {{arg.oldest}}
+	order by a.move_time, a.id limit {{arg.limit}}`)
+	// An id that another run has was made by a node of the version before.
+	run := triggered("")
+	for i := range run {
+		run[i][1] = "r." + run[i][0]
+	}
+	run[0][1] = "r.new_id"
+	q.moveAhead = sql(`with ` + fence("") + `,
+	gone as (delete from {{schema}}.xxl_job_ahead d where d.id = any(array(select a.id from {{schema}}.xxl_job_ahead a
+		where ` + due + ` and a.shard = any(array(select shard from fence))
+		order by a.move_time, a.id limit {{arg.limit}} for no key update skip locked)) returning d.*),
+	placed as materialized (select g.*, case when g.id >= {{arg.oldest}}
+		and (select l.id from {{schema}}.xxl_job_log l where l.id = g.id limit 1) is null then g.id else {{run_id}} end new_id from gone g),
+	moved as (insert into {{schema}}.xxl_job_log as l (` + run.columns() + `) select ` + run.values() + ` from placed r),
+	keyed as (update {{schema}}.xxl_job_trigger_key k set run_id = r.new_id from placed r where r.new_id <> r.id and k.run_id = r.id)
+	select r.new_id, r.id, r.shard from placed r`)
+}

@@ -1,1 +1,0 @@
--- The number is taken.

@@ -1,0 +1,15 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// Retainer is what an xxljob.Store is as well that keeps runs until it is told to drop them.
+// A store that bounds them by itself, by number for example, does not implement it.
+type Retainer interface {
+	// DropRuns forgets the runs that were planned before the given time, or some
+	// that are close to it later. Those that have not ended are ended before. It may
+	// take minutes, and may be called again after an error.
+	DropRuns(ctx context.Context, before time.Time) error
+}
