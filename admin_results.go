@@ -82,7 +82,7 @@ func reportsOf(caller wire.Caller, reqs []wire.CallbackRequest) (list []*reporte
 			seen[of] = true
 			res := reportOf(r)
 			list = append(list, &reported{caller: caller, res: res, exact: r.Exact, date: r.LogDateTim})
-			size += itemSize + len(res.HandleMsg)
+			size += itemSize + len(res.HandleMsg) + len(res.ProgressText)
 		}
 	}
 	return list, size
@@ -93,6 +93,7 @@ func reportsOf(caller wire.Caller, reqs []wire.CallbackRequest) (list []*reporte
 // that it has killed the run.
 func reportOf(r wire.CallbackRequest) Result {
 	res := Result{RunID: r.LogID, State: stateOf(r), HandleMsg: plainText(shorten(r.HandleMsg, maxHandleMsg)), NoRetry: r.NoRetry}
+	res.Progress, res.ProgressText = boundProgress(r.Progress)
 	if r.HandleCode == 0 && res.HandleMsg == "" {
 		res.HandleMsg = wire.MsgResultLost
 	}

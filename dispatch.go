@@ -55,6 +55,8 @@ func requestOf(f *flight) wire.TriggerRequest {
 		BroadcastIndex: f.run.Sharding.Index, BroadcastTotal: total,
 		ScheduledAt: f.run.Scheduled.UnixMilli(), Attempt: f.run.Attempt,
 		StartToken: f.run.Token, BootID: f.run.BootID,
+		JobName: f.job.Name, JobKey: f.job.Key, App: f.run.App,
+		Route: f.job.Route, JobVersion: f.run.JobVersion, TriggerType: string(f.run.Type),
 	}
 	if !f.job.GlueUpdated.IsZero() {
 		req.GlueUpdatetime = f.job.GlueUpdated.UnixMilli()

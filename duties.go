@@ -13,6 +13,7 @@ func (s *scheduler) duties(signals store.Signals) (plan, work, lease []duty) {
 	work = []duty{
 		{loop: s.finisher.finishLoop}, {loop: s.finisher.lockedLoop}, s.watcher.watchDuty(signals), {loop: s.watcher.transitLoop}, s.inbox.inboxDuty(signals), {loop: s.acceptor.dispatchLoop},
 		{loop: s.inDoubt.inDoubtLoop}, {loop: s.results.resultLoop}, {loop: s.registrar.loop}, {loop: s.registrar.regs.forgetLoop, aside: true},
+		{loop: s.progress.loop, aside: true},
 	}
 	lease = []duty{{loop: func(ctx context.Context) { s.leaser.leaseLoop(ctx, signals.Nodes) }}, s.listDuty()}
 	if s.cfg.Registry != nil {

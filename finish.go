@@ -21,12 +21,13 @@ type finisher struct {
 	*shared
 	engine    *engine
 	teller    *teller
+	progress  *progress
 	finishing *batch[Result] // results that this node itself has come to
 	lockedOut *batch[Result] // results whose runs others have locked
 }
 
-func newFinisher(s *shared, e *engine, t *teller) *finisher {
-	return &finisher{shared: s, engine: e, teller: t, finishing: newBatch[Result](), lockedOut: newBatch[Result]()}
+func newFinisher(s *shared, e *engine, t *teller, progress *progress) *finisher {
+	return &finisher{shared: s, engine: e, teller: t, progress: progress, finishing: newBatch[Result](), lockedOut: newBatch[Result]()}
 }
 
 // attachedAdmin is the admin side of an attached executor.
@@ -44,6 +45,11 @@ func (a attachedAdmin) Callback(ctx context.Context, reqs []wire.CallbackRequest
 		return wire.Return{}, err
 	}
 	return wire.Success(), nil
+}
+
+// Progress is told by executors of ours how far a run is: see executor.Executor.Bind.
+func (a attachedAdmin) Progress(logID, logDateTim int64, p wire.Progress) {
+	a.f.progress.attached(logID, logDateTim, p)
 }
 
 // Registry and RegistryRemove have nothing to do: the node's beats say who is

@@ -162,7 +162,7 @@ var floors = [][]string{
 	},
 	{ // duties: each with its own state
 		"accepted", "ahead", "apart", "attach", "balance", "beat", "beatnews", "busy", "claim", "collect", "deliver", "dispatch", "finish", "handover", "herd", "kill", "launch", "leaser", "log",
-		"lost", "orphan", "planned", "publish", "receive", "reconcile", "registrar", "registrations", "reread", "reroute", "reserve", "retain", "scan", "send", "speaks",
+		"lost", "orphan", "planned", "progress", "publish", "receive", "reconcile", "registrar", "registrations", "reread", "reroute", "reserve", "retain", "scan", "send", "speaks",
 		"start", "startbatch", "take", "takeback", "tend",
 		"starter", "twins", "uncertain", "indoubt", "wait", "waitself", "watch", "admin_results", "applylist", "concurrent", "ensure", "ensurelist", "groups",
 		"jobnames", "jobs", "leasenews", "lists", "nextfire", "tell", "trigger",

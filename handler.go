@@ -40,7 +40,8 @@ type Executor interface {
 	App() string
 	// Handlers are the names of its handlers. More may be added over time.
 	Handlers() []string
-	// Bind tells it where to send results. Attach calls it once.
+	// Bind tells it where to send results. Attach calls it once. The admin also has the
+	// method Progress that executor.Executor.Bind is about.
 	Bind(admin wire.Admin)
 }
 

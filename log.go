@@ -38,6 +38,7 @@ type logs struct {
 	desk     *logDesk
 	attached *attachedSet
 	book     *addressBook
+	progress *progress
 }
 
 func (l *logs) Log(ctx context.Context, runID int64, fromLine int) (wire.LogResult, error) {
@@ -53,12 +54,14 @@ func (l *logs) Log(ctx context.Context, runID int64, fromLine int) (wire.LogResu
 	from := min(max(fromLine, 1), math.MaxInt32)
 	run, err := l.store.Run(ctx, runID)
 	var a store.Answer
+	said := wire.Progress{Percent: run.Progress, Text: run.ProgressText}
 	if err == nil {
-		a, err = l.logOf(ctx, run, from)
+		a, err = l.logOf(ctx, run, from, &said)
 	}
 	var res wire.LogResult
 	if err == nil {
 		res, err = logResult(run, from, a)
+		res.Progress = said
 	}
 	switch {
 	case isNotFound(err):
@@ -72,16 +75,17 @@ func (l *logs) Log(ctx context.Context, runID int64, fromLine int) (wire.LogResu
 	return res, nil
 }
 
-// logOf asks where the run was sent.
-func (l *logs) logOf(ctx context.Context, run Run, from int) (store.Answer, error) {
+// logOf asks where the run was sent. What its executor says beside the lines, how far the run
+// is, goes to said.
+func (l *logs) logOf(ctx context.Context, run Run, from int, said *wire.Progress) (store.Answer, error) {
 	inc, local := store.LocalIncarnation(run.Address)
 	switch {
 	case run.Address == "":
 		return store.Answer{}, noLog("the run was not started")
 	case !local:
-		return l.logElsewhere(ctx, run, from)
+		return l.logElsewhere(ctx, run, from, said)
 	case inc == l.leases.incarnation:
-		return l.logHere(ctx, run, from)
+		return l.logHere(ctx, run, from, said)
 	}
 	return l.askNode(ctx, Ask{Incarnation: inc, Run: run, FromLine: from})
 }
@@ -110,41 +114,52 @@ func logResult(run Run, from int, a store.Answer) (wire.LogResult, error) {
 }
 
 // logElsewhere reads lines at the remote executor that the run was sent to.
-func (l *logs) logElsewhere(ctx context.Context, run Run, from int) (store.Answer, error) {
+func (l *logs) logElsewhere(ctx context.Context, run Run, from int, said *wire.Progress) (store.Answer, error) {
 	exec, err := l.book.calledAt(ctx, run)
 	if err != nil {
 		return store.Answer{}, noLog(err.Error())
 	}
-	return l.logAt(ctx, exec, run, from)
+	a, err := l.logAt(ctx, exec, run, from, said)
+	if err == nil {
+		l.progress.elsewhere(run, *said)
+	}
+	return a, err
 }
 
 // logHere reads lines at the executor of this process.
-func (l *logs) logHere(ctx context.Context, run Run, from int) (store.Answer, error) {
+func (l *logs) logHere(ctx context.Context, run Run, from int, said *wire.Progress) (store.Answer, error) {
 	exec := l.attached.get(run.App)
 	if exec == nil {
 		return store.Answer{Refusal: "app " + run.App + " is not attached any more"}, nil
 	}
-	return l.logAt(ctx, exec, run, from)
+	return l.logAt(ctx, exec, run, from, said)
 }
 
 // logAt reads lines within ctx even where the executor ignores it: its goroutine is
 // left behind then, and holds its token until the executor answers.
-func (l *logs) logAt(ctx context.Context, exec wire.Executor, run Run, from int) (store.Answer, error) {
+func (l *logs) logAt(ctx context.Context, exec wire.Executor, run Run, from int, said *wire.Progress) (store.Answer, error) {
 	calls := l.desk.callsOf(run.App)
 	select {
 	case calls <- struct{}{}:
 	case <-ctx.Done():
 		return store.Answer{}, ctx.Err()
 	}
-	got := make(chan store.Answer, 1)
+	type answer struct {
+		store.Answer
+		said wire.Progress
+	}
+	got := make(chan answer, 1)
 	go func() {
 		ret, err := exec.Log(ctx, wire.LogRequest{LogDateTim: run.Created.UnixMilli(), LogID: run.ID, FromLineNum: from})
 		<-calls
-		got <- answerOf(ret, err, from)
+		got <- answer{answerOf(ret, err, from), ret.Result.Progress}
 	}()
 	select {
 	case a := <-got:
-		return a, nil
+		if a.said != (wire.Progress{}) {
+			said.Percent, said.Text = boundProgress(a.said)
+		}
+		return a.Answer, nil
 	case <-ctx.Done():
 		return store.Answer{}, ctx.Err()
 	}
@@ -279,7 +294,7 @@ func (l *logs) answerLog(ctx context.Context, ask Ask) {
 	defer done()
 	quick, cancel := context.WithTimeout(ctx, logPatience)
 	defer cancel()
-	a, err := l.logHere(quick, ask.Run, ask.FromLine)
+	a, err := l.logHere(quick, ask.Run, ask.FromLine, new(wire.Progress)) // this node stores it anyway
 	if err != nil {
 		a = store.Answer{Refusal: fmt.Sprintf("its executor has not answered within %v", logPatience)}
 	}

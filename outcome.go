@@ -13,10 +13,20 @@ import (
 
 // resultOf reads the state out of a callback.
 func resultOf(f *flight, r wire.CallbackRequest) Result {
+	percent, text := boundProgress(r.Progress)
 	return withTimeout(Result{
 		RunID: r.LogID, Incarnation: mustLocal(f.run.Address), Token: f.run.Token,
-		State: stateOf(r), HandleMsg: r.HandleMsg, NoRetry: r.NoRetry,
+		State: stateOf(r), HandleMsg: r.HandleMsg, NoRetry: r.NoRetry, Progress: percent, ProgressText: text,
 	}, f.job)
+}
+
+// maxProgressText is how much of a progress's text is kept, in bytes: executors of ours keep
+// 500 characters.
+const maxProgressText = 2 << 10
+
+// boundProgress is what is kept of what an executor says.
+func boundProgress(p wire.Progress) (percent int, text string) {
+	return min(max(p.Percent, 0), 100), plainText(shorten(p.Text, maxProgressText))
 }
 
 // withTimeout has a result say which timeout was over. Executors do not: their text is

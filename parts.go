@@ -31,6 +31,7 @@ type scheduler struct {
 	publisher *publisher
 	remotes   *remotes
 	router    *router
+	progress  *progress
 	finisher  *finisher
 	watcher   *watcher
 	acceptor  *acceptor
@@ -73,7 +74,8 @@ func assemble(all *shared, incarnation string, own *executor.Executor) *schedule
 		strategies: strategies,
 	}
 
-	s.finisher = newFinisher(all, s.engine, s.teller)
+	s.progress = newProgress(all, s.engine)
+	s.finisher = newFinisher(all, s.engine, s.teller, s.progress)
 	s.watcher = &watcher{all, s.engine, s.teller, desk}
 	s.killer = &killer{all, s.engine, s.finisher, s.book}
 	s.acceptor = newAcceptor(all, s.engine, s.killer)
@@ -81,7 +83,7 @@ func assemble(all *shared, incarnation string, own *executor.Executor) *schedule
 	s.deliverer = newDeliverer(all, s.engine, &sender{shared: all, engine: s.engine, finisher: s.finisher, killer: s.killer, inDoubt: s.inDoubt, acceptor: s.acceptor,
 		rerouter: &rerouter{shared: all, engine: s.engine, finisher: s.finisher, watcher: s.watcher, book: s.book, callees: callees}})
 	receiver := &receiver{all, s.engine, callees, s.finisher, s.deliverer, s.doubts}
-	s.logs = &logs{all, desk, attached, s.book}
+	s.logs = &logs{all, desk, attached, s.book, s.progress}
 	s.inbox = &inbox{all, s.engine, s.killer, s.logs, newTaker(all, s.engine, attached, receiver, s.doubts)}
 	s.starter = newStarter(s, callees, receiver)
 	s.starter.collector.aside = &unrouted{all, s.engine, asked, map[string]*backoff{}}

@@ -12,6 +12,7 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/block"
 	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/route"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/wire"
@@ -27,7 +28,7 @@ func TestRemoteRun(t *testing.T) {
 		e := newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: p})
 		e.register("far", at1)
 		before := time.Now()
-		id := e.trigger(xxljob.Job{App: "far", Name: "j", Handler: "demo", Param: `a=<b>&'`, Timeout: 7 * time.Second, Block: block.CoverEarly,
+		id := e.trigger(xxljob.Job{App: "far", Name: "j", Key: "k", Handler: "demo", Param: `a=<b>&'`, Timeout: 7 * time.Second, Block: block.CoverEarly,
 			GlueType: "GLUE_SHELL", GlueSource: "echo", GlueRemark: "first"})
 		synctest.Wait()
 		run := e.mustBe(id, xxljob.StateDispatched)
@@ -43,6 +44,7 @@ func TestRemoteRun(t *testing.T) {
 			JobID: run.JobID, ExecutorHandler: "demo", ExecutorParams: `a=<b>&'`, ExecutorBlockStrategy: block.CoverEarly, ExecutorTimeout: 7,
 			LogID: id, LogDateTime: run.Created.UnixMilli(), GlueType: "GLUE_SHELL", GlueSource: "echo", GlueUpdatetime: job.GlueUpdated.UnixMilli(),
 			BroadcastTotal: 1, ScheduledAt: run.Scheduled.UnixMilli(), StartToken: run.Token,
+			JobName: "j", JobKey: "k", App: "far", Route: route.Nearest, JobVersion: 1, TriggerType: "MANUAL",
 		}
 		if got := p.sent(); len(got) != 1 || got[0] != want {
 			t.Errorf("sent %+v\nwant %+v", got, want)

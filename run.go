@@ -201,6 +201,10 @@ type Run struct {
 	// LateNoted is set when a result came after the run was lost: TriggerMsg says which. It
 	// is said once; further results change nothing.
 	LateNoted bool
+	// Progress, in percent, and ProgressText are how far the handler has said that it is: see
+	// Task.Progress. A run that is planned has none, and one that has ended keeps the last.
+	Progress     int
+	ProgressText string
 	// NoRetry is set when the handler said that trying again is of no use.
 	NoRetry bool
 	// AlarmStatus is XXL-JOB's: 0 default, -1 locked, 1 none needed, 2 sent, 3 failed.

@@ -148,7 +148,8 @@ type Scheduler interface {
 	// Nothing new has come if FromLineNum is greater than ToLineNum. IsEnd says that nothing
 	// more will come: it is set once the run has ended and all its lines were returned. A
 	// handler that goes on after its run was recorded, as killed for instance, may still
-	// log more.
+	// log more. Progress is how far the run is, as its executor says with the lines or else as
+	// its row has it; of a run at a remote executor it is stored in the row then.
 	//
 	// Logs stay where the run ran. An executor of this process is asked directly, one that
 	// is attached to another node through the store, and a remote one over HTTP, as long as

@@ -5,6 +5,8 @@ package xxljob
 import (
 	"context"
 	"time"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // RunStore is the part of a Store that adds runs outside the schedule, ends runs and answers
@@ -43,6 +45,10 @@ type RunStore interface {
 	// instant after NotAfter. Both hold for every way in which a run ends: Claim
 	// (skipped), Start (refused), Kill, Settle and Take too.
 	Finish(ctx context.Context, results []Result) ([]Run, error)
+	// SetProgress stores how far runs are, each by a compare-and-set (see store.Progress).
+	// Of several for one run the last stays. Runs that do not match, that do not exist or
+	// whose rows others have locked are left out, and nothing says which.
+	SetProgress(ctx context.Context, list []store.Progress) error
 	// Kill asks for the end of a run. A planned one is cancelled, with reason
 	// as its Reason; a started or dispatched one gets KillReason, which the node
 	// it is addressed to finds in its Inbox, and of several reasons the first
@@ -50,7 +56,9 @@ type RunStore interface {
 	// the run as it then is, or ErrNotFound. The job's Runs stays, but where the job is
 	// stopped: then a cancelled run is taken out of it, as by an edit (see Edit.Next).
 	Kill(ctx context.Context, runID int64, reason string) (Run, error)
-	// Run returns one run, or ErrNotFound.
+	// Run returns one run, or ErrNotFound. It, RunsByID and Runs fill in JobName and
+	// JobKey: those that the job has now, or nothing for a job that is removed. What other
+	// methods return has neither.
 	Run(ctx context.Context, id int64) (Run, error)
 	// RunsByID returns those of the runs that exist, in order of ID.
 	RunsByID(ctx context.Context, ids []int64) ([]Run, error)
@@ -92,4 +100,8 @@ type Result struct {
 	// HandleMsg is stored; TriggerMsg is added to the run's, as a line.
 	HandleMsg, TriggerMsg string
 	NoRetry               bool
+	// Progress and ProgressText are how far the run was. Where both are zero the run keeps
+	// what it has.
+	Progress     int
+	ProgressText string
 }

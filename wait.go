@@ -46,9 +46,10 @@ func (w *waiter) Wait(ctx context.Context, runID int64) (Run, error) {
 			tick = nil // the watch loop hears of every end
 		}
 		select {
-		case run := <-told:
-			if run.State.Ended() {
-				return run, nil
+		case ended := <-told:
+			if ended.State.Ended() {
+				ended.JobName, ended.JobKey = run.JobName, run.JobKey // who has stored the end was not told them
+				return ended, nil
 			}
 			told = w.engine.waiters.add(runID) // its record is gone: the store says so
 		case <-tick:

@@ -41,8 +41,11 @@ const resultOverhead = 256
 // encodedSize is about how many bytes a result takes in a callback, where its
 // text may be twice (wire.CallbackList).
 func encodedSize(r *wire.CallbackRequest) int {
-	n := 0
-	for _, c := range r.HandleMsg {
+	return resultOverhead + 2*encodedText(r.HandleMsg) + encodedText(r.Progress.Text)
+}
+
+func encodedText(s string) (n int) {
+	for _, c := range s {
 		switch {
 		case c < ' ', c == utf8.RuneError, c == '\u2028', c == '\u2029': // \u00XX
 			n += 6
@@ -52,7 +55,7 @@ func encodedSize(r *wire.CallbackRequest) int {
 			n += utf8.RuneLen(c)
 		}
 	}
-	return resultOverhead + 2*n
+	return n
 }
 
 // batch is what one callback delivers.

@@ -47,6 +47,7 @@ func (e *Executor) end(r *run, res result) {
 	o.out.add(wire.CallbackRequest{
 		LogID: r.id.id, LogDateTim: r.id.date,
 		HandleCode: res.code, HandleMsg: res.msg, NoRetry: res.noRetry, Killed: res.killed, Exact: true,
+		Progress: r.said(),
 	})
 }
 

@@ -104,7 +104,12 @@ func (e *Executor) Handlers() []string {
 // Bind sets who receives the results of runs that came by the method Run, also
 // of those that ended before. A later call replaces the admin for everything not
 // delivered yet; nil keeps results until the next Bind. Results for Config.Admins
-// are not concerned.
+// are not concerned. An admin with a method
+//
+//	Progress(logID, logDateTim int64, p wire.Progress)
+//
+// is also told how far these runs are, about each once a second at most. It has to return at
+// once: the handler waits for it.
 func (e *Executor) Bind(admin wire.Admin) { e.local.out.bind(admin) }
 
 // Places returns Config.Places: how many handlers run at once. A scheduler sends
@@ -227,7 +232,8 @@ func (e *Executor) kill(o *origin, req wire.KillRequest) wire.Return {
 // while it waits or runs, and with wire.MsgNoLog and IsEnd later, as is
 // an unknown one. LogRequest.LogDateTim tells runs with the same id apart; whole seconds,
 // which Java admins ask for, mean the run of that second. Without it the last run with
-// the id is meant, of today where logs are in files.
+// the id is meant, of today where logs are in files. While the run waits or runs,
+// LogResult.Progress is what its handler has said of it last.
 func (e *Executor) Log(_ context.Context, req wire.LogRequest) (wire.LogReturn, error) {
 	return e.readLog(e.local, req), nil
 }
@@ -241,18 +247,31 @@ func (e *Executor) readLog(o *origin, req wire.LogRequest) wire.LogReturn {
 		e.cfg.Logger.Error("executor: could not read the log of a run", "run", req.LogID, "error", err)
 		return wire.LogReturn{Code: wire.CodeFail, Msg: "readLog fail, " + err.Error()}
 	}
+	r := e.asked(o, k)
 	if !found {
 		res = wire.LogResult{FromLineNum: from}
-		if !e.alive(o, k) {
+		if r == nil {
 			res.LogContent, res.IsEnd = wire.MsgNoLog, true
 		}
+	}
+	if r != nil {
+		res.Progress = r.said()
 	}
 	return wire.LogReturn{Code: wire.CodeSuccess, Msg: wire.MsgSuccess, Result: res}
 }
 
-// alive reports whether a run that is asked for is waiting or running.
-func (e *Executor) alive(o *origin, asked runID) bool {
+// asked returns the run that is asked for, if it is waiting or running, or nil: the one of
+// exactly that date, or else one that may be meant.
+func (e *Executor) asked(o *origin, asked runID) (found *run) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.ContainsFunc(o.runs.all(asked.id), func(r *run) bool { return r.id.isAsked(asked.date) })
+	for _, r := range o.runs.all(asked.id) {
+		if r.id == asked {
+			return r
+		}
+		if r.id.isAsked(asked.date) {
+			found = r
+		}
+	}
+	return found
 }

@@ -46,19 +46,23 @@ func TestTaskFields(t *testing.T) {
 		var got []executor.Task
 		handle(t, e, "h", func(_ context.Context, task *executor.Task) error {
 			got = append(got, executor.Task{RunID: task.RunID, JobID: task.JobID, Handler: task.Handler, Param: task.Param,
-				ShardIndex: task.ShardIndex, ShardTotal: task.ShardTotal, ScheduledAt: task.ScheduledAt, Attempt: task.Attempt})
+				ShardIndex: task.ShardIndex, ShardTotal: task.ShardTotal, ScheduledAt: task.ScheduledAt, Attempt: task.Attempt,
+				App: task.App, JobName: task.JobName, JobKey: task.JobKey, Route: task.Route, JobVersion: task.JobVersion,
+				TriggerType: task.TriggerType, Deadline: task.Deadline})
 			return nil
 		})
 		r := req(2, 1)
 		r.ExecutorParams, r.BroadcastIndex, r.BroadcastTotal, r.LogDateTime, r.ScheduledAt, r.Attempt = "p", 1, 3, 1700000000123, 1700000000000, 2
+		r.JobName, r.JobKey, r.App, r.Route, r.JobVersion, r.TriggerType = "nightly", "k", "billing", "ROUND", 7, "CRON"
 		mustSend(t, e, r)
 		synctest.Wait()
 		r = wire.TriggerRequest{JobID: 2, LogID: 2, ExecutorHandler: "h", LogDateTime: 1700000000123}
 		mustSend(t, e, r)
 		synctest.Wait()
 		want := []executor.Task{
-			{RunID: 1, JobID: 2, Handler: "h", Param: "p", ShardIndex: 1, ShardTotal: 3, ScheduledAt: time.UnixMilli(1700000000000).In(east), Attempt: 2},
-			{RunID: 2, JobID: 2, Handler: "h", ShardTotal: 1, ScheduledAt: time.UnixMilli(1700000000123).In(east)},
+			{RunID: 1, JobID: 2, Handler: "h", Param: "p", ShardIndex: 1, ShardTotal: 3, ScheduledAt: time.UnixMilli(1700000000000).In(east), Attempt: 2,
+				App: "billing", JobName: "nightly", JobKey: "k", Route: "ROUND", JobVersion: 7, TriggerType: "CRON"},
+			{RunID: 2, JobID: 2, Handler: "h", ShardTotal: 1, ScheduledAt: time.UnixMilli(1700000000123).In(east), App: "app"},
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("tasks are\n%+v, want\n%+v", got, want)
@@ -68,6 +72,45 @@ func TestTaskFields(t *testing.T) {
 		}
 		if e.App() != "app" {
 			t.Errorf("app is %q", e.App())
+		}
+	})
+}
+
+// TestTaskDeadline: it is that of the handler's context, counted from when the handler is
+// called, and none without a timeout.
+func TestTaskDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		east := time.FixedZone("east", 3600)
+		e, a := open(t, executor.Config{Location: east})
+		var deadlines []time.Time
+		handle(t, e, "h", func(ctx context.Context, task *executor.Task) error {
+			deadlines = append(deadlines, task.Deadline)
+			if at, has := ctx.Deadline(); has == task.Deadline.IsZero() || !at.Equal(task.Deadline) {
+				t.Errorf("the context's deadline is %v, %v, the task's %v", at, has, task.Deadline)
+			}
+			time.Sleep(5 * time.Second)
+			return nil
+		})
+		for id, timeout := range []int{0, 60, -1, 3, 1 << 31} {
+			r := req(1, int64(id+1))
+			r.ExecutorTimeout = timeout
+			mustSend(t, e, r)
+		}
+		began := time.Now()
+		time.Sleep(time.Minute)
+		if len(deadlines) != 5 {
+			t.Fatalf("%d runs", len(deadlines))
+		}
+		for i, want := range map[int]time.Duration{1: 65 * time.Second, 3: 18 * time.Second} {
+			if got := deadlines[i]; got.Sub(began) != want || got.Location() != east {
+				t.Errorf("deadline %d is %v, %v from now", i, got, got.Sub(began))
+			}
+		}
+		if !deadlines[0].IsZero() || !deadlines[2].IsZero() || deadlines[4].Year() < 2060 {
+			t.Errorf("deadlines are %v", deadlines)
+		}
+		if got := a.result(t, 4); got.HandleCode != wire.CodeTimeout {
+			t.Errorf("the run with a timeout of 3 s: %+v", got)
 		}
 	})
 }

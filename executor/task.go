@@ -10,8 +10,8 @@ import (
 // Task is what a handler knows about its run. The fields are the handler's own
 // copy. The methods are safe for concurrent use in a handler.
 //
-// A Task made as a literal, in a test of a handler, works too: Log discards
-// and SetResult is not safe for concurrent use.
+// A Task made as a literal, in a test of a handler, works too: Log and Progress
+// discard, and SetResult is not safe for concurrent use.
 type Task struct {
 	// RunID is the id of the run, the protocol's logId.
 	RunID int64
@@ -31,6 +31,21 @@ type Task struct {
 	// Attempt counts the attempts of one trigger as the admin counts them, 0 when it
 	// does not tell.
 	Attempt int
+	// Deadline is when the job's timeout ends the run, zero for none: the deadline that
+	// the handler's context was made with, in Config.Location.
+	Deadline time.Time
+
+	// App is the app that the job belongs to; where the admin does not tell, Config.App.
+	App string
+	// JobName and JobKey are the job's, Route is the name of its strategy, and JobVersion
+	// the version of the job that the run was started with. XXL-JOB's own admins tell none
+	// of these.
+	JobName, JobKey string
+	Route           string
+	JobVersion      int64
+	// TriggerType says what made the run: MANUAL, CRON, API and so on. See
+	// xxljob.TriggerType. Empty from XXL-JOB's own admins.
+	TriggerType string
 
 	state *taskState // part of the run, nil in a literal
 }
@@ -39,11 +54,14 @@ type Task struct {
 type taskState struct {
 	logs logStore // set before the handler is called
 	key  logKey
+	run  *run // set before the handler is called
 
-	mu     sync.Mutex
-	result string
-	logger *slog.Logger // nil until used
-	lines  lineWriter   // nil until used
+	mu       sync.Mutex
+	result   string
+	logger   *slog.Logger // nil until used
+	lines    lineWriter   // nil until used
+	progress *progress    // nil until used
+	returned bool         // the handler has returned
 }
 
 // SetResult sets the text that is reported if the run succeeds, cut to 50,000
@@ -70,10 +88,13 @@ func (t *Task) Result() string {
 // Log returns the logger of the run, whose lines wire.Executor.Log reads. It is
 // made by the first call. Lines written after the handler has returned may be lost.
 func (t *Task) Log() *slog.Logger {
-	s := t.state
-	if s == nil || s.logs == nil {
+	if t.state == nil || t.state.logs == nil {
 		return slog.New(slog.DiscardHandler)
 	}
+	return t.state.log()
+}
+
+func (s *taskState) log() *slog.Logger {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.logger == nil {
@@ -86,6 +107,13 @@ func (t *Task) Log() *slog.Logger {
 // closeLog is called when the handler has returned.
 func (s *taskState) closeLog() {
 	s.mu.Lock()
+	s.returned = true
+	p := s.progress
+	s.mu.Unlock()
+	if p != nil {
+		p.finish()
+	}
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lines != nil {
 		s.lines.close()
@@ -96,13 +124,16 @@ func (s *taskState) closeLog() {
 const maxText = 50_000
 
 // cut shortens a text to maxText characters and "...".
-func cut(s string) string {
-	if len(s) <= maxText {
+func cut(s string) string { return cutAt(s, maxText) }
+
+// cutAt shortens a text to so many characters and "...".
+func cutAt(s string, most int) string {
+	if len(s) <= most {
 		return s
 	}
 	n := 0
 	for i := 0; i < len(s); n++ {
-		if n == maxText {
+		if n == most {
 			return s[:i] + "..."
 		}
 		_, size := utf8.DecodeRuneInString(s[i:])

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -53,12 +54,14 @@ func newRun(e *Executor, h *handler, j *job, req *wire.TriggerRequest, now time.
 			RunID: req.LogID, JobID: req.JobID, Handler: h.name, Param: req.ExecutorParams,
 			ShardIndex: req.BroadcastIndex, ShardTotal: max(req.BroadcastTotal, 1),
 			ScheduledAt: at.In(e.cfg.Location), Attempt: req.Attempt,
+			App: cmp.Or(req.App, e.cfg.App), JobName: req.JobName, JobKey: req.JobKey,
+			Route: req.Route, JobVersion: req.JobVersion, TriggerType: req.TriggerType,
 		},
 		taskState: taskState{logs: j.origin.logs, key: newLog(idOf(req), now)},
 		exec:      e, handler: h, job: j, id: idOf(req),
 		timeout: seconds(req.ExecutorTimeout), most: sideBySide(req),
 	}
-	r.Task.state = &r.taskState
+	r.Task.state, r.taskState.run = &r.taskState, r
 	return r
 }
 
@@ -92,6 +95,8 @@ func (e *Executor) start(j *job) {
 	}
 	if r.timeout > 0 { // what the handler calls can see the deadline
 		parent, r.release = context.WithTimeoutCause(parent, r.timeout, ErrTimeout)
+		deadline, _ := parent.Deadline()
+		r.Task.Deadline = deadline.In(e.cfg.Location)
 	}
 	r.ctx, r.cancel = context.WithCancelCause(parent)
 	if r.timeout > 0 {

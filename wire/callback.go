@@ -31,6 +31,9 @@ type CallbackRequest struct {
 	// own then. Executors of ours set it; other peers do not send the key and ignore
 	// it.
 	Exact bool `json:"exact,omitempty"`
+	// Progress is how far the run was when it ended. The key is absent where nothing was
+	// said.
+	Progress Progress `json:"progress,omitzero"`
 }
 
 // IsKilled reports whether a result's text is that of a Java executor which has not let
@@ -68,13 +71,14 @@ type listedCallback struct {
 // objectCallback is a result in a CallbackObject: the same fields, with the date
 // spelled differently.
 type objectCallback struct {
-	LogID      int64  `json:"logId"`
-	LogDateTim int64  `json:"logDateTime"`
-	HandleCode int    `json:"handleCode"`
-	HandleMsg  string `json:"handleMsg,omitempty"`
-	NoRetry    bool   `json:"noRetry,omitempty"`
-	Killed     bool   `json:"killed,omitempty"`
-	Exact      bool   `json:"exact,omitempty"`
+	LogID      int64    `json:"logId"`
+	LogDateTim int64    `json:"logDateTime"`
+	HandleCode int      `json:"handleCode"`
+	HandleMsg  string   `json:"handleMsg,omitempty"`
+	NoRetry    bool     `json:"noRetry,omitempty"`
+	Killed     bool     `json:"killed,omitempty"`
+	Exact      bool     `json:"exact,omitempty"`
+	Progress   Progress `json:"progress,omitzero"`
 }
 
 // EncodeCallback appends results in one of the forms.
@@ -164,6 +168,8 @@ func decodeResult(v value) (r CallbackRequest, err error) {
 			r.Killed, err = val.flag()
 		case "exact":
 			r.Exact, err = val.flag()
+		case "progress":
+			r.Progress = val.progress()
 		}
 		return err
 	})

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Bounds of what is decoded. Legitimate messages have at most 20 keys and are
+// Bounds of what is decoded. Legitimate messages have at most 30 keys and are
 // nested 4 deep; the rest is room for keys of later versions, which are ignored.
 const (
 	maxDepth = 32

@@ -14,6 +14,9 @@ type LogResult struct {
 	// IsEnd says that no line will ever follow. Executors say so only when
 	// there is no log; the end of a run is known to the admin.
 	IsEnd bool `json:"isEnd"`
+	// Progress is how far the run is, from an executor of ours where it has not ended.
+	// The key is absent where nothing was said.
+	Progress Progress `json:"progress,omitzero"`
 }
 
 // LogReturn is the answer to a log request. Peers up to 3.2 carry the result
@@ -100,6 +103,8 @@ func decodeLogResult(v value) (res LogResult, err error) {
 			res.LogContent, err = val.text()
 		case "isEnd":
 			res.IsEnd, err = val.flag()
+		case "progress":
+			res.Progress = val.progress()
 		}
 		return err
 	})

@@ -61,6 +61,19 @@ type TriggerRequest struct {
 	// refuses that one and earlier ones from then on (see IdleBeatRequest). Other peers
 	// do not send it and ignore it.
 	StartToken int64 `json:"startToken,omitempty"`
+
+	// What follows is for the handler to know, and changes nothing. Other peers do not
+	// send it and ignore it.
+
+	// JobName and JobKey are the job's, App is the app that it belongs to.
+	JobName string `json:"jobName,omitempty"`
+	JobKey  string `json:"jobKey,omitempty"`
+	App     string `json:"app,omitempty"`
+	// Route is the name of the job's strategy, JobVersion which version of the job it is.
+	Route      string `json:"route,omitempty"`
+	JobVersion int64  `json:"jobVersion,omitempty"`
+	// TriggerType says what made the run: MANUAL, CRON and so on.
+	TriggerType string `json:"triggerType,omitempty"`
 }
 
 // Encode appends the request, the same for every generation: G4 receives it at
@@ -111,6 +124,18 @@ func (r *TriggerRequest) field(key string, val value) (err error) {
 		r.AgainAfter, err = val.int64()
 	case "startToken":
 		r.StartToken, err = val.int64()
+	case "jobName":
+		r.JobName, err = val.text()
+	case "jobKey":
+		r.JobKey, err = val.text()
+	case "app":
+		r.App, err = val.text()
+	case "route":
+		r.Route, err = val.text()
+	case "jobVersion":
+		r.JobVersion, err = val.int64()
+	case "triggerType":
+		r.TriggerType, err = val.text()
 	}
 	return err
 }

@@ -28,11 +28,12 @@ type Result struct {
 
 // Work runs a handler once, without scheduler and store, and waits for its end. The
 // handler sees the task as it is given; where RunID or ShardTotal is zero it sees
-// 1, and where ScheduledAt is zero the present time.
+// 1, where App is empty "test", and where ScheduledAt is zero the present time.
 //
 // The handler's context is a child of ctx, with its values, its deadline and the cause
-// of its end, and ends when the handler has returned. A ctx that has ended does not keep
-// the handler from being called, and Work waits for a handler that is deaf to it.
+// of its end, and ends when the handler has returned, or before that at the task's
+// Deadline. A ctx that has ended does not keep the handler from being called, and Work
+// waits for a handler that is deaf to it.
 func Work(t testing.TB, ctx context.Context, h executor.Handler, task xxljob.Task) Result {
 	t.Helper()
 	switch {
@@ -84,13 +85,18 @@ type worker struct {
 func (w *worker) work(_ context.Context, t *xxljob.Task) error {
 	t.JobID, t.Handler, t.Param = w.task.JobID, w.task.Handler, w.task.Param
 	t.ShardIndex, t.ShardTotal = w.task.ShardIndex, max(w.task.ShardTotal, 1)
-	t.Attempt = w.task.Attempt
+	t.Attempt, t.App, t.JobName, t.JobKey = w.task.Attempt, cmp.Or(w.task.App, t.App), w.task.JobName, w.task.JobKey
+	t.Route, t.JobVersion, t.TriggerType, t.Deadline = w.task.Route, w.task.JobVersion, w.task.TriggerType, w.task.Deadline
 	if !w.task.ScheduledAt.IsZero() {
 		t.ScheduledAt = w.task.ScheduledAt
 	}
 	defer func() { w.result.Result = t.Result() }()
 	ctx, cancel := context.WithCancel(w.ctx)
 	defer cancel()
+	if !t.Deadline.IsZero() {
+		ctx, cancel = context.WithDeadlineCause(ctx, t.Deadline, executor.ErrTimeout)
+		defer cancel()
+	}
 	w.result.Err = w.handler(ctx, t)
 	w.returned = true
 	return w.result.Err

@@ -60,17 +60,44 @@ func TestWorkReadsLongLogs(t *testing.T) {
 
 func TestWorkHandsTheTaskOver(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 123_456_789, time.FixedZone("CET", 3600))
-	given := xxljob.Task{RunID: 7, JobID: 3, Handler: "h", Param: "p", ShardIndex: 1, ShardTotal: 4, ScheduledAt: at, Attempt: 2}
+	given := xxljob.Task{RunID: 7, JobID: 3, Handler: "h", Param: "p", ShardIndex: 1, ShardTotal: 4, ScheduledAt: at, Attempt: 2,
+		App: "billing", JobName: "nightly", JobKey: "k", Route: "ROUND", JobVersion: 4, TriggerType: "CRON", Deadline: time.Now().Add(time.Hour)}
 	var got xxljob.Task
-	keep := func(ctx context.Context, task *xxljob.Task) error { got = *task; return nil }
+	var deadline time.Time
+	keep := func(ctx context.Context, task *xxljob.Task) error {
+		got = *task
+		deadline, _ = ctx.Deadline()
+		return nil
+	}
 	xxljobtest.Work(t, t.Context(), keep, given)
 	if got.RunID != 7 || got.JobID != 3 || got.Handler != "h" || got.Param != "p" || got.ShardIndex != 1 ||
 		got.ShardTotal != 4 || !got.ScheduledAt.Equal(at) || got.ScheduledAt.Location() != at.Location() || got.Attempt != 2 {
 		t.Errorf("got %+v, want %+v", got, given)
 	}
+	if got.App != "billing" || got.JobName != "nightly" || got.JobKey != "k" || got.Route != "ROUND" || got.JobVersion != 4 ||
+		got.TriggerType != "CRON" || got.Deadline != given.Deadline || !deadline.Equal(given.Deadline) {
+		t.Errorf("got %+v, want %+v; the context's deadline is %v", got, given, deadline)
+	}
 	xxljobtest.Work(t, t.Context(), keep, xxljob.Task{})
+	if got.App != "test" || !got.Deadline.IsZero() || !deadline.IsZero() {
+		t.Errorf("zero task: got %+v, the context's deadline is %v", got, deadline)
+	}
 	if got.RunID != 1 || got.ShardTotal != 1 || time.Since(got.ScheduledAt) > time.Minute {
 		t.Errorf("zero task: got %+v", got)
+	}
+}
+
+// TestWorkLogsProgress: what a handler says of it is in its log, the first and the last of a
+// moment.
+func TestWorkLogsProgress(t *testing.T) {
+	res := xxljobtest.Work(t, t.Context(), func(_ context.Context, task *xxljob.Task) error {
+		for i := range 101 {
+			task.Progress(i, "of a hundred")
+		}
+		return nil
+	}, xxljob.Task{})
+	if n := len(res.Log); n < 2 || res.Log[0] != `INFO progress percent=0 text="of a hundred"` || res.Log[n-1] != `INFO progress percent=100 text="of a hundred"` {
+		t.Errorf("log %q", res.Log)
 	}
 }
 
@@ -146,6 +173,13 @@ func TestWorkHandsTheContextOver(t *testing.T) {
 		}, xxljob.Task{})
 		if !called {
 			t.Error("a context that has ended keeps the handler from being called, or has not ended for it")
+		}
+		res = xxljobtest.Work(t, t.Context(), func(ctx context.Context, task *xxljob.Task) error {
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}, xxljob.Task{Deadline: time.Now().Add(time.Millisecond)})
+		if !errors.Is(res.Err, executor.ErrTimeout) {
+			t.Errorf("at the task's deadline: error %v, want %v", res.Err, executor.ErrTimeout)
 		}
 		var seen context.Context
 		xxljobtest.Work(t, t.Context(), func(ctx context.Context, task *xxljob.Task) error {

@@ -32,7 +32,7 @@ func Table() map[string]Asker {
 		"AddJob": Others, "EditJob": Others, "RemoveJob": Others, "Job": Others, "JobByKey": Others, "Jobs": Both, "Changes": Others,
 		"PutList": Others, "Lists": Others, "NameJobs": Others, "UnnameJob": Others, "AddJobs": Others,
 		"SaveGroup": Others, "EnsureGroup": Others, "RemoveGroup": Others, "Group": Both, "Groups": Others,
-		"AddRun": Others, "AddAhead": Others, "Finish": Loops, "Kill": Both, "Run": Both, "RunsByID": Both, "Runs": Both,
+		"AddRun": Others, "AddAhead": Others, "Finish": Loops, "SetProgress": Others, "Kill": Both, "Run": Both, "RunsByID": Both, "Runs": Both,
 		"SetShards": Both, "Scan": Loops, "Planned": Loops, "Claim": Loops, "MoveAhead": Loops, "Sweep": Loops,
 		"Start": Loops, "Readdress": Loops, "Dispatched": Loops, "StartedBy": Loops, "Settle": Loops, "Inbox": Loops, "Take": Loops,
 		"AskLog": Others, "AnswerLog": Others, "LogAnswer": Others,

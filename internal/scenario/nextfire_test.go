@@ -105,7 +105,7 @@ func TestNextFireOfJobsAtRest(t *testing.T) {
 		close(end)
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if next, err := s.NextFire(t.Context(), delay); err != nil || next.Sub(time.Now()) > time.Minute || next.Before(time.Now()) {
+		if next, err := s.NextFire(t.Context(), delay); err != nil || time.Until(next) > time.Minute || next.Before(time.Now()) {
 			t.Errorf("a delay after its run: %v %v", next, err)
 		}
 		stage.Must(t, s.Stop(context.Background()))

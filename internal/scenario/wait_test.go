@@ -218,3 +218,26 @@ func TestASecondStop(t *testing.T) {
 		}
 	})
 }
+
+// TestWaitNamesTheJob: whichever way Wait hears of the end, at the node that ran the run or
+// at another one, before or after.
+func TestWaitNamesTheJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		a := stage.StartNode(t, st, "a", &stage.Journal{})
+		idle := stage.StartNode(t, st, "b", &stage.Journal{})
+		defer stage.Stop(t, a, idle)
+		stage.Must(t, a.Handle("slow", func(context.Context, *xxljob.Task) error { time.Sleep(time.Second); return nil }))
+		time.Sleep(time.Minute)
+		id := stage.TriggerNew(t, a, xxljob.Job{Name: "name", Key: "key", Handler: "slow", Schedule: xxljob.Manual()})
+		ended := make(chan xxljob.Run, 2)
+		for _, n := range []*stage.Node{a, idle} {
+			go func() { ended <- stage.WaitFor(t, n, id, time.Minute) }()
+		}
+		for _, run := range []xxljob.Run{<-ended, <-ended, stage.WaitFor(t, a, id, time.Minute)} {
+			if run.State != xxljob.StateSucceeded || run.JobName != "name" || run.JobKey != "key" {
+				t.Errorf("the run is %v, of job %q with key %q", run.State, run.JobName, run.JobKey)
+			}
+		}
+	})
+}

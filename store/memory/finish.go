@@ -22,6 +22,9 @@ func (s *Store) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.R
 		case accepts(r, res):
 			r.HandleMsg, r.NoRetry = res.HandleMsg, res.NoRetry
 			r.say(res.TriggerMsg)
+			if res.Progress != 0 || res.ProgressText != "" {
+				r.Progress, r.ProgressText = res.Progress, res.ProgressText
+			}
 			s.conclude(ctx, r, res.State, now)
 			accepted = append(accepted, r.snapshot())
 		case r.State == xxljob.StateLost && !r.LateNoted && res.State.Ended() && res.Owner == "":

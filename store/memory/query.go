@@ -20,7 +20,7 @@ func (s *Store) Run(ctx context.Context, id int64) (xxljob.Run, error) {
 	if r == nil {
 		return xxljob.Run{}, failed(xxljob.ErrNotFound, "run %d", id)
 	}
-	return r.snapshot(), nil
+	return r.read(), nil
 }
 
 // RunsByID returns those of the runs that exist, each once.
@@ -34,7 +34,7 @@ func (s *Store) RunsByID(ctx context.Context, ids []int64) ([]xxljob.Run, error)
 	var found []xxljob.Run
 	for _, id := range slices.Compact(ids) {
 		if r := s.runs.find(id); r != nil {
-			found = append(found, r.snapshot())
+			found = append(found, r.read())
 		}
 	}
 	return found, nil
@@ -73,7 +73,7 @@ func (s *Store) walk(found []xxljob.Run, f *xxljob.RunFilter) ([]xxljob.Run, boo
 		}
 		f.Before = r.ID
 		if chosen(r, f) {
-			found = append(found, r.snapshot())
+			found = append(found, r.read())
 		}
 		if f.JobID != 0 {
 			r = r.links[ofJob].prev

@@ -36,6 +36,15 @@ func (r *run) snapshot() xxljob.Run {
 	return out
 }
 
+// read is the run with the names that its job has now, as those get it who read runs.
+func (r *run) read() xxljob.Run {
+	out := r.snapshot()
+	if j := r.job; !j.removed {
+		out.JobName, out.JobKey = j.def.Name, j.def.Key
+	}
+	return out
+}
+
 // say adds a line to the TriggerMsg.
 func (r *run) say(line string) {
 	switch {

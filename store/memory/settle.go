@@ -71,6 +71,7 @@ func (s *Store) putBack(r *run) {
 	r.PlanEpoch, r.foreign = 0, true
 	r.Owner, r.Token, r.Address, r.BootID = "", 0, "", ""
 	r.JobVersion, r.Handler, r.Block = 0, "", ""
+	r.Progress, r.ProgressText = 0, ""
 	if !r.ParamSet {
 		r.Param = ""
 	}

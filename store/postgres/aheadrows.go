@@ -14,17 +14,26 @@ import (
 	"github.com/xxljob/xxljob"
 )
 
-// findRun reads one run, or nothing. Where it is read twice, because it moves at this
-// moment, the later reading counts: see lastOf.
+// findRun reads one run with the names of its job, or nothing. Where it is read twice,
+// because it moves at this moment, the later reading counts: see lastOf.
 func (s *Store) findRun(id int64, runs *[]xxljob.Run) []statement {
-	find := s.sql.runByID.with(id).into(readRuns(runs))
-	if !mayBeAhead(id) {
-		return []statement{find}
-	}
-	return []statement{s.sql.aheadByID.with(id).into(readRuns(runs)), find}
+	return entryFirst(id, s.sql.aheadByID.with(id).into(readNamedRuns(runs)), s.sql.runByID.with(id).into(readNamedRuns(runs)))
 }
 
-// lastOf is the run that findRun has read.
+// findAsItIs is findRun without the names.
+func (s *Store) findAsItIs(id int64, runs *[]xxljob.Run) []statement {
+	return entryFirst(id, s.sql.aheadAsItIs.with(id).into(readRuns(runs)), s.sql.runAsItIs.with(id).into(readRuns(runs)))
+}
+
+// entryFirst is both statements, or only the other where no entry has such an id.
+func entryFirst(id int64, entry, other statement) []statement {
+	if !mayBeAhead(id) {
+		return []statement{other}
+	}
+	return []statement{entry, other}
+}
+
+// lastOf is the run that findRun or findAsItIs has read.
 func lastOf(runs []xxljob.Run) (xxljob.Run, bool) {
 	if len(runs) == 0 {
 		return xxljob.Run{}, false
@@ -32,7 +41,8 @@ func lastOf(runs []xxljob.Run) (xxljob.Run, bool) {
 	return runs[len(runs)-1], true
 }
 
-// entries reads those of the runs that are entries, and returns the ids of the others.
+// entries reads those of the runs that are entries, with the names of their jobs, and
+// returns the ids of the others.
 func (s *Store) entries(ctx context.Context, ids []int64) (found []xxljob.Run, others []int64, err error) {
 	var may []int64
 	for _, id := range ids {
@@ -43,7 +53,7 @@ func (s *Store) entries(ctx context.Context, ids []int64) (found []xxljob.Run, o
 	if len(may) == 0 {
 		return nil, ids, nil
 	}
-	if err := s.readByIndex(ctx, s.sql.aheadByIDs.with(may).into(readRuns(&found))); err != nil || len(found) == 0 {
+	if err := s.readByIndex(ctx, s.sql.aheadByIDs.with(may).into(readNamedRuns(&found))); err != nil || len(found) == 0 {
 		return nil, ids, err
 	}
 	is := make(map[int64]bool, len(found))
@@ -86,13 +96,15 @@ func (s *Store) dropCancelled(ctx context.Context, before time.Time) error {
 
 // aheadRowQueries are the statements of this file.
 type aheadRowQueries struct {
-	aheadByID, aheadByIDs, keyAhead, killAhead, cancelAhead, dropCancelled query
+	aheadByID, aheadByIDs, aheadAsItIs, keyAhead, killAhead, cancelAhead, dropCancelled query
 }
 
 func (q *aheadRowQueries) define(sql template) {
 	entry := `select {{run}} from {{schema}}.xxl_job_ahead l `
-	q.aheadByID = sql(entry + `where l.id = $1`)
-	q.aheadByIDs = sql(entry + `where l.id = any($1::bigint[])`)
+	named := `select j.job_desc, j.job_key, {{run}} from {{schema}}.xxl_job_ahead l ` + namesOfJob
+	q.aheadByID = sql(named + ` where l.id = $1`)
+	q.aheadByIDs = sql(named + ` where l.id = any($1::bigint[])`)
+	q.aheadAsItIs = sql(entry + `where l.id = $1`)
 	q.keyAhead = sql(entry + `where l.id = (select k.run_id from {{schema}}.xxl_job_trigger_key k where k.job_id = $1 and k.trigger_key = $2)`)
 	const cancel = `update {{schema}}.xxl_job_ahead l set state = {{state.cancelled}}, alarm_status = {{alarm.none}}, reason = $2, handle_time = {{now}} `
 	q.killAhead = sql(cancel + `where l.id = $1 and l.state = {{state.planned}} returning {{run}}`)

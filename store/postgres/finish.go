@@ -178,6 +178,7 @@ func resultArgs(results []xxljob.Result, places []int) named {
 	n := len(places)
 	ids, tokens, states := make([]int64, n), make([]int64, n), make([]int16, n)
 	addresses, owners, messages, lines, noRetry := make([]int16, n), make([]int16, n), make([]*string, n), make([]*string, n), make([]bool, n)
+	percents, texts := make([]*int16, n), make([]*string, n)
 	var words words
 	for k, i := range places {
 		r := &results[i]
@@ -189,9 +190,12 @@ func resultArgs(results []xxljob.Result, places []int) named {
 			addresses[k] = words.place(store.LocalAddress(r.Incarnation))
 		}
 		messages[k], lines[k], noRetry[k] = nonempty(r.HandleMsg), nonempty(r.TriggerMsg), r.NoRetry
+		if r.Progress != 0 || r.ProgressText != "" {
+			percents[k], texts[k] = new(int16(min(max(r.Progress, 0), 100))), nonempty(r.ProgressText)
+		}
 	}
 	return named{
-		{"states", states}, {"no_retry", sparse(noRetry)},
+		{"states", states}, {"no_retry", sparse(noRetry)}, {"percents", sparse(percents)}, {"texts", sparse(texts)},
 		{"runs", ids}, {"messages", sparse(messages)}, {"lines", sparse(lines)}, {"places", upTo(n)},
 		{"addresses", addresses}, {"tokens", tokens}, {"words", words.list}, {"owners", sparse(owners)},
 	}
@@ -283,7 +287,9 @@ type finishQueries struct {
 
 func (q *finishQueries) define(sql template) {
 	q.finish = sql(`update {{schema}}.xxl_job_log l set state = ({{arg.states}}::smallint[])[r.ord], handle_time = {{now}}, handle_msg = r.msg,
-		no_retry = case when ({{arg.no_retry}}::boolean[])[r.ord] then true end, inbox = null, trigger_msg = ` + say("r.say") + `
+		no_retry = case when ({{arg.no_retry}}::boolean[])[r.ord] then true end, inbox = null, trigger_msg = ` + say("r.say") + `,
+		progress = coalesce(({{arg.percents}}::smallint[])[r.ord], l.progress),
+		progress_text = case when ({{arg.percents}}::smallint[])[r.ord] is null then l.progress_text else ({{arg.texts}}::text[])[r.ord] end
 	from (select unnest({{arg.runs}}::bigint[]) id, unnest({{arg.messages}}::text[]) msg, unnest({{arg.lines}}::text[]) say, unnest({{arg.places}}::int[]) ord) r
 	where l.id = r.id and ` + few + ` and l.state + 0 in ({{state.started}}, {{state.dispatched}})
 		and (l.state = {{state.started}} or ({{arg.states}}::smallint[])[r.ord] <> {{state.cancelled}})

@@ -168,7 +168,7 @@ func (d *dispatching) findLocked(ctx context.Context) error {
 	var runs []xxljob.Run
 	if err := d.store.read(ctx, d.store.sql.runsByID.by(named{
 		{"runs", ids}, {"lo", lo}, {"hi", hi},
-	}).into(readRuns(&runs))); err != nil {
+	}).into(readNamedRuns(&runs))); err != nil {
 		return err
 	}
 	now := make(map[int64]*xxljob.Run, len(runs))

@@ -18,7 +18,7 @@ func (s *Store) Kill(ctx context.Context, runID int64, reason string) (xxljob.Ru
 		run, done = xxljob.Run{}, arming{}
 		found, err := s.killAhead(ctx, t, runID, reason)
 		if err == nil && len(found) == 0 {
-			err = t.do(ctx, s.findRun(runID, &found)...)
+			err = t.do(ctx, s.findAsItIs(runID, &found)...)
 		}
 		if err != nil {
 			return err
@@ -73,7 +73,7 @@ func (s *Store) kill(ctx context.Context, t *tx, run *xxljob.Run, reason string)
 		default:
 			return arming{}, nil
 		}
-		if err := t.do(ctx, s.sql.runByID.with(run.ID).into(readRuns(&changed))); err != nil {
+		if err := t.do(ctx, s.sql.runAsItIs.with(run.ID).into(readRuns(&changed))); err != nil {
 			return arming{}, err
 		}
 		if len(changed) == 0 {
@@ -86,10 +86,11 @@ func (s *Store) kill(ctx context.Context, t *tx, run *xxljob.Run, reason string)
 
 // killQueries are the statements of this file.
 type killQueries struct {
-	killPlanned, killStarted query
+	runAsItIs, killPlanned, killStarted query
 }
 
 func (q *killQueries) define(sql template) {
+	q.runAsItIs = sql(`select {{run}} from {{schema}}.xxl_job_log l where l.id = $1`)
 	q.killPlanned = sql(`update {{schema}}.xxl_job_log l set state = {{state.cancelled}}, alarm_status = {{alarm.none}}, reason = $2, handle_time = {{now}}
 	where l.id = $1 and l.state + 0 = {{state.planned}} returning {{run}}`)
 	q.killStarted = sql(`update {{schema}}.xxl_job_log l set kill_reason = $2

@@ -122,7 +122,7 @@ func (s *Store) RunsByID(ctx context.Context, ids []int64) ([]xxljob.Run, error)
 	}
 	lo, hi := rangeOf(others)
 	runs := entries
-	if err := s.read(ctx, s.sql.runsByID.by(named{{"runs", others}, {"lo", lo}, {"hi", hi}}).into(readRuns(&runs))); err != nil {
+	if err := s.read(ctx, s.sql.runsByID.by(named{{"runs", others}, {"lo", lo}, {"hi", hi}}).into(readNamedRuns(&runs))); err != nil {
 		return nil, failed(err, "read %d runs", len(ids))
 	}
 	return byID(runs), nil
@@ -156,7 +156,7 @@ func (s *Store) Runs(ctx context.Context, f xxljob.RunFilter) ([]xxljob.Run, err
 	}
 	q := s.runsQuery(f)
 	var runs []xxljob.Run
-	err := s.list(ctx, statement{q.sql, q.args, readRuns(&runs)})
+	err := s.list(ctx, statement{q.sql, q.args, readNamedRuns(&runs)})
 	return runs, failed(err, "list runs")
 }
 
@@ -196,7 +196,11 @@ func (s *Store) runsQuery(f xxljob.RunFilter) (q listing) {
 	if len(f.States) == 0 || slices.Contains(f.States, xxljob.StatePlanned) || slices.Contains(f.States, xxljob.StateCancelled) {
 		parts = append(parts, page("xxl_job_ahead", own, order))
 	}
-	q.sql = mark + fmt.Sprintf("select * from (%s) l order by l.id desc limit %s", strings.Join(parts, " union all "), n)
+	if len(parts) > 1 {
+		parts = []string{fmt.Sprintf("(select * from (%s) l order by l.id desc limit %s)", strings.Join(parts, " union all "), n)}
+	}
+	q.sql = mark + fmt.Sprintf("select j.job_desc, j.job_key, %s from %s l %s order by l.id desc", runColumns, parts[0],
+		strings.ReplaceAll(namesOfJob, "{{schema}}", s.schema))
 	return q
 }
 
@@ -232,13 +236,17 @@ func (s *Store) boundRuns(q *listing, f *xxljob.RunFilter) {
 	}
 }
 
+// namesOfJob joins the job of each run l that is returned, as j: one look by the key for
+// each, and for none that a filter has left out.
+const namesOfJob = `left join lateral (select i.job_desc, i.job_key from {{schema}}.xxl_job_info i where i.id = l.job_id limit 1) j on true`
+
 // runQueries are the statements of this file.
 type runQueries struct {
 	runByID, runsByID query
 }
 
 func (q *runQueries) define(sql template) {
-	q.runByID = sql(`select {{run}} from {{schema}}.xxl_job_log l where l.id = $1`)
-	q.runsByID = sql(`select {{run}} from {{schema}}.xxl_job_log l where l.id = any({{arg.runs}}::bigint[])
-	and l.id between {{arg.lo}} and {{arg.hi}} order by l.id`)
+	q.runByID = sql(`select j.job_desc, j.job_key, {{run}} from {{schema}}.xxl_job_log l ` + namesOfJob + ` where l.id = $1`)
+	q.runsByID = sql(`select j.job_desc, j.job_key, {{run}} from {{schema}}.xxl_job_log l ` + namesOfJob + `
+	where l.id = any({{arg.runs}}::bigint[]) and l.id between {{arg.lo}} and {{arg.hi}} order by l.id`)
 }

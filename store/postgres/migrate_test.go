@@ -62,6 +62,8 @@ func backTo(t *testing.T, pool *pgxpool.Pool, schema string, version int) {
 			"alter table %[1]s.xxl_job_next drop column run_count, drop column counted_after, drop column not_after, drop column max_runs",
 		8: "alter table %s.xxl_job_info drop column max_per_executor",
 		9: "drop table %s.xxl_job_ahead; drop sequence %[1]s.xxl_job_ahead_id",
+		10: "alter table %s.xxl_job_log drop column progress, drop column progress_text; " +
+			"alter table %[1]s.xxl_job_ahead drop column progress, drop column progress_text",
 	}
 	for n := len(undo) + 1; n > version; n-- {
 		run(t, pool, fmt.Sprintf(undo[n], schema))

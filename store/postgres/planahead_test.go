@@ -53,6 +53,7 @@ func (d *planData) aheadCases() []planCase {
 		move("1", now, 1, 1),
 		move("none", now-time.Hour.Milliseconds(), 1000, 0),
 		{name: "aheadByID", st: q.aheadByID.with(ids[0]), rows: 1},
+		{name: "aheadAsItIs", st: q.aheadAsItIs.with(ids[0]), rows: 1},
 		{name: "aheadByIDs 1000", st: q.aheadByIDs.with(ids), rows: 1000},
 		{name: "aheadByIDs 1", st: q.aheadByIDs.with(ids[:1]), rows: 1},
 		{name: "keyAhead", st: q.keyAhead.with(42, "order-42")},

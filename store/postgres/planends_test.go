@@ -100,6 +100,18 @@ func (d *planData) results(n int, byOwner bool) named {
 	return resultArgs(results, places)
 }
 
+// progress is about n started runs, from their addressee.
+func (d *planData) progress(n int) named {
+	list := make([]store.Progress, n)
+	for i := range list {
+		r := &d.started[i]
+		list[i] = store.Progress{RunID: r.ID, Token: r.Token, Percent: i % 100, Text: "some of many"}
+		list[i].Incarnation, _ = store.LocalIncarnation(r.Address)
+	}
+	args, _ := progressArgs(list)
+	return args
+}
+
 func (d *planData) endCases() []planCase {
 	q := d.sql
 	ids, _, _ := d.idsOf(d.started[:1000])
@@ -111,9 +123,12 @@ func (d *planData) endCases() []planCase {
 		{name: "finishLate 1000", st: q.finishLate.by(named{
 			{"runs", d.ended}, {"lines", make([]string, len(d.ended))}, {"lo", lo}, {"hi", hi},
 		}), reach: reachIDs, wasted: 1000, batch: 1000},
+		{name: "setProgress 1000", st: q.setProgress.by(d.progress(1000)), batch: 1000, reach: reachIDs, wasted: 1000},
+		{name: "setProgress 1", st: q.setProgress.by(d.progress(1)), batch: 1, reach: reachIDs},
 		{name: "unended 1000", st: q.unended.by(named{{"runs", ids}, {"lo", lo}, {"hi", hi}}), rows: 1000, reach: reachIDs},
 		{name: "lockRuns 1000", st: q.lockRuns.by(named{{"runs", ids}, {"lo", lo}, {"hi", hi}}), rows: 1000, reach: reachIDs},
 		{name: "lockRuns 1", st: q.lockRuns.by(named{{"runs", ids[:1]}, {"lo", lo}, {"hi", lo}}), rows: 1, reach: reachIDs},
+		{name: "runAsItIs", st: q.runAsItIs.with(d.ended[0]), rows: 1, reach: reachOne},
 		{name: "killPlanned", st: q.killPlanned.with(d.planned[0].ID, "x"), rows: 1, reach: reachOne},
 		{name: "killStarted", st: q.killStarted.with(d.started[0].ID, "x"), rows: 1, reach: reachOne},
 	}

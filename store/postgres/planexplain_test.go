@@ -138,7 +138,7 @@ func (e *explainer) run(ctx context.Context, mode, sql string, args []any, optio
 		return sum, err
 	}
 	defer e.conn.Deallocate(ctx, p.name)
-	setup := "set local plan_cache_mode = " + mode
+	setup := "set local jit = off; set local plan_cache_mode = " + mode // as setOurPath has it, and each transaction
 	if mode == "auto" {
 		// The server tries five plans for the arguments before it looks whether one
 		// for all of them would be as cheap.

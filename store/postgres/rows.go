@@ -54,6 +54,8 @@ var runFields = []struct {
 	{"reason", func(r *runRow) any { return &r.why }},
 	{"executor_boot_id", func(r *runRow) any { return &r.boot }},
 	{"late_noted", func(r *runRow) any { return &r.lateNoted }},
+	{"progress", func(r *runRow) any { return &r.progress }},
+	{"progress_text", func(r *runRow) any { return &r.progressText }},
 }
 
 // runColumns are these columns, each behind the alias l.
@@ -71,11 +73,11 @@ type runRow struct {
 	state                                      int16
 	trigger, parent, epoch, token, version     pgtype.Int8
 	first, last, scheduled                     pgtype.Int8
-	attempt                                    pgtype.Int2
+	attempt, progress                          pgtype.Int2
 	instants                                   pgtype.Int4
 	app, kind, sharding, param, handler, block repeated
 	address, owner, kill, message, handle, why repeated
-	boot                                       repeated
+	boot, progressText                         repeated
 	paramSet, noRetry, lateNoted               pgtype.Bool
 	created, started, taken, ended             pgtype.Timestamptz
 	addresses                                  []string
@@ -127,6 +129,7 @@ func (r *runRow) value() xxljob.Run {
 	out.Taken, out.Ended = stamp(r.taken), stamp(r.ended)
 	out.TriggerMsg, out.HandleMsg, out.NoRetry = r.message.text, r.handle.text, r.noRetry.Bool
 	out.First, out.Last, out.Count = fromMilli(r.first.Int64), fromMilli(r.last.Int64), int(r.instants.Int32)
+	out.Progress, out.ProgressText = int(r.progress.Int16), r.progressText.text
 	out.Reason, out.BootID, out.LateNoted = r.why.text, r.boot.text, r.lateNoted.Bool
 	return out
 }
@@ -162,6 +165,20 @@ func readRuns(list *[]xxljob.Run) result {
 	return func(rows pgx.Rows) error {
 		run, err := row.scan(rows)
 		if err == nil {
+			*list = append(*list, run)
+		}
+		return err
+	}
+}
+
+// readNamedRuns is readRuns for rows that begin with the names of their jobs.
+func readNamedRuns(list *[]xxljob.Run) result {
+	var row runRow
+	var name, key repeated
+	return func(rows pgx.Rows) error {
+		run, err := row.scan(rows, &name, &key)
+		if err == nil {
+			run.JobName, run.JobKey = name.text, key.text
 			*list = append(*list, run)
 		}
 		return err

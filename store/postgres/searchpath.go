@@ -13,9 +13,10 @@ import "strings"
 const ourPath = "pg_catalog, pg_temp"
 
 // setOurPath goes in front of statements that have no transaction of ours around them, in
-// the same message or pipeline. The server makes one transaction of that, and the setting
-// ends with it.
-const setOurPath = mark + "select pg_catalog.set_config('search_path', '" + ourPath + "', true)"
+// the same message or pipeline. The server makes one transaction of that, and the settings
+// end with it. JIT is off there too: a plan for all arguments does not know that a page is
+// short, and would be compiled for seconds to read a hundred rows.
+const setOurPath = mark + "select pg_catalog.set_config('search_path', '" + ourPath + "', true), pg_catalog.set_config('jit', 'off', true)"
 
 // prefersOthers reports whether a search_path looks anywhere before pg_catalog. A statement
 // that is prepared on such a path may come to another understanding there than it has when

@@ -159,7 +159,7 @@ func (q *settleQueries) define(sql template) {
 	and not exists (select from {{schema}}.xxl_job_info i where i.id = l.job_id and i.shard = l.shard
 		and (i.trigger_status = {{status.enabled}} or l.trigger_type not in ({{born}})))` + tail)
 	q.settleBack = sql(head + `state = {{state.planned}}, plan_epoch = null, start_owner = null, start_token = null,
-		executor_address = null, executor_boot_id = null,
+		executor_address = null, executor_boot_id = null, progress = null, progress_text = null,
 		job_version = null, executor_handler = null, executor_block_strategy = null, inbox = null,
 		executor_param = case when l.param_set then l.executor_param end, trigger_time = null, taken_time = null ` + settled + tail)
 }

@@ -87,8 +87,11 @@ func methodsOf(a *actor, run xxljob.Run, other xxljob.Job) map[string]asked {
 			_, err := s.MoveAhead(ctx, store.AheadQuery{Shards: a.shards, Before: time.Now(), Limit: 1})
 			return err
 		},
-		"AddRun":   func(ctx context.Context) error { _, err := s.AddRun(ctx, job, xxljob.Trigger{}); return err },
-		"Finish":   func(ctx context.Context) error { _, err := s.Finish(ctx, []xxljob.Result{end}); return err },
+		"AddRun": func(ctx context.Context) error { _, err := s.AddRun(ctx, job, xxljob.Trigger{}); return err },
+		"Finish": func(ctx context.Context) error { _, err := s.Finish(ctx, []xxljob.Result{end}); return err },
+		"SetProgress": func(ctx context.Context) error {
+			return s.SetProgress(ctx, []store.Progress{{RunID: run.ID, Token: run.Token, Percent: 1}})
+		},
 		"Kill":     func(ctx context.Context) error { _, err := s.Kill(ctx, run.ID, "no more"); return err },
 		"Run":      func(ctx context.Context) error { _, err := s.Run(ctx, run.ID); return err },
 		"RunsByID": func(ctx context.Context) error { _, err := s.RunsByID(ctx, []int64{run.ID}); return err },

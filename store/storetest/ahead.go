@@ -18,6 +18,7 @@ func aheadCases() []testCase {
 		{"IsHiddenFromTheLoops", aheadHidden},
 		{"IsListedByEachFilter", aheadFilters},
 		{"PagesCoverAllOnce", aheadPages},
+		{"HasTheNamesOfItsJob", aheadNames},
 		{"MovesToTheLoops", aheadMoves},
 		{"MovesTheEarliestFirst", aheadOrder},
 		{"MovesWhatIsLate", aheadLate},
@@ -85,7 +86,7 @@ func aheadRead(e *env) {
 	slices.SortFunc(both, func(a, b xxljob.Run) int { return int(a.ID - b.ID) })
 	got, err := e.RunsByID(e.ctx, []int64{run.ID, near.ID, run.ID, 1<<53 - 1})
 	e.must(err)
-	want(e, "RunsByID", got, both)
+	want(e, "RunsByID", nameless(got...), both)
 	want(e, "the job", e.mustJob(job.ID), job)
 }
 
@@ -157,6 +158,44 @@ func aheadFilters(e *env) {
 		slices.SortFunc(c.want, func(x, y xxljob.Run) int { return int(y.ID - x.ID) })
 		want(e, "Runs by "+c.name, e.mustRuns(c.filter), c.want)
 	}
+}
+
+// aheadNames: those who read a run that is kept apart get the names of its job, as of any
+// run, also when it was cancelled; those who change it do not.
+func aheadNames(e *env) {
+	job := e.newJob()
+	run, _ := e.ahead(job.ID, 0)
+	gone, _ := e.ahead(job.ID, 1)
+	wantNames := func(when, name, key string) {
+		e.Helper()
+		for _, r := range []xxljob.Run{run, gone} {
+			of := func(what string, got []xxljob.Run, err error) {
+				e.Helper()
+				e.must(err)
+				i := slices.IndexFunc(got, func(g xxljob.Run) bool { return g.ID == r.ID })
+				if e.check(i >= 0, "%s, %s: there is no run %d", what, when, r.ID); i >= 0 {
+					want(e, what+", "+when, [2]string{got[i].JobName, got[i].JobKey}, [2]string{name, key})
+				}
+			}
+			one, err := e.Run(e.ctx, r.ID)
+			of("names by Run", []xxljob.Run{one}, err)
+			got, err := e.RunsByID(e.ctx, []int64{r.ID, 1<<53 - 1})
+			of("names by RunsByID", got, err)
+			for _, f := range []xxljob.RunFilter{{}, {App: job.App}, {JobID: job.ID}, {TriggerID: r.ID}} {
+				got, err = e.Runs(e.ctx, f)
+				of("names by Runs", got, err)
+			}
+		}
+	}
+	wantNames("as they were added", job.Name, job.Key)
+	for range 2 {
+		got := e.mustKill(gone.ID, "x")
+		want(e, "names by Kill", [2]string{got.JobName, got.JobKey}, [2]string{})
+	}
+	e.edit(job.ID, func(j *xxljob.Job) { j.Name, j.Key = "another — 错", "" })
+	wantNames("after an end and an edit", "another — 错", "")
+	e.must(e.RemoveJob(e.ctx, job.ID))
+	wantNames("after the removal", "", "")
 }
 
 func aheadPages(e *env) {

@@ -43,6 +43,7 @@ func aheadMutants() []mutant {
 		{"AheadForgetsTheKey", with(func(a *ahead) { a.trigger = func(t *xxljob.Trigger) { t.Key = "" } }), []string{"Ahead/KeyIsIdempotentThroughout", "Ahead/KeyFrom50Callers"}},
 		{"AheadForgetsTheType", with(func(a *ahead) { a.trigger = func(t *xxljob.Trigger) { t.Type = "" } }), []string{"Ahead/KeepsTheTrigger"}},
 		{"AheadIsUnlisted", with(func(a *ahead) { a.unlisted = true }), []string{"Ahead/IsListedByEachFilter", "Ahead/PagesCoverAllOnce"}},
+		{"AheadIsUnnamed", with(func(a *ahead) { a.unnamed = true }), []string{"Ahead/HasTheNamesOfItsJob"}},
 		{"AheadIsUnread", with(func(a *ahead) { a.unread = true }), []string{"Ahead/IsAPlannedRunToReaders"}},
 		{"AheadOutlivesAKill", with(func(a *ahead) { a.unkilled = true }), []string{"Ahead/KillCancels", "Ahead/KillAgainstMove"}},
 		{"AheadOutlivesItsJob", with(func(a *ahead) { a.unremoved = true }), []string{"Ahead/RemoveCancels"}},
@@ -58,7 +59,7 @@ type ahead struct {
 	moved                                       func(*store.Moved)
 	trigger                                     func(*xxljob.Trigger)
 	near, unlisted, unread, unkilled, unremoved bool
-	edited, silent                              bool
+	unnamed, edited, silent                     bool
 
 	mu  sync.Mutex
 	ids []int64 // guarded by mu: of runs that were kept apart
@@ -111,6 +112,11 @@ func (a *ahead) Runs(ctx context.Context, f xxljob.RunFilter) ([]xxljob.Run, err
 	runs, err := a.Store.Runs(ctx, f)
 	if a.unlisted {
 		runs = slices.DeleteFunc(runs, func(r xxljob.Run) bool { return a.kept(r.ID) })
+	}
+	for i := range runs {
+		if a.unnamed && a.kept(runs[i].ID) {
+			runs[i].JobName, runs[i].JobKey = "", ""
+		}
 	}
 	return runs, err
 }

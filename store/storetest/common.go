@@ -274,6 +274,7 @@ func concurrentUse(e *env) {
 				e.drop(registered(job.Name, remote))
 				e.mustAddresses("app", time.Hour)
 				e.mustRegistrations(xxljob.RegistrationFilter{})
+				e.mustProgress(progressOf(run, i, "on the way"))
 				want(e, "accepted results", len(e.mustFinish(success(run))), 1)
 			}
 		})
@@ -293,6 +294,7 @@ func emptyBatches(e *env) {
 	_, err = e.Start(e.ctx, nil)
 	e.must(err)
 	want(e, "answers to nothing", len(e.mustFinish())+len(e.mustSettle())+len(e.mustTake("a"))+len(e.mustDispatched()), 0)
+	e.mustProgress()
 	e.must(e.PutAddresses(e.ctx, nil))
 	e.must(e.DropAddresses(e.ctx, nil))
 	_, err = e.TakeShards(e.ctx, "a", nil)

@@ -133,6 +133,14 @@ func (f *Faults) Kill(ctx context.Context, runID int64, reason string) (xxljob.R
 	return call(f, ctx, "Kill", func() (xxljob.Run, error) { return f.store.Kill(ctx, runID, reason) })
 }
 
+// SetProgress passes the call on, under the faults.
+func (f *Faults) SetProgress(ctx context.Context, list []store.Progress) error {
+	_, err := batch(f, ctx, "SetProgress", list, func(part []store.Progress) (struct{}, error) {
+		return struct{}{}, f.store.SetProgress(ctx, part)
+	})
+	return err
+}
+
 // Run passes the call on, under the faults.
 func (f *Faults) Run(ctx context.Context, id int64) (xxljob.Run, error) {
 	return call(f, ctx, "Run", func() (xxljob.Run, error) { return f.store.Run(ctx, id) })

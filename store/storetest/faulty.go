@@ -158,6 +158,16 @@ func batches() []batched {
 			list := []store.Dispatch{accepted(runs[0]), accepted(runs[1]), accepted(runs[2])}
 			return func(s xxljob.Store) error { _, err := s.Dispatched(o.ctx, list); return err }, state(o, runs, xxljob.StateDispatched)
 		}},
+		{"SetProgress", func(o *owner) (func(xxljob.Store) error, func() int) {
+			runs := three(func() xxljob.Run { return o.running() })
+			list := []store.Progress{progressOf(runs[0], 1, ""), progressOf(runs[1], 1, ""), progressOf(runs[2], 1, "")}
+			return func(s xxljob.Store) error { return s.SetProgress(o.ctx, list) }, func() (n int) {
+				for _, r := range runs {
+					n += o.mustRun(r.ID).Progress
+				}
+				return n
+			}
+		}},
 		{"PutAddresses", func(o *owner) (func(xxljob.Store) error, func() int) {
 			return func(s xxljob.Store) error { return s.PutAddresses(o.ctx, addresses) },
 				func() int { return len(o.mustAddresses("app", time.Hour)) }

@@ -21,7 +21,7 @@ type mutant struct {
 }
 
 func TestMutants(t *testing.T) {
-	for _, m := range slices.Concat(planMutants(), startMutants(), valueMutants(), ruleMutants(), addresseeMutants(), bootMutants(), conclusionMutants(), logMutants(), registryMutants(), listMutants(), boundedMutants(), aheadMutants()) {
+	for _, m := range slices.Concat(planMutants(), startMutants(), valueMutants(), ruleMutants(), addresseeMutants(), bootMutants(), conclusionMutants(), logMutants(), progressMutants(), registryMutants(), listMutants(), boundedMutants(), aheadMutants()) {
 		for _, name := range m.cases {
 			t.Run(m.name+"/"+name, func(t *testing.T) {
 				t.Parallel()

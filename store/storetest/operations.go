@@ -148,6 +148,14 @@ func runOperations() []operation {
 						o.mustRun(two.ID).State == xxljob.StateSucceeded && o.mustJob(two.JobID).Stopped
 				}
 		}},
+		{"SetProgress", func(o *owner) (callFunc, doneFunc) {
+			one, two := o.running(), o.dispatched()
+			return func(ctx context.Context, s xxljob.Store) error {
+					return s.SetProgress(ctx, []store.Progress{progressOf(one, 1, "one"), progressOf(two, 2, "two")})
+				}, func() bool {
+					return o.mustRun(one.ID).ProgressText == "one" && o.mustRun(two.ID).ProgressText == "two"
+				}
+		}},
 		{"Kill", func(o *owner) (callFunc, doneFunc) {
 			run := o.waited(o.newJob(delayed(time.Minute)))
 			return func(ctx context.Context, s xxljob.Store) error { _, err := s.Kill(ctx, run.ID, "x"); return err },

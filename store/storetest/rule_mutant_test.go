@@ -59,6 +59,17 @@ func ruleMutants() []mutant {
 		{"BeatsForgetFailing", func(s xxljob.Store) xxljob.Store { return forgetsFailing{s} }, []string{"Node/FailingIsAsItWasSaidLast"}},
 		{"FailingOutlivesTheNode", func(s xxljob.Store) xxljob.Store { return &failsForEver{Store: s} }, []string{"Node/AnAddedNodeDoesNotFail"}},
 		{"BeatMakesANodeYoung", func(s xxljob.Store) xxljob.Store { return young{s} }, []string{"Node/ABuriedNodeSupersedesNobody"}},
+		{"NamesAreThoseOfTheFirstReading", func(s xxljob.Store) xxljob.Store {
+			names := map[int64]xxljob.Run{}
+			return &broken{Store: s, runs: func(list []xxljob.Run) {
+				for i, r := range list {
+					if _, known := names[r.ID]; !known {
+						names[r.ID] = r
+					}
+					list[i].JobName, list[i].JobKey = names[r.ID].JobName, names[r.ID].JobKey
+				}
+			}}
+		}, []string{"Run/RunsHaveTheNamesOfTheirJobs"}},
 		{"ScanForgetsPlannedRuns", func(s xxljob.Store) xxljob.Store { return &scansOnce{Store: s, seen: map[int64]bool{}} },
 			[]string{"Scan/RunsReturnedStayPlanned"}},
 	}

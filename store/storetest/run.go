@@ -27,6 +27,7 @@ func runCases() []testCase {
 		{"RunsFilters", runsFilters},
 		{"RunsNewestFirstPagesCoverAllOnce", runsPages},
 		{"RunsLimitDefaultsTo100", runsDefaultLimit},
+		{"RunsHaveTheNamesOfTheirJobs", runsNames},
 	}
 }
 
@@ -193,7 +194,7 @@ func runsByID(e *env) {
 	c := e.mustAddRun(job.ID, xxljob.Trigger{})
 	got, err := e.RunsByID(e.ctx, []int64{c.ID, 1<<53 - 1, a.ID})
 	e.must(err)
-	want(e, "RunsByID", got, []xxljob.Run{a, c})
+	want(e, "RunsByID", nameless(got...), []xxljob.Run{a, c})
 	got, err = e.RunsByID(e.ctx, nil)
 	e.must(err)
 	want(e, "RunsByID of none", len(got), 0)
@@ -263,6 +264,52 @@ func runsDefaultLimit(e *env) {
 	o := e.owner("a")
 	o.claim(o.plan(e.newJob(), slices.Repeat([]time.Time{e.now}, 101)...))
 	want(e, "runs without a limit", len(e.mustRuns(xxljob.RunFilter{})), 100)
+}
+
+// runsNames: the names are the job's as it now is, wherever runs are read; a removed job
+// has none.
+func runsNames(e *env) {
+	o := e.owner("a")
+	job, other := e.newJob(), e.newJob(func(j *xxljob.Job) { j.Key = "" })
+	runs := []xxljob.Run{o.started(e.mustAddRun(job.ID, xxljob.Trigger{})), o.planned(job), e.mustAddRun(other.ID, xxljob.Trigger{})}
+	wantNames := func(when string, name, key string) {
+		e.Helper()
+		names := [][2]string{{name, key}, {name, key}, {other.Name, ""}}
+		of := func(what string, got []xxljob.Run, err error, names ...[2]string) {
+			e.Helper()
+			e.must(err)
+			var have [][2]string
+			for _, r := range got {
+				have = append(have, [2]string{r.JobName, r.JobKey})
+			}
+			want(e, "names of jobs by "+what+", "+when, have, names)
+		}
+		all := ids(runs)
+		slices.Sort(all)
+		got, err := e.RunsByID(e.ctx, all)
+		of("RunsByID", got, err, names...)
+		for i, r := range runs {
+			got, err := e.Run(e.ctx, r.ID)
+			of("Run", []xxljob.Run{got}, err, names[i])
+		}
+		got, err = e.Runs(e.ctx, xxljob.RunFilter{})
+		slices.Reverse(got)
+		of("Runs", got, err, names...)
+		for _, f := range []xxljob.RunFilter{{JobID: job.ID}, {JobID: job.ID, Limit: 2}, {App: job.App, JobID: job.ID}} {
+			got, err = e.Runs(e.ctx, f)
+			of("Runs of a job", got, err, names[:2]...)
+		}
+		got, err = e.Runs(e.ctx, xxljob.RunFilter{TriggerID: runs[0].ID})
+		of("Runs of a trigger", got, err, names[0])
+	}
+	wantNames("as they were added", job.Name, job.Key)
+	e.edit(job.ID, func(j *xxljob.Job) { j.Name, j.Key = "another", "" })
+	wantNames("after an edit", "another", "")
+	e.edit(job.ID, func(j *xxljob.Job) { j.Name, j.Key = "a third — 错", "key" })
+	e.mustFinish(success(runs[0]))
+	wantNames("after another, and an end", "a third — 错", "key")
+	e.must(e.RemoveJob(e.ctx, job.ID))
+	wantNames("after the removal", "", "")
 }
 
 // hasLine reports whether msg holds the line.

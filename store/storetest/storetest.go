@@ -69,6 +69,7 @@ func topics() []topic {
 		{"Inbox", inboxCases()},
 		{"Log", logCases()},
 		{"Finish", finishCases()},
+		{"Progress", progressCases()},
 		{"Arm", armCases()},
 		{"Bounded", boundedCases()},
 		{"Node", nodeCases()},
