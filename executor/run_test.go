@@ -82,9 +82,9 @@ func TestTaskDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		east := time.FixedZone("east", 3600)
 		e, a := open(t, executor.Config{Location: east})
-		var deadlines []time.Time
+		told := make(chan time.Time, 5)
 		handle(t, e, "h", func(ctx context.Context, task *executor.Task) error {
-			deadlines = append(deadlines, task.Deadline)
+			told <- task.Deadline
 			if at, has := ctx.Deadline(); has == task.Deadline.IsZero() || !at.Equal(task.Deadline) {
 				t.Errorf("the context's deadline is %v, %v, the task's %v", at, has, task.Deadline)
 			}
@@ -98,8 +98,12 @@ func TestTaskDeadline(t *testing.T) {
 		}
 		began := time.Now()
 		time.Sleep(time.Minute)
-		if len(deadlines) != 5 {
-			t.Fatalf("%d runs", len(deadlines))
+		if len(told) != 5 {
+			t.Fatalf("%d runs", len(told))
+		}
+		var deadlines [5]time.Time
+		for i := range deadlines {
+			deadlines[i] = <-told
 		}
 		for i, want := range map[int]time.Duration{1: 65 * time.Second, 3: 18 * time.Second} {
 			if got := deadlines[i]; got.Sub(began) != want || got.Location() != east {
