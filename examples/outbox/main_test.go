@@ -235,7 +235,7 @@ func TestConfirmAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"1 orders", "0 orders"} {
-		if got := xxljobtest.Work(t, shop.confirmMissing, xxljob.Task{}); got.Err != nil || got.Result != want {
+		if got := xxljobtest.Work(t, t.Context(), shop.confirmMissing, xxljob.Task{}); got.Err != nil || got.Result != want {
 			t.Errorf("got %q, %v, want %q", got.Result, got.Err, want)
 		}
 	}
