@@ -38,8 +38,9 @@ const (
 // each with the reason that DESIGN.md gives, and those of examples that are modules of
 // their own, so that nothing of theirs is the library's.
 var directModules = map[string][]string{
-	"go.mod":              {gronx, flock, memdb, pgx, "golang.org/x/sync"},
-	"examples/chi/go.mod": {module, "github.com/go-chi/chi/v5", "golang.org/x/sync"},
+	"go.mod":                    {gronx, flock, memdb, pgx, "golang.org/x/sync"},
+	"examples/chi/go.mod":       {module, "github.com/go-chi/chi/v5", "golang.org/x/sync"},
+	"examples/from-cron/go.mod": {module, "github.com/robfig/cron/v3"},
 }
 
 // mayImport is the diagram of doc.go: what each package may import beside the
