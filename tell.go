@@ -88,13 +88,15 @@ func (t *teller) run(kind EventKind, r Run, job *Job) {
 	t.queue.add(e)
 }
 
-// isLast reports whether the schedule of a run's job has no further instant.
+// isLast reports whether the schedule of a run's job may have made its last run: there is no
+// further instant within its bounds, or a MaxRuns is near. How near, the store knows: a job in
+// memory has the Runs from before the claim that it is there for.
 func (t *teller) isLast(r *Run, job *Job) bool {
 	if job == nil || job.unscheduled() {
 		return r.Type == TriggerOnce
 	}
-	next, err := job.Schedule.Next(t.clock.now())
-	return err == nil && next.IsZero()
+	next, err := job.instantAfter(t.clock.now())
+	return err == nil && next.IsZero() || job.runsLeft() <= maxPlan
 }
 
 // stopped tells of a job that this node has stopped.

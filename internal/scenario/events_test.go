@@ -100,6 +100,36 @@ func TestEventsOfARun(t *testing.T) {
 		requireTold(t, "a cron expression with a year", events, "RunPlanned app/year (Job year) planned", "RunStarted app/year (Job year) started",
 			"RunEnded app/year (Job year) succeeded", `JobStopped app/year "finished"`)
 
+		for what, bounded := range map[string]xxljob.Job{
+			"MaxRuns":           {Schedule: xxljob.FixedRate(time.Second), MaxRuns: 2},
+			"MaxRuns, a delay":  {Schedule: xxljob.FixedDelay(time.Second), MaxRuns: 2},
+			"NotAfter":          {Schedule: xxljob.FixedRate(time.Second)},
+			"NotAfter, a delay": {Schedule: xxljob.FixedDelay(time.Second)},
+		} {
+			bound, _, _ := strings.Cut(what, ",")
+			bounded.Key, bounded.Name, bounded.Handler = what, what, "work"
+			if bound == "NotAfter" {
+				bounded.NotAfter = time.Now().Add(2500 * time.Millisecond)
+			}
+			_, err := s.EnsureJob(t.Context(), bounded)
+			stage.Must(t, err)
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			all := told(events)
+			if n := len(all); n == 0 || all[n-1] != fmt.Sprintf("JobStopped app/%s %q", what, "finished: "+bound) || slices.Index(all, all[n-1]) != n-1 {
+				t.Errorf("%s: told of %q", what, all)
+			}
+		}
+
+		lowered, err := st.Job(t.Context(), job("lowered", xxljob.FixedRate(time.Hour)))
+		stage.Must(t, err)
+		time.Sleep(2*time.Hour + time.Minute)
+		told(events)
+		lowered.MaxRuns, lowered.Version = 1, 0
+		_, err = s.UpdateJob(t.Context(), lowered)
+		stage.Must(t, err)
+		requireTold(t, "an edit that leaves no run", events, `JobStopped app/lowered "finished: MaxRuns"`)
+
 		stage.Must(t, s.Stop(t.Context()))
 		requireTold(t, "the end", events, "ShardLost", "ShardLost", "closed")
 		requireTold(t, "after the end", s.Events(t.Context()), "closed")
