@@ -40,7 +40,7 @@ func (a *Auditor) checkSequence(r *Report, f Fault, runs []begun) {
 	slices.SortFunc(runs, func(x, y begun) int { return cmp.Compare(x.Due, y.Due) })
 	for i, later := range runs {
 		for _, earlier := range runs[:i] {
-			if !a.overtook(later, earlier) {
+			if !a.overtook(f, later, earlier) {
 				continue
 			}
 			r.Disorder++
@@ -54,26 +54,34 @@ func (a *Auditor) checkSequence(r *Report, f Fault, runs []begun) {
 
 // overtook reports whether the handler of a later run was called first, and nothing
 // but the scheduler can have been the reason.
-func (a *Auditor) overtook(later, earlier begun) bool {
+func (a *Auditor) overtook(f Fault, later, earlier begun) bool {
 	switch {
 	case later.Due <= earlier.Due || later.first.At >= earlier.first.At:
 		return false
 	case later.first.Process() == earlier.first.Process():
 		return true
 	}
-	return later.Started < earlier.Started && !a.waitedForRoom(earlier, later)
+	return later.Started < earlier.Started && !a.waitedForRoom(f, earlier, later)
 }
 
 // hearsay is how long the end of a run at another node may be on its way to who waits for
 // it, in milliseconds.
 const hearsay = 250
 
+// doubted is how long after it fell silent a node may still be chosen, in milliseconds: two
+// beats, and a moment.
+const doubted = 3_000
+
 // waitedForRoom reports whether, when a later run was started, yet another run of the job
 // was at the address of an earlier one that was not: serial runs follow each other at one
-// address, and those at other addresses do not wait for them.
-func (a *Auditor) waitedForRoom(earlier, later begun) bool {
+// address, and those at other addresses do not wait for them. A run that waited like this at
+// a node which has just fallen silent goes elsewhere in the end: where, its row says, and not
+// where it waited.
+func (a *Auditor) waitedForRoom(f Fault, earlier, later begun) bool {
+	silent := f.Effect == Silent && later.Started*1000 >= f.Begin && later.Started <= f.Begin/1000+doubted
 	for _, row := range a.in.Rows {
-		if row.Job == earlier.Job && row.Run != earlier.Run && row.Run != later.Run && row.Address == earlier.Address &&
+		there := row.Address == earlier.Address || silent && NodeOf(row.Address) == f.Victim.Node
+		if there && row.Job == earlier.Job && row.Run != earlier.Run && row.Run != later.Run &&
 			row.Started != 0 && row.Started <= later.Started && (row.Ended == 0 || row.Ended+hearsay >= later.Started) {
 			return true
 		}

@@ -31,6 +31,9 @@ func (h *history) silence(seconds int64) {
 	h.Events = append(h.Events, Event{Kind: EventEnd, At: (t0 + 20_002) * 1000, Node: "a", PID: 10, Run: h.run(everySecond, 20), Job: everySecond, Due: t0 + 20_000, How: EndOK})
 }
 
+// underWay has the result of a run of node a come that much later.
+func (h *history) underWay(s, by int64) { h.row(everySecond, s).Ended = h.row(everySecond, s).Due + by }
+
 // starve makes the fault one of a node whose host keeps its pool, from 20.5 s.
 func (h *history) starve(seconds int64) {
 	h.silence(seconds)
@@ -147,6 +150,22 @@ func TestByRoute(t *testing.T) {
 			h.row(everySecond, 24).Address = h.row(everySecond, 25).Address
 			h.row(everySecond, 24).Ended = h.row(everySecond, 25).Started - 10
 		}, 0, 0, 0},
+		{"a later run goes elsewhere while an earlier one waits for room at a node that falls silent", func(h *history) {
+			h.silence(8)
+			h.underWay(20, 8_600)
+			h.late(everySecond, 21, 2_500, nodeC)
+			h.row(everySecond, 23).Started = t0 + 23_600
+			h.event(EventStart, h.run(everySecond, 23)).At = (t0 + 23_600) * 1000
+		}, 0, 0, 0},
+		{"a later run goes elsewhere long after the node fell silent", func(h *history) {
+			h.silence(8)
+			h.underWay(20, 8_600)
+			h.late(everySecond, 24, 1_500, nodeC)
+		}, 0, 1, 0},
+		{"a later run goes elsewhere and nothing is under way at the node that fell silent", func(h *history) {
+			h.silence(8)
+			h.late(everySecond, 21, 1_500, nodeC)
+		}, 0, 1, 0},
 		{"a later run is started before an earlier one of a job that is not serial", func(h *history) {
 			h.Jobs[0].Block = BlockCover
 			h.late(everySecond, 25, 1_500, nodeC)
