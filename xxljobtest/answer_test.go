@@ -160,15 +160,18 @@ func TestAnswerFuncThatPanics(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inAndOut(t, func(t *testing.T) {
 				var again atomic.Bool
+				called := make(chan struct{}) // a run is recorded before the function is
 				r := record(t, func(t testing.TB) {
 					s, e := far(t, func(context.Context, xxljobtest.ExecutorRun) xxljobtest.Answer {
 						if !again.Swap(true) {
+							close(called)
 							fail()
 						}
 						return xxljobtest.Succeed("")
 					}, remote)
 					id := trigger(t, s, "j")
 					e.WaitRun(t.Context(), 1)
+					<-called // or the next run would be the first for it
 					e.Report(id, wire.CodeFail, "so that it ends")
 					s.WaitRun(id)
 					if run := s.RunNow("j"); run.State != xxljob.StateSucceeded {
