@@ -25,7 +25,7 @@ func rollingLog(t *testing.T, s *site) {
 	req := s.request("lines", fmt.Sprintf("%d 400", n))
 	s.accepted(t, req, 1)
 	var text strings.Builder
-	next, pulls, last := 1, 0, 0
+	next, pulls := 1, 0
 	pull := func() {
 		got := s.log(t, req, next)
 		if got.LogContent == "" {
@@ -35,7 +35,7 @@ func rollingLog(t *testing.T, s *site) {
 			t.Errorf("isEnd at line %d", got.ToLineNum)
 		}
 		text.WriteString(got.LogContent)
-		next, last = got.ToLineNum+1, got.ToLineNum
+		next = got.ToLineNum + 1
 		pulls++
 	}
 	s.started(t, req)
@@ -65,9 +65,18 @@ func rollingLog(t *testing.T, s *site) {
 	}
 
 	behind := s.log(t, req, whole.ToLineNum+100)
-	want := map[string]int{"last": max(last, whole.ToLineNum), "zero": 0, "same": whole.ToLineNum + 100}[s.pastEnd]
-	if behind.LogContent != "" || behind.ToLineNum != want {
-		t.Errorf("behind the end: %+v, want toLineNum %d", behind, want)
+	// Java may add its line about the report at any moment here: what the log
+	// held when it was asked lies between this page and the one of before.
+	after := s.log(t, req, 1)
+	low, high := whole.ToLineNum, after.ToLineNum
+	switch s.pastEnd {
+	case "zero":
+		low, high = 0, 0
+	case "same":
+		low, high = whole.ToLineNum+100, whole.ToLineNum+100
+	}
+	if behind.LogContent != "" || behind.ToLineNum < low || behind.ToLineNum > high {
+		t.Errorf("behind the end: %+v, want toLineNum %d to %d", behind, low, high)
 	}
 	none := s.request("echo", "")
 	if got := s.log(t, none, 1); got.LogContent != s.noLog {
