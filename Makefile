@@ -4,7 +4,8 @@
 
 GO          ?= go
 TESTFLAGS   ?=
-PACKAGES    ?= ./...
+# The packages that take longest come first, so that the others run beside them.
+PACKAGES    ?= ./store/postgres ./internal/scenario ./...
 FUZZTIME    ?= 20s
 BENCH       ?= .
 BENCHTIME   ?= 1s
@@ -26,7 +27,7 @@ help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' $(firstword $(MAKEFILE_LIST))
 
 test: postgres ## run all tests (about five minutes on two cores)
-	XXLJOB_REQUIRE_POSTGRES=1 $(GO) test $(TESTFLAGS) ./...
+	XXLJOB_REQUIRE_POSTGRES=1 $(GO) test $(TESTFLAGS) $(PACKAGES)
 	@set -e; for m in $(modules); do $(GO) -C $$m test $(TESTFLAGS) ./...; done
 
 race: postgres ## run all tests under the race detector (needs a C compiler)
