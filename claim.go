@@ -4,6 +4,7 @@ package xxljob
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/xxljob/xxljob/store"
@@ -74,10 +75,17 @@ func (c *claimer) tell(plans []Plan, runs []Run, jobs map[int64]*Job) {
 		}
 	}
 	for i := range plans {
-		if plans[i].Stop != "" {
+		if plans[i].ends() {
 			c.teller.mayHaveStopped(plans[i].JobID)
 		}
 	}
+}
+
+// ends reports whether the claim may stop the job: for its Stop, or since it has neither a
+// next instant nor a run that is to be started.
+func (p *Plan) ends() bool {
+	starts := slices.ContainsFunc(p.Runs, func(n NewRun) bool { return !n.State.Ended() })
+	return p.Stop != "" || p.Next.IsZero() && !p.Wait && !starts
 }
 
 // unsettled makes the loop read planned runs again and again for a while after a

@@ -14,7 +14,7 @@ import (
 // and must not call the Scheduler: what does that reads Scheduler.Events. A panic in a hook,
 // or runtime.Goexit, is logged once for each hook.
 //
-// A slow hook holds nothing else up: up to 20,000 calls queue behind it. When the queue is
+// A slow hook holds nothing else up, nor those who read Events: up to 20,000 calls queue behind it. When the queue is
 // full and its oldest call has waited for a second, further calls are dropped. An error is
 // logged when that begins, and a warning with their number once half of the queue has been
 // worked off. Stop waits for the calls still queued, for at most StopGrace and until about a

@@ -22,6 +22,16 @@ const (
 	hooksPause = time.Millisecond
 )
 
+// What is logged of the two queues.
+const (
+	hooksSlow  = "xxljob: a hook is taking too long; further hook calls are dropped until it returns"
+	hooksAgain = "xxljob: hooks are being called again"
+	hooksLeft  = "xxljob: stopped without waiting any longer for a hook that has not returned"
+	namesSlow  = "xxljob: events wait too long for the names of their jobs; further events are dropped until the store answers"
+	namesAgain = "xxljob: events are being told of again"
+	namesLeft  = "xxljob: stopped without waiting any longer for the names of jobs"
+)
+
 // waitingEvent is something that is to be told of.
 type waitingEvent struct {
 	Event           // without a Kind it is nothing yet
@@ -34,6 +44,11 @@ type waitingEvent struct {
 type eventQueue struct {
 	log  *slog.Logger
 	tell func(*waitingEvent)
+	lost func() // called, if not nil, for each event that is dropped
+	// What is logged when the first of many is dropped, when there is room again, and when
+	// what waits is left behind.
+	slow, again, left string
+	first             func(EventKind) slog.Attr // what is logged of the oldest
 
 	mu      sync.Mutex
 	calls   []waitingEvent // guarded by mu: the first is being told of while somebody is at work
@@ -58,9 +73,12 @@ func (q *eventQueue) push(c waitingEvent) (full bool) {
 	defer q.mu.Unlock()
 	if len(q.calls) >= hooksWaiting && !q.mayBeQuick() {
 		if q.dropped == 0 {
-			q.log.Error("xxljob: a hook is taking too long; further hook calls are dropped until it returns", "hook", "Hooks."+string(q.calls[0].Kind), "waiting", len(q.calls))
+			q.log.Error(q.slow, q.first(q.calls[0].Kind), "waiting", len(q.calls))
 		}
 		q.dropped++
+		if q.lost != nil {
+			q.lost()
+		}
 		return false
 	}
 	q.calls = append(q.calls, c)
@@ -101,7 +119,7 @@ func (q *eventQueue) next() bool {
 	q.calls[0] = waitingEvent{}
 	q.calls = q.calls[1:]
 	if q.dropped > 0 && len(q.calls) <= hooksWaiting/2 {
-		q.log.Warn("xxljob: hooks are being called again", "dropped", q.dropped)
+		q.log.Warn(q.again, "dropped", q.dropped)
 		q.dropped = 0
 	}
 	if len(q.calls) == 0 {
@@ -113,27 +131,24 @@ func (q *eventQueue) next() bool {
 	return true
 }
 
-// drain waits until all calls are made, at most for the grace or until shortly after the
-// end of ctx. One that does not return is left behind, with those that wait for it.
-func (q *eventQueue) drain(ctx context.Context, grace time.Duration) {
+// drain waits until all calls are made, at most until the end of ctx. One that does not
+// return is left behind, with those that wait for it.
+func (q *eventQueue) drain(ctx context.Context) {
 	q.mu.Lock()
 	idle := q.idle
 	q.mu.Unlock()
 	if idle == nil {
 		return
 	}
-	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
-	defer cancel()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastWords/2, cancel) })()
 	select {
 	case <-idle:
 		return
-	case <-bound.Done():
+	case <-ctx.Done():
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.idle == nil {
 		return
 	}
-	q.log.Warn("xxljob: stopped without waiting any longer for a hook that has not returned", "hook", "Hooks."+string(q.calls[0].Kind), "waiting", len(q.calls), "dropped", q.dropped)
+	q.log.Warn(q.left, q.first(q.calls[0].Kind), "waiting", len(q.calls), "dropped", q.dropped)
 }

@@ -4,15 +4,18 @@ package xxljob
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 )
 
-// jobNames reads jobs for those who tell of events. It belongs to the goroutine that tells.
+// jobNames reads jobs for those who tell of events. It belongs to the goroutine that tells,
+// but for over.
 type jobNames struct {
 	*shared
 	known  map[int64]jobName
 	told   map[int64]time.Time // jobs that have stopped by themselves, and when they changed
 	silent time.Time           // until when the store is not asked: it did not answer
+	over   atomic.Bool         // nothing will be told any more: nobody looks again
 }
 
 // jobName is what a job was called when it was looked up.
@@ -65,18 +68,22 @@ func (n *jobNames) read(id int64) *Job {
 	return &job
 }
 
-// finished returns a job if it has stopped by itself, once for each time.
-func (n *jobNames) finished(id int64) *Job {
-	job := n.read(id)
+// finished returns a job if it has stopped by itself, once for each time. It is not known
+// where the store does not answer.
+func (n *jobNames) finished(id int64) (job *Job, known bool) {
+	job = n.read(id)
+	if time.Now().Before(n.silent) {
+		return nil, false
+	}
 	if job == nil || !job.Stopped || job.StopReason == "" || job.StopReason == StopPruned {
-		return nil
+		return nil, true
 	}
 	if at, told := n.told[job.ID]; told && at.Equal(job.Updated) {
-		return nil
+		return nil, true
 	}
 	if len(n.told) >= namesMost {
 		clear(n.told)
 	}
 	n.told[job.ID] = job.Updated
-	return job
+	return job, true
 }

@@ -43,6 +43,9 @@ func (k *killer) Kill(ctx context.Context, runID int64) error {
 	switch {
 	case run.State == StateCancelled:
 		k.engine.waiters.notify(run)
+		if run.StoppedJob {
+			k.finisher.teller.mayHaveStopped(run.JobID)
+		}
 	case run.State.Ended():
 	case run.Address == store.LocalAddress(k.leases.incarnation):
 		k.killHere(ctx, run)

@@ -205,6 +205,10 @@ type Run struct {
 	// Task.Progress. A run that is planned has none, and one that has ended keeps the last.
 	Progress     int
 	ProgressText string
+	// StoppedJob is set in a run as Finish, Kill, Settle, Start and Take of a Store return it
+	// which have ended it, where that has stopped its job: nothing of its schedule was left. Of
+	// several runs of a job that one call has ended, one has it. It is not stored.
+	StoppedJob bool
 	// NoRetry is set when the handler said that trying again is of no use.
 	NoRetry bool
 	// AlarmStatus is XXL-JOB's: 0 default, -1 locked, 1 none needed, 2 sent, 3 failed.

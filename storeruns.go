@@ -43,7 +43,8 @@ type RunStore interface {
 	// StopFinished, without raising its version. Behind that stands store.ByMaxRuns
 	// where Runs has come to MaxRuns, else store.ByNotAfter where the schedule has an
 	// instant after NotAfter. Both hold for every way in which a run ends: Claim
-	// (skipped), Start (refused), Kill, Settle and Take too.
+	// (skipped), Start (refused), Kill, Settle and Take too. The run whose end has stopped
+	// its job has StoppedJob in what these return, but for Claim.
 	Finish(ctx context.Context, results []Result) ([]Run, error)
 	// SetProgress stores how far runs are, each by a compare-and-set (see store.Progress).
 	// Of several for one run the last stays. Runs that do not match, that do not exist or

@@ -70,6 +70,15 @@ func (s *subscriptions) tell(e Event) {
 	}
 }
 
+// miss counts an event that nobody was given.
+func (s *subscriptions) miss() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for one := range s.all {
+		one.dropped++
+	}
+}
+
 // end closes what is left.
 func (s *subscriptions) end() {
 	s.mu.Lock()

@@ -1,10 +1,14 @@
 package xxljob
 
 // Telling of what happens. Input: runs, jobs, shards and the store, from all loops. Output:
-// calls of hooks, and events to those who have subscribed, with the names of jobs.
+// calls of hooks, and events to those who have subscribed, with the names of jobs. All goes
+// through one queue, in which names are looked up, and calls of hooks through another behind
+// it, so that a hook which hangs keeps nothing from those who have subscribed.
 
 import (
 	"context"
+	"log/slog"
+	"time"
 
 	"github.com/xxljob/xxljob/internal/guard"
 )
@@ -14,6 +18,7 @@ type teller struct {
 	*shared
 	panics *guard.Log
 	queue  *eventQueue
+	hooks  *eventQueue
 	subs   *subscriptions
 	engine *engine
 	names  *jobNames
@@ -21,7 +26,10 @@ type teller struct {
 
 func newTeller(s *shared, panics *guard.Log, e *engine) *teller {
 	t := &teller{shared: s, panics: panics, subs: &subscriptions{}, engine: e, names: newJobNames(s)}
-	t.queue = &eventQueue{log: s.log, tell: t.tell}
+	t.hooks = &eventQueue{log: s.log, tell: t.callHook, slow: hooksSlow, again: hooksAgain, left: hooksLeft,
+		first: func(k EventKind) slog.Attr { return slog.String("hook", "Hooks."+string(k)) }}
+	t.queue = &eventQueue{log: s.log, tell: t.tell, slow: namesSlow, again: namesAgain, left: namesLeft, lost: t.subs.miss,
+		first: func(k EventKind) slog.Attr { return slog.String("event", string(k)) }}
 	return t
 }
 
@@ -71,7 +79,8 @@ func (t *teller) ended(r Run, job *Job) {
 
 // run tells of a run; a job that is nil is one that this node may know.
 func (t *teller) run(kind EventKind, r Run, job *Job) {
-	ends := r.State.Ended() && r.Type.ScheduleBorn() && t.wants(EventJobStopped)
+	ends := r.StoppedJob && t.wants(EventJobStopped)
+	r.StoppedJob = false // who is told hears of that as an event of its own
 	if !ends && !t.wants(kind) {
 		return
 	}
@@ -82,21 +91,10 @@ func (t *teller) run(kind EventKind, r Run, job *Job) {
 		r.JobName, r.JobKey = job.Name, job.Key
 	}
 	e := waitingEvent{Event: Event{Kind: kind, Node: t.cfg.Node, Run: &r}}
-	if ends && t.isLast(&r, job) {
+	if ends {
 		e.look = r.JobID
 	}
 	t.queue.add(e)
-}
-
-// isLast reports whether the schedule of a run's job may have made its last run: there is no
-// further instant within its bounds, or a MaxRuns is near. How near, the store knows: a job in
-// memory has the Runs from before the claim that it is there for.
-func (t *teller) isLast(r *Run, job *Job) bool {
-	if job == nil || job.unscheduled() {
-		return r.Type == TriggerOnce
-	}
-	next, err := job.instantAfter(t.clock.now())
-	return err == nil && next.IsZero() || job.runsLeft() <= maxPlan
 }
 
 // stopped tells of a job that this node has stopped.
@@ -117,8 +115,19 @@ func (t *teller) tell(w *waitingEvent) {
 	if w.look == 0 {
 		return
 	}
-	if job := t.names.finished(w.look); job != nil {
+	job, known := t.names.finished(w.look)
+	if !known {
+		time.AfterFunc(namesPause, func() { t.lookAgain(w.look) })
+	}
+	if job != nil {
 		t.tellOf(&Event{Kind: EventJobStopped, At: w.At, Node: t.cfg.Node, Job: job})
+	}
+}
+
+// lookAgain looks whether a job has stopped which the store has not told of.
+func (t *teller) lookAgain(id int64) {
+	if !t.names.over.Load() {
+		t.mayHaveStopped(id)
 	}
 }
 
@@ -126,19 +135,29 @@ func (t *teller) tellOf(e *Event) {
 	if r := e.Run; r != nil && r.JobName == "" {
 		r.JobName, r.JobKey = t.names.of(r.JobID)
 	}
-	if t.cfg.Hooks.has(e.Kind) {
-		_ = t.panics.Call("Hooks."+string(e.Kind), func() error { t.cfg.Hooks.call(e); return nil })
-	}
 	if t.subs.count.Load() > 0 {
 		t.subs.tell(*e)
 	}
+	if t.cfg.Hooks.has(e.Kind) {
+		t.hooks.add(waitingEvent{Event: *e})
+	}
+}
+
+func (t *teller) callHook(w *waitingEvent) {
+	_ = t.panics.Call("Hooks."+string(w.Kind), func() error { t.cfg.Hooks.call(&w.Event); return nil })
 }
 
 // Events returns what happens from here on.
 func (t *teller) Events(ctx context.Context) <-chan Event { return t.subs.add(ctx) }
 
-// end tells of what waits, and of no more.
+// end tells of what waits, and of no more, at most for StopGrace and until shortly after the
+// end of ctx.
 func (t *teller) end(ctx context.Context) {
-	t.queue.drain(ctx, t.cfg.StopGrace)
+	t.names.over.Store(true)
+	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.cfg.StopGrace)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastWords/2, cancel) })()
+	t.queue.drain(bound)
+	t.hooks.drain(bound)
 	t.subs.end()
 }

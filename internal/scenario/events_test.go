@@ -282,3 +282,132 @@ func TestEventsCallBack(t *testing.T) {
 		}
 	})
 }
+
+// jobStops is a Config that sends each job which JobStopped is told of.
+func jobStops(told chan<- xxljob.Job) func(*xxljob.Config) {
+	return func(c *xxljob.Config) { c.Hooks.JobStopped = func(j xxljob.Job) { told <- j } }
+}
+
+// TestJobStoppedByARunOfAnotherNode: the node that ends the last run of a job has not started
+// it, and does not have the job in memory.
+func TestJobStoppedByARunOfAnotherNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, told, release := memory.New(), make(chan xxljob.Job, 10), make(chan struct{})
+		a := stage.StartNode(t, st, "a", &stage.Journal{})
+		stage.Must(t, a.Handle("long", func(context.Context, *xxljob.Task) error { <-release; return nil }))
+		job, err := a.AddJob(t.Context(), xxljob.Job{Name: "j", Handler: "long", Schedule: xxljob.FixedRate(time.Minute), MaxRuns: 1})
+		stage.Must(t, err)
+		time.Sleep(70 * time.Second)
+		b := stage.StartNode(t, st, "b", &stage.Journal{}, jobStops(told))
+		time.Sleep(time.Minute)
+		a.Faults.Pause(true) // b finds its run lost
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		select {
+		case j := <-told:
+			if j.ID != job.ID || !strings.HasPrefix(j.StopReason, xxljob.StopFinished) {
+				t.Errorf("told of job %d, which stopped for %q", j.ID, j.StopReason)
+			}
+		default:
+			t.Error("nobody was told")
+		}
+		close(release)
+		a.Faults.Resume()
+		stage.Stop(t, b, a)
+	})
+}
+
+// TestJobStoppedByABoundOfAnotherNode: the bound that ends a job was set at another node while
+// its run was under way.
+func TestJobStoppedByABoundOfAnotherNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, told := memory.New(), make(chan xxljob.Job, 10)
+		a := stage.StartNode(t, st, "a", &stage.Journal{}, jobStops(told))
+		b := stage.StartNode(t, st, "b", &stage.Journal{}, jobStops(told))
+		stage.Must(t, a.Handle("long", func(context.Context, *xxljob.Task) error { time.Sleep(30 * time.Second); return nil }))
+		time.Sleep(time.Minute)
+		job, err := a.AddJob(t.Context(), xxljob.Job{Name: "j", Handler: "long", Schedule: xxljob.FixedRate(time.Minute)})
+		stage.Must(t, err)
+		time.Sleep(62 * time.Second)
+		job.MaxRuns = 1
+		_, err = b.UpdateJob(t.Context(), job)
+		stage.Must(t, err)
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if n := len(told); n != 1 {
+			t.Errorf("JobStopped was told %d times, want once", n)
+		}
+		stage.Stop(t, a, b)
+	})
+}
+
+// TestJobStoppedIsToldLater: the store does not say what became of the job when its last run
+// has ended, and is asked again.
+func TestJobStoppedIsToldLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		told := make(chan xxljob.Job, 10)
+		n := stage.StartNode(t, memory.New(), "a", &stage.Journal{}, jobStops(told))
+		_, err := n.AddJob(t.Context(), xxljob.Job{Name: "j", Handler: "work", Schedule: xxljob.At(time.Now().Add(time.Minute))})
+		stage.Must(t, err)
+		time.Sleep(59 * time.Second)
+		answers := n.Faults.Inject("Job", storetest.Fault{Before: true})
+		time.Sleep(10 * time.Second)
+		if len(told) != 0 {
+			t.Fatal("JobStopped was told while the store did not answer")
+		}
+		answers()
+		time.Sleep(time.Minute)
+		if len(told) != 1 {
+			t.Errorf("JobStopped was told %d times, want once", len(told))
+		}
+		stage.Stop(t, n)
+	})
+}
+
+// TestEventsOfABoundedJobReadNothing: whether a job has stopped is known by its run, and not by
+// a read for each run.
+func TestEventsOfABoundedJobReadNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := stage.StartNode(t, memory.New(), "a", &stage.Journal{})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() {
+			for range n.Events(ctx) {
+			}
+		}()
+		_, err := n.AddJob(ctx, xxljob.Job{Name: "j", Handler: "work", Schedule: xxljob.FixedRate(time.Second), MaxRuns: 4000})
+		stage.Must(t, err)
+		before := n.Faults.Calls("Job")
+		time.Sleep(1000 * time.Second)
+		if got := n.Faults.Calls("Job") - before; got > 50 {
+			t.Errorf("%d reads of the job for 1,000 runs", got)
+		}
+		stage.Stop(t, n)
+	})
+}
+
+// TestAHookThatHangsKeepsNothingFromReaders: hooks have a queue of their own.
+func TestAHookThatHangsKeepsNothingFromReaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		n := stage.StartNode(t, memory.New(), "a", &stage.Journal{}, func(c *xxljob.Config) {
+			c.Hooks.RunStarted = func(xxljob.Run) { <-release }
+		})
+		events := n.Events(t.Context())
+		for i := range 5 {
+			stage.TriggerNew(t, n, xxljob.Job{Name: fmt.Sprint("j", i), Handler: "work"})
+		}
+		time.Sleep(10 * time.Second)
+		ended := 0
+		for _, line := range told(events) {
+			if strings.HasPrefix(line, "RunEnded") {
+				ended++
+			}
+		}
+		if ended != 5 {
+			t.Errorf("a reader was told of %d of 5 ends while a hook hangs", ended)
+		}
+		close(release)
+		stage.Stop(t, n)
+	})
+}

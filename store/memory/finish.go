@@ -25,8 +25,7 @@ func (s *Store) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.R
 			if res.Progress != 0 || res.ProgressText != "" {
 				r.Progress, r.ProgressText = res.Progress, res.ProgressText
 			}
-			s.conclude(ctx, r, res.State, now)
-			accepted = append(accepted, r.snapshot())
+			accepted = append(accepted, s.conclude(ctx, r, res.State, now))
 		case r.State == xxljob.StateLost && !r.LateNoted && res.State.Ended() && res.Owner == "":
 			r.LateNoted = true
 			r.say("a result came after the run was lost: " + res.State.String())
@@ -50,11 +49,14 @@ func accepts(r *run, res *xxljob.Result) bool {
 		r.addressee != nil && r.addressee.incarnation == res.Incarnation
 }
 
-// conclude ends a run and follows the rules for its job.
-func (s *Store) conclude(ctx context.Context, r *run, state xxljob.State, now int64) {
+// conclude ends a run and follows the rules for its job. It returns the run, with what its
+// end did to the job.
+func (s *Store) conclude(ctx context.Context, r *run, state xxljob.State, now int64) xxljob.Run {
 	j := r.job
 	s.end(r, state, now)
-	s.stopFinished(ctx, j, now)
+	out := r.snapshot()
+	out.StoppedJob = s.stopFinished(ctx, j, now)
+	return out
 }
 
 // Kill asks for the end of a run.
@@ -73,7 +75,7 @@ func (s *Store) Kill(ctx context.Context, runID int64, reason string) (xxljob.Ru
 	case r.State == xxljob.StatePlanned:
 		r.Reason = reason
 		s.uncount(r)
-		s.conclude(ctx, r, xxljob.StateCancelled, toMilli(clock()))
+		return s.conclude(ctx, r, xxljob.StateCancelled, toMilli(clock())), nil
 	case !r.State.Ended():
 		if r.KillReason == "" { // the first reason stays
 			s.leave(r)

@@ -136,12 +136,12 @@ func (s *Store) Take(ctx context.Context, incarnation string, ids []int64) ([]xx
 			continue
 		}
 		if r.KillReason != "" {
-			s.conclude(ctx, r, xxljob.StateKilled, toMilli(now))
-		} else {
-			s.leave(r)
-			r.Taken = now
-			s.enter(r)
+			changed = append(changed, s.conclude(ctx, r, xxljob.StateKilled, toMilli(now)))
+			continue
 		}
+		s.leave(r)
+		r.Taken = now
+		s.enter(r)
 		changed = append(changed, r.snapshot())
 	}
 	return changed, nil

@@ -33,12 +33,14 @@ func (j *job) finished() bool {
 	return !j.removed && !j.unscheduled() && j.next == noTime && j.waitRun == 0 && j.open == 0
 }
 
-// stopFinished stops the job if it is finished. Its version stays: nobody has
-// changed it.
-func (s *Store) stopFinished(ctx context.Context, j *job, now int64) {
-	if j.finished() {
+// stopFinished stops the job if it is finished, and reports whether it was. Its version
+// stays: nobody has changed it.
+func (s *Store) stopFinished(ctx context.Context, j *job, now int64) bool {
+	finished := j.finished()
+	if finished {
 		s.stop(ctx, j, j.finishedBy(), now)
 	}
+	return finished
 }
 
 // finishedBy is the reason of a job that is stopped for being finished.

@@ -18,8 +18,7 @@ func (s *Store) Settle(ctx context.Context, verdicts []xxljob.Verdict) ([]xxljob
 	for i := range verdicts {
 		v := &verdicts[i]
 		if r := s.runs.find(v.RunID); r != nil && s.applies(v, r) {
-			s.settle(ctx, v, r, now)
-			changed = append(changed, r.snapshot())
+			changed = append(changed, s.settle(ctx, v, r, now))
 		}
 	}
 	return changed, nil
@@ -36,29 +35,30 @@ func (s *Store) applies(v *xxljob.Verdict, r *run) bool {
 		r.Owner == v.Owner && r.Token == v.Token && r.Taken.IsZero() == !v.Taken
 }
 
-func (s *Store) settle(ctx context.Context, v *xxljob.Verdict, r *run, now int64) {
+func (s *Store) settle(ctx context.Context, v *xxljob.Verdict, r *run, now int64) xxljob.Run {
 	r.say(v.Msg)
 	j := r.job
 	switch {
 	case v.To == xxljob.StateLost:
-		s.conclude(ctx, r, xxljob.StateLost, now)
+		return s.conclude(ctx, r, xxljob.StateLost, now)
 	case v.To == xxljob.StateStarted:
 		s.leave(r)
 		r.Owner, r.Token = v.NewOwner, v.NewToken
 		s.enter(r)
 		s.tellInbox(r)
 	case r.KillReason != "":
-		s.conclude(ctx, r, xxljob.StateKilled, now)
+		return s.conclude(ctx, r, xxljob.StateKilled, now)
 	case j.removed:
 		r.Reason = "remove"
-		s.conclude(ctx, r, xxljob.StateCancelled, now)
+		return s.conclude(ctx, r, xxljob.StateCancelled, now)
 	case r.born && j.unscheduled():
 		r.Reason = "stop"
 		s.uncount(r)
-		s.conclude(ctx, r, xxljob.StateCancelled, now)
+		return s.conclude(ctx, r, xxljob.StateCancelled, now)
 	default:
 		s.putBack(r)
 	}
+	return r.snapshot()
 }
 
 // putBack makes a started run planned again, as if it had not been started: the

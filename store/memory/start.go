@@ -22,8 +22,7 @@ func (s *Store) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Star
 		out[i].Status = s.startable(st, r)
 		switch out[i].Status {
 		case store.StartOK:
-			out[i].Siblings = s.start(ctx, st, r, now)
-			out[i].Run = r.snapshot()
+			out[i].Run, out[i].Siblings = s.start(ctx, st, r, now)
 		case store.StartGone:
 			if r != nil {
 				out[i].Run = r.snapshot()
@@ -93,8 +92,8 @@ func (j *job) occupiesAny(st *xxljob.Start) bool {
 	return j.occupies(st.Address)
 }
 
-// start starts or refuses the run and returns the further parts of a broadcast.
-func (s *Store) start(ctx context.Context, st *xxljob.Start, r *run, now time.Time) []xxljob.Run {
+// start starts or refuses the run, which it returns with the further parts of a broadcast.
+func (s *Store) start(ctx context.Context, st *xxljob.Start, r *run, now time.Time) (started xxljob.Run, siblings []xxljob.Run) {
 	r.say(st.Msg)
 	if st.HandleMsg != "" {
 		r.HandleMsg = st.HandleMsg
@@ -106,9 +105,7 @@ func (s *Store) start(ctx context.Context, st *xxljob.Start, r *run, now time.Ti
 		j.startedFor = max(j.startedFor, toMilli(r.Scheduled))
 	}
 	if st.State == xxljob.StateRefused {
-		s.end(r, xxljob.StateRefused, toMilli(now))
-		s.stopFinished(ctx, j, toMilli(now))
-		return nil
+		return s.conclude(ctx, r, xxljob.StateRefused, toMilli(now)), nil
 	}
 	s.leave(r)
 	r.foreign = false
@@ -116,11 +113,11 @@ func (s *Store) start(ctx context.Context, st *xxljob.Start, r *run, now time.Ti
 	r.Owner, r.Token, r.BootID = st.Owner, st.Token, st.BootID
 	if len(st.Targets) == 0 {
 		s.place(r, st.Address, now)
-		return nil
+		return r.snapshot(), nil
 	}
 	r.Sharding = xxljob.Sharding{Index: 0, Total: len(st.Targets)}
 	s.place(r, st.Address, now)
-	return s.broadcast(r, st, now)
+	return r.snapshot(), s.broadcast(r, st, now)
 }
 
 // broadcast inserts the parts behind the first.

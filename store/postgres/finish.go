@@ -143,6 +143,9 @@ func (f *finishing) storeInTx(ctx context.Context, finish query, careful bool) e
 	})
 	if err == nil {
 		s.tell(done)
+		for _, i := range f.places {
+			done.mark(&f.answers[i])
+		}
 		for _, end := range f.accepted() {
 			s.serials.end(end.id)
 		}

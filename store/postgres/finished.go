@@ -18,6 +18,7 @@ type finished struct {
 	id       int64
 	reason   string
 	notAfter int64
+	told     bool // to the caller: see mark
 }
 
 func (a *arming) readFinished(rows pgx.Rows) error {

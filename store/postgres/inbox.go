@@ -87,6 +87,9 @@ func (s *Store) Take(ctx context.Context, incarnation string, ids []int64) ([]xx
 		return nil, failed(err, "take %d runs", len(ids))
 	}
 	s.tell(done)
+	for i := range changed {
+		done.mark(&changed[i])
+	}
 	s.serials.ended(killed)
 	s.wakeEnded(len(killed))
 	slices.SortFunc(changed, func(a, b xxljob.Run) int { return cmp.Compare(a.ID, b.ID) })

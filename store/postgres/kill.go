@@ -34,6 +34,7 @@ func (s *Store) Kill(ctx context.Context, runID int64, reason string) (xxljob.Ru
 		return xxljob.Run{}, failed(err, "kill run %d", runID)
 	}
 	s.tell(done)
+	done.mark(&run)
 	if run.State.Ended() {
 		s.wakeEnded(1)
 	} else if inc, attached := store.LocalIncarnation(run.Address); attached {

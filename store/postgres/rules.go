@@ -110,6 +110,19 @@ func (a *arming) readRearmed(rows pgx.Rows) error {
 	return err
 }
 
+// mark says in a run, as callers get it, that its end has stopped its job. Of several runs
+// of a job it is the first that is asked about.
+func (a *arming) mark(r *xxljob.Run) {
+	if !r.State.Ended() {
+		return
+	}
+	for i := range a.finished {
+		if f := &a.finished[i]; f.id == r.JobID && !f.told {
+			f.told, r.StoppedJob = true, true
+		}
+	}
+}
+
 // tell passes on what became due, after the commit.
 func (s *Store) tell(a arming) {
 	for _, r := range a.rearmed {

@@ -33,6 +33,9 @@ func (s *Store) Settle(ctx context.Context, verdicts []xxljob.Verdict) ([]xxljob
 		return nil, failed(err, "settle %d runs", len(verdicts))
 	}
 	s.tell(done)
+	for i := range changed {
+		done.mark(&changed[i])
+	}
 	s.serials.ended(changed)
 	s.tellSettled(changed)
 	return changed, nil

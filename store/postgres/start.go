@@ -61,6 +61,9 @@ func (s *Store) startGroup(ctx context.Context, starts []xxljob.Start, g startGr
 		s.serials.parts(answers[i].Siblings)
 	}
 	s.tell(done)
+	for _, i := range g.places {
+		done.mark(&answers[i].Run)
+	}
 	s.tellStarted(starts, g.places, answers)
 	if len(left) == 0 {
 		return nil

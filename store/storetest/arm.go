@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"time"
 
 	"github.com/xxljob/xxljob"
@@ -17,6 +18,8 @@ func armCases() []testCase {
 		{"AnotherRunsEndDoesNot", rearmOtherRun},
 		{"AStoppedJobStaysDisarmed", rearmStopped},
 		{"EveryEndFinishesAJobWithoutNext", finished},
+		{"TheRunSaysThatItsEndStoppedTheJob", finishedSaid},
+		{"OfRunsThatEndTogetherOneSaysIt", finishedSaidOnce},
 		{"ClaimWithoutRunsFinishes", finishedByClaim},
 		{"NotFinishedWhileARunIsLeft", finishedNotYet},
 		{"NotFinishedWithNextOrWait", finishedNever},
@@ -138,6 +141,77 @@ func finished(e *env) {
 		end.do(o, run)
 		e.wantFinished(end.name, job)
 	}
+}
+
+// endings notes of which runs the store says that their ends have stopped their jobs.
+type endings struct {
+	xxljob.Store
+	said []int64
+}
+
+func (s *endings) note(runs []xxljob.Run, err error) ([]xxljob.Run, error) {
+	for i := range runs {
+		if runs[i].StoppedJob {
+			s.said = append(s.said, runs[i].ID)
+		}
+	}
+	return runs, err
+}
+
+func (s *endings) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.Run, error) {
+	return s.note(s.Store.Finish(ctx, results))
+}
+
+func (s *endings) Settle(ctx context.Context, verdicts []xxljob.Verdict) ([]xxljob.Run, error) {
+	return s.note(s.Store.Settle(ctx, verdicts))
+}
+
+func (s *endings) Take(ctx context.Context, incarnation string, ids []int64) ([]xxljob.Run, error) {
+	return s.note(s.Store.Take(ctx, incarnation, ids))
+}
+
+func (s *endings) Kill(ctx context.Context, id int64, reason string) (xxljob.Run, error) {
+	run, err := s.Store.Kill(ctx, id, reason)
+	_, _ = s.note([]xxljob.Run{run}, nil)
+	return run, err
+}
+
+func (s *endings) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
+	answers, err := s.Store.Start(ctx, starts)
+	for i := range answers {
+		_, _ = s.note([]xxljob.Run{answers[i].Run}, nil)
+	}
+	return answers, err
+}
+
+func finishedSaid(e *env) {
+	o := e.owner("a")
+	for _, end := range ends() {
+		said := &endings{Store: e.Store}
+		e.Store = said
+		end.do(o, o.planned(e.newJob()))
+		want(e, end.name+", with instants left: runs that have stopped their jobs", said.said, nil)
+		run := o.last(e.newJob())
+		end.do(o, run)
+		want(e, end.name+": runs that have stopped their jobs", said.said, []int64{run.ID})
+		e.check(!e.mustRun(run.ID).StoppedJob, "%s: StoppedJob is stored", end.name)
+		e.Store = said.Store
+	}
+}
+
+func finishedSaidOnce(e *env) {
+	o := e.owner("a")
+	job := e.newJob()
+	p := o.plan(job, e.at(0), e.at(60))
+	p.Next = time.Time{}
+	var results []xxljob.Result
+	for _, run := range o.claim(p) {
+		results = append(results, success(o.started(run)))
+	}
+	said := &endings{Store: e.Store}
+	e.Store = said
+	want(e, "accepted results", len(e.mustFinish(results...)), 2)
+	want(e, "how many have stopped the job", len(said.said), 1)
 }
 
 func finishedByClaim(e *env) {

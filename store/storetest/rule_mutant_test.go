@@ -18,6 +18,11 @@ func ruleMutants() []mutant {
 			[]string{"Edit/ReplanGivesTheLatestRefusedInstant"}},
 		{"ManualJobsFinish", func(s xxljob.Store) xxljob.Store { return finishesAll{s} },
 			[]string{"Arm/AManualJobIsNeverFinished", "Arm/SweepLeavesTheRest"}},
+		{"NobodySaysThatAJobStopped", func(s xxljob.Store) xxljob.Store { return saysStopped{s, func(*xxljob.Run) bool { return false }} },
+			[]string{"Arm/TheRunSaysThatItsEndStoppedTheJob", "Arm/OfRunsThatEndTogetherOneSaysIt"}},
+		{"EveryEndSaysThatTheJobStopped", func(s xxljob.Store) xxljob.Store {
+			return saysStopped{s, func(r *xxljob.Run) bool { return r.State.Ended() }}
+		}, []string{"Arm/TheRunSaysThatItsEndStoppedTheJob", "Arm/OfRunsThatEndTogetherOneSaysIt"}},
 		{"RecordsAreWaitedFor", func(s xxljob.Store) xxljob.Store { return waitsForRecords{s} },
 			[]string{"Arm/ARecordRearmsAtOnce"}},
 		{"KillKeepsTheLastReason", func(s xxljob.Store) xxljob.Store { return &lastReason{Store: s, reasons: map[int64]string{}} },
@@ -271,4 +276,18 @@ func (f *failsForEver) Beat(ctx context.Context, incarnation string, attached []
 		v.Nodes[i].Failing = v.Nodes[i].Failing || v.Nodes[i].Incarnation == f.failing.Load()
 	}
 	return v, err
+}
+
+// saysStopped says by a rule of its own which ends have stopped the job.
+type saysStopped struct {
+	xxljob.Store
+	rule func(*xxljob.Run) bool
+}
+
+func (s saysStopped) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.Run, error) {
+	runs, err := s.Store.Finish(ctx, results)
+	for i := range runs {
+		runs[i].StoppedJob = s.rule(&runs[i])
+	}
+	return runs, err
 }
