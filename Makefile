@@ -5,7 +5,7 @@
 GO          ?= go
 TESTFLAGS   ?=
 # The packages that take longest come first, so that the others run beside them.
-PACKAGES    ?= ./store/postgres ./internal/scenario ./...
+PACKAGES    ?= ./store/postgres ./internal/chaos ./internal/scenario ./...
 FUZZTIME    ?= 20s
 BENCH       ?= .
 BENCHTIME   ?= 1s

@@ -21,6 +21,8 @@ type env struct {
 	ctx context.Context
 	// now is an argument for the store, never compared with its clock.
 	now time.Time
+	// patience is how long what has to come about may take.
+	patience time.Duration
 	// serial makes names and start tokens unique; turn changes who comes first.
 	serial, turn atomic.Int64
 
@@ -105,19 +107,19 @@ func (e *env) eventually(what string, ok func() bool) {
 	e.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.NewTimer(patience)
+	deadline := time.NewTimer(e.patience)
 	defer deadline.Stop()
 	for !ok() {
 		select {
 		case <-tick.C:
 		case <-deadline.C:
-			e.Fatalf("%s: not within %v", what, patience)
+			e.Fatalf("%s: not within %v", what, e.patience)
 		}
 	}
 }
 
-// patience is generous: a case that needs it has failed.
-const patience = time.Minute
+// casePatience is generous: a case that needs it has failed.
+const casePatience = time.Minute
 
 // newJob adds an enabled cron job that is due at the case's now.
 func (e *env) newJob(change ...func(*xxljob.Job)) xxljob.Job {

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/xxljob/xxljob"
 )
@@ -21,8 +22,11 @@ func CaseNames() []string {
 	return names
 }
 
-// Failures runs one case on the store and returns what it reports.
-func Failures(t *testing.T, name string, s xxljob.Store) []string {
+// Patience is how long a case waits for what has to come about.
+const Patience = casePatience
+
+// Failures runs one case on the store, with the given patience, and returns what it reports.
+func Failures(t *testing.T, name string, s xxljob.Store, patience time.Duration) []string {
 	t.Helper()
 	for _, topic := range topics() {
 		for _, c := range topic.cases {
@@ -33,7 +37,9 @@ func Failures(t *testing.T, name string, s xxljob.Store) []string {
 			done := make(chan struct{})
 			go func() { // ends with the case; Failures waits for it
 				defer close(done)
-				c.run(newEnv(r, s))
+				e := newEnv(r, s)
+				e.patience = patience
+				c.run(e)
 			}()
 			<-done
 			return r.failures

@@ -20,15 +20,19 @@ type mutant struct {
 	cases []string
 }
 
+// mutantPatience is short: what a mutant has broken does not come about however long a case
+// waits, and what it has left alone comes about in milliseconds.
+const mutantPatience = 3 * time.Second
+
 func TestMutants(t *testing.T) {
 	for _, m := range slices.Concat(planMutants(), startMutants(), valueMutants(), ruleMutants(), addresseeMutants(), bootMutants(), conclusionMutants(), logMutants(), progressMutants(), registryMutants(), listMutants(), boundedMutants(), aheadMutants()) {
 		for _, name := range m.cases {
 			t.Run(m.name+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				if len(storetest.Failures(t, name, memory.New())) != 0 {
+				if len(storetest.Failures(t, name, memory.New(), storetest.Patience)) != 0 {
 					t.Fatalf("case %s fails without the mutant", name)
 				}
-				if len(storetest.Failures(t, name, m.wrap(memory.New()))) == 0 {
+				if len(storetest.Failures(t, name, m.wrap(memory.New()), mutantPatience)) == 0 {
 					t.Errorf("case %s does not find the mutant %s", name, m.name)
 				}
 			})

@@ -280,7 +280,7 @@ func registrationsDefaultLimit(e *env) {
 // were further apart than the ages that it tells from each other, it tries again
 // with greater ones.
 func forgetsOld(e *env) {
-	for gap := 20 * time.Millisecond; gap < patience; gap *= 2 {
+	for gap := 20 * time.Millisecond; gap < e.patience; gap *= 2 {
 		e.put(registered("app", "http://old"), registered("other", "http://old"))
 		e.eventually("addresses grow old", func() bool { return len(e.mustAddresses("other", gap)) == 0 })
 		e.must(e.ForgetAddresses(e.ctx, time.Hour))
@@ -294,5 +294,5 @@ func forgetsOld(e *env) {
 		}
 		e.must(e.ForgetAddresses(e.ctx, -time.Hour))
 	}
-	e.Errorf("a refresh and the call behind it took more than %v", patience/2)
+	e.Errorf("a refresh and the call behind it took more than %v", e.patience/2)
 }

@@ -97,7 +97,7 @@ const numShards = 4
 // newEnv prepares a fresh store for a case.
 func newEnv(t tb, s xxljob.Store) *env {
 	t.Helper()
-	e := &env{tb: t, Store: s, ctx: t.Context(), now: time.Now().UTC().Truncate(time.Millisecond), joined: map[string]bool{}}
+	e := &env{tb: t, Store: s, ctx: t.Context(), now: time.Now().UTC().Truncate(time.Millisecond), joined: map[string]bool{}, patience: casePatience}
 	e.must(s.SetShards(e.ctx, numShards))
 	return e
 }
