@@ -30,6 +30,9 @@ func (p Planner) Plan(j *DueJob, epoch int64) Plan {
 	}.plan(j, epoch)
 }
 
+// Overdue is the record of a job's instants that are past and not planned.
+func Overdue(j Job, now time.Time) (NewRun, bool) { return overdue(j, now) }
+
 // InstantAfter is the job's first instant after a time, within its bounds.
 func InstantAfter(j Job, after time.Time) (time.Time, error) { return j.instantAfter(after) }
 

@@ -128,10 +128,11 @@ func define(j *Job, def Job) (replan bool, next nextInstants) {
 }
 
 // goesOnWaiting reports whether a job that waits for a run may go on to do so where it
-// keeps its schedule and gets other bounds: the run is within these. Its end arms the job
-// by them.
+// keeps its schedule and gets other bounds: the run is not behind these. Its end arms the job
+// by them; a later NotBefore is waited for when it comes up then.
 func goesOnWaiting(was, def *Job) bool {
-	return was.WaitRun != 0 && was.Schedule == def.Schedule && def.within(was.Last) && (def.MaxRuns == 0 || was.Runs <= def.MaxRuns)
+	behind := !def.NotAfter.IsZero() && was.Last.After(def.NotAfter)
+	return was.WaitRun != 0 && was.Schedule == def.Schedule && !behind && (def.MaxRuns == 0 || was.Runs <= def.MaxRuns)
 }
 
 // mayFire reports whether a stored job may get a definition that by itself has no instant

@@ -32,7 +32,7 @@ func (d *definer) nextFire(ctx context.Context, jobID int64) (time.Time, error) 
 		return first, err
 	}
 	now, err := d.now(ctx)
-	if err != nil || job.Next.After(now) {
+	if err != nil || job.Next.After(now) && job.within(job.Next) {
 		return job.Next, err
 	}
 	return d.planAt(now, now).next(&job), nil

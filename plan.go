@@ -70,6 +70,10 @@ func (b *planBuilder) build() error {
 	if b.left == 0 {
 		return nil
 	}
+	if b.isDelay() && at.Before(b.job.NotBefore) { // which was set while a run was waited for
+		b.plan.Next = b.job.NotBefore
+		return nil
+	}
 	if !b.job.within(at) { // set by a node that knows nothing of bounds
 		next, err := b.next(at)
 		b.plan.Next = next
@@ -285,7 +289,7 @@ func (b *planBuilder) triggerType() TriggerType {
 // After an outage there may be some, and an edit of the schedule or a stop leaves them
 // behind.
 func overdue(job Job, now time.Time) (record NewRun, missed bool) {
-	if job.Next.After(now) {
+	if job.Next.After(now) || !job.within(job.Next) {
 		return NewRun{}, false
 	}
 	b := planBuilder{planner: planner{now: now, before: now}, job: &DueJob{Job: job}, plan: &Plan{}}

@@ -500,3 +500,17 @@ func TestPlanStopsBrokenDelay(t *testing.T) {
 		t.Errorf("stop %q, runs %v", plan.Stop, plan.Runs)
 	}
 }
+
+// TestOverdueBeyondItsBounds: a next instant that a node which knows nothing of bounds has set
+// behind NotAfter is no instant, and leaves no record.
+func TestOverdueBeyondItsBounds(t *testing.T) {
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	job := xxljob.Job{Schedule: xxljob.FixedRate(time.Minute), Next: at.Add(10 * time.Minute), NotAfter: at}
+	if record, missed := xxljob.Overdue(job, at.Add(20*time.Minute)); missed {
+		t.Errorf("a record of %d instants, from %v to %v", record.Count, record.First, record.Last)
+	}
+	job.NotAfter = time.Time{}
+	if record, missed := xxljob.Overdue(job, at.Add(20*time.Minute)); !missed || record.Count != 11 {
+		t.Errorf("without bounds: a record of %d instants, %v; want 11", record.Count, missed)
+	}
+}

@@ -235,6 +235,35 @@ func TestRatesKeepStep(t *testing.T) {
 	})
 }
 
+// TestADelayWaitsForItsRunAndNotBefore: a NotBefore that is set while a run is under way makes
+// no second one beside it, and the delay still counts from its end.
+func TestADelayWaitsForItsRunAndNotBefore(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		notBefore time.Duration // after the edit, at 13
+		want      string
+	}{
+		{"before the end", 5 * time.Second, "10 50"},
+		{"before the delay is over", 30 * time.Second, "10 50"},
+		{"behind it", 70 * time.Second, "10 83"},
+	} {
+		bounded(t, xxljob.Job{Schedule: xxljob.Manual(), Block: xxljob.BlockConcurrent}, func(w *boundedWorld) {
+			stage.Must(t, w.Handle("long", func(context.Context, *xxljob.Task) error { time.Sleep(30 * time.Second); return nil }))
+			w.mustUpdate(func(j *xxljob.Job) { j.Handler, j.Schedule, j.MaxRuns = "long", xxljob.FixedDelay(10*time.Second), 2 })
+			time.Sleep(13 * time.Second)
+			w.mustUpdate(func(j *xxljob.Job) { j.NotBefore = time.Now().Add(c.notBefore) })
+			time.Sleep(29 * time.Second) // the run has ended, and the delay has begun
+			next, err := w.NextFire(t.Context(), w.job.ID)
+			stage.Must(t, err)
+			time.Sleep(3 * time.Minute)
+			w.want(c.name, c.want, "finished: MaxRuns")
+			if want := w.job.Added.Add(50 * time.Second); c.want == "10 50" && !next.Equal(want) || c.want != "10 50" && !next.Equal(w.now().NotBefore) {
+				t.Errorf("%s: NextFire said %v", c.name, next)
+			}
+		})
+	}
+}
+
 // TestDelaysWithBounds: a delay counts from the end of its run, and so it is by then that
 // its bounds are looked at, those that it has by then.
 func TestDelaysWithBounds(t *testing.T) {
