@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/store/memory"
 )
 
@@ -236,5 +237,17 @@ func TestConfigNode(t *testing.T) {
 	os.Args[0] = filepath.Join("somewhere", "my program\t1")
 	if c := (xxljob.Config{App: "app"}); c.Validate() != nil || !strings.Contains(c.Complete().Node, "-my-program-1-") {
 		t.Errorf("the default is %q: %v", c.Complete().Node, c.Validate())
+	}
+}
+
+// TestMiddlewareThatIsNil: it is named by the list that it is in, and its place there.
+func TestMiddlewareThatIsNil(t *testing.T) {
+	same := func(h xxljob.Handler) xxljob.Handler { return h }
+	_, err := xxljob.New(memory.New(), xxljob.Config{App: "app", Middleware: []func(xxljob.Handler) xxljob.Handler{same, nil},
+		Executor: executor.Config{Middleware: []func(xxljob.Handler) xxljob.Handler{nil, same}}})
+	for _, want := range []string{"Middleware[1]", "Executor.Middleware[0]"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want it to name %s", err, want)
+		}
 	}
 }

@@ -5,9 +5,32 @@ package xxljob
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/xxljob/xxljob/executor"
 )
+
+// ownExecutor makes the executor that Handle registers with: Middleware is around what its
+// own Config has. Entries that are nil are validate's to name, by the list that they are in.
+func (c Config) ownExecutor() (*executor.Executor, error) {
+	cfg := c.Executor
+	cfg.Middleware = slices.DeleteFunc(slices.Concat(c.Middleware, cfg.Middleware), func(m func(Handler) Handler) bool { return m == nil })
+	own, err := executor.New(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("xxljob: config: Executor: %w", err)
+	}
+	return own, nil
+}
+
+func checkMiddleware(f *faults, name string, list []func(Handler) Handler) {
+	for i, m := range list {
+		if m == nil {
+			f.add(fmt.Sprintf("%s[%d]", name, i), nil, errors.New("is nil"))
+		}
+	}
+}
 
 // validate collects the faults of a config whose defaults are filled in.
 func (c Config) validate() error {
@@ -30,11 +53,8 @@ func (c Config) validate() error {
 	if c.Executor.Addr != "" || len(c.Executor.Admins) > 0 {
 		f.add("Executor", c.Executor.Addr, errors.New("one with Addr or Admins is made by executor.New, given to Attach, and started by its owner"))
 	}
-	for i, m := range c.Middleware {
-		if m == nil {
-			f.add(fmt.Sprintf("Middleware[%d]", i), nil, errors.New("is nil"))
-		}
-	}
+	checkMiddleware(&f, "Middleware", c.Middleware)
+	checkMiddleware(&f, "Executor.Middleware", c.Executor.Middleware)
 	for name, r := range c.Routers {
 		if name == "" || r == nil {
 			f.add("Routers", name, errors.New("want a name and a Router"))

@@ -43,6 +43,14 @@ const lastYear = 2058
 
 // Validate reports every fault of the trigger at once, or nil.
 func (t Trigger) Validate() error {
+	_, err := t.Encode()
+	return err
+}
+
+// Encode, for authors of stores, returns the trigger with the JSON of its JSON as Param, and
+// every fault of it as an error. Stores are given encoded triggers. It makes the JSON once:
+// what is checked is what is used.
+func (t Trigger) Encode() (Trigger, error) {
 	f := faults{what: "trigger"}
 	f.text("Key", t.Key, 0, 255)
 	f.oneOf("Type", string(t.Type), "", string(TriggerManual), string(TriggerAPI))
@@ -52,43 +60,36 @@ func (t Trigger) Validate() error {
 	if t.Param != nil {
 		f.text("Param", *t.Param, 0, maxParam)
 	}
-	if t.JSON != nil {
-		_, err := t.encoded()
-		f.add("JSON", fmt.Sprintf("%T", t.JSON), err)
-	}
 	if t.Shard != (Sharding{}) && (t.Shard.Index < 0 || t.Shard.Index >= t.Shard.Total) {
 		f.add("Shard", t.Shard, fmt.Errorf("want an index from 0 to total-1"))
 	}
 	if t.Retries != nil && (*t.Retries < 0 || *t.Retries > 1<<15) {
 		f.add("Retries", *t.Retries, fmt.Errorf("want 0 to 32768"))
 	}
-	return f.err()
+	encoded := t
+	if t.JSON != nil {
+		text := t.encode(&f)
+		encoded.Param, encoded.JSON = &text, nil
+	}
+	if err := f.err(); err != nil {
+		return t, err
+	}
+	return encoded, nil
 }
 
 // maxParam is how many bytes a parameter may have.
 const maxParam = 64 << 10
 
-// encoded is the JSON of a trigger that has some.
-func (t Trigger) encoded() (string, error) {
+// encode is the JSON of a trigger that has some.
+func (t Trigger) encode(f *faults) string {
 	text, err := json.Marshal(t.JSON)
 	switch {
 	case err != nil:
-		return "", err
+		f.add("JSON", fmt.Sprintf("%T", t.JSON), err)
 	case t.Param != nil:
-		return "", errors.New("is given together with Param")
-	case len(text) > maxParam:
-		return "", fmt.Errorf("%d bytes, at most %d", len(text), maxParam)
+		f.add("JSON", fmt.Sprintf("%T", t.JSON), errors.New("is given together with Param"))
+	default:
+		f.text("JSON", string(text), 0, maxParam)
 	}
-	return string(text), nil
-}
-
-// Encode, for authors of stores, returns the trigger with the JSON of its JSON as Param, and
-// every fault of it as an error. Stores are given encoded triggers.
-func (t Trigger) Encode() (Trigger, error) {
-	if err := t.Validate(); err != nil || t.JSON == nil {
-		return t, err
-	}
-	text, err := t.encoded()
-	t.Param, t.JSON = &text, nil
-	return t, err
+	return string(text)
 }

@@ -3,9 +3,7 @@ package xxljob
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/xxljob/xxljob/executor"
@@ -196,12 +194,7 @@ func New(store Store, cfg Config) (Scheduler, error) {
 		return nil, errors.New("xxljob: New: the store is nil")
 	}
 	cfg = cfg.withDefaults()
-	isNil := func(m func(Handler) Handler) bool { return m == nil } // which validate names
-	cfg.Executor.Middleware = slices.Concat(slices.DeleteFunc(slices.Clone(cfg.Middleware), isNil), cfg.Executor.Middleware)
-	own, err := executor.New(cfg.Executor)
-	if err != nil {
-		err = fmt.Errorf("xxljob: config: Executor: %w", err)
-	}
+	own, err := cfg.ownExecutor()
 	if err := errors.Join(cfg.validate(), err); err != nil {
 		return nil, err
 	}

@@ -17,6 +17,11 @@ func (d *definer) Trigger(ctx context.Context, jobID int64, t Trigger) ([]int64,
 	if err != nil {
 		return nil, err
 	}
+	return d.triggered(ctx, jobID, t)
+}
+
+// triggered is Trigger for an encoded trigger.
+func (d *definer) triggered(ctx context.Context, jobID int64, t Trigger) ([]int64, error) {
 	if d.life.stopped() {
 		return nil, fmt.Errorf("xxljob: trigger job %d: %w", jobID, ErrStopped)
 	}
@@ -31,7 +36,8 @@ func (d *definer) TriggerJob(ctx context.Context, app, key string, t Trigger) ([
 	if ctx == nil {
 		return nil, errNoContext
 	}
-	if err := t.Validate(); err != nil {
+	t, err := t.Encode()
+	if err != nil {
 		return nil, err
 	}
 	setDefault(&app, d.cfg.App)
@@ -39,14 +45,15 @@ func (d *definer) TriggerJob(ctx context.Context, app, key string, t Trigger) ([
 	if err != nil {
 		return nil, absent("trigger", fmt.Sprintf("job %q of app %q", key, app), err)
 	}
-	return d.Trigger(ctx, job.ID, t)
+	return d.triggered(ctx, job.ID, t)
 }
 
 func (d *definer) TriggerOne(ctx context.Context, jobID int64, t Trigger) (int64, error) {
 	if ctx == nil {
 		return 0, errNoContext
 	}
-	if err := t.Validate(); err != nil {
+	t, err := t.Encode()
+	if err != nil {
 		return 0, err
 	}
 	job, err := d.store.Job(ctx, jobID)
@@ -56,7 +63,7 @@ func (d *definer) TriggerOne(ctx context.Context, jobID int64, t Trigger) (int64
 	if job.Route == RouteShardingBroadcast && t.Shard == (Sharding{}) {
 		return 0, fmt.Errorf("xxljob: trigger job %d: it is a broadcast, which makes a run for each address: use Trigger, or name a Shard", jobID)
 	}
-	ids, err := d.Trigger(ctx, jobID, t)
+	ids, err := d.triggered(ctx, jobID, t)
 	if err != nil {
 		return 0, err
 	}

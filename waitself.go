@@ -47,11 +47,16 @@ func (w *selfWait) waitsForItself(ctx context.Context, run Run) error {
 		return nil // its planned runs are cancelled
 	case err != nil:
 		return fmt.Errorf("xxljob: wait for run %d: %w", run.ID, err)
-	case job.Block != block.SerialExecution || !w.comesTo(ctx, own.run.Address, &run, &job):
+	case !oneByOne(&job) || !w.comesTo(ctx, own.run.Address, &run, &job):
 		return nil
 	}
-	return fmt.Errorf("xxljob: wait for run %d, which is queued behind the caller's own, %d, of the serial job %d %q: %w",
+	return fmt.Errorf("xxljob: wait for run %d, which is queued behind the caller's own, %d, of job %d %q, whose runs follow each other there: %w",
 		run.ID, caller.RunID, job.ID, shorten(job.Name, 40), ErrWaitsForItself)
+}
+
+// oneByOne reports whether an address has one run of the job at a time, and others queue.
+func oneByOne(job *Job) bool {
+	return job.Block == block.SerialExecution || job.Block == block.Concurrent && job.MaxPerExecutor == 1
 }
 
 // comesTo reports whether it is certain that a planned run goes to the address of a node,

@@ -36,7 +36,7 @@ func (h *handler) wrap(middleware []func(Handler) Handler) error {
 			return nil
 		})
 		if err != nil {
-			return fmt.Errorf("xxljob: executor: handler %q: Config.Middleware[%d]: %w", h.name, i, err)
+			return fmt.Errorf("xxljob: executor: handler %q: middleware %d of %d, the outermost first: %w", h.name, i+1, len(middleware), err)
 		}
 	}
 	return nil

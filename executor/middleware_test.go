@@ -150,7 +150,7 @@ func TestMiddlewareThatIsNone(t *testing.T) {
 	} {
 		e, _ := open(t, executor.Config{Middleware: middleware{m}})
 		err := e.Handle("h", untilDone)
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "Config.Middleware[0]") {
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "middleware 1 of 1") {
 			t.Errorf("Handle: %v, want %q", err, want)
 		}
 		if len(e.Handlers()) != 0 {

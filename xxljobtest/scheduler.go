@@ -172,7 +172,9 @@ func (s *Scheduler) WaitRun(id int64) xxljob.Run {
 
 // NextFireOf returns the next instant after now at which the job with the key
 // is due by its schedule, in UTC; the zero time when there is none: it is
-// stopped, or finished, or counts its delay from a run that has not ended.
+// stopped, or finished, or counts its delay from a run that has not ended. It speaks
+// of the schedule: a run that is due and waits for its turn, which NextFire of
+// xxljob.Scheduler counts, is left out.
 func (s *Scheduler) NextFireOf(key string) time.Time {
 	s.t.Helper()
 	settle()

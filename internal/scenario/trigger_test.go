@@ -4,6 +4,7 @@ package scenario_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -81,6 +82,7 @@ func TestTriggerWithJSON(t *testing.T) {
 			"together with Param": {xxljob.Trigger{Param: &param, JSON: order{}}, "together with Param"},
 			"no JSON for it":      {xxljob.Trigger{JSON: unmarshalable{}}, "not today"},
 			"a channel":           {xxljob.Trigger{JSON: make(chan int)}, "unsupported type"},
+			"no UTF-8":            {xxljob.Trigger{JSON: json.RawMessage("\"\xff\"")}, "want UTF-8 without NUL"},
 			"too long":            {xxljob.Trigger{JSON: strings.Repeat("x", 64<<10-1)}, "65537 bytes, at most 65536"},
 		} {
 			_, err := s.Trigger(t.Context(), id, c.t)
@@ -96,6 +98,30 @@ func TestTriggerWithJSON(t *testing.T) {
 		}
 		_, err := s.Trigger(t.Context(), id, xxljob.Trigger{JSON: strings.Repeat("x", 64<<10-2), At: time.Now().Add(time.Hour)})
 		stage.Must(t, err)
+	})
+}
+
+// counted counts how often it is marshalled.
+type counted struct{ n *int }
+
+func (c counted) MarshalJSON() ([]byte, error) { *c.n++; return []byte("1"), nil }
+
+// TestTriggerMarshalsOnce: whichever call it is; what is checked is what is used.
+func TestTriggerMarshalsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _, id, _ := triggering(t, xxljob.Job{Key: "bill"})
+		for name, call := range map[string]func(xxljob.Trigger) error{
+			"Trigger":    func(x xxljob.Trigger) error { _, err := s.Trigger(t.Context(), id, x); return err },
+			"TriggerOne": func(x xxljob.Trigger) error { _, err := s.TriggerOne(t.Context(), id, x); return err },
+			"TriggerJob": func(x xxljob.Trigger) error { _, err := s.TriggerJob(t.Context(), "", "bill", x); return err },
+			"Encode":     func(x xxljob.Trigger) error { _, err := x.Encode(); return err },
+		} {
+			n := 0
+			stage.Must(t, call(xxljob.Trigger{JSON: counted{&n}}))
+			if n != 1 {
+				t.Errorf("%s marshals %d times", name, n)
+			}
+		}
 	})
 }
 

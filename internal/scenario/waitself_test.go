@@ -67,6 +67,27 @@ func TestWaitForOneself(t *testing.T) {
 	})
 }
 
+// TestWaitForOneselfWithOnePlace: concurrent runs of which an executor has one at a time queue
+// behind each other too.
+func TestWaitForOneselfWithOnePlace(t *testing.T) {
+	for _, most := range []int{1, 2} {
+		synctest.Test(t, func(t *testing.T) {
+			w := stage.NewWaiting(t)
+			job, err := w.AddJob(t.Context(), xxljob.Job{Name: "self", Handler: "work", Block: xxljob.BlockConcurrent, MaxPerExecutor: most})
+			stage.Must(t, err)
+			w.Do(t, job, func(ctx context.Context, _ *xxljob.Task) {
+				next := stage.Trigger(t, w, job)
+				short, cancel := context.WithTimeout(ctx, time.Minute)
+				defer cancel()
+				_, err := w.Wait(short, next)
+				if most == 1 && !errors.Is(err, xxljob.ErrWaitsForItself) || most == 2 && err != nil {
+					t.Errorf("%d at an executor: %v", most, err)
+				}
+			})
+		})
+	}
+}
+
 // TestWaitForARunThatIsNotBehind: other runs of the same job may be waited for.
 func TestWaitForARunThatIsNotBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
