@@ -36,3 +36,10 @@ func retainDuty(s *shared, r store.Retainer) duty {
 		return retainEvery, nil // also after an error: what is too old may be so for an hour more
 	}}
 }
+
+// sayRetention tells a store that plans runs by itself how long they are kept.
+func sayRetention(s Store, d time.Duration) {
+	if r, ok := s.(store.RetentionAware); ok {
+		r.KnowRetention(d)
+	}
+}

@@ -201,6 +201,7 @@ func New(store Store, cfg Config) (Scheduler, error) {
 	all := &shared{
 		cfg: cfg, store: store, log: cfg.Logger.With("node", cfg.Node), clock: &clock{}, life: newLife(),
 	}
+	sayRetention(store, cfg.RunRetention)
 	s := assemble(all, cfg.Node+"-"+randomText(10), own)
 	return s, s.Attach(own)
 }

@@ -13,3 +13,11 @@ type Retainer interface {
 	// take minutes, and may be called again after an error.
 	DropRuns(ctx context.Context, before time.Time) error
 }
+
+// RetentionAware is what an xxljob.Store is as well that plans runs without a Scheduler, in
+// transactions of the host: whether a run is kept apart depends on how long runs are kept.
+type RetentionAware interface {
+	// KnowRetention is called by xxljob.New with Config.RunRetention. Of several schedulers
+	// over one store the shortest holds. It does not block.
+	KnowRetention(d time.Duration)
+}

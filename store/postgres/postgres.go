@@ -84,6 +84,11 @@ type Config struct {
 	// that is lost costs the wait for the poll. It needs LeaseLock: in LeaseRow nothing
 	// listens.
 	TxNotify bool
+	// RunRetention is Config.RunRetention of the schedulers over the schema, where that is
+	// less than three days and this process has none: TriggerTx and TriggerSQLTx go by it
+	// when they keep a run apart that is due far ahead. Zero means three days or more. A
+	// Scheduler over this Store says its own.
+	RunRetention time.Duration
 	// Logger is slog.Default() where it is nil.
 	Logger *slog.Logger
 }
@@ -115,6 +120,7 @@ type Store struct {
 	floor       atomic.Int64 // no run below this id is unended
 	learnt      atomic.Pointer[reading]
 	clockAhead  atomic.Int64 // the database's clock less ours, in nanoseconds
+	retention   atomic.Int64 // of runs, a time.Duration; zero where nobody has said it
 
 	started  startedFloor
 	days     days
@@ -186,6 +192,9 @@ func newStore(pool *pgxpool.Pool, cfg Config) (*Store, error) {
 	if cfg.TxNotify && cfg.LeaseMode == LeaseRow {
 		errs = append(errs, fmt.Errorf("postgres: Config.TxNotify: nothing listens in LeaseMode %q; call Store.Wake after the commit, which reaches the schedulers of the same process, or wait for the poll", LeaseRow))
 	}
+	if cfg.RunRetention != 0 && cfg.RunRetention < time.Hour {
+		errs = append(errs, fmt.Errorf("postgres: Config.RunRetention is %v: want an hour or more, or 0 for three days or more", cfg.RunRetention))
+	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
@@ -197,6 +206,7 @@ func newStore(pool *pgxpool.Pool, cfg Config) (*Store, error) {
 		lockClass: int32(hash.Sum32()), nodeClass: int32(hash.Sum32() ^ 0x6e6f6465), channel: fmt.Sprintf("xxljob_%08x", hash.Sum32()),
 		sessions: map[string]*lockSession{}, migrationPatience: 10 * time.Second,
 	}
+	s.KnowRetention(cfg.RunRetention)
 	s.settings = localSettings(!cfg.AllowAsyncCommit)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s, nil
@@ -284,6 +294,7 @@ func (s *Store) startWork() {
 }
 
 var (
-	_ xxljob.Store   = (*Store)(nil)
-	_ store.Retainer = (*Store)(nil)
+	_ xxljob.Store         = (*Store)(nil)
+	_ store.Retainer       = (*Store)(nil)
+	_ store.RetentionAware = (*Store)(nil)
 )

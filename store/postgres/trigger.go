@@ -117,7 +117,8 @@ func dueColumn(at time.Time) int64 {
 // commits, and not otherwise; it is found within Poll after the commit and is
 // never late for the time that the commit took. Wake after the commit, or
 // Config.TxNotify, has it found at once. One that is due in more than two days is
-// kept apart, as by Scheduler.Trigger, and needs neither.
+// kept apart, as by Scheduler.Trigger, and needs neither; where runs are kept for less than
+// three days the store has to know for how long (Config.RunRetention).
 //
 // It is one plain insert and takes no lock that a claim, a start or an edit waits
 // for. With a Key it inserts the key first, and may wait for another transaction
@@ -184,11 +185,20 @@ func (s *Store) triggerTx(ctx context.Context, noTx bool, jobID int64, t xxljob.
 	return run, failed(err, "trigger job %d", jobID)
 }
 
+// KnowRetention is store.RetentionAware.
+func (s *Store) KnowRetention(d time.Duration) {
+	for {
+		known := s.retention.Load()
+		if d <= 0 || known > 0 && known <= int64(d) || s.retention.CompareAndSwap(known, int64(d)) {
+			return
+		}
+	}
+}
+
 // runStatements are those of a run's key and of the run, for the host's transaction. One that
-// is due far ahead is kept apart: nobody need be told of it. The store does not know
-// Config.RunRetention, and goes by what holds where that is three days or more.
+// is due far ahead is kept apart: nobody need be told of it.
 func (s *Store) runStatements(jobID int64, t *xxljob.Trigger) (key statement, plan func(id *int64) statement) {
-	if move, far := store.Ahead(t.At, s.estimate(), 0); far {
+	if move, far := store.Ahead(t.At, s.estimate(), time.Duration(s.retention.Load())); far {
 		return s.aheadStatements(jobID, t, move)
 	}
 	return s.sql.addKey.with(jobID, t.Key), func(id *int64) statement {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/xxljob/xxljob"
@@ -271,5 +272,55 @@ func TestBadTriggersSendNothing(t *testing.T) {
 	must(t, x.Commit(t.Context()))
 	if got := a.found(); !slices.Equal(got, []int64{id}) {
 		t.Errorf("found %v, want %d", got, id)
+	}
+}
+
+// triggerCommitted triggers the job in a transaction of its own.
+func triggerCommitted(t *testing.T, s *postgres.Store, pool *pgxpool.Pool, job int64, trigger xxljob.Trigger) int64 {
+	t.Helper()
+	x, err := pool.Begin(t.Context())
+	must(t, err)
+	defer func() { _ = x.Rollback(context.WithoutCancel(t.Context())) }()
+	id, err := s.TriggerTx(t.Context(), x, job, trigger)
+	must(t, err)
+	must(t, x.Commit(t.Context()))
+	return id
+}
+
+// TestTriggerTxKnowsTheRetention: a transaction of the host keeps apart what Scheduler.Trigger
+// keeps apart, and no run is dropped before it is due. The store is told by its Config, where
+// the process has no scheduler, or by its scheduler.
+func TestTriggerTxKnowsTheRetention(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.SharedPool(t)
+	for _, retention := range []time.Duration{time.Hour, 6 * time.Hour, 24 * time.Hour, 60 * time.Hour, 30 * 24 * time.Hour} {
+		for _, by := range []string{"Config", "New"} {
+			schema := migrated(t, pool)
+			cfg := postgres.Config{Schema: schema}
+			if by == "Config" {
+				cfg.RunRetention = retention
+			}
+			s, err := postgres.New(t.Context(), pool, cfg)
+			must(t, err)
+			t.Cleanup(s.Close)
+			if by == "New" {
+				_, err := xxljob.New(s, xxljob.Config{App: "app", RunRetention: retention})
+				must(t, err)
+			}
+			job := own(t, s, "a", 1).job()
+			for _, ahead := range []time.Duration{20 * time.Minute, 5 * time.Hour, 23 * time.Hour, 47 * time.Hour, 100 * time.Hour} {
+				at := time.Now().Add(ahead)
+				move, far := store.Ahead(at, time.Now(), retention)
+				id := triggerCommitted(t, s, pool, job.ID, xxljob.Trigger{At: at})
+				entries := 0
+				must(t, pool.QueryRow(t.Context(), fmt.Sprintf("select count(*) from %s.xxl_job_ahead where id = $1 and move_time = $2", schema), id, move.UnixMilli()).Scan(&entries))
+				if (entries == 1) != far {
+					t.Errorf("runs kept for %v, known by %s: one that is due in %v is kept apart until %v: %v, want %v", retention, by, ahead, move, entries == 1, far)
+				}
+			}
+		}
+	}
+	if _, err := postgres.New(t.Context(), pool, postgres.Config{Schema: "any", RunRetention: time.Minute}); err == nil {
+		t.Error("a RunRetention of a minute is accepted")
 	}
 }
