@@ -103,9 +103,9 @@ func (q *eventQueue) mayBeQuick() bool { return time.Since(q.calls[0].since) < h
 func (q *eventQueue) work() {
 	for {
 		q.mu.Lock()
-		e := q.calls[0]
+		e := &q.calls[0] // which nobody changes until next
 		q.mu.Unlock()
-		q.tell(&e)
+		q.tell(e)
 		if !q.next() {
 			return
 		}

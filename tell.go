@@ -1,9 +1,9 @@
 package xxljob
 
 // Telling of what happens. Input: runs, jobs, shards and the store, from all loops. Output:
-// calls of hooks, and events to those who have subscribed, with the names of jobs. All goes
-// through one queue, in which names are looked up, and calls of hooks through another behind
-// it, so that a hook which hangs keeps nothing from those who have subscribed.
+// calls of hooks, and events to those who have subscribed, with the names of jobs. Each of the
+// two has a queue of its own, so that a hook which hangs keeps nothing from those who have
+// subscribed.
 
 import (
 	"context"
@@ -16,33 +16,61 @@ import (
 // teller tells of events.
 type teller struct {
 	*shared
-	panics *guard.Log
-	queue  *eventQueue
-	hooks  *eventQueue
-	subs   *subscriptions
-	engine *engine
-	names  *jobNames
+	panics         *guard.Log
+	hooks, readers *outlet
+	subs           *subscriptions
+	engine         *engine
+}
+
+// outlet is one way to those who are told.
+type outlet struct {
+	queue *eventQueue
+	names *jobNames
+	give  func(*Event)
 }
 
 func newTeller(s *shared, panics *guard.Log, e *engine) *teller {
-	t := &teller{shared: s, panics: panics, subs: &subscriptions{}, engine: e, names: newJobNames(s)}
-	t.hooks = &eventQueue{log: s.log, tell: t.callHook, slow: hooksSlow, again: hooksAgain, left: hooksLeft,
+	t := &teller{shared: s, panics: panics, subs: &subscriptions{}, engine: e}
+	t.hooks = &outlet{names: newJobNames(s), give: t.callHook}
+	t.hooks.queue = &eventQueue{log: s.log, tell: t.hooks.tell, slow: hooksSlow, again: hooksAgain, left: hooksLeft,
 		first: func(k EventKind) slog.Attr { return slog.String("hook", "Hooks."+string(k)) }}
-	t.queue = &eventQueue{log: s.log, tell: t.tell, slow: namesSlow, again: namesAgain, left: namesLeft, lost: t.subs.miss,
+	t.readers = &outlet{names: newJobNames(s), give: func(e *Event) { t.subs.tell(*e) }}
+	t.readers.queue = &eventQueue{log: s.log, tell: t.readers.tell, slow: namesSlow, again: namesAgain, left: namesLeft, lost: t.subs.miss,
 		first: func(k EventKind) slog.Attr { return slog.String("event", string(k)) }}
 	return t
 }
 
 // wants reports whether anybody wants to hear of the kind.
-func (t *teller) wants(kind EventKind) bool {
-	return t.subs.count.Load() > 0 || t.cfg.Hooks.has(kind)
-}
+func (t *teller) wants(kind EventKind) bool { return t.isRead() || t.cfg.Hooks.has(kind) }
+
+// isRead reports whether anybody has subscribed.
+func (t *teller) isRead() bool { return t.subs.count.Load() > 0 }
 
 // happened has an event told of.
 func (t *teller) happened(e Event) {
-	if t.wants(e.Kind) {
-		e.Node = t.cfg.Node
-		t.queue.add(waitingEvent{Event: e})
+	e.Node = t.cfg.Node
+	t.add(waitingEvent{Event: e})
+}
+
+// add gives an event to those who want to hear of it. Each fills in the names in a run of its
+// own.
+func (t *teller) add(w waitingEvent) {
+	if t.isRead() {
+		own := w
+		if w.Run != nil {
+			run := *w.Run
+			own.Run = &run
+		}
+		t.readers.queue.add(own)
+	}
+	if !t.cfg.Hooks.has(w.Kind) {
+		w.Event = Event{}
+	}
+	if !t.cfg.Hooks.has(EventJobStopped) {
+		w.look = 0
+	}
+	if w.Kind != "" || w.look != 0 {
+		t.hooks.queue.add(w)
 	}
 }
 
@@ -79,22 +107,24 @@ func (t *teller) ended(r Run, job *Job) {
 
 // run tells of a run; a job that is nil is one that this node may know.
 func (t *teller) run(kind EventKind, r Run, job *Job) {
-	ends := r.StoppedJob && t.wants(EventJobStopped)
-	r.StoppedJob = false // who is told hears of that as an event of its own
-	if !ends && !t.wants(kind) {
-		return
+	if t.wants(kind) || r.StoppedJob && t.wants(EventJobStopped) {
+		t.addRun(kind, r, job)
 	}
+}
+
+func (t *teller) addRun(kind EventKind, r Run, job *Job) {
+	w := waitingEvent{Event: Event{Kind: kind, Node: t.cfg.Node, Run: &r}}
+	if r.StoppedJob {
+		w.look = r.JobID
+	}
+	r.StoppedJob = false // who is told hears of that as an event of its own
 	if job == nil {
 		job = t.engine.jobs.job(r.JobID)
 	}
 	if job != nil && job.Name != "" {
 		r.JobName, r.JobKey = job.Name, job.Key
 	}
-	e := waitingEvent{Event: Event{Kind: kind, Node: t.cfg.Node, Run: &r}}
-	if ends {
-		e.look = r.JobID
-	}
-	t.queue.add(e)
+	t.add(w)
 }
 
 // stopped tells of a job that this node has stopped.
@@ -103,48 +133,14 @@ func (t *teller) stopped(job Job) { t.happened(Event{Kind: EventJobStopped, Job:
 // mayHaveStopped tells of a job if it has stopped by itself.
 func (t *teller) mayHaveStopped(id int64) {
 	if t.wants(EventJobStopped) {
-		t.queue.add(waitingEvent{look: id})
+		t.add(waitingEvent{look: id})
 	}
 }
 
-// tell is called by the queue, for one event after the other.
-func (t *teller) tell(w *waitingEvent) {
-	if w.Kind != "" {
-		t.tellOf(&w.Event)
+func (t *teller) callHook(e *Event) {
+	if err := guard.Apart(func() error { t.cfg.Hooks.call(e); return nil }); err != nil {
+		_ = t.panics.Note("Hooks."+string(e.Kind), err)
 	}
-	if w.look == 0 {
-		return
-	}
-	job, known := t.names.finished(w.look)
-	if !known {
-		time.AfterFunc(namesPause, func() { t.lookAgain(w.look) })
-	}
-	if job != nil {
-		t.tellOf(&Event{Kind: EventJobStopped, At: w.At, Node: t.cfg.Node, Job: job})
-	}
-}
-
-// lookAgain looks whether a job has stopped which the store has not told of.
-func (t *teller) lookAgain(id int64) {
-	if !t.names.over.Load() {
-		t.mayHaveStopped(id)
-	}
-}
-
-func (t *teller) tellOf(e *Event) {
-	if r := e.Run; r != nil && r.JobName == "" {
-		r.JobName, r.JobKey = t.names.of(r.JobID)
-	}
-	if t.subs.count.Load() > 0 {
-		t.subs.tell(*e)
-	}
-	if t.cfg.Hooks.has(e.Kind) {
-		t.hooks.add(waitingEvent{Event: *e})
-	}
-}
-
-func (t *teller) callHook(w *waitingEvent) {
-	_ = t.panics.Call("Hooks."+string(w.Kind), func() error { t.cfg.Hooks.call(&w.Event); return nil })
 }
 
 // Events returns what happens from here on.
@@ -153,11 +149,42 @@ func (t *teller) Events(ctx context.Context) <-chan Event { return t.subs.add(ct
 // end tells of what waits, and of no more, at most for StopGrace and until shortly after the
 // end of ctx.
 func (t *teller) end(ctx context.Context) {
-	t.names.over.Store(true)
 	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.cfg.StopGrace)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastWords/2, cancel) })()
-	t.queue.drain(bound)
-	t.hooks.drain(bound)
+	t.readers.end(bound)
+	t.hooks.end(bound)
 	t.subs.end()
+}
+
+// tell is called by the queue, for one event after the other.
+func (o *outlet) tell(w *waitingEvent) {
+	if r := w.Run; r != nil && r.JobName == "" {
+		r.JobName, r.JobKey = o.names.of(r.JobID)
+	}
+	if w.Kind != "" {
+		o.give(&w.Event)
+	}
+	if w.look == 0 {
+		return
+	}
+	job, known := o.names.finished(w.look)
+	if job != nil {
+		o.give(&Event{Kind: EventJobStopped, At: w.At, Node: o.names.cfg.Node, Job: job})
+	}
+	if look := w.look; !known {
+		time.AfterFunc(namesPause, func() { o.lookAgain(look) })
+	}
+}
+
+// lookAgain looks whether a job has stopped which the store has not told of.
+func (o *outlet) lookAgain(id int64) {
+	if !o.names.over.Load() {
+		o.queue.add(waitingEvent{look: id})
+	}
+}
+
+func (o *outlet) end(ctx context.Context) {
+	o.names.over.Store(true)
+	o.queue.drain(ctx)
 }
