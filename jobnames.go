@@ -1,18 +1,21 @@
 package xxljob
 
-// Names of jobs that this node does not have in memory, and whether they have stopped.
+// Names of jobs for those who tell of events, and whether jobs have stopped.
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 )
 
 // jobNames reads jobs for those who tell of events. It belongs to the goroutine that tells,
-// but for over.
+// but for inMemory and over.
 type jobNames struct {
 	*shared
-	known  map[int64]jobName
+	engine *engine
+	mu     sync.Mutex
+	known  map[int64]jobName   // guarded by mu
 	told   map[int64]time.Time // jobs that have stopped by themselves, and when they changed
 	silent time.Time           // until when the store is not asked: it did not answer
 	over   atomic.Bool         // nothing will be told any more: nobody looks again
@@ -32,20 +35,47 @@ const (
 	namesPause = 5 * time.Second
 )
 
-func newJobNames(s *shared) *jobNames {
-	return &jobNames{shared: s, known: map[int64]jobName{}, told: map[int64]time.Time{}}
+func newJobNames(s *shared, e *engine) *jobNames {
+	return &jobNames{shared: s, engine: e, known: map[int64]jobName{}, told: map[int64]time.Time{}}
 }
 
 // of returns the name and the key of a job, or nothing where they cannot be found out.
 func (n *jobNames) of(id int64) (name, key string) {
-	if known, ok := n.known[id]; ok && time.Since(known.read) < namesLast {
-		return known.name, known.key
+	if name, key, known := n.inMemory(id); known {
+		return name, key
 	}
-	job := n.read(id)
-	if job == nil {
-		return "", ""
+	if job := n.read(id); job != nil {
+		return job.Name, job.Key
 	}
-	return job.Name, job.Key
+	return "", ""
+}
+
+// inMemory returns the name and the key of a job that this node has in memory, or had a moment
+// ago, and whether it is known what it is called. It asks the engine, whose lock all loops use,
+// about a job once in a while only.
+func (n *jobNames) inMemory(id int64) (name, key string, known bool) {
+	n.mu.Lock()
+	last, ok := n.known[id]
+	n.mu.Unlock()
+	if ok && time.Since(last.read) < namesLast {
+		return last.name, last.key, true
+	}
+	job := n.engine.jobs.job(id)
+	if job == nil || job.Name == "" {
+		return "", "", false
+	}
+	n.know(id, job)
+	return job.Name, job.Key, true
+}
+
+// know remembers what a job is called.
+func (n *jobNames) know(id int64, job *Job) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.known) >= namesMost {
+		clear(n.known)
+	}
+	n.known[id] = jobName{job.Name, job.Key, time.Now()}
 }
 
 // read reads a job, nil where there is none or the store does not answer.
@@ -58,10 +88,7 @@ func (n *jobNames) read(id int64) *Job {
 		n.silent = time.Now().Add(namesPause)
 		return nil
 	}
-	if len(n.known) >= namesMost {
-		clear(n.known)
-	}
-	n.known[id] = jobName{job.Name, job.Key, time.Now()} // also that it is not there
+	n.know(id, &job) // also that it is not there
 	if err != nil {
 		return nil
 	}

@@ -31,10 +31,10 @@ type outlet struct {
 
 func newTeller(s *shared, panics *guard.Log, e *engine) *teller {
 	t := &teller{shared: s, panics: panics, subs: &subscriptions{}, engine: e}
-	t.hooks = &outlet{names: newJobNames(s), give: t.callHook}
+	t.hooks = &outlet{names: newJobNames(s, e), give: t.callHook}
 	t.hooks.queue = &eventQueue{log: s.log, tell: t.hooks.tell, slow: hooksSlow, again: hooksAgain, left: hooksLeft,
 		first: func(k EventKind) slog.Attr { return slog.String("hook", "Hooks."+string(k)) }}
-	t.readers = &outlet{names: newJobNames(s), give: func(e *Event) { t.subs.tell(*e) }}
+	t.readers = &outlet{names: newJobNames(s, e), give: func(e *Event) { t.subs.tell(*e) }}
 	t.readers.queue = &eventQueue{log: s.log, tell: t.readers.tell, slow: namesSlow, again: namesAgain, left: namesLeft, lost: t.subs.miss,
 		first: func(k EventKind) slog.Attr { return slog.String("event", string(k)) }}
 	return t
@@ -95,8 +95,7 @@ func (t *teller) planned(runs []Run, jobs map[int64]*Job) {
 
 func (t *teller) started(r Run, job *Job) { t.run(EventRunStarted, r, job) }
 
-// ended tells of a run in its final state, and perhaps of its job, if this was its last. It
-// is called while the job is in memory, if it ever was.
+// ended tells of a run in its final state, and of its job, if this was its last.
 func (t *teller) ended(r Run, job *Job) {
 	kind := EventRunEnded
 	if r.State == StateSkipped {
@@ -118,11 +117,10 @@ func (t *teller) addRun(kind EventKind, r Run, job *Job) {
 		w.look = r.JobID
 	}
 	r.StoppedJob = false // who is told hears of that as an event of its own
-	if job == nil {
-		job = t.engine.jobs.job(r.JobID)
-	}
 	if job != nil && job.Name != "" {
 		r.JobName, r.JobKey = job.Name, job.Key
+	} else {
+		r.JobName, r.JobKey, _ = t.hooks.names.inMemory(r.JobID)
 	}
 	t.add(w)
 }
