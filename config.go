@@ -41,7 +41,9 @@ type Config struct {
 	CatchUp CatchUp
 	// RunRetention is how long runs are kept. A store that is a store.Retainer drops older
 	// ones: Postgres does, a day at a time; the memory store bounds their number instead.
-	// It does not bound how far ahead a run may be triggered. Zero means 30 days.
+	// It does not bound how far ahead a run may be triggered. A process that plans runs with
+	// postgres.TriggerTx and has no Scheduler is told in postgres.Config.RunRetention, where
+	// this is less than three days. Zero means 30 days.
 	RunRetention time.Duration
 	// StopGrace is how long running handlers have to end when the context of Run or
 	// Start is done. Zero means 30 s.

@@ -146,13 +146,16 @@ func (d *definer) redefine(ctx context.Context, has, job Job, restart func(*Job)
 			return Ensured{}, err
 		}
 	}
+	if _, err := d.now(ctx); err != nil { // Change goes by the clock, which has to be known
+		return Ensured{}, err
+	}
 	outcome := Unchanged // until Change has seen it
 	var next nextInstants
 	changed, err := d.edit(ctx, has.ID, Edit{Verb: "ensure", Guard: guard, Change: func(j *Job) (replan bool, err error) {
 		outcome, next = Unchanged, replanned
 		if j.Ensured != job.Ensured {
 			outcome = Changed
-			if defined, by := define(j, job); defined {
+			if defined, by := define(j, job, d.clock.now()); defined {
 				replan, next = true, by
 			}
 			j.Ensured = job.Ensured

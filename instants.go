@@ -107,8 +107,9 @@ func later(a, b time.Time) time.Time {
 
 // define gives j the definition of def. It reports whether the schedule has to be planned
 // anew, and by what. A stop that was the schedule's own doing ends with the schedule, and
-// one that its bounds may have brought about with these.
-func define(j *Job, def Job) (replan bool, next nextInstants) {
+// one that its bounds may have brought about with these. Now is a lower bound of the
+// store's time.
+func define(j *Job, def Job, now time.Time) (replan bool, next nextInstants) {
 	was := *j
 	*j = def
 	j.ID, j.Stopped, j.StopReason, j.Ensured = was.ID, was.Stopped, was.StopReason, was.Ensured
@@ -116,7 +117,7 @@ func define(j *Job, def Job) (replan bool, next nextInstants) {
 	switch {
 	case was.Schedule != def.Schedule:
 		next, again = rescheduled, j.StopReason != "" && j.StopReason != StopPruned
-	case was.sameInstants(&def) && was.MaxRuns == def.MaxRuns, goesOnWaiting(&was, &def):
+	case was.sameInstants(&def) && was.MaxRuns == def.MaxRuns, goesOnWaiting(&was, &def, now):
 		return false, nil
 	default:
 		next, again = rebounded(&was, &def), strings.HasPrefix(j.StopReason, StopFinished)
@@ -128,11 +129,13 @@ func define(j *Job, def Job) (replan bool, next nextInstants) {
 }
 
 // goesOnWaiting reports whether a job that waits for a run may go on to do so where it
-// keeps its schedule and gets other bounds: the run is not behind these. Its end arms the job
-// by them; a later NotBefore is waited for when it comes up then.
-func goesOnWaiting(was, def *Job) bool {
+// keeps its schedule and gets other bounds: the run is not behind these, and neither is it
+// one that is planned for later and would come too early. Its end arms the job by them; a
+// later NotBefore is waited for when it comes up then.
+func goesOnWaiting(was, def *Job, now time.Time) bool {
 	behind := !def.NotAfter.IsZero() && was.Last.After(def.NotAfter)
-	return was.WaitRun != 0 && was.Schedule == def.Schedule && !behind && (def.MaxRuns == 0 || was.Runs <= def.MaxRuns)
+	early := was.Last.Before(def.NotBefore) && was.Last.After(now)
+	return was.WaitRun != 0 && was.Schedule == def.Schedule && !behind && !early && (def.MaxRuns == 0 || was.Runs <= def.MaxRuns)
 }
 
 // mayFire reports whether a stored job may get a definition that by itself has no instant
@@ -140,5 +143,5 @@ func goesOnWaiting(was, def *Job) bool {
 // for one.
 func mayFire(has, def *Job, now time.Time) bool {
 	next, err := def.instantInStep(has.step(), now)
-	return has.sameInstants(def) || goesOnWaiting(has, def) || has.Schedule == def.Schedule && err == nil && !next.IsZero()
+	return has.sameInstants(def) || goesOnWaiting(has, def, now) || has.Schedule == def.Schedule && err == nil && !next.IsZero()
 }

@@ -194,9 +194,12 @@ func (d *definer) UpdateJob(ctx context.Context, job Job) (Job, error) {
 	if err := d.checkHandler(ctx, complete); err != nil {
 		return Job{}, err
 	}
+	if _, err := d.now(ctx); err != nil { // Change goes by the clock, which has to be known
+		return Job{}, err
+	}
 	var next nextInstants // as Change has found
 	updated, err := d.edit(ctx, job.ID, Edit{Version: version, Verb: "update", Change: func(j *Job) (replan bool, err error) {
-		replan, next = define(j, complete)
+		replan, next = define(j, complete, d.clock.now())
 		return replan, nil
 	}, Next: func(job Job, started, now time.Time) (time.Time, error) { return next(job, started, now) }})
 	if err == nil {

@@ -294,7 +294,7 @@ func overdue(job Job, now time.Time) (record NewRun, missed bool) {
 	}
 	b := planBuilder{planner: planner{now: now, before: now}, job: &DueJob{Job: job}, plan: &Plan{}}
 	s, err := b.span(job.Next, now)
-	if err != nil || s.count == 0 {
+	if err != nil || s.count <= 0 {
 		return NewRun{}, false // a schedule that cannot be evaluated has no instants
 	}
 	return s.record(b.triggerType(), StateSkipped, ReasonEdit), true

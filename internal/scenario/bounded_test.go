@@ -264,6 +264,35 @@ func TestADelayWaitsForItsRunAndNotBefore(t *testing.T) {
 	}
 }
 
+// TestADelayKeepsAPlannedRunToNotBefore: a run that is planned and not due yet when the job
+// gets a NotBefore behind it makes way for one at NotBefore; one that is not before it stays.
+func TestADelayKeepsAPlannedRunToNotBefore(t *testing.T) {
+	edits := map[string]func(*boundedWorld, func(*xxljob.Job)){
+		"UpdateJob": (*boundedWorld).mustUpdate,
+		"EnsureJob": func(w *boundedWorld, change func(*xxljob.Job)) {
+			job := w.now()
+			change(&job)
+			_, err := w.EnsureJob(w.t.Context(), xxljob.Job{
+				Key: job.Key, Name: job.Name, Handler: job.Handler, Schedule: job.Schedule, NotBefore: job.NotBefore, MaxRuns: job.MaxRuns,
+			})
+			stage.Must(w.t, err)
+		},
+	}
+	for verb, edit := range edits {
+		for notBefore, want := range map[time.Duration]string{8 * time.Second: "10 20", 10 * time.Second: "10 20", time.Minute: "60 70"} {
+			bounded(t, xxljob.Job{Key: "job", Schedule: xxljob.FixedDelay(10 * time.Second), MaxRuns: 2}, func(w *boundedWorld) {
+				time.Sleep(7 * time.Second)
+				if job := w.now(); job.WaitRun == 0 || !job.Last.Equal(job.Added.Add(10*time.Second)) {
+					t.Fatalf("no run is planned for 10: the job waits for %d, of %v", job.WaitRun, job.Last)
+				}
+				edit(w, func(j *xxljob.Job) { j.NotBefore = w.job.Added.Add(notBefore) })
+				time.Sleep(3 * time.Minute)
+				w.want(fmt.Sprintf("%s, NotBefore at %v", verb, notBefore), want, "finished: MaxRuns")
+			})
+		}
+	}
+}
+
 // TestDelaysWithBounds: a delay counts from the end of its run, and so it is by then that
 // its bounds are looked at, those that it has by then.
 func TestDelaysWithBounds(t *testing.T) {

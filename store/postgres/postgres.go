@@ -86,8 +86,8 @@ type Config struct {
 	TxNotify bool
 	// RunRetention is Config.RunRetention of the schedulers over the schema, where that is
 	// less than three days and this process has none: TriggerTx and TriggerSQLTx go by it
-	// when they keep a run apart that is due far ahead. Zero means three days or more. A
-	// Scheduler over this Store says its own.
+	// when they keep a run apart that is due far ahead. It is an hour to a hundred years, as
+	// there. Zero means three days or more. A Scheduler over this Store says its own.
 	RunRetention time.Duration
 	// Logger is slog.Default() where it is nil.
 	Logger *slog.Logger
@@ -192,8 +192,8 @@ func newStore(pool *pgxpool.Pool, cfg Config) (*Store, error) {
 	if cfg.TxNotify && cfg.LeaseMode == LeaseRow {
 		errs = append(errs, fmt.Errorf("postgres: Config.TxNotify: nothing listens in LeaseMode %q; call Store.Wake after the commit, which reaches the schedulers of the same process, or wait for the poll", LeaseRow))
 	}
-	if cfg.RunRetention != 0 && cfg.RunRetention < time.Hour {
-		errs = append(errs, fmt.Errorf("postgres: Config.RunRetention is %v: want an hour or more, or 0 for three days or more", cfg.RunRetention))
+	if d := cfg.RunRetention; d != 0 && (d < time.Hour || d > maxRetention) {
+		errs = append(errs, fmt.Errorf("postgres: Config.RunRetention is %v: want %v to %v, or 0 for three days or more", d, time.Hour, maxRetention))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
@@ -211,6 +211,9 @@ func newStore(pool *pgxpool.Pool, cfg Config) (*Store, error) {
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s, nil
 }
+
+// maxRetention is the longest Config.RunRetention, of a Scheduler too.
+const maxRetention = 100 * 365 * 24 * time.Hour
 
 // schemaName is what a schema may be called. There is nothing in such a name that could end
 // the quotes, the comment or the text in which it may come to stand.

@@ -320,7 +320,9 @@ func TestTriggerTxKnowsTheRetention(t *testing.T) {
 			}
 		}
 	}
-	if _, err := postgres.New(t.Context(), pool, postgres.Config{Schema: "any", RunRetention: time.Minute}); err == nil {
-		t.Error("a RunRetention of a minute is accepted")
+	for _, bad := range []time.Duration{-time.Hour, time.Minute, 100*365*24*time.Hour + 1} {
+		if _, err := postgres.New(t.Context(), pool, postgres.Config{Schema: "any", RunRetention: bad}); err == nil {
+			t.Errorf("a RunRetention of %v is accepted", bad)
+		}
 	}
 }
