@@ -76,7 +76,7 @@ func (o *order[T]) insert(at, id int64, of *T) {
 			cut = chunkSize / 2
 		}
 		o.split(i, cut, at, id)
-		if pos >= cut {
+		if pos > cut || cut == chunkSize { // one at the cut is less than the new bound, and stays before it
 			i, pos = i+1, pos-cut
 		}
 		c = &o.chunks[i]

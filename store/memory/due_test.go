@@ -123,3 +123,32 @@ func TestRunsAreFoundAcrossGaps(t *testing.T) {
 		}
 	}
 }
+
+// TestOrderSplitsAtEachPlace: a full chunk is split by a key at each place in it, the very cut
+// included, and what comes on either side of that key then is in order and is found.
+func TestOrderSplitsAtEachPlace(t *testing.T) {
+	for pos := range chunkSize + 1 {
+		var o order[int64]
+		var want [][2]int64
+		add := func(at int64) {
+			id := int64(1)
+			o.insert(at, id, &id)
+			want = append(want, [2]int64{at, id})
+		}
+		for i := range int64(chunkSize) {
+			add(10 * i)
+		}
+		at := int64(10*pos - 5)
+		add(at)
+		add(at - 1)
+		add(at + 1)
+		add(at + 2)
+		slices.SortFunc(want, func(a, b [2]int64) int { return slices.Compare(a[:], b[:]) })
+		same(t, o.after(noID, noID), want)
+		for _, key := range want {
+			if !o.remove(key[0], key[1]) {
+				t.Fatalf("split at %d: %d is not found", pos, key[0])
+			}
+		}
+	}
+}
