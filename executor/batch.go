@@ -36,7 +36,7 @@ func (l batchLimit) cut(results []wire.CallbackRequest) int {
 }
 
 // resultOverhead is what a result takes beside its text, twice.
-const resultOverhead = 256
+const resultOverhead = 288
 
 // encodedSize is about how many bytes a result takes in a callback, where its
 // text may be twice (wire.CallbackList).

@@ -10,7 +10,7 @@ import (
 // The size that a result is taken for is never below that which it has.
 func TestEncodedSize(t *testing.T) {
 	for _, msg := range []string{"", "ok", `"\`, "\x00\n\t", "é日本🙂", "\u2028\u2029", "\xff\xfe", strings.Repeat("x", 50_000)} {
-		r := wire.CallbackRequest{LogID: -1 << 63, LogDateTim: -1 << 63, HandleCode: -1 << 31, HandleMsg: msg, NoRetry: true, Killed: true, Exact: true}
+		r := wire.CallbackRequest{LogID: -1 << 63, LogDateTim: -1 << 63, HandleCode: -1 << 31, HandleMsg: msg, NoRetry: true, Killed: true, Shutdown: true, RetryIn: 1<<63 - 1, SnoozeIn: 1<<63 - 1, Exact: true}
 		has := len(wire.EncodeCallback(nil, wire.CallbackList, []wire.CallbackRequest{r}))
 		if est := encodedSize(&r); est < has || est > has+resultOverhead {
 			t.Errorf("%.10q: taken for %d bytes, has %d", msg, est, has)

@@ -15,11 +15,14 @@ type result struct {
 	msg     string
 	noRetry bool
 	killed  bool
+	// As the callback has them.
+	shutdown          bool
+	retryIn, snoozeIn int64
 }
 
 // killed is the result of a run that was not let finish; msg is for the reason.
-func killed(msg, reason string) result {
-	return result{code: wire.CodeFail, msg: fmt.Sprintf(msg, reason), killed: true}
+func killed(msg, reason string, cause error) result {
+	return result{code: wire.CodeFail, msg: fmt.Sprintf(msg, reason), killed: true, shutdown: cause == ErrShutdown}
 }
 
 // outcome is the result of a run whose handler returned err.
@@ -35,7 +38,11 @@ func outcome(r *run, err error) result {
 	if msg == "" {
 		msg = fmt.Sprintf("%T without text", err)
 	}
-	return result{code: wire.CodeFail, msg: cut(msg), noRetry: IsPermanent(err)}
+	res := result{code: wire.CodeFail, msg: cut(msg), noRetry: IsPermanent(err)}
+	if res.retryIn, res.snoozeIn = laterOf(err); res.snoozeIn > 0 {
+		res.noRetry = false
+	}
+	return res
 }
 
 // end records the result of a run. It is called once for each run. mu is held.
@@ -47,6 +54,7 @@ func (e *Executor) end(r *run, res result) {
 	o.out.add(wire.CallbackRequest{
 		LogID: r.id.id, LogDateTim: r.id.date,
 		HandleCode: res.code, HandleMsg: res.msg, NoRetry: res.noRetry, Killed: res.killed, Exact: true,
+		Shutdown: res.shutdown, RetryIn: res.retryIn, SnoozeIn: res.snoozeIn,
 		Progress: r.said(),
 	})
 }
@@ -123,12 +131,12 @@ func (e *Executor) stopJob(j *job, reason string, cause error) bool {
 	for _, r := range j.running {
 		if !r.ended {
 			found = true
-			e.interrupt(r, killed(wire.MsgKilledRunning, reason), cause)
+			e.interrupt(r, killed(wire.MsgKilledRunning, reason, cause), cause)
 		}
 	}
 	for j.queue.n > 0 {
 		e.queued--
-		e.end(j.queue.pop(), killed(wire.MsgKilledQueued, reason))
+		e.end(j.queue.pop(), killed(wire.MsgKilledQueued, reason, cause))
 	}
 	return found
 }
@@ -137,10 +145,10 @@ func (e *Executor) stopJob(j *job, reason string, cause error) bool {
 func (e *Executor) stopRun(r *run, reason string, cause error) {
 	if r.job.queue.drop(r) {
 		e.queued--
-		e.end(r, killed(wire.MsgKilledQueued, reason))
+		e.end(r, killed(wire.MsgKilledQueued, reason, cause))
 		return
 	}
-	e.interrupt(r, killed(wire.MsgKilledRunning, reason), cause)
+	e.interrupt(r, killed(wire.MsgKilledRunning, reason, cause), cause)
 }
 
 // abandon lets the job of a run go on without its handler, which has been

@@ -27,6 +27,16 @@ type CallbackRequest struct {
 	// Killed says that the run was not let finish: by a kill, a cover-early or a
 	// shutdown. Other peers do not send the key and ignore it.
 	Killed bool `json:"killed,omitempty"`
+	// Shutdown says, beside Killed, that it was a shutdown of the executor: nobody wanted
+	// this run ended. Other peers do not send the key and ignore it.
+	Shutdown bool `json:"shutdown,omitempty"`
+	// RetryIn is how long after its end a failed run is to be tried again, in ms; zero leaves
+	// that to the admin. Other peers do not send the key and ignore it.
+	RetryIn int64 `json:"retryIn,omitempty"`
+	// SnoozeIn says, where it is positive, that the run has not failed and is to come again so
+	// long after its end, in ms. HandleCode is CodeFail beside it: a peer that ignores the key
+	// takes the run for failed, which is better than for done.
+	SnoozeIn int64 `json:"snoozeIn,omitempty"`
 	// Exact says that Killed tells all: a text that reads like a kill is the handler's
 	// own then. Executors of ours set it; other peers do not send the key and ignore
 	// it.
@@ -42,6 +52,10 @@ func IsKilled(handleMsg string) bool {
 	return strings.HasSuffix(handleMsg, strings.TrimPrefix(MsgKilledRunning, "%s")) ||
 		strings.HasSuffix(handleMsg, strings.TrimPrefix(MsgKilledQueued, "%s"))
 }
+
+// IsShutdown reports whether the text of a killed run is that of a Java executor which was
+// shut down. Executors of ours set CallbackRequest.Shutdown.
+func IsShutdown(handleMsg string) bool { return strings.HasPrefix(handleMsg, StopShutdown) }
 
 // CallbackForm is one of the two bodies in which results travel.
 type CallbackForm int
@@ -77,6 +91,9 @@ type objectCallback struct {
 	HandleMsg  string   `json:"handleMsg,omitempty"`
 	NoRetry    bool     `json:"noRetry,omitempty"`
 	Killed     bool     `json:"killed,omitempty"`
+	Shutdown   bool     `json:"shutdown,omitempty"`
+	RetryIn    int64    `json:"retryIn,omitempty"`
+	SnoozeIn   int64    `json:"snoozeIn,omitempty"`
 	Exact      bool     `json:"exact,omitempty"`
 	Progress   Progress `json:"progress,omitzero"`
 }
@@ -166,6 +183,12 @@ func decodeResult(v value) (r CallbackRequest, err error) {
 			r.NoRetry, err = val.flag()
 		case "killed":
 			r.Killed, err = val.flag()
+		case "shutdown":
+			r.Shutdown, err = val.flag()
+		case "retryIn":
+			r.RetryIn, err = val.int64()
+		case "snoozeIn":
+			r.SnoozeIn, err = val.int64()
 		case "exact":
 			r.Exact, err = val.flag()
 		case "progress":

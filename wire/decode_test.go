@@ -80,12 +80,12 @@ func TestDecodeForgets(t *testing.T) {
 }
 
 func TestEncodeCallback(t *testing.T) {
-	results := []wire.CallbackRequest{{LogID: 1, LogDateTim: 2, HandleCode: 200}, {LogID: 3, LogDateTim: 4, HandleCode: 500, HandleMsg: "<m>", NoRetry: true, Killed: true}}
+	results := []wire.CallbackRequest{{LogID: 1, LogDateTim: 2, HandleCode: 200}, {LogID: 3, LogDateTim: 4, HandleCode: 500, HandleMsg: "<m>", NoRetry: true, Killed: true, Shutdown: true, RetryIn: 1500, SnoozeIn: 60_000}}
 	for form, want := range map[wire.CallbackForm]string{
 		wire.CallbackList: `[{"logId":1,"logDateTim":2,"handleCode":200,"executeResult":{"code":200}},` +
-			`{"logId":3,"logDateTim":4,"handleCode":500,"handleMsg":"<m>","noRetry":true,"killed":true,"executeResult":{"code":500,"msg":"<m>"}}]`,
+			`{"logId":3,"logDateTim":4,"handleCode":500,"handleMsg":"<m>","noRetry":true,"killed":true,"shutdown":true,"retryIn":1500,"snoozeIn":60000,"executeResult":{"code":500,"msg":"<m>"}}]`,
 		wire.CallbackObject: `{"callbackList":[{"logId":1,"logDateTime":2,"handleCode":200},` +
-			`{"logId":3,"logDateTime":4,"handleCode":500,"handleMsg":"<m>","noRetry":true,"killed":true}]}`,
+			`{"logId":3,"logDateTime":4,"handleCode":500,"handleMsg":"<m>","noRetry":true,"killed":true,"shutdown":true,"retryIn":1500,"snoozeIn":60000}]}`,
 	} {
 		out := wire.EncodeCallback(nil, form, results)
 		if string(out) != want {
