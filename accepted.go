@@ -61,6 +61,7 @@ func (a *acceptor) storeDispatched(ctx context.Context, batch []store.Dispatch) 
 		a.engine.landStart(d.RunID, d.Token)
 	}
 	a.life.wakes.watch.poke() // for those who wait for one of them
+	a.life.wakes.unreported.pokeIf(len(changed) > 0)
 	a.killer.killUnwanted(changed, others)
 	return locked
 }

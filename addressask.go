@@ -63,14 +63,15 @@ func (b *addressBook) askNow(ctx context.Context, app string) (a answer, silent 
 		return answer{addrs: addrs}, app, err
 	}
 	regs, err := b.s.store.Addresses(ctx, app, b.s.cfg.Cluster.Dead)
-	return registered(regs), "", err
+	return registered(regs, b.s.clock.now()), "", err
 }
 
 // registered is the answer that registrations are.
-func registered(regs []Registration) answer {
-	a := answer{addrs: make([]string, 0, len(regs)), boots: map[string]string{}}
+func registered(regs []Registration, now time.Time) answer {
+	a := answer{addrs: make([]string, 0, len(regs)), boots: map[string]string{}, ages: make(map[string]time.Duration, len(regs))}
 	for _, r := range regs {
 		a.addrs = append(a.addrs, r.Address)
+		a.ages[r.Address] = max(now.Sub(r.Updated), 0)
 		if r.BootID != "" && slices.Contains(r.Capabilities, wire.CapRepeat) {
 			a.boots[r.Address] = r.BootID
 		}

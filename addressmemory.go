@@ -11,7 +11,8 @@ import (
 // addressMemory is what the store and a registry of the user's have said. It is safe for
 // concurrent use.
 type addressMemory struct {
-	dead time.Duration // Config.Cluster.Dead
+	dead      time.Duration // Config.Cluster.Dead
+	presences *presences    // of addresses at which accepted runs are
 
 	mu      sync.Mutex
 	entries map[bookKey]bookEntry // guarded by mu
@@ -22,7 +23,7 @@ type addressMemory struct {
 }
 
 func newAddressMemory(dead time.Duration) *addressMemory {
-	return &addressMemory{dead: dead, entries: map[bookKey]bookEntry{}, last: map[string]answer{}, silent: map[string]silence{}}
+	return &addressMemory{dead: dead, presences: newPresences(dead), entries: map[bookKey]bookEntry{}, last: map[string]answer{}, silent: map[string]silence{}}
 }
 
 // silence is an answer that has not come.
@@ -75,6 +76,16 @@ func (m *addressMemory) hadLately(app, address string) bool {
 	defer m.mu.Unlock()
 	at, gone := m.gone.apps[app][address]
 	return gone && time.Since(at) < m.dead
+}
+
+// stillThere keeps an address in mind that was one of the app's, for an executor answers
+// there questions about its runs.
+func (m *addressMemory) stillThere(app, address string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if at, gone := m.gone.apps[app][address]; gone && time.Since(at) < m.dead {
+		m.noteGone(app, address)
+	}
 }
 
 // forgetApp drops what is known of an app: an executor has come or gone.

@@ -92,13 +92,16 @@ func reportsOf(caller wire.Caller, reqs []wire.CallbackRequest) (list []*reporte
 // report it, while it is started or dispatched. A Java executor tells by the text alone
 // that it has killed the run.
 func reportOf(r wire.CallbackRequest) Result {
-	res := Result{RunID: r.LogID, State: stateOf(r), HandleMsg: plainText(shorten(r.HandleMsg, maxHandleMsg)), NoRetry: r.NoRetry}
+	res := Result{RunID: r.LogID, State: stateOf(r), HandleMsg: plainText(shorten(r.HandleMsg, maxHandleMsg)), NoRetry: r.NoRetry, After: afterOf(r)}
 	res.Progress, res.ProgressText = boundProgress(r.Progress)
 	if r.HandleCode == 0 && res.HandleMsg == "" {
 		res.HandleMsg = wire.MsgResultLost
 	}
 	if res.State == StateFailed && !r.Exact && wire.IsKilled(r.HandleMsg) {
 		res.State = StateKilled
+		if wire.IsShutdown(r.HandleMsg) {
+			res.State = StateLost
+		}
 	}
 	return res
 }

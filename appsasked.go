@@ -62,9 +62,10 @@ func (a *appsAsked) latest(app string) (appAnswer, bool) {
 // answer is what the store and the registry have said of an app.
 type answer struct {
 	addrs  []string
-	boots  map[string]string // of executors of our own make: their boot ids, by address
-	manual bool              // these and no others
-	at     time.Time         // when
-	fresh  bool              // nothing has been heard since that contradicts it
-	stale  error             // why there is no newer one
+	boots  map[string]string        // of executors of our own make: their boot ids, by address
+	ages   map[string]time.Duration // of registrations: how long before the answer they were refreshed, by address
+	manual bool                     // these and no others
+	at     time.Time                // when
+	fresh  bool                     // nothing has been heard since that contradicts it
+	stale  error                    // why there is no newer one
 }

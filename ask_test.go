@@ -49,7 +49,13 @@ func TestAskedAboutTheRun(t *testing.T) {
 				st := memory.New()
 				faults := storetest.Wrap(st)
 				triggered, hang := make(chan struct{}), make(chan struct{})
-				p := &peer{ask: func(wire.IdleBeatRequest) (wire.Return, error) { return c.answer, nil }}
+				p := &peer{}
+				p.ask = func(r wire.IdleBeatRequest) (wire.Return, error) {
+					if p.has(r.LogID) { // by now
+						return says(wire.RunHeld, bootOfPeer), nil
+					}
+					return c.answer, nil
+				}
 				p.run = func(n int, _ wire.TriggerRequest) (wire.Return, error) {
 					if n > 1 {
 						return wire.Success(), nil

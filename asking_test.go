@@ -73,7 +73,7 @@ func TestProbesInOrderDecide(t *testing.T) {
 					time.Sleep(time.Duration(i) * 300 * time.Millisecond)
 				}
 				mu.Lock()
-				if asked := beats + good.idleBeats(); asked > runs {
+				if asked := beats + good.probes(); asked > runs {
 					t.Errorf("it was asked %d times for %d runs", asked, runs)
 				}
 				mu.Unlock()

@@ -95,10 +95,14 @@ type ClusterConfig struct {
 	LeaseMaxHold time.Duration
 	// LostAfter is how long a node has to be silent before the runs it had taken end as
 	// lost. Runs it had not taken yet are planned again after LeaseTTL, or at once where
-	// the store can tell that the node is gone. At least LeaseTTL; zero means 30 s.
+	// the store can tell that the node is gone. It is also how long a run that an executor
+	// elsewhere has accepted outlives the registration of another process at the address,
+	// which may have found the result on the spool. At least LeaseTTL; zero means 30 s.
 	LostAfter time.Duration
 	// Beat is how often executors register their addresses, and Dead how long a
-	// registration is good for. Zero means 30 s and 90 s, as in XXL-JOB.
+	// registration is good for. After Dead, runs that an executor elsewhere has accepted are
+	// lost if nobody answers at its address, or if it does not have them and no result came.
+	// Zero means 30 s and 90 s, as in XXL-JOB.
 	Beat, Dead time.Duration
 	// PruneAfter is how long no list of EnsureJobs may have named a job before it is
 	// pruned, and how long no node with the current list may have been alive before a
@@ -180,9 +184,10 @@ type Limits struct {
 	// and 10, as in XXL-JOB.
 	SlowAfter time.Duration
 	SlowCount int
-	// Overdue ends a run in doubt as lost, this long after its start plus the job's
-	// Timeout. It is for third-party executors, which can say that a job is busy but not
-	// with which run. At least Cluster.Dead; zero means 24 h.
+	// Overdue ends a run in doubt, or one that was accepted and not reported, as lost, this
+	// long after its start plus the job's Timeout. It is for third-party executors, which can
+	// say that a job is busy but not with which run. What an executor of this module says
+	// that it has is not ended: the log warns of it. At least Cluster.Dead; zero means 24 h.
 	Overdue time.Duration
 	// RouteTimeout bounds a call of a custom Router or Registry. A run whose router has
 	// not answered by then is refused; one whose registry has not answered uses the last

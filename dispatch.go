@@ -53,7 +53,7 @@ func requestOf(f *flight) wire.TriggerRequest {
 		LogID: f.run.ID, LogDateTime: f.run.Created.UnixMilli(),
 		GlueType: f.job.GlueType, GlueSource: f.job.GlueSource,
 		BroadcastIndex: f.run.Sharding.Index, BroadcastTotal: total,
-		ScheduledAt: f.run.Scheduled.UnixMilli(), Attempt: f.run.Attempt,
+		ScheduledAt: f.run.Instant().UnixMilli(), Attempt: f.run.Attempt,
 		StartToken: f.run.Token, BootID: f.run.BootID,
 		JobName: f.job.Name, JobKey: f.job.Key, App: f.run.App,
 		Route: f.job.Route, JobVersion: f.run.JobVersion, TriggerType: string(f.run.Type),

@@ -82,17 +82,17 @@
 //
 // # What is not
 //
-// A handler whose process dies is interrupted: its run is recorded as lost and is not run
-// again. A process paused for longer than Config.Cluster.LostAfter may go on with a handler
-// whose run is recorded as lost by then, beside a later run of the job; its result is not
-// accepted. A handler that ignores its context cannot be stopped; its job goes on after
-// executor.Config.Grace. The memory store keeps nothing across an exit of the process; a
-// fail-over of Postgres to an asynchronous standby can lose what was acknowledged, and
-// repeat runs. The token of XXL-JOB's protocol travels in clear, unless addresses are https.
+// A handler whose process dies is interrupted: its run is recorded as lost, and is not run
+// again unless Job.Retries or Job.OnLost say so. A process paused for longer than
+// Config.Cluster.LostAfter may go on with a handler whose run is recorded as lost by then,
+// beside a later run of the job; its result is not accepted. A handler that ignores its
+// context cannot be stopped; its job goes on after executor.Config.Grace. The memory store
+// keeps nothing across an exit of the process; a fail-over of Postgres to an asynchronous
+// standby can lose what was acknowledged, and repeat runs. The token of XXL-JOB's protocol
+// travels in clear, unless addresses are https.
 //
-// Not there yet: retries, children, alarms, reports and console, and the end of runs that a
-// remote executor has accepted and never reports. Job.Retries, Job.Children and
-// Job.AlarmEmail are stored and not acted upon.
+// Not there yet: children, alarms, reports and console. Job.Children and Job.AlarmEmail are
+// stored and not acted upon.
 //
 // # Concurrency
 //

@@ -12,7 +12,7 @@ func (s *scheduler) duties(signals store.Signals) (plan, work, lease []duty) {
 	plan = []duty{s.scanner.scanDuty(signals), aheadDuty(s.shared, signals), s.starter.startDuty()}
 	work = []duty{
 		{loop: s.finisher.finishLoop}, {loop: s.finisher.lockedLoop}, s.watcher.watchDuty(signals), {loop: s.watcher.transitLoop}, s.inbox.inboxDuty(signals), {loop: s.acceptor.dispatchLoop},
-		{loop: s.inDoubt.inDoubtLoop}, {loop: s.results.resultLoop}, {loop: s.registrar.loop}, {loop: s.registrar.regs.forgetLoop, aside: true},
+		{loop: s.inDoubt.inDoubtLoop}, s.unreported.duty(), {loop: s.results.resultLoop}, {loop: s.registrar.loop}, {loop: s.registrar.regs.forgetLoop, aside: true},
 		{loop: s.progress.loop, aside: true},
 	}
 	lease = []duty{{loop: func(ctx context.Context) { s.leaser.leaseLoop(ctx, signals.Nodes) }}, s.listDuty()}

@@ -110,22 +110,3 @@ func (e *engine) takeDue(t time.Time) {
 	}
 	e.held.ring.lookAgain(t)
 }
-
-// release forgets a held entry that will not start; what it had in its hands
-// goes to the next.
-func (e *engine) release(en *entry) {
-	if e.held.runs[en.run.ID] == en {
-		e.held.unhold(en)
-	}
-	e.room.unkeep(en)
-	e.room.letGoOn(en)
-	f, flies := e.under.flights[en.run.ID]
-	a, away := e.under.away[en.run.ID]
-	// It was held by a stale reading where it is under way: that has its place then.
-	if at := en.route.serial; !(flies && f.serial == at || away && a.serial == at) {
-		e.room.freeSerial(at, en.run.ID)
-	}
-	if !away {
-		e.room.arrived(en.run.JobID, en.run.ID)
-	}
-}

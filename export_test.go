@@ -299,3 +299,65 @@ func (g *Gone) Len() (n int) {
 	}
 	return n
 }
+
+// RetriesFit says whether a job's pauses fit the retention.
+func RetriesFit(j *Job, retention time.Duration) error { return j.retriesFit(retention) }
+
+// KnownOfRun and SaidOfRun are what the judge of runs goes by that were accepted and not
+// reported.
+type KnownOfRun struct {
+	Boot                                                  string
+	Manual, Listed                                        bool
+	Silent, Replaced, Watched, Age, Overdue, Absent, Deaf time.Duration
+}
+
+// SaidOfRun is what has come of a question about one.
+type SaidOfRun struct {
+	State wire.RunState
+	Boot  string
+	Busy  bool
+	Err   error
+}
+
+func (k KnownOfRun) evidence() evidence {
+	return evidence{
+		standing: standing{manual: k.Manual, listed: k.Listed, silent: k.Silent, replaced: k.Replaced},
+		boot:     k.Boot, watched: k.Watched, age: k.Age, overdue: k.Overdue, absent: k.Absent, deaf: k.Deaf,
+	}
+}
+
+func unreportedBoundsOf(dead, lostAfter time.Duration) unreportedBounds {
+	return newUnreportedBounds(&ClusterConfig{Dead: dead, LostAfter: lostAfter})
+}
+
+// JudgeUnreported is what is concluded, in a word.
+func JudgeUnreported(dead, lostAfter time.Duration, k KnownOfRun, s SaidOfRun) string {
+	c := unreportedBoundsOf(dead, lostAfter).conclude(k.evidence(), replyOf(answerAbout{state: s.State, boot: s.Boot, busy: s.Busy}, s.Err))
+	switch {
+	case c.lost != "":
+		return "lost"
+	case c.reread:
+		return "reread"
+	case c.overdue:
+		return "overdue"
+	}
+	return ""
+}
+
+// AskUnreported is how long it is until the next question.
+func AskUnreported(dead, lostAfter time.Duration, k KnownOfRun) time.Duration {
+	return unreportedBoundsOf(dead, lostAfter).next(k.evidence())
+}
+
+// Replaced is for how long a process was replaced, in the last of these seconds. In each
+// the process of one letter was heard of.
+func Replaced(dead time.Duration, boot, boots string) time.Duration {
+	began, now := time.Unix(0, 0), time.Unix(0, 0)
+	at := &presence{since: began}
+	for i, b := range boots {
+		if now = began.Add(time.Duration(i) * time.Second); b != '-' {
+			at.register(string(b), now)
+		}
+	}
+	return at.replaced(boot, now, dead)
+}

@@ -38,7 +38,11 @@ func (a attachedAdmin) Callback(ctx context.Context, reqs []wire.CallbackRequest
 	results := make([]Result, 0, len(reqs))
 	for _, r := range reqs {
 		if at := a.f.engine.under.flight(r.LogID); at != nil && (!r.Exact || sameDate(r.LogDateTim, at.run)) {
-			results = append(results, resultOf(at, r))
+			res := resultOf(at, r)
+			if res.State == StateKilled {
+				res.State = a.f.engine.under.killed(at)
+			}
+			results = append(results, res)
 		}
 	}
 	if err := a.f.finish(ctx, results); err != nil {
@@ -142,7 +146,9 @@ func (f *finisher) finishAgain(ctx context.Context, results []Result) ([]Run, er
 	}
 	runs, err := f.store.RunsByID(ctx, ids)
 	for _, r := range runs {
-		if w := want[r.ID]; r.State == w.State && (w.Token == 0 || r.Token == w.Token) && r.HandleMsg == w.HandleMsg {
+		w := want[r.ID]
+		as := r.State == w.State && r.HandleMsg == w.HandleMsg || w.State == StateSnoozed && r.State == StateFailed && r.HandleMsg == store.TooManySnoozes
+		if as && (w.Token == 0 || r.Token == w.Token) {
 			accepted = append(accepted, r)
 		}
 	}
@@ -167,7 +173,7 @@ func (f *finisher) ended(runs []Run) {
 		f.teller.ended(r, nil)
 		f.engine.land(r.ID)
 		f.engine.waiters.notify(r)
-		rearmed = rearmed || r.Type == TriggerFixDelay
+		rearmed = rearmed || r.Type == TriggerFixDelay || r.Type == TriggerRetry
 	}
 	if rearmed {
 		f.life.wakes.scan.poke() // a FixedDelay job has its next instant now

@@ -16,6 +16,7 @@ func (e *engine) takeOff(a attempt, run Run, acked time.Time) *flight {
 	if e.held.runs[run.ID] == a.entry {
 		e.held.unhold(a.entry)
 	}
+	e.letPass(run.ID)
 	if f := e.under.flights[run.ID]; f != nil {
 		// It is under way here already: what was taken for it is given back.
 		e.room.giveBackPlaces(a)
@@ -94,7 +95,7 @@ func (e *engine) knows(runID int64) bool {
 func (e *engine) awayIDs() []int64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	ids := slices.Collect(maps.Keys(e.under.away))
+	ids := slices.AppendSeq(slices.Collect(maps.Keys(e.under.away)), maps.Keys(e.under.retries.jobs))
 	for _, id := range e.waiters.runs() {
 		if e.under.flights[id] == nil {
 			ids = append(ids, id)

@@ -145,7 +145,7 @@ func (h *house) cycles() [][]string {
 // floor and of lower ones.
 var floors = [][]string{
 	{ // nouns, and what is wrong with a value
-		"bounds", "config", "configcheck", "crons", "doc", "errors", "event", "faults", "group", "handler", "job", "limits", "node", "policies", "registry", "ring", "run", "runtrigger",
+		"bounds", "config", "configcheck", "crons", "doc", "errors", "event", "faults", "group", "handler", "job", "limits", "node", "policies", "registry", "retriesof", "retry", "ring", "run", "runtrigger",
 		"schedule", "store", "storejobs", "storelists", "storelogs", "storenodes", "storeplans", "storeruns", "storestarts", "tokens", "words",
 	},
 	{ // tools
@@ -153,18 +153,18 @@ var floors = [][]string{
 	},
 	{ // books: what a node knows, each under a lock of its own; of these only shared.go calls the store
 		"addressmemory", "appsasked", "attachedset", "beside", "doubts", "early", "engine", "fitness", "flight", "gone", "held", "heldring", "eventqueue", "intake", "intakeroom",
-		"intakestore", "landings", "lanes", "lead", "lease", "logdesk", "places", "indoubtlist", "order", "jobbook", "ownlists", "queue", "reload", "remote", "roll",
+		"intakestore", "landings", "lanes", "lead", "lease", "logdesk", "passing", "places", "indoubtlist", "presence", "unreportedlist", "order", "jobbook", "ownlists", "queue", "reload", "remote", "roll",
 		"rollread", "routed", "routequeue", "seen", "settled", "shared", "shares", "subscribe", "transit", "tries", "turns", "underway", "usercalls", "waiters", "waitingroom",
 	},
 	{ // decisions: which instants, which address, what an answer means
-		"address", "addressask", "addressbook", "addresschoice", "appask", "asking", "callee", "instants", "jobread", "opinion", "outcome", "plan", "probe", "probebook",
-		"probecall", "route", "strategies", "unrouted", "userrouter",
+		"address", "addressask", "addressbook", "addresschoice", "appask", "asking", "callee", "follow", "instants", "jobread", "opinion", "outcome", "plan", "probe", "probebook",
+		"probecall", "askrun", "unreportedjudge", "route", "strategies", "unrouted", "userrouter",
 	},
 	{ // duties: each with its own state
-		"accepted", "ahead", "apart", "attach", "balance", "beat", "beatnews", "busy", "claim", "collect", "deliver", "dispatch", "finish", "handover", "herd", "kill", "launch", "leaser", "log",
+		"accepted", "again", "ahead", "apart", "attach", "balance", "beat", "beatnews", "busy", "claim", "collect", "deliver", "dispatch", "finish", "handover", "herd", "kill", "launch", "leaser", "log",
 		"lost", "orphan", "planned", "progress", "publish", "receive", "reconcile", "registrar", "registrations", "reread", "reroute", "reserve", "retain", "scan", "send", "speaks",
 		"start", "startbatch", "take", "takeback", "tend",
-		"starter", "twins", "uncertain", "indoubt", "wait", "waitself", "watch", "admin_results", "applylist", "concurrent", "ensure", "ensurelist", "groups",
+		"starter", "twins", "uncertain", "indoubt", "unreported", "unreportedask", "wait", "waitself", "watch", "admin_results", "applylist", "concurrent", "ensure", "ensurelist", "groups",
 		"jobnames", "jobs", "leasenews", "lists", "nextfire", "tell", "trigger",
 	},
 	{ // the API, and the list of the parts
@@ -228,7 +228,7 @@ func TestFloors(t *testing.T) {
 var (
 	books     = []string{"engine", "jobBook", "heldRuns", "heldRing", "waitingRoom", "underWay", "waiters"}
 	bookFiles = []string{
-		"engine", "flight", "held", "heldring", "jobbook", "places", "transit", "tries", "turns", "underway", "waiters", "waitingroom",
+		"engine", "flight", "held", "heldring", "jobbook", "passing", "places", "transit", "tries", "turns", "underway", "waiters", "waitingroom",
 	}
 )
 

@@ -4,6 +4,7 @@ package xxljob
 
 import (
 	"context"
+	"time"
 
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/wire"
@@ -25,6 +26,17 @@ func JSON[T any](h func(ctx context.Context, t *Task, p T) error) Handler { retu
 // use. The text is that of err, which errors.Is and errors.As still find; Permanent(nil) is
 // nil.
 func Permanent(err error) error { return executor.Permanent(err) }
+
+// RetryAfter marks an error of a handler with how long after the run's end it is to be tried
+// again, in place of Job.RetryBackoff; a run without further attempts stays failed. Less than a
+// millisecond is one, and what is too long is cut to what Config.RunRetention allows. The text
+// is that of err, which errors.Is and errors.As still find; RetryAfter(d, nil) is nil.
+func RetryAfter(d time.Duration, err error) error { return executor.RetryAfter(d, err) }
+
+// Snooze returns the error of a handler that has nothing to do yet: the run ends as
+// StateSnoozed, which is no failure, and the same attempt comes again so long after its end.
+// Job.MaxSnoozes says how often. Bounds of d are those of RetryAfter.
+func Snooze(d time.Duration) error { return executor.Snooze(d) }
 
 // Executor runs the jobs of one app inside this process. It is a wire.Executor that also
 // names its handlers and is told where its results go; *executor.Executor is one. It must

@@ -174,33 +174,13 @@ func (d *inDoubt) resend(ctx context.Context, exec wire.Executor, o *runInDoubt)
 	return o.again, nil
 }
 
-// answerAbout is what an executor has said about a run in doubt: of the run itself, where it
-// is one of ours, otherwise of its job.
-type answerAbout struct {
-	state wire.RunState // empty from third-party executors
-	boot  string        // of the process that says so
-	busy  bool          // the job is, with whatever run
-}
-
 // askExecutor asks about a run.
 func (d *inDoubt) askExecutor(ctx context.Context, exec wire.Executor, o *runInDoubt, r Run) (answerAbout, error) {
-	// The estimate of the store's time may be late, and this call takes its time.
-	ago := d.clock.now().Sub(r.Started) + 2*d.cfg.HTTP.CallTimeout
-	ret, err := exec.IdleBeat(ctx, wire.IdleBeatRequest{
-		JobID: r.JobID, LogID: r.ID, LogDateTime: r.Created.UnixMilli(), StartToken: r.Token,
-		StartedAgo: max(ago, 1).Milliseconds(), BootID: r.BootID,
-	})
-	if err == nil && ret.Unauthorized() {
-		err = refusedBy(r.Address, ret.Msg)
-	}
-	if err != nil {
-		return answerAbout{}, err
-	}
-	said := answerAbout{state: ret.RunState, boot: ret.BootID, busy: !ret.OK()}
-	if said.state != "" || !said.busy {
+	said, err := askAboutRun(ctx, d.shared, exec, r)
+	if err == nil && (said.state != "" || !said.busy) {
 		setDefault(&o.idle, time.Now())
 	}
-	return said, nil
+	return said, err
 }
 
 // endReported ends a run as lost whose result was acknowledged and is not there: the

@@ -4,7 +4,6 @@ package xxljob
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -32,6 +31,7 @@ type inDoubtList struct {
 	mu     sync.Mutex
 	runs   map[int64]*runInDoubt // guarded by mu
 	asking map[addressKey]bool   // guarded by mu: addresses that are being asked
+	turn   int                   // how many runs of one address are taken at a time; zero for openTurn
 }
 
 func (o *inDoubtList) add(r *runInDoubt) {
@@ -65,16 +65,20 @@ func (o *inDoubtList) has(id int64) bool {
 func (o *inDoubtList) take(now time.Time) map[addressKey][]*runInDoubt {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	due := slices.SortedFunc(maps.Values(o.runs), func(a, b *runInDoubt) int {
+	var due []*runInDoubt
+	for _, r := range o.runs {
+		if !r.next.After(now) {
+			due = append(due, r)
+		}
+	}
+	slices.SortFunc(due, func(a, b *runInDoubt) int {
 		return cmp.Or(a.next.Compare(b.next), cmp.Compare(a.run.ID, b.run.ID))
 	})
 	groups := map[addressKey][]*runInDoubt{}
 	for _, r := range due {
 		k := addressKey{r.run.App, r.run.Address}
 		switch {
-		case r.next.After(now):
-			return groups
-		case groups[k] == nil && (o.asking[k] || len(o.asking) >= askWidth), len(groups[k]) >= openTurn:
+		case groups[k] == nil && (o.asking[k] || len(o.asking) >= askWidth), len(groups[k]) >= max(o.turn, openTurn):
 			continue
 		}
 		o.asking[k] = true
@@ -127,6 +131,17 @@ type runInDoubt struct {
 	job   *Job                // nil while it was not needed
 	tries int
 	next  time.Time // when to ask again
+
+	accepted saidSoFar // of a run that was accepted
+}
+
+// saidSoFar is what was heard from the executor of a run that it has accepted, and that
+// nobody has reported: see unreported.go.
+type saidSoFar struct {
+	absences int       // how often in a row it did not have the run
+	absent   time.Time // the first of those
+	deaf     time.Time // since when nobody has answered; zero while somebody does
+	warned   time.Time // when the log was told that the run is overdue
 }
 
 // is reports whether a run, as it now is, is still the one that is in doubt here: neither

@@ -77,8 +77,24 @@ type Job struct {
 	// Timeout ends a run that lasts longer. Whole seconds; zero means none.
 	Timeout time.Duration
 	// Retries is how often a failed run is tried again (XXL-JOB:
-	// executor_fail_retry_count). It is stored; retries are not made yet.
+	// executor_fail_retry_count), 0 to 30,000: one that has failed, was timed out, refused or
+	// lost, but not one that was killed, covered or discarded, nor an error that is marked
+	// with Permanent. Each attempt is a run of its own, of type RETRY. docs/failures.md has
+	// the table.
 	Retries int
+	// RetryBackoff is the pause before each of them. Together the pauses have to be shorter
+	// than Config.RunRetention less a day.
+	RetryBackoff Backoff `json:",omitzero"`
+	// RetryAside lets later runs of a BlockSerial job pass one that waits to be tried again.
+	// Otherwise they wait for it: the job goes through its instants in their order.
+	RetryAside bool `json:",omitzero"`
+	// OnLost says what follows a lost run. Empty means OnLostFail.
+	OnLost OnLost `json:",omitzero"`
+	// MaxReruns is how often OnLostRerun runs one trigger again, at most 1,000; zero means 3.
+	MaxReruns int `json:",omitzero"`
+	// MaxSnoozes is how often one trigger may be snoozed (see Snooze), at most 30,000; zero
+	// means 100. A run that is snoozed once more has failed for good.
+	MaxSnoozes int `json:",omitzero"`
 	// Children are the ids of the jobs that a success triggers (XXL-JOB:
 	// child_jobid). They are stored; children are not triggered yet.
 	Children []int64
@@ -157,6 +173,9 @@ func (j Job) withDefaults(app string, zone *time.Location) Job {
 	setDefault(&j.Route, route.Nearest)
 	setDefault(&j.Block, block.SerialExecution)
 	setDefault(&j.GlueType, GlueBean)
+	if j.OnLost == OnLostFail {
+		j.OnLost = "" // as it is stored, and as lists that were ensured before have it
+	}
 	j.Schedule = j.Schedule.withZone(zone)
 	j.NotBefore, j.NotAfter = j.NotBefore.UTC().Truncate(time.Millisecond), j.NotAfter.UTC().Truncate(time.Millisecond)
 	return j
@@ -198,9 +217,7 @@ func (j Job) validate(routes []string, subSecond bool) error {
 	if j.Timeout < 0 || j.Timeout%time.Second != 0 || j.Timeout > maxTimeout {
 		f.add("Timeout", j.Timeout, errors.New("want whole seconds, from 0 (none) to 2^31-1"))
 	}
-	if j.Retries < 0 || j.Retries > 1<<15 {
-		f.add("Retries", j.Retries, errors.New("want 0 to 32768"))
-	}
+	f.checkRetries(j.Retries, j.RetryBackoff, j.OnLost, j.MaxReruns, j.MaxSnoozes)
 	for _, id := range j.Children {
 		if id <= 0 || id >= 1<<31 {
 			f.add("Children", id, errors.New("want job ids from 1 to 2^31-1"))

@@ -73,7 +73,21 @@ func TestJobFaultsOneByOne(t *testing.T) {
 		{"GlueRemark", func(j *xxljob.Job, b bool) { j.GlueRemark = text(128 + stage.One(b)) }},
 		{"Timeout", func(j *xxljob.Job, b bool) { j.Timeout = (1<<31 - 1 + time.Duration(stage.One(b))) * time.Second }},
 		{"Timeout", func(j *xxljob.Job, b bool) { j.Timeout = -time.Duration(stage.One(b)) * time.Second }},
-		{"Retries", func(j *xxljob.Job, b bool) { j.Retries = 32768 + stage.One(b) }},
+		{"Retries", func(j *xxljob.Job, b bool) { j.Retries = 30_000 + stage.One(b) }},
+		{"MaxReruns", func(j *xxljob.Job, b bool) { j.MaxReruns = 1000 + stage.One(b) }},
+		{"MaxSnoozes", func(j *xxljob.Job, b bool) { j.MaxSnoozes = 30_000 + stage.One(b) }},
+		{"OnLost", func(j *xxljob.Job, b bool) {
+			j.OnLost = map[bool]xxljob.OnLost{false: xxljob.OnLostRerun, true: "rerun"}[b]
+		}},
+		{"RetryBackoff.First", func(j *xxljob.Job, b bool) {
+			j.RetryBackoff.First = 10_000*time.Hour + time.Duration(stage.One(b))*time.Millisecond
+		}},
+		{"RetryBackoff.Max", func(j *xxljob.Job, b bool) {
+			j.RetryBackoff = xxljob.Backoff{First: time.Minute, Max: time.Minute - time.Duration(stage.One(b))*time.Millisecond}
+		}},
+		{"RetryBackoff.Jitter", func(j *xxljob.Job, b bool) {
+			j.RetryBackoff = xxljob.Backoff{First: time.Minute, Jitter: 100 + stage.One(b)}
+		}},
 		{"Children", func(j *xxljob.Job, b bool) { j.Children = []int64{1, 1<<31 - 1 + int64(stage.One(b))} }},
 		{"Schedule", func(j *xxljob.Job, b bool) {
 			j.Schedule = xxljob.FixedRate(time.Second - time.Duration(stage.One(b))*time.Millisecond)

@@ -11,8 +11,9 @@ import (
 
 // jobBook has the jobs of the runs that a node holds and of its flights.
 type jobBook struct {
-	slowAfter time.Duration // Limits.SlowAfter
-	slowCount int           // Limits.SlowCount
+	slowAfter time.Duration  // Limits.SlowAfter
+	slowCount int            // Limits.SlowCount
+	changed   func(id int64) // see onChange
 
 	mu     *sync.Mutex       // the engine's
 	refs   map[int64]*jobRef // guarded by mu
@@ -20,8 +21,12 @@ type jobBook struct {
 }
 
 func newJobBook(mu *sync.Mutex, limits Limits) *jobBook {
-	return &jobBook{slowAfter: limits.SlowAfter, slowCount: limits.SlowCount, mu: mu, refs: map[int64]*jobRef{}}
+	return &jobBook{slowAfter: limits.SlowAfter, slowCount: limits.SlowCount, changed: func(int64) {}, mu: mu, refs: map[int64]*jobRef{}}
 }
+
+// onChange sets what is called, with mu held, for a job of which another version is known. It
+// comes before the first job.
+func (b *jobBook) onChange(call func(id int64)) { b.changed = call }
 
 // took takes in how long a trigger of a job has taken, and when that was known. Caller
 // holds mu.
@@ -53,7 +58,12 @@ type jobRef struct {
 }
 
 // know takes a definition over from the store.
-func (r *jobRef) know(j *Job) { r.job, r.stale, r.gone = j, false, false }
+func (b *jobBook) know(id int64, r *jobRef, j *Job) {
+	before := r.job.Version
+	if r.job, r.stale, r.gone = j, false, false; j.Version != before {
+		b.changed(id)
+	}
+}
 
 // remember keeps the latest definition of a job that has runs in memory. One that the
 // store has refused, and one of a job that was removed, give way to any other: a database
@@ -63,7 +73,7 @@ func (b *jobBook) remember(jobs map[int64]*Job) {
 	defer b.mu.Unlock()
 	for id, j := range jobs {
 		if ref := b.refs[id]; ref != nil && (ref.stale || ref.gone || j.Version >= ref.job.Version) {
-			ref.know(j)
+			b.know(id, ref, j)
 		}
 	}
 }
@@ -79,7 +89,7 @@ func (b *jobBook) ref(id int64, job *Job) {
 		ref = &jobRef{job: &Job{}, stale: true}
 		b.refs[id] = ref
 	case job != nil && (ref.stale || ref.gone || job.Version > ref.job.Version):
-		ref.know(job)
+		b.know(id, ref, job)
 	case job == nil && ref.gone:
 		ref.stale, ref.gone = true, false // who has runs may be there again
 	}

@@ -26,7 +26,7 @@ type definer struct {
 // complete fills in and checks a definition.
 func (d *definer) complete(job Job) (Job, error) {
 	job = job.clone().withDefaults(d.cfg.App, d.cfg.Location)
-	return job, job.validate(d.strategies.names, d.cfg.Limits.AllowSubSecond)
+	return job, errors.Join(job.validate(d.strategies.names, d.cfg.Limits.AllowSubSecond), job.retriesFit(d.cfg.RunRetention))
 }
 
 // fires refuses a schedule without a future instant. It is for definitions that
@@ -110,9 +110,6 @@ func (d *definer) warnOfStored(job Job) {
 
 // storedOnly are the fields of a job that are set and not acted upon yet.
 func storedOnly(job Job) (fields []string) {
-	if job.Retries > 0 {
-		fields = append(fields, "Retries")
-	}
 	if len(job.Children) > 0 {
 		fields = append(fields, "Children")
 	}

@@ -42,6 +42,7 @@ func (k *killer) Kill(ctx context.Context, runID int64) error {
 	}
 	switch {
 	case run.State == StateCancelled:
+		k.engine.passed(run.ID)
 		k.engine.waiters.notify(run)
 		if run.StoppedJob {
 			k.finisher.teller.mayHaveStopped(run.JobID)
@@ -55,12 +56,14 @@ func (k *killer) Kill(ctx context.Context, runID int64) error {
 	return about(fmt.Sprintf("kill run %d", runID), err)
 }
 
-// killAll kills every run of this process, at the end of Stop's grace.
+// killAll kills every run of this process, at the end of Stop's grace. They end as lost, like
+// those of a process that dies: nobody has wanted them ended.
 func (k *killer) killAll(ctx context.Context, reason string) {
 	for _, f := range k.engine.under.inFlight() {
 		if f.remote {
 			continue // it goes on without this node
 		}
+		k.engine.under.cutOff(f)
 		run := f.run // the flight's own is never written to: it may land at this moment
 		run.KillReason = reason
 		k.killHere(ctx, run)
@@ -74,7 +77,7 @@ func (k *killer) killHere(ctx context.Context, r Run) {
 		return
 	}
 	if k.engine.under.intercept(f) {
-		k.finisher.finishAsync(k.finisher.resultAt(f, Result{State: StateKilled, HandleMsg: killReason(r)}))
+		k.finisher.finishAsync(k.finisher.resultAt(f, Result{State: k.engine.under.killed(f), HandleMsg: killReason(r)}))
 		return
 	}
 	if k.engine.under.kill(f, killReason(r)) {

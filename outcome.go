@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
@@ -16,8 +17,14 @@ func resultOf(f *flight, r wire.CallbackRequest) Result {
 	percent, text := boundProgress(r.Progress)
 	return withTimeout(Result{
 		RunID: r.LogID, Incarnation: mustLocal(f.run.Address), Token: f.run.Token,
-		State: stateOf(r), HandleMsg: r.HandleMsg, NoRetry: r.NoRetry, Progress: percent, ProgressText: text,
+		State: stateOf(r), HandleMsg: r.HandleMsg, NoRetry: r.NoRetry, After: afterOf(r), Progress: percent, ProgressText: text,
 	}, f.job)
+}
+
+// afterOf is how long after its end a run is to come again, by its handler.
+func afterOf(r wire.CallbackRequest) time.Duration {
+	const most = int64(mostPause / time.Millisecond)
+	return time.Duration(max(min(max(r.RetryIn, r.SnoozeIn), most), 0)) * time.Millisecond
 }
 
 // maxProgressText is how much of a progress's text is kept, in bytes: executors of ours keep
@@ -65,8 +72,12 @@ func stateOf(r wire.CallbackRequest) State {
 		return StateSucceeded
 	case r.HandleCode == wire.CodeTimeout:
 		return StateTimedOut
+	case r.Killed && r.Shutdown: // nobody wanted it ended: its process went, as it does in a crash
+		return StateLost
 	case r.Killed:
 		return StateKilled
+	case r.SnoozeIn > 0:
+		return StateSnoozed
 	}
 	return StateFailed
 }

@@ -22,20 +22,21 @@ type scheduler struct {
 	*logs     // Log
 	*waiter   // Wait
 
-	own       *executor.Executor
-	users     *userCalls
-	doubts    *doubts
-	engine    *engine
-	fitness   *fitness
-	book      *addressBook
-	publisher *publisher
-	remotes   *remotes
-	router    *router
-	progress  *progress
-	finisher  *finisher
-	watcher   *watcher
-	acceptor  *acceptor
-	inDoubt   *inDoubt
+	own        *executor.Executor
+	users      *userCalls
+	doubts     *doubts
+	engine     *engine
+	fitness    *fitness
+	book       *addressBook
+	publisher  *publisher
+	remotes    *remotes
+	router     *router
+	progress   *progress
+	finisher   *finisher
+	watcher    *watcher
+	acceptor   *acceptor
+	inDoubt    *inDoubt
+	unreported *unreported
 
 	deliverer *deliverer
 	inbox     *inbox
@@ -59,6 +60,7 @@ func assemble(all *shared, incarnation string, own *executor.Executor) *schedule
 	s.users = newUserCalls(&all.cfg, panics)
 	s.doubts = newDoubts(all.life.wakes.lease)
 	s.engine = newEngine(all, panics)
+	s.engine.jobs.onChange(s.engine.letPassOf)
 	s.teller = newTeller(all, panics, s.engine)
 	s.fitness = newFitness(all.cfg.Cluster.LeaseTTL, all.life.wakes.lease)
 	s.remotes = newRemotes(&all.cfg)
@@ -80,6 +82,7 @@ func assemble(all *shared, incarnation string, own *executor.Executor) *schedule
 	s.killer = &killer{all, s.engine, s.finisher, s.book}
 	s.acceptor = newAcceptor(all, s.engine, s.killer)
 	s.inDoubt = &inDoubt{shared: all, engine: s.engine, book: s.book, finisher: s.finisher, acceptor: s.acceptor}
+	s.unreported = newUnreported(all, s.book, s.finisher, s.inDoubt)
 	s.deliverer = newDeliverer(all, s.engine, &sender{shared: all, engine: s.engine, finisher: s.finisher, killer: s.killer, inDoubt: s.inDoubt, acceptor: s.acceptor,
 		rerouter: &rerouter{shared: all, engine: s.engine, finisher: s.finisher, watcher: s.watcher, book: s.book, callees: callees}})
 	receiver := &receiver{all, s.engine, callees, s.finisher, s.deliverer, s.doubts}

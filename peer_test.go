@@ -26,7 +26,8 @@ var (
 	errNoRoute = &wire.CallError{URL: "http://peer", Err: errors.New("connection refused")}
 )
 
-// peer is an executor elsewhere. A nil function answers 200.
+// peer is an executor elsewhere. A nil function answers 200, and that of idle beats busy where
+// they are about a run that it has accepted.
 type peer struct {
 	token string // the one it accepts; empty for stage.Token
 	run   func(n int, r wire.TriggerRequest) (wire.Return, error)
@@ -40,6 +41,9 @@ type peer struct {
 	runs  []wire.TriggerRequest
 	kills []wire.KillRequest
 	asked int // idle beats
+	about int // those of them that were about a run
+
+	accepted []int64 // runs
 }
 
 func (p *peer) sent() []wire.TriggerRequest {
@@ -58,6 +62,13 @@ func (p *peer) idleBeats() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.asked
+}
+
+// probes are the idle beats that were about no run.
+func (p *peer) probes() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.asked - p.about
 }
 
 // peerClient is what a scheduler holds of a peer.
@@ -91,6 +102,7 @@ func (c peerClient) IdleBeat(_ context.Context, r wire.IdleBeatRequest) (wire.Re
 	}
 	c.mu.Lock()
 	c.asked++
+	c.about += stage.One(r.LogID != 0)
 	c.mu.Unlock()
 	if c.peer.ask != nil {
 		return c.peer.ask(r)
@@ -98,7 +110,17 @@ func (c peerClient) IdleBeat(_ context.Context, r wire.IdleBeatRequest) (wire.Re
 	if c.peer.idle != nil {
 		return c.peer.idle()
 	}
+	if c.has(r.LogID) {
+		return wire.Failf(wire.MsgBusy), nil // with it: nobody has heard of its end
+	}
 	return wire.Success(), nil
+}
+
+// has reports whether the peer has accepted a run.
+func (p *peer) has(run int64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Contains(p.accepted, run)
 }
 
 func (c peerClient) Run(_ context.Context, r wire.TriggerRequest) (wire.Return, error) {
@@ -109,10 +131,16 @@ func (c peerClient) Run(_ context.Context, r wire.TriggerRequest) (wire.Return, 
 	c.runs = append(c.runs, r)
 	n := len(c.runs)
 	c.mu.Unlock()
+	ret, err := wire.Success(), error(nil)
 	if c.peer.run != nil {
-		return c.peer.run(n, r)
+		ret, err = c.peer.run(n, r)
 	}
-	return wire.Success(), nil
+	if err == nil && ret.OK() {
+		c.mu.Lock()
+		c.accepted = append(c.accepted, r.LogID)
+		c.mu.Unlock()
+	}
+	return ret, err
 }
 
 func (c peerClient) Kill(_ context.Context, r wire.KillRequest) (wire.Return, error) {

@@ -175,6 +175,7 @@ func (r *registrar) learn(puts, drops []Registration, err error) {
 	defer r.regs.mu.Unlock()
 	now := time.Now()
 	for _, reg := range puts {
+		r.memory.presences.beat(reg, now) // stored or not: it is there
 		k := addressKey{reg.App, reg.Address}
 		was, known := r.regs.known[k]
 		if err != nil {

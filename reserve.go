@@ -4,6 +4,8 @@ package xxljob
 
 import (
 	"time"
+
+	"github.com/xxljob/xxljob/block"
 )
 
 // collector takes entries from the waiting room, and finds addresses and places for them. It
@@ -37,8 +39,9 @@ func (c *collector) startOf(a *attempt) Start {
 		RunID: a.run.ID, JobID: a.job.ID, Shard: a.run.Shard, Epoch: epoch, JobVersion: a.job.Version,
 		State: StateStarted, Owner: c.leases.incarnation, Token: c.leases.newToken(epoch),
 		Address: a.route.address, Targets: a.route.targets,
-		Serial:  a.route.ordered && !a.route.remote,
-		Handler: a.job.Handler, Block: a.job.Block, Param: a.job.Param, Retries: a.job.Retries,
+		Serial: a.route.ordered && !a.route.remote, AfterRetries: a.job.Block == block.SerialExecution && !a.job.RetryAside,
+		Instant: a.run.Instant(), TriggerID: a.run.TriggerID,
+		Handler: a.job.Handler, Block: a.job.Block, Param: a.job.Param, Retries: max(a.job.Retries-(a.run.Attempt-a.run.Reruns), 0),
 		Msg: shorten(plainText(a.route.msg), maxStartMsg-len("...")),
 	}
 	switch {
@@ -51,7 +54,7 @@ func (c *collector) startOf(a *attempt) Start {
 	if a.run.ParamSet {
 		st.Param = a.run.Param
 	}
-	if a.run.Retries >= 0 {
+	if a.run.RetriesSet {
 		st.Retries = a.run.Retries
 	}
 	return st

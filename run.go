@@ -12,7 +12,7 @@ import (
 // State is the truth about a run; XXL-JOB's trigger and handle codes are
 // projections of it (see State.Codes).
 //
-//	planned ─┬─> started ─┬─> dispatched ─┬─> succeeded, failed, timed out,
+//	planned ─┬─> started ─┬─> dispatched ─┬─> succeeded, snoozed, failed, timed out,
 //	         │     │ ^    └───────────────┤   killed, lost, discarded
 //	         │     v │ put back           │
 //	         │   planned                  └─> refused
@@ -36,9 +36,9 @@ const (
 	StateFailed
 	// StateTimedOut was ended by Job.Timeout.
 	StateTimedOut
-	// StateKilled was ended by a kill, a cover-early or a shutdown.
+	// StateKilled was ended by a kill or a cover-early.
 	StateKilled
-	// StateLost was interrupted: the process that had taken it is gone.
+	// StateLost was interrupted: the process that had taken it is gone, or has shut down.
 	StateLost
 	// StateRefused found no address, or none that would have it.
 	StateRefused
@@ -48,9 +48,11 @@ const (
 	StateSkipped
 	// StateCancelled was planned and then taken back.
 	StateCancelled
+	// StateSnoozed is to come again: its handler had nothing to do yet, see Snooze.
+	StateSnoozed
 )
 
-var stateNames = [...]string{"planned", "started", "dispatched", "succeeded", "failed", "timed out", "killed", "lost", "refused", "discarded", "skipped", "cancelled"}
+var stateNames = [...]string{"planned", "started", "dispatched", "succeeded", "failed", "timed out", "killed", "lost", "refused", "discarded", "skipped", "cancelled", "snoozed"}
 
 // String returns the state's name in lower case.
 func (s State) String() string {
@@ -65,7 +67,7 @@ func (s State) Ended() bool { return s > StateDispatched }
 
 // CanBecome reports whether a run in state s may change to state next.
 func (s State) CanBecome(next State) bool {
-	if next > StateCancelled {
+	if next > StateSnoozed {
 		return false
 	}
 	switch s {
@@ -85,7 +87,7 @@ func (s State) Codes() (trigger, handle int) {
 	switch s {
 	case StateDispatched:
 		return 200, 0
-	case StateSucceeded, StateSkipped, StateCancelled:
+	case StateSucceeded, StateSkipped, StateCancelled, StateSnoozed:
 		return 200, 200
 	case StateFailed, StateKilled, StateLost:
 		return 200, 500
@@ -115,8 +117,8 @@ const (
 )
 
 // ScheduleBorn reports whether a schedule made the run. Only such runs are
-// cancelled by a stop or a change of schedule, and only they need the job to
-// be enabled when they start.
+// cancelled by a change of schedule, and only they, and the retries that follow
+// them (Run.Born), are cancelled by a stop and need the job not to be stopped when they start.
 func (t TriggerType) ScheduleBorn() bool {
 	switch t {
 	case TriggerCron, TriggerFixRate, TriggerFixDelay, TriggerOnce, TriggerMisfire:
@@ -150,10 +152,13 @@ type Run struct {
 	// TriggerID is the first run of the same trigger: of a broadcast, of a
 	// chain of retries. ParentID is the run whose success planned this one.
 	TriggerID, ParentID int64
-	// Attempt counts from 0.
+	// Attempt counts from 0. A run that follows a snoozed one has the Attempt of that.
 	Attempt int
 	Type    TriggerType
-	// Scheduled is the instant the run stands for, in UTC milliseconds.
+	// Born is set for runs that a schedule has made, and for the retries that follow them.
+	Born bool
+	// Scheduled is when the run is due, in UTC milliseconds: the instant that it stands for,
+	// but for a retry (see Instant).
 	Scheduled time.Time
 	State     State
 	// Sharding is the run's part of a broadcast.
@@ -165,9 +170,14 @@ type Run struct {
 	ParamSet bool
 	// Addresses are those a trigger gave in place of the app's.
 	Addresses []string
-	// Retries is how many further attempts are left; -1 until the run starts
-	// means the job's own number.
-	Retries int
+	// Retries is how many further attempts are left, as far as that was known when the run
+	// started; -1 until then means the job's own number. RetriesSet says that its trigger has
+	// given a number, so that edits of the job change nothing.
+	Retries    int
+	RetriesSet bool
+	// Reruns and Snoozes are how many of the trigger's runs before this one were run again
+	// because they were lost (OnLostRerun), and were snoozed.
+	Reruns, Snoozes int
 
 	// PlanEpoch is the shard's epoch under which the run was planned or
 	// loaded; zero when it was inserted without one.
@@ -214,8 +224,8 @@ type Run struct {
 	// AlarmStatus is XXL-JOB's: 0 default, -1 locked, 1 none needed, 2 sent, 3 failed.
 	AlarmStatus int
 
-	// First, Last and Count describe the instants that a skipped, a MISFIRE or
-	// a catch-up run stands for. Counting stops at 1,000 (store.CountCap): there may
+	// First, Last and Count describe the instants that a skipped, a MISFIRE, a
+	// catch-up run or a RETRY stands for; those of a RETRY are the first run's. Counting stops at 1,000 (store.CountCap): there may
 	// be more, and Last is then, for cron and crontab, the end of the span and no
 	// instant.
 	First, Last time.Time
@@ -233,6 +243,15 @@ const (
 	ReasonEdit = "edit"
 )
 
+// Instant is the instant that the run stands for, in UTC milliseconds. It is Scheduled, but for
+// a RETRY, whose first run has it: so all runs of a trigger have the same.
+func (r Run) Instant() time.Time {
+	if r.Type == TriggerRetry && !r.Last.IsZero() {
+		return r.Last
+	}
+	return r.Scheduled
+}
+
 // Lateness is how long after its instant the run was started; zero when it has
 // not started. The mark in the store may be up to 20 ms ahead of the instant, to
 // make up for the round trip; the handler is not called before, so that counts as
@@ -246,9 +265,9 @@ func (r Run) Lateness() time.Duration {
 
 // Err says in one line why the run did not succeed: its id, its state, and the beginning
 // of the reason, which stands in full in HandleMsg, Reason or TriggerMsg. It is nil for a
-// run that has succeeded, and for one that has not ended.
+// run that has succeeded or was snoozed, and for one that has not ended.
 func (r Run) Err() error {
-	if r.State == StateSucceeded || !r.State.Ended() {
+	if r.State == StateSucceeded || r.State == StateSnoozed || !r.State.Ended() {
 		return nil
 	}
 	text := r.State.String()

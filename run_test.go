@@ -12,25 +12,27 @@ var everyState = []xxljob.State{
 	xxljob.StatePlanned, xxljob.StateStarted, xxljob.StateDispatched, xxljob.StateSucceeded,
 	xxljob.StateFailed, xxljob.StateTimedOut, xxljob.StateKilled, xxljob.StateLost,
 	xxljob.StateRefused, xxljob.StateDiscarded, xxljob.StateSkipped, xxljob.StateCancelled,
+	xxljob.StateSnoozed,
 }
 
 // TestStateMatrix is the state function as a whole: a row is a state, a column
 // what it may become, in the order of everyState.
 func TestStateMatrix(t *testing.T) {
 	for i, row := range []string{
-		//        PSDSFTKLRDSC
-		/* planned    */ ".x......x..x",
-		/* started    */ "x.xxxxxxxx.x", // cancelled: put back to a job that is stopped
-		/* dispatched */ "...xxxxxxx..",
-		/* succeeded  */ "............",
-		/* failed     */ "............",
-		/* timed out  */ "............",
-		/* killed     */ "............",
-		/* lost       */ "............",
-		/* refused    */ "............",
-		/* discarded  */ "............",
-		/* skipped    */ "............",
-		/* cancelled  */ "............",
+		//        PSDSFTKLRDSCZ
+		/* planned    */ ".x......x..x.",
+		/* started    */ "x.xxxxxxxx.xx", // cancelled: put back to a job that is stopped
+		/* dispatched */ "...xxxxxxx..x",
+		/* succeeded  */ ".............",
+		/* failed     */ ".............",
+		/* timed out  */ ".............",
+		/* killed     */ ".............",
+		/* lost       */ ".............",
+		/* refused    */ ".............",
+		/* discarded  */ ".............",
+		/* skipped    */ ".............",
+		/* cancelled  */ ".............",
+		/* snoozed    */ ".............",
 	} {
 		for k, next := range everyState {
 			if got, want := everyState[i].CanBecome(next), row[k] == 'x'; got != want {
@@ -61,6 +63,7 @@ func TestStateCodes(t *testing.T) {
 		{xxljob.StateDiscarded, "discarded", 500, 0, true},
 		{xxljob.StateSkipped, "skipped", 200, 200, true},
 		{xxljob.StateCancelled, "cancelled", 200, 200, true},
+		{xxljob.StateSnoozed, "snoozed", 200, 200, true},
 	} {
 		trigger, handle := tt.state.Codes()
 		if trigger != tt.trigger || handle != tt.handle {
@@ -162,8 +165,8 @@ func requireFaults(t *testing.T, err error, what string, fields map[string]strin
 // TestStatesThatDoNotExist: no run becomes a state that there is not.
 func TestStatesThatDoNotExist(t *testing.T) {
 	for _, s := range everyState {
-		if s.CanBecome(xxljob.StateCancelled + 1) {
-			t.Errorf("%v can become %v", s, xxljob.StateCancelled+1)
+		if s.CanBecome(xxljob.StateSnoozed + 1) {
+			t.Errorf("%v can become %v", s, xxljob.StateSnoozed+1)
 		}
 	}
 }

@@ -18,12 +18,11 @@ type Trigger struct {
 	// parameter; nil keeps it. It cannot be given together with Param. At most 64 KiB as
 	// JSON.
 	JSON any
-	// Addresses replace the app's; empty keeps them. They are not kept for
-	// retries.
+	// Addresses replace the app's, for retries of the run as well; empty keeps them.
 	Addresses []string
 	// Shard runs one part of a broadcast only.
 	Shard Sharding
-	// Retries replaces the job's number of retries; nil keeps it.
+	// Retries replaces the job's number of retries, whatever becomes of that; nil keeps it.
 	Retries *int
 	// At is when the run is due, before the year 2059; zero or past means now. It may be
 	// years ahead. A run that is due more than two days ahead is kept apart until a day
@@ -63,8 +62,8 @@ func (t Trigger) Encode() (Trigger, error) {
 	if t.Shard != (Sharding{}) && (t.Shard.Index < 0 || t.Shard.Index >= t.Shard.Total) {
 		f.add("Shard", t.Shard, fmt.Errorf("want an index from 0 to total-1"))
 	}
-	if t.Retries != nil && (*t.Retries < 0 || *t.Retries > 1<<15) {
-		f.add("Retries", *t.Retries, fmt.Errorf("want 0 to 32768"))
+	if t.Retries != nil && (*t.Retries < 0 || *t.Retries > mostRetries) {
+		f.add("Retries", *t.Retries, fmt.Errorf("want 0 to %d", mostRetries))
 	}
 	encoded := t
 	if t.JSON != nil {

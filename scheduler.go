@@ -27,7 +27,7 @@ type Scheduler interface {
 	// answered (five seconds at most), gives back what is started but not sent,
 	// releases the shards, and then waits for running handlers, storing their
 	// results, until ctx ends; handlers still running then are cancelled and
-	// recorded as killed, and ctx's error is returned. It returns when every
+	// recorded as lost, so that Job.OnLost says what follows, and ctx's error is returned. It returns when every
 	// goroutine of the scheduler has ended, or two seconds after ctx where the
 	// store hangs or a handler ignores its cancellation. A Router or Registry that
 	// does not return is left behind after Config.Limits.RouteTimeout, a hook after
@@ -128,13 +128,20 @@ type Scheduler interface {
 	// (Trigger.Shard), and returns the id of the run. For another broadcast it is an error,
 	// and nothing is planned.
 	TriggerOne(ctx context.Context, jobID int64, t Trigger) (int64, error)
-	// Wait returns the run once it has ended. If ctx ends first it returns the run as it
+	// Again triggers the job of a run once more, with the parameter that the run was started
+	// with, the addresses that its trigger named, and its part of a broadcast, and returns the
+	// id of the new run. It is a trigger of its own, of type MANUAL, whatever became of the
+	// run. ErrNotFound if there is no such run, or its job was removed.
+	Again(ctx context.Context, runID int64) (int64, error)
+	// Wait returns the run once it has ended, without waiting for one that follows it
+	// (Store.Tree has them all). If ctx ends first it returns the run as it
 	// was, together with the error. A Wait that began before Stop has returned goes on,
 	// since another node may end the run. Called inside a handler, with the handler's
 	// context or one derived from it, it returns ErrWaitsForItself for the handler's own
 	// run and for a run that is certain to be queued behind it.
 	Wait(ctx context.Context, runID int64) (Run, error)
-	// Kill ends a run. A planned run is cancelled. For a running one the context of its
+	// Kill ends a run. A planned run is cancelled. Of a run that has ended, the one that
+	// follows it is killed, if that has not ended: nothing follows a run that was killed. For a running one the context of its
 	// handler is cancelled and the run is recorded as killed; Kill does not wait for the
 	// handler. A remote executor is asked before Kill returns, and the run is recorded once
 	// it has agreed; if it refuses or does not answer, Kill returns an error and may be

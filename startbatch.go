@@ -56,6 +56,11 @@ func (b *startBatcher) startBatch(ctx context.Context, batch []attempt, prompt b
 			stale = append(stale, a)
 			b.engine.retry(a, true)
 		case store.StartBusy:
+			if retry := answers[i].Run; retry.ID != 0 {
+				b.engine.awaitRetry(a, retry)
+				b.life.wakes.watch.poke()
+				continue
+			}
 			busy = append(busy, a)
 		case store.StartFenced:
 			b.engine.giveUp(a)

@@ -87,7 +87,8 @@ type Edit struct {
 	// is set to it. No node's estimate of that clock will do: it lags behind.
 	Missed func(was Job, now time.Time) (record NewRun, missed bool)
 	// Next is called when the schedule is planned anew, after the job's planned
-	// schedule-born runs were cancelled, with Verb as their Reason, and taken out of its
+	// schedule-born runs were cancelled (Run.Born where the job is stopped now; otherwise those
+	// only that the schedule itself has made, and no retries), with Verb as their Reason, and taken out of its
 	// Runs, and its WaitRun cleared, with the changed job, the latest instant that a
 	// schedule-born run of it was started or refused for (zero: none), and the time of the
 	// edit as for Missed. It returns the job's new Next; the zero time for none.

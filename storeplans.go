@@ -62,8 +62,8 @@ type ScanResult struct {
 // DueJob, for authors of stores, is a job that is due.
 type DueJob struct {
 	Job
-	// Waiting is the number of its planned runs: at least those that have been due
-	// for a few seconds, at most all.
+	// Waiting is the number of its planned runs, without those of type RETRY: at least those
+	// that have been due for a few seconds, at most all.
 	Waiting int
 }
 

@@ -45,6 +45,19 @@ type RunStore interface {
 	// instant after NotAfter. Both hold for every way in which a run ends: Claim
 	// (skipped), Start (refused), Kill, Settle and Take too. The run whose end has stopped
 	// its job has StoppedJob in what these return, but for Claim.
+	//
+	// What follows the end of a run (Run.Follow) is inserted in the same transaction, without
+	// an epoch, as AddRun does it: with what the job is then, and the time at which the first
+	// run of the trigger was inserted or, where AddAhead has inserted it, was to move, give or
+	// take an hour for that. The ended runs and the first runs of their triggers are locked
+	// together, in order of ID, before anything else is. A job that waits for the ended run
+	// (WaitRun) waits for the one that follows it instead; and as one that is Born counts among
+	// the unended schedule-born runs, its job is not finished. A note of Run.Follow is added to
+	// the TriggerMsg of the ended run, as a line. A result that is StateSnoozed is stored as
+	// StateFailed, with NoRetry and store.TooManySnoozes, where Run.SnoozedTooOften says so. All
+	// this holds for Start (refused) and Settle (lost) too. A store that bounds how many ended
+	// runs it keeps has the first run of a trigger for as long as another one of it has not
+	// ended; one that drops runs by their age goes by the age of each.
 	Finish(ctx context.Context, results []Result) ([]Run, error)
 	// SetProgress stores how far runs are, each by a compare-and-set (see store.Progress).
 	// Of several for one run the last stays. Runs that do not match, that do not exist or
@@ -53,7 +66,9 @@ type RunStore interface {
 	// Kill asks for the end of a run. A planned one is cancelled, with reason
 	// as its Reason; a started or dispatched one gets KillReason, which the node
 	// it is addressed to finds in its Inbox, and of several reasons the first
-	// stays; an ended one is left alone. An empty reason is "killed". It returns
+	// stays. Of an ended one the latest run of the same trigger and the same part (Sharding)
+	// is killed instead, if that has not ended, so that nothing follows it; otherwise nothing
+	// changes. An empty reason is "killed". It returns
 	// the run as it then is, or ErrNotFound. The job's Runs stays, but where the job is
 	// stopped: then a cancelled run is taken out of it, as by an edit (see Edit.Next).
 	Kill(ctx context.Context, runID int64, reason string) (Run, error)
@@ -63,6 +78,10 @@ type RunStore interface {
 	Run(ctx context.Context, id int64) (Run, error)
 	// RunsByID returns those of the runs that exist, in order of ID.
 	RunsByID(ctx context.Context, ids []int64) ([]Run, error)
+	// Tree returns what belongs to the trigger of a run: its first run, the parts of a
+	// broadcast, and all attempts, in order of ID, at most store.MostTree of them; names are
+	// filled in as by Run. ErrNotFound when there is no such run.
+	Tree(ctx context.Context, runID int64) ([]Run, error)
 	// Runs lists runs, newest (greatest ID) first. Those that are kept apart (AddAhead) are
 	// among them wherever the filter chooses them; RunFilter.To leaves them out by their time.
 	Runs(ctx context.Context, f RunFilter) ([]Run, error)
@@ -101,6 +120,9 @@ type Result struct {
 	// HandleMsg is stored; TriggerMsg is added to the run's, as a line.
 	HandleMsg, TriggerMsg string
 	NoRetry               bool
+	// After is what Run.Follow is given: how long after the end of the run its handler wants
+	// the next attempt; zero where it has said nothing.
+	After time.Duration
 	// Progress and ProgressText are how far the run was. Where both are zero the run keeps
 	// what it has.
 	Progress     int

@@ -4,6 +4,7 @@ package xxljob
 
 import (
 	"context"
+	"time"
 
 	"github.com/xxljob/xxljob/store"
 )
@@ -32,6 +33,9 @@ type StartStore interface {
 	// addressee is one of the incarnations, with IDs greater than after, at most
 	// limit.
 	StartedBy(ctx context.Context, shards []store.Shard, incarnations []string, after int64, limit int) ([]Run, error)
+	// DispatchedRuns returns, in order of ID, the dispatched runs of the shards, whoever
+	// owns the shards and the runs, with IDs greater than after, at most limit.
+	DispatchedRuns(ctx context.Context, shards []store.Shard, after int64, limit int) ([]Run, error)
 	// Settle decides about started runs whose owner or addressee is gone, or that
 	// their owner gives back, each by a compare-and-set (see Verdict). It returns
 	// the runs that it changed, as they then are. A Scan may or may not find a run that
@@ -50,7 +54,8 @@ type StartStore interface {
 
 // Start, for authors of stores, is the start of one planned run. It takes effect when the run is
 // planned, its shard has Epoch, its job exists and has JobVersion, and, for a
-// schedule-born run, has a schedule and is not stopped; and the nodes of its attached addresses, other
+// schedule-born run, has a schedule and is not stopped, for a retry that is Born, is not
+// stopped; and the nodes of its attached addresses, other
 // than the owner's own, are there and have not left, so that there is always a
 // node to take the run or to be judged.
 type Start struct {
@@ -79,6 +84,12 @@ type Start struct {
 	// Serial refuses the start (StartBusy) while another run of the job is
 	// started and unended at the same attached address, or at one of Targets.
 	Serial bool
+	// AfterRetries refuses the start (StartBusy, with Started.Run) while a RETRY of another
+	// trigger of the job is planned that stands for an earlier instant: one whose
+	// (Run.Instant, TriggerID) is less than these, which are the run's own.
+	AfterRetries bool
+	Instant      time.Time
+	TriggerID    int64
 	// Handler, Block, Param and Retries are stored as they were used, Msg is added
 	// to the TriggerMsg. HandleMsg is stored where it is not empty: why a run is
 	// refused.
@@ -91,7 +102,7 @@ type Start struct {
 type Started struct {
 	Status store.StartStatus
 	// Run is the run as it now is; set for StartOK, and for StartGone where it
-	// exists.
+	// exists. For StartBusy it is the retry that is in the way, where it is one.
 	Run Run
 	// Siblings are the inserted parts of a broadcast, in order of their index.
 	Siblings []Run
@@ -108,8 +119,8 @@ type Verdict struct {
 	Token int64
 	Taken bool
 	// To is StatePlanned to give the run back (one with a KillReason is ended as
-	// killed instead, and one whose job is gone or, for a schedule-born run,
-	// stopped, as cancelled, and is taken out of the job's Runs, as by an edit: see
+	// killed instead, and one whose job is gone or, for a schedule-born run or one that is
+	// Born, stopped, as cancelled, and is taken out of the job's Runs, as by an edit: see
 	// Edit.Next), StateLost to end it as interrupted, or StateStarted to adopt it under
 	// NewOwner and NewToken.
 	To       State

@@ -101,6 +101,26 @@ func (e *engine) rerouted(a attempt) {
 	e.room.due.push(a.entry)
 }
 
+// release forgets a held entry that will not start; what it had in its hands
+// goes to the next.
+func (e *engine) release(en *entry) {
+	if e.held.runs[en.run.ID] == en {
+		e.held.unhold(en)
+	}
+	e.letPass(en.run.ID) // if it is planned still, they are told so again
+	e.room.unkeep(en)
+	e.room.letGoOn(en)
+	f, flies := e.under.flights[en.run.ID]
+	a, away := e.under.away[en.run.ID]
+	// It was held by a stale reading where it is under way: that has its place then.
+	if at := en.route.serial; !(flies && f.serial == at || away && a.serial == at) {
+		e.room.freeSerial(at, en.run.ID)
+	}
+	if !away {
+		e.room.arrived(en.run.JobID, en.run.ID)
+	}
+}
+
 // openSerial lets runs of serial jobs go on that have waited until it was known what is
 // ahead of them: that is due by now, where it is late.
 func (e *engine) openSerial() {

@@ -4,6 +4,7 @@ package xxljob
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,11 +17,40 @@ type underWay struct {
 	flights map[int64]*flight // guarded by mu: runs that this node runs
 	landed  landings          // guarded by mu: starts that were under way here and are over
 	away    map[int64]awayRun // guarded by mu: runs of other nodes whose end this node waits for
+	retries awaited           // guarded by mu: planned ones that others wait for
 	quiet   chan struct{}     // guarded by mu: closed when flights is empty; nil while nobody asks
 }
 
 func newUnderWay(mu *sync.Mutex) *underWay {
-	return &underWay{mu: mu, flights: map[int64]*flight{}, away: map[int64]awayRun{}}
+	return &underWay{mu: mu, flights: map[int64]*flight{}, away: map[int64]awayRun{}, retries: newAwaited()}
+}
+
+// awaited are planned retries that others wait for.
+type awaited struct {
+	jobs map[int64]int64   // the job of each
+	of   map[int64][]int64 // those of each job
+}
+
+func newAwaited() awaited { return awaited{jobs: map[int64]int64{}, of: map[int64][]int64{}} }
+
+func (a awaited) has(runID int64) bool {
+	_, is := a.jobs[runID]
+	return is
+}
+
+func (a awaited) add(retry Run) {
+	if !a.has(retry.ID) {
+		a.jobs[retry.ID] = retry.JobID
+		a.of[retry.JobID] = append(a.of[retry.JobID], retry.ID)
+	}
+}
+
+func (a awaited) drop(runID int64) {
+	job := a.jobs[runID]
+	delete(a.jobs, runID)
+	if a.of[job] = slices.DeleteFunc(a.of[job], func(id int64) bool { return id == runID }); len(a.of[job]) == 0 {
+		delete(a.of, job)
+	}
 }
 
 // flight is a run that this node has started at a remote executor, or started at or
@@ -45,6 +75,7 @@ type flight struct {
 	// accepted is set when the executor has the run, kill when it is to be killed.
 	accepted bool   // guarded by engine.mu
 	kill     string // guarded by engine.mu
+	cutOff   bool   // guarded by engine.mu: it is killed since this process ends
 }
 
 // awayRun is a run at another node, with what its end makes free.
@@ -124,6 +155,24 @@ func (u *underWay) kill(f *flight, reason string) bool {
 	first := f.kill == ""
 	f.kill = reason
 	return f.accepted && first
+}
+
+// cutOff notes that a flight is killed since this process ends, unless somebody has wanted it
+// killed before.
+func (u *underWay) cutOff(f *flight) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	f.cutOff = f.kill == "" && !f.killed
+}
+
+// killed is the state in which a flight ends that is killed.
+func (u *underWay) killed(f *flight) State {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if f.cutOff {
+		return StateLost
+	}
+	return StateKilled
 }
 
 // idle waits until no run is under way in this process.

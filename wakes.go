@@ -10,13 +10,14 @@ type wakes struct {
 	inbox           wake
 	watch, transit  wake // runs at other nodes: how they end, and whether they were taken
 	inDoubt         wake
+	unreported      wake // runs that executors have accepted
 	attachedChanged wake // for a Registry of the user's
 }
 
 func newWakes() wakes {
 	return wakes{
 		scan: newWake(), start: newWake(), ahead: newWake(), lease: newWake(), list: newWake(), inbox: newWake(),
-		watch: newWake(), transit: newWake(), inDoubt: newWake(), attachedChanged: newWake(),
+		watch: newWake(), transit: newWake(), inDoubt: newWake(), unreported: newWake(), attachedChanged: newWake(),
 	}
 }
 
@@ -27,4 +28,5 @@ func (w *wakes) wakeLoops() {
 	w.ahead.poke()
 	w.start.poke()
 	w.inbox.poke()
+	w.unreported.poke()
 }

@@ -49,6 +49,12 @@ func (w *watcher) watch(ctx context.Context, ids []int64) error {
 		there := make(map[int64]bool, len(runs))
 		for _, r := range runs {
 			there[r.ID] = true
+			if w.engine.isAwaited(r.ID) {
+				if r.State == StatePlanned {
+					continue
+				}
+				w.engine.passed(r.ID)
+			}
 			switch {
 			case r.State.Ended():
 				w.engine.land(r.ID)
@@ -63,6 +69,7 @@ func (w *watcher) watch(ctx context.Context, ids []int64) error {
 		for _, id := range page {
 			if !there[id] { // it is over, and its record dropped
 				w.engine.land(id)
+				w.engine.passed(id)
 				w.engine.waiters.notify(Run{ID: id})
 			}
 		}

@@ -22,3 +22,12 @@ type PlannedQuery struct {
 	AfterID int64
 	Limit   int
 }
+
+// MostTree is how many runs xxljob.Store.Tree returns at most.
+const MostTree = 10_000
+
+// TooManySnoozes is the HandleMsg of a run that was to be snoozed once too often.
+const TooManySnoozes = "snoozed too often: see Job.MaxSnoozes"
+
+// DefaultSnoozes is what a Job.MaxSnoozes of zero stands for.
+const DefaultSnoozes = 100

@@ -122,7 +122,7 @@ func TestStopWithDeafHandler(t *testing.T) {
 		}
 		run, err := st.Run(t.Context(), ids[0])
 		stage.Must(t, err)
-		if run.State != xxljob.StateKilled {
+		if run.State != xxljob.StateLost {
 			t.Errorf("the run is %v", run.State)
 		}
 		for _, loop := range loops {
@@ -165,7 +165,7 @@ func TestStopWhileHandlersEnd(t *testing.T) {
 			t.Fatalf("%d runs, want %d", len(ended), runs)
 		}
 		for _, run := range ended {
-			if run.State != xxljob.StateSucceeded && run.State != xxljob.StateKilled {
+			if run.State != xxljob.StateSucceeded && run.State != xxljob.StateLost {
 				t.Errorf("run %d is %v: %s", run.ID, run.State, run.HandleMsg)
 			}
 		}

@@ -174,7 +174,7 @@ func TestGrace(t *testing.T) {
 			t.Errorf("the handlers ran for %v, want 6s and 11s", took)
 		}
 		mu.Unlock()
-		for i, want := range []xxljob.State{xxljob.StateSucceeded, xxljob.StateKilled} {
+		for i, want := range []xxljob.State{xxljob.StateSucceeded, xxljob.StateLost} {
 			run, err := st.Run(t.Context(), runs[i])
 			stage.Must(t, err)
 			if run.State != want {

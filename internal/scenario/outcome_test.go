@@ -258,7 +258,7 @@ func TestOutcomes(t *testing.T) {
 				w.t.Errorf("Stop: %v", err)
 			}
 			r := w.row(id)
-			ending{state: xxljob.StateKilled, trigger: 200, handle: 500, handleMsg: "~stopped [job running, killed]"}.check(w.t, "the run", r)
+			ending{state: xxljob.StateLost, trigger: 200, handle: 500, handleMsg: "~stopped [job running, killed]"}.check(w.t, "the run", r)
 			if took := r.Ended.Sub(r.Started); took != 3*time.Second {
 				w.t.Errorf("recorded after %v", took)
 			}
@@ -396,7 +396,7 @@ func TestOutcomes(t *testing.T) {
 			if err := w.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) {
 				w.t.Errorf("Stop: %v", err)
 			}
-			stopped := ending{state: xxljob.StateKilled, trigger: 200, handle: 500, handleMsg: "~stopped [job running, killed]"}
+			stopped := ending{state: xxljob.StateLost, trigger: 200, handle: 500, handleMsg: "~stopped [job running, killed]"}
 			switch w.block {
 			case block.DiscardLater:
 				stopped.check(w.t, "the first", w.row(one))

@@ -131,7 +131,7 @@ func (s *Store) redefine(ctx context.Context, j *job, after *xxljob.Job, verb st
 	j.index()
 	j.note(ctx, verb, after.Updated)
 	if replan {
-		s.cancelPlanned(j, verb, after.Updated, func(r *run) bool { return r.born })
+		s.cancelPlanned(j, verb, after.Updated, func(r *run) bool { return r.Type.ScheduleBorn() || r.Born && after.Stopped })
 		s.stopFinished(ctx, j, toMilli(after.Updated))
 	}
 	if replan || wasStopped {

@@ -72,6 +72,7 @@ func (s *Store) counted() map[string]int {
 		n[fmt.Sprint("foreign of shard ", sh.id)] = count(&sh.foreign)
 		n[fmt.Sprint("ahead of shard ", sh.id)] = count(&sh.ahead)
 		n[fmt.Sprint("started of shard ", sh.id)] = len(sh.started.members)
+		n[fmt.Sprint("dispatched of shard ", sh.id)] = count(&sh.dispatched)
 	}
 	for _, j := range s.jobs {
 		n[fmt.Sprint("open of job ", j.id)] = j.open
@@ -123,6 +124,9 @@ func walk(n map[string]int, r *run) {
 		n["keys"]++
 	}
 	if r.State.Ended() {
+		if r.unended > 0 {
+			return // the first run of a trigger, which is kept for the others
+		}
 		n["ended"]++
 		n[fmt.Sprint("ended of job ", r.JobID)]++
 		return
@@ -145,6 +149,8 @@ func walk(n map[string]int, r *run) {
 		return
 	case xxljob.StateStarted:
 		n[fmt.Sprint("started of shard ", r.Shard)]++
+	case xxljob.StateDispatched:
+		n[fmt.Sprint("dispatched of shard ", r.Shard)]++
 	}
 	n["unended of "+r.Owner]++
 	incarnation, attached := store.LocalIncarnation(r.Address)

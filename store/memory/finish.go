@@ -25,7 +25,7 @@ func (s *Store) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.R
 			if res.Progress != 0 || res.ProgressText != "" {
 				r.Progress, r.ProgressText = res.Progress, res.ProgressText
 			}
-			accepted = append(accepted, s.conclude(ctx, r, res.State, now))
+			accepted = append(accepted, s.conclude(ctx, r, ending{res.State, res.After}, now))
 		case r.State == xxljob.StateLost && !r.LateNoted && res.State.Ended() && res.Owner == "":
 			r.LateNoted = true
 			r.say("a result came after the run was lost: " + res.State.String())
@@ -49,16 +49,6 @@ func accepts(r *run, res *xxljob.Result) bool {
 		r.addressee != nil && r.addressee.incarnation == res.Incarnation
 }
 
-// conclude ends a run and follows the rules for its job. It returns the run, with what its
-// end did to the job.
-func (s *Store) conclude(ctx context.Context, r *run, state xxljob.State, now int64) xxljob.Run {
-	j := r.job
-	s.end(r, state, now)
-	out := r.snapshot()
-	out.StoppedJob = s.stopFinished(ctx, j, now)
-	return out
-}
-
 // Kill asks for the end of a run.
 func (s *Store) Kill(ctx context.Context, runID int64, reason string) (xxljob.Run, error) {
 	if err := s.begin(ctx); err != nil {
@@ -69,13 +59,16 @@ func (s *Store) Kill(ctx context.Context, runID int64, reason string) (xxljob.Ru
 		reason = "killed" // an empty KillReason would be: nobody asked
 	}
 	r := s.runs.find(runID)
+	if r != nil && r.State.Ended() {
+		r = r.latest()
+	}
 	switch {
 	case r == nil:
 		return xxljob.Run{}, failed(xxljob.ErrNotFound, "kill run %d", runID)
 	case r.State == xxljob.StatePlanned:
 		r.Reason = reason
 		s.uncount(r)
-		return s.conclude(ctx, r, xxljob.StateCancelled, toMilli(clock())), nil
+		return s.conclude(ctx, r, ending{state: xxljob.StateCancelled}, toMilli(clock())), nil
 	case !r.State.Ended():
 		if r.KillReason == "" { // the first reason stays
 			s.leave(r)

@@ -136,7 +136,7 @@ func (s *Store) Take(ctx context.Context, incarnation string, ids []int64) ([]xx
 			continue
 		}
 		if r.KillReason != "" {
-			changed = append(changed, s.conclude(ctx, r, xxljob.StateKilled, toMilli(now)))
+			changed = append(changed, s.conclude(ctx, r, ending{state: xxljob.StateKilled}, toMilli(now)))
 			continue
 		}
 		s.leave(r)

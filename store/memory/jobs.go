@@ -23,14 +23,16 @@ type job struct {
 	delay      time.Duration // of a FixedDelay schedule, else zero
 	count      int           // raised when made begins anew: runs of an earlier count are not in it
 
-	open    int       // unended schedule-born runs
-	planned bag[*run] // planned runs of every type, but for those that are kept apart
-	ahead   bag[*run] // these
-	runs    list      // all runs that are kept
-	ended   list      // those of them that have ended
-	busy    []place   // attached addresses with started runs
-	named   *int64    // generation of the list that named it last; nil for none
-	audit   []xxljob.Change
+	open     int        // unended runs that are Born
+	planned  bag[*run]  // planned runs of every type, but for those that are kept apart
+	retries  order[run] // planned runs of type RETRY, by (Instant, ID)
+	retrying int        // their number
+	ahead    bag[*run]  // these
+	runs     list       // all runs that are kept
+	ended    list       // those of them that have ended
+	busy     []place    // attached addresses with started runs
+	named    *int64     // generation of the list that named it last; nil for none
+	audit    []xxljob.Change
 
 	member int // place in shard.idle
 }

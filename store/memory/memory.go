@@ -37,7 +37,10 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-var _ xxljob.Store = (*Store)(nil)
+var (
+	_ xxljob.Store         = (*Store)(nil)
+	_ store.RetentionAware = (*Store)(nil)
+)
 
 // errNoShards is the answer of every method that writes, before SetShards.
 var errNoShards = errors.New("memory: SetShards comes before the first write")
@@ -67,6 +70,8 @@ type Store struct {
 	asks     []*question          // guarded by mu; oldest first
 	lastAsk  int64                // guarded by mu
 	hasEnded bool                 // guarded by mu; this transaction ended a run
+
+	retention time.Duration // guarded by mu; see KnowRetention
 }
 
 // Option changes a Store that New makes.

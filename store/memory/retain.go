@@ -19,8 +19,21 @@ func Retain(perJob, total int) Option {
 
 // retire notes that a run has ended and evicts what is then over the bounds.
 // That is never r itself, so the caller may go on using r, but no run that
-// ended before.
+// ended before. The first run of a trigger counts as ended once all runs of it have.
 func (s *Store) retire(r *run) {
+	first := r.first
+	r.first = nil // it may be evicted from now on
+	first.unended--
+	if first != r && first.unended == 0 { // r is the last of them; it goes behind, so that it stays
+		s.keepEnded(first)
+	}
+	if first != r || first.unended == 0 {
+		s.keepEnded(r)
+	}
+}
+
+// keepEnded keeps a run among those that have ended.
+func (s *Store) keepEnded(r *run) {
 	j := r.job
 	j.ended.push(r)
 	s.ended.push(r)

@@ -17,7 +17,8 @@ type run struct {
 	addressee *peer  // set while started or dispatched at an attached address
 	key       string // of the trigger, if it had one
 
-	born    bool // made by the schedule
+	first   *run // of its trigger, itself perhaps; kept for as long as one of them has not ended
+	unended int  // runs of the trigger, where it is the first
 	count   int  // of the job, when the run was planned
 	foreign bool // planned, and neither planned nor loaded under the shard's epoch
 	ahead   bool // planned, and kept apart until move: see ahead.go

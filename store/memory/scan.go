@@ -50,7 +50,7 @@ func (s *Store) scan(ctx context.Context, q store.ScanQuery) ([]dueJob, xxljob.S
 	found, fullRuns := foreign.take(before, q.Runs)
 	states := make([]dueJob, len(jobs))
 	for i, j := range jobs {
-		states[i] = dueJob{j.jobState, len(j.planned.members)}
+		states[i] = dueJob{j.jobState, len(j.planned.members) - j.retrying}
 	}
 
 	next := s.nextPlanned(q.Shards, before)

@@ -23,6 +23,10 @@ func (s *Store) enter(r *run) {
 			return
 		}
 		r.job.planned.add(r)
+		if r.Type == xxljob.TriggerRetry {
+			r.job.retries.insert(toMilli(r.Instant()), r.ID, r)
+			r.job.retrying++
+		}
 		sh.planned.insert(at, r.ID, r)
 		if r.foreign {
 			sh.foreign.insert(at, r.ID, r)
@@ -31,6 +35,7 @@ func (s *Store) enter(r *run) {
 		r.job.shard.started.add(r)
 		s.enterNodes(r)
 	case xxljob.StateDispatched:
+		r.job.shard.dispatched.insert(0, r.ID, r)
 		s.enterNodes(r)
 	}
 }
@@ -73,6 +78,10 @@ func (s *Store) leave(r *run) {
 			return
 		}
 		r.job.planned.remove(r)
+		if r.Type == xxljob.TriggerRetry {
+			r.job.retries.remove(toMilli(r.Instant()), r.ID)
+			r.job.retrying--
+		}
 		sh.planned.remove(at, r.ID)
 		if r.foreign {
 			sh.foreign.remove(at, r.ID)
@@ -81,6 +90,7 @@ func (s *Store) leave(r *run) {
 		r.job.shard.started.remove(r)
 		s.leaveNodes(r)
 	case xxljob.StateDispatched:
+		r.job.shard.dispatched.remove(0, r.ID)
 		s.leaveNodes(r)
 	}
 }
@@ -121,11 +131,15 @@ func (r *run) toKill() bool { return r.KillReason != "" && !r.Taken.IsZero() }
 func (s *Store) insertRun(j *job, r *run) {
 	r.job = j
 	r.JobID, r.App, r.Shard = j.id, j.def.App, j.shard.id
-	r.born = r.Type.ScheduleBorn()
+	r.Born = r.Born || r.Type.ScheduleBorn()
 	if r.TriggerID == 0 {
 		r.TriggerID = r.ID
 	}
-	if r.born {
+	if r.first = r; r.TriggerID != r.ID {
+		r.first = s.runs.find(r.TriggerID)
+	}
+	r.first.unended++
+	if r.Born {
 		j.open++
 	}
 	j.runs.push(r)
@@ -142,7 +156,7 @@ func (s *Store) end(r *run, state xxljob.State, now int64) {
 		r.AlarmStatus = alarmNotNeeded
 	}
 	j := r.job
-	if r.born {
+	if r.Born {
 		j.open--
 	}
 	if j.waitRun == r.ID {

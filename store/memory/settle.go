@@ -40,21 +40,21 @@ func (s *Store) settle(ctx context.Context, v *xxljob.Verdict, r *run, now int64
 	j := r.job
 	switch {
 	case v.To == xxljob.StateLost:
-		return s.conclude(ctx, r, xxljob.StateLost, now)
+		return s.conclude(ctx, r, ending{state: xxljob.StateLost}, now)
 	case v.To == xxljob.StateStarted:
 		s.leave(r)
 		r.Owner, r.Token = v.NewOwner, v.NewToken
 		s.enter(r)
 		s.tellInbox(r)
 	case r.KillReason != "":
-		return s.conclude(ctx, r, xxljob.StateKilled, now)
+		return s.conclude(ctx, r, ending{state: xxljob.StateKilled}, now)
 	case j.removed:
 		r.Reason = "remove"
-		return s.conclude(ctx, r, xxljob.StateCancelled, now)
-	case r.born && j.unscheduled():
+		return s.conclude(ctx, r, ending{state: xxljob.StateCancelled}, now)
+	case r.heldBack():
 		r.Reason = "stop"
 		s.uncount(r)
-		return s.conclude(ctx, r, xxljob.StateCancelled, now)
+		return s.conclude(ctx, r, ending{state: xxljob.StateCancelled}, now)
 	default:
 		s.putBack(r)
 	}

@@ -21,6 +21,8 @@ type shard struct {
 	ahead   order[run] // those that are kept apart, by (move, ID)
 	foreign order[run] // those that were not planned or loaded under epoch
 	started bag[*run]  // runs in StateStarted
+
+	dispatched order[run] // runs in StateDispatched, by ID
 }
 
 // SetShards fixes the number of shards, once.

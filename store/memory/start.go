@@ -27,6 +27,10 @@ func (s *Store) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Star
 			if r != nil {
 				out[i].Run = r.snapshot()
 			}
+		case store.StartBusy:
+			if ahead := behind(st, r); ahead != nil {
+				out[i].Run = ahead.snapshot()
+			}
 		}
 	}
 	return out, nil
@@ -44,15 +48,37 @@ func (s *Store) startable(st *xxljob.Start, r *run) store.StartStatus {
 	}
 	j := r.job
 	switch {
-	case j.removed || j.id != st.JobID || j.version != st.JobVersion || r.born && j.unscheduled(),
+	case j.removed || j.id != st.JobID || j.version != st.JobVersion || r.heldBack(),
 		len(st.Targets) > 0 && r.Sharding.Total > 0:
 		return store.StartStale
 	case st.State == xxljob.StateStarted && !s.addresseesThere(st):
 		return store.StartNoNode
+	case behind(st, r) != nil:
+		return store.StartBusy
 	case st.Serial && st.State == xxljob.StateStarted && j.occupiesAny(st):
 		return store.StartBusy
 	}
 	return store.StartOK
+}
+
+// heldBack reports whether the job is stopped for the run, or, for one that its schedule has
+// made, has no schedule any more.
+func (r *run) heldBack() bool {
+	return r.Type.ScheduleBorn() && r.job.unscheduled() || r.Born && r.job.stopped
+}
+
+// behind is the retry that a start has to wait for, or nil.
+func behind(st *xxljob.Start, r *run) *run {
+	if !st.AfterRetries || st.State != xxljob.StateStarted {
+		return nil
+	}
+	at := toMilli(stored(st.Instant))
+	for c := r.job.retries.after(noID, noID); c.peek() != nil && c.peek().at <= at; c.next() {
+		if e := c.peek(); less(e.at, e.of.TriggerID, at, st.TriggerID) {
+			return e.of
+		}
+	}
+	return nil
 }
 
 // addresseesThere reports whether every node that the start goes to is there to
@@ -101,11 +127,11 @@ func (s *Store) start(ctx context.Context, st *xxljob.Start, r *run, now time.Ti
 	r.JobVersion, r.Handler, r.Block = st.JobVersion, st.Handler, st.Block
 	r.Param, r.Retries = st.Param, st.Retries
 	j := r.job
-	if r.born {
+	if r.Type.ScheduleBorn() {
 		j.startedFor = max(j.startedFor, toMilli(r.Scheduled))
 	}
 	if st.State == xxljob.StateRefused {
-		return s.conclude(ctx, r, xxljob.StateRefused, toMilli(now)), nil
+		return s.conclude(ctx, r, ending{state: xxljob.StateRefused}, toMilli(now)), nil
 	}
 	s.leave(r)
 	r.foreign = false

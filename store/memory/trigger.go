@@ -71,7 +71,7 @@ func fillTriggered(r *run, t xxljob.Trigger, now time.Time) {
 	r.Addresses = copied(t.Addresses)
 	r.Retries = retriesOfJob
 	if t.Retries != nil {
-		r.Retries = *t.Retries
+		r.Retries, r.RetriesSet = *t.Retries, true
 	}
 }
 

@@ -77,6 +77,6 @@ type backlogQueries struct {
 func (q *backlogQueries) define(sql template) {
 	q.backlog = sql(`select l.job_id, count(*), min(l.scheduled_time) from {{schema}}.xxl_job_log l
 	where l.state = {{state.planned}} and l.scheduled_time between {{arg.from}} and {{arg.to}} and l.shard = any({{arg.shards}}::smallint[])
-		and l.id between {{arg.lo}} and {{arg.hi}}
+		and l.id between {{arg.lo}} and {{arg.hi}} and l.trigger_type <> 'RETRY'
 	group by l.job_id`)
 }

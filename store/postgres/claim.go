@@ -219,7 +219,7 @@ func fillPlanned(r *xxljob.Run, p *xxljob.Plan, n *xxljob.NewRun) {
 	r.JobID, r.Shard, r.TriggerID, r.PlanEpoch = p.JobID, p.Shard, r.ID, p.Epoch
 	r.Type, r.State, r.Scheduled = n.Type, n.State, stored(n.At)
 	r.First, r.Last, r.Count, r.Reason = fromMilli(milli(n.First)), fromMilli(milli(n.Last)), n.Count, n.Reason
-	r.Retries = retriesOfJob
+	r.Retries, r.Born = retriesOfJob, n.Type.ScheduleBorn()
 	if n.State.Ended() {
 		r.Ended, r.AlarmStatus = r.Created, alarmNone
 	}

@@ -133,7 +133,7 @@ func (e *editing) plan(ctx context.Context, t *tx) error {
 	s := e.store
 	lo, hi := wideRange()
 	if err := t.do(ctx, s.sql.cancelPlanned.by(named{
-		{"job", e.id}, {"reason", e.edit.Verb}, {"all", false}, {"lo", lo}, {"hi", hi},
+		{"job", e.id}, {"reason", e.edit.Verb}, {"all", false}, {"retries", e.after.Stopped}, {"lo", lo}, {"hi", hi},
 	}).into(readRuns(&e.cancelled))); err != nil {
 		return err
 	}
@@ -218,7 +218,7 @@ func (q *editQueries) define(sql template) {
 	q.cancelPlanned = sql(`update {{schema}}.xxl_job_log l set state = {{state.cancelled}}, alarm_status = {{alarm.none}},
 	reason = {{arg.reason}}, handle_time = {{now}}
 	where l.job_id = {{arg.job}} and l.state = {{state.planned}} and l.id between {{arg.lo}} and {{arg.hi}}
-		and ({{arg.all}}::boolean or l.trigger_type in ({{born}}))
+		and ({{arg.all}}::boolean or l.trigger_type in ({{born}}) or {{arg.retries}}::boolean and l.born)
 	returning {{run}}`)
 	record := assigned{
 		{"id", `{{run_id}}`},

@@ -98,7 +98,7 @@ func ChannelOf(s *Store) string { return s.channel }
 func Misdirect(s *Store) { s.channel = "nobody_listens" }
 
 // RaiseStarted reads the least started run anew, as housekeeping does.
-func RaiseStarted(ctx context.Context, s *Store) error { return s.started.raise(ctx, s) }
+func RaiseStarted(ctx context.Context, s *Store) error { return s.floors.raise(ctx, s) }
 
 // Turns is the order of those who wait for the reserve.
 type Turns struct{ turns }

@@ -118,62 +118,97 @@ func (f *finishing) storeResults(ctx context.Context, careful bool) error {
 func (f *finishing) storeInTx(ctx context.Context, finish query, careful bool) error {
 	s := f.store
 	var done arming
-	err := s.inTx(ctx, bounds{name: "finish", lock: quickPatience}, func(t *tx) error {
-		places := f.places
-		if careful {
+	var after following
+	err := s.withPartitions(ctx, func() error {
+		return s.inTx(ctx, bounds{name: "finish", lock: quickPatience}, func(t *tx) error {
+			places := f.places
+			if careful {
+				var err error
+				if places, err = f.lockable(ctx, t); err != nil {
+					return err
+				}
+			}
+			for _, i := range f.places {
+				f.answers[i] = xxljob.Run{}
+			}
+			if len(places) > 0 {
+				if err := f.update(ctx, t, finish, places); err != nil {
+					return err
+				}
+			}
+			if err := f.note(ctx, t); err != nil {
+				return err
+			}
 			var err error
-			if places, err = f.lockable(ctx, t); err != nil {
+			if after, err = f.follow(ctx, t); err != nil {
 				return err
 			}
-		}
-		for _, i := range f.places {
-			f.answers[i] = xxljob.Run{}
-		}
-		if len(places) > 0 {
-			if err := f.update(ctx, t, finish, places); err != nil {
-				return err
-			}
-		}
-		if err := f.note(ctx, t); err != nil {
+			done, err = s.arm(ctx, t, f.accepted(&after), nil)
 			return err
-		}
-		var err error
-		done, err = s.arm(ctx, t, f.accepted(), nil)
-		return err
+		})
 	})
 	if err == nil {
 		s.tell(done)
+		s.tellFollowing(&after)
 		for _, i := range f.places {
 			done.mark(&f.answers[i])
 		}
-		for _, end := range f.accepted() {
+		for _, end := range f.accepted(&after) {
 			s.serials.end(end.id)
 		}
 	}
 	return err
 }
 
-func (f *finishing) accepted() []runEnd {
+// accepted are the ends of runs that have accepted their results, with what follows them.
+func (f *finishing) accepted(after *following) []runEnd {
 	ends := make([]runEnd, 0, len(f.places))
 	for _, i := range f.places {
 		if f.answers[i].ID != 0 {
-			ends = append(ends, endOf(&f.answers[i]))
+			ends = append(ends, after.end(&f.answers[i]))
 		}
 	}
 	return ends
+}
+
+// follow inserts what follows the runs that have accepted their results.
+func (f *finishing) follow(ctx context.Context, t *tx) (following, error) {
+	var runs []*xxljob.Run
+	after := map[int64]time.Duration{}
+	for _, i := range f.places {
+		if r := &f.answers[i]; r.ID != 0 && follows(r.State) {
+			runs = append(runs, r)
+			after[r.ID] = f.results[i].After
+		}
+	}
+	return f.store.follow(ctx, t, runs, after)
 }
 
 // update ends the runs.
 func (f *finishing) update(ctx context.Context, t *tx, finish query, places []int) error {
 	var row runRow
 	var ord int
-	return t.do(ctx, finish.by(resultArgs(f.results, places)).into(func(rows pgx.Rows) error {
+	update := finish.by(resultArgs(f.results, places)).into(func(rows pgx.Rows) error {
 		run, err := row.scan(rows, &ord)
 		if err == nil {
 			f.answers[places[ord-1]] = run
 		}
 		return err
-	}))
+	})
+	if ids := f.mayBeFollowed(places); len(ids) > 0 {
+		return t.do(ctx, f.store.lockTriggers(ids), update)
+	}
+	return t.do(ctx, update)
+}
+
+// mayBeFollowed are the runs of the results after which others may come.
+func (f *finishing) mayBeFollowed(places []int) (ids []int64) {
+	for _, i := range places {
+		if follows(f.results[i].State) {
+			ids = append(ids, f.results[i].RunID)
+		}
+	}
+	return ids
 }
 
 // resultArgs are the arguments of a statement that ends runs.
@@ -181,11 +216,14 @@ func resultArgs(results []xxljob.Result, places []int) named {
 	n := len(places)
 	ids, tokens, states := make([]int64, n), make([]int64, n), make([]int16, n)
 	addresses, owners, messages, lines, noRetry := make([]int16, n), make([]int16, n), make([]*string, n), make([]*string, n), make([]bool, n)
-	percents, texts := make([]*int16, n), make([]*string, n)
+	percents, texts, snoozed := make([]*int16, n), make([]*string, n), make([]bool, n)
 	var words words
 	for k, i := range places {
 		r := &results[i]
 		ids[k], tokens[k], states[k] = r.RunID, r.Token, int16(r.State)
+		if snoozed[k] = r.State == xxljob.StateSnoozed; snoozed[k] {
+			states[k] = int16(xxljob.StateSucceeded)
+		}
 		switch {
 		case r.Owner != "":
 			owners[k] = words.place(r.Owner)
@@ -200,7 +238,7 @@ func resultArgs(results []xxljob.Result, places []int) named {
 	return named{
 		{"states", states}, {"no_retry", sparse(noRetry)}, {"percents", sparse(percents)}, {"texts", sparse(texts)},
 		{"runs", ids}, {"messages", sparse(messages)}, {"lines", sparse(lines)}, {"places", upTo(n)},
-		{"addresses", addresses}, {"tokens", tokens}, {"words", words.list}, {"owners", sparse(owners)},
+		{"addresses", addresses}, {"tokens", tokens}, {"words", words.list}, {"owners", sparse(owners)}, {"snoozed", sparse(snoozed)},
 	}
 }
 
@@ -223,74 +261,20 @@ func (f *finishing) note(ctx context.Context, t *tx) error {
 	return t.do(ctx, f.store.sql.finishLate.by(named{{"runs", late}, {"lines", notes}, {"lo", lo}, {"hi", hi}}))
 }
 
-// lockable locks what can be locked at once: the runs, and the jobs that their
-// ends concern. It returns the places of their results.
-func (f *finishing) lockable(ctx context.Context, t *tx) ([]int, error) {
-	s := f.store
-	var ids []int64
-	for _, i := range f.places {
-		ids = append(ids, f.results[i].RunID)
-	}
-	lo, hi := rangeOf(ids)
-	jobOf := map[int64]int64{}
-	var jobs, idle, free []int64
-	if err := t.do(ctx, s.sql.lockRuns.by(named{{"runs", ids}, {"lo", lo}, {"hi", hi}}).into(func(rows pgx.Rows) error {
-		var id, job int64
-		err := rows.Scan(&id, &job)
-		jobOf[id] = job
-		jobs = append(jobs, job)
-		return err
-	})); err != nil {
-		return nil, err
-	}
-	if len(jobs) > 0 {
-		if err := t.do(ctx, s.sql.idleJobs.with(jobs).into(readIDs(&idle))); err != nil {
-			return nil, err
-		}
-	}
-	if len(idle) > 0 {
-		if err := t.do(ctx, s.sql.lockIdleFree.with(idle).into(readIDs(&free))); err != nil {
-			return nil, err
-		}
-	}
-	f.free = map[int64]bool{}
-	var places []int
-	for _, i := range f.places {
-		job, ok := jobOf[f.results[i].RunID]
-		if ok && (!slices.Contains(idle, job) || slices.Contains(free, job)) {
-			f.free[f.results[i].RunID] = true
-			places = append(places, i)
-		}
-	}
-	return places, nil
-}
-
-// locked are the places of results that were left out though their runs have not
-// ended.
-func (f *finishing) locked(ctx context.Context) ([]int, error) {
-	var rest []int64
-	for _, i := range f.places {
-		if id := f.results[i].RunID; !f.free[id] {
-			rest = append(rest, id)
-		}
-	}
-	if len(rest) == 0 {
-		return nil, nil
-	}
-	lo, hi := rangeOf(rest)
-	var unended []int64
-	err := f.store.read(ctx, f.store.sql.unended.by(named{{"runs", rest}, {"lo", lo}, {"hi", hi}}).into(readIDs(&unended)))
-	return slices.DeleteFunc(f.places, func(i int) bool { return !slices.Contains(unended, f.results[i].RunID) }), err
-}
-
 // finishQueries are the statements of this file.
 type finishQueries struct {
-	finish, finishLate, unended, lockRuns query
+	finish, finishLate query
 }
 
 func (q *finishQueries) define(sql template) {
-	q.finish = sql(`update {{schema}}.xxl_job_log l set state = ({{arg.states}}::smallint[])[r.ord], handle_time = {{now}}, handle_msg = r.msg,
-		no_retry = case when ({{arg.no_retry}}::boolean[])[r.ord] then true end, inbox = null, trigger_msg = ` + say("r.say") + `,
+	// A run that is snoozed once too often has failed: see xxljob.Run.SnoozedTooOften.
+	tooOften := `({{arg.snoozed}}::boolean[])[r.ord] is true and coalesce(l.snoozes, 0) >= (select
+		case when i.max_snoozes > 0 then i.max_snoozes else {{snoozes.default}} end from {{schema}}.xxl_job_info i where i.id = l.job_id and i.shard = l.shard)`
+	q.finish = sql(`update {{schema}}.xxl_job_log l set
+		state = case when ` + tooOften + ` then {{state.failed}} else ({{arg.states}}::smallint[])[r.ord] end, handle_time = {{now}},
+		handle_msg = case when ` + tooOften + ` then '` + store.TooManySnoozes + `' else r.msg end,
+		no_retry = case when ({{arg.no_retry}}::boolean[])[r.ord] or ` + tooOften + ` then true end,
+		snoozed = case when ({{arg.snoozed}}::boolean[])[r.ord] and (` + tooOften + `) is not true then true end, inbox = null, trigger_msg = ` + say("r.say") + `,
 		progress = coalesce(({{arg.percents}}::smallint[])[r.ord], l.progress),
 		progress_text = case when ({{arg.percents}}::smallint[])[r.ord] is null then l.progress_text else ({{arg.texts}}::text[])[r.ord] end
 	from (select unnest({{arg.runs}}::bigint[]) id, unnest({{arg.messages}}::text[]) msg, unnest({{arg.lines}}::text[]) say, unnest({{arg.places}}::int[]) ord) r
@@ -306,9 +290,4 @@ func (q *finishQueries) define(sql template) {
 	where l.id = r.id and ` + few + ` and l.id = any(array(select p.id from {{schema}}.xxl_job_log p
 		where p.id = any({{arg.runs}}::bigint[]) and p.id between {{arg.lo}} and {{arg.hi}} and p.state + 0 = {{state.lost}} and p.late_noted is null
 		order by p.id for no key update skip locked))`)
-	q.unended = sql(`select l.id from {{schema}}.xxl_job_log l where l.id = any({{arg.runs}}::bigint[]) and l.id between {{arg.lo}} and {{arg.hi}}
-	and l.state + 0 in ({{state.started}}, {{state.dispatched}})`)
-	q.lockRuns = sql(`select l.id, l.job_id from {{schema}}.xxl_job_log l
-	where l.id = any({{arg.runs}}::bigint[]) and l.id between {{arg.lo}} and {{arg.hi}} and l.state + 0 in ({{state.started}}, {{state.dispatched}})
-		order by l.id for no key update skip locked`)
 }

@@ -83,48 +83,78 @@ func (s *Store) lowerFloor(id int64) {
 	}
 }
 
-// startedFloor is the least id of a started run in shards that this process owns.
-// What a start of a serial job looks for lies above it. Nobody else starts runs of
-// the shards; so it is read when they are taken and once a minute, and each start
-// of an older run lowers it.
-type startedFloor struct {
-	mu    sync.Mutex
-	floor int64 // guarded by mu
-	low   int64 // guarded by mu: the least id started since the last reading began
+// startFloors are ids above which that lies which a start of a serial job looks for, in shards
+// that this process owns: what is started, and what waits to be tried again. Nobody else starts
+// runs of the shards, or gives them back; so they are read when shards are taken and once a
+// minute, and each start of an older run, and each older one that is given back, lowers them.
+type startFloors struct {
+	mu      sync.Mutex
+	started idFloor // guarded by mu
+	waiting idFloor // guarded by mu
 }
 
-// get is the floor for a start of the given runs.
-func (f *startedFloor) get(ids []int64) int64 {
+// idFloor is a least id.
+type idFloor struct {
+	floor int64
+	low   int64 // the least id that it was lowered to since the last reading began
+}
+
+func (f *idFloor) lower(id int64) { f.floor, f.low = min(f.floor, id), min(f.low, id) }
+
+// ofStarted is the floor for a start of the given runs.
+func (f *startFloors) ofStarted(ids []int64) int64 {
 	least, _ := rangeOf(ids)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.floor, f.low = min(f.floor, least), min(f.low, least)
-	return f.floor
+	f.started.lower(least)
+	return f.started.floor
 }
 
-// raise reads it anew; after an error it is as low as any unended run.
-func (f *startedFloor) raise(ctx context.Context, s *Store) error {
+// ofWaiting is the least id of what waits to be tried again.
+func (f *startFloors) ofWaiting() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.waiting.floor
+}
+
+// givenBack is for a run that is planned again.
+func (f *startFloors) givenBack(id int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.waiting.lower(id)
+}
+
+// raise reads them anew; after an error they are as low as any unended run. What comes to wait
+// has a new id, so that the floor of that is old while nothing waits.
+func (f *startFloors) raise(ctx context.Context, s *Store) error {
 	ctx = urgent.Mark(ctx) // for starts wait meanwhile
-	<-s.serials.turn.ask() // no start is under way while it is read
+	<-s.serials.turn.ask() // no start is under way while they are read
 	defer s.serials.turn.done()
 	lo, hi := s.openRange()
 	f.mu.Lock()
-	f.low = maxRunID
+	f.started.low, f.waiting.low = maxRunID, maxRunID
 	f.mu.Unlock()
-	least := int64(0)
-	err := s.read(ctx, s.sql.startedLeast.with(lo, hi).into(scanInto(&least)))
-	if err != nil || least == 0 {
-		least = lo
+	recent := idAt(s.estimate().Add(-openMargin))
+	var started, waiting int64
+	err := s.read(ctx, s.sql.startedLeast.with(lo, hi).into(scanInto(&started)), s.sql.waitingLeast.with(lo, recent).into(scanInto(&waiting)))
+	switch {
+	case err != nil:
+		started, waiting = lo, lo
+	case started == 0:
+		started = lo
+	}
+	if waiting == 0 {
+		waiting = recent
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.floor = min(least, f.low)
+	f.started.floor, f.waiting.floor = min(started, f.started.low), min(waiting, f.waiting.low)
 	return failed(err, "look for the oldest started run")
 }
 
 // floorQueries are the statements of this file.
 type floorQueries struct {
-	startedLeast, openFloor query
+	startedLeast, waitingLeast, openFloor query
 }
 
 func (q *floorQueries) define(sql template) {
@@ -132,6 +162,7 @@ func (q *floorQueries) define(sql template) {
 	// planner from going through all runs by id instead, until it meets one.
 	q.startedLeast = sql(`select coalesce(min(l.id), 0) from {{schema}}.xxl_job_log l where l.state in ({{state.started}}, {{state.dispatched}})
 	and l.id between $1 and $2`)
+	q.waitingLeast = sql(`select coalesce(min(w.id + 0), 0) from {{schema}}.xxl_job_log w where ` + isRetry + ` and w.id between $1 and $2`)
 	q.openFloor = sql(`select coalesce(least((select min(l.id + 0) from {{schema}}.xxl_job_log l where l.id < $1 and l.state = {{state.planned}}),
 		(select min(l.id + 0) from {{schema}}.xxl_job_log l where l.id < $1 and l.state in ({{state.started}}, {{state.dispatched}}))), 0)`)
 }

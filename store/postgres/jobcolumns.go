@@ -55,6 +55,13 @@ var infoColumns = columns{
 	{"not_after", "bigint", func(j *xxljob.Job) any { return milli(j.NotAfter) }, func(r *jobRow) any { return &r.notAfter }},
 	{"max_runs", "int", func(j *xxljob.Job) any { return j.MaxRuns }, func(r *jobRow) any { return &r.job.MaxRuns }},
 	{"max_per_executor", "int", func(j *xxljob.Job) any { return j.MaxPerExecutor }, func(r *jobRow) any { return &r.job.MaxPerExecutor }},
+	{"on_lost", "text", func(j *xxljob.Job) any { return string(j.OnLost) }, func(r *jobRow) any { return &r.onLost }},
+	{"retry_pause", "bigint", func(j *xxljob.Job) any { return j.RetryBackoff.First.Milliseconds() }, func(r *jobRow) any { return &r.pause }},
+	{"retry_pause_max", "bigint", func(j *xxljob.Job) any { return j.RetryBackoff.Max.Milliseconds() }, func(r *jobRow) any { return &r.pauseMax }},
+	{"retry_jitter", "smallint", func(j *xxljob.Job) any { return j.RetryBackoff.Jitter }, func(r *jobRow) any { return &r.job.RetryBackoff.Jitter }},
+	{"retry_aside", "boolean", func(j *xxljob.Job) any { return j.RetryAside }, func(r *jobRow) any { return &r.job.RetryAside }},
+	{"max_reruns", "int", func(j *xxljob.Job) any { return j.MaxReruns }, func(r *jobRow) any { return &r.job.MaxReruns }},
+	{"max_snoozes", "int", func(j *xxljob.Job) any { return j.MaxSnoozes }, func(r *jobRow) any { return &r.job.MaxSnoozes }},
 }
 
 // nextColumns are those of xxl_job_next. What a claim changes is read; the others are

@@ -16,6 +16,8 @@ type jobRow struct {
 	job                  xxljob.Job
 	key                  pgtype.Text
 	kind, misfire, catch string
+	onLost               string
+	pause, pauseMax      int64
 	dst, children        string
 	timeout              int64
 	status               int16
@@ -28,6 +30,9 @@ func (r *jobRow) value() xxljob.Job {
 	j := r.job
 	j.Key = r.key.String
 	j.Schedule.Type, j.Schedule.DST = xxljob.ScheduleType(r.kind), xxljob.DST(r.dst)
+	j.OnLost = xxljob.OnLost(r.onLost)
+	j.RetryBackoff.First = time.Duration(r.pause) * time.Millisecond
+	j.RetryBackoff.Max = time.Duration(r.pauseMax) * time.Millisecond
 	j.Misfire, j.CatchUp = xxljob.Misfire(r.misfire), xxljob.CatchUp(r.catch)
 	j.Timeout = time.Duration(r.timeout) * time.Second
 	j.Children = parseIDs(r.children)

@@ -114,7 +114,7 @@ func (s *Store) RemoveJob(ctx context.Context, id int64) error {
 			s.sql.deleteJob.with(id),
 			s.sql.deleteNamed.with(id),
 			s.sql.cancelPlanned.by(named{
-				{"job", id}, {"reason", "remove"}, {"all", true}, {"lo", lo}, {"hi", hi},
+				{"job", id}, {"reason", "remove"}, {"all", true}, {"retries", true}, {"lo", lo}, {"hi", hi},
 			}).into(readRuns(&runs)),
 			s.sql.cancelAhead.with(id, "remove").into(readIDs(&entries)),
 			s.note(ctx, &job, "remove"))
@@ -128,13 +128,13 @@ func (s *Store) RemoveJob(ctx context.Context, id int64) error {
 
 // lockJob reads the job and keeps it from being claimed, edited or removed until
 // the end of the transaction. The row of xxl_job_next is locked first, as
-// everybody does.
+// everybody does, and against those too who only keep the job as it is (keepJobs).
 func (s *Store) lockJob(ctx context.Context, t *tx, id int64) (xxljob.Job, error) {
 	var jobs []xxljob.Job
 	if noJobID(id) {
 		return xxljob.Job{}, xxljob.ErrNotFound
 	}
-	if err := t.do(ctx, s.sql.lockNext.with(id)); err != nil {
+	if err := t.do(ctx, s.sql.lockWhole.with(id)); err != nil {
 		return xxljob.Job{}, err
 	}
 	if err := t.do(ctx, s.sql.lockJob.with(id).into(readJobs(&jobs))); err != nil {
@@ -212,7 +212,7 @@ func stored(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 // jobQueries are the statements of this file.
 type jobQueries struct {
 	newJobID, insertJob, insertNext, insertChange, changes, deleteJob, deleteNext, lockNext,
-	lockJob, jobByID, jobByKey query
+	lockWhole, lockJob, jobByID, jobByKey query
 }
 
 func (q *jobQueries) define(sql template) {
@@ -227,7 +227,8 @@ func (q *jobQueries) define(sql template) {
 	q.changes = sql(`select at, job_id, version, actor, verb from {{schema}}.xxl_job_change where job_id = $1::bigint order by id desc limit $2`)
 	q.deleteJob = sql(`delete from {{schema}}.xxl_job_info where id = $1`)
 	q.deleteNext = sql(`delete from {{schema}}.xxl_job_next where job_id = $1`)
-	q.lockNext = sql(`select 1 from {{schema}}.xxl_job_next where job_id = $1 for no key update`)
+	lock := `select 1 from {{schema}}.xxl_job_next where job_id = $1 for `
+	q.lockNext, q.lockWhole = sql(lock+`no key update`), sql(lock+`update`)
 	job := `select ` + jobColumns + ` from {{schema}}.xxl_job_info i
 	join {{schema}}.xxl_job_next n on n.job_id = i.id and n.shard = i.shard `
 	q.lockJob = sql(job + `where i.id = $1`)

@@ -48,6 +48,12 @@ func (s *Store) Kill(ctx context.Context, runID int64, reason string) (xxljob.Ru
 func (s *Store) kill(ctx context.Context, t *tx, run *xxljob.Run, reason string) (arming, error) {
 	for range 3 {
 		var changed []xxljob.Run
+		if run.State.Ended() {
+			if err := t.do(ctx, s.unendedAfter(run).into(readRuns(&changed))); err != nil || len(changed) == 0 {
+				return arming{}, err
+			}
+			*run, changed = changed[0], nil
+		}
 		switch {
 		case run.State == xxljob.StatePlanned:
 			// The job is locked before its planned run, as an edit does.

@@ -216,7 +216,15 @@ func (s *Store) boundRuns(q *listing, f *xxljob.RunFilter) {
 	if len(f.States) > 0 {
 		states := make([]int16, len(f.States))
 		for i, st := range f.States {
-			states[i] = int16(st)
+			if states[i] = int16(st); st == xxljob.StateSnoozed {
+				states[i] = int16(xxljob.StateSucceeded)
+			}
+		}
+		switch snoozed := slices.Contains(f.States, xxljob.StateSnoozed); {
+		case snoozed && !slices.Contains(f.States, xxljob.StateSucceeded):
+			q.add(fmt.Sprintf("(l.state <> %d or l.snoozed)", xxljob.StateSucceeded))
+		case !snoozed && slices.Contains(f.States, xxljob.StateSucceeded):
+			q.add("l.snoozed is null")
 		}
 		q.add("l.state = any(" + q.arg(states) + "::smallint[])")
 		for _, x := range stateIndexes {

@@ -20,7 +20,7 @@ import (
 var migrations embed.FS
 
 // schemaVersion is the number of the newest migration.
-const schemaVersion = 10
+const schemaVersion = 11
 
 // Migrate brings the tables of cfg.Schema up to date and makes partitions for the
 // next days. It needs a role that may create schemas or owns this one. Many nodes
@@ -194,7 +194,7 @@ func (s *Store) housekeep(ctx context.Context) {
 		case <-floor.C:
 			// The former floors are as good, but lower.
 			_ = s.bounded(ctx, s.raiseFloor)
-			_ = s.bounded(ctx, func(ctx context.Context) error { return s.started.raise(ctx, s) })
+			_ = s.bounded(ctx, func(ctx context.Context) error { return s.floors.raise(ctx, s) })
 			_ = s.bounded(ctx, s.dropAsks) // the next time comes soon
 		case <-parts.C:
 			if err := s.bounded(ctx, s.ensurePartitions); err != nil && ctx.Err() == nil {

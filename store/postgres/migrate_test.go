@@ -64,6 +64,11 @@ func backTo(t *testing.T, pool *pgxpool.Pool, schema string, version int) {
 		9: "drop table %s.xxl_job_ahead; drop sequence %[1]s.xxl_job_ahead_id",
 		10: "alter table %s.xxl_job_log drop column progress, drop column progress_text; " +
 			"alter table %[1]s.xxl_job_ahead drop column progress, drop column progress_text",
+		11: "drop index %[1]s.xxl_job_log_retries; " +
+			"alter table %[1]s.xxl_job_log drop column born, drop column retries_set, drop column reruns, drop column snoozes, drop column snoozed; " +
+			"alter table %[1]s.xxl_job_ahead drop column born, drop column retries_set, drop column reruns, drop column snoozes, drop column snoozed; " +
+			"alter table %[1]s.xxl_job_info drop column retry_pause, drop column retry_pause_max, drop column retry_jitter, drop column retry_aside, " +
+			"drop column max_reruns, drop column max_snoozes",
 	}
 	for n := len(undo) + 1; n > version; n-- {
 		run(t, pool, fmt.Sprintf(undo[n], schema))

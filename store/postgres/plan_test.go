@@ -30,7 +30,7 @@ func TestPlans(t *testing.T) {
 	for _, m := range []planMode{{"generic", "force_generic_plan", false}, {"auto", "auto", false}, {"generic, with an unended run of a month ago", "force_generic_plan", true}} {
 		began := time.Now()
 		d.floor.Store(idAt(d.estimate().Add(-openMargin)))
-		if err := d.Store.started.raise(t.Context(), d.Store); err != nil {
+		if err := d.Store.floors.raise(t.Context(), d.Store); err != nil {
 			t.Fatal(err)
 		}
 		if m.old {

@@ -90,6 +90,7 @@ func (d *planData) jobCases() []planCase {
 		{name: "deleteJob", st: q.deleteJob.with(42)},
 		{name: "deleteNext", st: q.deleteNext.with(42)},
 		{name: "lockNext", st: q.lockNext.with(42), rows: 1},
+		{name: "lockWhole", st: q.lockWhole.with(42), rows: 1},
 		{name: "lockJob", st: q.lockJob.with(42), rows: 1},
 		{name: "jobByID", st: q.jobByID.with(42), rows: 1},
 		{name: "jobByKey", st: q.jobByKey.with("app-2", "key-42"), rows: 1},
@@ -165,13 +166,14 @@ func (d *planData) ruleCases() []planCase {
 	shards, epochs := fenceArgs(d.allShards())
 	return []planCase{
 		{name: "cancelPlanned", st: q.cancelPlanned.by(named{
-			{"job", d.planned[1].JobID}, {"reason", "stop"}, {"all", false}, {"lo", lo}, {"hi", hi},
+			{"job", d.planned[1].JobID}, {"reason", "stop"}, {"retries", true}, {"all", false}, {"lo", lo}, {"hi", hi},
 		}), rows: 1, reach: reachOpen},
 		{name: "idleJobs 1000", st: q.idleJobs.with(jobIDs(1000, 97)), rows: 1000},
 		{name: "idleJobs 1000 none", st: q.idleJobs.with(jobIDs(1000, 11)), batch: 1000},
 		{name: "idleJobs 1", st: q.idleJobs.with(jobIDs(1, 97)), rows: 1},
 		{name: "lockIdle", st: q.lockIdle.with(waiting), rows: 100},
 		{name: "lockIdleFree", st: q.lockIdleFree.with(waiting), rows: 100},
+		{name: "waitOn", st: q.waitOn.by(named{{"jobs", waiting}, {"runs", ids}, {"next", ends}}), batch: 100},
 		{name: "rearm", st: q.rearm.by(named{{"jobs", waiting}, {"runs", ids}, {"ends", ends}}), rows: 100},
 		{name: "rearm 1000", st: q.rearm.by(named{{"jobs", jobIDs(1000, 97)}, {"runs", ids}, {"ends", ends}}), rows: 1000},
 		{name: "finishNext", st: q.finishNext.by(named{{"jobs", waiting}, {"lo", lo}, {"hi", hi}}), reach: reachOpen, batch: 100, wasted: 100},
@@ -313,6 +315,8 @@ func (d *planData) startCases() []planCase {
 		{name: "whyRun 1000", st: q.whyRun.by(named{{"runs", ids}, {"lo", slo}, {"hi", shi}}), rows: 1000, reach: reachIDs},
 		{name: "whyJob 1000", st: q.whyJob.with(jobs), rows: 1000},
 		{name: "whyNode", st: q.whyNode.with(nodes), rows: 1, scans: smallNodes},
+		{name: "whyRetry 1000", st: q.whyRetry.by(named{{"jobs", jobs}, {"lo", lo}, {"hi", hi}}), reach: reachOpen, batch: 1000},
+		{name: "whyRetry 1", st: q.whyRetry.by(named{{"jobs", jobs[:1]}, {"lo", lo}, {"hi", hi}}), reach: reachOpen},
 		{name: "whyBusy 1000", st: q.whyBusy.by(named{{"shards", in}, {"jobs", jobs}, {"lo", lo}, {"hi", hi}}), reach: reachOpen},
 		{name: "whyBusy 1", st: q.whyBusy.by(named{{"shards", in[:1]}, {"jobs", jobs[:1]}, {"lo", lo}, {"hi", hi}}), reach: reachOpen},
 	}

@@ -61,6 +61,9 @@ func (d *planData) handoverCases() []planCase {
 			{"shards", in}, {"incarnations", []string{"node-9"}}, {"addresses", []string{"local://node-9"}},
 			{"after", int64(0)}, {"limit", 1000}, {"lo", lo}, {"hi", hi},
 		}), reach: reachOpen, wasted: 2500},
+		{name: "dispatchedRuns", st: q.dispatchedRuns.by(named{
+			{"shards", in}, {"after", int64(0)}, {"limit", 1000}, {"lo", lo}, {"hi", hi},
+		}), reach: reachOpen, wasted: 2500},
 		{name: "inbox", st: q.inbox.by(named{
 			{"incarnation", planOther}, {"after", int64(0)}, {"limit", 1000},
 			{"address", store.LocalAddress(planOther)}, {"lo", lo}, {"hi", hi},
@@ -128,6 +131,17 @@ func (d *planData) endCases() []planCase {
 		{name: "unended 1000", st: q.unended.by(named{{"runs", ids}, {"lo", lo}, {"hi", hi}}), rows: 1000, reach: reachIDs},
 		{name: "lockRuns 1000", st: q.lockRuns.by(named{{"runs", ids}, {"lo", lo}, {"hi", hi}}), rows: 1000, reach: reachIDs},
 		{name: "lockRuns 1", st: q.lockRuns.by(named{{"runs", ids[:1]}, {"lo", lo}, {"hi", lo}}), rows: 1, reach: reachIDs},
+		{name: "heldRuns 1000", st: q.heldRuns.by(named{{"runs", ids}, {"lo", lo}, {"hi", hi}}), batch: 2000, reach: reachIDs, wasted: 1000}, // each is locked, and is none of what is left
+		{name: "heldJobs 1000", st: q.heldJobs.with(jobIDs(1000, 97)), batch: 2000, wasted: 1000},
+		{name: "keepJobs 1000", st: q.keepJobs.with(jobIDs(1000, 97)), rows: 1000},
+		{name: "lockTriggers 1000", st: q.lockTriggers.by(named{{"runs", ids}}), rows: 1000, reach: reachIDs, batch: 2000, wasted: 1000}, // each run is looked at twice
+		{name: "lockTriggers 1", st: q.lockTriggers.by(named{{"runs", ids[:1]}}), rows: 1, reach: reachIDs},
+		{name: "lockFirst", st: q.lockFirst.with(ids[0]), reach: reachOne},
+		{name: "noteEnds 1000", st: q.noteEnds.by(named{{"runs", d.ended}, {"lines", make([]string, len(d.ended))}}), batch: 1000, reach: reachIDs},
+		{name: "insertFollowing 1000", st: q.insertFollowing.by(d.following(1000)), rows: 1000, batch: 2000, reach: reachIDs},
+		{name: "insertFollowing 1", st: q.insertFollowing.by(d.following(1)), rows: 1, reach: reachIDs},
+		{name: "unendedAfter", st: q.unendedAfter.by(named{{"trigger", d.ended[0]}, {"run", d.ended[0]}, {"sharding", ""}}), reach: reachAll},
+		{name: "furtherRuns", st: q.furtherRuns.with(d.ended[0]), reach: reachAll},
 		{name: "runAsItIs", st: q.runAsItIs.with(d.ended[0]), rows: 1, reach: reachOne},
 		{name: "killPlanned", st: q.killPlanned.with(d.planned[0].ID, "x"), rows: 1, reach: reachOne},
 		{name: "killStarted", st: q.killStarted.with(d.started[0].ID, "x"), rows: 1, reach: reachOne},
@@ -338,4 +352,13 @@ func (d *planData) listCases() []planCase {
 		wide(runs("in time of app", 100, xxljob.RunFilter{From: d.now.Add(-10 * day), To: d.now.Add(-9 * day), App: "app-1"})),
 		wide(runs("in time bad", 100, xxljob.RunFilter{From: d.now.Add(-10 * day), To: d.now.Add(-9 * day), States: bad})),
 	}
+}
+
+// following are the arguments for runs that follow some.
+func (d *planData) following(n int) named {
+	due, counts := make([]int64, n), make([]int32, n)
+	for i := range due {
+		due[i] = d.now.UnixMilli()
+	}
+	return named{{"runs", d.ended[:n]}, {"due", due}, {"attempts", counts}, {"retries", counts}, {"reruns", counts}, {"snoozes", counts}}
 }

@@ -122,7 +122,7 @@ type Store struct {
 	clockAhead  atomic.Int64 // the database's clock less ours, in nanoseconds
 	retention   atomic.Int64 // of runs, a time.Duration; zero where nobody has said it
 
-	started  startedFloor
+	floors   startFloors
 	days     days
 	region   region
 	defs     definitions

@@ -56,6 +56,11 @@ var runFields = []struct {
 	{"late_noted", func(r *runRow) any { return &r.lateNoted }},
 	{"progress", func(r *runRow) any { return &r.progress }},
 	{"progress_text", func(r *runRow) any { return &r.progressText }},
+	{"born", func(r *runRow) any { return &r.born }},
+	{"retries_set", func(r *runRow) any { return &r.retriesSet }},
+	{"reruns", func(r *runRow) any { return &r.reruns }},
+	{"snoozes", func(r *runRow) any { return &r.snoozes }},
+	{"snoozed", func(r *runRow) any { return &r.snoozed }},
 }
 
 // runColumns are these columns, each behind the alias l.
@@ -79,6 +84,8 @@ type runRow struct {
 	address, owner, kill, message, handle, why repeated
 	boot, progressText                         repeated
 	paramSet, noRetry, lateNoted               pgtype.Bool
+	born, retriesSet, snoozed                  pgtype.Bool
+	reruns, snoozes                            pgtype.Int2
 	created, started, taken, ended             pgtype.Timestamptz
 	addresses                                  []string
 	dest                                       []any
@@ -129,6 +136,11 @@ func (r *runRow) value() xxljob.Run {
 	out.Taken, out.Ended = stamp(r.taken), stamp(r.ended)
 	out.TriggerMsg, out.HandleMsg, out.NoRetry = r.message.text, r.handle.text, r.noRetry.Bool
 	out.First, out.Last, out.Count = fromMilli(r.first.Int64), fromMilli(r.last.Int64), int(r.instants.Int32)
+	out.Born, out.RetriesSet = r.born.Bool || out.Type.ScheduleBorn(), r.retriesSet.Bool
+	out.Reruns, out.Snoozes = int(r.reruns.Int16), int(r.snoozes.Int16)
+	if r.snoozed.Bool && out.State == xxljob.StateSucceeded {
+		out.State = xxljob.StateSnoozed
+	}
 	out.Progress, out.ProgressText = int(r.progress.Int16), r.progressText.text
 	out.Reason, out.BootID, out.LateNoted = r.why.text, r.boot.text, r.lateNoted.Bool
 	return out

@@ -38,11 +38,12 @@ func (s *Store) arm(ctx context.Context, t *tx, ended []runEnd, jobs []int64) (a
 	if err != nil || len(idle) == 0 {
 		return done, err
 	}
-	ids, ends := endsOf(ended)
+	ids, ends, next := endsOf(ended)
 	lo, hi := wideRange()
 	err = t.do(ctx,
 		s.sql.now.with().into(scanInto(&done.now)),
 		s.sql.lockIdle.with(idle),
+		s.sql.waitOn.by(named{{"jobs", idle}, {"runs", ids}, {"next", next}}),
 		s.sql.rearm.by(named{{"jobs", idle}, {"runs", ids}, {"ends", ends}}).into(done.readRearmed),
 		s.sql.finishNext.by(named{{"jobs", idle}, {"lo", lo}, {"hi", hi}}).into(done.readFinished))
 	done.now = done.now.UTC()
@@ -67,19 +68,23 @@ func (s *Store) idleJobs(ctx context.Context, t *tx, ended []runEnd, jobs []int6
 	return idle, err
 }
 
-func endsOf(ended []runEnd) (ids, ends []int64) {
+func endsOf(ended []runEnd) (ids, ends, next []int64) {
 	for i := range ended {
 		ids = append(ids, ended[i].id)
 		ends = append(ends, ended[i].at)
+		next = append(next, ended[i].next)
 	}
-	return ids, ends
+	return ids, ends, next
 }
 
 // runEnd is what the rules need of a run that has ended.
-type runEnd struct{ id, job, at int64 }
+type runEnd struct {
+	id, job, at int64
+	next        int64 // the run that follows it, or 0
+}
 
-// endOf is the end of a run.
-func endOf(r *xxljob.Run) runEnd { return runEnd{r.ID, r.JobID, milli(r.Ended)} }
+// endOf is the end of a run that nothing follows.
+func endOf(r *xxljob.Run) runEnd { return runEnd{id: r.ID, job: r.JobID, at: milli(r.Ended)} }
 
 // endedOf are the ends of those of the runs that have ended.
 func endedOf(runs []xxljob.Run) []runEnd {
@@ -177,7 +182,7 @@ func conflict(want, got int64) error {
 
 // ruleQueries are the statements of this file.
 type ruleQueries struct {
-	idleJobs, lockIdle, lockIdleFree, rearm, finishNext, sweepIdle, sweepRearm query
+	idleJobs, lockIdle, lockIdleFree, waitOn, rearm, finishNext, sweepIdle, sweepRearm query
 }
 
 func (q *ruleQueries) define(sql template) {
@@ -191,6 +196,10 @@ func (q *ruleQueries) define(sql template) {
 		return `case when n.delay = 0 or n.max_runs > 0 and n.run_count >= n.max_runs
 		or n.not_after > 0 and ` + end + ` + n.delay > n.not_after then 0 else ` + end + ` + n.delay end`
 	}
+	// A job goes on to wait for the run that follows the one it has waited for.
+	const at = `[pg_catalog.array_position({{arg.runs}}::bigint[], n.wait_run)]`
+	q.waitOn = sql(`update {{schema}}.xxl_job_next n set wait_run = ({{arg.next}}::bigint[])` + at + `
+	where n.job_id = any({{arg.jobs}}::int[]) and n.wait_run <> 0 and n.wait_run = any({{arg.runs}}) and ({{arg.next}}::bigint[])` + at + ` <> 0`)
 	// Not a join: the planner expects few runs and would compare each with each job.
 	q.rearm = sql(`update {{schema}}.xxl_job_next n set wait_run = 0,
 	trigger_next_time = ` + armed(`({{arg.ends}}::bigint[])[pg_catalog.array_position({{arg.runs}}::bigint[], n.wait_run)]`) + `
@@ -199,9 +208,9 @@ func (q *ruleQueries) define(sql template) {
 	q.finishNext = sql(`update {{schema}}.xxl_job_next n set trigger_status = {{status.stopped}}
 	where n.job_id = any({{arg.jobs}}::int[]) and n.trigger_status = {{status.enabled}} and n.trigger_next_time = 0 and n.wait_run = 0 and not n.manual
 	and not exists (select from {{schema}}.xxl_job_log l where l.job_id = n.job_id and l.state = {{state.planned}}
-		and l.id between {{arg.lo}} and {{arg.hi}} and l.trigger_type in ({{born}}))
+		and l.id between {{arg.lo}} and {{arg.hi}} and (l.born or l.trigger_type in ({{born}})))
 	and not exists (select from {{schema}}.xxl_job_log l where l.shard = n.shard and l.job_id = n.job_id and l.state in ({{state.started}}, {{state.dispatched}})
-		and l.id between {{arg.lo}} and {{arg.hi}} and l.trigger_type in ({{born}}))
+		and l.id between {{arg.lo}} and {{arg.hi}} and (l.born or l.trigger_type in ({{born}})))
 	returning n.job_id, n.max_runs > 0 and n.run_count >= n.max_runs, n.not_after`)
 	q.sweepIdle = sql(`with ` + fence("") + `
 	select n.job_id from {{schema}}.xxl_job_next n join fence on fence.shard = n.shard

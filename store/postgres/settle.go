@@ -15,24 +15,31 @@ func (s *Store) Settle(ctx context.Context, verdicts []xxljob.Verdict) ([]xxljob
 	}
 	var changed []xxljob.Run
 	var done arming
-	err := s.inTx(ctx, bounds{name: "settle"}, func(t *tx) error {
-		changed, done = nil, arming{}
-		for _, part := range partVerdicts(verdicts) {
-			if err := s.settle(ctx, t, part, &changed); err != nil {
+	var after following
+	err := s.withPartitions(ctx, func() error {
+		return s.inTx(ctx, bounds{name: "settle"}, func(t *tx) error {
+			changed, done = nil, arming{}
+			for _, part := range partVerdicts(verdicts) {
+				if err := s.settle(ctx, t, part, &changed); err != nil {
+					return err
+				}
+			}
+			if err := s.uncount(ctx, t, changed, true); err != nil {
 				return err
 			}
-		}
-		if err := s.uncount(ctx, t, changed, true); err != nil {
+			var err error
+			if after, err = s.follow(ctx, t, pointers(changed), nil); err != nil {
+				return err
+			}
+			done, err = s.arm(ctx, t, after.ends(changed), nil)
 			return err
-		}
-		var err error
-		done, err = s.arm(ctx, t, endedOf(changed), nil)
-		return err
+		})
 	})
 	if err != nil {
 		return nil, failed(err, "settle %d runs", len(verdicts))
 	}
 	s.tell(done)
+	s.tellFollowing(&after)
 	for i := range changed {
 		done.mark(&changed[i])
 	}
@@ -84,7 +91,11 @@ func (s *Store) settle(ctx context.Context, t *tx, part verdictPart, changed *[]
 	args := settleArgs(part.verdicts)
 	switch part.to {
 	case xxljob.StateLost:
-		return t.do(ctx, s.sql.settleLost.by(args).into(readRuns(changed)))
+		ids := make([]int64, len(part.verdicts))
+		for i := range part.verdicts {
+			ids[i] = part.verdicts[i].RunID
+		}
+		return t.do(ctx, s.lockTriggers(ids), s.sql.settleLost.by(args).into(readRuns(changed)))
 	case xxljob.StateStarted:
 		return t.do(ctx, s.sql.settleAdopt.by(args).into(readRuns(changed)))
 	}
@@ -126,6 +137,7 @@ func (s *Store) tellSettled(changed []xxljob.Run) {
 		case r.State.Ended():
 			ended++
 		case r.State == xxljob.StatePlanned:
+			s.floors.givenBack(r.ID)
 			s.wakeRun(r.Shard)
 		case r.Taken.IsZero():
 			if inc, attached := store.LocalIncarnation(r.Address); attached {
@@ -160,7 +172,7 @@ func (q *settleQueries) define(sql template) {
 	q.settleCancel = sql(head + `state = {{state.cancelled}}, alarm_status = {{alarm.none}}, handle_time = {{now}}, inbox = null,
 		reason = case when exists (select from {{schema}}.xxl_job_info i where i.id = l.job_id) then 'stop' else 'remove' end ` + settled + `
 	and not exists (select from {{schema}}.xxl_job_info i where i.id = l.job_id and i.shard = l.shard
-		and (i.trigger_status = {{status.enabled}} or l.trigger_type not in ({{born}})))` + tail)
+		and ` + mayRun + `)` + tail)
 	q.settleBack = sql(head + `state = {{state.planned}}, plan_epoch = null, start_owner = null, start_token = null,
 		executor_address = null, executor_boot_id = null, progress = null, progress_text = null,
 		job_version = null, executor_handler = null, executor_block_strategy = null, inbox = null,

@@ -83,7 +83,7 @@ func (s *Store) TakeShards(ctx context.Context, incarnation string, shards []sto
 	taken, err := s.takeRows(ctx, incarnation, want)
 	if err == nil && len(taken) > 0 {
 		// Where these cannot be read, starts look more closely.
-		_ = s.started.raise(ctx, s)
+		_ = s.floors.raise(ctx, s)
 		_ = s.serials.take(ctx, s, taken)
 	}
 	if s.locks() {

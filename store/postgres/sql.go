@@ -24,9 +24,12 @@ type queries struct {
 	startQueries
 	whyQueries
 	handoverQueries
+	dispatchedQueries
 	inboxQueries
 	settleQueries
 	finishQueries
+	finishFreeQueries
+	followQueries
 	killQueries
 	progressQueries
 	askQueries
@@ -55,7 +58,7 @@ func newQueries(schema string) *queries {
 	q, sql := &queries{}, newTemplate(schema)
 	for _, part := range []interface{ define(template) }{
 		&q.jobQueries, &q.editQueries, &q.definitionQueries, &q.ruleQueries, &q.finishedQueries, &q.scanQueries, &q.backlogQueries, &q.claimQueries,
-		&q.startQueries, &q.whyQueries, &q.handoverQueries, &q.inboxQueries, &q.settleQueries, &q.finishQueries, &q.killQueries, &q.progressQueries,
+		&q.startQueries, &q.whyQueries, &q.handoverQueries, &q.dispatchedQueries, &q.inboxQueries, &q.settleQueries, &q.finishQueries, &q.finishFreeQueries, &q.followQueries, &q.killQueries, &q.progressQueries,
 		&q.askQueries, &q.triggerQueries, &q.aheadQueries, &q.aheadRowQueries, &q.runQueries, &q.floorQueries, &q.serialQueries, &q.partitionQueries, &q.shardQueries,
 		&q.settingQueries, &q.nodeQueries, &q.sessionQueries, &q.lockQueries, &q.strangerQueries, &q.noteQueries, &q.groupQueries,
 		&q.registryQueries, &q.listQueries, &q.addQueries,

@@ -104,11 +104,14 @@ func (s *Store) startBy(ctx context.Context, q query, starts []xxljob.Start, g s
 		return done, s.one(ctx, b, st)
 	}
 	i := g.places[0]
-	return done, s.withPartitions(ctx, func() error {
+	var after following
+	err := s.withPartitions(ctx, func() error {
 		return s.inTx(ctx, b, func(t *tx) error {
 			answers[i] = xxljob.Started{}
-			if g.refused { // it ends a planned run: jobs are locked before those
-				if err := t.do(ctx, s.sql.lockIdleFree.with([]int64{starts[i].JobID})); err != nil {
+			if g.refused { // it ends a planned run: jobs are locked before those, and the first run of its trigger before them
+				job := []int64{starts[i].JobID}
+				var held []int64
+				if err := t.do(ctx, s.lockFirst(starts[i].RunID), s.sql.heldJobs.with(job).into(readIDs(&held)), s.sql.lockIdleFree.with(job)); err != nil || len(held) > 0 {
 					return err
 				}
 			}
@@ -117,7 +120,10 @@ func (s *Store) startBy(ctx context.Context, q query, starts []xxljob.Start, g s
 			}
 			if g.refused {
 				var err error
-				done, err = s.arm(ctx, t, []runEnd{endOf(&answers[i].Run)}, nil)
+				if after, err = s.follow(ctx, t, []*xxljob.Run{&answers[i].Run}, nil); err != nil {
+					return err
+				}
+				done, err = s.arm(ctx, t, []runEnd{after.end(&answers[i].Run)}, nil)
 				return err
 			}
 			if len(g.targets) < 2 {
@@ -126,6 +132,10 @@ func (s *Store) startBy(ctx context.Context, q query, starts []xxljob.Start, g s
 			return t.do(ctx, s.insertSiblings(&starts[i], &answers[i]))
 		})
 	})
+	if err == nil {
+		s.tellFollowing(&after)
+	}
+	return done, err
 }
 
 // insertSiblings inserts the parts of a broadcast behind the first.
@@ -168,6 +178,7 @@ func (s *Store) startArgs(starts []xxljob.Start, g startGroup) named {
 	versions, tokens, params, retries := make([]int64, n), make([]int64, n), make([]*string, n), make([]int32, n)
 	owners, addresses, inboxes, mine := make([]int16, n), make([]int16, n), make([]int16, n), make([]bool, n)
 	handlers, blocks, shardings, messages, busy, boots := make([]int16, n), make([]int16, n), make([]int16, n), make([]int16, n), make([]int16, n), make([]int16, n)
+	after, instants := make([]int64, n), make([]int64, n)
 	var words words
 	var shards []store.Shard
 	seen := map[store.Shard]bool{}
@@ -183,6 +194,9 @@ func (s *Store) startArgs(starts []xxljob.Start, g startGroup) named {
 		retries[k], messages[k] = int32(st.Retries), words.place(st.Msg)
 		if g.refused {
 			continue
+		}
+		if st.AfterRetries {
+			after[k], instants[k] = st.TriggerID, milli(stored(st.Instant))
 		}
 		free := s.serials.begin(st)
 		tokens[k], addresses[k] = st.Token, words.place(st.Address)
@@ -203,7 +217,11 @@ func (s *Store) startArgs(starts []xxljob.Start, g startGroup) named {
 	ids16, epochs := fenceArgs(shards)
 	lo, hi := rangeOf(ids)
 	_, openHi := s.openRange()
-	openLo := s.started.get(ids)
+	openLo := s.floors.ofStarted(ids)
+	waitLo, waitHi := int64(1), int64(0) // where none has to wait, no partition is looked into
+	if slices.ContainsFunc(g.places, func(i int) bool { return starts[i].AfterRetries }) {
+		waitLo, waitHi = s.floors.ofWaiting(), openHi
+	}
 	state, reason := xxljob.StateStarted, ""
 	if g.refused { // alone in its group
 		state, reason = xxljob.StateRefused, starts[g.places[0]].HandleMsg
@@ -219,7 +237,8 @@ func (s *Store) startArgs(starts []xxljob.Start, g startGroup) named {
 		{"messages", messages}, {"handle_msg", nonempty(reason)},
 		{"runs", ids}, {"jobs", jobs}, {"run_shards", in}, {"versions", versions}, {"params", sparse(params)}, {"places", upTo(n)},
 		{"node_count", all}, {"lo", lo}, {"hi", hi},
-		{"busy", sparse(busy)}, {"targets", attachedOnly(targets)}, {"open_lo", openLo}, {"open_hi", openHi},
+		{"busy", sparse(busy)}, {"targets", attachedOnly(targets)}, {"open_lo", openLo}, {"open_hi", openHi}, {"wait_lo", waitLo}, {"wait_hi", waitHi},
+		{"after", sparse(after)}, {"instants", sparse(instants)},
 	}
 }
 
@@ -237,6 +256,14 @@ func isAttached(address string) bool {
 	return attached
 }
 
+const (
+	// mayRun is whether a job i, by whether it is stopped, may start a run l of its schedule,
+	// or a retry of one.
+	mayRun = `(i.trigger_status = {{status.enabled}} or l.trigger_type not in ({{born}}) and (l.born is null or i.stop_reason = '` + reasonManual + `'))`
+	// isRetry is the condition of the index of runs w that wait to be tried again.
+	isRetry = `w.state = {{state.planned}} and w.trigger_type = 'RETRY'`
+)
+
 // startQueries are the statements of this file.
 type startQueries struct {
 	start, startFree, insertSiblings query
@@ -249,7 +276,8 @@ func (q *startQueries) define(sql template) {
 		return "({{arg.words}}::text[])[(" + argument(places) + "::smallint[])[s.ord]]"
 	}
 	start := func(free, only string) string {
-		return `with ` + fence(free) + `, ` + nodes(free) + `
+		return `with ` + fence(free) + `, ` + nodes(free) + `, retrying as materialized (
+		select exists (select from {{schema}}.xxl_job_log w where ` + isRetry + ` and w.id between {{arg.wait_lo}} and {{arg.wait_hi}}) any_retry)
 	update {{schema}}.xxl_job_log l set state = {{arg.state}}::smallint,
 		start_owner = ` + word("owners") + `, start_token = case when {{arg.state}}::smallint = {{state.started}} then ({{arg.tokens}}::bigint[])[s.ord] end,
 		executor_address = ` + word("addresses") + `,
@@ -265,13 +293,17 @@ func (q *startQueries) define(sql template) {
 	join {{schema}}.xxl_job_info i on i.id = s.job_id and i.shard = s.shard and i.version = s.version
 	where s.shard = any(array(select shard from fence))` + only + `
 	and l.id = s.id and l.shard + 0 = s.shard and l.job_id + 0 = s.job_id and l.state + 0 = {{state.planned}}
-	and (i.trigger_status = {{status.enabled}} or l.trigger_type not in ({{born}}))
+	and ` + mayRun + `
 	and (coalesce(({{arg.shardings}}::smallint[])[s.ord], 0) = 0 or l.executor_sharding_param is null)
 	and (coalesce(({{arg.inboxes}}::smallint[])[s.ord], 0) = 0 or ` + word("inboxes") + ` in (select incarnation from nodes))
 	and ({{arg.node_count}}::int = 0 or (select count(*) from nodes) = {{arg.node_count}}) and {{arg.lo}}::bigint <= {{arg.hi}}::bigint
 	and (coalesce(({{arg.busy}}::smallint[])[s.ord], 0) = 0 or not exists (select from {{schema}}.xxl_job_log b where b.shard = s.shard and b.job_id = s.job_id
 		and b.state = {{state.started}} and (b.executor_address = ` + word("busy") + ` or b.executor_address = any({{arg.targets}}::text[]))
 			and b.id between {{arg.open_lo}} and {{arg.open_hi}}))
+	and (coalesce(({{arg.after}}::bigint[])[s.ord], 0) = 0 or not (select any_retry from retrying)
+		or not exists (select from {{schema}}.xxl_job_log w where w.job_id = s.job_id and ` + isRetry + ` and w.last_time <= ({{arg.instants}}::bigint[])[s.ord]
+			and (w.last_time < ({{arg.instants}}::bigint[])[s.ord] or w.trigger_id < ({{arg.after}}::bigint[])[s.ord])
+			and w.id between {{arg.wait_lo}} and {{arg.wait_hi}}))
 	returning s.ord, {{run}}`
 	}
 	q.start = sql(start("", ""))
@@ -294,6 +326,10 @@ func (q *startQueries) define(sql template) {
 		{"param_set", `l.param_set`},
 		{"address_list", `l.address_list`},
 		{"executor_fail_retry_count", `l.executor_fail_retry_count`},
+		{"retries_set", `l.retries_set`},
+		{"born", `l.born`},
+		{"reruns", `l.reruns`},
+		{"snoozes", `l.snoozes`},
 		{"plan_epoch", `l.plan_epoch`},
 		{"job_version", `l.job_version`},
 		{"executor_handler", `l.executor_handler`},

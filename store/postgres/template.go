@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // query is a statement as the server gets it, with the names of its arguments in the order
@@ -147,6 +148,7 @@ var storedNumbers = map[string]int{
 	"status.stopped":   statusStopped,
 	"status.enabled":   statusEnabled,
 	"retries.of_job":   retriesOfJob,
+	"snoozes.default":  store.DefaultSnoozes,
 }
 
 // XXL-JOB's numbers: alarm_status of a run that needs an alarm if it ends badly and of one

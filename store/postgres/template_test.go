@@ -78,11 +78,14 @@ func TestStoredNumbers(t *testing.T) {
 	states := 0
 	for s := xxljob.State(0); !strings.HasPrefix(s.String(), "State("); s++ {
 		states++
+		if s == xxljob.StateSnoozed {
+			continue // it is stored as succeeded, and told by a column of its own
+		}
 		if n, ok := storedNumbers["state."+strings.ReplaceAll(s.String(), " ", "_")]; !ok || n != int(s) {
 			t.Errorf("%s is %d, %t, want %d", s, n, ok, s)
 		}
 	}
-	if states != 12 {
+	if states != 13 {
 		t.Errorf("%d states", states)
 	}
 }

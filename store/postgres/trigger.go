@@ -99,7 +99,7 @@ func triggerArgs(jobID int64, id *int64, t *xxljob.Trigger) named {
 	return named{
 		{"run", id}, {"trigger_type", string(kind)}, {"scheduled_time", dueColumn(t.At)},
 		{"executor_sharding_param", shardingColumn(t.Shard)}, {"executor_param", t.Param}, {"param_set", flag(t.Param != nil)},
-		{"address_list", addresses}, {"executor_fail_retry_count", retries}, {"job", jobID},
+		{"address_list", addresses}, {"executor_fail_retry_count", retries}, {"retries_set", flag(t.Retries != nil)}, {"job", jobID},
 	}
 }
 
@@ -266,6 +266,7 @@ func triggered(id string) assigned {
 		{"param_set", `{{arg.param_set}}`},
 		{"address_list", `{{arg.address_list}}`},
 		{"executor_fail_retry_count", `{{arg.executor_fail_retry_count}}`},
+		{"retries_set", `{{arg.retries_set}}`},
 		{"add_time", `{{now}}`},
 	}
 }

@@ -95,6 +95,7 @@ func methodsOf(a *actor, run xxljob.Run, other xxljob.Job) map[string]asked {
 		"Kill":     func(ctx context.Context) error { _, err := s.Kill(ctx, run.ID, "no more"); return err },
 		"Run":      func(ctx context.Context) error { _, err := s.Run(ctx, run.ID); return err },
 		"RunsByID": func(ctx context.Context) error { _, err := s.RunsByID(ctx, []int64{run.ID}); return err },
+		"Tree":     func(ctx context.Context) error { _, err := s.Tree(ctx, run.ID); return err },
 		"Runs": func(ctx context.Context) error {
 			_, err := s.Runs(ctx, xxljob.RunFilter{JobID: job, States: []xxljob.State{xxljob.StateStarted}})
 			return err
@@ -126,6 +127,10 @@ func methodsOf(a *actor, run xxljob.Run, other xxljob.Job) map[string]asked {
 		},
 		"StartedBy": func(ctx context.Context) error {
 			_, err := s.StartedBy(ctx, a.shards, []string{a.inc}, 0, 10)
+			return err
+		},
+		"DispatchedRuns": func(ctx context.Context) error {
+			_, err := s.DispatchedRuns(ctx, a.shards, 0, 10)
 			return err
 		},
 		"Settle": func(ctx context.Context) error { _, err := s.Settle(ctx, []xxljob.Verdict{verdict}); return err },

@@ -99,7 +99,7 @@ func aheadKeepsTrigger(e *env) {
 	t := xxljob.Trigger{Param: &param, Addresses: addrs, Shard: xxljob.Sharding{Index: 1, Total: 3}, Retries: &retries, At: odd, Type: xxljob.TriggerAPI, Key: "k"}
 	run := e.mustAddAhead(job.ID, t, move.Add(999_999*time.Nanosecond))
 	full := xxljob.Run{ID: run.ID, JobID: job.ID, App: job.App, Shard: job.Shard, TriggerID: run.ID, Type: xxljob.TriggerAPI, Scheduled: at,
-		Sharding: t.Shard, Param: "p", ParamSet: true, Addresses: []string{"http://b", "http://a"}, Retries: 4, Created: run.Created}
+		Sharding: t.Shard, Param: "p", ParamSet: true, Addresses: []string{"http://b", "http://a"}, Retries: 4, RetriesSet: true, Created: run.Created}
 	want(e, "AddAhead", run, full)
 	addrs[0], run.Addresses[0] = "http://spoilt", "http://spoilt"
 	e.mustRun(run.ID).Addresses[0] = "http://spoilt"

@@ -82,6 +82,7 @@ func bootsRead(e *env) {
 	wantBoot("the Ask in the Inbox", []xxljob.Run{e.mustInbox("a").Asks[0].Run})
 	wantBoot("Start of a run that is gone", []xxljob.Run{o.tryStart(o.startOf(run)).Run})
 	wantBoot("Dispatched", e.mustDispatched(accepted(run)))
+	wantBoot("DispatchedRuns", o.mustDispatchedRuns(0, 10))
 	wantBoot("Kill", []xxljob.Run{e.mustKill(run.ID, "x")})
 	wantBoot("Finish", e.mustFinish(overWire(run.ID)))
 	wantBoot("Runs, of one that has ended", e.mustRuns(xxljob.RunFilter{JobID: run.JobID}))

@@ -41,7 +41,7 @@ func claimAdvances(e *env) {
 	for i, run := range runs {
 		e.check(run.ID > 0 && run.ID < 1<<53 && !run.Created.IsZero(), "ID %d, Created %v", run.ID, run.Created)
 		want(e, "Claim", run, xxljob.Run{ID: run.ID, JobID: job.ID, App: "mine", Shard: job.Shard, TriggerID: run.ID,
-			Type: xxljob.TriggerCron, Scheduled: e.at(60 * i), State: xxljob.StatePlanned, Retries: -1,
+			Type: xxljob.TriggerCron, Born: true, Scheduled: e.at(60 * i), State: xxljob.StatePlanned, Retries: -1,
 			PlanEpoch: o.epoch(job.Shard), Created: run.Created})
 		e.wantRun("Claim", run)
 	}

@@ -135,6 +135,7 @@ func copyRuns(e *env) {
 	check("Kill", e.mustKill(run.ID, "x"))
 	check("Inbox's kills", e.mustInbox("b").Kills...)
 	check("Dispatched", e.mustDispatched(accepted(started))...)
+	check("DispatchedRuns", o.mustDispatchedRuns(0, 10)...)
 	check("Finish", e.mustFinish(overWire(run.ID))...)
 }
 

@@ -151,6 +151,11 @@ func (f *Faults) RunsByID(ctx context.Context, list []int64) ([]xxljob.Run, erro
 	return call(f, ctx, "RunsByID", func() ([]xxljob.Run, error) { return f.store.RunsByID(ctx, list) })
 }
 
+// Tree passes the call on, under the faults.
+func (f *Faults) Tree(ctx context.Context, id int64) ([]xxljob.Run, error) {
+	return call(f, ctx, "Tree", func() ([]xxljob.Run, error) { return f.store.Tree(ctx, id) })
+}
+
 // Runs passes the call on, under the faults.
 func (f *Faults) Runs(ctx context.Context, q xxljob.RunFilter) ([]xxljob.Run, error) {
 	return call(f, ctx, "Runs", func() ([]xxljob.Run, error) { return f.store.Runs(ctx, q) })
@@ -204,6 +209,11 @@ func (f *Faults) Dispatched(ctx context.Context, accepted []store.Dispatch) ([]x
 // StartedBy passes the call on, under the faults.
 func (f *Faults) StartedBy(ctx context.Context, shards []store.Shard, incarnations []string, after int64, limit int) ([]xxljob.Run, error) {
 	return call(f, ctx, "StartedBy", func() ([]xxljob.Run, error) { return f.store.StartedBy(ctx, shards, incarnations, after, limit) })
+}
+
+// DispatchedRuns passes the call on, under the faults.
+func (f *Faults) DispatchedRuns(ctx context.Context, shards []store.Shard, after int64, limit int) ([]xxljob.Run, error) {
+	return call(f, ctx, "DispatchedRuns", func() ([]xxljob.Run, error) { return f.store.DispatchedRuns(ctx, shards, after, limit) })
 }
 
 // Settle passes the call on, under the faults.

@@ -42,7 +42,7 @@ func finishStores(e *env) {
 func finishStates(e *env) {
 	o := e.owner("a")
 	for _, state := range []xxljob.State{xxljob.StateSucceeded, xxljob.StateFailed, xxljob.StateTimedOut, xxljob.StateKilled,
-		xxljob.StateLost, xxljob.StateRefused, xxljob.StateDiscarded} {
+		xxljob.StateLost, xxljob.StateRefused, xxljob.StateDiscarded, xxljob.StateSnoozed} {
 		r := success(o.running())
 		r.State = state
 		want(e, "accepted results", len(e.mustFinish(r)), 1)

@@ -376,6 +376,10 @@ func readOperations() []operation {
 			_, err := s.Run(ctx, run.ID)
 			return err
 		}),
+		read("Tree", func(ctx context.Context, s xxljob.Store, run xxljob.Run) error {
+			_, err := s.Tree(ctx, run.ID)
+			return err
+		}),
 		read("RunsByID", func(ctx context.Context, s xxljob.Store, run xxljob.Run) error {
 			_, err := s.RunsByID(ctx, []int64{run.ID})
 			return err
@@ -394,6 +398,10 @@ func readOperations() []operation {
 		}),
 		read("StartedBy", func(ctx context.Context, s xxljob.Store, _ xxljob.Run) error {
 			_, err := s.StartedBy(ctx, all, []string{"a"}, 0, 9)
+			return err
+		}),
+		read("DispatchedRuns", func(ctx context.Context, s xxljob.Store, _ xxljob.Run) error {
+			_, err := s.DispatchedRuns(ctx, all, 0, 9)
 			return err
 		}),
 		read("Now", func(ctx context.Context, s xxljob.Store, _ xxljob.Run) error {

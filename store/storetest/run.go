@@ -52,7 +52,7 @@ func addRunKeepsTrigger(e *env) {
 	run := e.mustAddRun(job.ID, t)
 	want(e, "AddRun", run, xxljob.Run{ID: run.ID, JobID: job.ID, App: job.App, Shard: job.Shard, TriggerID: run.ID,
 		Type: xxljob.TriggerAPI, Scheduled: e.at(3600), Sharding: t.Shard, ParamSet: true, Addresses: t.Addresses,
-		Retries: 4, Created: run.Created})
+		Retries: 4, RetriesSet: true, Created: run.Created})
 	e.wantRun("AddRun", run)
 	param = "given"
 	run = e.mustAddRun(job.ID, xxljob.Trigger{Param: &param})

@@ -65,10 +65,12 @@ func topics() []topic {
 		{"Claim", claimCases()},
 		{"Start", startCases()},
 		{"HandOver", handOverCases()},
+		{"Unreported", unreportedCases()},
 		{"Settle", settleCases()},
 		{"Inbox", inboxCases()},
 		{"Log", logCases()},
 		{"Finish", finishCases()},
+		{"Follow", followCases()},
 		{"Progress", progressCases()},
 		{"Arm", armCases()},
 		{"Bounded", boundedCases()},
@@ -76,7 +78,7 @@ func topics() []topic {
 		{"Shards", shardCases()},
 		{"Registry", registryCases()},
 		{"Signals", signalCases()},
-		{"Race", raceCases()},
+		{"Race", append(raceCases(), followRaceCases()...)},
 		{"Faults", faultCases()},
 	}
 }

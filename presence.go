@@ -1,0 +1,215 @@
+package xxljob
+
+// Which processes are at the addresses of runs that executors have accepted, as far as this
+// node has heard while it looked. Input: registrations as they come, what is read of an
+// app's addresses now and then, and answers. Output: for how long an address has been silent,
+// and for how long the process that had a run has been replaced. A node that has not looked
+// for a while begins anew: what it did not see says nothing.
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/xxljob/xxljob/wire"
+)
+
+// bootsKept is how many processes are remembered of one address.
+const bootsKept = 8
+
+// presences are what was heard of addresses. It is safe for concurrent use.
+type presences struct {
+	dead time.Duration // Config.Cluster.Dead
+
+	mu sync.Mutex
+	at map[addressKey]*presence // guarded by mu: by app and normal address
+}
+
+// presence is one address.
+type presence struct {
+	since  time.Time // from when on this node has looked without a gap
+	looked time.Time // the last look
+	heard  time.Time // when the address was last heard of; zero for not since then
+	listed bool      // it is one of the app's, as of the last look
+	manual bool      // it was given by hand
+	// boots are the processes that have registered there, whoever was heard of last behind
+	// the others.
+	boots []bootSeen
+	// back is when a process was last heard of again behind another one: several are there.
+	back time.Time
+}
+
+// bootSeen is a process that has registered.
+type bootSeen struct {
+	id          string // empty for executors of others
+	first, last time.Time
+}
+
+// standing is what a presence says about a run.
+type standing struct {
+	since    time.Time     // from when on this node has looked
+	manual   bool          // the address was given by hand
+	listed   bool          // the address is one of the app's
+	silent   time.Duration // for how long it was none, and nothing was heard of it
+	replaced time.Duration // for how long another process than the run's is registered there
+	several  bool          // several processes are there, or were until a while ago
+}
+
+func newPresences(dead time.Duration) *presences {
+	return &presences{dead: dead, at: map[addressKey]*presence{}}
+}
+
+func presenceKey(app, address string) addressKey { return addressKey{app, wire.NormalAddress(address)} }
+
+// watch has these addresses looked at from now on, and no others.
+func (p *presences) watch(keys map[addressKey]bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for k := range p.at {
+		if !keys[k] {
+			delete(p.at, k)
+		}
+	}
+	for k := range keys {
+		if p.at[k] == nil {
+			p.at[k] = &presence{}
+		}
+	}
+}
+
+// look takes in what was read of an app's addresses at a moment. Where the look before is
+// longer ago than gap, what was seen before it does not count.
+func (p *presences) look(app string, a answer, now time.Time, gap time.Duration) {
+	there := make(map[string]string, len(a.addrs)) // by normal address, as it is spelled
+	for _, address := range a.addrs {
+		there[wire.NormalAddress(address)] = address
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for k, at := range p.at {
+		if k.app != app {
+			continue
+		}
+		if at.looked.IsZero() || now.Sub(at.looked) > gap {
+			*at = presence{since: now, heard: at.heard}
+		}
+		address, listed := there[k.address]
+		if at.listed && !listed && now.Sub(at.heard) < p.dead {
+			at.heard = now // it was taken back since the last look, by an executor that was there
+		}
+		at.looked, at.listed, at.manual = now, listed, a.manual
+		if !listed || a.manual {
+			continue
+		}
+		at.hear(a.at.Add(-a.ages[address]))
+		if a.boots != nil {
+			at.register(a.boots[address], now)
+		}
+	}
+}
+
+// beat takes in a registration that has come to this node.
+func (p *presences) beat(reg Registration, now time.Time) {
+	p.mu.Lock()
+	watched := len(p.at) > 0
+	p.mu.Unlock()
+	if !watched {
+		return
+	}
+	key := presenceKey(reg.App, reg.Address)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if at := p.at[key]; at != nil && !at.looked.IsZero() {
+		at.hear(now)
+		at.register(reg.BootID, now)
+	}
+}
+
+// answered takes in that the process that has a run has answered itself.
+func (p *presences) answered(key addressKey, boot string, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if at := p.at[key]; at != nil && len(at.boots) > 0 {
+		at.register(boot, now)
+	}
+}
+
+func (at *presence) hear(when time.Time) {
+	if when.After(at.heard) {
+		at.heard = when
+	}
+}
+
+// register takes in that a process is registered.
+func (at *presence) register(boot string, now time.Time) {
+	i := slices.IndexFunc(at.boots, func(b bootSeen) bool { return b.id == boot })
+	switch {
+	case i >= 0 && i == len(at.boots)-1:
+		at.boots[i].last = now
+		return
+	case i >= 0:
+		at.boots, at.back = slices.Delete(at.boots, i, i+1), now
+	case len(at.boots) >= bootsKept:
+		at.boots = slices.Delete(at.boots, 0, 1)
+	}
+	at.boots = append(at.boots, bootSeen{id: boot, first: now, last: now})
+}
+
+// of says how the address of a run stands, which was started for the process of a boot id.
+func (p *presences) of(key addressKey, boot string, now time.Time) standing {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at := p.at[key]
+	if at == nil || at.looked.IsZero() {
+		return standing{since: now, listed: true}
+	}
+	s := standing{since: at.since, manual: at.manual, listed: at.listed}
+	if from := at.heard; !at.listed {
+		if at.since.After(from) {
+			from = at.since
+		}
+		s.silent = now.Sub(from)
+	}
+	if boot != "" {
+		s.replaced, s.several = at.replaced(boot, now, p.dead), at.several(now, p.dead)
+	}
+	return s
+}
+
+// replaced is for how long a process has been replaced by others. Where several are there,
+// behind a balancer, each takes the place of the others again and again: then it is for how
+// long that process itself was not heard of, once that is long enough.
+func (at *presence) replaced(boot string, now time.Time, dead time.Duration) time.Duration {
+	unheard, behind := now.Sub(at.since), 0
+	for i, b := range at.boots {
+		if b.id == boot {
+			unheard, behind = now.Sub(b.last), i+1
+		}
+	}
+	others := at.boots[behind:]
+	if len(others) == 0 {
+		return 0
+	}
+	if at.several(now, dead) {
+		if unheard < alternating*dead {
+			return 0
+		}
+		return unheard
+	}
+	first := others[0].first
+	for _, b := range others[1:] {
+		if b.first.Before(first) {
+			first = b.first
+		}
+	}
+	return now.Sub(first)
+}
+
+// several reports whether a process was heard of again behind another one, a while ago at most.
+func (at *presence) several(now time.Time, dead time.Duration) bool {
+	return !at.back.IsZero() && now.Sub(at.back) < alternating*dead
+}
+
+// alternating is for how many times Cluster.Dead an address counts as that of several
+// processes after one was heard of again behind another.
+const alternating = 3

@@ -1,0 +1,117 @@
+package memory
+
+import (
+	"context"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+// What follows the end of a run, in the transaction that ends it.
+
+// ending is how a run ends.
+type ending struct {
+	state xxljob.State
+	after time.Duration // see xxljob.Result
+}
+
+// conclude ends a run, inserts the one that follows it, and goes by the rules for its job. It
+// returns the run, with what its end did to the job.
+func (s *Store) conclude(ctx context.Context, r *run, by ending, now int64) xxljob.Run {
+	j := r.job
+	switch by.state {
+	case xxljob.StateSnoozed:
+		if r.SnoozedTooOften(j.mayFollow()) {
+			by.state, r.NoRetry, r.HandleMsg = xxljob.StateFailed, true, store.TooManySnoozes
+		}
+		s.follow(r, by, now)
+	case xxljob.StateFailed, xxljob.StateTimedOut, xxljob.StateRefused, xxljob.StateLost:
+		s.follow(r, by, now)
+	}
+	s.end(r, by.state, now)
+	out := r.snapshot()
+	out.StoppedJob = s.stopFinished(ctx, j, now)
+	return out
+}
+
+// mayFollow is the job as xxljob.Run.Follow wants it.
+func (j *job) mayFollow() *xxljob.Job {
+	if j.removed {
+		return nil
+	}
+	def := j.snapshot()
+	return &def
+}
+
+// follow inserts the run that follows one which is about to end.
+func (s *Store) follow(r *run, by ending, now int64) {
+	j := r.job
+	ended := r.Run
+	ended.State, ended.Ended = by.state, fromMilli(now)
+	next, note := ended.Follow(j.mayFollow(), by.after, r.first.since(), s.retention)
+	r.say(note)
+	if next.JobID == 0 {
+		return
+	}
+	f := s.runs.add()
+	next.ID, next.Created, next.Addresses = f.ID, fromMilli(now), copied(next.Addresses)
+	f.Run, f.foreign = next, true
+	s.insertRun(j, f)
+	if j.waitRun == r.ID {
+		j.waitRun = f.ID
+	}
+	s.tellScan(j)
+}
+
+// since is when the run was inserted or, where it was kept apart, when its time to move came.
+func (r *run) since() time.Time {
+	if moved := fromMilli(r.move); moved.After(r.Created) {
+		return moved
+	}
+	return r.Created
+}
+
+// latest is the newest run of the trigger, and of the same part of it, that has not ended; the
+// run itself where all have.
+func (r *run) latest() *run {
+	for x := r.job.runs.tail; x != nil && x.ID > r.ID; x = x.links[ofJob].prev {
+		if x.TriggerID == r.TriggerID && x.Sharding == r.Sharding && !x.State.Ended() {
+			return x
+		}
+	}
+	return r
+}
+
+// KnowRetention is store.RetentionAware: nothing follows a run whose trigger is older, as in a
+// store that drops runs by their age.
+func (s *Store) KnowRetention(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if d > 0 && (s.retention == 0 || d < s.retention) {
+		s.retention = d
+	}
+}
+
+// Tree returns the runs of a run's trigger.
+func (s *Store) Tree(ctx context.Context, runID int64) ([]xxljob.Run, error) {
+	if err := s.look(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	r := s.runs.find(runID)
+	if r == nil {
+		return nil, failed(xxljob.ErrNotFound, "run %d", runID)
+	}
+	var tree []xxljob.Run
+	first := s.runs.find(r.TriggerID)
+	if first == nil {
+		first = r.job.runs.head
+	}
+	for x := first; x != nil && len(tree) < store.MostTree; x = x.links[ofJob].next {
+		if x.TriggerID == r.TriggerID {
+			tree = append(tree, x.read())
+		}
+	}
+	return tree, nil
+}

@@ -1,0 +1,78 @@
+package memory_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+	"github.com/xxljob/xxljob/store/memory"
+)
+
+// begun starts a planned run here.
+func (f *fixture) begun(r xxljob.Run) xxljob.Run {
+	f.Helper()
+	j, err := f.Job(f.Context(), r.JobID)
+	f.must(err)
+	out, err := f.Start(f.Context(), []xxljob.Start{f.start(r, store.LocalAddress(f.node), j.Version)})
+	f.must(err)
+	if out[0].Status != store.StartOK {
+		f.Fatalf("start: status %d", out[0].Status)
+	}
+	return out[0].Run
+}
+
+// ended ends a run, and returns it with the one that follows it.
+func (f *fixture) ended(r xxljob.Run, state xxljob.State) (ended, next xxljob.Run) {
+	f.Helper()
+	res := success(r)
+	res.State, res.After = state, 365*24*time.Hour
+	got, err := f.Finish(f.Context(), []xxljob.Result{res})
+	f.must(err)
+	if len(got) != 1 {
+		f.Fatal("the result is refused")
+	}
+	tree, err := f.Tree(f.Context(), r.ID)
+	f.must(err)
+	return got[0], tree[len(tree)-1]
+}
+
+// TestRetainKeepsWhatEndsNow: the run whose end makes its trigger's first run one that may be
+// evicted is not evicted itself.
+func TestRetainKeepsWhatEndsNow(t *testing.T) {
+	f := newFixture(t, 1, memory.Retain(1, 1))
+	job := f.job(func(j *xxljob.Job) { j.Retries = 2 })
+	f.done(job.ID, 1)
+	first := f.started(job.ID, store.LocalAddress(f.node))
+	_, retry := f.ended(first, xxljob.StateFailed)
+	if _, err := f.Run(t.Context(), first.ID); err != nil {
+		t.Errorf("the first run while its retry waits: %v", err)
+	}
+	last, _ := f.ended(f.begun(retry), xxljob.StateSucceeded)
+	if last.ID != retry.ID || last.State != xxljob.StateSucceeded {
+		t.Errorf("Finish returns run %d, %v; want %d", last.ID, last.State, retry.ID)
+	}
+	want(t, "what is kept", f.list(xxljob.RunFilter{}), []int64{retry.ID})
+	f.must(f.Consistent())
+}
+
+// TestFollowedFromItsMoveOn: a run that was planned weeks ahead is as old as its move among
+// the others, and so has its attempts.
+func TestFollowedFromItsMoveOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, 1)
+		f.KnowRetention(10 * 24 * time.Hour)
+		job := f.job(func(j *xxljob.Job) { j.Retries = 2 })
+		move := time.Now().Add(29 * 24 * time.Hour)
+		run, err := f.AddAhead(t.Context(), job.ID, xxljob.Trigger{At: move.Add(time.Hour)}, move)
+		f.must(err)
+		time.Sleep(30 * 24 * time.Hour)
+		_, err = f.MoveAhead(t.Context(), store.AheadQuery{Shards: f.shards, Before: time.Now(), Limit: 10})
+		f.must(err)
+		_, next := f.ended(f.begun(run), xxljob.StateFailed)
+		if want := move.Add(9 * 24 * time.Hour); next.ID == run.ID || !next.Scheduled.Equal(want) {
+			t.Errorf("run %d is followed by run %d, due at %v; want %v", run.ID, next.ID, next.Scheduled, want)
+		}
+	})
+}

@@ -1,0 +1,239 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+// What follows runs that have ended, in the transaction that ends them. In comes what ended,
+// as it then is; out go the runs that follow, which are inserted, and notes for those that
+// nothing follows. The ended runs and the first runs of their triggers are locked before, then
+// their jobs are kept as they are: whoever edits or removes one comes before, and is heeded, or
+// after, and sees what was inserted.
+
+// follows reports whether a run that ends in this state may be followed by another.
+func follows(state xxljob.State) bool {
+	switch state {
+	case xxljob.StateFailed, xxljob.StateTimedOut, xxljob.StateRefused, xxljob.StateLost, xxljob.StateSnoozed:
+		return true
+	}
+	return false
+}
+
+// following is a transaction's worth of it.
+type following struct {
+	store *Store
+	runs  []*xxljob.Run           // that have ended
+	after map[int64]time.Duration // xxljob.Result.After, by run
+	next  map[int64]int64         // the run that follows each, where one does
+	woken []int                   // the shards of what follows
+}
+
+// follow inserts what follows the runs, and adds the notes to them.
+func (s *Store) follow(ctx context.Context, t *tx, runs []*xxljob.Run, after map[int64]time.Duration) (following, error) {
+	f := following{store: s, runs: slices.DeleteFunc(runs, func(r *xxljob.Run) bool { return !follows(r.State) }), after: after}
+	if len(f.runs) == 0 {
+		return f, nil
+	}
+	jobs, err := f.read(ctx, t)
+	if err != nil {
+		return f, err
+	}
+	return f, f.insert(ctx, t, jobs)
+}
+
+// read keeps the jobs as they are, and reads them.
+func (f *following) read(ctx context.Context, t *tx) (map[int64]*xxljob.Job, error) {
+	ids, jobs := make([]int64, len(f.runs)), map[int64]*xxljob.Job{}
+	for i, r := range f.runs {
+		ids[i] = r.JobID
+	}
+	var found []xxljob.Job
+	err := t.do(ctx, f.store.sql.keepJobs.with(ids), f.store.sql.definitions.with(ids).into(readDefinitions(&found)))
+	for i := range found {
+		jobs[found[i].ID] = &found[i]
+	}
+	return jobs, err
+}
+
+// insert decides and inserts. The age of a trigger is that of the id of its first run, by which
+// the row is dropped; so it is known where the row is gone as well, and a run that was planned
+// far ahead is as young as the day that it has moved into.
+func (f *following) insert(ctx context.Context, t *tx, jobs map[int64]*xxljob.Job) error {
+	var ids, due, noted []int64
+	var attempts, retries, reruns, snoozes []int32
+	var notes []string
+	retention := time.Duration(f.store.retention.Load())
+	for _, r := range f.runs {
+		next, note := r.Follow(jobs[r.JobID], f.after[r.ID], idTime(r.TriggerID), retention)
+		if note != "" {
+			noted, notes = append(noted, r.ID), append(notes, note)
+			addLine(&r.TriggerMsg, note)
+		}
+		if next.JobID == 0 {
+			continue
+		}
+		ids, due = append(ids, r.ID), append(due, milli(next.Scheduled))
+		attempts, retries = append(attempts, int32(next.Attempt)), append(retries, int32(next.Retries))
+		reruns, snoozes = append(reruns, int32(next.Reruns)), append(snoozes, int32(next.Snoozes))
+		f.woken = append(f.woken, r.Shard)
+	}
+	var write []statement
+	if len(noted) > 0 {
+		write = append(write, f.store.sql.noteEnds.by(named{{"runs", noted}, {"lines", notes}}))
+	}
+	if len(ids) > 0 {
+		f.next = make(map[int64]int64, len(ids))
+		write = append(write, f.store.sql.insertFollowing.by(named{
+			{"runs", ids}, {"due", due}, {"attempts", attempts}, {"retries", retries}, {"reruns", reruns}, {"snoozes", snoozes},
+		}).into(func(rows pgx.Rows) error {
+			var ended, next int64
+			err := rows.Scan(&ended, &next)
+			f.next[ended] = next
+			return err
+		}))
+	}
+	if len(write) == 0 {
+		return nil
+	}
+	return t.do(ctx, write...)
+}
+
+// addLine adds a line to a TriggerMsg, as say does it in a statement.
+func addLine(msg *string, line string) {
+	if *msg != "" {
+		*msg += "\n"
+	}
+	*msg += line
+}
+
+// end is the end of a run, with the one that follows it.
+func (f *following) end(r *xxljob.Run) runEnd {
+	end := endOf(r)
+	end.next = f.next[r.ID]
+	return end
+}
+
+// ends are the ends of those of the runs that have ended.
+func (f *following) ends(runs []xxljob.Run) (ends []runEnd) {
+	for i := range runs {
+		if runs[i].State.Ended() {
+			ends = append(ends, f.end(&runs[i]))
+		}
+	}
+	return ends
+}
+
+func pointers(runs []xxljob.Run) []*xxljob.Run {
+	all := make([]*xxljob.Run, len(runs))
+	for i := range runs {
+		all[i] = &runs[i]
+	}
+	return all
+}
+
+// tellFollowing passes on what was planned, after the commit.
+func (s *Store) tellFollowing(f *following) {
+	slices.Sort(f.woken)
+	for _, shard := range slices.Compact(f.woken) {
+		s.wakeRun(shard)
+	}
+}
+
+// lockTriggers locks runs that are about to end, and the first runs of their triggers.
+func (s *Store) lockTriggers(ids []int64) statement {
+	return s.sql.lockTriggers.by(named{{"runs", ids}})
+}
+
+// unendedAfter reads the newest run that has followed one, if that has not ended.
+func (s *Store) unendedAfter(r *xxljob.Run) statement {
+	part := ""
+	if p := shardingColumn(r.Sharding); p != nil {
+		part = *p
+	}
+	return s.sql.unendedAfter.by(named{{"trigger", r.TriggerID}, {"run", r.ID}, {"sharding", part}})
+}
+
+// lockFirst locks the first run of the trigger of a run, where that is another one.
+func (s *Store) lockFirst(id int64) statement { return s.sql.lockFirst.with(id) }
+
+// Tree returns the runs of a run's trigger.
+func (s *Store) Tree(ctx context.Context, runID int64) ([]xxljob.Run, error) {
+	run, err := s.Run(ctx, runID)
+	if err != nil {
+		return nil, err
+	}
+	var runs []xxljob.Run
+	err = s.readByIndex(ctx,
+		s.sql.aheadByIDs.with([]int64{run.TriggerID}).into(readNamedRuns(&runs)),
+		s.sql.runByID.with(run.TriggerID).into(readNamedRuns(&runs)),
+		s.sql.furtherRuns.with(run.TriggerID).into(readNamedRuns(&runs)))
+	if err != nil {
+		return nil, failed(err, "read the runs of trigger %d", run.TriggerID)
+	}
+	runs = slices.CompactFunc(byID(runs), func(a, b xxljob.Run) bool { return a.ID == b.ID })
+	return runs, nil
+}
+
+// mayBeLocked is the condition of the first run l of a trigger to be locked before its job: one
+// that was given back is planned, and edits lock those behind the job.
+const mayBeLocked = `l.state + 0 <> {{state.planned}}`
+
+// followQueries are the statements of this file.
+type followQueries struct {
+	lockTriggers, lockFirst, keepJobs, noteEnds, insertFollowing, unendedAfter, furtherRuns query
+}
+
+func (q *followQueries) define(sql template) {
+	q.lockTriggers = sql(`with r as materialized (select i.id, 1 ord from unnest({{arg.runs}}::bigint[]) i(id)
+		union select t.trigger_id, 1 from unnest({{arg.runs}}::bigint[]) with ordinality r(id, ord)
+			join {{schema}}.xxl_job_log t on t.id = r.id and ` + few + ` where t.trigger_id is not null)
+	select l.id from r join {{schema}}.xxl_job_log l on l.id = r.id and ` + few + ` and (` + mayBeLocked + ` or l.id = any({{arg.runs}}::bigint[])) order by l.id for no key update of l`)
+	q.lockFirst = sql(`select l.id from {{schema}}.xxl_job_log l
+	where l.id = (select t.trigger_id from {{schema}}.xxl_job_log t where t.id = $1 and t.trigger_id <> t.id) and ` + mayBeLocked + ` for no key update`)
+	q.keepJobs = sql(`select n.job_id from {{schema}}.xxl_job_next n where n.job_id = any($1::int[]) order by n.job_id for key share`)
+	q.noteEnds = sql(`update {{schema}}.xxl_job_log l set trigger_msg = ` + say("r.say") + `
+	from unnest({{arg.runs}}::bigint[], {{arg.lines}}::text[]) with ordinality r(id, say, ord) where l.id = r.id and ` + few)
+	next := assigned{
+		{"id", `r.new_id`},
+		{"job_id", `l.job_id`},
+		{"shard", `l.shard`},
+		{"app_name", `l.app_name`},
+		{"trigger_id", `coalesce(l.trigger_id, l.id)`},
+		{"parent_id", `l.parent_id`},
+		{"attempt", `nullif(r.attempt, 0)`},
+		{"trigger_type", `'RETRY'`},
+		{"born", `case when l.born or l.trigger_type in ({{born}}) then true end`},
+		{"scheduled_time", `r.due`},
+		{"state", `{{state.planned}}`},
+		{"executor_sharding_param", `l.executor_sharding_param`},
+		{"executor_param", `case when l.param_set then l.executor_param end`},
+		{"param_set", `l.param_set`},
+		{"address_list", `l.address_list`},
+		{"executor_fail_retry_count", `r.retries`},
+		{"retries_set", `l.retries_set`},
+		{"reruns", `nullif(r.reruns, 0)`},
+		{"snoozes", `nullif(r.snoozes, 0)`},
+		{"first_time", `case when l.last_time is null then l.scheduled_time else l.first_time end`},
+		{"last_time", `coalesce(l.last_time, l.scheduled_time)`},
+		{"instants", `l.instants`},
+		{"add_time", `{{now}}`},
+	}
+	q.insertFollowing = sql(`with r as materialized (select u.*, {{run_id}} new_id from unnest({{arg.runs}}::bigint[], {{arg.due}}::bigint[], {{arg.attempts}}::int[],
+		{{arg.retries}}::int[], {{arg.reruns}}::int[], {{arg.snoozes}}::int[]) with ordinality u(id, due, attempt, retries, reruns, snoozes, ord)),
+	inserted as (insert into {{schema}}.xxl_job_log (` + next.columns() + `)
+		select ` + next.values() + ` from r join {{schema}}.xxl_job_log l on l.id = r.id and ` + few + `)
+	select r.id, r.new_id from r`)
+	// The newest run of a trigger, and of one part of it, that has not ended.
+	q.unendedAfter = sql(`select {{run}} from {{schema}}.xxl_job_log l where l.trigger_id = {{arg.trigger}} and l.id > {{arg.run}}
+	and l.state + 0 in ({{state.planned}}, {{state.started}}, {{state.dispatched}}) and coalesce(l.executor_sharding_param, '') = {{arg.sharding}}
+	order by l.id desc limit 1`)
+	q.furtherRuns = sql(`select j.job_desc, j.job_key, {{run}} from {{schema}}.xxl_job_log l ` + namesOfJob + ` where l.trigger_id = $1 order by l.id limit ` + strconv.Itoa(store.MostTree-1))
+}

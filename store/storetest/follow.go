@@ -1,0 +1,620 @@
+package storetest
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+// What follows the end of a run (xxljob.Run.Follow), which has its own table. These cases are
+// about what a store does with it.
+
+func followCases() []testCase {
+	return []testCase{
+		{"AFailureIsFollowedByARetry", followFailure},
+		{"WhatHasNotFailedIsNot", followNothing},
+		{"ARetryIsAskedForAsItsRunWas", followKeeps},
+		{"ARetryStandsForWhatItsRunStoodFor", followSpan},
+		{"ARefusalIsFollowedByARetry", followRefusal},
+		{"ALostRunIsFollowedByARetry", followLost},
+		{"LostRunsAreRunAgain", followRerun},
+		{"RetriesAreUsedUp", followUsedUp},
+		{"AnEditCountsFromTheNextEnd", followEdit},
+		{"RetriesOfTheTriggerWin", followTriggerWins},
+		{"PausesAreThoseOfTheJob", followPauses},
+		{"TheHandlersDelayComesFirst", followAfter},
+		{"ASnoozedRunComesAgain", followSnooze},
+		{"SnoozedOnceTooOftenHasFailed", followSnoozes},
+		{"SnoozedRunsAreListedByTheirState", followSnoozedList},
+		{"ARetryIsFoundByScans", followScan},
+		{"WaitingRetriesAreNoBacklog", followBacklog},
+		{"EachOfABatchHasItsOwn", followBatch},
+		{"OfConcurrentResultsOneIsFollowed", followConcurrent},
+		{"EachPartOfABroadcastHasItsOwn", followParts},
+		{"AJobIsNotFinishedBeforeItsRetries", followFinished},
+		{"ADelayWaitsForTheLastAttempt", followDelay},
+		{"AStopCancelsRetriesOfTheSchedule", followStop},
+		{"AnEditOfTheScheduleCancelsNone", followReplan},
+		{"ARemovalCancelsAll", followRemove},
+		{"NothingFollowsWhereTheJobIsStopped", followStopped},
+		{"AStoppedJobsRetryIsNotStarted", followStale},
+		{"NothingFollowsWhereTheJobIsRemoved", followRemoved},
+		{"NothingFollowsAKill", followKilled},
+		{"KillOfAnEndedRunKillsWhatFollows", followKill},
+		{"KillOfAPartLeavesTheOthers", followKillPart},
+		{"SerialRunsWaitForEarlierRetries", followSerial},
+		{"NothingIsPlannedBehindTheRetention", followRetention},
+		{"TreeHasTheTrigger", followTree},
+	}
+}
+
+// retried makes a job whose failures are tried again so often.
+func retried(n int) func(*xxljob.Job) { return func(j *xxljob.Job) { j.Retries = n } }
+
+// failure is the result of an attached executor whose handler has failed.
+func failure(run xxljob.Run) xxljob.Result {
+	r := success(run)
+	r.State, r.HandleMsg = xxljob.StateFailed, "boom"
+	return r
+}
+
+// failed ends a started run as failed.
+func (o *owner) failed(run xxljob.Run) xxljob.Run {
+	o.Helper()
+	return o.one(o.mustFinish(failure(run)))
+}
+
+// next is the run that follows an ended one, which it reads; the zero Run where there is none.
+func (e *env) next(ended xxljob.Run) (next xxljob.Run) {
+	e.Helper()
+	for _, r := range e.mustTree(ended.ID) {
+		if r.ID > ended.ID && r.Sharding == ended.Sharding && next.ID == 0 {
+			next = r
+		}
+	}
+	return next
+}
+
+func (e *env) mustNext(ended xxljob.Run) xxljob.Run {
+	e.Helper()
+	next := e.next(ended)
+	if next.ID == 0 {
+		e.Fatalf("nothing follows run %d, which has ended as %s: %s", ended.ID, ended.State, ended.TriggerMsg)
+	}
+	return next
+}
+
+func (e *env) mustTree(id int64) []xxljob.Run {
+	e.Helper()
+	runs, err := e.Tree(e.ctx, id)
+	e.must(err)
+	return nameless(runs...)
+}
+
+// wantNone checks that nothing follows.
+func (e *env) wantNone(what string, ended xxljob.Run) {
+	e.Helper()
+	if next := e.next(ended); next.ID != 0 {
+		e.Errorf("%s: run %d follows, as %s", what, next.ID, next.State)
+	}
+}
+
+func followFailure(e *env) {
+	o := e.owner("a")
+	job := e.newJob(retried(2))
+	for _, state := range []xxljob.State{xxljob.StateFailed, xxljob.StateTimedOut, xxljob.StateRefused, xxljob.StateLost} {
+		run := o.started(o.planned(e.mustJob(job.ID)))
+		r := failure(run)
+		r.State = state
+		got := o.one(e.mustFinish(r))
+		want(e, "the ended run", got.State, state)
+		next := e.mustNext(got)
+		want(e, "what follows a run that has "+state.String(), next, xxljob.Run{ID: next.ID, JobID: job.ID, App: job.App, Shard: job.Shard,
+			TriggerID: run.ID, Attempt: 1, Type: xxljob.TriggerRetry, Born: true, Scheduled: got.Ended, State: xxljob.StatePlanned,
+			Retries: -1, Created: next.Created, First: run.Scheduled, Last: run.Scheduled})
+		e.check(next.ID > run.ID && !next.Created.Before(got.Created), "it has ID %d after %d, and was created at %v", next.ID, run.ID, next.Created)
+		want(e, "what it stands for", next.Instant(), run.Scheduled)
+		e.wantRun("the ended run", got)
+		e.wantRun("what follows", next)
+	}
+}
+
+func followNothing(e *env) {
+	o := e.owner("a")
+	job := e.newJob(retried(2))
+	for _, state := range []xxljob.State{xxljob.StateSucceeded, xxljob.StateKilled, xxljob.StateDiscarded} {
+		r := failure(o.started(o.planned(e.mustJob(job.ID))))
+		r.State = state
+		e.wantNone("after "+state.String(), o.one(e.mustFinish(r)))
+	}
+	r := failure(o.started(o.planned(e.mustJob(job.ID))))
+	r.NoRetry = true
+	e.wantNone("after an error that is permanent", o.one(e.mustFinish(r)))
+	e.wantNone("of a job without retries", o.failed(o.running()))
+}
+
+func followKeeps(e *env) {
+	o := e.owner("a")
+	job := e.newJob(retried(1))
+	param := "p — 错"
+	run := e.mustAddRun(job.ID, xxljob.Trigger{Param: &param, Addresses: []string{"http://b", "http://a"}, Shard: xxljob.Sharding{Index: 1, Total: 3}, Key: "k"})
+	ended := o.failed(o.started(run, func(s *xxljob.Start) { s.Param = param }))
+	next := e.mustNext(ended)
+	want(e, "parameter, addresses, part", []any{next.Param, next.ParamSet, next.Addresses, next.Sharding}, []any{param, true, run.Addresses, run.Sharding})
+	want(e, "born", next.Born, false)
+	again, err := e.AddRun(e.ctx, job.ID, xxljob.Trigger{Key: "k"})
+	e.must(err)
+	want(e, "the run of the key", again.ID, run.ID)
+
+	plain := o.failed(o.started(e.mustAddRun(job.ID, xxljob.Trigger{}), func(s *xxljob.Start) { s.Param = "the job's" }))
+	next = e.mustNext(plain)
+	want(e, "a parameter that the trigger did not give", []any{next.Param, next.ParamSet}, []any{"", false})
+}
+
+func followSpan(e *env) {
+	o := e.owner("a")
+	job := e.newJob(retried(2))
+	p := o.plan(job, e.at(60))
+	p.Runs[0].First, p.Runs[0].Last, p.Runs[0].Count = e.at(0), e.at(60), 2
+	ended := o.failed(o.started(o.one(o.claim(p))))
+	for attempt := 1; attempt <= 2; attempt++ {
+		next := e.mustNext(ended)
+		want(e, "First, Last, Count, Instant", []any{next.First, next.Last, next.Count, next.Instant()}, []any{e.at(0), e.at(60), 2, e.at(60)})
+		want(e, "Attempt, TriggerID", []any{next.Attempt, next.TriggerID}, []any{attempt, ended.TriggerID})
+		ended = o.failed(o.started(next))
+	}
+}
+
+func followRefusal(e *env) {
+	o := e.owner("a")
+	run := o.planned(e.newJob(retried(2)))
+	a := o.tryStart(o.startOf(run, refused, func(s *xxljob.Start) { s.HandleMsg = "no address"; s.Retries = 2 }))
+	want(e, "status", a.Status, store.StartOK)
+	want(e, "the refused run", a.Run.State, xxljob.StateRefused)
+	next := e.mustNext(a.Run)
+	want(e, "Attempt, type, state", []any{next.Attempt, next.Type, next.State}, []any{1, xxljob.TriggerRetry, xxljob.StatePlanned})
+	again := o.tryStart(o.startOf(next, refused))
+	want(e, "Attempt of the next", e.mustNext(again.Run).Attempt, 2)
+}
+
+func followLost(e *env) {
+	o := e.owner("a")
+	run := o.started(o.planned(e.newJob(retried(1))))
+	got := o.one(e.mustSettle(o.verdict(run, xxljob.StateLost)))
+	want(e, "Attempt", e.mustNext(got).Attempt, 1)
+	e.wantNone("of a job without retries", o.one(e.mustSettle(o.verdict(o.running(), xxljob.StateLost))))
+}
+
+func followRerun(e *env) {
+	o := e.owner("a")
+	job := e.newJob(func(j *xxljob.Job) { j.OnLost, j.MaxReruns, j.Retries = xxljob.OnLostRerun, 2, 1 })
+	run := o.planned(job)
+	for n := 1; n <= 2; n++ {
+		run = e.mustNext(o.one(e.mustSettle(o.verdict(o.started(run), xxljob.StateLost))))
+		want(e, "Attempt, Reruns", []any{run.Attempt, run.Reruns}, []any{n, n})
+	}
+	run = e.mustNext(o.failed(o.started(run)))
+	want(e, "Attempt, Reruns of a retry", []any{run.Attempt, run.Reruns}, []any{3, 2})
+	last := o.one(e.mustSettle(o.verdict(o.started(run), xxljob.StateLost)))
+	e.wantNone("after the last rerun", last)
+	e.check(strings.Contains(last.TriggerMsg, "nothing follows"), "TriggerMsg %q does not say why nothing follows", last.TriggerMsg)
+	e.wantRun("the last", last)
+}
+
+func followUsedUp(e *env) {
+	o := e.owner("a")
+	run := o.planned(e.newJob(retried(2)))
+	for attempt := 1; attempt <= 2; attempt++ {
+		run = e.mustNext(o.failed(o.started(run)))
+		want(e, "Attempt", run.Attempt, attempt)
+	}
+	e.wantNone("after the last attempt", o.failed(o.started(run)))
+}
+
+func followEdit(e *env) {
+	o := e.owner("a")
+	job := e.newJob(retried(5))
+	more, none := o.started(o.planned(job)), e.newJob()
+	e.edit(job.ID, func(j *xxljob.Job) { j.Retries = 0 })
+	e.wantNone("of a job that has none any more", o.failed(more))
+	run := o.started(o.planned(none))
+	e.edit(none.ID, retried(1))
+	next := e.mustNext(o.failed(run))
+	e.wantNone("after the one", o.failed(o.started(next)))
+}
+
+func followTriggerWins(e *env) {
+	o := e.owner("a")
+	job := e.newJob(retried(7))
+	one := 1
+	run := e.mustAddRun(job.ID, xxljob.Trigger{Retries: &one})
+	e.edit(job.ID, retried(0))
+	next := e.mustNext(o.failed(o.started(run, func(s *xxljob.Start) { s.Retries = one })))
+	want(e, "Retries", []any{next.Retries, next.RetriesSet}, []any{0, true})
+	e.edit(job.ID, retried(9))
+	e.wantNone("after the trigger's only one", o.failed(o.started(next)))
+}
+
+func followPauses(e *env) {
+	o := e.owner("a")
+	run := o.planned(e.newJob(func(j *xxljob.Job) {
+		j.Retries, j.RetryBackoff = 4, xxljob.Backoff{First: 1500 * time.Millisecond, Max: 5 * time.Second}
+	}))
+	for _, pause := range []time.Duration{1500, 3000, 5000, 5000} {
+		ended := o.failed(o.started(run))
+		run = e.mustNext(ended)
+		want(e, "pause", run.Scheduled.Sub(ended.Ended), pause*time.Millisecond)
+	}
+}
+
+func followAfter(e *env) {
+	o := e.owner("a")
+	job := e.newJob(func(j *xxljob.Job) { j.Retries, j.RetryBackoff = 4, xxljob.Backoff{First: time.Hour} })
+	r := failure(o.started(o.planned(job)))
+	r.After = 1234 * time.Millisecond
+	ended := o.one(e.mustFinish(r))
+	want(e, "pause", e.mustNext(ended).Scheduled.Sub(ended.Ended), 1234*time.Millisecond)
+}
+
+// snoozing is the result of a handler that wants to be called again.
+func snoozing(run xxljob.Run, d time.Duration) xxljob.Result {
+	r := success(run)
+	r.State, r.HandleMsg, r.After = xxljob.StateSnoozed, "snoozed", d
+	return r
+}
+
+func followSnooze(e *env) {
+	o := e.owner("a")
+	run := o.planned(e.newJob(retried(1)))
+	for n := 1; n <= 3; n++ {
+		ended := o.one(e.mustFinish(snoozing(o.started(run), time.Minute)))
+		want(e, "state", ended.State, xxljob.StateSnoozed)
+		e.wantRun("the snoozed run", ended)
+		run = e.mustNext(ended)
+		want(e, "Attempt, Snoozes, pause", []any{run.Attempt, run.Snoozes, run.Scheduled.Sub(ended.Ended)}, []any{0, n, time.Minute})
+	}
+	failed := e.mustNext(o.failed(o.started(run)))
+	want(e, "Attempt after a failure", []any{failed.Attempt, failed.Snoozes}, []any{1, 3})
+}
+
+func followSnoozes(e *env) {
+	o := e.owner("a")
+	run := o.planned(e.newJob(func(j *xxljob.Job) { j.MaxSnoozes, j.Retries = 2, 3 }))
+	for range 2 {
+		run = e.mustNext(o.one(e.mustFinish(snoozing(o.started(run), 0))))
+	}
+	last := o.one(e.mustFinish(snoozing(o.started(run), 0)))
+	want(e, "state, HandleMsg, NoRetry", []any{last.State, last.HandleMsg, last.NoRetry}, []any{xxljob.StateFailed, store.TooManySnoozes, true})
+	e.wantRun("the last", last)
+	e.wantNone("after the last", last)
+}
+
+func followSnoozedList(e *env) {
+	o := e.owner("a")
+	job := e.newJob()
+	done := o.one(e.mustFinish(success(o.started(o.planned(job)))))
+	snoozed := o.one(e.mustFinish(snoozing(o.started(o.planned(e.mustJob(job.ID))), time.Hour)))
+	for _, c := range []struct {
+		states []xxljob.State
+		ids    []int64
+	}{
+		{[]xxljob.State{xxljob.StateSucceeded}, []int64{done.ID}},
+		{[]xxljob.State{xxljob.StateSnoozed}, []int64{snoozed.ID}},
+		{[]xxljob.State{xxljob.StateSnoozed, xxljob.StateSucceeded}, []int64{snoozed.ID, done.ID}},
+		{[]xxljob.State{xxljob.StateFailed}, nil},
+	} {
+		want(e, "runs that are "+c.states[0].String(), ids(e.mustRuns(xxljob.RunFilter{JobID: job.ID, States: c.states})), c.ids)
+	}
+}
+
+func followScan(e *env) {
+	o := e.owner("a")
+	next := e.mustNext(o.failed(o.started(o.planned(e.newJob(retried(1))))))
+	want(e, "PlanEpoch", next.PlanEpoch, 0)
+	want(e, "runs of a scan", ids(o.mustScan(o.scan(next.Scheduled)).Runs), []int64{next.ID})
+	want(e, "planned runs", ids(o.allPlanned()), []int64{next.ID})
+}
+
+func followBacklog(e *env) {
+	o := e.owner("a")
+	job := e.newJob(retried(1), func(j *xxljob.Job) { j.Next = e.at(-3600) })
+	p := o.plan(job, e.at(-3600))
+	p.Next = e.at(-1)
+	for range 3 {
+		o.failed(o.started(e.mustAddRun(job.ID, xxljob.Trigger{})))
+	}
+	o.claim(p)
+	e.eventually("one run waits, and it is no retry", func() bool {
+		jobs := o.mustScan(o.scan(e.at(0))).Jobs
+		if len(jobs) != 1 || jobs[0].Waiting > 1 {
+			e.Fatalf("due jobs: %+v, want one with at most one run that waits", jobs)
+		}
+		return jobs[0].Waiting == 1
+	})
+}
+
+func followBatch(e *env) {
+	o := e.owner("a")
+	job, never := e.newJob(retried(1)), e.newJob()
+	var results []xxljob.Result
+	var runs []xxljob.Run
+	for i := range 6 {
+		of := job
+		if i%3 == 2 {
+			of = never
+		}
+		run := o.started(e.mustAddRun(of.ID, xxljob.Trigger{}))
+		r := failure(run)
+		if i%3 == 1 {
+			r = success(run)
+		}
+		runs, results = append(runs, run), append(results, r)
+	}
+	slices.Reverse(results)
+	want(e, "accepted", len(e.mustFinish(results...)), 6)
+	for i, run := range runs {
+		want(e, "followed", e.next(run).ID != 0, i%3 == 0)
+	}
+}
+
+func followConcurrent(e *env) {
+	o := e.owner("a")
+	for range 10 {
+		run := o.started(o.planned(e.newJob(retried(3))))
+		var parties []func()
+		for range 4 {
+			parties = append(parties, func() { e.mustFinish(failure(run)) }, func() { e.mustSettle(o.verdict(run, xxljob.StateLost)) })
+		}
+		e.race(parties...)
+		want(e, "runs of the trigger", len(e.mustTree(run.ID)), 2)
+	}
+}
+
+func followParts(e *env) {
+	o := e.owner("a")
+	e.there("b")
+	addresses := []string{o.addr(), store.LocalAddress("b"), remote}
+	a := o.tryStart(o.startOf(o.planned(e.newJob(retried(2))), func(s *xxljob.Start) { s.Targets = addresses; s.Address = addresses[0] }))
+	want(e, "status", a.Status, store.StartOK)
+	parts := append([]xxljob.Run{a.Run}, a.Siblings...)
+	e.must(takeAll(e, "b", parts[1].ID))
+	for _, i := range []int{0, 2} {
+		r := failure(parts[i])
+		if i == 2 {
+			r = overWire(parts[2].ID)
+			r.State = xxljob.StateFailed
+		}
+		next := e.mustNext(o.one(e.mustFinish(r)))
+		want(e, "part, trigger, attempt", []any{next.Sharding, next.TriggerID, next.Attempt}, []any{parts[i].Sharding, a.Run.ID, 1})
+		retry := o.started(next)
+		want(e, "part of the attempt", retry.Sharding, parts[i].Sharding)
+	}
+	e.wantNone("of a part that runs", parts[1])
+}
+
+func takeAll(e *env, incarnation string, ids ...int64) error {
+	_, err := e.Take(e.ctx, incarnation, ids)
+	return err
+}
+
+func followFinished(e *env) {
+	o := e.owner("a")
+	job := e.newJob(retried(1))
+	ended := o.failed(o.started(o.last(job)))
+	want(e, "stopped, StoppedJob with a retry to come", []any{e.mustJob(job.ID).Stopped, ended.StoppedJob}, []any{false, false})
+	_ = e.Sweep(e.ctx, o.shards)
+	want(e, "stopped after a sweep", e.mustJob(job.ID).Stopped, false)
+	retry := o.started(e.mustNext(ended))
+	want(e, "stopped while the retry runs", e.mustJob(job.ID).Stopped, false)
+	done := o.one(e.mustFinish(success(retry)))
+	got := e.mustJob(job.ID)
+	want(e, "stopped, why, StoppedJob", []any{got.Stopped, got.StopReason, done.StoppedJob}, []any{true, xxljob.StopFinished, true})
+}
+
+func followDelay(e *env) {
+	o := e.owner("a")
+	job := e.newJob(delayed(time.Minute), retried(1))
+	run := o.waited(job)
+	next := e.mustNext(o.failed(o.started(run)))
+	got := e.mustJob(job.ID)
+	want(e, "Next, WaitRun with a retry to come", []any{got.Next.IsZero(), got.WaitRun}, []any{true, next.ID})
+	e.must(e.Sweep(e.ctx, o.shards))
+	want(e, "WaitRun after a sweep", e.mustJob(job.ID).WaitRun, next.ID)
+	last := o.failed(o.started(next))
+	got = e.mustJob(job.ID)
+	want(e, "Next, WaitRun after the last", []any{got.Next, got.WaitRun}, []any{last.Ended.Add(time.Minute), 0})
+}
+
+// twoRetries are waiting retries of the job: one of a run of its schedule, one of a trigger's.
+func twoRetries(o *owner, job xxljob.Job) (born, manual xxljob.Run) {
+	born = o.mustNext(o.failed(o.started(o.planned(o.mustJob(job.ID)))))
+	return born, o.mustNext(o.failed(o.started(o.mustAddRun(job.ID, xxljob.Trigger{}))))
+}
+
+func followStop(e *env) {
+	o := e.owner("a")
+	job := e.newJob(retried(1))
+	born, manual := twoRetries(o, job)
+	e.stop(job.ID)
+	e.wantState("a retry of the schedule's", born.ID, xxljob.StateCancelled)
+	want(e, "Reason", e.mustRun(born.ID).Reason, "stop")
+	e.wantState("a trigger's retry", manual.ID, xxljob.StatePlanned)
+	want(e, "state of the trigger's retry that is started", o.started(manual).State, xxljob.StateStarted)
+}
+
+func followReplan(e *env) {
+	o := e.owner("a")
+	job := e.newJob(retried(1))
+	born, manual := twoRetries(o, job)
+	made := e.mustJob(job.ID).Runs
+	_, err := e.EditJob(e.ctx, job.ID, replan("update", e.at(7200), func(j *xxljob.Job) { j.NotBefore = e.at(3600) }))
+	e.must(err)
+	want(e, "Runs", e.mustJob(job.ID).Runs, made)
+	_, err = e.EditJob(e.ctx, job.ID, replan("update", e.at(7200), func(j *xxljob.Job) { j.Schedule = xxljob.Cron("5 0 0 * * ?") }))
+	e.must(err)
+	e.wantState("a retry of the schedule's", born.ID, xxljob.StatePlanned)
+	e.wantState("a trigger's retry", manual.ID, xxljob.StatePlanned)
+	_, err = e.EditJob(e.ctx, job.ID, replan("update", time.Time{}, func(j *xxljob.Job) { j.Schedule = xxljob.Manual() }))
+	e.must(err)
+	want(e, "state of one that is started without a schedule", o.started(born).State, xxljob.StateStarted)
+}
+
+func followRemove(e *env) {
+	o := e.owner("a")
+	job := e.newJob(retried(1))
+	born, manual := twoRetries(o, job)
+	e.must(e.RemoveJob(e.ctx, job.ID))
+	e.wantState("a retry of the schedule's", born.ID, xxljob.StateCancelled)
+	e.wantState("a trigger's retry", manual.ID, xxljob.StateCancelled)
+}
+
+func followStopped(e *env) {
+	o := e.owner("a")
+	job := e.newJob(retried(1))
+	born, manual := o.started(o.planned(job)), o.started(e.mustAddRun(job.ID, xxljob.Trigger{}))
+	e.stop(job.ID)
+	ended := o.failed(born)
+	e.wantNone("of a stopped job's schedule", ended)
+	e.check(strings.Contains(ended.TriggerMsg, "stopped"), "TriggerMsg %q does not say why nothing follows", ended.TriggerMsg)
+	want(e, "Attempt of a trigger's", e.mustNext(o.failed(manual)).Attempt, 1)
+}
+
+// followStale: a job that the scheduler itself has stopped cancels nothing (Plan.Stop).
+func followStale(e *env) {
+	o := e.owner("a")
+	job := e.newJob(retried(1))
+	born, manual := twoRetries(o, job)
+	p := o.plan(e.mustJob(job.ID))
+	p.Stop = "broken"
+	o.claim(p)
+	e.wantState("a retry of the schedule's", born.ID, xxljob.StatePlanned)
+	want(e, "start of the schedule's", o.tryStart(o.startOf(born)).Status, store.StartStale)
+	want(e, "start of the trigger's", o.tryStart(o.startOf(manual)).Status, store.StartOK)
+}
+
+func followRemoved(e *env) {
+	o := e.owner("a")
+	run := o.started(o.planned(e.newJob(retried(1))))
+	e.must(e.RemoveJob(e.ctx, run.JobID))
+	ended := o.failed(run)
+	e.wantNone("of a removed job", ended)
+	e.check(strings.Contains(ended.TriggerMsg, "removed"), "TriggerMsg %q does not say why nothing follows", ended.TriggerMsg)
+}
+
+func followKilled(e *env) {
+	o := e.owner("a")
+	run := o.started(o.planned(e.newJob(retried(1))))
+	e.mustKill(run.ID, "unwanted")
+	e.wantNone("of a run that failed by itself, and was to be killed", o.failed(run))
+}
+
+func followKill(e *env) {
+	o := e.owner("a")
+	job := e.newJob(retried(3))
+	first := o.failed(o.started(o.planned(job)))
+	second := o.failed(o.started(e.mustNext(first)))
+	third := e.mustNext(second)
+	running := o.started(third)
+	got := e.mustKill(first.ID, "unwanted")
+	want(e, "the run that is to be killed", []any{got.ID, got.State, got.KillReason}, []any{third.ID, xxljob.StateStarted, "unwanted"})
+	e.wantNone("after the kill", o.failed(running))
+	want(e, "kill of a chain that is over", e.mustKill(first.ID, "again"), e.mustRun(first.ID))
+
+	waits := o.failed(o.started(o.planned(e.mustJob(job.ID))))
+	got = e.mustKill(waits.ID, "unwanted")
+	want(e, "a retry that waits", []any{got.ID, got.State, got.Reason}, []any{e.mustNext(waits).ID, xxljob.StateCancelled, "unwanted"})
+}
+
+func followKillPart(e *env) {
+	o := e.owner("a")
+	job := e.newJob(retried(1))
+	addresses := []string{remote, remoteToo}
+	a := o.tryStart(o.startOf(o.planned(job), func(s *xxljob.Start) { s.Targets = addresses; s.Address = remote }))
+	var next []xxljob.Run
+	for _, part := range []xxljob.Run{a.Run, a.Siblings[0]} {
+		r := overWire(part.ID)
+		r.State = xxljob.StateFailed
+		next = append(next, e.mustNext(o.one(e.mustFinish(r))))
+	}
+	want(e, "killed", e.mustKill(a.Siblings[0].ID, "").ID, next[1].ID)
+	e.wantState("the other part", next[0].ID, xxljob.StatePlanned)
+}
+
+func followSerial(e *env) {
+	o := e.owner("a")
+	job := e.newJob(retried(2), func(j *xxljob.Job) { j.RetryBackoff.First = time.Hour })
+	p := o.plan(job, e.at(0), e.at(60))
+	p.Next = e.at(120)
+	runs := o.claim(p)
+	behind := func(s *xxljob.Start) {
+		run := e.mustRun(s.RunID)
+		s.AfterRetries, s.Instant, s.TriggerID = true, run.Instant(), run.TriggerID
+	}
+	later := func() xxljob.Started { return o.tryStart(o.startOf(runs[1], behind)) }
+	retry := e.mustNext(o.failed(o.started(runs[0], behind)))
+	a := later()
+	want(e, "start of a later instant, and what is in its way", []any{a.Status, a.Run.ID, a.Run.State}, []any{store.StartBusy, retry.ID, xxljob.StatePlanned})
+	want(e, "start of another job", o.tryStart(o.startOf(o.planned(e.newJob()), behind)).Status, store.StartOK)
+	refusal := o.tryStart(o.startOf(e.mustAddRun(job.ID, xxljob.Trigger{At: e.at(600)}), behind, refused))
+	want(e, "a refusal", refusal.Status, store.StartOK)
+	e.mustKill(refusal.Run.ID, "")
+	early := e.mustAddRun(job.ID, xxljob.Trigger{})
+	if early.Instant().Before(retry.Instant()) {
+		want(e, "start of an earlier instant", o.tryStart(o.startOf(early, behind)).Status, store.StartOK)
+	}
+	running := o.started(retry, behind)
+	want(e, "start of a later instant once the retry has started", later().Status, store.StartOK)
+
+	next := e.mustNext(o.failed(running))
+	free := e.mustAddRun(job.ID, xxljob.Trigger{At: e.at(7200)})
+	want(e, "start that lets no retry go first", o.tryStart(o.startOf(free)).Status, store.StartOK)
+	waits := e.mustAddRun(job.ID, xxljob.Trigger{At: e.at(7200)})
+	want(e, "start behind the second retry", o.tryStart(o.startOf(waits, behind)).Run.ID, next.ID)
+	e.mustKill(next.ID, "")
+	want(e, "start once the retry is cancelled", o.tryStart(o.startOf(waits, behind)).Status, store.StartOK)
+}
+
+func followRetention(e *env) {
+	aware, is := e.Store.(store.RetentionAware)
+	if !is {
+		return
+	}
+	o := e.owner("a")
+	job := e.newJob(retried(9))
+	aware.KnowRetention(2 * time.Hour)
+	run := o.started(o.planned(job))
+	r := failure(run)
+	r.After = 10 * time.Hour
+	next := e.mustNext(o.one(e.mustFinish(r))).Scheduled
+	e.check(next.Sub(run.Created.Add(time.Hour)).Abs() < time.Second, "an attempt that was to come too late is due at %v, of a run of %v", next, run.Created)
+	aware.KnowRetention(2)
+	last := o.failed(o.started(o.planned(e.mustJob(job.ID))))
+	e.wantNone("behind the retention", last)
+	e.check(strings.Contains(last.TriggerMsg, "nothing follows"), "TriggerMsg %q does not say why nothing follows", last.TriggerMsg)
+}
+
+func followTree(e *env) {
+	o := e.owner("a")
+	job := e.newJob(retried(2))
+	a := o.tryStart(o.startOf(o.planned(job), func(s *xxljob.Start) { s.Targets = []string{remote, remoteToo}; s.Address = remote }))
+	r := overWire(a.Siblings[0].ID)
+	r.State = xxljob.StateFailed
+	next := e.mustNext(o.one(e.mustFinish(r)))
+	other := o.planned(e.mustJob(job.ID))
+	all := []int64{a.Run.ID, a.Siblings[0].ID, next.ID}
+	for _, id := range all {
+		tree, err := e.Tree(e.ctx, id)
+		e.must(err)
+		want(e, "Tree", ids(tree), all)
+		want(e, "name of its job", tree[0].JobName, job.Name)
+		for _, r := range nameless(tree...) {
+			e.wantRun("Tree", r)
+		}
+	}
+	want(e, "Tree of a single run", ids(e.mustTree(other.ID)), []int64{other.ID})
+	_, err := e.Tree(e.ctx, 1<<53-1)
+	e.wantErr("Tree of no run", err, xxljob.ErrNotFound)
+}

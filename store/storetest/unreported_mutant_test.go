@@ -1,0 +1,92 @@
+package storetest_test
+
+import (
+	"context"
+	"slices"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+// unreportedMutants break rules about the runs that remote executors have accepted.
+func unreportedMutants() []mutant {
+	list := func(change func(ctx context.Context, s xxljob.Store, q *dispatchedQuery) func([]xxljob.Run) []xxljob.Run) func(xxljob.Store) xxljob.Store {
+		return func(s xxljob.Store) xxljob.Store { return otherDispatched{s, change} }
+	}
+	out := func(change func(q dispatchedQuery, runs []xxljob.Run) []xxljob.Run) func(xxljob.Store) xxljob.Store {
+		return list(func(_ context.Context, _ xxljob.Store, q *dispatchedQuery) func([]xxljob.Run) []xxljob.Run {
+			asked := *q
+			return func(runs []xxljob.Run) []xxljob.Run { return change(asked, runs) }
+		})
+	}
+	const (
+		those, owners = "Unreported/DispatchedRunsAreThoseAndNoOthers", "Unreported/DispatchedRunsAreOfWhoeverOwnsThem"
+		order, pages  = "Unreported/DispatchedRunsAreInOrderOfID", "Unreported/DispatchedRunsPagesCoverAllOnce"
+	)
+	return []mutant{
+		{"DispatchedRunsOfAllShards", list(func(_ context.Context, _ xxljob.Store, q *dispatchedQuery) func([]xxljob.Run) []xxljob.Run {
+			q.shards = []store.Shard{{ID: 0}, {ID: 1}, {ID: 2}, {ID: 3}}
+			return nil
+		}), []string{those}},
+		{"DispatchedRunsAndStartedOnes", list(func(ctx context.Context, s xxljob.Store, q *dispatchedQuery) func([]xxljob.Run) []xxljob.Run {
+			asked := *q
+			return func(runs []xxljob.Run) []xxljob.Run {
+				started, _ := s.StartedBy(ctx, asked.shards, []string{"a"}, asked.after, asked.limit)
+				return append(runs, started...)
+			}
+		}), []string{those}},
+		{"DispatchedRunsOfTheOwnersEpoch", list(func(_ context.Context, _ xxljob.Store, q *dispatchedQuery) func([]xxljob.Run) []xxljob.Run {
+			q.shards = slices.DeleteFunc(slices.Clone(q.shards), func(sh store.Shard) bool { return sh.Epoch > 1 })
+			return nil
+		}), []string{owners}},
+		{"DispatchedRunsOfTheOwnerOfTheShard", out(func(q dispatchedQuery, runs []xxljob.Run) []xxljob.Run {
+			return slices.DeleteFunc(runs, func(r xxljob.Run) bool {
+				return !slices.ContainsFunc(q.shards, func(sh store.Shard) bool { return sh.ID == r.Shard && sh.Owner == r.Owner })
+			})
+		}), []string{owners}},
+		{"DispatchedRunsByShard", out(func(_ dispatchedQuery, runs []xxljob.Run) []xxljob.Run {
+			slices.SortStableFunc(runs, func(a, b xxljob.Run) int { return a.Shard - b.Shard })
+			return runs
+		}), []string{order}},
+		{"DispatchedRunsFromAfterOn", list(func(_ context.Context, _ xxljob.Store, q *dispatchedQuery) func([]xxljob.Run) []xxljob.Run {
+			q.after--
+			return nil
+		}), []string{order, pages}},
+		{"DispatchedRunsWithoutLimit", list(func(_ context.Context, _ xxljob.Store, q *dispatchedQuery) func([]xxljob.Run) []xxljob.Run {
+			q.limit = 1000
+			return nil
+		}), []string{order, pages}},
+		{"DispatchedRunsThatAreToBeKilledAreOver", out(func(_ dispatchedQuery, runs []xxljob.Run) []xxljob.Run {
+			return slices.DeleteFunc(runs, func(r xxljob.Run) bool { return r.KillReason != "" })
+		}), []string{"Unreported/DispatchedRunsAreGoneOnceTheyHaveEnded"}},
+		{"DispatchedRunsForgetTheBootID", out(func(_ dispatchedQuery, runs []xxljob.Run) []xxljob.Run {
+			for i := range runs {
+				runs[i].BootID = ""
+			}
+			return runs
+		}), []string{"Start/EveryReaderHasTheBootID"}},
+	}
+}
+
+// dispatchedQuery is what DispatchedRuns is asked for.
+type dispatchedQuery struct {
+	shards []store.Shard
+	after  int64
+	limit  int
+}
+
+// otherDispatched changes what goes into DispatchedRuns, and what comes out.
+type otherDispatched struct {
+	xxljob.Store
+	change func(ctx context.Context, s xxljob.Store, q *dispatchedQuery) (out func([]xxljob.Run) []xxljob.Run)
+}
+
+func (o otherDispatched) DispatchedRuns(ctx context.Context, shards []store.Shard, after int64, limit int) ([]xxljob.Run, error) {
+	q := dispatchedQuery{shards, after, limit}
+	out := o.change(ctx, o.Store, &q)
+	runs, err := o.Store.DispatchedRuns(ctx, q.shards, q.after, q.limit)
+	if out != nil {
+		runs = out(runs)
+	}
+	return runs, err
+}
