@@ -98,6 +98,18 @@ func hasContent(file string) bool {
 	return err == nil && info.Size() > 0
 }
 
+// isKept waits until a peer has written a result into a file, where it does so.
+func (s *stage) isKept(t *testing.T, p *instance) {
+	t.Helper()
+	if s.keeps == "" {
+		return
+	}
+	eventually(t, time.Minute, "the result is in a file", func() bool {
+		files, err := filepath.Glob(filepath.Join(p.dir, s.keeps))
+		return err == nil && slices.ContainsFunc(files, hasContent)
+	})
+}
+
 // killedAndRestarted kills a peer with one run under way and one whose result is not
 // reported yet, and starts another process at the same address.
 func killedAndRestarted(t *testing.T, s *stage) {
@@ -109,12 +121,7 @@ func killedAndRestarted(t *testing.T, s *stage) {
 	s.isDispatched(t, kept)
 	s.down()
 	p.hasPhase(t, kept, "end")
-	if s.keeps != "" {
-		eventually(t, time.Minute, "the result is in a file", func() bool {
-			files, err := filepath.Glob(filepath.Join(p.dir, s.keeps))
-			return err == nil && slices.ContainsFunc(files, hasContent)
-		})
-	}
+	s.isKept(t, p)
 	p.process.kill()
 	s.up()
 

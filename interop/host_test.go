@@ -18,10 +18,11 @@ type host struct {
 	*front
 	store xxljob.Store
 	log   *slog.Logger
+	bound xxljob.ClusterConfig
 	nodes int // schedulers so far
 }
 
-func newHost(t *testing.T, store xxljob.Store) *host {
+func newHost(t *testing.T, store xxljob.Store, bounds xxljob.ClusterConfig) *host {
 	t.Helper()
 	out := &output{}
 	t.Cleanup(func() {
@@ -29,7 +30,7 @@ func newHost(t *testing.T, store xxljob.Store) *host {
 			t.Logf("log of the scheduler:\n%s", out)
 		}
 	})
-	h := &host{store: store, log: slog.New(slog.NewTextHandler(out, nil))}
+	h := &host{store: store, bound: bounds, log: slog.New(slog.NewTextHandler(out, nil))}
 	h.front = newFront(t, h.next(t))
 	h.start(t)
 	t.Cleanup(func() { h.end(t) })
@@ -42,7 +43,7 @@ func (h *host) next(t *testing.T) http.Handler {
 	t.Helper()
 	h.nodes++
 	s, err := xxljob.New(h.store, xxljob.Config{
-		App: "host", Node: fmt.Sprintf("node-%d", h.nodes), Logger: h.log, Limits: xxljob.Limits{AllowSubSecond: true},
+		App: "host", Node: fmt.Sprintf("node-%d", h.nodes), Logger: h.log, Cluster: h.bound, Limits: xxljob.Limits{AllowSubSecond: true},
 		HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{theApp: {theToken}}, JobsAPI: []string{theApp}, JobsAPIScripts: []string{theApp}},
 	})
 	if err != nil {

@@ -33,6 +33,7 @@
 //	follow_test.go        lines of a run's log
 //	order_test.go         runs that begin in order
 //	gone_test.go          a scheduler that was away, peers that were killed, peers that leave
+//	lost_test.go          runs of peers that were killed, in TestLost
 //
 // With a scheduler that has forgotten all it did, TestAnew:
 //

@@ -26,7 +26,13 @@ type stage struct {
 
 func newStage(t *testing.T, k kind, store xxljob.Store, peers int) *stage {
 	t.Helper()
-	s := &stage{kind: k, host: newHost(t, store), starts: starts{}}
+	return newStageWithin(t, k, store, peers, xxljob.ClusterConfig{})
+}
+
+// newStageWithin has a scheduler with other bounds for silent peers.
+func newStageWithin(t *testing.T, k kind, store xxljob.Store, peers int, bounds xxljob.ClusterConfig) *stage {
+	t.Helper()
+	s := &stage{kind: k, host: newHost(t, store, bounds), starts: starts{}}
 	var ports []int
 	for range peers {
 		ports = append(ports, freePort(t))

@@ -49,6 +49,8 @@ type arena struct {
 	turns   []*member // the order in which pauses go around; set by the first
 	manual  []int64   // jobs that only triggers run; set by workload
 	apart   []int64   // and whose runs are kept apart for a moment
+	chained []chained // and whose handlers fail
+	failing bool      // there are no other jobs, and almost every run is followed by one
 	say     func(format string, args ...any)
 	serial  atomic.Int64 // numbers triggers and jobs
 	dbFault sync.Mutex   // held while a fault of the database is injected

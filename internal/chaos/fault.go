@@ -26,6 +26,8 @@ type fault struct {
 	// pgx's default; bare says that it has no reserve beside them.
 	pool int
 	bare bool
+	// failing says that the jobs of its unit are those whose handlers fail.
+	failing bool
 	// rests says that the fault leaves the cluster alone before it returns.
 	rests bool
 	// slow says why the starts in its time may be later than Rules.Lateness: it holds
@@ -66,6 +68,8 @@ func catalogue(c Config) []fault {
 		{name: "join-leave", unit: unitProcesses, run: joinAndLeave},
 		{name: "clock-steps", unit: unitProcesses, run: stepClocks},
 
+		{name: "os-exit", unit: "exits", run: exits(3, 45*time.Second)},
+
 		{name: "restart-immediate", unit: "database", run: repeat(3, 6*time.Second, restart(pgtest.Immediate))},
 		{name: "restart-fast", unit: "database", run: repeat(3, 6*time.Second, restart(pgtest.Fast))},
 		{name: "terminate-lock-connection", unit: "database", run: repeat(5, 3*time.Second, terminateBackends("lock connection", lockConnections))},
@@ -84,6 +88,7 @@ func catalogue(c Config) []fault {
 			slow: "each statement takes a second for 14 s, and the runs of a serial job need three of them, one after the other"},
 
 		{name: "failpoint-kill", unit: "failpoints", run: everyFailpoint},
+		{name: "failpoint-follow", unit: "follow", failing: true, run: everyFollowPoint},
 		{name: "failpoint-stop", unit: "failpoints 2", run: someFailpoints(10, stopAt)},
 		{name: "failpoint-black-hole", unit: "failpoints 2", run: someFailpoints(10, blackHoleAt)},
 
@@ -114,6 +119,7 @@ func shortFaults() []fault {
 		{name: "short-sigkill", unit: "short", run: repeat(10, 300*time.Millisecond, killFor(time.Second))},
 		{name: "short-sigstop-and-sigkill", unit: "short", run: pauseAndKill(3, 7*time.Second, 10)},
 		{name: "short-restart-immediate", unit: "short", run: repeat(2, 4*time.Second, restart(pgtest.Immediate))},
+		{name: "short-os-exit", unit: "short", run: exits(2, 6*time.Second)},
 	}
 }
 

@@ -51,6 +51,30 @@ func everyFailpoint(ctx context.Context, a *arena) error {
 	return nil
 }
 
+// everyFollowPoint kills a process three times at each failpoint of what ends a run: the
+// transaction that does so inserts the run that follows.
+func everyFollowPoint(ctx context.Context, a *arena) error {
+	var hits []string
+	for _, method := range []string{"finish", "settle", "start"} {
+		for _, place := range failpoint.Places() {
+			n := 0
+			for tries := 0; n < 3 && tries < 6; tries++ {
+				hit, err := killAt(ctx, a, method+"."+place)
+				if err != nil {
+					return err
+				}
+				if hit {
+					n++
+				}
+				_ = pause(ctx, a.between(0, 300*time.Millisecond))
+			}
+			hits = append(hits, fmt.Sprintf("%s.%s %d times", method, place, n))
+		}
+	}
+	a.note("killed at %s", strings.Join(hits, ", "))
+	return nil
+}
+
 // someFailpoints injects a fault at n failpoints, chosen at random from those that
 // every cluster reaches.
 func someFailpoints(n int, f func(context.Context, *arena, string) (bool, error)) func(context.Context, *arena) error {
@@ -233,8 +257,5 @@ func (a *arena) provokeKill(ctx context.Context, m *member) {
 	if !ok {
 		return
 	}
-	op := audit.Op{Kind: audit.OpKill, Verb: control.Kill, Job: a.manual[0], Run: got.Run, Call: now()}
-	_, _, _ = a.insist(ctx, m, control.Request{Verb: control.Kill, Run: got.Run})
-	op.Return = now()
-	a.journal.op(op)
+	a.kill(ctx, m, a.manual[0], got.Run)
 }

@@ -119,12 +119,14 @@ func (m *member) pauseAs(ctx context.Context, f audit.Fault, d time.Duration) er
 	return err
 }
 
-// pauseAndKill pauses members one after the other while others are killed.
+// pauseAndKill pauses members one after the other while others are killed. What one pause has
+// held up is through before the next one: where each shard goes from one paused member to
+// another, its runs are late by the sum, and the bound of the lateness is for one.
 func pauseAndKill(pauses int, d time.Duration, kills int) func(context.Context, *arena) error {
 	return func(ctx context.Context, a *arena) error {
 		errs := make([]error, 2)
 		var g sync.WaitGroup
-		g.Go(func() { errs[0] = repeat(pauses, 500*time.Millisecond, stopFor(d))(ctx, a) })
+		g.Go(func() { errs[0] = repeat(pauses, 3*time.Second, stopFor(d))(ctx, a) })
 		g.Go(func() { errs[1] = repeat(kills, time.Second, killFor(time.Second))(ctx, a) })
 		g.Wait()
 		return errors.Join(errs...)
@@ -198,7 +200,7 @@ func mix(d time.Duration, spares bool) func(context.Context, *arena) error {
 		a.spares.Store(spares)
 		defer a.spares.Store(false)
 		short := []func(context.Context, *arena) error{
-			kill, kill, kill, terminate, stopFor(8 * time.Second), stopFor(20 * time.Second),
+			kill, kill, kill, exits(1, 5*time.Second), terminate, stopFor(8 * time.Second), stopFor(20 * time.Second),
 			restartAtRandom, terminateBackends("lock connection", lockConnections), terminateBackends("all connections", allConnections),
 			blackHole(12 * time.Second), halfOpen(12 * time.Second), orphan, reset,
 			someFailpoints(1, killAt), someFailpoints(1, stopAt), someFailpoints(1, blackHoleAt),

@@ -30,6 +30,7 @@ func (r *runner) print() {
 	w.Flush() // to memory, without an error
 	fmt.Fprintf(r.Out, "\n%s\n", text.String())
 	r.printRoutes()
+	r.printFollowed()
 	r.printSlow()
 	for _, res := range r.results {
 		for _, n := range res.notes {
@@ -61,6 +62,22 @@ func (r *runner) printRoutes() {
 	if n > 0 {
 		fmt.Fprintln(r.Out, text.String())
 	}
+}
+
+// printFollowed writes, for each fault, how many runs were followed by another, and why.
+func (r *runner) printFollowed() {
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 8, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(w, "fault\tfollowed: %s\t\n", strings.Join(audit.Causes(), "\t"))
+	for _, res := range r.results {
+		fmt.Fprint(w, res.name)
+		for _, why := range audit.Causes() {
+			fmt.Fprintf(w, "\t%d", res.report.Followed[why])
+		}
+		fmt.Fprintln(w, "\t")
+	}
+	w.Flush() // to memory, without an error
+	fmt.Fprintln(r.Out, text.String())
 }
 
 // printSlow says in whose time starts may be late, and why.

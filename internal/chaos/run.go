@@ -192,6 +192,7 @@ func (r *runner) unit(ctx context.Context, faults []fault) error {
 	}
 	a.alone = name == unitProcesses || name == unitLock || name == unitRow || name == unitPool || name == unitPoolBare
 	a.lease, a.pool, a.bare = faults[0].lease, faults[0].pool, faults[0].bare
+	a.failing = faults[0].failing
 	err = r.inject(ctx, a, faults)
 	return errors.Join(err, a.close())
 }
@@ -212,7 +213,11 @@ func (r *runner) inject(ctx context.Context, a *arena, faults []fault) error {
 	}
 	working, stop := context.WithCancel(ctx)
 	defer stop()
-	wait, err := a.workload(working)
+	workload := a.workload
+	if a.failing {
+		workload = a.failures
+	}
+	wait, err := workload(working)
 	if err != nil {
 		return err
 	}
@@ -339,7 +344,7 @@ func (a *arena) unfinished(ctx context.Context, upTo int64) (n int, err error) {
 	}
 	rows, err := a.rowsInMemory(ctx)
 	for _, r := range rows {
-		if r.State <= audit.Dispatched && r.Due <= upTo {
+		if r.State <= audit.Dispatched && (r.Due <= upTo || r.Last != 0 && r.Last <= upTo) {
 			n++
 		}
 	}

@@ -33,21 +33,24 @@ func readRows(ctx context.Context, db *pgx.Conn, schema string) ([]audit.Row, er
 			coalesce(start_owner, executor_address, ''), coalesce(executor_address, ''),
 			coalesce(floor(extract(epoch from trigger_time) * 1000)::bigint, 0),
 			coalesce(floor(extract(epoch from taken_time) * 1000)::bigint, 0),
-			coalesce(floor(extract(epoch from handle_time) * 1000)::bigint, 0)
+			coalesce(floor(extract(epoch from handle_time) * 1000)::bigint, 0),
+			coalesce(trigger_id, id), coalesce(attempt, 0), coalesce(reruns, 0), coalesce(snoozes, 0), coalesce(no_retry, false), coalesce(snoozed, false)
 		from %s.xxl_job_log order by id`, schema))
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (audit.Row, error) {
 		var r audit.Row
-		err := row.Scan(&r.Run, &r.Job, &r.State, &r.Type, &r.Due, &r.Index, &r.Total, &r.First, &r.Last, &r.Count, &r.Reason, &r.Owner, &r.Address, &r.Started, &r.Taken, &r.Ended)
+		err := row.Scan(&r.Run, &r.Job, &r.State, &r.Type, &r.Due, &r.Index, &r.Total, &r.First, &r.Last, &r.Count, &r.Reason, &r.Owner, &r.Address, &r.Started, &r.Taken, &r.Ended,
+			&r.Trigger, &r.Attempt, &r.Reruns, &r.Snoozes, &r.NoRetry, &r.Snoozed)
 		return r, err
 	})
 }
 
-// unfinished counts the runs due up to a moment that have not ended.
+// unfinished counts the runs that stand for instants up to a moment and have not ended: a
+// retry may be due later.
 func unfinished(ctx context.Context, db *pgx.Conn, schema string, upTo int64) (n int, err error) {
-	err = db.QueryRow(ctx, fmt.Sprintf(`select (select count(*) from %s.xxl_job_log where state <= 2 and scheduled_time <= $1)
+	err = db.QueryRow(ctx, fmt.Sprintf(`select (select count(*) from %s.xxl_job_log where state <= 2 and least(scheduled_time, last_time) <= $1)
 		+ (select count(*) from %[1]s.xxl_job_ahead where state = 0)`, schema), upTo).Scan(&n)
 	return n, err
 }

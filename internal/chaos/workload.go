@@ -92,7 +92,11 @@ func (a *arena) workload(ctx context.Context) (wait func(), err error) {
 		}
 		a.apart = append(a.apart, id)
 	}
+	if err := a.addChains(ctx, 300); err != nil {
+		return nil, err
+	}
 	var g sync.WaitGroup
+	g.Go(func() { a.chains(ctx, 1500*time.Millisecond) })
 	g.Go(func() { a.triggers(ctx, manual) })
 	g.Go(func() { a.transactions(ctx, manual) })
 	for i := range editedJobs {
@@ -115,7 +119,7 @@ func (a *arena) ensure(ctx context.Context, first *member, d control.Job, prompt
 		return 0, fmt.Errorf("chaos: job %q cannot be added: %s", d.Name, cmp.Or(got.Error, "no answer"))
 	}
 	j := audit.Job{ID: got.ID, Name: d.Name, Shard: got.Shard, Block: d.Block, Broadcast: d.Route == "SHARDING_BROADCAST", Nearest: d.Route == "NEAREST", Route: d.Route, Prompt: prompt,
-		Max: d.Max, MaxRuns: d.MaxRuns}
+		Max: d.Max, MaxRuns: d.MaxRuns, Again: again(d)}
 	if d.Kind == control.Delay {
 		j.Delay = d.Period
 	}

@@ -30,7 +30,8 @@ type Auditor struct {
 	rows    map[int64]Row // by run
 	rowsAt  map[instant][]Row
 	records map[int64][]Row // by job: rows that stand for several instants
-	killed  map[int64]bool  // runs that somebody asked to be killed
+	killed  map[int64]Op    // by run: who asked for its end
+	chains  map[chain][]Row // of jobs whose handlers fail, in order
 	made    map[int64]Row   // by job: the run with which a MaxRuns was reached
 }
 
@@ -43,11 +44,11 @@ func New(in Input) *Auditor {
 	a := &Auditor{
 		in: in, explain: newExplainer(in.Faults, nodesOf(in.Events), in.Rules), lives: lives(in.Ops), jobs: map[int64]Job{},
 		starts: map[int64][]Event{}, ends: map[int64][]Event{}, at: map[instant][]int64{}, byParam: map[string][]int64{},
-		rows: map[int64]Row{}, rowsAt: map[instant][]Row{}, records: map[int64][]Row{}, killed: map[int64]bool{},
+		rows: map[int64]Row{}, rowsAt: map[instant][]Row{}, records: map[int64][]Row{}, killed: map[int64]Op{},
 	}
 	for _, op := range in.Ops {
 		if op.Kind == OpKill {
-			a.killed[op.Run] = true
+			a.killed[op.Run] = op
 		}
 	}
 	for _, j := range in.Jobs {
@@ -55,6 +56,7 @@ func New(in Input) *Auditor {
 	}
 	a.addEvents()
 	a.addRows()
+	a.addChains()
 	a.made = a.lastRuns()
 	return a
 }
@@ -116,12 +118,13 @@ func (a *Auditor) Check(from, to int64) *Report {
 		}
 	}
 	for _, row := range a.in.Rows {
-		if from <= row.Due && row.Due < to {
+		if at := row.instant(); from <= at && at < to {
 			a.checkRow(r, row)
 		}
 	}
 	a.checkDoubleInstants(r, from, to)
 	a.checkTriggers(r, from, to)
+	a.checkChains(r, from, to)
 	a.checkDelays(r, from, to)
 	a.checkSideBySide(r, from, to)
 	a.measure(r, from, to)

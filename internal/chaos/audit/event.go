@@ -18,6 +18,13 @@ const (
 const (
 	EndOK        = "ok"
 	EndCancelled = "cancelled" // its context ended
+	EndFailed    = "failed"
+	EndLater     = "later"     // failed, and said when to try again
+	EndPermanent = "permanent" // failed, and said that it is of no use to try again
+	EndPanicked  = "panicked"
+	EndSnoozed   = "snoozed"
+	EndLate      = "late" // went on after its timeout
+	EndExit      = "exit" // ended its process
 )
 
 // Event is what a handler writes down when it is called and when it returns: one
@@ -38,8 +45,10 @@ type Event struct {
 	Total   int    `json:"total"`
 	Attempt int    `json:"attempt,omitempty"`
 	Param   string `json:"param,omitempty"`
-	// How is how the handler ended.
-	How string `json:"how,omitempty"`
+	// How is how the handler ended, and After in how many milliseconds it wants to be
+	// called again.
+	How   string `json:"how,omitempty"`
+	After int64  `json:"after,omitempty"`
 }
 
 // Process is a node process: names are used again, process ids are not.

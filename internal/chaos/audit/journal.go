@@ -25,6 +25,8 @@ type Job struct {
 	Max int
 	// MaxRuns is how many runs its schedule makes; zero is no bound.
 	MaxRuns int
+	// Again says what follows when a handler fails; nil where none does.
+	Again *Again
 }
 
 // RouteBusyover is the route that refuses a run where every executor is busy with its
@@ -81,7 +83,9 @@ const (
 	// OpTrigger is a trigger by hand, OpTx one in a transaction of the caller's.
 	OpTrigger = "trigger"
 	OpTx      = "tx"
-	// OpKill asks for the end of Run.
+	// OpChain is a trigger of a job whose handlers fail, so that it makes several runs.
+	OpChain = "chain"
+	// OpKill asks for the end of Run, and of what follows it.
 	OpKill = "kill"
 )
 
@@ -156,6 +160,11 @@ type Row struct {
 	Owner, Address string
 	// Started, Taken and Ended are milliseconds, zero when it did not happen.
 	Started, Taken, Ended int64
+	// Trigger is the first run of the row's trigger, which may be the row itself.
+	Trigger                  int64
+	Attempt, Reruns, Snoozes int
+	// NoRetry says that nothing follows a failure. A Snoozed run has the state of a success.
+	NoRetry, Snoozed bool
 }
 
 // The values of the state column.
@@ -173,6 +182,17 @@ const (
 	Skipped
 	Cancelled
 )
+
+// typeRetry is the type of a run that follows another.
+const typeRetry = "RETRY"
+
+// instant is what the run stands for: a retry is due later than that.
+func (r Row) instant() int64 {
+	if r.Type == typeRetry {
+		return r.Last
+	}
+	return r.Due
+}
 
 // scheduleBorn reports whether a schedule made the run.
 func (r Row) scheduleBorn() bool {

@@ -22,6 +22,8 @@ type Report struct {
 	// job's schedule, a stop or a removal came: the new schedule begins after now.
 	// Overdue of them had no fault that made them so.
 	Dropped, Overdue int
+	// Followed counts the runs that followed another, by why they did.
+	Followed map[string]int
 	// Yielded are instants that the job's block strategy gave up.
 	Yielded int
 	// Wrong are contradictions of other kinds: starts that nothing asked for,

@@ -15,6 +15,9 @@ type Rules struct {
 	// see at once that a process died, because a connection holds its shards.
 	LeaseTTL int64
 	Locks    bool
+	// Grace is how long an executor waits for a handler whose run has timed out. Then its
+	// job goes on without it.
+	Grace int64
 	// Horizon is for how long after a fault the runs that fall due are looked at, route
 	// by route.
 	Horizon int64
@@ -75,7 +78,7 @@ func (r Rules) untaken(effect string) int64 {
 // DefaultRules are those of the scheduler's zero configuration.
 func DefaultRules() Rules {
 	return Rules{
-		Misfire: 15_000, LostAfter: 30_000, Death: 2_000, Silence: 10_000, Leave: 500, LeaseTTL: 5_000, Locks: true, Horizon: 15_000, Lateness: 10_000,
+		Misfire: 15_000, LostAfter: 30_000, Death: 2_000, Silence: 10_000, Leave: 500, LeaseTTL: 5_000, Locks: true, Grace: 10_000, Horizon: 15_000, Lateness: 10_000,
 		Timed: true, Overdue: 1_000, Slack: 5_000, Back: 2_000,
 	}
 }

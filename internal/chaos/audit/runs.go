@@ -24,7 +24,7 @@ func (a *Auditor) checkStarted(r *Report, run int64) {
 		return
 	}
 	for _, e := range starts {
-		if e.Job != row.Job || e.Due != row.Due {
+		if e.Job != row.Job || e.Due != row.instant() {
 			r.Wrong++
 			r.problem("id used twice", "run %d is job %d at %s in the table, and was started as job %d at %s", run, row.Job, clock(row.Due), e.Job, clock(e.Due))
 		}
@@ -58,7 +58,7 @@ func (a *Auditor) checkRow(r *Report, row Row) {
 	case Killed:
 		j := a.jobs[row.Job]
 		switch {
-		case a.killed[row.Run]:
+		case a.wasKilled(row):
 		case j.Block != BlockCover:
 			a.checkInterrupted(r, row)
 		case j.Broadcast && len(a.starts[row.Run]) > 0:
@@ -67,6 +67,9 @@ func (a *Auditor) checkRow(r *Report, row Row) {
 	case Succeeded:
 		a.checkSucceeded(r, row)
 	case Failed, TimedOut:
+		if j := a.jobs[row.Job]; j.Again != nil {
+			return // judged with its chain
+		}
 		r.Wrong++
 		r.problem("failed", "run %d of job %d at %s is %s, and no handler fails", row.Run, row.Job, clock(row.Due), stateName(row.State))
 	}
@@ -112,10 +115,22 @@ func (a *Auditor) checkInterrupted(r *Report, row Row) {
 
 // checkSucceeded holds a success against what the handler wrote.
 func (a *Auditor) checkSucceeded(r *Report, row Row) {
-	if !slices.ContainsFunc(a.ends[row.Run], func(e Event) bool { return e.How == EndOK }) {
+	want := EndOK
+	if row.Snoozed {
+		want = EndSnoozed
+	}
+	if !slices.ContainsFunc(a.ends[row.Run], func(e Event) bool { return e.How == want || want == EndOK && a.heldUp(e) }) {
 		r.Wrong++
 		r.problem("success of nobody", "run %d of job %d at %s succeeded, and no handler has ended well", row.Run, row.Job, clock(row.Due))
 	}
+}
+
+// heldUp reports whether a handler went on after its timeout without its process: where that
+// was paused, both are over when it wakes, and either may be the first to be noticed.
+func (a *Auditor) heldUp(end Event) bool {
+	return end.How == EndLate && slices.ContainsFunc(a.in.Faults, func(f Fault) bool {
+		return f.Effect == Silent && f.Victim == end.Process() && f.Begin <= end.At && end.At <= f.End+a.in.Rules.Slack*1000
+	})
 }
 
 // part is a part of an instant.

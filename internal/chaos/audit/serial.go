@@ -78,11 +78,22 @@ func (a *Auditor) startsByProcess() map[jobAt][]Event {
 // latest twenty: nothing lasts as long as so many of its job do after it.
 func (a *Auditor) beside(starts []Event, at int64) (runs []int64) {
 	for _, e := range starts[max(0, len(starts)-20):] {
-		if a.endOf(e) > at {
+		if a.endOf(e) > at && !a.abandoned(e, at) {
 			runs = append(runs, e.Run)
 		}
 	}
 	return runs
+}
+
+// abandoned reports whether an executor may have given a handler up at a moment. Its patience
+// begins with the timeout, and the run is stored as timed out some time after that.
+func (a *Auditor) abandoned(start Event, at int64) bool {
+	row := a.rows[start.Run]
+	timedOut := row.Ended
+	if again := a.jobs[row.Job].Again; again != nil && again.Timeout > 0 {
+		timedOut = start.At/1000 + again.Timeout - timeoutSlack
+	}
+	return row.State == TimedOut && at/1000 >= timedOut+a.in.Rules.Grace
 }
 
 // endOf is when the handler of this start ended; zero when nobody saw it.

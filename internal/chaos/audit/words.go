@@ -2,9 +2,13 @@ package audit
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
+
+// itoa writes a number.
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
 // clock writes an instant.
 func clock(ms int64) string { return time.UnixMilli(ms).UTC().Format("15:04:05.000") }

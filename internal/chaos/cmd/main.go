@@ -4,7 +4,7 @@
 // what an auditor makes of them. It exits with 1 when a promise was broken, and
 // with 2 when the test itself failed.
 //
-//	go run ./internal/chaos/cmd             every fault alone, then mixed: about 25 minutes on two cores
+//	go run ./internal/chaos/cmd             every fault alone, then mixed: about 30 minutes on two cores
 //	go run ./internal/chaos/cmd -short      about a minute
 //	go run ./internal/chaos/cmd -faults sigkill,mixed -for 5m -seed 7 -keep
 package main

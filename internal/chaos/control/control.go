@@ -73,6 +73,15 @@ type Job struct {
 	NotBefore int64 `json:"notBefore,omitempty"`
 	NotAfter  int64 `json:"notAfter,omitempty"`
 	MaxRuns   int   `json:"maxRuns,omitempty"`
+	// What follows the end of a run. The pauses and the timeout are milliseconds, the jitter
+	// is in percent.
+	Retries   int   `json:"retries,omitempty"`
+	Pause     int64 `json:"pause,omitempty"`
+	MostPause int64 `json:"mostPause,omitempty"`
+	Jitter    int   `json:"jitter,omitempty"`
+	Rerun     bool  `json:"rerun,omitempty"`
+	Aside     bool  `json:"aside,omitempty"`
+	Timeout   int64 `json:"timeout,omitempty"`
 }
 
 // Answer is what became of a request.

@@ -128,7 +128,12 @@ func describe(j xxljob.Job) control.Answer {
 // definition translates a job of the workload.
 func definition(c control.Job) (xxljob.Job, error) {
 	j := xxljob.Job{App: c.App, Name: c.Name, Handler: "work", Block: c.Block, Route: c.Route, Param: c.Param,
-		MaxPerExecutor: c.Max, MaxRuns: c.MaxRuns}
+		MaxPerExecutor: c.Max, MaxRuns: c.MaxRuns,
+		Retries: c.Retries, RetryAside: c.Aside, Timeout: time.Duration(c.Timeout) * time.Millisecond,
+		RetryBackoff: xxljob.Backoff{First: time.Duration(c.Pause) * time.Millisecond, Max: time.Duration(c.MostPause) * time.Millisecond, Jitter: c.Jitter}}
+	if c.Rerun {
+		j.OnLost = xxljob.OnLostRerun
+	}
 	if c.NotBefore != 0 {
 		j.NotBefore = time.UnixMilli(c.NotBefore)
 	}

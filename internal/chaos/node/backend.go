@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,6 +68,10 @@ func row(r xxljob.Run) audit.Row {
 	a := audit.Row{
 		Run: r.ID, Job: r.JobID, State: int(r.State), Type: string(r.Type), Due: r.Scheduled.UnixMilli(), Index: r.Sharding.Index, Total: r.Sharding.Total,
 		Count: r.Count, Reason: r.Reason, Owner: r.Owner, Address: r.Address,
+		Trigger: cmp.Or(r.TriggerID, r.ID), Attempt: r.Attempt, Reruns: r.Reruns, Snoozes: r.Snoozes, NoRetry: r.NoRetry, Snoozed: r.State == xxljob.StateSnoozed,
+	}
+	if a.Snoozed {
+		a.State = audit.Succeeded
 	}
 	if !r.First.IsZero() {
 		a.First, a.Last = r.First.UnixMilli(), r.Last.UnixMilli()

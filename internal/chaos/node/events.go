@@ -15,13 +15,15 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/chaos/audit"
+	"github.com/xxljob/xxljob/internal/chaos/control"
 )
 
 // events is the file in which the handlers of this process write down what they
 // see.
 type events struct {
-	file *os.File
-	who  audit.Process
+	file    *os.File
+	who     audit.Process
+	mayExit string // a file: while it is there, handlers may end the process
 }
 
 func openEvents(o options) (*events, error) {
@@ -31,13 +33,22 @@ func openEvents(o options) (*events, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &events{f, who}, nil
+	return &events{f, who, filepath.Join(o.dir, control.ExitsFile(o.name))}, nil
 }
 
-// work is the handler of all jobs. It takes as long as its parameter says.
+// work is the handler of all jobs. It takes as long as its parameter says, or does what a
+// script says.
 func (e *events) work(ctx context.Context, t *xxljob.Task) error {
 	e.write(audit.EventStart, t, "")
-	if d := duration(t.Param); d > 0 {
+	if letter := script(t); letter != 0 {
+		return e.act(ctx, t, letter)
+	}
+	return e.take(ctx, t, duration(t.Param), audit.EndOK, nil)
+}
+
+// take takes a while, and ends as said.
+func (e *events) take(ctx context.Context, t *xxljob.Task, d time.Duration, how string, err error) error {
+	if d > 0 {
 		timer := time.NewTimer(d)
 		defer timer.Stop()
 		select {
@@ -47,13 +58,23 @@ func (e *events) work(ctx context.Context, t *xxljob.Task) error {
 			return context.Cause(ctx)
 		}
 	}
-	e.write(audit.EventEnd, t, audit.EndOK)
-	return nil
+	e.write(audit.EventEnd, t, how)
+	return err
 }
 
-// write appends one event by one system call: it is in the file, or will be,
-// whatever becomes of the process next.
+// write writes an event of a run.
 func (e *events) write(kind string, t *xxljob.Task, how string) {
+	e.append(e.event(kind, t, how))
+}
+
+// writeAfter writes how a handler ended that says when it wants to be called again.
+func (e *events) writeAfter(t *xxljob.Task, how string, after time.Duration) {
+	ev := e.event(audit.EventEnd, t, how)
+	ev.After = after.Milliseconds()
+	e.append(ev)
+}
+
+func (e *events) event(kind string, t *xxljob.Task, how string) audit.Event {
 	ev := audit.Event{
 		Kind: kind, At: machineClock(), Node: e.who.Node, PID: e.who.PID, Run: t.RunID, Job: t.JobID, Due: t.ScheduledAt.UnixMilli(),
 		Index: t.ShardIndex, Total: t.ShardTotal, Attempt: t.Attempt, How: how,
@@ -61,6 +82,12 @@ func (e *events) write(kind string, t *xxljob.Task, how string) {
 	if _, isDuration := strings.CutPrefix(t.Param, "takes="); !isDuration {
 		ev.Param = t.Param
 	}
+	return ev
+}
+
+// append writes one event by one system call: it is in the file, or will be, whatever
+// becomes of the process next.
+func (e *events) append(ev audit.Event) {
 	line, err := json.Marshal(ev)
 	if err != nil {
 		panic(err)
