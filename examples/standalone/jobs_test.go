@@ -48,6 +48,8 @@ func TestEveryFieldOfAJob(t *testing.T) {
 		"route": "ROUND", "handler": "h", "param": "p", "block": "CONCURRENT", "maxPerExecutor": 4, "timeout": "1m30s",
 		"notBefore": "2027-01-01T00:00:00Z", "notAfter": "2028-01-01T00:00:00Z", "maxRuns": 9,
 		"retries": 3, "children": [1, 2],
+		"retryBackoff": {"first": "10s", "max": "5m", "jitter": 20}, "retryAside": true,
+		"onLost": "RERUN", "maxReruns": 2, "maxSnoozes": 5,
 		"glueType": "GLUE_SHELL", "glueSource": "echo", "glueRemark": "first", "stopped": true }]`), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -59,6 +61,8 @@ func TestEveryFieldOfAJob(t *testing.T) {
 		Route: "ROUND", Handler: "h", Param: "p", Block: "CONCURRENT", MaxPerExecutor: 4, Timeout: 90 * time.Second,
 		NotBefore: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(2028, 1, 1, 0, 0, 0, 0, time.UTC), MaxRuns: 9,
 		Retries: 3, Children: []int64{1, 2},
+		RetryBackoff: xxljob.Backoff{First: 10 * time.Second, Max: 5 * time.Minute, Jitter: 20}, RetryAside: true,
+		OnLost: xxljob.OnLostRerun, MaxReruns: 2, MaxSnoozes: 5,
 		GlueType: "GLUE_SHELL", GlueSource: "echo", GlueRemark: "first", Stopped: true,
 	}
 	if !reflect.DeepEqual(got, []xxljob.Job{want}) {
@@ -116,7 +120,7 @@ x.json:4:2: want a job as an object, not null`},
   {"name": "b", "name": "c", "schedule": "5s", "timeout": 5},
   {"name": "d", "notAfter": "soon"}
 ]`, `
-x.json:2:17: unknown field "cron" of a job; there are alarmEmail, app, author, block, catchUp, children, glueRemark, glueSource, glueType, handler, key, maxPerExecutor, maxRuns, misfire, name, notAfter, notBefore, param, retries, route, schedule, stopped, timeout
+x.json:2:17: unknown field "cron" of a job; there are alarmEmail, app, author, block, catchUp, children, glueRemark, glueSource, glueType, handler, key, maxPerExecutor, maxReruns, maxRuns, maxSnoozes, misfire, name, notAfter, notBefore, onLost, param, retries, retryAside, retryBackoff, route, schedule, stopped, timeout
 x.json:3:12: field "name": want text, not 7
 x.json:4:15: field "timeout": want a duration such as "30s", not "30"
 x.json:4:32: field "retries": want a whole number, not 1.5

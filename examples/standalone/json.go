@@ -17,9 +17,11 @@ import (
 // fields for an object in the object.
 type fields map[string]any
 
-// fieldsOf are the fields of a job: all of its definition. A timeout is kept
-// beside it, as text such as "30s".
-func fieldsOf(j *xxljob.Job, timeout *duration) fields {
+// durations are those of a job, as texts such as "30s".
+type durations struct{ timeout, pause, mostPause duration }
+
+// fieldsOf are the fields of a job: all of its definition. Durations are kept beside it.
+func fieldsOf(j *xxljob.Job, d *durations) fields {
 	return fields{
 		"app": &j.App, "key": &j.Key, "name": &j.Name, "author": &j.Author, "alarmEmail": &j.AlarmEmail,
 		"schedule": fields{"type": &j.Schedule.Type, "conf": &j.Schedule.Conf, "zone": &j.Schedule.Zone, "dst": &j.Schedule.DST},
@@ -27,7 +29,9 @@ func fieldsOf(j *xxljob.Job, timeout *duration) fields {
 		"notBefore": &j.NotBefore, "notAfter": &j.NotAfter, "maxRuns": &j.MaxRuns,
 		"route": &j.Route, "handler": &j.Handler, "param": &j.Param, "block": &j.Block,
 		"maxPerExecutor": &j.MaxPerExecutor,
-		"timeout":        timeout, "retries": &j.Retries, "children": &j.Children,
+		"timeout":        &d.timeout, "retries": &j.Retries, "children": &j.Children,
+		"retryBackoff": fields{"first": &d.pause, "max": &d.mostPause, "jitter": &j.RetryBackoff.Jitter},
+		"retryAside":   &j.RetryAside, "onLost": &j.OnLost, "maxReruns": &j.MaxReruns, "maxSnoozes": &j.MaxSnoozes,
 		"glueType": &j.GlueType, "glueSource": &j.GlueSource, "glueRemark": &j.GlueRemark,
 		"stopped": &j.Stopped,
 	}
@@ -89,13 +93,14 @@ func (r *reader) open(at int) *json.Decoder {
 // further checks, which would only repeat them.
 func (r *reader) job(at int, raw json.RawMessage) {
 	var j xxljob.Job
-	var timeout duration
+	var d durations
 	had := len(r.p.faults)
-	r.object(at, raw, "a job", fieldsOf(&j, &timeout))
+	r.object(at, raw, "a job", fieldsOf(&j, &d))
 	if len(r.p.faults) > had {
 		return
 	}
-	j.Timeout = time.Duration(timeout)
+	j.Timeout = time.Duration(d.timeout)
+	j.RetryBackoff.First, j.RetryBackoff.Max = time.Duration(d.pause), time.Duration(d.mostPause)
 	line, _ := r.place(at)
 	r.p.add(line, j)
 }
