@@ -234,6 +234,7 @@ func (d *planData) scanCases() []planCase {
 		{name: "nodeLock", st: q.nodeLock.with(int32(1), "a"), rows: 1},
 		{name: "startedJobs", st: q.startedJobs.by(named{{"shards", shards}, {"lo", lo}, {"hi", hi}}), rows: 2000, reach: reachOpen, wide: true},
 		{name: "startedLeast", st: q.startedLeast.with(lo, hi), rows: 1, reach: reachOpen, wide: true}, // reads all started runs
+		{name: "waitingLeast", st: q.waitingLeast.with(lo, hi), rows: 1, reach: reachOpen},
 	}
 }
 
