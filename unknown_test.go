@@ -116,6 +116,49 @@ func TestUnknownOfOthers(t *testing.T) {
 	})
 }
 
+// TestUnknownIsNotRetried: a run in doubt may be running, so its retry waits until it has ended
+// as lost; a result that comes before that is all there is.
+func TestUnknownIsNotRetried(t *testing.T) {
+	start := func(t *testing.T) (*elsewhere, *peer, int64) {
+		answers := 0
+		p := &peer{idle: func() (wire.Return, error) { return wire.Success(), nil }}
+		p.run = func(n int, r wire.TriggerRequest) (wire.Return, error) {
+			if answers++; answers == 1 {
+				return hangsUp(n, r)
+			}
+			return wire.Success(), nil
+		}
+		e := newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: p})
+		stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
+		id := e.trigger(xxljob.Job{App: "far", Retries: 1})
+		time.Sleep(89 * time.Second)
+		e.mustBe(id, xxljob.StateStarted)
+		if n := len(p.sent()); n != 1 {
+			t.Errorf("sent %d times while it is in doubt", n)
+		}
+		return e, p, id
+	}
+	bubble(t, "it is lost", func(t *testing.T) {
+		e, p, id := start(t)
+		time.Sleep(15 * time.Second)
+		e.mustBe(id, xxljob.StateLost)
+		tree, err := e.store.Tree(t.Context(), id)
+		stage.Must(t, err)
+		if len(tree) != 2 || tree[1].Attempt != 1 || tree[1].State != xxljob.StateDispatched || len(p.sent()) != 2 {
+			t.Errorf("sent %d times, runs %+v", len(p.sent()), tree)
+		}
+	})
+	bubble(t, "it has succeeded", func(t *testing.T) {
+		e, p, id := start(t)
+		e.report(id, 200, "was quick")
+		time.Sleep(5 * time.Minute)
+		e.mustBe(id, xxljob.StateSucceeded)
+		if n := len(p.sent()); n != 1 {
+			t.Errorf("sent %d times", n)
+		}
+	})
+}
+
 // TestUnknownUnreachable: an executor that nobody reaches any more has lost the run when
 // it is registered no more, and after ten minutes otherwise.
 func TestUnknownUnreachable(t *testing.T) {
