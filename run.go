@@ -224,10 +224,10 @@ type Run struct {
 	// AlarmStatus is XXL-JOB's: 0 default, -1 locked, 1 none needed, 2 sent, 3 failed.
 	AlarmStatus int
 
-	// First, Last and Count describe the instants that a skipped, a MISFIRE, a
-	// catch-up run or a RETRY stands for; those of a RETRY are the first run's. Counting stops at 1,000 (store.CountCap): there may
-	// be more, and Last is then, for cron and crontab, the end of the span and no
-	// instant.
+	// First, Last and Count describe the instants that a skipped, a MISFIRE or a
+	// catch-up run stands for; those of a RETRY are the first run's. Counting stops at
+	// 1,000 (store.CountCap): there may be more, and Last is then, for cron and crontab,
+	// the end of the span and no instant.
 	First, Last time.Time
 	Count       int
 	// Reason says why a run was skipped ("misfire", "backlog", "edit") or cancelled.

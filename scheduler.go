@@ -26,12 +26,13 @@ type Scheduler interface {
 	// Stop stops claiming and starting, once what it has asked of the store is
 	// answered (five seconds at most), gives back what is started but not sent,
 	// releases the shards, and then waits for running handlers, storing their
-	// results, until ctx ends; handlers still running then are cancelled and
-	// recorded as lost, so that Job.OnLost says what follows, and ctx's error is returned. It returns when every
-	// goroutine of the scheduler has ended, or two seconds after ctx where the
-	// store hangs or a handler ignores its cancellation. A Router or Registry that
-	// does not return is left behind after Config.Limits.RouteTimeout, a hook after
-	// Config.StopGrace. Later calls wait for the first. The store is not closed.
+	// results, until ctx ends; handlers still running then are cancelled and their
+	// runs recorded as lost, so that Job.OnLost says what follows, and ctx's error is
+	// returned. It returns when every goroutine of the scheduler has ended, or two
+	// seconds after ctx where the store hangs or a handler ignores its cancellation.
+	// A Router or Registry that does not return is left behind after
+	// Config.Limits.RouteTimeout, a hook after Config.StopGrace. Later calls wait for
+	// the first. The store is not closed.
 	Stop(ctx context.Context) error
 	// Run starts, waits for ctx to end, and stops with Config.StopGrace. It
 	// returns nil after a clean stop. It also ends, with ErrShards, when a store that
@@ -61,8 +62,9 @@ type Scheduler interface {
 	// ErrNeverFires if it has no instant any more or has made all of its MaxRuns. A job that EnsureJobs has pruned is pruned
 	// again after Config.Cluster.PruneAfter unless a list or EnsureJob names it by then.
 	StartJob(ctx context.Context, id int64) error
-	// StopJob stops the schedule and cancels its planned runs. Runs that are under way
-	// continue, and the job can still be triggered by hand.
+	// StopJob stops the schedule and cancels its planned runs, and the retries of its runs that
+	// wait. Runs that are under way continue, the job can still be triggered by hand, and what
+	// was triggered by hand is still tried again.
 	StopJob(ctx context.Context, id int64) error
 	// NextFire returns the next instant of the job's schedule that will be run: of those that
 	// are planned and not started the earliest, which may be past where runs wait for room,
@@ -140,12 +142,12 @@ type Scheduler interface {
 	// context or one derived from it, it returns ErrWaitsForItself for the handler's own
 	// run and for a run that is certain to be queued behind it.
 	Wait(ctx context.Context, runID int64) (Run, error)
-	// Kill ends a run. A planned run is cancelled. Of a run that has ended, the one that
-	// follows it is killed, if that has not ended: nothing follows a run that was killed. For a running one the context of its
-	// handler is cancelled and the run is recorded as killed; Kill does not wait for the
-	// handler. A remote executor is asked before Kill returns, and the run is recorded once
-	// it has agreed; if it refuses or does not answer, Kill returns an error and may be
-	// called again. Third-party executors kill whatever run of the job they have.
+	// Kill ends a run, and nothing follows it. A planned run is cancelled. For a running one
+	// the context of its handler is cancelled and the run is recorded as killed; Kill does not
+	// wait for the handler. A remote executor is asked before Kill returns, and the run is
+	// recorded once it has agreed; if it refuses or does not answer, Kill returns an error and
+	// may be called again. Third-party executors kill whatever run of the job they have. If the
+	// run has ended and another one follows it, which waits or runs, Kill ends that one.
 	Kill(ctx context.Context, runID int64) error
 	// Log returns lines of a run's log from fromLine on. Lines are counted from 1; a lower
 	// fromLine counts as 1. At most 1 MiB is returned at once, and longer lines are cut. To

@@ -86,12 +86,12 @@ type Edit struct {
 	// claimed by nobody else, however long the edit waited for that; the job's Updated
 	// is set to it. No node's estimate of that clock will do: it lags behind.
 	Missed func(was Job, now time.Time) (record NewRun, missed bool)
-	// Next is called when the schedule is planned anew, after the job's planned
-	// schedule-born runs were cancelled (Run.Born where the job is stopped now; otherwise those
-	// only that the schedule itself has made, and no retries), with Verb as their Reason, and taken out of its
-	// Runs, and its WaitRun cleared, with the changed job, the latest instant that a
-	// schedule-born run of it was started or refused for (zero: none), and the time of the
-	// edit as for Missed. It returns the job's new Next; the zero time for none.
+	// Next is called when the schedule is planned anew, with the changed job, the latest
+	// instant that a schedule-born run of it was started or refused for (zero: none), and the
+	// time of the edit as for Missed. It returns the job's new Next; the zero time for none.
+	// By then the job's WaitRun is cleared, and planned runs of it are cancelled, with Verb as
+	// their Reason, and taken out of its Runs: all that are Born where the job is stopped now,
+	// otherwise those that its schedule itself has made, and no retries.
 	//
 	// Each of the cancelled runs is taken out of Runs, unless it is a part of a broadcast:
 	// that has begun. Where Change gives the job another Schedule, Runs is 0 instead, and
