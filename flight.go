@@ -95,7 +95,7 @@ func (e *engine) knows(runID int64) bool {
 func (e *engine) awayIDs() []int64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	ids := slices.AppendSeq(slices.Collect(maps.Keys(e.under.away)), maps.Keys(e.under.retries.jobs))
+	ids := slices.AppendSeq(slices.Collect(maps.Keys(e.under.away)), maps.Keys(e.under.retries.runs))
 	for _, id := range e.waiters.runs() {
 		if e.under.flights[id] == nil {
 			ids = append(ids, id)

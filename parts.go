@@ -78,7 +78,7 @@ func assemble(all *shared, incarnation string, own *executor.Executor) *schedule
 
 	s.progress = newProgress(all, s.engine)
 	s.finisher = newFinisher(all, s.engine, s.teller, s.progress)
-	s.watcher = &watcher{all, s.engine, s.teller, desk}
+	s.watcher = &watcher{shared: all, engine: s.engine, teller: s.teller, desk: desk}
 	s.killer = &killer{all, s.engine, s.finisher, s.book}
 	s.acceptor = newAcceptor(all, s.engine, s.killer)
 	s.inDoubt = &inDoubt{shared: all, engine: s.engine, book: s.book, finisher: s.finisher, acceptor: s.acceptor}

@@ -27,7 +27,7 @@ func (e *engine) waitsItsTurn(a attempt) bool {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.waitsBehind(&a)
+	return e.waitsBehind(&a) || e.waitsForRetry(&a)
 }
 
 // reserve takes the places that the attempt needs, or parks the entry. pending reports

@@ -4,7 +4,6 @@ package xxljob
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -17,40 +16,12 @@ type underWay struct {
 	flights map[int64]*flight // guarded by mu: runs that this node runs
 	landed  landings          // guarded by mu: starts that were under way here and are over
 	away    map[int64]awayRun // guarded by mu: runs of other nodes whose end this node waits for
-	retries awaited           // guarded by mu: planned ones that others wait for
+	retries awaited           // guarded by mu: retries that others wait for, see passing.go
 	quiet   chan struct{}     // guarded by mu: closed when flights is empty; nil while nobody asks
 }
 
 func newUnderWay(mu *sync.Mutex) *underWay {
 	return &underWay{mu: mu, flights: map[int64]*flight{}, away: map[int64]awayRun{}, retries: newAwaited()}
-}
-
-// awaited are planned retries that others wait for.
-type awaited struct {
-	jobs map[int64]int64   // the job of each
-	of   map[int64][]int64 // those of each job
-}
-
-func newAwaited() awaited { return awaited{jobs: map[int64]int64{}, of: map[int64][]int64{}} }
-
-func (a awaited) has(runID int64) bool {
-	_, is := a.jobs[runID]
-	return is
-}
-
-func (a awaited) add(retry Run) {
-	if !a.has(retry.ID) {
-		a.jobs[retry.ID] = retry.JobID
-		a.of[retry.JobID] = append(a.of[retry.JobID], retry.ID)
-	}
-}
-
-func (a awaited) drop(runID int64) {
-	job := a.jobs[runID]
-	delete(a.jobs, runID)
-	if a.of[job] = slices.DeleteFunc(a.of[job], func(id int64) bool { return id == runID }); len(a.of[job]) == 0 {
-		delete(a.of, job)
-	}
 }
 
 // flight is a run that this node has started at a remote executor, or started at or

@@ -17,6 +17,8 @@ type watcher struct {
 	engine *engine
 	teller *teller
 	desk   *logDesk
+
+	jobsRead time.Time // of the loop: see watchJobs
 }
 
 // watchDuty notices the end of runs at other nodes: of those that this node has
@@ -32,9 +34,34 @@ func (w *watcher) watchDuty(signals store.Signals) duty {
 			if poll, _ := w.store.Poll(); len(ids) > 0 && poll > 0 {
 				wait = poll
 			}
-			return wait, w.watch(ctx, ids)
+			again, err := w.watchJobs(ctx)
+			if err != nil {
+				return 0, err
+			}
+			return min(wait, again), w.watch(ctx, ids)
 		},
 	}
+}
+
+// awaitedJobsEvery is how often the definitions are read of jobs whose runs wait for a retry.
+const awaitedJobsEvery = 5 * time.Second
+
+// watchJobs reads these definitions anew, where it is time to, and returns in how long it is
+// the next time: another node may have changed one so that the runs need not wait any more.
+func (w *watcher) watchJobs(ctx context.Context) (time.Duration, error) {
+	ids := w.engine.awaitedJobs()
+	if len(ids) == 0 {
+		return forever, nil
+	}
+	if ago := time.Since(w.jobsRead); ago < awaitedJobsEvery {
+		return awaitedJobsEvery - ago, nil
+	}
+	jobs, err := w.readJobs(ctx, ids)
+	w.engine.jobs.remember(jobs)
+	if err == nil {
+		w.jobsRead = time.Now()
+	}
+	return awaitedJobsEvery, err
 }
 
 // watch asks the store about runs at other nodes.

@@ -1,0 +1,96 @@
+package scenario_test
+
+// Runs of a serial job that wait behind a retry: what they cost, what lets them pass, and the
+// end of the whole chain.
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/store/storetest"
+)
+
+// failsFor fails runs with this parameter.
+func failsFor(_ context.Context, task *xxljob.Task) error {
+	if task.Param == "fails" {
+		return errBoom
+	}
+	return nil
+}
+
+// triggerFailing triggers a run that failsFor fails.
+func triggerFailing(t *testing.T, s xxljob.Scheduler, job xxljob.Job) int64 {
+	t.Helper()
+	param := "fails"
+	id, err := s.TriggerOne(t.Context(), job.ID, xxljob.Trigger{Param: &param})
+	stage.Must(t, err)
+	return id
+}
+
+// TestManyBehindARetry: however many runs wait behind a retry, each attempt costs a few calls of
+// the store, and other jobs are not late for it.
+func TestManyBehindARetry(t *testing.T) {
+	for _, waiting := range []int{0, 1000} {
+		t.Run(fmt.Sprint(waiting), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var worst time.Duration
+				f := startFailing(t, memory.New(), "a", func(ctx context.Context, task *xxljob.Task) error {
+					if task.JobName == "other" {
+						worst = max(worst, time.Since(task.ScheduledAt))
+					}
+					return failsFor(ctx, task)
+				})
+				job, err := f.AddJob(t.Context(), xxljob.Job{Name: "j", Handler: "try", Retries: 200, RetryBackoff: xxljob.Backoff{First: time.Second}})
+				stage.Must(t, err)
+				triggerFailing(t, f, job)
+				time.Sleep(100 * time.Millisecond)
+				for range waiting {
+					stage.Trigger(t, f, job)
+				}
+				f.Faults.Inject("Start", storetest.Fault{Delay: 2 * time.Millisecond})
+				_, err = f.AddJob(t.Context(), xxljob.Job{Name: "other", Handler: "try", Schedule: xxljob.FixedRate(time.Second)})
+				stage.Must(t, err)
+				before := f.Faults.Calls("Start")
+				time.Sleep(100 * time.Second)
+				if calls := f.Faults.Calls("Start") - before; calls > 500 {
+					t.Errorf("%d calls of Start for 100 attempts and 100 runs of another job", calls)
+				}
+				if worst > 50*time.Millisecond {
+					t.Errorf("another job was late by up to %v", worst)
+				}
+				stage.Stop(t, f.Node)
+			})
+		})
+	}
+}
+
+// TestAnotherNodesEditLetsPass: RetryAside that is set by whichever node lets those pass that
+// wait, soon.
+func TestAnotherNodesEditLetsPass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		f, g := startFailing(t, st, "a", failsFor), startFailing(t, st, "b", failsFor)
+		time.Sleep(30 * time.Second)
+		for i := range 8 { // in shards of both nodes
+			job, err := f.AddJob(t.Context(), xxljob.Job{Name: fmt.Sprint("j", i), Handler: "try", Retries: 1, RetryBackoff: xxljob.Backoff{First: 10 * time.Hour}})
+			stage.Must(t, err)
+			triggerFailing(t, f, job)
+			time.Sleep(time.Second)
+			later := stage.Trigger(t, f, job)
+			time.Sleep(time.Minute)
+			requireTree(t, "the later one waits, "+job.Name, st, later, "0 planned")
+			job.RetryAside = true
+			_, err = []xxljob.Scheduler{f.Scheduler, g.Scheduler}[i%2].UpdateJob(t.Context(), job)
+			stage.Must(t, err)
+			time.Sleep(10 * time.Second)
+			requireTree(t, "the later one, "+job.Name, st, later, "0 succeeded")
+		}
+		stage.Stop(t, f.Node, g.Node)
+	})
+}
