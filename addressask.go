@@ -68,10 +68,13 @@ func (b *addressBook) askNow(ctx context.Context, app string) (a answer, silent 
 
 // registered is the answer that registrations are.
 func registered(regs []Registration, now time.Time) answer {
-	a := answer{addrs: make([]string, 0, len(regs)), boots: map[string]string{}, ages: make(map[string]time.Duration, len(regs))}
+	a := answer{addrs: make([]string, 0, len(regs)), boots: map[string]string{}, ages: make(map[string]time.Duration, len(regs)), former: map[string]formerBoot{}}
 	for _, r := range regs {
 		a.addrs = append(a.addrs, r.Address)
 		a.ages[r.Address] = max(now.Sub(r.Updated), 0)
+		if !r.FormerSeen.IsZero() {
+			a.former[r.Address] = formerBoot{r.FormerBootID, max(now.Sub(r.FormerSeen), 0)}
+		}
 		if r.BootID != "" && slices.Contains(r.Capabilities, wire.CapRepeat) {
 			a.boots[r.Address] = r.BootID
 		}

@@ -88,6 +88,16 @@ func (m *addressMemory) stillThere(app, address string) {
 	}
 }
 
+// mayBeThere keeps an address in mind at which a run is, though it is not one of the app's: its
+// executor may have said good-bye before this node was there.
+func (m *addressMemory) mayBeThere(app, address string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if at, gone := m.gone.apps[app][address]; !gone || time.Since(at) >= m.dead {
+		m.noteGone(app, address)
+	}
+}
+
 // forgetApp drops what is known of an app: an executor has come or gone.
 func (m *addressMemory) forgetApp(app string) {
 	m.mu.Lock()

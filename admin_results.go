@@ -92,7 +92,7 @@ func reportsOf(caller wire.Caller, reqs []wire.CallbackRequest) (list []*reporte
 // report it, while it is started or dispatched. A Java executor tells by the text alone
 // that it has killed the run.
 func reportOf(r wire.CallbackRequest) Result {
-	res := Result{RunID: r.LogID, State: stateOf(r), HandleMsg: plainText(shorten(r.HandleMsg, maxHandleMsg)), NoRetry: r.NoRetry, After: afterOf(r)}
+	res := Result{RunID: r.LogID, State: stateOf(r), HandleMsg: plainText(shorten(r.HandleMsg, maxHandleMsg)), NoRetry: noRetryOf(r), After: afterOf(r)}
 	res.Progress, res.ProgressText = boundProgress(r.Progress)
 	if r.HandleCode == 0 && res.HandleMsg == "" {
 		res.HandleMsg = wire.MsgResultLost
@@ -203,10 +203,11 @@ func (s *adminResults) admissible(ctx context.Context, page []*reported) ([]Resu
 }
 
 // concerns reports whether a result may change something about a run, or later might, when
-// its sender may speak for the app again. Of a lost run the first is noted.
+// its sender may speak for the app again. Of a lost run the first is noted, unless it says no
+// more than that.
 func (s *adminResults) concerns(r *reported, run Run) (now, later bool) {
 	open := !run.State.Ended()
-	if !isRemote(run.Address) || !r.isOf(run) || !open && (run.State != StateLost || run.LateNoted) {
+	if !isRemote(run.Address) || !r.isOf(run) || !open && (run.State != StateLost || run.LateNoted || r.res.State == StateLost) {
 		return false, false
 	}
 	why, later := s.speaker.whyNot(r.caller, run.App)

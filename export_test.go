@@ -353,11 +353,21 @@ func AskUnreported(dead, lostAfter time.Duration, k KnownOfRun) time.Duration {
 // the process of one letter was heard of.
 func Replaced(dead time.Duration, boot, boots string) time.Duration {
 	began, now := time.Unix(0, 0), time.Unix(0, 0)
-	at := &presence{since: began}
+	at := &presence{since: began, wanted: map[string]bool{boot: true}}
 	for i, b := range boots {
 		if now = began.Add(time.Duration(i) * time.Second); b != '-' {
-			at.register(string(b), now)
+			at.register(string(b), now, now)
 		}
 	}
 	return at.replaced(boot, now, dead)
+}
+
+// FairShare keeps at most so many runs, which are added in order of their ids and are each at
+// an address. It returns those that are kept, and how many are not.
+func FairShare(most int, ids []int64, address func(id int64) string) (kept []int64, left int) {
+	share := fairShare{most: most}
+	for _, id := range ids {
+		share.add(Run{ID: id, Address: address(id)})
+	}
+	return slices.Sorted(maps.Keys(share.runs())), share.left
 }

@@ -138,6 +138,9 @@ type runInDoubt struct {
 // saidSoFar is what was heard from the executor of a run that it has accepted, and that
 // nobody has reported: see unreported.go.
 type saidSoFar struct {
+	known    time.Time // since when this node looks after the run
+	left     time.Time // when its shard went to another node; zero while it is this node's
+	asked    time.Time // when something was said of it last
 	absences int       // how often in a row it did not have the run
 	absent   time.Time // the first of those
 	deaf     time.Time // since when nobody has answered; zero while somebody does

@@ -15,6 +15,7 @@ package xxljob
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/xxljob/xxljob/store"
@@ -36,9 +37,34 @@ func (k *killer) Kill(ctx context.Context, runID int64) error {
 	if err := k.setShards(ctx); err != nil {
 		return err
 	}
+	run, err := k.kill(ctx, runID)
+	if err == nil && run.State == StateRefused && run.Sharding == (Sharding{}) {
+		err = k.killParts(ctx, run)
+	}
+	return err
+}
+
+// killParts kills what follows a broadcast that was refused as a whole: its retry, once it has
+// started, is in parts, none of which follows the run by itself as far as the store goes.
+func (k *killer) killParts(ctx context.Context, refused Run) (err error) {
+	tree, err := k.store.Tree(ctx, refused.ID)
+	if err != nil {
+		return absent("kill what follows", fmt.Sprintf("run %d", refused.ID), err)
+	}
+	for _, r := range tree {
+		if r.ID > refused.ID && !r.State.Ended() {
+			_, failed := k.kill(ctx, r.ID)
+			err = errors.Join(err, failed)
+		}
+	}
+	return err
+}
+
+// kill kills one run, and returns it as it then is.
+func (k *killer) kill(ctx context.Context, runID int64) (Run, error) {
 	run, err := k.store.Kill(ctx, runID, wire.StopKill)
 	if err != nil {
-		return absent("kill", fmt.Sprintf("run %d", runID), err)
+		return Run{}, absent("kill", fmt.Sprintf("run %d", runID), err)
 	}
 	switch {
 	case run.State == StateCancelled:
@@ -53,7 +79,7 @@ func (k *killer) Kill(ctx context.Context, runID int64) error {
 	case isRemote(run.Address):
 		err = k.killRemote(ctx, run)
 	}
-	return about(fmt.Sprintf("kill run %d", runID), err)
+	return run, about(fmt.Sprintf("kill run %d", runID), err)
 }
 
 // killAll kills every run of this process, at the end of Stop's grace. They end as lost, like

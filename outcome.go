@@ -17,9 +17,13 @@ func resultOf(f *flight, r wire.CallbackRequest) Result {
 	percent, text := boundProgress(r.Progress)
 	return withTimeout(Result{
 		RunID: r.LogID, Incarnation: mustLocal(f.run.Address), Token: f.run.Token,
-		State: stateOf(r), HandleMsg: r.HandleMsg, NoRetry: r.NoRetry, After: afterOf(r), Progress: percent, ProgressText: text,
+		State: stateOf(r), HandleMsg: r.HandleMsg, NoRetry: noRetryOf(r), After: afterOf(r), Progress: percent, ProgressText: text,
 	}, f.job)
 }
+
+// noRetryOf reports whether nothing is to follow a failure. Who says that of a run that is to
+// come again is taken at the latter: otherwise work that was not done would look harmless.
+func noRetryOf(r wire.CallbackRequest) bool { return r.NoRetry && stateOf(r) != StateSnoozed }
 
 // afterOf is how long after its end a run is to come again, by its handler.
 func afterOf(r wire.CallbackRequest) time.Duration {

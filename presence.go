@@ -14,7 +14,7 @@ import (
 	"github.com/xxljob/xxljob/wire"
 )
 
-// bootsKept is how many processes are remembered of one address.
+// bootsKept is how many processes are remembered of one address, beside those that have runs.
 const bootsKept = 8
 
 // presences are what was heard of addresses. It is safe for concurrent use.
@@ -27,22 +27,25 @@ type presences struct {
 
 // presence is one address.
 type presence struct {
-	since  time.Time // from when on this node has looked without a gap
-	looked time.Time // the last look
-	heard  time.Time // when the address was last heard of; zero for not since then
-	listed bool      // it is one of the app's, as of the last look
-	manual bool      // it was given by hand
-	// boots are the processes that have registered there, whoever was heard of last behind
-	// the others.
+	wanted map[string]bool // the processes that have runs there
+	since  time.Time       // from when on this node has looked without a gap
+	looked time.Time       // the last look
+	heard  time.Time       // when the address was last heard of; zero for not since then
+	listed bool            // it is one of the app's, as of the last look
+	manual bool            // it was given by hand
+	// boots are the processes that have registered there, the one that was heard of last
+	// behind the others. from is when the first of all was.
 	boots []bootSeen
+	from  time.Time
 	// back is when a process was last heard of again behind another one: several are there.
 	back time.Time
 }
 
 // bootSeen is a process that has registered.
 type bootSeen struct {
-	id          string // empty for executors of others
-	first, last time.Time
+	id   string    // empty for executors of others
+	last time.Time // when it was last heard of
+	gone time.Time // when another one took its place; zero for the last of all
 }
 
 // standing is what a presence says about a run.
@@ -61,19 +64,21 @@ func newPresences(dead time.Duration) *presences {
 
 func presenceKey(app, address string) addressKey { return addressKey{app, wire.NormalAddress(address)} }
 
-// watch has these addresses looked at from now on, and no others.
-func (p *presences) watch(keys map[addressKey]bool) {
+// watch has these addresses looked at from now on, and no others, for the runs of these
+// processes.
+func (p *presences) watch(keys map[addressKey]map[string]bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for k := range p.at {
-		if !keys[k] {
+		if keys[k] == nil {
 			delete(p.at, k)
 		}
 	}
-	for k := range keys {
+	for k, boots := range keys {
 		if p.at[k] == nil {
 			p.at[k] = &presence{}
 		}
+		p.at[k].wanted = boots
 	}
 }
 
@@ -91,7 +96,7 @@ func (p *presences) look(app string, a answer, now time.Time, gap time.Duration)
 			continue
 		}
 		if at.looked.IsZero() || now.Sub(at.looked) > gap {
-			*at = presence{since: now, heard: at.heard}
+			*at = presence{wanted: at.wanted, since: now, heard: at.heard}
 		}
 		address, listed := there[k.address]
 		if at.listed && !listed && now.Sub(at.heard) < p.dead {
@@ -101,9 +106,13 @@ func (p *presences) look(app string, a answer, now time.Time, gap time.Duration)
 		if !listed || a.manual {
 			continue
 		}
-		at.hear(a.at.Add(-a.ages[address]))
+		heard := a.at.Add(-a.ages[address])
+		at.hear(heard)
+		if former, was := a.former[address]; was {
+			at.register(former.id, a.at.Add(-former.ago), now)
+		}
 		if a.boots != nil {
-			at.register(a.boots[address], now)
+			at.register(a.boots[address], heard, now)
 		}
 	}
 }
@@ -121,7 +130,7 @@ func (p *presences) beat(reg Registration, now time.Time) {
 	defer p.mu.Unlock()
 	if at := p.at[key]; at != nil && !at.looked.IsZero() {
 		at.hear(now)
-		at.register(reg.BootID, now)
+		at.register(reg.BootID, now, now)
 	}
 }
 
@@ -130,7 +139,7 @@ func (p *presences) answered(key addressKey, boot string, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if at := p.at[key]; at != nil && len(at.boots) > 0 {
-		at.register(boot, now)
+		at.register(boot, now, now)
 	}
 }
 
@@ -140,19 +149,44 @@ func (at *presence) hear(when time.Time) {
 	}
 }
 
-// register takes in that a process is registered.
-func (at *presence) register(boot string, now time.Time) {
+// register takes in that a process was registered at a moment, which is known from now on.
+func (at *presence) register(boot string, when, now time.Time) {
 	i := slices.IndexFunc(at.boots, func(b bootSeen) bool { return b.id == boot })
 	switch {
-	case i >= 0 && i == len(at.boots)-1:
-		at.boots[i].last = now
+	case i >= 0 && (i == len(at.boots)-1 || !when.After(at.boots[i].last)): // nothing new
+		at.boots[i].last = laterTime(at.boots[i].last, when)
 		return
 	case i >= 0:
 		at.boots, at.back = slices.Delete(at.boots, i, i+1), now
+	case len(at.boots) == 0:
+		at.from = now
 	case len(at.boots) >= bootsKept:
-		at.boots = slices.Delete(at.boots, 0, 1)
+		at.dropOne()
 	}
-	at.boots = append(at.boots, bootSeen{id: boot, first: now, last: now})
+	seen, n := bootSeen{id: boot, last: when}, len(at.boots)
+	switch {
+	case n > 0 && at.boots[n-1].last.After(when): // it was there before the others, and is only known now
+		seen.gone = now
+		n = slices.IndexFunc(at.boots, func(b bootSeen) bool { return b.last.After(when) })
+	case n > 0 && at.boots[n-1].gone.IsZero():
+		at.boots[n-1].gone = now
+	}
+	at.boots = slices.Insert(at.boots, n, seen)
+}
+
+// dropOne forgets the oldest process that has no runs, so that one which comes up and dies
+// again and again does not hide for how long its first process has been gone.
+func (at *presence) dropOne() {
+	if i := slices.IndexFunc(at.boots, func(b bootSeen) bool { return !at.wanted[b.id] }); i >= 0 && i < len(at.boots)-1 {
+		at.boots = slices.Delete(at.boots, i, i+1)
+	}
+}
+
+func laterTime(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 // of says how the address of a run stands, which was started for the process of a boot id.
@@ -180,29 +214,20 @@ func (p *presences) of(key addressKey, boot string, now time.Time) standing {
 // behind a balancer, each takes the place of the others again and again: then it is for how
 // long that process itself was not heard of, once that is long enough.
 func (at *presence) replaced(boot string, now time.Time, dead time.Duration) time.Duration {
-	unheard, behind := now.Sub(at.since), 0
-	for i, b := range at.boots {
-		if b.id == boot {
-			unheard, behind = now.Sub(b.last), i+1
-		}
-	}
-	others := at.boots[behind:]
-	if len(others) == 0 {
+	if len(at.boots) == 0 {
 		return 0
 	}
-	if at.several(now, dead) {
-		if unheard < alternating*dead {
-			return 0
-		}
+	gone, last := at.from, at.since // where it was not heard of since then
+	if i := slices.IndexFunc(at.boots, func(b bootSeen) bool { return b.id == boot }); i >= 0 {
+		gone, last = at.boots[i].gone, at.boots[i].last
+	}
+	switch unheard := now.Sub(last); {
+	case gone.IsZero(), at.several(now, dead) && unheard < alternating*dead:
+		return 0
+	case at.several(now, dead):
 		return unheard
 	}
-	first := others[0].first
-	for _, b := range others[1:] {
-		if b.first.Before(first) {
-			first = b.first
-		}
-	}
-	return now.Sub(first)
+	return now.Sub(gone)
 }
 
 // several reports whether a process was heard of again behind another one, a while ago at most.

@@ -92,7 +92,8 @@ type View struct {
 // Programs read Registrations; the rest is for authors of stores.
 type RegistryStore interface {
 	// PutAddresses registers addresses, or refreshes them; what is known of one is
-	// what was said last. Of two entries for one app and address the last counts.
+	// what was said last, and which process was there before. Of two entries for one app and
+	// address the last counts.
 	// Rows that others have locked are left out, and make the error store.ErrLocked.
 	PutAddresses(ctx context.Context, regs []Registration) error
 	// DropAddresses removes registrations: each whose BootID is as given, or whatever
@@ -122,6 +123,12 @@ type Registration struct {
 	Capabilities []string
 	// Updated is when it was last refreshed. The store sets it.
 	Updated time.Time
+	// FormerBootID is that of the process which was registered here before this one, and
+	// FormerSeen when it was last refreshed: where two processes take turns at one address,
+	// as behind a balancer, both are there. Empty and zero where there was none. The store
+	// sets them.
+	FormerBootID string
+	FormerSeen   time.Time
 }
 
 // RegistrationFilter chooses registrations. Zero fields choose all.

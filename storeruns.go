@@ -32,7 +32,7 @@ type RunStore interface {
 	// the runs that accepted theirs, as they then are, in the order given. Of two
 	// results for one run the first is accepted. A result that comes for a run
 	// which has ended as lost is noted once, in its TriggerMsg and LateNoted, unless it has an
-	// Owner, and is not accepted. Runs whose rows others have locked are left out, and make the
+	// Owner or says StateLost itself, and is not accepted. Runs whose rows others have locked are left out, and make the
 	// error store.ErrLocked, beside which the runs that accepted theirs are returned.
 	//
 	// In the same transaction, when the ended run is one its job waits for

@@ -7,7 +7,12 @@ package xxljob
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // unreported looks for such runs. It belongs to its loop, but for the list.
@@ -16,10 +21,16 @@ type unreported struct {
 	book  *addressBook
 	asker *unreportedAsker
 	list  *unreportedList
-	next  time.Time // the next look; zero where nothing is there to be looked for
-	quiet bool      // the last look has found nothing: whoever wakes the loop has news
+	times lookTimes
 
 	rarely rarely // what the log is not to be filled with
+}
+
+// lookTimes say when this node looks.
+type lookTimes struct {
+	next   time.Time     // the next look; zero where nothing is there to be looked for
+	paused time.Duration // from the beginning of the last look to the next
+	quiet  bool          // the last look has found nothing: whoever wakes the loop has news
 }
 
 func newUnreported(s *shared, book *addressBook, finisher *finisher, inDoubt *inDoubt) *unreported {
@@ -39,77 +50,114 @@ func (u *unreported) once(ctx context.Context) (time.Duration, error) {
 	if !u.leases.trusted(now) {
 		return forever, nil // until it is again: see wakeLoops
 	}
-	if soon := now.Add(u.asker.bounds.every / 2); u.next.IsZero() || u.quiet && u.next.After(soon) {
-		u.next, u.quiet = soon, false // most are reported by then
+	if soon := now.Add(u.asker.bounds.every / 2); u.times.next.IsZero() || u.times.quiet && u.times.next.After(soon) {
+		u.times.next, u.times.quiet = soon, false // most are reported by then
 	}
-	if !now.Before(u.next) {
+	if !now.Before(u.times.next) {
 		more, err := u.look(ctx)
 		if err != nil {
 			return 0, err
 		}
-		u.next, u.quiet = u.lookAfter(more, now), !more
+		u.times.next, u.times.quiet = u.lookAfter(more, now), !more
 	}
 	for key, runs := range u.list.take(time.Now()) {
 		u.life.loops.work.run(func(ctx context.Context) {
-			u.asker.askAbout(ctx, runs)
+			u.asker.askAbout(ctx, key, runs)
 			u.list.asked(key)
 			u.life.wakes.unreported.poke()
 		})
 	}
 	wait := u.list.wait(time.Now())
-	if !u.next.IsZero() {
-		wait = min(wait, max(time.Until(u.next), 0))
+	if !u.times.next.IsZero() {
+		wait = min(wait, max(time.Until(u.times.next), 0))
 	}
 	return wait, nil
 }
 
 // lookAfter is when to look again. Where there are other nodes they may have sent a run when
-// this one had its shard, and not told the store before this one looked.
+// this one had its shard, and not told the store before this one looked. A look that takes long
+// is followed by a longer pause, but by no more than the evidence can do without.
 func (u *unreported) lookAfter(more bool, began time.Time) time.Time {
 	now := time.Now()
+	pause, took := u.cfg.Cluster.Dead, now.Sub(began)
 	switch {
 	case more:
-		return now.Add(max(u.asker.bounds.every, 20*now.Sub(began))) // however many there are
+		pause = max(u.asker.bounds.every, min(20*took, u.cfg.Cluster.Dead/3))
 	case u.leases.isAlone():
+		u.times.paused = 0
 		return time.Time{}
 	}
-	return now.Add(u.cfg.Cluster.Dead)
+	u.times.paused = took + pause
+	return now.Add(pause)
+}
+
+// gap is how long ago the last look at an app may be, as long as this one goes on, without
+// counting as one that was missed.
+func (u *unreported) gap(began time.Time) time.Duration {
+	return min(3*u.asker.bounds.every+u.times.paused+time.Since(began), u.cfg.Cluster.Dead)
 }
 
 // look reads which runs there are, and who is at their addresses. It reports whether there are
 // any.
 func (u *unreported) look(ctx context.Context) (more bool, err error) {
+	began := time.Now()
 	runs, more, err := u.read(ctx)
 	if err != nil {
 		return more, err
 	}
-	now := time.Now()
-	u.list.keep(runs, now, now.Add(u.cfg.Cluster.Dead))
+	owned := func(shard int) bool { _, is := u.leases.epoch(shard); return is }
+	fresh := u.list.keep(runs, owned, time.Now(), u.cfg.Cluster.Dead)
 	keys := u.list.addresses()
 	u.book.memory.presences.watch(keys)
 	apps := map[string]bool{}
 	for k := range keys {
 		apps[k.app] = true
 	}
-	for app := range apps {
-		a, failed := call(ctx, func(ctx context.Context) (answer, error) { return u.book.ask(ctx, app) })
-		if failed != nil && ctx.Err() == nil && u.rarely.lets("addresses: "+app) {
-			u.log.Warn("xxljob: cannot tell whether the executors of runs are still there", "app", app, "error", failed)
+	there := u.lookAt(ctx, slices.Sorted(maps.Keys(apps)), began)
+	for _, r := range fresh {
+		if a, is := there[r.App]; is && !slices.ContainsFunc(a.addrs, func(address string) bool { return sameAddress(address, r.Address) }) {
+			u.book.memory.mayBeThere(r.App, r.Address)
 		}
-		if failed != nil || a.stale != nil {
-			continue // it is as if nobody had looked, and the other apps do not wait for it
-		}
-		u.book.memory.presences.look(app, a, time.Now(), 3*u.asker.bounds.every)
 	}
 	u.hurry()
-	return more, nil
+	return more || u.list.any(), nil
 }
 
-// read returns the dispatched runs of this node's shards that are old enough to be looked
-// after, the oldest where there are too many. More says that there are any at all.
+// lookAt takes in who is at the addresses of apps. Some are asked for at a time, so that a
+// registry which does not answer for one app holds up few of the others. Where there is no
+// answer it is as if nobody had looked.
+func (u *unreported) lookAt(ctx context.Context, apps []string, began time.Time) map[string]answer {
+	var mu sync.Mutex
+	there := make(map[string]answer, len(apps)) // guarded by mu
+	var g errgroup.Group
+	g.SetLimit(lookWidth)
+	for _, app := range apps {
+		g.Go(func() error {
+			a, failed := call(ctx, func(ctx context.Context) (answer, error) { return u.book.ask(ctx, app) })
+			mu.Lock()
+			defer mu.Unlock()
+			if failed != nil && ctx.Err() == nil && u.rarely.lets("addresses: "+app) {
+				u.log.Warn("xxljob: cannot tell whether the executors of runs are still there", "app", app, "error", failed)
+			}
+			if failed == nil && a.stale == nil {
+				u.book.memory.presences.look(app, a, time.Now(), u.gap(began))
+				there[app] = a
+			}
+			return nil
+		})
+	}
+	_ = g.Wait() // they return none
+	return there
+}
+
+// lookWidth is how many apps' addresses are asked for at once.
+const lookWidth = 16
+
+// read returns the dispatched runs of this node's shards that are old enough to be looked after,
+// as far as there is room for them. More says that there are any at all.
 func (u *unreported) read(ctx context.Context) (runs map[int64]Run, more bool, err error) {
-	runs, shards := map[int64]Run{}, u.leases.owned()
-	for after := int64(0); len(shards) > 0 && len(runs) < unreportedMost; {
+	share, shards := fairShare{most: unreportedMost}, u.leases.owned()
+	for after := int64(0); len(shards) > 0; {
 		page, err := call(ctx, func(ctx context.Context) ([]Run, error) {
 			return u.store.DispatchedRuns(ctx, shards, after, storeBatch)
 		})
@@ -119,7 +167,7 @@ func (u *unreported) read(ctx context.Context) (runs map[int64]Run, more bool, e
 		young := u.clock.now().Add(-u.asker.bounds.every / 3)
 		for _, r := range page {
 			if isRemote(r.Address) && r.Started.Before(young) {
-				runs[r.ID] = slimmed(r)
+				share.add(slimmed(r))
 			}
 		}
 		more = more || len(page) > 0
@@ -128,7 +176,11 @@ func (u *unreported) read(ctx context.Context) (runs map[int64]Run, more bool, e
 		}
 		after = page[len(page)-1].ID
 	}
-	return runs, more, nil
+	if share.left > 0 && u.rarely.lets("too many") {
+		u.log.Warn("xxljob: executors have accepted more runs than this node looks after at a time; the youngest at the busiest addresses have to wait for the others to end",
+			"left", share.left, "most", unreportedMost)
+	}
+	return share.runs(), more, nil
 }
 
 // hurry has those runs asked about now whose executor is not where it was.

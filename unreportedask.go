@@ -22,18 +22,21 @@ type unreportedAsker struct {
 	list     *unreportedList
 }
 
+// askPass is one go of questions about the runs of one address.
+type askPass struct {
+	said map[int64]reply // by job, where the answer was about the job
+	jobs map[int64]*Job  // as far as their timeouts were needed
+}
+
 // askAbout asks about some runs of one address, one after the other. Where it does not answer,
-// the first question is for all; where it takes its time, the others are left for another time.
-// Runs of one job share a question whose answer is about the job.
-func (u *unreportedAsker) askAbout(ctx context.Context, runs []*runInDoubt) {
-	exec, there, err := u.calledAt(ctx, runs[0].run)
-	if err != nil {
-		u.putOff(runs) // it is the store that has not answered
-		return
-	}
-	began, said := time.Now(), map[int64]reply{}
+// the first question is for all, and where nobody is there, for all of the address; where it
+// takes its time, the others are left for another time. Runs of one job share a question whose
+// answer is about the job.
+func (u *unreportedAsker) askAbout(ctx context.Context, key addressKey, runs []*runInDoubt) {
+	exec, there := u.calledAt(ctx, runs[0].run)
+	began, p := time.Now(), askPass{map[int64]reply{}, map[int64]*Job{}}
 	for i, o := range runs {
-		r, shared := said[o.run.JobID]
+		r, shared := p.said[o.run.JobID]
 		switch {
 		case shared:
 		case there.err != nil:
@@ -46,31 +49,48 @@ func (u *unreportedAsker) askAbout(ctx context.Context, runs []*runInDoubt) {
 			if there.err = r.err; r.err != nil {
 				there = r
 			} else if r.unnamed() {
-				said[o.run.JobID] = r
+				p.said[o.run.JobID] = r
 			}
 		}
 		if ctx.Err() != nil {
 			return
 		}
-		u.weigh(ctx, o, r)
+		u.weigh(ctx, &p, o, r)
+	}
+	if there.nobody {
+		u.tellAll(ctx, &p, u.list.ofAddress(key), there, began)
+	}
+}
+
+// tellAll has the answer that nobody is there weighed for all runs of an address: there may be
+// many more than are asked about in one go, and each question takes its time there.
+func (u *unreportedAsker) tellAll(ctx context.Context, p *askPass, runs []*runInDoubt, r reply, since time.Time) {
+	for _, o := range runs {
+		if ctx.Err() != nil {
+			return
+		}
+		if o.accepted.asked.Before(since) {
+			u.weigh(ctx, p, o, r)
+		}
 	}
 }
 
 // calledAt returns the executor that a run was sent to. An address that is none of its app's
 // any more is asked nothing, since the question has the app's token: nobody is there then.
-func (u *unreportedAsker) calledAt(ctx context.Context, r Run) (exec wire.Executor, there reply, err error) {
+// Where it is not known whether it is, that is no answer either, and no more.
+func (u *unreportedAsker) calledAt(ctx context.Context, r Run) (exec wire.Executor, there reply) {
 	known, err := u.book.knewLately(ctx, r.App, r.Address)
-	if err != nil {
-		return nil, reply{}, err
-	}
-	if !known {
-		return nil, reply{err: fmt.Errorf("%s is not an address of app %s any more", r.Address, r.App), nobody: true}, nil
+	switch {
+	case err != nil:
+		return nil, reply{err: err}
+	case !known:
+		return nil, reply{err: fmt.Errorf("%s is not an address of app %s any more", r.Address, r.App), nobody: true}
 	}
 	remote, err := u.book.remotes.get(r.App, r.Address)
 	if err != nil {
-		return nil, reply{err: err, nobody: true}, nil
+		return nil, reply{err: err, nobody: true}
 	}
-	return remote, reply{}, nil
+	return remote, reply{}
 }
 
 // putOff leaves runs for another time, behind those that have waited longer.
@@ -81,11 +101,12 @@ func (u *unreportedAsker) putOff(runs []*runInDoubt) {
 }
 
 // weigh takes in what has come of a question about a run, and acts on it.
-func (u *unreportedAsker) weigh(ctx context.Context, o *runInDoubt, r reply) {
+func (u *unreportedAsker) weigh(ctx context.Context, p *askPass, o *runInDoubt, r reply) {
 	now, key := time.Now(), presenceKey(o.run.App, o.run.Address)
+	o.accepted.asked = now
 	if s := u.book.memory.presences.of(key, o.run.BootID, now); s.since.After(o.since) {
 		o.since, o.idle = s.since, time.Time{} // after a gap in this node's looks everything counts anew
-		o.accepted = saidSoFar{warned: o.accepted.warned}
+		o.accepted.absences, o.accepted.absent, o.accepted.deaf = 0, time.Time{}, time.Time{}
 	}
 	o.note(r, now)
 	if r.err == nil {
@@ -94,7 +115,7 @@ func (u *unreportedAsker) weigh(ctx context.Context, o *runInDoubt, r reply) {
 	if r.err == nil && r.boot != "" && r.boot == o.run.BootID {
 		u.book.memory.presences.answered(key, r.boot, now)
 	}
-	e := u.evidence(ctx, o, now)
+	e := u.evidence(ctx, p, o, now)
 	c := u.bounds.conclude(e, r)
 	switch {
 	case c.reread:
@@ -109,12 +130,13 @@ func (u *unreportedAsker) weigh(ctx context.Context, o *runInDoubt, r reply) {
 }
 
 // evidence is what is known of a run.
-func (u *unreportedAsker) evidence(ctx context.Context, o *runInDoubt, now time.Time) evidence {
+func (u *unreportedAsker) evidence(ctx context.Context, p *askPass, o *runInDoubt, now time.Time) evidence {
 	s := u.book.memory.presences.of(presenceKey(o.run.App, o.run.Address), o.run.BootID, now)
-	e := evidence{standing: s, boot: o.run.BootID, watched: now.Sub(o.since), age: u.clock.now().Sub(o.run.Started), overdue: u.cfg.Limits.Overdue}
+	e := evidence{standing: s, boot: o.run.BootID, watched: now.Sub(o.accepted.known), age: u.clock.now().Sub(o.run.Started), overdue: u.cfg.Limits.Overdue}
 	if e.age >= e.overdue {
+		o.job = p.jobs[o.run.JobID]
 		e.overdue = u.inDoubt.overdue(ctx, o)
-		o.job = nil // there may be many of them, and definitions change
+		p.jobs[o.run.JobID], o.job = o.job, nil // there may be many runs, and definitions change
 	}
 	e.absent, e.deaf = sinceThen(o.idle, now), sinceThen(o.accepted.deaf, now)
 	return e

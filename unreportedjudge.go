@@ -38,7 +38,7 @@ const unreportedRarely = 10 * time.Minute
 type evidence struct {
 	standing               // of its address
 	boot     string        // the process that it was started for; empty at executors of others
-	watched  time.Duration // for how long this node has looked without a gap
+	watched  time.Duration // for how long this node has looked after the run
 	age      time.Duration // since its start
 	overdue  time.Duration // the age from which on it is overdue
 	absent   time.Duration // since its executor was first known not to have it
@@ -167,8 +167,11 @@ func (b unreportedBounds) lost(e evidence, r reply) string {
 // is over that it is to be judged by, or there may be news.
 func (b unreportedBounds) next(e evidence) time.Duration {
 	wait := b.every
-	if b.settled(e) {
+	switch {
+	case b.settled(e):
 		wait = max(b.dead, min(e.age/4, unreportedRarely))
+	case e.listed && !e.manual && e.absent == 0 && e.deaf == 0: // that it is idle is soon enough known then
+		wait = min(2*b.every, max(b.lostAfter-b.every, b.every))
 	}
 	for _, until := range []struct {
 		is, bound time.Duration

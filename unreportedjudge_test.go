@@ -81,7 +81,7 @@ func TestUnreportedJudge(t *testing.T) {
 		known known
 		want  time.Duration
 	}{
-		{"others", others, 10 * time.Second},
+		{"others", others, 20 * time.Second},
 		{"ours", ours, 10 * time.Minute},
 		{"ours, young", with(ours, aged(time.Minute)), dead},
 		{"ours, replaced", with(ours, replaced(lostAfter-time.Second)), time.Second},
@@ -115,7 +115,7 @@ func TestPresence(t *testing.T) {
 		{"it stays away", "ababbbbbbbbbbbbb", 12},
 		{"two others take turns", "abcbcbcbcbc", 10},
 		{"two others take turns, and it was just there", "abcbc", 0},
-		{"more than are remembered", "abcdefghijk", 7},
+		{"more than are remembered", "abcdefghijk", 9},
 	} {
 		if got := xxljob.Replaced(3*time.Second, "a", c.boots); got != time.Duration(c.want)*time.Second {
 			t.Errorf("%s (%s): %v, want %d s", c.name, c.boots, got, c.want)

@@ -44,7 +44,7 @@ func (w *watcher) watchDuty(signals store.Signals) duty {
 }
 
 // awaitedJobsEvery is how often the definitions are read of jobs whose runs wait for a retry.
-const awaitedJobsEvery = 5 * time.Second
+const awaitedJobsEvery = 2 * time.Second
 
 // watchJobs reads these definitions anew, where it is time to, and returns in how long it is
 // the next time: another node may have changed one so that the runs need not wait any more.

@@ -26,7 +26,7 @@ func (s *Store) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.R
 				r.Progress, r.ProgressText = res.Progress, res.ProgressText
 			}
 			accepted = append(accepted, s.conclude(ctx, r, ending{res.State, res.After}, now))
-		case r.State == xxljob.StateLost && !r.LateNoted && res.State.Ended() && res.Owner == "":
+		case r.State == xxljob.StateLost && !r.LateNoted && res.State.Ended() && res.State != xxljob.StateLost && res.Owner == "":
 			r.LateNoted = true
 			r.say("a result came after the run was lost: " + res.State.String())
 		}

@@ -14,11 +14,29 @@ func (s *Store) PutAddresses(ctx context.Context, regs []xxljob.Registration) er
 	}
 	defer s.done()
 	now := clock()
+	type key struct{ app, address string }
+	last := make(map[key]int, len(regs))
+	for i := range regs {
+		last[key{regs[i].App, regs[i].Address}] = i
+	}
 	txn := s.db.Txn(true)
 	defer txn.Abort()
-	for _, reg := range regs {
+	for i, reg := range regs {
+		if last[key{reg.App, reg.Address}] != i {
+			continue
+		}
+		raw, err := txn.First(tableRegistry, byID, reg.App, reg.Address)
+		if err != nil {
+			return err
+		}
 		row := copyOfRegistration(&reg)
-		row.Updated = now
+		row.Updated, row.FormerBootID, row.FormerSeen = now, "", time.Time{}
+		if was, _ := raw.(*xxljob.Registration); was != nil {
+			row.FormerBootID, row.FormerSeen = was.FormerBootID, was.FormerSeen
+			if was.BootID != row.BootID {
+				row.FormerBootID, row.FormerSeen = was.BootID, was.Updated
+			}
+		}
 		if err := txn.Insert(tableRegistry, &row); err != nil {
 			return err
 		}

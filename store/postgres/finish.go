@@ -244,12 +244,12 @@ func resultArgs(results []xxljob.Result, places []int) named {
 
 // note notes results that came after their runs were lost. A run whose row others
 // have locked goes without. What an owner concludes is no news of the run: nothing
-// has ended it.
+// has ended it. Neither is it that the run is lost.
 func (f *finishing) note(ctx context.Context, t *tx) error {
 	var late []int64
 	var notes []string
 	for _, i := range f.places {
-		if f.answers[i].ID == 0 && f.results[i].Owner == "" {
+		if f.answers[i].ID == 0 && f.results[i].Owner == "" && f.results[i].State != xxljob.StateLost {
 			late = append(late, f.results[i].RunID)
 			notes = append(notes, "a result came after the run was lost: "+f.results[i].State.String())
 		}

@@ -68,7 +68,8 @@ func backTo(t *testing.T, pool *pgxpool.Pool, schema string, version int) {
 			"alter table %[1]s.xxl_job_log drop column born, drop column retries_set, drop column reruns, drop column snoozes, drop column snoozed; " +
 			"alter table %[1]s.xxl_job_ahead drop column born, drop column retries_set, drop column reruns, drop column snoozes, drop column snoozed; " +
 			"alter table %[1]s.xxl_job_info drop column retry_pause, drop column retry_pause_max, drop column retry_jitter, drop column retry_aside, " +
-			"drop column max_reruns, drop column max_snoozes",
+			"drop column max_reruns, drop column max_snoozes; " +
+			"alter table %[1]s.xxl_job_registry drop column former_boot, drop column former_seen",
 	}
 	for n := len(undo) + 1; n > version; n-- {
 		run(t, pool, fmt.Sprintf(undo[n], schema))

@@ -156,9 +156,9 @@ func (s *Store) Registrations(ctx context.Context, f xxljob.RegistrationFilter) 
 func readRegistrations(list *[]xxljob.Registration) result {
 	return func(rows pgx.Rows) error {
 		var reg xxljob.Registration
-		var updated pgtype.Timestamptz
-		err := rows.Scan(&reg.App, &reg.Address, &reg.BootID, &reg.Capabilities, &updated)
-		reg.Updated = stamp(updated)
+		var updated, former pgtype.Timestamptz
+		err := rows.Scan(&reg.App, &reg.Address, &reg.BootID, &reg.Capabilities, &updated, &reg.FormerBootID, &former)
+		reg.Updated, reg.FormerSeen = stamp(updated), stamp(former)
 		if len(reg.Capabilities) == 0 {
 			reg.Capabilities = nil
 		}
@@ -190,13 +190,15 @@ type registryQueries struct {
 func (q *registryQueries) define(sql template) {
 	const stamp = `date_trunc('milliseconds', clock_timestamp())`
 	put := func(head, only string) string {
-		return head + `insert into {{schema}}.xxl_job_registry (registry_group, registry_key, registry_value, boot_id, capabilities, update_time)
+		return head + `insert into {{schema}}.xxl_job_registry as r (registry_group, registry_key, registry_value, boot_id, capabilities, update_time)
 	select 'EXECUTOR', b.app, b.address, b.boot, b.can::text[], ` + stamp + `
 	from unnest({{arg.apps}}::text[], {{arg.addresses}}::text[], {{arg.boots}}::text[], {{arg.capabilities}}::text[])
 		with ordinality b(app, address, boot, can, ord)` + only + `
 	order by b.ord
 	on conflict (registry_group, registry_key, registry_value) do update
-		set boot_id = excluded.boot_id, capabilities = excluded.capabilities, update_time = ` + stamp + `
+		set boot_id = excluded.boot_id, capabilities = excluded.capabilities, update_time = ` + stamp + `,
+		former_boot = case when r.boot_id = excluded.boot_id then r.former_boot else r.boot_id end,
+		former_seen = case when r.boot_id = excluded.boot_id then r.former_seen else r.update_time end
 	returning 1`
 	}
 	// found are the rows of a batch that are there.
@@ -222,7 +224,7 @@ func (q *registryQueries) define(sql template) {
 	` + dropFound)
 	q.dropAddressesFree = sql(drop(` skip locked`) + `, dropped as (` + dropFound + `)
 	select b.ord` + matching + ` except select ord from found`)
-	list := `select r.registry_key, r.registry_value, r.boot_id, r.capabilities, r.update_time from {{schema}}.xxl_job_registry r
+	list := `select r.registry_key, r.registry_value, r.boot_id, r.capabilities, r.update_time, r.former_boot, r.former_seen from {{schema}}.xxl_job_registry r
 	where r.registry_group = 'EXECUTOR'`
 	q.addresses = sql(list + ` and r.registry_key = $1 and r.update_time >= clock_timestamp() - $2::bigint::double precision * interval '1 microsecond'
 	order by r.registry_value`)

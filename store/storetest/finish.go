@@ -217,6 +217,10 @@ func finishAfterLost(e *env) {
 	e.mustSettle(o.verdict(attached, xxljob.StateLost), o.verdict(far, xxljob.StateLost))
 	for name, r := range results {
 		lost := e.mustRun(r.RunID)
+		again := r // a shutdown that is reported once more
+		again.State = xxljob.StateLost
+		want(e, name+": accepted reports of a loss after lost", len(e.mustFinish(again)), 0)
+		e.wantRun(name+": after a report of what is known", lost)
 		want(e, name+": accepted results after lost", len(e.mustFinish(r)), 0)
 		noted := e.mustRun(r.RunID)
 		e.check(noted.TriggerMsg != lost.TriggerMsg && strings.HasPrefix(noted.TriggerMsg, lost.TriggerMsg),

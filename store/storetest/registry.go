@@ -15,6 +15,7 @@ func registryCases() []testCase {
 		{"AddressesAreSorted", addressesSorted},
 		{"PutKeepsWhatWasSaidLast", putLast},
 		{"PutRefreshes", putRefreshes},
+		{"PutKeepsTheFormerProcess", putFormer},
 		{"OfTwoInOneBatchTheLastCounts", putTwice},
 		{"ConcurrentBatchesInAnyOrder", putConcurrent},
 		{"DropRemoves", dropRemoves},
@@ -97,11 +98,31 @@ func putLast(e *env) {
 		if len(got) != 1 {
 			e.Fatalf("after %d calls there are %+v, want one", i+1, got)
 		}
-		said.Updated = got[0].Updated
+		said.Updated, said.FormerBootID, said.FormerSeen = got[0].Updated, got[0].FormerBootID, got[0].FormerSeen
 		want(e, "registration", got[0], said)
 		want(e, "number of capabilities", len(got[0].Capabilities), len(said.Capabilities))
 		want(e, "registration in the list of all", e.mustRegistrations(xxljob.RegistrationFilter{}), got)
 	}
+}
+
+// putFormer: of processes that take turns at an address, those two are known that were there
+// last, and when.
+func putFormer(e *env) {
+	reg := registered("app", "http://a")
+	var was xxljob.Registration
+	for i, boot := range []string{"one", "one", "two", "two", "one", "", "three"} {
+		reg.BootID = boot
+		reg.FormerBootID, reg.FormerSeen = "nobody", e.at(0) // the store sets these
+		e.put(reg)
+		got := e.mustAddresses("app", time.Hour)[0]
+		former, seen := was.FormerBootID, was.FormerSeen
+		if i > 0 && boot != was.BootID {
+			former, seen = was.BootID, was.Updated
+		}
+		want(e, fmt.Sprintf("former process, and when it was seen, after %d calls", i+1), []any{got.FormerBootID, got.FormerSeen}, []any{former, seen})
+		was = got
+	}
+	want(e, "former process in the list of all", e.mustRegistrations(xxljob.RegistrationFilter{})[0].FormerBootID, "")
 }
 
 func putRefreshes(e *env) {

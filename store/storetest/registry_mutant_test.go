@@ -48,6 +48,10 @@ func registryMutants() []mutant {
 		{"OfTwoTheFirstCounts", reg(registryMutant{put: reversed}), []string{"Registry/OfTwoInOneBatchTheLastCounts"}},
 		{"PutForgetsTheBootID", reg(registryMutant{put: one(func(r *xxljob.Registration) { r.BootID = "" })}),
 			[]string{"Registry/PutKeepsWhatWasSaidLast", "Registry/DropComparesTheBootID"}},
+		{"AddressesForgetTheFormerProcess", reg(registryMutant{out: one(func(r *xxljob.Registration) { r.FormerBootID = "" })}),
+			[]string{"Registry/PutKeepsTheFormerProcess"}},
+		{"AddressesForgetWhenTheFormerProcessWasSeen", reg(registryMutant{out: one(func(r *xxljob.Registration) { r.FormerSeen = time.Time{} })}),
+			[]string{"Registry/PutKeepsTheFormerProcess"}},
 		{"PutForgetsCapabilities", reg(registryMutant{put: one(func(r *xxljob.Registration) { r.Capabilities = nil })}),
 			[]string{"Registry/PutKeepsWhatWasSaidLast", "Registry/OfTwoInOneBatchTheLastCounts"}},
 		{"PutSortsCapabilities", reg(registryMutant{put: one(func(r *xxljob.Registration) {

@@ -25,3 +25,7 @@ update {{schema}}.xxl_job_log set retries_set = true where state in (0, 1, 2) an
 update {{schema}}.xxl_job_ahead set retries_set = true where executor_fail_retry_count >= 0;
 -- Those that wait to be tried again, for the serial runs that have to wait for them.
 create index xxl_job_log_retries on {{schema}}.xxl_job_log (job_id, last_time, id) where state = 0 and trigger_type = 'RETRY';
+-- Which process was registered at an address before the one that is, and when it was last
+-- heard of: where two take turns there, neither has replaced the other.
+alter table {{schema}}.xxl_job_registry
+    add column former_boot text not null default '', add column former_seen timestamptz;
