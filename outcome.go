@@ -22,7 +22,7 @@ func resultOf(f *flight, r wire.CallbackRequest) Result {
 }
 
 // noRetryOf reports whether nothing is to follow a failure. Who says that of a run that is to
-// come again is taken at the latter: otherwise work that was not done would look harmless.
+// come again is taken at that: otherwise work that was not done would look harmless.
 func noRetryOf(r wire.CallbackRequest) bool { return r.NoRetry && stateOf(r) != StateSnoozed }
 
 // afterOf is how long after its end a run is to come again, by its handler.

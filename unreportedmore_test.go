@@ -239,3 +239,32 @@ func TestFairShare(t *testing.T) {
 		t.Errorf("the last of %d that are kept of the many is %d: they are not the oldest", many, last)
 	}
 }
+
+// TestAShutdownReportedTwice: a result that was sent again is no news of a run that is lost.
+func TestAShutdownReportedTwice(t *testing.T) {
+	bubble(t, "twice", func(t *testing.T) {
+		r := accepts(t, nil, xxljob.Config{}, xxljob.Job{}, asFirst)
+		result := wire.CallbackRequest{LogID: r.id, HandleCode: wire.CodeFail, Killed: true, Shutdown: true, Exact: true, HandleMsg: "shut down"}
+		r.callback(result)
+		before := r.mustBe(r.id, xxljob.StateLost)
+		r.callback(result)
+		if after := r.mustBe(r.id, xxljob.StateLost); before.TriggerMsg != after.TriggerMsg || after.LateNoted {
+			t.Errorf("noted as late: %v, %q", after.LateNoted, after.TriggerMsg)
+		}
+	})
+}
+
+// TestSnoozedForGood: who says that a run is to come again, and that it is not, is taken at the
+// former.
+func TestSnoozedForGood(t *testing.T) {
+	bubble(t, "both", func(t *testing.T) {
+		r := accepts(t, nil, xxljob.Config{}, xxljob.Job{}, asFirst)
+		r.callback(wire.CallbackRequest{LogID: r.id, HandleCode: wire.CodeFail, SnoozeIn: 5, NoRetry: true})
+		time.Sleep(time.Minute)
+		runs, err := r.store.Tree(t.Context(), r.id)
+		stage.Must(t, err)
+		if len(runs) != 2 || runs[0].State != xxljob.StateSnoozed || runs[0].NoRetry {
+			t.Errorf("runs %+v, want one that is snoozed and one that follows it", runs)
+		}
+	})
+}

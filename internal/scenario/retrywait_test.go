@@ -94,3 +94,27 @@ func TestAnotherNodesEditLetsPass(t *testing.T) {
 		stage.Stop(t, f.Node, g.Node)
 	})
 }
+
+// TestKillOfARefusedBroadcast: a broadcast that was refused has no part; its retry is in parts,
+// and a kill of the first run is meant for all of them.
+func TestKillOfARefusedBroadcast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		hang := func(ctx context.Context, _ *xxljob.Task) error { <-ctx.Done(); return ctx.Err() }
+		f, g := startFailing(t, st, "a", hang), startFailing(t, st, "b", hang)
+		time.Sleep(30 * time.Second)
+		job, err := f.AddJob(t.Context(), xxljob.Job{Name: "j", Handler: "later", Route: xxljob.RouteShardingBroadcast, Retries: 2, RetryBackoff: xxljob.Backoff{First: time.Minute}})
+		stage.Must(t, err)
+		id := stage.Trigger(t, f, job)
+		time.Sleep(time.Second)
+		requireTree(t, "refused", st, id, "0 refused", "1 planned")
+		stage.Must(t, f.Handle("later", hang))
+		stage.Must(t, g.Handle("later", hang))
+		time.Sleep(2 * time.Minute)
+		requireTree(t, "in parts", st, id, "0 refused", "1 started", "1 started")
+		stage.Must(t, f.Kill(t.Context(), id))
+		time.Sleep(time.Hour)
+		requireTree(t, "killed", st, id, "0 refused", "1 killed", "1 killed")
+		stage.Stop(t, f.Node, g.Node)
+	})
+}
