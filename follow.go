@@ -49,7 +49,7 @@ func (d *follower) next() (next Run, note string) {
 	r := d.run
 	again := d.again()
 	switch {
-	case again == noAgain:
+	case again == noAgain, again == retryAgain && d.left() <= 0:
 		return Run{}, ""
 	case d.job == nil:
 		return Run{}, "nothing follows: the job is removed"
@@ -57,30 +57,26 @@ func (d *follower) next() (next Run, note string) {
 		return Run{}, "nothing follows: the job is stopped"
 	case r.KillReason != "":
 		return Run{}, "nothing follows: somebody wanted the run to be killed"
+	case again == rerunAgain && r.Reruns >= d.job.reruns():
+		return Run{}, fmt.Sprintf("nothing follows: run again %d times, which is the most", r.Reruns)
 	}
 	next = d.successor()
+	pause := d.after
 	switch again {
 	case snoozeAgain:
 		next.Snoozes++
-		next.Scheduled = r.Ended.Add(max(d.after, time.Millisecond))
-		return next, ""
+		pause = max(d.after, time.Millisecond)
 	case rerunAgain:
-		if r.Reruns >= d.job.reruns() {
-			return Run{}, fmt.Sprintf("nothing follows: run again %d times, which is the most", r.Reruns)
-		}
 		next.Attempt, next.Reruns = r.Attempt+1, r.Reruns+1
-		next.Scheduled = r.Ended.Add(d.pause(r.Reruns))
-		return next, ""
+		pause = d.pause(r.Reruns)
+	case retryAgain:
+		next.Attempt = r.Attempt + 1
+		if r.RetriesSet {
+			next.Retries = d.left() - 1
+		}
+		pause = d.pause(r.Attempt - r.Reruns)
 	}
-	left := d.left()
-	if left <= 0 {
-		return Run{}, ""
-	}
-	next.Attempt = r.Attempt + 1
-	if r.RetriesSet {
-		next.Retries = left - 1
-	}
-	next.Scheduled = r.Ended.Add(d.pause(r.Attempt - r.Reruns))
+	next.Scheduled = r.Ended.Add(pause).Truncate(time.Millisecond)
 	return next, ""
 }
 
@@ -108,9 +104,9 @@ func (d *follower) again() again {
 }
 
 // left is how many retries are left. What the trigger has given wins over the job; otherwise
-// the job's number counts as it is now.
+// the job's number counts as it is now. Of a job that is removed it is what it was.
 func (d *follower) left() int {
-	if d.run.RetriesSet {
+	if d.run.RetriesSet || d.job == nil {
 		return d.run.Retries
 	}
 	return d.job.Retries - (d.run.Attempt - d.run.Reruns)

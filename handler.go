@@ -35,7 +35,8 @@ func RetryAfter(d time.Duration, err error) error { return executor.RetryAfter(d
 
 // Snooze returns the error of a handler that has nothing to do yet: the run ends as
 // StateSnoozed, which is no failure, and the same attempt comes again so long after its end.
-// Job.MaxSnoozes says how often. Bounds of d are those of RetryAfter.
+// Job.MaxSnoozes says how often. Bounds of d are those of RetryAfter. In a BlockSerial job later
+// instants wait for it, unless Job.RetryAside.
 func Snooze(d time.Duration) error { return executor.Snooze(d) }
 
 // Executor runs the jobs of one app inside this process. It is a wire.Executor that also

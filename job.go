@@ -85,7 +85,8 @@ type Job struct {
 	// RetryBackoff is the pause before each of them. Together the pauses have to be shorter
 	// than Config.RunRetention less a day.
 	RetryBackoff Backoff `json:",omitzero"`
-	// RetryAside lets later runs of a BlockSerial job pass one that waits to be tried again.
+	// RetryAside lets later runs of a BlockSerial job pass one that waits to be tried again, or
+	// was snoozed.
 	// Otherwise they wait for it: the job goes through its instants in their order.
 	RetryAside bool `json:",omitzero"`
 	// OnLost says what follows a lost run. Empty means OnLostFail.

@@ -49,9 +49,9 @@ type RunStore interface {
 	// What follows the end of a run (Run.Follow) is inserted in the same transaction, without
 	// an epoch, as AddRun does it: with what the job is then, and the time at which the first
 	// run of the trigger was inserted or, where AddAhead has inserted it, was to move, give or
-	// take an hour for that. The ended runs and the first runs of their triggers are locked
-	// together, in order of ID, before anything else is. A job that waits for the ended run
-	// (WaitRun) waits for the one that follows it instead; and as one that is Born counts among
+	// take an hour for that. The runs of the batch and the first runs of their triggers are
+	// locked together, in order of ID, before anything else is; but planned ones, which edits
+	// lock behind their job, behind it too. A job that waits for the ended run (WaitRun) waits for the one that follows it instead; and as one that is Born counts among
 	// the unended schedule-born runs, its job is not finished. A note of Run.Follow is added to
 	// the TriggerMsg of the ended run, as a line. A result that is StateSnoozed is stored as
 	// StateFailed, with NoRetry and store.TooManySnoozes, where Run.SnoozedTooOften says so. All

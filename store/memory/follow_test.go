@@ -76,3 +76,20 @@ func TestFollowedFromItsMoveOn(t *testing.T) {
 		}
 	})
 }
+
+// TestFollowedByTheAgeOfTheFirst: attempts are as old as the first run of their trigger.
+func TestFollowedByTheAgeOfTheFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, 1)
+		f.KnowRetention(10 * 24 * time.Hour)
+		job := f.job(func(j *xxljob.Job) { j.Retries, j.RetryBackoff.First = 2, 7*24*time.Hour })
+		first, err := f.AddRun(t.Context(), job.ID, xxljob.Trigger{})
+		f.must(err)
+		_, next := f.ended(f.begun(first), xxljob.StateFailed)
+		time.Sleep(7 * 24 * time.Hour)
+		_, next = f.ended(f.begun(next), xxljob.StateFailed)
+		if want := first.Created.Add(9 * 24 * time.Hour); !next.Scheduled.Equal(want) {
+			t.Errorf("the second retry of a run of %v is due at %v, want %v", first.Created, next.Scheduled, want)
+		}
+	})
+}

@@ -19,7 +19,7 @@ type reasons struct {
 	jobs   map[int64]jobStatus
 	there  map[string]bool
 	busy   map[busyAt]bool
-	retry  map[int64][]xxljob.Run // by job, those that wait, in order of their instants
+	retry  map[int64]xxljob.Run // by run, the retry that is in the way of its start
 }
 
 type jobStatus struct {
@@ -58,7 +58,7 @@ func (s *Store) reasons(ctx context.Context, starts []xxljob.Start, left []int) 
 			}
 		}
 	}
-	r := &reasons{epochs: map[int]int64{}, runs: map[int64]xxljob.Run{}, jobs: map[int64]jobStatus{}, there: map[string]bool{}, busy: map[busyAt]bool{}, retry: map[int64][]xxljob.Run{}}
+	r := &reasons{epochs: map[int]int64{}, runs: map[int64]xxljob.Run{}, jobs: map[int64]jobStatus{}, there: map[string]bool{}, busy: map[busyAt]bool{}, retry: map[int64]xxljob.Run{}}
 	lo, hi := rangeOf(ids)
 	openLo, openHi := s.openRange()
 	var row runRow
@@ -76,9 +76,54 @@ func (s *Store) reasons(ctx context.Context, starts []xxljob.Start, left []int) 
 			r.there[inc] = true
 			return err
 		}),
-		s.sql.whyBusy.by(named{{"shards", shards}, {"jobs", jobs}, {"lo", openLo}, {"hi", openHi}}).into(r.readBusy),
-		s.sql.whyRetry.by(named{{"jobs", jobs}, {"lo", s.floors.ofWaiting()}, {"hi", openHi}}).into(r.readRetry()))
+		s.sql.whyBusy.by(named{{"shards", shards}, {"jobs", jobs}, {"lo", openLo}, {"hi", openHi}}).into(r.readBusy))
+	if err == nil {
+		err = s.retriesAhead(ctx, starts, left, r)
+	}
 	return r, err
+}
+
+// retriesAhead reads the retries that are in the way of starts which have to wait for them.
+func (s *Store) retriesAhead(ctx context.Context, starts []xxljob.Start, left []int, r *reasons) error {
+	var runs, jobs, instants, triggers []int64
+	for _, i := range left {
+		if st := &starts[i]; st.AfterRetries && st.State == xxljob.StateStarted {
+			runs, jobs = append(runs, st.RunID), append(jobs, st.JobID)
+			instants, triggers = append(instants, milli(st.Instant)), append(triggers, st.TriggerID)
+		}
+	}
+	if len(runs) == 0 {
+		return nil
+	}
+	_, openHi := s.openRange()
+	ahead := map[int64]int64{}
+	var ids []int64
+	err := s.read(ctx, s.sql.whyRetry.by(named{
+		{"runs", runs}, {"jobs", jobs}, {"instants", instants}, {"triggers", triggers}, {"lo", s.floors.ofWaiting()}, {"hi", openHi},
+	}).into(func(rows pgx.Rows) error {
+		var run, retry int64
+		err := rows.Scan(&run, &retry)
+		ahead[run], ids = retry, append(ids, retry)
+		return err
+	}))
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids) // many may wait for one
+	lo, hi := rangeOf(ids)
+	var found []xxljob.Run
+	err = s.read(ctx, s.sql.whyRun.by(named{{"runs", ids}, {"lo", lo}, {"hi", hi}}).into(readRuns(&found)))
+	waits := make(map[int64]xxljob.Run, len(found))
+	for _, f := range found {
+		if f.State == xxljob.StatePlanned {
+			waits[f.ID] = f
+		}
+	}
+	for run, retry := range ahead {
+		r.retry[run] = waits[retry]
+	}
+	return err
 }
 
 func (r *reasons) readFence(rows pgx.Rows) error {
@@ -105,15 +150,6 @@ func (r *reasons) readBusy(rows pgx.Rows) error {
 	return err
 }
 
-func (r *reasons) readRetry() result {
-	var row runRow
-	return func(rows pgx.Rows) error {
-		run, err := row.scan(rows)
-		r.retry[run.JobID] = append(r.retry[run.JobID], run)
-		return err
-	}
-}
-
 // of is the answer to one start, the first that holds in the order of
 // xxljob.StartStatus.
 func (r *reasons) of(st *xxljob.Start) xxljob.Started {
@@ -131,8 +167,8 @@ func (r *reasons) of(st *xxljob.Start) xxljob.Started {
 		return xxljob.Started{Status: store.StartStale}
 	case started && !r.nodesThere(st):
 		return xxljob.Started{Status: store.StartNoNode}
-	case started && r.ahead(st) != nil:
-		return xxljob.Started{Status: store.StartBusy, Run: *r.ahead(st)}
+	case started && r.retry[st.RunID].ID != 0:
+		return xxljob.Started{Status: store.StartBusy, Run: r.retry[st.RunID]}
 	case started && st.Serial && r.isBusy(st):
 		return xxljob.Started{Status: store.StartBusy}
 	}
@@ -142,20 +178,6 @@ func (r *reasons) of(st *xxljob.Start) xxljob.Started {
 // mayRun is mayRun of start.go.
 func (j jobStatus) mayRun(r *xxljob.Run) bool {
 	return j.enabled || !r.Type.ScheduleBorn() && (!r.Born || j.manual)
-}
-
-// ahead is the retry that a start has to wait for, or nil.
-func (r *reasons) ahead(st *xxljob.Start) *xxljob.Run {
-	if !st.AfterRetries {
-		return nil
-	}
-	for i := range r.retry[st.JobID] {
-		w := &r.retry[st.JobID][i]
-		if at := w.Instant().Compare(stored(st.Instant)); at < 0 || at == 0 && w.TriggerID < st.TriggerID {
-			return w
-		}
-	}
-	return nil
 }
 
 func (r *reasons) nodesThere(st *xxljob.Start) bool {
@@ -184,8 +206,7 @@ func (q *whyQueries) define(sql template) {
 	q.whyBusy = sql(`select l.job_id, l.executor_address from {{schema}}.xxl_job_log l
 	where l.shard = any({{arg.shards}}::smallint[]) and l.job_id = any({{arg.jobs}}::int[]) and l.state = {{state.started}}
 		and l.id between {{arg.lo}} and {{arg.hi}} and l.executor_address like 'local://%'`)
-	// The first few of each job: more may be of the run's own trigger.
-	q.whyRetry = sql(`select w.* from unnest({{arg.jobs}}::int[]) j(id) cross join lateral (select {{run}} from {{schema}}.xxl_job_log l
-	where l.job_id = j.id and l.state = {{state.planned}} and l.trigger_type = 'RETRY' and l.id between {{arg.lo}} and {{arg.hi}}
-		order by l.last_time, l.id limit 100) w`)
+	q.whyRetry = sql(`select s.run, w.id from unnest({{arg.runs}}::bigint[], {{arg.jobs}}::int[], {{arg.instants}}::bigint[], {{arg.triggers}}::bigint[]) s(run, job, instant, trigger)
+	cross join lateral (select w.id from {{schema}}.xxl_job_log w where w.job_id = s.job and ` + isRetry + ` and w.last_time <= s.instant
+		and (w.last_time < s.instant or w.trigger_id < s.trigger) and w.id between {{arg.lo}} and {{arg.hi}} order by w.last_time, w.id limit 1) w`)
 }

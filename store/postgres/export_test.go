@@ -113,3 +113,6 @@ const SchemaVersion = schemaVersion
 
 // RaiseFloor looks for the least id of an unended run, as housekeeping does.
 func RaiseFloor(ctx context.Context, s *Store) error { return s.raiseFloor(ctx) }
+
+// IsCareful reports whether the store has met rows that others have locked, a moment ago.
+func IsCareful(s *Store) bool { return s.careful() }

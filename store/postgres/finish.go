@@ -195,10 +195,14 @@ func (f *finishing) update(ctx context.Context, t *tx, finish query, places []in
 		}
 		return err
 	})
-	if ids := f.mayBeFollowed(places); len(ids) > 0 {
-		return t.do(ctx, f.store.lockTriggers(ids), update)
+	if len(f.mayBeFollowed(places)) == 0 {
+		return t.do(ctx, update)
 	}
-	return t.do(ctx, update)
+	ids := make([]int64, len(places)) // all of them, since another batch may have those in another order
+	for i, p := range places {
+		ids[i] = f.results[p].RunID
+	}
+	return t.do(ctx, f.store.lockTriggers(ids), update)
 }
 
 // mayBeFollowed are the runs of the results after which others may come.

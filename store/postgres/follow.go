@@ -147,7 +147,8 @@ func (s *Store) tellFollowing(f *following) {
 	}
 }
 
-// lockTriggers locks runs that are about to end, and the first runs of their triggers.
+// lockTriggers locks runs that are about to end, and the first runs of their triggers, in order
+// of their ids, whatever their ends are: of the two results in a batch the one may be followed.
 func (s *Store) lockTriggers(ids []int64) statement {
 	return s.sql.lockTriggers.by(named{{"runs", ids}})
 }
@@ -161,8 +162,9 @@ func (s *Store) unendedAfter(r *xxljob.Run) statement {
 	return s.sql.unendedAfter.by(named{{"trigger", r.TriggerID}, {"run", r.ID}, {"sharding", part}})
 }
 
-// lockFirst locks the first run of the trigger of a run, where that is another one.
-func (s *Store) lockFirst(id int64) statement { return s.sql.lockFirst.with(id) }
+// heldFirst locks the first run of the trigger of a run, where that is another one, or reads it
+// where others have locked it.
+func (s *Store) heldFirst(id int64) statement { return s.sql.heldFirst.with(id) }
 
 // Tree returns the runs of a run's trigger.
 func (s *Store) Tree(ctx context.Context, runID int64) ([]xxljob.Run, error) {
@@ -182,22 +184,23 @@ func (s *Store) Tree(ctx context.Context, runID int64) ([]xxljob.Run, error) {
 	return runs, nil
 }
 
-// mayBeLocked is the condition of the first run l of a trigger to be locked before its job: one
-// that was given back is planned, and edits lock those behind the job.
+// mayBeLocked is the condition of a run l to be locked before its job: one that was given back
+// is planned, and edits lock those behind the job. No result or verdict ends one that is.
 const mayBeLocked = `l.state + 0 <> {{state.planned}}`
 
 // followQueries are the statements of this file.
 type followQueries struct {
-	lockTriggers, lockFirst, keepJobs, noteEnds, insertFollowing, unendedAfter, furtherRuns query
+	lockTriggers, heldFirst, keepJobs, noteEnds, insertFollowing, unendedAfter, furtherRuns query
 }
 
 func (q *followQueries) define(sql template) {
 	q.lockTriggers = sql(`with r as materialized (select i.id, 1 ord from unnest({{arg.runs}}::bigint[]) i(id)
 		union select t.trigger_id, 1 from unnest({{arg.runs}}::bigint[]) with ordinality r(id, ord)
 			join {{schema}}.xxl_job_log t on t.id = r.id and ` + few + ` where t.trigger_id is not null)
-	select l.id from r join {{schema}}.xxl_job_log l on l.id = r.id and ` + few + ` and (` + mayBeLocked + ` or l.id = any({{arg.runs}}::bigint[])) order by l.id for no key update of l`)
-	q.lockFirst = sql(`select l.id from {{schema}}.xxl_job_log l
-	where l.id = (select t.trigger_id from {{schema}}.xxl_job_log t where t.id = $1 and t.trigger_id <> t.id) and ` + mayBeLocked + ` for no key update`)
+	select l.id from r join {{schema}}.xxl_job_log l on l.id = r.id and ` + few + ` and ` + mayBeLocked + ` order by l.id for no key update of l`)
+	first := `l.id = (select t.trigger_id from {{schema}}.xxl_job_log t where t.id = $1 and t.trigger_id <> t.id) and ` + mayBeLocked
+	q.heldFirst = sql(`with free as materialized (select l.id from {{schema}}.xxl_job_log l where ` + first + ` for no key update skip locked)
+	select l.id from {{schema}}.xxl_job_log l where ` + first + ` and l.id not in (select id from free)`)
 	q.keepJobs = sql(`select n.job_id from {{schema}}.xxl_job_next n where n.job_id = any($1::int[]) order by n.job_id for key share`)
 	q.noteEnds = sql(`update {{schema}}.xxl_job_log l set trigger_msg = ` + say("r.say") + `
 	from unnest({{arg.runs}}::bigint[], {{arg.lines}}::text[]) with ordinality r(id, say, ord) where l.id = r.id and ` + few)

@@ -316,8 +316,8 @@ func (d *planData) startCases() []planCase {
 		{name: "whyRun 1000", st: q.whyRun.by(named{{"runs", ids}, {"lo", slo}, {"hi", shi}}), rows: 1000, reach: reachIDs},
 		{name: "whyJob 1000", st: q.whyJob.with(jobs), rows: 1000},
 		{name: "whyNode", st: q.whyNode.with(nodes), rows: 1, scans: smallNodes},
-		{name: "whyRetry 1000", st: q.whyRetry.by(named{{"jobs", jobs}, {"lo", lo}, {"hi", hi}}), reach: reachOpen, batch: 1000},
-		{name: "whyRetry 1", st: q.whyRetry.by(named{{"jobs", jobs[:1]}, {"lo", lo}, {"hi", hi}}), reach: reachOpen},
+		{name: "whyRetry 1000", st: q.whyRetry.by(named{{"runs", ids}, {"jobs", jobs}, {"instants", ids}, {"triggers", ids}, {"lo", lo}, {"hi", hi}}), reach: reachOpen, batch: 1000},
+		{name: "whyRetry 1", st: q.whyRetry.by(named{{"runs", ids[:1]}, {"jobs", jobs[:1]}, {"instants", ids[:1]}, {"triggers", ids[:1]}, {"lo", lo}, {"hi", hi}}), reach: reachOpen},
 		{name: "whyBusy 1000", st: q.whyBusy.by(named{{"shards", in}, {"jobs", jobs}, {"lo", lo}, {"hi", hi}}), reach: reachOpen},
 		{name: "whyBusy 1", st: q.whyBusy.by(named{{"shards", in[:1]}, {"jobs", jobs[:1]}, {"lo", lo}, {"hi", hi}}), reach: reachOpen},
 	}

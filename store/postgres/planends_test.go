@@ -136,7 +136,7 @@ func (d *planData) endCases() []planCase {
 		{name: "keepJobs 1000", st: q.keepJobs.with(jobIDs(1000, 97)), rows: 1000},
 		{name: "lockTriggers 1000", st: q.lockTriggers.by(named{{"runs", ids}}), rows: 1000, reach: reachIDs, batch: 2000, wasted: 1000}, // each run is looked at twice
 		{name: "lockTriggers 1", st: q.lockTriggers.by(named{{"runs", ids[:1]}}), rows: 1, reach: reachIDs},
-		{name: "lockFirst", st: q.lockFirst.with(ids[0]), reach: reachOne},
+		{name: "heldFirst", st: q.heldFirst.with(ids[0]), reach: reachOne},
 		{name: "noteEnds 1000", st: q.noteEnds.by(named{{"runs", d.ended}, {"lines", make([]string, len(d.ended))}}), batch: 1000, reach: reachIDs},
 		{name: "insertFollowing 1000", st: q.insertFollowing.by(d.following(1000)), rows: 1000, batch: 2000, reach: reachIDs},
 		{name: "insertFollowing 1", st: q.insertFollowing.by(d.following(1)), rows: 1, reach: reachIDs},

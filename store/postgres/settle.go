@@ -19,6 +19,11 @@ func (s *Store) Settle(ctx context.Context, verdicts []xxljob.Verdict) ([]xxljob
 	err := s.withPartitions(ctx, func() error {
 		return s.inTx(ctx, bounds{name: "settle"}, func(t *tx) error {
 			changed, done = nil, arming{}
+			if ids := lockedFirst(verdicts); len(ids) > 0 {
+				if err := t.do(ctx, s.lockTriggers(ids)); err != nil {
+					return err
+				}
+			}
 			for _, part := range partVerdicts(verdicts) {
 				if err := s.settle(ctx, t, part, &changed); err != nil {
 					return err
@@ -46,6 +51,18 @@ func (s *Store) Settle(ctx context.Context, verdicts []xxljob.Verdict) ([]xxljob
 	s.serials.ended(changed)
 	s.tellSettled(changed)
 	return changed, nil
+}
+
+// lockedFirst are the runs of all verdicts, where one of these is a loss, which another run may
+// follow.
+func lockedFirst(verdicts []xxljob.Verdict) (ids []int64) {
+	if !slices.ContainsFunc(verdicts, func(v xxljob.Verdict) bool { return v.To == xxljob.StateLost }) {
+		return nil
+	}
+	for i := range verdicts {
+		ids = append(ids, verdicts[i].RunID)
+	}
+	return ids
 }
 
 // verdictPart are verdicts of one kind.
@@ -91,11 +108,7 @@ func (s *Store) settle(ctx context.Context, t *tx, part verdictPart, changed *[]
 	args := settleArgs(part.verdicts)
 	switch part.to {
 	case xxljob.StateLost:
-		ids := make([]int64, len(part.verdicts))
-		for i := range part.verdicts {
-			ids[i] = part.verdicts[i].RunID
-		}
-		return t.do(ctx, s.lockTriggers(ids), s.sql.settleLost.by(args).into(readRuns(changed)))
+		return t.do(ctx, s.sql.settleLost.by(args).into(readRuns(changed)))
 	case xxljob.StateStarted:
 		return t.do(ctx, s.sql.settleAdopt.by(args).into(readRuns(changed)))
 	}

@@ -111,7 +111,7 @@ func (s *Store) startBy(ctx context.Context, q query, starts []xxljob.Start, g s
 			if g.refused { // it ends a planned run: jobs are locked before those, and the first run of its trigger before them
 				job := []int64{starts[i].JobID}
 				var held []int64
-				if err := t.do(ctx, s.lockFirst(starts[i].RunID), s.sql.heldJobs.with(job).into(readIDs(&held)), s.sql.lockIdleFree.with(job)); err != nil || len(held) > 0 {
+				if err := t.do(ctx, s.heldFirst(starts[i].RunID).into(readIDs(&held)), s.sql.heldJobs.with(job).into(readIDs(&held)), s.sql.lockIdleFree.with(job)); err != nil || len(held) > 0 {
 					return err
 				}
 			}

@@ -36,6 +36,10 @@ func followCases() []testCase {
 		{"EachPartOfABroadcastHasItsOwn", followParts},
 		{"AJobIsNotFinishedBeforeItsRetries", followFinished},
 		{"ADelayWaitsForTheLastAttempt", followDelay},
+		{"ADelayWaitsForWhatIsRefusedOrLost", followDelayOfOthers},
+		{"ARetryThatIsGivenBack", followGivenBack},
+		{"ARetryInParts", followRetryInParts},
+		{"OfOneInstantTheFirstTriggerGoesFirst", followSameInstant},
 		{"AStopCancelsRetriesOfTheSchedule", followStop},
 		{"AnEditOfTheScheduleCancelsNone", followReplan},
 		{"ARemovalCancelsAll", followRemove},
@@ -408,6 +412,7 @@ func followFinished(e *env) {
 	_ = e.Sweep(e.ctx, o.shards)
 	want(e, "stopped after a sweep", e.mustJob(job.ID).Stopped, false)
 	retry := o.started(e.mustNext(ended))
+	_ = e.Sweep(e.ctx, o.shards)
 	want(e, "stopped while the retry runs", e.mustJob(job.ID).Stopped, false)
 	done := o.one(e.mustFinish(success(retry)))
 	got := e.mustJob(job.ID)
@@ -426,6 +431,73 @@ func followDelay(e *env) {
 	last := o.failed(o.started(next))
 	got = e.mustJob(job.ID)
 	want(e, "Next, WaitRun after the last", []any{got.Next, got.WaitRun}, []any{last.Ended.Add(time.Minute), 0})
+}
+
+// followDelayOfOthers: a run that was refused, or is lost, is followed as one that has failed is.
+func followDelayOfOthers(e *env) {
+	o := e.owner("a")
+	for what, end := range map[string]func(run xxljob.Run) xxljob.Run{
+		"refused": func(run xxljob.Run) xxljob.Run { return o.tryStart(o.startOf(run, refused)).Run },
+		"lost": func(run xxljob.Run) xxljob.Run {
+			return o.one(e.mustSettle(o.verdict(o.started(run), xxljob.StateLost)))
+		},
+	} {
+		job := e.newJob(delayed(time.Minute), retried(1))
+		next := e.mustNext(end(o.waited(job)))
+		got := e.mustJob(job.ID)
+		want(e, what+": Next, WaitRun with a retry to come", []any{got.Next.IsZero(), got.WaitRun}, []any{true, next.ID})
+		last := end(next)
+		got = e.mustJob(job.ID)
+		want(e, what+": Next, WaitRun after the last", []any{got.Next, got.WaitRun}, []any{last.Ended.Add(time.Minute), 0})
+	}
+}
+
+// followGivenBack: a retry that is given back when its job is stopped goes as a stop would have
+// had it.
+func followGivenBack(e *env) {
+	o := e.owner("a")
+	job := e.newJob(retried(1))
+	born, manual := twoRetries(o, job)
+	born, manual = o.started(born), o.started(manual)
+	e.stop(job.ID)
+	e.mustSettle(o.verdict(born, xxljob.StatePlanned), o.verdict(manual, xxljob.StatePlanned))
+	e.wantState("a retry of the schedule's", born.ID, xxljob.StateCancelled)
+	e.wantState("a trigger's retry", manual.ID, xxljob.StatePlanned)
+}
+
+// followRetryInParts starts a retry as a broadcast: its parts are as far in their chain as it is.
+func followRetryInParts(e *env) {
+	o := e.owner("a")
+	job := e.newJob(func(j *xxljob.Job) { j.OnLost = xxljob.OnLostRerun })
+	three := 3
+	for what, first := range map[string]xxljob.Run{"born": o.planned(job), "triggered": e.mustAddRun(job.ID, xxljob.Trigger{Retries: &three})} {
+		snoozed := o.one(e.mustFinish(snoozing(o.started(first, func(s *xxljob.Start) { s.Retries = first.Retries }), time.Second)))
+		lost := o.one(e.mustSettle(o.verdict(o.started(e.mustNext(snoozed), func(s *xxljob.Start) { s.Retries = first.Retries }), xxljob.StateLost)))
+		next := e.mustNext(lost)
+		a := o.tryStart(o.startOf(next, func(s *xxljob.Start) {
+			s.Targets, s.Address, s.Retries = []string{remote, remoteToo}, remote, next.Retries
+		}))
+		for _, part := range append(a.Siblings, a.Run) {
+			want(e, what+": TriggerID, Attempt, Type, Born, RetriesSet, Reruns, Snoozes of a part",
+				[]any{part.TriggerID, part.Attempt, part.Type, part.Born, part.RetriesSet, part.Reruns, part.Snoozes},
+				[]any{first.ID, 1, xxljob.TriggerRetry, what == "born", what != "born", 1, 1})
+			e.wantRun(what+": a part", part)
+		}
+	}
+}
+
+// followSameInstant: of two triggers for one instant the one that came first goes first.
+func followSameInstant(e *env) {
+	o := e.owner("a")
+	job := e.newJob(retried(1), func(j *xxljob.Job) { j.RetryBackoff.First = time.Hour })
+	at := e.at(600)
+	first, second := e.mustAddRun(job.ID, xxljob.Trigger{At: at}), e.mustAddRun(job.ID, xxljob.Trigger{At: at})
+	third := e.mustAddRun(job.ID, xxljob.Trigger{At: at})
+	behind := func(s *xxljob.Start) { s.AfterRetries, s.Instant, s.TriggerID = true, at, s.RunID }
+	retry := e.mustNext(o.failed(o.started(second, behind)))
+	want(e, "start of the one before", o.tryStart(o.startOf(first, behind)).Status, store.StartOK)
+	a := o.tryStart(o.startOf(third, behind))
+	want(e, "start of the one behind", []any{a.Status, a.Run.ID}, []any{store.StartBusy, retry.ID})
 }
 
 // twoRetries are waiting retries of the job: one of a run of its schedule, one of a trigger's.
@@ -497,7 +569,7 @@ func followStale(e *env) {
 
 func followRemoved(e *env) {
 	o := e.owner("a")
-	run := o.started(o.planned(e.newJob(retried(1))))
+	run := o.started(o.planned(e.newJob(retried(1))), func(s *xxljob.Start) { s.Retries = 1 })
 	e.must(e.RemoveJob(e.ctx, run.JobID))
 	ended := o.failed(run)
 	e.wantNone("of a removed job", ended)
@@ -594,6 +666,10 @@ func followRetention(e *env) {
 	last := o.failed(o.started(o.planned(e.mustJob(job.ID))))
 	e.wantNone("behind the retention", last)
 	e.check(strings.Contains(last.TriggerMsg, "nothing follows"), "TriggerMsg %q does not say why nothing follows", last.TriggerMsg)
+	e.wantRun("one that nothing follows", last)
+	turnedDown := o.tryStart(o.startOf(o.planned(e.mustJob(job.ID)), refused)).Run
+	e.check(strings.Contains(turnedDown.TriggerMsg, "nothing follows"), "TriggerMsg %q of a refusal does not say why nothing follows", turnedDown.TriggerMsg)
+	e.wantRun("a refusal that nothing follows", turnedDown)
 }
 
 func followTree(e *env) {

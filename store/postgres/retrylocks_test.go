@@ -1,0 +1,173 @@
+package postgres_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/await"
+	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/store"
+	"github.com/xxljob/xxljob/store/postgres"
+)
+
+// Locks of what follows the end of a run: who holds what, in which order.
+
+// retriedJob adds a job whose failures are tried again.
+func retriedJob(t *testing.T, s *postgres.Store) xxljob.Job {
+	t.Helper()
+	def := newJob()
+	def.Retries = 3
+	job, err := s.AddJob(t.Context(), def, nil)
+	must(t, err)
+	return job
+}
+
+// parts starts a broadcast at two remote addresses.
+func (a *actor) parts(job xxljob.Job) (first, second xxljob.Run) {
+	a.Helper()
+	st := a.startOf(a.planned(job), job.Version)
+	st.Targets = []string{"http://127.0.0.1:1", "http://127.0.0.1:2"}
+	st.Address = st.Targets[0]
+	out, err := a.Start(a.ctx, []xxljob.Start{st})
+	must(a.T, err)
+	if out[0].Status != store.StartOK || len(out[0].Siblings) != 1 {
+		a.Fatalf("start: %+v", out[0])
+	}
+	return out[0].Run, out[0].Siblings[0]
+}
+
+// TestResultsThatCross: two nodes store failures of the one and successes of the other part of
+// the same broadcasts. Neither waits for the other until that has given up.
+func TestResultsThatCross(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Pool(t)
+	schema := migrated(t, pool)
+	s, a := openAt(t, pool, schema)
+	other, err := postgres.New(t.Context(), pool, postgres.Config{Schema: schema})
+	must(t, err)
+	t.Cleanup(other.Close)
+	of := func(r xxljob.Run, state xxljob.State) xxljob.Result { return xxljob.Result{RunID: r.ID, State: state} }
+	for range 10 {
+		var here, there, hereToo, thereToo []xxljob.Result
+		for range 20 {
+			x1, x2 := a.parts(retriedJob(t, s))
+			z1, z2 := a.parts(retriedJob(t, s))
+			here, hereToo = append(here, of(x2, xxljob.StateFailed)), append(hereToo, of(z1, xxljob.StateSucceeded))
+			there, thereToo = append(there, of(z2, xxljob.StateFailed)), append(thereToo, of(x1, xxljob.StateSucceeded))
+		}
+		var g sync.WaitGroup
+		for st, results := range map[*postgres.Store][]xxljob.Result{s: append(here, hereToo...), other: append(there, thereToo...)} {
+			g.Go(func() {
+				if ended, err := st.Finish(t.Context(), results); err != nil || len(ended) != len(results) {
+					t.Errorf("%d of %d results are stored: %v", len(ended), len(results), err)
+				}
+			})
+		}
+		g.Wait()
+		if postgres.IsCareful(s) || postgres.IsCareful(other) {
+			t.Fatal("the two have waited for each other's locks")
+		}
+	}
+}
+
+// TestAVerdictAboutAPlannedRun: a run that was given back is planned, and an edit locks it behind
+// its job. So a verdict that names it all the same leaves it alone.
+func TestAVerdictAboutAPlannedRun(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Pool(t)
+	schema := migrated(t, pool)
+	s, a := openAt(t, pool, schema)
+	job := retriedJob(t, s)
+	runs := a.two(t, job, job.Next.Add(time.Hour))
+	back, going := runs[0], runs[1]
+	job, err := s.Job(t.Context(), job.ID)
+	must(t, err)
+	out, err := s.Start(a.ctx, []xxljob.Start{a.startOf(going, job.Version)})
+	must(t, err)
+	going = out[0].Run
+	verdict := func(r xxljob.Run) xxljob.Verdict {
+		return xxljob.Verdict{RunID: r.ID, Shard: r.Shard, Epoch: a.epoch(r.Shard), Owner: a.inc, Token: r.Token, Taken: true, To: xxljob.StateLost}
+	}
+	hold, err := pool.Begin(t.Context())
+	must(t, err)
+	defer hold.Rollback(context.Background())
+	_, err = hold.Exec(t.Context(), "select from "+schema+".xxl_job_log where id = $1 for update", going.ID)
+	must(t, err)
+	settled := make(chan error, 1)
+	go func() {
+		_, err := s.Settle(a.ctx, []xxljob.Verdict{verdict(back), verdict(going)})
+		settled <- err
+	}()
+	await.Until(t, "the verdicts wait for the run that is held", func() bool { return blocked(t, s) })
+	_, err = s.EditJob(t.Context(), job.ID, xxljob.Edit{Verb: "stop", Change: func(j *xxljob.Job) (bool, error) { j.Stopped = true; return true, nil }})
+	if err != nil {
+		t.Errorf("a stop beside the verdicts: %v", err)
+	}
+	must(t, hold.Rollback(t.Context()))
+	must(t, <-settled)
+	r, err := s.Run(t.Context(), back.ID)
+	must(t, err)
+	if r.State != xxljob.StateCancelled {
+		t.Errorf("the planned run is %v", r.State)
+	}
+}
+
+// TestARefusalBehindAHeldFirstRun: where somebody holds the first run of its trigger, a refusal
+// is left for later, and the other starts of its batch are not.
+func TestARefusalBehindAHeldFirstRun(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Pool(t)
+	schema := migrated(t, pool)
+	s, a := openAt(t, pool, schema)
+	job := retriedJob(t, s)
+	first := a.started(job)
+	retry := a.failed(first)
+	hold, err := pool.Begin(t.Context())
+	must(t, err)
+	defer hold.Rollback(context.Background())
+	_, err = hold.Exec(t.Context(), "select from "+schema+".xxl_job_log where id = $1 for update", first.ID)
+	must(t, err)
+	refusal := func() xxljob.Start {
+		st := a.startOf(retry, job.Version)
+		st.State, st.Owner, st.Token, st.Address = xxljob.StateRefused, "", 0, ""
+		return st
+	}
+	for i := range 2 { // the refusal before and behind the other
+		other := a.job()
+		starts := []xxljob.Start{refusal(), a.startOf(a.planned(other), other.Version)}
+		want := []store.StartStatus{store.StartLocked, store.StartOK}
+		if i == 1 {
+			starts[0], starts[1], want[0], want[1] = starts[1], starts[0], want[1], want[0]
+		}
+		out, err := s.Start(a.ctx, starts)
+		must(t, err)
+		for k := range out {
+			if out[k].Status != want[k] {
+				t.Errorf("start %d of %d: status %d, want %d", k+1, len(out), out[k].Status, want[k])
+			}
+		}
+	}
+	must(t, hold.Rollback(t.Context()))
+	out, err := s.Start(a.ctx, []xxljob.Start{refusal()})
+	must(t, err)
+	if out[0].Status != store.StartOK {
+		t.Errorf("once nobody holds it: status %d", out[0].Status)
+	}
+}
+
+// TestARetryKeepsItsParent: the run whose success planned the first run of a trigger is that of
+// its attempts too.
+func TestARetryKeepsItsParent(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Pool(t)
+	schema := migrated(t, pool)
+	s, a := openAt(t, pool, schema)
+	first := a.started(retriedJob(t, s))
+	run(t, pool, "update "+schema+".xxl_job_log set parent_id = 4711 where id = $1", first.ID)
+	if retry := a.failed(first); retry.ParentID != 4711 {
+		t.Errorf("ParentID of the retry is %d", retry.ParentID)
+	}
+}
