@@ -113,14 +113,27 @@ func (u *unreported) look(ctx context.Context) (more bool, err error) {
 	for k := range keys {
 		apps[k.app] = true
 	}
-	there := u.lookAt(ctx, slices.Sorted(maps.Keys(apps)), began)
+	u.recall(fresh, u.lookAt(ctx, slices.Sorted(maps.Keys(apps)), began))
+	u.hurry()
+	return more || u.list.any(), nil
+}
+
+// recall has those addresses of runs that are new here asked too which are none of their apps'
+// any more: their executors may have said good-bye before this node was there.
+func (u *unreported) recall(fresh []Run, there map[string]answer) {
+	listed := map[addressKey]bool{}
+	for app, a := range there {
+		for _, address := range a.addrs {
+			listed[presenceKey(app, address)] = true
+		}
+	}
 	for _, r := range fresh {
-		if a, is := there[r.App]; is && !slices.ContainsFunc(a.addrs, func(address string) bool { return sameAddress(address, r.Address) }) {
+		key := presenceKey(r.App, r.Address)
+		if _, known := there[r.App]; known && !listed[key] {
+			listed[key] = true // once for all of its runs
 			u.book.memory.mayBeThere(r.App, r.Address)
 		}
 	}
-	u.hurry()
-	return more || u.list.any(), nil
 }
 
 // lookAt takes in who is at the addresses of apps. Some are asked for at a time, so that a

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -57,36 +58,52 @@ func TestUnreportedBySlowLooks(t *testing.T) {
 
 // moody is a registry of the user's with one executor, that fails or hangs for some apps.
 type moody struct {
-	fails map[string]error
-	hangs map[string]bool
+	mu    sync.Mutex
+	fails map[string]bool // guarded by mu
+	hangs map[string]bool // guarded by mu
+}
+
+func newMoody() *moody { return &moody{fails: map[string]bool{}, hangs: map[string]bool{}} }
+
+// set has it fail or hang for an app from now on.
+func (f *moody) set(mood map[string]bool, app string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	mood[app] = true
 }
 
 func (f *moody) Register(context.Context, string, string) error   { return nil }
 func (f *moody) Deregister(context.Context, string, string) error { return nil }
 func (f *moody) Lookup(ctx context.Context, app string) ([]string, error) {
-	if f.hangs[app] {
+	f.mu.Lock()
+	fails, hangs := f.fails[app], f.hangs[app]
+	f.mu.Unlock()
+	switch {
+	case hangs:
 		<-ctx.Done()
 		return nil, ctx.Err()
+	case fails:
+		return nil, errors.New("no such service")
 	}
-	return []string{at1}, f.fails[app]
+	return []string{at1}, nil
 }
 
 // TestUnreportedWithoutARegistry: where it is not known who is there, a run ends at Overdue.
 func TestUnreportedWithoutARegistry(t *testing.T) {
 	bubble(t, "it fails for the app", func(t *testing.T) {
-		reg := &moody{fails: map[string]error{}}
+		reg := newMoody()
 		r := accepts(t, nil, xxljob.Config{Registry: reg}, xxljob.Job{}, func(*remotely) {})
-		reg.fails["far"] = errors.New("no such service")
+		reg.set(reg.fails, "far")
 		r.says(isGone)
 		r.ends(23*time.Hour, 25*time.Hour, "no result within 24h0m0s")
 	})
 	bubble(t, "it hangs for others", func(t *testing.T) {
-		reg := &moody{hangs: map[string]bool{}}
+		reg := newMoody()
 		r := accepts(t, nil, xxljob.Config{Registry: reg}, xxljob.Job{}, func(*remotely) {})
 		for i := range 40 {
 			app := fmt.Sprint("other-", i)
 			stage.TriggerNew(t, r.Scheduler, xxljob.Job{App: app, Name: "j", Handler: "work"})
-			reg.hangs[app] = true
+			reg.set(reg.hangs, app)
 		}
 		time.Sleep(10 * time.Minute)
 		r.says(saysIdle)
