@@ -109,10 +109,10 @@ func (p *presences) look(app string, a answer, now time.Time, gap time.Duration)
 		heard := a.at.Add(-a.ages[address])
 		at.hear(heard)
 		if former, was := a.former[address]; was {
-			at.register(former.id, a.at.Add(-former.ago), now)
+			at.stored(former.id, a.at.Add(-former.ago), now)
 		}
 		if a.boots != nil {
-			at.register(a.boots[address], heard, now)
+			at.stored(a.boots[address], heard, now)
 		}
 	}
 }
@@ -149,11 +149,25 @@ func (at *presence) hear(when time.Time) {
 	}
 }
 
+// stored takes in that a process was registered at a moment, as the store has it. That is a
+// little later than it was: the node that took the registration has stored it with others, and
+// the estimate of the store's clock is late. So a process that is replaced is heard of again only
+// if that is clearly after the other one has come.
+func (at *presence) stored(boot string, when, now time.Time) {
+	i := slices.IndexFunc(at.boots, func(b bootSeen) bool { return b.id == boot })
+	if i < 0 || i == len(at.boots)-1 || when.After(at.boots[i].gone.Add(storedLate)) {
+		at.register(boot, when, now)
+	}
+}
+
+// storedLate is by how much later a registration may look that was read from the store.
+const storedLate = 300 * time.Millisecond
+
 // register takes in that a process was registered at a moment, which is known from now on.
 func (at *presence) register(boot string, when, now time.Time) {
 	i := slices.IndexFunc(at.boots, func(b bootSeen) bool { return b.id == boot })
 	switch {
-	case i >= 0 && (i == len(at.boots)-1 || !when.After(at.boots[i].last)): // nothing new
+	case i >= 0 && (i == len(at.boots)-1 || !when.After(at.boots[i].gone)): // nothing new
 		at.boots[i].last = laterTime(at.boots[i].last, when)
 		return
 	case i >= 0:

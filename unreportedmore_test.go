@@ -153,6 +153,20 @@ func TestUnreportedOfADraining(t *testing.T) {
 	})
 }
 
+// TestUnreportedRestarted: when a process was last heard of looks a little different each time
+// that the store is asked, by how long its answer takes.
+func TestUnreportedRestarted(t *testing.T) {
+	bubble(t, "answers take a moment, and then less", func(t *testing.T) {
+		faults := storetest.Wrap(memory.New())
+		faults.Inject("Addresses", storetest.Fault{Delay: 50 * time.Millisecond})
+		r := accepts(t, faults, xxljob.Config{}, xxljob.Job{}, asFirst) // it has registered before this node looks
+		faults.Clear()
+		r.says(saysOf(wire.RunForgotten, "two"))
+		r.asOurs("two")
+		r.ends(lostAfter-time.Second, lostAfter+lookedAt, "the executor was restarted")
+	})
+}
+
 // TestUnreportedInACrashLoop: the processes that come up and die at an address do not hide that
 // the first one is gone.
 func TestUnreportedInACrashLoop(t *testing.T) {

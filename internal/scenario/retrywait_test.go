@@ -6,6 +6,7 @@ package scenario_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,10 +40,10 @@ func TestManyBehindARetry(t *testing.T) {
 	for _, waiting := range []int{0, 1000} {
 		t.Run(fmt.Sprint(waiting), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var worst time.Duration
+				var late atomic.Int64 // how often
 				f := startFailing(t, memory.New(), "a", func(ctx context.Context, task *xxljob.Task) error {
-					if task.JobName == "other" {
-						worst = max(worst, time.Since(task.ScheduledAt))
+					if task.JobName == "other" && time.Since(task.ScheduledAt) > 50*time.Millisecond {
+						late.Add(1)
 					}
 					return failsFor(ctx, task)
 				})
@@ -61,8 +62,8 @@ func TestManyBehindARetry(t *testing.T) {
 				if calls := f.Faults.Calls("Start") - before; calls > 500 {
 					t.Errorf("%d calls of Start for 100 attempts and 100 runs of another job", calls)
 				}
-				if worst > 50*time.Millisecond {
-					t.Errorf("another job was late by up to %v", worst)
+				if n := late.Load(); n > 0 {
+					t.Errorf("another job was late %d times", n)
 				}
 				stage.Stop(t, f.Node)
 			})
