@@ -26,6 +26,9 @@ func (s *shared) readJobs(ctx context.Context, ids []int64) (map[int64]*Job, err
 	return jobs, nil
 }
 
+// jobIsStopped is why a run is cancelled whose job was stopped without it.
+const jobIsStopped = "the job is stopped"
+
 // jobsOf are the jobs of runs, each once.
 func jobsOf(runs []Run) []int64 {
 	ids := make([]int64, 0, len(runs))

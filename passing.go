@@ -40,12 +40,12 @@ func (e *engine) waitsForRetry(a *attempt) bool {
 	return id != 0
 }
 
-// awaitedJobs are the jobs that have runs which wait for a retry: what has come of their
-// definitions has to be found out, since no run of theirs starts that would tell.
-func (e *engine) awaitedJobs() []int64 {
+// awaitedRetries are the retries that others wait for: what has come of the definitions of their
+// jobs has to be found out, since no run of theirs starts that would tell.
+func (e *engine) awaitedRetries() []Run {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.Sorted(maps.Keys(e.under.retries.of))
+	return slices.Collect(maps.Values(e.under.retries.runs))
 }
 
 // passed lets those go on that wait for a retry, which is planned no more.

@@ -39,7 +39,7 @@ func (r *startReads) cancelStopped(ctx context.Context, stale []attempt) error {
 			continue
 		}
 		if _, err := call(ctx, func(ctx context.Context) (Run, error) {
-			return r.store.Kill(ctx, a.run.ID, "the job is stopped")
+			return r.store.Kill(ctx, a.run.ID, jobIsStopped)
 		}); err != nil && !isNotFound(err) {
 			return err
 		}

@@ -47,21 +47,31 @@ func (w *watcher) watchDuty(signals store.Signals) duty {
 const awaitedJobsEvery = 2 * time.Second
 
 // watchJobs reads these definitions anew, where it is time to, and returns in how long it is
-// the next time: another node may have changed one so that the runs need not wait any more.
+// the next time: another node may have changed one so that the runs need not wait any more, or
+// the job may have stopped without its retry, which would be found out when that is due.
 func (w *watcher) watchJobs(ctx context.Context) (time.Duration, error) {
-	ids := w.engine.awaitedJobs()
-	if len(ids) == 0 {
+	retries := w.engine.awaitedRetries()
+	if len(retries) == 0 {
 		return forever, nil
 	}
 	if ago := time.Since(w.jobsRead); ago < awaitedJobsEvery {
 		return awaitedJobsEvery - ago, nil
 	}
-	jobs, err := w.readJobs(ctx, ids)
+	jobs, err := w.readJobs(ctx, jobsOf(retries))
 	w.engine.jobs.remember(jobs)
-	if err == nil {
-		w.jobsRead = time.Now()
+	if err != nil {
+		return 0, err
 	}
-	return awaitedJobsEvery, err
+	for _, r := range retries {
+		if job := jobs[r.JobID]; job == nil || !r.mustNotStart(job) {
+			continue
+		}
+		if _, err := call(ctx, func(ctx context.Context) (Run, error) { return w.store.Kill(ctx, r.ID, jobIsStopped) }); err != nil && !isNotFound(err) {
+			return 0, err
+		}
+	}
+	w.jobsRead = time.Now()
+	return awaitedJobsEvery, nil
 }
 
 // watch asks the store about runs at other nodes.

@@ -96,6 +96,31 @@ func TestAnotherNodesEditLetsPass(t *testing.T) {
 	})
 }
 
+// TestAStopThatLeavesARetry: a job that stops by itself cancels nothing; its waiting retry, which
+// is not to be started any more, keeps nobody waiting until it is due.
+func TestAStopThatLeavesARetry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		f := startFailing(t, st, "a", failsFor)
+		job, err := f.AddJob(t.Context(), xxljob.Job{Name: "j", Handler: "try", Param: "fails", Schedule: xxljob.Cron("0 0 * * * ?"), Retries: 1, RetryBackoff: xxljob.Backoff{First: 10 * time.Hour}})
+		stage.Must(t, err)
+		time.Sleep(time.Hour + time.Minute)
+		first := stage.AllRuns(t, st)[0].ID
+		requireTree(t, "the schedule's", st, first, "0 failed", "1 planned")
+		well := ""
+		byHand, err := f.TriggerOne(t.Context(), job.ID, xxljob.Trigger{Param: &well})
+		stage.Must(t, err)
+		time.Sleep(time.Second)
+		requireTree(t, "triggered by hand", st, byHand, "0 planned")
+		_, err = st.EditJob(t.Context(), job.ID, xxljob.Edit{Verb: "stop", Change: func(j *xxljob.Job) (bool, error) { j.Stopped = true; return false, nil }})
+		stage.Must(t, err)
+		time.Sleep(10 * time.Second)
+		requireTree(t, "the schedule's", st, first, "0 failed", "1 cancelled")
+		requireTree(t, "triggered by hand", st, byHand, "0 succeeded")
+		stage.Stop(t, f.Node)
+	})
+}
+
 // TestKillOfARefusedBroadcast: a broadcast that was refused has no part; its retry is in parts,
 // and a kill of the first run is meant for all of them.
 func TestKillOfARefusedBroadcast(t *testing.T) {

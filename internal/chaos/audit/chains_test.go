@@ -256,6 +256,18 @@ func TestFailingPermitted(t *testing.T) {
 			t.Errorf("the next attempt %d ms before a handler that is stuck was given up: %d wrong:\n%s", early, r.Wrong, strings.Join(r.Problems, "\n"))
 		}
 	}
+	for early, wrong := range map[int64]int{0: 0, 1: 1} {
+		h = failing()
+		stuck := h.attempt(retries, 0, t0+28_000, t0+28_000, Killed, EndLate).Run
+		h.event(EventEnd, stuck).At += 20_000_000
+		killed := t0 + 28_005 // and stored a moment later
+		h.Ops = append(h.Ops, Op{Kind: OpKill, Job: retries, Run: stuck, Call: killed * 1000, Return: (killed + 5) * 1000, Outcome: Done})
+		at := killed + h.Rules.Grace - early
+		h.attempt(retries, 0, at-1, at-1, Succeeded, EndOK)
+		if r := h.report(); r.Wrong != wrong {
+			t.Errorf("another run %d ms before a handler that ignores its kill was given up: %d wrong:\n%s", early, r.Wrong, strings.Join(r.Problems, "\n"))
+		}
+	}
 	h = failing()
 	h.forget(1018, true)
 	if r := h.report(); !r.OK() {

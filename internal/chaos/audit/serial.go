@@ -86,14 +86,25 @@ func (a *Auditor) beside(starts []Event, at int64) (runs []int64) {
 }
 
 // abandoned reports whether an executor may have given a handler up at a moment. Its patience
-// begins with the timeout, and the run is stored as timed out some time after that.
+// begins with the timeout, or when somebody asks for the end of the run, and the run is stored
+// as ended some time after that.
 func (a *Auditor) abandoned(start Event, at int64) bool {
 	row := a.rows[start.Run]
-	timedOut := row.Ended
-	if again := a.jobs[row.Job].Again; again != nil && again.Timeout > 0 {
-		timedOut = start.At/1000 + again.Timeout - timeoutSlack
+	cancelled := row.Ended
+	switch again := a.jobs[row.Job].Again; {
+	case row.State == TimedOut && again != nil && again.Timeout > 0:
+		cancelled = start.At/1000 + again.Timeout - timeoutSlack
+	case row.State == TimedOut:
+	case row.State == Killed && a.wasKilled(row):
+		if op, itself := a.killed[row.Run]; itself {
+			cancelled = op.Call / 1000
+		} else {
+			cancelled = a.killOf(row).Call / 1000
+		}
+	default:
+		return false
 	}
-	return row.State == TimedOut && at/1000 >= timedOut+a.in.Rules.Grace
+	return at/1000 >= cancelled+a.in.Rules.Grace
 }
 
 // endOf is when the handler of this start ended; zero when nobody saw it.
