@@ -150,7 +150,9 @@ func decodeCallbackList(v value) (results []CallbackRequest, err error) {
 }
 
 func decodeResults(v value) ([]CallbackRequest, error) {
-	results := []CallbackRequest{}
+	// Room for as many results as there may be, with short texts: some twice the bytes that
+	// there are to read.
+	results := make([]CallbackRequest, 0, min(len(v)/64+1, MaxCallbacks))
 	err := v.array(func(i int, val value) error {
 		if i == MaxCallbacks {
 			return fmt.Errorf("more than %d results", MaxCallbacks)
