@@ -671,3 +671,16 @@ func TestGrid(t *testing.T) {
 		t.Error("a grid without a period has instants")
 	}
 }
+
+// TestBegunWhileDying: the death of a process is written down before the signal is sent, and it
+// may begin a handler in between.
+func TestBegunWhileDying(t *testing.T) {
+	for after, unexplained := range map[int64]int{10: 0, dying + 1: 1} {
+		h := clean()
+		start := h.event(EventStart, h.run(everySecond, 20))
+		h.Faults[0].Begin = start.At - after
+		if r := h.report(); r.Unexplained != unexplained {
+			t.Errorf("a run that began %d µs after the death of its process: %d unexplained:\n%s", after, r.Unexplained, strings.Join(r.Problems, "\n"))
+		}
+	}
+}

@@ -100,6 +100,10 @@ func (x explainer) maySkip(first, last int64) bool {
 	})
 }
 
+// dying is for how long a process may go on after its death was written down, in
+// microseconds: that is done before the signal is sent.
+const dying = 100_000
+
 // interrupted returns the fault that explains why a run, which was started or
 // taken by one of the processes at the moment since, never stored its result: the
 // process died, or was asked to stop, after that; or was silent for so long that
@@ -114,7 +118,7 @@ func (x explainer) interrupted(where []Process, node string, since, until int64)
 		}
 		switch {
 		case f.Effect == Starves: // it is heard of, and stores its results in the end
-		case f.Effect != Dies && f.Effect != Leaves && f.End < since, f.Begin < since && (f.Effect == Dies):
+		case f.Effect != Dies && f.Effect != Leaves && f.End < since, f.Effect == Dies && f.Begin+dying < since:
 		case f.Effect == Leaves && !x.cutShort(f, len(where) > 0 && until == 0):
 			// What stops in good order stores its results, and gives back what it
 			// has not begun.
