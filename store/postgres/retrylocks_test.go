@@ -50,7 +50,7 @@ func TestResultsThatCross(t *testing.T) {
 	must(t, err)
 	t.Cleanup(other.Close)
 	of := func(r xxljob.Run, state xxljob.State) xxljob.Result { return xxljob.Result{RunID: r.ID, State: state} }
-	for range 10 {
+	for range 5 {
 		var here, there, hereToo, thereToo []xxljob.Result
 		for range 20 {
 			x1, x2 := a.parts(retriedJob(t, s))
