@@ -274,3 +274,15 @@ func TestFailingPermitted(t *testing.T) {
 		t.Errorf("a run that was killed and not followed:\n%s", strings.Join(r.Problems, "\n"))
 	}
 }
+
+// TestAbandonedWithoutARow: an executor gives up a handler that ignores its timeout, also where
+// the database has forgotten the run.
+func TestAbandonedWithoutARow(t *testing.T) {
+	a := New(failing().Input)
+	start := Event{Job: retries, Run: 4711, At: t0 * 1000}
+	for after, want := range map[int64]bool{1000 + a.in.Rules.Grace: true, 1000 + a.in.Rules.Grace - timeoutSlack - 1: false} {
+		if got := a.abandoned(start, start.At+after*1000); got != want {
+			t.Errorf("given up %d ms after its start: %v, want %v", after, got, want)
+		}
+	}
+}

@@ -86,21 +86,22 @@ func (a *Auditor) beside(starts []Event, at int64) (runs []int64) {
 }
 
 // abandoned reports whether an executor may have given a handler up at a moment. Its patience
-// begins with the timeout, or when somebody asks for the end of the run, and the run is stored
-// as ended some time after that.
+// begins with the timeout, whatever became of the row, which a database that was promoted may
+// have forgotten; or when somebody asks for the end of the run, which is stored some time after
+// that.
 func (a *Auditor) abandoned(start Event, at int64) bool {
+	if again := a.jobs[start.Job].Again; again != nil && again.Timeout > 0 &&
+		at/1000 >= start.At/1000+again.Timeout-timeoutSlack+a.in.Rules.Grace {
+		return true
+	}
 	row := a.rows[start.Run]
 	cancelled := row.Ended
-	switch again := a.jobs[row.Job].Again; {
-	case row.State == TimedOut && again != nil && again.Timeout > 0:
-		cancelled = start.At/1000 + again.Timeout - timeoutSlack
-	case row.State == TimedOut:
+	switch op, itself := a.killed[row.Run]; {
+	case row.State == TimedOut && a.jobs[row.Job].Again == nil:
+	case row.State == Killed && itself:
+		cancelled = op.Call / 1000
 	case row.State == Killed && a.wasKilled(row):
-		if op, itself := a.killed[row.Run]; itself {
-			cancelled = op.Call / 1000
-		} else {
-			cancelled = a.killOf(row).Call / 1000
-		}
+		cancelled = a.killOf(row).Call / 1000
 	default:
 		return false
 	}
