@@ -79,3 +79,11 @@ func (c *clock) best(at time.Duration) time.Duration {
 	}
 	return best
 }
+
+// later is the later of two times.
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

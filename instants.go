@@ -98,13 +98,6 @@ func nextInstant(job Job, after time.Time) (time.Time, error) {
 	return next.Truncate(time.Millisecond), err
 }
 
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
 // define gives j the definition of def. It reports whether the schedule has to be planned
 // anew, and by what. A stop that was the schedule's own doing ends with the schedule, and
 // one that its bounds may have brought about with these. Now is a lower bound of the

@@ -168,7 +168,7 @@ func (at *presence) register(boot string, when, now time.Time) {
 	i := slices.IndexFunc(at.boots, func(b bootSeen) bool { return b.id == boot })
 	switch {
 	case i >= 0 && (i == len(at.boots)-1 || !when.After(at.boots[i].gone)): // nothing new
-		at.boots[i].last = laterTime(at.boots[i].last, when)
+		at.boots[i].last = later(at.boots[i].last, when)
 		return
 	case i >= 0:
 		at.boots, at.back = slices.Delete(at.boots, i, i+1), now
@@ -194,13 +194,6 @@ func (at *presence) dropOne() {
 	if i := slices.IndexFunc(at.boots, func(b bootSeen) bool { return !at.wanted[b.id] }); i >= 0 && i < len(at.boots)-1 {
 		at.boots = slices.Delete(at.boots, i, i+1)
 	}
-}
-
-func laterTime(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }
 
 // of says how the address of a run stands, which was started for the process of a boot id.

@@ -203,16 +203,9 @@ func (u *unreported) hurry() {
 		s := u.book.memory.presences.of(presenceKey(o.run.App, o.run.Address), o.run.BootID, now)
 		switch {
 		case !s.manual && s.silent >= u.cfg.Cluster.Dead:
-			u.list.at(o, earlierOf(o.next, now))
+			u.list.at(o, earlier(o.next, now))
 		case !s.listed || s.replaced > 0 || s.several:
-			u.list.at(o, earlierOf(o.next, now.Add(u.asker.bounds.every)))
+			u.list.at(o, earlier(o.next, now.Add(u.asker.bounds.every)))
 		}
 	}
-}
-
-func earlierOf(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
 }
