@@ -154,10 +154,7 @@ func TestResultsOfJobsThatAreHeld(t *testing.T) {
 	schema := migrated(t, pool)
 	s, a := openAt(t, pool, schema)
 	chain := func() (first, retry xxljob.Run) {
-		def := newJob()
-		def.Retries = 3
-		job, err := s.AddJob(t.Context(), def, nil)
-		must(t, err)
+		job := retriedJob(t, s)
 		first = a.started(job)
 		retry = a.failed(first)
 		answers, err := s.Start(t.Context(), []xxljob.Start{a.startOf(retry, job.Version)})
