@@ -56,10 +56,11 @@ var mayImport = map[string][]string{
 	"block":              nil,
 	"store":              nil,
 	"wire":               {"internal/guard"},
+	"alarm":              nil,
 	"internal/cron":      {gronx},
 	// 2, 3 engine
 	"executor": {"wire", "block", "internal/guard", "internal/inside", flock},
-	".":        {"executor", "wire", "block", "route", "store", "internal/cron", "internal/guard", "internal/inside", "internal/urgent", errgroup, singleflight},
+	".":        {"executor", "wire", "block", "route", "store", "alarm", "internal/cron", "internal/guard", "internal/inside", "internal/urgent", errgroup, singleflight},
 	// 4 backends
 	"store/memory":    {".", "store", memdb},
 	"store/postgres":  {".", "store", "internal/urgent", "internal/failpoint", pgx, pgconn, pgtype, pgxpool},

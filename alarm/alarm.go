@@ -1,0 +1,111 @@
+// Package alarm has the words between a scheduler and those who tell people that something is
+// wrong: what an alarm says, whom a rule tells of it, and how it reads in three languages.
+// Ready alarmers are in the packages below: mail, webhook and log. An alarmer of your own is
+// one method.
+//
+// A scheduler takes rules in xxljob.Config.Alarms. What happened is a row in its store,
+// written in the transaction that made it happen, and the scheduler delivers it at least once:
+// an alarmer that returns an error is called again.
+package alarm
+
+import (
+	"context"
+	"time"
+)
+
+// Alarmer tells somebody of something. Alarm returns nil once the message has been handed
+// over, and an error where it has to be tried again: with pauses that grow from a second to
+// ten minutes, for a day after the event. The context ends after Rule.Timeout. It is called
+// by several goroutines, and for one job by one at a time.
+//
+// A message may come more than once, where a process died between handing it over and noting
+// that. Message.ID is then the same unless more has happened to the job meanwhile.
+type Alarmer interface {
+	Alarm(ctx context.Context, m Message) error
+}
+
+// Cause is why somebody is told.
+type Cause string
+
+// The causes of alarms.
+const (
+	// Failed: the last attempt of a trigger has failed, was timed out or refused.
+	Failed Cause = "failed"
+	// Lost: the last attempt of a trigger was lost with its process.
+	Lost Cause = "lost"
+	// Attempt: a run has not succeeded, and this is no alarm by the two rules above: another
+	// attempt follows, or it was killed or discarded. XXL-JOB sends an alarm for each of
+	// these; here a rule has to ask for them.
+	Attempt Cause = "attempt"
+	// Skipped: instants were recorded as not run.
+	Skipped Cause = "skipped"
+	// Stopped: a job has stopped by itself, because its schedule cannot be evaluated.
+	Stopped Cause = "stopped"
+	// Late: a run has not ended xxljob.Job.LateAfter behind its instant, or not even started.
+	Late Cause = "late"
+	// Recovered: a run of the job has succeeded after an alarm. A rule has to ask for it.
+	Recovered Cause = "recovered"
+)
+
+// Rule says which alarms an alarmer is told of. The zero value of each field but Name and To
+// is complete.
+type Rule struct {
+	// Name says in the store and in the log which rule it is: 1 to 64 bytes of printable
+	// characters without spaces, unique in a configuration, and the same at all nodes. A rule
+	// that gets another name tells once more of what has not been told by all rules.
+	Name string
+	// To is whom it tells.
+	To Alarmer
+	// Apps are the apps whose jobs it is about. Empty means all.
+	Apps []string
+	// Jobs are the jobs that it is about, each as "app/key". Empty means all those of Apps.
+	Jobs []string
+	// Causes are what it tells of. Empty means Failed, Lost, Skipped, Stopped and Late.
+	Causes []Cause
+	// Window is how long after a message about a job the next one about that job is held
+	// back. It then says how often something has happened. 0 means five minutes, -1 that
+	// each event is a message of its own; else 1 s to 24 h.
+	Window time.Duration
+	// Timeout bounds one call of To. 0 means 30 s; at most 10 min.
+	Timeout time.Duration
+}
+
+// Message is what an alarmer is told: what has happened to one job since it was told last.
+type Message struct {
+	// ID names the message: that of its newest event, with the name of the rule. It is at most
+	// 100 bytes of printable ASCII.
+	ID string
+	// Cause is that of the newest event.
+	Cause Cause
+	// App, JobID, JobKey and JobName are those of the job when the newest event happened.
+	App, JobKey, JobName string
+	JobID                int64
+	// Emails are the addresses in xxljob.Job.AlarmEmail, at most 20 of them.
+	Emails []string
+	// Count is how many events the message stands for, First and Last when they happened, by
+	// the store's clock.
+	Count       int
+	First, Last time.Time
+	// Events are the newest of them, newest first, at most ten.
+	Events []Event
+	// Node is the name of the node that sends the message.
+	Node string
+}
+
+// Event is one thing that has happened.
+type Event struct {
+	Cause Cause
+	// At is when it happened, by the store's clock.
+	At time.Time
+	// RunID is the run that it happened to, State that run's state in XXL-JOB's words
+	// ("failed", "timed out", …) and Attempt which attempt it was, from 0; zero where the
+	// event is about no run.
+	RunID   int64
+	State   string
+	Attempt int
+	// Instant is the instant that the run stands for.
+	Instant time.Time
+	// Text says why, as the run's result or the store's record does: UTF-8 of at most 2 KiB
+	// without control characters but line feeds.
+	Text string
+}
