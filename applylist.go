@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/xxljob/xxljob/store"
@@ -108,6 +107,7 @@ func (a *applying) conclude(ctx context.Context) {
 		a.s.warnOfQueues(ctx, a.w.App, a.touched[i].Name)
 	}
 	a.s.life.wakes.scan.pokeIf(len(a.touched) > 0)
+	a.s.life.wakes.late.pokeIf(len(a.touched) > 0)
 	if len(a.past) > 0 {
 		a.s.log.Warn("xxljob: left jobs of the list unchanged because all of their scheduled times are in the past", "app", a.w.App, "jobs", len(a.past), "one", a.past[0])
 	}
@@ -307,20 +307,14 @@ func (d *definer) warnUnserved(ctx context.Context, app string, jobs []Job) {
 
 // warnOfStoredIn is warnOfStored for the jobs that a list has added or changed, in one line.
 func (d *definer) warnOfStoredIn(app string, jobs []Job) {
-	found := map[string]bool{}
 	n, example := 0, ""
 	for i := range jobs {
-		fields := storedOnly(jobs[i])
-		for _, f := range fields {
-			found[f] = true
-		}
-		if len(fields) > 0 {
+		if d.untold(&jobs[i]) {
 			example = cmp.Or(example, jobs[i].Name)
 			n++
 		}
 	}
 	if n > 0 {
-		d.log.Warn("xxljob: some jobs of the list set fields that are stored but not acted on yet", "app", app, "jobs", n, "one", example,
-			"fields", strings.Join(slices.Sorted(maps.Keys(found)), ", "))
+		d.log.Warn("xxljob: some jobs of the list have an AlarmEmail, and Config.Alarms has no rules: no mail will be sent", "app", app, "jobs", n, "one", example)
 	}
 }

@@ -98,3 +98,6 @@ func (j *Job) step() time.Time {
 	}
 	return j.Next
 }
+
+// unscheduled reports that no schedule makes runs of the job: it has none, or is stopped.
+func (j *Job) unscheduled() bool { return j.Stopped || j.Schedule.IsManual() }

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/xxljob/xxljob/alarm"
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/wire"
 )
@@ -74,6 +75,10 @@ type Config struct {
 	// those above. Its Addr and Admins must be empty: an executor that other admins call
 	// too is made with executor.New, attached with Attach, and started by its owner.
 	Executor executor.Config
+	// Alarms say who is told of what goes wrong; see package alarm. They are to be the same at
+	// all nodes of a store, since any of them may notice something, and tell of it. Empty means
+	// that nobody is told, and nothing is kept for it.
+	Alarms []alarm.Rule
 	// Hooks are called as things happen. Scheduler.Events tells of the same.
 	Hooks Hooks
 }

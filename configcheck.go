@@ -50,6 +50,7 @@ func (c Config) validate() error {
 	c.validateRanges(&f)
 	c.validateTokens(&f)
 	c.validateJobsAPI(&f)
+	c.validateAlarms(&f)
 	if c.Executor.Addr != "" || len(c.Executor.Admins) > 0 {
 		f.add("Executor", c.Executor.Addr, errors.New("one with Addr or Admins is made by executor.New, given to Attach, and started by its owner"))
 	}

@@ -62,8 +62,8 @@ var mayImport = map[string][]string{
 	"executor": {"wire", "block", "internal/guard", "internal/inside", flock},
 	".":        {"executor", "wire", "block", "route", "store", "alarm", "internal/cron", "internal/guard", "internal/inside", "internal/urgent", errgroup, singleflight},
 	// 4 backends
-	"store/memory":    {".", "store", memdb},
-	"store/postgres":  {".", "store", "internal/urgent", "internal/failpoint", pgx, pgconn, pgtype, pgxpool},
+	"store/memory":    {".", "store", "alarm", memdb},
+	"store/postgres":  {".", "store", "alarm", "internal/urgent", "internal/failpoint", pgx, pgconn, pgtype, pgxpool},
 	"store/storetest": {".", "store"},
 	"xxljobtest":      {".", "executor", "wire", "store/memory"},
 	// Only tests import it: what a user might write who does not know this module.
@@ -116,7 +116,7 @@ var testsMayImport = map[string][]string{
 	"examples/*":      {"store", "internal/await", "internal/pgtest"},
 
 	"internal/pgtest":      {"internal/await"},
-	"internal/scenario":    {".", "executor", "wire", "block", "route", "store", "store/memory", "store/storetest", "internal/urgent", "internal/plain", "internal/asker", "internal/await", "internal/stage"},
+	"internal/scenario":    {".", "alarm", "executor", "wire", "block", "route", "store", "store/memory", "store/storetest", "internal/urgent", "internal/plain", "internal/asker", "internal/await", "internal/stage"},
 	"internal/chaos":       {"internal/await"},
 	"internal/chaos/proxy": {"internal/await"},
 }

@@ -111,7 +111,7 @@ func (d *definer) ensureStored(ctx context.Context, has, job Job) (Ensured, erro
 	if has.Ensured == job.Ensured && !isPruned(&has) {
 		return Ensured{has, Unchanged}, nil
 	}
-	if err := d.checkHandler(ctx, job); err != nil {
+	if err := errors.Join(d.checkLinks(ctx, job, false), d.checkHandler(ctx, job)); err != nil {
 		return Ensured{}, err
 	}
 	e, err := d.redefine(ctx, has, job, nil, nil)
@@ -125,7 +125,7 @@ func (d *definer) create(ctx context.Context, job Job) (Job, error) {
 	if err := d.fires(ctx, job); err != nil {
 		return Job{}, err
 	}
-	if err := d.checkHandler(ctx, job); err != nil {
+	if err := errors.Join(d.checkLinks(ctx, job, false), d.checkHandler(ctx, job)); err != nil {
 		return Job{}, err
 	}
 	if err := d.setShards(ctx); err != nil {

@@ -133,6 +133,13 @@ func (d *definer) completeList(ctx context.Context, app string, jobs []Job) ([]J
 	if err := d.findManual(ctx, app, complete, faulty); err != nil {
 		return nil, ensuring(app, err)
 	}
+	linked, err := d.linksOf(ctx, complete)
+	if err != nil {
+		return nil, ensuring(app, err)
+	}
+	for i, err := range linked {
+		faulty[i] = errors.Join(faulty[i], err)
+	}
 	if d.cfg.StrictHandlers {
 		d.findUnserved(ctx, app, complete, faulty)
 	}

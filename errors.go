@@ -16,6 +16,9 @@ var (
 	ErrNeverFires = errors.New("xxljob: the schedule never fires")
 	// ErrManual: a job without a schedule cannot be started; trigger it.
 	ErrManual = errors.New("xxljob: the job has no schedule")
+	// ErrCycle: the success of the job would lead to the job again, by way of its children and
+	// of the jobs that run behind it.
+	ErrCycle = errors.New("xxljob: the job would follow from itself")
 	// ErrStarted: Start was called before.
 	ErrStarted = errors.New("xxljob: the scheduler was started before")
 	// ErrStopped: the scheduler is stopped.

@@ -124,7 +124,7 @@ func (h *Hooks) call(e *Event) {
 	case EventRunSkipped:
 		h.RunSkipped(*e.Run)
 	case EventJobStopped:
-		h.JobStopped(e.Job.clone())
+		h.JobStopped(e.Job.Clone())
 	case EventShardTaken:
 		h.ShardTaken(*e.Shard)
 	case EventShardLost:

@@ -145,25 +145,25 @@ func (h *house) cycles() [][]string {
 // floor and of lower ones.
 var floors = [][]string{
 	{ // nouns, and what is wrong with a value
-		"bounds", "config", "configcheck", "crons", "doc", "errors", "event", "faults", "group", "handler", "job", "limits", "node", "policies", "registry", "retriesof", "retry", "ring", "run", "runtrigger",
-		"schedule", "store", "storejobs", "storelists", "storelogs", "storenodes", "storeplans", "storeruns", "storestarts", "tokens", "words",
+		"alarmrules", "bounds", "chain", "config", "configcheck", "crons", "doc", "errors", "event", "faults", "group", "handler", "job", "jobcheck", "limits", "node", "policies", "registry", "retriesof", "retry", "ring", "run", "runtrigger",
+		"schedule", "store", "storealarms", "storejobs", "storelists", "storelogs", "storenodes", "storeowed", "storeplans", "storeruns", "storestarts", "tokens", "window", "words",
 	},
 	{ // tools
 		"batch", "clock", "duetimes", "duty", "life", "loop", "loops", "quota", "rarely", "userexec", "wakes",
 	},
 	{ // books: what a node knows, each under a lock of its own; of these only shared.go calls the store
-		"addressmemory", "appsasked", "attachedset", "beside", "doubts", "early", "engine", "fitness", "flight", "gone", "held", "heldring", "eventqueue", "intake", "intakeroom",
+		"addressmemory", "alarmflights", "appsasked", "attachedset", "beside", "doubts", "early", "engine", "fitness", "flight", "gone", "held", "heldring", "eventqueue", "intake", "intakeroom",
 		"intakestore", "landings", "lanes", "lead", "lease", "logdesk", "passing", "places", "indoubtlist", "presence", "unreportedlist", "unreportedshare", "awaited", "order", "jobbook", "ownlists", "queue", "reload", "remote", "roll",
 		"rollread", "routed", "routequeue", "seen", "settled", "shared", "shares", "subscribe", "transit", "tries", "turns", "underway", "usercalls", "waiters", "waitingroom",
 	},
 	{ // decisions: which instants, which address, what an answer means
-		"address", "addressask", "addressbook", "addresschoice", "appask", "asking", "callee", "follow", "instants", "jobread", "opinion", "outcome", "plan", "probe", "probebook",
+		"address", "addressask", "addressbook", "addresschoice", "alarmbook", "alarmed", "appask", "asking", "callee", "follow", "instants", "jobread", "links", "opinion", "outcome", "owes", "plan", "probe", "probebook",
 		"probecall", "askrun", "unreportedjudge", "route", "strategies", "unrouted", "userrouter",
 	},
 	{ // duties: each with its own state
-		"accepted", "again", "ahead", "apart", "attach", "balance", "beat", "beatnews", "busy", "claim", "collect", "deliver", "dispatch", "finish", "handover", "herd", "kill", "launch", "leaser", "log",
-		"lost", "orphan", "planned", "progress", "publish", "receive", "reconcile", "registrar", "registrations", "reread", "reroute", "reserve", "retain", "scan", "send", "speaks",
-		"start", "startbatch", "take", "takeback", "tend",
+		"accepted", "again", "ahead", "apart", "attach", "balance", "beat", "beatnews", "busy", "claim", "collect", "deliver", "dispatch", "finish", "handover", "herd", "kill", "late", "launch", "leaser", "log",
+		"lost", "orphan", "owed", "planned", "progress", "publish", "receive", "reconcile", "registrar", "registrations", "reread", "reroute", "reserve", "retain", "scan", "send", "speaks",
+		"start", "startbatch", "take", "takeback", "telling", "tend",
 		"starter", "twins", "uncertain", "indoubt", "unreported", "unreportedask", "wait", "waitself", "watch", "admin_results", "applylist", "concurrent", "ensure", "ensurelist", "groups",
 		"jobnames", "jobs", "leasenews", "lists", "nextfire", "tell", "trigger",
 	},

@@ -1,18 +1,10 @@
 package xxljob
 
 import (
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
-
-	"github.com/xxljob/xxljob/block"
-	"github.com/xxljob/xxljob/route"
 )
-
-// glueTypes are XXL-JOB's stored glue_type values.
-var glueTypes = []string{GlueBean, "GLUE_GROOVY", "GLUE_SHELL", "GLUE_PYTHON", "GLUE_PYTHON2", "GLUE_NODEJS", "GLUE_POWERSHELL", "GLUE_PHP"}
 
 // Job is a definition of work and of when it is due: one row of XXL-JOB's
 // xxl_job_info. A Job is a plain value: every call copies it in and out, so the
@@ -38,8 +30,8 @@ type Job struct {
 	Name string
 	// Author is the owner's name, for people only. At most 64 bytes.
 	Author string
-	// AlarmEmail is a comma list of addresses. At most 255 bytes. It is stored;
-	// alarms are not sent yet.
+	// AlarmEmail is a comma list of addresses that alarms of the job are sent to, by an
+	// alarmer that sends mail (Config.Alarms). At most 255 bytes.
 	AlarmEmail string
 
 	// Schedule says when the job is due. The zero value is Manual().
@@ -96,9 +88,30 @@ type Job struct {
 	// MaxSnoozes is how often one trigger may be snoozed (see Snooze), at most 30,000; zero
 	// means 100. A run that is snoozed once more has failed for good.
 	MaxSnoozes int `json:",omitzero"`
-	// Children are the ids of the jobs that a success triggers (XXL-JOB:
-	// child_jobid). They are stored; children are not triggered yet.
-	Children []int64
+	// Children are the ids of the jobs that a success triggers (XXL-JOB: child_jobid), each
+	// once a trigger: when its last attempt, and every part of a broadcast, has succeeded.
+	// ChildKeys are more of them, as "app/key", and need not be there yet. At most 100 of both.
+	// A job cannot be its own child, through others neither.
+	Children  []int64
+	ChildKeys []string `json:",omitempty"`
+	// ChildParam says which parameter children are given. Empty means ChildParamOwn.
+	ChildParam ChildParam `json:",omitzero"`
+	// After are ids of jobs, and AfterKeys jobs as "app/key", behind which this one runs: once
+	// for each window in which all of them have succeeded, whatever its own schedule says. A
+	// success counts for the window of its Run.BusinessTime. At most 100 of both.
+	After     []int64  `json:",omitempty"`
+	AfterKeys []string `json:",omitempty"`
+	// AfterWindow is how long a window is: a divisor of a day, of a second at least, or whole
+	// days, at most 31; zero means a day. See Window. AfterZone is the IANA zone whose clocks
+	// it goes by; empty means Config.Location.
+	AfterWindow time.Duration `json:",omitzero"`
+	AfterZone   string        `json:",omitzero"`
+	// AfterTimeout is how long after its first success a window is open; then it is recorded as
+	// skipped, with the jobs that are missing. From 1 s to 31 days; zero means a day.
+	AfterTimeout time.Duration `json:",omitzero"`
+	// LateAfter has an alarm sent for a run that has not ended so long after its instant. From
+	// 1 s to 31 days; zero means none.
+	LateAfter time.Duration `json:",omitzero"`
 
 	// GlueType is BEAN, the default, or one of XXL-JOB's script types.
 	GlueType string
@@ -157,146 +170,10 @@ const (
 	StopPruned = "pruned"
 )
 
-// Validate reports every fault of the definition at once, each with the name
-// of the field and its value, or nil. It knows the routing strategies of
-// package route and refuses rates under one second; a Scheduler also accepts
-// the names in Config.Routers, and with Config.Limits.AllowSubSecond such rates.
-func (j Job) Validate() error {
-	// Any app will do for the one that Config.App stands for.
-	return j.withDefaults("app", nil).validate(route.Names(), false)
-}
-
-// withDefaults fills what an empty field stands for.
-func (j Job) withDefaults(app string, zone *time.Location) Job {
-	setDefault(&j.App, app)
-	setDefault(&j.Key, j.Name)
-	setDefault(&j.Misfire, MisfireDoNothing)
-	setDefault(&j.Route, route.Nearest)
-	setDefault(&j.Block, block.SerialExecution)
-	setDefault(&j.GlueType, GlueBean)
-	if j.OnLost == OnLostFail {
-		j.OnLost = "" // as it is stored, and as lists that were ensured before have it
-	}
-	j.Schedule = j.Schedule.withZone(zone)
-	j.NotBefore, j.NotAfter = j.NotBefore.UTC().Truncate(time.Millisecond), j.NotAfter.UTC().Truncate(time.Millisecond)
-	return j
-}
-
-// validate collects the faults of a job whose defaults are filled in. The routes are the
-// names that Route may have.
-func (j Job) validate(routes []string, subSecond bool) error {
-	f := faults{what: called(j)}
-	f.text("App", j.App, 1, 64)
-	f.text("Key", j.Key, 0, 255)
-	f.text("Name", j.Name, 1, 255)
-	f.text("Author", j.Author, 0, 64)
-	f.text("AlarmEmail", j.AlarmEmail, 0, 255)
-	f.text("Param", j.Param, 0, maxParam)
-	f.text("GlueSource", j.GlueSource, 0, 16<<20)
-	f.text("GlueRemark", j.GlueRemark, 0, 128)
-	minHandler := 0
-	if j.GlueType == GlueBean {
-		minHandler = 1
-	}
-	f.text("Handler", j.Handler, minHandler, 255)
-	f.add("Schedule", j.Schedule, j.Schedule.check(subSecond))
-	f.oneOf("Misfire", string(j.Misfire), string(MisfireDoNothing), string(MisfireFireOnceNow))
-	f.oneOf("CatchUp", string(j.CatchUp), "", string(CatchUpEvery), string(CatchUpOnce))
-	j.checkBounds(&f)
-	f.oneOf("GlueType", j.GlueType, glueTypes...)
-	if !slices.Contains(routes, j.Route) {
-		f.add("Route", j.Route, fmt.Errorf("%w: %s", ErrUnknownRoute, oneOf(j.Route, routes)))
-	}
-	if !block.Valid(j.Block) {
-		f.add("Block", j.Block, fmt.Errorf("%w: %s", ErrUnknownBlock, oneOf(j.Block, block.Names())))
-	}
-	if j.MaxPerExecutor < 0 || j.MaxPerExecutor > 10_000 {
-		f.add("MaxPerExecutor", j.MaxPerExecutor, errors.New("want 1 to 10000, or 0 for the executor's places"))
-	} else if j.MaxPerExecutor > 0 && j.Block != block.Concurrent {
-		f.add("MaxPerExecutor", j.MaxPerExecutor, fmt.Errorf("is for Block %s, and Block is %q", block.Concurrent, j.Block))
-	}
-	if j.Timeout < 0 || j.Timeout%time.Second != 0 || j.Timeout > maxTimeout {
-		f.add("Timeout", j.Timeout, errors.New("want whole seconds, from 0 (none) to 2^31-1"))
-	}
-	f.checkRetries(j.Retries, j.RetryBackoff, j.OnLost, j.MaxReruns, j.MaxSnoozes)
-	for _, id := range j.Children {
-		if id <= 0 || id >= 1<<31 {
-			f.add("Children", id, errors.New("want job ids from 1 to 2^31-1"))
-		}
-	}
-	return f.err()
-}
-
-// checkBounds adds what is wrong with NotBefore, NotAfter and MaxRuns.
-func (j *Job) checkBounds(f *faults) {
-	var nothing error
-	if j.Schedule.IsManual() {
-		nothing = errors.New("the job has no schedule that it could bound")
-	}
-	for _, bound := range []struct {
-		field string
-		at    time.Time
-	}{{"NotBefore", j.NotBefore}, {"NotAfter", j.NotAfter}} {
-		switch {
-		case bound.at.IsZero():
-		case bound.at.UnixMilli() <= 0 || bound.at.Year() > 9999:
-			f.add(bound.field, inWords(bound.at), errors.New("want a time after the beginning of 1970 and before the year 10000"))
-		default:
-			f.add(bound.field, inWords(bound.at), nothing)
-		}
-	}
-	if !j.NotAfter.IsZero() && j.NotAfter.Before(j.NotBefore) {
-		f.add("NotAfter", inWords(j.NotAfter), fmt.Errorf("it is before NotBefore, %s", inWords(j.NotBefore)))
-	}
-	switch {
-	case j.MaxRuns < 0 || j.MaxRuns > mostMaxRuns:
-		f.add("MaxRuns", j.MaxRuns, errors.New("want 0 (no bound) to 2^31-1"))
-	case j.MaxRuns > 0:
-		f.add("MaxRuns", j.MaxRuns, nothing)
-	}
-}
-
-// unscheduled reports that no schedule makes runs of the job: it has none, or is stopped.
-func (j *Job) unscheduled() bool { return j.Stopped || j.Schedule.IsManual() }
-
-// validateNew collects the faults of a definition that is to be added: what the store sets
-// of a job cannot be given.
-func (j Job) validateNew() error {
-	f := faults{what: called(j)}
-	for _, field := range []struct {
-		name  string
-		value any
-		set   bool
-	}{
-		{"ID", j.ID, j.ID != 0},
-		{"Version", j.Version, j.Version != 0},
-		{"Ensured", j.Ensured, j.Ensured != ""},
-		{"StopReason", j.StopReason, j.StopReason != ""},
-		{"Shard", j.Shard, j.Shard != 0},
-		{"Next", j.Next, !j.Next.IsZero()},
-		{"Last", j.Last, !j.Last.IsZero()},
-		{"WaitRun", j.WaitRun, j.WaitRun != 0},
-		{"Runs", j.Runs, j.Runs != 0},
-		{"Added", j.Added, !j.Added.IsZero()},
-		{"Updated", j.Updated, !j.Updated.IsZero()},
-		{"GlueUpdated", j.GlueUpdated, !j.GlueUpdated.IsZero()},
-	} {
-		if field.set {
-			f.add(field.name, field.value, errors.New("is set by the store, leave it empty"))
-		}
-	}
-	return f.err()
-}
-
-// maxTimeout is what XXL-JOB's 32-bit seconds can hold.
-const maxTimeout = (1<<31 - 1) * time.Second
-
-// mostMaxRuns is what a 32-bit column holds.
-const mostMaxRuns = 1<<31 - 1
-
-// clone copies the parts of j that are shared by reference.
-func (j Job) clone() Job {
-	j.Children = append([]int64(nil), j.Children...)
+// Clone returns a copy of j that shares nothing with it. Empty lists become nil.
+func (j Job) Clone() Job {
+	j.Children, j.After = append([]int64(nil), j.Children...), append([]int64(nil), j.After...)
+	j.ChildKeys, j.AfterKeys = append([]string(nil), j.ChildKeys...), append([]string(nil), j.AfterKeys...)
 	return j
 }
 

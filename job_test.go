@@ -187,7 +187,7 @@ func TestGroupFaultsAtOnce(t *testing.T) {
 // TestCallsCopy: a Job is a plain value. What the caller does to it after a call
 // changes nothing in the store, and what the store keeps does not show in it.
 func TestCallsCopy(t *testing.T) {
-	s, err := xxljob.New(memory.New(), xxljob.Config{App: "app", Logger: slog.New(slog.DiscardHandler)})
+	s, err := xxljob.New(withEveryJob{memory.New()}, xxljob.Config{App: "app", Logger: slog.New(slog.DiscardHandler)})
 	stage.Must(t, err)
 	given := stage.GoodJob()
 	given.Children = []int64{1, 2}

@@ -72,15 +72,17 @@ func TestJobAdmin(t *testing.T) {
 		}
 
 		// Children, which a request cannot name, stay.
+		child, err := e.AddJob(t.Context(), xxljob.Job{App: "far", Name: "child", Handler: "work"})
+		stage.Must(t, err)
 		withChild := job()
-		withChild.Children = []int64{7}
+		withChild.Children = []int64{child.ID}
 		withChild.Schedule = withChild.Schedule.In("Asia/Shanghai")
 		_, err = e.UpdateJob(t.Context(), withChild)
 		stage.Must(t, err)
 		if ret := stage.Manage(t, e.admin, "far", "updateJob", changed); !ret.OK() {
 			t.Errorf("%+v", ret)
 		}
-		if got := job(); got.Name != "daily" || !slices.Equal(got.Children, []int64{7}) || got.Schedule.Zone != "Asia/Shanghai" || !got.Stopped {
+		if got := job(); got.Name != "daily" || !slices.Equal(got.Children, []int64{child.ID}) || got.Schedule.Zone != "Asia/Shanghai" || !got.Stopped {
 			t.Errorf("updated %+v", got)
 		}
 		if ret := stage.Manage(t, e.admin, "far", "startJob", one); !ret.OK() || job().Stopped {

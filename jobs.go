@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/xxljob/xxljob/route"
@@ -25,7 +24,7 @@ type definer struct {
 
 // complete fills in and checks a definition.
 func (d *definer) complete(job Job) (Job, error) {
-	job = job.clone().withDefaults(d.cfg.App, d.cfg.Location)
+	job = job.Clone().withDefaults(d.cfg.App, d.cfg.Location)
 	return job, errors.Join(job.validate(d.strategies.names, d.cfg.Limits.AllowSubSecond), job.retriesFit(d.cfg.RunRetention))
 }
 
@@ -73,7 +72,7 @@ func (d *definer) addJob(ctx context.Context, given Job, keyed bool) (added Job,
 	if err = errors.Join(err, d.fires(ctx, job)); err != nil {
 		return Job{}, err
 	}
-	if err := d.checkHandler(ctx, job); err != nil {
+	if err := errors.Join(d.checkLinks(ctx, job, false), d.checkHandler(ctx, job)); err != nil {
 		return Job{}, err
 	}
 	return d.add(ctx, job)
@@ -90,6 +89,7 @@ func (d *definer) add(ctx context.Context, job Job) (Job, error) {
 		return Job{}, about(fmt.Sprintf("%s: add: App %q, Key %q", called(job), job.App, job.Key), err)
 	}
 	d.life.wakes.scan.poke()
+	d.life.wakes.late.pokeIf(added.LateAfter > 0)
 	d.warnOfSaved(added)
 	return added, nil
 }
@@ -100,24 +100,16 @@ func (d *definer) warnOfSaved(job Job) {
 	warnOfReadings(d.log, d.clock.now(), job)
 }
 
-// warnOfStored says of a job that was saved what of it is stored and nothing more. Who
-// relies on it would find out when it is needed.
+// warnOfStored says of a job that was saved that nobody will send mails about it. Who relies
+// on them would find out when one is needed.
 func (d *definer) warnOfStored(job Job) {
-	if fields := storedOnly(job); len(fields) > 0 {
-		d.log.Warn("xxljob: the job sets fields that are stored but not acted on yet", "job", job.Name, "app", job.App, "fields", strings.Join(fields, ", "))
+	if d.untold(&job) {
+		d.log.Warn("xxljob: the job has an AlarmEmail, and Config.Alarms has no rules: no mail will be sent", "job", job.Name, "app", job.App)
 	}
 }
 
-// storedOnly are the fields of a job that are set and not acted upon yet.
-func storedOnly(job Job) (fields []string) {
-	if len(job.Children) > 0 {
-		fields = append(fields, "Children")
-	}
-	if job.AlarmEmail != "" {
-		fields = append(fields, "AlarmEmail")
-	}
-	return fields
-}
+// untold reports whether a job names addresses that nobody here writes to.
+func (d *definer) untold(job *Job) bool { return job.AlarmEmail != "" && len(d.cfg.Alarms) == 0 }
 
 // checkHandler looks whether some executor offers the app and handler. In a
 // rolling deploy it may come later, so by default that is a warning.
@@ -163,6 +155,7 @@ func (d *definer) edit(ctx context.Context, id int64, e Edit) (Job, error) {
 	}
 	d.engine.jobs.remember(map[int64]*Job{id: &job})
 	d.life.wakes.scan.poke()
+	d.life.wakes.late.pokeIf(job.LateAfter > 0)
 	return job, nil
 }
 
@@ -188,7 +181,7 @@ func (d *definer) UpdateJob(ctx context.Context, job Job) (Job, error) {
 	if job.App != old.App {
 		return Job{}, fmt.Errorf("xxljob: update job %d: App %q: the job belongs to app %q", job.ID, job.App, old.App)
 	}
-	if err := d.checkHandler(ctx, complete); err != nil {
+	if err := errors.Join(d.checkLinks(ctx, complete, complete.Key != old.Key), d.checkHandler(ctx, complete)); err != nil {
 		return Job{}, err
 	}
 	if _, err := d.now(ctx); err != nil { // Change goes by the clock, which has to be known

@@ -37,6 +37,7 @@ type scheduler struct {
 	acceptor   *acceptor
 	inDoubt    *inDoubt
 	unreported *unreported
+	herald     *herald
 
 	deliverer *deliverer
 	inbox     *inbox
@@ -76,6 +77,7 @@ func assemble(all *shared, incarnation string, own *executor.Executor) *schedule
 		strategies: strategies,
 	}
 
+	s.herald = newHerald(all, newAlarmRules(all.cfg.Alarms), panics)
 	s.progress = newProgress(all, s.engine)
 	s.finisher = newFinisher(all, s.engine, s.teller, s.progress)
 	s.watcher = &watcher{shared: all, engine: s.engine, teller: s.teller, desk: desk}

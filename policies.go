@@ -30,6 +30,20 @@ const (
 	CatchUpOnce CatchUp = "ONCE"
 )
 
+// ChildParam says which parameter the children of a job are given.
+type ChildParam string
+
+// The values of ChildParam.
+const (
+	// ChildParamOwn: each child runs with its own, as in XXL-JOB.
+	ChildParamOwn ChildParam = "OWN"
+	// ChildParamParent: that of the run which has succeeded.
+	ChildParamParent ChildParam = "PARENT"
+	// ChildParamResult: the result of that run (Run.HandleMsg), of which a parameter's 64 KiB
+	// are passed on.
+	ChildParamResult ChildParam = "RESULT"
+)
+
 // GlueBean is the glue type of a job whose handler is Go code registered by
 // name. The other types are XXL-JOB's script types: they are stored and sent
 // to third-party executors; an executor of this module refuses them.

@@ -12,7 +12,7 @@ import (
 
 // The bounds of what the root shows.
 const (
-	mostNames     = 157 // package-level names: 150 and the seven of retries
+	mostNames     = 166 // package-level names: 150, the seven of retries, and the nine of what follows a success
 	mostDocLines  = 220 // of go doc
 	mostTextLines = 120 // of the package comment
 )

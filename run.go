@@ -157,6 +157,10 @@ type Run struct {
 	Type    TriggerType
 	// Born is set for runs that a schedule has made, and for the retries that follow them.
 	Born bool
+	// Depth is how many runs led to this one, each by its success: 0 for what has no parent.
+	Depth int
+	// Business is set for runs of type PARENT and what follows them: see BusinessTime.
+	Business time.Time
 	// Scheduled is when the run is due, in UTC milliseconds: the instant that it stands for,
 	// but for a retry (see Instant).
 	Scheduled time.Time
@@ -230,7 +234,8 @@ type Run struct {
 	// the end of the span and no instant.
 	First, Last time.Time
 	Count       int
-	// Reason says why a run was skipped ("misfire", "backlog", "edit") or cancelled.
+	// Reason says why a run was skipped ("misfire", "backlog", "edit", "depth", "join") or
+	// cancelled.
 	Reason string
 }
 
@@ -241,6 +246,11 @@ const (
 	// ReasonEdit: the instants were overdue, by the store's clock, and not planned when
 	// the job was stopped or its schedule changed.
 	ReasonEdit = "edit"
+	// ReasonDepth: more than store.MostDepth successes led to each other.
+	ReasonDepth = "depth"
+	// ReasonJoin: a window of Job.After was over before all jobs had succeeded for it;
+	// TriggerMsg says which are missing.
+	ReasonJoin = "join"
 )
 
 // Instant is the instant that the run stands for, in UTC milliseconds. It is Scheduled, but for

@@ -6,7 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // Trigger asks for one run of a job outside its schedule. The zero value runs
@@ -30,7 +33,7 @@ type Trigger struct {
 	At time.Time
 	// Key makes the call idempotent: a second call for the same job with the
 	// same key returns the ids of the first. Empty: each call is new. At most
-	// 255 bytes.
+	// 255 bytes; those that begin with "xxljob/" are the scheduler's own.
 	Key string
 	// Type is MANUAL, the default, or API.
 	Type TriggerType
@@ -52,6 +55,9 @@ func (t Trigger) Validate() error {
 func (t Trigger) Encode() (Trigger, error) {
 	f := faults{what: "trigger"}
 	f.text("Key", t.Key, 0, 255)
+	if strings.HasPrefix(t.Key, store.OwnKeys) {
+		f.add("Key", t.Key, fmt.Errorf("keys that begin with %q are the scheduler's own", store.OwnKeys))
+	}
 	f.oneOf("Type", string(t.Type), "", string(TriggerManual), string(TriggerAPI))
 	if at := t.At.UTC(); at.Year() > lastYear {
 		f.add("At", at.Format(time.RFC3339), fmt.Errorf("want a time before the year %d, which is as far as ids of runs reach", lastYear+1))

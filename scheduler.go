@@ -211,6 +211,7 @@ func New(store Store, cfg Config) (Scheduler, error) {
 		cfg: cfg, store: store, log: cfg.Logger.With("node", cfg.Node), clock: &clock{}, life: newLife(),
 	}
 	sayRetention(store, cfg.RunRetention)
+	sayAlarms(store, newAlarmRules(cfg.Alarms))
 	s := assemble(all, cfg.Node+"-"+randomText(10), own)
 	return s, s.Attach(own)
 }

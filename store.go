@@ -16,6 +16,7 @@ import (
 //	storejobs.go, storelists.go    definitions, groups, and lists of jobs
 //	storeruns.go                   runs: reading them, their results and ends
 //	storeplans.go, storestarts.go  from an instant to a run that is under way
+//	storeowed.go, storealarms.go   what a success owes to other jobs; alarms
 //	storelogs.go, storenodes.go    what nodes leave for each other; nodes, shards,
 //	                               executors elsewhere, signals
 //
@@ -40,6 +41,8 @@ type Store interface {
 	RunStore
 	PlanStore
 	StartStore
+	OwedStore
+	AlarmStore
 	NodeStore
 	RegistryStore
 }

@@ -5,8 +5,10 @@ package xxljob
 // wakes are the pokes of the loops, by whoever has news for them.
 type wakes struct {
 	scan, start     wake // something may be due; something may start now
+	owed            wake // something may be owed in shards that are new to this node
 	ahead           wake // runs that are kept apart may have to move
 	lease, list     wake // a beat has something to tell, or to find out; lists of jobs
+	late            wake // a job may have come to have a LateAfter
 	inbox           wake
 	watch, transit  wake // runs at other nodes: how they end, and whether they were taken
 	inDoubt         wake
@@ -16,7 +18,7 @@ type wakes struct {
 
 func newWakes() wakes {
 	return wakes{
-		scan: newWake(), start: newWake(), ahead: newWake(), lease: newWake(), list: newWake(), inbox: newWake(),
+		scan: newWake(), start: newWake(), ahead: newWake(), owed: newWake(), late: newWake(), lease: newWake(), list: newWake(), inbox: newWake(),
 		watch: newWake(), transit: newWake(), inDoubt: newWake(), unreported: newWake(), attachedChanged: newWake(),
 	}
 }
@@ -26,6 +28,7 @@ func newWakes() wakes {
 func (w *wakes) wakeLoops() {
 	w.scan.poke()
 	w.ahead.poke()
+	w.owed.poke()
 	w.start.poke()
 	w.inbox.poke()
 	w.unreported.poke()

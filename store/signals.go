@@ -8,6 +8,11 @@ type Signals struct {
 	// Ahead: a run that is to be kept apart until it moves was added to a shard of the
 	// incarnation.
 	Ahead <-chan struct{}
+	// Owed: something is owed by a run of a shard of the incarnation, or a window was opened of
+	// a job in one.
+	Owed <-chan struct{}
+	// Alarms: an alarm was inserted in a shard of the incarnation.
+	Alarms <-chan struct{}
 	// Inbox: a run, a kill or a question was addressed to the incarnation.
 	Inbox <-chan struct{}
 	// Nodes: a node joined or left, its executors changed, it has come to fail or does

@@ -65,7 +65,7 @@ func changed(before, after xxljob.Job, edit xxljob.Edit) (xxljob.Job, bool, erro
 	if err != nil {
 		return before, false, err
 	}
-	after.Children = copied(after.Children)
+	after = after.Clone()
 	after.ID, after.Version, after.Shard = before.ID, before.Version, before.Shard
 	after.NotBefore, after.NotAfter = stored(after.NotBefore), stored(after.NotAfter)
 	after.Next, after.Last, after.WaitRun, after.Runs = before.Next, before.Last, before.WaitRun, before.Runs
@@ -94,8 +94,7 @@ func replanned(after xxljob.Job, edit xxljob.Edit, started, now time.Time) (xxlj
 	if edit.Next == nil {
 		return after, nil
 	}
-	given := after
-	given.Children = copied(after.Children)
+	given := after.Clone()
 	next, err := edit.Next(given, started, now)
 	after.Next = stored(next)
 	return after, err
@@ -106,8 +105,7 @@ func missedBy(before xxljob.Job, edit xxljob.Edit, replan bool, now time.Time) (
 	if !replan || edit.Missed == nil || before.Stopped || before.Next.IsZero() {
 		return record, false
 	}
-	before.Children = copied(before.Children)
-	record, missed = edit.Missed(before, now)
+	record, missed = edit.Missed(before.Clone(), now)
 	return record, missed && record.State.Ended()
 }
 
@@ -127,7 +125,9 @@ func (s *Store) redefine(ctx context.Context, j *job, after *xxljob.Job, verb st
 		j.count++
 	}
 	j.unindex()
+	s.indexLinks(j, false)
 	j.define(after)
+	s.indexLinks(j, true)
 	j.index()
 	j.note(ctx, verb, after.Updated)
 	if replan {

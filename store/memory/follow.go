@@ -21,6 +21,8 @@ type ending struct {
 func (s *Store) conclude(ctx context.Context, r *run, by ending, now int64) xxljob.Run {
 	j := r.job
 	switch by.state {
+	case xxljob.StateSucceeded:
+		s.succeed(r, now)
 	case xxljob.StateSnoozed:
 		if r.SnoozedTooOften(j.mayFollow()) {
 			by.state, r.NoRetry, r.HandleMsg = xxljob.StateFailed, true, store.TooManySnoozes
@@ -55,6 +57,7 @@ func (s *Store) follow(r *run, by ending, now int64) {
 		return
 	}
 	f := s.runs.add()
+	r.followed = true
 	next.ID, next.Created, next.Addresses = f.ID, fromMilli(now), copied(next.Addresses)
 	f.Run, f.foreign = next, true
 	s.insertRun(j, f)

@@ -62,8 +62,7 @@ func (j *job) slot() *int { return &j.member }
 
 // snapshot is the job as callers get it.
 func (j *jobState) snapshot() xxljob.Job {
-	out := *j.def
-	out.Children = copied(out.Children)
+	out := j.def.Clone()
 	out.Version, out.Stopped, out.StopReason = j.version, j.stopped, j.stopReason
 	out.Next, out.Last, out.WaitRun, out.Runs = fromMilli(j.next), fromMilli(j.last), j.waitRun, j.made
 	out.Updated = fromMilli(j.updated)
@@ -179,7 +178,7 @@ func (s *Store) newJob(def *xxljob.Job, instant xxljob.FirstInstant, now time.Ti
 	def.Next, def.Last, def.WaitRun, def.Runs = stored(def.Next), time.Time{}, 0, 0
 	def.NotBefore, def.NotAfter = stored(def.NotBefore), stored(def.NotAfter)
 	def.Added, def.Updated = now, now
-	def.Children = copied(def.Children)
+	*def = def.Clone()
 	def.GlueUpdated = glueUpdated(xxljob.Job{}, *def, now)
 	return j, setNext(def, instant)
 }
@@ -189,6 +188,7 @@ func (s *Store) addJob(ctx context.Context, j *job, def *xxljob.Job) {
 	s.jobIDs.give(j.id)
 	s.jobs[j.id] = j
 	j.define(def)
+	s.indexLinks(j, true)
 	j.index()
 	j.note(ctx, "add", def.Added)
 	s.tellScan(j)
@@ -199,8 +199,7 @@ func setNext(def *xxljob.Job, instant xxljob.FirstInstant) error {
 	if instant == nil {
 		return nil
 	}
-	given := *def
-	given.Children = copied(def.Children)
+	given := def.Clone()
 	at, err := instant(given, def.Added)
 	def.Next = stored(at)
 	return err
@@ -241,6 +240,7 @@ func (s *Store) RemoveJob(ctx context.Context, id int64) error {
 	}
 	now := clock()
 	j.unindex()
+	s.indexLinks(j, false)
 	j.removed, j.waitRun = true, 0
 	s.cancelPlanned(j, "remove", now, func(*run) bool { return true })
 	j.note(ctx, "remove", now)

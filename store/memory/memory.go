@@ -55,21 +55,29 @@ type Store struct {
 	db   *memdb.MemDB // the catalogue; locks itself
 	keep retention    // set by New
 
-	mu       sync.Mutex           // never held while waiting for anything
-	shards   []*shard             // guarded by mu; nil until SetShards
-	jobs     map[int64]*job       // guarded by mu; removed ones too, while runs or audit are kept
-	jobIDs   jobIDs               // guarded by mu
-	removed  []int64              // guarded by mu; removed jobs with audit, oldest first
-	runs     runs                 // guarded by mu
-	ended    list                 // guarded by mu; all ended runs, in order of their end
-	keys     map[triggerKey]int64 // guarded by mu; keys of triggers whose run is kept
-	peers    map[string]*peer     // guarded by mu; by incarnation
-	buried   []tombstone          // guarded by mu; deleted nodes, oldest first
-	jobLists jobLists             // guarded by mu
-	watchers []*watcher           // guarded by mu
-	asks     []*question          // guarded by mu; oldest first
-	lastAsk  int64                // guarded by mu
-	hasEnded bool                 // guarded by mu; this transaction ended a run
+	mu         sync.Mutex                // never held while waiting for anything
+	shards     []*shard                  // guarded by mu; nil until SetShards
+	jobs       map[int64]*job            // guarded by mu; removed ones too, while runs or audit are kept
+	jobIDs     jobIDs                    // guarded by mu
+	removed    []int64                   // guarded by mu; removed jobs with audit, oldest first
+	runs       runs                      // guarded by mu
+	ended      list                      // guarded by mu; all ended runs, in order of their end
+	keys       map[triggerKey]int64      // guarded by mu; keys of triggers whose run is kept
+	peers      map[string]*peer          // guarded by mu; by incarnation
+	buried     []tombstone               // guarded by mu; deleted nodes, oldest first
+	jobLists   jobLists                  // guarded by mu
+	watchers   []*watcher                // guarded by mu
+	asks       []*question               // guarded by mu; oldest first
+	lastAsk    int64                     // guarded by mu
+	joins      map[string]map[int64]bool // guarded by mu; the jobs behind one, by IDRef or "app/key"
+	windows    map[windowKey]*window     // guarded by mu; open ones
+	lastWindow int64                     // guarded by mu
+	policy     store.AlarmPolicy         // guarded by mu; see KnowAlarms
+	alarms     map[int64]*store.Alarm    // guarded by mu; not done with
+	lastAlarm  int64                     // guarded by mu
+	told       map[jobRule]store.JobTold // guarded by mu
+	watched    map[int64]bool            // guarded by mu; jobs with LateAfter
+	hasEnded   bool                      // guarded by mu; this transaction ended a run
 
 	retention time.Duration // guarded by mu; see KnowRetention
 }
@@ -84,6 +92,11 @@ func New(opts ...Option) *Store {
 		keep:     retention{perJob: 10_000, total: 200_000},
 		jobs:     map[int64]*job{},
 		keys:     map[triggerKey]int64{},
+		joins:    map[string]map[int64]bool{},
+		windows:  map[windowKey]*window{},
+		alarms:   map[int64]*store.Alarm{},
+		told:     map[jobRule]store.JobTold{},
+		watched:  map[int64]bool{},
 		peers:    map[string]*peer{},
 		jobLists: jobLists{heads: map[string]store.ListHead{}, ofNodes: map[string]map[string]*nodeList{}},
 		runs:     runs{last: idsBefore(time.Now())},

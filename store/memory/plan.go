@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/alarm"
+	"github.com/xxljob/xxljob/store"
 )
 
 // Claim advances jobs and inserts the runs that were planned for them.
@@ -67,6 +69,7 @@ func (s *Store) claim(ctx context.Context, inserted []xxljob.Run, p *xxljob.Plan
 	if p.Stop != "" {
 		j.version++
 		s.stop(ctx, j, p.Stop, toMilli(now))
+		s.insertAlarm(j, store.Alarm{Cause: string(alarm.Stopped), Text: store.AlarmText(p.Stop)}, now)
 	}
 	s.stopFinished(ctx, j, toMilli(now))
 	return inserted

@@ -17,12 +17,16 @@ type run struct {
 	addressee *peer  // set while started or dispatched at an attached address
 	key       string // of the trigger, if it had one
 
-	first   *run // of its trigger, itself perhaps; kept for as long as one of them has not ended
-	unended int  // runs of the trigger, where it is the first
-	count   int  // of the job, when the run was planned
-	foreign bool // planned, and neither planned nor loaded under the shard's epoch
-	ahead   bool // planned, and kept apart until move: see ahead.go
-	move    int64
+	first     *run // of its trigger, itself perhaps; kept for as long as one of them has not ended
+	unended   int  // runs of the trigger, where it is the first
+	parts     int  // of the trigger, where it is the first
+	succeeded int  // of these
+	followed  bool // another run follows it
+	late      bool // an alarm has said so
+	count     int  // of the job, when the run was planned
+	foreign   bool // planned, and neither planned nor loaded under the shard's epoch
+	ahead     bool // planned, and kept apart until move: see ahead.go
+	move      int64
 
 	place int // in job.planned or job.ahead while planned, in shard.started while started
 	links [listKinds]link

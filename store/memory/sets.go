@@ -137,6 +137,8 @@ func (s *Store) insertRun(j *job, r *run) {
 	}
 	if r.first = r; r.TriggerID != r.ID {
 		r.first = s.runs.find(r.TriggerID)
+	} else {
+		r.parts = 1
 	}
 	r.first.unended++
 	if r.Born {
@@ -163,6 +165,7 @@ func (s *Store) end(r *run, state xxljob.State, now int64) {
 		s.rearm(j, now)
 	}
 	s.hasEnded = true
+	s.alarmOf(r, false, r.Ended)
 	s.retire(r)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // shard is a row of the lease table with the unended work of its jobs. All of
@@ -23,6 +24,10 @@ type shard struct {
 	started bag[*run]  // runs in StateStarted
 
 	dispatched order[run] // runs in StateDispatched, by ID
+
+	owed    []store.Owed       // what successes of its runs owe, in their order
+	alarms  order[store.Alarm] // not done with, by ID
+	windows order[window]      // open ones, by (expires, number)
 }
 
 // SetShards fixes the number of shards, once.

@@ -10,8 +10,8 @@ import (
 // watcher is one call of Watch that has not ended. Signals are sent while mu is
 // held, and never wait: a channel that is full has its signal already.
 type watcher struct {
-	incarnation                       string
-	scan, ahead, inbox, nodes, finish chan struct{}
+	incarnation                                     string
+	scan, ahead, owed, alarms, inbox, nodes, finish chan struct{}
 }
 
 // Watch returns signals for the incarnation until ctx ends. With an empty one
@@ -21,6 +21,8 @@ func (s *Store) Watch(ctx context.Context, incarnation string) store.Signals {
 		incarnation: incarnation,
 		scan:        make(chan struct{}, 1),
 		ahead:       make(chan struct{}, 1),
+		owed:        make(chan struct{}, 1),
+		alarms:      make(chan struct{}, 1),
 		inbox:       make(chan struct{}, 1),
 		nodes:       make(chan struct{}, 1),
 		finish:      make(chan struct{}, 1),
@@ -31,7 +33,7 @@ func (s *Store) Watch(ctx context.Context, incarnation string) store.Signals {
 		s.mu.Unlock()
 		context.AfterFunc(ctx, func() { s.unwatch(w) })
 	}
-	return store.Signals{Scan: w.scan, Ahead: w.ahead, Inbox: w.inbox, Nodes: w.nodes, Ended: w.finish}
+	return store.Signals{Scan: w.scan, Ahead: w.ahead, Owed: w.owed, Alarms: w.alarms, Inbox: w.inbox, Nodes: w.nodes, Ended: w.finish}
 }
 
 func (s *Store) unwatch(w *watcher) {

@@ -161,6 +161,7 @@ func (s *Store) broadcast(r *run, st *xxljob.Start, now time.Time) []xxljob.Run 
 		}
 		part.take(now)
 		s.insertRun(r.job, part)
+		r.first.parts++
 		s.tellInbox(part)
 		siblings = append(siblings, part.snapshot())
 	}

@@ -120,9 +120,11 @@ func (a *adding) insert(ctx context.Context, t *tx, generation int64) error {
 	for i := range a.jobs {
 		ids[i] = a.jobs[i].ID
 	}
-	return t.do(ctx, s.sql.insertNexts.by(nextColumns.ofAll(a.jobs)),
-		s.sql.insertChanges.with(ids, store.Actor(ctx)),
-		s.sql.insertNamed.with(ids, generation))
+	write := []statement{s.sql.insertNexts.by(nextColumns.ofAll(a.jobs)), s.sql.insertChanges.with(ids, store.Actor(ctx)), s.sql.insertNamed.with(ids, generation)}
+	if naming := linked(a.jobs); len(naming) > 0 {
+		write = append(write, s.link(naming))
+	}
+	return t.do(ctx, write...)
 }
 
 // addQueries are the statements of this file.

@@ -3,11 +3,13 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/alarm"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -60,6 +62,8 @@ type claiming struct {
 	plans    []xxljob.Plan
 	advanced map[int64]bool // the jobs that advanced
 	inserted []inserted     // those of a job follow each other, in the order of its plan
+	asked    bool           // alarms are
+	alarms   alarming
 }
 
 // inserted is what the database tells of a new run.
@@ -70,7 +74,7 @@ type inserted struct {
 }
 
 func (s *Store) claimSome(ctx context.Context, plans []xxljob.Plan, runs []xxljob.Run) ([]xxljob.Run, error) {
-	c := claiming{plans: plans}
+	c := claiming{plans: plans, asked: s.asked()}
 	claim, free := s.sql.claimAll, s.sql.claimAllFree
 	if c.plain() {
 		claim, free = s.sql.claim, s.sql.claimFree
@@ -114,14 +118,17 @@ func (s *Store) claimWith(ctx context.Context, c *claiming, claim query) error {
 		})
 	})
 	s.tell(done)
+	if err == nil {
+		c.alarms.tell()
+	}
 	return err
 }
 
-// plain reports whether every plan leaves its job with a next instant: then the
-// claim is one statement.
+// plain reports whether every plan leaves its job with a next instant, and nobody is to be
+// told of what it skips: then the claim is one statement.
 func (c *claiming) plain() bool {
 	for i := range c.plans {
-		if p := &c.plans[i]; p.Next.IsZero() || p.Wait || p.Stop != "" {
+		if p := &c.plans[i]; p.Next.IsZero() || p.Wait || p.Stop != "" || c.asked && slices.ContainsFunc(p.Runs, func(n xxljob.NewRun) bool { return n.State.Ended() }) {
 			return false
 		}
 	}
@@ -135,6 +142,8 @@ func (s *Store) claimRest(ctx context.Context, t *tx, c *claiming) (arming, erro
 	if err != nil {
 		return arming{}, err
 	}
+	c.alarms = s.alarms()
+	c.alarms.ended(nil, runs...)
 	first := map[int64]int64{}
 	var ended []runEnd
 	for i := range runs {
@@ -156,6 +165,7 @@ func (s *Store) claimRest(ctx context.Context, t *tx, c *claiming) (arming, erro
 		case p.Stop != "":
 			err = t.do(ctx, s.sql.stopNext.with(p.JobID), s.sql.stopJob.with(p.JobID, p.Stop),
 				s.sql.noteStops.with([]int64{p.JobID}, store.Actor(ctx)))
+			c.alarms.add(store.Alarm{Shard: p.Shard, JobID: p.JobID, Cause: string(alarm.Stopped), Text: store.AlarmText(p.Stop)})
 		case p.Wait && len(p.Runs) > 0:
 			err = t.do(ctx, s.sql.waitNext.with(p.JobID, first[p.JobID]))
 			idle = append(idle, p.JobID)
@@ -165,6 +175,9 @@ func (s *Store) claimRest(ctx context.Context, t *tx, c *claiming) (arming, erro
 		if err != nil {
 			return arming{}, err
 		}
+	}
+	if err := c.alarms.insert(ctx, t); err != nil {
+		return arming{}, err
 	}
 	return s.arm(ctx, t, ended, idle)
 }

@@ -69,7 +69,7 @@ func (c *definitions) share(job *xxljob.Job) {
 	}
 	for _, text := range []*string{&job.App, &job.Author, &job.AlarmEmail, (*string)(&job.Schedule.Type), &job.Schedule.Conf,
 		&job.Schedule.Zone, (*string)(&job.Misfire), (*string)(&job.CatchUp), &job.Route, &job.Handler, &job.Param, &job.Block,
-		&job.GlueType, &job.GlueSource, &job.GlueRemark} {
+		&job.GlueType, &job.GlueSource, &job.GlueRemark, &job.AfterZone, (*string)(&job.ChildParam)} {
 		if len(*text) > maxText {
 			continue
 		}
@@ -91,8 +91,7 @@ func (c *definitions) get(d dueJob) (xxljob.Job, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	job, ok := c.jobs[d.id]
-	job.Children = append([]int64(nil), job.Children...)
-	return job, ok && job.Version == d.version
+	return job.Clone(), ok && job.Version == d.version
 }
 
 // definitionQueries are the statements of this file.

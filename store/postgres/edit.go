@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"reflect"
-	"slices"
 	"time"
 
 	"github.com/xxljob/xxljob"
@@ -35,6 +34,7 @@ func (s *Store) EditJob(ctx context.Context, id int64, edit xxljob.Edit) (xxljob
 		s.wakeScan(e.after.Shard, e.after.Next)
 	}
 	s.wakeEnded(len(e.cancelled))
+	e.alarms.tell()
 	return e.after, nil
 }
 
@@ -47,6 +47,7 @@ type editing struct {
 	replan        bool
 	cancelled     []xxljob.Run
 	refused       error // of the edit's own functions
+	alarms        alarming
 }
 
 func (e *editing) run(ctx context.Context, t *tx) error {
@@ -86,9 +87,11 @@ func (e *editing) run(ctx context.Context, t *tx) error {
 			return err
 		}
 	}
-	if err := t.do(ctx, s.sql.updateJob.by(infoColumns.of(&e.after)),
-		s.sql.updateNext.by(nextColumns.of(&e.after)),
-		s.note(ctx, &e.after, e.edit.Verb)); err != nil {
+	write := []statement{s.sql.updateJob.by(infoColumns.of(&e.after)), s.sql.updateNext.by(nextColumns.of(&e.after)), s.note(ctx, &e.after, e.edit.Verb)}
+	if namesOthers(&e.before) || namesOthers(&e.after) {
+		write = append(write, s.link([]xxljob.Job{e.after}))
+	}
+	if err := t.do(ctx, write...); err != nil {
 		return keyTaken(err)
 	}
 	return e.finished(ctx, t)
@@ -105,8 +108,7 @@ func (s *Store) nowIn(ctx context.Context, t *tx) (time.Time, error) {
 
 // change applies edit.Change to a copy of the job; what is the store's stays.
 func (e *editing) change() error {
-	e.after = e.before
-	e.after.Children = slices.Clone(e.before.Children)
+	e.after = e.before.Clone()
 	if e.edit.Change == nil {
 		return nil
 	}
@@ -118,7 +120,7 @@ func (e *editing) change() error {
 	}
 	e.replan = replan
 	b := &e.before
-	changed.Children = append([]int64(nil), changed.Children...)
+	changed = changed.Clone()
 	changed.ID, changed.Version, changed.Shard = b.ID, b.Version, b.Shard
 	changed.NotBefore, changed.NotAfter = stored(changed.NotBefore), stored(changed.NotAfter)
 	changed.Next, changed.Last, changed.WaitRun, changed.Runs = b.Next, b.Last, b.WaitRun, b.Runs
@@ -145,8 +147,7 @@ func (e *editing) plan(ctx context.Context, t *tx) error {
 	if err := e.count(ctx, t, open, countedAfter); err != nil || e.edit.Next == nil {
 		return err
 	}
-	given := e.after
-	given.Children = slices.Clone(e.after.Children)
+	given := e.after.Clone()
 	next, err := e.edit.Next(given, fromMilli(started), e.after.Updated)
 	e.refused = err
 	e.after.Next = stored(next)
@@ -176,18 +177,25 @@ func (e *editing) record(ctx context.Context, t *tx) error {
 	if e.edit.Missed == nil || b.Stopped || b.Next.IsZero() {
 		return nil
 	}
-	given := *b
-	given.Children = slices.Clone(b.Children)
+	given := b.Clone()
 	n, missed := e.edit.Missed(given, e.after.Updated)
 	if !missed || !n.State.Ended() {
 		return nil
 	}
-	return t.do(ctx, e.store.sql.insertRecord.by(named{
+	var id int64
+	if err := t.do(ctx, e.store.sql.insertRecord.by(named{
 		{"job_id", b.ID}, {"shard", b.Shard}, {"app_name", b.App}, {"trigger_type", string(n.Type)},
 		{"state", int16(n.State)}, {"scheduled_time", milli(stored(n.At))},
 		{"first_time", nonzero(milli(stored(n.First)))}, {"last_time", nonzero(milli(stored(n.Last)))},
 		{"instants", nonzero(int64(n.Count))}, {"reason", nonempty(n.Reason)},
-	}))
+	}).into(scanInto(&id))); err != nil {
+		return err
+	}
+	record := xxljob.Run{ID: id, App: b.App}
+	fillPlanned(&record, &xxljob.Plan{JobID: b.ID, Shard: b.Shard}, &n)
+	e.alarms = e.store.alarms()
+	e.alarms.ended(nil, record)
+	return e.alarms.insert(ctx, t)
 }
 
 // finished follows the rule for a job that was planned anew and has no next instant.
@@ -238,7 +246,7 @@ func (q *editQueries) define(sql template) {
 		{"executor_fail_retry_count", `{{retries.of_job}}`},
 	}
 	q.insertRecord = sql(`insert into {{schema}}.xxl_job_log (` + record.columns() + `)
-	values (` + record.values() + `)`)
+	values (` + record.values() + `) returning id`)
 	// Claims of a job follow each other and plan later instants each time, so the
 	// latest instant that was started is among the newest runs. What is planned here was put
 	// back while cancelPlanned was under way, which had seen it as started.

@@ -103,6 +103,7 @@ type finishing struct {
 	places  []int
 	answers []xxljob.Run
 	free    map[int64]bool // in careful mode: the runs that could be locked
+	linked  bool           // some jobs lead to others: see owe.go
 }
 
 // storeResults is one attempt. In careful mode it passes by what others have locked.
@@ -119,6 +120,8 @@ func (f *finishing) storeInTx(ctx context.Context, finish query, careful bool) e
 	s := f.store
 	var done arming
 	var after following
+	var owed owing
+	var alarms alarming
 	err := s.withPartitions(ctx, func() error {
 		return s.inTx(ctx, bounds{name: "finish", lock: quickPatience}, func(t *tx) error {
 			places := f.places
@@ -143,6 +146,12 @@ func (f *finishing) storeInTx(ctx context.Context, finish query, careful bool) e
 			if after, err = f.follow(ctx, t); err != nil {
 				return err
 			}
+			if alarms, err = f.alarm(ctx, t, &after); err != nil {
+				return err
+			}
+			if owed, err = s.owe(ctx, t, f.succeeded()); err != nil {
+				return err
+			}
 			done, err = s.arm(ctx, t, f.accepted(&after), nil)
 			return err
 		})
@@ -150,6 +159,8 @@ func (f *finishing) storeInTx(ctx context.Context, finish query, careful bool) e
 	if err == nil {
 		s.tell(done)
 		s.tellFollowing(&after)
+		s.tellOwed(&owed)
+		alarms.tell()
 		for _, i := range f.places {
 			done.mark(&f.answers[i])
 		}
@@ -184,12 +195,39 @@ func (f *finishing) follow(ctx context.Context, t *tx) (following, error) {
 	return f.store.follow(ctx, t, runs, after)
 }
 
+// alarm inserts the alarms of the runs that have accepted their results.
+func (f *finishing) alarm(ctx context.Context, t *tx, after *following) (alarming, error) {
+	alarms := f.store.alarms()
+	if f.store.asked() {
+		for _, i := range f.places {
+			if f.answers[i].ID != 0 {
+				alarms.ended(after, f.answers[i])
+			}
+		}
+	}
+	return alarms, alarms.insert(ctx, t)
+}
+
+// succeeded are the runs that have, where any job leads to others.
+func (f *finishing) succeeded() (runs []*xxljob.Run) {
+	if !f.linked {
+		return nil
+	}
+	for _, i := range f.places {
+		if r := &f.answers[i]; r.ID != 0 && r.State == xxljob.StateSucceeded {
+			runs = append(runs, r)
+		}
+	}
+	return runs
+}
+
 // update ends the runs.
 func (f *finishing) update(ctx context.Context, t *tx, finish query, places []int) error {
 	var row runRow
 	var ord int
+	f.linked = false
 	update := finish.by(resultArgs(f.results, places)).into(func(rows pgx.Rows) error {
-		run, err := row.scan(rows, &ord)
+		run, err := row.scan(rows, &ord, &f.linked)
 		if err == nil {
 			f.answers[places[ord-1]] = run
 		}
@@ -288,7 +326,7 @@ func (q *finishQueries) define(sql template) {
 		and l.executor_address = ({{arg.words}}::text[])[({{arg.addresses}}::smallint[])[r.ord]])
 	and (coalesce(({{arg.owners}}::smallint[])[r.ord], 0) = 0 or l.start_token = ({{arg.tokens}}::bigint[])[r.ord]
 		and coalesce(l.start_owner, substr(l.executor_address, 9)) = ({{arg.words}}::text[])[({{arg.owners}}::smallint[])[r.ord]])
-	returning r.ord, {{run}}`)
+	returning r.ord, ` + anyLink + `, {{run}}`)
 	q.finishLate = sql(`update {{schema}}.xxl_job_log l set late_noted = true, trigger_msg = ` + say("r.say") + `
 	from unnest({{arg.runs}}::bigint[], {{arg.lines}}::text[]) with ordinality r(id, say, ord)
 	where l.id = r.id and ` + few + ` and l.id = any(array(select p.id from {{schema}}.xxl_job_log p

@@ -211,6 +211,8 @@ func (q *followQueries) define(sql template) {
 		{"app_name", `l.app_name`},
 		{"trigger_id", `coalesce(l.trigger_id, l.id)`},
 		{"parent_id", `l.parent_id`},
+		{"depth", `l.depth`},
+		{"business_time", `l.business_time`},
 		{"attempt", `nullif(r.attempt, 0)`},
 		{"trigger_type", `'RETRY'`},
 		{"born", `case when l.born or l.trigger_type in ({{born}}) then true end`},

@@ -60,6 +60,7 @@ func (s *Store) Take(ctx context.Context, incarnation string, ids []int64) ([]xx
 	lo, hi := rangeOf(ids)
 	args := named{{"runs", ids}, {"lo", lo}, {"hi", hi}, {"incarnation", incarnation}}
 	var killed []xxljob.Run
+	var alarms alarming
 	take := func(q query) (changed []xxljob.Run, done arming, err error) {
 		err = s.inTx(ctx, bounds{name: "take", lock: quickPatience}, func(t *tx) error {
 			changed, done = nil, arming{}
@@ -68,6 +69,11 @@ func (s *Store) Take(ctx context.Context, incarnation string, ids []int64) ([]xx
 				return err
 			}
 			changed = append(changed, killed...)
+			alarms = s.alarms()
+			alarms.ended(nil, killed...)
+			if err := alarms.insert(ctx, t); err != nil {
+				return err
+			}
 			var err error
 			done, err = s.arm(ctx, t, endedOf(killed), nil)
 			return err
@@ -87,6 +93,7 @@ func (s *Store) Take(ctx context.Context, incarnation string, ids []int64) ([]xx
 		return nil, failed(err, "take %d runs", len(ids))
 	}
 	s.tell(done)
+	alarms.tell()
 	for i := range changed {
 		done.mark(&changed[i])
 	}

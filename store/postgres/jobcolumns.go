@@ -62,6 +62,14 @@ var infoColumns = columns{
 	{"retry_aside", "boolean", func(j *xxljob.Job) any { return j.RetryAside }, func(r *jobRow) any { return &r.job.RetryAside }},
 	{"max_reruns", "int", func(j *xxljob.Job) any { return j.MaxReruns }, func(r *jobRow) any { return &r.job.MaxReruns }},
 	{"max_snoozes", "int", func(j *xxljob.Job) any { return j.MaxSnoozes }, func(r *jobRow) any { return &r.job.MaxSnoozes }},
+	{"child_keys", "text", func(j *xxljob.Job) any { return joinKeys(j.ChildKeys) }, func(r *jobRow) any { return &r.childKeys }},
+	{"child_param", "text", func(j *xxljob.Job) any { return string(j.ChildParam) }, func(r *jobRow) any { return &r.childParam }},
+	{"after_jobs", "text", func(j *xxljob.Job) any { return joinIDs(j.After) }, func(r *jobRow) any { return &r.after }},
+	{"after_keys", "text", func(j *xxljob.Job) any { return joinKeys(j.AfterKeys) }, func(r *jobRow) any { return &r.afterKeys }},
+	{"after_window", "bigint", func(j *xxljob.Job) any { return j.AfterWindow.Milliseconds() }, func(r *jobRow) any { return &r.afterWindow }},
+	{"after_zone", "text", func(j *xxljob.Job) any { return j.AfterZone }, func(r *jobRow) any { return &r.job.AfterZone }},
+	{"after_timeout", "bigint", func(j *xxljob.Job) any { return j.AfterTimeout.Milliseconds() }, func(r *jobRow) any { return &r.afterTimeout }},
+	{"late_after", "bigint", func(j *xxljob.Job) any { return j.LateAfter.Milliseconds() }, func(r *jobRow) any { return &r.lateAfter }},
 }
 
 // nextColumns are those of xxl_job_next. What a claim changes is read; the others are

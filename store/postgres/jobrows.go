@@ -19,6 +19,12 @@ type jobRow struct {
 	onLost               string
 	pause, pauseMax      int64
 	dst, children        string
+	childKeys, after     string
+	afterKeys            string
+	childParam           string
+	afterWindow          int64
+	afterTimeout         int64
+	lateAfter            int64
 	timeout              int64
 	status               int16
 	glue, added, updated pgtype.Timestamptz
@@ -35,7 +41,11 @@ func (r *jobRow) value() xxljob.Job {
 	j.RetryBackoff.Max = time.Duration(r.pauseMax) * time.Millisecond
 	j.Misfire, j.CatchUp = xxljob.Misfire(r.misfire), xxljob.CatchUp(r.catch)
 	j.Timeout = time.Duration(r.timeout) * time.Second
-	j.Children = parseIDs(r.children)
+	j.Children, j.ChildKeys = parseIDs(r.children), parseKeys(r.childKeys)
+	j.After, j.AfterKeys = parseIDs(r.after), parseKeys(r.afterKeys)
+	j.ChildParam = xxljob.ChildParam(r.childParam)
+	j.AfterWindow, j.AfterTimeout = time.Duration(r.afterWindow)*time.Millisecond, time.Duration(r.afterTimeout)*time.Millisecond
+	j.LateAfter = time.Duration(r.lateAfter) * time.Millisecond
 	j.Stopped = r.status == statusStopped && j.StopReason != reasonManual
 	if !j.Stopped {
 		j.StopReason = ""

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -32,7 +31,11 @@ func (s *Store) AddJob(ctx context.Context, job xxljob.Job, first xxljob.FirstIn
 			return refused
 		}
 		var added []int64
-		err := t.do(ctx, s.insertJob(&job, &added), s.insertNext(&job), s.note(ctx, &job, "add"))
+		insert := []statement{s.insertJob(&job, &added), s.insertNext(&job), s.note(ctx, &job, "add")}
+		if namesOthers(&job) {
+			insert = append(insert, s.link([]xxljob.Job{job}))
+		}
+		err := t.do(ctx, insert...)
 		if err == nil && len(added) == 0 {
 			return xxljob.ErrDuplicateKey // and the rest is rolled back
 		}
@@ -54,7 +57,7 @@ func freshJob(job xxljob.Job, id int64, shards int, now time.Time) xxljob.Job {
 	job.Next, job.Last, job.WaitRun, job.Runs = stored(job.Next), time.Time{}, 0, 0
 	job.NotBefore, job.NotAfter = stored(job.NotBefore), stored(job.NotAfter)
 	job.Added, job.Updated = now, now
-	job.Children = append([]int64(nil), job.Children...)
+	job = job.Clone()
 	if job.GlueUpdated = (time.Time{}); job.GlueSource != "" {
 		job.GlueUpdated = now
 	}
@@ -66,8 +69,7 @@ func setNext(job *xxljob.Job, first xxljob.FirstInstant) error {
 	if first == nil {
 		return nil
 	}
-	given := *job
-	given.Children = slices.Clone(job.Children)
+	given := job.Clone()
 	at, err := first(given, job.Added)
 	job.Next = stored(at)
 	return err
@@ -113,6 +115,7 @@ func (s *Store) RemoveJob(ctx context.Context, id int64) error {
 			s.sql.deleteNext.with(id),
 			s.sql.deleteJob.with(id),
 			s.sql.deleteNamed.with(id),
+			s.link([]xxljob.Job{{ID: id}}),
 			s.sql.cancelPlanned.by(named{
 				{"job", id}, {"reason", "remove"}, {"all", true}, {"retries", true}, {"lo", lo}, {"hi", hi},
 			}).into(readRuns(&runs)),

@@ -70,6 +70,14 @@ func backTo(t *testing.T, pool *pgxpool.Pool, schema string, version int) {
 			"alter table %[1]s.xxl_job_info drop column retry_pause, drop column retry_pause_max, drop column retry_jitter, drop column retry_aside, " +
 			"drop column max_reruns, drop column max_snoozes; " +
 			"alter table %[1]s.xxl_job_registry drop column former_boot, drop column former_seen",
+		12: "drop index %[1]s.xxl_job_info_late; " +
+			"alter table %[1]s.xxl_job_info drop column child_keys, drop column child_param, drop column after_jobs, drop column after_keys, " +
+			"drop column after_window, drop column after_zone, drop column after_timeout, drop column late_after; " +
+			"alter table %[1]s.xxl_job_log drop column depth, drop column business_time; " +
+			"alter table %[1]s.xxl_job_ahead drop column depth, drop column business_time; " +
+			"drop table %[1]s.xxl_job_link, %[1]s.xxl_job_owed, %[1]s.xxl_job_part, %[1]s.xxl_job_window, %[1]s.xxl_job_alarm, %[1]s.xxl_job_told; " +
+			"create table %[1]s.xxl_job_alarm (id bigint generated always as identity primary key, run_id bigint not null, job_id int not null, cause text not null, " +
+			"attempts int not null default 0, due timestamptz not null, sent timestamptz, unique (run_id, cause))",
 	}
 	for n := len(undo) + 1; n > version; n-- {
 		run(t, pool, fmt.Sprintf(undo[n], schema))

@@ -41,6 +41,7 @@ var otherwise = map[string]string{
 	"(select distinct k from pg_catalog.unnest(":                       "queries.nameJobs, listQueries",
 	aheadID:                   "queries",
 	"insert into {{schema}}.": "queries",
+	anyLink:                   "queries",
 	"select pg_catalog.set_config('lock_timeout', '": "queries",
 	"select pg_catalog.set_config('search_path', '":  "queries",
 	"update ":                  "days.of: names of ours only",
@@ -325,7 +326,7 @@ func setField(v reflect.Value) {
 
 var (
 	comment    = regexp.MustCompile(`(?m)--.*$`)
-	definition = regexp.MustCompile(`^(create (table|sequence|index|unique index)|alter table|drop index) `)
+	definition = regexp.MustCompile(`^(create (table|sequence|index|unique index)|alter table|drop (index|table)) `)
 	change     = regexp.MustCompile(`^(insert into|update|delete from) `)
 )
 

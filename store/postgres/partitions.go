@@ -165,6 +165,9 @@ func (s *Store) DropRuns(ctx context.Context, before time.Time) error {
 	if err := s.dropCancelled(ctx, before); err != nil {
 		return failed(err, "drop cancelled entries of xxl_job_ahead")
 	}
+	if err := s.dropAlarms(ctx, before); err != nil {
+		return failed(err, "drop old alarms")
+	}
 	var names []string
 	err := s.read(ctx, s.sql.partitions.with().into(func(rows pgx.Rows) error {
 		var name string
@@ -195,6 +198,9 @@ func (s *Store) dropDay(ctx context.Context, name string, lo, hi int64) error {
 		return err
 	}
 	if err := s.deleteKeys(ctx, lo, hi); err != nil {
+		return err
+	}
+	if err := s.inBatches(ctx, "delete_parts", s.sql.deleteParts, lo, hi); err != nil {
 		return err
 	}
 	table := s.schema + "." + pgx.Identifier{name}.Sanitize()
@@ -270,7 +276,7 @@ func (s *Store) inBatches(ctx context.Context, name string, q query, lo, hi int6
 
 // partitionQueries are the statements of this file.
 type partitionQueries struct {
-	partitions, endOldJobs, endOld, deleteKeys, deleteRuns query
+	partitions, endOldJobs, endOld, deleteKeys, deleteParts, deleteRuns query
 }
 
 func (q *partitionQueries) define(sql template) {
@@ -291,6 +297,8 @@ func (q *partitionQueries) define(sql template) {
 	q.deleteKeys = sql(`delete from {{schema}}.xxl_job_trigger_key k
 	where k.ctid = any(array(select p.ctid from {{schema}}.xxl_job_trigger_key p where p.run_id between {{arg.lo}} and {{arg.hi}}
 		and not exists (select from {{schema}}.xxl_job_ahead a where a.id = p.run_id) limit {{arg.limit}})) returning 1`)
+	q.deleteParts = sql(`delete from {{schema}}.xxl_job_part p
+	where p.trigger_id = any(array(select p.trigger_id from {{schema}}.xxl_job_part p where p.trigger_id between {{arg.lo}} and {{arg.hi}} limit {{arg.limit}})) returning 1`)
 	q.deleteRuns = sql(`delete from {{schema}}.xxl_job_log l where l.id between {{arg.lo}} and {{arg.hi}}
 	and l.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.id between {{arg.lo}} and {{arg.hi}} limit {{arg.limit}})) returning 1`)
 }

@@ -47,6 +47,7 @@ func newPlanData(t testing.TB) *planData {
 	d.fillJobs(t)
 	d.fillOpen(t)
 	d.fillAhead(t)
+	d.fillOwed(t)
 	d.analyze(t)
 	d.readBack(t)
 	t.Logf("%d jobs and %d runs in %d partitions made in %.1fs", planJobs, planRuns, planDays, time.Since(began).Seconds())
@@ -147,7 +148,7 @@ func (d *planData) fillJobs(t testing.TB) {
 	select n, n % 32, 1, 'app-' || n % 10, case when n % 2 = 0 then 'key-' || n end, 'job ' || n, 'author-' || n % 20, '',
 		case when n % 100 = 97 then 'FIX_DELAY' when n % 100 = 98 then 'NONE' else 'CRON' end, '0 0 * * * ?', '', '', 'DO_NOTHING', '',
 		'FIRST', 'handler-' || n % 100, '', 'SERIAL_EXECUTION', 0, 0, 'BEAN', '', '', null, '',
-		case when n % 100 in (95, 96) then 0 else 1 end, '', '', now(), now(), 0, 0, 0, 0, '', 0, 0, 0, false, 0, 0
+		case when n % 100 in (95, 96) then 0 else 1 end, '', '', now(), now(), 0, 0, 0, 0, '', 0, 0, 0, false, 0, 0, '', '', '', '', 0, '', 0, 0
 	from generate_series(1, $1) n`, planJobs)
 	d.exec(t, `insert into {{schema}}.xxl_job_next (trigger_next_time, trigger_last_time, wait_run, version, delay, job_id, shard, trigger_status, manual, app_name)
 	select case when n % 100 < 90 then $2::bigint + 60000 + n::bigint * 7919 % 86400000 when n % 100 < 95 then $2::bigint - n % 2000 else 0 end,
@@ -203,7 +204,7 @@ func (d *planData) fillOpen(t testing.TB) {
 
 func (d *planData) analyze(t testing.TB) {
 	t.Helper()
-	names := strings.Fields("xxl_job_info xxl_job_next xxl_job_change xxl_job_lock xxl_job_node xxl_job_group xxl_job_registry xxl_job_trigger_key xxl_job_ask xxl_job_list_head xxl_job_list xxl_job_named xxl_job_ahead")
+	names := strings.Fields("xxl_job_info xxl_job_next xxl_job_change xxl_job_lock xxl_job_node xxl_job_group xxl_job_registry xxl_job_trigger_key xxl_job_ask xxl_job_list_head xxl_job_list xxl_job_named xxl_job_ahead xxl_job_link xxl_job_owed xxl_job_part xxl_job_window xxl_job_alarm xxl_job_told")
 	for i := range names {
 		names[i] = d.schema + "." + names[i]
 	}

@@ -120,6 +120,7 @@ type Store struct {
 	floor       atomic.Int64 // no run below this id is unended
 	learnt      atomic.Pointer[reading]
 	clockAhead  atomic.Int64 // the database's clock less ours, in nanoseconds
+	policy      atomic.Int32 // which alarms are asked for: see alarms.go
 	retention   atomic.Int64 // of runs, a time.Duration; zero where nobody has said it
 
 	floors   startFloors

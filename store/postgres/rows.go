@@ -61,6 +61,8 @@ var runFields = []struct {
 	{"reruns", func(r *runRow) any { return &r.reruns }},
 	{"snoozes", func(r *runRow) any { return &r.snoozes }},
 	{"snoozed", func(r *runRow) any { return &r.snoozed }},
+	{"depth", func(r *runRow) any { return &r.depth }},
+	{"business_time", func(r *runRow) any { return &r.business }},
 }
 
 // runColumns are these columns, each behind the alias l.
@@ -77,8 +79,8 @@ type runRow struct {
 	run                                        xxljob.Run
 	state                                      int16
 	trigger, parent, epoch, token, version     pgtype.Int8
-	first, last, scheduled                     pgtype.Int8
-	attempt, progress                          pgtype.Int2
+	first, last, scheduled, business           pgtype.Int8
+	attempt, progress, depth                   pgtype.Int2
 	instants                                   pgtype.Int4
 	app, kind, sharding, param, handler, block repeated
 	address, owner, kill, message, handle, why repeated
@@ -137,6 +139,7 @@ func (r *runRow) value() xxljob.Run {
 	out.TriggerMsg, out.HandleMsg, out.NoRetry = r.message.text, r.handle.text, r.noRetry.Bool
 	out.First, out.Last, out.Count = fromMilli(r.first.Int64), fromMilli(r.last.Int64), int(r.instants.Int32)
 	out.Born, out.RetriesSet = r.born.Bool || out.Type.ScheduleBorn(), r.retriesSet.Bool
+	out.Depth, out.Business = int(r.depth.Int16), fromMilli(r.business.Int64)
 	out.Reruns, out.Snoozes = int(r.reruns.Int16), int(r.snoozes.Int16)
 	if r.snoozed.Bool && out.State == xxljob.StateSucceeded {
 		out.State = xxljob.StateSnoozed

@@ -16,6 +16,7 @@ func (s *Store) Settle(ctx context.Context, verdicts []xxljob.Verdict) ([]xxljob
 	var changed []xxljob.Run
 	var done arming
 	var after following
+	var alarms alarming
 	err := s.withPartitions(ctx, func() error {
 		return s.inTx(ctx, bounds{name: "settle"}, func(t *tx) error {
 			changed, done = nil, arming{}
@@ -36,6 +37,11 @@ func (s *Store) Settle(ctx context.Context, verdicts []xxljob.Verdict) ([]xxljob
 			if after, err = s.follow(ctx, t, pointers(changed), nil); err != nil {
 				return err
 			}
+			alarms = s.alarms()
+			alarms.ended(&after, changed...)
+			if err := alarms.insert(ctx, t); err != nil {
+				return err
+			}
 			done, err = s.arm(ctx, t, after.ends(changed), nil)
 			return err
 		})
@@ -45,6 +51,7 @@ func (s *Store) Settle(ctx context.Context, verdicts []xxljob.Verdict) ([]xxljob
 	}
 	s.tell(done)
 	s.tellFollowing(&after)
+	alarms.tell()
 	for i := range changed {
 		done.mark(&changed[i])
 	}

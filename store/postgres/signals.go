@@ -16,8 +16,8 @@ import (
 // watcher is one call of Watch that has not ended. Sending never waits: a channel
 // that is full has its signal already.
 type watcher struct {
-	incarnation                       string
-	scan, ahead, inbox, nodes, finish chan struct{}
+	incarnation                                     string
+	scan, ahead, owed, alarms, inbox, nodes, finish chan struct{}
 }
 
 func tell(signal chan<- struct{}) {
@@ -37,7 +37,7 @@ const (
 // Watch returns signals for the incarnation until ctx ends. Those of this process
 // come at once; those of others by LISTEN, in lock mode, while that works.
 func (s *Store) Watch(ctx context.Context, incarnation string) store.Signals {
-	w := &watcher{incarnation, make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)}
+	w := &watcher{incarnation, make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)}
 	if ended(ctx) == nil {
 		s.mu.Lock()
 		s.watchers = append(s.watchers, w)
@@ -45,7 +45,7 @@ func (s *Store) Watch(ctx context.Context, incarnation string) store.Signals {
 		s.mu.Unlock()
 		context.AfterFunc(ctx, func() { s.unwatch(w) })
 	}
-	return store.Signals{Scan: w.scan, Ahead: w.ahead, Inbox: w.inbox, Nodes: w.nodes, Ended: w.finish}
+	return store.Signals{Scan: w.scan, Ahead: w.ahead, Owed: w.owed, Alarms: w.alarms, Inbox: w.inbox, Nodes: w.nodes, Ended: w.finish}
 }
 
 func (s *Store) unwatch(w *watcher) {
@@ -72,6 +72,8 @@ func (s *Store) Poll() (scan, inbox time.Duration) {
 const (
 	hintScan  = 's' // then the shard
 	hintAhead = 'a' // then the shard
+	hintOwed  = 'o' // then the shard
+	hintAlarm = 'w' // then the shard
 	hintInbox = 'i' // then the incarnation
 	hintNodes = 'n'
 	hintEnded = 'e'
@@ -91,6 +93,12 @@ func (s *Store) wakeRun(shard int) { s.hint(string(hintScan) + strconv.Itoa(shar
 
 // wakeAhead: a run of the shard is kept apart.
 func (s *Store) wakeAhead(shard int) { s.hint(string(hintAhead) + strconv.Itoa(shard)) }
+
+// wakeOwed: something is owed in the shard, or a window was opened there.
+func (s *Store) wakeOwed(shard int) { s.hint(string(hintOwed) + strconv.Itoa(shard)) }
+
+// wakeAlarms: there are alarms in the shard.
+func (s *Store) wakeAlarms(shard int) { s.hint(string(hintAlarm) + strconv.Itoa(shard)) }
 
 func (s *Store) wakeInbox(incarnation string) { s.hint(string(hintInbox) + incarnation) }
 
@@ -138,7 +146,7 @@ func (s *Store) deliver(text string) (only bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	owner, known := "", false
-	if text[0] == hintScan || text[0] == hintAhead {
+	if text[0] == hintScan || text[0] == hintAhead || text[0] == hintOwed || text[0] == hintAlarm {
 		shard, _ := parseScanHint(text)
 		owner, known = s.owners[shard]
 	}
@@ -152,6 +160,16 @@ func (s *Store) deliver(text string) (only bool) {
 		case hintAhead:
 			if !known || owner == w.incarnation || owner == "" {
 				tell(w.ahead)
+			}
+			only = only || known && owner == w.incarnation
+		case hintOwed:
+			if !known || owner == w.incarnation || owner == "" {
+				tell(w.owed)
+			}
+			only = only || known && owner == w.incarnation
+		case hintAlarm:
+			if !known || owner == w.incarnation || owner == "" {
+				tell(w.alarms)
 			}
 			only = only || known && owner == w.incarnation
 		case hintInbox:
@@ -272,6 +290,8 @@ func (s *Store) deliverAll() {
 	for _, w := range s.watchers {
 		tell(w.scan)
 		tell(w.ahead)
+		tell(w.owed)
+		tell(w.alarms)
 		tell(w.inbox)
 		tell(w.nodes)
 		tell(w.finish)

@@ -30,6 +30,12 @@ type queries struct {
 	finishQueries
 	finishFreeQueries
 	followQueries
+	oweQueries
+	payQueries
+	windowQueries
+	linkQueries
+	alarmQueries
+	alarmRowQueries
 	killQueries
 	progressQueries
 	askQueries
@@ -58,7 +64,7 @@ func newQueries(schema string) *queries {
 	q, sql := &queries{}, newTemplate(schema)
 	for _, part := range []interface{ define(template) }{
 		&q.jobQueries, &q.editQueries, &q.definitionQueries, &q.ruleQueries, &q.finishedQueries, &q.scanQueries, &q.backlogQueries, &q.claimQueries,
-		&q.startQueries, &q.whyQueries, &q.handoverQueries, &q.dispatchedQueries, &q.inboxQueries, &q.settleQueries, &q.finishQueries, &q.finishFreeQueries, &q.followQueries, &q.killQueries, &q.progressQueries,
+		&q.startQueries, &q.whyQueries, &q.handoverQueries, &q.dispatchedQueries, &q.inboxQueries, &q.settleQueries, &q.finishQueries, &q.finishFreeQueries, &q.followQueries, &q.oweQueries, &q.payQueries, &q.windowQueries, &q.linkQueries, &q.alarmQueries, &q.alarmRowQueries, &q.killQueries, &q.progressQueries,
 		&q.askQueries, &q.triggerQueries, &q.aheadQueries, &q.aheadRowQueries, &q.runQueries, &q.floorQueries, &q.serialQueries, &q.partitionQueries, &q.shardQueries,
 		&q.settingQueries, &q.nodeQueries, &q.sessionQueries, &q.lockQueries, &q.strangerQueries, &q.noteQueries, &q.groupQueries,
 		&q.registryQueries, &q.listQueries, &q.addQueries,
@@ -141,7 +147,7 @@ func qualify(sql string) string {
 }
 
 var (
-	calledUnqualified = regexp.MustCompile(`(?:\bpg_catalog\.)?\b(array_agg|min|max|count|nextval|clock_timestamp|statement_timestamp|date_trunc|substr|generate_series|current_database|unnest)\(`)
+	calledUnqualified = regexp.MustCompile(`(?:\bpg_catalog\.)?\b(array_agg|bool_or|min|max|count|nextval|clock_timestamp|statement_timestamp|date_trunc|substr|generate_series|current_database|unnest)\(`)
 	unnestOfSeveral   = regexp.MustCompile(`\bpg_catalog\.(unnest\([^()]*,)`)
 	castUnqualified   = regexp.MustCompile(`::(text|timestamptz|jsonb)\b`)
 )

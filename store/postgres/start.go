@@ -105,6 +105,7 @@ func (s *Store) startBy(ctx context.Context, q query, starts []xxljob.Start, g s
 	}
 	i := g.places[0]
 	var after following
+	var alarms alarming
 	err := s.withPartitions(ctx, func() error {
 		return s.inTx(ctx, b, func(t *tx) error {
 			answers[i] = xxljob.Started{}
@@ -123,6 +124,11 @@ func (s *Store) startBy(ctx context.Context, q query, starts []xxljob.Start, g s
 				if after, err = s.follow(ctx, t, []*xxljob.Run{&answers[i].Run}, nil); err != nil {
 					return err
 				}
+				alarms = s.alarms()
+				alarms.ended(&after, answers[i].Run)
+				if err := alarms.insert(ctx, t); err != nil {
+					return err
+				}
 				done, err = s.arm(ctx, t, []runEnd{after.end(&answers[i].Run)}, nil)
 				return err
 			}
@@ -134,6 +140,7 @@ func (s *Store) startBy(ctx context.Context, q query, starts []xxljob.Start, g s
 	})
 	if err == nil {
 		s.tellFollowing(&after)
+		alarms.tell()
 	}
 	return done, err
 }
@@ -317,6 +324,8 @@ func (q *startQueries) define(sql template) {
 		{"app_name", `l.app_name`},
 		{"trigger_id", `coalesce(l.trigger_id, l.id)`},
 		{"parent_id", `l.parent_id`},
+		{"depth", `l.depth`},
+		{"business_time", `l.business_time`},
 		{"attempt", `l.attempt`},
 		{"trigger_type", `l.trigger_type`},
 		{"scheduled_time", `l.scheduled_time`},

@@ -113,6 +113,53 @@ func (f *Faults) Groups(ctx context.Context) ([]xxljob.Group, error) {
 	return call(f, ctx, "Groups", func() ([]xxljob.Group, error) { return f.store.Groups(ctx) })
 }
 
+// PayOwed passes the call on, under the faults.
+func (f *Faults) PayOwed(ctx context.Context, q store.OwedQuery) (store.Paid, error) {
+	return call(f, ctx, "PayOwed", func() (store.Paid, error) { return f.store.PayOwed(ctx, q) })
+}
+
+// ExpireWindows passes the call on, under the faults.
+func (f *Faults) ExpireWindows(ctx context.Context, q store.WindowQuery) (store.Expired, error) {
+	return call(f, ctx, "ExpireWindows", func() (store.Expired, error) { return f.store.ExpireWindows(ctx, q) })
+}
+
+// Links passes the call on, under the faults.
+func (f *Faults) Links(ctx context.Context) ([]xxljob.Job, error) {
+	return call(f, ctx, "Links", func() ([]xxljob.Job, error) { return f.store.Links(ctx) })
+}
+
+// KnowAlarms passes the call on. It cannot fail.
+func (f *Faults) KnowAlarms(p store.AlarmPolicy) { f.store.KnowAlarms(p) }
+
+// Alarms passes the call on, under the faults.
+func (f *Faults) Alarms(ctx context.Context, shards []store.Shard, after int64, limit int) ([]store.Alarm, error) {
+	return call(f, ctx, "Alarms", func() ([]store.Alarm, error) { return f.store.Alarms(ctx, shards, after, limit) })
+}
+
+// MarkAlarms passes the call on, under the faults.
+func (f *Faults) MarkAlarms(ctx context.Context, m store.AlarmMarks) error {
+	return only(f, ctx, "MarkAlarms", func() error { return f.store.MarkAlarms(ctx, m) })
+}
+
+// ToldJobs passes the call on, under the faults.
+func (f *Faults) ToldJobs(ctx context.Context, jobs []int64) ([]store.JobTold, error) {
+	return call(f, ctx, "ToldJobs", func() ([]store.JobTold, error) { return f.store.ToldJobs(ctx, jobs) })
+}
+
+// OpenAlarms passes the call on, under the faults.
+func (f *Faults) OpenAlarms(ctx context.Context, shards []store.Shard, limit int) (recovered []store.JobTold, open int, err error) {
+	recovered, err = call(f, ctx, "OpenAlarms", func() (list []store.JobTold, err error) {
+		list, open, err = f.store.OpenAlarms(ctx, shards, limit)
+		return list, err
+	})
+	return recovered, open, err
+}
+
+// AddLate passes the call on, under the faults.
+func (f *Faults) AddLate(ctx context.Context, q store.LateQuery) (store.Late, error) {
+	return call(f, ctx, "AddLate", func() (store.Late, error) { return f.store.AddLate(ctx, q) })
+}
+
 // AddRun passes the call on, under the faults.
 func (f *Faults) AddRun(ctx context.Context, jobID int64, t xxljob.Trigger) (xxljob.Run, error) {
 	return call(f, ctx, "AddRun", func() (xxljob.Run, error) { return f.store.AddRun(ctx, jobID, t) })

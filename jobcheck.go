@@ -1,0 +1,147 @@
+package xxljob
+
+// What is wrong with a definition, and what its empty fields stand for.
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/route"
+)
+
+// glueTypes are XXL-JOB's stored glue_type values.
+var glueTypes = []string{GlueBean, "GLUE_GROOVY", "GLUE_SHELL", "GLUE_PYTHON", "GLUE_PYTHON2", "GLUE_NODEJS", "GLUE_POWERSHELL", "GLUE_PHP"}
+
+// Validate reports every fault of the definition at once, each with the name
+// of the field and its value, or nil. It knows the routing strategies of
+// package route and refuses rates under one second; a Scheduler also accepts
+// the names in Config.Routers, and with Config.Limits.AllowSubSecond such rates.
+func (j Job) Validate() error {
+	// Any app will do for the one that Config.App stands for.
+	return j.withDefaults("app", nil).validate(route.Names(), false)
+}
+
+// withDefaults fills what an empty field stands for.
+func (j Job) withDefaults(app string, zone *time.Location) Job {
+	setDefault(&j.App, app)
+	setDefault(&j.Key, j.Name)
+	setDefault(&j.Misfire, MisfireDoNothing)
+	setDefault(&j.Route, route.Nearest)
+	setDefault(&j.Block, block.SerialExecution)
+	setDefault(&j.GlueType, GlueBean)
+	if j.OnLost == OnLostFail {
+		j.OnLost = "" // as it is stored, and as lists that were ensured before have it
+	}
+	j.Schedule = j.Schedule.withZone(zone)
+	j.chainDefaults(zone)
+	j.NotBefore, j.NotAfter = j.NotBefore.UTC().Truncate(time.Millisecond), j.NotAfter.UTC().Truncate(time.Millisecond)
+	return j
+}
+
+// validate collects the faults of a job whose defaults are filled in. The routes are the
+// names that Route may have.
+func (j Job) validate(routes []string, subSecond bool) error {
+	f := faults{what: called(j)}
+	f.text("App", j.App, 1, 64)
+	f.text("Key", j.Key, 0, 255)
+	f.text("Name", j.Name, 1, 255)
+	f.text("Author", j.Author, 0, 64)
+	f.text("AlarmEmail", j.AlarmEmail, 0, 255)
+	f.text("Param", j.Param, 0, maxParam)
+	f.text("GlueSource", j.GlueSource, 0, 16<<20)
+	f.text("GlueRemark", j.GlueRemark, 0, 128)
+	minHandler := 0
+	if j.GlueType == GlueBean {
+		minHandler = 1
+	}
+	f.text("Handler", j.Handler, minHandler, 255)
+	f.add("Schedule", j.Schedule, j.Schedule.check(subSecond))
+	f.oneOf("Misfire", string(j.Misfire), string(MisfireDoNothing), string(MisfireFireOnceNow))
+	f.oneOf("CatchUp", string(j.CatchUp), "", string(CatchUpEvery), string(CatchUpOnce))
+	j.checkBounds(&f)
+	f.oneOf("GlueType", j.GlueType, glueTypes...)
+	if !slices.Contains(routes, j.Route) {
+		f.add("Route", j.Route, fmt.Errorf("%w: %s", ErrUnknownRoute, oneOf(j.Route, routes)))
+	}
+	if !block.Valid(j.Block) {
+		f.add("Block", j.Block, fmt.Errorf("%w: %s", ErrUnknownBlock, oneOf(j.Block, block.Names())))
+	}
+	if j.MaxPerExecutor < 0 || j.MaxPerExecutor > 10_000 {
+		f.add("MaxPerExecutor", j.MaxPerExecutor, errors.New("want 1 to 10000, or 0 for the executor's places"))
+	} else if j.MaxPerExecutor > 0 && j.Block != block.Concurrent {
+		f.add("MaxPerExecutor", j.MaxPerExecutor, fmt.Errorf("is for Block %s, and Block is %q", block.Concurrent, j.Block))
+	}
+	if j.Timeout < 0 || j.Timeout%time.Second != 0 || j.Timeout > maxTimeout {
+		f.add("Timeout", j.Timeout, errors.New("want whole seconds, from 0 (none) to 2^31-1"))
+	}
+	f.checkRetries(j.Retries, j.RetryBackoff, j.OnLost, j.MaxReruns, j.MaxSnoozes)
+	j.checkChain(&f)
+	return f.err()
+}
+
+// checkBounds adds what is wrong with NotBefore, NotAfter and MaxRuns.
+func (j *Job) checkBounds(f *faults) {
+	var nothing error
+	if j.Schedule.IsManual() {
+		nothing = errors.New("the job has no schedule that it could bound")
+	}
+	for _, bound := range []struct {
+		field string
+		at    time.Time
+	}{{"NotBefore", j.NotBefore}, {"NotAfter", j.NotAfter}} {
+		switch {
+		case bound.at.IsZero():
+		case bound.at.UnixMilli() <= 0 || bound.at.Year() > 9999:
+			f.add(bound.field, inWords(bound.at), errors.New("want a time after the beginning of 1970 and before the year 10000"))
+		default:
+			f.add(bound.field, inWords(bound.at), nothing)
+		}
+	}
+	if !j.NotAfter.IsZero() && j.NotAfter.Before(j.NotBefore) {
+		f.add("NotAfter", inWords(j.NotAfter), fmt.Errorf("it is before NotBefore, %s", inWords(j.NotBefore)))
+	}
+	switch {
+	case j.MaxRuns < 0 || j.MaxRuns > mostMaxRuns:
+		f.add("MaxRuns", j.MaxRuns, errors.New("want 0 (no bound) to 2^31-1"))
+	case j.MaxRuns > 0:
+		f.add("MaxRuns", j.MaxRuns, nothing)
+	}
+}
+
+// validateNew collects the faults of a definition that is to be added: what the store sets
+// of a job cannot be given.
+func (j Job) validateNew() error {
+	f := faults{what: called(j)}
+	for _, field := range []struct {
+		name  string
+		value any
+		set   bool
+	}{
+		{"ID", j.ID, j.ID != 0},
+		{"Version", j.Version, j.Version != 0},
+		{"Ensured", j.Ensured, j.Ensured != ""},
+		{"StopReason", j.StopReason, j.StopReason != ""},
+		{"Shard", j.Shard, j.Shard != 0},
+		{"Next", j.Next, !j.Next.IsZero()},
+		{"Last", j.Last, !j.Last.IsZero()},
+		{"WaitRun", j.WaitRun, j.WaitRun != 0},
+		{"Runs", j.Runs, j.Runs != 0},
+		{"Added", j.Added, !j.Added.IsZero()},
+		{"Updated", j.Updated, !j.Updated.IsZero()},
+		{"GlueUpdated", j.GlueUpdated, !j.GlueUpdated.IsZero()},
+	} {
+		if field.set {
+			f.add(field.name, field.value, errors.New("is set by the store, leave it empty"))
+		}
+	}
+	return f.err()
+}
+
+// maxTimeout is what XXL-JOB's 32-bit seconds can hold.
+const maxTimeout = (1<<31 - 1) * time.Second
+
+// mostMaxRuns is what a 32-bit column holds.
+const mostMaxRuns = 1<<31 - 1

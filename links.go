@@ -1,0 +1,190 @@
+package xxljob
+
+// Whether a definition that is about to be saved has a job follow from itself, and whether
+// the jobs are there that it names. Input: the definitions that name others, as they are
+// stored, and those that are to be. Output: faults.
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/xxljob/xxljob/store"
+)
+
+// links are the jobs that name others, and those that these name: which leads to which.
+type links struct {
+	byID map[int64]string // the ref of a job: "app/key", or "#id" where it has no key
+	next map[string][]string
+}
+
+// checkLinks refuses a definition by which its job would follow from itself, or that names an
+// id which no job has.
+// A job that gets another key may follow from itself by what others say alone.
+func (s *shared) checkLinks(ctx context.Context, job Job, rekeyed bool) error {
+	if !job.hasLinks() && !rekeyed {
+		return nil
+	}
+	faulty, err := s.findLinks(ctx, []Job{job})
+	if err != nil {
+		return err
+	}
+	return faulty[0]
+}
+
+// linksOf is checkLinks for a list.
+func (s *shared) linksOf(ctx context.Context, jobs []Job) (faulty []error, err error) {
+	if !slices.ContainsFunc(jobs, func(j Job) bool { return j.hasLinks() }) {
+		return make([]error, len(jobs)), nil
+	}
+	return s.findLinks(ctx, jobs)
+}
+
+// findLinks looks for the faults of definitions that are to be saved together.
+func (s *shared) findLinks(ctx context.Context, jobs []Job) (faulty []error, err error) {
+	faulty = make([]error, len(jobs))
+	stored, err := s.store.Links(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("xxljob: read which jobs name others: %w", err)
+	}
+	l, err := s.newLinks(ctx, stored, jobs)
+	if err != nil {
+		return nil, err
+	}
+	for i := range jobs {
+		f := faults{what: called(jobs[i])}
+		l.known(&f, &jobs[i])
+		if path := l.cycle(&jobs[i]); path != nil {
+			f.add("Children", strings.Join(path, " > "), fmt.Errorf("%w: by Children, ChildKeys, After and AfterKeys each of these leads to the next", ErrCycle))
+		}
+		faulty[i] = f.err()
+	}
+	return faulty, nil
+}
+
+// newLinks puts what is to be saved in the place of what is stored, and looks up the keys of
+// the ids that are named.
+func (s *shared) newLinks(ctx context.Context, stored, given []Job) (*links, error) {
+	l := &links{byID: map[int64]string{}, next: map[string][]string{}}
+	saved := map[string]bool{}
+	for i := range given {
+		saved[refOf(&given[i])] = true
+	}
+	for i := range stored {
+		l.byID[stored[i].ID] = refOf(&stored[i])
+	}
+	all := slices.DeleteFunc(stored, func(j Job) bool {
+		return saved[refOf(&j)] || j.ID != 0 && slices.ContainsFunc(given, func(g Job) bool { return g.ID == j.ID })
+	})
+	all = append(all, given...)
+	ids := map[int64]bool{}
+	for i := range all {
+		for _, id := range slices.Concat(all[i].Children, all[i].After) {
+			ids[id] = true
+		}
+		if all[i].ID != 0 {
+			l.byID[all[i].ID] = refOf(&all[i])
+		}
+	}
+	if err := s.readRefs(ctx, ids, l.byID); err != nil {
+		return nil, err
+	}
+	for i := range all {
+		l.add(&all[i])
+	}
+	return l, nil
+}
+
+// readRefs adds the refs of jobs that are there to those that are known.
+func (s *shared) readRefs(ctx context.Context, ids map[int64]bool, refs map[int64]string) error {
+	var unknown []int64
+	for id := range ids {
+		if refs[id] == "" {
+			unknown = append(unknown, id)
+		}
+	}
+	slices.Sort(unknown)
+	for some := range slices.Chunk(unknown, storeBatch) {
+		jobs, err := s.store.Jobs(ctx, JobFilter{IDs: some, Limit: len(some)})
+		if err != nil {
+			return fmt.Errorf("xxljob: read the jobs that others name: %w", err)
+		}
+		for i := range jobs {
+			refs[jobs[i].ID] = refOf(&jobs[i])
+		}
+	}
+	return nil
+}
+
+// refOf is what a job is called here: one that is about to be added has no id yet.
+func refOf(j *Job) string {
+	if j.Key == "" {
+		return store.IDRef(j.ID)
+	}
+	return j.App + "/" + j.Key
+}
+
+// ref is what a job is called that is named by its id.
+func (l *links) ref(id int64) string { return cmp.Or(l.byID[id], store.IDRef(id)) }
+
+// add takes in what a definition says.
+func (l *links) add(j *Job) {
+	self := refOf(j)
+	for _, id := range j.Children {
+		l.lead(self, l.ref(id))
+	}
+	for _, ref := range j.ChildKeys {
+		l.lead(self, ref)
+	}
+	for _, id := range j.After {
+		l.lead(l.ref(id), self)
+	}
+	for _, ref := range j.AfterKeys {
+		l.lead(ref, self)
+	}
+}
+
+func (l *links) lead(from, to string) { l.next[from] = append(l.next[from], to) }
+
+// known adds the ids to the faults that no job has. Keys need not be there yet.
+func (l *links) known(f *faults, j *Job) {
+	for _, named := range []struct {
+		field string
+		ids   []int64
+	}{{"Children", j.Children}, {"After", j.After}} {
+		for _, id := range named.ids {
+			if l.byID[id] == "" {
+				f.add(named.field, id, fmt.Errorf("%w: no job has this id", ErrNotFound))
+			}
+		}
+	}
+}
+
+// cycle is a way from a job to itself, nil where there is none.
+func (l *links) cycle(j *Job) []string {
+	self := refOf(j)
+	from := map[string]string{}
+	queue := []string{self}
+	for len(queue) > 0 {
+		at := queue[0]
+		queue = queue[1:]
+		for _, to := range l.next[at] {
+			if to == self {
+				path := []string{self}
+				for ; at != self; at = from[at] {
+					path = append(path, at)
+				}
+				path = append(path, self)
+				slices.Reverse(path)
+				return path
+			}
+			if _, seen := from[to]; !seen {
+				from[to] = at
+				queue = append(queue, to)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package xxljob
+
+// What successes owe to other jobs. Input: signals that something is owed, the times at which
+// windows are over. Output: planned runs, in the store, which the scan loop finds.
+
+import (
+	"context"
+	"time"
+
+	"github.com/xxljob/xxljob/store"
+)
+
+// payer pays what is owed in this node's shards, and closes windows that are over.
+type payer struct {
+	*shared
+}
+
+// owedDuty pays as soon as the store signals. A store that may lose signals is asked as often
+// as it says for an inbox: whoever waits for a child waits for a run.
+func (p *payer) owedDuty(signals store.Signals) duty {
+	return duty{
+		what: "triggering what follows a success", wakes: []<-chan struct{}{signals.Owed, p.life.wakes.owed},
+		once: func(ctx context.Context) (time.Duration, error) {
+			shards := p.leases.owned()
+			if len(shards) == 0 || !p.leases.trusted(time.Now()) {
+				return forever, nil // the lease loop pokes
+			}
+			paid, err := call(ctx, func(ctx context.Context) (store.Paid, error) {
+				return p.store.PayOwed(ctx, store.OwedQuery{Shards: shards, Limit: storeBatch})
+			})
+			if err != nil {
+				return 0, err
+			}
+			p.life.wakes.scan.pokeIf(paid.Runs > 0)
+			if paid.Absent > 0 {
+				p.log.Warn("xxljob: children are not triggered, since there are no such jobs; the rows of the runs that have succeeded say which", "children", paid.Absent)
+			}
+			if paid.Skipped > 0 {
+				p.log.Error("xxljob: successes lead to each other without an end; what they led to last is recorded as skipped", "runs", paid.Skipped, "depth", store.MostDepth)
+			}
+			if paid.Owed >= storeBatch {
+				return 0, nil
+			}
+			return p.expire(ctx, shards)
+		},
+	}
+}
+
+// expire closes the windows that are over, and returns how long to wait.
+func (p *payer) expire(ctx context.Context, shards []store.Shard) (time.Duration, error) {
+	now := p.clock.now()
+	expired, err := call(ctx, func(ctx context.Context) (store.Expired, error) {
+		return p.store.ExpireWindows(ctx, store.WindowQuery{Shards: shards, Before: now, Limit: storeBatch})
+	})
+	if err != nil {
+		return 0, err
+	}
+	wait := time.Duration(forever)
+	if _, inbox := p.store.Poll(); inbox > 0 {
+		wait = inbox
+	}
+	if !expired.Next.IsZero() {
+		wait = min(wait, max(expired.Next.Sub(p.clock.now()), time.Millisecond))
+	}
+	return wait, nil
+}

@@ -1,0 +1,220 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/alarm"
+	"github.com/xxljob/xxljob/store"
+)
+
+// Alarms: inserted with what causes them, and kept until they are done with.
+
+// jobRule is a job and a rule.
+type jobRule struct {
+	job  int64
+	rule string
+}
+
+// KnowAlarms notes which alarms are to be inserted.
+func (s *Store) KnowAlarms(p store.AlarmPolicy) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.policy.Ends = s.policy.Ends || p.Ends
+	s.policy.Attempts = s.policy.Attempts || p.Attempts
+}
+
+// alarmOf inserts the alarm that a run is which has ended, or one that is late, if it is one.
+func (s *Store) alarmOf(r *run, late bool, now time.Time) bool {
+	if s.policy == (store.AlarmPolicy{}) {
+		return false
+	}
+	a, ok := r.Alarm(r.followed, late)
+	if ok {
+		ok = s.insertAlarm(r.job, a, now)
+	}
+	return ok
+}
+
+// insertAlarm inserts an alarm about the job, if it is one that is asked for.
+func (s *Store) insertAlarm(j *job, a store.Alarm, now time.Time) bool {
+	if wanted := s.policy.Ends; a.Cause == string(alarm.Attempt) && !s.policy.Attempts || a.Cause != string(alarm.Attempt) && !wanted {
+		return false
+	}
+	s.lastAlarm++
+	a.ID, a.At = s.lastAlarm, now
+	a.Shard, a.App, a.JobID, a.JobVersion = j.shard.id, j.def.App, j.id, j.version
+	a.JobKey, a.JobName, a.Email = j.def.Key, j.def.Name, j.def.AlarmEmail
+	s.alarms[a.ID] = &a
+	j.shard.alarms.insert(0, a.ID, &a)
+	s.tellOwner(j.shard, func(w *watcher) { tell(w.alarms) })
+	return true
+}
+
+// Alarms returns those that are not done with.
+func (s *Store) Alarms(ctx context.Context, shards []store.Shard, after int64, limit int) ([]store.Alarm, error) {
+	if err := s.look(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	var open merged[store.Alarm]
+	for _, q := range shards {
+		if sh := s.shardAt(q.ID); sh != nil {
+			open.add(&sh.alarms, 0, after)
+		}
+	}
+	found, _ := open.take(0, limit)
+	list := make([]store.Alarm, len(found))
+	for i, a := range found {
+		list[i] = *a
+		list[i].Told = copied(a.Told)
+	}
+	return list, nil
+}
+
+// MarkAlarms notes what became of alarms.
+func (s *Store) MarkAlarms(ctx context.Context, m store.AlarmMarks) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.done()
+	for _, t := range m.Told {
+		if a := s.alarms[t.ID]; a != nil && !slices.Contains(a.Told, t.Rule) {
+			a.Told = append(copied(a.Told), t.Rule)
+		}
+	}
+	for _, d := range m.Done {
+		if a := s.alarms[d.ID]; a != nil {
+			delete(s.alarms, d.ID)
+			s.shards[a.Shard].alarms.remove(0, d.ID)
+			if r := s.runs.find(a.RunID); r != nil {
+				r.AlarmStatus = d.Status
+			}
+		}
+	}
+	for _, t := range m.Jobs {
+		j := s.live(t.JobID)
+		if j == nil {
+			delete(s.told, jobRule{t.JobID, t.Rule})
+			continue
+		}
+		t.Shard, t.At, t.Recovered = j.shard.id, stored(t.At), time.Time{}
+		s.told[jobRule{t.JobID, t.Rule}] = t
+	}
+	return nil
+}
+
+// ToldJobs returns what is known of the jobs.
+func (s *Store) ToldJobs(ctx context.Context, jobs []int64) ([]store.JobTold, error) {
+	if err := s.look(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	return s.toldWhere(func(t *store.JobTold) bool { return slices.Contains(jobs, t.JobID) }), nil
+}
+
+// toldWhere are the rows that are chosen, in order.
+func (s *Store) toldWhere(chosen func(*store.JobTold) bool) (list []store.JobTold) {
+	for _, t := range s.told {
+		if chosen(&t) {
+			list = append(list, t)
+		}
+	}
+	slices.SortFunc(list, func(a, b store.JobTold) int {
+		return cmp.Or(cmp.Compare(a.JobID, b.JobID), cmp.Compare(a.Rule, b.Rule))
+	})
+	return list
+}
+
+// OpenAlarms returns the rows of jobs that have recovered.
+func (s *Store) OpenAlarms(ctx context.Context, shards []store.Shard, limit int) (list []store.JobTold, open int, err error) {
+	if err := s.look(ctx); err != nil {
+		return nil, 0, err
+	}
+	defer s.mu.Unlock()
+	in := map[int]bool{}
+	for _, q := range shards {
+		in[q.ID] = true
+	}
+	for _, t := range s.toldWhere(func(t *store.JobTold) bool { return t.Open && in[t.Shard] }) {
+		open++
+		if t.Recovered = s.recovered(&t); !t.Recovered.IsZero() && len(list) < limit {
+			list = append(list, t)
+		}
+	}
+	return list, open, nil
+}
+
+// recovered is when the first run ended that has succeeded since a rule has told of the job.
+func (s *Store) recovered(t *store.JobTold) (first time.Time) {
+	j := s.jobs[t.JobID]
+	if j == nil {
+		return first
+	}
+	of := s.runs.find(t.RunID)
+	for x := j.runs.tail; x != nil && x.ID >= t.RunID; x = x.links[ofJob].prev {
+		since := x.TriggerID > t.TriggerID || of != nil && x.TriggerID == of.TriggerID && x.Sharding == of.Sharding
+		if t.RunID == 0 {
+			since = x.Ended.After(t.At)
+		}
+		if x.State == xxljob.StateSucceeded && since && (first.IsZero() || x.Ended.Before(first)) {
+			first = x.Ended
+		}
+	}
+	return first
+}
+
+// AddLate inserts the alarms of runs that are late.
+func (s *Store) AddLate(ctx context.Context, q store.LateQuery) (store.Late, error) {
+	if err := s.begin(ctx); err != nil {
+		return store.Late{}, err
+	}
+	defer s.done()
+	var late store.Late
+	var found []*run
+	for _, own := range q.Shards {
+		sh := s.fenced(own.ID, own.Epoch)
+		if sh == nil {
+			continue
+		}
+		for id := range s.watched {
+			if j := s.jobs[id]; j.shard == sh && (late.Least == 0 || j.def.LateAfter < late.Least) {
+				late.Least = j.def.LateAfter
+			}
+		}
+		if late.Least > 0 {
+			found = append(found, sh.late(q.Now)...)
+		}
+	}
+	slices.SortFunc(found, func(a, b *run) int { return cmp.Compare(a.ID, b.ID) })
+	now := clock()
+	for _, r := range found[:min(len(found), max(q.Limit, 0))] {
+		r.late = true
+		if s.alarmOf(r, true, now) {
+			late.Alarms++
+		}
+	}
+	return late, nil
+}
+
+// late are the runs of the shard that are, and of which no alarm has said so.
+func (sh *shard) late(now time.Time) (found []*run) {
+	look := func(r *run) {
+		if after := r.job.def.LateAfter; after > 0 && !r.late && !r.Instant().Add(after).After(now) {
+			found = append(found, r)
+		}
+	}
+	for c := sh.planned.after(noID, noID); c.peek() != nil; c.next() {
+		look(c.peek().of)
+	}
+	for _, r := range sh.started.members {
+		look(r)
+	}
+	for c := sh.dispatched.after(noID, noID); c.peek() != nil; c.next() {
+		look(c.peek().of)
+	}
+	return found
+}

@@ -1,0 +1,195 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+// What successes owe to other jobs: stored with the success, in the shard of its run, and paid
+// by the owner of that shard.
+
+// succeed notes that a run is about to end as succeeded, and stores what is owed where its
+// trigger has succeeded with it.
+func (s *Store) succeed(r *run, now int64) {
+	first := r.first
+	if first.succeeded++; first.succeeded < first.parts {
+		return
+	}
+	if def := r.job.def; len(def.Children)+len(def.ChildKeys)+len(s.joins) == 0 {
+		return
+	}
+	ended := r.Run
+	ended.State, ended.Ended = xxljob.StateSucceeded, fromMilli(now)
+	owed := ended.Owes(r.job.mayFollow(), s.joinsBehind(r.job))
+	if len(owed) == 0 {
+		return
+	}
+	sh := r.job.shard
+	sh.owed = append(sh.owed, owed...)
+	s.tellOwner(sh, func(w *watcher) { tell(w.owed) })
+}
+
+// PayOwed pays what is owed in the shards.
+func (s *Store) PayOwed(ctx context.Context, q store.OwedQuery) (paid store.Paid, err error) {
+	if err := s.begin(ctx); err != nil {
+		return store.Paid{}, err
+	}
+	defer s.done()
+	now := clock()
+	for _, own := range q.Shards {
+		sh := s.fenced(own.ID, own.Epoch)
+		if sh == nil {
+			continue
+		}
+		n := min(len(sh.owed), max(q.Limit-paid.Owed, 0))
+		for i := range sh.owed[:n] {
+			s.pay(ctx, &sh.owed[i], now, &paid)
+		}
+		paid.Owed += n
+		if sh.owed = sh.owed[n:]; len(sh.owed) == 0 {
+			sh.owed = nil
+		}
+	}
+	return paid, nil
+}
+
+// pay pays one.
+func (s *Store) pay(ctx context.Context, o *store.Owed, now time.Time, paid *store.Paid) {
+	j := s.named(o.JobID, o.App, o.Key)
+	switch {
+	case j == nil:
+		if parent := s.runs.find(o.RunID); parent != nil {
+			parent.say(o.Unpaid())
+		}
+		paid.Absent++
+	case o.Join:
+		s.arrive(ctx, j, o, now, paid)
+	default:
+		s.lead(ctx, j, follower{
+			key: store.ChildKey(o.TriggerID), parent: o.RunID, depth: o.Depth, business: o.Business, param: o.Param,
+		}, now, paid)
+	}
+}
+
+// named is the job with the ID, or with the App and Key where that is zero; nil where it is
+// not there.
+func (s *Store) named(id int64, app, key string) *job {
+	if id != 0 {
+		return s.live(id)
+	}
+	def, err := first[xxljob.Job](s.db, tableJobs, byKey, app, key)
+	if err != nil || def == nil {
+		return nil
+	}
+	return s.live(def.ID)
+}
+
+// follower is a run that successes lead to.
+type follower struct {
+	key      string
+	parent   int64
+	depth    int
+	business time.Time
+	param    *string
+}
+
+// lead plans the run, unless it was planned before; where it is too deep it makes a record.
+func (s *Store) lead(ctx context.Context, j *job, f follower, now time.Time, paid *store.Paid) {
+	key := triggerKey{j.id, f.key}
+	if _, before := s.keys[key]; before {
+		return
+	}
+	if f.depth > store.MostDepth {
+		s.insertSkipped(ctx, j, f, now, now, xxljob.ReasonDepth, "")
+		paid.Skipped++
+		return
+	}
+	r := s.runs.add()
+	fillTriggered(r, xxljob.Trigger{Type: xxljob.TriggerParent, Param: f.param}, now)
+	s.insertFollower(j, r, f)
+	s.tellScan(j)
+	paid.Runs++
+}
+
+// insertFollower inserts a run that is filled in but for what it follows from.
+func (s *Store) insertFollower(j *job, r *run, f follower) {
+	r.ParentID, r.Depth, r.Business = f.parent, f.depth, f.business
+	r.key = f.key
+	s.keys[triggerKey{j.id, f.key}] = r.ID
+	s.insertRun(j, r)
+}
+
+// insertSkipped inserts a record in the place of such a run.
+func (s *Store) insertSkipped(ctx context.Context, j *job, f follower, at, now time.Time, reason, line string) {
+	r := s.runs.add()
+	fillPlanned(r, &xxljob.NewRun{At: at, Type: xxljob.TriggerParent, State: xxljob.StateSkipped, First: at, Last: at, Count: 1, Reason: reason}, now)
+	r.say(line)
+	s.insertFollower(j, r, f)
+	s.end(r, xxljob.StateSkipped, toMilli(now))
+	s.stopFinished(ctx, j, toMilli(now))
+}
+
+// Links returns the jobs that name others.
+func (s *Store) Links(ctx context.Context) ([]xxljob.Job, error) {
+	if err := s.look(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	defs, err := all[xxljob.Job](s.db, tableJobs)
+	if err != nil {
+		return nil, err
+	}
+	var links []xxljob.Job
+	for _, def := range defs {
+		l := xxljob.Job{ID: def.ID, App: def.App, Key: def.Key, Children: def.Children, ChildKeys: def.ChildKeys, After: def.After, AfterKeys: def.AfterKeys}
+		if len(l.Children)+len(l.ChildKeys)+len(l.After)+len(l.AfterKeys) > 0 {
+			links = append(links, l.Clone())
+		}
+	}
+	return links, nil
+}
+
+// joinRefs are the jobs that a definition runs behind, as keys of Store.joins.
+func joinRefs(def *xxljob.Job) (refs []string) {
+	for _, id := range def.After {
+		refs = append(refs, store.IDRef(id))
+	}
+	return append(refs, def.AfterKeys...)
+}
+
+// indexLinks takes a definition into Store.joins and Store.watched, or out of them.
+func (s *Store) indexLinks(j *job, in bool) {
+	if delete(s.watched, j.id); in && j.def.LateAfter > 0 {
+		s.watched[j.id] = true
+	}
+	for _, ref := range joinRefs(j.def) {
+		behind := s.joins[ref]
+		if behind == nil {
+			behind = map[int64]bool{}
+			s.joins[ref] = behind
+		}
+		if in {
+			behind[j.id] = true
+		} else if delete(behind, j.id); len(behind) == 0 {
+			delete(s.joins, ref)
+		}
+	}
+}
+
+// joinsBehind are the ids of the jobs that run behind one, in order.
+func (s *Store) joinsBehind(j *job) []int64 {
+	if len(s.joins) == 0 {
+		return nil
+	}
+	ids := map[int64]bool{}
+	for _, ref := range []string{store.IDRef(j.id), fmt.Sprintf("%s/%s", j.def.App, j.def.Key)} {
+		for id := range s.joins[ref] {
+			ids[id] = true
+		}
+	}
+	return sorted(ids)
+}

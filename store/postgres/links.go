@@ -1,0 +1,97 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+// Which jobs a definition names: columns of xxl_job_info, and rows of xxl_job_link by which
+// the jobs behind one are found.
+
+// link writes the rows of definitions in place of those that there are.
+func (s *Store) link(jobs []xxljob.Job) statement {
+	var ids, of []int64
+	var after []bool
+	var others []*int64
+	var apps, keys []*string
+	add := func(job int64, behind bool, other int64, app, key string) {
+		of, after = append(of, job), append(after, behind)
+		others, apps, keys = append(others, nonzero(other)), append(apps, nonempty(app)), append(keys, nonempty(key))
+	}
+	for i := range jobs {
+		j := &jobs[i]
+		ids = append(ids, j.ID)
+		for _, named := range []struct {
+			behind bool
+			ids    []int64
+			keys   []string
+		}{{false, j.Children, j.ChildKeys}, {true, j.After, j.AfterKeys}} {
+			for _, id := range named.ids {
+				add(j.ID, named.behind, id, "", "")
+			}
+			for _, ref := range named.keys {
+				app, key, _ := store.SplitRef(ref)
+				add(j.ID, named.behind, 0, app, key)
+			}
+		}
+	}
+	return s.sql.link.by(named{{"jobs", ids}, {"of", of}, {"after", after}, {"others", others}, {"apps", apps}, {"keys", keys}})
+}
+
+// linked are those of the jobs that name others.
+func linked(jobs []xxljob.Job) (naming []xxljob.Job) {
+	for i := range jobs {
+		if namesOthers(&jobs[i]) {
+			naming = append(naming, jobs[i])
+		}
+	}
+	return naming
+}
+
+func namesOthers(j *xxljob.Job) bool {
+	return len(j.Children)+len(j.ChildKeys)+len(j.After)+len(j.AfterKeys) > 0
+}
+
+// Links returns the jobs that name others.
+func (s *Store) Links(ctx context.Context) ([]xxljob.Job, error) {
+	var found []xxljob.Job
+	if err := s.readByIndex(ctx, s.sql.links.with().into(readDefinitions(&found))); err != nil {
+		return nil, failed(err, "read which jobs name others")
+	}
+	for i, j := range found {
+		found[i] = xxljob.Job{ID: j.ID, App: j.App, Key: j.Key, Children: j.Children, ChildKeys: j.ChildKeys, After: j.After, AfterKeys: j.AfterKeys}
+	}
+	return found, nil
+}
+
+// joinKeys is a list of references as a column has it.
+func joinKeys(refs []string) string {
+	if len(refs) == 0 {
+		return ""
+	}
+	text, _ := json.Marshal(refs) // strings have a form in JSON
+	return string(text)
+}
+
+func parseKeys(text string) (refs []string) {
+	if text != "" {
+		_ = json.Unmarshal([]byte(text), &refs) // what somebody else has written there names nobody
+	}
+	return refs
+}
+
+// linkQueries are the statements of this file.
+type linkQueries struct {
+	link, links query
+}
+
+func (q *linkQueries) define(sql template) {
+	q.link = sql(`with gone as (delete from {{schema}}.xxl_job_link k where k.job_id = any({{arg.jobs}}::int[]))
+	insert into {{schema}}.xxl_job_link (job_id, is_after, other_id, other_app, other_key)
+	select * from unnest({{arg.of}}::int[], {{arg.after}}::boolean[], {{arg.others}}::int[], {{arg.apps}}::text[], {{arg.keys}}::text[])`)
+	q.links = sql(`select ` + definitionColumns + ` from {{schema}}.xxl_job_info i
+	where i.id = any(array(select k.job_id from {{schema}}.xxl_job_link k)) order by i.id`)
+}

@@ -1,0 +1,162 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+// What successes owe to other jobs, in the transaction that ends the runs. In come the runs
+// that have succeeded; out go rows of xxl_job_owed. Most databases have jobs that lead to
+// others in few places, so the statement that ends runs says beside them whether there is a
+// link at all, and nothing more is asked where there is none.
+
+// owing is a transaction's worth of it.
+type owing struct {
+	store *Store
+	runs  []*xxljob.Run // that have succeeded, of jobs that lead to others
+	jobs  map[int64]*xxljob.Job
+	joins map[int64][]int64 // the jobs behind each
+	woken []int             // the shards in which something is owed
+}
+
+// owe stores what is owed by those of the runs with which their triggers have succeeded.
+func (s *Store) owe(ctx context.Context, t *tx, runs []*xxljob.Run) (owing, error) {
+	o := owing{store: s, runs: runs, jobs: map[int64]*xxljob.Job{}, joins: map[int64][]int64{}}
+	if len(runs) == 0 {
+		return o, nil
+	}
+	if err := o.read(ctx, t); err != nil {
+		return o, err
+	}
+	o.runs = slices.DeleteFunc(o.runs, func(r *xxljob.Run) bool { return o.jobs[r.JobID] == nil })
+	if err := o.wholeTriggers(ctx, t); err != nil || len(o.runs) == 0 {
+		return o, err
+	}
+	return o, o.insert(ctx, t)
+}
+
+// read reads the definitions of the jobs that lead to others, and which these are.
+func (o *owing) read(ctx context.Context, t *tx) error {
+	ids := make([]int64, len(o.runs))
+	for i, r := range o.runs {
+		ids[i] = r.JobID
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	var found []xxljob.Job
+	err := t.do(ctx, o.store.sql.joinsBehind.with(ids).into(func(rows pgx.Rows) error {
+		var job, join int64
+		err := rows.Scan(&job, &join)
+		o.joins[job] = append(o.joins[job], join)
+		return err
+	}), o.store.sql.leading.with(ids).into(readDefinitions(&found)))
+	for i := range found {
+		o.jobs[found[i].ID] = &found[i]
+	}
+	return err
+}
+
+// wholeTriggers leaves out the parts of broadcasts of which others have not succeeded. Whoever
+// ends one of the last holds the row of the trigger when it counts, so of two that end at once
+// the later one sees both.
+func (o *owing) wholeTriggers(ctx context.Context, t *tx) error {
+	last := map[int64]*xxljob.Run{}
+	for _, r := range o.runs {
+		if r.Sharding != (xxljob.Sharding{}) {
+			last[r.TriggerID] = r
+		}
+	}
+	if len(last) == 0 {
+		return nil
+	}
+	var triggers []int64
+	for id := range last {
+		triggers = append(triggers, id)
+	}
+	slices.Sort(triggers)
+	var whole []int64
+	if err := t.do(ctx, o.store.sql.holdParts.with(triggers)); err != nil {
+		return err
+	}
+	if err := t.do(ctx, o.store.sql.wholeParts.with(triggers).into(readIDs(&whole))); err != nil {
+		return err
+	}
+	o.runs = slices.DeleteFunc(o.runs, func(r *xxljob.Run) bool {
+		return r.Sharding != (xxljob.Sharding{}) && (last[r.TriggerID] != r || !slices.Contains(whole, r.TriggerID))
+	})
+	return nil
+}
+
+// insert decides and inserts.
+func (o *owing) insert(ctx context.Context, t *tx) error {
+	var all []store.Owed
+	for _, r := range o.runs {
+		owed := r.Owes(o.jobs[r.JobID], o.joins[r.JobID])
+		if all = append(all, owed...); len(owed) > 0 && !slices.Contains(o.woken, r.Shard) {
+			o.woken = append(o.woken, r.Shard)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	n := len(all)
+	shards, runs, triggers, parents, jobs := make([]int16, n), make([]int64, n), make([]int64, n), make([]int64, n), make([]*int64, n)
+	apps, keys, joins, params := make([]*string, n), make([]*string, n), make([]bool, n), make([]*string, n)
+	business, depths := make([]int64, n), make([]int16, n)
+	for i := range all {
+		w := &all[i]
+		shards[i], runs[i], triggers[i], parents[i], jobs[i] = int16(w.Shard), w.RunID, w.TriggerID, w.ParentID, nonzero(w.JobID)
+		apps[i], keys[i], joins[i], params[i] = nonempty(w.App), nonempty(w.Key), w.Join, w.Param
+		business[i], depths[i] = milli(w.Business), int16(min(w.Depth, store.MostDepth+1))
+	}
+	return t.do(ctx, o.store.sql.insertOwed.by(named{
+		{"shards", shards}, {"runs", runs}, {"triggers", triggers}, {"parents", parents}, {"jobs", jobs}, {"apps", apps}, {"keys", keys},
+		{"joins", joins}, {"params", params}, {"business", business}, {"depths", depths},
+	}))
+}
+
+// tellOwed passes on that something is owed, after the commit.
+func (s *Store) tellOwed(o *owing) {
+	for _, shard := range o.woken {
+		s.wakeOwed(shard)
+	}
+}
+
+// oweQueries are the statements of this file.
+type oweQueries struct {
+	joinsBehind, leading, holdParts, wholeParts, insertOwed query
+}
+
+// anyLink says whether any job names others. It is the same for all rows of a statement, and
+// is worked out once, by an index: rows that are dead are not read again there.
+const anyLink = `((select k.job_id from {{schema}}.xxl_job_link k order by k.job_id limit 1) is not null)`
+
+func (q *oweQueries) define(sql template) {
+	const behind = `select i.id, k.job_id join_id from {{schema}}.xxl_job_info i
+		join {{schema}}.xxl_job_link k on k.is_after and k.other_id = i.id where i.id = any($1::int[])
+	union select i.id, k.job_id from {{schema}}.xxl_job_info i
+		join {{schema}}.xxl_job_link k on k.is_after and k.other_app = i.app_name and k.other_key = i.job_key where i.id = any($1::int[])`
+	q.joinsBehind = sql(behind + ` order by 1, 2`)
+	q.leading = sql(`select ` + definitionColumns + ` from {{schema}}.xxl_job_info i where i.id = any($1::int[])
+	and (exists (select from {{schema}}.xxl_job_link k where k.job_id = i.id and not k.is_after)
+		or exists (select from {{schema}}.xxl_job_link k where k.is_after and k.other_id = i.id)
+		or exists (select from {{schema}}.xxl_job_link k where k.is_after and k.other_app = i.app_name and k.other_key = i.job_key))`)
+	q.holdParts = sql(`insert into {{schema}}.xxl_job_part as p (trigger_id) select t.id from unnest($1::bigint[]) t(id) order by t.id
+	on conflict (trigger_id) do update set succeeded = p.succeeded`)
+	// The parts of a trigger are those that it has runs of, of whatever attempt.
+	q.wholeParts = sql(`update {{schema}}.xxl_job_part p set succeeded = true
+	where p.trigger_id = any($1::bigint[]) and not p.succeeded and not exists (
+		select from (select l.executor_sharding_param part, l.state = {{state.succeeded}} and l.snoozed is null done from {{schema}}.xxl_job_log l where l.id = p.trigger_id
+			union all select l.executor_sharding_param, l.state = {{state.succeeded}} and l.snoozed is null from {{schema}}.xxl_job_log l
+				where l.trigger_id = p.trigger_id and l.id > p.trigger_id) r
+		group by r.part having not bool_or(r.done))
+	returning p.trigger_id`)
+	q.insertOwed = sql(`insert into {{schema}}.xxl_job_owed (shard, log_id, trigger_id, parent_job, job_id, app_name, job_key, is_join, param, business_time, depth)
+	select * from unnest({{arg.shards}}::smallint[], {{arg.runs}}::bigint[], {{arg.triggers}}::bigint[], {{arg.parents}}::int[], {{arg.jobs}}::int[],
+		{{arg.apps}}::text[], {{arg.keys}}::text[], {{arg.joins}}::boolean[], {{arg.params}}::text[], {{arg.business}}::bigint[], {{arg.depths}}::smallint[])`)
+}

@@ -1,0 +1,260 @@
+package postgres
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+// What is owed becomes planned runs. In come rows of xxl_job_owed; out go runs, records, open
+// windows, and notes for runs whose children are not there. On one server that is one
+// transaction. The keys of the runs would make it once all the same, if the rows of parent and
+// child were apart.
+
+// PayOwed pays what is owed in the shards.
+func (s *Store) PayOwed(ctx context.Context, q store.OwedQuery) (store.Paid, error) {
+	shards, _ := fenceArgs(q.Shards)
+	if len(shards) == 0 || q.Limit <= 0 {
+		return store.Paid{}, ended(ctx)
+	}
+	owed := false
+	if err := s.read(ctx, s.sql.anyOwed.with(shards).into(scanInto(&owed))); err != nil || !owed {
+		return store.Paid{}, failed(err, "look for what is owed")
+	}
+	var p paying
+	err := s.withPartitions(ctx, func() error {
+		return s.inTx(ctx, bounds{name: "pay_owed", lock: quickPatience}, func(t *tx) error {
+			p = paying{leading: leading{store: s}}
+			return p.run(ctx, t, q)
+		})
+	})
+	if err != nil {
+		return store.Paid{}, failed(err, "pay what is owed")
+	}
+	p.tell()
+	return store.Paid{Owed: len(p.rows), Runs: p.runs, Absent: p.absent, Skipped: p.skipped}, nil
+}
+
+// paying is a transaction that pays.
+type paying struct {
+	leading
+	rows   []owedRow
+	absent int
+	opened []int // shards in which a window was opened
+}
+
+// owedRow is a row of xxl_job_owed, with the job that it is for, 0 where that is not there.
+type owedRow struct {
+	store.Owed
+	id, to int64
+}
+
+func (p *paying) run(ctx context.Context, t *tx, q store.OwedQuery) error {
+	shards, epochs := fenceArgs(q.Shards)
+	err := t.do(ctx, p.store.sql.takeOwed.by(named{{"shards", shards}, {"epochs", epochs}, {"limit", q.Limit}}).into(p.read))
+	if err != nil || len(p.rows) == 0 {
+		return err
+	}
+	var joins, ids []int64
+	notes := map[int64][]string{}
+	for i := range p.rows {
+		w := &p.rows[i]
+		ids = append(ids, w.id)
+		switch {
+		case w.to == 0:
+			notes[w.RunID] = append(notes[w.RunID], w.Unpaid())
+			p.absent++
+		case w.Join:
+			joins = append(joins, w.to)
+		default:
+			p.add(follower{
+				job: w.to, key: store.ChildKey(w.TriggerID), parent: w.RunID, depth: w.Depth, due: 0, business: milli(w.Business), param: w.Param,
+			})
+		}
+	}
+	if len(joins) > 0 {
+		if err := p.arrive(ctx, t, joins); err != nil {
+			return err
+		}
+	}
+	if err := p.lead(ctx, t); err != nil {
+		return err
+	}
+	return t.do(ctx, append(p.noted(notes), p.store.sql.deleteOwed.with(ids))...)
+}
+
+// read takes in a row.
+func (p *paying) read(rows pgx.Rows) error {
+	var w owedRow
+	var job, to *int64
+	var app, key *string
+	var business int64
+	err := rows.Scan(&w.id, &w.Shard, &w.RunID, &w.TriggerID, &w.ParentID, &job, &app, &key, &w.Join, &w.Param, &business, &w.Depth, &to)
+	if job != nil {
+		w.JobID = *job
+	} else if app != nil && key != nil {
+		w.App, w.Key = *app, *key
+	}
+	if to != nil {
+		w.to = *to
+	}
+	w.Business = fromMilli(business)
+	p.rows = append(p.rows, w)
+	return err
+}
+
+// noted are the statements that add notes to runs. A run whose row others have locked goes
+// without: results and retention are not to wait for a note.
+func (p *paying) noted(notes map[int64][]string) []statement {
+	if len(notes) == 0 {
+		return nil
+	}
+	runs := slices.Sorted(maps.Keys(notes))
+	lines := make([]string, len(runs))
+	for i, id := range runs {
+		lines[i] = strings.Join(notes[id], "\n")
+	}
+	lo, hi := rangeOf(runs)
+	return []statement{p.store.sql.noteUnpaid.by(named{{"runs", runs}, {"lines", lines}, {"lo", lo}, {"hi", hi}})}
+}
+
+func (p *paying) tell() {
+	p.tellLed()
+	for _, shard := range p.opened {
+		p.store.wakeOwed(shard)
+	}
+}
+
+// leading plans runs that follow from successes, or records in their place.
+type leading struct {
+	store         *Store
+	followers     []follower
+	runs, skipped int
+	woken         []int // shards of what was planned
+	alarms        alarming
+}
+
+// follower is a run that successes lead to, or with a reason the record in its place.
+type follower struct {
+	job           int64
+	key           string
+	parent        int64
+	depth         int
+	due, business int64 // due 0: now
+	param         *string
+	reason, line  string
+}
+
+func (l *leading) add(f follower) {
+	if f.depth > store.MostDepth && f.reason == "" {
+		f.reason = xxljob.ReasonDepth
+	}
+	l.followers = append(l.followers, f)
+}
+
+// tellLed passes on what was planned, after the commit.
+func (l *leading) tellLed() {
+	for _, shard := range l.woken {
+		l.store.wakeRun(shard)
+	}
+	l.alarms.tell()
+}
+
+// lead inserts the keys, and the runs of those that were not there.
+func (l *leading) lead(ctx context.Context, t *tx) error {
+	if len(l.followers) == 0 {
+		return nil
+	}
+	n := len(l.followers)
+	jobs, keys, parents, depths := make([]int64, n), make([]string, n), make([]int64, n), make([]int16, n)
+	due, business, params, reasons, lines := make([]int64, n), make([]int64, n), make([]*string, n), make([]*string, n), make([]*string, n)
+	for i := range l.followers {
+		f := &l.followers[i]
+		jobs[i], keys[i], parents[i], depths[i] = f.job, f.key, f.parent, int16(f.depth)
+		due[i], business[i], params[i] = f.due, f.business, f.param
+		reasons[i], lines[i] = nonempty(f.reason), nonempty(f.line)
+	}
+	var inserted []xxljob.Run
+	if err := t.do(ctx, l.store.sql.keepFollowers.with(jobs), l.store.sql.lead.by(named{
+		{"jobs", jobs}, {"keys", keys}, {"parents", parents}, {"depths", depths}, {"due", due}, {"business", business},
+		{"params", params}, {"reasons", reasons}, {"lines", lines},
+	}).into(readRuns(&inserted))); err != nil {
+		return err
+	}
+	l.alarms = l.store.alarms()
+	l.alarms.ended(nil, inserted...)
+	for i := range inserted {
+		r := &inserted[i]
+		if r.State.Ended() {
+			l.skipped++
+			continue
+		}
+		l.runs++
+		if !slices.Contains(l.woken, r.Shard) {
+			l.woken = append(l.woken, r.Shard)
+		}
+	}
+	return l.alarms.insert(ctx, t)
+}
+
+// payQueries are the statements of this file.
+type payQueries struct {
+	anyOwed, takeOwed, deleteOwed, noteUnpaid, keepFollowers, lead query
+}
+
+func (q *payQueries) define(sql template) {
+	q.anyOwed = sql(`select exists (select from unnest($1::smallint[]) s(id)
+	cross join lateral (select from {{schema}}.xxl_job_owed o where o.shard = s.id order by o.id limit 1) o)`)
+	q.takeOwed = sql(`with ` + fence("") + `
+	select o.id, o.shard, o.log_id, o.trigger_id, o.parent_job, o.job_id, o.app_name, o.job_key, o.is_join, o.param, o.business_time, o.depth,
+		case when o.job_id is not null then (select i.id from {{schema}}.xxl_job_info i where i.id = o.job_id)
+		else (select i.id from {{schema}}.xxl_job_info i where i.app_name = o.app_name and i.job_key = o.job_key) end
+	from {{schema}}.xxl_job_owed o where o.shard = any(array(select shard from fence)) order by o.id limit {{arg.limit}} for update of o skip locked`)
+	q.deleteOwed = sql(`delete from {{schema}}.xxl_job_owed where id = any($1::bigint[])`)
+	q.noteUnpaid = sql(`update {{schema}}.xxl_job_log l set trigger_msg = ` + say("r.say") + `
+	from unnest({{arg.runs}}::bigint[], {{arg.lines}}::text[]) with ordinality r(id, say, ord) where l.id = r.id and ` + few + `
+	and l.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.id = any({{arg.runs}}::bigint[]) and p.id between {{arg.lo}} and {{arg.hi}}
+		order by p.id for no key update skip locked))`)
+	q.keepFollowers = sql(`select n.job_id from {{schema}}.xxl_job_next n where n.job_id = any($1::int[]) order by n.job_id for key share`)
+	run := assigned{
+		{"id", `k.run_id`},
+		{"job_id", `i.id`},
+		{"shard", `i.shard`},
+		{"app_name", `i.app_name`},
+		{"parent_id", `r.parent`},
+		{"depth", `r.depth`},
+		{"business_time", `r.business`},
+		{"trigger_type", `'PARENT'`},
+		{"scheduled_time", `case when r.due = 0 then ` + milliseconds("{{now}}") + ` else r.due end`},
+		{"state", `case when r.reason is null then {{state.planned}} else {{state.skipped}} end`},
+		{"alarm_status", `case when r.reason is null then {{alarm.default}} else {{alarm.none}} end`},
+		{"executor_param", `r.param`},
+		{"param_set", `case when r.param is not null then true end`},
+		{"executor_fail_retry_count", `{{retries.of_job}}`},
+		{"first_time", `case when r.reason is not null then case when r.due = 0 then ` + milliseconds("{{now}}") + ` else r.due end end`},
+		{"last_time", `case when r.reason is not null then case when r.due = 0 then ` + milliseconds("{{now}}") + ` else r.due end end`},
+		{"instants", `case when r.reason is not null then 1 end`},
+		{"reason", `r.reason`},
+		{"trigger_msg", `r.line`},
+		{"add_time", `{{now}}`},
+		{"handle_time", `case when r.reason is not null then {{now}} end`},
+	}
+	q.lead = sql(`with r as materialized (select * from unnest({{arg.jobs}}::int[], {{arg.keys}}::text[], {{arg.parents}}::bigint[], {{arg.depths}}::smallint[],
+		{{arg.due}}::bigint[], {{arg.business}}::bigint[], {{arg.params}}::text[], {{arg.reasons}}::text[], {{arg.lines}}::text[])
+		with ordinality r(job_id, key, parent, depth, due, business, param, reason, line, ord)),
+	k as (insert into {{schema}}.xxl_job_trigger_key as k (job_id, trigger_key, run_id)
+		select o.job_id, o.key, {{run_id}} from (select distinct r.job_id, r.key collate "C" as key from r) o
+		join {{schema}}.xxl_job_info i on i.id = o.job_id order by o.job_id, o.key
+		on conflict do nothing returning k.job_id, k.trigger_key, k.run_id)
+	insert into {{schema}}.xxl_job_log as l (` + run.columns() + `)
+	select ` + run.values() + `
+	from k join lateral (select * from r where r.job_id = k.job_id and r.key = k.trigger_key order by r.ord limit 1) r on true
+	join {{schema}}.xxl_job_info i on i.id = k.job_id
+	returning {{run}}`)
+}

@@ -1,0 +1,267 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+// Windows of jobs that run behind others. A row of xxl_job_window is an open one; a closed one
+// has a run or a record under its key, and no row.
+
+// window is a window of a job, with what has succeeded for it.
+type window struct {
+	job, begins int64
+	shard       int
+	expires     int64 // from now on, where it is to be opened
+	parent      int64
+	depth       int
+	succeeded   []int64 // ids of jobs
+	opened      bool
+}
+
+// joining are the definitions of jobs that run behind others, and whom these name by key.
+type joining struct {
+	jobs map[int64]*xxljob.Job
+	ids  map[[2]string]int64
+}
+
+// readJoins reads them.
+func (s *Store) readJoins(ctx context.Context, t *tx, ids []int64) (joining, error) {
+	j := joining{jobs: map[int64]*xxljob.Job{}, ids: map[[2]string]int64{}}
+	var found []xxljob.Job
+	if err := t.do(ctx, s.sql.definitions.with(ids).into(readDefinitions(&found))); err != nil {
+		return j, err
+	}
+	var apps, keys []string
+	for i := range found {
+		job := &found[i]
+		if len(job.After)+len(job.AfterKeys) == 0 {
+			continue
+		}
+		j.jobs[job.ID] = job
+		for _, ref := range job.AfterKeys {
+			app, key, _ := store.SplitRef(ref)
+			apps, keys = append(apps, app), append(keys, key)
+		}
+	}
+	if len(apps) == 0 {
+		return j, nil
+	}
+	return j, t.do(ctx, s.sql.namedByKeys.by(named{{"apps", apps}, {"keys", keys}}).into(func(rows pgx.Rows) error {
+		var id int64
+		var ref [2]string
+		err := rows.Scan(&ref[0], &ref[1], &id)
+		j.ids[ref] = id
+		return err
+	}))
+}
+
+// missing are the jobs that have not succeeded for a window.
+func (j *joining) missing(w *window) []string {
+	return j.jobs[w.job].Missing(func(id int64, app, key string) bool {
+		if id == 0 {
+			id = j.ids[[2]string{app, key}]
+		}
+		return id != 0 && slices.Contains(w.succeeded, id)
+	})
+}
+
+// follower is what follows when the window is closed.
+func (w *window) follower() follower {
+	return follower{job: w.job, key: store.WindowKey(fromMilli(w.begins)), parent: w.parent, depth: w.depth, business: w.begins}
+}
+
+// arrive counts successes for the windows of the jobs.
+func (p *paying) arrive(ctx context.Context, t *tx, jobs []int64) error {
+	j, err := p.store.readJoins(ctx, t, jobs)
+	if err != nil {
+		return err
+	}
+	windows := p.windows(&j)
+	if len(windows) == 0 {
+		return nil
+	}
+	if err := p.upsert(ctx, t, windows); err != nil {
+		return err
+	}
+	closed, err := p.closed(ctx, t, windows)
+	if err != nil {
+		return err
+	}
+	var gone []*window
+	for _, w := range windows {
+		switch {
+		case slices.Contains(closed, w):
+			gone = append(gone, w) // it was closed before, and is not opened again
+		case len(j.missing(w)) == 0:
+			gone = append(gone, w)
+			p.add(w.follower())
+		case w.opened && !slices.Contains(p.opened, w.shard):
+			p.opened = append(p.opened, w.shard)
+		}
+	}
+	return deleteWindows(ctx, t, p.store, gone)
+}
+
+// windows are those of the rows, each once, in the order of the key.
+func (p *paying) windows(j *joining) (windows []*window) {
+	at := map[[2]int64]*window{}
+	for i := range p.rows {
+		row := &p.rows[i]
+		job := j.jobs[row.to]
+		if !row.Join || job == nil {
+			continue
+		}
+		key := [2]int64{job.ID, milli(stored(job.Window(row.Business)))}
+		w := at[key]
+		if w == nil {
+			w = &window{job: job.ID, begins: key[1], shard: job.Shard, expires: job.WindowTimeout().Milliseconds()}
+			at[key], windows = w, append(windows, w)
+		}
+		w.parent, w.depth = row.RunID, max(w.depth, row.Depth)
+		if !slices.Contains(w.succeeded, row.ParentID) {
+			w.succeeded = append(w.succeeded, row.ParentID)
+		}
+	}
+	slices.SortFunc(windows, func(a, b *window) int { return cmp.Or(cmp.Compare(a.job, b.job), cmp.Compare(a.begins, b.begins)) })
+	return windows
+}
+
+// upsert opens the windows, or adds to those that are open, and locks them. What they then
+// hold is read back, one by one: a row holds as many jobs as a definition names.
+func (p *paying) upsert(ctx context.Context, t *tx, windows []*window) error {
+	statements := make([]statement, len(windows))
+	for i, w := range windows {
+		statements[i] = p.store.sql.upsertWindow.by(named{
+			{"job", w.job}, {"begins", w.begins}, {"shard", w.shard}, {"timeout", w.expires}, {"parent", w.parent}, {"depth", w.depth}, {"succeeded", w.succeeded},
+		}).into(scanInto(&w.depth, &w.succeeded, &w.opened))
+	}
+	return t.do(ctx, statements...)
+}
+
+// closed are those of the windows that have a run or a record.
+func (p *paying) closed(ctx context.Context, t *tx, windows []*window) (closed []*window, err error) {
+	jobs, keys := make([]int64, len(windows)), make([]string, len(windows))
+	for i, w := range windows {
+		jobs[i], keys[i] = w.job, store.WindowKey(fromMilli(w.begins))
+	}
+	err = t.do(ctx, p.store.sql.closedWindows.by(named{{"jobs", jobs}, {"keys", keys}}).into(func(rows pgx.Rows) error {
+		var at int
+		err := rows.Scan(&at)
+		closed = append(closed, windows[at-1])
+		return err
+	}))
+	return closed, err
+}
+
+func deleteWindows(ctx context.Context, t *tx, s *Store, windows []*window) error {
+	if len(windows) == 0 {
+		return nil
+	}
+	jobs, begins := make([]int64, len(windows)), make([]int64, len(windows))
+	for i, w := range windows {
+		jobs[i], begins[i] = w.job, w.begins
+	}
+	return t.do(ctx, s.sql.deleteWindows.by(named{{"jobs", jobs}, {"begins", begins}}))
+}
+
+// ExpireWindows closes windows that are over.
+func (s *Store) ExpireWindows(ctx context.Context, q store.WindowQuery) (store.Expired, error) {
+	shards, _ := fenceArgs(q.Shards)
+	if len(shards) == 0 {
+		return store.Expired{}, ended(ctx)
+	}
+	next, err := s.nextWindow(ctx, shards)
+	if err != nil || next == 0 || next > milli(stored(q.Before)) || q.Limit <= 0 {
+		return store.Expired{Next: fromMilli(next)}, failed(err, "look for windows that are over")
+	}
+	var e expiring
+	err = s.withPartitions(ctx, func() error {
+		return s.inTx(ctx, bounds{name: "expire_windows", lock: quickPatience}, func(t *tx) error {
+			e = expiring{leading: leading{store: s}}
+			return e.run(ctx, t, q)
+		})
+	})
+	if err != nil {
+		return store.Expired{}, failed(err, "close windows that are over")
+	}
+	e.tellLed()
+	next, err = s.nextWindow(ctx, shards)
+	return store.Expired{Windows: len(e.windows), Next: fromMilli(next)}, failed(err, "look for windows that are over")
+}
+
+// nextWindow is when the first window of the shards is over, 0 where none is open.
+func (s *Store) nextWindow(ctx context.Context, shards []int16) (next int64, err error) {
+	return next, s.read(ctx, s.sql.nextWindow.with(shards).into(scanInto(&next)))
+}
+
+// expiring is a transaction that closes windows.
+type expiring struct {
+	leading
+	windows []*window
+}
+
+func (e *expiring) run(ctx context.Context, t *tx, q store.WindowQuery) error {
+	s := e.store
+	shards, epochs := fenceArgs(q.Shards)
+	var jobs []int64
+	err := t.do(ctx, s.sql.overWindows.by(named{
+		{"shards", shards}, {"epochs", epochs}, {"before", milli(stored(q.Before))}, {"limit", q.Limit},
+	}).into(func(rows pgx.Rows) error {
+		w := &window{}
+		err := rows.Scan(&w.job, &w.begins, &w.parent, &w.depth, &w.succeeded)
+		e.windows, jobs = append(e.windows, w), append(jobs, w.job)
+		return err
+	}))
+	if err != nil || len(e.windows) == 0 {
+		return err
+	}
+	j, err := s.readJoins(ctx, t, jobs)
+	if err != nil {
+		return err
+	}
+	for _, w := range e.windows {
+		if j.jobs[w.job] == nil {
+			continue
+		}
+		f := w.follower()
+		if missing := j.missing(w); len(missing) > 0 {
+			f.due, f.reason, f.line = w.begins, xxljob.ReasonJoin, store.WindowOver(fromMilli(w.begins), missing)
+		}
+		e.add(f)
+	}
+	if err := e.lead(ctx, t); err != nil {
+		return err
+	}
+	return deleteWindows(ctx, t, s, e.windows)
+}
+
+// windowQueries are the statements of this file.
+type windowQueries struct {
+	namedByKeys, upsertWindow, closedWindows, deleteWindows, nextWindow, overWindows query
+}
+
+func (q *windowQueries) define(sql template) {
+	q.namedByKeys = sql(`select i.app_name, i.job_key, i.id from unnest({{arg.apps}}::text[], {{arg.keys}}::text[]) r(app, key)
+	join {{schema}}.xxl_job_info i on i.app_name = r.app collate "C" and i.job_key = r.key collate "C"`)
+	q.upsertWindow = sql(`insert into {{schema}}.xxl_job_window as w (job_id, begins, shard, expires, parent_id, depth, succeeded)
+	values ({{arg.job}}, {{arg.begins}}, {{arg.shard}}, ` + milliseconds("{{now}}") + ` + {{arg.timeout}}::bigint, {{arg.parent}}, {{arg.depth}}, {{arg.succeeded}}::int[])
+	on conflict (job_id, begins) do update set parent_id = excluded.parent_id, depth = greatest(w.depth, excluded.depth),
+		succeeded = array(select distinct s.id from unnest(w.succeeded operator(pg_catalog.||) excluded.succeeded) s(id) order by s.id)
+	returning w.depth, w.succeeded, w.xmax = 0`)
+	q.closedWindows = sql(`select r.ord from unnest({{arg.jobs}}::int[], {{arg.keys}}::text[]) with ordinality r(job_id, key, ord)
+	join {{schema}}.xxl_job_trigger_key k on k.job_id = r.job_id and k.trigger_key = r.key collate "C"`)
+	q.deleteWindows = sql(`delete from {{schema}}.xxl_job_window w using unnest({{arg.jobs}}::int[], {{arg.begins}}::bigint[]) r(job_id, begins)
+	where w.job_id = r.job_id and w.begins = r.begins`)
+	q.nextWindow = sql(`select coalesce(min(w.expires), 0) from unnest($1::smallint[]) s(id)
+	cross join lateral (select w.expires from {{schema}}.xxl_job_window w where w.shard = s.id order by w.expires limit 1) w`)
+	q.overWindows = sql(`with ` + fence("") + `
+	select w.job_id, w.begins, w.parent_id, w.depth, w.succeeded from {{schema}}.xxl_job_window w
+	where w.shard = any(array(select shard from fence)) and w.expires <= {{arg.before}} order by w.expires, w.job_id limit {{arg.limit}} for update of w skip locked`)
+}

@@ -1,0 +1,47 @@
+package xxljob
+
+// What successes owe to other jobs: children, and windows of jobs that run behind several.
+
+import (
+	"context"
+
+	"github.com/xxljob/xxljob/store"
+)
+
+// OwedStore, for authors of stores, keeps what the successes of runs owe to other jobs.
+//
+// A trigger has succeeded when each of its parts has a run that has: a run that is no part of
+// a broadcast is the only part, and of a broadcast there are as many as were started. The
+// transaction that ends the last of these (Finish) stores what Run.Owes says, once for a
+// trigger. Of a trigger whose job is removed by then nothing is owed.
+type OwedStore interface {
+	// PayOwed pays what is owed in the shards whose epoch is as given, what was owed first
+	// first, and takes it away in the same transaction. Rows that others have locked stay
+	// for later.
+	//
+	// A child becomes a planned run, without an epoch, as by AddRun: of type PARENT, with
+	// RunID as its ParentID, the Param, Business and Depth that are owed, due now, and under
+	// store.ChildKey of the TriggerID, so that a job which is named twice has one child. Where
+	// Depth is more than store.MostDepth it becomes a record instead: StateSkipped, of type
+	// PARENT, with ReasonDepth and a Count of 1, with the same key. Where the job is not there
+	// nothing is planned, and the TriggerMsg of the run that has succeeded says so in a line.
+	//
+	// A success counts for the window of its Business (Job.Window) of a job that runs behind
+	// others. The first one opens the window, for Job.WindowTimeout. When it is open and all
+	// jobs of After and AfterKeys have succeeded for it (Job.Missing), by the definition as it
+	// is then, it is closed, and the job has a planned run as a child has, but with the
+	// beginning of the window as Business, the greatest Depth of the successes, the last of
+	// them as ParentID, and store.WindowKey. A window that is closed stays so, whatever
+	// succeeds again, for as long as runs are kept.
+	PayOwed(ctx context.Context, q store.OwedQuery) (store.Paid, error)
+	// ExpireWindows closes windows that are over, of jobs in the shards whose epoch is as
+	// given, those that are over first first. Where jobs are missing it inserts a record:
+	// StateSkipped, of type PARENT, with ReasonJoin, a Count of 1, the beginning of the window
+	// as Scheduled and Business, and a line with the missing ones in TriggerMsg. Where none is
+	// missing any more, since the definition has changed, the job has its run, as by PayOwed.
+	// Windows of a job that is removed or runs behind nothing any more are closed without.
+	ExpireWindows(ctx context.Context, q store.WindowQuery) (store.Expired, error)
+	// Links returns the jobs whose definitions name others, as far as these fields say:
+	// ID, App, Key, Children, ChildKeys, After and AfterKeys, in order of ID.
+	Links(ctx context.Context) ([]Job, error)
+}
