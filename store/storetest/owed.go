@@ -97,7 +97,7 @@ func (e *env) wantRuns(what string, job int64, n int) {
 func owedChild(e *env) {
 	o := e.owner("a")
 	child := e.newJob()
-	parent := o.succeeds(e.newJob(leading(child.ID)).ID)
+	parent := o.succeedsAt(e.newJob(leading(child.ID)).ID, e.at(-60))
 	e.wantRuns("before it is paid", child.ID, 0)
 	want(e, "paid", o.payAll(), store.Paid{Owed: 1, Runs: 1})
 	run := e.only("when it is paid", child.ID)
