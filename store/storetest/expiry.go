@@ -66,7 +66,7 @@ func expiryRecord(e *env) {
 	got := e.only("over", join.ID)
 	want(e, "State, Type, Reason, Count, Scheduled, Business", []any{got.State, got.Type, got.Reason, got.Count, got.Scheduled, got.Business},
 		[]any{xxljob.StateSkipped, xxljob.TriggerParent, xxljob.ReasonJoin, 1, midnight, midnight})
-	line := xxljob.WindowOver(midnight, []string{store.IDRef(two.ID), three.App + "/" + three.Key, "app/never/there"})
+	line := store.WindowOver(midnight, []string{store.IDRef(two.ID), three.App + "/" + three.Key, "app/never/there"})
 	e.check(hasLine(got.TriggerMsg, line), "TriggerMsg %q lacks the line %q", got.TriggerMsg, line)
 	e.check(!got.Ended.IsZero(), "a record that has not ended")
 	want(e, "planned runs", len(o.allPlanned()), 0)
