@@ -85,7 +85,7 @@ func clean(s string, limit int, lines bool) string {
 			out.WriteRune(r)
 		}
 	}
-	return Cut(strings.TrimSpace(out.String()), limit)
+	return strings.TrimSpace(Cut(strings.TrimSpace(out.String()), limit))
 }
 
 // Cut returns s, or its beginning of at most limit bytes, which ends between two characters

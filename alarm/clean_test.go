@@ -70,7 +70,7 @@ func TestCleanSharesNothing(t *testing.T) {
 }
 
 func FuzzClean(f *testing.F) {
-	for _, s := range []string{"", "a\r\nBcc: x@example.org", "\u202e@all", "<!channel>", "排程\xff", strings.Repeat("x", 5000), "😀\u200d"} {
+	for _, s := range []string{"", "a\r\nBcc: x@example.org", "\u202e@all", "<!channel>", "排程\xff", strings.Repeat("x", 5000), "😀\u200d", "0 \u2028x"} {
 		f.Add(s, 20)
 	}
 	f.Fuzz(func(t *testing.T, s string, limit int) {
