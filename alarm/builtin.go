@@ -16,7 +16,7 @@ const builtinPlain = `{{.Headline}}
 {{with .Link}}{{$.Word "console"}}{{$.Word "colon"}}{{.}}
 {{end -}}
 {{if .Events}}
-{{.Word "events"}}{{.Word "colon"}}
+{{.Word "events"}}
 {{range .Events}}- {{$.Time .At}} {{$.CauseName .Cause}}{{with $.Details .}}{{$.InBrackets .}}{{end}}
 {{with .Text}}{{$.Indent .}}
 {{end}}{{end}}{{with .Earlier}}{{.}}

@@ -47,7 +47,7 @@ func english() catalogue {
 		"last":         "Last",
 		"node":         "Sent by",
 		"console":      "Console",
-		"events":       "What happened, newest first",
+		"events":       "What happened, newest first:",
 		"run":          "run %d",
 		"attempt":      "attempt %d",
 		"instant":      "scheduled for %s",

@@ -47,7 +47,7 @@ func simplifiedChinese() catalogue {
 		"last":         "最近发生",
 		"node":         "发送节点",
 		"console":      "控制台",
-		"events":       "告警明细（最新在前）",
+		"events":       "告警明细（最新在前）：",
 		"run":          "调度日志 %d",
 		"attempt":      "第 %d 次尝试",
 		"instant":      "调度时间 %s",

@@ -47,7 +47,7 @@ func traditionalChinese() catalogue {
 		"last":         "最近發生",
 		"node":         "傳送節點",
 		"console":      "主控台",
-		"events":       "警示明細（最新在前）",
+		"events":       "警示明細（最新在前）：",
 		"run":          "排程記錄 %d",
 		"attempt":      "第 %d 次嘗試",
 		"instant":      "排程時間 %s",
