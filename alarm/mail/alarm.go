@@ -60,17 +60,17 @@ func (m *Mailer) settle(msg alarm.Message, id string, before bool, answers []ans
 		}
 	}
 	if len(done) == 0 && !before && len(refused) > 0 && len(deferred) == 0 {
-		return fmt.Errorf("mail: %s refuses all recipients: %s", m.address(), m.conceal(refused[0].refusal.Error()))
+		return fmt.Errorf("mail: %s refuses all recipients: %s", m.address(), m.conceal(said(refused[0].refusal)))
 	}
 	if len(done) > 0 || before {
 		for _, a := range refused {
 			done = append(done, a.to)
-			m.complain(a.to, "the server refuses it: "+m.conceal(a.refusal.Error()), msg)
+			m.complain(a.to, "the server refuses it: "+m.conceal(said(a.refusal)), msg)
 		}
 	}
 	if len(deferred) > 0 {
 		m.told.add(id, done)
-		return fmt.Errorf("mail: %s puts off %d of %d recipients: %s", m.address(), len(deferred), len(answers), m.conceal(deferred[0].refusal.Error()))
+		return fmt.Errorf("mail: %s puts off %d of %d recipients: %s", m.address(), len(deferred), len(answers), m.conceal(said(deferred[0].refusal)))
 	}
 	m.told.forget(id)
 	return nil

@@ -25,8 +25,8 @@ func (m *Mailer) compose(id string, all []string, text alarm.Text) *gomail.Msg {
 	mail.ToMailAddress(to...)
 	mail.SetMessageIDWithValue(id)
 	mail.SetDate()
-	mail.Subject(text.Subject)
-	mail.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no answers of machines
+	mail.Subject(strings.ReplaceAll(text.Subject, "=?", "= ?")) // an encoded word of others would be decoded
+	mail.SetGenHeader("Auto-Submitted", "auto-generated")       // RFC 3834: no answers of machines
 	mail.SetGenHeader(gomail.HeaderXAutoResponseSuppress, "All")
 	mail.SetBodyString(gomail.TypeTextPlain, text.Plain)
 	mail.AddAlternativeString(gomail.TypeTextHTML, text.HTML)

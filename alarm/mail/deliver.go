@@ -21,6 +21,19 @@ type answer struct {
 	refusal *textproto.Error // nil where the mail was taken
 }
 
+// said is what a server has said. The error's own text has it in quotes, with escapes, in which
+// a password that is repeated would not be found.
+func said(reply *textproto.Error) string { return fmt.Sprintf("%d %s", reply.Code, reply.Msg) }
+
+// at says at which step something has failed.
+func at(step string, err error) error {
+	var reply *textproto.Error
+	if errors.As(err, &reply) {
+		return errors.New(step + ": " + said(reply))
+	}
+	return fmt.Errorf("%s: %w", step, err)
+}
+
 // deliver sends a mail to some recipients over a connection of its own. It returns an answer
 // about each of them, or an error if the mail was taken for none of them, or nobody knows.
 //
@@ -35,14 +48,14 @@ func (m *Mailer) deliver(ctx context.Context, mail *gomail.Msg, to []string) ([]
 		return nil, err
 	}
 	if err := client.Mail("<" + m.from.Address + ">"); err != nil {
-		return nil, fmt.Errorf("sender: %w", err)
+		return nil, at("sender", err)
 	}
 	answers, taken := make([]answer, 0, len(to)), false
 	for _, address := range to {
 		err := client.Rcpt("<" + address + ">")
 		var refusal *textproto.Error
 		if err != nil && (!errors.As(err, &refusal) || refusal.Code < 400 || refusal.Code > 599 || refusal.Code == 421) {
-			return nil, fmt.Errorf("recipient: %w", err)
+			return nil, at("recipient", err)
 		}
 		taken = taken || err == nil
 		answers = append(answers, answer{address, refusal})
@@ -62,13 +75,13 @@ func (m *Mailer) deliver(ctx context.Context, mail *gomail.Msg, to []string) ([]
 func send(client *smtp.Client, mail *gomail.Msg) error {
 	w, err := client.Data()
 	if err != nil {
-		return fmt.Errorf("data: %w", err)
+		return at("data", err)
 	}
 	if _, err := mail.WriteTo(w); err != nil {
-		return fmt.Errorf("data: %w", err)
+		return at("data", err)
 	}
 	if err := w.Close(); err != nil {
-		return fmt.Errorf("end of data: %w", err)
+		return at("end of data", err)
 	}
 	return nil
 }
@@ -76,8 +89,9 @@ func send(client *smtp.Client, mail *gomail.Msg) error {
 // connect connects, encrypts and logs in.
 func (m *Mailer) connect(ctx context.Context, link *link) (*smtp.Client, error) {
 	options := []gomail.Option{
-		gomail.WithPort(m.cfg.Port), gomail.WithTimeout(m.cfg.Timeout), gomail.WithDialContextFunc(link.dial),
-		gomail.WithoutSMTPUTF8(), // no address needs it, and servers that have it not refuse the mail
+		gomail.WithPort(m.cfg.Port), gomail.WithDialContextFunc(link.dial),
+		gomail.WithTimeout(m.cfg.Timeout + time.Minute), // behind the context, which says why
+		gomail.WithoutSMTPUTF8(),                        // no address needs it, and servers that have it not refuse the mail
 	}
 	switch m.cfg.Mode {
 	case StartTLS:
@@ -96,8 +110,11 @@ func (m *Mailer) connect(ctx context.Context, link *link) (*smtp.Client, error) 
 		return nil, err
 	}
 	session, err := client.DialToSMTPClientWithContext(ctx)
-	if err != nil && login.begun {
+	switch {
+	case err != nil && login.begun:
 		return nil, login.failed(err)
+	case err != nil:
+		return nil, at("connecting", err)
 	}
-	return session, err
+	return session, nil
 }

@@ -145,7 +145,8 @@ func concealed(username, password string) []string {
 		return nil
 	}
 	encode := base64.StdEncoding.EncodeToString
-	list := []string{encode([]byte("\x00" + username + "\x00" + password)), encode([]byte(password)), password}
+	quoted := strconv.Quote(password)
+	list := []string{encode([]byte("\x00" + username + "\x00" + password)), encode([]byte(password)), password, quoted[1 : len(quoted)-1]}
 	slices.SortStableFunc(list, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	return list
 }

@@ -204,6 +204,7 @@ func (s *session) command(line string) bool {
 		return s.login(rest)
 	case "MAIL":
 		s.mail = mailbox{from: rest, user: s.user, tls: s.tls || s.server.implicit}
+		return s.say(s.answer("MAIL", "250 ok"))
 	case "RCPT":
 		said := s.answer(rest, "250 ok")
 		if strings.HasPrefix(said, "250") {
