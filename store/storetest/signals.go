@@ -89,21 +89,27 @@ func signalAhead(e *env) {
 
 func signalOwed(e *env) {
 	o := e.owner("a")
-	ch := e.Watch(e.ctx, "a").Owed
+	signals := e.Watch(e.ctx, "a")
+	ch := signals.Owed
 	one, two := e.newJob(), e.newJob()
-	e.newJob(behind(one.ID, two.ID))
-	child := e.newJob(leading(one.ID))
-	run := o.started(o.planned(child))
+	join := e.newJob(behind(one.ID, two.ID))
+	run := o.started(o.planned(e.newJob(leading(one.ID))))
 	drain(ch)
 	e.mustFinish(success(run))
 	e.awaitSignal("a child is owed", ch)
+	drain(signals.Scan)
 	o.payAll()
+	e.awaitSignal("a child was planned", signals.Scan)
 	drain(ch)
 	o.succeeded(e.only("a child", one.ID))
 	e.awaitSignal("a success is owed to a window", ch)
 	drain(ch)
 	want(e, "paid for what opens a window", o.payAll(), store.Paid{Owed: 1})
 	e.awaitSignal("a window was opened", ch)
+	e.edit(join.ID, behind(one.ID))
+	drain(signals.Scan)
+	want(e, "closed, since nothing is missing any more", o.mustExpire(o.later(), 9), store.Expired{Windows: 1})
+	e.awaitSignal("the run of a join was planned", signals.Scan)
 }
 
 func signalInbox(e *env) {
