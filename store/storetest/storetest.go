@@ -71,6 +71,7 @@ func topics() []topic {
 		{"Log", logCases()},
 		{"Finish", finishCases()},
 		{"Follow", followCases()},
+		{"Alarms", alarmCases()},
 		{"Progress", progressCases()},
 		{"Arm", armCases()},
 		{"Bounded", boundedCases()},
