@@ -61,11 +61,7 @@ func alarmStopped(e *env) {
 		o.claim(p)
 		now := e.mustJob(job.ID)
 		versions = append(versions, now.Version)
-		list := e.mustAlarms()
-		if len(list) != i+1 {
-			e.Fatalf("the job has stopped %d times: alarms %+v", i+1, list)
-		}
-		a := list[i]
+		a := e.alarms(i + 1)[i]
 		e.check(!a.At.IsZero(), "the alarm has no time")
 		want(e, "the alarm", a, store.Alarm{ID: a.ID, Shard: job.Shard, App: job.App, JobKey: job.Key, JobName: job.Name, Email: job.AlarmEmail,
 			JobID: job.ID, JobVersion: versions[i], Cause: "stopped", Text: reason, At: a.At})
@@ -214,7 +210,7 @@ func alarmFields(e *env) {
 	want(e, "name, key, e-mail, version", []any{first.JobName, first.JobKey, first.Email, first.JobVersion},
 		[]any{"first — 错", job.Key, "a@example.com, b@example.com", int64(1)})
 	o.failed(o.started(o.planned(e.mustJob(job.ID))))
-	second := e.mustAlarms()[1]
+	second := e.alarms(2)[1]
 	want(e, "of the second", []any{second.JobName, second.JobKey, second.Email, second.JobVersion}, []any{"second", "another", "", int64(2)})
 	e.must(e.RemoveJob(e.ctx, job.ID))
 	want(e, "the alarms of a job that is removed", e.mustAlarms(), []store.Alarm{first, second})
@@ -242,6 +238,5 @@ func alarmTexts(e *env) {
 	p := o.plan(e.newJob())
 	p.Next, p.Stop = time.Time{}, strings.Repeat("错", store.MostAlarmText)
 	o.claim(p)
-	list := e.mustAlarms()
-	want(e, "why a job has stopped", list[len(list)-1].Text, store.AlarmText(p.Stop))
+	want(e, "why a job has stopped", e.alarms(7)[6].Text, store.AlarmText(p.Stop))
 }

@@ -49,7 +49,10 @@ func alarmsRead(e *env) {
 		o.failed(o.running())
 		made = e.mustAlarms()
 	}
-	e.check(len(made) == 7 && slices.IsSortedFunc(made, func(a, b store.Alarm) int { return int(a.ID - b.ID) }), "read %+v, want seven in order of ID", made)
+	if len(made) != 7 {
+		e.Fatalf("there are %d alarms, want seven", len(made))
+	}
+	e.check(slices.IsSortedFunc(made, func(a, b store.Alarm) int { return int(a.ID - b.ID) }), "read %+v, want seven in order of ID", made)
 	var pages []store.Alarm
 	for after := int64(0); ; after = pages[len(pages)-1].ID {
 		page, err := e.Alarms(e.ctx, everyShard(), after, 3)
@@ -89,6 +92,9 @@ func alarmsCopied(e *env) {
 	a := e.alarm()
 	e.mustMark(store.AlarmMarks{Told: []store.AlarmTold{{ID: a.ID, Rule: "one"}, {ID: a.ID, Rule: "two"}}})
 	got := e.alarm()
+	if len(got.Told) != 2 {
+		e.Fatalf("Told %q, want two rules", got.Told)
+	}
 	got.Told[0] = "spoilt"
 	_ = append(got.Told[:1], "spoilt")
 	want(e, "Told", e.alarm().Told, []string{"one", "two"})
@@ -99,13 +105,13 @@ func alarmsTold(e *env) {
 	e.everyAlarm()
 	o.failed(o.running())
 	o.failed(o.running())
-	list := e.mustAlarms()
+	list := e.alarms(2)
 	want(e, "Told at first", list[0].Told, nil)
 	one := store.AlarmTold{ID: list[0].ID, Rule: "one"}
 	e.mustMark(store.AlarmMarks{Told: []store.AlarmTold{one, one}})
 	e.mustMark(store.AlarmMarks{Told: []store.AlarmTold{one, {ID: list[0].ID, Rule: "two"}}})
 	e.mustMark(store.AlarmMarks{Told: []store.AlarmTold{one}})
-	now := e.mustAlarms()
+	now := e.alarms(2)
 	want(e, "Told", [][]string{now[0].Told, now[1].Told}, [][]string{{"one", "two"}, nil})
 	list[0].Told = now[0].Told
 	want(e, "all else", now, list)
@@ -115,9 +121,9 @@ func alarmsTold(e *env) {
 func alarmsToldAtOnce(e *env) {
 	o := e.owner("a")
 	e.everyAlarm()
-	for range 5 {
+	for n := 1; n <= 5; n++ {
 		run := o.failed(o.running())
-		id := e.mustAlarms()[len(e.mustAlarms())-1].ID
+		id := e.alarms(n)[n-1].ID
 		var parties []func()
 		for i := range 6 {
 			parties = append(parties, func() {
@@ -125,8 +131,7 @@ func alarmsToldAtOnce(e *env) {
 			})
 		}
 		e.race(parties...)
-		list := e.mustAlarms()
-		told := slices.Sorted(slices.Values(list[len(list)-1].Told))
+		told := slices.Sorted(slices.Values(e.alarms(n)[n-1].Told))
 		want(e, fmt.Sprint("Told of the alarm of run ", run.ID), told, []string{"rule-0", "rule-1", "rule-2"})
 	}
 }
@@ -136,7 +141,7 @@ func alarmsDone(e *env) {
 	e.everyAlarm()
 	run := o.failed(o.running())
 	o.failed(o.running())
-	list := e.mustAlarms()
+	list := e.alarms(2)
 	done := func(status int) store.AlarmMarks {
 		return store.AlarmMarks{Done: []store.AlarmDone{{ID: list[0].ID, Status: status}}}
 	}
@@ -159,7 +164,7 @@ func alarmsStatus(e *env) {
 	runs = append(runs, o.one(o.claim(o.skip(e.newJob()))))
 	want(e, "the status of a record before", runs[3].AlarmStatus, store.AlarmNotNeeded)
 	statuses := []int{store.AlarmNotNeeded, store.AlarmSent, store.AlarmFailed, store.AlarmSent}
-	for i, a := range e.mustAlarms() {
+	for i, a := range e.alarms(4) {
 		marks.Done = append(marks.Done, store.AlarmDone{ID: a.ID, Status: statuses[i]})
 	}
 	e.mustMark(marks)
@@ -177,7 +182,7 @@ func alarmsAbsent(e *env) {
 	p := o.plan(e.newJob())
 	p.Next, p.Stop = time.Time{}, "broken"
 	o.claim(p)
-	list := e.mustAlarms()
+	list := e.alarms(2)
 	e.must(e.RemoveJob(e.ctx, run.JobID))
 	absent := list[1].ID + 1000
 	e.mustMark(store.AlarmMarks{
@@ -210,7 +215,7 @@ func toldReplaced(e *env) {
 	zone := time.FixedZone("", 3600)
 	odd := store.JobTold{JobID: job.ID, Shard: job.Shard + 1, Rule: "two", At: e.at(3).Add(999 * time.Microsecond).In(zone), Recovered: e.now}
 	e.mustMark(store.AlarmMarks{Jobs: []store.JobTold{odd}})
-	want(e, "what is the store's", e.mustTold(job.ID)[1], store.JobTold{JobID: job.ID, Shard: job.Shard, Rule: "two", At: e.at(3)})
+	want(e, "what is the store's", e.mustTold(job.ID), []store.JobTold{again, {JobID: job.ID, Shard: job.Shard, Rule: "two", At: e.at(3)}})
 }
 
 func toldInOrder(e *env) {

@@ -73,14 +73,20 @@ func (e *env) wantCauses(what string, run int64, causes ...string) {
 	want(e, what+": causes", e.alarmsOf(run), causes)
 }
 
+// alarms are those that are not done with, so many of them.
+func (e *env) alarms(n int) []store.Alarm {
+	e.Helper()
+	list := e.mustAlarms()
+	if len(list) != n {
+		e.Fatalf("there are %d alarms %+v, want %d", len(list), list, n)
+	}
+	return list
+}
+
 // alarm is the only one there is.
 func (e *env) alarm() store.Alarm {
 	e.Helper()
-	list := e.mustAlarms()
-	if len(list) != 1 {
-		e.Fatalf("there are %d alarms %+v, want one", len(list), list)
-	}
-	return list[0]
+	return e.alarms(1)[0]
 }
 
 // alarmEnd is a way for a run to end that is an alarm.
