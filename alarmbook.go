@@ -66,6 +66,29 @@ type alarmMessage struct {
 	rule int
 	rows []int64 // ids; none for one that says that the job has recovered
 	last store.Alarm
+	// found are those that it tells of, missing the ids of more, which have to be read again:
+	// of a storm a book has few.
+	found   []store.Alarm
+	missing []int64
+}
+
+// complete takes in those of the missing that are still in the store.
+func (m *alarmMessage) complete(more []store.Alarm) {
+	m.found, m.missing = append(m.found, more...), nil
+	m.say()
+}
+
+// say sets what the message says of those that are found.
+func (m *alarmMessage) say() {
+	slices.SortFunc(m.found, func(a, b store.Alarm) int { return cmp.Compare(b.ID, a.ID) })
+	m.Events = nil
+	for i := range m.found {
+		m.Events = append(m.Events, eventOf(&m.found[i]))
+	}
+	if len(m.found) > 0 {
+		m.last = m.found[0]
+	}
+	m.fill(&m.last)
 }
 
 func newAlarmBook(rules []alarmRule, node string) *alarmBook {
@@ -211,23 +234,22 @@ func (b *alarmBook) message(j *alarmJob, rule int, ids []int64) alarmMessage {
 	m := alarmMessage{job: j.id, rule: rule, rows: ids}
 	first, last := j.rows[ids[0]], j.rows[ids[len(ids)-1]]
 	m.Count, m.First, m.Last = len(ids), time.UnixMilli(first.at).UTC(), time.UnixMilli(last.at).UTC()
+	m.ID, m.Node, m.Cause = fmt.Sprintf("xxljob-%d-%s", last.id, b.rules[rule].Name), b.node, last.cause
 	m.last = j.newest[0]
-	for _, a := range j.newest {
-		if _, in := slices.BinarySearch(ids, a.ID); in {
-			if len(m.Events) == 0 {
-				m.last = a
-			}
-			m.Events = append(m.Events, eventOf(&a))
+	for _, id := range ids[max(len(ids)-alarmEvents, 0):] {
+		if at := slices.IndexFunc(j.newest, func(a store.Alarm) bool { return a.ID == id }); at >= 0 {
+			m.found = append(m.found, j.newest[at])
+		} else {
+			m.missing = append(m.missing, id)
 		}
 	}
-	m.Cause = last.cause
-	b.fill(&m, &m.last, fmt.Sprintf("xxljob-%d-%s", last.id, b.rules[rule].Name))
+	m.say()
 	return m
 }
 
-// fill sets what each message says.
-func (b *alarmBook) fill(m *alarmMessage, of *store.Alarm, id string) {
-	m.ID, m.Node = id, b.node
+// fill sets what each message says of the job.
+func (m *alarmMessage) fill(of *store.Alarm) {
+	m.Emails = nil
 	m.App, m.JobID, m.JobKey, m.JobName = of.App, of.JobID, of.JobKey, of.JobName
 	for part := range strings.SplitSeq(of.Email, ",") {
 		if part = strings.TrimSpace(part); part != "" && len(m.Emails) < alarmEmails {
@@ -301,8 +323,8 @@ func (b *alarmBook) recovered(t store.JobTold, job *Job, now time.Time) (m alarm
 	m = alarmMessage{job: t.JobID, rule: i}
 	m.Cause, m.Count, m.First, m.Last = alarm.Recovered, 1, t.Recovered, t.Recovered
 	m.Events = []alarm.Event{{Cause: alarm.Recovered, At: t.Recovered}}
-	b.fill(&m, &store.Alarm{App: job.App, JobID: job.ID, JobKey: job.Key, JobName: job.Name, Email: job.AlarmEmail},
-		fmt.Sprintf("xxljob-%d-%d-%s", t.JobID, t.Recovered.UnixMilli(), t.Rule))
+	m.ID, m.Node = fmt.Sprintf("xxljob-%d-%d-%s", t.JobID, t.Recovered.UnixMilli(), t.Rule), b.node
+	m.fill(&store.Alarm{App: job.App, JobID: job.ID, JobKey: job.Key, JobName: job.Name, Email: job.AlarmEmail})
 	return m, true
 }
 

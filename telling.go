@@ -201,6 +201,12 @@ func (h *herald) send(m alarmMessage) {
 	rule := &h.book.rules[m.rule]
 	h.flights.begin(m.rule)
 	h.life.loops.work.run(func(ctx context.Context) {
+		if err := h.complete(urgent.Unmark(ctx), &m); err != nil {
+			h.flights.returned(m.rule)
+			h.flights.land(m, err)
+			h.wake.poke()
+			return
+		}
 		ctx, cancel := context.WithTimeout(urgent.Unmark(ctx), rule.Timeout)
 		defer cancel()
 		returned := make(chan error, 1)
@@ -212,6 +218,26 @@ func (h *herald) send(m alarmMessage) {
 		h.flights.land(m, outcomeOf(ctx, returned))
 		h.wake.poke()
 	})
+}
+
+// complete reads again what the book does not have any more.
+func (h *herald) complete(ctx context.Context, m *alarmMessage) error {
+	var more []store.Alarm
+	for _, id := range m.missing {
+		page, err := call(ctx, func(ctx context.Context) ([]store.Alarm, error) {
+			return h.store.Alarms(ctx, []store.Shard{{ID: m.last.Shard}}, id-1, 1)
+		})
+		if err != nil {
+			return err
+		}
+		if len(page) > 0 && page[0].ID == id {
+			more = append(more, page[0])
+		}
+	}
+	if m.missing != nil {
+		m.complete(more)
+	}
+	return nil
 }
 
 // outcomeOf is what a call returns, or that it does not.
