@@ -177,9 +177,9 @@ func (b *alarmBook) finish(j *alarmJob, row *alarmRow) {
 	b.marks.Done = append(b.marks.Done, store.AlarmDone{ID: row.id, Status: status})
 }
 
-// due returns the messages that are to be sent now, at most room(rule) of each rule, and when
-// the next will be: the zero time for none.
-func (b *alarmBook) due(now time.Time, room func(rule int) int) (list []alarmMessage, next time.Time) {
+// due returns the messages that are to be sent now, as far as there is room, which it takes,
+// and when the next will be: the zero time for none.
+func (b *alarmBook) due(now time.Time, room func(rule int) bool) (list []alarmMessage, next time.Time) {
 	for _, id := range slices.Sorted(maps.Keys(b.jobs)) {
 		j := b.jobs[id]
 		for i := range b.rules {
@@ -196,7 +196,7 @@ func (b *alarmBook) due(now time.Time, room func(rule int) int) (list []alarmMes
 				if next.IsZero() || at.Before(next) {
 					next = at
 				}
-			case room(i) > 0:
+			case room(i):
 				s.flying = true
 				list = append(list, b.message(j, i, j.untold(i)))
 			}
@@ -305,8 +305,8 @@ func (b *alarmBook) noteJob(j *alarmJob, m *alarmMessage, now time.Time) {
 }
 
 // recovered makes the message that a job has recovered, unless something else is to be told
-// of it first.
-func (b *alarmBook) recovered(t store.JobTold, job *Job, now time.Time) (m alarmMessage, ok bool) {
+// of it first, or there is no room.
+func (b *alarmBook) recovered(t store.JobTold, job *Job, now time.Time, room func(rule int) bool) (m alarmMessage, ok bool) {
 	i := b.place(t.Rule)
 	if i < 0 {
 		return m, false
@@ -316,7 +316,7 @@ func (b *alarmBook) recovered(t store.JobTold, job *Job, now time.Time) (m alarm
 	if s.told.JobID == 0 {
 		s.told = t
 	}
-	if s.flying || s.next.After(now) || j.anyUntold(i) {
+	if s.flying || s.next.After(now) || j.anyUntold(i) || !room(i) {
 		return m, false
 	}
 	s.flying = true

@@ -90,7 +90,7 @@ func (w *alarmWorld) step() {
 		}
 		return told
 	})
-	due, next := w.book.Due(w.now, func(int) int { return 1 }, func(id int64) store.Alarm { return w.open[id] })
+	due, next := w.book.Due(w.now, func(int) bool { return true }, func(id int64) store.Alarm { return w.open[id] })
 	if !next.IsZero() && !next.After(w.now) {
 		w.errorf("the next message is at %v, which is now", next)
 	}

@@ -35,7 +35,7 @@ func (b *AlarmBook) Take(list []store.Alarm, told func(ids []int64) []store.JobT
 
 // Due are the messages that are to go now, with what had to be read again, and when the next
 // one is.
-func (b *AlarmBook) Due(now time.Time, room func(rule int) int, read func(id int64) store.Alarm) (list []AlarmFlight, next time.Time) {
+func (b *AlarmBook) Due(now time.Time, room func(rule int) bool, read func(id int64) store.Alarm) (list []AlarmFlight, next time.Time) {
 	messages, next := b.book.due(now, room)
 	for _, m := range messages {
 		var more []store.Alarm

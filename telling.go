@@ -77,7 +77,7 @@ func (h *herald) once(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	messages, next := h.book.due(h.clock.now(), h.flights.room)
+	messages, next := h.book.due(h.clock.now(), h.flights.begin)
 	again, err := h.recover(ctx, &messages)
 	for i := range messages {
 		h.send(messages[i])
@@ -188,18 +188,17 @@ func (h *herald) recover(ctx context.Context, messages *[]alarmMessage) (time.Du
 			h.book.marks.Jobs = append(h.book.marks.Jobs, t)
 			continue
 		}
-		if m, ok := h.book.recovered(t, job, h.clock.now()); ok {
+		if m, ok := h.book.recovered(t, job, h.clock.now(), h.flights.begin); ok {
 			*messages = append(*messages, m)
 		}
 	}
 	return recoverEvery, nil
 }
 
-// send calls the alarmer. Stop waits for the call, unless that ignores its context: then it is
+// send calls the alarmer, at the place that was taken for the call. Stop waits for the call, unless that ignores its context: then it is
 // left behind, and keeps its place among the calls of its rule.
 func (h *herald) send(m alarmMessage) {
 	rule := &h.book.rules[m.rule]
-	h.flights.begin(m.rule)
 	h.life.loops.work.run(func(ctx context.Context) {
 		if err := h.complete(urgent.Unmark(ctx), &m); err != nil {
 			h.flights.returned(m.rule)
