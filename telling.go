@@ -156,7 +156,8 @@ func (h *herald) read(ctx context.Context) (n int, err error) {
 // returns in how long to look again.
 func (h *herald) recover(ctx context.Context, messages *[]alarmMessage) (time.Duration, error) {
 	r := &h.reading
-	if !anyWants(h.book.rules, alarm.Recovered) || !r.open && len(h.book.marks.Jobs) == 0 {
+	r.open = r.open || len(h.book.marks.Jobs) > 0 // they are saved when this is asked again
+	if !anyWants(h.book.rules, alarm.Recovered) || !r.open {
 		return forever, nil
 	}
 	if ago := time.Since(r.asked); !r.asked.IsZero() && ago < recoverEvery {
