@@ -277,6 +277,9 @@ func (b *alarmBook) sent(m *alarmMessage, now time.Time, err error) {
 		s.fails, s.next = 0, time.Time{}
 		b.noteJob(j, m, now)
 	}
+	if m.Cause == alarm.Recovered && err != nil && now.Sub(m.Last) >= alarmAge {
+		b.noteJob(j, m, now) // it is given up
+	}
 	for _, id := range m.rows {
 		row := j.rows[id]
 		if row == nil || err != nil && now.Sub(time.UnixMilli(row.at)) < alarmAge {
@@ -337,7 +340,8 @@ func (b *alarmBook) saved(m store.AlarmMarks) {
 	}
 	for id, j := range b.jobs {
 		maps.DeleteFunc(j.rows, func(row int64, _ *alarmRow) bool { return done[row] })
-		if len(j.rows) == 0 && !slices.ContainsFunc(j.rules, func(s alarmState) bool { return s.flying }) {
+		busy := func(s alarmState) bool { return s.flying || s.fails > 0 && s.told.Open }
+		if len(j.rows) == 0 && !slices.ContainsFunc(j.rules, busy) {
 			delete(b.jobs, id)
 		}
 	}
