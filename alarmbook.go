@@ -66,6 +66,29 @@ type alarmMessage struct {
 	rule int
 	rows []int64 // ids; none for one that says that the job has recovered
 	last store.Alarm
+	// found are those that it tells of, missing the ids of more, which have to be read again:
+	// of a storm a book has few.
+	found   []store.Alarm
+	missing []int64
+}
+
+// complete takes in those of the missing that are still in the store.
+func (m *alarmMessage) complete(more []store.Alarm) {
+	m.found, m.missing = append(m.found, more...), nil
+	m.say()
+}
+
+// say sets what the message says of those that are found.
+func (m *alarmMessage) say() {
+	slices.SortFunc(m.found, func(a, b store.Alarm) int { return cmp.Compare(b.ID, a.ID) })
+	m.Events = nil
+	for i := range m.found {
+		m.Events = append(m.Events, eventOf(&m.found[i]))
+	}
+	if len(m.found) > 0 {
+		m.last = m.found[0]
+	}
+	m.fill(&m.last)
 }
 
 func newAlarmBook(rules []alarmRule, node string) *alarmBook {
@@ -154,9 +177,9 @@ func (b *alarmBook) finish(j *alarmJob, row *alarmRow) {
 	b.marks.Done = append(b.marks.Done, store.AlarmDone{ID: row.id, Status: status})
 }
 
-// due returns the messages that are to be sent now, at most room(rule) of each rule, and when
-// the next will be: the zero time for none.
-func (b *alarmBook) due(now time.Time, room func(rule int) int) (list []alarmMessage, next time.Time) {
+// due returns the messages that are to be sent now, as far as there is room, which it takes,
+// and when the next will be: the zero time for none.
+func (b *alarmBook) due(now time.Time, room func(rule int) bool) (list []alarmMessage, next time.Time) {
 	for _, id := range slices.Sorted(maps.Keys(b.jobs)) {
 		j := b.jobs[id]
 		for i := range b.rules {
@@ -173,7 +196,7 @@ func (b *alarmBook) due(now time.Time, room func(rule int) int) (list []alarmMes
 				if next.IsZero() || at.Before(next) {
 					next = at
 				}
-			case room(i) > 0:
+			case room(i):
 				s.flying = true
 				list = append(list, b.message(j, i, j.untold(i)))
 			}
@@ -211,23 +234,22 @@ func (b *alarmBook) message(j *alarmJob, rule int, ids []int64) alarmMessage {
 	m := alarmMessage{job: j.id, rule: rule, rows: ids}
 	first, last := j.rows[ids[0]], j.rows[ids[len(ids)-1]]
 	m.Count, m.First, m.Last = len(ids), time.UnixMilli(first.at).UTC(), time.UnixMilli(last.at).UTC()
+	m.ID, m.Node, m.Cause = fmt.Sprintf("xxljob-%d-%s", last.id, b.rules[rule].Name), b.node, last.cause
 	m.last = j.newest[0]
-	for _, a := range j.newest {
-		if _, in := slices.BinarySearch(ids, a.ID); in {
-			if len(m.Events) == 0 {
-				m.last = a
-			}
-			m.Events = append(m.Events, eventOf(&a))
+	for _, id := range ids[max(len(ids)-alarmEvents, 0):] {
+		if at := slices.IndexFunc(j.newest, func(a store.Alarm) bool { return a.ID == id }); at >= 0 {
+			m.found = append(m.found, j.newest[at])
+		} else {
+			m.missing = append(m.missing, id)
 		}
 	}
-	m.Cause = last.cause
-	b.fill(&m, &m.last, fmt.Sprintf("xxljob-%d-%s", last.id, b.rules[rule].Name))
+	m.say()
 	return m
 }
 
-// fill sets what each message says.
-func (b *alarmBook) fill(m *alarmMessage, of *store.Alarm, id string) {
-	m.ID, m.Node = id, b.node
+// fill sets what each message says of the job.
+func (m *alarmMessage) fill(of *store.Alarm) {
+	m.Emails = nil
 	m.App, m.JobID, m.JobKey, m.JobName = of.App, of.JobID, of.JobKey, of.JobName
 	for part := range strings.SplitSeq(of.Email, ",") {
 		if part = strings.TrimSpace(part); part != "" && len(m.Emails) < alarmEmails {
@@ -254,6 +276,9 @@ func (b *alarmBook) sent(m *alarmMessage, now time.Time, err error) {
 	} else {
 		s.fails, s.next = 0, time.Time{}
 		b.noteJob(j, m, now)
+	}
+	if m.Cause == alarm.Recovered && err != nil && now.Sub(m.Last) >= alarmAge {
+		b.noteJob(j, m, now) // it is given up
 	}
 	for _, id := range m.rows {
 		row := j.rows[id]
@@ -283,8 +308,8 @@ func (b *alarmBook) noteJob(j *alarmJob, m *alarmMessage, now time.Time) {
 }
 
 // recovered makes the message that a job has recovered, unless something else is to be told
-// of it first.
-func (b *alarmBook) recovered(t store.JobTold, job *Job, now time.Time) (m alarmMessage, ok bool) {
+// of it first, or there is no room.
+func (b *alarmBook) recovered(t store.JobTold, job *Job, now time.Time, room func(rule int) bool) (m alarmMessage, ok bool) {
 	i := b.place(t.Rule)
 	if i < 0 {
 		return m, false
@@ -294,15 +319,15 @@ func (b *alarmBook) recovered(t store.JobTold, job *Job, now time.Time) (m alarm
 	if s.told.JobID == 0 {
 		s.told = t
 	}
-	if s.flying || s.next.After(now) || j.anyUntold(i) {
+	if s.flying || s.next.After(now) || j.anyUntold(i) || !room(i) {
 		return m, false
 	}
 	s.flying = true
 	m = alarmMessage{job: t.JobID, rule: i}
 	m.Cause, m.Count, m.First, m.Last = alarm.Recovered, 1, t.Recovered, t.Recovered
 	m.Events = []alarm.Event{{Cause: alarm.Recovered, At: t.Recovered}}
-	b.fill(&m, &store.Alarm{App: job.App, JobID: job.ID, JobKey: job.Key, JobName: job.Name, Email: job.AlarmEmail},
-		fmt.Sprintf("xxljob-%d-%d-%s", t.JobID, t.Recovered.UnixMilli(), t.Rule))
+	m.ID, m.Node = fmt.Sprintf("xxljob-%d-%d-%s", t.JobID, t.Recovered.UnixMilli(), t.Rule), b.node
+	m.fill(&store.Alarm{App: job.App, JobID: job.ID, JobKey: job.Key, JobName: job.Name, Email: job.AlarmEmail})
 	return m, true
 }
 
@@ -315,7 +340,8 @@ func (b *alarmBook) saved(m store.AlarmMarks) {
 	}
 	for id, j := range b.jobs {
 		maps.DeleteFunc(j.rows, func(row int64, _ *alarmRow) bool { return done[row] })
-		if len(j.rows) == 0 && !slices.ContainsFunc(j.rules, func(s alarmState) bool { return s.flying }) {
+		busy := func(s alarmState) bool { return s.flying || s.fails > 0 && s.told.Open }
+		if len(j.rows) == 0 && !slices.ContainsFunc(j.rules, busy) {
 			delete(b.jobs, id)
 		}
 	}

@@ -21,17 +21,15 @@ type endedMessage struct {
 	err error
 }
 
-// room is how many more calls of a rule's alarmer may be under way.
-func (f *alarmFlights) room(rule int) int {
+// begin takes the place of a call, where there is one.
+func (f *alarmFlights) begin(rule int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return alarmCalls - f.calls[rule]
-}
-
-func (f *alarmFlights) begin(rule int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	if f.calls[rule] >= alarmCalls {
+		return false
+	}
 	f.calls[rule]++
+	return true
 }
 
 func (f *alarmFlights) returned(rule int) {

@@ -77,7 +77,7 @@ func (h *herald) once(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	messages, next := h.book.due(h.clock.now(), h.flights.room)
+	messages, next := h.book.due(h.clock.now(), h.flights.begin)
 	again, err := h.recover(ctx, &messages)
 	for i := range messages {
 		h.send(messages[i])
@@ -156,7 +156,8 @@ func (h *herald) read(ctx context.Context) (n int, err error) {
 // returns in how long to look again.
 func (h *herald) recover(ctx context.Context, messages *[]alarmMessage) (time.Duration, error) {
 	r := &h.reading
-	if !anyWants(h.book.rules, alarm.Recovered) || !r.open && len(h.book.marks.Jobs) == 0 {
+	r.open = r.open || len(h.book.marks.Jobs) > 0 // they are saved when this is asked again
+	if !anyWants(h.book.rules, alarm.Recovered) || !r.open {
 		return forever, nil
 	}
 	if ago := time.Since(r.asked); !r.asked.IsZero() && ago < recoverEvery {
@@ -188,19 +189,24 @@ func (h *herald) recover(ctx context.Context, messages *[]alarmMessage) (time.Du
 			h.book.marks.Jobs = append(h.book.marks.Jobs, t)
 			continue
 		}
-		if m, ok := h.book.recovered(t, job, h.clock.now()); ok {
+		if m, ok := h.book.recovered(t, job, h.clock.now(), h.flights.begin); ok {
 			*messages = append(*messages, m)
 		}
 	}
 	return recoverEvery, nil
 }
 
-// send calls the alarmer. Stop waits for the call, unless that ignores its context: then it is
+// send calls the alarmer, at the place that was taken for the call. Stop waits for the call, unless that ignores its context: then it is
 // left behind, and keeps its place among the calls of its rule.
 func (h *herald) send(m alarmMessage) {
 	rule := &h.book.rules[m.rule]
-	h.flights.begin(m.rule)
 	h.life.loops.work.run(func(ctx context.Context) {
+		if err := h.complete(urgent.Unmark(ctx), &m); err != nil {
+			h.flights.returned(m.rule)
+			h.flights.land(m, err)
+			h.wake.poke()
+			return
+		}
 		ctx, cancel := context.WithTimeout(urgent.Unmark(ctx), rule.Timeout)
 		defer cancel()
 		returned := make(chan error, 1)
@@ -212,6 +218,26 @@ func (h *herald) send(m alarmMessage) {
 		h.flights.land(m, outcomeOf(ctx, returned))
 		h.wake.poke()
 	})
+}
+
+// complete reads again what the book does not have any more.
+func (h *herald) complete(ctx context.Context, m *alarmMessage) error {
+	var more []store.Alarm
+	for _, id := range m.missing {
+		page, err := call(ctx, func(ctx context.Context) ([]store.Alarm, error) {
+			return h.store.Alarms(ctx, []store.Shard{{ID: m.last.Shard}}, id-1, 1)
+		})
+		if err != nil {
+			return err
+		}
+		if len(page) > 0 && page[0].ID == id {
+			more = append(more, page[0])
+		}
+	}
+	if m.missing != nil {
+		m.complete(more)
+	}
+	return nil
 }
 
 // outcomeOf is what a call returns, or that it does not.

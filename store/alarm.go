@@ -56,10 +56,11 @@ func AlarmText(text string) string {
 // Cut cuts a text to at most n bytes at a rune boundary, and makes it UTF-8.
 func Cut(text string, n int) string {
 	if len(text) > n {
-		for n > 0 && !utf8.RuneStart(text[n]) {
-			n--
+		end := n
+		for end > 0 && n-end < utf8.UTFMax && !utf8.RuneStart(text[end]) {
+			end--
 		}
-		text = text[:n]
+		text = text[:end]
 	}
 	return strings.ToValidUTF8(text, " ")
 }

@@ -156,9 +156,9 @@ func (q *alarmRowQueries) define(sql template) {
 	q.openAlarms = sql(`select a.id, a.shard, a.app_name, a.job_key, a.job_desc, a.alarm_email, a.job_id, a.job_version, a.cause, a.log_id, a.trigger_id,
 		a.state, a.attempt, a.instant, a.content, a.add_time, a.told
 	from {{schema}}.xxl_job_alarm a where a.status = 0 and a.shard = any({{arg.shards}}::smallint[]) and a.id > {{arg.after}}::bigint order by a.id limit {{arg.limit}}`)
-	q.tellAlarms = sql(`update {{schema}}.xxl_job_alarm a set told = a.told operator(pg_catalog.||) r.rules
-	from (select t.id, array_agg(distinct t.rule) rules from unnest({{arg.alarms}}::bigint[], {{arg.rules}}::text[]) t(id, rule)
-		join {{schema}}.xxl_job_alarm o on o.id = t.id where t.rule <> all(o.told) group by t.id) r
+	// What a row has been told is looked at under its lock: two owners may tell it at once.
+	q.tellAlarms = sql(`update {{schema}}.xxl_job_alarm a set told = a.told operator(pg_catalog.||) array(select r.rule from unnest(r.rules) r(rule) where r.rule <> all(a.told))
+	from (select t.id, array_agg(distinct t.rule) rules from unnest({{arg.alarms}}::bigint[], {{arg.rules}}::text[]) t(id, rule) group by t.id) r
 	where a.id = r.id`)
 	q.endAlarms = sql(`with done as (update {{schema}}.xxl_job_alarm a set status = r.status, done_time = {{now}}
 		from unnest({{arg.alarms}}::bigint[], {{arg.statuses}}::smallint[]) r(id, status) where a.id = r.id and a.status = 0 returning a.log_id, a.status)

@@ -18,7 +18,7 @@ type (
 // operations has one entry for each method of a store that can fail.
 func operations() []operation {
 	return slices.Concat(jobOperations(), listOperations(), groupOperations(), runOperations(), planOperations(),
-		startOperations(), owedOperations(), logOperations(), nodeOperations(), registryOperations(), readOperations())
+		startOperations(), owedOperations(), alarmOperations(), logOperations(), nodeOperations(), registryOperations(), readOperations())
 }
 
 // verb reports whether the newest change of the job is the given one.
@@ -263,6 +263,54 @@ func owedOperations() []operation {
 				_, err := s.ExpireWindows(ctx, store.WindowQuery{Shards: o.shards, Before: later, Limit: 9})
 				return err
 			}, func() bool { return len(o.runsOf(one.ID)) == 1 && len(o.runsOf(two.ID)) == 1 }
+		}},
+	}
+}
+
+func alarmOperations() []operation {
+	return []operation{
+		{"Alarms", func(*owner) (callFunc, doneFunc) {
+			return func(ctx context.Context, s xxljob.Store) error {
+				_, err := s.Alarms(ctx, everyShard(), 0, 9)
+				return err
+			}, nil
+		}},
+		{"MarkAlarms", func(o *owner) (callFunc, doneFunc) {
+			o.everyAlarm()
+			one, two := o.failed(o.running()), o.failed(o.running())
+			list := o.mustAlarms()
+			marks := store.AlarmMarks{
+				Told: []store.AlarmTold{{ID: list[0].ID, Rule: "r"}}, Done: []store.AlarmDone{{ID: list[1].ID, Status: store.AlarmSent}},
+				Jobs: []store.JobTold{{JobID: one.JobID, Shard: one.Shard, Rule: "r", At: o.now}},
+			}
+			return func(ctx context.Context, s xxljob.Store) error { return s.MarkAlarms(ctx, marks) },
+				func() bool {
+					now := o.mustAlarms()
+					return len(now) == 1 && len(now[0].Told) == 1 && o.mustRun(two.ID).AlarmStatus == store.AlarmSent && len(o.mustTold(one.JobID)) == 1
+				}
+		}},
+		{"ToldJobs", func(o *owner) (callFunc, doneFunc) {
+			job := o.newJob()
+			return func(ctx context.Context, s xxljob.Store) error {
+				_, err := s.ToldJobs(ctx, []int64{job.ID})
+				return err
+			}, nil
+		}},
+		{"OpenAlarms", func(*owner) (callFunc, doneFunc) {
+			return func(ctx context.Context, s xxljob.Store) error {
+				_, _, err := s.OpenAlarms(ctx, everyShard(), 9)
+				return err
+			}, nil
+		}},
+		{"AddLate", func(o *owner) (callFunc, doneFunc) {
+			o.everyAlarm()
+			one, two := o.planned(o.newJob(lateAfter(time.Second))), o.running()
+			return func(ctx context.Context, s xxljob.Store) error {
+					_, err := s.AddLate(ctx, store.LateQuery{Shards: o.shards, Now: o.at(1), Limit: 9})
+					return err
+				}, func() bool {
+					return len(o.alarmsOf(one.ID)) == 1 && len(o.alarmsOf(two.ID)) == 0
+				}
 		}},
 	}
 }

@@ -73,6 +73,7 @@ func topics() []topic {
 		{"Finish", finishCases()},
 		{"Follow", followCases()},
 		{"Owed", owedCases()},
+		{"Alarms", alarmCases()},
 		{"Progress", progressCases()},
 		{"Arm", armCases()},
 		{"Bounded", boundedCases()},

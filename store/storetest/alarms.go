@@ -1,0 +1,254 @@
+package storetest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+// Alarms: what inserts them, and what they say. Which alarm the end of a run is has its own
+// table (xxljob.Run.Alarm); these cases are about what a store does with it. What else causes
+// alarms is in alarmcauses.go, how they are read and done with in alarmrows.go, which jobs have
+// recovered in alarmopen.go, and runs that are late in alarmlate.go.
+
+func alarmCases() []testCase {
+	return append([]testCase{
+		{"EachEndInsertsItsCause", alarmEnds},
+		{"TheOthersInsertNone", alarmNoEnds},
+		{"WhatIsFollowedIsAnAttempt", alarmFollowed},
+		{"SnoozedOnceTooOftenHasFailed", alarmSnoozed},
+		{"WhatWasToBeKilledIsAnAttempt", alarmToKill},
+		{"RecordsOfAClaim", alarmRecords},
+		{"TheRecordOfAnEdit", alarmEdited},
+		{"AJobThatStopsByItself", alarmStopped},
+		{"NoneBeforeTheyAreAskedFor", alarmUnasked},
+		{"EndsOnly", alarmEndsOnly},
+		{"AttemptsOnly", alarmAttemptsOnly},
+		{"WhatAnyAsksForHolds", alarmUnion},
+		{"OfARunAndACauseThereIsOne", alarmOnce},
+		{"OfConcurrentResultsThereIsOne", alarmConcurrent},
+		{"EachOfABatchHasItsOwn", alarmBatch},
+		{"EachPartOfABroadcastHasItsOwn", alarmParts},
+		{"WhatIsNotAcceptedInsertsNone", alarmFenced},
+		{"TheRowSaysWhatTheJobWasThen", alarmFields},
+		{"TextsAreCut", alarmTexts},
+	}, slices.Concat(alarmRowCases(), openCases(), lateCases())...)
+}
+
+// everyAlarm asks for all alarms there are.
+func (e *env) everyAlarm() { e.KnowAlarms(store.AlarmPolicy{Ends: true, Attempts: true}) }
+
+// everyShard are all the shards, as somebody reads them who need not own them.
+func everyShard() (list []store.Shard) {
+	for id := range numShards {
+		list = append(list, store.Shard{ID: id})
+	}
+	return list
+}
+
+// mustAlarms are the alarms that are not done with.
+func (e *env) mustAlarms() []store.Alarm {
+	e.Helper()
+	list, err := e.Alarms(e.ctx, everyShard(), 0, 10_000)
+	e.must(err)
+	return list
+}
+
+// alarmsOf are those of a run, as their causes.
+func (e *env) alarmsOf(run int64) (causes []string) {
+	e.Helper()
+	for _, a := range e.mustAlarms() {
+		if a.RunID == run {
+			causes = append(causes, a.Cause)
+		}
+	}
+	return causes
+}
+
+// wantCauses checks which alarms a run has.
+func (e *env) wantCauses(what string, run int64, causes ...string) {
+	e.Helper()
+	want(e, what+": causes", e.alarmsOf(run), causes)
+}
+
+// alarms are those that are not done with, so many of them.
+func (e *env) alarms(n int) []store.Alarm {
+	e.Helper()
+	list := e.mustAlarms()
+	if len(list) != n {
+		e.Fatalf("there are %d alarms %+v, want %d", len(list), list, n)
+	}
+	return list
+}
+
+// alarm is the only one there is.
+func (e *env) alarm() store.Alarm {
+	e.Helper()
+	return e.alarms(1)[0]
+}
+
+// alarmEnd is a way for a run to end that is an alarm.
+type alarmEnd struct {
+	name  string
+	state xxljob.State
+	text  string
+	do    func(o *owner, run xxljob.Run)
+}
+
+// endedAs ends a run by a result.
+func endedAs(state xxljob.State) func(o *owner, run xxljob.Run) {
+	return func(o *owner, run xxljob.Run) {
+		r := failure(o.started(run))
+		r.State = state
+		o.mustFinish(r)
+	}
+}
+
+// retriable are the ends behind which an attempt follows where one is left.
+func retriable() []alarmEnd {
+	return []alarmEnd{
+		{"Finish as failed", xxljob.StateFailed, "boom", endedAs(xxljob.StateFailed)},
+		{"Finish as timed out", xxljob.StateTimedOut, "boom", endedAs(xxljob.StateTimedOut)},
+		{"Finish as lost", xxljob.StateLost, "boom", endedAs(xxljob.StateLost)},
+		{"Finish over the wire", xxljob.StateFailed, "boom", func(o *owner, run xxljob.Run) {
+			r := overWire(o.started(run, to(remote)).ID)
+			r.State, r.HandleMsg = xxljob.StateFailed, "boom"
+			o.mustFinish(r)
+		}},
+		{"Start refused", xxljob.StateRefused, "no address", func(o *owner, run xxljob.Run) {
+			o.started(run, refused, func(s *xxljob.Start) { s.HandleMsg, s.Retries = "no address", o.mustJob(run.JobID).Retries })
+		}},
+		{"Settle to lost", xxljob.StateLost, "settled", func(o *owner, run xxljob.Run) { o.mustSettle(o.verdict(o.started(run), xxljob.StateLost)) }},
+	}
+}
+
+// unretriable are those behind which none does.
+func unretriable() []alarmEnd {
+	killed := func(o *owner, run xxljob.Run) xxljob.Run {
+		run = o.started(run, o.over("b"))
+		o.mustKill(run.ID, "unwanted")
+		return run
+	}
+	return []alarmEnd{
+		{"Finish as killed", xxljob.StateKilled, "boom", endedAs(xxljob.StateKilled)},
+		{"Finish as discarded", xxljob.StateDiscarded, "boom", endedAs(xxljob.StateDiscarded)},
+		{"Settle of a killed run", xxljob.StateKilled, "unwanted", func(o *owner, run xxljob.Run) {
+			o.mustSettle(o.verdict(killed(o, run), xxljob.StatePlanned))
+		}},
+		{"Take of a killed run", xxljob.StateKilled, "unwanted", func(o *owner, run xxljob.Run) { o.mustTake("b", killed(o, run).ID) }},
+	}
+}
+
+// wantAlarm ends a run and checks the alarm that this inserts.
+func (o *owner) wantAlarm(what string, end alarmEnd, run xxljob.Run, cause string) store.Alarm {
+	o.Helper()
+	last := int64(0)
+	for _, a := range o.mustAlarms() {
+		last = max(last, a.ID)
+	}
+	end.do(o, run)
+	job := o.mustJob(run.JobID)
+	list, err := o.Alarms(o.ctx, everyShard(), last, 10)
+	o.must(err)
+	if len(list) != 1 {
+		o.Fatalf("%s, %s: inserts %+v, want one alarm", what, end.name, list)
+	}
+	a := list[0]
+	ended := o.mustRun(run.ID)
+	want(o.env, what+", "+end.name, a, store.Alarm{ID: a.ID, Shard: job.Shard, App: job.App, JobKey: job.Key, JobName: job.Name, Email: job.AlarmEmail,
+		JobID: job.ID, JobVersion: job.Version, Cause: cause, RunID: run.ID, TriggerID: run.TriggerID, State: end.state.String(), Attempt: run.Attempt,
+		Instant: run.Instant(), Text: end.text, At: a.At})
+	o.check(!a.At.Before(ended.Ended), "%s, %s: the alarm is of %v, the end of %v", what, end.name, a.At, ended.Ended)
+	want(o.env, what+", "+end.name+": the run has ended as", ended.State, end.state)
+	return a
+}
+
+// causeOf is that of an end that nothing follows.
+func causeOf(state xxljob.State) string {
+	switch state {
+	case xxljob.StateKilled, xxljob.StateDiscarded:
+		return "attempt"
+	case xxljob.StateLost:
+		return "lost"
+	}
+	return "failed"
+}
+
+func alarmEnds(e *env) {
+	o := e.owner("a")
+	e.everyAlarm()
+	for _, end := range append(retriable(), unretriable()...) {
+		o.wantAlarm("the last attempt", end, o.planned(e.newJob()), causeOf(end.state))
+	}
+}
+
+// alarmNoEnds has the ends that nobody need hear of.
+func alarmNoEnds(e *env) {
+	o := e.owner("a")
+	e.everyAlarm()
+	for name, end := range map[string]func(o *owner, run xxljob.Run){
+		"succeeded":            endedAs(xxljob.StateSucceeded),
+		"snoozed":              func(o *owner, run xxljob.Run) { o.mustFinish(snoozing(o.started(run), time.Minute)) },
+		"killed while planned": func(o *owner, run xxljob.Run) { e.mustKill(run.ID, "unwanted") },
+		"cancelled by a stop":  func(o *owner, run xxljob.Run) { e.stop(run.JobID) },
+		"cancelled by a removal": func(o *owner, run xxljob.Run) {
+			e.must(e.RemoveJob(e.ctx, run.JobID))
+		},
+		"given back": func(o *owner, run xxljob.Run) {
+			o.mustSettle(o.verdict(o.started(run, o.over("b")), xxljob.StatePlanned))
+		},
+	} {
+		run := o.planned(e.newJob())
+		end(o, run)
+		e.wantCauses(name, run.ID)
+	}
+	want(e, "alarms", e.mustAlarms(), nil)
+}
+
+func alarmFollowed(e *env) {
+	o := e.owner("a")
+	e.everyAlarm()
+	for _, end := range retriable() {
+		run := o.planned(e.newJob(retried(1)))
+		o.wantAlarm("an attempt that is followed", end, run, "attempt")
+		next := e.mustNext(e.mustRun(run.ID))
+		a := o.wantAlarm("the last attempt", end, next, causeOf(end.state))
+		want(e, "trigger, attempt, instant", []any{a.TriggerID, a.Attempt, a.Instant}, []any{run.ID, 1, run.Scheduled})
+	}
+	run := o.planned(e.newJob(func(j *xxljob.Job) { j.OnLost, j.MaxReruns = xxljob.OnLostRerun, 1 }))
+	e.mustSettle(o.verdict(o.started(run), xxljob.StateLost))
+	e.wantCauses("a lost run that is run again", run.ID, "attempt")
+	last := o.one(e.mustSettle(o.verdict(o.started(e.mustNext(e.mustRun(run.ID))), xxljob.StateLost)))
+	e.wantCauses("the last rerun", last.ID, "lost")
+	forever := o.started(o.planned(e.newJob(retried(9))))
+	r := failure(forever)
+	r.NoRetry = true
+	e.mustFinish(r)
+	e.wantCauses("an error that is permanent", forever.ID, "failed")
+}
+
+func alarmSnoozed(e *env) {
+	o := e.owner("a")
+	e.everyAlarm()
+	run := o.planned(e.newJob(func(j *xxljob.Job) { j.MaxSnoozes = 1 }))
+	run = e.mustNext(o.one(e.mustFinish(snoozing(o.started(run), 0))))
+	e.mustFinish(snoozing(o.started(run), 0))
+	a := e.alarm()
+	want(e, "cause, run, state, text", []any{a.Cause, a.RunID, a.State, a.Text}, []any{"failed", run.ID, xxljob.StateFailed.String(), store.TooManySnoozes})
+}
+
+// alarmToKill: of a run that somebody wanted killed nobody is told but by the rule for attempts.
+func alarmToKill(e *env) {
+	o := e.owner("a")
+	e.everyAlarm()
+	run := o.running()
+	e.mustKill(run.ID, "unwanted")
+	o.failed(run)
+	e.wantCauses("a run that failed, and was to be killed", run.ID, "attempt")
+	run = o.running()
+	e.mustKill(run.ID, "unwanted")
+	e.mustSettle(o.verdict(run, xxljob.StateLost))
+	e.wantCauses("a run that was lost, and was to be killed", run.ID, "attempt")
+}

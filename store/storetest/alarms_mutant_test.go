@@ -1,0 +1,211 @@
+package storetest_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+// alarmMutants break rules about alarms.
+func alarmMutants() []mutant {
+	read := func(change func(b *bentAlarms, list []store.Alarm) []store.Alarm) func(xxljob.Store) xxljob.Store {
+		return func(s xxljob.Store) xxljob.Store { return &bentAlarms{Store: s, read: change} }
+	}
+	row := func(change func(a *store.Alarm)) func(xxljob.Store) xxljob.Store {
+		return read(func(_ *bentAlarms, list []store.Alarm) []store.Alarm {
+			for i := range list {
+				change(&list[i])
+			}
+			return list
+		})
+	}
+	mark := func(change func(m *store.AlarmMarks)) func(xxljob.Store) xxljob.Store {
+		return func(s xxljob.Store) xxljob.Store { return &bentAlarms{Store: s, mark: change} }
+	}
+	know := func(change func(p store.AlarmPolicy) store.AlarmPolicy) func(xxljob.Store) xxljob.Store {
+		return func(s xxljob.Store) xxljob.Store { return &bentAlarms{Store: s, know: change} }
+	}
+	late := func(change func(b *bentAlarms, q store.LateQuery) store.LateQuery) func(xxljob.Store) xxljob.Store {
+		return func(s xxljob.Store) xxljob.Store { return &bentAlarms{Store: s, late: change} }
+	}
+	open := func(change func(b *bentAlarms, list []store.JobTold, open int) ([]store.JobTold, int)) func(xxljob.Store) xxljob.Store {
+		return func(s xxljob.Store) xxljob.Store { return &bentAlarms{Store: s, open: change} }
+	}
+	told := func(change func(list []store.JobTold) []store.JobTold) func(xxljob.Store) xxljob.Store {
+		return func(s xxljob.Store) xxljob.Store { return &bentAlarms{Store: s, told: change} }
+	}
+	return []mutant{
+		{"NobodyAsks", know(func(store.AlarmPolicy) store.AlarmPolicy { return store.AlarmPolicy{} }),
+			[]string{"Alarms/EachEndInsertsItsCause", "Alarms/AJobThatStopsByItself", "Alarms/RecordsOfAClaim", "Alarms/TheRecordOfAnEdit", "Alarms/AlarmsAreSignalled"}},
+		{"EverybodyAsksForAll", know(func(p store.AlarmPolicy) store.AlarmPolicy { return store.AlarmPolicy{Ends: true, Attempts: true} }),
+			[]string{"Alarms/NoneBeforeTheyAreAskedFor", "Alarms/EndsOnly", "Alarms/AttemptsOnly"}},
+		{"AttemptsAreNotHeardOf", know(func(p store.AlarmPolicy) store.AlarmPolicy { p.Attempts = false; return p }),
+			[]string{"Alarms/AttemptsOnly", "Alarms/WhatAnyAsksForHolds", "Alarms/WhatIsFollowedIsAnAttempt", "Alarms/WhatWasToBeKilledIsAnAttempt"}},
+		{"EachAttemptHasFailed", row(func(a *store.Alarm) { a.Cause = strings.Replace(a.Cause, "attempt", "failed", 1) }),
+			[]string{"Alarms/WhatIsFollowedIsAnAttempt", "Alarms/EachOfABatchHasItsOwn"}},
+		{"LostHasFailed", row(func(a *store.Alarm) { a.Cause = strings.Replace(a.Cause, "lost", "failed", 1) }), []string{"Alarms/EachEndInsertsItsCause", "Alarms/OfARunAndACauseThereIsOne"}},
+		{"AlarmsTwice", read(func(_ *bentAlarms, list []store.Alarm) []store.Alarm { return append(list, list...) }),
+			[]string{"Alarms/OfARunAndACauseThereIsOne", "Alarms/OfConcurrentResultsThereIsOne", "Alarms/AlarmsAreRead"}},
+		{"AlarmsUpsideDown", read(func(_ *bentAlarms, list []store.Alarm) []store.Alarm { slices.Reverse(list); return list }), []string{"Alarms/AlarmsAreRead", "Alarms/LateRunsOldestFirst"}},
+		{"NamesOfToday", read(func(b *bentAlarms, list []store.Alarm) []store.Alarm {
+			for i := range list {
+				job, _ := b.Job(context.Background(), list[i].JobID)
+				list[i].JobName, list[i].JobKey, list[i].Email = job.Name, job.Key, job.AlarmEmail
+			}
+			return list
+		}), []string{"Alarms/TheRowSaysWhatTheJobWasThen"}},
+		{"TextsInFull", read(func(b *bentAlarms, list []store.Alarm) []store.Alarm {
+			for i := range list {
+				if run, err := b.Run(context.Background(), list[i].RunID); err == nil && run.HandleMsg != "" {
+					list[i].Text = run.HandleMsg
+				}
+			}
+			return list
+		}), []string{"Alarms/TextsAreCut"}},
+		{"TextsAreForgotten", row(func(a *store.Alarm) { a.Text = "" }), []string{"Alarms/TextsAreCut", "Alarms/RecordsOfAClaim", "Alarms/RunsOfEachStateAreLate"}},
+		{"RetriesStandForThemselves", read(func(b *bentAlarms, list []store.Alarm) []store.Alarm {
+			for i := range list {
+				if run, err := b.Run(context.Background(), list[i].RunID); err == nil {
+					list[i].Instant = run.Scheduled
+				}
+			}
+			return list
+		}), []string{"Alarms/RetriesGoByTheirInstant"}},
+		{"TheFirstVersion", row(func(a *store.Alarm) { a.JobVersion = 1 }), []string{"Alarms/AJobThatStopsByItself", "Alarms/TheRowSaysWhatTheJobWasThen"}},
+		{"ToldIsShared", func(s xxljob.Store) xxljob.Store {
+			shared := map[string][]string{}
+			return &bentAlarms{Store: s, read: func(_ *bentAlarms, list []store.Alarm) []store.Alarm {
+				for i := range list {
+					key := fmt.Sprint(list[i].ID, len(list[i].Told))
+					if shared[key] == nil {
+						shared[key] = list[i].Told
+					}
+					list[i].Told = shared[key]
+				}
+				return list
+			}}
+		}, []string{"Alarms/AlarmsAreCopied"}},
+		{"ToldAgain", row(func(a *store.Alarm) { a.Told = append(a.Told, a.Told...) }), []string{"Alarms/ARuleIsToldOnce", "Alarms/RulesMarkedAtOnceAreAllKept"}},
+		{"NothingIsTold", mark(func(m *store.AlarmMarks) { m.Told = nil }), []string{"Alarms/ARuleIsToldOnce", "Alarms/RulesMarkedAtOnceAreAllKept", "Faults/MarkAlarms"}},
+		{"NothingIsDone", mark(func(m *store.AlarmMarks) { m.Done = nil }), []string{"Alarms/WhatIsDoneStaysDone", "Alarms/TheRunGetsTheStatus", "Alarms/WhatIsNotThereIsLeftOut", "Faults/MarkAlarms"}},
+		{"EverythingIsSent", mark(func(m *store.AlarmMarks) {
+			for i := range m.Done {
+				m.Done[i].Status = store.AlarmSent
+			}
+		}), []string{"Alarms/TheRunGetsTheStatus"}},
+		{"JobsAreForgotten", mark(func(m *store.AlarmMarks) { m.Jobs = nil }), []string{"Alarms/JobsAreReplaced", "Faults/MarkAlarms"}},
+		{"TheFirstStays", mark(func(m *store.AlarmMarks) { slices.Reverse(m.Jobs) }), []string{"Alarms/JobsAreReplaced"}},
+		{"NobodyWaitsForRecovery", mark(func(m *store.AlarmMarks) {
+			for i := range m.Jobs {
+				m.Jobs[i].Open = false
+			}
+		}), []string{"Alarms/RecoveredByALaterTrigger", "Alarms/RecoveredByARetry", "Alarms/OpenAtMost", "Alarms/OpenOfShards"}},
+		{"EveryRunRecovers", mark(func(m *store.AlarmMarks) {
+			for i := range m.Jobs {
+				m.Jobs[i].RunID, m.Jobs[i].TriggerID, m.Jobs[i].At = 1, 0, time.Time{}
+			}
+		}), []string{"Alarms/NotRecoveredByAnEarlierOne", "Alarms/NotRecoveredByAnotherPart"}},
+		{"NoRetryRecovers", mark(func(m *store.AlarmMarks) {
+			for i := range m.Jobs {
+				m.Jobs[i].RunID++
+			}
+		}), []string{"Alarms/RecoveredByARetry", "Alarms/RecoveredByThatVeryRun"}},
+		{"ToldOutOfOrder", told(func(list []store.JobTold) []store.JobTold { slices.Reverse(list); return list }), []string{"Alarms/JobsAreToldInOrder"}},
+		{"ToldOfOtherShards", told(func(list []store.JobTold) []store.JobTold {
+			for i := range list {
+				list[i].Shard++
+			}
+			return list
+		}), []string{"Alarms/JobsAreReplaced"}},
+		{"OpenCountsWhatIsListed", open(func(_ *bentAlarms, list []store.JobTold, _ int) ([]store.JobTold, int) { return list, len(list) }),
+			[]string{"Alarms/OpenAtMost", "Alarms/RecoveredByALaterTrigger"}},
+		{"RecoveredNow", open(func(_ *bentAlarms, list []store.JobTold, open int) ([]store.JobTold, int) {
+			for i := range list {
+				list[i].Recovered = time.Now().UTC().Add(time.Hour)
+			}
+			return list, open
+		}), []string{"Alarms/RecoveredByTheFirstSuccess", "Alarms/RecoveredByARetry"}},
+		{"LateIgnoresTheEpoch", late(func(b *bentAlarms, q store.LateQuery) store.LateQuery {
+			q.Shards = slices.Clone(q.Shards)
+			for i := range q.Shards {
+				q.Shards[i].Epoch = epoch(context.Background(), b.Store, q.Shards[i].ID)
+			}
+			return q
+		}), []string{"Alarms/LateRunsNeedTheEpoch"}},
+		{"LateIgnoresTheLimit", late(func(_ *bentAlarms, q store.LateQuery) store.LateQuery { q.Limit = 1000; return q }), []string{"Alarms/LateRunsOldestFirst"}},
+		{"LateIsEarly", late(func(_ *bentAlarms, q store.LateQuery) store.LateQuery { q.Now = q.Now.Add(time.Second); return q }), []string{"Alarms/RunsOfEachStateAreLate", "Alarms/RetriesGoByTheirInstant"}},
+		{"NothingIsLate", late(func(_ *bentAlarms, q store.LateQuery) store.LateQuery { q.Now = time.Time{}; return q }), []string{"Alarms/RunsOfEachStateAreLate", "Alarms/AnEditOfLateAfterCounts", "Faults/AddLate"}},
+		{"AlarmsAreNotSignalled", func(s xxljob.Store) xxljob.Store { return quietAlarms{s} }, []string{"Alarms/AlarmsAreSignalled"}},
+	}
+}
+
+// bentAlarms changes alarms on their way in and out.
+type bentAlarms struct {
+	xxljob.Store
+	know func(store.AlarmPolicy) store.AlarmPolicy
+	read func(*bentAlarms, []store.Alarm) []store.Alarm
+	mark func(*store.AlarmMarks)
+	told func([]store.JobTold) []store.JobTold
+	open func(*bentAlarms, []store.JobTold, int) ([]store.JobTold, int)
+	late func(*bentAlarms, store.LateQuery) store.LateQuery
+}
+
+func (b *bentAlarms) KnowAlarms(p store.AlarmPolicy) {
+	if b.know != nil {
+		p = b.know(p)
+	}
+	b.Store.KnowAlarms(p)
+}
+
+func (b *bentAlarms) Alarms(ctx context.Context, shards []store.Shard, after int64, limit int) ([]store.Alarm, error) {
+	list, err := b.Store.Alarms(ctx, shards, after, limit)
+	if b.read != nil && len(list) > 0 {
+		list = b.read(b, list)
+	}
+	return list, err
+}
+
+func (b *bentAlarms) MarkAlarms(ctx context.Context, m store.AlarmMarks) error {
+	if b.mark != nil {
+		m.Done, m.Jobs = slices.Clone(m.Done), slices.Clone(m.Jobs)
+		b.mark(&m)
+	}
+	return b.Store.MarkAlarms(ctx, m)
+}
+
+func (b *bentAlarms) ToldJobs(ctx context.Context, jobs []int64) ([]store.JobTold, error) {
+	list, err := b.Store.ToldJobs(ctx, jobs)
+	if b.told != nil {
+		list = b.told(list)
+	}
+	return list, err
+}
+
+func (b *bentAlarms) OpenAlarms(ctx context.Context, shards []store.Shard, limit int) ([]store.JobTold, int, error) {
+	list, open, err := b.Store.OpenAlarms(ctx, shards, limit)
+	if b.open != nil {
+		list, open = b.open(b, list, open)
+	}
+	return list, open, err
+}
+
+func (b *bentAlarms) AddLate(ctx context.Context, q store.LateQuery) (store.Late, error) {
+	if b.late != nil {
+		q = b.late(b, q)
+	}
+	return b.Store.AddLate(ctx, q)
+}
+
+// quietAlarms signals all but alarms.
+type quietAlarms struct{ xxljob.Store }
+
+func (q quietAlarms) Watch(ctx context.Context, incarnation string) store.Signals {
+	s := q.Store.Watch(ctx, incarnation)
+	s.Alarms = make(chan struct{})
+	return s
+}
