@@ -23,6 +23,8 @@ const module = "github.com/xxljob/xxljob"
 // Modules of others, and the packages of them that are used.
 const (
 	gronx        = "github.com/adhocore/gronx"
+	gomail       = "github.com/wneessen/go-mail"
+	gomailsmtp   = "github.com/wneessen/go-mail/smtp"
 	flock        = "github.com/gofrs/flock"
 	memdb        = "github.com/hashicorp/go-memdb"
 	errgroup     = "golang.org/x/sync/errgroup"
@@ -38,7 +40,7 @@ const (
 // each with the reason that DESIGN.md gives, and those of examples that are modules of
 // their own, so that nothing of theirs is the library's.
 var directModules = map[string][]string{
-	"go.mod":                    {gronx, flock, memdb, pgx, "golang.org/x/sync"},
+	"go.mod":                    {gronx, flock, memdb, pgx, gomail, "golang.org/x/sync"},
 	"examples/chi/go.mod":       {module, "github.com/go-chi/chi/v5", "golang.org/x/sync"},
 	"examples/from-cron/go.mod": {module, "github.com/robfig/cron/v3"},
 }
@@ -58,6 +60,10 @@ var mayImport = map[string][]string{
 	"wire":               {"internal/guard"},
 	"alarm":              nil,
 	"internal/cron":      {gronx},
+	// 1 alarmers, which know no scheduler
+	"alarm/log":     {"alarm"},
+	"alarm/mail":    {"alarm", gomail, gomailsmtp},
+	"alarm/webhook": {"alarm", "wire", "internal/guard"},
 	// 2, 3 engine
 	"executor": {"wire", "block", "internal/guard", "internal/inside", flock},
 	".":        {"executor", "wire", "block", "route", "store", "alarm", "internal/cron", "internal/guard", "internal/inside", "internal/urgent", errgroup, singleflight},

@@ -1,0 +1,57 @@
+package mail
+
+import (
+	stdmail "net/mail"
+	"strings"
+
+	"github.com/xxljob/xxljob/alarm"
+)
+
+// recipients are the addresses to be told, each once, whatever its case.
+func (m *Mailer) recipients(msg alarm.Message) []string {
+	var all []string
+	seen := map[string]bool{}
+	add := func(address string) {
+		if key := strings.ToLower(address); !seen[key] && len(all) < maxRecipients {
+			seen[key] = true
+			all = append(all, address)
+		}
+	}
+	for _, address := range m.to {
+		add(address)
+	}
+	for _, s := range msg.Emails[:min(len(msg.Emails), 2*maxRecipients)] {
+		if address, ok := addressOf(s); ok {
+			add(address)
+		} else {
+			m.complain(s, "it is no address of ASCII", msg)
+		}
+	}
+	return all
+}
+
+// addressOf returns the address in a text, without a name that comes with it.
+func addressOf(s string) (address string, ok bool) {
+	if len(s) > 400 {
+		return "", false
+	}
+	parsed, err := stdmail.ParseAddress(s)
+	if err != nil || !plainAddress(parsed.Address) {
+		return "", false
+	}
+	return parsed.Address, true
+}
+
+// plainAddress reports whether an address is one that needs no quotes and no extension of a
+// server's: printable ASCII, with nothing in it that means something in a header or a command.
+func plainAddress(s string) bool {
+	if len(s) > 254 || strings.Count(s, "@") != 1 || strings.HasPrefix(s, "@") || strings.HasSuffix(s, "@") {
+		return false
+	}
+	for _, r := range s {
+		if r <= ' ' || r > '~' || strings.ContainsRune("<>()[]\\,;:\"", r) {
+			return false
+		}
+	}
+	return true
+}
