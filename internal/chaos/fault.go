@@ -28,6 +28,8 @@ type fault struct {
 	bare bool
 	// failing says that the jobs of its unit are those whose handlers fail.
 	failing bool
+	// owing says that they are those that lead to others.
+	owing bool
 	// rests says that the fault leaves the cluster alone before it returns.
 	rests bool
 	// slow says why the starts in its time may be later than Rules.Lateness: it holds
@@ -89,6 +91,7 @@ func catalogue(c Config) []fault {
 
 		{name: "failpoint-kill", unit: "failpoints", run: everyFailpoint},
 		{name: "failpoint-follow", unit: "follow", failing: true, run: everyFollowPoint},
+		{name: "failpoint-owed", unit: "owed", owing: true, run: everyOwedPoint},
 		{name: "failpoint-stop", unit: "failpoints 2", run: someFailpoints(10, stopAt)},
 		{name: "failpoint-black-hole", unit: "failpoints 2", run: someFailpoints(10, blackHoleAt)},
 

@@ -192,7 +192,7 @@ func (r *runner) unit(ctx context.Context, faults []fault) error {
 	}
 	a.alone = name == unitProcesses || name == unitLock || name == unitRow || name == unitPool || name == unitPoolBare
 	a.lease, a.pool, a.bare = faults[0].lease, faults[0].pool, faults[0].bare
-	a.failing = faults[0].failing
+	a.failing, a.owing = faults[0].failing, faults[0].owing
 	err = r.inject(ctx, a, faults)
 	return errors.Join(err, a.close())
 }
@@ -214,8 +214,11 @@ func (r *runner) inject(ctx context.Context, a *arena, faults []fault) error {
 	working, stop := context.WithCancel(ctx)
 	defer stop()
 	workload := a.workload
-	if a.failing {
+	switch {
+	case a.failing:
 		workload = a.failures
+	case a.owing:
+		workload = a.families
 	}
 	wait, err := workload(working)
 	if err != nil {
@@ -240,6 +243,8 @@ func (r *runner) inject(ctx context.Context, a *arena, faults []fault) error {
 func (r *runner) judge(ctx context.Context, a *arena) error {
 	end := now()
 	a.phase("settling")
+	a.hook.Calm()
+	a.mails.Calm()
 	in, err := a.evidence(ctx, end)
 	if err != nil {
 		return err
@@ -296,26 +301,32 @@ func (a *arena) evidence(ctx context.Context, end int64) (audit.Input, error) {
 	if err := a.awaitEnded(ctx, end); err != nil {
 		return audit.Input{}, err
 	}
+	var in audit.Input
 	var rows []audit.Row
 	var err error
 	if a.primary() == nil { // the rows go with the process
 		rows, err = a.rowsInMemory(ctx)
 	}
 	a.stopAll(ctx)
+	in = a.journal.input()
 	if a.primary() != nil {
 		err = a.withDB(ctx, func(db *pgx.Conn) (err error) {
 			rows, err = readRows(ctx, db, schema)
-			return err
+			return errors.Join(err, readLed(ctx, db, schema, &in))
 		})
 	}
 	if err != nil {
 		return audit.Input{}, err
 	}
-	in := a.journal.input()
 	if a.lease == leaseRow {
 		in.Rules = audit.RowRules()
 	}
-	in.Rows = rows
+	in.Rows, in.Told = rows, append(a.hook.Told(), a.mails.Told()...)
+	in.Rules.Sinks = []string{a.hook.Name(), a.mails.Name()}
+	if a.primary() == nil {
+		in.Alarms = a.hook.Alarms()
+	}
+	a.note("%v, %v", a.hook, a.mails)
 	in.Events, err = audit.ReadEvents(a.dir)
 	return in, err
 }
@@ -344,12 +355,19 @@ func (a *arena) unfinished(ctx context.Context, upTo int64) (n int, err error) {
 	}
 	rows, err := a.rowsInMemory(ctx)
 	for _, r := range rows {
-		if r.State <= audit.Dispatched && (r.Due <= upTo || r.Last != 0 && r.Last <= upTo) {
+		if r.State <= audit.Dispatched && (r.Due <= upTo || r.Last != 0 && r.Last <= upTo || r.Business != 0 && r.Business <= upTo) {
 			n++
 		}
 	}
+	if time.Since(time.UnixMilli(upTo)) < aftermath {
+		n++
+	}
 	return n, err
 }
+
+// aftermath is for how long it is waited where nobody can say what is owed and who is to be
+// told: longer than a window is open, and than the last pause before an alarm is told again.
+const aftermath = 10 * time.Second
 
 // rowsInMemory are the rows of the only node.
 func (a *arena) rowsInMemory(ctx context.Context) (rows []audit.Row, err error) {
