@@ -87,7 +87,11 @@ func (a *Auditor) checkAlarms(r *Report, from, to int64) {
 		}
 	}
 	for _, t := range a.in.Told {
-		if from <= t.Instant && t.Instant < to {
+		switch {
+		case t.Alarm == 0: // at no time that anybody knows
+			r.Wrong++
+			r.problem("message", "%s was told %s", t.Sink, t.Cause)
+		case from <= t.Instant && t.Instant < to:
 			a.checkTold(r, t)
 		}
 	}
