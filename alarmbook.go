@@ -66,6 +66,10 @@ type alarmMessage struct {
 	rule int
 	rows []int64 // ids; none for one that says that the job has recovered
 	last store.Alarm
+	// The alarms that its events are of: the newest ten of rows, as far as the book has kept
+	// them, and which it has not.
+	kept   []store.Alarm
+	absent []int64
 }
 
 func newAlarmBook(rules []alarmRule, node string) *alarmBook {
@@ -211,23 +215,35 @@ func (b *alarmBook) message(j *alarmJob, rule int, ids []int64) alarmMessage {
 	m := alarmMessage{job: j.id, rule: rule, rows: ids}
 	first, last := j.rows[ids[0]], j.rows[ids[len(ids)-1]]
 	m.Count, m.First, m.Last = len(ids), time.UnixMilli(first.at).UTC(), time.UnixMilli(last.at).UTC()
-	m.last = j.newest[0]
-	for _, a := range j.newest {
-		if _, in := slices.BinarySearch(ids, a.ID); in {
-			if len(m.Events) == 0 {
-				m.last = a
-			}
-			m.Events = append(m.Events, eventOf(&a))
+	for _, id := range ids[max(0, len(ids)-alarmEvents):] {
+		if i := slices.IndexFunc(j.newest, func(a store.Alarm) bool { return a.ID == id }); i >= 0 {
+			m.kept = append(m.kept, j.newest[i])
+		} else {
+			m.absent = append(m.absent, id)
 		}
 	}
-	m.Cause = last.cause
-	b.fill(&m, &m.last, fmt.Sprintf("xxljob-%d-%s", last.id, b.rules[rule].Name))
+	m.last, m.Cause = j.newest[0], last.cause
+	b.complete(&m, nil)
 	return m
+}
+
+// complete fills a message in, with those alarms that were absent.
+func (b *alarmBook) complete(m *alarmMessage, found []store.Alarm) {
+	m.kept = append(m.kept, found...)
+	slices.SortFunc(m.kept, func(x, y store.Alarm) int { return cmp.Compare(y.ID, x.ID) })
+	m.Events = nil
+	for i := range m.kept {
+		m.Events = append(m.Events, eventOf(&m.kept[i]))
+	}
+	if len(m.kept) > 0 {
+		m.last = m.kept[0]
+	}
+	b.fill(m, &m.last, fmt.Sprintf("xxljob-%d-%s", m.rows[len(m.rows)-1], b.rules[m.rule].Name))
 }
 
 // fill sets what each message says.
 func (b *alarmBook) fill(m *alarmMessage, of *store.Alarm, id string) {
-	m.ID, m.Node = id, b.node
+	m.ID, m.Node, m.Emails = id, b.node, nil
 	m.App, m.JobID, m.JobKey, m.JobName = of.App, of.JobID, of.JobKey, of.JobName
 	for part := range strings.SplitSeq(of.Email, ",") {
 		if part = strings.TrimSpace(part); part != "" && len(m.Emails) < alarmEmails {

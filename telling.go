@@ -80,7 +80,13 @@ func (h *herald) once(ctx context.Context) (time.Duration, error) {
 	messages, next := h.book.due(h.clock.now(), h.flights.room)
 	again, err := h.recover(ctx, &messages)
 	for i := range messages {
-		h.send(messages[i])
+		m := &messages[i]
+		if err := h.fetch(ctx, m); err != nil {
+			h.flights.land(*m, err)
+			h.wake.poke()
+			continue
+		}
+		h.send(*m)
 	}
 	if err := h.save(ctx); err != nil {
 		return 0, err
@@ -193,6 +199,25 @@ func (h *herald) recover(ctx context.Context, messages *[]alarmMessage) (time.Du
 		}
 	}
 	return recoverEvery, nil
+}
+
+// fetch reads those alarms of a message that the book has not kept: of a job with many, an
+// alarm that is told by itself, or by a rule that does not want the newest, is behind these.
+func (h *herald) fetch(ctx context.Context, m *alarmMessage) error {
+	var found []store.Alarm
+	for _, id := range m.absent {
+		page, err := call(ctx, func(ctx context.Context) ([]store.Alarm, error) { return h.store.Alarms(ctx, h.reading.shards, id-1, 1) })
+		if err != nil {
+			return err
+		}
+		if len(page) > 0 && page[0].ID == id {
+			found = append(found, page[0])
+		}
+	}
+	if len(found) > 0 {
+		h.book.complete(m, found)
+	}
+	return nil
 }
 
 // send calls the alarmer. Stop waits for the call, unless that ignores its context: then it is
