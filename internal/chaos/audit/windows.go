@@ -1,6 +1,8 @@
 package audit
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -54,12 +56,13 @@ func (a *Auditor) addWindows() {
 // checkWindows judges those windows that end in a stretch of time and have begun after their
 // job was there.
 func (a *Auditor) checkWindows(r *Report, from, to int64) {
-	for k, w := range a.led.windows {
+	keys := slices.SortedFunc(maps.Keys(a.led.windows), func(x, y window) int { return cmp.Or(cmp.Compare(x.begins, y.begins), cmp.Compare(x.job, y.job)) })
+	for _, k := range keys {
 		j := a.jobs[k.job]
 		if end := k.begins + j.Window; end <= from || end > to || k.begins <= a.begun(j) {
 			continue
 		}
-		a.checkWindow(r, j, k.begins, w)
+		a.checkWindow(r, j, k.begins, a.led.windows[k])
 	}
 	for _, open := range a.in.Open {
 		if end := open.Begins + a.jobs[open.Job].Window; from < end && end <= to {
