@@ -106,7 +106,7 @@ func catalogue(c Config) []fault {
 		fault{name: "pool-held-without", unit: unitPoolBare, pool: 4, bare: true, rests: true, run: holdPool(30 * time.Second)})
 	for i, name := range []string{"lock-1", "lock-2", "lock-3"} {
 		all = append(all, fault{name: name, unit: name, run: lockTables(i, 3, 60*time.Second),
-			slow: "nobody can use the table for 60 s"})
+			slow: "nobody can use the table for up to 60 s"})
 	}
 	return append(all,
 		fault{name: "mixed", unit: "mixed", run: mix(c.Mixed, true)},

@@ -24,6 +24,11 @@ func tables(ctx context.Context, db *pgx.Conn, schema string) ([]string, error) 
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
+// following are the tables of what follows the ends of runs.
+func following() []string {
+	return []string{"xxl_job_owed", "xxl_job_part", "xxl_job_window", "xxl_job_link", "xxl_job_told"}
+}
+
 // readRows reads the log table.
 func readRows(ctx context.Context, db *pgx.Conn, schema string) ([]audit.Row, error) {
 	rows, err := db.Query(ctx, fmt.Sprintf(`
