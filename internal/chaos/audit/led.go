@@ -135,18 +135,18 @@ func (a *Auditor) checkChildren(r *Report, trigger int64, rows []Row) {
 				r.problem("child of nothing", "%s was led to by trigger %d of job %d (%s), which does not lead to it, or has not succeeded: %s", a.nameOf(row), trigger, j.ID, j.Name, describe(rows))
 				continue
 			}
-			a.checkChild(r, row, rows, last)
+			a.checkChild(r, row, rows)
 		}
 	}
 }
 
 // checkChild holds a child against the trigger that has succeeded.
-func (a *Auditor) checkChild(r *Report, child Row, rows []Row, last Row) {
-	// Of parts that end at once, either may have been the last.
-	parent := a.rows[child.Parent]
-	if parent.State != Succeeded || parent.Snoozed || parent.Ended != last.Ended {
+func (a *Auditor) checkChild(r *Report, child Row, rows []Row) {
+	// Of parts that end at several nodes, any may be the last whose end was stored: while rows
+	// are locked, results wait, and go in any order.
+	if parent := a.rows[child.Parent]; parent.State != Succeeded || parent.Snoozed {
 		r.Wrong++
-		r.problem("parent", "%s names run %d as its parent, and its trigger has succeeded with run %d", a.nameOf(child), child.Parent, last.Run)
+		r.problem("parent", "%s names run %d as its parent, which is %s", a.nameOf(child), child.Parent, stateName(parent.State))
 	}
 	if child.Depth != rows[0].Depth+1 || child.Business != rows[0].business() || child.Count != 0 {
 		r.Wrong++
