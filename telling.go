@@ -206,7 +206,9 @@ func (h *herald) recover(ctx context.Context, messages *[]alarmMessage) (time.Du
 func (h *herald) fetch(ctx context.Context, m *alarmMessage) error {
 	var found []store.Alarm
 	for _, id := range m.absent {
-		page, err := call(ctx, func(ctx context.Context) ([]store.Alarm, error) { return h.store.Alarms(ctx, h.reading.shards, id-1, 1) })
+		page, err := call(ctx, func(ctx context.Context) ([]store.Alarm, error) {
+			return h.store.Alarms(ctx, h.reading.shards, id-1, 1)
+		})
 		if err != nil {
 			return err
 		}
