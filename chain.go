@@ -52,8 +52,8 @@ func (j *Job) checkChain(f *faults) {
 		return
 	}
 	f.span("AfterTimeout", j.AfterTimeout)
-	if w := j.AfterWindow; w < 0 || w > mostWindow || w > 0 && w < time.Second || w > 0 && w < oneDay && oneDay%w != 0 || w > oneDay && w%oneDay != 0 {
-		f.add("AfterWindow", w, errors.New("want a divisor of 24h from 1s on, or whole days up to 31"))
+	if w := j.AfterWindow; w < 0 || w > mostWindow || w%time.Millisecond != 0 || w > 0 && w < time.Second || w > 0 && w < oneDay && oneDay%w != 0 || w > oneDay && w%oneDay != 0 {
+		f.add("AfterWindow", w, errors.New("want a divisor of 24h from 1s on in whole milliseconds, or whole days up to 31"))
 	}
 	if _, err := loadZone(j.AfterZone); err != nil {
 		f.add("AfterZone", j.AfterZone, err)

@@ -91,8 +91,7 @@
 // standby can lose what was acknowledged, and repeat runs. The token of XXL-JOB's protocol
 // travels in clear, unless addresses are https.
 //
-// Not there yet: children, alarms, reports and console. Job.Children and Job.AlarmEmail are
-// stored and not acted upon.
+// Not there yet: reports and a console.
 //
 // # Concurrency
 //

@@ -73,7 +73,7 @@ func requireFollows(t *testing.T, c ended, at time.Time) {
 	t.Helper()
 	job := xxljob.Job{ID: 7, Retries: c.retries, OnLost: c.onLost, RetryBackoff: xxljob.Backoff{First: time.Second, Max: 4 * time.Second}}
 	run := xxljob.Run{
-		ID: 20, JobID: 7, App: "app", Shard: 3, TriggerID: 9, ParentID: 4, Attempt: c.attempt, Type: c.kind, Born: c.kind.ScheduleBorn(),
+		ID: 20, JobID: 7, App: "app", Shard: 3, TriggerID: 9, ParentID: 4, Depth: 2, Business: at.Add(-time.Hour), Attempt: c.attempt, Type: c.kind, Born: c.kind.ScheduleBorn(),
 		Scheduled: at, State: c.state, Param: "p", ParamSet: true, Addresses: []string{"http://a"}, Retries: 5, Reruns: c.reruns, Snoozes: 2,
 		Ended: at.Add(time.Minute), Owner: "node", Token: 3, Handler: "h", HandleMsg: "boom",
 	}
@@ -96,7 +96,7 @@ func requireFollows(t *testing.T, c ended, at time.Time) {
 		pause = min(time.Second<<c.reruns, 4*time.Second)
 	}
 	want := xxljob.Run{
-		JobID: 7, App: "app", Shard: 3, TriggerID: 9, ParentID: 4, Attempt: attempt, Type: xxljob.TriggerRetry, Born: run.Born,
+		JobID: 7, App: "app", Shard: 3, TriggerID: 9, ParentID: 4, Depth: 2, Business: at.Add(-time.Hour), Attempt: attempt, Type: xxljob.TriggerRetry, Born: run.Born,
 		Scheduled: run.Ended.Add(pause), State: xxljob.StatePlanned, Sharding: run.Sharding, Param: "p", ParamSet: true,
 		Addresses: run.Addresses, Retries: -1, Reruns: reruns, Snoozes: snoozes, First: at, Last: at,
 	}

@@ -1,7 +1,8 @@
 // Package alarm has the words between a scheduler and those who tell people that something is
 // wrong: what an alarm says, whom a rule tells of it, and how it reads in three languages.
 // Ready alarmers are in the packages below: mail, webhook and log. An alarmer of your own is
-// one method.
+// one method, for which Format makes texts, and Clean, Line and Block make safe to show what
+// others wrote.
 //
 // A scheduler takes rules in xxljob.Config.Alarms. What happened is a row in its store,
 // written in the transaction that made it happen, and the scheduler delivers it at least once:

@@ -100,7 +100,7 @@ func New(cfg Config) (*Mailer, error) {
 		cfg.DialContext = new(net.Dialer).DialContext
 	}
 	if err := check(cfg); err != nil {
-		return nil, fmt.Errorf("mail: Config.%w", err)
+		return nil, fmt.Errorf("mail: %w", err)
 	}
 	m := &Mailer{cfg: cfg}
 	from, err := stdmail.ParseAddress(cfg.From)
@@ -122,19 +122,19 @@ func New(cfg Config) (*Mailer, error) {
 func check(cfg Config) error {
 	switch {
 	case cfg.Host == "" || strings.ContainsAny(cfg.Host, "\r\n\t /[]"):
-		return errors.New("Host is no name or address")
+		return errors.New("Config.Host is no name or address")
 	case cfg.Port < 1 || cfg.Port > 65535:
-		return fmt.Errorf("Port is %d, and must be from 1 to 65535", cfg.Port)
+		return fmt.Errorf("Config.Port is %d, and must be from 1 to 65535", cfg.Port)
 	case cfg.Mode < StartTLS || cfg.Mode > NoTLS:
-		return fmt.Errorf("Mode is %d, which is none", cfg.Mode)
+		return fmt.Errorf("Config.Mode is %d, which is none", cfg.Mode)
 	case cfg.Timeout < 0 || cfg.Timeout > 10*time.Minute:
-		return fmt.Errorf("Timeout is %v, and must be from 0 to 10 min", cfg.Timeout)
+		return fmt.Errorf("Config.Timeout is %v, and must be from 0 to 10 min", cfg.Timeout)
 	case len(cfg.To) > maxRecipients:
-		return fmt.Errorf("To has %d addresses, at most %d", len(cfg.To), maxRecipients)
+		return fmt.Errorf("Config.To has %d addresses, at most %d", len(cfg.To), maxRecipients)
 	case strings.ContainsAny(cfg.Username+cfg.Password, "\r\n\x00"):
-		return errors.New("Username or Password has a line break or a zero byte")
+		return errors.New("Config.Username or Password has a line break or a zero byte")
 	case cfg.Username == "" && cfg.Password != "":
-		return errors.New("Password is of no Username")
+		return errors.New("Config.Password is of no Username")
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	stdmail "net/mail"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -97,6 +98,7 @@ func TestDelivery(t *testing.T) {
 	}{
 		"STARTTLS":          {cfg: mail.Config{Username: "ann", Password: "pass-of-ann"}, user: "ann", tls: true},
 		"LOGIN":             {server: func(s *server) { s.auth = []string{"LOGIN"} }, cfg: mail.Config{Username: "ann", Password: "pass-of-ann"}, user: "ann", tls: true},
+		"CRAM-MD5":          {server: func(s *server) { s.auth = []string{"CRAM-MD5"} }, cfg: mail.Config{Username: "ann", Password: "pass-of-ann"}, user: "ann", tls: true},
 		"implicit TLS":      {server: func(s *server) { s.implicit = true }, cfg: mail.Config{Mode: mail.ImplicitTLS, Username: "ann", Password: "pass-of-ann"}, user: "ann", tls: true},
 		"no login":          {tls: true},
 		"no TLS":            {server: func(s *server) { s.plain = true }, cfg: mail.Config{Mode: mail.NoTLS}},
@@ -150,6 +152,28 @@ func checkMail(t *testing.T, p parsed) {
 	}
 	if id := p.header.Get("Message-Id"); len(id) != len("<@example.org>")+32 || !strings.HasSuffix(id, "@example.org>") {
 		t.Errorf("Message-ID: %s", id)
+	}
+}
+
+func TestManyAtOnce(t *testing.T) {
+	s := newServer(t)
+	s.says = saysOf(map[string]string{"slow@example.org": "451 later"})
+	m := newMailer(t, s.listen(t, mail.Config{To: []string{"ops@example.org"}, Username: "ann", Password: "pass-of-ann"}))
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			msg := message("slow@example.org", "nobody")
+			msg.ID = fmt.Sprint(i)
+			for range 3 {
+				if err := m.Alarm(context.Background(), msg); err == nil {
+					t.Error("slow@example.org is told")
+				}
+			}
+		})
+	}
+	all.Wait()
+	if got := len(s.taken()); got != 8 {
+		t.Errorf("%d mails", got)
 	}
 }
 

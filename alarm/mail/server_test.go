@@ -5,11 +5,14 @@ import (
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
+	"crypto/hmac"
+	"crypto/md5"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"math/big"
@@ -248,6 +251,19 @@ func (s *session) login(rest string) bool {
 			line, _ := s.in.ReadString('\n')
 			decoded, _ := base64.StdEncoding.DecodeString(strings.TrimSpace(line))
 			*to = string(decoded)
+		}
+	}
+	if way == "CRAM-MD5" {
+		const challenge = "<1@mail.example.org>"
+		s.say("334 " + base64.StdEncoding.EncodeToString([]byte(challenge)))
+		line, _ := s.in.ReadString('\n')
+		decoded, _ := base64.StdEncoding.DecodeString(strings.TrimSpace(line))
+		mac := hmac.New(md5.New, []byte(s.server.password))
+		mac.Write([]byte(challenge))
+		var hash string
+		user, hash, _ = strings.Cut(string(decoded), " ")
+		if hash == hex.EncodeToString(mac.Sum(nil)) {
+			password = s.server.password
 		}
 	}
 	if password != s.server.password {

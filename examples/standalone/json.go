@@ -18,7 +18,16 @@ import (
 type fields map[string]any
 
 // durations are those of a job, as texts such as "30s".
-type durations struct{ timeout, pause, mostPause duration }
+type durations struct {
+	timeout, pause, mostPause, window, windowTimeout, late duration
+}
+
+// set gives the job its durations.
+func (d *durations) set(j *xxljob.Job) {
+	j.Timeout = time.Duration(d.timeout)
+	j.RetryBackoff.First, j.RetryBackoff.Max = time.Duration(d.pause), time.Duration(d.mostPause)
+	j.AfterWindow, j.AfterTimeout, j.LateAfter = time.Duration(d.window), time.Duration(d.windowTimeout), time.Duration(d.late)
+}
 
 // fieldsOf are the fields of a job: all of its definition. Durations are kept beside it.
 func fieldsOf(j *xxljob.Job, d *durations) fields {
@@ -29,7 +38,10 @@ func fieldsOf(j *xxljob.Job, d *durations) fields {
 		"notBefore": &j.NotBefore, "notAfter": &j.NotAfter, "maxRuns": &j.MaxRuns,
 		"route": &j.Route, "handler": &j.Handler, "param": &j.Param, "block": &j.Block,
 		"maxPerExecutor": &j.MaxPerExecutor,
-		"timeout":        &d.timeout, "retries": &j.Retries, "children": &j.Children,
+		"timeout":        &d.timeout, "retries": &j.Retries,
+		"children": &j.Children, "childKeys": &j.ChildKeys, "childParam": &j.ChildParam,
+		"after": &j.After, "afterKeys": &j.AfterKeys, "afterWindow": &d.window, "afterZone": &j.AfterZone, "afterTimeout": &d.windowTimeout,
+		"lateAfter":    &d.late,
 		"retryBackoff": fields{"first": &d.pause, "max": &d.mostPause, "jitter": &j.RetryBackoff.Jitter},
 		"retryAside":   &j.RetryAside, "onLost": &j.OnLost, "maxReruns": &j.MaxReruns, "maxSnoozes": &j.MaxSnoozes,
 		"glueType": &j.GlueType, "glueSource": &j.GlueSource, "glueRemark": &j.GlueRemark,
@@ -99,8 +111,7 @@ func (r *reader) job(at int, raw json.RawMessage) {
 	if len(r.p.faults) > had {
 		return
 	}
-	j.Timeout = time.Duration(d.timeout)
-	j.RetryBackoff.First, j.RetryBackoff.Max = time.Duration(d.pause), time.Duration(d.mostPause)
+	d.set(&j)
 	line, _ := r.place(at)
 	r.p.add(line, j)
 }

@@ -28,9 +28,7 @@ func addJob(t *testing.T, s xxljob.Scheduler, job xxljob.Job) xxljob.Job {
 // runsOf are the runs of a job, oldest first.
 func runsOf(t *testing.T, st xxljob.Store, job int64) []xxljob.Run {
 	t.Helper()
-	runs := stage.AllOf(t, st, xxljob.RunFilter{JobID: job})
-	slices.Reverse(runs)
-	return runs
+	return stage.AllOf(t, st, xxljob.RunFilter{JobID: job})
 }
 
 // requireSorted is requireCalls for those that may come in any order.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/alarm"
 	"github.com/xxljob/xxljob/internal/stage"
 	"github.com/xxljob/xxljob/store/memory"
 )
@@ -260,77 +261,63 @@ func TestStoresFields(t *testing.T) {
 	})
 }
 
-// TestWarnsOfWhatIsNotThereYet: a job that has what is stored and not acted upon is saved
-// with one warning, each time it is saved, and with none when nothing is.
-func TestWarnsOfWhatIsNotThereYet(t *testing.T) {
+// TestWarnsOfMailsThatNobodySends: a job with an AlarmEmail is saved with one warning where no
+// rule sends alarms, each time it is saved, and with none where one does.
+func TestWarnsOfMailsThatNobodySends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var logs stage.LogLines
 		var cfg xxljob.Config
 		logs.LogTo(&cfg)
-		s, st := wordsWorld(t, cfg)
+		s, _ := wordsWorld(t, cfg)
 		ctx := t.Context()
 		seen := 0
-		check := func(what string, want int, fields ...string) {
+		check := func(what string, want int, words ...string) {
 			t.Helper()
-			got := logs.With("level=WARN", "not acted on yet")[seen:]
+			got := logs.With("level=WARN", "AlarmEmail")[seen:]
 			if seen += len(got); len(got) != want {
 				t.Errorf("%s: %d warnings, want %d: %q", what, len(got), want, got)
 			}
 			for _, line := range got {
-				for _, f := range append(fields, "report") {
-					if !strings.Contains(line, f) {
-						t.Errorf("%s: %q does not say %q", what, line, f)
+				for _, word := range append(words, "report", "Config.Alarms") {
+					if !strings.Contains(line, word) {
+						t.Errorf("%s: %q does not say %q", what, line, word)
 					}
 				}
 			}
 		}
-		full := xxljob.Job{Name: "report", Handler: "work", Children: []int64{7}, AlarmEmail: "a@example.com"}
+		full := xxljob.Job{Name: "report", Handler: "work", AlarmEmail: "a@example.com"}
 		added, err := s.AddJob(ctx, full)
 		stage.Must(t, err)
-		check("AddJob", 1, "Children", "AlarmEmail")
-		added.Children = nil
+		check("AddJob", 1)
+		added.Retries = 1
 		_, err = s.UpdateJob(ctx, added)
 		stage.Must(t, err)
-		check("UpdateJob", 1, "AlarmEmail")
+		check("UpdateJob", 1)
 		full.Key = "ensured"
-		for i, want := range []int{1, 0} { // created, unchanged
+		for i, want := range []int{1, 0} {
 			_, err = s.EnsureJob(ctx, full)
 			stage.Must(t, err)
-			check([]string{"created", "unchanged"}[i], want, "Children", "AlarmEmail")
+			check([]string{"created", "unchanged"}[i], want)
 		}
-		full.Retries = 4
-		_, err = s.EnsureJob(ctx, full)
-		stage.Must(t, err)
-		check("changed", 1, "Children")
 		var list []xxljob.Job
 		for _, key := range []string{"a", "b", "c"} {
 			listed := full
 			listed.Key = key
 			list = append(list, listed)
 		}
-		for i, want := range []int{1, 0} { // created, unchanged
+		for i, want := range []int{1, 0} {
 			_, err = s.EnsureJobs(ctx, "", list, xxljob.EnsureOptions{})
 			stage.Must(t, err)
-			check([]string{"list created", "list unchanged"}[i], want, "Children", "AlarmEmail", "jobs=3")
+			check([]string{"list created", "list unchanged"}[i], want, "jobs=3")
 		}
-		for i := range list {
-			list[i].Retries = 5
-		}
-		_, err = s.EnsureJobs(ctx, "", list, xxljob.EnsureOptions{})
+		_, err = s.AddJob(ctx, xxljob.Job{Name: "plain", Handler: "work", Retries: 3})
 		stage.Must(t, err)
-		check("list changed", 1, "Children", "jobs=3")
-		plain, err := s.AddJob(ctx, xxljob.Job{Name: "plain", Handler: "work", Retries: 3})
+		check("plain", 0)
+		cfg.Alarms = []alarm.Rule{{Name: "sink", To: &sink{}}}
+		s, _ = wordsWorld(t, cfg)
+		full.Key = ""
+		_, err = s.AddJob(ctx, full)
 		stage.Must(t, err)
-		_, err = s.UpdateJob(ctx, plain)
-		stage.Must(t, err)
-		full.Key = "refused"
-		full.Route = "NORTH"
-		if _, err = s.AddJob(ctx, full); err == nil {
-			t.Error("no error")
-		}
-		if _, err = st.JobByKey(ctx, "app", "refused"); err == nil {
-			t.Error("stored")
-		}
-		check("plain, and refused", 0)
+		check("with a rule", 0)
 	})
 }

@@ -77,6 +77,7 @@ type Store struct {
 	lastAlarm  int64                     // guarded by mu
 	told       map[jobRule]store.JobTold // guarded by mu
 	watched    map[int64]bool            // guarded by mu; jobs with LateAfter
+	lastOwed   int64                     // guarded by mu
 	hasEnded   bool                      // guarded by mu; this transaction ended a run
 
 	retention time.Duration // guarded by mu; see KnowRetention

@@ -24,13 +24,19 @@ func (s *Store) succeed(r *run, now int64) {
 	}
 	ended := r.Run
 	ended.State, ended.Ended = xxljob.StateSucceeded, fromMilli(now)
-	owed := ended.Owes(r.job.mayFollow(), s.joinsBehind(r.job))
-	if len(owed) == 0 {
-		return
-	}
 	sh := r.job.shard
-	sh.owed = append(sh.owed, owed...)
-	s.tellOwner(sh, func(w *watcher) { tell(w.owed) })
+	for _, o := range ended.Owes(r.job.mayFollow(), s.joinsBehind(r.job)) {
+		s.lastOwed++
+		sh.owed.insert(0, s.lastOwed, &owed{o, sh, s.lastOwed})
+		s.tellOwner(sh, func(w *watcher) { tell(w.owed) })
+	}
+}
+
+// owed is something that is owed. All of it is guarded by Store.mu.
+type owed struct {
+	store.Owed
+	shard  *shard
+	number int64 // of all that was owed
 }
 
 // PayOwed pays what is owed in the shards.
@@ -39,19 +45,18 @@ func (s *Store) PayOwed(ctx context.Context, q store.OwedQuery) (paid store.Paid
 		return store.Paid{}, err
 	}
 	defer s.done()
-	now := clock()
+	var due merged[owed]
 	for _, own := range q.Shards {
-		sh := s.fenced(own.ID, own.Epoch)
-		if sh == nil {
-			continue
+		if sh := s.fenced(own.ID, own.Epoch); sh != nil {
+			due.add(&sh.owed, noID, noID)
 		}
-		n := min(len(sh.owed), max(q.Limit-paid.Owed, 0))
-		for i := range sh.owed[:n] {
-			s.pay(ctx, &sh.owed[i], now, &paid)
-		}
-		paid.Owed += n
-		if sh.owed = sh.owed[n:]; len(sh.owed) == 0 {
-			sh.owed = nil
+	}
+	first, _ := due.take(0, q.Limit)
+	now := clock()
+	for _, o := range first { // from here on due is out of date
+		if o.shard.owed.remove(0, o.number) {
+			s.pay(ctx, &o.Owed, now, &paid)
+			paid.Owed++
 		}
 	}
 	return paid, nil

@@ -25,7 +25,7 @@ type shard struct {
 
 	dispatched order[run] // runs in StateDispatched, by ID
 
-	owed    []store.Owed       // what successes of its runs owe, in their order
+	owed    order[owed]        // what successes of its runs owe, by number
 	alarms  order[store.Alarm] // not done with, by ID
 	windows order[window]      // open ones, by (expires, number)
 }

@@ -148,13 +148,14 @@ func (q *oweQueries) define(sql template) {
 		or exists (select from {{schema}}.xxl_job_link k where k.is_after and k.other_app = i.app_name and k.other_key = i.job_key))`)
 	q.holdParts = sql(`insert into {{schema}}.xxl_job_part as p (trigger_id) select t.id from unnest($1::bigint[]) t(id) order by t.id
 	on conflict (trigger_id) do update set succeeded = p.succeeded`)
-	// The parts of a trigger are those that it has runs of, of whatever attempt.
+	// The parts of a trigger are those that it has runs of, of whatever attempt. A run that is
+	// none of them has ended before there were any: it was refused, and its retry went apart.
 	q.wholeParts = sql(`update {{schema}}.xxl_job_part p set succeeded = true
 	where p.trigger_id = any($1::bigint[]) and not p.succeeded and not exists (
 		select from (select l.executor_sharding_param part, l.state = {{state.succeeded}} and l.snoozed is null done from {{schema}}.xxl_job_log l where l.id = p.trigger_id
 			union all select l.executor_sharding_param, l.state = {{state.succeeded}} and l.snoozed is null from {{schema}}.xxl_job_log l
 				where l.trigger_id = p.trigger_id and l.id > p.trigger_id) r
-		group by r.part having not bool_or(r.done))
+		where r.part is not null group by r.part having not bool_or(r.done))
 	returning p.trigger_id`)
 	q.insertOwed = sql(`insert into {{schema}}.xxl_job_owed (shard, log_id, trigger_id, parent_job, job_id, app_name, job_key, is_join, param, business_time, depth)
 	select * from unnest({{arg.shards}}::smallint[], {{arg.runs}}::bigint[], {{arg.triggers}}::bigint[], {{arg.parents}}::int[], {{arg.jobs}}::int[],

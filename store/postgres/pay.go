@@ -61,6 +61,9 @@ func (p *paying) run(ctx context.Context, t *tx, q store.OwedQuery) error {
 	if err != nil || len(p.rows) == 0 {
 		return err
 	}
+	if err := p.keep(ctx, t); err != nil {
+		return err
+	}
 	var joins, ids []int64
 	notes := map[int64][]string{}
 	for i := range p.rows {
@@ -87,6 +90,28 @@ func (p *paying) run(ctx context.Context, t *tx, q store.OwedQuery) error {
 		return err
 	}
 	return t.do(ctx, append(p.noted(notes), p.store.sql.deleteOwed.with(ids))...)
+}
+
+// keep keeps the jobs as they are. One that is removed before is not there, and one that is
+// removed after has its planned runs cancelled.
+func (p *paying) keep(ctx context.Context, t *tx) error {
+	var jobs []int64
+	for i := range p.rows {
+		jobs = append(jobs, p.rows[i].to)
+	}
+	kept := map[int64]bool{}
+	err := t.do(ctx, p.store.sql.keepFollowers.with(jobs).into(func(rows pgx.Rows) error {
+		var id int64
+		err := rows.Scan(&id)
+		kept[id] = true
+		return err
+	}))
+	for i := range p.rows {
+		if w := &p.rows[i]; !kept[w.to] {
+			w.to = 0
+		}
+	}
+	return err
 }
 
 // read takes in a row.
@@ -166,7 +191,7 @@ func (l *leading) tellLed() {
 	l.alarms.tell()
 }
 
-// lead inserts the keys, and the runs of those that were not there.
+// lead inserts the keys, and the runs of those that were not there. The jobs are kept before.
 func (l *leading) lead(ctx context.Context, t *tx) error {
 	if len(l.followers) == 0 {
 		return nil
@@ -181,7 +206,7 @@ func (l *leading) lead(ctx context.Context, t *tx) error {
 		reasons[i], lines[i] = nonempty(f.reason), nonempty(f.line)
 	}
 	var inserted []xxljob.Run
-	if err := t.do(ctx, l.store.sql.keepFollowers.with(jobs), l.store.sql.lead.by(named{
+	if err := t.do(ctx, l.store.sql.lead.by(named{
 		{"jobs", jobs}, {"keys", keys}, {"parents", parents}, {"depths", depths}, {"due", due}, {"business", business},
 		{"params", params}, {"reasons", reasons}, {"lines", lines},
 	}).into(readRuns(&inserted))); err != nil {

@@ -173,11 +173,10 @@ func deleteWindows(ctx context.Context, t *tx, s *Store, windows []*window) erro
 
 // ExpireWindows closes windows that are over.
 func (s *Store) ExpireWindows(ctx context.Context, q store.WindowQuery) (store.Expired, error) {
-	shards, _ := fenceArgs(q.Shards)
-	if len(shards) == 0 {
+	if len(shardIDs(q.Shards)) == 0 {
 		return store.Expired{}, ended(ctx)
 	}
-	next, err := s.nextWindow(ctx, shards)
+	next, err := s.nextWindow(ctx, q.Shards)
 	if err != nil || next == 0 || next > milli(stored(q.Before)) || q.Limit <= 0 {
 		return store.Expired{Next: fromMilli(next)}, failed(err, "look for windows that are over")
 	}
@@ -192,13 +191,14 @@ func (s *Store) ExpireWindows(ctx context.Context, q store.WindowQuery) (store.E
 		return store.Expired{}, failed(err, "close windows that are over")
 	}
 	e.tellLed()
-	next, err = s.nextWindow(ctx, shards)
+	next, err = s.nextWindow(ctx, q.Shards)
 	return store.Expired{Windows: len(e.windows), Next: fromMilli(next)}, failed(err, "look for windows that are over")
 }
 
 // nextWindow is when the first window of the shards is over, 0 where none is open.
-func (s *Store) nextWindow(ctx context.Context, shards []int16) (next int64, err error) {
-	return next, s.read(ctx, s.sql.nextWindow.with(shards).into(scanInto(&next)))
+func (s *Store) nextWindow(ctx context.Context, shards []store.Shard) (next int64, err error) {
+	ids, epochs := fenceArgs(shards)
+	return next, s.read(ctx, s.sql.nextWindow.with(ids, epochs).into(scanInto(&next)))
 }
 
 // expiring is a transaction that closes windows.
@@ -220,6 +220,9 @@ func (e *expiring) run(ctx context.Context, t *tx, q store.WindowQuery) error {
 		return err
 	}))
 	if err != nil || len(e.windows) == 0 {
+		return err
+	}
+	if err := t.do(ctx, s.sql.keepFollowers.with(jobs)); err != nil {
 		return err
 	}
 	j, err := s.readJoins(ctx, t, jobs)
@@ -259,7 +262,8 @@ func (q *windowQueries) define(sql template) {
 	join {{schema}}.xxl_job_trigger_key k on k.job_id = r.job_id and k.trigger_key = r.key collate "C"`)
 	q.deleteWindows = sql(`delete from {{schema}}.xxl_job_window w using unnest({{arg.jobs}}::int[], {{arg.begins}}::bigint[]) r(job_id, begins)
 	where w.job_id = r.job_id and w.begins = r.begins`)
-	q.nextWindow = sql(`select coalesce(min(w.expires), 0) from unnest($1::smallint[]) s(id)
+	q.nextWindow = sql(`select coalesce(min(w.expires), 0) from unnest($1::smallint[], $2::bigint[]) s(id, epoch)
+	join {{schema}}.xxl_job_lock k on k.shard = s.id and k.epoch = s.epoch
 	cross join lateral (select w.expires from {{schema}}.xxl_job_window w where w.shard = s.id order by w.expires limit 1) w`)
 	q.overWindows = sql(`with ` + fence("") + `
 	select w.job_id, w.begins, w.parent_id, w.depth, w.succeeded from {{schema}}.xxl_job_window w

@@ -15,6 +15,7 @@ import (
 func commonCases() []testCase {
 	return []testCase{
 		{"JobsAreCopied", copyJobs},
+		{"ListsOfJobsAreCopied", copyLists},
 		{"RunsAreCopied", copyRuns},
 		{"GroupsAreCopied", copyGroups},
 		{"NodesAreCopied", copyNodes},
@@ -48,7 +49,9 @@ func nilContexts(e *env) {
 	s := e.Watch(none, "a")
 	e.mustAddRun(e.newJob().ID, xxljob.Trigger{})
 	e.ahead(e.newJob().ID, 0)
-	for name, ch := range map[string]<-chan struct{}{"Scan": s.Scan, "Ahead": s.Ahead, "Inbox": s.Inbox, "Nodes": s.Nodes, "Ended": s.Ended} {
+	o := e.owner("a")
+	o.succeeds(e.newJob(leading(e.newJob().ID)).ID)
+	for name, ch := range map[string]<-chan struct{}{"Scan": s.Scan, "Ahead": s.Ahead, "Owed": s.Owed, "Inbox": s.Inbox, "Nodes": s.Nodes, "Ended": s.Ended} {
 		select {
 		case <-ch:
 			e.Errorf("%s is signalled to a nil ctx", name)
@@ -96,6 +99,42 @@ func copyJobs(e *env) {
 		want(e, "Children after a change of what came from "+name, fmt.Sprint(e.mustJob(job.ID).Children), keep)
 		held = []int64{1, 2}
 	}
+}
+
+// copyLists is copyJobs for each of the lists that a job has.
+func copyLists(e *env) {
+	lists := func(j *xxljob.Job) []any { return []any{j.Children, j.ChildKeys, j.After, j.AfterKeys} }
+	given := xxljob.Job{App: "app", Key: "k", Name: "n", Children: []int64{1}, ChildKeys: []string{"a/k"}, After: []int64{2}, AfterKeys: []string{"b/k"}}
+	keep := fmt.Sprint(lists(&given)...)
+	spoil := func(what string, job *xxljob.Job, id int64) {
+		e.Helper()
+		job.Children[0], job.ChildKeys[0], job.After[0], job.AfterKeys[0] = 99, "spoilt", 99, "spoilt"
+		got := e.mustJob(id)
+		want(e, "lists after a change of what came from "+what, fmt.Sprint(lists(&got)...), keep)
+	}
+	added, err := e.AddJob(e.ctx, given, nil)
+	e.must(err)
+	spoil("AddJob's argument", &given, added.ID)
+	spoil("AddJob's answer", &added, added.ID)
+	read := e.mustJob(added.ID)
+	spoil("Job", &read, added.ID)
+	listed, err := e.Jobs(e.ctx, xxljob.JobFilter{})
+	e.must(err)
+	spoil("Jobs", &listed[0], added.ID)
+	links := e.mustLinks()
+	spoil("Links", &links[0], added.ID)
+	var held xxljob.Job
+	edited := e.edit(added.ID, func(j *xxljob.Job) {
+		j.Param = "x"
+		held = *j
+	})
+	spoil("EditJob's Change", &held, added.ID)
+	spoil("EditJob's answer", &edited, added.ID)
+	edit := replan("update", e.now, func(*xxljob.Job) {})
+	edit.Next = func(j xxljob.Job, _, _ time.Time) (time.Time, error) { held = j; return e.now, nil }
+	_, err = e.EditJob(e.ctx, added.ID, edit)
+	e.must(err)
+	spoil("EditJob's Next", &held, added.ID)
 }
 
 func copyRuns(e *env) {
@@ -305,5 +344,11 @@ func emptyBatches(e *env) {
 	moved, err := e.MoveAhead(e.ctx, store.AheadQuery{})
 	e.must(err)
 	want(e, "runs moved for nobody", moved, store.Moved{})
+	paid, err := e.PayOwed(e.ctx, store.OwedQuery{})
+	e.must(err)
+	want(e, "paid for nobody", paid, store.Paid{})
+	expired, err := e.ExpireWindows(e.ctx, store.WindowQuery{})
+	e.must(err)
+	want(e, "windows closed for nobody", expired, store.Expired{})
 	want(e, "state after it", e.snapshot(), before)
 }

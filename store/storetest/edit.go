@@ -49,10 +49,16 @@ func editTime(e *env) {
 
 func editRaisesVersion(e *env) {
 	job := e.newJob()
-	got := e.edit(job.ID, func(j *xxljob.Job) { j.Name, j.Children = "new", []int64{9} })
+	change := func(j *xxljob.Job) {
+		j.Name, j.Children, j.ChildKeys, j.ChildParam = "new", []int64{9, 8}, []string{"b/k", "a/k"}, xxljob.ChildParamParent
+		j.After, j.AfterKeys, j.AfterWindow, j.AfterZone = []int64{7, 6}, []string{"d/k", "c/k"}, time.Hour, "Asia/Shanghai"
+		j.AfterTimeout, j.LateAfter = 90*time.Minute, 1500*time.Millisecond
+	}
+	got := e.edit(job.ID, change)
 	want(e, "stored job", e.mustJob(job.ID), got)
 	e.check(!got.Updated.Before(job.Updated), "Updated went back from %v to %v", job.Updated, got.Updated)
-	job.Version, job.Name, job.Children, job.Updated = 2, "new", []int64{9}, got.Updated
+	change(&job)
+	job.Version, job.Updated = 2, got.Updated
 	want(e, "EditJob", got, job)
 }
 
@@ -105,10 +111,14 @@ func editErrorsChangeNothing(e *env) {
 }
 
 func editNoChange(e *env) {
-	job := e.newJob(func(j *xxljob.Job) { j.Children = []int64{1} })
+	job := e.newJob(func(j *xxljob.Job) {
+		j.Children, j.ChildKeys, j.After, j.AfterKeys = []int64{1}, []string{"a/k"}, []int64{2}, []string{"b/k"}
+	})
 	for name, change := range map[string]func(*xxljob.Job){
-		"nothing":                func(*xxljob.Job) {},
-		"the same values":        func(j *xxljob.Job) { j.Name, j.Children = job.Name, []int64{1} },
+		"nothing": func(*xxljob.Job) {},
+		"the same values": func(j *xxljob.Job) {
+			j.Name, j.Children, j.ChildKeys, j.After, j.AfterKeys = job.Name, []int64{1}, []string{"a/k"}, []int64{2}, []string{"b/k"}
+		},
 		"the store's field only": func(j *xxljob.Job) { j.Next, j.Version = e.at(500), 50 },
 	} {
 		want(e, "EditJob with "+name, e.edit(job.ID, change), job)

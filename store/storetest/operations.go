@@ -18,7 +18,7 @@ type (
 // operations has one entry for each method of a store that can fail.
 func operations() []operation {
 	return slices.Concat(jobOperations(), listOperations(), groupOperations(), runOperations(), planOperations(),
-		startOperations(), logOperations(), nodeOperations(), registryOperations(), readOperations())
+		startOperations(), owedOperations(), logOperations(), nodeOperations(), registryOperations(), readOperations())
 }
 
 // verb reports whether the newest change of the job is the given one.
@@ -245,6 +245,28 @@ func startOperations() []operation {
 	}
 }
 
+func owedOperations() []operation {
+	return []operation{
+		{"PayOwed", func(o *owner) (callFunc, doneFunc) {
+			one, two := o.newJob(), o.newJob()
+			o.succeeds(o.newJob(leading(one.ID, two.ID)).ID)
+			return func(ctx context.Context, s xxljob.Store) error {
+				_, err := s.PayOwed(ctx, store.OwedQuery{Shards: o.shards, Limit: 9})
+				return err
+			}, func() bool { return len(o.runsOf(one.ID)) == 1 && len(o.runsOf(two.ID)) == 1 }
+		}},
+		{"ExpireWindows", func(o *owner) (callFunc, doneFunc) {
+			one, _, _ := o.opens()
+			two, _, _ := o.opens()
+			later := o.later()
+			return func(ctx context.Context, s xxljob.Store) error {
+				_, err := s.ExpireWindows(ctx, store.WindowQuery{Shards: o.shards, Before: later, Limit: 9})
+				return err
+			}, func() bool { return len(o.runsOf(one.ID)) == 1 && len(o.runsOf(two.ID)) == 1 }
+		}},
+	}
+}
+
 func logOperations() []operation {
 	return []operation{
 		{"AskLog", func(o *owner) (callFunc, doneFunc) {
@@ -370,6 +392,10 @@ func readOperations() []operation {
 		}),
 		read("Groups", func(ctx context.Context, s xxljob.Store, _ xxljob.Run) error {
 			_, err := s.Groups(ctx)
+			return err
+		}),
+		read("Links", func(ctx context.Context, s xxljob.Store, _ xxljob.Run) error {
+			_, err := s.Links(ctx)
 			return err
 		}),
 		read("Run", func(ctx context.Context, s xxljob.Store, run xxljob.Run) error {

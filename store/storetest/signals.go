@@ -10,6 +10,7 @@ func signalCases() []testCase {
 		{"NoPollNeedsEverySignal", pollOrSignals},
 		{"Scan", signalScan},
 		{"Ahead", signalAhead},
+		{"Owed", signalOwed},
 		{"Inbox", signalInbox},
 		{"Nodes", signalNodes},
 		{"Ended", signalEnded},
@@ -21,7 +22,7 @@ func pollOrSignals(e *env) {
 	scan, inbox := e.Poll()
 	e.check(scan >= 0 && inbox >= 0, "Poll %v, %v is negative", scan, inbox)
 	e.check((scan == 0) == (inbox == 0), "Poll %v, %v: signals are lost or not", scan, inbox)
-	if scan == 0 && (s.Scan == nil || s.Ahead == nil || s.Inbox == nil || s.Nodes == nil || s.Ended == nil) {
+	if scan == 0 && (s.Scan == nil || s.Ahead == nil || s.Owed == nil || s.Inbox == nil || s.Nodes == nil || s.Ended == nil) {
 		e.Errorf("Poll is zero, but the store does not signal everything: %+v", s)
 	}
 }
@@ -84,6 +85,31 @@ func signalAhead(e *env) {
 	drain(ch)
 	e.ahead(job.ID, 0)
 	e.awaitSignal("a run is kept apart", ch)
+}
+
+func signalOwed(e *env) {
+	o := e.owner("a")
+	signals := e.Watch(e.ctx, "a")
+	ch := signals.Owed
+	one, two := e.newJob(), e.newJob()
+	join := e.newJob(behind(one.ID, two.ID))
+	run := o.started(o.planned(e.newJob(leading(one.ID))))
+	drain(ch)
+	e.mustFinish(success(run))
+	e.awaitSignal("a child is owed", ch)
+	drain(signals.Scan)
+	o.payAll()
+	e.awaitSignal("a child was planned", signals.Scan)
+	drain(ch)
+	o.succeeded(e.only("a child", one.ID))
+	e.awaitSignal("a success is owed to a window", ch)
+	drain(ch)
+	want(e, "paid for what opens a window", o.payAll(), store.Paid{Owed: 1})
+	e.awaitSignal("a window was opened", ch)
+	e.edit(join.ID, behind(one.ID))
+	drain(signals.Scan)
+	want(e, "closed, since nothing is missing any more", o.mustExpire(o.later(), 9), store.Expired{Windows: 1})
+	e.awaitSignal("the run of a join was planned", signals.Scan)
 }
 
 func signalInbox(e *env) {

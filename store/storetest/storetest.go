@@ -18,6 +18,7 @@ package storetest
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -71,6 +72,7 @@ func topics() []topic {
 		{"Log", logCases()},
 		{"Finish", finishCases()},
 		{"Follow", followCases()},
+		{"Owed", owedCases()},
 		{"Progress", progressCases()},
 		{"Arm", armCases()},
 		{"Bounded", boundedCases()},
@@ -78,7 +80,7 @@ func topics() []topic {
 		{"Shards", shardCases()},
 		{"Registry", registryCases()},
 		{"Signals", signalCases()},
-		{"Race", append(raceCases(), followRaceCases()...)},
+		{"Race", slices.Concat(raceCases(), followRaceCases(), owedRaceCases())},
 		{"Faults", faultCases()},
 	}
 }

@@ -1,0 +1,260 @@
+package storetest
+
+// What a child is given, and how far children lead.
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+func owedTwice(e *env) {
+	o := e.owner("a")
+	child := e.newJob()
+	ref := child.App + "/" + child.Key
+	o.succeeds(e.newJob(func(j *xxljob.Job) {
+		j.Children, j.ChildKeys = []int64{child.ID, child.ID}, []string{ref, ref}
+	}).ID)
+	want(e, "paid", o.payAll(), store.Paid{Owed: 4, Runs: 1})
+	e.wantRuns("named four times", child.ID, 1)
+}
+
+func owedParams(e *env) {
+	o := e.owner("a")
+	for param, given := range map[xxljob.ChildParam][]any{
+		"": {"", false}, xxljob.ChildParamParent: {"p — 错", true}, xxljob.ChildParamResult: {"result\n果", true},
+	} {
+		child := e.newJob(func(j *xxljob.Job) { j.Param = "own" })
+		parent := e.newJob(leading(child.ID), func(j *xxljob.Job) { j.ChildParam = param })
+		r := success(o.started(o.planned(parent), func(s *xxljob.Start) { s.Param = "p — 错" }))
+		r.HandleMsg = "result\n果"
+		e.mustFinish(r)
+		o.payAll()
+		run := e.only("a child", child.ID)
+		want(e, "Param, ParamSet where ChildParam is "+string(param), []any{run.Param, run.ParamSet}, given)
+	}
+	child := e.newJob(func(j *xxljob.Job) { j.Param = "own" })
+	o.succeeds(e.newJob(leading(child.ID), func(j *xxljob.Job) { j.ChildParam = xxljob.ChildParamParent }).ID)
+	o.payAll()
+	run := e.only("a child", child.ID)
+	want(e, "a parameter that is empty is given as well", []any{run.Param, run.ParamSet}, []any{"", true})
+}
+
+func owedLongResult(e *env) {
+	o := e.owner("a")
+	child := e.newJob()
+	r := success(o.started(o.planned(e.newJob(leading(child.ID), func(j *xxljob.Job) { j.ChildParam = xxljob.ChildParamResult }))))
+	r.HandleMsg = "x" + strings.Repeat("错", 70<<10/3)
+	e.mustFinish(r)
+	o.payAll()
+	got := e.only("a child", child.ID).Param
+	e.check(utf8.ValidString(got) && strings.HasPrefix(r.HandleMsg, got), "the parameter is no beginning of the result")
+	want(e, "bytes of it", len(got), 1+((64<<10)-1)/3*3)
+}
+
+func owedBusiness(e *env) {
+	o := e.owner("a")
+	last := e.newJob()
+	child := e.newJob(leading(last.ID))
+	parent := e.newJob(leading(child.ID), retried(1))
+	p := o.plan(parent, e.at(-60))
+	p.Runs[0].First, p.Runs[0].Last, p.Runs[0].Count = e.at(-600), e.at(-60), 10
+	first := o.failed(o.started(o.one(o.claim(p))))
+	o.succeeded(e.mustNext(first))
+	o.payAll()
+	run := e.only("a child", child.ID)
+	want(e, "Business, Depth", []any{run.Business, run.Depth}, []any{e.at(-600), 1})
+	o.succeeded(run)
+	o.payAll()
+	grandchild := e.only("a child of a child", last.ID)
+	want(e, "Business, Depth, ParentID of that", []any{grandchild.Business, grandchild.Depth, grandchild.ParentID}, []any{e.at(-600), 2, run.ID})
+}
+
+// owedRetry: retries, reruns and snoozed runs of a child are as deep as it is.
+func owedRetry(e *env) {
+	o := e.owner("a")
+	last := e.newJob()
+	child := e.newJob(leading(last.ID), func(j *xxljob.Job) { j.Retries, j.OnLost, j.MaxReruns = 3, xxljob.OnLostRerun, 3 })
+	parent := o.succeeds(e.newJob(leading(child.ID)).ID)
+	o.payAll()
+	run := e.only("a child", child.ID)
+	for what, end := range map[string]func(xxljob.Run) xxljob.Run{
+		"a retry": func(r xxljob.Run) xxljob.Run { return o.failed(o.started(r)) },
+		"a snooze": func(r xxljob.Run) xxljob.Run {
+			return o.one(e.mustFinish(snoozing(o.started(r), time.Minute)))
+		},
+		"a rerun": func(r xxljob.Run) xxljob.Run {
+			return o.one(e.mustSettle(o.verdict(o.started(r), xxljob.StateLost)))
+		},
+	} {
+		run = e.mustNext(end(run))
+		want(e, what+": ParentID, Depth, Business", []any{run.ParentID, run.Depth, run.Business}, []any{parent.ID, 1, parent.Scheduled})
+	}
+	o.succeeded(run)
+	want(e, "paid", o.payAll(), store.Paid{Owed: 1, Runs: 1})
+	got := e.only("a child of what follows", last.ID)
+	want(e, "ParentID, Depth, Business of a child of that", []any{got.ParentID, got.Depth, got.Business}, []any{run.ID, 2, parent.Scheduled})
+}
+
+func owedChildInParts(e *env) {
+	o := e.owner("a")
+	last := e.newJob()
+	child := e.newJob(leading(last.ID))
+	parent := o.succeeds(e.newJob(leading(child.ID)).ID)
+	o.payAll()
+	parts := o.inParts(e.only("a child", child.ID), 3)
+	for _, part := range parts {
+		want(e, "ParentID, Depth, Business of a part", []any{part.ParentID, part.Depth, part.Business}, []any{parent.ID, 1, parent.Scheduled})
+		e.wantRun("a part", part)
+		e.mustFinish(overWire(part.ID))
+	}
+	want(e, "paid", o.payAll(), store.Paid{Owed: 1, Runs: 1})
+	got := e.only("a child of parts", last.ID)
+	want(e, "ParentID, Depth, Business of their child", []any{got.ParentID, got.Depth, got.Business}, []any{parts[2].ID, 2, parent.Scheduled})
+}
+
+// deep is a planned run of the job to which so many successes have led.
+func (o *owner) deep(job int64, depth int) xxljob.Run {
+	o.Helper()
+	chain := o.newJob()
+	o.edit(chain.ID, leading(chain.ID)) // whoever saves definitions refuses this
+	run := o.planned(o.mustJob(chain.ID))
+	for run.Depth < depth {
+		if run.Depth == depth-1 {
+			o.edit(chain.ID, leading(job))
+		}
+		o.succeeded(run)
+		want(o.env, "paid on the way down", o.payAll(), store.Paid{Owed: 1, Runs: 1})
+		next := o.mustRuns(xxljob.RunFilter{JobID: chain.ID, States: []xxljob.State{xxljob.StatePlanned}})
+		if run.Depth == depth-1 {
+			next = o.mustRuns(xxljob.RunFilter{JobID: job, States: []xxljob.State{xxljob.StatePlanned}})
+		}
+		run = o.one(next)
+	}
+	return run
+}
+
+func owedDepth(e *env) {
+	o := e.owner("a")
+	last := e.newJob()
+	job := e.newJob(leading(last.ID))
+	run := o.succeeded(o.deep(job.ID, store.MostDepth))
+	want(e, "Depth of the last that runs", run.Depth, store.MostDepth)
+	want(e, "paid", o.payAll(), store.Paid{Owed: 1, Skipped: 1})
+	got := e.only("one too deep", last.ID)
+	want(e, "State, Type, Reason, Count, ParentID, Depth, Business", []any{got.State, got.Type, got.Reason, got.Count, got.ParentID, got.Depth, got.Business},
+		[]any{xxljob.StateSkipped, xxljob.TriggerParent, xxljob.ReasonDepth, 1, run.ID, store.MostDepth + 1, run.Business})
+	e.check(!got.Ended.IsZero(), "a record that has not ended")
+	want(e, "paid again", o.payAll(), store.Paid{})
+	want(e, "planned runs", len(o.allPlanned()), 0)
+}
+
+func owedKey(e *env) {
+	o := e.owner("a")
+	child := e.newJob()
+	job := e.newJob(leading(child.ID), retried(1))
+	first := o.failed(o.started(o.planned(job)))
+	o.succeeded(e.mustNext(first))
+	o.payAll()
+	run := e.only("a child", child.ID)
+	want(e, "the run of the trigger's key", e.mustAddRun(child.ID, xxljob.Trigger{Key: store.ChildKey(first.ID)}).ID, run.ID)
+
+	next := o.succeeds(job.ID)
+	before := e.mustAddRun(child.ID, xxljob.Trigger{Key: store.ChildKey(next.ID)})
+	want(e, "paid where the key is taken", o.payAll(), store.Paid{Owed: 1})
+	e.wantRun("the run that has it", before)
+	e.wantRuns("one of each key", child.ID, 2)
+}
+
+func owedRecordKey(e *env) {
+	o := e.owner("a")
+	last := e.newJob()
+	run := o.succeeded(o.deep(e.newJob(func(j *xxljob.Job) {
+		j.Children, j.ChildKeys = []int64{last.ID}, []string{last.App + "/" + last.Key}
+	}).ID, store.MostDepth))
+	want(e, "paid", o.payAll(), store.Paid{Owed: 2, Skipped: 1})
+	got := e.only("named twice", last.ID)
+	want(e, "the run of the trigger's key", e.mustAddRun(last.ID, xxljob.Trigger{Key: store.ChildKey(run.TriggerID)}).ID, got.ID)
+}
+
+func owedLostAnswer(e *env) {
+	o := e.owner("a")
+	child := e.newJob()
+	o.succeeds(e.newJob(leading(child.ID)).ID)
+	f := Wrap(e.Store)
+	f.Inject("PayOwed", Fault{After: true, Calls: 1})
+	_, err := f.PayOwed(e.ctx, store.OwedQuery{Shards: o.shards, Limit: 9})
+	e.wantErr("an answer that is lost", err, ErrInjected)
+	want(e, "paid again", o.payAll(), store.Paid{})
+	e.wantRuns("after both", child.ID, 1)
+}
+
+func owedStopped(e *env) {
+	o := e.owner("a")
+	child := e.newJob()
+	e.stop(child.ID)
+	parent := e.newJob(leading(child.ID))
+	run := o.started(o.planned(parent))
+	e.stop(parent.ID)
+	e.mustFinish(success(run))
+	want(e, "paid", o.payAll(), store.Paid{Owed: 1, Runs: 1})
+	want(e, "state of the child that is started", o.started(e.only("of a stopped job", child.ID)).State, xxljob.StateStarted)
+}
+
+func (e *env) mustLinks() []xxljob.Job {
+	e.Helper()
+	links, err := e.Links(e.ctx)
+	e.must(err)
+	return links
+}
+
+func linksNamed(e *env) {
+	want(e, "links where no job names another", len(e.mustLinks()), 0)
+	e.newJob()
+	var named []xxljob.Job
+	for _, set := range []func(*xxljob.Job){
+		leading(3, 2),
+		func(j *xxljob.Job) { j.ChildKeys = []string{"b/k", "a/k"} },
+		func(j *xxljob.Job) { j.After = []int64{9, 8} },
+		func(j *xxljob.Job) { j.AfterKeys, j.Key = []string{"b/k", "a/k"}, "" },
+		func(j *xxljob.Job) { j.Stopped = true; j.Children, j.AfterKeys = []int64{1}, []string{"a/k"} },
+	} {
+		j := e.newJob(set, func(j *xxljob.Job) { j.GlueSource, j.Param = "echo", "param" })
+		named = append(named, xxljob.Job{ID: j.ID, App: j.App, Key: j.Key, Children: j.Children, ChildKeys: j.ChildKeys, After: j.After, AfterKeys: j.AfterKeys})
+	}
+	slices.SortFunc(named, func(a, b xxljob.Job) int { return cmp.Compare(a.ID, b.ID) })
+	want(e, "links", e.linkFields(), fieldsOf(named))
+	e.must(e.RemoveJob(e.ctx, named[2].ID))
+	want(e, "links without one that is removed", e.linkFields(), fieldsOf(append(named[:2:2], named[3:]...)))
+}
+
+// fieldsOf are the fields that Links fills in: what else a store returns is its own affair.
+func fieldsOf(jobs []xxljob.Job) (list []xxljob.Job) {
+	for _, j := range jobs {
+		list = append(list, xxljob.Job{ID: j.ID, App: j.App, Key: j.Key, Children: j.Children, ChildKeys: j.ChildKeys, After: j.After, AfterKeys: j.AfterKeys})
+	}
+	return list
+}
+
+func (e *env) linkFields() []xxljob.Job {
+	e.Helper()
+	return fieldsOf(e.mustLinks())
+}
+
+func linksEdited(e *env) {
+	job := e.newJob()
+	e.edit(job.ID, func(j *xxljob.Job) { j.AfterKeys = []string{"a/k"} })
+	links := e.mustLinks()
+	if len(links) != 1 {
+		e.Fatalf("links %+v after an edit, want one job", links)
+	}
+	links[0].AfterKeys[0] = "spoilt"
+	want(e, "AfterKeys after a change of what Links returned", e.mustLinks()[0].AfterKeys, []string{"a/k"})
+	e.edit(job.ID, func(j *xxljob.Job) { j.AfterKeys = nil })
+	want(e, "links after another edit", len(e.mustLinks()), 0)
+}
