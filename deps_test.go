@@ -95,8 +95,9 @@ var mayImport = map[string][]string{
 	"internal/chaos/audit":   nil,
 	"internal/chaos/control": nil,
 	"internal/chaos/proxy":   nil,
-	"internal/chaos":         {"internal/chaos/audit", "internal/chaos/control", "internal/chaos/proxy", "internal/failpoint", "internal/pgtest", pgx},
-	"internal/chaos/node":    {".", "executor", "internal/chaos/audit", "internal/chaos/control", "store/memory", "store/postgres", pgxpool},
+	"internal/chaos/sink":    {"internal/chaos/audit"},
+	"internal/chaos":         {"internal/chaos/audit", "internal/chaos/control", "internal/chaos/proxy", "internal/chaos/sink", "internal/failpoint", "internal/pgtest", pgx},
+	"internal/chaos/node":    {".", "alarm", "alarm/mail", "alarm/webhook", "executor", "internal/chaos/audit", "internal/chaos/control", "store/memory", "store/postgres", pgxpool},
 	"internal/chaos/cmd":     {"internal/chaos"},
 	// Who judges a siege shares no code with what is besieged.
 	"internal/siege/judge": nil,

@@ -17,6 +17,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/xxljob/xxljob/internal/chaos/sink"
 	"github.com/xxljob/xxljob/internal/pgtest"
 )
 
@@ -50,7 +51,10 @@ type arena struct {
 	manual  []int64   // jobs that only triggers run; set by workload
 	apart   []int64   // and whose runs are kept apart for a moment
 	chained []chained // and whose handlers fail
-	failing bool      // there are no other jobs, and almost every run is followed by one
+	hook    *sink.HTTP
+	mails   *sink.SMTP
+	owing   bool // most jobs lead to others
+	failing bool // there are no other jobs, and almost every run is followed by one
 	say     func(format string, args ...any)
 	serial  atomic.Int64 // numbers triggers and jobs
 	dbFault sync.Mutex   // held while a fault of the database is injected
@@ -71,7 +75,10 @@ type arena struct {
 // newArena makes one without database, nodes and workload.
 func newArena(dir, program string, seed uint64, say func(string, ...any)) (*arena, error) {
 	a := &arena{dir: dir, program: program, rnd: rand.New(rand.NewPCG(seed, 0)), say: say}
-	return a, os.MkdirAll(dir, 0o700)
+	var err1, err2 error
+	a.hook, err1 = sink.ListenHTTP("http", seed)
+	a.mails, err2 = sink.ListenSMTP("smtp", seed)
+	return a, errors.Join(err1, err2, os.MkdirAll(dir, 0o700))
 }
 
 // openDatabase is the usual database: a single server.
@@ -221,7 +228,7 @@ func (a *arena) close() error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var errs []error
+	errs := []error{a.hook.Close(), a.mails.Close()}
 	for name, pg := range map[string]*pgtest.Cluster{"postgres": a.pg, "standby": a.standby, "former": a.former} {
 		if pg != nil {
 			errs = append(errs, os.WriteFile(filepath.Join(a.dir, name+".log"), []byte(pg.Log()), 0o600), pg.Close())

@@ -11,7 +11,10 @@
 // killed or paused node had not taken; or if a planned run was held by nobody. Some
 // jobs have handlers that fail, hang, panic, snooze or end their process: each of
 // their runs has exactly the follower that the job's settings ask for, at its time,
-// and a second table counts these by what they follow.
+// and a second table counts these by what they follow. The successes of some lead to other
+// jobs: each child and each complete window has one run. What fails for good, is lost,
+// skipped or late has one alarm, which comes to a server of HTTP and one of SMTP that refuse
+// and hang half of the time; a third table counts all of these.
 //
 // The parts know little of each other:
 //
@@ -20,6 +23,7 @@
 //   - node is the program of a node process: a scheduler whose handlers write down
 //     each start and each end in a file of their own.
 //   - control is how node processes are asked to do something.
+//   - sink has the servers that are told of alarms. They outlive the nodes.
 //   - proxy stands between a node and the database.
 //   - this package starts and hits them, and keeps the journal of what it did.
 //

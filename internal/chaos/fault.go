@@ -28,6 +28,8 @@ type fault struct {
 	bare bool
 	// failing says that the jobs of its unit are those whose handlers fail.
 	failing bool
+	// owing says that they are those that lead to others.
+	owing bool
 	// rests says that the fault leaves the cluster alone before it returns.
 	rests bool
 	// slow says why the starts in its time may be later than Rules.Lateness: it holds
@@ -89,6 +91,7 @@ func catalogue(c Config) []fault {
 
 		{name: "failpoint-kill", unit: "failpoints", run: everyFailpoint},
 		{name: "failpoint-follow", unit: "follow", failing: true, run: everyFollowPoint},
+		{name: "failpoint-owed", unit: "owed", owing: true, run: everyOwedPoint},
 		{name: "failpoint-stop", unit: "failpoints 2", run: someFailpoints(10, stopAt)},
 		{name: "failpoint-black-hole", unit: "failpoints 2", run: someFailpoints(10, blackHoleAt)},
 
@@ -103,7 +106,7 @@ func catalogue(c Config) []fault {
 		fault{name: "pool-held-without", unit: unitPoolBare, pool: 4, bare: true, rests: true, run: holdPool(30 * time.Second)})
 	for i, name := range []string{"lock-1", "lock-2", "lock-3"} {
 		all = append(all, fault{name: name, unit: name, run: lockTables(i, 3, 60*time.Second),
-			slow: "nobody can use the table for 60 s"})
+			slow: "nobody can use the table for up to 60 s"})
 	}
 	return append(all,
 		fault{name: "mixed", unit: "mixed", run: mix(c.Mixed, true)},

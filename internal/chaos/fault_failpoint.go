@@ -54,8 +54,20 @@ func everyFailpoint(ctx context.Context, a *arena) error {
 // everyFollowPoint kills a process three times at each failpoint of what ends a run: the
 // transaction that does so inserts the run that follows.
 func everyFollowPoint(ctx context.Context, a *arena) error {
+	return killAtEach(ctx, a, "finish", "settle", "start")
+}
+
+// everyOwedPoint kills a process three times at each failpoint of what follows a success, and
+// of what tells of a failure: what is owed is written, paid, or over, and alarms are added and
+// done with.
+func everyOwedPoint(ctx context.Context, a *arena) error {
+	return killAtEach(ctx, a, "finish", "pay_owed", "expire_windows", "add_late", "mark_alarms")
+}
+
+// killAtEach kills a process three times at each failpoint of the methods.
+func killAtEach(ctx context.Context, a *arena, methods ...string) error {
 	var hits []string
-	for _, method := range []string{"finish", "settle", "start"} {
+	for _, method := range methods {
 		for _, place := range failpoint.Places() {
 			n := 0
 			for tries := 0; n < 3 && tries < 6; tries++ {

@@ -31,6 +31,7 @@ func (r *runner) print() {
 	fmt.Fprintf(r.Out, "\n%s\n", text.String())
 	r.printRoutes()
 	r.printFollowed()
+	r.printLed()
 	r.printSlow()
 	for _, res := range r.results {
 		for _, n := range res.notes {
@@ -75,6 +76,23 @@ func (r *runner) printFollowed() {
 			fmt.Fprintf(w, "\t%d", res.report.Followed[why])
 		}
 		fmt.Fprintln(w, "\t")
+	}
+	w.Flush() // to memory, without an error
+	fmt.Fprintln(r.Out, text.String())
+}
+
+// printLed writes, for each fault, what successes led to, and the alarms by their causes.
+func (r *runner) printLed() {
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 8, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(w, "fault\tchildren\tjoins\twindows over\talarms: %s\ttold again\t\n", strings.Join(audit.AlarmCauses(), "\t"))
+	for _, res := range r.results {
+		p := res.report
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d", res.name, p.Children, p.Joins, p.Over)
+		for _, cause := range audit.AlarmCauses() {
+			fmt.Fprintf(w, "\t%d", p.Alarms[cause])
+		}
+		fmt.Fprintf(w, "\t%d\t\n", p.Repeated)
 	}
 	w.Flush() // to memory, without an error
 	fmt.Fprintln(r.Out, text.String())

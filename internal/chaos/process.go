@@ -19,6 +19,7 @@ import (
 	"github.com/xxljob/xxljob/internal/chaos/audit"
 	"github.com/xxljob/xxljob/internal/chaos/control"
 	"github.com/xxljob/xxljob/internal/chaos/proxy"
+	"github.com/xxljob/xxljob/internal/chaos/sink"
 )
 
 // member is a node of the cluster: a name, with one process after the other.
@@ -68,7 +69,7 @@ func (m *member) start(env ...string) error {
 		store = "memory"
 	}
 	cmd := exec.Command(a.program, "-name", m.name, "-dir", a.dir, "-store", store, "-dsn", m.dsn, "-schema", schema, "-shards", fmt.Sprint(shards), "-lease", cmp.Or(a.lease, leaseLock),
-		"-pool", fmt.Sprint(a.pool), fmt.Sprintf("-reserve=%t", !a.bare))
+		"-pool", fmt.Sprint(a.pool), fmt.Sprintf("-reserve=%t", !a.bare), "-hook", a.hook.URL(), "-mail", fmt.Sprint(a.mails.Port()), "-subject", sink.Subject)
 	cmd.Env = append(os.Environ(), "XXLJOB_FAILPOINT_FILE="+m.pointsFile(), "GOMAXPROCS=2", "GOTRACEBACK=all")
 	cmd.Env = append(cmd.Env, env...)
 	cmd.Stderr = log

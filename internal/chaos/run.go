@@ -13,13 +13,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/xxljob/xxljob/internal/chaos/audit"
-	"github.com/xxljob/xxljob/internal/chaos/control"
 )
 
 // ErrViolated is returned by Run when the auditor found that a promise was broken.
@@ -192,7 +188,7 @@ func (r *runner) unit(ctx context.Context, faults []fault) error {
 	}
 	a.alone = name == unitProcesses || name == unitLock || name == unitRow || name == unitPool || name == unitPoolBare
 	a.lease, a.pool, a.bare = faults[0].lease, faults[0].pool, faults[0].bare
-	a.failing = faults[0].failing
+	a.failing, a.owing = faults[0].failing, faults[0].owing
 	err = r.inject(ctx, a, faults)
 	return errors.Join(err, a.close())
 }
@@ -214,8 +210,11 @@ func (r *runner) inject(ctx context.Context, a *arena, faults []fault) error {
 	working, stop := context.WithCancel(ctx)
 	defer stop()
 	workload := a.workload
-	if a.failing {
+	switch {
+	case a.failing:
 		workload = a.failures
+	case a.owing:
+		workload = a.families
 	}
 	wait, err := workload(working)
 	if err != nil {
@@ -240,6 +239,8 @@ func (r *runner) inject(ctx context.Context, a *arena, faults []fault) error {
 func (r *runner) judge(ctx context.Context, a *arena) error {
 	end := now()
 	a.phase("settling")
+	a.hook.Calm()
+	a.mails.Calm()
 	in, err := a.evidence(ctx, end)
 	if err != nil {
 		return err
@@ -285,102 +286,6 @@ func (r *runner) report(a *arena, in audit.Input, end int64) error {
 		r.results = append(r.results, res)
 	}
 	return nil
-}
-
-// settlePatience is how long runs that are due may take to end, when no fault is
-// injected any more: the nodes that went last are judged within LostAfter.
-const settlePatience = 75 * time.Second
-
-// evidence stops the nodes and gathers what there is to judge by.
-func (a *arena) evidence(ctx context.Context, end int64) (audit.Input, error) {
-	if err := a.awaitEnded(ctx, end); err != nil {
-		return audit.Input{}, err
-	}
-	var rows []audit.Row
-	var err error
-	if a.primary() == nil { // the rows go with the process
-		rows, err = a.rowsInMemory(ctx)
-	}
-	a.stopAll(ctx)
-	if a.primary() != nil {
-		err = a.withDB(ctx, func(db *pgx.Conn) (err error) {
-			rows, err = readRows(ctx, db, schema)
-			return err
-		})
-	}
-	if err != nil {
-		return audit.Input{}, err
-	}
-	in := a.journal.input()
-	if a.lease == leaseRow {
-		in.Rules = audit.RowRules()
-	}
-	in.Rows = rows
-	in.Events, err = audit.ReadEvents(a.dir)
-	return in, err
-}
-
-// awaitEnded waits until everything due has ended, or for so long that the rest
-// never will.
-func (a *arena) awaitEnded(ctx context.Context, end int64) error {
-	deadline := time.Now().Add(settlePatience)
-	for {
-		left, err := a.unfinished(ctx, end/1000)
-		if err == nil && left == 0 || time.Now().After(deadline) || ctx.Err() != nil {
-			return err
-		}
-		time.Sleep(200 * time.Millisecond)
-	}
-}
-
-// unfinished is how many runs due up to an instant have not ended.
-func (a *arena) unfinished(ctx context.Context, upTo int64) (n int, err error) {
-	if a.primary() != nil {
-		err = a.withDB(ctx, func(db *pgx.Conn) (err error) {
-			n, err = unfinished(ctx, db, schema, upTo)
-			return err
-		})
-		return n, err
-	}
-	rows, err := a.rowsInMemory(ctx)
-	for _, r := range rows {
-		if r.State <= audit.Dispatched && (r.Due <= upTo || r.Last != 0 && r.Last <= upTo) {
-			n++
-		}
-	}
-	return n, err
-}
-
-// rowsInMemory are the rows of the only node.
-func (a *arena) rowsInMemory(ctx context.Context) (rows []audit.Row, err error) {
-	got, err := a.all()[0].ask(ctx, 10*time.Second, control.Request{Verb: control.Rows})
-	if err == nil {
-		err = got.Err()
-	}
-	if err == nil {
-		err = json.Unmarshal(got.Rows, &rows)
-	}
-	return rows, err
-}
-
-// stopAll stops all nodes in good order.
-func (a *arena) stopAll(ctx context.Context) {
-	var g sync.WaitGroup
-	for _, m := range a.all() {
-		if !m.alive() {
-			continue
-		}
-		g.Go(func() {
-			f := audit.Fault{Name: "the end", Effect: audit.Leaves, Victim: m.process(), Begin: now()}
-			_ = m.signal(syscall.SIGTERM)
-			if err := m.awaitEnd(ctx, 30*time.Second); err != nil {
-				a.note("%v", err)
-			}
-			f.End = now()
-			a.journal.fault(f)
-		})
-	}
-	g.Wait()
 }
 
 // save writes the auditor's input down, so that it can be looked at.

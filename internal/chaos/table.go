@@ -4,6 +4,7 @@ package chaos
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -23,6 +24,11 @@ func tables(ctx context.Context, db *pgx.Conn, schema string) ([]string, error) 
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
+// following are the tables of what follows the ends of runs.
+func following() []string {
+	return []string{"xxl_job_owed", "xxl_job_part", "xxl_job_window", "xxl_job_link", "xxl_job_told"}
+}
+
 // readRows reads the log table.
 func readRows(ctx context.Context, db *pgx.Conn, schema string) ([]audit.Row, error) {
 	rows, err := db.Query(ctx, fmt.Sprintf(`
@@ -34,7 +40,8 @@ func readRows(ctx context.Context, db *pgx.Conn, schema string) ([]audit.Row, er
 			coalesce(floor(extract(epoch from trigger_time) * 1000)::bigint, 0),
 			coalesce(floor(extract(epoch from taken_time) * 1000)::bigint, 0),
 			coalesce(floor(extract(epoch from handle_time) * 1000)::bigint, 0),
-			coalesce(trigger_id, id), coalesce(attempt, 0), coalesce(reruns, 0), coalesce(snoozes, 0), coalesce(no_retry, false), coalesce(snoozed, false)
+			coalesce(trigger_id, id), coalesce(attempt, 0), coalesce(reruns, 0), coalesce(snoozes, 0), coalesce(no_retry, false), coalesce(snoozed, false),
+			coalesce(parent_id, 0), coalesce(depth, 0), coalesce(business_time, 0), kill_reason is not null, case when state = 10 then coalesce(trigger_msg, '') else '' end
 		from %s.xxl_job_log order by id`, schema))
 	if err != nil {
 		return nil, err
@@ -42,17 +49,40 @@ func readRows(ctx context.Context, db *pgx.Conn, schema string) ([]audit.Row, er
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (audit.Row, error) {
 		var r audit.Row
 		err := row.Scan(&r.Run, &r.Job, &r.State, &r.Type, &r.Due, &r.Index, &r.Total, &r.First, &r.Last, &r.Count, &r.Reason, &r.Owner, &r.Address, &r.Started, &r.Taken, &r.Ended,
-			&r.Trigger, &r.Attempt, &r.Reruns, &r.Snoozes, &r.NoRetry, &r.Snoozed)
+			&r.Trigger, &r.Attempt, &r.Reruns, &r.Snoozes, &r.NoRetry, &r.Snoozed,
+			&r.Parent, &r.Depth, &r.Business, &r.Doomed, &r.Message)
 		return r, err
 	})
 }
 
-// unfinished counts the runs that stand for instants up to a moment and have not ended: a
-// retry may be due later.
+// unfinished counts what stands for instants up to a moment and is not done with: runs, of
+// which retries and children may be due later, what is owed, windows that are open, and alarms.
 func unfinished(ctx context.Context, db *pgx.Conn, schema string, upTo int64) (n int, err error) {
-	err = db.QueryRow(ctx, fmt.Sprintf(`select (select count(*) from %s.xxl_job_log where state <= 2 and least(scheduled_time, last_time) <= $1)
-		+ (select count(*) from %[1]s.xxl_job_ahead where state = 0)`, schema), upTo).Scan(&n)
+	err = db.QueryRow(ctx, fmt.Sprintf(`select (select count(*) from %s.xxl_job_log where state <= 2 and least(scheduled_time, last_time, business_time) <= $1)
+		+ (select count(*) from %[1]s.xxl_job_ahead where state = 0)
+		+ (select count(*) from %[1]s.xxl_job_owed where business_time <= $1)
+		+ (select count(*) from %[1]s.xxl_job_window where begins <= $1)
+		+ (select count(*) from %[1]s.xxl_job_alarm where status = 0 and instant <= $1)`, schema), upTo).Scan(&n)
 	return n, err
+}
+
+// readLed reads what successes owe, the windows that are open, and the alarms.
+func readLed(ctx context.Context, db *pgx.Conn, schema string, in *audit.Input) error {
+	owed, err1 := db.Query(ctx, fmt.Sprintf(`select log_id, coalesce(job_id, 0), business_time from %s.xxl_job_owed order by id`, schema))
+	in.Owed, err1 = collected[audit.Owed](owed, err1)
+	open, err2 := db.Query(ctx, fmt.Sprintf(`select job_id, begins from %s.xxl_job_window order by 1, 2`, schema))
+	in.Open, err2 = collected[audit.Open](open, err2)
+	alarms, err3 := db.Query(ctx, fmt.Sprintf(`select id, job_id, coalesce(log_id, 0), cause, status, coalesce(instant, 0) from %s.xxl_job_alarm order by id`, schema))
+	in.Alarms, err3 = collected[audit.Alarm](alarms, err3)
+	return errors.Join(err1, err2, err3)
+}
+
+// collected are the rows of a query, whose columns are the fields of T in their order.
+func collected[T any](rows pgx.Rows, err error) ([]T, error) {
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[T])
 }
 
 // ownedShards are the shards of a node, whichever its incarnation.

@@ -5,6 +5,7 @@ package chaos
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -86,13 +87,13 @@ func (a *arena) workload(ctx context.Context) (wait func(), err error) {
 		manual = append(manual, id)
 	}
 	for i := range shards { // one in each, so that every node has runs to move
-		id, err := a.ensure(ctx, nil, control.Job{Name: fmt.Sprintf("apart %d", i), Route: "NEAREST"}, false)
+		id, err := a.ensure(ctx, nil, control.Job{Name: fmt.Sprintf("apart %d", i), Route: "NEAREST", LateAfter: 10_000}, false)
 		if err != nil {
 			return nil, err
 		}
 		a.apart = append(a.apart, id)
 	}
-	if err := a.addChains(ctx, 300); err != nil {
+	if err := errors.Join(a.addChains(ctx, 300), a.addFamily(ctx, 5000, 4)); err != nil {
 		return nil, err
 	}
 	var g sync.WaitGroup
@@ -119,7 +120,8 @@ func (a *arena) ensure(ctx context.Context, first *member, d control.Job, prompt
 		return 0, fmt.Errorf("chaos: job %q cannot be added: %s", d.Name, cmp.Or(got.Error, "no answer"))
 	}
 	j := audit.Job{ID: got.ID, Name: d.Name, Shard: got.Shard, Block: d.Block, Broadcast: d.Route == "SHARDING_BROADCAST", Nearest: d.Route == "NEAREST", Route: d.Route, Prompt: prompt,
-		Max: d.Max, MaxRuns: d.MaxRuns, Again: again(d)}
+		Max: d.Max, MaxRuns: d.MaxRuns, Again: again(d),
+		Key: keyOf(d), Children: d.Children, ChildKeys: d.ChildKeys, After: d.After, AfterKeys: d.AfterKeys, Window: d.Window, AfterTimeout: d.AfterTimeout, LateAfter: d.LateAfter}
 	if d.Kind == control.Delay {
 		j.Delay = d.Period
 	}

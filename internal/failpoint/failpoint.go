@@ -12,6 +12,7 @@ package failpoint
 func Methods() []string {
 	return []string{
 		"claim", "start", "finish", "take", "settle", "readdress", "dispatched", "sweep",
+		"pay_owed", "expire_windows", "add_late", "mark_alarms",
 		"ask_log", "answer_log",
 		"take_shards", "release", "join", "beat", "leave", "bury",
 		"add_job", "edit_job", "remove_job", "add_run", "add_ahead", "move_ahead", "kill", "trigger_tx",

@@ -31,7 +31,7 @@ func TestParse(t *testing.T) {
 
 func TestAll(t *testing.T) {
 	all := All()
-	if len(all) != 72 || !slices.Contains(all, "trigger_tx.before_commit") {
+	if len(all) != 84 || !slices.Contains(all, "trigger_tx.before_commit") {
 		t.Errorf("All: %d names: %v", len(all), all)
 	}
 	Hit("claim.begin") // without a rule nothing happens

@@ -128,3 +128,47 @@ func TestStormOfAlarms(t *testing.T) {
 		stage.Stop(t, f.Node)
 	})
 }
+
+// TestEachOfManyAlarms: where each event is a message of its own, each says what has happened,
+// however many of one job wait; and so does the message of a rule that wants none of the newest.
+func TestEachOfManyAlarms(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, each, attempts := memory.New(), &sink{began: time.Now()}, &sink{began: time.Now()}
+		refuse := func(int) error {
+			if time.Since(each.began) < time.Minute {
+				return errors.New("not now")
+			}
+			return nil
+		}
+		each.err, attempts.err = refuse, refuse
+		f := startFailing(t, st, "a", func(_ context.Context, task *xxljob.Task) error { return errors.New("boom of " + task.Param) },
+			withRule(alarm.Rule{Name: "each", To: each, Window: -1}),
+			withRule(alarm.Rule{Name: "attempts", To: attempts, Causes: []alarm.Cause{alarm.Attempt}}))
+		job := addJob(t, f, xxljob.Job{Name: "j", Handler: "try", Retries: 1, RetryBackoff: xxljob.Backoff{First: time.Second}})
+		for n := range 15 {
+			param := fmt.Sprint(n)
+			_, err := f.Trigger(context.Background(), job.ID, xxljob.Trigger{Param: &param})
+			stage.Must(t, err)
+			time.Sleep(3 * time.Second)
+		}
+		time.Sleep(time.Hour)
+		if len(each.all) != 15 || len(attempts.all) != 1 {
+			t.Fatalf("%d and %d messages, want 15 and 1", len(each.all), len(attempts.all))
+		}
+		said := map[string]bool{}
+		for _, m := range each.all {
+			if len(m.Events) != 1 || m.Count != 1 || !m.Events[0].At.Equal(m.First) || m.Cause != alarm.Failed {
+				t.Errorf("told %+v", m)
+				continue
+			}
+			said[m.Events[0].Text] = true
+		}
+		if len(said) != 15 {
+			t.Errorf("15 messages say %v", said)
+		}
+		if m := attempts.all[0]; m.Count != 15 || len(m.Events) != 10 || m.Events[0].Text != "boom of 14" || m.Events[9].Text != "boom of 5" {
+			t.Errorf("told of attempts: %+v", m)
+		}
+		stage.Stop(t, f.Node)
+	})
+}

@@ -197,13 +197,17 @@ func (a *Auditor) checkApart(r *Report, row, next Row) {
 }
 
 // checkOvertaken wants no run of a later instant to be started while a retry of an earlier
-// one waits, where the job says so.
+// one waits, where the job says so. A run that was due before the failure may have been started
+// before it as well, and again when its node had died.
 func (a *Auditor) checkOvertaken(r *Report, row, next Row) {
 	j := a.jobs[row.Job]
 	if j.Again.Aside || j.Block != BlockSerial || j.Broadcast || next.Started == 0 || a.explain.duringOutage(row.Ended*1000) {
 		return
 	}
 	for _, other := range a.in.Rows {
+		if other.Due <= row.Ended && a.explain.duringOutage(other.Started*1000) {
+			continue
+		}
 		if other.Job == row.Job && other.instant() > row.instant() && other.Started > row.Ended+hearsay && other.Started < next.Started {
 			r.Disorder++
 			r.problem("overtaken", "%s ended at %s, its retry %d was started at %s, and run %d of %s in between, at %s",

@@ -275,6 +275,29 @@ func TestFailingPermitted(t *testing.T) {
 	}
 }
 
+// TestOvertakenAgain: a run may go before the retry of an earlier one that was started before
+// that failed, and once more when its node had died.
+func TestOvertakenAgain(t *testing.T) {
+	for _, c := range []struct {
+		due      int64
+		dies     bool
+		disorder int
+	}{{t0 + 2000, true, 0}, {t0 + 2000, false, 1}, {t0 + 2500, true, 1}} {
+		h := failing()
+		other := h.attempt(retries, 0, c.due, c.due, Succeeded, EndOK).Run
+		for _, kind := range []string{EventStart, EventEnd} {
+			h.event(kind, other).At = (t0 + 3000) * 1000
+		}
+		h.Rows[len(h.Rows)-1].Started = t0 + 3000
+		if c.dies {
+			h.Faults = append(h.Faults, Fault{Name: "SIGKILL", Effect: Dies, Victim: nodeA, Begin: (t0 + 2900) * 1000, End: (t0 + 3200) * 1000})
+		}
+		if r := h.report(); r.Disorder != c.disorder {
+			t.Errorf("due at %s, and a death is %v: %d out of order, want %d:\n%s", clock(c.due), c.dies, r.Disorder, c.disorder, strings.Join(r.Problems, "\n"))
+		}
+	}
+}
+
 // TestAbandonedWithoutARow: an executor gives up a handler that ignores its timeout, also where
 // the database has forgotten the run.
 func TestAbandonedWithoutARow(t *testing.T) {

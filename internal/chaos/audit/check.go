@@ -12,6 +12,10 @@ type Input struct {
 	Ops    []Op
 	Faults []Fault
 	Rows   []Row
+	Owed   []Owed
+	Open   []Open
+	Alarms []Alarm
+	Told   []Told
 	Rules  Rules
 }
 
@@ -32,7 +36,9 @@ type Auditor struct {
 	records map[int64][]Row // by job: rows that stand for several instants
 	killed  map[int64]Op    // by run: who asked for its end
 	chains  map[chain][]Row // of jobs whose handlers fail, in order
-	made    map[int64]Row   // by job: the run with which a MaxRuns was reached
+	led     led
+	alarms  alarms
+	made    map[int64]Row // by job: the run with which a MaxRuns was reached
 }
 
 // instant is one due time of one job.
@@ -57,6 +63,8 @@ func New(in Input) *Auditor {
 	a.addEvents()
 	a.addRows()
 	a.addChains()
+	a.addLed()
+	a.addAlarms()
 	a.made = a.lastRuns()
 	return a
 }
@@ -125,6 +133,8 @@ func (a *Auditor) Check(from, to int64) *Report {
 	a.checkDoubleInstants(r, from, to)
 	a.checkTriggers(r, from, to)
 	a.checkChains(r, from, to)
+	a.checkLed(r, from, to)
+	a.checkAlarms(r, from, to)
 	a.checkDelays(r, from, to)
 	a.checkSideBySide(r, from, to)
 	a.measure(r, from, to)

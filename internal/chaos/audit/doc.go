@@ -4,15 +4,18 @@
 // what the handlers wrote down themselves.
 //
 // In: the events of all node processes, the supervisor's journal of operations and
-// faults, and the rows of the log table. Out: a Report, in the words of the
+// faults, what sinks have accepted, and the rows of the tables of runs, of what is owed
+// and of alarms. Out: a Report, in the words of the
 // design:
 //
 //   - lost: a due instant with neither a handler start, nor an interrupted run, nor
-//     a permitted skip;
+//     a permitted skip; a success without one of its children, a window without run
+//     and record, a failure without an alarm, an alarm that a sink was not told of;
 //   - double: two starts of one run, or two schedule-born runs of one (instant,
-//     shard);
-//   - early: a start before its instant;
-//   - unfinished: a run that is still planned or under way when all is over.
+//     shard); two children of one success, two runs for a window, two rows of one alarm;
+//   - early: a start before its instant, or before the end of what leads to it;
+//   - unfinished: a run that is still planned or under way when all is over, a child
+//     that is still owed, a window that is open, an alarm that is not done with.
 //
 // Instants between call and return of a concurrent edit, stop or removal may or
 // may not fire.

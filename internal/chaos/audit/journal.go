@@ -27,6 +27,18 @@ type Job struct {
 	MaxRuns int
 	// Again says what follows when a handler fails; nil where none does.
 	Again *Again
+	// Key is "app/name", by which other jobs may name it.
+	Key string
+	// Children are run once for each of its triggers that has succeeded, and it runs once for
+	// each Window in which all those of After have: by their ids and keys. A window is over
+	// AfterTimeout behind the first of them.
+	Children             []int64
+	ChildKeys            []string
+	After                []int64
+	AfterKeys            []string
+	Window, AfterTimeout int64
+	// LateAfter is how long behind its instant a run counts as late that has not ended.
+	LateAfter int64
 }
 
 // RouteBusyover is the route that refuses a run where every executor is busy with its
@@ -165,6 +177,15 @@ type Row struct {
 	Attempt, Reruns, Snoozes int
 	// NoRetry says that nothing follows a failure. A Snoozed run has the state of a success.
 	NoRetry, Snoozed bool
+	// Parent is the run whose success has led to it, Depth how many did, and Business the
+	// time that its work is for; zero where nothing did.
+	Parent   int64
+	Depth    int
+	Business int64
+	// Doomed says that somebody asked for its end.
+	Doomed bool
+	// Message is what a record says.
+	Message string
 }
 
 // The values of the state column.
@@ -209,4 +230,26 @@ func (r Row) covers(at int64) bool {
 		return r.First <= at && at <= r.Last
 	}
 	return r.Due == at
+}
+
+// Owed is a row of what the success of a run owes to another job.
+type Owed struct{ Run, Job, Business int64 }
+
+// Open is a window of a job that is open.
+type Open struct{ Job, Begins int64 }
+
+// Alarm is a row of the table of alarms.
+type Alarm struct {
+	ID, Job, Run int64
+	Cause        string
+	Status       int
+	Instant      int64
+}
+
+// Told is an alarm that a sink has accepted.
+type Told struct {
+	Sink       string
+	Alarm, Run int64
+	Cause      string
+	Instant    int64
 }

@@ -24,6 +24,12 @@ type Report struct {
 	Dropped, Overdue int
 	// Followed counts the runs that followed another, by why they did.
 	Followed map[string]int
+	// Children and Joins are runs that successes led to, Over the windows that were over
+	// before all jobs had succeeded. Alarms counts the alarms by their causes; Repeated is how
+	// often sinks were told once more.
+	Children, Joins, Over int
+	Alarms                map[string]int
+	Repeated              int
 	// Yielded are instants that the job's block strategy gave up.
 	Yielded int
 	// Wrong are contradictions of other kinds: starts that nothing asked for,

@@ -38,6 +38,9 @@ type Rules struct {
 	Slack int64
 	// Back is within what time scheduling is back after a fault of the database.
 	Back int64
+	// Sinks are the names of those who are told of alarms; where there are none, nobody asks
+	// for any.
+	Sinks []string
 	// MayForget says that the database may lose what it has acknowledged (a
 	// standby is promoted that had not received it): losses are counted then, and
 	// are no violation.

@@ -82,6 +82,15 @@ type Job struct {
 	Rerun     bool  `json:"rerun,omitempty"`
 	Aside     bool  `json:"aside,omitempty"`
 	Timeout   int64 `json:"timeout,omitempty"`
+	// The jobs that its successes lead to, and those that it runs behind, by their ids and as
+	// "app/name". Window, AfterTimeout and LateAfter are milliseconds.
+	Children     []int64  `json:"children,omitempty"`
+	ChildKeys    []string `json:"childKeys,omitempty"`
+	After        []int64  `json:"after,omitempty"`
+	AfterKeys    []string `json:"afterKeys,omitempty"`
+	Window       int64    `json:"window,omitempty"`
+	AfterTimeout int64    `json:"afterTimeout,omitempty"`
+	LateAfter    int64    `json:"lateAfter,omitempty"`
 }
 
 // Answer is what became of a request.

@@ -19,6 +19,7 @@ const (
 	Takes     = 't' // TakeFor
 	Works     = 'w' // for TakeFor, and fails
 	Exits     = 'x' // ends its process
+	Halves    = 'i' // fails in every other two seconds of the instants that there are
 )
 
 // HangFor is longer than the timeout of the jobs with scripts, StuckFor so much longer that an

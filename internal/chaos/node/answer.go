@@ -129,8 +129,10 @@ func describe(j xxljob.Job) control.Answer {
 func definition(c control.Job) (xxljob.Job, error) {
 	j := xxljob.Job{App: c.App, Name: c.Name, Handler: "work", Block: c.Block, Route: c.Route, Param: c.Param,
 		MaxPerExecutor: c.Max, MaxRuns: c.MaxRuns,
-		Retries: c.Retries, RetryAside: c.Aside, Timeout: time.Duration(c.Timeout) * time.Millisecond,
-		RetryBackoff: xxljob.Backoff{First: time.Duration(c.Pause) * time.Millisecond, Max: time.Duration(c.MostPause) * time.Millisecond, Jitter: c.Jitter}}
+		Retries: c.Retries, RetryAside: c.Aside, Timeout: milliseconds(c.Timeout),
+		Children: c.Children, ChildKeys: c.ChildKeys, After: c.After, AfterKeys: c.AfterKeys,
+		AfterWindow: milliseconds(c.Window), AfterTimeout: milliseconds(c.AfterTimeout), LateAfter: milliseconds(c.LateAfter),
+		RetryBackoff: xxljob.Backoff{First: milliseconds(c.Pause), Max: milliseconds(c.MostPause), Jitter: c.Jitter}}
 	if c.Rerun {
 		j.OnLost = xxljob.OnLostRerun
 	}
@@ -143,7 +145,7 @@ func definition(c control.Job) (xxljob.Job, error) {
 	if c.FireOnce {
 		j.Misfire = xxljob.MisfireFireOnceNow
 	}
-	period := time.Duration(c.Period) * time.Millisecond
+	period := milliseconds(c.Period)
 	switch c.Kind {
 	case control.Cron:
 		if period%time.Second != 0 || time.Minute%period != 0 {
@@ -160,3 +162,5 @@ func definition(c control.Job) (xxljob.Job, error) {
 	}
 	return j, nil
 }
+
+func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }

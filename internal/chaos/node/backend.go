@@ -69,12 +69,19 @@ func row(r xxljob.Run) audit.Row {
 		Run: r.ID, Job: r.JobID, State: int(r.State), Type: string(r.Type), Due: r.Scheduled.UnixMilli(), Index: r.Sharding.Index, Total: r.Sharding.Total,
 		Count: r.Count, Reason: r.Reason, Owner: r.Owner, Address: r.Address,
 		Trigger: cmp.Or(r.TriggerID, r.ID), Attempt: r.Attempt, Reruns: r.Reruns, Snoozes: r.Snoozes, NoRetry: r.NoRetry, Snoozed: r.State == xxljob.StateSnoozed,
+		Parent: r.ParentID, Depth: r.Depth, Doomed: r.KillReason != "",
 	}
 	if a.Snoozed {
 		a.State = audit.Succeeded
 	}
 	if !r.First.IsZero() {
 		a.First, a.Last = r.First.UnixMilli(), r.Last.UnixMilli()
+	}
+	if !r.Business.IsZero() {
+		a.Business = r.Business.UnixMilli()
+	}
+	if r.State == xxljob.StateSkipped {
+		a.Message = r.TriggerMsg
 	}
 	if !r.Started.IsZero() {
 		a.Started = r.Started.UnixMilli()

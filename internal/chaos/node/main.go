@@ -23,6 +23,8 @@ import (
 // options are the flags.
 type options struct {
 	name, dir, store, dsn, schema, lease string
+	hook, subject                        string
+	mail                                 int
 	shards, pool                         int
 	reserve                              bool
 }
@@ -38,6 +40,9 @@ func main() {
 	flag.IntVar(&o.shards, "shards", 16, "number of shards")
 	flag.IntVar(&o.pool, "pool", 0, "connections of the pool at most; 0 is pgx's default")
 	flag.BoolVar(&o.reserve, "reserve", true, "whether the store has its reserve connection")
+	flag.StringVar(&o.hook, "hook", "", "where alarms are posted; empty for none of any kind")
+	flag.IntVar(&o.mail, "mail", 0, "the port of the mail server on this machine")
+	flag.StringVar(&o.subject, "subject", "", "template of the subject of mails")
 	flag.Parse()
 	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, nil))) // of the store as well
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
@@ -66,8 +71,12 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer b.close()
+	alarms, err := rules(o)
+	if err != nil {
+		return err
+	}
 	s, err := xxljob.New(b.store, xxljob.Config{
-		App: "chaos", Node: o.name, Cluster: xxljob.ClusterConfig{Shards: o.shards}, StopGrace: 10 * time.Second, Limits: xxljob.Limits{AllowSubSecond: true},
+		App: "chaos", Node: o.name, Cluster: xxljob.ClusterConfig{Shards: o.shards}, StopGrace: 10 * time.Second, Limits: xxljob.Limits{AllowSubSecond: true}, Alarms: alarms,
 	})
 	if err != nil {
 		return err

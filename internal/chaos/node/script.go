@@ -64,6 +64,11 @@ func (e *events) act(ctx context.Context, t *xxljob.Task, letter byte) error {
 		return e.take(ctx, t, control.TakeFor, audit.EndOK, nil)
 	case control.Works:
 		return e.take(ctx, t, control.TakeFor, audit.EndFailed, errScript)
+	case control.Halves:
+		if t.ScheduledAt.Unix()/2%2 == 0 {
+			e.write(audit.EventEnd, t, audit.EndFailed)
+			return errScript
+		}
 	case control.Well:
 	default:
 		return fmt.Errorf("unknown letter %q", letter)
