@@ -61,7 +61,7 @@ type alarmState struct {
 
 // alarmMessage is one that is on its way.
 type alarmMessage struct {
-	alarm.Message
+	said alarm.Message
 	job  int64
 	rule int
 	rows []int64 // ids; none for one that says that the job has recovered
@@ -81,9 +81,9 @@ func (m *alarmMessage) complete(more []store.Alarm) {
 // say sets what the message says of those that are found.
 func (m *alarmMessage) say() {
 	slices.SortFunc(m.found, func(a, b store.Alarm) int { return cmp.Compare(b.ID, a.ID) })
-	m.Events = nil
+	m.said.Events = nil
 	for i := range m.found {
-		m.Events = append(m.Events, eventOf(&m.found[i]))
+		m.said.Events = append(m.said.Events, eventOf(&m.found[i]))
 	}
 	if len(m.found) > 0 {
 		m.last = m.found[0]
@@ -233,8 +233,8 @@ func (b *alarmBook) message(j *alarmJob, rule int, ids []int64) alarmMessage {
 	}
 	m := alarmMessage{job: j.id, rule: rule, rows: ids}
 	first, last := j.rows[ids[0]], j.rows[ids[len(ids)-1]]
-	m.Count, m.First, m.Last = len(ids), time.UnixMilli(first.at).UTC(), time.UnixMilli(last.at).UTC()
-	m.ID, m.Node, m.Cause = fmt.Sprintf("xxljob-%d-%s", last.id, b.rules[rule].Name), b.node, last.cause
+	m.said.Count, m.said.First, m.said.Last = len(ids), time.UnixMilli(first.at).UTC(), time.UnixMilli(last.at).UTC()
+	m.said.ID, m.said.Node, m.said.Cause = fmt.Sprintf("xxljob-%d-%s", last.id, b.rules[rule].Name), b.node, last.cause
 	m.last = j.newest[0]
 	for _, id := range ids[max(len(ids)-alarmEvents, 0):] {
 		if at := slices.IndexFunc(j.newest, func(a store.Alarm) bool { return a.ID == id }); at >= 0 {
@@ -249,11 +249,11 @@ func (b *alarmBook) message(j *alarmJob, rule int, ids []int64) alarmMessage {
 
 // fill sets what each message says of the job.
 func (m *alarmMessage) fill(of *store.Alarm) {
-	m.Emails = nil
-	m.App, m.JobID, m.JobKey, m.JobName = of.App, of.JobID, of.JobKey, of.JobName
+	m.said.Emails = nil
+	m.said.App, m.said.JobID, m.said.JobKey, m.said.JobName = of.App, of.JobID, of.JobKey, of.JobName
 	for part := range strings.SplitSeq(of.Email, ",") {
-		if part = strings.TrimSpace(part); part != "" && len(m.Emails) < alarmEmails {
-			m.Emails = append(m.Emails, part)
+		if part = strings.TrimSpace(part); part != "" && len(m.said.Emails) < alarmEmails {
+			m.said.Emails = append(m.said.Emails, part)
 		}
 	}
 }
@@ -277,7 +277,7 @@ func (b *alarmBook) sent(m *alarmMessage, now time.Time, err error) {
 		s.fails, s.next = 0, time.Time{}
 		b.noteJob(j, m, now)
 	}
-	if m.Cause == alarm.Recovered && err != nil && now.Sub(m.Last) >= alarmAge {
+	if m.said.Cause == alarm.Recovered && err != nil && now.Sub(m.said.Last) >= alarmAge {
 		b.noteJob(j, m, now) // it is given up
 	}
 	for _, id := range m.rows {
@@ -298,7 +298,7 @@ func (b *alarmBook) sent(m *alarmMessage, now time.Time, err error) {
 func (b *alarmBook) noteJob(j *alarmJob, m *alarmMessage, now time.Time) {
 	t := &j.rules[m.rule].told
 	t.JobID, t.Shard, t.Rule = j.id, j.shard, b.rules[m.rule].Name
-	if m.Cause == alarm.Recovered {
+	if m.said.Cause == alarm.Recovered {
 		t.Open = false
 	} else {
 		t.At, t.RunID, t.TriggerID = now, m.last.RunID, m.last.TriggerID
@@ -324,9 +324,9 @@ func (b *alarmBook) recovered(t store.JobTold, job *Job, now time.Time, room fun
 	}
 	s.flying = true
 	m = alarmMessage{job: t.JobID, rule: i}
-	m.Cause, m.Count, m.First, m.Last = alarm.Recovered, 1, t.Recovered, t.Recovered
-	m.Events = []alarm.Event{{Cause: alarm.Recovered, At: t.Recovered}}
-	m.ID, m.Node = fmt.Sprintf("xxljob-%d-%d-%s", t.JobID, t.Recovered.UnixMilli(), t.Rule), b.node
+	m.said.Cause, m.said.Count, m.said.First, m.said.Last = alarm.Recovered, 1, t.Recovered, t.Recovered
+	m.said.Events = []alarm.Event{{Cause: alarm.Recovered, At: t.Recovered}}
+	m.said.ID, m.said.Node = fmt.Sprintf("xxljob-%d-%d-%s", t.JobID, t.Recovered.UnixMilli(), t.Rule), b.node
 	m.fill(&store.Alarm{App: job.App, JobID: job.ID, JobKey: job.Key, JobName: job.Name, Email: job.AlarmEmail})
 	return m, true
 }

@@ -12,7 +12,7 @@ type AlarmBook struct{ book *alarmBook }
 
 // AlarmFlight is a message, with the alarms that it tells and the place of its rule.
 type AlarmFlight struct {
-	alarm.Message
+	alarm.said
 	Rule int
 	Rows []int64
 	m    alarmMessage
@@ -43,7 +43,7 @@ func (b *AlarmBook) Due(now time.Time, room func(rule int) bool, read func(id in
 			more = append(more, read(id))
 		}
 		m.complete(more)
-		list = append(list, AlarmFlight{m.Message, m.rule, m.rows, m})
+		list = append(list, AlarmFlight{m.said, m.rule, m.rows, m})
 	}
 	return list, next
 }

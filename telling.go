@@ -114,7 +114,7 @@ func (h *herald) land() {
 		m := &ended[i]
 		h.book.sent(&m.alarmMessage, h.clock.now(), m.err)
 		if m.err != nil {
-			h.log.Warn("xxljob: an alarm could not be sent, and is tried again", "rule", h.book.rules[m.rule].Name, "job", m.JobID, "error", m.err)
+			h.log.Warn("xxljob: an alarm could not be sent, and is tried again", "rule", h.book.rules[m.rule].Name, "job", m.said.JobID, "error", m.err)
 		}
 	}
 }
@@ -210,7 +210,7 @@ func (h *herald) send(m alarmMessage) {
 		ctx, cancel := context.WithTimeout(urgent.Unmark(ctx), rule.Timeout)
 		defer cancel()
 		returned := make(chan error, 1)
-		guard.Go(func() error { return rule.To.Alarm(ctx, m.Message) }, func(err error) {
+		guard.Go(func() error { return rule.To.Alarm(ctx, m.said) }, func(err error) {
 			h.flights.returned(m.rule)
 			returned <- h.panics.Note("Alarmer of "+rule.Name, err)
 			h.wake.poke()

@@ -49,7 +49,7 @@ func (o *owner) opens(change ...func(*xxljob.Job)) (join xxljob.Job, success xxl
 	o.Helper()
 	one, two := o.newJob(), o.newJob()
 	join = o.newJob(append(change, behind(one.ID, two.ID))...)
-	success = o.succeedsAt(one.ID, noon)
+	success = o.succeedsAt(one.ID, noon())
 	want(o.env, "paid for what opens a window", o.payAll(), store.Paid{Owed: 1})
 	return join, success, two
 }
@@ -60,17 +60,17 @@ func expiryRecord(e *env) {
 	join := e.newJob(behind(one.ID, two.ID), func(j *xxljob.Job) {
 		j.AfterKeys = []string{three.App + "/" + three.Key, "app/never/there", one.App + "/" + one.Key}
 	})
-	o.succeedsAt(one.ID, noon)
+	o.succeedsAt(one.ID, noon())
 	o.payAll()
 	want(e, "expired", o.mustExpire(o.later(), 9), store.Expired{Windows: 1})
 	got := e.only("over", join.ID)
 	want(e, "State, Type, Reason, Count, Scheduled, Business", []any{got.State, got.Type, got.Reason, got.Count, got.Scheduled, got.Business},
-		[]any{xxljob.StateSkipped, xxljob.TriggerParent, xxljob.ReasonJoin, 1, midnight, midnight})
-	line := store.WindowOver(midnight, []string{store.IDRef(two.ID), three.App + "/" + three.Key, "app/never/there"})
+		[]any{xxljob.StateSkipped, xxljob.TriggerParent, xxljob.ReasonJoin, 1, midnight(), midnight()})
+	line := store.WindowOver(midnight(), []string{store.IDRef(two.ID), three.App + "/" + three.Key, "app/never/there"})
 	e.check(hasLine(got.TriggerMsg, line), "TriggerMsg %q lacks the line %q", got.TriggerMsg, line)
 	e.check(!got.Ended.IsZero(), "a record that has not ended")
 	want(e, "planned runs", len(o.allPlanned()), 0)
-	want(e, "the run of the window's key", e.mustAddRun(join.ID, xxljob.Trigger{Key: store.WindowKey(midnight)}).ID, got.ID)
+	want(e, "the run of the window's key", e.mustAddRun(join.ID, xxljob.Trigger{Key: store.WindowKey(midnight())}).ID, got.ID)
 }
 
 func expiryStays(e *env) {
@@ -78,8 +78,8 @@ func expiryStays(e *env) {
 	join, run, missing := o.opens()
 	want(e, "expired", o.mustExpire(o.later(), 9), store.Expired{Windows: 1})
 	want(e, "expired again", o.mustExpire(o.later(), 9), store.Expired{})
-	o.succeedsAt(run.JobID, noon)
-	o.succeedsAt(missing.ID, noon)
+	o.succeedsAt(run.JobID, noon())
+	o.succeedsAt(missing.ID, noon())
 	want(e, "paid when it is too late", o.payAll(), store.Paid{Owed: 2})
 	want(e, "expired after it", o.mustExpire(o.later(), 9), store.Expired{})
 	want(e, "state", e.only("over", join.ID).State, xxljob.StateSkipped)
@@ -109,10 +109,10 @@ func expiryFirst(e *env) {
 	over := o.mustExpire(time.Time{}, 9).Next
 	e.check(!over.IsZero(), "no window is open")
 	e.edit(join.ID, timeout(30*time.Hour))
-	o.succeedsAt(run.JobID, noon.Add(time.Minute))
+	o.succeedsAt(run.JobID, noon().Add(time.Minute))
 	o.payAll()
 	want(e, "Next after another success", o.mustExpire(time.Time{}, 9), store.Expired{Next: over})
-	o.succeedsAt(run.JobID, noon.AddDate(0, 0, 1))
+	o.succeedsAt(run.JobID, noon().AddDate(0, 0, 1))
 	o.payAll()
 	want(e, "Next with a window that is over later", o.mustExpire(time.Time{}, 9), store.Expired{Next: over})
 	want(e, "closed", o.mustExpire(over, 9).Windows, 1)
@@ -127,11 +127,11 @@ func expiryComplete(e *env) {
 	want(e, "expired", o.mustExpire(o.later(), 9), store.Expired{Windows: 1})
 	got := e.only("nothing is missing any more", join.ID)
 	want(e, "State, Type, Business, Depth, ParentID", []any{got.State, got.Type, got.Business, got.Depth, got.ParentID},
-		[]any{xxljob.StatePlanned, xxljob.TriggerParent, midnight, 1, run.ID})
+		[]any{xxljob.StatePlanned, xxljob.TriggerParent, midnight(), 1, run.ID})
 	want(e, "runs of a scan", ids(o.mustScan(o.scan(got.Scheduled)).Runs), []int64{got.ID})
-	want(e, "the run of the window's key", e.mustAddRun(join.ID, xxljob.Trigger{Key: store.WindowKey(midnight)}).ID, got.ID)
+	want(e, "the run of the window's key", e.mustAddRun(join.ID, xxljob.Trigger{Key: store.WindowKey(midnight())}).ID, got.ID)
 	e.edit(join.ID, behind(run.JobID, missing.ID))
-	o.succeedsAt(missing.ID, noon)
+	o.succeedsAt(missing.ID, noon())
 	want(e, "paid after it", o.payAll(), store.Paid{Owed: 1})
 	want(e, "expired after it", o.mustExpire(o.later(), 9), store.Expired{})
 }
@@ -180,7 +180,7 @@ func expiryFence(e *env) {
 		e.must(err)
 		want(e, what, expired, store.Expired{Windows: n})
 	}
-	o.succeedsAt(one.ID, noon)
+	o.succeedsAt(one.ID, noon())
 	paid, err := e.PayOwed(e.ctx, store.OwedQuery{Shards: o.shards[1:2], Limit: 9})
 	e.must(err)
 	want(e, "paid by the owner of the parent's shard", paid, store.Paid{Owed: 1})

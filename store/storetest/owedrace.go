@@ -105,7 +105,7 @@ func raceWindow(e *env) {
 	one, two := e.jobIn(1), e.jobIn(2)
 	for n := range rounds {
 		join := e.newJob(behind(one.ID, two.ID))
-		at := noon.AddDate(0, 0, n)
+		at := noon().AddDate(0, 0, n)
 		o.succeedsAt(one.ID, at)
 		o.succeedsAt(two.ID, at)
 		pay := func(shard int) func() {
@@ -127,7 +127,7 @@ func raceExpiry(e *env) {
 	o := e.owner("a")
 	for range rounds {
 		join, _, missing := o.opens()
-		o.succeedsAt(missing.ID, noon)
+		o.succeedsAt(missing.ID, noon())
 		later := o.later()
 		e.race(func() { o.payAll() }, func() { o.mustExpire(later, 9) })
 		o.payUp()

@@ -36,25 +36,25 @@ func behind(ids ...int64) func(*xxljob.Job) {
 }
 
 // noon is an instant that windows of these cases lie about.
-var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+func noon() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 
 // midnight is when the window of noon begins, where it is a day of UTC.
-var midnight = noon.Add(-12 * time.Hour)
+func midnight() time.Time { return noon().Add(-12 * time.Hour) }
 
 func joinRuns(e *env) {
 	o := e.owner("a")
 	one, two, three := e.newJob(), e.newJob(), e.newJob()
 	join := e.newJob(behind(one.ID, two.ID), func(j *xxljob.Job) { j.AfterKeys = []string{three.App + "/" + three.Key} })
 	for _, job := range []int64{two.ID, three.ID} {
-		o.succeedsAt(job, noon)
+		o.succeedsAt(job, noon())
 		want(e, "paid before the last", o.payAll(), store.Paid{Owed: 1})
 	}
 	e.wantRuns("before the last", join.ID, 0)
-	last := o.succeedsAt(one.ID, noon.Add(time.Minute))
+	last := o.succeedsAt(one.ID, noon().Add(time.Minute))
 	want(e, "paid after the last", o.payAll(), store.Paid{Owed: 1, Runs: 1})
 	run := e.only("behind three", join.ID)
 	want(e, "the run", run, xxljob.Run{ID: run.ID, JobID: join.ID, App: join.App, Shard: join.Shard, TriggerID: run.ID, ParentID: last.ID,
-		Type: xxljob.TriggerParent, Depth: 1, Business: midnight, Scheduled: run.Scheduled, State: xxljob.StatePlanned,
+		Type: xxljob.TriggerParent, Depth: 1, Business: midnight(), Scheduled: run.Scheduled, State: xxljob.StatePlanned,
 		Retries: -1, Created: run.Created})
 	e.check(!run.Scheduled.Before(last.Ended), "it is due at %v, before the last had ended, at %v", run.Scheduled, last.Ended)
 	want(e, "runs of a scan", ids(o.mustScan(o.scan(run.Scheduled)).Runs), []int64{run.ID})
@@ -102,21 +102,21 @@ func joinWindows(e *env) {
 	o := e.owner("a")
 	one, two := e.newJob(), e.newJob()
 	join := e.newJob(behind(one.ID, two.ID), func(j *xxljob.Job) { j.AfterWindow = time.Hour })
-	o.succeedsAt(one.ID, noon.Add(-time.Millisecond))
-	o.succeedsAt(two.ID, noon)
+	o.succeedsAt(one.ID, noon().Add(-time.Millisecond))
+	o.succeedsAt(two.ID, noon())
 	want(e, "paid for two windows", o.payAll(), store.Paid{Owed: 2})
-	o.succeedsAt(one.ID, noon.Add(time.Hour))
+	o.succeedsAt(one.ID, noon().Add(time.Hour))
 	want(e, "paid for a third", o.payAll(), store.Paid{Owed: 1})
-	o.succeedsAt(one.ID, noon.Add(time.Hour-time.Millisecond))
+	o.succeedsAt(one.ID, noon().Add(time.Hour-time.Millisecond))
 	want(e, "paid for the second", o.payAll(), store.Paid{Owed: 1, Runs: 1})
-	want(e, "Business", e.only("of the second", join.ID).Business, noon)
-	o.succeedsAt(two.ID, noon.Add(-time.Hour))
+	want(e, "Business", e.only("of the second", join.ID).Business, noon())
+	o.succeedsAt(two.ID, noon().Add(-time.Hour))
 	want(e, "paid for the first", o.payAll(), store.Paid{Owed: 1, Runs: 1})
 	var windows []time.Time
 	for _, run := range e.runsOf(join.ID) {
 		windows = append(windows, run.Business)
 	}
-	want(e, "Business of both", windows, []time.Time{noon, noon.Add(-time.Hour)})
+	want(e, "Business of both", windows, []time.Time{noon(), noon().Add(-time.Hour)})
 }
 
 // joinZone: what a success is for is an instant, and a window goes by the zone of the join.
@@ -129,7 +129,7 @@ func joinZone(e *env) {
 	o.succeedsAt(one.ID, evening.Add(-time.Millisecond))
 	o.succeedsAt(two.ID, evening)
 	want(e, "paid", o.payAll(), store.Paid{Owed: 4, Runs: 1})
-	want(e, "Business in UTC", e.only("one day", utc.ID).Business, midnight)
+	want(e, "Business in UTC", e.only("one day", utc.ID).Business, midnight())
 	o.succeedsAt(one.ID, evening.Add(time.Hour))
 	o.payAll()
 	want(e, "Business in Shanghai", e.only("two days", shanghai.ID).Business, evening)
@@ -140,10 +140,10 @@ func joinRepeated(e *env) {
 	one, two := e.newJob(), e.newJob()
 	join := e.newJob(behind(one.ID, two.ID))
 	for range 3 {
-		o.succeedsAt(one.ID, noon)
+		o.succeedsAt(one.ID, noon())
 		want(e, "paid for one again", o.payAll(), store.Paid{Owed: 1})
 	}
-	o.succeedsAt(two.ID, noon)
+	o.succeedsAt(two.ID, noon())
 	want(e, "paid for the other", o.payAll(), store.Paid{Owed: 1, Runs: 1})
 	e.wantRuns("four successes of two jobs", join.ID, 1)
 }
@@ -153,18 +153,18 @@ func joinOnce(e *env) {
 	one, two := e.newJob(), e.newJob()
 	join := e.newJob(behind(one.ID, two.ID))
 	for round := range 3 {
-		o.succeedsAt(one.ID, noon)
-		o.succeedsAt(two.ID, noon.Add(time.Hour))
+		o.succeedsAt(one.ID, noon())
+		o.succeedsAt(two.ID, noon().Add(time.Hour))
 		want(e, "paid", o.payAll(), store.Paid{Owed: 2, Runs: map[bool]int{true: 1}[round == 0]})
 	}
 	e.wantRuns("each has succeeded three times", join.ID, 1)
 	o.succeeded(e.only("one run", join.ID))
-	o.succeedsAt(one.ID, noon)
-	o.succeedsAt(two.ID, noon)
+	o.succeedsAt(one.ID, noon())
+	o.succeedsAt(two.ID, noon())
 	want(e, "paid once the run has ended", o.payAll(), store.Paid{Owed: 2})
 	want(e, "windows that are open", o.mustExpire(o.later(), 9), store.Expired{})
-	o.succeedsAt(one.ID, noon.AddDate(0, 0, 1))
-	o.succeedsAt(two.ID, noon.AddDate(0, 0, 1))
+	o.succeedsAt(one.ID, noon().AddDate(0, 0, 1))
+	o.succeedsAt(two.ID, noon().AddDate(0, 0, 1))
 	want(e, "paid for the next day", o.payAll(), store.Paid{Owed: 2, Runs: 1})
 	e.wantRuns("two days", join.ID, 2)
 }
@@ -173,7 +173,7 @@ func joinTwice(e *env) {
 	o := e.owner("a")
 	one := e.newJob()
 	join := e.newJob(behind(one.ID), func(j *xxljob.Job) { j.AfterKeys = []string{one.App + "/" + one.Key} })
-	o.succeedsAt(one.ID, noon)
+	o.succeedsAt(one.ID, noon())
 	want(e, "runs planned", o.payAll().Runs, 1)
 	e.wantRuns("named twice", join.ID, 1)
 }
@@ -182,10 +182,10 @@ func joinKey(e *env) {
 	o := e.owner("a")
 	one := e.newJob()
 	join := e.newJob(behind(one.ID))
-	o.succeedsAt(one.ID, noon)
+	o.succeedsAt(one.ID, noon())
 	o.payAll()
 	run := e.only("a join", join.ID)
-	want(e, "the run of the window's key", e.mustAddRun(join.ID, xxljob.Trigger{Key: store.WindowKey(midnight)}).ID, run.ID)
+	want(e, "the run of the window's key", e.mustAddRun(join.ID, xxljob.Trigger{Key: store.WindowKey(midnight())}).ID, run.ID)
 }
 
 // joinEdited takes a job out that has not succeeded, and puts one in that has not.
@@ -193,20 +193,20 @@ func joinEdited(e *env) {
 	o := e.owner("a")
 	one, two, three := e.newJob(), e.newJob(), e.newJob()
 	join := e.newJob(behind(one.ID, two.ID))
-	o.succeedsAt(one.ID, noon)
+	o.succeedsAt(one.ID, noon())
 	want(e, "paid for one", o.payAll(), store.Paid{Owed: 1})
 	e.edit(join.ID, behind(one.ID, two.ID, three.ID))
-	o.succeedsAt(two.ID, noon)
+	o.succeedsAt(two.ID, noon())
 	want(e, "paid while a third is missing", o.payAll(), store.Paid{Owed: 1})
 	e.wantRuns("while a third is missing", join.ID, 0)
 	e.edit(join.ID, behind(one.ID, two.ID))
-	o.succeedsAt(two.ID, noon)
+	o.succeedsAt(two.ID, noon())
 	want(e, "paid when the third is taken out", o.payAll(), store.Paid{Owed: 1, Runs: 1})
 	e.wantRuns("when the third is taken out", join.ID, 1)
 	e.edit(join.ID, func(j *xxljob.Job) { j.After, j.AfterKeys = nil, []string{three.App + "/" + three.Key} })
-	o.succeedsAt(one.ID, noon.AddDate(0, 0, 1))
+	o.succeedsAt(one.ID, noon().AddDate(0, 0, 1))
 	want(e, "owed by a job that is taken out", o.payAll(), store.Paid{})
-	o.succeedsAt(three.ID, noon.AddDate(0, 0, 1))
+	o.succeedsAt(three.ID, noon().AddDate(0, 0, 1))
 	want(e, "owed by one that is named now", o.payAll(), store.Paid{Owed: 1, Runs: 1})
 }
 
@@ -214,10 +214,10 @@ func joinNoMore(e *env) {
 	o := e.owner("a")
 	one, two := e.newJob(), e.newJob()
 	join := e.newJob(behind(one.ID, two.ID))
-	o.succeedsAt(one.ID, noon)
+	o.succeedsAt(one.ID, noon())
 	o.payAll()
-	o.succeedsAt(two.ID, noon)
-	o.succeedsAt(two.ID, noon.AddDate(0, 0, 1))
+	o.succeedsAt(two.ID, noon())
+	o.succeedsAt(two.ID, noon().AddDate(0, 0, 1))
 	e.edit(join.ID, behind())
 	want(e, "paid to a job that runs behind nothing any more", o.payAll(), store.Paid{Owed: 2})
 	e.wantRuns("behind nothing", join.ID, 0)
@@ -229,13 +229,13 @@ func joinRemoved(e *env) {
 	o := e.owner("a")
 	one, two := e.newJob(), e.newJob()
 	join := e.newJob(behind(one.ID, two.ID))
-	run := o.succeedsAt(one.ID, noon)
+	run := o.succeedsAt(one.ID, noon())
 	e.must(e.RemoveJob(e.ctx, join.ID))
 	want(e, "paid to a job that is removed", o.payAll(), store.Paid{Owed: 1, Absent: 1})
 	got := e.mustRun(run.ID).TriggerMsg
 	e.check(hasLine(got, noteOf(join.ID, "", "")), "TriggerMsg %q does not name job %d", got, join.ID)
 	want(e, "windows that are open", o.mustExpire(o.later(), 9), store.Expired{})
-	o.succeedsAt(two.ID, noon)
+	o.succeedsAt(two.ID, noon())
 	want(e, "owed to a job that is removed", o.payAll(), store.Paid{})
 }
 
@@ -244,7 +244,7 @@ func joinStopped(e *env) {
 	one := e.newJob()
 	join := e.newJob(behind(one.ID))
 	e.stop(join.ID)
-	o.succeedsAt(one.ID, noon)
+	o.succeedsAt(one.ID, noon())
 	want(e, "paid", o.payAll(), store.Paid{Owed: 1, Runs: 1})
 	want(e, "state of the run that is started", o.started(e.only("of a stopped job", join.ID)).State, xxljob.StateStarted)
 }
@@ -255,26 +255,26 @@ func joinOfChildren(e *env) {
 	left, right := e.newJob(), e.newJob()
 	join := e.newJob(behind(left.ID, right.ID))
 	top := e.newJob(leading(left.ID, right.ID))
-	o.succeedsAt(top.ID, noon)
+	o.succeedsAt(top.ID, noon())
 	want(e, "paid at the top", o.payAll(), store.Paid{Owed: 2, Runs: 2})
 	o.succeeded(e.only("left", left.ID))
 	want(e, "paid for the left", o.payAll(), store.Paid{Owed: 1})
 	last := o.succeeded(e.only("right", right.ID))
 	want(e, "paid for the right", o.payAll(), store.Paid{Owed: 1, Runs: 1})
 	run := e.only("below", join.ID)
-	want(e, "Business, Depth, ParentID", []any{run.Business, run.Depth, run.ParentID}, []any{midnight, 2, last.ID})
+	want(e, "Business, Depth, ParentID", []any{run.Business, run.Depth, run.ParentID}, []any{midnight(), 2, last.ID})
 }
 
 func joinOfParts(e *env) {
 	o := e.owner("a")
 	one := e.newJob(retried(1))
 	join := e.newJob(behind(one.ID))
-	parts := o.inParts(o.one(o.claim(o.plan(one, noon))), 2)
+	parts := o.inParts(o.one(o.claim(o.plan(one, noon()))), 2)
 	retry := e.mustNext(o.one(e.mustFinish(partFailed(parts[0]))))
 	e.mustFinish(overWire(parts[1].ID))
 	want(e, "paid while a part waits to be tried again", o.payAll(), store.Paid{})
 	o.succeeded(retry)
 	want(e, "paid after its success", o.payAll(), store.Paid{Owed: 1, Runs: 1})
 	run := e.only("behind parts", join.ID)
-	want(e, "Business, ParentID", []any{run.Business, run.ParentID}, []any{midnight, retry.ID})
+	want(e, "Business, ParentID", []any{run.Business, run.ParentID}, []any{midnight(), retry.ID})
 }
