@@ -12,7 +12,7 @@ type AlarmBook struct{ book *alarmBook }
 
 // AlarmFlight is a message, with the alarms that it tells and the place of its rule.
 type AlarmFlight struct {
-	alarm.said
+	alarm.Message
 	Rule int
 	Rows []int64
 	m    alarmMessage
