@@ -106,7 +106,7 @@ var mayImport = map[string][]string{
 	// Nothing but tests: others' executors and admins against ours.
 	"interop": nil,
 	// 5 programs
-	"examples/*": {".", "executor", "wire", "block", "route", "store/memory", "store/postgres", "xxljobtest", errgroup, pgx, pgxpool},
+	"examples/*": {".", "alarm", "alarm/mail", "alarm/webhook", "alarm/log", "executor", "wire", "block", "route", "store/memory", "store/postgres", "xxljobtest", errgroup, pgx, pgxpool},
 }
 
 // testsMayImport is what the tests of a package may import beside that, and
