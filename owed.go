@@ -55,6 +55,7 @@ func (p *payer) expire(ctx context.Context, shards []store.Shard) (time.Duration
 	if err != nil {
 		return 0, err
 	}
+	p.life.wakes.scan.pokeIf(expired.Windows > 0)
 	wait := time.Duration(forever)
 	if _, inbox := p.store.Poll(); inbox > 0 {
 		wait = inbox
