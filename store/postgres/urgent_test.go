@@ -136,6 +136,25 @@ func methodsOf(a *actor, run xxljob.Run, other xxljob.Job) map[string]asked {
 		"Settle": func(ctx context.Context) error { _, err := s.Settle(ctx, []xxljob.Verdict{verdict}); return err },
 		"Inbox":  func(ctx context.Context) error { _, err := s.Inbox(ctx, a.inc, 0, 10); return err },
 		"Take":   func(ctx context.Context) error { _, err := s.Take(ctx, a.inc, []int64{run.ID}); return err },
+		"PayOwed": func(ctx context.Context) error {
+			_, err := s.PayOwed(ctx, store.OwedQuery{Shards: a.shards, Limit: 10})
+			return err
+		},
+		"ExpireWindows": func(ctx context.Context) error {
+			_, err := s.ExpireWindows(ctx, store.WindowQuery{Shards: a.shards, Before: time.Now(), Limit: 10})
+			return err
+		},
+		"Links":      func(ctx context.Context) error { _, err := s.Links(ctx); return err },
+		"Alarms":     func(ctx context.Context) error { _, err := s.Alarms(ctx, a.shards, 0, 10); return err },
+		"ToldJobs":   func(ctx context.Context) error { _, err := s.ToldJobs(ctx, []int64{job}); return err },
+		"OpenAlarms": func(ctx context.Context) error { _, _, err := s.OpenAlarms(ctx, a.shards, 10); return err },
+		"MarkAlarms": func(ctx context.Context) error {
+			return s.MarkAlarms(ctx, store.AlarmMarks{Done: []store.AlarmDone{{ID: 1, Status: store.AlarmSent}}})
+		},
+		"AddLate": func(ctx context.Context) error {
+			_, err := s.AddLate(ctx, store.LateQuery{Shards: a.shards, Now: time.Now(), Limit: 10})
+			return err
+		},
 		"AskLog": func(ctx context.Context) error {
 			_, err := s.AskLog(ctx, xxljob.Ask{Incarnation: a.inc, Run: run, FromLine: 1})
 			return err
