@@ -24,7 +24,8 @@ type AlarmStore interface {
 	// IDs greater than after, at most limit.
 	Alarms(ctx context.Context, shards []store.Shard, after int64, limit int) ([]store.Alarm, error)
 	// MarkAlarms notes what became of alarms. A rule is added to Told once. An alarm that is
-	// done with stays so; the AlarmStatus of its run, where that is there, becomes the status.
+	// done with stays so; the AlarmStatus of its run, where that is there, becomes the greatest
+	// of the statuses of its alarms. A run whose row others have locked may keep what it has.
 	// Alarms that are not there are left out. Jobs replace the rows with the same job and rule,
 	// and rows of jobs that are removed are dropped.
 	MarkAlarms(ctx context.Context, m store.AlarmMarks) error

@@ -196,8 +196,9 @@ func (h *herald) recover(ctx context.Context, messages *[]alarmMessage) (time.Du
 	return recoverEvery, nil
 }
 
-// send calls the alarmer, at the place that was taken for the call. Stop waits for the call, unless that ignores its context: then it is
-// left behind, and keeps its place among the calls of its rule.
+// send calls the alarmer, at the place that was taken for the call. Stop waits for the call,
+// unless that ignores its context: then it is left behind, and keeps its place among the calls
+// of its rule.
 func (h *herald) send(m alarmMessage) {
 	rule := &h.book.rules[m.rule]
 	h.life.loops.work.run(func(ctx context.Context) {

@@ -91,7 +91,7 @@ func (s *Store) MarkAlarms(ctx context.Context, m store.AlarmMarks) error {
 			delete(s.alarms, d.ID)
 			s.shards[a.Shard].alarms.remove(0, d.ID)
 			if r := s.runs.find(a.RunID); r != nil {
-				r.AlarmStatus = d.Status
+				r.AlarmStatus = max(r.AlarmStatus, d.Status)
 			}
 		}
 	}
@@ -192,8 +192,8 @@ func (s *Store) AddLate(ctx context.Context, q store.LateQuery) (store.Late, err
 	slices.SortFunc(found, func(a, b *run) int { return cmp.Compare(a.ID, b.ID) })
 	now := clock()
 	for _, r := range found[:min(len(found), max(q.Limit, 0))] {
-		r.late = true
 		if s.alarmOf(r, true, now) {
+			r.late = true
 			late.Alarms++
 		}
 	}

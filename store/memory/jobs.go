@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // job is the half of a job that changes with its runs. The definition is in the
@@ -242,6 +244,7 @@ func (s *Store) RemoveJob(ctx context.Context, id int64) error {
 	j.unindex()
 	s.indexLinks(j, false)
 	j.removed, j.waitRun = true, 0
+	maps.DeleteFunc(s.told, func(of jobRule, _ store.JobTold) bool { return of.job == id })
 	s.cancelPlanned(j, "remove", now, func(*run) bool { return true })
 	j.note(ctx, "remove", now)
 	s.removed = append(s.removed, id)

@@ -2,6 +2,7 @@ package memory_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
@@ -33,4 +34,15 @@ func TestRetainForgetsTheKeysOfChildren(t *testing.T) {
 	f.must(err)
 	want(t, "state of the run of a key that was forgotten", fresh.State, xxljob.StatePlanned)
 	f.must(f.Consistent())
+}
+
+// TestARemovedJobIsNotOpen: nobody waits for a job to recover that is removed.
+func TestARemovedJobIsNotOpen(t *testing.T) {
+	f := newFixture(t, 2)
+	job := f.job()
+	f.must(f.MarkAlarms(t.Context(), store.AlarmMarks{Jobs: []store.JobTold{{JobID: job.ID, Rule: "r", At: time.Now(), Open: true}}}))
+	f.must(f.RemoveJob(t.Context(), job.ID))
+	_, open, err := f.OpenAlarms(t.Context(), f.shards, 10)
+	f.must(err)
+	want(t, "open of a job that is removed", open, 0)
 }

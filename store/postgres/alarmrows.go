@@ -149,7 +149,7 @@ func scanTold(rows pgx.Rows, t *store.JobTold, more ...any) error {
 
 // alarmRowQueries are the statements of this file.
 type alarmRowQueries struct {
-	openAlarms, tellAlarms, endAlarms, putTold, dropTold, toldJobs, countOpen, recovered, dropAlarms query
+	openAlarms, tellAlarms, endAlarms, putTold, dropTold, forgetTold, toldJobs, countOpen, recovered, dropAlarms query
 }
 
 func (q *alarmRowQueries) define(sql template) {
@@ -160,10 +160,12 @@ func (q *alarmRowQueries) define(sql template) {
 	q.tellAlarms = sql(`update {{schema}}.xxl_job_alarm a set told = a.told operator(pg_catalog.||) array(select r.rule from unnest(r.rules) r(rule) where r.rule <> all(a.told))
 	from (select t.id, array_agg(distinct t.rule) rules from unnest({{arg.alarms}}::bigint[], {{arg.rules}}::text[]) t(id, rule) group by t.id) r
 	where a.id = r.id`)
+	// A run whose row others have locked keeps the status that it has: nobody is to wait for that.
 	q.endAlarms = sql(`with done as (update {{schema}}.xxl_job_alarm a set status = r.status, done_time = {{now}}
-		from unnest({{arg.alarms}}::bigint[], {{arg.statuses}}::smallint[]) r(id, status) where a.id = r.id and a.status = 0 returning a.log_id, a.status)
-	update {{schema}}.xxl_job_log l set alarm_status = r.status
-	from (select d.log_id id, max(d.status) status, 1 ord from done d where d.log_id is not null group by d.log_id) r where l.id = r.id and ` + few)
+		from unnest({{arg.alarms}}::bigint[], {{arg.statuses}}::smallint[]) r(id, status) where a.id = r.id and a.status = 0 returning a.log_id, a.status),
+	r as materialized (select d.log_id id, max(d.status) status, 1 ord from done d where d.log_id is not null group by d.log_id),
+	locked as materialized (select l.id, r.status, r.ord from r join {{schema}}.xxl_job_log l on l.id = r.id and ` + few + ` order by l.id for no key update of l skip locked)
+	update {{schema}}.xxl_job_log l set alarm_status = greatest(l.alarm_status, r.status) from locked r where l.id = r.id and ` + few)
 	q.putTold = sql(`insert into {{schema}}.xxl_job_told as t (job_id, rule, shard, at, is_open, log_id, trigger_id)
 	select i.id, r.rule, i.shard, r.at, r.is_open, r.run, r.trigger
 	from unnest({{arg.jobs}}::int[], {{arg.rules}}::text[], {{arg.at}}::bigint[], {{arg.open}}::boolean[], {{arg.runs}}::bigint[], {{arg.triggers}}::bigint[]) r(job_id, rule, at, is_open, run, trigger)
@@ -173,6 +175,7 @@ func (q *alarmRowQueries) define(sql template) {
 	and not exists (select from {{schema}}.xxl_job_info i where i.id = t.job_id)`)
 	q.dropAlarms = sql(`delete from {{schema}}.xxl_job_alarm a where a.id = any(array(select o.id from {{schema}}.xxl_job_alarm o
 		where o.add_time < {{arg.before}}::timestamptz and (o.status <> 0 or o.add_time < {{arg.untold}}::timestamptz) order by o.add_time limit {{arg.limit}})) returning 1`)
+	q.forgetTold = sql(`delete from {{schema}}.xxl_job_told t where t.job_id = $1`)
 	const told = `t.job_id, t.shard, t.rule, t.at, t.is_open, t.log_id, t.trigger_id`
 	q.toldJobs = sql(`select ` + told + ` from {{schema}}.xxl_job_told t where t.job_id = any($1::int[]) order by t.job_id, t.rule`)
 	q.countOpen = sql(`select count(*)::int from {{schema}}.xxl_job_told t where t.is_open and t.shard = any($1::smallint[])`)
@@ -181,7 +184,7 @@ func (q *alarmRowQueries) define(sql template) {
 	q.recovered = sql(`select ` + told + `, r.at from {{schema}}.xxl_job_told t
 	cross join lateral (select min(e.handle_time) at from (
 		select l.id, l.trigger_id, l.state, l.snoozed, l.handle_time, l.executor_sharding_param from {{schema}}.xxl_job_log l
-			where l.job_id = t.job_id and l.state > {{state.dispatched}} and l.id >= coalesce(t.log_id, (t.at - 1735689600000) * 8192) order by l.id desc limit 1000) e
+			where l.job_id = t.job_id and l.state > {{state.dispatched}} and l.id >= coalesce(t.log_id, 0) order by l.id desc limit 1000) e
 		where e.state = {{state.succeeded}} and e.snoozed is null
 		and (t.log_id is null and e.handle_time > ` + timeOf("t.at") + ` or coalesce(e.trigger_id, e.id) > t.trigger_id
 			or coalesce(e.trigger_id, e.id) = t.trigger_id and coalesce(e.executor_sharding_param, '') = coalesce(

@@ -128,7 +128,7 @@ func (s *Store) AddLate(ctx context.Context, q store.LateQuery) (store.Late, err
 	least := int64(0)
 	err := s.read(ctx, s.sql.leastLate.with(shards).into(scanInto(&least)))
 	late := store.Late{Least: time.Duration(least) * time.Millisecond}
-	if err != nil || least == 0 || q.Limit <= 0 || !s.asked() {
+	if err != nil || least == 0 || q.Limit <= 0 || s.policy.Load()&policyEnds == 0 {
 		return late, failed(err, "look for jobs with a LateAfter")
 	}
 	var a alarming

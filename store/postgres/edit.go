@@ -88,7 +88,7 @@ func (e *editing) run(ctx context.Context, t *tx) error {
 		}
 	}
 	write := []statement{s.sql.updateJob.by(infoColumns.of(&e.after)), s.sql.updateNext.by(nextColumns.of(&e.after)), s.note(ctx, &e.after, e.edit.Verb)}
-	if namesOthers(&e.before) || namesOthers(&e.after) {
+	if isJoin(&e.before) || isJoin(&e.after) {
 		write = append(write, s.link([]xxljob.Job{e.after}))
 	}
 	if err := t.do(ctx, write...); err != nil {

@@ -19,22 +19,22 @@ func (f *finishing) lockable(ctx context.Context, t *tx) ([]int, error) {
 		ids = append(ids, f.results[i].RunID)
 	}
 	lo, hi := rangeOf(ids)
-	jobOf, firsts := map[int64]int64{}, map[int64]int64{}
-	var jobs, idle, free []int64
+	jobOf, firsts, triggerOf := map[int64]int64{}, map[int64]int64{}, map[int64]int64{}
+	var jobs, idle, free, triggers, parts []int64
 	if err := t.do(ctx, s.sql.lockRuns.by(named{{"runs", ids}, {"lo", lo}, {"hi", hi}}).into(func(rows pgx.Rows) error {
 		var id, job, first int64
 		err := rows.Scan(&id, &job, &first)
 		if first != id {
 			firsts[id] = first
 		}
-		jobOf[id] = job
-		jobs = append(jobs, job)
+		jobOf[id], triggerOf[id] = job, first
+		jobs, triggers = append(jobs, job), append(triggers, first)
 		return err
 	})); err != nil {
 		return nil, err
 	}
 	if len(jobs) > 0 {
-		if err := t.do(ctx, s.sql.idleJobs.with(jobs).into(readIDs(&idle))); err != nil {
+		if err := t.do(ctx, s.sql.idleJobs.with(jobs).into(readIDs(&idle)), s.sql.heldParts.with(triggers).into(readIDs(&parts))); err != nil {
 			return nil, err
 		}
 	}
@@ -51,7 +51,7 @@ func (f *finishing) lockable(ctx context.Context, t *tx) ([]int, error) {
 	var places []int
 	for _, i := range f.places {
 		job, ok := jobOf[f.results[i].RunID]
-		if ok && !held[f.results[i].RunID] && (!slices.Contains(idle, job) || slices.Contains(free, job)) {
+		if ok && !held[f.results[i].RunID] && !slices.Contains(parts, triggerOf[f.results[i].RunID]) && (!slices.Contains(idle, job) || slices.Contains(free, job)) {
 			f.free[f.results[i].RunID] = true
 			places = append(places, i)
 		}

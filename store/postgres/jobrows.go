@@ -105,9 +105,10 @@ func joinIDs(ids []int64) string {
 	return b.String()
 }
 
+// parseIDs reads it; what cannot be the id of a job is left out.
 func parseIDs(list string) (ids []int64) {
 	for part := range strings.SplitSeq(list, ",") {
-		if id, err := strconv.ParseInt(strings.TrimSpace(part), 10, 64); err == nil {
+		if id, err := strconv.ParseInt(strings.TrimSpace(part), 10, 32); err == nil && id > 0 {
 			ids = append(ids, id)
 		}
 	}

@@ -32,7 +32,7 @@ func (s *Store) AddJob(ctx context.Context, job xxljob.Job, first xxljob.FirstIn
 		}
 		var added []int64
 		insert := []statement{s.insertJob(&job, &added), s.insertNext(&job), s.note(ctx, &job, "add")}
-		if namesOthers(&job) {
+		if isJoin(&job) {
 			insert = append(insert, s.link([]xxljob.Job{job}))
 		}
 		err := t.do(ctx, insert...)
@@ -116,6 +116,7 @@ func (s *Store) RemoveJob(ctx context.Context, id int64) error {
 			s.sql.deleteJob.with(id),
 			s.sql.deleteNamed.with(id),
 			s.link([]xxljob.Job{{ID: id}}),
+			s.sql.forgetTold.with(id),
 			s.sql.cancelPlanned.by(named{
 				{"job", id}, {"reason", "remove"}, {"all", true}, {"retries", true}, {"lo", lo}, {"hi", hi},
 			}).into(readRuns(&runs)),

@@ -9,51 +9,41 @@ import (
 )
 
 // Which jobs a definition names: columns of xxl_job_info, and rows of xxl_job_link by which
-// the jobs behind one are found.
+// the jobs that run behind one are found.
 
 // link writes the rows of definitions in place of those that there are.
 func (s *Store) link(jobs []xxljob.Job) statement {
 	var ids, of []int64
-	var after []bool
 	var others []*int64
 	var apps, keys []*string
-	add := func(job int64, behind bool, other int64, app, key string) {
-		of, after = append(of, job), append(after, behind)
-		others, apps, keys = append(others, nonzero(other)), append(apps, nonempty(app)), append(keys, nonempty(key))
+	add := func(job, other int64, app, key string) {
+		of, others, apps, keys = append(of, job), append(others, nonzero(other)), append(apps, nonempty(app)), append(keys, nonempty(key))
 	}
 	for i := range jobs {
 		j := &jobs[i]
 		ids = append(ids, j.ID)
-		for _, named := range []struct {
-			behind bool
-			ids    []int64
-			keys   []string
-		}{{false, j.Children, j.ChildKeys}, {true, j.After, j.AfterKeys}} {
-			for _, id := range named.ids {
-				add(j.ID, named.behind, id, "", "")
-			}
-			for _, ref := range named.keys {
-				app, key, _ := store.SplitRef(ref)
-				add(j.ID, named.behind, 0, app, key)
-			}
+		for _, id := range j.After {
+			add(j.ID, id, "", "")
+		}
+		for _, ref := range j.AfterKeys {
+			app, key, _ := store.SplitRef(ref)
+			add(j.ID, 0, app, key)
 		}
 	}
-	return s.sql.link.by(named{{"jobs", ids}, {"of", of}, {"after", after}, {"others", others}, {"apps", apps}, {"keys", keys}})
+	return s.sql.link.by(named{{"jobs", ids}, {"of", of}, {"others", others}, {"apps", apps}, {"keys", keys}})
 }
 
-// linked are those of the jobs that name others.
-func linked(jobs []xxljob.Job) (naming []xxljob.Job) {
+// linked are those of the jobs that run behind others.
+func linked(jobs []xxljob.Job) (joins []xxljob.Job) {
 	for i := range jobs {
-		if namesOthers(&jobs[i]) {
-			naming = append(naming, jobs[i])
+		if isJoin(&jobs[i]) {
+			joins = append(joins, jobs[i])
 		}
 	}
-	return naming
+	return joins
 }
 
-func namesOthers(j *xxljob.Job) bool {
-	return len(j.Children)+len(j.ChildKeys)+len(j.After)+len(j.AfterKeys) > 0
-}
+func isJoin(j *xxljob.Job) bool { return len(j.After)+len(j.AfterKeys) > 0 }
 
 // Links returns the jobs that name others.
 func (s *Store) Links(ctx context.Context) ([]xxljob.Job, error) {
@@ -90,8 +80,8 @@ type linkQueries struct {
 
 func (q *linkQueries) define(sql template) {
 	q.link = sql(`with gone as (delete from {{schema}}.xxl_job_link k where k.job_id = any({{arg.jobs}}::int[]))
-	insert into {{schema}}.xxl_job_link (job_id, is_after, other_id, other_app, other_key)
-	select * from unnest({{arg.of}}::int[], {{arg.after}}::boolean[], {{arg.others}}::int[], {{arg.apps}}::text[], {{arg.keys}}::text[])`)
+	insert into {{schema}}.xxl_job_link (job_id, other_id, other_app, other_key)
+	select * from unnest({{arg.of}}::int[], {{arg.others}}::int[], {{arg.apps}}::text[], {{arg.keys}}::text[])`)
 	q.links = sql(`select ` + definitionColumns + ` from {{schema}}.xxl_job_info i
-	where i.id = any(array(select k.job_id from {{schema}}.xxl_job_link k)) order by i.id`)
+	where i.id = any(array(select k.job_id from {{schema}}.xxl_job_link k union select i.id from {{schema}}.xxl_job_info i where ` + leads + `)) order by i.id`)
 }

@@ -70,7 +70,7 @@ func backTo(t *testing.T, pool *pgxpool.Pool, schema string, version int) {
 			"alter table %[1]s.xxl_job_info drop column retry_pause, drop column retry_pause_max, drop column retry_jitter, drop column retry_aside, " +
 			"drop column max_reruns, drop column max_snoozes; " +
 			"alter table %[1]s.xxl_job_registry drop column former_boot, drop column former_seen",
-		12: "drop index %[1]s.xxl_job_info_late; " +
+		12: "drop index %[1]s.xxl_job_info_late; drop index %[1]s.xxl_job_info_leads; " +
 			"alter table %[1]s.xxl_job_info drop column child_keys, drop column child_param, drop column after_jobs, drop column after_keys, " +
 			"drop column after_window, drop column after_zone, drop column after_timeout, drop column late_after; " +
 			"alter table %[1]s.xxl_job_log drop column depth, drop column business_time; " +

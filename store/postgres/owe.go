@@ -101,23 +101,51 @@ func (o *owing) insert(ctx context.Context, t *tx) error {
 			o.woken = append(o.woken, r.Shard)
 		}
 	}
-	if len(all) == 0 {
-		return nil
+	for some := range slices.Chunk(all, owedBatch) {
+		if err := o.insertSome(ctx, t, some); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// owedBatch is how many rows one statement inserts: a thousand results may owe a hundred times
+// as many, and each statement has its own time.
+const owedBatch = 10_000
+
+func (o *owing) insertSome(ctx context.Context, t *tx, all []store.Owed) error {
 	n := len(all)
 	shards, runs, triggers, parents, jobs := make([]int16, n), make([]int64, n), make([]int64, n), make([]int64, n), make([]*int64, n)
-	apps, keys, joins, params := make([]*string, n), make([]*string, n), make([]bool, n), make([]*string, n)
+	apps, keys, joins, params := make([]*string, n), make([]*string, n), make([]bool, n), make([]int16, n)
 	business, depths := make([]int64, n), make([]int16, n)
 	for i := range all {
 		w := &all[i]
 		shards[i], runs[i], triggers[i], parents[i], jobs[i] = int16(w.Shard), w.RunID, w.TriggerID, w.ParentID, nonzero(w.JobID)
-		apps[i], keys[i], joins[i], params[i] = nonempty(w.App), nonempty(w.Key), w.Join, w.Param
+		apps[i], keys[i], joins[i], params[i] = nonempty(w.App), nonempty(w.Key), w.Join, paramOf(o.jobs[w.ParentID], w)
 		business[i], depths[i] = milli(w.Business), int16(min(w.Depth, store.MostDepth+1))
 	}
 	return t.do(ctx, o.store.sql.insertOwed.by(named{
 		{"shards", shards}, {"runs", runs}, {"triggers", triggers}, {"parents", parents}, {"jobs", jobs}, {"apps", apps}, {"keys", keys},
 		{"joins", joins}, {"params", params}, {"business", business}, {"depths", depths},
 	}))
+}
+
+// Where the parameter of a child is: in the row of the run that has succeeded, so that a result
+// of which a hundred children are given is stored once.
+const (
+	paramOwn = iota
+	paramParent
+	paramResult
+)
+
+func paramOf(parent *xxljob.Job, w *store.Owed) int16 {
+	switch {
+	case w.Param == nil:
+		return paramOwn
+	case parent.ChildParam == xxljob.ChildParamResult:
+		return paramResult
+	}
+	return paramParent
 }
 
 // tellOwed passes on that something is owed, after the commit.
@@ -129,25 +157,35 @@ func (s *Store) tellOwed(o *owing) {
 
 // oweQueries are the statements of this file.
 type oweQueries struct {
-	joinsBehind, leading, holdParts, wholeParts, insertOwed query
+	joinsBehind, leading, holdParts, heldParts, wholeParts, insertOwed query
 }
 
 // anyLink says whether any job names others. It is the same for all rows of a statement, and
 // is worked out once, by an index: rows that are dead are not read again there.
-const anyLink = `((select k.job_id from {{schema}}.xxl_job_link k order by k.job_id limit 1) is not null)`
+const anyLink = `((select i.id from {{schema}}.xxl_job_info i where (i.child_jobid <> '' or i.child_keys <> '') order by i.id limit 1) is not null
+	or (select k.job_id from {{schema}}.xxl_job_link k order by k.job_id limit 1) is not null)`
+
+// leads is whether a job i has children.
+const leads = `(i.child_jobid <> '' or i.child_keys <> '')`
 
 func (q *oweQueries) define(sql template) {
-	const behind = `select i.id, k.job_id join_id from {{schema}}.xxl_job_info i
-		join {{schema}}.xxl_job_link k on k.is_after and k.other_id = i.id where i.id = any($1::int[])
-	union select i.id, k.job_id from {{schema}}.xxl_job_info i
-		join {{schema}}.xxl_job_link k on k.is_after and k.other_app = i.app_name and k.other_key = i.job_key where i.id = any($1::int[])`
-	q.joinsBehind = sql(behind + ` order by 1, 2`)
+	// Each job is looked up by itself, however few links there are.
+	byID, byKey := `k.other_id = i.id`, `k.other_app = i.app_name and k.other_key = i.job_key`
+	behind := func(by string) string {
+		return `select i.id, j.id from {{schema}}.xxl_job_info i
+		cross join lateral unnest(array(select k.job_id from {{schema}}.xxl_job_link k where ` + by + `)) j(id) where i.id = any($1::int[])`
+	}
+	one := func(by string) string {
+		return `(select k.job_id from {{schema}}.xxl_job_link k where ` + by + ` order by k.job_id limit 1) is not null`
+	}
+	q.joinsBehind = sql(behind(byID) + ` union ` + behind(byKey) + ` order by 1, 2`)
 	q.leading = sql(`select ` + definitionColumns + ` from {{schema}}.xxl_job_info i where i.id = any($1::int[])
-	and (exists (select from {{schema}}.xxl_job_link k where k.job_id = i.id and not k.is_after)
-		or exists (select from {{schema}}.xxl_job_link k where k.is_after and k.other_id = i.id)
-		or exists (select from {{schema}}.xxl_job_link k where k.is_after and k.other_app = i.app_name and k.other_key = i.job_key))`)
+	and (` + leads + ` or ` + one(byID) + ` or ` + one(byKey) + `)`)
 	q.holdParts = sql(`insert into {{schema}}.xxl_job_part as p (trigger_id) select t.id from unnest($1::bigint[]) t(id) order by t.id
 	on conflict (trigger_id) do update set succeeded = p.succeeded`)
+	q.heldParts = sql(`with free as materialized (select p.trigger_id from {{schema}}.xxl_job_part p where p.trigger_id = any($1::bigint[])
+		order by p.trigger_id for no key update skip locked)
+	select p.trigger_id from {{schema}}.xxl_job_part p where p.trigger_id = any($1::bigint[]) and p.trigger_id not in (select trigger_id from free)`)
 	// The parts of a trigger are those that it has runs of, of whatever attempt. A run that is
 	// none of them has ended before there were any: it was refused, and its retry went apart.
 	q.wholeParts = sql(`update {{schema}}.xxl_job_part p set succeeded = true
@@ -157,7 +195,7 @@ func (q *oweQueries) define(sql template) {
 				where l.trigger_id = p.trigger_id and l.id > p.trigger_id) r
 		where r.part is not null group by r.part having not bool_or(r.done))
 	returning p.trigger_id`)
-	q.insertOwed = sql(`insert into {{schema}}.xxl_job_owed (shard, log_id, trigger_id, parent_job, job_id, app_name, job_key, is_join, param, business_time, depth)
+	q.insertOwed = sql(`insert into {{schema}}.xxl_job_owed (shard, log_id, trigger_id, parent_job, job_id, app_name, job_key, is_join, param_of, business_time, depth)
 	select * from unnest({{arg.shards}}::smallint[], {{arg.runs}}::bigint[], {{arg.triggers}}::bigint[], {{arg.parents}}::int[], {{arg.jobs}}::int[],
-		{{arg.apps}}::text[], {{arg.keys}}::text[], {{arg.joins}}::boolean[], {{arg.params}}::text[], {{arg.business}}::bigint[], {{arg.depths}}::smallint[])`)
+		{{arg.apps}}::text[], {{arg.keys}}::text[], {{arg.joins}}::boolean[], {{arg.params}}::smallint[], {{arg.business}}::bigint[], {{arg.depths}}::smallint[])`)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -45,6 +46,7 @@ func (s *Store) PayOwed(ctx context.Context, q store.OwedQuery) (store.Paid, err
 type paying struct {
 	leading
 	rows   []owedRow
+	joins  joining // whom they are for, where these run behind others
 	absent int
 	opened []int // shards in which a window was opened
 }
@@ -61,10 +63,15 @@ func (p *paying) run(ctx context.Context, t *tx, q store.OwedQuery) error {
 	if err != nil || len(p.rows) == 0 {
 		return err
 	}
+	p.someParams()
 	if err := p.keep(ctx, t); err != nil {
 		return err
 	}
-	var joins, ids []int64
+	if err := p.skipHeldWindows(ctx, t); err != nil {
+		return err
+	}
+	var ids []int64
+	joins := false
 	notes := map[int64][]string{}
 	for i := range p.rows {
 		w := &p.rows[i]
@@ -74,15 +81,15 @@ func (p *paying) run(ctx context.Context, t *tx, q store.OwedQuery) error {
 			notes[w.RunID] = append(notes[w.RunID], w.Unpaid())
 			p.absent++
 		case w.Join:
-			joins = append(joins, w.to)
+			joins = true
 		default:
 			p.add(follower{
 				job: w.to, key: store.ChildKey(w.TriggerID), parent: w.RunID, depth: w.Depth, due: 0, business: milli(w.Business), param: w.Param,
 			})
 		}
 	}
-	if len(joins) > 0 {
-		if err := p.arrive(ctx, t, joins); err != nil {
+	if joins {
+		if err := p.arrive(ctx, t); err != nil {
 			return err
 		}
 	}
@@ -93,26 +100,50 @@ func (p *paying) run(ctx context.Context, t *tx, q store.OwedQuery) error {
 }
 
 // keep keeps the jobs as they are. One that is removed before is not there, and one that is
-// removed after has its planned runs cancelled.
+// removed after has its planned runs cancelled. What is owed to those that others have locked
+// stays for later.
 func (p *paying) keep(ctx context.Context, t *tx) error {
 	var jobs []int64
 	for i := range p.rows {
 		jobs = append(jobs, p.rows[i].to)
 	}
-	kept := map[int64]bool{}
-	err := t.do(ctx, p.store.sql.keepFollowers.with(jobs).into(func(rows pgx.Rows) error {
-		var id int64
-		err := rows.Scan(&id)
-		kept[id] = true
-		return err
-	}))
+	kept, held, err := p.store.keepFree(ctx, t, jobs)
+	p.rows = slices.DeleteFunc(p.rows, func(w owedRow) bool { return slices.Contains(held, w.to) })
 	for i := range p.rows {
-		if w := &p.rows[i]; !kept[w.to] {
+		if w := &p.rows[i]; !slices.Contains(kept, w.to) {
 			w.to = 0
 		}
 	}
 	return err
 }
+
+// keepFree keeps those of the jobs as they are that nobody has locked, and says which others
+// there are.
+func (s *Store) keepFree(ctx context.Context, t *tx, jobs []int64) (kept, held []int64, err error) {
+	slices.Sort(jobs)
+	jobs = slices.Compact(jobs)
+	err = t.do(ctx, s.sql.keepFree.with(jobs).into(readIDs(&kept)), s.sql.heldJobs.with(jobs).into(readIDs(&held)))
+	return kept, held, err
+}
+
+// someParams leaves what is owed behind the first few megabytes of parameters for later.
+func (p *paying) someParams() {
+	const most = 4 << 20
+	size := 0
+	for i := range p.rows {
+		if w := &p.rows[i]; w.Param != nil {
+			cut := store.Cut(*w.Param, maxParam)
+			w.Param = &cut
+			if size += len(cut); size > most && i > 0 {
+				p.rows = p.rows[:i]
+				return
+			}
+		}
+	}
+}
+
+// maxParam is how long a parameter may be, in bytes.
+const maxParam = 64 << 10
 
 // read takes in a row.
 func (p *paying) read(rows pgx.Rows) error {
@@ -230,14 +261,16 @@ func (l *leading) lead(ctx context.Context, t *tx) error {
 
 // payQueries are the statements of this file.
 type payQueries struct {
-	anyOwed, takeOwed, deleteOwed, noteUnpaid, keepFollowers, lead query
+	anyOwed, takeOwed, deleteOwed, noteUnpaid, keepFree, lead query
 }
 
 func (q *payQueries) define(sql template) {
 	q.anyOwed = sql(`select exists (select from unnest($1::smallint[]) s(id)
 	cross join lateral (select from {{schema}}.xxl_job_owed o where o.shard = s.id order by o.id limit 1) o)`)
 	q.takeOwed = sql(`with ` + fence("") + `
-	select o.id, o.shard, o.log_id, o.trigger_id, o.parent_job, o.job_id, o.app_name, o.job_key, o.is_join, o.param, o.business_time, o.depth,
+	select o.id, o.shard, o.log_id, o.trigger_id, o.parent_job, o.job_id, o.app_name, o.job_key, o.is_join,
+		case o.param_of when ` + strconv.Itoa(paramParent) + ` then (select coalesce(l.executor_param, '') from {{schema}}.xxl_job_log l where l.id = o.log_id)
+		when ` + strconv.Itoa(paramResult) + ` then (select coalesce(l.handle_msg, '') from {{schema}}.xxl_job_log l where l.id = o.log_id) end, o.business_time, o.depth,
 		case when o.job_id is not null then (select i.id from {{schema}}.xxl_job_info i where i.id = o.job_id)
 		else (select i.id from {{schema}}.xxl_job_info i where i.app_name = o.app_name and i.job_key = o.job_key) end
 	from {{schema}}.xxl_job_owed o where o.shard = any(array(select shard from fence)) order by o.id limit {{arg.limit}} for update of o skip locked`)
@@ -246,7 +279,7 @@ func (q *payQueries) define(sql template) {
 	from unnest({{arg.runs}}::bigint[], {{arg.lines}}::text[]) with ordinality r(id, say, ord) where l.id = r.id and ` + few + `
 	and l.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.id = any({{arg.runs}}::bigint[]) and p.id between {{arg.lo}} and {{arg.hi}}
 		order by p.id for no key update skip locked))`)
-	q.keepFollowers = sql(`select n.job_id from {{schema}}.xxl_job_next n where n.job_id = any($1::int[]) order by n.job_id for key share`)
+	q.keepFree = sql(`select n.job_id from {{schema}}.xxl_job_next n where n.job_id = any($1::int[]) order by n.job_id for key share skip locked`)
 	run := assigned{
 		{"id", `k.run_id`},
 		{"job_id", `i.id`},

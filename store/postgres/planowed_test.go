@@ -18,9 +18,9 @@ const (
 
 func (d *planData) fillOwed(t testing.TB) {
 	t.Helper()
-	d.exec(t, `insert into {{schema}}.xxl_job_link (job_id, is_after, other_id) select n * 10, false, n * 10 + 1 from generate_series(1, $1 / 10) n`, planJobs-10)
-	d.exec(t, `insert into {{schema}}.xxl_job_link (job_id, is_after, other_id) select n + 50000, true, n * 20 from generate_series(1, 1000) n`)
-	d.exec(t, `insert into {{schema}}.xxl_job_link (job_id, is_after, other_app, other_key) select n + 60000, true, 'app-' || n * 20 % 10, 'key-' || n * 20 from generate_series(1, 1000) n`)
+	d.exec(t, `update {{schema}}.xxl_job_info set child_jobid = (id + 1)::text where id % 10 = 0`)
+	d.exec(t, `insert into {{schema}}.xxl_job_link (job_id, other_id) select n + 50000, n * 20 from generate_series(1, 1000) n`)
+	d.exec(t, `insert into {{schema}}.xxl_job_link (job_id, other_app, other_key) select n + 60000, 'app-' || n * 20 % 10, 'key-' || n * 20 from generate_series(1, 1000) n`)
 	d.exec(t, `insert into {{schema}}.xxl_job_owed (shard, log_id, trigger_id, parent_job, job_id, app_name, job_key, is_join, business_time, depth)
 	select n % 32, $1::bigint + n, $1::bigint + n, n, case when n % 2 = 0 then n end, case when n % 2 = 1 then 'app-' || (n + 1) % 10 end,
 		case when n % 2 = 1 then 'key-' || n + 1 end, false, 1, 1 from generate_series(1, $2::int) n`, idAt(d.now.Add(-time.Hour)), planOwed)
@@ -46,7 +46,7 @@ func (d *planData) owedCases() []planCase {
 	take := func(limit int) named { return named{{"shards", shards}, {"epochs", epochs}, {"limit", limit}} }
 	windows := []int64{50001, 50002}
 	job := d.job(50)
-	job.Children, job.AfterKeys = []int64{1, 2}, []string{"app-1/key-2"}
+	job.After, job.AfterKeys = []int64{1, 2}, []string{"app-1/key-2"}
 	return append(d.alarmCases(), []planCase{
 		{name: "joinsBehind", st: q.joinsBehind.with(jobs), rows: 100, wasted: 300},
 		{name: "leading", st: q.leading.with(jobs), rows: 100, wasted: 100},
@@ -54,14 +54,16 @@ func (d *planData) owedCases() []planCase {
 		{name: "wholeParts", st: q.wholeParts.with(triggers), reach: reachAll, wasted: 200},
 		{name: "insertOwed", st: q.insertOwed.by(named{
 			{"shards", []int16{1}}, {"runs", []int64{1}}, {"triggers", []int64{1}}, {"parents", []int64{1}}, {"jobs", []int64{1}}, {"apps", []*string{nil}}, {"keys", []*string{nil}},
-			{"joins", []bool{false}}, {"params", []*string{nil}}, {"business", []int64{1}}, {"depths", []int16{1}},
+			{"joins", []bool{false}}, {"params", []int16{0}}, {"business", []int64{1}}, {"depths", []int16{1}},
 		})},
 		{name: "anyOwed", st: q.anyOwed.with(shards), rows: 1, wasted: 100},
 		{name: "takeOwed 1000", st: q.takeOwed.by(take(1000)), rows: 1000, scans: smallLock, wasted: planOwed},
 		{name: "takeOwed 1", st: q.takeOwed.by(take(1)), rows: 1, scans: smallLock, wasted: planOwed},
 		{name: "deleteOwed", st: q.deleteOwed.with(triggers)},
 		{name: "noteUnpaid", st: q.noteUnpaid.by(named{{"runs", triggers[:3]}, {"lines", []string{"a", "b", "c"}}, {"lo", idAt(d.now.Add(-day))}, {"hi", idAt(d.now)}}), reach: reachIDs, batch: 3},
-		{name: "keepFollowers", st: q.keepFollowers.with(jobs), rows: 100},
+		{name: "keepFree", st: q.keepFree.with(jobs), rows: 100},
+		{name: "heldWindows", st: q.heldWindows.by(named{{"jobs", windows}, {"begins", []int64{11, 22}}}), batch: 2, wasted: 50},
+		{name: "heldParts", st: q.heldParts.with(triggers), batch: 100},
 		{name: "lead", st: q.lead.by(named{
 			{"jobs", jobs[:2]}, {"keys", []string{"a", "b"}}, {"parents", []int64{1, 2}}, {"depths", []int16{1, 33}}, {"due", []int64{0, 0}}, {"business", []int64{1, 1}},
 			{"params", []*string{nil, nil}}, {"reasons", []*string{nil, new("depth")}}, {"lines", []*string{nil, nil}},
@@ -104,6 +106,7 @@ func (d *planData) alarmCases() []planCase {
 		{name: "endAlarms 1000", st: q.endAlarms.by(named{{"alarms", ids}, {"statuses", statuses}}), batch: 1000, reach: reachAll, wasted: 1000},
 		{name: "putTold", st: q.putTold.by(named{{"jobs", []int64{1}}, {"rules", []string{"mail"}}, {"at", []int64{1}}, {"open", []bool{true}}, {"runs", []*int64{nil}}, {"triggers", []*int64{nil}}})},
 		{name: "dropTold", st: q.dropTold.with([]int64{1, 2}), wasted: 2},
+		{name: "forgetTold", st: q.forgetTold.with(5)},
 		{name: "toldJobs", st: q.toldJobs.with(jobIDs(100, 1)), rows: 100},
 		{name: "countOpen", st: q.countOpen.with(shards), rows: 1, batch: 200},
 		{name: "recovered", st: q.recovered.by(named{{"shards", shards}, {"limit", 1000}}), reach: reachAll, wide: true},

@@ -77,12 +77,43 @@ func (w *window) follower() follower {
 	return follower{job: w.job, key: store.WindowKey(fromMilli(w.begins)), parent: w.parent, depth: w.depth, business: w.begins}
 }
 
-// arrive counts successes for the windows of the jobs.
-func (p *paying) arrive(ctx context.Context, t *tx, jobs []int64) error {
-	j, err := p.store.readJoins(ctx, t, jobs)
-	if err != nil {
+// skipHeldWindows leaves what counts for windows that others have locked for later.
+func (p *paying) skipHeldWindows(ctx context.Context, t *tx) error {
+	var joins []int64
+	for i := range p.rows {
+		if w := &p.rows[i]; w.Join && w.to != 0 {
+			joins = append(joins, w.to)
+		}
+	}
+	if len(joins) == 0 {
+		return nil
+	}
+	var err error
+	if p.joins, err = p.store.readJoins(ctx, t, joins); err != nil {
 		return err
 	}
+	windows := p.windows(&p.joins)
+	jobs, begins := make([]int64, len(windows)), make([]int64, len(windows))
+	for i, w := range windows {
+		jobs[i], begins[i] = w.job, w.begins
+	}
+	held := map[[2]int64]bool{}
+	err = t.do(ctx, p.store.sql.heldWindows.by(named{{"jobs", jobs}, {"begins", begins}}).into(func(rows pgx.Rows) error {
+		var key [2]int64
+		err := rows.Scan(&key[0], &key[1])
+		held[key] = true
+		return err
+	}))
+	p.rows = slices.DeleteFunc(p.rows, func(w owedRow) bool {
+		job := p.joins.jobs[w.to]
+		return w.Join && job != nil && held[[2]int64{w.to, milli(stored(job.Window(w.Business)))}]
+	})
+	return err
+}
+
+// arrive counts successes for the windows of the jobs.
+func (p *paying) arrive(ctx context.Context, t *tx) error {
+	j := p.joins
 	windows := p.windows(&j)
 	if len(windows) == 0 {
 		return nil
@@ -222,9 +253,11 @@ func (e *expiring) run(ctx context.Context, t *tx, q store.WindowQuery) error {
 	if err != nil || len(e.windows) == 0 {
 		return err
 	}
-	if err := t.do(ctx, s.sql.keepFollowers.with(jobs)); err != nil {
+	_, held, err := s.keepFree(ctx, t, slices.Clone(jobs))
+	if err != nil {
 		return err
 	}
+	e.windows = slices.DeleteFunc(e.windows, func(w *window) bool { return slices.Contains(held, w.job) })
 	j, err := s.readJoins(ctx, t, jobs)
 	if err != nil {
 		return err
@@ -247,7 +280,7 @@ func (e *expiring) run(ctx context.Context, t *tx, q store.WindowQuery) error {
 
 // windowQueries are the statements of this file.
 type windowQueries struct {
-	namedByKeys, upsertWindow, closedWindows, deleteWindows, nextWindow, overWindows query
+	namedByKeys, upsertWindow, closedWindows, heldWindows, deleteWindows, nextWindow, overWindows query
 }
 
 func (q *windowQueries) define(sql template) {
@@ -260,6 +293,9 @@ func (q *windowQueries) define(sql template) {
 	returning w.depth, w.succeeded, w.xmax = 0`)
 	q.closedWindows = sql(`select r.ord from unnest({{arg.jobs}}::int[], {{arg.keys}}::text[]) with ordinality r(job_id, key, ord)
 	join {{schema}}.xxl_job_trigger_key k on k.job_id = r.job_id and k.trigger_key = r.key collate "C"`)
+	of := `(w.job_id, w.begins) in (select r.job_id, r.begins from unnest({{arg.jobs}}::int[], {{arg.begins}}::bigint[]) r(job_id, begins))`
+	q.heldWindows = sql(`with free as materialized (select w.job_id, w.begins from {{schema}}.xxl_job_window w where ` + of + ` order by w.job_id, w.begins for no key update skip locked)
+	select w.job_id, w.begins from {{schema}}.xxl_job_window w where ` + of + ` and not exists (select from free f where f.job_id = w.job_id and f.begins = w.begins)`)
 	q.deleteWindows = sql(`delete from {{schema}}.xxl_job_window w using unnest({{arg.jobs}}::int[], {{arg.begins}}::bigint[]) r(job_id, begins)
 	where w.job_id = r.job_id and w.begins = r.begins`)
 	q.nextWindow = sql(`select coalesce(min(w.expires), 0) from unnest($1::smallint[], $2::bigint[]) s(id, epoch)

@@ -15,22 +15,18 @@ create index xxl_job_info_late on {{schema}}.xxl_job_info (shard, id) where late
 alter table {{schema}}.xxl_job_log add column depth smallint, add column business_time bigint;
 alter table {{schema}}.xxl_job_ahead add column depth smallint, add column business_time bigint;
 
--- Which jobs a definition names, a row each: children, or with is_after those that it runs
--- behind; by id, or by app and key.
+-- The jobs that lead to children; a node of the version before may add one.
+create index xxl_job_info_leads on {{schema}}.xxl_job_info (id) where child_jobid <> '' or child_keys <> '';
+-- Which jobs a definition runs behind, a row each: by id, or by app and key.
 create table {{schema}}.xxl_job_link (
     job_id     int not null,
-    is_after   boolean not null,
     other_id   int,
     other_app  text collate "C",
     other_key  text collate "C"
 );
 create index xxl_job_link_job on {{schema}}.xxl_job_link (job_id);
-create index xxl_job_link_other on {{schema}}.xxl_job_link (other_id) where is_after and other_id is not null;
-create index xxl_job_link_key on {{schema}}.xxl_job_link (other_app, other_key) where is_after and other_app is not null;
-insert into {{schema}}.xxl_job_link (job_id, is_after, other_id)
-    select i.id, false, pg_catalog.btrim(c.child)::int
-    from {{schema}}.xxl_job_info i, pg_catalog.regexp_split_to_table(i.child_jobid, ',') c(child)
-    where c.child ~ '^ *[0-9]{1,9} *$';
+create index xxl_job_link_other on {{schema}}.xxl_job_link (other_id) where other_id is not null;
+create index xxl_job_link_key on {{schema}}.xxl_job_link (other_app, other_key) where other_app is not null;
 
 -- What is owed, in the shard of the run that has succeeded; paid first in, first out.
 create table {{schema}}.xxl_job_owed (
@@ -43,7 +39,7 @@ create table {{schema}}.xxl_job_owed (
     app_name      text collate "C",
     job_key       text collate "C",
     is_join       boolean not null,
-    param         text,
+    param_of      smallint not null default 0, -- of the run: 1 its parameter, 2 its result
     business_time bigint not null,
     depth         smallint not null,
     add_time      timestamptz not null default pg_catalog.now()
