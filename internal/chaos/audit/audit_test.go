@@ -684,3 +684,25 @@ func TestBegunWhileDying(t *testing.T) {
 		}
 	}
 }
+
+// TestPausedBeforeItsHandler: a process that is paused for long after it has taken a run, and
+// before it calls the handler, explains that the run is lost; one that was paused before it
+// took the run does not.
+func TestPausedBeforeItsHandler(t *testing.T) {
+	for _, takenBefore := range []bool{true, false} {
+		h := clean()
+		row := h.row(everySecond, 40)
+		begun, ended := h.event(EventStart, row.Run), h.event(EventEnd, row.Run)
+		pause := Fault{Name: "SIGSTOP", Effect: Silent, Victim: begun.Process(), Begin: row.Due*1000 + 1000, End: row.Due*1000 + 1000 + h.Rules.LostAfter*1000}
+		h.Faults = append(h.Faults, pause)
+		row.State, row.Taken = Lost, row.Due
+		if !takenBefore {
+			row.Started, row.Taken = pause.End/1000+1, pause.End/1000+1
+		}
+		begun.At, ended.At = pause.End+1500, pause.End+1600
+		r := h.report()
+		if unexplained := r.Unexplained; (unexplained == 0) != takenBefore {
+			t.Errorf("taken before the pause: %t, unexplained %d:\n%s", takenBefore, unexplained, strings.Join(r.Problems, "\n"))
+		}
+	}
+}

@@ -97,6 +97,9 @@ func (a *Auditor) checkInterrupted(r *Report, row Row) {
 	for _, e := range a.starts[row.Run] {
 		where, since = append(where, e.Process()), e.At
 	}
+	if taken := row.Taken * 1000; taken != 0 && taken < since {
+		since = taken // it may be paused between the taking and the call of the handler
+	}
 	for _, e := range a.ends[row.Run] {
 		if e.How == EndOK {
 			until = e.At
