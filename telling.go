@@ -20,6 +20,9 @@ const (
 	// alarmOverlap is for how long the store is asked again for what may have been inserted
 	// behind the alarms that were read: ids are given before they are committed.
 	alarmOverlap = 30 * time.Second
+	// alarmReread is how often at most it is asked for that: in a storm this is much, and each
+	// message that ends is a reason to look.
+	alarmReread = time.Second
 	// recoverEvery is how often the store is asked whether jobs have recovered.
 	recoverEvery = 5 * time.Second
 	// alarmHangs is how long after its deadline a call is given up that ignores it.
@@ -45,6 +48,8 @@ type alarmReading struct {
 	mark   int64 // what high was at the time of since
 	high   int64 // the greatest that was read
 	since  time.Time
+	reread time.Time // when it was read from low on
+	behind bool      // since then it was read from high on only
 	asked  time.Time // whether jobs have recovered
 	open   bool      // some have not
 }
@@ -86,7 +91,9 @@ func (h *herald) once(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	wait := min(h.untilNext(next), again)
-	if read > storeBatch { // a storm: what came is read again within the overlap
+	if h.reading.behind {
+		wait = min(wait, max(alarmReread-time.Since(h.reading.reread), time.Millisecond))
+	} else if read > storeBatch { // a storm: what came is read again within the overlap
 		wait = max(wait, recoverEvery)
 	}
 	return wait, err
@@ -122,10 +129,11 @@ func (h *herald) land() {
 // read reads what is new, and when its jobs were told of last.
 func (h *herald) read(ctx context.Context) (n int, err error) {
 	r := &h.reading
-	if now := time.Now(); now.Sub(r.since) > alarmOverlap {
-		r.low, r.mark, r.since = r.mark, r.high, now
+	now, after := time.Now(), r.low
+	if r.behind = now.Sub(r.reread) < alarmReread; r.behind {
+		after = r.high
 	}
-	for after := r.low; ; {
+	for {
 		page, err := call(ctx, func(ctx context.Context) ([]store.Alarm, error) {
 			return h.store.Alarms(ctx, r.shards, after, storeBatch)
 		})
@@ -140,6 +148,12 @@ func (h *herald) read(ctx context.Context) (n int, err error) {
 		r.high = max(r.high, after)
 		if len(page) < storeBatch {
 			break
+		}
+	}
+	if !r.behind {
+		r.reread = now
+		if now.Sub(r.since) > alarmOverlap {
+			r.low, r.mark, r.since = r.mark, r.high, now
 		}
 	}
 	for ids := range slices.Chunk(h.book.unknown(), storeBatch) {
