@@ -122,7 +122,7 @@ x.json:4:2: want a job as an object, not null`},
   {"name": "b", "name": "c", "schedule": "5s", "timeout": 5},
   {"name": "d", "notAfter": "soon"}
 ]`, `
-x.json:2:17: unknown field "cron" of a job; there are alarmEmail, app, author, block, catchUp, children, glueRemark, glueSource, glueType, handler, key, maxPerExecutor, maxReruns, maxRuns, maxSnoozes, misfire, name, notAfter, notBefore, onLost, param, retries, retryAside, retryBackoff, route, schedule, stopped, timeout
+x.json:2:17: unknown field "cron" of a job; there are after, afterKeys, afterTimeout, afterWindow, afterZone, alarmEmail, app, author, block, catchUp, childKeys, childParam, children, glueRemark, glueSource, glueType, handler, key, lateAfter, maxPerExecutor, maxReruns, maxRuns, maxSnoozes, misfire, name, notAfter, notBefore, onLost, param, retries, retryAside, retryBackoff, route, schedule, stopped, timeout
 x.json:3:12: field "name": want text, not 7
 x.json:4:15: field "timeout": want a duration such as "30s", not "30"
 x.json:4:32: field "retries": want a whole number, not 1.5
