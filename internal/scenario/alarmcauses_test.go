@@ -123,7 +123,7 @@ func TestAlarmOfASkip(t *testing.T) {
 		s.requireEvents(t, st)
 		time.Sleep(2 * time.Minute)
 		s.requireEvents(t, st, "join skipped skipped/0: the window of ")
-		stage.RequireText(t, "the event", s.all[0].Events[0].Text, store.IDRef(two.ID))
+		stage.RequireText(t, "the event", s.messages()[0].Events[0].Text, store.IDRef(two.ID))
 		stage.Stop(t, f.Node)
 	})
 }
@@ -139,7 +139,7 @@ func TestAlarmOfAStop(t *testing.T) {
 		stage.Must(t, err)
 		time.Sleep(time.Minute)
 		s.requireEvents(t, st, "j stopped /0: ")
-		if m := s.all[0]; m.JobID != job.ID || m.JobKey != "k" || m.Cause != alarm.Stopped || len(m.Emails) != 1 || m.Events[0].RunID != 0 || !m.Events[0].Instant.IsZero() || m.Events[0].Text == "" {
+		if m := s.messages()[0]; m.JobID != job.ID || m.JobKey != "k" || m.Cause != alarm.Stopped || len(m.Emails) != 1 || m.Events[0].RunID != 0 || !m.Events[0].Instant.IsZero() || m.Events[0].Text == "" {
 			t.Errorf("told %+v", m)
 		}
 		stage.Must(t, f.RemoveJob(t.Context(), job.ID))
@@ -165,8 +165,8 @@ func TestAlarmOfALostNode(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		requireTree(t, "the run", st, id, "0 lost")
 		s.requireEvents(t, st, "j lost lost/0: ")
-		if s.all[0].Node != "b" {
-			t.Errorf("%s tells of it, want b", s.all[0].Node)
+		if by := s.messages()[0].Node; by != "b" {
+			t.Errorf("%s tells of it, want b", by)
 		}
 		f.Resume()
 		close(gone)

@@ -40,7 +40,9 @@ func TestRecoveredAtAnyTime(t *testing.T) {
 			job := addJob(t, f, xxljob.Job{Name: "j"})
 			for range 3 {
 				time.Sleep(wait)
+				s.mu.Lock()
 				s.began = time.Now()
+				s.mu.Unlock()
 				m.Store(false)
 				stage.Trigger(t, f, job)
 				time.Sleep(20 * time.Second)
@@ -120,8 +122,8 @@ func TestALateRunRecovers(t *testing.T) {
 			withRule(alarm.Rule{Name: "sink", To: s, Causes: andRecovered}))
 		stage.TriggerNew(t, f, xxljob.Job{Name: "j", Handler: "try", LateAfter: time.Minute})
 		time.Sleep(time.Hour)
-		if len(s.all) != 2 || s.all[0].Cause != alarm.Late || s.all[1].Cause != alarm.Recovered {
-			t.Errorf("told %q, want that it is late, and that it has recovered", s.told)
+		if all := s.messages(); len(all) != 2 || all[0].Cause != alarm.Late || all[1].Cause != alarm.Recovered {
+			t.Errorf("told %+v, want that it is late, and that it has recovered", all)
 		}
 		stage.Stop(t, f.Node)
 	})

@@ -243,7 +243,7 @@ func TestAlarmOfAnotherName(t *testing.T) {
 		stage.Must(t, f.RemoveJob(t.Context(), gone.ID))
 		time.Sleep(time.Minute)
 		got := map[string]string{}
-		for _, m := range s.all {
+		for _, m := range s.messages() {
 			got[m.JobName] = fmt.Sprint(m.JobKey, m.Emails)
 		}
 		if want := map[string]string{"before": "k[before@example.com]", "gone": "gone[gone@example.com]"}; fmt.Sprint(got) != fmt.Sprint(want) {

@@ -42,6 +42,13 @@ func (s *sink) Alarm(_ context.Context, m alarm.Message) error {
 	return nil
 }
 
+// messages are those that it has taken.
+func (s *sink) messages() []alarm.Message {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.all)
+}
+
 // require compares what was told, and forgets it.
 func (s *sink) require(t *testing.T, what string, want ...string) {
 	t.Helper()
