@@ -188,7 +188,7 @@ func (b *alarmBook) due(now time.Time, room func(rule int) bool) (list []alarmMe
 				continue
 			}
 			at := s.next
-			if w := s.told.At.Add(b.rules[i].window); !s.told.At.IsZero() && w.After(at) {
+			if w := s.told.At.Add(b.rules[i].window); w.After(at) && !s.told.At.IsZero() && !s.told.At.After(now) { // else the clock was set back
 				at = w
 			}
 			switch {

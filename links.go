@@ -16,7 +16,8 @@ import (
 
 // links are the jobs that name others, and those that these name: which leads to which.
 type links struct {
-	byID map[int64]string // the ref of a job: "app/key", or "#id" where it has no key
+	byID map[int64]string   // the ref of a job: "app/key", or "#id" where it has no key
+	had  map[string][]int64 // the ids that a stored definition names: they were there once
 	next map[string][]string
 }
 
@@ -67,13 +68,14 @@ func (s *shared) findLinks(ctx context.Context, jobs []Job) (faulty []error, err
 // newLinks puts what is to be saved in the place of what is stored, and looks up the keys of
 // the ids that are named.
 func (s *shared) newLinks(ctx context.Context, stored, given []Job) (*links, error) {
-	l := &links{byID: map[int64]string{}, next: map[string][]string{}}
+	l := &links{byID: map[int64]string{}, had: map[string][]int64{}, next: map[string][]string{}}
 	saved := map[string]bool{}
 	for i := range given {
 		saved[refOf(&given[i])] = true
 	}
 	for i := range stored {
 		l.byID[stored[i].ID] = refOf(&stored[i])
+		l.had[refOf(&stored[i])] = slices.Concat(stored[i].Children, stored[i].After)
 	}
 	all := slices.DeleteFunc(stored, func(j Job) bool {
 		return saved[refOf(&j)] || j.ID != 0 && slices.ContainsFunc(given, func(g Job) bool { return g.ID == j.ID })
@@ -148,14 +150,15 @@ func (l *links) add(j *Job) {
 
 func (l *links) lead(from, to string) { l.next[from] = append(l.next[from], to) }
 
-// known adds the ids to the faults that no job has. Keys need not be there yet.
+// known adds the ids to the faults that no job has. Keys need not be there yet, and who names a
+// job that was removed since may go on to do so.
 func (l *links) known(f *faults, j *Job) {
 	for _, named := range []struct {
 		field string
 		ids   []int64
 	}{{"Children", j.Children}, {"After", j.After}} {
 		for _, id := range named.ids {
-			if l.byID[id] == "" {
+			if l.byID[id] == "" && !slices.Contains(l.had[refOf(j)], id) {
 				f.add(named.field, id, fmt.Errorf("%w: no job has this id", ErrNotFound))
 			}
 		}

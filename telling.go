@@ -25,6 +25,8 @@ const (
 	alarmReread = time.Second
 	// recoverEvery is how often the store is asked whether jobs have recovered.
 	recoverEvery = 5 * time.Second
+	// recoverSaved is when that is done where something has to be saved before.
+	recoverSaved = 10 * time.Millisecond
 	// alarmHangs is how long after its deadline a call is given up that ignores it.
 	alarmHangs = time.Second
 )
@@ -34,7 +36,6 @@ type herald struct {
 	*shared
 	panics *guard.Log
 	book   *alarmBook
-	wake   wake // messages that have ended
 
 	reading alarmReading
 
@@ -55,13 +56,13 @@ type alarmReading struct {
 }
 
 func newHerald(all *shared, rules []alarmRule, panics *guard.Log) *herald {
-	return &herald{shared: all, panics: panics, book: newAlarmBook(rules, all.cfg.Node), wake: newWake(), flights: &alarmFlights{calls: map[int]int{}}, reading: alarmReading{open: true}}
+	return &herald{shared: all, panics: panics, book: newAlarmBook(rules, all.cfg.Node), flights: &alarmFlights{calls: map[int]int{}}, reading: alarmReading{open: true}}
 }
 
 // alarmDuty tells of alarms as soon as the store signals them.
 func (h *herald) alarmDuty(signals store.Signals) duty {
 	return duty{
-		what: "sending alarms", wakes: []<-chan struct{}{signals.Alarms, h.wake}, aside: true,
+		what: "sending alarms", wakes: []<-chan struct{}{signals.Alarms, h.life.wakes.alarms}, aside: true,
 		once: h.once,
 	}
 }
@@ -177,6 +178,9 @@ func (h *herald) recover(ctx context.Context, messages *[]alarmMessage) (time.Du
 	if ago := time.Since(r.asked); !r.asked.IsZero() && ago < recoverEvery {
 		return recoverEvery - ago, nil
 	}
+	if len(h.book.marks.Jobs) > 0 { // the store would answer as of before them: they are saved first
+		return recoverSaved, nil
+	}
 	type answer struct {
 		list []store.JobTold
 		open int
@@ -219,7 +223,7 @@ func (h *herald) send(m alarmMessage) {
 		if err := h.complete(urgent.Unmark(ctx), &m); err != nil {
 			h.flights.returned(m.rule)
 			h.flights.land(m, err)
-			h.wake.poke()
+			h.life.wakes.alarms.poke()
 			return
 		}
 		ctx, cancel := context.WithTimeout(urgent.Unmark(ctx), rule.Timeout)
@@ -228,10 +232,10 @@ func (h *herald) send(m alarmMessage) {
 		guard.Go(func() error { return rule.To.Alarm(ctx, m.said) }, func(err error) {
 			h.flights.returned(m.rule)
 			returned <- h.panics.Note("Alarmer of "+rule.Name, err)
-			h.wake.poke()
+			h.life.wakes.alarms.poke()
 		})
 		h.flights.land(m, outcomeOf(ctx, returned))
-		h.wake.poke()
+		h.life.wakes.alarms.poke()
 	})
 }
 

@@ -8,6 +8,7 @@ type wakes struct {
 	owed            wake // something may be owed in shards that are new to this node
 	ahead           wake // runs that are kept apart may have to move
 	lease, list     wake // a beat has something to tell, or to find out; lists of jobs
+	alarms          wake // messages have ended, or alarms may be in shards that are new to this node
 	late            wake // a job may have come to have a LateAfter
 	inbox           wake
 	watch, transit  wake // runs at other nodes: how they end, and whether they were taken
@@ -18,7 +19,7 @@ type wakes struct {
 
 func newWakes() wakes {
 	return wakes{
-		scan: newWake(), start: newWake(), ahead: newWake(), owed: newWake(), late: newWake(), lease: newWake(), list: newWake(), inbox: newWake(),
+		scan: newWake(), start: newWake(), ahead: newWake(), owed: newWake(), alarms: newWake(), late: newWake(), lease: newWake(), list: newWake(), inbox: newWake(),
 		watch: newWake(), transit: newWake(), inDoubt: newWake(), unreported: newWake(), attachedChanged: newWake(),
 	}
 }
@@ -29,6 +30,7 @@ func (w *wakes) wakeLoops() {
 	w.scan.poke()
 	w.ahead.poke()
 	w.owed.poke()
+	w.alarms.poke()
 	w.start.poke()
 	w.inbox.poke()
 	w.unreported.poke()

@@ -159,11 +159,11 @@ func TestEachOfManyAlarms(t *testing.T) {
 			time.Sleep(3 * time.Second)
 		}
 		time.Sleep(time.Hour)
-		if len(each.all) != 15 || len(attempts.all) != 1 {
-			t.Fatalf("%d and %d messages, want 15 and 1", len(each.all), len(attempts.all))
+		if len(each.messages()) != 15 || len(attempts.messages()) != 1 {
+			t.Fatalf("%d and %d messages, want 15 and 1", len(each.messages()), len(attempts.messages()))
 		}
 		said := map[string]bool{}
-		for _, m := range each.all {
+		for _, m := range each.messages() {
 			if len(m.Events) != 1 || m.Count != 1 || !m.Events[0].At.Equal(m.First) || m.Cause != alarm.Failed {
 				t.Errorf("told %+v", m)
 				continue
@@ -173,7 +173,7 @@ func TestEachOfManyAlarms(t *testing.T) {
 		if len(said) != 15 {
 			t.Errorf("15 messages say %v", said)
 		}
-		if m := attempts.all[0]; m.Count != 15 || len(m.Events) != 10 || m.Events[0].Text != "boom of 14" || m.Events[9].Text != "boom of 5" {
+		if m := attempts.messages()[0]; m.Count != 15 || len(m.Events) != 10 || m.Events[0].Text != "boom of 14" || m.Events[9].Text != "boom of 5" {
 			t.Errorf("told of attempts: %+v", m)
 		}
 		stage.Stop(t, f.Node)

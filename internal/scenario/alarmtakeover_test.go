@@ -1,0 +1,114 @@
+package scenario_test
+
+// Alarms, and definitions, at nodes that take over, and over stores that fail.
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/alarm"
+	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/store"
+	"github.com/xxljob/xxljob/store/memory"
+)
+
+// TestAlarmsOfATakeOver: what a node could not tell is told by the one that takes its shards,
+// though no signal says that there is something to tell.
+func TestAlarmsOfATakeOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, s, bad := memory.New(), &sink{began: time.Now()}, &sink{began: time.Now()}
+		bad.err = func(int) error { return errors.New("not from here") }
+		fail := func(context.Context, *xxljob.Task) error { return errBoom }
+		a := startFailing(t, st, "a", fail, withRule(alarm.Rule{Name: "sink", To: bad}))
+		b := startFailing(t, st, "b", fail, withRule(alarm.Rule{Name: "sink", To: s}))
+		time.Sleep(time.Minute)
+		for _, n := range []string{"j1", "j2", "j3", "j4", "j5", "j6"} {
+			stage.TriggerNew(t, a, xxljob.Job{Name: n, Handler: "try"})
+		}
+		time.Sleep(2 * time.Minute)
+		stage.Stop(t, a.Node)
+		time.Sleep(2 * time.Hour)
+		if n := len(s.messages()); n != 6 {
+			t.Errorf("told %d of 6", n)
+		}
+		stage.Stop(t, b.Node)
+	})
+}
+
+// marksFail is a store whose MarkAlarms fails for three minutes.
+type marksFail struct {
+	*memory.Store
+	mu   sync.Mutex
+	from time.Time // guarded by mu
+}
+
+func (m *marksFail) since(at time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.from = at
+}
+
+func (m *marksFail) MarkAlarms(ctx context.Context, a store.AlarmMarks) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.from.IsZero() && time.Now().After(m.from) && time.Since(m.from) < 3*time.Minute {
+		return errors.New("no writes")
+	}
+	return m.Store.MarkAlarms(ctx, a)
+}
+
+// TestRecoveredOnceWhileNothingCanBeMarked: that a job has recovered is told once, however long
+// the store cannot be told so.
+func TestRecoveredOnceWhileNothingCanBeMarked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, s := &marksFail{Store: memory.New()}, &sink{began: time.Now()}
+		var fails atomic.Bool
+		fails.Store(true)
+		f := startFailing(t, st, "a", func(context.Context, *xxljob.Task) error {
+			if fails.Load() {
+				return errBoom
+			}
+			return nil
+		}, withRule(alarm.Rule{Name: "sink", To: s, Causes: []alarm.Cause{alarm.Failed, alarm.Recovered}}))
+		job := addJob(t, f, xxljob.Job{Name: "j"})
+		_, err := f.Trigger(context.Background(), job.ID, xxljob.Trigger{})
+		stage.Must(t, err)
+		time.Sleep(63 * time.Second)
+		st.since(time.Now())
+		fails.Store(false)
+		_, err = f.Trigger(context.Background(), job.ID, xxljob.Trigger{})
+		stage.Must(t, err)
+		time.Sleep(10 * time.Minute)
+		if all := s.messages(); len(all) != 2 {
+			t.Errorf("told %d times: %+v", len(all), all)
+		}
+		stage.Stop(t, f.Node)
+	})
+}
+
+// TestAListWhoseChildIsRemoved: whoever has named a job may go on to do so after somebody has
+// removed it.
+func TestAListWhoseChildIsRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		f := startFailing(t, st, "a", func(context.Context, *xxljob.Task) error { return nil })
+		child := addJob(t, f, xxljob.Job{Name: "child"})
+		jobs := []xxljob.Job{{Key: "p", Name: "p", Handler: "try", Children: []int64{child.ID}}}
+		_, err := f.EnsureJobs(context.Background(), "", jobs, xxljob.EnsureOptions{})
+		stage.Must(t, err)
+		stage.Must(t, f.RemoveJob(context.Background(), child.ID))
+		if _, err := f.EnsureJob(context.Background(), xxljob.Job{Key: "p", Name: "p", Handler: "try", Children: []int64{child.ID}}); err != nil {
+			t.Errorf("EnsureJob: %v", err)
+		}
+		if _, err = f.EnsureJobs(context.Background(), "", jobs, xxljob.EnsureOptions{}); err != nil {
+			t.Errorf("EnsureJobs of the very same list: %v", err)
+		}
+		stage.Stop(t, f.Node)
+	})
+}
