@@ -131,7 +131,16 @@ func TestStormOfAlarms(t *testing.T) {
 		}, withRule(alarm.Rule{Name: "sink", To: s, Causes: []alarm.Cause{alarm.Failed, alarm.Recovered}}))
 		addJob(t, f, xxljob.Job{Name: "j", Schedule: xxljob.FixedRate(7 * time.Second)})
 		time.Sleep(30 * time.Minute)
-		s.require(t, "after half an hour", "j failed x1 @7s", "j failed x42 @5m7s", "j failed x43 @10m7s", "j failed x8 @15m7s", "j recovered x1 @15m12s")
+		// The look whether it has recovered may come with the message before, or five seconds later.
+		last := "j recovered x1 @15m7s"
+		if len(s.messages()) == 5 {
+			s.mu.Lock()
+			if s.told[4] == "j recovered x1 @15m12s" {
+				last = s.told[4]
+			}
+			s.mu.Unlock()
+		}
+		s.require(t, "after half an hour", "j failed x1 @7s", "j failed x42 @5m7s", "j failed x43 @10m7s", "j failed x8 @15m7s", last)
 		stage.Stop(t, f.Node)
 	})
 }
