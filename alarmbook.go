@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/xxljob/xxljob/alarm"
@@ -17,8 +16,7 @@ import (
 )
 
 const (
-	alarmEvents   = 10 // that a message tells of
-	alarmEmails   = 20
+	alarmEvents   = 10             // that a message tells of
 	alarmAge      = 24 * time.Hour // for which an alarm is tried to be told
 	alarmBackoff  = time.Second
 	alarmBackoffs = 10 * time.Minute
@@ -30,6 +28,10 @@ type alarmBook struct {
 	node  string
 	jobs  map[int64]*alarmJob
 	marks store.AlarmMarks // what the store does not have yet
+
+	epochs map[int]int64 // of the shards that are owned
+	flown  int64         // messages so far
+	served int64         // the job of the last message: the others come before it again
 }
 
 // alarmJob is a job of which something is to be told.
@@ -54,50 +56,29 @@ type alarmRow struct {
 // alarmState is a rule and a job.
 type alarmState struct {
 	told   store.JobTold
-	flying bool
+	flying int64 // the number of the message that is on its way, 0 for none
 	fails  int
 	next   time.Time // not before
-}
-
-// alarmMessage is one that is on its way.
-type alarmMessage struct {
-	said alarm.Message
-	job  int64
-	rule int
-	rows []int64 // ids; none for one that says that the job has recovered
-	last store.Alarm
-	// found are those that it tells of, missing the ids of more, which have to be read again:
-	// of a storm a book has few.
-	found   []store.Alarm
-	missing []int64
-}
-
-// complete takes in those of the missing that are still in the store.
-func (m *alarmMessage) complete(more []store.Alarm) {
-	m.found, m.missing = append(m.found, more...), nil
-	m.say()
-}
-
-// say sets what the message says of those that are found.
-func (m *alarmMessage) say() {
-	slices.SortFunc(m.found, func(a, b store.Alarm) int { return cmp.Compare(b.ID, a.ID) })
-	m.said.Events = nil
-	for i := range m.found {
-		m.said.Events = append(m.said.Events, eventOf(&m.found[i]))
-	}
-	if len(m.found) > 0 {
-		m.last = m.found[0]
-	}
-	m.fill(&m.last)
 }
 
 func newAlarmBook(rules []alarmRule, node string) *alarmBook {
 	return &alarmBook{rules: rules, node: node, jobs: map[int64]*alarmJob{}}
 }
 
-// keep forgets the jobs of shards that are not owned any more: another node has them.
-func (b *alarmBook) keep(owned func(shard int) bool) {
-	maps.DeleteFunc(b.jobs, func(_ int64, j *alarmJob) bool { return !owned(j.shard) })
+// keep forgets the jobs of shards that are not owned any more, or that were another node's for
+// a while. When a rule has told of them last is for that node to say.
+func (b *alarmBook) keep(shards []store.Shard) {
+	now := make(map[int]int64, len(shards))
+	for _, s := range shards {
+		now[s.ID] = s.Epoch
+	}
+	gone := func(shard int) bool {
+		epoch, owned := now[shard]
+		return !owned || b.epochs[shard] != epoch
+	}
+	maps.DeleteFunc(b.jobs, func(_ int64, j *alarmJob) bool { return gone(j.shard) })
+	b.marks.Jobs = slices.DeleteFunc(b.marks.Jobs, func(t store.JobTold) bool { return gone(t.Shard) })
+	b.epochs = now
 }
 
 // job is the entry of a job.
@@ -180,16 +161,16 @@ func (b *alarmBook) finish(j *alarmJob, row *alarmRow) {
 // due returns the messages that are to be sent now, as far as there is room, which it takes,
 // and when the next will be: the zero time for none.
 func (b *alarmBook) due(now time.Time, room func(rule int) bool) (list []alarmMessage, next time.Time) {
-	for _, id := range slices.Sorted(maps.Keys(b.jobs)) {
+	for _, id := range b.turns() {
 		j := b.jobs[id]
 		for i := range b.rules {
 			s := &j.rules[i]
-			if s.flying || !j.known || !j.anyUntold(i) {
+			if s.flying != 0 || !j.known || !j.anyUntold(i) {
 				continue
 			}
 			at := s.next
-			if w := s.told.At.Add(b.rules[i].window); w.After(at) && !s.told.At.IsZero() && !s.told.At.After(now) { // else the clock was set back
-				at = w
+			if window := b.rules[i].window; !s.told.At.IsZero() && s.told.At.Sub(now) <= window { // else the clock was set back
+				at = later(at, s.told.At.Add(window))
 			}
 			switch {
 			case at.After(now):
@@ -197,12 +178,30 @@ func (b *alarmBook) due(now time.Time, room func(rule int) bool) (list []alarmMe
 					next = at
 				}
 			case room(i):
-				s.flying = true
+				b.served = id
 				list = append(list, b.message(j, i, j.untold(i)))
 			}
 		}
 	}
 	return list, next
+}
+
+// turns are the jobs in the order in which they are looked at: behind the one that was served
+// last, so that storms of some keep none of the others from being told of.
+func (b *alarmBook) turns() []int64 {
+	ids := slices.Sorted(maps.Keys(b.jobs))
+	at, found := slices.BinarySearch(ids, b.served)
+	if found {
+		at++
+	}
+	return slices.Concat(ids[at:], ids[:at])
+}
+
+// fly numbers a message of a rule about a job.
+func (b *alarmBook) fly(j *alarmJob, rule int) int64 {
+	b.flown++
+	j.rules[rule].flying = b.flown
+	return b.flown
 }
 
 func (j *alarmJob) anyUntold(rule int) bool {
@@ -231,7 +230,7 @@ func (b *alarmBook) message(j *alarmJob, rule int, ids []int64) alarmMessage {
 	if b.rules[rule].window == 0 {
 		ids = ids[:1]
 	}
-	m := alarmMessage{job: j.id, rule: rule, rows: ids}
+	m := alarmMessage{flight: b.fly(j, rule), job: j.id, rule: rule, rows: ids}
 	first, last := j.rows[ids[0]], j.rows[ids[len(ids)-1]]
 	m.said.Count, m.said.First, m.said.Last = len(ids), time.UnixMilli(first.at).UTC(), time.UnixMilli(last.at).UTC()
 	m.said.ID, m.said.Node, m.said.Cause = fmt.Sprintf("xxljob-%d-%s", last.id, b.rules[rule].Name), b.node, last.cause
@@ -247,29 +246,19 @@ func (b *alarmBook) message(j *alarmJob, rule int, ids []int64) alarmMessage {
 	return m
 }
 
-// fill sets what each message says of the job.
-func (m *alarmMessage) fill(of *store.Alarm) {
-	m.said.Emails = nil
-	m.said.App, m.said.JobID, m.said.JobKey, m.said.JobName = of.App, of.JobID, of.JobKey, of.JobName
-	for part := range strings.SplitSeq(of.Email, ",") {
-		if part = strings.TrimSpace(part); part != "" && len(m.said.Emails) < alarmEmails {
-			m.said.Emails = append(m.said.Emails, part)
-		}
-	}
-}
-
-func eventOf(a *store.Alarm) alarm.Event {
-	return alarm.Event{Cause: alarm.Cause(a.Cause), At: a.At, RunID: a.RunID, State: a.State, Attempt: a.Attempt, Instant: a.Instant, Text: a.Text}
-}
-
 // sent takes in the end of a message.
 func (b *alarmBook) sent(m *alarmMessage, now time.Time, err error) {
 	j := b.jobs[m.job]
-	if j == nil {
-		return // its shard has another owner, who tells it again
+	if j == nil || j.rules[m.rule].flying != m.flight { // its shard has another owner, or had one, who may have told it again
+		for _, id := range m.rows {
+			if err == nil {
+				b.marks.Told = append(b.marks.Told, store.AlarmTold{ID: id, Rule: b.rules[m.rule].Name})
+			}
+		}
+		return
 	}
 	s := &j.rules[m.rule]
-	s.flying = false
+	s.flying = 0
 	if err != nil {
 		s.fails++
 		s.next = now.Add(min(alarmBackoff<<min(s.fails-1, 20), alarmBackoffs))
@@ -319,11 +308,10 @@ func (b *alarmBook) recovered(t store.JobTold, job *Job, now time.Time, room fun
 	if s.told.JobID == 0 {
 		s.told = t
 	}
-	if s.flying || s.next.After(now) || j.anyUntold(i) || !room(i) {
+	if s.flying != 0 || s.next.After(now) || j.anyUntold(i) || !room(i) {
 		return m, false
 	}
-	s.flying = true
-	m = alarmMessage{job: t.JobID, rule: i}
+	m = alarmMessage{flight: b.fly(j, i), job: t.JobID, rule: i}
 	m.said.Cause, m.said.Count, m.said.First, m.said.Last = alarm.Recovered, 1, t.Recovered, t.Recovered
 	m.said.Events = []alarm.Event{{Cause: alarm.Recovered, At: t.Recovered}}
 	m.said.ID, m.said.Node = fmt.Sprintf("xxljob-%d-%d-%s", t.JobID, t.Recovered.UnixMilli(), t.Rule), b.node
@@ -340,7 +328,7 @@ func (b *alarmBook) saved(m store.AlarmMarks) {
 	}
 	for id, j := range b.jobs {
 		maps.DeleteFunc(j.rows, func(row int64, _ *alarmRow) bool { return done[row] })
-		busy := func(s alarmState) bool { return s.flying || s.fails > 0 && s.told.Open }
+		busy := func(s alarmState) bool { return s.flying != 0 || s.fails > 0 && s.told.Open }
 		if len(j.rows) == 0 && !slices.ContainsFunc(j.rules, busy) {
 			delete(b.jobs, id)
 		}

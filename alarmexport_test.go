@@ -60,3 +60,9 @@ func (b *AlarmBook) Save(mark func(store.AlarmMarks)) {
 
 // Jobs is how many jobs it has.
 func (b *AlarmBook) Jobs() int { return len(b.book.jobs) }
+
+// Keep forgets what others have had.
+func (b *AlarmBook) Keep(shards ...store.Shard) { b.book.keep(shards) }
+
+// Marks is what the store does not have yet.
+func (b *AlarmBook) Marks() store.AlarmMarks { return b.book.marks }

@@ -38,10 +38,11 @@ func (p *payer) owedDuty(signals store.Signals) duty {
 			if paid.Skipped > 0 {
 				p.log.Error("xxljob: successes lead to each other without an end; what they led to last is recorded as skipped", "runs", paid.Skipped, "depth", store.MostDepth)
 			}
+			wait, err := p.expire(ctx, shards) // also while there is more to be paid than one call does
 			if paid.Owed >= storeBatch {
-				return 0, nil
+				wait = 0
 			}
-			return p.expire(ctx, shards)
+			return wait, err
 		},
 	}
 }

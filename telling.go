@@ -20,6 +20,9 @@ const (
 	// alarmOverlap is for how long the store is asked again for what may have been inserted
 	// behind the alarms that were read: ids are given before they are committed.
 	alarmOverlap = 30 * time.Second
+	// alarmWhole is how often it is asked for all that is not done with: a process that is paused,
+	// or a commit that waits for a standby, may take longer than the overlap.
+	alarmWhole = 5 * time.Minute
 	// alarmReread is how often at most it is asked for that: in a storm this is much, and each
 	// message that ends is a reason to look.
 	alarmReread = time.Second
@@ -49,6 +52,7 @@ type alarmReading struct {
 	mark   int64 // what high was at the time of since
 	high   int64 // the greatest that was read
 	since  time.Time
+	whole  time.Time // when all of it was
 	reread time.Time // when it was read from low on
 	behind bool      // since then it was read from high on only
 	asked  time.Time // whether jobs have recovered
@@ -68,17 +72,16 @@ func (h *herald) alarmDuty(signals store.Signals) duty {
 }
 
 func (h *herald) once(ctx context.Context) (time.Duration, error) {
+	h.land()
 	shards := h.leases.owned()
 	if !slices.Equal(shards, h.reading.shards) {
-		h.reading = alarmReading{shards: shards, since: time.Now(), open: true}
-		h.book.keep(func(shard int) bool {
-			return slices.ContainsFunc(shards, func(s store.Shard) bool { return s.ID == shard })
-		})
+		_ = h.save(ctx) // what cannot be noted before others have the shards is told again there
+		h.reading = alarmReading{shards: shards, since: time.Now(), whole: time.Now(), open: true}
+		h.book.keep(shards)
 	}
 	if len(shards) == 0 {
-		return alarmIdle, nil
+		return alarmIdle, h.save(ctx) // of messages that were on their way
 	}
-	h.land()
 	read, err := h.read(ctx)
 	if err != nil {
 		return 0, err
@@ -122,7 +125,7 @@ func (h *herald) land() {
 		m := &ended[i]
 		h.book.sent(&m.alarmMessage, h.clock.now(), m.err)
 		if m.err != nil {
-			h.log.Warn("xxljob: an alarm could not be sent, and is tried again", "rule", h.book.rules[m.rule].Name, "job", m.said.JobID, "error", m.err)
+			h.log.Warn("xxljob: an alarm could not be sent; it is tried again for a day after its event", "rule", h.book.rules[m.rule].Name, "job", m.said.JobID, "error", m.err)
 		}
 	}
 }
@@ -133,6 +136,8 @@ func (h *herald) read(ctx context.Context) (n int, err error) {
 	now, after := time.Now(), r.low
 	if r.behind = now.Sub(r.reread) < alarmReread; r.behind {
 		after = r.high
+	} else if now.Sub(r.whole) >= alarmWhole {
+		after, r.whole = 0, now
 	}
 	for {
 		page, err := call(ctx, func(ctx context.Context) ([]store.Alarm, error) {

@@ -17,7 +17,8 @@ import (
 // Alarmer tells somebody of something. Alarm returns nil once the message has been handed
 // over, and an error where it has to be tried again: with pauses that grow from a second to
 // ten minutes, for a day after the event. The context ends after Rule.Timeout. It is called
-// by several goroutines, and for one job by one at a time.
+// by several goroutines, and for one job by one at a time, unless a call ignores the end of its
+// context: that is given up a second later, and keeps its place among the eight of its rule.
 //
 // A message may come more than once, where a process died between handing it over and noting
 // that. Message.ID is then the same unless more has happened to the job meanwhile.

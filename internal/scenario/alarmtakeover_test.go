@@ -112,3 +112,43 @@ func TestAListWhoseChildIsRemoved(t *testing.T) {
 		stage.Stop(t, f.Node)
 	})
 }
+
+// lateCommit shows the first alarm two minutes after its id was given, as a transaction does
+// whose process was paused.
+type lateCommit struct {
+	*memory.Store
+	began time.Time
+}
+
+func (l *lateCommit) Alarms(ctx context.Context, sh []store.Shard, after int64, n int) ([]store.Alarm, error) {
+	list, err := l.Store.Alarms(ctx, sh, after, n)
+	if time.Since(l.began) < 2*time.Minute && len(list) > 0 && list[0].JobName == "slow" {
+		list = list[1:]
+	}
+	return list, err
+}
+
+// TestAnAlarmThatIsCommittedLate: it is told of, however many with greater ids were read before.
+func TestAnAlarmThatIsCommittedLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, s := &lateCommit{memory.New(), time.Now()}, &sink{began: time.Now()}
+		f := startFailing(t, st, "a", func(context.Context, *xxljob.Task) error { return errBoom }, withRule(alarm.Rule{Name: "sink", To: s, Window: -1}))
+		for _, n := range []string{"slow", "j"} {
+			stage.TriggerNew(t, f, xxljob.Job{Name: n, Handler: "try"})
+			time.Sleep(time.Second)
+		}
+		j2 := addJob(t, f, xxljob.Job{Name: "k"})
+		for range 60 {
+			_, err := f.Trigger(context.Background(), j2.ID, xxljob.Trigger{})
+			stage.Must(t, err)
+			time.Sleep(10 * time.Second)
+		}
+		stage.Stop(t, f.Node)
+		for _, m := range s.messages() {
+			if m.JobName == "slow" {
+				return
+			}
+		}
+		t.Errorf("told %d, and none of slow", len(s.messages()))
+	})
+}
