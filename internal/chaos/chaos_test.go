@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/xxljob/xxljob/internal/chaos/audit"
 	"github.com/xxljob/xxljob/internal/chaos/control"
 	"github.com/xxljob/xxljob/internal/pgtest"
 )
@@ -122,5 +123,18 @@ func TestStages(t *testing.T) {
 	}
 	if len(all) != 4 || strings.Join(got, " ") != "processes routes-lock routes-row pool pool without reserve" {
 		t.Errorf("%d stages, the first three of %v", len(all), got)
+	}
+}
+
+// TestToldOnce counts the alarms that one sink only has accepted, however often.
+func TestToldOnce(t *testing.T) {
+	told := func(ids ...int64) (list []audit.Told) {
+		for _, id := range ids {
+			list = append(list, audit.Told{Alarm: id})
+		}
+		return list
+	}
+	if n := toldOnce(told(1, 2, 2, 3), told(3, 4, 1)); n != 2 {
+		t.Errorf("%d alarms are told once, want 2", n)
 	}
 }

@@ -89,12 +89,29 @@ func (a *arena) unfinished(ctx context.Context, upTo int64) (n int, err error) {
 	if time.Since(time.UnixMilli(upTo)) < aftermath {
 		n++
 	}
-	return n, err
+	return n + toldOnce(a.hook.Told(), a.mails.Told()), err
 }
 
-// aftermath is for how long it is waited where nobody can say what is owed and who is to be
-// told: longer than a window is open, and than the last pause before an alarm is told again.
+// aftermath is for how long it is waited where nobody can say what is owed: longer than a
+// window is open.
 const aftermath = 10 * time.Second
+
+// toldOnce is how many alarms one of the sinks has accepted and the other has not yet. One that
+// was refused often comes again after a pause that is longer than all else.
+func toldOnce(one, other []audit.Told) (n int) {
+	by := map[int64]int{}
+	for i, sink := range [][]audit.Told{one, other} {
+		for _, t := range sink {
+			by[t.Alarm] |= 1 << i
+		}
+	}
+	for _, sinks := range by {
+		if sinks != 3 {
+			n++
+		}
+	}
+	return n
+}
 
 // rowsInMemory are the rows of the only node.
 func (a *arena) rowsInMemory(ctx context.Context) (rows []audit.Row, err error) {
