@@ -163,7 +163,7 @@ func (w *alarmWorld) land() {
 func (w *alarmWorld) mark(m store.AlarmMarks) {
 	for _, t := range m.Told {
 		if a, ok := w.open[t.ID]; ok && !slices.Contains(a.Told, t.Rule) {
-			a.Told = append(slices.Clone(a.Told), t.Rule)
+			a.Told, a.GaveUp = append(slices.Clone(a.Told), t.Rule), a.GaveUp || t.GaveUp
 			w.open[t.ID] = a
 		}
 	}
@@ -298,5 +298,35 @@ func TestAlarmBookGivesUp(t *testing.T) {
 	}
 	if w.told["xxljob-1-good"] != 1 || !slices.Equal(w.status[1], []int{store.AlarmFailed}) {
 		w.errorf("the other rule was told %d times, the status is %v, want once and 3", w.told["xxljob-1-good"], w.status[1])
+	}
+}
+
+// TestAlarmBookRemembersWhoGaveUp: an alarm that one rule has given up ends as one that could
+// not be told, also where another node has seen that, and a rule that tells it last succeeds.
+func TestAlarmBookRemembersWhoGaveUp(t *testing.T) {
+	w := newAlarmWorld(t, 1)
+	w.rules = []alarm.Rule{{Name: "bad"}, {Name: "slow"}}
+	w.book = xxljob.NewAlarmBook(w.rules)
+	w.happen()
+	w.all[0].Cause = "failed"
+	w.open[1] = w.all[0]
+	for began := w.now; w.now.Sub(began) < 25*time.Hour; w.now = w.now.Add(time.Minute) {
+		w.step()
+		for _, f := range w.flying {
+			if f.Rule == 0 {
+				w.book.Sent(f, w.now, errors.New("never"))
+			}
+		}
+		w.flying = slices.DeleteFunc(w.flying, func(f xxljob.AlarmFlight) bool { return f.Rule == 0 })
+	}
+	w.book, w.flying = xxljob.NewAlarmBook(w.rules), nil
+	w.step()
+	if len(w.flying) != 1 || w.flying[0].Rule != 1 {
+		t.Fatalf("the next node sends %+v, want what the second rule has not told", w.flying)
+	}
+	w.land()
+	w.step()
+	if !slices.Equal(w.status[1], []int{store.AlarmFailed}) {
+		t.Errorf("the alarm has ended with %v, want 3", w.status[1])
 	}
 }

@@ -61,6 +61,9 @@ func (b *AlarmBook) Save(mark func(store.AlarmMarks)) {
 // Jobs is how many jobs it has.
 func (b *AlarmBook) Jobs() int { return len(b.book.jobs) }
 
+// Size is how many alarms it has.
+func (b *AlarmBook) Size() int { return b.book.size }
+
 // Keep forgets what others have had.
 func (b *AlarmBook) Keep(shards ...store.Shard) { b.book.keep(shards) }
 

@@ -13,6 +13,7 @@ type alarmFlights struct {
 	mu    sync.Mutex
 	ended []endedMessage // guarded by mu; since the loop has looked
 	calls map[int]int    // guarded by mu; that have not returned, by the place of the rule
+	under int            // guarded by mu; messages that have not ended
 }
 
 // endedMessage is a message and what became of it.
@@ -29,6 +30,7 @@ func (f *alarmFlights) begin(rule int) bool {
 		return false
 	}
 	f.calls[rule]++
+	f.under++
 	return true
 }
 
@@ -43,6 +45,14 @@ func (f *alarmFlights) land(m alarmMessage, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.ended = append(f.ended, endedMessage{m, err})
+	f.under--
+}
+
+// none reports whether no message is on its way, nor has ended since landed was asked.
+func (f *alarmFlights) none() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.under == 0 && len(f.ended) == 0
 }
 
 func (f *alarmFlights) landed() []endedMessage {

@@ -95,3 +95,74 @@ func TestATimeThatIsToCome(t *testing.T) {
 		}
 	}
 }
+
+// TestAClockThatIsSetBackWhileATurnWaits: neither a window nor a back-off that was read off a
+// clock three days ahead holds a message back.
+func TestAClockThatIsSetBackWhileATurnWaits(t *testing.T) {
+	for name, err := range map[string]error{"window": nil, "back-off": errors.New("refused")} {
+		b, ahead := bookOf(alarm.Rule{Name: "r", Window: time.Hour}, 1), alarmNoon().Add(72*time.Hour)
+		list, _ := b.Due(ahead, eight(), readNothing)
+		b.Sent(list[0], ahead, err)
+		b.Take([]store.Alarm{{ID: 2, JobID: 1, Shard: 3, Cause: string(alarm.Failed), At: ahead}}, nil)
+		if list, next := b.Due(ahead, eight(), readNothing); len(list) != 0 || !next.After(ahead) {
+			t.Fatalf("%s: %d messages at once, the next at %v", name, len(list), next)
+		}
+		if list, _ := b.Due(alarmNoon(), eight(), readNothing); len(list) != 1 {
+			t.Errorf("%s: %d messages once the clock is set back, want 1", name, len(list))
+		}
+	}
+}
+
+// TestABookHasItsMost: it says when it is full, and that it is no longer when alarms are done
+// with, or went with their shards.
+func TestABookHasItsMost(t *testing.T) {
+	b := bookOf(alarm.Rule{Name: "r"}, 300, 200)
+	if n := b.Size(); n != 500 {
+		t.Errorf("%d alarms, want 500", n)
+	}
+	list, _ := b.Due(alarmNoon(), eight(), readNothing)
+	b.Sent(list[0], alarmNoon(), nil)
+	b.Save(func(store.AlarmMarks) {})
+	if n := b.Size(); n != 200 {
+		t.Errorf("%d alarms once those of the first job are told, want 200", n)
+	}
+	b.Sent(list[1], alarmNoon(), nil)
+	b.Keep()
+	b.Save(func(store.AlarmMarks) {})
+	if n := b.Size(); n != 0 || b.Jobs() != 0 {
+		t.Errorf("%d alarms of %d jobs without a shard", n, b.Jobs())
+	}
+}
+
+// BenchmarkAlarmBook is a storm: each of 10,000 jobs has failed ten times, a rule tells of each
+// alarm, another of each job, and eight calls of each are under way at once.
+//
+//	go test -run '^$' -bench AlarmBook -benchtime 1x -benchmem .
+func BenchmarkAlarmBook(b *testing.B) {
+	const jobs, alarms = 10_000, 10
+	for range b.N {
+		book, now, id := xxljob.NewAlarmBook([]alarm.Rule{{Name: "each", Window: -1}, {Name: "jobs"}}), alarmNoon(), int64(0)
+		book.Keep(store.Shard{ID: 3, Epoch: 1})
+		var list []store.Alarm
+		for range alarms {
+			for job := range int64(jobs) {
+				id++
+				list = append(list, store.Alarm{ID: id, JobID: job, Shard: 3, Cause: string(alarm.Failed), At: now})
+			}
+		}
+		book.Take(list, func([]int64) []store.JobTold { return nil })
+		calls := 0
+		for book.Jobs() > 0 {
+			due, _ := book.Due(now, eight(), readNothing)
+			for _, f := range due {
+				calls++
+				book.Sent(f, now, nil)
+			}
+			book.Save(func(store.AlarmMarks) {})
+			if len(due) == 0 {
+				b.Fatalf("%d jobs are left that are not told of", book.Jobs())
+			}
+		}
+		b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*calls), "µs/message")
+	}
+}

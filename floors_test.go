@@ -157,11 +157,11 @@ var floors = [][]string{
 		"rollread", "routed", "routequeue", "seen", "settled", "shared", "shares", "subscribe", "transit", "tries", "turns", "underway", "usercalls", "waiters", "waitingroom",
 	},
 	{ // decisions: which instants, which address, what an answer means
-		"address", "addressask", "addressbook", "addresschoice", "alarmbook", "alarmed", "appask", "asking", "callee", "follow", "instants", "jobread", "links", "opinion", "outcome", "owes", "plan", "probe", "probebook",
+		"address", "addressask", "addressbook", "addresschoice", "alarmbook", "alarmed", "alarmjob", "alarmtexts", "alarmturns", "appask", "asking", "callee", "follow", "instants", "jobread", "links", "opinion", "outcome", "owes", "plan", "probe", "probebook",
 		"probecall", "askrun", "unreportedjudge", "route", "strategies", "unrouted", "userrouter",
 	},
 	{ // duties: each with its own state
-		"accepted", "again", "ahead", "apart", "attach", "balance", "beat", "beatnews", "busy", "claim", "collect", "deliver", "dispatch", "finish", "handover", "herd", "kill", "late", "launch", "leaser", "log",
+		"accepted", "again", "ahead", "alarmcalls", "apart", "attach", "balance", "beat", "beatnews", "busy", "claim", "collect", "deliver", "dispatch", "finish", "handover", "herd", "kill", "late", "launch", "leaser", "log",
 		"lost", "orphan", "owed", "planned", "progress", "publish", "receive", "reconcile", "registrar", "registrations", "reread", "reroute", "reserve", "retain", "scan", "send", "speaks",
 		"start", "startbatch", "take", "takeback", "telling", "tend",
 		"starter", "twins", "uncertain", "indoubt", "unreported", "unreportedask", "wait", "waitself", "watch", "admin_results", "applylist", "concurrent", "ensure", "ensurelist", "groups",

@@ -56,6 +56,7 @@ func (s *scheduler) stop(ctx context.Context, started bool) error {
 	}
 	l := s.life
 	l.end.unhook()
+	s.herald.hush()
 	l.loops.plan.cancel() // before this node offers no executors any more: where no other does either, runs would be refused
 	s.takeNoMore(ctx)
 	s.life.wakes.lease.poke() // the next beat tells the others
@@ -66,6 +67,7 @@ func (s *scheduler) stop(ctx context.Context, started bool) error {
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastWords, cancel) })()
 	s.giveBack(final)
 	s.deliverer.deliverRest(final)
+	s.herald.settle(final)
 	s.leaser.resign(final)
 	s.publisher.deregisterAttached(final)
 	err := s.drain(ctx, final)
@@ -75,6 +77,7 @@ func (s *scheduler) stop(ctx context.Context, started bool) error {
 	s.leave(final)
 	// Last, for these wait for executors and handlers that ignore cancellation.
 	l.loops.work.end()
+	s.herald.lastMarks(final)
 	s.users.wait(ctx)
 	if stopErr := s.own.Stop(ctx); err == nil {
 		err = stopErr

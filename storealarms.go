@@ -23,7 +23,8 @@ type AlarmStore interface {
 	// Alarms returns those alarms of the shards that are not done with, in order of ID, with
 	// IDs greater than after, at most limit.
 	Alarms(ctx context.Context, shards []store.Shard, after int64, limit int) ([]store.Alarm, error)
-	// MarkAlarms notes what became of alarms. A rule is added to Told once. An alarm that is
+	// MarkAlarms notes what became of alarms. A rule is added to Told once, and GaveUp stays
+	// set once it is. An alarm that is
 	// done with stays so; the AlarmStatus of its run, where that is there, becomes the greatest
 	// of the statuses of its alarms. A run whose row others have locked may keep what it has.
 	// Alarms that are not there are left out. Jobs replace the rows with the same job and rule,
@@ -33,8 +34,9 @@ type AlarmStore interface {
 	// Recovered.
 	ToldJobs(ctx context.Context, jobs []int64) ([]store.JobTold, error)
 	// OpenAlarms returns the rows that are Open, of jobs in the shards that have Recovered, in
-	// the same order, at most limit, and how many are open in all.
-	OpenAlarms(ctx context.Context, shards []store.Shard, limit int) (recovered []store.JobTold, open int, err error)
+	// the same order, behind the job and the rule of after, at most limit; and how many are
+	// open in all.
+	OpenAlarms(ctx context.Context, shards []store.Shard, after store.JobTold, limit int) (recovered []store.JobTold, open int, err error)
 	// AddLate inserts alarms with the cause "late" for runs that have not ended Job.LateAfter
 	// behind their Instant, of jobs in the shards whose epoch is as given, the oldest first.
 	AddLate(ctx context.Context, q store.LateQuery) (store.Late, error)

@@ -5,9 +5,10 @@ package xxljob
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/xxljob/xxljob/alarm"
@@ -30,19 +31,22 @@ const (
 	recoverEvery = 5 * time.Second
 	// recoverSaved is when that is done where something has to be saved before.
 	recoverSaved = 10 * time.Millisecond
-	// alarmHangs is how long after its deadline a call is given up that ignores it.
-	alarmHangs = time.Second
+	// recoverSoon is when that is done where there was no room for all.
+	recoverSoon = 100 * time.Millisecond
+	// alarmRest is for how long Stop waits for messages that are on their way before others
+	// have the shards: they would tell the same again.
+	alarmRest = 500 * time.Millisecond
 )
 
 // herald tells of alarms, in the shards of this node.
 type herald struct {
 	*shared
-	panics *guard.Log
-	book   *alarmBook
-
+	book    *alarmBook
 	reading alarmReading
-
-	flights *alarmFlights
+	caller  *alarmCaller
+	quiet   atomic.Bool   // Stop has begun: nothing more is sent
+	resting chan struct{} // closed by rested when it is quiet, and what was sent is noted; made by newHerald
+	rested  sync.Once
 }
 
 // alarmReading is how far the store was read.
@@ -52,15 +56,20 @@ type alarmReading struct {
 	mark   int64 // what high was at the time of since
 	high   int64 // the greatest that was read
 	since  time.Time
-	whole  time.Time // when all of it was
-	reread time.Time // when it was read from low on
-	behind bool      // since then it was read from high on only
-	asked  time.Time // whether jobs have recovered
-	open   bool      // some have not
+	whole  time.Time     // when all of it was
+	reread time.Time     // when it was read from low on
+	brief  bool          // since then it was read from high on only
+	asked  time.Time     // whether jobs have recovered
+	again  time.Duration // how long after that to ask again
+	behind store.JobTold // which was the last that was read, the zero value at the end
+	open   bool          // some have not
 }
 
 func newHerald(all *shared, rules []alarmRule, panics *guard.Log) *herald {
-	return &herald{shared: all, panics: panics, book: newAlarmBook(rules, all.cfg.Node), flights: &alarmFlights{calls: map[int]int{}}, reading: alarmReading{open: true}}
+	return &herald{
+		shared: all, book: newAlarmBook(rules, all.cfg.Node), reading: alarmReading{open: true}, resting: make(chan struct{}),
+		caller: &alarmCaller{shared: all, rules: rules, panics: panics, flights: &alarmFlights{calls: map[int]int{}}},
+	}
 }
 
 // alarmDuty tells of alarms as soon as the store signals them.
@@ -73,6 +82,9 @@ func (h *herald) alarmDuty(signals store.Signals) duty {
 
 func (h *herald) once(ctx context.Context) (time.Duration, error) {
 	h.land()
+	if h.quiet.Load() {
+		return forever, h.rest(ctx)
+	}
 	shards := h.leases.owned()
 	if !slices.Equal(shards, h.reading.shards) {
 		_ = h.save(ctx) // what cannot be noted before others have the shards is told again there
@@ -86,21 +98,58 @@ func (h *herald) once(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	messages, next := h.book.due(h.clock.now(), h.flights.begin)
-	again, err := h.recover(ctx, &messages)
+	messages, next := h.book.due(h.clock.now(), h.caller.flights.begin)
+	again, err := h.recoveries(ctx, &messages)
 	for i := range messages {
-		h.send(messages[i])
+		h.caller.send(messages[i])
 	}
 	if err := h.save(ctx); err != nil {
 		return 0, err
 	}
 	wait := min(h.untilNext(next), again)
-	if h.reading.behind {
+	if h.reading.brief {
 		wait = min(wait, max(alarmReread-time.Since(h.reading.reread), time.Millisecond))
 	} else if read > storeBatch { // a storm: what came is read again within the overlap
 		wait = max(wait, recoverEvery)
 	}
 	return wait, err
+}
+
+// rest ends the telling at Stop, once what was sent has come to an end.
+func (h *herald) rest(ctx context.Context) error {
+	err := h.save(ctx)
+	if err == nil && h.caller.flights.none() {
+		h.rested.Do(func() { close(h.resting) })
+	}
+	return err
+}
+
+// hush has the herald send nothing more.
+func (h *herald) hush() {
+	h.quiet.Store(true)
+	h.life.wakes.alarms.poke()
+}
+
+// settle waits until what was sent has come to an end and is noted, shortly.
+func (h *herald) settle(ctx context.Context) {
+	if len(h.book.rules) == 0 {
+		return
+	}
+	timer := time.NewTimer(alarmRest)
+	defer timer.Stop()
+	select {
+	case <-h.resting:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// lastMarks notes what has come to an end behind that. It is called when the loop has ended.
+func (h *herald) lastMarks(ctx context.Context) {
+	h.land()
+	if err := h.save(urgent.Unmark(ctx)); err != nil {
+		h.log.Warn("xxljob: it could not be noted which alarms were sent; the next owner of their shards sends them again", "error", err)
+	}
 }
 
 // alarmIdle is how often a node without shards looks whether it has some, and any node
@@ -120,7 +169,7 @@ func (h *herald) untilNext(next time.Time) time.Duration {
 
 // land takes in the messages that have ended.
 func (h *herald) land() {
-	ended := h.flights.landed()
+	ended := h.caller.flights.landed()
 	for i := range ended {
 		m := &ended[i]
 		h.book.sent(&m.alarmMessage, h.clock.now(), m.err)
@@ -134,7 +183,7 @@ func (h *herald) land() {
 func (h *herald) read(ctx context.Context) (n int, err error) {
 	r := &h.reading
 	now, after := time.Now(), r.low
-	if r.behind = now.Sub(r.reread) < alarmReread; r.behind {
+	if r.brief = now.Sub(r.reread) < alarmReread; r.brief {
 		after = r.high
 	} else if now.Sub(r.whole) >= alarmWhole {
 		after, r.whole = 0, now
@@ -152,11 +201,11 @@ func (h *herald) read(ctx context.Context) (n int, err error) {
 		}
 		n += len(page)
 		r.high = max(r.high, after)
-		if len(page) < storeBatch {
+		if len(page) < storeBatch || h.book.full() { // what is behind that waits in the store
 			break
 		}
 	}
-	if !r.behind {
+	if !r.brief {
 		r.reread = now
 		if now.Sub(r.since) > alarmOverlap {
 			r.low, r.mark, r.since = r.mark, r.high, now
@@ -172,16 +221,16 @@ func (h *herald) read(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// recover adds the messages about jobs that have recovered, where a rule asks for them, and
+// recoveries adds the messages about jobs that have recovered, where a rule asks for them, and
 // returns in how long to look again.
-func (h *herald) recover(ctx context.Context, messages *[]alarmMessage) (time.Duration, error) {
+func (h *herald) recoveries(ctx context.Context, messages *[]alarmMessage) (time.Duration, error) {
 	r := &h.reading
 	r.open = r.open || len(h.book.marks.Jobs) > 0 // they are saved when this is asked again
 	if !anyWants(h.book.rules, alarm.Recovered) || !r.open {
 		return forever, nil
 	}
-	if ago := time.Since(r.asked); !r.asked.IsZero() && ago < recoverEvery {
-		return recoverEvery - ago, nil
+	if ago := time.Since(r.asked); !r.asked.IsZero() && ago < r.again {
+		return r.again - ago, nil
 	}
 	if len(h.book.marks.Jobs) > 0 { // the store would answer as of before them: they are saved first
 		return recoverSaved, nil
@@ -191,92 +240,47 @@ func (h *herald) recover(ctx context.Context, messages *[]alarmMessage) (time.Du
 		open int
 	}
 	a, err := call(ctx, func(ctx context.Context) (answer, error) {
-		list, open, err := h.store.OpenAlarms(ctx, r.shards, storeBatch)
+		list, open, err := h.store.OpenAlarms(ctx, r.shards, r.behind, storeBatch)
 		return answer{list, open}, err
 	})
 	if err != nil {
 		return 0, err
 	}
 	r.asked, r.open = time.Now(), a.open > 0 || len(h.book.marks.Jobs) > 0
+	told, err := h.recovered(ctx, a.list)
+	*messages = append(*messages, told...)
+	r.behind = store.JobTold{}
+	if len(a.list) == storeBatch {
+		r.behind = a.list[storeBatch-1]
+	}
+	r.again = recoverEvery
+	if len(told) > 0 && (len(told) < len(a.list) || len(a.list) == storeBatch) {
+		r.again = recoverSoon
+	}
+	return r.again, err
+}
+
+// recovered makes the messages about jobs that have, as far as there is room.
+func (h *herald) recovered(ctx context.Context, list []store.JobTold) (messages []alarmMessage, err error) {
 	ids := map[int64]bool{}
-	for _, t := range a.list {
+	for _, t := range list {
 		ids[t.JobID] = true
 	}
 	jobs, err := h.readJobs(ctx, slices.Sorted(maps.Keys(ids)))
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	for _, t := range a.list {
+	for _, t := range list {
 		job := jobs[t.JobID]
 		if job == nil { // removed: the row goes with the next mark
 			h.book.marks.Jobs = append(h.book.marks.Jobs, t)
 			continue
 		}
-		if m, ok := h.book.recovered(t, job, h.clock.now(), h.flights.begin); ok {
-			*messages = append(*messages, m)
+		if m, ok := h.book.recovered(t, job, h.clock.now(), h.caller.flights.begin); ok {
+			messages = append(messages, m)
 		}
 	}
-	return recoverEvery, nil
-}
-
-// send calls the alarmer, at the place that was taken for the call. Stop waits for the call,
-// unless that ignores its context: then it is left behind, and keeps its place among the calls
-// of its rule.
-func (h *herald) send(m alarmMessage) {
-	rule := &h.book.rules[m.rule]
-	h.life.loops.work.run(func(ctx context.Context) {
-		if err := h.complete(urgent.Unmark(ctx), &m); err != nil {
-			h.flights.returned(m.rule)
-			h.flights.land(m, err)
-			h.life.wakes.alarms.poke()
-			return
-		}
-		ctx, cancel := context.WithTimeout(urgent.Unmark(ctx), rule.Timeout)
-		defer cancel()
-		returned := make(chan error, 1)
-		guard.Go(func() error { return rule.To.Alarm(ctx, m.said) }, func(err error) {
-			h.flights.returned(m.rule)
-			returned <- h.panics.Note("Alarmer of "+rule.Name, err)
-			h.life.wakes.alarms.poke()
-		})
-		h.flights.land(m, outcomeOf(ctx, returned))
-		h.life.wakes.alarms.poke()
-	})
-}
-
-// complete reads again what the book does not have any more.
-func (h *herald) complete(ctx context.Context, m *alarmMessage) error {
-	var more []store.Alarm
-	for _, id := range m.missing {
-		page, err := call(ctx, func(ctx context.Context) ([]store.Alarm, error) {
-			return h.store.Alarms(ctx, []store.Shard{{ID: m.last.Shard}}, id-1, 1)
-		})
-		if err != nil {
-			return err
-		}
-		if len(page) > 0 && page[0].ID == id {
-			more = append(more, page[0])
-		}
-	}
-	if m.missing != nil {
-		m.complete(more)
-	}
-	return nil
-}
-
-// outcomeOf is what a call returns, or that it does not.
-func outcomeOf(ctx context.Context, returned <-chan error) error {
-	select {
-	case err := <-returned:
-		return err
-	case <-ctx.Done():
-	}
-	select {
-	case err := <-returned:
-		return err
-	case <-time.After(alarmHangs):
-		return fmt.Errorf("the alarmer has not returned %v after its deadline", alarmHangs)
-	}
+	return messages, nil
 }
 
 // save tells the store what became of alarms.

@@ -19,7 +19,8 @@ type AlarmPolicy struct {
 type Alarm struct {
 	ID    int64
 	Shard int
-	// App, JobKey, JobName and Email are those of the job when it happened.
+	// App, JobKey, JobName and Email are those of the job when it happened; of a job that had
+	// been removed all but App are empty, and JobVersion is 0.
 	App, JobKey, JobName, Email string
 	JobID, JobVersion           int64
 	// Cause is an alarm.Cause.
@@ -34,8 +35,10 @@ type Alarm struct {
 	Text string
 	// At is when it was inserted, by the store's clock.
 	At time.Time
-	// Told are the rules that have told it.
+	// Told are the rules that have told it, or need not any more.
 	Told []string
+	// GaveUp says that one of these could not tell it.
+	GaveUp bool
 }
 
 // MostAlarmText is how long the text of an alarm is at most, in bytes.
@@ -82,10 +85,11 @@ type AlarmMarks struct {
 	Jobs []JobTold
 }
 
-// AlarmTold says that a rule has told of an alarm.
+// AlarmTold says that a rule has told of an alarm, or that it gave up trying to.
 type AlarmTold struct {
-	ID   int64
-	Rule string
+	ID     int64
+	Rule   string
+	GaveUp bool
 }
 
 // AlarmDone says that an alarm is done with.

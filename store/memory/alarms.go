@@ -46,8 +46,10 @@ func (s *Store) insertAlarm(j *job, a store.Alarm, now time.Time) bool {
 	}
 	s.lastAlarm++
 	a.ID, a.At = s.lastAlarm, now
-	a.Shard, a.App, a.JobID, a.JobVersion = j.shard.id, j.def.App, j.id, j.version
-	a.JobKey, a.JobName, a.Email = j.def.Key, j.def.Name, j.def.AlarmEmail
+	a.Shard, a.App, a.JobID = j.shard.id, j.def.App, j.id
+	if !j.removed {
+		a.JobVersion, a.JobKey, a.JobName, a.Email = j.version, j.def.Key, j.def.Name, j.def.AlarmEmail
+	}
 	s.alarms[a.ID] = &a
 	j.shard.alarms.insert(0, a.ID, &a)
 	s.tellOwner(j.shard, func(w *watcher) { tell(w.alarms) })
@@ -82,7 +84,12 @@ func (s *Store) MarkAlarms(ctx context.Context, m store.AlarmMarks) error {
 	}
 	defer s.done()
 	for _, t := range m.Told {
-		if a := s.alarms[t.ID]; a != nil && !slices.Contains(a.Told, t.Rule) {
+		a := s.alarms[t.ID]
+		if a == nil {
+			continue
+		}
+		a.GaveUp = a.GaveUp || t.GaveUp
+		if !slices.Contains(a.Told, t.Rule) {
 			a.Told = append(copied(a.Told), t.Rule)
 		}
 	}
@@ -123,14 +130,16 @@ func (s *Store) toldWhere(chosen func(*store.JobTold) bool) (list []store.JobTol
 			list = append(list, t)
 		}
 	}
-	slices.SortFunc(list, func(a, b store.JobTold) int {
-		return cmp.Or(cmp.Compare(a.JobID, b.JobID), cmp.Compare(a.Rule, b.Rule))
-	})
+	slices.SortFunc(list, toldOrder)
 	return list
 }
 
+func toldOrder(a, b store.JobTold) int {
+	return cmp.Or(cmp.Compare(a.JobID, b.JobID), cmp.Compare(a.Rule, b.Rule))
+}
+
 // OpenAlarms returns the rows of jobs that have recovered.
-func (s *Store) OpenAlarms(ctx context.Context, shards []store.Shard, limit int) (list []store.JobTold, open int, err error) {
+func (s *Store) OpenAlarms(ctx context.Context, shards []store.Shard, after store.JobTold, limit int) (list []store.JobTold, open int, err error) {
 	if err := s.look(ctx); err != nil {
 		return nil, 0, err
 	}
@@ -141,7 +150,10 @@ func (s *Store) OpenAlarms(ctx context.Context, shards []store.Shard, limit int)
 	}
 	for _, t := range s.toldWhere(func(t *store.JobTold) bool { return t.Open && in[t.Shard] }) {
 		open++
-		if t.Recovered = s.recovered(&t); !t.Recovered.IsZero() && len(list) < limit {
+		if len(list) >= limit || toldOrder(t, after) <= 0 {
+			continue
+		}
+		if t.Recovered = s.recovered(&t); !t.Recovered.IsZero() {
 			list = append(list, t)
 		}
 	}

@@ -36,11 +36,11 @@ func shardIDs(shards []store.Shard) []int16 {
 func (s *Store) MarkAlarms(ctx context.Context, m store.AlarmMarks) error {
 	var write []statement
 	if n := len(m.Told); n > 0 {
-		ids, rules := make([]int64, n), make([]string, n)
+		ids, rules, gaveUp := make([]int64, n), make([]string, n), make([]bool, n)
 		for i, t := range m.Told {
-			ids[i], rules[i] = t.ID, t.Rule
+			ids[i], rules[i], gaveUp[i] = t.ID, t.Rule, t.GaveUp
 		}
-		write = append(write, s.sql.tellAlarms.by(named{{"alarms", ids}, {"rules", rules}}))
+		write = append(write, s.sql.tellAlarms.by(named{{"alarms", ids}, {"rules", rules}, {"gave_up", gaveUp}}))
 	}
 	if n := len(m.Done); n > 0 {
 		ids, statuses := make([]int64, n), make([]int16, n)
@@ -104,13 +104,13 @@ func (s *Store) ToldJobs(ctx context.Context, jobs []int64) (list []store.JobTol
 }
 
 // OpenAlarms returns the rows of jobs that have recovered, and how many are open.
-func (s *Store) OpenAlarms(ctx context.Context, shards []store.Shard, limit int) (recovered []store.JobTold, open int, err error) {
+func (s *Store) OpenAlarms(ctx context.Context, shards []store.Shard, after store.JobTold, limit int) (recovered []store.JobTold, open int, err error) {
 	in := shardIDs(shards)
 	if len(in) == 0 {
 		return nil, 0, ended(ctx)
 	}
 	err = s.readByIndex(ctx, s.sql.countOpen.with(in).into(scanInto(&open)),
-		s.sql.recovered.by(named{{"shards", in}, {"limit", max(limit, 0)}}).into(func(rows pgx.Rows) error {
+		s.sql.recovered.by(named{{"shards", in}, {"after", after.JobID}, {"rule", after.Rule}, {"limit", max(limit, 0)}}).into(func(rows pgx.Rows) error {
 			var t store.JobTold
 			var at time.Time
 			err := scanTold(rows, &t, &at)
@@ -154,11 +154,12 @@ type alarmRowQueries struct {
 
 func (q *alarmRowQueries) define(sql template) {
 	q.openAlarms = sql(`select a.id, a.shard, a.app_name, a.job_key, a.job_desc, a.alarm_email, a.job_id, a.job_version, a.cause, a.log_id, a.trigger_id,
-		a.state, a.attempt, a.instant, a.content, a.add_time, a.told
+		a.state, a.attempt, a.instant, a.content, a.add_time, a.told, a.gave_up
 	from {{schema}}.xxl_job_alarm a where a.status = 0 and a.shard = any({{arg.shards}}::smallint[]) and a.id > {{arg.after}}::bigint order by a.id limit {{arg.limit}}`)
 	// What a row has been told is looked at under its lock: two owners may tell it at once.
-	q.tellAlarms = sql(`update {{schema}}.xxl_job_alarm a set told = a.told operator(pg_catalog.||) array(select r.rule from unnest(r.rules) r(rule) where r.rule <> all(a.told))
-	from (select t.id, array_agg(distinct t.rule) rules from unnest({{arg.alarms}}::bigint[], {{arg.rules}}::text[]) t(id, rule) group by t.id) r
+	q.tellAlarms = sql(`update {{schema}}.xxl_job_alarm a set told = a.told operator(pg_catalog.||) array(select r.rule from unnest(r.rules) r(rule) where r.rule <> all(a.told)), gave_up = a.gave_up or r.gave_up
+	from (select t.id, array_agg(distinct t.rule) rules, bool_or(t.gave_up) gave_up
+		from unnest({{arg.alarms}}::bigint[], {{arg.rules}}::text[], {{arg.gave_up}}::boolean[]) t(id, rule, gave_up) group by t.id) r
 	where a.id = r.id`)
 	// A run whose row others have locked keeps the status that it has: nobody is to wait for that.
 	q.endAlarms = sql(`with done as (update {{schema}}.xxl_job_alarm a set status = r.status, done_time = {{now}}
@@ -189,7 +190,7 @@ func (q *alarmRowQueries) define(sql template) {
 		and (t.log_id is null and e.handle_time > ` + timeOf("t.at") + ` or coalesce(e.trigger_id, e.id) > t.trigger_id
 			or coalesce(e.trigger_id, e.id) = t.trigger_id and coalesce(e.executor_sharding_param, '') = coalesce(
 				(select o.executor_sharding_param from {{schema}}.xxl_job_log o where o.id = t.log_id), ''))) r
-	where t.is_open and t.shard = any({{arg.shards}}::smallint[]) and r.at is not null order by t.job_id, t.rule limit {{arg.limit}}`)
+	where t.is_open and t.shard = any({{arg.shards}}::smallint[]) and (t.job_id, t.rule) > ({{arg.after}}::int, {{arg.rule}}::text) and r.at is not null order by t.job_id, t.rule limit {{arg.limit}}`)
 }
 
 // timeOf is the time that a column has in milliseconds.

@@ -110,7 +110,7 @@ func scanAlarm(rows pgx.Rows) (a store.Alarm, err error) {
 	var run, trigger, instant pgtype.Int8
 	var attempt pgtype.Int2
 	var state pgtype.Text
-	err = rows.Scan(&a.ID, &a.Shard, &a.App, &a.JobKey, &a.JobName, &a.Email, &a.JobID, &a.JobVersion, &a.Cause, &run, &trigger, &state, &attempt, &instant, &a.Text, &a.At, &a.Told)
+	err = rows.Scan(&a.ID, &a.Shard, &a.App, &a.JobKey, &a.JobName, &a.Email, &a.JobID, &a.JobVersion, &a.Cause, &run, &trigger, &state, &attempt, &instant, &a.Text, &a.At, &a.Told, &a.GaveUp)
 	a.RunID, a.TriggerID, a.State, a.Attempt = run.Int64, trigger.Int64, state.String, int(attempt.Int16)
 	a.Instant, a.At = fromMilli(instant.Int64), a.At.UTC()
 	if len(a.Told) == 0 {

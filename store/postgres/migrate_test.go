@@ -78,6 +78,7 @@ func backTo(t *testing.T, pool *pgxpool.Pool, schema string, version int) {
 			"drop table %[1]s.xxl_job_link, %[1]s.xxl_job_owed, %[1]s.xxl_job_part, %[1]s.xxl_job_window, %[1]s.xxl_job_alarm, %[1]s.xxl_job_told; " +
 			"create table %[1]s.xxl_job_alarm (id bigint generated always as identity primary key, run_id bigint not null, job_id int not null, cause text not null, " +
 			"attempts int not null default 0, due timestamptz not null, sent timestamptz, unique (run_id, cause))",
+		13: "alter table %s.xxl_job_alarm drop column gave_up",
 	}
 	for n := len(undo) + 1; n > version; n-- {
 		run(t, pool, fmt.Sprintf(undo[n], schema))

@@ -163,7 +163,7 @@ func TestARemovedJobIsNotOpen(t *testing.T) {
 	job := jobWith(a)
 	must(t, a.MarkAlarms(a.ctx, store.AlarmMarks{Jobs: []store.JobTold{{JobID: job.ID, Rule: "r", At: time.Now(), Open: true}}}))
 	must(t, a.RemoveJob(a.ctx, job.ID))
-	_, open, err := a.OpenAlarms(a.ctx, a.shards, 10)
+	_, open, err := a.OpenAlarms(a.ctx, a.shards, store.JobTold{}, 10)
 	must(t, err)
 	if open != 0 {
 		t.Errorf("%d are open of a job that is removed, for good", open)
@@ -211,7 +211,7 @@ func TestRecoveredByARunFromBefore(t *testing.T) {
 	res.State = xxljob.StateSucceeded
 	_, err := a.Finish(a.ctx, []xxljob.Result{res})
 	must(t, err)
-	got, _, err := a.OpenAlarms(a.ctx, a.shards, 10)
+	got, _, err := a.OpenAlarms(a.ctx, a.shards, store.JobTold{}, 10)
 	must(t, err)
 	if len(got) != 1 {
 		t.Error("a run that ended after At is not looked at, since its id is older; in memory it is")

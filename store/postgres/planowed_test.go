@@ -102,14 +102,14 @@ func (d *planData) alarmCases() []planCase {
 		}), rows: 90, reach: reachOpen, scans: smallLock, wasted: 300},
 		{name: "openAlarms 1000", st: q.openAlarms.by(named{{"shards", shards}, {"after", int64(0)}, {"limit", 1000}}), rows: 1000, wasted: planAlarms / 10},
 		{name: "openAlarms none", st: q.openAlarms.by(named{{"shards", shards}, {"after", int64(planAlarms)}, {"limit", 1000}}), wasted: 100},
-		{name: "tellAlarms 1000", st: q.tellAlarms.by(named{{"alarms", ids}, {"rules", rules}}), batch: 1000},
+		{name: "tellAlarms 1000", st: q.tellAlarms.by(named{{"alarms", ids}, {"rules", rules}, {"gave_up", make([]bool, len(ids))}}), batch: 1000},
 		{name: "endAlarms 1000", st: q.endAlarms.by(named{{"alarms", ids}, {"statuses", statuses}}), batch: 1000, reach: reachAll, wasted: 1000},
 		{name: "putTold", st: q.putTold.by(named{{"jobs", []int64{1}}, {"rules", []string{"mail"}}, {"at", []int64{1}}, {"open", []bool{true}}, {"runs", []*int64{nil}}, {"triggers", []*int64{nil}}})},
 		{name: "dropTold", st: q.dropTold.with([]int64{1, 2}), wasted: 2},
 		{name: "forgetTold", st: q.forgetTold.with(5)},
 		{name: "toldJobs", st: q.toldJobs.with(jobIDs(100, 1)), rows: 100},
 		{name: "countOpen", st: q.countOpen.with(shards), rows: 1, batch: 200},
-		{name: "recovered", st: q.recovered.by(named{{"shards", shards}, {"limit", 1000}}), reach: reachAll, wide: true},
+		{name: "recovered", st: q.recovered.by(named{{"shards", shards}, {"after", 0}, {"rule", ""}, {"limit", 1000}}), reach: reachAll, wide: true},
 		{name: "dropAlarms", st: q.dropAlarms.by(named{{"before", d.now}, {"untold", d.now.Add(-2 * day)}, {"limit", 1000}}), rows: 1000, wasted: 200},
 	}
 }

@@ -144,10 +144,13 @@ func methodsOf(a *actor, run xxljob.Run, other xxljob.Job) map[string]asked {
 			_, err := s.ExpireWindows(ctx, store.WindowQuery{Shards: a.shards, Before: time.Now(), Limit: 10})
 			return err
 		},
-		"Links":      func(ctx context.Context) error { _, err := s.Links(ctx); return err },
-		"Alarms":     func(ctx context.Context) error { _, err := s.Alarms(ctx, a.shards, 0, 10); return err },
-		"ToldJobs":   func(ctx context.Context) error { _, err := s.ToldJobs(ctx, []int64{job}); return err },
-		"OpenAlarms": func(ctx context.Context) error { _, _, err := s.OpenAlarms(ctx, a.shards, 10); return err },
+		"Links":    func(ctx context.Context) error { _, err := s.Links(ctx); return err },
+		"Alarms":   func(ctx context.Context) error { _, err := s.Alarms(ctx, a.shards, 0, 10); return err },
+		"ToldJobs": func(ctx context.Context) error { _, err := s.ToldJobs(ctx, []int64{job}); return err },
+		"OpenAlarms": func(ctx context.Context) error {
+			_, _, err := s.OpenAlarms(ctx, a.shards, store.JobTold{}, 10)
+			return err
+		},
 		"MarkAlarms": func(ctx context.Context) error {
 			return s.MarkAlarms(ctx, store.AlarmMarks{Done: []store.AlarmDone{{ID: 1, Status: store.AlarmSent}}})
 		},

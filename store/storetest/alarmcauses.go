@@ -216,6 +216,17 @@ func alarmFields(e *env) {
 	want(e, "the alarms of a job that is removed", e.mustAlarms(), []store.Alarm{first, second})
 }
 
+func alarmRemoved(e *env) {
+	o := e.owner("a")
+	e.everyAlarm()
+	run := o.started(o.planned(e.newJob(func(j *xxljob.Job) { j.AlarmEmail = "a@example.com" })))
+	e.must(e.RemoveJob(e.ctx, run.JobID))
+	o.failed(run)
+	a := e.alarm()
+	want(e, "job, app, run", []any{a.JobID, a.App, a.RunID}, []any{run.JobID, run.App, run.ID})
+	want(e, "version, key, name, address", []any{a.JobVersion, a.JobKey, a.JobName, a.Email}, []any{int64(0), "", "", ""})
+}
+
 func alarmTexts(e *env) {
 	o := e.owner("a")
 	e.everyAlarm()

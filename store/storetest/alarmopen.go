@@ -21,13 +21,20 @@ func openCases() []testCase {
 		{"RecoveredByTheFirstSuccess", openFirst},
 		{"OpenOfShards", openShards},
 		{"OpenAtMost", openLimit},
+		{"OpenBehindOne", openBehind},
 	}
 }
 
 // mustOpen are those that have recovered, and how many are open.
 func (e *env) mustOpen(limit int) ([]store.JobTold, int) {
 	e.Helper()
-	list, open, err := e.OpenAlarms(e.ctx, everyShard(), limit)
+	return e.mustOpenBehind(store.JobTold{}, limit)
+}
+
+// mustOpenBehind are those of them that are behind one.
+func (e *env) mustOpenBehind(after store.JobTold, limit int) ([]store.JobTold, int) {
+	e.Helper()
+	list, open, err := e.OpenAlarms(e.ctx, everyShard(), after, limit)
 	e.must(err)
 	return list, open
 }
@@ -157,17 +164,36 @@ func openShards(e *env) {
 		all = append(all, t)
 	}
 	for shard := range numShards {
-		list, open, err := e.OpenAlarms(e.ctx, []store.Shard{{ID: shard}}, 10)
+		list, open, err := e.OpenAlarms(e.ctx, []store.Shard{{ID: shard}}, store.JobTold{}, 10)
 		e.must(err)
 		want(e, fmt.Sprint("in shard ", shard), []any{list, open}, []any{all[shard : shard+1], 1})
 	}
-	list, open, err := e.OpenAlarms(e.ctx, nil, 10)
+	list, open, err := e.OpenAlarms(e.ctx, nil, store.JobTold{}, 10)
 	e.check(len(list) == 0 && open == 0 && err == nil, "in none: %+v, %d, %v", list, open, err)
 }
 
 func openLimit(e *env) {
-	o := e.owner("a")
-	var all []store.JobTold
+	all := e.openOnes(e.owner("a"))
+	for _, limit := range []int{0, 1, 4, 10} {
+		list, open := e.mustOpen(limit)
+		want(e, fmt.Sprint("at most ", limit), []any{list, open}, []any{all[:min(limit, 6)], 7})
+	}
+}
+
+func openBehind(e *env) {
+	all := e.openOnes(e.owner("a"))
+	for i, t := range all {
+		list, open := e.mustOpenBehind(t, 2)
+		want(e, fmt.Sprintf("behind job %d and rule %q", t.JobID, t.Rule), []any{len(list), open}, []any{min(2, 5-i), 7})
+		want(e, "which", append([]store.JobTold{}, list...), append([]store.JobTold{}, all[i+1:min(i+3, 6)]...))
+	}
+	between, _ := e.mustOpenBehind(store.JobTold{JobID: all[2].JobID, Rule: "p"}, 1)
+	want(e, "behind a rule that is not there", between, all[3:4])
+}
+
+// openOnes are the six rows of three jobs that have recovered, in order; a seventh has not.
+func (e *env) openOnes(o *owner) (all []store.JobTold) {
+	e.Helper()
 	for range 3 {
 		job := e.newJob()
 		run := o.failed(o.started(o.planned(job)))
@@ -178,8 +204,5 @@ func openLimit(e *env) {
 	}
 	e.opened(o.failed(o.running()), "one") // it has not recovered
 	slices.SortStableFunc(all, func(a, b store.JobTold) int { return int(a.JobID - b.JobID) })
-	for _, limit := range []int{0, 1, 4, 10} {
-		list, open := e.mustOpen(limit)
-		want(e, fmt.Sprint("at most ", limit), []any{list, open}, []any{all[:min(limit, 6)], 7})
-	}
+	return all
 }

@@ -16,6 +16,7 @@ func alarmRowCases() []testCase {
 		{"AlarmsAreRead", alarmsRead},
 		{"AlarmsAreCopied", alarmsCopied},
 		{"ARuleIsToldOnce", alarmsTold},
+		{"ARuleHasGivenUp", alarmsGivenUp},
 		{"RulesMarkedAtOnceAreAllKept", alarmsToldAtOnce},
 		{"WhatIsDoneStaysDone", alarmsDone},
 		{"TheRunGetsTheStatus", alarmsStatus},
@@ -116,6 +117,22 @@ func alarmsTold(e *env) {
 	list[0].Told = now[0].Told
 	want(e, "all else", now, list)
 	want(e, "the status of its run", e.mustRun(list[0].RunID).AlarmStatus, 0)
+}
+
+func alarmsGivenUp(e *env) {
+	o := e.owner("a")
+	e.everyAlarm()
+	o.failed(o.running())
+	o.failed(o.running())
+	list := e.alarms(2)
+	id := list[0].ID
+	e.mustMark(store.AlarmMarks{Told: []store.AlarmTold{{ID: id, Rule: "one"}}})
+	want(e, "GaveUp once it was told", e.alarms(2)[0].GaveUp, false)
+	e.mustMark(store.AlarmMarks{Told: []store.AlarmTold{{ID: id, Rule: "two", GaveUp: true}, {ID: id, Rule: "three"}}})
+	e.mustMark(store.AlarmMarks{Told: []store.AlarmTold{{ID: id, Rule: "two"}}})
+	now := e.alarms(2)
+	want(e, "GaveUp", []bool{now[0].GaveUp, now[1].GaveUp}, []bool{true, false})
+	want(e, "how many have told", len(now[0].Told), 3)
 }
 
 func alarmsToldAtOnce(e *env) {

@@ -33,6 +33,7 @@ func alarmCases() []testCase {
 		{"EachPartOfABroadcastHasItsOwn", alarmParts},
 		{"WhatIsNotAcceptedInsertsNone", alarmFenced},
 		{"TheRowSaysWhatTheJobWasThen", alarmFields},
+		{"OfARemovedJobTheAppIsLeft", alarmRemoved},
 		{"TextsAreCut", alarmTexts},
 	}, slices.Concat(alarmRowCases(), openCases(), lateCases())...)
 }

@@ -36,6 +36,9 @@ func alarmMutants() []mutant {
 	open := func(change func(b *bentAlarms, list []store.JobTold, open int) ([]store.JobTold, int)) func(xxljob.Store) xxljob.Store {
 		return func(s xxljob.Store) xxljob.Store { return &bentAlarms{Store: s, open: change} }
 	}
+	behind := func(change func(t store.JobTold) store.JobTold) func(xxljob.Store) xxljob.Store {
+		return func(s xxljob.Store) xxljob.Store { return &bentAlarms{Store: s, after: change} }
+	}
 	told := func(change func(list []store.JobTold) []store.JobTold) func(xxljob.Store) xxljob.Store {
 		return func(s xxljob.Store) xxljob.Store { return &bentAlarms{Store: s, told: change} }
 	}
@@ -92,6 +95,11 @@ func alarmMutants() []mutant {
 		}, []string{"Alarms/AlarmsAreCopied"}},
 		{"ToldAgain", row(func(a *store.Alarm) { a.Told = append(a.Told, a.Told...) }), []string{"Alarms/ARuleIsToldOnce", "Alarms/RulesMarkedAtOnceAreAllKept"}},
 		{"NothingIsTold", mark(func(m *store.AlarmMarks) { m.Told = nil }), []string{"Alarms/ARuleIsToldOnce", "Alarms/RulesMarkedAtOnceAreAllKept", "Faults/MarkAlarms"}},
+		{"NobodyGivesUp", mark(func(m *store.AlarmMarks) {
+			for i := range m.Told {
+				m.Told[i].GaveUp = false
+			}
+		}), []string{"Alarms/ARuleHasGivenUp"}},
 		{"NothingIsDone", mark(func(m *store.AlarmMarks) { m.Done = nil }), []string{"Alarms/WhatIsDoneStaysDone", "Alarms/TheRunGetsTheStatus", "Alarms/WhatIsNotThereIsLeftOut", "Faults/MarkAlarms"}},
 		{"EverythingIsSent", mark(func(m *store.AlarmMarks) {
 			for i := range m.Done {
@@ -130,6 +138,13 @@ func alarmMutants() []mutant {
 			}
 			return list, open
 		}), []string{"Alarms/RecoveredByTheFirstSuccess", "Alarms/RecoveredByARetry"}},
+		{"OpenFromTheFirstOn", behind(func(store.JobTold) store.JobTold { return store.JobTold{} }), []string{"Alarms/OpenBehindOne"}},
+		{"OpenBehindTheJob", behind(func(t store.JobTold) store.JobTold {
+			if t.JobID > 0 {
+				t.Rule = "~"
+			}
+			return t
+		}), []string{"Alarms/OpenBehindOne"}},
 		{"LateIgnoresTheEpoch", late(func(b *bentAlarms, q store.LateQuery) store.LateQuery {
 			q.Shards = slices.Clone(q.Shards)
 			for i := range q.Shards {
@@ -147,12 +162,13 @@ func alarmMutants() []mutant {
 // bentAlarms changes alarms on their way in and out.
 type bentAlarms struct {
 	xxljob.Store
-	know func(store.AlarmPolicy) store.AlarmPolicy
-	read func(*bentAlarms, []store.Alarm) []store.Alarm
-	mark func(*store.AlarmMarks)
-	told func([]store.JobTold) []store.JobTold
-	open func(*bentAlarms, []store.JobTold, int) ([]store.JobTold, int)
-	late func(*bentAlarms, store.LateQuery) store.LateQuery
+	know  func(store.AlarmPolicy) store.AlarmPolicy
+	read  func(*bentAlarms, []store.Alarm) []store.Alarm
+	mark  func(*store.AlarmMarks)
+	told  func([]store.JobTold) []store.JobTold
+	open  func(*bentAlarms, []store.JobTold, int) ([]store.JobTold, int)
+	after func(store.JobTold) store.JobTold
+	late  func(*bentAlarms, store.LateQuery) store.LateQuery
 }
 
 func (b *bentAlarms) KnowAlarms(p store.AlarmPolicy) {
@@ -172,7 +188,7 @@ func (b *bentAlarms) Alarms(ctx context.Context, shards []store.Shard, after int
 
 func (b *bentAlarms) MarkAlarms(ctx context.Context, m store.AlarmMarks) error {
 	if b.mark != nil {
-		m.Done, m.Jobs = slices.Clone(m.Done), slices.Clone(m.Jobs)
+		m.Told, m.Done, m.Jobs = slices.Clone(m.Told), slices.Clone(m.Done), slices.Clone(m.Jobs)
 		b.mark(&m)
 	}
 	return b.Store.MarkAlarms(ctx, m)
@@ -186,8 +202,11 @@ func (b *bentAlarms) ToldJobs(ctx context.Context, jobs []int64) ([]store.JobTol
 	return list, err
 }
 
-func (b *bentAlarms) OpenAlarms(ctx context.Context, shards []store.Shard, limit int) ([]store.JobTold, int, error) {
-	list, open, err := b.Store.OpenAlarms(ctx, shards, limit)
+func (b *bentAlarms) OpenAlarms(ctx context.Context, shards []store.Shard, after store.JobTold, limit int) ([]store.JobTold, int, error) {
+	if b.after != nil {
+		after = b.after(after)
+	}
+	list, open, err := b.Store.OpenAlarms(ctx, shards, after, limit)
 	if b.open != nil {
 		list, open = b.open(b, list, open)
 	}

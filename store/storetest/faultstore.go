@@ -147,9 +147,9 @@ func (f *Faults) ToldJobs(ctx context.Context, jobs []int64) ([]store.JobTold, e
 }
 
 // OpenAlarms passes the call on, under the faults.
-func (f *Faults) OpenAlarms(ctx context.Context, shards []store.Shard, limit int) (recovered []store.JobTold, open int, err error) {
+func (f *Faults) OpenAlarms(ctx context.Context, shards []store.Shard, after store.JobTold, limit int) (recovered []store.JobTold, open int, err error) {
 	recovered, err = call(f, ctx, "OpenAlarms", func() (list []store.JobTold, err error) {
-		list, open, err = f.store.OpenAlarms(ctx, shards, limit)
+		list, open, err = f.store.OpenAlarms(ctx, shards, after, limit)
 		return list, err
 	})
 	return recovered, open, err

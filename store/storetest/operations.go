@@ -298,7 +298,7 @@ func alarmOperations() []operation {
 		}},
 		{"OpenAlarms", func(*owner) (callFunc, doneFunc) {
 			return func(ctx context.Context, s xxljob.Store) error {
-				_, _, err := s.OpenAlarms(ctx, everyShard(), 9)
+				_, _, err := s.OpenAlarms(ctx, everyShard(), store.JobTold{}, 9)
 				return err
 			}, nil
 		}},
