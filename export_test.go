@@ -371,3 +371,6 @@ func FairShare(most int, ids []int64, address func(id int64) string) (kept []int
 	}
 	return slices.Sorted(maps.Keys(share.runs())), share.left
 }
+
+// Cycles are the ways round in a graph.
+func Cycles(next map[string][]string) func(node string) string { return newCycles(next).through }

@@ -9,7 +9,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/xxljob/xxljob/store"
 )
@@ -54,11 +53,12 @@ func (s *shared) findLinks(ctx context.Context, jobs []Job) (faulty []error, err
 	if err != nil {
 		return nil, err
 	}
+	cycles := newCycles(l.next)
 	for i := range jobs {
 		f := faults{what: called(jobs[i])}
 		l.known(&f, &jobs[i])
-		if path := l.cycle(&jobs[i]); path != nil {
-			f.add("Children", strings.Join(path, " > "), fmt.Errorf("%w: by Children, ChildKeys, After and AfterKeys each of these leads to the next", ErrCycle))
+		if path := cycles.through(refOf(&jobs[i])); path != "" {
+			f.add("Children", path, fmt.Errorf("%w: by Children, ChildKeys, After and AfterKeys each of these leads to the next", ErrCycle))
 		}
 		faulty[i] = f.err()
 	}
@@ -69,32 +69,37 @@ func (s *shared) findLinks(ctx context.Context, jobs []Job) (faulty []error, err
 // the ids that are named.
 func (s *shared) newLinks(ctx context.Context, stored, given []Job) (*links, error) {
 	l := &links{byID: map[int64]string{}, had: map[string][]int64{}, next: map[string][]string{}}
-	saved := map[string]bool{}
+	saved, savedIDs := map[string]bool{}, map[int64]bool{0: false}
 	for i := range given {
-		saved[refOf(&given[i])] = true
+		saved[refOf(&given[i])], savedIDs[given[i].ID] = true, given[i].ID != 0
 	}
 	for i := range stored {
 		l.byID[stored[i].ID] = refOf(&stored[i])
 		l.had[refOf(&stored[i])] = slices.Concat(stored[i].Children, stored[i].After)
 	}
-	all := slices.DeleteFunc(stored, func(j Job) bool {
-		return saved[refOf(&j)] || j.ID != 0 && slices.ContainsFunc(given, func(g Job) bool { return g.ID == j.ID })
-	})
-	all = append(all, given...)
+	var all []*Job
+	for i := range stored {
+		if !saved[refOf(&stored[i])] && !savedIDs[stored[i].ID] {
+			all = append(all, &stored[i])
+		}
+	}
+	for i := range given {
+		all = append(all, &given[i])
+	}
 	ids := map[int64]bool{}
-	for i := range all {
-		for _, id := range slices.Concat(all[i].Children, all[i].After) {
+	for _, j := range all {
+		for _, id := range slices.Concat(j.Children, j.After) {
 			ids[id] = true
 		}
-		if all[i].ID != 0 {
-			l.byID[all[i].ID] = refOf(&all[i])
+		if j.ID != 0 {
+			l.byID[j.ID] = refOf(j)
 		}
 	}
 	if err := s.readRefs(ctx, ids, l.byID); err != nil {
 		return nil, err
 	}
-	for i := range all {
-		l.add(&all[i])
+	for _, j := range all {
+		l.add(j)
 	}
 	return l, nil
 }
@@ -163,31 +168,4 @@ func (l *links) known(f *faults, j *Job) {
 			}
 		}
 	}
-}
-
-// cycle is a way from a job to itself, nil where there is none.
-func (l *links) cycle(j *Job) []string {
-	self := refOf(j)
-	from := map[string]string{}
-	queue := []string{self}
-	for len(queue) > 0 {
-		at := queue[0]
-		queue = queue[1:]
-		for _, to := range l.next[at] {
-			if to == self {
-				path := []string{self}
-				for ; at != self; at = from[at] {
-					path = append(path, at)
-				}
-				path = append(path, self)
-				slices.Reverse(path)
-				return path
-			}
-			if _, seen := from[to]; !seen {
-				from[to] = at
-				queue = append(queue, to)
-			}
-		}
-	}
-	return nil
 }
