@@ -75,7 +75,9 @@ type Rule struct {
 // Message is what an alarmer is told: what has happened to one job since it was told last.
 type Message struct {
 	// ID names the message: that of its newest event, with the name of the rule. It is at most
-	// 100 bytes of printable ASCII.
+	// 100 bytes of printable ASCII. Of the messages of one store no two have the same, but for
+	// those that come more than once; the store in memory is another one in each process, and
+	// begins anew.
 	ID string
 	// Cause is that of the newest event.
 	Cause Cause

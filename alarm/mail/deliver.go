@@ -40,10 +40,10 @@ func at(step string, err error) error {
 // The library's own way of sending gives up a mail for all recipients when the server refuses
 // one of them. Here it goes to the others.
 func (m *Mailer) deliver(ctx context.Context, mail *gomail.Msg, to []string) ([]answer, error) {
-	link := &link{mailer: m}
-	defer link.end()
-	defer context.AfterFunc(ctx, link.end)()
-	client, err := m.connect(ctx, link)
+	via := &link{mailer: m}
+	defer via.end()
+	defer context.AfterFunc(ctx, via.end)()
+	client, err := m.connect(ctx, via)
 	if err != nil {
 		return nil, err
 	}
@@ -87,9 +87,9 @@ func send(client *smtp.Client, mail *gomail.Msg) error {
 }
 
 // connect connects, encrypts and logs in.
-func (m *Mailer) connect(ctx context.Context, link *link) (*smtp.Client, error) {
+func (m *Mailer) connect(ctx context.Context, via *link) (*smtp.Client, error) {
 	options := []gomail.Option{
-		gomail.WithPort(m.cfg.Port), gomail.WithDialContextFunc(link.dial),
+		gomail.WithPort(m.cfg.Port), gomail.WithDialContextFunc(via.dial),
 		gomail.WithTimeout(m.cfg.Timeout + time.Minute), // behind the context, which says why
 		gomail.WithoutSMTPUTF8(),                        // no address needs it, and servers that have it not refuse the mail
 	}
@@ -97,13 +97,13 @@ func (m *Mailer) connect(ctx context.Context, link *link) (*smtp.Client, error) 
 	case StartTLS:
 		options = append(options, gomail.WithTLSPolicy(gomail.TLSMandatory), gomail.WithTLSConfig(m.cfg.TLS.Clone()))
 	case ImplicitTLS:
-		options = append(options, gomail.WithSSL()) // by link.dial
+		options = append(options, gomail.WithSSL()) // by via.dial
 	case NoTLS:
 		options = append(options, gomail.WithTLSPolicy(gomail.NoTLS))
 	}
-	login := &login{user: m.cfg.Username, password: m.cfg.Password}
+	auth := &login{user: m.cfg.Username, password: m.cfg.Password}
 	if m.cfg.Username != "" {
-		options = append(options, gomail.WithSMTPAuthCustom(login))
+		options = append(options, gomail.WithSMTPAuthCustom(auth))
 	}
 	client, err := gomail.NewClient(m.cfg.Host, options...)
 	if err != nil {
@@ -111,8 +111,8 @@ func (m *Mailer) connect(ctx context.Context, link *link) (*smtp.Client, error) 
 	}
 	session, err := client.DialToSMTPClientWithContext(ctx)
 	switch {
-	case err != nil && login.begun:
-		return nil, login.failed(err)
+	case err != nil && auth.begun:
+		return nil, auth.failed(err)
 	case err != nil:
 		return nil, at("connecting", err)
 	}

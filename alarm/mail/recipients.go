@@ -7,15 +7,21 @@ import (
 	"github.com/xxljob/xxljob/alarm"
 )
 
-// recipients are the addresses to be told, each once, whatever its case.
+// recipients are the addresses to be told, each once, whatever its case. Who is beyond the
+// most is not told, and the log says so once for each job.
 func (m *Mailer) recipients(msg alarm.Message) []string {
 	var all []string
-	seen := map[string]bool{}
+	seen, more := map[string]bool{}, 0
 	add := func(address string) {
-		if key := strings.ToLower(address); !seen[key] && len(all) < maxRecipients {
-			seen[key] = true
+		key := strings.ToLower(address)
+		switch {
+		case seen[key]:
+		case len(all) == maxRecipients:
+			more++
+		default:
 			all = append(all, address)
 		}
+		seen[key] = true
 	}
 	for _, address := range m.to {
 		add(address)
@@ -26,6 +32,9 @@ func (m *Mailer) recipients(msg alarm.Message) []string {
 		} else {
 			m.complain(s, "it is no address of ASCII", msg)
 		}
+	}
+	if more += max(len(msg.Emails)-2*maxRecipients, 0); more > 0 && m.once.first("too many "+jobOf(msg)) {
+		m.log().Warn("xxljob: a mail goes to no more addresses; the others are not told", "job", jobOf(msg), "addresses", maxRecipients, "others", more)
 	}
 	return all
 }

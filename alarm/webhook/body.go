@@ -18,7 +18,8 @@ import (
 type Body struct {
 	// Version is 1.
 	Version int `json:"version"`
-	// ID names the message. One that comes again has the same ID, unless more has happened.
+	// ID names the message. One that comes again has the same ID, unless more has happened. It
+	// is unique among the messages of one store, as alarm.Message says.
 	ID string `json:"id"`
 	// Cause is that of the newest event: failed, lost, attempt, skipped, stopped, late or
 	// recovered, and what else there may be later.

@@ -37,6 +37,13 @@ func (o *owner) inParts(run xxljob.Run, n int) []xxljob.Run {
 	return parts
 }
 
+// paysFor checks that one run of the child is paid for, and whose success led to it.
+func (o *owner) paysFor(what string, child, parent int64) {
+	o.Helper()
+	want(o.env, "paid "+what, o.payAll(), store.Paid{Owed: 1, Runs: 1})
+	want(o.env, "ParentID "+what, o.only(what, child).ParentID, parent)
+}
+
 // partFailed is the result of a part that has failed.
 func partFailed(part xxljob.Run) xxljob.Result {
 	r := overWire(part.ID)
@@ -53,8 +60,7 @@ func owedAttempts(e *env) {
 		want(e, "paid after a failure", o.payAll(), store.Paid{})
 	}
 	o.succeeded(run)
-	want(e, "paid after the last", o.payAll(), store.Paid{Owed: 1, Runs: 1})
-	want(e, "ParentID", e.only("of three attempts", child.ID).ParentID, run.ID)
+	o.paysFor("after the last", child.ID, run.ID)
 }
 
 func owedSnoozed(e *env) {
@@ -66,8 +72,7 @@ func owedSnoozed(e *env) {
 		want(e, "paid after a snooze", o.payAll(), store.Paid{})
 	}
 	o.succeeded(run)
-	want(e, "paid after the success", o.payAll(), store.Paid{Owed: 1, Runs: 1})
-	want(e, "ParentID", e.only("snoozed twice", child.ID).ParentID, run.ID)
+	o.paysFor("after the success", child.ID, run.ID)
 }
 
 func owedParts(e *env) {
@@ -80,8 +85,7 @@ func owedParts(e *env) {
 			want(e, "paid while a part is under way", o.payAll(), store.Paid{})
 		}
 		last := o.one(e.mustFinish(overWire(parts[order[2]].ID)))
-		want(e, "paid after the last part", o.payAll(), store.Paid{Owed: 1, Runs: 1})
-		want(e, "ParentID", e.only("of three parts", child.ID).ParentID, last.ID)
+		o.paysFor("after the last part", child.ID, last.ID)
 		e.mustFinish(overWire(last.ID))
 		want(e, "paid after a result that comes twice", o.payAll(), store.Paid{})
 	}
@@ -108,8 +112,7 @@ func owedPartRetried(e *env) {
 	retry = e.mustNext(o.failed(o.started(retry)))
 	want(e, "paid after another failure", o.payAll(), store.Paid{})
 	o.succeeded(retry)
-	want(e, "paid after its success", o.payAll(), store.Paid{Owed: 1, Runs: 1})
-	want(e, "ParentID", e.only("of a part that was tried again", child.ID).ParentID, retry.ID)
+	o.paysFor("after its success", child.ID, retry.ID)
 }
 
 func owedPartFailed(e *env) {
@@ -138,8 +141,7 @@ func owedPartAlone(e *env) {
 	want(e, "paid after a failure", o.payAll(), store.Paid{})
 	alone := e.mustAddRun(job.ID, xxljob.Trigger{Shard: xxljob.Sharding{Index: 1, Total: 3}})
 	o.succeeded(alone)
-	want(e, "paid after one that was triggered alone", o.payAll(), store.Paid{Owed: 1, Runs: 1})
-	want(e, "ParentID", e.only("its own trigger", child.ID).ParentID, alone.ID)
+	o.paysFor("after one that was triggered alone", child.ID, alone.ID)
 }
 
 // owedRetryInParts: the parts of a trigger are those of its last attempt, where the first was
