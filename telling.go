@@ -35,7 +35,7 @@ const (
 	recoverSoon = 100 * time.Millisecond
 	// alarmRest is for how long Stop waits for messages that are on their way before others
 	// have the shards: they would tell the same again.
-	alarmRest = 500 * time.Millisecond
+	alarmRest = 100 * time.Millisecond
 )
 
 // herald tells of alarms, in the shards of this node.

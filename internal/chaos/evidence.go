@@ -20,8 +20,9 @@ import (
 // what the auditor takes; the nodes are stopped.
 
 // settlePatience is how long runs that are due may take to end, when no fault is
-// injected any more: the nodes that went last are judged within LostAfter.
-const settlePatience = 75 * time.Second
+// injected any more: the nodes that went last are judged within LostAfter, and an alarm that
+// was turned away eight times in turn is tried again in two minutes.
+const settlePatience = 150 * time.Second
 
 // evidence stops the nodes and gathers what there is to judge by.
 func (a *arena) evidence(ctx context.Context, end int64) (audit.Input, error) {

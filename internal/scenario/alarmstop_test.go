@@ -27,9 +27,9 @@ func (s *slowSink) Alarm(ctx context.Context, m alarm.Message) error {
 }
 
 // TestAStopBetweenAMessageAndItsMark: what an alarmer has taken while its node stops is told
-// once, though another node takes the shards over at once. That is so for half a second.
+// once, though another node takes the shards over at once. That is so for a tenth of a second.
 func TestAStopBetweenAMessageAndItsMark(t *testing.T) {
-	for _, takes := range []time.Duration{100 * time.Millisecond, 400 * time.Millisecond} {
+	for _, takes := range []time.Duration{80 * time.Millisecond, 140 * time.Millisecond} {
 		inBubble(t, takes.String(), func(t *testing.T) {
 			st, slow := memory.New(), &slowSink{takes: takes}
 			slow.began = time.Now()

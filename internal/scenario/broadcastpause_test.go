@@ -1,0 +1,86 @@
+package scenario_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/route"
+	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/store/storetest"
+)
+
+// TestSerialBroadcastsWhileANodeIsPaused: at each node the runs of a serial job begin in the
+// order of their instants, whichever node stands still meanwhile, and however long each call of
+// the store takes.
+func TestSerialBroadcastsWhileANodeIsPaused(t *testing.T) {
+	seeds := 40
+	if os.Getenv("SEEDS") != "" {
+		fmt.Sscan(os.Getenv("SEEDS"), &seeds)
+	}
+	from := 0
+	if os.Getenv("FROM") != "" {
+		fmt.Sscan(os.Getenv("FROM"), &from)
+	}
+	for seed := from; seed < from+seeds; seed++ {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { serialWhilePaused(t, uint64(seed)) })
+		})
+	}
+}
+
+func serialWhilePaused(t *testing.T, seed uint64) {
+	rnd := rand.New(rand.NewPCG(seed, 3))
+	most := []int{3, 30, 300}[rnd.IntN(3)]
+	takes := time.Duration(rnd.IntN(3)) * 40 * time.Millisecond
+	st := memory.New()
+	var mu sync.Mutex
+	type began struct {
+		node string
+		job  int64
+	}
+	last := map[began]time.Time{}
+	var nodes []*stage.Node
+	for _, name := range []string{"a", "b", "c"} {
+		n := stage.StartNode(t, st, name, &stage.Journal{})
+		for _, method := range []string{"Start", "Finish", "Take", "Inbox", "Runs", "RunsByID", "Settle", "Dispatched", "Beat", "Scan", "Claim", "StartedBy"} {
+			for range 1 + rnd.IntN(2) {
+				n.Faults.Inject(method, storetest.Fault{Delay: time.Duration(1+rnd.IntN(most)) * time.Millisecond, Rate: 0.3})
+			}
+		}
+		stage.Must(t, n.Handle("part", func(_ context.Context, task *xxljob.Task) error {
+			defer time.Sleep(takes)
+			mu.Lock()
+			defer mu.Unlock()
+			k := began{n.Name, task.JobID}
+			if task.ScheduledAt.Before(last[k]) {
+				t.Errorf("seed %d: at %s the run of job %d due at %v begins behind one due at %v", seed, n.Name, task.JobID, task.ScheduledAt, last[k])
+			}
+			last[k] = task.ScheduledAt
+			return nil
+		}))
+		nodes = append(nodes, n)
+	}
+	time.Sleep(10 * time.Second)
+	for i := range 10 {
+		_, err := nodes[0].AddJob(t.Context(), xxljob.Job{Name: fmt.Sprint("serial ", i), Handler: "part", Route: route.ShardingBroadcast, Schedule: xxljob.FixedRate(time.Second)})
+		stage.Must(t, err)
+	}
+	time.Sleep(5 * time.Second)
+	for range 4 {
+		n := nodes[rnd.IntN(3)]
+		time.Sleep(time.Duration(rnd.IntN(3000)) * time.Millisecond)
+		n.Pause()
+		time.Sleep(time.Duration(3000+rnd.IntN(7000)) * time.Millisecond)
+		n.Resume()
+		time.Sleep(8 * time.Second)
+	}
+	stage.Stop(t, nodes...)
+}
