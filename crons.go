@@ -25,11 +25,11 @@ func (c *compiledCron) next(after time.Time) time.Time {
 	return c.crontab.Next(after, c.loc, c.policy)
 }
 
-func (c *compiledCron) describe() string {
+func (c *compiledCron) describe(lang string) string {
 	if c.quartz != nil {
-		return c.quartz.Describe()
+		return c.quartz.DescribeIn(lang)
 	}
-	return c.crontab.Describe()
+	return c.crontab.DescribeIn(lang)
 }
 
 // compile does not look at the cache.

@@ -147,6 +147,7 @@ var packageVars = []string{
 	"store/postgres isStarted",
 	"store/postgres isOver",
 	"store/postgres isBad",
+	"store/postgres isSkipped",
 	"store/postgres infoColumns",
 	"store/postgres jobColumns",
 	"store/postgres nextColumns",

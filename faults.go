@@ -29,18 +29,80 @@ func (f *faults) add(field string, value any, err error) {
 	if err == nil {
 		return
 	}
-	f.errs = append(f.errs, about(fmt.Sprintf("%s: %s %q", f.what, field, fmt.Sprint(value)), err))
+	f.errs = append(f.errs, &FieldError{Of: f.what, Field: field, Value: fmt.Sprint(value), Code: codeOf(err), Err: err})
+}
+
+// FieldError is what is wrong with one field of a value that was given. Errors of methods that
+// check jobs, groups, configurations and searches have one for each fault: see FieldErrors.
+type FieldError struct {
+	// Of is the value, in words: "job \"Remind\"".
+	Of string
+	// Field is the name of the Go field, with an index where it is of a list: "Alarms[2].To".
+	Field string
+	// Value is what was given, as text; a long one may be cut.
+	Value string
+	// Code is what kind of fault it is, for who has words of his own for it: "required" where
+	// it must not be empty, "too-long", "text" where it is none that can be kept or shown,
+	// "choice" where it is none of those that it may be, "not-found" where it names what is not
+	// there, "cycle" where a job would follow from itself, and "invalid" for any other.
+	Code string
+	// Err says what is wrong.
+	Err error
+}
+
+func (e *FieldError) Error() string {
+	return about(fmt.Sprintf("%s: %s %q", e.Of, e.Field, e.Value), e.Err).Error()
+}
+
+func (e *FieldError) Unwrap() error { return e.Err }
+
+// FieldErrors returns all that an error says of fields, in the order in which it was found.
+// errors.As finds the first of them.
+func FieldErrors(err error) (list []*FieldError) {
+	switch e := err.(type) {
+	case nil:
+	case *FieldError:
+		list = append(list, e)
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			list = append(list, FieldErrors(one)...)
+		}
+	default:
+		return FieldErrors(errors.Unwrap(err))
+	}
+	return list
+}
+
+// coded is an error of which the kind is known.
+type coded struct {
+	code string
+	error
+}
+
+func codeOf(err error) string {
+	var known coded
+	switch {
+	case errors.As(err, &known):
+		return known.code
+	case errors.Is(err, ErrNotFound):
+		return "not-found"
+	case errors.Is(err, ErrUnknownRoute), errors.Is(err, ErrUnknownBlock):
+		return "choice"
+	case errors.Is(err, ErrCycle):
+		return "cycle"
+	}
+	return "invalid"
 }
 
 // text checks a string of min to max bytes that every store can hold.
 func (f *faults) text(field, value string, min, max int) {
 	switch {
 	case len(value) < min || min > 0 && strings.TrimSpace(value) == "":
-		f.add(field, value, errors.New("must not be empty"))
+		f.add(field, value, coded{"required", errors.New("must not be empty")})
 	case len(value) > max:
-		f.add(field, shorten(value, 40), fmt.Errorf("%d bytes, at most %d", len(value), max))
+		f.add(field, shorten(value, 40), coded{"too-long", fmt.Errorf("%d bytes, at most %d", len(value), max)})
 	case !utf8.ValidString(value) || strings.ContainsRune(value, 0):
-		f.add(field, value, errors.New("want UTF-8 without NUL"))
+		f.add(field, value, coded{"text", errors.New("want UTF-8 without NUL")})
 	}
 }
 
@@ -50,7 +112,7 @@ func (f *faults) plain(field, value string, min, max int) {
 	known := len(f.errs)
 	f.text(field, value, min, max)
 	if len(f.errs) == known && strings.ContainsFunc(value, notPlain) {
-		f.add(field, value, errors.New("want printable characters, and none of < > ' \" `"))
+		f.add(field, value, coded{"text", errors.New("want printable characters, and none of < > ' \" `")})
 	}
 }
 
@@ -65,7 +127,7 @@ func (f *faults) oneOf(field, value string, allowed ...string) {
 	if allowed[0] == "" { // a default, which has a name as well
 		allowed = allowed[1:]
 	}
-	f.add(field, value, errors.New(oneOf(value, allowed)))
+	f.add(field, value, coded{"choice", errors.New(oneOf(value, allowed))})
 }
 
 func (f *faults) err() error {

@@ -160,26 +160,6 @@ func (s Schedule) Every() (time.Duration, error) {
 	return d, nil
 }
 
-// Describe returns the schedule in words.
-func (s Schedule) Describe() string {
-	if err := s.check(true); err != nil {
-		return "invalid: " + err.Error()
-	}
-	d, _ := s.Every() // checked above
-	switch s.Type {
-	case ScheduleCron, ScheduleCrontab:
-		c, _ := compiled(s) // checked above
-		return c.describe() + " (" + c.loc.String() + ")"
-	case ScheduleFixRate:
-		return fmt.Sprintf("every %v", d)
-	case ScheduleFixDelay:
-		return fmt.Sprintf("%v after the end of the previous run", d)
-	case ScheduleOnce:
-		return "once at " + s.Conf
-	}
-	return "only when triggered"
-}
-
 // String returns type, conf and zone as they are stored.
 func (s Schedule) String() string {
 	if s.IsManual() {

@@ -408,3 +408,22 @@ func TestZoneOfEverySchedule(t *testing.T) {
 		}
 	}
 }
+
+// TestDescribeIn: each type of schedule in each language; any other language is English.
+func TestDescribeIn(t *testing.T) {
+	for _, tt := range []struct {
+		s    xxljob.Schedule
+		want [3]string
+	}{
+		{xxljob.Cron("0 0 9 * * ?"), [3]string{"at 09:00:00 every day (UTC)", "每天 09:00:00 (UTC)", "每天 09:00:00 (UTC)"}},
+		{xxljob.Schedule{Type: xxljob.ScheduleCrontab, Conf: "*/5 * * * *", Zone: "Asia/Taipei"}, [3]string{"every 5 minutes (Asia/Taipei)", "每5分钟 (Asia/Taipei)", "每5分鐘 (Asia/Taipei)"}},
+		{xxljob.FixedRate(90 * time.Second), [3]string{"every 1m30s", "每隔 1m30s", "每隔 1m30s"}},
+		{xxljob.FixedDelay(time.Minute), [3]string{"1m0s after the end of the previous run", "上次运行结束后 1m0s", "上次執行結束後 1m0s"}},
+		{xxljob.Manual(), [3]string{"only when triggered", "仅手动触发", "僅手動觸發"}},
+	} {
+		got := [3]string{tt.s.DescribeIn("en"), tt.s.DescribeIn("zh-CN"), tt.s.DescribeIn("zh-TW")}
+		if got != tt.want || tt.s.DescribeIn("fr") != got[0] || tt.s.Describe() != got[0] {
+			t.Errorf("%v: %q, want %q", tt.s, got, tt.want)
+		}
+	}
+}

@@ -156,6 +156,7 @@ func TestChangesOfOffset(t *testing.T) {
 type compiled interface {
 	Next(after time.Time, loc *time.Location, p Policy) time.Time
 	Describe() string
+	DescribeIn(lang string) string
 }
 
 // compile takes five fields or a tag for a crontab expression.

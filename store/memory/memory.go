@@ -76,6 +76,7 @@ type Store struct {
 	alarms     map[int64]*store.Alarm    // guarded by mu; not done with
 	lastAlarm  int64                     // guarded by mu
 	told       map[jobRule]store.JobTold // guarded by mu
+	children   map[int64][]*run          // guarded by mu; of each run, in order of ID
 	watched    map[int64]bool            // guarded by mu; jobs with LateAfter
 	lastOwed   int64                     // guarded by mu
 	hasEnded   bool                      // guarded by mu; this transaction ended a run
@@ -97,6 +98,7 @@ func New(opts ...Option) *Store {
 		windows:  map[windowKey]*window{},
 		alarms:   map[int64]*store.Alarm{},
 		told:     map[jobRule]store.JobTold{},
+		children: map[int64][]*run{},
 		watched:  map[int64]bool{},
 		peers:    map[string]*peer{},
 		jobLists: jobLists{heads: map[string]store.ListHead{}, ofNodes: map[string]map[string]*nodeList{}},

@@ -51,6 +51,7 @@ func (s *Store) evict(r *run) {
 	j.ended.remove(r)
 	s.ended.remove(r)
 	j.runs.remove(r)
+	s.unbear(r)
 	if r.key != "" {
 		delete(s.keys, triggerKey{j.id, r.key})
 	}

@@ -135,6 +135,7 @@ func (s *Store) insertRun(j *job, r *run) {
 	if r.TriggerID == 0 {
 		r.TriggerID = r.ID
 	}
+	s.bear(r)
 	if r.first = r; r.TriggerID != r.ID {
 		r.first = s.runs.find(r.TriggerID)
 	} else {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/xxljob/xxljob"
 )
@@ -138,6 +139,7 @@ var stateIndexes = []struct {
 	{isStarted, []xxljob.State{xxljob.StateStarted, xxljob.StateDispatched}},
 	{isBad, []xxljob.State{xxljob.StateFailed, xxljob.StateTimedOut, xxljob.StateKilled,
 		xxljob.StateLost, xxljob.StateRefused, xxljob.StateDiscarded}},
+	{isSkipped, []xxljob.State{xxljob.StateSkipped}},
 }
 
 // The conditions are as the migrations have them.
@@ -145,6 +147,7 @@ var (
 	isPlanned = fmt.Sprintf("l.state = %d", xxljob.StatePlanned)
 	isStarted = fmt.Sprintf("l.state in (%d, %d)", xxljob.StateStarted, xxljob.StateDispatched)
 	isOver    = fmt.Sprintf("l.state > %d", xxljob.StateDispatched)
+	isSkipped = fmt.Sprintf("l.state = %d", xxljob.StateSkipped)
 	isBad     = fmt.Sprintf("l.state in (%d, %d, %d, %d, %d, %d)", xxljob.StateFailed, xxljob.StateTimedOut, xxljob.StateKilled,
 		xxljob.StateLost, xxljob.StateRefused, xxljob.StateDiscarded)
 )
@@ -214,33 +217,52 @@ func (s *Store) boundRuns(q *listing, f *xxljob.RunFilter) {
 		q.add("l.job_id = " + q.arg(f.JobID) + "::bigint")
 	}
 	if len(f.States) > 0 {
-		states := make([]int16, len(f.States))
-		for i, st := range f.States {
-			if states[i] = int16(st); st == xxljob.StateSnoozed {
-				states[i] = int16(xxljob.StateSucceeded)
-			}
-		}
-		switch snoozed := slices.Contains(f.States, xxljob.StateSnoozed); {
-		case snoozed && !slices.Contains(f.States, xxljob.StateSucceeded):
-			q.add(fmt.Sprintf("(l.state <> %d or l.snoozed)", xxljob.StateSucceeded))
-		case !snoozed && slices.Contains(f.States, xxljob.StateSucceeded):
-			q.add("l.snoozed is null")
-		}
-		q.add("l.state = any(" + q.arg(states) + "::smallint[])")
-		for _, x := range stateIndexes {
-			if !slices.ContainsFunc(f.States, func(st xxljob.State) bool { return !slices.Contains(x.states, st) }) {
-				q.add(x.condition)
-			}
+		q.states(f.States)
+		if condition := stateIndex(f.States); condition != "" {
+			q.add(condition)
 		}
 	}
-	if !f.From.IsZero() {
-		q.add("l.scheduled_time >= " + q.arg(milli(stored(f.From))))
-	}
-	if !f.To.IsZero() {
-		q.add("l.scheduled_time < " + q.arg(milli(stored(f.To))))
-	}
+	q.scheduled(f.From, f.To)
 	if f.Before > 0 {
 		q.add("l.id < " + q.arg(f.Before))
+	}
+}
+
+// states chooses runs in one of the states.
+func (q *listing) states(chosen []xxljob.State) {
+	states := make([]int16, len(chosen))
+	for i, st := range chosen {
+		if states[i] = int16(st); st == xxljob.StateSnoozed {
+			states[i] = int16(xxljob.StateSucceeded)
+		}
+	}
+	switch snoozed := slices.Contains(chosen, xxljob.StateSnoozed); {
+	case snoozed && !slices.Contains(chosen, xxljob.StateSucceeded):
+		q.add(fmt.Sprintf("(l.state <> %d or l.snoozed)", xxljob.StateSucceeded))
+	case !snoozed && slices.Contains(chosen, xxljob.StateSucceeded):
+		q.add("l.snoozed is null")
+	}
+	q.add("l.state = any(" + q.arg(states) + "::smallint[])")
+}
+
+// stateIndex is the condition of the index that holds runs in all of the states: empty where
+// there is none.
+func stateIndex(chosen []xxljob.State) string {
+	for _, x := range stateIndexes {
+		if len(chosen) > 0 && !slices.ContainsFunc(chosen, func(st xxljob.State) bool { return !slices.Contains(x.states, st) }) {
+			return x.condition
+		}
+	}
+	return ""
+}
+
+// scheduled bounds the instants of runs.
+func (q *listing) scheduled(from, to time.Time) {
+	if !from.IsZero() {
+		q.add("l.scheduled_time >= " + q.arg(milli(stored(from))))
+	}
+	if !to.IsZero() {
+		q.add("l.scheduled_time < " + q.arg(milli(stored(to))))
 	}
 }
 

@@ -34,11 +34,15 @@ var otherwise = map[string]string{
 	"alter table %s.xxl_job_log detach partition %s":                              "names of ours only",
 	"drop table ":                  "names of ours only",
 	"create schema if not exists ": "names of ours only",
-	"%sselect %s from %s\n\twhere %s order by i.id limit %s":           "listQueries",
-	"(select %s from %s.%s l where %s%s order by %s desc limit %s)":    "listQueries",
-	"(select * from (%s) l order by l.id desc limit %s)":               "listQueries",
-	"select j.job_desc, j.job_key, %s from %s l %s order by l.id desc": "listQueries",
-	"(select distinct k from pg_catalog.unnest(":                       "queries.nameJobs, listQueries",
+	"%sselect %s from %s\n\twhere %s order by i.id limit %s":                           "listQueries",
+	"(select %s from %s.%s l where %s%s order by %s desc limit %s)":                    "listQueries",
+	"(select * from (%s) l order by l.id desc limit %s)":                               "listQueries",
+	"select j.job_desc, j.job_key, %s from %s l %s order by l.id desc":                 "listQueries",
+	"%sselect pg_catalog.count(*)::int, coalesce(pg_catalog.min(l.id), 0) from (%s) l": "listQueries",
+	"%sselect j.job_desc, j.job_key, %s from (%s) l %s order by l.id desc":             "listQueries",
+	"(select %s from {{schema}}.%s l where %s%s order by %s desc limit %s)":            "listQueries",
+	"select * from (%s) l order by l.id desc limit %s":                                 "listQueries",
+	"(select distinct k from pg_catalog.unnest(":                                       "queries.nameJobs, listQueries",
 	aheadID:                   "queries",
 	"insert into {{schema}}.": "queries",
 	anyLink:                   "queries",
@@ -270,6 +274,15 @@ func (x *inspector) listQueries() (list []inspected) {
 	for name, f := range filters[xxljob.RunFilter]() {
 		q := x.runsQuery(f)
 		list = append(list, inspected{"Runs by " + name, q.sql})
+	}
+	searches := filters[xxljob.RunSearch]()
+	for _, states := range stateIndexes {
+		searches[states.condition] = xxljob.RunSearch{States: states.states}
+		searches["one job and "+states.condition] = xxljob.RunSearch{States: states.states, JobIDs: []int64{1}}
+	}
+	for name, f := range searches {
+		sr := searching{store: x.Store, search: &f}
+		list = append(list, inspected{"SearchRuns by " + name, sr.matches(nil).sql}, inspected{"SearchRuns by " + name + ": the edge", sr.edge(nil, nil).sql})
 	}
 	for _, states := range stateIndexes {
 		q := x.runsQuery(xxljob.RunFilter{States: states.states})

@@ -88,6 +88,19 @@ func (s *Store) beat(ctx context.Context, name, incarnation, id string, join boo
 	return v.view, nil
 }
 
+// View returns the cluster to who is no part of it.
+func (s *Store) View(ctx context.Context) (xxljob.View, error) {
+	v := viewReader{store: s}
+	err := s.read(ctx, s.sql.view.by(named{
+		{"locks", s.locks()}, {"lock_class", s.lockClass}, {"node_class", s.nodeClass}, {"incarnation", ""},
+	}).into(v.read))
+	if err != nil {
+		return xxljob.View{}, failed(err, "read the cluster")
+	}
+	s.learn(v.view.Now)
+	return v.view, nil
+}
+
 // viewReader reads the one row of a beat.
 type viewReader struct {
 	store   *Store
@@ -187,7 +200,7 @@ func (s *Store) Bury(ctx context.Context, incarnation string, beats int64) error
 
 // nodeQueries are the statements of this file.
 type nodeQueries struct {
-	clock, beat, setFailing, lockNode, leaveNode, leaveShards, buryLeft, buryNode query
+	clock, beat, view, setFailing, lockNode, leaveNode, leaveShards, buryLeft, buryNode query
 }
 
 func (q *nodeQueries) define(sql template) {
@@ -205,24 +218,9 @@ func (q *nodeQueries) define(sql template) {
 			lock_pid = excluded.lock_pid, lock_start = excluded.lock_start, lock_name = excluded.lock_name
 		returning *),
 	nodes as (select * from mine union all select n.* from {{schema}}.xxl_job_node n where n.incarnation <> {{arg.incarnation}}),
-	locks as (select p.classid::bigint class, p.objid::bigint id from pg_catalog.pg_locks p where {{arg.locks}}::boolean and p.locktype = 'advisory'
-		and p.objsubid = 2 and p.granted
-		and p.classid::bigint in ({{arg.lock_class}}::int::bigint & 4294967295, {{arg.node_class}}::int::bigint & 4294967295)
-		and p.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())),
-	shards as (select k.shard, k.owner, k.epoch,
-		k.owner = '' or n.incarnation is null or n.has_left
-			or ({{arg.locks}}::boolean and not exists (select from locks p where p.class = {{arg.lock_class}}::int::bigint & 4294967295 and p.id = k.shard)) free
-		from {{schema}}.xxl_job_lock k left join nodes n on n.incarnation = k.owner)
-	select clock_timestamp(), pg_catalog.pg_postmaster_start_time(), coalesce((select news from was), true), n.*, s.* from
-	(select coalesce(array_agg(incarnation order by incarnation), '{}'), coalesce(array_agg(node_id order by incarnation), '{}'),
-		coalesce(array_agg(beats order by incarnation), '{}'), coalesce(array_agg(has_left order by incarnation), '{}'),
-		coalesce(array_agg({{arg.locks}}::boolean and not has_left and incarnation <> {{arg.incarnation}} and not exists (select from locks p
-			where p.class = {{arg.node_class}}::int::bigint & 4294967295 and p.id = pg_catalog.hashtext(incarnation)::bigint & 4294967295)
-				order by incarnation), '{}'),
-		coalesce(array_agg(coalesce(` + milliseconds("joined") + `, 0) order by incarnation), '{}'),
-		coalesce(array_agg(attached::text order by incarnation), '{}'), coalesce(array_agg(failing order by incarnation), '{}') from nodes) n,
-	(select coalesce(array_agg(shard order by shard), '{}'), coalesce(array_agg(owner order by shard), '{}'),
-		coalesce(array_agg(epoch order by shard), '{}'), coalesce(array_agg(free order by shard), '{}') from shards) s`)
+` + clusterOf(`coalesce((select news from was), true)`))
+	q.view = sql(`with nodes as (select n.* from {{schema}}.xxl_job_node n),
+` + clusterOf(`false`))
 	q.setFailing = sql(`update {{schema}}.xxl_job_node set failing = $2 where incarnation = $1 and failing <> $2 returning 1`)
 	q.lockNode = sql(`select 1 from {{schema}}.xxl_job_node where incarnation = $1 for update`)
 	q.leaveNode = sql(`update {{schema}}.xxl_job_node set has_left = true where incarnation = $1`)
@@ -233,4 +231,27 @@ func (q *nodeQueries) define(sql template) {
 		and l.state in ({{state.started}}, {{state.dispatched}})
 		and (l.start_owner = {{arg.incarnation}} or l.executor_address = {{arg.address}}) and l.id between {{arg.lo}} and {{arg.hi}})
 	returning 1`)
+}
+
+// clusterOf is the rest of a statement that has the table nodes: it returns the cluster, and
+// whether there is news of the node that asks.
+func clusterOf(news string) string {
+	return `	locks as (select p.classid::bigint class, p.objid::bigint id from pg_catalog.pg_locks p where {{arg.locks}}::boolean and p.locktype = 'advisory'
+		and p.objsubid = 2 and p.granted
+		and p.classid::bigint in ({{arg.lock_class}}::int::bigint & 4294967295, {{arg.node_class}}::int::bigint & 4294967295)
+		and p.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())),
+	shards as (select k.shard, k.owner, k.epoch,
+		k.owner = '' or n.incarnation is null or n.has_left
+			or ({{arg.locks}}::boolean and not exists (select from locks p where p.class = {{arg.lock_class}}::int::bigint & 4294967295 and p.id = k.shard)) free
+		from {{schema}}.xxl_job_lock k left join nodes n on n.incarnation = k.owner)
+	select clock_timestamp(), pg_catalog.pg_postmaster_start_time(), ` + news + `, n.*, s.* from
+	(select coalesce(array_agg(incarnation order by incarnation), '{}'), coalesce(array_agg(node_id order by incarnation), '{}'),
+		coalesce(array_agg(beats order by incarnation), '{}'), coalesce(array_agg(has_left order by incarnation), '{}'),
+		coalesce(array_agg({{arg.locks}}::boolean and not has_left and incarnation <> {{arg.incarnation}} and not exists (select from locks p
+			where p.class = {{arg.node_class}}::int::bigint & 4294967295 and p.id = pg_catalog.hashtext(incarnation)::bigint & 4294967295)
+				order by incarnation), '{}'),
+		coalesce(array_agg(coalesce(` + milliseconds("joined") + `, 0) order by incarnation), '{}'),
+		coalesce(array_agg(attached::text order by incarnation), '{}'), coalesce(array_agg(failing order by incarnation), '{}') from nodes) n,
+	(select coalesce(array_agg(shard order by shard), '{}'), coalesce(array_agg(owner order by shard), '{}'),
+		coalesce(array_agg(epoch order by shard), '{}'), coalesce(array_agg(free order by shard), '{}') from shards) s`
 }

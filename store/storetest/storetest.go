@@ -80,6 +80,7 @@ func topics() []topic {
 		{"Node", nodeCases()},
 		{"Shards", shardCases()},
 		{"Registry", registryCases()},
+		{"Read", readCases()},
 		{"Signals", signalCases()},
 		{"Race", slices.Concat(raceCases(), followRaceCases(), owedRaceCases())},
 		{"Faults", faultCases()},

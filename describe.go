@@ -1,0 +1,48 @@
+package xxljob
+
+// Schedules in words.
+
+import (
+	"fmt"
+
+	"github.com/xxljob/xxljob/internal/cron"
+)
+
+// Describe returns the schedule in words, in English.
+func (s Schedule) Describe() string { return s.DescribeIn("en") }
+
+// DescribeIn returns the schedule in words of a language: "en", "zh-CN" or "zh-TW". Any other
+// is English. What is wrong with an invalid one is said in English.
+func (s Schedule) DescribeIn(lang string) string {
+	if err := s.check(true); err != nil {
+		return scheduleWord(lang, "invalid: ") + err.Error()
+	}
+	d, _ := s.Every() // checked above
+	switch s.Type {
+	case ScheduleCron, ScheduleCrontab:
+		c, _ := compiled(s) // checked above
+		return c.describe(lang) + " (" + c.loc.String() + ")"
+	case ScheduleFixRate:
+		return fmt.Sprintf(scheduleWord(lang, "every %v"), d)
+	case ScheduleFixDelay:
+		return fmt.Sprintf(scheduleWord(lang, "%v after the end of the previous run"), d)
+	case ScheduleOnce:
+		return scheduleWord(lang, "once at ") + s.Conf
+	}
+	return scheduleWord(lang, "only when triggered")
+}
+
+// scheduleWord is a text about schedules in a language.
+func scheduleWord(lang, english string) string {
+	if lang != "zh-CN" && lang != "zh-TW" {
+		return english
+	}
+	text := map[string]string{
+		"invalid: ": "无效：", "every %v": "每隔 %v", "%v after the end of the previous run": "上次运行结束后 %v",
+		"once at ": "仅一次：", "only when triggered": "仅手动触发",
+	}[english]
+	if lang == "zh-TW" {
+		text = cron.Traditional(text)
+	}
+	return text
+}

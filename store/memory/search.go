@@ -1,0 +1,226 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+// Questions about many runs, at a bounded cost.
+
+// SearchRuns returns runs that the search chooses, newest first.
+func (s *Store) SearchRuns(ctx context.Context, q xxljob.RunSearch) (xxljob.RunsFound, error) {
+	if err := q.Validate(); err != nil {
+		return xxljob.RunsFound{}, err
+	}
+	if !q.Complete() {
+		return xxljob.RunsFound{SearchedTo: 1}, over(ctx)
+	}
+	q.From, q.To = stored(q.From), stored(q.To)
+	w := search{q: &q, text: strings.ToLower(q.Text), f: xxljob.RunFilter{Before: q.Before}}
+	if len(q.JobIDs) == 1 {
+		w.f.JobID = q.JobIDs[0]
+	}
+	for more := true; more; {
+		if err := s.look(ctx); err != nil {
+			return xxljob.RunsFound{}, err
+		}
+		more = s.searchOn(&w)
+		s.mu.Unlock()
+	}
+	return w.found, nil
+}
+
+// search is a search under way.
+type search struct {
+	q     *xxljob.RunSearch
+	text  string           // in lower case
+	f     xxljob.RunFilter // where it is
+	found xxljob.RunsFound
+}
+
+// searchOn looks at the next stride of runs, and reports whether it is to go on.
+func (s *Store) searchOn(w *search) bool {
+	r := s.below(&w.f)
+	for range stride {
+		switch {
+		case r == nil:
+			w.found.SearchedTo = 1
+			return false
+		case w.found.Examined == w.q.Examine || len(w.found.Runs) == w.q.Limit:
+			return false
+		}
+		w.f.Before = r.ID
+		if at := r.plannedAt(); r.ahead == w.q.Ahead && (w.q.Since.IsZero() || !at.Before(w.q.Since)) && (w.q.Until.IsZero() || at.Before(w.q.Until)) {
+			w.found.Examined++
+			w.found.SearchedTo, w.found.SearchedTime = r.ID, at
+			if w.chosen(r) {
+				w.found.Runs = append(w.found.Runs, r.read())
+			}
+		}
+		if w.f.JobID != 0 {
+			r = r.links[ofJob].prev
+		} else {
+			r = s.runs.before(r.ID)
+		}
+	}
+	return true
+}
+
+// plannedAt is when the run was planned, or moves.
+func (r *run) plannedAt() time.Time {
+	if r.move != 0 {
+		return fromMilli(r.move)
+	}
+	return r.Created
+}
+
+// chosen reports whether the search chooses the run, wherever in time it is.
+func (w *search) chosen(r *run) bool {
+	q := w.q
+	return (len(q.Apps) == 0 || slices.Contains(q.Apps, r.App)) &&
+		(len(q.JobIDs) == 0 || slices.Contains(q.JobIDs, r.JobID)) &&
+		(len(q.States) == 0 || slices.Contains(q.States, r.State)) &&
+		(len(q.Types) == 0 || slices.Contains(q.Types, r.Type)) &&
+		(q.Handler == "" || r.Handler == q.Handler) &&
+		(q.Address == "" || r.Address == q.Address) &&
+		(q.Reason == "" || r.Reason == q.Reason) &&
+		(q.From.IsZero() || !r.Scheduled.Before(q.From)) &&
+		(q.To.IsZero() || r.Scheduled.Before(q.To)) &&
+		(q.Slower == 0 || !r.Ended.IsZero() && !r.Started.IsZero() && r.Ended.Sub(r.Started) >= q.Slower) &&
+		(w.text == "" || w.in(r.Param) || w.in(r.TriggerMsg) || w.in(r.HandleMsg))
+}
+
+func (w *search) in(text string) bool { return strings.Contains(strings.ToLower(text), w.text) }
+
+// LastRuns returns the newest runs of jobs that have ended.
+func (s *Store) LastRuns(ctx context.Context, jobs []int64, n int) (found []xxljob.Run, err error) {
+	if n > 0 && len(jobs) > store.MostLastRuns/n {
+		return nil, fmt.Errorf("memory: the last %d runs of %d jobs are more than %d", n, len(jobs), store.MostLastRuns)
+	}
+	if err := s.look(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	for _, id := range jobs {
+		j, left := s.jobs[id], n
+		if j == nil {
+			continue
+		}
+		for r := j.runs.tail; r != nil && left > 0; r = r.links[ofJob].prev {
+			if r.State.Ended() {
+				found = append(found, r.read())
+				left--
+			}
+		}
+	}
+	return found, nil
+}
+
+// Children returns the runs that a run has led to.
+func (s *Store) Children(ctx context.Context, runID, after int64, limit int) (found []xxljob.Run, err error) {
+	if err := s.look(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	list := s.children[runID]
+	at, _ := slices.BinarySearchFunc(list, after+1, func(r *run, id int64) int { return int(max(min(r.ID-id, 1), -1)) })
+	for _, r := range list[min(at, len(list)):] {
+		if len(found) >= limit {
+			break
+		}
+		found = append(found, r.read())
+	}
+	return found, nil
+}
+
+// bear notes that the run has a parent, unbear that it is dropped.
+func (s *Store) bear(r *run) {
+	if r.ParentID != 0 {
+		s.children[r.ParentID] = append(s.children[r.ParentID], r)
+	}
+}
+
+func (s *Store) unbear(r *run) {
+	if r.ParentID == 0 {
+		return
+	}
+	list := s.children[r.ParentID]
+	if list = slices.DeleteFunc(list, func(c *run) bool { return c == r }); len(list) == 0 {
+		delete(s.children, r.ParentID)
+		return
+	}
+	s.children[r.ParentID] = list
+}
+
+// Waiting returns planned runs in order of time.
+func (s *Store) Waiting(ctx context.Context, after xxljob.Run, limit int) ([]xxljob.Run, error) {
+	if err := s.look(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	at, id := noID, noID
+	if !after.Scheduled.IsZero() {
+		at, id = toMilli(stored(after.Scheduled)), after.ID
+	}
+	var waiting merged[run]
+	for _, sh := range s.shards {
+		waiting.add(&sh.planned, at, id)
+	}
+	var list []xxljob.Run
+	for len(list) < limit {
+		e := waiting.peek()
+		if e == nil {
+			break
+		}
+		list = append(list, e.of.read())
+		waiting.next()
+	}
+	return list, nil
+}
+
+// OpenRuns counts runs that have not ended.
+func (s *Store) OpenRuns(ctx context.Context, most int) (store.OpenRuns, error) {
+	open := store.OpenRuns{Planned: map[string]int{}, Running: map[string]int{}}
+	if err := s.look(ctx); err != nil {
+		return store.OpenRuns{}, err
+	}
+	defer s.mu.Unlock()
+	planned, running := 0, 0
+	for _, sh := range s.shards {
+		for c := sh.planned.after(noID, noID); c.peek() != nil && planned < most; c.next() {
+			open.Planned[c.peek().of.App]++
+			planned++
+		}
+		for _, r := range sh.started.members {
+			if running < most {
+				open.Running[r.App]++
+				running++
+			}
+		}
+		for c := sh.dispatched.after(noID, noID); c.peek() != nil && running < most; c.next() {
+			open.Running[c.peek().of.App]++
+			running++
+		}
+	}
+	if most > 0 {
+		open.Stop(most)
+	}
+	return open, nil
+}
+
+// View returns the nodes and the shards.
+func (s *Store) View(ctx context.Context) (xxljob.View, error) {
+	if err := s.look(ctx); err != nil {
+		return xxljob.View{}, err
+	}
+	defer s.mu.Unlock()
+	v, err := s.view("")
+	v.Alone = false
+	return v, err
+}

@@ -1,0 +1,85 @@
+package postgres
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/xxljob/xxljob"
+)
+
+// What searches and other questions of consoles may cost, with a million runs.
+
+// fillReads makes children of a run.
+func (d *planData) fillReads(t testing.TB) {
+	t.Helper()
+	d.exec(t, `insert into {{schema}}.xxl_job_log (id, job_id, shard, app_name, state, trigger_type, scheduled_time, add_time, parent_id, executor_fail_retry_count)
+	select $1::bigint + n * 8192 + 3, n * 100 + 98, (n * 100 + 98) % 32, 'app-8', 3, 'PARENT', $2::bigint, now(), $1::bigint, -1 from generate_series(0, 199) n`,
+		idAt(d.now.Add(-time.Minute)), d.now.UnixMilli())
+}
+
+// searchCases has two cases for each search: how far it goes, and what it finds there.
+func (d *planData) searchCases() []planCase {
+	var list []planCase
+	search := func(name string, rows int, q xxljob.RunSearch, change ...func(*planCase)) {
+		q.Complete()
+		sr := searching{store: d.Store, search: &q, low: 1}
+		if !q.Since.IsZero() {
+			sr.low = idAt(q.Since)
+		}
+		if !q.Until.IsZero() {
+			q.Before = min(q.Before, idAt(q.Until.Add(sr.margin())))
+		}
+		var n int
+		var oldest int64
+		edge := sr.edge(&n, &oldest)
+		if err := d.list(context.Background(), edge); err != nil {
+			panic(err)
+		}
+		sr.low = oldest
+		var runs []xxljob.Run
+		find := planCase{name: "SearchRuns " + name, st: sr.matches(&runs), rows: rows, batch: q.Examine, wasted: q.Examine, reach: reachAll}
+		stop := planCase{name: "SearchRuns " + name + ": the edge", st: edge, rows: 1, batch: q.Examine + 100, wasted: 200, reach: reachAll}
+		if len(q.JobIDs) == 1 {
+			find.scans, stop.scans = smallLock, smallLock
+		}
+		for _, c := range change {
+			c(&find)
+			c(&stop)
+		}
+		find.st.read, stop.st.read = nil, nil
+		list = append(list, find, stop)
+	}
+	open := func(c *planCase) { c.wasted = 13_000 } // what has not ended is in one index, which is read and sorted
+	bad := []xxljob.State{xxljob.StateFailed, xxljob.StateLost}
+	middle := d.now.Add(-15 * day)
+	search("all", 100, xxljob.RunSearch{})
+	search("of a rare app", 0, xxljob.RunSearch{Apps: []string{"nowhere"}})
+	search("of a rare app with a text", 0, xxljob.RunSearch{Apps: []string{"app-1"}, Text: "nothing"})
+	search("of two apps", 100, xxljob.RunSearch{Apps: []string{"app-1", "app-2"}})
+	search("by day", 100, xxljob.RunSearch{Since: middle, Until: middle.Add(day)})
+	search("by day of an app", 100, xxljob.RunSearch{Since: middle, Until: middle.Add(day), Apps: []string{"app-3"}})
+	search("bad", 100, xxljob.RunSearch{States: bad})
+	search("bad of an app", 100, xxljob.RunSearch{States: bad, Apps: []string{"app-0"}})
+	search("rare among the bad", 0, xxljob.RunSearch{States: []xxljob.State{xxljob.StateKilled}})
+	search("skipped", 100, xxljob.RunSearch{States: []xxljob.State{xxljob.StateSkipped}})
+	search("started", 100, xxljob.RunSearch{States: []xxljob.State{xxljob.StateStarted}}, open)
+	search("planned", 100, xxljob.RunSearch{States: []xxljob.State{xxljob.StatePlanned}})
+	search("of a job", 10, xxljob.RunSearch{JobIDs: []int64{d.started[0].JobID}})
+	search("bad of a job", 0, xxljob.RunSearch{JobIDs: []int64{d.started[0].JobID}, States: bad})
+	search("of two jobs", 0, xxljob.RunSearch{JobIDs: []int64{42, 43}})
+	search("ahead", 100, xxljob.RunSearch{Ahead: true})
+	search("ahead of an app", 10, xxljob.RunSearch{Ahead: true, Apps: []string{"app-1"}})
+	search("slow", 0, xxljob.RunSearch{Slower: time.Hour})
+	q := d.sql
+	lo, hi := d.openRange()
+	return append(list,
+		planCase{name: "lastRuns 50x10", st: q.lastRuns.by(named{{"jobs", jobIDs(50, 1)}, {"limit", 10}}), rows: 100, reach: reachAll, wasted: 100},
+		planCase{name: "lastRuns 200x1", st: q.lastRuns.by(named{{"jobs", jobIDs(200, 7)}, {"limit", 1}}), rows: 100, reach: reachAll, wasted: 100},
+		planCase{name: "children", st: q.children.by(named{{"parent", idAt(d.now.Add(-time.Minute))}, {"after", 0}, {"limit", 100}}), reach: reachAll},
+		planCase{name: "waitingRuns", st: q.waitingRuns.by(named{{"since", int64(0)}, {"after", int64(0)}, {"lo", lo}, {"hi", hi}, {"limit", 100}}), rows: 100, reach: reachOpen, wasted: 100},
+		planCase{name: "waitingRuns behind", st: q.waitingRuns.by(named{{"since", d.now.UnixMilli()}, {"after", int64(1)}, {"lo", lo}, {"hi", hi}, {"limit", 100}}), rows: 5, reach: reachOpen, wasted: 100},
+		planCase{name: "openRuns", st: q.openRuns.by(named{{"lo", lo}, {"hi", hi}, {"limit", 10_000}}), rows: 2, batch: 20_000, reach: reachOpen, wasted: 100, scans: manyOpen},
+		planCase{name: "view", st: q.view.by(named{{"locks", true}, {"lock_class", int32(1)}, {"node_class", int32(2)}, {"incarnation", ""}}), rows: 1, scans: smallNodes},
+	)
+}

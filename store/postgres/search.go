@@ -1,0 +1,286 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+// Searches at a bounded cost: first the id is found down to which so many runs lie, by an
+// index alone; then the runs of that range are looked at, newest first, until enough of them
+// match. Between the two, runs may be added above the range, and none below its upper end
+// but for those of this very moment.
+
+// SearchRuns returns runs that the search chooses, newest first.
+func (s *Store) SearchRuns(ctx context.Context, q xxljob.RunSearch) (xxljob.RunsFound, error) {
+	if err := q.Validate(); err != nil {
+		return xxljob.RunsFound{}, err
+	}
+	if !q.Complete() || allAbsent(&q) {
+		return xxljob.RunsFound{SearchedTo: 1}, ended(ctx)
+	}
+	sr := searching{store: s, search: &q, low: 1}
+	if !q.Since.IsZero() {
+		sr.low = max(idAt(ceilMilli(q.Since)), 1)
+	}
+	if !q.Until.IsZero() {
+		q.Before = min(q.Before, idAt(ceilMilli(q.Until).Add(sr.margin())))
+	}
+	var found xxljob.RunsFound
+	var oldest int64
+	if err := s.list(ctx, sr.edge(&found.Examined, &oldest)); err != nil {
+		return xxljob.RunsFound{}, failed(err, "search for runs")
+	}
+	found.SearchedTo = 1
+	if found.Examined == q.Examine {
+		found.SearchedTo = oldest
+	}
+	if found.Examined > 0 {
+		sr.low = oldest
+		if err := s.list(ctx, sr.matches(&found.Runs)); err != nil {
+			return xxljob.RunsFound{}, failed(err, "search for runs")
+		}
+		found.SearchedTime = idTime(oldest)
+	}
+	if len(found.Runs) == q.Limit {
+		found.SearchedTo = found.Runs[q.Limit-1].ID
+		found.SearchedTime = idTime(found.SearchedTo)
+	}
+	return found, nil
+}
+
+// ceilMilli is the first whole millisecond at or after the time: runs are planned at whole
+// ones.
+func ceilMilli(t time.Time) time.Time {
+	if ms := t.Truncate(time.Millisecond); ms.Before(t) {
+		return ms.Add(time.Millisecond)
+	}
+	return t
+}
+
+// allAbsent reports whether only jobs are chosen that cannot be there.
+func allAbsent(q *xxljob.RunSearch) bool {
+	return len(q.JobIDs) > 0 && !slices.ContainsFunc(q.JobIDs, func(id int64) bool { return !noJobID(id) })
+}
+
+// searching is a search under way.
+type searching struct {
+	store  *Store
+	search *xxljob.RunSearch
+	low    int64 // the least id
+}
+
+// margin is for how long a statement may have waited when it made the id of a run.
+func (sr *searching) margin() time.Duration {
+	if sr.search.Ahead {
+		return 0
+	}
+	return time.Minute
+}
+
+// edge counts the runs of the range, as far as they are to be looked at, and reads the oldest
+// of these.
+func (sr *searching) edge(n *int, oldest *int64) statement {
+	var q listing
+	limit := q.arg(sr.search.Examine)
+	sql := fmt.Sprintf("%sselect pg_catalog.count(*)::int, coalesce(pg_catalog.min(l.id), 0) from (%s) l", mark, sr.candidates(&q, "l.id", nil, limit))
+	return statement{strings.ReplaceAll(sql, "{{schema}}", sr.store.schema), q.args, scanInto(n, oldest)}
+}
+
+// matches reads those of the range that are chosen.
+func (sr *searching) matches(runs *[]xxljob.Run) statement {
+	var q listing
+	limit := q.arg(sr.search.Limit)
+	sql := fmt.Sprintf("%sselect j.job_desc, j.job_key, %s from (%s) l %s order by l.id desc", mark, runColumns,
+		sr.candidates(&q, runColumns, sr.filters, limit), namesOfJob)
+	return statement{strings.ReplaceAll(sql, "{{schema}}", sr.store.schema), q.args, readNamedRuns(runs)}
+}
+
+// candidates are the runs of the range by the index that knows most of them: of one job, of
+// some states, or of all.
+func (sr *searching) candidates(q *listing, columns string, filters func(*listing), limit string) string {
+	id := "l.id"
+	states := stateIndex(sr.search.States)
+	ofJob := len(sr.search.JobIDs) == 1
+	if states == isStarted && !ofJob { // they are few, and no plan is to look for them among all others
+		id = "l.id + 0"
+	}
+	q.add(id + " >= " + q.arg(sr.low))
+	q.add(id + " < " + q.arg(sr.search.Before))
+	job := ""
+	if ofJob {
+		job = q.arg(sr.search.JobIDs[0])
+		q.add("l.job_id = " + job + "::bigint")
+	}
+	if filters != nil {
+		filters(q)
+	}
+	page := func(table, extra string) string {
+		return fmt.Sprintf("(select %s from {{schema}}.%s l where %s%s order by %s desc limit %s)", columns, table, q.conditions(), extra, id, limit)
+	}
+	var parts []string
+	switch {
+	case sr.search.Ahead:
+		parts = append(parts, page("xxl_job_ahead", ""))
+	case ofJob: // three indexes hold the runs of a job, by what they are at
+		shard := fmt.Sprintf(" and l.shard = (select %s::bigint %% nullif(pg_catalog.count(*), 0) from {{schema}}.xxl_job_lock)", job)
+		for condition, more := range map[string]string{isPlanned: "", isStarted: shard, isOver: ""} {
+			if states == "" || states == condition || condition == isOver && states != isPlanned && states != isStarted {
+				parts = append(parts, page("xxl_job_log", " and "+condition+more))
+			}
+		}
+		slices.Sort(parts)
+	case states == "" || states == isPlanned: // the index of those is in order of time: all of it would be sorted
+		parts = append(parts, page("xxl_job_log", ""))
+	default:
+		parts = append(parts, page("xxl_job_log", " and "+states))
+	}
+	return fmt.Sprintf("select * from (%s) l order by l.id desc limit %s", strings.Join(parts, " union all "), limit)
+}
+
+// filters adds what the runs that are looked at are chosen by.
+func (sr *searching) filters(q *listing) {
+	f := sr.search
+	if len(f.Apps) > 0 {
+		q.add("l.app_name = any(" + q.arg(f.Apps) + "::text[])")
+	}
+	if len(f.JobIDs) > 1 {
+		q.add("l.job_id = any(" + q.arg(f.JobIDs) + "::bigint[])")
+	}
+	if len(f.States) > 0 {
+		q.states(f.States)
+	}
+	if len(f.Types) > 0 {
+		types := make([]string, len(f.Types))
+		for i, t := range f.Types {
+			types[i] = string(t)
+		}
+		q.add("l.trigger_type = any(" + q.arg(types) + "::text[])")
+	}
+	for _, c := range []struct{ column, value string }{
+		{"l.executor_handler", f.Handler}, {"l.executor_address", f.Address}, {"l.reason", f.Reason},
+	} {
+		if c.value != "" {
+			q.add(c.column + " = " + q.arg(c.value))
+		}
+	}
+	if f.Text != "" {
+		text := "pg_catalog.lower(" + q.arg(f.Text) + "::text)"
+		in := func(column string) string {
+			return "position(" + text + " in pg_catalog.lower(coalesce(" + column + ", ''))) > 0"
+		}
+		q.add("(" + in("l.executor_param") + " or " + in("l.trigger_msg") + " or " + in("l.handle_msg") + ")")
+	}
+	q.planned(f)
+	q.scheduled(f.From, f.To)
+	if f.Slower > 0 {
+		slower := min((f.Slower+time.Millisecond-1)/time.Millisecond, math.MaxInt32)
+		q.add("l.handle_time >= l.trigger_time + " + q.arg(int64(slower)) + "::bigint * interval '1 millisecond'")
+	}
+}
+
+// planned bounds the time at which runs were planned. Ids tell it to within what a statement
+// takes; those of runs that were kept apart tell when they move, and nothing else does: they
+// are the last 512 of a millisecond.
+func (q *listing) planned(f *xxljob.RunSearch) {
+	for _, c := range []struct {
+		than string
+		at   time.Time
+	}{{">=", f.Since}, {"<", f.Until}} {
+		if !c.at.IsZero() && !f.Ahead {
+			q.add("(l.add_time " + c.than + " " + q.arg(ceilMilli(c.at)) + "::timestamptz or l.id & 8191 >= 7680)")
+		}
+	}
+}
+
+// LastRuns returns the newest runs of jobs that have ended.
+func (s *Store) LastRuns(ctx context.Context, jobs []int64, n int) (runs []xxljob.Run, err error) {
+	if n <= 0 || len(jobs) == 0 {
+		return nil, ended(ctx)
+	}
+	if len(jobs) > store.MostLastRuns/n {
+		return nil, fmt.Errorf("postgres: the last %d runs of %d jobs are more than %d", n, len(jobs), store.MostLastRuns)
+	}
+	there := slices.DeleteFunc(slices.Clone(jobs), noJobID)
+	err = s.readByIndex(ctx, s.sql.lastRuns.by(named{{"jobs", there}, {"limit", n}}).into(readNamedRuns(&runs)))
+	return runs, failed(err, "read the last runs of %d jobs", len(jobs))
+}
+
+// Children returns the runs that a run has led to.
+func (s *Store) Children(ctx context.Context, runID, after int64, limit int) (runs []xxljob.Run, err error) {
+	if limit <= 0 || runID <= 0 {
+		return nil, ended(ctx)
+	}
+	err = s.readByIndex(ctx, s.sql.children.by(named{{"parent", runID}, {"after", max(after, 0)}, {"limit", limit}}).into(readNamedRuns(&runs)))
+	return runs, failed(err, "read the children of run %d", runID)
+}
+
+// Waiting returns planned runs in order of time.
+func (s *Store) Waiting(ctx context.Context, after xxljob.Run, limit int) (runs []xxljob.Run, err error) {
+	if limit <= 0 {
+		return nil, ended(ctx)
+	}
+	lo, hi := s.openRange()
+	since := int64(math.MinInt64)
+	if !after.Scheduled.IsZero() {
+		since = milli(stored(after.Scheduled))
+	}
+	err = s.readByIndex(ctx, s.sql.waitingRuns.by(named{{"since", since}, {"after", after.ID}, {"lo", lo}, {"hi", hi}, {"limit", limit}}).into(readNamedRuns(&runs)))
+	return runs, failed(err, "read waiting runs")
+}
+
+// OpenRuns counts runs that have not ended.
+func (s *Store) OpenRuns(ctx context.Context, most int) (store.OpenRuns, error) {
+	open := store.OpenRuns{Planned: map[string]int{}, Running: map[string]int{}}
+	if most <= 0 {
+		return open, ended(ctx)
+	}
+	lo, hi := s.openRange()
+	err := s.readByIndex(ctx, s.sql.openRuns.by(named{{"lo", lo}, {"hi", hi}, {"limit", most}}).into(func(rows pgx.Rows) error {
+		var planned bool
+		var app string
+		var n int
+		if err := rows.Scan(&planned, &app, &n); err != nil {
+			return err
+		}
+		if planned {
+			open.Planned[app] += n
+		} else {
+			open.Running[app] += n
+		}
+		return nil
+	}))
+	if err != nil {
+		return store.OpenRuns{}, failed(err, "count runs that have not ended")
+	}
+	open.Stop(most)
+	return open, nil
+}
+
+// searchQueries are the statements of this file.
+type searchQueries struct {
+	lastRuns, children, waitingRuns, openRuns query
+}
+
+func (q *searchQueries) define(sql template) {
+	q.lastRuns = sql(`select j.job_desc, j.job_key, {{run}} from unnest({{arg.jobs}}::int[]) with ordinality a(job, ord)
+	cross join lateral (select l.* from {{schema}}.xxl_job_log l where l.job_id = a.job and ` + isOver + ` order by l.id desc limit {{arg.limit}}) l
+	` + namesOfJob + ` order by a.ord, l.id desc`)
+	q.children = sql(`select j.job_desc, j.job_key, {{run}} from (select l.* from {{schema}}.xxl_job_log l
+		where l.parent_id = {{arg.parent}}::bigint and l.id > {{arg.after}}::bigint order by l.id limit {{arg.limit}}) l ` + namesOfJob + ` order by l.id`)
+	q.waitingRuns = sql(`select j.job_desc, j.job_key, {{run}} from (select l.* from {{schema}}.xxl_job_log l
+		where l.state = {{state.planned}} and (l.scheduled_time, l.id) > ({{arg.since}}::bigint, {{arg.after}}::bigint) and l.id between {{arg.lo}} and {{arg.hi}}
+		order by l.scheduled_time, l.id limit {{arg.limit}}) l ` + namesOfJob + ` order by l.scheduled_time, l.id`)
+	q.openRuns = sql(`select true, l.app_name, count(*)::int from (select l.app_name from {{schema}}.xxl_job_log l
+		where l.state = {{state.planned}} and l.id between {{arg.lo}} and {{arg.hi}} order by l.scheduled_time limit {{arg.limit}}) l group by l.app_name
+	union all select false, l.app_name, count(*)::int from (select l.app_name from {{schema}}.xxl_job_log l
+		where l.state in ({{state.started}}, {{state.dispatched}}) and l.id between {{arg.lo}} and {{arg.hi}} limit {{arg.limit}}) l group by l.app_name`)
+}

@@ -1,0 +1,29 @@
+package store
+
+import "math"
+
+// AnyID is greater than each ID.
+const AnyID int64 = math.MaxInt64
+
+// MostLastRuns is how many runs xxljob.RunReader.LastRuns returns at most.
+const MostLastRuns = 10_000
+
+// OpenRuns counts runs that have not ended, by app.
+type OpenRuns struct {
+	// Planned are those that wait to be started, Running those that are started or dispatched.
+	Planned, Running map[string]int
+	// MorePlanned and MoreRunning say that counting stopped before the end.
+	MorePlanned, MoreRunning bool
+}
+
+// Stop notes where counting has stopped: at so many of a kind.
+func (o *OpenRuns) Stop(most int) {
+	o.MorePlanned, o.MoreRunning = sum(o.Planned) >= most, sum(o.Running) >= most
+}
+
+func sum(counts map[string]int) (n int) {
+	for _, c := range counts {
+		n += c
+	}
+	return n
+}

@@ -1,0 +1,437 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+// Questions about many runs. A store need not answer them: then these cases say nothing.
+
+func readCases() []testCase {
+	var list []testCase
+	for _, c := range []struct {
+		name string
+		run  func(*reader)
+	}{
+		{"SearchFindsTheNewestFirst", searchNewest},
+		{"SearchByEachField", searchFields},
+		{"SearchForAText", searchText},
+		{"SearchByTheTimeOfPlanning", searchPlanned},
+		{"SearchByHowLongRunsTook", searchSlower},
+		{"SearchGoesOnWhereItStopped", searchPages},
+		{"SearchLooksAtSoManyRuns", searchExamines},
+		{"SearchOfOneJob", searchJob},
+		{"SearchThatCanFindNothing", searchNothing},
+		{"SearchRefusesWhatIsAbsurd", searchAbsurd},
+		{"LastRunsOfEachJob", lastRuns},
+		{"LastRunsAreBounded", lastRunsBounds},
+		{"ChildrenInOrder", childrenOf},
+		{"WaitingInOrderOfTime", waitingOrder},
+		{"OpenRunsByApp", openRuns},
+		{"OpenRunsStop", openRunsStop},
+	} {
+		list = append(list, testCase{c.name, func(e *env) {
+			if r, ok := e.Store.(xxljob.RunReader); ok {
+				c.run(&reader{e, r, e.owner("a")})
+			}
+		}})
+	}
+	return append(list, testCase{"ViewWithoutJoining", viewOfOthers})
+}
+
+// reader is a store that answers, and the owner of all its shards.
+type reader struct {
+	*env
+	reads xxljob.RunReader
+	o     *owner
+}
+
+// named is a run as those get it who read runs.
+func (e *reader) named(id int64) xxljob.Run {
+	e.Helper()
+	run, err := e.Run(e.ctx, id)
+	e.must(err)
+	return run
+}
+
+func (e *reader) search(q xxljob.RunSearch) xxljob.RunsFound {
+	e.Helper()
+	found, err := e.reads.SearchRuns(e.ctx, q)
+	e.must(err)
+	return found
+}
+
+// wantFound checks what a search finds, by ids.
+func (e *reader) wantFound(what string, q xxljob.RunSearch, runs ...xxljob.Run) {
+	e.Helper()
+	found := e.search(q)
+	slices.SortFunc(runs, func(a, b xxljob.Run) int { return int(max(min(b.ID-a.ID, 1), -1)) })
+	want(e.env, what, ids(found.Runs), ids(runs))
+	want(e.env, what+": SearchedTo", found.SearchedTo, int64(1))
+}
+
+func searchNewest(e *reader) {
+	var runs []xxljob.Run
+	for range 5 {
+		runs = append(runs, e.mustAddRun(e.newJob().ID, xxljob.Trigger{}))
+	}
+	found := e.search(xxljob.RunSearch{})
+	want(e.env, "ids", ids(found.Runs), []int64{runs[4].ID, runs[3].ID, runs[2].ID, runs[1].ID, runs[0].ID})
+	want(e.env, "SearchedTo, Examined", []int64{found.SearchedTo, int64(found.Examined)}, []int64{1, 5})
+	for _, run := range found.Runs {
+		want(e.env, "a run that is found", run, e.named(run.ID))
+	}
+}
+
+func searchFields(e *reader) {
+	a, b := e.newJob(), e.newJob(func(j *xxljob.Job) { j.App, j.Handler = "other", "h2" })
+	planned := e.mustAddRun(a.ID, xxljob.Trigger{At: e.at(500)})
+	started := e.o.started(e.mustAddRun(a.ID, xxljob.Trigger{Type: xxljob.TriggerAPI}))
+	good := e.o.succeeded(e.mustAddRun(b.ID, xxljob.Trigger{}))
+	bad := e.o.one(e.mustFinish(partFailed(e.o.started(e.mustAddRun(b.ID, xxljob.Trigger{}), to(remote)))))
+	skipped := e.o.one(e.o.claim(e.o.skip(e.newJob())))
+	for what, c := range map[string]struct {
+		q    xxljob.RunSearch
+		runs []xxljob.Run
+	}{
+		"an app":                 {xxljob.RunSearch{Apps: []string{"other"}}, []xxljob.Run{good, bad}},
+		"two apps":               {xxljob.RunSearch{Apps: []string{"other", a.App}}, []xxljob.Run{planned, started, good, bad, skipped}},
+		"two jobs":               {xxljob.RunSearch{JobIDs: []int64{b.ID, skipped.JobID}}, []xxljob.Run{good, bad, skipped}},
+		"what is bad":            {xxljob.RunSearch{States: []xxljob.State{xxljob.StateFailed, xxljob.StateLost}}, []xxljob.Run{bad}},
+		"what was skipped":       {xxljob.RunSearch{States: []xxljob.State{xxljob.StateSkipped}}, []xxljob.Run{skipped}},
+		"what is planned":        {xxljob.RunSearch{States: []xxljob.State{xxljob.StatePlanned}}, []xxljob.Run{planned}},
+		"what has started":       {xxljob.RunSearch{States: []xxljob.State{xxljob.StateStarted, xxljob.StateDispatched}}, []xxljob.Run{started}},
+		"states of several":      {xxljob.RunSearch{States: []xxljob.State{xxljob.StateSucceeded, xxljob.StatePlanned}}, []xxljob.Run{planned, good}},
+		"a type":                 {xxljob.RunSearch{Types: []xxljob.TriggerType{xxljob.TriggerAPI}}, []xxljob.Run{started}},
+		"a reason":               {xxljob.RunSearch{Reason: xxljob.ReasonMisfire}, []xxljob.Run{skipped}},
+		"an address":             {xxljob.RunSearch{Address: remote}, []xxljob.Run{bad}},
+		"a handler":              {xxljob.RunSearch{Handler: bad.Handler, Apps: []string{"other"}, States: []xxljob.State{bad.State}}, []xxljob.Run{bad}},
+		"no such handler":        {xxljob.RunSearch{Handler: "nobody"}, nil},
+		"instants from on":       {xxljob.RunSearch{From: e.at(400), Apps: []string{a.App}, Types: []xxljob.TriggerType{xxljob.TriggerManual}}, []xxljob.Run{planned}},
+		"instants before":        {xxljob.RunSearch{To: e.at(500), JobIDs: []int64{a.ID}}, []xxljob.Run{started}},
+		"several fields at once": {xxljob.RunSearch{Apps: []string{"other"}, States: []xxljob.State{xxljob.StateSucceeded, xxljob.StateFailed}, JobIDs: []int64{a.ID, b.ID}}, []xxljob.Run{good, bad}},
+	} {
+		e.wantFound(what, c.q, c.runs...)
+	}
+}
+
+func searchText(e *reader) {
+	param := "a Parameter — 参数"
+	run := e.o.started(e.mustAddRun(e.newJob().ID, xxljob.Trigger{}), func(s *xxljob.Start) { s.Param = param })
+	r := success(run)
+	r.HandleMsg, r.TriggerMsg = "the RESULT 100%_", "Sent twice"
+	e.mustFinish(r)
+	other := e.mustAddRun(e.newJob().ID, xxljob.Trigger{})
+	for _, text := range []string{"parameter", "参数", "result", "100%_", "sent TWICE"} {
+		e.wantFound(text, xxljob.RunSearch{Text: text}, run)
+	}
+	for _, text := range []string{"%", "absent", "100%x", "_esult"} {
+		if text == "%" {
+			e.wantFound(text, xxljob.RunSearch{Text: text}, run)
+			continue
+		}
+		e.wantFound(text, xxljob.RunSearch{Text: text})
+	}
+	e.wantFound("no text", xxljob.RunSearch{}, run, other)
+}
+
+func searchPlanned(e *reader) {
+	job := e.newJob()
+	first := e.mustAddRun(job.ID, xxljob.Trigger{})
+	var last xxljob.Run
+	e.eventually("a run that is planned later", func() bool {
+		last = e.mustAddRun(job.ID, xxljob.Trigger{})
+		return last.Created.Sub(first.Created) > 2*time.Millisecond
+	})
+	until := e.search(xxljob.RunSearch{Until: last.Created})
+	e.check(len(until.Runs) > 0 && until.Runs[len(until.Runs)-1].ID == first.ID, "until the last: %v", ids(until.Runs))
+	for _, r := range until.Runs {
+		e.check(r.Created.Before(last.Created), "a run of %v is found until %v", r.Created, last.Created)
+	}
+	e.wantFound("until the first", xxljob.RunSearch{Until: first.Created})
+	e.wantFound("since a millisecond after the last", xxljob.RunSearch{Since: last.Created.Add(time.Millisecond)})
+	e.wantFound("since within that millisecond", xxljob.RunSearch{Since: last.Created.Add(time.Microsecond)})
+	since := e.search(xxljob.RunSearch{Since: last.Created})
+	e.check(len(since.Runs) > 0 && since.Runs[0].ID == last.ID, "since the last: %v", ids(since.Runs))
+	all := e.search(xxljob.RunSearch{Since: first.Created, Until: last.Created.Add(time.Millisecond), Limit: 1000})
+	want(e.env, "from the first to the last", ids(all.Runs), ids(e.search(xxljob.RunSearch{Limit: 1000}).Runs))
+}
+
+func searchSlower(e *reader) {
+	run := e.named(e.o.succeeded(e.o.planned(e.newJob())).ID)
+	e.mustAddRun(e.newJob().ID, xxljob.Trigger{})
+	took := run.Ended.Sub(run.Started)
+	e.wantFound("as slow", xxljob.RunSearch{Slower: max(took, time.Nanosecond)}, slices.Repeat([]xxljob.Run{run}, min(int(took), 1))...)
+	e.wantFound("slower", xxljob.RunSearch{Slower: took + time.Millisecond})
+	e.wantFound("slower by less than a millisecond", xxljob.RunSearch{Slower: took + time.Nanosecond})
+	e.wantFound("for ever", xxljob.RunSearch{Slower: 1 << 62})
+}
+
+func searchPages(e *reader) {
+	a, b := e.newJob(), e.newJob(func(j *xxljob.Job) { j.App = "other" })
+	var every, some []int64
+	for i := range 23 {
+		job := a
+		if i%3 == 0 {
+			job = b
+		}
+		run := e.mustAddRun(job.ID, xxljob.Trigger{})
+		every = append(every, run.ID)
+		if i%3 == 0 {
+			some = append(some, run.ID)
+		}
+	}
+	slices.Reverse(every)
+	slices.Reverse(some)
+	for _, size := range []struct{ examine, limit int }{{5, 100}, {1, 1}, {100, 2}, {7, 3}, {23, 8}} {
+		for what, of := range map[string][]int64{"": every, "other": some} {
+			q := xxljob.RunSearch{Examine: size.examine, Limit: size.limit}
+			if what != "" {
+				q.Apps = []string{what}
+			}
+			var got []int64
+			for pages := 0; pages < 60; pages++ {
+				found := e.search(q)
+				e.check(len(found.Runs) <= size.limit && found.Examined <= size.examine, "%+v: %d runs of %d", size, len(found.Runs), found.Examined)
+				got = append(got, ids(found.Runs)...)
+				if q.Before = found.SearchedTo; found.SearchedTo == 1 {
+					break
+				}
+			}
+			want(e.env, fmt.Sprintf("pages of %+v, app %q", size, what), got, of)
+		}
+	}
+}
+
+func searchExamines(e *reader) {
+	b := e.newJob(func(j *xxljob.Job) { j.App = "other" })
+	first := e.mustAddRun(b.ID, xxljob.Trigger{})
+	var last xxljob.Run
+	for range 9 {
+		last = e.mustAddRun(e.newJob().ID, xxljob.Trigger{})
+	}
+	found := e.search(xxljob.RunSearch{Apps: []string{"other"}, Examine: 6})
+	e.check(len(found.Runs) == 0 && found.Examined == 6, "%d runs of %d, want none of six", len(found.Runs), found.Examined)
+	e.check(found.SearchedTo > first.ID && found.SearchedTo < last.ID, "SearchedTo %d, want between %d and %d", found.SearchedTo, first.ID, last.ID)
+	off := found.SearchedTime.Sub(e.named(found.SearchedTo).Created)
+	e.check(off.Abs() < 10*time.Second, "SearchedTime is off by %v", off)
+	e.wantFound("further on", xxljob.RunSearch{Apps: []string{"other"}, Before: found.SearchedTo}, first)
+}
+
+func searchJob(e *reader) {
+	job := e.newJob()
+	planned := e.mustAddRun(job.ID, xxljob.Trigger{})
+	started := e.o.started(e.mustAddRun(job.ID, xxljob.Trigger{}))
+	ended := e.o.succeeded(e.mustAddRun(job.ID, xxljob.Trigger{}))
+	ahead, err := e.AddAhead(e.ctx, job.ID, xxljob.Trigger{At: e.now.Add(40 * 24 * time.Hour)}, e.now.Add(39*24*time.Hour))
+	e.must(err)
+	e.mustAddRun(e.newJob().ID, xxljob.Trigger{})
+	of := []int64{job.ID}
+	e.wantFound("all", xxljob.RunSearch{JobIDs: of}, planned, started, ended)
+	e.wantFound("planned", xxljob.RunSearch{JobIDs: of, States: []xxljob.State{xxljob.StatePlanned}}, planned)
+	e.wantFound("ahead", xxljob.RunSearch{JobIDs: of, Ahead: true}, ahead)
+	e.wantFound("ahead, of all jobs", xxljob.RunSearch{Ahead: true}, ahead)
+	e.wantFound("started", xxljob.RunSearch{JobIDs: of, States: []xxljob.State{xxljob.StateStarted}}, started)
+	e.wantFound("succeeded", xxljob.RunSearch{JobIDs: of, States: []xxljob.State{xxljob.StateSucceeded}}, ended)
+	e.wantFound("before", xxljob.RunSearch{JobIDs: of, Before: ended.ID}, planned, started)
+	e.wantFound("that move in time", xxljob.RunSearch{Ahead: true, Since: e.now.Add(24 * time.Hour)}, ahead)
+	e.wantFound("that moves later", xxljob.RunSearch{Ahead: true, Since: e.now.Add(60 * 24 * time.Hour)})
+	e.wantFound("that move in time, and not before", xxljob.RunSearch{Ahead: true, Until: e.now.Add(24 * time.Hour)})
+	e.must(e.RemoveJob(e.ctx, job.ID))
+	e.wantFound("of a removed job", xxljob.RunSearch{JobIDs: of, States: []xxljob.State{xxljob.StateSucceeded, xxljob.StateStarted}}, started, ended)
+}
+
+func searchNothing(e *reader) {
+	e.mustAddRun(e.newJob().ID, xxljob.Trigger{})
+	for what, q := range map[string]xxljob.RunSearch{
+		"a time that ends before it begins":    {Since: e.at(60), Until: e.at(0)},
+		"instants that do":                     {From: e.at(60), To: e.at(60)},
+		"a job that cannot be":                 {JobIDs: []int64{1 << 60}},
+		"a job that is not":                    {JobIDs: []int64{999_999_999}},
+		"an app that is not":                   {Apps: []string{"nowhere"}},
+		"what was planned in a thousand years": {Since: e.now.AddDate(1000, 0, 0)},
+		"what was planned in the year one":     {Until: time.Date(1, 1, 1, 1, 0, 0, 0, time.UTC)},
+		"before the first":                     {Before: 1},
+	} {
+		e.wantFound(what, q)
+	}
+}
+
+func searchAbsurd(e *reader) {
+	e.mustAddRun(e.newJob().ID, xxljob.Trigger{})
+	for field, q := range map[string]xxljob.RunSearch{
+		"Text":    {Text: strings.Repeat("x", 1<<20)},
+		"Limit":   {Limit: 1 << 30},
+		"Examine": {Examine: 1 << 40},
+		"States":  {States: []xxljob.State{77}},
+		"JobIDs":  {JobIDs: make([]int64, 1001)},
+		"Apps":    {Apps: []string{""}},
+		"Handler": {Handler: "a\x00b"},
+		"Slower":  {Slower: -1},
+	} {
+		_, err := e.reads.SearchRuns(e.ctx, q)
+		list := xxljob.FieldErrors(err)
+		e.check(len(list) == 1 && list[0].Field == field && len(list[0].Error()) < 1000, "%s: error %v, want one about that field", field, err)
+	}
+}
+
+func lastRuns(e *reader) {
+	a, b, none := e.newJob(), e.newJob(), e.newJob()
+	var ofA []xxljob.Run
+	for range 4 {
+		ofA = append(ofA, e.named(e.o.succeeded(e.mustAddRun(a.ID, xxljob.Trigger{})).ID))
+	}
+	e.mustAddRun(a.ID, xxljob.Trigger{})
+	e.o.started(e.mustAddRun(a.ID, xxljob.Trigger{}))
+	ofB := e.named(e.o.failed(e.o.started(e.o.planned(b))).ID)
+	got, err := e.reads.LastRuns(e.ctx, []int64{b.ID, none.ID, a.ID, 999_999_999, 1 << 50}, 3)
+	e.must(err)
+	want(e.env, "of two jobs", got, []xxljob.Run{ofB, ofA[3], ofA[2], ofA[1]})
+}
+
+func lastRunsBounds(e *reader) {
+	job := e.newJob()
+	e.o.succeeded(e.o.planned(job))
+	for what, n := range map[string]int{"none": 0, "less than none": -1} {
+		got, err := e.reads.LastRuns(e.ctx, []int64{job.ID}, n)
+		e.check(len(got) == 0 && err == nil, "%s: %d runs, %v", what, len(got), err)
+	}
+	got, err := e.reads.LastRuns(e.ctx, nil, 10)
+	e.check(len(got) == 0 && err == nil, "of no job: %d runs, %v", len(got), err)
+	for _, n := range []int{store.MostLastRuns, 1 << 40} {
+		_, err = e.reads.LastRuns(e.ctx, []int64{job.ID, job.ID}, n)
+		e.check(err != nil, "%d runs of two jobs: no error", n)
+	}
+}
+
+func childrenOf(e *reader) {
+	kids := []xxljob.Job{e.newJob(), e.newJob(), e.newJob()}
+	parent := e.o.succeeded(e.o.planned(e.newJob(leading(kids[0].ID, kids[1].ID, kids[2].ID))))
+	other := e.o.succeeded(e.o.planned(e.newJob(leading(kids[0].ID))))
+	e.o.payAll()
+	var all []xxljob.Run
+	for _, job := range kids {
+		for _, run := range e.runsOf(job.ID) {
+			if run.ParentID == parent.ID {
+				all = append(all, e.named(run.ID))
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b xxljob.Run) int { return int(max(min(a.ID-b.ID, 1), -1)) })
+	if len(all) != 3 {
+		e.Fatalf("%d children, want three", len(all))
+	}
+	for _, c := range []struct {
+		what  string
+		after int64
+		limit int
+		runs  []xxljob.Run
+	}{
+		{"all", 0, 10, all}, {"at most two", 0, 2, all[:2]}, {"behind the first", all[0].ID, 10, all[1:]},
+		{"behind the last", all[2].ID, 10, nil}, {"none", 0, 0, nil}, {"before all", -5, 1, all[:1]},
+	} {
+		got, err := e.reads.Children(e.ctx, parent.ID, c.after, c.limit)
+		e.must(err)
+		want(e.env, c.what, got, c.runs)
+	}
+	got, err := e.reads.Children(e.ctx, other.ID, 0, 10)
+	e.must(err)
+	want(e.env, "of another parent", len(got), 1)
+	got, err = e.reads.Children(e.ctx, all[0].ID, 0, 10)
+	e.must(err)
+	want(e.env, "of a run without children", got, nil)
+}
+
+func waitingOrder(e *reader) {
+	var all []xxljob.Run
+	for i, after := range []int{500, 100, 300, 100, 700, 300} {
+		job := e.jobIn(i % numShards)
+		all = append(all, e.named(e.mustAddRun(job.ID, xxljob.Trigger{At: e.at(after)}).ID))
+	}
+	e.o.started(e.mustAddRun(e.newJob().ID, xxljob.Trigger{}))
+	_, err := e.AddAhead(e.ctx, all[0].JobID, xxljob.Trigger{At: e.now.Add(40 * 24 * time.Hour)}, e.now.Add(39*24*time.Hour))
+	e.must(err)
+	slices.SortStableFunc(all, func(a, b xxljob.Run) int { return a.Scheduled.Compare(b.Scheduled) })
+	for _, limit := range []int{1, 2, 4, 10} {
+		var got []xxljob.Run
+		for after := (xxljob.Run{}); ; after = got[len(got)-1] {
+			page, err := e.reads.Waiting(e.ctx, after, limit)
+			e.must(err)
+			if got = append(got, page...); len(page) < limit || len(got) > 10 {
+				break
+			}
+		}
+		want(e.env, fmt.Sprint("pages of ", limit), got, all)
+	}
+	got, err := e.reads.Waiting(e.ctx, xxljob.Run{}, 0)
+	e.must(err)
+	want(e.env, "none", got, nil)
+}
+
+func openRuns(e *reader) {
+	a, b := e.newJob(), e.newJob(func(j *xxljob.Job) { j.App = "other" })
+	for range 3 {
+		e.mustAddRun(a.ID, xxljob.Trigger{})
+	}
+	e.mustAddRun(b.ID, xxljob.Trigger{})
+	e.o.started(e.mustAddRun(b.ID, xxljob.Trigger{}))
+	e.o.dispatched()
+	e.o.succeeded(e.mustAddRun(b.ID, xxljob.Trigger{}))
+	open, err := e.reads.OpenRuns(e.ctx, 1000)
+	e.must(err)
+	want(e.env, "planned", open.Planned, map[string]int{a.App: 3, "other": 1})
+	want(e.env, "running", open.Running, map[string]int{a.App: 1, "other": 1})
+	e.check(!open.MorePlanned && !open.MoreRunning, "more than %+v", open)
+}
+
+func openRunsStop(e *reader) {
+	for range 3 {
+		e.mustAddRun(e.newJob().ID, xxljob.Trigger{})
+		e.o.running()
+	}
+	open, err := e.reads.OpenRuns(e.ctx, 2)
+	e.must(err)
+	count := func(m map[string]int) (n int) {
+		for _, c := range m {
+			n += c
+		}
+		return n
+	}
+	want(e.env, "planned, running", []int{count(open.Planned), count(open.Running)}, []int{2, 2})
+	e.check(open.MorePlanned && open.MoreRunning, "nothing more than %+v", open)
+	open, err = e.reads.OpenRuns(e.ctx, 0)
+	e.must(err)
+	want(e.env, "of none", count(open.Planned)+count(open.Running), 0)
+}
+
+func viewOfOthers(e *env) {
+	r, ok := e.Store.(xxljob.ClusterReader)
+	if !ok {
+		return
+	}
+	look := func() xxljob.View {
+		e.Helper()
+		v, err := r.View(e.ctx)
+		e.must(err)
+		return v
+	}
+	empty := look()
+	want(e, "nodes of an empty cluster, its shards", []int{len(empty.Nodes), len(empty.Shards)}, []int{0, numShards})
+	o := e.owner("a")
+	e.join("b")
+	v, beat := look(), e.mustBeat("a")
+	e.check(!v.Alone, "Alone is true")
+	want(e, "shards", v.Shards, beat.Shards)
+	want(e, "the owner of the first", v.Shards[0].Owner, o.inc)
+	for i := range beat.Nodes {
+		beat.Nodes[i].Beats, beat.Nodes[i].Away = 0, false
+		v.Nodes[i].Beats, v.Nodes[i].Away = 0, false
+	}
+	want(e, "nodes", v.Nodes, beat.Nodes)
+	want(e, "the server", v.Server, beat.Server)
+}

@@ -1,0 +1,140 @@
+package storetest_test
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+// readMutants break answers to questions about many runs.
+func readMutants() []mutant {
+	search := func(change func(*xxljob.RunSearch)) func(xxljob.Store) xxljob.Store {
+		return func(s xxljob.Store) xxljob.Store {
+			return &bentReads{Store: s, RunReader: s.(xxljob.RunReader), search: change}
+		}
+	}
+	found := func(change func(*xxljob.RunSearch, *xxljob.RunsFound)) func(xxljob.Store) xxljob.Store {
+		return func(s xxljob.Store) xxljob.Store {
+			return &bentReads{Store: s, RunReader: s.(xxljob.RunReader), found: change}
+		}
+	}
+	runs := func(change func([]xxljob.Run) []xxljob.Run) func(xxljob.Store) xxljob.Store {
+		return func(s xxljob.Store) xxljob.Store {
+			return &bentReads{Store: s, RunReader: s.(xxljob.RunReader), runs: change}
+		}
+	}
+	after := func(change func(int64) int64) func(xxljob.Store) xxljob.Store {
+		return func(s xxljob.Store) xxljob.Store {
+			return &bentReads{Store: s, RunReader: s.(xxljob.RunReader), after: change}
+		}
+	}
+	open := func(change func(*store.OpenRuns)) func(xxljob.Store) xxljob.Store {
+		return func(s xxljob.Store) xxljob.Store {
+			return &bentReads{Store: s, RunReader: s.(xxljob.RunReader), open: change}
+		}
+	}
+	return []mutant{
+		{"SearchOldestFirst", found(func(_ *xxljob.RunSearch, f *xxljob.RunsFound) { slices.Reverse(f.Runs) }), []string{"Read/SearchFindsTheNewestFirst"}},
+		{"SearchWithoutNames", found(func(_ *xxljob.RunSearch, f *xxljob.RunsFound) {
+			for i := range f.Runs {
+				f.Runs[i].JobName = ""
+			}
+		}), []string{"Read/SearchFindsTheNewestFirst"}},
+		{"SearchForgetsApps", search(func(q *xxljob.RunSearch) { q.Apps = nil }), []string{"Read/SearchByEachField", "Read/SearchThatCanFindNothing"}},
+		{"SearchForgetsJobs", search(func(q *xxljob.RunSearch) { q.JobIDs = nil }), []string{"Read/SearchByEachField", "Read/SearchOfOneJob", "Read/SearchThatCanFindNothing"}},
+		{"SearchForgetsStates", search(func(q *xxljob.RunSearch) { q.States = nil }), []string{"Read/SearchByEachField", "Read/SearchOfOneJob"}},
+		{"SearchForgetsTypes", search(func(q *xxljob.RunSearch) { q.Types = nil }), []string{"Read/SearchByEachField"}},
+		{"SearchForgetsTheHandler", search(func(q *xxljob.RunSearch) { q.Handler = "" }), []string{"Read/SearchByEachField"}},
+		{"SearchForgetsTheAddress", search(func(q *xxljob.RunSearch) { q.Address = "" }), []string{"Read/SearchByEachField"}},
+		{"SearchForgetsTheReason", search(func(q *xxljob.RunSearch) { q.Reason = "" }), []string{"Read/SearchByEachField"}},
+		{"SearchForgetsInstants", search(func(q *xxljob.RunSearch) { q.From, q.To = time.Time{}, time.Time{} }), []string{"Read/SearchByEachField"}},
+		{"SearchForgetsTheText", search(func(q *xxljob.RunSearch) { q.Text = "" }), []string{"Read/SearchForAText"}},
+		{"SearchForgetsSince", search(func(q *xxljob.RunSearch) { q.Since = time.Time{} }), []string{"Read/SearchByTheTimeOfPlanning", "Read/SearchThatCanFindNothing", "Read/SearchOfOneJob"}},
+		{"SearchForgetsUntil", search(func(q *xxljob.RunSearch) { q.Until = time.Time{} }), []string{"Read/SearchByTheTimeOfPlanning", "Read/SearchThatCanFindNothing"}},
+		{"UntilIsIncluded", search(func(q *xxljob.RunSearch) {
+			if !q.Until.IsZero() {
+				q.Until = q.Until.Add(time.Millisecond)
+			}
+		}), []string{"Read/SearchByTheTimeOfPlanning"}},
+		{"SearchForgetsHowSlow", search(func(q *xxljob.RunSearch) { q.Slower = 0 }), []string{"Read/SearchByHowLongRunsTook"}},
+		{"SearchForgetsWhereItWas", search(func(q *xxljob.RunSearch) { q.Before = 0 }), []string{"Read/SearchGoesOnWhereItStopped", "Read/SearchOfOneJob", "Read/SearchThatCanFindNothing"}},
+		{"SearchLooksAtAll", search(func(q *xxljob.RunSearch) { q.Examine = 0 }), []string{"Read/SearchLooksAtSoManyRuns"}},
+		{"SearchReturnsAll", search(func(q *xxljob.RunSearch) { q.Limit = 0 }), []string{"Read/SearchGoesOnWhereItStopped"}},
+		{"SearchIsAlwaysThrough", found(func(_ *xxljob.RunSearch, f *xxljob.RunsFound) { f.SearchedTo = 1 }), []string{"Read/SearchGoesOnWhereItStopped", "Read/SearchLooksAtSoManyRuns"}},
+		{"SearchGoesOnTooFar", found(func(_ *xxljob.RunSearch, f *xxljob.RunsFound) { f.SearchedTo = max(f.SearchedTo-1, 1) }), []string{"Read/SearchGoesOnWhereItStopped"}},
+		{"LastRunsOldestFirst", runs(func(l []xxljob.Run) []xxljob.Run { slices.Reverse(l); return l }), []string{"Read/LastRunsOfEachJob", "Read/ChildrenInOrder", "Read/WaitingInOrderOfTime"}},
+		{"RunsAreShort", runs(func(l []xxljob.Run) []xxljob.Run { return l[:max(len(l)-1, 0)] }), []string{"Read/LastRunsOfEachJob", "Read/ChildrenInOrder", "Read/WaitingInOrderOfTime"}},
+		{"RunsWithoutNames", runs(func(l []xxljob.Run) []xxljob.Run {
+			for i := range l {
+				l[i].JobKey = ""
+			}
+			return l
+		}), []string{"Read/LastRunsOfEachJob", "Read/ChildrenInOrder", "Read/WaitingInOrderOfTime"}},
+		{"ChildrenFromTheFirstOn", after(func(int64) int64 { return 0 }), []string{"Read/ChildrenInOrder", "Read/WaitingInOrderOfTime"}},
+		{"OpenRunsOfOneApp", open(func(o *store.OpenRuns) {
+			for app, n := range o.Planned {
+				delete(o.Planned, app)
+				o.Planned["other"] += n
+			}
+		}), []string{"Read/OpenRunsByApp"}},
+		{"OpenRunsNeverStop", open(func(o *store.OpenRuns) { o.MorePlanned, o.MoreRunning = false, false }), []string{"Read/OpenRunsStop"}},
+	}
+}
+
+// bentReads changes questions and answers.
+type bentReads struct {
+	xxljob.Store
+	xxljob.RunReader
+	search func(*xxljob.RunSearch)
+	found  func(*xxljob.RunSearch, *xxljob.RunsFound)
+	runs   func([]xxljob.Run) []xxljob.Run
+	after  func(int64) int64
+	open   func(*store.OpenRuns)
+}
+
+func (b *bentReads) SearchRuns(ctx context.Context, q xxljob.RunSearch) (xxljob.RunsFound, error) {
+	if b.search != nil {
+		b.search(&q)
+	}
+	f, err := b.RunReader.SearchRuns(ctx, q)
+	if b.found != nil {
+		b.found(&q, &f)
+	}
+	return f, err
+}
+
+func (b *bentReads) changed(list []xxljob.Run, err error) ([]xxljob.Run, error) {
+	if b.runs != nil {
+		list = b.runs(list)
+	}
+	return list, err
+}
+
+func (b *bentReads) LastRuns(ctx context.Context, jobs []int64, n int) ([]xxljob.Run, error) {
+	return b.changed(b.RunReader.LastRuns(ctx, jobs, n))
+}
+
+func (b *bentReads) Children(ctx context.Context, run, after int64, limit int) ([]xxljob.Run, error) {
+	if b.after != nil {
+		after = b.after(after)
+	}
+	return b.changed(b.RunReader.Children(ctx, run, after, limit))
+}
+
+func (b *bentReads) Waiting(ctx context.Context, after xxljob.Run, limit int) ([]xxljob.Run, error) {
+	if b.after != nil {
+		after.ID = b.after(after.ID)
+	}
+	return b.changed(b.RunReader.Waiting(ctx, after, limit))
+}
+
+func (b *bentReads) OpenRuns(ctx context.Context, most int) (store.OpenRuns, error) {
+	o, err := b.RunReader.OpenRuns(ctx, most)
+	if b.open != nil {
+		b.open(&o)
+	}
+	return o, err
+}

@@ -1,0 +1,153 @@
+package xxljob
+
+// What consoles and dashboards ask of a store, beside what the scheduler needs. A store need
+// not answer: whoever asks looks whether it does.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/xxljob/xxljob/store"
+)
+
+// RunReader is what a Store is as well that answers questions about many runs at a cost that
+// does not grow with how many there are. Both stores of this module are. Runs have the names
+// of their jobs, as those of RunStore.Run.
+type RunReader interface {
+	// SearchRuns returns runs that the search chooses, newest (greatest ID) first. It looks
+	// at no more than Examine runs, the newest of its range, and says how far it got: each
+	// run that it chooses with an ID from SearchedTo up to Before is among those found.
+	// Another search goes on from there, with SearchedTo as Before. Errors are those of
+	// RunSearch.Validate.
+	SearchRuns(ctx context.Context, q RunSearch) (RunsFound, error)
+	// LastRuns returns the newest runs that have ended of each of the jobs, at most n a job:
+	// the jobs in the order in which they are given, the runs of each newest first. It is an
+	// error to ask for more than store.MostLastRuns runs in all.
+	LastRuns(ctx context.Context, jobs []int64, n int) ([]Run, error)
+	// Children returns the runs that have the run as their ParentID, with their retries, in
+	// order of ID, with IDs greater than after, at most limit.
+	Children(ctx context.Context, runID, after int64, limit int) ([]Run, error)
+	// Waiting returns planned runs in order of Scheduled and ID, behind the Scheduled and the
+	// ID of after (the zero value: from the first on), at most limit. Runs that are kept
+	// apart (AddAhead) are not among them.
+	Waiting(ctx context.Context, after Run, limit int) ([]Run, error)
+	// OpenRuns counts runs that have not ended, by app. It stops at most planned ones, and at
+	// most others.
+	OpenRuns(ctx context.Context, most int) (store.OpenRuns, error)
+}
+
+// ClusterReader is what a Store is as well that can be asked for the cluster by somebody who
+// is no part of it.
+type ClusterReader interface {
+	// View returns the nodes and the shards, as Beat does. Alone is false.
+	View(ctx context.Context) (View, error)
+}
+
+// The bounds of searches.
+const (
+	examined     = 20_000
+	mostExamined = 200_000
+	found        = 100
+	mostFound    = 1000
+	mostChoices  = 1000 // of each list
+	mostSought   = 256  // bytes of a text that is looked for
+	mostField    = 512  // bytes of a field
+)
+
+// RunSearch chooses runs. Zero fields choose all, and so do empty lists.
+type RunSearch struct {
+	// Apps, JobIDs, States and Types choose runs with one of these, at most 1,000 each.
+	Apps   []string
+	JobIDs []int64
+	States []State
+	Types  []TriggerType
+	// Handler, Address and Reason choose by the whole field.
+	Handler, Address, Reason string
+	// Text is a part of Param, TriggerMsg or HandleMsg, regardless of case, in at most 256
+	// bytes.
+	Text string
+	// Since and Until bound when runs were planned: Since <= Created < Until. For runs that
+	// were inserted far ahead it is the time at which they move that counts, give or take an
+	// hour.
+	Since, Until time.Time
+	// Ahead chooses runs that are kept apart (RunStore.AddAhead), also those of them that
+	// were cancelled. Without it none of these is found: they would be among the newest.
+	Ahead bool
+	// From and To bound Scheduled: From <= Scheduled < To.
+	From, To time.Time
+	// Slower chooses runs that have ended at least so long after they were started, to the
+	// millisecond.
+	Slower time.Duration
+	// Before is the keyset: runs with a smaller ID only.
+	Before int64
+	// Examine is how many runs are looked at, at most 200,000; zero means 20,000.
+	Examine int
+	// Limit is how many are returned, at most 1,000; zero means 100.
+	Limit int
+}
+
+// RunsFound is what a search has found.
+type RunsFound struct {
+	// Runs are those that were chosen, newest first.
+	Runs []Run
+	// SearchedTo is the ID down to which nothing was left out. It is 1 where the whole range
+	// was searched, so that nothing is left to be found.
+	SearchedTo int64
+	// SearchedTime is when the oldest run was planned that was looked at, as its ID says: give
+	// or take a moment. It is zero where there was none.
+	SearchedTime time.Time
+	// Examined is how many runs were looked at, at least.
+	Examined int
+}
+
+// Validate returns what is wrong with the search: a FieldError each, joined.
+func (q *RunSearch) Validate() error {
+	f := faults{what: "search for runs"}
+	for _, list := range []struct {
+		field string
+		n     int
+	}{{"Apps", len(q.Apps)}, {"JobIDs", len(q.JobIDs)}, {"States", len(q.States)}, {"Types", len(q.Types)}} {
+		if list.n > mostChoices {
+			f.add(list.field, list.n, fmt.Errorf("has %d entries, at most %d", list.n, mostChoices))
+		}
+	}
+	f.text("Text", q.Text, 0, mostSought)
+	f.text("Handler", q.Handler, 0, 255)
+	f.text("Address", q.Address, 0, mostField)
+	f.text("Reason", q.Reason, 0, 255)
+	for _, app := range q.Apps {
+		f.text("Apps", app, 1, 64)
+	}
+	for _, st := range q.States {
+		if st > StateSnoozed {
+			f.add("States", int(st), errors.New("is no state"))
+		}
+	}
+	if q.Slower < 0 {
+		f.add("Slower", q.Slower, errors.New("is negative"))
+	}
+	if q.Examine < 0 || q.Examine > mostExamined {
+		f.add("Examine", q.Examine, fmt.Errorf("want 0 to %d", mostExamined))
+	}
+	if q.Limit < 0 || q.Limit > mostFound {
+		f.add("Limit", q.Limit, fmt.Errorf("want 0 to %d", mostFound))
+	}
+	return f.err()
+}
+
+// Complete, for authors of stores, fills in what zero stands for, and leaves out what no run
+// can have: times are as a store keeps them. It reports whether the search can choose any run.
+func (q *RunSearch) Complete() bool {
+	if q.Examine == 0 {
+		q.Examine = examined
+	}
+	if q.Limit == 0 {
+		q.Limit = found
+	}
+	if q.Before <= 0 {
+		q.Before = store.AnyID
+	}
+	return (q.Since.IsZero() || q.Until.IsZero() || q.Since.Before(q.Until)) && (q.From.IsZero() || q.To.IsZero() || q.From.Before(q.To))
+}
