@@ -90,7 +90,9 @@ func (w *waitingRoom) admit(at lot) bool {
 
 // park makes an entry wait in a lot. If it came from another one, the room it
 // was let in for goes to the next there. The later runs of a serial job do not wait for
-// one that waits for room, but for one that waits to be told where to go.
+// one that waits for room, but for one that waits to be told where to go, and for a
+// broadcast: they might get at one of its addresses before it, where the one at which it
+// waits is not among theirs any more.
 func (w *waitingRoom) park(at lot, en *entry) {
 	switch ahead := w.transit.has(&en.run); at.kind {
 	case lotProbe, lotRoute, lotAsk, lotSettle:
@@ -98,7 +100,7 @@ func (w *waitingRoom) park(at lot, en *entry) {
 	case lotOrder:
 		w.transit.drop(en.run.JobID, en.run.ID)
 	default:
-		if ahead {
+		if ahead && len(en.route.targets) == 0 {
 			w.arrived(en.run.JobID, en.run.ID)
 		}
 	}
