@@ -1,6 +1,6 @@
 package xxljob
 
-// Compiled schedules, and the memo of them.
+// Compiled schedules and the zones they go by, and the memo of both.
 
 import (
 	"fmt"
@@ -58,6 +58,11 @@ func loadZone(name string) (*time.Location, error) {
 	if name == "Local" {
 		return nil, fmt.Errorf("xxljob: zone %q differs from node to node: want an IANA name", name)
 	}
+	return remembered(crons.zones, name, readZone)
+}
+
+// readZone reads a file of the system's, or one that was compiled in.
+func readZone(name string) (*time.Location, error) {
 	loc, err := time.LoadLocation(name)
 	if err != nil {
 		return nil, fmt.Errorf("xxljob: zone %q: want an IANA name such as Asia/Shanghai: %w", name, err)
@@ -65,37 +70,43 @@ func loadZone(name string) (*time.Location, error) {
 	return loc, nil
 }
 
+// compiled returns the compiled form of a cron or crontab schedule.
+func compiled(s Schedule) (*compiledCron, error) { return remembered(crons.m, s, compile) }
+
 type cronCache struct {
-	mu sync.RWMutex
-	m  map[Schedule]*compiledCron // guarded by mu
+	mu    sync.RWMutex
+	m     map[Schedule]*compiledCron // guarded by mu
+	zones map[string]*time.Location  // guarded by mu
 }
 
-// compiled returns the compiled form of a cron or crontab schedule.
-func compiled(s Schedule) (*compiledCron, error) {
+// remembered looks into a map of the memo, and produces what it lacks. Errors are not remembered.
+func remembered[K comparable, V any](m map[K]*V, key K, produce func(K) (*V, error)) (*V, error) {
 	crons.mu.RLock()
-	c := crons.m[s]
+	v := m[key]
 	crons.mu.RUnlock()
-	if c != nil {
-		return c, nil
+	if v != nil {
+		return v, nil
 	}
-	c, err := compile(s)
+	v, err := produce(key)
 	if err != nil {
 		return nil, err
 	}
 	crons.mu.Lock()
 	defer crons.mu.Unlock()
-	if len(crons.m) >= cronCacheSize {
-		clear(crons.m)
+	if len(m) >= cronCacheSize {
+		clear(m)
 	}
-	crons.m[s] = c
-	return c, nil
+	m[key] = v
+	return v, nil
 }
 
-// crons remembers compiled expressions. It is a memo of a pure function, and
-// the only package-level state of the module: Schedule has to stay a comparable
-// value, so it has no place of its own for what it was compiled to.
-var crons = cronCache{m: map[Schedule]*compiledCron{}}
+// crons remembers compiled expressions and the zones that were read for them and for windows.
+// It is a memo of pure functions, and the only package-level state of the module: Schedule has
+// to stay a comparable value, so it has no place of its own for what it was compiled to, and
+// neither has Job, which is copied freely.
+var crons = cronCache{m: map[Schedule]*compiledCron{}, zones: map[string]*time.Location{}}
 
-// cronCacheSize bounds the memo. Past it the memo starts afresh: more distinct
-// schedules than that are rare, and compiling one takes microseconds.
+// cronCacheSize bounds each map of the memo. Past it the map starts afresh: more distinct
+// schedules than that are rare, and compiling one takes microseconds; of zones there are some
+// hundreds.
 const cronCacheSize = 16384

@@ -132,7 +132,7 @@ var testsMayImport = map[string][]string{
 // sentinels and compile-time checks. All but the first are tables that nothing
 // writes.
 var packageVars = []string{
-	". crons", // the memo of compiled schedules: see DESIGN.md
+	". crons", // the memo of compiled schedules and zones: see DESIGN.md
 	". glueTypes",
 	"executor endpoints",
 	"executor localBatch",

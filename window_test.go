@@ -163,6 +163,30 @@ func TestWindowsOfADay(t *testing.T) {
 	}
 }
 
+// TestWindowReadsNoFiles: a zone is read once, since stores ask for windows under their locks.
+func TestWindowReadsNoFiles(t *testing.T) {
+	at := time.Date(2026, 10, 25, 1, 30, 0, 0, time.UTC)
+	for _, zone := range []string{"", "UTC", "Europe/Berlin", "Australia/Lord_Howe"} {
+		for _, window := range []time.Duration{time.Hour, 0} {
+			job := xxljob.Job{AfterZone: zone, AfterWindow: window}
+			if n := testing.AllocsPerRun(100, func() { job.Window(at) }); n != 0 {
+				t.Errorf("%q, %v: Window allocates %v times", zone, window, n)
+			}
+		}
+	}
+}
+
+// BenchmarkWindow is what a success costs for each job that joins behind it.
+//
+//	go test -run '^$' -bench 'Window$' -benchmem .
+func BenchmarkWindow(b *testing.B) {
+	at := time.Date(2026, 10, 25, 1, 30, 0, 0, time.UTC)
+	job := xxljob.Job{AfterZone: "Europe/Berlin"}
+	for b.Loop() {
+		job.Window(at)
+	}
+}
+
 // TestMissing names jobs as definitions do.
 func TestMissing(t *testing.T) {
 	job := xxljob.Job{After: []int64{7, 8}, AfterKeys: []string{"app/a", "app/b/c"}}

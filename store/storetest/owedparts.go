@@ -153,8 +153,7 @@ func owedRetryInParts(e *env) {
 	e.mustFinish(overWire(parts[1].ID))
 	want(e, "paid while a part is under way", o.payAll(), store.Paid{})
 	e.mustFinish(overWire(parts[0].ID))
-	want(e, "paid after the last part", o.payAll(), store.Paid{Owed: 1, Runs: 1})
-	want(e, "ParentID", e.only("of a retry in parts", child.ID).ParentID, parts[0].ID)
+	o.paysFor("after the last part of a retry", child.ID, parts[0].ID)
 }
 
 func owedTwoBroadcasts(e *env) {
