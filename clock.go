@@ -69,6 +69,18 @@ func (c *clock) now() time.Time {
 	return c.base.Round(0).Add(at + c.best(at)).UTC()
 }
 
+// offset is how far the store's clock is ahead of this process's, at least; zero where that is
+// not known.
+func (c *clock) offset() time.Duration {
+	now, local := c.now(), time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.base.IsZero() {
+		return 0
+	}
+	return now.Sub(local.Round(0))
+}
+
 // best is the tightest lower bound of the offset that the samples give, the least
 // duration where there are none. It is called with mu held.
 func (c *clock) best(at time.Duration) time.Duration {

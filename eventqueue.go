@@ -50,10 +50,18 @@ type eventQueue struct {
 	slow, again, left string
 	first             func(EventKind) slog.Attr // what is logged of the oldest
 
-	mu      sync.Mutex
-	calls   []waitingEvent // guarded by mu: the first is being told of while somebody is at work
-	idle    chan struct{}  // guarded by mu: closed when no calls wait; nil when nobody is at work
-	dropped int            // guarded by mu: since there was room
+	mu     sync.Mutex
+	calls  []waitingEvent // guarded by mu: the first is being told of while somebody is at work
+	idle   chan struct{}  // guarded by mu: closed when no calls wait; nil when nobody is at work
+	missed int            // guarded by mu: dropped since there was room
+	all    uint64         // guarded by mu: dropped
+}
+
+// dropped is how many events were dropped so far.
+func (q *eventQueue) dropped() uint64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.all
 }
 
 // add has an event told of, soon. It waits only where very many wait for a hook that may be
@@ -72,10 +80,11 @@ func (q *eventQueue) push(c waitingEvent) (full bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.calls) >= hooksWaiting && !q.mayBeQuick() {
-		if q.dropped == 0 {
+		if q.missed == 0 {
 			q.log.Error(q.slow, q.first(q.calls[0].Kind), "waiting", len(q.calls))
 		}
-		q.dropped++
+		q.missed++
+		q.all++
 		if q.lost != nil {
 			q.lost()
 		}
@@ -118,9 +127,9 @@ func (q *eventQueue) next() bool {
 	defer q.mu.Unlock()
 	q.calls[0] = waitingEvent{}
 	q.calls = q.calls[1:]
-	if q.dropped > 0 && len(q.calls) <= hooksWaiting/2 {
-		q.log.Warn(q.again, "dropped", q.dropped)
-		q.dropped = 0
+	if q.missed > 0 && len(q.calls) <= hooksWaiting/2 {
+		q.log.Warn(q.again, "dropped", q.missed)
+		q.missed = 0
 	}
 	if len(q.calls) == 0 {
 		q.calls = nil

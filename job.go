@@ -33,6 +33,8 @@ type Job struct {
 	// AlarmEmail is a comma list of addresses that alarms of the job are sent to, by an
 	// alarmer that sends mail (Config.Alarms). At most 255 bytes.
 	AlarmEmail string
+	// Tags are words by which the job is found: at most 16, each once, of at most 64 bytes.
+	Tags []string `json:",omitempty"`
 
 	// Schedule says when the job is due. The zero value is Manual().
 	Schedule Schedule
@@ -174,6 +176,7 @@ const (
 func (j Job) Clone() Job {
 	j.Children, j.After = append([]int64(nil), j.Children...), append([]int64(nil), j.After...)
 	j.ChildKeys, j.AfterKeys = append([]string(nil), j.ChildKeys...), append([]string(nil), j.AfterKeys...)
+	j.Tags = append([]string(nil), j.Tags...)
 	return j
 }
 

@@ -50,6 +50,7 @@ func (j Job) validate(routes []string, subSecond bool) error {
 	f.text("Name", j.Name, 1, 255)
 	f.text("Author", j.Author, 0, 64)
 	f.text("AlarmEmail", j.AlarmEmail, 0, 255)
+	f.checkTags(j.Tags)
 	f.text("Param", j.Param, 0, maxParam)
 	f.text("GlueSource", j.GlueSource, 0, 16<<20)
 	f.text("GlueRemark", j.GlueRemark, 0, 128)
@@ -80,6 +81,24 @@ func (j Job) validate(routes []string, subSecond bool) error {
 	f.checkRetries(j.Retries, j.RetryBackoff, j.OnLost, j.MaxReruns, j.MaxSnoozes)
 	j.checkChain(&f)
 	return f.err()
+}
+
+// The bounds of Job.Tags.
+const (
+	mostTags = 16
+	mostTag  = 64
+)
+
+func (f *faults) checkTags(tags []string) {
+	if n := len(tags); n > mostTags {
+		f.add("Tags", n, coded{"too-long", fmt.Errorf("%d of them, at most %d", n, mostTags)})
+	}
+	for i, tag := range tags {
+		f.plain("Tags", tag, 1, mostTag)
+		if slices.Contains(tags[:i], tag) {
+			f.add("Tags", shorten(tag, 40), errors.New("it is there twice"))
+		}
+	}
 }
 
 // checkBounds adds what is wrong with NotBefore, NotAfter and MaxRuns.

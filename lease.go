@@ -122,6 +122,20 @@ func (l *leases) trusted(now time.Time) bool {
 	return l.trust.alone || now.Before(l.trust.until)
 }
 
+// state is how many shards this node has, and for how long it may still act on them.
+func (l *leases) state(now time.Time) (shards int, left time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	left = l.trust.until.Sub(now)
+	switch {
+	case l.trust.alone:
+		left = l.times.ttl
+	case l.trust.until.IsZero():
+		left = 0
+	}
+	return len(l.mine), left
+}
+
 // isAlone reports whether no other node is open on the store.
 func (l *leases) isAlone() bool {
 	l.mu.Lock()

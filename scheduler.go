@@ -43,6 +43,9 @@ type Scheduler interface {
 	// missing. While these fail for a Config.Cluster.LeaseTTL, and until they have succeeded for
 	// another, other nodes have the node's shards, if there are any.
 	Ready() error
+	// Stats returns the state of this node, and how its calls of the store have gone. It calls
+	// nobody, and may be asked at any time, as often as somebody looks.
+	Stats() Stats
 
 	// AddJob adds a job and starts it, unless job.Stopped. All faults of the job come as one error, each naming the job, and nothing
 	// is stored. Fields that the store sets, from ID to Updated, have to be empty.
@@ -208,7 +211,7 @@ func New(store Store, cfg Config) (Scheduler, error) {
 		return nil, err
 	}
 	all := &shared{
-		cfg: cfg, store: store, log: cfg.Logger.With("node", cfg.Node), clock: &clock{}, life: newLife(),
+		cfg: cfg, store: &storeMeter{Store: store}, log: cfg.Logger.With("node", cfg.Node), clock: &clock{}, life: newLife(),
 	}
 	sayRetention(store, cfg.RunRetention)
 	sayAlarms(store, newAlarmRules(cfg.Alarms))

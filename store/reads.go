@@ -27,3 +27,29 @@ func sum(counts map[string]int) (n int) {
 	}
 	return n
 }
+
+// JobOrder is an order of jobs.
+type JobOrder string
+
+// The orders of xxljob.JobSearch. Names are compared as Go compares strings, and jobs with
+// the same name, or the same Next, by ID.
+const (
+	ByID   JobOrder = ""
+	ByName JobOrder = "name"
+	ByNext JobOrder = "next"
+)
+
+// The fields of xxljob.JobReader.JobValues.
+const (
+	FieldApp     = "app"
+	FieldHandler = "handler"
+	FieldAuthor  = "author"
+	FieldTag     = "tag"
+)
+
+// JobCount counts the jobs of an app: those with a schedule that is not stopped, those that are
+// stopped, and those that are neither, for they have no schedule.
+type JobCount struct {
+	App                      string
+	Enabled, Stopped, Manual int
+}

@@ -32,7 +32,7 @@ func (d *durations) set(j *xxljob.Job) {
 // fieldsOf are the fields of a job: all of its definition. Durations are kept beside it.
 func fieldsOf(j *xxljob.Job, d *durations) fields {
 	return fields{
-		"app": &j.App, "key": &j.Key, "name": &j.Name, "author": &j.Author, "alarmEmail": &j.AlarmEmail,
+		"app": &j.App, "key": &j.Key, "name": &j.Name, "author": &j.Author, "alarmEmail": &j.AlarmEmail, "tags": &j.Tags,
 		"schedule": fields{"type": &j.Schedule.Type, "conf": &j.Schedule.Conf, "zone": &j.Schedule.Zone, "dst": &j.Schedule.DST},
 		"misfire":  &j.Misfire, "catchUp": &j.CatchUp,
 		"notBefore": &j.NotBefore, "notAfter": &j.NotAfter, "maxRuns": &j.MaxRuns,

@@ -20,7 +20,7 @@ type jobRow struct {
 	pause, pauseMax      int64
 	dst, children        string
 	childKeys, after     string
-	afterKeys            string
+	afterKeys, tags      string
 	childParam           string
 	afterWindow          int64
 	afterTimeout         int64
@@ -43,6 +43,7 @@ func (r *jobRow) value() xxljob.Job {
 	j.Timeout = time.Duration(r.timeout) * time.Second
 	j.Children, j.ChildKeys = parseIDs(r.children), parseKeys(r.childKeys)
 	j.After, j.AfterKeys = parseIDs(r.after), parseKeys(r.afterKeys)
+	j.Tags = parseKeys(r.tags)
 	j.ChildParam = xxljob.ChildParam(r.childParam)
 	j.AfterWindow, j.AfterTimeout = time.Duration(r.afterWindow)*time.Millisecond, time.Duration(r.afterTimeout)*time.Millisecond
 	j.LateAfter = time.Duration(r.lateAfter) * time.Millisecond

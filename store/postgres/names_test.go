@@ -15,6 +15,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/store"
 )
 
 // inspected is one piece of SQL.
@@ -34,15 +35,16 @@ var otherwise = map[string]string{
 	"alter table %s.xxl_job_log detach partition %s":                              "names of ours only",
 	"drop table ":                  "names of ours only",
 	"create schema if not exists ": "names of ours only",
-	"%sselect %s from %s\n\twhere %s order by i.id limit %s":                           "listQueries",
-	"(select %s from %s.%s l where %s%s order by %s desc limit %s)":                    "listQueries",
-	"(select * from (%s) l order by l.id desc limit %s)":                               "listQueries",
-	"select j.job_desc, j.job_key, %s from %s l %s order by l.id desc":                 "listQueries",
-	"%sselect pg_catalog.count(*)::int, coalesce(pg_catalog.min(l.id), 0) from (%s) l": "listQueries",
-	"%sselect j.job_desc, j.job_key, %s from (%s) l %s order by l.id desc":             "listQueries",
-	"(select %s from {{schema}}.%s l where %s%s order by %s desc limit %s)":            "listQueries",
-	"select * from (%s) l order by l.id desc limit %s":                                 "listQueries",
-	"(select distinct k from pg_catalog.unnest(":                                       "queries.nameJobs, listQueries",
+	"%sselect %s from %s\n\twhere %s order by i.id limit %s":                                                                                 "listQueries",
+	"(select %s from %s.%s l where %s%s order by %s desc limit %s)":                                                                          "listQueries",
+	"(select * from (%s) l order by l.id desc limit %s)":                                                                                     "listQueries",
+	"select j.job_desc, j.job_key, %s from %s l %s order by l.id desc":                                                                       "listQueries",
+	"%sselect %s from %s.xxl_job_info i join %[3]s.xxl_job_next n on n.job_id = i.id and n.shard = i.shard\n\twhere %s order by %s limit %s": "listQueries",
+	"%sselect pg_catalog.count(*)::int, coalesce(pg_catalog.min(l.id), 0) from (%s) l":                                                       "listQueries",
+	"%sselect j.job_desc, j.job_key, %s from (%s) l %s order by l.id desc":                                                                   "listQueries",
+	"(select %s from {{schema}}.%s l where %s%s order by %s desc limit %s)":                                                                  "listQueries",
+	"select * from (%s) l order by l.id desc limit %s":                                                                                       "listQueries",
+	"(select distinct k from pg_catalog.unnest(":                                                                                             "queries.nameJobs, listQueries",
 	aheadID:                   "queries",
 	"insert into {{schema}}.": "queries",
 	anyLink:                   "queries",
@@ -275,6 +277,12 @@ func (x *inspector) listQueries() (list []inspected) {
 		q := x.runsQuery(f)
 		list = append(list, inspected{"Runs by " + name, q.sql})
 	}
+	for name, f := range filters[xxljob.JobSearch]() {
+		for _, order := range []store.JobOrder{store.ByID, store.ByName, store.ByNext} {
+			f.Order, f.After.ID = order, 7
+			list = append(list, inspected{fmt.Sprintf("SearchJobs in order %q by %s", order, name), x.jobSearch(&f).sql})
+		}
+	}
 	searches := filters[xxljob.RunSearch]()
 	for _, states := range stateIndexes {
 		searches[states.condition] = xxljob.RunSearch{States: states.states}
@@ -313,8 +321,12 @@ func filters[F any]() map[string]F {
 
 // setField gives a field of a filter a value that it filters by.
 func setField(v reflect.Value) {
-	if _, ok := v.Interface().(time.Time); ok {
+	switch v.Interface().(type) {
+	case time.Time:
 		v.Set(reflect.ValueOf(time.Unix(1, 0)))
+		return
+	case xxljob.Job: // of a keyset
+		v.Set(reflect.ValueOf(xxljob.Job{ID: 1, Name: "a", Next: time.Unix(1, 0)}))
 		return
 	}
 	switch v.Kind() {

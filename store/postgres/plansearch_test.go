@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // What searches and other questions of consoles may cost, with a million runs.
@@ -73,13 +74,49 @@ func (d *planData) searchCases() []planCase {
 	search("slow", 0, xxljob.RunSearch{Slower: time.Hour})
 	q := d.sql
 	lo, hi := d.openRange()
-	return append(list,
+	infos := []string{"xxl_job_info"}
+	values := func(of query, prefix string) statement { return of.by(named{{"prefix", prefix}, {"limit", 20}}) }
+	return append(append(list, d.jobSearchCases()...),
+		planCase{name: "countJobs", st: q.countJobs.with(), rows: 10, scans: infos, wide: true},
+		planCase{name: "valuesOfApp", st: values(q.valuesOfApp, "app-1"), rows: 1, scans: infos, wide: true},
+		planCase{name: "valuesOfHandler", st: values(q.valuesOfHandler, "HAND"), rows: 20, scans: infos, wide: true},
+		planCase{name: "valuesOfAuthor", st: values(q.valuesOfAuthor, ""), rows: 20, scans: infos, wide: true},
+		planCase{name: "valuesOfTag", st: values(q.valuesOfTag, "tag"), rows: 10, scans: infos, wide: true},
+		planCase{name: "schedules 1000", st: q.schedules.by(named{{"after", 50_000}, {"limit", 1000}}), rows: 1000, wasted: 1500},
 		planCase{name: "lastRuns 50x10", st: q.lastRuns.by(named{{"jobs", jobIDs(50, 1)}, {"limit", 10}}), rows: 100, reach: reachAll, wasted: 100},
-		planCase{name: "lastRuns 200x1", st: q.lastRuns.by(named{{"jobs", jobIDs(200, 7)}, {"limit", 1}}), rows: 100, reach: reachAll, wasted: 100},
+		planCase{name: "lastRuns 200x1", st: q.lastRuns.by(named{{"jobs", jobIDs(200, 7)}, {"limit", 1}}), rows: 50, batch: 200, reach: reachAll, wasted: 100},
 		planCase{name: "children", st: q.children.by(named{{"parent", idAt(d.now.Add(-time.Minute))}, {"after", 0}, {"limit", 100}}), reach: reachAll},
 		planCase{name: "waitingRuns", st: q.waitingRuns.by(named{{"since", int64(0)}, {"after", int64(0)}, {"lo", lo}, {"hi", hi}, {"limit", 100}}), rows: 100, reach: reachOpen, wasted: 100},
 		planCase{name: "waitingRuns behind", st: q.waitingRuns.by(named{{"since", d.now.UnixMilli()}, {"after", int64(1)}, {"lo", lo}, {"hi", hi}, {"limit", 100}}), rows: 5, reach: reachOpen, wasted: 100},
 		planCase{name: "openRuns", st: q.openRuns.by(named{{"lo", lo}, {"hi", hi}, {"limit", 10_000}}), rows: 2, batch: 20_000, reach: reachOpen, wasted: 100, scans: manyOpen},
 		planCase{name: "view", st: q.view.by(named{{"locks", true}, {"lock_class", int32(1)}, {"node_class", int32(2)}, {"incarnation", ""}}), rows: 1, scans: smallNodes},
 	)
+}
+
+// jobSearchCases are lists of jobs in each order.
+func (d *planData) jobSearchCases() []planCase {
+	var list []planCase
+	search := func(name string, rows int, q xxljob.JobSearch, change ...func(*planCase)) {
+		q.Complete()
+		l := d.jobSearch(&q)
+		c := planCase{name: "SearchJobs " + name, st: statement{sql: l.sql, args: l.args}, rows: rows, wasted: 3000}
+		for _, f := range change {
+			f(&c)
+		}
+		list = append(list, c)
+	}
+	// What no index serves goes through all jobs: of these there are ten times as many here as
+	// such lists are made for.
+	wide := func(c *planCase) { c.wide, c.scans = true, []string{"xxl_job_info", "xxl_job_next"} }
+	search("by id", 100, xxljob.JobSearch{After: xxljob.Job{ID: 50_000}})
+	search("by name", 100, xxljob.JobSearch{Order: store.ByName})
+	search("by name, on", 100, xxljob.JobSearch{Order: store.ByName, After: xxljob.Job{ID: 50_000, Name: "job 50000"}})
+	search("by next", 100, xxljob.JobSearch{Order: store.ByNext})
+	search("by next, on", 100, xxljob.JobSearch{Order: store.ByNext, After: xxljob.Job{ID: 50_000, Next: d.now.Add(time.Hour)}})
+	search("of two apps by name", 100, xxljob.JobSearch{Order: store.ByName, Apps: []string{"app-1", "app-2"}})
+	search("of a tag", 100, xxljob.JobSearch{Tags: []string{"tag-50"}}, wide)
+	search("of two tags", 100, xxljob.JobSearch{Tags: []string{"tag-50", "all"}}, wide)
+	search("of a text", 1, xxljob.JobSearch{Text: "Job 4242"}, wide)
+	search("that are stopped", 0, xxljob.JobSearch{StopReason: "finished"}, wide)
+	return list
 }

@@ -183,7 +183,7 @@ func (sr *searching) filters(q *listing) {
 	q.scheduled(f.From, f.To)
 	if f.Slower > 0 {
 		slower := min((f.Slower+time.Millisecond-1)/time.Millisecond, math.MaxInt32)
-		q.add("l.handle_time >= l.trigger_time + " + q.arg(int64(slower)) + "::bigint * interval '1 millisecond'")
+		q.add("l.handle_time >= l.trigger_time + " + q.arg(fmt.Sprint(int64(slower), " milliseconds")) + "::text::interval")
 	}
 }
 
@@ -196,7 +196,7 @@ func (q *listing) planned(f *xxljob.RunSearch) {
 		at   time.Time
 	}{{">=", f.Since}, {"<", f.Until}} {
 		if !c.at.IsZero() && !f.Ahead {
-			q.add("(l.add_time " + c.than + " " + q.arg(ceilMilli(c.at)) + "::timestamptz or l.id & 8191 >= 7680)")
+			q.add("(l.add_time " + c.than + " " + q.arg(ceilMilli(c.at)) + "::timestamptz or l.id & 8191::bigint >= 7680::bigint)")
 		}
 	}
 }

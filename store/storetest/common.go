@@ -103,12 +103,15 @@ func copyJobs(e *env) {
 
 // copyLists is copyJobs for each of the lists that a job has.
 func copyLists(e *env) {
-	lists := func(j *xxljob.Job) []any { return []any{j.Children, j.ChildKeys, j.After, j.AfterKeys} }
-	given := xxljob.Job{App: "app", Key: "k", Name: "n", Children: []int64{1}, ChildKeys: []string{"a/k"}, After: []int64{2}, AfterKeys: []string{"b/k"}}
+	lists := func(j *xxljob.Job) []any { return []any{j.Children, j.ChildKeys, j.After, j.AfterKeys, j.Tags} }
+	given := xxljob.Job{App: "app", Key: "k", Name: "n", Children: []int64{1}, ChildKeys: []string{"a/k"}, After: []int64{2}, AfterKeys: []string{"b/k"}, Tags: []string{"t"}}
 	keep := fmt.Sprint(lists(&given)...)
 	spoil := func(what string, job *xxljob.Job, id int64) {
 		e.Helper()
 		job.Children[0], job.ChildKeys[0], job.After[0], job.AfterKeys[0] = 99, "spoilt", 99, "spoilt"
+		if len(job.Tags) > 0 { // Links leaves them out
+			job.Tags[0] = "spoilt"
+		}
 		got := e.mustJob(id)
 		want(e, "lists after a change of what came from "+what, fmt.Sprint(lists(&got)...), keep)
 	}

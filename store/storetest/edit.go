@@ -52,7 +52,7 @@ func editRaisesVersion(e *env) {
 	change := func(j *xxljob.Job) {
 		j.Name, j.Children, j.ChildKeys, j.ChildParam = "new", []int64{9, 8}, []string{"b/k", "a/k"}, xxljob.ChildParamParent
 		j.After, j.AfterKeys, j.AfterWindow, j.AfterZone = []int64{7, 6}, []string{"d/k", "c/k"}, time.Hour, "Asia/Shanghai"
-		j.AfterTimeout, j.LateAfter = 90*time.Minute, 1500*time.Millisecond
+		j.AfterTimeout, j.LateAfter, j.Tags = 90*time.Minute, 1500*time.Millisecond, []string{"b", "a"}
 	}
 	got := e.edit(job.ID, change)
 	want(e, "stored job", e.mustJob(job.ID), got)
@@ -113,11 +113,13 @@ func editErrorsChangeNothing(e *env) {
 func editNoChange(e *env) {
 	job := e.newJob(func(j *xxljob.Job) {
 		j.Children, j.ChildKeys, j.After, j.AfterKeys = []int64{1}, []string{"a/k"}, []int64{2}, []string{"b/k"}
+		j.Tags = []string{"t"}
 	})
 	for name, change := range map[string]func(*xxljob.Job){
 		"nothing": func(*xxljob.Job) {},
 		"the same values": func(j *xxljob.Job) {
 			j.Name, j.Children, j.ChildKeys, j.After, j.AfterKeys = job.Name, []int64{1}, []string{"a/k"}, []int64{2}, []string{"b/k"}
+			j.Tags = []string{"t"}
 		},
 		"the store's field only": func(j *xxljob.Job) { j.Next, j.Version = e.at(500), 50 },
 	} {

@@ -80,7 +80,7 @@ func manualIsNotStopped(e *env) {
 
 // fullJob sets every field that the caller of AddJob may set.
 func fullJob() xxljob.Job {
-	return xxljob.Job{App: "app", Key: "key", Name: "name — 名", Author: "author", AlarmEmail: "a@x, b@x",
+	return xxljob.Job{App: "app", Key: "key", Name: "name — 名", Author: "author", AlarmEmail: "a@x, b@x", Tags: []string{"nightly", "账单"},
 		Schedule: xxljob.Cron("0 0 3 * * ?").In("Asia/Shanghai").WithDST(xxljob.DSTQuartz),
 		Misfire:  xxljob.MisfireFireOnceNow, CatchUp: xxljob.CatchUpOnce, Route: "FAILOVER", Handler: "handler",
 		NotBefore: time.UnixMilli(1_700_000_000_123).UTC(), NotAfter: time.UnixMilli(1_900_000_000_456).UTC(), MaxRuns: 7,

@@ -80,7 +80,7 @@ func topics() []topic {
 		{"Node", nodeCases()},
 		{"Shards", shardCases()},
 		{"Registry", registryCases()},
-		{"Read", readCases()},
+		{"Read", slices.Concat(readCases(), readJobCases())},
 		{"Signals", signalCases()},
 		{"Race", slices.Concat(raceCases(), followRaceCases(), owedRaceCases())},
 		{"Faults", faultCases()},

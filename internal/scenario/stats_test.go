@@ -1,0 +1,64 @@
+package scenario_test
+
+// What a node says of itself.
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/store/storetest"
+)
+
+// TestStatsOfANode: runs that are held, that run and that wait, the lease, and the calls of the
+// store with their errors.
+func TestStatsOfANode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		a := stage.StartNode(t, st, "a", &stage.Journal{}, func(c *xxljob.Config) { c.App, c.Executor.Places = "app", 2 })
+		stage.Must(t, a.Handle("slow", func(context.Context, *xxljob.Task) error { time.Sleep(time.Minute); return nil }))
+		fresh := a.Stats()
+		if fresh.Node != "a" || fresh.Held+fresh.Due+fresh.Calling+fresh.Away != 0 || len(fresh.Waiting)+len(fresh.Running) != 0 || fresh.Fast.Size == 0 || fresh.Slow.Size == 0 {
+			t.Errorf("of a node without jobs: %+v", fresh)
+		}
+		time.Sleep(10 * time.Second)
+		serial, err := a.AddJob(t.Context(), xxljob.Job{Name: "serial", Handler: "slow"})
+		stage.Must(t, err)
+		for range 3 {
+			stage.Trigger(t, a, serial)
+		}
+		beside, err := a.AddJob(t.Context(), xxljob.Job{Name: "beside", Handler: "slow", Block: xxljob.BlockConcurrent})
+		stage.Must(t, err)
+		for range 3 {
+			stage.Trigger(t, a, beside)
+		}
+		_, err = a.Trigger(t.Context(), beside.ID, xxljob.Trigger{At: time.Now().Add(4 * time.Second)})
+		stage.Must(t, err)
+		time.Sleep(time.Second)
+		busy := a.Stats()
+		if busy.Running["app"] != 2 || busy.Held != 5 || busy.Waiting["serial"] != 2 || busy.Waiting["place"] != 2 || busy.Shards == 0 || busy.LeaseLeft <= 0 {
+			t.Errorf("with seven runs and two places: %+v", busy)
+		}
+		if c := busy.Calls["Start"]; c.Calls == 0 || c.Errors != 0 {
+			t.Errorf("Start: %+v", c)
+		}
+		a.Faults.Inject("Finish", storetest.Fault{Delay: 300 * time.Millisecond, Before: true, Err: errors.New("away"), Calls: 2})
+		time.Sleep(10 * time.Minute)
+		done := a.Stats()
+		if c := done.Calls["Finish"]; c.Errors != 2 || c.Calls < 5 || c.Longest < 300*time.Millisecond || c.Total < 600*time.Millisecond {
+			t.Errorf("Finish: %+v", c)
+		}
+		if done.Held+done.Due != 0 || len(done.Waiting)+len(done.Running) != 0 || !done.At.Equal(time.Now()) || done.ClockOffset != 0 {
+			t.Errorf("when all is done: %+v", done)
+		}
+		stage.Stop(t, a)
+		if s := a.Stats(); s.Shards != 0 || s.Held != 0 {
+			t.Errorf("once it is stopped: %+v", s)
+		}
+	})
+}

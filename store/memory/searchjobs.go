@@ -1,0 +1,164 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+// Lists of jobs in several orders, and counts of them. They go through all jobs, of which a
+// process has thousands.
+
+// SearchJobs returns jobs that the search chooses, in its order.
+func (s *Store) SearchJobs(ctx context.Context, q xxljob.JobSearch) ([]xxljob.Job, error) {
+	if err := q.Validate(); err != nil {
+		return nil, err
+	}
+	q.Complete()
+	if err := s.look(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	var chosen []*job
+	text := strings.ToLower(q.Text)
+	for _, j := range s.jobs {
+		if !j.removed && j.chosenBy(&q, text) && (q.After.ID == 0 || j.behind(&q)) {
+			chosen = append(chosen, j)
+		}
+	}
+	slices.SortFunc(chosen, func(a, b *job) int { return compareJobs(q.Order, a.place(), b.place()) })
+	var list []xxljob.Job
+	for _, j := range chosen[:min(len(chosen), q.Limit)] {
+		list = append(list, j.snapshot())
+	}
+	return list, nil
+}
+
+// jobPlace is where a job is in an order.
+type jobPlace struct {
+	id, next int64
+	name     string
+}
+
+func (j *job) place() jobPlace { return jobPlace{j.id, j.next, j.def.Name} }
+
+func compareJobs(order store.JobOrder, a, b jobPlace) int {
+	first := 0
+	switch order {
+	case store.ByName:
+		first = cmp.Compare(a.name, b.name)
+	case store.ByNext:
+		first = cmp.Compare(a.next, b.next)
+	}
+	return cmp.Or(first, cmp.Compare(a.id, b.id))
+}
+
+// behind reports whether the job comes after the one behind which the search goes on.
+func (j *job) behind(q *xxljob.JobSearch) bool {
+	return compareJobs(q.Order, j.place(), jobPlace{q.After.ID, toMilli(stored(q.After.Next)), q.After.Name}) > 0
+}
+
+func (j *job) chosenBy(q *xxljob.JobSearch, text string) bool {
+	has := func(field string) bool { return strings.Contains(strings.ToLower(field), text) }
+	def := j.def
+	return (len(q.Apps) == 0 || slices.Contains(q.Apps, def.App)) &&
+		!slices.ContainsFunc(q.Tags, func(tag string) bool { return !slices.Contains(def.Tags, tag) }) &&
+		(q.Handler == "" || q.Handler == def.Handler) &&
+		(q.Author == "" || q.Author == def.Author) &&
+		(q.StopReason == "" || j.stopped && q.StopReason == j.stopReason) &&
+		(q.Stopped == nil || *q.Stopped == j.stopped) &&
+		(q.Order != store.ByNext || !j.unscheduled() && j.next != noTime) &&
+		(text == "" || has(def.Name) || has(def.Key) || has(def.Handler))
+}
+
+// CountJobs counts the jobs of each app.
+func (s *Store) CountJobs(ctx context.Context) ([]store.JobCount, error) {
+	if err := s.look(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	counts := map[string]*store.JobCount{}
+	for _, j := range s.jobs {
+		if j.removed {
+			continue
+		}
+		c := counts[j.def.App]
+		if c == nil {
+			c = &store.JobCount{App: j.def.App}
+			counts[j.def.App] = c
+		}
+		switch {
+		case j.stopped:
+			c.Stopped++
+		case j.manual:
+			c.Manual++
+		default:
+			c.Enabled++
+		}
+	}
+	var list []store.JobCount
+	for _, app := range slices.Sorted(maps.Keys(counts)) {
+		list = append(list, *counts[app])
+	}
+	return list, nil
+}
+
+// JobValues returns what jobs have in a field.
+func (s *Store) JobValues(ctx context.Context, field, prefix string, limit int) ([]string, error) {
+	of, known := map[string]func(*xxljob.Job) []string{
+		store.FieldApp:     func(j *xxljob.Job) []string { return []string{j.App} },
+		store.FieldHandler: func(j *xxljob.Job) []string { return []string{j.Handler} },
+		store.FieldAuthor:  func(j *xxljob.Job) []string { return []string{j.Author} },
+		store.FieldTag:     func(j *xxljob.Job) []string { return j.Tags },
+	}[field]
+	if err := over(ctx); err != nil {
+		return nil, err
+	}
+	if !known {
+		return nil, fmt.Errorf("memory: values of jobs: %q is no field", field)
+	}
+	if err := s.look(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	values := map[string]bool{}
+	for _, j := range s.jobs {
+		if j.removed {
+			continue
+		}
+		for _, v := range of(j.def) {
+			if v != "" && strings.HasPrefix(strings.ToLower(v), strings.ToLower(prefix)) {
+				values[v] = true
+			}
+		}
+	}
+	list := slices.Sorted(maps.Keys(values))
+	return list[:min(len(list), max(limit, 0))], nil
+}
+
+// Schedules returns the jobs whose schedules are neither stopped nor absent.
+func (s *Store) Schedules(ctx context.Context, after int64, limit int) (list []xxljob.Job, err error) {
+	if err := s.look(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	var chosen []*job
+	for _, j := range s.jobs {
+		if !j.removed && !j.unscheduled() && j.id > after {
+			chosen = append(chosen, j)
+		}
+	}
+	slices.SortFunc(chosen, func(a, b *job) int { return cmp.Compare(a.id, b.id) })
+	for _, j := range chosen[:min(len(chosen), max(limit, 0))] {
+		all := j.snapshot()
+		list = append(list, xxljob.Job{ID: all.ID, App: all.App, Key: all.Key, Name: all.Name, Schedule: all.Schedule,
+			NotBefore: all.NotBefore, NotAfter: all.NotAfter, MaxRuns: all.MaxRuns, Runs: all.Runs, Next: all.Next})
+	}
+	return list, nil
+}

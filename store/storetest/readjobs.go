@@ -1,0 +1,240 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+// Lists of jobs in several orders, and counts of them. A store need not have them: then these
+// cases say nothing.
+
+func readJobCases() []testCase {
+	var list []testCase
+	for _, c := range []struct {
+		name string
+		run  func(*jobReader)
+	}{
+		{"JobsByEachField", jobsByField},
+		{"JobsForAText", jobsByText},
+		{"JobsInEachOrder", jobsInOrder},
+		{"JobsAtMost", jobsAtMost},
+		{"JobsRefusesWhatIsAbsurd", jobsAbsurd},
+		{"JobsAreCounted", jobsCounted},
+		{"ValuesByPrefix", jobValues},
+		{"SchedulesThatAreNotStopped", schedulesOf},
+	} {
+		list = append(list, testCase{c.name, func(e *env) {
+			if r, ok := e.Store.(xxljob.JobReader); ok {
+				c.run(&jobReader{e, r})
+			}
+		}})
+	}
+	return list
+}
+
+// jobReader is a store that answers.
+type jobReader struct {
+	*env
+	reads xxljob.JobReader
+}
+
+func (e *jobReader) jobs(q xxljob.JobSearch) []xxljob.Job {
+	e.Helper()
+	list, err := e.reads.SearchJobs(e.ctx, q)
+	e.must(err)
+	return list
+}
+
+// wantJobs checks what a search finds, in whatever order.
+func (e *jobReader) wantJobs(what string, q xxljob.JobSearch, jobs ...xxljob.Job) {
+	e.Helper()
+	byID := func(a, b xxljob.Job) int { return int(a.ID - b.ID) }
+	got := e.jobs(q)
+	slices.SortFunc(got, byID)
+	slices.SortFunc(jobs, byID)
+	want(e.env, what, got, jobs)
+}
+
+func jobsByField(e *jobReader) {
+	a := e.newJob(func(j *xxljob.Job) { j.Tags = []string{"nightly", "账单"} })
+	b := e.newJob(func(j *xxljob.Job) { j.App, j.Author, j.Tags = "other", "ann", []string{"账单"} })
+	c := e.newJob(func(j *xxljob.Job) {
+		j.App, j.Handler, j.Schedule, j.Next = "third", "h2", xxljob.Manual(), time.Time{}
+	})
+	d := e.newJob(stopped, func(j *xxljob.Job) { j.StopReason = "finished" })
+	is, not := true, false
+	for what, q := range map[string]struct {
+		q    xxljob.JobSearch
+		jobs []xxljob.Job
+	}{
+		"all":                    {xxljob.JobSearch{}, []xxljob.Job{a, b, c, d}},
+		"an app":                 {xxljob.JobSearch{Apps: []string{"other"}}, []xxljob.Job{b}},
+		"two apps":               {xxljob.JobSearch{Apps: []string{"other", "third"}}, []xxljob.Job{b, c}},
+		"a tag":                  {xxljob.JobSearch{Tags: []string{"账单"}}, []xxljob.Job{a, b}},
+		"two tags":               {xxljob.JobSearch{Tags: []string{"账单", "nightly"}}, []xxljob.Job{a}},
+		"a part of a tag":        {xxljob.JobSearch{Tags: []string{"night"}}, nil},
+		"a handler":              {xxljob.JobSearch{Handler: "h2"}, []xxljob.Job{c}},
+		"an author":              {xxljob.JobSearch{Author: "ann"}, []xxljob.Job{b}},
+		"those that are stopped": {xxljob.JobSearch{Stopped: &is}, []xxljob.Job{d}},
+		"those that are not":     {xxljob.JobSearch{Stopped: &not}, []xxljob.Job{a, b, c}},
+		"a reason":               {xxljob.JobSearch{StopReason: "finished"}, []xxljob.Job{d}},
+		"no such reason":         {xxljob.JobSearch{StopReason: "manual"}, nil},
+		"several at once":        {xxljob.JobSearch{Apps: []string{a.App}, Stopped: &not, Tags: []string{"nightly"}}, []xxljob.Job{a}},
+		"with a next instant":    {xxljob.JobSearch{Order: store.ByNext}, []xxljob.Job{a, b}},
+	} {
+		e.wantJobs(what, q.q, q.jobs...)
+	}
+	e.must(e.RemoveJob(e.ctx, a.ID))
+	e.wantJobs("a tag of a job that is removed", xxljob.JobSearch{Tags: []string{"nightly"}})
+}
+
+func jobsByText(e *jobReader) {
+	a := e.newJob(func(j *xxljob.Job) { j.Name, j.Key, j.Handler = "Send INVOICES — 账单", "k-100%_x", "billing" })
+	e.newJob(func(j *xxljob.Job) { j.Name, j.Key, j.Handler = "other", "", "other" })
+	for _, text := range []string{"invoices", "账单", "100%_X", "BILL"} {
+		e.wantJobs(text, xxljob.JobSearch{Text: text}, a)
+	}
+	for _, text := range []string{"100%x", "absent", "invoices  "} {
+		e.wantJobs(text, xxljob.JobSearch{Text: text})
+	}
+}
+
+func jobsInOrder(e *jobReader) {
+	var all []xxljob.Job
+	for i, name := range []string{"b", "B", "a", "账", "a", "A", "b c"} {
+		all = append(all, e.newJob(func(j *xxljob.Job) { j.Name, j.Next = name, e.at([]int{50, 10, 30, 10, 70, 30, 90}[i]) }))
+	}
+	e.newJob(stopped, func(j *xxljob.Job) { j.Name, j.StopReason = "zz", "last" })
+	compare := map[store.JobOrder]func(a, b xxljob.Job) int{
+		store.ByID:   func(a, b xxljob.Job) int { return int(a.ID - b.ID) },
+		store.ByName: func(a, b xxljob.Job) int { return cmpOr(strings.Compare(a.Name, b.Name), int(a.ID-b.ID)) },
+		store.ByNext: func(a, b xxljob.Job) int { return cmpOr(a.Next.Compare(b.Next), int(a.ID-b.ID)) },
+	}
+	not := false
+	for order, less := range compare {
+		sorted := slices.Clone(all)
+		slices.SortFunc(sorted, less)
+		for _, limit := range []int{1, 2, 3, 10} {
+			q := xxljob.JobSearch{Order: order, Limit: limit, Stopped: &not}
+			var got []xxljob.Job
+			for len(got) <= len(all) {
+				page := e.jobs(q)
+				if got = append(got, page...); len(page) < limit {
+					break
+				}
+				q.After = xxljob.Job{ID: page[limit-1].ID, Name: page[limit-1].Name, Next: page[limit-1].Next}
+			}
+			want(e.env, fmt.Sprintf("pages of %d in order %q", limit, order), jobIDs(got), jobIDs(sorted))
+		}
+	}
+}
+
+func cmpOr(a, b int) int {
+	if a != 0 {
+		return a
+	}
+	return b
+}
+
+func jobsAtMost(e *jobReader) {
+	for range 103 {
+		e.newJob()
+	}
+	want(e.env, "by default", len(e.jobs(xxljob.JobSearch{})), 100)
+	want(e.env, "at most 103", len(e.jobs(xxljob.JobSearch{Limit: 103})), 103)
+	want(e.env, "at most two", len(e.jobs(xxljob.JobSearch{Limit: 2})), 2)
+}
+
+func jobsAbsurd(e *jobReader) {
+	e.newJob()
+	for field, q := range map[string]xxljob.JobSearch{
+		"Text":   {Text: strings.Repeat("x", 1<<20)},
+		"Limit":  {Limit: 1 << 30},
+		"Order":  {Order: "sideways"},
+		"Tags":   {Tags: []string{strings.Repeat("x", 65)}},
+		"Apps":   {Apps: []string{"a\x00"}},
+		"Author": {Author: strings.Repeat("x", 65)},
+	} {
+		_, err := e.reads.SearchJobs(e.ctx, q)
+		list := xxljob.FieldErrors(err)
+		e.check(len(list) == 1 && list[0].Field == field && len(list[0].Error()) < 1000, "%s: error %v, want one about that field", field, err)
+	}
+}
+
+func jobsCounted(e *jobReader) {
+	manual := func(j *xxljob.Job) { j.Schedule, j.Next = xxljob.Manual(), time.Time{} }
+	other := func(j *xxljob.Job) { j.App = "Zother" }
+	gone := e.newJob()
+	app := gone.App
+	e.newJob()
+	e.newJob()
+	e.newJob(stopped)
+	e.newJob(other, manual)
+	e.newJob(other, manual, stopped)
+	e.must(e.RemoveJob(e.ctx, gone.ID))
+	got, err := e.reads.CountJobs(e.ctx)
+	e.must(err)
+	want(e.env, "counts", got, []store.JobCount{{App: "Zother", Stopped: 1, Manual: 1}, {App: app, Enabled: 2, Stopped: 1}})
+}
+
+func jobValues(e *jobReader) {
+	e.newJob(func(j *xxljob.Job) {
+		j.App, j.Handler, j.Author, j.Tags = "app-1", "Send", "ann", []string{"night", "Bill"}
+	})
+	e.newJob(func(j *xxljob.Job) {
+		j.App, j.Handler, j.Author, j.Tags = "app-2", "send_all", "ann", []string{"bill", "n%_"}
+	})
+	gone := e.newJob(func(j *xxljob.Job) { j.App, j.Author = "app-3", "" })
+	e.must(e.RemoveJob(e.ctx, gone.ID))
+	for _, c := range []struct {
+		field, prefix string
+		limit         int
+		want          []string
+	}{
+		{store.FieldApp, "", 10, []string{"app-1", "app-2"}},
+		{store.FieldApp, "", 1, []string{"app-1"}},
+		{store.FieldApp, "app-2", 10, []string{"app-2"}},
+		{store.FieldApp, "pp", 10, nil},
+		{store.FieldHandler, "SEND", 10, []string{"Send", "send_all"}},
+		{store.FieldAuthor, "a", 10, []string{"ann"}},
+		{store.FieldTag, "b", 10, []string{"Bill", "bill"}},
+		{store.FieldTag, "n", 10, []string{"n%_", "night"}},
+		{store.FieldTag, "n%", 10, []string{"n%_"}},
+		{store.FieldTag, "n_", 10, nil},
+		{store.FieldTag, "", 0, nil},
+	} {
+		got, err := e.reads.JobValues(e.ctx, c.field, c.prefix, c.limit)
+		e.must(err)
+		want(e.env, fmt.Sprintf("%s that begin with %q", c.field, c.prefix), got, c.want)
+	}
+	_, err := e.reads.JobValues(e.ctx, "password", "", 10)
+	e.check(err != nil, "a field that is none: no error")
+}
+
+func schedulesOf(e *jobReader) {
+	var all []xxljob.Job
+	for range 3 {
+		j := e.newJob(func(j *xxljob.Job) {
+			j.Schedule, j.MaxRuns = xxljob.Cron("0 0 3 * * ?").In("Asia/Shanghai").WithDST(xxljob.DSTQuartz), 7
+			j.NotBefore, j.NotAfter = e.at(-100), e.at(100_000)
+		})
+		all = append(all, xxljob.Job{ID: j.ID, App: j.App, Key: j.Key, Name: j.Name, Schedule: j.Schedule, NotBefore: j.NotBefore, NotAfter: j.NotAfter, MaxRuns: 7, Next: j.Next})
+	}
+	e.newJob(stopped)
+	e.newJob(func(j *xxljob.Job) { j.Schedule, j.Next = xxljob.Manual(), time.Time{} })
+	slices.SortFunc(all, func(a, b xxljob.Job) int { return int(a.ID - b.ID) })
+	for _, c := range []struct {
+		after int64
+		limit int
+		want  []xxljob.Job
+	}{{0, 10, all}, {0, 2, all[:2]}, {all[0].ID, 10, all[1:]}, {all[2].ID, 10, nil}, {0, 0, nil}} {
+		got, err := e.reads.Schedules(e.ctx, c.after, c.limit)
+		e.must(err)
+		want(e.env, fmt.Sprintf("after %d at most %d", c.after, c.limit), got, c.want)
+	}
+}

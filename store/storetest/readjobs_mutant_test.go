@@ -1,0 +1,97 @@
+package storetest_test
+
+import (
+	"context"
+	"slices"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+// readJobMutants break lists of jobs, and counts.
+func readJobMutants() []mutant {
+	of := func(b bentJobReads) func(xxljob.Store) xxljob.Store {
+		return func(s xxljob.Store) xxljob.Store {
+			b.Store, b.JobReader = s, s.(xxljob.JobReader)
+			return &b
+		}
+	}
+	search := func(change func(*xxljob.JobSearch)) func(xxljob.Store) xxljob.Store {
+		return of(bentJobReads{search: change})
+	}
+	jobs := func(change func([]xxljob.Job) []xxljob.Job) func(xxljob.Store) xxljob.Store {
+		return of(bentJobReads{jobs: change})
+	}
+	return []mutant{
+		{"JobsForgetApps", search(func(q *xxljob.JobSearch) { q.Apps = nil }), []string{"Read/JobsByEachField"}},
+		{"JobsForgetTags", search(func(q *xxljob.JobSearch) { q.Tags = nil }), []string{"Read/JobsByEachField"}},
+		{"OneTagIsEnough", search(func(q *xxljob.JobSearch) { q.Tags = q.Tags[:min(len(q.Tags), 1)] }), []string{"Read/JobsByEachField"}},
+		{"JobsForgetTheHandler", search(func(q *xxljob.JobSearch) { q.Handler = "" }), []string{"Read/JobsByEachField"}},
+		{"JobsForgetTheAuthor", search(func(q *xxljob.JobSearch) { q.Author = "" }), []string{"Read/JobsByEachField"}},
+		{"JobsForgetTheReason", search(func(q *xxljob.JobSearch) { q.StopReason = "" }), []string{"Read/JobsByEachField"}},
+		{"JobsForgetStopped", search(func(q *xxljob.JobSearch) { q.Stopped = nil }), []string{"Read/JobsByEachField", "Read/JobsInEachOrder"}},
+		{"JobsForgetTheText", search(func(q *xxljob.JobSearch) { q.Text = "" }), []string{"Read/JobsForAText"}},
+		{"JobsInOneOrder", search(func(q *xxljob.JobSearch) { q.Order = store.ByID }), []string{"Read/JobsInEachOrder", "Read/JobsByEachField"}},
+		{"JobsFromTheFirstOn", search(func(q *xxljob.JobSearch) { q.After = xxljob.Job{} }), []string{"Read/JobsInEachOrder"}},
+		{"JobsBehindTheID", search(func(q *xxljob.JobSearch) { q.After.Name = "" }), []string{"Read/JobsInEachOrder"}},
+		{"JobsWithoutEnd", search(func(q *xxljob.JobSearch) { q.Limit = 1000 }), []string{"Read/JobsAtMost"}},
+		{"JobsBackwards", jobs(func(l []xxljob.Job) []xxljob.Job { slices.Reverse(l); return l }), []string{"Read/JobsInEachOrder", "Read/SchedulesThatAreNotStopped"}},
+		{"JobsWithoutNext", jobs(func(l []xxljob.Job) []xxljob.Job {
+			for i := range l {
+				l[i].Next = l[i].Added
+			}
+			return l
+		}), []string{"Read/SchedulesThatAreNotStopped"}},
+		{"CountsOfAll", of(bentJobReads{counts: func(l []store.JobCount) []store.JobCount {
+			for i := range l {
+				l[i].Enabled, l[i].Stopped = l[i].Enabled+l[i].Stopped, 0
+			}
+			return l
+		}}), []string{"Read/JobsAreCounted"}},
+		{"CountsOutOfOrder", of(bentJobReads{counts: func(l []store.JobCount) []store.JobCount { slices.Reverse(l); return l }}), []string{"Read/JobsAreCounted"}},
+		{"ValuesOfAnyPrefix", of(bentJobReads{prefix: func(string) string { return "" }}), []string{"Read/ValuesByPrefix"}},
+	}
+}
+
+// bentJobReads changes questions and answers about jobs.
+type bentJobReads struct {
+	xxljob.Store
+	xxljob.JobReader
+	search func(*xxljob.JobSearch)
+	jobs   func([]xxljob.Job) []xxljob.Job
+	counts func([]store.JobCount) []store.JobCount
+	prefix func(string) string
+}
+
+func (b *bentJobReads) changed(list []xxljob.Job, err error) ([]xxljob.Job, error) {
+	if b.jobs != nil {
+		list = b.jobs(list)
+	}
+	return list, err
+}
+
+func (b *bentJobReads) SearchJobs(ctx context.Context, q xxljob.JobSearch) ([]xxljob.Job, error) {
+	if b.search != nil {
+		b.search(&q)
+	}
+	return b.changed(b.JobReader.SearchJobs(ctx, q))
+}
+
+func (b *bentJobReads) Schedules(ctx context.Context, after int64, limit int) ([]xxljob.Job, error) {
+	return b.changed(b.JobReader.Schedules(ctx, after, limit))
+}
+
+func (b *bentJobReads) CountJobs(ctx context.Context) ([]store.JobCount, error) {
+	list, err := b.JobReader.CountJobs(ctx)
+	if b.counts != nil {
+		list = b.counts(list)
+	}
+	return list, err
+}
+
+func (b *bentJobReads) JobValues(ctx context.Context, field, prefix string, limit int) ([]string, error) {
+	if b.prefix != nil {
+		prefix = b.prefix(prefix)
+	}
+	return b.JobReader.JobValues(ctx, field, prefix, limit)
+}
