@@ -88,7 +88,7 @@ func stamp(t time.Time) string {
 }
 
 func ownRequest(h *Hook, m alarm.Message, text alarm.Text, now time.Time) (request, error) {
-	body, err := encode(bodyOf(m, text, h.format.Link(m)))
+	body, err := encode(bodyOf(alarm.Clean(m), text, h.format.Link(m)))
 	if err != nil {
 		return request{}, err
 	}
