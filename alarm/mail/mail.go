@@ -146,7 +146,11 @@ func concealed(username, password string) []string {
 	}
 	encode := base64.StdEncoding.EncodeToString
 	quoted := strconv.Quote(password)
-	list := []string{encode([]byte("\x00" + username + "\x00" + password)), encode([]byte(password)), password, quoted[1 : len(quoted)-1]}
+	list := []string{
+		encode([]byte("\x00" + username + "\x00" + password)), encode([]byte(password)), password, quoted[1 : len(quoted)-1],
+		alarm.Line(password, maxHeard), // what conceal has made of it by then
+	}
+	list = slices.DeleteFunc(list, func(s string) bool { return s == "" })
 	slices.SortStableFunc(list, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	return list
 }
