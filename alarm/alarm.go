@@ -74,10 +74,12 @@ type Rule struct {
 
 // Message is what an alarmer is told: what has happened to one job since it was told last.
 type Message struct {
-	// ID names the message: that of its newest event, with the name of the rule. It is at most
-	// 100 bytes of printable ASCII. Of the messages of one store no two have the same, but for
-	// those that come more than once; the store in memory is another one in each process, and
-	// begins anew.
+	// ID names the message by its newest event and the rule. It is at most 100 bytes of
+	// printable ASCII. Of the messages of one store no two have the same, but for those that
+	// come more than once. A store in memory is another one in each process and after each
+	// start, and counts from the beginning: its IDs come again for other messages, and so may
+	// the last ones of a database that was put back to a backup, or fell back to a standby that
+	// was behind. Who remembers IDs for longer remembers App, JobKey and Last with them.
 	ID string
 	// Cause is that of the newest event.
 	Cause Cause

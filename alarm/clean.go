@@ -74,7 +74,7 @@ func clean(s string, limit int, lines bool) string {
 		case lines && r == '\n':
 			out.WriteByte('\n')
 			gap = false
-		case lines && r == '\r', hidden(r):
+		case hidden(r):
 		case unicode.IsControl(r) || r == '\u2028' || r == '\u2029':
 			gap = out.Len() > 0
 		default:

@@ -43,6 +43,9 @@ func TestBlock(t *testing.T) {
 	if got, want := alarm.Block("\nfirst\r\n\tsecond\r\n\n\x00third\u202e  \n", 100), "first\n second\n\n third"; got != want {
 		t.Errorf("Block = %q, want %q", got, want)
 	}
+	if got, want := alarm.Block("10%\r20%\r\r\n100%\r", 100), "10% 20%\n100%"; got != want {
+		t.Errorf("Block = %q, want %q", got, want)
+	}
 }
 
 // Of a text of a megabyte that leaves nothing, only the beginning is read.

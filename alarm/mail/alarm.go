@@ -8,9 +8,10 @@ import (
 	"github.com/xxljob/xxljob/alarm"
 )
 
-// Alarm sends one mail to all who are to be told: those in Config.To and in m.Emails, at most
-// 50, each once. What is no address is left out, with a line in the log. Where nobody is left
-// there is nothing to do, which is no error: whether a job names people is its own affair.
+// Alarm sends one mail to all who are to be told: those in Config.To and in msg.Emails, at most
+// 50, each once. What is no address is left out, and so is who is beyond the fiftieth, with a
+// line in the log. Where nobody is left there is nothing to do, which is no error: whether a
+// job names people is its own affair.
 //
 // Recipients that the server refuses for good (5xx) are left out likewise, as long as it takes
 // one of them; if it takes none, that is an error, as a server refuses so too whom it does not
@@ -79,7 +80,7 @@ func (m *Mailer) settle(msg alarm.Message, id string, before bool, answers []ans
 // complain logs what is wrong with an address, once.
 func (m *Mailer) complain(address, why string, msg alarm.Message) {
 	address = alarm.Line(address, 100)
-	if m.once.first(address) {
+	if m.once.first("address " + address) {
 		m.log().Warn("xxljob: an address is not told of alarms; this is logged once per address", "address", address, "job", jobOf(msg), "error", errors.New(why))
 	}
 }

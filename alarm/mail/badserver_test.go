@@ -163,6 +163,25 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
+// A connection that comes when the mail is given up is closed.
+func TestConnectionComesLate(t *testing.T) {
+	s := newServer(t)
+	synctest.Test(t, func(t *testing.T) {
+		client, conn := net.Pipe()
+		cfg := s.complete(mail.Config{Host: "mail.example.org", To: []string{"ops@example.org"}, Timeout: 3 * time.Second})
+		cfg.DialContext = func(context.Context, string, string) (net.Conn, error) {
+			time.Sleep(time.Minute) // whatever its context says
+			return client, nil
+		}
+		if err := newMailer(t, cfg).Alarm(context.Background(), message()); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v", err)
+		}
+		if _, err := io.Copy(io.Discard, conn); err != nil { // to its end, or for ever
+			t.Error(err)
+		}
+	})
+}
+
 func TestNoConnection(t *testing.T) {
 	for name, dial := range map[string]func(context.Context, string, string) (net.Conn, error){
 		"refused": func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("refused") },

@@ -52,8 +52,8 @@ type Config struct {
 	// From is who sends: an address, with a name if it is to have one, as in
 	// "Jobs <jobs@example.org>".
 	From string
-	// To are told of every message, beside those in alarm.Message.Emails: at most 50
-	// addresses, here and of a mail. Addresses are of ASCII.
+	// To are told of every message, and before those in alarm.Message.Emails: at most 50
+	// addresses. A mail goes to no more than 50 either. Addresses are of ASCII.
 	To []string
 	// Format says how messages read. Nil means English, with times in UTC.
 	Format *alarm.Format
@@ -64,8 +64,8 @@ type Config struct {
 	// and port, and called concurrently.
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Logger gets a line about each address that is none or that the server refuses, once
-	// each, about jobs with more addresses than a mail goes to, and where a template of Format has failed and a message was told in the built-in
-	// words. Nil means slog.Default.
+	// each, about each job that has more addresses than a mail goes to, and where a template of
+	// Format has failed and a message was told in the built-in words. Nil means slog.Default.
 	Logger *slog.Logger
 }
 
@@ -146,7 +146,11 @@ func concealed(username, password string) []string {
 	}
 	encode := base64.StdEncoding.EncodeToString
 	quoted := strconv.Quote(password)
-	list := []string{encode([]byte("\x00" + username + "\x00" + password)), encode([]byte(password)), password, quoted[1 : len(quoted)-1]}
+	list := []string{
+		encode([]byte("\x00" + username + "\x00" + password)), encode([]byte(password)), password, quoted[1 : len(quoted)-1],
+		alarm.Line(password, maxHeard), // what conceal has made of it by then
+	}
+	list = slices.DeleteFunc(list, func(s string) bool { return s == "" })
 	slices.SortStableFunc(list, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	return list
 }

@@ -220,7 +220,7 @@ func TestManyRecipients(t *testing.T) {
 	for i := range 45 {
 		cfg.To = append(cfg.To, fmt.Sprintf("someone.with.a.long.name.%d@department.example.org", i))
 	}
-	var emails []string
+	emails := []string{"job billing/nightly"} // no address, and no other line's either
 	for i := range 20 {
 		emails = append(emails, "not an address", fmt.Sprintf("owner%d@example.org", i))
 	}

@@ -33,7 +33,7 @@ func (m *Mailer) recipients(msg alarm.Message) []string {
 			m.complain(s, "it is no address of ASCII", msg)
 		}
 	}
-	if more += max(len(msg.Emails)-2*maxRecipients, 0); more > 0 && m.once.first("too many "+jobOf(msg)) {
+	if more += max(len(msg.Emails)-2*maxRecipients, 0); more > 0 && m.once.first("job "+jobOf(msg)) {
 		m.log().Warn("xxljob: a mail goes to no more addresses; the others are not told", "job", jobOf(msg), "addresses", maxRecipients, "others", more)
 	}
 	return all

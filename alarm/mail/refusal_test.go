@@ -155,6 +155,19 @@ func TestServerRefuses(t *testing.T) {
 	}
 }
 
+// A password with characters that an error has not is not in it as what is left of them.
+func TestPasswordOfOddCharacters(t *testing.T) {
+	for _, password := range []string{"pass\tof-ann", "pass\u200bof-ann", "pass\x7fof\u202e-ann"} {
+		s := newServer(t)
+		s.password = password
+		s.says = step("end", "554 spam: "+password)
+		m := newMailer(t, s.listen(t, mail.Config{To: []string{"ops@example.org"}, Username: "ann", Password: password}))
+		if err := m.Alarm(context.Background(), message()); err == nil || strings.Contains(err.Error(), "ann") {
+			t.Errorf("%q: %v", password, err)
+		}
+	}
+}
+
 // step answers one step with something else.
 func step(name, said string) func(string) string {
 	return func(step string) string {

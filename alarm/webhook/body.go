@@ -19,7 +19,9 @@ type Body struct {
 	// Version is 1.
 	Version int `json:"version"`
 	// ID names the message. One that comes again has the same ID, unless more has happened. It
-	// is unique among the messages of one store, as alarm.Message says.
+	// is unique among the messages of one store, and a store in memory begins anew with each
+	// process, as alarm.Message says: who leaves out repetitions compares App, JobKey and Last
+	// too.
 	ID string `json:"id"`
 	// Cause is that of the newest event: failed, lost, attempt, skipped, stopped, late or
 	// recovered, and what else there may be later.
@@ -88,7 +90,7 @@ func stamp(t time.Time) string {
 }
 
 func ownRequest(h *Hook, m alarm.Message, text alarm.Text, now time.Time) (request, error) {
-	body, err := encode(bodyOf(m, text, h.format.Link(m)))
+	body, err := encode(bodyOf(alarm.Clean(m), text, h.format.Link(m)))
 	if err != nil {
 		return request{}, err
 	}

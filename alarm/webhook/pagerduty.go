@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/xxljob/xxljob/alarm"
@@ -18,9 +20,10 @@ const pagerDutyURL = "https://events.pagerduty.com/v2/enqueue"
 // the same events. Secret is the routing key of the integration, and needed. URL is that of
 // PagerDuty if it is empty.
 //
-// A message about a job triggers an alert, of which there is one a job, and Recovered
-// resolves it. So the rule should tell of Recovered too. Severity is "warning" for Attempt
-// and Late, and "error" for the others. The details are a Body.
+// A message about a job triggers an alert, of which there is one a job, whatever the rule, and
+// Recovered resolves it. So the rule should tell of Recovered too. Schedulers that share a
+// routing key share the alerts of jobs with the same app and key. Severity is "warning" for
+// Attempt and Late, and "error" for the others. The details are a Body.
 func PagerDuty(cfg Config) (*Hook, error) {
 	if cfg.Secret == "" {
 		return nil, errors.New("webhook: PagerDuty takes its routing key in Config.Secret, which is empty")
@@ -52,6 +55,7 @@ type (
 
 func pagerDutyRequest(h *Hook, m alarm.Message, text alarm.Text, _ time.Time) (request, error) {
 	e := pagerDutyEvent{RoutingKey: h.secret, Action: "resolve", DedupKey: dedupKey(m)}
+	m = alarm.Clean(m)
 	if m.Cause != alarm.Recovered {
 		m.Emails = nil
 		e.Action, e.Client, e.ClientURL = "trigger", "xxljob", h.format.Link(m)
@@ -71,13 +75,17 @@ func severity(c alarm.Cause) string {
 	return "error"
 }
 
-// dedupKey names the alert of a job in at most 255 characters. A long name is told from
-// others by its hash.
+// dedupKey names the alert of a job in at most 255 characters. Its message is as it came: what
+// would be cut or left out tells jobs apart too, by a hash.
 func dedupKey(m alarm.Message) string {
-	key := "xxljob/" + m.App + "/" + cmp.Or(m.JobKey, "#"+strconv.FormatInt(m.JobID, 10))
-	if len(key) > 200 {
-		hash := sha256.Sum256([]byte(key))
-		key = alarm.Cut(key, 150) + "/" + hex.EncodeToString(hash[:16])
+	job := m.App + "/" + m.JobKey
+	if m.JobKey == "" {
+		job = m.App + "/#" + strconv.FormatInt(m.JobID, 10)
 	}
-	return key
+	shown := alarm.Line(job, 200)
+	if shown == job && !strings.Contains(m.App, "/") && !strings.HasPrefix(m.JobKey, "#") {
+		return "xxljob/" + job
+	}
+	hash := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", m.App, m.JobKey, job))
+	return "xxljob/" + alarm.Cut(shown, 150) + "/" + hex.EncodeToString(hash[:16])
 }

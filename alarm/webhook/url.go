@@ -53,6 +53,9 @@ func concealed(u *url.URL, secret string) []string {
 			}
 		}
 	}
+	for _, s := range slices.Clone(list) {
+		list = append(list, alarm.Line(s, maxAnswer)) // what conceal has made of it by then
+	}
 	list = slices.DeleteFunc(list, func(s string) bool { return s == "" })
 	slices.SortFunc(list, func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b))

@@ -76,7 +76,8 @@ var _ alarm.Alarmer = (*Hook)(nil)
 // service is what is particular to one.
 type service struct {
 	name string
-	// request writes a message, which is clean, to h.url or to what it sets in the request.
+	// request writes a message, which may hold anything, to h.url or to what it sets in the
+	// request. The text is that of the message, and safe to show.
 	request func(h *Hook, m alarm.Message, text alarm.Text, now time.Time) (request, error)
 	// judge looks at the body of an answer of 2xx; nil means that those are all good.
 	judge func(body []byte) error
@@ -139,7 +140,7 @@ func (h *Hook) Alarm(ctx context.Context, m alarm.Message) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, h.timeout, fmt.Errorf("no answer within %v: %w", h.timeout, context.DeadlineExceeded))
 	defer cancel()
-	if err := h.post(ctx, alarm.Clean(m), text); err != nil {
+	if err := h.post(ctx, m, text); err != nil {
 		if ctx.Err() != nil {
 			return fmt.Errorf("webhook: %v: %w", h, context.Cause(ctx))
 		}
