@@ -152,7 +152,7 @@ var floors = [][]string{
 		"batch", "clock", "duetimes", "duty", "life", "loop", "loops", "quota", "rarely", "storemeter", "storemetered", "userexec", "wakes",
 	},
 	{ // books: what a node knows, each under a lock of its own; of these only shared.go calls the store
-		"addressmemory", "alarmflights", "alarmmessage", "appsasked", "attachedset", "beside", "doubts", "early", "engine", "fitness", "flight", "gone", "held", "heldring", "eventqueue", "intake", "intakeroom",
+		"addressmemory", "alarmflights", "alarmmessage", "appsasked", "attachedset", "beside", "bookstats", "doubts", "early", "engine", "fitness", "flight", "gone", "held", "heldring", "eventqueue", "intake", "intakeroom",
 		"intakestore", "landings", "lanes", "lead", "lease", "logdesk", "passing", "places", "indoubtlist", "presence", "unreportedlist", "unreportedshare", "awaited", "order", "jobbook", "ownlists", "queue", "reload", "remote", "roll",
 		"rollread", "routed", "routequeue", "seen", "settled", "shared", "shares", "subscribe", "transit", "tries", "turns", "underway", "usercalls", "waiters", "waitingroom",
 	},
@@ -228,7 +228,7 @@ func TestFloors(t *testing.T) {
 var (
 	books     = []string{"engine", "jobBook", "heldRuns", "heldRing", "waitingRoom", "underWay", "waiters"}
 	bookFiles = []string{
-		"engine", "flight", "held", "heldring", "jobbook", "passing", "places", "transit", "tries", "turns", "underway", "waiters", "waitingroom",
+		"bookstats", "engine", "flight", "held", "heldring", "jobbook", "passing", "places", "transit", "tries", "turns", "underway", "waiters", "waitingroom",
 	}
 )
 

@@ -1,0 +1,52 @@
+package xxljob
+
+// What the engine's books say of themselves.
+
+import "maps"
+
+// lacks are the words for what is waited for in a lot.
+func (k lotKind) lacks() string {
+	switch k {
+	case lotRunning:
+		return "place"
+	case lotAddress:
+		return "address"
+	case lotApp:
+		return "app"
+	case lotLane:
+		return "lane"
+	case lotSerial:
+		return "serial"
+	case lotRun:
+		return "run"
+	case lotOrder:
+		return "order"
+	case lotSettle:
+		return "settle"
+	case lotProbe:
+		return "probe"
+	case lotRoute, lotAsk:
+		return "addresses"
+	}
+	return "turn"
+}
+
+// state fills in what the engine knows.
+func (e *engine) state(out *Stats) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	out.Held, out.Due, out.Away = len(e.held.runs), e.room.due.len(), len(e.under.away)
+	out.Waiting, out.Running = map[string]int{}, map[string]int{}
+	for at, waiting := range e.room.lots {
+		out.Waiting[at.kind.lacks()] += waiting.len()
+	}
+	lanes := &e.room.lanes
+	out.Fast, out.Slow = LaneStats{lanes.limit[laneFast], lanes.used[laneFast]}, LaneStats{lanes.limit[laneSlow], lanes.used[laneSlow]}
+	for f := range maps.Values(e.under.flights) {
+		if f.remote {
+			out.Calling++
+		} else {
+			out.Running[f.run.App]++
+		}
+	}
+}
