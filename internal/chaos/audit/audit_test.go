@@ -599,6 +599,12 @@ func TestForgottenResult(t *testing.T) {
 	if r := h.report(); r.Unexplained != 0 || !r.OK() {
 		t.Errorf("a result that a promotion lost: unexplained %d, ok %v", r.Unexplained, r.OK())
 	}
+	h.row(everySecond, 42).State = Lost
+	h.event(EventStart, h.run(everySecond, 42)).At = (t0 + 43_600) * 1000
+	h.event(EventEnd, h.run(everySecond, 42)).At = (t0 + 43_601) * 1000
+	if r := h.report(); r.Unexplained != 0 {
+		t.Errorf("a run whose handler was called a moment behind the promotion: unexplained %d", r.Unexplained)
+	}
 	h.row(everySecond, 50).State = Lost
 	if r := h.report(); r.Unexplained != 1 {
 		t.Errorf("a run that began after the promotion: unexplained %d", r.Unexplained)

@@ -107,10 +107,12 @@ const dying = 100_000
 // interrupted returns the fault that explains why a run, which was started or
 // taken by one of the processes at the moment since, never stored its result: the
 // process died, or was asked to stop, after that; or was silent for so long that
-// it was taken for dead. until is when the handler had ended, zero if it had not.
-func (x explainer) interrupted(where []Process, node string, since, until int64) (Fault, bool) {
+// it was taken for dead. until is when the handler had ended, zero if it had not. A run that was
+// due before the end of a promotion may have been started by the server that is gone, however
+// long its call has taken since.
+func (x explainer) interrupted(where []Process, node string, due, since, until int64) (Fault, bool) {
 	for _, f := range x.faults {
-		if x.rules.MayForget && f.Victim == (Process{}) && f.Effect == Blocked && since <= f.End {
+		if x.rules.MayForget && f.Victim == (Process{}) && f.Effect == Blocked && min(due, since) <= f.End {
 			return f, true // the database has forgotten the result
 		}
 		if !hits(f, where, node) {

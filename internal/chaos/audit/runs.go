@@ -106,7 +106,7 @@ func (a *Auditor) checkInterrupted(r *Report, row Row) {
 		}
 	}
 	node := NodeOf(row.Address)
-	f, ok := a.explain.interrupted(where, node, since, until)
+	f, ok := a.explain.interrupted(where, node, row.Due*1000, since, until)
 	if ok {
 		r.Explained = append(r.Explained, explanation(row, where, f))
 		return
