@@ -28,6 +28,7 @@ type alarmBook struct {
 	node  string
 	jobs  map[int64]*alarmJob
 	size  int     // alarms
+	most  int     // of them
 	fresh []int64 // jobs of which the store was not asked yet, at least
 	turns alarmTurns
 	texts alarmTexts
@@ -40,11 +41,11 @@ type alarmBook struct {
 }
 
 func newAlarmBook(rules []alarmRule, node string) *alarmBook {
-	return &alarmBook{rules: rules, node: node, jobs: map[int64]*alarmJob{}, turns: newAlarmTurns(len(rules)), texts: newAlarmTexts()}
+	return &alarmBook{rules: rules, node: node, most: alarmMost, jobs: map[int64]*alarmJob{}, turns: newAlarmTurns(len(rules)), texts: newAlarmTexts()}
 }
 
 // full reports whether no more is to be read.
-func (b *alarmBook) full() bool { return b.size >= alarmMost }
+func (b *alarmBook) full() bool { return b.size >= b.most }
 
 // keep forgets the jobs of shards that are not owned any more, or that were another node's for
 // a while. When a rule has told of them last is for that node to say.
@@ -216,7 +217,7 @@ func (b *alarmBook) recovered(t store.JobTold, job *Job, now time.Time, room fun
 	m = alarmMessage{flight: b.fly(j, i), job: t.JobID, rule: i}
 	m.said.Cause, m.said.Count, m.said.First, m.said.Last = alarm.Recovered, 1, t.Recovered, t.Recovered
 	m.said.Events = []alarm.Event{{Cause: alarm.Recovered, At: t.Recovered}}
-	m.said.ID, m.said.Node = fmt.Sprintf("xxljob-%d-%d-%s", t.JobID, t.Recovered.UnixMilli(), t.Rule), b.node
+	m.said.ID, m.said.Node = fmt.Sprintf("xxljob-r%d-%d-%s", t.JobID, t.Recovered.UnixMilli(), t.Rule), b.node
 	m.fill(&store.Alarm{App: job.App, JobID: job.ID, JobKey: job.Key, JobName: job.Name, Email: job.AlarmEmail})
 	return m, true
 }

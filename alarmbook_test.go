@@ -269,14 +269,23 @@ func TestAlarmBookOfAnotherNode(t *testing.T) {
 	}
 }
 
-// TestAlarmBookGivesUp: a rule that fails for a day is given up, and the others are not touched.
-func TestAlarmBookGivesUp(t *testing.T) {
+// oneAlarm is a world with one alarm, of a run that has failed, and rules with these names.
+func oneAlarm(t *testing.T, names ...string) *alarmWorld {
 	w := newAlarmWorld(t, 1)
-	w.rules = []alarm.Rule{{Name: "good"}, {Name: "bad"}}
+	w.rules = nil
+	for _, name := range names {
+		w.rules = append(w.rules, alarm.Rule{Name: name})
+	}
 	w.book = xxljob.NewAlarmBook(w.rules)
 	w.happen()
 	w.all[0].Cause = "failed"
 	w.open[1] = w.all[0]
+	return w
+}
+
+// TestAlarmBookGivesUp: a rule that fails for a day is given up, and the others are not touched.
+func TestAlarmBookGivesUp(t *testing.T) {
+	w := oneAlarm(t, "good", "bad")
 	began, last, calls := w.now, w.now, 0
 	for ; len(w.open) > 0 && w.now.Sub(began) < 48*time.Hour; w.now = w.now.Add(time.Second) {
 		w.step()
@@ -304,12 +313,7 @@ func TestAlarmBookGivesUp(t *testing.T) {
 // TestAlarmBookRemembersWhoGaveUp: an alarm that one rule has given up ends as one that could
 // not be told, also where another node has seen that, and a rule that tells it last succeeds.
 func TestAlarmBookRemembersWhoGaveUp(t *testing.T) {
-	w := newAlarmWorld(t, 1)
-	w.rules = []alarm.Rule{{Name: "bad"}, {Name: "slow"}}
-	w.book = xxljob.NewAlarmBook(w.rules)
-	w.happen()
-	w.all[0].Cause = "failed"
-	w.open[1] = w.all[0]
+	w := oneAlarm(t, "bad", "slow")
 	for began := w.now; w.now.Sub(began) < 25*time.Hour; w.now = w.now.Add(time.Minute) {
 		w.step()
 		for _, f := range w.flying {

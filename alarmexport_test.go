@@ -69,3 +69,6 @@ func (b *AlarmBook) Keep(shards ...store.Shard) { b.book.keep(shards) }
 
 // Marks is what the store does not have yet.
 func (b *AlarmBook) Marks() store.AlarmMarks { return b.book.marks }
+
+// SetAlarmMost changes how many alarms a scheduler has in its book, before it starts.
+func SetAlarmMost(s Scheduler, n int) { s.(*scheduler).herald.book.most = n }

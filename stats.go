@@ -6,8 +6,8 @@ import "time"
 
 // Stats is the state of one node at one moment. Counts of calls are since New.
 type Stats struct {
-	// Node is Config.Node, and Incarnation its name in the store, which is another one after
-	// each Start of a process. At is the store's time as the node knows it.
+	// Node is Config.Node, and Incarnation its name in the store, which each New makes anew.
+	// At is the store's time as the node knows it.
 	Node, Incarnation string
 	At                time.Time
 
@@ -51,7 +51,8 @@ type Stats struct {
 // LaneStats is a lane: of Size places, Used are taken by triggers that have no answer yet.
 type LaneStats struct{ Size, Used int }
 
-// CallStats counts the calls of one method that have returned.
+// CallStats counts the calls of one method that have returned. Errors are all of them, also
+// answers such as ErrNotFound.
 type CallStats struct {
 	Calls, Errors uint64
 	// Total is how long all of them took, and Longest the longest.

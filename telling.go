@@ -59,6 +59,7 @@ type alarmReading struct {
 	whole  time.Time     // when all of it was
 	reread time.Time     // when it was read from low on
 	brief  bool          // since then it was read from high on only
+	more   bool          // the book was full before the end
 	asked  time.Time     // whether jobs have recovered
 	again  time.Duration // how long after that to ask again
 	behind store.JobTold // which was the last that was read, the zero value at the end
@@ -107,9 +108,12 @@ func (h *herald) once(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	wait := min(h.untilNext(next), again)
-	if h.reading.brief {
+	switch {
+	case h.reading.more: // which no signal says
+		wait = min(wait, alarmReread)
+	case h.reading.brief:
 		wait = min(wait, max(alarmReread-time.Since(h.reading.reread), time.Millisecond))
-	} else if read > storeBatch { // a storm: what came is read again within the overlap
+	case read > storeBatch: // a storm: what came is read again within the overlap
 		wait = max(wait, recoverEvery)
 	}
 	return wait, err
@@ -201,7 +205,7 @@ func (h *herald) read(ctx context.Context) (n int, err error) {
 		}
 		n += len(page)
 		r.high = max(r.high, after)
-		if len(page) < storeBatch || h.book.full() { // what is behind that waits in the store
+		if r.more = len(page) == storeBatch && h.book.full(); r.more || len(page) < storeBatch {
 			break
 		}
 	}

@@ -3,8 +3,8 @@ package xxljob
 // The order of a serial job's runs that are handed to other nodes. A run is in transit
 // from when it is about to be started until it is started here, another node has taken
 // it, it has ended or waits for room, or this node gives it up; also while it waits to be
-// told where to go, or for its turn (apart.go); and, where it waits for room, while a
-// broadcast waits for it. While an earlier run of a job is in transit no later one is
+// told where to go, or for its turn (apart.go); and, where it waits for room, if it is a
+// broadcast or one waits for it. While an earlier run of a job is in transit no later one is
 // started: should the node be gone, the earlier one is put back, and is still the first.
 // All of it is guarded by the engine's mutex.
 

@@ -40,9 +40,8 @@ func (c *calendar) describe(withSeconds bool) string {
 // otherwise it goes from the smallest unit to the largest: "every 5 minutes of
 // hours 9 to 17".
 func (c *calendar) describeTime(withSeconds bool) (text string, set bool) {
-	const few = 4
-	hours, minutes, seconds := members(uint64(c.hours)), members(c.minutes), members(c.seconds)
-	if len(hours)*len(minutes)*len(seconds) <= few {
+	hours, minutes, seconds, few := c.times()
+	if few {
 		return "at " + list(clockTimes(hours, minutes, seconds, withSeconds)), true
 	}
 	units := []unit{{"second", seconds, 60}, {"minute", minutes, 60}, {"hour", hours, 24}}
@@ -61,6 +60,12 @@ func (c *calendar) describeTime(withSeconds bool) (text string, set bool) {
 		}
 	}
 	return text, false
+}
+
+// times are the values of the time fields, and whether they make few times of a day.
+func (c *calendar) times() (hours, minutes, seconds []int, few bool) {
+	hours, minutes, seconds = members(uint64(c.hours)), members(c.minutes), members(c.seconds)
+	return hours, minutes, seconds, len(hours)*len(minutes)*len(seconds) <= 4
 }
 
 func restFull(units []unit) bool {
@@ -209,8 +214,7 @@ func beforeLast(n int) string {
 func (r *dayRule) describeWeekdays(within, in string) string {
 	var parts []string
 	if r.weekdays != 0 {
-		fromMonday := uint64(r.weekdays)>>1 | uint64(r.weekdays&1)<<6
-		parts = append(parts, runs(members(fromMonday), func(d int) string { return time.Weekday((d + 1) % 7).String() }))
+		parts = append(parts, runs(r.fromMonday(), func(d int) string { return time.Weekday((d + 1) % 7).String() }))
 	}
 	plain := len(parts) > 0
 	for w := range 7 {
@@ -227,12 +231,25 @@ func (r *dayRule) describeWeekdays(within, in string) string {
 	return "on " + list(parts) + within
 }
 
-func (c *calendar) describeYears() string {
-	var years []int
+// fromMonday are the days of the week that match, 0 for Monday.
+func (r *dayRule) fromMonday() []int {
+	return members(uint64(r.weekdays)>>1 | uint64(r.weekdays&1)<<6)
+}
+
+// someYears are the years that match, none where all do.
+func (c *calendar) someYears() (years []int) {
 	for n := c.years.next(0); n >= 0; n = c.years.next(n + 1) {
 		years = append(years, firstYear+n)
 	}
-	if len(years) == 0 || len(years) == lastYear-firstYear+1 {
+	if len(years) == lastYear-firstYear+1 {
+		return nil
+	}
+	return years
+}
+
+func (c *calendar) describeYears() string {
+	years := c.someYears()
+	if len(years) == 0 {
 		return ""
 	}
 	first, last := years[0], years[len(years)-1]
@@ -265,22 +282,24 @@ func progression(values []int) int {
 }
 
 // runs lists values, with three or more in a row as "9 to 17".
-func runs(values []int, name func(int) string) string {
-	var parts []string
+func runs(values []int, name func(int) string) string { return list(spans(values, " to ", name)) }
+
+// spans names values, and three or more in a row by their ends.
+func spans(values []int, to string, name func(int) string) (parts []string) {
 	for i := 0; i < len(values); {
 		end := i
 		for end+1 < len(values) && values[end+1] == values[end]+1 {
 			end++
 		}
 		if end-i >= 2 {
-			parts = append(parts, name(values[i])+" to "+name(values[end]))
+			parts = append(parts, name(values[i])+to+name(values[end]))
 			i = end + 1
 			continue
 		}
 		parts = append(parts, name(values[i]))
 		i++
 	}
-	return list(parts)
+	return parts
 }
 
 // list joins with commas and a last "and".

@@ -56,9 +56,8 @@ func (c *calendar) describeZh(withSeconds bool) string {
 
 // timeZh is describeTime in Chinese.
 func (c *calendar) timeZh(withSeconds bool) (text string, set bool) {
-	const few = 4
-	hours, minutes, seconds := members(uint64(c.hours)), members(c.minutes), members(c.seconds)
-	if len(hours)*len(minutes)*len(seconds) <= few {
+	hours, minutes, seconds, few := c.times()
+	if few {
 		return strings.Join(clockTimes(hours, minutes, seconds, withSeconds), "、"), true
 	}
 	units := []unitZh{{seconds, 60, "秒", "第%s秒"}, {minutes, 60, "分钟", "第%s分"}, {hours, 24, "小时", "%s时"}}
@@ -133,23 +132,9 @@ func (u unitZh) limits(step int) string {
 	return ""
 }
 
-// runsZh lists values, with three or more in a row as "9至17".
+// runsZh is runs in Chinese.
 func runsZh(values []int, name func(int) string) string {
-	var parts []string
-	for i := 0; i < len(values); {
-		end := i
-		for end+1 < len(values) && values[end+1] == values[end]+1 {
-			end++
-		}
-		if end-i >= 2 {
-			parts = append(parts, name(values[i])+"至"+name(values[end]))
-			i = end + 1
-			continue
-		}
-		parts = append(parts, name(values[i]))
-		i++
-	}
-	return strings.Join(parts, "、")
+	return strings.Join(spans(values, "至", name), "、")
 }
 
 // daysZh returns "" when every day matches.
@@ -223,8 +208,7 @@ func (r *dayRule) weekdaysZh(within, in string) string {
 	name := func(d int) string { return "星期" + string([]rune("日一二三四五六")[d%7]) }
 	var parts []string
 	if r.weekdays != 0 {
-		fromMonday := uint64(r.weekdays)>>1 | uint64(r.weekdays&1)<<6
-		parts = append(parts, runsZh(members(fromMonday), func(d int) string { return name(d + 1) }))
+		parts = append(parts, runsZh(r.fromMonday(), func(d int) string { return name(d + 1) }))
 	}
 	plain := len(parts) > 0
 	for w := range 7 {
@@ -245,11 +229,8 @@ func (r *dayRule) weekdaysZh(within, in string) string {
 }
 
 func (c *calendar) yearsZh() string {
-	var years []int
-	for n := c.years.next(0); n >= 0; n = c.years.next(n + 1) {
-		years = append(years, firstYear+n)
-	}
-	if len(years) == 0 || len(years) == lastYear-firstYear+1 {
+	years := c.someYears()
+	if len(years) == 0 {
 		return ""
 	}
 	first, last := years[0], years[len(years)-1]

@@ -32,29 +32,28 @@ const (
 
 func (s *Store) jobSearch(f *xxljob.JobSearch) (q listing) {
 	order := "i.id"
-	after := func(column, value string) {
-		if f.After.ID > 0 {
-			q.add("(" + column + ", " + "i.id) > (" + value + ", " + q.arg(f.After.ID) + "::bigint)")
-		}
+	behind := func(column, value string) {
+		q.add("(" + column + ", i.id) > (" + value + ", " + q.arg(f.After.ID) + "::bigint)")
 	}
+	on := f.After.ID > 0
 	switch f.Order {
 	case store.ByName:
 		order = nameOrder + ", i.id"
-		if f.After.ID > 0 {
-			after(nameOrder, q.arg(f.After.Name)+"::text")
+		if on {
+			behind(nameOrder, q.arg(f.After.Name)+"::text")
 		}
 	case store.ByNext:
 		order = nextOrder + ", i.id"
 		q.add(fmt.Sprintf("n.trigger_status = %d and n.trigger_next_time > 0", statusEnabled))
-		if f.After.ID > 0 {
+		if on {
 			at := q.arg(milli(stored(f.After.Next))) + "::bigint"
 			q.add(nextOrder + " >= " + at)
-			after(nextOrder, at)
+			behind(nextOrder, at)
 		}
 	default:
-		if f.After.ID > 0 {
-			after := q.arg(f.After.ID) + "::bigint"
-			q.add("i.id > " + after + " and n.job_id > " + after)
+		if on {
+			id := q.arg(f.After.ID) + "::bigint"
+			q.add("i.id > " + id + " and n.job_id > " + id)
 		}
 	}
 	q.jobFilters(f)

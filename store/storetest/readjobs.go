@@ -14,11 +14,8 @@ import (
 // cases say nothing.
 
 func readJobCases() []testCase {
-	var list []testCase
-	for _, c := range []struct {
-		name string
-		run  func(*jobReader)
-	}{
+	with := func(e *env, r xxljob.JobReader) *jobReader { return &jobReader{e, r} }
+	return optionalCases(with, []optional[*jobReader]{
 		{"JobsByEachField", jobsByField},
 		{"JobsForAText", jobsByText},
 		{"JobsInEachOrder", jobsInOrder},
@@ -27,14 +24,7 @@ func readJobCases() []testCase {
 		{"JobsAreCounted", jobsCounted},
 		{"ValuesByPrefix", jobValues},
 		{"SchedulesThatAreNotStopped", schedulesOf},
-	} {
-		list = append(list, testCase{c.name, func(e *env) {
-			if r, ok := e.Store.(xxljob.JobReader); ok {
-				c.run(&jobReader{e, r})
-			}
-		}})
-	}
-	return list
+	})
 }
 
 // jobReader is a store that answers.

@@ -13,11 +13,8 @@ import (
 // Questions about many runs. A store need not answer them: then these cases say nothing.
 
 func readCases() []testCase {
-	var list []testCase
-	for _, c := range []struct {
-		name string
-		run  func(*reader)
-	}{
+	with := func(e *env, r xxljob.RunReader) *reader { return &reader{e, r, e.owner("a")} }
+	return append(optionalCases(with, []optional[*reader]{
 		{"SearchFindsTheNewestFirst", searchNewest},
 		{"SearchByEachField", searchFields},
 		{"SearchForAText", searchText},
@@ -34,14 +31,25 @@ func readCases() []testCase {
 		{"WaitingInOrderOfTime", waitingOrder},
 		{"OpenRunsByApp", openRuns},
 		{"OpenRunsStop", openRunsStop},
-	} {
-		list = append(list, testCase{c.name, func(e *env) {
-			if r, ok := e.Store.(xxljob.RunReader); ok {
-				c.run(&reader{e, r, e.owner("a")})
+	}), testCase{"ViewWithoutJoining", viewOfOthers})
+}
+
+// optional is a case of what a store need not be.
+type optional[C any] struct {
+	name string
+	run  func(C)
+}
+
+// optionalCases say nothing about a store that is no R.
+func optionalCases[R, C any](with func(*env, R) C, list []optional[C]) (cases []testCase) {
+	for _, c := range list {
+		cases = append(cases, testCase{c.name, func(e *env) {
+			if r, ok := e.Store.(R); ok {
+				c.run(with(e, r))
 			}
 		}})
 	}
-	return append(list, testCase{"ViewWithoutJoining", viewOfOthers})
+	return cases
 }
 
 // reader is a store that answers, and the owner of all its shards.
