@@ -152,6 +152,7 @@ var packageVars = []string{
 	"store/postgres jobColumns",
 	"store/postgres nextColumns",
 	"store/postgres definitionColumns",
+	"store/postgres reportColumns",
 	"store/postgres runFields",
 	"store/postgres runColumns",
 	"store/postgres hole",

@@ -23,6 +23,9 @@ func (s *scheduler) duties(signals store.Signals) (plan, work, lease []duty) {
 	if r, ok := given(s.store).(store.Retainer); ok {
 		lease = append(lease, retainDuty(s.shared, r))
 	}
+	if f, ok := given(s.store).(store.ReportFolder); ok {
+		lease = append(lease, foldDuty(s.shared, f))
+	}
 	return plan, append(work, s.alarmDuties(signals)...), lease
 }
 

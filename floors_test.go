@@ -146,7 +146,7 @@ func (h *house) cycles() [][]string {
 var floors = [][]string{
 	{ // nouns, and what is wrong with a value
 		"alarmrules", "bounds", "chain", "config", "configcheck", "crons", "describe", "doc", "errors", "event", "faults", "group", "handler", "job", "jobcheck", "limits", "node", "policies", "registry", "retriesof", "retry", "ring", "run", "runtrigger",
-		"schedule", "stats", "store", "storealarms", "storejobs", "storelists", "storelogs", "storenodes", "storeowed", "storeplans", "storereadjobs", "storereads", "storeruns", "storestarts", "tokens", "window", "words",
+		"schedule", "stats", "store", "storealarms", "storejobs", "storelists", "storelogs", "storenodes", "storeowed", "storeplans", "storereadjobs", "storereads", "storereports", "storeruns", "storestarts", "tokens", "window", "words",
 	},
 	{ // tools
 		"batch", "clock", "duetimes", "duty", "life", "loop", "loops", "quota", "rarely", "storemeter", "storemetered", "userexec", "wakes",

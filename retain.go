@@ -43,3 +43,22 @@ func sayRetention(s Store, d time.Duration) {
 		r.KnowRetention(d)
 	}
 }
+
+const (
+	// foldEvery is how often reports are added up behind those who write them.
+	foldEvery   = 5 * time.Minute
+	foldTimeout = time.Minute
+)
+
+// foldDuty adds up reports, at the node that owns the first shard.
+func foldDuty(s *shared, f store.ReportFolder) duty {
+	backoff := backoff{log: s.log, what: "adding up reports"}
+	return duty{aside: true, once: func(ctx context.Context) (time.Duration, error) {
+		if _, mine := s.leases.epoch(0); mine {
+			bounded, cancel := context.WithTimeout(ctx, foldTimeout)
+			defer cancel()
+			backoff.failed(ctx, f.FoldReports(bounded))
+		}
+		return foldEvery, nil
+	}}
+}

@@ -21,3 +21,12 @@ type RetentionAware interface {
 	// over one store the shortest holds. It does not block.
 	KnowRetention(d time.Duration)
 }
+
+// ReportFolder is what an xxljob.Store is as well that adds up reports behind the transactions
+// that write them.
+type ReportFolder interface {
+	// FoldReports adds up what is spread over several rows, and quarters of an hour of long
+	// ago to days. The reports stay equal to what they were, but for their Length. It may be
+	// called again after an error, and by several nodes at a time.
+	FoldReports(ctx context.Context) error
+}

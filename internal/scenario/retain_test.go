@@ -2,6 +2,7 @@ package scenario_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -18,6 +19,7 @@ type retaining struct {
 	xxljob.Store
 	mu     sync.Mutex
 	before []time.Duration // guarded by mu: how long ago
+	folds  int             // guarded by mu
 }
 
 func (s *retaining) DropRuns(_ context.Context, before time.Time) error {
@@ -27,8 +29,15 @@ func (s *retaining) DropRuns(_ context.Context, before time.Time) error {
 	return nil
 }
 
+func (s *retaining) FoldReports(context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.folds++
+	return errors.New("not now")
+}
+
 // TestRetention: of several nodes one drops what is older than RunRetention, soon
-// after its start and every hour.
+// after its start and every hour, and adds up reports every five minutes, whatever comes of it.
 func TestRetention(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &retaining{Store: memory.New()}
@@ -45,6 +54,9 @@ func TestRetention(t *testing.T) {
 		}
 		if want := slices.Repeat([]time.Duration{48 * time.Hour}, 3); !slices.Equal(st.before, want) {
 			t.Errorf("dropped what is older than %v, want %v", st.before, want)
+		}
+		if st.folds != 2*12 {
+			t.Errorf("reports were added up %d times, want 24", st.folds)
 		}
 	})
 }

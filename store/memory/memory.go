@@ -80,6 +80,7 @@ type Store struct {
 	watched    map[int64]bool            // guarded by mu; jobs with LateAfter
 	lastOwed   int64                     // guarded by mu
 	hasEnded   bool                      // guarded by mu; this transaction ended a run
+	reports    reports
 
 	retention time.Duration // guarded by mu; see KnowRetention
 }

@@ -166,6 +166,7 @@ func (s *Store) end(r *run, state xxljob.State, now int64) {
 		s.rearm(j, now)
 	}
 	s.hasEnded = true
+	r.CountEnd(s.reports.count)
 	s.alarmOf(r, false, r.Ended)
 	s.retire(r)
 }

@@ -108,7 +108,7 @@ func (q *aheadRowQueries) define(sql template) {
 	q.keyAhead = sql(entry + `where l.id = (select k.run_id from {{schema}}.xxl_job_trigger_key k where k.job_id = $1 and k.trigger_key = $2)`)
 	const cancel = `update {{schema}}.xxl_job_ahead l set state = {{state.cancelled}}, alarm_status = {{alarm.none}}, reason = $2, handle_time = {{now}} `
 	q.killAhead = sql(cancel + `where l.id = $1 and l.state = {{state.planned}} returning {{run}}`)
-	q.cancelAhead = sql(cancel + `where l.job_id = $1 and l.state = {{state.planned}} returning l.id`)
+	q.cancelAhead = sql(cancel + `where l.job_id = $1 and l.state = {{state.planned}} returning {{run}}`)
 	q.dropCancelled = sql(`with gone as (delete from {{schema}}.xxl_job_ahead d where d.id = any(array(select a.id from {{schema}}.xxl_job_ahead a
 		where a.state = {{state.cancelled}} and a.handle_time < $1 order by a.handle_time limit $2)) returning d.id),
 	keys as (delete from {{schema}}.xxl_job_trigger_key k where k.run_id = any(array(select id from gone)))

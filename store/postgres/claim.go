@@ -62,7 +62,6 @@ type claiming struct {
 	plans    []xxljob.Plan
 	advanced map[int64]bool // the jobs that advanced
 	inserted []inserted     // those of a job follow each other, in the order of its plan
-	asked    bool           // alarms are
 	alarms   alarming
 }
 
@@ -74,7 +73,7 @@ type inserted struct {
 }
 
 func (s *Store) claimSome(ctx context.Context, plans []xxljob.Plan, runs []xxljob.Run) ([]xxljob.Run, error) {
-	c := claiming{plans: plans, asked: s.asked()}
+	c := claiming{plans: plans}
 	claim, free := s.sql.claimAll, s.sql.claimAllFree
 	if c.plain() {
 		claim, free = s.sql.claim, s.sql.claimFree
@@ -124,11 +123,11 @@ func (s *Store) claimWith(ctx context.Context, c *claiming, claim query) error {
 	return err
 }
 
-// plain reports whether every plan leaves its job with a next instant, and nobody is to be
-// told of what it skips: then the claim is one statement.
+// plain reports whether every plan leaves its job with a next instant, and skips nothing: then
+// the claim is one statement.
 func (c *claiming) plain() bool {
 	for i := range c.plans {
-		if p := &c.plans[i]; p.Next.IsZero() || p.Wait || p.Stop != "" || c.asked && slices.ContainsFunc(p.Runs, func(n xxljob.NewRun) bool { return n.State.Ended() }) {
+		if p := &c.plans[i]; p.Next.IsZero() || p.Wait || p.Stop != "" || slices.ContainsFunc(p.Runs, func(n xxljob.NewRun) bool { return n.State.Ended() }) {
 			return false
 		}
 	}
@@ -144,6 +143,7 @@ func (s *Store) claimRest(ctx context.Context, t *tx, c *claiming) (arming, erro
 	}
 	c.alarms = s.alarms()
 	c.alarms.ended(nil, runs...)
+	t.count(runs...)
 	first := map[int64]int64{}
 	var ended []runEnd
 	for i := range runs {

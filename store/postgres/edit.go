@@ -139,6 +139,7 @@ func (e *editing) plan(ctx context.Context, t *tx) error {
 	}).into(readRuns(&e.cancelled))); err != nil {
 		return err
 	}
+	t.count(e.cancelled...)
 	e.after.Next, e.after.WaitRun = time.Time{}, 0
 	var started, open, countedAfter int64
 	if err := t.do(ctx, s.sql.startedFor.with(e.id, e.before.Shard).into(scanInto(&started, &open, &countedAfter))); err != nil {
@@ -195,6 +196,7 @@ func (e *editing) record(ctx context.Context, t *tx) error {
 	fillPlanned(&record, &xxljob.Plan{JobID: b.ID, Shard: b.Shard}, &n)
 	e.alarms = e.store.alarms()
 	e.alarms.ended(nil, record)
+	t.count(record)
 	return e.alarms.insert(ctx, t)
 }
 

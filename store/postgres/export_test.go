@@ -116,3 +116,6 @@ func RaiseFloor(ctx context.Context, s *Store) error { return s.raiseFloor(ctx) 
 
 // IsCareful reports whether the store has met rows that others have locked, a moment ago.
 func IsCareful(s *Store) bool { return s.careful() }
+
+// EachReportColumn writes something for each column of a report.
+var EachReportColumn = eachReportColumn

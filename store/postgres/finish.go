@@ -142,6 +142,9 @@ func (f *finishing) storeInTx(ctx context.Context, finish query, careful bool) e
 			if err := f.note(ctx, t); err != nil {
 				return err
 			}
+			for _, i := range f.places {
+				f.answers[i].CountEnd(t.tally.Count)
+			}
 			var err error
 			if after, err = f.follow(ctx, t); err != nil {
 				return err

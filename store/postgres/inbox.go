@@ -69,6 +69,7 @@ func (s *Store) Take(ctx context.Context, incarnation string, ids []int64) ([]xx
 				return err
 			}
 			changed = append(changed, killed...)
+			t.count(killed...)
 			alarms = s.alarms()
 			alarms.ended(nil, killed...)
 			if err := alarms.insert(ctx, t); err != nil {

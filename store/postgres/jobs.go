@@ -103,15 +103,14 @@ func keyTaken(err error) error {
 // RemoveJob deletes the job and cancels its planned runs.
 func (s *Store) RemoveJob(ctx context.Context, id int64) error {
 	var runs []xxljob.Run
-	var entries []int64
 	err := s.inTx(ctx, bounds{name: "remove_job"}, func(t *tx) error {
-		runs, entries = nil, nil
+		runs = nil
 		job, err := s.lockJob(ctx, t, id)
 		if err != nil {
 			return err
 		}
 		lo, hi := wideRange()
-		return t.do(ctx,
+		err = t.do(ctx,
 			s.sql.deleteNext.with(id),
 			s.sql.deleteJob.with(id),
 			s.sql.deleteNamed.with(id),
@@ -120,13 +119,15 @@ func (s *Store) RemoveJob(ctx context.Context, id int64) error {
 			s.sql.cancelPlanned.by(named{
 				{"job", id}, {"reason", "remove"}, {"all", true}, {"retries", true}, {"lo", lo}, {"hi", hi},
 			}).into(readRuns(&runs)),
-			s.sql.cancelAhead.with(id, "remove").into(readIDs(&entries)),
+			s.sql.cancelAhead.with(id, "remove").into(readRuns(&runs)),
 			s.note(ctx, &job, "remove"))
+		t.count(runs...)
+		return err
 	})
 	if err != nil {
 		return failed(err, "remove job %d", id)
 	}
-	s.wakeEnded(len(runs) + len(entries))
+	s.wakeEnded(len(runs))
 	return nil
 }
 

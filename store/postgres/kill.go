@@ -17,6 +17,7 @@ func (s *Store) Kill(ctx context.Context, runID int64, reason string) (xxljob.Ru
 	err := s.inTx(ctx, bounds{name: "kill"}, func(t *tx) error {
 		run, done = xxljob.Run{}, arming{}
 		found, err := s.killAhead(ctx, t, runID, reason)
+		t.count(found...)
 		if err == nil && len(found) == 0 {
 			err = t.do(ctx, s.findAsItIs(runID, &found)...)
 		}
@@ -64,6 +65,7 @@ func (s *Store) kill(ctx context.Context, t *tx, run *xxljob.Run, reason string)
 			}
 			if len(changed) > 0 {
 				*run = changed[0]
+				t.count(*run)
 				if err := s.uncount(ctx, t, changed, false); err != nil {
 					return arming{}, err
 				}

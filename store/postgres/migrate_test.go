@@ -49,6 +49,11 @@ func openAt(t *testing.T, pool *pgxpool.Pool, schema string) (*postgres.Store, *
 	return s, own(t, s, "a", 1)
 }
 
+// droppedColumns drops the columns of migration 16.
+func droppedColumns() string {
+	return postgres.EachReportColumn(",", func(name string, _ int) string { return " drop column " + name })
+}
+
 // backTo undoes the migrations behind a version, as if they had never been.
 func backTo(t *testing.T, pool *pgxpool.Pool, schema string, version int) {
 	t.Helper()
@@ -80,6 +85,7 @@ func backTo(t *testing.T, pool *pgxpool.Pool, schema string, version int) {
 			"attempts int not null default 0, due timestamptz not null, sent timestamptz, unique (run_id, cause))",
 		13: "alter table %s.xxl_job_alarm drop column gave_up",
 		15: "drop index %s.xxl_job_info_tags; drop index %[1]s.xxl_job_info_name; alter table %[1]s.xxl_job_info drop column tags",
+		16: "drop table %s.xxl_job_report; drop index %[1]s.xxl_job_log_report_app; alter table %[1]s.xxl_job_log_report" + droppedColumns(),
 		14: "drop index %s.xxl_job_log_skipped; drop index %[1]s.xxl_job_log_parent",
 	}
 	for n := len(undo) + 1; n > version; n-- {
@@ -303,6 +309,9 @@ func TestDropRuns(t *testing.T) {
 			}
 			if got := ask[string](t, owner, "select coalesce(string_agg(state::text, ' ' order by state), '') from "+schema+".ends"); got != "7 11 11" {
 				t.Errorf("the states of the runs that were ended are %q, want lost and twice cancelled", got)
+			}
+			if got := ask[string](t, owner, "select sum(succeeded) || ' ' || sum(lost) || ' ' || sum(cancelled) from "+schema+".xxl_job_report"); got != "1 1 2" {
+				t.Errorf("the reports count %q that succeeded, were lost and cancelled", got)
 			}
 			if job, err := s.Job(t.Context(), waiting.ID); err != nil || job.WaitRun != 0 || job.Next.Before(began.Add(time.Hour).Truncate(time.Millisecond)) {
 				t.Errorf("the job that waited: %+v, %v", job, err)

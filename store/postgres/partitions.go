@@ -240,6 +240,7 @@ func (s *Store) endOld(ctx context.Context, lo, hi int64) error {
 			}).into(readRuns(&ended))); err != nil || len(ended) == 0 {
 				return err
 			}
+			t.count(ended...)
 			var err error
 			done, err = s.arm(ctx, t, endedOf(ended), nil)
 			return err

@@ -245,6 +245,7 @@ func (l *leading) lead(ctx context.Context, t *tx) error {
 	}
 	l.alarms = l.store.alarms()
 	l.alarms.ended(nil, inserted...)
+	t.count(inserted...)
 	for i := range inserted {
 		r := &inserted[i]
 		if r.State.Ended() {

@@ -49,6 +49,7 @@ func newPlanData(t testing.TB) *planData {
 	d.fillAhead(t)
 	d.fillOwed(t)
 	d.fillReads(t)
+	d.fillReports(t)
 	d.analyze(t)
 	d.readBack(t)
 	t.Logf("%d jobs and %d runs in %d partitions made in %.1fs", planJobs, planRuns, planDays, time.Since(began).Seconds())

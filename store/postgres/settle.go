@@ -30,6 +30,7 @@ func (s *Store) Settle(ctx context.Context, verdicts []xxljob.Verdict) ([]xxljob
 					return err
 				}
 			}
+			t.count(changed...)
 			if err := s.uncount(ctx, t, changed, true); err != nil {
 				return err
 			}

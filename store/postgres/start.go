@@ -120,6 +120,7 @@ func (s *Store) startBy(ctx context.Context, q query, starts []xxljob.Start, g s
 				return err
 			}
 			if g.refused {
+				t.count(answers[i].Run)
 				var err error
 				if after, err = s.follow(ctx, t, []*xxljob.Run{&answers[i].Run}, nil); err != nil {
 					return err

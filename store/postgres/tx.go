@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/xxljob/xxljob/internal/failpoint"
+	"github.com/xxljob/xxljob/store"
 )
 
 // Bounds of a transaction of ours. A node that is paused in the middle of one is
@@ -47,6 +48,8 @@ type tx struct {
 	conn  *pgx.Conn
 	head  []string
 	name  string
+	tally store.Tally // of the runs that have ended in it
+	store *Store
 	apart bool // what it begins with goes first, because the session has no patience, or too much of it, or another path
 }
 
@@ -54,7 +57,7 @@ type tx struct {
 // first: a statement that is new to the connection is prepared before all that travels
 // with it, and that may wait for a lock too.
 func (s *Store) newTx(conn lent, b bounds) *tx {
-	return &tx{conn: conn.Conn, head: s.begin(orDefault(b.lock, lockPatience)), name: b.name, apart: s.hasty || s.apartPath || conn.reserve}
+	return &tx{store: s, conn: conn.Conn, head: s.begin(orDefault(b.lock, lockPatience)), name: b.name, apart: s.hasty || s.apartPath || conn.reserve}
 }
 
 // result reads the rows of one statement.
@@ -256,16 +259,24 @@ func (t *tx) commit(ctx context.Context) error {
 		return nil
 	}
 	failpoint.Hit(t.name + ".before_commit")
-	tag, err := t.conn.Exec(ctx, "commit")
-	if err == nil && tag.String() == "ROLLBACK" {
-		err = pgx.ErrTxCommitRollback
-	}
-	if err != nil {
+	if err := t.sendCommit(ctx); err != nil {
 		t.rollback(ctx)
 		return err
 	}
 	failpoint.Hit(t.name + ".after_commit")
 	return nil
+}
+
+// sendCommit writes what is to be counted, and commits, in one round trip.
+func (t *tx) sendCommit(ctx context.Context) error {
+	if reports := t.tally.Reports(); len(reports) > 0 {
+		return send(ctx, t.conn, nil, []statement{t.store.addReports(reports), {sql: "commit"}})
+	}
+	tag, err := t.conn.Exec(ctx, "commit")
+	if err == nil && tag.String() == "ROLLBACK" {
+		err = pgx.ErrTxCommitRollback
+	}
+	return err
 }
 
 // rollback leaves the connection fit for the pool where that is quick, and else

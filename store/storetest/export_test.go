@@ -69,3 +69,11 @@ func (r *recorder) Fatalf(format string, args ...any) {
 	r.Errorf(format, args...)
 	runtime.Goexit()
 }
+
+// Recount returns what a recount of a store's reports finds.
+func Recount(t *testing.T, s xxljob.Store) []string {
+	t.Helper()
+	r := &recorder{ctx: t.Context()}
+	recount(&env{tb: r, Store: s, ctx: t.Context()}, s)
+	return r.failures
+}

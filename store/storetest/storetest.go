@@ -34,7 +34,10 @@ func Run(t *testing.T, open func(t *testing.T) xxljob.Store) {
 			for _, c := range topic.cases {
 				t.Run(c.name, func(t *testing.T) {
 					t.Parallel()
-					c.run(newEnv(t, open(t)))
+					s := open(t)
+					e := newEnv(t, s)
+					c.run(e)
+					recount(e, s)
 				})
 			}
 		})
@@ -81,6 +84,7 @@ func topics() []topic {
 		{"Shards", shardCases()},
 		{"Registry", registryCases()},
 		{"Read", slices.Concat(readCases(), readJobCases())},
+		{"Reports", reportCases()},
 		{"Signals", signalCases()},
 		{"Race", slices.Concat(raceCases(), followRaceCases(), owedRaceCases())},
 		{"Faults", faultCases()},

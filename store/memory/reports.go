@@ -1,0 +1,115 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+// Reports: how runs have ended. Each end is counted where it happens. Quarters of an hour of long
+// ago are added up to days, and so are the oldest ones where there are too many; of too many days
+// the oldest go.
+
+// mostQuarters and mostDays bound the reports, of which each takes half a kilobyte.
+const (
+	mostQuarters = 20_000
+	mostDays     = 20_000
+)
+
+// reports are in order of their beginning and app. They are guarded by Store.mu.
+type reports struct {
+	quarters, days []*store.Report
+}
+
+// count returns the report that an end counts in.
+func (x *reports) count(app string, instant time.Time) *store.Report {
+	x.fold(store.DayOf(clock().Add(-store.QuartersKept)))
+	return reportOf(&x.quarters, app, store.QuarterOf(instant), store.Quarter)
+}
+
+// reportOf finds a report in a list, to which it is added where it is not there.
+func reportOf(list *[]*store.Report, app string, from time.Time, length time.Duration) *store.Report {
+	at, there := slices.BinarySearchFunc(*list, from, func(r *store.Report, from time.Time) int {
+		return cmp.Or(r.From.Compare(from), cmp.Compare(r.App, app))
+	})
+	if !there {
+		*list = slices.Insert(*list, at, &store.Report{App: app, From: from, Length: length})
+	}
+	return (*list)[at]
+}
+
+// fold adds quarters of an hour before a day up to days.
+func (x *reports) fold(before time.Time) {
+	for len(x.quarters) > 0 && (x.quarters[0].From.Before(before) || len(x.quarters) >= mostQuarters) {
+		r := x.quarters[0]
+		x.quarters = x.quarters[1:]
+		reportOf(&x.days, r.App, store.DayOf(r.From), store.ReportDay).Add(r)
+		if len(x.days) > mostDays {
+			x.days = x.days[1:]
+		}
+	}
+}
+
+// Reports returns reports that the query chooses.
+func (s *Store) Reports(ctx context.Context, q xxljob.ReportQuery) (xxljob.ReportsFound, error) {
+	if err := q.Validate(); err != nil {
+		return xxljob.ReportsFound{}, err
+	}
+	q.Complete()
+	if err := s.look(ctx); err != nil {
+		return xxljob.ReportsFound{}, err
+	}
+	defer s.mu.Unlock()
+	s.reports.fold(store.DayOf(clock().Add(-store.QuartersKept)))
+	rows := slices.Concat(s.reports.chosen(s.reports.days, &q), s.reports.chosen(s.reports.quarters, &q))
+	slices.SortStableFunc(rows, func(a, b *store.Report) int { return a.From.Compare(b.From) })
+	found := xxljob.ReportsFound{Until: q.To.UTC()}
+	if len(rows) > q.Examine {
+		var err error
+		if found.Until, err = q.Cut(rows[q.Examine].From); err != nil {
+			return xxljob.ReportsFound{}, err
+		}
+	}
+	for _, r := range rows {
+		if !r.From.Before(found.Until) {
+			break
+		}
+		app := r.App
+		if q.Together {
+			app = ""
+		}
+		sum := reportOfSpan(&found.Reports, app, q.From.UTC().Add(r.From.Sub(q.From)/q.Length*q.Length), q.Length)
+		sum.Length = max(sum.Length, r.Length)
+		sum.Add(r)
+	}
+	return found, nil
+}
+
+// chosen are those of the rows that a query chooses, by a search for the first of them.
+func (x *reports) chosen(rows []*store.Report, q *xxljob.ReportQuery) (list []*store.Report) {
+	at, _ := slices.BinarySearchFunc(rows, q.From, func(r *store.Report, from time.Time) int { return r.From.Compare(from) })
+	for _, r := range rows[at:] {
+		if !r.From.Before(q.To) || len(list) > q.Examine {
+			break
+		}
+		if len(q.Apps) == 0 || slices.Contains(q.Apps, r.App) {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// reportOfSpan is reportOf for a list of values.
+func reportOfSpan(list *[]store.Report, app string, from time.Time, length time.Duration) *store.Report {
+	at, there := slices.BinarySearchFunc(*list, from, func(r store.Report, from time.Time) int {
+		return cmp.Or(r.From.Compare(from), cmp.Compare(r.App, app))
+	})
+	if !there {
+		*list = slices.Insert(*list, at, store.Report{App: app, From: from, Length: length})
+	}
+	return &(*list)[at]
+}

@@ -1,0 +1,101 @@
+package postgres
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+// Reports: how runs have ended. A transaction that ends runs counts them in its tally, which is
+// written together with the commit: so no transaction waits for anything else while it holds
+// rows of reports, and as all of them write theirs in one order, they do not wait in a circle.
+
+// reportSlots is how many rows a report is spread over while runs end: two transactions that
+// end runs at a time mostly add to different ones.
+const reportSlots = 16
+
+// count has the reports count those of the runs that have ended, with the commit.
+func (t *tx) count(runs ...xxljob.Run) {
+	for i := range runs {
+		runs[i].CountEnd(t.tally.Count)
+	}
+}
+
+// addReports adds what was counted to rows of one slot.
+func (s *Store) addReports(reports []*store.Report) statement {
+	quarters, apps, counts := make([]int64, len(reports)), make([]string, len(reports)), make([]int64, 0, len(reports)*len(reportColumns))
+	for i, r := range reports {
+		quarters[i], apps[i] = r.From.UnixMilli(), r.App
+		for _, c := range reportColumns {
+			counts = append(counts, *c.of(r)/c.unit)
+		}
+	}
+	return s.sql.addReports.by(named{{"counts", counts}, {"quarters", quarters}, {"apps", apps}, {"places", upTo(len(reports))}, {"slot", 1 + rand.IntN(reportSlots)}})
+}
+
+// reportColumn is a column of a report that is added up. It has the number in units.
+type reportColumn struct {
+	name string
+	of   func(*store.Report) *int64
+	unit int64
+}
+
+var reportColumns = func() (list []reportColumn) {
+	add := func(unit int64, of func(*store.Report) *int64, name string, args ...any) {
+		list = append(list, reportColumn{fmt.Sprintf(name, args...), of, unit})
+	}
+	for state := xxljob.StateSucceeded; state <= xxljob.StateSnoozed; state++ {
+		add(1, func(r *store.Report) *int64 { return &r.Ended[state] }, "%s", strings.ReplaceAll(state.String(), " ", "_"))
+	}
+	histogram := func(name string, of func(*store.Report) *store.Histogram) {
+		add(1_000_000, func(r *store.Report) *int64 { return (*int64)(&of(r).Sum) }, "%s_sum", name)
+		for i, bound := range store.Bounds() {
+			add(1, func(r *store.Report) *int64 { return &of(r).Counts[i] }, "%s_%d", name, bound.Milliseconds())
+		}
+		add(1, func(r *store.Report) *int64 { return &of(r).Counts[store.Buckets-1] }, "%s_more", name)
+	}
+	histogram("late", func(r *store.Report) *store.Histogram { return &r.Lateness })
+	histogram("took", func(r *store.Report) *store.Histogram { return &r.Duration })
+	return list
+}()
+
+// eachReportColumn writes something for each column, by its name and its place from 1 on.
+func eachReportColumn(sep string, write func(name string, place int) string) string {
+	list := make([]string, len(reportColumns))
+	for i, c := range reportColumns {
+		list[i] = write(c.name, i+1)
+	}
+	return strings.Join(list, sep)
+}
+
+// Parts of statements about reports: the columns; what adds a row that is there already to what
+// was to be inserted; sums of rows r.
+func reportNames() string {
+	return eachReportColumn(", ", func(name string, _ int) string { return name })
+}
+
+func reportAdded() string {
+	return eachReportColumn(", ", func(name string, _ int) string { return name + " = t." + name + " + excluded." + name })
+}
+
+func reportSums() string {
+	return eachReportColumn(", ", func(name string, _ int) string { return "pg_catalog.sum(r." + name + ")::bigint" })
+}
+
+// reportQueries are the statements of this file.
+type reportQueries struct {
+	addReports query
+}
+
+func (q *reportQueries) define(sql template) {
+	counts := eachReportColumn(", ", func(_ string, place int) string {
+		return fmt.Sprintf("({{arg.counts}}::bigint[])[(r.ord - 1) * %d + %d]", len(reportColumns), place)
+	})
+	q.addReports = sql(`insert into {{schema}}.xxl_job_report as t (quarter, app_name, slot, ` + reportNames() + `)
+	select r.quarter, r.app, {{arg.slot}}::smallint, ` + counts + `
+	from (select unnest({{arg.quarters}}::bigint[]) quarter, unnest({{arg.apps}}::text[]) app, unnest({{arg.places}}::int[]) ord) r order by r.quarter, r.app collate "C"
+	on conflict (quarter, app_name, slot) do update set ` + reportAdded())
+}

@@ -1,0 +1,311 @@
+package storetest
+
+import (
+	"strings"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+// Reports of how runs have ended. A store need not have any: then these cases say nothing.
+// Beside them, each case of the suite ends with a recount.
+
+func reportCases() []testCase {
+	with := func(e *env, r xxljob.ReportReader) *reporter { return &reporter{e, r, e.owner("a")} }
+	return optionalCases(with, []optional[*reporter]{
+		{"EachEndCountsInItsState", reportStates},
+		{"WhatHasNotEndedCountsNowhere", reportOpen},
+		{"WhatIsRefusedChangesNothing", reportRefused},
+		{"LatenessAndDuration", reportTimes},
+		{"ARetryCountsForItsInstant", reportRetry},
+		{"ByTheQuarterOfTheInstantAndTheApp", reportOrder},
+		{"OfSomeAppsAndTimes", reportBounds},
+		{"AddedUp", reportSpans},
+		{"ReadAsFarAsTheBound", reportPages},
+		{"QueriesThatAreAbsurd", reportAbsurd},
+		{"FoldingChangesNothing", reportFold},
+	})
+}
+
+// reporter is a store that has reports, and the owner of all its shards.
+type reporter struct {
+	*env
+	reports xxljob.ReportReader
+	o       *owner
+}
+
+func (e *reporter) read(q xxljob.ReportQuery) xxljob.ReportsFound {
+	e.Helper()
+	found, err := e.reports.Reports(e.ctx, q)
+	e.must(err)
+	return found
+}
+
+// all is a query for the instants about the case's now, added up to one report.
+func (e *reporter) all() xxljob.ReportQuery {
+	from := store.QuarterOf(e.now).Add(-8 * store.Quarter)
+	return xxljob.ReportQuery{From: from, To: from.Add(16 * store.Quarter), Length: 16 * store.Quarter, Together: true}
+}
+
+// sum is what all counts.
+func (e *reporter) sum() store.Report {
+	e.Helper()
+	found := e.read(e.all())
+	if len(found.Reports) == 0 {
+		return store.Report{}
+	}
+	want(e.env, "reports that are added up to one", len(found.Reports), 1)
+	return found.Reports[0]
+}
+
+func (e *reporter) wantEnded(what string, ended map[xxljob.State]int64) {
+	e.Helper()
+	var all [store.States]int64
+	for state, n := range ended {
+		all[state] = n
+	}
+	want(e.env, what, e.sum().Ended, all)
+}
+
+// ends ends a new run.
+func (e *reporter) ends(state xxljob.State) xxljob.Run {
+	e.Helper()
+	r := success(e.o.running())
+	r.State = state
+	return e.o.one(e.mustFinish(r))
+}
+
+func reportStates(e *reporter) {
+	for _, state := range []xxljob.State{xxljob.StateSucceeded, xxljob.StateFailed, xxljob.StateTimedOut, xxljob.StateKilled,
+		xxljob.StateLost, xxljob.StateRefused, xxljob.StateDiscarded, xxljob.StateCancelled, xxljob.StateSnoozed} {
+		e.ends(state)
+	}
+	ended := map[xxljob.State]int64{3: 1, 4: 1, 5: 1, 6: 1, 7: 1, 8: 1, 9: 1, 11: 1, 12: 1}
+	e.wantEnded("results", ended)
+	e.o.tryStart(e.o.startOf(e.o.planned(e.newJob()), refused))
+	ended[xxljob.StateRefused]++
+	e.wantEnded("a start that was refused", ended)
+	lost := e.o.running()
+	e.mustSettle(e.o.verdict(lost, xxljob.StateLost))
+	ended[xxljob.StateLost]++
+	e.wantEnded("a verdict", ended)
+	e.o.claim(e.o.skip(e.newJob()))
+	ended[xxljob.StateSkipped]++
+	e.wantEnded("a record of skipped instants", ended)
+	e.mustKill(e.mustAddRun(e.newJob().ID, xxljob.Trigger{At: e.now}).ID, "no")
+	job := e.newJob()
+	e.o.planned(job)
+	e.stop(job.ID)
+	gone := e.newJob()
+	e.mustAddRun(gone.ID, xxljob.Trigger{At: e.now})
+	_, err := e.AddAhead(e.ctx, gone.ID, xxljob.Trigger{At: e.now}, e.at(86400))
+	e.must(err)
+	e.must(e.RemoveJob(e.ctx, gone.ID))
+	ended[xxljob.StateCancelled] += 4
+	e.wantEnded("runs that a kill, a stop and a removal cancel", ended)
+	killed := e.o.running(e.over("b"))
+	e.mustKill(killed.ID, "no")
+	e.mustTake("b", killed.ID)
+	ended[xxljob.StateKilled]++
+	e.wantEnded("a run that was killed before it was taken", ended)
+}
+
+func reportOpen(e *reporter) {
+	e.o.planned(e.newJob())
+	e.o.running()
+	e.o.dispatched()
+	want(e.env, "reports", e.read(e.all()).Reports, nil)
+}
+
+func reportRefused(e *reporter) {
+	run := e.o.running()
+	other := success(run)
+	other.Token++
+	e.mustFinish(other)
+	want(e.env, "reports of a result that was refused", e.read(e.all()).Reports, nil)
+	e.mustFinish(success(run))
+	e.mustFinish(success(run))
+	e.mustKill(run.ID, "no")
+	lost := e.o.running()
+	e.mustSettle(e.o.verdict(lost, xxljob.StateLost))
+	e.mustFinish(overWire(lost.ID))
+	e.wantEnded("one end each", map[xxljob.State]int64{xxljob.StateSucceeded: 1, xxljob.StateLost: 1})
+}
+
+func reportTimes(e *reporter) {
+	var want1 store.Report
+	for i, state := range []xxljob.State{xxljob.StateSucceeded, xxljob.StateFailed, xxljob.StateKilled, xxljob.StateTimedOut, xxljob.StateSnoozed, xxljob.StateLost} {
+		r := success(e.o.started(e.o.one(e.o.claim(e.o.plan(e.newJob(), e.at(-60*i))))))
+		r.State = state
+		run := e.o.one(e.mustFinish(r))
+		want1.Lateness.Observe(run.Started.Sub(run.Scheduled))
+		want1.Duration.Observe(run.Ended.Sub(run.Started))
+	}
+	early := e.o.one(e.mustFinish(success(e.o.started(e.mustAddRun(e.newJob().ID, xxljob.Trigger{At: e.at(60)})))))
+	want1.Lateness.Observe(0)
+	want1.Duration.Observe(early.Ended.Sub(early.Started))
+	e.ends(xxljob.StateDiscarded)
+	e.o.tryStart(e.o.startOf(e.o.planned(e.newJob()), refused))
+	e.o.claim(e.o.skip(e.newJob()))
+	e.mustKill(e.o.planned(e.newJob()).ID, "no")
+	sum := e.sum()
+	want(e.env, "lateness", sum.Lateness, want1.Lateness)
+	want(e.env, "duration", sum.Duration, want1.Duration)
+	want(e.env, "how many", sum.Lateness.Count(), 7)
+}
+
+func reportRetry(e *reporter) {
+	first := e.o.started(e.o.one(e.o.claim(e.o.plan(e.newJob(retried(1)), e.at(-3600)))), func(s *xxljob.Start) { s.Retries = 1 })
+	r := failure(first)
+	r.After = 2 * time.Hour
+	next := e.mustNext(e.o.one(e.mustFinish(r)))
+	e.check(next.Scheduled.After(e.at(1800)), "the retry is due at %v", next.Scheduled)
+	e.mustKill(next.ID, "no")
+	from := store.QuarterOf(first.Scheduled)
+	found := e.read(xxljob.ReportQuery{From: from, To: from.Add(store.Quarter)})
+	want(e.env, "reports", len(found.Reports), 1)
+	want(e.env, "cancelled", found.Reports[0].Ended[xxljob.StateCancelled], 1)
+}
+
+// endAt ends a run of an app for an instant, in quarters of an hour behind a certain one.
+func (e *reporter) endAt(app string, quarters int, more time.Duration) {
+	e.Helper()
+	job := e.newJob(func(j *xxljob.Job) { j.App = app })
+	e.mustKill(e.o.one(e.o.claim(e.o.plan(job, e.quarter(quarters).Add(more)))).ID, "no")
+}
+
+func (e *reporter) quarter(n int) time.Time {
+	return store.QuarterOf(e.now).Add(time.Duration(n) * store.Quarter)
+}
+
+// wantReports checks reports by their beginnings, in quarters, their apps and how many were
+// cancelled.
+func (e *reporter) wantReports(what string, found xxljob.ReportsFound, reports ...counted) {
+	e.Helper()
+	var got []counted
+	for _, r := range found.Reports {
+		got = append(got, counted{int(r.From.Sub(e.quarter(0)) / store.Quarter), r.App, r.Ended[xxljob.StateCancelled]})
+	}
+	want(e.env, what, got, reports)
+}
+
+type counted struct {
+	quarter int
+	app     string
+	n       int64
+}
+
+func reportOrder(e *reporter) {
+	e.endAt("b", 1, 0)
+	e.endAt("a", 1, store.Quarter-time.Millisecond)
+	e.endAt("a", 1, time.Minute)
+	e.endAt("Z", 1, 0)
+	e.endAt("b", 0, store.Quarter-time.Millisecond)
+	e.endAt("a", 2, 0)
+	found := e.read(xxljob.ReportQuery{From: e.quarter(-4), To: e.quarter(4)})
+	e.wantReports("in order of time and app", found, counted{0, "b", 1}, counted{1, "Z", 1}, counted{1, "a", 2}, counted{1, "b", 1}, counted{2, "a", 1})
+	want(e.env, "until", found.Until, e.quarter(4))
+	for _, r := range found.Reports {
+		want(e.env, "length", r.Length, store.Quarter)
+	}
+}
+
+func reportBounds(e *reporter) {
+	for i := range 4 {
+		e.endAt("a", i, 0)
+		e.endAt("b", i, 0)
+	}
+	e.wantReports("of an app", e.read(xxljob.ReportQuery{From: e.quarter(-9), To: e.quarter(9), Apps: []string{"b", "b", "c"}}),
+		counted{0, "b", 1}, counted{1, "b", 1}, counted{2, "b", 1}, counted{3, "b", 1})
+	e.wantReports("from a time up to another", e.read(xxljob.ReportQuery{From: e.quarter(1), To: e.quarter(3), Apps: []string{"a"}}), counted{1, "a", 1}, counted{2, "a", 1})
+	e.wantReports("of nothing", e.read(xxljob.ReportQuery{From: e.quarter(1), To: e.quarter(1)}))
+	e.wantReports("of nobody", e.read(xxljob.ReportQuery{From: e.quarter(1), To: e.quarter(3), Apps: []string{"nobody"}}))
+}
+
+func reportSpans(e *reporter) {
+	for i := range 4 {
+		e.endAt("a", i, 0)
+		e.endAt("b", i, 0)
+	}
+	q := xxljob.ReportQuery{From: e.quarter(-1), To: e.quarter(9), Length: 2 * store.Quarter}
+	found := e.read(q)
+	e.wantReports("of two quarters each", found, counted{-1, "a", 1}, counted{-1, "b", 1}, counted{1, "a", 2}, counted{1, "b", 2}, counted{3, "a", 1}, counted{3, "b", 1})
+	want(e.env, "length", found.Reports[0].Length, 2*store.Quarter)
+	q.Together = true
+	e.wantReports("of all apps", e.read(q), counted{-1, "", 2}, counted{1, "", 4}, counted{3, "", 2})
+}
+
+func reportPages(e *reporter) {
+	for i := range 3 {
+		e.endAt("a", i, 0)
+		e.endAt("b", i, 0)
+	}
+	q := xxljob.ReportQuery{From: e.quarter(-2), To: e.quarter(9), Examine: 5}
+	found := e.read(q)
+	e.wantReports("as far as five counts lead", found, counted{0, "a", 1}, counted{0, "b", 1}, counted{1, "a", 1}, counted{1, "b", 1})
+	want(e.env, "until", found.Until, e.quarter(2))
+	q.From = found.Until
+	found = e.read(q)
+	e.wantReports("the rest", found, counted{2, "a", 1}, counted{2, "b", 1})
+	want(e.env, "until", found.Until, q.To)
+	q.From, q.Length = e.quarter(-2), 3*store.Quarter
+	want(e.env, "until, by the length", e.read(q).Until, e.quarter(1))
+	q.Length = 20 * store.Quarter
+	_, err := e.reports.Reports(e.ctx, q)
+	list := xxljob.FieldErrors(err)
+	e.check(len(list) == 1 && list[0].Field == "Length", "a length that adds up too much: error %v, want one about it", err)
+}
+
+func reportAbsurd(e *reporter) {
+	e.endAt("a", 0, 0)
+	from, to := e.quarter(0), e.quarter(1)
+	for field, q := range map[string]xxljob.ReportQuery{
+		"From":    {To: to},
+		"To":      {From: to, To: from},
+		"Length":  {From: from, To: to, Length: time.Minute},
+		"Examine": {From: from, To: to, Examine: 1 << 40},
+		"Apps":    {From: from, To: to, Apps: []string{strings.Repeat("x", 1<<20)}},
+	} {
+		_, err := e.reports.Reports(e.ctx, q)
+		list := xxljob.FieldErrors(err)
+		e.check(len(list) == 1 && list[0].Field == field && len(list[0].Error()) < 1000, "%s: error %v, want one about that field", field, err)
+	}
+	for field, q := range map[string]xxljob.ReportQuery{
+		"From": {From: time.Date(-5000, 1, 1, 0, 0, 0, 0, time.UTC), To: to},
+		"To":   {From: from, To: time.Date(200_000, 1, 1, 0, 0, 0, 0, time.UTC)},
+	} {
+		_, err := e.reports.Reports(e.ctx, q)
+		list := xxljob.FieldErrors(err)
+		e.check(len(list) == 1 && list[0].Field == field, "%s: error %v, want one about that field", field, err)
+	}
+	e.wantReports("all times", e.read(xxljob.ReportQuery{From: time.Unix(0, 0), To: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}), counted{0, "a", 1})
+}
+
+func reportFold(e *reporter) {
+	f, folds := e.Store.(store.ReportFolder)
+	if !folds {
+		return
+	}
+	day := store.DayOf(e.now.Add(-50 * store.ReportDay))
+	long := int(day.Sub(e.quarter(0)) / store.Quarter)
+	for range 5 {
+		e.endAt("a", -8, 0)
+		e.endAt("b", long, 0)
+		e.endAt("b", long+95, 0)
+		e.endAt("a", long+96, 0)
+	}
+	for range 2 {
+		e.must(f.FoldReports(e.ctx))
+		recent := xxljob.ReportQuery{From: e.quarter(-9), To: e.quarter(9)}
+		e.wantReports("quarters", e.read(recent), counted{-8, "a", 5})
+		found := e.read(xxljob.ReportQuery{From: day, To: day.Add(2 * store.ReportDay)})
+		e.wantReports("days", found, counted{long, "b", 10}, counted{long + 96, "a", 5})
+		want(e.env, "length", found.Reports[0].Length, store.ReportDay)
+		e.wantReports("a day that does not begin within", e.read(xxljob.ReportQuery{From: day.Add(store.Quarter), To: day.Add(store.ReportDay)}))
+		e.wantReports("all of it", e.read(xxljob.ReportQuery{From: day, To: e.quarter(0), Length: 100 * store.ReportDay, Together: true}), counted{long, "", 20})
+	}
+	e.endAt("b", long+7, 0)
+	e.must(f.FoldReports(e.ctx))
+	e.wantReports("a late end", e.read(xxljob.ReportQuery{From: day, To: day.Add(2 * store.ReportDay)}), counted{long, "b", 11}, counted{long + 96, "a", 5})
+}
