@@ -40,7 +40,10 @@ func (a *arena) evidence(ctx context.Context, end int64) (audit.Input, error) {
 	if a.primary() != nil {
 		err = a.withDB(ctx, func(db *pgx.Conn) (err error) {
 			rows, err = readRows(ctx, db, schema)
-			return errors.Join(err, readLed(ctx, db, schema, &in))
+			miscounted, compared, recounted := recount(ctx, db, schema)
+			in.Miscounted = miscounted
+			a.note("reports: %d counts compared with the runs, %d differ", compared, len(miscounted))
+			return errors.Join(err, recounted, readLed(ctx, db, schema, &in))
 		})
 	}
 	if err != nil {

@@ -16,7 +16,9 @@ type Input struct {
 	Open   []Open
 	Alarms []Alarm
 	Told   []Told
-	Rules  Rules
+	// Miscounted says where the reports are not equal to a count of the rows.
+	Miscounted []string
+	Rules      Rules
 }
 
 // Auditor holds an input, sorted for questions. It judges any stretch of time of

@@ -48,6 +48,8 @@ type Report struct {
 	// Missed are planned runs that nobody held until the scheduler's own slow look at
 	// the store took them up. See AddMissed.
 	Missed int
+	// Miscounted are reports that are not equal to a count of the rows. See CheckEnd.
+	Miscounted int
 
 	Lateness Spread // of starts behind their instants
 	// Routes is the lateness, by route, of the runs that the victims of faults had not
@@ -70,7 +72,7 @@ const problemsMax = 12
 // OK reports whether nothing was violated.
 func (r *Report) OK() bool {
 	n := r.Early + r.Unfinished + r.Unexplained + r.Forbidden + r.Wrong
-	n += r.Disorder + r.Missed
+	n += r.Disorder + r.Missed + r.Miscounted
 	if r.timed {
 		n += r.Late
 	}

@@ -230,6 +230,16 @@ func TestMissed(t *testing.T) {
 	}
 }
 
+// TestMiscounted: reports that are not equal to a count of the rows are a violation.
+func TestMiscounted(t *testing.T) {
+	in := clean().Input
+	in.Miscounted = []string{"a line"}
+	r := New(in).Check(0, 1)
+	if New(in).CheckEnd(r, 1<<62); r.OK() || r.Miscounted != 1 || len(r.Problems) != 1 {
+		t.Errorf("reports that are wrong: %d, ok %v, %v", r.Miscounted, r.OK(), r.Problems)
+	}
+}
+
 // TestLateness holds the 99th percentile of all starts against its bound.
 func TestLateness(t *testing.T) {
 	for _, c := range []struct {
