@@ -46,9 +46,16 @@ type call struct {
 
 func newBench(b *testing.B, cfg xxljob.Config) *bench {
 	b.Helper()
-	x := &bench{B: b, pool: benchPool(b), calls: make([]call, 0, 1<<20)}
+	x := newBenchOn(b, benchPool(b), cfg, postgres.Config{})
 	x.settings()
-	x.store = (&schemas{pool: x.pool}).open(b, x.pool, postgres.Config{})
+	return x
+}
+
+// newBenchOn is newBench in a new schema of a database.
+func newBenchOn(b *testing.B, pool *pgxpool.Pool, cfg xxljob.Config, of postgres.Config) *bench {
+	b.Helper()
+	x := &bench{B: b, pool: pool, calls: make([]call, 0, 1<<20)}
+	x.store = (&schemas{pool: x.pool}).open(b, x.pool, of)
 	cfg.Logger = slog.New(slog.DiscardHandler)
 	s, err := xxljob.New(x.store, cfg)
 	if err != nil {

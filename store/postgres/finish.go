@@ -143,7 +143,7 @@ func (f *finishing) storeInTx(ctx context.Context, finish query, careful bool) e
 				return err
 			}
 			for _, i := range f.places {
-				f.answers[i].CountEnd(t.tally.Count)
+				t.countEnd(&f.answers[i])
 			}
 			var err error
 			if after, err = f.follow(ctx, t); err != nil {

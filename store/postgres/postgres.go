@@ -71,6 +71,9 @@ type Config struct {
 	// again that have run. Without it, every transaction of the store waits for
 	// its commit to be on disk.
 	AllowAsyncCommit bool
+	// NoReports has this store count nothing in reports, those that xxljob.ReportReader
+	// returns: what BenchmarkDrain says they cost.
+	NoReports bool
 	// TxNotify makes TriggerTx and TriggerSQLTx notify the owner of the job's shard in
 	// the host's own transaction, so that it hears of the run as soon as that commits.
 	// Without it the host calls Wake after the commit, or the run is found within Poll.

@@ -20,7 +20,14 @@ const reportSlots = 16
 // count has the reports count those of the runs that have ended, with the commit.
 func (t *tx) count(runs ...xxljob.Run) {
 	for i := range runs {
-		runs[i].CountEnd(t.tally.Count)
+		t.countEnd(&runs[i])
+	}
+}
+
+// countEnd is count for one run.
+func (t *tx) countEnd(r *xxljob.Run) {
+	if !t.store.cfg.NoReports {
+		r.CountEnd(t.tally.Count)
 	}
 }
 
