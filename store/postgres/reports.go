@@ -11,11 +11,15 @@ import (
 
 // Reports: how runs have ended. A transaction that ends runs counts them in its tally, which is
 // written together with the commit: so no transaction waits for anything else while it holds
-// rows of reports, and as all of them write theirs in one order, they do not wait in a circle.
+// rows of reports.
 
 // reportSlots is how many rows a report is spread over while runs end: two transactions that
-// end runs at a time mostly add to different ones.
-const reportSlots = 16
+// end runs at a time mostly add to different ones. Where they do not, or somebody else has locked
+// the row, the later one adds to a row of a spare slot, and waits for nobody.
+const (
+	reportSlots = 16
+	spareSlots  = 30_000
+)
 
 // count has the reports count those of the runs that have ended, with the commit.
 func (t *tx) count(runs ...xxljob.Run) {
@@ -40,7 +44,7 @@ func (s *Store) addReports(reports []*store.Report) statement {
 			counts = append(counts, *c.of(r)/c.unit)
 		}
 	}
-	return s.sql.addReports.by(named{{"counts", counts}, {"quarters", quarters}, {"apps", apps}, {"places", upTo(len(reports))}, {"slot", 1 + rand.IntN(reportSlots)}})
+	return s.sql.addReports.by(named{{"counts", counts}, {"quarters", quarters}, {"apps", apps}, {"places", upTo(len(reports))}, {"slot", 1 + rand.IntN(reportSlots)}, {"spare", 1 + reportSlots + rand.IntN(spareSlots)}})
 }
 
 // reportColumn is a column of a report that is added up. It has the number in units.
@@ -101,8 +105,10 @@ func (q *reportQueries) define(sql template) {
 	counts := eachReportColumn(", ", func(_ string, place int) string {
 		return fmt.Sprintf("({{arg.counts}}::bigint[])[(r.ord - 1) * %d + %d]", len(reportColumns), place)
 	})
+	const row = `from {{schema}}.xxl_job_report f where f.quarter = r.quarter and f.app_name = r.app collate "C" and f.slot = {{arg.slot}}::smallint`
+	const slot = `coalesce((select f.slot ` + row + ` for update skip locked), case when exists (select ` + row + `) then {{arg.spare}}::smallint else {{arg.slot}}::smallint end)`
 	q.addReports = sql(`insert into {{schema}}.xxl_job_report as t (quarter, app_name, slot, ` + reportNames() + `)
-	select r.quarter, r.app, {{arg.slot}}::smallint, ` + counts + `
+	select r.quarter, r.app, ` + slot + `, ` + counts + `
 	from (select unnest({{arg.quarters}}::bigint[]) quarter, unnest({{arg.apps}}::text[]) app, unnest({{arg.places}}::int[]) ord) r order by r.quarter, r.app collate "C"
 	on conflict (quarter, app_name, slot) do update set ` + reportAdded())
 }

@@ -1,0 +1,31 @@
+package postgres_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+// TestLockedReportsHoldUpNothing: whoever has locked rows of reports, runs end as before, and are
+// counted.
+func TestLockedReportsHoldUpNothing(t *testing.T) {
+	s, a, _, hold, exec := holding(t)
+	a.succeeds(jobWith(a))
+	exec(`insert into xxl_job_report (quarter, app_name, slot) select r.quarter, r.app_name, n from xxl_job_report r, generate_series(1, 16) n on conflict do nothing`)
+	hold("select from xxl_job_report for update")
+	began := time.Now()
+	for range 5 {
+		a.succeeds(jobWith(a))
+	}
+	run := a.started(jobWith(a))
+	_, err := s.Settle(t.Context(), []xxljob.Verdict{{RunID: run.ID, Shard: run.Shard, Epoch: a.epoch(run.Shard), Owner: run.Owner, Token: run.Token, Taken: !run.Taken.IsZero(), To: xxljob.StateLost}})
+	must(t, err)
+	must(t, s.FoldReports(t.Context()))
+	found, err := s.Reports(t.Context(), xxljob.ReportQuery{From: store.QuarterOf(began).Add(-store.ReportDay), To: store.QuarterOf(began).Add(store.ReportDay), Length: 2 * store.ReportDay})
+	must(t, err)
+	if len(found.Reports) != 1 || found.Reports[0].Ended[xxljob.StateSucceeded] != 6 || found.Reports[0].Ended[xxljob.StateLost] != 1 {
+		t.Errorf("the reports are %+v", found.Reports)
+	}
+}
