@@ -11,6 +11,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/xxljob/xxljob"
 )
 
@@ -83,6 +85,19 @@ func (s *Store) killAhead(ctx context.Context, t *tx, runID int64, reason string
 	return cancelled, t.do(ctx, s.sql.killAhead.with(runID, reason).into(readRuns(&cancelled)))
 }
 
+// cancelAhead cancels the entries of a job, of which there may be very many, and counts them.
+func (s *Store) cancelAhead(t *tx, jobID int64, reason string, cancelled *int) statement {
+	return s.sql.cancelAhead.with(jobID, reason).into(func(rows pgx.Rows) error {
+		var app string
+		var quarter int64
+		var n int
+		err := rows.Scan(&app, &quarter, &n)
+		*cancelled += n
+		t.countCancelled(app, fromMilli(quarter), n)
+		return err
+	})
+}
+
 // dropCancelled forgets entries that were cancelled before the given time, and their keys.
 func (s *Store) dropCancelled(ctx context.Context, before time.Time) error {
 	for ids := make([]int64, endBatch); len(ids) == endBatch; {
@@ -108,7 +123,8 @@ func (q *aheadRowQueries) define(sql template) {
 	q.keyAhead = sql(entry + `where l.id = (select k.run_id from {{schema}}.xxl_job_trigger_key k where k.job_id = $1 and k.trigger_key = $2)`)
 	const cancel = `update {{schema}}.xxl_job_ahead l set state = {{state.cancelled}}, alarm_status = {{alarm.none}}, reason = $2, handle_time = {{now}} `
 	q.killAhead = sql(cancel + `where l.id = $1 and l.state = {{state.planned}} returning {{run}}`)
-	q.cancelAhead = sql(cancel + `where l.job_id = $1 and l.state = {{state.planned}} returning {{run}}`)
+	q.cancelAhead = sql(`with c as (` + cancel + `where l.job_id = $1 and l.state = {{state.planned}} returning l.app_name, l.scheduled_time)
+	select c.app_name, c.scheduled_time / 900000::bigint * 900000::bigint, count(*) from c group by 1, 2`)
 	q.dropCancelled = sql(`with gone as (delete from {{schema}}.xxl_job_ahead d where d.id = any(array(select a.id from {{schema}}.xxl_job_ahead a
 		where a.state = {{state.cancelled}} and a.handle_time < $1 order by a.handle_time limit $2)) returning d.id),
 	keys as (delete from {{schema}}.xxl_job_trigger_key k where k.run_id = any(array(select id from gone)))

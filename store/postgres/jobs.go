@@ -103,8 +103,9 @@ func keyTaken(err error) error {
 // RemoveJob deletes the job and cancels its planned runs.
 func (s *Store) RemoveJob(ctx context.Context, id int64) error {
 	var runs []xxljob.Run
+	entries := 0
 	err := s.inTx(ctx, bounds{name: "remove_job"}, func(t *tx) error {
-		runs = nil
+		runs, entries = nil, 0
 		job, err := s.lockJob(ctx, t, id)
 		if err != nil {
 			return err
@@ -119,7 +120,7 @@ func (s *Store) RemoveJob(ctx context.Context, id int64) error {
 			s.sql.cancelPlanned.by(named{
 				{"job", id}, {"reason", "remove"}, {"all", true}, {"retries", true}, {"lo", lo}, {"hi", hi},
 			}).into(readRuns(&runs)),
-			s.sql.cancelAhead.with(id, "remove").into(readRuns(&runs)),
+			s.cancelAhead(t, id, "remove", &entries),
 			s.note(ctx, &job, "remove"))
 		t.count(runs...)
 		return err
@@ -127,7 +128,7 @@ func (s *Store) RemoveJob(ctx context.Context, id int64) error {
 	if err != nil {
 		return failed(err, "remove job %d", id)
 	}
-	s.wakeEnded(len(runs))
+	s.wakeEnded(len(runs) + entries)
 	return nil
 }
 

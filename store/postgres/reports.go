@@ -3,7 +3,9 @@ package postgres
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
@@ -33,6 +35,26 @@ func (t *tx) countEnd(r *xxljob.Run) {
 	if !t.store.cfg.NoReports {
 		r.CountEnd(t.tally.Count)
 	}
+}
+
+// countCancelled is count for runs of an app that were cancelled, with instants in one quarter of
+// an hour.
+func (t *tx) countCancelled(app string, quarter time.Time, n int) {
+	if !t.store.cfg.NoReports {
+		t.tally.Count(app, quarter).Ended[xxljob.StateCancelled] += int64(n)
+	}
+}
+
+// reportBatch is how many reports one statement writes. It is rarely more than a few; but a job
+// that is removed may have runs for each quarter of an hour of a year.
+const reportBatch = 1000
+
+// writeReports are the statements that add what was counted.
+func (s *Store) writeReports(reports []*store.Report) (write []statement) {
+	for some := range slices.Chunk(reports, reportBatch) {
+		write = append(write, s.addReports(some))
+	}
+	return write
 }
 
 // addReports adds what was counted to rows of one slot.

@@ -29,3 +29,20 @@ func TestLockedReportsHoldUpNothing(t *testing.T) {
 		t.Errorf("the reports are %+v", found.Reports)
 	}
 }
+
+// TestRemovalOfAYearOfRuns: a job is removed whose runs are due in each quarter of an hour of a
+// year to come, and each of them is counted.
+func TestRemovalOfAYearOfRuns(t *testing.T) {
+	s, a, _, _, exec := holding(t)
+	job := jobWith(a)
+	const runs = 35_040
+	exec(`insert into xxl_job_ahead (id, job_id, shard, app_name, state, trigger_type, scheduled_time, add_time, executor_fail_retry_count, move_time)
+	select n, $1, $2, $3, 0, 'MANUAL', 1800000000000 + n::bigint * 900000, now(), -1, 1800000000000 from generate_series(1, $4::int) n`, job.ID, job.Shard, job.App, runs)
+	must(t, s.RemoveJob(t.Context(), job.ID))
+	found, err := s.Reports(t.Context(), xxljob.ReportQuery{From: store.QuarterOf(time.UnixMilli(1800000000000)), To: store.QuarterOf(time.UnixMilli(1800000000000)).Add(400 * store.ReportDay),
+		Length: 400 * store.ReportDay, Examine: 100_000})
+	must(t, err)
+	if len(found.Reports) != 1 || found.Reports[0].Ended[xxljob.StateCancelled] != runs {
+		t.Errorf("%d reports: %+v", len(found.Reports), found.Reports)
+	}
+}

@@ -270,7 +270,7 @@ func (t *tx) commit(ctx context.Context) error {
 // sendCommit writes what is to be counted, and commits, in one round trip.
 func (t *tx) sendCommit(ctx context.Context) error {
 	if reports := t.tally.Reports(); len(reports) > 0 {
-		return send(ctx, t.conn, nil, []statement{t.store.addReports(reports), {sql: "commit"}})
+		return send(ctx, t.conn, nil, append(t.store.writeReports(reports), statement{sql: "commit"}))
 	}
 	tag, err := t.conn.Exec(ctx, "commit")
 	if err == nil && tag.String() == "ROLLBACK" {
