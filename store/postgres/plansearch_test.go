@@ -82,6 +82,7 @@ func (d *planData) searchCases() []planCase {
 		planCase{name: "valuesOfHandler", st: values(q.valuesOfHandler, "HAND"), rows: 20, scans: infos, wide: true},
 		planCase{name: "valuesOfAuthor", st: values(q.valuesOfAuthor, ""), rows: 20, scans: infos, wide: true},
 		planCase{name: "valuesOfTag", st: values(q.valuesOfTag, "tag"), rows: 10, scans: infos, wide: true},
+		planCase{name: "schedules all", st: q.schedules.by(named{{"after", 0}, {"limit", 10_000}}), rows: 9000, wasted: 15_000, wide: true},
 		planCase{name: "schedules 1000", st: q.schedules.by(named{{"after", 50_000}, {"limit", 1000}}), rows: 1000, wasted: 1500},
 		planCase{name: "lastRuns 50x10", st: q.lastRuns.by(named{{"jobs", jobIDs(50, 1)}, {"limit", 10}}), rows: 100, reach: reachAll, wasted: 100},
 		planCase{name: "lastRuns 200x1", st: q.lastRuns.by(named{{"jobs", jobIDs(200, 7)}, {"limit", 1}}), rows: 50, batch: 200, reach: reachAll, wasted: 100},
