@@ -19,7 +19,7 @@ type scheduler struct {
 	*definer  // the verbs of definitions
 	*teller   // Events
 	*killer   // Kill
-	*logs     // Log
+	*logs     // Log, LogTail
 	*waiter   // Wait
 
 	own        *executor.Executor
@@ -88,7 +88,7 @@ func assemble(all *shared, incarnation string, own *executor.Executor) *schedule
 	s.deliverer = newDeliverer(all, s.engine, &sender{shared: all, engine: s.engine, finisher: s.finisher, killer: s.killer, inDoubt: s.inDoubt, acceptor: s.acceptor,
 		rerouter: &rerouter{shared: all, engine: s.engine, finisher: s.finisher, watcher: s.watcher, book: s.book, callees: callees}})
 	receiver := &receiver{all, s.engine, callees, s.finisher, s.deliverer, s.doubts}
-	s.logs = &logs{all, desk, attached, s.book, s.progress}
+	s.logs = &logs{all, desk, &logCalls{desk}, attached, s.book, s.progress}
 	s.inbox = &inbox{all, s.engine, s.killer, s.logs, newTaker(all, s.engine, attached, receiver, s.doubts)}
 	s.starter = newStarter(s, callees, receiver)
 	s.starter.collector.aside = &unrouted{all, s.engine, asked, map[string]*backoff{}}

@@ -173,6 +173,15 @@ type Scheduler interface {
 	// Any number of calls may be under way. An executor of this process is asked for a few
 	// logs at a time, and further calls wait.
 	Log(ctx context.Context, runID int64, fromLine int) (wire.LogResult, error)
+	// LogTail returns the last n lines of a run's log, 1 to 10,000, or fewer where there are
+	// fewer or where they have more than 1 MiB; a lower n counts as 1, a greater one as 10,000.
+	// FromLineNum and ToLineNum of the result are their numbers: a caller goes on with Log
+	// from ToLineNum plus one. Where there is no line yet, FromLineNum is greater than
+	// ToLineNum. IsEnd says that the run had ended. Of a last line of more than 1 MiB the
+	// beginning is returned. All else is as Log has it. An executor of others is asked how
+	// many lines there are, and then for the last of them; where it does not say it is asked
+	// for all, of which at most 16 MiB are read.
+	LogTail(ctx context.Context, runID int64, n int) (wire.LogResult, error)
 
 	// Events returns what happens at this node from here on: what Hooks are called for, and
 	// in the same order. The channel has room for 1,000 events; what comes while it is full

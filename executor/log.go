@@ -44,8 +44,8 @@ type logStore interface {
 	writer(key logKey) lineWriter
 	// handler formats records into a writer.
 	handler(w lineWriter) slog.Handler
-	// read returns lines from the given one on, and false when there is no log.
-	read(key logKey, from int) (wire.LogResult, bool, error)
+	// read returns lines, and false when there is no log.
+	read(key logKey, part logPart) (wire.LogResult, bool, error)
 	// of returns a store for the logs of one cluster, which shares with this one
 	// what bounds all logs together.
 	of(cfg Config, cluster string) (logStore, error)

@@ -153,13 +153,13 @@ func (w *fileWriter) shut() {
 }
 
 // read looks for each file that may be meant.
-func (s *fileLogs) read(key logKey, from int) (wire.LogResult, bool, error) {
+func (s *fileLogs) read(key logKey, part logPart) (wire.LogResult, bool, error) {
 	f, err := s.find(key)
 	if f == nil || err != nil {
 		return wire.LogResult{}, false, err
 	}
 	defer f.Close()
-	res, err := readLines(f, from)
+	res, err := part.of(f)
 	return res, true, err
 }
 

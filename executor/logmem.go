@@ -153,7 +153,7 @@ func (m *memLogs) asked(key logKey) (found *memLog) {
 	return found
 }
 
-func (m *memLogs) read(key logKey, from int) (wire.LogResult, bool, error) {
+func (m *memLogs) read(key logKey, part logPart) (wire.LogResult, bool, error) {
 	m.mu.Lock()
 	l := m.asked(key)
 	if l == nil {
@@ -162,7 +162,7 @@ func (m *memLogs) read(key logKey, from int) (wire.LogResult, bool, error) {
 	}
 	buf := l.buf // lines are only ever added behind it
 	m.mu.Unlock()
-	res, err := readLines(bytes.NewReader(buf), from)
+	res, err := part.of(bytes.NewReader(buf))
 	return res, true, err
 }
 
