@@ -36,6 +36,7 @@ type logs struct {
 	attached *attachedSet
 	book     *addressBook
 	progress *progress
+	written  logSource // nil for none
 }
 
 func (l *logs) Log(ctx context.Context, runID int64, fromLine int) (wire.LogResult, error) {
@@ -85,6 +86,11 @@ func (l *logs) read(ctx context.Context, runID int64, from int) (wire.LogResult,
 // is, goes to said.
 func (l *logs) logOf(ctx context.Context, run Run, from int, said *wire.Progress) (store.Answer, error) {
 	inc, local := store.LocalIncarnation(run.Address)
+	if local && l.written != nil {
+		if res, has, err := l.written.read(ctx, run, from); has || err != nil {
+			return store.Answer{ToLine: res.ToLineNum, Content: res.LogContent, IsEnd: res.IsEnd}, err
+		}
+	}
 	switch {
 	case run.Address == "":
 		return store.Answer{}, noLog("the run was not started")

@@ -14,8 +14,6 @@ import (
 )
 
 const (
-	// logBytes bounds the lines of one answer.
-	logBytes = 1 << 20
 	// maxTail bounds the lines of a tail.
 	maxTail = 10_000
 	// tailFar is behind the last line of any log. Executors that do not know of tails are

@@ -216,7 +216,7 @@ func New(store Store, cfg Config) (Scheduler, error) {
 	}
 	cfg = cfg.withDefaults()
 	own, err := cfg.ownExecutor()
-	if err := errors.Join(cfg.validate(), err); err != nil {
+	if err := errors.Join(cfg.validate(), cfg.checkLogs(store), err); err != nil {
 		return nil, err
 	}
 	all := &shared{

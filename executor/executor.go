@@ -109,7 +109,15 @@ func (e *Executor) Handlers() []string {
 //	Progress(logID, logDateTim int64, p wire.Progress)
 //
 // is also told how far these runs are, about each once a second at most. It has to return at
-// once: the handler waits for it.
+// once: the handler waits for it. One with a method
+//
+//	OpenLog(logID, logDateTim int64) (write func(at time.Time, level slog.Level, lines string), end func())
+//
+// is asked by the first line of each of these runs where its lines go as well: nil functions
+// are for nowhere. write gets each record of Config.Log.Level and above as the log has it, one
+// line or more, each with its line feed, and may be called by several goroutines at once; the
+// handler waits for it. end is called once, when the handler has returned and before its
+// result is delivered.
 func (e *Executor) Bind(admin wire.Admin) { e.local.out.bind(admin) }
 
 // Places returns Config.Places: how many handlers run at once. A scheduler sends

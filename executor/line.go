@@ -56,7 +56,7 @@ func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 		b = appendAttr(b, h.group, a)
 		return true
 	})
-	h.out.write(append(b, '\n'))
+	h.out.write(r.Time, r.Level, append(b, '\n'))
 	return nil
 }
 

@@ -57,10 +57,28 @@ type logStore interface {
 // logs may make it fail. It is safe for concurrent use.
 type lineWriter interface {
 	// write takes one or more whole lines, each ended by a line feed, and does
-	// not keep them.
-	write(lines []byte)
+	// not keep them. They are of a record of that time and level.
+	write(at time.Time, level slog.Level, lines []byte)
 	// close is called when no more lines are expected.
 	close()
+}
+
+// twoWriters write the same lines: where the executor keeps them, and where its admin wants
+// them.
+type twoWriters struct {
+	lineWriter
+	more func(at time.Time, level slog.Level, lines string)
+	end  func()
+}
+
+func (w *twoWriters) write(at time.Time, level slog.Level, lines []byte) {
+	w.lineWriter.write(at, level, lines)
+	w.more(at, level, string(lines))
+}
+
+func (w *twoWriters) close() {
+	w.lineWriter.close()
+	w.end()
 }
 
 // logFormat makes the handlers of a store.

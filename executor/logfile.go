@@ -84,7 +84,7 @@ type fileWriter struct {
 	done bool // full, failed or closed: lines are lost
 }
 
-func (w *fileWriter) write(lines []byte) {
+func (w *fileWriter) write(_ time.Time, _ slog.Level, lines []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.done {

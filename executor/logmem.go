@@ -2,7 +2,9 @@ package executor
 
 import (
 	"bytes"
+	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/xxljob/xxljob/wire"
 )
@@ -71,7 +73,7 @@ type memWriter struct {
 
 func (w *memWriter) close() {}
 
-func (w *memWriter) write(lines []byte) {
+func (w *memWriter) write(_ time.Time, _ slog.Level, lines []byte) {
 	m := w.store
 	m.mu.Lock()
 	defer m.mu.Unlock()
