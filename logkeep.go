@@ -184,7 +184,7 @@ func (o *sinkOutlet) write(ctx context.Context, batch []logChunk) (n int, _ []in
 	if o.under == nil {
 		o.begin(ctx, batch)
 	}
-	late := time.NewTimer(callTimeout)
+	late := time.NewTimer(callTimeout + time.Second) // one that goes by its ctx has an error of its own
 	defer late.Stop()
 	select {
 	case err = <-o.under:

@@ -2,11 +2,15 @@ package memory
 
 import (
 	"context"
+	"fmt"
 	"sort"
 	"time"
 
+	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
+
+var _ xxljob.LogStore = (*Store)(nil)
 
 // Lines of runs' logs, in pages. They are dropped with their runs.
 
@@ -32,6 +36,9 @@ func (s *Store) AddLogPages(ctx context.Context, pages []store.LogPage, jobBytes
 		return nil, err
 	}
 	defer s.done()
+	if len(pages) > store.MostLogPages {
+		return nil, fmt.Errorf("memory: add pages of logs: %d of them, at most %d", len(pages), store.MostLogPages)
+	}
 	full, seen := map[logDay]bool{}, map[int64]bool{}
 	for i := range pages {
 		if r := s.runs.find(pages[i].RunID); r != nil {
