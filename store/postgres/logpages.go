@@ -143,13 +143,15 @@ func dayOfID(id string) string { return `(` + id + ` / 8192::bigint / 86400000::
 
 func (q *logPageQueries) define(sql template) {
 	// The rows of xxl_job_log_use are locked in order, and are what writers of one job's pages
-	// wait for each other by. A page that is there already is counted only once.
+	// wait for each other by. A page that is there already is counted only once; it is looked
+	// up by a subquery, which the planner does not make a join of: for tables that it takes for
+	// empty it would read them whole.
 	q.addPages = sql(`with given as materialized (
 	select r.run_id, r.first_line, r.last_line, r.size, r.content, r.notice, l.job_id, ` + dayOfID("l.id") + ` as day
 	from unnest({{arg.runs}}::bigint[], {{arg.firsts}}::int[], {{arg.lasts}}::int[], {{arg.sizes}}::int[], {{arg.contents}}::bytea[], {{arg.notices}}::boolean[], {{arg.places}}::int[])
 		r(run_id, first_line, last_line, size, content, notice, ord)
 	join {{schema}}.xxl_job_log l on l.id = r.run_id and ` + few + `
-	where not exists (select from {{schema}}.xxl_job_log_page p where p.run_id = r.run_id and p.first_line = r.first_line)),
+	where (select p.last_line from {{schema}}.xxl_job_log_page p where p.run_id = r.run_id and p.first_line = r.first_line) is null),
 	used as (
 	insert into {{schema}}.xxl_job_log_use as u (day, job_id, bytes)
 	select g.day, g.job_id, pg_catalog.sum(pg_catalog.octet_length(g.content)) from given g group by g.day, g.job_id order by g.day, g.job_id
@@ -175,9 +177,9 @@ func (q *logPageQueries) define(sql template) {
 	q.pagePartitions = sql(`select c.relname from pg_catalog.pg_inherits h join pg_catalog.pg_class c on c.oid = h.inhrelid
 	where h.inhparent = '{{literal}}.xxl_job_log_page'::pg_catalog.regclass::pg_catalog.oid order by c.relname`)
 	q.deletePages = sql(`delete from {{schema}}.xxl_job_log_page l where l.run_id between {{arg.lo}} and {{arg.hi}}
-	and (l.run_id, l.first_line) in (select p.run_id, p.first_line from {{schema}}.xxl_job_log_page p where p.run_id between {{arg.lo}} and {{arg.hi}}
-		order by p.run_id, p.first_line limit {{arg.limit}}) returning 1`)
+	and l.ctid = any(array(select p.ctid from {{schema}}.xxl_job_log_page p where p.run_id between {{arg.lo}} and {{arg.hi}}
+		order by p.run_id, p.first_line limit {{arg.limit}})) returning 1`)
 	q.deleteUse = sql(`delete from {{schema}}.xxl_job_log_use u where u.day between ` + dayOfID("{{arg.lo}}::bigint") + ` and ` + dayOfID("{{arg.hi}}::bigint") + `
-	and (u.day, u.job_id) in (select p.day, p.job_id from {{schema}}.xxl_job_log_use p where p.day between ` + dayOfID("{{arg.lo}}::bigint") + ` and ` + dayOfID("{{arg.hi}}::bigint") + `
-		order by p.day, p.job_id limit {{arg.limit}}) returning 1`)
+	and u.ctid = any(array(select p.ctid from {{schema}}.xxl_job_log_use p where p.day between ` + dayOfID("{{arg.lo}}::bigint") + ` and ` + dayOfID("{{arg.hi}}::bigint") + `
+		order by p.day, p.job_id limit {{arg.limit}})) returning 1`)
 }
