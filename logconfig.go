@@ -25,7 +25,7 @@ import (
 type LogConfig struct {
 	// InStore keeps lines in the store, which has to be a LogStore, for as long as it keeps the
 	// run: both stores of this module are one. Scheduler.Log and Scheduler.LogTail read them
-	// there at any node, also after the executor and the node are gone.
+	// there, at each node that has InStore too, also after the executor and the node are gone.
 	InStore bool
 	// Sink takes the lines instead of the store. Where it is a LogReader, they are read there.
 	Sink LogSink

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/internal/guard"
+	"github.com/xxljob/xxljob/internal/urgent"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
@@ -121,7 +122,7 @@ func (k *logKeeper) last(ctx context.Context) {
 	if k == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, logPatient)
+	ctx, cancel := context.WithTimeout(urgent.Unmark(ctx), logPatient)
 	defer cancel()
 	for k.batch != nil || k.book.state().Waiting > 0 || k.book.due(time.Now()) < forever {
 		if _, err := k.writeSome(ctx); err != nil {

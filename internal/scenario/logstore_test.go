@@ -1,6 +1,8 @@
 package scenario_test
 
 import (
+	"bytes"
+	"compress/flate"
 	"context"
 	"fmt"
 	"strings"
@@ -247,6 +249,49 @@ func TestLogOfANodeThatDies(t *testing.T) {
 		close(dead)
 		n.store.Faults.Resume()
 		close(hang)
+		n.stop(t)
+	})
+}
+
+// TestLogPagesThatMakeNoSense: what is no page, or says to be of another size than it is, is
+// an error, or is bounded.
+func TestLogPagesThatMakeNoSense(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		n := startLogNode(t, st, "a").begin(t, func(context.Context, *xxljob.Task) error { return nil })
+		bomb := func(size int) []byte {
+			var b bytes.Buffer
+			w, err := flate.NewWriter(&b, flate.BestCompression)
+			stage.Must(t, err)
+			_, err = w.Write(bytes.Repeat([]byte("x\n"), size/2))
+			stage.Must(t, err)
+			stage.Must(t, w.Close())
+			return b.Bytes()
+		}
+		for name, c := range map[string]struct {
+			page store.LogPage
+			fail bool
+		}{
+			"garbage":                {store.LogPage{FirstLine: 1, LastLine: 2, Size: 10, Content: []byte("no page at all")}, true},
+			"nothing":                {store.LogPage{FirstLine: 1, LastLine: 2, Size: 10}, true},
+			"cut off":                {store.LogPage{FirstLine: 1, LastLine: 50_000, Size: 100_000, Content: bomb(100_000)[:20]}, true},
+			"more than its size":     {store.LogPage{FirstLine: 1, LastLine: 5, Size: 10, Content: bomb(64 << 20)}, false},
+			"64 MiB":                 {store.LogPage{FirstLine: 1, LastLine: 32 << 20, Size: 64 << 20, Content: bomb(64 << 20)}, false},
+			"other numbers of lines": {store.LogPage{FirstLine: 1_000_000, LastLine: 2_000_000, Size: 10, Content: bomb(10)}, false},
+		} {
+			id := ran(t, n, xxljob.Job{Name: name, Handler: "chat"})
+			c.page.RunID = id
+			_, err := st.AddLogPages(t.Context(), []store.LogPage{c.page}, 1<<40)
+			stage.Must(t, err)
+			for from := range 2 {
+				if res, err := n.Log(t.Context(), id, from+1); (err != nil) != c.fail || len(res.LogContent) > 1<<20 {
+					t.Errorf("%s: from %d: %d bytes, %v", name, from+1, len(res.LogContent), err)
+				}
+			}
+			if res, err := n.LogTail(t.Context(), id, 10_000); (err != nil) != c.fail || len(res.LogContent) > 1<<20 {
+				t.Errorf("%s: the tail: %d bytes, %v", name, len(res.LogContent), err)
+			}
+		}
 		n.stop(t)
 	})
 }
