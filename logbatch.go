@@ -57,9 +57,8 @@ func (r *runLog) takeSome(most int) logChunk {
 	}
 	c := logChunk{of: r, notice: r.state.notice, bytes: size}
 	c.RunLines = RunLines{RunID: r.of.run, JobID: r.of.job, App: r.of.app, First: r.first, Lines: r.lines[:n:n]}
-	if r.lines, r.first, r.bytes = r.lines[n:], r.first+n, r.bytes-size; len(r.lines) == 0 {
-		r.lines = nil
-	}
+	// The rest is copied, so that what is written is not kept with it.
+	r.lines, r.first, r.bytes = append([]LogLine(nil), r.lines[n:]...), r.first+n, r.bytes-size
 	r.since = time.Now()
 	c.End = r.state.closed && len(r.lines) == 0
 	r.state.fed, r.state.taken, r.state.told = false, true, c.End

@@ -124,7 +124,7 @@ func (k *logKeeper) last(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(urgent.Unmark(ctx), logPatient)
 	defer cancel()
-	for k.batch != nil || k.book.state().Waiting > 0 || k.book.due(time.Now()) < forever {
+	for k.batch != nil || k.book.due(time.Now()) < forever {
 		if _, err := k.writeSome(ctx); err != nil {
 			k.log.Warn("xxljob: stopped with lines of runs' logs that could not be written", "bytes", k.book.state().Waiting, "error", err)
 			return

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// logPages is how many pages are read at once.
-	logPages = 64
+	// logPages is how many pages are read at once: as many as an answer has room for.
+	logPages = logBytes / pageBytes
 	// logReaders bounds the calls of a LogReader that are under way.
 	logReaders = 4
 )

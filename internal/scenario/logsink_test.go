@@ -75,6 +75,12 @@ func (s *keptSink) texts(run int64) (list []string) {
 	return list
 }
 
+func (s *keptSink) ends(run int64) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ended[run]
+}
+
 // readSink can be read too.
 type readSink struct {
 	*keptSink
@@ -153,13 +159,13 @@ func TestLogSink(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		id := stage.TriggerNew(t, a, xxljob.Job{Name: "chat", Handler: "chat"})
 		time.Sleep(1500 * time.Millisecond)
-		if got := sink.texts(id); len(got) != 2 || got[1] != "two" || sink.ended[id] != 0 {
-			t.Errorf("after a second: %q, ended %d times", got, sink.ended[id])
+		if got := sink.texts(id); len(got) != 2 || got[1] != "two" || sink.ends(id) != 0 {
+			t.Errorf("after a second: %q, ended %d times", got, sink.ends(id))
 		}
 		_, err := a.Wait(t.Context(), id)
 		stage.Must(t, err)
-		if got := sink.texts(id); len(got) != 3 || sink.ended[id] != 1 {
-			t.Errorf("at the end: %q, ended %d times", got, sink.ended[id])
+		if got := sink.texts(id); len(got) != 3 || sink.ends(id) != 1 {
+			t.Errorf("at the end: %q, ended %d times", got, sink.ends(id))
 		}
 		sink.mu.Lock()
 		line := sink.lines[id][1]
