@@ -161,7 +161,10 @@ type Scheduler interface {
 	// log more. Progress is how far the run is, as its executor says with the lines or else as
 	// its row has it; of a run at a remote executor it is stored in the row then.
 	//
-	// Logs stay where the run ran. An executor of this process is asked directly, one that
+	// Lines of executors that run inside a scheduler are read where Config.Logs has them
+	// written, if that can be read; they come there within a second, and the last of them
+	// before the run's result, unless the store or the sink is slow. All other logs stay where
+	// the run ran. An executor of this process is asked directly, one that
 	// is attached to another node through the store, and a remote one over HTTP, as long as
 	// its address is registered for the app. Java executors return the whole rest of a log
 	// at once, of which at most 16 MiB are read. Log waits until ctx's deadline, or for 5

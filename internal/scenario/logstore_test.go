@@ -23,6 +23,8 @@ type pagedStore struct {
 	*storetest.Faults
 	xxljob.LogStore
 	gate gateOf
+	slow time.Duration         // of each call
+	sees func([]store.LogPage) // called for each
 
 	mu       sync.Mutex
 	calls    int
@@ -69,6 +71,10 @@ func (s *pagedStore) AddLogPages(ctx context.Context, pages []store.LogPage, job
 	s.mu.Unlock()
 	if err := s.gate.pass(ctx); err != nil {
 		return nil, err
+	}
+	time.Sleep(s.slow)
+	if s.sees != nil {
+		s.sees(pages)
 	}
 	return s.LogStore.AddLogPages(ctx, pages, jobBytes)
 }
