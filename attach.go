@@ -16,7 +16,7 @@ type attacher struct {
 	attached *attachedSet
 	own      *executor.Executor
 	memory   *addressMemory
-	finisher *finisher
+	admin    attachedAdmin
 	speaker  *speaker
 	panics   *guard.Log
 }
@@ -53,7 +53,7 @@ func (a *attacher) Attach(e Executor) error {
 	if err != nil {
 		return err
 	}
-	if err := bind(e, attachedAdmin{a.finisher}); err != nil {
+	if err := bind(e, a.admin); err != nil {
 		a.attached.drop(e)
 		return fmt.Errorf("xxljob: attach: app %q: Bind: %w", e.App(), err)
 	}

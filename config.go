@@ -53,6 +53,9 @@ type Config struct {
 	// they are accepted with a warning, since rolling deploys mix versions.
 	StrictHandlers bool
 
+	// Logs say where the lines of runs go beside where the run ran.
+	Logs LogConfig
+
 	// Cluster is about the nodes that share a store.
 	Cluster ClusterConfig
 	// HTTP is about executors in other processes, and the calls they make.
@@ -238,6 +241,10 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.HTTP.CallTimeout, 6*time.Second)
 	setDefault(&c.Limits.Overdue, 24*time.Hour)
 	setDefault(&c.Limits.RouteTimeout, time.Second)
+	setDefault(&c.Logs.RunBytes, 1<<20)
+	setDefault(&c.Logs.JobBytes, 64<<20)
+	setDefault(&c.Logs.QueueBytes, 16<<20)
+	setDefault(&c.Logs.BytesPerSecond, 4<<20)
 	setDefault(&c.Executor.App, c.App)
 	if c.Executor.Logger == nil {
 		c.Executor.Logger = c.Logger

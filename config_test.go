@@ -1,6 +1,7 @@
 package xxljob_test
 
 import (
+	"context"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -96,11 +97,12 @@ func TestConfigKeepsWhatIsSet(t *testing.T) {
 			ScanLimit: 2, MaxPlanned: 4, MaxHeld: 18_000, FastLane: 5, SlowLane: 6, SlowAfter: 7 * time.Second, SlowCount: 8,
 			Overdue: 22 * time.Second, RouteTimeout: 2 * time.Second,
 		},
+		Logs: xxljob.LogConfig{InStore: true, RunBytes: 24 << 10, JobBytes: 25 << 20, QueueBytes: 26 << 20, BytesPerSecond: 27 << 20},
 	}
 	c := set.Complete()
 	if c.App != set.App || c.Node != set.Node || c.Location != set.Location || c.Logger != set.Logger || c.Executor.App != "app" ||
 		c.PreRead != set.PreRead || c.MisfireThreshold != set.MisfireThreshold || c.CatchUp != set.CatchUp || c.RunRetention != set.RunRetention ||
-		c.StopGrace != set.StopGrace || c.Cluster != set.Cluster || !reflect.DeepEqual(c.HTTP, set.HTTP) || c.Limits != set.Limits {
+		c.StopGrace != set.StopGrace || c.Cluster != set.Cluster || !reflect.DeepEqual(c.HTTP, set.HTTP) || c.Limits != set.Limits || c.Logs != set.Logs {
 		t.Errorf("set:\n%+v\nused:\n%+v", set, c)
 	}
 	if err := set.Validate(); err != nil {
@@ -125,6 +127,7 @@ func TestConfigFaultsAtOnce(t *testing.T) {
 		Limits: xxljob.Limits{
 			ScanLimit: -11, MaxPlanned: -12, MaxHeld: 9_999, FastLane: -13, SlowLane: -14, SlowAfter: -2, SlowCount: -15, Overdue: -5 * time.Second, RouteTimeout: 6 * time.Second,
 		},
+		Logs:    xxljob.LogConfig{RunBytes: 1023, JobBytes: -16, QueueBytes: 1 << 20, BytesPerSecond: 1<<30 + 1},
 		Routers: map[string]xxljob.Router{"GONE": nil},
 	}
 	_, err := xxljob.New(memory.New(), bad)
@@ -136,6 +139,7 @@ func TestConfigFaultsAtOnce(t *testing.T) {
 		"HTTP.MaxRegistrations": "100001", "HTTP.CallTimeout": "2h0m0s",
 		"Limits.ScanLimit": "-11", "Limits.MaxPlanned": "-12", "Limits.MaxHeld": "9999", "Limits.FastLane": "-13", "Limits.SlowLane": "-14",
 		"Limits.SlowAfter": "-2ns", "Limits.SlowCount": "-15", "Limits.Overdue": "-5s", "Limits.RouteTimeout": "6s",
+		"Logs.RunBytes": "1023", "Logs.JobBytes": "-16", "Logs.QueueBytes": "1048576", "Logs.BytesPerSecond": "1073741825",
 		"Routers": "GONE",
 	}
 	if err == nil {
@@ -156,6 +160,35 @@ func TestConfigFaultsAtOnce(t *testing.T) {
 	}
 	if t.Failed() {
 		t.Log(err)
+	}
+}
+
+// plainStore is a store that keeps no logs.
+type plainStore struct{ xxljob.Store }
+
+// noSink is a sink.
+type noSink struct{}
+
+func (noSink) WriteLogs(context.Context, []xxljob.RunLines) error { return nil }
+
+// TestConfigLogs: logs go to one place, which has to take them.
+func TestConfigLogs(t *testing.T) {
+	for says, c := range map[string]struct {
+		store xxljob.Store
+		logs  xxljob.LogConfig
+	}{
+		"Logs.InStore":  {plainStore{memory.New()}, xxljob.LogConfig{InStore: true}},
+		"Logs.Sink":     {memory.New(), xxljob.LogConfig{InStore: true, Sink: noSink{}}},
+		"Logs.JobBytes": {memory.New(), xxljob.LogConfig{JobBytes: 1<<40 + 1}},
+	} {
+		if _, err := xxljob.New(c.store, xxljob.Config{Logs: c.logs}); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", says, err)
+		}
+	}
+	for _, logs := range []xxljob.LogConfig{{InStore: true}, {Sink: noSink{}}} {
+		if _, err := xxljob.New(memory.New(), xxljob.Config{Logs: logs}); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -97,10 +97,27 @@ func (c *Config) validateRanges(f *faults) {
 		{"Limits.ScanLimit", c.Limits.ScanLimit, 1, 1 << 20}, {"Limits.MaxPlanned", c.Limits.MaxPlanned, 1, 1 << 20}, {"Limits.MaxHeld", c.Limits.MaxHeld, 2 * scanRuns, 1 << 30},
 		{"Limits.FastLane", c.Limits.FastLane, 1, 1 << 20}, {"Limits.SlowLane", c.Limits.SlowLane, 1, 1 << 20},
 		{"Limits.SlowCount", c.Limits.SlowCount, 1, 1 << 20}, {"Cluster.Shards", c.Cluster.Shards, 1, 1024},
-		{"HTTP.MaxRegistrations", c.HTTP.MaxRegistrations, 1, 100_000},
+		{"HTTP.MaxRegistrations", c.HTTP.MaxRegistrations, 1, 100_000}, {"Logs.RunBytes", c.Logs.RunBytes, 1 << 10, 1 << 30},
+		{"Logs.QueueBytes", c.Logs.QueueBytes, 2 << 20, 1 << 30}, {"Logs.BytesPerSecond", c.Logs.BytesPerSecond, 256 << 10, 1 << 30},
 	} {
 		if n.n < n.min || n.n > n.max {
 			f.add(n.name, n.n, fmt.Errorf("want %d to %d", n.min, n.max))
 		}
 	}
+	if n := c.Logs.JobBytes; n < 64<<10 || n > 1<<40 {
+		f.add("Logs.JobBytes", n, fmt.Errorf("want %d to %d", 64<<10, int64(1)<<40))
+	}
+	if c.Logs.InStore && c.Logs.Sink != nil {
+		f.add("Logs.Sink", nil, errors.New("is set beside InStore: lines go to one of them"))
+	}
+}
+
+// checkLogs returns what is wrong with Logs for the store.
+func (c *Config) checkLogs(s Store) error {
+	if _, ok := s.(LogStore); c.Logs.InStore && !ok {
+		f := faults{what: "config"}
+		f.add("Logs.InStore", true, fmt.Errorf("the store, a %T, keeps no logs: it is no LogStore", s))
+		return f.err()
+	}
+	return nil
 }

@@ -16,6 +16,9 @@ func (s *scheduler) duties(signals store.Signals) (plan, work, lease []duty) {
 		{loop: s.inDoubt.inDoubtLoop}, s.unreported.duty(), {loop: s.results.resultLoop}, {loop: s.registrar.loop}, {loop: s.registrar.regs.forgetLoop, aside: true},
 		{loop: s.progress.loop, aside: true},
 	}
+	if s.keeper != nil {
+		work = append(work, duty{loop: s.keeper.loop, aside: true})
+	}
 	lease = []duty{{loop: func(ctx context.Context) { s.leaser.leaseLoop(ctx, signals.Nodes) }}, s.listDuty()}
 	if s.cfg.Registry != nil {
 		lease = append(lease, s.publisher.registerDuty())

@@ -8,6 +8,7 @@ package xxljob
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -31,10 +32,14 @@ func newFinisher(s *shared, e *engine, t *teller, progress *progress) *finisher 
 }
 
 // attachedAdmin is the admin side of an attached executor.
-type attachedAdmin struct{ f *finisher }
+type attachedAdmin struct {
+	f    *finisher
+	logs *logKeeper
+}
 
 // Callback stores the results; it returns once they are stored, or ctx ends.
 func (a attachedAdmin) Callback(ctx context.Context, reqs []wire.CallbackRequest) (wire.Return, error) {
+	a.logs.settle(ctx, reqs)
 	results := make([]Result, 0, len(reqs))
 	for _, r := range reqs {
 		if at := a.f.engine.under.flight(r.LogID); at != nil && (!r.Exact || sameDate(r.LogDateTim, at.run)) {
@@ -54,6 +59,12 @@ func (a attachedAdmin) Callback(ctx context.Context, reqs []wire.CallbackRequest
 // Progress is told by executors of ours how far a run is: see executor.Executor.Bind.
 func (a attachedAdmin) Progress(logID, logDateTim int64, p wire.Progress) {
 	a.f.progress.attached(logID, logDateTim, p)
+}
+
+// OpenLog is asked by executors of ours where the lines of a run go as well: see
+// executor.Executor.Bind.
+func (a attachedAdmin) OpenLog(logID, logDateTim int64) (write func(time.Time, slog.Level, string), end func()) {
+	return a.logs.open(logID, logDateTim)
 }
 
 // Registry and RegistryRemove have nothing to do: the node's beats say who is

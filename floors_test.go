@@ -145,23 +145,23 @@ func (h *house) cycles() [][]string {
 // floor and of lower ones.
 var floors = [][]string{
 	{ // nouns, and what is wrong with a value
-		"alarmrules", "bounds", "chain", "config", "configcheck", "crons", "describe", "doc", "errors", "event", "faults", "group", "handler", "job", "jobcheck", "limits", "node", "policies", "registry", "retriesof", "retry", "ring", "run", "runtrigger",
-		"schedule", "stats", "store", "storealarms", "storejobs", "storelists", "storelogs", "storenodes", "storeowed", "storeplans", "storereadjobs", "storereads", "storereports", "storeruns", "storestarts", "tokens", "window", "words",
+		"alarmrules", "bounds", "chain", "config", "configcheck", "crons", "describe", "doc", "errors", "event", "faults", "group", "handler", "job", "jobcheck", "limits", "logconfig", "node", "policies", "registry", "retriesof", "retry", "ring", "run", "runtrigger",
+		"schedule", "stats", "store", "storealarms", "storejobs", "storelists", "storelogpages", "storelogs", "storenodes", "storeowed", "storeplans", "storereadjobs", "storereads", "storereports", "storeruns", "storestarts", "tokens", "window", "words",
 	},
 	{ // tools
 		"batch", "clock", "duetimes", "duty", "life", "loop", "loops", "quota", "rarely", "storemeter", "storemetered", "userexec", "wakes",
 	},
 	{ // books: what a node knows, each under a lock of its own; of these only shared.go calls the store
 		"addressmemory", "alarmflights", "alarmmessage", "appsasked", "attachedset", "beside", "bookstats", "doubts", "early", "engine", "fitness", "flight", "gone", "held", "heldring", "eventqueue", "intake", "intakeroom",
-		"intakestore", "landings", "lanes", "lead", "lease", "logdesk", "passing", "places", "indoubtlist", "presence", "unreportedlist", "unreportedshare", "awaited", "order", "jobbook", "ownlists", "queue", "reload", "remote", "roll",
+		"intakestore", "landings", "lanes", "lead", "lease", "logbatch", "logbook", "logdesk", "passing", "places", "indoubtlist", "presence", "unreportedlist", "unreportedshare", "awaited", "order", "jobbook", "ownlists", "queue", "reload", "remote", "roll",
 		"rollread", "routed", "routequeue", "seen", "settled", "shared", "shares", "subscribe", "transit", "tries", "turns", "underway", "usercalls", "waiters", "waitingroom",
 	},
 	{ // decisions: which instants, which address, what an answer means
-		"address", "addressask", "addressbook", "addresschoice", "alarmbook", "alarmed", "alarmjob", "alarmtexts", "alarmturns", "appask", "asking", "callee", "cycles", "follow", "instants", "jobread", "links", "opinion", "outcome", "owes", "plan", "probe", "probebook",
+		"address", "addressask", "addressbook", "addresschoice", "alarmbook", "alarmed", "alarmjob", "alarmtexts", "alarmturns", "appask", "asking", "callee", "cycles", "follow", "instants", "jobread", "links", "logpage", "opinion", "outcome", "owes", "plan", "probe", "probebook",
 		"probecall", "askrun", "unreportedjudge", "route", "strategies", "unrouted", "userrouter",
 	},
 	{ // duties: each with its own state
-		"accepted", "again", "ahead", "alarmcalls", "apart", "attach", "balance", "beat", "beatnews", "busy", "claim", "collect", "deliver", "dispatch", "finish", "handover", "herd", "kill", "late", "launch", "leaser", "log",
+		"accepted", "again", "ahead", "alarmcalls", "apart", "attach", "balance", "beat", "beatnews", "busy", "claim", "collect", "deliver", "dispatch", "finish", "handover", "herd", "kill", "late", "launch", "leaser", "log", "logcall", "logkeep", "logstored",
 		"lost", "orphan", "owed", "planned", "progress", "publish", "receive", "reconcile", "registrar", "registrations", "reread", "reroute", "reserve", "retain", "scan", "send", "speaks",
 		"start", "startbatch", "take", "takeback", "telling", "tend",
 		"starter", "twins", "uncertain", "indoubt", "unreported", "unreportedask", "wait", "waitself", "watch", "admin_results", "applylist", "concurrent", "ensure", "ensurelist", "groups",

@@ -18,6 +18,8 @@ const (
 	// maxStartMsg bounds what is recorded of a start, in bytes: routers of users and
 	// long lists of probes may have much to say.
 	maxStartMsg = 16 << 10
+	// logBytes bounds the lines of a run's log in one answer, and one line of it.
+	logBytes = 1 << 20
 	// maxLead is how long before its time a run may be marked started, to make up
 	// for the store's round trip. It is sent at its time, never before.
 	maxLead = 20 * time.Millisecond

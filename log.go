@@ -9,9 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
@@ -21,8 +19,6 @@ const (
 	// logPatience is how long Log waits where its ctx has no deadline, and how long
 	// an executor here has for the question of another node.
 	logPatience = 5 * time.Second
-	// logBytes bounds the lines of one answer.
-	logBytes = 1 << 20
 	// askKept is how long stores keep a question.
 	askKept = time.Minute
 	// askPoll is how often Log looks for its answer while no loop of this node
@@ -36,12 +32,24 @@ const (
 type logs struct {
 	*shared
 	desk     *logDesk
+	calls    *logCalls
 	attached *attachedSet
 	book     *addressBook
 	progress *progress
+	written  logSource // nil for none
 }
 
 func (l *logs) Log(ctx context.Context, runID int64, fromLine int) (wire.LogResult, error) {
+	return l.read(ctx, runID, min(max(fromLine, 1), math.MaxInt32))
+}
+
+func (l *logs) LogTail(ctx context.Context, runID int64, n int) (wire.LogResult, error) {
+	return l.read(ctx, runID, -min(max(n, 1), maxTail))
+}
+
+// read returns lines of a run's log: those from a line on or, where from is negative, so many
+// of the last ones.
+func (l *logs) read(ctx context.Context, runID int64, from int) (wire.LogResult, error) {
 	if ctx == nil {
 		return wire.LogResult{}, errNoContext
 	}
@@ -51,7 +59,6 @@ func (l *logs) Log(ctx context.Context, runID int64, fromLine int) (wire.LogResu
 		ctx, cancel = context.WithTimeout(ctx, logPatience)
 		defer cancel()
 	}
-	from := min(max(fromLine, 1), math.MaxInt32)
 	run, err := l.store.Run(ctx, runID)
 	var a store.Answer
 	said := wire.Progress{Percent: run.Progress, Text: run.ProgressText}
@@ -79,6 +86,11 @@ func (l *logs) Log(ctx context.Context, runID int64, fromLine int) (wire.LogResu
 // is, goes to said.
 func (l *logs) logOf(ctx context.Context, run Run, from int, said *wire.Progress) (store.Answer, error) {
 	inc, local := store.LocalIncarnation(run.Address)
+	if local && l.written != nil {
+		if res, has, err := l.written.read(ctx, run, from); has || err != nil {
+			return store.Answer{ToLine: res.ToLineNum, Content: res.LogContent, IsEnd: res.IsEnd}, err
+		}
+	}
 	switch {
 	case run.Address == "":
 		return store.Answer{}, noLog("the run was not started")
@@ -103,7 +115,10 @@ func logResult(run Run, from int, a store.Answer) (wire.LogResult, error) {
 	case none && run.State.Ended():
 		return wire.LogResult{}, noLog("its executor has none")
 	case none: // on its way to the executor
+		from = max(from, 1)
 		return wire.LogResult{FromLineNum: from, ToLineNum: from - 1}, nil
+	case from < 0:
+		return tailResult(run, -from, a), nil
 	}
 	if a.Content == "" && (a.ToLine == 0 || a.ToLine >= from) {
 		a.ToLine = from - 1 // some peers say zero there, some from
@@ -119,7 +134,7 @@ func (l *logs) logElsewhere(ctx context.Context, run Run, from int, said *wire.P
 	if err != nil {
 		return store.Answer{}, noLog(err.Error())
 	}
-	a, err := l.logAt(ctx, exec, run, from, said)
+	a, err := l.calls.ask(ctx, exec, run, from, said)
 	if err == nil {
 		l.progress.elsewhere(run, *said)
 	}
@@ -132,66 +147,7 @@ func (l *logs) logHere(ctx context.Context, run Run, from int, said *wire.Progre
 	if exec == nil {
 		return store.Answer{Refusal: "app " + run.App + " is not attached any more"}, nil
 	}
-	return l.logAt(ctx, exec, run, from, said)
-}
-
-// logAt reads lines within ctx even where the executor ignores it: its goroutine is
-// left behind then, and holds its token until the executor answers.
-func (l *logs) logAt(ctx context.Context, exec wire.Executor, run Run, from int, said *wire.Progress) (store.Answer, error) {
-	calls := l.desk.callsOf(run.App)
-	select {
-	case calls <- struct{}{}:
-	case <-ctx.Done():
-		return store.Answer{}, ctx.Err()
-	}
-	type answer struct {
-		store.Answer
-		said wire.Progress
-	}
-	got := make(chan answer, 1)
-	go func() {
-		ret, err := exec.Log(ctx, wire.LogRequest{LogDateTim: run.Created.UnixMilli(), LogID: run.ID, FromLineNum: from})
-		<-calls
-		got <- answer{answerOf(ret, err, from), ret.Result.Progress}
-	}()
-	select {
-	case a := <-got:
-		if a.said != (wire.Progress{}) {
-			said.Percent, said.Text = boundProgress(a.said)
-		}
-		return a.Answer, nil
-	case <-ctx.Done():
-		return store.Answer{}, ctx.Err()
-	}
-}
-
-// answerOf is what an executor answered, cut to logBytes.
-func answerOf(ret wire.LogReturn, err error, from int) store.Answer {
-	switch {
-	case err != nil:
-		return store.Answer{Refusal: "its executor failed: " + plainText(err.Error())}
-	case !ret.OK():
-		return store.Answer{Refusal: "its executor refused: " + plainText(ret.Msg)}
-	}
-	a := store.Answer{ToLine: min(max(ret.Result.ToLineNum, 0), math.MaxInt32), IsEnd: ret.Result.IsEnd, Content: plainText(ret.Result.LogContent)}
-	if len(a.Content) > logBytes {
-		a.Content = cutLines(a.Content)
-		a.ToLine, a.IsEnd = from+min(strings.Count(a.Content, "\n")-1, math.MaxInt32-from), false
-	}
-	return a
-}
-
-// cutLines keeps the lines that fit into logBytes. Of a single line that does not
-// fit it keeps the beginning: the next question goes on behind it.
-func cutLines(s string) string {
-	if end := strings.LastIndexByte(s[:logBytes], '\n'); end >= 0 {
-		return s[:end+1]
-	}
-	end := logBytes - 1
-	for !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end] + "\n"
+	return l.calls.ask(ctx, exec, run, from, said)
 }
 
 // askNode puts the question to another node and waits for the answer. It tries

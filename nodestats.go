@@ -9,5 +9,8 @@ func (s *scheduler) Stats() Stats {
 	out.Shards, out.LeaseLeft = s.leases.state(time.Now())
 	s.engine.state(&out)
 	out.EventsDropped = s.teller.hooks.queue.dropped() + s.teller.readers.queue.dropped()
+	if s.keeper != nil {
+		out.Logs = s.keeper.book.state()
+	}
 	return out
 }

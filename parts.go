@@ -19,7 +19,7 @@ type scheduler struct {
 	*definer  // the verbs of definitions
 	*teller   // Events
 	*killer   // Kill
-	*logs     // Log
+	*logs     // Log, LogTail
 	*waiter   // Wait
 
 	own        *executor.Executor
@@ -33,6 +33,7 @@ type scheduler struct {
 	router     *router
 	progress   *progress
 	finisher   *finisher
+	keeper     *logKeeper // nil where Config.Logs names nothing
 	watcher    *watcher
 	acceptor   *acceptor
 	inDoubt    *inDoubt
@@ -80,6 +81,7 @@ func assemble(all *shared, incarnation string, own *executor.Executor) *schedule
 	s.herald = newHerald(all, newAlarmRules(all.cfg.Alarms), panics)
 	s.progress = newProgress(all, s.engine)
 	s.finisher = newFinisher(all, s.engine, s.teller, s.progress)
+	s.keeper = newLogKeeper(all, s.engine, panics)
 	s.watcher = &watcher{shared: all, engine: s.engine, teller: s.teller, desk: desk}
 	s.killer = &killer{all, s.engine, s.finisher, s.book}
 	s.acceptor = newAcceptor(all, s.engine, s.killer)
@@ -88,7 +90,7 @@ func assemble(all *shared, incarnation string, own *executor.Executor) *schedule
 	s.deliverer = newDeliverer(all, s.engine, &sender{shared: all, engine: s.engine, finisher: s.finisher, killer: s.killer, inDoubt: s.inDoubt, acceptor: s.acceptor,
 		rerouter: &rerouter{shared: all, engine: s.engine, finisher: s.finisher, watcher: s.watcher, book: s.book, callees: callees}})
 	receiver := &receiver{all, s.engine, callees, s.finisher, s.deliverer, s.doubts}
-	s.logs = &logs{all, desk, attached, s.book, s.progress}
+	s.logs = &logs{all, desk, &logCalls{desk}, attached, s.book, s.progress, newLogSource(all, panics)}
 	s.inbox = &inbox{all, s.engine, s.killer, s.logs, newTaker(all, s.engine, attached, receiver, s.doubts)}
 	s.starter = newStarter(s, callees, receiver)
 	s.starter.collector.aside = &unrouted{all, s.engine, asked, map[string]*backoff{}}
@@ -102,7 +104,7 @@ func assemble(all *shared, incarnation string, own *executor.Executor) *schedule
 	s.speaker = &speaker{shared: all, attached: attached, own: own}
 	s.results = newAdminResults(all, s.finisher, s.speaker)
 	s.registrar = newRegistrar(all, memory, s.users)
-	s.attacher.memory, s.attacher.finisher, s.attacher.speaker = memory, s.finisher, s.speaker
+	s.attacher.memory, s.attacher.admin, s.attacher.speaker = memory, attachedAdmin{s.finisher, s.keeper}, s.speaker
 	return s
 }
 

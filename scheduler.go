@@ -161,7 +161,10 @@ type Scheduler interface {
 	// log more. Progress is how far the run is, as its executor says with the lines or else as
 	// its row has it; of a run at a remote executor it is stored in the row then.
 	//
-	// Logs stay where the run ran. An executor of this process is asked directly, one that
+	// Lines of executors that run inside a scheduler are read where Config.Logs has them
+	// written, if that can be read; they come there within a second, and the last of them
+	// before the run's result, unless the store or the sink is slow. All other logs stay where
+	// the run ran. An executor of this process is asked directly, one that
 	// is attached to another node through the store, and a remote one over HTTP, as long as
 	// its address is registered for the app. Java executors return the whole rest of a log
 	// at once, of which at most 16 MiB are read. Log waits until ctx's deadline, or for 5
@@ -173,6 +176,15 @@ type Scheduler interface {
 	// Any number of calls may be under way. An executor of this process is asked for a few
 	// logs at a time, and further calls wait.
 	Log(ctx context.Context, runID int64, fromLine int) (wire.LogResult, error)
+	// LogTail returns the last n lines of a run's log, 1 to 10,000, or fewer where there are
+	// fewer or where they have more than 1 MiB; a lower n counts as 1, a greater one as 10,000.
+	// FromLineNum and ToLineNum of the result are their numbers: a caller goes on with Log
+	// from ToLineNum plus one. Where there is no line yet, FromLineNum is greater than
+	// ToLineNum. IsEnd says that the run had ended. Of a last line of more than 1 MiB the
+	// beginning is returned. All else is as Log has it. An executor of others is asked how
+	// many lines there are, and then for the last of them; where it does not say it is asked
+	// for all, of which at most 16 MiB are read.
+	LogTail(ctx context.Context, runID int64, n int) (wire.LogResult, error)
 
 	// Events returns what happens at this node from here on: what Hooks are called for, and
 	// in the same order. The channel has room for 1,000 events; what comes while it is full
@@ -207,7 +219,7 @@ func New(store Store, cfg Config) (Scheduler, error) {
 	}
 	cfg = cfg.withDefaults()
 	own, err := cfg.ownExecutor()
-	if err := errors.Join(cfg.validate(), err); err != nil {
+	if err := errors.Join(cfg.validate(), cfg.checkLogs(store), err); err != nil {
 		return nil, err
 	}
 	all := &shared{

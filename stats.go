@@ -43,6 +43,8 @@ type Stats struct {
 	ClockOffset time.Duration
 	// EventsDropped is how many events hooks and subscribers were not told of.
 	EventsDropped uint64
+	// Logs is about lines of runs that go where Config.Logs says.
+	Logs LogStats
 
 	// Calls are those of the store, by the name of the method.
 	Calls map[string]CallStats

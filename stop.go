@@ -82,6 +82,7 @@ func (s *scheduler) stop(ctx context.Context, started bool) error {
 	if stopErr := s.own.Stop(ctx); err == nil {
 		err = stopErr
 	}
+	s.keeper.last(final)
 	return err
 }
 

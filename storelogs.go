@@ -20,6 +20,7 @@ type Ask struct {
 	// Run is the run as it now is. AskLog goes by its ID only, and a question whose
 	// run is gone is in no Inbox.
 	Run Run
-	// FromLine is the first line wanted, from 1, 32 bits wide.
+	// FromLine is the first line wanted, from 1, 32 bits wide; a negative one wants so many of
+	// the last lines.
 	FromLine int
 }

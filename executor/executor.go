@@ -109,7 +109,15 @@ func (e *Executor) Handlers() []string {
 //	Progress(logID, logDateTim int64, p wire.Progress)
 //
 // is also told how far these runs are, about each once a second at most. It has to return at
-// once: the handler waits for it.
+// once: the handler waits for it. One with a method
+//
+//	OpenLog(logID, logDateTim int64) (write func(at time.Time, level slog.Level, lines string), end func())
+//
+// is asked by the first line of each of these runs where its lines go as well: nil functions
+// are for nowhere. write gets each record of Config.Log.Level and above as the log has it, one
+// line or more, each with its line feed, and may be called by several goroutines at once; the
+// handler waits for it. end is called once, when the handler has returned and before its
+// result is delivered.
 func (e *Executor) Bind(admin wire.Admin) { e.local.out.bind(admin) }
 
 // Places returns Config.Places: how many handlers run at once. A scheduler sends
@@ -233,23 +241,24 @@ func (e *Executor) kill(o *origin, req wire.KillRequest) wire.Return {
 // an unknown one. LogRequest.LogDateTim tells runs with the same id apart; whole seconds,
 // which Java admins ask for, mean the run of that second. Without it the last run with
 // the id is meant, of today where logs are in files. While the run waits or runs,
-// LogResult.Progress is what its handler has said of it last.
+// LogResult.Progress is what its handler has said of it last. With LogRequest.Tail it answers
+// the last lines instead, so many of them as there are and as fit into 1 MiB, with their
+// numbers and LogResult.Tail.
 func (e *Executor) Log(_ context.Context, req wire.LogRequest) (wire.LogReturn, error) {
 	return e.readLog(e.local, req), nil
 }
 
 // readLog is Log for one origin.
 func (e *Executor) readLog(o *origin, req wire.LogRequest) wire.LogReturn {
-	from := max(req.FromLineNum, 1)
-	k := runID{req.LogID, req.LogDateTim}
-	res, found, err := o.logs.read(askedLog(k, time.Now()), from)
+	part, k := partOf(req), runID{req.LogID, req.LogDateTim}
+	res, found, err := o.logs.read(askedLog(k, time.Now()), part)
 	if err != nil {
 		e.cfg.Logger.Error("executor: could not read the log of a run", "run", req.LogID, "error", err)
 		return wire.LogReturn{Code: wire.CodeFail, Msg: "readLog fail, " + err.Error()}
 	}
 	r := e.asked(o, k)
 	if !found {
-		res = wire.LogResult{FromLineNum: from}
+		res = part.none()
 		if r == nil {
 			res.LogContent, res.IsEnd = wire.MsgNoLog, true
 		}

@@ -1,17 +1,12 @@
 package executor
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/xxljob/xxljob/wire"
 )
 
 // lineHandler is a slog.Handler that writes lines like
@@ -61,7 +56,7 @@ func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 		b = appendAttr(b, h.group, a)
 		return true
 	})
-	h.out.write(append(b, '\n'))
+	h.out.write(r.Time, r.Level, append(b, '\n'))
 	return nil
 }
 
@@ -100,38 +95,6 @@ func appendText(b []byte, s string) []byte {
 		return strconv.AppendQuote(b, s)
 	}
 	return append(b, s...)
-}
-
-// maxPage is about how many bytes of lines one log request is answered with.
-const maxPage = 1 << 20
-
-// readLines returns the lines of r from the given one on, as many as a page holds.
-// A last line without its end is being written and not returned. Past the end,
-// the result's ToLineNum is the last line there is.
-func readLines(r io.Reader, from int) (wire.LogResult, error) {
-	res := wire.LogResult{FromLineNum: from}
-	var page strings.Builder
-	var line []byte
-	for in := bufio.NewReader(r); page.Len() < maxPage; {
-		part, err := in.ReadSlice('\n')
-		if wanted := res.ToLineNum+1 >= from; wanted {
-			line = append(line, part...)
-		}
-		switch {
-		case err == nil:
-			res.ToLineNum++
-			page.Write(line)
-			line = line[:0]
-		case errors.Is(err, bufio.ErrBufferFull):
-		case errors.Is(err, io.EOF):
-			res.LogContent = page.String()
-			return res, nil
-		default:
-			return wire.LogResult{}, err
-		}
-	}
-	res.LogContent = page.String()
-	return res, nil
 }
 
 // cutNotice is the last line of a log that has reached its bound.

@@ -44,8 +44,8 @@ type logStore interface {
 	writer(key logKey) lineWriter
 	// handler formats records into a writer.
 	handler(w lineWriter) slog.Handler
-	// read returns lines from the given one on, and false when there is no log.
-	read(key logKey, from int) (wire.LogResult, bool, error)
+	// read returns lines, and false when there is no log.
+	read(key logKey, part logPart) (wire.LogResult, bool, error)
 	// of returns a store for the logs of one cluster, which shares with this one
 	// what bounds all logs together.
 	of(cfg Config, cluster string) (logStore, error)
@@ -57,10 +57,28 @@ type logStore interface {
 // logs may make it fail. It is safe for concurrent use.
 type lineWriter interface {
 	// write takes one or more whole lines, each ended by a line feed, and does
-	// not keep them.
-	write(lines []byte)
+	// not keep them. They are of a record of that time and level.
+	write(at time.Time, level slog.Level, lines []byte)
 	// close is called when no more lines are expected.
 	close()
+}
+
+// twoWriters write the same lines: where the executor keeps them, and where its admin wants
+// them.
+type twoWriters struct {
+	lineWriter
+	more func(at time.Time, level slog.Level, lines string)
+	end  func()
+}
+
+func (w *twoWriters) write(at time.Time, level slog.Level, lines []byte) {
+	w.lineWriter.write(at, level, lines)
+	w.more(at, level, string(lines))
+}
+
+func (w *twoWriters) close() {
+	w.lineWriter.close()
+	w.end()
 }
 
 // logFormat makes the handlers of a store.

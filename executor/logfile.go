@@ -84,7 +84,7 @@ type fileWriter struct {
 	done bool // full, failed or closed: lines are lost
 }
 
-func (w *fileWriter) write(lines []byte) {
+func (w *fileWriter) write(_ time.Time, _ slog.Level, lines []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.done {
@@ -153,13 +153,13 @@ func (w *fileWriter) shut() {
 }
 
 // read looks for each file that may be meant.
-func (s *fileLogs) read(key logKey, from int) (wire.LogResult, bool, error) {
+func (s *fileLogs) read(key logKey, part logPart) (wire.LogResult, bool, error) {
 	f, err := s.find(key)
 	if f == nil || err != nil {
 		return wire.LogResult{}, false, err
 	}
 	defer f.Close()
-	res, err := readLines(f, from)
+	res, err := part.of(f)
 	return res, true, err
 }
 

@@ -2,7 +2,9 @@ package executor
 
 import (
 	"bytes"
+	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/xxljob/xxljob/wire"
 )
@@ -71,7 +73,7 @@ type memWriter struct {
 
 func (w *memWriter) close() {}
 
-func (w *memWriter) write(lines []byte) {
+func (w *memWriter) write(_ time.Time, _ slog.Level, lines []byte) {
 	m := w.store
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -153,7 +155,7 @@ func (m *memLogs) asked(key logKey) (found *memLog) {
 	return found
 }
 
-func (m *memLogs) read(key logKey, from int) (wire.LogResult, bool, error) {
+func (m *memLogs) read(key logKey, part logPart) (wire.LogResult, bool, error) {
 	m.mu.Lock()
 	l := m.asked(key)
 	if l == nil {
@@ -162,7 +164,7 @@ func (m *memLogs) read(key logKey, from int) (wire.LogResult, bool, error) {
 	}
 	buf := l.buf // lines are only ever added behind it
 	m.mu.Unlock()
-	res, err := readLines(bytes.NewReader(buf), from)
+	res, err := part.of(bytes.NewReader(buf))
 	return res, true, err
 }
 

@@ -99,6 +99,9 @@ func (s *taskState) log() *slog.Logger {
 	defer s.mu.Unlock()
 	if s.logger == nil {
 		s.lines = s.logs.writer(s.key)
+		if s.run != nil {
+			s.lines = s.run.job.origin.out.follow(s.run.id, s.lines)
+		}
 		s.logger = slog.New(s.logs.handler(s.lines))
 	}
 	return s.logger

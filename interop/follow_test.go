@@ -57,6 +57,14 @@ func follows(t *testing.T, s *stage) {
 	if err != nil || !strings.HasPrefix(whole.LogContent, text.String()) {
 		t.Errorf("%v; in pieces:\n%s\nas a whole:\n%s", err, text.String(), whole.LogContent)
 	}
+	lines := strings.SplitAfter(strings.TrimSuffix(whole.LogContent, "\n"), "\n")
+	for _, last := range []int{1, 3, 1000} {
+		tail, err := s.LogTail(t.Context(), id, last)
+		want := strings.Join(lines[max(len(lines)-last, 0):], "") + "\n"
+		if err != nil || tail.LogContent != want || tail.ToLineNum != whole.ToLineNum || tail.FromLineNum != max(whole.ToLineNum-last+1, 1) || !tail.IsEnd {
+			t.Errorf("the last %d lines: %+v, %v, want up to %d\n%s", last, tail, err, whole.ToLineNum, want)
+		}
+	}
 	if behind, err := s.Log(t.Context(), id, whole.ToLineNum+100); err != nil || behind.LogContent != "" || !behind.IsEnd || behind.ToLineNum >= behind.FromLineNum {
 		t.Errorf("behind the end: %+v, %v", behind, err)
 	}

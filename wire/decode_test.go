@@ -45,6 +45,10 @@ func TestMessages(t *testing.T) {
 		{&wire.IdleBeatRequest{JobID: 7}, `{"jobId":7}`},
 		{&wire.KillRequest{JobID: 7, LogID: 9, Reason: "why"}, `{"jobId":7,"logId":9,"reason":"why"}`},
 		{&wire.LogRequest{LogDateTim: 5, LogID: 6, FromLineNum: 7}, `{"logDateTim":5,"logId":6,"fromLineNum":7,"logDateTime":5}`},
+		{&wire.LogRequest{LogDateTim: 5, LogID: 6, FromLineNum: 7, Tail: 8}, `{"logDateTim":5,"logId":6,"fromLineNum":7,"tail":8,"logDateTime":5}`},
+		{&wire.LogReturn{Code: 200, Msg: "m", Result: wire.LogResult{FromLineNum: 1, ToLineNum: 2, LogContent: "<>", Tail: true}},
+			`{"code":200,"msg":"m","content":{"fromLineNum":1,"toLineNum":2,"logContent":"<>","isEnd":false,"tail":true},` +
+				`"data":{"fromLineNum":1,"toLineNum":2,"logContent":"<>","isEnd":false,"tail":true}}`},
 		{&wire.LogReturn{Code: 200, Msg: "m", Result: wire.LogResult{FromLineNum: 1, ToLineNum: 2, LogContent: "<>", IsEnd: true}},
 			`{"code":200,"msg":"m","content":{"fromLineNum":1,"toLineNum":2,"logContent":"<>","isEnd":true},` +
 				`"data":{"fromLineNum":1,"toLineNum":2,"logContent":"<>","isEnd":true}}`},

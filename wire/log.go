@@ -9,6 +9,10 @@ type LogRequest struct {
 	LogID int64 `json:"logId"`
 	// FromLineNum is the first line wanted, from 1, 32 bits wide.
 	FromLineNum int `json:"fromLineNum"`
+	// Tail, when not zero, asks an executor of ours for the last so many lines, wherever
+	// FromLineNum is: its answer has LogResult.Tail. Other peers do not know the key, and
+	// answer from FromLineNum on.
+	Tail int `json:"tail,omitempty"`
 }
 
 // Encode appends the request with the date under both spellings: logDateTim,
@@ -36,6 +40,8 @@ func (r *LogRequest) Decode(src []byte) error {
 			r.LogID, err = val.int64()
 		case "fromLineNum":
 			r.FromLineNum, err = val.int32()
+		case "tail":
+			r.Tail, err = val.int32()
 		}
 		return err
 	})

@@ -17,6 +17,8 @@ type LogResult struct {
 	// Progress is how far the run is, from an executor of ours where it has not ended.
 	// The key is absent where nothing was said.
 	Progress Progress `json:"progress,omitzero"`
+	// Tail says that these are the last lines, as LogRequest.Tail has asked for.
+	Tail bool `json:"tail,omitempty"`
 }
 
 // LogReturn is the answer to a log request. Peers up to 3.2 carry the result
@@ -105,6 +107,8 @@ func decodeLogResult(v value) (res LogResult, err error) {
 			res.IsEnd, err = val.flag()
 		case "progress":
 			res.Progress = val.progress()
+		case "tail":
+			res.Tail, err = val.flag()
 		}
 		return err
 	})

@@ -198,6 +198,13 @@ func TestLog(t *testing.T) {
 		e.AppendLog(id, "<four>")
 		e.Report(id, wire.CodeSuccess, "")
 		s.WaitRun(id)
+		for n, want := range map[int]wire.LogResult{
+			1: {FromLineNum: 4, ToLineNum: 4, LogContent: "<four>\n"}, 2: {FromLineNum: 3, ToLineNum: 4, LogContent: "three\n<four>\n"},
+		} {
+			if res, err := s.LogTail(t.Context(), id, n); err != nil || res.FromLineNum != want.FromLineNum || res.ToLineNum != want.ToLineNum || res.LogContent != want.LogContent {
+				t.Errorf("the last %d lines: %+v, %v", n, res, err)
+			}
+		}
 		if res, err := s.Log(t.Context(), id, 4); err != nil || res.LogContent != "<four>\n" {
 			t.Errorf("%+v, %v", res, err)
 		}

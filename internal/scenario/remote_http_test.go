@@ -207,6 +207,9 @@ func TestTwoMasters(t *testing.T) {
 			t.Errorf("%s: log %q, %v", name, res.LogContent, err)
 		}
 	}
+	if res, err := far.LogTail(t.Context(), ids["far"], 5); err != nil || res.FromLineNum != 1 || res.ToLineNum != 1 || !strings.Contains(res.LogContent, "for far") || !res.IsEnd {
+		t.Errorf("the tail over HTTP: %+v, %v", res, err)
+	}
 	stage.Must(t, ex.Stop(t.Context()))
 	if regs, err := farStore.Registrations(t.Context(), xxljob.RegistrationFilter{}); err != nil || len(regs) != 0 {
 		t.Errorf("after Stop: %v, %v", regs, err)

@@ -35,6 +35,7 @@ type job struct {
 	busy     []place    // attached addresses with started runs
 	named    *int64     // generation of the list that named it last; nil for none
 	audit    []xxljob.Change
+	logged   map[int64]int64 // bytes of pages of logs that are kept, by the day of their runs
 
 	member int // place in shard.idle
 }

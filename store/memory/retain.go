@@ -52,6 +52,7 @@ func (s *Store) evict(r *run) {
 	s.ended.remove(r)
 	j.runs.remove(r)
 	s.unbear(r)
+	r.dropPages()
 	if r.key != "" {
 		delete(s.keys, triggerKey{j.id, r.key})
 	}

@@ -147,3 +147,32 @@ func TestAuditKeepsTheLatest(t *testing.T) {
 	want(t, "entries", len(changes), 100)
 	want(t, "versions", []int64{changes[0].Version, changes[99].Version}, []int64{151, 52})
 }
+
+// TestRetainForgetsLogs: pages go with their run, and count no longer.
+func TestRetainForgetsLogs(t *testing.T) {
+	f := newFixture(t, 2, memory.Retain(1, 10))
+	j := f.job()
+	add := func(run int64, want ...int64) {
+		t.Helper()
+		page := store.LogPage{RunID: run, FirstLine: 1, LastLine: 1, Size: 1, Content: []byte("page")}
+		refused, err := f.AddLogPages(t.Context(), []store.LogPage{page}, 4)
+		f.must(err)
+		if !slices.Equal(refused, want) {
+			t.Errorf("refused %v, want %v", refused, want)
+		}
+	}
+	first := f.done(j.ID, 1)[0]
+	add(first)
+	second := f.done(j.ID, 1)[0]
+	add(first) // it is gone
+	add(second)
+	if _, last, err := f.LogPages(t.Context(), first, 1, 10); err != nil || last != 0 {
+		t.Errorf("the log of a run that was evicted has %d lines, %v", last, err)
+	}
+	if _, last, err := f.LogPages(t.Context(), second, 1, 10); err != nil || last != 1 {
+		t.Errorf("the log of the other has %d lines, %v", last, err)
+	}
+	third := f.started(j.ID, store.LocalAddress(here))
+	add(third.ID, third.ID)
+	f.must(f.Consistent())
+}

@@ -28,6 +28,8 @@ type run struct {
 	ahead     bool // planned, and kept apart until move: see ahead.go
 	move      int64
 
+	pages logPages // of its log
+
 	place int // in job.planned or job.ahead while planned, in shard.started while started
 	links [listKinds]link
 }

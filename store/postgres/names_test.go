@@ -31,14 +31,16 @@ var filled = map[string][]any{
 // otherwise are the literals that are no whole statements, and what inspects those.
 var otherwise = map[string]string{
 	"create table if not exists %s (like %s.xxl_job_log including defaults including constraints including generated)\n\t\twith (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0)": "TestNamesOfDefinitions",
-	"alter table %s.xxl_job_log attach partition %s for values from (%d) to (%d)": "TestNamesOfDefinitions",
-	"alter table %s.xxl_job_log detach partition %s":                              "names of ours only",
-	"drop table ":                  "names of ours only",
-	"create schema if not exists ": "names of ours only",
-	"%sselect %s from %s\n\twhere %s order by i.id limit %s":                                                                                 "listQueries",
-	"(select %s from %s.%s l where %s%s order by %s desc limit %s)":                                                                          "listQueries",
-	"(select * from (%s) l order by l.id desc limit %s)":                                                                                     "listQueries",
-	"select j.job_desc, j.job_key, %s from %s l %s order by l.id desc":                                                                       "listQueries",
+	"alter table %s.xxl_job_log attach partition %s for values from (%d) to (%d)":                                         "TestNamesOfDefinitions",
+	"create table if not exists %s (like %s.xxl_job_log_page including defaults including constraints including storage)": "TestNamesOfDefinitions",
+	"alter table %s.xxl_job_log_page attach partition %s for values from (%d) to (%d)":                                    "TestNamesOfDefinitions",
+	"alter table %s.%s detach partition %s":                                                                               "names of ours only",
+	"drop table ":                                                                                                         "names of ours only",
+	"create schema if not exists ":                                                                                        "names of ours only",
+	"%sselect %s from %s\n\twhere %s order by i.id limit %s":                                                              "listQueries",
+	"(select %s from %s.%s l where %s%s order by %s desc limit %s)":                                                       "listQueries",
+	"(select * from (%s) l order by l.id desc limit %s)":                                                                  "listQueries",
+	"select j.job_desc, j.job_key, %s from %s l %s order by l.id desc":                                                    "listQueries",
 	"%sselect %s from %s.xxl_job_info i join %[3]s.xxl_job_next n on n.job_id = i.id and n.shard = i.shard\n\twhere %s order by %s limit %s": "listQueries",
 	"%sselect pg_catalog.count(*)::int, coalesce(pg_catalog.min(l.id), 0) from (%s) l":                                                       "listQueries",
 	"%sselect j.job_desc, j.job_key, %s from (%s) l %s order by l.id desc":                                                                   "listQueries",
@@ -137,7 +139,8 @@ func newInspector(t *testing.T) *inspector {
 		t.Fatal(err)
 	}
 	t.Cleanup(x.Close)
-	definitions := x.newPartition(time.Now().UTC().Truncate(day))
+	today := time.Now().UTC().Truncate(day)
+	definitions := append(x.newPartition(today), x.newPagePartition(today)...)
 	for n := schemaVersion; n > 0; n-- {
 		text, err := migrationText(n)
 		if err != nil {

@@ -58,12 +58,16 @@ func (s *Store) missingPartitions(ctx context.Context, do doer) (sql []string, e
 	s.learn(now)
 	s.days.know(slices.Collect(maps.Keys(have))...)
 	today := now.UTC().Truncate(day)
+	var days []time.Time
 	for d := -1; d <= partitionsAhead; d++ {
-		if from := today.Add(time.Duration(d) * day); !have[partitionName(from)] {
+		from := today.Add(time.Duration(d) * day)
+		days = append(days, from)
+		if !have[partitionName(from)] {
 			sql = append(sql, s.newPartition(from)...)
 		}
 	}
-	return sql, nil
+	pages, err := s.missingPages(ctx, do, days, have)
+	return append(sql, pages...), err
 }
 
 func readNames(have map[string]bool) result {
@@ -161,6 +165,7 @@ func (s *Store) withPartitions(ctx context.Context, f func() error) error {
 // partitions are dropped; where the role may not do that, their rows are deleted
 // in batches. Runs that have not ended are cancelled before, if planned, and else
 // lost. Of the entries of xxl_job_ahead it forgets those that were cancelled before that time.
+// What is kept of the logs of such runs goes last.
 func (s *Store) DropRuns(ctx context.Context, before time.Time) error {
 	if err := s.dropCancelled(ctx, before); err != nil {
 		return failed(err, "drop cancelled entries of xxl_job_ahead")
@@ -187,7 +192,7 @@ func (s *Store) DropRuns(ctx context.Context, before time.Time) error {
 			return failed(err, "drop the runs of %s", from.Format(time.DateOnly))
 		}
 	}
-	return nil
+	return failed(s.dropPages(ctx, before), "drop old logs")
 }
 
 // endBatch is how many rows a step of dropDay ends or deletes.
@@ -203,18 +208,28 @@ func (s *Store) dropDay(ctx context.Context, name string, lo, hi int64) error {
 	if err := s.inBatches(ctx, "delete_parts", s.sql.deleteParts, lo, hi); err != nil {
 		return err
 	}
+	err := s.dropPartition(ctx, "xxl_job_log", name)
+	if errors.Is(err, errNotOwner) {
+		return s.inBatches(ctx, "delete_runs", s.sql.deleteRuns, lo, hi)
+	}
+	return err
+}
+
+var errNotOwner = errors.New("the role is not the owner of the table")
+
+// dropPartition drops one, unless another node has; errNotOwner where the role may not do that.
+func (s *Store) dropPartition(ctx context.Context, of, name string) error {
 	table := s.schema + "." + pgx.Identifier{name}.Sanitize()
 	err := s.define(ctx, func(context.Context, doer) ([]string, error) {
-		return []string{fmt.Sprintf("alter table %s.xxl_job_log detach partition %s", s.schema, table), "drop table " + table}, nil
+		return []string{fmt.Sprintf("alter table %s.%s detach partition %s", s.schema, of, table), "drop table " + table}, nil
 	})
 	switch codeOf(err) {
-	case codeNoTable: // another node has dropped it
+	case codeNoTable:
 		return nil
-	case codeDenied: // the role is not the owner
-	default:
-		return err
+	case codeDenied:
+		return errNotOwner
 	}
-	return s.inBatches(ctx, "delete_runs", s.sql.deleteRuns, lo, hi)
+	return err
 }
 
 // endOld ends the runs in the range that are not ended, following the rules for

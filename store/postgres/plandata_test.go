@@ -34,6 +34,7 @@ type planData struct {
 	started []xxljob.Run // by planNode, taken
 	old     int64        // the least id of an unended run, in the first partition
 	ended   []int64      // some ids of ended runs, of the last hour
+	logged  []int64      // ids of ended runs of one day, the first of which have pages of logs
 }
 
 // newPlanData makes the data, in less than twenty seconds on two cores. Tables
@@ -50,6 +51,7 @@ func newPlanData(t testing.TB) *planData {
 	d.fillOwed(t)
 	d.fillReads(t)
 	d.fillReports(t)
+	d.fillLogs(t)
 	d.analyze(t)
 	d.readBack(t)
 	t.Logf("%d jobs and %d runs in %d partitions made in %.1fs", planJobs, planRuns, planDays, time.Since(began).Seconds())
@@ -206,13 +208,14 @@ func (d *planData) fillOpen(t testing.TB) {
 
 func (d *planData) analyze(t testing.TB) {
 	t.Helper()
-	names := strings.Fields("xxl_job_info xxl_job_next xxl_job_change xxl_job_lock xxl_job_node xxl_job_group xxl_job_registry xxl_job_trigger_key xxl_job_ask xxl_job_list_head xxl_job_list xxl_job_named xxl_job_ahead xxl_job_link xxl_job_owed xxl_job_part xxl_job_window xxl_job_alarm xxl_job_told")
+	names := strings.Fields("xxl_job_info xxl_job_next xxl_job_change xxl_job_lock xxl_job_node xxl_job_group xxl_job_registry xxl_job_trigger_key xxl_job_ask xxl_job_list_head xxl_job_list xxl_job_named xxl_job_ahead xxl_job_link xxl_job_owed xxl_job_part xxl_job_window xxl_job_alarm xxl_job_told xxl_job_log_use")
 	for i := range names {
 		names[i] = d.schema + "." + names[i]
 	}
 	for _, from := range d.days() {
 		names = append(names, d.partition(from))
 	}
+	names = append(names, d.schema+"."+pagePartitionName(d.loggedDay()))
 	d.exec(t, "vacuum (analyze) "+strings.Join(names, ", "))
 }
 
@@ -245,5 +248,8 @@ func (d *planData) pretend() {
 	}
 	for i := range 1000 {
 		d.ended = append(d.ended, d.planned[i].ID)
+	}
+	for i := range 2 * loggedRuns {
+		d.logged = append(d.logged, idAt(d.now)+int64(i))
 	}
 }

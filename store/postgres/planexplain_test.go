@@ -65,13 +65,18 @@ func (s planSum) String() string {
 
 // tableOf is a table of the plan, by one name for all partitions.
 func tableOf(relation string) string {
-	if isPartition(relation) {
+	switch {
+	case strings.HasPrefix(relation, "xxl_job_log_page_2"):
+		return "xxl_job_log_page"
+	case isPartition(relation):
 		return "xxl_job_log"
 	}
 	return relation
 }
 
-func isPartition(relation string) bool { return strings.HasPrefix(relation, "xxl_job_log_2") }
+func isPartition(relation string) bool {
+	return strings.HasPrefix(relation, "xxl_job_log_2") || strings.HasPrefix(relation, "xxl_job_log_page_2")
+}
 
 // walk takes in a node and those below it.
 func (s *planSum) walk(n *planNodeJSON) {

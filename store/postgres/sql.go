@@ -39,6 +39,7 @@ type queries struct {
 	killQueries
 	progressQueries
 	askQueries
+	logPageQueries
 	triggerQueries
 	aheadQueries
 	aheadRowQueries
@@ -69,7 +70,7 @@ func newQueries(schema string) *queries {
 	for _, part := range []interface{ define(template) }{
 		&q.jobQueries, &q.editQueries, &q.definitionQueries, &q.ruleQueries, &q.finishedQueries, &q.scanQueries, &q.backlogQueries, &q.claimQueries,
 		&q.startQueries, &q.whyQueries, &q.handoverQueries, &q.dispatchedQueries, &q.inboxQueries, &q.settleQueries, &q.finishQueries, &q.finishFreeQueries, &q.followQueries, &q.oweQueries, &q.payQueries, &q.windowQueries, &q.linkQueries, &q.alarmQueries, &q.alarmRowQueries, &q.killQueries, &q.progressQueries,
-		&q.askQueries, &q.triggerQueries, &q.aheadQueries, &q.aheadRowQueries, &q.runQueries, &q.searchQueries, &q.jobSearchQueries, &q.reportQueries, &q.reportReadQueries, &q.floorQueries, &q.serialQueries, &q.partitionQueries, &q.shardQueries,
+		&q.askQueries, &q.logPageQueries, &q.triggerQueries, &q.aheadQueries, &q.aheadRowQueries, &q.runQueries, &q.searchQueries, &q.jobSearchQueries, &q.reportQueries, &q.reportReadQueries, &q.floorQueries, &q.serialQueries, &q.partitionQueries, &q.shardQueries,
 		&q.settingQueries, &q.nodeQueries, &q.sessionQueries, &q.lockQueries, &q.strangerQueries, &q.noteQueries, &q.groupQueries,
 		&q.registryQueries, &q.listQueries, &q.addQueries,
 	} {

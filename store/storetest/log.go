@@ -58,10 +58,10 @@ func askIDs(asks []xxljob.Ask) []int64 {
 func askID(e *env) {
 	run := e.owner("a").handedOver()
 	last := int64(0)
-	for range 3 {
-		ask := e.mustAsk("b", run, 5)
+	for _, from := range []int{5, 1<<31 - 1, -10_000} {
+		ask := e.mustAsk("b", run, from)
 		e.check(ask.ID > last, "question %d after %d", ask.ID, last)
-		want(e, "question", ask, xxljob.Ask{ID: ask.ID, Incarnation: "b", Run: run, FromLine: 5})
+		want(e, "question", ask, xxljob.Ask{ID: ask.ID, Incarnation: "b", Run: run, FromLine: from})
 		last = ask.ID
 	}
 	e.wantRun("after it", run)

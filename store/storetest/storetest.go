@@ -72,7 +72,7 @@ func topics() []topic {
 		{"Unreported", unreportedCases()},
 		{"Settle", settleCases()},
 		{"Inbox", inboxCases()},
-		{"Log", logCases()},
+		{"Log", slices.Concat(logCases(), logPageCases())},
 		{"Finish", finishCases()},
 		{"Follow", followCases()},
 		{"Owed", owedCases()},

@@ -1,0 +1,271 @@
+package xxljob
+
+// Lines of runs of this process that are not written yet. Input: lines, by handlers, who wait
+// for room for a while. Output: batches, to logkeep.go.
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// logLineCost is what a line takes in memory beside its text.
+	logLineCost = 64
+	// logBatch is how much of that one batch has, but for a line that is longer, and
+	// logBatchRuns of how many runs.
+	logBatch     = 2 << 20
+	logBatchRuns = 250
+	// logEvery is how long a line waits to be written.
+	logEvery = time.Second
+	// logPatient is how long handlers and results wait while nothing is written.
+	logPatient = 2 * time.Second
+)
+
+// logBook keeps lines until they are written. It is safe for concurrent use.
+type logBook struct {
+	room, share, perRun int  // bytes: of all lines, of the lines of a run; of the text of a run
+	wake                wake // for who writes
+	perJob              int64
+
+	mu    sync.Mutex
+	runs  map[int64]*runLog // guarded by mu: those that are open, or have lines
+	fed   []*runLog         // guarded by mu: those with something to write, longest first
+	hurry bool              // guarded by mu: somebody waits for it
+	moved time.Time         // guarded by mu: when something was written, or began to wait
+	freed chan struct{}     // guarded by mu: closed when something was written
+	stats LogStats          // guarded by mu
+}
+
+// runLog is the log of one run. Its fields are guarded by the book's mu, but for the first.
+type runLog struct {
+	of      runLogOf
+	writing sync.Mutex // held while a record is written: its lines stay together
+
+	lines   []LogLine // which wait
+	since   time.Time // when the first of them came
+	bytes   int       // that they take
+	first   int       // the number of the first of them
+	written int       // the number of the last that is written, or given up
+	size    int       // of all text so far
+	missing int       // lines that were dropped, since the last that was not
+	state   runLogState
+}
+
+// runLogOf is which run it is.
+type runLogOf struct {
+	book       *logBook
+	run, job   int64
+	app        string
+	generation int64 // of the start
+}
+
+// runLogState is what else is known of it.
+type runLogState struct {
+	fed    bool // it is in the book's list
+	taken  bool // some of its lines are being written
+	full   bool // nothing more is taken
+	notice bool // what waits says that it was cut
+	closed bool // its handler has returned
+	told   bool // and who writes knows that
+}
+
+func newLogBook(cfg LogConfig) *logBook {
+	return &logBook{
+		room: cfg.QueueBytes, share: cfg.QueueBytes / 8, perRun: cfg.RunBytes, perJob: cfg.JobBytes,
+		wake: newWake(), runs: map[int64]*runLog{}, freed: make(chan struct{}),
+	}
+}
+
+// open returns the log of a run, which takes lines until it is closed.
+func (b *logBook) open(run Run) *runLog {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if r := b.runs[run.ID]; r != nil && r.of.generation == run.Token && !r.state.closed {
+		return r
+	}
+	r := &runLog{of: runLogOf{b, run.ID, run.JobID, run.App, run.Token}, first: 1}
+	b.runs[run.ID] = r
+	return r
+}
+
+// write takes a record: one line or more, each with its line feed. It waits for room while
+// there is none and lines are written, and drops what there is no room for.
+func (r *runLog) write(line LogLine) {
+	r.writing.Lock()
+	defer r.writing.Unlock()
+	rest := strings.TrimSuffix(line.Text, "\n")
+	for more := true; more; {
+		line.Text, rest, more = strings.Cut(rest, "\n")
+		line.Text = plainText(line.Text)
+		if len(line.Text) > logBytes {
+			line.Text = strings.ToValidUTF8(strings.Clone(line.Text[:logBytes]), "")
+		}
+		for !r.add(&line) {
+			r.of.book.waitForRoom()
+		}
+	}
+}
+
+// add takes a line, or drops it where nothing is written. It reports false where there may be
+// room for it soon.
+func (r *runLog) add(line *LogLine) bool {
+	b := r.of.book
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	cost := len(line.Text) + logLineCost
+	switch {
+	case r.state.full:
+		b.stats.Cut++
+		return true
+	case r.state.closed:
+		return true
+	case b.stats.Waiting > 0 && b.stats.Waiting+cost > b.room, r.bytes > 0 && r.bytes+cost > b.share:
+		b.hasten()
+		if b.stuck(time.Now()) {
+			r.missing++
+			b.stats.Dropped++
+			return true
+		}
+		return false
+	}
+	r.sayMissing()
+	if fits := b.perRun - r.size; len(line.Text)+1 > fits {
+		if fits > 1 {
+			r.put(LogLine{line.Time, line.Level, strings.ToValidUTF8(strings.Clone(line.Text[:fits-1]), "")})
+		}
+		r.put(LogLine{line.Time, line.Level, fmt.Sprintf("(the log is cut here: no more than %d bytes are kept of a run)", b.perRun)})
+		r.state.full = true
+		b.stats.Cut++
+		return true
+	}
+	r.put(*line)
+	return true
+}
+
+// sayMissing adds a line about those that were dropped. mu is held.
+func (r *runLog) sayMissing() {
+	if n := r.missing; n > 0 {
+		r.missing = 0
+		r.put(LogLine{Time: time.Now(), Text: fmt.Sprintf("(%d lines are missing here: they could not be written in time)", n)})
+	}
+}
+
+// put adds a line that there is room for. mu is held.
+func (r *runLog) put(line LogLine) {
+	b, now := r.of.book, time.Now()
+	if b.stats.Waiting == 0 {
+		b.moved = now
+	}
+	if len(r.lines) == 0 {
+		r.since = now
+	}
+	cost := len(line.Text) + logLineCost
+	r.lines, r.bytes, r.size = append(r.lines, line), r.bytes+cost, r.size+len(line.Text)+1
+	b.stats.Waiting += cost
+	b.stats.Peak = max(b.stats.Peak, b.stats.Waiting)
+	b.feed(r)
+	if b.stats.Waiting >= logBatch {
+		b.hasten()
+	}
+}
+
+// feed puts a run among those with something to write. mu is held.
+func (b *logBook) feed(r *runLog) {
+	if !r.state.fed && !r.state.taken {
+		r.state.fed = true
+		b.fed = append(b.fed, r)
+		if len(b.fed) == 1 {
+			b.wake.poke()
+		}
+	}
+}
+
+// hasten has what waits written at once. mu is held.
+func (b *logBook) hasten() {
+	if !b.hurry {
+		b.hurry = true
+		b.wake.poke()
+	}
+}
+
+// stuck reports whether nothing was written for too long. mu is held.
+func (b *logBook) stuck(now time.Time) bool {
+	return b.stats.Waiting > 0 && now.Sub(b.moved) >= logPatient
+}
+
+// waitForRoom waits until something is written, or nothing was for too long.
+func (b *logBook) waitForRoom() {
+	b.mu.Lock()
+	freed, left := b.freed, time.Until(b.moved.Add(logPatient))
+	b.mu.Unlock()
+	t := time.NewTimer(max(left, 0))
+	defer t.Stop()
+	select {
+	case <-freed:
+	case <-t.C:
+	}
+}
+
+// end is called when the handler has returned.
+func (r *runLog) end() {
+	b := r.of.book
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if r.state.closed {
+		return
+	}
+	// The line about those that are missing has a little room of its own.
+	if b.stats.Waiting <= b.room+b.room/8 {
+		r.sayMissing()
+	}
+	r.state.closed = true
+	b.feed(r)
+	b.hasten()
+}
+
+// settle waits until the lines that runs have by now are written, but not for longer than
+// logPatient, nor where nothing is written.
+func (b *logBook) settle(ctx context.Context, runs []int64) {
+	ctx, cancel := context.WithTimeout(ctx, logPatient)
+	defer cancel()
+	goals := b.goals(runs)
+	for {
+		freed, left := b.unwritten(goals)
+		if left <= 0 || !sleep(ctx, left, freed) {
+			return
+		}
+	}
+}
+
+// goals are the numbers of the last lines of runs.
+func (b *logBook) goals(runs []int64) map[*runLog]int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	goals := map[*runLog]int{}
+	for _, id := range runs {
+		if r := b.runs[id]; r != nil {
+			goals[r] = r.first + len(r.lines) - 1
+			b.hasten()
+		}
+	}
+	return goals
+}
+
+// unwritten drops the goals that are reached. It returns what is closed when something is
+// written, and for how long to wait for that: not at all where no goals are left.
+func (b *logBook) unwritten(goals map[*runLog]int) (freed chan struct{}, left time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for r, goal := range goals {
+		if r.written >= goal {
+			delete(goals, r)
+		}
+	}
+	if len(goals) == 0 {
+		return nil, 0
+	}
+	return b.freed, time.Until(b.moved.Add(logPatient))
+}

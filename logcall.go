@@ -1,0 +1,177 @@
+package xxljob
+
+// Questions to one executor for lines of a run's log. Input: the run, and which lines.
+// Output: an answer within bounds, whatever the executor says.
+
+import (
+	"context"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/xxljob/xxljob/store"
+	"github.com/xxljob/xxljob/wire"
+)
+
+const (
+	// maxTail bounds the lines of a tail.
+	maxTail = 10_000
+	// tailFar is behind the last line of any log. Executors that do not know of tails are
+	// asked from there on: most say then how many lines there are.
+	tailFar = math.MaxInt32
+	// tailCalls bounds the calls for the tail of one log: executors of ours that do not know
+	// of tails return a long one in pages of logBytes.
+	tailCalls = 32
+)
+
+// logCalls asks executors, a few times at once for one app.
+type logCalls struct{ desk *logDesk }
+
+// ask asks for the lines from one on or, where from is negative, for so many of the last ones.
+// What the executor says beside them, how far the run is, goes to said.
+func (c *logCalls) ask(ctx context.Context, exec wire.Executor, run Run, from int, said *wire.Progress) (store.Answer, error) {
+	if from < 0 {
+		return c.tail(ctx, exec, run, -from, said)
+	}
+	ret, refusal, err := c.call(ctx, exec, run, wire.LogRequest{FromLineNum: from}, said)
+	if err != nil || refusal != "" {
+		return store.Answer{Refusal: refusal}, err
+	}
+	return answerOf(ret, from), nil
+}
+
+// call makes one call within ctx even where the executor ignores it: its goroutine is
+// left behind then, and holds its token until the executor answers.
+func (c *logCalls) call(ctx context.Context, exec wire.Executor, run Run, req wire.LogRequest, said *wire.Progress) (res wire.LogResult, refusal string, err error) {
+	calls := c.desk.callsOf(run.App)
+	select {
+	case calls <- struct{}{}:
+	case <-ctx.Done():
+		return res, "", ctx.Err()
+	}
+	type answer struct {
+		ret wire.LogReturn
+		err error
+	}
+	req.LogDateTim, req.LogID = run.Created.UnixMilli(), run.ID
+	got := make(chan answer, 1)
+	go func() {
+		ret, err := exec.Log(ctx, req)
+		<-calls
+		got <- answer{ret, err}
+	}()
+	select {
+	case a := <-got:
+		switch {
+		case a.err != nil:
+			return res, "its executor failed: " + plainText(a.err.Error()), nil
+		case !a.ret.OK():
+			return res, "its executor refused: " + plainText(a.ret.Msg), nil
+		}
+		if p := a.ret.Result.Progress; p != (wire.Progress{}) {
+			said.Percent, said.Text = boundProgress(p)
+		}
+		return a.ret.Result, "", nil
+	case <-ctx.Done():
+		return res, "", ctx.Err()
+	}
+}
+
+// answerOf is what an executor answered, cut to logBytes.
+func answerOf(res wire.LogResult, from int) store.Answer {
+	a := store.Answer{ToLine: min(max(res.ToLineNum, 0), math.MaxInt32), IsEnd: res.IsEnd, Content: plainText(res.LogContent)}
+	if len(a.Content) > logBytes {
+		a.Content = cutLines(a.Content)
+		a.ToLine, a.IsEnd = from+min(strings.Count(a.Content, "\n")-1, math.MaxInt32-from), false
+	}
+	return a
+}
+
+// cutLines keeps the lines that fit into logBytes. Of a single line that does not
+// fit it keeps the beginning: the next question goes on behind it.
+func cutLines(s string) string {
+	if end := strings.LastIndexByte(s[:logBytes], '\n'); end >= 0 {
+		return s[:end+1]
+	}
+	end := logBytes - 1
+	for !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "\n"
+}
+
+// tail asks for the last n lines. One of ours has them ready. Of another one the number of its
+// lines is asked for, and then the last ones; where it does not say how many there are, all are
+// read from the first on, of which the last ones are kept.
+func (c *logCalls) tail(ctx context.Context, exec wire.Executor, run Run, n int, said *wire.Progress) (store.Answer, error) {
+	res, refusal, err := c.call(ctx, exec, run, wire.LogRequest{FromLineNum: tailFar, Tail: n}, said)
+	switch {
+	case err != nil || refusal != "":
+		return store.Answer{Refusal: refusal}, err
+	case res.Tail || res.IsEnd && res.LogContent == wire.MsgNoLog:
+		kept := lastLines(tailEnd{}, res, n)
+		return store.Answer{ToLine: kept.to, Content: kept.lines, IsEnd: res.IsEnd}, nil
+	}
+	from := 1
+	if res.LogContent == "" && res.ToLineNum < tailFar-1 {
+		from = max(1, res.ToLineNum-n+1)
+	}
+	var kept tailEnd
+	for i := range tailCalls {
+		res, refusal, err = c.call(ctx, exec, run, wire.LogRequest{FromLineNum: from}, said)
+		if err != nil || refusal != "" {
+			return store.Answer{Refusal: refusal}, err
+		}
+		if i > 0 && res.ToLineNum < from {
+			break
+		}
+		kept = lastLines(kept, res, n)
+		// Whoever returns less than half a page has returned all there was.
+		if len(res.LogContent) < logBytes/2 || res.ToLineNum < from || res.ToLineNum >= tailFar-1 {
+			break
+		}
+		from = res.ToLineNum + 1
+	}
+	return store.Answer{ToLine: kept.to, Content: kept.lines, IsEnd: res.IsEnd}, nil
+}
+
+// tailEnd is the end of a log, as far as it was read.
+type tailEnd struct {
+	lines string // each ended by a line feed
+	to    int    // the number of the last
+}
+
+// lastLines are the last n lines of what was read and what follows it, within logBytes, but
+// for the end of a single line that does not fit.
+func lastLines(t tailEnd, res wire.LogResult, n int) tailEnd {
+	text := plainText(res.LogContent)
+	if text == wire.MsgNoLog && res.IsEnd {
+		return tailEnd{lines: text}
+	}
+	if text != "" && text[len(text)-1] != '\n' {
+		text += "\n"
+	}
+	text = t.lines + text
+	lines := min(strings.Count(text, "\n"), math.MaxInt32-1)
+	to := min(max(res.ToLineNum, t.to, lines), math.MaxInt32-1)
+	at := len(text)
+	for range min(n, lines) {
+		begin := strings.LastIndexByte(text[:at-1], '\n') + 1
+		if len(text)-begin > logBytes {
+			if at == len(text) { // the last line alone
+				return tailEnd{cutLines(text[begin:]), to}
+			}
+			break
+		}
+		at = begin
+	}
+	return tailEnd{strings.Clone(text[at:]), to}
+}
+
+// tailResult is an answer to the question for the last lines as the caller of LogTail gets it.
+// The run was read before it was asked for: where it had ended by then, these are its last.
+func tailResult(run Run, n int, a store.Answer) wire.LogResult {
+	kept := lastLines(tailEnd{}, wire.LogResult{LogContent: a.Content, ToLineNum: a.ToLine}, n)
+	lines := strings.Count(kept.lines, "\n")
+	return wire.LogResult{FromLineNum: kept.to - lines + 1, ToLineNum: kept.to, LogContent: kept.lines, IsEnd: run.State.Ended()}
+}

@@ -1,0 +1,219 @@
+package xxljob
+
+// Lines of runs of this process on their way to where Config.Logs says. Input: lines of
+// executors (OpenLog), results that wait for them. Output: batches, to the store or to the sink
+// of the user's, each tried again until it is taken. It is one loop, so one call at a time.
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/xxljob/xxljob/internal/guard"
+	"github.com/xxljob/xxljob/internal/urgent"
+	"github.com/xxljob/xxljob/store"
+	"github.com/xxljob/xxljob/wire"
+)
+
+// logKeeper has lines written. Its methods may be called where it is nil, which keeps nothing.
+type logKeeper struct {
+	*shared
+	engine *engine
+	book   *logBook
+	out    logOutlet
+
+	batch []logChunk // of the loop: what is being written
+}
+
+// logOutlet takes batches.
+type logOutlet interface {
+	// write writes a batch, or returns an error after which it is called with the same one. It
+	// returns how many bytes it has written, and the runs that it has refused.
+	write(ctx context.Context, batch []logChunk) (bytes int, refused []int64, err error)
+}
+
+func newLogKeeper(s *shared, e *engine, panics *guard.Log) *logKeeper {
+	cfg := s.cfg.Logs
+	k := &logKeeper{shared: s, engine: e, book: newLogBook(cfg)}
+	switch {
+	case cfg.Sink != nil:
+		k.out = &sinkOutlet{sink: cfg.Sink, panics: panics}
+	case cfg.InStore:
+		m, _ := s.store.(*storeMeter)
+		k.out = &storeOutlet{store: given(s.store).(LogStore), meter: m, perJob: cfg.JobBytes}
+	default:
+		return nil
+	}
+	return k
+}
+
+// open returns what takes the lines of a run at an executor of this process, and what is called
+// when there will be no more: nil where they go nowhere.
+func (k *logKeeper) open(logID, logDateTim int64) (write func(time.Time, slog.Level, string), end func()) {
+	if k == nil {
+		return nil, nil
+	}
+	f := k.engine.under.flight(logID)
+	if f == nil || f.remote || !sameDate(logDateTim, f.run) {
+		return nil, nil
+	}
+	r := k.book.open(f.run)
+	return func(at time.Time, level slog.Level, lines string) { r.write(LogLine{at, level, lines}) }, r.end
+}
+
+// settle has the lines of runs written whose results are to be stored, but does not wait for a
+// store or a sink that hangs.
+func (k *logKeeper) settle(ctx context.Context, reqs []wire.CallbackRequest) {
+	if k == nil || len(reqs) == 0 {
+		return
+	}
+	runs := make([]int64, len(reqs))
+	for i := range reqs {
+		runs[i] = reqs[i].LogID
+	}
+	k.book.settle(ctx, runs)
+}
+
+// loop writes what is due, until ctx ends.
+func (k *logKeeper) loop(ctx context.Context) {
+	backoff := backoff{log: k.log, what: "writing the logs of runs"}
+	for {
+		now := time.Now()
+		if wait := k.book.due(now); k.batch == nil && wait > 0 {
+			if !sleep(ctx, wait, k.book.wake) {
+				return
+			}
+			continue
+		}
+		rest, err := k.writeSome(ctx)
+		if backoff.failed(ctx, err) {
+			rest = backoff.delay()
+		}
+		if !sleep(ctx, rest) {
+			return
+		}
+	}
+}
+
+// writeSome writes one batch. It returns how long to rest after it, so that there is no more of
+// them than Config.Logs says.
+func (k *logKeeper) writeSome(ctx context.Context) (rest time.Duration, err error) {
+	if k.batch == nil {
+		k.batch = k.book.take()
+	}
+	began := time.Now()
+	n, refused, err := k.out.write(ctx, k.batch)
+	if err != nil {
+		return 0, err
+	}
+	until := began.Add(time.Duration(n) * time.Second / time.Duration(k.cfg.Logs.BytesPerSecond))
+	now := time.Now()
+	if until.Before(now) {
+		until = now
+	}
+	k.book.written(k.batch, refused, until)
+	k.batch = nil
+	return until.Sub(now), nil
+}
+
+// last writes what is left, at Stop, once the loop has ended and handlers have too.
+func (k *logKeeper) last(ctx context.Context) {
+	if k == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(urgent.Unmark(ctx), logPatient)
+	defer cancel()
+	for k.batch != nil || k.book.due(time.Now()) < forever {
+		if _, err := k.writeSome(ctx); err != nil {
+			k.log.Warn("xxljob: stopped with lines of runs' logs that could not be written", "bytes", k.book.state().Waiting, "error", err)
+			return
+		}
+	}
+}
+
+// storeOutlet is the store.
+type storeOutlet struct {
+	store  LogStore
+	meter  *storeMeter
+	perJob int64
+	pages  pageWriter
+
+	made []store.LogPage // of the batch that is being written
+}
+
+func (o *storeOutlet) write(ctx context.Context, batch []logChunk) (n int, refused []int64, err error) {
+	if o.made == nil {
+		for i := range batch {
+			pages, err := o.pages.pages(batch[i].RunLines, batch[i].notice)
+			if err != nil {
+				return 0, nil, err
+			}
+			o.made = append(o.made, pages...)
+		}
+	}
+	for len(o.made) > 0 {
+		page := o.made[:min(len(o.made), store.MostLogPages)]
+		no, err := call(ctx, func(ctx context.Context) (_ []int64, err error) {
+			if o.meter != nil {
+				defer o.meter.begin("AddLogPages").end(&err)
+			}
+			return o.store.AddLogPages(ctx, page, o.perJob)
+		})
+		if err != nil {
+			return 0, nil, err
+		}
+		for i := range page {
+			n += len(page[i].Content)
+		}
+		refused, o.made = append(refused, no...), o.made[len(page):]
+	}
+	o.made = nil
+	return n, refused, nil
+}
+
+var errSinkHangs = errors.New("LogSink.WriteLogs has not returned")
+
+// sinkOutlet is the sink of the user's. One call is under way at most.
+type sinkOutlet struct {
+	sink   LogSink
+	panics *guard.Log
+	under  chan error // what the call that is under way returns
+}
+
+func (o *sinkOutlet) write(ctx context.Context, batch []logChunk) (n int, _ []int64, err error) {
+	if o.under == nil {
+		o.begin(ctx, batch)
+	}
+	late := time.NewTimer(callTimeout + time.Second) // one that goes by its ctx has an error of its own
+	defer late.Stop()
+	select {
+	case err = <-o.under:
+		o.under = nil
+	case <-late.C:
+		return 0, nil, errSinkHangs
+	case <-ctx.Done():
+		return 0, nil, ctx.Err()
+	}
+	if err = o.panics.Note("LogSink.WriteLogs", err); err != nil {
+		return 0, nil, err
+	}
+	for i := range batch {
+		for _, line := range batch[i].Lines {
+			n += len(line.Text)
+		}
+	}
+	return n, nil, nil
+}
+
+func (o *sinkOutlet) begin(ctx context.Context, batch []logChunk) {
+	lines := make([]RunLines, len(batch))
+	for i := range batch {
+		lines[i] = batch[i].RunLines
+		lines[i].Lines = append([]LogLine(nil), lines[i].Lines...)
+	}
+	under := make(chan error, 1)
+	o.under = under
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	guard.Go(func() error { return o.sink.WriteLogs(ctx, lines) }, func(err error) { cancel(); under <- err })
+}

@@ -1,0 +1,122 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+var _ xxljob.LogStore = (*Store)(nil)
+
+// Lines of runs' logs, in pages. They are dropped with their runs.
+
+// logPages are the pages of one run, in order of their lines.
+type logPages []store.LogPage
+
+// from returns where the pages begin that have the line, or a later one.
+func (l logPages) from(line int) int {
+	return sort.Search(len(l), func(i int) bool { return l[i].LastLine >= line })
+}
+
+// last is the number of the last line, zero for none.
+func (l logPages) last() int {
+	if len(l) == 0 {
+		return 0
+	}
+	return l[len(l)-1].LastLine
+}
+
+// AddLogPages stores pages of runs.
+func (s *Store) AddLogPages(ctx context.Context, pages []store.LogPage, jobBytes int64) (refused []int64, err error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer s.done()
+	if len(pages) > store.MostLogPages {
+		return nil, fmt.Errorf("memory: add pages of logs: %d of them, at most %d", len(pages), store.MostLogPages)
+	}
+	full, seen := map[logDay]bool{}, map[int64]bool{}
+	for i := range pages {
+		if r := s.runs.find(pages[i].RunID); r != nil {
+			day := dayOf(r)
+			if _, known := full[day]; !known {
+				full[day] = r.job.logged[day.day] >= jobBytes
+			}
+			if full[day] && !pages[i].Notice {
+				if !seen[r.ID] {
+					refused = append(refused, r.ID)
+				}
+				seen[r.ID] = true
+				continue
+			}
+			r.addPage(pages[i], day.day)
+		}
+	}
+	return refused, nil
+}
+
+// logDay is what pages are counted by.
+type logDay struct{ job, day int64 }
+
+// dayOf is the day, since 1970, on which a run was planned.
+func dayOf(r *run) logDay {
+	return logDay{r.job.id, r.plannedAt().Unix() / int64(24*time.Hour/time.Second)}
+}
+
+// addPage keeps a page, unless there is one that begins where it does.
+func (r *run) addPage(p store.LogPage, day int64) {
+	i := sort.Search(len(r.pages), func(i int) bool { return r.pages[i].FirstLine >= p.FirstLine })
+	if i < len(r.pages) && r.pages[i].FirstLine == p.FirstLine {
+		return
+	}
+	p.Content = copied(p.Content)
+	r.pages = append(r.pages, store.LogPage{})
+	copy(r.pages[i+1:], r.pages[i:])
+	r.pages[i] = p
+	if r.job.logged == nil {
+		r.job.logged = map[int64]int64{}
+	}
+	r.job.logged[day] += int64(len(p.Content))
+}
+
+// dropPages forgets the pages of a run that is evicted.
+func (r *run) dropPages() {
+	if len(r.pages) == 0 {
+		return
+	}
+	j, day := r.job, dayOf(r).day
+	for _, p := range r.pages {
+		j.logged[day] -= int64(len(p.Content))
+	}
+	if j.logged[day] == 0 {
+		delete(j.logged, day)
+	}
+	r.pages = nil
+}
+
+// LogPages returns pages of a run.
+func (s *Store) LogPages(ctx context.Context, runID int64, fromLine, limit int) (pages []store.LogPage, last int, err error) {
+	if err := s.look(ctx); err != nil {
+		return nil, 0, err
+	}
+	defer s.mu.Unlock()
+	r := s.runs.find(runID)
+	if r == nil {
+		return nil, 0, nil
+	}
+	last = r.pages.last()
+	if fromLine < 0 {
+		fromLine = last + 1 + fromLine
+	}
+	at := r.pages.from(fromLine)
+	for _, p := range r.pages[at:min(at+max(limit, 0), len(r.pages))] {
+		p.Content = copied(p.Content)
+		p.Notice = false
+		pages = append(pages, p)
+	}
+	return pages, last, nil
+}

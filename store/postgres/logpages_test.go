@@ -1,0 +1,167 @@
+package postgres_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/store"
+	"github.com/xxljob/xxljob/store/postgres"
+)
+
+// pagePartitions counts those of logs.
+const pagePartitions = "select count(*)::int from pg_inherits where inhparent = ($1 || '.xxl_job_log_page')::regclass"
+
+// TestLogsGoWithTheirRuns: pages and what is known of their size are dropped with the runs of
+// their day; where the role may not drop, rows are deleted. A run that is gone gets no page.
+func TestLogsGoWithTheirRuns(t *testing.T) {
+	t.Parallel()
+	owner := pgtest.Pool(t)
+	for _, right := range []string{"MayDrop", "MayDelete"} {
+		t.Run(right, func(t *testing.T) {
+			schema, pool := migrated(t, owner), owner
+			longAgo(t, owner, schema)
+			must(t, postgres.Migrate(t.Context(), owner, postgres.Config{Schema: schema})) // makes the partition of their logs
+			if n := ask[int](t, owner, pagePartitions, schema); n != allPartitions+1 {
+				t.Fatalf("%d partitions of logs, want %d", n, allPartitions+1)
+			}
+			if right == "MayDelete" {
+				super := superPool(t)
+				role := "r_" + strings.ToLower(rand.Text()[:12])
+				run(t, super, "create role "+role+" login")
+				t.Cleanup(func() { super.Exec(context.Background(), "drop owned by "+role+"; drop role "+role) })
+				run(t, owner, strings.NewReplacer("%s", schema, "%r", role).Replace(`grant usage on schema %s to %r;
+					grant select, insert, update, delete on all tables in schema %s to %r; grant usage on all sequences in schema %s to %r`))
+				pool = pgtest.Pool(t, pgtest.At(as(t, pgtest.DSN(t), role)))
+			}
+			s, a := openAt(t, pool, schema)
+			job := a.job()
+			old, err := s.AddRun(t.Context(), job.ID, xxljob.Trigger{})
+			must(t, err)
+			run(t, owner, fmt.Sprintf("update %s.xxl_job_log set id = id %% 1000000 + %d", schema, 86_400_000<<13))
+			old.ID = old.ID%1_000_000 + 86_400_000<<13
+			fresh, err := s.AddRun(t.Context(), job.ID, xxljob.Trigger{})
+			must(t, err)
+			var pages []store.LogPage
+			for i := range 500 {
+				pages = append(pages, logPage(old.ID, i+1), logPage(fresh.ID, i+1))
+			}
+			add := func(want ...int64) {
+				t.Helper()
+				if refused, err := s.AddLogPages(t.Context(), pages, 500); err != nil || fmt.Sprint(refused) != fmt.Sprint(want) {
+					t.Errorf("refused %v %v, want %v", refused, err, want)
+				}
+			}
+			add()
+			pages = []store.LogPage{logPage(old.ID, 1001), logPage(fresh.ID, 1001)}
+			add(old.ID, fresh.ID)
+			for range 2 {
+				must(t, s.DropRuns(t.Context(), time.UnixMilli(1735689600000).AddDate(0, 0, 2)))
+			}
+			if n, want := ask[int](t, owner, pagePartitions, schema), map[string]int{"MayDrop": allPartitions, "MayDelete": allPartitions + 1}[right]; n != want {
+				t.Errorf("%d partitions of logs, want %d", n, want)
+			}
+			if n := ask[int](t, owner, "select count(*)::int from "+schema+".xxl_job_log_page where run_id = $1", old.ID); n != 0 {
+				t.Errorf("%d pages of the run that was dropped", n)
+			}
+			if n := ask[int](t, owner, "select count(*)::int from "+schema+".xxl_job_log_use"); n != 1 {
+				t.Errorf("what %d days of the job have is known, want 1", n)
+			}
+			add(fresh.ID) // the other is not there
+			got, last, err := s.LogPages(t.Context(), fresh.ID, -2, 10)
+			if err != nil || len(got) != 2 || last != 500 {
+				t.Errorf("%d pages of the other run up to %d, %v", len(got), last, err)
+			}
+		})
+	}
+}
+
+func logPage(run int64, line int) store.LogPage {
+	return store.LogPage{RunID: run, FirstLine: line, LastLine: line, Size: 1, Content: []byte{byte(line)}}
+}
+
+// TestLogsOfManyRuns: a thousand runs that write a hundred lines each at once, with memory for
+// a part of them. Nothing is lost, and all of it can be read when the node is gone.
+func TestLogsOfManyRuns(t *testing.T) {
+	t.Parallel()
+	const runs, each = 1000, 100
+	st := open(t, postgres.Config{})
+	config := func(name string) xxljob.Config {
+		c := xxljob.Config{App: "app", Node: name, Logger: slog.New(slog.DiscardHandler), Logs: xxljob.LogConfig{InStore: true, QueueBytes: 2 << 20}}
+		c.Executor.Places = runs
+		return c
+	}
+	s, err := xxljob.New(st, config("a"))
+	must(t, err)
+	var ready sync.WaitGroup
+	ready.Add(runs)
+	must(t, s.Handle("chat", func(_ context.Context, task *xxljob.Task) error {
+		ready.Done()
+		ready.Wait()
+		for i := range each {
+			task.Log().Info("a line of this length or so", "run", task.RunID, "line", i+1)
+		}
+		return nil
+	}))
+	must(t, s.Start(context.Background()))
+	stop := sync.OnceFunc(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		must(t, s.Stop(ctx))
+	})
+	defer stop()
+	ids := make([]int64, runs)
+	var group sync.WaitGroup
+	for n := range 4 {
+		group.Go(func() {
+			for i := n; i < runs; i += 4 {
+				job, err := s.AddJob(t.Context(), xxljob.Job{Name: fmt.Sprint("chat ", i), Handler: "chat", Block: xxljob.BlockConcurrent})
+				if err == nil {
+					ids[i], err = s.TriggerOne(t.Context(), job.ID, xxljob.Trigger{})
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	for _, id := range ids {
+		run, err := s.Wait(t.Context(), id)
+		must(t, err)
+		if run.State != xxljob.StateSucceeded {
+			t.Fatal(run.Err())
+		}
+	}
+	stats := s.Stats()
+	if calls := stats.Calls["AddLogPages"]; stats.Logs.Dropped > 0 && (calls.Longest > time.Second || calls.Errors > 0) {
+		t.Logf("the server was too slow for the promise that nothing is lost: %+v, %+v", stats.Logs, calls)
+		return
+	}
+	if got := stats.Logs; got.Peak > 2<<20 || got.Waiting != 0 || got.Written != runs*each || got.Dropped+got.Cut != 0 {
+		t.Errorf("%+v", got)
+	}
+	t.Logf("%+v, %+v", stats.Logs, stats.Calls["AddLogPages"])
+	stop()
+	other, err := xxljob.New(st, config("b"))
+	must(t, err)
+	for i, id := range ids {
+		if i%20 == 0 {
+			res, err := other.Log(t.Context(), id, 1)
+			if want := fmt.Sprintf(" run=%d line=%d\n", id, each); err != nil || res.ToLineNum != each || !strings.HasSuffix(res.LogContent, want) {
+				t.Fatalf("run %d: lines up to %d, %v", id, res.ToLineNum, err)
+			}
+		}
+		res, err := other.LogTail(t.Context(), id, 1)
+		if want := fmt.Sprintf(" run=%d line=%d\n", id, each); err != nil || res.FromLineNum != each || !strings.HasSuffix(res.LogContent, want) || !res.IsEnd {
+			t.Fatalf("run %d: %+v, %v", id, res, err)
+		}
+	}
+}

@@ -1,0 +1,195 @@
+package storetest_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+// logPageMutants break rules about pages of logs.
+func logPageMutants() []mutant {
+	added := func(change func(*bentPages, []store.LogPage) []store.LogPage) func(xxljob.Store) xxljob.Store {
+		return func(s xxljob.Store) xxljob.Store {
+			return &bentPages{Store: s, LogStore: s.(xxljob.LogStore), seen: map[int64]int{}, add: change}
+		}
+	}
+	most := func(change func(int64) int64) func(xxljob.Store) xxljob.Store {
+		return func(s xxljob.Store) xxljob.Store {
+			return &bentPages{Store: s, LogStore: s.(xxljob.LogStore), most: change}
+		}
+	}
+	asked := func(change func(from, limit int) (int, int)) func(xxljob.Store) xxljob.Store {
+		return func(s xxljob.Store) xxljob.Store {
+			return &bentPages{Store: s, LogStore: s.(xxljob.LogStore), ask: change}
+		}
+	}
+	read := func(change func([]store.LogPage, int) ([]store.LogPage, int)) func(xxljob.Store) xxljob.Store {
+		return func(s xxljob.Store) xxljob.Store {
+			return &bentPages{Store: s, LogStore: s.(xxljob.LogStore), read: change}
+		}
+	}
+	return []mutant{
+		{"PagesNewestFirst", read(func(l []store.LogPage, last int) ([]store.LogPage, int) { slices.Reverse(l); return l, last }), []string{"Log/PagesInOrder", "Log/SoManyPagesAtOnce"}},
+		{"PagesOfAnEndedRunAreRefused", func(s xxljob.Store) xxljob.Store { return &strictPages{s, s.(xxljob.LogStore)} }, []string{"Log/PagesInOrder"}},
+		{"TheLastLineOfWhatIsReturned", read(func(l []store.LogPage, last int) ([]store.LogPage, int) {
+			if len(l) > 0 {
+				last = l[len(l)-1].LastLine
+			}
+			return l, last
+		}), []string{"Log/PagesFromALine", "Log/PagesFromTheEnd"}},
+		{"NoLastLineWithoutPages", read(func(l []store.LogPage, last int) ([]store.LogPage, int) { return l, min(last, len(l)<<31) }), []string{"Log/PagesFromALine"}},
+		{"PagesFromTheNext", asked(func(from, limit int) (int, int) {
+			if from > 1 {
+				from++
+			}
+			return from, limit
+		}), []string{"Log/PagesFromALine"}},
+		{"PagesFromTheFirst", asked(func(from, limit int) (int, int) { return min(from, 1), limit }), []string{"Log/PagesFromALine"}},
+		{"PagesWithoutLimit", asked(func(from, limit int) (int, int) { return from, 1000 }), []string{"Log/PagesFromALine", "Log/PagesFromTheEnd"}},
+		{"TheEndIsTheBeginning", asked(func(from, limit int) (int, int) { return max(from, 0), limit }), []string{"Log/PagesFromTheEnd"}},
+		{"TheEndIsALineShort", asked(func(from, limit int) (int, int) {
+			if from < -1 {
+				from++
+			}
+			return from, limit
+		}), []string{"Log/PagesFromTheEnd"}},
+		{"TheLastPageStays", func(s xxljob.Store) xxljob.Store {
+			return &lastPages{Store: s, LogStore: s.(xxljob.LogStore), pages: map[[2]int64]store.LogPage{}}
+		}, []string{"Log/APageIsKeptAsItCame"}},
+		{"PagesAreTheCallers", func(s xxljob.Store) xxljob.Store {
+			return &lastPages{Store: s, LogStore: s.(xxljob.LogStore), pages: map[[2]int64]store.LogPage{}, first: true}
+		}, []string{"Log/APageIsKeptAsItCame"}},
+		{"UnknownRunsAreRefused", func(s xxljob.Store) xxljob.Store { return &strictPages{s, s.(xxljob.LogStore)} }, []string{"Log/PagesOfAnUnknownRun"}},
+		{"AJobHasNoBound", most(func(int64) int64 { return 1 << 40 }), []string{"Log/AJobHasSoManyBytes", "Log/APageIsCountedOnce"}},
+		{"TheBoundIsForGood", most(func(n int64) int64 { return min(n, 9) }), []string{"Log/AJobHasSoManyBytes"}},
+		{"NoticesAreRefused", added(func(_ *bentPages, l []store.LogPage) []store.LogPage {
+			for i := range l {
+				l[i].Notice = false
+			}
+			return l
+		}), []string{"Log/AJobHasSoManyBytes"}},
+		{"RepeatsAreCounted", added(func(b *bentPages, l []store.LogPage) []store.LogPage {
+			for i := range l {
+				b.seen[l[i].RunID]++
+				l[i].FirstLine, l[i].LastLine = b.seen[l[i].RunID], b.seen[l[i].RunID]
+			}
+			return l
+		}), []string{"Log/APageIsCountedOnce"}},
+		{"PagesAreText", added(func(_ *bentPages, l []store.LogPage) []store.LogPage {
+			for i := range l {
+				l[i].Content, _, _ = cutAtZero(l[i].Content)
+			}
+			return l
+		}), []string{"Log/PagesAreKeptWhole"}},
+		{"LinesOf16Bits", read(func(l []store.LogPage, last int) ([]store.LogPage, int) { return l, last & 0xFFFF }), []string{"Log/PagesAreKeptWhole"}},
+		{"AnyNumberOfPages", func(s xxljob.Store) xxljob.Store { return &patientPages{s, s.(xxljob.LogStore)} }, []string{"Log/SoManyPagesAtOnce"}},
+		{"ForgetsPages", added(func(_ *bentPages, l []store.LogPage) []store.LogPage { return l[:min(len(l), 1)] }), []string{"Log/SoManyPagesAtOnce", "Log/PagesOfWritersAtOnce"}},
+	}
+}
+
+func cutAtZero(b []byte) (before, after []byte, found bool) {
+	if i := slices.Index(b, 0); i >= 0 {
+		return b[:i], b[i:], true
+	}
+	return b, nil, false
+}
+
+// bentPages changes pages and questions.
+type bentPages struct {
+	xxljob.Store
+	xxljob.LogStore
+	mu   sync.Mutex
+	seen map[int64]int
+	add  func(*bentPages, []store.LogPage) []store.LogPage
+	most func(int64) int64
+	ask  func(from, limit int) (int, int)
+	read func([]store.LogPage, int) ([]store.LogPage, int)
+}
+
+func (b *bentPages) AddLogPages(ctx context.Context, pages []store.LogPage, jobBytes int64) ([]int64, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.add != nil {
+		pages = b.add(b, slices.Clone(pages))
+	}
+	if b.most != nil {
+		jobBytes = b.most(jobBytes)
+	}
+	return b.LogStore.AddLogPages(ctx, pages, jobBytes)
+}
+
+func (b *bentPages) LogPages(ctx context.Context, runID int64, from, limit int) ([]store.LogPage, int, error) {
+	if b.ask != nil {
+		from, limit = b.ask(from, limit)
+	}
+	pages, last, err := b.LogStore.LogPages(ctx, runID, from, limit)
+	if b.read != nil {
+		pages, last = b.read(pages, last)
+	}
+	return pages, last, err
+}
+
+// strictPages refuses pages of runs that are unknown, or have ended.
+type strictPages struct {
+	xxljob.Store
+	xxljob.LogStore
+}
+
+func (s *strictPages) AddLogPages(ctx context.Context, pages []store.LogPage, jobBytes int64) (refused []int64, err error) {
+	var rest []store.LogPage
+	for _, p := range pages {
+		if run, err := s.Run(ctx, p.RunID); err != nil || run.State.Ended() {
+			refused = append(refused, p.RunID)
+			continue
+		}
+		rest = append(rest, p)
+	}
+	more, err := s.LogStore.AddLogPages(ctx, rest, jobBytes)
+	return append(refused, more...), err
+}
+
+// lastPages returns of each page what came last, or what came first as the caller has it now.
+type lastPages struct {
+	xxljob.Store
+	xxljob.LogStore
+	first bool
+	pages map[[2]int64]store.LogPage
+}
+
+func (l *lastPages) AddLogPages(ctx context.Context, pages []store.LogPage, jobBytes int64) ([]int64, error) {
+	for _, p := range pages {
+		key := [2]int64{p.RunID, int64(p.FirstLine)}
+		if _, has := l.pages[key]; !has || !l.first {
+			l.pages[key] = p
+		}
+	}
+	return l.LogStore.AddLogPages(ctx, pages, jobBytes)
+}
+
+func (l *lastPages) LogPages(ctx context.Context, runID int64, from, limit int) ([]store.LogPage, int, error) {
+	pages, last, err := l.LogStore.LogPages(ctx, runID, from, limit)
+	for i, p := range pages {
+		pages[i] = l.pages[[2]int64{p.RunID, int64(p.FirstLine)}]
+	}
+	return pages, last, err
+}
+
+// patientPages takes any number of pages at once.
+type patientPages struct {
+	xxljob.Store
+	xxljob.LogStore
+}
+
+func (p *patientPages) AddLogPages(ctx context.Context, pages []store.LogPage, jobBytes int64) (refused []int64, err error) {
+	for part := range slices.Chunk(pages, store.MostLogPages) {
+		no, err := p.LogStore.AddLogPages(ctx, part, jobBytes)
+		if err != nil {
+			return nil, err
+		}
+		refused = append(refused, no...)
+	}
+	return refused, nil
+}
