@@ -374,3 +374,37 @@ func FairShare(most int, ids []int64, address func(id int64) string) (kept []int
 
 // Cycles are the ways round in a graph.
 func Cycles(next map[string][]string) func(node string) string { return newCycles(next).through }
+
+// FullLogBook has so many runs write a line each, and end, while nothing is written. It returns
+// what is kept of them, and of how many.
+func FullLogBook(room, runs int) (stats LogStats, open, fed int) {
+	b := newLogBook(LogConfig{QueueBytes: room, RunBytes: 1 << 20})
+	for i := range runs {
+		r := b.open(Run{ID: int64(i + 1)})
+		r.write(LogLine{Text: "a line"})
+		r.end()
+	}
+	return b.state(), len(b.runs), len(b.fed)
+}
+
+// DrainLogBook is FullLogBook, after which everything is written.
+func DrainLogBook(room, runs int) (stats LogStats, open int, lines map[int64]int) {
+	b := newLogBook(LogConfig{QueueBytes: room, RunBytes: 1 << 20})
+	for i := range runs {
+		r := b.open(Run{ID: int64(i + 1)})
+		r.write(LogLine{Text: "a line"})
+		r.end()
+	}
+	lines = map[int64]int{}
+	for b.due(time.Now()) < forever {
+		batch := b.take()
+		for _, c := range batch {
+			lines[c.RunID] += len(c.Lines)
+			if !c.End {
+				lines[c.RunID] += 1000
+			}
+		}
+		b.written(batch, nil, time.Now())
+	}
+	return b.state(), len(b.runs), lines
+}

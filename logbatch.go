@@ -60,7 +60,9 @@ func (r *runLog) takeSome(most int) logChunk {
 	// The rest is copied, so that what is written is not kept with it.
 	r.lines, r.first, r.bytes = append([]LogLine(nil), r.lines[n:]...), r.first+n, r.bytes-size
 	r.since = time.Now()
-	c.End = r.state.closed && len(r.lines) == 0
+	if c.End = r.state.closed && len(r.lines) == 0; c.End {
+		c.bytes += logEndCost
+	}
 	r.state.fed, r.state.taken, r.state.told = false, true, c.End
 	return c
 }
@@ -108,6 +110,9 @@ func (b *logBook) cut(c *logChunk) {
 	r.put(LogLine{Time: time.Now(), Text: fmt.Sprintf("(the log is cut here: no more than %d bytes are kept of a job's runs of one day)", b.perJob)})
 	if r.state.closed {
 		b.hasten()
+	}
+	if c.End { // it is to be told once more
+		b.stats.Waiting += logEndCost
 	}
 }
 

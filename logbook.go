@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	// logLineCost is what a line takes in memory beside its text.
-	logLineCost = 64
+	// logLineCost is what a line takes in memory beside its text, and logEndCost what a run does
+	// whose end is to be told.
+	logLineCost, logEndCost = 64, 256
 	// logBatch is how much of that one batch has, but for a line that is longer, and
 	// logBatchRuns of how many runs.
 	logBatch     = 2 << 20
@@ -26,7 +27,7 @@ const (
 
 // logBook keeps lines until they are written. It is safe for concurrent use.
 type logBook struct {
-	room, share, perRun int  // bytes: of all lines, of the lines of a run; of the text of a run
+	room, share, perRun int  // bytes: of all that waits, of the lines of a run; of the text of a run
 	wake                wake // for who writes
 	perJob              int64
 
@@ -103,46 +104,56 @@ func (r *runLog) write(line LogLine) {
 		if len(line.Text) > logBytes {
 			line.Text = strings.ToValidUTF8(strings.Clone(line.Text[:logBytes]), "")
 		}
-		for !r.add(&line) {
-			r.of.book.waitForRoom()
+		for freed, left := r.add(&line); freed != nil; freed, left = r.add(&line) {
+			waitFor(freed, left)
 		}
 	}
 }
 
-// add takes a line, or drops it where nothing is written. It reports false where there may be
-// room for it soon.
-func (r *runLog) add(line *LogLine) bool {
-	b := r.of.book
+// add takes a line, or drops it where nothing is written. Where there may be room for it soon
+// it returns what is closed when something is written, and for how long to wait for that.
+func (r *runLog) add(line *LogLine) (freed <-chan struct{}, left time.Duration) {
+	b, now := r.of.book, time.Now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	cost := len(line.Text) + logLineCost
 	switch {
+	case r.state.closed:
 	case r.state.full:
 		b.stats.Cut++
-		return true
-	case r.state.closed:
-		return true
-	case b.stats.Waiting > 0 && b.stats.Waiting+cost > b.room, r.bytes > 0 && r.bytes+cost > b.share:
+	case b.hasRoom(cost, b.room/8) && (r.bytes == 0 || r.bytes+cost <= b.share):
+		r.sayMissing()
+		r.putWithin(line)
+	case b.stuck(now):
 		b.hasten()
-		if b.stuck(time.Now()) {
-			r.missing++
-			b.stats.Dropped++
-			return true
-		}
-		return false
+		r.missing++
+		b.stats.Dropped++
+	default:
+		b.hasten()
+		return b.freed, b.moved.Add(logPatient).Sub(now)
 	}
-	r.sayMissing()
-	if fits := b.perRun - r.size; len(line.Text)+1 > fits {
-		if fits > 1 {
-			r.put(LogLine{line.Time, line.Level, strings.ToValidUTF8(strings.Clone(line.Text[:fits-1]), "")})
-		}
-		r.put(LogLine{line.Time, line.Level, fmt.Sprintf("(the log is cut here: no more than %d bytes are kept of a run)", b.perRun)})
-		r.state.full = true
-		b.stats.Cut++
-		return true
+	return nil, 0
+}
+
+// hasRoom reports whether there is room for something that leaves so much of it. An eighth is
+// for what says that lines are missing, and for ends of runs: for these nobody waits. mu is
+// held.
+func (b *logBook) hasRoom(cost, leaves int) bool { return b.stats.Waiting+cost <= b.room-leaves }
+
+// putWithin adds a line, or what of it is within the bound of a run. mu is held.
+func (r *runLog) putWithin(line *LogLine) {
+	b := r.of.book
+	fits := b.perRun - r.size
+	if len(line.Text)+1 <= fits {
+		r.put(*line)
+		return
 	}
-	r.put(*line)
-	return true
+	if fits > 1 {
+		r.put(LogLine{line.Time, line.Level, strings.ToValidUTF8(strings.Clone(line.Text[:fits-1]), "")})
+	}
+	r.put(LogLine{line.Time, line.Level, fmt.Sprintf("(the log is cut here: no more than %d bytes are kept of a run)", b.perRun)})
+	r.state.full = true
+	b.stats.Cut++
 }
 
 // sayMissing adds a line about those that were dropped. mu is held.
@@ -196,11 +207,8 @@ func (b *logBook) stuck(now time.Time) bool {
 	return b.stats.Waiting > 0 && now.Sub(b.moved) >= logPatient
 }
 
-// waitForRoom waits until something is written, or nothing was for too long.
-func (b *logBook) waitForRoom() {
-	b.mu.Lock()
-	freed, left := b.freed, time.Until(b.moved.Add(logPatient))
-	b.mu.Unlock()
+// waitFor waits until something is written, or nothing was for too long.
+func waitFor(freed <-chan struct{}, left time.Duration) {
 	t := time.NewTimer(max(left, 0))
 	defer t.Stop()
 	select {
@@ -209,7 +217,8 @@ func (b *logBook) waitForRoom() {
 	}
 }
 
-// end is called when the handler has returned.
+// end is called when the handler has returned. Of a run that has nothing to be written nobody is
+// told where there is no room for it.
 func (r *runLog) end() {
 	b := r.of.book
 	b.mu.Lock()
@@ -217,11 +226,18 @@ func (r *runLog) end() {
 	if r.state.closed {
 		return
 	}
-	// The line about those that are missing has a little room of its own.
-	if b.stats.Waiting <= b.room+b.room/8 {
+	if b.hasRoom(2*logEndCost, 0) {
 		r.sayMissing()
 	}
 	r.state.closed = true
+	if len(r.lines) == 0 && !r.state.taken && (r.first == 1 || !b.hasRoom(logEndCost, 0)) {
+		if b.runs[r.of.run] == r {
+			delete(b.runs, r.of.run)
+		}
+		return
+	}
+	b.stats.Waiting += logEndCost
+	b.stats.Peak = max(b.stats.Peak, b.stats.Waiting)
 	b.feed(r)
 	b.hasten()
 }

@@ -17,11 +17,11 @@ import (
 //
 // Lines are gathered in memory and written each second, a full batch at once, and at the end
 // of a run before its result is stored. So a process that dies loses the last second of its
-// runs' lines. While more than QueueBytes wait, handlers that log wait for room. Nothing is
-// lost of a run that has ended normally, but for what is beyond RunBytes and JobBytes, as long
-// as the store, or the sink, takes something in every two seconds. After two seconds without
-// that, lines for which there is no room are dropped, and the log says how many; results are
-// stored without waiting for them.
+// runs' lines. Where QueueBytes are full, handlers that log wait for room. Nothing is lost of a
+// run that has ended normally, but for what is beyond RunBytes and JobBytes, as long as the
+// store, or the sink, takes something in every two seconds. After two seconds without that,
+// lines for which there is no room are dropped, and the log says how many; results are stored
+// without waiting for lines.
 type LogConfig struct {
 	// InStore keeps lines in the store, which has to be a LogStore, for as long as it keeps the
 	// run: both stores of this module are one. Scheduler.Log and Scheduler.LogTail read them
@@ -30,7 +30,8 @@ type LogConfig struct {
 	// Sink takes the lines instead of the store. Where it is a LogReader, they are read there.
 	Sink LogSink
 	// RunBytes is how many bytes of lines are written of one run. The line that reaches it is
-	// cut there, and a last line says so; a line of more than 1 MiB is cut in any case. 1 KiB to 1 GiB; zero means 1 MiB.
+	// cut there, and a last line says so; a line of more than 1 MiB is cut in any case. 1 KiB
+	// to 1 GiB; zero means 1 MiB.
 	RunBytes int
 	// JobBytes is how many bytes of compressed lines the store takes of the runs of one job that
 	// were planned on one day, in UTC; the logs that reach it say so in their last line. What
@@ -38,7 +39,9 @@ type LogConfig struct {
 	// most. 64 KiB to 1 TiB; zero means 64 MiB. A sink is not bounded so.
 	JobBytes int64
 	// QueueBytes is how much memory lines take at this node until they are written, at 64 bytes
-	// a line and its text. One run may have an eighth of it. 2 MiB to 1 GiB; zero means 16 MiB.
+	// a line and its text. Handlers wait once seven eighths of it are taken, or an eighth by
+	// one run; the last eighth is for what says that lines are missing, and for ends of runs.
+	// 2 MiB to 1 GiB; zero means 16 MiB.
 	QueueBytes int
 	// BytesPerSecond bounds what this node writes: of the compressed lines in the store, of the
 	// text in a sink. 256 KiB to 1 GiB; zero means 4 MiB.
@@ -77,7 +80,7 @@ type RunLines struct {
 	First int
 	Lines []LogLine
 	// End says that the handler has returned, so that no line follows. There may be no lines
-	// with it.
+	// with it. Of runs that end while there is no room even for that, it is not said.
 	End bool
 }
 
