@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // Partitions of xxl_job_log hold the ids of one day each, in UTC. They are made
@@ -204,7 +205,11 @@ func (s *Store) dropDay(ctx context.Context, name string, lo, hi int64) error {
 		return err
 	}
 	table := s.schema + "." + pgx.Identifier{name}.Sanitize()
-	err := s.define(ctx, func(context.Context, doer) ([]string, error) {
+	dropped := changed{Change: xxljob.Change{Actor: store.Scheduler, Verb: "drop", Object: store.ObjectRuns, ObjectID: idTime(lo).Format(time.DateOnly)}}
+	err := s.define(ctx, func(ctx context.Context, do doer) ([]string, error) {
+		if err := do(ctx, s.note(dropped)); err != nil {
+			return nil, err
+		}
 		return []string{fmt.Sprintf("alter table %s.xxl_job_log detach partition %s", s.schema, table), "drop table " + table}, nil
 	})
 	switch codeOf(err) {
@@ -212,6 +217,24 @@ func (s *Store) dropDay(ctx context.Context, name string, lo, hi int64) error {
 		return nil
 	case codeDenied: // the role is not the owner
 	default:
+		return err
+	}
+	return s.deleteDay(ctx, lo, hi, dropped)
+}
+
+// deleteDay deletes the rows of a day whose partition stays. It has an entry in the record the
+// first time, when there are any.
+func (s *Store) deleteDay(ctx context.Context, lo, hi int64, dropped changed) error {
+	var some []int64
+	err := s.inTx(ctx, bounds{name: "delete_day"}, func(t *tx) error {
+		some = nil
+		err := t.do(ctx, s.sql.deleteRuns.by(named{{"lo", lo}, {"hi", hi}, {"limit", endBatch}}).into(readIDs(&some)))
+		if err != nil || len(some) == 0 {
+			return err
+		}
+		return t.do(ctx, s.note(dropped))
+	})
+	if err != nil || len(some) < endBatch {
 		return err
 	}
 	return s.inBatches(ctx, "delete_runs", s.sql.deleteRuns, lo, hi)
