@@ -84,12 +84,12 @@ func (s *Store) noteAdded(ctx context.Context, jobs []xxljob.Job) statement {
 // reasons, with their definitions, as far as these are given.
 func (s *Store) noteStops(jobs []int64, reasons []string, definitions []*string) statement {
 	afters := make([]string, len(jobs))
+	var c xxljob.Change
 	for i, id := range jobs {
-		var c xxljob.Change
 		c.OfStop(id, "", 0, reasons[i])
 		afters[i] = c.After
 	}
-	return s.sql.noteStops.by(named{{"jobs", jobs}, {"afters", afters}, {"definitions", definitions}})
+	return s.sql.noteStops.by(named{{"jobs", jobs}, {"before", c.Before}, {"afters", afters}, {"definitions", definitions}})
 }
 
 // noteStop is noteStops for a job whose version is raised by the stop: the record is to have
@@ -154,7 +154,7 @@ func (q *recordQueries) define(sql template) {
 	select c.id, 1, {{now}}, {{arg.actor}}::text, {{arg.client}}::text, {{arg.request_id}}::text, 'add', c.app, c.after, c.definition
 	from unnest({{arg.jobs}}::int[], {{arg.apps}}::text[], {{arg.afters}}::text[], {{arg.definitions}}::text[]) c(id, app, after, definition)`)
 	q.noteStops = sql(`insert into {{schema}}.xxl_job_change (job_id, version, at, actor, verb, app_name, before, after, definition)
-	select i.id, i.version, {{now}}, '` + store.Scheduler + `', 'stop', i.app_name, '{}', c.after, c.definition
+	select i.id, i.version, {{now}}, '` + store.Scheduler + `', 'stop', i.app_name, {{arg.before}}::text, c.after, c.definition
 	from unnest({{arg.jobs}}::int[], {{arg.afters}}::text[], {{arg.definitions}}::text[]) c(id, after, definition)
 	join {{schema}}.xxl_job_info i on i.id = c.id order by i.id`)
 	q.dropChanges = sql(`delete from {{schema}}.xxl_job_change d where d.id = any(array(select c.id from {{schema}}.xxl_job_change c
