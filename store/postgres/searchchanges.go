@@ -111,10 +111,14 @@ func (s *Store) SearchChanges(ctx context.Context, q xxljob.ChangeSearch) (xxljo
 	return all, nil
 }
 
-// filter is a condition on entries; %s stands for each of its values.
+// filter is a condition on entries, in which %s stands for its value. One that an index knows,
+// which has the id behind its columns, has the columns too, and a value for each.
 type filter struct {
 	condition string
 	values    []any
+	columns   []string
+	casts     []string
+	also      string // what the index is for
 }
 
 // changeSearch is a search under way. The entries of one filter, if there is any, are in an
@@ -132,34 +136,39 @@ type changeSearch struct {
 func (cs *changeSearch) choose() bool {
 	q := cs.q
 	var all []filter
-	add := func(use bool, condition string, values ...any) {
+	indexed := func(use bool, column, cast string, value any) {
 		if use {
-			all = append(all, filter{condition, values})
+			all = append(all, filter{column + " = %s::" + cast, []any{value}, []string{column}, []string{cast}, ""})
 		}
 	}
-	ofJob := q.Object == store.ObjectJob && q.ObjectID != ""
-	if ofJob {
+	if ofJob := q.Object == store.ObjectJob && q.ObjectID != ""; ofJob {
 		id, err := strconv.ParseInt(q.ObjectID, 10, 64)
 		if err != nil || noJobID(id) || strconv.FormatInt(id, 10) != q.ObjectID {
 			return false
 		}
-		add(true, "c.object = 'job' and c.job_id = %s::bigint", id)
+		all = append(all, filter{"", []any{id}, []string{"c.job_id"}, []string{"int"}, "c.object = 'job'"})
+	} else if q.ObjectID != "" {
+		all = append(all, filter{"", []any{q.Object, q.ObjectID}, []string{"c.object", "c.object_id"}, []string{"text", "text"}, ""})
 	}
 	if q.JobID > math.MaxInt32 {
 		return false
 	}
-	add(q.ObjectID != "" && !ofJob, "c.object = %s::text and c.object_id = %s::text", q.Object, q.ObjectID)
-	add(q.JobID != 0, "c.job_id = %s::bigint", q.JobID)
-	add(q.Actor != "", "c.actor = %s::text", q.Actor)
-	add(q.Verb != "", "c.verb = %s::text", q.Verb)
-	add(len(q.Apps) == 1, "c.app_name = %s::text", first(q.Apps))
-	add(q.Object != "" && q.ObjectID == "", "c.object = %s::text", q.Object)
+	indexed(q.JobID != 0, "c.job_id", "int", q.JobID)
+	indexed(q.Actor != "", "c.actor", "text", q.Actor)
+	indexed(q.Verb != "", "c.verb", "text", q.Verb)
+	indexed(len(q.Apps) == 1, "c.app_name", "text", first(q.Apps))
+	indexed(q.Object != "" && q.ObjectID == "", "c.object", "text", q.Object)
 	if len(all) > 0 {
 		cs.by, all = &all[0], all[1:]
 	}
-	add(len(q.Apps) > 1, "c.app_name = any(%s::text[])", q.Apps)
-	add(!q.Since.IsZero(), "c.at >= %s::timestamptz", ceilMilli(q.Since))
-	add(!q.Until.IsZero(), "c.at < %s::timestamptz", ceilMilli(q.Until))
+	looked := func(use bool, condition string, value any) {
+		if use {
+			all = append(all, filter{condition: condition, values: []any{value}})
+		}
+	}
+	looked(len(q.Apps) > 1, "c.app_name = any(%s::text[])", q.Apps)
+	looked(!q.Since.IsZero(), "c.at >= %s::timestamptz", ceilMilli(q.Since))
+	looked(!q.Until.IsZero(), "c.at < %s::timestamptz", ceilMilli(q.Until))
 	cs.rest = all
 	return true
 }
@@ -193,6 +202,9 @@ func (cs *changeSearch) narrow(ctx context.Context) error {
 	return nil
 }
 
+// foundChanges are entries, newest first.
+const foundChanges = `%sselect ` + changeColumns + ` from (%s) c order by c.id desc`
+
 // edge counts the entries that may be looked at, and reads the oldest of them.
 func (cs *changeSearch) edge(n *int, oldest *int64) statement {
 	return cs.statement(`%sselect pg_catalog.count(*)::int, coalesce(pg_catalog.min(c.id), 0) from (%s) c`, "c.id", false, cs.q.Examine, scanInto(n, oldest))
@@ -200,29 +212,44 @@ func (cs *changeSearch) edge(n *int, oldest *int64) statement {
 
 // matches reads those that are chosen.
 func (cs *changeSearch) matches(list *[]xxljob.Change, limit int) statement {
-	return cs.statement(`%sselect `+changeColumns+` from (%s) c order by c.id desc`, "c.*", true, limit, readChanges(list))
+	return cs.statement(foundChanges, "c.*", true, limit, readChanges(list))
 }
 
+// statement has the entries of the range, as far as the limit, in the place of %s.
 func (cs *changeSearch) statement(sql, columns string, rest bool, limit int, read result) statement {
 	var q listing
-	q.add("c.id >= " + q.arg(cs.low))
-	q.add("c.id < " + q.arg(cs.q.Before))
-	filters := cs.rest
-	if !rest {
-		filters = nil
-	}
-	if cs.by != nil {
-		filters = append([]filter{*cs.by}, filters...)
-	}
-	for _, f := range filters {
-		names := make([]any, len(f.values))
-		for i, v := range f.values {
-			names[i] = q.arg(v)
+	order := cs.bounded(&q)
+	if rest {
+		for _, f := range cs.rest {
+			q.filtered(&f)
 		}
-		q.add(fmt.Sprintf(f.condition, names...))
 	}
-	entries := fmt.Sprintf("select %s from {{schema}}.xxl_job_change c where %s order by c.id desc limit %s", columns, q.conditions(), q.arg(limit))
+	entries := fmt.Sprintf("select %s from {{schema}}.xxl_job_change c where %s order by %s limit %s", columns, q.conditions(), order, q.arg(limit))
 	return statement{strings.ReplaceAll(fmt.Sprintf(sql, mark, entries), "{{schema}}", cs.store.schema), q.args, read}
+}
+
+// bounded bounds the entries to the range of the index that is gone by, and returns their order.
+// It is the order of that index, of which the first columns have one value only, so that no
+// plan goes by the order of the ids of all entries, however rare the value is.
+func (cs *changeSearch) bounded(q *listing) (order string) {
+	columns, low, high, order := "", "", "", ""
+	if cs.by != nil {
+		for i, column := range cs.by.columns {
+			value := q.arg(cs.by.values[i]) + "::" + cs.by.casts[i] + ", "
+			columns, low, high, order = columns+column+", ", low+value, high+value, order+column+" desc, "
+		}
+		if cs.by.also != "" {
+			q.add(cs.by.also)
+		}
+	}
+	q.add(fmt.Sprintf("(%sc.id) >= (%s%s::bigint)", columns, low, q.arg(cs.low)))
+	q.add(fmt.Sprintf("(%sc.id) < (%s%s::bigint)", columns, high, q.arg(cs.q.Before)))
+	return order + "c.id desc"
+}
+
+// filtered adds a condition on entries.
+func (q *listing) filtered(f *filter) {
+	q.add(fmt.Sprintf(f.condition, q.arg(f.values[0])))
 }
 
 // searchChangeQueries are the statements of this file.
