@@ -3,11 +3,11 @@ package xxljob
 // What an entry of the record of changes says, made of what was before and is after.
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -135,13 +135,14 @@ func (c *Change) from(ctx context.Context) {
 	c.Actor, c.Client, c.RequestID = o.Actor, o.Client, o.RequestID
 }
 
-// between sets Before and After, of two values of one type.
+// between sets Before and After, of two values of one type; of what was not there before, or is
+// not there after, nothing is said.
 func (c *Change) between(has bool, before any, will bool, after any) {
-	was, is := fieldsOf(before), fieldsOf(after)
-	for name, value := range was {
-		if other, there := is[name]; there && bytes.Equal(value, other) {
-			delete(was, name)
-			delete(is, name)
+	was, is := map[string]json.RawMessage{}, map[string]json.RawMessage{}
+	a, b := reflect.ValueOf(before), reflect.ValueOf(after)
+	for i := range a.NumField() {
+		if name := a.Type().Field(i).Name; !same(a.Field(i), b.Field(i)) {
+			was[name], is[name] = textOf(a.Field(i)), textOf(b.Field(i))
 		}
 	}
 	c.Before, c.After = "", ""
@@ -151,6 +152,26 @@ func (c *Change) between(has bool, before any, will bool, after any) {
 	if will {
 		c.After = objectOf(is)
 	}
+}
+
+// same reports whether two values of a field say the same. An empty list is none.
+func same(a, b reflect.Value) bool {
+	if a.Kind() == reflect.Slice && a.Len() == 0 {
+		return b.Len() == 0
+	}
+	if at, is := a.Interface().(time.Time); is {
+		return at.Equal(b.Interface().(time.Time))
+	}
+	return reflect.DeepEqual(a.Interface(), b.Interface())
+}
+
+// textOf is the JSON of a field. What has none, as a time in the year 10000, has its error.
+func textOf(v reflect.Value) json.RawMessage {
+	text, err := json.Marshal(v.Interface())
+	if err != nil {
+		text, _ = json.Marshal(shorten(err.Error(), 200))
+	}
+	return text
 }
 
 // logChange writes a line about a change that was made, beside its entry in the record.
@@ -163,17 +184,6 @@ func logChange(ctx context.Context, log *slog.Logger, verb, object string, id an
 		}
 	}
 	log.InfoContext(ctx, "xxljob: change", append(line, more...)...)
-}
-
-// fieldsOf are the fields of a struct, in JSON.
-func fieldsOf(v any) map[string]json.RawMessage {
-	text, err := json.Marshal(v)
-	if err != nil {
-		text, _ = json.Marshal(map[string]string{"Error": shorten(err.Error(), 200)}) // a time of year 10000
-	}
-	fields := map[string]json.RawMessage{}
-	_ = json.Unmarshal(text, &fields) // we have just made it
-	return fields
 }
 
 // objectOf joins fields, of which long ones are cut.

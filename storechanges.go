@@ -36,9 +36,9 @@ type Change struct {
 	// JobID is the job, also of a run; zero for what belongs to none. Version is that of the
 	// job after the change; zero for all else.
 	JobID, Version int64
-	// Before and After are JSON objects of the fields that differ, named as the Go fields are;
-	// one that is absent had its zero value. Before is empty for what was added, After for what
-	// was removed. A field of more than 4 KiB is cut, and is a string that ends in the number
+	// Before and After are JSON objects of the fields that differ, named as the Go fields are.
+	// Before is empty for what was added, After for what was removed; the other then has all
+	// fields but those with their zero values. A field of more than 4 KiB is cut, and is a string that ends in the number
 	// of bytes that are missing. Both are empty in entries of versions of this module that did
 	// not write them.
 	Before, After string

@@ -103,7 +103,7 @@ func recordsJobs(e *changeLog) {
 		return false, nil
 	}})
 	e.must(err)
-	e.wantEntries("after update", ofJob(job, 2, "update", `{"Param":"","Retries":0}`, `{"Param":"p\u003cq\u003e","Retries":3,"Tags":["a"]}`))
+	e.wantEntries("after update", ofJob(job, 2, "update", `{"Param":"","Retries":0,"Tags":null}`, `{"Param":"p\u003cq\u003e","Retries":3,"Tags":["a"]}`))
 	_, err = e.EditJob(ctx, job.ID, replan("stop", time.Time{}, func(j *xxljob.Job) { j.Stopped, j.StopReason = true, "why" }))
 	e.must(err)
 	e.wantEntries("after stop", ofJob(job, 3, "stop", `{"StopReason":"","Stopped":false}`, `{"StopReason":"why","Stopped":true}`))
