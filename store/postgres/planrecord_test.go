@@ -46,7 +46,7 @@ func (d *planData) recordCases() []planCase {
 			panic(err)
 		}
 		name = "SearchChanges " + name
-		if cs.rest == nil {
+		if len(cs.rest) == 0 {
 			list = append(list, planCase{name: name, st: cs.matches(nil, q.Limit), rows: rows, batch: 100, wasted: 100})
 		} else {
 			n, oldest := 0, int64(0)

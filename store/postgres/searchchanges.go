@@ -91,7 +91,7 @@ func (s *Store) SearchChanges(ctx context.Context, q xxljob.ChangeSearch) (xxljo
 		return xxljob.ChangesFound{}, failed(err, "search for changes")
 	}
 	limit := min(q.Limit, q.Examine)
-	if cs.rest != nil {
+	if len(cs.rest) > 0 {
 		limit = q.Limit
 		n, oldest := 0, int64(0)
 		if err := s.list(ctx, cs.edge(&n, &oldest)); err != nil {
@@ -148,7 +148,7 @@ func (cs *changeSearch) choose() bool {
 		}
 		all = append(all, filter{"", []any{id}, []string{"c.job_id"}, []string{"int"}, "c.object = 'job'"})
 	} else if q.ObjectID != "" {
-		all = append(all, filter{"", []any{q.Object, q.ObjectID}, []string{"c.object", "c.object_id"}, []string{"text", "text"}, ""})
+		all = append(all, filter{"", []any{q.ObjectID, q.Object}, []string{"c.object_id", "c.object"}, []string{"text", "text"}, ""})
 	}
 	if q.JobID > math.MaxInt32 {
 		return false

@@ -15,5 +15,5 @@ create index xxl_job_change_at on {{schema}}.xxl_job_change (at, id);
 create index xxl_job_change_actor on {{schema}}.xxl_job_change (actor, id);
 create index xxl_job_change_verb on {{schema}}.xxl_job_change (verb, id);
 create index xxl_job_change_app on {{schema}}.xxl_job_change (app_name, id);
-create index xxl_job_change_object on {{schema}}.xxl_job_change (object, object_id, id);
+create index xxl_job_change_object on {{schema}}.xxl_job_change (object_id, object, id);
 create index xxl_job_change_kind on {{schema}}.xxl_job_change (object, id);
