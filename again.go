@@ -5,6 +5,8 @@ package xxljob
 import (
 	"context"
 	"fmt"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 func (d *definer) Again(ctx context.Context, runID int64) (int64, error) {
@@ -18,7 +20,7 @@ func (d *definer) Again(ctx context.Context, runID int64) (int64, error) {
 	if err != nil {
 		return 0, absent("again", fmt.Sprintf("run %d", runID), err)
 	}
-	id, err := d.trigger(ctx, r.JobID, r.again())
+	id, err := d.trigger(store.WithAgain(ctx, runID), r.JobID, r.again())
 	return id, about(fmt.Sprintf("run %d again", runID), err)
 }
 

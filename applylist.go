@@ -238,6 +238,9 @@ func (a *applying) add(ctx context.Context, left map[string]int) error {
 		a.all[i] = Ensured{job, Created}
 		a.touched = append(a.touched, job)
 	}
+	if len(added) > 0 {
+		logChange(ctx, a.s.log, "add", store.ObjectJob, added[0].ID, a.w.App, "jobs", len(added))
+	}
 	return nil
 }
 

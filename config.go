@@ -46,6 +46,10 @@ type Config struct {
 	// postgres.TriggerTx and has no Scheduler is told in postgres.Config.RunRetention, where
 	// this is less than three days. Zero means 30 days.
 	RunRetention time.Duration
+	// ChangeRetention is how long entries of the record of changes are kept, where the store
+	// is a ChangeRecord; the memory store bounds their number besides. At least a day; zero
+	// means 400 days: a year, and what it takes to look back at it.
+	ChangeRetention time.Duration
 	// StopGrace is how long running handlers have to end when the context of Run or
 	// Start is done. Zero means 30 s.
 	StopGrace time.Duration
@@ -234,6 +238,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.Cluster.LostAfter, 30*time.Second)
 	setDefault(&c.Cluster.PruneAfter, 10*time.Minute)
 	setDefault(&c.RunRetention, 30*24*time.Hour)
+	setDefault(&c.ChangeRetention, 400*24*time.Hour)
 	setDefault(&c.Cluster.Shards, 32)
 	setDefault(&c.Cluster.LeaseTTL, 5*time.Second)
 	setDefault(&c.StopGrace, 30*time.Second)

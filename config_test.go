@@ -37,6 +37,7 @@ func TestConfigZeroValues(t *testing.T) {
 
 		{"MisfireThreshold", "ours; XXL-JOB 5 s", c.MisfireThreshold, 15 * time.Second},
 		{"CatchUp", "ours; XXL-JOB once", c.CatchUp, xxljob.CatchUpEvery},
+		{"ChangeRetention", "ours", c.ChangeRetention, 400 * 24 * time.Hour},
 		{"MaxPlanned", "ours", c.Limits.MaxPlanned, 1000},
 		{"MaxHeld", "ours", c.Limits.MaxHeld, 200_000},
 		{"LostAfter", "ours", c.Cluster.LostAfter, 30 * time.Second},
@@ -87,7 +88,7 @@ func TestConfigZeroValues(t *testing.T) {
 func TestConfigKeepsWhatIsSet(t *testing.T) {
 	set := xxljob.Config{
 		App: "app", Node: "node", Location: time.FixedZone("Etc/GMT-1", 3600), Logger: slog.New(slog.DiscardHandler),
-		PreRead: 1 * time.Second, MisfireThreshold: 3 * time.Second, CatchUp: xxljob.CatchUpOnce, RunRetention: 13 * time.Hour, StopGrace: 17 * time.Second,
+		PreRead: 1 * time.Second, MisfireThreshold: 3 * time.Second, CatchUp: xxljob.CatchUpOnce, RunRetention: 13 * time.Hour, ChangeRetention: 25 * time.Hour, StopGrace: 17 * time.Second,
 		Cluster: xxljob.ClusterConfig{
 			Shards: 14, LeaseTTL: 10 * time.Second, LeaseMaxHold: 16 * time.Second, LostAfter: 11 * time.Second, Beat: 9 * time.Second, Dead: 10 * time.Second,
 			PruneAfter: 20 * time.Second,
@@ -101,7 +102,7 @@ func TestConfigKeepsWhatIsSet(t *testing.T) {
 	}
 	c := set.Complete()
 	if c.App != set.App || c.Node != set.Node || c.Location != set.Location || c.Logger != set.Logger || c.Executor.App != "app" ||
-		c.PreRead != set.PreRead || c.MisfireThreshold != set.MisfireThreshold || c.CatchUp != set.CatchUp || c.RunRetention != set.RunRetention ||
+		c.PreRead != set.PreRead || c.MisfireThreshold != set.MisfireThreshold || c.CatchUp != set.CatchUp || c.RunRetention != set.RunRetention || c.ChangeRetention != set.ChangeRetention ||
 		c.StopGrace != set.StopGrace || c.Cluster != set.Cluster || !reflect.DeepEqual(c.HTTP, set.HTTP) || c.Limits != set.Limits || c.Logs != set.Logs {
 		t.Errorf("set:\n%+v\nused:\n%+v", set, c)
 	}
@@ -116,7 +117,7 @@ func TestConfigFaultsAtOnce(t *testing.T) {
 	const secret = "s3cr3t-t0k3n"
 	bad := xxljob.Config{
 		App: strings.Repeat("a", 65), Node: " ", Location: time.Local, CatchUp: "TWICE",
-		PreRead: time.Minute, MisfireThreshold: -1, RunRetention: time.Minute, StopGrace: -8,
+		PreRead: time.Minute, MisfireThreshold: -1, RunRetention: time.Minute, ChangeRetention: time.Hour, StopGrace: -8,
 		Cluster: xxljob.ClusterConfig{
 			Shards: 1025, LeaseTTL: 2 * time.Hour, LeaseMaxHold: -7, LostAfter: time.Second, Beat: -3 * time.Second, Dead: -4 * time.Second, PruneAfter: time.Millisecond,
 		},
@@ -133,7 +134,7 @@ func TestConfigFaultsAtOnce(t *testing.T) {
 	_, err := xxljob.New(memory.New(), bad)
 	fields := map[string]string{
 		"App": "aaa", "Node": `" "`, "Location": "Local", "CatchUp": "TWICE",
-		"PreRead": "1m0s", "MisfireThreshold": "-1ns", "RunRetention": "1m0s", "StopGrace": "-8ns",
+		"PreRead": "1m0s", "MisfireThreshold": "-1ns", "RunRetention": "1m0s", "ChangeRetention": "1h0m0s", "StopGrace": "-8ns",
 		"Cluster.Shards": "1025", "Cluster.LeaseTTL": "2h0m0s", "Cluster.LeaseMaxHold": "-7ns", "Cluster.LostAfter": "1s",
 		"Cluster.Beat": "-3s", "Cluster.Dead": "-4s", "Cluster.PruneAfter": "1ms",
 		"HTTP.MaxRegistrations": "100001", "HTTP.CallTimeout": "2h0m0s",

@@ -79,6 +79,7 @@ func (c *Config) validateRanges(f *faults) {
 		{"Cluster.LostAfter", c.Cluster.LostAfter, c.Cluster.LeaseTTL, maxPeriod},
 		{"Cluster.PruneAfter", c.Cluster.PruneAfter, time.Second, maxPeriod},
 		{"RunRetention", c.RunRetention, time.Hour, maxPeriod},
+		{"ChangeRetention", c.ChangeRetention, 24 * time.Hour, maxPeriod},
 		{"Cluster.LeaseTTL", c.Cluster.LeaseTTL, 100 * time.Millisecond, time.Hour},
 		{"Cluster.LeaseMaxHold", c.Cluster.LeaseMaxHold, 0, maxPeriod},
 		{"StopGrace", c.StopGrace, 0, maxPeriod},

@@ -23,12 +23,7 @@ func (s *scheduler) duties(signals store.Signals) (plan, work, lease []duty) {
 	if s.cfg.Registry != nil {
 		lease = append(lease, s.publisher.registerDuty())
 	}
-	if r, ok := given(s.store).(store.Retainer); ok {
-		lease = append(lease, retainDuty(s.shared, r))
-	}
-	if f, ok := given(s.store).(store.ReportFolder); ok {
-		lease = append(lease, foldDuty(s.shared, f))
-	}
+	lease = append(lease, retainDuties(s.shared)...)
 	return plan, append(work, s.alarmDuties(signals)...), lease
 }
 

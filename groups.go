@@ -5,6 +5,8 @@ package xxljob
 import (
 	"context"
 	"fmt"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 func (d *definer) SaveGroup(ctx context.Context, g Group) error {
@@ -23,7 +25,11 @@ func (d *definer) SaveGroup(ctx context.Context, g Group) error {
 		return err
 	}
 	defer d.book.memory.forget()
-	return d.store.SaveGroup(ctx, g)
+	if err := d.store.SaveGroup(ctx, g); err != nil {
+		return err
+	}
+	logChange(ctx, d.log, "save", store.ObjectApp, g.App, "")
+	return nil
 }
 
 func (d *definer) RemoveGroup(ctx context.Context, app string) error {
@@ -37,5 +43,6 @@ func (d *definer) RemoveGroup(ctx context.Context, app string) error {
 	if err := d.store.RemoveGroup(ctx, app); err != nil {
 		return absent("remove", fmt.Sprintf("group %q", app), err)
 	}
+	logChange(ctx, d.log, "remove", store.ObjectApp, app, "")
 	return nil
 }

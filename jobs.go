@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/route"
+	"github.com/xxljob/xxljob/store"
 )
 
 // definer changes definitions: of jobs, groups and lists, and plans what is triggered.
@@ -88,6 +89,7 @@ func (d *definer) add(ctx context.Context, job Job) (Job, error) {
 	if err != nil {
 		return Job{}, about(fmt.Sprintf("%s: add: App %q, Key %q", called(job), job.App, job.Key), err)
 	}
+	logChange(ctx, d.log, "add", store.ObjectJob, added.ID, added.App, "name", added.Name)
 	d.life.wakes.scan.poke()
 	d.life.wakes.late.pokeIf(added.LateAfter > 0)
 	d.warnOfSaved(added)
@@ -140,10 +142,10 @@ func (d *definer) edit(ctx context.Context, id int64, e Edit) (Job, error) {
 	if e.Next == nil {
 		e.Next = replanned
 	}
-	was := true
+	was, version := true, int64(0)
 	change := e.Change
 	e.Change = func(j *Job) (bool, error) {
-		was = j.Stopped
+		was, version = j.Stopped, j.Version
 		return change(j)
 	}
 	job, err := d.store.EditJob(ctx, id, e)
@@ -152,6 +154,9 @@ func (d *definer) edit(ctx context.Context, id int64, e Edit) (Job, error) {
 	}
 	if err != nil {
 		return Job{}, absent(e.Verb, fmt.Sprintf("job %d", id), err)
+	}
+	if job.Version != version {
+		logChange(ctx, d.log, e.Verb, store.ObjectJob, id, job.App, "name", job.Name, "version", job.Version)
 	}
 	d.engine.jobs.remember(map[int64]*Job{id: &job})
 	d.life.wakes.scan.poke()
@@ -208,6 +213,7 @@ func (d *definer) RemoveJob(ctx context.Context, id int64) error {
 	if err := d.store.RemoveJob(ctx, id); err != nil {
 		return absent("remove", fmt.Sprintf("job %d", id), err)
 	}
+	logChange(ctx, d.log, "remove", store.ObjectJob, id, "")
 	d.forgetRoutes(ctx, id)
 	d.engine.jobs.jobGone(id)
 	d.life.wakes.scan.poke()

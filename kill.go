@@ -66,6 +66,9 @@ func (k *killer) kill(ctx context.Context, runID int64) (Run, error) {
 	if err != nil {
 		return Run{}, absent("kill", fmt.Sprintf("run %d", runID), err)
 	}
+	if store.Actor(ctx) != "" {
+		logChange(ctx, k.log, "kill", store.ObjectRun, run.ID, run.App, "job", run.JobID)
+	}
 	switch {
 	case run.State == StateCancelled:
 		k.engine.passed(run.ID)

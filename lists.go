@@ -162,7 +162,7 @@ func (d *listWatch) prune(ctx context.Context, w *wantedList, a *appDuty, view *
 	a.extra = extra
 	guard := &store.ListGuard{ListID: w.ID(), SurplusOf: d.s.leases.incarnation}
 	for _, id := range ripe {
-		job, err := d.edit(ctx, id, Edit{Verb: "prune", Guard: guard, Change: stopFor(StopPruned)})
+		job, err := d.edit(store.WithActor(ctx, store.Scheduler), id, Edit{Verb: "prune", Guard: guard, Change: stopFor(StopPruned)})
 		switch {
 		case err == nil:
 			d.s.log.Info("xxljob: stopped a job that no list names any more", "app", w.App, "job", job.ID, "key", job.Key)

@@ -1,7 +1,7 @@
 package xxljob
 
-// What is older than RunRetention is dropped, by the node that owns the first
-// shard, where the store keeps runs by their age.
+// What is older than RunRetention, or ChangeRetention, is dropped, by the node that owns the
+// first shard, where the store keeps runs and changes by their age.
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// retainFirst is when old runs are dropped after a start, retainEvery how often
+	// retainFirst is when what is old is dropped after a start, retainEvery how often
 	// from then on.
 	retainFirst = time.Minute
 	retainEvery = time.Hour
@@ -19,9 +19,23 @@ const (
 	retainTimeout = 30 * time.Minute
 )
 
-// retainDuty drops old runs.
-func retainDuty(s *shared, r store.Retainer) duty {
-	first, backoff := true, backoff{log: s.log, what: "dropping old runs"}
+// retainDuties drop what the store keeps until it is told to drop it.
+func retainDuties(s *shared) (list []duty) {
+	if r, ok := given(s.store).(store.Retainer); ok {
+		list = append(list, retainDuty(s, "dropping old runs", s.cfg.RunRetention, r.DropRuns))
+	}
+	if r, ok := given(s.store).(ChangeRecord); ok {
+		list = append(list, retainDuty(s, "dropping old changes", s.cfg.ChangeRetention, r.DropChanges))
+	}
+	if f, ok := given(s.store).(store.ReportFolder); ok {
+		list = append(list, foldDuty(s, f))
+	}
+	return list
+}
+
+// retainDuty drops what is older than it is to be kept.
+func retainDuty(s *shared, what string, kept time.Duration, drop func(context.Context, time.Time) error) duty {
+	first, backoff := true, backoff{log: s.log, what: what}
 	return duty{aside: true, once: func(ctx context.Context) (time.Duration, error) {
 		if first {
 			first = false
@@ -32,7 +46,7 @@ func retainDuty(s *shared, r store.Retainer) duty {
 		}
 		bounded, cancel := context.WithTimeout(ctx, retainTimeout)
 		defer cancel()
-		backoff.failed(ctx, r.DropRuns(bounded, s.clock.now().Add(-s.cfg.RunRetention)))
+		backoff.failed(ctx, drop(bounded, s.clock.now().Add(-kept)))
 		return retainEvery, nil // also after an error: what is too old may be so for an hour more
 	}}
 }

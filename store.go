@@ -47,7 +47,10 @@ type Store interface {
 	RegistryStore
 }
 
-// WithActor returns a context whose changes of jobs are audited under the name. It panics
+// WithActor returns a context whose changes are recorded under the name: that of a user, or of
+// the program that makes them. It is kept to store.MostActor bytes, and what cannot be shown of
+// it is replaced. Changes of jobs and apps are recorded without a name too; runs that are
+// triggered or killed only with one, since programs may trigger thousands. It panics
 // where ctx is nil, as context.WithValue does: there is no error to return. Stores read the
 // name with store.Actor.
 func WithActor(ctx context.Context, name string) context.Context {
@@ -55,4 +58,14 @@ func WithActor(ctx context.Context, name string) context.Context {
 		panic(errNoContext)
 	}
 	return store.WithActor(ctx, name)
+}
+
+// WithClient returns a context whose changes are recorded with the address of the client that
+// has asked for them, and what its request is known by; either may be empty. They are kept to
+// store.MostClient and store.MostRequestID bytes as names are. It panics where ctx is nil.
+func WithClient(ctx context.Context, address, requestID string) context.Context {
+	if ctx == nil {
+		panic(errNoContext)
+	}
+	return store.WithClient(ctx, address, requestID)
 }

@@ -38,9 +38,10 @@ type JobStore interface {
 	JobByKey(ctx context.Context, app, key string) (Job, error)
 	// Jobs lists jobs in order of ID.
 	Jobs(ctx context.Context, f JobFilter) ([]Job, error)
-	// Changes returns what was done to the job, newest first, at most limit
-	// entries. It goes on answering after the job is removed, until the store's
-	// retention drops the entries; an unknown job has none.
+	// Changes returns what was done to the job itself, not to its runs, newest first, at most
+	// limit entries. It goes on answering after the job is removed, until the store's
+	// retention drops the entries; an unknown job has none. What the changes are about, and
+	// what changed, is in their entries too: see Change.
 	Changes(ctx context.Context, jobID int64, limit int) ([]Change, error)
 
 	// SaveGroup inserts or replaces the group.
@@ -117,17 +118,4 @@ type JobFilter struct {
 	After int64
 	// Limit is the page size; zero means 100.
 	Limit int
-}
-
-// Change is an entry of the audit: one change of a job. It is written in the
-// transaction that makes the change.
-type Change struct {
-	At      time.Time
-	JobID   int64
-	Version int64
-	// Actor is the name in the context of the call (see WithActor).
-	Actor string
-	// Verb is "add", "remove", the Verb of the Edit, or "stop" for a stop by the
-	// scheduler itself.
-	Verb string
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/internal/guard"
+	"github.com/xxljob/xxljob/store"
 )
 
 // teller tells of events.
@@ -106,6 +107,9 @@ func (t *teller) ended(r Run, job *Job) {
 
 // run tells of a run; a job that is nil is one that this node may know.
 func (t *teller) run(kind EventKind, r Run, job *Job) {
+	if r.StoppedJob {
+		logChange(store.WithActor(context.Background(), store.Scheduler), t.log, "stop", store.ObjectJob, r.JobID, r.App)
+	}
 	if t.wants(kind) || r.StoppedJob && t.wants(EventJobStopped) {
 		t.addRun(kind, r, job)
 	}

@@ -84,6 +84,13 @@ func (d *definer) trigger(ctx context.Context, jobID int64, t Trigger) (int64, e
 	if err != nil {
 		return 0, absent("trigger", fmt.Sprintf("job %d", jobID), err)
 	}
+	if store.Actor(ctx) != "" {
+		verb := "trigger"
+		if store.Again(ctx) != 0 {
+			verb = "again"
+		}
+		logChange(ctx, d.log, verb, store.ObjectRun, run.ID, run.App, "job", jobID)
+	}
 	return run.ID, nil
 }
 

@@ -182,7 +182,13 @@ func TestNilContextsOfActors(t *testing.T) {
 			t.Errorf("the actor of a nil context is %q", name)
 		}
 	}()
-	xxljob.WithActor(none, "ann")
+	defer func() {
+		if said := fmt.Sprint(recover()); !strings.Contains(said, "the context is nil") {
+			t.Errorf("WithClient panicked with %q", said)
+		}
+		xxljob.WithActor(none, "ann")
+	}()
+	xxljob.WithClient(none, "10.0.0.1", "r")
 }
 
 // TestASecondStop that gives up early does not take from the handlers what the first one,

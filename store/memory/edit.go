@@ -52,7 +52,7 @@ func (s *Store) EditJob(ctx context.Context, id int64, edit xxljob.Edit) (xxljob
 	if missed {
 		s.insertRecord(j, &record, now)
 	}
-	s.redefine(ctx, j, &after, edit.Verb, replan)
+	s.redefine(ctx, j, &before, &after, edit.Verb, replan)
 	return j.snapshot(), nil
 }
 
@@ -119,7 +119,7 @@ func (s *Store) insertRecord(j *job, n *xxljob.NewRun, now time.Time) {
 
 // redefine makes the change take effect. Planned runs are cancelled under the
 // new definition: one that the job waited for re-arms nothing.
-func (s *Store) redefine(ctx context.Context, j *job, after *xxljob.Job, verb string, replan bool) {
+func (s *Store) redefine(ctx context.Context, j *job, before, after *xxljob.Job, verb string, replan bool) {
 	wasStopped := j.stopped
 	if replan && j.def.Schedule != after.Schedule {
 		j.count++
@@ -129,7 +129,7 @@ func (s *Store) redefine(ctx context.Context, j *job, after *xxljob.Job, verb st
 	j.define(after)
 	s.indexLinks(j, true)
 	j.index()
-	j.note(ctx, verb, after.Updated)
+	s.note(ctx, j, verb, before, after, after.Updated)
 	if replan {
 		s.cancelPlanned(j, verb, after.Updated, func(r *run) bool { return r.Type.ScheduleBorn() || r.Born && after.Stopped })
 		s.stopFinished(ctx, j, toMilli(after.Updated))

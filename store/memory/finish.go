@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"time"
 
 	"github.com/xxljob/xxljob"
 )
@@ -62,13 +63,24 @@ func (s *Store) Kill(ctx context.Context, runID int64, reason string) (xxljob.Ru
 	if r != nil && r.State.Ended() {
 		r = r.latest()
 	}
-	switch {
-	case r == nil:
+	if r == nil {
 		return xxljob.Run{}, failed(xxljob.ErrNotFound, "kill run %d", runID)
+	}
+	before, now := r.snapshot(), clock()
+	after := s.kill(ctx, r, reason, now)
+	var c xxljob.Change
+	if c.OfKill(ctx, &before, &after) {
+		s.write(c, nil, now)
+	}
+	return after, nil
+}
+
+func (s *Store) kill(ctx context.Context, r *run, reason string, now time.Time) xxljob.Run {
+	switch {
 	case r.State == xxljob.StatePlanned:
 		r.Reason = reason
 		s.uncount(r)
-		return s.conclude(ctx, r, ending{state: xxljob.StateCancelled}, toMilli(clock())), nil
+		return s.conclude(ctx, r, ending{state: xxljob.StateCancelled}, toMilli(now))
 	case !r.State.Ended():
 		if r.KillReason == "" { // the first reason stays
 			s.leave(r)
@@ -77,5 +89,5 @@ func (s *Store) Kill(ctx context.Context, runID int64, reason string) (xxljob.Ru
 		}
 		s.tellKill(r)
 	}
-	return r.snapshot(), nil
+	return r.snapshot()
 }

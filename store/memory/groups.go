@@ -12,13 +12,29 @@ func (s *Store) SaveGroup(ctx context.Context, g xxljob.Group) error {
 		return err
 	}
 	defer s.done()
-	return s.saveGroup(g)
+	return s.saveGroup(ctx, g)
 }
 
-func (s *Store) saveGroup(g xxljob.Group) error {
+func (s *Store) saveGroup(ctx context.Context, g xxljob.Group) error {
+	was, err := first[xxljob.Group](s.db, tableGroups, byID, g.App)
+	if err != nil {
+		return err
+	}
 	g.Addresses = copied(g.Addresses)
 	g.Updated = clock()
-	return s.insert(tableGroups, &g)
+	if err := s.insert(tableGroups, &g); err != nil {
+		return err
+	}
+	s.noteGroup(ctx, was, &g)
+	return nil
+}
+
+// noteGroup writes an entry about the group if it has changed.
+func (s *Store) noteGroup(ctx context.Context, before, after *xxljob.Group) {
+	var c xxljob.Change
+	if c.OfGroup(ctx, before, after) {
+		s.write(c, nil, clock())
+	}
 }
 
 // EnsureGroup inserts an automatic group where there is none.
@@ -31,7 +47,7 @@ func (s *Store) EnsureGroup(ctx context.Context, app string) error {
 	if err != nil || g != nil {
 		return err
 	}
-	return s.saveGroup(xxljob.Group{App: app})
+	return s.saveGroup(ctx, xxljob.Group{App: app})
 }
 
 // RemoveGroup deletes a group without jobs.
@@ -54,7 +70,9 @@ func (s *Store) RemoveGroup(ctx context.Context, app string) error {
 	if err != nil {
 		return failed(err, "remove group %q", app)
 	}
-	_, err = s.remove(tableGroups, app)
+	if _, err = s.remove(tableGroups, app); err == nil {
+		s.noteGroup(ctx, g, nil)
+	}
 	return err
 }
 

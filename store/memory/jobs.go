@@ -34,7 +34,7 @@ type job struct {
 	ended    list       // those of them that have ended
 	busy     []place    // attached addresses with started runs
 	named    *int64     // generation of the list that named it last; nil for none
-	audit    []xxljob.Change
+	audit    []*noted
 	logged   map[int64]int64 // bytes of pages of logs that are kept, by the day of their runs
 
 	member int // place in shard.idle
@@ -193,7 +193,7 @@ func (s *Store) addJob(ctx context.Context, j *job, def *xxljob.Job) {
 	j.define(def)
 	s.indexLinks(j, true)
 	j.index()
-	j.note(ctx, "add", def.Added)
+	s.note(ctx, j, "add", nil, def, def.Added)
 	s.tellScan(j)
 }
 
@@ -241,13 +241,13 @@ func (s *Store) RemoveJob(ctx context.Context, id int64) error {
 	if _, err := s.remove(tableJobs, id); err != nil {
 		return err
 	}
-	now := clock()
+	now, was := clock(), j.snapshot()
 	j.unindex()
 	s.indexLinks(j, false)
 	j.removed, j.waitRun = true, 0
 	maps.DeleteFunc(s.told, func(of jobRule, _ store.JobTold) bool { return of.job == id })
 	s.cancelPlanned(j, "remove", now, func(*run) bool { return true })
-	j.note(ctx, "remove", now)
+	s.note(ctx, j, "remove", &was, nil, now)
 	s.removed = append(s.removed, id)
 	s.forgetAudits()
 	return nil

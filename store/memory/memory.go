@@ -60,6 +60,8 @@ type Store struct {
 	jobs       map[int64]*job            // guarded by mu; removed ones too, while runs or audit are kept
 	jobIDs     jobIDs                    // guarded by mu
 	removed    []int64                   // guarded by mu; removed jobs with audit, oldest first
+	record     []*noted                  // guarded by mu; of changes, in order of ID; what is within is never changed
+	lastChange int64                     // guarded by mu
 	runs       runs                      // guarded by mu
 	ended      list                      // guarded by mu; all ended runs, in order of their end
 	keys       map[triggerKey]int64      // guarded by mu; keys of triggers whose run is kept

@@ -77,7 +77,7 @@ func (s *Store) stop(ctx context.Context, j *job, reason string, now int64) {
 	j.unindex()
 	j.stopped, j.stopReason, j.updated = true, reason, now
 	j.index()
-	j.note(ctx, "stop", fromMilli(now))
+	s.noteStop(j, reason, fromMilli(now))
 }
 
 // Sweep stops what Finish would call finished: jobs that were added or edited

@@ -44,11 +44,15 @@ func (s *Store) addRun(ctx context.Context, jobID int64, t xxljob.Trigger, move 
 		r.ahead, r.foreign, r.move = true, false, toMilli(stored(*move))
 		s.insertRun(j, r)
 		s.tellAhead(j)
-		return r.snapshot(), nil
+	} else {
+		s.insertRun(j, r)
+		s.tellScan(j)
 	}
-	s.insertRun(j, r)
-	s.tellScan(j)
-	return r.snapshot(), nil
+	run, c := r.snapshot(), xxljob.Change{}
+	if c.OfTrigger(ctx, &run, &t) {
+		s.write(c, nil, r.Created)
+	}
+	return run, nil
 }
 
 // fillTriggered sets what the trigger says.

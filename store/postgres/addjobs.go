@@ -120,7 +120,7 @@ func (a *adding) insert(ctx context.Context, t *tx, generation int64) error {
 	for i := range a.jobs {
 		ids[i] = a.jobs[i].ID
 	}
-	write := []statement{s.sql.insertNexts.by(nextColumns.ofAll(a.jobs)), s.sql.insertChanges.with(ids, store.Actor(ctx)), s.sql.insertNamed.with(ids, generation)}
+	write := []statement{s.sql.insertNexts.by(nextColumns.ofAll(a.jobs)), s.noteAdded(ctx, a.jobs), s.sql.insertNamed.with(ids, generation)}
 	if naming := linked(a.jobs); len(naming) > 0 {
 		write = append(write, s.link(naming))
 	}
@@ -129,7 +129,7 @@ func (a *adding) insert(ctx context.Context, t *tx, generation int64) error {
 
 // addQueries are the statements of this file.
 type addQueries struct {
-	takenKeys, newJobIDs, insertJobs, insertNexts, insertChanges, insertNamed query
+	takenKeys, newJobIDs, insertJobs, insertNexts, insertNamed query
 }
 
 func (q *addQueries) define(sql template) {
@@ -139,7 +139,5 @@ func (q *addQueries) define(sql template) {
 	select * from ` + infoColumns.unnested() + ` on conflict (app_name, job_key) do nothing returning id`)
 	q.insertNexts = sql(`insert into {{schema}}.xxl_job_next (` + nextColumns.names() + `)
 	select * from ` + nextColumns.unnested())
-	q.insertChanges = sql(`insert into {{schema}}.xxl_job_change (job_id, version, at, actor, verb)
-	select c.id, 1, {{now}}, $2::text, 'add' from unnest($1::int[]) c(id)`)
 	q.insertNamed = sql(`insert into {{schema}}.xxl_job_named (job_id, generation) select c.id, $2::bigint from unnest($1::int[]) c(id)`)
 }

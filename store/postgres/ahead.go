@@ -44,7 +44,7 @@ func (s *Store) AddAhead(ctx context.Context, jobID int64, t xxljob.Trigger, mov
 		return xxljob.Run{}, failed(xxljob.ErrNotFound, "add run of job %d", jobID)
 	}
 	hour := s.aheadHour(move)
-	run, added, err := s.addTriggered(ctx, jobID, bounds{name: "add_ahead"}, t.Key,
+	run, added, err := s.addTriggered(ctx, jobID, bounds{name: "add_ahead"}, &t,
 		s.sql.addAheadKey.by(named{{"job", jobID}, {"key", t.Key}, {"hour", hour}}),
 		func(id *int64) statement { return s.sql.addAhead.by(aheadArgs(jobID, id, &t, move, hour)) })
 	if added {

@@ -163,8 +163,9 @@ func (s *Store) claimRest(ctx context.Context, t *tx, c *claiming) (arming, erro
 		var err error
 		switch {
 		case p.Stop != "":
-			err = t.do(ctx, s.sql.stopNext.with(p.JobID), s.sql.stopJob.with(p.JobID, p.Stop),
-				s.sql.noteStops.with([]int64{p.JobID}, store.Actor(ctx)))
+			if err = t.do(ctx, s.sql.stopNext.with(p.JobID), s.sql.stopJob.with(p.JobID, p.Stop)); err == nil {
+				err = s.noteStop(ctx, t, p.JobID, p.Stop)
+			}
 			c.alarms.add(store.Alarm{Shard: p.Shard, JobID: p.JobID, Cause: string(alarm.Stopped), Text: store.AlarmText(p.Stop)})
 		case p.Wait && len(p.Runs) > 0:
 			err = t.do(ctx, s.sql.waitNext.with(p.JobID, first[p.JobID]))

@@ -87,7 +87,7 @@ func (e *editing) run(ctx context.Context, t *tx) error {
 			return err
 		}
 	}
-	write := []statement{s.sql.updateJob.by(infoColumns.of(&e.after)), s.sql.updateNext.by(nextColumns.of(&e.after)), s.note(ctx, &e.after, e.edit.Verb)}
+	write := []statement{s.sql.updateJob.by(infoColumns.of(&e.after)), s.sql.updateNext.by(nextColumns.of(&e.after)), s.noteJob(ctx, e.edit.Verb, &e.before, &e.after)}
 	if isJoin(&e.before) || isJoin(&e.after) {
 		write = append(write, s.link([]xxljob.Job{e.after}))
 	}

@@ -43,16 +43,16 @@ func (s *Store) noteFinished(ctx context.Context, t *tx, list []finished, now ti
 	if err := s.findBounded(ctx, t, list); err != nil {
 		return err
 	}
-	all, by := make([]int64, len(list)), map[string][]int64{}
+	all, reasons, by := make([]int64, len(list)), make([]string, len(list)), map[string][]int64{}
 	for i, f := range list {
-		all[i] = f.id
+		all[i], reasons[i] = f.id, f.reason
 		by[f.reason] = append(by[f.reason], f.id)
 	}
 	var write []statement
 	for reason, ids := range by {
 		write = append(write, s.sql.finishJob.by(named{{"jobs", ids}, {"reason", reason}, {"now", now}}))
 	}
-	return t.do(ctx, append(write, s.sql.noteStops.with(all, store.Actor(ctx)))...)
+	return t.do(ctx, append(write, s.noteStops(all, reasons, make([]*string, len(list))))...)
 }
 
 // findBounded finds the jobs that NotAfter has ended: their schedules go on behind it.
@@ -109,14 +109,12 @@ func counts(r *xxljob.Run, after int64) bool {
 
 // finishedQueries are the statements of this file.
 type finishedQueries struct {
-	finishJob, noteStops, uncount query
+	finishJob, uncount query
 }
 
 func (q *finishedQueries) define(sql template) {
 	q.finishJob = sql(`update {{schema}}.xxl_job_info set trigger_status = {{status.stopped}}, stop_reason = {{arg.reason}}, update_time = {{arg.now}}
 	where id = any({{arg.jobs}}::int[])`)
-	q.noteStops = sql(`insert into {{schema}}.xxl_job_change (job_id, version, at, actor, verb)
-	select i.id, i.version, {{now}}, $2, 'stop' from {{schema}}.xxl_job_info i where i.id = any($1::int[]) order by i.id`)
 	q.uncount = sql(`update {{schema}}.xxl_job_next n set run_count = n.run_count - (select count(*)
 		from unnest({{arg.jobs}}::int[], {{arg.runs}}::bigint[]) r(job, id) where r.job = n.job_id and r.id > n.counted_after)
 	where n.job_id = any({{arg.jobs}}) and ({{arg.settled}}::boolean or n.trigger_status = {{status.stopped}})`)

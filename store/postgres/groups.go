@@ -15,10 +15,32 @@ func (s *Store) SaveGroup(ctx context.Context, g xxljob.Group) error {
 		kind = 1
 	}
 	addresses := append([]string{}, g.Addresses...)
-	err := s.one(ctx, bounds{name: "save_group"}, s.sql.saveGroup.by(named{
-		{"app", g.App}, {"title", g.Title}, {"address_type", kind}, {"address_list", addresses},
-	}))
+	err := s.inTx(ctx, bounds{name: "save_group"}, func(t *tx) error {
+		// Where there is none, of several that save it at once one inserts it, and the others
+		// find it then.
+		var have []xxljob.Group
+		added := 0
+		err := t.do(ctx, s.sql.ensureGroup.with(g.App).into(func(pgx.Rows) error { added++; return nil }),
+			s.sql.lockGroup.with(g.App).into(readGroups(&have)),
+			s.sql.saveGroup.by(named{{"app", g.App}, {"title", g.Title}, {"address_type", kind}, {"address_list", addresses}}))
+		if err != nil {
+			return err
+		}
+		var was *xxljob.Group
+		if added == 0 && len(have) > 0 {
+			was = &have[0]
+		}
+		return s.noteGroup(ctx, t, was, &g)
+	})
 	return failed(err, "save group %q", g.App)
+}
+
+// noteGroup writes an entry about the group if it has changed.
+func (s *Store) noteGroup(ctx context.Context, t *tx, before, after *xxljob.Group) error {
+	if c := (changed{}); c.OfGroup(ctx, before, after) {
+		return t.do(ctx, s.note(c))
+	}
+	return nil
 }
 
 // EnsureGroup inserts an automatic group where there is none.
@@ -26,7 +48,14 @@ func (s *Store) EnsureGroup(ctx context.Context, app string) error {
 	var have []xxljob.Group
 	err := s.read(ctx, s.sql.group.with(app).into(readGroups(&have)))
 	if err == nil && len(have) == 0 {
-		err = s.one(ctx, bounds{name: "ensure_group"}, s.sql.ensureGroup.with(app))
+		err = s.inTx(ctx, bounds{name: "ensure_group"}, func(t *tx) error {
+			added := 0
+			err := t.do(ctx, s.sql.ensureGroup.with(app).into(func(pgx.Rows) error { added++; return nil }))
+			if err != nil || added == 0 {
+				return err
+			}
+			return s.noteGroup(ctx, t, nil, &xxljob.Group{App: app})
+		})
 	}
 	return failed(err, "ensure group %q", app)
 }
@@ -34,18 +63,19 @@ func (s *Store) EnsureGroup(ctx context.Context, app string) error {
 // RemoveGroup deletes a group without jobs.
 func (s *Store) RemoveGroup(ctx context.Context, app string) error {
 	err := s.inTx(ctx, bounds{name: "remove_group"}, func(t *tx) error {
-		deleted, used := 0, false
-		err := t.do(ctx, s.sql.deleteGroup.with(app).into(func(pgx.Rows) error { deleted++; return nil }),
+		var deleted []xxljob.Group
+		used := false
+		err := t.do(ctx, s.sql.deleteGroup.with(app).into(readGroups(&deleted)),
 			s.sql.groupUsed.with(app).into(scanInto(&used)))
 		switch {
 		case err != nil:
 			return err
-		case deleted == 0:
+		case len(deleted) == 0:
 			return xxljob.ErrNotFound
 		case used:
 			return xxljob.ErrGroupInUse
 		}
-		return nil
+		return s.noteGroup(ctx, t, &deleted[0], nil)
 	})
 	return failed(err, "remove group %q", app)
 }
@@ -70,6 +100,9 @@ func (s *Store) Groups(ctx context.Context) ([]xxljob.Group, error) {
 	return list, failed(err, "list groups")
 }
 
+// groupColumns are what readGroups reads.
+const groupColumns = `app_name, title, address_type, address_list, update_time`
+
 func readGroups(list *[]xxljob.Group) result {
 	return func(rows pgx.Rows) error {
 		var g xxljob.Group
@@ -86,7 +119,7 @@ func readGroups(list *[]xxljob.Group) result {
 
 // groupQueries are the statements of this file.
 type groupQueries struct {
-	saveGroup, ensureGroup, deleteGroup, groupUsed, group, groups query
+	saveGroup, ensureGroup, deleteGroup, groupUsed, lockGroup, group, groups query
 }
 
 func (q *groupQueries) define(sql template) {
@@ -95,12 +128,13 @@ func (q *groupQueries) define(sql template) {
 	on conflict (app_name) do update set title = excluded.title, address_type = excluded.address_type,
 		address_list = excluded.address_list, update_time = excluded.update_time`)
 	q.ensureGroup = sql(`insert into {{schema}}.xxl_job_group (app_name, title, address_type, address_list, update_time) values ($1, '', 0, '{}', {{now}})
-	on conflict (app_name) do nothing`)
-	q.deleteGroup = sql(`delete from {{schema}}.xxl_job_group where app_name = $1 returning 1`)
+	on conflict (app_name) do nothing returning 1`)
+	q.deleteGroup = sql(`delete from {{schema}}.xxl_job_group where app_name = $1 returning ` + groupColumns)
 	// By order, that is by index: where many jobs are of one app, the planner expects
 	// to meet one of the app soon wherever it looks, and there may be none.
 	q.groupUsed = sql(`select coalesce((select i.app_name from {{schema}}.xxl_job_info i where i.app_name >= $1 order by i.app_name limit 1) = $1, false)`)
-	group := `select app_name, title, address_type, address_list, update_time from {{schema}}.xxl_job_group`
+	group := `select ` + groupColumns + ` from {{schema}}.xxl_job_group`
 	q.group = sql(group + ` where app_name = $1`)
+	q.lockGroup = sql(group + ` where app_name = $1 for no key update`)
 	q.groups = sql(group + ` order by app_name`)
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/xxljob/xxljob"
-	"github.com/xxljob/xxljob/store"
 )
 
 // AddJob inserts the job. Its first instant is worked out inside the transaction, which
@@ -31,7 +30,7 @@ func (s *Store) AddJob(ctx context.Context, job xxljob.Job, first xxljob.FirstIn
 			return refused
 		}
 		var added []int64
-		insert := []statement{s.insertJob(&job, &added), s.insertNext(&job), s.note(ctx, &job, "add")}
+		insert := []statement{s.insertJob(&job, &added), s.insertNext(&job), s.noteJob(ctx, "add", nil, &job)}
 		if isJoin(&job) {
 			insert = append(insert, s.link([]xxljob.Job{job}))
 		}
@@ -85,11 +84,6 @@ func (s *Store) insertNext(j *xxljob.Job) statement {
 	return s.sql.insertNext.by(nextColumns.of(j))
 }
 
-// note is an entry of the audit for the job as it then is.
-func (s *Store) note(ctx context.Context, j *xxljob.Job, verb string) statement {
-	return s.sql.insertChange.by(named{{"job", j.ID}, {"version", j.Version}, {"actor", store.Actor(ctx)}, {"verb", verb}})
-}
-
 // keyTaken turns the database's word for a taken key into ours. An id that is taken
 // is another matter: then the sequence has been set back.
 func keyTaken(err error) error {
@@ -121,7 +115,7 @@ func (s *Store) RemoveJob(ctx context.Context, id int64) error {
 				{"job", id}, {"reason", "remove"}, {"all", true}, {"retries", true}, {"lo", lo}, {"hi", hi},
 			}).into(readRuns(&runs)),
 			s.cancelAhead(t, id, "remove", &entries),
-			s.note(ctx, &job, "remove"))
+			s.noteJob(ctx, "remove", &job, nil))
 		t.count(runs...)
 		return err
 	})
@@ -177,25 +171,6 @@ func oneJob(ctx context.Context, read func(context.Context, ...statement) error,
 	return jobs[0], nil
 }
 
-// Changes returns what was done to the job, newest first.
-func (s *Store) Changes(ctx context.Context, jobID int64, limit int) ([]xxljob.Change, error) {
-	if noJobID(jobID) {
-		return nil, nil
-	}
-	var list []xxljob.Change
-	read := func(rows pgx.Rows) error {
-		var c xxljob.Change
-		err := rows.Scan(&c.At, &c.JobID, &c.Version, &c.Actor, &c.Verb)
-		c.At = c.At.UTC()
-		list = append(list, c)
-		return err
-	}
-	if err := s.read(ctx, s.sql.changes.with(jobID, max(limit, 0)).into(read)); err != nil {
-		return nil, failed(err, "changes of job %d", jobID)
-	}
-	return list, nil
-}
-
 // scanInto reads the one row of a statement.
 func scanInto(dest ...any) result {
 	return func(rows pgx.Rows) error { return rows.Scan(dest...) }
@@ -217,7 +192,7 @@ func stored(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
 // jobQueries are the statements of this file.
 type jobQueries struct {
-	newJobID, insertJob, insertNext, insertChange, changes, deleteJob, deleteNext, lockNext,
+	newJobID, insertJob, insertNext, deleteJob, deleteNext, lockNext,
 	lockWhole, lockJob, jobByID, jobByKey query
 }
 
@@ -228,9 +203,6 @@ func (q *jobQueries) define(sql template) {
 	on conflict (app_name, job_key) do nothing returning id`)
 	q.insertNext = sql(`insert into {{schema}}.xxl_job_next (` + nextColumns.names() + `)
 	values (` + nextColumns.args() + `)`)
-	q.insertChange = sql(`insert into {{schema}}.xxl_job_change (job_id, version, at, actor, verb)
-	values ({{arg.job}}, {{arg.version}}, {{now}}, {{arg.actor}}, {{arg.verb}})`)
-	q.changes = sql(`select at, job_id, version, actor, verb from {{schema}}.xxl_job_change where job_id = $1::bigint order by id desc limit $2`)
 	q.deleteJob = sql(`delete from {{schema}}.xxl_job_info where id = $1`)
 	q.deleteNext = sql(`delete from {{schema}}.xxl_job_next where job_id = $1`)
 	lock := `select 1 from {{schema}}.xxl_job_next where job_id = $1 for `

@@ -17,8 +17,9 @@ func (s *Store) Kill(ctx context.Context, runID int64, reason string) (xxljob.Ru
 	err := s.inTx(ctx, bounds{name: "kill"}, func(t *tx) error {
 		run, done = xxljob.Run{}, arming{}
 		found, err := s.killAhead(ctx, t, runID, reason)
+		ahead := len(found) > 0
 		t.count(found...)
-		if err == nil && len(found) == 0 {
+		if err == nil && !ahead {
 			err = t.do(ctx, s.findAsItIs(runID, &found)...)
 		}
 		if err != nil {
@@ -28,8 +29,17 @@ func (s *Store) Kill(ctx context.Context, runID int64, reason string) (xxljob.Ru
 		if run, there = lastOf(found); !there {
 			return xxljob.ErrNotFound
 		}
-		done, err = s.kill(ctx, t, &run, reason)
-		return err
+		was := run
+		if ahead { // it is cancelled already
+			was.State, was.Reason = xxljob.StatePlanned, ""
+		}
+		if done, err = s.kill(ctx, t, &run, &was, reason); err != nil {
+			return err
+		}
+		if c := (changed{}); c.OfKill(ctx, &was, &run) {
+			return t.do(ctx, s.note(c))
+		}
+		return nil
 	})
 	if err != nil {
 		return xxljob.Run{}, failed(err, "kill run %d", runID)
@@ -45,15 +55,16 @@ func (s *Store) Kill(ctx context.Context, runID int64, reason string) (xxljob.Ru
 }
 
 // kill does to the run what its state calls for. A planned run may be started
-// meanwhile, and a started one put back: then the other way is tried.
-func (s *Store) kill(ctx context.Context, t *tx, run *xxljob.Run, reason string) (arming, error) {
+// meanwhile, and a started one put back: then the other way is tried. Was is what the run is
+// before anything is done to it, or the run that follows it.
+func (s *Store) kill(ctx context.Context, t *tx, run, was *xxljob.Run, reason string) (arming, error) {
 	for range 3 {
 		var changed []xxljob.Run
 		if run.State.Ended() {
 			if err := t.do(ctx, s.unendedAfter(run).into(readRuns(&changed))); err != nil || len(changed) == 0 {
 				return arming{}, err
 			}
-			*run, changed = changed[0], nil
+			*run, *was, changed = changed[0], changed[0], nil
 		}
 		switch {
 		case run.State == xxljob.StatePlanned:
@@ -88,7 +99,7 @@ func (s *Store) kill(ctx context.Context, t *tx, run *xxljob.Run, reason string)
 		if len(changed) == 0 {
 			return arming{}, xxljob.ErrNotFound
 		}
-		*run = changed[0]
+		*run, *was = changed[0], changed[0]
 	}
 	return arming{}, store.ErrLocked
 }

@@ -84,6 +84,10 @@ func backTo(t *testing.T, pool *pgxpool.Pool, schema string, version int) {
 			"create table %[1]s.xxl_job_alarm (id bigint generated always as identity primary key, run_id bigint not null, job_id int not null, cause text not null, " +
 			"attempts int not null default 0, due timestamptz not null, sent timestamptz, unique (run_id, cause))",
 		13: "alter table %s.xxl_job_alarm drop column gave_up",
+		18: "drop index %[1]s.xxl_job_change_of_job; drop index %[1]s.xxl_job_change_version; drop index %[1]s.xxl_job_change_at; drop index %[1]s.xxl_job_change_actor; " +
+			"drop index %[1]s.xxl_job_change_verb; drop index %[1]s.xxl_job_change_app; drop index %[1]s.xxl_job_change_object; drop index %[1]s.xxl_job_change_kind; " +
+			"alter table %[1]s.xxl_job_change drop column client, drop column request_id, drop column object, drop column object_id, drop column app_name, " +
+			"drop column before, drop column after, drop column definition",
 		15: "drop index %s.xxl_job_info_tags; drop index %[1]s.xxl_job_info_name; alter table %[1]s.xxl_job_info drop column tags",
 		16: "drop table %s.xxl_job_report; drop index %[1]s.xxl_job_log_report_app; alter table %[1]s.xxl_job_log_report" + droppedColumns(),
 		17: "drop table %s.xxl_job_log_page, %[1]s.xxl_job_log_use",

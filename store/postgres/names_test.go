@@ -39,8 +39,11 @@ var otherwise = map[string]string{
 	"create schema if not exists ":                                                                                        "names of ours only",
 	"%sselect %s from %s\n\twhere %s order by i.id limit %s":                                                              "listQueries",
 	"(select %s from %s.%s l where %s%s order by %s desc limit %s)":                                                       "listQueries",
-	"(select * from (%s) l order by l.id desc limit %s)":                                                                  "listQueries",
-	"select j.job_desc, j.job_key, %s from %s l %s order by l.id desc":                                                    "listQueries",
+	"select %s from {{schema}}.xxl_job_change c where %s order by %s limit %s":                                            "listQueries",
+	"%sselect ": "listQueries",
+	"%sselect pg_catalog.count(*)::int, coalesce(pg_catalog.min(c.id), 0) from (%s) c":                                                       "listQueries",
+	"(select * from (%s) l order by l.id desc limit %s)":                                                                                     "listQueries",
+	"select j.job_desc, j.job_key, %s from %s l %s order by l.id desc":                                                                       "listQueries",
 	"%sselect %s from %s.xxl_job_info i join %[3]s.xxl_job_next n on n.job_id = i.id and n.shard = i.shard\n\twhere %s order by %s limit %s": "listQueries",
 	"%sselect pg_catalog.count(*)::int, coalesce(pg_catalog.min(l.id), 0) from (%s) l":                                                       "listQueries",
 	"%sselect j.job_desc, j.job_key, %s from (%s) l %s order by l.id desc":                                                                   "listQueries",
@@ -294,6 +297,11 @@ func (x *inspector) listQueries() (list []inspected) {
 	for name, f := range searches {
 		sr := searching{store: x.Store, search: &f}
 		list = append(list, inspected{"SearchRuns by " + name, sr.matches(nil).sql}, inspected{"SearchRuns by " + name + ": the edge", sr.edge(nil, nil).sql})
+	}
+	for name, f := range filters[xxljob.ChangeSearch]() {
+		cs := changeSearch{store: x.Store, q: &f}
+		cs.choose()
+		list = append(list, inspected{"SearchChanges by " + name, cs.matches(nil, 1).sql}, inspected{"SearchChanges by " + name + ": the edge", cs.edge(nil, nil).sql})
 	}
 	for _, states := range stateIndexes {
 		q := x.runsQuery(xxljob.RunFilter{States: states.states})

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // Partitions of xxl_job_log hold the ids of one day each, in UTC. They are made
@@ -208,19 +209,26 @@ func (s *Store) dropDay(ctx context.Context, name string, lo, hi int64) error {
 	if err := s.inBatches(ctx, "delete_parts", s.sql.deleteParts, lo, hi); err != nil {
 		return err
 	}
-	err := s.dropPartition(ctx, "xxl_job_log", name)
+	dropped := changed{Change: xxljob.Change{Actor: store.Scheduler, Verb: "drop", Object: store.ObjectRuns, ObjectID: idTime(lo).Format(time.DateOnly)}}
+	err := s.dropPartition(ctx, "xxl_job_log", name, s.note(dropped))
 	if errors.Is(err, errNotOwner) {
-		return s.inBatches(ctx, "delete_runs", s.sql.deleteRuns, lo, hi)
+		return s.deleteDay(ctx, lo, hi, dropped)
 	}
 	return err
 }
 
 var errNotOwner = errors.New("the role is not the owner of the table")
 
-// dropPartition drops one, unless another node has; errNotOwner where the role may not do that.
-func (s *Store) dropPartition(ctx context.Context, of, name string) error {
+// dropPartition drops one, unless another node has, with what else is to be written in that
+// transaction; errNotOwner where the role may not do that.
+func (s *Store) dropPartition(ctx context.Context, of, name string, write ...statement) error {
 	table := s.schema + "." + pgx.Identifier{name}.Sanitize()
-	err := s.define(ctx, func(context.Context, doer) ([]string, error) {
+	err := s.define(ctx, func(ctx context.Context, do doer) ([]string, error) {
+		if len(write) > 0 {
+			if err := do(ctx, write...); err != nil {
+				return nil, err
+			}
+		}
 		return []string{fmt.Sprintf("alter table %s.%s detach partition %s", s.schema, of, table), "drop table " + table}, nil
 	})
 	switch codeOf(err) {
@@ -230,6 +238,24 @@ func (s *Store) dropPartition(ctx context.Context, of, name string) error {
 		return errNotOwner
 	}
 	return err
+}
+
+// deleteDay deletes the rows of a day whose partition stays. It has an entry in the record the
+// first time, when there are any.
+func (s *Store) deleteDay(ctx context.Context, lo, hi int64, dropped changed) error {
+	var some []int64
+	err := s.inTx(ctx, bounds{name: "delete_day"}, func(t *tx) error {
+		some = nil
+		err := t.do(ctx, s.sql.deleteRuns.by(named{{"lo", lo}, {"hi", hi}, {"limit", endBatch}}).into(readIDs(&some)))
+		if err != nil || len(some) == 0 {
+			return err
+		}
+		return t.do(ctx, s.note(dropped))
+	})
+	if err != nil || len(some) < endBatch {
+		return err
+	}
+	return s.inBatches(ctx, "delete_runs", s.sql.deleteRuns, lo, hi)
 }
 
 // endOld ends the runs in the range that are not ended, following the rules for

@@ -47,7 +47,7 @@ var (
 func (d *planData) planCases() []planCase {
 	var list []planCase
 	for _, part := range [][]planCase{d.jobCases(), d.listsCases(), d.ruleCases(), d.scanCases(), d.claimCases(), d.startCases(), d.handoverCases(),
-		d.endCases(), d.askCases(), d.logPageCases(), d.triggerCases(), d.aheadCases(), d.owedCases(), d.runCases(), d.searchCases(), d.reportCases(), d.nodeCases(), d.groupCases(), d.registryCases(), d.listCases()} {
+		d.endCases(), d.askCases(), d.logPageCases(), d.triggerCases(), d.aheadCases(), d.owedCases(), d.runCases(), d.searchCases(), d.reportCases(), d.recordCases(), d.nodeCases(), d.groupCases(), d.registryCases(), d.listCases()} {
 		list = append(list, part...)
 	}
 	return list
@@ -83,8 +83,6 @@ func (d *planData) jobCases() []planCase {
 		{name: "newJobID", st: q.newJobID.with()},
 		{name: "insertJob", st: q.insertJob.by(infoColumns.of(fresh))},
 		{name: "insertNext", st: q.insertNext.by(nextColumns.of(fresh))},
-		{name: "insertChange", st: q.insertChange.by(named{{"job", 42}, {"version", 1}, {"actor", "somebody"}, {"verb", "update"}})},
-		{name: "changes", st: q.changes.with(42, 100), rows: 1},
 		{name: "updateJob", st: q.updateJob.by(infoColumns.of(old))},
 		{name: "updateNext", st: q.updateNext.by(nextColumns.of(old))},
 		{name: "deleteJob", st: q.deleteJob.with(42)},
@@ -149,7 +147,6 @@ func (d *planData) listsCases() []planCase {
 		{name: "newJobIDs", st: q.newJobIDs.with(1000), rows: 1000},
 		{name: "insertJobs", st: q.insertJobs.by(infoColumns.ofAll(fresh)), rows: 1000},
 		{name: "insertNexts", st: q.insertNexts.by(nextColumns.ofAll(fresh)), batch: 1000},
-		{name: "insertChanges", st: q.insertChanges.with(ids, "somebody"), batch: 1000},
 		{name: "insertNamed", st: q.insertNamed.with(ids, 1), batch: 1000},
 		{name: "deleteNamed", st: q.deleteNamed.with(42)},
 	}
@@ -180,7 +177,6 @@ func (d *planData) ruleCases() []planCase {
 		{name: "finishNext finished", st: q.finishNext.by(named{{"jobs", []int64{99, 10099, 20099}}, {"lo", lo}, {"hi", hi}}), rows: 3, reach: reachOpen},
 		{name: "finishJob", st: q.finishJob.by(named{{"jobs", waiting}, {"reason", "finished"}, {"now", d.now}}), batch: 200},
 		{name: "uncount", st: q.uncount.by(named{{"jobs", jobIDs(100, 95)}, {"runs", ids[:100]}, {"settled", true}}), batch: 100, wasted: 10_000},
-		{name: "noteStops", st: q.noteStops.with(waiting, "somebody"), batch: 100},
 		{name: "sweepIdle", st: q.sweepIdle.by(named{{"shards", shards}, {"epochs", epochs}}), scans: smallLock, rows: 1000},
 		{name: "sweepRearm", st: q.sweepRearm.with(waiting), rows: 100, reach: reachAll},
 	}

@@ -52,6 +52,7 @@ func newPlanData(t testing.TB) *planData {
 	d.fillReads(t)
 	d.fillReports(t)
 	d.fillLogs(t)
+	d.fillRecord(t)
 	d.analyze(t)
 	d.readBack(t)
 	t.Logf("%d jobs and %d runs in %d partitions made in %.1fs", planJobs, planRuns, planDays, time.Since(began).Seconds())
@@ -159,7 +160,6 @@ func (d *planData) fillJobs(t testing.TB) {
 		0, case when n % 100 = 97 then $3::bigint + n else 0 end, 1, case when n % 100 = 97 then 1000 else 0 end, n, n % 32,
 		case when n % 100 in (95, 96) then 0 else 1 end, n % 100 >= 98 and n % 10000 <> 99, 'app-' || n % 10
 	from generate_series(1, $1) n`, planJobs, d.now.UnixMilli(), idAt(d.now.Add(-time.Hour)))
-	d.exec(t, `insert into {{schema}}.xxl_job_change (job_id, version, at, actor, verb) select n, 1, now(), 'somebody', 'add' from generate_series(1, $1) n`, planJobs)
 	d.exec(t, `insert into {{schema}}.xxl_job_lock (lock_name, shard, owner, epoch) select 'shard_' || n, n, $1, $2 from generate_series(0, 31) n`, planNode, planEpoch)
 	d.exec(t, `insert into {{schema}}.xxl_job_node (incarnation, node_id, beats, has_left, attached) select 'node-' || n, 'node-' || n, 1, false, '[]' from generate_series(1, 3) n`)
 	d.exec(t, `insert into {{schema}}.xxl_job_group (app_name, title, address_type, address_list, update_time) select 'app-' || n, '', 0, '{}', now() from generate_series(0, 9) n`)

@@ -245,6 +245,7 @@ func (d *planData) groupCases() []planCase {
 		{name: "saveGroup", st: q.saveGroup.by(named{{"app", "app-1"}, {"title", ""}, {"address_type", 0}, {"address_list", []string{}}})},
 		{name: "ensureGroup", st: q.ensureGroup.with("app-1")},
 		{name: "deleteGroup", st: q.deleteGroup.with("app-1"), rows: 1, scans: smallGroup},
+		{name: "lockGroup", st: q.lockGroup.with("app-1"), rows: 1, scans: smallGroup},
 		{name: "groupUsed", st: q.groupUsed.with("app-1"), rows: 1},
 		{name: "groupUsed not", st: q.groupUsed.with("no-app"), rows: 1},
 		{name: "group", st: q.group.with("app-1"), rows: 1, scans: smallGroup},

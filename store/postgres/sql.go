@@ -14,6 +14,8 @@ import (
 // queries are the store's statements, for one schema: those of each file that has any.
 type queries struct {
 	jobQueries
+	recordQueries
+	searchChangeQueries
 	editQueries
 	definitionQueries
 	ruleQueries
@@ -68,7 +70,7 @@ type queries struct {
 func newQueries(schema string) *queries {
 	q, sql := &queries{}, newTemplate(schema)
 	for _, part := range []interface{ define(template) }{
-		&q.jobQueries, &q.editQueries, &q.definitionQueries, &q.ruleQueries, &q.finishedQueries, &q.scanQueries, &q.backlogQueries, &q.claimQueries,
+		&q.jobQueries, &q.recordQueries, &q.searchChangeQueries, &q.editQueries, &q.definitionQueries, &q.ruleQueries, &q.finishedQueries, &q.scanQueries, &q.backlogQueries, &q.claimQueries,
 		&q.startQueries, &q.whyQueries, &q.handoverQueries, &q.dispatchedQueries, &q.inboxQueries, &q.settleQueries, &q.finishQueries, &q.finishFreeQueries, &q.followQueries, &q.oweQueries, &q.payQueries, &q.windowQueries, &q.linkQueries, &q.alarmQueries, &q.alarmRowQueries, &q.killQueries, &q.progressQueries,
 		&q.askQueries, &q.logPageQueries, &q.triggerQueries, &q.aheadQueries, &q.aheadRowQueries, &q.runQueries, &q.searchQueries, &q.jobSearchQueries, &q.reportQueries, &q.reportReadQueries, &q.floorQueries, &q.serialQueries, &q.partitionQueries, &q.shardQueries,
 		&q.settingQueries, &q.nodeQueries, &q.sessionQueries, &q.lockQueries, &q.strangerQueries, &q.noteQueries, &q.groupQueries,

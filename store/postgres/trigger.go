@@ -20,7 +20,7 @@ func (s *Store) AddRun(ctx context.Context, jobID int64, t xxljob.Trigger) (xxlj
 	if noJobID(jobID) {
 		return xxljob.Run{}, failed(xxljob.ErrNotFound, "add run of job %d", jobID)
 	}
-	run, added, err := s.addTriggered(ctx, jobID, bounds{name: "add_run"}, t.Key, s.sql.addKey.with(jobID, t.Key),
+	run, added, err := s.addTriggered(ctx, jobID, bounds{name: "add_run"}, &t, s.sql.addKey.with(jobID, t.Key),
 		func(id *int64) statement { return s.sql.addRun.by(triggerArgs(jobID, id, &t)) })
 	if added {
 		s.wakeRun(run.Shard)
@@ -29,14 +29,14 @@ func (s *Store) AddRun(ctx context.Context, jobID int64, t xxljob.Trigger) (xxlj
 }
 
 // addTriggered takes the key, if there is one, and adds what is triggered.
-func (s *Store) addTriggered(ctx context.Context, jobID int64, b bounds, key string, addKey statement, add func(id *int64) statement) (run xxljob.Run, added bool, err error) {
+func (s *Store) addTriggered(ctx context.Context, jobID int64, b bounds, t *xxljob.Trigger, addKey statement, add func(id *int64) statement) (run xxljob.Run, added bool, err error) {
 	err = s.withPartitions(ctx, func() error {
 		return s.inTx(ctx, b, func(x *tx) error {
 			added = false
 			var id *int64
-			if key != "" {
+			if t.Key != "" {
 				var err error
-				if run, id, err = s.takeKey(ctx, x.do, jobID, key, addKey); err != nil || id == nil {
+				if run, id, err = s.takeKey(ctx, x.do, jobID, t.Key, addKey); err != nil || id == nil {
 					return err
 				}
 			}
@@ -48,6 +48,9 @@ func (s *Store) addTriggered(ctx context.Context, jobID int64, b bounds, key str
 				return xxljob.ErrNotFound
 			}
 			run, added = runs[0], true
+			if c := (changed{}); c.OfTrigger(ctx, &run, t) {
+				return x.do(ctx, s.note(c))
+			}
 			return nil
 		})
 	})
@@ -182,7 +185,29 @@ func (s *Store) triggerTx(ctx context.Context, noTx bool, jobID int64, t xxljob.
 	if noRows(err) {
 		return 0, absentJob(jobID)
 	}
-	return run, failed(err, "trigger job %d", jobID)
+	if err == nil {
+		err = s.noteTriggered(ctx, jobID, run, &t, queryID)
+	}
+	if err != nil {
+		return 0, failed(err, "trigger job %d", jobID)
+	}
+	return run, nil
+}
+
+// noteTriggered writes the entry about a run that was planned in the host's transaction, where
+// the context names an actor.
+func (s *Store) noteTriggered(ctx context.Context, jobID, run int64, t *xxljob.Trigger, queryID func(statement) (int64, error)) error {
+	var c changed
+	if !c.OfTrigger(ctx, &xxljob.Run{ID: run, JobID: jobID}, t) {
+		return nil
+	}
+	_, err := queryID(s.sql.noteRun.by(named{
+		{"job", jobID}, {"actor", c.Actor}, {"client", c.Client}, {"request_id", c.RequestID}, {"verb", c.Verb}, {"run", c.ObjectID}, {"after", c.After},
+	}))
+	if noRows(err) {
+		return nil // the job is gone by now
+	}
+	return err
 }
 
 // KnowRetention is store.RetentionAware.

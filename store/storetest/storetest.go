@@ -85,6 +85,7 @@ func topics() []topic {
 		{"Registry", registryCases()},
 		{"Read", slices.Concat(readCases(), readJobCases())},
 		{"Reports", reportCases()},
+		{"Record", recordCases()},
 		{"Signals", signalCases()},
 		{"Race", slices.Concat(raceCases(), followRaceCases(), owedRaceCases())},
 		{"Faults", faultCases()},

@@ -1,0 +1,207 @@
+package xxljob
+
+// What an entry of the record of changes says, made of what was before and is after.
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/xxljob/xxljob/store"
+)
+
+// mostChanged bounds a field of an entry, in bytes: what is longer is cut.
+const mostChanged = 4 << 10
+
+// Definition returns what a user has said of the job, with its ID: what UpdateJob changes. All
+// that the store keeps of it besides has its zero value, as is Stopped.
+func (j Job) Definition() Job {
+	j = j.Clone()
+	j.Stopped, j.StopReason, j.Ensured, j.GlueUpdated = false, "", "", time.Time{}
+	j.Version, j.Shard, j.Next, j.Last, j.WaitRun, j.Runs = 0, 0, time.Time{}, time.Time{}, 0, 0
+	j.Added, j.Updated = time.Time{}, time.Time{}
+	return j
+}
+
+// recorded is what the record says of a job: its definition, and whether it is stopped.
+func (j *Job) recorded() Job {
+	d := j.Definition()
+	d.Stopped, d.StopReason, d.ID = j.Stopped, j.StopReason, 0
+	return d
+}
+
+// OfJob, for authors of stores, fills in what the entry says of a change of a job, of which
+// before is nil where it was added, and after where it was removed: all but ID, At and Verb.
+func (c *Change) OfJob(ctx context.Context, before, after *Job) {
+	c.from(ctx)
+	j, was, is := after, Job{}, Job{}
+	if after == nil {
+		j = before
+	} else {
+		is = after.recorded()
+	}
+	if before != nil {
+		was = before.recorded()
+	}
+	c.Object, c.ObjectID, c.App, c.JobID, c.Version = store.ObjectJob, strconv.FormatInt(j.ID, 10), j.App, j.ID, j.Version
+	c.between(before != nil, was, after != nil, is)
+}
+
+// OfStop, for authors of stores, fills in the entry of a job that the scheduler has stopped by
+// itself, for the reason.
+func (c *Change) OfStop(jobID int64, app string, version int64, reason string) {
+	c.Actor, c.Verb, c.Object, c.ObjectID = store.Scheduler, "stop", store.ObjectJob, strconv.FormatInt(jobID, 10)
+	c.App, c.JobID, c.Version = app, jobID, version
+	c.between(true, Job{}, true, Job{Stopped: true, StopReason: reason})
+}
+
+// OfGroup, for authors of stores, fills in what the entry says of a change of an app, of which
+// before is nil where it was added, and after where it was removed: all but ID and At. It
+// reports whether anything has changed.
+func (c *Change) OfGroup(ctx context.Context, before, after *Group) bool {
+	c.from(ctx)
+	was, is := Group{}, Group{}
+	c.Object, c.Verb = store.ObjectApp, "update"
+	if before != nil {
+		was, c.App = before.clone(), before.App
+	}
+	if after != nil {
+		is, c.App = after.clone(), after.App
+	}
+	was.App, is.App, was.Updated, is.Updated = "", "", time.Time{}, time.Time{}
+	switch {
+	case before == nil:
+		c.Verb = "add"
+	case after == nil:
+		c.Verb = "remove"
+	}
+	c.ObjectID = c.App
+	c.between(before != nil, was, after != nil, is)
+	return c.Verb != "update" || c.After != "{}" || c.Before != "{}"
+}
+
+// OfTrigger, for authors of stores, fills in the entry of a run that was planned for a trigger,
+// and reports whether one is to be written: ctx has to name an actor.
+func (c *Change) OfTrigger(ctx context.Context, run *Run, t *Trigger) bool {
+	if store.Actor(ctx) == "" {
+		return false
+	}
+	again := store.Again(ctx)
+	if c.Verb = "trigger"; again != 0 {
+		c.Verb = "again"
+	}
+	c.ofRun(ctx, run)
+	type trigger struct {
+		Again     int64 // the run that was asked for again
+		Param     *string
+		Addresses []string
+		Shard     Sharding
+		Retries   *int
+		At        time.Time
+		Key       string
+		Type      TriggerType
+	}
+	c.between(false, trigger{}, true, trigger{again, t.Param, t.Addresses, t.Shard, t.Retries, t.At, t.Key, t.Type})
+	return true
+}
+
+// OfKill, for authors of stores, fills in the entry of a run that somebody wants ended, and
+// reports whether one is to be written: ctx has to name an actor, and something to have
+// changed.
+func (c *Change) OfKill(ctx context.Context, before, after *Run) bool {
+	if store.Actor(ctx) == "" || before.ID == after.ID && before.State == after.State && before.KillReason == after.KillReason {
+		return false
+	}
+	c.Verb = "kill"
+	c.ofRun(ctx, after)
+	type run struct{ State, KillReason, Reason string }
+	was := run{before.State.String(), before.KillReason, before.Reason}
+	c.between(true, was, true, run{after.State.String(), after.KillReason, after.Reason})
+	return true
+}
+
+func (c *Change) ofRun(ctx context.Context, run *Run) {
+	c.from(ctx)
+	c.Object, c.ObjectID, c.App, c.JobID = store.ObjectRun, strconv.FormatInt(run.ID, 10), run.App, run.JobID
+}
+
+func (c *Change) from(ctx context.Context) {
+	o := store.OriginOf(ctx)
+	c.Actor, c.Client, c.RequestID = o.Actor, o.Client, o.RequestID
+}
+
+// between sets Before and After, of two values of one type; of what was not there before, or is
+// not there after, nothing is said.
+func (c *Change) between(has bool, before any, will bool, after any) {
+	was, is := map[string]json.RawMessage{}, map[string]json.RawMessage{}
+	a, b := reflect.ValueOf(before), reflect.ValueOf(after)
+	for i := range a.NumField() {
+		if name := a.Type().Field(i).Name; !same(a.Field(i), b.Field(i)) {
+			was[name], is[name] = textOf(a.Field(i)), textOf(b.Field(i))
+		}
+	}
+	c.Before, c.After = "", ""
+	if has {
+		c.Before = objectOf(was)
+	}
+	if will {
+		c.After = objectOf(is)
+	}
+}
+
+// same reports whether two values of a field say the same. An empty list is none.
+func same(a, b reflect.Value) bool {
+	if a.Kind() == reflect.Slice && a.Len() == 0 {
+		return b.Len() == 0
+	}
+	if at, is := a.Interface().(time.Time); is {
+		return at.Equal(b.Interface().(time.Time))
+	}
+	return reflect.DeepEqual(a.Interface(), b.Interface())
+}
+
+// textOf is the JSON of a field. What has none, as a time in the year 10000, has its error.
+func textOf(v reflect.Value) json.RawMessage {
+	text, err := json.Marshal(v.Interface())
+	if err != nil {
+		text, _ = json.Marshal(shorten(err.Error(), 200))
+	}
+	return text
+}
+
+// logChange writes a line about a change that was made, beside its entry in the record.
+func logChange(ctx context.Context, log *slog.Logger, verb, object string, id any, app string, more ...any) {
+	o := store.OriginOf(ctx)
+	line := []any{"verb", verb, "object", object, "id", id}
+	for _, field := range [][2]string{{"app", app}, {"actor", o.Actor}, {"client", o.Client}, {"request", o.RequestID}} {
+		if field[1] != "" {
+			line = append(line, field[0], field[1])
+		}
+	}
+	log.InfoContext(ctx, "xxljob: change", append(line, more...)...)
+}
+
+// objectOf joins fields, of which long ones are cut.
+func objectOf(fields map[string]json.RawMessage) string {
+	for name, value := range fields {
+		if len(value) <= mostChanged {
+			continue
+		}
+		text, n := string(value), mostChanged
+		if s := ""; json.Unmarshal(value, &s) == nil {
+			text = s
+		}
+		n = min(n, len(text))
+		for n > 0 && n < len(text) && !utf8.RuneStart(text[n]) {
+			n--
+		}
+		fields[name], _ = json.Marshal(fmt.Sprintf("%s... (%d bytes more)", text[:n], len(text)-n))
+	}
+	text, _ := json.Marshal(fields)
+	return string(text)
+}

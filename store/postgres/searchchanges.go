@@ -1,0 +1,266 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+// Reads of the record of changes. A search goes by the index of the filter that is likely to
+// choose fewest; where there are others too, it finds out first how far it may look, as a
+// search for runs does.
+
+var _ xxljob.ChangeRecord = (*Store)(nil)
+
+// changeColumns are what readChanges reads.
+const changeColumns = `c.id, c.at, c.actor, c.client, c.request_id, c.verb, c.object, case when c.object = 'job' then c.job_id::text else c.object_id end,
+	c.app_name, c.job_id, c.version, c.before, c.after`
+
+func readChanges(list *[]xxljob.Change) result {
+	return func(rows pgx.Rows) error {
+		var c xxljob.Change
+		err := rows.Scan(&c.ID, &c.At, &c.Actor, &c.Client, &c.RequestID, &c.Verb, &c.Object, &c.ObjectID, &c.App, &c.JobID, &c.Version, &c.Before, &c.After)
+		c.At = c.At.UTC()
+		*list = append(*list, c)
+		return err
+	}
+}
+
+// Changes returns what was done to the job, newest first.
+func (s *Store) Changes(ctx context.Context, jobID int64, limit int) (list []xxljob.Change, err error) {
+	if noJobID(jobID) {
+		return nil, nil
+	}
+	err = s.read(ctx, s.sql.changes.with(jobID, max(limit, 0)).into(readChanges(&list)))
+	if err != nil {
+		return nil, failed(err, "changes of job %d", jobID)
+	}
+	return list, nil
+}
+
+// JobAt returns the definition that the job had at the version.
+func (s *Store) JobAt(ctx context.Context, jobID, version int64) (job xxljob.Job, err error) {
+	err = ended(ctx)
+	if err == nil && (noJobID(jobID) || version <= 0) {
+		err = xxljob.ErrNotFound
+	}
+	text := ""
+	if err == nil {
+		err = s.readByIndex(ctx, s.sql.jobAt.with(jobID, version).into(scanInto(&text)))
+	}
+	if err == nil && text == "" {
+		err = xxljob.ErrNotFound
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &job)
+	}
+	if err != nil {
+		return xxljob.Job{}, failed(err, "version %d of job %d", version, jobID)
+	}
+	job.Version = version
+	return job, nil
+}
+
+// clockMargin is how far ids and times of entries may disagree: an entry gets both in one
+// statement, which may have waited between the two.
+const clockMargin = time.Minute
+
+// SearchChanges returns entries that the search chooses, newest first.
+func (s *Store) SearchChanges(ctx context.Context, q xxljob.ChangeSearch) (xxljob.ChangesFound, error) {
+	if err := ended(ctx); err != nil {
+		return xxljob.ChangesFound{}, err
+	}
+	if err := q.Validate(); err != nil {
+		return xxljob.ChangesFound{}, err
+	}
+	all := xxljob.ChangesFound{SearchedTo: 1}
+	cs := changeSearch{store: s, q: &q, low: 1}
+	if !q.Complete() || !cs.choose() {
+		return all, nil
+	}
+	if err := cs.narrow(ctx); err != nil {
+		return xxljob.ChangesFound{}, failed(err, "search for changes")
+	}
+	limit := min(q.Limit, q.Examine)
+	if len(cs.rest) > 0 {
+		limit = q.Limit
+		n, oldest := 0, int64(0)
+		if err := s.list(ctx, cs.edge(&n, &oldest)); err != nil {
+			return xxljob.ChangesFound{}, failed(err, "search for changes")
+		}
+		if n == q.Examine {
+			all.SearchedTo = oldest
+		}
+		cs.low = max(oldest, 1)
+	}
+	if err := s.list(ctx, cs.matches(&all.Changes, limit)); err != nil {
+		return xxljob.ChangesFound{}, failed(err, "search for changes")
+	}
+	if n := len(all.Changes); n == limit {
+		all.SearchedTo = all.Changes[n-1].ID
+	}
+	return all, nil
+}
+
+// filter is a condition on entries, in which %s stands for its value. One that an index knows,
+// which has the id behind its columns, has the columns too, and a value for each.
+type filter struct {
+	condition string
+	values    []any
+	columns   []string
+	casts     []string
+	also      string // what the index is for
+}
+
+// changeSearch is a search under way. The entries of one filter, if there is any, are in an
+// index of their own; the rest is looked at.
+type changeSearch struct {
+	store *Store
+	q     *xxljob.ChangeSearch
+	low   int64 // the least id
+	by    *filter
+	rest  []filter
+}
+
+// choose chooses the filter that is gone by: the first of these is likely to choose fewest. It
+// reports whether there can be any entry.
+func (cs *changeSearch) choose() bool {
+	q := cs.q
+	var all []filter
+	indexed := func(use bool, column, cast string, value any) {
+		if use {
+			all = append(all, filter{column + " = %s::" + cast, []any{value}, []string{column}, []string{cast}, ""})
+		}
+	}
+	if ofJob := q.Object == store.ObjectJob && q.ObjectID != ""; ofJob {
+		id, err := strconv.ParseInt(q.ObjectID, 10, 64)
+		if err != nil || noJobID(id) || strconv.FormatInt(id, 10) != q.ObjectID {
+			return false
+		}
+		all = append(all, filter{"", []any{id}, []string{"c.job_id"}, []string{"int"}, "c.object = 'job'"})
+	} else if q.ObjectID != "" {
+		all = append(all, filter{"", []any{q.ObjectID, q.Object}, []string{"c.object_id", "c.object"}, []string{"text", "text"}, ""})
+	}
+	if q.JobID > math.MaxInt32 {
+		return false
+	}
+	indexed(q.JobID != 0, "c.job_id", "int", q.JobID)
+	indexed(q.Actor != "", "c.actor", "text", q.Actor)
+	indexed(q.Verb != "", "c.verb", "text", q.Verb)
+	indexed(len(q.Apps) == 1, "c.app_name", "text", first(q.Apps))
+	indexed(q.Object != "" && q.ObjectID == "", "c.object", "text", q.Object)
+	if len(all) > 0 {
+		cs.by, all = &all[0], all[1:]
+	}
+	looked := func(use bool, condition string, value any) {
+		if use {
+			all = append(all, filter{condition: condition, values: []any{value}})
+		}
+	}
+	looked(len(q.Apps) > 1, "c.app_name = any(%s::text[])", q.Apps)
+	looked(!q.Since.IsZero(), "c.at >= %s::timestamptz", ceilMilli(q.Since))
+	looked(!q.Until.IsZero(), "c.at < %s::timestamptz", ceilMilli(q.Until))
+	cs.rest = all
+	return true
+}
+
+func first(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return list[0]
+}
+
+// narrow finds the ids between which the entries of the time lie.
+func (cs *changeSearch) narrow(ctx context.Context) error {
+	if cs.q.Since.IsZero() && cs.q.Until.IsZero() {
+		return nil
+	}
+	var since, until *time.Time
+	if !cs.q.Since.IsZero() {
+		at := cs.q.Since.Add(-clockMargin)
+		since = &at
+	}
+	if !cs.q.Until.IsZero() {
+		at := cs.q.Until.Add(clockMargin)
+		until = &at
+	}
+	var low, high int64
+	if err := cs.store.readByIndex(ctx, cs.store.sql.changesBetween.with(since, until).into(scanInto(&low, &high))); err != nil {
+		return err
+	}
+	cs.low, cs.q.Before = max(cs.low, low), min(cs.q.Before, high)
+	return nil
+}
+
+// foundChanges are entries, newest first.
+const foundChanges = `%sselect ` + changeColumns + ` from (%s) c order by c.id desc`
+
+// edge counts the entries that may be looked at, and reads the oldest of them.
+func (cs *changeSearch) edge(n *int, oldest *int64) statement {
+	return cs.statement(`%sselect pg_catalog.count(*)::int, coalesce(pg_catalog.min(c.id), 0) from (%s) c`, "c.id", false, cs.q.Examine, scanInto(n, oldest))
+}
+
+// matches reads those that are chosen.
+func (cs *changeSearch) matches(list *[]xxljob.Change, limit int) statement {
+	return cs.statement(foundChanges, "c.*", true, limit, readChanges(list))
+}
+
+// statement has the entries of the range, as far as the limit, in the place of %s.
+func (cs *changeSearch) statement(sql, columns string, rest bool, limit int, read result) statement {
+	var q listing
+	order := cs.bounded(&q)
+	if rest {
+		for _, f := range cs.rest {
+			q.filtered(&f)
+		}
+	}
+	entries := fmt.Sprintf("select %s from {{schema}}.xxl_job_change c where %s order by %s limit %s", columns, q.conditions(), order, q.arg(limit))
+	return statement{strings.ReplaceAll(fmt.Sprintf(sql, mark, entries), "{{schema}}", cs.store.schema), q.args, read}
+}
+
+// bounded bounds the entries to the range of the index that is gone by, and returns their order.
+// It is the order of that index, of which the first columns have one value only, so that no
+// plan goes by the order of the ids of all entries, however rare the value is.
+func (cs *changeSearch) bounded(q *listing) (order string) {
+	columns, low, high, order := "", "", "", ""
+	if cs.by != nil {
+		for i, column := range cs.by.columns {
+			value := q.arg(cs.by.values[i]) + "::" + cs.by.casts[i] + ", "
+			columns, low, high, order = columns+column+", ", low+value, high+value, order+column+" desc, "
+		}
+		if cs.by.also != "" {
+			q.add(cs.by.also)
+		}
+	}
+	q.add(fmt.Sprintf("(%sc.id) >= (%s%s::bigint)", columns, low, q.arg(cs.low)))
+	q.add(fmt.Sprintf("(%sc.id) < (%s%s::bigint)", columns, high, q.arg(cs.q.Before)))
+	return order + "c.id desc"
+}
+
+// filtered adds a condition on entries.
+func (q *listing) filtered(f *filter) {
+	q.add(fmt.Sprintf(f.condition, q.arg(f.values[0])))
+}
+
+// searchChangeQueries are the statements of this file.
+type searchChangeQueries struct {
+	changes, jobAt, changesBetween query
+}
+
+func (q *searchChangeQueries) define(sql template) {
+	q.changes = sql(`select ` + changeColumns + ` from {{schema}}.xxl_job_change c where c.job_id = $1::bigint and c.object = 'job' order by c.id desc limit $2`)
+	q.jobAt = sql(`select c.definition from {{schema}}.xxl_job_change c
+	where c.job_id = $1::bigint and c.version = $2::bigint and c.definition is not null order by c.id desc limit 1`)
+	q.changesBetween = sql(`select coalesce((select c.id from {{schema}}.xxl_job_change c where c.at < $1::timestamptz order by c.at desc, c.id desc limit 1), 0) + 1,
+	coalesce((select c.id from {{schema}}.xxl_job_change c where c.at >= $2::timestamptz order by c.at, c.id limit 1), 9223372036854775807)`)
+}
