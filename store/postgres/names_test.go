@@ -100,7 +100,7 @@ func TestNamesInTheHostsTransactions(t *testing.T) {
 	if fault := x.faults(t, x.sql.keyRun.text); len(fault) == 0 {
 		t.Error("a statement with plain operators means the same on the hostile path: the test shows nothing")
 	}
-	for _, sql := range []string{x.sql.addKey.text, x.sql.keyID.text, x.sql.planRun.text, x.sql.planRunTold.text, x.sql.addAheadKey.text, x.sql.planAhead.text} {
+	for _, sql := range []string{x.sql.addKey.text, x.sql.keyID.text, x.sql.planRun.text, x.sql.planRunTold.text, x.sql.noteRun.text, x.sql.addAheadKey.text, x.sql.planAhead.text} {
 		for _, fault := range x.faults(t, sql) {
 			t.Errorf("%s in %s", fault, sql)
 		}
