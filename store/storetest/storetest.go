@@ -81,6 +81,7 @@ func topics() []topic {
 		{"Shards", shardCases()},
 		{"Registry", registryCases()},
 		{"Read", slices.Concat(readCases(), readJobCases())},
+		{"Drop", dropCases()},
 		{"Signals", signalCases()},
 		{"Race", slices.Concat(raceCases(), followRaceCases(), owedRaceCases())},
 		{"Faults", faultCases()},
