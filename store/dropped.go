@@ -36,7 +36,7 @@ type KeepQuery struct {
 }
 
 // IsWindowKey reports whether the key is that of the run for a window (WindowKey).
-func IsWindowKey(key string) bool { return strings.HasPrefix(key, windowKeys) }
+func IsWindowKey(key string) bool { return strings.HasPrefix(key, WindowKeys) }
 
-// windowKeys is what keys of windows begin with.
-const windowKeys = OwnKeys + "join/"
+// WindowKeys is what keys of windows begin with.
+const WindowKeys = OwnKeys + "join/"
