@@ -23,6 +23,9 @@ func (s *scheduler) duties(signals store.Signals) (plan, work, lease []duty) {
 	if r, ok := given(s.store).(store.Retainer); ok {
 		lease = append(lease, retainDuty(s.shared, r))
 	}
+	if r, ok := given(s.store).(RunDropper); ok {
+		lease = append(lease, keepDuty(s.shared, r))
+	}
 	return plan, append(work, s.alarmDuties(signals)...), lease
 }
 

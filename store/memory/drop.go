@@ -65,7 +65,7 @@ func (s *Store) DropExpired(ctx context.Context, k store.KeepQuery) (store.Dropp
 func (s *Store) drop(ctx context.Context, d *dropping) error {
 	d.q.Complete()
 	for more := true; more; {
-		if err := s.begin(ctx); err != nil {
+		if err := s.look(ctx); err != nil {
 			return err
 		}
 		d.now, d.needs = clock(), s.needs()
@@ -75,7 +75,7 @@ func (s *Store) drop(ctx context.Context, d *dropping) error {
 		} else {
 			more = s.dropOfJobs(d, room)
 		}
-		s.done()
+		s.mu.Unlock()
 		if more && d.found.Examined == d.q.Limit {
 			d.found.More, d.found.Next = true, d.mark
 			more = false

@@ -160,7 +160,8 @@ func (s *Store) withPartitions(ctx context.Context, f func() error) error {
 // DropRuns forgets the runs of days that were over at the given time. Their
 // partitions are dropped; where the role may not do that, their rows are deleted
 // in batches. Runs that have not ended are cancelled before, if planned, and else
-// lost. Of the entries of xxl_job_ahead it forgets those that were cancelled before that time.
+// lost. A day of which something is still owed, or whose triggers have later runs that have not
+// ended, stays until the next time. Of the entries of xxl_job_ahead it forgets those that were cancelled before that time.
 func (s *Store) DropRuns(ctx context.Context, before time.Time) error {
 	if err := s.dropCancelled(ctx, before); err != nil {
 		return failed(err, "drop cancelled entries of xxl_job_ahead")
@@ -193,8 +194,17 @@ func (s *Store) DropRuns(ctx context.Context, before time.Time) error {
 // endBatch is how many rows a step of dropDay ends or deletes.
 const endBatch = 1000
 
+// A day stays for as long as something is owed for one of its runs, or a later run of one of
+// its triggers has not ended: both read rows of it.
 func (s *Store) dropDay(ctx context.Context, name string, lo, hi int64) error {
 	if err := s.endOld(ctx, lo, hi); err != nil {
+		return err
+	}
+	needed := false
+	openLo, openHi := s.openRange()
+	if err := s.readByIndex(ctx, s.sql.dayNeeded.by(named{
+		{"lo", lo}, {"hi", hi}, {"open_lo", openLo}, {"open_hi", openHi},
+	}).into(scanInto(&needed))); err != nil || needed {
 		return err
 	}
 	if err := s.deleteKeys(ctx, lo, hi); err != nil {
@@ -276,7 +286,7 @@ func (s *Store) inBatches(ctx context.Context, name string, q query, lo, hi int6
 
 // partitionQueries are the statements of this file.
 type partitionQueries struct {
-	partitions, endOldJobs, endOld, deleteKeys, deleteParts, deleteRuns query
+	partitions, endOldJobs, endOld, dayNeeded, deleteKeys, deleteParts, deleteRuns query
 }
 
 func (q *partitionQueries) define(sql template) {
@@ -294,6 +304,9 @@ func (q *partitionQueries) define(sql template) {
 			and p.state in ({{state.started}}, {{state.dispatched}}) order by p.id + 0 limit {{arg.limit}}
 		for no key update)) and l.id between {{arg.lo}} and {{arg.hi}}
 	returning {{run}}`)
+	q.dayNeeded = sql(`select exists (select from {{schema}}.xxl_job_owed o where o.log_id between {{arg.lo}} and {{arg.hi}})
+	or exists (select from {{schema}}.xxl_job_log o where o.trigger_id between {{arg.lo}} and {{arg.hi}} and o.id > {{arg.hi}}
+		and o.id between {{arg.open_lo}} and {{arg.open_hi}} and o.state + 0 in ({{state.planned}}, {{state.started}}, {{state.dispatched}}))`)
 	q.deleteKeys = sql(`delete from {{schema}}.xxl_job_trigger_key k
 	where k.ctid = any(array(select p.ctid from {{schema}}.xxl_job_trigger_key p where p.run_id between {{arg.lo}} and {{arg.hi}}
 		and not exists (select from {{schema}}.xxl_job_ahead a where a.id = p.run_id) limit {{arg.limit}})) returning 1`)
