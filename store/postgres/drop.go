@@ -228,22 +228,27 @@ func (q *dropQueries) define(sql template) {
 	orDay := func(column string) string {
 		return `case when ` + column + ` > 0 then ` + column + ` else ` + strconv.FormatInt(day.Milliseconds(), 10) + ` end`
 	}
-	free := `p.id = any({{arg.runs}}::bigint[]) and p.id between {{arg.lo}} and {{arg.hi}} and p.state + 0 > {{state.dispatched}}
-		and p.scheduled_time <= ` + milliseconds("{{now}}") + `
-		and not exists (select from {{schema}}.xxl_job_log o where o.trigger_id = coalesce(p.trigger_id, p.id) and ` + open + `
-			and o.id between {{arg.open_lo}} and {{arg.open_hi}})
-		and not exists (select from {{schema}}.xxl_job_log o where o.id = p.trigger_id and ` + open + ` and o.id between {{arg.open_lo}} and {{arg.open_hi}})
-		and not exists (select from {{schema}}.xxl_job_owed o where o.log_id = p.id)
-		and not exists (select from {{schema}}.xxl_job_window w where w.parent_id = p.id)
-		and not exists (select from {{schema}}.xxl_job_alarm a where a.log_id = p.id and a.status = 0)
-		and not exists (select from {{schema}}.xxl_job_told t where t.job_id = p.job_id and t.is_open
-			and (t.log_id = p.id or p.state = {{state.succeeded}} and p.snoozed is null and p.id > coalesce(t.log_id, 0)))
-		and not exists (select from {{schema}}.xxl_job_next n where n.job_id = p.job_id and n.wait_run = p.id)
-		and not exists (select from {{schema}}.xxl_job_trigger_key k join {{schema}}.xxl_job_info i on i.id = k.job_id
-			where k.run_id = p.id and pg_catalog.starts_with(k.trigger_key, '` + store.WindowKeys + `')
-			and coalesce(p.business_time, 0) + ` + orDay("i.after_window") + ` + ` + orDay("i.after_timeout") + ` + 3600000 > ` + milliseconds("{{now}}") + `)`
-	q.droppable = sql(`select p.id from {{schema}}.xxl_job_log p where ` + free)
-	q.dropEnded = sql(`delete from {{schema}}.xxl_job_log l where l.id = any({{arg.runs}}::bigint[]) and l.id between {{arg.lo}} and {{arg.hi}}
-	and l.id = any(array(select p.id from {{schema}}.xxl_job_log p where ` + free + ` order by p.id for update skip locked)) returning l.id`)
+	// Each of them is a look-up of its own, whatever the planner thinks of the numbers.
+	no := func(column, from string) string {
+		return `
+		and (select ` + column + ` from {{schema}}.` + from + ` limit 1) is null`
+	}
+	free := `select p.id from unnest({{arg.runs}}::bigint[]) with ordinality r(id, ord)
+		join {{schema}}.xxl_job_log p on p.id = r.id and ` + few + ` and p.id between {{arg.lo}} and {{arg.hi}} and p.state + 0 > {{state.dispatched}}
+		where p.scheduled_time <= ` + milliseconds("{{now}}") +
+		no(`o.id`, `xxl_job_log o where o.trigger_id = coalesce(p.trigger_id, p.id) and `+open+` and o.id between {{arg.open_lo}} and {{arg.open_hi}}`) +
+		no(`o.id`, `xxl_job_log o where o.id = p.trigger_id and `+open+` and o.id between {{arg.open_lo}} and {{arg.open_hi}}`) +
+		no(`o.log_id`, `xxl_job_owed o where o.log_id = p.id`) +
+		no(`w.parent_id`, `xxl_job_window w where w.parent_id = p.id`) +
+		no(`a.log_id`, `xxl_job_alarm a where a.log_id = p.id and a.status = 0`) +
+		no(`t.job_id`, `xxl_job_told t where t.job_id = p.job_id and t.is_open
+			and (t.log_id = p.id or p.state = {{state.succeeded}} and p.snoozed is null and p.id > coalesce(t.log_id, 0))`) +
+		no(`n.job_id`, `xxl_job_next n where n.job_id = p.job_id and n.wait_run = p.id`) +
+		no(`k.run_id`, `xxl_job_trigger_key k join {{schema}}.xxl_job_info i on i.id = k.job_id
+			where k.run_id = p.id and pg_catalog.starts_with(k.trigger_key, '`+store.WindowKeys+`')
+			and coalesce(p.business_time, 0) + `+orDay("i.after_window")+` + `+orDay("i.after_timeout")+` + 3600000 > `+milliseconds("{{now}}"))
+	q.droppable = sql(free)
+	q.dropEnded = sql(`delete from {{schema}}.xxl_job_log l where l.id between {{arg.lo}} and {{arg.hi}}
+	and l.id = any(array(` + free + ` order by p.id for update of p skip locked)) returning l.id`)
 	q.dropKeys = sql(`delete from {{schema}}.xxl_job_trigger_key k where k.run_id = any($1::bigint[])`)
 }

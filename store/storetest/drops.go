@@ -161,7 +161,7 @@ func dropRemoved(e *dropper) {
 }
 
 // endOfTime is the last day that a question may name.
-var endOfTime = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+func endOfTime() time.Time { return time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC) }
 
 // past is long before all runs of a case, hence long after them. To know the store's clock
 // makes a run.
@@ -182,7 +182,7 @@ func dropBefore(e *dropper) {
 	e.dropped(xxljob.RunDrop{Before: e.hence()})
 	e.wantThere("of all jobs from before", false, run)
 	run = e.triggered(job.ID)
-	e.dropped(xxljob.RunDrop{Before: endOfTime})
+	e.dropped(xxljob.RunDrop{Before: endOfTime()})
 	e.wantThere("from before the end of time", false, run)
 }
 
@@ -246,7 +246,7 @@ func dropDry(e *dropper) {
 
 func dropPages(e *dropper) {
 	job, other := e.newJob(), e.newJob(func(j *xxljob.Job) { j.App = "other" })
-	for _, q := range []xxljob.RunDrop{{All: true, Apps: []string{other.App}}, {All: true, JobIDs: []int64{other.ID, job.ID}}, {Before: endOfTime}} {
+	for _, q := range []xxljob.RunDrop{{All: true, Apps: []string{other.App}}, {All: true, JobIDs: []int64{other.ID, job.ID}}, {Before: endOfTime()}} {
 		e.dropped(xxljob.RunDrop{All: true})
 		e.several(job.ID, 5)
 		e.several(other.ID, 5)
