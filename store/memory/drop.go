@@ -44,6 +44,9 @@ func (s *Store) DropEnded(ctx context.Context, q xxljob.RunDrop) (store.Dropped,
 
 // DropExpired deletes runs that their jobs do not keep for any longer.
 func (s *Store) DropExpired(ctx context.Context, k store.KeepQuery) (store.Dropped, error) {
+	if err := over(ctx); err != nil {
+		return store.Dropped{}, err
+	}
 	q := xxljob.RunDrop{All: true, EndedBefore: k.EndedBefore, Limit: k.Limit}
 	if err := q.Validate(); err != nil {
 		return store.Dropped{}, err

@@ -69,6 +69,7 @@ func dropMutants() []mutant {
 		{"ExpiresAll", keep(func(q *store.KeepQuery) { q.Now = q.Now.AddDate(9, 0, 0) }), []string{"Drop/JobsKeepTheirRunsForSoLong"}},
 		{"ExpiresWhatHasJustEnded", keep(func(q *store.KeepQuery) { q.EndedBefore = time.Time{} }), []string{"Drop/JobsKeepTheirRunsForSoLong"}},
 		{"ExpiresWithoutABound", keep(func(q *store.KeepQuery) { q.Limit = 0 }), []string{"Drop/JobsThatKeepTheirRunsAreWalkedThrough"}},
+		{"DeletionsEndRuns", func(s xxljob.Store) xxljob.Store { return &endingDrops{Store: s, RunDropper: s.(xxljob.RunDropper)} }, []string{"Race/EndsAgainstDeletions", "Drop/RunsThatHaveNotEndedStay"}},
 		{"KeysStay", func(s xxljob.Store) xxljob.Store { return &lastingKeys{Store: s, RunDropper: s.(xxljob.RunDropper)} }, []string{"Drop/TheKeyOfARunGoesWithIt"}},
 	}
 }
@@ -157,4 +158,25 @@ func (l *lastingKeys) AddRun(ctx context.Context, job int64, t xxljob.Trigger) (
 	}
 	l.runs[t.Key] = run
 	return run, err
+}
+
+// endingDrops ends what has not ended before it deletes.
+type endingDrops struct {
+	xxljob.Store
+	xxljob.RunDropper
+}
+
+func (d *endingDrops) DropEnded(ctx context.Context, q xxljob.RunDrop) (store.Dropped, error) {
+	open, err := d.Store.Runs(ctx, xxljob.RunFilter{States: []xxljob.State{xxljob.StateStarted, xxljob.StateDispatched}, Limit: 1000})
+	if err != nil {
+		return store.Dropped{}, err
+	}
+	var results []xxljob.Result
+	for _, r := range open {
+		results = append(results, xxljob.Result{RunID: r.ID, State: xxljob.StateFailed})
+	}
+	if _, err := d.Store.Finish(ctx, results); err != nil {
+		return store.Dropped{}, err
+	}
+	return d.RunDropper.DropEnded(ctx, q)
 }
