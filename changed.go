@@ -130,6 +130,26 @@ func (c *Change) ofRun(ctx context.Context, run *Run) {
 	c.Object, c.ObjectID, c.App, c.JobID = store.ObjectRun, strconv.FormatInt(run.ID, 10), run.App, run.JobID
 }
 
+// ofDrop fills in the entry of ended runs that were deleted.
+func (c *Change) ofDrop(q *RunDrop, runs int) {
+	c.Verb, c.Object = "drop", store.ObjectRuns
+	if len(q.Apps) == 1 {
+		c.App = q.Apps[0]
+	}
+	if len(q.JobIDs) == 1 {
+		c.JobID = q.JobIDs[0]
+	}
+	type drop struct {
+		Runs       int
+		Apps       []string
+		JobIDs     []int64
+		Before     time.Time
+		KeepNewest int
+		All        bool
+	}
+	c.between(false, drop{}, true, drop{runs, q.Apps, q.JobIDs, q.Before, q.KeepNewest, q.All})
+}
+
 func (c *Change) from(ctx context.Context) {
 	o := store.OriginOf(ctx)
 	c.Actor, c.Client, c.RequestID = o.Actor, o.Client, o.RequestID

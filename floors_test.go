@@ -146,7 +146,7 @@ func (h *house) cycles() [][]string {
 var floors = [][]string{
 	{ // nouns, and what is wrong with a value
 		"alarmrules", "bounds", "chain", "changed", "config", "configcheck", "crons", "describe", "doc", "errors", "event", "faults", "group", "handler", "job", "jobcheck", "limits", "logconfig", "node", "policies", "registry", "retriesof", "retry", "ring", "run", "runtrigger",
-		"schedule", "stats", "store", "storealarms", "storechanges", "storejobs", "storelists", "storelogpages", "storelogs", "storenodes", "storeowed", "storeplans", "storereadjobs", "storereads", "storereports", "storeruns", "storestarts", "tokens", "window", "words",
+		"schedule", "stats", "store", "storealarms", "storechanges", "storedrops", "storejobs", "storelists", "storelogpages", "storelogs", "storenodes", "storeowed", "storeplans", "storereadjobs", "storereads", "storereports", "storeruns", "storestarts", "tokens", "window", "words",
 	},
 	{ // tools
 		"batch", "clock", "duetimes", "duty", "life", "loop", "loops", "quota", "rarely", "storemeter", "storemetered", "userexec", "wakes",
@@ -161,7 +161,7 @@ var floors = [][]string{
 		"probecall", "askrun", "unreportedjudge", "route", "strategies", "unrouted", "userrouter",
 	},
 	{ // duties: each with its own state
-		"accepted", "again", "ahead", "alarmcalls", "apart", "attach", "balance", "beat", "beatnews", "busy", "claim", "collect", "deliver", "dispatch", "finish", "handover", "herd", "kill", "late", "launch", "leaser", "log", "logcall", "logkeep", "logstored",
+		"accepted", "again", "ahead", "alarmcalls", "apart", "attach", "balance", "beat", "beatnews", "busy", "claim", "collect", "deliver", "dispatch", "droprun", "finish", "handover", "herd", "kill", "late", "launch", "leaser", "log", "logcall", "logkeep", "logstored",
 		"lost", "orphan", "owed", "planned", "progress", "publish", "receive", "reconcile", "registrar", "registrations", "reread", "reroute", "reserve", "retain", "scan", "send", "speaks",
 		"start", "startbatch", "take", "takeback", "telling", "tend",
 		"starter", "twins", "uncertain", "indoubt", "unreported", "unreportedask", "wait", "waitself", "watch", "admin_results", "applylist", "concurrent", "ensure", "ensurelist", "groups",

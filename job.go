@@ -115,6 +115,11 @@ type Job struct {
 	// LateAfter has an alarm sent for a run that has not ended so long after its instant. From
 	// 1 s to 31 days; zero means none.
 	LateAfter time.Duration `json:",omitzero"`
+	// KeepRuns is how long the job's ended runs are kept where that is shorter than
+	// Config.RunRetention, which it never lengthens. It is counted from when a run was planned;
+	// they are looked for every quarter of an hour, and what has ended within ten minutes, or is
+	// needed (RunDropper), stays for longer. From 1 minute to 100 years; zero means RunRetention.
+	KeepRuns time.Duration `json:",omitzero"`
 
 	// GlueType is BEAN, the default, or one of XXL-JOB's script types.
 	GlueType string

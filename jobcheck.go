@@ -80,6 +80,9 @@ func (j Job) validate(routes []string, subSecond bool) error {
 	}
 	f.checkRetries(j.Retries, j.RetryBackoff, j.OnLost, j.MaxReruns, j.MaxSnoozes)
 	j.checkChain(&f)
+	if j.KeepRuns != 0 && (j.KeepRuns < leastKeepRuns || j.KeepRuns > maxPeriod || j.KeepRuns%time.Millisecond != 0) {
+		f.add("KeepRuns", j.KeepRuns, fmt.Errorf("want %v to %v in whole milliseconds, or 0 for Config.RunRetention", leastKeepRuns, maxPeriod))
+	}
 	return f.err()
 }
 
@@ -161,6 +164,9 @@ func (j Job) validateNew() error {
 
 // maxTimeout is what XXL-JOB's 32-bit seconds can hold.
 const maxTimeout = (1<<31 - 1) * time.Second
+
+// leastKeepRuns is the least Job.KeepRuns.
+const leastKeepRuns = time.Minute
 
 // mostMaxRuns is what a 32-bit column holds.
 const mostMaxRuns = 1<<31 - 1

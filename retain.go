@@ -27,6 +27,9 @@ func retainDuties(s *shared) (list []duty) {
 	if r, ok := given(s.store).(ChangeRecord); ok {
 		list = append(list, retainDuty(s, "dropping old changes", s.cfg.ChangeRetention, r.DropChanges))
 	}
+	if r, ok := given(s.store).(RunDropper); ok {
+		list = append(list, keepDuty(s, r))
+	}
 	if f, ok := given(s.store).(store.ReportFolder); ok {
 		list = append(list, foldDuty(s, f))
 	}
@@ -66,8 +69,12 @@ const (
 
 // foldDuty adds up reports, at the node that owns the first shard.
 func foldDuty(s *shared, f store.ReportFolder) duty {
-	backoff := backoff{log: s.log, what: "adding up reports"}
+	first, backoff := true, backoff{log: s.log, what: "adding up reports"}
 	return duty{aside: true, once: func(ctx context.Context) (time.Duration, error) {
+		if first {
+			first = false
+			return retainFirst, nil
+		}
 		if _, mine := s.leases.epoch(0); mine {
 			bounded, cancel := context.WithTimeout(ctx, foldTimeout)
 			defer cancel()

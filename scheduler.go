@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -152,6 +153,14 @@ type Scheduler interface {
 	// may be called again. Third-party executors kill whatever run of the job they have. If the
 	// run has ended and another one follows it, which waits or runs, Kill ends that one.
 	Kill(ctx context.Context, runID int64) error
+	// DropRuns deletes ended runs that the question chooses, or counts them where it is a dry
+	// run, and leaves those that something still needs (RunDropper says which), and those that
+	// have ended within ten minutes. It looks at no more than q.Limit runs, and says in More and
+	// Next whether to call it again, and with which After; there is no pause between calls but
+	// the caller's. A Before that is ahead of the clock is an error, and so is all that
+	// RunDrop.Validate finds. What it has deleted is logged with the actor of ctx (WithActor).
+	// errors.ErrUnsupported if the store is no RunDropper.
+	DropRuns(ctx context.Context, q RunDrop) (store.Dropped, error)
 	// Log returns lines of a run's log from fromLine on. Lines are counted from 1; a lower
 	// fromLine counts as 1. At most 1 MiB is returned at once, and longer lines are cut. To
 	// follow a running run, ask again after a moment from ToLineNum of the result plus one.

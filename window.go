@@ -81,6 +81,12 @@ func modulo(a, b int64) int64 { return (a%b + b) % b }
 // day where that is zero.
 func (j *Job) WindowTimeout() time.Duration { return cmp.Or(j.AfterTimeout, oneDay) }
 
+// WindowPassed, for authors of stores, returns until when the run or record of the window that
+// begins so is kept: AfterTimeout behind its end, and an hour for clocks that are changed.
+func (j *Job) WindowPassed(begins time.Time) time.Time {
+	return begins.Add(cmp.Or(j.AfterWindow, oneDay) + j.WindowTimeout() + time.Hour)
+}
+
 // Missing, for authors of stores, returns the jobs of After and AfterKeys that are none of
 // those which have succeeded, ids as "#7" and keys as they are. Has reports it of an id, or of
 // an app and key.

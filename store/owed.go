@@ -87,7 +87,7 @@ func ChildKey(triggerID int64) string { return OwnKeys + "child/" + strconv.Form
 
 // WindowKey: see ChildKey.
 func WindowKey(window time.Time) string {
-	return OwnKeys + "join/" + strconv.FormatInt(window.UnixMilli(), 10)
+	return WindowKeys + strconv.FormatInt(window.UnixMilli(), 10)
 }
 
 // SplitRef splits "app/key" at the first slash. Ok is false where one of both is empty.

@@ -19,7 +19,7 @@ type fields map[string]any
 
 // durations are those of a job, as texts such as "30s".
 type durations struct {
-	timeout, pause, mostPause, window, windowTimeout, late duration
+	timeout, pause, mostPause, window, windowTimeout, late, keep duration
 }
 
 // set gives the job its durations.
@@ -27,6 +27,7 @@ func (d *durations) set(j *xxljob.Job) {
 	j.Timeout = time.Duration(d.timeout)
 	j.RetryBackoff.First, j.RetryBackoff.Max = time.Duration(d.pause), time.Duration(d.mostPause)
 	j.AfterWindow, j.AfterTimeout, j.LateAfter = time.Duration(d.window), time.Duration(d.windowTimeout), time.Duration(d.late)
+	j.KeepRuns = time.Duration(d.keep)
 }
 
 // fieldsOf are the fields of a job: all of its definition. Durations are kept beside it.
@@ -41,7 +42,7 @@ func fieldsOf(j *xxljob.Job, d *durations) fields {
 		"timeout":        &d.timeout, "retries": &j.Retries,
 		"children": &j.Children, "childKeys": &j.ChildKeys, "childParam": &j.ChildParam,
 		"after": &j.After, "afterKeys": &j.AfterKeys, "afterWindow": &d.window, "afterZone": &j.AfterZone, "afterTimeout": &d.windowTimeout,
-		"lateAfter":    &d.late,
+		"lateAfter": &d.late, "keepRuns": &d.keep,
 		"retryBackoff": fields{"first": &d.pause, "max": &d.mostPause, "jitter": &j.RetryBackoff.Jitter},
 		"retryAside":   &j.RetryAside, "onLost": &j.OnLost, "maxReruns": &j.MaxReruns, "maxSnoozes": &j.MaxSnoozes,
 		"glueType": &j.GlueType, "glueSource": &j.GlueSource, "glueRemark": &j.GlueRemark,

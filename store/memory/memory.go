@@ -80,6 +80,8 @@ type Store struct {
 	told       map[jobRule]store.JobTold // guarded by mu
 	children   map[int64][]*run          // guarded by mu; of each run, in order of ID
 	watched    map[int64]bool            // guarded by mu; jobs with LateAfter
+	keepers    map[int64]bool            // guarded by mu; jobs with KeepRuns
+	owing      map[int64]int             // guarded by mu; how much each run owes
 	lastOwed   int64                     // guarded by mu
 	hasEnded   bool                      // guarded by mu; this transaction ended a run
 	reports    reports
@@ -103,6 +105,8 @@ func New(opts ...Option) *Store {
 		told:     map[jobRule]store.JobTold{},
 		children: map[int64][]*run{},
 		watched:  map[int64]bool{},
+		keepers:  map[int64]bool{},
+		owing:    map[int64]int{},
 		peers:    map[string]*peer{},
 		jobLists: jobLists{heads: map[string]store.ListHead{}, ofNodes: map[string]map[string]*nodeList{}},
 		runs:     runs{last: idsBefore(time.Now())},

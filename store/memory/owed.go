@@ -28,6 +28,7 @@ func (s *Store) succeed(r *run, now int64) {
 	for _, o := range ended.Owes(r.job.mayFollow(), s.joinsBehind(r.job)) {
 		s.lastOwed++
 		sh.owed.insert(0, s.lastOwed, &owed{o, sh, s.lastOwed})
+		s.owing[r.ID]++
 		s.tellOwner(sh, func(w *watcher) { tell(w.owed) })
 	}
 }
@@ -55,6 +56,9 @@ func (s *Store) PayOwed(ctx context.Context, q store.OwedQuery) (paid store.Paid
 	now := clock()
 	for _, o := range first { // from here on due is out of date
 		if o.shard.owed.remove(0, o.number) {
+			if s.owing[o.RunID]--; s.owing[o.RunID] <= 0 {
+				delete(s.owing, o.RunID)
+			}
 			s.pay(ctx, &o.Owed, now, &paid)
 			paid.Owed++
 		}
@@ -166,10 +170,14 @@ func joinRefs(def *xxljob.Job) (refs []string) {
 	return append(refs, def.AfterKeys...)
 }
 
-// indexLinks takes a definition into Store.joins and Store.watched, or out of them.
+// indexLinks takes a definition into Store.joins, Store.watched and Store.keepers, or out of
+// them.
 func (s *Store) indexLinks(j *job, in bool) {
 	if delete(s.watched, j.id); in && j.def.LateAfter > 0 {
 		s.watched[j.id] = true
+	}
+	if delete(s.keepers, j.id); in && j.def.KeepRuns > 0 {
+		s.keepers[j.id] = true
 	}
 	for _, ref := range joinRefs(j.def) {
 		behind := s.joins[ref]

@@ -71,6 +71,7 @@ var infoColumns = columns{
 	{"after_timeout", "bigint", func(j *xxljob.Job) any { return j.AfterTimeout.Milliseconds() }, func(r *jobRow) any { return &r.afterTimeout }},
 	{"late_after", "bigint", func(j *xxljob.Job) any { return j.LateAfter.Milliseconds() }, func(r *jobRow) any { return &r.lateAfter }},
 	{"tags", "text", func(j *xxljob.Job) any { return joinKeys(j.Tags) }, func(r *jobRow) any { return &r.tags }},
+	{"keep_runs", "bigint", func(j *xxljob.Job) any { return j.KeepRuns.Milliseconds() }, func(r *jobRow) any { return &r.keepRuns }},
 }
 
 // nextColumns are those of xxl_job_next. What a claim changes is read; the others are

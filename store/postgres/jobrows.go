@@ -24,7 +24,7 @@ type jobRow struct {
 	childParam           string
 	afterWindow          int64
 	afterTimeout         int64
-	lateAfter            int64
+	lateAfter, keepRuns  int64
 	timeout              int64
 	status               int16
 	glue, added, updated pgtype.Timestamptz
@@ -46,6 +46,7 @@ func (r *jobRow) value() xxljob.Job {
 	j.Tags = parseKeys(r.tags)
 	j.ChildParam = xxljob.ChildParam(r.childParam)
 	j.AfterWindow, j.AfterTimeout = time.Duration(r.afterWindow)*time.Millisecond, time.Duration(r.afterTimeout)*time.Millisecond
+	j.KeepRuns = time.Duration(r.keepRuns) * time.Millisecond
 	j.LateAfter = time.Duration(r.lateAfter) * time.Millisecond
 	j.Stopped = r.status == statusStopped && j.StopReason != reasonManual
 	if !j.Stopped {

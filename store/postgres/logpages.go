@@ -110,15 +110,15 @@ func dayOfPartition(name string) (time.Time, error) {
 }
 
 // dropPages forgets the pages of days that were over at the given time, once their runs are
-// gone. Partitions are dropped; where the role may not do that, their rows are deleted.
-func (s *Store) dropPages(ctx context.Context, before time.Time) error {
+// gone: the runs of some days may stay. Partitions are dropped; where the role may not do that, their rows are deleted.
+func (s *Store) dropPages(ctx context.Context, before time.Time, stays map[time.Time]bool) error {
 	have := map[string]bool{}
 	if err := s.read(ctx, s.sql.pagePartitions.with().into(readNames(have))); err != nil {
 		return err
 	}
 	for name := range have {
 		from, err := dayOfPartition(name)
-		if err != nil || from.Add(day).After(before) {
+		if err != nil || from.Add(day).After(before) || stays[from] {
 			continue
 		}
 		err = s.dropPartition(ctx, "xxl_job_log_page", name)

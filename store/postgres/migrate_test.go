@@ -91,6 +91,7 @@ func backTo(t *testing.T, pool *pgxpool.Pool, schema string, version int) {
 		15: "drop index %s.xxl_job_info_tags; drop index %[1]s.xxl_job_info_name; alter table %[1]s.xxl_job_info drop column tags",
 		16: "drop table %s.xxl_job_report; drop index %[1]s.xxl_job_log_report_app; alter table %[1]s.xxl_job_log_report" + droppedColumns(),
 		17: "drop table %s.xxl_job_log_page, %[1]s.xxl_job_log_use",
+		19: "drop index %s.xxl_job_info_keep; drop index %[1]s.xxl_job_owed_run; drop index %[1]s.xxl_job_window_parent; alter table %[1]s.xxl_job_info drop column keep_runs",
 		14: "drop index %s.xxl_job_log_skipped; drop index %[1]s.xxl_job_log_parent",
 	}
 	for n := len(undo) + 1; n > version; n-- {

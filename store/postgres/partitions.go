@@ -165,7 +165,8 @@ func (s *Store) withPartitions(ctx context.Context, f func() error) error {
 // DropRuns forgets the runs of days that were over at the given time. Their
 // partitions are dropped; where the role may not do that, their rows are deleted
 // in batches. Runs that have not ended are cancelled before, if planned, and else
-// lost. Of the entries of xxl_job_ahead it forgets those that were cancelled before that time.
+// lost. A day of which something is still owed, or whose triggers have later runs that have not
+// ended, stays until the next time. Of the entries of xxl_job_ahead it forgets those that were cancelled before that time.
 // What is kept of the logs of such runs goes last.
 func (s *Store) DropRuns(ctx context.Context, before time.Time) error {
 	if err := s.dropCancelled(ctx, before); err != nil {
@@ -184,37 +185,46 @@ func (s *Store) DropRuns(ctx context.Context, before time.Time) error {
 	if err != nil {
 		return failed(err, "list the partitions of xxl_job_log")
 	}
+	stays := map[time.Time]bool{}
 	for _, name := range names {
 		from, err := time.Parse("20060102", strings.TrimPrefix(name, "xxl_job_log_"))
 		if err != nil || from.Add(day).After(before) {
 			continue
 		}
-		if err := s.dropDay(ctx, name, idAt(from), idAt(from.Add(day))-1); err != nil {
+		if stays[from], err = s.dropDay(ctx, name, idAt(from), idAt(from.Add(day))-1); err != nil {
 			return failed(err, "drop the runs of %s", from.Format(time.DateOnly))
 		}
 	}
-	return failed(s.dropPages(ctx, before), "drop old logs")
+	return failed(s.dropPages(ctx, before, stays), "drop old logs")
 }
 
 // endBatch is how many rows a step of dropDay ends or deletes.
 const endBatch = 1000
 
-func (s *Store) dropDay(ctx context.Context, name string, lo, hi int64) error {
+// dropDay drops the runs of a day. It stays for as long as something is owed for one of its runs,
+// or a later run of one of its triggers has not ended: both read rows of it.
+func (s *Store) dropDay(ctx context.Context, name string, lo, hi int64) (stays bool, err error) {
 	if err := s.endOld(ctx, lo, hi); err != nil {
-		return err
+		return false, err
+	}
+	openLo, openHi := s.openRange()
+	if err := s.readByIndex(ctx, s.sql.dayNeeded.by(named{
+		{"lo", lo}, {"hi", hi}, {"open_lo", openLo}, {"open_hi", openHi},
+	}).into(scanInto(&stays))); err != nil || stays {
+		return stays, err
 	}
 	if err := s.deleteKeys(ctx, lo, hi); err != nil {
-		return err
+		return false, err
 	}
 	if err := s.inBatches(ctx, "delete_parts", s.sql.deleteParts, lo, hi); err != nil {
-		return err
+		return false, err
 	}
 	dropped := changed{Change: xxljob.Change{Actor: store.Scheduler, Verb: "drop", Object: store.ObjectRuns, ObjectID: idTime(lo).Format(time.DateOnly)}}
-	err := s.dropPartition(ctx, "xxl_job_log", name, s.note(dropped))
+	err = s.dropPartition(ctx, "xxl_job_log", name, s.note(dropped))
 	if errors.Is(err, errNotOwner) {
-		return s.deleteDay(ctx, lo, hi, dropped)
+		err = s.deleteDay(ctx, lo, hi, dropped)
 	}
-	return err
+	return false, err
 }
 
 var errNotOwner = errors.New("the role is not the owner of the table")
@@ -318,7 +328,7 @@ func (s *Store) inBatches(ctx context.Context, name string, q query, lo, hi int6
 
 // partitionQueries are the statements of this file.
 type partitionQueries struct {
-	partitions, endOldJobs, endOld, deleteKeys, deleteParts, deleteRuns query
+	partitions, endOldJobs, endOld, dayNeeded, deleteKeys, deleteParts, deleteRuns query
 }
 
 func (q *partitionQueries) define(sql template) {
@@ -336,6 +346,9 @@ func (q *partitionQueries) define(sql template) {
 			and p.state in ({{state.started}}, {{state.dispatched}}) order by p.id + 0 limit {{arg.limit}}
 		for no key update)) and l.id between {{arg.lo}} and {{arg.hi}}
 	returning {{run}}`)
+	q.dayNeeded = sql(`select exists (select from {{schema}}.xxl_job_owed o where o.log_id between {{arg.lo}} and {{arg.hi}})
+	or exists (select from {{schema}}.xxl_job_log o where o.trigger_id between {{arg.lo}} and {{arg.hi}} and o.id > {{arg.hi}}
+		and o.id between {{arg.open_lo}} and {{arg.open_hi}} and o.state + 0 in ({{state.planned}}, {{state.started}}, {{state.dispatched}}))`)
 	q.deleteKeys = sql(`delete from {{schema}}.xxl_job_trigger_key k
 	where k.ctid = any(array(select p.ctid from {{schema}}.xxl_job_trigger_key p where p.run_id between {{arg.lo}} and {{arg.hi}}
 		and not exists (select from {{schema}}.xxl_job_ahead a where a.id = p.run_id) limit {{arg.limit}})) returning 1`)

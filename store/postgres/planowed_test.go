@@ -26,7 +26,7 @@ func (d *planData) fillOwed(t testing.TB) {
 		case when n % 2 = 1 then 'key-' || n + 1 end, false, 1, 1 from generate_series(1, $2::int) n`, idAt(d.now.Add(-time.Hour)), planOwed)
 	d.exec(t, `insert into {{schema}}.xxl_job_part (trigger_id) select $1::bigint + n * 8192 from generate_series(1, 10000) n`, idAt(d.now.Add(-time.Hour)))
 	d.exec(t, `insert into {{schema}}.xxl_job_window (job_id, begins, shard, expires, parent_id, depth, succeeded)
-	select 50000 + n / 10, n, (50000 + n / 10) % 32, $1::bigint + n * 1000 - 2000000, 1, 1, array[1, 2, 3] from generate_series(1, $2::int) n`, d.now.UnixMilli(), planWindows)
+	select 50000 + n / 10, n, (50000 + n / 10) % 32, $1::bigint + n * 1000 - 2000000, n, 1, array[1, 2, 3] from generate_series(1, $2::int) n`, d.now.UnixMilli(), planWindows)
 	d.exec(t, `update {{schema}}.xxl_job_info set late_after = 60000 where id % 1000 = 1`)
 	d.exec(t, `insert into {{schema}}.xxl_job_alarm (shard, job_id, job_version, app_name, job_key, job_desc, alarm_email, cause, log_id, trigger_id, state, attempt, instant, content, status, add_time)
 	select n % 32, n, 1, 'app-' || n % 10, 'key-' || n, 'job ' || n, '', 'failed', $1::bigint + n, $1::bigint + n, 'failed', 0, 1, 'boom', case when n % 10 = 0 then 0 else 2 end,

@@ -25,6 +25,8 @@ type env struct {
 	patience time.Duration
 	// serial makes names and start tokens unique; turn changes who comes first.
 	serial, turn atomic.Int64
+	// deletes says that the case deletes runs that were counted.
+	deletes bool
 
 	mu     sync.Mutex
 	joined map[string]bool // guarded by mu; incarnations that have joined in this case

@@ -14,6 +14,7 @@ func owedRaceCases() []testCase {
 		{"PaymentAgainstRemoval", racePaymentRemoval},
 		{"SuccessesAtOnceCompleteOneWindow", raceWindow},
 		{"SuccessAgainstExpiry", raceExpiry},
+		{"EndsAgainstDeletions", raceDrop},
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 func recount(e *env, s xxljob.Store) {
 	reports, has := s.(xxljob.ReportReader)
 	runs, reads := s.(xxljob.RunReader)
-	if !has || !reads || e.ctx.Err() != nil {
+	if !has || !reads || e.deletes || e.ctx.Err() != nil {
 		return
 	}
 	from, to := time.Unix(0, 0).UTC(), time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)

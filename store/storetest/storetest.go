@@ -86,6 +86,7 @@ func topics() []topic {
 		{"Read", slices.Concat(readCases(), readJobCases())},
 		{"Reports", reportCases()},
 		{"Record", recordCases()},
+		{"Drop", dropCases()},
 		{"Signals", signalCases()},
 		{"Race", slices.Concat(raceCases(), followRaceCases(), owedRaceCases())},
 		{"Faults", faultCases()},

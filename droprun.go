@@ -1,0 +1,113 @@
+package xxljob
+
+// Ended runs that somebody has deleted, and those that their jobs keep for less than all runs
+// are kept.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/xxljob/xxljob/store"
+)
+
+const (
+	// dropSettled is how long ago a run has to have ended before it may be deleted: who waits
+	// for it, or reads again what has become of it, finds it for so long.
+	dropSettled = 10 * time.Minute
+	// dropAhead is how far a RunDrop.Before may be ahead of the clock.
+	dropAhead = time.Minute
+)
+
+func (d *definer) DropRuns(ctx context.Context, q RunDrop) (store.Dropped, error) {
+	if ctx == nil {
+		return store.Dropped{}, errNoContext
+	}
+	r, ok := given(d.store).(RunDropper)
+	if !ok {
+		return store.Dropped{}, fmt.Errorf("xxljob: delete runs: the store cannot: %w", errors.ErrUnsupported)
+	}
+	now := d.clock.now()
+	f := faults{what: "runs to be deleted"}
+	if q.Before.After(now.Add(dropAhead)) && q.Before.UTC().Year() <= 9999 {
+		f.add("Before", inWords(q.Before), errors.New("it is in the future"))
+	}
+	if err := errors.Join(q.Validate(), f.err()); err != nil {
+		return store.Dropped{}, err
+	}
+	if settled := now.Add(-dropSettled); q.EndedBefore.IsZero() || q.EndedBefore.After(settled) {
+		q.EndedBefore = settled
+	}
+	got, err := r.DropEnded(ctx, q)
+	d.dropped(ctx, &q, got)
+	return got, about("delete runs", err)
+}
+
+// dropped is told of each call that has deleted runs, with who has asked for it.
+func (d *definer) dropped(ctx context.Context, q *RunDrop, got store.Dropped) {
+	if got.Runs > 0 && !q.DryRun {
+		logChange(ctx, d.log, "drop", store.ObjectRuns, "", "", "runs", got.Runs, "apps", len(q.Apps), "jobs", len(q.JobIDs),
+			"before", q.Before, "newest", q.KeepNewest, "all", q.All)
+		recordDrop(ctx, d.shared, q, got.Runs)
+	}
+}
+
+// recordDrop writes an entry about runs that were deleted, where the store has a record. They are
+// gone, so one that cannot be written is no error of the caller's.
+func recordDrop(ctx context.Context, s *shared, q *RunDrop, runs int) {
+	r, ok := given(s.store).(ChangeRecord)
+	if !ok {
+		return
+	}
+	var c Change
+	c.ofDrop(q, runs)
+	if _, err := r.RecordChange(ctx, c); err != nil {
+		s.log.Warn("xxljob: there is no entry in the record of changes about ended runs that were deleted", "runs", runs, "error", err)
+	}
+}
+
+const (
+	// keepFirst is when runs are looked for after a start that their jobs do not keep any
+	// longer, keepEvery how often from then on, and keepFor how long at a time.
+	keepFirst, keepEvery, keepFor = time.Minute, 15 * time.Minute, 5 * time.Minute
+	// keepBatch is how many of them one call looks at. Behind each call there is a pause of
+	// keepPause at least, or of so many times what it took.
+	keepBatch, keepPause, keepPauses = 1000, 20 * time.Millisecond, 4
+)
+
+// keepDuty deletes runs that their jobs do not keep any longer, at the node that drops old runs.
+// Where that takes long it goes on the next time.
+func keepDuty(s *shared, r RunDropper) duty {
+	first, backoff := true, backoff{log: s.log, what: "deleting the runs of jobs that keep them for less"}
+	var mark store.DropMark
+	return duty{aside: true, once: func(ctx context.Context) (time.Duration, error) {
+		if first {
+			first = false
+			return keepFirst, nil
+		}
+		until, runs := time.Now().Add(keepFor), 0
+		for time.Now().Before(until) {
+			if _, mine := s.leases.epoch(0); !mine {
+				mark = store.DropMark{}
+				break
+			}
+			began, now := time.Now(), s.clock.now()
+			got, err := r.DropExpired(ctx, store.KeepQuery{Now: now, EndedBefore: now.Add(-dropSettled), After: mark, Limit: keepBatch})
+			if backoff.failed(ctx, err) {
+				break
+			}
+			runs += got.Runs
+			if mark = got.Next; !got.More {
+				break
+			}
+			if !sleep(ctx, max(keepPause, keepPauses*time.Since(began))) {
+				break
+			}
+		}
+		if runs > 0 {
+			recordDrop(store.WithActor(ctx, store.Scheduler), s, &RunDrop{}, runs)
+		}
+		return keepEvery, nil
+	}}
+}
