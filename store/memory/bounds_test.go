@@ -51,7 +51,7 @@ func TestSearchesOfManyRuns(t *testing.T) {
 				t.Fatalf("searched down to %d, of %d to %d", found.SearchedTo, oldest.ID, newest.ID)
 			}
 		}
-		want(t, "pieces", pieces, runs/20_000)
+		want(t, "pieces, without the last", pieces, runs/20_000-1)
 		want(t, "runs looked at", seen, runs)
 		for name, q := range map[string]xxljob.RunSearch{
 			"a rare app": {Apps: []string{"nowhere"}}, "a rare state": {States: []xxljob.State{xxljob.StateLost}},
