@@ -81,9 +81,9 @@ func (f *failingNews) sayFailing(ctx context.Context, v View, failing bool) (sai
 		f.rests = rests
 		switch {
 		case rests:
-			f.log.Error("xxljob: this node is failing and gives up its shards to other nodes", "error", f.fitness.err(rests))
+			f.log.Error("xxljob: this node is failing and gives up its shards to other nodes", "error", f.fitness.err(rests, 0))
 		case failing:
-			f.log.Warn("xxljob: this node is still failing but takes shards again, because no other node does better", "error", f.fitness.err(rests))
+			f.log.Warn("xxljob: this node is still failing but takes shards again, because no other node does better", "error", f.fitness.err(rests, 0))
 		default:
 			f.log.Info("xxljob: this node has recovered and takes shards again")
 		}

@@ -31,6 +31,30 @@ func (k lotKind) lacks() string {
 	return "turn"
 }
 
+// backlog is what is due and does not wait for another run.
+func (e *engine) backlog() (b backlog) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	b.add(&e.room.due)
+	for at, waiting := range e.room.lots {
+		switch at.kind {
+		case lotSerial, lotRun, lotOrder:
+		default:
+			b.add(waiting)
+		}
+	}
+	return b
+}
+
+func (b *backlog) add(t *turns) {
+	b.waiting += t.len()
+	for _, q := range t.apps {
+		if len(*q) > 0 && (b.oldest.IsZero() || (*q)[0].run.Scheduled.Before(b.oldest)) {
+			b.oldest = (*q)[0].run.Scheduled
+		}
+	}
+}
+
 // state fills in what the engine knows.
 func (e *engine) state(out *Stats) {
 	e.mu.Lock()

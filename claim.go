@@ -38,6 +38,7 @@ func (c *claimer) claim(ctx context.Context, shards []store.Shard, due []DueJob,
 		j := &due[i]
 		plans[i] = p.plan(j, epochs[j.Shard])
 		if plans[i].Stop != "" {
+			c.life.mishaps.unplannable.Add(1)
 			c.log.Error("xxljob: stopped a job whose schedule cannot be evaluated", "job", j.ID, "name", j.Name, "error", plans[i].Stop)
 		}
 		jobs[j.ID] = &j.Job

@@ -66,6 +66,8 @@ type Config struct {
 	HTTP HTTPConfig
 	// Limits bound what is planned, held in memory and under way, and for how long.
 	Limits Limits
+	// Ready says when Scheduler.Ready returns an error.
+	Ready ReadyConfig
 
 	// Routers are custom route strategies by name. One with the name of a built-in
 	// strategy replaces it.

@@ -48,6 +48,7 @@ func (c Config) validate() error {
 	}
 	f.oneOf("CatchUp", string(c.CatchUp), string(CatchUpEvery), string(CatchUpOnce))
 	c.validateRanges(&f)
+	c.Ready.validate(&f, c.Cluster.LeaseTTL-c.Cluster.LeaseTTL/5)
 	c.validateTokens(&f)
 	c.validateJobsAPI(&f)
 	c.validateAlarms(&f)

@@ -25,7 +25,7 @@ var (
 	ErrStopped = errors.New("xxljob: the scheduler is stopped")
 	// ErrNoLog: nobody has a log of the run, or none that can be asked for it.
 	ErrNoLog = errors.New("xxljob: no log")
-	// ErrNotReady: see Scheduler.Ready.
+	// ErrNotReady: see Scheduler.Ready and NotReadyError.
 	ErrNotReady = errors.New("xxljob: the scheduler is not ready")
 	// ErrWaitsForItself: a handler has called Wait for a run that cannot end, or not begin,
 	// before its own has ended. That is so for its own run, and for a planned run of the same

@@ -98,7 +98,7 @@ func RunsInDoubt(s Scheduler) int {
 }
 
 // TakenUp is how many planned runs the node has found that nobody held.
-func TakenUp(s Scheduler) int64 { return s.(*scheduler).scanner.reconciler.found.Load() }
+func TakenUp(s Scheduler) int64 { return int64(s.(*scheduler).life.mishaps.pickedUp.Load()) }
 
 // Unheld are those of the planned runs, all due within the window, that are the node's
 // to start and that it neither holds nor is about to read.

@@ -21,12 +21,18 @@ type fitness struct {
 	mu             sync.Mutex
 	claims, starts effort        // guarded by mu
 	trials         [2]effort     // guarded by mu: claims and starts that change nothing
-	failing        bool          // guarded by mu
+	state          failure       // guarded by mu
 	why            error         // guarded by mu: the last failure
 	masked         bool          // guarded by mu: claims or starts have failed although trials succeeded
 	wanted         time.Duration // guarded by mu: for how long all has to succeed
 	recovered      time.Time     // guarded by mu: when it last had
 	better         period        // guarded by mu: while it fails, from the first success after the last failure to the last one; zero for none
+}
+
+// failure is whether a node fails, and since when.
+type failure struct {
+	now   bool
+	since time.Time
 }
 
 // period is from one moment to another.
@@ -83,7 +89,7 @@ func (f *fitness) end(ctx context.Context, e *effort, began time.Time, err error
 		// What changes nothing may succeed where what does cannot: no row is written.
 		f.masked = !f.isTrial(e) && (f.masked || !f.better.since.IsZero() && began.After(f.better.since))
 		f.better.since = time.Time{}
-		f.wake.pokeIf(!f.failing && f.throughout(e, now))
+		f.wake.pokeIf(!f.state.now && f.throughout(e, now))
 	}
 }
 
@@ -138,16 +144,17 @@ func (f *fitness) judge() selfVerdict {
 	defer f.mu.Unlock()
 	now := time.Now()
 	switch {
-	case !f.failing:
-		f.failing, f.better.since = f.throughout(&f.claims, now) || f.throughout(&f.starts, now), time.Time{}
-		if f.failing {
+	case !f.state.now:
+		f.state.now, f.better.since = f.throughout(&f.claims, now) || f.throughout(&f.starts, now), time.Time{}
+		if f.state.now {
+			f.state.since = now.Add(-f.ttl)
 			f.relapsed(now)
 		}
 	case f.isGood():
-		f.failing, f.recovered = false, now
+		f.state.now, f.recovered = false, now
 		f.claims.since, f.starts.since = time.Time{}, time.Time{} // what was before counts no more
 	}
-	return selfVerdict{f.failing, !f.better.since.IsZero()}
+	return selfVerdict{f.state.now, !f.better.since.IsZero()}
 }
 
 // relapsed doubles the time for which all has to succeed where it has not been well for
@@ -169,7 +176,7 @@ func (f *fitness) isGood() bool {
 func (f *fitness) fails() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.failing
+	return f.state.now
 }
 
 // good notes that all that was tried has succeeded. That says nothing while claims or
@@ -184,7 +191,7 @@ func (f *fitness) good() {
 	if f.better.since.IsZero() {
 		f.better.since = f.better.until
 	}
-	f.wake.pokeIf(f.failing && f.isGood())
+	f.wake.pokeIf(f.state.now && f.isGood())
 }
 
 // troubled reports whether the last claim or start has failed, or takes so long that it
@@ -202,8 +209,10 @@ func (f *fitness) troubled() bool {
 }
 
 // err is what is wrong with the node's claims or starts; nil where they succeed. A
-// failure by itself is none: what it left open may have been settled since.
-func (f *fitness) err(rests bool) error {
+// failure by itself is none: what it left open may have been settled since. Failures are
+// forgiven for so long as the patience says, and a fifth of a LeaseTTL, unless other nodes have
+// the shards.
+func (f *fitness) err(rests bool, patience time.Duration) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := time.Now()
@@ -213,14 +222,14 @@ func (f *fitness) err(rests bool) error {
 		case !f.lately(e, now):
 		case rests && f.better.since.IsZero():
 			return fmt.Errorf("%s fail, and other nodes have the shards: %w", e.what, e.err)
-		case !rests && failed > f.ttl/5:
+		case !rests && failed > max(f.ttl/5, patience):
 			return fmt.Errorf("%s have failed for %v: %w", e.what, failed, e.err)
 		}
 	}
 	switch {
 	case rests:
 		return fmt.Errorf("claims or starts failed, and other nodes have the shards until these have succeeded for %v: %w", f.wanted, f.why)
-	case f.failing:
+	case f.state.now && now.Sub(f.state.since) > patience:
 		return fmt.Errorf("claims or starts failed, and have not succeeded for %v since: %w", f.wanted, f.why)
 	}
 	return nil

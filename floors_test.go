@@ -145,11 +145,11 @@ func (h *house) cycles() [][]string {
 // floor and of lower ones.
 var floors = [][]string{
 	{ // nouns, and what is wrong with a value
-		"alarmrules", "bounds", "chain", "changed", "config", "configcheck", "crons", "describe", "doc", "errors", "event", "faults", "group", "handler", "job", "jobcheck", "limits", "logconfig", "node", "policies", "registry", "retriesof", "retry", "ring", "run", "runtrigger",
+		"alarmrules", "bounds", "chain", "changed", "config", "configcheck", "crons", "describe", "doc", "errors", "event", "faults", "group", "handler", "job", "jobcheck", "limits", "logconfig", "node", "policies", "readiness", "registry", "retriesof", "retry", "ring", "run", "runtrigger",
 		"schedule", "stats", "store", "storealarms", "storechanges", "storedrops", "storejobs", "storelists", "storelogpages", "storelogs", "storenodes", "storeowed", "storeplans", "storereadjobs", "storereads", "storereports", "storeruns", "storestarts", "tokens", "window", "words",
 	},
 	{ // tools
-		"batch", "clock", "duetimes", "duty", "life", "loop", "loops", "quota", "rarely", "storemeter", "storemetered", "userexec", "wakes",
+		"batch", "clock", "duetimes", "duty", "life", "mishaps", "loop", "loops", "quota", "rarely", "storemeter", "storemetered", "userexec", "wakes",
 	},
 	{ // books: what a node knows, each under a lock of its own; of these only shared.go calls the store
 		"addressmemory", "alarmflights", "alarmmessage", "appsasked", "attachedset", "beside", "bookstats", "doubts", "early", "engine", "fitness", "flight", "gone", "held", "heldring", "eventqueue", "intake", "intakeroom",

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/xxljob/xxljob/wire"
@@ -30,6 +31,8 @@ type intake[T any] struct {
 	size   int                  // guarded by mu: of all that is here, in bytes
 	scopes map[string]*scope[T] // guarded by mu: those that something is here of
 	turn   []*scope[T]          // guarded by mu: those that something waits of, the next one first
+
+	refused atomic.Uint64 // parcels for which there was no room
 
 	said rarely // whose could not be stored
 	lead int    // owned by the loop: see each

@@ -90,6 +90,7 @@ func (in *intake[T]) dropLast(l *line[T]) bool {
 
 // drop drops a parcel that waits, by its place in the line.
 func (in *intake[T]) drop(l *line[T], i int, why error) {
+	in.refused.Add(1)
 	p := l.waiting[i]
 	l.waiting = slices.Delete(l.waiting, i, i+1)
 	if len(l.waiting) == 0 {
@@ -109,6 +110,7 @@ func (in *intake[T]) add(from origin, size int, items ...*T) (*parcel[T], error)
 	l := in.line(from)
 	size += parcelSize
 	if !in.makeRoom(l, size) {
+		in.refused.Add(1)
 		return nil, errNoRoom
 	}
 	p := &parcel[T]{in: in, line: l, items: items, size: size, each: size / max(1, len(items)), came: time.Now(), done: make(chan struct{})}

@@ -136,6 +136,16 @@ func (l *leases) state(now time.Time) (shards int, left time.Duration) {
 	return len(l.mine), left
 }
 
+// silentFor is for how long the store has acknowledged no beat, and whether it ever has.
+func (l *leases) silentFor(now time.Time) (silent time.Duration, ever bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.trust.until.IsZero() {
+		return 0, false
+	}
+	return now.Sub(l.trust.until.Add(-l.times.window)), true
+}
+
 // isAlone reports whether no other node is open on the store.
 func (l *leases) isAlone() bool {
 	l.mu.Lock()

@@ -4,6 +4,7 @@ package xxljob
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -21,6 +22,7 @@ type life struct {
 	draining atomic.Bool // Stop has begun: this node offers no executors, and takes nothing, any more
 	loops    stages
 	wakes    wakes
+	mishaps  mishaps
 }
 
 // theEnd is how the first Stop has come out.
@@ -68,6 +70,20 @@ func (l *life) running() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.started && !l.stopping
+}
+
+// judge adds why a scheduler that does not run is not ready.
+func (l *life) judge(e *NotReadyError) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.fault.err != nil:
+		e.add(notReadyShards, l.fault.err)
+	case l.stopping:
+		e.add(notReadyStopped, ErrStopped)
+	case !l.started:
+		e.add(notReadyNotStarted, errors.New("not started"))
+	}
 }
 
 func (l *life) fatalErr() error {

@@ -94,23 +94,32 @@ func (s *scheduler) graceOver(err error) error {
 }
 
 func (s *scheduler) Ready() error {
-	l := s.life
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch {
-	case l.fault.err != nil:
-		return fmt.Errorf("%w: %w", ErrNotReady, l.fault.err)
-	case l.stopping:
-		return fmt.Errorf("%w: %w", ErrNotReady, ErrStopped)
-	case !l.started:
-		return fmt.Errorf("%w: not started", ErrNotReady)
-	case !s.leases.trusted(time.Now()):
-		return fmt.Errorf("%w: the store has not acknowledged a beat in time", ErrNotReady)
-	case s.leases.isSuperseded():
-		return fmt.Errorf("%w: a later node has the same Config.Node", ErrNotReady)
+	e := &NotReadyError{}
+	if s.life.judge(e); len(e.Errs) == 0 {
+		s.judge(e)
 	}
-	if err := s.fitness.err(s.leases.isResting()); err != nil {
-		return fmt.Errorf("%w: %w", ErrNotReady, err)
+	if len(e.Errs) == 0 {
+		return nil
 	}
-	return nil
+	return e
+}
+
+// judge adds what keeps a scheduler that runs from being ready.
+func (s *scheduler) judge(e *NotReadyError) {
+	if s.leases.isSuperseded() {
+		e.add(notReadySuperseded, errors.New("a later node has the same Config.Node"))
+		return
+	}
+	now, c := time.Now(), &s.cfg.Ready
+	if silent, ever := s.leases.silentFor(now); !s.leases.trusted(now) && (!ever || silent >= c.StoreAway) {
+		e.add(notReadyStoreAway, errors.New("the store has not acknowledged a beat in time"))
+	}
+	if err := s.fitness.err(s.leases.isResting(), c.StoreAway); err != nil {
+		e.add(notReadyFailing, err)
+	}
+	var b backlog
+	if c.MaxWaiting > 0 || c.MaxLate > 0 {
+		b = s.engine.backlog()
+	}
+	c.judge(e, b, s.clock.now(), s.clock.offset())
 }

@@ -92,11 +92,13 @@ func (o *orphans) settleOrphans(ctx context.Context, ripe []Run) error {
 			o.inDoubt.adoptInDoubt(r)
 			continue
 		}
+		o.life.mishaps.forgotten.Add(1)
 		o.finisher.finishAsync(Result{RunID: r.ID, Incarnation: o.leases.incarnation, Token: r.Token, State: StateLost, HandleMsg: resultForgotten})
 	}
 	if len(adopted) == 0 {
 		return nil
 	}
+	o.life.mishaps.adopted.Add(uint64(len(adopted)))
 	o.log.Warn("xxljob: running starts that took effect after their call had failed", "runs", len(adopted))
 	return o.receiver.receiveAfterAll(ctx, adopted, time.Now())
 }

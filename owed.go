@@ -33,9 +33,11 @@ func (p *payer) owedDuty(signals store.Signals) duty {
 			}
 			p.life.wakes.scan.pokeIf(paid.Runs > 0)
 			if paid.Absent > 0 {
+				p.life.mishaps.absent.Add(uint64(paid.Absent))
 				p.log.Warn("xxljob: children are not triggered, since there are no such jobs; the rows of the runs that have succeeded say which", "children", paid.Absent)
 			}
 			if paid.Skipped > 0 {
+				p.life.mishaps.endless.Add(uint64(paid.Skipped))
 				p.log.Error("xxljob: successes lead to each other without an end; what they led to last is recorded as skipped", "runs", paid.Skipped, "depth", store.MostDepth)
 			}
 			wait, err := p.expire(ctx, shards) // also while there is more to be paid than one call does

@@ -6,7 +6,6 @@ package xxljob
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"github.com/xxljob/xxljob/store"
@@ -27,9 +26,8 @@ const (
 type reconciler struct {
 	*shared
 	engine  *engine
-	found   atomic.Int64 // planned runs that nobody held
-	last    time.Time    // monotonic: the last comparison
-	after   ringEntry    // where the next one begins
+	last    time.Time // monotonic: the last comparison
+	after   ringEntry // where the next one begins
 	missing map[int64]missed
 }
 
@@ -124,7 +122,7 @@ func (c *reconciler) takeUpMissing(ctx context.Context, now time.Time) error {
 		if r.State != StatePlanned || !owned || epoch != c.missing[r.ID].epoch {
 			continue
 		}
-		c.log.Warn("xxljob: picked up a planned run that no node was holding", "run", r.ID, "job", r.JobID, "scheduled", r.Scheduled, "takenUp", c.found.Add(1))
+		c.log.Warn("xxljob: picked up a planned run that no node was holding", "run", r.ID, "job", r.JobID, "scheduled", r.Scheduled, "takenUp", c.life.mishaps.pickedUp.Add(1))
 		c.engine.plannedAgain(r, false)
 	}
 	for _, id := range ids {

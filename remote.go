@@ -106,3 +106,18 @@ func withToken[R any](r *remote, unauthorized func(R) bool, ask func(wire.Execut
 	}
 	return ret, err
 }
+
+// generation returns what the executor at an address speaks, as far as it has shown in calls
+// of this node; "" where it has not, or is not remembered any more.
+func (r *remotes) generation(app, address string) string {
+	r.mu.Lock()
+	p := r.peers[addressKey{app, address}]
+	r.mu.Unlock()
+	if p == nil {
+		return ""
+	}
+	if c, ok := p.clients[p.good.Load()].(interface{ Generation() string }); ok {
+		return c.Generation()
+	}
+	return ""
+}

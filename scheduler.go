@@ -39,14 +39,20 @@ type Scheduler interface {
 	// returns nil after a clean stop. It also ends, with ErrShards, when a store that
 	// did not answer at the start turns out to have another number of shards.
 	Run(ctx context.Context) error
-	// Ready returns nil while the scheduler is started, its lease is trusted, and its
-	// claims and starts succeed, else an error that wraps ErrNotReady and says what is
-	// missing. While these fail for a Config.Cluster.LeaseTTL, and until they have succeeded for
+	// Ready returns nil while the scheduler is started, its lease is trusted, its claims and
+	// starts succeed, and nothing is beyond Config.Ready, which says how long a store may be
+	// away; else a *NotReadyError, which wraps ErrNotReady and says all that is missing. While these fail for a Config.Cluster.LeaseTTL, and until they have succeeded for
 	// another, other nodes have the node's shards, if there are any.
 	Ready() error
 	// Stats returns the state of this node, and how its calls of the store have gone. It calls
 	// nobody, and may be asked at any time, as often as somebody looks.
 	Stats() Stats
+	// Speaks returns which releases of XXL-JOB the executor of an app at an address speaks
+	// like, as this node has seen by its own calls since New, in the words of
+	// wire.ExecutorClient.Generation: "2.2 to 3.4", for instance, or "xxljob". The address is
+	// spelled as it is registered. It is empty while that is not known: a node calls only
+	// executors that it sends runs to, and remembers 20,000.
+	Speaks(app, address string) string
 
 	// AddJob adds a job and starts it, unless job.Stopped. All faults of the job come as one error, each naming the job, and nothing
 	// is stored. Fields that the store sets, from ID to Updated, have to be empty.

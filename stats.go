@@ -41,13 +41,47 @@ type Stats struct {
 	// ClockOffset is how far the store's clock is ahead of this process's, at least; zero
 	// where the store has none of its own.
 	ClockOffset time.Duration
-	// EventsDropped is how many events hooks and subscribers were not told of.
-	EventsDropped uint64
+	// FaultStats are counts of what should not happen.
+	FaultStats
 	// Logs is about lines of runs that go where Config.Logs says.
 	Logs LogStats
 
 	// Calls are those of the store, by the name of the method.
 	Calls map[string]CallStats
+}
+
+// FaultStats counts, since New, what is zero at a node that is well, on a store that answers,
+// with users' code that is sound: any of them that grows is worth a look at the log, which says
+// more about each.
+type FaultStats struct {
+	// PickedUp is how many planned runs of this node's shards nobody was holding, and the
+	// node has found by comparing what it holds with the store. Each is a bug of this module;
+	// the run is late, and not lost.
+	PickedUp uint64
+	// Adopted is how many runs this node came to run only after their start or their take,
+	// whose call had returned an error, turned out to have taken effect. Forgotten is how many
+	// had run here and were under way by the store all the same, as after a fail-over to a
+	// standby that was behind: they end as lost.
+	Adopted, Forgotten uint64
+	// Unplannable is how many jobs this node has stopped since their schedule could not be
+	// evaluated.
+	Unplannable uint64
+	// Endless is how many runs were recorded as skipped since successes lead to each other
+	// without an end, and Absent how many children were not triggered since there are no such
+	// jobs.
+	Endless, Absent uint64
+	// AlarmsFailed is how many attempts to send an alarm have failed; each is tried again.
+	AlarmsFailed uint64
+	// EventsDropped is how many events hooks and subscribers were not told of.
+	EventsDropped uint64
+	// ResultsRefused and RegistrationsRefused are how many requests of executors elsewhere
+	// were refused, or dropped after they were taken in, since too much waited for the store.
+	// Each of our and of Java's executors registers again, and ours send results again.
+	ResultsRefused, RegistrationsRefused uint64
+	// Panics is how many panics of users' code were recovered, by place: "Registry.Lookup",
+	// "Hooks.RunEnded". Those of handlers are not among them: they are failures of their runs.
+	// Of the places beyond the first thousand all are counted under "other".
+	Panics map[string]uint64
 }
 
 // LaneStats is a lane: of Size places, Used are taken by triggers that have no answer yet.
@@ -59,13 +93,21 @@ type CallStats struct {
 	Calls, Errors uint64
 	// Total is how long all of them took, and Longest the longest.
 	Total, Longest time.Duration
+	// Rows is how many rows the calls were about that take a batch, and Largest the largest
+	// batch: jobs of Claim; runs of Start, Take, Dispatched, Finish, Settle and SetProgress. A
+	// call that is made again, since its answer was an error, counts again. Rows/Calls is the
+	// mean size of a batch; both are zero for all other methods.
+	Rows    uint64
+	Largest int
 }
 
-func (c *CallStats) count(took time.Duration, err error) {
+func (c *CallStats) count(took time.Duration, rows int, err error) {
 	c.Calls++
 	if err != nil {
 		c.Errors++
 	}
 	c.Total += took
 	c.Longest = max(c.Longest, took)
+	c.Rows += uint64(rows)
+	c.Largest = max(c.Largest, rows)
 }

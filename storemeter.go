@@ -22,8 +22,9 @@ type callMeter struct {
 
 // timing is a call that is under way.
 type timing struct {
-	of *callMeter
-	at time.Time
+	meter *callMeter
+	at    time.Time
+	rows  int
 }
 
 func (m *storeMeter) begin(method string) timing {
@@ -31,15 +32,21 @@ func (m *storeMeter) begin(method string) timing {
 	if !known {
 		of, _ = m.meters.LoadOrStore(method, &callMeter{})
 	}
-	return timing{of.(*callMeter), time.Now()}
+	return timing{meter: of.(*callMeter), at: time.Now()}
+}
+
+// of says how many rows the call is about.
+func (t timing) of(rows int) timing {
+	t.rows = rows
+	return t
 }
 
 // end is called when the call has returned, with where its error is.
 func (t timing) end(err *error) {
 	took := time.Since(t.at)
-	t.of.mu.Lock()
-	defer t.of.mu.Unlock()
-	t.of.stats.count(took, *err)
+	t.meter.mu.Lock()
+	defer t.meter.mu.Unlock()
+	t.meter.stats.count(took, t.rows, *err)
 }
 
 // stats are those of all methods that were called.

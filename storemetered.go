@@ -140,7 +140,7 @@ func (m *storeMeter) AddAhead(ctx context.Context, jobID int64, t Trigger, move 
 }
 
 func (m *storeMeter) Finish(ctx context.Context, results []Result) (_ []Run, err error) {
-	defer m.begin("Finish").end(&err)
+	defer m.begin("Finish").of(len(results)).end(&err)
 	return m.Store.Finish(ctx, results)
 }
 
@@ -150,7 +150,7 @@ func (m *storeMeter) Kill(ctx context.Context, runID int64, reason string) (_ Ru
 }
 
 func (m *storeMeter) SetProgress(ctx context.Context, list []store.Progress) (err error) {
-	defer m.begin("SetProgress").end(&err)
+	defer m.begin("SetProgress").of(len(list)).end(&err)
 	return m.Store.SetProgress(ctx, list)
 }
 
@@ -190,7 +190,7 @@ func (m *storeMeter) Planned(ctx context.Context, q store.PlannedQuery) (_ []Run
 }
 
 func (m *storeMeter) Claim(ctx context.Context, plans []Plan) (_ []Run, err error) {
-	defer m.begin("Claim").end(&err)
+	defer m.begin("Claim").of(len(plans)).end(&err)
 	return m.Store.Claim(ctx, plans)
 }
 
@@ -205,7 +205,7 @@ func (m *storeMeter) Sweep(ctx context.Context, shards []store.Shard) (err error
 }
 
 func (m *storeMeter) Start(ctx context.Context, starts []Start) (_ []Started, err error) {
-	defer m.begin("Start").end(&err)
+	defer m.begin("Start").of(len(starts)).end(&err)
 	return m.Store.Start(ctx, starts)
 }
 
@@ -215,7 +215,7 @@ func (m *storeMeter) Readdress(ctx context.Context, r store.Readdress) (_ bool, 
 }
 
 func (m *storeMeter) Dispatched(ctx context.Context, accepted []store.Dispatch) (_ []Run, err error) {
-	defer m.begin("Dispatched").end(&err)
+	defer m.begin("Dispatched").of(len(accepted)).end(&err)
 	return m.Store.Dispatched(ctx, accepted)
 }
 
@@ -230,7 +230,7 @@ func (m *storeMeter) DispatchedRuns(ctx context.Context, shards []store.Shard, a
 }
 
 func (m *storeMeter) Settle(ctx context.Context, verdicts []Verdict) (_ []Run, err error) {
-	defer m.begin("Settle").end(&err)
+	defer m.begin("Settle").of(len(verdicts)).end(&err)
 	return m.Store.Settle(ctx, verdicts)
 }
 
@@ -245,7 +245,7 @@ func (m *storeMeter) Inbox(ctx context.Context, incarnation string, after int64,
 }
 
 func (m *storeMeter) Take(ctx context.Context, incarnation string, list []int64) (_ []Run, err error) {
-	defer m.begin("Take").end(&err)
+	defer m.begin("Take").of(len(list)).end(&err)
 	return m.Store.Take(ctx, incarnation, list)
 }
 

@@ -178,6 +178,7 @@ func (h *herald) land() {
 		m := &ended[i]
 		h.book.sent(&m.alarmMessage, h.clock.now(), m.err)
 		if m.err != nil {
+			h.life.mishaps.alarms.Add(1)
 			h.log.Warn("xxljob: an alarm could not be sent; it is tried again for a day after its event", "rule", h.book.rules[m.rule].Name, "job", m.said.JobID, "error", m.err)
 		}
 	}

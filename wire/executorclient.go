@@ -15,6 +15,7 @@ import (
 type ExecutorClient struct {
 	peer    peer
 	trigger atomic.Bool // the executor is of G4: it has shown that it knows no /run
+	seen    observed
 }
 
 var _ Executor = (*ExecutorClient)(nil)
@@ -42,7 +43,11 @@ func (c *ExecutorClient) Beat(ctx context.Context) (Return, error) {
 
 // IdleBeat implements Executor.
 func (c *ExecutorClient) IdleBeat(ctx context.Context, req IdleBeatRequest) (Return, error) {
-	return c.call(ctx, "idleBeat", req.Encode(nil))
+	ret, err := c.call(ctx, "idleBeat", req.Encode(nil))
+	if err == nil && (ret.BootID != "" || req.LogID != 0) { // it says who it is where it is asked about a run
+		c.seen.ours.Store(ret.BootID != "")
+	}
+	return ret, err
 }
 
 // Kill implements Executor.
@@ -60,6 +65,9 @@ func (c *ExecutorClient) Run(ctx context.Context, req TriggerRequest) (Return, e
 	isG4 := c.trigger.Load()
 	first, err := c.call(ctx, runPath(isG4), body)
 	if err != nil || !unknownPath(first, runPath(isG4)) {
+		if err == nil && !first.Unauthorized() {
+			c.seen.sawPath(isG4)
+		}
 		return first, err
 	}
 	second, err := c.call(ctx, runPath(!isG4), body)
@@ -70,6 +78,9 @@ func (c *ExecutorClient) Run(ctx context.Context, req TriggerRequest) (Return, e
 		return first, nil
 	}
 	c.trigger.Store(!isG4)
+	if !second.Unauthorized() {
+		c.seen.sawPath(!isG4)
+	}
 	return second, nil
 }
 
@@ -95,10 +106,12 @@ func (c *ExecutorClient) Log(ctx context.Context, req LogRequest) (LogReturn, er
 		return LogReturn{}, err
 	}
 	var r LogReturn
-	if err := r.Decode(answer); err != nil {
+	keys, err := r.decode(answer)
+	if err != nil {
 		return LogReturn{}, c.peer.garbled(c.peer.base+"log", answer, err)
 	}
 	c.peer.tokens.hideIn(&r.Msg, &r.Result.LogContent)
+	c.seen.sawLog(keys)
 	return r, nil
 }
 

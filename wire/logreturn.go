@@ -66,30 +66,39 @@ func (r LogReturn) Encode(dst []byte) []byte { return encode(dst, r.travelling()
 // "data", or else from "content". A result is an object, null or absent. See
 // Return.Decode for what is an error.
 func (r *LogReturn) Decode(src []byte) error {
+	_, err := r.decode(src)
+	return err
+}
+
+// decode also returns under which keys the result was.
+func (r *LogReturn) decode(src []byte) (keys logKeys, err error) {
 	v, err := parse(src)
 	if err != nil {
-		return answerError(err)
+		return keys, answerError(err)
 	}
 	*r = LogReturn{}
-	var hasData bool
-	return v.object(func(key string, val value) (err error) {
+	err = v.object(func(key string, val value) (err error) {
 		switch key {
 		case "code":
 			r.Code, err = val.int32()
 		case "msg":
 			r.Msg, err = val.text()
 		case "content":
-			if !hasData && !val.isNull() {
+			if keys.content = !val.isNull(); keys.content && !keys.data {
 				r.Result, err = decodeLogResult(val)
 			}
 		case "data":
-			if hasData = !val.isNull(); hasData {
+			if keys.data = !val.isNull(); keys.data {
 				r.Result, err = decodeLogResult(val)
 			}
 		}
 		return err
 	})
+	return keys, err
 }
+
+// logKeys are the keys of an answer that are there and not null.
+type logKeys struct{ content, data bool }
 
 // UnmarshalJSON is Decode.
 func (r *LogReturn) UnmarshalJSON(b []byte) error { return r.Decode(b) }

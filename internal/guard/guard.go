@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"runtime/debug"
 	"sync"
 )
@@ -85,29 +86,43 @@ func Apart(f func() error) error {
 type Log struct {
 	log  func() *slog.Logger
 	mu   sync.Mutex
-	seen map[string]bool // guarded by mu: places
+	seen map[string]uint64 // guarded by mu: panics by place
 }
+
+// mostPlaces is how many places are told apart; the rest are one.
+const mostPlaces = 1000
 
 // NewLog returns a Log that writes to what log returns at that time.
 func NewLog(log func() *slog.Logger) *Log {
-	return &Log{log: log, seen: map[string]bool{}}
+	return &Log{log: log, seen: map[string]uint64{}}
 }
 
 // Note writes the line about a place where err is a panic, unless there is one, and
-// returns err. There are to be few places: they are remembered for good.
+// returns err. Places are remembered for good; of those beyond the first thousand all are
+// "other".
 func (l *Log) Note(place string, err error) error {
 	var p *Panic
 	if !errors.As(err, &p) {
 		return err
 	}
 	l.mu.Lock()
-	known := l.seen[place]
-	l.seen[place] = true
+	if l.seen[place] == 0 && len(l.seen) >= mostPlaces {
+		place = "other"
+	}
+	l.seen[place]++
+	first := l.seen[place] == 1
 	l.mu.Unlock()
-	if !known {
+	if first {
 		l.log().Error("xxljob: user code panicked; this is logged once per place", "place", place, "error", p.Error(), "stack", string(p.Stack))
 	}
 	return err
+}
+
+// Counts returns how many panics were noted, by place.
+func (l *Log) Counts() map[string]uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.seen)
 }
 
 // Call calls f apart, and notes a panic.

@@ -53,6 +53,12 @@ func TestStatsOfANode(t *testing.T) {
 		if c := done.Calls["Finish"]; c.Errors != 2 || c.Calls < 5 || c.Longest < 300*time.Millisecond || c.Total < 600*time.Millisecond {
 			t.Errorf("Finish: %+v", c)
 		}
+		if c := done.Calls["Start"]; c.Rows < 7 || c.Largest < 1 || uint64(c.Largest) > c.Rows || done.Calls["Scan"].Rows != 0 {
+			t.Errorf("batches of Start: %+v, of Scan: %+v", c, done.Calls["Scan"])
+		}
+		if f := done.FaultStats; f.PickedUp+f.Adopted+f.Forgotten+f.Unplannable+f.Endless+f.Absent+f.AlarmsFailed+f.EventsDropped+f.ResultsRefused+f.RegistrationsRefused != 0 || len(f.Panics) != 0 {
+			t.Errorf("of a node that is well: %+v", f)
+		}
 		if done.Held+done.Due != 0 || len(done.Waiting)+len(done.Running) != 0 || !done.At.Equal(time.Now()) || done.ClockOffset != 0 {
 			t.Errorf("when all is done: %+v", done)
 		}
@@ -60,5 +66,31 @@ func TestStatsOfANode(t *testing.T) {
 		if s := a.Stats(); s.Shards != 0 || s.Held != 0 {
 			t.Errorf("once it is stopped: %+v", s)
 		}
+	})
+}
+
+// TestStatsOfWhatShouldNotHappen: a hook that panics, and a child that is not there.
+func TestStatsOfWhatShouldNotHappen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := stage.StartNode(t, memory.New(), "a", &stage.Journal{}, func(c *xxljob.Config) {
+			c.Hooks.RunEnded = func(xxljob.Run) { panic("of a hook") }
+		})
+		time.Sleep(time.Second)
+		child, err := a.AddJob(t.Context(), xxljob.Job{Name: "child", Handler: "work"})
+		stage.Must(t, err)
+		parent, err := a.AddJob(t.Context(), xxljob.Job{Name: "parent", Handler: "work", Children: []int64{child.ID}})
+		stage.Must(t, err)
+		stage.Must(t, a.RemoveJob(t.Context(), child.ID))
+		for range 3 {
+			stage.Trigger(t, a, parent)
+			time.Sleep(time.Minute)
+		}
+		if s := a.Stats(); s.Panics["Hooks.RunEnded"] != 3 || len(s.Panics) != 1 || s.Absent != 3 {
+			t.Errorf("%+v", s.FaultStats)
+		}
+		if s := a.Speaks("app", "http://10.0.0.1:9999"); s != "" {
+			t.Errorf("an executor that nobody has called speaks %q", s)
+		}
+		stage.Stop(t, a)
 	})
 }

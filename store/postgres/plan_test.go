@@ -128,7 +128,7 @@ func TestPlansOfEmptyTables(t *testing.T) {
 	if testing.Short() {
 		pgtest.Skip(t, "leave out -short")
 	}
-	d := &planData{Store: emptyPlanStore(t)}
+	d := &planData{Store: emptyPlanStore(t), jobs: planJobs}
 	d.readClock(t)
 	d.pretend()
 	e := newExplainer(t, d.Store)

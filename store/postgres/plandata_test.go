@@ -29,6 +29,7 @@ const (
 // planData is a store on the data, and the rows of it that arguments are made of.
 type planData struct {
 	*Store
+	jobs    int // how many there are
 	now     time.Time
 	planned []xxljob.Run // in the last minute, of enabled jobs, one a job
 	started []xxljob.Run // by planNode, taken
@@ -42,11 +43,8 @@ type planData struct {
 func newPlanData(t testing.TB) *planData {
 	t.Helper()
 	began := time.Now()
-	d := &planData{Store: emptyPlanStore(t)}
-	d.readClock(t)
-	d.fillPartitions(t)
-	d.fillJobs(t)
-	d.fillOpen(t)
+	d := &planData{Store: emptyPlanStore(t), jobs: planJobs}
+	d.fillRuns(t)
 	d.fillAhead(t)
 	d.fillOwed(t)
 	d.fillReads(t)
@@ -55,18 +53,32 @@ func newPlanData(t testing.TB) *planData {
 	d.fillRecord(t)
 	d.analyze(t)
 	d.readBack(t)
-	t.Logf("%d jobs and %d runs in %d partitions made in %.1fs", planJobs, planRuns, planDays, time.Since(began).Seconds())
+	d.took(t, began)
 	return d
+}
+
+// fillRuns makes jobs and their runs.
+func (d *planData) fillRuns(t testing.TB) {
+	t.Helper()
+	d.readClock(t)
+	d.fillPartitions(t)
+	d.fillJobs(t)
+	d.fillOpen(t)
+	d.fillReads(t)
+}
+
+func (d *planData) took(t testing.TB, began time.Time) {
+	t.Logf("%d jobs and %d runs in %d partitions made in %.1fs", d.jobs, planRuns, planDays, time.Since(began).Seconds())
 }
 
 // emptyPlanStore is a store in a schema of its own, and not one that other tests
 // empty: that would take as long again.
-func emptyPlanStore(t testing.TB) *Store {
+func emptyPlanStore(t testing.TB, opts ...pgtest.Option) *Store {
 	t.Helper()
-	pool := pgtest.Pool(t, pgtest.With(func(c *pgxpool.Config) {
+	pool := pgtest.Pool(t, append(opts, pgtest.With(func(c *pgxpool.Config) {
 		// Indexes of this size are sorted in memory then.
 		c.ConnConfig.RuntimeParams["maintenance_work_mem"] = "256MB"
-	}))
+	}))...)
 	s, err := New(t.Context(), pool, Config{Schema: pgtest.Schema(t), AutoMigrate: true})
 	if err != nil {
 		t.Fatal(err)
@@ -93,14 +105,14 @@ func (d *planData) exec(t testing.TB, sql string, args ...any) {
 }
 
 // sqlEnded inserts the ended runs of one partition, $3 of them, with ids from $1
-// to $2.
+// to $2, of $4 jobs.
 const sqlEnded = `insert into %s (id, job_id, shard, app_name, state, alarm_status, trigger_type, scheduled_time, add_time, trigger_time,
 	taken_time, handle_time, plan_epoch, start_token, job_version, trigger_id, executor_fail_retry_count, executor_address,
 	executor_handler, executor_block_strategy)
 select id, job, job %% 32, 'app-' || job %% 10, case when n %% 20 <> 0 then 3 when n %% 100 = 0 then 7 when n %% 260 = 0 then 10 when n %% 340 = 0 then 11 else 4 end,
 	1, case when n %% 100 = 1 then 'RETRY' else 'CRON' end, ms, at, at, at, at, 7, id, 1, case when n %% 100 = 1 then id - 8192 end, 0, 'local://node-1',
 	'handler-' || job %% 100, 'SERIAL_EXECUTION'
-from (select n, id, (id >> 13) + 1735689600000 ms, to_timestamp(((id >> 13) + 1735689600000) / 1000.0) at, (id / 8192 * 7919 + n) %% 100000 + 1 job
+from (select n, id, (id >> 13) + 1735689600000 ms, to_timestamp(((id >> 13) + 1735689600000) / 1000.0) at, (id / 8192 * 7919 + n) %% $4::bigint + 1 job
 	from (select n, $1::bigint + n * (($2::bigint - $1::bigint) / $3::bigint) id from generate_series(0, $3::bigint - 1) n) a) b`
 
 // fillPartitions makes the partitions of the last days, and fills each before it
@@ -121,7 +133,7 @@ func (d *planData) fillPartitions(t testing.TB) {
 			if to < idAt(from.Add(time.Minute)) {
 				return nil // it is just past midnight
 			}
-			_, err := d.pool.Exec(t.Context(), fmt.Sprintf(sqlEnded, d.partition(from)), idAt(from), to, planRuns/planDays)
+			_, err := d.pool.Exec(t.Context(), fmt.Sprintf(sqlEnded, d.partition(from)), idAt(from), to, planRuns/planDays, d.jobs)
 			return err
 		})
 	}
@@ -154,12 +166,12 @@ func (d *planData) fillJobs(t testing.TB) {
 		case when n % 100 = 97 then 'FIX_DELAY' when n % 100 = 98 then 'NONE' else 'CRON' end, '0 0 * * * ?', '', '', 'DO_NOTHING', '',
 		'FIRST', 'handler-' || n % 100, '', 'SERIAL_EXECUTION', 0, 0, 'BEAN', '', '', null, '',
 		case when n % 100 in (95, 96) then 0 else 1 end, '', '', now(), now(), 0, 0, 0, 0, '', 0, 0, 0, false, 0, 0, '', '', '', '', 0, '', 0, 0, case when n % 50 = 0 then '["tag-' || n % 500 || '", "all"]' else '' end, case when n % 100 = 7 then 86400000 else 0 end
-	from generate_series(1, $1) n`, planJobs)
+	from generate_series(1, $1) n`, d.jobs)
 	d.exec(t, `insert into {{schema}}.xxl_job_next (trigger_next_time, trigger_last_time, wait_run, version, delay, job_id, shard, trigger_status, manual, app_name)
 	select case when n % 100 < 90 then $2::bigint + 60000 + n::bigint * 7919 % 86400000 when n % 100 < 95 then $2::bigint - n % 2000 else 0 end,
 		0, case when n % 100 = 97 then $3::bigint + n else 0 end, 1, case when n % 100 = 97 then 1000 else 0 end, n, n % 32,
 		case when n % 100 in (95, 96) then 0 else 1 end, n % 100 >= 98 and n % 10000 <> 99, 'app-' || n % 10
-	from generate_series(1, $1) n`, planJobs, d.now.UnixMilli(), idAt(d.now.Add(-time.Hour)))
+	from generate_series(1, $1) n`, d.jobs, d.now.UnixMilli(), idAt(d.now.Add(-time.Hour)))
 	d.exec(t, `insert into {{schema}}.xxl_job_lock (lock_name, shard, owner, epoch) select 'shard_' || n, n, $1, $2 from generate_series(0, 31) n`, planNode, planEpoch)
 	d.exec(t, `insert into {{schema}}.xxl_job_node (incarnation, node_id, beats, has_left, attached) select 'node-' || n, 'node-' || n, 1, false, '[]' from generate_series(1, 3) n`)
 	d.exec(t, `insert into {{schema}}.xxl_job_group (app_name, title, address_type, address_list, update_time) select 'app-' || n, '', 0, '{}', now() from generate_series(0, 9) n`)
@@ -181,8 +193,8 @@ func (d *planData) fillLists(t testing.TB) {
 	d.exec(t, `insert into {{schema}}.xxl_job_list_head (app_name, generation, digest, node_id) select 'app-' || n, 1, 'digest', 'node-1' from generate_series(0, 9) n`)
 	d.exec(t, `insert into {{schema}}.xxl_job_list (app_name, incarnation, generation, prune, digest, job_keys)
 	select 'app-' || a, 'node-' || n, 1, true, 'digest', array(select 'key-' || k from generate_series(1, $1::int) k where k % 10 = a and k % 2 = 0 and k % 1000 >= 10)
-	from generate_series(0, 9) a, generate_series(1, 3) n`, planJobs)
-	d.exec(t, `insert into {{schema}}.xxl_job_named (job_id, generation) select n, 1 from generate_series(2, $1, 2) n`, planJobs)
+	from generate_series(0, 9) a, generate_series(1, 3) n`, d.jobs)
+	d.exec(t, `insert into {{schema}}.xxl_job_named (job_id, generation) select n, 1 from generate_series(2, $1, 2) n`, d.jobs)
 }
 
 // fillOpen makes the runs that have not ended: 10,000 planned and 2,500 started
@@ -190,16 +202,16 @@ func (d *planData) fillLists(t testing.TB) {
 func (d *planData) fillOpen(t testing.TB) {
 	t.Helper()
 	d.exec(t, `insert into {{schema}}.xxl_job_log (id, job_id, shard, app_name, state, trigger_type, scheduled_time, add_time, plan_epoch, executor_fail_retry_count)
-	select id, n * 10 + 1, (n * 10 + 1) % 32, 'app-' || (n * 10 + 1) % 10, 0, case when n % 10 = 0 then 'MANUAL' else 'CRON' end,
+	select id, job, job % 32, 'app-' || job % 10, 0, case when n % 10 = 0 then 'MANUAL' else 'CRON' end,
 		$1::bigint - 55000 + n * 6, now(), case when n % 10 = 0 then null else 7 end, -1
-	from (select n, $2::bigint + n * 6 * 8192 id from generate_series(0, 9999) n) a`, d.now.UnixMilli(), idAt(d.now.Add(-time.Minute)))
+	from (select n, $2::bigint + n * 6 * 8192 id, (n * 10 + 1) % $3::bigint job from generate_series(0, 9999) n) a`, d.now.UnixMilli(), idAt(d.now.Add(-time.Minute)), d.jobs)
 	d.exec(t, `insert into {{schema}}.xxl_job_log (id, job_id, shard, app_name, state, trigger_type, scheduled_time, add_time, trigger_time, taken_time, plan_epoch,
 		start_token, job_version, executor_fail_retry_count, executor_address, start_owner, inbox, kill_reason)
-	select id, n * 10 + 2, (n * 10 + 2) % 32, 'app-' || (n * 10 + 2) % 10, case when n >= 2000 then 2 else 1 end, 'CRON', $1::bigint - 55000 + n * 6, now(), now(),
+	select id, job, job % 32, 'app-' || job % 10, case when n >= 2000 then 2 else 1 end, 'CRON', $1::bigint - 55000 + n * 6, now(), now(),
 		case when n < 1500 or n >= 1800 then now() end, 7, id, 1, 0,
 		case when n < 1500 then 'local://node-1' when n < 1810 then 'local://node-2' else 'http://10.0.0.' || n % 10 end,
 		case when n >= 1500 then 'node-1' end, case when n >= 1500 and n < 1800 then 'node-2' end, case when n >= 1800 and n < 1810 then 'killed' end
-	from (select n, $2::bigint + n * 6 * 8192 + 1 id from generate_series(0, 2499) n) a`, d.now.UnixMilli(), idAt(d.now.Add(-time.Minute)))
+	from (select n, $2::bigint + n * 6 * 8192 + 1 id, (n * 10 + 2) % $3::bigint job from generate_series(0, 2499) n) a`, d.now.UnixMilli(), idAt(d.now.Add(-time.Minute)), d.jobs)
 	d.old = idAt(d.now.Truncate(day).Add((1-planDays)*day).Add(time.Minute)) + 1
 	d.exec(t, `insert into {{schema}}.xxl_job_log (id, job_id, shard, app_name, state, trigger_type, scheduled_time, add_time, executor_fail_retry_count)
 	select $1::bigint + n * 8192, n * 100 + 98, (n * 100 + 98) % 32, 'app-8', 0, 'MANUAL', $2::bigint + 3600000, now(), -1 from generate_series(0, 4) n`,

@@ -84,7 +84,7 @@ func plansOfNewList(t *testing.T, few int) {
 // newKeyedData is a store on tables that nobody analyzes but the test.
 func newKeyedData(t *testing.T) *planData {
 	t.Helper()
-	d := &planData{Store: emptyPlanStore(t)}
+	d := &planData{Store: emptyPlanStore(t), jobs: planJobs}
 	for _, table := range strings.Fields("xxl_job_info xxl_job_next xxl_job_named") {
 		d.exec(t, "alter table {{schema}}."+table+" set (autovacuum_enabled = false)")
 	}

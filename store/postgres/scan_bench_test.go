@@ -59,7 +59,7 @@ func (d *planData) scans(b *testing.B) time.Duration {
 // waitingJobs makes jobs that are due within the next day, but not yet.
 func waitingJobs(b *testing.B, jobs int) *planData {
 	b.Helper()
-	d := &planData{Store: emptyPlanStore(b)}
+	d := &planData{Store: emptyPlanStore(b), jobs: planJobs}
 	d.readClock(b)
 	d.exec(b, `insert into {{schema}}.xxl_job_lock (lock_name, shard, owner, epoch) select 'shard_' || n, n, $1, $2 from generate_series(0, 31) n`, planNode, planEpoch)
 	d.exec(b, `insert into {{schema}}.xxl_job_next (trigger_next_time, trigger_last_time, wait_run, version, delay, job_id, shard, trigger_status, manual, app_name)

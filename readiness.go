@@ -1,0 +1,118 @@
+package xxljob
+
+// What Scheduler.Ready may be asked to look at, and what it answers.
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// ReadyConfig says when Scheduler.Ready returns an error although the scheduler is started. The
+// zero value is complete.
+//
+// A readiness probe decides whether a process is sent requests. Of a store that is away all
+// replicas hear at once: where their own requests can be answered without it, StoreAway should
+// be longer than such an absence lasts, a fail-over of the database for instance, lest a
+// balancer takes out all of them together. What one replica has of its own, such as a backlog or
+// a clock that is wrong, is what the other fields are for. None of them changes what the
+// scheduler does: runs are safe, and shards move, by Config.Cluster alone. A liveness probe is
+// not to call Ready: a restart mends none of this.
+type ReadyConfig struct {
+	// StoreAway is for how long the store may have acknowledged no beat of this node. Zero
+	// means as long as the lease is trusted, which is four fifths of Cluster.LeaseTTL. At
+	// least that, and at most 24 h. It is also for how long claims or starts may
+	// fail while this node has its shards, where zero means a fifth of a LeaseTTL. A node that
+	// has never beaten, or that others have the shards of since it alone fails, is not ready
+	// at once.
+	StoreAway time.Duration
+	// MaxWaiting is how many due runs this node may hold that have not begun to start. Those
+	// that wait for another run of theirs, by SERIAL_EXECUTION, a maximum or an order, do not
+	// count: they wait on a healthy node too. At most 1,000,000,000; zero means any number.
+	MaxWaiting int
+	// MaxLate is for how long the oldest of these runs may have been due. 1 s to 24 h; zero
+	// means any time.
+	MaxLate time.Duration
+	// MaxClockOffset is how far the store's clock may be from this process's, in either
+	// direction, as Stats.ClockOffset has it: that is less than it is by what a call of the
+	// store takes. 10 ms to 24 h; zero means any distance.
+	MaxClockOffset time.Duration
+}
+
+// The reasons of a NotReadyError.
+const (
+	notReadyShards     = "shards"
+	notReadyStopped    = "stopped"
+	notReadyNotStarted = "not-started"
+	notReadySuperseded = "superseded"
+	notReadyStoreAway  = "store-away"
+	notReadyFailing    = "failing"
+	notReadyWaiting    = "waiting"
+	notReadyLate       = "late"
+	notReadyClock      = "clock"
+)
+
+// NotReadyError is what Scheduler.Ready returns, under errors.As. It is ErrNotReady, under
+// errors.Is, and each of Errs.
+type NotReadyError struct {
+	// Reasons are what is wrong, in the order of Errs: "shards" where the store has another
+	// number of them (ErrShards), "stopped" (ErrStopped), "not-started", "superseded" by a
+	// later node with the same Config.Node; "store-away" where the store has not acknowledged
+	// a beat in time, "failing" where claims or starts fail; and by the thresholds of
+	// ReadyConfig "waiting", "late" and "clock". The first four come alone.
+	Reasons []string
+	// Errs say it in words, with the bounds that are exceeded.
+	Errs []error
+}
+
+func (e *NotReadyError) Error() string {
+	texts := make([]string, len(e.Errs))
+	for i, err := range e.Errs {
+		texts[i] = err.Error()
+	}
+	return ErrNotReady.Error() + ": " + strings.Join(texts, "; ")
+}
+
+// Unwrap returns ErrNotReady and Errs.
+func (e *NotReadyError) Unwrap() []error { return append([]error{ErrNotReady}, e.Errs...) }
+
+func (e *NotReadyError) add(reason string, err error) {
+	e.Reasons, e.Errs = append(e.Reasons, reason), append(e.Errs, err)
+}
+
+// backlog is what a node has due and has not started.
+type backlog struct {
+	waiting int
+	oldest  time.Time // when the oldest was due; zero for none
+}
+
+// judge adds what is beyond the bounds.
+func (c *ReadyConfig) judge(e *NotReadyError, b backlog, now time.Time, offset time.Duration) {
+	if c.MaxWaiting > 0 && b.waiting > c.MaxWaiting {
+		e.add(notReadyWaiting, fmt.Errorf("%d due runs wait, Config.Ready.MaxWaiting is %d", b.waiting, c.MaxWaiting))
+	}
+	if late := now.Sub(b.oldest); c.MaxLate > 0 && !b.oldest.IsZero() && late > c.MaxLate {
+		e.add(notReadyLate, fmt.Errorf("the oldest due run has waited for %v, Config.Ready.MaxLate is %v", late.Round(time.Millisecond), c.MaxLate))
+	}
+	if c.MaxClockOffset > 0 && offset.Abs() > c.MaxClockOffset {
+		e.add(notReadyClock, fmt.Errorf("the store's clock is %v ahead of this process's, Config.Ready.MaxClockOffset is %v", offset.Round(time.Millisecond), c.MaxClockOffset))
+	}
+}
+
+// validate collects what is out of range. trust is for how long a lease is trusted.
+func (c *ReadyConfig) validate(f *faults, trust time.Duration) {
+	for _, d := range []struct {
+		name  string
+		d     time.Duration
+		least time.Duration
+	}{
+		{"Ready.StoreAway", c.StoreAway, trust}, {"Ready.MaxLate", c.MaxLate, time.Second}, {"Ready.MaxClockOffset", c.MaxClockOffset, 10 * time.Millisecond},
+	} {
+		if d.d != 0 && (d.d < d.least || d.d > 24*time.Hour) {
+			f.add(d.name, d.d, fmt.Errorf("want 0, or %v to %v", d.least, 24*time.Hour))
+		}
+	}
+	if c.MaxWaiting < 0 || c.MaxWaiting > 1_000_000_000 {
+		f.add("Ready.MaxWaiting", c.MaxWaiting, fmt.Errorf("want 0 to %d", 1_000_000_000))
+	}
+}
