@@ -5,7 +5,10 @@ package xxljob
 // refusals, to send.go; unknown outcomes, to indoubt.go.
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"strings"
 	"time"
 
 	"github.com/xxljob/xxljob/wire"
@@ -26,11 +29,12 @@ type sender struct {
 // answer is there: it has accepted the run, or refused it, or nobody knows.
 func (s *sender) sendElsewhere(ctx context.Context, f *flight) {
 	began := time.Now()
-	req := requestOf(f)
+	req, done := s.request(ctx, f)
 	ret, err := f.exec.Run(ctx, req)
 	if err == nil && ret.Msg == wire.MsgOtherBoot {
 		ret, err = s.rerouter.sendToSuccessor(ctx, f, &req)
 	}
+	done(ret, err)
 	s.engine.answered(f, time.Since(began), s.clock.now())
 	switch {
 	case err == nil && ret.OK():
@@ -42,6 +46,26 @@ func (s *sender) sendElsewhere(ctx context.Context, f *flight) {
 	default:
 		s.inDoubt.leaveInDoubt(f, req, err)
 	}
+}
+
+// request is the wire's request for a flight that is about to be sent, and tells the tracer.
+// Done is called with the answer.
+func (s *sender) request(ctx context.Context, f *flight) (req wire.TriggerRequest, done func(wire.Return, error)) {
+	req = requestOf(f)
+	trace := f.run.Trace
+	done = func(wire.Return, error) {}
+	if s.cfg.Tracer != nil {
+		own, tell := s.cfg.Tracer.Sending(ctx, f.run)
+		trace = cmp.Or(own, trace)
+		done = func(ret wire.Return, err error) {
+			if err == nil && !ret.OK() {
+				err = errors.New(refusalOf(ret))
+			}
+			tell(err)
+		}
+	}
+	req.Traceparent, req.Tracestate, _ = strings.Cut(trace, " ")
+	return req, done
 }
 
 // requestOf is the wire's request for a flight.

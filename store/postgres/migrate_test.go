@@ -80,6 +80,7 @@ func backTo(t *testing.T, pool *pgxpool.Pool, schema string, version int) {
 			"attempts int not null default 0, due timestamptz not null, sent timestamptz, unique (run_id, cause))",
 		13: "alter table %s.xxl_job_alarm drop column gave_up",
 		15: "drop index %s.xxl_job_info_tags; drop index %[1]s.xxl_job_info_name; alter table %[1]s.xxl_job_info drop column tags",
+		16: "alter table %[1]s.xxl_job_log drop column trace; alter table %[1]s.xxl_job_ahead drop column trace; alter table %[1]s.xxl_job_owed drop column trace",
 		14: "drop index %s.xxl_job_log_skipped; drop index %[1]s.xxl_job_log_parent",
 	}
 	for n := len(undo) + 1; n > version; n-- {
