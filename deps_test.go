@@ -69,7 +69,7 @@ var mayImport = map[string][]string{
 	".":        {"executor", "wire", "block", "route", "store", "alarm", "internal/cron", "internal/guard", "internal/inside", "internal/urgent", errgroup, singleflight},
 	// 4 backends
 	"store/memory":    {".", "store", "alarm", memdb},
-	"store/postgres":  {".", "store", "alarm", "internal/urgent", "internal/failpoint", pgx, pgconn, pgtype, pgxpool},
+	"store/postgres":  {".", "store", "alarm", "internal/guard", "internal/urgent", "internal/failpoint", pgx, pgconn, pgtype, pgxpool},
 	"store/storetest": {".", "store"},
 	"xxljobtest":      {".", "executor", "wire", "store/memory"},
 	// Only tests import it: what a user might write who does not know this module.

@@ -128,7 +128,7 @@ func (e *Executor) start(j *job) {
 func (r *run) work() {
 	err := errGoexit
 	defer func() { r.exec.leave(r, err) }()
-	err = protect(func() error { return r.handler.call(r.ctx, &r.Task) })
+	err = protect(func() error { return r.handler.call(r.label(r.ctx), &r.Task) })
 }
 
 // panicError is a recovered panic.
