@@ -62,11 +62,17 @@ type watch struct {
 }
 
 func newWatch(t *Telemetry, failed func(string, error)) *watch {
-	return &watch{
+	w := &watch{
 		t: t, lateness: histogram(t.meter, failed, runLateness), duration: histogram(t.meter, failed, runDuration),
 		outcomes: count(t.meter, failed, runOutcomes), stopped: count(t.meter, failed, jobsStopped),
 		moves: count(t.meter, failed, shardMoves), away: count(t.meter, failed, storeAway),
 	}
+	// What may never happen is there from the start, so that its first time is an increase.
+	for _, moved := range []string{"taken", "lost"} {
+		w.moves.Add(context.Background(), 0, metric.WithAttributes(keyMoved.String(moved)))
+	}
+	w.away.Add(context.Background(), 0)
+	return w
 }
 
 // types are those that are told apart.
