@@ -37,6 +37,8 @@ race: postgres ## run all tests under the race detector (needs a C compiler)
 postgres: ## install Postgres and pgbouncer if missing (NO_INSTALL=1 only says how)
 	@sh internal/pgtest/install.sh
 
+# Each module by its own go.mod, as who requires it gets it.
+lint: export GOWORK = off
 lint: $(staticcheck) ## gofmt, vet, staticcheck
 	@unformatted=$$("$$($(GO) env GOROOT)/bin/gofmt" -l .); \
 		if [ -n "$$unformatted" ]; then echo "gofmt -w is needed for:"; echo "$$unformatted"; exit 1; fi
