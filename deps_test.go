@@ -127,7 +127,7 @@ var testsMayImport = map[string][]string{
 	"examples/*":      {"store", "internal/await", "internal/pgtest"},
 
 	"internal/pgtest":      {"internal/await"},
-	"internal/scenario":    {".", "alarm", "executor", "wire", "block", "route", "store", "store/memory", "store/storetest", "internal/urgent", "internal/plain", "internal/asker", "internal/await", "internal/stage"},
+	"internal/scenario":    {".", "alarm", "executor", "wire", "block", "route", "store", "store/memory", "store/storetest", "internal/urgent", "internal/plain", "internal/asker", "internal/await", "internal/stage", "xxljobtest"},
 	"internal/chaos":       {"internal/await"},
 	"internal/chaos/proxy": {"internal/await"},
 }

@@ -76,7 +76,7 @@ func chain(t *testing.T, spans ...tracetest.SpanStub) {
 func attributes(list []attribute.KeyValue) map[string]string {
 	all := map[string]string{}
 	for _, kv := range list {
-		all[string(kv.Key)] = kv.Value.Emit()
+		all[string(kv.Key)] = kv.Value.String()
 	}
 	return all
 }

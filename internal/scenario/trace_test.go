@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
-	"github.com/xxljob/xxljob/wire"
 	"github.com/xxljob/xxljob/xxljobtest"
 )
 
@@ -131,7 +130,7 @@ func TestBadTracers(t *testing.T) {
 func TestTracersHearOfTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := &tracer{trigger: says("00-1 a=b"), send: says("00-2 c=d"), done: func() {}}
-		e := xxljobtest.NewExecutor(t, xxljobtest.ExecutorOptions{App: "elsewhere", Answer: func(wire.TriggerRequest) xxljobtest.Answer { return xxljobtest.Refuse("not today") }})
+		e := xxljobtest.NewExecutor(t, xxljobtest.ExecutorOptions{App: "elsewhere", Answer: func(context.Context, xxljobtest.ExecutorRun) xxljobtest.Answer { return xxljobtest.Refuse("not today") }})
 		s := xxljobtest.NewWith(t, xxljobtest.Options{Config: xxljob.Config{Tracer: tr}, Executors: []*xxljobtest.Executor{e}},
 			xxljob.Job{App: "elsewhere", Name: "j", Key: "j", Handler: "h"})
 		ids, err := s.TriggerJob(t.Context(), "elsewhere", "j", xxljob.Trigger{})
