@@ -27,3 +27,6 @@ func (r *run) label(ctx context.Context) context.Context {
 	pprof.SetGoroutineLabels(ctx)
 	return ctx
 }
+
+// unlabel takes them off again: what the end of a run starts is not the run's.
+func unlabel() { pprof.SetGoroutineLabels(context.Background()) }

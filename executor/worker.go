@@ -127,7 +127,10 @@ func (e *Executor) start(j *job) {
 // (runtime.Goexit, or t.FailNow in a test) ends its run like any other.
 func (r *run) work() {
 	err := errGoexit
-	defer func() { r.exec.leave(r, err) }()
+	defer func() {
+		unlabel()
+		r.exec.leave(r, err)
+	}()
 	err = protect(func() error { return r.handler.call(r.label(r.ctx), &r.Task) })
 }
 
