@@ -5,7 +5,6 @@ package xxljob
 // refusals, to send.go; unknown outcomes, to indoubt.go.
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -52,20 +51,19 @@ func (s *sender) sendElsewhere(ctx context.Context, f *flight) {
 // Done is called with the answer.
 func (s *sender) request(ctx context.Context, f *flight) (req wire.TriggerRequest, done func(wire.Return, error)) {
 	req = requestOf(f)
-	trace := f.run.Trace
-	done = func(wire.Return, error) {}
-	if s.cfg.Tracer != nil {
-		own, tell := s.cfg.Tracer.Sending(ctx, f.run)
-		trace = cmp.Or(own, trace)
-		done = func(ret wire.Return, err error) {
-			if err == nil && !ret.OK() {
-				err = errors.New(refusalOf(ret))
-			}
-			tell(err)
-		}
+	if s.cfg.Tracer == nil {
+		return req, func(wire.Return, error) {}
 	}
-	req.Traceparent, req.Tracestate, _ = strings.Cut(trace, " ")
-	return req, done
+	trace, tell := s.cfg.Tracer.Sending(ctx, f.run)
+	if trace != "" {
+		req.Traceparent, req.Tracestate, _ = strings.Cut(trace, " ")
+	}
+	return req, func(ret wire.Return, err error) {
+		if err == nil && !ret.OK() {
+			err = errors.New(refusalOf(ret))
+		}
+		tell(err)
+	}
 }
 
 // requestOf is the wire's request for a flight.
@@ -82,6 +80,7 @@ func requestOf(f *flight) wire.TriggerRequest {
 		JobName: f.job.Name, JobKey: f.job.Key, App: f.run.App,
 		Route: f.job.Route, JobVersion: f.run.JobVersion, TriggerType: string(f.run.Type),
 	}
+	req.Traceparent, req.Tracestate, _ = strings.Cut(f.run.Trace, " ")
 	if !f.job.GlueUpdated.IsZero() {
 		req.GlueUpdatetime = f.job.GlueUpdated.UnixMilli()
 	}
