@@ -16,8 +16,8 @@ VULNDB      ?=
 
 staticcheck := bin/staticcheck-$(STATICCHECK)
 govulncheck := bin/govulncheck-$(GOVULNCHECK)
-# Examples that depend on what the library does not are modules of their own.
-modules     := $(patsubst %/go.mod,%,$(wildcard examples/*/go.mod))
+# What depends on what the library does not is a module of its own; go.work has them all.
+modules     := $(patsubst %/go.mod,%,$(wildcard otelxxl/go.mod examples/*/go.mod))
 bench       := $(GO) test -p 1 -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) -timeout 60m ./...
 
 .DEFAULT_GOAL := help
@@ -28,14 +28,17 @@ help: ## show this list
 
 test: postgres ## run all tests (about five minutes on two cores)
 	XXLJOB_REQUIRE_POSTGRES=1 $(GO) test $(TESTFLAGS) $(PACKAGES)
-	@set -e; for m in $(modules); do $(GO) -C $$m test $(TESTFLAGS) ./...; done
+	@set -e; for m in $(modules); do XXLJOB_REQUIRE_POSTGRES=1 $(GO) -C $$m test $(TESTFLAGS) ./...; done
 
 race: postgres ## run all tests under the race detector (needs a C compiler)
 	XXLJOB_REQUIRE_POSTGRES=1 CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) $(PACKAGES)
+	XXLJOB_REQUIRE_POSTGRES=1 CGO_ENABLED=1 $(GO) -C otelxxl test -race $(TESTFLAGS) ./...
 
 postgres: ## install Postgres and pgbouncer if missing (NO_INSTALL=1 only says how)
 	@sh internal/pgtest/install.sh
 
+# Each module by its own go.mod, as who requires it gets it.
+lint: export GOWORK = off
 lint: $(staticcheck) ## gofmt, vet, staticcheck
 	@unformatted=$$("$$($(GO) env GOROOT)/bin/gofmt" -l .); \
 		if [ -n "$$unformatted" ]; then echo "gofmt -w is needed for:"; echo "$$unformatted"; exit 1; fi

@@ -88,6 +88,9 @@ type Config struct {
 	// all nodes of a store, since any of them may notice something, and tell of it. Empty means
 	// that nobody is told, and nothing is kept for it.
 	Alarms []alarm.Rule
+	// Tracer carries traces from those who ask for runs to handlers. Nil means that traces which
+	// are given with a Trigger are passed on, and no spans are made.
+	Tracer Tracer
 	// Hooks are called as things happen. Scheduler.Events tells of the same.
 	Hooks Hooks
 }

@@ -40,7 +40,11 @@ const (
 // each with the reason that DESIGN.md gives, and those of examples that are modules of
 // their own, so that nothing of theirs is the library's.
 var directModules = map[string][]string{
-	"go.mod":                    {gronx, flock, memdb, pgx, gomail, "golang.org/x/sync"},
+	"go.mod": {gronx, flock, memdb, pgx, gomail, "golang.org/x/sync"},
+	"otelxxl/go.mod": {module, "go.opentelemetry.io/otel", "go.opentelemetry.io/otel/metric", "go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/sdk/metric",
+		"go.opentelemetry.io/otel/trace"},
+	"examples/metrics/go.mod": {module, module + "/otelxxl", "github.com/prometheus/client_golang", "github.com/prometheus/common",
+		"go.opentelemetry.io/otel/exporters/prometheus", "go.opentelemetry.io/otel/exporters/stdout/stdouttrace", "go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/sdk/metric"},
 	"examples/chi/go.mod":       {module, "github.com/go-chi/chi/v5", "golang.org/x/sync"},
 	"examples/from-cron/go.mod": {module, "github.com/robfig/cron/v3"},
 }
@@ -69,7 +73,7 @@ var mayImport = map[string][]string{
 	".":        {"executor", "wire", "block", "route", "store", "alarm", "internal/cron", "internal/guard", "internal/inside", "internal/urgent", errgroup, singleflight},
 	// 4 backends
 	"store/memory":    {".", "store", "alarm", memdb},
-	"store/postgres":  {".", "store", "alarm", "internal/urgent", "internal/failpoint", pgx, pgconn, pgtype, pgxpool},
+	"store/postgres":  {".", "store", "alarm", "internal/guard", "internal/urgent", "internal/failpoint", pgx, pgconn, pgtype, pgxpool},
 	"store/storetest": {".", "store"},
 	"xxljobtest":      {".", "executor", "wire", "store/memory"},
 	// Only tests import it: what a user might write who does not know this module.
@@ -123,7 +127,7 @@ var testsMayImport = map[string][]string{
 	"examples/*":      {"store", "internal/await", "internal/pgtest"},
 
 	"internal/pgtest":      {"internal/await"},
-	"internal/scenario":    {".", "alarm", "executor", "wire", "block", "route", "store", "store/memory", "store/storetest", "internal/urgent", "internal/plain", "internal/asker", "internal/await", "internal/stage"},
+	"internal/scenario":    {".", "alarm", "executor", "wire", "block", "route", "store", "store/memory", "store/storetest", "internal/urgent", "internal/plain", "internal/asker", "internal/await", "internal/stage", "xxljobtest"},
 	"internal/chaos":       {"internal/await"},
 	"internal/chaos/proxy": {"internal/await"},
 }
@@ -303,8 +307,15 @@ func TestDirectModules(t *testing.T) {
 	for i := range files {
 		files[i] = filepath.ToSlash(files[i])
 	}
-	files = append(files, "go.mod")
+	files = append(files, "go.mod", "otelxxl/go.mod")
+	work, err := os.ReadFile("go.work")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, file := range files {
+		if dir := path.Dir(file); !strings.Contains(string(work), "\t./"+dir+"\n") && dir != "." {
+			t.Errorf("go.work does not use %s", dir)
+		}
 		direct := requiredDirectly(t, file)
 		if want := slices.Sorted(slices.Values(directModules[file])); !slices.Equal(direct, want) {
 			t.Errorf("%s requires %v directly, want %v", file, direct, want)

@@ -6,6 +6,8 @@ package xxljob
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"time"
 
 	"github.com/xxljob/xxljob/wire"
@@ -26,11 +28,12 @@ type sender struct {
 // answer is there: it has accepted the run, or refused it, or nobody knows.
 func (s *sender) sendElsewhere(ctx context.Context, f *flight) {
 	began := time.Now()
-	req := requestOf(f)
+	req, done := s.request(ctx, f)
 	ret, err := f.exec.Run(ctx, req)
 	if err == nil && ret.Msg == wire.MsgOtherBoot {
 		ret, err = s.rerouter.sendToSuccessor(ctx, f, &req)
 	}
+	done(ret, err)
 	s.engine.answered(f, time.Since(began), s.clock.now())
 	switch {
 	case err == nil && ret.OK():
@@ -41,6 +44,25 @@ func (s *sender) sendElsewhere(ctx context.Context, f *flight) {
 		s.rerouter.refused(ctx, f, "error: "+err.Error())
 	default:
 		s.inDoubt.leaveInDoubt(f, req, err)
+	}
+}
+
+// request is the wire's request for a flight that is about to be sent, and tells the tracer.
+// Done is called with the answer.
+func (s *sender) request(ctx context.Context, f *flight) (req wire.TriggerRequest, done func(wire.Return, error)) {
+	req = requestOf(f)
+	if s.cfg.Tracer == nil {
+		return req, func(wire.Return, error) {}
+	}
+	trace, tell := s.cfg.Tracer.Sending(ctx, f.run)
+	if trace != "" {
+		req.Traceparent, req.Tracestate, _ = strings.Cut(trace, " ")
+	}
+	return req, func(ret wire.Return, err error) {
+		if err == nil && !ret.OK() {
+			err = errors.New(refusalOf(ret))
+		}
+		tell(err)
 	}
 }
 
@@ -58,6 +80,7 @@ func requestOf(f *flight) wire.TriggerRequest {
 		JobName: f.job.Name, JobKey: f.job.Key, App: f.run.App,
 		Route: f.job.Route, JobVersion: f.run.JobVersion, TriggerType: string(f.run.Type),
 	}
+	req.Traceparent, req.Tracestate, _ = strings.Cut(f.run.Trace, " ")
 	if !f.job.GlueUpdated.IsZero() {
 		req.GlueUpdatetime = f.job.GlueUpdated.UnixMilli()
 	}

@@ -146,10 +146,10 @@ func (h *house) cycles() [][]string {
 var floors = [][]string{
 	{ // nouns, and what is wrong with a value
 		"alarmrules", "bounds", "chain", "changed", "config", "configcheck", "crons", "describe", "doc", "errors", "event", "faults", "group", "handler", "job", "jobcheck", "limits", "logconfig", "node", "policies", "readiness", "registry", "retriesof", "retry", "ring", "run", "runtrigger",
-		"schedule", "stats", "store", "storealarms", "storechanges", "storedrops", "storejobs", "storelists", "storelogpages", "storelogs", "storenodes", "storeowed", "storeplans", "storereadjobs", "storereads", "storereports", "storeruns", "storestarts", "tokens", "window", "words",
+		"schedule", "stats", "store", "storealarms", "storechanges", "storedrops", "storejobs", "storelists", "storelogpages", "storelogs", "storenodes", "storeowed", "storeplans", "storereadjobs", "storereads", "storereports", "storeruns", "storestarts", "tokens", "tracer", "window", "words",
 	},
 	{ // tools
-		"batch", "clock", "duetimes", "duty", "life", "mishaps", "loop", "loops", "quota", "rarely", "storemeter", "storemetered", "userexec", "wakes",
+		"batch", "clock", "duetimes", "duty", "life", "mishaps", "loop", "loops", "quota", "rarely", "storemeter", "storemetered", "tracing", "userexec", "wakes",
 	},
 	{ // books: what a node knows, each under a lock of its own; of these only shared.go calls the store
 		"addressmemory", "alarmflights", "alarmmessage", "appsasked", "attachedset", "beside", "bookstats", "doubts", "early", "engine", "fitness", "flight", "gone", "held", "heldring", "eventqueue", "intake", "intakeroom",

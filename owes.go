@@ -17,7 +17,7 @@ func (r Run) Owes(job *Job, joins []int64) (owed []store.Owed) {
 	}
 	one := store.Owed{
 		RunID: r.ID, TriggerID: r.TriggerID, ParentID: r.JobID, Shard: r.Shard,
-		Business: r.BusinessTime(), Depth: r.Depth + 1,
+		Business: r.BusinessTime(), Depth: r.Depth + 1, Trace: r.Trace,
 	}
 	child := one
 	child.Param = r.childParam(job)

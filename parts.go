@@ -57,6 +57,7 @@ func assemble(all *shared, incarnation string, own *executor.Executor) *schedule
 	panics := guard.NewLog(func() *slog.Logger { return all.log })
 	attached, desk := &attachedSet{}, newLogDesk()
 	s.attacher = &attacher{shared: all, attached: attached, own: own, panics: panics}
+	all.cfg.Tracer = guardTracer(all.cfg.Tracer, panics)
 	all.leases = newLeases(incarnation, &all.cfg, s.attachments)
 
 	s.users = newUserCalls(&all.cfg, panics)

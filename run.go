@@ -192,6 +192,10 @@ type Run struct {
 	Block      string
 	// Address is where it was sent. local://… is an attached executor.
 	Address string
+	// Trace is the Trigger.Trace that the run was asked for with; what follows the run has the
+	// same, and what its success leads to. Empty for what a schedule makes, and where nobody
+	// traces (Config.Tracer).
+	Trace string
 	// Owner is the incarnation of the node that started the run, Token the
 	// number of that start: together they fence results of attached executors.
 	Owner string

@@ -37,7 +37,15 @@ type Trigger struct {
 	Key string
 	// Type is MANUAL, the default, or API.
 	Type TriggerType
+	// Trace is the trace that the run belongs to, in W3C Trace Context: the text of a
+	// traceparent and, behind a blank, that of a tracestate, which may be missing. At most
+	// 600 bytes of visible ASCII. Config.Tracer gives one where it is empty.
+	Trace string
 }
+
+// maxTrace is how many bytes a Trace may have: a traceparent, a blank, and a tracestate of what
+// every system has to pass on.
+const maxTrace = 600
 
 // lastYear is the last in which runs can be due: their ids, which stores make of times,
 // reach 2^53 in the next.
@@ -49,6 +57,11 @@ func (t Trigger) Validate() error {
 	return err
 }
 
+// goodTrace reports whether a text may be a Trace.
+func goodTrace(s string) bool {
+	return len(s) <= maxTrace && strings.Count(s, " ") <= 1 && strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) < 0
+}
+
 // Encode, for authors of stores, returns the trigger with the JSON of its JSON as Param, and
 // every fault of it as an error. Stores are given encoded triggers. It makes the JSON once:
 // what is checked is what is used.
@@ -57,6 +70,9 @@ func (t Trigger) Encode() (Trigger, error) {
 	f.text("Key", t.Key, 0, 255)
 	if strings.HasPrefix(t.Key, store.OwnKeys) {
 		f.add("Key", t.Key, fmt.Errorf("keys that begin with %q are the scheduler's own", store.OwnKeys))
+	}
+	if !goodTrace(t.Trace) {
+		f.add("Trace", shorten(t.Trace, 40), fmt.Errorf("want at most %d bytes of visible ASCII, with one blank at most", maxTrace))
 	}
 	f.oneOf("Type", string(t.Type), "", string(TriggerManual), string(TriggerAPI))
 	if at := t.At.UTC(); at.Year() > lastYear {

@@ -22,7 +22,9 @@ func (s *sender) send(ctx context.Context, f *flight) {
 		return
 	}
 	began := time.Now()
-	ret, err := f.exec.Run(ctx, requestOf(f))
+	req, done := s.request(ctx, f)
+	ret, err := f.exec.Run(ctx, req)
+	done(ret, err)
 	s.engine.answered(f, time.Since(began), s.clock.now())
 	switch {
 	case err == nil && ret.OK() && ret.Msg == wire.Noted(wire.MsgRepeatEnded, f.run.ID).Msg:

@@ -80,7 +80,12 @@ func (d *definer) trigger(ctx context.Context, jobID int64, t Trigger) (int64, e
 	if err := d.setShards(ctx); err != nil {
 		return 0, err
 	}
+	done := func(int64, error) {}
+	if d.cfg.Tracer != nil && t.Trace == "" {
+		t.Trace, done = d.cfg.Tracer.Triggering(ctx, jobID)
+	}
 	run, err := d.addRun(ctx, jobID, t)
+	done(run.ID, err)
 	if err != nil {
 		return 0, absent("trigger", fmt.Sprintf("job %d", jobID), err)
 	}

@@ -34,8 +34,12 @@ func (s *snooze) Error() string { return fmt.Sprintf("snoozed for %v", s.in) }
 // Snooze returns the error of a handler that has nothing to do yet, and wants to be called
 // again so long after the run's end: an admin that understands wire.CallbackRequest.SnoozeIn
 // takes the run neither for failed nor for done. Others take it for failed. Less than a
-// millisecond is one. It comes before RetryAfter and Permanent.
+// millisecond is one. It comes before RetryAfter and Permanent. The error has a method
+// Snoozed() time.Duration, by which middleware may know it.
 func Snooze(d time.Duration) error { return &snooze{atLeastMilli(d)} }
+
+// Snoozed is how long the handler wants to wait, for middleware that finds the error by errors.As.
+func (s *snooze) Snoozed() time.Duration { return s.in }
 
 func atLeastMilli(d time.Duration) time.Duration {
 	return max(d.Round(time.Millisecond), time.Millisecond)

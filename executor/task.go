@@ -46,6 +46,10 @@ type Task struct {
 	// TriggerType says what made the run: MANUAL, CRON, API and so on. See
 	// xxljob.TriggerType. Empty from XXL-JOB's own admins.
 	TriggerType string
+	// Trace is the trace that the handler is called in, in W3C Trace Context: the text of a
+	// traceparent and, behind a blank, that of a tracestate, if there is one. At most 600 bytes.
+	// It comes from whoever called the executor and may be anything. Empty where there is none.
+	Trace string
 
 	state *taskState // part of the run, nil in a literal
 }

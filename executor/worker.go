@@ -55,7 +55,7 @@ func newRun(e *Executor, h *handler, j *job, req *wire.TriggerRequest, now time.
 			ShardIndex: req.BroadcastIndex, ShardTotal: max(req.BroadcastTotal, 1),
 			ScheduledAt: at.In(e.cfg.Location), Attempt: req.Attempt,
 			App: cmp.Or(req.App, e.cfg.App), JobName: req.JobName, JobKey: req.JobKey,
-			Route: req.Route, JobVersion: req.JobVersion, TriggerType: req.TriggerType,
+			Route: req.Route, JobVersion: req.JobVersion, TriggerType: req.TriggerType, Trace: traceOf(req),
 		},
 		taskState: taskState{logs: j.origin.logs, key: newLog(idOf(req), now)},
 		exec:      e, handler: h, job: j, id: idOf(req),
@@ -63,6 +63,24 @@ func newRun(e *Executor, h *handler, j *job, req *wire.TriggerRequest, now time.
 	}
 	r.Task.state, r.taskState.run = &r.taskState, r
 	return r
+}
+
+// maxTrace is how many bytes a Task.Trace may have.
+const maxTrace = 600
+
+// traceOf is the trace of a request; one that is too long loses its state first.
+func traceOf(req *wire.TriggerRequest) string {
+	trace := req.Traceparent
+	if trace != "" && req.Tracestate != "" {
+		trace += " " + req.Tracestate
+	}
+	switch {
+	case len(trace) <= maxTrace:
+		return trace
+	case len(req.Traceparent) <= maxTrace:
+		return req.Traceparent
+	}
+	return ""
 }
 
 // sideBySide is how many runs of a job a request lets run at once.
@@ -109,8 +127,11 @@ func (e *Executor) start(j *job) {
 // (runtime.Goexit, or t.FailNow in a test) ends its run like any other.
 func (r *run) work() {
 	err := errGoexit
-	defer func() { r.exec.leave(r, err) }()
-	err = protect(func() error { return r.handler.call(r.ctx, &r.Task) })
+	defer func() {
+		unlabel()
+		r.exec.leave(r, err)
+	}()
+	err = protect(func() error { return r.handler.call(r.label(r.ctx), &r.Task) })
 }
 
 // panicError is a recovered panic.

@@ -94,7 +94,7 @@ java_peer() {
 		"-Dslf4j.version=$slf4j" "-Dout=$cache/java-$version" "$@" compile
 }
 
-go_peer() { (cd go && ${GO:-go} vet -mod=readonly . && ${GO:-go} build -mod=readonly -o "$cache/go/peer" .); }
+go_peer() { (cd go && export GOWORK=off && ${GO:-go} vet -mod=readonly . && ${GO:-go} build -mod=readonly -o "$cache/go/peer" .); }
 
 python_peer() {
 	python3 -m venv "$cache/python" &&

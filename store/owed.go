@@ -24,6 +24,8 @@ type Owed struct {
 	// Business is xxljob.Run.BusinessTime of the run, Depth that of the run that comes of it.
 	Business time.Time
 	Depth    int
+	// Trace is xxljob.Run.Trace of the run, and of what comes of it.
+	Trace string
 }
 
 // Unpaid says, in a line for the run that has succeeded, that the job is not there.

@@ -34,6 +34,7 @@ func TestMessages(t *testing.T) {
 	run.ExecutorTimeout, run.GlueSource, run.BroadcastIndex, run.BroadcastTotal = 60, "echo\n\"1\"", 1, 3
 	run.ScheduledAt, run.Attempt, run.BootID = 1700000000000, 2, "b-1"
 	run.JobName, run.JobKey, run.App, run.Route, run.JobVersion, run.TriggerType = "nightly <1>", "k", "billing", "ROUND", 1<<40, "CRON"
+	run.Traceparent, run.Tracestate = "00-1-2-01", "a=b,c=d"
 	for _, c := range []struct {
 		in   message
 		want string
@@ -41,7 +42,7 @@ func TestMessages(t *testing.T) {
 		{&run, `{"jobId":7,"executorHandler":"demo","executorParams":"a=<b>&'","executorBlockStrategy":"SERIAL_EXECUTION",` +
 			`"executorTimeout":60,"logId":123,"logDateTime":1700000000123,"glueType":"BEAN","glueSource":"echo\n\"1\"",` +
 			`"glueUpdatetime":1600000000000,"broadcastIndex":1,"broadcastTotal":3,"scheduledAt":1700000000000,"attempt":2,"bootId":"b-1",` +
-			`"jobName":"nightly <1>","jobKey":"k","app":"billing","route":"ROUND","jobVersion":1099511627776,"triggerType":"CRON"}`},
+			`"jobName":"nightly <1>","jobKey":"k","app":"billing","route":"ROUND","jobVersion":1099511627776,"triggerType":"CRON","traceparent":"00-1-2-01","tracestate":"a=b,c=d"}`},
 		{&wire.IdleBeatRequest{JobID: 7}, `{"jobId":7}`},
 		{&wire.KillRequest{JobID: 7, LogID: 9, Reason: "why"}, `{"jobId":7,"logId":9,"reason":"why"}`},
 		{&wire.LogRequest{LogDateTim: 5, LogID: 6, FromLineNum: 7}, `{"logDateTim":5,"logId":6,"fromLineNum":7,"logDateTime":5}`},

@@ -74,6 +74,10 @@ type TriggerRequest struct {
 	JobVersion int64  `json:"jobVersion,omitempty"`
 	// TriggerType says what made the run: MANUAL, CRON and so on.
 	TriggerType string `json:"triggerType,omitempty"`
+	// Traceparent and Tracestate are the trace that the handler is called in, as W3C Trace
+	// Context has them in headers of these names.
+	Traceparent string `json:"traceparent,omitempty"`
+	Tracestate  string `json:"tracestate,omitempty"`
 }
 
 // Encode appends the request, the same for every generation: G4 receives it at
@@ -136,6 +140,10 @@ func (r *TriggerRequest) field(key string, val value) (err error) {
 		r.JobVersion, err = val.int64()
 	case "triggerType":
 		r.TriggerType, err = val.text()
+	case "traceparent":
+		r.Traceparent, err = val.text()
+	case "tracestate":
+		r.Tracestate, err = val.text()
 	}
 	return err
 }

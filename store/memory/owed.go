@@ -79,7 +79,7 @@ func (s *Store) pay(ctx context.Context, o *store.Owed, now time.Time, paid *sto
 		s.arrive(ctx, j, o, now, paid)
 	default:
 		s.lead(ctx, j, follower{
-			key: store.ChildKey(o.TriggerID), parent: o.RunID, depth: o.Depth, business: o.Business, param: o.Param,
+			key: store.ChildKey(o.TriggerID), parent: o.RunID, depth: o.Depth, business: o.Business, param: o.Param, trace: o.Trace,
 		}, now, paid)
 	}
 }
@@ -104,6 +104,7 @@ type follower struct {
 	depth    int
 	business time.Time
 	param    *string
+	trace    string
 }
 
 // lead plans the run, unless it was planned before; where it is too deep it makes a record.
@@ -118,7 +119,7 @@ func (s *Store) lead(ctx context.Context, j *job, f follower, now time.Time, pai
 		return
 	}
 	r := s.runs.add()
-	fillTriggered(r, xxljob.Trigger{Type: xxljob.TriggerParent, Param: f.param}, now)
+	fillTriggered(r, xxljob.Trigger{Type: xxljob.TriggerParent, Param: f.param, Trace: f.trace}, now)
 	s.insertFollower(j, r, f)
 	s.tellScan(j)
 	paid.Runs++

@@ -73,6 +73,7 @@ func fillTriggered(r *run, t xxljob.Trigger, now time.Time) {
 		r.Param, r.ParamSet = *t.Param, true
 	}
 	r.Addresses = copied(t.Addresses)
+	r.Trace = t.Trace
 	r.Retries = retriesOfJob
 	if t.Retries != nil {
 		r.Retries, r.RetriesSet = *t.Retries, true

@@ -41,7 +41,7 @@ func (s *Store) arrive(ctx context.Context, j *job, o *store.Owed, now time.Time
 	}
 	w := s.windowOf(j, begin, now.Add(def.WindowTimeout()))
 	w.succeeded[o.ParentID] = true
-	w.last.parent, w.last.depth = o.RunID, max(w.last.depth, o.Depth)
+	w.last.parent, w.last.depth, w.last.trace = o.RunID, max(w.last.depth, o.Depth), o.Trace
 	if len(w.missing(s)) == 0 {
 		s.closeWindow(w)
 		s.lead(ctx, j, w.last, now, paid)

@@ -226,6 +226,7 @@ func (q *followQueries) define(sql template) {
 		{"retries_set", `l.retries_set`},
 		{"reruns", `nullif(r.reruns, 0)`},
 		{"snoozes", `nullif(r.snoozes, 0)`},
+		{"trace", `l.trace`},
 		{"first_time", `case when l.last_time is null then l.scheduled_time else l.first_time end`},
 		{"last_time", `coalesce(l.last_time, l.scheduled_time)`},
 		{"instants", `l.instants`},

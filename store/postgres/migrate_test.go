@@ -92,6 +92,7 @@ func backTo(t *testing.T, pool *pgxpool.Pool, schema string, version int) {
 		16: "drop table %s.xxl_job_report; drop index %[1]s.xxl_job_log_report_app; alter table %[1]s.xxl_job_log_report" + droppedColumns(),
 		17: "drop table %s.xxl_job_log_page, %[1]s.xxl_job_log_use",
 		19: "drop index %s.xxl_job_info_keep; drop index %[1]s.xxl_job_owed_run; drop index %[1]s.xxl_job_window_parent; alter table %[1]s.xxl_job_info drop column keep_runs",
+		20: "alter table %[1]s.xxl_job_log drop column trace; alter table %[1]s.xxl_job_ahead drop column trace; alter table %[1]s.xxl_job_owed drop column trace",
 		14: "drop index %s.xxl_job_log_skipped; drop index %[1]s.xxl_job_log_parent",
 	}
 	for n := len(undo) + 1; n > version; n-- {

@@ -117,16 +117,16 @@ func (o *owing) insertSome(ctx context.Context, t *tx, all []store.Owed) error {
 	n := len(all)
 	shards, runs, triggers, parents, jobs := make([]int16, n), make([]int64, n), make([]int64, n), make([]int64, n), make([]*int64, n)
 	apps, keys, joins, params := make([]*string, n), make([]*string, n), make([]bool, n), make([]int16, n)
-	business, depths := make([]int64, n), make([]int16, n)
+	business, depths, traces := make([]int64, n), make([]int16, n), make([]*string, n)
 	for i := range all {
 		w := &all[i]
 		shards[i], runs[i], triggers[i], parents[i], jobs[i] = int16(w.Shard), w.RunID, w.TriggerID, w.ParentID, nonzero(w.JobID)
 		apps[i], keys[i], joins[i], params[i] = nonempty(w.App), nonempty(w.Key), w.Join, paramOf(o.jobs[w.ParentID], w)
-		business[i], depths[i] = milli(w.Business), int16(min(w.Depth, store.MostDepth+1))
+		business[i], depths[i], traces[i] = milli(w.Business), int16(min(w.Depth, store.MostDepth+1)), nonempty(w.Trace)
 	}
 	return t.do(ctx, o.store.sql.insertOwed.by(named{
 		{"shards", shards}, {"runs", runs}, {"triggers", triggers}, {"parents", parents}, {"jobs", jobs}, {"apps", apps}, {"keys", keys},
-		{"joins", joins}, {"params", params}, {"business", business}, {"depths", depths},
+		{"joins", joins}, {"params", params}, {"business", business}, {"depths", depths}, {"traces", traces},
 	}))
 }
 
@@ -195,7 +195,8 @@ func (q *oweQueries) define(sql template) {
 				where l.trigger_id = p.trigger_id and l.id > p.trigger_id) r
 		where r.part is not null group by r.part having not bool_or(r.done))
 	returning p.trigger_id`)
-	q.insertOwed = sql(`insert into {{schema}}.xxl_job_owed (shard, log_id, trigger_id, parent_job, job_id, app_name, job_key, is_join, param_of, business_time, depth)
+	q.insertOwed = sql(`insert into {{schema}}.xxl_job_owed (shard, log_id, trigger_id, parent_job, job_id, app_name, job_key, is_join, param_of, business_time, depth, trace)
 	select * from unnest({{arg.shards}}::smallint[], {{arg.runs}}::bigint[], {{arg.triggers}}::bigint[], {{arg.parents}}::int[], {{arg.jobs}}::int[],
-		{{arg.apps}}::text[], {{arg.keys}}::text[], {{arg.joins}}::boolean[], {{arg.params}}::smallint[], {{arg.business}}::bigint[], {{arg.depths}}::smallint[])`)
+		{{arg.apps}}::text[], {{arg.keys}}::text[], {{arg.joins}}::boolean[], {{arg.params}}::smallint[], {{arg.business}}::bigint[], {{arg.depths}}::smallint[],
+		{{arg.traces}}::text[])`)
 }

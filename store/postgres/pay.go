@@ -84,7 +84,7 @@ func (p *paying) run(ctx context.Context, t *tx, q store.OwedQuery) error {
 			joins = true
 		default:
 			p.add(follower{
-				job: w.to, key: store.ChildKey(w.TriggerID), parent: w.RunID, depth: w.Depth, due: 0, business: milli(w.Business), param: w.Param,
+				job: w.to, key: store.ChildKey(w.TriggerID), parent: w.RunID, depth: w.Depth, due: 0, business: milli(w.Business), param: w.Param, trace: w.Trace,
 			})
 		}
 	}
@@ -149,9 +149,9 @@ const maxParam = 64 << 10
 func (p *paying) read(rows pgx.Rows) error {
 	var w owedRow
 	var job, to *int64
-	var app, key *string
+	var app, key, trace *string
 	var business int64
-	err := rows.Scan(&w.id, &w.Shard, &w.RunID, &w.TriggerID, &w.ParentID, &job, &app, &key, &w.Join, &w.Param, &business, &w.Depth, &to)
+	err := rows.Scan(&w.id, &w.Shard, &w.RunID, &w.TriggerID, &w.ParentID, &job, &app, &key, &w.Join, &w.Param, &business, &w.Depth, &trace, &to)
 	if job != nil {
 		w.JobID = *job
 	} else if app != nil && key != nil {
@@ -159,6 +159,9 @@ func (p *paying) read(rows pgx.Rows) error {
 	}
 	if to != nil {
 		w.to = *to
+	}
+	if trace != nil {
+		w.Trace = *trace
 	}
 	w.Business = fromMilli(business)
 	p.rows = append(p.rows, w)
@@ -204,6 +207,7 @@ type follower struct {
 	depth         int
 	due, business int64 // due 0: now
 	param         *string
+	trace         string
 	reason, line  string
 }
 
@@ -229,17 +233,18 @@ func (l *leading) lead(ctx context.Context, t *tx) error {
 	}
 	n := len(l.followers)
 	jobs, keys, parents, depths := make([]int64, n), make([]string, n), make([]int64, n), make([]int16, n)
-	due, business, params, reasons, lines := make([]int64, n), make([]int64, n), make([]*string, n), make([]*string, n), make([]*string, n)
+	due, business := make([]int64, n), make([]int64, n)
+	params, traces, reasons, lines := make([]*string, n), make([]*string, n), make([]*string, n), make([]*string, n)
 	for i := range l.followers {
 		f := &l.followers[i]
 		jobs[i], keys[i], parents[i], depths[i] = f.job, f.key, f.parent, int16(f.depth)
 		due[i], business[i], params[i] = f.due, f.business, f.param
-		reasons[i], lines[i] = nonempty(f.reason), nonempty(f.line)
+		traces[i], reasons[i], lines[i] = nonempty(f.trace), nonempty(f.reason), nonempty(f.line)
 	}
 	var inserted []xxljob.Run
 	if err := t.do(ctx, l.store.sql.lead.by(named{
 		{"jobs", jobs}, {"keys", keys}, {"parents", parents}, {"depths", depths}, {"due", due}, {"business", business},
-		{"params", params}, {"reasons", reasons}, {"lines", lines},
+		{"params", params}, {"traces", traces}, {"reasons", reasons}, {"lines", lines},
 	}).into(readRuns(&inserted))); err != nil {
 		return err
 	}
@@ -271,7 +276,7 @@ func (q *payQueries) define(sql template) {
 	q.takeOwed = sql(`with ` + fence("") + `
 	select o.id, o.shard, o.log_id, o.trigger_id, o.parent_job, o.job_id, o.app_name, o.job_key, o.is_join,
 		case o.param_of when ` + strconv.Itoa(paramParent) + ` then (select coalesce(l.executor_param, '') from {{schema}}.xxl_job_log l where l.id = o.log_id)
-		when ` + strconv.Itoa(paramResult) + ` then (select coalesce(l.handle_msg, '') from {{schema}}.xxl_job_log l where l.id = o.log_id) end, o.business_time, o.depth,
+		when ` + strconv.Itoa(paramResult) + ` then (select coalesce(l.handle_msg, '') from {{schema}}.xxl_job_log l where l.id = o.log_id) end, o.business_time, o.depth, o.trace,
 		case when o.job_id is not null then (select i.id from {{schema}}.xxl_job_info i where i.id = o.job_id)
 		else (select i.id from {{schema}}.xxl_job_info i where i.app_name = o.app_name and i.job_key = o.job_key) end
 	from {{schema}}.xxl_job_owed o where o.shard = any(array(select shard from fence)) order by o.id limit {{arg.limit}} for update of o skip locked`)
@@ -300,13 +305,14 @@ func (q *payQueries) define(sql template) {
 		{"last_time", `case when r.reason is not null then case when r.due = 0 then ` + milliseconds("{{now}}") + ` else r.due end end`},
 		{"instants", `case when r.reason is not null then 1 end`},
 		{"reason", `r.reason`},
+		{"trace", `r.trace`},
 		{"trigger_msg", `r.line`},
 		{"add_time", `{{now}}`},
 		{"handle_time", `case when r.reason is not null then {{now}} end`},
 	}
 	q.lead = sql(`with r as materialized (select * from unnest({{arg.jobs}}::int[], {{arg.keys}}::text[], {{arg.parents}}::bigint[], {{arg.depths}}::smallint[],
-		{{arg.due}}::bigint[], {{arg.business}}::bigint[], {{arg.params}}::text[], {{arg.reasons}}::text[], {{arg.lines}}::text[])
-		with ordinality r(job_id, key, parent, depth, due, business, param, reason, line, ord)),
+		{{arg.due}}::bigint[], {{arg.business}}::bigint[], {{arg.params}}::text[], {{arg.traces}}::text[], {{arg.reasons}}::text[], {{arg.lines}}::text[])
+		with ordinality r(job_id, key, parent, depth, due, business, param, trace, reason, line, ord)),
 	k as (insert into {{schema}}.xxl_job_trigger_key as k (job_id, trigger_key, run_id)
 		select o.job_id, o.key, {{run_id}} from (select distinct r.job_id, r.key collate "C" as key from r) o
 		join {{schema}}.xxl_job_info i on i.id = o.job_id order by o.job_id, o.key

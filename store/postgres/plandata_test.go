@@ -47,7 +47,6 @@ func newPlanData(t testing.TB) *planData {
 	d.fillRuns(t)
 	d.fillAhead(t)
 	d.fillOwed(t)
-	d.fillReads(t)
 	d.fillReports(t)
 	d.fillLogs(t)
 	d.fillRecord(t)

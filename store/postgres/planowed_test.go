@@ -54,7 +54,7 @@ func (d *planData) owedCases() []planCase {
 		{name: "wholeParts", st: q.wholeParts.with(triggers), reach: reachAll, wasted: 200},
 		{name: "insertOwed", st: q.insertOwed.by(named{
 			{"shards", []int16{1}}, {"runs", []int64{1}}, {"triggers", []int64{1}}, {"parents", []int64{1}}, {"jobs", []int64{1}}, {"apps", []*string{nil}}, {"keys", []*string{nil}},
-			{"joins", []bool{false}}, {"params", []int16{0}}, {"business", []int64{1}}, {"depths", []int16{1}},
+			{"joins", []bool{false}}, {"params", []int16{0}}, {"business", []int64{1}}, {"depths", []int16{1}}, {"traces", []*string{nil}},
 		})},
 		{name: "anyOwed", st: q.anyOwed.with(shards), rows: 1, wasted: 100},
 		{name: "takeOwed 1000", st: q.takeOwed.by(take(1000)), rows: 1000, scans: smallLock, wasted: planOwed},
@@ -66,7 +66,7 @@ func (d *planData) owedCases() []planCase {
 		{name: "heldParts", st: q.heldParts.with(triggers), batch: 100},
 		{name: "lead", st: q.lead.by(named{
 			{"jobs", jobs[:2]}, {"keys", []string{"a", "b"}}, {"parents", []int64{1, 2}}, {"depths", []int16{1, 33}}, {"due", []int64{0, 0}}, {"business", []int64{1, 1}},
-			{"params", []*string{nil, nil}}, {"reasons", []*string{nil, new("depth")}}, {"lines", []*string{nil, nil}},
+			{"params", []*string{nil, nil}}, {"traces", []*string{nil, nil}}, {"reasons", []*string{nil, new("depth")}}, {"lines", []*string{nil, nil}},
 		}), rows: 2},
 		{name: "namedByKeys", st: q.namedByKeys.by(named{{"apps", []string{"app-2", "app-4"}}, {"keys", []string{"key-2", "key-4"}}}), rows: 2},
 		{name: "upsertWindow", st: q.upsertWindow.by(named{

@@ -92,6 +92,10 @@ type Config struct {
 	// when they keep a run apart that is due far ahead. It is an hour to a hundred years, as
 	// there. Zero means three days or more. A Scheduler over this Store says its own.
 	RunRetention time.Duration
+	// Tracer is asked for the traces of runs that TriggerTx and TriggerSQLTx plan, as
+	// Config.Tracer of a Scheduler is for those of Trigger, and in the same way. It knows of
+	// the insert, and not whether the host's transaction commits. Nil means nobody is asked.
+	Tracer xxljob.Tracer
 	// Logger is slog.Default() where it is nil.
 	Logger *slog.Logger
 }
@@ -126,6 +130,7 @@ type Store struct {
 	policy      atomic.Int32 // which alarms are asked for: see alarms.go
 	retention   atomic.Int64 // of runs, a time.Duration; zero where nobody has said it
 
+	tracing  *tracing
 	floors   startFloors
 	days     days
 	region   region
@@ -211,6 +216,7 @@ func newStore(pool *pgxpool.Pool, cfg Config) (*Store, error) {
 		sessions: map[string]*lockSession{}, migrationPatience: 10 * time.Second,
 	}
 	s.KnowRetention(cfg.RunRetention)
+	s.tracing = newTracing(cfg.Tracer, s.log)
 	s.settings = localSettings(!cfg.AllowAsyncCommit)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s, nil

@@ -63,6 +63,7 @@ var runFields = []struct {
 	{"snoozed", func(r *runRow) any { return &r.snoozed }},
 	{"depth", func(r *runRow) any { return &r.depth }},
 	{"business_time", func(r *runRow) any { return &r.business }},
+	{"trace", func(r *runRow) any { return &r.trace }},
 }
 
 // runColumns are these columns, each behind the alias l.
@@ -84,7 +85,7 @@ type runRow struct {
 	instants                                   pgtype.Int4
 	app, kind, sharding, param, handler, block repeated
 	address, owner, kill, message, handle, why repeated
-	boot, progressText                         repeated
+	boot, progressText, trace                  repeated
 	paramSet, noRetry, lateNoted               pgtype.Bool
 	born, retriesSet, snoozed                  pgtype.Bool
 	reruns, snoozes                            pgtype.Int2
@@ -145,7 +146,7 @@ func (r *runRow) value() xxljob.Run {
 		out.State = xxljob.StateSnoozed
 	}
 	out.Progress, out.ProgressText = int(r.progress.Int16), r.progressText.text
-	out.Reason, out.BootID, out.LateNoted = r.why.text, r.boot.text, r.lateNoted.Bool
+	out.Reason, out.BootID, out.LateNoted, out.Trace = r.why.text, r.boot.text, r.lateNoted.Bool, r.trace.text
 	return out
 }
 

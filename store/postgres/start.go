@@ -340,6 +340,7 @@ func (q *startQueries) define(sql template) {
 		{"born", `l.born`},
 		{"reruns", `l.reruns`},
 		{"snoozes", `l.snoozes`},
+		{"trace", `l.trace`},
 		{"plan_epoch", `l.plan_epoch`},
 		{"job_version", `l.job_version`},
 		{"executor_handler", `l.executor_handler`},

@@ -102,7 +102,7 @@ func triggerArgs(jobID int64, id *int64, t *xxljob.Trigger) named {
 	return named{
 		{"run", id}, {"trigger_type", string(kind)}, {"scheduled_time", dueColumn(t.At)},
 		{"executor_sharding_param", shardingColumn(t.Shard)}, {"executor_param", t.Param}, {"param_set", flag(t.Param != nil)},
-		{"address_list", addresses}, {"executor_fail_retry_count", retries}, {"retries_set", flag(t.Retries != nil)}, {"job", jobID},
+		{"address_list", addresses}, {"executor_fail_retry_count", retries}, {"retries_set", flag(t.Retries != nil)}, {"trace", nonempty(t.Trace)}, {"job", jobID},
 	}
 }
 
@@ -165,6 +165,14 @@ func (s *Store) triggerTx(ctx context.Context, noTx bool, jobID int64, t xxljob.
 	if noJobID(jobID) {
 		return 0, absentJob(jobID)
 	}
+	done := s.tracing.triggering(ctx, jobID, &t)
+	id, err := s.insertTx(ctx, jobID, t, queryID)
+	done(id, err)
+	return id, err
+}
+
+// insertTx is triggerTx for what is checked.
+func (s *Store) insertTx(ctx context.Context, jobID int64, t xxljob.Trigger, queryID func(statement) (int64, error)) (int64, error) {
 	failpoint.Hit("trigger_tx." + failpoint.Begin)
 	addKey, plan := s.runStatements(jobID, &t)
 	var id *int64
@@ -292,6 +300,7 @@ func triggered(id string) assigned {
 		{"address_list", `{{arg.address_list}}`},
 		{"executor_fail_retry_count", `{{arg.executor_fail_retry_count}}`},
 		{"retries_set", `{{arg.retries_set}}`},
+		{"trace", `{{arg.trace}}`},
 		{"add_time", `{{now}}`},
 	}
 }

@@ -21,6 +21,7 @@ type window struct {
 	expires     int64 // from now on, where it is to be opened
 	parent      int64
 	depth       int
+	trace       string  // of the last success that has come in
 	succeeded   []int64 // ids of jobs
 	opened      bool
 }
@@ -74,7 +75,7 @@ func (j *joining) missing(w *window) []string {
 
 // follower is what follows when the window is closed.
 func (w *window) follower() follower {
-	return follower{job: w.job, key: store.WindowKey(fromMilli(w.begins)), parent: w.parent, depth: w.depth, business: w.begins}
+	return follower{job: w.job, key: store.WindowKey(fromMilli(w.begins)), parent: w.parent, depth: w.depth, business: w.begins, trace: w.trace}
 }
 
 // skipHeldWindows leaves what counts for windows that others have locked for later.
@@ -155,7 +156,7 @@ func (p *paying) windows(j *joining) (windows []*window) {
 			w = &window{job: job.ID, begins: key[1], shard: job.Shard, expires: job.WindowTimeout().Milliseconds()}
 			at[key], windows = w, append(windows, w)
 		}
-		w.parent, w.depth = row.RunID, max(w.depth, row.Depth)
+		w.parent, w.depth, w.trace = row.RunID, max(w.depth, row.Depth), row.Trace
 		if !slices.Contains(w.succeeded, row.ParentID) {
 			w.succeeded = append(w.succeeded, row.ParentID)
 		}

@@ -77,6 +77,7 @@ func topics() []topic {
 		{"Follow", followCases()},
 		{"Owed", owedCases()},
 		{"Alarms", alarmCases()},
+		{"Trace", traceCases()},
 		{"Progress", progressCases()},
 		{"Arm", armCases()},
 		{"Bounded", boundedCases()},

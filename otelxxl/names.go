@@ -1,0 +1,45 @@
+package otelxxl
+
+import (
+	"maps"
+	"slices"
+	"sync"
+)
+
+// other stands for the names beyond the bound.
+const other = "other"
+
+// names bounds how many values an attribute has.
+type names struct {
+	most int
+
+	mu   sync.Mutex
+	seen map[string]bool // guarded by mu
+}
+
+// of is the name itself, or other where there are too many.
+func (n *names) of(name string) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.seen[name] {
+		if len(n.seen) >= n.most {
+			return other
+		}
+		if n.seen == nil {
+			n.seen = map[string]bool{}
+		}
+		n.seen[name] = true
+	}
+	return name
+}
+
+// all are the names that there are, and other where there may be more, in order.
+func (n *names) all() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	list := slices.Sorted(maps.Keys(n.seen))
+	if len(list) >= n.most {
+		list = append(list, other)
+	}
+	return list
+}

@@ -1,0 +1,201 @@
+package otelxxl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/guard"
+)
+
+// Observe records what happens at the node of the scheduler, and has its state asked for at
+// each collection, until ctx ends or the scheduler stops. It returns at once, and may be called
+// before Start. It is an error where an argument is nil, or the provider did not make the
+// instruments; the scheduler is none the worse. A scheduler is observed once; several of a
+// process are told apart by resources, each with a Telemetry of its own.
+func (t *Telemetry) Observe(ctx context.Context, s xxljob.Scheduler) error {
+	if ctx == nil || s == nil {
+		return errors.New("otelxxl: Observe: the context or the scheduler is nil")
+	}
+	type registered struct {
+		watch *watch
+		reg   metric.Registration
+		err   error
+	}
+	r, ok := guard.Ask(t.records, "Meter", func() (r registered) {
+		var failed error
+		note := func(name string, err error) { failed = errors.Join(failed, fmt.Errorf("%s: %w", name, err)) }
+		r.watch = newWatch(t, note)
+		r.reg, r.err = observeState(t.meter, s, &t.apps, note, t.log)
+		r.err = errors.Join(failed, r.err)
+		return r
+	})
+	if !ok {
+		return errors.New("otelxxl: Observe: the meter provider panicked, or did not answer")
+	}
+	if r.err != nil {
+		return fmt.Errorf("otelxxl: Observe: %w", r.err)
+	}
+	events := s.Events(ctx)
+	go func() {
+		for e := range events {
+			t.records.Tell("recording an event", func() { r.watch.record(&e) })
+		}
+		t.records.Tell("Registration.Unregister", func() { _ = r.reg.Unregister() })
+	}()
+	return nil
+}
+
+// watch records events.
+type watch struct {
+	t                  *Telemetry
+	lateness, duration metric.Float64Histogram
+	outcomes, stopped  metric.Float64Counter
+	moves, away        metric.Float64Counter
+}
+
+func newWatch(t *Telemetry, failed func(string, error)) *watch {
+	w := &watch{
+		t: t, lateness: histogram(t.meter, failed, runLateness), duration: histogram(t.meter, failed, runDuration),
+		outcomes: count(t.meter, failed, runOutcomes), stopped: count(t.meter, failed, jobsStopped),
+		moves: count(t.meter, failed, shardMoves), away: count(t.meter, failed, storeAway),
+	}
+	// What may never happen is there from the start, so that its first time is an increase.
+	for _, moved := range []string{"taken", "lost"} {
+		w.moves.Add(context.Background(), 0, metric.WithAttributes(keyMoved.String(moved)))
+	}
+	w.away.Add(context.Background(), 0)
+	return w
+}
+
+// types are those that are told apart.
+var types = []xxljob.TriggerType{
+	xxljob.TriggerManual, xxljob.TriggerCron, xxljob.TriggerRetry, xxljob.TriggerParent, xxljob.TriggerAPI,
+	xxljob.TriggerMisfire, xxljob.TriggerFixRate, xxljob.TriggerFixDelay, xxljob.TriggerOnce,
+}
+
+// of are the attributes of a run, of few values, and more.
+func (w *watch) of(r *xxljob.Run, more ...attribute.KeyValue) metric.MeasurementOption {
+	kind := string(r.Type)
+	if !slices.Contains(types, r.Type) {
+		kind = other
+	}
+	list := append(more, keyApp.String(w.t.apps.of(r.App)), keyType.String(kind))
+	if w.t.cfg.JobKeys {
+		key := r.JobKey
+		if key == "" {
+			key = fmt.Sprint(r.JobID)
+		}
+		list = append(list, keyJob.String(w.t.jobs.of(key)))
+	}
+	return metric.WithAttributes(list...)
+}
+
+func (w *watch) record(e *xxljob.Event) {
+	ctx := context.Background()
+	switch e.Kind {
+	case xxljob.EventRunStarted:
+		w.lateness.Record(w.t.sent.context(e.Run), e.Run.Lateness().Seconds(), w.of(e.Run))
+	case xxljob.EventRunEnded, xxljob.EventRunSkipped:
+		ctx = w.t.sent.context(e.Run)
+		state := keyState.String(e.Run.State.String())
+		w.outcomes.Add(ctx, 1, w.of(e.Run, state))
+		if took := e.Run.Ended.Sub(e.Run.Started); !e.Run.Started.IsZero() && took >= 0 {
+			w.duration.Record(ctx, took.Seconds(), w.of(e.Run, state))
+		}
+	case xxljob.EventJobStopped:
+		w.stopped.Add(ctx, 1, metric.WithAttributes(keyApp.String(w.t.apps.of(e.Job.App))))
+	case xxljob.EventShardTaken:
+		w.moves.Add(ctx, 1, metric.WithAttributes(keyMoved.String("taken")))
+	case xxljob.EventShardLost:
+		w.moves.Add(ctx, 1, metric.WithAttributes(keyMoved.String("lost")))
+	case xxljob.EventStoreBack:
+		w.away.Add(ctx, e.Away.Seconds())
+	}
+}
+
+// state is what is asked for at each collection.
+type state struct {
+	of   map[string]metric.Float64Observable
+	apps *names
+}
+
+// observeState registers the callback. It is the provider's to call, so what it panics with
+// there stays there.
+func observeState(m metric.Meter, s xxljob.Scheduler, apps *names, failed func(string, error), log *slog.Logger) (metric.Registration, error) {
+	st := &state{of: map[string]metric.Float64Observable{}, apps: apps}
+	var all []metric.Observable
+	for _, sp := range specs() {
+		if !slices.ContainsFunc(observed(), func(o spec) bool { return o.Name == sp.Name }) {
+			continue
+		}
+		var o metric.Float64Observable
+		var err error
+		if sp.Kind == Counter {
+			o, err = m.Float64ObservableCounter(sp.Name, metric.WithUnit(sp.Unit), metric.WithDescription(sp.Text))
+		} else {
+			o, err = m.Float64ObservableGauge(sp.Name, metric.WithUnit(sp.Unit), metric.WithDescription(sp.Text))
+		}
+		if err != nil {
+			failed(sp.Name, err)
+			continue
+		}
+		st.of[sp.Name], all = o, append(all, o)
+	}
+	panics := guard.NewLog(func() *slog.Logger { return log })
+	return m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		return panics.Note("metrics of Stats", guard.Call(func() error { st.observe(o, s.Stats()); return nil }))
+	}, all...)
+}
+
+func observed() []spec {
+	return []spec{runsHeld, runsDue, runsWaiting, runsRunning, runsCalling, runsAway, laneSize, laneUsed, shardsOwned, leaseLeft, clockOffset,
+		eventsDropped, storeCalls, storeErrors, storeTime, storeLongest}
+}
+
+// lacks are what runs may wait for: see xxljob.Stats.
+var lacks = []string{"place", "address", "app", "lane", "serial", "run", "order", "settle", "probe", "addresses", "turn"}
+
+func (st *state) observe(to metric.Observer, s xxljob.Stats) {
+	say := func(sp spec, v float64, attributes ...attribute.KeyValue) {
+		if o := st.of[sp.Name]; o != nil {
+			to.ObserveFloat64(o, v, metric.WithAttributes(attributes...))
+		}
+	}
+	say(runsHeld, float64(s.Held))
+	say(runsDue, float64(s.Due))
+	for _, lack := range lacks {
+		say(runsWaiting, float64(s.Waiting[lack]), keyLack.String(lack))
+	}
+	running := map[string]int{}
+	for app, n := range s.Running {
+		running[st.apps.of(app)] += n
+	}
+	for _, app := range st.apps.all() {
+		say(runsRunning, float64(running[app]), keyApp.String(app))
+	}
+	say(runsCalling, float64(s.Calling))
+	say(runsAway, float64(s.Away))
+	for lane, l := range map[string]xxljob.LaneStats{"fast": s.Fast, "slow": s.Slow} {
+		say(laneSize, float64(l.Size), keyLane.String(lane))
+		say(laneUsed, float64(l.Used), keyLane.String(lane))
+	}
+	say(shardsOwned, float64(s.Shards))
+	say(leaseLeft, s.LeaseLeft.Seconds())
+	say(clockOffset, s.ClockOffset.Seconds())
+	say(eventsDropped, float64(s.EventsDropped))
+	for method, c := range s.Calls {
+		of := keyMethod.String(method)
+		say(storeCalls, float64(c.Calls), of)
+		say(storeErrors, float64(c.Errors), of)
+		say(storeTime, c.Total.Seconds(), of)
+		say(storeLongest, time.Duration(c.Longest).Seconds(), of)
+	}
+}
