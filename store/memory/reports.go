@@ -56,6 +56,9 @@ func (x *reports) fold(before time.Time) {
 
 // Reports returns reports that the query chooses.
 func (s *Store) Reports(ctx context.Context, q xxljob.ReportQuery) (xxljob.ReportsFound, error) {
+	if err := over(ctx); err != nil {
+		return xxljob.ReportsFound{}, err
+	}
 	if err := q.Validate(); err != nil {
 		return xxljob.ReportsFound{}, err
 	}

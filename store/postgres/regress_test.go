@@ -201,7 +201,21 @@ func (s *slowAnswer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, d pgx.Tra
 }
 
 func (s *slowAnswer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryEndData) {
-	if ctx.Value(s) == "commit" && s.armed.CompareAndSwap(true, false) {
+	s.answered(ctx.Value(s))
+}
+
+func (s *slowAnswer) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	return ctx
+}
+
+func (s *slowAnswer) TraceBatchQuery(_ context.Context, _ *pgx.Conn, d pgx.TraceBatchQueryData) {
+	s.answered(d.SQL)
+}
+
+func (s *slowAnswer) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
+
+func (s *slowAnswer) answered(sql any) {
+	if sql == "commit" && s.armed.CompareAndSwap(true, false) {
 		close(s.hit)
 		<-s.goOn
 	}
@@ -242,9 +256,13 @@ func TestAnEndFromBeforeTheTake(t *testing.T) {
 	must(t, q.Leave(former.ctx, former.inc))
 	view := next.beat()
 	held.armed.Store(true)
-	done := make(chan error)
+	done := make(chan error, 1)
 	go func() { _, err := p.Finish(next.ctx, []xxljob.Result{result(first.Run)}); done <- err }()
-	<-held.hit
+	select {
+	case <-held.hit:
+	case err := <-done:
+		t.Fatalf("the result was stored without the commit that is held back: %v", err)
+	}
 	next.shards, err = p.TakeShards(next.ctx, next.inc, view.Shards)
 	must(t, err)
 	close(held.goOn)

@@ -16,13 +16,16 @@ import (
 
 // Reports returns reports that the query chooses.
 func (s *Store) Reports(ctx context.Context, q xxljob.ReportQuery) (xxljob.ReportsFound, error) {
+	if err := ended(ctx); err != nil {
+		return xxljob.ReportsFound{}, err
+	}
 	if err := q.Validate(); err != nil {
 		return xxljob.ReportsFound{}, err
 	}
 	q.Complete()
 	found := xxljob.ReportsFound{Until: q.To.UTC()}
 	if !q.From.Before(q.To) {
-		return found, ended(ctx)
+		return found, nil
 	}
 	edge, sums := s.sql.reportEdge, s.sql.reports
 	if len(q.Apps) > 0 {
