@@ -401,7 +401,18 @@ func TestRefusedReserve(t *testing.T) {
 		}
 		return ok
 	})
-	a.started(job)
+	var planned []xxljob.Run
+	await.Until(t, "a run is started over the reserve", func() bool { // which a server that is slow may have lost by then
+		postgres.AskForReserveAgain(s)
+		if len(planned) == 0 {
+			planned, _ = s.Claim(impatient(t, a.ctx), []xxljob.Plan{a.plan(job)})
+		}
+		if len(planned) != 1 {
+			return false
+		}
+		got, err := s.Start(impatient(t, a.ctx), []xxljob.Start{a.startOf(planned[0], job.Version)})
+		return err == nil && got[0].Status == store.StartOK
+	})
 	giveBack()
 }
 
