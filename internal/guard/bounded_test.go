@@ -2,6 +2,7 @@ package guard_test
 
 import (
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,13 +45,13 @@ func TestBounded(t *testing.T) {
 func TestBoundedNumber(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, release := newBounded(3), make(chan struct{})
-		begun := 0
+		var begun atomic.Int32
 		for range 10 {
-			b.Tell("here", func() { begun++; <-release })
+			b.Tell("here", func() { begun.Add(1); <-release })
 			time.Sleep(time.Minute)
 		}
-		if begun != 3 {
-			t.Errorf("%d calls have begun, want 3", begun)
+		if begun.Load() != 3 {
+			t.Errorf("%d calls have begun, want 3", begun.Load())
 		}
 		close(release)
 	})
