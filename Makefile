@@ -91,4 +91,4 @@ bench-compare: ## compare with BASE=COMMIT: ten runs of each in turns, ratios wi
 # The bounds are on medians and on rows: figures of a busy machine say little of the former.
 .PHONY: bench-store
 bench-store: postgres ## ask a million runs and 10,000 jobs in Postgres what consoles ask; fails over a bound (a minute or two; ROUNDS, 100)
-	XXLJOB_REQUIRE_POSTGRES=1 XXLJOB_BENCH_STORE=$(or $(ROUNDS),100) $(GO) test ./store/postgres -run '^TestBenchStore$$' -count=1 -v -timeout 30m
+	XXLJOB_REQUIRE_POSTGRES=1 XXLJOB_BENCH_STORE=$(or $(ROUNDS),100) $(GO) test ./store/postgres -run '^$$' -bench '^BenchmarkStore$$' -benchtime 1x -timeout 30m

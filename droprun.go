@@ -62,6 +62,8 @@ func recordDrop(ctx context.Context, s *shared, q *RunDrop, runs int) {
 	}
 	var c Change
 	c.ofDrop(q, runs)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout) // whoever has asked may have gone
+	defer cancel()
 	if _, err := r.RecordChange(ctx, c); err != nil {
 		s.log.Warn("xxljob: there is no entry in the record of changes about ended runs that were deleted", "runs", runs, "error", err)
 	}

@@ -120,6 +120,13 @@ func (f *faults) plain(field, value string, min, max int) {
 // markup.
 func notPlain(r rune) bool { return !unicode.IsPrint(r) || strings.ContainsRune("<>'\"`", r) }
 
+// upTo checks a number that counts, of which zero is the default.
+func (f *faults) upTo(field string, n, most int) {
+	if n < 0 || n > most {
+		f.add(field, n, fmt.Errorf("want 0 to %d", most))
+	}
+}
+
 func (f *faults) oneOf(field, value string, allowed ...string) {
 	if slices.Contains(allowed, value) {
 		return

@@ -15,7 +15,7 @@ type logChunk struct {
 	bytes  int  // that its lines take in memory
 }
 
-// due is how long to wait until something is to be written: zero for now.
+// due is how long to wait until something is to be written: zero where it is time.
 func (b *logBook) due(now time.Time) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -150,26 +150,14 @@ func (q *ChangeSearch) Validate() error {
 	if q.JobID < 0 {
 		f.add("JobID", q.JobID, errors.New("is negative"))
 	}
-	if q.Examine < 0 || q.Examine > mostExamined {
-		f.add("Examine", q.Examine, fmt.Errorf("want 0 to %d", mostExamined))
-	}
-	if q.Limit < 0 || q.Limit > mostFound {
-		f.add("Limit", q.Limit, fmt.Errorf("want 0 to %d", mostFound))
-	}
+	f.upTo("Examine", q.Examine, mostExamined)
+	f.upTo("Limit", q.Limit, mostFound)
 	return f.err()
 }
 
 // Complete, for authors of stores, fills in what zero stands for. It reports whether the search
 // can choose any entry.
 func (q *ChangeSearch) Complete() bool {
-	if q.Examine == 0 {
-		q.Examine = examined
-	}
-	if q.Limit == 0 {
-		q.Limit = found
-	}
-	if q.Before <= 0 {
-		q.Before = store.AnyID
-	}
+	completeSearch(&q.Examine, &q.Limit, &q.Before)
 	return q.Since.IsZero() || q.Until.IsZero() || q.Since.Before(q.Until)
 }

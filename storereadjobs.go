@@ -70,9 +70,7 @@ func (q *JobSearch) Validate() error {
 	f.text("StopReason", q.StopReason, 0, mostField)
 	f.text("Text", q.Text, 0, mostSought)
 	f.oneOf("Order", string(q.Order), string(store.ByID), string(store.ByName), string(store.ByNext))
-	if q.Limit < 0 || q.Limit > mostFound {
-		f.add("Limit", q.Limit, fmt.Errorf("want 0 to %d", mostFound))
-	}
+	f.upTo("Limit", q.Limit, mostFound)
 	return f.err()
 }
 

@@ -4,6 +4,7 @@ package xxljob
 // not answer: whoever asks looks whether it does.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -102,6 +103,14 @@ type RunsFound struct {
 	Examined int
 }
 
+// completeSearch fills in what zero stands for in a search that goes back from an ID.
+func completeSearch(examine, limit *int, before *int64) {
+	*examine, *limit = cmp.Or(*examine, examined), cmp.Or(*limit, found)
+	if *before <= 0 {
+		*before = store.AnyID
+	}
+}
+
 // Validate returns what is wrong with the search: a FieldError each, joined.
 func (q *RunSearch) Validate() error {
 	f := faults{what: "search for runs"}
@@ -128,26 +137,14 @@ func (q *RunSearch) Validate() error {
 	if q.Slower < 0 {
 		f.add("Slower", q.Slower, errors.New("is negative"))
 	}
-	if q.Examine < 0 || q.Examine > mostExamined {
-		f.add("Examine", q.Examine, fmt.Errorf("want 0 to %d", mostExamined))
-	}
-	if q.Limit < 0 || q.Limit > mostFound {
-		f.add("Limit", q.Limit, fmt.Errorf("want 0 to %d", mostFound))
-	}
+	f.upTo("Examine", q.Examine, mostExamined)
+	f.upTo("Limit", q.Limit, mostFound)
 	return f.err()
 }
 
 // Complete, for authors of stores, fills in what zero stands for, and leaves out what no run
 // can have: times are as a store keeps them. It reports whether the search can choose any run.
 func (q *RunSearch) Complete() bool {
-	if q.Examine == 0 {
-		q.Examine = examined
-	}
-	if q.Limit == 0 {
-		q.Limit = found
-	}
-	if q.Before <= 0 {
-		q.Before = store.AnyID
-	}
+	completeSearch(&q.Examine, &q.Limit, &q.Before)
 	return (q.Since.IsZero() || q.Until.IsZero() || q.Since.Before(q.Until)) && (q.From.IsZero() || q.To.IsZero() || q.From.Before(q.To))
 }

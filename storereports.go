@@ -77,9 +77,7 @@ func (q *ReportQuery) Validate() error {
 	if q.Length < 0 || q.Length%store.Quarter != 0 {
 		f.add("Length", q.Length, fmt.Errorf("is no multiple of %v", store.Quarter))
 	}
-	if q.Examine < 0 || q.Examine > mostExamined {
-		f.add("Examine", q.Examine, fmt.Errorf("want 0 to %d", mostExamined))
-	}
+	f.upTo("Examine", q.Examine, mostExamined)
 	return f.err()
 }
 

@@ -113,8 +113,8 @@ func (e *Executor) Handlers() []string {
 //
 //	OpenLog(logID, logDateTim int64) (write func(at time.Time, level slog.Level, lines string), end func())
 //
-// is asked by the first line of each of these runs where its lines go as well: nil functions
-// are for nowhere. write gets each record of Config.Log.Level and above as the log has it, one
+// is asked by the first line of each of these runs where its lines go as well; nil functions
+// mean nowhere else. write gets each record of Config.Log.Level and above as the log has it, one
 // line or more, each with its line feed, and may be called by several goroutines at once; the
 // handler waits for it. end is called once, when the handler has returned and before its
 // result is delivered.

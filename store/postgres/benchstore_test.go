@@ -126,40 +126,40 @@ func (d *planData) benchSeeing() []benchQuery {
 	}
 }
 
-// TestBenchStore measures each query so many times as XXLJOB_BENCH_STORE says, one after the
-// other and with nothing beside it, and fails where a bound is exceeded.
-func TestBenchStore(t *testing.T) {
+// BenchmarkStore measures each query so many times as XXLJOB_BENCH_STORE says, or a hundred
+// times, one after the other and with nothing beside it, and fails where a bound is exceeded.
+func BenchmarkStore(b *testing.B) {
 	rounds, _ := strconv.Atoi(os.Getenv("XXLJOB_BENCH_STORE"))
 	if rounds < 1 {
-		t.Skip("it measures: make bench-store")
+		rounds = 100
 	}
 	const name = "bench-store"
 	var opts []pgtest.Option
 	if os.Getenv("XXLJOB_TEST_DATABASE_URL") == "" {
-		c := pgtest.Start(t, pgtest.Options{Settings: map[string]string{"shared_buffers": "512MB", "max_wal_size": "4GB"}})
+		c := pgtest.Start(b, pgtest.Options{Settings: map[string]string{"shared_buffers": "512MB", "max_wal_size": "4GB"}})
 		opts = append(opts, pgtest.At(c.DSN("postgres")))
 	}
 	opts = append(opts, pgtest.With(func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["application_name"] = name }))
 	began := time.Now()
-	d := &planData{Store: emptyPlanStore(t, opts...), jobs: benchJobs}
-	d.fillRuns(t)
-	d.fillReports(t)
-	d.fillLogs(t)
-	d.fillRecord(t)
-	d.analyze(t)
-	d.readBack(t)
-	d.took(t, began)
-	d.sayWhere(t, rounds)
+	d := &planData{Store: emptyPlanStore(b, opts...), jobs: benchJobs}
+	d.fillRuns(b)
+	d.fillReports(b)
+	d.fillLogs(b)
+	d.fillRecord(b)
+	d.analyze(b)
+	d.readBack(b)
+	d.took(b, began)
+	d.sayWhere(b, rounds)
 	fmt.Printf("%-36s %9s %9s %9s %9s %9s\n", "query", "p50 ms", "p99 ms", "bound ms", "rows", "bound")
 	for _, q := range d.benchQueries() {
-		took, rows := d.measure(t, q, rounds, name)
+		took, rows := d.measure(b, q, rounds, name)
 		p50, p99, note := took[len(took)/2], took[(len(took)*99-1)/100], ""
 		if p50 > q.bound {
-			t.Errorf("%s takes %v, at most %v", q.name, p50, q.bound)
+			b.Errorf("%s takes %v, at most %v", q.name, p50, q.bound)
 			note = "  TOO SLOW"
 		}
 		if rows > q.rows {
-			t.Errorf("%s looks at %d rows, at most %d", q.name, rows, q.rows)
+			b.Errorf("%s looks at %d rows, at most %d", q.name, rows, q.rows)
 			note += "  TOO MANY ROWS"
 		}
 		fmt.Printf("%-36s %9.2f %9.2f %9.0f %9d %9d%s\n", q.name, ms(p50), ms(p99), ms(q.bound), rows, q.rows, note)
@@ -171,7 +171,7 @@ func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond)
 // measure returns how long each of the rounds took, sorted, and how many rows a round examines,
 // on an average. All are of one session, as those of a console are: the server plans the first
 // five anew, which do not count.
-func (d *planData) measure(t *testing.T, q benchQuery, rounds int, name string) (took []time.Duration, rows int) {
+func (d *planData) measure(t testing.TB, q benchQuery, rounds int, name string) (took []time.Duration, rows int) {
 	t.Helper()
 	const first = 6
 	ask := func(times int) (took []time.Duration, examined int) {
@@ -194,7 +194,7 @@ func (d *planData) measure(t *testing.T, q benchQuery, rounds int, name string) 
 
 // examinedSoFar is how many rows of tables and entries of indexes were read in the schema. A
 // session says so at its end.
-func (d *planData) examinedSoFar(t *testing.T, name string) (n int) {
+func (d *planData) examinedSoFar(t testing.TB, name string) (n int) {
 	t.Helper()
 	d.pool.Reset()
 	watch, err := pgxpool.NewWithConfig(t.Context(), watcherOf(d.pool))
@@ -223,13 +223,13 @@ func watcherOf(pool *pgxpool.Pool) *pgxpool.Config {
 }
 
 // sayWhere prints what the figures depend on.
-func (d *planData) sayWhere(t *testing.T, rounds int) {
+func (d *planData) sayWhere(t testing.TB, rounds int) {
 	t.Helper()
 	var version, buffers, work, jit string
 	if err := d.pool.QueryRow(t.Context(), "select current_setting('server_version'), current_setting('shared_buffers'), current_setting('work_mem'), current_setting('jit')").Scan(&version, &buffers, &work, &jit); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Printf("command:  XXLJOB_BENCH_STORE=%d go test ./store/postgres -run '^TestBenchStore$' -count=1\n", rounds)
+	fmt.Printf("command:  XXLJOB_BENCH_STORE=%d go test ./store/postgres -run '^$' -bench '^BenchmarkStore$' -benchtime 1x\n", rounds)
 	fmt.Printf("settings: Postgres %s on the same machine, shared_buffers=%s work_mem=%s jit=%s; %d runs of %d jobs in %d partitions, %d rounds each, one at a time\n",
 		version, buffers, work, jit, planRuns, d.jobs, planDays, rounds)
 	fmt.Printf("machine:  %s, %d cores, %s/%s, %s\n", processor(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())

@@ -2,7 +2,6 @@ package postgres_test
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -33,13 +32,7 @@ func TestLogsGoWithTheirRuns(t *testing.T) {
 				t.Fatalf("%d partitions of logs, want %d", n, allPartitions+1)
 			}
 			if right == "MayDelete" {
-				super := superPool(t)
-				role := "r_" + strings.ToLower(rand.Text()[:12])
-				run(t, super, "create role "+role+" login")
-				t.Cleanup(func() { super.Exec(context.Background(), "drop owned by "+role+"; drop role "+role) })
-				run(t, owner, strings.NewReplacer("%s", schema, "%r", role).Replace(`grant usage on schema %s to %r;
-					grant select, insert, update, delete on all tables in schema %s to %r; grant usage on all sequences in schema %s to %r`))
-				pool = pgtest.Pool(t, pgtest.At(as(t, pgtest.DSN(t), role)))
+				pool = mayNotDrop(t, owner, schema)
 			}
 			s, a := openAt(t, pool, schema)
 			job := a.job()

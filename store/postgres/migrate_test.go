@@ -265,6 +265,18 @@ func aged(t *testing.T, pool *pgxpool.Pool, schema string) {
 	}
 }
 
+// mayNotDrop is a pool of a role that may change the rows of a schema, and is not its owner.
+func mayNotDrop(t *testing.T, owner *pgxpool.Pool, schema string) *pgxpool.Pool {
+	t.Helper()
+	super := superPool(t)
+	role := "r_" + strings.ToLower(rand.Text()[:12])
+	run(t, super, "create role "+role+" login")
+	t.Cleanup(func() { super.Exec(context.Background(), "drop owned by "+role+"; drop role "+role) })
+	run(t, owner, strings.NewReplacer("%s", schema, "%r", role).Replace(`grant usage on schema %s to %r;
+		grant select, insert, update, delete on all tables in schema %s to %r; grant usage on all sequences in schema %s to %r`))
+	return pgtest.Pool(t, pgtest.At(as(t, pgtest.DSN(t), role)))
+}
+
 // TestDropRuns: what has not ended is ended by its rules before it goes, and keys
 // go with their runs; where the role may not drop, rows are deleted.
 func TestDropRuns(t *testing.T) {
@@ -274,13 +286,7 @@ func TestDropRuns(t *testing.T) {
 		t.Run(right, func(t *testing.T) {
 			schema, pool := migrated(t, owner), owner
 			if right == "MayDelete" {
-				super := superPool(t)
-				role := "r_" + strings.ToLower(rand.Text()[:12])
-				run(t, super, "create role "+role+" login")
-				t.Cleanup(func() { super.Exec(context.Background(), "drop owned by "+role+"; drop role "+role) })
-				run(t, owner, strings.NewReplacer("%s", schema, "%r", role).Replace(`grant usage on schema %s to %r;
-					grant select, insert, update, delete on all tables in schema %s to %r; grant usage on all sequences in schema %s to %r`))
-				pool = pgtest.Pool(t, pgtest.At(as(t, pgtest.DSN(t), role)))
+				pool = mayNotDrop(t, owner, schema)
 			}
 			s, a := openAt(t, pool, schema)
 			began, err := s.Now(t.Context())

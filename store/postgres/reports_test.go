@@ -30,12 +30,12 @@ func TestLockedReportsHoldUpNothing(t *testing.T) {
 	}
 }
 
-// TestRemovalOfAYearOfRuns: a job is removed whose runs are due in each quarter of an hour of a
-// year to come, and each of them is counted.
-func TestRemovalOfAYearOfRuns(t *testing.T) {
+// TestRemovalOfRunsOfManyQuarters: a job is removed whose runs are due in each quarter of an hour
+// of three months to come, more than one statement writes, and each of them is counted.
+func TestRemovalOfRunsOfManyQuarters(t *testing.T) {
 	s, a, _, _, exec := holding(t)
 	job := jobWith(a)
-	const runs = 35_040
+	const runs = 90 * 96
 	exec(`insert into xxl_job_ahead (id, job_id, shard, app_name, state, trigger_type, scheduled_time, add_time, executor_fail_retry_count, move_time)
 	select n, $1, $2, $3, 0, 'MANUAL', 1800000000000 + n::bigint * 900000, now(), -1, 1800000000000 from generate_series(1, $4::int) n`, job.ID, job.Shard, job.App, runs)
 	must(t, s.RemoveJob(t.Context(), job.ID))
