@@ -45,11 +45,17 @@ func bounded(t *testing.T, job xxljob.Job, test func(w *boundedWorld)) {
 // update changes the job's definition.
 func (w *boundedWorld) update(change func(*xxljob.Job)) error {
 	w.t.Helper()
+	_, err := w.updated(change)
+	return err
+}
+
+// updated returns the job as the edit leaves it: the scan may plan its runs at once.
+func (w *boundedWorld) updated(change func(*xxljob.Job)) (xxljob.Job, error) {
+	w.t.Helper()
 	changed := w.now()
 	changed.Version = 0
 	change(&changed)
-	_, err := w.UpdateJob(w.t.Context(), changed)
-	return err
+	return w.UpdateJob(w.t.Context(), changed)
 }
 
 func (w *boundedWorld) mustUpdate(change func(*xxljob.Job)) {
@@ -120,9 +126,8 @@ func TestMaxRuns(t *testing.T) {
 		w.mustUpdate(func(j *xxljob.Job) { j.MaxRuns = 3 })
 		w.mustUpdate(func(j *xxljob.Job) { j.NotAfter = time.Now().Add(time.Hour) })
 		w.want("edits that leave none to make", "1 2 8 9", "finished: MaxRuns")
-		w.mustUpdate(func(j *xxljob.Job) { j.MaxRuns = 6 })
-		if job := w.now(); job.Stopped || job.Next.IsZero() {
-			t.Errorf("two more are left, and the job is %+v", job)
+		if job, err := w.updated(func(j *xxljob.Job) { j.MaxRuns = 6 }); err != nil || job.Stopped || job.Next.IsZero() {
+			t.Errorf("two more are left, and the job is %+v: %v", job, err)
 		}
 		time.Sleep(time.Minute)
 		w.want("two more", "1 2 8 9 69 70", "finished: MaxRuns")

@@ -24,7 +24,7 @@ func (s *Store) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.R
 	answers := make([]xxljob.Run, len(results))
 	locked := 0
 	for _, places := range groupResults(results) {
-		n, err := s.finishGroup(ctx, results, places, answers)
+		n, err := s.finishPlaces(ctx, results, places, answers)
 		if err != nil {
 			return nil, failed(err, "finish %d runs", len(results))
 		}

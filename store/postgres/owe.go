@@ -2,7 +2,9 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strconv"
 
 	"github.com/jackc/pgx/v5"
 
@@ -101,6 +103,9 @@ func (o *owing) insert(ctx context.Context, t *tx) error {
 			o.woken = append(o.woken, r.Shard)
 		}
 	}
+	if len(all) > owedMost && len(o.runs) > 1 {
+		return owesMuch(len(all))
+	}
 	for some := range slices.Chunk(all, owedBatch) {
 		if err := o.insertSome(ctx, t, some); err != nil {
 			return err
@@ -112,6 +117,36 @@ func (o *owing) insert(ctx context.Context, t *tx) error {
 // owedBatch is how many rows one statement inserts: a thousand results may owe a hundred times
 // as many, and each statement has its own time.
 const owedBatch = 10_000
+
+// owedMost is how many rows one transaction inserts: a hundred thousand could take a server that
+// is slow longer than a transaction may. Results that owe more are stored in several.
+const owedMost = 20_000
+
+// owesMuch is the error of a transaction whose results owe so many rows.
+type owesMuch int
+
+func (n owesMuch) Error() string { return strconv.Itoa(int(n)) + " rows are owed" }
+
+// size is how many of so many results may be stored at once.
+func (n owesMuch) size(results int) int { return max(results*owedMost/int(n), 1) }
+
+// finishPlaces is finishGroup, in smaller groups where one would owe too much.
+func (s *Store) finishPlaces(ctx context.Context, results []xxljob.Result, places []int, answers []xxljob.Run) (locked int, err error) {
+	locked, err = s.finishGroup(ctx, results, places, answers)
+	var much owesMuch
+	if !errors.As(err, &much) {
+		return locked, err
+	}
+	locked = 0
+	for some := range slices.Chunk(places, much.size(len(places))) {
+		n, err := s.finishPlaces(ctx, results, some, answers)
+		if err != nil {
+			return 0, err
+		}
+		locked += n
+	}
+	return locked, nil
+}
 
 func (o *owing) insertSome(ctx context.Context, t *tx, all []store.Owed) error {
 	n := len(all)
