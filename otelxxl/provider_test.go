@@ -2,6 +2,7 @@ package otelxxl_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -147,9 +148,12 @@ func TestBadProviders(t *testing.T) {
 func withProviders(t *testing.T, b bad, latest time.Duration) {
 	tel := otelxxl.New(otelxxl.Config{TracerProvider: badTracers{bad: b}, MeterProvider: badMeters{bad: b}, Logger: quiet()})
 	cfg := tel.Configure(xxljob.Config{App: "shop", Logger: quiet(), Alarms: tel.Alarms([]alarm.Rule{{Name: "all", To: nobody{}}})})
+	var mu sync.Mutex // guards ran and late
 	ran, late := 0, time.Duration(0)
 	s := xxljobtest.NewWith(t, xxljobtest.Options{Config: cfg, Handlers: map[string]xxljob.Handler{
 		"mail": func(_ context.Context, task *xxljob.Task) error {
+			mu.Lock()
+			defer mu.Unlock()
 			ran++
 			late = max(late, time.Since(task.ScheduledAt))
 			return nil
@@ -159,9 +163,11 @@ func withProviders(t *testing.T, b bad, latest time.Duration) {
 	ctx, cancel := context.WithCancel(t.Context())
 	_ = tel.Observe(ctx, s) // an error that says so, at most
 	time.Sleep(time.Hour + 10*time.Second)
+	mu.Lock()
 	if ran < 3600 || late > latest {
 		t.Errorf("%d runs in an hour, up to %v late, want 3600 and %v", ran, late, latest)
 	}
+	mu.Unlock()
 	for range 3 {
 		began := time.Now()
 		ids, err := s.TriggerJob(t.Context(), "", "fail", xxljob.Trigger{})
