@@ -43,7 +43,9 @@ func (a *arena) evidence(ctx context.Context, end int64) (audit.Input, error) {
 			miscounted, compared, recounted := recount(ctx, db, schema)
 			in.Miscounted = miscounted
 			a.note("reports: %d counts compared with the runs, %d differ", compared, len(miscounted))
-			return errors.Join(err, recounted, readLed(ctx, db, schema, &in))
+			lines, logs := readLines(ctx, db, schema)
+			in.Lines = lines
+			return errors.Join(err, recounted, logs, readLed(ctx, db, schema, &in))
 		})
 	}
 	if err != nil {

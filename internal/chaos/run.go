@@ -275,6 +275,7 @@ func (r *runner) report(a *arena, in audit.Input, end int64) error {
 			res.notes, until = notes, nil
 			if !r.Memory { // its rows are read before the stop
 				auditor.CheckEnd(res.report, end/1000)
+				res.notes = append(res.notes, auditor.CheckLogs(res.report))
 			}
 		}
 		missed, err := missedRuns(a.dir, logs, until)

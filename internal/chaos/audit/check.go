@@ -18,7 +18,9 @@ type Input struct {
 	Told   []Told
 	// Miscounted says where the reports are not equal to a count of the rows.
 	Miscounted []string
-	Rules      Rules
+	// Lines are those of the logs in the store.
+	Lines []Line
+	Rules Rules
 }
 
 // Auditor holds an input, sorted for questions. It judges any stretch of time of

@@ -50,6 +50,8 @@ type Report struct {
 	Missed int
 	// Miscounted are reports that are not equal to a count of the rows. See CheckEnd.
 	Miscounted int
+	// Unlogged are lines of logs that are not in the store, or twice. See CheckLogs.
+	Unlogged int
 
 	Lateness Spread // of starts behind their instants
 	// Routes is the lateness, by route, of the runs that the victims of faults had not
@@ -72,7 +74,7 @@ const problemsMax = 12
 // OK reports whether nothing was violated.
 func (r *Report) OK() bool {
 	n := r.Early + r.Unfinished + r.Unexplained + r.Forbidden + r.Wrong
-	n += r.Disorder + r.Missed + r.Miscounted
+	n += r.Disorder + r.Missed + r.Miscounted + r.Unlogged
 	if r.timed {
 		n += r.Late
 	}

@@ -36,6 +36,9 @@ type Rules struct {
 	// Slack is what is granted where two records of one thing are compared: a
 	// result is stored a moment after its handler has ended.
 	Slack int64
+	// Unwritten is for how long a line of a log may be in memory alone, with the call that
+	// stores it.
+	Unwritten int64
 	// Back is within what time scheduling is back after a fault of the database.
 	Back int64
 	// Sinks are the names of those who are told of alarms; where there are none, nobody asks
@@ -82,7 +85,7 @@ func (r Rules) untaken(effect string) int64 {
 func DefaultRules() Rules {
 	return Rules{
 		Misfire: 15_000, LostAfter: 30_000, Death: 2_000, Silence: 10_000, Leave: 500, LeaseTTL: 5_000, Locks: true, Grace: 10_000, Horizon: 15_000, Lateness: 10_000,
-		Timed: true, Overdue: 1_000, Slack: 5_000, Back: 2_000,
+		Timed: true, Overdue: 1_000, Slack: 5_000, Unwritten: 2_000, Back: 2_000,
 	}
 }
 

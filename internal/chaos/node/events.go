@@ -64,14 +64,21 @@ func (e *events) take(ctx context.Context, t *xxljob.Task, d time.Duration, how 
 
 // write writes an event of a run.
 func (e *events) write(kind string, t *xxljob.Task, how string) {
-	e.append(e.event(kind, t, how))
+	e.tell(t, e.event(kind, t, how))
 }
 
 // writeAfter writes how a handler ended that says when it wants to be called again.
 func (e *events) writeAfter(t *xxljob.Task, how string, after time.Duration) {
 	ev := e.event(audit.EventEnd, t, how)
 	ev.After = after.Milliseconds()
+	e.tell(t, ev)
+}
+
+// tell writes an event to the file, and to the log of the run, of which the auditor knows then
+// what has to be in it.
+func (e *events) tell(t *xxljob.Task, ev audit.Event) {
 	e.append(ev)
+	t.Log().Info(ev.Kind, "at", ev.At)
 }
 
 func (e *events) event(kind string, t *xxljob.Task, how string) audit.Event {

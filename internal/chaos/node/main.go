@@ -77,6 +77,7 @@ func run(ctx context.Context, o options) error {
 	}
 	s, err := xxljob.New(b.store, xxljob.Config{
 		App: "chaos", Node: o.name, Cluster: xxljob.ClusterConfig{Shards: o.shards}, StopGrace: 10 * time.Second, Limits: xxljob.Limits{AllowSubSecond: true}, Alarms: alarms,
+		Logs: xxljob.LogConfig{InStore: true},
 	})
 	if err != nil {
 		return err
