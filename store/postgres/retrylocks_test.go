@@ -2,7 +2,9 @@ package postgres_test
 
 import (
 	"context"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -40,10 +42,14 @@ func (a *actor) parts(job xxljob.Job) (first, second xxljob.Run) {
 }
 
 // TestResultsThatCross: two nodes store failures of the one and successes of the other part of
-// the same broadcasts. Neither waits for the other until that has given up.
+// the same broadcasts, and each has some of its locks when a run in their middle is free again.
+// One may wait for the other, and never each for what the other holds: the server looks for that
+// long before a wait would be given up.
 func TestResultsThatCross(t *testing.T) {
 	t.Parallel()
-	pool := pgtest.Pool(t)
+	server := pgtest.Start(t, pgtest.Options{NoFsync: true})
+	must(t, server.Configure(t.Context(), map[string]string{"deadlock_timeout": "10ms"}))
+	pool := pgtest.Pool(t, pgtest.At(server.DSN("postgres")))
 	schema := migrated(t, pool)
 	s, a := openAt(t, pool, schema)
 	other, err := postgres.New(t.Context(), pool, postgres.Config{Schema: schema})
@@ -58,16 +64,27 @@ func TestResultsThatCross(t *testing.T) {
 			here, hereToo = append(here, of(x2, xxljob.StateFailed)), append(hereToo, of(z1, xxljob.StateSucceeded))
 			there, thereToo = append(there, of(z2, xxljob.StateFailed)), append(thereToo, of(x1, xxljob.StateSucceeded))
 		}
-		var g sync.WaitGroup
+		held, err := pool.Begin(t.Context())
+		must(t, err)
+		_, err = held.Exec(t.Context(), "select from "+schema+".xxl_job_log where id = $1 for update", thereToo[10].RunID)
+		must(t, err)
+		var done sync.WaitGroup
+		var left atomic.Int32
 		for st, results := range map[*postgres.Store][]xxljob.Result{s: append(here, hereToo...), other: append(there, thereToo...)} {
-			g.Go(func() {
+			left.Add(1)
+			done.Go(func() {
+				defer left.Add(-1)
 				if ended, err := st.Finish(t.Context(), results); err != nil || len(ended) != len(results) {
 					t.Errorf("%d of %d results are stored: %v", len(ended), len(results), err)
 				}
 			})
 		}
-		g.Wait()
-		if postgres.IsCareful(s) || postgres.IsCareful(other) {
+		await.Until(t, "both wait, or do no longer", func() bool {
+			return left.Load() < 2 || ask[int](t, pool, "select count(distinct pid) from pg_locks where not granted") == 2
+		})
+		must(t, held.Rollback(t.Context()))
+		done.Wait()
+		if strings.Contains(server.Log(), "deadlock detected") {
 			t.Fatal("the two have waited for each other's locks")
 		}
 	}
