@@ -5,7 +5,6 @@ package postgres
 // them by a template (see template.go).
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/xxljob/xxljob"
@@ -141,21 +140,3 @@ func nodes(free string) string { return strings.ReplaceAll(sqlNodes, "%free", fr
 func milliseconds(time string) string { return sqlMilliHead + time + sqlMilliTail }
 
 func say(line string) string { return strings.ReplaceAll(sqlSay, "%line", line) }
-
-// qualify names the schema of the server's functions and types, so that no search_path
-// leads to others. Names that are part of the grammar need none, among them unnest of
-// several arrays. Operators it leaves alone: each stands between the very types that
-// pg_catalog has it for, so that no other is looked for (see names_test.go), and none but
-// pg_catalog's is met on the path that statements of ours run on. In statements that run
-// in the host's transactions, on any path, they are written as operator(pg_catalog.=).
-func qualify(sql string) string {
-	sql = calledUnqualified.ReplaceAllString(sql, "pg_catalog.$1(")
-	sql = unnestOfSeveral.ReplaceAllString(sql, "$1")
-	return castUnqualified.ReplaceAllString(sql, "::pg_catalog.$1")
-}
-
-var (
-	calledUnqualified = regexp.MustCompile(`(?:\bpg_catalog\.)?\b(array_agg|bool_or|min|max|count|nextval|clock_timestamp|statement_timestamp|date_trunc|substr|generate_series|current_database|unnest)\(`)
-	unnestOfSeveral   = regexp.MustCompile(`\bpg_catalog\.(unnest\([^()]*,)`)
-	castUnqualified   = regexp.MustCompile(`::(text|timestamptz|jsonb)\b`)
-)

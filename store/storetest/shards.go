@@ -94,9 +94,17 @@ func takeShardsMismatch(e *env) {
 	}
 }
 
+// takeShardsConcurrent: most of the times the shards are free. To take those of one that has not
+// been heard of to let go is waited for.
 func takeShardsConcurrent(e *env) {
 	for round := range 20 {
 		shards := e.shardsNow()
+		if round%5 > 0 {
+			for _, s := range shards {
+				e.must(e.ReleaseShards(e.ctx, s.Owner, []store.Shard{s}))
+			}
+			shards = e.shardsNow()
+		}
 		const callers = 4
 		var taken [callers][]store.Shard
 		var errs [callers]error
