@@ -92,8 +92,8 @@ var hostile struct {
 	err  error
 }
 
-// HostileDSN is the address of the database with hostile operators and functions, for its
-// owner, who is no superuser. The test is skipped where the server is not ours.
+// HostileDSN is the address of the database with hostile operators and functions, and the order of
+// texts that ICU has for all languages (from Postgres 15 on), for its owner, who is no superuser. The test is skipped where the server is not ours.
 func HostileDSN(t testing.TB) string {
 	t.Helper()
 	super, ok := pgtest.SuperDSN(t)
@@ -114,8 +114,11 @@ func makeHostile(super, usual string, names []string) (string, error) {
 		return "", err
 	}
 	name := "hostile_" + strings.ToLower(rand.Text()[:8])
-	if err := execAt(ctx, super, "", fmt.Sprintf("create database %s owner %s", name, pgx.Identifier{owner.User}.Sanitize())); err != nil {
-		return "", err
+	create := fmt.Sprintf("create database %s owner %s", name, pgx.Identifier{owner.User}.Sanitize())
+	if err := execAt(ctx, super, "", create+" template template0 locale_provider icu icu_locale 'und'"); err != nil {
+		if err := execAt(ctx, super, "", create); err != nil { // before Postgres 15
+			return "", err
+		}
 	}
 	if err := execAt(ctx, super, name, hostileOperators, fmt.Sprintf(hostileFunctions, strings.Join(names, ","))); err != nil {
 		return "", err

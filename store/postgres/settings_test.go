@@ -183,38 +183,16 @@ func topics(t *testing.T, names ...string) (only func(*testing.T)) {
 	}
 }
 
-// TestConformanceUnderAnotherCollation: orders are those of Go.
-func TestConformanceUnderAnotherCollation(t *testing.T) {
+// TestConformanceBySimpleProtocol: arguments and results as text. The suite by
+// pgx.QueryExecModeExec is in TestConformanceThroughAPooler, that by the modes that describe
+// statements in TestConformanceBesideHostileOperators.
+func TestConformanceBySimpleProtocol(t *testing.T) {
 	t.Parallel()
-	dsn := pgtest.Database(t, "und-x-icu")
-	pool := pgtest.Pool(t, pgtest.At(dsn), pgtest.MaxConns(16))
-	there := &schemas{pool: pool}
-	only := topics(t, "Job", "Run", "Node", "Registry", "Group")
+	pool, only := pgtest.Pool(t, by(pgx.QueryExecModeSimpleProtocol), pgtest.MaxConns(16)), topics(t, "Job", "Claim", "Start", "Finish")
 	storetest.Run(t, func(t *testing.T) xxljob.Store {
 		only(t)
-		return there.open(t, pool, postgres.Config{})
+		return openOn(t, pool, postgres.Config{LeaseMode: postgres.LeaseRow})
 	})
-}
-
-// TestConformanceByOtherProtocols: results as binary values and as text, with
-// descriptions that are kept and that are not. The whole suite by
-// pgx.QueryExecModeExec is in TestConformanceThroughAPooler.
-func TestConformanceByOtherProtocols(t *testing.T) {
-	t.Parallel()
-	for mode, names := range map[pgx.QueryExecMode][]string{
-		pgx.QueryExecModeCacheDescribe:  {"Claim", "Start"},
-		pgx.QueryExecModeDescribeExec:   {"Claim", "Start"},
-		pgx.QueryExecModeSimpleProtocol: {"Job", "Claim", "Start", "Finish"},
-	} {
-		t.Run(strings.ReplaceAll(mode.String(), " ", "_"), func(t *testing.T) {
-			t.Parallel()
-			pool, only := pgtest.Pool(t, by(mode), pgtest.MaxConns(16)), topics(t, names...)
-			storetest.Run(t, func(t *testing.T) xxljob.Store {
-				only(t)
-				return openOn(t, pool, postgres.Config{LeaseMode: postgres.LeaseRow})
-			})
-		})
-	}
 }
 
 // TestAnEndedContextEndsNew: it neither hangs nor leaves anything behind.
