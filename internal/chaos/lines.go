@@ -8,6 +8,8 @@ import (
 	"compress/flate"
 	"context"
 	"fmt"
+	"regexp"
+	"strconv"
 
 	"github.com/jackc/pgx/v5"
 
@@ -31,9 +33,9 @@ func readLines(ctx context.Context, db *pgx.Conn, schema string) (lines []audit.
 		if err := rows.Scan(&run, &first, &last, &page); err != nil {
 			return nil, err
 		}
-		here, err := linesOf(run, page)
-		if err == nil && len(here) != last-first+1 {
-			err = fmt.Errorf("it has %d lines", len(here))
+		here, n, err := linesOf(run, page)
+		if err == nil && n != last-first+1 {
+			err = fmt.Errorf("it has %d lines", n)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("the page of run %d with the lines %d to %d: %w", run, first, last, err)
@@ -43,16 +45,21 @@ func readLines(ctx context.Context, db *pgx.Conn, schema string) (lines []audit.
 	return lines, rows.Err()
 }
 
-// linesOf are the lines of a page of a run.
-func linesOf(run int64, page []byte) (lines []audit.Line, err error) {
+// ofEvent is a line that a handler has written at an event. Others are of the executor, such as
+// the trace of a panic.
+var ofEvent = regexp.MustCompile(`^\S+ \S+ INFO (start|end) at=(\d+)$`)
+
+// linesOf are the lines of a page of a run that are of events, and how many there are in all.
+func linesOf(run int64, page []byte) (lines []audit.Line, n int, err error) {
 	in := bufio.NewScanner(flate.NewReader(bytes.NewReader(page)))
-	for in.Scan() {
-		l := audit.Line{Run: run}
-		var day, clock string
-		if _, err := fmt.Sscanf(in.Text(), "%s %s INFO %s at=%d", &day, &clock, &l.Kind, &l.At); err != nil {
-			return nil, fmt.Errorf("line %q: %w", in.Text(), err)
+	for ; in.Scan(); n++ {
+		if m := ofEvent.FindStringSubmatch(in.Text()); m != nil {
+			at, err := strconv.ParseInt(m[2], 10, 64)
+			if err != nil {
+				return nil, n, err
+			}
+			lines = append(lines, audit.Line{Run: run, Kind: m[1], At: at})
 		}
-		lines = append(lines, l)
 	}
-	return lines, in.Err()
+	return lines, n, in.Err()
 }
