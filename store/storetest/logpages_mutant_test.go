@@ -78,6 +78,9 @@ func logPageMutants() []mutant {
 			}
 			return l
 		}), []string{"Log/APageIsCountedOnce"}},
+		{"RepeatsAreRefused", func(s xxljob.Store) xxljob.Store {
+			return &forgetfulPages{Store: s, LogStore: s.(xxljob.LogStore), bytes: map[int64]int64{}}
+		}, []string{"Log/APageThatIsThereIsNotRefused"}},
 		{"PagesAreText", added(func(_ *bentPages, l []store.LogPage) []store.LogPage {
 			for i := range l {
 				l[i].Content, _, _ = cutAtZero(l[i].Content)
@@ -192,4 +195,21 @@ func (p *patientPages) AddLogPages(ctx context.Context, pages []store.LogPage, j
 		refused = append(refused, no...)
 	}
 	return refused, nil
+}
+
+// forgetfulPages looks how much there is before it looks whether a page is there.
+type forgetfulPages struct {
+	xxljob.Store
+	xxljob.LogStore
+	bytes map[int64]int64
+}
+
+func (f *forgetfulPages) AddLogPages(ctx context.Context, pages []store.LogPage, jobBytes int64) (refused []int64, err error) {
+	for _, p := range pages {
+		if f.bytes[p.RunID] >= jobBytes && !p.Notice {
+			return []int64{p.RunID}, nil
+		}
+		f.bytes[p.RunID] += int64(len(p.Content))
+	}
+	return f.LogStore.AddLogPages(ctx, pages, jobBytes)
 }
