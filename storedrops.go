@@ -38,7 +38,8 @@ type RunDropper interface {
 	DropEnded(ctx context.Context, q RunDrop) (store.Dropped, error)
 	// DropExpired deletes runs of jobs with a KeepRuns that were planned longer than that
 	// before Now, give or take a moment, and have ended before EndedBefore. It is as bounded
-	// as DropEnded.
+	// as DropEnded. After an error about the runs of one job More is true, and Next is behind
+	// that job.
 	DropExpired(ctx context.Context, q store.KeepQuery) (store.Dropped, error)
 }
 
