@@ -30,7 +30,9 @@ type JobStore interface {
 	// is planned anew, the rule of Finish for jobs without a next instant holds here too.
 	EditJob(ctx context.Context, id int64, edit Edit) (Job, error)
 	// RemoveJob deletes the job and cancels all its planned runs, of every type,
-	// in one transaction; its runs stay readable. ErrNotFound when absent.
+	// in one transaction; its runs stay readable. ErrNotFound when absent. Where very many
+	// runs of the job are kept apart, they may be cancelled before that: after an error some
+	// may be, while the job is there.
 	RemoveJob(ctx context.Context, id int64) error
 	// Job returns one job, or ErrNotFound.
 	Job(ctx context.Context, id int64) (Job, error)
