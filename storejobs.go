@@ -41,7 +41,8 @@ type JobStore interface {
 	// Jobs lists jobs in order of ID.
 	Jobs(ctx context.Context, f JobFilter) ([]Job, error)
 	// Changes returns what was done to the job itself, not to its runs, newest first, at most
-	// limit entries. It goes on answering after the job is removed, until the store's
+	// limit entries, with those that others have recorded about it (ChangeRecord): these have
+	// no definition, so JobAt does not go by them. It goes on answering after the job is removed, until the store's
 	// retention drops the entries; an unknown job has none. What the changes are about, and
 	// what changed, is in their entries too: see Change.
 	Changes(ctx context.Context, jobID int64, limit int) ([]Change, error)

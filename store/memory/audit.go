@@ -64,14 +64,18 @@ func (s *Store) Changes(ctx context.Context, jobID int64, limit int) ([]xxljob.C
 	if err := s.look(ctx); err != nil {
 		return nil, err
 	}
-	defer s.mu.Unlock()
-	j := s.jobs[jobID]
-	if j == nil || limit <= 0 {
-		return nil, nil
+	var entries []*noted
+	if j := s.jobs[jobID]; j != nil {
+		entries = slices.Clone(j.audit)
+	} else if _, known := s.jobIDs.next[jobID]; !known {
+		entries = s.record // what others may have recorded about it
 	}
+	s.mu.Unlock()
 	var newest []xxljob.Change
-	for i := len(j.audit) - 1; i >= 0 && len(newest) < limit; i-- {
-		newest = append(newest, j.audit[i].Change)
+	for i := len(entries) - 1; i >= 0 && len(newest) < limit; i-- {
+		if c := &entries[i].Change; c.JobID == jobID && c.Object == store.ObjectJob {
+			newest = append(newest, *c)
+		}
 	}
 	return newest, nil
 }
@@ -102,13 +106,18 @@ func (s *Store) RecordChange(ctx context.Context, c xxljob.Change) (xxljob.Chang
 	if err := c.Validate(); err != nil {
 		return xxljob.Change{}, err
 	}
+	c.Complete()
 	if err := s.begin(ctx); err != nil {
 		return xxljob.Change{}, err
 	}
 	defer s.done()
 	o := store.OriginOf(ctx)
 	c.Actor, c.Client, c.RequestID = o.Actor, o.Client, o.RequestID
-	return s.write(c, nil, clock()).Change, nil
+	e := s.write(c, nil, clock())
+	if j := s.jobs[c.JobID]; j != nil && c.Object == store.ObjectJob && (j.audit != nil || !j.removed) {
+		s.keepNote(j, e)
+	}
+	return e.Change, nil
 }
 
 // SearchChanges returns entries that the search chooses, newest first. Of all, the last hundred

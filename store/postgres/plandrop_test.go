@@ -44,7 +44,7 @@ func (d *planData) dropCases() []planCase {
 		{name: "dropEnded of the last hour", st: q.dropEnded.by(d.dropArgs(d.ended)), rows: 500, batch: 4000, reach: reachAll, wasted: 4000},
 		{name: "lockDroppable", st: q.lockDroppable.by(d.dropArgs(old[:1])), rows: 1, reach: reachAll, wasted: 100},
 		{name: "countPages 1000", st: pagesOf(q.countPages, d.logged[:1000], 1001), rows: 1, reach: reachAll, batch: 1100},
-		{name: "countPages none", st: pagesOf(q.countPages, d.logged[loggedRuns:loggedRuns+1000], 1001), rows: 1, reach: reachAll, batch: 10},
+		{name: "countPages none", st: pagesOf(q.countPages, d.logged[loggedRuns:loggedRuns+1000], 1001), rows: 1, reach: reachAll, batch: 1000},
 		{name: "dropPagesOf", st: pagesOf(q.dropPagesOf, d.logged[:50], 0), rows: 50, batch: 3000, reach: reachAll},
 		{name: "dropSomePages", st: q.dropSomePages.by(named{{"run", d.logged[0]}, {"limit", 10}}), rows: 1, batch: 30, reach: reachOne},
 		{name: "lessUse 100", st: q.lessUse.by(named{{"days", days}, {"jobs", jobIDs(100, 1)}, {"bytes", jobIDs(100, 1)}}), batch: 300},
