@@ -14,8 +14,19 @@ import (
 
 var _ xxljob.ChangeRecord = (*Store)(nil)
 
-// recordTotal is how many entries are kept in all, of whatever objects.
-const recordTotal = 100_000
+// recordTotal is how many entries are kept in all, of whatever objects, recordBytes what they
+// may take.
+const (
+	recordTotal = 100_000
+	recordBytes = 64 << 20
+)
+
+// recorded is what the record takes: bytes of the entries, and how many places before them there
+// are in its list still, of entries that were dropped.
+type recorded struct {
+	bytes int64
+	gone  int
+}
 
 // noted is an entry of the record. Those of jobs have the definition as it was then.
 type noted struct {
@@ -28,11 +39,34 @@ func (s *Store) write(c xxljob.Change, def *xxljob.Job, now time.Time) *noted {
 	s.lastChange++
 	c.ID, c.At = s.lastChange, now
 	e := &noted{c, def}
-	if len(s.record) >= recordTotal {
-		s.record = s.record[1:] // what it begins with stays as it is: somebody may be reading it
+	s.changes.bytes += e.bytes()
+	for n := len(s.record); n >= recordTotal || n > 0 && s.changes.bytes > recordBytes; n-- {
+		s.dropOldest()
 	}
 	s.record = append(s.record, e)
 	return e
+}
+
+// bytes is what the entry takes, without a definition, which it has in common with others.
+func (e *noted) bytes() int64 {
+	return int64(256 + len(e.Actor) + len(e.Client) + len(e.RequestID) + len(e.Verb) + len(e.Object) + len(e.ObjectID) + len(e.App) + len(e.Before) + len(e.After))
+}
+
+// dropOldest drops the first entry of the record. What is dropped for its size, or is none of
+// the store's own, is none of its job's any more either.
+func (s *Store) dropOldest() {
+	e := s.record[0]
+	if j := s.jobs[e.JobID]; j != nil && e.Object == store.ObjectJob && (e.def == nil || s.changes.bytes > recordBytes) {
+		if i := slices.Index(j.audit, e); i >= 0 {
+			e.def = nil
+			j.audit = slices.Delete(j.audit, i, i+1)
+		}
+	}
+	s.changes.bytes -= e.bytes()
+	s.record = s.record[1:] // what it begins with stays as it is: somebody may be reading it
+	if s.changes.gone++; s.changes.gone > len(s.record) {
+		s.record, s.changes.gone = slices.Clone(s.record), 0
+	}
 }
 
 // note writes an entry about the job, of which before is nil where it is added.
@@ -175,7 +209,10 @@ func (s *Store) DropChanges(ctx context.Context, before time.Time) error {
 			kept = append(kept, e)
 		}
 	}
-	s.record = kept
+	s.record, s.changes = kept, recorded{}
+	for _, e := range kept {
+		s.changes.bytes += e.bytes()
+	}
 	for _, j := range s.jobs {
 		if j.audit = slices.DeleteFunc(j.audit, old); len(j.audit) == 0 {
 			j.audit = nil

@@ -46,14 +46,14 @@ func (s *Store) AddLogPages(ctx context.Context, pages []store.LogPage, jobBytes
 			if _, known := full[day]; !known {
 				full[day] = r.job.logged[day.day] >= jobBytes
 			}
-			if full[day] && !pages[i].Notice {
+			if (full[day] || s.logs >= s.keep.logs) && !pages[i].Notice {
 				if !seen[r.ID] {
 					refused = append(refused, r.ID)
 				}
 				seen[r.ID] = true
 				continue
 			}
-			r.addPage(pages[i], day.day)
+			s.addPage(r, pages[i], day.day)
 		}
 	}
 	return refused, nil
@@ -79,7 +79,7 @@ func (r *run) hasPage(first int) bool {
 }
 
 // addPage keeps a page of which there is none that begins where it does.
-func (r *run) addPage(p store.LogPage, day int64) {
+func (s *Store) addPage(r *run, p store.LogPage, day int64) {
 	i := r.pages.place(p.FirstLine)
 	p.Content = copied(p.Content)
 	r.pages = append(r.pages, store.LogPage{})
@@ -89,16 +89,21 @@ func (r *run) addPage(p store.LogPage, day int64) {
 		r.job.logged = map[int64]int64{}
 	}
 	r.job.logged[day] += int64(len(p.Content))
+	s.logs += pageBytes(&p)
 }
 
+// pageBytes is the memory that a page takes.
+func pageBytes(p *store.LogPage) int64 { return int64(len(p.Content)) + 128 }
+
 // dropPages forgets the pages of a run that is evicted.
-func (r *run) dropPages() {
+func (s *Store) dropPages(r *run) {
 	if len(r.pages) == 0 {
 		return
 	}
 	j, day := r.job, dayOf(r).day
-	for _, p := range r.pages {
-		j.logged[day] -= int64(len(p.Content))
+	for i := range r.pages {
+		j.logged[day] -= int64(len(r.pages[i].Content))
+		s.logs -= pageBytes(&r.pages[i])
 	}
 	if j.logged[day] == 0 {
 		delete(j.logged, day)
