@@ -79,7 +79,8 @@ const (
 )
 
 // keepDuty deletes runs that their jobs do not keep any longer, at the node that drops old runs.
-// Where that takes long it goes on the next time.
+// Where that takes long it goes on the next time. A job whose runs cannot be deleted is passed
+// by, so that it does not keep the others from theirs, and has its turn in the next walk.
 func keepDuty(s *shared, r RunDropper) duty {
 	first, backoff := true, backoff{log: s.log, what: "deleting the runs of jobs that keep them for less"}
 	var mark store.DropMark
@@ -96,10 +97,10 @@ func keepDuty(s *shared, r RunDropper) duty {
 			}
 			began, now := time.Now(), s.clock.now()
 			got, err := r.DropExpired(ctx, store.KeepQuery{Now: now, EndedBefore: now.Add(-dropSettled), After: mark, Limit: keepBatch})
-			if backoff.failed(ctx, err) {
+			runs += got.Runs
+			if backoff.failed(ctx, err) && !got.More {
 				break
 			}
-			runs += got.Runs
 			if mark = got.Next; !got.More {
 				break
 			}

@@ -107,7 +107,7 @@ func (b *logBook) cut(c *logChunk) {
 	b.stats.Cut += uint64(len(c.Lines) + len(r.lines))
 	r.lines, r.bytes, r.first, r.missing = nil, 0, c.First, 0
 	r.state.full, r.state.notice, r.state.told = true, true, false
-	r.put(LogLine{Time: time.Now(), Text: fmt.Sprintf("(the log is cut here: no more than %d bytes are kept of a job's runs of one day)", b.perJob)})
+	r.put(LogLine{Time: time.Now(), Text: fmt.Sprintf("(the log is cut here: no more than %d bytes are kept of a job's runs of one day, or the store is full)", b.perJob)})
 	if r.state.closed {
 		b.hasten()
 	}

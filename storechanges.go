@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/xxljob/xxljob/store"
@@ -15,10 +16,12 @@ import (
 
 // Change is an entry of the record of changes. It is written in the transaction that makes the
 // change, so that there is none of a change that was refused or rolled back, and it is never
-// changed.
+// changed. Deletions of ended runs are several transactions, and their entry is written behind
+// these: there is none if the process ends in between.
 type Change struct {
 	// ID is given by the store, in the order of writing: changes that were made side by side
-	// may be told in either order. At is the time by the store's clock.
+	// may be told in either order, and an entry of a transaction that takes long, as that of a
+	// host's may, appears behind others with greater IDs. At is the time by the store's clock.
 	ID int64
 	At time.Time
 	// Actor, Client and RequestID are those in the context of the call (see WithActor and
@@ -26,10 +29,11 @@ type Change struct {
 	Actor, Client, RequestID string
 	// Verb is what was done. For jobs: "add", "remove", the Verb of the Edit, or "stop" for a
 	// stop by the scheduler itself. For runs: "trigger", "again" or "kill". For apps: "add",
-	// "update" or "remove". For the runs of a day: "drop".
+	// "update" or "remove". For ended runs: "drop".
 	Verb string
 	// Object is the kind of what it was done to: store.ObjectJob and the like. ObjectID is
-	// which one: the ID of a job or a run, the name of an app, the day of runs.
+	// which one: the ID of a job or a run, the name of an app, the day of runs. It is empty for
+	// runs that were deleted one by one.
 	Object, ObjectID string
 	// App is the app that the object belongs to; empty for what belongs to none.
 	App string
@@ -38,9 +42,9 @@ type Change struct {
 	JobID, Version int64
 	// Before and After are JSON objects of the fields that differ, named as the Go fields are.
 	// Before is empty for what was added, After for what was removed; the other then has all
-	// fields but those with their zero values. A field of more than 4 KiB is cut, and is a string that ends in the number
-	// of bytes that are missing. Both are empty in entries of versions of this module that did
-	// not write them.
+	// fields but those with their zero values. A field of more than 4 KiB is cut, and is a
+	// string that ends in the number of bytes that are missing. Both are empty in entries of
+	// versions of this module that did not write them.
 	Before, After string
 }
 
@@ -61,8 +65,9 @@ type ChangeRecord interface {
 	JobAt(ctx context.Context, jobID, version int64) (Job, error)
 	// RecordChange writes an entry about what is no change of the store's own, a login for
 	// example, and returns it as stored. ID, At, Actor, Client and RequestID are the store's to
-	// fill in, the latter three from ctx. Errors are those of Change.Validate; after one
-	// nothing is written.
+	// fill in, the latter three from ctx, and so is the ObjectID or the JobID of an entry about
+	// a job that has only one of them. Errors are those of Change.Validate; after one nothing
+	// is written.
 	RecordChange(ctx context.Context, c Change) (Change, error)
 	// DropChanges forgets the entries that were written before the given time, in batches, so
 	// that after an error some of them are gone.
@@ -80,6 +85,7 @@ const (
 // Validate returns what is wrong with an entry that is to be written: a FieldError each,
 // joined. Verb and Object are required, of at most 64 and 32 printable bytes, ObjectID of at
 // most 255; App has at most 64; Before and After are empty or JSON objects of at most 64 KiB.
+// Where Object is store.ObjectJob, ObjectID is JobID in decimal, or one of the two is left out.
 func (c *Change) Validate() error {
 	f := faults{what: "change"}
 	f.plain("Verb", c.Verb, 1, mostVerb)
@@ -88,6 +94,9 @@ func (c *Change) Validate() error {
 	f.text("App", c.App, 0, 64)
 	if c.JobID < 0 || c.JobID >= 1<<31 {
 		f.add("JobID", c.JobID, errors.New("want 0 to 2^31-1"))
+	}
+	if c.Object == store.ObjectJob {
+		f.job(c)
 	}
 	if c.Version < 0 {
 		f.add("Version", c.Version, errors.New("is negative"))
@@ -101,6 +110,33 @@ func (c *Change) Validate() error {
 		}
 	}
 	return f.err()
+}
+
+// job checks which job an entry about one is about.
+func (f *faults) job(c *Change) {
+	id, err := strconv.ParseInt(c.ObjectID, 10, 64)
+	switch {
+	case c.ObjectID == "" && c.JobID == 0:
+		f.add("ObjectID", "", coded{"required", errors.New("must not be empty for a job without a JobID")})
+	case c.ObjectID == "":
+	case err != nil || id <= 0 || id >= 1<<31 || strconv.FormatInt(id, 10) != c.ObjectID:
+		f.add("ObjectID", shorten(c.ObjectID, 40), errors.New("want the ID of a job"))
+	case c.JobID != 0 && c.JobID != id:
+		f.add("JobID", c.JobID, fmt.Errorf("want %d as in ObjectID", id))
+	}
+}
+
+// Complete, for authors of stores, fills in what an entry about a job has left out of ObjectID
+// and JobID.
+func (c *Change) Complete() {
+	if c.Object != store.ObjectJob {
+		return
+	}
+	if c.ObjectID == "" && c.JobID != 0 {
+		c.ObjectID = strconv.FormatInt(c.JobID, 10)
+	} else if c.JobID == 0 {
+		c.JobID, _ = strconv.ParseInt(c.ObjectID, 10, 64)
+	}
 }
 
 // ChangeSearch chooses entries of the record of changes. Zero fields choose all, and so does

@@ -32,13 +32,15 @@ import (
 // With a run its Trigger.Key goes, as it does where it is dropped for its age.
 type RunDropper interface {
 	// DropEnded deletes runs that have ended and that the question chooses, or counts them.
-	// It looks at no more than Limit runs, and says where to go on. A call may be several
-	// transactions; what it returns beside an error is done. Errors about the question are
+	// It looks at no more than Limit runs, at fewer where these have very long logs, and says
+	// where to go on. A call may be several transactions, and takes pages of a log away before
+	// the run goes; what it returns beside an error is done. Errors about the question are
 	// those of RunDrop.Validate.
 	DropEnded(ctx context.Context, q RunDrop) (store.Dropped, error)
 	// DropExpired deletes runs of jobs with a KeepRuns that were planned longer than that
 	// before Now, give or take a moment, and have ended before EndedBefore. It is as bounded
-	// as DropEnded.
+	// as DropEnded. After an error about the runs of one job More is true, and Next is behind
+	// that job.
 	DropExpired(ctx context.Context, q store.KeepQuery) (store.Dropped, error)
 }
 

@@ -30,7 +30,9 @@ type JobStore interface {
 	// is planned anew, the rule of Finish for jobs without a next instant holds here too.
 	EditJob(ctx context.Context, id int64, edit Edit) (Job, error)
 	// RemoveJob deletes the job and cancels all its planned runs, of every type,
-	// in one transaction; its runs stay readable. ErrNotFound when absent.
+	// in one transaction; its runs stay readable. ErrNotFound when absent. Where very many
+	// runs of the job are kept apart, they may be cancelled before that: after an error some
+	// may be, while the job is there.
 	RemoveJob(ctx context.Context, id int64) error
 	// Job returns one job, or ErrNotFound.
 	Job(ctx context.Context, id int64) (Job, error)
@@ -39,7 +41,8 @@ type JobStore interface {
 	// Jobs lists jobs in order of ID.
 	Jobs(ctx context.Context, f JobFilter) ([]Job, error)
 	// Changes returns what was done to the job itself, not to its runs, newest first, at most
-	// limit entries. It goes on answering after the job is removed, until the store's
+	// limit entries, with those that others have recorded about it (ChangeRecord): these have
+	// no definition, so JobAt does not go by them. It goes on answering after the job is removed, until the store's
 	// retention drops the entries; an unknown job has none. What the changes are about, and
 	// what changed, is in their entries too: see Change.
 	Changes(ctx context.Context, jobID int64, limit int) ([]Change, error)

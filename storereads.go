@@ -24,8 +24,9 @@ type RunReader interface {
 	// RunSearch.Validate.
 	SearchRuns(ctx context.Context, q RunSearch) (RunsFound, error)
 	// LastRuns returns the newest runs that have ended of each of the jobs, at most n a job:
-	// the jobs in the order in which they are given, the runs of each newest first. It is an
-	// error to ask for more than store.MostLastRuns runs in all.
+	// the jobs in the order in which they are given, the runs of each newest first. Runs that
+	// were cancelled while they were kept apart (RunStore.AddAhead) are not among them. It is
+	// an error to ask for more than store.MostLastRuns runs in all.
 	LastRuns(ctx context.Context, jobs []int64, n int) ([]Run, error)
 	// Children returns the runs that have the run as their ParentID, with their retries, in
 	// order of ID, with IDs greater than after, at most limit.

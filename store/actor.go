@@ -17,7 +17,7 @@ const (
 	ObjectJob     = "job"
 	ObjectRun     = "run"
 	ObjectApp     = "app"
-	ObjectRuns    = "runs" // of a day, as 2006-01-02
+	ObjectRuns    = "runs" // of a day, as 2006-01-02, or those that a deletion chose, without an ID
 	ObjectUser    = "user"
 	ObjectToken   = "token"
 	ObjectSession = "session"

@@ -143,3 +143,43 @@ func TestKeepRunsBounds(t *testing.T) {
 		}
 	}
 }
+
+// lockedRuns is a store that has deleted some runs when an error comes: of one job always, and
+// without a word of where to go on at the first call.
+type lockedRuns struct {
+	*memory.Store
+	job   int64
+	calls int
+}
+
+func (s *lockedRuns) DropExpired(ctx context.Context, k store.KeepQuery) (store.Dropped, error) {
+	if s.calls++; s.calls == 1 {
+		return store.Dropped{Runs: 7}, errors.New("not now")
+	}
+	if k.After.JobID <= s.job {
+		return store.Dropped{Runs: 5, More: true, Next: store.DropMark{JobID: s.job + 1}}, errors.New("its runs are locked")
+	}
+	return s.Store.DropExpired(ctx, k)
+}
+
+// TestKeepRunsPassesBy: the runs of a job that cannot be deleted keep those of no other job,
+// and the record has what was deleted before an error came.
+func TestKeepRunsPassesBy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &lockedRuns{Store: memory.New()}
+		s, short, _ := dropping(t, st)
+		st.job = short.ID - 1
+		time.Sleep(3*time.Hour + 30*time.Second)
+		if n := len(endedOf(t, st, short.ID)); n > 76 {
+			t.Errorf("the job behind it has %d ended runs, want 60 to 76", n)
+		}
+		var after []string
+		for _, e := range drops(t, st.Store) {
+			after = append(after, e.After)
+		}
+		if n := len(after); n < 8 || after[n-1] != `{"Runs":7}` || after[n-2] != `{"Runs":5}` || after[0] != `{"Runs":20}` {
+			t.Errorf("the record has %q", after)
+		}
+		stage.Must(t, s.Stop(t.Context()))
+	})
+}

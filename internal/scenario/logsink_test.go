@@ -468,7 +468,7 @@ func TestLogsOfAJobAreBounded(t *testing.T) {
 			switch lines := wholeLog(t, other, id); {
 			case len(lines) == 1000:
 				whole++
-			case len(lines) == 1 && lines[0] == "(the log is cut here: no more than 65536 bytes are kept of a job's runs of one day)":
+			case len(lines) == 1 && lines[0] == "(the log is cut here: no more than 65536 bytes are kept of a job's runs of one day, or the store is full)":
 				cut++
 			default:
 				t.Errorf("%d lines, the last %q", len(lines), lines[len(lines)-1])

@@ -14,8 +14,19 @@ import (
 
 var _ xxljob.ChangeRecord = (*Store)(nil)
 
-// recordTotal is how many entries are kept in all, of whatever objects.
-const recordTotal = 100_000
+// recordTotal is how many entries are kept in all, of whatever objects, recordBytes what they
+// may take.
+const (
+	recordTotal = 100_000
+	recordBytes = 64 << 20
+)
+
+// recorded is what the record takes: bytes of the entries, and how many places before them there
+// are in its list still, of entries that were dropped.
+type recorded struct {
+	bytes int64
+	gone  int
+}
 
 // noted is an entry of the record. Those of jobs have the definition as it was then.
 type noted struct {
@@ -28,11 +39,34 @@ func (s *Store) write(c xxljob.Change, def *xxljob.Job, now time.Time) *noted {
 	s.lastChange++
 	c.ID, c.At = s.lastChange, now
 	e := &noted{c, def}
-	if len(s.record) >= recordTotal {
-		s.record = s.record[1:] // what it begins with stays as it is: somebody may be reading it
+	s.changes.bytes += e.bytes()
+	for n := len(s.record); n >= recordTotal || n > 0 && s.changes.bytes > recordBytes; n-- {
+		s.dropOldest()
 	}
 	s.record = append(s.record, e)
 	return e
+}
+
+// bytes is what the entry takes, without a definition, which it has in common with others.
+func (e *noted) bytes() int64 {
+	return int64(256 + len(e.Actor) + len(e.Client) + len(e.RequestID) + len(e.Verb) + len(e.Object) + len(e.ObjectID) + len(e.App) + len(e.Before) + len(e.After))
+}
+
+// dropOldest drops the first entry of the record. What is dropped for its size, or is none of
+// the store's own, is none of its job's any more either.
+func (s *Store) dropOldest() {
+	e := s.record[0]
+	if j := s.jobs[e.JobID]; j != nil && e.Object == store.ObjectJob && (e.def == nil || s.changes.bytes > recordBytes) {
+		if i := slices.Index(j.audit, e); i >= 0 {
+			e.def = nil
+			j.audit = slices.Delete(j.audit, i, i+1)
+		}
+	}
+	s.changes.bytes -= e.bytes()
+	s.record = s.record[1:] // what it begins with stays as it is: somebody may be reading it
+	if s.changes.gone++; s.changes.gone > len(s.record) {
+		s.record, s.changes.gone = slices.Clone(s.record), 0
+	}
 }
 
 // note writes an entry about the job, of which before is nil where it is added.
@@ -64,14 +98,18 @@ func (s *Store) Changes(ctx context.Context, jobID int64, limit int) ([]xxljob.C
 	if err := s.look(ctx); err != nil {
 		return nil, err
 	}
-	defer s.mu.Unlock()
-	j := s.jobs[jobID]
-	if j == nil || limit <= 0 {
-		return nil, nil
+	var entries []*noted
+	if j := s.jobs[jobID]; j != nil {
+		entries = slices.Clone(j.audit)
+	} else if _, known := s.jobIDs.next[jobID]; !known {
+		entries = s.record // what others may have recorded about it
 	}
+	s.mu.Unlock()
 	var newest []xxljob.Change
-	for i := len(j.audit) - 1; i >= 0 && len(newest) < limit; i-- {
-		newest = append(newest, j.audit[i].Change)
+	for i := len(entries) - 1; i >= 0 && len(newest) < limit; i-- {
+		if c := &entries[i].Change; c.JobID == jobID && c.Object == store.ObjectJob {
+			newest = append(newest, *c)
+		}
 	}
 	return newest, nil
 }
@@ -102,13 +140,18 @@ func (s *Store) RecordChange(ctx context.Context, c xxljob.Change) (xxljob.Chang
 	if err := c.Validate(); err != nil {
 		return xxljob.Change{}, err
 	}
+	c.Complete()
 	if err := s.begin(ctx); err != nil {
 		return xxljob.Change{}, err
 	}
 	defer s.done()
 	o := store.OriginOf(ctx)
 	c.Actor, c.Client, c.RequestID = o.Actor, o.Client, o.RequestID
-	return s.write(c, nil, clock()).Change, nil
+	e := s.write(c, nil, clock())
+	if j := s.jobs[c.JobID]; j != nil && c.Object == store.ObjectJob && (j.audit != nil || !j.removed) {
+		s.keepNote(j, e)
+	}
+	return e.Change, nil
 }
 
 // SearchChanges returns entries that the search chooses, newest first. Of all, the last hundred
@@ -166,7 +209,10 @@ func (s *Store) DropChanges(ctx context.Context, before time.Time) error {
 			kept = append(kept, e)
 		}
 	}
-	s.record = kept
+	s.record, s.changes = kept, recorded{}
+	for _, e := range kept {
+		s.changes.bytes += e.bytes()
+	}
 	for _, j := range s.jobs {
 		if j.audit = slices.DeleteFunc(j.audit, old); len(j.audit) == 0 {
 			j.audit = nil

@@ -64,7 +64,7 @@ func (s *Store) Watchers() int {
 
 // counted is the size of every set.
 func (s *Store) counted() map[string]int {
-	n := map[string]int{"ended": s.ended.n, "keys": len(s.keys)}
+	n := map[string]int{"ended": s.ended.n, "keys": len(s.keys), "bytes of logs": int(s.logs)}
 	for _, sh := range s.shards {
 		n[fmt.Sprint("due of shard ", sh.id)] = count(&sh.due)
 		n[fmt.Sprint("idle of shard ", sh.id)] = len(sh.idle.members)
@@ -102,7 +102,7 @@ func count[T any](o *order[T]) int {
 
 // walked is what every set should hold.
 func (s *Store) walked() map[string]int {
-	n := map[string]int{"keys": 0}
+	n := map[string]int{"keys": 0, "bytes of logs": 0}
 	for _, j := range s.jobs {
 		switch {
 		case j.removed || j.stopped:
@@ -114,6 +114,9 @@ func (s *Store) walked() map[string]int {
 	}
 	for r := s.runs.before(s.runs.last + 1); r != nil; r = s.runs.before(r.ID) {
 		walk(n, r)
+		for i := range r.pages {
+			n["bytes of logs"] += len(r.pages[i].Content) + 128
+		}
 	}
 	return n
 }

@@ -41,19 +41,19 @@ func (s *Store) AddLogPages(ctx context.Context, pages []store.LogPage, jobBytes
 	}
 	full, seen := map[logDay]bool{}, map[int64]bool{}
 	for i := range pages {
-		if r := s.runs.find(pages[i].RunID); r != nil {
+		if r := s.runs.find(pages[i].RunID); r != nil && !r.hasPage(pages[i].FirstLine) {
 			day := dayOf(r)
 			if _, known := full[day]; !known {
 				full[day] = r.job.logged[day.day] >= jobBytes
 			}
-			if full[day] && !pages[i].Notice {
+			if (full[day] || s.logs >= s.keep.logs) && !pages[i].Notice {
 				if !seen[r.ID] {
 					refused = append(refused, r.ID)
 				}
 				seen[r.ID] = true
 				continue
 			}
-			r.addPage(pages[i], day.day)
+			s.addPage(r, pages[i], day.day)
 		}
 	}
 	return refused, nil
@@ -67,12 +67,20 @@ func dayOf(r *run) logDay {
 	return logDay{r.job.id, r.plannedAt().Unix() / int64(24*time.Hour/time.Second)}
 }
 
-// addPage keeps a page, unless there is one that begins where it does.
-func (r *run) addPage(p store.LogPage, day int64) {
-	i := sort.Search(len(r.pages), func(i int) bool { return r.pages[i].FirstLine >= p.FirstLine })
-	if i < len(r.pages) && r.pages[i].FirstLine == p.FirstLine {
-		return
-	}
+// place is where the page belongs that begins at the line.
+func (l logPages) place(first int) int {
+	return sort.Search(len(l), func(i int) bool { return l[i].FirstLine >= first })
+}
+
+// hasPage reports whether there is a page that begins at the line.
+func (r *run) hasPage(first int) bool {
+	i := r.pages.place(first)
+	return i < len(r.pages) && r.pages[i].FirstLine == first
+}
+
+// addPage keeps a page of which there is none that begins where it does.
+func (s *Store) addPage(r *run, p store.LogPage, day int64) {
+	i := r.pages.place(p.FirstLine)
 	p.Content = copied(p.Content)
 	r.pages = append(r.pages, store.LogPage{})
 	copy(r.pages[i+1:], r.pages[i:])
@@ -81,16 +89,21 @@ func (r *run) addPage(p store.LogPage, day int64) {
 		r.job.logged = map[int64]int64{}
 	}
 	r.job.logged[day] += int64(len(p.Content))
+	s.logs += pageBytes(&p)
 }
 
+// pageBytes is the memory that a page takes.
+func pageBytes(p *store.LogPage) int64 { return int64(len(p.Content)) + 128 }
+
 // dropPages forgets the pages of a run that is evicted.
-func (r *run) dropPages() {
+func (s *Store) dropPages(r *run) {
 	if len(r.pages) == 0 {
 		return
 	}
 	j, day := r.job, dayOf(r).day
-	for _, p := range r.pages {
-		j.logged[day] -= int64(len(p.Content))
+	for i := range r.pages {
+		j.logged[day] -= int64(len(r.pages[i].Content))
+		s.logs -= pageBytes(&r.pages[i])
 	}
 	if j.logged[day] == 0 {
 		delete(j.logged, day)

@@ -20,7 +20,7 @@
 // it before, also to a job that was removed, it is the next one that is free.
 //
 // Ended runs are kept up to a bound for each job and one in total (see
-// [Retain]); runs that have not ended are never dropped, nor are they bounded: one that is
+// [Retain]), their logs up to one in bytes (see [RetainLogs]); runs that have not ended are never dropped, nor are they bounded: one that is
 // planned years ahead takes its kilobyte until it is due.
 package memory
 
@@ -62,6 +62,8 @@ type Store struct {
 	removed    []int64                   // guarded by mu; removed jobs with audit, oldest first
 	record     []*noted                  // guarded by mu; of changes, in order of ID; what is within is never changed
 	lastChange int64                     // guarded by mu
+	changes    recorded                  // guarded by mu; what the record takes
+	logs       int64                     // guarded by mu; bytes of the pages of all runs
 	runs       runs                      // guarded by mu
 	ended      list                      // guarded by mu; all ended runs, in order of their end
 	keys       map[triggerKey]int64      // guarded by mu; keys of triggers whose run is kept
@@ -96,7 +98,7 @@ type Option func(*Store)
 func New(opts ...Option) *Store {
 	s := &Store{
 		db:       newCatalogue(),
-		keep:     retention{perJob: 10_000, total: 200_000},
+		keep:     retention{perJob: 10_000, total: 200_000, logs: 256 << 20},
 		jobs:     map[int64]*job{},
 		keys:     map[triggerKey]int64{},
 		joins:    map[string]map[int64]bool{},

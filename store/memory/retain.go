@@ -1,7 +1,11 @@
 package memory
 
-// retention bounds what is kept of what is over.
-type retention struct{ perJob, total int }
+// retention bounds what is kept of what is over: ended runs of a job and of all, and bytes of
+// the logs of all.
+type retention struct {
+	perJob, total int
+	logs          int64
+}
 
 // Bounds of the audit. Entries of a job that exists are kept up to the first
 // bound; those of removed jobs for as many jobs as the second says.
@@ -14,7 +18,16 @@ const (
 // total of all. Those that ended first go first; runs that have not ended are
 // always kept. The default is 10,000 and 200,000; less than one counts as one.
 func Retain(perJob, total int) Option {
-	return func(s *Store) { s.keep = retention{max(perJob, 1), max(total, 1)} }
+	return func(s *Store) { s.keep.perJob, s.keep.total = max(perJob, 1), max(total, 1) }
+}
+
+// RetainLogs bounds the lines of runs' logs that the store keeps (xxljob.LogConfig.InStore):
+// pages of all runs together may take so many bytes, at 128 bytes a page more than their
+// compressed lines. Beyond it further logs are cut, as those of a job are that has had its
+// share of the day, until runs are dropped with theirs. The default is 256 MiB; with less
+// than one nothing is kept but that a log was cut.
+func RetainLogs(bytes int64) Option {
+	return func(s *Store) { s.keep.logs = max(bytes, 0) }
 }
 
 // retire notes that a run has ended and evicts what is then over the bounds.
@@ -52,7 +65,7 @@ func (s *Store) evict(r *run) {
 	s.ended.remove(r)
 	j.runs.remove(r)
 	s.unbear(r)
-	r.dropPages()
+	s.dropPages(r)
 	if r.key != "" {
 		delete(s.keys, triggerKey{j.id, r.key})
 	}

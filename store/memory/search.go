@@ -113,7 +113,7 @@ func (s *Store) LastRuns(ctx context.Context, jobs []int64, n int) (found []xxlj
 			continue
 		}
 		for r := j.runs.tail; r != nil && left > 0; r = r.links[ofJob].prev {
-			if r.State.Ended() {
+			if r.State.Ended() && !r.ahead {
 				found = append(found, r.read())
 				left--
 			}

@@ -85,7 +85,12 @@ func (s *Store) killAhead(ctx context.Context, t *tx, runID int64, reason string
 	return cancelled, t.do(ctx, s.sql.killAhead.with(runID, reason).into(readRuns(&cancelled)))
 }
 
-// cancelAhead cancels the entries of a job, of which there may be very many, and counts them.
+// fewAhead is how many entries of a job are cancelled by the transaction that removes it: its
+// tally has a report for each quarter of an hour in which one is due. manyAhead is how many
+// another transaction cancels.
+const fewAhead, manyAhead = 1000, 5000
+
+// cancelAhead cancels the entries of a job, and counts them.
 func (s *Store) cancelAhead(t *tx, jobID int64, reason string, cancelled *int) statement {
 	return s.sql.cancelAhead.with(jobID, reason).into(func(rows pgx.Rows) error {
 		var app string
@@ -96,6 +101,27 @@ func (s *Store) cancelAhead(t *tx, jobID int64, reason string, cancelled *int) s
 		t.countCancelled(app, fromMilli(quarter), n)
 		return err
 	})
+}
+
+// cancelManyAhead cancels entries of a job that has more than few, in transactions of their
+// own, in which the server counts them for the reports. It returns how many there were.
+func (s *Store) cancelManyAhead(ctx context.Context, jobID int64, reason string) (cancelled int, err error) {
+	n := 0
+	if err := s.read(ctx, s.sql.countAhead.with(jobID, fewAhead+1).into(scanInto(&n))); err != nil || n <= fewAhead {
+		return 0, err
+	}
+	for n, after := manyAhead, int64(0); n == manyAhead; cancelled += n {
+		args := named{{"job", jobID}, {"reason", reason}, {"after", after}, {"limit", manyAhead}}
+		cancel := s.sql.cancelUncounted
+		if !s.cfg.NoReports {
+			slot, spare := reportSlot()
+			cancel, args = s.sql.cancelCounted, append(args, named{{"slot", slot}, {"spare", spare}}...)
+		}
+		if err := s.one(ctx, bounds{name: "cancel_ahead"}, cancel.by(args).into(scanInto(&n, &after))); err != nil {
+			return cancelled, err
+		}
+	}
+	return cancelled, nil
 }
 
 // dropCancelled forgets entries that were cancelled before the given time, and their keys.
@@ -111,7 +137,7 @@ func (s *Store) dropCancelled(ctx context.Context, before time.Time) error {
 
 // aheadRowQueries are the statements of this file.
 type aheadRowQueries struct {
-	aheadByID, aheadByIDs, aheadAsItIs, keyAhead, killAhead, cancelAhead, dropCancelled query
+	aheadByID, aheadByIDs, aheadAsItIs, keyAhead, killAhead, cancelAhead, countAhead, cancelCounted, cancelUncounted, dropCancelled query
 }
 
 func (q *aheadRowQueries) define(sql template) {
@@ -121,10 +147,22 @@ func (q *aheadRowQueries) define(sql template) {
 	q.aheadByIDs = sql(named + ` where l.id = any($1::bigint[])`)
 	q.aheadAsItIs = sql(entry + `where l.id = $1`)
 	q.keyAhead = sql(entry + `where l.id = (select k.run_id from {{schema}}.xxl_job_trigger_key k where k.job_id = $1 and k.trigger_key = $2)`)
-	const cancel = `update {{schema}}.xxl_job_ahead l set state = {{state.cancelled}}, alarm_status = {{alarm.none}}, reason = $2, handle_time = {{now}} `
-	q.killAhead = sql(cancel + `where l.id = $1 and l.state = {{state.planned}} returning {{run}}`)
-	q.cancelAhead = sql(`with c as (` + cancel + `where l.job_id = $1 and l.state = {{state.planned}} returning l.app_name, l.scheduled_time)
+	cancelled := func(reason string) string {
+		return `update {{schema}}.xxl_job_ahead l set state = {{state.cancelled}}, alarm_status = {{alarm.none}}, reason = ` + reason + `, handle_time = {{now}} `
+	}
+	q.killAhead = sql(cancelled(`$2`) + `where l.id = $1 and l.state = {{state.planned}} returning {{run}}`)
+	q.cancelAhead = sql(`with c as (` + cancelled(`$2`) + `where l.job_id = $1 and l.state = {{state.planned}} returning l.app_name, l.scheduled_time)
 	select c.app_name, c.scheduled_time / 900000::bigint * 900000::bigint, count(*) from c group by 1, 2`)
+	q.countAhead = sql(`select count(*)::int from (select a.id from {{schema}}.xxl_job_ahead a where a.job_id = $1 and a.state = {{state.planned}} limit $2) a`)
+	some := `with c as (` + cancelled(`{{arg.reason}}`) + `where l.state = {{state.planned}} and l.id = any(array(select a.id from {{schema}}.xxl_job_ahead a
+		where a.job_id = {{arg.job}} and a.state = {{state.planned}} and a.id > {{arg.after}} order by a.id limit {{arg.limit}} for no key update))
+	returning l.id, l.app_name, l.scheduled_time)`
+	q.cancelUncounted = sql(some + ` select count(*)::int, coalesce(max(c.id), 0) from c`)
+	q.cancelCounted = sql(some + `, r as materialized (select c.app_name as app, c.scheduled_time / 900000::bigint * 900000::bigint as quarter, count(*) as n from c group by 1, 2),
+	counted as (insert into {{schema}}.xxl_job_report as t (quarter, app_name, slot, cancelled)
+	select r.quarter, r.app, ` + freeSlot + `, r.n from r order by r.quarter, r.app collate "C"
+	on conflict (quarter, app_name, slot) do update set cancelled = t.cancelled + excluded.cancelled)
+	select count(*)::int, coalesce(max(c.id), 0) from c`)
 	q.dropCancelled = sql(`with gone as (delete from {{schema}}.xxl_job_ahead d where d.id = any(array(select a.id from {{schema}}.xxl_job_ahead a
 		where a.state = {{state.cancelled}} and a.handle_time < $1 order by a.handle_time limit $2)) returning d.id),
 	keys as (delete from {{schema}}.xxl_job_trigger_key k where k.run_id = any(array(select id from gone)))

@@ -18,8 +18,11 @@ import (
 // snapshot shows of a run, and of all that may need it, stays true.
 
 const (
-	// dropBatch is how many runs one transaction deletes at most.
-	dropBatch = 1000
+	// dropBatch is how many runs one transaction deletes at most, dropPageBatch how many pages of
+	// logs: of these each is some rows where it is stored.
+	dropBatch, dropPageBatch = 1000, 1000
+	// dropPages is after how many pages a call leaves the rest to another one.
+	dropPages = 20_000
 	// dropJobs is how many jobs one call looks at.
 	dropJobs = 200
 )
@@ -29,6 +32,8 @@ type dropping struct {
 	store *Store
 	q     *xxljob.RunDrop
 	found store.Dropped
+	pages int // of logs that have gone
+	lot   int // of how many runs pages are deleted at a time; see lots
 }
 
 // dropRange is a range of ids of runs: of a job, or of all where that is 0. Both ends are
@@ -44,7 +49,7 @@ func (s *Store) DropEnded(ctx context.Context, q xxljob.RunDrop) (store.Dropped,
 		return store.Dropped{}, err
 	}
 	q.Complete()
-	d := dropping{store: s, q: &q}
+	d := dropping{store: s, q: &q, lot: dropBatch}
 	below := int64(maxRunID)
 	if !q.Before.IsZero() {
 		below = idAt(ceilMilli(q.Before))
@@ -83,8 +88,11 @@ func (s *Store) DropExpired(ctx context.Context, k store.KeepQuery) (store.Dropp
 	if err != nil {
 		return store.Dropped{}, failed(err, "read which jobs keep their runs for less")
 	}
-	d := dropping{store: s, q: &q}
-	return d.done(d.dropJobs(ctx, ranges, k.After))
+	d := dropping{store: s, q: &q, lot: dropBatch}
+	if err = d.dropJobs(ctx, ranges, k.After); err != nil {
+		d.found.More, d.found.Next = true, store.DropMark{JobID: d.found.Next.JobID + 1}
+	}
+	return d.done(err)
 }
 
 func (d *dropping) done(err error) (store.Dropped, error) {
@@ -105,6 +113,7 @@ func (d *dropping) dropJobs(ctx context.Context, ranges []dropRange, mark store.
 		if r.job == mark.JobID {
 			r.after = mark.RunID
 		}
+		d.found.Next = store.DropMark{JobID: r.job, RunID: r.after}
 		if d.q.KeepNewest > 0 {
 			oldest := int64(0)
 			err := d.store.readByIndex(ctx, d.store.sql.oldestKept.by(named{{"job", r.job}, {"behind", d.q.KeepNewest - 1}}).into(scanInto(&oldest)))
@@ -138,27 +147,33 @@ func (d *dropping) drop(ctx context.Context, r dropRange) (full bool, err error)
 		if room <= 0 {
 			return true, nil
 		}
-		var chosen []int64
-		n := 0
+		var ids, chosen []int64
 		if err := d.store.readByIndex(ctx, d.candidates(r, room).into(func(rows pgx.Rows) error {
-			n++
-			goes := false
-			err := rows.Scan(&r.after, &goes)
-			if goes {
-				chosen = append(chosen, r.after)
+			id, goes := int64(0), false
+			err := rows.Scan(&id, &goes)
+			if ids = append(ids, id); goes {
+				chosen = append(chosen, id)
 			}
 			return err
 		})); err != nil {
 			return false, err
 		}
-		gone, err := d.delete(ctx, chosen)
+		past, err := d.delete(ctx, chosen)
 		if err != nil {
 			return false, err
 		}
+		n := len(ids)
+		if past < len(chosen) {
+			n, _ = slices.BinarySearch(ids, chosen[past])
+		}
 		d.found.Examined += n
-		d.found.Runs += gone
-		d.found.Kept += len(chosen) - gone
+		if n > 0 {
+			r.after = ids[n-1]
+		}
 		d.found.Next = store.DropMark{JobID: r.job, RunID: r.after}
+		if n < len(ids) {
+			return true, nil
+		}
 		if n < room {
 			return false, nil
 		}
@@ -179,27 +194,58 @@ func (d *dropping) candidates(r dropRange, limit int) statement {
 	return d.store.sql.endedOfJob.by(append(args, named{{"job", r.job}}...))
 }
 
-// delete deletes those of the runs that nothing needs, with their keys and the pages of their logs, or counts them.
-func (d *dropping) delete(ctx context.Context, runs []int64) (int, error) {
-	if len(runs) == 0 {
-		return 0, nil
-	}
-	s := d.store
-	if d.q.DryRun {
+// delete deletes those of the runs that nothing needs, with their keys and the pages of their
+// logs, or counts them. It returns how many of the runs it has come past: not all where so
+// many pages have gone that the rest is for another call.
+func (d *dropping) delete(ctx context.Context, runs []int64) (past int, err error) {
+	if d.q.DryRun && len(runs) > 0 {
 		var free []int64
-		err := s.readByIndex(ctx, s.sql.droppable.by(s.dropArgs(runs)).into(readIDs(&free)))
-		return len(free), err
+		err := d.store.readByIndex(ctx, d.store.sql.droppable.by(d.store.dropArgs(runs)).into(readIDs(&free)))
+		d.found.Runs, d.found.Kept = d.found.Runs+len(free), d.found.Kept+len(runs)-len(free)
+		return len(runs), err
 	}
-	var gone []int64
+	for past < len(runs) && d.pages < dropPages {
+		n, pages, err := d.some(ctx, runs[past:])
+		if err != nil {
+			return past, err
+		}
+		goes := true
+		if pages > dropPageBatch {
+			goes, err = d.shorten(ctx, runs[past])
+		} else if err = d.deleteRuns(ctx, runs[past:past+n]); err == nil {
+			past += n
+		}
+		if err != nil {
+			return past, err
+		}
+		if !goes {
+			past, d.found.Kept = past+1, d.found.Kept+1
+		}
+	}
+	return past, nil
+}
+
+// deleteRuns is delete in one transaction, of runs with no more pages than that may delete.
+func (d *dropping) deleteRuns(ctx context.Context, runs []int64) error {
+	s := d.store
+	var gone goneRuns
 	err := s.inTx(ctx, bounds{name: "drop_ended"}, func(t *tx) error {
-		gone = nil
-		if err := t.do(ctx, s.sql.dropEnded.by(s.dropArgs(runs)).into(readIDs(&gone))); err != nil || len(gone) == 0 {
+		gone = goneRuns{}
+		if err := t.do(ctx, s.sql.dropEnded.by(s.dropArgs(runs)).into(gone.read)); err != nil || len(gone.ids) == 0 {
 			return err
 		}
-		lo, hi := rangeOf(gone)
-		return t.do(ctx, s.sql.dropKeys.with(gone), s.sql.dropPagesOf.by(named{{"runs", gone}, {"lo", lo}, {"hi", hi}}))
+		lo, hi := rangeOf(gone.ids)
+		err := t.do(ctx, s.sql.dropKeys.with(gone.ids), s.sql.dropPagesOf.by(named{{"runs", gone.ids}, {"lo", lo}, {"hi", hi}}).into(gone.readPages))
+		if err != nil {
+			return err
+		}
+		return gone.giveBack(ctx, t)
 	})
-	return len(gone), err
+	if err != nil {
+		return err
+	}
+	d.found.Runs, d.found.Kept, d.pages = d.found.Runs+len(gone.ids), d.found.Kept+len(runs)-len(gone.ids), d.pages+gone.pages
+	return nil
 }
 
 func (s *Store) dropArgs(runs []int64) named {
@@ -210,7 +256,7 @@ func (s *Store) dropArgs(runs []int64) named {
 
 // dropQueries are the statements of this file.
 type dropQueries struct {
-	anyEnded, endedOfJob, oldestKept, keepers, droppable, dropEnded, dropKeys, dropPagesOf query
+	anyEnded, endedOfJob, oldestKept, keepers, droppable, lockDroppable, dropEnded, dropKeys query
 }
 
 func (q *dropQueries) define(sql template) {
@@ -234,7 +280,7 @@ func (q *dropQueries) define(sql template) {
 		return `
 		and (select ` + column + ` from {{schema}}.` + from + ` limit 1) is null`
 	}
-	free := `select p.id from unnest({{arg.runs}}::bigint[]) with ordinality r(id, ord)
+	free := `from unnest({{arg.runs}}::bigint[]) with ordinality r(id, ord)
 		join {{schema}}.xxl_job_log p on p.id = r.id and ` + few + ` and p.id between {{arg.lo}} and {{arg.hi}} and p.state + 0 > {{state.dispatched}}
 		where p.scheduled_time <= ` + milliseconds("{{now}}") +
 		no(`o.id`, `xxl_job_log o where o.trigger_id = coalesce(p.trigger_id, p.id) and `+open+` and o.id between {{arg.open_lo}} and {{arg.open_hi}}`) +
@@ -248,9 +294,9 @@ func (q *dropQueries) define(sql template) {
 		no(`k.run_id`, `xxl_job_trigger_key k join {{schema}}.xxl_job_info i on i.id = k.job_id
 			where k.run_id = p.id and pg_catalog.starts_with(k.trigger_key, '`+store.WindowKeys+`')
 			and coalesce(p.business_time, 0) + `+orDay("i.after_window")+` + `+orDay("i.after_timeout")+` + 3600000 > `+milliseconds("{{now}}"))
-	q.droppable = sql(free)
+	q.droppable = sql(`select p.id ` + free)
+	q.lockDroppable = sql(`select p.id, p.job_id ` + free + ` order by p.id for update of p skip locked`)
 	q.dropEnded = sql(`delete from {{schema}}.xxl_job_log l where l.id between {{arg.lo}} and {{arg.hi}}
-	and l.id = any(array(` + free + ` order by p.id for update of p skip locked)) returning l.id`)
-	q.dropPagesOf = sql(`delete from {{schema}}.xxl_job_log_page p where p.run_id = any({{arg.runs}}::bigint[]) and p.run_id between {{arg.lo}} and {{arg.hi}}`)
+	and l.id = any(array(select p.id ` + free + ` order by p.id for update of p skip locked)) returning l.id, l.job_id`)
 	q.dropKeys = sql(`delete from {{schema}}.xxl_job_trigger_key k where k.run_id = any($1::bigint[])`)
 }

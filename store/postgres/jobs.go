@@ -96,9 +96,16 @@ func keyTaken(err error) error {
 
 // RemoveJob deletes the job and cancels its planned runs.
 func (s *Store) RemoveJob(ctx context.Context, id int64) error {
+	if noJobID(id) {
+		return failed(xxljob.ErrNotFound, "remove job %d", id)
+	}
+	many, err := s.cancelManyAhead(ctx, id, "remove")
+	if err != nil {
+		return failed(err, "remove job %d", id)
+	}
 	var runs []xxljob.Run
 	entries := 0
-	err := s.inTx(ctx, bounds{name: "remove_job"}, func(t *tx) error {
+	err = s.inTx(ctx, bounds{name: "remove_job"}, func(t *tx) error {
 		runs, entries = nil, 0
 		job, err := s.lockJob(ctx, t, id)
 		if err != nil {
@@ -122,7 +129,7 @@ func (s *Store) RemoveJob(ctx context.Context, id int64) error {
 	if err != nil {
 		return failed(err, "remove job %d", id)
 	}
-	s.wakeEnded(len(runs) + entries)
+	s.wakeEnded(len(runs) + entries + many)
 	return nil
 }
 

@@ -40,6 +40,7 @@ func (d *planData) aheadCases() []planCase {
 	for i := range ids {
 		ids[i] = d.aheadID(int64(5000+i)) + 7680
 	}
+	many := named{{"job", 42}, {"reason", "remove"}, {"after", int64(0)}, {"limit", manyAhead}}
 	add := aheadArgs(42, nil, &t, t.At.Add(-day), hour)
 	return []planCase{
 		{name: "addAheadKey", st: q.addAheadKey.by(named{{"job", 42}, {"key", "a new key"}, {"hour", hour}}), rows: 1},
@@ -60,6 +61,10 @@ func (d *planData) aheadCases() []planCase {
 		{name: "killAhead", st: q.killAhead.with(ids[0], "x"), rows: 1},
 		{name: "cancelAhead", st: q.cancelAhead.with(10_001, "remove"), rows: 1},
 		{name: "cancelAhead many", st: q.cancelAhead.with(42, "remove"), rows: 9000, wasted: 300},
+		{name: "countAhead", st: q.countAhead.with(42, fewAhead+1), rows: 1, batch: 1500, wasted: 300},
+		{name: "countAhead none", st: q.countAhead.with(planJobs, fewAhead+1), rows: 1},
+		{name: "cancelCounted", st: q.cancelCounted.by(append(many, named{{"slot", 1}, {"spare", 100}}...)), rows: 1, batch: 5 * manyAhead, wasted: 300},
+		{name: "cancelUncounted", st: q.cancelUncounted.by(many), rows: 1, batch: 3 * manyAhead, wasted: 300},
 		{name: "dropCancelled", st: q.dropCancelled.with(d.now.AddDate(0, 0, -30), endBatch), rows: endBatch, batch: 2 * endBatch},
 		{name: "dropCancelled none", st: q.dropCancelled.with(d.now.AddDate(0, 0, -50), endBatch)},
 	}

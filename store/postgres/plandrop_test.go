@@ -1,6 +1,9 @@
 package postgres
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // dropCases are deletions of ended runs: a thousand of a day, of a job, and of jobs that keep
 // theirs for a day.
@@ -17,6 +20,15 @@ func (d *planData) dropCases() []planCase {
 	}
 	middle := d.now.Truncate(day).Add(-15 * day)
 	old := d.idsOfDay(middle, 1000)
+	pagesOf := func(q query, runs []int64, limit int) statement {
+		lo, hi := rangeOf(runs)
+		args := named{{"runs", runs}, {"lo", lo}, {"hi", hi}}
+		if limit > 0 {
+			args = append(args, named{{"limit", limit}}...)
+		}
+		return q.by(args)
+	}
+	days := slices.Repeat([]int32{int32(d.loggedDay().Sub(idTime(0)) / day)}, 100)
 	return []planCase{
 		{name: "anyEnded", st: q.anyEnded.by(any(0, maxRunID, 1000, apps)), rows: 1000, reach: reachAll, wasted: 100},
 		{name: "anyEnded from before", st: q.anyEnded.by(any(idAt(middle), idAt(middle.Add(day)), 1000, apps)), rows: 1000, reach: reachAll, wasted: 100},
@@ -30,7 +42,12 @@ func (d *planData) dropCases() []planCase {
 		{name: "dropEnded 1000", st: q.dropEnded.by(d.dropArgs(old)), rows: 900, batch: 4000, reach: reachAll, wasted: 2000},
 		{name: "dropEnded 1", st: q.dropEnded.by(d.dropArgs(old[:1])), rows: 1, reach: reachAll, wasted: 100},
 		{name: "dropEnded of the last hour", st: q.dropEnded.by(d.dropArgs(d.ended)), rows: 500, batch: 4000, reach: reachAll, wasted: 4000},
-		{name: "dropPagesOf", st: q.dropPagesOf.by(named{{"runs", d.logged[:200]}, {"lo", d.logged[0]}, {"hi", d.logged[199]}}), batch: 2000, reach: reachAll},
+		{name: "lockDroppable", st: q.lockDroppable.by(d.dropArgs(old[:1])), rows: 1, reach: reachAll, wasted: 100},
+		{name: "countPages 1000", st: pagesOf(q.countPages, d.logged[:1000], 1001), rows: 1, reach: reachAll, batch: 1100},
+		{name: "countPages none", st: pagesOf(q.countPages, d.logged[loggedRuns:loggedRuns+1000], 1001), rows: 1, reach: reachAll, batch: 1000},
+		{name: "dropPagesOf", st: pagesOf(q.dropPagesOf, d.logged[:50], 0), rows: 50, batch: 3000, reach: reachAll},
+		{name: "dropSomePages", st: q.dropSomePages.by(named{{"run", d.logged[0]}, {"limit", 10}}), rows: 1, batch: 30, reach: reachOne},
+		{name: "lessUse 100", st: q.lessUse.by(named{{"days", days}, {"jobs", jobIDs(100, 1)}, {"bytes", jobIDs(100, 1)}}), batch: 300},
 		{name: "dropKeys", st: q.dropKeys.with(old), batch: 1000},
 		{name: "dayNeeded", st: q.dayNeeded.by(named{{"lo", idAt(middle)}, {"hi", idAt(middle.Add(day)) - 1}, {"open_lo", idAt(d.now.Add(-2 * time.Hour))}, {"open_hi", idAt(d.now.Add(2 * time.Hour))}}),
 			rows: 1, reach: reachOpen, wasted: 40_000, batch: 10_000},

@@ -110,6 +110,7 @@ func (s *Store) RecordChange(ctx context.Context, c xxljob.Change) (xxljob.Chang
 	if err := c.Validate(); err != nil {
 		return xxljob.Change{}, err
 	}
+	c.Complete()
 	o := store.OriginOf(ctx)
 	c.Actor, c.Client, c.RequestID = o.Actor, o.Client, o.RequestID
 	given := changed{Change: c}

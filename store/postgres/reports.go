@@ -66,8 +66,20 @@ func (s *Store) addReports(reports []*store.Report) statement {
 			counts = append(counts, *c.of(r)/c.unit)
 		}
 	}
-	return s.sql.addReports.by(named{{"counts", counts}, {"quarters", quarters}, {"apps", apps}, {"places", upTo(len(reports))}, {"slot", 1 + rand.IntN(reportSlots)}, {"spare", 1 + reportSlots + rand.IntN(spareSlots)}})
+	slot, spare := reportSlot()
+	return s.sql.addReports.by(named{{"counts", counts}, {"quarters", quarters}, {"apps", apps}, {"places", upTo(len(reports))}, {"slot", slot}, {"spare", spare}})
 }
+
+// reportSlot chooses the slot of a transaction, and what takes its place where another has it.
+func reportSlot() (slot, spare int) {
+	return 1 + rand.IntN(reportSlots), 1 + reportSlots + rand.IntN(spareSlots)
+}
+
+// freeSlot is the slot in which the quarter and the app of a row r are counted.
+const (
+	slotOf   = `from {{schema}}.xxl_job_report f where f.quarter = r.quarter and f.app_name = r.app collate "C" and f.slot = {{arg.slot}}::smallint`
+	freeSlot = `coalesce((select f.slot ` + slotOf + ` for update skip locked), case when exists (select ` + slotOf + `) then {{arg.spare}}::smallint else {{arg.slot}}::smallint end)`
+)
 
 // reportColumn is a column of a report that is added up. It has the number in units.
 type reportColumn struct {
@@ -127,10 +139,8 @@ func (q *reportQueries) define(sql template) {
 	counts := eachReportColumn(", ", func(_ string, place int) string {
 		return fmt.Sprintf("({{arg.counts}}::bigint[])[(r.ord - 1) * %d + %d]", len(reportColumns), place)
 	})
-	const row = `from {{schema}}.xxl_job_report f where f.quarter = r.quarter and f.app_name = r.app collate "C" and f.slot = {{arg.slot}}::smallint`
-	const slot = `coalesce((select f.slot ` + row + ` for update skip locked), case when exists (select ` + row + `) then {{arg.spare}}::smallint else {{arg.slot}}::smallint end)`
 	q.addReports = sql(`insert into {{schema}}.xxl_job_report as t (quarter, app_name, slot, ` + reportNames() + `)
-	select r.quarter, r.app, ` + slot + `, ` + counts + `
+	select r.quarter, r.app, ` + freeSlot + `, ` + counts + `
 	from (select unnest({{arg.quarters}}::bigint[]) quarter, unnest({{arg.apps}}::text[]) app, unnest({{arg.places}}::int[]) ord) r order by r.quarter, r.app collate "C"
 	on conflict (quarter, app_name, slot) do update set ` + reportAdded())
 }

@@ -1,11 +1,15 @@
 package postgres_test
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/store"
+	"github.com/xxljob/xxljob/store/postgres"
 )
 
 // TestLockedReportsHoldUpNothing: whoever has locked rows of reports, runs end as before, and are
@@ -31,18 +35,44 @@ func TestLockedReportsHoldUpNothing(t *testing.T) {
 }
 
 // TestRemovalOfRunsOfManyQuarters: a job is removed whose runs are due in each quarter of an hour
-// of three months to come, more than one statement writes, and each of them is counted.
+// of years to come, more than one transaction may cancel, and each of them is counted. One that
+// was cancelled before is not. A store without reports cancels them too.
 func TestRemovalOfRunsOfManyQuarters(t *testing.T) {
-	s, a, _, _, exec := holding(t)
-	job := jobWith(a)
-	const runs = 90 * 96
+	for _, runs := range []int{1, 1000, 1001, 60_000} {
+		for _, without := range []bool{false, true} {
+			t.Run(fmt.Sprint(runs, without), func(t *testing.T) { removeFarAhead(t, runs, without) })
+		}
+	}
+}
+
+func removeFarAhead(t *testing.T, runs int, withoutReports bool) {
+	s, a, schema, _, exec := holding(t)
+	job, from := jobWith(a), time.UnixMilli(1800000000000)
+	if withoutReports {
+		var err error
+		s, err = postgres.New(t.Context(), pgtest.Pool(t), postgres.Config{Schema: schema, NoReports: true})
+		must(t, err)
+		t.Cleanup(s.Close)
+	}
 	exec(`insert into xxl_job_ahead (id, job_id, shard, app_name, state, trigger_type, scheduled_time, add_time, executor_fail_retry_count, move_time)
-	select n, $1, $2, $3, 0, 'MANUAL', 1800000000000 + n::bigint * 900000, now(), -1, 1800000000000 from generate_series(1, $4::int) n`, job.ID, job.Shard, job.App, runs)
+	select n, $1, $2, $3, case n when 0 then 11 else 0 end, 'MANUAL', $5 + n::bigint * 900000, now(), -1, $5 from generate_series(0, $4::int) n`, job.ID, job.Shard, job.App, runs, from.UnixMilli())
+	exec(`create function few() returns trigger language plpgsql as $$begin
+		if (select count(*) from changed) > 5000 then raise 'a statement cancels too many'; end if; return null; end$$`)
+	exec(`create trigger few after update on xxl_job_ahead referencing new table as changed for each statement execute function few()`)
+	began := time.Now()
 	must(t, s.RemoveJob(t.Context(), job.ID))
-	found, err := s.Reports(t.Context(), xxljob.ReportQuery{From: store.QuarterOf(time.UnixMilli(1800000000000)), To: store.QuarterOf(time.UnixMilli(1800000000000)).Add(400 * store.ReportDay),
-		Length: 400 * store.ReportDay, Examine: 100_000})
+	t.Logf("removed after %v", time.Since(began))
+	found, err := s.Reports(t.Context(), xxljob.ReportQuery{From: store.QuarterOf(from), To: store.QuarterOf(from).Add(700 * store.ReportDay),
+		Length: 700 * store.ReportDay, Examine: 200_000})
 	must(t, err)
-	if len(found.Reports) != 1 || found.Reports[0].Ended[xxljob.StateCancelled] != runs {
+	if counted := len(found.Reports) == 1 && found.Reports[0].Ended[xxljob.StateCancelled] == int64(runs); counted == withoutReports {
 		t.Errorf("%d reports: %+v", len(found.Reports), found.Reports)
+	}
+	left, err := s.SearchRuns(t.Context(), xxljob.RunSearch{Ahead: true, States: []xxljob.State{xxljob.StatePlanned}})
+	if err != nil || len(left.Runs) > 0 {
+		t.Errorf("%d runs are left, %v", len(left.Runs), err)
+	}
+	if _, err := s.Job(t.Context(), job.ID); !errors.Is(err, xxljob.ErrNotFound) {
+		t.Errorf("the job: %v", err)
 	}
 }

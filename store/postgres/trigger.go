@@ -63,26 +63,44 @@ func (s *Store) addTriggered(ctx context.Context, jobID int64, b bounds, t *xxlj
 // doer runs statements in a transaction, ours or the host's.
 type doer func(context.Context, ...statement) error
 
+// keyTries is how often a key is inserted where neither it nor its run is there afterwards: the
+// run may just have been deleted, and the key with it. Where the job is gone it is the same.
+const keyTries = 2
+
 // takeKey takes the key for a new run, whose id it returns, or else returns the
 // run that the key was used for. The key is inserted first, so a call waits for
 // others with the same key only.
 func (s *Store) takeKey(ctx context.Context, do doer, jobID int64, key string, addKey statement) (xxljob.Run, *int64, error) {
-	var ids []int64
-	if err := do(ctx, addKey.into(readIDs(&ids))); err != nil {
-		return xxljob.Run{}, nil, err
+	for range keyTries {
+		var ids []int64
+		if err := do(ctx, addKey.into(readIDs(&ids))); err != nil {
+			return xxljob.Run{}, nil, err
+		}
+		if len(ids) > 0 {
+			return xxljob.Run{}, &ids[0], nil
+		}
+		var runs []xxljob.Run
+		if err := do(ctx, s.sql.keyAhead.with(jobID, key).into(readRuns(&runs)), s.sql.keyRun.with(jobID, key).into(readRuns(&runs))); err != nil {
+			return xxljob.Run{}, nil, err
+		}
+		if run, there := lastOf(runs); there {
+			return run, nil, nil
+		}
 	}
-	if len(ids) > 0 {
-		return xxljob.Run{}, &ids[0], nil
+	return xxljob.Run{}, nil, xxljob.ErrNotFound
+}
+
+// takeKeyTx is takeKey in the host's transaction, and returns the id of either run.
+func (s *Store) takeKeyTx(jobID int64, key string, addKey statement, queryID func(statement) (int64, error)) (id int64, taken bool, err error) {
+	for range keyTries {
+		if id, err = queryID(addKey); !noRows(err) {
+			return id, true, err
+		}
+		if id, err = queryID(s.sql.keyID.with(jobID, key)); !noRows(err) {
+			return id, false, err
+		}
 	}
-	var runs []xxljob.Run
-	if err := do(ctx, s.sql.keyAhead.with(jobID, key).into(readRuns(&runs)), s.sql.keyRun.with(jobID, key).into(readRuns(&runs))); err != nil {
-		return xxljob.Run{}, nil, err
-	}
-	run, there := lastOf(runs)
-	if !there {
-		return xxljob.Run{}, nil, xxljob.ErrNotFound // the job, or by now the run of the key
-	}
-	return run, nil, nil
+	return 0, false, absentJob(jobID)
 }
 
 // triggerArgs are the arguments of addRun and planRun.
@@ -177,15 +195,12 @@ func (s *Store) insertTx(ctx context.Context, jobID int64, t xxljob.Trigger, que
 	addKey, plan := s.runStatements(jobID, &t)
 	var id *int64
 	if t.Key != "" {
-		key, err := queryID(addKey)
-		if noRows(err) {
-			if key, err = queryID(s.sql.keyID.with(jobID, t.Key)); noRows(err) {
-				return 0, absentJob(jobID) // neither was the job there
-			}
-			return key, failed(err, "trigger job %d", jobID)
+		key, taken, err := s.takeKeyTx(jobID, t.Key, addKey, queryID)
+		if errors.Is(err, xxljob.ErrNotFound) {
+			return 0, err
 		}
-		if err != nil {
-			return 0, failed(err, "trigger job %d", jobID)
+		if err != nil || !taken {
+			return key, failed(err, "trigger job %d", jobID)
 		}
 		id = &key
 	}

@@ -26,6 +26,7 @@ func dropCases() []testCase {
 		{"ADryRunDeletesNothing", dropDry},
 		{"SoManyRunsAreLookedAt", dropPages},
 		{"TheKeyOfARunGoesWithIt", dropKey},
+		{"ThePagesOfALogGoWithItsRun", dropLog},
 		{"WhatIsAbsurdIsRefused", dropAbsurd},
 		{"NothingThatIsNotThere", dropNothing},
 		{"RunsThatHaveNotEndedStay", dropUnended},
@@ -276,6 +277,28 @@ func dropKey(e *dropper) {
 	again := e.mustAddRun(job.ID, xxljob.Trigger{Key: "order 1"})
 	e.check(again.ID != run.ID, "the key leads to the run that is gone")
 	want(e.env, "the run of the other key", e.mustAddRun(job.ID, xxljob.Trigger{Key: "order 2"}).ID, kept.ID)
+}
+
+// dropLog: what the log of a run that has gone had is not counted any more.
+func dropLog(e *dropper) {
+	logs, ok := e.Store.(xxljob.LogStore)
+	if !ok {
+		return
+	}
+	job, other := e.newJob(), e.newJob()
+	gone, kept := e.several(job.ID, 3), e.triggered(other.ID)
+	l := &logKeeper{e.env, logs, e.o}
+	for _, run := range append(gone, kept) {
+		l.put(anyBytes, page(run, 1, 3), page(run, 4, 4))
+	}
+	e.dropped(xxljob.RunDrop{All: true, JobIDs: []int64{job.ID}})
+	e.wantThere("with a log", false, gone...)
+	l.wantPages("pages of a run that has gone", gone[1], 1, 100, 0)
+	l.wantPages("pages of a run of another job", kept, 1, 100, 4, page(kept, 1, 3), page(kept, 4, 4))
+	run := e.triggered(job.ID)
+	want(e.env, "refused of a run that came later", l.put(4, page(run, 1, 1)), nil)
+	want(e.env, "refused once there is as much again", l.put(4, page(run, 2, 2)), []int64{run.ID})
+	want(e.env, "refused of another job", l.put(8, page(kept, 5, 5)), []int64{kept.ID})
 }
 
 func dropAbsurd(e *dropper) {

@@ -19,6 +19,7 @@ func logPageCases() []testCase {
 		{"PagesOfAnUnknownRun", pagesUnknown},
 		{"AJobHasSoManyBytes", pagesFull},
 		{"APageIsCountedOnce", pagesCounted},
+		{"APageThatIsThereIsNotRefused", pagesRepeated},
 		{"PagesAreKeptWhole", pagesWhole},
 		{"SoManyPagesAtOnce", pagesMany},
 		{"PagesOfWritersAtOnce", pagesRace},
@@ -150,6 +151,15 @@ func pagesCounted(e *logKeeper) {
 	want(e.env, "refused of a second page", e.put(9, page(run, 4, 4)), nil)
 	want(e.env, "refused of a third", e.put(9, page(run, 5, 5)), nil)
 	want(e.env, "refused of a fourth", e.put(9, page(run, 6, 6)), []int64{run.ID})
+}
+
+// pagesRepeated: who has had an error writes again what may be there.
+func pagesRepeated(e *logKeeper) {
+	run := e.o.running()
+	e.put(4, page(run, 1, 3))
+	want(e.env, "refused of what is there", e.put(4, page(run, 1, 3)), nil)
+	want(e.env, "refused beside what is there", e.put(4, page(run, 1, 3), page(run, 4, 4)), []int64{run.ID})
+	e.wantPages("pages", run, 1, 100, 3, page(run, 1, 3))
 }
 
 func pagesWhole(e *logKeeper) {

@@ -78,6 +78,9 @@ func logPageMutants() []mutant {
 			}
 			return l
 		}), []string{"Log/APageIsCountedOnce"}},
+		{"RepeatsAreRefused", func(s xxljob.Store) xxljob.Store {
+			return &forgetfulPages{Store: s, LogStore: s.(xxljob.LogStore), RunDropper: s.(xxljob.RunDropper), bytes: map[int64]int64{}}
+		}, []string{"Log/APageThatIsThereIsNotRefused", "Drop/ThePagesOfALogGoWithItsRun"}},
 		{"PagesAreText", added(func(_ *bentPages, l []store.LogPage) []store.LogPage {
 			for i := range l {
 				l[i].Content, _, _ = cutAtZero(l[i].Content)
@@ -192,4 +195,27 @@ func (p *patientPages) AddLogPages(ctx context.Context, pages []store.LogPage, j
 		refused = append(refused, no...)
 	}
 	return refused, nil
+}
+
+// forgetfulPages looks how much there is before it looks whether a page is there, and counts
+// what has gone.
+type forgetfulPages struct {
+	xxljob.Store
+	xxljob.LogStore
+	xxljob.RunDropper
+	bytes map[int64]int64
+}
+
+func (f *forgetfulPages) AddLogPages(ctx context.Context, pages []store.LogPage, jobBytes int64) (refused []int64, err error) {
+	for _, p := range pages {
+		run, err := f.Run(ctx, p.RunID)
+		if err != nil {
+			return nil, err
+		}
+		if f.bytes[run.JobID] >= jobBytes && !p.Notice {
+			return []int64{p.RunID}, nil
+		}
+		f.bytes[run.JobID] += int64(len(p.Content))
+	}
+	return f.LogStore.AddLogPages(ctx, pages, jobBytes)
 }

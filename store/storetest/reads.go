@@ -27,6 +27,7 @@ func readCases() []testCase {
 		{"SearchRefusesWhatIsAbsurd", searchAbsurd},
 		{"LastRunsOfEachJob", lastRuns},
 		{"LastRunsAreBounded", lastRunsBounds},
+		{"LastRunsHaveNoneThatAreKeptApart", lastRunsApart},
 		{"ChildrenInOrder", childrenOf},
 		{"WaitingInOrderOfTime", waitingOrder},
 		{"OpenRunsByApp", openRuns},
@@ -300,6 +301,16 @@ func lastRuns(e *reader) {
 	got, err := e.reads.LastRuns(e.ctx, []int64{b.ID, none.ID, a.ID, 999_999_999, 1 << 50}, 3)
 	e.must(err)
 	want(e.env, "of two jobs", got, []xxljob.Run{ofB, ofA[3], ofA[2], ofA[1]})
+}
+
+func lastRunsApart(e *reader) {
+	job := e.newJob()
+	run := e.named(e.o.succeeded(e.mustAddRun(job.ID, xxljob.Trigger{})).ID)
+	apart, _ := e.ahead(job.ID, 0)
+	e.mustKill(apart.ID, "no")
+	got, err := e.reads.LastRuns(e.ctx, []int64{job.ID}, 3)
+	e.must(err)
+	want(e.env, "beside one that was cancelled far ahead", got, []xxljob.Run{run})
 }
 
 func lastRunsBounds(e *reader) {

@@ -73,6 +73,7 @@ func readMutants() []mutant {
 			}
 			return l
 		}), []string{"Read/LastRunsOfEachJob", "Read/ChildrenInOrder", "Read/WaitingInOrderOfTime"}},
+		{"LastRunsOfAllKinds", func(s xxljob.Store) xxljob.Store { return &endedOfAllKinds{s, s.(xxljob.RunReader)} }, []string{"Read/LastRunsHaveNoneThatAreKeptApart"}},
 		{"ChildrenFromTheFirstOn", after(func(int64) int64 { return 0 }), []string{"Read/ChildrenInOrder", "Read/WaitingInOrderOfTime"}},
 		{"OpenRunsOfOneApp", open(func(o *store.OpenRuns) {
 			for app, n := range o.Planned {
@@ -137,4 +138,21 @@ func (b *bentReads) OpenRuns(ctx context.Context, most int) (store.OpenRuns, err
 		b.open(&o)
 	}
 	return o, err
+}
+
+// endedOfAllKinds has the runs that are kept apart among the last ones.
+type endedOfAllKinds struct {
+	xxljob.Store
+	xxljob.RunReader
+}
+
+func (s *endedOfAllKinds) LastRuns(ctx context.Context, jobs []int64, n int) (list []xxljob.Run, err error) {
+	for _, job := range jobs {
+		runs, err := s.Store.Runs(ctx, xxljob.RunFilter{JobID: job, States: []xxljob.State{xxljob.StateSucceeded, xxljob.StateCancelled}, Limit: n})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, runs...)
+	}
+	return list, nil
 }

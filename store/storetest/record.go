@@ -30,6 +30,7 @@ func recordCases() []testCase {
 		{"NoneOfWhatIsRefused", recordsNothing},
 		{"OneForEachChange", recordsOnce},
 		{"EntriesOfOthers", recordsOthers},
+		{"EntriesOfOthersAboutAJob", recordsOthersOfJob},
 		{"EntriesOfOthersAreChecked", recordsChecked},
 		{"EntriesAreBounded", recordsBounded},
 		{"SearchFindsTheNewestFirst", changesNewest},
@@ -341,6 +342,37 @@ func recordsOthers(e *changeLog) {
 	e.wantEntries("what the store fills in", xxljob.Change{Verb: "v", Object: "thing", App: "app"})
 }
 
+func recordsOthersOfJob(e *changeLog) {
+	job := e.newJob()
+	e.edit(job.ID, func(j *xxljob.Job) { j.Param = "x" })
+	e.since()
+	id := strconv.FormatInt(job.ID, 10)
+	for _, c := range []xxljob.Change{{ObjectID: id}, {JobID: job.ID}, {ObjectID: id, JobID: job.ID, Version: 1}} {
+		c.Verb, c.Object = "viewed", store.ObjectJob
+		given := c
+		got, err := e.record.RecordChange(e.ctx, c)
+		e.must(err)
+		want(e.env, "the entry that is returned", got, e.search(xxljob.ChangeSearch{Object: store.ObjectJob, ObjectID: id}).Changes[0])
+		given.ObjectID, given.JobID = id, job.ID
+		e.wantEntries("about a job", given)
+	}
+	all := e.search(xxljob.ChangeSearch{JobID: job.ID}).Changes
+	want(e.env, "what the search finds of the job", len(all), 5)
+	want(e.env, "what was done to the job", e.mustChanges(job.ID), all)
+	at, err := e.record.JobAt(e.ctx, job.ID, 1)
+	e.must(err)
+	want(e.env, "the definition behind an entry of its version", at.Definition(), job.Definition())
+	e.must(e.RemoveJob(e.ctx, job.ID))
+	for _, of := range []int64{job.ID, job.ID + 1_000_000} {
+		before := len(e.mustChanges(of))
+		_, err := e.record.RecordChange(e.ctx, xxljob.Change{Verb: "viewed", Object: store.ObjectJob, JobID: of})
+		e.must(err)
+		_, err = e.record.RecordChange(e.ctx, xxljob.Change{Verb: "viewed", Object: store.ObjectRun, JobID: of})
+		e.must(err)
+		want(e.env, "entries of a job that is not there", len(e.mustChanges(of)), before+1)
+	}
+}
+
 func recordsChecked(e *changeLog) {
 	for field, c := range map[string]xxljob.Change{
 		"Verb":     {Object: "o"},
@@ -355,6 +387,11 @@ func recordsChecked(e *changeLog) {
 		_, err := e.record.RecordChange(e.ctx, c)
 		faults := xxljob.FieldErrors(err)
 		e.check(len(faults) == 1 && faults[0].Field == field, "%s: error %v", field, err)
+	}
+	for _, c := range []xxljob.Change{{}, {ObjectID: "7x"}, {ObjectID: "07"}, {ObjectID: "-7"}, {ObjectID: "0"}, {ObjectID: "2147483648"}, {ObjectID: "7", JobID: 8}} {
+		c.Verb, c.Object = "v", store.ObjectJob
+		_, err := e.record.RecordChange(e.ctx, c)
+		e.check(len(xxljob.FieldErrors(err)) == 1, "about job %q, %d: error %v", c.ObjectID, c.JobID, err)
 	}
 	e.wantEntries("after bad ones")
 }

@@ -93,6 +93,8 @@ func recordMutants() []mutant {
 		ghost("KillsOfWhatHasEndedAreRecorded", "Kill", "EntriesOfKills", "RunsOfNobodyHaveNone"),
 		ghost("GroupsThatAreThereAreRecorded", "EnsureGroup", "EntriesOfApps"),
 		bend("OthersAreNotWritten", func(b *bentRecord) { b.deaf = true }, "EntriesOfOthers"),
+		bend("OthersAreOfNoJob", func(b *bentRecord) { b.hides = true }, "EntriesOfOthersAboutAJob"),
+		entry("ChangesOfNoJob", func(c *xxljob.Change) { c.JobID = 0 }, "EntriesOfOthersAboutAJob"),
 		bend("OthersAreNotChecked", func(b *bentRecord) { b.lenient = true }, "EntriesOfOthersAreChecked"),
 		bend("OneVersionForAll", func(b *bentRecord) { b.version = 1 }, "EachVersionCanBeRestored", "WhatIsNotRecordedIsNotFound"),
 		bend("ChangesStay", func(b *bentRecord) { b.keeps = true }, "OldEntriesAreDropped"),
@@ -104,12 +106,12 @@ func recordMutants() []mutant {
 type bentRecord struct {
 	xxljob.Store
 	xxljob.ChangeRecord
-	search               func(*xxljob.ChangeSearch)
-	found                func(*xxljob.ChangesFound)
-	ghost                string
-	deaf, lenient, keeps bool
-	version              int64
-	early                time.Duration
+	search                      func(*xxljob.ChangeSearch)
+	found                       func(*xxljob.ChangesFound)
+	ghost                       string
+	deaf, lenient, keeps, hides bool
+	version                     int64
+	early                       time.Duration
 }
 
 func (b *bentRecord) haunt(of string) {
@@ -175,4 +177,12 @@ func (b *bentRecord) DropChanges(ctx context.Context, before time.Time) error {
 		return nil
 	}
 	return b.ChangeRecord.DropChanges(ctx, before.Add(b.early))
+}
+
+func (b *bentRecord) Changes(ctx context.Context, job int64, limit int) ([]xxljob.Change, error) {
+	list, err := b.Store.Changes(ctx, job, limit)
+	if b.hides {
+		list = slices.DeleteFunc(list, func(c xxljob.Change) bool { return c.Verb == "viewed" })
+	}
+	return list, err
 }
