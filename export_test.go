@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"unsafe"
 
 	"github.com/xxljob/xxljob/wire"
 )
@@ -407,4 +408,20 @@ func DrainLogBook(room, runs int) (stats LogStats, open int, lines map[int64]int
 		b.written(batch, nil, time.Now())
 	}
 	return b.state(), len(b.runs), lines
+}
+
+// AliasedLines writes a record to a log that nobody reads, and returns how many of its lines
+// wait, and how many of these lie in the memory of the record although they are not all of it.
+func AliasedLines(record string) (waiting, aliased int) {
+	b := newLogBook(LogConfig{QueueBytes: 1 << 30, RunBytes: 1 << 30})
+	r := b.open(Run{ID: 1})
+	r.write(LogLine{Text: record})
+	begin := uintptr(unsafe.Pointer(unsafe.StringData(record)))
+	for _, line := range r.lines {
+		at := uintptr(unsafe.Pointer(unsafe.StringData(line.Text)))
+		if at >= begin && at < begin+uintptr(len(record)) && len(line.Text) > 0 && len(line.Text)+1 < len(record) {
+			aliased++
+		}
+	}
+	return len(r.lines), aliased
 }

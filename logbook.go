@@ -93,16 +93,20 @@ func (b *logBook) open(run Run) *runLog {
 }
 
 // write takes a record: one line or more, each with its line feed. It waits for room while
-// there is none and lines are written, and drops what there is no room for.
+// there is none and lines are written, and drops what there is no room for. A line that is kept
+// has memory of its own, since the others of its record may be written or dropped long before.
 func (r *runLog) write(line LogLine) {
 	r.writing.Lock()
 	defer r.writing.Unlock()
-	rest := strings.TrimSuffix(line.Text, "\n")
+	rest, whole := strings.TrimSuffix(line.Text, "\n"), len(line.Text)
 	for more := true; more; {
 		line.Text, rest, more = strings.Cut(rest, "\n")
 		line.Text = plainText(line.Text)
-		if len(line.Text) > logBytes {
+		switch {
+		case len(line.Text) > logBytes:
 			line.Text = strings.ToValidUTF8(strings.Clone(line.Text[:logBytes]), "")
+		case len(line.Text)+1 < whole:
+			line.Text = strings.Clone(line.Text)
 		}
 		for freed, left := r.add(&line); freed != nil; freed, left = r.add(&line) {
 			waitFor(freed, left)

@@ -1,6 +1,7 @@
 package xxljob_test
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -26,4 +27,26 @@ func TestLogBookIsBounded(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestLinesDoNotKeepTheirRecord: a line counts with its own bytes, so it must not keep those of
+// the record that it is of, which may be as long as the handler likes.
+func TestLinesDoNotKeepTheirRecord(t *testing.T) {
+	long := strings.Repeat("y", 1<<20+1)
+	for name, c := range map[string]struct {
+		record string
+		lines  int
+	}{
+		"one line":               {"a line", 1},
+		"one line, ended":        {"a line\n", 1},
+		"a short and a long one": {"panic: x\n" + long, 2},
+		"a long and a short one": {long + "\nx\n", 2},
+		"many":                   {strings.Repeat("a line\n", 1000), 1000},
+		"not as it was":          {"a\x00b\xff\n\nc", 3},
+		"one that is too long":   {long, 1},
+	} {
+		if lines, aliased := xxljob.AliasedLines(c.record); lines != c.lines || aliased > 0 {
+			t.Errorf("%s: %d lines wait, want %d; %d of them keep the record", name, lines, c.lines, aliased)
+		}
+	}
 }
