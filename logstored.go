@@ -6,6 +6,7 @@ package xxljob
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 
 	"github.com/xxljob/xxljob/internal/guard"
@@ -127,9 +128,25 @@ func (s *sinkSource) read(ctx context.Context, run Run, from int) (wire.LogResul
 		if errors.Is(a.err, ErrNoLog) {
 			return wire.LogResult{}, false, nil
 		}
-		res := answerOf(a.res, from)
-		return wire.LogResult{FromLineNum: a.res.FromLineNum, ToLineNum: res.ToLine, LogContent: res.Content, IsEnd: res.Content == ""}, true, a.err
+		return sinkAnswer(a.res, from), true, a.err
 	case <-ctx.Done():
 		return wire.LogResult{}, false, ctx.Err()
 	}
+}
+
+// sinkAnswer is what a sink answered, within logBytes. Lines that follow each other from the one
+// that was asked for on have their numbers by that, should the sink not know them; the last
+// lines have those that the sink says.
+func sinkAnswer(res wire.LogResult, from int) wire.LogResult {
+	if from < 0 {
+		kept := lastLines(tailEnd{}, wire.LogResult{ToLineNum: res.ToLineNum, LogContent: res.LogContent}, -from)
+		return wire.LogResult{ToLineNum: kept.to, LogContent: kept.lines, IsEnd: kept.lines == ""}
+	}
+	a := answerOf(res, from)
+	lines := strings.Count(a.Content, "\n")
+	if a.Content != "" && a.Content[len(a.Content)-1] != '\n' {
+		lines++
+	}
+	to := min(max(a.ToLine, from+min(lines, math.MaxInt32-from)-1), math.MaxInt32)
+	return wire.LogResult{ToLineNum: to, LogContent: a.Content, IsEnd: a.Content == ""}
 }
