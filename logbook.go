@@ -57,10 +57,17 @@ type runLog struct {
 
 // runLogOf is which run it is.
 type runLogOf struct {
-	book       *logBook
-	run, job   int64
-	app        string
-	generation int64 // of the start
+	book     *logBook
+	run, job int64
+	app      string
+}
+
+// startLog is what the book has of a start of a run, from before its handler is called: no log,
+// until that logs something, so that handlers which do not cost nothing. Its fields are guarded
+// by the book's mu.
+type startLog struct {
+	log      *runLog
+	returned bool // the handler has
 }
 
 // runLogState is what else is known of it.
@@ -80,16 +87,27 @@ func newLogBook(cfg LogConfig) *logBook {
 	}
 }
 
-// open returns the log of a run, which takes lines until it is closed.
-func (b *logBook) open(run Run) *runLog {
+// of returns the log of a start of a run, which its first line opens; nil where the handler has
+// returned, whose log never begins again.
+func (b *logBook) of(l *startLog, run *Run) *runLog {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if r := b.runs[run.ID]; r != nil && r.of.generation == run.Token && !r.state.closed {
-		return r
+	if l.log == nil && !l.returned {
+		l.log = &runLog{of: runLogOf{b, run.ID, run.JobID, run.App}, first: 1}
+		b.runs[run.ID] = l.log
 	}
-	r := &runLog{of: runLogOf{b, run.ID, run.JobID, run.App, run.Token}, first: 1}
-	b.runs[run.ID] = r
-	return r
+	return l.log
+}
+
+// returned is called when the handler has returned.
+func (b *logBook) returned(l *startLog) {
+	b.mu.Lock()
+	r := l.log
+	l.log, l.returned = nil, true
+	b.mu.Unlock()
+	if r != nil {
+		r.end()
+	}
 }
 
 // write takes a record: one line or more, each with its line feed. It waits for room while
@@ -221,15 +239,12 @@ func waitFor(freed <-chan struct{}, left time.Duration) {
 	}
 }
 
-// end is called when the handler has returned. Of a run that has nothing to be written nobody is
+// end is called when the handler has returned, once. Of a run that has nothing to be written nobody is
 // told where there is no room for it.
 func (r *runLog) end() {
 	b := r.of.book
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if r.state.closed {
-		return
-	}
 	if b.hasRoom(2*logEndCost, 0) {
 		r.sayMissing()
 	}

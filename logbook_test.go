@@ -50,3 +50,11 @@ func TestLinesDoNotKeepTheirRecord(t *testing.T) {
 		}
 	}
 }
+
+// TestSilentRunsCostNothing: the book has no log of a handler that logs nothing, and to ask where
+// its lines would go costs two functions.
+func TestSilentRunsCostNothing(t *testing.T) {
+	if allocs, open := xxljob.SilentLogs(1000); allocs > 2 || open > 0 {
+		t.Errorf("%v allocations a run, %d logs are open", allocs, open)
+	}
+}

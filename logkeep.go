@@ -49,7 +49,8 @@ func newLogKeeper(s *shared, e *engine, panics *guard.Log) *logKeeper {
 }
 
 // open returns what takes the lines of a run at an executor of this process, and what is called
-// when there will be no more: nil where they go nowhere.
+// when there will be no more: nil where they go nowhere. It is called before the handler is, as
+// the flight is over once the run is recorded, be the handler still at it or not.
 func (k *logKeeper) open(logID, logDateTim int64) (write func(time.Time, slog.Level, string), end func()) {
 	if k == nil {
 		return nil, nil
@@ -58,8 +59,12 @@ func (k *logKeeper) open(logID, logDateTim int64) (write func(time.Time, slog.Le
 	if f == nil || f.remote || !sameDate(logDateTim, f.run) {
 		return nil, nil
 	}
-	r := k.book.open(f.run)
-	return func(at time.Time, level slog.Level, lines string) { r.write(LogLine{at, level, lines}) }, r.end
+	write = func(at time.Time, level slog.Level, lines string) {
+		if r := k.book.of(&f.lines, &f.run); r != nil {
+			r.write(LogLine{at, level, lines})
+		}
+	}
+	return write, func() { k.book.returned(&f.lines) }
 }
 
 // settle has the lines of runs written whose results are to be stored, but does not wait for a
