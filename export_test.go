@@ -442,3 +442,14 @@ func SilentLogs(times int) (allocs float64, open int) {
 	})
 	return allocs, len(k.book.runs)
 }
+
+// LinesOfPage are the lines from one on of a page that has these, and says that they are others.
+func LinesOfPage(text string, first, last, from int) (string, error) {
+	var w pageWriter
+	pages, err := w.pages(RunLines{Lines: []LogLine{{Text: text}}}, false)
+	if err != nil {
+		return "", err
+	}
+	pages[0].FirstLine, pages[0].LastLine = first, last
+	return linesOf(pages[0], from)
+}

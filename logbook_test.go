@@ -1,9 +1,11 @@
 package xxljob_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/xxljob/xxljob"
 )
@@ -56,5 +58,26 @@ func TestLinesDoNotKeepTheirRecord(t *testing.T) {
 func TestSilentRunsCostNothing(t *testing.T) {
 	if allocs, open := xxljob.SilentLogs(1000); allocs > 2 || open > 0 {
 		t.Errorf("%v allocations a run, %d logs are open", allocs, open)
+	}
+}
+
+// TestPageWithOtherNumbers: to look for a line in a page takes as long as its text is, whatever
+// numbers its lines have.
+func TestPageWithOtherNumbers(t *testing.T) {
+	for _, c := range []struct {
+		first, last, from int
+		want              string
+	}{
+		{1, 2, 1, "a\nb\n"},
+		{1, 2, 2, "b\n"},
+		{1, math.MaxInt32, 3, ""},
+		{1, math.MaxInt32, math.MaxInt32, ""},
+		{math.MinInt32, 1, 1, ""},
+		{5, 1, 1, "a\nb\n"},
+	} {
+		began := time.Now()
+		if got, err := xxljob.LinesOfPage("a\nb", c.first, c.last, c.from); err != nil || got != c.want || time.Since(began) > time.Second {
+			t.Errorf("from %d of %d to %d: %q %v after %v", c.from, c.first, c.last, got, err, time.Since(began))
+		}
 	}
 }

@@ -71,18 +71,25 @@ func (s *storeSource) read(ctx context.Context, run Run, from int) (wire.LogResu
 	return res, true, nil
 }
 
-// tail returns the last n lines, of pages that go on up to the last one.
+// tail returns the last n lines, of pages that go on up to the last one. Pages may say anything:
+// it ends where no page follows what it has.
 func (s *storeSource) tail(ctx context.Context, run Run, n int, pages []store.LogPage, last int) (wire.LogResult, error) {
 	var kept tailEnd
-	for len(pages) > 0 {
+	for more := true; more && len(pages) > 0; {
+		more = false
 		for _, p := range pages {
+			if p.FirstLine <= kept.to {
+				continue
+			}
 			lines, err := linesOf(p, p.FirstLine)
 			if err != nil {
 				return wire.LogResult{}, err
 			}
+			before := kept.to
 			kept = lastLines(kept, wire.LogResult{LogContent: lines, ToLineNum: p.LastLine}, n)
+			more = more || kept.to > before
 		}
-		if kept.to >= last {
+		if kept.to >= last || !more {
 			break
 		}
 		var err error
