@@ -188,21 +188,27 @@ func (r *runLog) sayMissing() {
 
 // put adds a line that there is room for. mu is held.
 func (r *runLog) put(line LogLine) {
-	b, now := r.of.book, time.Now()
-	if b.stats.Waiting == 0 {
-		b.moved = now
-	}
+	b := r.of.book
 	if len(r.lines) == 0 {
-		r.since = now
+		r.since = time.Now()
 	}
 	cost := len(line.Text) + logLineCost
 	r.lines, r.bytes, r.size = append(r.lines, line), r.bytes+cost, r.size+len(line.Text)+1
-	b.stats.Waiting += cost
-	b.stats.Peak = max(b.stats.Peak, b.stats.Waiting)
+	b.waits(cost)
 	b.feed(r)
 	if b.stats.Waiting >= logBatch {
 		b.hasten()
 	}
+}
+
+// waits adds to what waits. Where nothing did, who writes has its time from now on, or from when
+// it has rested. mu is held.
+func (b *logBook) waits(cost int) {
+	if now := time.Now(); b.stats.Waiting == 0 && b.moved.Before(now) {
+		b.moved = now
+	}
+	b.stats.Waiting += cost
+	b.stats.Peak = max(b.stats.Peak, b.stats.Waiting)
 }
 
 // feed puts a run among those with something to write. mu is held.
@@ -255,18 +261,17 @@ func (r *runLog) end() {
 		}
 		return
 	}
-	b.stats.Waiting += logEndCost
-	b.stats.Peak = max(b.stats.Peak, b.stats.Waiting)
+	b.waits(logEndCost)
 	b.feed(r)
 	b.hasten()
 }
 
-// settle waits until the lines that runs have by now are written, but not for longer than
-// logPatient, nor where nothing is written.
-func (b *logBook) settle(ctx context.Context, runs []int64) {
+// settle waits until lines that runs had are written: see goals. It waits for logPatient at most,
+// not at all where nothing is written, nor where whoever writes rests for longer than that, so
+// that there is no more a second than Config.Logs says.
+func (b *logBook) settle(ctx context.Context, goals map[int64]logGoal) {
 	ctx, cancel := context.WithTimeout(ctx, logPatient)
 	defer cancel()
-	goals := b.goals(runs)
 	for {
 		freed, left := b.unwritten(goals)
 		if left <= 0 || !sleep(ctx, left, freed) {
@@ -275,15 +280,28 @@ func (b *logBook) settle(ctx context.Context, runs []int64) {
 	}
 }
 
-// goals are the numbers of the last lines of runs.
-func (b *logBook) goals(runs []int64) map[*runLog]int {
+// logGoal is the number of a line that is to be written.
+type logGoal struct {
+	of   *runLog
+	line int
+}
+
+// goals are the last lines of those of the runs whose lines are not all written, and has them
+// written at once; nil where there is none.
+func (b *logBook) goals(runs []int64) (goals map[int64]logGoal) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	goals := map[*runLog]int{}
 	for _, id := range runs {
-		if r := b.runs[id]; r != nil {
-			goals[r] = r.first + len(r.lines) - 1
-			b.hasten()
+		r := b.runs[id]
+		if r == nil {
+			continue
+		}
+		b.hasten()
+		if last := r.first + len(r.lines) - 1; r.written < last {
+			if goals == nil {
+				goals = map[int64]logGoal{}
+			}
+			goals[id] = logGoal{r, last}
 		}
 	}
 	return goals
@@ -291,16 +309,17 @@ func (b *logBook) goals(runs []int64) map[*runLog]int {
 
 // unwritten drops the goals that are reached. It returns what is closed when something is
 // written, and for how long to wait for that: not at all where no goals are left.
-func (b *logBook) unwritten(goals map[*runLog]int) (freed chan struct{}, left time.Duration) {
+func (b *logBook) unwritten(goals map[int64]logGoal) (freed chan struct{}, left time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for r, goal := range goals {
-		if r.written >= goal {
-			delete(goals, r)
+	for id, goal := range goals {
+		if goal.of.written >= goal.line {
+			delete(goals, id)
 		}
 	}
-	if len(goals) == 0 {
+	rest := time.Until(b.moved)
+	if len(goals) == 0 || rest > logPatient {
 		return nil, 0
 	}
-	return b.freed, time.Until(b.moved.Add(logPatient))
+	return b.freed, rest + logPatient
 }

@@ -44,7 +44,8 @@ type LogConfig struct {
 	// 2 MiB to 1 GiB; zero means 16 MiB.
 	QueueBytes int
 	// BytesPerSecond bounds what this node writes: of the compressed lines in the store, of the
-	// text in a sink. 256 KiB to 1 GiB; zero means 4 MiB.
+	// text in a sink. While it rests for that, handlers wait for room and nothing is dropped;
+	// results wait for rests of up to two seconds. 256 KiB to 1 GiB; zero means 4 MiB.
 	BytesPerSecond int
 }
 

@@ -67,17 +67,27 @@ func (k *logKeeper) open(logID, logDateTim int64) (write func(time.Time, slog.Le
 	return write, func() { k.book.returned(&f.lines) }
 }
 
-// settle has the lines of runs written whose results are to be stored, but does not wait for a
-// store or a sink that hangs.
-func (k *logKeeper) settle(ctx context.Context, reqs []wire.CallbackRequest) {
+// apart are the results of runs whose lines are all written, and the others with the lines that
+// these are to wait for.
+func (k *logKeeper) apart(reqs []wire.CallbackRequest) (ready, others []wire.CallbackRequest, goals map[int64]logGoal) {
 	if k == nil || len(reqs) == 0 {
-		return
+		return reqs, nil, nil
 	}
 	runs := make([]int64, len(reqs))
 	for i := range reqs {
 		runs[i] = reqs[i].LogID
 	}
-	k.book.settle(ctx, runs)
+	if goals = k.book.goals(runs); goals == nil {
+		return reqs, nil, nil
+	}
+	for _, r := range reqs {
+		if _, waits := goals[r.LogID]; waits {
+			others = append(others, r)
+		} else {
+			ready = append(ready, r)
+		}
+	}
+	return ready, others, goals
 }
 
 // loop writes what is due, until ctx ends.
