@@ -87,11 +87,13 @@ type RunLines struct {
 
 // LogLine is one line of a run's log.
 type LogLine struct {
-	// Time and Level are those of the record that the line is of, as the handler has logged it.
+	// Time and Level are those of the record that the line is of, as the handler has logged it,
+	// with all digits of the time.
 	Time  time.Time
 	Level slog.Level
-	// Text is the line as Scheduler.Log returns it, with time and level, without its line feed:
-	// valid UTF-8 without NUL.
+	// Text is the line as Scheduler.Log returns it, without its line feed: valid UTF-8 without
+	// NUL. The first line of a record begins with its time, to the second, and its level: see
+	// Task.Log.
 	Text string
 }
 

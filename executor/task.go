@@ -97,10 +97,14 @@ func (t *Task) Result() string {
 	return t.state.result
 }
 
-// Log returns the logger of the run, whose lines wire.Executor.Log reads. Each record is a line
-// that begins with the time to the second, in Config.Location, and the level; one whose message
-// has line feeds is several. The logger is made by the first call. Lines written after the
-// handler has returned may be lost.
+// Log returns the logger of the run, whose lines wire.Executor.Log reads:
+//
+//	2006-01-02 15:04:05 INFO message key=value group.key="two words"
+//
+// The time is in Config.Location and to the second; an xxljob.LogSink gets that of the
+// record as well. A record whose message has line feeds is several lines, of which the first has
+// the time and the level. The logger is made by the first call. Lines written after the handler
+// has returned may be lost.
 func (t *Task) Log() *slog.Logger {
 	if t.state == nil || t.state.logs == nil {
 		return slog.New(slog.DiscardHandler)
