@@ -40,8 +40,8 @@ func newLogKeeper(s *shared, e *engine, panics *guard.Log) *logKeeper {
 	case cfg.Sink != nil:
 		k.out = &sinkOutlet{sink: cfg.Sink, panics: panics}
 	case cfg.InStore:
-		m, _ := s.store.(*storeMeter)
-		k.out = &storeOutlet{store: given(s.store).(LogStore), meter: m, perJob: cfg.JobBytes}
+		logs, _ := logsIn(s.store) // New has refused a store that keeps none
+		k.out = &storeOutlet{store: logs, perJob: cfg.JobBytes}
 	default:
 		return nil
 	}
@@ -150,7 +150,6 @@ func (k *logKeeper) last(ctx context.Context) {
 // storeOutlet is the store.
 type storeOutlet struct {
 	store  LogStore
-	meter  *storeMeter
 	perJob int64
 	pages  pageWriter
 
@@ -169,10 +168,7 @@ func (o *storeOutlet) write(ctx context.Context, batch []logChunk) (n int, refus
 	}
 	for len(o.made) > 0 {
 		page := o.made[:min(len(o.made), store.MostLogPages)]
-		no, err := call(ctx, func(ctx context.Context) (_ []int64, err error) {
-			if o.meter != nil {
-				defer o.meter.begin("AddLogPages").end(&err)
-			}
+		no, err := call(ctx, func(ctx context.Context) ([]int64, error) {
 			return o.store.AddLogPages(ctx, page, o.perJob)
 		})
 		if err != nil {

@@ -33,8 +33,8 @@ func newLogSource(s *shared, panics *guard.Log) logSource {
 	if r, ok := s.cfg.Logs.Sink.(LogReader); ok {
 		return &sinkSource{reader: r, panics: panics, under: make(chan struct{}, logReaders)}
 	}
-	if r, ok := given(s.store).(LogStore); ok && s.cfg.Logs.InStore {
-		return &storeSource{r}
+	if logs, ok := logsIn(s.store); ok && s.cfg.Logs.InStore {
+		return &storeSource{logs}
 	}
 	return nil
 }
