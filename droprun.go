@@ -39,7 +39,9 @@ func (d *definer) DropRuns(ctx context.Context, q RunDrop) (store.Dropped, error
 	if settled := now.Add(-dropSettled); q.EndedBefore.IsZero() || q.EndedBefore.After(settled) {
 		q.EndedBefore = settled
 	}
+	timed := metered(d.store, "DropEnded")
 	got, err := r.DropEnded(ctx, q)
+	timed.end(&err)
 	d.dropped(ctx, &q, got)
 	return got, about("delete runs", err)
 }
@@ -64,7 +66,9 @@ func recordDrop(ctx context.Context, s *shared, q *RunDrop, runs int) {
 	c.ofDrop(q, runs)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout) // whoever has asked may have gone
 	defer cancel()
-	if _, err := r.RecordChange(ctx, c); err != nil {
+	timed := metered(s.store, "RecordChange")
+	_, err := r.RecordChange(ctx, c)
+	if timed.end(&err); err != nil {
 		s.log.Warn("xxljob: there is no entry in the record of changes about ended runs that were deleted", "runs", runs, "error", err)
 	}
 }
@@ -96,7 +100,9 @@ func keepDuty(s *shared, r RunDropper) duty {
 				break
 			}
 			began, now := time.Now(), s.clock.now()
+			timed := metered(s.store, "DropExpired")
 			got, err := r.DropExpired(ctx, store.KeepQuery{Now: now, EndedBefore: now.Add(-dropSettled), After: mark, Limit: keepBatch})
+			timed.end(&err)
 			runs += got.Runs
 			if backoff.failed(ctx, err) && !got.More {
 				break

@@ -7,8 +7,11 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"testing"
 	"time"
+	"unsafe"
 
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -380,7 +383,7 @@ func Cycles(next map[string][]string) func(node string) string { return newCycle
 func FullLogBook(room, runs int) (stats LogStats, open, fed int) {
 	b := newLogBook(LogConfig{QueueBytes: room, RunBytes: 1 << 20})
 	for i := range runs {
-		r := b.open(Run{ID: int64(i + 1)})
+		r := b.of(&startLog{}, &Run{ID: int64(i + 1)})
 		r.write(LogLine{Text: "a line"})
 		r.end()
 	}
@@ -391,7 +394,7 @@ func FullLogBook(room, runs int) (stats LogStats, open, fed int) {
 func DrainLogBook(room, runs int) (stats LogStats, open int, lines map[int64]int) {
 	b := newLogBook(LogConfig{QueueBytes: room, RunBytes: 1 << 20})
 	for i := range runs {
-		r := b.open(Run{ID: int64(i + 1)})
+		r := b.of(&startLog{}, &Run{ID: int64(i + 1)})
 		r.write(LogLine{Text: "a line"})
 		r.end()
 	}
@@ -407,4 +410,46 @@ func DrainLogBook(room, runs int) (stats LogStats, open int, lines map[int64]int
 		b.written(batch, nil, time.Now())
 	}
 	return b.state(), len(b.runs), lines
+}
+
+// AliasedLines writes a record to a log that nobody reads, and returns how many of its lines
+// wait, and how many of these lie in the memory of the record although they are not all of it.
+func AliasedLines(record string) (waiting, aliased int) {
+	b := newLogBook(LogConfig{QueueBytes: 1 << 30, RunBytes: 1 << 30})
+	r := b.of(&startLog{}, &Run{ID: 1})
+	r.write(LogLine{Text: record})
+	begin := uintptr(unsafe.Pointer(unsafe.StringData(record)))
+	for _, line := range r.lines {
+		at := uintptr(unsafe.Pointer(unsafe.StringData(line.Text)))
+		if at >= begin && at < begin+uintptr(len(record)) && len(line.Text) > 0 && len(line.Text)+1 < len(record) {
+			aliased++
+		}
+	}
+	return len(r.lines), aliased
+}
+
+// SilentLogs opens and ends the log of a run so often, whose handler logs nothing. It returns how
+// many allocations each took, and how many logs are in the book then.
+func SilentLogs(times int) (allocs float64, open int) {
+	all := &shared{cfg: Config{}.withDefaults(), life: newLife()}
+	all.leases = newLeases("n-1", &all.cfg, func() []store.Attachment { return nil })
+	k := &logKeeper{shared: all, engine: newEngine(all, nil), book: newLogBook(LogConfig{QueueBytes: 1 << 20, RunBytes: 1 << 20})}
+	k.engine.under.flights[1] = &flight{run: Run{ID: 1}}
+	allocs = testing.AllocsPerRun(times, func() {
+		k.engine.under.flights[1].lines = startLog{}
+		_, end := k.open(1, 0)
+		end()
+	})
+	return allocs, len(k.book.runs)
+}
+
+// LinesOfPage are the lines from one on of a page that has these, and says that they are others.
+func LinesOfPage(text string, first, last, from int) (string, error) {
+	var w pageWriter
+	pages, err := w.pages(RunLines{Lines: []LogLine{{Text: text}}}, false)
+	if err != nil {
+		return "", err
+	}
+	pages[0].FirstLine, pages[0].LastLine = first, last
+	return linesOf(pages[0], from)
 }

@@ -37,9 +37,23 @@ type attachedAdmin struct {
 	logs *logKeeper
 }
 
-// Callback stores the results; it returns once they are stored, or ctx ends.
+// Callback stores the results; it returns once they are stored, or ctx ends. Those whose runs
+// have lines that are still to be written are stored after the others, which do not wait for them.
 func (a attachedAdmin) Callback(ctx context.Context, reqs []wire.CallbackRequest) (wire.Return, error) {
-	a.logs.settle(ctx, reqs)
+	reqs, others, goals := a.logs.apart(reqs)
+	err := a.f.finish(ctx, a.results(reqs))
+	if err == nil && len(others) > 0 {
+		a.logs.book.settle(ctx, goals)
+		err = a.f.finish(ctx, a.results(others))
+	}
+	if err != nil {
+		return wire.Return{}, err
+	}
+	return wire.Success(), nil
+}
+
+// results are what is to be stored of runs that are under way here.
+func (a attachedAdmin) results(reqs []wire.CallbackRequest) []Result {
 	results := make([]Result, 0, len(reqs))
 	for _, r := range reqs {
 		if at := a.f.engine.under.flight(r.LogID); at != nil && (!r.Exact || sameDate(r.LogDateTim, at.run)) {
@@ -50,10 +64,7 @@ func (a attachedAdmin) Callback(ctx context.Context, reqs []wire.CallbackRequest
 			results = append(results, res)
 		}
 	}
-	if err := a.f.finish(ctx, results); err != nil {
-		return wire.Return{}, err
-	}
-	return wire.Success(), nil
+	return results
 }
 
 // Progress is told by executors of ours how far a run is: see executor.Executor.Bind.

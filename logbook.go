@@ -57,10 +57,17 @@ type runLog struct {
 
 // runLogOf is which run it is.
 type runLogOf struct {
-	book       *logBook
-	run, job   int64
-	app        string
-	generation int64 // of the start
+	book     *logBook
+	run, job int64
+	app      string
+}
+
+// startLog is what the book has of a start of a run, from before its handler is called: no log,
+// until that logs something, so that handlers which do not cost nothing. Its fields are guarded
+// by the book's mu.
+type startLog struct {
+	log      *runLog
+	returned bool // the handler has
 }
 
 // runLogState is what else is known of it.
@@ -80,29 +87,44 @@ func newLogBook(cfg LogConfig) *logBook {
 	}
 }
 
-// open returns the log of a run, which takes lines until it is closed.
-func (b *logBook) open(run Run) *runLog {
+// of returns the log of a start of a run, which its first line opens; nil where the handler has
+// returned, whose log never begins again.
+func (b *logBook) of(l *startLog, run *Run) *runLog {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if r := b.runs[run.ID]; r != nil && r.of.generation == run.Token && !r.state.closed {
-		return r
+	if l.log == nil && !l.returned {
+		l.log = &runLog{of: runLogOf{b, run.ID, run.JobID, run.App}, first: 1}
+		b.runs[run.ID] = l.log
 	}
-	r := &runLog{of: runLogOf{b, run.ID, run.JobID, run.App, run.Token}, first: 1}
-	b.runs[run.ID] = r
-	return r
+	return l.log
+}
+
+// returned is called when the handler has returned.
+func (b *logBook) returned(l *startLog) {
+	b.mu.Lock()
+	r := l.log
+	l.log, l.returned = nil, true
+	b.mu.Unlock()
+	if r != nil {
+		r.end()
+	}
 }
 
 // write takes a record: one line or more, each with its line feed. It waits for room while
-// there is none and lines are written, and drops what there is no room for.
+// there is none and lines are written, and drops what there is no room for. A line that is kept
+// has memory of its own, since the others of its record may be written or dropped long before.
 func (r *runLog) write(line LogLine) {
 	r.writing.Lock()
 	defer r.writing.Unlock()
-	rest := strings.TrimSuffix(line.Text, "\n")
+	rest, whole := strings.TrimSuffix(line.Text, "\n"), len(line.Text)
 	for more := true; more; {
 		line.Text, rest, more = strings.Cut(rest, "\n")
 		line.Text = plainText(line.Text)
-		if len(line.Text) > logBytes {
+		switch {
+		case len(line.Text) > logBytes:
 			line.Text = strings.ToValidUTF8(strings.Clone(line.Text[:logBytes]), "")
+		case len(line.Text)+1 < whole:
+			line.Text = strings.Clone(line.Text)
 		}
 		for freed, left := r.add(&line); freed != nil; freed, left = r.add(&line) {
 			waitFor(freed, left)
@@ -166,21 +188,27 @@ func (r *runLog) sayMissing() {
 
 // put adds a line that there is room for. mu is held.
 func (r *runLog) put(line LogLine) {
-	b, now := r.of.book, time.Now()
-	if b.stats.Waiting == 0 {
-		b.moved = now
-	}
+	b := r.of.book
 	if len(r.lines) == 0 {
-		r.since = now
+		r.since = time.Now()
 	}
 	cost := len(line.Text) + logLineCost
 	r.lines, r.bytes, r.size = append(r.lines, line), r.bytes+cost, r.size+len(line.Text)+1
-	b.stats.Waiting += cost
-	b.stats.Peak = max(b.stats.Peak, b.stats.Waiting)
+	b.waits(cost)
 	b.feed(r)
 	if b.stats.Waiting >= logBatch {
 		b.hasten()
 	}
+}
+
+// waits adds to what waits. Where nothing did, who writes has its time from now on, or from when
+// it has rested. mu is held.
+func (b *logBook) waits(cost int) {
+	if now := time.Now(); b.stats.Waiting == 0 && b.moved.Before(now) {
+		b.moved = now
+	}
+	b.stats.Waiting += cost
+	b.stats.Peak = max(b.stats.Peak, b.stats.Waiting)
 }
 
 // feed puts a run among those with something to write. mu is held.
@@ -217,15 +245,12 @@ func waitFor(freed <-chan struct{}, left time.Duration) {
 	}
 }
 
-// end is called when the handler has returned. Of a run that has nothing to be written nobody is
+// end is called when the handler has returned, once. Of a run that has nothing to be written nobody is
 // told where there is no room for it.
 func (r *runLog) end() {
 	b := r.of.book
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if r.state.closed {
-		return
-	}
 	if b.hasRoom(2*logEndCost, 0) {
 		r.sayMissing()
 	}
@@ -236,18 +261,17 @@ func (r *runLog) end() {
 		}
 		return
 	}
-	b.stats.Waiting += logEndCost
-	b.stats.Peak = max(b.stats.Peak, b.stats.Waiting)
+	b.waits(logEndCost)
 	b.feed(r)
 	b.hasten()
 }
 
-// settle waits until the lines that runs have by now are written, but not for longer than
-// logPatient, nor where nothing is written.
-func (b *logBook) settle(ctx context.Context, runs []int64) {
+// settle waits until lines that runs had are written: see goals. It waits for logPatient at most,
+// not at all where nothing is written, nor where whoever writes rests for longer than that, so
+// that there is no more a second than Config.Logs says.
+func (b *logBook) settle(ctx context.Context, goals map[int64]logGoal) {
 	ctx, cancel := context.WithTimeout(ctx, logPatient)
 	defer cancel()
-	goals := b.goals(runs)
 	for {
 		freed, left := b.unwritten(goals)
 		if left <= 0 || !sleep(ctx, left, freed) {
@@ -256,15 +280,28 @@ func (b *logBook) settle(ctx context.Context, runs []int64) {
 	}
 }
 
-// goals are the numbers of the last lines of runs.
-func (b *logBook) goals(runs []int64) map[*runLog]int {
+// logGoal is the number of a line that is to be written.
+type logGoal struct {
+	of   *runLog
+	line int
+}
+
+// goals are the last lines of those of the runs whose lines are not all written, and has them
+// written at once; nil where there is none.
+func (b *logBook) goals(runs []int64) (goals map[int64]logGoal) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	goals := map[*runLog]int{}
 	for _, id := range runs {
-		if r := b.runs[id]; r != nil {
-			goals[r] = r.first + len(r.lines) - 1
-			b.hasten()
+		r := b.runs[id]
+		if r == nil {
+			continue
+		}
+		b.hasten()
+		if last := r.first + len(r.lines) - 1; r.written < last {
+			if goals == nil {
+				goals = map[int64]logGoal{}
+			}
+			goals[id] = logGoal{r, last}
 		}
 	}
 	return goals
@@ -272,16 +309,17 @@ func (b *logBook) goals(runs []int64) map[*runLog]int {
 
 // unwritten drops the goals that are reached. It returns what is closed when something is
 // written, and for how long to wait for that: not at all where no goals are left.
-func (b *logBook) unwritten(goals map[*runLog]int) (freed chan struct{}, left time.Duration) {
+func (b *logBook) unwritten(goals map[int64]logGoal) (freed chan struct{}, left time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for r, goal := range goals {
-		if r.written >= goal {
-			delete(goals, r)
+	for id, goal := range goals {
+		if goal.of.written >= goal.line {
+			delete(goals, id)
 		}
 	}
-	if len(goals) == 0 {
+	rest := time.Until(b.moved)
+	if len(goals) == 0 || rest > logPatient {
 		return nil, 0
 	}
-	return b.freed, time.Until(b.moved.Add(logPatient))
+	return b.freed, rest + logPatient
 }

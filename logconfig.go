@@ -44,7 +44,8 @@ type LogConfig struct {
 	// 2 MiB to 1 GiB; zero means 16 MiB.
 	QueueBytes int
 	// BytesPerSecond bounds what this node writes: of the compressed lines in the store, of the
-	// text in a sink. 256 KiB to 1 GiB; zero means 4 MiB.
+	// text in a sink. While it rests for that, handlers wait for room and nothing is dropped;
+	// results wait for rests of up to two seconds. 256 KiB to 1 GiB; zero means 4 MiB.
 	BytesPerSecond int
 }
 
@@ -86,11 +87,13 @@ type RunLines struct {
 
 // LogLine is one line of a run's log.
 type LogLine struct {
-	// Time and Level are those of the record that the line is of, as the handler has logged it.
+	// Time and Level are those of the record that the line is of, as the handler has logged it,
+	// with all digits of the time.
 	Time  time.Time
 	Level slog.Level
-	// Text is the line as Scheduler.Log returns it, with time and level, without its line feed:
-	// valid UTF-8 without NUL.
+	// Text is the line as Scheduler.Log returns it, without its line feed: valid UTF-8 without
+	// NUL. The first line of a record begins with its time, to the second, and its level: see
+	// Task.Log.
 	Text string
 }
 

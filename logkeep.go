@@ -40,8 +40,8 @@ func newLogKeeper(s *shared, e *engine, panics *guard.Log) *logKeeper {
 	case cfg.Sink != nil:
 		k.out = &sinkOutlet{sink: cfg.Sink, panics: panics}
 	case cfg.InStore:
-		m, _ := s.store.(*storeMeter)
-		k.out = &storeOutlet{store: given(s.store).(LogStore), meter: m, perJob: cfg.JobBytes}
+		logs, _ := logsIn(s.store) // New has refused a store that keeps none
+		k.out = &storeOutlet{store: logs, perJob: cfg.JobBytes}
 	default:
 		return nil
 	}
@@ -49,7 +49,8 @@ func newLogKeeper(s *shared, e *engine, panics *guard.Log) *logKeeper {
 }
 
 // open returns what takes the lines of a run at an executor of this process, and what is called
-// when there will be no more: nil where they go nowhere.
+// when there will be no more: nil where they go nowhere. It is called before the handler is, as
+// the flight is over once the run is recorded, be the handler still at it or not.
 func (k *logKeeper) open(logID, logDateTim int64) (write func(time.Time, slog.Level, string), end func()) {
 	if k == nil {
 		return nil, nil
@@ -58,21 +59,35 @@ func (k *logKeeper) open(logID, logDateTim int64) (write func(time.Time, slog.Le
 	if f == nil || f.remote || !sameDate(logDateTim, f.run) {
 		return nil, nil
 	}
-	r := k.book.open(f.run)
-	return func(at time.Time, level slog.Level, lines string) { r.write(LogLine{at, level, lines}) }, r.end
+	write = func(at time.Time, level slog.Level, lines string) {
+		if r := k.book.of(&f.lines, &f.run); r != nil {
+			r.write(LogLine{at, level, lines})
+		}
+	}
+	return write, func() { k.book.returned(&f.lines) }
 }
 
-// settle has the lines of runs written whose results are to be stored, but does not wait for a
-// store or a sink that hangs.
-func (k *logKeeper) settle(ctx context.Context, reqs []wire.CallbackRequest) {
+// apart are the results of runs whose lines are all written, and the others with the lines that
+// these are to wait for.
+func (k *logKeeper) apart(reqs []wire.CallbackRequest) (ready, others []wire.CallbackRequest, goals map[int64]logGoal) {
 	if k == nil || len(reqs) == 0 {
-		return
+		return reqs, nil, nil
 	}
 	runs := make([]int64, len(reqs))
 	for i := range reqs {
 		runs[i] = reqs[i].LogID
 	}
-	k.book.settle(ctx, runs)
+	if goals = k.book.goals(runs); goals == nil {
+		return reqs, nil, nil
+	}
+	for _, r := range reqs {
+		if _, waits := goals[r.LogID]; waits {
+			others = append(others, r)
+		} else {
+			ready = append(ready, r)
+		}
+	}
+	return ready, others, goals
 }
 
 // loop writes what is due, until ctx ends.
@@ -135,7 +150,6 @@ func (k *logKeeper) last(ctx context.Context) {
 // storeOutlet is the store.
 type storeOutlet struct {
 	store  LogStore
-	meter  *storeMeter
 	perJob int64
 	pages  pageWriter
 
@@ -154,10 +168,7 @@ func (o *storeOutlet) write(ctx context.Context, batch []logChunk) (n int, refus
 	}
 	for len(o.made) > 0 {
 		page := o.made[:min(len(o.made), store.MostLogPages)]
-		no, err := call(ctx, func(ctx context.Context) (_ []int64, err error) {
-			if o.meter != nil {
-				defer o.meter.begin("AddLogPages").end(&err)
-			}
+		no, err := call(ctx, func(ctx context.Context) ([]int64, error) {
 			return o.store.AddLogPages(ctx, page, o.perJob)
 		})
 		if err != nil {

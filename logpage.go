@@ -60,8 +60,9 @@ func (w *pageWriter) compressed(text []byte) ([]byte, error) {
 	return bytes.Clone(w.out.Bytes()), err
 }
 
-// linesOf are the lines of a page from one on, the first logBytes of them and one more byte if
-// there are more.
+// linesOf are the lines of a page from one on, as far as they are within its first bytes: as many
+// as it says that it has, but no more than logBytes and pageBytes, beyond which no page of ours
+// goes. The numbers of its lines may be any.
 func linesOf(p store.LogPage, from int) (string, error) {
 	in := flate.NewReader(bytes.NewReader(p.Content))
 	text, err := io.ReadAll(io.LimitReader(in, int64(min(p.Size, logBytes+pageBytes))))
@@ -69,7 +70,7 @@ func linesOf(p store.LogPage, from int) (string, error) {
 		return "", fmt.Errorf("the page with line %d: %w", p.FirstLine, err)
 	}
 	lines := plainText(string(text))
-	for range from - p.FirstLine {
+	for n := p.FirstLine; n < from && lines != ""; n++ {
 		_, lines, _ = strings.Cut(lines, "\n")
 	}
 	return lines, nil

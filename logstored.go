@@ -6,6 +6,7 @@ package xxljob
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 
 	"github.com/xxljob/xxljob/internal/guard"
@@ -32,8 +33,8 @@ func newLogSource(s *shared, panics *guard.Log) logSource {
 	if r, ok := s.cfg.Logs.Sink.(LogReader); ok {
 		return &sinkSource{reader: r, panics: panics, under: make(chan struct{}, logReaders)}
 	}
-	if r, ok := given(s.store).(LogStore); ok && s.cfg.Logs.InStore {
-		return &storeSource{r}
+	if logs, ok := logsIn(s.store); ok && s.cfg.Logs.InStore {
+		return &storeSource{logs}
 	}
 	return nil
 }
@@ -70,18 +71,25 @@ func (s *storeSource) read(ctx context.Context, run Run, from int) (wire.LogResu
 	return res, true, nil
 }
 
-// tail returns the last n lines, of pages that go on up to the last one.
+// tail returns the last n lines, of pages that go on up to the last one. Pages may say anything:
+// it ends where no page follows what it has.
 func (s *storeSource) tail(ctx context.Context, run Run, n int, pages []store.LogPage, last int) (wire.LogResult, error) {
 	var kept tailEnd
-	for len(pages) > 0 {
+	for more := true; more && len(pages) > 0; {
+		more = false
 		for _, p := range pages {
+			if p.FirstLine <= kept.to {
+				continue
+			}
 			lines, err := linesOf(p, p.FirstLine)
 			if err != nil {
 				return wire.LogResult{}, err
 			}
+			before := kept.to
 			kept = lastLines(kept, wire.LogResult{LogContent: lines, ToLineNum: p.LastLine}, n)
+			more = more || kept.to > before
 		}
-		if kept.to >= last {
+		if kept.to >= last || !more {
 			break
 		}
 		var err error
@@ -127,9 +135,25 @@ func (s *sinkSource) read(ctx context.Context, run Run, from int) (wire.LogResul
 		if errors.Is(a.err, ErrNoLog) {
 			return wire.LogResult{}, false, nil
 		}
-		res := answerOf(a.res, from)
-		return wire.LogResult{FromLineNum: a.res.FromLineNum, ToLineNum: res.ToLine, LogContent: res.Content, IsEnd: res.Content == ""}, true, a.err
+		return sinkAnswer(a.res, from), true, a.err
 	case <-ctx.Done():
 		return wire.LogResult{}, false, ctx.Err()
 	}
+}
+
+// sinkAnswer is what a sink answered, within logBytes. Lines that follow each other from the one
+// that was asked for on have their numbers by that, should the sink not know them; the last
+// lines have those that the sink says.
+func sinkAnswer(res wire.LogResult, from int) wire.LogResult {
+	if from < 0 {
+		kept := lastLines(tailEnd{}, wire.LogResult{ToLineNum: res.ToLineNum, LogContent: res.LogContent}, -from)
+		return wire.LogResult{ToLineNum: kept.to, LogContent: kept.lines, IsEnd: kept.lines == ""}
+	}
+	a := answerOf(res, from)
+	lines := strings.Count(a.Content, "\n")
+	if a.Content != "" && a.Content[len(a.Content)-1] != '\n' {
+		lines++
+	}
+	to := min(max(a.ToLine, from+min(lines, math.MaxInt32-from)-1), math.MaxInt32)
+	return wire.LogResult{ToLineNum: to, LogContent: a.Content, IsEnd: a.Content == ""}
 }

@@ -22,10 +22,10 @@ const (
 // retainDuties drop what the store keeps until it is told to drop it.
 func retainDuties(s *shared) (list []duty) {
 	if r, ok := given(s.store).(store.Retainer); ok {
-		list = append(list, retainDuty(s, "dropping old runs", s.cfg.RunRetention, r.DropRuns))
+		list = append(list, retainDuty(s, "dropping old runs", "DropRuns", s.cfg.RunRetention, r.DropRuns))
 	}
 	if r, ok := given(s.store).(ChangeRecord); ok {
-		list = append(list, retainDuty(s, "dropping old changes", s.cfg.ChangeRetention, r.DropChanges))
+		list = append(list, retainDuty(s, "dropping old changes", "DropChanges", s.cfg.ChangeRetention, r.DropChanges))
 	}
 	if r, ok := given(s.store).(RunDropper); ok {
 		list = append(list, keepDuty(s, r))
@@ -36,8 +36,8 @@ func retainDuties(s *shared) (list []duty) {
 	return list
 }
 
-// retainDuty drops what is older than it is to be kept.
-func retainDuty(s *shared, what string, kept time.Duration, drop func(context.Context, time.Time) error) duty {
+// retainDuty drops what is older than it is to be kept, by a method of the store.
+func retainDuty(s *shared, what, method string, kept time.Duration, drop func(context.Context, time.Time) error) duty {
 	first, backoff := true, backoff{log: s.log, what: what}
 	return duty{aside: true, once: func(ctx context.Context) (time.Duration, error) {
 		if first {
@@ -49,7 +49,10 @@ func retainDuty(s *shared, what string, kept time.Duration, drop func(context.Co
 		}
 		bounded, cancel := context.WithTimeout(ctx, retainTimeout)
 		defer cancel()
-		backoff.failed(ctx, drop(bounded, s.clock.now().Add(-kept)))
+		timed := metered(s.store, method)
+		err := drop(bounded, s.clock.now().Add(-kept))
+		timed.end(&err)
+		backoff.failed(ctx, err)
 		return retainEvery, nil // also after an error: what is too old may be so for an hour more
 	}}
 }
@@ -78,7 +81,10 @@ func foldDuty(s *shared, f store.ReportFolder) duty {
 		if _, mine := s.leases.epoch(0); mine {
 			bounded, cancel := context.WithTimeout(ctx, foldTimeout)
 			defer cancel()
-			backoff.failed(ctx, f.FoldReports(bounded))
+			timed := metered(s.store, "FoldReports")
+			err := f.FoldReports(bounded)
+			timed.end(&err)
+			backoff.failed(ctx, err)
 		}
 		return foldEvery, nil
 	}}

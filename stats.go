@@ -46,7 +46,8 @@ type Stats struct {
 	// Logs is about lines of runs that go where Config.Logs says.
 	Logs LogStats
 
-	// Calls are those of the store, by the name of the method.
+	// Calls are those of the store that the scheduler makes, by the name of the method, those
+	// of optional interfaces among them: LogPages, DropEnded and the like.
 	Calls map[string]CallStats
 }
 

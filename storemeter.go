@@ -4,11 +4,15 @@ package xxljob
 // same calls, counted, for Stats.
 
 import (
+	"context"
 	"sync"
 	"time"
+
+	"github.com/xxljob/xxljob/store"
 )
 
-// storeMeter counts the calls of a store. What it does not count it passes on as it is.
+// storeMeter counts the calls of a store. What else that is, beside a Store, has to be asked of
+// given, and its calls are counted by metered.
 type storeMeter struct {
 	Store
 	meters sync.Map // *callMeter by method
@@ -43,6 +47,9 @@ func (t timing) of(rows int) timing {
 
 // end is called when the call has returned, with where its error is.
 func (t timing) end(err *error) {
+	if t.meter == nil {
+		return
+	}
 	took := time.Since(t.at)
 	t.meter.mu.Lock()
 	defer t.meter.mu.Unlock()
@@ -60,6 +67,36 @@ func (m *storeMeter) stats() map[string]CallStats {
 		return true
 	})
 	return all
+}
+
+// metered begins a call of a method that not all stores have: see given.
+func metered(s Store, method string) timing {
+	if m, ok := s.(*storeMeter); ok {
+		return m.begin(method)
+	}
+	return timing{}
+}
+
+// meteredLogs is a store that keeps logs, whose calls count.
+type meteredLogs struct {
+	LogStore
+	in Store
+}
+
+// logsIn returns what a store is that keeps logs, and false where it does not.
+func logsIn(s Store) (LogStore, bool) {
+	logs, ok := given(s).(LogStore)
+	return meteredLogs{logs, s}, ok
+}
+
+func (m meteredLogs) AddLogPages(ctx context.Context, pages []store.LogPage, jobBytes int64) (_ []int64, err error) {
+	defer metered(m.in, "AddLogPages").end(&err)
+	return m.LogStore.AddLogPages(ctx, pages, jobBytes)
+}
+
+func (m meteredLogs) LogPages(ctx context.Context, runID int64, fromLine, limit int) (_ []store.LogPage, _ int, err error) {
+	defer metered(m.in, "LogPages").end(&err)
+	return m.LogStore.LogPages(ctx, runID, fromLine, limit)
 }
 
 // given is the store as New was given it, with all else that it is.

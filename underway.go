@@ -41,12 +41,17 @@ type flight struct {
 	acked time.Time
 	// choices are the further addresses of a probing route.
 	choices []string
-	sent    bool // guarded by engine.mu
-	killed  bool // guarded by engine.mu: not to be sent any more
-	// accepted is set when the executor has the run, kill when it is to be killed.
-	accepted bool   // guarded by engine.mu
-	kill     string // guarded by engine.mu
-	cutOff   bool   // guarded by engine.mu: it is killed since this process ends
+	state   flightState // guarded by engine.mu
+	lines   startLog    // what its handler logs; guarded by the mu of the book of lines
+}
+
+// flightState is how far a flight is. Its fields are guarded by engine.mu.
+type flightState struct {
+	sent     bool
+	killed   bool   // not to be sent any more
+	accepted bool   // the executor has the run
+	kill     string // why it is to be killed, where it is
+	cutOff   bool   // it is killed since this process ends
 }
 
 // awayRun is a run at another node, with what its end makes free.
@@ -91,10 +96,10 @@ func (u *underWay) hasLanded(run Run) bool {
 func (u *underWay) send(f *flight) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if f.killed || u.flights[f.run.ID] != f {
+	if f.state.killed || u.flights[f.run.ID] != f {
 		return false
 	}
-	f.sent = true
+	f.state.sent = true
 	return true
 }
 
@@ -102,10 +107,10 @@ func (u *underWay) send(f *flight) bool {
 func (u *underWay) intercept(f *flight) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if f.sent || f.killed || u.flights[f.run.ID] != f {
+	if f.state.sent || f.state.killed || u.flights[f.run.ID] != f {
 		return false
 	}
-	f.killed = true
+	f.state.killed = true
 	return true
 }
 
@@ -114,8 +119,8 @@ func (u *underWay) intercept(f *flight) bool {
 func (u *underWay) accepted(f *flight) (kill string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	f.accepted = true
-	return f.kill
+	f.state.accepted = true
+	return f.state.kill
 }
 
 // kill notes that a flight is to be killed, and reports whether its executor can
@@ -123,9 +128,9 @@ func (u *underWay) accepted(f *flight) (kill string) {
 func (u *underWay) kill(f *flight, reason string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	first := f.kill == ""
-	f.kill = reason
-	return f.accepted && first
+	first := f.state.kill == ""
+	f.state.kill = reason
+	return f.state.accepted && first
 }
 
 // cutOff notes that a flight is killed since this process ends, unless somebody has wanted it
@@ -133,14 +138,14 @@ func (u *underWay) kill(f *flight, reason string) bool {
 func (u *underWay) cutOff(f *flight) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	f.cutOff = f.kill == "" && !f.killed
+	f.state.cutOff = f.state.kill == "" && !f.state.killed
 }
 
 // killed is the state in which a flight ends that is killed.
 func (u *underWay) killed(f *flight) State {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if f.cutOff {
+	if f.state.cutOff {
 		return StateLost
 	}
 	return StateKilled

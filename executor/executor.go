@@ -113,11 +113,12 @@ func (e *Executor) Handlers() []string {
 //
 //	OpenLog(logID, logDateTim int64) (write func(at time.Time, level slog.Level, lines string), end func())
 //
-// is asked by the first line of each of these runs where its lines go as well; nil functions
-// mean nowhere else. write gets each record of Config.Log.Level and above as the log has it, one
-// line or more, each with its line feed, and may be called by several goroutines at once; the
-// handler waits for it. end is called once, when the handler has returned and before its
-// result is delivered.
+// is asked, before the handler of each of these runs is called, where its lines go as well; nil
+// functions mean nowhere else. write gets each record of Config.Log.Level and above as the log
+// has it, one line or more, each with its line feed, and may be called by several goroutines at
+// once, by those that the handler has left behind also after end; the handler waits for it. end
+// is called once, when the handler has returned and before its result is delivered, unless the
+// run was ended before.
 func (e *Executor) Bind(admin wire.Admin) { e.local.out.bind(admin) }
 
 // Places returns Config.Places: how many handlers run at once. A scheduler sends

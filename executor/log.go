@@ -68,17 +68,11 @@ type lineWriter interface {
 type twoWriters struct {
 	lineWriter
 	more func(at time.Time, level slog.Level, lines string)
-	end  func()
 }
 
 func (w *twoWriters) write(at time.Time, level slog.Level, lines []byte) {
 	w.lineWriter.write(at, level, lines)
 	w.more(at, level, string(lines))
-}
-
-func (w *twoWriters) close() {
-	w.lineWriter.close()
-	w.end()
 }
 
 // logFormat makes the handlers of a store.

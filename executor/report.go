@@ -63,19 +63,19 @@ func newOutbox(cfg Config, limit batchLimit) *outbox {
 	return o
 }
 
-// follow has the lines of a run go to the admin too, where that wants them.
-func (o *outbox) follow(k runID, w lineWriter) lineWriter {
+// openLog asks the admin where the lines of a run go as well: nil functions mean nowhere else.
+func (o *outbox) openLog(k runID) (write func(time.Time, slog.Level, string), end func()) {
 	o.mu.Lock()
 	admin := o.admin
 	o.mu.Unlock()
 	if a, wants := admin.(interface {
 		OpenLog(logID, logDateTim int64) (write func(time.Time, slog.Level, string), end func())
 	}); wants {
-		if more, end := a.OpenLog(k.id, k.date); more != nil && end != nil {
-			return &twoWriters{w, more, end}
+		if write, end = a.OpenLog(k.id, k.date); write != nil && end != nil {
+			return write, end
 		}
 	}
-	return w
+	return nil, nil
 }
 
 // onAway sets who is told when the admin is seen to go away, and to be back.

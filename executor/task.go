@@ -66,6 +66,14 @@ type taskState struct {
 	lines    lineWriter   // nil until used
 	progress *progress    // nil until used
 	returned bool         // the handler has returned
+	closed   bool         // and its log is closed
+	more     adminLog     // set before the handler is called
+}
+
+// adminLog is where the lines of a run go as well: nil functions are nowhere.
+type adminLog struct {
+	write func(at time.Time, level slog.Level, lines string)
+	end   func()
 }
 
 // SetResult sets the text that is reported if the run succeeds, cut to 50,000
@@ -89,8 +97,14 @@ func (t *Task) Result() string {
 	return t.state.result
 }
 
-// Log returns the logger of the run, whose lines wire.Executor.Log reads. It is
-// made by the first call. Lines written after the handler has returned may be lost.
+// Log returns the logger of the run, whose lines wire.Executor.Log reads:
+//
+//	2006-01-02 15:04:05 INFO message key=value group.key="two words"
+//
+// The time is in Config.Location and to the second; an xxljob.LogSink gets that of the
+// record as well. A record whose message has line feeds is several lines, of which the first has
+// the time and the level. The logger is made by the first call. Lines written after the handler
+// has returned may be lost.
 func (t *Task) Log() *slog.Logger {
 	if t.state == nil || t.state.logs == nil {
 		return slog.New(slog.DiscardHandler)
@@ -98,13 +112,25 @@ func (t *Task) Log() *slog.Logger {
 	return t.state.log()
 }
 
+// openLog asks the admin where the lines of the run go as well. It is called before the handler
+// is: once the result of the run is recorded the admin may not know it any more, even if its
+// handler goes on.
+func (s *taskState) openLog() {
+	write, end := s.run.job.origin.out.openLog(s.run.id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.more = adminLog{write, end}
+}
+
 func (s *taskState) log() *slog.Logger {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.logger == nil {
 		s.lines = s.logs.writer(s.key)
-		if s.run != nil {
-			s.lines = s.run.job.origin.out.follow(s.run.id, s.lines)
+		if s.closed {
+			s.lines.close() // nobody else would
+		} else if s.more.write != nil {
+			s.lines = &twoWriters{s.lines, s.more.write}
 		}
 		s.logger = slog.New(s.logs.handler(s.lines))
 	}
@@ -121,9 +147,14 @@ func (s *taskState) closeLog() {
 		p.finish()
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.lines != nil {
-		s.lines.close()
+	s.closed = true
+	lines, end := s.lines, s.more.end
+	s.mu.Unlock()
+	if lines != nil {
+		lines.close()
+	}
+	if end != nil {
+		end()
 	}
 }
 

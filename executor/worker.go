@@ -131,7 +131,10 @@ func (r *run) work() {
 		unlabel()
 		r.exec.leave(r, err)
 	}()
-	err = protect(func() error { return r.handler.call(r.label(r.ctx), &r.Task) })
+	err = protect(func() error {
+		r.openLog()
+		return r.handler.call(r.label(r.ctx), &r.Task)
+	})
 }
 
 // panicError is a recovered panic.

@@ -5,6 +5,7 @@ import (
 	"compress/flate"
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -284,18 +285,26 @@ func TestLogPagesThatMakeNoSense(t *testing.T) {
 			"more than its size":     {store.LogPage{FirstLine: 1, LastLine: 5, Size: 10, Content: bomb(64 << 20)}, false},
 			"64 MiB":                 {store.LogPage{FirstLine: 1, LastLine: 32 << 20, Size: 64 << 20, Content: bomb(64 << 20)}, false},
 			"other numbers of lines": {store.LogPage{FirstLine: 1_000_000, LastLine: 2_000_000, Size: 10, Content: bomb(10)}, false},
+			"up to the last number":  {store.LogPage{FirstLine: 1, LastLine: math.MaxInt32, Size: 10, Content: bomb(10)}, false},
+			"the last number":        {store.LogPage{FirstLine: math.MaxInt32, LastLine: math.MaxInt32, Size: 10, Content: bomb(10)}, false},
+			"backwards":              {store.LogPage{FirstLine: 5, LastLine: 1, Size: 10, Content: bomb(10)}, false},
 		} {
 			id := ran(t, n, xxljob.Job{Name: name, Handler: "chat"})
 			c.page.RunID = id
 			_, err := st.AddLogPages(t.Context(), []store.LogPage{c.page}, 1<<40)
 			stage.Must(t, err)
-			for from := range 2 {
-				if res, err := n.Log(t.Context(), id, from+1); (err != nil) != c.fail || len(res.LogContent) > 1<<20 {
-					t.Errorf("%s: from %d: %d bytes, %v", name, from+1, len(res.LogContent), err)
+			began := time.Now()
+			for _, from := range []int{1, 2, math.MaxInt32} {
+				fail := c.fail && from <= c.page.LastLine // others are not there
+				if res, err := n.Log(t.Context(), id, from); (err != nil) != fail || len(res.LogContent) > 1<<20 {
+					t.Errorf("%s: from %d: %d bytes, %v", name, from, len(res.LogContent), err)
 				}
 			}
 			if res, err := n.LogTail(t.Context(), id, 10_000); (err != nil) != c.fail || len(res.LogContent) > 1<<20 {
 				t.Errorf("%s: the tail: %d bytes, %v", name, len(res.LogContent), err)
+			}
+			if took := time.Since(began); took > 0 {
+				t.Errorf("%s: it took %v", name, took)
 			}
 		}
 		n.stop(t)

@@ -94,3 +94,36 @@ func TestStatsOfWhatShouldNotHappen(t *testing.T) {
 		stage.Stop(t, a)
 	})
 }
+
+// wholeStore is a store that is all that a store may be. Reports cannot be added up there.
+type wholeStore struct{ *memory.Store }
+
+func (wholeStore) DropRuns(context.Context, time.Time) error { return nil }
+func (wholeStore) FoldReports(context.Context) error         { return errors.New("not today") }
+
+// TestStatsOfOptionalMethods: calls of what a store is beside a Store count like the others.
+func TestStatsOfOptionalMethods(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, err := xxljob.New(wholeStore{memory.New()}, xxljob.Config{App: "app", Node: "a", Logger: stage.QuietLog(), Logs: xxljob.LogConfig{InStore: true}})
+		stage.Must(t, err)
+		stage.Must(t, a.Handle("chat", func(_ context.Context, task *xxljob.Task) error { task.Log().Info("x"); return nil }))
+		stage.Must(t, a.Start(context.Background()))
+		time.Sleep(10 * time.Second)
+		id := ran(t, a, xxljob.Job{Name: "chat", Handler: "chat"})
+		_, err = a.Log(t.Context(), id, 1)
+		stage.Must(t, err)
+		time.Sleep(2 * time.Hour)
+		_, err = a.DropRuns(t.Context(), xxljob.RunDrop{Apps: []string{"app"}, Before: time.Now()})
+		stage.Must(t, err)
+		calls := a.Stats().Calls
+		for _, method := range []string{"AddLogPages", "LogPages", "DropRuns", "DropChanges", "DropEnded", "DropExpired", "RecordChange"} {
+			if c := calls[method]; c.Calls == 0 || c.Errors > 0 {
+				t.Errorf("%s: %+v", method, c)
+			}
+		}
+		if c := calls["FoldReports"]; c.Calls < 10 || c.Errors != c.Calls {
+			t.Errorf("FoldReports: %+v", c)
+		}
+		stage.Must(t, a.Stop(context.Background()))
+	})
+}
