@@ -35,8 +35,8 @@ type ReportQuery struct {
 	Length time.Duration
 	// Together adds up the apps.
 	Together bool
-	// Examine is how many counts of a quarter of an hour and an app are read, at most
-	// 200,000; zero means 20,000.
+	// Examine is how many counts of a quarter of an hour and an app are read at most. It is at
+	// most 200,000 itself; zero means 20,000.
 	Examine int
 }
 
@@ -45,7 +45,8 @@ type ReportsFound struct {
 	Reports []store.Report
 	// Until is how far the reports go: all of the query's before it are there, and complete.
 	// It is the query's To, or where another query goes on, with Until as From; it is then a
-	// multiple of Length behind From.
+	// multiple of Length behind From. Of several apps a store may stop before it has read as
+	// many counts as it may.
 	Until time.Time
 }
 
