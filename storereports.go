@@ -66,8 +66,8 @@ func (q *ReportQuery) Validate() error {
 		switch {
 		case at.IsZero():
 			f.add(at.field, at.Time, errors.New("is missing"))
-		case at.Year() < 1970 || at.Year() > 9999:
-			f.add(at.field, at.Time, errors.New("want a year from 1970 to 9999"))
+		case at.UTC().Year() < 1970 || at.UTC().Year() > 9999:
+			f.moment(at.field, at.Time)
 		case !store.QuarterOf(at.Time).Equal(at.Time):
 			f.add(at.field, at.Time, errors.New("is not on a quarter of an hour"))
 		}

@@ -1,12 +1,25 @@
 package store
 
-import "math"
+import (
+	"math"
+	"strings"
+	"unicode/utf8"
+)
 
 // AnyID is greater than each ID.
 const AnyID int64 = math.MaxInt64
 
 // MostLastRuns is how many runs xxljob.RunReader.LastRuns returns at most.
 const MostLastRuns = 10_000
+
+// MostSought is how many bytes a text may have that is looked for.
+const MostSought = 256
+
+// CanBeSought reports whether a text can be looked for: it is UTF-8 without NUL, of at most
+// MostSought bytes.
+func CanBeSought(text string) bool {
+	return len(text) <= MostSought && utf8.ValidString(text) && !strings.ContainsRune(text, 0)
+}
 
 // OpenRuns counts runs that have not ended, by app.
 type OpenRuns struct {

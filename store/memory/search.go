@@ -160,6 +160,9 @@ func (s *Store) unbear(r *run) {
 
 // Waiting returns planned runs in order of time.
 func (s *Store) Waiting(ctx context.Context, after xxljob.Run, limit int) ([]xxljob.Run, error) {
+	if err := after.ValidateAfter(); err != nil {
+		return nil, err
+	}
 	if err := s.look(ctx); err != nil {
 		return nil, err
 	}

@@ -225,6 +225,9 @@ func (s *Store) Children(ctx context.Context, runID, after int64, limit int) (ru
 
 // Waiting returns planned runs in order of time.
 func (s *Store) Waiting(ctx context.Context, after xxljob.Run, limit int) (runs []xxljob.Run, err error) {
+	if err := after.ValidateAfter(); err != nil {
+		return nil, err
+	}
 	if limit <= 0 {
 		return nil, ended(ctx)
 	}
