@@ -79,12 +79,16 @@ func (s *Store) Reports(ctx context.Context, q xxljob.ReportQuery) (xxljob.Repor
 		return xxljob.ReportsFound{}, err
 	}
 	q.Complete()
+	apps := map[string]bool{}
+	for _, app := range q.Apps {
+		apps[app] = true
+	}
 	if err := s.look(ctx); err != nil {
 		return xxljob.ReportsFound{}, err
 	}
 	defer s.mu.Unlock()
 	s.reports.fold(clock())
-	rows := slices.Concat(s.reports.chosen(s.reports.days, &q), s.reports.chosen(s.reports.quarters, &q))
+	rows := slices.Concat(chosenReports(s.reports.days, &q, apps), chosenReports(s.reports.quarters, &q, apps))
 	slices.SortStableFunc(rows, func(a, b *store.Report) int { return a.From.Compare(b.From) })
 	found := xxljob.ReportsFound{Until: q.To.UTC()}
 	if len(rows) > q.Examine {
@@ -108,14 +112,14 @@ func (s *Store) Reports(ctx context.Context, q xxljob.ReportQuery) (xxljob.Repor
 	return found, nil
 }
 
-// chosen are those of the rows that a query chooses, by a search for the first of them.
-func (x *reports) chosen(rows []*store.Report, q *xxljob.ReportQuery) (list []*store.Report) {
+// chosenReports are those of the rows that a query chooses, by a search for the first of them.
+func chosenReports(rows []*store.Report, q *xxljob.ReportQuery, apps map[string]bool) (list []*store.Report) {
 	at, _ := slices.BinarySearchFunc(rows, q.From, func(r *store.Report, from time.Time) int { return r.From.Compare(from) })
 	for _, r := range rows[at:] {
 		if !r.From.Before(q.To) || len(list) > q.Examine {
 			break
 		}
-		if len(q.Apps) == 0 || slices.Contains(q.Apps, r.App) {
+		if len(apps) == 0 || apps[r.App] {
 			list = append(list, r)
 		}
 	}

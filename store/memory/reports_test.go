@@ -1,12 +1,14 @@
 package memory_test
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
+	"github.com/xxljob/xxljob/store/memory"
 )
 
 // TestEndsOfRunsToCome: whatever is cancelled that is due in years, the quarters of an hour about
@@ -49,4 +51,36 @@ func TestEndsOfRunsToCome(t *testing.T) {
 			t.Errorf("the last day: %+v", list)
 		}
 	})
+}
+
+// TestReportsOfManyApps: that somebody asks for a thousand apps, of which there is none, takes
+// about as long as one of them, since the store is locked meanwhile.
+func TestReportsOfManyApps(t *testing.T) {
+	s := memory.New()
+	from := store.QuarterOf(time.Now())
+	for i := range 19_000 {
+		s.CountEnd(fmt.Sprintf("app-%04d", i%1000), from.Add(time.Duration(i/1000)*store.Quarter))
+	}
+	many := make([]string, 1000)
+	for i := range many {
+		many[i] = fmt.Sprintf("not-%04d", i)
+	}
+	quickest := func(apps []string) (least time.Duration) {
+		for i := range 7 {
+			began := time.Now()
+			found, err := s.Reports(t.Context(), xxljob.ReportQuery{Apps: apps, From: from, To: from.Add(store.ReportDay)})
+			if err != nil || len(found.Reports) != 0 {
+				t.Fatal(len(found.Reports), err)
+			}
+			if took := time.Since(began); i == 0 || took < least {
+				least = took
+			}
+		}
+		return least
+	}
+	one, all := quickest(many[:1]), quickest(many)
+	t.Logf("one app %v, a thousand %v", one, all)
+	if all > 20*one+5*time.Millisecond {
+		t.Errorf("a thousand apps take %v, one %v", all, one)
+	}
 }
