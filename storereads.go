@@ -34,8 +34,8 @@ type RunReader interface {
 	// ID of after (the zero value: from the first on), at most limit. Runs that are kept
 	// apart (AddAhead) are not among them. Errors are those of after.ValidateAfter.
 	Waiting(ctx context.Context, after Run, limit int) ([]Run, error)
-	// OpenRuns counts runs that have not ended, by app. It stops at most planned ones, and at
-	// most others.
+	// OpenRuns counts runs that have not ended, by app. It counts at most so many planned ones,
+	// and so many others, and says whether there are more.
 	OpenRuns(ctx context.Context, most int) (store.OpenRuns, error)
 }
 

@@ -25,13 +25,31 @@ func CanBeSought(text string) bool {
 type OpenRuns struct {
 	// Planned are those that wait to be started, Running those that are started or dispatched.
 	Planned, Running map[string]int
-	// MorePlanned and MoreRunning say that counting stopped before the end.
+	// MorePlanned and MoreRunning say that there are more than were counted.
 	MorePlanned, MoreRunning bool
 }
 
-// Stop notes where counting has stopped: at so many of a kind.
+// Stop, for authors of stores, stops the counts at so many of a kind. Where there are more, one
+// more has to be counted, so that it is known: that one is left out, of the app that has most.
 func (o *OpenRuns) Stop(most int) {
-	o.MorePlanned, o.MoreRunning = sum(o.Planned) >= most, sum(o.Running) >= most
+	o.MorePlanned, o.MoreRunning = stop(o.Planned, most), stop(o.Running, most)
+}
+
+func stop(counts map[string]int, most int) (more bool) {
+	left := sum(counts) - most
+	if left <= 0 {
+		return false
+	}
+	largest := ""
+	for app, n := range counts {
+		if n > counts[largest] || n == counts[largest] && app < largest {
+			largest = app
+		}
+	}
+	if counts[largest] -= left; counts[largest] <= 0 {
+		delete(counts, largest)
+	}
+	return true
 }
 
 func sum(counts map[string]int) (n int) {

@@ -247,7 +247,8 @@ func (s *Store) OpenRuns(ctx context.Context, most int) (store.OpenRuns, error) 
 		return open, ended(ctx)
 	}
 	lo, hi := s.openRange()
-	err := s.readByIndex(ctx, s.sql.openRuns.by(named{{"lo", lo}, {"hi", hi}, {"limit", most}}).into(func(rows pgx.Rows) error {
+	limit := most + min(math.MaxInt-most, 1) // one more says that there are more
+	err := s.readByIndex(ctx, s.sql.openRuns.by(named{{"lo", lo}, {"hi", hi}, {"limit", limit}}).into(func(rows pgx.Rows) error {
 		var planned bool
 		var app string
 		var n int

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -448,6 +449,12 @@ func openRunsStop(e *reader) {
 	}
 	want(e.env, "planned, running", []int{count(open.Planned), count(open.Running)}, []int{2, 2})
 	e.check(open.MorePlanned && open.MoreRunning, "nothing more than %+v", open)
+	for _, most := range []int{3, 4, math.MaxInt} {
+		open, err = e.reads.OpenRuns(e.ctx, most)
+		e.must(err)
+		want(e.env, fmt.Sprintf("planned, running, at most %d", most), []int{count(open.Planned), count(open.Running)}, []int{3, 3})
+		e.check(!open.MorePlanned && !open.MoreRunning, "more than %+v, of which there are three each", open)
+	}
 	open, err = e.reads.OpenRuns(e.ctx, 0)
 	e.must(err)
 	want(e.env, "of none", count(open.Planned)+count(open.Running), 0)

@@ -83,6 +83,7 @@ func readMutants() []mutant {
 				o.Planned["other"] += n
 			}
 		}), []string{"Read/OpenRunsByApp"}},
+		{"OpenRunsAreAlwaysMore", open(func(o *store.OpenRuns) { o.MorePlanned, o.MoreRunning = true, true }), []string{"Read/OpenRunsStop", "Read/OpenRunsByApp"}},
 		{"OpenRunsNeverStop", open(func(o *store.OpenRuns) { o.MorePlanned, o.MoreRunning = false, false }), []string{"Read/OpenRunsStop"}},
 	}
 }
