@@ -1,10 +1,12 @@
 package postgres_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -44,5 +46,28 @@ func TestRemovalOfRunsOfManyQuarters(t *testing.T) {
 	must(t, err)
 	if len(found.Reports) != 1 || found.Reports[0].Ended[xxljob.StateCancelled] != runs {
 		t.Errorf("%d reports: %+v", len(found.Reports), found.Reports)
+	}
+}
+
+// TestTheFirstRowOfAReport is not seen by others before its commit, for which they wait: also
+// where that takes longer than a batch waits for locks.
+func TestTheFirstRowOfAReport(t *testing.T) {
+	s, a, schema, _, _ := holding(t)
+	job := jobWith(a)
+	run := a.started(job)
+	tx, err := pgtest.Pool(t).Begin(t.Context())
+	must(t, err)
+	t.Cleanup(func() { tx.Rollback(context.Background()) })
+	_, err = tx.Exec(t.Context(), "insert into "+schema+".xxl_job_report (quarter, app_name, slot) select $1::bigint, $2::text, n from generate_series(1, 16) n", store.QuarterOf(run.Scheduled).UnixMilli(), job.App)
+	must(t, err)
+	began := time.Now()
+	committed := make(chan error, 1)
+	time.AfterFunc(500*time.Millisecond, func() { committed <- tx.Commit(context.Background()) })
+	finished, err := s.Finish(t.Context(), []xxljob.Result{result(run)})
+	took := time.Since(began)
+	must(t, <-committed)
+	must(t, err)
+	if len(finished) != 1 || took < 400*time.Millisecond {
+		t.Errorf("%d results are stored after %v", len(finished), took)
 	}
 }
