@@ -13,8 +13,10 @@ import (
 
 // ReportReader is what a Store is as well that counts how runs end. Both stores of this module
 // are. Each end counts in the transaction that stores it, once, whichever way the run ends; so
-// the reports are equal to a count of the runs, as long as these are kept. What was counted
-// stays when runs are dropped.
+// the reports are equal to a count of the runs that have ended since the store counts, as long
+// as these are kept. What was counted stays when runs are dropped. In Postgres, runs count that
+// end after the migration which made the reports (16), at nodes of a version that knows them:
+// while nodes are updated one by one, what others end is missing.
 type ReportReader interface {
 	// Reports returns reports that the query chooses, in order of From and App, none that
 	// counts nothing. Errors are those of ReportQuery.Validate.
