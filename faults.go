@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -124,6 +125,13 @@ func notPlain(r rune) bool { return !unicode.IsPrint(r) || strings.ContainsRune(
 func (f *faults) upTo(field string, n, most int) {
 	if n < 0 || n > most {
 		f.add(field, n, fmt.Errorf("want 0 to %d", most))
+	}
+}
+
+// moment checks a time that there can be something at; the zero time is none.
+func (f *faults) moment(field string, at time.Time) {
+	if year := at.UTC().Year(); !at.IsZero() && (year < 1970 || year > 9999) {
+		f.add(field, inWords(at), errors.New("want a time from 1970 on and before the year 10000"))
 	}
 }
 

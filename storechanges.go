@@ -142,7 +142,8 @@ func (c *Change) Complete() {
 // ChangeSearch chooses entries of the record of changes. Zero fields choose all, and so does
 // an empty list.
 type ChangeSearch struct {
-	// Since and Until bound At: Since <= At < Until.
+	// Since and Until bound At: Since <= At < Until. They are from 1970 on and before the year
+	// 10000.
 	Since, Until time.Time
 	// Actor, Verb, Object and ObjectID choose by the whole field. ObjectID needs an Object.
 	Actor, Verb, Object, ObjectID string
@@ -176,6 +177,8 @@ func (q *ChangeSearch) Validate() error {
 	for _, app := range q.Apps {
 		f.text("Apps", app, 1, 64)
 	}
+	f.moment("Since", q.Since)
+	f.moment("Until", q.Until)
 	f.text("Actor", q.Actor, 0, store.MostActor)
 	f.text("Verb", q.Verb, 0, mostVerb)
 	f.text("Object", q.Object, 0, mostObject)

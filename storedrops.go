@@ -46,10 +46,9 @@ type RunDropper interface {
 
 // The bounds of RunDrop.
 const (
-	dropped       = 1000
-	mostDropped   = 10_000
-	mostKeptRuns  = 100_000
-	firstDropYear = 1970
+	dropped      = 1000
+	mostDropped  = 10_000
+	mostKeptRuns = 100_000
 )
 
 // RunDrop chooses ended runs that are to be deleted. One of Before, KeepNewest and All has to
@@ -86,8 +85,8 @@ func (q *RunDrop) Validate() error {
 	for _, app := range q.Apps[:min(len(q.Apps), mostChoices)] {
 		f.text("Apps", app, 1, 64)
 	}
-	f.dropTime("Before", q.Before)
-	f.dropTime("EndedBefore", q.EndedBefore)
+	f.moment("Before", q.Before)
+	f.moment("EndedBefore", q.EndedBefore)
 	switch {
 	case q.KeepNewest < 0 || q.KeepNewest > mostKeptRuns:
 		f.add("KeepNewest", q.KeepNewest, fmt.Errorf("want 1 to %d, or 0 for no such bound", mostKeptRuns))
@@ -114,12 +113,5 @@ func (q *RunDrop) Complete() { q.Limit = cmp.Or(q.Limit, dropped) }
 func (f *faults) most(field string, n, most int) {
 	if n > most {
 		f.add(field, n, coded{"too-long", fmt.Errorf("has %d entries, at most %d", n, most)})
-	}
-}
-
-// dropTime checks a time that there can have been runs at; the zero time is none.
-func (f *faults) dropTime(field string, at time.Time) {
-	if !at.IsZero() && (at.UTC().Year() < firstDropYear || at.UTC().Year() > 9999) {
-		f.add(field, inWords(at), errors.New("want a time from 1970 on and before the year 10000"))
 	}
 }

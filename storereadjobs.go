@@ -20,7 +20,7 @@ type JobReader interface {
 	// JobValues returns what jobs have in a field, of that which begins with the prefix,
 	// regardless of case: each value once, in order, none that is empty, at most limit. The
 	// field is one of store.FieldApp, FieldHandler, FieldAuthor and FieldTag; any other is an
-	// error.
+	// error. Nothing begins with a prefix that store.CanBeSought says cannot be looked for.
 	JobValues(ctx context.Context, field, prefix string, limit int) ([]string, error)
 	// Schedules returns the jobs whose schedules are neither stopped nor absent, in order of
 	// ID, with IDs greater than after, at most limit. Of each it has ID, App, Key, Name,
@@ -69,6 +69,8 @@ func (q *JobSearch) Validate() error {
 	f.text("Author", q.Author, 0, 64)
 	f.text("StopReason", q.StopReason, 0, mostField)
 	f.text("Text", q.Text, 0, mostSought)
+	f.text("After", q.After.Name, 0, 255)
+	f.moment("After", q.After.Next)
 	f.oneOf("Order", string(q.Order), string(store.ByID), string(store.ByName), string(store.ByNext))
 	f.upTo("Limit", q.Limit, mostFound)
 	return f.err()

@@ -33,10 +33,10 @@ type RunReader interface {
 	Children(ctx context.Context, runID, after int64, limit int) ([]Run, error)
 	// Waiting returns planned runs in order of Scheduled and ID, behind the Scheduled and the
 	// ID of after (the zero value: from the first on), at most limit. Runs that are kept
-	// apart (AddAhead) are not among them.
+	// apart (AddAhead) are not among them. Errors are those of after.ValidateAfter.
 	Waiting(ctx context.Context, after Run, limit int) ([]Run, error)
-	// OpenRuns counts runs that have not ended, by app. It stops at most planned ones, and at
-	// most others.
+	// OpenRuns counts runs that have not ended, by app. It counts at most so many planned ones,
+	// and so many others, and says whether there are more.
 	OpenRuns(ctx context.Context, most int) (store.OpenRuns, error)
 }
 
@@ -54,8 +54,8 @@ const (
 	found        = 100
 	mostFound    = 1000
 	mostChoices  = 1000 // of each list
-	mostSought   = 256  // bytes of a text that is looked for
-	mostField    = 512  // bytes of a field
+	mostSought   = store.MostSought
+	mostField    = 512 // bytes of a field
 )
 
 // RunSearch chooses runs. Zero fields choose all, and so do empty lists.
@@ -70,7 +70,8 @@ type RunSearch struct {
 	// Text is a part of Param, TriggerMsg or HandleMsg, regardless of case, in at most 256
 	// bytes.
 	Text string
-	// Since and Until bound when runs were planned: Since <= Created < Until. For runs that
+	// Since and Until bound when runs were planned: Since <= Created < Until. They are, like
+	// From and To, from 1970 on and before the year 10000. For runs that
 	// were inserted far ahead it is the time at which they move that counts, give or take an
 	// hour.
 	Since, Until time.Time
@@ -135,11 +136,27 @@ func (q *RunSearch) Validate() error {
 			f.add("States", int(st), errors.New("is no state"))
 		}
 	}
+	for _, kind := range q.Types {
+		f.text("Types", string(kind), 1, 64)
+	}
+	f.moment("Since", q.Since)
+	f.moment("Until", q.Until)
+	f.moment("From", q.From)
+	f.moment("To", q.To)
 	if q.Slower < 0 {
 		f.add("Slower", q.Slower, errors.New("is negative"))
 	}
 	f.upTo("Examine", q.Examine, mostExamined)
 	f.upTo("Limit", q.Limit, mostFound)
+	return f.err()
+}
+
+// ValidateAfter, for authors of stores, returns what is wrong with the run as one behind which
+// RunReader.Waiting goes on: a FieldError, where its Scheduled is before 1970 or after the year
+// 9999.
+func (r *Run) ValidateAfter() error {
+	f := faults{what: "run to go on behind"}
+	f.moment("Scheduled", r.Scheduled)
 	return f.err()
 }
 

@@ -13,8 +13,10 @@ import (
 
 // ReportReader is what a Store is as well that counts how runs end. Both stores of this module
 // are. Each end counts in the transaction that stores it, once, whichever way the run ends; so
-// the reports are equal to a count of the runs, as long as these are kept. What was counted
-// stays when runs are dropped.
+// the reports are equal to a count of the runs that have ended since the store counts, as long
+// as these are kept. What was counted stays when runs are dropped. In Postgres, runs count that
+// end after the migration which made the reports (16), at nodes of a version that knows them:
+// while nodes are updated one by one, what others end is missing.
 type ReportReader interface {
 	// Reports returns reports that the query chooses, in order of From and App, none that
 	// counts nothing. Errors are those of ReportQuery.Validate.
@@ -35,8 +37,8 @@ type ReportQuery struct {
 	Length time.Duration
 	// Together adds up the apps.
 	Together bool
-	// Examine is how many counts of a quarter of an hour and an app are read, at most
-	// 200,000; zero means 20,000.
+	// Examine is how many counts of a quarter of an hour and an app are read at most. It is at
+	// most 200,000 itself; zero means 20,000.
 	Examine int
 }
 
@@ -45,7 +47,8 @@ type ReportsFound struct {
 	Reports []store.Report
 	// Until is how far the reports go: all of the query's before it are there, and complete.
 	// It is the query's To, or where another query goes on, with Until as From; it is then a
-	// multiple of Length behind From.
+	// multiple of Length behind From. Of several apps a store may stop before it has read as
+	// many counts as it may.
 	Until time.Time
 }
 
@@ -65,8 +68,8 @@ func (q *ReportQuery) Validate() error {
 		switch {
 		case at.IsZero():
 			f.add(at.field, at.Time, errors.New("is missing"))
-		case at.Year() < 1970 || at.Year() > 9999:
-			f.add(at.field, at.Time, errors.New("want a year from 1970 to 9999"))
+		case at.UTC().Year() < 1970 || at.UTC().Year() > 9999:
+			f.moment(at.field, at.Time)
 		case !store.QuarterOf(at.Time).Equal(at.Time):
 			f.add(at.field, at.Time, errors.New("is not on a quarter of an hour"))
 		}

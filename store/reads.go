@@ -1,6 +1,10 @@
 package store
 
-import "math"
+import (
+	"math"
+	"strings"
+	"unicode/utf8"
+)
 
 // AnyID is greater than each ID.
 const AnyID int64 = math.MaxInt64
@@ -8,17 +12,44 @@ const AnyID int64 = math.MaxInt64
 // MostLastRuns is how many runs xxljob.RunReader.LastRuns returns at most.
 const MostLastRuns = 10_000
 
+// MostSought is how many bytes a text may have that is looked for.
+const MostSought = 256
+
+// CanBeSought reports whether a text can be looked for: it is UTF-8 without NUL, of at most
+// MostSought bytes.
+func CanBeSought(text string) bool {
+	return len(text) <= MostSought && utf8.ValidString(text) && !strings.ContainsRune(text, 0)
+}
+
 // OpenRuns counts runs that have not ended, by app.
 type OpenRuns struct {
 	// Planned are those that wait to be started, Running those that are started or dispatched.
 	Planned, Running map[string]int
-	// MorePlanned and MoreRunning say that counting stopped before the end.
+	// MorePlanned and MoreRunning say that there are more than were counted.
 	MorePlanned, MoreRunning bool
 }
 
-// Stop notes where counting has stopped: at so many of a kind.
+// Stop, for authors of stores, stops the counts at so many of a kind. Where there are more, one
+// more has to be counted, so that it is known: that one is left out, of the app that has most.
 func (o *OpenRuns) Stop(most int) {
-	o.MorePlanned, o.MoreRunning = sum(o.Planned) >= most, sum(o.Running) >= most
+	o.MorePlanned, o.MoreRunning = stop(o.Planned, most), stop(o.Running, most)
+}
+
+func stop(counts map[string]int, most int) (more bool) {
+	left := sum(counts) - most
+	if left <= 0 {
+		return false
+	}
+	largest := ""
+	for app, n := range counts {
+		if n > counts[largest] || n == counts[largest] && app < largest {
+			largest = app
+		}
+	}
+	if counts[largest] -= left; counts[largest] <= 0 {
+		delete(counts, largest)
+	}
+	return true
 }
 
 func sum(counts map[string]int) (n int) {

@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"sort"
 	"time"
@@ -113,7 +114,7 @@ func (h *Histogram) Quantile(p float64) (bound time.Duration, more bool) {
 		return 0, false
 	}
 	bounds := Bounds()
-	rank := max(int64(p*float64(n)+0.5), 1)
+	rank := min(max(int64(math.Ceil(p*float64(n)-1e-9)), 1), n) // 0.07 * 100 is a little more than 7
 	for i, c := range h.Counts {
 		if rank -= c; rank <= 0 {
 			return bounds[min(i, len(bounds)-1)], i == len(bounds)

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -38,7 +39,7 @@ func TestHistogram(t *testing.T) {
 		}
 		for _, p := range []float64{0, 0.5, 0.9, 0.99, 1} {
 			bound, more := h.Quantile(p)
-			exact := all[max(int(p*float64(len(all))+0.5), 1)-1]
+			exact := all[max(int(math.Ceil(p*float64(len(all))-1e-9)), 1)-1]
 			at, _ := slices.BinarySearch(bounds[:], exact)
 			if more != (at == len(bounds)) || bound != bounds[min(at, len(bounds)-1)] {
 				t.Errorf("seed %d: quantile %v is %v, %v, and exactly %v", seed, p, bound, more, exact)
@@ -48,6 +49,43 @@ func TestHistogram(t *testing.T) {
 	var none store.Histogram
 	if bound, more := none.Quantile(0.5); bound != 0 || more || none.Mean() != 0 {
 		t.Errorf("of no times: %v, %v, %v", bound, more, none.Mean())
+	}
+}
+
+// TestQuantileIsNotExceeded: no fewer of the times than the share are within the quantile, and it
+// is the least bound of which that is true.
+func TestQuantileIsNotExceeded(t *testing.T) {
+	for _, tt := range []struct {
+		p           float64
+		fast, slow  int
+		bound       time.Duration
+		more, never bool
+	}{
+		{p: 0.99, fast: 59, slow: 1, bound: 10 * time.Second},
+		{p: 0.98, fast: 59, slow: 1, bound: time.Millisecond},
+		{p: 0.99, fast: 99, slow: 1, bound: time.Millisecond},
+		{p: 0.99, fast: 98, slow: 2, bound: 10 * time.Second},
+		{p: 0.07, fast: 7, slow: 93, bound: time.Millisecond},
+		{p: 0.071, fast: 7, slow: 93, bound: 10 * time.Second},
+		{p: 0.5, fast: 1, slow: 2, bound: 10 * time.Second},
+		{p: 0.5, fast: 1, slow: 1, bound: time.Millisecond},
+		{p: 0, fast: 1, slow: 1, bound: time.Millisecond},
+		{p: 1, fast: 1, slow: 1, bound: 10 * time.Second},
+		{p: -1, fast: 1, slow: 1, bound: time.Millisecond},
+		{p: 2, fast: 1, slow: 1, bound: 10 * time.Second},
+		{p: 0.9, slow: 1, never: true, bound: 5 * time.Minute, more: true},
+		{p: 0.9, fast: 9, slow: 1, never: true, bound: time.Millisecond},
+	} {
+		var h store.Histogram
+		for range tt.fast {
+			h.Observe(time.Millisecond)
+		}
+		for range tt.slow {
+			h.Observe(map[bool]time.Duration{false: 10 * time.Second, true: time.Hour}[tt.never])
+		}
+		if bound, more := h.Quantile(tt.p); bound != tt.bound || more != tt.more {
+			t.Errorf("quantile %v of %d fast and %d slow ones is %v, %v, want %v, %v", tt.p, tt.fast, tt.slow, bound, more, tt.bound, tt.more)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
@@ -53,6 +54,13 @@ func (s *Store) Sizes() (runs, segments, removed int) {
 		runs += seg.n
 	}
 	return runs, len(s.runs.segments), removed
+}
+
+// CountEnd counts that a run of an app for an instant was cancelled.
+func (s *Store) CountEnd(app string, instant time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reports.count(app, instant).Ended[xxljob.StateCancelled]++
 }
 
 // Watchers returns how many calls of Watch have not ended.

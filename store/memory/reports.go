@@ -11,8 +11,8 @@ import (
 )
 
 // Reports: how runs have ended. Each end is counted where it happens. Quarters of an hour of long
-// ago are added up to days, and so are the oldest ones where there are too many; of too many days
-// the oldest go.
+// ago are added up to days. Where there are too many, so are those furthest from now, be they to
+// come: runs that are due in years can be cancelled. Of too many days the furthest go.
 
 // mostQuarters and mostDays bound the reports, of which each takes half a kilobyte.
 const (
@@ -27,7 +27,7 @@ type reports struct {
 
 // count returns the report that an end counts in.
 func (x *reports) count(app string, instant time.Time) *store.Report {
-	x.fold(store.DayOf(clock().Add(-store.QuartersKept)))
+	x.fold(clock())
 	return reportOf(&x.quarters, app, store.QuarterOf(instant), store.Quarter)
 }
 
@@ -42,16 +42,32 @@ func reportOf(list *[]*store.Report, app string, from time.Time, length time.Dur
 	return (*list)[at]
 }
 
-// fold adds quarters of an hour before a day up to days.
-func (x *reports) fold(before time.Time) {
+// fold adds quarters of an hour up to days: of long ago, and where there are too many.
+func (x *reports) fold(now time.Time) {
+	before := store.DayOf(now.Add(-store.QuartersKept))
 	for len(x.quarters) > 0 && (x.quarters[0].From.Before(before) || len(x.quarters) >= mostQuarters) {
 		r := x.quarters[0]
-		x.quarters = x.quarters[1:]
+		if r.From.Before(before) {
+			x.quarters = x.quarters[1:]
+		} else {
+			r = takeFurthest(&x.quarters, now)
+		}
 		reportOf(&x.days, r.App, store.DayOf(r.From), store.ReportDay).Add(r)
 		if len(x.days) > mostDays {
-			x.days = x.days[1:]
+			takeFurthest(&x.days, now)
 		}
 	}
+}
+
+// takeFurthest takes the first or the last report of a list, whichever is further from now.
+func takeFurthest(list *[]*store.Report, now time.Time) *store.Report {
+	first, last := (*list)[0], (*list)[len(*list)-1]
+	if last.From.Sub(now) > now.Sub(first.From) {
+		*list = slices.Delete(*list, len(*list)-1, len(*list))
+		return last
+	}
+	*list = (*list)[1:]
+	return first
 }
 
 // Reports returns reports that the query chooses.
@@ -63,12 +79,16 @@ func (s *Store) Reports(ctx context.Context, q xxljob.ReportQuery) (xxljob.Repor
 		return xxljob.ReportsFound{}, err
 	}
 	q.Complete()
+	apps := map[string]bool{}
+	for _, app := range q.Apps {
+		apps[app] = true
+	}
 	if err := s.look(ctx); err != nil {
 		return xxljob.ReportsFound{}, err
 	}
 	defer s.mu.Unlock()
-	s.reports.fold(store.DayOf(clock().Add(-store.QuartersKept)))
-	rows := slices.Concat(s.reports.chosen(s.reports.days, &q), s.reports.chosen(s.reports.quarters, &q))
+	s.reports.fold(clock())
+	rows := slices.Concat(chosenReports(s.reports.days, &q, apps), chosenReports(s.reports.quarters, &q, apps))
 	slices.SortStableFunc(rows, func(a, b *store.Report) int { return a.From.Compare(b.From) })
 	found := xxljob.ReportsFound{Until: q.To.UTC()}
 	if len(rows) > q.Examine {
@@ -92,14 +112,14 @@ func (s *Store) Reports(ctx context.Context, q xxljob.ReportQuery) (xxljob.Repor
 	return found, nil
 }
 
-// chosen are those of the rows that a query chooses, by a search for the first of them.
-func (x *reports) chosen(rows []*store.Report, q *xxljob.ReportQuery) (list []*store.Report) {
+// chosenReports are those of the rows that a query chooses, by a search for the first of them.
+func chosenReports(rows []*store.Report, q *xxljob.ReportQuery, apps map[string]bool) (list []*store.Report) {
 	at, _ := slices.BinarySearchFunc(rows, q.From, func(r *store.Report, from time.Time) int { return r.From.Compare(from) })
 	for _, r := range rows[at:] {
 		if !r.From.Before(q.To) || len(list) > q.Examine {
 			break
 		}
-		if len(q.Apps) == 0 || slices.Contains(q.Apps, r.App) {
+		if len(apps) == 0 || apps[r.App] {
 			list = append(list, r)
 		}
 	}

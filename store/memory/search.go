@@ -160,6 +160,9 @@ func (s *Store) unbear(r *run) {
 
 // Waiting returns planned runs in order of time.
 func (s *Store) Waiting(ctx context.Context, after xxljob.Run, limit int) ([]xxljob.Run, error) {
+	if err := after.ValidateAfter(); err != nil {
+		return nil, err
+	}
 	if err := s.look(ctx); err != nil {
 		return nil, err
 	}
@@ -191,26 +194,27 @@ func (s *Store) OpenRuns(ctx context.Context, most int) (store.OpenRuns, error) 
 		return store.OpenRuns{}, err
 	}
 	defer s.mu.Unlock()
+	if most <= 0 {
+		return open, nil
+	}
 	planned, running := 0, 0
 	for _, sh := range s.shards {
-		for c := sh.planned.after(noID, noID); c.peek() != nil && planned < most; c.next() {
+		for c := sh.planned.after(noID, noID); c.peek() != nil && planned <= most; c.next() {
 			open.Planned[c.peek().of.App]++
 			planned++
 		}
 		for _, r := range sh.started.members {
-			if running < most {
+			if running <= most {
 				open.Running[r.App]++
 				running++
 			}
 		}
-		for c := sh.dispatched.after(noID, noID); c.peek() != nil && running < most; c.next() {
+		for c := sh.dispatched.after(noID, noID); c.peek() != nil && running <= most; c.next() {
 			open.Running[c.peek().of.App]++
 			running++
 		}
 	}
-	if most > 0 {
-		open.Stop(most)
-	}
+	open.Stop(most)
 	return open, nil
 }
 

@@ -28,7 +28,7 @@ func (s *Store) SearchJobs(ctx context.Context, q xxljob.JobSearch) ([]xxljob.Jo
 	var chosen []*job
 	text := strings.ToLower(q.Text)
 	for _, j := range s.jobs {
-		if !j.removed && j.chosenBy(&q, text) && (q.After.ID == 0 || j.behind(&q)) {
+		if !j.removed && j.chosenBy(&q, text) && (q.After.ID <= 0 || j.behind(&q)) {
 			chosen = append(chosen, j)
 		}
 	}
@@ -122,6 +122,9 @@ func (s *Store) JobValues(ctx context.Context, field, prefix string, limit int) 
 	}
 	if !known {
 		return nil, fmt.Errorf("memory: values of jobs: %q is no field", field)
+	}
+	if !store.CanBeSought(prefix) {
+		return nil, nil
 	}
 	if err := s.look(ctx); err != nil {
 		return nil, err

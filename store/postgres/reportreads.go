@@ -12,7 +12,10 @@ import (
 )
 
 // Reports are read at a bounded cost: first it is found out how far so many rows lead, by
-// indexes alone; then the rows up to there are added up.
+// indexes alone; then the rows up to there are added up. Where some apps are chosen, nothing has
+// the rows of them all in order of time. Then they are counted; and where there are too many,
+// each app has an equal share of what may be read, and the first that has more says how far it
+// goes. That may be less far than so many rows lead, if one app has more rows than others.
 
 // Reports returns reports that the query chooses.
 func (s *Store) Reports(ctx context.Context, q xxljob.ReportQuery) (xxljob.ReportsFound, error) {
@@ -27,22 +30,18 @@ func (s *Store) Reports(ctx context.Context, q xxljob.ReportQuery) (xxljob.Repor
 	if !q.From.Before(q.To) {
 		return found, nil
 	}
-	edge, sums := s.sql.reportEdge, s.sql.reports
+	sums, reach := s.sql.reports, s.reach
 	if len(q.Apps) > 0 {
-		edge, sums = s.sql.reportEdgeOf, s.sql.reportsOf
+		q.Apps = slices.Compact(slices.Sorted(slices.Values(q.Apps)))
+		sums, reach = s.sql.reportsOf, s.reachOf
 	}
-	next := int64(0)
-	if err := s.readByIndex(ctx, edge.by(append(reportArgs(&q, q.To), named{{"limit", q.Examine}}...)).into(scanInto(&next))); err != nil {
-		return xxljob.ReportsFound{}, failed(err, "read reports")
+	until, err := reach(ctx, &q)
+	if err != nil {
+		return xxljob.ReportsFound{}, err
 	}
-	if next > 0 {
-		var err error
-		if found.Until, err = q.Cut(fromMilli(next)); err != nil {
-			return xxljob.ReportsFound{}, err
-		}
-	}
+	found.Until = until
 	args := append(reportArgs(&q, found.Until), named{{"length", q.Length.Milliseconds()}, {"together", q.Together}}...)
-	err := s.readByIndex(ctx, sums.by(args).into(func(rows pgx.Rows) error {
+	err = s.readByIndex(ctx, sums.by(args).into(func(rows pgx.Rows) error {
 		r, err := readReport(rows, &q)
 		found.Reports = append(found.Reports, r)
 		return err
@@ -53,14 +52,55 @@ func (s *Store) Reports(ctx context.Context, q xxljob.ReportQuery) (xxljob.Repor
 	return found, nil
 }
 
+// reach returns how far so many rows lead.
+func (s *Store) reach(ctx context.Context, q *xxljob.ReportQuery) (time.Time, error) {
+	next := int64(0)
+	args := append(reportArgs(q, q.To), named{{"limit", q.Examine}}...)
+	if err := s.readByIndex(ctx, s.sql.reportEdge.by(args).into(scanInto(&next))); err != nil {
+		return time.Time{}, failed(err, "read reports")
+	}
+	if next == 0 {
+		return q.To.UTC(), nil
+	}
+	return q.Cut(fromMilli(next))
+}
+
+// reachOf is reach for some apps. Where the shares do not lead as far as one report, it looks
+// whether all rows of that are too many.
+func (s *Store) reachOf(ctx context.Context, q *xxljob.ReportQuery) (time.Time, error) {
+	if all, err := s.mayRead(ctx, q, q.To); all || err != nil {
+		return q.To.UTC(), err
+	}
+	next := q.From.UnixMilli()
+	if share := q.Examine / len(q.Apps); share > 0 {
+		args := append(reportArgs(q, q.To), named{{"share", share}}...)
+		if err := s.readByIndex(ctx, s.sql.reportShareOf.by(args).into(scanInto(&next))); err != nil {
+			return time.Time{}, failed(err, "read reports")
+		}
+	}
+	until, tooMany := q.Cut(fromMilli(next))
+	if one := q.From.UTC().Add(q.Length); tooMany != nil && one.Before(q.To) {
+		if all, err := s.mayRead(ctx, q, one); all || err != nil {
+			return one, err
+		}
+	}
+	return until, tooMany
+}
+
+// mayRead reports whether no more rows have to be read, up to a time, than may be.
+func (s *Store) mayRead(ctx context.Context, q *xxljob.ReportQuery, until time.Time) (bool, error) {
+	n := 0
+	args := append(reportArgs(q, until), named{{"limit", q.Examine}}...)
+	err := s.readByIndex(ctx, s.sql.reportCountOf.by(args).into(scanInto(&n)))
+	return n <= q.Examine, failed(err, "read reports")
+}
+
 // reportArgs choose rows up to a time.
 func reportArgs(q *xxljob.ReportQuery, until time.Time) named {
 	day := func(t time.Time) time.Time { return store.DayOf(t.Add(store.ReportDay - time.Millisecond)) }
 	args := named{{"lo", q.From.UnixMilli()}, {"hi", until.UnixMilli()}, {"from_day", day(q.From)}, {"to_day", day(until)}}
 	if len(q.Apps) > 0 {
-		apps := slices.Clone(q.Apps)
-		slices.Sort(apps)
-		args = append(args, named{{"apps", slices.Compact(apps)}}...)
+		args = append(args, named{{"apps", q.Apps}}...)
 	}
 	return args
 }
@@ -118,21 +158,26 @@ func (s *Store) FoldReports(ctx context.Context) error {
 
 // reportReadQueries are the statements of this file.
 type reportReadQueries struct {
-	reportEdge, reportEdgeOf, reports, reportsOf, foldSlots, foldDays query
+	reportEdge, reportCountOf, reportShareOf, reports, reportsOf, foldSlots, foldDays query
 }
 
 func (q *reportReadQueries) define(sql template) {
 	const dayMilli = `(d.trigger_day - '1970-01-01'::pg_catalog.date)::bigint * 86400000::bigint`
 	const quarters = `x.quarter >= {{arg.lo}}::bigint and x.quarter < {{arg.hi}}::bigint`
 	const days = `d.trigger_day >= {{arg.from_day}}::pg_catalog.date and d.trigger_day < {{arg.to_day}}::pg_catalog.date`
-	edge := func(from, ofQuarter, ofDay string) query {
-		return sql(`select e.at from ` + from + `
-	((select x.quarter at from {{schema}}.xxl_job_report x where ` + ofQuarter + quarters + ` order by x.quarter limit {{arg.limit}}::bigint + 1::bigint)
-	union all (select ` + dayMilli + ` from {{schema}}.xxl_job_log_report d where ` + ofDay + days + ` order by d.trigger_day limit {{arg.limit}}::bigint + 1::bigint)) e
-	order by e.at offset {{arg.limit}}::bigint limit 1`)
+	const ofApp, ofAppsDay = `x.app_name = a.app collate "C" and `, `d.app_name = a.app collate "C" and `
+	// The rows in order of time, as far as one more than a number of them.
+	rows := func(ofQuarter, ofDay, number string) string {
+		return `((select x.quarter at from {{schema}}.xxl_job_report x where ` + ofQuarter + quarters + ` order by x.quarter limit ` + number + `::bigint + 1::bigint)
+	union all (select ` + dayMilli + ` from {{schema}}.xxl_job_log_report d where ` + ofDay + days + ` order by d.trigger_day limit ` + number + `::bigint + 1::bigint)) e
+	order by e.at offset ` + number + `::bigint limit 1`
 	}
-	q.reportEdge = edge("", "", "")
-	q.reportEdgeOf = edge("unnest({{arg.apps}}::text[]) a(app) cross join lateral", `x.app_name = a.app collate "C" and `, `d.app_name = a.app collate "C" and `)
+	q.reportEdge = sql(`select e.at from ` + rows("", "", "{{arg.limit}}"))
+	q.reportShareOf = sql(`select coalesce(pg_catalog.min(f.at), {{arg.lo}}::bigint) from unnest({{arg.apps}}::text[]) a(app) cross join lateral
+	(select e.at from ` + rows(ofApp, ofAppsDay, "{{arg.share}}") + `) f`)
+	q.reportCountOf = sql(`select count(*)::int from (select 1 from unnest({{arg.apps}}::text[]) a(app) cross join lateral
+	(select 1 from {{schema}}.xxl_job_report x where ` + ofApp + quarters + ` union all select 1 from {{schema}}.xxl_job_log_report d where ` + ofAppsDay + days + `) e
+	limit {{arg.limit}}::bigint + 1::bigint) c`)
 	// Sums of bigint are numbers of any size, of which each group would make fifty. These are
 	// exact up to 2^53.
 	quickSums := eachReportColumn(", ", func(name string, _ int) string {

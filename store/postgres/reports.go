@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,7 +18,9 @@ import (
 
 // reportSlots is how many rows a report is spread over while runs end: two transactions that
 // end runs at a time mostly add to different ones. Where they do not, or somebody else has locked
-// the row, the later one adds to a row of a spare slot, and waits for nobody.
+// the row, the later one adds to a row of a spare slot, and waits for no row that is there
+// already. One that another has inserted and not committed yet is seen by nobody: who comes to
+// it waits for that commit, which the other has sent together with the row.
 const (
 	reportSlots = 16
 	spareSlots  = 30_000
@@ -49,8 +52,16 @@ func (t *tx) countCancelled(app string, quarter time.Time, n int) {
 // that is removed may have runs for each quarter of an hour of a year.
 const reportBatch = 1000
 
+// awaitCommit has the statements behind it wait for the commit of another as long as a
+// transaction may: it may take longer than a batch waits for locks, where the disk or a standby
+// is slow, and who gives up does all of its work again.
+func awaitCommit() statement {
+	return statement{sql: "select pg_catalog.set_config('lock_timeout', '" + strconv.FormatInt(lockPatience.Milliseconds(), 10) + "', true)"}
+}
+
 // writeReports are the statements that add what was counted.
-func (s *Store) writeReports(reports []*store.Report) (write []statement) {
+func (s *Store) writeReports(reports []*store.Report) []statement {
+	write := []statement{awaitCommit()}
 	for some := range slices.Chunk(reports, reportBatch) {
 		write = append(write, s.addReports(some))
 	}

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -74,5 +75,28 @@ func removeFarAhead(t *testing.T, runs int, withoutReports bool) {
 	}
 	if _, err := s.Job(t.Context(), job.ID); !errors.Is(err, xxljob.ErrNotFound) {
 		t.Errorf("the job: %v", err)
+	}
+}
+
+// TestTheFirstRowOfAReport is not seen by others before its commit, for which they wait: also
+// where that takes longer than a batch waits for locks.
+func TestTheFirstRowOfAReport(t *testing.T) {
+	s, a, schema, _, _ := holding(t)
+	job := jobWith(a)
+	run := a.started(job)
+	tx, err := pgtest.Pool(t).Begin(t.Context())
+	must(t, err)
+	t.Cleanup(func() { tx.Rollback(context.Background()) })
+	_, err = tx.Exec(t.Context(), "insert into "+schema+".xxl_job_report (quarter, app_name, slot) select $1::bigint, $2::text, n from generate_series(1, 16) n", store.QuarterOf(run.Scheduled).UnixMilli(), job.App)
+	must(t, err)
+	began := time.Now()
+	committed := make(chan error, 1)
+	time.AfterFunc(500*time.Millisecond, func() { committed <- tx.Commit(context.Background()) })
+	finished, err := s.Finish(t.Context(), []xxljob.Result{result(run)})
+	took := time.Since(began)
+	must(t, <-committed)
+	must(t, err)
+	if len(finished) != 1 || took < 400*time.Millisecond {
+		t.Errorf("%d results are stored after %v", len(finished), took)
 	}
 }

@@ -225,6 +225,9 @@ func (s *Store) Children(ctx context.Context, runID, after int64, limit int) (ru
 
 // Waiting returns planned runs in order of time.
 func (s *Store) Waiting(ctx context.Context, after xxljob.Run, limit int) (runs []xxljob.Run, err error) {
+	if err := after.ValidateAfter(); err != nil {
+		return nil, err
+	}
 	if limit <= 0 {
 		return nil, ended(ctx)
 	}
@@ -244,7 +247,8 @@ func (s *Store) OpenRuns(ctx context.Context, most int) (store.OpenRuns, error) 
 		return open, ended(ctx)
 	}
 	lo, hi := s.openRange()
-	err := s.readByIndex(ctx, s.sql.openRuns.by(named{{"lo", lo}, {"hi", hi}, {"limit", most}}).into(func(rows pgx.Rows) error {
+	limit := most + min(math.MaxInt-most, 1) // one more says that there are more
+	err := s.readByIndex(ctx, s.sql.openRuns.by(named{{"lo", lo}, {"hi", hi}, {"limit", limit}}).into(func(rows pgx.Rows) error {
 		var planned bool
 		var app string
 		var n int

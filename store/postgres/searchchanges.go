@@ -93,14 +93,16 @@ func (s *Store) SearchChanges(ctx context.Context, q xxljob.ChangeSearch) (xxljo
 	limit := min(q.Limit, q.Examine)
 	if len(cs.rest) > 0 {
 		limit = q.Limit
-		n, oldest := 0, int64(0)
-		if err := s.list(ctx, cs.edge(&n, &oldest)); err != nil {
+		n, err := cs.reach(ctx)
+		if err != nil {
 			return xxljob.ChangesFound{}, failed(err, "search for changes")
 		}
-		if n == q.Examine {
-			all.SearchedTo = oldest
+		if n == 0 {
+			return all, nil
 		}
-		cs.low = max(oldest, 1)
+		if n == q.Examine {
+			all.SearchedTo = cs.low
+		}
 	}
 	if err := s.list(ctx, cs.matches(&all.Changes, limit)); err != nil {
 		return xxljob.ChangesFound{}, failed(err, "search for changes")
@@ -200,6 +202,19 @@ func (cs *changeSearch) narrow(ctx context.Context) error {
 	}
 	cs.low, cs.q.Before = max(cs.low, low), min(cs.q.Before, high)
 	return nil
+}
+
+// reach finds out how far the search may look: at how many entries, of which the oldest is then
+// the least. Where there is none, there is nothing to look for.
+func (cs *changeSearch) reach(ctx context.Context) (n int, err error) {
+	oldest := int64(0)
+	if err := cs.store.list(ctx, cs.edge(&n, &oldest)); err != nil {
+		return 0, err
+	}
+	if n > 0 {
+		cs.low = oldest
+	}
+	return n, nil
 }
 
 // foundChanges are entries, newest first.

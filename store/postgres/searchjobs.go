@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -112,7 +111,7 @@ func (s *Store) JobValues(ctx context.Context, field, prefix string, limit int) 
 	if !known {
 		return nil, fmt.Errorf("postgres: values of jobs: %q is no field", field)
 	}
-	if limit <= 0 || strings.ContainsRune(prefix, 0) {
+	if limit <= 0 || !store.CanBeSought(prefix) {
 		return nil, ended(ctx)
 	}
 	err = s.list(ctx, st.by(named{{"prefix", prefix}, {"limit", limit}}).into(func(rows pgx.Rows) error {

@@ -151,8 +151,15 @@ func jobsAbsurd(e *jobReader) {
 		"Author": {Author: strings.Repeat("x", 65)},
 	} {
 		_, err := e.reads.SearchJobs(e.ctx, q)
-		list := xxljob.FieldErrors(err)
-		e.check(len(list) == 1 && list[0].Field == field && len(list[0].Error()) < 1000, "%s: error %v, want one about that field", field, err)
+		e.wantFault(field, err)
+	}
+	for _, name := range []string{"a\xff", "\x00", strings.Repeat("x", 256)} {
+		_, err := e.reads.SearchJobs(e.ctx, xxljob.JobSearch{Order: store.ByName, After: xxljob.Job{ID: 1, Name: name}})
+		e.wantFault("After", err)
+	}
+	for _, at := range absurdTimes() {
+		_, err := e.reads.SearchJobs(e.ctx, xxljob.JobSearch{Order: store.ByNext, After: xxljob.Job{ID: 1, Next: at}})
+		e.wantFault("After", err)
 	}
 }
 
@@ -179,6 +186,7 @@ func jobValues(e *jobReader) {
 	e.newJob(func(j *xxljob.Job) {
 		j.App, j.Handler, j.Author, j.Tags = "app-2", "send_all", "ann", []string{"bill", "n%_"}
 	})
+	e.newJob(func(j *xxljob.Job) { j.App, j.Handler, j.Author = "app-2", "send_all", "\uFFFDx" })
 	gone := e.newJob(func(j *xxljob.Job) { j.App, j.Author = "app-3", "" })
 	e.must(e.RemoveJob(e.ctx, gone.ID))
 	for _, c := range []struct {
@@ -197,6 +205,10 @@ func jobValues(e *jobReader) {
 		{store.FieldTag, "n%", 10, []string{"n%_"}},
 		{store.FieldTag, "n_", 10, nil},
 		{store.FieldTag, "", 0, nil},
+		{store.FieldAuthor, "\uFFFD", 10, []string{"\uFFFDx"}},
+		{store.FieldAuthor, "\xff", 10, nil},
+		{store.FieldApp, "app-1\x00", 10, nil},
+		{store.FieldApp, strings.Repeat("a", 1<<20), 10, nil},
 	} {
 		got, err := e.reads.JobValues(e.ctx, c.field, c.prefix, c.limit)
 		e.must(err)

@@ -32,8 +32,8 @@ func readJobMutants() []mutant {
 		{"JobsForgetStopped", search(func(q *xxljob.JobSearch) { q.Stopped = nil }), []string{"Read/JobsByEachField", "Read/JobsInEachOrder"}},
 		{"JobsForgetTheText", search(func(q *xxljob.JobSearch) { q.Text = "" }), []string{"Read/JobsForAText"}},
 		{"JobsInOneOrder", search(func(q *xxljob.JobSearch) { q.Order = store.ByID }), []string{"Read/JobsInEachOrder", "Read/JobsByEachField"}},
-		{"JobsFromTheFirstOn", search(func(q *xxljob.JobSearch) { q.After = xxljob.Job{} }), []string{"Read/JobsInEachOrder"}},
-		{"JobsBehindTheID", search(func(q *xxljob.JobSearch) { q.After.Name = "" }), []string{"Read/JobsInEachOrder"}},
+		{"JobsFromTheFirstOn", search(func(q *xxljob.JobSearch) { q.After = xxljob.Job{} }), []string{"Read/JobsInEachOrder", "Read/JobsRefusesWhatIsAbsurd"}},
+		{"JobsBehindTheID", search(func(q *xxljob.JobSearch) { q.After.Name = "" }), []string{"Read/JobsInEachOrder", "Read/JobsRefusesWhatIsAbsurd"}},
 		{"JobsWithoutEnd", search(func(q *xxljob.JobSearch) { q.Limit = 1000 }), []string{"Read/JobsAtMost"}},
 		{"JobsBackwards", jobs(func(l []xxljob.Job) []xxljob.Job { slices.Reverse(l); return l }), []string{"Read/JobsInEachOrder", "Read/SchedulesThatAreNotStopped"}},
 		{"JobsWithoutNext", jobs(func(l []xxljob.Job) []xxljob.Job {

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +31,7 @@ func readCases() []testCase {
 		{"LastRunsHaveNoneThatAreKeptApart", lastRunsApart},
 		{"ChildrenInOrder", childrenOf},
 		{"WaitingInOrderOfTime", waitingOrder},
+		{"WaitingRefusesWhatIsAbsurd", waitingAbsurd},
 		{"OpenRunsByApp", openRuns},
 		{"OpenRunsStop", openRunsStop},
 	}), testCase{"ViewWithoutJoining", viewOfOthers})
@@ -264,7 +266,7 @@ func searchNothing(e *reader) {
 		"a job that is not":                    {JobIDs: []int64{999_999_999}},
 		"an app that is not":                   {Apps: []string{"nowhere"}},
 		"what was planned in a thousand years": {Since: e.now.AddDate(1000, 0, 0)},
-		"what was planned in the year one":     {Until: time.Date(1, 1, 1, 1, 0, 0, 0, time.UTC)},
+		"what was planned in 1970":             {Until: time.Unix(1, 0)},
 		"before the first":                     {Before: 1},
 	} {
 		e.wantFound(what, q)
@@ -282,11 +284,38 @@ func searchAbsurd(e *reader) {
 		"Apps":    {Apps: []string{""}},
 		"Handler": {Handler: "a\x00b"},
 		"Slower":  {Slower: -1},
+		"Types":   {Types: []xxljob.TriggerType{xxljob.TriggerAPI, "a\xff"}},
 	} {
 		_, err := e.reads.SearchRuns(e.ctx, q)
-		list := xxljob.FieldErrors(err)
-		e.check(len(list) == 1 && list[0].Field == field && len(list[0].Error()) < 1000, "%s: error %v, want one about that field", field, err)
+		e.wantFault(field, err)
 	}
+	for _, text := range []string{"", "\x00", strings.Repeat("x", 1<<20)} {
+		_, err := e.reads.SearchRuns(e.ctx, xxljob.RunSearch{Types: []xxljob.TriggerType{xxljob.TriggerType(text)}})
+		e.wantFault("Types", err)
+	}
+	for _, at := range absurdTimes() {
+		for field, q := range map[string]xxljob.RunSearch{"Since": {Since: at}, "Until": {Until: at}, "From": {From: at}, "To": {To: at}} {
+			_, err := e.reads.SearchRuns(e.ctx, q)
+			e.wantFault(field, err)
+		}
+	}
+	last := time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC)
+	found := e.search(xxljob.RunSearch{Since: time.Unix(0, 0), Until: last, From: time.Unix(0, 0), To: last})
+	want(e.env, "runs of all times", len(found.Runs), 1)
+}
+
+// absurdTimes are times that no store has anything of.
+func absurdTimes() []time.Time {
+	year := func(n int) time.Time { return time.Date(n, 1, 1, 0, 0, 0, 0, time.UTC) }
+	return []time.Time{year(-300_000), year(-5000), time.Time{}.Add(1), time.Unix(-1, 0), year(10_000), year(300_000),
+		time.Unix(1<<60, 0), time.Unix(-1<<60, 0), time.Unix(1<<63-1, 0), time.Date(9999, 12, 31, 23, 0, 0, 0, time.FixedZone("", -2*3600))}
+}
+
+// wantFault checks that an error is about one field, and short.
+func (e *env) wantFault(field string, err error) {
+	e.Helper()
+	list := xxljob.FieldErrors(err)
+	e.check(len(list) == 1 && list[0].Field == field && len(list[0].Error()) < 1000, "%s: error %v, want one about that field", field, err)
 }
 
 func lastRuns(e *reader) {
@@ -392,6 +421,14 @@ func waitingOrder(e *reader) {
 	want(e.env, "none", got, nil)
 }
 
+func waitingAbsurd(e *reader) {
+	e.mustAddRun(e.newJob().ID, xxljob.Trigger{At: e.at(500)})
+	for _, at := range absurdTimes() {
+		_, err := e.reads.Waiting(e.ctx, xxljob.Run{Scheduled: at}, 10)
+		e.wantFault("Scheduled", err)
+	}
+}
+
 func openRuns(e *reader) {
 	a, b := e.newJob(), e.newJob(func(j *xxljob.Job) { j.App = "other" })
 	for range 3 {
@@ -423,6 +460,12 @@ func openRunsStop(e *reader) {
 	}
 	want(e.env, "planned, running", []int{count(open.Planned), count(open.Running)}, []int{2, 2})
 	e.check(open.MorePlanned && open.MoreRunning, "nothing more than %+v", open)
+	for _, most := range []int{3, 4, math.MaxInt} {
+		open, err = e.reads.OpenRuns(e.ctx, most)
+		e.must(err)
+		want(e.env, fmt.Sprintf("planned, running, at most %d", most), []int{count(open.Planned), count(open.Running)}, []int{3, 3})
+		e.check(!open.MorePlanned && !open.MoreRunning, "more than %+v, of which there are three each", open)
+	}
 	open, err = e.reads.OpenRuns(e.ctx, 0)
 	e.must(err)
 	want(e.env, "of none", count(open.Planned)+count(open.Running), 0)

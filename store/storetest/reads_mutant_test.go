@@ -46,14 +46,14 @@ func readMutants() []mutant {
 		{"SearchForgetsApps", search(func(q *xxljob.RunSearch) { q.Apps = nil }), []string{"Read/SearchByEachField", "Read/SearchThatCanFindNothing"}},
 		{"SearchForgetsJobs", search(func(q *xxljob.RunSearch) { q.JobIDs = nil }), []string{"Read/SearchByEachField", "Read/SearchOfOneJob", "Read/SearchThatCanFindNothing"}},
 		{"SearchForgetsStates", search(func(q *xxljob.RunSearch) { q.States = nil }), []string{"Read/SearchByEachField", "Read/SearchOfOneJob"}},
-		{"SearchForgetsTypes", search(func(q *xxljob.RunSearch) { q.Types = nil }), []string{"Read/SearchByEachField"}},
+		{"SearchForgetsTypes", search(func(q *xxljob.RunSearch) { q.Types = nil }), []string{"Read/SearchByEachField", "Read/SearchRefusesWhatIsAbsurd"}},
 		{"SearchForgetsTheHandler", search(func(q *xxljob.RunSearch) { q.Handler = "" }), []string{"Read/SearchByEachField"}},
 		{"SearchForgetsTheAddress", search(func(q *xxljob.RunSearch) { q.Address = "" }), []string{"Read/SearchByEachField"}},
 		{"SearchForgetsTheReason", search(func(q *xxljob.RunSearch) { q.Reason = "" }), []string{"Read/SearchByEachField"}},
-		{"SearchForgetsInstants", search(func(q *xxljob.RunSearch) { q.From, q.To = time.Time{}, time.Time{} }), []string{"Read/SearchByEachField"}},
+		{"SearchForgetsInstants", search(func(q *xxljob.RunSearch) { q.From, q.To = time.Time{}, time.Time{} }), []string{"Read/SearchByEachField", "Read/SearchRefusesWhatIsAbsurd"}},
 		{"SearchForgetsTheText", search(func(q *xxljob.RunSearch) { q.Text = "" }), []string{"Read/SearchForAText"}},
-		{"SearchForgetsSince", search(func(q *xxljob.RunSearch) { q.Since = time.Time{} }), []string{"Read/SearchByTheTimeOfPlanning", "Read/SearchThatCanFindNothing", "Read/SearchOfOneJob"}},
-		{"SearchForgetsUntil", search(func(q *xxljob.RunSearch) { q.Until = time.Time{} }), []string{"Read/SearchByTheTimeOfPlanning", "Read/SearchThatCanFindNothing"}},
+		{"SearchForgetsSince", search(func(q *xxljob.RunSearch) { q.Since = time.Time{} }), []string{"Read/SearchByTheTimeOfPlanning", "Read/SearchThatCanFindNothing", "Read/SearchOfOneJob", "Read/SearchRefusesWhatIsAbsurd"}},
+		{"SearchForgetsUntil", search(func(q *xxljob.RunSearch) { q.Until = time.Time{} }), []string{"Read/SearchByTheTimeOfPlanning", "Read/SearchThatCanFindNothing", "Read/SearchRefusesWhatIsAbsurd"}},
 		{"UntilIsIncluded", search(func(q *xxljob.RunSearch) {
 			if !q.Until.IsZero() {
 				q.Until = q.Until.Add(time.Millisecond)
@@ -75,12 +75,16 @@ func readMutants() []mutant {
 		}), []string{"Read/LastRunsOfEachJob", "Read/ChildrenInOrder", "Read/WaitingInOrderOfTime"}},
 		{"LastRunsOfAllKinds", func(s xxljob.Store) xxljob.Store { return &endedOfAllKinds{s, s.(xxljob.RunReader)} }, []string{"Read/LastRunsHaveNoneThatAreKeptApart"}},
 		{"ChildrenFromTheFirstOn", after(func(int64) int64 { return 0 }), []string{"Read/ChildrenInOrder", "Read/WaitingInOrderOfTime"}},
+		{"WaitingChecksNothing", func(s xxljob.Store) xxljob.Store {
+			return &bentReads{Store: s, RunReader: s.(xxljob.RunReader), behind: func(r *xxljob.Run) { r.Scheduled = time.Time{} }}
+		}, []string{"Read/WaitingRefusesWhatIsAbsurd", "Read/WaitingInOrderOfTime"}},
 		{"OpenRunsOfOneApp", open(func(o *store.OpenRuns) {
 			for app, n := range o.Planned {
 				delete(o.Planned, app)
 				o.Planned["other"] += n
 			}
 		}), []string{"Read/OpenRunsByApp"}},
+		{"OpenRunsAreAlwaysMore", open(func(o *store.OpenRuns) { o.MorePlanned, o.MoreRunning = true, true }), []string{"Read/OpenRunsStop", "Read/OpenRunsByApp"}},
 		{"OpenRunsNeverStop", open(func(o *store.OpenRuns) { o.MorePlanned, o.MoreRunning = false, false }), []string{"Read/OpenRunsStop"}},
 	}
 }
@@ -93,6 +97,7 @@ type bentReads struct {
 	found  func(*xxljob.RunSearch, *xxljob.RunsFound)
 	runs   func([]xxljob.Run) []xxljob.Run
 	after  func(int64) int64
+	behind func(*xxljob.Run)
 	open   func(*store.OpenRuns)
 }
 
@@ -128,6 +133,9 @@ func (b *bentReads) Children(ctx context.Context, run, after int64, limit int) (
 func (b *bentReads) Waiting(ctx context.Context, after xxljob.Run, limit int) ([]xxljob.Run, error) {
 	if b.after != nil {
 		after.ID = b.after(after.ID)
+	}
+	if b.behind != nil {
+		b.behind(&after)
 	}
 	return b.changed(b.RunReader.Waiting(ctx, after, limit))
 }

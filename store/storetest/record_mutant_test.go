@@ -56,8 +56,8 @@ func recordMutants() []mutant {
 		search("ChangesOfAnyApp", func(q *xxljob.ChangeSearch) { q.Apps = nil }, "SearchByEachField"),
 		search("ChangesOfTheFirstApp", func(q *xxljob.ChangeSearch) { q.Apps = q.Apps[:min(len(q.Apps), 1)] }, "SearchByEachField"),
 		search("ChangesOfAnyJob", func(q *xxljob.ChangeSearch) { q.JobID = 0 }, "SearchByEachField"),
-		search("ChangesForgetSince", func(q *xxljob.ChangeSearch) { q.Since = time.Time{} }, "SearchByTime"),
-		search("ChangesForgetUntil", func(q *xxljob.ChangeSearch) { q.Until = time.Time{} }, "SearchByTime"),
+		search("ChangesForgetSince", func(q *xxljob.ChangeSearch) { q.Since = time.Time{} }, "SearchByTime", "SearchRefusesWhatIsAbsurd"),
+		search("ChangesForgetUntil", func(q *xxljob.ChangeSearch) { q.Until = time.Time{} }, "SearchByTime", "SearchRefusesWhatIsAbsurd"),
 		search("ChangesUntilIsIncluded", func(q *xxljob.ChangeSearch) {
 			if !q.Until.IsZero() {
 				q.Until = q.Until.Add(time.Millisecond)

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -23,6 +24,7 @@ func reportCases() []testCase {
 		{"OfSomeAppsAndTimes", reportBounds},
 		{"AddedUp", reportSpans},
 		{"ReadAsFarAsTheBound", reportPages},
+		{"OfManyAppsAsFarAsTheBound", reportManyApps},
 		{"QueriesThatAreAbsurd", reportAbsurd},
 		{"FoldingChangesNothing", reportFold},
 	})
@@ -257,6 +259,44 @@ func reportPages(e *reporter) {
 	e.check(len(list) == 1 && list[0].Field == "Length", "a length that adds up too much: error %v, want one about it", err)
 }
 
+// reportManyApps asks for apps of which one has far more counts than others.
+func reportManyApps(e *reporter) {
+	apps := []string{"busy", "nobody"}
+	var all []counted
+	for i := range 7 {
+		e.endAt("busy", i, 0)
+		all = append(all, counted{i, "busy", 1})
+	}
+	e.endAt("other", 0, 0)
+	for i := range 10 {
+		app := fmt.Sprint("z", i)
+		e.endAt(app, 7, 0)
+		apps, all = append(apps, app), append(all, counted{7, app, 1})
+	}
+	q := xxljob.ReportQuery{Apps: apps, From: e.quarter(0), To: e.quarter(9), Examine: 16}
+	var found xxljob.ReportsFound
+	for pages := 0; q.From.Before(q.To); pages++ {
+		page := e.read(q)
+		e.check(len(page.Reports) <= q.Examine && page.Until.After(q.From), "%d counts are read, of %d, until %v", len(page.Reports), q.Examine, page.Until)
+		if found.Reports, q.From = append(found.Reports, page.Reports...), page.Until; pages > 9 {
+			e.Fatalf("%d pages", pages)
+		}
+	}
+	e.wantReports("page by page", found, all...)
+	q.From, q.Length = e.quarter(0), 7*store.Quarter
+	found = e.read(q)
+	e.wantReports("as far as one report leads", found, counted{0, "busy", 7})
+	want(e.env, "until", found.Until, e.quarter(7))
+	for _, most := range []int{16, 5} {
+		q.Examine, q.Length = most, 8*store.Quarter
+		_, err := e.reports.Reports(e.ctx, q)
+		list := xxljob.FieldErrors(err)
+		e.check(len(list) == 1 && list[0].Field == "Length", "a report of more than %d counts: error %v, want one about its length", most, err)
+	}
+	q.Examine = 17
+	want(e.env, "until, where all may be read", e.read(q).Until, q.To)
+}
+
 func reportAbsurd(e *reporter) {
 	e.endAt("a", 0, 0)
 	from, to := e.quarter(0), e.quarter(1)
@@ -271,13 +311,14 @@ func reportAbsurd(e *reporter) {
 		list := xxljob.FieldErrors(err)
 		e.check(len(list) == 1 && list[0].Field == field && len(list[0].Error()) < 1000, "%s: error %v, want one about that field", field, err)
 	}
-	for field, q := range map[string]xxljob.ReportQuery{
-		"From": {From: time.Date(-5000, 1, 1, 0, 0, 0, 0, time.UTC), To: to},
-		"To":   {From: from, To: time.Date(200_000, 1, 1, 0, 0, 0, 0, time.UTC)},
-	} {
-		_, err := e.reports.Reports(e.ctx, q)
-		list := xxljob.FieldErrors(err)
-		e.check(len(list) == 1 && list[0].Field == field, "%s: error %v, want one about that field", field, err)
+	for _, at := range absurdTimes() {
+		if at.Before(from) {
+			_, err := e.reports.Reports(e.ctx, xxljob.ReportQuery{From: at, To: to})
+			e.wantFault("From", err)
+		} else {
+			_, err := e.reports.Reports(e.ctx, xxljob.ReportQuery{From: from, To: at})
+			e.wantFault("To", err)
+		}
 	}
 	e.wantReports("all times", e.read(xxljob.ReportQuery{From: time.Unix(0, 0), To: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}), counted{0, "a", 1})
 }

@@ -43,13 +43,13 @@ func reportMutants() []mutant {
 		{"ReportsForgetTheSum", each(func(r *store.Report) { r.Duration.Sum++ }), []string{"Reports/LatenessAndDuration"}},
 		{"ReportsInOrderOfApps", found(func(f *xxljob.ReportsFound) { slices.Reverse(f.Reports) }), []string{order}},
 		{"ReportsOfAnotherLength", each(func(r *store.Report) { r.Length++ }), []string{order, "Reports/AddedUp"}},
-		{"ReportsOfAllApps", query(func(q *xxljob.ReportQuery) { q.Apps = nil }), []string{"Reports/OfSomeAppsAndTimes"}},
+		{"ReportsOfAllApps", query(func(q *xxljob.ReportQuery) { q.Apps = nil }), []string{"Reports/OfSomeAppsAndTimes", "Reports/OfManyAppsAsFarAsTheBound"}},
 		{"ToIsIncluded", query(func(q *xxljob.ReportQuery) { q.To = q.To.Add(store.Quarter) }), []string{"Reports/OfSomeAppsAndTimes"}},
 		{"FromIsLeftOut", query(func(q *xxljob.ReportQuery) { q.From = q.From.Add(min(q.To.Sub(q.From), store.Quarter)) }), []string{"Reports/OfSomeAppsAndTimes"}},
 		{"ReportsAreNotAddedUp", query(func(q *xxljob.ReportQuery) { q.Together = false }), []string{"Reports/AddedUp"}},
-		{"TheLengthIsForgotten", query(func(q *xxljob.ReportQuery) { q.Length = 0 }), []string{"Reports/AddedUp", "Reports/ReadAsFarAsTheBound"}},
-		{"ReportsAreReadInFull", query(func(q *xxljob.ReportQuery) { q.Examine = min(q.Examine, 1) * 1000 }), []string{"Reports/ReadAsFarAsTheBound"}},
-		{"UntilIsTheEnd", found(func(f *xxljob.ReportsFound) { f.Until = f.Until.Add(store.Quarter) }), []string{"Reports/ReadAsFarAsTheBound", order}},
+		{"TheLengthIsForgotten", query(func(q *xxljob.ReportQuery) { q.Length = 0 }), []string{"Reports/AddedUp", "Reports/ReadAsFarAsTheBound", "Reports/OfManyAppsAsFarAsTheBound"}},
+		{"ReportsAreReadInFull", query(func(q *xxljob.ReportQuery) { q.Examine = min(q.Examine, 1) * 1000 }), []string{"Reports/ReadAsFarAsTheBound", "Reports/OfManyAppsAsFarAsTheBound"}},
+		{"UntilIsTheEnd", found(func(f *xxljob.ReportsFound) { f.Until = f.Until.Add(store.Quarter) }), []string{"Reports/ReadAsFarAsTheBound", order, "Reports/OfManyAppsAsFarAsTheBound"}},
 		{"AbsurdReportsAreAnswered", query(func(q *xxljob.ReportQuery) {
 			*q = xxljob.ReportQuery{From: time.Unix(0, 0), To: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}
 		}), []string{"Reports/QueriesThatAreAbsurd"}},
