@@ -326,6 +326,45 @@ func TestDirectModules(t *testing.T) {
 	}
 }
 
+// TestModulesImportWhatIsPublic: a module that is released by itself is compiled with later
+// releases of the library, which may change what is below internal. Tests are run beside the
+// library of the same commit alone.
+func TestModulesImportWhatIsPublic(t *testing.T) {
+	n := 0
+	for _, file := range slices.Sorted(maps.Keys(directModules)) {
+		own := module + "/" + path.Dir(file)
+		if own == module+"/." {
+			continue
+		}
+		err := filepath.WalkDir(path.Dir(file), func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+				return err
+			}
+			n++
+			parsed, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+			if err != nil {
+				return err
+			}
+			for _, spec := range parsed.Imports {
+				imported, err := strconv.Unquote(spec.Path.Value)
+				if err != nil {
+					return err
+				}
+				if !isStandard(imported) && strings.Contains(imported+"/", "/internal/") && !strings.HasPrefix(imported, own+"/") {
+					t.Errorf("%s imports %s, which is another module's own", name, imported)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n == 0 {
+		t.Error("no files were read")
+	}
+}
+
 // requiredDirectly returns the modules that a go.mod requires, but for indirect ones.
 func requiredDirectly(t *testing.T, file string) (direct []string) {
 	t.Helper()

@@ -38,6 +38,6 @@ func (c counted) Alarm(ctx context.Context, m alarm.Message) error {
 	if err != nil {
 		attributes = append(attributes, semconv.ErrorTypeKey.String(errorType(err)))
 	}
-	c.t.records.Tell("counting an alarm", func() { c.t.work.alarms.Add(ctx, 1, metric.WithAttributes(attributes...)) })
+	c.t.calls.alarms.tell("counting an alarm", func() { c.t.work.alarms.Add(ctx, 1, metric.WithAttributes(attributes...)) })
 	return err
 }

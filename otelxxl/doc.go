@@ -43,6 +43,8 @@
 // # Faults of providers
 //
 // A provider that panics costs what it was asked for, and is logged once a place. One that does
-// not return within 100 ms is left behind, and not asked again for ten seconds. The scheduler
-// and handlers go on.
+// not return within 100 ms, or five seconds where nobody waits (events), is left behind, and not
+// asked again for ten seconds. The log says when that begins and when it is over, and how much
+// was left out. Spans, handlers, alarms and events have a pause each, and spans that have
+// begun are ended in a pause too. The scheduler and handlers go on.
 package otelxxl

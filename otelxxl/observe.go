@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/xxljob/xxljob"
-	"github.com/xxljob/xxljob/internal/guard"
 )
 
 // Observe records what happens at the node of the scheduler, and has its state asked for at
@@ -29,14 +27,14 @@ func (t *Telemetry) Observe(ctx context.Context, s xxljob.Scheduler) error {
 		reg   metric.Registration
 		err   error
 	}
-	r, ok := guard.Ask(t.records, "Meter", func() (r registered) {
+	r, ok := ask(&t.calls.instruments, "Meter", func() (r registered) {
 		var failed error
 		note := func(name string, err error) { failed = errors.Join(failed, fmt.Errorf("%s: %w", name, err)) }
 		r.watch = newWatch(t, note)
-		r.reg, r.err = observeState(t.meter, s, &t.apps, note, t.log)
+		r.reg, r.err = t.observeState(s, note)
 		r.err = errors.Join(failed, r.err)
 		return r
-	})
+	}, nil)
 	if !ok {
 		return errors.New("otelxxl: Observe: the meter provider panicked, or did not answer")
 	}
@@ -46,9 +44,9 @@ func (t *Telemetry) Observe(ctx context.Context, s xxljob.Scheduler) error {
 	events := s.Events(ctx)
 	go func() {
 		for e := range events {
-			t.records.Tell("recording an event", func() { r.watch.record(&e) })
+			t.calls.events.tell("recording an event", func() { r.watch.record(&e) })
 		}
-		t.records.Tell("Registration.Unregister", func() { _ = r.reg.Unregister() })
+		t.calls.instruments.end("Registration.Unregister", func() { _ = r.reg.Unregister() })
 	}()
 	return nil
 }
@@ -123,14 +121,14 @@ func (w *watch) record(e *xxljob.Event) {
 
 // state is what is asked for at each collection.
 type state struct {
-	of   map[string]metric.Float64Observable
-	apps *names
+	t  *Telemetry
+	of map[string]metric.Float64Observable
 }
 
 // observeState registers the callback. It is the provider's to call, so what it panics with
 // there stays there.
-func observeState(m metric.Meter, s xxljob.Scheduler, apps *names, failed func(string, error), log *slog.Logger) (metric.Registration, error) {
-	st := &state{of: map[string]metric.Float64Observable{}, apps: apps}
+func (t *Telemetry) observeState(s xxljob.Scheduler, failed func(string, error)) (metric.Registration, error) {
+	m, st := t.meter, &state{of: map[string]metric.Float64Observable{}, t: t}
 	var all []metric.Observable
 	for _, sp := range specs() {
 		if !slices.ContainsFunc(observed(), func(o spec) bool { return o.Name == sp.Name }) {
@@ -149,9 +147,9 @@ func observeState(m metric.Meter, s xxljob.Scheduler, apps *names, failed func(s
 		}
 		st.of[sp.Name], all = o, append(all, o)
 	}
-	panics := guard.NewLog(func() *slog.Logger { return log })
 	return m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		return panics.Note("metrics of Stats", guard.Call(func() error { st.observe(o, s.Stats()); return nil }))
+		t.calls.instruments.try("metrics of Stats", func() { st.observe(o, s.Stats()) })
+		return nil
 	}, all...)
 }
 
@@ -176,9 +174,9 @@ func (st *state) observe(to metric.Observer, s xxljob.Stats) {
 	}
 	running := map[string]int{}
 	for app, n := range s.Running {
-		running[st.apps.of(app)] += n
+		running[st.t.apps.of(app)] += n
 	}
-	for _, app := range st.apps.all() {
+	for _, app := range st.t.apps.all() {
 		say(runsRunning, float64(running[app]), keyApp.String(app))
 	}
 	say(runsCalling, float64(s.Calling))
