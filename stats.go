@@ -78,6 +78,9 @@ type FaultStats struct {
 	// were refused, or dropped after they were taken in, since too much waited for the store.
 	// Each of our and of Java's executors registers again, and ours send results again.
 	ResultsRefused, RegistrationsRefused uint64
+	// Untraced is how often Config.Tracer was not called, since an earlier call of it had not
+	// returned in time.
+	Untraced uint64
 	// Panics is how many panics of users' code were recovered, by place: "Registry.Lookup",
 	// "Hooks.RunEnded". Those of handlers are not among them: they are failures of their runs.
 	// Of the places beyond the first thousand all are counted under "other".
