@@ -22,19 +22,20 @@ func (t *Telemetry) Observe(ctx context.Context, s xxljob.Scheduler) error {
 	if ctx == nil || s == nil {
 		return errors.New("otelxxl: Observe: the context or the scheduler is nil")
 	}
-	type registered struct {
-		watch *watch
-		reg   metric.Registration
-		err   error
-	}
 	r, ok := ask(&t.calls.instruments, "Meter", func() (r registered) {
 		var failed error
 		note := func(name string, err error) { failed = errors.Join(failed, fmt.Errorf("%s: %w", name, err)) }
 		r.watch = newWatch(t, note)
 		r.reg, r.err = t.observeState(s, note)
-		r.err = errors.Join(failed, r.err)
+		if r.err = errors.Join(failed, r.err); r.err != nil {
+			r.unregister()
+		}
 		return r
-	}, nil)
+	}, func(late registered) {
+		if late.err == nil {
+			late.unregister()
+		}
+	})
 	if !ok {
 		return errors.New("otelxxl: Observe: the meter provider panicked, or did not answer")
 	}
@@ -46,9 +47,23 @@ func (t *Telemetry) Observe(ctx context.Context, s xxljob.Scheduler) error {
 		for e := range events {
 			t.calls.events.tell("recording an event", func() { r.watch.record(&e) })
 		}
-		t.calls.instruments.end("Registration.Unregister", func() { _ = r.reg.Unregister() })
+		t.calls.instruments.end("Registration.Unregister", r.unregister)
 	}()
 	return nil
+}
+
+// registered is what Observe has made.
+type registered struct {
+	watch *watch
+	reg   metric.Registration
+	err   error
+}
+
+// unregister ends what is asked for at each collection.
+func (r registered) unregister() {
+	if r.reg != nil {
+		_ = r.reg.Unregister()
+	}
 }
 
 // watch records events.
