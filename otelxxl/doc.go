@@ -39,6 +39,8 @@
 // most 200; further ones are "other"), states, types of triggers, lanes, methods of the store.
 // Config.JobKeys adds the key of the job to the three of runs. Exemplars come from the run's
 // trace, also where a schedule began it, as long as this node has sent it.
+// Alarms and jobs that stop are rare: their series are there before, with 0, by rule and cause, and
+// by app once the app is known, so that a query for what has increased sees the first of them.
 //
 // # Faults of providers
 //

@@ -213,3 +213,44 @@ func TestObserveNothing(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+// TestTheFirstTimeIsAnIncrease: alarms, and jobs that stop, have series before anything happens,
+// so that what a dashboard shows is not blind for the first of them.
+func TestTheFirstTimeIsAnIncrease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcess(t)
+		rules := p.Alarms([]alarm.Rule{{Name: "all", To: nobody{}}, {Name: "some", To: nobody{}, Causes: []alarm.Cause{alarm.Attempt}}, {Name: "none"}})
+		s := observed(t, p, xxljob.Config{Alarms: rules[:2]}, mails)
+		before := func(name string, texts ...string) {
+			t.Helper()
+			points := p.points(t, name)
+			for key, v := range points {
+				if v == 0 && with(map[string]float64{key: 1}, texts...) == 1 {
+					return
+				}
+			}
+			t.Errorf("%s with %v is not there before it happens: %v", name, texts, points)
+		}
+		for _, cause := range []string{"failed", "lost", "skipped", "stopped", "late"} {
+			before("xxljob.alarm.calls", "xxljob.alarm.rule=all", "xxljob.alarm.cause="+cause)
+			before("xxljob.alarm.calls", "xxljob.alarm.rule=all", "xxljob.alarm.cause="+cause, "error.type=error")
+			before("xxljob.alarm.calls", "xxljob.alarm.rule=all", "xxljob.alarm.cause="+cause, "error.type=timeout")
+		}
+		before("xxljob.alarm.calls", "xxljob.alarm.rule=some", "xxljob.alarm.cause=attempt")
+		if n := len(p.points(t, "xxljob.alarm.calls")); n != 18 {
+			t.Errorf("%d series of alarms, want 18", n)
+		}
+		before("xxljob.job.stopped", "xxljob.app=shop")
+		job, err := s.AddJob(t.Context(), xxljob.Job{App: "elsewhere", Name: "mails", Handler: "nobody's", Schedule: xxljob.FixedRate(time.Hour)})
+		must(t, err)
+		_, err = s.Trigger(t.Context(), job.ID, xxljob.Trigger{})
+		must(t, err)
+		time.Sleep(time.Minute)
+		before("xxljob.job.stopped", "xxljob.app=elsewhere")
+		must(t, s.StopJob(t.Context(), job.ID))
+		time.Sleep(time.Second)
+		if got := with(p.points(t, "xxljob.job.stopped"), "xxljob.app=elsewhere"); got != 1 {
+			t.Errorf("%v jobs have stopped, want 1", got)
+		}
+	})
+}

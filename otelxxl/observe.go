@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -72,20 +73,39 @@ type watch struct {
 	lateness, duration metric.Float64Histogram
 	outcomes, stopped  metric.Float64Counter
 	moves, away        metric.Float64Counter
+
+	mu  sync.Mutex
+	met map[string]bool // guarded by mu: the apps that have series
 }
 
 func newWatch(t *Telemetry, failed func(string, error)) *watch {
 	w := &watch{
-		t: t, lateness: histogram(t.meter, failed, runLateness), duration: histogram(t.meter, failed, runDuration),
+		t: t, met: map[string]bool{}, lateness: histogram(t.meter, failed, runLateness), duration: histogram(t.meter, failed, runDuration),
 		outcomes: count(t.meter, failed, runOutcomes), stopped: count(t.meter, failed, jobsStopped),
 		moves: count(t.meter, failed, shardMoves), away: count(t.meter, failed, storeAway),
 	}
-	// What may never happen is there from the start, so that its first time is an increase.
+	// What may never happen is there from the start, so that its first time is an increase; what
+	// apps there are is known later.
 	for _, moved := range []string{"taken", "lost"} {
 		w.moves.Add(context.Background(), 0, metric.WithAttributes(keyMoved.String(moved)))
 	}
 	w.away.Add(context.Background(), 0)
+	for _, app := range t.apps.all() {
+		w.meet(app)
+	}
 	return w
+}
+
+// meet makes the series of an app that may never happen, where there are none. The app is one of
+// names.
+func (w *watch) meet(app string) {
+	w.mu.Lock()
+	known := w.met[app]
+	w.met[app] = true
+	w.mu.Unlock()
+	if !known {
+		w.stopped.Add(context.Background(), 0, metric.WithAttributes(keyApp.String(app)))
+	}
 }
 
 // types are those that are told apart.
@@ -113,6 +133,9 @@ func (w *watch) of(r *xxljob.Run, more ...attribute.KeyValue) metric.Measurement
 
 func (w *watch) record(e *xxljob.Event) {
 	ctx := context.Background()
+	if e.Run != nil {
+		w.meet(w.t.apps.of(e.Run.App))
+	}
 	switch e.Kind {
 	case xxljob.EventRunStarted:
 		w.lateness.Record(w.t.sent.context(e.Run), e.Run.Lateness().Seconds(), w.of(e.Run))

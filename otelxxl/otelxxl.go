@@ -82,6 +82,9 @@ func (t *Telemetry) instrumentFailed(name string, err error) {
 // Configure returns the configuration with its Tracer and, as the outermost of its Middleware,
 // this Telemetry's.
 func (t *Telemetry) Configure(cfg xxljob.Config) xxljob.Config {
+	if cfg.App != "" {
+		t.apps.of(cfg.App)
+	}
 	cfg.Tracer = t
 	cfg.Middleware = slices.Insert(slices.Clone(cfg.Middleware), 0, t.Middleware)
 	return cfg
