@@ -43,8 +43,8 @@ var directModules = map[string][]string{
 	"go.mod": {gronx, flock, memdb, pgx, gomail, "golang.org/x/sync"},
 	"otelxxl/go.mod": {module, "go.opentelemetry.io/otel", "go.opentelemetry.io/otel/metric", "go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/sdk/metric",
 		"go.opentelemetry.io/otel/trace"},
-	"examples/metrics/go.mod": {module, module + "/otelxxl", "github.com/prometheus/client_golang", "github.com/prometheus/common",
-		"go.opentelemetry.io/otel/exporters/prometheus", "go.opentelemetry.io/otel/exporters/stdout/stdouttrace", "go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/sdk/metric"},
+	"examples/metrics/go.mod": {module, module + "/otelxxl", "github.com/prometheus/client_golang", "github.com/prometheus/common", "go.opentelemetry.io/otel",
+		"go.opentelemetry.io/otel/exporters/prometheus", "go.opentelemetry.io/otel/exporters/stdout/stdouttrace", "go.opentelemetry.io/otel/metric", "go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/sdk/metric"},
 	"examples/chi/go.mod":       {module, "github.com/go-chi/chi/v5", "golang.org/x/sync"},
 	"examples/from-cron/go.mod": {module, "github.com/robfig/cron/v3"},
 }

@@ -120,13 +120,14 @@ func (w *watch) of(r *xxljob.Run, more ...attribute.KeyValue) metric.Measurement
 	if !slices.Contains(types, r.Type) {
 		kind = other
 	}
-	list := append(more, keyApp.String(w.t.apps.of(r.App)), keyType.String(kind))
+	app := w.t.apps.of(r.App)
+	list := append(more, keyApp.String(app), keyType.String(kind))
 	if w.t.cfg.JobKeys {
 		key := r.JobKey
 		if key == "" {
 			key = fmt.Sprint(r.JobID)
 		}
-		list = append(list, keyJob.String(w.t.jobs.of(key)))
+		list = append(list, keyJob.String(w.t.jobs.within(app, key)))
 	}
 	return metric.WithAttributes(list...)
 }

@@ -24,7 +24,7 @@ type Config struct {
 	MeterProvider metric.MeterProvider
 	// JobKeys adds xxljob.job.key to the metrics of runs: the key of the job, or its ID. That
 	// makes as many series as there are jobs, times states and types; of more than 1,000 jobs
-	// the further ones are "other".
+	// the further ones are "other". The SDK has to be told: see the package, on series.
 	JobKeys bool
 	// Logger receives what goes wrong with the providers. Nil means slog.Default().
 	Logger *slog.Logger

@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"slices"
@@ -16,6 +18,8 @@ import (
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 
 	"github.com/xxljob/xxljob/internal/await"
 )
@@ -217,6 +221,27 @@ func TestDashboard(t *testing.T) {
 		if used := ours.FindAllString(v.Definition, -1); v.Name == "app" && (len(used) != 2 || !scrape(t, address).has(used[0], used[1])) {
 			t.Errorf("the variable %s is %q, which is not there", v.Name, v.Definition)
 		}
+	}
+}
+
+// TestManySeries: 200 apps in each state and of each type are told apart.
+func TestManySeries(t *testing.T) {
+	t.Parallel()
+	p, err := newProviders(io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := p.metrics.Meter("test").Int64Counter("runs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20_000 {
+		c.Add(t.Context(), 1, metric.WithAttributes(attribute.Int("app", i)))
+	}
+	w := httptest.NewRecorder()
+	p.handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if n := strings.Count(w.Body.String(), "\nruns_total{"); n != 20_000 || strings.Contains(w.Body.String(), "overflow") {
+		t.Errorf("%d series, want 20000 and none that stands for others", n)
 	}
 }
 
