@@ -36,7 +36,8 @@
 //
 // Observe registers what Scheduler.Stats knows, asked for at each collection, and counts what
 // Scheduler.Events tells. Instruments says what there is. Attributes have few values: apps (at
-// most 200; further ones are "other"), states, types of triggers, lanes, methods of the store.
+// most 200; further ones are "other"), states, types of triggers, lanes, methods of the store,
+// kinds of what should not happen, places of panics (200 as well).
 // Config.JobKeys adds the key of the job to the three of runs. Exemplars come from the run's
 // trace, also where a schedule began it, as long as this node has sent it.
 // Alarms and jobs that stop are rare: their series are there before, with 0, by rule and cause, and

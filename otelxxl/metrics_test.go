@@ -124,7 +124,7 @@ func TestMetricsOfState(t *testing.T) {
 			{"xxljob.shards", 32, nil},
 			{"xxljob.shard.moves", 32, []string{"xxljob.shard.moved=taken"}},
 			{"xxljob.store.calls", float64(stats.Calls["AddRun"].Calls), []string{"xxljob.store.method=AddRun"}},
-			{"xxljob.events.dropped", 0, nil},
+			{"xxljob.faults", 0, nil},
 		} {
 			if got := with(p.points(t, tt.name), tt.with...); got != tt.want {
 				t.Errorf("%s with %v is %v, want %v", tt.name, tt.with, got, tt.want)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -169,10 +168,7 @@ type state struct {
 func (t *Telemetry) observeState(s xxljob.Scheduler, failed func(string, error)) (metric.Registration, error) {
 	m, st := t.meter, &state{of: map[string]metric.Float64Observable{}, t: t}
 	var all []metric.Observable
-	for _, sp := range specs() {
-		if !slices.ContainsFunc(observed(), func(o spec) bool { return o.Name == sp.Name }) {
-			continue
-		}
+	for _, sp := range observed() {
 		var o metric.Float64Observable
 		var err error
 		if sp.Kind == Counter {
@@ -190,11 +186,6 @@ func (t *Telemetry) observeState(s xxljob.Scheduler, failed func(string, error))
 		t.calls.instruments.try("metrics of Stats", func() { st.observe(o, s.Stats()) })
 		return nil
 	}, all...)
-}
-
-func observed() []spec {
-	return []spec{runsHeld, runsDue, runsWaiting, runsRunning, runsCalling, runsAway, laneSize, laneUsed, shardsOwned, leaseLeft, clockOffset,
-		eventsDropped, storeCalls, storeErrors, storeTime, storeLongest}
 }
 
 // lacks are what runs may wait for: see xxljob.Stats.
@@ -227,12 +218,12 @@ func (st *state) observe(to metric.Observer, s xxljob.Stats) {
 	say(shardsOwned, float64(s.Shards))
 	say(leaseLeft, s.LeaseLeft.Seconds())
 	say(clockOffset, s.ClockOffset.Seconds())
-	say(eventsDropped, float64(s.EventsDropped))
+	st.observeFaults(say, &s.FaultStats)
+	observeLogs(say, &s.Logs)
 	for method, c := range s.Calls {
 		of := keyMethod.String(method)
 		say(storeCalls, float64(c.Calls), of)
 		say(storeErrors, float64(c.Errors), of)
 		say(storeTime, c.Total.Seconds(), of)
-		say(storeLongest, time.Duration(c.Longest).Seconds(), of)
 	}
 }

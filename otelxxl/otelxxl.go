@@ -42,6 +42,7 @@ type Telemetry struct {
 	sent   spanLog // what this node has sent
 	apps   names
 	jobs   names
+	places names // of panics
 }
 
 var _ xxljob.Tracer = (*Telemetry)(nil)
@@ -58,7 +59,7 @@ func New(cfg Config) *Telemetry {
 	if cfg.MeterProvider == nil {
 		cfg.MeterProvider = otel.GetMeterProvider()
 	}
-	t := &Telemetry{cfg: cfg, log: cfg.Logger, apps: names{most: 200}, jobs: names{most: 1000}}
+	t := &Telemetry{cfg: cfg, log: cfg.Logger, apps: names{most: 200}, jobs: names{most: 1000}, places: names{most: 200}}
 	t.calls.guard(t.log)
 	t.tracer = made(t, "TracerProvider.Tracer", func() trace.Tracer { return cfg.TracerProvider.Tracer(scope) }, trace.Tracer(tracenoop.Tracer{}))
 	t.meter = made(t, "MeterProvider.Meter", func() metric.Meter { return cfg.MeterProvider.Meter(scope) }, metric.Meter(metricnoop.Meter{}))

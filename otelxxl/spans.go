@@ -32,6 +32,10 @@ const (
 	keyMoved   = attribute.Key("xxljob.shard.moved")
 	keyRule    = attribute.Key("xxljob.alarm.rule")
 	keyCause   = attribute.Key("xxljob.alarm.cause")
+	keyFault   = attribute.Key("xxljob.fault")
+	keyPlace   = attribute.Key("xxljob.panic.place")
+	keyLine    = attribute.Key("xxljob.log.line")
+	keyLeftOut = attribute.Key("xxljob.telemetry.of")
 )
 
 // system is messaging.system.

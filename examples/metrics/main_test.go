@@ -214,7 +214,7 @@ func TestDashboard(t *testing.T) {
 			}
 		}
 	}
-	if want := []string{"Outcomes", "Lateness", "Duration", "Waiting", "Lanes", "Shards", "Store", "Alarms"}; !slices.Equal(rows, want) {
+	if want := []string{"Outcomes", "Lateness", "Duration", "Waiting", "Lanes", "Shards", "Store", "Alarms", "Faults"}; !slices.Equal(rows, want) {
 		t.Errorf("rows %q, want %q", rows, want)
 	}
 	for _, v := range d.Templating.List {
