@@ -224,6 +224,27 @@ func TestDashboard(t *testing.T) {
 	}
 }
 
+// TestSharesOfRuns: records of skipped instants are no runs, so where outcomes are divided by
+// each other, none of both sides has them.
+func TestSharesOfRuns(t *testing.T) {
+	shares := 0
+	for _, p := range readDashboard(t).Panels {
+		for _, target := range p.Targets {
+			sides := strings.Split(target.Expr, "/ sum(rate(xxljob_run_outcomes_total{")
+			if len(sides) < 2 {
+				continue
+			}
+			shares++
+			if labels, _, _ := strings.Cut(sides[1], "}"); !strings.Contains(labels, `xxljob_run_state!="skipped"`) {
+				t.Errorf("panel %q divides by all outcomes: %s", p.Title, target.Expr)
+			}
+		}
+	}
+	if shares != 1 {
+		t.Errorf("%d panels show shares of runs, want 1", shares)
+	}
+}
+
 // TestManySeries: 200 apps in each state and of each type are told apart.
 func TestManySeries(t *testing.T) {
 	t.Parallel()
