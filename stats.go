@@ -59,7 +59,8 @@ type FaultStats struct {
 	// the run is late, and not lost.
 	PickedUp uint64
 	// Adopted is how many runs this node came to run only after their start or their take,
-	// whose call had returned an error, turned out to have taken effect. Forgotten is how many
+	// whose call had returned an error, turned out to have taken effect later than the node had
+	// looked. Forgotten is how many
 	// had run here and were under way by the store all the same, as after a fail-over to a
 	// standby that was behind: they end as lost.
 	Adopted, Forgotten uint64
