@@ -17,13 +17,15 @@ type claimer struct {
 	teller    *teller
 	reload    *reloadSet
 	unsettled unsettled
-	claiming  backoff // of Store.Claim
+	claiming  backoff          // of Store.Claim
+	stopping  map[int64]string // jobs that were to be stopped, with the reasons, until it is known whether they are
 }
 
 // claim plans the jobs and writes the plans. It returns the earliest instant
 // that is not planned yet; missed reports that some jobs were not as they had
 // been read.
 func (c *claimer) claim(ctx context.Context, shards []store.Shard, due []DueJob, now, before time.Time) (next time.Time, missed bool, err error) {
+	c.noteStopped(ctx, due)
 	if len(due) == 0 {
 		return next, false, nil
 	}
@@ -38,8 +40,7 @@ func (c *claimer) claim(ctx context.Context, shards []store.Shard, due []DueJob,
 		j := &due[i]
 		plans[i] = p.plan(j, epochs[j.Shard])
 		if plans[i].Stop != "" {
-			c.life.mishaps.unplannable.Add(1)
-			c.log.Error("xxljob: stopped a job whose schedule cannot be evaluated", "job", j.ID, "name", j.Name, "error", plans[i].Stop)
+			c.stopping[j.ID] = plans[i].Stop
 		}
 		jobs[j.ID] = &j.Job
 		next = earlier(next, plans[i].Next)
@@ -54,6 +55,7 @@ func (c *claimer) claim(ctx context.Context, shards []store.Shard, due []DueJob,
 		c.unsettled.until = time.Now().Add(doubtLasts)
 		return next, false, err
 	}
+	c.noteStopped(ctx, nil)
 	c.tell(plans, runs, jobs)
 	c.engine.hold(runs, jobs)
 	for _, r := range runs {
@@ -65,6 +67,30 @@ func (c *claimer) claim(ctx context.Context, shards []store.Shard, due []DueJob,
 		}
 	}
 	return next, false, nil
+}
+
+// noteStopped counts the jobs that have stopped since their schedule cannot be evaluated, but for
+// those that are due again: these are to be stopped once more. A claim may have passed a job by,
+// or have taken effect although it had an error, so the jobs say.
+func (c *claimer) noteStopped(ctx context.Context, due []DueJob) {
+	var ids []int64
+	for id := range c.stopping {
+		if !slices.ContainsFunc(due, func(j DueJob) bool { return j.ID == id }) {
+			ids = append(ids, id)
+		}
+	}
+	jobs, err := c.readJobs(ctx, ids)
+	if err != nil {
+		return // they are asked again with the next scan
+	}
+	for _, id := range ids {
+		why := c.stopping[id]
+		delete(c.stopping, id)
+		if job := jobs[id]; job != nil && job.Stopped && job.StopReason == why {
+			c.life.mishaps.unplannable.Add(1)
+			c.log.Error("xxljob: stopped a job whose schedule cannot be evaluated", "job", id, "name", job.Name, "error", why)
+		}
+	}
 }
 
 // tell tells of what was planned, and of jobs that were stopped.

@@ -43,8 +43,8 @@ var directModules = map[string][]string{
 	"go.mod": {gronx, flock, memdb, pgx, gomail, "golang.org/x/sync"},
 	"otelxxl/go.mod": {module, "go.opentelemetry.io/otel", "go.opentelemetry.io/otel/metric", "go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/sdk/metric",
 		"go.opentelemetry.io/otel/trace"},
-	"examples/metrics/go.mod": {module, module + "/otelxxl", "github.com/prometheus/client_golang", "github.com/prometheus/common",
-		"go.opentelemetry.io/otel/exporters/prometheus", "go.opentelemetry.io/otel/exporters/stdout/stdouttrace", "go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/sdk/metric"},
+	"examples/metrics/go.mod": {module, module + "/otelxxl", "github.com/prometheus/client_golang", "github.com/prometheus/common", "go.opentelemetry.io/otel",
+		"go.opentelemetry.io/otel/exporters/prometheus", "go.opentelemetry.io/otel/exporters/stdout/stdouttrace", "go.opentelemetry.io/otel/metric", "go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/sdk/metric"},
 	"examples/chi/go.mod":       {module, "github.com/go-chi/chi/v5", "golang.org/x/sync"},
 	"examples/from-cron/go.mod": {module, "github.com/robfig/cron/v3"},
 }
@@ -323,6 +323,45 @@ func TestDirectModules(t *testing.T) {
 	}
 	if len(files) != len(directModules) {
 		t.Errorf("there are %v, and the table has %d", files, len(directModules))
+	}
+}
+
+// TestModulesImportWhatIsPublic: a module that is released by itself is compiled with later
+// releases of the library, which may change what is below internal. Tests are run beside the
+// library of the same commit alone.
+func TestModulesImportWhatIsPublic(t *testing.T) {
+	n := 0
+	for _, file := range slices.Sorted(maps.Keys(directModules)) {
+		own := module + "/" + path.Dir(file)
+		if own == module+"/." {
+			continue
+		}
+		err := filepath.WalkDir(path.Dir(file), func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+				return err
+			}
+			n++
+			parsed, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+			if err != nil {
+				return err
+			}
+			for _, spec := range parsed.Imports {
+				imported, err := strconv.Unquote(spec.Path.Value)
+				if err != nil {
+					return err
+				}
+				if !isStandard(imported) && strings.Contains(imported+"/", "/internal/") && !strings.HasPrefix(imported, own+"/") {
+					t.Errorf("%s imports %s, which is another module's own", name, imported)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n == 0 {
+		t.Error("no files were read")
 	}
 }
 

@@ -14,6 +14,7 @@ func (s *scheduler) Stats() Stats {
 		out.Logs = s.keeper.book.state()
 	}
 	out.ResultsRefused, out.RegistrationsRefused = s.results.intake.refused.Load(), s.registrar.changes.refused.Load()
+	out.Untraced = untraced(s.cfg.Tracer)
 	out.Panics = s.attacher.panics.Counts()
 	return out
 }

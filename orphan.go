@@ -7,6 +7,7 @@ package xxljob
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/xxljob/xxljob/store"
@@ -26,6 +27,7 @@ type orphans struct {
 // sightings are what the looks for orphans have found.
 type sightings struct {
 	since  map[int64]time.Time // runs that may be orphans, since when they were seen
+	ended  map[int64]bool      // those of them that were ended, and are counted
 	looked time.Time           // the last look
 }
 
@@ -66,6 +68,7 @@ func (o *orphans) adoptOrphans(ctx context.Context) error {
 		after = runs[len(runs)-1].ID
 	}
 	o.sightings.since = seen
+	maps.DeleteFunc(o.sightings.ended, func(id int64, _ bool) bool { return seen[id].IsZero() })
 	return o.settleOrphans(ctx, ripe)
 }
 
@@ -92,7 +95,10 @@ func (o *orphans) settleOrphans(ctx context.Context, ripe []Run) error {
 			o.inDoubt.adoptInDoubt(r)
 			continue
 		}
-		o.life.mishaps.forgotten.Add(1)
+		if !o.sightings.ended[r.ID] { // else the store may not have had the end yet
+			o.sightings.ended[r.ID] = true
+			o.life.mishaps.forgotten.Add(1)
+		}
 		o.finisher.finishAsync(Result{RunID: r.ID, Incarnation: o.leases.incarnation, Token: r.Token, State: StateLost, HandleMsg: resultForgotten})
 	}
 	if len(adopted) == 0 {

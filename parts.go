@@ -138,7 +138,7 @@ func newLeaser(s *scheduler, desk *logDesk, lists *ownLists, reload *reloadSet, 
 		tender: &tender{
 			shared: all, fitness: s.fitness, balancer: balancer,
 			settler: &settler{all, s.engine, s.finisher, s.watcher, s.inDoubt, reload},
-			orphans: &orphans{shared: all, engine: s.engine, finisher: s.finisher, inDoubt: s.inDoubt, receiver: receiver, doubts: s.doubts},
+			orphans: &orphans{shared: all, engine: s.engine, finisher: s.finisher, inDoubt: s.inDoubt, receiver: receiver, doubts: s.doubts, sightings: sightings{ended: map[int64]bool{}}},
 		},
 	}
 }

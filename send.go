@@ -29,6 +29,7 @@ func (s *sender) send(ctx context.Context, f *flight) {
 	switch {
 	case err == nil && ret.OK() && ret.Msg == wire.Noted(wire.MsgRepeatEnded, f.run.ID).Msg:
 		// A database that failed over has forgotten the result it had acknowledged.
+		s.life.mishaps.forgotten.Add(1)
 		s.finisher.finishAsync(s.finisher.resultAt(f, Result{State: StateLost, HandleMsg: resultForgotten}))
 	case err == nil && ret.OK():
 		if reason := s.engine.under.accepted(f); reason != "" {

@@ -60,7 +60,8 @@ type FaultStats struct {
 	// the run is late, and not lost.
 	PickedUp uint64
 	// Adopted is how many runs this node came to run only after their start or their take,
-	// whose call had returned an error, turned out to have taken effect. Forgotten is how many
+	// whose call had returned an error, turned out to have taken effect later than the node had
+	// looked. Forgotten is how many
 	// had run here and were under way by the store all the same, as after a fail-over to a
 	// standby that was behind: they end as lost.
 	Adopted, Forgotten uint64
@@ -79,6 +80,9 @@ type FaultStats struct {
 	// were refused, or dropped after they were taken in, since too much waited for the store.
 	// Each of our and of Java's executors registers again, and ours send results again.
 	ResultsRefused, RegistrationsRefused uint64
+	// Untraced is how often Config.Tracer was not called, since an earlier call of it had not
+	// returned in time.
+	Untraced uint64
 	// Panics is how many panics of users' code were recovered, by place: "Registry.Lookup",
 	// "Hooks.RunEnded". Those of handlers are not among them: they are failures of their runs.
 	// Of the places beyond the first thousand all are counted under "other".

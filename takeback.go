@@ -27,6 +27,7 @@ func (t *takesBack) takeBack(r Run, job *Job, began time.Time) {
 		t.engine.waiters.notify(r)
 	case r.State != StateStarted || r.Owner != t.leases.incarnation || t.engine.under.flight(r.ID) != nil:
 	case r.Address == store.LocalAddress(t.leases.incarnation), isRemote(r.Address) && !t.inDoubt.list.has(r.ID) && !t.engine.under.hasLanded(r):
+		t.life.mishaps.adopted.Add(1)
 		t.receiver.receiveOne(r, job, began)
 	case isRemote(r.Address):
 	default:

@@ -10,8 +10,11 @@ import "context"
 // other characters, is left out.
 //
 // Its methods are called from many goroutines, and should return at once. A call that takes
-// longer than 100 ms is left behind, and none is made for the next ten seconds; meanwhile, and
-// after a panic, which is logged once a method, runs go on without spans of their own.
+// longer than 100 ms is left behind, and no span is begun for the next ten seconds; that is logged
+// when it begins and when it is over, and counted (FaultStats.Untraced). Meanwhile, and after a
+// panic, which is logged once a method, runs go on without spans of their own. What ends a span is
+// called then too, without being waited for; and after a call that was left behind, when it has
+// returned.
 type Tracer interface {
 	// Triggering is called as a run is asked for, by Trigger and the like and by TriggerTx of
 	// the store, with the caller's context. The trace is stored with the run, and empty for

@@ -5,22 +5,14 @@ package xxljob
 
 import (
 	"context"
-	"time"
 
 	"github.com/xxljob/xxljob/internal/guard"
-)
-
-const (
-	tracerPatience = 100 * time.Millisecond
-	tracerPause    = 10 * time.Second
-	// tracerCalls is how many calls may be under way: as many callers ask for runs as there are.
-	tracerCalls = 1000
 )
 
 // tracing is a tracer that is guarded.
 type tracing struct {
 	tracer Tracer
-	calls  guard.Bounded
+	spans  *guard.Spans
 }
 
 // guardTracer guards a tracer, if there is one.
@@ -28,36 +20,31 @@ func guardTracer(t Tracer, panics *guard.Log) Tracer {
 	if t == nil {
 		return nil
 	}
-	return &tracing{t, guard.Bounded{Patience: tracerPatience, Pause: tracerPause, Most: tracerCalls, Log: panics}}
+	return &tracing{t, guard.NewSpans(panics)}
 }
 
-// traced is what a tracer answers.
-type traced[F any] struct {
-	trace string
-	done  F
+// untraced is how often a tracer was left alone.
+func untraced(t Tracer) uint64 {
+	guarded, ok := t.(*tracing)
+	if !ok {
+		return 0
+	}
+	return guarded.spans.Left()
 }
 
 func (t *tracing) Triggering(ctx context.Context, jobID int64) (string, func(int64, error)) {
-	a, _ := guard.Ask(&t.calls, "Tracer.Triggering", func() (a traced[func(int64, error)]) {
-		a.trace, a.done = t.tracer.Triggering(ctx, jobID)
-		return a
-	})
-	return fitTrace(a.trace), func(runID int64, err error) {
-		if a.done != nil {
-			t.calls.Tell("Tracer.Triggering done", func() { a.done(runID, err) })
-		}
-	}
+	trace, done := t.spans.Triggering(ctx, t.tracer, jobID)
+	return fitTrace(trace), done
 }
 
 func (t *tracing) Sending(ctx context.Context, run Run) (string, func(error)) {
-	a, _ := guard.Ask(&t.calls, "Tracer.Sending", func() (a traced[func(error)]) {
-		a.trace, a.done = t.tracer.Sending(ctx, run)
-		return a
-	})
-	return fitTrace(a.trace), func(err error) {
-		if a.done != nil {
-			t.calls.Tell("Tracer.Sending done", func() { a.done(err) })
-		}
+	trace, end := guard.Begin(t.spans, "Tracer.Sending", func() (string, func(error)) { return t.tracer.Sending(ctx, run) })
+	return fitTrace(trace), func(err error) {
+		end(func(done func(error)) {
+			if done != nil {
+				done(err)
+			}
+		})
 	}
 }
 

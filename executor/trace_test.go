@@ -13,13 +13,18 @@ import (
 func TestTraceOfATask(t *testing.T) {
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	for name, tt := range map[string]struct{ parent, state, want string }{
-		"none":             {},
-		"a parent":         {parent, "", parent},
-		"with a state":     {parent, "a=b", parent + " a=b"},
-		"a state alone":    {"", "a=b", ""},
-		"all that fits":    {parent, strings.Repeat("s", 600-1-len(parent)), parent + " " + strings.Repeat("s", 600-1-len(parent))},
-		"a state too long": {parent, strings.Repeat("s", 600-len(parent)), parent},
-		"a parent of 1 MB": {strings.Repeat("p", 1<<20), "a=b", ""},
+		"none":                      {},
+		"a parent":                  {parent, "", parent},
+		"with a state":              {parent, "a=b", parent + " a=b"},
+		"a state alone":             {"", "a=b", ""},
+		"all that fits":             {parent, strings.Repeat("s", 600-1-len(parent)), parent + " " + strings.Repeat("s", 600-1-len(parent))},
+		"a state too long":          {parent, strings.Repeat("s", 600-len(parent)), parent},
+		"a state with blanks":       {parent, "a=b, c=d", parent + " a=b, c=d"},
+		"a state that is no text":   {parent, "a=\x1b[2J", parent},
+		"a parent of several words": {parent + " a=b", "c=d", ""},
+		"a parent that is no text":  {"00-\r\nX: y", "a=b", ""},
+		"not ASCII":                 {"00-é", "a=b", ""},
+		"a parent of 1 MB":          {strings.Repeat("p", 1<<20), "a=b", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, err := executor.New(executor.Config{})

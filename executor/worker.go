@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/xxljob/xxljob/block"
@@ -68,19 +69,18 @@ func newRun(e *Executor, h *handler, j *job, req *wire.TriggerRequest, now time.
 // maxTrace is how many bytes a Task.Trace may have.
 const maxTrace = 600
 
-// traceOf is the trace of a request; one that is too long loses its state first.
+// traceOf is the trace of a request; one that is too long, or is not visible ASCII, loses its
+// state first.
 func traceOf(req *wire.TriggerRequest) string {
-	trace := req.Traceparent
-	if trace != "" && req.Tracestate != "" {
-		trace += " " + req.Tracestate
+	ascii := func(s string) bool { return strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) < 0 }
+	switch parent, state := req.Traceparent, req.Tracestate; {
+	case len(parent) > maxTrace || !ascii(parent) || strings.Contains(parent, " "):
+		return ""
+	case parent == "" || state == "" || len(parent)+1+len(state) > maxTrace || !ascii(state):
+		return parent
+	default:
+		return parent + " " + state
 	}
-	switch {
-	case len(trace) <= maxTrace:
-		return trace
-	case len(req.Traceparent) <= maxTrace:
-		return req.Traceparent
-	}
-	return ""
 }
 
 // sideBySide is how many runs of a job a request lets run at once.

@@ -36,13 +36,29 @@
 //
 // Observe registers what Scheduler.Stats knows, asked for at each collection, and counts what
 // Scheduler.Events tells. Instruments says what there is. Attributes have few values: apps (at
-// most 200; further ones are "other"), states, types of triggers, lanes, methods of the store.
+// most 200; further ones are "other"), states, types of triggers, lanes, methods of the store,
+// kinds of what should not happen, places of panics (200 as well).
 // Config.JobKeys adds the key of the job to the three of runs. Exemplars come from the run's
 // trace, also where a schedule began it, as long as this node has sent it.
+// Alarms and jobs that stop are rare: their series are there before, with 0, by rule and cause, and
+// by app once the app is known, so that a query for what has increased sees the first of them.
+//
+// # Series
+//
+// OpenTelemetry's SDK keeps 2,000 series of an instrument, and adds up what is beyond them as
+// otel.metric.overflow, without any attribute. The outcomes of 200 apps, by ten types of triggers
+// and ten states, may be 20,000 series, and those of 1,000 jobs (Config.JobKeys) 120,000, though
+// few jobs know more than two types and three states. So say what you expect:
+//
+//	mp := metric.NewMeterProvider(metric.WithReader(reader), metric.WithCardinalityLimit(25_000))
+//
+// A limit costs nothing where it is not reached. Histograms have some twenty numbers a series.
 //
 // # Faults of providers
 //
 // A provider that panics costs what it was asked for, and is logged once a place. One that does
-// not return within 100 ms is left behind, and not asked again for ten seconds. The scheduler
-// and handlers go on.
+// not return within 100 ms, or five seconds where nobody waits (events), is left behind, and not
+// asked again for ten seconds. The log says when that begins and when it is over, and how much
+// was left out. Spans, handlers, alarms and events have a pause each, and spans that have
+// begun are ended in a pause too. The scheduler and handlers go on.
 package otelxxl

@@ -30,7 +30,7 @@ func newProcess(t *testing.T, change ...func(*otelxxl.Config)) *process {
 	t.Helper()
 	p := &process{spans: tracetest.NewInMemoryExporter(), reader: metric.NewManualReader()}
 	p.tracer = sdktrace.NewTracerProvider(sdktrace.WithSyncer(p.spans))
-	cfg := otelxxl.Config{TracerProvider: p.tracer, MeterProvider: metric.NewMeterProvider(metric.WithReader(p.reader)), Logger: quiet()}
+	cfg := otelxxl.Config{TracerProvider: p.tracer, MeterProvider: metric.NewMeterProvider(metric.WithReader(p.reader), metric.WithCardinalityLimit(130_000)), Logger: quiet()}
 	for _, c := range change {
 		c(&cfg)
 	}

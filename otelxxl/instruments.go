@@ -67,30 +67,37 @@ var (
 
 // What is asked for at each collection.
 var (
-	runsHeld      = gauge("xxljob.runs.held", "{run}", "Planned runs in the node's memory.")
-	runsDue       = gauge("xxljob.runs.due", "{run}", "Runs that have come up and may be started at once.")
-	runsWaiting   = gauge("xxljob.runs.waiting", "{run}", "Runs that have come up and wait, by what they lack.", string(keyLack))
-	runsRunning   = gauge("xxljob.runs.running", "{run}", "Runs at executors of the process: the places that are taken.", string(keyApp))
-	runsCalling   = gauge("xxljob.runs.calling", "{run}", "Triggers of executors elsewhere that have no answer yet.")
-	runsAway      = gauge("xxljob.runs.away", "{run}", "Runs of the node's shards that are at other nodes.")
-	laneSize      = gauge("xxljob.lane.size", "{place}", "The places of a lane.", string(keyLane))
-	laneUsed      = gauge("xxljob.lane.used", "{place}", "Those that are taken.", string(keyLane))
-	shardsOwned   = gauge("xxljob.shards", "{shard}", "The shards that the node has.")
-	leaseLeft     = gauge("xxljob.lease.left", "s", "For how long the node may act without another beat; negative where it may not.")
-	clockOffset   = gauge("xxljob.clock.offset", "s", "How far the store's clock is ahead, at least.")
-	eventsDropped = counter("xxljob.events.dropped", "{event}", "Events that hooks and subscribers were not told of.")
-	storeCalls    = counter("xxljob.store.calls", "{call}", "Calls of the store that have returned.", string(keyMethod))
-	storeErrors   = counter("xxljob.store.errors", "{call}", "Those that have returned an error.", string(keyMethod))
-	storeTime     = counter("xxljob.store.time", "s", "How long all of them took together.", string(keyMethod))
-	storeLongest  = gauge("xxljob.store.longest", "s", "How long the longest took.", string(keyMethod))
+	runsHeld    = gauge("xxljob.runs.held", "{run}", "Planned runs in the node's memory.")
+	runsDue     = gauge("xxljob.runs.due", "{run}", "Runs that have come up and may be started at once.")
+	runsWaiting = gauge("xxljob.runs.waiting", "{run}", "Runs that have come up and wait, by what they lack.", string(keyLack))
+	runsRunning = gauge("xxljob.runs.running", "{run}", "Runs at executors of the process: the places that are taken.", string(keyApp))
+	runsCalling = gauge("xxljob.runs.calling", "{run}", "Triggers of executors elsewhere that have no answer yet.")
+	runsAway    = gauge("xxljob.runs.away", "{run}", "Runs of the node's shards that are at other nodes.")
+	laneSize    = gauge("xxljob.lane.size", "{place}", "The places of a lane.", string(keyLane))
+	laneUsed    = gauge("xxljob.lane.used", "{place}", "Those that are taken.", string(keyLane))
+	shardsOwned = gauge("xxljob.shards", "{shard}", "The shards that the node has.")
+	leaseLeft   = gauge("xxljob.lease.left", "s", "For how long the node may act without another beat; negative where it may not.")
+	clockOffset = gauge("xxljob.clock.offset", "s", "How far the store's clock is ahead, at least.")
+	storeCalls  = counter("xxljob.store.calls", "{call}", "Calls of the store that have returned.", string(keyMethod))
+	storeErrors = counter("xxljob.store.errors", "{call}", "Those that have returned an error.", string(keyMethod))
+	storeTime   = counter("xxljob.store.time", "s", "How long all of them took together.", string(keyMethod))
+	faultsSeen  = counter("xxljob.faults", "{fault}", "What should not happen, by kind: see FaultStats.", string(keyFault))
+	panicsSeen  = counter("xxljob.panics", "{panic}", "Panics of users' code, by place.", string(keyPlace))
+	logLines    = counter("xxljob.log.lines", "{line}", "Lines that go where Config.Logs says, by what became of them.", string(keyLine))
+	logWaiting  = gauge("xxljob.log.waiting", "By", "The memory of lines that are not written yet.")
+	leftOut     = counter("xxljob.telemetry.left_out", "{call}", "Calls of telemetry's providers that were left out, since an earlier one had not returned.", string(keyLeftOut))
 )
 
-func specs() []spec {
+// observed are those.
+func observed() []spec {
 	return []spec{
-		processDuration, runLateness, runDuration, runOutcomes, jobsStopped, shardMoves, storeAway, alarmsTold,
 		runsHeld, runsDue, runsWaiting, runsRunning, runsCalling, runsAway, laneSize, laneUsed, shardsOwned, leaseLeft, clockOffset,
-		eventsDropped, storeCalls, storeErrors, storeTime, storeLongest,
+		storeCalls, storeErrors, storeTime, faultsSeen, panicsSeen, logLines, logWaiting, leftOut,
 	}
+}
+
+func specs() []spec {
+	return append([]spec{processDuration, runLateness, runDuration, runOutcomes, jobsStopped, shardMoves, storeAway, alarmsTold}, observed()...)
 }
 
 // Instruments returns all that are recorded.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -123,7 +124,7 @@ func TestMetricsOfState(t *testing.T) {
 			{"xxljob.shards", 32, nil},
 			{"xxljob.shard.moves", 32, []string{"xxljob.shard.moved=taken"}},
 			{"xxljob.store.calls", float64(stats.Calls["AddRun"].Calls), []string{"xxljob.store.method=AddRun"}},
-			{"xxljob.events.dropped", 0, nil},
+			{"xxljob.faults", 0, nil},
 		} {
 			if got := with(p.points(t, tt.name), tt.with...); got != tt.want {
 				t.Errorf("%s with %v is %v, want %v", tt.name, tt.with, got, tt.want)
@@ -174,33 +175,56 @@ func TestInstruments(t *testing.T) {
 	})
 }
 
-// TestCardinalityIsBounded: however many apps and jobs there are, there are so many values.
+// TestCardinalityIsBounded: however many apps and jobs there are, there are so many values, also
+// of jobs whose keys other apps have too; and with the limit of the SDK that the docs name, all
+// that differs in type and state is told apart.
 func TestCardinalityIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, st := newProcess(t, func(c *otelxxl.Config) { c.JobKeys = true }), memory.New()
 		s := xxljobtest.NewWith(t, xxljobtest.Options{Store: st, Config: p.Configure(xxljob.Config{App: "shop", Logger: quiet()}), Handlers: mails})
 		must(t, p.Observe(t.Context(), s))
-		for i := range 1100 {
-			app := fmt.Sprintf("app-%d", i%300)
-			job, err := s.AddJob(t.Context(), xxljob.Job{App: app, Name: "mails", Key: fmt.Sprint("k", i), Handler: "nobody's"})
-			must(t, err)
-			_, err = s.Trigger(t.Context(), job.ID, xxljob.Trigger{})
-			must(t, err)
-			if i%100 == 0 {
-				time.Sleep(10 * time.Second)
+		want, jobs := map[string]float64{}, map[string]bool{}
+		const mostApps, mostJobs = 200, 1000
+		for i := range 1800 {
+			n := i % 300
+			app, key := fmt.Sprint("app-", n), fmt.Sprint("k", i/300) // six keys, each in many apps
+			job := xxljob.Job{App: app, Name: "mails", Key: key, Handler: "nobody's", Block: xxljob.BlockConcurrent}
+			state := "refused"
+			if n == 0 {
+				job.App, app, job.Handler, state = "shop", "shop", "mail", "succeeded"
+				if i >= 300 {
+					job.Handler, state = "fail", "failed"
+				}
 			}
+			job, err := s.AddJob(t.Context(), job)
+			must(t, err)
+			if n >= mostApps {
+				app = "other"
+			}
+			if of := app + "/" + key; !jobs[of] && len(jobs) >= mostJobs {
+				key = "other"
+			} else {
+				jobs[of] = true
+			}
+			for _, kind := range []xxljob.TriggerType{xxljob.TriggerManual, xxljob.TriggerAPI} {
+				_, err = s.Trigger(t.Context(), job.ID, xxljob.Trigger{Type: kind})
+				must(t, err)
+				want[fmt.Sprint(app, " ", key, " ", kind, " ", state)]++
+			}
+			time.Sleep(time.Second) // in this order
 		}
 		time.Sleep(time.Minute)
-		apps, jobs := map[string]bool{}, map[string]bool{}
-		var sum float64
+		got := map[string]float64{}
 		each(t, p.collect(t, "xxljob.run.outcomes"), func(set attribute.Set, v float64, _ []metricdata.Exemplar[float64]) {
-			app, _ := set.Value("xxljob.app")
-			job, _ := set.Value("xxljob.job.key")
-			apps[app.AsString()], jobs[job.AsString()] = true, true
-			sum += v
+			var texts []string
+			for _, key := range []attribute.Key{"xxljob.app", "xxljob.job.key", "xxljob.trigger.type", "xxljob.run.state"} {
+				of, _ := set.Value(key)
+				texts = append(texts, of.String())
+			}
+			got[strings.Join(texts, " ")] += v
 		})
-		if len(apps) != 201 || len(jobs) != 1001 || !apps["other"] || !jobs["other"] || sum != 1100 {
-			t.Errorf("%d apps, %d jobs, %v outcomes, want 200 and 1000 and one that stands for the others, and 1100", len(apps), len(jobs), sum)
+		if !maps.Equal(got, want) || len(want) < 2000 {
+			t.Errorf("%d series, want these %d, and more than an SDK keeps by default", len(got), len(want))
 		}
 	})
 }
@@ -212,4 +236,45 @@ func TestObserveNothing(t *testing.T) {
 	if p.Observe(none, xxljobtest.New(t)) == nil || p.Observe(t.Context(), nil) == nil {
 		t.Error("no error")
 	}
+}
+
+// TestTheFirstTimeIsAnIncrease: alarms, and jobs that stop, have series before anything happens,
+// so that what a dashboard shows is not blind for the first of them.
+func TestTheFirstTimeIsAnIncrease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcess(t)
+		rules := p.Alarms([]alarm.Rule{{Name: "all", To: nobody{}}, {Name: "some", To: nobody{}, Causes: []alarm.Cause{alarm.Attempt}}, {Name: "none"}})
+		s := observed(t, p, xxljob.Config{Alarms: rules[:2]}, mails)
+		before := func(name string, texts ...string) {
+			t.Helper()
+			points := p.points(t, name)
+			for key, v := range points {
+				if v == 0 && with(map[string]float64{key: 1}, texts...) == 1 {
+					return
+				}
+			}
+			t.Errorf("%s with %v is not there before it happens: %v", name, texts, points)
+		}
+		for _, cause := range []string{"failed", "lost", "skipped", "stopped", "late"} {
+			before("xxljob.alarm.calls", "xxljob.alarm.rule=all", "xxljob.alarm.cause="+cause)
+			before("xxljob.alarm.calls", "xxljob.alarm.rule=all", "xxljob.alarm.cause="+cause, "error.type=error")
+			before("xxljob.alarm.calls", "xxljob.alarm.rule=all", "xxljob.alarm.cause="+cause, "error.type=timeout")
+		}
+		before("xxljob.alarm.calls", "xxljob.alarm.rule=some", "xxljob.alarm.cause=attempt")
+		if n := len(p.points(t, "xxljob.alarm.calls")); n != 18 {
+			t.Errorf("%d series of alarms, want 18", n)
+		}
+		before("xxljob.job.stopped", "xxljob.app=shop")
+		job, err := s.AddJob(t.Context(), xxljob.Job{App: "elsewhere", Name: "mails", Handler: "nobody's", Schedule: xxljob.FixedRate(time.Hour)})
+		must(t, err)
+		_, err = s.Trigger(t.Context(), job.ID, xxljob.Trigger{})
+		must(t, err)
+		time.Sleep(time.Minute)
+		before("xxljob.job.stopped", "xxljob.app=elsewhere")
+		must(t, s.StopJob(t.Context(), job.ID))
+		time.Sleep(time.Second)
+		if got := with(p.points(t, "xxljob.job.stopped"), "xxljob.app=elsewhere"); got != 1 {
+			t.Errorf("%v jobs have stopped, want 1", got)
+		}
+	})
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/executor"
-	"github.com/xxljob/xxljob/internal/guard"
 )
 
 // work are the instruments of executors.
@@ -50,10 +49,10 @@ func (t *Telemetry) begin(ctx context.Context, task *xxljob.Task) (context.Conte
 	attributes := append(runAttributes(task.RunID, task.App, task.TriggerType, task.JobKey, task.Attempt),
 		semconv.MessagingOperationName("process"), semconv.MessagingOperationTypeProcess, keyHandler.String(task.Handler), keyJobID.Int64(task.JobID))
 	name, trc := "process "+task.Handler, task.Trace // copied: the handler may change its task
-	b, ok := guard.Ask(t.calls, "Tracer.Start", func() (b begun) {
+	b, ok := ask(&t.calls.spans, "Tracer.Start", func() (b begun) {
 		b.ctx, b.span = t.tracer.Start(extract(ctx, trc), name, trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(attributes...))
 		return b
-	})
+	}, nil)
 	if !ok || b.ctx == nil || b.span == nil {
 		return ctx, nil
 	}
@@ -72,9 +71,9 @@ func (t *Telemetry) processed(ctx context.Context, span trace.Span, task *xxljob
 	if err != nil {
 		attributes = append(attributes, semconv.ErrorTypeKey.String(errorType(err)))
 	}
-	t.records.Tell("Histogram.Record", func() { t.work.processed.Record(ctx, took.Seconds(), metric.WithAttributes(attributes...)) })
+	t.calls.handlers.tell("Histogram.Record", func() { t.work.processed.Record(ctx, took.Seconds(), metric.WithAttributes(attributes...)) })
 	if span != nil {
-		t.calls.Tell("Span.End", func() { end(span, err) })
+		t.calls.spans.end("Span.End", func() { end(span, err) })
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 // other stands for the names beyond the bound.
 const other = "other"
 
-// names bounds how many values an attribute has.
+// names bounds how many values an attribute has, alone or beside that of another.
 type names struct {
 	most int
 
@@ -18,17 +18,24 @@ type names struct {
 }
 
 // of is the name itself, or other where there are too many.
-func (n *names) of(name string) string {
+func (n *names) of(name string) string { return n.within("", name) }
+
+// within is the name within another, which tells it apart.
+func (n *names) within(outer, name string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if !n.seen[name] {
+	whole := outer + name
+	if outer != "" {
+		whole = outer + "/" + name
+	}
+	if !n.seen[whole] {
 		if len(n.seen) >= n.most {
 			return other
 		}
 		if n.seen == nil {
 			n.seen = map[string]bool{}
 		}
-		n.seen[name] = true
+		n.seen[whole] = true
 	}
 	return name
 }

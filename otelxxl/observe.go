@@ -4,15 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
-	"time"
+	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/xxljob/xxljob"
-	"github.com/xxljob/xxljob/internal/guard"
 )
 
 // Observe records what happens at the node of the scheduler, and has its state asked for at
@@ -24,18 +22,19 @@ func (t *Telemetry) Observe(ctx context.Context, s xxljob.Scheduler) error {
 	if ctx == nil || s == nil {
 		return errors.New("otelxxl: Observe: the context or the scheduler is nil")
 	}
-	type registered struct {
-		watch *watch
-		reg   metric.Registration
-		err   error
-	}
-	r, ok := guard.Ask(t.records, "Meter", func() (r registered) {
+	r, ok := ask(&t.calls.instruments, "Meter", func() (r registered) {
 		var failed error
 		note := func(name string, err error) { failed = errors.Join(failed, fmt.Errorf("%s: %w", name, err)) }
 		r.watch = newWatch(t, note)
-		r.reg, r.err = observeState(t.meter, s, &t.apps, note, t.log)
-		r.err = errors.Join(failed, r.err)
+		r.reg, r.err = t.observeState(s, note)
+		if r.err = errors.Join(failed, r.err); r.err != nil {
+			r.unregister()
+		}
 		return r
+	}, func(late registered) {
+		if late.err == nil {
+			late.unregister()
+		}
 	})
 	if !ok {
 		return errors.New("otelxxl: Observe: the meter provider panicked, or did not answer")
@@ -46,11 +45,25 @@ func (t *Telemetry) Observe(ctx context.Context, s xxljob.Scheduler) error {
 	events := s.Events(ctx)
 	go func() {
 		for e := range events {
-			t.records.Tell("recording an event", func() { r.watch.record(&e) })
+			t.calls.events.tell("recording an event", func() { r.watch.record(&e) })
 		}
-		t.records.Tell("Registration.Unregister", func() { _ = r.reg.Unregister() })
+		t.calls.instruments.end("Registration.Unregister", r.unregister)
 	}()
 	return nil
+}
+
+// registered is what Observe has made.
+type registered struct {
+	watch *watch
+	reg   metric.Registration
+	err   error
+}
+
+// unregister ends what is asked for at each collection.
+func (r registered) unregister() {
+	if r.reg != nil {
+		_ = r.reg.Unregister()
+	}
 }
 
 // watch records events.
@@ -59,20 +72,39 @@ type watch struct {
 	lateness, duration metric.Float64Histogram
 	outcomes, stopped  metric.Float64Counter
 	moves, away        metric.Float64Counter
+
+	mu  sync.Mutex
+	met map[string]bool // guarded by mu: the apps that have series
 }
 
 func newWatch(t *Telemetry, failed func(string, error)) *watch {
 	w := &watch{
-		t: t, lateness: histogram(t.meter, failed, runLateness), duration: histogram(t.meter, failed, runDuration),
+		t: t, met: map[string]bool{}, lateness: histogram(t.meter, failed, runLateness), duration: histogram(t.meter, failed, runDuration),
 		outcomes: count(t.meter, failed, runOutcomes), stopped: count(t.meter, failed, jobsStopped),
 		moves: count(t.meter, failed, shardMoves), away: count(t.meter, failed, storeAway),
 	}
-	// What may never happen is there from the start, so that its first time is an increase.
+	// What may never happen is there from the start, so that its first time is an increase; what
+	// apps there are is known later.
 	for _, moved := range []string{"taken", "lost"} {
 		w.moves.Add(context.Background(), 0, metric.WithAttributes(keyMoved.String(moved)))
 	}
 	w.away.Add(context.Background(), 0)
+	for _, app := range t.apps.all() {
+		w.meet(app)
+	}
 	return w
+}
+
+// meet makes the series of an app that may never happen, where there are none. The app is one of
+// names.
+func (w *watch) meet(app string) {
+	w.mu.Lock()
+	known := w.met[app]
+	w.met[app] = true
+	w.mu.Unlock()
+	if !known {
+		w.stopped.Add(context.Background(), 0, metric.WithAttributes(keyApp.String(app)))
+	}
 }
 
 // types are those that are told apart.
@@ -87,19 +119,23 @@ func (w *watch) of(r *xxljob.Run, more ...attribute.KeyValue) metric.Measurement
 	if !slices.Contains(types, r.Type) {
 		kind = other
 	}
-	list := append(more, keyApp.String(w.t.apps.of(r.App)), keyType.String(kind))
+	app := w.t.apps.of(r.App)
+	list := append(more, keyApp.String(app), keyType.String(kind))
 	if w.t.cfg.JobKeys {
 		key := r.JobKey
 		if key == "" {
 			key = fmt.Sprint(r.JobID)
 		}
-		list = append(list, keyJob.String(w.t.jobs.of(key)))
+		list = append(list, keyJob.String(w.t.jobs.within(app, key)))
 	}
 	return metric.WithAttributes(list...)
 }
 
 func (w *watch) record(e *xxljob.Event) {
 	ctx := context.Background()
+	if e.Run != nil {
+		w.meet(w.t.apps.of(e.Run.App))
+	}
 	switch e.Kind {
 	case xxljob.EventRunStarted:
 		w.lateness.Record(w.t.sent.context(e.Run), e.Run.Lateness().Seconds(), w.of(e.Run))
@@ -123,19 +159,16 @@ func (w *watch) record(e *xxljob.Event) {
 
 // state is what is asked for at each collection.
 type state struct {
-	of   map[string]metric.Float64Observable
-	apps *names
+	t  *Telemetry
+	of map[string]metric.Float64Observable
 }
 
 // observeState registers the callback. It is the provider's to call, so what it panics with
 // there stays there.
-func observeState(m metric.Meter, s xxljob.Scheduler, apps *names, failed func(string, error), log *slog.Logger) (metric.Registration, error) {
-	st := &state{of: map[string]metric.Float64Observable{}, apps: apps}
+func (t *Telemetry) observeState(s xxljob.Scheduler, failed func(string, error)) (metric.Registration, error) {
+	m, st := t.meter, &state{of: map[string]metric.Float64Observable{}, t: t}
 	var all []metric.Observable
-	for _, sp := range specs() {
-		if !slices.ContainsFunc(observed(), func(o spec) bool { return o.Name == sp.Name }) {
-			continue
-		}
+	for _, sp := range observed() {
 		var o metric.Float64Observable
 		var err error
 		if sp.Kind == Counter {
@@ -149,15 +182,10 @@ func observeState(m metric.Meter, s xxljob.Scheduler, apps *names, failed func(s
 		}
 		st.of[sp.Name], all = o, append(all, o)
 	}
-	panics := guard.NewLog(func() *slog.Logger { return log })
 	return m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		return panics.Note("metrics of Stats", guard.Call(func() error { st.observe(o, s.Stats()); return nil }))
+		t.calls.instruments.try("metrics of Stats", func() { st.observe(o, s.Stats()) })
+		return nil
 	}, all...)
-}
-
-func observed() []spec {
-	return []spec{runsHeld, runsDue, runsWaiting, runsRunning, runsCalling, runsAway, laneSize, laneUsed, shardsOwned, leaseLeft, clockOffset,
-		eventsDropped, storeCalls, storeErrors, storeTime, storeLongest}
 }
 
 // lacks are what runs may wait for: see xxljob.Stats.
@@ -176,9 +204,9 @@ func (st *state) observe(to metric.Observer, s xxljob.Stats) {
 	}
 	running := map[string]int{}
 	for app, n := range s.Running {
-		running[st.apps.of(app)] += n
+		running[st.t.apps.of(app)] += n
 	}
-	for _, app := range st.apps.all() {
+	for _, app := range st.t.apps.all() {
 		say(runsRunning, float64(running[app]), keyApp.String(app))
 	}
 	say(runsCalling, float64(s.Calling))
@@ -190,12 +218,12 @@ func (st *state) observe(to metric.Observer, s xxljob.Stats) {
 	say(shardsOwned, float64(s.Shards))
 	say(leaseLeft, s.LeaseLeft.Seconds())
 	say(clockOffset, s.ClockOffset.Seconds())
-	say(eventsDropped, float64(s.EventsDropped))
+	st.observeFaults(say, &s.FaultStats)
+	observeLogs(say, &s.Logs)
 	for method, c := range s.Calls {
 		of := keyMethod.String(method)
 		say(storeCalls, float64(c.Calls), of)
 		say(storeErrors, float64(c.Errors), of)
 		say(storeTime, c.Total.Seconds(), of)
-		say(storeLongest, time.Duration(c.Longest).Seconds(), of)
 	}
 }

@@ -32,6 +32,10 @@ const (
 	keyMoved   = attribute.Key("xxljob.shard.moved")
 	keyRule    = attribute.Key("xxljob.alarm.rule")
 	keyCause   = attribute.Key("xxljob.alarm.cause")
+	keyFault   = attribute.Key("xxljob.fault")
+	keyPlace   = attribute.Key("xxljob.panic.place")
+	keyLine    = attribute.Key("xxljob.log.line")
+	keyLeftOut = attribute.Key("xxljob.telemetry.of")
 )
 
 // system is messaging.system.
@@ -101,10 +105,14 @@ func runAttributes(id int64, app, kind, job string, attempt int) []attribute.Key
 	return list
 }
 
+// mostStatus is how many bytes of an error a span gets: the text is the handler's, or a peer's.
+const mostStatus = 2000
+
 // end ends a span with what has come of it.
 func end(span trace.Span, err error) {
 	if err != nil {
-		span.SetStatus(codes.Error, err.Error())
+		text := err.Error()
+		span.SetStatus(codes.Error, strings.ToValidUTF8(text[:min(len(text), mostStatus)], ""))
 		span.SetAttributes(semconv.ErrorTypeKey.String(errorType(err)))
 	}
 	span.End()

@@ -67,6 +67,10 @@ type providers struct {
 	handler http.Handler
 }
 
+// mostSeries is how many series an instrument may have: 200 apps with ten types of triggers and
+// ten states each. By default they are 2,000, and what is beyond them loses its attributes.
+const mostSeries = 25_000
+
 // newProviders sends spans to w, a few at a time, and metrics to whoever asks.
 func newProviders(w io.Writer) (*providers, error) {
 	spans, err := stdouttrace.New(stdouttrace.WithWriter(w))
@@ -80,7 +84,7 @@ func newProviders(w io.Writer) (*providers, error) {
 	}
 	return &providers{
 		traces:  trace.NewTracerProvider(trace.WithBatcher(spans)),
-		metrics: metric.NewMeterProvider(metric.WithReader(reader)),
+		metrics: metric.NewMeterProvider(metric.WithReader(reader), metric.WithCardinalityLimit(mostSeries)),
 		handler: promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true}), // which has exemplars
 	}, nil
 }

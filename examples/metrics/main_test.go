@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"slices"
@@ -16,6 +18,8 @@ import (
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 
 	"github.com/xxljob/xxljob/internal/await"
 )
@@ -210,13 +214,55 @@ func TestDashboard(t *testing.T) {
 			}
 		}
 	}
-	if want := []string{"Outcomes", "Lateness", "Duration", "Waiting", "Lanes", "Shards", "Store", "Alarms"}; !slices.Equal(rows, want) {
+	if want := []string{"Outcomes", "Lateness", "Duration", "Waiting", "Lanes", "Shards", "Store", "Alarms", "Faults"}; !slices.Equal(rows, want) {
 		t.Errorf("rows %q, want %q", rows, want)
 	}
 	for _, v := range d.Templating.List {
 		if used := ours.FindAllString(v.Definition, -1); v.Name == "app" && (len(used) != 2 || !scrape(t, address).has(used[0], used[1])) {
 			t.Errorf("the variable %s is %q, which is not there", v.Name, v.Definition)
 		}
+	}
+}
+
+// TestSharesOfRuns: records of skipped instants are no runs, so where outcomes are divided by
+// each other, none of both sides has them.
+func TestSharesOfRuns(t *testing.T) {
+	shares := 0
+	for _, p := range readDashboard(t).Panels {
+		for _, target := range p.Targets {
+			sides := strings.Split(target.Expr, "/ sum(rate(xxljob_run_outcomes_total{")
+			if len(sides) < 2 {
+				continue
+			}
+			shares++
+			if labels, _, _ := strings.Cut(sides[1], "}"); !strings.Contains(labels, `xxljob_run_state!="skipped"`) {
+				t.Errorf("panel %q divides by all outcomes: %s", p.Title, target.Expr)
+			}
+		}
+	}
+	if shares != 1 {
+		t.Errorf("%d panels show shares of runs, want 1", shares)
+	}
+}
+
+// TestManySeries: 200 apps in each state and of each type are told apart.
+func TestManySeries(t *testing.T) {
+	t.Parallel()
+	p, err := newProviders(io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := p.metrics.Meter("test").Int64Counter("runs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20_000 {
+		c.Add(t.Context(), 1, metric.WithAttributes(attribute.Int("app", i)))
+	}
+	w := httptest.NewRecorder()
+	p.handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if n := strings.Count(w.Body.String(), "\nruns_total{"); n != 20_000 || strings.Contains(w.Body.String(), "overflow") {
+		t.Errorf("%d series, want 20000 and none that stands for others", n)
 	}
 }
 

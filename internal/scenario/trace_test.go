@@ -3,8 +3,10 @@ package scenario_test
 // Traces: from a trigger to the handler, with tracers that are good and others.
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -41,6 +43,7 @@ type tracer struct {
 	trigger, send func() string
 	done          func()
 	ids, errs     atomic.Int64
+	sent          atomic.Int64 // sends that have ended
 }
 
 func (t *tracer) Triggering(context.Context, int64) (string, func(int64, error)) {
@@ -53,6 +56,7 @@ func (t *tracer) Triggering(context.Context, int64) (string, func(int64, error))
 func (t *tracer) Sending(_ context.Context, r xxljob.Run) (string, func(error)) {
 	return t.send(), func(err error) {
 		t.done()
+		t.sent.Add(1)
 		if err != nil {
 			t.errs.Add(1)
 		}
@@ -146,6 +150,44 @@ func TestTracersHearOfTheEnd(t *testing.T) {
 		}
 		if got := e.Runs()[0]; got.Traceparent != "00-2" || got.Tracestate != "c=d" {
 			t.Errorf("the executor was sent traceparent %q and tracestate %q", got.Traceparent, got.Tracestate)
+		}
+	})
+}
+
+// TestATracerThatHangsOnce: the spans that have begun before are ended all the same, and what was
+// left out is counted and in the log.
+func TestATracerThatHangsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var text bytes.Buffer
+		var sends atomic.Int64
+		tr := &tracer{trigger: says("00-1"), done: func() {}, send: func() string {
+			if sends.Add(1) == 2 {
+				time.Sleep(120 * time.Millisecond)
+			}
+			return "00-2"
+		}}
+		s := xxljobtest.NewWith(t, xxljobtest.Options{
+			Config:   xxljob.Config{Tracer: tr, Logger: slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelWarn}))},
+			Handlers: map[string]xxljob.Handler{"h": func(context.Context, *xxljob.Task) error { return nil }},
+		}, xxljob.Job{Name: "j", Key: "j", Handler: "h"})
+		trigger := func() {
+			t.Helper()
+			if _, err := s.TriggerJob(t.Context(), "", "j", xxljob.Trigger{}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+		}
+		for range 5 { // of the third and later ones neither the trigger nor the send has a span
+			trigger()
+		}
+		if got := s.Stats().Untraced; got != 6 || tr.ids.Load() != 2 || tr.sent.Load() != 2 {
+			t.Errorf("%d calls were left out, the spans of %d triggers and %d sends have ended; want 6, 2 and 2", got, tr.ids.Load(), tr.sent.Load())
+		}
+		time.Sleep(10 * time.Second)
+		trigger()
+		synctest.Wait()
+		if lines := strings.Split(strings.TrimSpace(text.String()), "\n"); len(lines) != 2 || !strings.Contains(lines[0], "Tracer.Sending") || !strings.Contains(lines[1], "leftOut=6") {
+			t.Errorf("the log:\n%s", text.String())
 		}
 	})
 }

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"log/slog"
-	"time"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/guard"
@@ -13,16 +12,14 @@ import (
 // where there is no tracer.
 type tracing struct {
 	tracer xxljob.Tracer
-	calls  guard.Bounded
+	spans  *guard.Spans
 }
 
 func newTracing(t xxljob.Tracer, log *slog.Logger) *tracing {
 	if t == nil {
 		return nil
 	}
-	return &tracing{t, guard.Bounded{
-		Patience: 100 * time.Millisecond, Pause: 10 * time.Second, Most: 1000, Log: guard.NewLog(func() *slog.Logger { return log }),
-	}}
+	return &tracing{t, guard.NewSpans(guard.NewLog(func() *slog.Logger { return log }))}
 }
 
 // triggering is Triggering of the tracer for a trigger that is in no trace yet, which it puts
@@ -31,20 +28,9 @@ func (t *tracing) triggering(ctx context.Context, jobID int64, trigger *xxljob.T
 	if t == nil || trigger.Trace != "" {
 		return func(int64, error) {}
 	}
-	type answer struct {
-		trace string
-		done  func(int64, error)
+	trace, done := t.spans.Triggering(ctx, t.tracer, jobID)
+	if with := (xxljob.Trigger{Trace: trace}); with.Validate() == nil {
+		trigger.Trace = trace
 	}
-	a, _ := guard.Ask(&t.calls, "Tracer.Triggering", func() (a answer) {
-		a.trace, a.done = t.tracer.Triggering(ctx, jobID)
-		return a
-	})
-	if with := (xxljob.Trigger{Trace: a.trace}); with.Validate() == nil {
-		trigger.Trace = a.trace
-	}
-	return func(id int64, err error) {
-		if a.done != nil {
-			t.calls.Tell("Tracer.Triggering done", func() { a.done(id, err) })
-		}
-	}
+	return done
 }
