@@ -26,6 +26,8 @@ func readLines(ctx context.Context, db *pgx.Conn, schema string) (lines []audit.
 		return nil, err
 	}
 	defer rows.Close()
+	// What a handler writes at an event. Other lines are of the executor, such as a panic's.
+	ofEvent := regexp.MustCompile(`^\S+ \S+ INFO (start|end) at=(\d+)$`)
 	for rows.Next() {
 		var run int64
 		var first, last int
@@ -33,7 +35,7 @@ func readLines(ctx context.Context, db *pgx.Conn, schema string) (lines []audit.
 		if err := rows.Scan(&run, &first, &last, &page); err != nil {
 			return nil, err
 		}
-		here, n, err := linesOf(run, page)
+		here, n, err := linesOf(run, page, ofEvent)
 		if err == nil && n != last-first+1 {
 			err = fmt.Errorf("it has %d lines", n)
 		}
@@ -45,12 +47,8 @@ func readLines(ctx context.Context, db *pgx.Conn, schema string) (lines []audit.
 	return lines, rows.Err()
 }
 
-// ofEvent is a line that a handler has written at an event. Others are of the executor, such as
-// the trace of a panic.
-var ofEvent = regexp.MustCompile(`^\S+ \S+ INFO (start|end) at=(\d+)$`)
-
 // linesOf are the lines of a page of a run that are of events, and how many there are in all.
-func linesOf(run int64, page []byte) (lines []audit.Line, n int, err error) {
+func linesOf(run int64, page []byte, ofEvent *regexp.Regexp) (lines []audit.Line, n int, err error) {
 	in := bufio.NewScanner(flate.NewReader(bytes.NewReader(page)))
 	for ; in.Scan(); n++ {
 		if m := ofEvent.FindStringSubmatch(in.Text()); m != nil {
