@@ -27,12 +27,10 @@ help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' $(firstword $(MAKEFILE_LIST))
 
 test: postgres ## run all tests (about five minutes on two cores)
-	XXLJOB_REQUIRE_POSTGRES=1 $(GO) test $(TESTFLAGS) $(PACKAGES)
-	@set -e; for m in $(modules); do XXLJOB_REQUIRE_POSTGRES=1 $(GO) -C $$m test $(TESTFLAGS) ./...; done
+	XXLJOB_REQUIRE_POSTGRES=1 $(GO) test $(TESTFLAGS) $(PACKAGES) $(patsubst %,./%/...,$(modules))
 
 race: postgres ## run all tests under the race detector (needs a C compiler)
-	XXLJOB_REQUIRE_POSTGRES=1 CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) $(PACKAGES)
-	XXLJOB_REQUIRE_POSTGRES=1 CGO_ENABLED=1 $(GO) -C otelxxl test -race $(TESTFLAGS) ./...
+	XXLJOB_REQUIRE_POSTGRES=1 CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) $(PACKAGES) ./otelxxl/...
 
 postgres: ## install Postgres and pgbouncer if missing (NO_INSTALL=1 only says how)
 	@sh internal/pgtest/install.sh

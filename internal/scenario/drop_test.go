@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -148,7 +149,7 @@ func TestKeepRunsBounds(t *testing.T) {
 // without a word of where to go on at the first call.
 type lockedRuns struct {
 	*memory.Store
-	job   int64
+	job   atomic.Int64
 	calls int
 }
 
@@ -156,8 +157,8 @@ func (s *lockedRuns) DropExpired(ctx context.Context, k store.KeepQuery) (store.
 	if s.calls++; s.calls == 1 {
 		return store.Dropped{Runs: 7}, errors.New("not now")
 	}
-	if k.After.JobID <= s.job {
-		return store.Dropped{Runs: 5, More: true, Next: store.DropMark{JobID: s.job + 1}}, errors.New("its runs are locked")
+	if job := s.job.Load(); k.After.JobID <= job {
+		return store.Dropped{Runs: 5, More: true, Next: store.DropMark{JobID: job + 1}}, errors.New("its runs are locked")
 	}
 	return s.Store.DropExpired(ctx, k)
 }
@@ -168,7 +169,7 @@ func TestKeepRunsPassesBy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &lockedRuns{Store: memory.New()}
 		s, short, _ := dropping(t, st)
-		st.job = short.ID - 1
+		st.job.Store(short.ID - 1)
 		time.Sleep(3*time.Hour + 30*time.Second)
 		if n := len(endedOf(t, st, short.ID)); n > 76 {
 			t.Errorf("the job behind it has %d ended runs, want 60 to 76", n)

@@ -73,6 +73,13 @@ func ReserveIsStale(s *Store) {
 	s.reserve.used = s.reserve.used.Add(-time.Hour)
 }
 
+// FewDays makes stores that make partitions for today and the days beside it only: the server plans
+// a statement in less time, and almost no test is about the days behind them.
+func FewDays(cfg Config) Config {
+	cfg.daysAhead = 1
+	return cfg
+}
+
 // BeCareful makes the store pass by what is locked, as after it has met a lock.
 func BeCareful(s *Store) { s.beCareful() }
 

@@ -75,11 +75,10 @@ func (s *Store) finishGroup(ctx context.Context, results []xxljob.Result, places
 		s.beCareful()
 	}
 	for wait := lockedWait; ; wait *= 2 {
-		if err := f.storeResults(ctx, true); err != nil {
-			return 0, err
-		}
-		if f.places, err = f.locked(ctx); err != nil || len(f.places) == 0 || wait > lockedMost {
-			return len(f.places), err
+		locked, err = f.passBy(ctx)
+		again := lockedOut(err) || err == nil && locked > 0
+		if !again || wait > lockedMost {
+			return locked, err
 		}
 		select {
 		case <-ctx.Done():
@@ -87,6 +86,17 @@ func (s *Store) finishGroup(ctx context.Context, results []xxljob.Result, places
 		case <-time.After(wait):
 		}
 	}
+}
+
+// passBy stores what nobody has locked, and returns how many results it left out. A row that
+// another is about to insert, of the parts of a broadcast for instance, cannot be passed by:
+// nothing but its lock is seen.
+func (f *finishing) passBy(ctx context.Context) (left int, err error) {
+	if err := f.storeResults(ctx, true); err != nil {
+		return 0, err
+	}
+	f.places, err = f.locked(ctx)
+	return len(f.places), err
 }
 
 // Rows that others have locked are tried again for about as long as a healthy

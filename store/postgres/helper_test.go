@@ -48,7 +48,7 @@ func openOn(t testing.TB, pool *pgxpool.Pool, cfg postgres.Config) *postgres.Sto
 func (s *schemas) open(t testing.TB, pool *pgxpool.Pool, cfg postgres.Config) *postgres.Store {
 	t.Helper()
 	cfg.Schema = s.take(t)
-	store, err := postgres.New(t.Context(), pool, cfg)
+	store, err := postgres.New(t.Context(), pool, postgres.FewDays(cfg))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func (s *schemas) take(t testing.TB) string {
 	s.mu.Unlock()
 	if name == "" {
 		name = "t_" + rand.Text()
-		if err := postgres.Migrate(t.Context(), pool, postgres.Config{Schema: name}); err != nil {
+		if err := postgres.Migrate(t.Context(), pool, postgres.FewDays(postgres.Config{Schema: name})); err != nil {
 			t.Fatal(err)
 		}
 		s.mu.Lock()

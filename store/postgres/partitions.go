@@ -60,7 +60,7 @@ func (s *Store) missingPartitions(ctx context.Context, do doer) (sql []string, e
 	s.days.know(slices.Collect(maps.Keys(have))...)
 	today := now.UTC().Truncate(day)
 	var days []time.Time
-	for d := -1; d <= partitionsAhead; d++ {
+	for d := -1; d <= s.cfg.daysAhead; d++ {
 		from := today.Add(time.Duration(d) * day)
 		days = append(days, from)
 		if !have[partitionName(from)] {

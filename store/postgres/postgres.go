@@ -96,6 +96,8 @@ type Config struct {
 	// Config.Tracer of a Scheduler is for those of Trigger, and in the same way. It knows of
 	// the insert, and not whether the host's transaction commits. Nil means nobody is asked.
 	Tracer xxljob.Tracer
+
+	daysAhead int // of partitions; zero stands for partitionsAhead
 	// Logger is slog.Default() where it is nil.
 	Logger *slog.Logger
 }
@@ -190,6 +192,9 @@ func newStore(pool *pgxpool.Pool, cfg Config) (*Store, error) {
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
+	}
+	if cfg.daysAhead == 0 {
+		cfg.daysAhead = partitionsAhead
 	}
 	var errs []error
 	if err := checkSchema(cfg.Schema); err != nil {
