@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -69,18 +70,23 @@ func TestResultsThatCross(t *testing.T) {
 		_, err = held.Exec(t.Context(), "select from "+schema+".xxl_job_log where id = $1 for update", thereToo[10].RunID)
 		must(t, err)
 		var done sync.WaitGroup
-		var left atomic.Int32
+		var back atomic.Int32
 		for st, results := range map[*postgres.Store][]xxljob.Result{s: append(here, hereToo...), other: append(there, thereToo...)} {
-			left.Add(1)
 			done.Go(func() {
-				defer left.Add(-1)
-				if ended, err := st.Finish(t.Context(), results); err != nil || len(ended) != len(results) {
-					t.Errorf("%d of %d results are stored: %v", len(ended), len(results), err)
+				stored, err := 0, store.ErrLocked
+				for errors.Is(err, store.ErrLocked) { // by the one that is held, on a slow machine
+					var ended []xxljob.Run
+					ended, err = st.Finish(t.Context(), results)
+					stored += len(ended)
+					back.Add(1)
+				}
+				if err != nil || stored != len(results) {
+					t.Errorf("%d of %d results are stored: %v", stored, len(results), err)
 				}
 			})
 		}
-		await.Until(t, "both wait, or do no longer", func() bool {
-			return left.Load() < 2 || ask[int](t, pool, "select count(distinct pid) from pg_locks where not granted") == 2
+		await.Until(t, "both wait, or one is back", func() bool {
+			return back.Load() > 0 || ask[int](t, pool, "select count(distinct pid) from pg_locks where not granted") == 2
 		})
 		must(t, held.Rollback(t.Context()))
 		done.Wait()
