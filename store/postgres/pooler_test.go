@@ -2,6 +2,8 @@ package postgres_test
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -16,14 +18,22 @@ import (
 
 // TestConformanceThroughAPooler runs the whole suite in row mode, through a
 // pooler that shares sessions out by transaction. Statements go whole, and
-// nothing is prepared.
+// nothing is prepared; in some topics arguments and results are texts as well. The life of a
+// run is in TestSettingsOfTheHostChangeNothing by each protocol, and the modes that describe
+// statements are in TestConformanceBesideHostileOperators.
 func TestConformanceThroughAPooler(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Start(t, pgtest.Options{NoFsync: true})
 	direct := pgtest.Pool(t, pgtest.At(server.DSN("postgres")))
-	pooled := pgtest.Pool(t, pgtest.At(pgtest.PgBouncer(t, server.DSN("postgres"))), by(pgx.QueryExecModeExec), pgtest.MaxConns(32))
+	dsn := pgtest.PgBouncer(t, server.DSN("postgres"))
+	binary := pgtest.Pool(t, pgtest.At(dsn), by(pgx.QueryExecModeExec), pgtest.MaxConns(32))
+	texts := pgtest.Pool(t, pgtest.At(dsn), by(pgx.QueryExecModeSimpleProtocol), pgtest.MaxConns(16))
 	there := &schemas{pool: direct}
 	storetest.Run(t, func(t *testing.T) xxljob.Store {
+		pooled := binary
+		if of := strings.Split(t.Name(), "/")[1]; slices.Contains([]string{"Job", "Claim", "Start", "Finish"}, of) {
+			pooled = texts
+		}
 		return there.open(t, pooled, postgres.Config{LeaseMode: postgres.LeaseRow})
 	})
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/store/postgres"
-	"github.com/xxljob/xxljob/store/storetest"
 )
 
 // with makes the sessions of a pool begin with settings.
@@ -181,18 +180,6 @@ func topics(t *testing.T, names ...string) (only func(*testing.T)) {
 			t.Skip("another topic")
 		}
 	}
-}
-
-// TestConformanceBySimpleProtocol: arguments and results as text. The suite by
-// pgx.QueryExecModeExec is in TestConformanceThroughAPooler, that by the modes that describe
-// statements in TestConformanceBesideHostileOperators.
-func TestConformanceBySimpleProtocol(t *testing.T) {
-	t.Parallel()
-	pool, only := pgtest.Pool(t, by(pgx.QueryExecModeSimpleProtocol), pgtest.MaxConns(16)), topics(t, "Job", "Claim", "Start", "Finish")
-	storetest.Run(t, func(t *testing.T) xxljob.Store {
-		only(t)
-		return openOn(t, pool, postgres.Config{LeaseMode: postgres.LeaseRow})
-	})
 }
 
 // TestAnEndedContextEndsNew: it neither hangs nor leaves anything behind.
