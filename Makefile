@@ -26,7 +26,7 @@ bench       := $(GO) test -p 1 -run '^$$' -bench '$(BENCH)' -benchmem -benchtime
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' $(firstword $(MAKEFILE_LIST))
 
-test: postgres ## run all tests (about five minutes on two cores)
+test: postgres ## run all tests (five to seven minutes on two cores)
 	XXLJOB_REQUIRE_POSTGRES=1 $(GO) test $(TESTFLAGS) $(PACKAGES) $(patsubst %,./%/...,$(modules))
 
 race: postgres ## run all tests under the race detector (needs a C compiler)
