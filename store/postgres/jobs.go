@@ -183,12 +183,14 @@ func scanInto(dest ...any) result {
 	return func(rows pgx.Rows) error { return rows.Scan(dest...) }
 }
 
-// failed says what was attempted.
+// failed says what was attempted, unless the caller's context has ended.
 func failed(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || err == errNoContext {
+	var unanswered *unanswered
+	ended := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	if ended && !errors.As(err, &unanswered) || err == errNoContext {
 		return err
 	}
 	return fmt.Errorf("postgres: "+format+": %w", append(args, err)...)

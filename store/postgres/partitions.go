@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +22,10 @@ import (
 const (
 	// partitionsAhead is how many days ahead partitions are made.
 	partitionsAhead = 14
+	// partitionsAtOnce is how many of them one transaction makes.
+	partitionsAtOnce = 4
+	// definitionsEach is how many statements make one.
+	definitionsEach = 2
 	// ddlPatience is how long a definition waits for a lock. While it waits,
 	// everybody else waits behind it; so it tries often rather than long.
 	ddlPatience = 50 * time.Millisecond
@@ -32,19 +37,30 @@ const (
 func partitionName(day time.Time) string { return "xxl_job_log_" + day.Format("20060102") }
 
 // ensurePartitions makes the partitions from yesterday to partitionsAhead days
-// ahead that are not there. It looks again after that: where somebody who does not
-// take the lock has made one of them meanwhile, none of ours was made.
+// ahead that are not there, a few in each transaction. It looks again after each: where
+// somebody who does not take the lock has made one of them meanwhile, none of ours was made.
 func (s *Store) ensurePartitions(ctx context.Context) error {
-	for range 3 {
+	for left, tries := math.MaxInt, 3; tries > 0; {
 		sql, err := s.missingPartitions(ctx, s.read)
 		if err != nil || len(sql) == 0 {
 			return failed(err, "list the partitions of xxl_job_log")
 		}
-		if err := s.define(ctx, s.missingPartitions); err != nil {
+		if len(sql) >= left {
+			tries--
+		}
+		left = len(sql)
+		if err := s.define(ctx, s.firstMissing); err != nil {
 			return failed(err, "make partitions; a role that may create tables in schema %s has to call postgres.Migrate", s.schema)
 		}
 	}
 	return fmt.Errorf("postgres: partitions of %s.xxl_job_log are missing, though there is something of their name; look for tables that are not attached to it", s.schema)
+}
+
+// firstMissing are the definitions that one transaction makes. With its indexes a partition of
+// runs is a dozen files, and the server has to be done with a transaction within answerPatience.
+func (s *Store) firstMissing(ctx context.Context, do doer) ([]string, error) {
+	sql, err := s.missingPartitions(ctx, do)
+	return sql[:min(len(sql), partitionsAtOnce*definitionsEach)], err
 }
 
 // missingPartitions are the definitions of those that are not there.

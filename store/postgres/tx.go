@@ -125,10 +125,21 @@ func (s *Store) onConn(ctx context.Context, f func(context.Context, lent) error)
 	expired, err := s.within(ctx, answerPatience, f)
 	if expired > 0 {
 		s.pool.Reset()
-		return fmt.Errorf("the database has not answered for %v: %w", expired, err)
+		return &unanswered{expired, err}
 	}
 	return err
 }
+
+// unanswered is the error of a call that our own patience has ended, and not its caller.
+type unanswered struct {
+	after time.Duration
+	err   error
+}
+
+func (u *unanswered) Error() string {
+	return fmt.Sprintf("the database has not answered for %v: %v", u.after, u.err)
+}
+func (u *unanswered) Unwrap() error { return u.err }
 
 // within runs f on a connection of the pool, or where it may on the reserve. expired is
 // the patience that was over where that was it, and not the caller's; else 0.
