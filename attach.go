@@ -53,7 +53,7 @@ func (a *attacher) Attach(e Executor) error {
 	if err != nil {
 		return err
 	}
-	if err := bind(e, a.admin); err != nil {
+	if err := bind(e, a.admin.asAdmin()); err != nil {
 		a.attached.drop(e)
 		return fmt.Errorf("xxljob: attach: app %q: Bind: %w", e.App(), err)
 	}

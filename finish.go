@@ -37,6 +37,14 @@ type attachedAdmin struct {
 	logs *logKeeper
 }
 
+// asAdmin is what executors are bound to: they ask where lines go only if that is somewhere.
+func (a attachedAdmin) asAdmin() wire.Admin {
+	if a.logs == nil {
+		return a
+	}
+	return loggingAdmin{a}
+}
+
 // Callback stores the results; it returns once they are stored, or ctx ends. Those whose runs
 // have lines that are still to be written are stored after the others, which do not wait for them.
 func (a attachedAdmin) Callback(ctx context.Context, reqs []wire.CallbackRequest) (wire.Return, error) {
@@ -72,9 +80,11 @@ func (a attachedAdmin) Progress(logID, logDateTim int64, p wire.Progress) {
 	a.f.progress.attached(logID, logDateTim, p)
 }
 
-// OpenLog is asked by executors of ours where the lines of a run go as well: see
-// executor.Executor.Bind.
-func (a attachedAdmin) OpenLog(logID, logDateTim int64) (write func(time.Time, slog.Level, string), end func()) {
+// loggingAdmin is one where the lines of runs go as well, as Config.Logs says.
+type loggingAdmin struct{ attachedAdmin }
+
+// OpenLog is asked by executors of ours before they call a handler: see executor.Executor.Bind.
+func (a loggingAdmin) OpenLog(logID, logDateTim int64) (write func(time.Time, slog.Level, string), end func()) {
 	return a.logs.open(logID, logDateTim)
 }
 

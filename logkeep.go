@@ -52,9 +52,6 @@ func newLogKeeper(s *shared, e *engine, panics *guard.Log) *logKeeper {
 // when there will be no more: nil where they go nowhere. It is called before the handler is, as
 // the flight is over once the run is recorded, be the handler still at it or not.
 func (k *logKeeper) open(logID, logDateTim int64) (write func(time.Time, slog.Level, string), end func()) {
-	if k == nil {
-		return nil, nil
-	}
 	f := k.engine.under.flight(logID)
 	if f == nil || f.remote || !sameDate(logDateTim, f.run) {
 		return nil, nil

@@ -37,7 +37,7 @@ func (e *engine) reserve(a *attempt, now time.Time, pending func(jobID int64) bo
 	defer e.mu.Unlock()
 	r := &a.route
 	switch {
-	case r.asks != nil && !r.probing && r.behind.ID == 0:
+	case r.asks != nil && !r.probing && r.behind == nil:
 		e.room.letGoOn(a.entry)
 		e.room.keepAhead(a.entry)
 		return reservedAsk
@@ -81,8 +81,8 @@ func (e *engine) isNotRouted(a *attempt, pending func(jobID int64) bool) bool {
 		e.room.due.push(a.entry) // the answers have come in meanwhile
 	case r.probing:
 		e.room.park(lot{kind: lotProbe, jobID: a.job.ID}, a.entry)
-	case r.behind.ID != 0:
-		e.parkBehindRun(r.behind, a.entry)
+	case r.behind != nil:
+		e.parkBehindRun(*r.behind, a.entry)
 		e.wakes.watch.poke()
 	default:
 		return false

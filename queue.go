@@ -4,7 +4,10 @@ package xxljob
 // the store too, planned: losing this loses nothing. All of it is guarded by the
 // engine's mutex.
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // entry is a planned run that this node holds.
 type entry struct {
@@ -89,9 +92,10 @@ func (q *waiting) pop() *entry {
 // turns holds a queue for each app, and lets the apps take turns: a thousand
 // due runs of one app do not hold up the one of another.
 type turns struct {
-	n     int // entries in all
-	apps  map[string]*waiting
-	order []string // apps that have something, the next one first
+	n      int // entries in all
+	apps   map[string]*waiting
+	order  []string // apps that have something, in turn
+	passed int      // of order: those whose turn was, less than half of it
 }
 
 func newTurns() turns { return turns{apps: map[string]*waiting{}} }
@@ -114,11 +118,15 @@ func (t *turns) pop() *entry {
 	if len(t.order) == 0 {
 		return nil
 	}
-	app := t.order[0]
-	t.order = t.order[1:]
+	app := t.order[t.passed]
 	q := t.apps[app]
 	e := q.pop()
 	t.n--
+	t.passed++
+	if 2*t.passed >= len(t.order) { // in place, and seldom
+		t.order = slices.Delete(t.order, 0, t.passed)
+		t.passed = 0
+	}
 	if len(*q) > 0 {
 		t.order = append(t.order, app)
 	} else {

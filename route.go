@@ -39,7 +39,7 @@ func (ro *router) route(ctx context.Context, en *entry, job *Job) (routed, error
 	switch {
 	case r.failed != nil:
 		return routed{}, r.failed
-	case r.probing, r.asks != nil, r.behind.ID != 0:
+	case r.probing, r.asks != nil, r.behind != nil:
 		return r, nil
 	case r.refused != "":
 		r.msg = ro.routeMsg(run, job, addrs, r.refused)
@@ -119,12 +119,12 @@ func (ro *router) choosePart(ctx context.Context, run *Run, job *Job, addrs []st
 	if err != nil {
 		return routed{failed: err}
 	}
-	at := make(map[string]Run, len(under))
-	for _, r := range under {
-		at[r.Address] = r
+	at := make(map[string]*Run, len(under))
+	for i := range under {
+		at[under[i].Address] = &under[i]
 	}
 	for n := range addrs {
-		if addr := addrs[(i+n)%len(addrs)]; at[addr].ID == 0 {
+		if addr := addrs[(i+n)%len(addrs)]; at[addr] == nil {
 			return routed{address: addr}
 		}
 	}

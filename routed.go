@@ -21,7 +21,7 @@ type routed struct {
 	refused string
 	msg     string
 	probing bool     // the answers to probes are not in yet
-	behind  Run      // another part of the broadcast, whose end has to be waited for
+	behind  *Run     // another part of the broadcast, whose end has to be waited for
 	failed  error    // the store did not tell where the other parts are
 	asks    []string // among these a router of the user's has to choose yet
 }

@@ -155,8 +155,6 @@ type Run struct {
 	// Attempt counts from 0. A run that follows a snoozed one has the Attempt of that.
 	Attempt int
 	Type    TriggerType
-	// Born is set for runs that a schedule has made, and for the retries that follow them.
-	Born bool
 	// Depth is how many runs led to this one, each by its success: 0 for what has no parent.
 	Depth int
 	// Business is set for runs of type PARENT and what follows them: see BusinessTime.
@@ -165,20 +163,31 @@ type Run struct {
 	// but for a retry (see Instant).
 	Scheduled time.Time
 	State     State
+	// Born is set for runs that a schedule has made, and for the retries that follow them.
+	Born bool
+	// ParamSet and RetriesSet say that the run's trigger has given a Param and a number of
+	// Retries, so that edits of the job change nothing.
+	ParamSet, RetriesSet bool
+	// LateNoted is set when a result came after the run was lost: TriggerMsg says which. It
+	// is said once; further results change nothing.
+	LateNoted bool
+	// NoRetry is set when the handler said that trying again is of no use.
+	NoRetry bool
+	// StoppedJob is set in a run as Finish, Kill, Settle, Start and Take of a Store return it
+	// which have ended it, where that has stopped its job: nothing of its schedule was left. Of
+	// several runs of a job that one call has ended, one has it. It is not stored.
+	StoppedJob bool
 	// Sharding is the run's part of a broadcast.
 	Sharding Sharding
 
 	// Param is the parameter the run was started with; before that, what a
 	// trigger gave in place of the job's, where ParamSet.
-	Param    string
-	ParamSet bool
+	Param string
 	// Addresses are those a trigger gave in place of the app's.
 	Addresses []string
 	// Retries is how many further attempts are left, as far as that was known when the run
-	// started; -1 until then means the job's own number. RetriesSet says that its trigger has
-	// given a number, so that edits of the job change nothing.
-	Retries    int
-	RetriesSet bool
+	// started; -1 until then means the job's own number.
+	Retries int
 	// Reruns and Snoozes are how many of the trigger's runs before this one were run again
 	// because they were lost (OnLostRerun), and were snoozed.
 	Reruns, Snoozes int
@@ -216,19 +225,10 @@ type Run struct {
 	// and what was answered. HandleMsg is the handler's result or error, or why the run
 	// was refused, timed out, killed or lost, as far as that is known: see Err.
 	TriggerMsg, HandleMsg string
-	// LateNoted is set when a result came after the run was lost: TriggerMsg says which. It
-	// is said once; further results change nothing.
-	LateNoted bool
 	// Progress, in percent, and ProgressText are how far the handler has said that it is: see
 	// Task.Progress. A run that is planned has none, and one that has ended keeps the last.
 	Progress     int
 	ProgressText string
-	// StoppedJob is set in a run as Finish, Kill, Settle, Start and Take of a Store return it
-	// which have ended it, where that has stopped its job: nothing of its schedule was left. Of
-	// several runs of a job that one call has ended, one has it. It is not stored.
-	StoppedJob bool
-	// NoRetry is set when the handler said that trying again is of no use.
-	NoRetry bool
 	// AlarmStatus is XXL-JOB's: 0 default, -1 locked, 1 none needed, 2 sent, 3 failed.
 	AlarmStatus int
 

@@ -65,3 +65,40 @@ func TestProbesEndBeforeParking(t *testing.T) {
 }
 
 type noStore struct{ Store }
+
+// TestAppsTakeTurns: the next entry is of the app that has waited longest for its turn, be there
+// one app or many, and what has had its turn is not kept.
+func TestAppsTakeTurns(t *testing.T) {
+	for _, apps := range []int{1, 2, 3, 50} {
+		r, q := rand.New(rand.NewPCG(3, uint64(apps))), newTurns()
+		var order []string // the model: apps that have something, in turn
+		waits := map[string]int{}
+		for range 20_000 {
+			if app := string(rune('A' + r.IntN(apps))); r.IntN(2) == 0 {
+				if waits[app]++; waits[app] == 1 {
+					order = append(order, app)
+				}
+				q.push(&entry{run: Run{App: app}})
+				continue
+			}
+			e := q.pop()
+			if len(order) == 0 {
+				if e != nil {
+					t.Fatalf("%d apps: %+v out of nothing", apps, e)
+				}
+				continue
+			}
+			app := order[0]
+			order = order[1:]
+			if waits[app]--; waits[app] > 0 {
+				order = append(order, app)
+			}
+			if e == nil || e.run.App != app {
+				t.Fatalf("%d apps: %+v, want one of %s", apps, e, app)
+			}
+		}
+		if cap(q.order) > 4*apps+8 {
+			t.Errorf("%d apps: room for the turns of %d", apps, cap(q.order))
+		}
+	}
+}

@@ -82,6 +82,7 @@ func (e *Executor) accept(o *origin, req *wire.TriggerRequest) wire.Return {
 	}
 	if j == nil {
 		j = &job{origin: o, id: req.JobID}
+		j.running = j.one[:0]
 		o.jobs[j.id] = j
 	}
 	if action == block.Cover {

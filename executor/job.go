@@ -9,6 +9,7 @@ type job struct {
 	origin  *origin // whose job it is
 	id      int64
 	running []*run  // whose handlers have not returned, without abandoned ones
+	one     [1]*run // the room of running while it is one, as it mostly is
 	queue   runList // runs that wait for those, or for a place
 	waiting bool    // it is in Executor.ready
 	next    *job    // in Executor.ready
@@ -28,7 +29,7 @@ func (j *job) hasRoomFor(most int) bool {
 }
 
 // mayStart reports whether the first that waits may begin.
-func (j *job) mayStart() bool { return j.queue.n > 0 && j.hasRoomFor(j.queue.head.most) }
+func (j *job) mayStart() bool { return j.queue.n > 0 && j.hasRoomFor(int(j.queue.head.most)) }
 
 // takes reports whether a run would begin at once, were there a place for it.
 func (j *job) takes(most int) bool { return j == nil || j.queue.n == 0 && j.hasRoomFor(most) }
@@ -67,7 +68,7 @@ func (e *Executor) hasRoomBeside(j *job) bool {
 		return false
 	}
 	last := j.running[len(j.running)-1]
-	return last.most != 1 && j.hasRoomFor(last.most)
+	return last.most != 1 && j.hasRoomFor(int(last.most))
 }
 
 // fill gives free places to the jobs that wait for one. mu is held.

@@ -40,6 +40,8 @@ type outbox struct {
 	cancel context.CancelFunc
 	hurry  chan struct{} // closed when there is no time for a pause any more
 
+	logs atomic.Pointer[logAdmin] // the admin, if it wants the lines of runs; nil for others
+
 	mu      sync.Mutex
 	admin   wire.Admin
 	owing   byRun[struct{}] // ended runs of this process whose result no admin has
@@ -64,18 +66,18 @@ func newOutbox(cfg Config, limit batchLimit) *outbox {
 }
 
 // openLog asks the admin where the lines of a run go as well: nil functions mean nowhere else.
-func (o *outbox) openLog(k runID) (write func(time.Time, slog.Level, string), end func()) {
-	o.mu.Lock()
-	admin := o.admin
-	o.mu.Unlock()
-	if a, wants := admin.(interface {
-		OpenLog(logID, logDateTim int64) (write func(time.Time, slog.Level, string), end func())
-	}); wants {
-		if write, end = a.OpenLog(k.id, k.date); write != nil && end != nil {
-			return write, end
+func (o *outbox) openLog(k runID) (more adminLog) {
+	if admin := o.logs.Load(); admin != nil {
+		if more.write, more.end = (*admin).OpenLog(k.id, k.date); more.write == nil || more.end == nil {
+			return adminLog{}
 		}
 	}
-	return nil, nil
+	return more
+}
+
+// logAdmin is what an admin that wants the lines of runs has beside wire.Admin.
+type logAdmin interface {
+	OpenLog(logID, logDateTim int64) (write func(time.Time, slog.Level, string), end func())
 }
 
 // onAway sets who is told when the admin is seen to go away, and to be back.
@@ -99,6 +101,10 @@ func (o *outbox) bind(admin wire.Admin) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.admin = admin
+	o.logs.Store(nil)
+	if logs, wants := admin.(logAdmin); wants {
+		o.logs.Store(&logs)
+	}
 	o.wake()
 }
 

@@ -116,10 +116,11 @@ func (t *Task) Log() *slog.Logger {
 // is: once the result of the run is recorded the admin may not know it any more, even if its
 // handler goes on.
 func (s *taskState) openLog() {
-	write, end := s.run.job.origin.out.openLog(s.run.id)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.more = adminLog{write, end}
+	if more := s.run.job.origin.out.openLog(s.run.id); more.write != nil {
+		s.mu.Lock()
+		s.more = more
+		s.mu.Unlock()
+	}
 }
 
 func (s *taskState) log() *slog.Logger {

@@ -24,7 +24,6 @@ type run struct {
 	job     *job
 	id      runID // not Task's, which the handler may change
 	timeout time.Duration
-	most    int // how many of its job run side by side, 1 for this one alone, 0 for as many as there are places
 
 	// Set by start, before the handler's goroutine exists.
 	ctx     context.Context
@@ -34,6 +33,7 @@ type run struct {
 
 	// Guarded by Executor.mu.
 	next      *run        // in the job's queue
+	most      int32       // how many of its job run side by side, 1 for this one alone, 0 for as many as there are places; never changed
 	ended     bool        // its result is recorded
 	returned  bool        // its handler has returned
 	abandoned bool        // its handler has ignored cancellation for too long
@@ -60,7 +60,7 @@ func newRun(e *Executor, h *handler, j *job, req *wire.TriggerRequest, now time.
 		},
 		taskState: taskState{logs: j.origin.logs, key: newLog(idOf(req), now)},
 		exec:      e, handler: h, job: j, id: idOf(req),
-		timeout: seconds(req.ExecutorTimeout), most: sideBySide(req),
+		timeout: seconds(req.ExecutorTimeout), most: int32(sideBySide(req)),
 	}
 	r.Task.state, r.taskState.run = &r.taskState, r
 	return r
@@ -88,7 +88,7 @@ func sideBySide(req *wire.TriggerRequest) int {
 	if req.ExecutorBlockStrategy != block.Concurrent {
 		return 1
 	}
-	return max(req.MaxPerExecutor, 0)
+	return min(max(req.MaxPerExecutor, 0), math.MaxInt32)
 }
 
 // seconds turns a timeout of the protocol into a duration, 0 for none.

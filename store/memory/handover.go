@@ -89,14 +89,6 @@ func (s *Store) StartedBy(ctx context.Context, shards []store.Shard, incarnation
 	return snapshots(found[:max(0, min(limit, len(found)))]), nil
 }
 
-func snapshots(found []*run) []xxljob.Run {
-	var out []xxljob.Run
-	for _, r := range found {
-		out = append(out, r.snapshot())
-	}
-	return out
-}
-
 // Inbox returns what waits for the incarnation.
 func (s *Store) Inbox(ctx context.Context, incarnation string, after int64, limit int) (xxljob.Inbox, error) {
 	if err := s.look(ctx); err != nil {

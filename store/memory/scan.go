@@ -147,12 +147,24 @@ func (s *Store) Planned(ctx context.Context, q store.PlannedQuery) ([]xxljob.Run
 			m.add(&own.planned, at, id)
 		}
 	}
-	var found []xxljob.Run
+	var found []*run // first, so that the copies are made in one place of the right size
 	for e := m.peek(); e != nil && e.at <= before && len(found) < q.Limit; e = m.peek() {
 		if q.App == "" || e.of.App == q.App {
-			found = append(found, e.of.snapshot())
+			found = append(found, e.of)
 		}
 		m.next()
 	}
-	return found, nil
+	return snapshots(found), nil
+}
+
+// snapshots are the runs as callers get them; nil for none.
+func snapshots(runs []*run) []xxljob.Run {
+	if len(runs) == 0 {
+		return nil
+	}
+	out := make([]xxljob.Run, len(runs))
+	for i, r := range runs {
+		out[i] = r.snapshot()
+	}
+	return out
 }
