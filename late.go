@@ -16,10 +16,12 @@ const (
 	lateMost  = time.Minute
 )
 
-// lateDuty looks for runs that have not ended Job.LateAfter behind their instants.
+// lateDuty looks for runs that have not ended Job.LateAfter behind their instants. No run waits
+// for it, but who is not seen while it is late is never told of: so it does not wait for a pool
+// that the host uses up.
 func lateDuty(s *shared) duty {
 	return duty{
-		what: "looking for runs that are late", wakes: []<-chan struct{}{s.life.wakes.late}, aside: true,
+		what: "looking for runs that are late", wakes: []<-chan struct{}{s.life.wakes.late},
 		once: func(ctx context.Context) (time.Duration, error) {
 			shards := s.leases.owned()
 			if len(shards) == 0 {

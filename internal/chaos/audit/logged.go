@@ -33,6 +33,10 @@ func (a *Auditor) CheckLogs(r *Report) string {
 		case n == 1 || e.How == EndExit:
 		default:
 			f, ok := a.explain.takenAlong(e)
+			if !ok && a.forgot(e) {
+				gone++
+				continue
+			}
 			if !ok {
 				r.Unlogged++
 				r.problem("not logged", "there is no line of the %s of run %d of job %d at %s, on %s (%d): %s", e.Kind, e.Run, e.Job, clock(e.At/1000), e.Node, e.PID, a.explain.next(e))
@@ -45,6 +49,13 @@ func (a *Auditor) CheckLogs(r *Report) string {
 		}
 	}
 	return fmt.Sprintf("logs: %d lines in the store, %d gone with their processes, the oldest %d ms before the end where the database answered, %d amiss", len(a.in.Lines), gone, oldest/1000, r.Unlogged)
+}
+
+// forgot reports whether the database has forgotten the run of an event, which may then go on at a
+// node that had started it before: a store takes no lines of a run that it does not have.
+func (a *Auditor) forgot(e Event) bool {
+	_, there := a.rows[e.Run]
+	return !there && a.in.Rules.MayForget && slices.ContainsFunc(a.in.Faults, func(f Fault) bool { return f.Forgets > 0 && f.Begin <= e.At })
 }
 
 // takenAlong returns the fault with which the process of an event has died before it had to have

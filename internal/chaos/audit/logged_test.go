@@ -56,5 +56,22 @@ func TestLogs(t *testing.T) {
 		if a.CheckLogs(r); r.Unlogged != wrong {
 			t.Errorf("the database has forgotten what it had from %d on: %d amiss, want %d", begin, r.Unlogged, wrong)
 		}
+	} // A run that the database has forgotten goes on, and one that it has not has its lines.
+	promotion := Fault{Effect: Blocked, Begin: 1_000_000, End: 2_000_000, Forgets: 500_000}
+	for _, c := range []struct {
+		rows   []Row
+		faults []Fault
+		wrong  int
+	}{
+		{nil, []Fault{promotion}, 0},
+		{[]Row{{Run: 7, Job: 1, State: Succeeded}}, []Fault{promotion}, 1},
+		{nil, nil, 1},
+		{nil, []Fault{{Effect: Blocked, Begin: 1_000_000, End: 2_000_000}}, 1},
+	} {
+		a := New(Input{Events: []Event{event}, Rows: c.rows, Faults: c.faults, Rules: forgot})
+		r := &Report{}
+		if a.CheckLogs(r); r.Unlogged != c.wrong {
+			t.Errorf("rows %v, faults %v: %d amiss, want %d", c.rows, c.faults, r.Unlogged, c.wrong)
+		}
 	}
 }
