@@ -47,14 +47,14 @@ type (
 // WithActor is xxljob.WithActor without its check of ctx.
 func WithActor(ctx context.Context, name string) context.Context {
 	o := OriginOf(ctx)
-	o.Actor = shown(name, MostActor)
+	o.Actor = Shown(name, MostActor)
 	return context.WithValue(ctx, originKey{}, o)
 }
 
 // WithClient is xxljob.WithClient without its check of ctx.
 func WithClient(ctx context.Context, address, requestID string) context.Context {
 	o := OriginOf(ctx)
-	o.Client, o.RequestID = shown(address, MostClient), shown(requestID, MostRequestID)
+	o.Client, o.RequestID = Shown(address, MostClient), Shown(requestID, MostRequestID)
 	return context.WithValue(ctx, originKey{}, o)
 }
 
@@ -86,9 +86,9 @@ func Again(ctx context.Context) int64 {
 	return id
 }
 
-// shown is text that every store can keep and every page can show, of at most so many bytes:
-// what cannot be seen is replaced.
-func shown(s string, most int) string {
+// Shown is text that every store can keep and every page can show, of at most so many bytes:
+// what is cut is marked by "...", and what cannot be seen is replaced by question marks.
+func Shown(s string, most int) string {
 	const cut = "..."
 	if len(s) > most {
 		n := most - len(cut)

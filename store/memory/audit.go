@@ -141,10 +141,10 @@ func (s *Store) RecordChange(ctx context.Context, c xxljob.Change) (xxljob.Chang
 		return xxljob.Change{}, err
 	}
 	c.Complete()
-	if err := s.begin(ctx); err != nil {
+	if err := s.look(ctx); err != nil { // not begin: consoles write before there are shards
 		return xxljob.Change{}, err
 	}
-	defer s.done()
+	defer s.mu.Unlock()
 	o := store.OriginOf(ctx)
 	c.Actor, c.Client, c.RequestID = o.Actor, o.Client, o.RequestID
 	e := s.write(c, nil, clock())

@@ -87,6 +87,7 @@ type Store struct {
 	lastOwed   int64                     // guarded by mu
 	hasEnded   bool                      // guarded by mu; this transaction ended a run
 	reports    reports
+	accounts   accounts // guarded by mu
 
 	retention time.Duration // guarded by mu; see KnowRetention
 }
@@ -110,6 +111,7 @@ func New(opts ...Option) *Store {
 		keepers:  map[int64]bool{},
 		owing:    map[int64]int{},
 		peers:    map[string]*peer{},
+		accounts: newAccounts(),
 		jobLists: jobLists{heads: map[string]store.ListHead{}, ofNodes: map[string]map[string]*nodeList{}},
 		runs:     runs{last: idsBefore(time.Now())},
 		ended:    list{by: allEnded},

@@ -47,7 +47,7 @@ var (
 func (d *planData) planCases() []planCase {
 	var list []planCase
 	for _, part := range [][]planCase{d.jobCases(), d.listsCases(), d.ruleCases(), d.scanCases(), d.claimCases(), d.startCases(), d.handoverCases(),
-		d.endCases(), d.askCases(), d.logPageCases(), d.triggerCases(), d.aheadCases(), d.owedCases(), d.runCases(), d.searchCases(), d.reportCases(), d.recordCases(), d.dropCases(), d.nodeCases(), d.groupCases(), d.registryCases(), d.listCases()} {
+		d.endCases(), d.askCases(), d.logPageCases(), d.triggerCases(), d.aheadCases(), d.owedCases(), d.runCases(), d.searchCases(), d.reportCases(), d.recordCases(), d.dropCases(), d.nodeCases(), d.groupCases(), d.registryCases(), d.listCases(), d.accountCases()} {
 		list = append(list, part...)
 	}
 	return list

@@ -65,6 +65,9 @@ type queries struct {
 	registryQueries
 	listQueries
 	addQueries
+	accountQueries
+	loginQueries
+	tokenQueries
 }
 
 // newQueries writes the statements for a schema, whose name is quoted.
@@ -75,7 +78,7 @@ func newQueries(schema string) *queries {
 		&q.startQueries, &q.whyQueries, &q.handoverQueries, &q.dispatchedQueries, &q.inboxQueries, &q.settleQueries, &q.finishQueries, &q.finishFreeQueries, &q.followQueries, &q.oweQueries, &q.payQueries, &q.windowQueries, &q.linkQueries, &q.alarmQueries, &q.alarmRowQueries, &q.killQueries, &q.progressQueries,
 		&q.askQueries, &q.logPageQueries, &q.triggerQueries, &q.aheadQueries, &q.aheadRowQueries, &q.runQueries, &q.searchQueries, &q.jobSearchQueries, &q.reportQueries, &q.reportReadQueries, &q.floorQueries, &q.serialQueries, &q.partitionQueries, &q.dropQueries, &q.dropPageQueries, &q.shardQueries,
 		&q.settingQueries, &q.nodeQueries, &q.sessionQueries, &q.lockQueries, &q.strangerQueries, &q.noteQueries, &q.groupQueries,
-		&q.registryQueries, &q.listQueries, &q.addQueries,
+		&q.registryQueries, &q.listQueries, &q.addQueries, &q.accountQueries, &q.loginQueries, &q.tokenQueries,
 	} {
 		part.define(sql)
 	}

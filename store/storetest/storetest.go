@@ -87,6 +87,7 @@ func topics() []topic {
 		{"Read", slices.Concat(readCases(), readJobCases())},
 		{"Reports", reportCases()},
 		{"Record", recordCases()},
+		{"Accounts", accountCases()},
 		{"Drop", dropCases()},
 		{"Signals", signalCases()},
 		{"Race", slices.Concat(raceCases(), followRaceCases(), owedRaceCases())},

@@ -51,11 +51,16 @@ func (a *Auditor) CheckLogs(r *Report) string {
 	return fmt.Sprintf("logs: %d lines in the store, %d gone with their processes, the oldest %d ms before the end where the database answered, %d amiss", len(a.in.Lines), gone, oldest/1000, r.Unlogged)
 }
 
-// forgot reports whether the database has forgotten the run of an event, which may then go on at a
-// node that had started it before: a store takes no lines of a run that it does not have.
+// forgot reports whether the database has forgotten the run of an event, or its start. A run that
+// is forgotten may go on at a node that had started it before, and a store takes no lines of a run
+// that it does not have. One whose start is forgotten is started again: then two processes count
+// its lines from 1 on, and of two with one number the store has the first that came.
 func (a *Auditor) forgot(e Event) bool {
+	if !a.in.Rules.MayForget || !slices.ContainsFunc(a.in.Faults, func(f Fault) bool { return f.Forgets > 0 && f.Forgets <= e.At }) {
+		return false
+	}
 	_, there := a.rows[e.Run]
-	return !there && a.in.Rules.MayForget && slices.ContainsFunc(a.in.Faults, func(f Fault) bool { return f.Forgets > 0 && f.Begin <= e.At })
+	return !there || slices.ContainsFunc(a.in.Events, func(o Event) bool { return o.Run == e.Run && o.Process() != e.Process() })
 }
 
 // takenAlong returns the fault with which the process of an event has died before it had to have

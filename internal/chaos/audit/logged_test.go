@@ -61,17 +61,24 @@ func TestLogs(t *testing.T) {
 	for _, c := range []struct {
 		rows   []Row
 		faults []Fault
+		twice  bool // another process has run it as well
 		wrong  int
 	}{
-		{nil, []Fault{promotion}, 0},
-		{[]Row{{Run: 7, Job: 1, State: Succeeded}}, []Fault{promotion}, 1},
-		{nil, nil, 1},
-		{nil, []Fault{{Effect: Blocked, Begin: 1_000_000, End: 2_000_000}}, 1},
+		{nil, []Fault{promotion}, false, 0},
+		{[]Row{{Run: 7, Job: 1, State: Succeeded}}, []Fault{promotion}, false, 1},
+		{[]Row{{Run: 7, Job: 1, State: Succeeded}}, []Fault{promotion}, true, 0},
+		{[]Row{{Run: 7, Job: 1, State: Succeeded}}, nil, true, 2},
+		{nil, nil, false, 1},
+		{nil, []Fault{{Effect: Blocked, Begin: 1_000_000, End: 2_000_000}}, false, 1},
 	} {
-		a := New(Input{Events: []Event{event}, Rows: c.rows, Faults: c.faults, Rules: forgot})
+		events := []Event{event}
+		if c.twice {
+			events = append(events, Event{Kind: EventEnd, Run: 7, Job: 1, At: 11_000_000, Node: "b", PID: 2, How: EndOK})
+		}
+		a := New(Input{Events: events, Rows: c.rows, Faults: c.faults, Rules: forgot})
 		r := &Report{}
 		if a.CheckLogs(r); r.Unlogged != c.wrong {
-			t.Errorf("rows %v, faults %v: %d amiss, want %d", c.rows, c.faults, r.Unlogged, c.wrong)
+			t.Errorf("rows %v, faults %v, twice %v: %d amiss, want %d", c.rows, c.faults, c.twice, r.Unlogged, c.wrong)
 		}
 	}
 }

@@ -1,0 +1,191 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+// Sessions of the users of a console, and tries to log in.
+
+// AddSession begins a session.
+func (s *Store) AddSession(ctx context.Context, n store.Session, limits store.SessionLimits) (store.Session, error) {
+	if err := valid(ctx, func() error { return errors.Join(store.CheckHash(n.Hash), limits.Check()) }); err != nil {
+		return store.Session{}, err
+	}
+	n.Client, n.Agent = store.Shown(n.Client, store.MostClient), store.Shown(n.Agent, store.MostAgent)
+	err := s.inTx(ctx, bounds{name: "add_session"}, func(t *tx) error {
+		var may bool
+		err := t.do(ctx, s.sql.lockLogin.with(n.User).into(scanAny(&may)))
+		if err == nil && !may {
+			err = xxljob.ErrNotFound
+		}
+		if err != nil {
+			return err
+		}
+		var began []store.Session
+		err = t.do(ctx, s.sql.dropIdle.with(limits.Idle.Milliseconds()), s.sql.dropOld.with(limits.Most.Milliseconds()),
+			s.sql.addSession.by(named{{"hash", []byte(n.Hash)}, {"user", n.User}, {"client", n.Client}, {"agent", n.Agent}}).into(readSessions(&began)),
+			s.sql.trimSessions.with(n.User, store.MostSessions))
+		if err == nil && len(began) == 0 {
+			err = xxljob.ErrConflict
+		}
+		if err == nil {
+			n = began[0]
+		}
+		return err
+	})
+	if err != nil {
+		return store.Session{}, failed(err, "session of user %q", n.User)
+	}
+	return n, nil
+}
+
+// Session returns a session and its user.
+func (s *Store) Session(ctx context.Context, hash string, limits store.SessionLimits) (o store.Session, u store.User, err error) {
+	if err := valid(ctx, limits.Check); err != nil {
+		return o, u, err
+	}
+	found, note := false, false
+	err = s.readByIndex(ctx, s.sql.session.by(named{
+		{"hash", []byte(hash)}, {"idle", limits.Idle.Milliseconds()}, {"most", limits.Most.Milliseconds()}, {"note", limits.Note.Milliseconds()},
+	}).into(func(rows pgx.Rows) error {
+		found = true
+		var row userRow
+		err := rows.Scan(append(append(sessionFields(&o), &note), row.fields()...)...)
+		o, u = inUTC(o), row.user()
+		return err
+	}))
+	if err == nil && !found {
+		err = xxljob.ErrNotFound
+	}
+	if err == nil && note {
+		err = s.one(ctx, bounds{name: "see_session"}, s.sql.seeSession.with([]byte(hash)).into(func(rows pgx.Rows) error { return rows.Scan(&o.Seen) }))
+		o = inUTC(o)
+	}
+	if err != nil {
+		return store.Session{}, store.User{}, failed(err, "session")
+	}
+	return o, u, nil
+}
+
+// ProveSession notes that the password was given.
+func (s *Store) ProveSession(ctx context.Context, hash string) error {
+	return failed(s.oneRow(ctx, "prove_session", s.sql.proveSession.with([]byte(hash))), "session")
+}
+
+// EndSession ends a session of the user.
+func (s *Store) EndSession(ctx context.Context, user string, id int64) error {
+	return failed(s.oneRow(ctx, "end_session", s.sql.endSession.with(user, id)), "session %d of user %q", id, user)
+}
+
+// Sessions returns the sessions of a user.
+func (s *Store) Sessions(ctx context.Context, user string, limits store.SessionLimits) ([]store.Session, error) {
+	if err := valid(ctx, limits.Check); err != nil {
+		return nil, err
+	}
+	var list []store.Session
+	err := s.readByIndex(ctx, s.sql.sessions.with(user, limits.Idle.Milliseconds(), limits.Most.Milliseconds()).into(readSessions(&list)))
+	return list, failed(err, "sessions of user %q", user)
+}
+
+// sessionColumns are what sessionFields reads, of a table o.
+const sessionColumns = `o.hash, o.id, o.username, o.client, o.agent, o.began, o.seen, o.proved`
+
+func sessionFields(o *store.Session) []any {
+	return []any{(*bytesText)(&o.Hash), &o.ID, &o.User, &o.Client, &o.Agent, &o.Began, &o.Seen, &o.Proved}
+}
+
+func inUTC(o store.Session) store.Session {
+	o.Began, o.Seen, o.Proved = o.Began.UTC(), o.Seen.UTC(), o.Proved.UTC()
+	return o
+}
+
+func readSessions(list *[]store.Session) result {
+	return func(rows pgx.Rows) error {
+		var o store.Session
+		err := rows.Scan(sessionFields(&o)...)
+		*list = append(*list, inUTC(o))
+		return err
+	}
+}
+
+// bytesText is a text that the database keeps as bytes.
+type bytesText string
+
+// ScanBytes implements pgtype.BytesScanner.
+func (b *bytesText) ScanBytes(v []byte) error {
+	*b = bytesText(v)
+	return nil
+}
+
+// TryLogin counts a try, or says how long it has to wait.
+func (s *Store) TryLogin(ctx context.Context, name string) (time.Duration, error) {
+	counted := false
+	var n int
+	var since float64 // seconds
+	bucket := store.LoginBucket(name)
+	err := s.one(ctx, bounds{name: "try_login"}, s.sql.tryLogin.by(named{
+		{"bucket", bucket}, {"free", store.FreeTries}, {"longest", store.LongestWait.Seconds()}, {"kept", store.TriesKept.Seconds()},
+	}).into(func(pgx.Rows) error { counted = true; return nil }))
+	if err == nil && !counted {
+		err = s.readByIndex(ctx, s.sql.tries.with(bucket).into(scanInto(&n, &since)))
+	}
+	if err != nil {
+		return 0, failed(err, "try to log in")
+	}
+	if counted {
+		return 0, nil
+	}
+	wait := store.LoginWait(n) - time.Duration(since*float64(time.Second))
+	return min(max(wait, time.Millisecond), store.LongestWait), nil
+}
+
+// PassLogin forgets the tries by a name.
+func (s *Store) PassLogin(ctx context.Context, name string) error {
+	return failed(s.one(ctx, bounds{name: "pass_login"}, s.sql.passLogin.with(store.LoginBucket(name))), "forget tries to log in")
+}
+
+// loginQueries are the statements of this file.
+type loginQueries struct {
+	lockLogin, addSession, dropIdle, dropOld, trimSessions, session, seeSession, proveSession, endSession, endSessions, sessions query
+	tryLogin, tries, passLogin                                                                                                   query
+}
+
+func (q *loginQueries) define(sql template) {
+	lasts := func(idle, most string) string {
+		return `o.seen >= {{now}} - ` + idle + `::bigint::double precision * interval '1 millisecond' and o.began >= {{now}} - ` + most + `::bigint::double precision * interval '1 millisecond'`
+	}
+	// Who is being disabled or removed, or has another password, is locked until that is done.
+	q.lockLogin = sql(`select not u.disabled from {{schema}}.xxl_job_user u where u.username = $1 for share`)
+	q.addSession = sql(`insert into {{schema}}.xxl_job_user_session as o (hash, username, client, agent, began, seen, proved)
+	values ({{arg.hash}}, {{arg.user}}, {{arg.client}}, {{arg.agent}}, {{now}}, {{now}}, {{now}}) on conflict (hash) do nothing returning ` + sessionColumns)
+	ended := func(field string) query {
+		return sql(`delete from {{schema}}.xxl_job_user_session d where d.hash = any(array(select o.hash from {{schema}}.xxl_job_user_session o where o.` + field + ` < {{now}} - $1::bigint::double precision * interval '1 millisecond'
+		order by o.` + field + ` limit 1000 for update skip locked))`)
+	}
+	q.dropIdle, q.dropOld = ended("seen"), ended("began")
+	q.trimSessions = sql(`delete from {{schema}}.xxl_job_user_session d where d.hash = any(array(select o.hash from {{schema}}.xxl_job_user_session o
+	where o.username = $1 order by o.seen desc, o.id desc offset $2))`)
+	q.session = sql(`select ` + sessionColumns + `, o.seen <= {{now}} - {{arg.note}}::bigint::double precision * interval '1 millisecond', ` + userColumns + `
+	from {{schema}}.xxl_job_user_session o join {{schema}}.xxl_job_user u on u.username = o.username
+	where o.hash = {{arg.hash}} and not u.disabled and ` + lasts("{{arg.idle}}", "{{arg.most}}"))
+	q.seeSession = sql(`update {{schema}}.xxl_job_user_session set seen = {{now}} where hash = $1 returning seen`)
+	q.proveSession = sql(`update {{schema}}.xxl_job_user_session set proved = {{now}} where hash = $1 returning 1`)
+	q.endSession = sql(`delete from {{schema}}.xxl_job_user_session where username = $1 and id = $2 returning 1`)
+	q.endSessions = sql(`delete from {{schema}}.xxl_job_user_session where username = $1`)
+	q.sessions = sql(`select ` + sessionColumns + ` from {{schema}}.xxl_job_user_session o where o.username = $1 and ` + lasts("$2", "$3") + ` order by o.seen desc, o.id desc`)
+
+	// A clock that was set back makes nobody wait; calls at once see each other's times from a little ahead.
+	q.tryLogin = sql(`insert into {{schema}}.xxl_job_user_try as y (bucket, failed, last) values ({{arg.bucket}}, 1, {{now}})
+	on conflict (bucket) do update set last = {{now}}, failed = case when y.last <= {{now}} - {{arg.kept}}::double precision * interval '1 second' then 1 else y.failed + 1 end
+	where y.last > {{now}} + interval '1 minute' or y.last <= {{now}} - interval '1 second' * case when y.failed < {{arg.free}}::int then 0
+		else least(power(2, least(y.failed - {{arg.free}}::int, 10)), {{arg.longest}}::float8) end returning 1`)
+	q.tries = sql(`select y.failed, pg_catalog.date_part('epoch', {{now}} - y.last) from {{schema}}.xxl_job_user_try y where y.bucket = $1`)
+	q.passLogin = sql(`delete from {{schema}}.xxl_job_user_try where bucket = $1`)
+}

@@ -1,0 +1,271 @@
+package storetest_test
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+// accountMutants break what is kept of users.
+func accountMutants() []mutant {
+	bend := func(name string, change func(*bentAccounts), cases ...string) mutant {
+		for i := range cases {
+			cases[i] = "Accounts/" + cases[i]
+		}
+		return mutant{name, func(s xxljob.Store) xxljob.Store {
+			b := &bentAccounts{Store: s, ChangeRecord: s.(xxljob.ChangeRecord), AccountStore: s.(xxljob.AccountStore)}
+			change(b)
+			return b
+		}, cases}
+	}
+	given := func(name string, change func(*store.User), cases ...string) mutant {
+		return bend(name, func(b *bentAccounts) { b.given = change }, cases...)
+	}
+	limits := func(name string, change func(*store.SessionLimits), cases ...string) mutant {
+		return bend(name, func(b *bentAccounts) { b.limits = change }, cases...)
+	}
+	return []mutant{
+		given("UsersWithoutTitle", func(u *store.User) { u.Title = "" }, "UsersAreKept", "UpdatesReplaceAUser"),
+		given("UsersWithoutApps", func(u *store.User) { u.Apps = nil }, "UsersAreKept", "UsersAreCopies"),
+		given("UsersWithoutScripts", func(u *store.User) { u.Scripts = false }, "UsersAreKept"),
+		given("UsersAreCut", func(u *store.User) { u.Title = u.Title[:min(len(u.Title), 255)] }, "UsersAreChecked"),
+		bend("UsersShareTheirApps", func(b *bentAccounts) { b.shares = map[string]map[string]string{} }, "UsersAreCopies"),
+		bend("NamesAreReplaced", func(b *bentAccounts) { b.replaces = true }, "NamesAreTaken"),
+		bend("UsersInAnyOrder", func(b *bentAccounts) { b.users = slices.Reverse[[]store.User] }, "UsersInPages"),
+		bend("AnyCodeIsGood", func(b *bentAccounts) { b.anyCode = true }, "TheFirstUserNeedsACode", "CodesEnd"),
+		bend("AnyNumberOfFirstUsers", func(b *bentAccounts) { b.anyFirst = true }, "TheFirstUserNeedsACode", "TheFirstUserIsMadeOnce"),
+		bend("CodesDoNotEnd", func(b *bentAccounts) { b.longCodes = true }, "CodesEnd"),
+		bend("FewCodes", func(b *bentAccounts) { b.fewCodes = true }, "CodesAreBounded"),
+		bend("VersionsAreNotCompared", func(b *bentAccounts) { b.anyVersion = true }, "UpdatesCompareTheVersion"),
+		bend("UpdatesReplaceSettings", func(b *bentAccounts) { b.settings = true }, "UpdatesReplaceAUser"),
+		bend("TheLastAdminGoes", func(b *bentAccounts) { b.noAdmin = true }, "TheLastAdminStays", "OneOfTwoAdminsStays"),
+		bend("SessionsStayWithAnotherPassword", func(b *bentAccounts) { b.stays = true }, "SessionsEndWithTheirUser"),
+		bend("SettingsAreForgotten", func(b *bentAccounts) { b.forgets = true }, "SettingsAreApart"),
+		bend("UsersAreNotRecorded", func(b *bentAccounts) { b.hides = store.ObjectUser }, "ChangesOfUsersAreRecorded"),
+		bend("TokensAreNotRecorded", func(b *bentAccounts) { b.hides = store.ObjectToken }, "ChangesOfUsersAreRecorded"),
+		bend("SessionsOfAnybody", func(b *bentAccounts) { b.anyOwner = true }, "SessionsAreEnded", "TokensAreKept"),
+		bend("SessionsAreNotProved", func(b *bentAccounts) { b.unproved = true }, "SessionsAreEnded"),
+		limits("SessionsMayBeIdle", func(l *store.SessionLimits) { l.Idle = max(l.Idle, time.Hour) }, "SessionsEndUnused"),
+		limits("SessionsLastForEver", func(l *store.SessionLimits) { l.Most = max(l.Most, time.Hour) }, "SessionsEndUnused"),
+		limits("AnyLimits", func(l *store.SessionLimits) { *l = store.SessionLimits{Idle: time.Hour, Most: time.Hour} }, "SessionsOfNobody", "SessionsEndUnused"),
+		limits("SessionsAreSeenAtOnce", func(l *store.SessionLimits) { l.Note = 0 }, "SessionsAreSeen"),
+		limits("SessionsAreNeverSeen", func(l *store.SessionLimits) { l.Note = time.Hour }, "SessionsAreSeen"),
+		bend("TokensAreNotUsed", func(b *bentAccounts) { b.unused = true }, "TokensAreKept"),
+		bend("TokensDoNotExpire", func(b *bentAccounts) { b.longTokens = true }, "TokensExpire", "TokensAreChecked"),
+		bend("TokensOutliveTheirUser", func(b *bentAccounts) { b.kept = map[int64]store.Token{} }, "TokensEndWithTheirUser", "TokensAreKept", "UsersAreRemoved"),
+		bend("NobodyWaits", func(b *bentAccounts) { b.anyTries = true }, "TriesWait", "TriesAtOnceAreCounted", "TriesOfOthersDoNotCount"),
+		bend("AllWaitTogether", func(b *bentAccounts) { b.oneName = true }, "TriesOfOthersDoNotCount"),
+		bend("SuccessChangesNothing", func(b *bentAccounts) { b.passes = true }, "TriesWait"),
+		bend("AccountsInAnyContext", func(b *bentAccounts) { b.deaf = true }, "NothingInAContextThatHasEnded"),
+	}
+}
+
+// bentAccounts changes questions and answers.
+type bentAccounts struct {
+	xxljob.Store
+	xxljob.ChangeRecord
+	xxljob.AccountStore
+	given  func(*store.User)
+	users  func([]store.User)
+	limits func(*store.SessionLimits)
+	shares map[string]map[string]string
+	kept   map[int64]store.Token
+	hides  string
+
+	replaces, anyCode, anyFirst, longCodes, fewCodes, anyVersion, settings, noAdmin, stays, forgets bool
+	anyOwner, unproved, unused, longTokens, anyTries, oneName, passes, deaf                         bool
+}
+
+func (b *bentAccounts) context(ctx context.Context) context.Context {
+	if b.deaf {
+		return context.WithoutCancel(ctx)
+	}
+	return ctx
+}
+
+func (b *bentAccounts) AddUser(ctx context.Context, u store.User) (store.User, error) {
+	if b.given != nil {
+		b.given(&u)
+	}
+	if b.shares != nil {
+		b.shares[u.Name] = u.Apps
+	}
+	got, err := b.AccountStore.AddUser(b.context(ctx), u)
+	if err != nil && b.replaces {
+		u.Version = 1
+		return b.AccountStore.UpdateUser(ctx, u)
+	}
+	return got, err
+}
+
+func (b *bentAccounts) User(ctx context.Context, name string) (store.User, error) {
+	u, err := b.AccountStore.User(ctx, name)
+	if b.shares[name] != nil {
+		u.Apps = b.shares[name]
+	}
+	return u, err
+}
+
+func (b *bentAccounts) Users(ctx context.Context, after string, limit int) ([]store.User, error) {
+	list, err := b.AccountStore.Users(ctx, after, limit)
+	if b.users != nil {
+		b.users(list)
+	}
+	return list, err
+}
+
+func (b *bentAccounts) AddFirstUser(ctx context.Context, u store.User, code string) (store.User, error) {
+	if b.anyCode {
+		code = store.Shown("any code, which is a hash of 32 b", 32)
+		_ = b.AccountStore.AddSetupCode(ctx, code, time.Hour)
+	}
+	got, err := b.AccountStore.AddFirstUser(ctx, u, code)
+	if err != nil && b.anyFirst {
+		u.Admin = true
+		return b.AccountStore.AddUser(ctx, u)
+	}
+	return got, err
+}
+
+func (b *bentAccounts) AddSetupCode(ctx context.Context, hash string, valid time.Duration) error {
+	if b.longCodes {
+		valid = time.Hour
+	}
+	err := b.AccountStore.AddSetupCode(ctx, hash, valid)
+	if b.fewCodes {
+		_ = b.AccountStore.AddSetupCode(ctx, hash[:31]+"x", valid)
+	}
+	return err
+}
+
+func (b *bentAccounts) UpdateUser(ctx context.Context, u store.User) (store.User, error) {
+	was, err := b.AccountStore.User(ctx, u.Name)
+	if err == nil && b.anyVersion {
+		u.Version = was.Version
+	}
+	if b.given != nil {
+		b.given(&u)
+	}
+	if b.stays {
+		u.Password = was.Password
+	}
+	if b.noAdmin {
+		_, _ = b.AccountStore.AddUser(ctx, store.User{Name: "zz", Grants: store.Grants{Admin: true}})
+	}
+	got, err := b.AccountStore.UpdateUser(b.context(ctx), u)
+	if err == nil && b.settings {
+		_ = b.AccountStore.SaveSettings(ctx, u.Name, u.Settings)
+	}
+	return got, err
+}
+
+func (b *bentAccounts) RemoveUser(ctx context.Context, name string, version int64) error {
+	if b.noAdmin {
+		_, _ = b.AccountStore.AddUser(ctx, store.User{Name: "zz", Grants: store.Grants{Admin: true}})
+	}
+	return b.AccountStore.RemoveUser(ctx, name, version)
+}
+
+func (b *bentAccounts) SaveSettings(ctx context.Context, name, settings string) error {
+	if b.forgets {
+		return nil
+	}
+	return b.AccountStore.SaveSettings(ctx, name, settings)
+}
+
+func (b *bentAccounts) SearchChanges(ctx context.Context, q xxljob.ChangeSearch) (xxljob.ChangesFound, error) {
+	f, err := b.ChangeRecord.SearchChanges(ctx, q)
+	f.Changes = slices.DeleteFunc(f.Changes, func(c xxljob.Change) bool { return c.Object == b.hides })
+	return f, err
+}
+
+func (b *bentAccounts) bounds(l store.SessionLimits) store.SessionLimits {
+	if b.limits != nil {
+		b.limits(&l)
+	}
+	return l
+}
+
+func (b *bentAccounts) AddSession(ctx context.Context, s store.Session, limits store.SessionLimits) (store.Session, error) {
+	return b.AccountStore.AddSession(b.context(ctx), s, b.bounds(limits))
+}
+
+func (b *bentAccounts) Session(ctx context.Context, hash string, limits store.SessionLimits) (store.Session, store.User, error) {
+	return b.AccountStore.Session(ctx, hash, b.bounds(limits))
+}
+
+func (b *bentAccounts) Sessions(ctx context.Context, user string, limits store.SessionLimits) ([]store.Session, error) {
+	return b.AccountStore.Sessions(ctx, user, b.bounds(limits))
+}
+
+func (b *bentAccounts) ProveSession(ctx context.Context, hash string) error {
+	if b.unproved {
+		return nil
+	}
+	return b.AccountStore.ProveSession(ctx, hash)
+}
+
+func (b *bentAccounts) EndSession(ctx context.Context, user string, id int64) error {
+	if b.anyOwner {
+		for _, name := range []string{"ann", "bob"} {
+			if b.AccountStore.EndSession(ctx, name, id) == nil {
+				return nil
+			}
+		}
+	}
+	return b.AccountStore.EndSession(ctx, user, id)
+}
+
+func (b *bentAccounts) AddToken(ctx context.Context, t store.Token) (store.Token, error) {
+	if b.longTokens {
+		t.Expires = time.Now().Add(24 * time.Hour)
+	}
+	got, err := b.AccountStore.AddToken(ctx, t)
+	if b.kept != nil {
+		b.kept[got.ID] = got
+	}
+	return got, err
+}
+
+func (b *bentAccounts) Token(ctx context.Context, id int64) (store.Token, store.User, error) {
+	t, u, err := b.AccountStore.Token(ctx, id)
+	if b.unused {
+		t.Used = time.Time{}
+	}
+	if old, is := b.kept[id]; is && err != nil {
+		return old, u, nil
+	}
+	return t, u, err
+}
+
+func (b *bentAccounts) RemoveToken(ctx context.Context, user string, id int64) error {
+	if b.anyOwner {
+		for _, name := range []string{"ann", "bob"} {
+			if b.AccountStore.RemoveToken(ctx, name, id) == nil {
+				return nil
+			}
+		}
+	}
+	return b.AccountStore.RemoveToken(ctx, user, id)
+}
+
+func (b *bentAccounts) TryLogin(ctx context.Context, name string) (time.Duration, error) {
+	if b.oneName {
+		name = "all"
+	}
+	wait, err := b.AccountStore.TryLogin(b.context(ctx), name)
+	if b.anyTries {
+		wait = 0
+	}
+	return wait, err
+}
+
+func (b *bentAccounts) PassLogin(ctx context.Context, name string) error {
+	if b.passes {
+		return nil
+	}
+	return b.AccountStore.PassLogin(ctx, name)
+}
