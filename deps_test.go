@@ -27,6 +27,7 @@ const (
 	gomailsmtp   = "github.com/wneessen/go-mail/smtp"
 	flock        = "github.com/gofrs/flock"
 	memdb        = "github.com/hashicorp/go-memdb"
+	argon2       = "golang.org/x/crypto/argon2"
 	errgroup     = "golang.org/x/sync/errgroup"
 	singleflight = "golang.org/x/sync/singleflight"
 	pgx          = "github.com/jackc/pgx/v5"
@@ -40,7 +41,7 @@ const (
 // each with the reason that DESIGN.md gives, and those of examples that are modules of
 // their own, so that nothing of theirs is the library's.
 var directModules = map[string][]string{
-	"go.mod": {gronx, flock, memdb, pgx, gomail, "golang.org/x/sync"},
+	"go.mod": {gronx, flock, memdb, pgx, gomail, "golang.org/x/crypto", "golang.org/x/sync"},
 	"otelxxl/go.mod": {module, "go.opentelemetry.io/otel", "go.opentelemetry.io/otel/metric", "go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/sdk/metric",
 		"go.opentelemetry.io/otel/trace"},
 	"examples/metrics/go.mod": {module, module + "/otelxxl", "github.com/prometheus/client_golang", "github.com/prometheus/common", "go.opentelemetry.io/otel",
@@ -76,6 +77,9 @@ var mayImport = map[string][]string{
 	"store/postgres":  {".", "store", "alarm", "internal/guard", "internal/urgent", "internal/failpoint", pgx, pgconn, pgtype, pgxpool},
 	"store/storetest": {".", "store"},
 	"xxljobtest":      {".", "executor", "wire", "store/memory"},
+	// 4 the console, which sees a store and a scheduler as any user does
+	"console":               {".", "store", "route", "block", "console/internal/lang", argon2},
+	"console/internal/lang": nil,
 	// Only tests import it: what a user might write who does not know this module.
 	"internal/plain": nil,
 	// Only tests import it: which methods of a store runs wait for.
@@ -110,7 +114,7 @@ var mayImport = map[string][]string{
 	// Nothing but tests: others' executors and admins against ours.
 	"interop": nil,
 	// 5 programs
-	"examples/*": {".", "alarm", "alarm/mail", "alarm/webhook", "alarm/log", "executor", "wire", "block", "route", "store/memory", "store/postgres", "xxljobtest", errgroup, pgx, pgxpool},
+	"examples/*": {".", "console", "alarm", "alarm/mail", "alarm/webhook", "alarm/log", "executor", "wire", "block", "route", "store/memory", "store/postgres", "xxljobtest", errgroup, pgx, pgxpool},
 }
 
 // testsMayImport is what the tests of a package may import beside that, and
@@ -123,6 +127,7 @@ var testsMayImport = map[string][]string{
 	"store/postgres":  {"store/storetest", "internal/asker", "internal/await", "internal/pgtest", "executor", "wire", stdlib, errgroup},
 	"store/storetest": {"store/memory"},
 	"xxljobtest":      {"block", "route"},
+	"console":         {"store/memory"},
 	"interop":         {".", "wire", "executor", "block", "route", "store/memory", "store/postgres", "internal/pgtest"},
 	"examples/*":      {"store", "internal/await", "internal/pgtest"},
 
@@ -138,6 +143,25 @@ var testsMayImport = map[string][]string{
 var packageVars = []string{
 	". crons", // the memo of compiled schedules and zones: see DESIGN.md
 	". glueTypes",
+	"console files", // embedded
+	"console prefix",
+	"console colors",
+	"console ranks",
+	"console ansiColors",
+	"console errNotThere", // answers that are alike for all
+	"console errNobody",
+	"console errReadOnly",
+	"console errForeign",
+	"console errBadMethod",
+	"console errSetup",
+	"console errTooLarge",
+	"console presets",
+	"console jobOrders",
+	"console themes",
+	"console limits",
+	"console sharedTemplates",
+	"console/internal/lang tags",
+	"store/storetest week",
 	"executor endpoints",
 	"executor localBatch",
 	"executor clusterBatch",

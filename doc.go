@@ -91,7 +91,7 @@
 // standby can lose what was acknowledged, and repeat runs. The token of XXL-JOB's protocol
 // travels in clear, unless addresses are https.
 //
-// Not there yet: reports and a console.
+// Not there yet: most of the console (package console has its first pages).
 //
 // # Concurrency
 //

@@ -1,0 +1,229 @@
+// Package console is the web console of package xxljob: jobs, runs, their logs, and who has
+// changed what, in a browser. It is one http.Handler that a host mounts:
+//
+//	h, err := console.New(console.Config{Store: store, Scheduler: s, Auth: console.Accounts()})
+//	if err != nil { … }
+//	mux.Handle("/console/", http.StripPrefix("/console", h))
+//
+// It works at any path, since all of its links are relative to the page, behind a proxy that
+// rewrites paths too. Pages are made here, work without scripts, and are refreshed in parts
+// where there are any. There is nothing to start or to close.
+//
+// Users are the console's own, kept in the store (Accounts), or the host says who a request is
+// from (Func, Basic). Nothing is open that the host has not opened.
+package console
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/lang"
+	"github.com/xxljob/xxljob/store"
+)
+
+// console is the handler. What it has is made by New and never changed, but for what counts.
+type console struct {
+	Config
+	accounts xxljob.AccountStore // nil but with Accounts
+	record   xxljob.ChangeRecord // nil where the store has none
+	langs    map[string]*lang.Language
+	pages    map[string]*pageSet // by language
+	assets   assets
+	table    []route
+	origins  *http.CrossOriginProtection
+	policy   string // Content-Security-Policy
+	hasher   *hasher
+	failures failures
+	setupper setupper
+}
+
+// New makes a console. All faults of the config come as one error.
+func New(cfg Config) (http.Handler, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	c := &console{Config: cfg, table: routes(), origins: http.NewCrossOriginProtection(), hasher: newHasher()}
+	if cfg.Auth.accounts {
+		c.accounts, _ = cfg.Store.(xxljob.AccountStore)
+	}
+	c.record, _ = cfg.Store.(xxljob.ChangeRecord)
+	for _, origin := range cfg.TrustedOrigins {
+		if err := c.origins.AddTrustedOrigin(origin); err != nil {
+			return nil, err // withDefaults has checked it
+		}
+	}
+	c.policy = policyFor(cfg.FrameAncestors)
+	if c.assets, err = loadAssets(); err != nil {
+		return nil, err
+	}
+	if c.langs, err = lang.Load(words()); err != nil {
+		return nil, err
+	}
+	if c.pages, err = c.parsePages(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// request is one request on its way to its answer.
+type request struct {
+	*console
+	w    http.ResponseWriter
+	r    *http.Request
+	ctx  context.Context
+	id   string // by which it is found in the log and in the record of changes
+	path string // below the mount, without a slash before it
+
+	values map[string]string // what is variable in the path
+	user   *User             // nil for nobody
+	job    xxljob.Job        // of the route, if it is about one
+	run    xxljob.Run
+	look   look
+
+	wrote bool // something of the answer
+}
+
+// ServeHTTP answers a request.
+func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	q := &request{console: c, w: w, r: r, id: rand.Text()[:12]}
+	h := w.Header()
+	h.Set("Content-Security-Policy", c.policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Request-Id", q.id)
+	defer func() {
+		if v := recover(); v != nil {
+			if v == http.ErrAbortHandler {
+				panic(v)
+			}
+			c.Logger.Error("console: a page has panicked", "request", q.id, "path", r.URL.Path, "panic", v, "stack", string(debug.Stack()))
+			q.fail(&problem{status: http.StatusInternalServerError, key: "problem.panic"})
+		}
+	}()
+	path, ours := strings.CutPrefix(r.URL.Path, c.Prefix+"/")
+	q.path, q.ctx, q.look = path, r.Context(), c.defaultLook(r)
+	if !ours {
+		q.fail(errNotThere)
+		return
+	}
+	if err := q.serve(); err != nil {
+		q.fail(err)
+	}
+}
+
+// serve finds the route, checks whether it may be asked, and asks it.
+func (q *request) serve() error {
+	rt, values, known := match(q.table, q.r.Method, q.path)
+	switch {
+	case rt == nil && known:
+		return errBadMethod
+	case rt == nil, rt.only && q.accounts == nil:
+		return errNotThere
+	}
+	q.values = values
+	ctx, cancel := context.WithTimeout(q.r.Context(), rt.timeout())
+	defer cancel()
+	q.ctx = store.WithClient(ctx, q.r.RemoteAddr, q.id)
+	q.r = q.r.WithContext(q.ctx)
+	if err := q.origins.Check(q.r); err != nil {
+		return errForeign
+	}
+	if rt.changes() {
+		if err := q.readForm(); err != nil {
+			return err
+		}
+	}
+	if err := q.admit(rt); err != nil {
+		return err
+	}
+	return rt.serve(q)
+}
+
+// admit says who asks, reads what is asked about, and decides whether it may be.
+func (q *request) admit(rt *route) error {
+	if err := q.identify(); err != nil {
+		return err
+	}
+	switch {
+	case rt.needs == anybody:
+		return nil
+	case rt.needs == newcomer:
+		return q.wantsNewcomer()
+	case q.user == nil:
+		if err := q.wantsUsers(); err != nil {
+			return err
+		}
+		return errNobody
+	}
+	do, app := rt.needs.action(), ""
+	if rt.of != nothing {
+		var err error
+		if app, err = q.readObject(rt.of); err != nil {
+			return err
+		}
+		if !allowed(q.user, see, app) {
+			return errNotThere // as if it were not there
+		}
+	}
+	switch {
+	case do != 0 && !allowed(q.user, do, app):
+		return forbidden(do)
+	case (rt.changes() && !rt.own || rt.control) && q.ReadOnly:
+		return errReadOnly
+	}
+	return nil
+}
+
+// readObject reads the job or the run of the path, and returns its app.
+func (q *request) readObject(of object) (app string, err error) {
+	id, err := strconv.ParseInt(q.values["id"], 10, 64)
+	if err != nil || id <= 0 || strconv.FormatInt(id, 10) != q.values["id"] {
+		return "", errNotThere
+	}
+	if of == aJob {
+		q.job, err = q.Store.Job(q.ctx, id)
+		return q.job.App, err
+	}
+	q.run, err = q.Store.Run(q.ctx, id)
+	return q.run.App, err
+}
+
+// fail answers with what went wrong. What is the user's own fault is not logged.
+func (q *request) fail(err error) {
+	p := asProblem(err)
+	if p.status >= http.StatusInternalServerError && p.cause != nil {
+		q.Logger.Warn("console: a request has failed", "request", q.id, "path", q.r.URL.Path, "error", p.cause)
+	}
+	if q.wrote {
+		return // the answer has begun; it ends here
+	}
+	if p == errNobody && q.sendsToLogin() || p == errSetup && q.r.Method == http.MethodGet && !q.isPart() && q.redirect("setup") == nil {
+		return
+	}
+	h := q.w.Header()
+	if p == errNobody && q.Auth.ask != "" {
+		h.Set("WWW-Authenticate", q.Auth.ask)
+	}
+	if p.after > 0 {
+		h.Set("Retry-After", strconv.Itoa(secondsOf(p.after)))
+	}
+	q.problemPage(p)
+}
+
+// within is the context of the request with a deadline that is sooner.
+func (q *request) within(d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(q.ctx, d)
+}
+
+// canceled reports whether nobody waits for the answer any more.
+func (q *request) canceled() bool { return errors.Is(q.r.Context().Err(), context.Canceled) }

@@ -1,0 +1,24 @@
+package console
+
+// RouteInfo is a line of the table of routes.
+type RouteInfo struct {
+	Method, Pattern       string
+	Changes, Own, Control bool
+}
+
+// Routes are all routes there are.
+func Routes() (list []RouteInfo) {
+	for _, rt := range routes() {
+		list = append(list, RouteInfo{rt.method, rt.pattern, rt.changes(), rt.own, rt.control})
+	}
+	return list
+}
+
+// OwnPage is ownPage.
+var OwnPage = ownPage
+
+// VisibleText is visibleText.
+var VisibleText = visibleText
+
+// HashOf is hashOf.
+var HashOf = hashOf

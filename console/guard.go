@@ -1,0 +1,100 @@
+package console
+
+// What is checked of every request, and what every answer says to browsers.
+
+import (
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+)
+
+// The bounds of a request.
+const (
+	mostBody   = 1 << 20 // bytes
+	mostFields = 200     // of a form
+)
+
+// policyFor is the Content-Security-Policy, for pages that these origins may show in frames.
+func policyFor(ancestors []string) string {
+	frames := "'none'"
+	if len(ancestors) > 0 {
+		frames = strings.Join(ancestors, " ")
+	}
+	return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors " + frames
+}
+
+// readForm reads the body of a request that changes something.
+func (q *request) readForm() error {
+	q.r.Body = http.MaxBytesReader(q.w, q.r.Body, mostBody)
+	kind, _, err := mime.ParseMediaType(q.r.Header.Get("Content-Type"))
+	if err != nil || kind != "application/x-www-form-urlencoded" {
+		return &problem{status: http.StatusUnsupportedMediaType, key: "problem.bad", cause: fmt.Errorf("content type %q", kind)}
+	}
+	if err := q.r.ParseForm(); err != nil {
+		if asProblem(err) == errTooLarge {
+			return errTooLarge
+		}
+		return badRequest(err)
+	}
+	n := 0
+	for name, values := range q.r.PostForm {
+		n += len(values)
+		for _, text := range append([]string{name}, values...) {
+			if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+				return badRequest(fmt.Errorf("field %q is no text", name))
+			}
+		}
+	}
+	if n > mostFields {
+		return &problem{status: http.StatusRequestEntityTooLarge, key: "problem.fields", values: []any{"n", n, "most", mostFields}}
+	}
+	return nil
+}
+
+// field is a value of the form.
+func (q *request) field(name string) string { return q.r.PostForm.Get(name) }
+
+// query is a value of the query, empty where there is none or it is no text.
+func (q *request) query(name string) string {
+	v := q.r.URL.Query().Get(name)
+	if !utf8.ValidString(v) || strings.ContainsRune(v, 0) || len(v) > 1024 {
+		return ""
+	}
+	return v
+}
+
+// root is how the page finds the mount: "../" for each step below it.
+func (q *request) root() string {
+	if n := strings.Count(q.path, "/"); n > 0 {
+		return strings.Repeat("../", n)
+	}
+	return "./"
+}
+
+// redirect sends the browser to another page below the mount, as seen from this one.
+func (q *request) redirect(to string) error {
+	q.w.Header().Set("Location", q.root()+to)
+	q.w.WriteHeader(http.StatusSeeOther)
+	q.wrote = true
+	return nil
+}
+
+// ownPage is a path below the mount that somebody asked to be sent to, or "": it names no
+// host, no scheme, and nothing above the mount.
+func ownPage(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Opaque != "" || strings.ContainsAny(text, "\\\x00\r\n\t") ||
+		strings.HasPrefix(u.Path, "/") || strings.Contains(u.Path, "..") || strings.Contains(u.Path, ":") || len(text) > 2048 {
+		return ""
+	}
+	u.Fragment, u.RawFragment = "", ""
+	return u.String()
+}
+
+// isTLS reports whether the browser has come by TLS.
+func (q *request) isTLS() bool {
+	return q.SecureCookies || q.r.TLS != nil || q.r.Header.Get("X-Forwarded-Proto") == "https"
+}

@@ -1,0 +1,210 @@
+package console_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/store/memory"
+)
+
+// site is a console on a store in memory, mounted at /console/ of a host.
+type site struct {
+	*testing.T
+	store *memory.Store
+	s     xxljob.Scheduler
+	host  http.Handler
+	log   *logBook
+}
+
+// logBook has the lines of a logger.
+type logBook struct{ strings.Builder }
+
+// password is that of all users here.
+const password = "correct horse"
+
+func newSite(t *testing.T, change ...func(*console.Config)) *site {
+	t.Helper()
+	x := &site{T: t, store: memory.New(), log: &logBook{}}
+	logger := slog.New(slog.NewTextHandler(x.log, nil))
+	s, err := xxljob.New(x.store, xxljob.Config{App: "orders", Logger: slog.New(slog.DiscardHandler)})
+	must(t, err)
+	x.s = s
+	cfg := console.Config{Store: x.store, Scheduler: s, Auth: console.Accounts(), Logger: logger}
+	for _, f := range change {
+		f(&cfg)
+	}
+	h, err := console.New(cfg)
+	must(t, err)
+	mux := http.NewServeMux()
+	mux.Handle("/console/", http.StripPrefix("/console", h))
+	x.host = mux
+	return x
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// user adds a user and returns a browser in which that one is logged in.
+func (x *site) user(u console.User) *browser {
+	x.Helper()
+	must(x.T, console.CreateUser(context.Background(), x.store, u, password))
+	b := x.browser()
+	b.get("login").post("login", url.Values{"name": {u.Name}, "password": {password}})
+	if b.at != "/console/jobs" {
+		x.Fatalf("%s is at %s after the login: %s", u.Name, b.at, b.text())
+	}
+	return b
+}
+
+// admin is a browser of an admin.
+func (x *site) admin() *browser { return x.user(console.User{Name: "root", Admin: true}) }
+
+// job adds a job.
+func (x *site) job(app, name string) xxljob.Job {
+	x.Helper()
+	j, err := x.s.AddJob(context.Background(), xxljob.Job{App: app, Name: name, Handler: "work", Schedule: xxljob.Cron("0 0 3 * * ?"), Param: "param of " + name})
+	must(x.T, err)
+	return j
+}
+
+// run plans a run of the job.
+func (x *site) run(j xxljob.Job) xxljob.Run {
+	x.Helper()
+	r, err := x.store.AddRun(context.Background(), j.ID, xxljob.Trigger{})
+	must(x.T, err)
+	return r
+}
+
+// browser is what a person sees the console in.
+type browser struct {
+	*site
+	cookies map[string]*http.Cookie
+	header  http.Header
+	at      string // the path of the page, and its query
+	res     *http.Response
+	body    string
+	follows bool
+}
+
+func (x *site) browser() *browser {
+	return &browser{site: x, cookies: map[string]*http.Cookie{}, header: http.Header{}, at: "/console/", follows: true}
+}
+
+// get goes to a page, whose address is seen from the mount.
+func (b *browser) get(to string) *browser {
+	b.Helper()
+	return b.send(http.MethodGet, "/console/"+to, nil)
+}
+
+// post sends a form.
+func (b *browser) post(to string, form url.Values) *browser {
+	b.Helper()
+	return b.send(http.MethodPost, "/console/"+to, form)
+}
+
+// send sends a request and follows where it leads, as browsers do.
+func (b *browser) send(method, to string, form url.Values) *browser {
+	b.Helper()
+	var body io.Reader
+	if method != http.MethodGet {
+		body = strings.NewReader(form.Encode())
+	}
+	r := httptest.NewRequest(method, "http://host.example"+to, body)
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	if body != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	for name, values := range b.header {
+		r.Header[name] = values
+	}
+	for _, c := range b.cookies {
+		r.AddCookie(c)
+	}
+	w := httptest.NewRecorder()
+	b.host.ServeHTTP(w, r)
+	b.res = w.Result()
+	b.body = w.Body.String()
+	b.at = to
+	for _, c := range b.res.Cookies() {
+		if c.MaxAge < 0 {
+			delete(b.cookies, c.Name)
+		} else {
+			b.cookies[c.Name] = c
+		}
+	}
+	if location := b.res.Header.Get("Location"); location != "" && b.follows {
+		next, err := r.URL.Parse(location)
+		must(b.T, err)
+		if next.Host != "host.example" {
+			b.Fatalf("sent to %s", next)
+		}
+		return b.send(http.MethodGet, next.RequestURI(), nil)
+	}
+	return b
+}
+
+// is checks the status of the answer.
+func (b *browser) is(status int) *browser {
+	b.Helper()
+	if b.res.StatusCode != status {
+		b.Errorf("%s: status %d, want %d: %s", b.at, b.res.StatusCode, status, b.text())
+	}
+	return b
+}
+
+// has checks that the page says something, to who reads it.
+func (b *browser) has(texts ...string) *browser {
+	b.Helper()
+	for _, text := range texts {
+		if !strings.Contains(b.text(), text) {
+			b.Errorf("%s does not say %q:\n%s", b.at, text, b.text())
+		}
+	}
+	return b
+}
+
+// lacks checks that the page has nothing of the kind, not even where nobody reads it.
+func (b *browser) lacks(texts ...string) *browser {
+	b.Helper()
+	for _, text := range texts {
+		if strings.Contains(b.body, text) {
+			b.Errorf("%s has %q:\n%s", b.at, text, b.body)
+		}
+	}
+	return b
+}
+
+var (
+	tags   = regexp.MustCompile(`<[^>]*>`)
+	blanks = regexp.MustCompile(`\s+`)
+)
+
+// text is what the page says, without what it looks like.
+func (b *browser) text() string {
+	s := tags.ReplaceAllString(b.body, " ")
+	s = strings.NewReplacer("&amp;", "&", "&lt;", "<", "&gt;", ">", "&#34;", `"`, "&#39;", "'", "&#43;", "+").Replace(s)
+	return blanks.ReplaceAllString(s, " ")
+}
+
+// code is the code for the first user that the process has logged.
+func (x *site) code() string {
+	x.Helper()
+	m := regexp.MustCompile(`code=(\w+)`).FindStringSubmatch(x.log.String())
+	if m == nil {
+		x.Fatalf("no code in the log: %s", x.log)
+	}
+	return m[1]
+}

@@ -1,0 +1,272 @@
+package console
+
+// The list of jobs.
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+const (
+	jobsOnAPage = 50
+	marksOfAJob = 10
+)
+
+// jobsPage is the list of jobs.
+type jobsPage struct {
+	Filter  jobFilter
+	Apps    []string // to choose from
+	Jobs    []jobLine
+	Chips   []chip
+	Older   string // the address of the next page, or ""
+	First   string // of the first page, where this is another
+	Running bool
+	Adds    bool // the user may add jobs somewhere
+}
+
+// jobFilter is which jobs are wanted, as the address of the page says.
+type jobFilter struct {
+	Text, App, State, Handler, Author, Tag, Order string
+}
+
+// jobLine is a line of the list.
+type jobLine struct {
+	xxljob.Job
+	Words   string // the schedule
+	Status  string // "on", "off", "broken" or "manual"
+	Running int
+	Marks   []mark // of its last runs, the oldest first
+	Median  time.Duration
+}
+
+// mark is how a run has ended.
+type mark struct {
+	ID    int64
+	State string
+	At    time.Time
+}
+
+// chip is a filter that is set, with the address of the page without it.
+type chip struct{ Name, Value, Without string }
+
+// jobOrders are those in which jobs are listed.
+var jobOrders = []string{string(store.ByID), string(store.ByName), string(store.ByNext)}
+
+// home leads to the list of jobs.
+func (q *request) home() error { return q.redirect("jobs") }
+
+func (q *request) jobs() error {
+	reader, ok := q.Store.(xxljob.JobReader)
+	if !ok {
+		return notOffered("xxljob.JobReader")
+	}
+	f := jobFilter{Text: q.query("text"), App: q.query("app"), State: q.query("state"), Handler: q.query("handler"), Author: q.query("author"), Tag: q.query("tag"), Order: q.query("order")}
+	if !slices.Contains(jobOrders, f.Order) {
+		f.Order = string(store.ByName)
+	}
+	apps, all, err := q.visibleApps()
+	if err != nil {
+		return err
+	}
+	p := jobsPage{Filter: f, Chips: q.chips("jobs", []string{"text", "app", "state", "handler", "author", "tag"}), Adds: q.mayAdd()}
+	search := xxljob.JobSearch{Apps: apps, Handler: f.Handler, Author: f.Author, Text: f.Text, Order: store.JobOrder(f.Order), Limit: jobsOnAPage + 1}
+	if f.Tag != "" {
+		search.Tags = []string{f.Tag}
+	}
+	if f.State == "on" || f.State == "off" {
+		off := f.State == "off"
+		search.Stopped = &off
+	}
+	if f.App != "" {
+		search.Apps = []string{f.App}
+	}
+	if err := q.cursor("after", f.Order, &search.After); err != nil {
+		return err
+	}
+	p.Apps = slices.Clone(apps)
+	if all {
+		if p.Apps, err = q.appNames(); err != nil {
+			return err
+		}
+	}
+	if !all && f.App != "" && !slices.Contains(apps, f.App) || !all && len(apps) == 0 {
+		return q.show("jobs", http.StatusOK, p)
+	}
+	found, err := reader.SearchJobs(q.ctx, search)
+	if err != nil {
+		return asked(err)
+	}
+	if q.query("after") != "" {
+		p.First = q.with(map[string]string{"after": ""})
+	}
+	if len(found) > jobsOnAPage {
+		found = found[:jobsOnAPage]
+		last := found[jobsOnAPage-1]
+		p.Older = q.with(map[string]string{"after": cursorOf(f.Order, xxljob.Job{ID: last.ID, Name: last.Name, Next: last.Next})})
+	}
+	if p.Jobs, err = q.jobLines(found); err != nil {
+		return err
+	}
+	return q.show("jobs", http.StatusOK, p)
+}
+
+// jobLines are what the list says of jobs.
+func (q *request) jobLines(jobs []xxljob.Job) ([]jobLine, error) {
+	lines := make([]jobLine, len(jobs))
+	ids := make([]int64, len(jobs))
+	for i, j := range jobs {
+		lines[i] = jobLine{Job: j, Words: j.Schedule.DescribeIn(q.look.language.Tag), Status: statusOf(&jobs[i])}
+		ids[i] = j.ID
+	}
+	runs, ok := q.Store.(xxljob.RunReader)
+	if !ok || len(jobs) == 0 {
+		return lines, nil
+	}
+	last, err := runs.LastRuns(q.ctx, ids, marksOfAJob)
+	if err != nil {
+		return nil, err
+	}
+	took := map[int64][]time.Duration{}
+	for _, r := range slices.Backward(last) {
+		l := &lines[slices.Index(ids, r.JobID)]
+		l.Marks = append(l.Marks, mark{r.ID, stateKey(r.State), r.Scheduled})
+		if !r.Started.IsZero() {
+			took[r.JobID] = append(took[r.JobID], r.Ended.Sub(r.Started))
+		}
+	}
+	for i := range lines {
+		lines[i].Median = medianOf(took[lines[i].ID])
+	}
+	return lines, nil
+}
+
+func medianOf(list []time.Duration) time.Duration {
+	if len(list) == 0 {
+		return 0
+	}
+	sort.Slice(list, func(i, k int) bool { return list[i] < list[k] })
+	return list[len(list)/2]
+}
+
+// statusOf is what a job is doing, as lists say it.
+func statusOf(j *xxljob.Job) string {
+	switch {
+	case j.Stopped && j.StopReason != "":
+		return "broken"
+	case j.Stopped:
+		return "off"
+	case j.Schedule.Type == xxljob.ScheduleNone:
+		return "manual"
+	}
+	return "on"
+}
+
+// visibleApps are the apps whose jobs and runs the user sees; all says that these are all there
+// are, and a list need not be filtered.
+func (q *request) visibleApps() (apps []string, all bool, err error) {
+	var known []string
+	if _, star := q.user.Apps["*"]; star {
+		if known, err = q.appNames(); err != nil {
+			return nil, false, err
+		}
+	}
+	for app := range q.user.Apps {
+		if app != "*" && !slices.Contains(known, app) {
+			known = append(known, app)
+		}
+	}
+	slices.Sort(known)
+	apps, all = visible(q.user, known)
+	return apps, all, nil
+}
+
+// appNames are the apps that there are: those that somebody has entered, and those of jobs.
+func (q *request) appNames() ([]string, error) {
+	groups, err := q.Store.Groups(q.ctx)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, g := range groups {
+		names = append(names, g.App)
+	}
+	if reader, ok := q.Store.(xxljob.JobReader); ok {
+		counts, err := reader.CountJobs(q.ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range counts {
+			names = append(names, c.App)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// mayAdd reports whether there is an app that the user may add jobs to.
+func (q *request) mayAdd() bool {
+	if q.ReadOnly {
+		return false
+	}
+	if q.user.Admin {
+		return true
+	}
+	for _, role := range q.user.Apps {
+		if ranks[role] >= edit {
+			return true
+		}
+	}
+	return false
+}
+
+// with is the page's own address with other values in its query; an empty one is left out.
+func (q *request) with(values map[string]string) string {
+	all := q.r.URL.Query()
+	for name, v := range values {
+		if v == "" {
+			all.Del(name)
+		} else {
+			all.Set(name, v)
+		}
+	}
+	if len(all) == 0 {
+		return q.root() + q.path
+	}
+	return q.root() + q.path + "?" + all.Encode()
+}
+
+// chips are the filters that are set.
+func (q *request) chips(page string, names []string) (list []chip) {
+	for _, name := range names {
+		if v := q.query(name); v != "" {
+			list = append(list, chip{q.text(page + ".filter." + name), q.filterText(page, name, v), q.with(map[string]string{name: "", "after": ""})})
+		}
+	}
+	return list
+}
+
+// filterText is the value of a filter in words, where it is one of a few.
+func (q *request) filterText(page, name, value string) string {
+	key := page + "." + name + "." + value
+	if q.look.language.Has(key) {
+		return q.text(key)
+	}
+	if name == "state" && q.look.language.Has("state."+value) {
+		return q.text("state." + value)
+	}
+	return value
+}
+
+// link is the address of a page of the console with a query.
+func (q *request) link(path string, query url.Values) string {
+	if len(query) == 0 {
+		return q.root() + path
+	}
+	return q.root() + path + "?" + query.Encode()
+}

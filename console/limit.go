@@ -1,0 +1,94 @@
+package console
+
+// How often somebody may try: failures by the address they come from, in this process.
+
+import (
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/xxljob/xxljob/store"
+)
+
+// The bounds of failures by address.
+const (
+	freeFailures  = 20        // after which each further try waits
+	failuresKept  = time.Hour // after the last one
+	mostAddresses = 10_000    // that are remembered
+)
+
+// failures counts tries that have failed, by address.
+type failures struct {
+	mu sync.Mutex
+	by map[netip.Prefix]failed // guarded by mu
+}
+
+type failed struct {
+	n    int
+	last time.Time
+}
+
+// from is the address that a request comes from, as failures count it: of IPv6 the network that
+// one customer has.
+func from(r *http.Request) netip.Prefix {
+	addr, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Prefix{} // one for all of whom it is not known
+	}
+	ip := addr.Addr().Unmap()
+	bits := ip.BitLen()
+	if ip.Is6() {
+		bits = 64
+	}
+	p, _ := ip.WithZone("").Prefix(bits)
+	return p
+}
+
+// wait is how long a try from the address has to wait. A try that need not counts as one that
+// has failed until it has passed.
+func (f *failures) wait(at netip.Prefix, now time.Time) time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.by == nil {
+		f.by = map[netip.Prefix]failed{}
+	}
+	was := f.by[at]
+	since := now.Sub(was.last)
+	if since < 0 || since >= failuresKept {
+		was.n = 0
+	}
+	if wait := store.LoginWait(was.n-freeFailures+store.FreeTries) - since; was.n >= freeFailures && wait > 0 {
+		return wait
+	}
+	if len(f.by) >= mostAddresses {
+		f.forget(now)
+	}
+	f.by[at] = failed{was.n + 1, now}
+	return 0
+}
+
+// forget makes room: of the addresses that are not waiting, or else of any. mu is held.
+func (f *failures) forget(now time.Time) {
+	for at, was := range f.by {
+		if was.n < freeFailures || now.Sub(was.last) > failuresKept {
+			delete(f.by, at)
+		}
+	}
+	for at := range f.by {
+		if len(f.by) < mostAddresses {
+			return
+		}
+		delete(f.by, at)
+	}
+}
+
+// secondsOf is a wait in whole seconds, as people and headers are told of it.
+func secondsOf(wait time.Duration) int { return int((wait + time.Second - 1) / time.Second) }
+
+// passed says that a try from the address has succeeded.
+func (f *failures) passed(at netip.Prefix) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.by, at)
+}

@@ -1,0 +1,212 @@
+package console_test
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/store"
+)
+
+func setupForm(code, name, pass string) url.Values {
+	return url.Values{"code": {code}, "name": {name}, "title": {""}, "password": {pass}, "again": {pass}}
+}
+
+// TestFirstUser: nobody gets in without the code of the log, which is of use once.
+func TestFirstUser(t *testing.T) {
+	x := newSite(t)
+	b := x.browser()
+	b.get("jobs").is(200)
+	if b.at != "/console/setup" {
+		t.Fatalf("at %s", b.at)
+	}
+	b.post("setup", setupForm("WRONG", "root", password)).is(422).has("This code does not count")
+	b.post("setup", setupForm(x.code(), "root", "short")).is(422).has("At least 10 characters")
+	b.post("setup", setupForm(x.code(), "Ro ot", password)).is(422).has("characters that cannot be used")
+	other := x.browser()
+	b.post("setup", setupForm(strings.ToLower(x.code()), " Root", password)).is(200)
+	if b.at != "/console/jobs" {
+		t.Fatalf("at %s after the setup", b.at)
+	}
+	b.has("root")
+	other.post("setup", setupForm(x.code(), "eve", password)).is(404)
+	other.get("setup").is(404)
+	other.get("jobs").is(200).has("Log in")
+	if u, err := x.store.User(context.Background(), "root"); err != nil || !u.Admin {
+		t.Errorf("%+v, %v", u, err)
+	}
+	if n := strings.Count(x.log.String(), "code="); n != 1 {
+		t.Errorf("the code is in the log %d times", n)
+	}
+}
+
+func TestLogin(t *testing.T) {
+	x := newSite(t)
+	x.admin()
+	j := x.job("orders", "nightly")
+	b := x.browser()
+	page := "/console/jobs/" + itoa(j.ID) + "?said=started"
+	b.send("GET", page, nil).is(200).has("Log in")
+	login := b.at
+	b.post("login", url.Values{"name": {"root"}, "password": {"wrong horse"}, "next": {"jobs"}}).is(422).has("The name or the password is wrong.")
+	b.post("login", url.Values{"name": {"nobody"}, "password": {password}}).is(422).has("The name or the password is wrong.")
+	next := must1(url.Parse(login)).Query().Get("next")
+	b.post("login", url.Values{"name": {" ROOT "}, "password": {password}, "next": {next}}).is(200)
+	if b.at != page {
+		t.Errorf("at %s after the login, want %s", b.at, page)
+	}
+	c := b.cookies["xxljob_session"]
+	if c == nil || !c.HttpOnly || c.SameSite != http.SameSiteLaxMode || c.Path != "" || c.Secure {
+		t.Errorf("cookie %+v", c)
+	}
+	old := b.cookies["xxljob_session"]
+	b.post("logout", nil).is(200).has("Log in")
+	b.cookies["xxljob_session"] = old // as somebody who has kept it
+	b.get("jobs").has("Log in").lacks("nightly")
+	want := []string{"root login", "root logout", "nobody login-failed", "root login-failed", "root login"}
+	found, err := x.store.SearchChanges(context.Background(), xxljob.ChangeSearch{Object: store.ObjectLogin})
+	must(t, err)
+	var got []string
+	for _, c := range found.Changes {
+		got = append(got, c.ObjectID+" "+c.Verb)
+		if c.Client == "" || c.RequestID == "" {
+			t.Errorf("entry %+v", c)
+		}
+	}
+	want[0], want[1] = want[1], want[0]
+	if strings.Join(got, ", ") != strings.Join(want, ", ") {
+		t.Errorf("entries %q, want %q", got, want)
+	}
+}
+
+// TestAfterTheLogin: one is sent to a page of the console and to nothing else.
+func TestAfterTheLogin(t *testing.T) {
+	x := newSite(t)
+	x.admin()
+	for _, next := range []string{"//evil.example", "https://evil.example/", "/etc", "../../evil", `\\evil.example`, "javascript:alert(1)", "jobs/../../x", "x:y", " //evil.example", "\t//evil.example"} {
+		b := x.browser()
+		b.follows = false
+		b.post("login", url.Values{"name": {"root"}, "password": {password}, "next": {next}}).is(303)
+		if to := must1(url.Parse("http://host.example/console/login")); true {
+			to, err := to.Parse(b.res.Header.Get("Location"))
+			if err != nil || to.Host != "host.example" || !strings.HasPrefix(to.Path, "/console/") {
+				t.Errorf("next %q leads to %v, %v", next, to, err)
+			}
+		}
+	}
+}
+
+// TestTriesWait: by name, whoever tries, and by address, whatever is tried; nobody is locked out.
+func TestTriesWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newSite(t)
+		x.admin()
+		b := x.browser()
+		wrong := url.Values{"name": {"root"}, "password": {"wrong horse"}}
+		for range store.FreeTries {
+			b.post("login", wrong).is(422)
+		}
+		b.post("login", wrong).is(429).has("Too many tries. Try again in 1 second.")
+		b.post("login", url.Values{"name": {"root"}, "password": {password}}).is(429)
+		time.Sleep(1100 * time.Millisecond)
+		b.post("login", wrong).is(422)
+		b.post("login", wrong).is(429)
+		time.Sleep(30 * time.Second)
+		b.post("login", url.Values{"name": {"root"}, "password": {password}}).is(200)
+		b.get("jobs").has("Jobs")
+		out := x.browser()
+		n := 0
+		for ; n < 100; n++ {
+			out.post("login", url.Values{"name": {"user" + itoa(int64(n))}, "password": {password}})
+			if out.res.StatusCode == 429 {
+				break
+			}
+		}
+		if n != 20 {
+			t.Errorf("%d names were tried from one address, want 20", n)
+		}
+	})
+}
+
+// TestSessionsEnd: unused, after a week, with the password, and with the user.
+func TestSessionsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newSite(t)
+		x.admin()
+		in := func(b *browser) bool { b.get("jobs"); return b.at == "/console/jobs" }
+		ann := x.user(console.User{Name: "ann", Apps: map[string]console.Role{"orders": console.Viewer}})
+		time.Sleep(11 * time.Hour)
+		if !in(ann) {
+			t.Error("ended after 11 h")
+		}
+		time.Sleep(12*time.Hour + time.Second)
+		if in(ann) {
+			t.Error("goes on unused")
+		}
+		ann.post("login", url.Values{"name": {"ann"}, "password": {password}})
+		for h := range 7 * 24 {
+			if time.Sleep(time.Hour); !in(ann) && h != 7*24-1 {
+				t.Fatalf("ended after %d h of use", h)
+			}
+		}
+		time.Sleep(time.Second)
+		if in(ann) {
+			t.Error("goes on after a week")
+		}
+		ann.post("login", url.Values{"name": {"ann"}, "password": {password}})
+		u := must1(x.store.User(t.Context(), "ann"))
+		u.Disabled = true
+		u = must1(x.store.UpdateUser(t.Context(), u))
+		if in(ann) {
+			t.Error("goes on without its user")
+		}
+		ann.post("login", url.Values{"name": {"ann"}, "password": {password}}).is(422)
+	})
+}
+
+func TestPasswordsThatAreWeak(t *testing.T) {
+	x := newSite(t)
+	x.browser().get("jobs")
+	for pass, says := range map[string]string{
+		"123456789":              "At least 10",
+		"1234567890":             "pattern",
+		"0987654321":             "pattern",
+		"aaaaaaaaaaaa":           "pattern",
+		"abcabcabcabc":           "pattern",
+		"abcdefghijkl":           "pattern",
+		"administrator":          "close to the name",
+		strings.Repeat("äx", 65): "At most 128",
+	} {
+		x.browser().post("setup", setupForm(x.code(), "administrator", pass)).is(422).has(says)
+	}
+	x.browser().post("setup", setupForm(x.code(), "administrator", "密码密码正确的马电池订书")).is(200).has("Jobs")
+}
+
+// TestHashesAreMadeAnew: a hash that costs less than those of today is replaced at a login.
+func TestHashesAreMadeAnew(t *testing.T) {
+	x := newSite(t)
+	x.admin()
+	u := must1(x.store.User(t.Context(), "root"))
+	kept := u.Password
+	if !strings.HasPrefix(kept, "$argon2id$v=19$m=19456,t=2,p=1$") {
+		t.Fatalf("kept is %s", kept)
+	}
+	u.Password = "$argon2id$v=19$m=64,t=1,p=1$c29tZXNhbHRzb21lc2FsdA$" + cheapSum
+	must1(x.store.UpdateUser(t.Context(), u))
+	x.browser().post("login", url.Values{"name": {"root"}, "password": {password}}).is(200)
+	if u = must1(x.store.User(t.Context(), "root")); !strings.HasPrefix(u.Password, "$argon2id$v=19$m=19456,t=2,p=1$") {
+		t.Errorf("kept is %s", u.Password)
+	}
+	for _, bad := range []string{"", "x", "$argon2id$", "$argon2id$v=19$m=9999999999,t=1,p=1$c29t$c29t", "$argon2id$v=19$m=64,t=1,p=0$c29t$c29t", "$2y$10$abc"} {
+		u.Password = bad
+		u = must1(x.store.UpdateUser(t.Context(), u))
+		must(t, x.store.PassLogin(t.Context(), "root"))
+		x.browser().post("login", url.Values{"name": {"root"}, "password": {password}}).is(422)
+	}
+}

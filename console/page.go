@@ -1,0 +1,246 @@
+package console
+
+// A page, and what all pages have: the frame around their content.
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"maps"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/xxljob/xxljob/console/internal/lang"
+)
+
+// pageSet are the pages in one language.
+type pageSet struct{ byName map[string]*template.Template }
+
+// shared are the templates that pages have in common.
+var sharedTemplates = []string{"template/frame.html", "template/parts.html"}
+
+// parsePages reads all pages, for each language.
+func (c *console) parsePages() (map[string]*pageSet, error) {
+	all := map[string]*pageSet{}
+	names, err := fs.Glob(files, "template/*.html")
+	if err != nil {
+		return nil, err
+	}
+	for tag, l := range c.langs {
+		set := &pageSet{map[string]*template.Template{}}
+		common, err := template.New("").Funcs(functions(l)).ParseFS(files, sharedTemplates...)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			if slices.Contains(sharedTemplates, name) {
+				continue
+			}
+			one, err := common.Clone()
+			if err == nil {
+				one, err = one.ParseFS(files, name)
+			}
+			if err != nil {
+				return nil, err
+			}
+			set.byName[strings.TrimSuffix(path.Base(name), ".html")] = one
+		}
+		all[tag] = set
+	}
+	return all, nil
+}
+
+// functions are what templates call, besides the methods of what they are given.
+func functions(l *lang.Language) template.FuncMap {
+	return template.FuncMap{
+		"t":      l.Text,
+		"number": func(n any) string { return lang.Number(toInt(n)) },
+		"plain":  visibleText,
+		"dict":   dict,
+		"list":   func(items ...any) []any { return items },
+		"lower":  strings.ToLower,
+		"join":   strings.Join,
+	}
+}
+
+// toInt is a whole number of whichever type.
+func toInt(n any) int64 {
+	switch v := n.(type) {
+	case int:
+		return int64(v)
+	case int64:
+		return v
+	case int32:
+		return int64(v)
+	}
+	return 0
+}
+
+// dict is several values for a part of a page, by name.
+func dict(pairs ...any) (map[string]any, error) {
+	if len(pairs)%2 != 0 {
+		return nil, fmt.Errorf("dict of %d values", len(pairs))
+	}
+	out := map[string]any{}
+	for i := 0; i < len(pairs); i += 2 {
+		out[fmt.Sprint(pairs[i])] = pairs[i+1]
+	}
+	return out, nil
+}
+
+// page is what a template is given. Body is the page's own.
+type page struct {
+	q    *request
+	Body any
+	Name string // of the template
+	Now  time.Time
+}
+
+// show answers with a page. It is made whole before the answer begins, so that a fault in it is
+// none of half a page.
+func (q *request) show(name string, status int, body any) error {
+	set := q.pages[q.look.language.Tag].byName[name]
+	p := &page{q: q, Body: body, Name: name, Now: time.Now()}
+	start := "frame"
+	if q.isPart() {
+		start = "content"
+	}
+	var b bytes.Buffer
+	if err := set.ExecuteTemplate(&b, start, p); err != nil {
+		return &problem{status: http.StatusInternalServerError, key: "problem.panic", cause: err}
+	}
+	h := q.w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Vary", "HX-Request, HX-Request-Type, Cookie, Accept-Language")
+	q.wrote = true
+	q.w.WriteHeader(status)
+	if q.r.Method == http.MethodHead {
+		return nil
+	}
+	_, _ = q.w.Write(b.Bytes()) // whoever has asked has gone, if anything
+	return nil
+}
+
+// isPart reports whether a part of the page is wanted, which replaces what is there.
+func (q *request) isPart() bool {
+	return q.r.Header.Get("HX-Request") == "true" && q.r.Header.Get("HX-Request-Type") == "partial"
+}
+
+// problemView is what the page about something that went wrong says.
+type problemView struct {
+	Status      int
+	Title, Help string
+	Cause       string
+	Request     string
+	Retry       bool
+}
+
+// problemPage answers with what went wrong.
+func (q *request) problemPage(p *problem) {
+	v := problemView{Status: p.status, Title: q.text(p.key, p.values...), Request: q.id, Retry: p.status == http.StatusServiceUnavailable}
+	if q.look.language.Has(p.key + ".help") {
+		v.Help = q.text(p.key+".help", p.values...)
+	}
+	if p.cause != nil && p.status != http.StatusInternalServerError && q.user != nil {
+		v.Cause = p.cause.Error()
+	}
+	if err := q.show("problem", p.status, v); err != nil {
+		q.Logger.Error("console: the page about a fault has one", "request", q.id, "error", err)
+		http.Error(q.w, http.StatusText(p.status), p.status)
+	}
+}
+
+// What the frame asks of a page.
+
+// Root leads from the page to the mount.
+func (p *page) Root() string { return p.q.root() }
+
+// Asset is the address of a file that pages refer to.
+func (p *page) Asset(name string) string { return p.q.root() + "asset/" + p.q.assets.names[name] }
+
+// App is the title of the console, Label what marks its environment.
+func (p *page) App() string  { return p.q.Title }
+func (p *page) Label() Label { return p.q.Label }
+
+// Lang is the tag of the language, Langs those of all.
+func (p *page) Lang() string    { return p.q.look.language.Tag }
+func (p *page) Langs() []string { return lang.Tags() }
+
+// LangName is how a language calls itself.
+func (p *page) LangName(tag string) string {
+	return map[string]string{"en": "English", "zh-CN": "简体中文", "zh-TW": "繁體中文"}[tag]
+}
+
+// Theme is the one that was chosen, or "".
+func (p *page) Theme() string { return p.q.look.theme }
+
+// Zone is the zone of the times on the page, and whether somebody has chosen it.
+func (p *page) Zone() string { return p.q.look.zone.String() }
+func (p *page) Zoned() bool  { return p.q.look.zoned }
+
+// Offset is the zone's offset, as "UTC+8".
+func (p *page) Offset() string {
+	_, seconds := p.Now.In(p.q.look.zone).Zone()
+	if seconds == 0 {
+		return "UTC"
+	}
+	sign := '+'
+	if seconds < 0 {
+		sign, seconds = '-', -seconds
+	}
+	text := fmt.Sprintf("UTC%c%d", sign, seconds/3600)
+	if m := seconds % 3600 / 60; m != 0 {
+		text += fmt.Sprintf(":%02d", m)
+	}
+	return text
+}
+
+// User is what the console calls who is logged in, or "".
+func (p *page) User() string {
+	if p.q.user == nil {
+		return ""
+	}
+	return p.q.user.shown()
+}
+
+// Logout reports whether there is a session that can be ended.
+func (p *page) Logout() bool { return p.q.user != nil && p.q.user.session != nil }
+
+// ReadOnly reports whether nothing can be changed here.
+func (p *page) ReadOnly() bool { return p.q.ReadOnly }
+
+// Here is the page itself, as seen from the mount, so that one comes back to it.
+func (p *page) Here() string { return p.q.pathAndQuery() }
+
+// Clock is when the page was made.
+func (p *page) Clock() string { return p.Now.In(p.q.look.zone).Format("15:04:05") }
+
+// Section is the part of the console that the page belongs to.
+func (p *page) Section() string {
+	first, _, _ := strings.Cut(p.q.path, "/")
+	return first
+}
+
+// Sections are the parts of the console, in order.
+func (p *page) Sections() []string {
+	if p.q.user == nil {
+		return nil
+	}
+	return []string{"jobs", "runs", "changes"}
+}
+
+// May reports whether the user may do something in an app: "operate" or "edit".
+func (p *page) May(do, app string) bool {
+	a := map[string]action{"see": see, "operate": operate, "edit": edit, "govern": govern}[do]
+	return a != 0 && allowed(p.q.user, a, app) && (a == see || !p.q.ReadOnly)
+}
+
+// T is a text by a key that a value has chosen.
+func (p *page) T(key string, values ...any) string { return p.q.text(key, values...) }
+
+// keysOf are the keys of a map, in order.
+func keysOf[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

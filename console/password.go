@@ -1,0 +1,154 @@
+package console
+
+// Passwords: which are taken, and how they are kept.
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/crypto/argon2"
+)
+
+// The cost of a hash (argon2id): what is stored with each, and is raised for the next login of
+// its user when it is raised here. OWASP's lowest for two passes.
+const (
+	hashMemory = 19 << 10 // KiB
+	hashPasses = 2
+	hashLanes  = 1
+	hashSalt   = 16 // bytes
+	hashSize   = 32
+)
+
+// The length of a password, in characters.
+const (
+	shortestPassword = 10
+	longestPassword  = 128
+)
+
+// errWeak is what is wrong with a password that somebody chooses; its text is a key of words.
+type errWeak string
+
+func (e errWeak) Error() string { return "console: password: " + string(e) }
+
+// checkPassword returns what is wrong with a password that somebody chooses for a name. There
+// are no rules of what it is made of.
+func checkPassword(name, password string) error {
+	n := utf8.RuneCountInString(password)
+	switch {
+	case n < shortestPassword:
+		return errWeak("password.short")
+	case n > longestPassword, !utf8.ValidString(password):
+		return errWeak("password.long")
+	case name != "" && strings.Contains(strings.ToLower(password), strings.ToLower(name)) && n-utf8.RuneCountInString(name) < 6:
+		return errWeak("password.name")
+	case isPattern([]rune(password)):
+		return errWeak("password.pattern")
+	}
+	return nil
+}
+
+// isPattern reports whether a text repeats a short part, or counts up or down, all the way.
+func isPattern(s []rune) bool {
+	for period := 1; period <= 4; period++ {
+		same := true
+		for i := period; i < len(s) && same; i++ {
+			same = s[i] == s[i-period]
+		}
+		if same {
+			return true
+		}
+	}
+	for _, step := range []rune{1, -1} {
+		counts := true
+		for i := 1; i < len(s) && counts; i++ {
+			d := s[i] - s[i-1]
+			counts = d == step || d == -9*step // 9 is followed by 0, and the other way round
+		}
+		if counts {
+			return true
+		}
+	}
+	return false
+}
+
+// hasher makes hashes, a few at a time: each takes a core for a twentieth of a second, and 19
+// MiB.
+type hasher struct{ places chan struct{} }
+
+// The bounds of a hasher.
+const (
+	hashesAtOnce = 4
+	hashPatience = 2 * time.Second
+)
+
+func newHasher() *hasher { return &hasher{make(chan struct{}, hashesAtOnce)} }
+
+// errBusy is returned where too many hashes are being made.
+var errBusy = errors.New("console: too many passwords are being checked at once")
+
+// place waits for its turn, and returns how to give it back.
+func (h *hasher) place(ctx context.Context) (free func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, hashPatience)
+	defer cancel()
+	select {
+	case h.places <- struct{}{}:
+		return func() { <-h.places }, nil
+	case <-ctx.Done():
+		return nil, errBusy
+	}
+}
+
+// hash returns what is kept of a password.
+func (h *hasher) hash(ctx context.Context, password string) (string, error) {
+	free, err := h.place(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer free()
+	salt := make([]byte, hashSalt)
+	_, _ = rand.Read(salt) // never fails
+	sum := argon2.IDKey([]byte(password), salt, hashPasses, hashMemory, hashLanes, hashSize)
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, hashMemory, hashPasses, hashLanes,
+		base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(sum)), nil
+}
+
+// matches reports whether a password is the one that a hash was made of, and whether the hash
+// should be made anew. Where kept is empty, as for a name that nobody has, it takes as long and
+// the answer is no.
+func (h *hasher) matches(ctx context.Context, kept, password string) (is, stale bool, err error) {
+	free, err := h.place(ctx)
+	if err != nil {
+		return false, false, err
+	}
+	defer free()
+	var version, memory, passes int
+	var lanes uint8
+	var salt, sum []byte
+	parts := strings.Split(kept, "$")
+	known := len(parts) == 6 && parts[1] == "argon2id"
+	if known {
+		_, err1 := fmt.Sscanf(parts[2], "v=%d", &version)
+		_, err2 := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &memory, &passes, &lanes)
+		var err3, err4 error
+		salt, err3 = base64.RawStdEncoding.DecodeString(parts[4])
+		sum, err4 = base64.RawStdEncoding.DecodeString(parts[5])
+		known = errors.Join(err1, err2, err3, err4) == nil && version == argon2.Version && len(sum) > 0 &&
+			memory >= 8 && memory <= 1<<20 && passes >= 1 && passes <= 100 && lanes >= 1
+	}
+	if !known {
+		memory, passes, lanes, salt, sum = hashMemory, hashPasses, hashLanes, make([]byte, hashSalt), make([]byte, hashSize)
+	}
+	if utf8.RuneCountInString(password) > longestPassword {
+		password, known = "", false
+	}
+	got := argon2.IDKey([]byte(password), salt, uint32(passes), uint32(memory), lanes, uint32(len(sum)))
+	is = subtle.ConstantTimeCompare(got, sum) == 1 && known
+	return is, memory < hashMemory || passes < hashPasses, nil
+}

@@ -1,0 +1,73 @@
+package console
+
+// What goes wrong, and how it is said.
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/xxljob/xxljob"
+)
+
+// problem is an answer that is not what was asked for. Its words are those of key, and of
+// key + ".help" if there are any.
+type problem struct {
+	status int
+	key    string
+	values []any
+	cause  error         // for the log, and for the page where it is one of the store's
+	after  time.Duration // Retry-After
+}
+
+func (p *problem) Error() string {
+	if p.cause != nil {
+		return p.key + ": " + p.cause.Error()
+	}
+	return p.key
+}
+
+func (p *problem) Unwrap() error { return p.cause }
+
+var (
+	errNotThere  = &problem{status: http.StatusNotFound, key: "problem.notfound"}
+	errNobody    = &problem{status: http.StatusUnauthorized, key: "problem.nobody"}
+	errReadOnly  = &problem{status: http.StatusForbidden, key: "problem.readonly"}
+	errForeign   = &problem{status: http.StatusForbidden, key: "problem.crossorigin"}
+	errBadMethod = &problem{status: http.StatusMethodNotAllowed, key: "problem.method"}
+	errSetup     = &problem{status: http.StatusServiceUnavailable, key: "problem.setup"} // a browser is sent there
+	errTooLarge  = &problem{status: http.StatusRequestEntityTooLarge, key: "problem.toolarge"}
+)
+
+// forbidden says which right is missing.
+func forbidden(do action) *problem {
+	name := map[action]string{see: "see", operate: "operate", edit: "edit", govern: "govern"}[do]
+	return &problem{status: http.StatusForbidden, key: "problem.forbidden." + name}
+}
+
+// badRequest is about a request that none of our pages makes.
+func badRequest(cause error) *problem {
+	return &problem{status: http.StatusBadRequest, key: "problem.bad", cause: cause}
+}
+
+// asProblem is what an error means for who asked.
+func asProblem(err error) *problem {
+	var p *problem
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &p):
+		return p
+	case errors.As(err, &large):
+		return errTooLarge
+	case errors.Is(err, xxljob.ErrNotFound):
+		return errNotThere
+	case errors.Is(err, xxljob.ErrConflict):
+		return &problem{status: http.StatusConflict, key: "problem.conflict", cause: err}
+	case errors.Is(err, errBusy):
+		return &problem{status: http.StatusServiceUnavailable, key: "problem.busy", after: hashPatience}
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return &problem{status: http.StatusServiceUnavailable, key: "problem.slow", cause: err, after: 5 * time.Second}
+	}
+	return &problem{status: http.StatusServiceUnavailable, key: "problem.store", cause: err, after: 5 * time.Second}
+}

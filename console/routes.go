@@ -1,0 +1,142 @@
+package console
+
+// The table of all routes: what is asked, by whom, and what answers.
+
+import (
+	"net/http"
+	"strings"
+	"time"
+)
+
+// object is what a route is about; it is read before anything else is done.
+type object int
+
+const (
+	nothing object = iota
+	aJob           // {id} is a job's
+	aRun           // {id} is a run's
+)
+
+// needs is who may ask.
+type needs int
+
+const (
+	anybody  needs = iota // also who is not logged in
+	newcomer              // who makes the first user
+	somebody              // any user; lists show what that one may see
+	seeing                // of the object's app
+	operating
+	editing
+	governing
+)
+
+// route is a line of the table.
+type route struct {
+	method, pattern string
+	needs           needs
+	of              object
+	serve           func(*request) error
+	long            bool // it may take minutes
+	own             bool // it changes what is the user's own: not refused where the console is read-only
+	only            bool // there with Accounts only
+	control         bool // its page is there to change something: refused where the console is read-only
+}
+
+// action is what a user has to be allowed; zero for no more than being one.
+func (n needs) action() action {
+	switch n {
+	case seeing:
+		return see
+	case operating:
+		return operate
+	case editing:
+		return edit
+	case governing:
+		return govern
+	}
+	return 0
+}
+
+func (rt *route) timeout() time.Duration {
+	if rt.long {
+		return 5 * time.Minute
+	}
+	return 10 * time.Second
+}
+
+// changes reports whether the route changes anything.
+func (rt *route) changes() bool { return rt.method != http.MethodGet }
+
+// routes is the table.
+func routes() []route {
+	const get, post = http.MethodGet, http.MethodPost
+	return []route{
+		{method: get, pattern: "asset/{name}", serve: (*request).asset},
+		{method: get, pattern: "health", serve: (*request).health},
+
+		{method: get, pattern: "setup", needs: newcomer, serve: (*request).setupForm, only: true},
+		{method: post, pattern: "setup", needs: newcomer, serve: (*request).setup, own: true, only: true},
+		{method: get, pattern: "login", serve: (*request).loginForm, only: true},
+		{method: post, pattern: "login", serve: (*request).login, own: true, only: true},
+		{method: post, pattern: "logout", serve: (*request).logout, own: true, only: true},
+		{method: post, pattern: "look", serve: (*request).setLook, own: true},
+
+		{method: get, pattern: "", needs: somebody, serve: (*request).home},
+		{method: get, pattern: "jobs", needs: somebody, serve: (*request).jobs},
+		{method: get, pattern: "jobs/new", needs: somebody, serve: (*request).newJob, control: true},
+		{method: post, pattern: "jobs/new", needs: somebody, serve: (*request).addJob},
+		{method: get, pattern: "preview", needs: somebody, serve: (*request).preview},
+		{method: get, pattern: "jobs/{id}", needs: seeing, of: aJob, serve: (*request).jobPage},
+		{method: get, pattern: "jobs/{id}/edit", needs: editing, of: aJob, serve: (*request).editJob, control: true},
+		{method: post, pattern: "jobs/{id}/edit", needs: editing, of: aJob, serve: (*request).saveJob},
+		{method: get, pattern: "jobs/{id}/remove", needs: editing, of: aJob, serve: (*request).removeForm, control: true},
+		{method: post, pattern: "jobs/{id}/remove", needs: editing, of: aJob, serve: (*request).removeJob},
+		{method: post, pattern: "jobs/{id}/start", needs: operating, of: aJob, serve: (*request).startJob},
+		{method: post, pattern: "jobs/{id}/stop", needs: operating, of: aJob, serve: (*request).stopJob},
+		{method: post, pattern: "jobs/{id}/trigger", needs: operating, of: aJob, serve: (*request).triggerJob},
+		{method: get, pattern: "runs", needs: somebody, serve: (*request).runs},
+		{method: get, pattern: "runs/{id}", needs: seeing, of: aRun, serve: (*request).runPage},
+		{method: post, pattern: "runs/{id}/kill", needs: operating, of: aRun, serve: (*request).killRun},
+		{method: post, pattern: "runs/{id}/again", needs: operating, of: aRun, serve: (*request).againRun},
+		{method: get, pattern: "runs/{id}/log", needs: seeing, of: aRun, serve: (*request).runLog},
+		{method: get, pattern: "runs/{id}/log/file", needs: seeing, of: aRun, serve: (*request).logFile, long: true},
+		{method: get, pattern: "changes", needs: somebody, serve: (*request).changes},
+	}
+}
+
+// match finds the route of a path, and the values of what is variable in it. known says that
+// there is one by another method.
+func match(table []route, method, path string) (found *route, values map[string]string, known bool) {
+	parts := strings.Split(path, "/")
+	for i := range table {
+		rt := &table[i]
+		got, fits := fitting(strings.Split(rt.pattern, "/"), parts)
+		if !fits {
+			continue
+		}
+		if rt.method == method || rt.method == http.MethodGet && method == http.MethodHead {
+			return rt, got, true
+		}
+		known = true
+	}
+	return nil, nil, known
+}
+
+func fitting(pattern, parts []string) (values map[string]string, fits bool) {
+	if len(pattern) != len(parts) {
+		return nil, false
+	}
+	for i, p := range pattern {
+		name, variable := strings.CutPrefix(p, "{")
+		switch {
+		case variable && parts[i] != "":
+			if values == nil {
+				values = map[string]string{}
+			}
+			values[strings.TrimSuffix(name, "}")] = parts[i]
+		case variable || p != parts[i]:
+			return nil, false
+		}
+	}
+	return values, true
+}

@@ -1,0 +1,254 @@
+package console
+
+// Who is logged in, and how one comes to be: sessions of the users in the store, and tokens.
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+// sessionCookie has the secret of a session. It has no path: so it goes to the mount, which the
+// browser takes from the path of the answer.
+const sessionCookie = "xxljob_session"
+
+// limits say when a session ends.
+var limits = store.SessionLimits{Idle: 12 * time.Hour, Most: 7 * 24 * time.Hour, Note: 10 * time.Minute}
+
+// identify sets the user of the request, if it has one.
+func (q *request) identify() error {
+	u, err := q.who()
+	switch {
+	case errors.Is(err, ErrNoUser), errors.Is(err, xxljob.ErrNotFound):
+		return nil
+	case err != nil:
+		return &problem{status: http.StatusServiceUnavailable, key: "problem.auth", cause: err, after: 5 * time.Second}
+	}
+	q.user = &u
+	q.ctx = xxljob.WithActor(q.ctx, u.actor())
+	q.r = q.r.WithContext(q.ctx)
+	if u.account != nil {
+		q.lookOf(u.account.Settings)
+	}
+	return nil
+}
+
+func (q *request) who() (User, error) {
+	if q.accounts == nil {
+		return q.Auth.called(q.ctx, q.r)
+	}
+	if shown, is := strings.CutPrefix(q.r.Header.Get("Authorization"), "Bearer "); is {
+		return q.byToken(shown)
+	}
+	secret, err := q.r.Cookie(sessionCookie)
+	if err != nil || len(secret.Value) > 100 {
+		return User{}, ErrNoUser
+	}
+	s, account, err := q.accounts.Session(q.ctx, hashOf(secret.Value), limits)
+	if err != nil {
+		return User{}, err
+	}
+	u := ofAccount(&account)
+	u.session = &s
+	return u, nil
+}
+
+// tokenPrefix begins each token, so that those who look for leaked secrets know it.
+const tokenPrefix = "xj_"
+
+// byToken is the user of a token, with the rights that both have.
+func (q *request) byToken(shown string) (User, error) {
+	id, secret, ok := strings.Cut(strings.TrimPrefix(shown, tokenPrefix), "_")
+	n, err := strconv.ParseInt(id, 10, 64)
+	if !ok || err != nil || !strings.HasPrefix(shown, tokenPrefix) || len(secret) > 100 {
+		return User{}, ErrNoUser
+	}
+	t, account, err := q.accounts.Token(q.ctx, n)
+	if err != nil {
+		return User{}, err
+	}
+	if subtle.ConstantTimeCompare([]byte(hashOf(secret)), []byte(t.Hash)) != 1 {
+		return User{}, ErrNoUser
+	}
+	owner, mine := ofAccount(&account), User{Admin: t.Admin, Apps: roles(t.Apps), Scripts: t.Scripts}
+	u := within(&mine, &owner)
+	u.token = t.Name
+	return u, nil
+}
+
+func ofAccount(a *store.User) User {
+	return User{Name: a.Name, Title: a.Title, Admin: a.Admin, Apps: roles(a.Apps), Scripts: a.Scripts, account: a}
+}
+
+func roles(apps map[string]string) map[string]Role {
+	out := make(map[string]Role, len(apps))
+	for app, role := range apps {
+		out[app] = Role(role)
+	}
+	return out
+}
+
+// newSecret is a secret of 256 bits.
+func newSecret() string {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// begin begins a session of the user, and has the browser keep its secret.
+func (q *request) begin(name string) error {
+	secret := newSecret()
+	_, err := q.accounts.AddSession(q.ctx, store.Session{User: name, Hash: hashOf(secret), Client: q.r.RemoteAddr, Agent: q.r.UserAgent()}, limits)
+	if err != nil {
+		return err
+	}
+	q.setCookie(sessionCookie, secret, limits.Most)
+	return nil
+}
+
+// setCookie sets a cookie of the mount. The path of the request is directly below it.
+func (q *request) setCookie(name, value string, keep time.Duration) {
+	http.SetCookie(q.w, &http.Cookie{Name: name, Value: value, MaxAge: int(keep / time.Second), HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: q.isTLS()})
+}
+
+// loginPage is what the form of the login shows.
+type loginPage struct {
+	Name, Next string
+	Fault      string // a text
+	NoCookies  bool
+}
+
+func (q *request) loginForm() error {
+	if err := q.wantsUsers(); err != nil {
+		return err
+	}
+	next := ownPage(q.query("next"))
+	if q.user != nil {
+		return q.redirect(next)
+	}
+	return q.show("login", http.StatusOK, loginPage{Next: next})
+}
+
+func (q *request) login() error {
+	if err := q.wantsUsers(); err != nil {
+		return err
+	}
+	name, next := strings.ToLower(strings.TrimSpace(q.field("name"))), ownPage(q.field("next"))
+	if len(name) > store.MostUserName {
+		name = ""
+	}
+	refuse := func(p *problem) error {
+		if p.after > 0 {
+			q.w.Header().Set("Retry-After", strconv.Itoa(secondsOf(p.after)))
+		}
+		return q.show("login", p.status, loginPage{Name: name, Next: next, Fault: q.text(p.key, p.values...)})
+	}
+	wait, err := q.mayTry(name)
+	if err != nil {
+		return err
+	}
+	if wait > 0 {
+		return refuse(&problem{status: http.StatusTooManyRequests, key: "login.wait", values: []any{"n", secondsOf(wait)}, after: wait})
+	}
+	account, err := q.accounts.User(q.ctx, name)
+	if err != nil && !errors.Is(err, xxljob.ErrNotFound) {
+		return err
+	}
+	is, stale, err := q.hasher.matches(q.ctx, account.Password, q.field("password"))
+	if err != nil {
+		return err
+	}
+	if !is || account.Disabled {
+		q.note(name, "login-failed")
+		return refuse(&problem{status: http.StatusUnprocessableEntity, key: "login.wrong"})
+	}
+	q.failures.passed(from(q.r))
+	if err := q.accounts.PassLogin(q.ctx, name); err != nil {
+		return err
+	}
+	q.ctx = xxljob.WithActor(q.ctx, name)
+	if stale {
+		q.rehash(account)
+	}
+	if q.user != nil && q.user.session != nil { // it is another one from now on
+		_ = q.accounts.EndSession(q.ctx, q.user.session.User, q.user.session.ID)
+	}
+	if err := q.record1(name, "login"); err != nil {
+		return err
+	}
+	if err := q.begin(name); err != nil {
+		return err
+	}
+	return q.redirect(next)
+}
+
+// mayTry says how long a try to log in has to wait, by its name or by where it comes from.
+func (q *request) mayTry(name string) (time.Duration, error) {
+	if wait := q.failures.wait(from(q.r), time.Now()); wait > 0 {
+		return wait, nil
+	}
+	return q.accounts.TryLogin(q.ctx, name)
+}
+
+// rehash keeps the password that was just given under a hash that costs more. That it does not
+// succeed matters to nobody.
+func (q *request) rehash(account store.User) {
+	hash, err := q.hasher.hash(q.ctx, q.field("password"))
+	if err != nil {
+		return
+	}
+	account.Password = hash
+	if _, err := q.accounts.UpdateUser(q.ctx, account); err != nil {
+		q.Logger.Warn("console: a password could not be hashed anew", "user", account.Name, "error", err)
+	}
+}
+
+func (q *request) logout() error {
+	if q.user != nil && q.user.session != nil {
+		s := q.user.session
+		if err := q.accounts.EndSession(q.ctx, s.User, s.ID); err != nil && !errors.Is(err, xxljob.ErrNotFound) {
+			return err
+		}
+		q.note(s.User, "logout")
+	}
+	q.setCookie(sessionCookie, "", -time.Second)
+	return q.redirect("login")
+}
+
+// sendsToLogin sends a browser that nobody is logged in with to where one logs in, and back
+// afterwards. A program, or a part of a page, is told.
+func (q *request) sendsToLogin() bool {
+	if q.r.Method != http.MethodGet || q.isPart() || q.r.Header.Get("Authorization") != "" {
+		return false
+	}
+	switch {
+	case q.accounts != nil:
+		to := "login"
+		if next := ownPage(q.pathAndQuery()); next != "" {
+			to += "?next=" + url.QueryEscape(next)
+		}
+		return q.redirect(to) == nil
+	case q.Auth.login != "":
+		q.w.Header().Set("Location", q.Auth.login)
+		q.w.WriteHeader(http.StatusSeeOther)
+		q.wrote = true
+		return true
+	}
+	return false
+}
+
+func (q *request) pathAndQuery() string {
+	if q.r.URL.RawQuery == "" {
+		return q.path
+	}
+	return q.path + "?" + q.r.URL.RawQuery
+}

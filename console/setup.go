@@ -1,0 +1,161 @@
+package console
+
+// The first user: made with a code that only who sees the process's output has.
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+// codeCounts is how long a code for the first user counts.
+const codeCounts = 24 * time.Hour
+
+// SetupCode makes a code with which the first user of a store can be made within a day, at the
+// page "setup" of a console on it. store.ErrUserExists where there is a user already. It is what
+// a console without users does by itself, once it is asked for a page; a program that shows the
+// code in its own way calls this first.
+func SetupCode(ctx context.Context, accounts xxljob.AccountStore) (code string, err error) {
+	code = rand.Text()[:26] // 130 bits
+	if err := accounts.AddSetupCode(ctx, hashOf(code), codeCounts); err != nil {
+		return "", err
+	}
+	return code, nil
+}
+
+// CreateUser adds a user with a password, as programs do that set up a store. The name is taken
+// in lower case. Errors are those of AccountStore.AddUser, and what is wrong with the password.
+func CreateUser(ctx context.Context, accounts xxljob.AccountStore, u User, password string) error {
+	name := strings.ToLower(u.Name)
+	if err := checkPassword(name, password); err != nil {
+		return err
+	}
+	hash, err := newHasher().hash(ctx, password)
+	if err != nil {
+		return err
+	}
+	apps := map[string]string{}
+	for app, role := range u.Apps {
+		if role != None && ranks[role] == 0 {
+			return errors.New("console: unknown role " + strconv.Quote(string(role)))
+		}
+		apps[app] = string(role)
+	}
+	_, err = accounts.AddUser(ctx, store.User{Name: name, Title: u.Title, Password: hash, Grants: store.Grants{Admin: u.Admin, Apps: apps, Scripts: u.Scripts}})
+	return err
+}
+
+// setupper makes the code of this process, once, and remembers that there are users.
+type setupper struct {
+	mu    sync.Mutex
+	users bool      // guarded by mu: there are some
+	until time.Time // guarded by mu: the code of this process counts
+}
+
+// hasUsers reports whether there is a user. Where there is none it has told the log a code.
+func (q *request) hasUsers() (bool, error) {
+	s := &q.setupper
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.users {
+		return true, nil
+	}
+	list, err := q.accounts.Users(q.ctx, "", 1)
+	if err != nil {
+		return false, err
+	}
+	if s.users = len(list) > 0; s.users || time.Now().Before(s.until) {
+		return s.users, nil
+	}
+	code, err := SetupCode(q.ctx, q.accounts)
+	switch {
+	case errors.Is(err, store.ErrUserExists):
+		s.users = true
+		return true, nil
+	case err != nil:
+		return false, err
+	}
+	s.until = time.Now().Add(codeCounts)
+	q.Logger.Warn("console: nobody can log in yet; open the console and make the first user with this code", "code", code, "page", "setup")
+	return false, nil
+}
+
+// wantsUsers sends a browser to make the first user where there is none.
+func (q *request) wantsUsers() error {
+	if q.accounts == nil {
+		return nil
+	}
+	has, err := q.hasUsers()
+	if err == nil && !has {
+		err = errSetup
+	}
+	return err
+}
+
+// wantsNewcomer refuses the page that makes the first user where there is one.
+func (q *request) wantsNewcomer() error {
+	has, err := q.hasUsers()
+	if err == nil && has {
+		return errNotThere
+	}
+	return err
+}
+
+// setupPage is what the form for the first user shows.
+type setupPage struct {
+	Name, Title, Code string
+	Faults            map[string]string // by field: texts
+}
+
+func (q *request) setupForm() error { return q.show("setup", http.StatusOK, setupPage{}) }
+
+func (q *request) setup() error {
+	f := setupPage{Name: strings.ToLower(strings.TrimSpace(q.field("name"))), Title: strings.TrimSpace(q.field("title")), Code: strings.ToUpper(strings.TrimSpace(q.field("code"))), Faults: map[string]string{}}
+	refuse := func(status int) error { return q.show("setup", status, f) }
+	if wait := q.failures.wait(from(q.r), time.Now()); wait > 0 {
+		f.Faults["code"] = q.text("login.wait", "n", secondsOf(wait))
+		return refuse(http.StatusTooManyRequests)
+	}
+	u := store.User{Name: f.Name, Title: f.Title}
+	for _, e := range xxljob.FieldErrors(xxljob.ValidateUser(&u)) {
+		f.Faults[strings.ToLower(e.Field)] = q.text("fault." + e.Code)
+	}
+	var weak errWeak
+	if errors.As(checkPassword(f.Name, q.field("password")), &weak) {
+		f.Faults["password"] = q.text(string(weak))
+	} else if q.field("password") != q.field("again") {
+		f.Faults["again"] = q.text("password.again")
+	}
+	if len(f.Faults) > 0 {
+		return refuse(http.StatusUnprocessableEntity)
+	}
+	hash, err := q.hasher.hash(q.ctx, q.field("password"))
+	if err != nil {
+		return err
+	}
+	u.Password = hash
+	q.ctx = xxljob.WithActor(q.ctx, f.Name)
+	_, err = q.accounts.AddFirstUser(q.ctx, u, hashOf(f.Code))
+	switch {
+	case errors.Is(err, xxljob.ErrNotFound):
+		f.Faults["code"] = q.text("setup.wrong")
+		return refuse(http.StatusUnprocessableEntity)
+	case errors.Is(err, store.ErrUserExists):
+		return q.redirect("login")
+	case err != nil:
+		return err
+	}
+	q.failures.passed(from(q.r))
+	if err := q.begin(f.Name); err != nil {
+		return err
+	}
+	return q.redirect("")
+}

@@ -1,0 +1,125 @@
+package console
+
+// What pages say of runs and changes.
+
+import (
+	"encoding/json"
+	"html/template"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+// State is a state as texts name it.
+func (p *page) State(s xxljob.State) string { return stateKey(s) }
+
+// One is a list of one run.
+func (p *page) One(r *xxljob.Run) []xxljob.Run { return []xxljob.Run{*r} }
+
+// Next is the number behind another.
+func (p *page) Next(n int) int { return n + 1 }
+
+// Part reports whether only a part of the page is wanted.
+func (p *page) Part() bool { return p.q.isPart() }
+
+// Took is how long a run took, or takes so far; "–" for one that has not begun.
+func (p *page) Took(r xxljob.Run) string {
+	switch {
+	case r.Started.IsZero():
+		return "–"
+	case r.Ended.IsZero():
+		return p.Span(p.Now.Sub(r.Started).Truncate(time.Second)) + " …"
+	}
+	return p.Span(r.Ended.Sub(r.Started))
+}
+
+// Type is what made a run.
+func (p *page) Type(r xxljob.Run) string {
+	if key := "type." + string(r.Type); p.q.look.language.Has(key) {
+		return p.T(key)
+	}
+	return visibleText(string(r.Type))
+}
+
+// TimeIn is a moment in a zone of its own.
+func (p *page) TimeIn(t time.Time, zone string) string {
+	loc := zoneOf(zone)
+	if loc == nil {
+		return ""
+	}
+	return t.In(loc).Format("2006-01-02 15:04:05 -07:00")
+}
+
+// Verb is what was done, in words if there are any.
+func (p *page) Verb(verb string) string {
+	if key := "verb." + verb; p.q.look.language.Has(key) {
+		return p.T(key)
+	}
+	return visibleText(verb)
+}
+
+// Object is what an entry is about, with a link to it where there is a page.
+func (p *page) Object(c xxljob.Change) template.HTML {
+	kind := c.Object
+	if key := "object." + c.Object; p.q.look.language.Has(key) {
+		kind = p.T(key)
+	}
+	text := template.HTMLEscapeString(kind + " " + visibleText(c.ObjectID))
+	to := map[string]string{store.ObjectJob: "jobs/", store.ObjectRun: "runs/"}[c.Object]
+	if id, err := strconv.ParseInt(c.ObjectID, 10, 64); to != "" && err == nil {
+		return template.HTML(`<a href="` + template.HTMLEscapeString(p.Root()) + to + strconv.FormatInt(id, 10) + `">` + text + `</a>`)
+	}
+	return template.HTML(text)
+}
+
+// difference is a field that a change has changed.
+type difference struct {
+	Field, Before, After string
+	Had, Has             bool
+}
+
+// Diff are the fields that a change has changed, in order.
+func (p *page) Diff(c xxljob.Change) []difference {
+	before, after := fieldsOf(c.Before), fieldsOf(c.After)
+	names := slices.Sorted(maps.Keys(before))
+	for name := range after {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	var list []difference
+	for _, name := range names {
+		was, had := before[name]
+		is, has := after[name]
+		list = append(list, difference{Field: name, Before: p.hideParam(c.App, name, valueText(was)), After: p.hideParam(c.App, name, valueText(is)), Had: had && c.Before != "", Has: has})
+	}
+	return list
+}
+
+// hideParam is the value of a field as the host lets it be shown.
+func (p *page) hideParam(app, field, text string) string {
+	if field == "Param" {
+		return p.q.redacted(app, FieldParam, text)
+	}
+	return text
+}
+
+func fieldsOf(object string) map[string]json.RawMessage {
+	var fields map[string]json.RawMessage
+	_ = json.Unmarshal([]byte(object), &fields) // what is none has no fields
+	return fields
+}
+
+// valueText is a value of JSON as a person reads it.
+func valueText(v json.RawMessage) string {
+	var s string
+	if json.Unmarshal(v, &s) == nil {
+		return s
+	}
+	return string(v)
+}
