@@ -72,7 +72,7 @@ func (q *request) hasUsers() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if s.users = len(list) > 0; s.users || time.Now().Before(s.until) {
+	if s.users = len(list) > 0; s.users || q.OwnSetup || time.Now().Before(s.until) {
 		return s.users, nil
 	}
 	code, err := SetupCode(q.ctx, q.accounts)

@@ -25,7 +25,7 @@ func (o options) check() error {
 	if _, err := newCaller(o.allow); err != nil {
 		errs = append(errs, err) // names the flag
 	}
-	if err := errors.Join(o.checkTokens(), o.checkJobsAPI()); err != nil {
+	if err := errors.Join(o.checkTokens(), o.checkJobsAPI(), o.checkConsole()); err != nil {
 		errs = append(errs, err)
 	}
 	if o.store != "" {

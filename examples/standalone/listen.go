@@ -77,8 +77,9 @@ func (l listener) close() {
 	}
 }
 
-// serve answers executors until ctx ends.
-func (l listener) serve(ctx context.Context, s xxljob.Scheduler, p *printer) error {
+// serveExecutors answers executors until ctx ends, and shows the console beside that, if there
+// is one.
+func (l listener) serveExecutors(ctx context.Context, s xxljob.Scheduler, p *printer, pages http.Handler, page string) error {
 	if l.Listener == nil {
 		return nil
 	}
@@ -86,6 +87,35 @@ func (l listener) serve(ctx context.Context, s xxljob.Scheduler, p *printer) err
 	if err != nil {
 		return err
 	}
+	p.say("executors register at http://%s/xxl-job-admin", l.Addr())
+	if pages != nil {
+		mux := http.NewServeMux()
+		mux.Handle("/", handler)
+		mux.Handle("/console/", pages)
+		handler = mux
+		p.say("console: http://%s/console/%s", l.Addr(), page)
+	}
+	return l.serve(ctx, handler)
+}
+
+// serveConsole shows the console until ctx ends.
+func (l listener) serveConsole(ctx context.Context, p *printer, pages http.Handler, page string) error {
+	if l.Listener == nil {
+		return nil
+	}
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		return err
+	}
+	p.say("console: http://localhost:%s/console/%s", port, page)
+	mux := http.NewServeMux()
+	mux.Handle("/console/", pages)
+	mux.Handle("/{$}", http.RedirectHandler("/console/", http.StatusSeeOther))
+	return l.serve(ctx, mux)
+}
+
+// serve answers requests until ctx ends.
+func (l listener) serve(ctx context.Context, handler http.Handler) error {
 	server := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: 5 * time.Second,
@@ -93,7 +123,6 @@ func (l listener) serve(ctx context.Context, s xxljob.Scheduler, p *printer) err
 		IdleTimeout:       2 * time.Minute, // Java executors keep theirs for 90 s
 		MaxHeaderBytes:    16 << 10,
 	}
-	p.say("executors register at http://%s/xxl-job-admin", l.Addr())
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
 	select {
@@ -104,7 +133,7 @@ func (l listener) serve(ctx context.Context, s xxljob.Scheduler, p *printer) err
 	// Results of handlers elsewhere are taken while those here are waited for.
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	err = server.Shutdown(grace)
+	err := server.Shutdown(grace)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return server.Close()
 	}

@@ -11,6 +11,9 @@
 //
 //	go run ./examples/standalone -store postgres://user:password@localhost/db
 //
+// It prints a link to its console, where the first user is made. -console loopback lets
+// everybody on this machine in, -console off does without.
+//
 // With -listen executors in other processes join it, of any language that speaks
 // XXL-JOB's protocol; jobs name their app. ./examples/worker is one.
 //
@@ -56,6 +59,8 @@ type options struct {
 	token  string         // -token
 	unsafe bool           // -insecure
 
+	console string // -console: who gets in
+
 	jobsAPI []string // -jobs-api
 
 	storeFrom, tokenFrom string // what -store and -token were given by, for errors
@@ -97,6 +102,7 @@ func parse(args []string, w io.Writer) (options, error) {
 		o.jobsAPI = strings.Split(list, ",")
 		return nil
 	})
+	f.StringVar(&o.console, "console", consoleAccounts, "who gets into the console in the browser: `accounts`, whose first is made with the code in the printed link; loopback, whoever is on this machine; off, nobody")
 	f.Func("zone", "IANA `zone` of schedules that name none, and of what is printed (default UTC)", func(name string) (err error) {
 		if name == "Local" {
 			return errors.New("want an IANA name such as Europe/Berlin")
@@ -139,6 +145,11 @@ func run(ctx context.Context, o options, out io.Writer, reload <-chan os.Signal)
 		return err
 	}
 	defer l.close() // where nothing has been served
+	web, err := o.bindConsole(ctx)
+	if err != nil {
+		return err
+	}
+	defer web.close()
 	store, shut, err := openStore(ctx, o)
 	if err != nil {
 		return err
@@ -169,6 +180,10 @@ func run(ctx context.Context, o options, out io.Writer, reload <-chan os.Signal)
 	if o.store != "" {
 		p.say("jobs and runs are kept in Postgres, schema %s", o.schema)
 	}
+	pages, page, err := o.consoleHandler(ctx, store, s)
+	if err != nil {
+		return err
+	}
 	p.begin(jobs)
 
 	// The scheduler stops when that was said, and not as soon as ctx ends.
@@ -176,7 +191,8 @@ func run(ctx context.Context, o options, out io.Writer, reload <-chan os.Signal)
 	defer stop()
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return s.Run(life) })
-	g.Go(func() error { return l.serve(ctx, s, p) })
+	g.Go(func() error { return l.serveExecutors(ctx, s, p, pages, page) })
+	g.Go(func() error { return web.serveConsole(ctx, p, pages, page) })
 	g.Go(func() error {
 		<-ctx.Done()
 		p.say("stopping: waiting for running handlers")

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/store"
+)
+
+// What -console may say: who gets in.
+const (
+	consoleAccounts = "accounts" // users of its own, the first of them by a code that is printed
+	consoleLoopback = "loopback" // whoever is on this machine
+	consoleOff      = "off"
+)
+
+// consolePort is where the console is without -listen, if that is free.
+const consolePort = "8080"
+
+// hasConsole reports whether there is one.
+func (o options) hasConsole() bool { return o.console != "" && o.console != consoleOff }
+
+// checkConsole says what is wrong with -console.
+func (o options) checkConsole() error {
+	if modes := []string{consoleAccounts, consoleLoopback, consoleOff, ""}; !slices.Contains(modes, o.console) {
+		return fmt.Errorf("-console %q: want one of %q", o.console, modes[:3])
+	}
+	return nil
+}
+
+// bindConsole takes an address of this machine for the console, where there is none for
+// executors that it could share.
+func (o options) bindConsole(ctx context.Context) (listener, error) {
+	if !o.hasConsole() || o.listen != "" {
+		return listener{}, nil
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "localhost:"+consolePort)
+	if err != nil {
+		l, err = new(net.ListenConfig).Listen(ctx, "tcp", "localhost:0")
+	}
+	if err != nil {
+		return listener{}, fmt.Errorf("-console: %w; -console off does without", err)
+	}
+	return listener{l}, nil
+}
+
+// consoleHandler is the console, nil where there is none, and what follows the address of its
+// page: with no user yet, the page that makes the first, with the code for that where no
+// server sees it.
+func (o options) consoleHandler(ctx context.Context, st xxljob.Store, s xxljob.Scheduler) (h http.Handler, page string, err error) {
+	cfg := console.Config{Store: st, Scheduler: s, Location: o.zone, Auth: console.Loopback(console.Editor)}
+	switch {
+	case !o.hasConsole():
+		return nil, "", nil
+	case o.console == consoleAccounts:
+		accounts, keeps := st.(xxljob.AccountStore)
+		if !keeps {
+			return nil, "", errors.New("-console: the store keeps no users")
+		}
+		cfg.Auth, cfg.OwnSetup = console.Accounts(), true
+		code, err := console.SetupCode(ctx, accounts)
+		switch {
+		case err == nil:
+			page = "setup#" + code
+		case !errors.Is(err, store.ErrUserExists):
+			return nil, "", err
+		}
+	}
+	h, err = console.New(cfg)
+	if err != nil {
+		return nil, "", err
+	}
+	return http.StripPrefix("/console", h), page, nil
+}
