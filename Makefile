@@ -90,3 +90,7 @@ bench-compare: ## compare with BASE=COMMIT: ten runs of each in turns, ratios wi
 .PHONY: bench-store
 bench-store: postgres ## ask a million runs and 10,000 jobs in Postgres what consoles ask; fails over a bound (a minute or two; ROUNDS, 100)
 	XXLJOB_REQUIRE_POSTGRES=1 XXLJOB_BENCH_STORE=$(or $(ROUNDS),100) $(GO) test ./store/postgres -run '^$$' -bench '^BenchmarkStore$$' -benchtime 1x -timeout 30m
+
+.PHONY: bench-console
+bench-console: postgres ## ask for each page of the console with a million runs and 1,000 runs/s beside it; fails over a budget (two minutes; ROUNDS, 100)
+	XXLJOB_REQUIRE_POSTGRES=1 XXLJOB_BENCH_CONSOLE=$(or $(ROUNDS),100) $(GO) test ./store/postgres -run '^$$' -bench '^BenchmarkConsole$$' -benchtime 1x -timeout 30m

@@ -125,7 +125,7 @@ var testsMayImport = map[string][]string{
 	".":               {"store/memory", "store/storetest", "xxljobtest", "internal/plain", "internal/asker", "internal/await", "internal/stage"},
 	"executor":        {"internal/await"},
 	"store/memory":    {"store/storetest", "xxljobtest", "executor", "wire"},
-	"store/postgres":  {"store/storetest", "internal/asker", "internal/await", "internal/pgtest", "executor", "wire", stdlib, errgroup},
+	"store/postgres":  {"console", "store/storetest", "internal/asker", "internal/await", "internal/pgtest", "executor", "wire", stdlib, errgroup},
 	"store/storetest": {"store/memory"},
 	"xxljobtest":      {"block", "route"},
 	"console":         {"store/memory"},
