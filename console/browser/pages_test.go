@@ -1,0 +1,158 @@
+package browser
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// shown is a page as it is to be looked at.
+type shown struct {
+	name string
+	site string // "filled", "empty", which has a user and nothing else, or "new", which has not even that
+	out  bool   // for who is not logged in
+	path string
+	then string // what is done there, as an expression; empty for nothing
+	sign string // what is there when it is done
+}
+
+// submitted is what fills fields of a form and sends it past the browser's own checks.
+func submitted(form, values string) string {
+	return `(() => { const f = document.querySelector("` + form + `"); for (const [name, value] of Object.entries(` + values + `)) f.elements[name].value = value; f.noValidate = true; f.requestSubmit() })()`
+}
+
+// pages are all pages, and the states of them that look different.
+func pages(x *site) []shown {
+	id := func(n int64) string { return strconv.FormatInt(n, 10) }
+	job, run := func(name string) string { return "jobs/" + id(x.jobs[name]) }, func(name string) string { return "runs/" + id(x.runs[name]) }
+	return []shown{
+		{name: "setup", site: "new", out: true, path: "setup"},
+		{name: "setup-faults", site: "new", out: true, path: "setup", then: submitted("main form", `{code: "no such code", name: "王 小明", password: "short", again: "other"}`), sign: ".fault"},
+		{name: "login", site: "filled", out: true, path: "login"},
+		{name: "login-wrong", site: "filled", out: true, path: "login", then: submitted("main form", `{name: "who" + Math.random(), password: "wrong"}`), sign: "[role=alert]"},
+		{name: "jobs", site: "filled", path: "jobs"},
+		{name: "jobs-filtered", site: "filled", path: "jobs?state=on&tag=ledger&app=orders"},
+		{name: "jobs-nothing-found", site: "filled", path: "jobs?text=no+such+job&state=off"},
+		{name: "jobs-empty", site: "empty", path: "jobs"},
+		{name: "job", site: "filled", path: job("Nightly export") + "?said=saved"},
+		{name: "job-once", site: "filled", path: job("Nightly export"), then: `document.querySelector("[data-opens=once]").click()`, sign: "#once[open]"},
+		{name: "job-stopped", site: "filled", path: job("stopped")},
+		{name: "form-new", site: "filled", path: "jobs/new?app=orders"},
+		{name: "form-edit", site: "filled", path: job("Nightly export") + "/edit"},
+		{name: "form-former-version", site: "filled", path: job("Nightly export") + "/edit?version=1"},
+		{name: "form-faults", site: "filled", path: "jobs/new?app=orders", then: submitted("#jobform", `{conf: "0 0 3 * *", children: "1,x", timeout: "soon"}`), sign: ".fault"},
+		{name: "form-conflict", site: "filled", path: job("Nightly export") + "/edit", then: submitted("#jobform", `{version: 1, conf: "0 30 4 * * ?", author: "李雷"}`), sign: ".alert .rows"},
+		{name: "remove", site: "filled", path: job("stopped") + "/remove"},
+		{name: "runs", site: "filled", path: "runs"},
+		{name: "runs-nothing-found", site: "filled", path: "runs?state=lost&app=orders"},
+		{name: "runs-empty", site: "empty", path: "runs"},
+		{name: "run-succeeded", site: "filled", path: run("good")},
+		{name: "run-failed", site: "filled", path: run("bad")},
+		{name: "run-running", site: "filled", path: run("live")},
+		{name: "run-kill", site: "filled", path: run("live"), then: `document.querySelector("[data-opens=kill]").click()`, sign: "#kill[open]"},
+		{name: "log", site: "filled", path: run("good") + "/log"},
+		{name: "changes", site: "filled", path: "changes"},
+		{name: "changes-nothing-found", site: "filled", path: "changes?actor=nobody"},
+		{name: "not-found", site: "filled", path: "jobs/999999"},
+		{name: "look", site: "filled", path: "jobs", then: `document.querySelector("details.menu summary").click()`, sign: "details.menu[open] .sheet"},
+	}
+}
+
+// TestPages: each page in each language, theme and width breaks no rule that check knows. Where
+// not all are asked for, each page is shown in one combination, which depends on the commit.
+func TestPages(t *testing.T) {
+	browser(t)
+	sites := map[string]*site{"filled": filled(t), "empty": newSite(t), "new": newSite(t)}
+	sites["empty"].user("root")
+	sessions := map[string]string{"filled": sites["filled"].session("root"), "empty": sites["empty"].session("root")}
+	dir := pictures(t)
+	list, turn := pages(sites["filled"]), turnOf(t)
+	for i, c := range combinations() {
+		t.Run(c.String(), func(t *testing.T) {
+			t.Parallel()
+			tabs := map[string]*tab{}
+			for n, p := range list {
+				if os.Getenv("XXLJOB_BROWSER_ALL") != "1" && (n+turn)%len(combinations()) != i {
+					continue
+				}
+				key := p.site
+				if p.out {
+					key += " out"
+				}
+				if tabs[key] == nil {
+					tabs[key] = newTab(t, sites[p.site].origin)
+					cookies := map[string]string{"xxljob_look": c.language + ".." + "Asia%2FShanghai"}
+					if !p.out {
+						cookies["xxljob_session"] = sessions[p.site]
+					}
+					tabs[key].looks(c, cookies)
+				}
+				t.Run(p.name, func(t *testing.T) { tabs[key].inTest(t).show(p, filepath.Join(dir, p.name+"-"+c.String()+".png")) })
+			}
+		})
+	}
+}
+
+// inTest is the tab in the hands of a subtest.
+func (b *tab) inTest(t *testing.T) *tab {
+	b.T = t
+	return b
+}
+
+// show goes to a page, checks it and keeps a picture of it.
+func (b *tab) show(p shown, picture string) {
+	b.Helper()
+	b.open(mount + p.path)
+	if p.then != "" {
+		b.do(discard(chromedp.Evaluate[any]("void " + p.then)))
+		b.until(p.name, `document.querySelector(`+quoted(p.sign)+`) && document.readyState === "complete"`)
+	}
+	if eval[bool](b, `document.querySelector("[data-preview]") !== null`) {
+		b.until("the preview", `document.querySelector("[data-preview]").childElementCount > 0`)
+	}
+	time.Sleep(100 * time.Millisecond) // for what a page does when it is there
+	shot, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+	must(b.T, err)
+	must(b.T, os.WriteFile(picture, shot, 0o644))
+	for _, fault := range b.check() {
+		b.Error(fault)
+	}
+}
+
+// discard leaves out the value of an action.
+func discard[V any](a chromedp.Action[V]) chromedp.Action[chromedp.Void] {
+	return func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		_, err := a(ctx, t)
+		return chromedp.Void{}, err
+	}
+}
+
+// pictures is the directory for pictures of pages.
+func pictures(t *testing.T) string {
+	t.Helper()
+	dir := os.Getenv("XXLJOB_SCREENSHOTS")
+	if dir == "" {
+		dir = t.ArtifactDir()
+	}
+	must(t, os.MkdirAll(dir, 0o755))
+	return dir
+}
+
+// turnOf is a number that changes with the commit, or with the day where there is none.
+func turnOf(t *testing.T) int {
+	t.Helper()
+	seed, err := exec.Command("git", "rev-parse", "HEAD").Output()
+	if err != nil {
+		seed = []byte(time.Now().UTC().Format(time.DateOnly))
+	}
+	sum := sha256.Sum256(seed)
+	return int(binary.BigEndian.Uint32(sum[:]) % 1e6)
+}
