@@ -62,7 +62,7 @@ func pages(x *site) []shown {
 		{name: "changes", site: "filled", path: "changes"},
 		{name: "changes-nothing-found", site: "filled", path: "changes?actor=nobody"},
 		{name: "not-found", site: "filled", path: "jobs/999999"},
-		{name: "look", site: "filled", path: "jobs", then: `document.querySelector("details.menu summary").click()`, sign: "details.menu[open] .sheet"},
+		{name: "look", site: "filled", path: run("good"), then: `document.querySelector("details.menu summary").click()`, sign: "details.menu[open] .sheet"},
 	}
 }
 
@@ -89,13 +89,13 @@ func TestPages(t *testing.T) {
 				}
 				if tabs[key] == nil {
 					tabs[key] = newTab(t, sites[p.site].origin)
-					cookies := map[string]string{"xxljob_look": c.language + ".." + "Asia%2FShanghai"}
+					cookies := map[string]string{"xxljob_look": c.language + "..Asia/Shanghai"}
 					if !p.out {
 						cookies["xxljob_session"] = sessions[p.site]
 					}
 					tabs[key].looks(c, cookies)
 				}
-				t.Run(p.name, func(t *testing.T) { tabs[key].inTest(t).show(p, filepath.Join(dir, p.name+"-"+c.String()+".png")) })
+				t.Run(p.name, func(t *testing.T) { tabs[key].inTest(t).show(p, c, filepath.Join(dir, p.name+"-"+c.String()+".png")) })
 			}
 		})
 	}
@@ -108,7 +108,7 @@ func (b *tab) inTest(t *testing.T) *tab {
 }
 
 // show goes to a page, checks it and keeps a picture of it.
-func (b *tab) show(p shown, picture string) {
+func (b *tab) show(p shown, c combination, picture string) {
 	b.Helper()
 	b.open(mount + p.path)
 	if p.then != "" {
@@ -119,12 +119,30 @@ func (b *tab) show(p shown, picture string) {
 		b.until("the preview", `document.querySelector("[data-preview]").childElementCount > 0`)
 	}
 	time.Sleep(100 * time.Millisecond) // for what a page does when it is there
-	shot, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
-	must(b.T, err)
-	must(b.T, os.WriteFile(picture, shot, 0o644))
 	for _, fault := range b.check() {
 		b.Error(fault)
 	}
+	b.picture(c, picture)
+	if c.width > 640 { // between the two widths, the narrowest being twice as large a text
+		for _, width := range []int64{640, 800, 1024} {
+			b.do(chromedp.EmulateViewport(width, c.height()))
+			for _, fault := range append(eval[[]string](b, wide), eval[[]string](b, cut)...) {
+				b.Errorf("at %d px: %s", width, fault)
+			}
+		}
+		b.do(chromedp.EmulateViewport(c.width, c.height()))
+	}
+}
+
+// picture keeps a picture of the whole page, made as if the screen were as high as that, since
+// what sticks to an edge of it would stand in the middle otherwise.
+func (b *tab) picture(c combination, name string) {
+	b.Helper()
+	b.do(chromedp.EmulateViewport(c.width, max(c.height(), eval[int64](b, `document.documentElement.scrollHeight`))))
+	shot, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+	must(b.T, err)
+	must(b.T, os.WriteFile(name, shot, 0o644))
+	b.do(chromedp.EmulateViewport(c.width, c.height()))
 }
 
 // discard leaves out the value of an action.

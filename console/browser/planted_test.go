@@ -29,7 +29,7 @@ func TestPlanted(t *testing.T) {
 		"text cut":       {body: `<p class="narrow">incomprehensibilities</p>`, kind: `cut: <p class="narrow">`},
 		"missing glyph":  {body: "<p>\u0379</p>", kind: "glyph: no font has \u0379"},
 		"no alternative": {body: `<img src="data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA=">`, kind: "axe: image-alt: img"},
-		"low contrast":   {body: `<p class="pale">hardly there</p>`, kind: "axe: color-contrast: .pale"},
+		"low contrast":   {body: `<p class="pale">hardly there</p>`, kind: "axe: color-contrast: p"},
 	}
 	const style = `body { color: #000; background: #fff; margin: 0 } .wide { width: 1400px } .left { position: absolute; left: -50px } .narrow { width: 20px; overflow: hidden } .pale { color: #ddd }`
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
