@@ -1,6 +1,6 @@
 # The only tools this needs are Go and make; lint fetches staticcheck by Go and audit
 # govulncheck, test and race fetch Postgres and pgbouncer by the package manager of the
-# system.
+# system, and browser a browser.
 
 GO          ?= go
 TESTFLAGS   ?=
@@ -17,7 +17,9 @@ VULNDB      ?=
 staticcheck := bin/staticcheck-$(STATICCHECK)
 govulncheck := bin/govulncheck-$(GOVULNCHECK)
 # What depends on what the library does not is a module of its own; go.work has them all.
-modules     := $(patsubst %/go.mod,%,$(wildcard otelxxl/go.mod examples/*/go.mod))
+modules     := $(patsubst %/go.mod,%,$(wildcard otelxxl/go.mod examples/*/go.mod console/browser/go.mod))
+# The pages of the console are shown by make browser alone.
+tested      := $(filter-out console/browser,$(modules))
 bench       := $(GO) test -p 1 -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) -timeout 60m ./...
 
 .DEFAULT_GOAL := help
@@ -27,7 +29,7 @@ help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' $(firstword $(MAKEFILE_LIST))
 
 test: postgres ## run all tests (five to seven minutes on two cores)
-	XXLJOB_REQUIRE_POSTGRES=1 $(GO) test $(TESTFLAGS) $(PACKAGES) $(patsubst %,./%/...,$(modules))
+	XXLJOB_REQUIRE_POSTGRES=1 $(GO) test $(TESTFLAGS) $(PACKAGES) $(patsubst %,./%/...,$(tested))
 
 race: postgres ## run all tests under the race detector (needs a C compiler)
 	XXLJOB_REQUIRE_POSTGRES=1 CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) $(PACKAGES) ./otelxxl/...
@@ -76,6 +78,16 @@ siege: postgres ## load a scheduler with a hostile app beside an honest one (abo
 interop: ## run against executors and admins that others wrote, in Java, Go and Python (two to three minutes)
 	@GO="$(GO)" sh interop/build.sh
 	XXLJOB_INTEROP=1 $(GO) test -count=1 -v -parallel 64 -timeout 10m $(TESTFLAGS) ./interop
+
+# BROWSER_ALL=0 shows each page in one combination, which changes with the commit.
+BROWSER_ALL ?= 1
+SCREENSHOTS ?= $(CURDIR)/bin/screenshots
+.PHONY: browser
+browser: ## use the console in a real browser, each page in all languages, themes and widths (two to three minutes; SCREENSHOTS)
+	@sh console/browser/install.sh
+	@mkdir -p "$(SCREENSHOTS)"
+	XXLJOB_REQUIRE_BROWSER=1 XXLJOB_BROWSER_ALL=$(BROWSER_ALL) XXLJOB_SCREENSHOTS="$(SCREENSHOTS)" $(GO) test -count=1 -parallel 2 -timeout 15m $(TESTFLAGS) ./console/browser/...
+	@echo "pictures of the pages are in $(SCREENSHOTS)" >&2
 
 bench: ## run all benchmarks, with command, settings and machine (BENCH, BENCHTIME, COUNT)
 	@echo "settings: GOMAXPROCS=$${GOMAXPROCS:-default} GOGC=$${GOGC:-default} GOMEMLIMIT=$${GOMEMLIMIT:-none}; in memory nothing is durable; benchmarks on Postgres print its settings"

@@ -47,6 +47,7 @@ var directModules = map[string][]string{
 	"examples/metrics/go.mod": {module, module + "/otelxxl", "github.com/prometheus/client_golang", "github.com/prometheus/common", "go.opentelemetry.io/otel",
 		"go.opentelemetry.io/otel/exporters/prometheus", "go.opentelemetry.io/otel/exporters/stdout/stdouttrace", "go.opentelemetry.io/otel/metric", "go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/sdk/metric"},
 	"examples/console/go.mod":   {module, "github.com/coreos/go-oidc/v3", "github.com/go-jose/go-jose/v4", "golang.org/x/oauth2"},
+	"console/browser/go.mod":    {module, "github.com/chromedp/cdproto", "github.com/chromedp/chromedp"},
 	"examples/chi/go.mod":       {module, "github.com/go-chi/chi/v5", "golang.org/x/sync"},
 	"examples/from-cron/go.mod": {module, "github.com/robfig/cron/v3"},
 }
@@ -331,7 +332,7 @@ func TestDirectModules(t *testing.T) {
 	for i := range files {
 		files[i] = filepath.ToSlash(files[i])
 	}
-	files = append(files, "go.mod", "otelxxl/go.mod")
+	files = append(files, "go.mod", "otelxxl/go.mod", "console/browser/go.mod")
 	work, err := os.ReadFile("go.work")
 	if err != nil {
 		t.Fatal(err)

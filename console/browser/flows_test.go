@@ -1,0 +1,235 @@
+package browser
+
+import (
+	"context"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console"
+)
+
+// hand is how somebody works with a page.
+type hand interface {
+	press(b *tab, what string) // a button, a link
+	reach(b *tab, what string) // a field, which has the focus then
+	String() string
+}
+
+// mouse clicks on what it sees.
+type mouse struct{}
+
+func (mouse) String() string { return "mouse" }
+func (mouse) press(b *tab, what string) {
+	b.Helper()
+	b.do(chromedp.Click(chromedp.CSS(what), chromedp.NodeVisible))
+}
+func (m mouse) reach(b *tab, what string) {
+	b.Helper()
+	m.press(b, what)
+}
+
+// keyboard goes from one thing to the next until it is where it wants to be.
+type keyboard struct{}
+
+func (keyboard) String() string { return "keyboard" }
+func (k keyboard) press(b *tab, what string) {
+	b.Helper()
+	k.reach(b, what)
+	b.do(chromedp.KeyEvent(kb.Enter))
+}
+func (keyboard) reach(b *tab, what string) {
+	b.Helper()
+	b.until(what, `document.querySelector(`+quoted(what)+`)`)
+	for range 150 {
+		if eval[bool](b, `document.activeElement?.matches(`+quoted(what)+`) ?? false`) {
+			if !eval[bool](b, `(() => { const s = getComputedStyle(document.activeElement); return s.outlineStyle !== "none" && parseFloat(s.outlineWidth) >= 2 })()`) {
+				b.Errorf("nobody sees that %s has the focus", what)
+			}
+			return
+		}
+		b.do(chromedp.KeyEvent(kb.Tab))
+	}
+	b.Fatalf("%s is not reached by keys, on the page %s", what, b.where())
+}
+
+// fill writes a text into a field, in place of what is there.
+func (b *tab) fill(h hand, field, text string) {
+	b.Helper()
+	h.reach(b, field)
+	b.do(call(input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeRawKeyDown, Key: "a", Code: "KeyA", Modifiers: int64(kb.ModifierCtrl), Commands: []string{"selectAll"}}),
+		call(input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyUp, Key: "a", Code: "KeyA"}),
+		chromedp.KeyEvent(text))
+}
+
+// says waits until an element has a text.
+func (b *tab) says(what, text string) {
+	b.Helper()
+	b.until(text, `[...document.querySelectorAll(`+quoted(what)+`)].some(e => e.innerText.includes(`+quoted(text)+`))`)
+}
+
+// opened waits until a dialog is there.
+func (b *tab) opened(dialog string) {
+	b.Helper()
+	b.until(dialog, `getComputedStyle(document.querySelector(`+quoted(dialog)+`)).display !== "none"`)
+}
+
+// read reads the page again until an expression is true of it.
+func (b *tab) read(what, expression string) {
+	b.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
+		b.do(chromedp.Reload())
+		if eval[bool](b, "!!("+expression+")") {
+			return
+		}
+		if time.Now().After(end) {
+			b.Fatalf("%s did not come, on the page %s", what, b.where())
+		}
+	}
+}
+
+// TestFlow: logging in, finding a job, running it once, following its log, killing it, editing
+// its schedule, seeing that in the record and taking it back, by mouse, by keyboard and without
+// scripts.
+func TestFlow(t *testing.T) {
+	browser(t)
+	for _, f := range []struct {
+		name    string
+		hand    hand
+		scripts bool
+		width   int64
+	}{{"mouse", mouse{}, true, 1280}, {"keyboard", keyboard{}, true, 1280}, {"narrow", mouse{}, true, 360}, {"without scripts", mouse{}, false, 1280}} {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			x := newSite(t)
+			x.user("root")
+			job := x.job(xxljob.Job{Name: "Reindex", Handler: "talk", Schedule: xxljob.Cron("0 0 3 * * ?"), Param: "all"})
+			x.job(xxljob.Job{Name: "Another", Handler: "export", Schedule: xxljob.Cron("0 0 3 * * ?")})
+			b := newTab(t, x.origin)
+			b.looks(combination{"en", "light", f.width}, nil)
+			b.do(call(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !f.scripts}))
+			x.work(b, f.hand, f.scripts, job.ID)
+			for _, fault := range b.takeFaults() {
+				t.Error(fault)
+			}
+		})
+	}
+}
+
+// work is the flow.
+func (x *site) work(b *tab, h hand, scripts bool, id int64) {
+	b.Helper()
+	page := mount + "jobs/" + strconv.FormatInt(id, 10)
+	b.open(mount)
+	b.fill(h, "#name", "root")
+	b.fill(h, "#password", password)
+	h.press(b, "main form button.primary")
+	b.says("h1", "Jobs")
+
+	b.fill(h, "#search", "reind")
+	b.do(chromedp.KeyEvent(kb.Enter))
+	b.until("one job", `location.search.includes("reind") && document.querySelectorAll(".rows a.row").length === 1`)
+	h.press(b, ".rows a.row")
+	b.says("h1", "Reindex")
+
+	h.press(b, "[data-opens=once]")
+	b.opened("#once")
+	if scripts && !eval[bool](b, `document.querySelector("#once").contains(document.activeElement)`) {
+		b.Error("the focus is not in the dialog that was opened")
+	}
+	b.fill(h, "#once-param", "only customers")
+	h.press(b, "#once button.primary")
+	b.until("the run", `/runs\/\d+/.test(location.pathname)`)
+	b.says("main pre", "only customers")
+
+	const lines = `document.querySelectorAll("#lines .line").length`
+	if scripts {
+		b.until("the first lines", lines+" >= 3")
+		n := eval[int](b, lines)
+		b.until("more lines", lines+" > "+strconv.Itoa(n+3))
+	} else {
+		b.read("the first lines", lines+" >= 3")
+		n := eval[int](b, lines)
+		b.read("more lines", lines+" > "+strconv.Itoa(n+3))
+	}
+	b.says("#lines", `param="only customers"`)
+	h.press(b, "[data-opens=kill]")
+	b.opened("#kill")
+	h.press(b, "#kill button.danger")
+	b.says(".said", "asked to stop")
+	b.read("the end of the run", `document.querySelector("main .state-killed")`)
+
+	h.press(b, `.crumbs a[href$="jobs/`+strconv.FormatInt(id, 10)+`"]`)
+	b.says("h1", "Reindex")
+	h.press(b, `main a[href$="/edit"]`)
+	b.until("the form", `document.querySelector("#jobform")`)
+	b.fill(h, "#f-conf", "0 30 4 * * ?")
+	if scripts {
+		b.says("#preview", "04:30")
+	}
+	h.press(b, "#jobform button.primary")
+	b.says(".said", "saved")
+	b.says("main", "0 30 4 * * ?")
+
+	h.press(b, `.rail a[href$="changes"]`)
+	b.says(".diff del", "0 0 3 * * ?")
+	b.says(".diff ins", "0 30 4 * * ?")
+	b.open(page + "/edit?version=1")
+	b.until("the former version", `document.querySelector("#f-conf")?.value === "0 0 3 * * ?"`)
+	h.press(b, "#jobform button.primary")
+	b.says(".said", "saved")
+	if j := must1(x.store.Job(context.Background(), id)); j.Schedule.Conf != "0 0 3 * * ?" {
+		b.Errorf("the schedule is %s", j.Schedule.Conf)
+	}
+}
+
+// TestFirstUser: the code that the process has printed leads to the first user, who is logged in.
+func TestFirstUser(t *testing.T) {
+	browser(t)
+	x := newSite(t)
+	code := must1(console.SetupCode(context.Background(), x.store))
+	b := newTab(t, x.origin)
+	b.open(mount)
+	b.until("the page", `location.pathname.endsWith("/setup")`)
+	for field, text := range map[string]string{"#code": strings.ToLower(code), "#name": "wang", "#title": "王小明", "#password": password, "#again": password} {
+		b.fill(mouse{}, field, text)
+	}
+	mouse{}.press(b, "main form button.primary")
+	b.says("h1", "Jobs")
+	b.says(".menu summary", "王小明")
+}
+
+// TestLook: language, theme and zone are chosen in the menu and kept, and a chosen theme wins over
+// that of the system.
+func TestLook(t *testing.T) {
+	browser(t)
+	x := newSite(t)
+	x.user("root")
+	x.job(xxljob.Job{Name: "Reindex", Handler: "talk", Schedule: xxljob.Cron("0 0 3 * * ?").In("UTC")})
+	b := newTab(t, x.origin)
+	b.looks(combination{"en", "light", 1280}, map[string]string{"xxljob_session": x.session("root")})
+	b.open(mount + "jobs")
+	const ground = `getComputedStyle(document.body).backgroundColor`
+	light := eval[string](b, ground)
+	mouse{}.press(b, "details.menu summary")
+	b.do(chromedp.SetValue(chromedp.CSS(".sheet [name=language]"), "zh-TW"), chromedp.SetValue(chromedp.CSS(".sheet [name=theme]"), "dark"))
+	b.fill(mouse{}, ".sheet [name=zone]", "Asia/Taipei")
+	mouse{}.press(b, ".sheet form button")
+	b.says("h1", "任務")
+	b.says(".menu summary", "UTC+8")
+	if dark := eval[string](b, ground); dark == light || !regexp.MustCompile(`^rgb\(\d{1,2}, \d{1,2}, \d{1,2}\)$`).MatchString(dark) {
+		b.Errorf("the page is %s in the dark, and %s in the light", dark, light)
+	}
+	// Escape closes the menu and gives the focus back.
+	mouse{}.press(b, "details.menu summary")
+	b.until("the menu", `document.querySelector("details.menu[open]")`)
+	b.do(chromedp.KeyEvent(kb.Escape))
+	b.until("no menu", `!document.querySelector("details.menu[open]") && document.activeElement.matches("details.menu summary")`)
+}
