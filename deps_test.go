@@ -80,8 +80,9 @@ var mayImport = map[string][]string{
 	"store/storetest": {".", "store"},
 	"xxljobtest":      {".", "executor", "wire", "store/memory"},
 	// 4 the console, which sees a store and a scheduler as any user does
-	"console":               {".", "store", "route", "block", "console/internal/lang", argon2},
+	"console":               {".", "store", "route", "block", "console/internal/lang", "console/internal/diff", argon2, singleflight},
 	"console/internal/lang": nil,
+	"console/internal/diff": nil,
 	// Only tests import it: what a user might write who does not know this module.
 	"internal/plain": nil,
 	// Only tests import it: which methods of a store runs wait for.
@@ -158,6 +159,8 @@ var packageVars = []string{
 	"console errSetup",
 	"console errTooLarge",
 	"console presets",
+	"console runFilters",
+	"console changeFilters",
 	"console jobOrders",
 	"console themes",
 	"console limits",

@@ -42,6 +42,7 @@ type console struct {
 	hasher   *hasher
 	failures failures
 	setupper setupper
+	live     snapshots
 }
 
 // New makes a console. All faults of the config come as one error.

@@ -3,6 +3,7 @@ package console
 // The list of jobs.
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"slices"
@@ -188,7 +189,12 @@ func (q *request) visibleApps() (apps []string, all bool, err error) {
 
 // appNames are the apps that there are: those that somebody has entered, and those of jobs.
 func (q *request) appNames() ([]string, error) {
-	groups, err := q.Store.Groups(q.ctx)
+	names, err := shared(q, "apps", q.readAppNames)
+	return slices.Clone(names), err
+}
+
+func (q *request) readAppNames(ctx context.Context) ([]string, error) {
+	groups, err := q.Store.Groups(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +203,7 @@ func (q *request) appNames() ([]string, error) {
 		names = append(names, g.App)
 	}
 	if reader, ok := q.Store.(xxljob.JobReader); ok {
-		counts, err := reader.CountJobs(q.ctx)
+		counts, err := reader.CountJobs(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -245,7 +251,7 @@ func (q *request) with(values map[string]string) string {
 func (q *request) chips(page string, names []string) (list []chip) {
 	for _, name := range names {
 		if v := q.query(name); v != "" {
-			list = append(list, chip{q.text(page + ".filter." + name), q.filterText(page, name, v), q.with(map[string]string{name: "", "after": ""})})
+			list = append(list, chip{q.text(page + ".filter." + name), q.filterText(page, name, v), q.with(map[string]string{name: "", "after": "", "before": ""})})
 		}
 	}
 	return list

@@ -21,7 +21,7 @@ import (
 type pageSet struct{ byName map[string]*template.Template }
 
 // shared are the templates that pages have in common.
-var sharedTemplates = []string{"template/frame.html", "template/parts.html"}
+var sharedTemplates = []string{"template/frame.html", "template/parts.html", "template/runparts.html"}
 
 // parsePages reads all pages, for each language.
 func (c *console) parsePages() (map[string]*pageSet, error) {
@@ -63,6 +63,7 @@ func functions(l *lang.Language) template.FuncMap {
 		"dict":   dict,
 		"list":   func(items ...any) []any { return items },
 		"lower":  strings.ToLower,
+		"brief":  func(s string) string { return cutTo(s, mostInACell) },
 		"join":   strings.Join,
 	}
 }
@@ -98,24 +99,38 @@ type page struct {
 	Body any
 	Name string // of the template
 	Now  time.Time
+
+	Region    template.HTML // the content of the region that is refreshed
+	Tag, Poll string        // by which it is known, and where it is asked for; Poll is "" at rest
+}
+
+// varies are what answers depend on beside their address.
+const varies = "HX-Request, HX-Request-Type, Cookie, Accept-Language"
+
+func (q *request) page(name string, body any) *page {
+	return &page{q: q, Body: body, Name: name, Now: time.Now()}
 }
 
 // show answers with a page. It is made whole before the answer begins, so that a fault in it is
 // none of half a page.
 func (q *request) show(name string, status int, body any) error {
-	set := q.pages[q.look.language.Tag].byName[name]
-	p := &page{q: q, Body: body, Name: name, Now: time.Now()}
 	start := "frame"
 	if q.isPart() {
 		start = "content"
 	}
+	return q.write(status, start, q.page(name, body))
+}
+
+// write answers with a template of a page.
+func (q *request) write(status int, start string, p *page) error {
+	set := q.pages[q.look.language.Tag].byName[p.Name]
 	var b bytes.Buffer
 	if err := set.ExecuteTemplate(&b, start, p); err != nil {
 		return &problem{status: http.StatusInternalServerError, key: "problem.panic", cause: err}
 	}
 	h := q.w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Vary", "HX-Request, HX-Request-Type, Cookie, Accept-Language")
+	h.Set("Vary", varies)
 	q.wrote = true
 	q.w.WriteHeader(status)
 	if q.r.Method == http.MethodHead {

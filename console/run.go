@@ -3,110 +3,139 @@ package console
 // The page of a run, and what one does with it there.
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
-// childrenOfARun is how many of what a run's success has led to are shown.
-const childrenOfARun = 50
+const (
+	childrenOfARun = 50  // of what a run's success has led to
+	partsOfARun    = 200 // attempts, and parts of a broadcast
+	doersOfARun    = 10
+)
 
 // runView is the page of a run.
 type runView struct {
-	Run           xxljob.Run
-	Param, Result string // as they are shown
-	Tree          []xxljob.Run
-	Parent        *xxljob.Run
-	Children      []xxljob.Run
-	Steps         []step
-	Links         []Link
-	Log           logView
-	Codes         codes
-	Said          string
-	Live          bool
+	Run                     xxljob.Run
+	Param, Result, Messages textView // as they are shown
+	Progress, KillReason    string
+	Job                     *xxljob.Job // as it is now; nil for one that is removed
+	Tree                    []branch
+	More                    int // branches that are not shown
+	Parent                  *xxljob.Run
+	Children                []xxljob.Run
+	Doers                   []xxljob.Change // who has asked for it, and for its end
+	Steps                   []step
+	Links                   []Link
+	Log                     logView
+	Codes                   codes
+	Said                    string
 }
 
-// step is a moment in the life of a run.
-type step struct {
-	Name string // a key of words
-	At   time.Time
-	Took time.Duration // since the step before
+// kin is what belongs to a run, as the store has it.
+type kin struct {
+	job      *xxljob.Job
+	tree     []xxljob.Run
+	parent   *xxljob.Run
+	children []xxljob.Run
+	doers    []xxljob.Change
 }
-
-// codes are what XXL-JOB stores of a run: 200 for a success, 500 for a failure, 502 for a timeout, 0 for
-// what is not known yet.
-type codes struct{ Trigger, Handle int }
 
 func (q *request) runPage() error {
-	v, err := q.runView()
+	r := q.run
+	v := runView{Run: r, Steps: stepsOf(&r), Said: q.said(), Links: q.linksOf(r)}
+	v.Codes.Trigger, v.Codes.Handle = r.State.Codes()
+	v.Param, v.Result = q.textView(r.App, FieldParam, r.Param), q.textView(r.App, FieldResult, r.HandleMsg)
+	v.Messages = q.textView(r.App, FieldResult, r.TriggerMsg)
+	v.Progress, v.KillReason = q.redacted(r.App, FieldResult, r.ProgressText), q.redacted(r.App, FieldResult, r.KillReason)
+	apps, all, err := q.visibleApps()
 	if err != nil {
 		return err
 	}
-	return q.show("run", http.StatusOK, v)
+	k, err := shared(q, fmt.Sprintf("run %s %d %d", sightKey(apps, all), r.ID, r.State), func(ctx context.Context) (kin, error) { return q.kinOf(ctx, &r) })
+	if err != nil {
+		return err
+	}
+	v.Job, v.Parent, v.Doers = k.job, k.parent, k.doers
+	if v.Parent != nil && !allowed(q.user, see, v.Parent.App) {
+		v.Parent = nil
+	}
+	for _, c := range k.children {
+		if allowed(q.user, see, c.App) {
+			v.Children = append(v.Children, c)
+		}
+	}
+	v.Tree, v.More = branches(k.tree, r.ID)
+	poll := ""
+	if !r.State.Ended() {
+		poll = q.with(map[string]string{"seen": "", "said": ""})
+	}
+	if !q.isPart() { // the log is followed by itself
+		if v.Log, err = q.logTail(); err != nil {
+			return err
+		}
+	}
+	return q.showLive("run", poll, v)
 }
 
-func (q *request) runView() (v runView, err error) {
-	r := q.run
-	v = runView{Run: r, Param: q.redacted(r.App, FieldParam, r.Param), Result: q.redacted(r.App, FieldResult, r.HandleMsg), Steps: stepsOf(&r), Codes: codesOf(&r), Said: q.said(), Live: !r.State.Ended()}
-	if v.Tree, err = q.Store.Tree(q.ctx, r.TriggerID); err != nil {
-		return v, err
+// kinOf reads what belongs to a run.
+func (q *request) kinOf(ctx context.Context, r *xxljob.Run) (k kin, err error) {
+	if k.tree, err = q.Store.Tree(ctx, r.TriggerID); err != nil && !errors.Is(err, xxljob.ErrNotFound) {
+		return k, err
+	}
+	job, err := q.Store.Job(ctx, r.JobID)
+	switch {
+	case err == nil:
+		k.job = &job
+	case !errors.Is(err, xxljob.ErrNotFound):
+		return k, err
 	}
 	if r.ParentID != 0 {
-		parent, err := q.Store.Run(q.ctx, r.ParentID)
+		parent, err := q.Store.Run(ctx, r.ParentID)
 		switch {
-		case err == nil && allowed(q.user, see, parent.App):
-			v.Parent = &parent
-		case err != nil && !errors.Is(err, xxljob.ErrNotFound):
-			return v, err
+		case err == nil:
+			k.parent = &parent
+		case !errors.Is(err, xxljob.ErrNotFound):
+			return k, err
 		}
 	}
 	if reader, ok := q.Store.(xxljob.RunReader); ok {
-		if v.Children, err = reader.Children(q.ctx, r.ID, 0, childrenOfARun); err != nil {
-			return v, err
+		if k.children, err = reader.Children(ctx, r.ID, 0, childrenOfARun); err != nil {
+			return k, err
 		}
-		v.Children = slices.DeleteFunc(v.Children, func(c xxljob.Run) bool { return !allowed(q.user, see, c.App) })
 	}
-	v.Links = q.linksOf(r)
-	v.Log, err = q.logView(-1)
-	return v, err
+	k.doers, err = q.doersOf(ctx, r)
+	return k, err
 }
 
-// stepsOf are what has happened to a run so far.
-func stepsOf(r *xxljob.Run) (list []step) {
-	var last time.Time
-	for _, s := range []step{{Name: "step.planned", At: r.Created}, {Name: "step.due", At: r.Scheduled}, {Name: "step.started", At: r.Started}, {Name: "step.taken", At: r.Taken}, {Name: "step.ended", At: r.Ended}} {
-		if s.At.IsZero() {
+// doersOf are the entries of the record about a run, and about the first of its trigger, which
+// is the one that somebody has asked for; the oldest first.
+func (q *request) doersOf(ctx context.Context, r *xxljob.Run) (list []xxljob.Change, err error) {
+	if q.record == nil {
+		return nil, nil
+	}
+	for _, id := range slices.Compact([]int64{r.ID, r.TriggerID}) {
+		if id == 0 {
 			continue
 		}
-		if !last.IsZero() {
-			s.Took = s.At.Sub(last)
+		found, err := q.record.SearchChanges(ctx, xxljob.ChangeSearch{Object: store.ObjectRun, ObjectID: strconv.FormatInt(id, 10), Limit: doersOfARun})
+		if err != nil {
+			return nil, err
 		}
-		last = s.At
-		list = append(list, s)
+		for _, c := range found.Changes {
+			if id == r.ID || c.Verb != "kill" { // another attempt's end is that one's
+				list = append(list, c)
+			}
+		}
 	}
-	return list
-}
-
-// codesOf are XXL-JOB's.
-func codesOf(r *xxljob.Run) (c codes) {
-	if !r.Started.IsZero() {
-		c.Trigger = 200
-	}
-	switch r.State {
-	case xxljob.StateSucceeded:
-		c.Handle = 200
-	case xxljob.StateTimedOut:
-		c.Handle = 502
-	case xxljob.StateRefused, xxljob.StateDiscarded:
-		c.Trigger = 500
-	case xxljob.StateFailed, xxljob.StateKilled, xxljob.StateLost:
-		c.Handle = 500
-	}
-	return c
+	slices.SortFunc(list, func(a, b xxljob.Change) int { return int(a.ID - b.ID) })
+	return list, nil
 }
 
 // linksOf are the host's, as far as they lead to pages.
@@ -127,6 +156,9 @@ func (q *request) linksOf(r xxljob.Run) (list []Link) {
 	}
 	return list
 }
+
+// killForm asks whether a run is to be killed.
+func (q *request) killForm() error { return q.show("kill", http.StatusOK, q.run) }
 
 func (q *request) killRun() error {
 	if err := q.Scheduler.Kill(q.ctx, q.run.ID); err != nil {

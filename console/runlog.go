@@ -1,12 +1,11 @@
 package console
 
-// The log of a run: the last of it on its page, further lines as they are written, and all of it
-// as a file.
+// The log of a run: the last of it on its page, lines before and behind them, and lines as they
+// are written.
 
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -16,9 +15,9 @@ import (
 )
 
 const (
-	linesAtOnce = 400      // of a log on a page
-	mostOfALine = 8 << 10  // bytes of a line on a page
-	mostOfALog  = 64 << 20 // bytes of a file
+	linesAtOnce = 400     // of a log on a page
+	mostOfALine = 8 << 10 // bytes of a line on a page
+	lineContext = 20      // lines before one that a link leads to
 	logPatience = 5 * time.Second
 )
 
@@ -28,11 +27,14 @@ type logView struct {
 	Lines    []logLine
 	From, To int    // the numbers of the first and the last line
 	End      bool   // nothing more will come
+	Whole1   bool   // it is one line, and all of it
 	Fault    string // why there is none
 	Retry    bool
-	Earlier  string // the address of the lines before
-	Later    string // and of those that follow
-	Whole    string // and of the file
+	Tail     bool // these were the last lines when it was read
+	Earlier  int  // the first of the lines before, or 0
+	Search   bool // one can look for something in it
+	Find     string
+	Found    *logFound // what was found
 }
 
 // logLine is a line of a log.
@@ -42,21 +44,42 @@ type logLine struct {
 	Cut   bool
 }
 
+// logText are lines as the scheduler has answered.
+type logText struct {
+	from, to int
+	text     string
+	end      bool
+}
+
 // logPart is a part of a line in one color.
 type logPart struct{ Text, Class string }
 
 // runLog answers with a part of the log: the lines from a number on, or those after one, which
 // is what a page asks for that follows it.
 func (q *request) runLog() error {
-	from := -1
-	if s := q.query("from"); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil || n < 1 {
-			return badRequest(fmt.Errorf("from %q", s))
-		}
-		from = n
+	from, err := q.lineNo("from")
+	if err != nil {
+		return err
 	}
-	v, err := q.logView(from)
+	to, err := q.lineNo("to")
+	if err != nil {
+		return err
+	}
+	one, err := q.lineNo("line")
+	if err != nil {
+		return err
+	}
+	var v logView
+	switch {
+	case q.query("find") != "":
+		v, err = q.searchLog(q.query("find"), max(from, 1))
+	case one > 0:
+		v, err = q.oneLine(one)
+	case from > 0:
+		v, err = q.logFrom(from, to)
+	default:
+		v, err = q.logTail()
+	}
 	if err != nil {
 		return err
 	}
@@ -66,52 +89,91 @@ func (q *request) runLog() error {
 		h.Set("X-Log-End", "true")
 	}
 	if q.isPart() && len(v.Lines) == 0 && v.Fault == "" {
-		q.wrote = true
-		q.w.WriteHeader(http.StatusNoContent)
-		return nil
+		return q.nothingNew()
 	}
 	return q.show("log", http.StatusOK, v)
 }
 
-// logView reads lines of the log of the request's run, from a number on; -1 stands for the last.
-func (q *request) logView(from int) (v logView, err error) {
-	id := q.run.ID
-	v = logView{Run: id, From: from}
-	here := "runs/" + strconv.FormatInt(id, 10) + "/log"
+// lineNo is the number of a line in the query; 0 for none.
+func (q *request) lineNo(name string) (int, error) {
+	s := q.query(name)
+	if s == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 {
+		return 0, badRequest(fmt.Errorf("%s %q", name, s))
+	}
+	return n, nil
+}
+
+// logTail are the last lines.
+func (q *request) logTail() (logView, error) {
+	v, err := q.readLog(func() (logText, error) {
+		ctx, cancel := q.within(logPatience)
+		defer cancel()
+		res, err := q.Scheduler.LogTail(ctx, q.run.ID, linesAtOnce)
+		return logText{res.FromLineNum, res.ToLineNum, res.LogContent, res.IsEnd}, err
+	}, linesAtOnce)
+	v.Tail = true
+	return v, err
+}
+
+// logFrom are lines from a number on, up to another where there is one.
+func (q *request) logFrom(from, to int) (logView, error) {
+	most := linesAtOnce
+	if to > 0 {
+		most = min(most, to-from+1)
+	}
+	return q.readLog(func() (logText, error) { return q.linesFrom(from) }, most)
+}
+
+// linesFrom asks for lines from a number on.
+func (q *request) linesFrom(from int) (logText, error) {
+	ctx, cancel := q.within(logPatience)
+	defer cancel()
+	res, err := q.Scheduler.Log(ctx, q.run.ID, from)
+	return logText{res.FromLineNum, res.ToLineNum, res.LogContent, res.IsEnd}, err
+}
+
+// oneLine is a line, however long it is.
+func (q *request) oneLine(no int) (logView, error) {
+	v, err := q.logFrom(no, no)
+	if err != nil || v.Fault != "" || len(v.Lines) == 0 || !v.Lines[0].Cut {
+		return v, err
+	}
+	res, err := q.linesFrom(no)
+	if err != nil {
+		return q.noLog(v, err)
+	}
+	line, _, _ := strings.Cut(q.redacted(q.run.App, FieldLog, res.text), "\n")
+	v.Lines[0] = logLine{No: no, Parts: colored(line)}
+	v.Whole1 = true
+	return v, nil
+}
+
+// readLog reads lines of the log of the request's run, of which so many are shown.
+func (q *request) readLog(read func() (logText, error), most int) (v logView, err error) {
+	v = logView{Run: q.run.ID, Search: !q.hidesTexts()}
 	if q.Scheduler == nil {
 		v.Fault = q.text("log.noscheduler")
 		return v, nil
 	}
-	ctx, cancel := q.within(logPatience)
-	defer cancel()
-	var content string
-	if from < 0 {
-		res, err := q.Scheduler.LogTail(ctx, id, linesAtOnce)
-		if err != nil {
-			return q.noLog(v, err)
-		}
-		v.From, v.To, v.End, content = res.FromLineNum, res.ToLineNum, res.IsEnd, res.LogContent
-	} else {
-		res, err := q.Scheduler.Log(ctx, id, from)
-		if err != nil {
-			return q.noLog(v, err)
-		}
-		v.From, v.To, v.End, content = res.FromLineNum, res.ToLineNum, res.IsEnd, res.LogContent
+	res, err := read()
+	if err != nil {
+		return q.noLog(v, err)
 	}
-	v.Lines = q.lines(v.From, q.redacted(q.run.App, FieldLog, content))
-	if n := len(v.Lines); n > linesAtOnce {
-		v.Lines, v.To, v.End = v.Lines[:linesAtOnce], v.From+linesAtOnce-1, false
+	v.From, v.To, v.End = res.from, res.to, res.end
+	v.Lines = q.lines(v.From, q.redacted(q.run.App, FieldLog, res.text), most)
+	if n := len(v.Lines); n > most {
+		v.Lines, v.To, v.End = v.Lines[:most], v.From+most-1, false
 	}
 	if v.To < v.From {
 		v.To = max(v.From-1, 0)
 	}
 	if v.From > 1 {
-		v.Earlier = q.root() + here + "?from=" + strconv.Itoa(max(1, v.From-linesAtOnce))
+		v.Earlier = max(1, v.From-linesAtOnce)
 	}
-	if !v.End {
-		v.Later = q.root() + here + "?from=" + strconv.Itoa(v.To+1)
-	}
-	v.Whole = q.root() + here + "/file"
 	return v, nil
 }
 
@@ -129,9 +191,13 @@ func (q *request) noLog(v logView, err error) (logView, error) {
 	return v, nil
 }
 
-// lines are the lines of a text, the first with the given number.
-func (q *request) lines(from int, content string) (list []logLine) {
+// lines are the lines of a text, the first with the given number: one more than most, where
+// there are more.
+func (q *request) lines(from int, content string, most int) (list []logLine) {
 	for line := range strings.Lines(content) {
+		if len(list) > most {
+			break
+		}
 		line = strings.TrimRight(line, "\r\n")
 		l := logLine{No: from + len(list)}
 		if len(line) > mostOfALine {
@@ -143,35 +209,8 @@ func (q *request) lines(from int, content string) (list []logLine) {
 	return list
 }
 
-// logFile answers with the whole log as a file of text.
-func (q *request) logFile() error {
-	if q.Scheduler == nil {
-		return errNotThere
-	}
-	_ = http.NewResponseController(q.w).SetWriteDeadline(time.Now().Add(5 * time.Minute)) // where the server has one
-	res, err := q.Scheduler.Log(q.ctx, q.run.ID, 1)
-	if err != nil {
-		if errors.Is(err, xxljob.ErrNoLog) {
-			return &problem{status: http.StatusNotFound, key: "log.none", cause: err}
-		}
-		return err
-	}
-	h := q.w.Header()
-	h.Set("Content-Type", "text/plain; charset=utf-8")
-	h.Set("Content-Disposition", fmt.Sprintf(`attachment; filename="run-%d.log"`, q.run.ID))
-	q.wrote = true
-	for written := 0; ; {
-		text := q.redacted(q.run.App, FieldLog, res.LogContent)
-		if written += len(text); written > mostOfALog {
-			_, err = io.WriteString(q.w, "… "+q.text("log.cut")+"\n")
-			return err
-		}
-		if _, err := io.WriteString(q.w, text); err != nil || res.IsEnd || res.ToLineNum < res.FromLineNum || q.ctx.Err() != nil {
-			return err
-		}
-		if res, err = q.Scheduler.Log(q.ctx, q.run.ID, res.ToLineNum+1); err != nil {
-			_, err = io.WriteString(q.w, "… "+err.Error()+"\n")
-			return err
-		}
-	}
-}
+// Before is the first of the lines that are shown with one that a link leads to.
+func (p *page) Before(no int) int { return max(1, no-lineContext) }
+
+// LastBefore is the last of the lines before one.
+func (p *page) LastBefore(no int) int { return no - 1 }

@@ -3,7 +3,8 @@ package console
 // The list of runs.
 
 import (
-	"net/http"
+	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -11,13 +12,17 @@ import (
 	"github.com/xxljob/xxljob"
 )
 
-const runsOnAPage = 50
+const (
+	runsOnAPage = 50
+	mostInACell = 80 // characters of a parameter or a result
+)
 
 // runsPage is the list of runs.
 type runsPage struct {
 	Filter   runFilter
+	Presets  []preset
 	Apps     []string
-	Runs     []xxljob.Run
+	Rows     []runRow
 	Chips    []chip
 	Older    string
 	First    string
@@ -25,33 +30,28 @@ type runsPage struct {
 	Searched time.Time
 	Examined int
 	Redacted bool // there is no search in texts
+	Operates bool // the user may do something with one of the runs
 }
 
-// runFilter is which runs are wanted, as the address of the page says.
-type runFilter struct {
-	App, Job, State, Type, Handler, Address, Text string
+// runRow is a line of the list.
+type runRow struct {
+	xxljob.Run
+	Param, Result string // as they are shown, shortened
 }
 
-// presets are states that are asked for together.
-var presets = map[string][]xxljob.State{
-	"bad":  {xxljob.StateFailed, xxljob.StateTimedOut, xxljob.StateKilled, xxljob.StateLost, xxljob.StateRefused},
-	"open": {xxljob.StateStarted, xxljob.StateDispatched},
+// preset is a question that is asked often.
+type preset struct {
+	Key, Link string
+	Set       bool
 }
 
-// statesOf are the states that a filter names; false where it names none.
-func statesOf(name string) ([]xxljob.State, bool) {
-	if name == "" {
-		return nil, true
-	}
-	if list, is := presets[name]; is {
-		return list, true
-	}
-	for s := xxljob.StatePlanned; s <= xxljob.StateSnoozed; s++ {
-		if stateKey(s) == name {
-			return []xxljob.State{s}, true
-		}
-	}
-	return nil, false
+// runsFound are runs that a list shows, and how far it was looked for them.
+type runsFound struct {
+	runs     []xxljob.Run
+	searched time.Time
+	examined int
+	partial  bool
+	next     string // the cursor of what follows
 }
 
 func (q *request) runs() error {
@@ -59,55 +59,157 @@ func (q *request) runs() error {
 	if !ok {
 		return notOffered("xxljob.RunReader")
 	}
-	f := runFilter{App: q.query("app"), Job: q.query("job"), State: q.query("state"), Type: q.query("type"), Handler: q.query("handler"), Address: q.query("address"), Text: q.query("text")}
-	p := runsPage{Filter: f, Chips: q.chips("runs", []string{"app", "job", "state", "type", "handler", "address", "text"}), Redacted: q.Redact != nil && !q.user.Admin}
+	if q.query("form") != "" {
+		return q.tidyFilter("runs", runFilters)
+	}
+	if to, err := q.typedRun(); to != "" || err != nil {
+		if err != nil {
+			return err
+		}
+		return q.redirect(to)
+	}
+	f, err := q.runFilter()
+	if err != nil {
+		return err
+	}
 	apps, all, err := q.visibleApps()
 	if err != nil {
 		return err
 	}
-	search := xxljob.RunSearch{Apps: apps, Handler: f.Handler, Address: f.Address, Text: f.Text, Limit: runsOnAPage}
-	if p.Redacted {
-		search.Text = ""
-	}
-	if f.App != "" {
-		search.Apps = []string{f.App}
-	}
-	if f.Job != "" {
-		id, err := strconv.ParseInt(f.Job, 10, 64)
-		if err != nil || id <= 0 {
-			return badRequest(err)
-		}
-		search.JobIDs = []int64{id}
-	}
-	if search.States, ok = statesOf(f.State); !ok {
-		return errNotThere
-	}
-	if f.Type != "" {
-		search.Types = []xxljob.TriggerType{xxljob.TriggerType(f.Type)}
-	}
-	if err := q.cursor("before", "id", &search.Before); err != nil {
-		return err
-	}
-	p.Apps = slices.Clone(apps)
-	if all {
+	p := runsPage{Filter: f, Presets: q.presets(), Chips: q.filterChips("runs", runFilters), Redacted: q.hidesTexts(), Apps: apps}
+	if all && !q.isPart() {
 		if p.Apps, err = q.appNames(); err != nil {
 			return err
 		}
 	}
-	if !all && (len(apps) == 0 || f.App != "" && !slices.Contains(apps, f.App)) {
-		return q.show("runs", http.StatusOK, p)
+	first := q.query("before") == ""
+	if !first {
+		p.First = q.with(map[string]string{"before": "", "seen": ""})
 	}
-	found, err := reader.SearchRuns(q.ctx, search)
+	if all || len(apps) > 0 && (f.App == "" || slices.Contains(apps, f.App)) {
+		if err := q.fillRuns(reader, &p, apps, all); err != nil {
+			return err
+		}
+	}
+	poll := ""
+	if first && f.Until == "" {
+		poll = q.with(map[string]string{"seen": ""})
+	}
+	return q.showLive("runs", poll, p)
+}
+
+// fillRuns reads the runs of the list, which are those of these apps.
+func (q *request) fillRuns(reader xxljob.RunReader, p *runsPage, apps []string, all bool) error {
+	search, err := q.runSearch(p.Filter, apps)
+	if err != nil {
+		return err
+	}
+	read := func(ctx context.Context) (runsFound, error) { return searchRuns(ctx, reader, search) }
+	key := fmt.Sprintf("runs %s %#v", sightKey(apps, all), search)
+	if p.Filter.State == waiting {
+		var after xxljob.Run
+		if err := q.cursor("before", waiting, &after); err != nil {
+			return err
+		}
+		read = func(ctx context.Context) (runsFound, error) { return waitingRuns(ctx, reader, search, after) }
+		key = fmt.Sprintf("waiting %s %#v %d %d", sightKey(apps, all), search, after.Scheduled.UnixMilli(), after.ID)
+	} else if err := q.cursor("before", "id", &search.Before); err != nil {
+		return err
+	} else {
+		key += strconv.FormatInt(search.Before, 10)
+	}
+	found, err := shared(q, key, read)
 	if err != nil {
 		return asked(err)
 	}
-	p.Runs, p.Searched, p.Examined = found.Runs, found.SearchedTime, found.Examined
-	if q.query("before") != "" {
-		p.First = q.with(map[string]string{"before": ""})
+	p.Searched, p.Examined, p.Partial = found.searched, found.examined, found.partial
+	if found.next != "" {
+		p.Older = q.with(map[string]string{"before": found.next, "seen": ""})
 	}
+	for _, r := range found.runs {
+		p.Rows = append(p.Rows, runRow{r, q.cell(r.App, FieldParam, r.Param), q.cell(r.App, FieldResult, r.HandleMsg)})
+		p.Operates = p.Operates || !q.ReadOnly && allowed(q.user, operate, r.App)
+	}
+	return nil
+}
+
+// cell is a text of a run as a line of the list has room for it.
+func (q *request) cell(app string, field Field, text string) string {
+	if q.Redact == nil && len(text) > 8*mostInACell {
+		text = text[:8*mostInACell]
+	}
+	return cutTo(q.redacted(app, field, text), mostInACell)
+}
+
+// cutTo is a text in at most so many characters.
+func cutTo(text string, most int) string {
+	n := 0
+	for i := range text {
+		if n++; n > most {
+			return text[:i] + "…"
+		}
+	}
+	return text
+}
+
+// searchRuns is a page of a search.
+func searchRuns(ctx context.Context, reader xxljob.RunReader, search xxljob.RunSearch) (runsFound, error) {
+	found, err := reader.SearchRuns(ctx, search)
+	if err != nil {
+		return runsFound{}, err
+	}
+	out := runsFound{runs: found.Runs, searched: found.SearchedTime, examined: found.Examined}
 	if found.SearchedTo > 1 {
-		p.Partial = len(found.Runs) < runsOnAPage
-		p.Older = q.with(map[string]string{"before": cursorOf("id", found.SearchedTo)})
+		out.partial = len(found.Runs) < runsOnAPage
+		out.next = cursorOf("id", found.SearchedTo)
 	}
-	return q.show("runs", http.StatusOK, p)
+	return out, nil
+}
+
+const (
+	waitingAtOnce = 1000
+	waitingReads  = 5 // of so many runs, for a page
+)
+
+// waitingRuns are planned runs in order of time, behind one of them. The store lists those of all
+// apps: it is looked through so many, and those that are sought are taken.
+func waitingRuns(ctx context.Context, reader xxljob.RunReader, search xxljob.RunSearch, after xxljob.Run) (out runsFound, err error) {
+	for range waitingReads {
+		list, err := reader.Waiting(ctx, after, waitingAtOnce)
+		if err != nil {
+			return out, err
+		}
+		for _, r := range list {
+			if len(out.runs) == runsOnAPage {
+				out.next = cursorOf(waiting, place(after))
+				return out, nil
+			}
+			if after = r; isSought(&search, &r) {
+				out.runs = append(out.runs, r)
+			}
+			out.examined++
+		}
+		if len(list) < waitingAtOnce {
+			return out, nil
+		}
+	}
+	out.partial, out.searched, out.next = true, after.Scheduled, cursorOf(waiting, place(after))
+	return out, nil
+}
+
+// place is what says where a run stands among those that wait.
+func place(r xxljob.Run) any {
+	return struct {
+		ID        int64
+		Scheduled time.Time
+	}{r.ID, r.Scheduled}
+}
+
+// isSought reports whether a planned run is one of those that are sought.
+func isSought(s *xxljob.RunSearch, r *xxljob.Run) bool {
+	return (len(s.Apps) == 0 || slices.Contains(s.Apps, r.App)) &&
+		(len(s.JobIDs) == 0 || slices.Contains(s.JobIDs, r.JobID)) &&
+		(len(s.Types) == 0 || slices.Contains(s.Types, r.Type)) &&
+		(s.Since.IsZero() || !r.Created.Before(s.Since)) && (s.Until.IsZero() || r.Created.Before(s.Until)) &&
+		s.Handler == "" && s.Address == "" && s.Text == "" && s.Slower == 0
 }

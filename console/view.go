@@ -8,9 +8,11 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/diff"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -70,6 +72,9 @@ func (p *page) Object(c xxljob.Change) template.HTML {
 	}
 	text := template.HTMLEscapeString(kind + " " + visibleText(c.ObjectID))
 	to := map[string]string{store.ObjectJob: "jobs/", store.ObjectRun: "runs/"}[c.Object]
+	if c.Object == store.ObjectJob && c.Verb == "remove" {
+		to = "" // it is not there any more
+	}
 	if id, err := strconv.ParseInt(c.ObjectID, 10, 64); to != "" && err == nil {
 		return template.HTML(`<a href="` + template.HTMLEscapeString(p.Root()) + to + strconv.FormatInt(id, 10) + `">` + text + `</a>`)
 	}
@@ -80,7 +85,12 @@ func (p *page) Object(c xxljob.Change) template.HTML {
 type difference struct {
 	Field, Before, After string
 	Had, Has             bool
+	Lines                []diff.Line // where it is a text of several lines
+	Long                 bool        // they are too many to be compared
 }
+
+// linesAround is how many lines are shown around those that differ.
+const linesAround = 2
 
 // Diff are the fields that a change has changed, in order.
 func (p *page) Diff(c xxljob.Change) []difference {
@@ -96,15 +106,28 @@ func (p *page) Diff(c xxljob.Change) []difference {
 	for _, name := range names {
 		was, had := before[name]
 		is, has := after[name]
-		list = append(list, difference{Field: name, Before: p.hideParam(c.App, name, valueText(was)), After: p.hideParam(c.App, name, valueText(is)), Had: had && c.Before != "", Has: has})
+		d := difference{Field: name, Before: p.hidden(c.App, name, valueText(was)), After: p.hidden(c.App, name, valueText(is)), Had: had && c.Before != "", Has: has}
+		if d.Had && d.Has && strings.Contains(d.Before+d.After, "\n") {
+			lines, ok := diff.Lines(d.Before, d.After, linesAround)
+			d.Lines, d.Long = lines, !ok
+		}
+		list = append(list, d)
 	}
 	return list
 }
 
-// hideParam is the value of a field as the host lets it be shown.
-func (p *page) hideParam(app, field, text string) string {
-	if field == "Param" {
+// Kind is how a line of a comparison is marked.
+func (p *page) Kind(l diff.Line) string {
+	return map[diff.Kind]string{diff.Same: "same", diff.Removed: "del", diff.Added: "ins", diff.Left: "left"}[l.Kind]
+}
+
+// hidden is the value of a field as the host lets it be shown.
+func (p *page) hidden(app, field, text string) string {
+	switch field {
+	case "Param":
 		return p.q.redacted(app, FieldParam, text)
+	case "KillReason":
+		return p.q.redacted(app, FieldResult, text)
 	}
 	return text
 }

@@ -105,30 +105,3 @@ if (preview) {
 	})
 	show()
 }
-
-// Following a log: lines are added once a second. The view stays at the end unless somebody has
-// gone up, and no more than 5,000 lines are kept.
-const lines = document.querySelector("[data-follow]")
-if (lines) {
-	const follow = async () => {
-		if (!document.hidden && document.body.dataset.live !== "off") {
-			try {
-				const res = await fetch(lines.dataset.follow + "?from=" + lines.dataset.next, {headers: {"HX-Request": "true", "HX-Request-Type": "partial"}})
-				const atEnd = lines.scrollTop + lines.clientHeight >= lines.scrollHeight - 4
-				if (res.status === 200) {
-					lines.querySelector(".nothing")?.remove()
-					lines.insertAdjacentHTML("beforeend", await res.text())
-					while (lines.childElementCount > 5000) lines.firstElementChild.remove()
-					if (atEnd) lines.scrollTop = lines.scrollHeight
-				}
-				if (res.ok) {
-					lines.dataset.next = res.headers.get("X-Log-Next") ?? lines.dataset.next
-					if (res.headers.get("X-Log-End")) return
-				}
-			} catch { /* it is asked again */ }
-		}
-		setTimeout(follow, 1000)
-	}
-	lines.scrollTop = lines.scrollHeight
-	setTimeout(follow, 1000)
-}

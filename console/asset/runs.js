@@ -1,0 +1,129 @@
+// What the pages of runs do beyond links and forms: refreshing, and following a log. Without it
+// they work all the same.
+
+const partial = {headers: {"HX-Request": "true", "HX-Request-Type": "partial"}}
+const paused = () => document.hidden || document.body.dataset.live === "off"
+
+// A region waits as well while rows of it are chosen, and while somebody has gone further down
+// the list, so that nothing jumps.
+const stale = document.getElementById("stale")
+let good = Date.now(), clock = document.querySelector(".foot time, .foot span")?.textContent.match(/\d\d:\d\d:\d\d/)?.[0] ?? ""
+document.addEventListener("htmx:before:request", e => {
+	const region = e.target
+	if (!region.dataset?.hxTrigger?.startsWith("every")) return
+	const chosen = region.querySelector("input[type=checkbox]:checked")
+	const below = region.querySelector(".runs") && region.getBoundingClientRect().top < 0
+	if (chosen || below) e.preventDefault()
+})
+document.addEventListener("htmx:after:request", e => {
+	const res = e.detail?.ctx?.response?.raw ?? e.detail?.ctx?.response
+	const read = res?.headers?.get?.("X-Read")
+	if (!read) return
+	good = Date.now()
+	clock = read
+})
+
+// What is shown is marked as old when it was not read for ten seconds, for whatever reason.
+if (stale) {
+	setInterval(() => {
+		const old = document.querySelector("#live[data-hx-get]") && !document.hidden && Date.now() - good > 10000
+		if (old) stale.textContent = stale.dataset.stale.replace("{time}", clock)
+		stale.hidden = !old
+	}, 1000)
+}
+
+// A log. The view stays at the end unless somebody has gone up, and no more than 5,000 lines are
+// kept: those that are taken out are fetched again when somebody wants them.
+const most = 5000, atOnce = 400
+const log = document.querySelector("[data-log]")
+const numberOf = line => Number(line?.id.slice(1))
+const count = () => {
+	const said = document.querySelector("[data-log-lines]")
+	if (!said) return
+	const all = log.querySelectorAll(".line")
+	said.textContent = said.dataset.logLines.replace("{from}", numberOf(all[0])).replace("{to}", numberOf(all[all.length - 1]))
+}
+
+// earlierLink leads to the lines before those that are here.
+const earlierLink = () => {
+	const first = numberOf(log.querySelector(".line"))
+	let link = document.querySelector("[data-log-earlier]")
+	if (!(first > 1)) {
+		link?.remove()
+		return
+	}
+	if (!link) return
+	link.dataset.logEarlier = first
+	link.href = `${log.dataset.log}?from=${Math.max(1, first - atOnce)}&to=${first - 1}`
+}
+
+const earlier = async link => {
+	const first = Number(link.dataset.logEarlier)
+	const res = await fetch(`${log.dataset.log}?from=${Math.max(1, first - atOnce)}&to=${first - 1}`, partial)
+	if (res.status !== 200) return
+	const from = log.scrollHeight
+	log.insertAdjacentHTML("afterbegin", await res.text())
+	log.scrollTop += log.scrollHeight - from
+	earlierLink()
+	count()
+}
+
+const add = html => {
+	const atEnd = log.scrollTop + log.clientHeight >= log.scrollHeight - 4
+	log.querySelector(".nothing")?.remove()
+	log.insertAdjacentHTML("beforeend", html)
+	if (atEnd) {
+		while (log.childElementCount > most) log.firstElementChild.remove()
+		log.scrollTop = log.scrollHeight
+		earlierLink()
+	}
+	count()
+}
+
+// follow adds lines once a second, until the run has ended and all of them are here.
+const follow = async () => {
+	if (!paused()) {
+		try {
+			const res = await fetch(log.dataset.follow + "?from=" + log.dataset.next, partial)
+			if (res.status === 200) add(await res.text())
+			if (res.ok) {
+				log.dataset.next = res.headers.get("X-Log-Next") ?? log.dataset.next
+				if (res.headers.get("X-Log-End")) {
+					document.querySelector("[data-log-next]")?.remove()
+					return
+				}
+			}
+		} catch { /* it is asked again */ }
+	}
+	setTimeout(follow, 1000)
+}
+
+// A link to a line leads to where it is, if it is not on this page.
+const toLine = () => {
+	const no = location.hash.match(/^#L(\d{1,9})$/)?.[1]
+	if (!no || !log) return
+	const line = document.getElementById("L" + no)
+	if (line) line.scrollIntoView({block: "center"})
+	else if (!new URLSearchParams(location.search).has("from")) location.replace(`${log.dataset.log}?from=${Math.max(1, no - 20)}#L${no}`)
+}
+
+if (log) {
+	if (log.dataset.tail !== undefined && !location.hash) log.scrollTop = log.scrollHeight
+	toLine()
+	addEventListener("hashchange", toLine)
+	document.addEventListener("click", e => {
+		const link = e.target.closest?.("[data-log-earlier]")
+		if (link && !e.ctrlKey && !e.metaKey) {
+			e.preventDefault()
+			earlier(link).catch(() => { location.href = link.href })
+		}
+		const no = e.target.closest?.(".log .no")
+		if (no && !e.ctrlKey && !e.metaKey) {
+			e.preventDefault()
+			history.replaceState(null, "", no.href)
+			document.querySelector(".log .line.marked")?.classList.remove("marked")
+			no.parentElement.classList.add("marked")
+		}
+	})
+	if (log.dataset.follow) setTimeout(follow, 1000)
+}

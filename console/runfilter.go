@@ -1,0 +1,207 @@
+package console
+
+// Which runs, and which entries of the record, a list shows: filters, as its address says them.
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/xxljob/xxljob"
+)
+
+// runFilter is which runs are wanted, as the address of the page says.
+type runFilter struct {
+	App, Job, State, Type, Handler, Address, Text, Since, Until, Slower string
+}
+
+// runFilters are the names of the filters in the address.
+var runFilters = []string{"text", "app", "job", "state", "type", "handler", "address", "since", "until", "slower"}
+
+// presets are states that are asked for together.
+var presets = map[string][]xxljob.State{
+	"bad":   {xxljob.StateFailed, xxljob.StateTimedOut, xxljob.StateKilled, xxljob.StateLost, xxljob.StateRefused},
+	"open":  {xxljob.StateStarted, xxljob.StateDispatched},
+	waiting: {xxljob.StatePlanned},
+}
+
+// waiting is the state of runs that are listed in order of time.
+const waiting = "waiting"
+
+// statesOf are the states that a filter names; false where it names none.
+func statesOf(name string) ([]xxljob.State, bool) {
+	if name == "" {
+		return nil, true
+	}
+	if list, is := presets[name]; is {
+		return list, true
+	}
+	for s := xxljob.StatePlanned; s <= xxljob.StateSnoozed; s++ {
+		if stateKey(s) == name {
+			return []xxljob.State{s}, true
+		}
+	}
+	return nil, false
+}
+
+// runFilter is the filter of the request.
+func (q *request) runFilter() (f runFilter, err error) {
+	f = runFilter{App: q.query("app"), Job: q.query("job"), State: q.query("state"), Type: q.query("type"), Handler: q.query("handler"),
+		Address: q.query("address"), Text: q.query("text"), Since: q.query("since"), Until: q.query("until"), Slower: q.query("slower")}
+	if _, is := statesOf(f.State); !is {
+		return f, errNotThere
+	}
+	return f, nil
+}
+
+// runSearch is the filter as the store takes it. apps are those that the user sees, or none
+// where these are all.
+func (q *request) runSearch(f runFilter, apps []string) (s xxljob.RunSearch, err error) {
+	s = xxljob.RunSearch{Apps: apps, Handler: f.Handler, Address: f.Address, Text: f.Text, Limit: runsOnAPage}
+	if q.hidesTexts() {
+		s.Text = ""
+	}
+	if f.App != "" {
+		s.Apps = []string{f.App}
+	}
+	if f.Job != "" {
+		id, err := strconv.ParseInt(f.Job, 10, 64)
+		if err != nil || id <= 0 {
+			return s, badRequest(fmt.Errorf("job %q", f.Job))
+		}
+		s.JobIDs = []int64{id}
+	}
+	s.States, _ = statesOf(f.State)
+	if f.Type != "" {
+		s.Types = []xxljob.TriggerType{xxljob.TriggerType(f.Type)}
+	}
+	if s.Since, err = momentOf(f.Since); err != nil {
+		return s, err
+	}
+	if s.Until, err = momentOf(f.Until); err != nil {
+		return s, err
+	}
+	if f.Slower != "" {
+		seconds, err := strconv.ParseFloat(f.Slower, 64)
+		if err != nil || !(seconds >= 0 && seconds <= 1e9) {
+			return s, badRequest(fmt.Errorf("slower %q", f.Slower))
+		}
+		s.Slower = time.Duration(seconds * float64(time.Second))
+	}
+	return s, nil
+}
+
+// hidesTexts reports whether the user sees texts only as the host lets them be shown: to look for
+// a part of one would tell what is hidden.
+func (q *request) hidesTexts() bool { return q.Redact != nil && !q.user.Admin }
+
+// momentOf is a time of an address, in UTC; zero for none.
+func momentOf(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return at, badRequest(fmt.Errorf("time %q", text))
+	}
+	return at.UTC(), nil
+}
+
+// localLayouts are those in which browsers send times of a form.
+func localLayouts() []string {
+	return []string{"2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02T15:04:05.999", "2006-01-02 15:04", "2006-01-02 15:04:05", "2006-01-02"}
+}
+
+// tidyFilter leads from what the form of a list has sent to the address of the list: what is
+// empty is left out, and times, which the form has in the viewer's zone, are in UTC.
+func (q *request) tidyFilter(page string, names []string) error {
+	query := url.Values{}
+	for _, name := range names {
+		v := strings.TrimSpace(q.query(name))
+		if v == "" {
+			continue
+		}
+		if name == "since" || name == "until" {
+			at, err := q.localTime(v)
+			if err != nil {
+				return err
+			}
+			v = at.UTC().Format(time.RFC3339Nano)
+		}
+		query.Set(name, v)
+	}
+	if len(query) == 0 {
+		return q.redirect(page)
+	}
+	return q.redirect(page + "?" + query.Encode())
+}
+
+// localTime is a time of a form, in the viewer's zone.
+func (q *request) localTime(text string) (time.Time, error) {
+	for _, layout := range localLayouts() {
+		if at, err := time.ParseInLocation(layout, text, q.look.zone); err == nil {
+			return at, nil
+		}
+	}
+	return momentOf(text)
+}
+
+// Local is a time of an address as a field of a form has it, in the viewer's zone.
+func (p *page) Local(text string) string {
+	at, err := momentOf(text)
+	if err != nil || at.IsZero() {
+		return ""
+	}
+	return at.In(p.q.look.zone).Format("2006-01-02T15:04:05")
+}
+
+// filterChips are the filters that are set, with times in the viewer's zone.
+func (q *request) filterChips(page string, names []string) (list []chip) {
+	for _, name := range names {
+		for _, c := range q.chips(page, []string{name}) {
+			if name == "since" || name == "until" {
+				if at, err := momentOf(q.query(name)); err == nil {
+					c.Value = at.In(q.look.zone).Format("2006-01-02 15:04:05 -07:00")
+				}
+			}
+			if name == "slower" {
+				c.Value += " s"
+			}
+			if name == "type" && q.look.language.Has("type."+c.Value) {
+				c.Value = q.text("type." + c.Value)
+			}
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// presets are questions that are asked often, as links.
+func (q *request) presets() (list []preset) {
+	state, kind := q.query("state"), q.query("type")
+	for _, p := range []struct{ key, state, kind string }{{"open", "open", ""}, {waiting, waiting, ""}, {"bad", "bad", ""}, {"skipped", "skipped", ""}, {"manual", "", "MANUAL"}} {
+		one := preset{Key: "runs.preset." + p.key, Set: p.state == state && p.kind == kind}
+		one.Link = q.with(map[string]string{"state": p.state, "type": p.kind, "before": "", "seen": ""})
+		if one.Set {
+			one.Link = q.with(map[string]string{"state": "", "type": "", "before": "", "seen": ""})
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
+// typedRun is the page of a run whose ID was typed where texts are looked for, or "".
+func (q *request) typedRun() (string, error) {
+	text := strings.TrimSpace(q.query("text"))
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || id <= 0 || q.isPart() {
+		return "", nil
+	}
+	list, err := q.Store.RunsByID(q.ctx, []int64{id})
+	if err != nil || len(list) == 0 || !allowed(q.user, see, list[0].App) {
+		return "", err
+	}
+	return "runs/" + strconv.FormatInt(id, 10), nil
+}
