@@ -4,7 +4,6 @@ package console
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/xxljob/xxljob"
@@ -58,13 +57,13 @@ func (q *request) changes() error {
 		p.First = q.with(map[string]string{"before": ""})
 	}
 	if sees {
-		found, err := q.record.SearchChanges(q.ctx, search)
-		if err != nil {
+		var next int64
+		if p.Changes, next, err = q.searchChanges(search); err != nil {
 			return asked(err)
 		}
-		if p.Changes = found.Changes; found.SearchedTo > 1 {
-			p.Partial = len(found.Changes) < changesOnAPage
-			p.Older = q.with(map[string]string{"before": cursorOf("id", found.SearchedTo)})
+		if next > 1 {
+			p.Partial = len(p.Changes) < changesOnAPage
+			p.Older = q.with(map[string]string{"before": cursorOf("id", next)})
 		}
 	}
 	return q.show("changes", http.StatusOK, p)
@@ -82,9 +81,9 @@ func (q *request) changeSearch(f changeFilter) (s xxljob.ChangeSearch, err error
 	return s, q.cursor("before", "id", &s.Before)
 }
 
-// changeApps sets the apps of a search: for an admin the one that is asked for, or none, which is
-// all entries, also of no app; for others those that they see. sees is false where that is
-// nothing.
+// changeApps sets the apps of a search: the one that is asked for, or those that the user sees.
+// For who sees all apps, or all but some, there are none: entries are also of apps that are not
+// there any more, which nobody can list. sees is false where the user sees nothing.
 func (q *request) changeApps(one string, s *xxljob.ChangeSearch) (known []string, sees bool, err error) {
 	apps, all, err := q.visibleApps()
 	if err != nil {
@@ -96,14 +95,41 @@ func (q *request) changeApps(one string, s *xxljob.ChangeSearch) (known []string
 		}
 	}
 	switch {
-	case q.user.Admin && one == "":
-		return known, true, nil
-	case one == "":
-		s.Apps = known
-	case q.user.Admin || slices.Contains(known, one):
+	case one != "" && allowed(q.user, see, one):
 		s.Apps = []string{one}
+	case one != "":
+		return known, false, nil
+	case !q.user.Admin && ranks[q.user.Apps["*"]] < see:
+		s.Apps = known
+		return known, len(known) > 0, nil
 	}
-	return known, len(s.Apps) > 0, nil
+	return known, true, nil
+}
+
+// siftReads is how often the record is searched for a page of which something is left out.
+const siftReads = 5
+
+// searchChanges is a page of a search, without what the user does not see: entries of no app are
+// for admins. next is where it goes on, 1 for nowhere.
+func (q *request) searchChanges(s xxljob.ChangeSearch) (list []xxljob.Change, next int64, err error) {
+	for range siftReads {
+		found, err := q.record.SearchChanges(q.ctx, s)
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, c := range found.Changes {
+			if len(list) == changesOnAPage {
+				return list, list[changesOnAPage-1].ID, nil
+			}
+			if q.user.Admin || c.App != "" && allowed(q.user, see, c.App) {
+				list = append(list, c)
+			}
+		}
+		if s.Before, next = found.SearchedTo, found.SearchedTo; next <= 1 || len(list) == changesOnAPage || len(found.Changes) < s.Limit {
+			return list, next, nil
+		}
+	}
+	return list, next, nil
 }
 
 // offerChoices fills in what there is to choose from.

@@ -123,7 +123,7 @@ func (q *request) logTail() (logView, error) {
 func (q *request) logFrom(from, to int) (logView, error) {
 	most := linesAtOnce
 	if to > 0 {
-		most = min(most, to-from+1)
+		most = max(0, min(most, to-from+1))
 	}
 	return q.readLog(func() (logText, error) { return q.linesFrom(from) }, most)
 }
@@ -181,6 +181,8 @@ func (q *request) readLog(read func() (logText, error), most int) (v logView, er
 func (q *request) noLog(v logView, err error) (logView, error) {
 	v.Retry = true
 	switch {
+	case errors.Is(err, xxljob.ErrNoLog) && q.run.Address == "" && !q.run.State.Ended():
+		v.From, v.To, v.Retry = 1, 0, false // it is followed from its first line on
 	case errors.Is(err, xxljob.ErrNoLog):
 		v.Fault, v.Retry = strings.TrimPrefix(err.Error(), "xxljob: "), !q.run.State.Ended()
 	case q.ctx.Err() == nil:

@@ -1,0 +1,180 @@
+package console_test
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console"
+)
+
+// live is a browser that asks for parts of pages, as the scripts of a page do.
+func (b *browser) live() *browser {
+	b.header.Set("HX-Request", "true")
+	b.header.Set("HX-Request-Type", "partial")
+	return b
+}
+
+// polls is the address at which the page asks for its region, or "".
+func (b *browser) polls() string {
+	m := regexp.MustCompile(`data-hx-get="\.?\.?/?([^"]*)"`).FindStringSubmatch(b.body)
+	if m == nil {
+		return ""
+	}
+	return strings.ReplaceAll(m[1], "&amp;", "&")
+}
+
+// TestPollsTellWhatIsNew, and nothing while nothing is.
+func TestPollsTellWhatIsNew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newSite(t)
+		root := x.admin()
+		j := x.job("orders", "nightly")
+		first := x.run(j)
+		root.get("runs?app=orders").is(200)
+		poll := root.polls()
+		if !strings.HasPrefix(poll, "runs?app=orders&seen=") {
+			t.Fatalf("polls %q", poll)
+		}
+		root.live()
+		root.get(poll).is(204)
+		if root.body != "" || root.res.Header.Get("X-Read") == "" || !strings.Contains(root.res.Header.Get("Vary"), "HX-Request") {
+			t.Errorf("%q, %v", root.body, root.res.Header)
+		}
+		second := x.run(j)
+		time.Sleep(time.Second)
+		root.get(poll).is(200).has(itoa(first.ID), itoa(second.ID)).lacks("<html", "<form", "<main")
+		again := root.polls()
+		if again == poll || again == "" {
+			t.Errorf("polls %q, after %q", again, poll)
+		}
+		root.get(again).is(204)
+	})
+}
+
+// TestWhatIsPastIsNotPolled: only the newest page of a list, and a run that has not ended.
+func TestWhatIsPastIsNotPolled(t *testing.T) {
+	x := newSite(t)
+	root := x.admin()
+	j := x.job("orders", "nightly")
+	for range 60 {
+		x.run(j)
+	}
+	run := x.run(j)
+	root.get("runs")
+	if root.polls() == "" {
+		t.Error("the newest page is not polled")
+	}
+	if root.get(root.link("More")); root.polls() != "" {
+		t.Errorf("an older page polls %q", root.polls())
+	}
+	if root.get("runs?until=2020-01-01T00:00:00Z"); root.polls() != "" {
+		t.Errorf("the past polls %q", root.polls())
+	}
+	page := "runs/" + itoa(run.ID)
+	root.get(page + "?said=again")
+	poll := "runs/" + strings.TrimPrefix(root.polls(), "runs/")
+	if !strings.HasPrefix(poll, page+"?seen=") {
+		t.Fatalf("polls %q", poll)
+	}
+	must(t, x.s.Kill(t.Context(), run.ID))
+	root.live()
+	if root.get(poll).is(200).has("cancelled"); root.polls() != "" {
+		t.Errorf("a run that has ended polls %q", root.polls())
+	}
+}
+
+// TestViewersDoNotMultiplyTheLoad: fifty who look at the same thing cause one reading.
+func TestViewersDoNotMultiplyTheLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &watched{}
+		x := newSite(t, watch(w))
+		root := x.admin()
+		run := x.run(x.job("orders", "nightly"))
+		all := func(page string) int64 {
+			before := w.asked.Load()
+			w.late.Store(int64(300 * time.Millisecond))
+			var wg sync.WaitGroup
+			for i := range 50 {
+				b := x.browser()
+				b.cookies = cloneCookies(root.cookies)
+				wg.Go(func() {
+					time.Sleep(time.Duration(i) * 10 * time.Millisecond)
+					b.live().get(page).is(200).has(itoa(run.ID))
+				})
+			}
+			wg.Wait()
+			return w.asked.Load() - before
+		}
+		for page, want := range map[string]int64{"runs": 1, "runs?state=waiting": 1, "runs/" + itoa(run.ID): 2} { // a tree, and who has asked for it
+			if got := all(page); got != want {
+				t.Errorf("%s: the store was asked %d times, want %d", page, got, want)
+			}
+			time.Sleep(time.Second)
+			if got := all(page); got != want {
+				t.Errorf("%s: the store was asked %d times a second later, want %d", page, got, want)
+			}
+		}
+	})
+}
+
+// TestWhoSeesOtherAppsSharesNothing: what is read for one is never another's answer.
+func TestWhoSeesOtherAppsSharesNothing(t *testing.T) {
+	w := &watched{}
+	x := newSite(t, watch(w))
+	x.admin()
+	mine, other := x.job("orders", "mine"), x.job("billing", "theirs")
+	x.run(mine)
+	x.run(other)
+	people := map[string]console.User{
+		"mine":        {Name: "ann", Apps: map[string]console.Role{"orders": console.Viewer}},
+		"theirs":      {Name: "bob", Apps: map[string]console.Role{"billing": console.Viewer}},
+		"mine theirs": {Name: "eve", Apps: map[string]console.Role{"*": console.Viewer}},
+		"":            {Name: "nil", Apps: map[string]console.Role{"other": console.Viewer}},
+	}
+	w.late.Store(int64(20 * time.Millisecond))
+	var wg sync.WaitGroup
+	for sees, u := range people {
+		b := x.user(u).live()
+		wg.Go(func() {
+			for range 5 {
+				for _, page := range []string{"runs", "runs?state=waiting", "runs?app=orders", "runs?app=billing"} {
+					b.get(page).is(200)
+					for _, name := range []string{"mine", "theirs"} {
+						may := strings.Contains(sees, name) && (page == "runs" || strings.Contains(page, "waiting") || name == "mine" == strings.Contains(page, "orders"))
+						if strings.Contains(b.text(), name) != may {
+							t.Errorf("%s who sees %q: %s of %s, want %v", u.Name, sees, name, page, may)
+						}
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// TestReadingsGoOnForOthers: one who leaves does not end a reading that others wait for, and what
+// failed is not kept.
+func TestReadingsGoOnForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &watched{}
+		x := newSite(t, watch(w))
+		root := x.admin()
+		run := x.run(x.job("orders", "nightly"))
+		w.late.Store(int64(time.Hour))
+		root.live().get("runs").is(503)
+		w.late.Store(0)
+		root.get("runs").is(200).has(itoa(run.ID))
+		fault := fmt.Errorf("away: %w", xxljob.ErrConflict)
+		w.err.Store(&fault)
+		time.Sleep(time.Second)
+		root.get("runs").is(409)
+		w.err.Store(nil)
+		root.get("runs").is(200)
+	})
+}

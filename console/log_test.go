@@ -1,0 +1,231 @@
+package console_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/wire"
+)
+
+// ran starts the scheduler of the site, runs the handler once and returns the run; where it is
+// not to be waited for, it may go on until the test ends.
+func (x *site) ran(wait bool, handle func(context.Context, *xxljob.Task) error) xxljob.Run {
+	x.Helper()
+	x.s.Handle("work", handle)
+	must(x.T, x.s.Start(x.Context()))
+	x.Cleanup(func() { _ = x.s.Stop(context.Background()) })
+	j := x.job("orders", "nightly")
+	ctx, cancel := context.WithTimeout(xxljob.WithActor(x.Context(), "starter"), 30*time.Second)
+	defer cancel()
+	id := must1(x.s.TriggerOne(ctx, j.ID, xxljob.Trigger{}))
+	for !wait {
+		if r := must1(x.store.Run(ctx, id)); !r.Taken.IsZero() {
+			return r
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return must1(x.s.Wait(ctx, id))
+}
+
+// numbers are those of the lines on the page: the first, the last, and how many.
+func (b *browser) numbers() string {
+	b.Helper()
+	all := regexp.MustCompile(`id="L(\d+)"`).FindAllStringSubmatch(b.body, -1)
+	if len(all) == 0 {
+		return "none"
+	}
+	first, last := must1(strconv.Atoi(all[0][1])), must1(strconv.Atoi(all[len(all)-1][1]))
+	if last-first+1 != len(all) {
+		b.Errorf("%s: lines %d to %d are %d", b.at, first, last, len(all))
+	}
+	return fmt.Sprintf("%d-%d", first, last)
+}
+
+func TestLogOfARun(t *testing.T) {
+	x := newSite(t)
+	root := x.admin()
+	run := x.ran(true, func(_ context.Context, task *xxljob.Task) error {
+		for i := range 998 {
+			task.Log().Info("entry", "n", i+1)
+		}
+		task.Log().Info("long " + strings.Repeat("y", 9<<10) + "END")
+		task.Log().Info("the last \x1b[31mred\x1b[0m <script>alert(1)</script>")
+		return nil
+	})
+	page := "runs/" + itoa(run.ID)
+	root.get(page).is(200).has("succeeded", "ran once: starter,")
+	last := root.numbers()
+	if m := regexp.MustCompile(`^(\d+)-(\d+)$`).FindStringSubmatch(last); m == nil || must1(strconv.Atoi(m[2]))-must1(strconv.Atoi(m[1])) != 399 {
+		t.Fatalf("lines %s, want the last 400", last)
+	}
+	total := must1(strconv.Atoi(strings.SplitN(last, "-", 2)[1]))
+	root.has("the last red <script>alert(1)</script>").lacks("<script>alert")
+	if !strings.Contains(root.body, `class="ansi-red"`) || strings.Contains(root.body, "data-follow") {
+		t.Error("no color, or a log that has ended is followed")
+	}
+	log := page + "/log"
+	from := total - 399
+	root.get(root.link("Earlier lines"))
+	if want := fmt.Sprintf("%d-%d", from-400, from-1); root.numbers() != want {
+		t.Errorf("earlier lines are %s, want %s", root.numbers(), want)
+	}
+	root.get(root.link("Later lines"))
+	if root.numbers() != last {
+		t.Errorf("later lines are %s, want %s", root.numbers(), last)
+	}
+	for query, want := range map[string]string{"": last, "?from=1": "1-400", "?from=100&to=120": "100-120", "?from=" + strconv.Itoa(total): fmt.Sprintf("%d-%d", total, total), "?from=" + strconv.Itoa(total+1): "none", "?from=9&to=3": "none"} {
+		if root.get(log + query).is(200); root.numbers() != want {
+			t.Errorf("%q: lines %s, want %s", query, root.numbers(), want)
+		}
+	}
+	for _, bad := range []string{"?from=0", "?from=-1", "?from=x", "?to=x", "?line=0", "?line=99999999999999999999"} {
+		root.get(log + bad).is(400)
+	}
+	root.get(log + "?from=100")
+	line := regexp.MustCompile(`href="[./]*(runs/\d+/log\?from=\d+#L120)"`).FindStringSubmatch(root.body)
+	if line == nil {
+		t.Fatal("no link to a line")
+	}
+	root.get(strings.TrimSuffix(line[1], "#L120"))
+	if !strings.Contains(root.body, `id="L120"`) {
+		t.Errorf("%s does not have line 120", line[1])
+	}
+	root.get(log).lacks("END")
+	root.get(root.link("cut: show all of it")).is(200).has("yyyEND")
+	root.get(log + "/file").is(200)
+	if n := strings.Count(root.body, "\n"); n != total || !strings.Contains(root.res.Header.Get("Content-Disposition"), "run-"+itoa(run.ID)+".log") || root.res.Header.Get("Content-Type") != "text/plain; charset=utf-8" {
+		t.Errorf("a file of %d lines, want %d: %v", n, total, root.res.Header)
+	}
+}
+
+func TestLogIsSearched(t *testing.T) {
+	x := newSite(t)
+	root := x.admin()
+	run := x.ran(true, func(_ context.Context, task *xxljob.Task) error {
+		for i := range 1000 {
+			task.Log().Info("entry", "n", i+1)
+		}
+		return nil
+	})
+	log := "runs/" + itoa(run.ID) + "/log?find="
+	root.get(log+"N%3D777").is(200).has("1 line has it.", "n=777").lacks("n=778")
+	root.get(log + "nowhere").is(200).has("No line has it.")
+	root.get(log+"entry").is(200).has("200 lines have it.", "Searched up to line")
+	seen := map[string]bool{}
+	for range 10 {
+		for _, m := range regexp.MustCompile(`id="L(\d+)"`).FindAllStringSubmatch(root.body, -1) {
+			if seen[m[1]] {
+				t.Errorf("line %s is found twice", m[1])
+			}
+			seen[m[1]] = true
+		}
+		if !strings.Contains(root.body, ">Go on</a>") {
+			break
+		}
+		root.get(root.link("Go on")).is(200)
+	}
+	if len(seen) != 1000 {
+		t.Errorf("%d lines are found, want 1000", len(seen))
+	}
+	root.get(log + strings.Repeat("x", 300)).is(400)
+	for _, evil := range hostile {
+		root.get(log + url.QueryEscape(evil))
+		inert(t, "log search", evil, root.body)
+	}
+}
+
+// TestLogIsFollowed: whoever asks for what is behind a line gets just that, and is told when
+// nothing more will come.
+func TestLogIsFollowed(t *testing.T) {
+	x := newSite(t)
+	root := x.admin()
+	more, done := make(chan bool), make(chan bool)
+	run := x.ran(false, func(_ context.Context, task *xxljob.Task) error {
+		task.Log().Info("the first")
+		done <- true
+		<-more
+		task.Log().Info("the second")
+		done <- true
+		<-more
+		return nil
+	})
+	<-done
+	root.get("runs/"+itoa(run.ID)).is(200).has("the first", "Kill", "started")
+	m := regexp.MustCompile(`data-follow="[./]*(runs/\d+/log)" data-next="(\d+)"`).FindStringSubmatch(root.body)
+	if m == nil {
+		t.Fatal("the log is not followed")
+	}
+	root.live()
+	ask := func() *browser { return root.get(m[1] + "?from=" + m[2]) }
+	ask().is(204)
+	more <- true
+	<-done
+	ask().is(200).has("the second").lacks("the first", "<html", "<h1")
+	m[2] = root.res.Header.Get("X-Log-Next")
+	if root.res.Header.Get("X-Log-End") != "" {
+		t.Error("the log of a run that goes on has ended")
+	}
+	ask().is(204)
+	more <- true
+	must1(x.s.Wait(t.Context(), run.ID))
+	for ask(); root.res.StatusCode == 200; ask() { // the lines that say how it has ended
+		m[2] = root.res.Header.Get("X-Log-Next")
+		if root.res.Header.Get("X-Log-End") != "" {
+			break
+		}
+	}
+	if root.res.Header.Get("X-Log-End") != "true" {
+		t.Errorf("status %d, %v", root.res.StatusCode, root.res.Header)
+	}
+}
+
+// silent is a scheduler whose nodes do not answer, once there is a reason.
+type silent struct {
+	xxljob.Scheduler
+	why error
+}
+
+func (s *silent) Log(ctx context.Context, run int64, from int) (wire.LogResult, error) {
+	if s.why != nil {
+		return wire.LogResult{}, s.why
+	}
+	return s.Scheduler.Log(ctx, run, from)
+}
+
+func (s *silent) LogTail(ctx context.Context, run int64, n int) (wire.LogResult, error) {
+	if s.why != nil {
+		return wire.LogResult{}, s.why
+	}
+	return s.Scheduler.LogTail(ctx, run, n)
+}
+
+// TestNoLog says why there is none.
+func TestNoLog(t *testing.T) {
+	quiet := &silent{}
+	x := newSite(t, func(c *console.Config) { quiet.Scheduler = c.Scheduler; c.Scheduler = quiet })
+	root := x.admin()
+	run := x.run(x.job("orders", "nightly"))
+	page := "runs/" + itoa(run.ID)
+	root.get(page).is(200).has("Nothing has been logged yet.")
+	if !strings.Contains(root.body, `data-next="1"`) {
+		t.Error("a log that has not begun is not followed")
+	}
+	root.get(page + "/log?find=x").is(200).has("No line has it.")
+	root.get(page + "/log/file").is(404).has("cannot be had")
+	quiet.why = fmt.Errorf("node <b>n1</b>: %w", context.DeadlineExceeded)
+	for _, p := range []string{page, page + "/log", page + "/log?from=3", page + "/log?find=x"} {
+		root.get(p).is(200).has("nobody answers: node <b>n1</b>", "Retry").lacks("<b>n1")
+	}
+	root.get(page + "/log/file").is(503)
+	quiet.why = nil
+	must(t, x.s.Kill(t.Context(), run.ID))
+	root.get(page).is(200).has("no log: the run was not started").lacks("Retry")
+}
