@@ -83,6 +83,7 @@ type request struct {
 	id   string // by which it is found in the log and in the record of changes
 	path string // below the mount, without a slash before it
 
+	route  *route            // nil where there is none
 	values map[string]string // what is variable in the path
 	user   *User             // nil for nobody
 	job    xxljob.Job        // of the route, if it is about one
@@ -131,7 +132,7 @@ func (q *request) serve() error {
 	case rt == nil, rt.only && q.accounts == nil:
 		return errNotThere
 	}
-	q.values = values
+	q.route, q.values = rt, values
 	ctx, cancel := context.WithTimeout(q.r.Context(), rt.timeout())
 	defer cancel()
 	q.ctx = store.WithClient(ctx, q.r.RemoteAddr, q.id)
@@ -140,7 +141,7 @@ func (q *request) serve() error {
 		return errForeign
 	}
 	if rt.changes() {
-		if err := q.readForm(); err != nil {
+		if err := q.readForm(rt.fields()); err != nil {
 			return err
 		}
 	}
@@ -166,6 +167,11 @@ func (q *request) admit(rt *route) error {
 		}
 		return errNobody
 	}
+	return q.permit(rt)
+}
+
+// permit reads what is asked about, and decides whether the user may ask.
+func (q *request) permit(rt *route) error {
 	do, app := rt.needs.action(), ""
 	if rt.of != nothing {
 		var err error
@@ -218,7 +224,9 @@ func (q *request) fail(err error) {
 	if p.after > 0 {
 		h.Set("Retry-After", strconv.Itoa(secondsOf(p.after)))
 	}
-	q.problemPage(p)
+	if !q.keepForm(p) {
+		q.problemPage(p)
+	}
 }
 
 // within is the context of the request with a deadline that is sooner.

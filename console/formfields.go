@@ -5,14 +5,13 @@ package console
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/xxljob/xxljob"
-	"github.com/xxljob/xxljob/block"
-	strategies "github.com/xxljob/xxljob/route"
 )
 
 // formField is a field of the form. Its label is the text "field." + name, and its help, if it
@@ -20,6 +19,7 @@ import (
 type formField struct {
 	name    string
 	of      string // the field of xxljob.Job that errors name
+	xxl     string // what XXL-JOB calls it, if it has it
 	kind    fieldKind
 	most    int // bytes
 	options func() []string
@@ -51,54 +51,18 @@ type formGroup struct {
 	fields []formField
 }
 
+// called is the field with the name that XXL-JOB has for it.
+func (f formField) called(xxl string) formField {
+	f.xxl = xxl
+	return f
+}
+
 // What is no value; the texts are keys of words.
 var (
 	errNumber = errors.New("fault.number")
 	errMoment = errors.New("fault.moment")
 	errIDs    = errors.New("fault.ids")
 )
-
-// formGroups are the fields of the form, in order.
-func formGroups() []formGroup {
-	return []formGroup{
-		{"what", []formField{
-			text("name", "Name", aLine, 255, func(j *xxljob.Job) *string { return &j.Name }),
-			text("app", "App", aLine, 64, func(j *xxljob.Job) *string { return &j.App }),
-			text("key", "Key", aLine, 255, func(j *xxljob.Job) *string { return &j.Key }),
-			text("handler", "Handler", aLine, 255, func(j *xxljob.Job) *string { return &j.Handler }),
-			text("param", "Param", aText, 64<<10, func(j *xxljob.Job) *string { return &j.Param }),
-		}},
-		{"when", []formField{
-			choice("type", "Schedule", scheduleTypes, func(j *xxljob.Job) *xxljob.ScheduleType { return &j.Schedule.Type }),
-			text("conf", "Schedule", aLine, 255, func(j *xxljob.Job) *string { return &j.Schedule.Conf }),
-			text("zone", "Schedule", aLine, 64, func(j *xxljob.Job) *string { return &j.Schedule.Zone }),
-			choice("dst", "Schedule", list(xxljob.DSTCivil, xxljob.DSTQuartz), func(j *xxljob.Job) *xxljob.DST { return &j.Schedule.DST }),
-			moment("notbefore", "NotBefore", func(j *xxljob.Job) *time.Time { return &j.NotBefore }),
-			moment("notafter", "NotAfter", func(j *xxljob.Job) *time.Time { return &j.NotAfter }),
-			number("maxruns", "MaxRuns", func(j *xxljob.Job) *int { return &j.MaxRuns }),
-		}},
-		{"how", []formField{
-			choice("route", "Route", strategies.Names, func(j *xxljob.Job) *string { return &j.Route }),
-			choice("block", "Block", block.Names, func(j *xxljob.Job) *string { return &j.Block }),
-			number("maxper", "MaxPerExecutor", func(j *xxljob.Job) *int { return &j.MaxPerExecutor }),
-			seconds("timeout", "Timeout", func(j *xxljob.Job) *time.Duration { return &j.Timeout }),
-			choice("misfire", "Misfire", list(xxljob.MisfireDoNothing, xxljob.MisfireFireOnceNow), func(j *xxljob.Job) *xxljob.Misfire { return &j.Misfire }),
-			choice("catchup", "CatchUp", list("", xxljob.CatchUpEvery, xxljob.CatchUpOnce), func(j *xxljob.Job) *xxljob.CatchUp { return &j.CatchUp }),
-			number("retries", "Retries", func(j *xxljob.Job) *int { return &j.Retries }),
-			seconds("retrypause", "RetryBackoff", func(j *xxljob.Job) *time.Duration { return &j.RetryBackoff.First }),
-			seconds("retrypausemax", "RetryBackoff", func(j *xxljob.Job) *time.Duration { return &j.RetryBackoff.Max }),
-			choice("onlost", "OnLost", list("", xxljob.OnLostRerun), func(j *xxljob.Job) *xxljob.OnLost { return &j.OnLost }),
-			ids("children", "Children", func(j *xxljob.Job) *[]int64 { return &j.Children }),
-			seconds("lateafter", "LateAfter", func(j *xxljob.Job) *time.Duration { return &j.LateAfter }),
-			seconds("keepruns", "KeepRuns", func(j *xxljob.Job) *time.Duration { return &j.KeepRuns }),
-		}},
-		{"who", []formField{
-			text("author", "Author", aLine, 64, func(j *xxljob.Job) *string { return &j.Author }),
-			text("alarm", "AlarmEmail", aLine, 255, func(j *xxljob.Job) *string { return &j.AlarmEmail }),
-			tagList("tags", "Tags", func(j *xxljob.Job) *[]string { return &j.Tags }),
-		}},
-	}
-}
 
 // list are values to choose from.
 func list[T ~string](values ...T) func() []string {
@@ -122,7 +86,7 @@ func text(name, of string, kind fieldKind, most int, at func(*xxljob.Job) *strin
 			if kind == aLine {
 				s = strings.TrimSpace(s)
 			}
-			*at(f.job) = strings.ReplaceAll(s, "\r\n", "\n") // as browsers send line feeds
+			*at(f.job) = lineFeeds(s)
 			return nil
 		}}
 }
@@ -152,10 +116,10 @@ func seconds(name, of string, at func(*xxljob.Job) *time.Duration) formField {
 		get: func(f *formTexts) string { return strconv.FormatFloat(at(f.job).Seconds(), 'f', -1, 64) },
 		set: func(f *formTexts, s string) error {
 			n, err := strconv.ParseFloat(orZero(s), 64)
-			if err != nil || n < -1e9 || n > 1e10 {
+			if err != nil || !(n >= -1e9 && n <= 1e10) { // what is not a number is neither
 				return errNumber
 			}
-			*at(f.job) = time.Duration(n*1000+0.5) * time.Millisecond
+			*at(f.job) = time.Duration(math.Round(n*1000)) * time.Millisecond
 			return nil
 		}}
 }
@@ -176,17 +140,37 @@ func moment(name, of string, at func(*xxljob.Job) *time.Time) formField {
 				*at(f.job) = time.Time{}
 				return nil
 			}
-			if at(f.job).In(f.zone).Format(momentLayout) == s {
-				return nil // as it was, with what the form does not show
+			t, err := momentIn(s, f.zone)
+			if err != nil {
+				return err
 			}
-			for _, layout := range []string{momentLayout, "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"} {
-				if t, err := time.ParseInLocation(layout, s, f.zone); err == nil {
-					*at(f.job) = t
-					return nil
-				}
-			}
-			return errMoment
+			*at(f.job) = t
+			return nil
 		}}
+}
+
+// momentIn reads a moment as browsers send it, or as a person writes it who has no control for
+// it.
+func momentIn(s string, zone *time.Location) (time.Time, error) {
+	for _, layout := range []string{momentLayout, "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"} {
+		if t, err := time.ParseInLocation(layout, s, zone); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, errMoment
+}
+
+// check is what is so or not. A browser sends nothing of a box without a tick, so that the form
+// has an empty value before it.
+func check(name, of string, at func(*xxljob.Job) *bool) formField {
+	return formField{name: name, of: of, kind: aCheck, most: 1,
+		get: func(f *formTexts) string {
+			if *at(f.job) {
+				return "1"
+			}
+			return ""
+		},
+		set: func(f *formTexts, s string) error { *at(f.job) = s != ""; return nil }}
 }
 
 func ids(name, of string, at func(*xxljob.Job) *[]int64) formField {
@@ -212,6 +196,22 @@ func ids(name, of string, at func(*xxljob.Job) *[]int64) formField {
 		}}
 }
 
+// keys are jobs as "app/key", one a line: a key may have a comma in it.
+func keys(name, of string, at func(*xxljob.Job) *[]string) formField {
+	return formField{name: name, of: of, kind: aText, most: 40_000,
+		get: func(f *formTexts) string { return strings.Join(*at(f.job), "\n") },
+		set: func(f *formTexts, s string) error {
+			var list []string
+			for line := range strings.Lines(lineFeeds(s)) {
+				if line = strings.TrimSpace(line); line != "" && !slices.Contains(list, line) {
+					list = append(list, line)
+				}
+			}
+			*at(f.job) = list
+			return nil
+		}}
+}
+
 func tagList(name, of string, at func(*xxljob.Job) *[]string) formField {
 	return formField{name: name, of: of, kind: aLine, most: 2000,
 		get: func(f *formTexts) string { return strings.Join(*at(f.job), ", ") },
@@ -225,6 +225,20 @@ func tagList(name, of string, at func(*xxljob.Job) *[]string) formField {
 			*at(f.job) = list
 			return nil
 		}}
+}
+
+// lineFeeds is a text from a browser, which ends lines as the network does.
+func lineFeeds(s string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
+}
+
+// asShown is a text as a browser sends it back that has shown it and in which nobody has typed
+// anything.
+func asShown(kind fieldKind, s string) string {
+	if s = lineFeeds(s); kind != aText {
+		s = strings.ReplaceAll(s, "\n", "")
+	}
+	return s
 }
 
 // separate are the parts of a list that somebody has written.

@@ -15,6 +15,7 @@ import (
 const (
 	mostBody   = 1 << 20 // bytes
 	mostFields = 200     // of a form
+	mostRows   = 500     // of a list, of which a form has a field each
 )
 
 // policyFor is the Content-Security-Policy, for pages that these origins may show in frames.
@@ -27,7 +28,7 @@ func policyFor(ancestors []string) string {
 }
 
 // readForm reads the body of a request that changes something.
-func (q *request) readForm() error {
+func (q *request) readForm(most int) error {
 	q.r.Body = http.MaxBytesReader(q.w, q.r.Body, mostBody)
 	kind, _, err := mime.ParseMediaType(q.r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/x-www-form-urlencoded" {
@@ -48,8 +49,8 @@ func (q *request) readForm() error {
 			}
 		}
 	}
-	if n > mostFields {
-		return &problem{status: http.StatusRequestEntityTooLarge, key: "problem.fields", values: []any{"n", n, "most", mostFields}}
+	if n > most {
+		return &problem{status: http.StatusRequestEntityTooLarge, key: "problem.fields", values: []any{"n", n, "most", most}}
 	}
 	return nil
 }

@@ -4,7 +4,9 @@ package console
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,54 +15,121 @@ import (
 )
 
 const (
-	nextOnAPage    = 10
-	runsOfAJob     = 20
-	changesOfAJob  = 20
-	mostTriggerArg = 64 << 10 // bytes of a parameter
+	nextOnAPage   = 10
+	runsOfAJob    = 20
+	skipsOfAJob   = 10
+	changesOfAJob = 20
 )
 
-// jobPage is the page of a job.
+// jobView is the page of a job.
 type jobView struct {
-	Job     xxljob.Job
-	Words   string
-	Status  string
-	Own     string      // the zone of its schedule, where that is not the viewer's
-	Next    []time.Time // its next instants
-	NextErr string
-	Runs    []xxljob.Run
-	Changes []xxljob.Change
-	Param   string // as it is shown
-	Said    string // what has just been done
-	Trigger triggerForm
+	Job      xxljob.Job
+	Words    string
+	Status   string
+	Own      string      // the zone of its schedule, where that is not the viewer's
+	Next     []time.Time // its next instants
+	NextErr  string
+	Runs     []xxljob.Run
+	Skipped  []xxljob.Run // records of instants that were not run
+	Outcomes outcomes
+	Children []jobLink
+	Parents  []jobLink
+	Changes  []jobChange
+	More     []fact // what else it says
+	Param    string // as it is shown
+	Script   bool   // it is one of XXL-JOB's
+	Said     string // what has just been done
+	Once     *onceView
 }
 
-// triggerForm is the form to run a job once.
-type triggerForm struct {
-	Param, Addresses string
-	Fault            string
+// fact is a field of a job, and what it says.
+type fact struct{ Field, Value string }
+
+// jobChange is an entry of the record about the job. Restores is the version that it has made,
+// where one may go back to that; zero elsewhere.
+type jobChange struct {
+	xxljob.Change
+	Restores int64
 }
 
-func (q *request) jobPage() error { return q.showJob(http.StatusOK, triggerForm{Param: q.job.Param}) }
-
-// showJob shows the page of the request's job.
-func (q *request) showJob(status int, form triggerForm) error {
+// jobPage shows the request's job.
+func (q *request) jobPage() error {
 	j := &q.job
-	v := jobView{Job: *j, Words: j.Schedule.DescribeIn(q.look.language.Tag), Status: statusOf(j), Param: q.redacted(j.App, FieldParam, j.Param), Trigger: form, Said: q.said()}
+	v := jobView{Job: *j, Words: j.Schedule.DescribeIn(q.look.language.Tag), Status: statusOf(j), Param: q.redacted(j.App, FieldParam, j.Param), Script: isScript(j), More: q.facts(j), Said: q.said()}
 	if zone := j.Schedule.Zone; zone != "" && zone != q.look.zone.String() {
 		v.Own = zone
 	}
-	now := time.Now()
-	next, err := j.Schedule.Upcoming(now, nextOnAPage)
-	if v.Next = next; err != nil && !errors.Is(err, xxljob.ErrNeverFires) {
-		v.NextErr = err.Error()
+	next, err := j.Schedule.Upcoming(time.Now(), nextOnAPage)
+	v.Next = slices.DeleteFunc(next, func(t time.Time) bool {
+		return t.Before(j.NotBefore) || !j.NotAfter.IsZero() && t.After(j.NotAfter)
+	})
+	if err != nil && !errors.Is(err, xxljob.ErrNeverFires) {
+		v.NextErr = q.text("fault.invalid.conf", "why", strings.TrimPrefix(err.Error(), "xxljob: "))
 	}
 	if v.Runs, err = q.Store.Runs(q.ctx, xxljob.RunFilter{JobID: j.ID, Limit: runsOfAJob}); err != nil {
 		return err
 	}
-	if v.Changes, err = q.Store.Changes(q.ctx, j.ID, changesOfAJob); err != nil {
+	if v.Skipped, err = q.Store.Runs(q.ctx, xxljob.RunFilter{JobID: j.ID, States: []xxljob.State{xxljob.StateSkipped}, Limit: skipsOfAJob}); err != nil {
 		return err
 	}
-	return q.show("job", status, v)
+	if v.Outcomes, err = q.outcomesOf(j.ID); err != nil {
+		return err
+	}
+	if v.Children, v.Parents, err = q.jobLinks(j); err != nil {
+		return err
+	}
+	if v.Changes, err = q.changesOf(j); err != nil {
+		return err
+	}
+	if q.may(operate, j.App) {
+		if v.Once, err = q.newOnce(); err != nil {
+			return err
+		}
+	}
+	return q.show("job", http.StatusOK, v)
+}
+
+// may reports whether the user may do something in an app, and this console lets anybody.
+func (q *request) may(do action, app string) bool { return allowed(q.user, do, app) && !q.ReadOnly }
+
+// changesOf are the last entries about the job. One goes back to what an edit has made, also that
+// of a program; a start or a stop has made no definition.
+func (q *request) changesOf(j *xxljob.Job) ([]jobChange, error) {
+	found, err := q.Store.Changes(q.ctx, j.ID, changesOfAJob)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]jobChange, len(found))
+	for i, c := range found {
+		list[i].Change = c
+		defines := c.Verb == "add" || c.Verb == "update" || c.Verb == "ensure"
+		if defines && c.Version > 0 && c.Version != j.Version && q.record != nil && q.may(edit, j.App) {
+			list[i].Restores = c.Version
+		}
+	}
+	return list, nil
+}
+
+// facts are the fields of the job that say something, besides those that its page always shows.
+func (q *request) facts(j *xxljob.Job) (list []fact) {
+	shown := []string{"name", "app", "key", "handler", paramField, "type", "conf", "zone", "route", "block", "misfire", "timeout", "retries", "author", "alarm", "tags", "children", "after"}
+	texts := formTexts{j, q.look.zone}
+	for _, g := range formGroups() {
+		for _, f := range g.fields {
+			value := f.get(&texts)
+			if slices.Contains(shown, f.name) || value == "" || value == "0" {
+				continue
+			}
+			if key := "option." + f.name + "." + value; q.look.language.Has(key) {
+				value = q.text(key)
+			}
+			if f.kind == aCheck {
+				value = "✓"
+			}
+			list = append(list, fact{q.text("field." + f.name), value})
+		}
+	}
+	return list
 }
 
 // said is what has just been done, as the address of the page says: one of a few keys.
@@ -93,26 +162,6 @@ func (q *request) actOnJob(said string, act func() error) error {
 	return q.redirect("jobs/" + strconv.FormatInt(q.job.ID, 10) + "?said=" + said)
 }
 
-func (q *request) triggerJob() error {
-	f := triggerForm{Param: q.field("param"), Addresses: q.field("addresses")}
-	t := xxljob.Trigger{}
-	if f.Param != q.job.Param || q.r.PostForm.Has("own") {
-		t.Param = &f.Param
-	}
-	for line := range strings.FieldsFuncSeq(f.Addresses, func(r rune) bool { return r == ',' || r == '\n' || r == '\r' || r == ' ' }) {
-		t.Addresses = append(t.Addresses, line)
-	}
-	ids, err := q.Scheduler.Trigger(q.ctx, q.job.ID, t)
-	if err != nil {
-		if list := xxljob.FieldErrors(err); len(list) > 0 {
-			f.Fault = list[0].Err.Error()
-			return q.showJob(http.StatusUnprocessableEntity, f)
-		}
-		return err
-	}
-	return q.redirect("runs/" + strconv.FormatInt(ids[0], 10))
-}
-
 // redacted is a text as the host lets it be shown. What the host's function does not return for
 // is hidden.
 func (q *request) redacted(app string, field Field, text string) (shown string) {
@@ -130,3 +179,12 @@ func (q *request) redacted(app string, field Field, text string) (shown string) 
 
 // stateKey is a state as addresses and texts name it.
 func stateKey(s xxljob.State) string { return strings.ReplaceAll(s.String(), " ", "_") }
+
+// Option is a value of a field that is chosen of a list, in words if there are any.
+func (p *page) Option(field string, value any) string {
+	text := fmt.Sprint(value)
+	if key := "option." + field + "." + text; p.q.look.language.Has(key) {
+		return p.T(key)
+	}
+	return visibleText(text)
+}

@@ -3,28 +3,49 @@ package console
 // The form of a job: a new one, a copy, an edit, and an edit back to what it was.
 
 import (
-	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
+	"time"
 
 	"github.com/xxljob/xxljob"
 )
 
+// jobForm is a form on its way: where it is sent, what it began with, and what was made of that.
+type jobForm struct {
+	action   string
+	base     xxljob.Job // a field in which nobody has typed anything is as here, to the last digit
+	job      xxljob.Job // what is shown, and saved
+	faults   map[string]string
+	copyOf   int64 // the job that it is a copy of
+	restores int64 // the version that it began with, where that is not the present one
+	script   bool  // that version has another script, which is not put back
+}
+
 // formView is the page with the form.
 type formView struct {
-	Job      xxljob.Job // the one that is edited; its ID is zero for a new one
-	Action   string     // where the form is sent
-	Groups   []groupView
-	Version  int64
-	Apps     []string // that the user may add jobs to
-	Handlers []string
-	Other    string // what is wrong with the job as a whole
-	Faulty   bool
-	Conflict *conflictView
-	Restores int64 // the version that the form shows, if it is not the present one
+	Job              xxljob.Job // the one that is edited; its ID is zero for a new one
+	Action           string     // where the form is sent
+	Groups           []groupView
+	Version          int64
+	Apps             []string // that the user may add jobs to
+	Handlers         []string
+	Other            string // what is wrong with the job as a whole
+	Faulty           bool
+	Conflict         *conflictView
+	Restores, CopyOf int64
+	Script           bool
+	Stopped          bool
+	Zone             string // that of the times in the form
+	Preview          preview
+	Failed           *failedView // it could not be saved, and nobody knows whether it was
+	Resumed          bool        // somebody has had to log in
+}
+
+// failedView is why a form could not be saved.
+type failedView struct {
+	Title, Help, Cause, Request string
+	Login                       string // where one logs in
 }
 
 type groupView struct {
@@ -40,7 +61,8 @@ type fieldView struct {
 	Fault             string
 	Fixed             bool // it cannot be changed
 	First             bool // the first that is faulty
-	Help              string
+	Hidden            bool // what is stored is not to be shown
+	Help, XXL, Zone   string
 }
 
 type optionView struct {
@@ -48,91 +70,145 @@ type optionView struct {
 	Chosen      bool
 }
 
-// conflictView is what somebody else has changed in the meantime.
-type conflictView struct {
-	Version int64
-	By      string
-	Fields  []difference
-}
-
 func (q *request) newJob() error {
 	if !q.mayAdd() {
 		return forbidden(edit)
 	}
-	j := xxljob.Job{Schedule: xxljob.Cron("0 0 3 * * ?").In(q.look.zone.String()), Misfire: xxljob.MisfireDoNothing, Route: xxljob.RouteRound, Block: xxljob.BlockSerial}
-	if id, err := strconv.ParseInt(q.query("copy"), 10, 64); err == nil {
-		from, err := q.Store.Job(q.ctx, id)
-		if err != nil {
-			return err
-		}
-		if !allowed(q.user, see, from.App) {
-			return errNotThere
-		}
-		j = from.Definition()
-		j.ID, j.Key, j.Name = 0, "", q.text("form.copyof", "name", from.Name)
+	f, err := q.newForm(q.query("copy"))
+	if err != nil {
+		return err
 	}
 	if app := q.query("app"); app != "" {
-		j.App = app
+		f.job.App = app
 	}
-	return q.showForm(http.StatusOK, "jobs/new", &j, nil, nil)
+	return q.showForm(http.StatusOK, f, nil)
 }
 
-func (q *request) editJob() error {
-	j := q.job.Definition()
-	j.Version = q.job.Version
-	if v, err := strconv.ParseInt(q.query("version"), 10, 64); err == nil && v != j.Version {
-		if q.record == nil {
-			return notOffered("xxljob.ChangeRecord")
+// newForm is the form of a new job, or of a copy of one that the user sees.
+func (q *request) newForm(copyOf string) (*jobForm, error) {
+	f := &jobForm{action: "jobs/new", faults: map[string]string{}}
+	f.base = xxljob.Job{Schedule: xxljob.Cron("0 0 3 * * ?").In(q.look.zone.String()), Misfire: xxljob.MisfireDoNothing, Route: xxljob.RouteRound, Block: xxljob.BlockSerial}
+	if id, err := strconv.ParseInt(copyOf, 10, 64); err == nil && id > 0 {
+		from, err := q.Store.Job(q.ctx, id)
+		if err != nil {
+			return nil, err
 		}
-		if j, err = q.record.JobAt(q.ctx, q.job.ID, v); err != nil {
-			return err
+		if !allowed(q.user, see, from.App) {
+			return nil, errNotThere
 		}
-		j.ID, j.Version = q.job.ID, q.job.Version
-		return q.showForm(http.StatusOK, q.formPath(), &j, nil, func(v2 *formView) { v2.Restores = v })
+		if isScript(&from) { // whoever copies a script has written one
+			return nil, &problem{status: http.StatusForbidden, key: "problem.script"}
+		}
+		f.copyOf, f.base = id, from.Definition()
+		f.base.ID, f.base.Key, f.base.Name = 0, "", q.text("form.copyof", "name", from.Name)
 	}
-	return q.showForm(http.StatusOK, q.formPath(), &j, nil, nil)
+	f.job = f.base.Clone()
+	return f, nil
+}
+
+// isScript reports whether a job is a script of XXL-JOB's.
+func isScript(j *xxljob.Job) bool { return j.GlueType != "" && j.GlueType != xxljob.GlueBean }
+
+func (q *request) editJob() error {
+	f, err := q.editForm(q.query("version"))
+	if err != nil {
+		return err
+	}
+	return q.showForm(http.StatusOK, f, nil)
+}
+
+// editForm is the form of the request's job as it is, or as it was at a version. A script stays
+// what it is: it is not edited here.
+func (q *request) editForm(version string) (*jobForm, error) {
+	f := &jobForm{action: q.formPath(), base: q.job.Definition(), faults: map[string]string{}}
+	if v, err := strconv.ParseInt(version, 10, 64); err == nil && v != q.job.Version {
+		if q.record == nil {
+			return nil, notOffered("xxljob.ChangeRecord")
+		}
+		if f.base, err = q.record.JobAt(q.ctx, q.job.ID, v); err != nil {
+			return nil, err
+		}
+		now := &q.job
+		f.restores = v
+		f.script = f.base.GlueType != now.GlueType || f.base.GlueSource != now.GlueSource || f.base.GlueRemark != now.GlueRemark
+		f.base.ID, f.base.App = now.ID, now.App
+		f.base.GlueType, f.base.GlueSource, f.base.GlueRemark = now.GlueType, now.GlueSource, now.GlueRemark
+	}
+	f.base.Version = q.job.Version
+	f.job = f.base.Clone()
+	f.job.Ensured = q.job.Ensured
+	return f, nil
 }
 
 func (q *request) formPath() string { return "jobs/" + strconv.FormatInt(q.job.ID, 10) + "/edit" }
 
-// showForm shows the form for a job. typed are the texts that were sent, if it was sent.
-func (q *request) showForm(status int, action string, j *xxljob.Job, faults map[string]string, more func(*formView)) error {
-	v := formView{Job: *j, Action: action, Version: j.Version, Other: faults[""], Faulty: len(faults) > 0}
-	texts := formTexts{j, q.look.zone}
+// hides reports whether what the job's parameter says is not to be shown.
+func (q *request) hidesParam(j *xxljob.Job) bool {
+	return j.Param != "" && q.redacted(j.App, FieldParam, j.Param) != j.Param
+}
+
+// showForm shows a form; what was sent stands in it as it was typed.
+func (q *request) showForm(status int, f *jobForm, more func(*formView)) error {
+	v := formView{Job: f.job, Action: f.action, Version: f.job.Version, Other: f.faults[""], Faulty: len(f.faults) > 0, Restores: f.restores, CopyOf: f.copyOf, Script: f.script, Stopped: q.field("stopped") != "", Zone: q.formZone().String()}
+	if f.job.ID != 0 && f.base.ID == 0 { // the job could not be read: all is as it was sent
+		v.Version, _ = strconv.ParseInt(q.field("version"), 10, 64)
+	}
 	first := true
 	for _, g := range formGroups() {
 		view := groupView{Name: g.name}
-		for _, f := range g.fields {
-			fv := fieldView{Name: f.name, Kind: string(f.kind), Value: f.get(&texts), Most: f.most, Fault: faults[f.name], Fixed: f.name == "app" && j.ID != 0}
-			if typed, sent := q.r.PostForm[f.name]; sent && !fv.Fixed {
-				fv.Value = typed[0]
-			}
-			if fv.Fault != "" && first {
-				fv.First, first = true, false
-			}
-			if key := "help." + f.name; q.look.language.Has(key) {
-				fv.Help = q.text(key)
-			}
-			if f.options != nil {
-				fv.Options = q.options(&f, fv.Value)
-			}
+		for i := range g.fields {
+			fv := q.fieldOf(&g.fields[i], f)
+			fv.First = fv.Fault != "" && first
+			first = first && fv.Fault == ""
 			view.Fields = append(view.Fields, fv)
 		}
 		v.Groups = append(v.Groups, view)
 	}
-	var err error
-	if v.Apps, err = q.editableApps(); err != nil {
-		return err
-	}
-	if reader, ok := q.Store.(xxljob.JobReader); ok {
-		if v.Handlers, err = reader.JobValues(q.ctx, "handler", "", 200); err != nil {
-			return err
-		}
-	}
+	v.Preview = q.previewOf(f.job.Schedule, time.Now())
 	if more != nil {
 		more(&v)
 	}
+	if v.Failed == nil { // or the store would be asked again that has just failed
+		var err error
+		if v.Apps, err = q.editableApps(); err != nil {
+			return err
+		}
+		if v.Handlers, err = q.handlers(v.Apps); err != nil {
+			return err
+		}
+	}
 	return q.show("form", status, v)
+}
+
+// fieldOf is a field of the form as it is shown.
+func (q *request) fieldOf(f *formField, form *jobForm) fieldView {
+	texts := formTexts{&form.job, q.formZone()}
+	v := fieldView{Name: f.name, Kind: string(f.kind), Value: f.get(&texts), Most: f.most, Fault: form.faults[f.name], Fixed: f.name == "app" && form.job.ID != 0, XXL: f.xxl}
+	if v.Hidden = f.name == paramField && (q.hidesParam(&form.base) || form.base.ID == 0 && q.field("hidden") != ""); v.Hidden {
+		v.Value = ""
+	}
+	if typed, sent := q.r.PostForm[f.name]; sent && (!v.Fixed || form.base.ID == 0) {
+		v.Value = typed[len(typed)-1]
+	}
+	if key := "help." + f.name; q.look.language.Has(key) {
+		v.Help = q.text(key)
+	}
+	if f.kind == aMoment {
+		v.Zone = q.formZone().String()
+	}
+	if f.options != nil {
+		v.Options = q.options(f, v.Value)
+	}
+	return v
+}
+
+// formZone is the zone of the times in the form: the viewer's when it was made, so that who
+// chooses another one meanwhile has not moved them.
+func (q *request) formZone() *time.Location {
+	if zone := zoneOf(q.field("tz")); zone != nil {
+		return zone
+	}
+	return q.look.zone
 }
 
 // options are what a field can be chosen of. What is stored and is none of them, as a strategy
@@ -167,197 +243,37 @@ func (q *request) editableApps() ([]string, error) {
 	return slices.DeleteFunc(known, func(app string) bool { return !allowed(q.user, edit, app) }), nil
 }
 
-// readJob fills a job with what the form says, and returns what is no value of a field, by its
-// name.
-func (q *request) readJob(j *xxljob.Job) map[string]string {
-	faults := map[string]string{}
-	texts := formTexts{j, q.look.zone}
-	for _, g := range formGroups() {
-		for _, f := range g.fields {
-			values, sent := q.r.PostForm[f.name]
-			if !sent || f.name == "app" && j.ID != 0 {
-				continue
-			}
-			if err := f.set(&texts, values[0]); err != nil {
-				faults[f.name] = q.text(err.Error())
-			}
-		}
-	}
-	if j.Schedule.Type != xxljob.ScheduleCron && j.Schedule.Type != xxljob.ScheduleCrontab {
-		j.Schedule.Zone, j.Schedule.DST = "", ""
-	}
-	if j.Schedule.IsManual() {
-		j.Schedule.Conf = ""
-	}
-	return faults
-}
+// mostHandlers is how many handlers a form offers.
+const mostHandlers = 500
 
-func (q *request) addJob() error {
-	var j xxljob.Job
-	if id, err := strconv.ParseInt(q.field("copyof"), 10, 64); err == nil && id > 0 {
-		from, err := q.Store.Job(q.ctx, id)
-		if err == nil && allowed(q.user, see, from.App) {
-			j = from.Definition()
-			j.ID, j.Key = 0, ""
+// handlers are those that nodes serve in the apps, and that jobs there have already.
+func (q *request) handlers(apps []string) (names []string, err error) {
+	if len(apps) == 0 {
+		return nil, nil
+	}
+	if cluster, ok := q.Store.(xxljob.ClusterReader); ok {
+		view, err := cluster.View(q.ctx)
+		if err != nil {
+			return nil, err
 		}
-	}
-	faults := q.readJob(&j)
-	if !allowed(q.user, edit, j.App) {
-		if j.App == "" || !q.mayAdd() {
-			faults["app"] = q.text("fault.required")
-		} else {
-			faults["app"] = q.text("fault.app")
-		}
-	}
-	j.Stopped = q.field("stopped") != ""
-	if len(faults) > 0 {
-		return q.showForm(http.StatusUnprocessableEntity, "jobs/new", &j, faults, nil)
-	}
-	if err := q.mayTriggerChildren(&j, nil, faults); err != nil {
-		return err
-	}
-	var added xxljob.Job
-	if len(faults) == 0 {
-		var err error
-		if added, err = q.Scheduler.AddJob(q.ctx, j); err != nil {
-			if !q.formFaults(err, faults) {
-				return err
+		for _, n := range view.Nodes {
+			for _, a := range n.Attached {
+				if !n.Left && slices.Contains(apps, a.App) {
+					names = append(names, a.Handlers...)
+				}
 			}
 		}
 	}
-	if len(faults) > 0 {
-		return q.showForm(http.StatusUnprocessableEntity, "jobs/new", &j, faults, nil)
-	}
-	return q.redirect(fmt.Sprintf("jobs/%d?said=added", added.ID))
-}
-
-func (q *request) saveJob() error {
-	j := q.job.Definition()
-	faults := q.readJob(&j)
-	version, err := strconv.ParseInt(q.field("version"), 10, 64)
-	if err != nil || version <= 0 {
-		return badRequest(errors.New("the form has no version"))
-	}
-	j.Version = version
-	if err := q.mayTriggerChildren(&j, q.job.Children, faults); err != nil {
-		return err
-	}
-	if len(faults) == 0 {
-		_, err = q.Scheduler.UpdateJob(q.ctx, j)
-		switch {
-		case errors.Is(err, xxljob.ErrConflict):
-			return q.showConflict(&j)
-		case err != nil && !q.formFaults(err, faults):
-			return err
+	if reader, ok := q.Store.(xxljob.JobReader); ok {
+		jobs, err := reader.SearchJobs(q.ctx, xxljob.JobSearch{Apps: apps[:min(len(apps), 1000)], Limit: mostHandlers})
+		if err != nil {
+			return nil, err
+		}
+		for _, j := range jobs {
+			names = append(names, j.Handler)
 		}
 	}
-	if len(faults) > 0 {
-		return q.showForm(http.StatusUnprocessableEntity, q.formPath(), &j, faults, nil)
-	}
-	return q.redirect(fmt.Sprintf("jobs/%d?said=saved", j.ID))
-}
-
-// mayTriggerChildren adds a fault where the job is to trigger one that the user may not: had
-// are those that it triggers already.
-func (q *request) mayTriggerChildren(j *xxljob.Job, had []int64, faults map[string]string) error {
-	for _, id := range j.Children {
-		if slices.Contains(had, id) {
-			continue
-		}
-		child, err := q.Store.Job(q.ctx, id)
-		if err != nil && !errors.Is(err, xxljob.ErrNotFound) {
-			return err
-		}
-		if err != nil || !allowed(q.user, operate, child.App) {
-			faults["children"] = q.text("fault.child", "id", strconv.FormatInt(id, 10))
-		}
-	}
-	return nil
-}
-
-// formFaults adds what the scheduler says of the job to the fields that it is about, and
-// reports whether it was about any, or the job as a whole.
-func (q *request) formFaults(err error, faults map[string]string) bool {
-	byField := map[string]string{}
-	for _, g := range slices.Backward(formGroups()) {
-		for _, f := range slices.Backward(g.fields) {
-			byField[f.of] = f.name
-		}
-	}
-	byField["Schedule"] = "conf"
-	list := xxljob.FieldErrors(err)
-	for _, e := range list {
-		name, known := byField[cutIndex(e.Field)]
-		words := q.text("fault." + e.Code)
-		if e.Code == "invalid" || !q.look.language.Has("fault."+e.Code) {
-			words = e.Err.Error()
-		}
-		if !known {
-			name, words = "", e.Field+": "+words
-		}
-		if faults[name] == "" {
-			faults[name] = strings.TrimPrefix(words, "xxljob: ")
-		}
-	}
-	switch {
-	case len(list) > 0:
-	case errors.Is(err, xxljob.ErrDuplicateKey):
-		faults["key"] = q.text("fault.key")
-	case errors.Is(err, xxljob.ErrNeverFires):
-		faults["conf"] = q.text("problem.neverfires")
-	case errors.Is(err, xxljob.ErrCycle):
-		faults["children"] = q.text("fault.cycle")
-	case errors.Is(err, xxljob.ErrUnknownHandler):
-		faults["handler"] = q.text("fault.handler")
-	}
-	return len(faults) > 0
-}
-
-// cutIndex is the name of a field without which of a list it is.
-func cutIndex(field string) string {
-	name, _, _ := strings.Cut(field, "[")
-	return name
-}
-
-// showConflict shows what was typed beside what somebody else has made of the job meanwhile, and
-// offers to apply it to that.
-func (q *request) showConflict(j *xxljob.Job) error {
-	now, err := q.Store.Job(q.ctx, j.ID)
-	if err != nil {
-		return err
-	}
-	view := &conflictView{Version: now.Version}
-	if last, err := q.Store.Changes(q.ctx, j.ID, 1); err == nil && len(last) > 0 {
-		view.By = last[0].Actor
-	}
-	mine, theirs := formTexts{j, q.look.zone}, formTexts{&now, q.look.zone}
-	for _, g := range formGroups() {
-		for _, f := range g.fields {
-			if a, b := f.get(&theirs), f.get(&mine); a != b {
-				view.Fields = append(view.Fields, difference{Field: q.text("field." + f.name), Before: a, After: b, Had: true, Has: true})
-			}
-		}
-	}
-	j.Version = now.Version
-	return q.showForm(http.StatusConflict, q.formPath(), j, nil, func(v *formView) { v.Conflict = view })
-}
-
-// removeForm asks whether the job is to go, and for its name.
-func (q *request) removeForm() error { return q.show("remove", http.StatusOK, removeView{Job: q.job}) }
-
-// removeView is the page that asks.
-type removeView struct {
-	Job   xxljob.Job
-	Typed string
-	Fault string
-}
-
-func (q *request) removeJob() error {
-	if typed := strings.TrimSpace(q.field("name")); typed != strings.TrimSpace(q.job.Name) {
-		return q.show("remove", http.StatusUnprocessableEntity, removeView{q.job, typed, q.text("remove.other")})
-	}
-	if err := q.Scheduler.RemoveJob(q.ctx, q.job.ID); err != nil {
-		return err
-	}
-	return q.redirect("jobs?said=removed")
+	slices.Sort(names)
+	names = slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
+	return names[:min(len(names), mostHandlers)], nil
 }

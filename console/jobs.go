@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"sort"
+	"strconv"
 	"time"
 
 	"github.com/xxljob/xxljob"
@@ -21,19 +21,27 @@ const (
 
 // jobsPage is the list of jobs.
 type jobsPage struct {
-	Filter  jobFilter
-	Apps    []string // to choose from
-	Jobs    []jobLine
-	Chips   []chip
-	Older   string // the address of the next page, or ""
-	First   string // of the first page, where this is another
-	Running bool
-	Adds    bool // the user may add jobs somewhere
+	Filter   jobFilter
+	Apps     []string // to choose from
+	Types    []string
+	Jobs     []jobLine
+	Chips    []chip
+	Older    string // the address of the next page, or ""
+	First    string // of the first page, where this is another
+	Adds     bool   // the user may add jobs somewhere
+	Acts     bool   // the user may start and stop some
+	Removes  bool   // and remove some
+	Partial  bool   // the search stopped early
+	Examined int
+	MoreRuns bool // there may be more running than was counted
+	Said     string
 }
 
 // jobFilter is which jobs are wanted, as the address of the page says.
 type jobFilter struct {
 	Text, App, State, Handler, Author, Tag, Order string
+	Type, Failing, Rows                           string
+	rows                                          int
 }
 
 // jobLine is a line of the list.
@@ -67,16 +75,13 @@ func (q *request) jobs() error {
 	if !ok {
 		return notOffered("xxljob.JobReader")
 	}
-	f := jobFilter{Text: q.query("text"), App: q.query("app"), State: q.query("state"), Handler: q.query("handler"), Author: q.query("author"), Tag: q.query("tag"), Order: q.query("order")}
-	if !slices.Contains(jobOrders, f.Order) {
-		f.Order = string(store.ByName)
-	}
+	f := q.jobFilter()
 	apps, all, err := q.visibleApps()
 	if err != nil {
 		return err
 	}
-	p := jobsPage{Filter: f, Chips: q.chips("jobs", []string{"text", "app", "state", "handler", "author", "tag"}), Adds: q.mayAdd()}
-	search := xxljob.JobSearch{Apps: apps, Handler: f.Handler, Author: f.Author, Text: f.Text, Order: store.JobOrder(f.Order), Limit: jobsOnAPage + 1}
+	p := jobsPage{Filter: f, Types: scheduleTypes(), Chips: q.chips("jobs", []string{"text", "app", "state", "type", "failing", "handler", "author", "tag"}), Adds: q.mayAdd(), Acts: q.mayAnywhere(operate), Removes: q.mayAnywhere(edit), Said: q.said()}
+	search := xxljob.JobSearch{Apps: apps, Handler: f.Handler, Author: f.Author, Text: f.Text, Order: store.JobOrder(f.Order)}
 	if f.Tag != "" {
 		search.Tags = []string{f.Tag}
 	}
@@ -99,27 +104,42 @@ func (q *request) jobs() error {
 	if !all && f.App != "" && !slices.Contains(apps, f.App) || !all && len(apps) == 0 {
 		return q.show("jobs", http.StatusOK, p)
 	}
-	found, err := reader.SearchJobs(q.ctx, search)
+	found, err := q.findJobs(reader, &f, search)
 	if err != nil {
 		return asked(err)
 	}
 	if q.query("after") != "" {
-		p.First = q.with(map[string]string{"after": ""})
+		p.First = q.with(map[string]string{"after": "", "said": ""})
 	}
-	if len(found) > jobsOnAPage {
-		found = found[:jobsOnAPage]
-		last := found[jobsOnAPage-1]
-		p.Older = q.with(map[string]string{"after": cursorOf(f.Order, xxljob.Job{ID: last.ID, Name: last.Name, Next: last.Next})})
+	if last := found.after; last != nil {
+		p.Older = q.with(map[string]string{"after": cursorOf(f.Order, xxljob.Job{ID: last.ID, Name: last.Name, Next: last.Next}), "said": ""})
 	}
-	if p.Jobs, err = q.jobLines(found); err != nil {
+	p.Partial, p.Examined = found.examined > 0, found.examined
+	if p.Jobs, p.MoreRuns, err = q.jobLines(found.jobs); err != nil {
 		return err
 	}
 	return q.show("jobs", http.StatusOK, p)
 }
 
+// jobFilter reads the filters of the list from the address of the page.
+func (q *request) jobFilter() jobFilter {
+	f := jobFilter{Text: q.query("text"), App: q.query("app"), State: q.query("state"), Handler: q.query("handler"), Author: q.query("author"), Tag: q.query("tag"), Order: q.query("order"), Type: q.query("type"), Failing: q.query("failing"), Rows: q.query("rows")}
+	if !slices.Contains(jobOrders, f.Order) {
+		f.Order = string(store.ByName)
+	}
+	if !slices.Contains(scheduleTypes(), f.Type) {
+		f.Type = ""
+	}
+	f.rows = jobsOnAPage
+	if f.Rows == "200" || f.Rows == "500" {
+		f.rows, _ = strconv.Atoi(f.Rows)
+	}
+	return f
+}
+
 // jobLines are what the list says of jobs.
-func (q *request) jobLines(jobs []xxljob.Job) ([]jobLine, error) {
-	lines := make([]jobLine, len(jobs))
+func (q *request) jobLines(jobs []xxljob.Job) (lines []jobLine, more bool, err error) {
+	lines = make([]jobLine, len(jobs))
 	ids := make([]int64, len(jobs))
 	for i, j := range jobs {
 		lines[i] = jobLine{Job: j, Words: j.Schedule.DescribeIn(q.look.language.Tag), Status: statusOf(&jobs[i])}
@@ -127,11 +147,11 @@ func (q *request) jobLines(jobs []xxljob.Job) ([]jobLine, error) {
 	}
 	runs, ok := q.Store.(xxljob.RunReader)
 	if !ok || len(jobs) == 0 {
-		return lines, nil
+		return lines, false, nil
 	}
 	last, err := runs.LastRuns(q.ctx, ids, marksOfAJob)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	took := map[int64][]time.Duration{}
 	for _, r := range slices.Backward(last) {
@@ -142,17 +162,10 @@ func (q *request) jobLines(jobs []xxljob.Job) ([]jobLine, error) {
 		}
 	}
 	for i := range lines {
-		lines[i].Median = medianOf(took[lines[i].ID])
+		lines[i].Median = quantiles(took[lines[i].ID])[0]
 	}
-	return lines, nil
-}
-
-func medianOf(list []time.Duration) time.Duration {
-	if len(list) == 0 {
-		return 0
-	}
-	sort.Slice(list, func(i, k int) bool { return list[i] < list[k] })
-	return list[len(list)/2]
+	more, err = q.running(lines, ids)
+	return lines, more, err
 }
 
 // statusOf is what a job is doing, as lists say it.
@@ -216,7 +229,10 @@ func (q *request) readAppNames(ctx context.Context) ([]string, error) {
 }
 
 // mayAdd reports whether there is an app that the user may add jobs to.
-func (q *request) mayAdd() bool {
+func (q *request) mayAdd() bool { return q.mayAnywhere(edit) }
+
+// mayAnywhere reports whether there is an app in which the user may do something.
+func (q *request) mayAnywhere(do action) bool {
 	if q.ReadOnly {
 		return false
 	}
@@ -224,7 +240,7 @@ func (q *request) mayAdd() bool {
 		return true
 	}
 	for _, role := range q.user.Apps {
-		if ranks[role] >= edit {
+		if ranks[role] >= do {
 			return true
 		}
 	}
@@ -261,6 +277,9 @@ func (q *request) chips(page string, names []string) (list []chip) {
 func (q *request) filterText(page, name, value string) string {
 	key := page + "." + name + "." + value
 	if q.look.language.Has(key) {
+		return q.text(key)
+	}
+	if key := "option.type." + value; page == "jobs" && name == "type" && q.look.language.Has(key) {
 		return q.text(key)
 	}
 	if name == "state" && q.look.language.Has("state."+value) {

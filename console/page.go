@@ -21,7 +21,7 @@ import (
 type pageSet struct{ byName map[string]*template.Template }
 
 // shared are the templates that pages have in common.
-var sharedTemplates = []string{"template/frame.html", "template/parts.html", "template/runparts.html"}
+var sharedTemplates = []string{"template/frame.html", "template/parts.html", "template/runparts.html", "template/jobparts.html"}
 
 // parsePages reads all pages, for each language.
 func (c *console) parsePages() (map[string]*pageSet, error) {

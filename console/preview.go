@@ -28,8 +28,12 @@ type clockChange struct {
 	At       time.Time
 	Forward  bool
 	From, To string // offsets
-	Near     []string
+	Near     []nearInstant
 }
+
+// nearInstant is an instant around such a change, by the clocks of the zone, and what the change
+// makes of it: "moved", "first", "second" or "missing", or "".
+type nearInstant struct{ Text, Note string }
 
 // preview answers with what the fields of a form mean.
 func (q *request) preview() error {
@@ -45,9 +49,13 @@ func (q *request) preview() error {
 }
 
 func (q *request) previewOf(s xxljob.Schedule, now time.Time) (p preview) {
+	if s.Zone != "" && zoneOf(s.Zone) == nil {
+		p.Fault = q.text("fault.invalid.zone")
+		return p
+	}
 	next, err := s.Upcoming(now, instantsOfAPreview)
 	if err != nil && !errors.Is(err, xxljob.ErrNeverFires) {
-		p.Fault = strings.TrimPrefix(err.Error(), "xxljob: ")
+		p.Fault = q.text("fault.invalid.conf", "why", strings.TrimPrefix(err.Error(), "xxljob: "))
 		return p
 	}
 	p.Words, p.Next = s.DescribeIn(q.look.language.Tag), next
@@ -65,7 +73,7 @@ func (q *request) previewOf(s xxljob.Schedule, now time.Time) (p preview) {
 		p.Zone = zone.String()
 	}
 	p.Other = q.otherDialect(s)
-	p.Changes = q.clockChanges(s, zone, now)
+	p.Changes = clockChanges(s, zone, now)
 	return p
 }
 
@@ -99,9 +107,11 @@ func (q *request) otherDialect(s xxljob.Schedule) string {
 	return q.text("preview.crontab", "words", words)
 }
 
+const clockLayout = "2006-01-02 15:04:05 -07:00"
+
 // clockChanges are the next two changes of the zone's clocks, with the instants of the schedule
 // around each: at most a dozen, so that a schedule of every minute does not fill the page.
-func (q *request) clockChanges(s xxljob.Schedule, zone *time.Location, now time.Time) (list []clockChange) {
+func clockChanges(s xxljob.Schedule, zone *time.Location, now time.Time) (list []clockChange) {
 	at := now.In(zone)
 	for range 2 {
 		_, end := at.ZoneBounds()
@@ -112,14 +122,71 @@ func (q *request) clockChanges(s xxljob.Schedule, zone *time.Location, now time.
 		_, from := before.Zone()
 		_, to := after.Zone()
 		c := clockChange{At: end, Forward: to > from, From: before.Format("-07:00"), To: after.Format("-07:00")}
-		near, _ := s.Upcoming(end.Add(-3*time.Hour-time.Millisecond), 12)
-		for _, t := range near {
-			if t.Before(end.Add(3 * time.Hour)) {
-				c.Near = append(c.Near, t.In(zone).Format("15:04:05 -07:00"))
-			}
-		}
+		w := wallChange{s: s, end: end, from: time.Duration(from) * time.Second, to: time.Duration(to) * time.Second}
+		c.Near = w.near(zone)
 		list = append(list, c)
 		at = after
 	}
 	return list
+}
+
+// wallChange is a change of clocks from one offset to another, as a schedule meets it.
+type wallChange struct {
+	s        xxljob.Schedule
+	end      time.Time // the first instant with the new offset
+	from, to time.Duration
+}
+
+const mostNear = 12
+
+// near are the instants from three hours before the change to three hours after it.
+func (w wallChange) near(zone *time.Location) (list []nearInstant) {
+	found, _ := w.s.Upcoming(w.end.Add(-3*time.Hour-time.Millisecond), mostNear)
+	moved := false
+	for _, t := range found {
+		if !t.Before(w.end.Add(3 * time.Hour)) {
+			break
+		}
+		n := nearInstant{Text: t.In(zone).Format(clockLayout), Note: w.note(t)}
+		moved = moved || n.Note == "moved"
+		list = append(list, n)
+	}
+	if reading, is := w.inGap(); is && !moved {
+		list = append(list, nearInstant{Text: reading.Format("2006-01-02 15:04:05"), Note: "missing"})
+	}
+	return list
+}
+
+// note says what the change makes of an instant.
+func (w wallChange) note(t time.Time) string {
+	offset := w.from
+	if !t.Before(w.end) {
+		offset = w.to
+	}
+	wall := t.Add(offset)
+	repeated := w.to < w.from && !wall.Before(w.end.Add(w.to)) && wall.Before(w.end.Add(w.from))
+	switch {
+	case !w.reads(wall):
+		return "moved"
+	case repeated && t.Before(w.end):
+		return "first"
+	case repeated:
+		return "second"
+	}
+	return ""
+}
+
+// onWall is the schedule on a clock that is never changed.
+func (w wallChange) onWall() xxljob.Schedule { return w.s.In("UTC").WithDST(xxljob.DSTCivil) }
+
+// reads reports whether the schedule names a reading of the clock, given as if it were in UTC.
+func (w wallChange) reads(wall time.Time) bool {
+	next, err := w.onWall().Next(wall.Add(-time.Millisecond))
+	return err == nil && next.Equal(wall)
+}
+
+// inGap is the first reading that the schedule names of those that the clocks leave out.
+func (w wallChange) inGap() (time.Time, bool) {
+	next, err := w.onWall().Next(w.end.Add(w.from).Add(-time.Millisecond))
+	return next, err == nil && !next.IsZero() && next.Before(w.end.Add(w.to))
 }

@@ -38,6 +38,7 @@ var rights = []expected{
 	{"GET", "jobs", "", "L2222222222"},
 	{"GET", "jobs/new", "", "L3322233223"},
 	{"POST", "jobs/new", "", "15555555555"},
+	{"POST", "jobs/bulk", "", "15555555555"}, // 422: nothing is ticked
 	{"GET", "preview", "", "L2222222222"},
 	{"GET", "jobs/{id}/edit", "job", "L3324233223"},
 	{"POST", "jobs/{id}/edit", "job", "13364633663"},
@@ -46,6 +47,7 @@ var rights = []expected{
 	{"GET", "jobs/{id}", "job", "L2224222222"},
 	{"POST", "jobs/{id}/start", "job", "13224232223"},
 	{"POST", "jobs/{id}/stop", "job", "13224232223"},
+	{"GET", "jobs/{id}/once", "job", "L3224232223"},
 	{"POST", "jobs/{id}/trigger", "job", "13224232223"},
 	{"GET", "runs", "", "L2222222222"},
 	{"POST", "runs/bulk", "", "15555555555"},

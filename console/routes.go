@@ -39,6 +39,8 @@ type route struct {
 	long            bool // it may take minutes
 	own             bool // it changes what is the user's own: not refused where the console is read-only
 	only            bool // there with Accounts only
+	keeps           bool // what its form says is kept where it cannot be taken
+	rows            bool // its form has a field for each row of a list
 	control         bool // its page is there to change something: refused where the console is read-only
 }
 
@@ -64,6 +66,14 @@ func (rt *route) timeout() time.Duration {
 	return 10 * time.Second
 }
 
+// fields is how many its form may have.
+func (rt *route) fields() int {
+	if rt.rows {
+		return mostRows + mostFields
+	}
+	return mostFields
+}
+
 // changes reports whether the route changes anything.
 func (rt *route) changes() bool { return rt.method != http.MethodGet }
 
@@ -84,15 +94,17 @@ func routes() []route {
 		{method: get, pattern: "", needs: somebody, serve: (*request).home},
 		{method: get, pattern: "jobs", needs: somebody, serve: (*request).jobs},
 		{method: get, pattern: "jobs/new", needs: somebody, serve: (*request).newJob, control: true},
-		{method: post, pattern: "jobs/new", needs: somebody, serve: (*request).addJob},
+		{method: post, pattern: "jobs/new", needs: somebody, serve: (*request).addJob, keeps: true},
+		{method: post, pattern: "jobs/bulk", needs: somebody, serve: (*request).bulk, rows: true, long: true},
 		{method: get, pattern: "preview", needs: somebody, serve: (*request).preview},
 		{method: get, pattern: "jobs/{id}", needs: seeing, of: aJob, serve: (*request).jobPage},
 		{method: get, pattern: "jobs/{id}/edit", needs: editing, of: aJob, serve: (*request).editJob, control: true},
-		{method: post, pattern: "jobs/{id}/edit", needs: editing, of: aJob, serve: (*request).saveJob},
+		{method: post, pattern: "jobs/{id}/edit", needs: editing, of: aJob, serve: (*request).saveJob, keeps: true},
 		{method: get, pattern: "jobs/{id}/remove", needs: editing, of: aJob, serve: (*request).removeForm, control: true},
 		{method: post, pattern: "jobs/{id}/remove", needs: editing, of: aJob, serve: (*request).removeJob},
 		{method: post, pattern: "jobs/{id}/start", needs: operating, of: aJob, serve: (*request).startJob},
 		{method: post, pattern: "jobs/{id}/stop", needs: operating, of: aJob, serve: (*request).stopJob},
+		{method: get, pattern: "jobs/{id}/once", needs: operating, of: aJob, serve: (*request).oncePage, control: true},
 		{method: post, pattern: "jobs/{id}/trigger", needs: operating, of: aJob, serve: (*request).triggerJob},
 		{method: get, pattern: "runs", needs: somebody, serve: (*request).runs},
 		{method: post, pattern: "runs/bulk", needs: somebody, serve: (*request).bulkRuns, long: true},

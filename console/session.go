@@ -105,14 +105,14 @@ func newSecret() string {
 }
 
 // begin begins a session of the user, and has the browser keep its secret.
-func (q *request) begin(name string) error {
+func (q *request) begin(name string) (*store.Session, error) {
 	secret := newSecret()
-	_, err := q.accounts.AddSession(q.ctx, store.Session{User: name, Hash: hashOf(secret), Client: q.r.RemoteAddr, Agent: q.r.UserAgent()}, limits)
+	s, err := q.accounts.AddSession(q.ctx, store.Session{User: name, Hash: hashOf(secret), Client: q.r.RemoteAddr, Agent: q.r.UserAgent()}, limits)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	q.setCookie(sessionCookie, secret, limits.Most)
-	return nil
+	return &s, nil
 }
 
 // setCookie sets a cookie of the mount. The path of the request is directly below it.
@@ -125,6 +125,8 @@ type loginPage struct {
 	Name, Next string
 	Fault      string // a text
 	NoCookies  bool
+	Kept       []keptField // a form that goes on after the login, to KeptFor
+	KeptFor    string
 }
 
 func (q *request) loginForm() error {
@@ -146,11 +148,16 @@ func (q *request) login() error {
 	if len(name) > store.MostUserName {
 		name = ""
 	}
+	form := loginPage{Name: name, Next: next}
+	if q.keepsForm() {
+		form.Kept, form.KeptFor = kept(q.r.PostForm, keptPrefix), q.field("kept")
+	}
 	refuse := func(p *problem) error {
 		if p.after > 0 {
 			q.w.Header().Set("Retry-After", strconv.Itoa(secondsOf(p.after)))
 		}
-		return q.show("login", p.status, loginPage{Name: name, Next: next, Fault: q.text(p.key, p.values...)})
+		form.Fault = q.text(p.key, p.values...)
+		return q.show("login", p.status, form)
 	}
 	wait, err := q.mayTry(name)
 	if err != nil {
@@ -185,8 +192,12 @@ func (q *request) login() error {
 	if err := q.record1(name, "login"); err != nil {
 		return err
 	}
-	if err := q.begin(name); err != nil {
+	session, err := q.begin(name)
+	switch {
+	case err != nil:
 		return err
+	case form.KeptFor != "":
+		return q.resume(account, session)
 	}
 	return q.redirect(next)
 }

@@ -154,7 +154,7 @@ func (q *request) setup() error {
 		return err
 	}
 	q.failures.passed(from(q.r))
-	if err := q.begin(f.Name); err != nil {
+	if _, err := q.begin(f.Name); err != nil {
 		return err
 	}
 	return q.redirect("")

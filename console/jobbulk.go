@@ -1,0 +1,156 @@
+package console
+
+// What is done with several jobs at once: each is looked at as if it were the only one, and each
+// has its own result.
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/xxljob/xxljob"
+)
+
+// bulkView is the page with the results, or the one that asks whether to remove.
+type bulkView struct {
+	Do      string
+	Results []bulkResult
+	Good    int
+	Back    string // where one came from
+	Asks    bool   // nothing was done yet
+	IDs     []int64
+	Fault   string
+}
+
+// bulkResult is what has become of a job.
+type bulkResult struct {
+	ID    int64
+	Name  string // empty for one that is not there, or that the user may not see
+	Run   int64  // that was made
+	Good  bool
+	Words string
+}
+
+// bulkDo is what can be done, and who may.
+func (q *request) bulkDo(do string) (need action, act func(context.Context, *xxljob.Job) (run int64, err error)) {
+	switch do {
+	case "start":
+		return operate, func(ctx context.Context, j *xxljob.Job) (int64, error) { return 0, q.Scheduler.StartJob(ctx, j.ID) }
+	case "stop":
+		return operate, func(ctx context.Context, j *xxljob.Job) (int64, error) { return 0, q.Scheduler.StopJob(ctx, j.ID) }
+	case "once":
+		return operate, func(ctx context.Context, j *xxljob.Job) (int64, error) {
+			ids, err := q.Scheduler.Trigger(ctx, j.ID, xxljob.Trigger{})
+			if err != nil {
+				return 0, err
+			}
+			return ids[0], nil
+		}
+	case "remove":
+		return edit, func(ctx context.Context, j *xxljob.Job) (int64, error) { return 0, q.Scheduler.RemoveJob(ctx, j.ID) }
+	}
+	return 0, nil
+}
+
+// bulk does something with the jobs that are ticked.
+func (q *request) bulk() error {
+	ids, err := q.ticked()
+	if err != nil {
+		return err
+	}
+	v := bulkView{Do: q.field("do"), Back: ownPage(q.field("back")), IDs: ids}
+	if v.Back == "" {
+		v.Back = "jobs"
+	}
+	need, act := q.bulkDo(v.Do)
+	if act == nil {
+		return badRequest(errors.New("there is no such thing to do"))
+	}
+	jobs, err := q.jobsByID(ids)
+	if err != nil {
+		return err
+	}
+	if v.Do == "remove" && q.field("count") != strconv.Itoa(len(ids)) {
+		return q.askToRemove(&v, jobs)
+	}
+	_ = http.NewResponseController(q.w).SetWriteDeadline(time.Now().Add(5 * time.Minute)) // where the server has one
+	for _, id := range ids {
+		r := bulkResult{ID: id}
+		job, there := jobs[id]
+		switch {
+		case !there || !allowed(q.user, see, job.App):
+			r.Words = q.text("problem.notfound")
+		case !allowed(q.user, need, job.App):
+			r.Name, r.Words = job.Name, q.text(forbidden(need).key)
+		default:
+			r.Name = job.Name
+			run, err := act(q.ctx, &job)
+			r.Run, r.Good, r.Words = run, err == nil, q.bulkWords(v.Do, err)
+		}
+		if r.Good {
+			v.Good++
+		}
+		v.Results = append(v.Results, r)
+	}
+	return q.show("bulkjobs", http.StatusOK, v)
+}
+
+// askToRemove asks for the number of the jobs, so that nobody removes many by one click.
+func (q *request) askToRemove(v *bulkView, jobs map[int64]xxljob.Job) error {
+	v.Asks = true
+	for _, id := range v.IDs {
+		r := bulkResult{ID: id}
+		if job, there := jobs[id]; there && allowed(q.user, see, job.App) {
+			r.Name = job.Name
+		}
+		v.Results = append(v.Results, r)
+	}
+	status := http.StatusOK
+	if q.r.PostForm.Has("count") {
+		status, v.Fault = http.StatusUnprocessableEntity, q.text("bulk.count.other")
+	}
+	return q.show("bulkjobs", status, v)
+}
+
+// bulkWords are what is said of a job after it was tried.
+func (q *request) bulkWords(do string, err error) string {
+	switch {
+	case err == nil:
+		return q.text("bulk.done." + do)
+	case errors.Is(err, xxljob.ErrManual):
+		return q.text("problem.manual")
+	case errors.Is(err, xxljob.ErrNeverFires):
+		return q.text("problem.neverfires")
+	}
+	p := asProblem(err)
+	if p.status >= http.StatusInternalServerError {
+		q.Logger.Warn("console: a job of several has failed", "request", q.id, "do", do, "error", err)
+		return q.text(p.key) + " " + q.text("bulk.unknown")
+	}
+	return q.text(p.key)
+}
+
+// ticked are the IDs of the jobs that are ticked, each once, in order.
+func (q *request) ticked() (ids []int64, err error) {
+	for _, text := range q.r.PostForm["id"] {
+		for _, part := range separate(text) {
+			id, err := strconv.ParseInt(part, 10, 64)
+			if err != nil || id <= 0 {
+				return nil, badRequest(errors.New("an id is none"))
+			}
+			if !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+			if len(ids) > mostRows {
+				return nil, &problem{status: http.StatusRequestEntityTooLarge, key: "bulk.many", values: []any{"most", mostRows}}
+			}
+		}
+	}
+	if len(ids) == 0 {
+		return nil, &problem{status: http.StatusUnprocessableEntity, key: "bulk.nojobs"}
+	}
+	return ids, nil
+}

@@ -1,0 +1,284 @@
+package console
+
+// Saving what the form of a job says: reading it, who may have which children, and what is
+// wrong, each at its field.
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+// posted is the form that was sent, filled with what it says. What is no value of a field is
+// among its faults.
+func (q *request) posted() (f *jobForm, err error) {
+	if q.job.ID == 0 {
+		f, err = q.newForm(q.field("copyof"))
+	} else {
+		f, err = q.editForm(q.field("restores"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	q.readJob(f)
+	return f, nil
+}
+
+// readJob fills the form's job with what was typed.
+func (q *request) readJob(f *jobForm) {
+	j := &f.job
+	was, is := formTexts{&f.base, q.formZone()}, formTexts{j, q.formZone()}
+	hidden := q.hidesParam(&f.base)
+	for _, g := range formGroups() {
+		for _, field := range g.fields {
+			values, sent := q.r.PostForm[field.name]
+			if !sent || field.name == "app" && j.ID != 0 {
+				continue
+			}
+			typed := values[len(values)-1]
+			switch {
+			case hidden && field.name == paramField && typed == "":
+				if q.field("paramempty") != "" {
+					j.Param = ""
+				}
+				continue // nobody has seen it, so nobody has changed it
+			case asShown(field.kind, typed) == asShown(field.kind, field.get(&was)) && !(hidden && field.name == paramField):
+				continue // as it was, with what the form does not show of it
+			}
+			if err := field.set(&is, typed); err != nil {
+				f.faults[field.name] = q.text(err.Error())
+			}
+		}
+	}
+	if hidden && f.copyOf != 0 && j.Param == f.base.Param && j.App != f.base.App {
+		j.Param = "" // another app is no place for it
+	}
+	if j.Schedule.Type != xxljob.ScheduleCron && j.Schedule.Type != xxljob.ScheduleCrontab {
+		j.Schedule.Zone, j.Schedule.DST = "", ""
+	}
+	if j.Schedule.IsManual() {
+		j.Schedule.Conf = ""
+	}
+}
+
+// onlyShows reports whether the form was sent to see what its schedule means, by who has no
+// scripts.
+func (q *request) onlyShows() bool { return q.field("show") == "preview" }
+
+func (q *request) addJob() error {
+	f, err := q.posted()
+	if err != nil {
+		return err
+	}
+	j := &f.job
+	if !allowed(q.user, edit, j.App) {
+		if j.App == "" || !q.mayAdd() {
+			f.faults["app"] = q.text("fault.required")
+		} else {
+			f.faults["app"] = q.text("fault.app")
+		}
+	}
+	j.Stopped = q.field("stopped") != ""
+	if q.onlyShows() {
+		return q.showForm(http.StatusOK, f, nil)
+	}
+	if err := q.mayLead(j, nil, f.faults); err != nil {
+		return err
+	}
+	var added xxljob.Job
+	if len(f.faults) == 0 {
+		if added, err = q.Scheduler.AddJob(q.ctx, *j); err != nil && !q.formFaults(err, f) {
+			return err
+		}
+	} else {
+		q.moreFaults(f)
+	}
+	if len(f.faults) > 0 {
+		return q.showForm(http.StatusUnprocessableEntity, f, nil)
+	}
+	return q.redirect(fmt.Sprintf("jobs/%d?said=added", added.ID))
+}
+
+func (q *request) saveJob() error {
+	version, err := strconv.ParseInt(q.field("version"), 10, 64)
+	if err != nil || version <= 0 {
+		return badRequest(errors.New("the form has no version"))
+	}
+	f, err := q.posted()
+	if err != nil {
+		return err
+	}
+	j := &f.job
+	j.Version, j.Ensured = version, ""
+	if q.onlyShows() {
+		return q.showForm(http.StatusOK, f, nil)
+	}
+	if err := q.mayLead(j, &q.job, f.faults); err != nil {
+		return err
+	}
+	if len(f.faults) == 0 {
+		_, err = q.Scheduler.UpdateJob(q.ctx, *j)
+		switch {
+		case errors.Is(err, xxljob.ErrConflict):
+			return q.showConflict(f)
+		case err != nil && !q.formFaults(err, f):
+			return err
+		}
+	} else {
+		q.moreFaults(f)
+	}
+	if len(f.faults) > 0 {
+		j.Ensured = q.job.Ensured
+		return q.showForm(http.StatusUnprocessableEntity, f, nil)
+	}
+	said := "saved"
+	if f.restores != 0 {
+		said = "restored"
+	}
+	return q.redirect(fmt.Sprintf("jobs/%d?said=%s", j.ID, said))
+}
+
+// moreFaults adds what else is wrong with a job that is not saved, so that one hears of it all at
+// once. What the scheduler has taken before it may take again, as a strategy of the host's.
+func (q *request) moreFaults(f *jobForm) {
+	had := len(f.faults["route"]) + len(f.faults["conf"])
+	_ = q.formFaults(f.job.Validate(), f)
+	if f.job.ID == 0 || had > 0 {
+		return
+	}
+	if f.job.Route == f.base.Route {
+		delete(f.faults, "route")
+	}
+	if f.job.Schedule == f.base.Schedule {
+		delete(f.faults, "conf")
+	}
+}
+
+// mayLead adds a fault where the job is to lead to one that the user may not run, or to run
+// behind one that the user does not see. had is the job as it is stored: what it names already
+// it may go on to name.
+func (q *request) mayLead(j, had *xxljob.Job, faults map[string]string) error {
+	if had == nil {
+		had = &xxljob.Job{}
+	}
+	for _, link := range []struct {
+		idField, keyField string
+		ids, had          []int64
+		keys, hadKey      []string
+		do                action
+		fault             string
+	}{
+		{"children", "childkeys", j.Children, had.Children, j.ChildKeys, had.ChildKeys, operate, "fault.child"},
+		{"after", "afterkeys", j.After, had.After, j.AfterKeys, had.AfterKeys, see, "fault.after"},
+	} {
+		fresh := slices.DeleteFunc(slices.Clone(link.ids), func(id int64) bool { return slices.Contains(link.had, id) })
+		if n := len(fresh); n == 0 || n > 100 { // more are refused anyway
+			fresh = nil
+		}
+		found, err := q.jobsByID(fresh)
+		if err != nil {
+			return err
+		}
+		for _, id := range fresh {
+			if job, there := found[id]; !there || !allowed(q.user, link.do, job.App) {
+				faults[link.idField] = q.text(link.fault, "id", strconv.FormatInt(id, 10))
+			}
+		}
+		for _, key := range link.keys {
+			if app, _, ok := store.SplitRef(key); ok && !slices.Contains(link.hadKey, key) && !allowed(q.user, link.do, app) {
+				faults[link.keyField] = q.text(link.fault, "id", key)
+			}
+		}
+	}
+	return nil
+}
+
+// jobsByID are those jobs that there are.
+func (q *request) jobsByID(ids []int64) (map[int64]xxljob.Job, error) {
+	found := map[int64]xxljob.Job{}
+	if len(ids) == 0 {
+		return found, nil
+	}
+	jobs, err := q.Store.Jobs(q.ctx, xxljob.JobFilter{IDs: ids, Limit: len(ids)})
+	for _, j := range jobs {
+		found[j.ID] = j
+	}
+	return found, err
+}
+
+// formFaults adds what the scheduler says of the job to the fields that it is about, and
+// reports whether it was about any, or the job as a whole.
+func (q *request) formFaults(err error, f *jobForm) bool {
+	byField := map[string]string{}
+	for _, g := range formGroups() {
+		for _, field := range g.fields {
+			byField[field.of] = field.name
+		}
+	}
+	list := xxljob.FieldErrors(err)
+	for _, e := range list {
+		name, known := byField[cutIndex(e.Field)]
+		if name == "conf" {
+			name = faultyOf(&f.job.Schedule)
+		}
+		words := q.faultText(name, e)
+		if !known {
+			name, words = "", e.Field+": "+words
+		}
+		if f.faults[name] == "" {
+			f.faults[name] = words
+		}
+	}
+	switch {
+	case len(list) > 0:
+	case errors.Is(err, xxljob.ErrDuplicateKey):
+		f.faults["key"] = q.text("fault.key")
+	case errors.Is(err, xxljob.ErrNeverFires):
+		f.faults["conf"] = q.text("problem.neverfires")
+	case errors.Is(err, xxljob.ErrCycle):
+		f.faults["children"] = q.text("fault.cycle")
+	case errors.Is(err, xxljob.ErrUnknownHandler):
+		f.faults["handler"] = q.text("fault.handler")
+	default:
+		return false
+	}
+	return true
+}
+
+// faultText is a fault of a field in the viewer's words. What is wrong with an expression only
+// the scheduler can say, in its own.
+func (q *request) faultText(name string, e *xxljob.FieldError) string {
+	why := strings.TrimPrefix(e.Err.Error(), "xxljob: ")
+	if key := "fault." + e.Code; e.Code != "invalid" && q.look.language.Has(key) {
+		return q.text(key)
+	}
+	if key := "fault.invalid." + name; q.look.language.Has(key) {
+		return q.text(key, "why", why)
+	}
+	return why
+}
+
+// faultyOf is the field of a schedule that is faulty: the scheduler says it of the whole.
+func faultyOf(s *xxljob.Schedule) string {
+	switch {
+	case !slices.Contains(scheduleTypes(), string(s.Type)):
+		return "type"
+	case s.DST != xxljob.DSTCivil && s.DST != xxljob.DSTQuartz:
+		return "dst"
+	case s.Zone != "" && zoneOf(s.Zone) == nil:
+		return "zone"
+	}
+	return "conf"
+}
+
+// cutIndex is the name of a field without which of a list it is.
+func cutIndex(field string) string {
+	name, _, _ := strings.Cut(field, "[")
+	return name
+}
