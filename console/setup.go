@@ -20,12 +20,15 @@ import (
 const codeCounts = 24 * time.Hour
 
 // SetupCode makes a code with which the first user of a store can be made within a day, at the
-// page "setup" of a console on it. store.ErrUserExists where there is a user already. It is what
-// a console without users does by itself, once it is asked for a page; a program that shows the
+// page "setup" of a console on it. It is empty where there is a user already. It is what a console without users does by itself, once it is asked for a page; a program that shows the
 // code in its own way calls this first.
 func SetupCode(ctx context.Context, accounts xxljob.AccountStore) (code string, err error) {
 	code = rand.Text()[:26] // 130 bits
-	if err := accounts.AddSetupCode(ctx, hashOf(code), codeCounts); err != nil {
+	err = accounts.AddSetupCode(ctx, hashOf(code), codeCounts)
+	if errors.Is(err, store.ErrUserExists) {
+		return "", nil
+	}
+	if err != nil {
 		return "", err
 	}
 	return code, nil
@@ -76,12 +79,8 @@ func (q *request) hasUsers() (bool, error) {
 		return s.users, nil
 	}
 	code, err := SetupCode(q.ctx, q.accounts)
-	switch {
-	case errors.Is(err, store.ErrUserExists):
-		s.users = true
-		return true, nil
-	case err != nil:
-		return false, err
+	if s.users = err == nil && code == ""; s.users || err != nil {
+		return s.users, err
 	}
 	s.until = time.Now().Add(codeCounts)
 	q.Logger.Warn("console: nobody can log in yet; open the console and make the first user with this code", "code", code, "page", "setup")

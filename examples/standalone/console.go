@@ -10,7 +10,6 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
-	"github.com/xxljob/xxljob/store"
 )
 
 // What -console may say: who gets in.
@@ -65,11 +64,11 @@ func (o options) consoleHandler(ctx context.Context, st xxljob.Store, s xxljob.S
 		}
 		cfg.Auth, cfg.OwnSetup = console.Accounts(), true
 		code, err := console.SetupCode(ctx, accounts)
-		switch {
-		case err == nil:
-			page = "setup#" + code
-		case !errors.Is(err, store.ErrUserExists):
+		if err != nil {
 			return nil, "", err
+		}
+		if code != "" {
+			page = "setup#" + code
 		}
 	}
 	h, err = console.New(cfg)
