@@ -3,6 +3,7 @@ package console_test
 import (
 	"context"
 	"errors"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 func TestChangesAreFiltered(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
+	x.browser().post("login", url.Values{"name": {"root"}, "password": {password}})
 	j, k := x.job("orders", "nightly"), x.job("billing", "rates")
 	ctx := xxljob.WithActor(t.Context(), "ann")
 	run := must1(x.s.TriggerOne(ctx, k.ID, xxljob.Trigger{}))

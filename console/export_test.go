@@ -1,5 +1,7 @@
 package console
 
+import "context"
+
 // RouteInfo is a line of the table of routes.
 type RouteInfo struct {
 	Method, Pattern       string
@@ -22,3 +24,12 @@ var VisibleText = visibleText
 
 // HashOf is hashOf.
 var HashOf = hashOf
+
+// Hashed is what is kept of a password.
+func Hashed(password string) string {
+	hash, err := newHasher().hash(context.Background(), password)
+	if err != nil {
+		panic(err)
+	}
+	return hash
+}

@@ -9,10 +9,13 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 )
 
@@ -57,12 +60,23 @@ func must(t testing.TB, err error) {
 	}
 }
 
+// hashed is the hash of password, which takes a while: so it is made once.
+var hashed = sync.OnceValue(func() string { return console.Hashed(password) })
+
 // user adds a user and returns a browser in which that one is logged in.
 func (x *site) user(u console.User) *browser {
 	x.Helper()
-	must(x.T, console.CreateUser(context.Background(), x.store, u, password))
-	b := x.browser()
-	b.get("login").post("login", url.Values{"name": {u.Name}, "password": {password}})
+	apps := map[string]string{}
+	for app, role := range u.Apps {
+		apps[app] = string(role)
+	}
+	_, err := x.store.AddUser(context.Background(), store.User{Name: u.Name, Title: u.Title, Password: hashed(), Grants: store.Grants{Admin: u.Admin, Apps: apps, Scripts: u.Scripts}})
+	must(x.T, err)
+	b, secret := x.browser(), u.Name+" is logged in"
+	_, err = x.store.AddSession(context.Background(), store.Session{User: u.Name, Hash: console.HashOf(secret)}, store.SessionLimits{Idle: time.Hour, Most: time.Hour})
+	must(x.T, err)
+	b.cookies["xxljob_session"] = &http.Cookie{Name: "xxljob_session", Value: secret}
+	b.get("jobs")
 	if b.at != "/console/jobs" {
 		x.Fatalf("%s is at %s after the login: %s", u.Name, b.at, b.text())
 	}
