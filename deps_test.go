@@ -161,7 +161,6 @@ var packageVars = []string{
 	"console presets",
 	"console runFilters",
 	"console changeFilters",
-	"console jobOrders",
 	"console themes",
 	"console limits",
 	"console sharedTemplates",

@@ -274,6 +274,21 @@ func TestHostileTexts(t *testing.T) {
 		inert(t, "bulk", evil, root.body)
 		root.post("runs/bulk", url.Values{"do": {evil}, "id": {evil}})
 		inert(t, "bulk", evil, root.body)
+		for _, page := range []string{"jobs/" + itoa(job.ID) + "/edit", "jobs/" + itoa(job.ID) + "/once", "jobs/" + itoa(job.ID) + "/remove", "jobs/new?app=" + q + "&copy=" + itoa(job.ID), "preview?type=CRON&conf=" + q + "&zone=" + q} {
+			root.get(page)
+			inert(t, page, evil, root.body)
+		}
+		typed := url.Values{"id": {itoa(job.ID)}, "do": {"remove"}, "version": {"1"}, "back": {evil}, "address": {evil}, "zone": {evil}, "tz": {evil}, "at": {evil}, "part": {evil}}
+		for _, name := range []string{"name", "app", "key", "handler", "param", "type", "conf", "author", "tags", "childkeys", "route", "addresses", "count"} {
+			typed.Set(name, evil)
+		}
+		for _, page := range []string{"jobs/bulk", "jobs/new", "jobs/" + itoa(job.ID) + "/edit", "jobs/" + itoa(job.ID) + "/remove", "jobs/" + itoa(job.ID) + "/trigger"} {
+			root.post(page, typed)
+			inert(t, page, evil, root.body)
+			out := x.browser()
+			out.post(page, typed)
+			inert(t, page+" by nobody", evil, out.body)
+		}
 		b := x.browser()
 		b.post("login", url.Values{"name": {evil}, "password": {evil}, "next": {evil}})
 		inert(t, "login", evil, b.body)
@@ -292,7 +307,7 @@ var (
 )
 
 func init() {
-	for _, name := range strings.Fields("!doctype a body br button code datalist dd del details dialog div dl dt fieldset footer form h1 h2 h3 head header html input ins label legend li link main meta nav ol option p path pre rect script section select span summary svg symbol table tbody td textarea th thead time title tr ul use") {
+	for _, name := range strings.Fields("!doctype a body br button code datalist dd del details dialog div dl dt fieldset footer form h1 h2 h3 head header html input ins label legend li link main meta nav noscript ol option p path pre rect script section select span strong summary svg symbol table tbody td textarea th thead time title tr ul use") {
 		known[name] = true
 	}
 }

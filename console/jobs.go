@@ -42,6 +42,7 @@ type jobFilter struct {
 	Text, App, State, Handler, Author, Tag, Order string
 	Type, Failing, Rows                           string
 	rows                                          int
+	order                                         store.JobOrder
 }
 
 // jobLine is a line of the list.
@@ -64,8 +65,16 @@ type mark struct {
 // chip is a filter that is set, with the address of the page without it.
 type chip struct{ Name, Value, Without string }
 
-// jobOrders are those in which jobs are listed.
-var jobOrders = []string{string(store.ByID), string(store.ByName), string(store.ByNext)}
+// orderOf is the order of a list that the address of a page names; by name where it names none.
+func orderOf(name string) (string, store.JobOrder) {
+	switch name {
+	case "id":
+		return name, store.ByID
+	case "next":
+		return name, store.ByNext
+	}
+	return "name", store.ByName
+}
 
 // home leads to the list of jobs.
 func (q *request) home() error { return q.redirect("jobs") }
@@ -81,7 +90,7 @@ func (q *request) jobs() error {
 		return err
 	}
 	p := jobsPage{Filter: f, Types: scheduleTypes(), Chips: q.chips("jobs", []string{"text", "app", "state", "type", "failing", "handler", "author", "tag"}), Adds: q.mayAdd(), Acts: q.mayAnywhere(operate), Removes: q.mayAnywhere(edit), Said: q.said()}
-	search := xxljob.JobSearch{Apps: apps, Handler: f.Handler, Author: f.Author, Text: f.Text, Order: store.JobOrder(f.Order)}
+	search := xxljob.JobSearch{Apps: apps, Handler: f.Handler, Author: f.Author, Text: f.Text, Order: f.order}
 	if f.Tag != "" {
 		search.Tags = []string{f.Tag}
 	}
@@ -124,9 +133,7 @@ func (q *request) jobs() error {
 // jobFilter reads the filters of the list from the address of the page.
 func (q *request) jobFilter() jobFilter {
 	f := jobFilter{Text: q.query("text"), App: q.query("app"), State: q.query("state"), Handler: q.query("handler"), Author: q.query("author"), Tag: q.query("tag"), Order: q.query("order"), Type: q.query("type"), Failing: q.query("failing"), Rows: q.query("rows")}
-	if !slices.Contains(jobOrders, f.Order) {
-		f.Order = string(store.ByName)
-	}
+	f.Order, f.order = orderOf(f.Order)
 	if !slices.Contains(scheduleTypes(), f.Type) {
 		f.Type = ""
 	}

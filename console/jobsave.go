@@ -77,12 +77,11 @@ func (q *request) addJob() error {
 		return err
 	}
 	j := &f.job
-	if !allowed(q.user, edit, j.App) {
-		if j.App == "" || !q.mayAdd() {
-			f.faults["app"] = q.text("fault.required")
-		} else {
-			f.faults["app"] = q.text("fault.app")
-		}
+	switch {
+	case j.App == "": // whatever the scheduler would take it for
+		f.faults["app"] = q.text("fault.required")
+	case !allowed(q.user, edit, j.App):
+		f.faults["app"] = q.text("fault.app")
 	}
 	j.Stopped = q.field("stopped") != ""
 	if q.onlyShows() {

@@ -129,6 +129,9 @@ func (p *page) hidden(app, field, text string) string {
 	case "KillReason":
 		return p.q.redacted(app, FieldResult, text)
 	}
+	if field == "GlueSource" && text != "" {
+		return "●●●" // the source of a script is not for all who see the job
+	}
 	return text
 }
 

@@ -1,0 +1,315 @@
+package console_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/store"
+	"github.com/xxljob/xxljob/store/memory"
+)
+
+// TestConflict: of two tabs the second sees what the first has saved, and can apply its own.
+func TestConflict(t *testing.T) {
+	x := newSite(t)
+	root := x.admin()
+	j := x.job("orders", "nightly")
+	edit := "jobs/" + itoa(j.ID) + "/edit"
+	first := root.get(edit).filled("jobform")
+	ann := x.user(console.User{Name: "ann", Apps: map[string]console.Role{"orders": console.Editor}})
+	ann.post(edit, with(first, "handler", "hers", "author", "ann")).is(200)
+	root.post(edit, with(first, "handler", "mine", "param", "typed <here>")).is(409).has("ann has changed this job in the meantime.", "hers", "mine", "typed <here>").lacks("<here>")
+	if now := must1(x.store.Job(t.Context(), j.ID)); now.Handler != "hers" {
+		t.Errorf("handler %q", now.Handler)
+	}
+	again := root.filled("jobform")
+	if again.Get("handler") != "mine" || again.Get("param") != "typed <here>" {
+		t.Errorf("the form has lost what was typed: %v", again)
+	}
+	root.post(edit, again).is(200)
+	if now := must1(x.store.Job(t.Context(), j.ID)); now.Handler != "mine" || now.Param != "typed <here>" || now.Author != "" {
+		t.Errorf("%+v", now)
+	}
+}
+
+// TestRestore: an older version comes back whole, by an ordinary edit.
+func TestRestore(t *testing.T) {
+	x := newSite(t)
+	root := x.admin()
+	j := x.fullJob()
+	page, edit := "jobs/"+itoa(j.ID), "jobs/"+itoa(j.ID)+"/edit"
+	root.post(edit, with(root.get(edit).filled("jobform"), "name", "other", "param", "other", "notbefore", "", "notafter", "", "retrypause", "3", "retryaside", "", "tags", "", "childkeys", "", "conf", "1 1 * * *", "zone", "UTC")).is(200)
+	root.get(page).has("Restore")
+	to := "jobs/" + itoa(j.ID) + "/edit?version=" + itoa(j.Version)
+	if !strings.Contains(root.body, strings.TrimPrefix(to, "jobs/"+itoa(j.ID)+"/")) {
+		t.Errorf("the page does not lead to %s", to)
+	}
+	form := root.get(to).is(200).has("The form shows version 1.").filled("jobform")
+	root.post(edit, form).is(200).has("as it was at that version")
+	now := must1(x.store.Job(t.Context(), j.ID))
+	sameJob(t, j, now)
+	if now.Version != 3 {
+		t.Errorf("version %d, want 3", now.Version)
+	}
+	root.post(edit, form).is(409)
+	root.get(to + "99").is(404)
+	operator := x.user(console.User{Name: "op", Apps: map[string]console.Role{"orders": console.Operator}})
+	operator.get(page).is(200).lacks("Restore", "edit?version")
+	operator.get(to).is(403)
+}
+
+// TestLoggedOutMeanwhile: a form that comes without a session comes back after the login, to who
+// may send it, and nothing is saved before it is sent again.
+func TestLoggedOutMeanwhile(t *testing.T) {
+	x := newSite(t)
+	root := x.admin()
+	j := x.job("orders", "nightly")
+	edit := "jobs/" + itoa(j.ID) + "/edit"
+	for _, to := range []string{edit, "jobs/new"} {
+		form := with(root.get(to).filled("jobform"), "name", `typed "so" <b>`, "app", "orders", "handler", "typed", "param", "\r\na\r\nb", "retryaside", "1")
+		root.cookies = map[string]*http.Cookie{}
+		root.post(to, form).is(401).has("Log in, and the form that you sent is there again").lacks("<b>")
+		login := root.filled("main")
+		if n := len(login); n < 40 || n > 60 {
+			t.Errorf("%d fields are kept", n)
+		}
+		root.post("login", with(login, "name", "root", "password", "wrong horse")).is(422)
+		login = root.filled("main")
+		root.post("login", with(login, "name", "root", "password", password)).is(200).has("It is not saved yet.")
+		back := root.filled("jobform")
+		for _, name := range []string{"name", "handler", "param", "version", "app"} {
+			if back.Get(name) != form.Get(name) {
+				t.Errorf("%s: %s is %q, was %q", to, name, back.Get(name), form.Get(name))
+			}
+		}
+		if now := must1(x.store.Job(t.Context(), j.ID)); now.Handler != "work" {
+			t.Fatal("it was saved by the login")
+		}
+		root.post(to, with(back, "key", "typed")).is(200)
+		if now := must1(x.store.JobByKey(t.Context(), "orders", "typed")); now.Handler != "typed" || now.Param != "\na\nb" || !now.RetryAside {
+			t.Errorf("%s: %+v", to, now)
+		}
+		must(t, x.s.RemoveJob(t.Context(), must1(x.store.JobByKey(t.Context(), "orders", "typed")).ID))
+		if to == edit {
+			j = x.job("orders", "another")
+		}
+	}
+}
+
+// TestNoFormOfOthers: the form of a login carries no other one than that of a job, and none into
+// an app of others.
+func TestNoFormOfOthers(t *testing.T) {
+	x := newSite(t)
+	x.admin()
+	j := x.job("billing", "secret one")
+	x.user(console.User{Name: "ann", Apps: map[string]console.Role{"orders": console.Editor}})
+	for path, status := range map[string]int{"jobs/" + itoa(j.ID) + "/edit": 404, "jobs/4711/edit": 404} {
+		b := x.browser()
+		b.post("login", url.Values{"name": {"ann"}, "password": {password}, "kept": {path}, "kept.name": {"x"}}).is(status).lacks("secret")
+	}
+	for _, path := range []string{"jobs/" + itoa(j.ID) + "/remove", "jobs/bulk", "logout", "//evil.example", "login", "nothing"} {
+		b := x.browser()
+		b.post("login", url.Values{"name": {"ann"}, "password": {password}, "kept": {path}, "kept.name": {"secret one"}}).is(200)
+		if b.at != "/console/jobs" {
+			t.Errorf("%s leads to %s", path, b.at)
+		}
+	}
+	must1(x.store.Job(t.Context(), j.ID))
+	program := x.browser()
+	program.header.Set("Authorization", "Bearer xj_1_wrong")
+	program.post("jobs/new", url.Values{"name": {"x"}}).is(401).lacks("kept.name")
+}
+
+// halting is a store that fails, before or after it has done what it is asked for.
+type halting struct {
+	*memory.Store
+	before, after error
+}
+
+func (h *halting) AddJob(ctx context.Context, j xxljob.Job, first xxljob.FirstInstant) (xxljob.Job, error) {
+	if h.before != nil {
+		return xxljob.Job{}, h.before
+	}
+	j, err := h.Store.AddJob(ctx, j, first)
+	return j, errors.Join(err, h.after)
+}
+
+func (h *halting) EditJob(ctx context.Context, id int64, e xxljob.Edit) (xxljob.Job, error) {
+	if h.before != nil {
+		return xxljob.Job{}, h.before
+	}
+	j, err := h.Store.EditJob(ctx, id, e)
+	return j, errors.Join(err, h.after)
+}
+
+// TestStoreFailsWhileSaving: nobody is told that nothing was saved, the form is kept, and sent
+// again it does not make a second job, nor overwrite what has come between.
+func TestStoreFailsWhileSaving(t *testing.T) {
+	h := &halting{}
+	x := newSite(t, func(c *console.Config) {
+		h.Store = c.Store.(*memory.Store)
+		c.Store, c.Scheduler = h, must1(xxljob.New(h, xxljob.Config{App: "orders"}))
+	})
+	root := x.admin()
+	j := x.job("orders", "nightly")
+	edit := "jobs/" + itoa(j.ID) + "/edit"
+	cable := errors.New("the cable <i>is</i> out")
+	add := root.newForm("param", "typed & kept")
+	change := with(root.get(edit).filled("jobform"), "param", "typed & kept")
+	for _, c := range []struct {
+		to            string
+		form          url.Values
+		before, after error
+		again         int
+	}{{"jobs/new", add, cable, nil, 200}, {"jobs/new", with(add, "name", "second"), nil, cable, 422}, {edit, change, cable, nil, 200}, {edit, with(change, "version", "2", "author", "ann"), nil, cable, 409}} {
+		h.before, h.after = c.before, c.after
+		root.post(c.to, c.form).is(503).has("it may have been changed or not: look before you try again", "the cable <i>is</i> out", "What you typed is kept below.", "typed & kept").lacks("<i>")
+		kept := root.filled("jobform")
+		h.before, h.after = nil, nil
+		root.post(c.to, kept).is(c.again)
+	}
+	if n := len(must1(x.store.Jobs(t.Context(), xxljob.JobFilter{}))); n != 3 {
+		t.Errorf("%d jobs, want 3", n)
+	}
+}
+
+// TestHiddenParameter: what the host hides is shown nowhere, stays where nobody types anything,
+// and goes to no other app.
+func TestHiddenParameter(t *testing.T) {
+	const secret = "password=hunter2"
+	x := newSite(t, func(c *console.Config) {
+		c.Redact = func(_ string, _ console.Field, text string) string {
+			return strings.ReplaceAll(text, "hunter2", "●●●")
+		}
+	})
+	root := x.admin()
+	j := must1(x.s.AddJob(t.Context(), xxljob.Job{App: "orders", Name: "nightly", Handler: "work", Param: secret, Schedule: xxljob.Cron("0 0 3 * * ?")}))
+	page, edit := "jobs/"+itoa(j.ID), "jobs/"+itoa(j.ID)+"/edit"
+	for _, path := range []string{page, edit, page + "/once", "jobs/new?copy=" + itoa(j.ID), "changes"} {
+		root.get(path).is(200).lacks("hunter2")
+	}
+	form := root.get(edit).filled("jobform")
+	root.post(edit, with(form, "author", "me")).is(200).lacks("hunter2")
+	param := func(id int64) string { return must1(x.store.Job(t.Context(), id)).Param }
+	if param(j.ID) != secret {
+		t.Errorf("the parameter is %q", param(j.ID))
+	}
+	root.post(edit, with(form, "author", "other")).is(409).lacks("hunter2")
+	root.post(edit, with(root.filled("jobform"), "retries", "x")).is(422).lacks("hunter2")
+	root.post(page+"/trigger", url.Values{"param": {""}}).is(200).lacks("hunter2")
+	if runs := must1(x.store.Runs(t.Context(), xxljob.RunFilter{JobID: j.ID})); len(runs) != 1 || runs[0].ParamSet {
+		t.Errorf("%+v", runs)
+	}
+	root.post(page+"/trigger", url.Values{"param": {""}, "own": {"1"}}).is(200)
+	if runs := must1(x.store.Runs(t.Context(), xxljob.RunFilter{JobID: j.ID})); len(runs) != 2 || !runs[0].ParamSet {
+		t.Errorf("%+v", runs)
+	}
+	for app, want := range map[string]string{"orders": secret, "billing": ""} {
+		root.post("jobs/new", with(root.get("jobs/new?copy="+itoa(j.ID)).filled("jobform"), "app", app, "name", "copy")).is(200).lacks("hunter2")
+		if twin := must1(x.store.JobByKey(t.Context(), app, "copy")); twin.Param != want {
+			t.Errorf("the copy in %s has %q", app, twin.Param)
+		}
+	}
+	root.post(edit, with(root.get(edit).filled("jobform"), "param", "password=new hunter2")).is(200).lacks("hunter2")
+	if param(j.ID) != "password=new hunter2" {
+		t.Errorf("the parameter is %q", param(j.ID))
+	}
+	root.post(edit, with(root.get(edit).filled("jobform"), "paramempty", "1")).is(200)
+	if param(j.ID) != "" {
+		t.Errorf("the parameter is %q", param(j.ID))
+	}
+}
+
+// TestEachChangeIsRecorded: by one entry with who, from where, before and after; and none where
+// it was refused.
+func TestEachChangeIsRecorded(t *testing.T) {
+	x := newSite(t)
+	x.admin()
+	ann := x.user(console.User{Name: "ann", Apps: map[string]console.Role{"orders": console.Editor}})
+	viewer := x.user(console.User{Name: "viewer", Apps: map[string]console.Role{"orders": console.Viewer}})
+	entries := func() (list []xxljob.Change) {
+		found := must1(x.store.SearchChanges(t.Context(), xxljob.ChangeSearch{}))
+		return slices.DeleteFunc(found.Changes, func(c xxljob.Change) bool {
+			return c.Object == store.ObjectLogin || c.Object == "user" || c.Object == "session"
+		})
+	}
+	j := x.job("orders", "nightly")
+	page := "jobs/" + itoa(j.ID)
+	form := ann.get(page + "/edit").filled("jobform")
+	add := ann.newForm()
+	seen := len(entries())
+	check := func(to string, form url.Values, verb, field string) {
+		t.Helper()
+		viewer.post(to, form).is(403)
+		if n := len(entries()); n != seen {
+			t.Errorf("%s: %d entries of what was refused", to, n-seen)
+		}
+		ann.post(to, form).is(200)
+		list := entries()
+		if len(list) != seen+1 {
+			t.Fatalf("%s: %d entries, want one", to, len(list)-seen)
+		}
+		seen++
+		c := list[0]
+		if c.Verb != verb || c.Actor != "ann" || c.Client == "" || c.RequestID == "" || c.App != "orders" || field != "" && !strings.Contains(c.Before+c.After, `"`+field+`"`) {
+			t.Errorf("%s: %+v", to, c)
+		}
+	}
+	check(page+"/edit", with(form, "author", "me"), "update", "Author")
+	check(page+"/stop", nil, "stop", "Stopped")
+	check(page+"/start", nil, "start", "Stopped")
+	check(page+"/trigger", url.Values{"param": {"now"}}, "trigger", "Param")
+	check(page+"/remove", url.Values{"name": {"nightly"}}, "remove", "Handler")
+	ann.post("jobs/new", with(add, "retries", "-1")).is(422)
+	ann.post("jobs/new", with(add, "app", "billing")).is(422)
+	viewer.post("jobs/new", add).is(422)
+	if n := len(entries()); n != seen {
+		t.Errorf("%d entries of what was refused", n-seen)
+	}
+	ann.post("jobs/new", add).is(200)
+	if list := entries(); len(list) != seen+1 || list[0].Verb != "add" || list[0].Before != "" || list[0].Actor != "ann" {
+		t.Errorf("%+v", list)
+	}
+}
+
+// TestRemoveNeedsTheName: and says what becomes of what is planned.
+func TestRemoveNeedsTheName(t *testing.T) {
+	x := newSite(t)
+	root := x.admin()
+	j := x.job("orders", "nightly")
+	x.run(j)
+	remove := "jobs/" + itoa(j.ID) + "/remove"
+	root.get(remove).is(200).has("1 planned run is cancelled.")
+	for _, name := range []string{"", "Nightly", "nightl"} {
+		root.post(remove, url.Values{"name": {name}}).is(422).has("That is not its name.")
+	}
+	must1(x.store.Job(t.Context(), j.ID))
+	root.post(remove, url.Values{"name": {" nightly "}}).is(200).has("The job is removed.")
+	if root.at != "/console/jobs?said=removed" {
+		t.Errorf("at %s", root.at)
+	}
+	root.get("jobs/" + itoa(j.ID)).is(404)
+}
+
+// TestManyFields: a form has 200 of them at most.
+func TestManyFields(t *testing.T) {
+	x := newSite(t)
+	root := x.admin()
+	form := root.newForm()
+	n := 0
+	for _, values := range form {
+		n += len(values)
+	}
+	for ; n < 201; n++ {
+		form.Add("more", "x")
+	}
+	root.post("jobs/new", form).is(413).has("The form has 201 fields")
+	form["more"] = form["more"][1:]
+	root.post("jobs/new", form).is(200).has("The job is added.")
+}

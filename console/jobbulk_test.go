@@ -1,0 +1,98 @@
+package console_test
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console"
+)
+
+// TestBulk: each job by its own rights, with a result of its own, and an entry for each that was
+// changed.
+func TestBulk(t *testing.T) {
+	x := newSite(t)
+	x.admin()
+	one, two, seen, hidden := x.job("orders", "one"), x.job("orders", "two"), x.job("audit", "only seen"), x.job("billing", "hidden one")
+	manual := must1(x.s.AddJob(t.Context(), xxljob.Job{App: "orders", Name: "by hand", Handler: "work"}))
+	ann := x.user(console.User{Name: "ann", Apps: map[string]console.Role{"orders": console.Operator, "audit": console.Viewer}})
+	ids := []string{itoa(one.ID), itoa(two.ID), itoa(two.ID), itoa(seen.ID), itoa(hidden.ID), "4711", itoa(manual.ID)}
+	changes := func() int {
+		return len(must1(x.store.SearchChanges(t.Context(), xxljob.ChangeSearch{Actor: "ann"})).Changes)
+	}
+	job := func(j xxljob.Job) xxljob.Job { return must1(x.store.Job(t.Context(), j.ID)) }
+	before := changes()
+	ann.post("jobs/bulk", url.Values{"do": {"stop"}, "id": ids, "back": {"jobs?app=orders"}}).is(200).has("Done for 3 of 6.", "one", "only seen", "needs the role “operator”", "There is nothing here.").lacks("hidden one")
+	if !strings.Contains(ann.body, `href="../jobs?app=orders"`) {
+		t.Error("the page does not lead back")
+	}
+	if !job(one).Stopped || !job(two).Stopped || job(seen).Stopped || job(hidden).Stopped || changes() != before+3 {
+		t.Errorf("stopped: %v %v %v %v, %d entries", job(one).Stopped, job(two).Stopped, job(seen).Stopped, job(hidden).Stopped, changes()-before)
+	}
+	ann.post("jobs/bulk", url.Values{"do": {"start"}, "id": {strings.Join(ids, ",")}}).is(200).has("Done for 3 of 6.")
+	ann.post("jobs/bulk", url.Values{"do": {"start"}, "id": ids}).is(200).has("Done for 2 of 6.", "The job has no schedule")
+	ann.post("jobs/bulk", url.Values{"do": {"once"}, "id": ids}).is(200).has("Done for 3 of 6.")
+	if n := len(must1(x.store.Runs(t.Context(), xxljob.RunFilter{}))); n != 3 {
+		t.Errorf("%d runs, want 3", n)
+	}
+	before = changes()
+	remove := url.Values{"do": {"remove"}, "id": {itoa(one.ID), itoa(hidden.ID)}}
+	ann.post("jobs/bulk", with(remove, "count", "2")).is(200).has("Done for 0 of 2.")
+	root := x.user(console.User{Name: "boss", Admin: true})
+	root.post("jobs/bulk", remove).is(200).has("type how many jobs these are: 2", "hidden one")
+	root.post("jobs/bulk", with(remove, "count", "3")).is(422).has("That is not their number.")
+	job(one)
+	root.post("jobs/bulk", with(root.filled("main"), "count", "2")).is(200).has("Done for 2 of 2.")
+	if _, err := x.store.Job(t.Context(), one.ID); err == nil || changes() != before {
+		t.Errorf("error %v, %d entries of ann", err, changes()-before)
+	}
+}
+
+// TestBulkThatIsNone: what no page of ours sends.
+func TestBulkThatIsNone(t *testing.T) {
+	x := newSite(t)
+	root := x.admin()
+	j := x.job("orders", "one")
+	var many []string
+	for i := range 501 {
+		many = append(many, fmt.Sprint(i+1))
+	}
+	root.post("jobs/bulk", url.Values{"do": {"stop"}, "id": many}).is(413).has("At most 500 jobs at once.")
+	root.post("jobs/bulk", url.Values{"do": {"stop"}, "id": append(many[:499:499], itoa(j.ID))}).is(200).has("Done for 1 of 500.")
+	root.post("jobs/bulk", url.Values{"do": {"stop"}}).is(422).has("No job is selected.")
+	root.post("jobs/bulk", url.Values{"do": {"explode"}, "id": {"1"}}).is(400)
+	root.post("jobs/bulk", url.Values{"do": {"stop"}, "id": {"x"}}).is(400)
+	root.post("jobs/bulk", url.Values{"do": {"stop"}, "id": {itoa(j.ID)}, "back": {"//evil.example"}}).is(200).lacks("evil")
+}
+
+// TestJobFilters: by the type of the schedule, and by how the last runs have gone.
+func TestJobFilters(t *testing.T) {
+	x := newSite(t)
+	root := x.admin()
+	x.job("orders", "by cron")
+	for i := range 60 {
+		must1(x.s.AddJob(t.Context(), xxljob.Job{App: "orders", Name: fmt.Sprintf("rate %02d", i), Handler: "work", Schedule: xxljob.Schedule{Type: xxljob.ScheduleFixRate, Conf: "60"}}))
+	}
+	root.get("jobs?type=CRON").is(200).has("by cron", "CRON (Quartz) ×").lacks("rate 0")
+	root.get("jobs?type=FIX_RATE").is(200).has("rate 00", "rate 49").lacks("by cron", "rate 50")
+	next := strings.ReplaceAll(hrefOf(root.body, `rel="next"`), "&amp;", "&")
+	root.get(strings.TrimPrefix(next, "./")).is(200).has("rate 50", "rate 59").lacks("rate 49")
+	root.get("jobs?rows=200").is(200).has("by cron", "rate 59")
+	root.get("jobs?type=NOTHING").is(200).has("by cron")
+	root.get("jobs?failing=yes").is(200).lacks("rate 0").has("No job fits these filters.")
+	root.get("jobs?said=removed").has("The job is removed.")
+	root.get("jobs?said=<b>").lacks("<b>")
+}
+
+// hrefOf is where the link leads that has an attribute.
+func hrefOf(body, attr string) string {
+	head, _, _ := strings.Cut(body, attr)
+	at := strings.LastIndex(head, `href="`)
+	if at < 0 {
+		return ""
+	}
+	to, _, _ := strings.Cut(head[at+6:], `"`)
+	return to
+}
