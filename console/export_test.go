@@ -22,6 +22,9 @@ var OwnPage = ownPage
 // VisibleText is visibleText.
 var VisibleText = visibleText
 
+// SumUp is sumUp.
+var SumUp = sumUp
+
 // HashOf is hashOf.
 var HashOf = hashOf
 

@@ -52,6 +52,7 @@ type jobLine struct {
 	Status  string // "on", "off", "broken" or "manual"
 	Running int
 	Marks   []mark // of its last runs, the oldest first
+	Timed   bool   // it is known how long some of these took:
 	Median  time.Duration
 }
 
@@ -169,7 +170,8 @@ func (q *request) jobLines(jobs []xxljob.Job) (lines []jobLine, more bool, err e
 		}
 	}
 	for i := range lines {
-		lines[i].Median = quantiles(took[lines[i].ID])[0]
+		list := took[lines[i].ID]
+		lines[i].Timed, lines[i].Median = len(list) > 0, quantiles(list)[0]
 	}
 	more, err = q.running(lines, ids)
 	return lines, more, err

@@ -130,6 +130,7 @@ if (builder) {
 		form.elements.conf.dispatchEvent(new Event("input", {bubbles: true}))
 		form.elements.conf.focus()
 		show()
+		if (built.hint === "quartz") builder.querySelector("[data-text=quartz]").hidden = false
 	})
 	show()
 }
