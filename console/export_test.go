@@ -36,3 +36,23 @@ func Hashed(password string) string {
 	}
 	return hash
 }
+
+// FieldInfo is a field of a job's form.
+type FieldInfo struct {
+	Name    string
+	Options []string
+}
+
+// FormFields are the fields of a job's form.
+func FormFields() (list []FieldInfo) {
+	for _, g := range formGroups() {
+		for _, f := range g.fields {
+			info := FieldInfo{Name: f.name}
+			if f.options != nil {
+				info.Options = f.options()
+			}
+			list = append(list, info)
+		}
+	}
+	return list
+}

@@ -21,7 +21,8 @@ type formField struct {
 	of      string // the field of xxljob.Job that errors name
 	xxl     string // what XXL-JOB calls it, if it has it
 	kind    fieldKind
-	most    int // bytes
+	span    bool // it is a length of time, in seconds
+	most    int  // bytes
 	options func() []string
 	get     func(f *formTexts) string
 	set     func(f *formTexts, text string) error
@@ -112,7 +113,7 @@ func number(name, of string, at func(*xxljob.Job) *int) formField {
 
 // seconds is a length of time, in seconds with up to three decimals.
 func seconds(name, of string, at func(*xxljob.Job) *time.Duration) formField {
-	return formField{name: name, of: of, kind: aNumber, most: 20,
+	return formField{name: name, of: of, kind: aNumber, span: true, most: 20,
 		get: func(f *formTexts) string { return strconv.FormatFloat(at(f.job).Seconds(), 'f', -1, 64) },
 		set: func(f *formTexts, s string) error {
 			n, err := strconv.ParseFloat(orZero(s), 64)

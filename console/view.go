@@ -106,7 +106,11 @@ func (p *page) Diff(c xxljob.Change) []difference {
 	for _, name := range names {
 		was, had := before[name]
 		is, has := after[name]
-		d := difference{Field: name, Before: p.hidden(c.App, name, valueText(was)), After: p.hidden(c.App, name, valueText(is)), Had: had && c.Before != "", Has: has}
+		text, label := valueText, name
+		if c.Object == store.ObjectJob {
+			text, label = func(v json.RawMessage) string { return p.fieldText(name, v) }, p.fieldName(name)
+		}
+		d := difference{Field: label, Before: p.hidden(c.App, name, text(was)), After: p.hidden(c.App, name, text(is)), Had: had && c.Before != "", Has: has}
 		if d.Had && d.Has && strings.Contains(d.Before+d.After, "\n") {
 			lines, ok := diff.Lines(d.Before, d.After, linesAround)
 			d.Lines, d.Long = lines, !ok

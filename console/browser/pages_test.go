@@ -37,7 +37,7 @@ func pages(x *site) []shown {
 		{name: "setup", site: "new", out: true, path: "setup"},
 		{name: "setup-faults", site: "new", out: true, path: "setup", then: submitted("main form", `{code: "no such code", name: "王 小明", password: "short", again: "other"}`), sign: ".fault"},
 		{name: "login", site: "filled", out: true, path: "login"},
-		{name: "login-wrong", site: "filled", out: true, path: "login", then: submitted("main form", `{name: "who" + Math.random(), password: "wrong"}`), sign: "[role=alert]"},
+		{name: "login-wrong", site: "filled", out: true, path: "login", then: submitted("main form", `{name: "guest-" + String(Math.random()).slice(2, 8), password: "wrong"}`), sign: "[role=alert]"},
 		{name: "jobs", site: "filled", path: "jobs"},
 		{name: "jobs-filtered", site: "filled", path: "jobs?state=on&tag=ledger&app=orders"},
 		{name: "jobs-nothing-found", site: "filled", path: "jobs?text=no+such+job&state=off"},
@@ -124,7 +124,7 @@ func (b *tab) show(p shown, c combination, picture string) {
 	}
 	b.picture(c, picture)
 	if c.width > 640 { // between the two widths, the narrowest being twice as large a text
-		for _, width := range []int64{640, 800, 1024} {
+		for _, width := range []int64{640, 800, 1100} {
 			b.do(chromedp.EmulateViewport(width, c.height()))
 			for _, fault := range append(eval[[]string](b, wide), eval[[]string](b, cut)...) {
 				b.Errorf("at %d px: %s", width, fault)

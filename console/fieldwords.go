@@ -1,0 +1,67 @@
+package console
+
+// What the record of changes says of a field of a job: its name and its value as the form has
+// them.
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/xxljob/xxljob"
+)
+
+// fieldName is what the form calls a field of a job. One that the form does not have has the
+// name that programs know.
+func (p *page) fieldName(name string) string {
+	if name == "Schedule" {
+		return p.T("field.schedule")
+	}
+	if f := formFieldOf(name); f != nil {
+		return p.T("field." + f.name)
+	}
+	return name
+}
+
+// fieldText is a value of a field of a job as the form has it.
+func (p *page) fieldText(name string, v json.RawMessage) string {
+	if name == "Schedule" {
+		var s xxljob.Schedule
+		if json.Unmarshal(v, &s) == nil && len(v) > 0 {
+			return strings.TrimSpace(s.DescribeIn(p.Lang()) + "  " + s.Conf)
+		}
+	}
+	var list []string
+	if json.Unmarshal(v, &list) == nil && list != nil {
+		return strings.Join(list, ", ")
+	}
+	text := valueText(v)
+	f := formFieldOf(name)
+	switch {
+	case f == nil:
+	case f.kind == aChoice:
+		return p.Option(f.name, text)
+	case f.span:
+		if ns, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return strconv.FormatFloat(time.Duration(ns).Seconds(), 'f', -1, 64)
+		}
+	}
+	return text
+}
+
+// formFieldOf is the field of the form for one of a job, if there is one for the whole of it.
+func formFieldOf(name string) *formField {
+	var found []formField
+	for _, g := range formGroups() {
+		for _, f := range g.fields {
+			if f.of == name {
+				found = append(found, f)
+			}
+		}
+	}
+	if len(found) != 1 {
+		return nil
+	}
+	return &found[0]
+}
