@@ -21,7 +21,7 @@ import (
 const (
 	snapshotAge   = time.Second     // how old a shared reading may be
 	flightTime    = 5 * time.Second // how long one may take
-	mostSnapshots = 256
+	mostSnapshots = 64
 )
 
 // snapshots are readings that requests share. The zero value is complete.
@@ -39,15 +39,28 @@ type snapshot struct {
 
 // get returns what was read of a key within the last second, or reads it, once for all who ask
 // in the meantime. The key has to say all that the reading depends on, and so which apps it is
-// for. The reading goes on when the one who has begun it goes away.
+// for.
 func (s *snapshots) get(ctx context.Context, key string, read func(context.Context) (any, error)) (any, error) {
 	if v, there := s.fresh(key); there {
 		return v, nil
 	}
-	done := s.flights.DoChan(key, func() (v any, err error) {
+	return s.once(ctx, key, func(ctx context.Context) (any, error) {
 		if v, there := s.fresh(key); there { // of a flight that has ended since
 			return v, nil
 		}
+		at := time.Now()
+		v, err := read(ctx)
+		if err == nil {
+			s.keep(key, snapshot{at, v})
+		}
+		return v, err
+	})
+}
+
+// once reads something, once for all who ask while it is read. The reading goes on when the one
+// who has begun it goes away.
+func (s *snapshots) once(ctx context.Context, key string, read func(context.Context) (any, error)) (any, error) {
+	done := s.flights.DoChan(key, func() (v any, err error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flightTime)
 		defer cancel()
 		defer func() { // it would end the process: there is nobody above who recovers
@@ -55,11 +68,7 @@ func (s *snapshots) get(ctx context.Context, key string, read func(context.Conte
 				err = fmt.Errorf("a reading has panicked: %v", p)
 			}
 		}()
-		at := time.Now()
-		if v, err = read(ctx); err == nil {
-			s.keep(key, snapshot{at, v})
-		}
-		return v, err
+		return read(ctx)
 	})
 	select {
 	case res := <-done:

@@ -110,6 +110,11 @@ func (q *request) kinOf(ctx context.Context, r *xxljob.Run) (k kin, err error) {
 			return k, err
 		}
 	}
+	for _, list := range [][]xxljob.Run{k.tree, k.children} { // their texts are on their own pages
+		for i := range list {
+			list[i].Param, list[i].TriggerMsg, list[i].HandleMsg = "", "", ""
+		}
+	}
 	k.doers, err = q.doersOf(ctx, r)
 	return k, err
 }

@@ -4,6 +4,7 @@ package console
 // are written.
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -128,12 +129,27 @@ func (q *request) logFrom(from, to int) (logView, error) {
 	return q.readLog(func() (logText, error) { return q.linesFrom(from) }, most)
 }
 
-// linesFrom asks for lines from a number on.
+// linesFrom asks for lines from a number on. Those who follow a log side by side ask once; what
+// they get is of a run that each of them was found to see.
 func (q *request) linesFrom(from int) (logText, error) {
 	ctx, cancel := q.within(logPatience)
 	defer cancel()
-	res, err := q.Scheduler.Log(ctx, q.run.ID, from)
-	return logText{res.FromLineNum, res.ToLineNum, res.LogContent, res.IsEnd}, err
+	id := q.run.ID
+	read := func(ctx context.Context) (any, error) {
+		res, err := q.Scheduler.Log(ctx, id, from)
+		return logText{res.FromLineNum, res.ToLineNum, res.LogContent, res.IsEnd}, err
+	}
+	ask := q.live.once
+	if !q.isPart() {
+		ask = func(ctx context.Context, _ string, read func(context.Context) (any, error)) (any, error) {
+			return read(ctx)
+		}
+	}
+	v, err := ask(ctx, fmt.Sprintf("log %d %d %v", id, from, q.run.State.Ended()), read)
+	if err != nil {
+		return logText{}, err
+	}
+	return v.(logText), nil
 }
 
 // oneLine is a line, however long it is.

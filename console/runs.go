@@ -104,14 +104,14 @@ func (q *request) fillRuns(reader xxljob.RunReader, p *runsPage, apps []string, 
 	if err != nil {
 		return err
 	}
-	read := func(ctx context.Context) (runsFound, error) { return searchRuns(ctx, reader, search) }
+	read := func(ctx context.Context) (runsFound, error) { return q.brief(searchRuns(ctx, reader, search)) }
 	key := fmt.Sprintf("runs %s %#v", sightKey(apps, all), search)
 	if p.Filter.State == waiting {
 		var after xxljob.Run
 		if err := q.cursor("before", waiting, &after); err != nil {
 			return err
 		}
-		read = func(ctx context.Context) (runsFound, error) { return waitingRuns(ctx, reader, search, after) }
+		read = func(ctx context.Context) (runsFound, error) { return q.brief(waitingRuns(ctx, reader, search, after)) }
 		key = fmt.Sprintf("waiting %s %#v %d %d", sightKey(apps, all), search, after.Scheduled.UnixMilli(), after.ID)
 	} else if err := q.cursor("before", "id", &search.Before); err != nil {
 		return err
@@ -133,11 +133,20 @@ func (q *request) fillRuns(reader xxljob.RunReader, p *runsPage, apps []string, 
 	return nil
 }
 
+// brief leaves out of runs what the list has no room for, so that what is kept of them is small:
+// where texts are hidden in part, all of them has to be looked at.
+func (q *request) brief(found runsFound, err error) (runsFound, error) {
+	for i := range found.runs {
+		r := &found.runs[i]
+		if r.TriggerMsg = ""; q.Redact == nil {
+			r.Param, r.HandleMsg = cutTo(r.Param, 2*mostInACell), cutTo(r.HandleMsg, 2*mostInACell)
+		}
+	}
+	return found, err
+}
+
 // cell is a text of a run as a line of the list has room for it.
 func (q *request) cell(app string, field Field, text string) string {
-	if q.Redact == nil && len(text) > 8*mostInACell {
-		text = text[:8*mostInACell]
-	}
 	return cutTo(q.redacted(app, field, text), mostInACell)
 }
 
