@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/xxljob/xxljob"
 )
@@ -72,6 +73,7 @@ func (q *request) bulkRuns() error {
 		p.Rows = append(p.Rows, row)
 	}
 	if p.Done {
+		_ = http.NewResponseController(q.w).SetWriteDeadline(time.Now().Add(5 * time.Minute)) // where the server has one
 		q.doBulk(do, p.Rows)
 	}
 	return q.show("bulk", http.StatusOK, p)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/xxljob/xxljob"
@@ -228,4 +229,57 @@ func TestNoLog(t *testing.T) {
 	quiet.why = nil
 	must(t, x.s.Kill(t.Context(), run.ID))
 	root.get(page).is(200).has("no log: the run was not started").lacks("Retry")
+}
+
+// endless is a scheduler with a log that never ends, of which each part takes its time.
+type endless struct {
+	xxljob.Scheduler
+	takes time.Duration
+	lines int // of 1 KiB, at a time
+}
+
+func (e *endless) Log(ctx context.Context, _ int64, from int) (wire.LogResult, error) {
+	select {
+	case <-time.After(e.takes):
+	case <-ctx.Done():
+		return wire.LogResult{}, ctx.Err()
+	}
+	return wire.LogResult{FromLineNum: from, ToLineNum: from + e.lines - 1, LogContent: strings.Repeat(strings.Repeat("x", 1023)+"\n", e.lines)}, nil
+}
+
+// TestLogsOfAnySize: a file and a search have their bounds, and say where they have stopped.
+func TestLogsOfAnySize(t *testing.T) {
+	log := &endless{lines: 1024}
+	x := newSite(t, func(c *console.Config) { log.Scheduler = c.Scheduler; c.Scheduler = log })
+	root := x.admin()
+	page := "runs/" + itoa(x.run(x.job("orders", "nightly")).ID) + "/log"
+	root.get(page + "/file").is(200)
+	if n := len(root.body); n < 63<<20 || n > 64<<20+100 || !strings.HasSuffix(root.body, "… The rest is left out.\n") {
+		t.Errorf("a file of %d bytes", n)
+	}
+	root.get(page+"?find=needle").is(200).has("No line has it.", "Searched up to line 65536.")
+	if to := root.link("Go on"); !strings.HasSuffix(to, "?find=needle&from=65537") {
+		t.Errorf("it goes on at %s", to)
+	}
+	root.get(page + "?from=1")
+	if n := len(root.body); n > 600<<10 {
+		t.Errorf("a page of %d bytes", n)
+	}
+}
+
+// TestASearchThatIsSlow ends in time, and goes on from where it was.
+func TestASearchThatIsSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &endless{lines: 10, takes: 1500 * time.Millisecond}
+		x := newSite(t, func(c *console.Config) { log.Scheduler = c.Scheduler; c.Scheduler = log })
+		root := x.admin()
+		page := "runs/" + itoa(x.run(x.job("orders", "nightly")).ID) + "/log?find=needle"
+		begun := time.Now()
+		root.get(page).is(200).has("Searched up to line 40.")
+		if took := time.Since(begun); took > 8*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		log.takes = time.Minute
+		root.get(page).is(200).has("nobody answers", "Retry")
+	})
 }

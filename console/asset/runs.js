@@ -95,9 +95,14 @@ const add = html => {
 	count()
 }
 
+// Who wants to read in peace can stop the following, and go on with it.
+const toggle = document.querySelector("[data-log-follow]")
+const follows = () => toggle?.getAttribute("aria-pressed") !== "false"
+toggle?.addEventListener("click", () => toggle.setAttribute("aria-pressed", String(!follows())))
+
 // follow adds lines once a second, until the run has ended and all of them are here.
 const follow = async () => {
-	if (!paused()) {
+	if (!paused() && follows()) {
 		try {
 			const res = await fetch(log.dataset.follow + "?from=" + log.dataset.next, partial)
 			if (res.status === 200) add(await res.text())
@@ -105,6 +110,7 @@ const follow = async () => {
 				log.dataset.next = res.headers.get("X-Log-Next") ?? log.dataset.next
 				if (res.headers.get("X-Log-End")) {
 					document.querySelector("[data-log-next]")?.remove()
+					toggle?.remove()
 					return
 				}
 			}
@@ -140,5 +146,8 @@ if (log) {
 			no.parentElement.classList.add("marked")
 		}
 	})
-	if (log.dataset.follow) setTimeout(follow, 1000)
+	if (log.dataset.follow) {
+		if (toggle) toggle.hidden = false
+		setTimeout(follow, 1000)
+	}
 }
