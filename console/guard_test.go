@@ -244,20 +244,6 @@ var hostile = []string{
 func TestHostileTexts(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
-	spoken := x.ran(true, func(_ context.Context, task *xxljob.Task) error {
-		for _, evil := range hostile {
-			task.Log().Info(evil, evil, evil)
-			task.Log().Info("\x1b[31" + evil + "m\x1b]8;;" + evil + "\x07\x1b[1;" + evil + "\u202e\x00")
-			task.Progress(1, evil)
-		}
-		return errors.New(strings.Join(hostile, "\n"))
-	})
-	for _, page := range []string{"", "/log", "/log?from=1", "/kill"} {
-		if root.get("runs/" + itoa(spoken.ID) + page).is(200); page != "/kill" && !strings.Contains(root.body, "&lt;svg onload=alert(1)&gt;") {
-			t.Errorf("the lines are not on the page %q", page)
-		}
-		inert(t, "runs/{id}"+page, "all", root.body)
-	}
 	for i, evil := range hostile {
 		n := itoa(int64(i))
 		ctx := xxljob.WithClient(xxljob.WithActor(t.Context(), evil), evil, evil)
@@ -266,14 +252,10 @@ func TestHostileTexts(t *testing.T) {
 		must1(x.store.RecordChange(ctx, xxljob.Change{Verb: "odd", Object: store.ObjectJob, ObjectID: itoa(job.ID), After: string(must1(json.Marshal(map[string]string{evil: evil})))}))
 		q := url.QueryEscape(evil)
 		for _, page := range []string{"jobs", "jobs?text=" + q + "&app=" + q + "&handler=" + q + "&author=" + q + "&tag=" + q, "jobs/" + itoa(job.ID), "jobs/" + itoa(job.ID) + "?said=" + q, "runs", "runs?text=" + q + "&handler=" + q + "&address=" + q,
-			"runs/" + itoa(run), "runs/" + itoa(run) + "?said=" + q + "&seen=" + q, "runs/" + itoa(run) + "/kill", "runs/" + itoa(run) + "/log?find=" + q, "runs?type=" + q + "&seen=" + q, "changes", "changes?actor=" + q + "&verb=" + q + "&object=" + q + "&id=" + q} {
+			"runs/" + itoa(run), "changes", "changes?actor=" + q + "&verb=" + q} {
 			root.get(page)
 			inert(t, page, evil, root.body)
 		}
-		root.post("runs/bulk", url.Values{"do": {"kill"}, "id": {itoa(run)}})
-		inert(t, "bulk", evil, root.body)
-		root.post("runs/bulk", url.Values{"do": {evil}, "id": {evil}})
-		inert(t, "bulk", evil, root.body)
 		for _, page := range []string{"jobs/" + itoa(job.ID) + "/edit", "jobs/" + itoa(job.ID) + "/once", "jobs/" + itoa(job.ID) + "/remove", "jobs/new?app=" + q + "&copy=" + itoa(job.ID), "preview?type=CRON&conf=" + q + "&zone=" + q} {
 			root.get(page)
 			inert(t, page, evil, root.body)

@@ -287,7 +287,7 @@ func TestRunsInThreeLanguages(t *testing.T) {
 	ctx := xxljob.WithActor(t.Context(), "root")
 	run := must1(x.s.TriggerOne(ctx, j.ID, xxljob.Trigger{}))
 	id := itoa(run)
-	key := regexp.MustCompile(`\b(?:runs|run|log|bulk|changes|live|diff|said|field|state|step|type|verb|object|problem|filter|form)\.[a-z][a-z.]+\b`)
+	key := regexp.MustCompile(`\b(?:runs|run|log|runbulk|changes|live|diff|said|field|state|step|type|verb|object|problem|filter|form)\.[a-z][a-z.]+\b`)
 	pages := []string{"runs", "runs?state=waiting&app=x", "runs?text=x&since=2020-01-01T00:00:00Z&until=2020-01-02T00:00:00Z&slower=2&type=MANUAL&state=bad&handler=h&address=a", "runs/" + id, "runs/" + id + "?said=nonext",
 		"runs/" + id + "/kill", "runs/" + id + "/log", "runs/" + id + "/log?find=x", "changes", "changes?actor=a&verb=kill&object=run&id=1&app=x"}
 	for _, tag := range []string{"en", "zh-CN", "zh-TW"} {

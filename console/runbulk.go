@@ -47,10 +47,10 @@ func (q *request) bulkRuns() error {
 		return err
 	}
 	if do != bulkKill && do != bulkAgain || len(ids) == 0 {
-		return &problem{status: http.StatusUnprocessableEntity, key: "bulk.nothing"}
+		return &problem{status: http.StatusUnprocessableEntity, key: "runbulk.nothing"}
 	}
 	if len(ids) > mostAtOnce {
-		return &problem{status: http.StatusUnprocessableEntity, key: "bulk.toomany", values: []any{"n", len(ids), "most", mostAtOnce}}
+		return &problem{status: http.StatusUnprocessableEntity, key: "runbulk.toomany", values: []any{"n", len(ids), "most", mostAtOnce}}
 	}
 	list, err := q.Store.RunsByID(q.ctx, ids)
 	if err != nil {
@@ -62,7 +62,7 @@ func (q *request) bulkRuns() error {
 		i := slices.IndexFunc(list, func(r xxljob.Run) bool { return r.ID == id })
 		switch {
 		case i < 0 || !allowed(q.user, see, list[i].App):
-			row.Fault = q.text("bulk.notthere")
+			row.Fault = q.text("runbulk.notthere")
 		default:
 			row.Seen, row.Run = true, list[i]
 			row.Fault = q.notForBulk(do, &row.Run)
@@ -76,7 +76,7 @@ func (q *request) bulkRuns() error {
 		_ = http.NewResponseController(q.w).SetWriteDeadline(time.Now().Add(5 * time.Minute)) // where the server has one
 		q.doBulk(do, p.Rows)
 	}
-	return q.show("bulk", http.StatusOK, p)
+	return q.show("runbulk", http.StatusOK, p)
 }
 
 // notForBulk says why something is not done to a run, or "".
@@ -85,7 +85,7 @@ func (q *request) notForBulk(do string, r *xxljob.Run) string {
 	case !allowed(q.user, operate, r.App):
 		return q.text("problem.forbidden.operate")
 	case do == bulkKill && r.State.Ended():
-		return q.text("bulk.ended")
+		return q.text("runbulk.ended")
 	}
 	return ""
 }
