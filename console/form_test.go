@@ -46,8 +46,9 @@ func (b *browser) filled(id string) url.Values {
 				}
 			}
 		case strings.HasPrefix(m[0], "<textarea"):
-			value = html.UnescapeString(strings.TrimPrefix(m[3], "\n"))
-			value = strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(value, "\r\n", "\n"), "\r", "\n"), "\n", "\r\n")
+			lines := strings.NewReplacer("\r\n", "\n", "\r", "\n")
+			value = lines.Replace(html.UnescapeString(strings.TrimPrefix(lines.Replace(m[3]), "\n")))
+			value = strings.ReplaceAll(value, "\n", "\r\n")
 		default:
 			if v := selected.FindStringSubmatch(m[5]); v != nil {
 				value = html.UnescapeString(v[1])
@@ -76,7 +77,7 @@ func (x *site) fullJob() xxljob.Job {
 	x.Helper()
 	child, before := x.job("orders", "child"), x.job("orders", "before")
 	at := time.Date(2031, 2, 3, 4, 5, 6, 789e6, time.UTC)
-	j, err := x.s.AddJob(x.Context(), xxljob.Job{App: "orders", Name: " full\tof blanks ", Key: "full", Handler: "work", Author: "ann", AlarmEmail: "a@b.example", Tags: []string{"x", "y, z"},
+	j, err := x.s.AddJob(x.Context(), xxljob.Job{App: "orders", Name: " full\nof blanks ", Key: "full", Handler: "work", Author: "ann", AlarmEmail: "a@b.example", Tags: []string{"x", "y, z"},
 		Schedule: xxljob.Crontab("5 4 * * 1").In("Europe/Berlin").WithDST(xxljob.DSTQuartz), Misfire: xxljob.MisfireFireOnceNow, CatchUp: xxljob.CatchUpOnce, NotBefore: at, NotAfter: at.Add(time.Hour * 1e5), MaxRuns: 77,
 		Route: xxljob.RouteFailover, Param: "\r\nline\r\nnext\n\n", Block: xxljob.BlockConcurrent, MaxPerExecutor: 3, Timeout: 90 * time.Second, Retries: 4, RetryBackoff: xxljob.Backoff{First: 1500 * time.Millisecond, Max: time.Minute, Jitter: 20},
 		RetryAside: true, OnLost: xxljob.OnLostRerun, MaxReruns: 5, MaxSnoozes: 6, Children: []int64{child.ID}, ChildKeys: []string{"orders/not, yet"}, ChildParam: xxljob.ChildParamResult,
@@ -95,6 +96,9 @@ func TestFormAsItIs(t *testing.T) {
 	form := root.get(edit).is(200).filled("jobform")
 	if n := len(form); n < 40 {
 		t.Errorf("the form has %d fields: %v", n, form)
+	}
+	if !slices.Equal(form["retryaside"], []string{"", "1"}) {
+		t.Errorf("a box is sent as %q: that it has no tick would not be seen", form["retryaside"])
 	}
 	root.post("look", url.Values{"zone": {"America/New_York"}})
 	root.post(edit, form).is(200).has("The job is saved.")

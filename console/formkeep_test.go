@@ -59,6 +59,14 @@ func TestRestore(t *testing.T) {
 	}
 	root.post(edit, form).is(409)
 	root.get(to + "99").is(404)
+	script := must1(x.s.AddJob(t.Context(), xxljob.Job{App: "orders", Name: "script", GlueType: "GLUE_SHELL", GlueSource: "old source"}))
+	script.GlueSource = "new source"
+	script = must1(x.s.UpdateJob(t.Context(), script))
+	edit = "jobs/" + itoa(script.ID) + "/edit"
+	root.post(edit, with(root.get(edit+"?version=1").has("Its script is not put back.").lacks("source").filled("jobform"), "author", "me")).is(200)
+	if now = must1(x.store.Job(t.Context(), script.ID)); now.GlueSource != "new source" || now.Author != "me" {
+		t.Errorf("%+v", now)
+	}
 	operator := x.user(console.User{Name: "op", Apps: map[string]console.Role{"orders": console.Operator}})
 	operator.get(page).is(200).lacks("Restore", "edit?version")
 	operator.get(to).is(403)
@@ -202,6 +210,12 @@ func TestHiddenParameter(t *testing.T) {
 	}
 	root.post(edit, with(form, "author", "other")).is(409).lacks("hunter2")
 	root.post(edit, with(root.filled("jobform"), "retries", "x")).is(422).lacks("hunter2")
+	changed := must1(x.store.Job(t.Context(), j.ID))
+	changed.Param = "hunter2 of others"
+	changed = must1(x.s.UpdateJob(t.Context(), changed.Definition()))
+	root.post(edit, with(form, "param", "mine")).is(409).has("●●● of others", "mine").lacks("hunter2")
+	changed.Param = secret
+	must1(x.s.UpdateJob(t.Context(), changed.Definition()))
 	root.post(page+"/trigger", url.Values{"param": {""}}).is(200).lacks("hunter2")
 	if runs := must1(x.store.Runs(t.Context(), xxljob.RunFilter{JobID: j.ID})); len(runs) != 1 || runs[0].ParamSet {
 		t.Errorf("%+v", runs)
