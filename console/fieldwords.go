@@ -12,6 +12,17 @@ import (
 	"github.com/xxljob/xxljob"
 )
 
+// fieldOfRun is the name and the value of a field of a run that somebody has triggered.
+func (p *page) fieldOfRun(name, text string) (string, string) {
+	switch name {
+	case "Type":
+		return p.T("field.trigger"), p.Type(xxljob.Run{Type: xxljob.TriggerType(text)})
+	case "Param":
+		return p.T("field.param"), text
+	}
+	return name, text
+}
+
 // fieldName is what the form calls a field of a job. One that the form does not have has the
 // name that programs know.
 func (p *page) fieldName(name string) string {

@@ -111,6 +111,10 @@ func (p *page) Diff(c xxljob.Change) []difference {
 			text, label = func(v json.RawMessage) string { return p.fieldText(name, v) }, p.fieldName(name)
 		}
 		d := difference{Field: label, Before: p.hidden(c.App, name, text(was)), After: p.hidden(c.App, name, text(is)), Had: had && c.Before != "", Has: has}
+		if c.Object == store.ObjectRun {
+			_, d.Before = p.fieldOfRun(name, d.Before)
+			d.Field, d.After = p.fieldOfRun(name, d.After)
+		}
 		if d.Had && d.Has && strings.Contains(d.Before+d.After, "\n") {
 			lines, ok := diff.Lines(d.Before, d.After, linesAround)
 			d.Lines, d.Long = lines, !ok

@@ -71,13 +71,19 @@ const step = n => {
 	rows[Math.max(0, Math.min(rows.length - 1, at < 0 ? 0 : at + n))].focus()
 }
 
-// Buttons that open a dialog, and that close it.
+// Buttons that open a dialog, and that close it. The key that opens one must not press what has
+// the focus there.
+const opens = e => {
+	const button = e.target.closest?.("[data-opens]")
+	if (!button) return
+	e.preventDefault()
+	document.getElementById(button.dataset.opens)?.showModal()
+}
+document.addEventListener("keydown", e => {
+	if (e.key === "Enter" && !e.repeat) opens(e)
+})
 document.addEventListener("click", e => {
-	const opens = e.target.closest?.("[data-opens]")
-	if (opens) {
-		e.preventDefault()
-		document.getElementById(opens.dataset.opens)?.showModal()
-	}
+	opens(e)
 	if (e.target.closest?.("[data-closes]")) {
 		e.preventDefault()
 		e.target.closest("dialog")?.close()

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -232,4 +233,55 @@ func TestLook(t *testing.T) {
 	b.until("the menu", `document.querySelector("details.menu[open]")`)
 	b.do(chromedp.KeyEvent(kb.Escape))
 	b.until("no menu", `!document.querySelector("details.menu[open]") && document.activeElement.matches("details.menu summary")`)
+}
+
+// TestLive: the page of a run that goes on is refreshed by itself, but not while somebody is at a
+// dialog, and who reads the log above its end stays there.
+func TestLive(t *testing.T) {
+	browser(t)
+	t.Parallel()
+	x := newSite(t)
+	x.user("root")
+	job := x.job(xxljob.Job{Name: "Reindex", Handler: "talk", Schedule: xxljob.Manual()})
+	id := x.trigger(job)
+	b := newTab(t, x.origin)
+	b.looks(combination{"en", "light", 1280}, map[string]string{"xxljob_session": x.session("root")})
+	b.open(mount + "runs/" + strconv.FormatInt(id, 10))
+	const facts = `document.querySelector("#facts").innerText`
+	const lines = `document.querySelectorAll("#lines .line").length`
+	first := eval[string](b, facts)
+	b.until("news", facts+" !== "+quoted(first))
+	b.do(chromedp.Click(chromedp.CSS("[data-opens=kill]")))
+	b.opened("#kill")
+	paused := eval[string](b, facts)
+	time.Sleep(3 * time.Second)
+	if eval[string](b, facts) != paused {
+		b.Error("the page was refreshed under a dialog")
+	}
+	b.do(chromedp.Click(chromedp.CSS("#kill [data-closes]")))
+	b.until("news", facts+" !== "+quoted(paused))
+
+	b.until("a long log", `(l => l.scrollHeight > l.clientHeight + 50)(document.querySelector("#lines"))`)
+	eval[bool](b, `(document.querySelector("#lines").scrollTop = 0, true)`)
+	n := eval[int](b, lines)
+	b.until("more lines", lines+" > "+strconv.Itoa(n))
+	if top := eval[float64](b, `document.querySelector("#lines").scrollTop`); top != 0 {
+		b.Errorf("the log has moved to %.0f under who reads it", top)
+	}
+	for _, fault := range b.takeFaults() {
+		t.Error(fault)
+	}
+}
+
+// TestForcedColors: the page of jobs breaks no rule where the system has the colors.
+func TestForcedColors(t *testing.T) {
+	browser(t)
+	x := newSite(t)
+	x.user("root")
+	x.job(xxljob.Job{Name: "Reindex", Handler: "talk", Schedule: xxljob.Manual(), Tags: []string{"search"}})
+	b := newTab(t, x.origin)
+	c := combination{"en", "dark", 1280}
+	b.looks(c, map[string]string{"xxljob_session": x.session("root")})
+	b.do(call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "forced-colors", Value: "active"}}}))
+	b.show(shown{name: "forced-colors", path: "jobs"}, c, filepath.Join(pictures(t), "forced-colors.png"))
 }

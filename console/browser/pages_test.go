@@ -124,7 +124,7 @@ func (b *tab) show(p shown, c combination, picture string) {
 	}
 	b.picture(c, picture)
 	if c.width > 640 { // between the two widths, the narrowest being twice as large a text
-		for _, width := range []int64{640, 800, 1100} {
+		for _, width := range []int64{640, 1000, 1140} {
 			b.do(chromedp.EmulateViewport(width, c.height()))
 			for _, fault := range append(eval[[]string](b, wide), eval[[]string](b, cut)...) {
 				b.Errorf("at %d px: %s", width, fault)
