@@ -16,7 +16,6 @@ package console
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"net/http"
 	"runtime/debug"
 	"strconv"
@@ -233,6 +232,3 @@ func (q *request) fail(err error) {
 func (q *request) within(d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(q.ctx, d)
 }
-
-// canceled reports whether nobody waits for the answer any more.
-func (q *request) canceled() bool { return errors.Is(q.r.Context().Err(), context.Canceled) }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"html/template"
 	"io/fs"
-	"maps"
 	"net/http"
 	"path"
 	"slices"
@@ -256,6 +255,3 @@ func (p *page) May(do, app string) bool {
 
 // T is a text by a key that a value has chosen.
 func (p *page) T(key string, values ...any) string { return p.q.text(key, values...) }
-
-// keysOf are the keys of a map, in order.
-func keysOf[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

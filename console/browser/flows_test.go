@@ -127,7 +127,17 @@ func TestFlow(t *testing.T) {
 // work is the flow.
 func (x *site) work(b *tab, h hand, scripts bool, id int64) {
 	b.Helper()
-	page := mount + "jobs/" + strconv.FormatInt(id, 10)
+	x.find(b, h)
+	x.run(b, h, scripts)
+	x.edit(b, h, scripts, strconv.FormatInt(id, 10))
+	if j := must1(x.store.Job(context.Background(), id)); j.Schedule.Conf != "0 0 3 * * ?" {
+		b.Errorf("the schedule is %s", j.Schedule.Conf)
+	}
+}
+
+// find logs in and goes to the page of the job.
+func (x *site) find(b *tab, h hand) {
+	b.Helper()
 	b.open(mount)
 	b.fill(h, "#name", "root")
 	b.fill(h, "#password", password)
@@ -139,7 +149,11 @@ func (x *site) work(b *tab, h hand, scripts bool, id int64) {
 	b.until("one job", `location.search.includes("reind") && document.querySelectorAll(".rows a.row").length === 1`)
 	h.press(b, ".rows a.row")
 	b.says("h1", "Reindex")
+}
 
+// run runs the job once, follows the log and kills the run.
+func (x *site) run(b *tab, h hand, scripts bool) {
+	b.Helper()
 	h.press(b, "[data-opens=once]")
 	b.opened("#once")
 	if scripts && !eval[bool](b, `document.querySelector("#once").contains(document.activeElement)`) {
@@ -166,8 +180,12 @@ func (x *site) work(b *tab, h hand, scripts bool, id int64) {
 	h.press(b, "#kill button.danger")
 	b.says(".said", "asked to stop")
 	b.read("the end of the run", `document.querySelector("main .state-killed")`)
+}
 
-	h.press(b, `.crumbs a[href$="jobs/`+strconv.FormatInt(id, 10)+`"]`)
+// edit goes from the page of the run to that of the job, edits its schedule and takes that back.
+func (x *site) edit(b *tab, h hand, scripts bool, id string) {
+	b.Helper()
+	h.press(b, `.crumbs a[href$="jobs/`+id+`"]`)
 	b.says("h1", "Reindex")
 	h.press(b, `main a[href$="/edit"]`)
 	b.until("the form", `document.querySelector("#jobform")`)
@@ -182,13 +200,10 @@ func (x *site) work(b *tab, h hand, scripts bool, id int64) {
 	h.press(b, `.rail a[href$="changes"]`)
 	b.says(".diff del", "0 0 3 * * ?")
 	b.says(".diff ins", "0 30 4 * * ?")
-	b.open(page + "/edit?version=1")
+	b.open(mount + "jobs/" + id + "/edit?version=1")
 	b.until("the former version", `document.querySelector("#f-conf")?.value === "0 0 3 * * ?"`)
 	h.press(b, "#jobform button.primary")
 	b.says(".said", "saved")
-	if j := must1(x.store.Job(context.Background(), id)); j.Schedule.Conf != "0 0 3 * * ?" {
-		b.Errorf("the schedule is %s", j.Schedule.Conf)
-	}
 }
 
 // TestFirstUser: the code that the process has printed leads to the first user, who is logged in.
