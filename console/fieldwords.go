@@ -26,8 +26,11 @@ func (p *page) fieldOfRun(name, text string) (string, string) {
 // fieldName is what the form calls a field of a job. One that the form does not have has the
 // name that programs know.
 func (p *page) fieldName(name string) string {
-	if name == "Schedule" {
+	switch name {
+	case "Schedule":
 		return p.T("field.schedule")
+	case "Stopped":
+		return p.T("field.state")
 	}
 	if f := formFieldOf(name); f != nil {
 		return p.T("field." + f.name)
@@ -48,6 +51,9 @@ func (p *page) fieldText(name string, v json.RawMessage) string {
 		return strings.Join(list, ", ")
 	}
 	text := valueText(v)
+	if name == "Stopped" && text != "" {
+		return p.T(map[bool]string{true: "jobs.status.off", false: "jobs.status.on"}[text == "true"])
+	}
 	f := formFieldOf(name)
 	switch {
 	case f == nil:
