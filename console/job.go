@@ -29,6 +29,7 @@ type jobView struct {
 	Own      string      // the zone of its schedule, where that is not the viewer's
 	Next     []time.Time // its next instants
 	NextErr  string
+	Waits    bool // for the end of the run that is under way
 	Runs     []xxljob.Run
 	Skipped  []xxljob.Run // records of instants that were not run
 	Outcomes outcomes
@@ -59,13 +60,14 @@ func (q *request) jobPage() error {
 	if zone := j.Schedule.Zone; zone != "" && zone != q.look.zone.String() {
 		v.Own = zone
 	}
-	next, err := j.Schedule.Upcoming(time.Now(), nextOnAPage)
-	v.Next = slices.DeleteFunc(next, func(t time.Time) bool {
-		return t.Before(j.NotBefore) || !j.NotAfter.IsZero() && t.After(j.NotAfter)
-	})
-	if err != nil && !errors.Is(err, xxljob.ErrNeverFires) {
+	var err error
+	var bad badSchedule
+	if v.Next, err = q.nextOf(j, time.Now()); errors.As(err, &bad) {
 		v.NextErr = q.text("fault.invalid.conf", "why", strings.TrimPrefix(err.Error(), "xxljob: "))
+	} else if err != nil {
+		return err
 	}
+	v.Waits = j.Schedule.Type == xxljob.ScheduleFixDelay && j.Next.IsZero() && !j.Stopped
 	if v.Runs, err = q.Store.Runs(q.ctx, xxljob.RunFilter{JobID: j.ID, Limit: runsOfAJob}); err != nil {
 		return err
 	}
