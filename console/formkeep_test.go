@@ -3,6 +3,7 @@ package console_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -162,7 +163,7 @@ func TestStoreFailsWhileSaving(t *testing.T) {
 	h := &halting{}
 	x := newSite(t, func(c *console.Config) {
 		h.Store = c.Store.(*memory.Store)
-		c.Store, c.Scheduler = h, must1(xxljob.New(h, xxljob.Config{App: "orders"}))
+		c.Store, c.Scheduler = h, must1(xxljob.New(h, xxljob.Config{App: "orders", Logger: slog.New(slog.DiscardHandler)}))
 	})
 	root := x.admin()
 	j := x.job("orders", "nightly")

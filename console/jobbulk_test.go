@@ -1,13 +1,16 @@
 package console_test
 
 import (
+	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/store/memory"
 )
 
 // TestBulk: each job by its own rights, with a result of its own, and an entry for each that was
@@ -65,6 +68,25 @@ func TestBulkThatIsNone(t *testing.T) {
 	root.post("jobs/bulk", url.Values{"do": {"explode"}, "id": {"1"}}).is(400)
 	root.post("jobs/bulk", url.Values{"do": {"stop"}, "id": {"x"}}).is(400)
 	root.post("jobs/bulk", url.Values{"do": {"stop"}, "id": {itoa(j.ID)}, "back": {"//evil.example"}}).is(200).lacks("evil")
+}
+
+// TestBulkWhileTheStoreFails: what has failed says that nobody knows whether it was done, and the
+// others are done all the same.
+func TestBulkWhileTheStoreFails(t *testing.T) {
+	h := &halting{}
+	x := newSite(t, func(c *console.Config) {
+		h.Store = c.Store.(*memory.Store)
+		c.Store, c.Scheduler = h, must1(xxljob.New(h, xxljob.Config{App: "orders", Logger: slog.New(slog.DiscardHandler)}))
+	})
+	root := x.admin()
+	one, two := x.job("orders", "one"), x.job("orders", "two")
+	ids := []string{itoa(one.ID), itoa(two.ID)}
+	h.after = errors.New("the cable is out")
+	root.post("jobs/bulk", url.Values{"do": {"stop"}, "id": ids}).is(200).has("Done for 0 of 2.", "It may have been done or not.")
+	h.after = nil
+	root.post("jobs/bulk", url.Values{"do": {"stop"}, "id": ids}).is(200).has("Done for 2 of 2.")
+	root.post("jobs/bulk", url.Values{"do": {"remove"}, "id": ids, "count": {"2"}}).is(200).has("Done for 2 of 2.")
+	root.post("jobs/bulk", url.Values{"do": {"start"}, "id": ids}).is(200).has("Done for 0 of 2.", "There is nothing here.")
 }
 
 // TestJobFilters: by the type of the schedule, and by how the last runs have gone.

@@ -82,8 +82,8 @@ func (q *request) keepForm(p *problem) bool {
 	if p == errNobody && q.accounts != nil {
 		return q.show("login", p.status, loginPage{Kept: kept(q.r.PostForm, ""), KeptFor: q.path}) == nil
 	}
-	if p != errNobody && p.status < http.StatusInternalServerError {
-		return false
+	if p != errNobody && p.status != http.StatusServiceUnavailable {
+		return false // what has panicked might do it again
 	}
 	f := &jobForm{action: q.path, faults: map[string]string{}}
 	if q.job.ID != 0 {
@@ -100,7 +100,7 @@ func (q *request) keepForm(p *problem) bool {
 	switch {
 	case p == errNobody:
 		failed.Help, failed.Login = q.text("form.nobody"), q.Auth.login
-	case p.cause != nil && p.status != http.StatusInternalServerError && q.user != nil:
+	case p.cause != nil && q.user != nil:
 		failed.Cause = p.cause.Error()
 	}
 	return q.showForm(p.status, f, func(v *formView) {

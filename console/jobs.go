@@ -276,7 +276,7 @@ func (q *request) with(values map[string]string) string {
 func (q *request) chips(page string, names []string) (list []chip) {
 	for _, name := range names {
 		if v := q.query(name); v != "" {
-			list = append(list, chip{q.text(page + ".filter." + name), q.filterText(page, name, v), q.with(map[string]string{name: "", "after": "", "before": ""})})
+			list = append(list, chip{q.text(page + ".filter." + name), q.filterText(page, name, v), q.with(map[string]string{name: "", "after": "", "before": "", "said": ""})})
 		}
 	}
 	return list
