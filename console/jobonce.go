@@ -78,7 +78,7 @@ func (q *request) liveAddresses(app string) (list []offered, err error) {
 			return nil, err
 		}
 		for _, n := range view.Nodes {
-			if !n.Left && slices.ContainsFunc(n.Attached, func(a store.Attachment) bool { return a.App == app }) {
+			if !n.Left && !n.Away && !n.Resting && slices.ContainsFunc(n.Attached, func(a store.Attachment) bool { return a.App == app }) {
 				list = append(list, offered{Address: store.LocalAddress(n.Incarnation), Node: n.ID})
 			}
 		}

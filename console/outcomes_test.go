@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -67,6 +68,10 @@ func TestFailingJobs(t *testing.T) {
 		root.get("jobs/"+itoa(mended.ID)).has("Its last 5 runs", "succeeded 1 20 %", "failed 4 80 %", "median")
 		ann := x.user(console.User{Name: "ann", Apps: map[string]console.Role{"billing": console.Viewer}})
 		ann.get("jobs?failing=yes").is(200).lacks("bad one")
+		root.get("jobs/" + itoa(bad.ID) + "/once").is(200)
+		if !strings.Contains(root.body, `name="address" value="local://`) {
+			t.Error("the node that serves the app is not offered")
+		}
 		cancel()
 		<-done
 	})
