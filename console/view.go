@@ -124,11 +124,6 @@ func (p *page) Diff(c xxljob.Change) []difference {
 	return list
 }
 
-// Kind is how a line of a comparison is marked.
-func (p *page) Kind(l diff.Line) string {
-	return map[diff.Kind]string{diff.Same: "same", diff.Removed: "del", diff.Added: "ins", diff.Left: "left"}[l.Kind]
-}
-
 // hidden is the value of a field as the host lets it be shown.
 func (p *page) hidden(app, field, text string) string {
 	switch field {

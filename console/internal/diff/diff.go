@@ -25,6 +25,18 @@ const (
 	Left                // N lines that both have, and that are left out
 )
 
+func (k Kind) String() string {
+	switch k {
+	case Removed:
+		return "removed"
+	case Added:
+		return "added"
+	case Left:
+		return "left out"
+	}
+	return "same"
+}
+
 // Line is a line of a comparison.
 type Line struct {
 	Kind Kind
