@@ -16,8 +16,11 @@ browser() {
 	return 1
 }
 
-# fonts says whether there are any with Chinese characters in both scripts.
-fonts() { ! have fc-list || [ -n "$(fc-list :lang=zh-cn:lang=zh-tw family 2>/dev/null)" ]; }
+# fonts says whether there are any with Chinese characters in both scripts, as macOS has.
+fonts() {
+	[ "$(uname)" != Darwin ] || return 0
+	have fc-list && [ -n "$(fc-list :lang=zh-cn:lang=zh-tw family 2>/dev/null)" ]
+}
 
 missing() {
 	browser || printf ' browser'
@@ -36,15 +39,15 @@ lack=$(missing)
 # The browser without windows is a package of its own in some systems.
 shell=chromium-headless-shell
 if have apt-get; then
-	command="apt-get install -y" fonts="fonts-noto-cjk"
+	command="apt-get install -y" fonts="fontconfig fonts-noto-cjk"
 	if [ "${NO_INSTALL:-}" != 1 ]; then as_root apt-get update -qq || say "going on with the lists of packages that are there"; fi
 	apt-cache show "$shell" >/dev/null 2>&1 || shell=chromium
 	install="as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq"
 elif have dnf; then
-	command="dnf install -y" shell=chromium-headless fonts="google-noto-sans-cjk-fonts"
+	command="dnf install -y" shell=chromium-headless fonts="fontconfig google-noto-sans-cjk-fonts"
 	install="as_root $command"
 elif have apk; then
-	command="apk add" shell=chromium fonts="font-noto-cjk"
+	command="apk add" shell=chromium fonts="fontconfig font-noto-cjk"
 	install="as_root $command"
 else
 	say "the tests of the console need$lack: install Chromium and fonts for Chinese, or name a browser in XXLJOB_BROWSER"
