@@ -140,7 +140,7 @@ func (q *request) resume(account store.User, session *store.Session) error {
 	return q.showForm(http.StatusOK, f, func(v *formView) { v.Resumed = true })
 }
 
-// keeps reports whether the form of a login has another one in it, of a page of ours.
+// keepsForm reports whether the form of a login has another one in it, of a page of ours.
 func (q *request) keepsForm() bool {
 	rt, _, _ := match(q.table, http.MethodPost, q.field("kept"))
 	return q.field("kept") != "" && rt != nil && rt.keeps

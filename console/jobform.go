@@ -142,7 +142,7 @@ func (q *request) editForm(version string) (*jobForm, error) {
 
 func (q *request) formPath() string { return "jobs/" + strconv.FormatInt(q.job.ID, 10) + "/edit" }
 
-// hides reports whether what the job's parameter says is not to be shown.
+// hidesParam reports whether what the job's parameter says is not to be shown.
 func (q *request) hidesParam(j *xxljob.Job) bool {
 	return j.Param != "" && q.redacted(j.App, FieldParam, j.Param) != j.Param
 }
