@@ -5,7 +5,6 @@ package console
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"time"
@@ -295,12 +294,4 @@ func (q *request) filterText(page, name, value string) string {
 		return q.text("state." + value)
 	}
 	return value
-}
-
-// link is the address of a page of the console with a query.
-func (q *request) link(path string, query url.Values) string {
-	if len(query) == 0 {
-		return q.root() + path
-	}
-	return q.root() + path + "?" + query.Encode()
 }

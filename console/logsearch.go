@@ -84,9 +84,7 @@ func (q *request) foundIn(v *logView, from int, content, sought string) (full bo
 			if len(v.Lines) == foundAtOnce {
 				return true
 			}
-			for _, l := range q.lines(no, line, 1) {
-				v.Lines = append(v.Lines, l)
-			}
+			v.Lines = append(v.Lines, q.lines(no, line, 1)...)
 		}
 		v.Found.To = no
 		no++
