@@ -55,7 +55,8 @@ type AccountStore interface {
 	Users(ctx context.Context, after string, limit int) ([]store.User, error)
 
 	// AddSession begins a session of a user who is not disabled: s.User, Hash, Client and Agent
-	// are given, and all else is the store's to fill in. Where the user then has more than
+	// are given, and all else is the store's to fill in. It knows nothing of a password that was
+	// checked before, and so who has done that looks at the user once more afterwards. Where the user then has more than
 	// store.MostSessions, the ones seen least lately end. It forgets sessions that have ended
 	// by the limits. ErrConflict where there is a session with this Hash.
 	AddSession(ctx context.Context, s store.Session, limits store.SessionLimits) (store.Session, error)
@@ -75,9 +76,10 @@ type AccountStore interface {
 	// user has at most store.MostTokens, those that have expired included: beyond that it is
 	// store.ErrTooManyTokens. Errors besides are those of ValidateToken.
 	AddToken(ctx context.Context, t store.Token) (store.Token, error)
-	// Token returns a token that has not expired, with its user, and notes that it was used,
-	// unless that is known for less than an hour. ErrNotFound where the user is disabled.
-	Token(ctx context.Context, id int64) (store.Token, store.User, error)
+	// Token returns a token that has not expired, by its ID and the hash of its secret, with its
+	// user, and notes that it was used, unless that is known for less than an hour. ErrNotFound
+	// where the hash is another one, and where the user is disabled; nothing is noted then.
+	Token(ctx context.Context, id int64, hash string) (store.Token, store.User, error)
 	// RemoveToken deletes a token of the user.
 	RemoveToken(ctx context.Context, user string, id int64) error
 	// Tokens returns the tokens of a user, expired ones too, in order of ID.

@@ -4,7 +4,6 @@ package console
 
 import (
 	"crypto/rand"
-	"crypto/subtle"
 	"encoding/base64"
 	"errors"
 	"net/http"
@@ -72,12 +71,9 @@ func (q *request) byToken(shown string) (User, error) {
 	if !ok || err != nil || !strings.HasPrefix(shown, tokenPrefix) || len(secret) > 100 {
 		return User{}, ErrNoUser
 	}
-	t, account, err := q.accounts.Token(q.ctx, n)
+	t, account, err := q.accounts.Token(q.ctx, n, hashOf(secret))
 	if err != nil {
 		return User{}, err
-	}
-	if subtle.ConstantTimeCompare([]byte(hashOf(secret)), []byte(t.Hash)) != 1 {
-		return User{}, ErrNoUser
 	}
 	owner, mine := ofAccount(&account), User{Admin: t.Admin, Apps: roles(t.Apps), Scripts: t.Scripts}
 	u := within(&mine, &owner)

@@ -157,13 +157,13 @@ func (s *Store) tokensOf(user string) (mine []*store.Token) {
 }
 
 // Token returns a token and its user.
-func (s *Store) Token(ctx context.Context, id int64) (store.Token, store.User, error) {
+func (s *Store) Token(ctx context.Context, id int64, hash string) (store.Token, store.User, error) {
 	if err := s.look(ctx); err != nil {
 		return store.Token{}, store.User{}, err
 	}
 	defer s.mu.Unlock()
 	t, now := s.accounts.tokens[id], clock()
-	if t == nil || !now.Before(t.Expires) || s.accounts.users[t.User].Disabled {
+	if t == nil || t.Hash != hash || !now.Before(t.Expires) || s.accounts.users[t.User].Disabled {
 		return store.Token{}, store.User{}, failed(xxljob.ErrNotFound, "token %d", id)
 	}
 	if now.Sub(t.Used) >= store.TokenNote {

@@ -378,7 +378,7 @@ func removesUsers(e *accountBook) {
 	e.add(store.User{Name: "ann"}) // who has nothing of the other one
 	_, _, err = e.Session(e.ctx, secret("s"), week)
 	e.wantErr("the session", err, xxljob.ErrNotFound)
-	_, _, err = e.Token(e.ctx, t.ID)
+	_, _, err = e.Token(e.ctx, t.ID, t.Hash)
 	e.wantErr("the token", err, xxljob.ErrNotFound)
 }
 

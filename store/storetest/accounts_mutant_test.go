@@ -53,6 +53,7 @@ func accountMutants() []mutant {
 		limits("AnyLimits", func(l *store.SessionLimits) { *l = store.SessionLimits{Idle: time.Hour, Most: time.Hour} }, "SessionsOfNobody", "SessionsEndUnused"),
 		limits("SessionsAreSeenAtOnce", func(l *store.SessionLimits) { l.Note = 0 }, "SessionsAreSeen"),
 		limits("SessionsAreNeverSeen", func(l *store.SessionLimits) { l.Note = time.Hour }, "SessionsAreSeen"),
+		bend("TokensByAnySecret", func(b *bentAccounts) { b.hashes = map[int64]string{} }, "TokensAreKept"),
 		bend("TokensAreNotUsed", func(b *bentAccounts) { b.unused = true }, "TokensAreKept"),
 		bend("TokensDoNotExpire", func(b *bentAccounts) { b.longTokens = true }, "TokensExpire", "TokensAreChecked"),
 		bend("TokensOutliveTheirUser", func(b *bentAccounts) { b.kept = map[int64]store.Token{} }, "TokensEndWithTheirUser", "TokensAreKept", "UsersAreRemoved"),
@@ -73,6 +74,7 @@ type bentAccounts struct {
 	limits func(*store.SessionLimits)
 	shares map[string]map[string]string
 	kept   map[int64]store.Token
+	hashes map[int64]string
 	hides  string
 
 	replaces, anyCode, anyFirst, longCodes, fewCodes, anyVersion, settings, noAdmin, stays, forgets bool
@@ -227,11 +229,17 @@ func (b *bentAccounts) AddToken(ctx context.Context, t store.Token) (store.Token
 	if b.kept != nil {
 		b.kept[got.ID] = got
 	}
+	if b.hashes != nil {
+		b.hashes[got.ID] = got.Hash
+	}
 	return got, err
 }
 
-func (b *bentAccounts) Token(ctx context.Context, id int64) (store.Token, store.User, error) {
-	t, u, err := b.AccountStore.Token(ctx, id)
+func (b *bentAccounts) Token(ctx context.Context, id int64, hash string) (store.Token, store.User, error) {
+	if right, is := b.hashes[id]; is {
+		hash = right
+	}
+	t, u, err := b.AccountStore.Token(ctx, id, hash)
 	if b.unused {
 		t.Used = time.Time{}
 	}

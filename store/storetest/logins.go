@@ -185,7 +185,12 @@ func keepsTokens(e *accountBook) {
 	list, err := e.Tokens(e.ctx, "ann")
 	e.must(err)
 	want(e.env, "tokens", list, []store.Token{t})
-	got, user, err := e.Token(e.ctx, t.ID)
+	_, _, err = e.Token(e.ctx, t.ID, secret("another"))
+	e.wantErr("by another secret", err, xxljob.ErrNotFound)
+	list, err = e.Tokens(e.ctx, "ann")
+	e.must(err)
+	want(e.env, "tokens, that nobody has used", list, []store.Token{t})
+	got, user, err := e.Token(e.ctx, t.ID, t.Hash)
 	e.must(err)
 	e.check(!got.Used.IsZero(), "its use is not noted")
 	want(e.env, "its user", user, u)
@@ -193,7 +198,7 @@ func keepsTokens(e *accountBook) {
 	got.Used = time.Time{}
 	want(e.env, "the token", got, t)
 	e.pass(0)
-	got, _, err = e.Token(e.ctx, t.ID)
+	got, _, err = e.Token(e.ctx, t.ID, t.Hash)
 	e.must(err)
 	want(e.env, "its use, within an hour", got.Used, used)
 	second := e.token("ann", "two", time.Hour)
@@ -203,9 +208,9 @@ func keepsTokens(e *accountBook) {
 	e.wantErr("another's", e.RemoveToken(e.ctx, "bob", t.ID), xxljob.ErrNotFound)
 	e.must(e.RemoveToken(e.ctx, "ann", t.ID))
 	e.wantErr("again", e.RemoveToken(e.ctx, "ann", t.ID), xxljob.ErrNotFound)
-	_, _, err = e.Token(e.ctx, t.ID)
+	_, _, err = e.Token(e.ctx, t.ID, t.Hash)
 	e.wantErr("one that was removed", err, xxljob.ErrNotFound)
-	_, _, err = e.Token(e.ctx, second.ID)
+	_, _, err = e.Token(e.ctx, second.ID, second.Hash)
 	e.must(err)
 }
 
@@ -239,7 +244,7 @@ func expiresTokens(e *accountBook) {
 	e.add(store.User{Name: "ann"})
 	t := e.token("ann", "ci", 30*time.Millisecond)
 	e.pass(30 * time.Millisecond)
-	_, _, err := e.Token(e.ctx, t.ID)
+	_, _, err := e.Token(e.ctx, t.ID, t.Hash)
 	e.wantErr("one that has expired", err, xxljob.ErrNotFound)
 	list, err := e.Tokens(e.ctx, "ann")
 	e.must(err)
@@ -253,12 +258,12 @@ func endsTokensOfUsers(e *accountBook) {
 	u.Disabled = true
 	u, err := e.UpdateUser(e.ctx, u)
 	e.must(err)
-	_, _, err = e.Token(e.ctx, t.ID)
+	_, _, err = e.Token(e.ctx, t.ID, t.Hash)
 	e.wantErr("of a disabled user", err, xxljob.ErrNotFound)
 	u.Disabled = false
 	_, err = e.UpdateUser(e.ctx, u)
 	e.must(err)
-	_, _, err = e.Token(e.ctx, t.ID)
+	_, _, err = e.Token(e.ctx, t.ID, t.Hash)
 	e.must(err)
 }
 
