@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/xxljob/xxljob/store"
@@ -67,7 +68,8 @@ func Accounts() Auth {
 // Loopback is one user with a role in all apps, for requests that come from this machine: from a
 // loopback address, with a loopback name or address as Host, and without a header by which a
 // proxy says for whom it asks. It is for trying the console out; whoever can run programs on the
-// machine has the role.
+// machine has the role, and so has everybody whom a proxy on it lets in that sends no such header
+// and a Host of its own.
 func Loopback(role Role) Auth {
 	return Auth{who: func(r *http.Request) (User, error) {
 		if !isLoopback(r) {
@@ -80,8 +82,8 @@ func Loopback(role Role) Auth {
 // isLoopback reports whether a request comes from this machine, and was meant for it: a page of
 // somebody else's whose name leads here says its own name as Host.
 func isLoopback(r *http.Request) bool {
-	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via"} {
-		if r.Header.Get(name) != "" {
+	for name := range r.Header { // whatever it says: a proxy may have added a second line to an empty one
+		if slices.Contains([]string{"Forwarded", "X-Real-Ip", "Via"}, name) || strings.HasPrefix(name, "X-Forwarded-") {
 			return false
 		}
 	}
@@ -102,7 +104,7 @@ func isLoopback(r *http.Request) bool {
 
 // Basic asks browsers for a name and a password (HTTP Basic), and check who that is. It returns
 // ErrNoUser for a wrong password; any other error is one of the service that was asked. It is
-// called for each request. A browser keeps what it was told until it is closed: there is no
+// called for each request of a page, and has to bound how often somebody may try. A browser keeps what it was told until it is closed: there is no
 // logging out.
 func Basic(check func(user, password string) (User, error)) Auth {
 	if check == nil {
@@ -119,7 +121,7 @@ func Basic(check func(user, password string) (User, error)) Auth {
 
 // Func asks the host who a request is from, by a session of its own for example. who returns
 // ErrNoUser for nobody; any other error is one of the service that was asked. It is called once
-// for each request, by many goroutines at once. loginURL is where a browser without a user is
+// for each request but those of files that pages refer to, by many goroutines at once. loginURL is where a browser without a user is
 // sent, a path of the host or a whole URL; empty answers it with 401.
 func Func(who func(*http.Request) (User, error), loginURL string) Auth {
 	if who == nil {

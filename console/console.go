@@ -50,7 +50,7 @@ func New(cfg Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &console{Config: cfg, table: routes(), origins: http.NewCrossOriginProtection(), hasher: newHasher()}
+	c := &console{Config: cfg, table: routes(), origins: http.NewCrossOriginProtection(), hasher: newHasher(), setupper: setupper{turn: make(chan struct{}, 1)}}
 	if cfg.Auth.accounts {
 		c.accounts, _ = cfg.Store.(xxljob.AccountStore)
 	}
@@ -152,6 +152,9 @@ func (q *request) serve() error {
 
 // admit says who asks, reads what is asked about, and decides whether it may be.
 func (q *request) admit(rt *route) error {
+	if rt.needs == open {
+		return nil
+	}
 	if err := q.identify(); err != nil {
 		return err
 	}

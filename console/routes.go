@@ -21,7 +21,8 @@ const (
 type needs int
 
 const (
-	anybody  needs = iota // also who is not logged in
+	open     needs = iota // it is not asked who asks
+	anybody               // also who is not logged in
 	newcomer              // who makes the first user
 	somebody              // any user; lists show what that one may see
 	seeing                // of the object's app
@@ -86,10 +87,10 @@ func routes() []route {
 
 		{method: get, pattern: "setup", needs: newcomer, serve: (*request).setupForm, only: true},
 		{method: post, pattern: "setup", needs: newcomer, serve: (*request).setup, own: true, only: true},
-		{method: get, pattern: "login", serve: (*request).loginForm, only: true},
-		{method: post, pattern: "login", serve: (*request).login, own: true, only: true},
-		{method: post, pattern: "logout", serve: (*request).logout, own: true, only: true},
-		{method: post, pattern: "look", serve: (*request).setLook, own: true},
+		{method: get, pattern: "login", needs: anybody, serve: (*request).loginForm, only: true},
+		{method: post, pattern: "login", needs: anybody, serve: (*request).login, own: true, only: true},
+		{method: post, pattern: "logout", needs: anybody, serve: (*request).logout, own: true, only: true},
+		{method: post, pattern: "look", needs: anybody, serve: (*request).setLook, own: true},
 
 		{method: get, pattern: "", needs: somebody, serve: (*request).home},
 		{method: get, pattern: "jobs", needs: somebody, serve: (*request).jobs},

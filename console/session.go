@@ -45,7 +45,7 @@ func (q *request) who() (User, error) {
 	if q.accounts == nil {
 		return q.Auth.called(q.ctx, q.r)
 	}
-	if shown, is := strings.CutPrefix(q.r.Header.Get("Authorization"), "Bearer "); is {
+	if scheme, shown, _ := strings.Cut(q.r.Header.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") {
 		return q.byToken(shown)
 	}
 	secret, err := q.r.Cookie(sessionCookie)
@@ -100,11 +100,25 @@ func newSecret() string {
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// begin begins a session of the user, and has the browser keep its secret.
-func (q *request) begin(name string) (*store.Session, error) {
+// errOvertaken is returned where a user was given another password since this one was checked.
+var errOvertaken = errors.New("console: the password has been changed in the meantime")
+
+// begin begins a session of the user, whose password was checked, and has the browser keep its
+// secret.
+func (q *request) begin(checked *store.User) (*store.Session, error) {
 	secret := newSecret()
-	s, err := q.accounts.AddSession(q.ctx, store.Session{User: name, Hash: hashOf(secret), Client: q.r.RemoteAddr, Agent: q.r.UserAgent()}, limits)
+	s, err := q.accounts.AddSession(q.ctx, store.Session{User: checked.Name, Hash: hashOf(secret), Client: q.r.RemoteAddr, Agent: q.r.UserAgent()}, limits)
 	if err != nil {
+		return nil, err
+	}
+	// Another password ends the sessions that there are when it is set: this one too, if that is
+	// still to come. If it is not, it is seen here.
+	now, err := q.accounts.User(q.ctx, checked.Name)
+	if err == nil && now.Password != checked.Password {
+		err = errOvertaken
+	}
+	if err != nil {
+		_ = q.accounts.EndSession(q.ctx, checked.Name, s.ID) // it is of no use: nobody has its secret
 		return nil, err
 	}
 	q.setCookie(sessionCookie, secret, limits.Most)
@@ -180,7 +194,7 @@ func (q *request) login() error {
 	}
 	q.ctx = xxljob.WithActor(q.ctx, name)
 	if stale {
-		q.rehash(account)
+		q.rehash(&account)
 	}
 	if q.user != nil && q.user.session != nil { // it is another one from now on
 		_ = q.accounts.EndSession(q.ctx, q.user.session.User, q.user.session.ID)
@@ -188,8 +202,10 @@ func (q *request) login() error {
 	if err := q.record1(name, "login"); err != nil {
 		return err
 	}
-	session, err := q.begin(name)
+	session, err := q.begin(&account)
 	switch {
+	case errors.Is(err, errOvertaken), errors.Is(err, xxljob.ErrNotFound): // it is not so any more
+		return refuse(&problem{status: http.StatusUnprocessableEntity, key: "login.wrong"})
 	case err != nil:
 		return err
 	case form.KeptFor != "":
@@ -208,15 +224,17 @@ func (q *request) mayTry(name string) (time.Duration, error) {
 
 // rehash keeps the password that was just given under a hash that costs more. That it does not
 // succeed matters to nobody.
-func (q *request) rehash(account store.User) {
-	hash, err := q.hasher.hash(q.ctx, q.field("password"))
-	if err != nil {
+func (q *request) rehash(account *store.User) {
+	u := *account
+	var err error
+	if u.Password, err = q.hasher.hash(q.ctx, q.field("password")); err != nil {
 		return
 	}
-	account.Password = hash
-	if _, err := q.accounts.UpdateUser(q.ctx, account); err != nil {
+	if u, err = q.accounts.UpdateUser(q.ctx, u); err != nil {
 		q.Logger.Warn("console: a password could not be hashed anew", "user", account.Name, "error", err)
+		return
 	}
+	*account = u
 }
 
 func (q *request) logout() error {

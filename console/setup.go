@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/xxljob/xxljob"
@@ -20,8 +20,9 @@ import (
 const codeCounts = 24 * time.Hour
 
 // SetupCode makes a code with which the first user of a store can be made within a day, at the
-// page "setup" of a console on it. It is empty where there is a user already. It is what a console without users does by itself, once it is asked for a page; a program that shows the
-// code in its own way calls this first.
+// page "setup" of a console on it. It is empty where there is a user already. It is what a console
+// without users does by itself, once it is asked for a page; a program that shows the code in its
+// own way calls this first.
 func SetupCode(ctx context.Context, accounts xxljob.AccountStore) (code string, err error) {
 	code = rand.Text()[:26] // 130 bits
 	err = accounts.AddSetupCode(ctx, hashOf(code), codeCounts)
@@ -58,29 +59,34 @@ func CreateUser(ctx context.Context, accounts xxljob.AccountStore, u User, passw
 
 // setupper makes the code of this process, once, and remembers that there are users.
 type setupper struct {
-	mu    sync.Mutex
-	users bool      // guarded by mu: there are some
-	until time.Time // guarded by mu: the code of this process counts
+	users atomic.Bool   // there are some
+	turn  chan struct{} // of who asks the store: others wait no longer than they have time
+	until time.Time     // guarded by turn: the code of this process counts
 }
 
 // hasUsers reports whether there is a user. Where there is none it has told the log a code.
 func (q *request) hasUsers() (bool, error) {
 	s := &q.setupper
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.users {
+	if s.users.Load() {
 		return true, nil
+	}
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-q.ctx.Done():
+		return false, q.ctx.Err()
 	}
 	list, err := q.accounts.Users(q.ctx, "", 1)
 	if err != nil {
 		return false, err
 	}
-	if s.users = len(list) > 0; s.users || q.OwnSetup || time.Now().Before(s.until) {
-		return s.users, nil
+	if s.users.Store(len(list) > 0); len(list) > 0 || q.OwnSetup || time.Now().Before(s.until) {
+		return len(list) > 0, nil
 	}
 	code, err := SetupCode(q.ctx, q.accounts)
-	if s.users = err == nil && code == ""; s.users || err != nil {
-		return s.users, err
+	if err != nil || code == "" {
+		s.users.Store(err == nil)
+		return err == nil, err
 	}
 	s.until = time.Now().Add(codeCounts)
 	q.Logger.Warn("console: nobody can log in yet; open the console and make the first user with this code", "code", code, "page", "setup")
@@ -153,7 +159,7 @@ func (q *request) setup() error {
 		return err
 	}
 	q.failures.passed(from(q.r))
-	if _, err := q.begin(f.Name); err != nil {
+	if _, err := q.begin(&u); err != nil {
 		return err
 	}
 	return q.redirect("")

@@ -129,6 +129,11 @@ func (p *page) hidden(app, field, text string) string {
 	switch field {
 	case "Param":
 		return p.q.redacted(app, FieldParam, text)
+	case "GlueSource": // pages of scripts are not everybody's
+		if text == "" {
+			return ""
+		}
+		return p.T("job.script.size", "n", len(text))
 	case "KillReason":
 		return p.q.redacted(app, FieldResult, text)
 	}
