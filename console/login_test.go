@@ -101,6 +101,19 @@ func TestAfterTheLogin(t *testing.T) {
 	}
 }
 
+// TestBrowserWithoutCookies is told why it is not logged in.
+func TestBrowserWithoutCookies(t *testing.T) {
+	x := newSite(t)
+	x.admin()
+	b := x.browser()
+	b.follows = false
+	b.post("login", url.Values{"name": {"root"}, "password": {password}, "next": {"runs"}}).is(303)
+	to := must1(must1(url.Parse("http://host.example/console/login")).Parse(b.res.Header.Get("Location")))
+	clear(b.cookies)
+	b.send("GET", to.RequestURI(), nil).is(200).has("This browser keeps no cookies")
+	b.get("login").lacks("keeps no cookies")
+}
+
 // TestTriesWait: by name, whoever tries, and by address, whatever is tried; nobody is locked out.
 func TestTriesWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -133,8 +133,7 @@ func (q *request) setCookie(name, value string, keep time.Duration) {
 // loginPage is what the form of the login shows.
 type loginPage struct {
 	Name, Next string
-	Fault      string // a text
-	NoCookies  bool
+	Fault      string      // a text
 	Kept       []keptField // a form that goes on after the login, to KeptFor
 	KeptFor    string
 }
@@ -147,7 +146,11 @@ func (q *request) loginForm() error {
 	if q.user != nil {
 		return q.redirect(next)
 	}
-	return q.show("login", http.StatusOK, loginPage{Next: next})
+	p := loginPage{Next: next}
+	if q.query("in") != "" { // it comes from the login, without the cookie that it was given there
+		p.Fault = q.text("login.cookies")
+	}
+	return q.show("login", http.StatusOK, p)
 }
 
 func (q *request) login() error {
@@ -211,7 +214,7 @@ func (q *request) login() error {
 	case form.KeptFor != "":
 		return q.resume(account, session)
 	}
-	return q.redirect(next)
+	return q.redirect("login?in=1&next=" + url.QueryEscape(next)) // where it is seen whether the browser keeps cookies
 }
 
 // mayTry says how long a try to log in has to wait, by its name or by where it comes from.
