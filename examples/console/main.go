@@ -70,7 +70,8 @@ func run(ctx context.Context, l net.Listener, p provider) error {
 	}
 	mux.Handle("/jobs/", http.StripPrefix("/jobs", h))
 
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second}
+	// The login and the logout of the service are not for other sites to send; the console looks itself.
+	server := &http.Server{Handler: http.NewCrossOriginProtection().Handler(mux), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second}
 	context.AfterFunc(ctx, func() {
 		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()

@@ -104,6 +104,12 @@ func TestUsersOfTheService(t *testing.T) {
 	bob := visit(t)
 	bob.post(self+"/login", url.Values{"name": {"bob"}, "password": {"bob's trial"}}).is("/jobs/jobs", 200, "Remind of open carts")
 	bob.get(self+"/jobs/jobs/new").is("/jobs/jobs/new", 403)
+	forged, err := http.NewRequest(http.MethodPost, self+"/logout", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged.Header.Set("Sec-Fetch-Site", "cross-site")
+	bob.sees(bob.client.Do(forged)).is("/logout", 403)
 	bob.post(self+"/logout", nil).is("/login", 200)
 	bob.get(self+"/jobs/jobs").is("/login", 200)
 }
