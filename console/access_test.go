@@ -197,3 +197,30 @@ func TestScriptsAreNotInTheRecord(t *testing.T) {
 		ann.get(page).is(200).has("GlueSource", "19 bytes").lacks("hunter")
 	}
 }
+
+// TestALoginForgivesNoOtherTry: who has an account does not try the names of others without a
+// wait, by a login of its own now and then.
+func TestALoginForgivesNoOtherTry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newSite(t)
+		x.admin()
+		b := x.browser()
+		right := url.Values{"name": {"root"}, "password": {password}}
+		tried := 0
+		for i := range 60 {
+			b.cookies = map[string]*http.Cookie{}
+			if i%10 == 9 {
+				b.post("login", right)
+			} else if b.post("login", url.Values{"name": {"user" + itoa(int64(i))}, "password": {password}}); b.res.StatusCode == 422 {
+				tried++
+			}
+		}
+		if tried != 20 {
+			t.Errorf("%d names were tried without a wait, want 20", tried)
+		}
+		time.Sleep(30 * time.Second)
+		for range 5 { // others from there do not wait for those that succeed
+			b.post("login", right).is(200)
+		}
+	})
+}

@@ -25,8 +25,8 @@ type failures struct {
 }
 
 type failed struct {
-	n    int
-	last time.Time
+	n            int
+	last, before time.Time // the last of them, and the one before that
 }
 
 // from is the address that a request comes from, as failures count it: of IPv6 the network that
@@ -64,7 +64,7 @@ func (f *failures) wait(at netip.Prefix, now time.Time) time.Duration {
 	if len(f.by) >= mostAddresses {
 		f.forget(now)
 	}
-	f.by[at] = failed{was.n + 1, now}
+	f.by[at] = failed{was.n + 1, now, was.last}
 	return 0
 }
 
@@ -86,9 +86,15 @@ func (f *failures) forget(now time.Time) {
 // secondsOf is a wait in whole seconds, as people and headers are told of it.
 func secondsOf(wait time.Duration) int { return int((wait + time.Second - 1) / time.Second) }
 
-// passed says that a try from the address has succeeded.
+// passed says that a try from the address has succeeded: that one does not count. Those before it
+// do, or who has an account could go through the names of all others with a login now and then.
 func (f *failures) passed(at netip.Prefix) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delete(f.by, at)
+	was := f.by[at]
+	if was.n--; was.n <= 0 {
+		delete(f.by, at)
+		return
+	}
+	f.by[at] = failed{was.n, was.before, was.before}
 }

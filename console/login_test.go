@@ -132,6 +132,7 @@ func TestTriesWait(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		b.post("login", url.Values{"name": {"root"}, "password": {password}}).is(200)
 		b.get("jobs").has("Jobs")
+		time.Sleep(time.Hour) // all of it is forgotten
 		out := x.browser()
 		n := 0
 		for ; n < 100; n++ {
