@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -151,6 +152,12 @@ func (s *Store) AddSetupCode(ctx context.Context, hash string, counts time.Durat
 	return failed(err, "add a code for the first user")
 }
 
+// sayable is a name as the server can be asked for it, which takes no text with a NUL or what is
+// no UTF-8 in it: nobody is called what is put there.
+func sayable(name string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(name, "\U0010FFFF"), "\x00", "\x01")
+}
+
 // UpdateUser replaces a user.
 func (s *Store) UpdateUser(ctx context.Context, u store.User) (store.User, error) {
 	if err := valid(ctx, func() error { return xxljob.ValidateUser(&u) }); err != nil {
@@ -182,7 +189,7 @@ func (s *Store) UpdateUser(ctx context.Context, u store.User) (store.User, error
 // stops being one.
 func (s *Store) lockUser(ctx context.Context, t *tx, name string, version int64, stops bool) (*store.User, error) {
 	var have []store.User
-	if err := t.do(ctx, s.sql.lockUsers.with(name).into(readUsers(&have))); err != nil {
+	if err := t.do(ctx, s.sql.lockUsers.with(sayable(name)).into(readUsers(&have))); err != nil {
 		return nil, err
 	}
 	var user *store.User
@@ -226,7 +233,7 @@ func (s *Store) SaveSettings(ctx context.Context, name, settings string) error {
 	if err := valid(ctx, func() error { return xxljob.ValidateUser(&store.User{Name: "-", Settings: settings}) }); err != nil {
 		return err
 	}
-	return failed(s.oneRow(ctx, "save_settings", s.sql.saveSettings.with(name, settings)), "settings of user %q", name)
+	return failed(s.oneRow(ctx, "save_settings", s.sql.saveSettings.with(sayable(name), settings)), "settings of user %q", name)
 }
 
 // oneRow runs a statement that returns a row where what it is about is there.
@@ -242,7 +249,7 @@ func (s *Store) oneRow(ctx context.Context, name string, st statement) error {
 // User returns a user.
 func (s *Store) User(ctx context.Context, name string) (store.User, error) {
 	var have []store.User
-	err := s.readByIndex(ctx, s.sql.user.with(name).into(readUsers(&have)))
+	err := s.readByIndex(ctx, s.sql.user.with(sayable(name)).into(readUsers(&have)))
 	if err == nil && len(have) == 0 {
 		err = xxljob.ErrNotFound
 	}
@@ -255,7 +262,7 @@ func (s *Store) User(ctx context.Context, name string) (store.User, error) {
 // Users returns users in order of name.
 func (s *Store) Users(ctx context.Context, after string, limit int) ([]store.User, error) {
 	var have []store.User
-	err := s.readByIndex(ctx, s.sql.users.with(after, max(limit, 0)).into(readUsers(&have)))
+	err := s.readByIndex(ctx, s.sql.users.with(sayable(after), max(limit, 0)).into(readUsers(&have)))
 	return have, failed(err, "list users")
 }
 

@@ -21,7 +21,7 @@ func (s *Store) AddSession(ctx context.Context, n store.Session, limits store.Se
 	n.Client, n.Agent = store.Shown(n.Client, store.MostClient), store.Shown(n.Agent, store.MostAgent)
 	err := s.inTx(ctx, bounds{name: "add_session"}, func(t *tx) error {
 		var may bool
-		err := t.do(ctx, s.sql.lockLogin.with(n.User).into(scanAny(&may)))
+		err := t.do(ctx, s.sql.lockLogin.with(sayable(n.User)).into(scanAny(&may)))
 		if err == nil && !may {
 			err = xxljob.ErrNotFound
 		}
@@ -81,7 +81,7 @@ func (s *Store) ProveSession(ctx context.Context, hash string) error {
 
 // EndSession ends a session of the user.
 func (s *Store) EndSession(ctx context.Context, user string, id int64) error {
-	return failed(s.oneRow(ctx, "end_session", s.sql.endSession.with(user, id)), "session %d of user %q", id, user)
+	return failed(s.oneRow(ctx, "end_session", s.sql.endSession.with(sayable(user), id)), "session %d of user %q", id, user)
 }
 
 // Sessions returns the sessions of a user.
@@ -90,7 +90,7 @@ func (s *Store) Sessions(ctx context.Context, user string, limits store.SessionL
 		return nil, err
 	}
 	var list []store.Session
-	err := s.readByIndex(ctx, s.sql.sessions.with(user, limits.Idle.Milliseconds(), limits.Most.Milliseconds()).into(readSessions(&list)))
+	err := s.readByIndex(ctx, s.sql.sessions.with(sayable(user), limits.Idle.Milliseconds(), limits.Most.Milliseconds()).into(readSessions(&list)))
 	return list, failed(err, "sessions of user %q", user)
 }
 

@@ -84,7 +84,7 @@ func (s *Store) Token(ctx context.Context, id int64, hash string) (n store.Token
 func (s *Store) RemoveToken(ctx context.Context, user string, id int64) error {
 	err := s.inTx(ctx, bounds{name: "remove_token"}, func(t *tx) error {
 		var gone []store.Token
-		err := t.do(ctx, s.sql.removeToken.with(user, id).into(readTokens(&gone)))
+		err := t.do(ctx, s.sql.removeToken.with(sayable(user), id).into(readTokens(&gone)))
 		if err == nil && len(gone) == 0 {
 			err = xxljob.ErrNotFound
 		}
@@ -99,7 +99,7 @@ func (s *Store) RemoveToken(ctx context.Context, user string, id int64) error {
 // Tokens returns the tokens of a user.
 func (s *Store) Tokens(ctx context.Context, user string) ([]store.Token, error) {
 	var list []store.Token
-	err := s.readByIndex(ctx, s.sql.tokens.with(user).into(readTokens(&list)))
+	err := s.readByIndex(ctx, s.sql.tokens.with(sayable(user)).into(readTokens(&list)))
 	return list, failed(err, "tokens of user %q", user)
 }
 
