@@ -133,6 +133,8 @@ func (f *faults) userName(field, name string) {
 	case len(f.errs) > known:
 	case strings.ContainsFunc(name, unicode.IsSpace):
 		f.add(field, name, coded{"text", errors.New("must not have blanks")})
+	case name == store.Scheduler:
+		f.add(field, name, errors.New("is how the record of changes calls what nobody has asked for"))
 	case strings.ToLower(name) != name:
 		f.add(field, name, errors.New("want lower case"))
 	}

@@ -142,6 +142,7 @@ func checksUsers(e *accountBook) {
 		"a blank":                 {Name: "a b"},
 		"a line feed":             {Name: "a\nb"},
 		"upper case":              {Name: "Ann2"},
+		"the scheduler":           {Name: store.Scheduler},
 		"a long name":             {Name: strings.Repeat("x", store.MostUserName+1)},
 		"markup":                  {Name: "<b>"},
 		"a long title":            {Name: "bob", Title: strings.Repeat("x", 256)},
