@@ -90,7 +90,7 @@ func (s *Store) Sessions(ctx context.Context, user string, limits store.SessionL
 		return nil, err
 	}
 	var list []store.Session
-	err := s.readByIndex(ctx, s.sql.sessions.with(sayable(user), limits.Idle.Milliseconds(), limits.Most.Milliseconds()).into(readSessions(&list)))
+	err := s.readByIndex(ctx, s.sql.sessions.by(named{{"user", sayable(user)}, {"idle", limits.Idle.Milliseconds()}, {"most", limits.Most.Milliseconds()}}).into(readSessions(&list)))
 	return list, failed(err, "sessions of user %q", user)
 }
 
@@ -179,13 +179,15 @@ func (q *loginQueries) define(sql template) {
 	q.proveSession = sql(`update {{schema}}.xxl_job_user_session set proved = {{now}} where hash = $1 returning 1`)
 	q.endSession = sql(`delete from {{schema}}.xxl_job_user_session where username = $1 and id = $2 returning 1`)
 	q.endSessions = sql(`delete from {{schema}}.xxl_job_user_session where username = $1`)
-	q.sessions = sql(`select ` + sessionColumns + ` from {{schema}}.xxl_job_user_session o where o.username = $1 and ` + lasts("$2", "$3") + ` order by o.seen desc, o.id desc`)
+	q.sessions = sql(`select ` + sessionColumns + ` from {{schema}}.xxl_job_user_session o where o.username = {{arg.user}} and ` + lasts("{{arg.idle}}", "{{arg.most}}") + ` order by o.seen desc, o.id desc`)
 
-	// A clock that was set back makes nobody wait; calls at once see each other's times from a little ahead.
+	// A clock that was set back by more than a minute makes nobody wait; calls at once see each
+	// other's times from a little ahead, and those that need not wait do not.
 	q.tryLogin = sql(`insert into {{schema}}.xxl_job_user_try as y (bucket, failed, last) values ({{arg.bucket}}, 1, {{now}})
-	on conflict (bucket) do update set last = {{now}}, failed = case when y.last <= {{now}} - {{arg.kept}}::double precision * interval '1 second' then 1 else y.failed + 1 end
-	where y.last > {{now}} + interval '1 minute' or y.last <= {{now}} - interval '1 second' * case when y.failed < {{arg.free}}::int then 0
-		else least(power(2, least(y.failed - {{arg.free}}::int, 10)), {{arg.longest}}::float8) end returning 1`)
+	on conflict (bucket) do update set failed = case when y.last <= {{now}} - {{arg.kept}}::double precision * interval '1 second' then 1 else y.failed + 1 end,
+		last = case when y.last > {{now}} + interval '1 minute' then {{now}} else greatest(y.last, {{now}}) end
+	where y.failed < {{arg.free}}::int or y.last > {{now}} + interval '1 minute'
+		or y.last <= {{now}} - interval '1 second' * least(power(2, least(y.failed - {{arg.free}}::int, 10)), {{arg.longest}}::double precision) returning 1`)
 	q.tries = sql(`select y.failed, pg_catalog.date_part('epoch', {{now}} - y.last) from {{schema}}.xxl_job_user_try y where y.bucket = $1`)
 	q.passLogin = sql(`delete from {{schema}}.xxl_job_user_try where bucket = $1`)
 }

@@ -59,7 +59,7 @@ func (s *Store) noteToken(ctx context.Context, t *tx, before, after *store.Token
 // Token returns a token and its user.
 func (s *Store) Token(ctx context.Context, id int64, hash string) (n store.Token, u store.User, err error) {
 	found, note := false, false
-	err = s.readByIndex(ctx, s.sql.token.with(id, store.TokenNote.Milliseconds(), []byte(hash)).into(func(rows pgx.Rows) error {
+	err = s.readByIndex(ctx, s.sql.token.by(named{{"id", id}, {"note", store.TokenNote.Milliseconds()}, {"hash", []byte(hash)}}).into(func(rows pgx.Rows) error {
 		found = true
 		var token tokenRow
 		var user userRow
@@ -146,9 +146,9 @@ func (q *tokenQueries) define(sql template) {
 	q.countTokens = sql(`select count(*)::int from {{schema}}.xxl_job_user_token k where k.username = $1`)
 	q.addToken = sql(`insert into {{schema}}.xxl_job_user_token as k (username, name, role, permission, scripts, hash, added, expires)
 	values ({{arg.user}}, {{arg.name}}, {{arg.role}}, {{arg.permission}}, {{arg.scripts}}, {{arg.hash}}, {{now}}, {{arg.expires}}) returning ` + tokenColumns)
-	q.token = sql(`select ` + tokenColumns + `, k.used is null or k.used <= {{now}} - $2::bigint::double precision * interval '1 millisecond', ` + userColumns + `
+	q.token = sql(`select ` + tokenColumns + `, k.used is null or k.used <= {{now}} - {{arg.note}}::bigint::double precision * interval '1 millisecond', ` + userColumns + `
 	from {{schema}}.xxl_job_user_token k join {{schema}}.xxl_job_user u on u.username = k.username
-	where k.id = $1 and k.hash = $3 and k.expires > {{now}} and not u.disabled`)
+	where k.id = {{arg.id}} and k.hash = {{arg.hash}} and k.expires > {{now}} and not u.disabled`)
 	q.useToken = sql(`update {{schema}}.xxl_job_user_token set used = {{now}} where id = $1 returning used`)
 	q.removeToken = sql(`delete from {{schema}}.xxl_job_user_token k where k.username = $1 and k.id = $2 returning ` + tokenColumns)
 	q.removeTokens = sql(`delete from {{schema}}.xxl_job_user_token where username = $1`)
