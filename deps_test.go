@@ -130,7 +130,7 @@ var testsMayImport = map[string][]string{
 	"store/postgres":  {"console", "store/storetest", "internal/asker", "internal/await", "internal/pgtest", "executor", "wire", stdlib, errgroup},
 	"store/storetest": {"store/memory"},
 	"xxljobtest":      {"block", "route"},
-	"console":         {"store/memory", "wire"},
+	"console":         {"store/memory", "wire", "internal/await"},
 	"interop":         {".", "wire", "executor", "block", "route", "store/memory", "store/postgres", "internal/pgtest"},
 	"examples/*":      {"store", "internal/await", "internal/pgtest"},
 

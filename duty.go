@@ -17,7 +17,8 @@ type duty struct {
 	once func(context.Context) (wait time.Duration, err error)
 	// loop is in the place of all these where that is not its shape.
 	loop func(context.Context)
-	// aside is set where no run waits for what it asks of the store.
+	// aside is set where what it asks of the store may wait: no run waits for it, and nothing is
+	// missed for good.
 	aside bool
 }
 

@@ -67,7 +67,7 @@ func Accounts() Auth {
 
 // Loopback is one user with a role in all apps, for requests that come from this machine: from a
 // loopback address, with a loopback name or address as Host, and without a header by which a
-// proxy says for whom it asks. It is for trying the console out; whoever can run programs on the
+// proxy says for whom it asks. With Editor it may do what an admin may. It is for trying the console out; whoever can run programs on the
 // machine has the role, and so has everybody whom a proxy on it lets in that sends no such header
 // and a Host of its own.
 func Loopback(role Role) Auth {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -27,13 +28,15 @@ func (x *site) ran(wait bool, handle func(context.Context, *xxljob.Task) error) 
 	ctx, cancel := context.WithTimeout(xxljob.WithActor(x.Context(), "starter"), 30*time.Second)
 	defer cancel()
 	id := must1(x.s.TriggerOne(ctx, j.ID, xxljob.Trigger{}))
-	for !wait {
-		if r := must1(x.store.Run(ctx, id)); !r.Taken.IsZero() {
-			return r
-		}
-		time.Sleep(5 * time.Millisecond)
+	if wait {
+		return must1(x.s.Wait(ctx, id))
 	}
-	return must1(x.s.Wait(ctx, id))
+	var run xxljob.Run
+	await.Until(x.T, "the run to be taken", func() bool {
+		run = must1(x.store.Run(ctx, id))
+		return !run.Taken.IsZero()
+	})
+	return run
 }
 
 // numbers are those of the lines on the page: the first, the last, and how many.

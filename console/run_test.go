@@ -6,10 +6,10 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/route"
 	"github.com/xxljob/xxljob/store"
 )
@@ -52,10 +52,10 @@ func TestKinOfARun(t *testing.T) {
 	id := must1(x.s.TriggerOne(t.Context(), parent.ID, xxljob.Trigger{}))
 	must1(x.s.Wait(t.Context(), id))
 	var led []xxljob.Run
-	for len(led) == 0 {
+	await.Until(t, "the run that its success leads to", func() bool {
 		led = must1(x.store.Children(t.Context(), id, 0, 10))
-		time.Sleep(5 * time.Millisecond)
-	}
+		return len(led) > 0
+	})
 	root.get("runs/"+itoa(id)).is(200).has("What its success has led to", "secret child", itoa(led[0].ID))
 	root.get("runs/"+itoa(led[0].ID)).is(200).has("What it comes from", "the parent", itoa(id))
 	ann := x.user(console.User{Name: "ann", Apps: map[string]console.Role{"orders": console.Viewer}})
@@ -80,14 +80,10 @@ func TestBranchesOfARun(t *testing.T) {
 	j := must1(x.s.AddJob(t.Context(), xxljob.Job{App: "orders", Name: "retried", Handler: "work", Schedule: xxljob.Cron("0 0 3 * * ?"), Retries: 2, Route: route.ShardingBroadcast}))
 	id := must1(x.s.Trigger(xxljob.WithActor(t.Context(), "wang"), j.ID, xxljob.Trigger{}))[0]
 	var tree []xxljob.Run
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if tree = must1(x.store.Tree(t.Context(), id)); len(tree) == 3 && tree[2].State.Ended() || time.Now().After(end) {
-			break
-		}
-	}
-	if len(tree) != 3 {
-		t.Fatalf("%d runs", len(tree))
-	}
+	await.Until(t, "the end of the last of three attempts", func() bool {
+		tree = must1(x.store.Tree(t.Context(), id))
+		return len(tree) == 3 && tree[2].State.Ended()
+	})
 	root.get("runs/"+itoa(tree[1].ID)).is(200).has("attempt 1", "attempt 2", "part 0 of 1", "ran once: wang,")
 	if strings.Count(root.body, `<tr aria-current="true">`) != 1 {
 		t.Error("it is not said which of them it is")

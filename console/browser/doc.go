@@ -4,7 +4,7 @@
 // console depends on what drives a browser.
 //
 // install.sh installs the browser and fonts for Chinese. Where there is none the tests are
-// skipped, unless XXLJOB_REQUIRE_BROWSER=1 makes that a failure. XXLJOB_BROWSER names another
+// skipped, unless XXLJOB_REQUIRE_BROWSER=1, or CI=true, makes that a failure. XXLJOB_BROWSER names another
 // one. XXLJOB_BROWSER_ALL=1 shows each page in every language, theme and width; otherwise each
 // is shown in one combination, which changes with the commit. Pictures of the pages are kept in
 // the directory XXLJOB_SCREENSHOTS, or where go test keeps artefacts.

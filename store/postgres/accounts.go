@@ -310,7 +310,7 @@ func (q *accountQueries) define(sql template) {
 		disabled = {{arg.disabled}}, version = u.version + 1, password = {{arg.password}},
 		password_set = case when u.password = {{arg.password}}::text then u.password_set else {{now}} end
 	where u.username = {{arg.name}} returning ` + userColumns)
-	q.lockUsers = sql(`select ` + userColumns + ` from {{schema}}.xxl_job_user u 
+	q.lockUsers = sql(`select ` + userColumns + ` from {{schema}}.xxl_job_user u
 	where u.username = any(array(select $1::text collate "C" union all select a.username from {{schema}}.xxl_job_user a where a.role = 1)) order by u.username for no key update`)
 	q.removeUser = sql(`delete from {{schema}}.xxl_job_user where username = $1`)
 	q.saveSettings = sql(`update {{schema}}.xxl_job_user set settings = $2 where username = $1 returning 1`)
