@@ -1,10 +1,11 @@
 package console
 
-// How pages look to somebody: language, theme and zone, as chosen, or as the browser says.
+// How pages look to somebody, as chosen, or as the browser says.
 
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -12,19 +13,22 @@ import (
 	"github.com/xxljob/xxljob/console/internal/lang"
 )
 
-// look is how a page looks.
+// look is how pages look to somebody.
 type look struct {
 	language *lang.Language
-	theme    string // "light", "dark", or "" for what the system of the viewer has
 	zone     *time.Location
-	zoned    bool // somebody has chosen the zone
+	chosen   // what of these was chosen, and is there
 }
 
-// chosen is what a user has chosen, as the store keeps it, or a cookie.
+// chosen is what a user has chosen, as the store keeps it, or a cookie. What is empty is as usual.
 type chosen struct {
-	Language string `json:"language,omitempty"`
-	Theme    string `json:"theme,omitempty"`
-	Zone     string `json:"zone,omitempty"`
+	Language string              `json:"language,omitempty"`
+	Theme    string              `json:"theme,omitempty"`   // "light" or "dark"; else that of the viewer's system
+	Zone     string              `json:"zone,omitempty"`    // by its IANA name
+	Density  string              `json:"density,omitempty"` // "compact"
+	Live     string              `json:"live,omitempty"`    // "off" for pages that stay as they are
+	Keys     string              `json:"keys,omitempty"`    // "off" for no keys of one letter
+	Columns  map[string][]string `json:"columns,omitempty"` // that lists show, by the name of the list
 }
 
 // The cookies of who has no account. lookCookie has what was chosen; zoneCookie is set by a
@@ -34,8 +38,21 @@ const (
 	zoneCookie = "xxljob_zone"
 )
 
-// themes are those there are; the first is that of the viewer's system.
-var themes = []string{"", "light", "dark"}
+// columnsOf begins the name of the value in the cookie that has the columns of a list.
+const columnsOf = "columns."
+
+// choices are those there are, where they are a few words; the first is the usual one.
+var choices = map[string][]string{
+	"theme":   {"", "light", "dark"},
+	"density": {"", "compact"},
+	"live":    {"", "off"},
+	"keys":    {"", "off"},
+}
+
+// word is a choice among a few words, by its name.
+func (ch *chosen) word(name string) *string {
+	return map[string]*string{"theme": &ch.Theme, "density": &ch.Density, "live": &ch.Live, "keys": &ch.Keys}[name]
+}
 
 // defaultLook is how pages look to who has no account, or has chosen nothing.
 func (c *console) defaultLook(r *http.Request) look {
@@ -50,17 +67,48 @@ func (c *console) defaultLook(r *http.Request) look {
 		}
 	}
 	if cookie, err := r.Cookie(lookCookie); err == nil {
-		tag, rest, _ := strings.Cut(cookie.Value, ".")
-		theme, zone, _ := strings.Cut(rest, ".")
-		l.choose(c, chosen{tag, theme, zone})
+		l.choose(c, chosenIn(cookie.Value))
 	}
 	return l
+}
+
+// chosenIn is what a cookie says: a query, as an address has one.
+func chosenIn(cookie string) (ch chosen) {
+	values, _ := url.ParseQuery(cookie) // what is none in it is left out
+	ch.Language, ch.Zone = values.Get("language"), values.Get("zone")
+	for name := range choices {
+		*ch.word(name) = values.Get(name)
+	}
+	for name := range values {
+		if list, is := strings.CutPrefix(name, columnsOf); is {
+			ch.setColumns(list, strings.FieldsFunc(values.Get(name), func(r rune) bool { return r == ',' }))
+		}
+	}
+	return ch
+}
+
+// cookie is the cookie that says the same.
+func (ch *chosen) cookie() string {
+	values := url.Values{"language": {ch.Language}, "zone": {ch.Zone}}
+	for name := range choices {
+		values.Set(name, *ch.word(name))
+	}
+	for name := range values {
+		if values.Get(name) == "" {
+			values.Del(name)
+		}
+	}
+	for list, columns := range ch.Columns {
+		values.Set(columnsOf+list, strings.Join(columns, ","))
+	}
+	return values.Encode()
 }
 
 // lookOf takes over what the settings of an account say.
 func (q *request) lookOf(settings string) {
 	var ch chosen
-	if settings != "" && json.Unmarshal([]byte(settings), &ch) == nil {
+	if settings != "" {
+		_ = json.Unmarshal([]byte(settings), &ch) // what is none in it is left out
 		q.look.choose(q.console, ch)
 	}
 }
@@ -68,13 +116,20 @@ func (q *request) lookOf(settings string) {
 // choose takes over what was chosen, as far as there is such a thing.
 func (l *look) choose(c *console, ch chosen) {
 	if language := c.langs[ch.Language]; language != nil {
-		l.language = language
-	}
-	if slices.Contains(themes, ch.Theme) && ch.Theme != "" {
-		l.theme = ch.Theme
+		l.language, l.Language = language, ch.Language
 	}
 	if zone := zoneOf(ch.Zone); zone != nil {
-		l.zone, l.zoned = zone, true
+		l.zone, l.Zone = zone, ch.Zone
+	}
+	for name, those := range choices {
+		if word := *ch.word(name); slices.Contains(those, word) && word != "" {
+			*l.word(name) = word
+		}
+	}
+	for list, columns := range ch.Columns {
+		if known := knownColumns(list, columns); len(known) > 0 || len(columns) == 0 {
+			l.setColumns(list, known)
+		}
 	}
 }
 
@@ -93,22 +148,11 @@ func zoneOf(name string) *time.Location {
 	return zone
 }
 
-// setLook takes over a choice of language, theme or zone, and goes back to the page.
+// setLook takes over a choice, and goes back to the page. What the form has no field for stays as
+// it is.
 func (q *request) setLook() error {
-	ch := chosen{Language: q.look.language.Tag, Theme: q.look.theme}
-	if q.look.zoned {
-		ch.Zone = q.look.zone.String()
-	}
-	if v := q.field("language"); v != "" {
-		ch.Language = v
-	}
-	if v, given := q.r.PostForm["theme"]; given {
-		ch.Theme = v[0]
-	}
-	if v, given := q.r.PostForm["zone"]; given {
-		ch.Zone = strings.TrimSpace(v[0])
-	}
-	if q.langs[ch.Language] == nil || !slices.Contains(themes, ch.Theme) || ch.Zone != "" && zoneOf(ch.Zone) == nil {
+	ch := q.look.chosen
+	if !q.takeChosen(&ch) {
 		return &problem{status: http.StatusUnprocessableEntity, key: "problem.look"}
 	}
 	if q.user != nil && q.user.account != nil && q.user.token == "" {
@@ -116,9 +160,34 @@ func (q *request) setLook() error {
 			return err
 		}
 	}
-	q.setCookie(lookCookie, ch.Language+"."+ch.Theme+"."+ch.Zone, 365*24*time.Hour)
+	q.setCookie(lookCookie, ch.cookie(), 365*24*time.Hour)
+	if q.isPart() { // a script has said so
+		return q.nothingNew()
+	}
 	return q.redirect(ownPage(q.field("next")))
 }
+
+// takeChosen takes over what the fields of the form say, or reports that there is no such thing.
+// A box that is not ticked is not sent: so a hidden field stands before it, and the last one counts.
+func (q *request) takeChosen(ch *chosen) bool {
+	last := func(name string, into *string) {
+		if v := q.r.PostForm[name]; len(v) > 0 {
+			*into = strings.TrimSpace(v[len(v)-1])
+		}
+	}
+	for name := range choices {
+		last(name, ch.word(name))
+		if !slices.Contains(choices[name], *ch.word(name)) {
+			return false
+		}
+	}
+	last("zone", &ch.Zone)
+	last("language", &ch.Language)
+	return (ch.Language == "" || q.langs[ch.Language] != nil) && (ch.Zone == "" || zoneOf(ch.Zone) != nil) && q.takeColumns(ch)
+}
+
+// chosenNames are the names of a choice in the settings of an account.
+var chosenNames = []string{"language", "theme", "zone", "density", "live", "keys", "columns"}
 
 // saveChosen keeps a choice with the account, beside what else is in its settings.
 func (q *request) saveChosen(ch chosen) error {
@@ -126,7 +195,16 @@ func (q *request) saveChosen(ch chosen) error {
 	if s := q.user.account.Settings; s != "" {
 		_ = json.Unmarshal([]byte(s), &all)
 	}
-	all["language"], all["theme"], all["zone"] = ch.Language, ch.Theme, ch.Zone
+	one, err := json.Marshal(ch)
+	if err != nil {
+		return err
+	}
+	for _, name := range chosenNames {
+		delete(all, name)
+	}
+	if err := json.Unmarshal(one, &all); err != nil {
+		return err
+	}
 	text, err := json.Marshal(all)
 	if err != nil {
 		return err

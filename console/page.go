@@ -189,12 +189,15 @@ func (p *page) LangName(tag string) string {
 	return map[string]string{"en": "English", "zh-CN": "简体中文", "zh-TW": "繁體中文"}[tag]
 }
 
-// Theme is the one that was chosen, or "".
-func (p *page) Theme() string { return p.q.look.theme }
+// Theme, Density, Live and Keys are what was chosen of these, or "".
+func (p *page) Theme() string   { return p.q.look.Theme }
+func (p *page) Density() string { return p.q.look.Density }
+func (p *page) Live() string    { return p.q.look.Live }
+func (p *page) Keys() string    { return p.q.look.Keys }
 
 // Zone is the zone of the times on the page, and whether somebody has chosen it.
 func (p *page) Zone() string { return p.q.look.zone.String() }
-func (p *page) Zoned() bool  { return p.q.look.zoned }
+func (p *page) Zoned() bool  { return p.q.look.Zone != "" }
 
 // Offset is the zone's offset, as "UTC+8".
 func (p *page) Offset() string {

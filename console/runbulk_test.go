@@ -67,7 +67,7 @@ func TestManyRunsAtOnce(t *testing.T) {
 	op := x.user(console.User{Name: "op", Apps: map[string]console.Role{"orders": console.Operator, "shown": console.Viewer}})
 	form := url.Values{"do": {"kill"}, "id": {itoa(a.ID), itoa(b.ID), itoa(c.ID), itoa(d.ID), "4711", itoa(a.ID)}}
 	op.get("runs").is(200).has("With those chosen:")
-	if n := strings.Count(op.body, `type="checkbox"`); n != 2 {
+	if n := strings.Count(op.body, `type="checkbox" name="id"`); n != 2 {
 		t.Errorf("%d runs can be chosen, want 2", n)
 	}
 	op.post("runs/bulk", form).is(200).has("Kill 5 runs?", "Kill 2 runs", "that needs the role").lacks("secret one")

@@ -33,9 +33,55 @@ document.addEventListener("htmx:before:request", e => {
 	const region = e.target
 	if (region.dataset?.hxTrigger?.startsWith("every") && busy(region)) e.preventDefault()
 })
+addEventListener("htmx:before:request", e => { if (!e.defaultPrevented) begin() })
+addEventListener("htmx:finally:request", () => end())
 
-// Keys. Those of one letter do nothing while somebody writes.
-const writing = e => e.target.closest?.("input, select, textarea, [contenteditable]") || e.ctrlKey || e.metaKey || e.altKey
+// What takes longer than a moment shows a bar, and the old content stays: a request of a part, or
+// the way to another page, which has come to its end when this one is left, or is not left at all.
+const loading = document.getElementById("loading")
+let waits = 0, bar = 0
+const begin = () => { if (waits++ === 0) bar = setTimeout(() => { loading.hidden = false }, 300) }
+const end = () => {
+	if (waits === 0 || --waits > 0) return
+	clearTimeout(bar)
+	loading.hidden = true
+}
+const leave = e => {
+	if (e.defaultPrevented) return
+	begin()
+	setTimeout(end, 15000)
+}
+addEventListener("click", e => {
+	const link = e.target.closest?.("a[href]")
+	if (link && e.button === 0 && !e.ctrlKey && !e.metaKey && !e.shiftKey && !e.altKey && !link.hasAttribute("download") && link.origin === location.origin &&
+		!(link.hash && link.pathname + link.search === location.pathname + location.search)) leave(e)
+})
+addEventListener("submit", e => { if (!e.target.matches("[data-file]")) leave(e) })
+addEventListener("pageshow", () => {
+	waits = 0
+	clearTimeout(bar)
+	loading.hidden = true
+})
+
+// The switch of all refreshing. What somebody chooses is kept.
+const live = document.getElementById("switch")
+if (live && document.querySelector("#live[data-hx-get], [data-follow]")) live.hidden = false
+live?.addEventListener("click", () => {
+	const on = document.body.dataset.live === "off"
+	if (on) delete document.body.dataset.live
+	else document.body.dataset.live = "off"
+	live.setAttribute("aria-pressed", on)
+	document.getElementById("said").textContent = on ? live.dataset.on : live.dataset.off
+	fetch(live.dataset.look, {method: "POST", headers: {"HX-Request": "true", "HX-Request-Type": "partial"}, body: new URLSearchParams({live: on ? "" : "off"})}).catch(() => {})
+})
+
+// What is of use with scripts only is hidden without.
+for (const button of document.querySelectorAll("[data-scripted]")) button.hidden = false
+
+// Keys. Those of one letter do nothing while somebody writes, or where they are turned off, and
+// nothing behind a dialog.
+const writing = e => e.target.closest?.("input:not([type=checkbox]), select, textarea, [contenteditable]") || e.ctrlKey || e.metaKey || e.altKey ||
+	document.body.dataset.keys === "off" || document.querySelector("dialog[open]")
 let before = ""
 document.addEventListener("keydown", e => {
 	if ((e.ctrlKey || e.metaKey) && e.key === "k" || e.key === "/" && !writing(e)) {
@@ -54,11 +100,13 @@ document.addEventListener("keydown", e => {
 		return
 	}
 	before = e.key
+	if (e.key === "?") document.getElementById("keys")?.showModal()
 	if (e.key === "j" || e.key === "k") step(e.key === "j" ? 1 : -1)
+	if (e.key === "x") document.activeElement.closest?.(".rows tr")?.querySelector("input[name=id]")?.click()
 	const act = document.querySelector(`[data-key="${CSS.escape(e.key)}"]`)
 	if (act) {
 		e.preventDefault()
-		act.focus()
+		act.focus({preventScroll: true})
 		act.click()
 	}
 })

@@ -1,6 +1,6 @@
 // What the pages of jobs do beyond links and forms. Without it they work all the same.
 
-// Rows that are ticked: all at once, and by x the one that one is at.
+// Rows that are ticked, and all at once.
 const all = document.getElementById("tick-all")
 const ticks = () => [...document.querySelectorAll(".joblist td input[name=id]")]
 const count = () => {
@@ -22,11 +22,6 @@ if (all) {
 	})
 	document.getElementById("bulk").addEventListener("change", count)
 	addEventListener("pageshow", count)
-	document.addEventListener("keydown", e => {
-		if (e.key !== "x" || e.ctrlKey || e.metaKey || e.altKey || e.target.matches("input, select, textarea")) return
-		const tick = document.activeElement.closest?.(".joblist tr")?.querySelector("input[name=id]")
-		if (tick) tick.click()
-	})
 }
 
 // Whether a parameter that looks like JSON is some: a hint, and no more.

@@ -41,7 +41,7 @@ document.addEventListener("htmx:after:request", e => {
 // What is shown is marked as old when it was not read for ten seconds, for whatever reason.
 if (stale) {
 	setInterval(() => {
-		const old = document.querySelector("#live[data-hx-get]") && !document.hidden && Date.now() - good > 10000
+		const old = document.querySelector("#live[data-hx-get]") && !paused() && Date.now() - good > 10000
 		if (old) stale.textContent = stale.dataset.stale.replace("{time}", clock)
 		stale.hidden = !old
 	}, 1000)

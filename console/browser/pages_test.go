@@ -20,6 +20,7 @@ type shown struct {
 	site string // "filled", "empty", which has a user and nothing else, or "new", which has not even that
 	out  bool   // for who is not logged in
 	path string
+	look string // what was chosen, beside language and zone, as the cookie says it
 	then string // what is done there, as an expression; empty for nothing
 	sign string // what is there when it is done
 }
@@ -62,6 +63,10 @@ func pages(x *site) []shown {
 		{name: "changes", site: "filled", path: "changes"},
 		{name: "changes-nothing-found", site: "filled", path: "changes?actor=nobody"},
 		{name: "not-found", site: "filled", path: "jobs/999999"},
+		{name: "jobs-columns", site: "filled", path: "jobs", then: `document.querySelector(".columnmenu summary").click()`, sign: ".columnmenu[open] .sheet"},
+		{name: "jobs-all-columns", site: "filled", path: "jobs", look: "&density=compact&columns.jobs=id,tags,app,key,handler,schedule,next,running,last,median,author,state"},
+		{name: "runs-all-columns", site: "filled", path: "runs", look: "&columns.runs=job,handler,created,scheduled,took,where,param,result"},
+		{name: "keys", site: "filled", path: "jobs", then: `document.querySelector("[data-opens=keys]").click()`, sign: "#keys[open]"},
 		{name: "look", site: "filled", path: run("good"), then: `document.querySelector("details.menu summary").click()`, sign: "details.menu[open] .sheet"},
 	}
 }
@@ -87,9 +92,10 @@ func TestPages(t *testing.T) {
 				if p.out {
 					key += " out"
 				}
+				key += p.look
 				if tabs[key] == nil {
 					tabs[key] = newTab(t, sites[p.site].origin)
-					cookies := map[string]string{"xxljob_look": c.language + "..Asia/Shanghai"}
+					cookies := map[string]string{"xxljob_look": "language=" + c.language + "&zone=Asia%2FShanghai" + p.look}
 					if !p.out {
 						cookies["xxljob_session"] = sessions[p.site]
 					}
