@@ -20,8 +20,7 @@ type changesPage struct {
 	Apps    []string
 	Chips   []chip
 	Filter  changeFilter
-	Older   string
-	First   string
+	Pages   pager
 	Partial bool
 }
 
@@ -53,19 +52,17 @@ func (q *request) changes() error {
 		return err
 	}
 	p.Apps = known
-	if q.query("before") != "" {
-		p.First = q.with(map[string]string{"before": ""})
-	}
+	place := ""
 	if sees {
 		var next int64
 		if p.Changes, next, err = q.searchChanges(search); err != nil {
 			return asked(err)
 		}
 		if next > 1 {
-			p.Partial = len(p.Changes) < changesOnAPage
-			p.Older = q.with(map[string]string{"before": cursorOf("id", next)})
+			p.Partial, place = len(p.Changes) < changesOnAPage, cursorOf("id", next)
 		}
 	}
+	p.Pages = q.pager("before", place)
 	return q.show("changes", http.StatusOK, p)
 }
 

@@ -25,12 +25,11 @@ type jobsPage struct {
 	Types    []string
 	Jobs     []jobLine
 	Chips    []chip
-	Older    string // the address of the next page, or ""
-	First    string // of the first page, where this is another
-	Adds     bool   // the user may add jobs somewhere
-	Acts     bool   // the user may start and stop some
-	Removes  bool   // and remove some
-	Partial  bool   // the search stopped early
+	Pages    pager
+	Adds     bool // the user may add jobs somewhere
+	Acts     bool // the user may start and stop some
+	Removes  bool // and remove some
+	Partial  bool // the search stopped early
 	Examined int
 	MoreRuns bool // there may be more running than was counted
 	Said     string
@@ -117,12 +116,11 @@ func (q *request) jobs() error {
 	if err != nil {
 		return asked(err)
 	}
-	if q.query("after") != "" {
-		p.First = q.with(map[string]string{"after": "", "said": ""})
-	}
+	next := ""
 	if last := found.after; last != nil {
-		p.Older = q.with(map[string]string{"after": cursorOf(f.Order, xxljob.Job{ID: last.ID, Name: last.Name, Next: last.Next}), "said": ""})
+		next = cursorOf(f.Order, xxljob.Job{ID: last.ID, Name: last.Name, Next: last.Next})
 	}
+	p.Pages = q.pager("after", next)
 	p.Partial, p.Examined = found.examined > 0, found.examined
 	if p.Jobs, p.MoreRuns, err = q.jobLines(found.jobs); err != nil {
 		return err
@@ -255,27 +253,11 @@ func (q *request) mayAnywhere(do action) bool {
 	return false
 }
 
-// with is the page's own address with other values in its query; an empty one is left out.
-func (q *request) with(values map[string]string) string {
-	all := q.r.URL.Query()
-	for name, v := range values {
-		if v == "" {
-			all.Del(name)
-		} else {
-			all.Set(name, v)
-		}
-	}
-	if len(all) == 0 {
-		return q.root() + q.path
-	}
-	return q.root() + q.path + "?" + all.Encode()
-}
-
 // chips are the filters that are set.
 func (q *request) chips(page string, names []string) (list []chip) {
 	for _, name := range names {
 		if v := q.query(name); v != "" {
-			list = append(list, chip{q.text(page + ".filter." + name), q.filterText(page, name, v), q.with(map[string]string{name: "", "after": "", "before": "", "said": ""})})
+			list = append(list, chip{q.text(page + ".filter." + name), q.filterText(page, name, v), q.address(map[string][]string{name: nil, "after": nil, "before": nil, trail: nil, "said": nil})})
 		}
 	}
 	return list

@@ -70,7 +70,7 @@ func TestWhatIsPastIsNotPolled(t *testing.T) {
 	if root.polls() == "" {
 		t.Error("the newest page is not polled")
 	}
-	if root.get(root.link("More")); root.polls() != "" {
+	if root.get(root.link("Next page")); root.polls() != "" {
 		t.Errorf("an older page polls %q", root.polls())
 	}
 	if root.get("runs?until=2020-01-01T00:00:00Z"); root.polls() != "" {

@@ -109,15 +109,15 @@ func TestEntriesOfNoAppAreLeftOut(t *testing.T) {
 		must1(x.store.RecordChange(t.Context(), xxljob.Change{Verb: "login", Object: store.ObjectLogin, ObjectID: "somebody"}))
 	}
 	all := x.user(console.User{Name: "all", Apps: map[string]console.Role{"*": console.Viewer}})
-	all.get("changes").is(200).has("the oldest").lacks("somebody", ">More</a>")
+	all.get("changes").is(200).has("the oldest").lacks("somebody", ">Next page</a>")
 	for range 70 {
 		must1(x.store.RecordChange(t.Context(), xxljob.Change{Verb: "odd", Object: store.ObjectJob, JobID: j.ID, App: "orders"}))
 		must1(x.store.RecordChange(t.Context(), xxljob.Change{Verb: "login", Object: store.ObjectLogin, ObjectID: "somebody"}))
 	}
 	n := 0
-	for all.get("changes").is(200); ; all.get(all.link("More")).is(200) {
+	for all.get("changes").is(200); ; all.get(all.link("Next page")).is(200) {
 		n += strings.Count(all.body, `<td data-name="At"`)
-		if !strings.Contains(all.body, ">More</a>") {
+		if !strings.Contains(all.body, ">Next page</a>") {
 			break
 		}
 	}

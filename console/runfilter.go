@@ -183,9 +183,9 @@ func (q *request) presets() (list []preset) {
 	state, kind := q.query("state"), q.query("type")
 	for _, p := range []struct{ key, state, kind string }{{"open", "open", ""}, {waiting, waiting, ""}, {"bad", "bad", ""}, {"skipped", "skipped", ""}, {"manual", "", "MANUAL"}} {
 		one := preset{Key: "runs.preset." + p.key, Set: p.state == state && p.kind == kind}
-		one.Link = q.with(map[string]string{"state": p.state, "type": p.kind, "before": "", "seen": ""})
+		one.Link = q.with(map[string]string{"state": p.state, "type": p.kind, "before": "", trail: "", "seen": ""})
 		if one.Set {
-			one.Link = q.with(map[string]string{"state": "", "type": "", "before": "", "seen": ""})
+			one.Link = q.with(map[string]string{"state": "", "type": "", "before": "", trail: "", "seen": ""})
 		}
 		list = append(list, one)
 	}

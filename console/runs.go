@@ -24,8 +24,7 @@ type runsPage struct {
 	Apps     []string
 	Rows     []runRow
 	Chips    []chip
-	Older    string
-	First    string
+	Pages    pager
 	Partial  bool // the search has stopped before its end
 	Searched time.Time
 	Examined int
@@ -83,9 +82,6 @@ func (q *request) runs() error {
 		}
 	}
 	first := q.query("before") == ""
-	if !first {
-		p.First = q.with(map[string]string{"before": "", "seen": ""})
-	}
 	if all || len(apps) > 0 && (f.App == "" || slices.Contains(apps, f.App)) {
 		if err := q.fillRuns(reader, &p, apps, all); err != nil {
 			return err
@@ -123,9 +119,7 @@ func (q *request) fillRuns(reader xxljob.RunReader, p *runsPage, apps []string, 
 		return asked(err)
 	}
 	p.Searched, p.Examined, p.Partial = found.searched, found.examined, found.partial
-	if found.next != "" {
-		p.Older = q.with(map[string]string{"before": found.next, "seen": ""})
-	}
+	p.Pages = q.pager("before", found.next)
 	for _, r := range found.runs {
 		p.Rows = append(p.Rows, runRow{r, q.cell(r.App, FieldParam, r.Param), q.cell(r.App, FieldResult, r.HandleMsg)})
 		p.Operates = p.Operates || !q.ReadOnly && allowed(q.user, operate, r.App)

@@ -1,0 +1,86 @@
+package console
+
+// The way through a list that is read from one place to the next: forward by the place where a
+// page ends, and back by those of the pages before, which stand in the address too.
+
+import (
+	"net/url"
+	"slices"
+)
+
+// pager are the addresses of other pages of a list; "" for one that there is not.
+type pager struct{ First, Newer, Older string }
+
+const (
+	trail     = "up" // in an address: where the pages between the first and this one begin
+	trailSize = 1200 // bytes of it, so that addresses stay short
+)
+
+// pager leads from this page, which begins at the place in the query by this name, to the others.
+// next is where the one behind it begins, "" for none.
+func (q *request) pager(name, next string) (p pager) {
+	query := q.r.URL.Query()
+	here, before := query.Get(name), query[trail]
+	to := func(at string, trailTo []string) string {
+		return q.address(map[string][]string{name: {at}, trail: trailTo, "said": nil, "seen": nil})
+	}
+	if next != "" {
+		var behind []string
+		if here != "" {
+			behind = append(slices.Clone(before), here)
+		}
+		p.Older = to(next, bounded(behind))
+	}
+	if here == "" {
+		return p
+	}
+	p.First = to("", nil)
+	switch last := len(before) - 1; {
+	case last < 0:
+		p.Newer = p.First
+	case before[last] != "": // where it is empty the way has been forgotten
+		p.Newer = to(before[last], before[:last])
+	}
+	return p
+}
+
+// bounded is a trail that is short enough. Its first place is empty where others were before it.
+func bounded(places []string) []string {
+	size := 0
+	for i, place := range slices.Backward(places) {
+		if size += len(place) + len("&up="); size > trailSize {
+			return append([]string{""}, places[i+1:]...)
+		}
+	}
+	return places
+}
+
+// address is the page's own address with other values in its query; a name without one, or with
+// an empty one alone, is left out.
+func (q *request) address(values map[string][]string) string {
+	all := q.r.URL.Query()
+	for name, list := range values {
+		if all[name] = list; len(list) == 0 || len(list) == 1 && list[0] == "" && name != trail {
+			delete(all, name)
+		}
+	}
+	return q.root() + q.path + queryOf(all)
+}
+
+// with is the page's own address with other values in its query; an empty one is left out.
+func (q *request) with(values map[string]string) string {
+	lists := map[string][]string{}
+	for name, v := range values {
+		if lists[name] = nil; v != "" {
+			lists[name] = []string{v}
+		}
+	}
+	return q.address(lists)
+}
+
+func queryOf(values url.Values) string {
+	if len(values) == 0 {
+		return ""
+	}
+	return "?" + values.Encode()
+}
