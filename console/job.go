@@ -3,9 +3,11 @@ package console
 // The page of a job, and what one does with it there.
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,54 +55,76 @@ type jobChange struct {
 	Restores int64
 }
 
+// jobNews is what the page of a job says that changes by itself.
+type jobNews struct {
+	next              []time.Time
+	bad               error // of the schedule
+	runs, skipped     []xxljob.Run
+	outcomes          outcomes
+	children, parents []jobLink
+	changes           []xxljob.Change
+}
+
 // jobPage shows the request's job.
 func (q *request) jobPage() error {
 	j := &q.job
-	v := jobView{Job: *j, Words: j.Schedule.DescribeIn(q.look.language.Tag), Status: statusOf(j), Param: q.redacted(j.App, FieldParam, j.Param), Script: isScript(j), More: q.facts(j), Said: q.said()}
+	apps, all, err := q.visibleApps()
+	if err != nil {
+		return err
+	}
+	key := fmt.Sprintf("job %d %d %s", j.ID, j.Version, sightKey(apps, all))
+	news, err := shared(q, key, func(ctx context.Context) (jobNews, error) { return q.under(ctx).jobNews(time.Now()) })
+	if err != nil {
+		return err
+	}
+	v := jobView{Job: *j, Words: j.Schedule.DescribeIn(q.look.language.Tag), Status: statusOf(j), Param: q.redacted(j.App, FieldParam, j.Param), Script: isScript(j), More: q.facts(j), Said: q.said(),
+		Next: news.next, Runs: news.runs, Skipped: news.skipped, Outcomes: news.outcomes, Children: news.children, Parents: news.parents, Changes: q.restorable(j, news.changes)}
 	if zone := j.Schedule.Zone; zone != "" && zone != q.look.zone.String() {
 		v.Own = zone
 	}
-	var err error
-	var bad badSchedule
-	if v.Next, err = q.nextOf(j, time.Now()); errors.As(err, &bad) {
-		v.NextErr = q.text("fault.invalid.conf", "why", strings.TrimPrefix(err.Error(), "xxljob: "))
-	} else if err != nil {
-		return err
+	if news.bad != nil {
+		v.NextErr = q.text("fault.invalid.conf", "why", strings.TrimPrefix(news.bad.Error(), "xxljob: "))
 	}
 	v.Waits = j.Schedule.Type == xxljob.ScheduleFixDelay && j.Next.IsZero() && !j.Stopped
-	if v.Runs, err = q.Store.Runs(q.ctx, xxljob.RunFilter{JobID: j.ID, Limit: runsOfAJob}); err != nil {
-		return err
-	}
-	if v.Skipped, err = q.Store.Runs(q.ctx, xxljob.RunFilter{JobID: j.ID, States: []xxljob.State{xxljob.StateSkipped}, Limit: skipsOfAJob}); err != nil {
-		return err
-	}
-	if v.Outcomes, err = q.outcomesOf(j.ID); err != nil {
-		return err
-	}
-	if v.Children, v.Parents, err = q.jobLinks(j); err != nil {
-		return err
-	}
-	if v.Changes, err = q.changesOf(j); err != nil {
-		return err
-	}
-	if q.may(operate, j.App) {
+	if q.may(operate, j.App) && !q.isPart() {
 		if v.Once, err = q.newOnce(); err != nil {
 			return err
 		}
 	}
-	return q.show("job", http.StatusOK, v)
+	return q.showLive("job", q.with(map[string]string{"seen": "", "said": ""}), v)
+}
+
+// jobNews reads what the page of the request's job says beside its definition.
+func (q *request) jobNews(now time.Time) (n jobNews, err error) {
+	j := &q.job
+	var bad badSchedule
+	if n.next, err = q.nextOf(j, now); errors.As(err, &bad) {
+		n.bad = bad
+	} else if err != nil {
+		return n, err
+	}
+	if n.runs, err = q.Store.Runs(q.ctx, xxljob.RunFilter{JobID: j.ID, Limit: runsOfAJob}); err != nil {
+		return n, err
+	}
+	if n.skipped, err = q.Store.Runs(q.ctx, xxljob.RunFilter{JobID: j.ID, States: []xxljob.State{xxljob.StateSkipped}, Limit: skipsOfAJob}); err != nil {
+		return n, err
+	}
+	if n.outcomes, err = q.outcomesOf(j.ID); err != nil {
+		return n, err
+	}
+	if n.children, n.parents, err = q.jobLinks(j); err != nil {
+		return n, err
+	}
+	n.changes, err = q.Store.Changes(q.ctx, j.ID, changesOfAJob)
+	return n, err
 }
 
 // may reports whether the user may do something in an app, and this console lets anybody.
 func (q *request) may(do action, app string) bool { return allowed(q.user, do, app) && !q.ReadOnly }
 
-// changesOf are the last entries about the job. One goes back to what an edit has made, also that
-// of a program; a start or a stop has made no definition.
-func (q *request) changesOf(j *xxljob.Job) ([]jobChange, error) {
-	found, err := q.Store.Changes(q.ctx, j.ID, changesOfAJob)
-	if err != nil {
-		return nil, err
-	}
+// restorable are entries about the job, with what one goes back to: what an edit has made, also
+// that of a program. A start or a stop has made no definition.
+func (q *request) restorable(j *xxljob.Job, found []xxljob.Change) []jobChange {
 	list := make([]jobChange, len(found))
 	for i, c := range found {
 		list[i].Change = c
@@ -109,7 +133,7 @@ func (q *request) changesOf(j *xxljob.Job) ([]jobChange, error) {
 			list[i].Restores = c.Version
 		}
 	}
-	return list, nil
+	return list
 }
 
 // facts are the fields of the job that say something, besides those that its page always shows.
@@ -161,7 +185,19 @@ func (q *request) actOnJob(said string, act func() error) error {
 	case err != nil:
 		return err
 	}
-	return q.redirect("jobs/" + strconv.FormatInt(q.job.ID, 10) + "?said=" + said)
+	to := ownPage(q.field("back")) // a list, where it was done there
+	if to == "" {
+		to = "jobs/" + strconv.FormatInt(q.job.ID, 10)
+	}
+	return q.redirect(saying(to, said))
+}
+
+// saying is the address of a page that says what has been done.
+func saying(page, said string) string {
+	path, query, _ := strings.Cut(page, "?")
+	values, _ := url.ParseQuery(query) // what is none in it is left out
+	values.Set("said", said)
+	return path + queryOf(values)
 }
 
 // redacted is a text as the host lets it be shown. What the host's function does not return for

@@ -4,7 +4,7 @@ package console
 
 import (
 	"context"
-	"net/http"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -110,22 +110,46 @@ func (q *request) jobs() error {
 		}
 	}
 	if !all && f.App != "" && !slices.Contains(apps, f.App) || !all && len(apps) == 0 {
-		return q.show("jobs", http.StatusOK, p)
+		return q.showLive("jobs", "", p)
 	}
-	found, err := q.findJobs(reader, &f, search)
+	read := func(ctx context.Context) (jobsListed, error) { return q.under(ctx).listJobs(reader, &f, search) }
+	listed, err := shared(q, fmt.Sprintf("jobs %s %#v %d %s %s", sightKey(apps, all), search, f.rows, f.Type, f.Failing), read)
 	if err != nil {
 		return asked(err)
 	}
+	found := listed.found
 	next := ""
 	if last := found.after; last != nil {
 		next = cursorOf(f.Order, xxljob.Job{ID: last.ID, Name: last.Name, Next: last.Next})
 	}
 	p.Pages = q.pager("after", next)
 	p.Partial, p.Examined = found.examined > 0, found.examined
-	if p.Jobs, p.MoreRuns, err = q.jobLines(found.jobs); err != nil {
-		return err
+	p.MoreRuns = listed.more
+	for _, line := range listed.lines {
+		line.Words = line.Schedule.DescribeIn(q.look.language.Tag)
+		p.Jobs = append(p.Jobs, line)
 	}
-	return q.show("jobs", http.StatusOK, p)
+	poll := ""
+	if q.query("after") == "" {
+		poll = q.with(map[string]string{"seen": "", "said": ""})
+	}
+	return q.showLive("jobs", poll, p)
+}
+
+// jobsListed is a page of the list as it was read, which those share who look at the same.
+type jobsListed struct {
+	found jobsFound
+	lines []jobLine
+	more  bool
+}
+
+// listJobs reads a page of the list.
+func (q *request) listJobs(reader xxljob.JobReader, f *jobFilter, search xxljob.JobSearch) (l jobsListed, err error) {
+	if l.found, err = q.findJobs(reader, f, search); err != nil {
+		return l, err
+	}
+	l.lines, l.more, err = q.jobLines(l.found.jobs)
+	return l, err
 }
 
 // jobFilter reads the filters of the list from the address of the page.
@@ -142,12 +166,12 @@ func (q *request) jobFilter() jobFilter {
 	return f
 }
 
-// jobLines are what the list says of jobs.
+// jobLines are what the list says of jobs, but for the words of their schedules.
 func (q *request) jobLines(jobs []xxljob.Job) (lines []jobLine, more bool, err error) {
 	lines = make([]jobLine, len(jobs))
 	ids := make([]int64, len(jobs))
 	for i, j := range jobs {
-		lines[i] = jobLine{Job: j, Words: j.Schedule.DescribeIn(q.look.language.Tag), Status: statusOf(&jobs[i])}
+		lines[i] = jobLine{Job: j, Status: statusOf(&jobs[i])}
 		ids[i] = j.ID
 	}
 	runs, ok := q.Store.(xxljob.RunReader)

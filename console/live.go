@@ -125,6 +125,13 @@ func shared[T any](q *request, key string, read func(context.Context) (T, error)
 	return v.(T), nil
 }
 
+// under is the request as a reading for several carries it out, which ends when that does.
+func (q *request) under(ctx context.Context) *request {
+	r := *q
+	r.ctx = ctx
+	return &r
+}
+
 // sightKey is the set of apps that are visible, as a part of a key. Names of apps have no line
 // feeds in them that a quoted text does not show.
 func sightKey(apps []string, all bool) string {
@@ -162,6 +169,15 @@ func (q *request) showLive(name, poll string, body any) error {
 		start = "live"
 	}
 	return q.write(http.StatusOK, start, p)
+}
+
+// Every is how often the region of the page is asked for. What a run does is of the moment; lists
+// and pages of jobs change with the next one.
+func (p *page) Every() string {
+	if p.Name == "jobs" || p.Name == "job" {
+		return "10s"
+	}
+	return "2s"
 }
 
 // nothingNew answers who follows something that there is nothing to add.

@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"fmt"
+	"net/url"
 	"regexp"
 	"strings"
 	"sync"
@@ -55,6 +56,62 @@ func TestPollsTellWhatIsNew(t *testing.T) {
 		}
 		root.get(again).is(204)
 	})
+}
+
+// TestJobsAreRefreshed: the list and the page of a job say what has changed since.
+func TestJobsAreRefreshed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newSite(t)
+		root := x.admin()
+		j := x.job("orders", "nightly")
+		page := "jobs/" + itoa(j.ID)
+		list, one := root.get("jobs?app=orders").polls(), root.get(page+"?said=saved").has("The job is saved.").polls()
+		one = "jobs/" + strings.TrimPrefix(one, "jobs/")
+		if !strings.HasPrefix(list, "jobs?app=orders&seen=") || !strings.HasPrefix(one, page+"?seen=") {
+			t.Fatalf("polls %q and %q", list, one)
+		}
+		root.live()
+		root.get(list).is(204)
+		root.get(one).is(204)
+		run := x.run(j)
+		must(t, x.s.StopJob(t.Context(), j.ID))
+		time.Sleep(time.Second)
+		root.get(list).is(200).has("stopped").lacks("<html", "<main")
+		root.get(one).is(200).has("stopped", itoa(run.ID)).lacks("<html", "<main", "The job is saved.", "<dialog")
+	})
+}
+
+// TestWhatIsDoneFromAList leads back to it, and says what was done.
+func TestWhatIsDoneFromAList(t *testing.T) {
+	t.Parallel()
+	x := newSite(t)
+	root := x.admin()
+	j := x.job("orders", "nightly")
+	root.get("jobs?app=orders")
+	for _, want := range []string{"/stop", "/once", "/edit", "/remove", "jobs/new?copy=" + itoa(j.ID), "runs?job=" + itoa(j.ID)} {
+		if !strings.Contains(root.body, want+`"`) {
+			t.Errorf("the menu of a job does not lead to %s", want)
+		}
+	}
+	root.post("jobs/"+itoa(j.ID)+"/stop", url.Values{"back": {"jobs?app=orders&said=added"}}).is(200).has("stopped")
+	if root.at != "/console/jobs?app=orders&said=stopped" {
+		t.Errorf("one is sent to %s", root.at)
+	}
+	for _, evil := range []string{"//evil.example", "https://evil.example/", "../../elsewhere", "\\evil"} {
+		if root.post("jobs/"+itoa(j.ID)+"/start", url.Values{"back": {evil}}); root.at != "/console/jobs/"+itoa(j.ID)+"?said=started" {
+			t.Errorf("%q leads to %s", evil, root.at)
+		}
+	}
+	viewer := x.user(console.User{Name: "eve", Apps: map[string]console.Role{"orders": console.Viewer}})
+	viewer.get("jobs").lacks("/stop", "/start", "/once", "/edit", "/remove")
+	x.run(j)
+	viewer.get("runs").lacks("/kill", "/again")
+	root.get("runs").is(200)
+	for _, want := range []string{"/kill", "/again", "/log"} {
+		if !strings.Contains(root.body, want+`"`) {
+			t.Errorf("the menu of a run does not lead to %s", want)
+		}
+	}
 }
 
 // TestWhatIsPastIsNotPolled: only the newest page of a list, and a run that has not ended.

@@ -151,14 +151,16 @@ func TestLogIsSearched(t *testing.T) {
 func TestLogIsFollowed(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
-	more, done := make(chan bool), make(chan bool)
-	run := x.ran(false, func(_ context.Context, task *xxljob.Task) error {
-		task.Log().Info("the first")
-		done <- true
-		<-more
-		task.Log().Info("the second")
-		done <- true
-		<-more
+	more, done := make(chan bool), make(chan bool, 2)
+	run := x.ran(false, func(ctx context.Context, task *xxljob.Task) error {
+		for _, line := range []string{"the first", "the second"} {
+			task.Log().Info(line)
+			done <- true
+			select {
+			case <-more:
+			case <-ctx.Done(): // the test has failed
+			}
+		}
 		return nil
 	})
 	<-done

@@ -32,20 +32,20 @@ func TestColumnsAreChosen(t *testing.T) {
 	if b.at != "/console/jobs" {
 		t.Errorf("one is sent to %s", b.at)
 	}
-	if got := b.headings(); !slices.Equal(got, []string{"Selected", "Name", "Handler", "State"}) {
+	if got := b.headings(); !slices.Equal(got, []string{"Selected", "Name", "Handler", "State", "Actions"}) {
 		t.Errorf("columns %q", got)
 	}
 	b.post("look", url.Values{"list": {"runs"}, "column": {"result"}, "next": {"runs"}})
-	if got := b.headings(); !slices.Equal(got, []string{"Choose", "Run", "State", "Result"}) {
+	if got := b.headings(); !slices.Equal(got, []string{"Choose", "Run", "State", "Result", "Actions"}) {
 		t.Errorf("columns of runs %q", got)
 	}
 	other := x.browser()
 	other.cookies["xxljob_session"] = b.cookies["xxljob_session"]
-	if got := other.get("jobs").headings(); !slices.Equal(got, []string{"Selected", "Name", "Handler", "State"}) {
+	if got := other.get("jobs").headings(); !slices.Equal(got, []string{"Selected", "Name", "Handler", "State", "Actions"}) {
 		t.Errorf("in another browser: columns %q", got)
 	}
 	b.post("look", url.Values{"theme": {"dark"}, "next": {"jobs"}}) // leaves the columns as they are
-	if got := b.headings(); len(got) != 4 {
+	if got := b.headings(); len(got) != 5 {
 		t.Errorf("after another theme: columns %q", got)
 	}
 	b.post("look", url.Values{"list": {"jobs"}, "usual": {"1"}, "column": {"handler"}, "next": {"jobs"}})
@@ -53,7 +53,7 @@ func TestColumnsAreChosen(t *testing.T) {
 		t.Errorf("columns %q, want the usual %q", got, usual)
 	}
 	b.post("look", url.Values{"list": {"jobs"}, "next": {"jobs"}}) // none but what each line has
-	if got := b.headings(); len(got) != 2 {
+	if got := b.headings(); len(got) != 3 {
 		t.Errorf("without any column: %q", got)
 	}
 }
@@ -75,7 +75,7 @@ func TestLookOfWhoHasNoAccount(t *testing.T) {
 			t.Errorf("the page has no %s", want)
 		}
 	}
-	if got := b.has("UTC+8").headings(); len(got) != 3 {
+	if got := b.has("UTC+8").headings(); len(got) != 4 {
 		t.Errorf("columns %q", got)
 	}
 	// A box that is not ticked sends what is hidden before it.
@@ -98,7 +98,7 @@ func TestLookThatIsNone(t *testing.T) {
 	}
 	b.cookies["xxljob_look"] = &http.Cookie{Name: "xxljob_look", Value: "language=xx&theme=pink&zone=Local&columns.jobs=app,password&columns.users=x&live=%zz"}
 	must(t, x.store.SaveSettings(t.Context(), "root", `{"theme":"pink","columns":{"jobs":["gone"],"users":["x"]},"density":7}`))
-	if got := b.get("jobs").is(http.StatusOK).headings(); !slices.Equal(got, []string{"Selected", "Name", "App"}) {
+	if got := b.get("jobs").is(http.StatusOK).headings(); !slices.Equal(got, []string{"Selected", "Name", "App", "Actions"}) {
 		t.Errorf("columns %q", got)
 	}
 	b.lacks("pink", "password")

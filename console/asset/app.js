@@ -1,4 +1,6 @@
-// What pages do beyond links and forms. Without it they work all the same.
+// What pages do beyond links and forms. Without it they work all the same. What is of use with
+// scripts only is hidden without.
+document.documentElement.dataset.js = ""
 
 // The zone of the browser, for who has chosen none: the next page has it.
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
@@ -25,14 +27,59 @@ document.addEventListener("keydown", e => {
 
 // Refreshes wait while nobody looks, or somebody is at work in the region: a dialog is open, text
 // is selected, or a control has what is not saved.
-const busy = region => document.hidden || document.querySelector("dialog[open]") !== null ||
+const busy = region => paused() || document.querySelector("dialog[open]") !== null ||
 	!getSelection().isCollapsed && region.contains(getSelection().anchorNode) ||
-	region.contains(document.activeElement) && document.activeElement.matches("input, select, textarea") ||
-	document.body.dataset.live === "off"
+	region.contains(document.activeElement) && document.activeElement.matches("input, select, textarea")
 document.addEventListener("htmx:before:request", e => {
 	const region = e.target
 	if (region.dataset?.hxTrigger?.startsWith("every") && busy(region)) e.preventDefault()
 })
+const partial = {headers: {"HX-Request": "true", "HX-Request-Type": "partial"}}
+const paused = () => document.hidden || document.body.dataset.live === "off"
+
+// A region waits as well while rows of it are chosen, and while somebody has gone further down
+// the list, so that nothing jumps: then it is said how many rows there are above that are new.
+const stale = document.getElementById("stale")
+const newer = document.getElementById("newer")
+const foot = document.querySelector(".foot span"), time = /\d\d:\d\d:\d\d/
+let good = Date.now(), clock = foot?.textContent.match(time)?.[0] ?? ""
+const below = region => region.querySelector("[data-moves]") !== null && region.getBoundingClientRect().top < 0
+const countNewer = async region => {
+	const res = await fetch(region.dataset.hxGet, partial)
+	if (res.status !== 200) return
+	const page = new DOMParser().parseFromString(await res.text(), "text/html")
+	const n = [...page.querySelectorAll("tr[id]")].filter(row => !document.getElementById(row.id)).length
+	newer.textContent = newer.dataset.newer.replace("{n}", n)
+	newer.hidden = n === 0
+}
+newer?.addEventListener("click", () => scrollTo(0, 0))
+document.addEventListener("htmx:before:request", e => {
+	const region = e.target
+	if (!region.dataset?.hxTrigger?.startsWith("every")) return
+	const scrolled = below(region)
+	if (newer && !scrolled) newer.hidden = true
+	if (!scrolled && !region.querySelector("input[type=checkbox]:checked")) return
+	e.preventDefault()
+	if (newer && scrolled && !paused()) countNewer(region).catch(() => {})
+})
+document.addEventListener("htmx:after:request", e => {
+	const res = e.detail?.ctx?.response?.raw ?? e.detail?.ctx?.response
+	const read = res?.headers?.get?.("X-Read")
+	if (!read) return
+	good = Date.now()
+	clock = read
+	if (foot) foot.textContent = foot.textContent.replace(time, read)
+})
+
+// What is shown is marked as old when it was not read for ten seconds, for whatever reason.
+if (stale) {
+	setInterval(() => {
+		const old = document.querySelector("#live[data-hx-get]") && !paused() && Date.now() - good > 10000
+		if (old) stale.textContent = stale.dataset.stale.replace("{time}", clock)
+		stale.hidden = !old
+	}, 1000)
+}
+
 addEventListener("htmx:before:request", e => { if (!e.defaultPrevented) begin() })
 addEventListener("htmx:finally:request", () => end())
 
@@ -72,11 +119,8 @@ live?.addEventListener("click", () => {
 	else document.body.dataset.live = "off"
 	live.setAttribute("aria-pressed", on)
 	document.getElementById("said").textContent = on ? live.dataset.on : live.dataset.off
-	fetch(live.dataset.look, {method: "POST", headers: {"HX-Request": "true", "HX-Request-Type": "partial"}, body: new URLSearchParams({live: on ? "" : "off"})}).catch(() => {})
+	fetch(live.dataset.look, {...partial, method: "POST", body: new URLSearchParams({live: on ? "" : "off"})}).catch(() => {})
 })
-
-// What is of use with scripts only is hidden without.
-for (const button of document.querySelectorAll("[data-scripted]")) button.hidden = false
 
 // Keys. Those of one letter do nothing while somebody writes, or where they are turned off, and
 // nothing behind a dialog.
@@ -149,7 +193,7 @@ if (preview) {
 		if (values.toString() === last) return
 		last = values.toString()
 		try {
-			const res = await fetch(preview.dataset.preview + "?" + last, {headers: {"HX-Request": "true", "HX-Request-Type": "partial"}})
+			const res = await fetch(preview.dataset.preview + "?" + last, partial)
 			if (res.ok && values.toString() === last) preview.innerHTML = await res.text()
 		} catch { /* the next key asks again */ }
 	}

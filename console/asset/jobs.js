@@ -15,7 +15,6 @@ const count = () => {
 	for (const b of document.querySelectorAll(".bulk button")) b.disabled = n === 0
 }
 if (all) {
-	all.hidden = false
 	all.addEventListener("change", () => {
 		for (const t of ticks()) t.checked = all.checked
 		count()

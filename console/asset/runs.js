@@ -1,51 +1,7 @@
-// What the pages of runs do beyond links and forms: refreshing, and following a log. Without it
-// they work all the same.
+// Following a log. Without it the pages of logs work all the same.
 
 const partial = {headers: {"HX-Request": "true", "HX-Request-Type": "partial"}}
 const paused = () => document.hidden || document.body.dataset.live === "off"
-
-// A region waits as well while rows of it are chosen, and while somebody has gone further down
-// the list, so that nothing jumps: then it is said how many rows there are above that are new.
-const stale = document.getElementById("stale")
-const newer = document.getElementById("newer")
-const foot = document.querySelector(".foot span"), time = /\d\d:\d\d:\d\d/
-let good = Date.now(), clock = foot?.textContent.match(time)?.[0] ?? ""
-const below = region => region.querySelector(".runs") !== null && region.getBoundingClientRect().top < 0
-const countNewer = async region => {
-	const res = await fetch(region.dataset.hxGet, partial)
-	if (res.status !== 200) return
-	const page = new DOMParser().parseFromString(await res.text(), "text/html")
-	const n = [...page.querySelectorAll("tr[id]")].filter(row => !document.getElementById(row.id)).length
-	newer.textContent = newer.dataset.newer.replace("{n}", n)
-	newer.hidden = n === 0
-}
-newer?.addEventListener("click", () => scrollTo(0, 0))
-document.addEventListener("htmx:before:request", e => {
-	const region = e.target
-	if (!region.dataset?.hxTrigger?.startsWith("every")) return
-	const scrolled = below(region)
-	if (newer && !scrolled) newer.hidden = true
-	if (!scrolled && !region.querySelector("input[type=checkbox]:checked")) return
-	e.preventDefault()
-	if (newer && scrolled && !paused()) countNewer(region).catch(() => {})
-})
-document.addEventListener("htmx:after:request", e => {
-	const res = e.detail?.ctx?.response?.raw ?? e.detail?.ctx?.response
-	const read = res?.headers?.get?.("X-Read")
-	if (!read) return
-	good = Date.now()
-	clock = read
-	if (foot) foot.textContent = foot.textContent.replace(time, read)
-})
-
-// What is shown is marked as old when it was not read for ten seconds, for whatever reason.
-if (stale) {
-	setInterval(() => {
-		const old = document.querySelector("#live[data-hx-get]") && !paused() && Date.now() - good > 10000
-		if (old) stale.textContent = stale.dataset.stale.replace("{time}", clock)
-		stale.hidden = !old
-	}, 1000)
-}
 
 // A log. The view stays at the end unless somebody has gone up, and no more than 5,000 lines are
 // kept: those that are taken out are fetched again when somebody wants them.

@@ -296,6 +296,113 @@ func TestLive(t *testing.T) {
 	}
 }
 
+// TestKeys: they are listed, do what the list says, nothing behind a dialog, and can be turned off.
+func TestKeys(t *testing.T) {
+	browser(t)
+	x := newSite(t)
+	x.user("root")
+	job := x.job(xxljob.Job{Name: "Reindex", Handler: "talk", Schedule: xxljob.Cron("0 0 3 * * ?")})
+	b := newTab(t, x.origin)
+	b.looks(combination{"en", "light", 1280}, map[string]string{"xxljob_session": x.session("root")})
+	b.open(mount + "jobs/" + strconv.FormatInt(job.ID, 10))
+	b.do(chromedp.KeyEvent("?"))
+	b.opened("#keys")
+	b.do(chromedp.KeyEvent("s"))
+	time.Sleep(300 * time.Millisecond)
+	if j := must1(x.store.Job(context.Background(), job.ID)); j.Stopped {
+		b.Error("a key has stopped the job behind the dialog")
+	}
+	b.do(chromedp.KeyEvent(kb.Escape))
+	b.until("no dialog", `!document.querySelector("#keys").open`)
+	b.do(chromedp.KeyEvent("s"))
+	b.says(".said", "stopped")
+	b.do(chromedp.KeyEvent("g"), chromedp.KeyEvent("j"))
+	b.says("h1", "Jobs")
+	b.until("the scripts", `document.readyState === "complete" && "js" in document.documentElement.dataset`)
+	b.do(chromedp.KeyEvent("j"), chromedp.KeyEvent("x"))
+	b.until("a row is selected", `document.querySelector(".joblist input[name=id]").checked && !document.querySelector(".bulk button").disabled`)
+	b.do(chromedp.KeyEvent("x"))
+
+	mouse{}.press(b, "details.menu summary")
+	mouse{}.press(b, ".sheet input[type=checkbox][name=keys]")
+	mouse{}.press(b, ".sheet form button")
+	b.until("no keys", `document.body.dataset.keys === "off" && document.readyState === "complete"`)
+	b.do(chromedp.KeyEvent("g"), chromedp.KeyEvent("r"), chromedp.KeyEvent("?"))
+	time.Sleep(300 * time.Millisecond)
+	if !eval[bool](b, `document.querySelector("h1").innerText === "Jobs" && !document.querySelector("#keys").open`) {
+		b.Error("keys that are turned off do something")
+	}
+	for _, fault := range b.takeFaults() {
+		t.Error(fault)
+	}
+}
+
+// TestSwitch: what is refreshed can be stopped, by the switch and by a key, and stays so.
+func TestSwitch(t *testing.T) {
+	browser(t)
+	t.Parallel()
+	x := newSite(t)
+	x.user("root")
+	id := x.trigger(x.job(xxljob.Job{Name: "Reindex", Handler: "talk", Schedule: xxljob.Manual()}))
+	b := newTab(t, x.origin)
+	b.looks(combination{"en", "light", 1280}, map[string]string{"xxljob_session": x.session("root")})
+	b.open(mount + "runs/" + strconv.FormatInt(id, 10))
+	const facts, off = `document.querySelector("#live").innerText`, `document.querySelector("#switch").getAttribute("aria-pressed") === "false"`
+	first := eval[string](b, facts)
+	b.until("news", facts+" !== "+quoted(first))
+	b.do(chromedp.KeyEvent("."))
+	b.until("the switch is off", off)
+	b.says("#said", "paused")
+	still := eval[string](b, facts)
+	time.Sleep(3 * time.Second)
+	if eval[string](b, facts) != still {
+		b.Error("the page was refreshed though that is off")
+	}
+	b.do(chromedp.Reload())
+	b.until("the switch is off on the next page", off+` && document.body.dataset.live === "off"`)
+	mouse{}.press(b, "#switch")
+	again := eval[string](b, facts)
+	b.until("news again", facts+" !== "+quoted(again))
+	for _, fault := range b.takeFaults() {
+		t.Error(fault)
+	}
+}
+
+// TestLoading: what takes long shows a bar, and the old page stays until the new one is there.
+func TestLoading(t *testing.T) {
+	browser(t)
+	t.Parallel()
+	x := newSite(t)
+	x.user("root")
+	b := newTab(t, x.origin)
+	b.looks(combination{"en", "light", 1280}, map[string]string{"xxljob_session": x.session("root")})
+	b.open(mount + "jobs")
+	if eval[bool](b, `!document.querySelector("#loading").hidden`) {
+		b.Error("there is a bar though nothing is awaited")
+	}
+	// The browser answers nothing while it waits for the next page: so the old one notes it.
+	const notes = `(new MutationObserver(() => sessionStorage.bar = document.querySelector("h1").innerText).observe(document.querySelector("#loading"), {attributes: true}), true)`
+	eval[bool](b, notes)
+	to := func(section, heading string) {
+		eval[bool](b, `(document.querySelector('.rail a[href$="`+section+`"]').click(), true)`)
+		b.until(heading, `document.querySelector("h1").innerText === `+quoted(heading)+` && document.querySelector("#loading").hidden`)
+	}
+	to("runs", "Runs")
+	if bar := eval[string](b, `sessionStorage.bar ?? "none"`); bar != "none" {
+		b.Error("there was a bar for a page that came at once")
+	}
+	b.open(mount + "jobs")
+	eval[bool](b, notes)
+	x.slow.Store(int64(2 * time.Second))
+	to("runs", "Runs")
+	if bar := eval[string](b, `sessionStorage.bar ?? "none"`); bar != "Jobs" {
+		b.Errorf("the bar was above %q, want the old page", bar)
+	}
+	for _, fault := range b.takeFaults() {
+		t.Error(fault)
+	}
+}
+
 // TestForcedColors: the page of jobs breaks no rule where the system has the colors.
 func TestForcedColors(t *testing.T) {
 	browser(t)

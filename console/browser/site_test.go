@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,6 +32,7 @@ type site struct {
 	origin string
 	jobs   map[string]int64 // by name
 	runs   map[string]int64 // by what they are shown for
+	slow   atomic.Int64     // nanoseconds that each answer waits
 }
 
 // newSite starts a scheduler and serves its console.
@@ -56,7 +58,10 @@ func newSite(t *testing.T) *site {
 	mux := http.NewServeMux()
 	mux.Handle(mount, http.StripPrefix("/console", h))
 	mux.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
-	server := httptest.NewServer(mux)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(time.Duration(x.slow.Load()))
+		mux.ServeHTTP(w, r)
+	}))
 	t.Cleanup(server.Close)
 	x.origin = server.URL
 	return x
