@@ -56,9 +56,10 @@ type AccountStore interface {
 
 	// AddSession begins a session of a user who is not disabled: s.User, Hash, Client and Agent
 	// are given, and all else is the store's to fill in. It knows nothing of a password that was
-	// checked before, and so who has done that looks at the user once more afterwards. Where the user then has more than
-	// store.MostSessions, the ones seen least lately end. It forgets sessions that have ended
-	// by the limits. ErrConflict where there is a session with this Hash.
+	// checked before, and so who has done that looks at the user once more afterwards. Where the
+	// user then has more than store.MostSessions, the ones seen least lately end, so that there
+	// are never more, also after several calls at once. It forgets sessions that have ended by
+	// the limits. ErrConflict where there is a session with this Hash.
 	AddSession(ctx context.Context, s store.Session, limits store.SessionLimits) (store.Session, error)
 	// Session returns a session by the hash of its secret, with its user, and notes that it was
 	// seen, unless that is known for less than limits.Note. ErrNotFound where it has ended, be

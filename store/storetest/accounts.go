@@ -42,6 +42,7 @@ func accountCases() []testCase {
 		{"SessionsEndWithTheirUser", endsSessionsOfUsers},
 		{"SessionsAreEnded", endsSessions},
 		{"SessionsAreBounded", boundsSessions},
+		{"SessionsAtOnceAreBounded", boundsSessionsAtOnce},
 		{"SessionsAreSeen", seesSessions},
 		{"TokensAreKept", keepsTokens},
 		{"TokensAreChecked", checksTokens},

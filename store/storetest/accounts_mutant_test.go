@@ -3,6 +3,7 @@ package storetest_test
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/xxljob/xxljob"
@@ -48,6 +49,7 @@ func accountMutants() []mutant {
 		bend("TokensAreNotRecorded", func(b *bentAccounts) { b.hides = store.ObjectToken }, "ChangesOfUsersAreRecorded"),
 		bend("SessionsOfAnybody", func(b *bentAccounts) { b.anyOwner = true }, "SessionsAreEnded", "TokensAreKept"),
 		bend("SessionsAreNotProved", func(b *bentAccounts) { b.unproved = true }, "SessionsAreEnded"),
+		bend("SessionsAreUnbounded", func(b *bentAccounts) { b.begun = &begun{} }, "SessionsAreBounded", "SessionsAtOnceAreBounded"),
 		limits("SessionsMayBeIdle", func(l *store.SessionLimits) { l.Idle = max(l.Idle, time.Hour) }, "SessionsEndUnused"),
 		limits("SessionsLastForEver", func(l *store.SessionLimits) { l.Most = max(l.Most, time.Hour) }, "SessionsEndUnused"),
 		limits("AnyLimits", func(l *store.SessionLimits) { *l = store.SessionLimits{Idle: time.Hour, Most: time.Hour} }, "SessionsOfNobody", "SessionsEndUnused"),
@@ -76,9 +78,16 @@ type bentAccounts struct {
 	kept   map[int64]store.Token
 	hashes map[int64]string
 	hides  string
+	begun  *begun
 
 	replaces, anyCode, anyFirst, longCodes, fewCodes, anyVersion, settings, noAdmin, stays, forgets bool
 	anyOwner, unproved, unused, longTokens, anyTries, oneName, passes, deaf                         bool
+}
+
+// begun are all sessions that were ever begun.
+type begun struct {
+	mu  sync.Mutex
+	all []store.Session // guarded by mu
 }
 
 func (b *bentAccounts) context(ctx context.Context) context.Context {
@@ -192,7 +201,13 @@ func (b *bentAccounts) bounds(l store.SessionLimits) store.SessionLimits {
 }
 
 func (b *bentAccounts) AddSession(ctx context.Context, s store.Session, limits store.SessionLimits) (store.Session, error) {
-	return b.AccountStore.AddSession(b.context(ctx), s, b.bounds(limits))
+	got, err := b.AccountStore.AddSession(b.context(ctx), s, b.bounds(limits))
+	if err == nil && b.begun != nil {
+		b.begun.mu.Lock()
+		defer b.begun.mu.Unlock()
+		b.begun.all = append(b.begun.all, got)
+	}
+	return got, err
 }
 
 func (b *bentAccounts) Session(ctx context.Context, hash string, limits store.SessionLimits) (store.Session, store.User, error) {
@@ -200,6 +215,11 @@ func (b *bentAccounts) Session(ctx context.Context, hash string, limits store.Se
 }
 
 func (b *bentAccounts) Sessions(ctx context.Context, user string, limits store.SessionLimits) ([]store.Session, error) {
+	if b.begun != nil {
+		b.begun.mu.Lock()
+		defer b.begun.mu.Unlock()
+		return slices.Clone(b.begun.all), nil
+	}
 	return b.AccountStore.Sessions(ctx, user, b.bounds(limits))
 }
 
