@@ -2,6 +2,7 @@ package storetest_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -28,6 +29,13 @@ func accountMutants() []mutant {
 	limits := func(name string, change func(*store.SessionLimits), cases ...string) mutant {
 		return bend(name, func(b *bentAccounts) { b.limits = change }, cases...)
 	}
+	rehash := func(name string, change func(ctx context.Context, a xxljob.AccountStore, u *store.User, old, hash string) error, cases ...string) mutant {
+		return bend(name, func(b *bentAccounts) { b.rehash = change }, cases...)
+	}
+	update := func(ctx context.Context, a xxljob.AccountStore, u *store.User) error {
+		_, err := a.UpdateUser(ctx, *u)
+		return err
+	}
 	return []mutant{
 		given("UsersWithoutTitle", func(u *store.User) { u.Title = "" }, "UsersAreKept", "UpdatesReplaceAUser"),
 		given("UsersWithoutApps", func(u *store.User) { u.Apps = nil }, "UsersAreKept", "UsersAreCopies"),
@@ -44,6 +52,37 @@ func accountMutants() []mutant {
 		bend("UpdatesReplaceSettings", func(b *bentAccounts) { b.settings = true }, "UpdatesReplaceAUser"),
 		bend("TheLastAdminGoes", func(b *bentAccounts) { b.noAdmin = true }, "TheLastAdminStays", "OneOfTwoAdminsStays"),
 		bend("SessionsStayWithAnotherPassword", func(b *bentAccounts) { b.stays = true }, "SessionsEndWithTheirUser"),
+		rehash("HashesAreNotMadeAnew", func(ctx context.Context, a xxljob.AccountStore, u *store.User, _, _ string) error {
+			return nil
+		}, "HashesAreMadeAnew", "HashesAreComparedWhenTheyAreMadeAnew"),
+		rehash("HashesMadeAnewReplaceAny", func(ctx context.Context, a xxljob.AccountStore, u *store.User, _, hash string) error {
+			return a.RehashPassword(ctx, u.Name, u.Password, hash)
+		}, "HashesAreComparedWhenTheyAreMadeAnew"),
+		rehash("HashesMadeAnewAreAnotherPassword", func(ctx context.Context, a xxljob.AccountStore, u *store.User, _, hash string) error {
+			u.Password = hash
+			return update(ctx, a, u)
+		}, "HashesAreMadeAnew"),
+		rehash("HashesMadeAnewCount", func(ctx context.Context, a xxljob.AccountStore, u *store.User, old, hash string) error {
+			if err := a.RehashPassword(ctx, u.Name, old, hash); err != nil {
+				return err
+			}
+			u.Password = hash
+			return update(ctx, a, u)
+		}, "HashesAreMadeAnew"),
+		rehash("HashesMadeAnewEndSessions", func(ctx context.Context, a xxljob.AccountStore, u *store.User, old, hash string) error {
+			list, err := a.Sessions(ctx, u.Name, store.SessionLimits{Idle: time.Hour, Most: time.Hour})
+			for _, s := range list {
+				err = errors.Join(err, a.EndSession(ctx, u.Name, s.ID))
+			}
+			return errors.Join(err, a.RehashPassword(ctx, u.Name, old, hash))
+		}, "HashesAreMadeAnew"),
+		rehash("HashesMadeAnewAreRecorded", func(ctx context.Context, a xxljob.AccountStore, u *store.User, old, hash string) error {
+			_, err := a.(xxljob.ChangeRecord).RecordChange(ctx, xxljob.Change{Object: store.ObjectLogin, ObjectID: u.Name, Verb: "rehash"})
+			return errors.Join(err, a.RehashPassword(ctx, u.Name, old, hash))
+		}, "HashesAreMadeAnew"),
+		rehash("HashesInAnyContext", func(ctx context.Context, a xxljob.AccountStore, u *store.User, old, hash string) error {
+			return a.RehashPassword(context.WithoutCancel(ctx), u.Name, old, hash)
+		}, "NothingInAContextThatHasEnded"),
 		bend("SettingsAreForgotten", func(b *bentAccounts) { b.forgets = true }, "SettingsAreApart"),
 		bend("UsersAreNotRecorded", func(b *bentAccounts) { b.hides = store.ObjectUser }, "ChangesOfUsersAreRecorded"),
 		bend("TokensAreNotRecorded", func(b *bentAccounts) { b.hides = store.ObjectToken }, "ChangesOfUsersAreRecorded"),
@@ -77,6 +116,7 @@ type bentAccounts struct {
 	shares map[string]map[string]string
 	kept   map[int64]store.Token
 	hashes map[int64]string
+	rehash func(ctx context.Context, a xxljob.AccountStore, u *store.User, old, hash string) error
 	hides  string
 	begun  *begun
 
@@ -178,6 +218,14 @@ func (b *bentAccounts) RemoveUser(ctx context.Context, name string, version int6
 		_, _ = b.AccountStore.AddUser(ctx, store.User{Name: "zz", Grants: store.Grants{Admin: true}})
 	}
 	return b.AccountStore.RemoveUser(ctx, name, version)
+}
+
+func (b *bentAccounts) RehashPassword(ctx context.Context, name, old, hash string) error {
+	u, err := b.AccountStore.User(context.WithoutCancel(ctx), name)
+	if err != nil || b.rehash == nil {
+		return b.AccountStore.RehashPassword(ctx, name, old, hash)
+	}
+	return b.rehash(ctx, b.AccountStore, &u, old, hash)
 }
 
 func (b *bentAccounts) SaveSettings(ctx context.Context, name, settings string) error {
