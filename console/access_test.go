@@ -57,12 +57,22 @@ func TestLoopback(t *testing.T) {
 	}
 }
 
-// late is a store in which something happens before a session begins, or before its users are
-// listed.
+// late is a store in which something happens before a session begins, before its users are
+// listed, or before a hash is made anew, which may fail.
 type late struct {
 	*memory.Store
 	before func()
 	listed func(context.Context)
+	rehash func() error
+}
+
+func (l *late) RehashPassword(ctx context.Context, name, old, hash string) error {
+	if l.rehash != nil {
+		if err := l.rehash(); err != nil {
+			return err
+		}
+	}
+	return l.Store.RehashPassword(ctx, name, old, hash)
 }
 
 func (l *late) AddSession(ctx context.Context, s store.Session, limits store.SessionLimits) (store.Session, error) {

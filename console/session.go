@@ -103,9 +103,9 @@ func newSecret() string {
 // errOvertaken is returned where a user was given another password since this one was checked.
 var errOvertaken = errors.New("console: the password has been changed in the meantime")
 
-// begin begins a session of the user, whose password was checked, and has the browser keep its
-// secret.
-func (q *request) begin(checked *store.User) (*store.Session, error) {
+// begin begins a session of the user, whose password was checked to be the one given, and has the
+// browser keep its secret.
+func (q *request) begin(checked *store.User, given string) (*store.Session, error) {
 	secret := newSecret()
 	s, err := q.accounts.AddSession(q.ctx, store.Session{User: checked.Name, Hash: hashOf(secret), Client: q.r.RemoteAddr, Agent: q.r.UserAgent()}, limits)
 	if err != nil {
@@ -115,7 +115,7 @@ func (q *request) begin(checked *store.User) (*store.Session, error) {
 	// still to come. If it is not, it is seen here.
 	now, err := q.accounts.User(q.ctx, checked.Name)
 	if err == nil && now.Password != checked.Password {
-		err = errOvertaken
+		err = q.isStill(given, now.Password)
 	}
 	if err != nil {
 		_ = q.accounts.EndSession(q.ctx, checked.Name, s.ID) // it is of no use: nobody has its secret
@@ -123,6 +123,16 @@ func (q *request) begin(checked *store.User) (*store.Session, error) {
 	}
 	q.setCookie(sessionCookie, secret, limits.Most)
 	return &s, nil
+}
+
+// isStill returns errOvertaken unless a password is the one of the hash, which is not the hash that
+// it was checked by: another login may have made that anew.
+func (q *request) isStill(given, hash string) error {
+	is, _, err := q.hasher.matches(q.ctx, hash, given)
+	if err == nil && !is {
+		err = errOvertaken
+	}
+	return err
 }
 
 // setCookie sets a cookie of the mount. The path of the request is directly below it.
@@ -205,7 +215,7 @@ func (q *request) login() error {
 	if err := q.record1(name, "login"); err != nil {
 		return err
 	}
-	session, err := q.begin(&account)
+	session, err := q.begin(&account, q.field("password"))
 	switch {
 	case errors.Is(err, errOvertaken), errors.Is(err, xxljob.ErrNotFound): // it is not so any more
 		return refuse(&problem{status: http.StatusUnprocessableEntity, key: "login.wrong"})
@@ -228,16 +238,17 @@ func (q *request) mayTry(name string) (time.Duration, error) {
 // rehash keeps the password that was just given under a hash that costs more. That it does not
 // succeed matters to nobody.
 func (q *request) rehash(account *store.User) {
-	u := *account
-	var err error
-	if u.Password, err = q.hasher.hash(q.ctx, q.field("password")); err != nil {
+	hash, err := q.hasher.hash(q.ctx, q.field("password"))
+	if err != nil {
 		return
 	}
-	if u, err = q.accounts.UpdateUser(q.ctx, u); err != nil {
+	err = q.accounts.RehashPassword(q.ctx, account.Name, account.Password, hash)
+	switch {
+	case err == nil:
+		account.Password = hash
+	case !errors.Is(err, xxljob.ErrConflict): // which is another login, or another password
 		q.Logger.Warn("console: a password could not be hashed anew", "user", account.Name, "error", err)
-		return
 	}
-	*account = u
 }
 
 func (q *request) logout() error {

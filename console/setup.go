@@ -159,7 +159,7 @@ func (q *request) setup() error {
 		return err
 	}
 	q.failures.passed(from(q.r))
-	if _, err := q.begin(&u); err != nil {
+	if _, err := q.begin(&u, q.field("password")); err != nil {
 		return err
 	}
 	return q.redirect("")
