@@ -182,7 +182,8 @@ func (q *request) login() error {
 		form.Fault = q.text(p.key, p.values...)
 		return q.show("login", p.status, form)
 	}
-	wait, err := q.mayTry(name)
+	tried := time.Now()
+	wait, err := q.mayTry(name, tried)
 	if err != nil {
 		return err
 	}
@@ -201,7 +202,7 @@ func (q *request) login() error {
 		q.note(name, "login-failed")
 		return refuse(&problem{status: http.StatusUnprocessableEntity, key: "login.wrong"})
 	}
-	q.failures.passed(from(q.r))
+	q.failures.takeBack(from(q.r), tried)
 	if err := q.accounts.PassLogin(q.ctx, name); err != nil {
 		return err
 	}
@@ -227,12 +228,18 @@ func (q *request) login() error {
 	return q.redirect("login?in=1&next=" + url.QueryEscape(next)) // where it is seen whether the browser keeps cookies
 }
 
-// mayTry says how long a try to log in has to wait, by its name or by where it comes from.
-func (q *request) mayTry(name string) (time.Duration, error) {
-	if wait := q.failures.wait(from(q.r), time.Now()); wait > 0 {
+// mayTry says how long a try to log in has to wait, by where it comes from or by its name. It counts
+// for the address while the name is asked about, so that of many at once no more have names counted
+// than may try; where the name has to wait it was none, and does not count.
+func (q *request) mayTry(name string, now time.Time) (time.Duration, error) {
+	if wait := q.failures.wait(from(q.r), now); wait > 0 {
 		return wait, nil
 	}
-	return q.accounts.TryLogin(q.ctx, name)
+	wait, err := q.accounts.TryLogin(q.ctx, name)
+	if wait > 0 {
+		q.failures.takeBack(from(q.r), now)
+	}
+	return wait, err
 }
 
 // rehash keeps the password that was just given under a hash that costs more. That it does not
