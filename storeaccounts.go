@@ -22,7 +22,7 @@ import (
 // is the console's to know; the store compares, counts and keeps time by its own clock, so that
 // several processes that share it agree. Each change of a user or a token has its entry in the
 // record of changes (see ChangeRecord), in the same transaction, without hashes; sessions,
-// tries to log in and settings have none.
+// tries to log in, settings and hashes that are made anew have none.
 //
 // ErrNotFound is returned where what a method is about is not there.
 type AccountStore interface {
@@ -43,6 +43,13 @@ type AccountStore interface {
 	// another version, store.ErrLastAdmin where no enabled admin would be left. Errors besides
 	// are those of ValidateUser; after an error nothing has changed.
 	UpdateUser(ctx context.Context, u store.User) (store.User, error)
+	// RehashPassword puts another hash of the same password in the place of old, the one that a
+	// user has. Nothing else of the user changes, Version and PasswordSet included; sessions go
+	// on, and the record of changes has no entry, since nobody has done anything. ErrConflict
+	// where the user has another hash by now: so it never undoes a change of the password. (A
+	// user that was read before has the former hash, which is another password to UpdateUser.)
+	// Errors besides are those of ValidateUser; after an error nothing has changed.
+	RehashPassword(ctx context.Context, name, old, hash string) error
 	// RemoveUser deletes a user with that version, with all sessions and tokens. Errors are
 	// those of UpdateUser.
 	RemoveUser(ctx context.Context, name string, version int64) error
@@ -56,9 +63,10 @@ type AccountStore interface {
 
 	// AddSession begins a session of a user who is not disabled: s.User, Hash, Client and Agent
 	// are given, and all else is the store's to fill in. It knows nothing of a password that was
-	// checked before, and so who has done that looks at the user once more afterwards. Where the user then has more than
-	// store.MostSessions, the ones seen least lately end. It forgets sessions that have ended
-	// by the limits. ErrConflict where there is a session with this Hash.
+	// checked before, and so who has done that looks at the user once more afterwards. Where the
+	// user then has more than store.MostSessions, the ones seen least lately end, so that there
+	// are never more, also after several calls at once. It forgets sessions that have ended by
+	// the limits. ErrConflict where there is a session with this Hash.
 	AddSession(ctx context.Context, s store.Session, limits store.SessionLimits) (store.Session, error)
 	// Session returns a session by the hash of its secret, with its user, and notes that it was
 	// seen, unless that is known for less than limits.Note. ErrNotFound where it has ended, be

@@ -83,6 +83,11 @@ type RunSearch struct {
 	// Slower chooses runs that have ended at least so long after they were started, to the
 	// millisecond.
 	Slower time.Duration
+	// LateBy chooses runs that were started at least so long after they were due, to the
+	// millisecond: by their Lateness, whatever has become of them. Of those that have not been
+	// started it chooses what waits (StatePlanned) and is that late by now, by the store's
+	// clock. What has ended without a start was not late.
+	LateBy time.Duration
 	// Before is the keyset: runs with a smaller ID only.
 	Before int64
 	// Examine is how many runs are looked at, at most 200,000; zero means 20,000.
@@ -143,8 +148,13 @@ func (q *RunSearch) Validate() error {
 	f.moment("Until", q.Until)
 	f.moment("From", q.From)
 	f.moment("To", q.To)
-	if q.Slower < 0 {
-		f.add("Slower", q.Slower, errors.New("is negative"))
+	for _, d := range []struct {
+		field string
+		least time.Duration
+	}{{"Slower", q.Slower}, {"LateBy", q.LateBy}} {
+		if d.least < 0 {
+			f.add(d.field, d.least, errors.New("is negative"))
+		}
 	}
 	f.upTo("Examine", q.Examine, mostExamined)
 	f.upTo("Limit", q.Limit, mostFound)

@@ -57,12 +57,30 @@ func TestLoopback(t *testing.T) {
 	}
 }
 
-// late is a store in which something happens before a session begins, or before its users are
-// listed.
+// late is a store in which something happens before a session begins, before its users are
+// listed, before a try to log in is counted, or before a hash is made anew, which may fail.
 type late struct {
 	*memory.Store
 	before func()
 	listed func(context.Context)
+	rehash func() error
+	try    func(name string)
+}
+
+func (l *late) TryLogin(ctx context.Context, name string) (time.Duration, error) {
+	if l.try != nil {
+		l.try(name)
+	}
+	return l.Store.TryLogin(ctx, name)
+}
+
+func (l *late) RehashPassword(ctx context.Context, name, old, hash string) error {
+	if l.rehash != nil {
+		if err := l.rehash(); err != nil {
+			return err
+		}
+	}
+	return l.Store.RehashPassword(ctx, name, old, hash)
 }
 
 func (l *late) AddSession(ctx context.Context, s store.Session, limits store.SessionLimits) (store.Session, error) {
@@ -222,5 +240,83 @@ func TestALoginForgivesNoOtherTry(t *testing.T) {
 		for range 5 { // others from there do not wait for those that succeed
 			b.post("login", right).is(200)
 		}
+	})
+}
+
+// TestATryThatWasNotMade does not count for the address that it came from: who has to wait since
+// others try the name from elsewhere has as many tries left.
+func TestATryThatWasNotMade(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newSite(t)
+		x.admin()
+		attacker, b := x.browser(), x.browser()
+		attacker.from, b.from = "203.0.113.9:1", "198.51.100.7:1"
+		wrong := func(n int) url.Values {
+			return url.Values{"name": {"user" + itoa(int64(n))}, "password": {"wrong horse"}}
+		}
+		for range store.FreeTries {
+			attacker.post("login", url.Values{"name": {"root"}, "password": {"wrong horse"}}).is(422)
+		}
+		for range 50 {
+			b.post("login", rootLogin).is(429).has("Too many tries. Try again in 1 second.")
+		}
+		for i := range 20 {
+			b.post("login", wrong(i)).is(422)
+		}
+		b.post("login", wrong(20)).is(429)
+		time.Sleep(time.Second)
+		attacker.post("login", url.Values{"name": {"root"}, "password": {"wrong horse"}}).is(422)
+		b.post("login", rootLogin).is(429)
+		b.post("login", wrong(21)).is(422)
+		b.post("login", wrong(22)).is(429)
+		time.Sleep(30 * time.Second)
+		b.post("login", rootLogin).is(200)
+		b.get("jobs").is(200)
+	})
+}
+
+// TestTriesFromOneAddressAtOnce: one that comes to nothing takes back neither another's count nor
+// the time from which the next has to wait.
+func TestTriesFromOneAddressAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		l := &late{try: func(name string) {
+			if name == "slow" {
+				<-release
+			}
+		}}
+		x := newSite(t, func(c *console.Config) { l.Store = c.Store.(*memory.Store); c.Store = l })
+		x.admin()
+		login := func(name string) *browser {
+			return x.browser().post("login", url.Values{"name": {name}, "password": {"wrong horse"}})
+		}
+		names := 0
+		try := func(status int) {
+			t.Helper()
+			names++
+			login("user" + itoa(int64(names))).is(status)
+		}
+		for range 20 {
+			try(422)
+		}
+		try(429)
+		time.Sleep(time.Second)
+		var slow sync.WaitGroup
+		slow.Go(func() { login("slow").is(429) }) // the 21st, after which the next waits for 2 s
+		synctest.Wait()
+		try(429)
+		time.Sleep(2 * time.Second)
+		try(422) // and after the 22nd the next for 4 s
+		for range store.FreeTries {
+			must1(x.store.TryLogin(t.Context(), "slow"))
+		}
+		close(release)
+		slow.Wait()
+		try(429) // it waits for 2 s: there were 21
+		time.Sleep(2*time.Second - time.Millisecond)
+		try(429)
+		time.Sleep(time.Millisecond)
+		try(422)
+		try(429)
 	})
 }

@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -111,6 +112,7 @@ type browser struct {
 	res     *http.Response
 	body    string
 	follows bool
+	from    string // address and port; empty: what httptest has
 }
 
 func (x *site) browser() *browser {
@@ -137,6 +139,7 @@ func (b *browser) send(method, to string, form url.Values) *browser {
 		body = strings.NewReader(form.Encode())
 	}
 	r := httptest.NewRequest(method, "http://host.example"+to, body)
+	r.RemoteAddr = cmp.Or(b.from, r.RemoteAddr)
 	r.Header.Set("Sec-Fetch-Site", "same-origin")
 	if body != nil {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")

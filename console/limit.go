@@ -46,7 +46,7 @@ func from(r *http.Request) netip.Prefix {
 }
 
 // wait is how long a try from the address has to wait. A try that need not counts as one that
-// has failed until it has passed.
+// has failed, at that time, until it is taken back.
 func (f *failures) wait(at netip.Prefix, now time.Time) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -86,9 +86,10 @@ func (f *failures) forget(now time.Time) {
 // secondsOf is a wait in whole seconds, as people and headers are told of it.
 func secondsOf(wait time.Duration) int { return int((wait + time.Second - 1) / time.Second) }
 
-// passed says that a try from the address has succeeded: that one does not count. Those before it
-// do, or who has an account could go through the names of all others with a login now and then.
-func (f *failures) passed(at netip.Prefix) {
+// takeBack says that the try which was counted for the address at that time has succeeded, or was
+// not made: it does not count. Others do, those that came after it too, or who has an account could
+// go through the names of all others with a login now and then.
+func (f *failures) takeBack(at netip.Prefix, tried time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	was := f.by[at]
@@ -96,5 +97,8 @@ func (f *failures) passed(at netip.Prefix) {
 		delete(f.by, at)
 		return
 	}
-	f.by[at] = failed{was.n, was.before, was.before}
+	if was.last.Equal(tried) {
+		was.last = was.before
+	}
+	f.by[at] = was
 }

@@ -2,9 +2,12 @@ package console_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +15,7 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
 	"github.com/xxljob/xxljob/store"
+	"github.com/xxljob/xxljob/store/memory"
 )
 
 func setupForm(code, name, pass string) url.Values {
@@ -204,22 +208,121 @@ func TestPasswordsThatAreWeak(t *testing.T) {
 // TestHashesAreMadeAnew: a hash that costs less than those of today is replaced at a login.
 func TestHashesAreMadeAnew(t *testing.T) {
 	x := newSite(t)
-	x.admin()
+	other := x.admin()
 	u := must1(x.store.User(t.Context(), "root"))
 	kept := u.Password
-	if !strings.HasPrefix(kept, "$argon2id$v=19$m=19456,t=2,p=1$") {
+	if !strings.HasPrefix(kept, today) {
 		t.Fatalf("kept is %s", kept)
 	}
-	u.Password = "$argon2id$v=19$m=64,t=1,p=1$c29tZXNhbHRzb21lc2FsdA$" + cheapSum
-	must1(x.store.UpdateUser(t.Context(), u))
-	x.browser().post("login", url.Values{"name": {"root"}, "password": {password}}).is(200)
-	if u = must1(x.store.User(t.Context(), "root")); !strings.HasPrefix(u.Password, "$argon2id$v=19$m=19456,t=2,p=1$") {
-		t.Errorf("kept is %s", u.Password)
+	must(t, x.store.RehashPassword(t.Context(), "root", kept, cheapHash))
+	b := x.browser()
+	b.post("login", rootLogin).is(200)
+	now := must1(x.store.User(t.Context(), "root"))
+	if !strings.HasPrefix(now.Password, today) || now.Password == kept {
+		t.Errorf("kept is %s", now.Password)
+	}
+	u.Password = now.Password
+	if !reflect.DeepEqual(now, u) {
+		t.Errorf("the user is %+v, want %+v", now, u)
+	}
+	b.isIn("who has logged in")
+	other.isIn("a session from before")
+	found := must1(x.store.SearchChanges(t.Context(), xxljob.ChangeSearch{Object: store.ObjectUser, ObjectID: "root"}))
+	if len(found.Changes) != 1 || found.Changes[0].Verb != "add" {
+		t.Errorf("entries about the user: %+v", found.Changes)
 	}
 	for _, bad := range []string{"", "x", "$argon2id$", "$argon2id$v=19$m=9999999999,t=1,p=1$c29t$c29t", "$argon2id$v=19$m=64,t=1,p=0$c29t$c29t", "$2y$10$abc"} {
 		u.Password = bad
 		u = must1(x.store.UpdateUser(t.Context(), u))
 		must(t, x.store.PassLogin(t.Context(), "root"))
 		x.browser().post("login", url.Values{"name": {"root"}, "password": {password}}).is(422)
+	}
+}
+
+const (
+	today     = "$argon2id$v=19$m=19456,t=2,p=1$"                     // what hashes of today begin with
+	cheapHead = "$argon2id$v=19$m=64,t=1,p=1$c29tZXNhbHRzb21lc2FsdA$" // one that costs less
+)
+
+var (
+	cheapHash = cheapHead + cheapSum // of password
+	rootLogin = url.Values{"name": {"root"}, "password": {password}}
+)
+
+// isIn checks that somebody is logged in.
+func (b *browser) isIn(who string) {
+	b.Helper()
+	if b.get("jobs"); b.at != "/console/jobs" {
+		b.Errorf("%s is at %s", who, b.at)
+	}
+}
+
+// TestLoginsThatMakeOneHashAnew: each of several at once is let in, though another has replaced
+// the hash that it has checked.
+func TestLoginsThatMakeOneHashAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const logins = 3
+		var ready, done sync.WaitGroup
+		ready.Add(logins)
+		l := &late{rehash: func() error { ready.Done(); ready.Wait(); return nil }}
+		x := newSite(t, func(c *console.Config) { l.Store = c.Store.(*memory.Store); c.Store = l })
+		x.admin()
+		must(t, x.store.RehashPassword(t.Context(), "root", hashed(), cheapHash))
+		var browsers []*browser
+		for range logins {
+			b := x.browser()
+			browsers = append(browsers, b)
+			done.Go(func() { b.post("login", rootLogin).is(200) })
+		}
+		done.Wait()
+		for i, b := range browsers {
+			b.isIn("login " + itoa(int64(i)))
+		}
+		if u := must1(x.store.User(t.Context(), "root")); !strings.HasPrefix(u.Password, today) {
+			t.Errorf("kept is %s", u.Password)
+		}
+		if strings.Contains(x.log.String(), "anew") {
+			t.Errorf("the log has %s", x.log)
+		}
+	})
+}
+
+// TestAHashThatIsNotMadeAnew keeps nobody out, be it that the store fails, and that another login
+// makes it anew a moment later; and one that is made anew undoes no change of the password.
+func TestAHashThatIsNotMadeAnew(t *testing.T) {
+	l := &late{}
+	x := newSite(t, func(c *console.Config) { l.Store = c.Store.(*memory.Store); c.Store = l })
+	x.admin()
+	cheap := func() {
+		must(t, x.store.RehashPassword(t.Context(), "root", must1(x.store.User(t.Context(), "root")).Password, cheapHash))
+	}
+	cheap()
+	l.rehash = func() error { return errors.New("the cable is out") }
+	b := x.browser()
+	b.post("login", rootLogin).is(200)
+	b.isIn("who was there when the store failed")
+	if !strings.Contains(x.log.String(), "the cable is out") {
+		t.Errorf("the log has %s", x.log)
+	}
+	l.before = func() { must(t, x.store.RehashPassword(t.Context(), "root", cheapHash, hashed())) }
+	b = x.browser()
+	b.post("login", rootLogin).is(200)
+	b.isIn("who was there when another made the hash anew")
+	cheap()
+	l.before = nil
+	changed := console.Hashed("another horse")
+	l.rehash = func() error {
+		u := must1(x.store.User(t.Context(), "root"))
+		u.Password = changed
+		must1(x.store.UpdateUser(t.Context(), u))
+		return nil
+	}
+	b = x.browser()
+	b.post("login", rootLogin).is(422).has("The name or the password is wrong.")
+	if u := must1(x.store.User(t.Context(), "root")); u.Password != changed {
+		t.Errorf("kept is %s", u.Password)
+	}
+	if list := must1(x.store.Sessions(t.Context(), "root", store.SessionLimits{Idle: time.Hour, Most: time.Hour})); len(list) > 0 {
+		t.Errorf("%d sessions are left", len(list))
 	}
 }

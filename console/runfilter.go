@@ -14,11 +14,11 @@ import (
 
 // runFilter is which runs are wanted, as the address of the page says.
 type runFilter struct {
-	App, Job, State, Type, Handler, Address, Text, Since, Until, Slower string
+	App, Job, State, Type, Handler, Address, Text, Since, Until, Slower, Late string
 }
 
 // runFilters are the names of the filters in the address.
-var runFilters = []string{"text", "app", "job", "state", "type", "handler", "address", "since", "until", "slower"}
+var runFilters = []string{"text", "app", "job", "state", "type", "handler", "address", "since", "until", "slower", "late"}
 
 // presets are states that are asked for together.
 var presets = map[string][]xxljob.State{
@@ -49,7 +49,8 @@ func statesOf(name string) ([]xxljob.State, bool) {
 // runFilter is the filter of the request.
 func (q *request) runFilter() (f runFilter, err error) {
 	f = runFilter{App: q.query("app"), Job: q.query("job"), State: q.query("state"), Type: q.query("type"), Handler: q.query("handler"),
-		Address: q.query("address"), Text: q.query("text"), Since: q.query("since"), Until: q.query("until"), Slower: q.query("slower")}
+		Address: q.query("address"), Text: q.query("text"), Since: q.query("since"), Until: q.query("until"), Slower: q.query("slower"),
+		Late: q.query("late")}
 	if _, is := statesOf(f.State); !is {
 		return f, errNotThere
 	}
@@ -83,14 +84,23 @@ func (q *request) runSearch(f runFilter, apps []string) (s xxljob.RunSearch, err
 	if s.Until, err = momentOf(f.Until); err != nil {
 		return s, err
 	}
-	if f.Slower != "" {
-		seconds, err := strconv.ParseFloat(f.Slower, 64)
-		if err != nil || !(seconds >= 0 && seconds <= 1e9) {
-			return s, badRequest(fmt.Errorf("slower %q", f.Slower))
-		}
-		s.Slower = time.Duration(seconds * float64(time.Second))
+	if s.Slower, err = durationOf("slower", f.Slower); err != nil {
+		return s, err
 	}
-	return s, nil
+	s.LateBy, err = durationOf("late", f.Late)
+	return s, err
+}
+
+// durationOf is the filter of that name, in seconds, up to a billion of them; zero for none.
+func durationOf(name, text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	seconds, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(seconds >= 0 && seconds <= 1e9) {
+		return 0, badRequest(fmt.Errorf("%s %q", name, text))
+	}
+	return time.Duration(seconds * float64(time.Second)), nil
 }
 
 // hidesTexts reports whether the user sees texts only as the host lets them be shown: to look for
@@ -166,7 +176,7 @@ func (q *request) filterChips(page string, names []string) (list []chip) {
 					c.Value = at.In(q.look.zone).Format("2006-01-02 15:04:05 -07:00")
 				}
 			}
-			if name == "slower" {
+			if name == "slower" || name == "late" {
 				c.Value += " s"
 			}
 			if name == "type" && q.look.language.Has("type."+c.Value) {

@@ -175,7 +175,8 @@ const (
 )
 
 // waitingRuns are planned runs in order of time, behind one of them. The store lists those of all
-// apps: it is looked through so many, and those that are sought are taken.
+// apps: it is looked through so many, and those that are sought are taken. How late one is goes by
+// the clock of this process; behind one that is not late enough there is none.
 func waitingRuns(ctx context.Context, reader xxljob.RunReader, search xxljob.RunSearch, after xxljob.Run) (out runsFound, err error) {
 	for range waitingReads {
 		list, err := reader.Waiting(ctx, after, waitingAtOnce)
@@ -185,6 +186,9 @@ func waitingRuns(ctx context.Context, reader xxljob.RunReader, search xxljob.Run
 		for _, r := range list {
 			if len(out.runs) == runsOnAPage {
 				out.next = cursorOf(waiting, place(after))
+				return out, nil
+			}
+			if search.LateBy > 0 && time.Since(r.Scheduled) < search.LateBy {
 				return out, nil
 			}
 			if after = r; isSought(&search, &r) {
@@ -208,7 +212,7 @@ func place(r xxljob.Run) any {
 	}{r.ID, r.Scheduled}
 }
 
-// isSought reports whether a planned run is one of those that are sought.
+// isSought reports whether a planned run, which is late enough, is one of those that are sought.
 func isSought(s *xxljob.RunSearch, r *xxljob.Run) bool {
 	return (len(s.Apps) == 0 || slices.Contains(s.Apps, r.App)) &&
 		(len(s.JobIDs) == 0 || slices.Contains(s.JobIDs, r.JobID)) &&

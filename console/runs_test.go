@@ -5,9 +5,11 @@ import (
 	"errors"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/xxljob/xxljob"
@@ -127,6 +129,7 @@ func TestRunsAreFiltered(t *testing.T) {
 		"type=CRON":                nil,
 		"text=NEEDLE":              {id(killed)},
 		"slower=1":                 nil,
+		"late=3600":                nil,
 		"since=2020-01-01T00:00:00Z&until=2020-01-02T00:00:00Z": nil,
 		"since=2020-01-01T00:00:00Z":                            {id(late.ID), id(killed), id(early.ID)},
 	} {
@@ -139,7 +142,7 @@ func TestRunsAreFiltered(t *testing.T) {
 		}
 	}
 	root.get("runs").has("needle in it")
-	for _, bad := range []string{"since=yesterday", "until=2020-13-01T00:00:00Z", "slower=fast", "slower=-1", "slower=NaN", "slower=1e99", "since=1066-01-01T00:00:00Z", "before=e30", "job=0",
+	for _, bad := range []string{"since=yesterday", "until=2020-13-01T00:00:00Z", "slower=fast", "slower=-1", "slower=NaN", "slower=1e99", "late=soon", "late=-1", "late=NaN", "late=1e99", "since=1066-01-01T00:00:00Z", "before=e30", "job=0",
 		"state=waiting&before=eyJvIjoiaWQiLCJhIjoxfQ", "before=eyJvIjoid2FpdGluZyIsImEiOnt9fQ"} {
 		root.get("runs?" + bad).is(400)
 	}
@@ -149,6 +152,68 @@ func TestRunsAreFiltered(t *testing.T) {
 		if !strings.Contains(root.at, "app=orders") {
 			t.Errorf("%s leads to %s", name, root.at)
 		}
+	}
+}
+
+// TestRunsThatAreLate: started late, or waiting past their time, in a list of either kind.
+func TestRunsThatAreLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newSite(t)
+		root := x.admin()
+		a, b := x.job("orders", "first"), x.job("billing", "second")
+		ids := func(list ...xxljob.Run) (out []string) {
+			for _, r := range list {
+				out = append(out, itoa(r.ID))
+			}
+			return out
+		}
+		first := x.run(a)
+		time.Sleep(time.Minute)
+		second := x.run(b)
+		ahead := must1(x.store.AddRun(t.Context(), a.ID, xxljob.Trigger{At: time.Now().Add(time.Hour)}))
+		time.Sleep(1500 * time.Millisecond)
+		for query, want := range map[string][]string{
+			"late=0":                              ids(ahead, second, first),
+			"late=1.5":                            ids(second, first),
+			"late=1.501":                          ids(first),
+			"late=62":                             nil,
+			"late=1&app=billing":                  ids(second),
+			"state=waiting":                       ids(first, second, ahead),
+			"state=waiting&late=0":                ids(first, second, ahead),
+			"state=waiting&late=1.5":              ids(first, second),
+			"state=waiting&late=1.501":            ids(first),
+			"state=waiting&late=62":               nil,
+			"state=waiting&late=1&app=billing":    ids(second),
+			"state=waiting&late=1&slower=1":       nil,
+			"state=succeeded&late=1":              nil,
+			"state=planned&late=1":                ids(second, first),
+			"late=1.5&since=2000-01-01T00:00:30Z": ids(second),
+		} {
+			root.get("runs?" + query).is(200)
+			if got := root.listed(); !slices.Equal(got, want) {
+				t.Errorf("%s: %q, want %q", query, got, want)
+			}
+		}
+		root.get("runs?late=1.5").has("Late by at least, in seconds", "1.5 s")
+		if !strings.Contains(root.body, `name="late" type="number" min="0" max="1000000000" step="any" value="1.5"`) {
+			t.Error("the form has lost how late")
+		}
+	})
+}
+
+// TestWaitingRunsAreLookedAtWhileTheyAreLate: those behind are not, and so there are no more.
+func TestWaitingRunsAreLookedAtWhileTheyAreLate(t *testing.T) {
+	w := &watched{}
+	x := newSite(t, watch(w))
+	root := x.admin()
+	j := x.job("orders", "nightly")
+	for i := range 1100 {
+		must1(x.store.AddRun(t.Context(), j.ID, xxljob.Trigger{At: time.Now().Add(time.Duration(1+i) * time.Hour)}))
+	}
+	asked := w.asked.Load()
+	root.get("runs?state=waiting&late=1").has("No run fits these filters.")
+	if n := w.asked.Load() - asked; n != 1 {
+		t.Errorf("asked %d times, want once", n)
 	}
 }
 
@@ -298,7 +363,7 @@ func TestRunsInThreeLanguages(t *testing.T) {
 	run := must1(x.s.TriggerOne(ctx, j.ID, xxljob.Trigger{}))
 	id := itoa(run)
 	key := regexp.MustCompile(`\b(?:runs|run|log|runbulk|changes|live|diff|said|field|state|step|type|verb|object|problem|filter|form)\.[a-z][a-z.]+\b`)
-	pages := []string{"runs", "runs?state=waiting&app=x", "runs?text=x&since=2020-01-01T00:00:00Z&until=2020-01-02T00:00:00Z&slower=2&type=MANUAL&state=bad&handler=h&address=a", "runs/" + id, "runs/" + id + "?said=nonext",
+	pages := []string{"runs", "runs?state=waiting&app=x", "runs?text=x&since=2020-01-01T00:00:00Z&until=2020-01-02T00:00:00Z&slower=2&late=0.5&type=MANUAL&state=bad&handler=h&address=a", "runs/" + id, "runs/" + id + "?said=nonext",
 		"runs/" + id + "/kill", "runs/" + id + "/log", "runs/" + id + "/log?find=x", "changes", "changes?actor=a&verb=kill&object=run&id=1&app=x"}
 	for _, tag := range []string{"en", "zh-CN", "zh-TW"} {
 		root.post("look", url.Values{"language": {tag}})

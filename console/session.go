@@ -103,9 +103,9 @@ func newSecret() string {
 // errOvertaken is returned where a user was given another password since this one was checked.
 var errOvertaken = errors.New("console: the password has been changed in the meantime")
 
-// begin begins a session of the user, whose password was checked, and has the browser keep its
-// secret.
-func (q *request) begin(checked *store.User) (*store.Session, error) {
+// begin begins a session of the user, whose password was checked to be the one given, and has the
+// browser keep its secret.
+func (q *request) begin(checked *store.User, given string) (*store.Session, error) {
 	secret := newSecret()
 	s, err := q.accounts.AddSession(q.ctx, store.Session{User: checked.Name, Hash: hashOf(secret), Client: q.r.RemoteAddr, Agent: q.r.UserAgent()}, limits)
 	if err != nil {
@@ -115,7 +115,7 @@ func (q *request) begin(checked *store.User) (*store.Session, error) {
 	// still to come. If it is not, it is seen here.
 	now, err := q.accounts.User(q.ctx, checked.Name)
 	if err == nil && now.Password != checked.Password {
-		err = errOvertaken
+		err = q.isStill(given, now.Password)
 	}
 	if err != nil {
 		_ = q.accounts.EndSession(q.ctx, checked.Name, s.ID) // it is of no use: nobody has its secret
@@ -123,6 +123,16 @@ func (q *request) begin(checked *store.User) (*store.Session, error) {
 	}
 	q.setCookie(sessionCookie, secret, limits.Most)
 	return &s, nil
+}
+
+// isStill returns errOvertaken unless a password is the one of the hash, which is not the hash that
+// it was checked by: another login may have made that anew.
+func (q *request) isStill(given, hash string) error {
+	is, _, err := q.hasher.matches(q.ctx, hash, given)
+	if err == nil && !is {
+		err = errOvertaken
+	}
+	return err
 }
 
 // setCookie sets a cookie of the mount. The path of the request is directly below it.
@@ -172,7 +182,8 @@ func (q *request) login() error {
 		form.Fault = q.text(p.key, p.values...)
 		return q.show("login", p.status, form)
 	}
-	wait, err := q.mayTry(name)
+	tried := time.Now()
+	wait, err := q.mayTry(name, tried)
 	if err != nil {
 		return err
 	}
@@ -191,7 +202,7 @@ func (q *request) login() error {
 		q.note(name, "login-failed")
 		return refuse(&problem{status: http.StatusUnprocessableEntity, key: "login.wrong"})
 	}
-	q.failures.passed(from(q.r))
+	q.failures.takeBack(from(q.r), tried)
 	if err := q.accounts.PassLogin(q.ctx, name); err != nil {
 		return err
 	}
@@ -205,7 +216,7 @@ func (q *request) login() error {
 	if err := q.record1(name, "login"); err != nil {
 		return err
 	}
-	session, err := q.begin(&account)
+	session, err := q.begin(&account, q.field("password"))
 	switch {
 	case errors.Is(err, errOvertaken), errors.Is(err, xxljob.ErrNotFound): // it is not so any more
 		return refuse(&problem{status: http.StatusUnprocessableEntity, key: "login.wrong"})
@@ -217,27 +228,34 @@ func (q *request) login() error {
 	return q.redirect("login?in=1&next=" + url.QueryEscape(next)) // where it is seen whether the browser keeps cookies
 }
 
-// mayTry says how long a try to log in has to wait, by its name or by where it comes from.
-func (q *request) mayTry(name string) (time.Duration, error) {
-	if wait := q.failures.wait(from(q.r), time.Now()); wait > 0 {
+// mayTry says how long a try to log in has to wait, by where it comes from or by its name. It counts
+// for the address while the name is asked about, so that of many at once no more have names counted
+// than may try; where the name has to wait it was none, and does not count.
+func (q *request) mayTry(name string, now time.Time) (time.Duration, error) {
+	if wait := q.failures.wait(from(q.r), now); wait > 0 {
 		return wait, nil
 	}
-	return q.accounts.TryLogin(q.ctx, name)
+	wait, err := q.accounts.TryLogin(q.ctx, name)
+	if wait > 0 {
+		q.failures.takeBack(from(q.r), now)
+	}
+	return wait, err
 }
 
 // rehash keeps the password that was just given under a hash that costs more. That it does not
 // succeed matters to nobody.
 func (q *request) rehash(account *store.User) {
-	u := *account
-	var err error
-	if u.Password, err = q.hasher.hash(q.ctx, q.field("password")); err != nil {
+	hash, err := q.hasher.hash(q.ctx, q.field("password"))
+	if err != nil {
 		return
 	}
-	if u, err = q.accounts.UpdateUser(q.ctx, u); err != nil {
+	err = q.accounts.RehashPassword(q.ctx, account.Name, account.Password, hash)
+	switch {
+	case err == nil:
+		account.Password = hash
+	case !errors.Is(err, xxljob.ErrConflict): // which is another login, or another password
 		q.Logger.Warn("console: a password could not be hashed anew", "user", account.Name, "error", err)
-		return
 	}
-	*account = u
 }
 
 func (q *request) logout() error {

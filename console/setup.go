@@ -125,7 +125,8 @@ func (q *request) setupForm() error { return q.show("setup", http.StatusOK, setu
 func (q *request) setup() error {
 	f := setupPage{Name: strings.ToLower(strings.TrimSpace(q.field("name"))), Title: strings.TrimSpace(q.field("title")), Code: strings.ToUpper(strings.TrimSpace(q.field("code"))), Faults: map[string]string{}}
 	refuse := func(status int) error { return q.show("setup", status, f) }
-	if wait := q.failures.wait(from(q.r), time.Now()); wait > 0 {
+	tried := time.Now()
+	if wait := q.failures.wait(from(q.r), tried); wait > 0 {
 		f.Faults["code"] = q.text("login.wait", "n", secondsOf(wait))
 		return refuse(http.StatusTooManyRequests)
 	}
@@ -158,8 +159,8 @@ func (q *request) setup() error {
 	case err != nil:
 		return err
 	}
-	q.failures.passed(from(q.r))
-	if _, err := q.begin(&u); err != nil {
+	q.failures.takeBack(from(q.r), tried)
+	if _, err := q.begin(&u, q.field("password")); err != nil {
 		return err
 	}
 	return q.redirect("")

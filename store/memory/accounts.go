@@ -181,6 +181,23 @@ func (s *Store) RemoveUser(ctx context.Context, name string, version int64) erro
 	return nil
 }
 
+// RehashPassword replaces the hash of a password by another one of the same.
+func (s *Store) RehashPassword(ctx context.Context, name, old, hash string) error {
+	if err := s.lookFor(ctx, func() error { return xxljob.ValidateUser(&store.User{Name: "-", Password: hash}) }); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	u := s.accounts.users[name]
+	switch {
+	case u == nil:
+		return failed(xxljob.ErrNotFound, "password of user %q", name)
+	case u.Password != old:
+		return failed(xxljob.ErrConflict, "password of user %q", name)
+	}
+	u.Password = hash
+	return nil
+}
+
 // SaveSettings replaces the settings of a user.
 func (s *Store) SaveSettings(ctx context.Context, name, settings string) error {
 	if err := s.lookFor(ctx, func() error { return xxljob.ValidateUser(&store.User{Name: "-", Settings: settings}) }); err != nil {

@@ -55,7 +55,7 @@ func TestSearchesOfManyRuns(t *testing.T) {
 		want(t, "runs looked at", seen, runs)
 		for name, q := range map[string]xxljob.RunSearch{
 			"a rare app": {Apps: []string{"nowhere"}}, "a rare state": {States: []xxljob.State{xxljob.StateLost}},
-			"several jobs": {JobIDs: []int64{-1, -2}}, "slow ones": {Slower: time.Hour}, "few to be looked at": {Text: "nothing", Examine: 100},
+			"several jobs": {JobIDs: []int64{-1, -2}}, "slow ones": {Slower: time.Hour}, "late ones": {LateBy: 240 * time.Hour}, "few to be looked at": {Text: "nothing", Examine: 100},
 		} {
 			found, err := f.SearchRuns(t.Context(), q)
 			f.must(err)

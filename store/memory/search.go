@@ -93,7 +93,17 @@ func (w *search) chosen(r *run) bool {
 		(q.From.IsZero() || !r.Scheduled.Before(q.From)) &&
 		(q.To.IsZero() || r.Scheduled.Before(q.To)) &&
 		(q.Slower == 0 || !r.Ended.IsZero() && !r.Started.IsZero() && r.Ended.Sub(r.Started) >= q.Slower) &&
+		(q.LateBy == 0 || isLate(r, q.LateBy)) &&
 		(w.text == "" || w.in(r.Param) || w.in(r.TriggerMsg) || w.in(r.HandleMsg))
+}
+
+// isLate reports whether the run was started at least so late, or waits and is so late by now.
+func isLate(r *run, by time.Duration) bool {
+	at := r.Started
+	if r.State == xxljob.StatePlanned {
+		at = clock()
+	}
+	return !at.IsZero() && at.Sub(r.Scheduled) >= by
 }
 
 func (w *search) in(text string) bool { return strings.Contains(strings.ToLower(text), w.text) }

@@ -228,6 +228,26 @@ func (s *Store) RemoveUser(ctx context.Context, name string, version int64) erro
 	return failed(err, "remove user %q", name)
 }
 
+// RehashPassword replaces the hash of a password by another one of the same.
+func (s *Store) RehashPassword(ctx context.Context, name, old, hash string) error {
+	if err := valid(ctx, func() error { return xxljob.ValidateUser(&store.User{Name: "-", Password: hash}) }); err != nil {
+		return err
+	}
+	there, done := false, false
+	err := s.one(ctx, bounds{name: "rehash_password"}, s.sql.rehash.by(named{{"name", sayable(name)}, {"old", sayable(old)}, {"hash", hash}}).into(func(rows pgx.Rows) error {
+		there = true
+		return rows.Scan(&done)
+	}))
+	switch {
+	case err != nil:
+	case !there:
+		err = xxljob.ErrNotFound
+	case !done:
+		err = xxljob.ErrConflict
+	}
+	return failed(err, "password of user %q", name)
+}
+
 // SaveSettings replaces the settings of a user.
 func (s *Store) SaveSettings(ctx context.Context, name, settings string) error {
 	if err := valid(ctx, func() error { return xxljob.ValidateUser(&store.User{Name: "-", Settings: settings}) }); err != nil {
@@ -297,8 +317,8 @@ func (u *userRow) user() store.User {
 
 // accountQueries are the statements of this file.
 type accountQueries struct {
-	addUser, anyUser, updateUser, lockUsers, removeUser, saveSettings, user, users query
-	addCode, trimCodes, lockCodes, dropCodes                                       query
+	addUser, anyUser, updateUser, lockUsers, removeUser, rehash, saveSettings, user, users query
+	addCode, trimCodes, lockCodes, dropCodes                                               query
 }
 
 func (q *accountQueries) define(sql template) {
@@ -313,6 +333,9 @@ func (q *accountQueries) define(sql template) {
 	q.lockUsers = sql(`select ` + userColumns + ` from {{schema}}.xxl_job_user u
 	where u.username = any(array(select $1::text collate "C" union all select a.username from {{schema}}.xxl_job_user a where a.role = 1)) order by u.username for no key update`)
 	q.removeUser = sql(`delete from {{schema}}.xxl_job_user where username = $1`)
+	// A row where there is the user, which says whether its hash was the one that is replaced.
+	q.rehash = sql(`with done as (update {{schema}}.xxl_job_user set password = {{arg.hash}} where username = {{arg.name}} and password = {{arg.old}} returning 1)
+	select exists (select from done) from {{schema}}.xxl_job_user where username = {{arg.name}}`)
 	q.saveSettings = sql(`update {{schema}}.xxl_job_user set settings = $2 where username = $1 returning 1`)
 	q.user = sql(`select ` + userColumns + ` from {{schema}}.xxl_job_user u where u.username = $1`)
 	q.users = sql(`select ` + userColumns + ` from {{schema}}.xxl_job_user u where u.username > $1 order by u.username limit $2`)

@@ -79,6 +79,7 @@ func (d *planData) benchQueries() []benchQuery {
 		search("skipped", 20*time.Millisecond, xxljob.RunSearch{States: []xxljob.State{xxljob.StateSkipped}}),
 		search("of a job", 50*time.Millisecond, xxljob.RunSearch{JobIDs: []int64{4242}}),
 		search("slower than any", 50*time.Millisecond, xxljob.RunSearch{Slower: time.Hour}),
+		search("later than any", 50*time.Millisecond, xxljob.RunSearch{LateBy: time.Hour}),
 		last(50, 10), last(200, 1),
 		asks("Children", 20*time.Millisecond, 500, func(ctx context.Context) ([]xxljob.Run, error) { return d.Children(ctx, parent, 0, 100) }),
 		asks("Waiting", 20*time.Millisecond, 1000, func(ctx context.Context) ([]xxljob.Run, error) { return d.Waiting(ctx, xxljob.Run{}, 100) }),

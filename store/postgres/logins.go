@@ -161,8 +161,9 @@ func (q *loginQueries) define(sql template) {
 	lasts := func(idle, most string) string {
 		return `o.seen >= {{now}} - ` + idle + `::bigint::double precision * interval '1 millisecond' and o.began >= {{now}} - ` + most + `::bigint::double precision * interval '1 millisecond'`
 	}
-	// Who is being disabled or removed, or has another password, is locked until that is done.
-	q.lockLogin = sql(`select not u.disabled from {{schema}}.xxl_job_user u where u.username = $1 for share`)
+	// Who is being disabled or removed, or has another password, is locked until that is done. Two
+	// logins of one user go one after the other: each counts the sessions that the other has begun.
+	q.lockLogin = sql(`select not u.disabled from {{schema}}.xxl_job_user u where u.username = $1 for no key update`)
 	q.addSession = sql(`insert into {{schema}}.xxl_job_user_session as o (hash, username, client, agent, began, seen, proved)
 	values ({{arg.hash}}, {{arg.user}}, {{arg.client}}, {{arg.agent}}, {{now}}, {{now}}, {{now}}) on conflict (hash) do nothing returning ` + sessionColumns)
 	ended := func(field string) query {

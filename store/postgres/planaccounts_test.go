@@ -41,6 +41,7 @@ func (d *planData) accountCases() []planCase {
 		{name: "updateUser", st: q.updateUser.by(user), rows: 1},
 		{name: "lockUsers", st: q.lockUsers.with(name), rows: 31, batch: 62},
 		{name: "removeUser", st: q.removeUser.with(name), batch: 1},
+		{name: "rehash", st: q.rehash.by(named{{"name", name}, {"old", ""}, {"hash", "anew"}}), rows: 1, batch: 3},
 		{name: "saveSettings", st: q.saveSettings.with(name, "{}"), rows: 1},
 		{name: "user", st: q.user.with(name), rows: 1},
 		{name: "users", st: q.users.with("user-3", 100), rows: 100},

@@ -72,6 +72,8 @@ func (d *planData) searchCases() []planCase {
 	search("ahead", 100, xxljob.RunSearch{Ahead: true})
 	search("ahead of an app", 10, xxljob.RunSearch{Ahead: true, Apps: []string{"app-1"}})
 	search("slow", 0, xxljob.RunSearch{Slower: time.Hour})
+	search("late", 0, xxljob.RunSearch{LateBy: time.Hour})
+	search("late and waiting", 100, xxljob.RunSearch{LateBy: time.Second, States: []xxljob.State{xxljob.StatePlanned}})
 	q := d.sql
 	lo, hi := d.openRange()
 	infos := []string{"xxl_job_info"}

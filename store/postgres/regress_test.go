@@ -315,3 +315,28 @@ func TestAnIDThatIsTaken(t *testing.T) {
 		t.Errorf("a job with an id that is taken: %v", err)
 	}
 }
+
+// TestARunOfAMonthIsNotOneOfAYear: how long a run has to have taken is not cut.
+func TestARunOfAMonthIsNotOneOfAYear(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Pool(t)
+	schema := migrated(t, pool)
+	s, a := openAt(t, pool, schema)
+	job, err := s.AddJob(t.Context(), newJob(), nil)
+	must(t, err)
+	month := a.started(job)
+	_, err = s.Finish(t.Context(), []xxljob.Result{result(month)})
+	must(t, err)
+	const day = 24 * time.Hour
+	run(t, pool, "update "+schema+".xxl_job_log set trigger_time = handle_time - interval '720 hours' where id = $1", month.ID)
+	for _, c := range []struct {
+		slower time.Duration
+		found  int
+	}{{30*day - time.Millisecond, 1}, {30 * day, 1}, {30*day + time.Millisecond, 0}, {365 * day, 0}} {
+		found, err := s.SearchRuns(t.Context(), xxljob.RunSearch{Slower: c.slower})
+		must(t, err)
+		if len(found.Runs) != c.found {
+			t.Errorf("%d runs took %v, want %d", len(found.Runs), c.slower, c.found)
+		}
+	}
+}

@@ -182,9 +182,21 @@ func (sr *searching) filters(q *listing) {
 	q.planned(f)
 	q.scheduled(f.From, f.To)
 	if f.Slower > 0 {
-		slower := min((f.Slower+time.Millisecond-1)/time.Millisecond, math.MaxInt32)
-		q.add("l.handle_time >= l.trigger_time + " + q.arg(fmt.Sprint(int64(slower), " milliseconds")) + "::text::interval")
+		q.add(milliseconds("l.handle_time - l.trigger_time") + " >= " + q.arg(wholeMillis(f.Slower)) + "::bigint")
 	}
+	if f.LateBy > 0 {
+		started := fmt.Sprintf("case when %s then %s else l.trigger_time end", isPlanned, sqlNow)
+		q.add(milliseconds(started) + " - l.scheduled_time >= " + q.arg(wholeMillis(f.LateBy)) + "::bigint")
+	}
+}
+
+// wholeMillis is a duration in milliseconds, rounded up: stored times have no finer ones.
+func wholeMillis(d time.Duration) int64 {
+	ms := d.Milliseconds()
+	if d%time.Millisecond > 0 {
+		ms++
+	}
+	return ms
 }
 
 // planned bounds the time at which runs were planned. Ids tell it to within what a statement

@@ -34,6 +34,8 @@ func accountCases() []testCase {
 		{"TheLastAdminStays", lastAdmin},
 		{"OneOfTwoAdminsStays", lastAdminRace},
 		{"UsersAreRemoved", removesUsers},
+		{"HashesAreMadeAnew", rehashesUsers},
+		{"HashesAreComparedWhenTheyAreMadeAnew", comparesHashes},
 		{"SettingsAreApart", savesSettings},
 		{"ChangesOfUsersAreRecorded", recordsUsers},
 		{"SessionsAreKept", keepsSessions},
@@ -42,6 +44,7 @@ func accountCases() []testCase {
 		{"SessionsEndWithTheirUser", endsSessionsOfUsers},
 		{"SessionsAreEnded", endsSessions},
 		{"SessionsAreBounded", boundsSessions},
+		{"SessionsAtOnceAreBounded", boundsSessionsAtOnce},
 		{"SessionsAreSeen", seesSessions},
 		{"TokensAreKept", keepsTokens},
 		{"TokensAreChecked", checksTokens},
@@ -398,6 +401,74 @@ func removesUsers(e *accountBook) {
 	e.wantErr("the token", err, xxljob.ErrNotFound)
 }
 
+func rehashesUsers(e *accountBook) {
+	u := e.add(store.User{Name: "ann", Title: "Ann", Password: "old", Settings: `{"a":1}`, Grants: store.Grants{Admin: true}})
+	e.login("ann", "one")
+	e.pass(0)
+	log := &changeLog{env: e.env, record: e.record}
+	if e.record != nil {
+		log.since()
+	}
+	e.must(e.RehashPassword(log.by("ann"), "ann", "old", "anew"))
+	u.Password = "anew"
+	e.wantUser("after RehashPassword", u)
+	e.wantSessions("after RehashPassword", "ann", "one")
+	if e.record != nil {
+		log.wantEntries("after RehashPassword")
+	}
+	u.Title = "Ann B."
+	_, err := e.UpdateUser(e.ctx, u)
+	e.must(err)
+	e.wantSessions("after another title", "ann", "one")
+}
+
+func comparesHashes(e *accountBook) {
+	u := e.add(store.User{Name: "ann", Password: "old", Grants: store.Grants{Admin: true}})
+	for _, old := range []string{"", "other", "OLD", "old\x00", "\xff"} {
+		e.wantErr(fmt.Sprintf("in place of %q", old), e.RehashPassword(e.ctx, "ann", old, "anew"), xxljob.ErrConflict)
+	}
+	for _, name := range []string{"bob", "", "a\x00", "\xff"} {
+		e.wantErr("of nobody", e.RehashPassword(e.ctx, name, "", "anew"), xxljob.ErrNotFound)
+	}
+	for _, hash := range []string{strings.Repeat("x", store.MostHash+1), "a\x00", "\xff"} {
+		err := e.RehashPassword(e.ctx, "ann", "old", hash)
+		e.check(len(xxljob.FieldErrors(err)) == 1 && !strings.Contains(err.Error(), "xxx"), "a bad hash: %v", err)
+	}
+	e.wantUser("after that", u)
+	for round := range 5 {
+		old, changed := u.Password, fmt.Sprint("changed ", round)
+		u.Password = changed
+		e.race(
+			func() {
+				_, err := e.UpdateUser(e.ctx, u)
+				e.check(err == nil, "UpdateUser beside RehashPassword: %v", err)
+			},
+			func() {
+				err := e.RehashPassword(e.ctx, "ann", old, "anew")
+				e.check(err == nil || errors.Is(err, xxljob.ErrConflict), "RehashPassword beside UpdateUser: %v", err)
+			},
+		)
+		var err error
+		u, err = e.User(e.ctx, "ann")
+		e.must(err)
+		want(e.env, "a password that was changed at the same moment", u.Password, changed)
+	}
+	var made, overtaken atomic.Int64
+	var fns []func()
+	for i := range 4 {
+		fns = append(fns, func() {
+			if err := e.RehashPassword(e.ctx, "ann", u.Password, fmt.Sprint("anew ", i)); err == nil {
+				made.Add(1)
+			} else {
+				e.wantErr("one that another has overtaken", err, xxljob.ErrConflict)
+				overtaken.Add(1)
+			}
+		})
+	}
+	e.race(fns...)
+	want(e.env, "hashes made anew at once", []int64{made.Load(), overtaken.Load()}, []int64{1, 3})
+}
+
 func savesSettings(e *accountBook) {
 	u := e.add(store.User{Name: "ann"})
 	u.Settings = `{"theme":"dark","zone":"Asia/Shanghai"}`
@@ -458,6 +529,7 @@ func accountsInAnEndedContext(e *accountBook) {
 	_, err = e.UpdateUser(ctx, store.User{Name: "ann", Version: 1, Title: "x"})
 	e.wantErr("UpdateUser", err, context.Canceled)
 	e.wantErr("RemoveUser", e.RemoveUser(ctx, "ann", 1), context.Canceled)
+	e.wantErr("RehashPassword", e.RehashPassword(ctx, "ann", "", "anew"), context.Canceled)
 	_, err = e.AddSession(ctx, store.Session{User: "ann", Hash: secret("s")}, week)
 	e.wantErr("AddSession", err, context.Canceled)
 	_, err = e.TryLogin(ctx, "ann")

@@ -2,7 +2,9 @@ package storetest_test
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/xxljob/xxljob"
@@ -27,6 +29,13 @@ func accountMutants() []mutant {
 	limits := func(name string, change func(*store.SessionLimits), cases ...string) mutant {
 		return bend(name, func(b *bentAccounts) { b.limits = change }, cases...)
 	}
+	rehash := func(name string, change func(ctx context.Context, a xxljob.AccountStore, u *store.User, old, hash string) error, cases ...string) mutant {
+		return bend(name, func(b *bentAccounts) { b.rehash = change }, cases...)
+	}
+	update := func(ctx context.Context, a xxljob.AccountStore, u *store.User) error {
+		_, err := a.UpdateUser(ctx, *u)
+		return err
+	}
 	return []mutant{
 		given("UsersWithoutTitle", func(u *store.User) { u.Title = "" }, "UsersAreKept", "UpdatesReplaceAUser"),
 		given("UsersWithoutApps", func(u *store.User) { u.Apps = nil }, "UsersAreKept", "UsersAreCopies"),
@@ -43,11 +52,43 @@ func accountMutants() []mutant {
 		bend("UpdatesReplaceSettings", func(b *bentAccounts) { b.settings = true }, "UpdatesReplaceAUser"),
 		bend("TheLastAdminGoes", func(b *bentAccounts) { b.noAdmin = true }, "TheLastAdminStays", "OneOfTwoAdminsStays"),
 		bend("SessionsStayWithAnotherPassword", func(b *bentAccounts) { b.stays = true }, "SessionsEndWithTheirUser"),
+		rehash("HashesAreNotMadeAnew", func(ctx context.Context, a xxljob.AccountStore, u *store.User, _, _ string) error {
+			return nil
+		}, "HashesAreMadeAnew", "HashesAreComparedWhenTheyAreMadeAnew"),
+		rehash("HashesMadeAnewReplaceAny", func(ctx context.Context, a xxljob.AccountStore, u *store.User, _, hash string) error {
+			return a.RehashPassword(ctx, u.Name, u.Password, hash)
+		}, "HashesAreComparedWhenTheyAreMadeAnew"),
+		rehash("HashesMadeAnewAreAnotherPassword", func(ctx context.Context, a xxljob.AccountStore, u *store.User, _, hash string) error {
+			u.Password = hash
+			return update(ctx, a, u)
+		}, "HashesAreMadeAnew"),
+		rehash("HashesMadeAnewCount", func(ctx context.Context, a xxljob.AccountStore, u *store.User, old, hash string) error {
+			if err := a.RehashPassword(ctx, u.Name, old, hash); err != nil {
+				return err
+			}
+			u.Password = hash
+			return update(ctx, a, u)
+		}, "HashesAreMadeAnew"),
+		rehash("HashesMadeAnewEndSessions", func(ctx context.Context, a xxljob.AccountStore, u *store.User, old, hash string) error {
+			list, err := a.Sessions(ctx, u.Name, store.SessionLimits{Idle: time.Hour, Most: time.Hour})
+			for _, s := range list {
+				err = errors.Join(err, a.EndSession(ctx, u.Name, s.ID))
+			}
+			return errors.Join(err, a.RehashPassword(ctx, u.Name, old, hash))
+		}, "HashesAreMadeAnew"),
+		rehash("HashesMadeAnewAreRecorded", func(ctx context.Context, a xxljob.AccountStore, u *store.User, old, hash string) error {
+			_, err := a.(xxljob.ChangeRecord).RecordChange(ctx, xxljob.Change{Object: store.ObjectLogin, ObjectID: u.Name, Verb: "rehash"})
+			return errors.Join(err, a.RehashPassword(ctx, u.Name, old, hash))
+		}, "HashesAreMadeAnew"),
+		rehash("HashesInAnyContext", func(ctx context.Context, a xxljob.AccountStore, u *store.User, old, hash string) error {
+			return a.RehashPassword(context.WithoutCancel(ctx), u.Name, old, hash)
+		}, "NothingInAContextThatHasEnded"),
 		bend("SettingsAreForgotten", func(b *bentAccounts) { b.forgets = true }, "SettingsAreApart"),
 		bend("UsersAreNotRecorded", func(b *bentAccounts) { b.hides = store.ObjectUser }, "ChangesOfUsersAreRecorded"),
 		bend("TokensAreNotRecorded", func(b *bentAccounts) { b.hides = store.ObjectToken }, "ChangesOfUsersAreRecorded"),
 		bend("SessionsOfAnybody", func(b *bentAccounts) { b.anyOwner = true }, "SessionsAreEnded", "TokensAreKept"),
 		bend("SessionsAreNotProved", func(b *bentAccounts) { b.unproved = true }, "SessionsAreEnded"),
+		bend("SessionsAreUnbounded", func(b *bentAccounts) { b.begun = &begun{} }, "SessionsAreBounded", "SessionsAtOnceAreBounded"),
 		limits("SessionsMayBeIdle", func(l *store.SessionLimits) { l.Idle = max(l.Idle, time.Hour) }, "SessionsEndUnused"),
 		limits("SessionsLastForEver", func(l *store.SessionLimits) { l.Most = max(l.Most, time.Hour) }, "SessionsEndUnused"),
 		limits("AnyLimits", func(l *store.SessionLimits) { *l = store.SessionLimits{Idle: time.Hour, Most: time.Hour} }, "SessionsOfNobody", "SessionsEndUnused"),
@@ -75,10 +116,18 @@ type bentAccounts struct {
 	shares map[string]map[string]string
 	kept   map[int64]store.Token
 	hashes map[int64]string
+	rehash func(ctx context.Context, a xxljob.AccountStore, u *store.User, old, hash string) error
 	hides  string
+	begun  *begun
 
 	replaces, anyCode, anyFirst, longCodes, fewCodes, anyVersion, settings, noAdmin, stays, forgets bool
 	anyOwner, unproved, unused, longTokens, anyTries, oneName, passes, deaf                         bool
+}
+
+// begun are all sessions that were ever begun.
+type begun struct {
+	mu  sync.Mutex
+	all []store.Session // guarded by mu
 }
 
 func (b *bentAccounts) context(ctx context.Context) context.Context {
@@ -171,6 +220,14 @@ func (b *bentAccounts) RemoveUser(ctx context.Context, name string, version int6
 	return b.AccountStore.RemoveUser(ctx, name, version)
 }
 
+func (b *bentAccounts) RehashPassword(ctx context.Context, name, old, hash string) error {
+	u, err := b.AccountStore.User(context.WithoutCancel(ctx), name)
+	if err != nil || b.rehash == nil {
+		return b.AccountStore.RehashPassword(ctx, name, old, hash)
+	}
+	return b.rehash(ctx, b.AccountStore, &u, old, hash)
+}
+
 func (b *bentAccounts) SaveSettings(ctx context.Context, name, settings string) error {
 	if b.forgets {
 		return nil
@@ -192,7 +249,13 @@ func (b *bentAccounts) bounds(l store.SessionLimits) store.SessionLimits {
 }
 
 func (b *bentAccounts) AddSession(ctx context.Context, s store.Session, limits store.SessionLimits) (store.Session, error) {
-	return b.AccountStore.AddSession(b.context(ctx), s, b.bounds(limits))
+	got, err := b.AccountStore.AddSession(b.context(ctx), s, b.bounds(limits))
+	if err == nil && b.begun != nil {
+		b.begun.mu.Lock()
+		defer b.begun.mu.Unlock()
+		b.begun.all = append(b.begun.all, got)
+	}
+	return got, err
 }
 
 func (b *bentAccounts) Session(ctx context.Context, hash string, limits store.SessionLimits) (store.Session, store.User, error) {
@@ -200,6 +263,11 @@ func (b *bentAccounts) Session(ctx context.Context, hash string, limits store.Se
 }
 
 func (b *bentAccounts) Sessions(ctx context.Context, user string, limits store.SessionLimits) ([]store.Session, error) {
+	if b.begun != nil {
+		b.begun.mu.Lock()
+		defer b.begun.mu.Unlock()
+		return slices.Clone(b.begun.all), nil
+	}
 	return b.AccountStore.Sessions(ctx, user, b.bounds(limits))
 }
 

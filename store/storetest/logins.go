@@ -146,6 +146,23 @@ func boundsSessions(e *accountBook) {
 	e.wantSessions("after that", "bob", "b")
 }
 
+func boundsSessionsAtOnce(e *accountBook) {
+	e.add(store.User{Name: "ann"})
+	for i := range store.MostSessions - 2 {
+		e.login("ann", fmt.Sprint(i))
+	}
+	for round := range 5 {
+		var fns []func()
+		for i := range 6 {
+			fns = append(fns, func() { e.login("ann", fmt.Sprint("at once ", round, i)) })
+		}
+		e.race(fns...)
+		list, err := e.Sessions(e.ctx, "ann", week)
+		e.must(err)
+		want(e.env, "sessions", len(list), store.MostSessions)
+	}
+}
+
 func seesSessions(e *accountBook) {
 	e.add(store.User{Name: "ann"})
 	one := e.login("ann", "one")

@@ -21,6 +21,7 @@ func readCases() []testCase {
 		{"SearchForAText", searchText},
 		{"SearchByTheTimeOfPlanning", searchPlanned},
 		{"SearchByHowLongRunsTook", searchSlower},
+		{"SearchByHowLateRunsAre", searchLate},
 		{"SearchGoesOnWhereItStopped", searchPages},
 		{"SearchLooksAtSoManyRuns", searchExamines},
 		{"SearchOfOneJob", searchJob},
@@ -183,6 +184,38 @@ func searchSlower(e *reader) {
 	e.wantFound("for ever", xxljob.RunSearch{Slower: 1 << 62})
 }
 
+func searchLate(e *reader) {
+	overdue := func(seconds int) xxljob.Run {
+		return e.o.one(e.o.claim(e.o.plan(e.newJob(), e.at(-seconds))))
+	}
+	started := e.named(e.o.started(overdue(600)).ID)
+	ended := e.named(e.o.succeeded(overdue(600)).ID)
+	waits := overdue(300)
+	const month = 30 * 24 * 3600
+	old := overdue(month)
+	e.mustAddRun(e.newJob().ID, xxljob.Trigger{At: e.at(500)})
+	// What will never start is not late, however long ago it was due.
+	skipped := e.newJob(func(j *xxljob.Job) { j.Next = e.at(-600) })
+	e.o.claim(e.o.skip(skipped))
+	_, err := e.Kill(e.ctx, overdue(600).ID, "killed")
+	e.must(err)
+	e.o.started(overdue(600), func(s *xxljob.Start) { s.State = xxljob.StateRefused })
+	for what, run := range map[string]xxljob.Run{"a run that goes on": started, "a run that has ended": ended} {
+		late, of := run.Lateness(), []int64{run.JobID}
+		e.check(late >= 500*time.Second, "%s is late by %v", what, late)
+		e.wantFound(what+", as late", xxljob.RunSearch{LateBy: late, JobIDs: of}, run)
+		e.wantFound(what+", later", xxljob.RunSearch{LateBy: late + time.Millisecond, JobIDs: of})
+		e.wantFound(what+", later by less than a millisecond", xxljob.RunSearch{LateBy: late + time.Nanosecond, JobIDs: of})
+	}
+	e.wantFound("late at all", xxljob.RunSearch{LateBy: time.Nanosecond}, started, ended, waits, old)
+	e.wantFound("late by minutes", xxljob.RunSearch{LateBy: 200 * time.Second}, started, ended, waits, old)
+	e.wantFound("later than what waits", xxljob.RunSearch{LateBy: 450 * time.Second}, started, ended, old)
+	e.wantFound("late and waiting", xxljob.RunSearch{LateBy: time.Second, States: []xxljob.State{xxljob.StatePlanned}}, waits, old)
+	e.wantFound("late by weeks", xxljob.RunSearch{LateBy: (month - 3600) * time.Second}, old)
+	e.wantFound("later than all", xxljob.RunSearch{LateBy: (month + 3600) * time.Second})
+	e.wantFound("late for ever", xxljob.RunSearch{LateBy: math.MaxInt64})
+}
+
 func searchPages(e *reader) {
 	a, b := e.newJob(), e.newJob(func(j *xxljob.Job) { j.App = "other" })
 	var every, some []int64
@@ -284,6 +317,7 @@ func searchAbsurd(e *reader) {
 		"Apps":    {Apps: []string{""}},
 		"Handler": {Handler: "a\x00b"},
 		"Slower":  {Slower: -1},
+		"LateBy":  {LateBy: -1},
 		"Types":   {Types: []xxljob.TriggerType{xxljob.TriggerAPI, "a\xff"}},
 	} {
 		_, err := e.reads.SearchRuns(e.ctx, q)

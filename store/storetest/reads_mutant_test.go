@@ -60,6 +60,12 @@ func readMutants() []mutant {
 			}
 		}), []string{"Read/SearchByTheTimeOfPlanning"}},
 		{"SearchForgetsHowSlow", search(func(q *xxljob.RunSearch) { q.Slower = 0 }), []string{"Read/SearchByHowLongRunsTook"}},
+		{"SearchForgetsHowLate", search(func(q *xxljob.RunSearch) { q.LateBy = 0 }), []string{"Read/SearchByHowLateRunsAre", "Read/SearchRefusesWhatIsAbsurd"}},
+		{"HowLateIsCut", search(func(q *xxljob.RunSearch) { q.LateBy = q.LateBy.Truncate(time.Millisecond) }), []string{"Read/SearchByHowLateRunsAre"}},
+		{"WhatWaitsIsNotLate", found(func(q *xxljob.RunSearch, f *xxljob.RunsFound) {
+			f.Runs = slices.DeleteFunc(f.Runs, func(r xxljob.Run) bool { return q.LateBy > 0 && r.Started.IsZero() })
+		}), []string{"Read/SearchByHowLateRunsAre"}},
+		{"WhatNeverStartsIsLate", func(s xxljob.Store) xxljob.Store { return &lateOfAllKinds{s, s.(xxljob.RunReader)} }, []string{"Read/SearchByHowLateRunsAre"}},
 		{"SearchForgetsWhereItWas", search(func(q *xxljob.RunSearch) { q.Before = 0 }), []string{"Read/SearchGoesOnWhereItStopped", "Read/SearchOfOneJob", "Read/SearchThatCanFindNothing"}},
 		{"SearchLooksAtAll", search(func(q *xxljob.RunSearch) { q.Examine = 0 }), []string{"Read/SearchLooksAtSoManyRuns"}},
 		{"SearchReturnsAll", search(func(q *xxljob.RunSearch) { q.Limit = 0 }), []string{"Read/SearchGoesOnWhereItStopped"}},
@@ -146,6 +152,25 @@ func (b *bentReads) OpenRuns(ctx context.Context, most int) (store.OpenRuns, err
 		b.open(&o)
 	}
 	return o, err
+}
+
+// lateOfAllKinds takes each run that has not started for one that waits.
+type lateOfAllKinds struct {
+	xxljob.Store
+	xxljob.RunReader
+}
+
+func (s *lateOfAllKinds) SearchRuns(ctx context.Context, q xxljob.RunSearch) (xxljob.RunsFound, error) {
+	by := q.LateBy
+	q.LateBy = 0
+	f, err := s.RunReader.SearchRuns(ctx, q)
+	f.Runs = slices.DeleteFunc(f.Runs, func(r xxljob.Run) bool {
+		if r.Started.IsZero() {
+			r.Started = time.Now()
+		}
+		return r.Lateness() < by
+	})
+	return f, err
 }
 
 // endedOfAllKinds has the runs that are kept apart among the last ones.
