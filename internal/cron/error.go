@@ -38,12 +38,8 @@ func (e *FieldError) Error() string {
 	if e.Position == 0 {
 		return fmt.Sprintf("cron expression %q: has %s, expected %s", e.Expr, e.Value, e.Expected)
 	}
-	return fmt.Sprintf("cron expression %q: %s", e.Expr, e.inField())
-}
-
-// inField says what is wrong with a field, in English.
-func (e *FieldError) inField() string {
-	return fmt.Sprintf("field %d (%s) has %q, expected %s", e.Position, e.Field, e.Value, e.Expected)
+	return fmt.Sprintf("cron expression %q: field %d (%s) has %q, expected %s",
+		e.Expr, e.Position, e.Field, e.Value, e.Expected)
 }
 
 // wholeError is a fault of the whole expression.

@@ -34,27 +34,24 @@ const (
 	codeZone        = "zone-in-front"  // "TZ=UTC 0 3 * * *"
 )
 
-// The columns of faultTexts.
-const (
-	english = iota
-	simplifiedChinese
-	traditionalChinese
-)
+// Texts are one text in English, in Chinese, and in Chinese of traditional characters.
+type Texts [3]string
 
-func languageOf(tag string) int {
-	switch tag {
+// In returns the text in a language: "en", "zh-CN" or "zh-TW". Any other is English.
+func (t Texts) In(lang string) string {
+	switch lang {
 	case "zh-CN":
-		return simplifiedChinese
+		return t[1]
 	case "zh-TW":
-		return traditionalChinese
+		return t[2]
 	}
-	return english
+	return t[0]
 }
 
 // faultTexts has a line for each kind of fault. Those of a field stand behind a text that names
 // it, and the English ones say what was expected there, in Error too; the others are whole.
-func faultTexts() map[string][3]string {
-	return map[string][3]string{
+func faultTexts() map[string]Texts {
+	return map[string]Texts{
 		codeValue:       {"{noun} from {min} to {max}", "应为 {min} 至 {max}", "應為 {min} 至 {max}"},
 		codeName:        {"{noun} from {min} to {max} or a name such as {example}", "应为 {min} 至 {max}，或英文缩写（如 {example}）", "應為 {min} 至 {max}，或英文縮寫（如 {example}）"},
 		codeEmpty:       {"a value between the commas", "逗号之间缺少取值", "逗號之間缺少取值"},
@@ -83,8 +80,8 @@ func faultTexts() map[string][3]string {
 }
 
 // fieldNames are the fields, by their English names.
-func fieldNames() map[string][3]string {
-	return map[string][3]string{
+func fieldNames() map[string]Texts {
+	return map[string]Texts{
 		"seconds": {"seconds", "秒", "秒"}, "minutes": {"minutes", "分", "分"}, "hours": {"hours", "时", "時"},
 		"day-of-month": {"day-of-month", "日", "日"}, "month": {"month", "月", "月"}, "day-of-week": {"day-of-week", "周", "週"}, "year": {"year", "年", "年"},
 	}
@@ -93,33 +90,24 @@ func fieldNames() map[string][3]string {
 // In says what is wrong in a language: "en", "zh-CN" or "zh-TW". Any other is English. Unlike
 // Error it is for who types the expression: it does not repeat that, and names no Go.
 func (e *FieldError) In(lang string) string {
-	column := languageOf(lang)
-	text := e.fill(faultTexts()[e.Code][column])
-	if e.Position == 0 {
-		return text
+	where := Texts{`field {n} ({field}) has "{value}", expected `, "第 {n} 段（{field}）“{value}”有误：", "第 {n} 段（{field}）「{value}」有誤："}
+	switch {
+	case e.Position == 0:
+		where = Texts{}
+	case e.Value == "":
+		where = Texts{`field {n} ({field}) has "", expected `, "第 {n} 段（{field}）有误：", "第 {n} 段（{field}）有誤："}
 	}
-	if column == english {
-		return e.inField()
-	}
-	before, value, after := "第 {n} 段（{field}）", "“{value}”", "有误："
-	if column == traditionalChinese {
-		value, after = "「{value}」", "有誤："
-	}
-	if e.Value == "" {
-		value = ""
-	}
-	return strings.NewReplacer("{n}", strconv.Itoa(e.Position), "{field}", fieldNames()[e.Field][column], "{value}", quoted(e.Value)).Replace(before+value+after) + text
+	return e.fill(where.In(lang), lang) + e.fill(faultTexts()[e.Code].In(lang), lang)
 }
 
 // fill puts the values of the fault into a text.
-func (e *FieldError) fill(text string) string {
-	return strings.NewReplacer("{min}", strconv.Itoa(e.Min), "{max}", strconv.Itoa(e.Max), "{count}", strconv.Itoa(e.Count),
-		"{value}", quoted(e.Value), "{example}", quoted(e.Example), "{noun}", e.noun).Replace(text)
+func (e *FieldError) fill(text, lang string) string {
+	return strings.NewReplacer("{n}", strconv.Itoa(e.Position), "{field}", fieldNames()[e.Field].In(lang), "{min}", strconv.Itoa(e.Min), "{max}", strconv.Itoa(e.Max),
+		"{count}", strconv.Itoa(e.Count), "{value}", Quoted(e.Value), "{example}", Quoted(e.Example), "{noun}", e.noun).Replace(text)
 }
 
-// quoted is a text of an expression as it stands between quotation marks: what cannot be seen is
-// written out.
-func quoted(s string) string {
+// Quoted is a text as it stands between quotation marks: what cannot be seen is written out.
+func Quoted(s string) string {
 	s = strconv.Quote(s)
 	return strings.ReplaceAll(s[1:len(s)-1], `\"`, `"`)
 }

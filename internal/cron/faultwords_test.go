@@ -4,7 +4,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -72,8 +71,8 @@ var (
 func checkWords(t *testing.T, bad *FieldError) {
 	t.Helper()
 	own := func(tag string) string {
-		value, example := quoted(bad.Value), quoted(bad.Example)
-		return strings.NewReplacer(strconv.Quote(bad.Value), "", "“"+value+"”", "", "「"+value+"」", "", " "+example, " ").Replace(bad.In(tag))
+		value, example := Quoted(bad.Value), Quoted(bad.Example)
+		return strings.NewReplacer(`"`+value+`"`, "", "“"+value+"”", "", "「"+value+"」", "", " "+example, " ").Replace(bad.In(tag))
 	}
 	if en := own("en"); en == "" || strings.ContainsAny(en, "{}") || strings.Contains(en, "xxljob") {
 		t.Errorf("%q: %q in English", bad.Expr, en)

@@ -35,7 +35,7 @@ func (f *field) bounded(code, part string, least, most int) error {
 	if code == codeName {
 		e.Example = f.names[0][:3]
 	}
-	e.Expected = e.fill(faultTexts()[code][english])
+	e.Expected = e.fill(faultTexts()[code].In("en"), "en")
 	return e
 }
 
