@@ -63,7 +63,7 @@ func (q *request) jobPage() error {
 	var err error
 	var bad badSchedule
 	if v.Next, err = q.nextOf(j, time.Now()); errors.As(err, &bad) {
-		v.NextErr = q.text("fault.invalid.conf", "why", strings.TrimPrefix(err.Error(), "xxljob: "))
+		v.NextErr = q.text("fault.invalid.conf", "why", why(err))
 	} else if err != nil {
 		return err
 	}

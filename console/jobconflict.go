@@ -100,8 +100,8 @@ func (q *request) keepForm(p *problem) bool {
 	switch {
 	case p == errNobody:
 		failed.Help, failed.Login = q.text("form.nobody"), q.Auth.login
-	case p.cause != nil && q.user != nil:
-		failed.Cause = p.cause.Error()
+	case q.user != nil:
+		failed.Cause = p.said()
 	}
 	return q.showForm(p.status, f, func(v *formView) {
 		v.Failed = failed

@@ -224,11 +224,11 @@ func (q *request) formFaults(err error, f *jobForm) bool {
 	for _, e := range list {
 		name, known := byField[cutIndex(e.Field)]
 		if name == "conf" {
-			name = faultyOf(&f.job.Schedule)
+			name = faultyOf(e)
 		}
-		words := q.faultText(name, e)
+		words := q.faultText("fault.invalid.", name, e)
 		if !known {
-			name, words = "", e.Field+": "+words
+			name = ""
 		}
 		if f.faults[name] == "" {
 			f.faults[name] = words
@@ -250,30 +250,27 @@ func (q *request) formFaults(err error, f *jobForm) bool {
 	return true
 }
 
-// faultText is a fault of a field in the viewer's words. What is wrong with an expression only
-// the scheduler can say, in its own.
-func (q *request) faultText(name string, e *xxljob.FieldError) string {
-	why := strings.TrimPrefix(e.Err.Error(), "xxljob: ")
-	if key := "fault." + e.Code; e.Code != "invalid" && q.look.language.Has(key) {
+// faultText is a fault of a field in the viewer's words, which begin with the prefix where it is
+// of no kind that there are words for. What is wrong with an expression only the scheduler can
+// say, and what is wrong with a field that no form has.
+func (q *request) faultText(prefix, name string, e *xxljob.FieldError) string {
+	if key := "fault." + e.Code; name != "" && e.Code != "invalid" && q.look.language.Has(key) {
 		return q.text(key)
 	}
-	if key := "fault.invalid." + name; q.look.language.Has(key) {
-		return q.text(key, "why", why)
+	if key := prefix + name; name != "" && q.look.language.Has(key) {
+		return q.text(key, "why", why(e.Err))
 	}
-	return why
+	return q.text("fault.of", "field", e.Field, "why", why(e.Err))
 }
 
-// faultyOf is the field of a schedule that is faulty: the scheduler says it of the whole.
-func faultyOf(s *xxljob.Schedule) string {
-	switch {
-	case !slices.Contains(scheduleTypes(), string(s.Type)):
-		return "type"
-	case s.DST != xxljob.DSTCivil && s.DST != xxljob.DSTQuartz:
-		return "dst"
-	case s.Zone != "" && zoneOf(s.Zone) == nil:
-		return "zone"
+// faultyOf is the field of the form that is faulty of a schedule: the scheduler says it of the
+// whole.
+func faultyOf(e *xxljob.FieldError) string {
+	var bad *xxljob.ScheduleError
+	if !errors.As(e, &bad) || bad.Field == "Conf" {
+		return "conf"
 	}
-	return "conf"
+	return strings.ToLower(bad.Field)
 }
 
 // cutIndex is the name of a field without which of a list it is.

@@ -3,7 +3,6 @@ package console
 // Which runs, and which entries of the record, a list shows: filters, as its address says them.
 
 import (
-	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
@@ -69,7 +68,7 @@ func (q *request) runSearch(f runFilter, apps []string) (s xxljob.RunSearch, err
 	if f.Job != "" {
 		id, err := strconv.ParseInt(f.Job, 10, 64)
 		if err != nil || id <= 0 {
-			return s, badRequest(fmt.Errorf("job %q", f.Job))
+			return s, badFilter(f.Job)
 		}
 		s.JobIDs = []int64{id}
 	}
@@ -86,7 +85,7 @@ func (q *request) runSearch(f runFilter, apps []string) (s xxljob.RunSearch, err
 	if f.Slower != "" {
 		seconds, err := strconv.ParseFloat(f.Slower, 64)
 		if err != nil || !(seconds >= 0 && seconds <= 1e9) {
-			return s, badRequest(fmt.Errorf("slower %q", f.Slower))
+			return s, badFilter(f.Slower)
 		}
 		s.Slower = time.Duration(seconds * float64(time.Second))
 	}
@@ -104,7 +103,7 @@ func momentOf(text string) (time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
-		return at, badRequest(fmt.Errorf("time %q", text))
+		return at, badFilter(text)
 	}
 	return at.UTC(), nil
 }
