@@ -67,9 +67,27 @@ func (q *request) readJob(f *jobForm) {
 	}
 }
 
-// onlyShows reports whether the form was sent to see what its schedule means, by who has no
-// scripts.
-func (q *request) onlyShows() bool { return q.field("show") == "preview" }
+// Why a form is sent that is not to be saved.
+const (
+	showPreview = "preview" // to see what its schedule means, by who has no scripts
+	showResumed = "resumed" // it was sent before, by who had to log in first
+)
+
+// onlyShows reports whether the form is not to be saved.
+func (q *request) onlyShows() bool {
+	show := q.field("show")
+	return show == showPreview || show == showResumed
+}
+
+// showAsSent shows a form as it was sent. One that comes back is shown without its faults: they
+// are looked for when it is saved.
+func (q *request) showAsSent(f *jobForm) error {
+	resumed := q.field("show") == showResumed
+	if resumed {
+		clear(f.faults)
+	}
+	return q.showForm(http.StatusOK, f, func(v *formView) { v.Resumed = resumed })
+}
 
 func (q *request) addJob() error {
 	f, err := q.posted()
@@ -77,6 +95,9 @@ func (q *request) addJob() error {
 		return err
 	}
 	j := &f.job
+	if q.onlyShows() && !q.mayAdd() {
+		return forbidden(edit)
+	}
 	switch {
 	case j.App == "": // whatever the scheduler would take it for
 		f.faults["app"] = q.text("fault.required")
@@ -85,7 +106,7 @@ func (q *request) addJob() error {
 	}
 	j.Stopped = q.field("stopped") != ""
 	if q.onlyShows() {
-		return q.showForm(http.StatusOK, f, nil)
+		return q.showAsSent(f)
 	}
 	if err := q.mayLead(j, nil, f.faults); err != nil {
 		return err
@@ -116,7 +137,7 @@ func (q *request) saveJob() error {
 	j := &f.job
 	j.Version, j.Ensured = version, ""
 	if q.onlyShows() {
-		return q.showForm(http.StatusOK, f, nil)
+		return q.showAsSent(f)
 	}
 	if err := q.mayLead(j, &q.job, f.faults); err != nil {
 		return err
