@@ -121,7 +121,7 @@ func (s Schedule) Next(after time.Time) (time.Time, error) {
 	case ScheduleOnce:
 		at, err := time.Parse(time.RFC3339Nano, s.Conf)
 		if err != nil {
-			return time.Time{}, s.faulty("Conf", "time", "2027-03-01T08:00:00Z", fmt.Errorf("xxljob: schedule ONCE %q: want a time as RFC 3339: %w", s.Conf, err))
+			return time.Time{}, faultyField("Conf", s.Conf, "time", "2027-03-01T08:00:00Z", fmt.Errorf("xxljob: schedule ONCE %q: want a time as RFC 3339: %w", s.Conf, err))
 		}
 		if at = at.Truncate(time.Millisecond); at.After(after) {
 			return at.UTC(), nil
@@ -130,7 +130,7 @@ func (s Schedule) Next(after time.Time) (time.Time, error) {
 	case "", ScheduleNone:
 		return time.Time{}, nil
 	}
-	return time.Time{}, s.faulty("Type", "type", "", fmt.Errorf("xxljob: schedule type %q is unknown: %s", s.Type, oneOf(string(s.Type), scheduleTypes())))
+	return time.Time{}, faultyField("Type", string(s.Type), "type", strings.Join(scheduleTypes(), ", "), fmt.Errorf("xxljob: schedule type %q is unknown: %s", s.Type, oneOf(string(s.Type), scheduleTypes())))
 }
 
 // Upcoming returns the next n instants after the given one, fewer when there
@@ -164,7 +164,7 @@ func (s Schedule) Every() (time.Duration, error) {
 	case d > 0: // which was meant
 		example = formatSeconds(d)
 	}
-	return 0, s.faulty("Conf", code, example, fmt.Errorf("xxljob: schedule %s %q: %w", s.Type, s.Conf, why))
+	return 0, faultyField("Conf", s.Conf, code, example, fmt.Errorf("xxljob: schedule %s %q: %w", s.Type, s.Conf, why))
 }
 
 // String returns type, conf and zone as they are stored.
@@ -193,7 +193,7 @@ func (s Schedule) goesByClocks() bool { return s.Type == ScheduleCron || s.Type 
 // check reports what is wrong with s, whether or not it will ever be due: a *ScheduleError.
 func (s Schedule) check(subSecond bool) error {
 	if s.DST != DSTCivil && s.DST != DSTQuartz {
-		return s.faulty("DST", "dst", "", fmt.Errorf("DST policy %q is unknown: %s", s.DST, oneOf(string(s.DST), []string{`""`, string(DSTQuartz)})))
+		return faultyField("DST", string(s.DST), "dst", "", fmt.Errorf("DST policy %q is unknown: %s", s.DST, oneOf(string(s.DST), []string{`""`, string(DSTQuartz)})))
 	}
 	if _, err := loadZone(s.Zone); err != nil {
 		return s.faultyZone(err)
@@ -202,16 +202,24 @@ func (s Schedule) check(subSecond bool) error {
 		return err
 	}
 	if !s.goesByClocks() && s.Zone != "" {
-		return s.faulty("Zone", "no-zone", string(s.Type), fmt.Errorf("a schedule of type %s has no zone, and this one has %q: only clocks on the wall differ from zone to zone", s.Type, s.Zone))
+		return faultyField("Zone", s.Zone, "no-zone", string(s.Type), fmt.Errorf("a schedule of type %s has no zone, and this one has %q: only clocks on the wall differ from zone to zone", s.Type, s.Zone))
 	}
 	if !s.goesByClocks() && s.DST != DSTCivil {
-		return s.faulty("DST", "no-dst", string(s.Type), fmt.Errorf("a schedule of type %s has no DST policy, and this one has %q: only clocks on the wall are changed", s.Type, s.DST))
+		return faultyField("DST", string(s.DST), "no-dst", string(s.Type), fmt.Errorf("a schedule of type %s has no DST policy, and this one has %q: only clocks on the wall are changed", s.Type, s.DST))
 	}
 	d, _ := s.Every()
 	if d != 0 && d < time.Second && !subSecond {
-		return s.faulty("Conf", "sub-second", "", errors.New("under one second needs Config.Limits.AllowSubSecond"))
+		return faultyField("Conf", s.Conf, "sub-second", "", errors.New("under one second needs Config.Limits.AllowSubSecond"))
 	}
 	return nil
+}
+
+// faultyZone is what is wrong with the name of the zone.
+func (s Schedule) faultyZone(err error) error {
+	if s.Zone == "Local" {
+		return faultyField("Zone", s.Zone, "zone-local", "", err)
+	}
+	return faultyField("Zone", s.Zone, "zone", "", err)
 }
 
 // formatSeconds writes d as XXL-JOB stores it: seconds, with a fraction only

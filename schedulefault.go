@@ -34,7 +34,7 @@ type ScheduleError struct {
 	// where it is not about a number.
 	Min, Max int
 
-	example string // what would be right
+	example string // what would be right, or the type of the schedule
 	err     error  // what Error says
 }
 
@@ -50,17 +50,14 @@ func (e *ScheduleError) In(lang string) string {
 	if errors.As(e.err, &bad) {
 		return bad.In(lang)
 	}
-	types := strings.Join(scheduleTypes(), ", ")
-	if lang == "zh-CN" || lang == "zh-TW" {
-		types = strings.Join(scheduleTypes(), "、")
-	}
-	return strings.NewReplacer("{value}", cron.Quoted(e.Value), "{example}", e.example, "{types}", types).Replace(scheduleFaults()[e.Code].In(lang))
+	example := strings.ReplaceAll(e.example, ", ", cron.Texts{", ", "、", "、"}.In(lang))
+	return strings.NewReplacer("{value}", cron.Quoted(e.Value), "{example}", example).Replace(scheduleFaults()[e.Code].In(lang))
 }
 
 // scheduleFaults are the texts of faults that are none of an expression.
 func scheduleFaults() map[string]cron.Texts {
 	return map[string]cron.Texts{
-		"type":         {`there is no type "{value}": want one of {types}`, "没有调度类型“{value}”，应为 {types} 之一", "沒有排程類型「{value}」，應為 {types} 之一"},
+		"type":         {`there is no type "{value}": want one of {example}`, "没有调度类型“{value}”，应为 {example} 之一", "沒有排程類型「{value}」，應為 {example} 之一"},
 		"zone":         {`there is no zone "{value}": want an IANA name such as Asia/Shanghai`, "没有时区“{value}”，应为 IANA 名称，如 Asia/Shanghai", "沒有時區「{value}」，應為 IANA 名稱，如 Asia/Shanghai"},
 		"zone-local":   {`the zone "{value}" differs from node to node: want an IANA name such as Asia/Shanghai`, "时区“{value}”因节点而异，应为 IANA 名称，如 Asia/Shanghai", "時區「{value}」因節點而異，應為 IANA 名稱，如 Asia/Shanghai"},
 		"dst":          {`there is no DST policy "{value}": want QUARTZ, or none`, "没有夏令时策略“{value}”，应为 QUARTZ 或留空", "沒有夏令時策略「{value}」，應為 QUARTZ 或留空"},
@@ -77,9 +74,9 @@ func scheduleFaults() map[string]cron.Texts {
 	}
 }
 
-// faulty is a fault of a field of the schedule.
-func (s Schedule) faulty(field, code, example string, err error) error {
-	value := map[string]string{"Type": string(s.Type), "Conf": s.Conf, "Zone": s.Zone, "DST": string(s.DST)}[field]
+// faultyField is a fault of a field with its value; what would be right may be several, with
+// commas between them.
+func faultyField(field, value, code, example string, err error) error {
 	if value == "" && field == "Conf" {
 		code = "no-" + code
 	}
@@ -97,12 +94,4 @@ func faultyExpression(err error) error {
 		}
 	}
 	return e
-}
-
-// faultyZone is what is wrong with the name of a zone.
-func (s Schedule) faultyZone(err error) error {
-	if s.Zone == "Local" {
-		return s.faulty("Zone", "zone-local", "", err)
-	}
-	return s.faulty("Zone", "zone", "", err)
 }
