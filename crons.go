@@ -40,7 +40,7 @@ func compile(s Schedule) (*compiledCron, error) {
 	}
 	var err error
 	if c.loc, err = loadZone(s.Zone); err != nil {
-		return nil, err
+		return nil, s.faultyZone(err)
 	}
 	if s.Type == ScheduleCrontab {
 		c.crontab, err = cron.ParseCrontab(s.Conf)
@@ -48,7 +48,7 @@ func compile(s Schedule) (*compiledCron, error) {
 		c.quartz, err = cron.Parse(s.Conf)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("xxljob: schedule %s: %w", s.Type, err)
+		return nil, faultyExpression(fmt.Errorf("xxljob: schedule %s: %w", s.Type, err))
 	}
 	return c, nil
 }

@@ -3,6 +3,7 @@ package xxljob
 // Schedules in words.
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/xxljob/xxljob/internal/cron"
@@ -12,10 +13,11 @@ import (
 func (s Schedule) Describe() string { return s.DescribeIn("en") }
 
 // DescribeIn returns the schedule in words of a language: "en", "zh-CN" or "zh-TW". Any other
-// is English. What is wrong with an invalid one is said in English.
+// is English. Of an invalid one it says what is wrong with it.
 func (s Schedule) DescribeIn(lang string) string {
-	if err := s.check(true); err != nil {
-		return scheduleWord(lang, "invalid: ") + err.Error()
+	var bad *ScheduleError
+	if errors.As(s.check(true), &bad) {
+		return scheduleWord(lang, "invalid: ") + bad.In(lang)
 	}
 	d, _ := s.Every() // checked above
 	switch s.Type {

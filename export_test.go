@@ -453,3 +453,8 @@ func LinesOfPage(text string, first, last, from int) (string, error) {
 	pages[0].FirstLine, pages[0].LastLine = first, last
 	return linesOf(pages[0], from)
 }
+
+// Logless are the errors that say why there is no log of a run.
+func Logless() []error {
+	return []error{errNotStarted(), errNoneThere(), errNodeGone("n1"), noLog("as others say it")}
+}

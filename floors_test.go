@@ -145,8 +145,8 @@ func (h *house) cycles() [][]string {
 // floor and of lower ones.
 var floors = [][]string{
 	{ // nouns, and what is wrong with a value
-		"alarmrules", "bounds", "chain", "changed", "changedaccounts", "config", "configcheck", "crons", "describe", "doc", "errors", "event", "faults", "group", "handler", "job", "jobcheck", "limits", "logconfig", "node", "policies", "readiness", "registry", "retriesof", "retry", "ring", "run", "runtrigger",
-		"schedule", "stats", "store", "storeaccounts", "storealarms", "storechanges", "storedrops", "storejobs", "storelists", "storelogpages", "storelogs", "storenodes", "storeowed", "storeplans", "storereadjobs", "storereads", "storereports", "storeruns", "storestarts", "tokens", "tracer", "window", "words",
+		"alarmrules", "bounds", "chain", "changed", "changedaccounts", "config", "configcheck", "crons", "describe", "doc", "errors", "event", "faults", "group", "handler", "job", "jobcheck", "limits", "logconfig", "lognone", "node", "policies", "readiness", "registry", "retriesof", "retry", "ring", "run", "runtrigger",
+		"schedule", "schedulefault", "stats", "store", "storeaccounts", "storealarms", "storechanges", "storedrops", "storejobs", "storelists", "storelogpages", "storelogs", "storenodes", "storeowed", "storeplans", "storereadjobs", "storereads", "storereports", "storeruns", "storestarts", "tokens", "tracer", "window", "words",
 	},
 	{ // tools
 		"batch", "clock", "duetimes", "duty", "life", "mishaps", "loop", "loops", "quota", "rarely", "storemeter", "storemetered", "tracing", "userexec", "wakes",

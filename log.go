@@ -93,7 +93,7 @@ func (l *logs) logOf(ctx context.Context, run Run, from int, said *wire.Progress
 	}
 	switch {
 	case run.Address == "":
-		return store.Answer{}, noLog("the run was not started")
+		return store.Answer{}, errNotStarted()
 	case !local:
 		return l.logElsewhere(ctx, run, from, said)
 	case inc == l.leases.incarnation:
@@ -101,8 +101,6 @@ func (l *logs) logOf(ctx context.Context, run Run, from int, said *wire.Progress
 	}
 	return l.askNode(ctx, Ask{Incarnation: inc, Run: run, FromLine: from})
 }
-
-func noLog(why string) error { return fmt.Errorf("%w: %s", ErrNoLog, why) }
 
 // logResult is an answer as the caller of Log gets it. The run was read before it
 // was asked for: where it had ended by then, all its lines were there. Whatever the
@@ -113,7 +111,7 @@ func logResult(run Run, from int, a store.Answer) (wire.LogResult, error) {
 	case a.Refusal != "":
 		return wire.LogResult{}, noLog(a.Refusal)
 	case none && run.State.Ended():
-		return wire.LogResult{}, noLog("its executor has none")
+		return wire.LogResult{}, errNoneThere()
 	case none: // on its way to the executor
 		from = max(from, 1)
 		return wire.LogResult{FromLineNum: from, ToLineNum: from - 1}, nil
@@ -166,7 +164,7 @@ func (l *logs) askNode(ctx context.Context, ask Ask) (store.Answer, error) {
 	var backoff backoff
 	for {
 		if l.leases.isGone(ask.Incarnation, began) {
-			return store.Answer{}, noLog("node " + ask.Incarnation + " is gone")
+			return store.Answer{}, errNodeGone(ask.Incarnation)
 		}
 		gap, wait := time.Duration(0), l.askWait()
 		if ask.ID != 0 {

@@ -12,7 +12,7 @@ import (
 
 // The bounds of what the root shows.
 const (
-	mostNames     = 200 // package-level names: 150, the seven of retries, the nine of what follows a success, fourteen for consoles and dashboards, the seven of logs that outlive their executors, the four of the record of changes, two for runs that are dropped, three for those who watch a node, one for tracers, and three for the users of a console
+	mostNames     = 201 // package-level names: 150, the seven of retries, the nine of what follows a success, fourteen for consoles and dashboards, the seven of logs that outlive their executors, the four of the record of changes, two for runs that are dropped, three for those who watch a node, one for tracers, three for the users of a console, and one for what is wrong with a schedule
 	mostDocLines  = 253 // of go doc: a line a name, and what belongs to types
 	mostTextLines = 120 // of the package comment
 )

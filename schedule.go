@@ -43,8 +43,8 @@ func scheduleTypes() []string {
 // Schedule says when a job is due. It is a comparable value, stored as
 // XXL-JOB's schedule_type and schedule_conf plus a zone. Make one with Cron,
 // Crontab, FixedRate, FixedDelay, At or Manual; the zero value is Manual().
-// An invalid one is found by Next and by every call that saves a job; a zone or a DST
-// policy of a type that has none by the latter alone.
+// An invalid one is found by Next and by every call that saves a job, with a *ScheduleError; a
+// zone or a DST policy of a type that has none by the latter alone.
 type Schedule struct {
 	Type ScheduleType
 	// Conf is the expression, or seconds, or for ONCE a time (RFC 3339).
@@ -121,7 +121,7 @@ func (s Schedule) Next(after time.Time) (time.Time, error) {
 	case ScheduleOnce:
 		at, err := time.Parse(time.RFC3339Nano, s.Conf)
 		if err != nil {
-			return time.Time{}, fmt.Errorf("xxljob: schedule ONCE %q: want a time as RFC 3339: %w", s.Conf, err)
+			return time.Time{}, faultyField("Conf", s.Conf, "time", "2027-03-01T08:00:00Z", fmt.Errorf("xxljob: schedule ONCE %q: want a time as RFC 3339: %w", s.Conf, err))
 		}
 		if at = at.Truncate(time.Millisecond); at.After(after) {
 			return at.UTC(), nil
@@ -130,7 +130,7 @@ func (s Schedule) Next(after time.Time) (time.Time, error) {
 	case "", ScheduleNone:
 		return time.Time{}, nil
 	}
-	return time.Time{}, fmt.Errorf("xxljob: schedule type %q is unknown: %s", s.Type, oneOf(string(s.Type), scheduleTypes()))
+	return time.Time{}, faultyField("Type", string(s.Type), "type", strings.Join(scheduleTypes(), ", "), fmt.Errorf("xxljob: schedule type %q is unknown: %s", s.Type, oneOf(string(s.Type), scheduleTypes())))
 }
 
 // Upcoming returns the next n instants after the given one, fewer when there
@@ -153,11 +153,18 @@ func (s Schedule) Every() (time.Duration, error) {
 	if s.Type != ScheduleFixRate && s.Type != ScheduleFixDelay {
 		return 0, nil
 	}
-	d, err := parseSeconds(s.Conf)
-	if err != nil {
-		return 0, fmt.Errorf("xxljob: schedule %s %q: %w", s.Type, s.Conf, err)
+	d, code, why := parseSeconds(s.Conf)
+	if why == nil {
+		return d, nil
 	}
-	return d, nil
+	example := "60"
+	switch {
+	case code == "too-long":
+		example = formatSeconds(maxPeriod)
+	case d > 0: // which was meant
+		example = formatSeconds(d)
+	}
+	return 0, faultyField("Conf", s.Conf, code, example, fmt.Errorf("xxljob: schedule %s %q: %w", s.Type, s.Conf, why))
 }
 
 // String returns type, conf and zone as they are stored.
@@ -183,28 +190,36 @@ func (s Schedule) withZone(loc *time.Location) Schedule {
 // goesByClocks reports whether s names times of clocks on the wall, which need a zone.
 func (s Schedule) goesByClocks() bool { return s.Type == ScheduleCron || s.Type == ScheduleCrontab }
 
-// check reports what is wrong with s, whether or not it will ever be due.
+// check reports what is wrong with s, whether or not it will ever be due: a *ScheduleError.
 func (s Schedule) check(subSecond bool) error {
 	if s.DST != DSTCivil && s.DST != DSTQuartz {
-		return fmt.Errorf("DST policy %q is unknown: %s", s.DST, oneOf(string(s.DST), []string{`""`, string(DSTQuartz)}))
+		return faultyField("DST", string(s.DST), "dst", "", fmt.Errorf("DST policy %q is unknown: %s", s.DST, oneOf(string(s.DST), []string{`""`, string(DSTQuartz)})))
 	}
 	if _, err := loadZone(s.Zone); err != nil {
-		return err
+		return s.faultyZone(err)
 	}
 	if _, err := s.Next(time.Unix(0, 0)); err != nil {
 		return err
 	}
 	if !s.goesByClocks() && s.Zone != "" {
-		return fmt.Errorf("a schedule of type %s has no zone, and this one has %q: only clocks on the wall differ from zone to zone", s.Type, s.Zone)
+		return faultyField("Zone", s.Zone, "no-zone", string(s.Type), fmt.Errorf("a schedule of type %s has no zone, and this one has %q: only clocks on the wall differ from zone to zone", s.Type, s.Zone))
 	}
 	if !s.goesByClocks() && s.DST != DSTCivil {
-		return fmt.Errorf("a schedule of type %s has no DST policy, and this one has %q: only clocks on the wall are changed", s.Type, s.DST)
+		return faultyField("DST", string(s.DST), "no-dst", string(s.Type), fmt.Errorf("a schedule of type %s has no DST policy, and this one has %q: only clocks on the wall are changed", s.Type, s.DST))
 	}
 	d, _ := s.Every()
 	if d != 0 && d < time.Second && !subSecond {
-		return errors.New("under one second needs Config.Limits.AllowSubSecond")
+		return faultyField("Conf", s.Conf, "sub-second", "", errors.New("under one second needs Config.Limits.AllowSubSecond"))
 	}
 	return nil
+}
+
+// faultyZone is what is wrong with the name of the zone.
+func (s Schedule) faultyZone(err error) error {
+	if s.Zone == "Local" {
+		return faultyField("Zone", s.Zone, "zone-local", "", err)
+	}
+	return faultyField("Zone", s.Zone, "zone", "", err)
 }
 
 // formatSeconds writes d as XXL-JOB stores it: seconds, with a fraction only
@@ -225,23 +240,25 @@ func formatSeconds(d time.Duration) string {
 // maxPeriod keeps sums of times and periods far from overflow: 100 years.
 const maxPeriod = 100 * 365 * 24 * time.Hour
 
-func parseSeconds(conf string) (time.Duration, error) {
+// parseSeconds reads a period. What it has no seconds of is a fault, by the code of a
+// ScheduleError, and the period that was meant, or zero.
+func parseSeconds(conf string) (d time.Duration, code string, why error) {
 	if strings.Trim(conf, "+-.0123456789") != "" { // ParseDuration would read units
 		if d, err := time.ParseDuration(conf); err == nil {
-			return 0, errors.New("want seconds: " + formatSeconds(d))
+			return d, "seconds", errors.New("want seconds: " + formatSeconds(d))
 		}
-		return 0, errors.New("want seconds")
+		return 0, "seconds", errors.New("want seconds")
 	}
 	d, err := time.ParseDuration(conf + "s")
 	switch {
 	case err != nil:
-		return 0, errors.New("want seconds")
+		return 0, "seconds", errors.New("want seconds")
 	case d <= 0:
-		return 0, errors.New("must be positive")
+		return 0, "positive", errors.New("must be positive")
 	case d > maxPeriod:
-		return 0, errors.New("more than 100 years")
+		return 0, "too-long", errors.New("more than 100 years")
 	case d%time.Millisecond != 0:
-		return 0, errors.New("want a whole number of milliseconds")
+		return 0, "milliseconds", errors.New("want a whole number of milliseconds")
 	}
-	return d, nil
+	return d, "", nil
 }

@@ -141,6 +141,9 @@ func TestScheduleErrors(t *testing.T) {
 				t.Errorf("%v is accepted", tt.s)
 				continue
 			}
+			if bad := scheduleError(t, err); bad == nil || bad.Code == "" || bad.In("en") == bad.In("zh-CN") {
+				t.Errorf("%v: %+v", tt.s, bad)
+			}
 			for _, w := range tt.words {
 				if !strings.Contains(err.Error(), w) {
 					t.Errorf("%v: %q does not say %q", tt.s, err, w)

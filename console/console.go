@@ -140,7 +140,7 @@ func (q *request) serve() error {
 		return errForeign
 	}
 	if rt.changes() {
-		if err := q.readForm(rt.fields()); err != nil {
+		if err := q.readForm(rt); err != nil {
 			return err
 		}
 	}

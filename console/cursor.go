@@ -64,5 +64,5 @@ func asked(err error) error {
 
 // notOffered says that the store does not answer what the page needs.
 func notOffered(what string) *problem {
-	return &problem{status: 501, key: "problem.notoffered", cause: fmt.Errorf("the store is no %s", what)}
+	return &problem{status: 501, key: "problem.notoffered", cause: errors.New(what)}
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -73,8 +74,21 @@ func TestRestore(t *testing.T) {
 	operator.get(to).is(403)
 }
 
-// TestLoggedOutMeanwhile: a form that comes without a session comes back after the login, to who
-// may send it, and nothing is saved before it is sent again.
+// goesOn sends the form that the login has left for the address of the one that was kept, as its
+// button and its script do.
+func (b *browser) goesOn() *browser {
+	b.Helper()
+	b.is(200)
+	action := regexp.MustCompile(`<form method="post" action="\./([^"]+)" id="goon"`).FindStringSubmatch(b.body)
+	if action == nil || b.at != "/console/login" {
+		b.Fatalf("%s does not go on to a form: %s", b.at, b.body)
+	}
+	b.lacks(password)
+	return b.post(action[1], b.filled("goon"))
+}
+
+// TestLoggedOutMeanwhile: a form that comes without a session comes back after the login at its
+// own address, to who may send it, and nothing is saved before it is sent again.
 func TestLoggedOutMeanwhile(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
@@ -90,7 +104,10 @@ func TestLoggedOutMeanwhile(t *testing.T) {
 		}
 		root.post("login", with(login, "name", "root", "password", "wrong horse")).is(422)
 		login = root.filled("main")
-		root.post("login", with(login, "name", "root", "password", password)).is(200).has("It is not saved yet.")
+		root.post("login", with(login, "name", "root", "password", password)).goesOn().is(200).has("It is not saved yet.")
+		if root.at != "/console/"+to {
+			t.Errorf("the form of %s is at %s", to, root.at)
+		}
 		back := root.filled("jobform")
 		for _, name := range []string{"name", "handler", "param", "version", "app"} {
 			if back.Get(name) != form.Get(name) {
@@ -108,6 +125,63 @@ func TestLoggedOutMeanwhile(t *testing.T) {
 		if to == edit {
 			j = x.job("orders", "another")
 		}
+	}
+}
+
+// TestKeptFormIsNotSaved: what goes on from the login is shown, however often it is sent, with a
+// session and without one.
+func TestKeptFormIsNotSaved(t *testing.T) {
+	x := newSite(t)
+	root := x.admin()
+	j := x.job("orders", "nightly")
+	edit := "jobs/" + itoa(j.ID) + "/edit"
+	kept := with(root.get(edit).filled("jobform"), "handler", "typed", "retries", "x", "show", "resumed")
+	for range 2 {
+		root.post(edit, kept).is(200).has("It is not saved yet.").lacks(`class="fault"`)
+		if root.filled("jobform").Get("handler") != "typed" || root.filled("jobform").Get("retries") != "x" {
+			t.Errorf("the form is %v", root.filled("jobform"))
+		}
+	}
+	root.post("jobs/new", with(root.newForm(), "show", "resumed")).is(200).has("It is not saved yet.")
+	if now := must1(x.store.Job(t.Context(), j.ID)); now.Version != j.Version || len(must1(x.store.Jobs(t.Context(), xxljob.JobFilter{}))) != 1 {
+		t.Errorf("something was saved: %+v", now)
+	}
+	// Somebody else has saved in between: that is a conflict, as it would have been.
+	ann := x.user(console.User{Name: "ann", Apps: map[string]console.Role{"orders": console.Editor}})
+	ann.post(edit, with(ann.get(edit).filled("jobform"), "author", "ann")).is(200)
+	back := with(root.post(edit, kept).is(200).filled("jobform"), "retries", "1")
+	back.Del("show") // its button has another name
+	root.post(edit, back).is(409)
+	// A browser that keeps no cookies is asked again, and what was typed is not lost.
+	nobody := x.browser()
+	nobody.post(edit, kept).is(401).has("Log in, and the form that you sent is there again")
+	if nobody.filled("main").Get("kept.handler") != "typed" || nobody.filled("main").Has("kept.show") {
+		t.Errorf("kept is %v", nobody.filled("main"))
+	}
+	viewer := x.user(console.User{Name: "viewer", Apps: map[string]console.Role{"orders": console.Viewer}})
+	viewer.post(edit, kept).is(403)
+	viewer.post("jobs/new", kept).is(403)
+	root.header.Set("Sec-Fetch-Site", "cross-site")
+	root.post(edit, kept).is(403).has("This request comes from another site.")
+}
+
+// TestLargestKeptForm: a form of as many bytes as are taken is kept whole by the login.
+func TestLargestKeptForm(t *testing.T) {
+	x := newSite(t)
+	root := x.admin()
+	j := x.job("orders", "nightly")
+	edit := "jobs/" + itoa(j.ID) + "/edit"
+	form := with(root.get(edit).filled("jobform"), "childkeys", "")
+	form.Set("childkeys", strings.Repeat("k", 1<<20-len(form.Encode())))
+	larger := with(form, "param", form.Get("param")+"x")
+	root.post(edit, larger).is(413)
+	root.cookies = map[string]*http.Cookie{}
+	root.post(edit, larger).is(413)
+	root.post(edit, form).is(401)
+	root.post("login", with(root.filled("main"), "name", "root", "password", strings.Repeat("漢", 512))).is(422)
+	root.post("login", with(root.filled("main"), "name", "root", "password", password)).goesOn().is(200)
+	if back := root.filled("jobform"); back.Get("childkeys") != form.Get("childkeys") {
+		t.Errorf("%d bytes have come back of %d", len(back.Get("childkeys")), len(form.Get("childkeys")))
 	}
 }
 

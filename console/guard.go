@@ -14,6 +14,7 @@ import (
 // The bounds of a request.
 const (
 	mostBody   = 1 << 20 // bytes
+	mostBeside = 8 << 10 // bytes of what is sent beside a form that is kept: the login, and longer names
 	mostFields = 200     // of a form
 	mostRows   = 500     // of a list, of which a form has a field each
 )
@@ -28,8 +29,12 @@ func policyFor(ancestors []string) string {
 }
 
 // readForm reads the body of a request that changes something.
-func (q *request) readForm(most int) error {
-	q.r.Body = http.MaxBytesReader(q.w, q.r.Body, mostBody)
+func (q *request) readForm(rt *route) error {
+	bytes, most := int64(mostBody), rt.fields()
+	if rt.takesKept() {
+		bytes += mostBeside
+	}
+	q.r.Body = http.MaxBytesReader(q.w, q.r.Body, bytes)
 	kind, _, err := mime.ParseMediaType(q.r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/x-www-form-urlencoded" {
 		return &problem{status: http.StatusUnsupportedMediaType, key: "problem.bad", cause: fmt.Errorf("content type %q", kind)}
@@ -39,6 +44,9 @@ func (q *request) readForm(most int) error {
 			return errTooLarge
 		}
 		return badRequest(err)
+	}
+	if rt.keeps && q.r.ContentLength > mostBody && q.field("show") != showResumed {
+		return errTooLarge // or the login could not keep it
 	}
 	n := 0
 	for name, values := range q.r.PostForm {

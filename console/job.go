@@ -83,7 +83,7 @@ func (q *request) jobPage() error {
 		v.Own = zone
 	}
 	if news.bad != nil {
-		v.NextErr = q.text("fault.invalid.conf", "why", strings.TrimPrefix(news.bad.Error(), "xxljob: "))
+		v.NextErr = q.text("fault.invalid.conf", "why", why(news.bad))
 	}
 	v.Waits = j.Schedule.Type == xxljob.ScheduleFixDelay && j.Next.IsZero() && !j.Stopped
 	if q.may(operate, j.App) && !q.isPart() {

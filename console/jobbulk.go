@@ -128,9 +128,9 @@ func (q *request) bulkWords(do string, err error) string {
 	p := asProblem(err)
 	if p.status >= http.StatusInternalServerError {
 		q.Logger.Warn("console: a job of several has failed", "request", q.id, "do", do, "error", err)
-		return q.text(p.key) + " " + q.text("bulk.unknown")
+		return q.text(p.key, p.values...) + " " + q.text("bulk.unknown")
 	}
-	return q.text(p.key)
+	return q.text(p.key, p.values...)
 }
 
 // ticked are the IDs of the jobs that are ticked, each once, in order.

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 
 	"github.com/xxljob/xxljob/store"
 )
@@ -63,11 +62,11 @@ func keptNames() (names []string) {
 	return append(names, "version", "copyof", "restores", "stopped", "tz", "hidden", "paramempty")
 }
 
-// kept are the fields of a form that was sent, by their names with a prefix.
-func kept(form url.Values, prefix string) (list []keptField) {
+// kept are the fields of a form that was sent, whose names had one prefix and get another.
+func kept(form url.Values, had, get string) (list []keptField) {
 	for _, name := range keptNames() {
-		if values := form[prefix+name]; len(values) > 0 {
-			list = append(list, keptField{keptPrefix + name, values[len(values)-1]})
+		if values := form[had+name]; len(values) > 0 {
+			list = append(list, keptField{get + name, values[len(values)-1]})
 		}
 	}
 	return list
@@ -80,7 +79,7 @@ func (q *request) keepForm(p *problem) bool {
 		return false
 	}
 	if p == errNobody && q.accounts != nil {
-		return q.show("login", p.status, loginPage{Kept: kept(q.r.PostForm, ""), KeptFor: q.path}) == nil
+		return q.show("login", p.status, loginPage{Kept: kept(q.r.PostForm, "", keptPrefix), KeptFor: q.path}) == nil
 	}
 	if p != errNobody && p.status != http.StatusServiceUnavailable {
 		return false // what has panicked might do it again
@@ -100,8 +99,8 @@ func (q *request) keepForm(p *problem) bool {
 	switch {
 	case p == errNobody:
 		failed.Help, failed.Login = q.text("form.nobody"), q.Auth.login
-	case p.cause != nil && q.user != nil:
-		failed.Cause = p.cause.Error()
+	case q.user != nil:
+		failed.Cause = p.said()
 	}
 	return q.showForm(p.status, f, func(v *formView) {
 		v.Failed = failed
@@ -111,17 +110,20 @@ func (q *request) keepForm(p *problem) bool {
 	}) == nil
 }
 
-// resume shows a form again that was kept in that of the login, to who has just logged in and
-// may send it. It is not saved: that is for who has looked at it.
-func (q *request) resume(account store.User, session *store.Session) error {
+// goOn answers a login that had a form in it with a page that sends that form, and nothing of the
+// login, to the form's own address, where it is shown and not saved. So the page that somebody
+// reads, reloads and shares is at the address of the form.
+//
+// The login cannot answer there itself: its cookie has no path and goes to the directory of the
+// address that sets it, and the path of the mount, which one would have to be given, is known to
+// browsers only. A redirect that has the form sent again, by 307, would send the password to
+// another address than that of the login. And what is kept here would have to be kept by each
+// replica, in a store that has no place for it.
+func (q *request) goOn(account store.User, session *store.Session) error {
 	rt, values, _ := match(q.table, http.MethodPost, q.field("kept"))
-	form := url.Values{}
-	for _, k := range kept(q.r.PostForm, keptPrefix) {
-		form.Set(strings.TrimPrefix(k.Name, keptPrefix), k.Value)
-	}
 	u := ofAccount(&account)
 	u.session = session
-	q.user, q.values, q.r.PostForm = &u, values, form
+	q.user, q.values = &u, values
 	q.lookOf(account.Settings)
 	if err := q.permit(rt); err != nil {
 		return err
@@ -129,15 +131,7 @@ func (q *request) resume(account store.User, session *store.Session) error {
 	if rt.of == nothing && !q.mayAdd() {
 		return forbidden(edit)
 	}
-	f, err := q.posted()
-	if err != nil {
-		return err
-	}
-	clear(f.faults)
-	if v, err := strconv.ParseInt(q.field("version"), 10, 64); err == nil && q.job.ID != 0 {
-		f.job.Version = v // what was read, so that a conflict is found
-	}
-	return q.showForm(http.StatusOK, f, func(v *formView) { v.Resumed = true })
+	return q.show("goon", http.StatusOK, loginPage{Kept: kept(q.r.PostForm, keptPrefix, ""), KeptFor: q.field("kept")})
 }
 
 // keepsForm reports whether the form of a login has another one in it, of a page of ours.

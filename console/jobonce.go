@@ -119,14 +119,9 @@ func (q *request) triggerJob() error {
 // onceFault puts what is wrong with a trigger at its field.
 func (q *request) onceFault(v *onceView, e *xxljob.FieldError) {
 	name, known := map[string]string{"Param": "param", "Shard": "part", "At": "at", "Key": "key", "Addresses": "addresses"}[e.Field]
-	words := strings.TrimPrefix(e.Err.Error(), "xxljob: ")
-	if key := "fault." + e.Code; e.Code != "invalid" && q.look.language.Has(key) {
-		words = q.text(key)
-	} else if key := "fault.once." + name; q.look.language.Has(key) {
-		words = q.text(key)
-	}
+	words := q.faultText("fault.once.", name, e)
 	if !known {
-		v.Other = e.Field + ": " + words
+		v.Other = words
 		return
 	}
 	v.Faults[name] = words

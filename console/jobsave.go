@@ -67,9 +67,27 @@ func (q *request) readJob(f *jobForm) {
 	}
 }
 
-// onlyShows reports whether the form was sent to see what its schedule means, by who has no
-// scripts.
-func (q *request) onlyShows() bool { return q.field("show") == "preview" }
+// Why a form is sent that is not to be saved.
+const (
+	showPreview = "preview" // to see what its schedule means, by who has no scripts
+	showResumed = "resumed" // it was sent before, by who had to log in first
+)
+
+// onlyShows reports whether the form is not to be saved.
+func (q *request) onlyShows() bool {
+	show := q.field("show")
+	return show == showPreview || show == showResumed
+}
+
+// showAsSent shows a form as it was sent. One that comes back is shown without its faults: they
+// are looked for when it is saved.
+func (q *request) showAsSent(f *jobForm) error {
+	resumed := q.field("show") == showResumed
+	if resumed {
+		clear(f.faults)
+	}
+	return q.showForm(http.StatusOK, f, func(v *formView) { v.Resumed = resumed })
+}
 
 func (q *request) addJob() error {
 	f, err := q.posted()
@@ -77,6 +95,9 @@ func (q *request) addJob() error {
 		return err
 	}
 	j := &f.job
+	if q.onlyShows() && !q.mayAdd() {
+		return forbidden(edit)
+	}
 	switch {
 	case j.App == "": // whatever the scheduler would take it for
 		f.faults["app"] = q.text("fault.required")
@@ -85,7 +106,7 @@ func (q *request) addJob() error {
 	}
 	j.Stopped = q.field("stopped") != ""
 	if q.onlyShows() {
-		return q.showForm(http.StatusOK, f, nil)
+		return q.showAsSent(f)
 	}
 	if err := q.mayLead(j, nil, f.faults); err != nil {
 		return err
@@ -116,7 +137,7 @@ func (q *request) saveJob() error {
 	j := &f.job
 	j.Version, j.Ensured = version, ""
 	if q.onlyShows() {
-		return q.showForm(http.StatusOK, f, nil)
+		return q.showAsSent(f)
 	}
 	if err := q.mayLead(j, &q.job, f.faults); err != nil {
 		return err
@@ -224,11 +245,11 @@ func (q *request) formFaults(err error, f *jobForm) bool {
 	for _, e := range list {
 		name, known := byField[cutIndex(e.Field)]
 		if name == "conf" {
-			name = faultyOf(&f.job.Schedule)
+			name = faultyOf(e)
 		}
-		words := q.faultText(name, e)
+		words := q.faultText("fault.invalid.", name, e)
 		if !known {
-			name, words = "", e.Field+": "+words
+			name = ""
 		}
 		if f.faults[name] == "" {
 			f.faults[name] = words
@@ -250,30 +271,27 @@ func (q *request) formFaults(err error, f *jobForm) bool {
 	return true
 }
 
-// faultText is a fault of a field in the viewer's words. What is wrong with an expression only
-// the scheduler can say, in its own.
-func (q *request) faultText(name string, e *xxljob.FieldError) string {
-	why := strings.TrimPrefix(e.Err.Error(), "xxljob: ")
-	if key := "fault." + e.Code; e.Code != "invalid" && q.look.language.Has(key) {
+// faultText is a fault of a field in the viewer's words, which begin with the prefix where it is
+// of no kind that there are words for. What is wrong with an expression only the scheduler can
+// say, and what is wrong with a field that no form has.
+func (q *request) faultText(prefix, name string, e *xxljob.FieldError) string {
+	if key := "fault." + e.Code; name != "" && e.Code != "invalid" && q.look.language.Has(key) {
 		return q.text(key)
 	}
-	if key := "fault.invalid." + name; q.look.language.Has(key) {
-		return q.text(key, "why", why)
+	if key := prefix + name; name != "" && q.look.language.Has(key) {
+		return q.text(key, "why", why(e.Err))
 	}
-	return why
+	return q.text("fault.of", "field", e.Field, "why", why(e.Err))
 }
 
-// faultyOf is the field of a schedule that is faulty: the scheduler says it of the whole.
-func faultyOf(s *xxljob.Schedule) string {
-	switch {
-	case !slices.Contains(scheduleTypes(), string(s.Type)):
-		return "type"
-	case s.DST != xxljob.DSTCivil && s.DST != xxljob.DSTQuartz:
-		return "dst"
-	case s.Zone != "" && zoneOf(s.Zone) == nil:
-		return "zone"
+// faultyOf is the field of the form that is faulty of a schedule: the scheduler says it of the
+// whole.
+func faultyOf(e *xxljob.FieldError) string {
+	var bad *xxljob.ScheduleError
+	if !errors.As(e, &bad) || bad.Field == "Conf" {
+		return "conf"
 	}
-	return "conf"
+	return strings.ToLower(bad.Field)
 }
 
 // cutIndex is the name of a field without which of a list it is.

@@ -233,7 +233,7 @@ func TestNoLog(t *testing.T) {
 	root.get(page + "/log/file").is(503)
 	quiet.why = nil
 	must(t, x.s.Kill(t.Context(), run.ID))
-	root.get(page).is(200).has("no log: the run was not started").lacks("Retry")
+	root.get(page).is(200).has("The log of this run cannot be had: the run was not started").lacks("Retry")
 }
 
 // endless is a scheduler with a log that never ends, of which each part takes its time.

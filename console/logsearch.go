@@ -101,7 +101,7 @@ func (q *request) logFile() error {
 	res, err := q.linesFrom(1)
 	if err != nil {
 		if errors.Is(err, xxljob.ErrNoLog) {
-			return &problem{status: http.StatusNotFound, key: "log.none", cause: err}
+			return &problem{status: http.StatusNotFound, key: "log.none", values: []any{"why", why(err)}}
 		}
 		return err
 	}
@@ -122,7 +122,7 @@ func (q *request) logFile() error {
 			return err
 		}
 		if res, err = q.linesFrom(res.to + 1); err != nil {
-			_, err = io.WriteString(q.w, "… "+err.Error()+"\n")
+			_, err = io.WriteString(q.w, "… "+q.text("log.silent", "why", why(err))+"\n")
 			return err
 		}
 	}

@@ -159,8 +159,8 @@ func (q *request) problemPage(p *problem) {
 	if q.look.language.Has(p.key + ".help") {
 		v.Help = q.text(p.key+".help", p.values...)
 	}
-	if p.cause != nil && p.status != http.StatusInternalServerError && q.user != nil {
-		v.Cause = p.cause.Error()
+	if q.user != nil {
+		v.Cause = p.said()
 	}
 	if err := q.show("problem", p.status, v); err != nil {
 		q.Logger.Error("console: the page about a fault has one", "request", q.id, "error", err)

@@ -55,7 +55,7 @@ func (q *request) previewOf(s xxljob.Schedule, now time.Time) (p preview) {
 	}
 	next, err := s.Upcoming(now, instantsOfAPreview)
 	if err != nil && !errors.Is(err, xxljob.ErrNeverFires) {
-		p.Fault = q.text("fault.invalid.conf", "why", strings.TrimPrefix(err.Error(), "xxljob: "))
+		p.Fault = q.text("fault.invalid.conf", "why", why(err))
 		return p
 	}
 	p.Words, p.Next = s.DescribeIn(q.look.language.Tag), next

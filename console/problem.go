@@ -17,7 +17,7 @@ type problem struct {
 	status int
 	key    string
 	values []any
-	cause  error         // for the log, and for the page where it is one of the store's
+	cause  error         // for the log, and for the page where somebody else says it
 	after  time.Duration // Retry-After
 }
 
@@ -29,6 +29,15 @@ func (p *problem) Error() string {
 }
 
 func (p *problem) Unwrap() error { return p.cause }
+
+// said is what the store, or whoever else was asked, has said: data, in whatever language. What
+// this module says itself has a key.
+func (p *problem) said() string {
+	if p.cause == nil || p.status <= http.StatusInternalServerError {
+		return ""
+	}
+	return p.cause.Error()
+}
 
 var (
 	errNotThere  = &problem{status: http.StatusNotFound, key: "problem.notfound"}
@@ -51,15 +60,23 @@ func badRequest(cause error) *problem {
 	return &problem{status: http.StatusBadRequest, key: "problem.bad", cause: cause}
 }
 
+// badFilter is about a filter of a list that cannot be what somebody has typed.
+func badFilter(typed string) *problem {
+	return &problem{status: http.StatusBadRequest, key: "problem.filter", values: []any{"typed", typed}}
+}
+
 // asProblem is what an error means for who asked.
 func asProblem(err error) *problem {
 	var p *problem
 	var large *http.MaxBytesError
+	var bad *xxljob.ScheduleError
 	switch {
 	case errors.As(err, &p):
 		return p
 	case errors.As(err, &large):
 		return errTooLarge
+	case errors.As(err, &bad):
+		return &problem{status: http.StatusUnprocessableEntity, key: "fault.invalid.conf", values: []any{"why", bad}}
 	case errors.Is(err, xxljob.ErrNotFound):
 		return errNotThere
 	case errors.Is(err, xxljob.ErrConflict):

@@ -41,6 +41,7 @@ type route struct {
 	own             bool // it changes what is the user's own: not refused where the console is read-only
 	only            bool // there with Accounts only
 	keeps           bool // what its form says is kept where it cannot be taken
+	carries         bool // its form has another one in it that is kept
 	rows            bool // its form has a field for each row of a list
 	control         bool // its page is there to change something: refused where the console is read-only
 }
@@ -75,6 +76,9 @@ func (rt *route) fields() int {
 	return mostFields
 }
 
+// takesKept reports whether its form may be one that was kept, with what belongs to that.
+func (rt *route) takesKept() bool { return rt.keeps || rt.carries }
+
 // changes reports whether the route changes anything.
 func (rt *route) changes() bool { return rt.method != http.MethodGet }
 
@@ -88,7 +92,7 @@ func routes() []route {
 		{method: get, pattern: "setup", needs: newcomer, serve: (*request).setupForm, only: true},
 		{method: post, pattern: "setup", needs: newcomer, serve: (*request).setup, own: true, only: true},
 		{method: get, pattern: "login", needs: anybody, serve: (*request).loginForm, only: true},
-		{method: post, pattern: "login", needs: anybody, serve: (*request).login, own: true, only: true},
+		{method: post, pattern: "login", needs: anybody, serve: (*request).login, own: true, only: true, carries: true},
 		{method: post, pattern: "logout", needs: anybody, serve: (*request).logout, own: true, only: true},
 		{method: post, pattern: "look", needs: anybody, serve: (*request).setLook, own: true},
 

@@ -115,10 +115,7 @@ func (q *request) doBulk(do string, rows []bulkRow) {
 			}
 			if err != nil {
 				p := asProblem(err)
-				rows[i].Fault = q.text(p.key, p.values...)
-				if p.cause != nil {
-					rows[i].Fault += " " + p.cause.Error()
-				}
+				rows[i].Fault = strings.TrimSpace(q.text(p.key, p.values...) + " " + p.said())
 			}
 		})
 	}

@@ -3,7 +3,6 @@ package console
 // Which runs, and which entries of the record, a list shows: filters, as its address says them.
 
 import (
-	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
@@ -70,7 +69,7 @@ func (q *request) runSearch(f runFilter, apps []string) (s xxljob.RunSearch, err
 	if f.Job != "" {
 		id, err := strconv.ParseInt(f.Job, 10, 64)
 		if err != nil || id <= 0 {
-			return s, badRequest(fmt.Errorf("job %q", f.Job))
+			return s, badFilter(f.Job)
 		}
 		s.JobIDs = []int64{id}
 	}
@@ -84,21 +83,21 @@ func (q *request) runSearch(f runFilter, apps []string) (s xxljob.RunSearch, err
 	if s.Until, err = momentOf(f.Until); err != nil {
 		return s, err
 	}
-	if s.Slower, err = durationOf("slower", f.Slower); err != nil {
+	if s.Slower, err = durationOf(f.Slower); err != nil {
 		return s, err
 	}
-	s.LateBy, err = durationOf("late", f.Late)
+	s.LateBy, err = durationOf(f.Late)
 	return s, err
 }
 
-// durationOf is the filter of that name, in seconds, up to a billion of them; zero for none.
-func durationOf(name, text string) (time.Duration, error) {
+// durationOf is a filter in seconds, up to a billion of them; zero for none.
+func durationOf(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
 	}
 	seconds, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(seconds >= 0 && seconds <= 1e9) {
-		return 0, badRequest(fmt.Errorf("%s %q", name, text))
+		return 0, badFilter(text)
 	}
 	return time.Duration(seconds * float64(time.Second)), nil
 }
@@ -114,7 +113,7 @@ func momentOf(text string) (time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
-		return at, badRequest(fmt.Errorf("time %q", text))
+		return at, badFilter(text)
 	}
 	return at.UTC(), nil
 }

@@ -200,9 +200,9 @@ func (q *request) noLog(v logView, err error) (logView, error) {
 	case errors.Is(err, xxljob.ErrNoLog) && q.run.Address == "" && !q.run.State.Ended():
 		v.From, v.To, v.Retry = 1, 0, false // it is followed from its first line on
 	case errors.Is(err, xxljob.ErrNoLog):
-		v.Fault, v.Retry = strings.TrimPrefix(err.Error(), "xxljob: "), !q.run.State.Ended()
+		v.Fault, v.Retry = q.text("log.none", "why", why(err)), !q.run.State.Ended()
 	case q.ctx.Err() == nil:
-		v.Fault = q.text("log.silent", "why", err.Error())
+		v.Fault = q.text("log.silent", "why", why(err))
 	default:
 		return v, err
 	}

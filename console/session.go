@@ -173,7 +173,7 @@ func (q *request) login() error {
 	}
 	form := loginPage{Name: name, Next: next}
 	if q.keepsForm() {
-		form.Kept, form.KeptFor = kept(q.r.PostForm, keptPrefix), q.field("kept")
+		form.Kept, form.KeptFor = kept(q.r.PostForm, keptPrefix, keptPrefix), q.field("kept")
 	}
 	refuse := func(p *problem) error {
 		if p.after > 0 {
@@ -223,7 +223,7 @@ func (q *request) login() error {
 	case err != nil:
 		return err
 	case form.KeptFor != "":
-		return q.resume(account, session)
+		return q.goOn(account, session)
 	}
 	return q.redirect("login?in=1&next=" + url.QueryEscape(next)) // where it is seen whether the browser keeps cookies
 }

@@ -9,8 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/xxljob/xxljob"
@@ -70,6 +72,12 @@ func (b *tab) fill(h hand, field, text string) {
 		chromedp.KeyEvent(text))
 }
 
+// scripts has pages run scripts from now on, or not.
+func (b *tab) scripts(on bool) {
+	b.Helper()
+	b.do(call(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on}))
+}
+
 // says waits until an element has a text.
 func (b *tab) says(what, text string) {
 	b.Helper()
@@ -115,7 +123,7 @@ func TestFlow(t *testing.T) {
 			x.job(xxljob.Job{Name: "Another", Handler: "export", Schedule: xxljob.Cron("0 0 3 * * ?")})
 			b := newTab(t, x.origin)
 			b.looks(combination{"en", "light", f.width}, nil)
-			b.do(call(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !f.scripts}))
+			b.scripts(f.scripts)
 			x.work(b, f.hand, f.scripts, job.ID)
 			for _, fault := range b.takeFaults() {
 				t.Error(fault)
@@ -212,6 +220,82 @@ func (x *site) edit(b *tab, h hand, scripts bool, id string) {
 	b.until("the former version", `document.querySelector("#f-conf")?.value === "0 0 3 * * ?"`)
 	h.press(b, "#jobform button.primary")
 	b.says(".said", "as it was")
+}
+
+// TestLoggedOutMeanwhile: who has to log in before a form is saved comes back to the form, at its
+// own address and with what was typed, by mouse, by keyboard and without scripts; nothing is saved
+// before it is sent again.
+func TestLoggedOutMeanwhile(t *testing.T) {
+	browser(t)
+	for _, f := range []struct {
+		name    string
+		hand    hand
+		scripts bool
+	}{{"mouse", mouse{}, true}, {"keyboard", keyboard{}, true}, {"without scripts", mouse{}, false}} {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			x := newSite(t)
+			x.user("root")
+			job := x.job(xxljob.Job{Name: "Reindex", Handler: "talk", Schedule: xxljob.Cron("0 0 3 * * ?"), Param: "all"})
+			b := newTab(t, x.origin)
+			b.looks(combination{"en", "light", 1280}, map[string]string{"xxljob_session": x.session("root")})
+			b.scripts(f.scripts)
+			b.open(mount + "jobs/" + strconv.FormatInt(job.ID, 10) + "/edit")
+			b.fill(f.hand, "#f-conf", "0 30 4 * * ?")
+			b.fill(f.hand, "#f-param", "only customers")
+			x.endSessions("root")
+			f.hand.press(b, "#jobform button.primary")
+			x.comeBack(b, f.hand, f.scripts, job)
+			f.hand.press(b, "#jobform button.primary")
+			b.says(".said", "saved")
+			if now := must1(x.store.Job(t.Context(), job.ID)); now.Schedule.Conf != "0 30 4 * * ?" || now.Param != "only customers" {
+				t.Errorf("saved is %v, %q", now.Schedule, now.Param)
+			}
+			for _, fault := range b.takeFaults() {
+				t.Error(fault)
+			}
+		})
+	}
+}
+
+// comeBack logs in where a form of the job was sent, and checks the form that is there then.
+func (x *site) comeBack(b *tab, h hand, scripts bool, job xxljob.Job) {
+	b.Helper()
+	b.says("main", "Log in, and the form that you sent is there again")
+	b.fill(h, "#name", "root")
+	b.fill(h, "#password", password)
+	h.press(b, "main form button.primary")
+	if !scripts {
+		b.says("h1", "You are logged in")
+		b.scripts(true) // those of the check; the page's own do not begin any more
+		for _, fault := range b.check() {
+			b.Error(fault)
+		}
+		b.scripts(false)
+		h.press(b, "#goon button")
+	}
+	b.says("main", "This is the form that you sent before you logged in.")
+	address := mount + "jobs/" + strconv.FormatInt(job.ID, 10) + "/edit"
+	if at := eval[string](b, `location.pathname + location.search`); at != address {
+		b.Errorf("the form is at %s, want %s", at, address)
+	}
+	history, err := chromedp.Call(b.ctx, page.GetNavigationHistory, cdp.Empty{})
+	must(b.T, err)
+	for _, entry := range history.Entries {
+		if scripts && strings.HasSuffix(entry.URL, "/login") {
+			b.Errorf("going back comes to %s, which leads here again", entry.URL)
+		}
+	}
+	if typed := eval[string](b, `document.querySelector("#f-conf").value + ", " + document.querySelector("#f-param").value`); typed != "0 30 4 * * ?, only customers" {
+		b.Errorf("the form has %s", typed)
+	}
+	if now := must1(x.store.Job(context.Background(), job.ID)); now.Version != job.Version {
+		b.Errorf("the login has saved version %d", now.Version)
+	}
+	// Who opens the address gets the form as it is stored.
+	if !eval[bool](b, `fetch(location.href).then(r => r.text()).then(t => t.includes('id="jobform"') && t.includes("0 0 3 * * ?"))`) {
+		b.Error("the address does not lead to the form")
+	}
 }
 
 // TestFirstUser: the code that the process has printed leads to the first user, who is logged in.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 )
 
@@ -154,6 +155,20 @@ func (x *site) session(name string) string {
 	}
 	x.Fatal("no session: ", res.Status)
 	return ""
+}
+
+// endSessions ends all sessions of a user, as time does.
+func (x *site) endSessions(name string) {
+	x.Helper()
+	ctx := context.Background()
+	list, err := x.store.Sessions(ctx, name, store.SessionLimits{Idle: time.Hour, Most: time.Hour})
+	must(x.T, err)
+	for _, s := range list {
+		must(x.T, x.store.EndSession(ctx, name, s.ID))
+	}
+	if len(list) == 0 {
+		x.Fatal("there is no session to end")
+	}
 }
 
 // filled is a site with something on each of its pages.

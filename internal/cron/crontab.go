@@ -100,7 +100,7 @@ func crontabTexts(expr string) ([]string, error) {
 	if len(texts) == 1 && texts[0][0] == '@' {
 		fields, ok := expandTag(texts[0])
 		if !ok {
-			return nil, wholeError(expr, "an unknown tag", "a tag such as @hourly or @daily; for seconds use xxljob.Cron")
+			return nil, wholeError(expr, FieldError{Code: codeTag, Value: "an unknown tag", Expected: "a tag such as @hourly or @daily; for seconds use xxljob.Cron"})
 		}
 		texts = strings.Fields(fields)
 	}
@@ -108,16 +108,16 @@ func crontabTexts(expr string) ([]string, error) {
 	case 5:
 		return texts, nil
 	case 6, 7:
-		return nil, wholeError(expr, counted(len(texts), "field"), want+"; for six or seven fields use xxljob.Cron")
+		return nil, countError(expr, codeIsQuartz, len(texts), want+"; for six or seven fields use xxljob.Cron")
 	}
-	return nil, wholeError(expr, counted(len(texts), "field"), want+", or a tag such as @daily")
+	return nil, countError(expr, codeTabFields, len(texts), want+", or a tag such as @daily")
 }
 
 func (c *calendar) compileCrontab(texts []string) error {
 	f := crontabFields()
 	for i, text := range texts {
 		if text == "?" {
-			return f[i].errorf(text, "%s from %d to %d; ? is Quartz's, here write *", f[i].noun, f[i].min, f[i].max)
+			return f[i].fault(codeMark, text)
 		}
 	}
 	minutes, _, err := f[0].parse(texts[0])

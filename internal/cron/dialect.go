@@ -2,6 +2,7 @@ package cron
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -15,25 +16,30 @@ func dialectError(expr string) error {
 		return nil
 	}
 	if strings.EqualFold(words[0], "@every") {
-		return wholeError(expr, "a period", "fields: use "+fixedRate(strings.Join(words[1:], " ")))
+		d := periodOf(strings.Join(words[1:], " "))
+		return wholeError(expr, FieldError{Code: codePeriod, Value: "a period", Example: strconv.FormatFloat(d.Seconds(), 'f', -1, 64), Expected: "fields: use " + fixedRate(d)})
 	}
 	name, zone, ok := strings.Cut(words[0], "=")
 	if ok && (strings.EqualFold(name, "CRON_TZ") || strings.EqualFold(name, "TZ")) {
 		if zone == "" {
 			zone = "Asia/Tokyo"
 		}
-		return wholeError(expr, "a zone", fmt.Sprintf("fields alone: use .In(%q)", shorten(zone)))
+		return wholeError(expr, FieldError{Code: codeZone, Value: "a zone", Example: shorten(zone), Expected: fmt.Sprintf("fields alone: use .In(%q)", shorten(zone))})
 	}
 	return nil
 }
 
-// fixedRate is the Go expression for a schedule with a period; of one that makes no sense,
-// an example.
-func fixedRate(period string) string {
-	d, err := time.ParseDuration(strings.ToLower(period))
+// periodOf reads a period; of one that makes no sense it is an example.
+func periodOf(text string) time.Duration {
+	d, err := time.ParseDuration(strings.ToLower(text))
 	if err != nil || d <= 0 {
-		d = 5 * time.Minute
+		return 5 * time.Minute
 	}
+	return d
+}
+
+// fixedRate is the Go expression for a schedule with a period.
+func fixedRate(d time.Duration) string {
 	n, unit := d.Nanoseconds(), "Nanosecond" // refused as well, in its own words
 	for _, u := range []struct {
 		unit string

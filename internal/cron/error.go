@@ -21,6 +21,16 @@ type FieldError struct {
 	Value string
 	// Expected says what would have been right.
 	Expected string
+	// Code is the kind of fault.
+	Code string
+	// Min and Max bound what was expected, where that is a number; else both are 0.
+	Min, Max int
+	// Count is how many fields the expression has, or bytes where it is too long.
+	Count int
+	// Example would be right, or the offending part where that belongs: a name, seconds, a zone.
+	Example string
+
+	noun string // what the field has, in English
 }
 
 // Error names the field, its position, the value and what was expected.
@@ -32,8 +42,19 @@ func (e *FieldError) Error() string {
 		e.Expr, e.Position, e.Field, e.Value, e.Expected)
 }
 
-func wholeError(expr, value, expected string) error {
-	return &FieldError{Expr: shorten(expr), Field: "expression", Value: value, Expected: expected}
+// wholeError is a fault of the whole expression.
+func wholeError(expr string, e FieldError) error {
+	e.Expr, e.Field = shorten(expr), "expression"
+	return &e
+}
+
+// countError is about how many fields there are.
+func countError(expr, code string, n int, want string) error {
+	least, most := 5, 5
+	if code == codeFields || code == codeIsCrontab {
+		least, most = 6, 7
+	}
+	return wholeError(expr, FieldError{Code: code, Value: counted(n, "field"), Count: n, Min: least, Max: most, Expected: want})
 }
 
 // shorten keeps hostile input out of error messages and logs.
@@ -50,7 +71,7 @@ func shorten(s string) string {
 // parsers as it is and be refused there.
 func split(expr string) ([]string, error) {
 	if len(expr) > maxLength {
-		return nil, wholeError(expr, fmt.Sprintf("%d bytes", len(expr)), fmt.Sprintf("at most %d", maxLength))
+		return nil, wholeError(expr, FieldError{Code: codeLong, Value: fmt.Sprintf("%d bytes", len(expr)), Count: len(expr), Max: maxLength, Expected: fmt.Sprintf("at most %d", maxLength)})
 	}
 	upper := strings.Map(func(r rune) rune {
 		if 'a' <= r && r <= 'z' {

@@ -1,9 +1,6 @@
 package cron
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // A field describes one field of a dialect: its bounds, its names, and what a
 // step or a range may be.
@@ -27,16 +24,27 @@ type span struct {
 	plain        bool // a single value, written as such
 }
 
-func (f *field) errorf(value, format string, args ...any) error {
-	return &FieldError{Field: f.name, Position: f.position, Value: shorten(value), Expected: fmt.Sprintf(format, args...)}
+// fault is about a part that the field cannot have; its bounds are those of the field's values.
+func (f *field) fault(code, part string) error {
+	return f.bounded(code, part, max(f.min, f.base), f.max)
 }
 
-func (f *field) valueError(item string) error {
-	hint := ""
-	if f.names != nil {
-		hint = " or a name such as " + f.names[0][:3]
+// bounded is a fault with bounds of its own.
+func (f *field) bounded(code, part string, least, most int) error {
+	e := &FieldError{Field: f.name, Position: f.position, Value: shorten(part), Code: code, Min: least, Max: most, noun: f.noun}
+	if code == codeName {
+		e.Example = f.names[0][:3]
 	}
-	return f.errorf(item, "%s from %d to %d%s", f.noun, max(f.min, f.base), f.max, hint)
+	e.Expected = e.fill(faultTexts()[code].In("en"), "en")
+	return e
+}
+
+// notOne is about a part that is no value of the field.
+func (f *field) notOne(part string) error {
+	if f.names != nil {
+		return f.fault(codeName, part)
+	}
+	return f.fault(codeValue, part)
 }
 
 // parse reads a list into a set, and reports whether it holds plain values only.
@@ -69,7 +77,7 @@ func (f *field) fill(set *bitset, s span) {
 // item reads "*", a value, a range, or one of them with a step.
 func (f *field) item(item string) (span, error) {
 	if item == "" {
-		return span{}, f.errorf(item, "a value between the commas")
+		return span{}, f.bounded(codeEmpty, item, 0, 0)
 	}
 	body, stepText, stepped := strings.Cut(item, "/")
 	s, named, err := f.body(item, body, stepped)
@@ -78,10 +86,10 @@ func (f *field) item(item string) (span, error) {
 	}
 	step, ok := number(stepText)
 	if !ok || step < 1 || step > f.maxStep {
-		return span{}, f.errorf(item, "a step from 1 to %d", f.maxStep)
+		return span{}, f.bounded(codeStep, item, 1, f.maxStep)
 	}
 	if named {
-		return span{}, f.errorf(item, "numbers before a step, not names")
+		return span{}, f.bounded(codeNamedStep, item, 0, 0)
 	}
 	if s.plain {
 		s.hi = f.max
@@ -98,18 +106,18 @@ func (f *field) body(item, body string, stepped bool) (s span, named bool, err e
 	from, to, ranged := strings.Cut(body, "-")
 	lo, named, ok := f.value(from)
 	if !ok {
-		return s, false, f.valueError(item)
+		return s, false, f.notOne(item)
 	}
 	if !ranged {
 		return span{lo: lo, hi: lo, step: 1, plain: true}, named, nil
 	}
 	hi, alsoNamed, ok := f.value(to)
 	if !ok || named != alsoNamed {
-		return s, false, f.errorf(item, "a range of two values of one kind, each %s from %d to %d", f.noun, max(f.min, f.base), f.max)
+		return s, false, f.fault(codeRange, item)
 	}
 	if hi < lo {
 		if !f.wraps {
-			return s, false, f.errorf(item, "a range whose end is not before its start")
+			return s, false, f.bounded(codeBackwards, item, 0, 0)
 		}
 		hi += f.max - f.min + 1
 	}

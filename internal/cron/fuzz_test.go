@@ -59,7 +59,9 @@ func checkRefusal(t *testing.T, err error) {
 	bad, ok := err.(*FieldError)
 	if !ok || bad.Expr == "" && bad.Value != "0 fields" || bad.Expected == "" || len(bad.Error()) > 1000 {
 		t.Errorf("refused with %#v", err)
+		return
 	}
+	checkWords(t, bad)
 }
 
 // checkAdvances follows a schedule in several zones under both policies.

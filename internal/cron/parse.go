@@ -62,11 +62,10 @@ func checkCount(expr string, texts []string) error {
 	if n == 6 || n == 7 {
 		return nil
 	}
-	hint := ""
 	if n == 5 || n == 1 && texts[0][0] == '@' {
-		hint = "; for crontab's five fields and tags use xxljob.Crontab"
+		return countError(expr, codeIsCrontab, n, want+"; for crontab's five fields and tags use xxljob.Crontab")
 	}
-	return wholeError(expr, counted(n, "field"), want+hint)
+	return countError(expr, codeFields, n, want)
 }
 
 func (c *calendar) compile(texts []string) error {
@@ -96,13 +95,13 @@ func (r *dayRule) parseQuartz(days *field, dayText string, weekdays *field, week
 	r.anyDay, r.anyWeekday = dayText == "?", weekdayText == "?"
 	switch {
 	case r.anyDay && r.anyWeekday:
-		return weekdays.errorf(weekdayText, `"?" in only one of day-of-month and day-of-week`)
+		return weekdays.bounded(codeTwoMarks, weekdayText, 0, 0)
 	case r.anyDay:
 		return r.parseQuartzWeekdays(weekdays, weekdayText)
 	case r.anyWeekday:
 		return r.parseQuartzDays(days, dayText)
 	}
-	return weekdays.errorf(weekdayText, `"?" in exactly one of day-of-month and day-of-week`)
+	return weekdays.bounded(codeNoMark, weekdayText, 0, 0)
 }
 
 func (r *dayRule) parseQuartzDays(f *field, text string) error {
@@ -126,7 +125,7 @@ func (r *dayRule) plainDay(f *field, item string) error {
 	if day, ok := strings.CutSuffix(item, "W"); ok {
 		n, _, ok := f.value(day)
 		if !ok {
-			return f.errorf(item, "W after a day from 1 to 31")
+			return f.fault(codeNearest, item)
 		}
 		r.near |= 1 << n
 		return nil
@@ -154,7 +153,7 @@ func (r *dayRule) lastDay(f *field, item string) (special bool, err error) {
 		offset, dashed := strings.CutPrefix(rest, "-")
 		n, ok = number(offset)
 		if !dashed || !ok || n > 30 {
-			return true, f.errorf(item, "L, LW, L-n or L-nW with n from 0 to 30")
+			return true, f.bounded(codeLast, item, 0, 30)
 		}
 	}
 	if near {
@@ -172,7 +171,7 @@ func (r *dayRule) parseQuartzWeekdays(f *field, text string) error {
 	}
 	if strings.HasSuffix(text, "L") || strings.Contains(text, "#") {
 		if strings.Contains(text, ",") {
-			return f.errorf(text, "L and # to stand alone, not in a list")
+			return f.bounded(codeAlone, text, 0, 0)
 		}
 		return r.countedWeekday(f, text)
 	}
@@ -190,7 +189,7 @@ func (r *dayRule) countedWeekday(f *field, item string) error {
 	if day, ok := strings.CutSuffix(item, "L"); ok {
 		n, _, ok := f.value(day)
 		if !ok {
-			return f.errorf(item, "L after %s from %d to %d", f.noun, f.min, f.max)
+			return f.fault(codeLastWeekday, item)
 		}
 		r.lastWeekday |= 1 << ((n - f.min) % 7)
 		return nil
@@ -199,7 +198,7 @@ func (r *dayRule) countedWeekday(f *field, item string) error {
 	n, _, ok := f.value(day)
 	k, counts := number(count)
 	if !ok || !counts || k < 1 || k > 5 {
-		return f.errorf(item, "%s from %d to %d, then # and a number from 1 to 5", f.noun, f.min, f.max)
+		return f.fault(codeNth, item)
 	}
 	r.nth[(n-f.min)%7] |= 1 << k
 	return nil

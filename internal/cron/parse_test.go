@@ -6,15 +6,34 @@ import (
 	"testing"
 )
 
-func TestErrorsNameFieldPositionAndExpected(t *testing.T) {
-	tests := []struct {
-		expr     string
-		crontab  bool
-		position int
-		field    string
-		value    string
-		expected string
-	}{
+// badExpression is one that is refused, and what its error has to name.
+type badExpression struct {
+	expr     string
+	crontab  bool
+	position int
+	field    string
+	value    string
+	expected string
+}
+
+// parse returns the error.
+func (b *badExpression) parse(t *testing.T) *FieldError {
+	t.Helper()
+	var err error
+	if b.crontab {
+		_, err = ParseCrontab(b.expr)
+	} else {
+		_, err = Parse(b.expr)
+	}
+	var bad *FieldError
+	if !errors.As(err, &bad) {
+		t.Fatalf("%q: error is %v, want a FieldError", b.expr, err)
+	}
+	return bad
+}
+
+func badExpressions() []badExpression {
+	return []badExpression{
 		{"60 * * * * ?", false, 1, "seconds", "60", "0 to 59"},
 		{"0 60 * * * ?", false, 2, "minutes", "60", "0 to 59"},
 		{"0 */0 * * * ?", false, 2, "minutes", "*/0", "a step from 1 to 59"},
@@ -99,18 +118,11 @@ func TestErrorsNameFieldPositionAndExpected(t *testing.T) {
 		{"@", true, 0, "expression", "an unknown tag", "@daily"},
 		{strings.Repeat("0,", 600) + "0 * * * *", true, 0, "expression", "1209 bytes", "at most 1024"},
 	}
-	for _, tt := range tests {
-		var err error
-		if tt.crontab {
-			_, err = ParseCrontab(tt.expr)
-		} else {
-			_, err = Parse(tt.expr)
-		}
-		var bad *FieldError
-		if !errors.As(err, &bad) {
-			t.Errorf("%q: error is %v, want a FieldError", tt.expr, err)
-			continue
-		}
+}
+
+func TestErrorsNameFieldPositionAndExpected(t *testing.T) {
+	for _, tt := range badExpressions() {
+		bad := tt.parse(t)
 		if bad.Position != tt.position || bad.Field != tt.field || bad.Value != tt.value || !strings.Contains(bad.Expected, tt.expected) {
 			t.Errorf("%q: got %+v", tt.expr, *bad)
 		}

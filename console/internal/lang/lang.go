@@ -63,8 +63,12 @@ func Load(files fs.FS) (map[string]*Language, error) {
 	return all, nil
 }
 
+// speaker is a value that has words of its own in each language.
+type speaker interface{ In(tag string) string }
+
 // Text returns the text of a key, with values by name: Text("runs.killed", "n", 3). A plural
-// goes by the value n. A key that there is no text for is its own text.
+// goes by the value n; a value that says itself In a language says it in this one. A key that
+// there is no text for is its own text.
 func (l *Language) Text(key string, values ...any) string {
 	t, known := l.texts[key]
 	if !known {
@@ -73,7 +77,7 @@ func (l *Language) Text(key string, values ...any) string {
 	s := t.other
 	var pairs []string
 	for i := 0; i+1 < len(values); i += 2 {
-		name, value := fmt.Sprint(values[i]), fmt.Sprint(values[i+1])
+		name, value := fmt.Sprint(values[i]), l.said(values[i+1])
 		if n, err := strconv.Atoi(value); name == "n" && err == nil {
 			if n == 1 {
 				s = t.one
@@ -83,6 +87,14 @@ func (l *Language) Text(key string, values ...any) string {
 		pairs = append(pairs, "{"+name+"}", value)
 	}
 	return strings.NewReplacer(pairs...).Replace(s)
+}
+
+// said is a value in words.
+func (l *Language) said(value any) string {
+	if s, speaks := value.(speaker); speaks {
+		return s.In(l.Tag)
+	}
+	return fmt.Sprint(value)
 }
 
 // Has reports whether there is a text for the key.

@@ -14,6 +14,11 @@ func load(t *testing.T, en string) *Language {
 	return all["en"]
 }
 
+// spoken says in which language it was asked.
+type spoken struct{}
+
+func (spoken) In(tag string) string { return "a thing in " + tag }
+
 func TestText(t *testing.T) {
 	l := load(t, `{"a": "plain", "b": "{who} has {what} {who}", "c": {"one": "{n} run", "other": "{n} runs"}, "d": {"other": "{n} 次"}}`)
 	for _, c := range []struct {
@@ -29,6 +34,7 @@ func TestText(t *testing.T) {
 		{"1 次", "d", []any{"n", 1}},
 		{"nothing.here", "nothing.here", nil},
 		{"{who} has {what} {who}", "b", []any{"who"}},
+		{"ann has a thing in en ann", "b", []any{"who", "ann", "what", spoken{}}},
 	} {
 		if got := l.Text(c.key, c.values...); got != c.want {
 			t.Errorf("Text(%q, %v) = %q, want %q", c.key, c.values, got, c.want)
