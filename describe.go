@@ -5,6 +5,8 @@ package xxljob
 import (
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/xxljob/xxljob/internal/cron"
 )
@@ -25,13 +27,33 @@ func (s Schedule) DescribeIn(lang string) string {
 		c, _ := compiled(s) // checked above
 		return c.describe(lang) + " (" + c.loc.String() + ")"
 	case ScheduleFixRate:
-		return fmt.Sprintf(scheduleWord(lang, "every %v"), d)
+		return fmt.Sprintf(scheduleWord(lang, "every %v"), periodIn(lang, d))
 	case ScheduleFixDelay:
-		return fmt.Sprintf(scheduleWord(lang, "%v after the end of the previous run"), d)
+		return fmt.Sprintf(scheduleWord(lang, "%v after the end of the previous run"), periodIn(lang, d))
 	case ScheduleOnce:
 		return scheduleWord(lang, "once at ") + s.Conf
 	}
 	return scheduleWord(lang, "only when triggered")
+}
+
+// periodIn is a period in words of a language, exactly: "1 hour 30 minutes".
+func periodIn(lang string, d time.Duration) string {
+	var parts []string
+	for _, unit := range []struct {
+		of   time.Duration
+		name string
+	}{{time.Hour, "hour"}, {time.Minute, "minute"}, {time.Second, "second"}, {time.Millisecond, "millisecond"}} {
+		n := d / unit.of
+		if d -= n * unit.of; n == 0 {
+			continue
+		}
+		name := scheduleWord(lang, unit.name)
+		if name == unit.name && n != 1 {
+			name += "s"
+		}
+		parts = append(parts, fmt.Sprintf("%d %s", n, name))
+	}
+	return strings.Join(parts, " ")
 }
 
 // scheduleWord is a text about schedules in a language.
@@ -41,6 +63,7 @@ func scheduleWord(lang, english string) string {
 	}
 	text := map[string]string{
 		"invalid: ": "无效：", "every %v": "每隔 %v", "%v after the end of the previous run": "上次运行结束后 %v",
+		"hour": "小时", "minute": "分钟", "second": "秒", "millisecond": "毫秒",
 		"once at ": "仅一次：", "only when triggered": "仅手动触发",
 	}[english]
 	if lang == "zh-TW" {

@@ -79,8 +79,8 @@ func ExampleSchedule_Describe() {
 	// Output:
 	// every 15 minutes of hours 9 to 17 on Monday to Friday (Asia/Shanghai)
 	// at 00:00 every day (UTC)
-	// every 1m30s
-	// 1m0s after the end of the previous run
+	// every 1 minute 30 seconds
+	// 1 minute after the end of the previous run
 	// once at 2027-01-01T00:00:00Z
 	// only when triggered
 }

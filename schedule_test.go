@@ -33,9 +33,9 @@ func TestScheduleKinds(t *testing.T) {
 			"2026-03-01T12:00:00Z", "2026-03-02T10:15:00Z", "2026-03-16T10:15:00Z"},
 		{"crontab tag", xxljob.Crontab("@hourly"), "CRONTAB @hourly", "(UTC)",
 			"2026-03-01T12:00:00.001Z", "2026-03-01T13:00:00Z", "2026-03-01T15:00:00Z"},
-		{"fixed rate", xxljob.FixedRate(90 * time.Second), "FIX_RATE 90", "every 1m30s",
+		{"fixed rate", xxljob.FixedRate(90 * time.Second), "FIX_RATE 90", "every 1 minute 30 seconds",
 			"2026-03-01T12:00:00.25Z", "2026-03-01T12:01:30.25Z", "2026-03-01T12:04:30.25Z"},
-		{"fixed delay", xxljob.FixedDelay(1500 * time.Millisecond), "FIX_DELAY 1.5", "1.5s after the end of the previous run",
+		{"fixed delay", xxljob.FixedDelay(1500 * time.Millisecond), "FIX_DELAY 1.5", "1 second 500 milliseconds after the end of the previous run",
 			"2026-03-01T12:00:00Z", "2026-03-01T12:00:01.5Z", "2026-03-01T12:00:04.5Z"},
 		{"once, to the millisecond", xxljob.At(once), "ONCE 2026-03-01T11:00:00.123Z", "once at 2026-03-01T11:00:00.123Z",
 			"2026-03-01T11:00:00.122Z", "2026-03-01T11:00:00.123Z", ""},
@@ -420,8 +420,9 @@ func TestDescribeIn(t *testing.T) {
 	}{
 		{xxljob.Cron("0 0 9 * * ?"), [3]string{"at 09:00:00 every day (UTC)", "每天 09:00:00 (UTC)", "每天 09:00:00 (UTC)"}},
 		{xxljob.Schedule{Type: xxljob.ScheduleCrontab, Conf: "*/5 * * * *", Zone: "Asia/Taipei"}, [3]string{"every 5 minutes (Asia/Taipei)", "每5分钟 (Asia/Taipei)", "每5分鐘 (Asia/Taipei)"}},
-		{xxljob.FixedRate(90 * time.Second), [3]string{"every 1m30s", "每隔 1m30s", "每隔 1m30s"}},
-		{xxljob.FixedDelay(time.Minute), [3]string{"1m0s after the end of the previous run", "上次运行结束后 1m0s", "上次執行結束後 1m0s"}},
+		{xxljob.FixedRate(90 * time.Second), [3]string{"every 1 minute 30 seconds", "每隔 1 分钟 30 秒", "每隔 1 分鐘 30 秒"}},
+		{xxljob.FixedDelay(time.Minute), [3]string{"1 minute after the end of the previous run", "上次运行结束后 1 分钟", "上次執行結束後 1 分鐘"}},
+		{xxljob.FixedRate(36*time.Hour + 2*time.Second), [3]string{"every 36 hours 2 seconds", "每隔 36 小时 2 秒", "每隔 36 小時 2 秒"}},
 		{xxljob.Manual(), [3]string{"only when triggered", "仅手动触发", "僅手動觸發"}},
 	} {
 		got := [3]string{tt.s.DescribeIn("en"), tt.s.DescribeIn("zh-CN"), tt.s.DescribeIn("zh-TW")}
