@@ -82,6 +82,8 @@ type request struct {
 	id   string // by which it is found in the log and in the record of changes
 	path string // below the mount, without a slash before it
 
+	client client
+
 	route  *route            // nil where there is none
 	values map[string]string // what is variable in the path
 	user   *User             // nil for nobody
@@ -94,7 +96,7 @@ type request struct {
 
 // ServeHTTP answers a request.
 func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	q := &request{console: c, w: w, r: r, id: rand.Text()[:12]}
+	q := &request{console: c, w: w, r: r, id: rand.Text()[:12], client: clientOf(c.TrustedProxies, r)}
 	h := w.Header()
 	h.Set("Content-Security-Policy", c.policy)
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -134,7 +136,7 @@ func (q *request) serve() error {
 	q.route, q.values = rt, values
 	ctx, cancel := context.WithTimeout(q.r.Context(), rt.timeout())
 	defer cancel()
-	q.ctx = store.WithClient(ctx, q.r.RemoteAddr, q.id)
+	q.ctx = store.WithClient(ctx, q.client.text, q.id)
 	q.r = q.r.WithContext(q.ctx)
 	if err := q.origins.Check(q.r); err != nil {
 		return errForeign

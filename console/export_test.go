@@ -1,6 +1,10 @@
 package console
 
-import "context"
+import (
+	"context"
+	"net/http"
+	"net/netip"
+)
 
 // RouteInfo is a line of the table of routes.
 type RouteInfo struct {
@@ -56,3 +60,6 @@ func FormFields() (list []FieldInfo) {
 	}
 	return list
 }
+
+// ClientOf is where a request comes from, as it is recorded.
+func ClientOf(trusted []netip.Prefix, r *http.Request) string { return clientOf(trusted, r).text }

@@ -107,7 +107,7 @@ var errOvertaken = errors.New("console: the password has been changed in the mea
 // secret.
 func (q *request) begin(checked *store.User) (*store.Session, error) {
 	secret := newSecret()
-	s, err := q.accounts.AddSession(q.ctx, store.Session{User: checked.Name, Hash: hashOf(secret), Client: q.r.RemoteAddr, Agent: q.r.UserAgent()}, limits)
+	s, err := q.accounts.AddSession(q.ctx, store.Session{User: checked.Name, Hash: hashOf(secret), Client: q.client.text, Agent: q.r.UserAgent()}, limits)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +191,7 @@ func (q *request) login() error {
 		q.note(name, "login-failed")
 		return refuse(&problem{status: http.StatusUnprocessableEntity, key: "login.wrong"})
 	}
-	q.failures.passed(from(q.r))
+	q.failures.passed(q.client.network())
 	if err := q.accounts.PassLogin(q.ctx, name); err != nil {
 		return err
 	}
@@ -219,7 +219,7 @@ func (q *request) login() error {
 
 // mayTry says how long a try to log in has to wait, by its name or by where it comes from.
 func (q *request) mayTry(name string) (time.Duration, error) {
-	if wait := q.failures.wait(from(q.r), time.Now()); wait > 0 {
+	if wait := q.failures.wait(q.client.network(), time.Now()); wait > 0 {
 		return wait, nil
 	}
 	return q.accounts.TryLogin(q.ctx, name)

@@ -125,7 +125,7 @@ func (q *request) setupForm() error { return q.show("setup", http.StatusOK, setu
 func (q *request) setup() error {
 	f := setupPage{Name: strings.ToLower(strings.TrimSpace(q.field("name"))), Title: strings.TrimSpace(q.field("title")), Code: strings.ToUpper(strings.TrimSpace(q.field("code"))), Faults: map[string]string{}}
 	refuse := func(status int) error { return q.show("setup", status, f) }
-	if wait := q.failures.wait(from(q.r), time.Now()); wait > 0 {
+	if wait := q.failures.wait(q.client.network(), time.Now()); wait > 0 {
 		f.Faults["code"] = q.text("login.wait", "n", secondsOf(wait))
 		return refuse(http.StatusTooManyRequests)
 	}
@@ -158,7 +158,7 @@ func (q *request) setup() error {
 	case err != nil:
 		return err
 	}
-	q.failures.passed(from(q.r))
+	q.failures.passed(q.client.network())
 	if _, err := q.begin(&u); err != nil {
 		return err
 	}
