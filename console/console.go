@@ -40,6 +40,7 @@ type console struct {
 	policy   string // Content-Security-Policy
 	hasher   *hasher
 	failures failures
+	pacers   map[pacing]*pacer
 	setupper setupper
 	live     snapshots
 }
@@ -50,7 +51,7 @@ func New(cfg Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &console{Config: cfg, table: routes(), origins: http.NewCrossOriginProtection(), hasher: newHasher(), setupper: setupper{turn: make(chan struct{}, 1)}}
+	c := &console{Config: cfg, table: routes(), origins: http.NewCrossOriginProtection(), hasher: newHasher(), pacers: newPacers(), setupper: setupper{turn: make(chan struct{}, 1)}}
 	if cfg.Auth.accounts {
 		c.accounts, _ = cfg.Store.(xxljob.AccountStore)
 	}
@@ -192,7 +193,7 @@ func (q *request) permit(rt *route) error {
 	case (rt.changes() && !rt.own || rt.control) && q.ReadOnly:
 		return errReadOnly
 	}
-	return nil
+	return q.pace(rt.pace)
 }
 
 // readObject reads the job or the run of the path, and returns its app.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/netip"
+	"time"
 )
 
 // RouteInfo is a line of the table of routes.
@@ -63,3 +64,15 @@ func FormFields() (list []FieldInfo) {
 
 // ClientOf is where a request comes from, as it is recorded.
 func ClientOf(trusted []netip.Prefix, r *http.Request) string { return clientOf(trusted, r).text }
+
+// Pacer is a pacer.
+type Pacer struct{ p *pacer }
+
+// NewPacer makes one.
+func NewPacer(every time.Duration, burst int) Pacer { return Pacer{&pacer{every: every, burst: burst}} }
+
+// Wait is how long one has to wait with a question.
+func (p Pacer) Wait(who string) time.Duration { return p.p.wait(who, time.Now()) }
+
+// Kept is how many are remembered.
+func (p Pacer) Kept() int { return len(p.p.by) }

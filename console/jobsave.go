@@ -71,6 +71,14 @@ func (q *request) readJob(f *jobForm) {
 // scripts.
 func (q *request) onlyShows() bool { return q.field("show") == "preview" }
 
+// showPreview shows the form with what its schedule means.
+func (q *request) showPreview(f *jobForm) error {
+	if err := q.pace(previews); err != nil {
+		return err
+	}
+	return q.showForm(http.StatusOK, f, nil)
+}
+
 func (q *request) addJob() error {
 	f, err := q.posted()
 	if err != nil {
@@ -85,7 +93,7 @@ func (q *request) addJob() error {
 	}
 	j.Stopped = q.field("stopped") != ""
 	if q.onlyShows() {
-		return q.showForm(http.StatusOK, f, nil)
+		return q.showPreview(f)
 	}
 	if err := q.mayLead(j, nil, f.faults); err != nil {
 		return err
@@ -116,7 +124,7 @@ func (q *request) saveJob() error {
 	j := &f.job
 	j.Version, j.Ensured = version, ""
 	if q.onlyShows() {
-		return q.showForm(http.StatusOK, f, nil)
+		return q.showPreview(f)
 	}
 	if err := q.mayLead(j, &q.job, f.faults); err != nil {
 		return err

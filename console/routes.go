@@ -42,6 +42,7 @@ type route struct {
 	only            bool // there with Accounts only
 	keeps           bool // what its form says is kept where it cannot be taken
 	rows            bool // its form has a field for each row of a list
+	pace            pacing
 	control         bool // its page is there to change something: refused where the console is read-only
 }
 
@@ -97,7 +98,7 @@ func routes() []route {
 		{method: get, pattern: "jobs/new", needs: somebody, serve: (*request).newJob, control: true},
 		{method: post, pattern: "jobs/new", needs: somebody, serve: (*request).addJob, keeps: true},
 		{method: post, pattern: "jobs/bulk", needs: somebody, serve: (*request).bulk, rows: true, long: true},
-		{method: get, pattern: "preview", needs: somebody, serve: (*request).preview},
+		{method: get, pattern: "preview", needs: somebody, serve: (*request).preview, pace: previews},
 		{method: get, pattern: "jobs/{id}", needs: seeing, of: aJob, serve: (*request).jobPage},
 		{method: get, pattern: "jobs/{id}/edit", needs: editing, of: aJob, serve: (*request).editJob, control: true},
 		{method: post, pattern: "jobs/{id}/edit", needs: editing, of: aJob, serve: (*request).saveJob, keeps: true},
@@ -116,7 +117,7 @@ func routes() []route {
 		{method: post, pattern: "runs/{id}/kill", needs: operating, of: aRun, serve: (*request).killRun},
 		{method: post, pattern: "runs/{id}/again", needs: operating, of: aRun, serve: (*request).againRun},
 		{method: get, pattern: "runs/{id}/log", needs: seeing, of: aRun, serve: (*request).runLog},
-		{method: get, pattern: "runs/{id}/log/file", needs: seeing, of: aRun, serve: (*request).logFile, long: true},
+		{method: get, pattern: "runs/{id}/log/file", needs: seeing, of: aRun, serve: (*request).logFile, long: true, pace: wholes},
 		{method: get, pattern: "changes", needs: somebody, serve: (*request).changes},
 	}
 }

@@ -77,7 +77,7 @@ func (q *request) byToken(shown string) (User, error) {
 	}
 	owner, mine := ofAccount(&account), User{Admin: t.Admin, Apps: roles(t.Apps), Scripts: t.Scripts}
 	u := within(&mine, &owner)
-	u.token = t.Name
+	u.token, u.tokenID = t.Name, t.ID
 	return u, nil
 }
 

@@ -90,24 +90,38 @@ document.addEventListener("click", e => {
 	}
 })
 
-// What a schedule means, while one types it.
+// What a schedule means, while one types it. It ends with that of the last text, also where that
+// was asked for too often, or nobody has answered at first.
 const preview = document.querySelector("[data-preview]")
 if (preview) {
 	const form = preview.closest("form")
-	let timer = 0, last = ""
+	let timer = 0, asked = "", since = 0 // since when one may ask again
+	const later = wait => {
+		clearTimeout(timer)
+		timer = setTimeout(show, Math.max(wait, since - Date.now()))
+	}
 	const show = async () => {
 		const values = new URLSearchParams()
 		for (const name of ["type", "conf", "zone", "dst"]) values.set(name, form.elements[name].value)
-		if (values.toString() === last) return
-		last = values.toString()
+		const now = values.toString()
+		if (now === asked) return
+		asked = now
+		let wait = 5
 		try {
-			const res = await fetch(preview.dataset.preview + "?" + last, {headers: {"HX-Request": "true", "HX-Request-Type": "partial"}})
-			if (res.ok && values.toString() === last) preview.innerHTML = await res.text()
-		} catch { /* the next key asks again */ }
+			const res = await fetch(preview.dataset.preview + "?" + now, {headers: {"HX-Request": "true", "HX-Request-Type": "partial"}})
+			const html = await res.text()
+			if (now !== asked) return // another one was asked for since
+			if (res.ok) {
+				preview.innerHTML = html
+				return
+			}
+			wait = Number(res.headers.get("Retry-After"))
+		} catch { /* nobody has answered */ }
+		if (now !== asked || !(wait > 0)) return
+		asked = ""
+		since = Date.now() + wait * 1000
+		later(0)
 	}
-	form.addEventListener("input", () => {
-		clearTimeout(timer)
-		timer = setTimeout(show, 300)
-	})
+	form.addEventListener("input", () => later(300))
 	show()
 }

@@ -296,6 +296,39 @@ func TestLive(t *testing.T) {
 	}
 }
 
+// TestPreviewInTheEnd: who types more than is answered is told what the last text means all the
+// same, be it that the server has had enough or that nobody answers.
+func TestPreviewInTheEnd(t *testing.T) {
+	browser(t)
+	t.Parallel()
+	x := newSite(t)
+	x.user("root")
+	b := newTab(t, x.origin)
+	b.looks(combination{"en", "light", 1280}, map[string]string{"xxljob_session": x.session("root")})
+	b.open(mount + "jobs/new")
+	b.until("the preview", `document.querySelector("#preview").childElementCount > 0`)
+	for _, c := range []struct{ what, first, conf, says string }{
+		{"too many", `Promise.resolve(new Response("too many", {status: 429, headers: {"Retry-After": "1"}}))`, "0 31 4 * * ?", "04:31"},
+		{"no answer", `Promise.reject(new TypeError("no network"))`, "0 32 4 * * ?", "04:32"},
+	} {
+		eval[bool](b, `(() => { const real = window.fetch; let n = 0; window.fetch = (...a) => { if (++n === 1) { window.fetch = real; window.refused = true; return `+c.first+` } return real(...a) }; window.refused = false; return true })()`)
+		b.fill(mouse{}, "#f-conf", c.conf)
+		b.says("#preview", c.says)
+		if !eval[bool](b, `window.refused`) {
+			b.Errorf("%s: nothing was refused", c.what)
+		}
+	}
+
+	// While other pages of the session ask all the time, too.
+	eval[bool](b, `(() => { window.seen = {}; const ask = async () => { const res = await fetch(document.querySelector("#preview").dataset.preview + "?type=NONE"); window.seen[res.status] = true }; window.asks = setInterval(ask, 50); return true })()`)
+	b.until("too many", `window.seen[429]`)
+	b.fill(mouse{}, "#f-conf", "0 33 4 * * ?")
+	b.until("more of them", `window.seen[200]`)
+	eval[bool](b, `(clearInterval(window.asks), true)`)
+	b.says("#preview", "04:33")
+	b.takeFaults() // that something was refused is one to the browser
+}
+
 // TestForcedColors: the page of jobs breaks no rule where the system has the colors.
 func TestForcedColors(t *testing.T) {
 	browser(t)
