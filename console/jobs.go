@@ -29,7 +29,7 @@ type jobsPage struct {
 	First    string // of the first page, where this is another
 	Adds     bool   // the user may add jobs somewhere
 	Acts     bool   // the user may start and stop some
-	Removes  bool   // and remove some
+	Edits    bool   // and tag and remove some
 	Partial  bool   // the search stopped early
 	Examined int
 	MoreRuns bool // there may be more running than was counted
@@ -89,7 +89,7 @@ func (q *request) jobs() error {
 	if err != nil {
 		return err
 	}
-	p := jobsPage{Filter: f, Types: scheduleTypes(), Chips: q.chips("jobs", []string{"text", "app", "state", "type", "failing", "handler", "author", "tag"}), Adds: q.mayAdd(), Acts: q.mayAnywhere(operate), Removes: q.mayAnywhere(edit), Said: q.said()}
+	p := jobsPage{Filter: f, Types: scheduleTypes(), Chips: q.chips("jobs", []string{"text", "app", "state", "type", "failing", "handler", "author", "tag"}), Adds: q.mayAdd(), Acts: q.mayAnywhere(operate), Edits: q.mayAnywhere(edit), Said: q.said()}
 	search := xxljob.JobSearch{Apps: apps, Handler: f.Handler, Author: f.Author, Text: f.Text, Order: f.order}
 	if f.Tag != "" {
 		search.Tags = []string{f.Tag}
