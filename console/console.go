@@ -190,7 +190,7 @@ func (q *request) permit(rt *route) error {
 	switch {
 	case do != 0 && !allowed(q.user, do, app):
 		return forbidden(do)
-	case (rt.changes() && !rt.own || rt.control) && q.ReadOnly:
+	case (rt.changes() && !rt.own && !rt.reads || rt.control) && q.ReadOnly:
 		return errReadOnly
 	}
 	return q.pace(rt.pace)

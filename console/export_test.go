@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"net/netip"
+	"reflect"
+	"strings"
 	"time"
 )
 
@@ -16,7 +18,7 @@ type RouteInfo struct {
 // Routes are all routes there are.
 func Routes() (list []RouteInfo) {
 	for _, rt := range routes() {
-		list = append(list, RouteInfo{rt.method, rt.pattern, rt.changes(), rt.own, rt.control})
+		list = append(list, RouteInfo{rt.method, rt.pattern, rt.changes(), rt.own || rt.reads, rt.control})
 	}
 	return list
 }
@@ -76,3 +78,12 @@ func (p Pacer) Wait(who string) time.Duration { return p.p.wait(who, time.Now())
 
 // Kept is how many are remembered.
 func (p Pacer) Kept() int { return len(p.p.by) }
+
+// ExportedFields are the names of what a file has of a job.
+func ExportedFields() (list []string) {
+	for f := range reflect.TypeFor[exportedJob]().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		list = append(list, name)
+	}
+	return list
+}

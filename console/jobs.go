@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/xxljob/xxljob"
@@ -34,6 +35,7 @@ type jobsPage struct {
 	Examined int
 	MoreRuns bool // there may be more running than was counted
 	Said     string
+	Export   string // where all jobs of the list are had as a file
 }
 
 // jobFilter is which jobs are wanted, as the address of the page says.
@@ -85,32 +87,20 @@ func (q *request) jobs() error {
 		return notOffered("xxljob.JobReader")
 	}
 	f := q.jobFilter()
-	apps, all, err := q.visibleApps()
+	search, sight, err := q.searchOf(&f)
 	if err != nil {
 		return err
 	}
-	p := jobsPage{Filter: f, Types: scheduleTypes(), Chips: q.chips("jobs", []string{"text", "app", "state", "type", "failing", "handler", "author", "tag"}), Adds: q.mayAdd(), Acts: q.mayAnywhere(operate), Edits: q.mayAnywhere(edit), Said: q.said()}
-	search := xxljob.JobSearch{Apps: apps, Handler: f.Handler, Author: f.Author, Text: f.Text, Order: f.order}
-	if f.Tag != "" {
-		search.Tags = []string{f.Tag}
-	}
-	if f.State == "on" || f.State == "off" {
-		off := f.State == "off"
-		search.Stopped = &off
-	}
-	if f.App != "" {
-		search.Apps = []string{f.App}
-	}
+	p := jobsPage{Filter: f, Apps: sight.apps, Types: scheduleTypes(), Chips: q.chips("jobs", []string{"text", "app", "state", "type", "failing", "handler", "author", "tag"}), Adds: q.mayAdd(), Acts: q.mayAnywhere(operate), Edits: q.mayAnywhere(edit), Said: q.said()}
 	if err := q.cursor("after", f.Order, &search.After); err != nil {
 		return err
 	}
-	p.Apps = slices.Clone(apps)
-	if all {
+	if sight.all {
 		if p.Apps, err = q.appNames(); err != nil {
 			return err
 		}
 	}
-	if !all && f.App != "" && !slices.Contains(apps, f.App) || !all && len(apps) == 0 {
+	if sight.nothing {
 		return q.show("jobs", http.StatusOK, p)
 	}
 	found, err := q.findJobs(reader, &f, search)
@@ -124,10 +114,38 @@ func (q *request) jobs() error {
 		p.Older = q.with(map[string]string{"after": cursorOf(f.Order, xxljob.Job{ID: last.ID, Name: last.Name, Next: last.Next}), "said": ""})
 	}
 	p.Partial, p.Examined = found.examined > 0, found.examined
+	p.Export = strings.Replace(q.with(map[string]string{"after": "", "said": "", "rows": ""}), "jobs", "jobs/export", 1)
 	if p.Jobs, p.MoreRuns, err = q.jobLines(found.jobs); err != nil {
 		return err
 	}
 	return q.show("jobs", http.StatusOK, p)
+}
+
+// sight are the apps whose jobs a user sees.
+type sight struct {
+	apps    []string // those that can be told; of all there are, none
+	all     bool
+	nothing bool // of a list: the user sees none of what is asked for
+}
+
+// searchOf is what the store is asked for by filters, of the jobs that the user sees.
+func (q *request) searchOf(f *jobFilter) (search xxljob.JobSearch, s sight, err error) {
+	if s.apps, s.all, err = q.visibleApps(); err != nil {
+		return search, s, err
+	}
+	search = xxljob.JobSearch{Apps: slices.Clone(s.apps), Handler: f.Handler, Author: f.Author, Text: f.Text, Order: f.order}
+	if f.Tag != "" {
+		search.Tags = []string{f.Tag}
+	}
+	if f.State == "on" || f.State == "off" {
+		off := f.State == "off"
+		search.Stopped = &off
+	}
+	if f.App != "" {
+		search.Apps = []string{f.App}
+	}
+	s.nothing = !s.all && (len(s.apps) == 0 || f.App != "" && !slices.Contains(s.apps, f.App))
+	return search, s, nil
 }
 
 // jobFilter reads the filters of the list from the address of the page.
