@@ -296,6 +296,60 @@ func TestLive(t *testing.T) {
 	}
 }
 
+// tick ticks a box.
+func (b *tab) tick(h hand, box string) {
+	b.Helper()
+	h.reach(b, box)
+	if _, keys := h.(keyboard); keys {
+		b.do(chromedp.KeyEvent(" "))
+	}
+	b.until(box, `document.querySelector(`+quoted(box)+`).checked`)
+}
+
+// TestTags: jobs are ticked in the list, and given tags and rid of others, by mouse, by keyboard
+// and without scripts.
+func TestTags(t *testing.T) {
+	browser(t)
+	for _, f := range []struct {
+		name    string
+		hand    hand
+		scripts bool
+		width   int64
+	}{{"mouse", mouse{}, true, 1280}, {"keyboard", keyboard{}, true, 1280}, {"narrow", mouse{}, true, 360}, {"without scripts", keyboard{}, false, 1280}} {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			x := newSite(t)
+			x.user("root")
+			one := x.job(xxljob.Job{Name: "One", Handler: "export", Schedule: xxljob.Manual(), Tags: []string{"old"}})
+			two := x.job(xxljob.Job{Name: "Two", Handler: "export", Schedule: xxljob.Manual(), Tags: []string{"old"}})
+			b := newTab(t, x.origin)
+			b.looks(combination{"en", "light", f.width}, map[string]string{"xxljob_session": x.session("root")})
+			b.do(call(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !f.scripts}))
+			b.open(mount + "jobs")
+			b.tick(f.hand, `input[name=id][value="`+strconv.FormatInt(one.ID, 10)+`"]`)
+			if to := eval[string](b, `document.querySelector(".bulk [formaction]").formAction`); to != x.origin+mount+"jobs/export" {
+				b.Errorf("what is ticked is exported by %s", to)
+			}
+			f.hand.press(b, ".bulk button[value=tag]")
+			b.says("h1", "Tags of 1 job")
+			b.fill(f.hand, "#add", "new, newer")
+			b.tick(f.hand, "#off-0")
+			f.hand.press(b, "main form button.primary")
+			b.says(".said", "Done for 1 of 1.")
+			f.hand.press(b, ".after a")
+			b.says(".joblist .tags", "newer")
+			for id, want := range map[int64]string{one.ID: "new newer", two.ID: "old"} {
+				if got := strings.Join(must1(x.store.Job(context.Background(), id)).Tags, " "); got != want {
+					b.Errorf("the tags are %q, want %q", got, want)
+				}
+			}
+			for _, fault := range b.takeFaults() {
+				t.Error(fault)
+			}
+		})
+	}
+}
+
 // TestPreviewInTheEnd: who types more than is answered is told what the last text means all the
 // same, be it that the server has had enough or that nobody answers.
 func TestPreviewInTheEnd(t *testing.T) {
