@@ -43,7 +43,8 @@ type User struct {
 	// Scripts lets an editor see and change the source of scripts.
 	Scripts bool
 
-	token   string         // the name of the token that was shown, if any
+	token   string // the name of the token that was shown, if any
+	tokenID int64
 	session *store.Session // with Accounts; nil with a token
 	account *store.User    // with Accounts
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
@@ -58,10 +59,18 @@ type Config struct {
 	// TrustedOrigins are origins such as "https://example.com" from which browsers may send
 	// requests that change something, besides the console's own.
 	TrustedOrigins []string
+	// TrustedProxies are the networks of proxies whose X-Forwarded-For is believed, each as the
+	// addresses from which they connect; a single address is a prefix of all of its bits. Where
+	// one of them is connected, a request comes from the last address in that header that is not
+	// one of theirs: failed logins are counted by it, and it is the client of sessions, of the
+	// record of changes and of the log. Empty believes nobody, so that a request comes from who is
+	// connected. Forwarded and X-Real-Ip are not read.
+	TrustedProxies []netip.Prefix
 	// FrameAncestors are origins that may show the console in a frame; empty means none.
 	FrameAncestors []string
 	// SecureCookies sets the Secure attribute of cookies always. Otherwise it is set when the
-	// request came by TLS, or a proxy says so by X-Forwarded-Proto.
+	// request came by TLS, or says so by X-Forwarded-Proto, whoever has sent it: that only ever
+	// adds the attribute, to the cookies of the browser that it comes from.
 	SecureCookies bool
 }
 
@@ -129,6 +138,9 @@ func (c Config) withDefaults() (Config, error) {
 	fault(len(c.Label.Text) > 20, "Label.Text: %d bytes, at most 20", len(c.Label.Text))
 	fault(!slices.Contains(colors, c.Label.Color), "Label.Color %q: want one of %s", c.Label.Color, strings.Join(colors, ", "))
 	fault(!slices.Contains(lang.Tags(), c.Language), "Language %q: want one of %s", c.Language, strings.Join(lang.Tags(), ", "))
+	for _, p := range c.TrustedProxies {
+		fault(!p.IsValid() || p.Bits() == 0 || p.Addr().Is4In6(), "TrustedProxies %v: want the network of a proxy such as 10.0.0.0/8 or 2001:db8::/32, IPv4 as such, and not all there are", p)
+	}
 	for _, list := range []struct {
 		name    string
 		origins []string

@@ -40,6 +40,7 @@ type console struct {
 	policy   string // Content-Security-Policy
 	hasher   *hasher
 	failures failures
+	pacers   map[pacing]*pacer
 	setupper setupper
 	live     snapshots
 }
@@ -50,7 +51,7 @@ func New(cfg Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &console{Config: cfg, table: routes(), origins: http.NewCrossOriginProtection(), hasher: newHasher(), setupper: setupper{turn: make(chan struct{}, 1)}}
+	c := &console{Config: cfg, table: routes(), origins: http.NewCrossOriginProtection(), hasher: newHasher(), pacers: newPacers(), setupper: setupper{turn: make(chan struct{}, 1)}}
 	if cfg.Auth.accounts {
 		c.accounts, _ = cfg.Store.(xxljob.AccountStore)
 	}
@@ -82,6 +83,8 @@ type request struct {
 	id   string // by which it is found in the log and in the record of changes
 	path string // below the mount, without a slash before it
 
+	client client
+
 	route  *route            // nil where there is none
 	values map[string]string // what is variable in the path
 	user   *User             // nil for nobody
@@ -94,7 +97,7 @@ type request struct {
 
 // ServeHTTP answers a request.
 func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	q := &request{console: c, w: w, r: r, id: rand.Text()[:12]}
+	q := &request{console: c, w: w, r: r, id: rand.Text()[:12], client: clientOf(c.TrustedProxies, r)}
 	h := w.Header()
 	h.Set("Content-Security-Policy", c.policy)
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -134,7 +137,7 @@ func (q *request) serve() error {
 	q.route, q.values = rt, values
 	ctx, cancel := context.WithTimeout(q.r.Context(), rt.timeout())
 	defer cancel()
-	q.ctx = store.WithClient(ctx, q.r.RemoteAddr, q.id)
+	q.ctx = store.WithClient(ctx, q.client.text, q.id)
 	q.r = q.r.WithContext(q.ctx)
 	if err := q.origins.Check(q.r); err != nil {
 		return errForeign
@@ -187,10 +190,10 @@ func (q *request) permit(rt *route) error {
 	switch {
 	case do != 0 && !allowed(q.user, do, app):
 		return forbidden(do)
-	case (rt.changes() && !rt.own || rt.control) && q.ReadOnly:
+	case (rt.changes() && !rt.own && !rt.reads || rt.control) && q.ReadOnly:
 		return errReadOnly
 	}
-	return nil
+	return q.pace(rt.pace)
 }
 
 // readObject reads the job or the run of the path, and returns its app.

@@ -12,6 +12,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
@@ -242,43 +244,46 @@ var hostile = []string{
 
 // TestHostileTexts: whoever has written them, and wherever they are shown, they are texts.
 func TestHostileTexts(t *testing.T) {
-	x := newSite(t)
-	root := x.admin()
-	for i, evil := range hostile {
-		n := itoa(int64(i))
-		ctx := xxljob.WithClient(xxljob.WithActor(t.Context(), evil), evil, evil)
-		job := must1(x.s.AddJob(ctx, xxljob.Job{App: "orders", Name: n + evil, Key: n + evil, Handler: n + evil, Author: evil, Param: evil, Schedule: xxljob.Cron("0 0 3 * * ?")}))
-		run := must1(x.s.TriggerOne(ctx, job.ID, xxljob.Trigger{Param: &evil}))
-		must1(x.store.RecordChange(ctx, xxljob.Change{Verb: "odd", Object: store.ObjectJob, ObjectID: itoa(job.ID), After: string(must1(json.Marshal(map[string]string{evil: evil})))}))
-		q := url.QueryEscape(evil)
-		for _, page := range []string{"jobs", "jobs?text=" + q + "&app=" + q + "&handler=" + q + "&author=" + q + "&tag=" + q, "jobs/" + itoa(job.ID), "jobs/" + itoa(job.ID) + "?said=" + q, "runs", "runs?text=" + q + "&handler=" + q + "&address=" + q,
-			"runs/" + itoa(run), "changes", "changes?actor=" + q + "&verb=" + q} {
-			root.get(page)
-			inert(t, page, evil, root.body)
+	synctest.Test(t, func(t *testing.T) { // so many previews a second are answered
+		x := newSite(t)
+		root := x.admin()
+		for i, evil := range hostile {
+			time.Sleep(time.Second)
+			n := itoa(int64(i))
+			ctx := xxljob.WithClient(xxljob.WithActor(t.Context(), evil), evil, evil)
+			job := must1(x.s.AddJob(ctx, xxljob.Job{App: "orders", Name: n + evil, Key: n + evil, Handler: n + evil, Author: evil, Param: evil, Schedule: xxljob.Cron("0 0 3 * * ?")}))
+			run := must1(x.s.TriggerOne(ctx, job.ID, xxljob.Trigger{Param: &evil}))
+			must1(x.store.RecordChange(ctx, xxljob.Change{Verb: "odd", Object: store.ObjectJob, ObjectID: itoa(job.ID), After: string(must1(json.Marshal(map[string]string{evil: evil})))}))
+			q := url.QueryEscape(evil)
+			for _, page := range []string{"jobs", "jobs?text=" + q + "&app=" + q + "&handler=" + q + "&author=" + q + "&tag=" + q, "jobs/" + itoa(job.ID), "jobs/" + itoa(job.ID) + "?said=" + q, "runs", "runs?text=" + q + "&handler=" + q + "&address=" + q,
+				"runs/" + itoa(run), "changes", "changes?actor=" + q + "&verb=" + q} {
+				root.get(page)
+				inert(t, page, evil, root.body)
+			}
+			for _, page := range []string{"jobs/" + itoa(job.ID) + "/edit", "jobs/" + itoa(job.ID) + "/once", "jobs/" + itoa(job.ID) + "/remove", "jobs/new?app=" + q + "&copy=" + itoa(job.ID), "preview?type=CRON&conf=" + q + "&zone=" + q} {
+				root.get(page)
+				inert(t, page, evil, root.body)
+			}
+			typed := url.Values{"id": {itoa(job.ID)}, "do": {"remove"}, "version": {"1"}, "back": {evil}, "address": {evil}, "zone": {evil}, "tz": {evil}, "at": {evil}, "part": {evil}}
+			for _, name := range []string{"name", "app", "key", "handler", "param", "type", "conf", "author", "tags", "childkeys", "route", "addresses", "count"} {
+				typed.Set(name, evil)
+			}
+			for _, page := range []string{"jobs/bulk", "jobs/new", "jobs/" + itoa(job.ID) + "/edit", "jobs/" + itoa(job.ID) + "/remove", "jobs/" + itoa(job.ID) + "/trigger"} {
+				root.post(page, typed)
+				inert(t, page, evil, root.body)
+				out := x.browser()
+				out.post(page, typed)
+				inert(t, page+" by nobody", evil, out.body)
+			}
+			b := x.browser()
+			b.post("login", url.Values{"name": {evil}, "password": {evil}, "next": {evil}})
+			inert(t, "login", evil, b.body)
+			b.get("login?next=" + q)
+			inert(t, "login?next", evil, b.body)
+			b.post("look", url.Values{"language": {evil}, "zone": {evil}, "next": {evil}})
+			inert(t, "look", evil, b.body)
 		}
-		for _, page := range []string{"jobs/" + itoa(job.ID) + "/edit", "jobs/" + itoa(job.ID) + "/once", "jobs/" + itoa(job.ID) + "/remove", "jobs/new?app=" + q + "&copy=" + itoa(job.ID), "preview?type=CRON&conf=" + q + "&zone=" + q} {
-			root.get(page)
-			inert(t, page, evil, root.body)
-		}
-		typed := url.Values{"id": {itoa(job.ID)}, "do": {"remove"}, "version": {"1"}, "back": {evil}, "address": {evil}, "zone": {evil}, "tz": {evil}, "at": {evil}, "part": {evil}}
-		for _, name := range []string{"name", "app", "key", "handler", "param", "type", "conf", "author", "tags", "childkeys", "route", "addresses", "count"} {
-			typed.Set(name, evil)
-		}
-		for _, page := range []string{"jobs/bulk", "jobs/new", "jobs/" + itoa(job.ID) + "/edit", "jobs/" + itoa(job.ID) + "/remove", "jobs/" + itoa(job.ID) + "/trigger"} {
-			root.post(page, typed)
-			inert(t, page, evil, root.body)
-			out := x.browser()
-			out.post(page, typed)
-			inert(t, page+" by nobody", evil, out.body)
-		}
-		b := x.browser()
-		b.post("login", url.Values{"name": {evil}, "password": {evil}, "next": {evil}})
-		inert(t, "login", evil, b.body)
-		b.get("login?next=" + q)
-		inert(t, "login?next", evil, b.body)
-		b.post("look", url.Values{"language": {evil}, "zone": {evil}, "next": {evil}})
-		inert(t, "look", evil, b.body)
-	}
+	})
 }
 
 // elements are those that pages have, in the order of the alphabet; an attribute that is run is

@@ -73,13 +73,19 @@ func (x *site) user(u console.User) *browser {
 	}
 	_, err := x.store.AddUser(context.Background(), store.User{Name: u.Name, Title: u.Title, Password: hashed(), Grants: store.Grants{Admin: u.Admin, Apps: apps, Scripts: u.Scripts}})
 	must(x.T, err)
-	b, secret := x.browser(), u.Name+" is logged in"
-	_, err = x.store.AddSession(context.Background(), store.Session{User: u.Name, Hash: console.HashOf(secret)}, store.SessionLimits{Idle: time.Hour, Most: time.Hour})
+	return x.session(u.Name, u.Name+" is logged in")
+}
+
+// session is a browser in which a user is logged in, with a session of its own.
+func (x *site) session(user, secret string) *browser {
+	x.Helper()
+	b := x.browser()
+	_, err := x.store.AddSession(context.Background(), store.Session{User: user, Hash: console.HashOf(secret)}, store.SessionLimits{Idle: time.Hour, Most: time.Hour})
 	must(x.T, err)
 	b.cookies["xxljob_session"] = &http.Cookie{Name: "xxljob_session", Value: secret}
 	b.get("jobs")
 	if b.at != "/console/jobs" {
-		x.Fatalf("%s is at %s after the login: %s", u.Name, b.at, b.text())
+		x.Fatalf("%s is at %s after the login: %s", user, b.at, b.text())
 	}
 	return b
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/xxljob/xxljob"
 )
 
-// bulkView is the page with the results, or the one that asks whether to remove.
+// bulkView is the page with the results, or one that asks before: whether to remove, or which tags.
 type bulkView struct {
 	Do      string
 	Results []bulkResult
@@ -23,6 +23,7 @@ type bulkView struct {
 	Asks    bool   // nothing was done yet
 	IDs     []int64
 	Fault   string
+	Tags    *tagView // which are asked for
 }
 
 // bulkResult is what has become of a job.
@@ -32,25 +33,34 @@ type bulkResult struct {
 	Run   int64  // that was made
 	Good  bool
 	Words string
+	Tags  []string // that it has
 }
 
+// bulkAct does something with a job, and says what it was and which run it has made, if any.
+type bulkAct func(context.Context, *xxljob.Job) (did string, run int64, err error)
+
 // bulkDo is what can be done, and who may.
-func (q *request) bulkDo(do string) (need action, act func(context.Context, *xxljob.Job) (run int64, err error)) {
+func (q *request) bulkDo(do string, tags *tagView) (need action, act bulkAct) {
+	plainly := func(f func(context.Context, int64) error) bulkAct {
+		return func(ctx context.Context, j *xxljob.Job) (string, int64, error) { return do, 0, f(ctx, j.ID) }
+	}
 	switch do {
 	case "start":
-		return operate, func(ctx context.Context, j *xxljob.Job) (int64, error) { return 0, q.Scheduler.StartJob(ctx, j.ID) }
+		return operate, plainly(q.Scheduler.StartJob)
 	case "stop":
-		return operate, func(ctx context.Context, j *xxljob.Job) (int64, error) { return 0, q.Scheduler.StopJob(ctx, j.ID) }
+		return operate, plainly(q.Scheduler.StopJob)
 	case "once":
-		return operate, func(ctx context.Context, j *xxljob.Job) (int64, error) {
+		return operate, func(ctx context.Context, j *xxljob.Job) (string, int64, error) {
 			ids, err := q.Scheduler.Trigger(ctx, j.ID, xxljob.Trigger{})
 			if err != nil {
-				return 0, err
+				return do, 0, err
 			}
-			return ids[0], nil
+			return do, ids[0], nil
 		}
+	case "tag":
+		return edit, func(ctx context.Context, j *xxljob.Job) (string, int64, error) { return q.retag(ctx, j, tags) }
 	case "remove":
-		return edit, func(ctx context.Context, j *xxljob.Job) (int64, error) { return 0, q.Scheduler.RemoveJob(ctx, j.ID) }
+		return edit, plainly(q.Scheduler.RemoveJob)
 	}
 	return 0, nil
 }
@@ -65,19 +75,28 @@ func (q *request) bulk() error {
 	if v.Back == "" {
 		v.Back = "jobs"
 	}
-	need, act := q.bulkDo(v.Do)
-	if act == nil {
-		return badRequest(errors.New("there is no such thing to do"))
-	}
 	jobs, err := q.jobsByID(ids)
 	if err != nil {
 		return err
 	}
-	if v.Do == "remove" && q.field("count") != strconv.Itoa(len(ids)) {
+	tags, asks := q.readTags(jobs)
+	need, act := q.bulkDo(v.Do, tags)
+	switch {
+	case act == nil:
+		return badRequest(errors.New("there is no such thing to do"))
+	case v.Do == "tag" && asks:
+		return q.askForTags(&v, tags, jobs)
+	case v.Do == "remove" && q.field("count") != strconv.Itoa(len(ids)):
 		return q.askToRemove(&v, jobs)
 	}
+	q.bulkAll(&v, jobs, need, act)
+	return q.show("bulkjobs", http.StatusOK, v)
+}
+
+// bulkAll does it with each of the jobs with which the user may.
+func (q *request) bulkAll(v *bulkView, jobs map[int64]xxljob.Job, need action, act bulkAct) {
 	_ = http.NewResponseController(q.w).SetWriteDeadline(time.Now().Add(5 * time.Minute)) // where the server has one
-	for _, id := range ids {
+	for _, id := range v.IDs {
 		r := bulkResult{ID: id}
 		job, there := jobs[id]
 		switch {
@@ -87,27 +106,31 @@ func (q *request) bulk() error {
 			r.Name, r.Words = job.Name, q.text(forbidden(need).key)
 		default:
 			r.Name = job.Name
-			run, err := act(q.ctx, &job)
-			r.Run, r.Good, r.Words = run, err == nil, q.bulkWords(v.Do, err)
+			did, run, err := act(q.ctx, &job)
+			r.Run, r.Good, r.Words = run, err == nil, q.bulkWords(did, err)
 		}
 		if r.Good {
 			v.Good++
 		}
 		v.Results = append(v.Results, r)
 	}
-	return q.show("bulkjobs", http.StatusOK, v)
 }
 
-// askToRemove asks for the number of the jobs, so that nobody removes many by one click.
-func (q *request) askToRemove(v *bulkView, jobs map[int64]xxljob.Job) error {
+// ask fills in the jobs of a page that asks before anything is done.
+func (v *bulkView) ask(q *request, jobs map[int64]xxljob.Job) {
 	v.Asks = true
 	for _, id := range v.IDs {
 		r := bulkResult{ID: id}
 		if job, there := jobs[id]; there && allowed(q.user, see, job.App) {
-			r.Name = job.Name
+			r.Name, r.Tags = job.Name, job.Tags
 		}
 		v.Results = append(v.Results, r)
 	}
+}
+
+// askToRemove asks for the number of the jobs, so that nobody removes many by one click.
+func (q *request) askToRemove(v *bulkView, jobs map[int64]xxljob.Job) error {
+	v.ask(q, jobs)
 	status := http.StatusOK
 	if q.r.PostForm.Has("count") {
 		status, v.Fault = http.StatusUnprocessableEntity, q.text("bulk.count.other")
@@ -125,12 +148,27 @@ func (q *request) bulkWords(do string, err error) string {
 	case errors.Is(err, xxljob.ErrNeverFires):
 		return q.text("problem.neverfires")
 	}
+	if faults := xxljob.FieldErrors(err); len(faults) > 0 {
+		return q.bulkFault(faults[0])
+	}
 	p := asProblem(err)
 	if p.status >= http.StatusInternalServerError {
 		q.Logger.Warn("console: a job of several has failed", "request", q.id, "do", do, "error", err)
 		return q.text(p.key, p.values...) + " " + q.text("bulk.unknown")
 	}
 	return q.text(p.key, p.values...)
+}
+
+// bulkFault is what the scheduler has against a job as it would be, with the field that it is
+// about: that may be another one than was changed, where the job was made with other settings.
+func (q *request) bulkFault(e *xxljob.FieldError) string {
+	switch f := formFieldOf(cutIndex(e.Field)); {
+	case e.Field == "Tags":
+		return q.text("field.tags") + ": " + q.tagsText(e)
+	case f != nil:
+		return q.text("field."+f.name) + ": " + q.faultText("fault.invalid.", f.name, e)
+	}
+	return q.faultText("", "", e)
 }
 
 // ticked are the IDs of the jobs that are ticked, each once, in order.

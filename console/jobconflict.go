@@ -81,7 +81,7 @@ func (q *request) keepForm(p *problem) bool {
 	if p == errNobody && q.accounts != nil {
 		return q.show("login", p.status, loginPage{Kept: kept(q.r.PostForm, "", keptPrefix), KeptFor: q.path}) == nil
 	}
-	if p != errNobody && p.status != http.StatusServiceUnavailable {
+	if p != errNobody && p.status != http.StatusServiceUnavailable && p.status != http.StatusTooManyRequests {
 		return false // what has panicked might do it again
 	}
 	f := &jobForm{action: q.path, faults: map[string]string{}}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/xxljob/xxljob"
@@ -28,11 +29,12 @@ type jobsPage struct {
 	Pages    pager
 	Adds     bool // the user may add jobs somewhere
 	Acts     bool // the user may start and stop some
-	Removes  bool // and remove some
+	Edits    bool // and tag and remove some
 	Partial  bool // the search stopped early
 	Examined int
 	MoreRuns bool // there may be more running than was counted
 	Said     string
+	Export   string // where all jobs of the list are had as a file
 }
 
 // jobFilter is which jobs are wanted, as the address of the page says.
@@ -84,36 +86,24 @@ func (q *request) jobs() error {
 		return notOffered("xxljob.JobReader")
 	}
 	f := q.jobFilter()
-	apps, all, err := q.visibleApps()
+	search, sight, err := q.searchOf(&f)
 	if err != nil {
 		return err
 	}
-	p := jobsPage{Filter: f, Types: scheduleTypes(), Chips: q.chips("jobs", []string{"text", "app", "state", "type", "failing", "handler", "author", "tag"}), Adds: q.mayAdd(), Acts: q.mayAnywhere(operate), Removes: q.mayAnywhere(edit), Said: q.said()}
-	search := xxljob.JobSearch{Apps: apps, Handler: f.Handler, Author: f.Author, Text: f.Text, Order: f.order}
-	if f.Tag != "" {
-		search.Tags = []string{f.Tag}
-	}
-	if f.State == "on" || f.State == "off" {
-		off := f.State == "off"
-		search.Stopped = &off
-	}
-	if f.App != "" {
-		search.Apps = []string{f.App}
-	}
+	p := jobsPage{Filter: f, Apps: sight.apps, Types: scheduleTypes(), Chips: q.chips("jobs", []string{"text", "app", "state", "type", "failing", "handler", "author", "tag"}), Adds: q.mayAdd(), Acts: q.mayAnywhere(operate), Edits: q.mayAnywhere(edit), Said: q.said()}
 	if err := q.cursor("after", f.Order, &search.After); err != nil {
 		return err
 	}
-	p.Apps = slices.Clone(apps)
-	if all {
+	if sight.all {
 		if p.Apps, err = q.appNames(); err != nil {
 			return err
 		}
 	}
-	if !all && f.App != "" && !slices.Contains(apps, f.App) || !all && len(apps) == 0 {
+	if sight.nothing {
 		return q.showLive("jobs", "", p)
 	}
 	read := func(ctx context.Context) (jobsListed, error) { return q.under(ctx).listJobs(reader, &f, search) }
-	listed, err := shared(q, fmt.Sprintf("jobs %s %#v %d %s %s", sightKey(apps, all), search, f.rows, f.Type, f.Failing), read)
+	listed, err := shared(q, fmt.Sprintf("jobs %s %#v %d %s %s", sightKey(sight.apps, sight.all), search, f.rows, f.Type, f.Failing), read)
 	if err != nil {
 		return asked(err)
 	}
@@ -129,6 +119,7 @@ func (q *request) jobs() error {
 		line.Words = line.Schedule.DescribeIn(q.look.language.Tag)
 		p.Jobs = append(p.Jobs, line)
 	}
+	p.Export = strings.Replace(q.with(map[string]string{"after": "", trail: "", "seen": "", "said": "", "rows": ""}), "jobs", "jobs/export", 1)
 	poll := ""
 	if q.query("after") == "" {
 		poll = q.with(map[string]string{"seen": "", "said": ""})
@@ -150,6 +141,33 @@ func (q *request) listJobs(reader xxljob.JobReader, f *jobFilter, search xxljob.
 	}
 	l.lines, l.more, err = q.jobLines(l.found.jobs)
 	return l, err
+}
+
+// sight are the apps whose jobs a user sees.
+type sight struct {
+	apps    []string // those that can be told; of all there are, none
+	all     bool
+	nothing bool // of a list: the user sees none of what is asked for
+}
+
+// searchOf is what the store is asked for by filters, of the jobs that the user sees.
+func (q *request) searchOf(f *jobFilter) (search xxljob.JobSearch, s sight, err error) {
+	if s.apps, s.all, err = q.visibleApps(); err != nil {
+		return search, s, err
+	}
+	search = xxljob.JobSearch{Apps: slices.Clone(s.apps), Handler: f.Handler, Author: f.Author, Text: f.Text, Order: f.order}
+	if f.Tag != "" {
+		search.Tags = []string{f.Tag}
+	}
+	if f.State == "on" || f.State == "off" {
+		off := f.State == "off"
+		search.Stopped = &off
+	}
+	if f.App != "" {
+		search.Apps = []string{f.App}
+	}
+	s.nothing = !s.all && (len(s.apps) == 0 || f.App != "" && !slices.Contains(s.apps, f.App))
+	return search, s, nil
 }
 
 // jobFilter reads the filters of the list from the address of the page.

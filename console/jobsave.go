@@ -79,12 +79,14 @@ func (q *request) onlyShows() bool {
 	return show == showPreview || show == showResumed
 }
 
-// showAsSent shows a form as it was sent. One that comes back is shown without its faults: they
-// are looked for when it is saved.
+// showAsSent shows a form as it was sent, with what its schedule means. One that comes back is shown
+// without its faults: they are looked for when it is saved.
 func (q *request) showAsSent(f *jobForm) error {
 	resumed := q.field("show") == showResumed
 	if resumed {
 		clear(f.faults)
+	} else if err := q.pace(previews); err != nil {
+		return err
 	}
 	return q.showForm(http.StatusOK, f, func(v *formView) { v.Resumed = resumed })
 }

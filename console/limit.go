@@ -3,7 +3,6 @@ package console
 // How often somebody may try: failures by the address they come from, in this process.
 
 import (
-	"net/http"
 	"net/netip"
 	"sync"
 	"time"
@@ -27,22 +26,6 @@ type failures struct {
 type failed struct {
 	n            int
 	last, before time.Time // the last of them, and the one before that
-}
-
-// from is the address that a request comes from, as failures count it: of IPv6 the network that
-// one customer has.
-func from(r *http.Request) netip.Prefix {
-	addr, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return netip.Prefix{} // one for all of whom it is not known
-	}
-	ip := addr.Addr().Unmap()
-	bits := ip.BitLen()
-	if ip.Is6() {
-		bits = 64
-	}
-	p, _ := ip.WithZone("").Prefix(bits)
-	return p
 }
 
 // wait is how long a try from the address has to wait. A try that need not counts as one that

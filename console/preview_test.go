@@ -8,8 +8,10 @@ import (
 	"time"
 )
 
+// preview asks what a schedule means, in virtual time: only so many a second are answered.
 func (b *browser) preview(kind, conf, zone, dst string) *browser {
 	b.Helper()
+	time.Sleep(200 * time.Millisecond)
 	b.header.Set("HX-Request", "true")
 	b.header.Set("HX-Request-Type", "partial")
 	defer func() { b.header.Del("HX-Request"); b.header.Del("HX-Request-Type") }()
@@ -18,26 +20,28 @@ func (b *browser) preview(kind, conf, zone, dst string) *browser {
 
 // TestPreview: of each type, and of what is none.
 func TestPreview(t *testing.T) {
-	x := newSite(t)
-	root := x.admin()
-	root.preview("CRON", "0 0 3 * * ?", "UTC", "").has("at 03:00:00 every day").lacks("<html")
-	root.preview("CRONTAB", "0 3 * * *", "UTC", "").has("03:00")
-	root.preview("FIX_RATE", "90", "", "").has("every 1m30s")
-	root.preview("FIX_DELAY", "1.5", "", "")
-	root.preview("ONCE", "2099-01-01T00:00:00Z", "", "").has("2099-01-01 00:00:00")
-	root.preview("NONE", "ignored", "", "").lacks(`class="fault"`)
-	for _, bad := range [][4]string{{"CRON", "", "", ""}, {"CRON", "0 0 3 * *", "", ""}, {"CRON", "61 0 3 * * ?", "", ""}, {"CRONTAB", "0 0 3 * * ?", "", ""}, {"FIX_RATE", "often", "", ""}, {"FIX_RATE", "-1", "", ""},
-		{"FIX_DELAY", "", "", ""}, {"ONCE", "tomorrow", "", ""}, {"ONCE", "2001-01-01T00:00:00Z", "", ""}, {"CRON", "0 0 3 30 2 ?", "", ""}, {"SOMETIMES", "x", "", ""}, {"CRON", "0 0 3 * * ?", "Nowhere/At-All", ""},
-		{"CRON", "0 0 3 * * ?", "../../etc/passwd", ""}, {"CRON", strings.Repeat("9", 1000), "", ""}, {"CRON", "<script>", "", ""}} {
-		root.preview(bad[0], bad[1], bad[2], bad[3]).lacks("<script")
-		if !strings.Contains(root.body, `class="fault"`) || strings.Contains(root.body, `class="instants"`) {
-			t.Errorf("%q: %s", bad, root.text())
+	synctest.Test(t, func(t *testing.T) { // it is the first of January 2000
+		x := newSite(t)
+		root := x.admin()
+		root.preview("CRON", "0 0 3 * * ?", "UTC", "").has("at 03:00:00 every day").lacks("<html")
+		root.preview("CRONTAB", "0 3 * * *", "UTC", "").has("03:00")
+		root.preview("FIX_RATE", "90", "", "").has("every 1 minute 30 seconds")
+		root.preview("FIX_DELAY", "1.5", "", "")
+		root.preview("ONCE", "2099-01-01T00:00:00Z", "", "").has("2099-01-01 00:00:00")
+		root.preview("NONE", "ignored", "", "").lacks(`class="fault"`)
+		for _, bad := range [][4]string{{"CRON", "", "", ""}, {"CRON", "0 0 3 * *", "", ""}, {"CRON", "61 0 3 * * ?", "", ""}, {"CRONTAB", "0 0 3 * * ?", "", ""}, {"FIX_RATE", "often", "", ""}, {"FIX_RATE", "-1", "", ""},
+			{"FIX_DELAY", "", "", ""}, {"ONCE", "tomorrow", "", ""}, {"ONCE", "1999-01-01T00:00:00Z", "", ""}, {"CRON", "0 0 3 30 2 ?", "", ""}, {"SOMETIMES", "x", "", ""}, {"CRON", "0 0 3 * * ?", "Nowhere/At-All", ""},
+			{"CRON", "0 0 3 * * ?", "../../etc/passwd", ""}, {"CRON", strings.Repeat("9", 1000), "", ""}, {"CRON", "<script>", "", ""}} {
+			root.preview(bad[0], bad[1], bad[2], bad[3]).lacks("<script")
+			if !strings.Contains(root.body, `class="fault"`) || strings.Contains(root.body, `class="instants"`) {
+				t.Errorf("%q: %s", bad, root.text())
+			}
 		}
-	}
-	root.get("preview?type=CRON&conf=%ff").is(200)
-	root.preview("CRON", "0 0 3 ? * 1-5", "UTC", "").has("As a crontab this would mean something else", "In Quartz, 1 is Sunday")
-	root.preview("CRONTAB", "0 3 * * 1-5", "UTC", "").has("As a Quartz expression this would mean something else")
-	root.preview("CRON", "0 0 3 ? * MON-FRI", "UTC", "").lacks("something else")
+		root.get("preview?type=CRON&conf=%ff").is(200)
+		root.preview("CRON", "0 0 3 ? * 1-5", "UTC", "").has("As a crontab this would mean something else", "In Quartz, 1 is Sunday")
+		root.preview("CRONTAB", "0 3 * * 1-5", "UTC", "").has("As a Quartz expression this would mean something else")
+		root.preview("CRON", "0 0 3 ? * MON-FRI", "UTC", "").lacks("something else")
+	})
 }
 
 // TestPreviewAroundClockChanges: what becomes of the hour that does not exist, and of the one

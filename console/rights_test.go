@@ -39,6 +39,9 @@ var rights = []expected{
 	{"GET", "jobs/new", "", "L3322233223"},
 	{"POST", "jobs/new", "", "15555555555"},
 	{"POST", "jobs/bulk", "", "15555555555"}, // 422: nothing is ticked
+	{"GET", "jobs/export", "", "L2222222222"},
+	{"POST", "jobs/export", "", "15555555555"},
+	{"GET", "jobs/{id}/export", "job", "L2224222222"},
 	{"GET", "preview", "", "L2222222222"},
 	{"GET", "jobs/{id}/edit", "job", "L3324233223"},
 	{"POST", "jobs/{id}/edit", "job", "13364633663"},

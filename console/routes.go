@@ -39,10 +39,12 @@ type route struct {
 	serve           func(*request) error
 	long            bool // it may take minutes
 	own             bool // it changes what is the user's own: not refused where the console is read-only
+	reads           bool // it changes nothing, and is no GET since its form is too long for an address: not refused either
 	only            bool // there with Accounts only
 	keeps           bool // what its form says is kept where it cannot be taken
 	carries         bool // its form has another one in it that is kept
 	rows            bool // its form has a field for each row of a list
+	pace            pacing
 	control         bool // its page is there to change something: refused where the console is read-only
 }
 
@@ -101,8 +103,11 @@ func routes() []route {
 		{method: get, pattern: "jobs/new", needs: somebody, serve: (*request).newJob, control: true},
 		{method: post, pattern: "jobs/new", needs: somebody, serve: (*request).addJob, keeps: true},
 		{method: post, pattern: "jobs/bulk", needs: somebody, serve: (*request).bulk, rows: true, long: true},
-		{method: get, pattern: "preview", needs: somebody, serve: (*request).preview},
+		{method: get, pattern: "jobs/export", needs: somebody, serve: (*request).exportList, long: true, pace: wholes},
+		{method: post, pattern: "jobs/export", needs: somebody, serve: (*request).exportTicked, rows: true, long: true, reads: true, pace: wholes},
+		{method: get, pattern: "preview", needs: somebody, serve: (*request).preview, pace: previews},
 		{method: get, pattern: "jobs/{id}", needs: seeing, of: aJob, serve: (*request).jobPage},
+		{method: get, pattern: "jobs/{id}/export", needs: seeing, of: aJob, serve: (*request).exportJob},
 		{method: get, pattern: "jobs/{id}/edit", needs: editing, of: aJob, serve: (*request).editJob, control: true},
 		{method: post, pattern: "jobs/{id}/edit", needs: editing, of: aJob, serve: (*request).saveJob, keeps: true},
 		{method: get, pattern: "jobs/{id}/remove", needs: editing, of: aJob, serve: (*request).removeForm, control: true},
@@ -120,7 +125,7 @@ func routes() []route {
 		{method: post, pattern: "runs/{id}/kill", needs: operating, of: aRun, serve: (*request).killRun},
 		{method: post, pattern: "runs/{id}/again", needs: operating, of: aRun, serve: (*request).againRun},
 		{method: get, pattern: "runs/{id}/log", needs: seeing, of: aRun, serve: (*request).runLog},
-		{method: get, pattern: "runs/{id}/log/file", needs: seeing, of: aRun, serve: (*request).logFile, long: true},
+		{method: get, pattern: "runs/{id}/log/file", needs: seeing, of: aRun, serve: (*request).logFile, long: true, pace: wholes},
 		{method: get, pattern: "changes", needs: somebody, serve: (*request).changes},
 	}
 }

@@ -73,6 +73,9 @@ func (q *request) runLog() error {
 	var v logView
 	switch {
 	case q.query("find") != "":
+		if err := q.pace(wholes); err != nil {
+			return err
+		}
 		v, err = q.searchLog(q.query("find"), max(from, 1))
 	case one > 0:
 		v, err = q.oneLine(one)

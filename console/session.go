@@ -77,7 +77,7 @@ func (q *request) byToken(shown string) (User, error) {
 	}
 	owner, mine := ofAccount(&account), User{Admin: t.Admin, Apps: roles(t.Apps), Scripts: t.Scripts}
 	u := within(&mine, &owner)
-	u.token = t.Name
+	u.token, u.tokenID = t.Name, t.ID
 	return u, nil
 }
 
@@ -107,7 +107,7 @@ var errOvertaken = errors.New("console: the password has been changed in the mea
 // browser keep its secret.
 func (q *request) begin(checked *store.User, given string) (*store.Session, error) {
 	secret := newSecret()
-	s, err := q.accounts.AddSession(q.ctx, store.Session{User: checked.Name, Hash: hashOf(secret), Client: q.r.RemoteAddr, Agent: q.r.UserAgent()}, limits)
+	s, err := q.accounts.AddSession(q.ctx, store.Session{User: checked.Name, Hash: hashOf(secret), Client: q.client.text, Agent: q.r.UserAgent()}, limits)
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +202,7 @@ func (q *request) login() error {
 		q.note(name, "login-failed")
 		return refuse(&problem{status: http.StatusUnprocessableEntity, key: "login.wrong"})
 	}
-	q.failures.takeBack(from(q.r), tried)
+	q.failures.takeBack(q.client.network(), tried)
 	if err := q.accounts.PassLogin(q.ctx, name); err != nil {
 		return err
 	}
@@ -232,12 +232,12 @@ func (q *request) login() error {
 // for the address while the name is asked about, so that of many at once no more have names counted
 // than may try; where the name has to wait it was none, and does not count.
 func (q *request) mayTry(name string, now time.Time) (time.Duration, error) {
-	if wait := q.failures.wait(from(q.r), now); wait > 0 {
+	if wait := q.failures.wait(q.client.network(), now); wait > 0 {
 		return wait, nil
 	}
 	wait, err := q.accounts.TryLogin(q.ctx, name)
 	if wait > 0 {
-		q.failures.takeBack(from(q.r), now)
+		q.failures.takeBack(q.client.network(), now)
 	}
 	return wait, err
 }

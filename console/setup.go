@@ -126,7 +126,7 @@ func (q *request) setup() error {
 	f := setupPage{Name: strings.ToLower(strings.TrimSpace(q.field("name"))), Title: strings.TrimSpace(q.field("title")), Code: strings.ToUpper(strings.TrimSpace(q.field("code"))), Faults: map[string]string{}}
 	refuse := func(status int) error { return q.show("setup", status, f) }
 	tried := time.Now()
-	if wait := q.failures.wait(from(q.r), tried); wait > 0 {
+	if wait := q.failures.wait(q.client.network(), tried); wait > 0 {
 		f.Faults["code"] = q.text("login.wait", "n", secondsOf(wait))
 		return refuse(http.StatusTooManyRequests)
 	}
@@ -159,7 +159,7 @@ func (q *request) setup() error {
 	case err != nil:
 		return err
 	}
-	q.failures.takeBack(from(q.r), tried)
+	q.failures.takeBack(q.client.network(), tried)
 	if _, err := q.begin(&u, q.field("password")); err != nil {
 		return err
 	}

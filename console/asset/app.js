@@ -103,7 +103,7 @@ addEventListener("click", e => {
 	if (link && e.button === 0 && !e.ctrlKey && !e.metaKey && !e.shiftKey && !e.altKey && !link.hasAttribute("download") && link.origin === location.origin &&
 		!(link.hash && link.pathname + link.search === location.pathname + location.search)) leave(e)
 })
-addEventListener("submit", e => { if (!e.target.matches("[data-file]")) leave(e) })
+addEventListener("submit", e => { if (!e.submitter?.matches("[data-file]")) leave(e) })
 addEventListener("pageshow", () => {
 	waits = 0
 	clearTimeout(bar)
@@ -182,24 +182,38 @@ document.addEventListener("click", e => {
 	}
 })
 
-// What a schedule means, while one types it.
+// What a schedule means, while one types it. It ends with that of the last text, also where that
+// was asked for too often, or nobody has answered at first.
 const preview = document.querySelector("[data-preview]")
 if (preview) {
 	const form = preview.closest("form")
-	let timer = 0, last = ""
+	let timer = 0, asked = "", since = 0 // since when one may ask again
+	const later = wait => {
+		clearTimeout(timer)
+		timer = setTimeout(show, Math.max(wait, since - Date.now()))
+	}
 	const show = async () => {
 		const values = new URLSearchParams()
 		for (const name of ["type", "conf", "zone", "dst"]) values.set(name, form.elements[name].value)
-		if (values.toString() === last) return
-		last = values.toString()
+		const now = values.toString()
+		if (now === asked) return
+		asked = now
+		let wait = 5
 		try {
-			const res = await fetch(preview.dataset.preview + "?" + last, partial)
-			if (res.ok && values.toString() === last) preview.innerHTML = await res.text()
-		} catch { /* the next key asks again */ }
+			const res = await fetch(preview.dataset.preview + "?" + now, partial)
+			const html = await res.text()
+			if (now !== asked) return // another one was asked for since
+			if (res.ok) {
+				preview.innerHTML = html
+				return
+			}
+			wait = Number(res.headers.get("Retry-After"))
+		} catch { /* nobody has answered */ }
+		if (now !== asked || !(wait > 0)) return
+		asked = ""
+		since = Date.now() + wait * 1000
+		later(0)
 	}
-	form.addEventListener("input", () => {
-		clearTimeout(timer)
-		timer = setTimeout(show, 300)
-	})
+	form.addEventListener("input", () => later(300))
 	show()
 }

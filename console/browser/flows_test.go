@@ -487,6 +487,93 @@ func TestLoading(t *testing.T) {
 	}
 }
 
+// tick ticks a box.
+func (b *tab) tick(h hand, box string) {
+	b.Helper()
+	h.reach(b, box)
+	if _, keys := h.(keyboard); keys {
+		b.do(chromedp.KeyEvent(" "))
+	}
+	b.until(box, `document.querySelector(`+quoted(box)+`).checked`)
+}
+
+// TestTags: jobs are ticked in the list, and given tags and rid of others, by mouse, by keyboard
+// and without scripts.
+func TestTags(t *testing.T) {
+	browser(t)
+	for _, f := range []struct {
+		name    string
+		hand    hand
+		scripts bool
+		width   int64
+	}{{"mouse", mouse{}, true, 1280}, {"keyboard", keyboard{}, true, 1280}, {"narrow", mouse{}, true, 360}, {"without scripts", keyboard{}, false, 1280}} {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			x := newSite(t)
+			x.user("root")
+			one := x.job(xxljob.Job{Name: "One", Handler: "export", Schedule: xxljob.Manual(), Tags: []string{"old"}})
+			two := x.job(xxljob.Job{Name: "Two", Handler: "export", Schedule: xxljob.Manual(), Tags: []string{"old"}})
+			b := newTab(t, x.origin)
+			b.looks(combination{"en", "light", f.width}, map[string]string{"xxljob_session": x.session("root")})
+			b.do(call(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !f.scripts}))
+			b.open(mount + "jobs")
+			b.tick(f.hand, `input[name=id][value="`+strconv.FormatInt(one.ID, 10)+`"]`)
+			if to := eval[string](b, `document.querySelector(".bulk [formaction]").formAction`); to != x.origin+mount+"jobs/export" {
+				b.Errorf("what is ticked is exported by %s", to)
+			}
+			f.hand.press(b, ".bulk button[value=tag]")
+			b.says("h1", "Tags of 1 job")
+			b.fill(f.hand, "#add", "new, newer")
+			b.tick(f.hand, "#off-0")
+			f.hand.press(b, "main form button.primary")
+			b.says(".said", "Done for 1 of 1.")
+			f.hand.press(b, ".after a")
+			b.says(".joblist .tags", "newer")
+			for id, want := range map[int64]string{one.ID: "new newer", two.ID: "old"} {
+				if got := strings.Join(must1(x.store.Job(context.Background(), id)).Tags, " "); got != want {
+					b.Errorf("the tags are %q, want %q", got, want)
+				}
+			}
+			for _, fault := range b.takeFaults() {
+				t.Error(fault)
+			}
+		})
+	}
+}
+
+// TestPreviewInTheEnd: who types more than is answered is told what the last text means all the
+// same, be it that the server has had enough or that nobody answers.
+func TestPreviewInTheEnd(t *testing.T) {
+	browser(t)
+	t.Parallel()
+	x := newSite(t)
+	x.user("root")
+	b := newTab(t, x.origin)
+	b.looks(combination{"en", "light", 1280}, map[string]string{"xxljob_session": x.session("root")})
+	b.open(mount + "jobs/new")
+	b.until("the preview", `document.querySelector("#preview").childElementCount > 0`)
+	for _, c := range []struct{ what, first, conf, says string }{
+		{"too many", `Promise.resolve(new Response("too many", {status: 429, headers: {"Retry-After": "1"}}))`, "0 31 4 * * ?", "04:31"},
+		{"no answer", `Promise.reject(new TypeError("no network"))`, "0 32 4 * * ?", "04:32"},
+	} {
+		eval[bool](b, `(() => { const real = window.fetch; let n = 0; window.fetch = (...a) => { if (++n === 1) { window.fetch = real; window.refused = true; return `+c.first+` } return real(...a) }; window.refused = false; return true })()`)
+		b.fill(mouse{}, "#f-conf", c.conf)
+		b.says("#preview", c.says)
+		if !eval[bool](b, `window.refused`) {
+			b.Errorf("%s: nothing was refused", c.what)
+		}
+	}
+
+	// While other pages of the session ask all the time, too.
+	eval[bool](b, `(() => { window.seen = {}; const ask = async () => { const res = await fetch(document.querySelector("#preview").dataset.preview + "?type=NONE"); window.seen[res.status] = true }; window.asks = setInterval(ask, 50); return true })()`)
+	b.until("too many", `window.seen[429]`)
+	b.fill(mouse{}, "#f-conf", "0 33 4 * * ?")
+	b.until("more of them", `window.seen[200]`)
+	eval[bool](b, `(clearInterval(window.asks), true)`)
+	b.says("#preview", "04:33")
+	b.takeFaults() // that something was refused is one to the browser
+}
+
 // TestForcedColors: the page of jobs breaks no rule where the system has the colors.
 func TestForcedColors(t *testing.T) {
 	browser(t)

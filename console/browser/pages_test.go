@@ -30,6 +30,11 @@ func submitted(form, values string) string {
 	return `(() => { const f = document.querySelector("` + form + `"); for (const [name, value] of Object.entries(` + values + `)) f.elements[name].value = value; f.noValidate = true; f.requestSubmit() })()`
 }
 
+// bulk ticks the rows of the list of jobs and sends its form with more values.
+func bulk(rows, values string) string {
+	return `(() => { const f = document.querySelector("#bulk"); for (const t of f.querySelectorAll("` + rows + ` input[name=id]")) t.checked = true; for (const [name, value] of Object.entries(` + values + `)) { const i = document.createElement("input"); i.type = "hidden"; i.name = name; i.value = value; f.append(i) } f.submit() })()`
+}
+
 // pages are all pages, and the states of them that look different.
 func pages(x *site) []shown {
 	id := func(n int64) string { return strconv.FormatInt(n, 10) }
@@ -52,6 +57,10 @@ func pages(x *site) []shown {
 		{name: "form-faults", site: "filled", path: "jobs/new?app=orders", then: submitted("#jobform", `{conf: "0 0 3 * *", children: "1,x", timeout: "soon"}`), sign: ".fault"},
 		{name: "form-conflict", site: "filled", path: job("Nightly export") + "/edit", then: submitted("#jobform", `{version: 1, conf: "0 30 4 * * ?", author: "李雷"}`), sign: ".alert .rows"},
 		{name: "remove", site: "filled", path: job("stopped") + "/remove"},
+		{name: "jobs-ticked", site: "filled", path: "jobs", then: `document.querySelector("#tick-all").click()`, sign: ".bulk button:not(:disabled)"},
+		{name: "bulk-tag", site: "filled", path: "jobs", then: bulk("tr", `{do: "tag"}`), sign: "#add"},
+		{name: "bulk-tag-faults", site: "filled", path: "jobs", then: bulk("tr", `{do: "tag", sure: "yes", off: "nightly", add: "a tag that is longer than sixty-four bytes and so is none that anybody keeps, 标签"}`), sign: "#add-fault"},
+		{name: "bulk-tag-done", site: "filled", path: "jobs?text=quarterly", then: bulk("tr", `{do: "tag", sure: "yes", add: "quarter"}`), sign: ".said"},
 		{name: "runs", site: "filled", path: "runs"},
 		{name: "runs-nothing-found", site: "filled", path: "runs?state=lost&app=orders"},
 		{name: "runs-empty", site: "empty", path: "runs"},
@@ -77,7 +86,6 @@ func TestPages(t *testing.T) {
 	browser(t)
 	sites := map[string]*site{"filled": filled(t), "empty": newSite(t), "new": newSite(t)}
 	sites["empty"].user("root")
-	sessions := map[string]string{"filled": sites["filled"].session("root"), "empty": sites["empty"].session("root")}
 	dir := pictures(t)
 	list, turn := pages(sites["filled"]), turnOf(t)
 	for i, c := range combinations() {
@@ -97,7 +105,7 @@ func TestPages(t *testing.T) {
 					tabs[key] = newTab(t, sites[p.site].origin)
 					cookies := map[string]string{"xxljob_look": "language=" + c.language + "&zone=Asia%2FShanghai" + p.look}
 					if !p.out {
-						cookies["xxljob_session"] = sessions[p.site]
+						cookies["xxljob_session"] = sites[p.site].session("root") // so many previews a second are answered to each
 					}
 					tabs[key].looks(c, cookies)
 				}

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
@@ -33,6 +35,23 @@ func (o options) checkConsole() error {
 	return nil
 }
 
+// networks are those of a list of addresses and networks.
+func networks(list string) (out []netip.Prefix, err error) {
+	for _, text := range strings.Split(list, ",") {
+		addr, err := netip.ParseAddr(text)
+		addr = addr.Unmap()
+		p := netip.PrefixFrom(addr, addr.BitLen())
+		if err != nil {
+			p, err = netip.ParsePrefix(text)
+		}
+		if err != nil || p.Bits() == 0 || p.Addr().Is4In6() {
+			return nil, fmt.Errorf("%q: want an address, or a network such as 10.0.0.0/8, and not all there are", text)
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
 // bindConsole takes an address of this machine for the console, where there is none for
 // executors that it could share.
 func (o options) bindConsole(ctx context.Context) (listener, error) {
@@ -53,7 +72,7 @@ func (o options) bindConsole(ctx context.Context) (listener, error) {
 // page: with no user yet, the page that makes the first, with the code for that where no
 // server sees it.
 func (o options) consoleHandler(ctx context.Context, st xxljob.Store, s xxljob.Scheduler) (h http.Handler, page string, err error) {
-	cfg := console.Config{Store: st, Scheduler: s, Location: o.zone, Auth: console.Loopback(console.Editor)}
+	cfg := console.Config{Store: st, Scheduler: s, Location: o.zone, Auth: console.Loopback(console.Editor), TrustedProxies: o.proxies}
 	switch {
 	case !o.hasConsole():
 		return nil, "", nil

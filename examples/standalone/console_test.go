@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -77,6 +78,19 @@ func TestConsole(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestTrustedProxies: addresses and networks, and nothing that is neither or is everybody.
+func TestTrustedProxies(t *testing.T) {
+	o, err := parse([]string{"-trusted-proxy", "192.0.2.7,::ffff:192.0.2.8,10.0.0.0/8,2001:db8::/32"}, io.Discard)
+	if got := fmt.Sprint(o.proxies); err != nil || got != "[192.0.2.7/32 192.0.2.8/32 10.0.0.0/8 2001:db8::/32]" {
+		t.Errorf("%s, %v", got, err)
+	}
+	for _, bad := range []string{"", "proxy", "192.0.2.7, 192.0.2.8", "10.0.0.0/33", "0.0.0.0/0", "::/0", "::ffff:10.0.0.0/104"} {
+		if _, err := parse([]string{"-trusted-proxy", bad}, io.Discard); err == nil {
+			t.Errorf("%q is taken", bad)
+		}
 	}
 }
 

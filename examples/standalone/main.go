@@ -30,6 +30,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/netip"
 	"os"
 	"os/signal"
 	"slices"
@@ -59,7 +60,8 @@ type options struct {
 	token  string         // -token
 	unsafe bool           // -insecure
 
-	console string // -console: who gets in
+	console string         // -console: who gets in
+	proxies []netip.Prefix // -trusted-proxy
 
 	jobsAPI []string // -jobs-api
 
@@ -103,6 +105,10 @@ func parse(args []string, w io.Writer) (options, error) {
 		return nil
 	})
 	f.StringVar(&o.console, "console", consoleAccounts, "who gets into the console in the browser: `accounts`, whose first is made with the code in the printed link; loopback, whoever is on this machine; off, nobody")
+	f.Func("trusted-proxy", "comma list of `addresses` of proxies in front of the console, or networks such as 10.0.0.0/8, whose X-Forwarded-For is believed (default none)", func(list string) (err error) {
+		o.proxies, err = networks(list)
+		return err
+	})
 	f.Func("zone", "IANA `zone` of schedules that name none, and of what is printed (default UTC)", func(name string) (err error) {
 		if name == "Local" {
 			return errors.New("want an IANA name such as Europe/Berlin")

@@ -1,0 +1,208 @@
+package console
+
+// Jobs as a file, to be taken to another store or kept: those that are ticked, those that a list
+// has, or one.
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+// mostExported is how large a file may be, in bytes: what an import takes.
+const mostExported = 32 << 20
+
+// export is a file on its way. It is made whole before the answer begins, so that there is none
+// of which a part is missing.
+type export struct {
+	q       *request
+	jobs    []exportEntry
+	size    int
+	missing int              // jobs that were asked for, and are not there or not for the user to see
+	refs    map[int64]string // jobs by id as others name them: "app/key", or "" for one that is not to be named
+}
+
+// exportEntry is a job in the file, and where it stands.
+type exportEntry struct {
+	app, key, name string
+	id             int64
+	text           []byte
+}
+
+func (q *request) newExport() *export { return &export{q: q, refs: map[int64]string{}} }
+
+// exportJob answers with the request's job.
+func (q *request) exportJob() error {
+	e := q.newExport()
+	if err := e.add([]xxljob.Job{q.job}); err != nil {
+		return err
+	}
+	return e.send()
+}
+
+// exportTicked answers with the jobs that are ticked, as far as the user sees them.
+func (q *request) exportTicked() error {
+	ids, err := q.ticked()
+	if err != nil {
+		return err
+	}
+	found, err := q.jobsByID(ids)
+	if err != nil {
+		return err
+	}
+	e, jobs := q.newExport(), []xxljob.Job(nil)
+	for _, id := range ids {
+		if job, there := found[id]; there && allowed(q.user, see, job.App) {
+			jobs = append(jobs, job)
+		}
+	}
+	if e.missing = len(ids) - len(jobs); len(jobs) == 0 {
+		return errNotThere
+	}
+	if err := e.add(jobs); err != nil {
+		return err
+	}
+	return e.send()
+}
+
+// exportList answers with all jobs that the filters of the list choose.
+func (q *request) exportList() error {
+	reader, ok := q.Store.(xxljob.JobReader)
+	if !ok {
+		return notOffered("xxljob.JobReader")
+	}
+	f := q.jobFilter()
+	search, sight, err := q.searchOf(&f)
+	if err != nil {
+		return err
+	}
+	e := q.newExport()
+	f.rows, search.Order = jobsAtOnce, store.ByID // the one in which a job that changes meanwhile stays where it is
+	for more := !sight.nothing; more; {
+		found, err := q.findJobs(reader, &f, search)
+		if err != nil {
+			return asked(err)
+		}
+		if more = found.after != nil; more {
+			search.After = *found.after
+		}
+		if f.order == store.ByNext {
+			found.jobs = slices.DeleteFunc(slices.Clone(found.jobs), func(j xxljob.Job) bool { return j.Next.IsZero() })
+		}
+		if err := e.add(found.jobs); err != nil {
+			return err
+		}
+	}
+	return e.send()
+}
+
+// add adds jobs, all of which the user sees.
+func (e *export) add(jobs []xxljob.Job) error {
+	if err := e.learn(jobs); err != nil {
+		return err
+	}
+	for i := range jobs {
+		j := &jobs[i]
+		text, err := exportText(e.q.exported(j, e.refs))
+		if err != nil {
+			return err
+		}
+		if e.size += len(text); e.size > mostExported {
+			return &problem{status: http.StatusRequestEntityTooLarge, key: "export.large", values: []any{"most", mostExported >> 20}}
+		}
+		e.jobs = append(e.jobs, exportEntry{j.App, j.Key, j.Name, j.ID, text})
+	}
+	return nil
+}
+
+// learn looks up how the jobs are called that others name by their ids.
+func (e *export) learn(jobs []xxljob.Job) error {
+	for i := range jobs {
+		e.refs[jobs[i].ID] = refOf(&jobs[i])
+	}
+	var unknown []int64
+	for i := range jobs {
+		for _, id := range slices.Concat(jobs[i].Children, jobs[i].After) {
+			if _, known := e.refs[id]; !known {
+				e.refs[id] = ""
+				unknown = append(unknown, id)
+			}
+		}
+	}
+	for ids := range slices.Chunk(unknown, jobsAtOnce) {
+		found, err := e.q.jobsByID(ids)
+		if err != nil {
+			return err
+		}
+		for id, j := range found {
+			if allowed(e.q.user, see, j.App) {
+				e.refs[id] = refOf(&j)
+			}
+		}
+	}
+	return nil
+}
+
+// refOf is a job as definitions name it in any store, or "" for one that has no such name.
+func refOf(j *xxljob.Job) string {
+	ref := j.App + "/" + j.Key
+	if app, key, ok := store.SplitRef(ref); !ok || app != j.App || key != j.Key {
+		return ""
+	}
+	return ref
+}
+
+// send answers with the file: jobs in order of app and key, those without a key first, by name.
+func (e *export) send() error {
+	q, now := e.q, time.Now().UTC()
+	slices.SortFunc(e.jobs, func(a, b exportEntry) int {
+		return cmp.Or(strings.Compare(a.app, b.app), strings.Compare(a.key, b.key), strings.Compare(a.name, b.name), cmp.Compare(a.id, b.id))
+	})
+	head := fmt.Sprintf("{\n  \"format\": %q,\n  \"formatVersion\": %d,\n  \"exportedAt\": %q,\n", exportFormat, exportVersion, now.Format(exportTime))
+	if e.missing > 0 {
+		head += fmt.Sprintf("  \"missing\": %d,\n", e.missing)
+	}
+	head += "  \"jobs\": ["
+	tail, length := "\n  ]\n}\n", 0
+	for i := range e.jobs {
+		length += len(entryStart(i)) + len(e.jobs[i].text)
+	}
+	_ = http.NewResponseController(q.w).SetWriteDeadline(time.Now().Add(5 * time.Minute)) // where the server has one
+	h := q.w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Disposition", `attachment; filename="xxljob-jobs-`+now.Format("20060102T150405Z")+`.json"`)
+	h.Set("Content-Length", strconv.Itoa(len(head)+length+len(tail)))
+	q.wrote = true
+	if q.r.Method == http.MethodHead {
+		return nil
+	}
+	_, err := io.WriteString(q.w, head)
+	for i := range e.jobs {
+		if err == nil {
+			_, err = io.WriteString(q.w, entryStart(i))
+		}
+		if err == nil {
+			_, err = q.w.Write(e.jobs[i].text)
+		}
+	}
+	if err == nil {
+		_, _ = io.WriteString(q.w, tail)
+	}
+	return nil // whoever has asked has gone, if anything
+}
+
+// entryStart is what stands before a job of the list.
+func entryStart(i int) string {
+	if i == 0 {
+		return "\n    "
+	}
+	return ",\n    "
+}

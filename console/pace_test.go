@@ -1,0 +1,212 @@
+package console_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/store"
+)
+
+const aPreview = "preview?type=CRON&conf=0+0+3+*+*+%3F"
+
+// statuses are what a page is answered that is asked for so many times.
+func (b *browser) statuses(n int, ask func()) (answers map[int]int) {
+	answers = map[int]int{}
+	for range n {
+		ask()
+		answers[b.res.StatusCode]++
+	}
+	return answers
+}
+
+// TestPreviewsArePaced: five a second for each who asks, and who is told to wait and does, is
+// answered.
+func TestPreviewsArePaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newSite(t)
+		root := x.admin()
+		show := func(b *browser) func() { return func() { b.get(aPreview) } }
+		if got := root.statuses(9, show(root)); got[200] != 5 || got[429] != 4 {
+			t.Errorf("answers %v, want 5 previews", got)
+		}
+		if after := root.res.Header.Get("Retry-After"); after != "1" {
+			t.Errorf("Retry-After: %q", after)
+		}
+		root.has("Too much at once. Try again in 1 second.").lacks("03:00")
+		root.header.Set("Accept-Language", "zh-TW")
+		root.get(aPreview).is(429).has("請在 1 秒後重試")
+		root.header.Set("HX-Request", "true")
+		root.header.Set("HX-Request-Type", "partial")
+		root.get(aPreview).is(429).lacks("<html")
+		root.header = http.Header{}
+
+		// Others have their own: another user, another session and a token of the same one.
+		ann := x.user(console.User{Name: "ann", Apps: map[string]console.Role{"orders": console.Viewer}})
+		again := x.session("root", "another browser")
+		token := x.bearer("root", store.Grants{Admin: true})
+		for who, b := range map[string]*browser{"another user": ann, "another session": again, "a token": token} {
+			if got := b.statuses(6, show(b)); got[200] != 5 || got[429] != 1 {
+				t.Errorf("%s: answers %v", who, got)
+			}
+		}
+
+		time.Sleep(time.Second)
+		if got := root.statuses(9, show(root)); got[200] != 5 {
+			t.Errorf("a second later: answers %v", got)
+		}
+		time.Sleep(200 * time.Millisecond)
+		if got := root.statuses(3, show(root)); got[200] != 1 {
+			t.Errorf("a fifth of a second later: answers %v", got)
+		}
+		time.Sleep(time.Hour)
+		if got := root.statuses(9, show(root)); got[200] != 5 {
+			t.Errorf("an hour later: answers %v", got)
+		}
+		root.get("jobs").is(200) // pages are not previews
+	})
+}
+
+// TestPreviewsOfForms: without scripts the form is sent for its preview, which counts like any
+// other, and nothing that was typed is lost.
+func TestPreviewsOfForms(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newSite(t)
+		root := x.admin()
+		j := x.job("orders", "nightly")
+		forms := map[string]url.Values{"jobs/new": root.newForm("handler", "typed", "show", "preview")}
+		edit := "jobs/" + itoa(j.ID) + "/edit"
+		forms[edit] = with(root.get(edit).filled("jobform"), "handler", "typed", "show", "preview")
+		for path, form := range forms {
+			time.Sleep(time.Second)
+			if got := root.statuses(6, func() { root.post(path, form) }); got[200] != 5 || got[429] != 1 {
+				t.Errorf("%s: answers %v", path, got)
+			}
+			root.has("Too much at once.")
+			if got := root.filled("jobform").Get("handler"); got != "typed" {
+				t.Errorf("%s: the handler is %q", path, got)
+			}
+			if root.get(aPreview); root.res.StatusCode != 429 {
+				t.Errorf("%s: what the script asks for is counted apart", path)
+			}
+		}
+	})
+}
+
+// TestWholeLogsArePaced: looking through all of a log, and taking it along.
+func TestWholeLogsArePaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newSite(t)
+		root := x.admin()
+		r := x.run(x.job("orders", "nightly"))
+		at := "runs/" + itoa(r.ID) + "/log"
+		n := 0
+		got := root.statuses(30, func() {
+			if n++; n%2 == 0 {
+				root.get(at + "/file")
+			} else {
+				root.get(at + "?find=x")
+			}
+		})
+		if got[429] != 10 {
+			t.Errorf("answers %v, want 20 in all that are no 429", got)
+		}
+		root.get(at).is(200) // a part of it is not all of it
+		time.Sleep(500 * time.Millisecond)
+		root.get(at + "?find=x").is(200)
+		root.get(at + "?find=x").is(429)
+	})
+}
+
+// TestPaceOfTheHosts: users whom the host names are told apart by their names.
+func TestPaceOfTheHosts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newSite(t, func(c *console.Config) {
+			c.Auth = console.Func(func(r *http.Request) (console.User, error) {
+				return console.User{Name: r.Header.Get("User"), Admin: true}, nil
+			}, "")
+		})
+		ask := func(name string) int {
+			r := httptest.NewRequest(http.MethodGet, "/console/"+aPreview, nil)
+			r.Header.Set("User", name)
+			w := httptest.NewRecorder()
+			x.host.ServeHTTP(w, r)
+			return w.Code
+		}
+		for range 5 {
+			ask("ann")
+		}
+		if a, b := ask("ann"), ask("bob"); a != 429 || b != 200 {
+			t.Errorf("%d and %d", a, b)
+		}
+	})
+}
+
+// TestManyAtOnce: of those who ask at the same moment no more are answered than one after the
+// other.
+func TestManyAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := console.NewPacer(200*time.Millisecond, 5)
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		answered := 0
+		for range 100 {
+			all.Go(func() {
+				if p.Wait("ann") == 0 {
+					mu.Lock()
+					answered++
+					mu.Unlock()
+				}
+			})
+		}
+		all.Wait()
+		if answered != 5 {
+			t.Errorf("%d were answered", answered)
+		}
+		if w := p.Wait("ann"); w != 200*time.Millisecond {
+			t.Errorf("the next waits for %v", w)
+		}
+		time.Sleep(200*time.Millisecond - 1)
+		if w := p.Wait("ann"); w != 1 {
+			t.Errorf("the next waits for %v more", w)
+		}
+		time.Sleep(time.Nanosecond)
+		if w := p.Wait("ann"); w != 0 {
+			t.Errorf("the next waits for %v though it has waited", w)
+		}
+	})
+}
+
+// TestPacesAreForgotten: however many ask, so many are remembered at most; who has to wait is not
+// among the first to be forgotten.
+func TestPacesAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := console.NewPacer(200*time.Millisecond, 5)
+		name := func(n int) string { return strings.Repeat("x", 50) + itoa(int64(n)) }
+		for n := range 25_000 {
+			p.Wait(name(n))
+			if k := p.Kept(); k > 10_000 {
+				t.Fatalf("%d are remembered after %d", k, n)
+			}
+		}
+		time.Sleep(200 * time.Millisecond)
+		for p.Wait("busy") == 0 {
+		}
+		for n := range 20_000 {
+			if n%5000 == 0 { // those before have nothing left to wait for
+				time.Sleep(200 * time.Millisecond)
+				p.Wait("busy")
+			}
+			p.Wait(name(n))
+		}
+		if p.Wait("busy") == 0 {
+			t.Error("who has to wait was forgotten before those who have not")
+		}
+	})
+}
