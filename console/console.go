@@ -16,6 +16,7 @@ package console
 import (
 	"context"
 	"crypto/rand"
+	"html/template"
 	"net/http"
 	"runtime/debug"
 	"strconv"
@@ -33,7 +34,7 @@ type console struct {
 	accounts xxljob.AccountStore // nil but with Accounts
 	record   xxljob.ChangeRecord // nil where the store has none
 	langs    map[string]*lang.Language
-	pages    map[string]*pageSet // by language
+	pages    map[string]*template.Template // by language
 	assets   assets
 	table    []route
 	origins  *http.CrossOriginProtection
