@@ -35,7 +35,13 @@ const password = "correct horse"
 
 func newSite(t *testing.T, change ...func(*console.Config)) *site {
 	t.Helper()
-	x := &site{T: t, store: newStore(t), log: &logBook{}}
+	return newSiteOn(t, newStore(t), change...)
+}
+
+// newSiteOn is newSite on a store.
+func newSiteOn(t *testing.T, st Store, change ...func(*console.Config)) *site {
+	t.Helper()
+	x := &site{T: t, store: st, log: &logBook{}}
 	logger := slog.New(slog.NewTextHandler(x.log, nil))
 	s, err := xxljob.New(x.store, xxljob.Config{App: "orders", Logger: slog.New(slog.DiscardHandler)})
 	must(t, err)

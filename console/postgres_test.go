@@ -36,8 +36,13 @@ func TestMain(m *testing.M) {
 // openPostgres opens an empty store in Postgres, which is closed with the test.
 func openPostgres(t *testing.T) *postgres.Store {
 	t.Helper()
-	pool := pgtest.SharedPool(t)
-	name := made.take(pool)
+	return openPostgresOn(t, pgtest.SharedPool(t))
+}
+
+// openPostgresOn opens it on another pool on the same database.
+func openPostgresOn(t *testing.T, pool *pgxpool.Pool) *postgres.Store {
+	t.Helper()
+	name := made.take(pgtest.SharedPool(t))
 	st, err := postgres.New(t.Context(), pool, postgres.Config{Schema: name, AutoMigrate: true})
 	must(t, err)
 	// Jobs have ids that occur on no page by chance, as those in memory have.

@@ -10,27 +10,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/store/memory"
-	"github.com/xxljob/xxljob/store/postgres"
+	"github.com/xxljob/xxljob/store/storetest"
 )
 
 // Store is what each of the stores of this module is, so that what wraps one has all of it.
-type Store interface {
-	xxljob.Store
-	xxljob.LogStore
-	xxljob.AccountStore
-	xxljob.ChangeRecord
-	xxljob.RunReader
-	xxljob.JobReader
-	xxljob.ClusterReader
-}
-
-var (
-	_ Store = (*memory.Store)(nil)
-	_ Store = (*postgres.Store)(nil)
-)
+type Store = storetest.Whole
 
 // onPostgres is the name of the test below which a store is one in Postgres.
 const onPostgres = "TestOnPostgres/"
