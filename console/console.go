@@ -37,6 +37,7 @@ type console struct {
 	pages    map[string]*template.Template // by language
 	assets   assets
 	table    []route
+	fields   map[string]*formField // of the form of a job: see formFieldsByOf
 	origins  *http.CrossOriginProtection
 	policy   string // Content-Security-Policy
 	hasher   *hasher
@@ -51,7 +52,7 @@ func New(cfg Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &console{Config: cfg, table: routes(), origins: http.NewCrossOriginProtection(), hasher: newHasher(), setupper: setupper{turn: make(chan struct{}, 1)}}
+	c := &console{Config: cfg, table: routes(), fields: formFieldsByOf(), origins: http.NewCrossOriginProtection(), hasher: newHasher(), setupper: setupper{turn: make(chan struct{}, 1)}}
 	if cfg.Auth.accounts {
 		c.accounts, _ = cfg.Store.(xxljob.AccountStore)
 	}

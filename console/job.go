@@ -60,17 +60,15 @@ func (q *request) jobPage() error {
 	if zone := j.Schedule.Zone; zone != "" && zone != q.look.zone.String() {
 		v.Own = zone
 	}
-	var err error
-	var bad badSchedule
-	if v.Next, err = q.nextOf(j, time.Now()); errors.As(err, &bad) {
-		v.NextErr = q.text("fault.invalid.conf", "why", strings.TrimPrefix(err.Error(), "xxljob: "))
-	} else if err != nil {
+	newest, err := q.Store.Runs(q.ctx, xxljob.RunFilter{JobID: j.ID, Limit: mostPlanned})
+	if err != nil {
 		return err
+	}
+	v.Runs = newest[:min(len(newest), runsOfAJob)]
+	if v.Next, err = nextOf(j, newest, time.Now()); err != nil {
+		v.NextErr = q.text("fault.invalid.conf", "why", strings.TrimPrefix(err.Error(), "xxljob: "))
 	}
 	v.Waits = j.Schedule.Type == xxljob.ScheduleFixDelay && j.Next.IsZero() && !j.Stopped
-	if v.Runs, err = q.Store.Runs(q.ctx, xxljob.RunFilter{JobID: j.ID, Limit: runsOfAJob}); err != nil {
-		return err
-	}
 	if v.Skipped, err = q.Store.Runs(q.ctx, xxljob.RunFilter{JobID: j.ID, States: []xxljob.State{xxljob.StateSkipped}, Limit: skipsOfAJob}); err != nil {
 		return err
 	}
@@ -84,9 +82,7 @@ func (q *request) jobPage() error {
 		return err
 	}
 	if q.may(operate, j.App) {
-		if v.Once, err = q.newOnce(); err != nil {
-			return err
-		}
+		v.Once = q.newOnce()
 	}
 	return q.show("job", http.StatusOK, v)
 }

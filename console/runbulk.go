@@ -119,6 +119,9 @@ func (q *request) doBulk(do string, rows []bulkRow) {
 				if p.cause != nil {
 					rows[i].Fault += " " + p.cause.Error()
 				}
+				if p.status >= http.StatusInternalServerError {
+					rows[i].Fault += " " + q.text("bulk.unknown")
+				}
 			}
 		})
 	}

@@ -53,12 +53,15 @@ var both = map[string]func(*testing.T){
 	"TestChangesAreFiltered":              TestChangesAreFiltered,
 	"TestConflict":                        TestConflict,
 	"TestEachChangeIsRecorded":            TestEachChangeIsRecorded,
+	"TestEachChangeWhileTheStoreFails":    TestEachChangeWhileTheStoreFails,
+	"TestEachPageWhileTheStoreFails":      TestEachPageWhileTheStoreFails,
 	"TestEntriesOfNoAppAreLeftOut":        TestEntriesOfNoAppAreLeftOut,
 	"TestFactsOfARun":                     TestFactsOfARun,
 	"TestFaultsAreSaid":                   TestFaultsAreSaid,
 	"TestFaultsStandAtTheirFields":        TestFaultsStandAtTheirFields,
 	"TestFilesAskNobody":                  TestFilesAskNobody,
 	"TestFirstUser":                       TestFirstUser,
+	"TestFirstView":                       TestFirstView,
 	"TestForgedRequests":                  TestForgedRequests,
 	"TestFormAsItIs":                      TestFormAsItIs,
 	"TestHashesAreMadeAnew":               TestHashesAreMadeAnew,
@@ -91,6 +94,7 @@ var both = map[string]func(*testing.T){
 	"TestPaths":                           TestPaths,
 	"TestPreview":                         TestPreview,
 	"TestPreviewWithoutScripts":           TestPreviewWithoutScripts,
+	"TestQuestionsOfPages":                TestQuestionsOfPages,
 	"TestRecordInWords":                   TestRecordInWords,
 	"TestRemoveNeedsTheName":              TestRemoveNeedsTheName,
 	"TestRestore":                         TestRestore,
@@ -124,7 +128,7 @@ func TestOnPostgres(t *testing.T) {
 func TestBothStoresAreTested(t *testing.T) {
 	for name, uses := range testsOfThis(t) {
 		_, listed := both[name]
-		switch stored := uses["newSite"] || uses["newStore"]; {
+		switch stored := uses["newSite"] || uses["newStore"] || uses["faulty"]; {
 		case stored && !uses["synctest"] && !listed:
 			t.Errorf("%s is to be among those that run on both stores", name)
 		case listed && uses["synctest"]:
