@@ -130,7 +130,7 @@ var testsMayImport = map[string][]string{
 	"store/postgres":  {"console", "store/storetest", "internal/asker", "internal/await", "internal/pgtest", "executor", "wire", stdlib, errgroup},
 	"store/storetest": {"store/memory"},
 	"xxljobtest":      {"block", "route"},
-	"console":         {"store/memory", "wire", "internal/await"},
+	"console":         {"store/memory", "store/postgres", "store/storetest", "wire", "internal/await", "internal/pgtest", pgxpool, pgx},
 	"interop":         {".", "wire", "executor", "block", "route", "store/memory", "store/postgres", "internal/pgtest"},
 	"examples/*":      {"store", "internal/await", "internal/pgtest"},
 
@@ -164,6 +164,7 @@ var packageVars = []string{
 	"console runFilters",
 	"console changeFilters",
 	"console sharedTemplates",
+	"console ownPart",
 	"console/internal/lang tags",
 	"store/storetest week",
 	"executor endpoints",

@@ -15,7 +15,6 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
 	"github.com/xxljob/xxljob/store"
-	"github.com/xxljob/xxljob/store/memory"
 )
 
 // TestLoopback: only who is on this machine, and meant to ask it, is let in.
@@ -60,7 +59,7 @@ func TestLoopback(t *testing.T) {
 // late is a store in which something happens before a session begins, before its users are
 // listed, before a try to log in is counted, or before a hash is made anew, which may fail.
 type late struct {
-	*memory.Store
+	Store
 	before func()
 	listed func(context.Context)
 	rehash func() error
@@ -104,7 +103,7 @@ func (l *late) Users(ctx context.Context, after string, limit int) ([]store.User
 // when it was looked at.
 func TestAPasswordThatHasJustBeenChanged(t *testing.T) {
 	l := &late{}
-	x := newSite(t, func(c *console.Config) { l.Store = c.Store.(*memory.Store); c.Store = l })
+	x := newSite(t, func(c *console.Config) { l.Store = c.Store.(Store); c.Store = l })
 	x.admin()
 	ann := console.User{Name: "ann", Apps: map[string]console.Role{"orders": console.Viewer}}
 	x.user(ann).get("jobs").is(200)
@@ -138,7 +137,7 @@ func TestAPasswordThatHasJustBeenChanged(t *testing.T) {
 func TestASlowStoreHoldsNobodyForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &late{listed: func(ctx context.Context) { <-ctx.Done() }}
-		x := newSite(t, func(c *console.Config) { l.Store = c.Store.(*memory.Store); c.Store = l })
+		x := newSite(t, func(c *console.Config) { l.Store = c.Store.(Store); c.Store = l })
 		begun := time.Now()
 		var all sync.WaitGroup
 		for range 20 {
@@ -285,7 +284,7 @@ func TestTriesFromOneAddressAtOnce(t *testing.T) {
 				<-release
 			}
 		}}
-		x := newSite(t, func(c *console.Config) { l.Store = c.Store.(*memory.Store); c.Store = l })
+		x := newSite(t, func(c *console.Config) { l.Store = c.Store.(Store); c.Store = l })
 		x.admin()
 		login := func(name string) *browser {
 			return x.browser().post("login", url.Values{"name": {name}, "password": {"wrong horse"}})

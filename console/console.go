@@ -16,6 +16,7 @@ package console
 import (
 	"context"
 	"crypto/rand"
+	"html/template"
 	"net/http"
 	"runtime/debug"
 	"strconv"
@@ -33,9 +34,10 @@ type console struct {
 	accounts xxljob.AccountStore // nil but with Accounts
 	record   xxljob.ChangeRecord // nil where the store has none
 	langs    map[string]*lang.Language
-	pages    map[string]*pageSet // by language
+	pages    map[string]*template.Template // by language
 	assets   assets
 	table    []route
+	fields   map[string]*formField // of the form of a job: see formFieldsByOf
 	origins  *http.CrossOriginProtection
 	policy   string // Content-Security-Policy
 	hasher   *hasher
@@ -51,7 +53,7 @@ func New(cfg Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &console{Config: cfg, table: routes(), origins: http.NewCrossOriginProtection(), hasher: newHasher(), pacers: newPacers(), setupper: setupper{turn: make(chan struct{}, 1)}}
+	c := &console{Config: cfg, table: routes(), fields: formFieldsByOf(), origins: http.NewCrossOriginProtection(), hasher: newHasher(), pacers: newPacers(), setupper: setupper{turn: make(chan struct{}, 1)}}
 	if cfg.Auth.accounts {
 		c.accounts, _ = cfg.Store.(xxljob.AccountStore)
 	}

@@ -32,7 +32,7 @@ func (p *page) fieldName(name string) string {
 	case "Stopped":
 		return p.T("field.state")
 	}
-	if f := formFieldOf(name); f != nil {
+	if f := p.q.fields[name]; f != nil {
 		return p.T("field." + f.name)
 	}
 	return name
@@ -54,7 +54,7 @@ func (p *page) fieldText(name string, v json.RawMessage) string {
 	if name == "Stopped" && text != "" {
 		return p.T(map[bool]string{true: "jobs.status.off", false: "jobs.status.on"}[text == "true"])
 	}
-	f := formFieldOf(name)
+	f := p.q.fields[name]
 	switch {
 	case f == nil:
 	case f.kind == aChoice:
@@ -67,18 +67,17 @@ func (p *page) fieldText(name string, v json.RawMessage) string {
 	return text
 }
 
-// formFieldOf is the field of the form for one of a job, if there is one for the whole of it.
-func formFieldOf(name string) *formField {
-	var found []formField
+// formFieldsByOf are the fields of the form by those of a job that one of them has the whole of.
+func formFieldsByOf() map[string]*formField {
+	fields := map[string]*formField{}
 	for _, g := range formGroups() {
-		for _, f := range g.fields {
-			if f.of == name {
-				found = append(found, f)
+		for i := range g.fields {
+			f := &g.fields[i]
+			if _, twice := fields[f.of]; twice {
+				f = nil
 			}
+			fields[g.fields[i].of] = f
 		}
 	}
-	if len(found) != 1 {
-		return nil
-	}
-	return &found[0]
+	return fields
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
 	"github.com/xxljob/xxljob/store"
-	"github.com/xxljob/xxljob/store/memory"
 )
 
 // TestConflict: of two tabs the second sees what the first has saved, and can apply its own.
@@ -211,7 +210,7 @@ func TestNoFormOfOthers(t *testing.T) {
 
 // halting is a store that fails, before or after it has done what it is asked for.
 type halting struct {
-	*memory.Store
+	Store
 	before, after error
 }
 
@@ -236,7 +235,7 @@ func (h *halting) EditJob(ctx context.Context, id int64, e xxljob.Edit) (xxljob.
 func TestStoreFailsWhileSaving(t *testing.T) {
 	h := &halting{}
 	x := newSite(t, func(c *console.Config) {
-		h.Store = c.Store.(*memory.Store)
+		h.Store = c.Store.(Store)
 		c.Store, c.Scheduler = h, must1(xxljob.New(h, xxljob.Config{App: "orders", Logger: slog.New(slog.DiscardHandler)}))
 	})
 	root := x.admin()

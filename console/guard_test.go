@@ -18,7 +18,6 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
 	"github.com/xxljob/xxljob/store"
-	"github.com/xxljob/xxljob/store/memory"
 )
 
 // TestHeaders: every answer has them, whatever it is.
@@ -117,7 +116,7 @@ func TestPaths(t *testing.T) {
 
 // broken is a store that fails, or panics, where it is asked for jobs.
 type broken struct {
-	*memory.Store
+	Store
 	err   error
 	panic any
 }
@@ -135,7 +134,7 @@ func (b *broken) Job(ctx context.Context, id int64) (xxljob.Job, error) {
 // TestFaultsAreSaid: a store that is away is no empty page, and a panic is no stack.
 func TestFaultsAreSaid(t *testing.T) {
 	b := &broken{}
-	x := newSite(t, func(c *console.Config) { b.Store = c.Store.(*memory.Store); c.Store = b })
+	x := newSite(t, func(c *console.Config) { b.Store = c.Store.(Store); c.Store = b })
 	root := x.admin()
 	job := x.job("orders", "nightly")
 	page := "jobs/" + itoa(job.ID)
@@ -202,7 +201,7 @@ func TestVendoredFiles(t *testing.T) {
 func TestMounts(t *testing.T) {
 	for _, mount := range []string{"", "/a", "/a/b.c"} {
 		for _, strip := range []bool{true, false} {
-			st := memory.New()
+			st := newStore(t)
 			s := must1(xxljob.New(st, xxljob.Config{App: "orders"}))
 			cfg := console.Config{Store: st, Scheduler: s, Auth: console.Accounts()}
 			if !strip {

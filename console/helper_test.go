@@ -17,13 +17,12 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
 	"github.com/xxljob/xxljob/store"
-	"github.com/xxljob/xxljob/store/memory"
 )
 
-// site is a console on a store in memory, mounted at /console/ of a host.
+// site is a console on a store, mounted at /console/ of a host.
 type site struct {
 	*testing.T
-	store *memory.Store
+	store Store
 	s     xxljob.Scheduler
 	host  http.Handler
 	log   *logBook
@@ -37,7 +36,13 @@ const password = "correct horse"
 
 func newSite(t *testing.T, change ...func(*console.Config)) *site {
 	t.Helper()
-	x := &site{T: t, store: memory.New(), log: &logBook{}}
+	return newSiteOn(t, newStore(t), change...)
+}
+
+// newSiteOn is newSite on a store.
+func newSiteOn(t *testing.T, st Store, change ...func(*console.Config)) *site {
+	t.Helper()
+	x := &site{T: t, store: st, log: &logBook{}}
 	logger := slog.New(slog.NewTextHandler(x.log, nil))
 	s, err := xxljob.New(x.store, xxljob.Config{App: "orders", Logger: slog.New(slog.DiscardHandler)})
 	must(t, err)

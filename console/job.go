@@ -87,25 +87,20 @@ func (q *request) jobPage() error {
 	}
 	v.Waits = j.Schedule.Type == xxljob.ScheduleFixDelay && j.Next.IsZero() && !j.Stopped
 	if q.may(operate, j.App) && !q.isPart() {
-		if v.Once, err = q.newOnce(); err != nil {
-			return err
-		}
+		v.Once = q.newOnce()
 	}
-	return q.showLive("job", q.with(map[string]string{"seen": "", "said": ""}), v)
+	return q.showLive("job", q.with(map[string]string{"seen": "", "said": ""}), time.Time{}, v)
 }
 
 // jobNews reads what the page of the request's job says beside its definition.
 func (q *request) jobNews(now time.Time) (n jobNews, err error) {
 	j := &q.job
-	var bad badSchedule
-	if n.next, err = q.nextOf(j, now); errors.As(err, &bad) {
-		n.bad = bad
-	} else if err != nil {
+	newest, err := q.Store.Runs(q.ctx, xxljob.RunFilter{JobID: j.ID, Limit: mostPlanned})
+	if err != nil {
 		return n, err
 	}
-	if n.runs, err = q.Store.Runs(q.ctx, xxljob.RunFilter{JobID: j.ID, Limit: runsOfAJob}); err != nil {
-		return n, err
-	}
+	n.runs = newest[:min(len(newest), runsOfAJob)]
+	n.next, n.bad = nextOf(j, newest, now)
 	if n.skipped, err = q.Store.Runs(q.ctx, xxljob.RunFilter{JobID: j.ID, States: []xxljob.State{xxljob.StateSkipped}, Limit: skipsOfAJob}); err != nil {
 		return n, err
 	}

@@ -162,7 +162,7 @@ func (q *request) bulkWords(do string, err error) string {
 // bulkFault is what the scheduler has against a job as it would be, with the field that it is
 // about: that may be another one than was changed, where the job was made with other settings.
 func (q *request) bulkFault(e *xxljob.FieldError) string {
-	switch f := formFieldOf(cutIndex(e.Field)); {
+	switch f := q.fields[cutIndex(e.Field)]; {
 	case e.Field == "Tags":
 		return q.text("field.tags") + ": " + q.tagsText(e)
 	case f != nil:

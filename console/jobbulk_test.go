@@ -10,7 +10,6 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
-	"github.com/xxljob/xxljob/store/memory"
 )
 
 // TestBulk: each job by its own rights, with a result of its own, and an entry for each that was
@@ -75,7 +74,7 @@ func TestBulkThatIsNone(t *testing.T) {
 func TestBulkWhileTheStoreFails(t *testing.T) {
 	h := &halting{}
 	x := newSite(t, func(c *console.Config) {
-		h.Store = c.Store.(*memory.Store)
+		h.Store = c.Store.(Store)
 		c.Store, c.Scheduler = h, must1(xxljob.New(h, xxljob.Config{App: "orders", Logger: slog.New(slog.DiscardHandler)}))
 	})
 	root := x.admin()

@@ -16,7 +16,6 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
-	"github.com/xxljob/xxljob/store/memory"
 )
 
 // exported is the file that was answered.
@@ -305,7 +304,7 @@ func TestExportReadOnly(t *testing.T) {
 
 // failing is a store that fails at the nth reading of jobs.
 type failing struct {
-	*memory.Store
+	Store
 	n int
 }
 
@@ -334,7 +333,7 @@ func (f *failing) SearchJobs(ctx context.Context, q xxljob.JobSearch) ([]xxljob.
 // a part is missing.
 func TestExportWhileTheStoreFails(t *testing.T) {
 	f := &failing{}
-	x := newSite(t, func(c *console.Config) { f.Store = c.Store.(*memory.Store); c.Store = f })
+	x := newSite(t, func(c *console.Config) { f.Store = c.Store.(Store); c.Store = f })
 	root := x.admin()
 	child := x.job("billing", "child")
 	var ids []string

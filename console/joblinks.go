@@ -51,11 +51,19 @@ func (q *request) jobLinks(j *xxljob.Job) (children, parents []jobLink, err erro
 	if err := q.named(up, j.After, j.AfterKeys, true); err != nil {
 		return nil, nil, err
 	}
-	if children, err = q.seen(down); err != nil {
-		return nil, nil, err
+	found, err := q.jobsByID(linked(down, up))
+	return q.seen(down, found), q.seen(up, found), err
+}
+
+// linked are the ids of jobs that are bound up with one, no more than a page names of each kind.
+func linked(down, up map[int64]bool) []int64 {
+	var ids []int64
+	for _, m := range []map[int64]bool{down, up} {
+		list := slices.Sorted(maps.Keys(m))
+		ids = append(ids, list[:min(len(list), mostLinks)]...)
 	}
-	parents, err = q.seen(up)
-	return children, parents, err
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 // named adds the jobs that a definition names.
@@ -81,17 +89,12 @@ func (q *request) named(to map[int64]bool, ids []int64, keys []string, join bool
 	return nil
 }
 
-// seen are those of the jobs that the user sees, in order of their IDs.
-func (q *request) seen(jobs map[int64]bool) (list []jobLink, err error) {
-	ids := slices.Sorted(maps.Keys(jobs))
-	found, err := q.jobsByID(ids[:min(len(ids), mostLinks)])
-	if err != nil {
-		return nil, err
-	}
-	for _, id := range ids {
+// seen are those of the jobs that were found and that the user sees, in order of their IDs.
+func (q *request) seen(jobs map[int64]bool, found map[int64]xxljob.Job) (list []jobLink) {
+	for _, id := range slices.Sorted(maps.Keys(jobs)) {
 		if j, there := found[id]; there && allowed(q.user, see, j.App) {
 			list = append(list, jobLink{j.ID, j.Name, j.App, jobs[id]})
 		}
 	}
-	return list, nil
+	return list
 }

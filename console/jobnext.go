@@ -10,18 +10,17 @@ import (
 	"github.com/xxljob/xxljob"
 )
 
-// nextOf are the next instants of a job: those that are planned, the one that is to be planned
-// next, and what its schedule says from there on, within its bounds. For one that is stopped it
-// is what would be if it were started now.
-func (q *request) nextOf(j *xxljob.Job, now time.Time) (list []time.Time, err error) {
+// nextOf are the next instants of a job whose newest runs are given: those that are planned, the
+// one that is to be planned next, and what its schedule says from there on, within its bounds. For
+// one that is stopped it is what would be if it were started now. An error says why a schedule
+// that is stored cannot be evaluated.
+func nextOf(j *xxljob.Job, newest []xxljob.Run, now time.Time) (list []time.Time, err error) {
 	from, most := now, nextOnAPage
 	if j.NotBefore.After(now) {
 		from = j.NotBefore.Add(-time.Millisecond)
 	}
 	if !j.Stopped {
-		if list, err = q.plannedOf(j.ID); err != nil {
-			return nil, err
-		}
+		list = plannedOf(newest)
 		switch {
 		case !j.Next.IsZero():
 			list, from = append(list, j.Next), j.Next
@@ -38,7 +37,7 @@ func (q *request) nextOf(j *xxljob.Job, now time.Time) (list []time.Time, err er
 	}
 	more, err := j.Schedule.Upcoming(from, most)
 	if err != nil && !errors.Is(err, xxljob.ErrNeverFires) {
-		return nil, badSchedule{err}
+		return nil, err
 	}
 	list = append(list, more...)
 	slices.SortFunc(list, time.Time.Compare)
@@ -47,16 +46,12 @@ func (q *request) nextOf(j *xxljob.Job, now time.Time) (list []time.Time, err er
 	return list[:min(len(list), nextOnAPage)], nil
 }
 
-// badSchedule is a schedule that is stored and cannot be evaluated.
-type badSchedule struct{ error }
-
 // plannedOf are the instants of the schedule that are planned and not started.
-func (q *request) plannedOf(id int64) (list []time.Time, err error) {
-	runs, err := q.Store.Runs(q.ctx, xxljob.RunFilter{JobID: id, States: []xxljob.State{xxljob.StatePlanned}, Limit: mostPlanned})
+func plannedOf(runs []xxljob.Run) (list []time.Time) {
 	for _, r := range runs {
-		if r.Born && r.Attempt == 0 {
+		if r.State == xxljob.StatePlanned && r.Born && r.Attempt == 0 {
 			list = append(list, r.Scheduled)
 		}
 	}
-	return list, err
+	return list
 }

@@ -42,13 +42,18 @@ const (
 	addressGoodFor = 90 * time.Second
 )
 
-// newOnce is the form before anybody has typed anything.
-func (q *request) newOnce() (*onceView, error) {
+// newOnce is the form before anybody has typed anything, without addresses that are offered.
+func (q *request) newOnce() *onceView {
 	v := &onceView{Job: q.job, Hidden: q.hidesParam(&q.job), Broadcast: q.job.Route == xxljob.RouteShardingBroadcast, Zone: q.formZone().String(), Faults: map[string]string{}}
 	if !v.Hidden {
 		v.Param = q.job.Param
 	}
-	var err error
+	return v
+}
+
+// offeringOnce is the form with the addresses that the app has by now.
+func (q *request) offeringOnce() (v *onceView, err error) {
+	v = q.newOnce()
 	v.Offered, err = q.liveAddresses(q.job.App)
 	return v, err
 }
@@ -86,16 +91,20 @@ func (q *request) liveAddresses(app string) (list []offered, err error) {
 	return list[:min(len(list), mostOffered)], nil
 }
 
+// oncePage shows the form, or the part of it that offers addresses, to a dialog that has the rest.
 func (q *request) oncePage() error {
-	v, err := q.newOnce()
+	v, err := q.offeringOnce()
 	if err != nil {
 		return err
+	}
+	if q.isPart() {
+		return q.write(http.StatusOK, "offered", q.page("once", v))
 	}
 	return q.show("once", http.StatusOK, v)
 }
 
 func (q *request) triggerJob() error {
-	v, err := q.newOnce()
+	v, err := q.offeringOnce()
 	if err != nil {
 		return err
 	}

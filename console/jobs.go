@@ -100,10 +100,10 @@ func (q *request) jobs() error {
 		}
 	}
 	if sight.nothing {
-		return q.showLive("jobs", "", p)
+		return q.showLive("jobs", "", time.Time{}, p)
 	}
 	read := func(ctx context.Context) (jobsListed, error) { return q.under(ctx).listJobs(reader, &f, search) }
-	listed, err := shared(q, fmt.Sprintf("jobs %s %#v %d %s %s", sightKey(sight.apps, sight.all), search, f.rows, f.Type, f.Failing), read)
+	listed, at, err := sharedAt(q, fmt.Sprintf("jobs %s %#v %d %s %s", sightKey(sight.apps, sight.all), search, f.rows, f.Type, f.Failing), read)
 	if err != nil {
 		return asked(err)
 	}
@@ -124,7 +124,7 @@ func (q *request) jobs() error {
 	if q.query("after") == "" {
 		poll = q.with(map[string]string{"seen": "", "said": ""})
 	}
-	return q.showLive("jobs", poll, p)
+	return q.showLive("jobs", poll, at, p)
 }
 
 // jobsListed is a page of the list as it was read, which those share who look at the same.

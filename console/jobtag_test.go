@@ -12,7 +12,6 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
-	"github.com/xxljob/xxljob/store/memory"
 )
 
 // tagged adds a job with tags.
@@ -159,7 +158,7 @@ func TestBulkTagReadOnly(t *testing.T) {
 
 // meddling is a store in which somebody else edits a job between its reading and its edit.
 type meddling struct {
-	*memory.Store
+	Store
 	meddle func()
 }
 
@@ -175,7 +174,7 @@ func (m *meddling) EditJob(ctx context.Context, id int64, e xxljob.Edit) (xxljob
 func TestBulkTagAgainstOthers(t *testing.T) {
 	m := &meddling{}
 	x := newSite(t, func(c *console.Config) {
-		m.Store = c.Store.(*memory.Store)
+		m.Store = c.Store.(Store)
 		c.Store, c.Scheduler = m, must1(xxljob.New(m, xxljob.Config{App: "orders", Logger: slog.New(slog.DiscardHandler)}))
 	})
 	root := x.admin()
@@ -197,7 +196,7 @@ func TestBulkTagAgainstOthers(t *testing.T) {
 func TestBulkTagWhileTheStoreFails(t *testing.T) {
 	h := &halting{}
 	x := newSite(t, func(c *console.Config) {
-		h.Store = c.Store.(*memory.Store)
+		h.Store = c.Store.(Store)
 		c.Store, c.Scheduler = h, must1(xxljob.New(h, xxljob.Config{App: "orders", Logger: slog.New(slog.DiscardHandler)}))
 	})
 	root := x.admin()

@@ -4,7 +4,6 @@ package console
 // is shared: however many look at the same thing, it is read once a second at most.
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -40,21 +39,25 @@ type snapshot struct {
 // get returns what was read of a key within the last second, or reads it, once for all who ask
 // in the meantime. The key has to say all that the reading depends on, and so which apps it is
 // for.
-func (s *snapshots) get(ctx context.Context, key string, read func(context.Context) (any, error)) (any, error) {
-	if v, there := s.fresh(key); there {
-		return v, nil
+func (s *snapshots) get(ctx context.Context, key string, read func(context.Context) (any, error)) (snapshot, error) {
+	if one, there := s.fresh(key); there {
+		return one, nil
 	}
-	return s.once(ctx, key, func(ctx context.Context) (any, error) {
-		if v, there := s.fresh(key); there { // of a flight that has ended since
-			return v, nil
+	v, err := s.once(ctx, key, func(ctx context.Context) (any, error) {
+		if one, there := s.fresh(key); there { // of a flight that has ended since
+			return one, nil
 		}
 		at := time.Now()
 		v, err := read(ctx)
 		if err == nil {
 			s.keep(key, snapshot{at, v})
 		}
-		return v, err
+		return snapshot{at, v}, err
 	})
+	if err != nil {
+		return snapshot{}, err
+	}
+	return v.(snapshot), nil
 }
 
 // once reads something, once for all who ask while it is read. The reading goes on when the one
@@ -78,14 +81,11 @@ func (s *snapshots) once(ctx context.Context, key string, read func(context.Cont
 	}
 }
 
-func (s *snapshots) fresh(key string) (any, bool) {
+func (s *snapshots) fresh(key string) (kept snapshot, there bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	kept, there := s.kept[key]
-	if !there || time.Since(kept.at) >= snapshotAge {
-		return nil, false
-	}
-	return kept.value, true
+	kept, there = s.kept[key]
+	return kept, there && time.Since(kept.at) < snapshotAge
 }
 
 // keep keeps a reading for a second. There are never more than so many: where all are young, one
@@ -114,15 +114,21 @@ func (s *snapshots) keep(key string, one snapshot) {
 // who see the same apps, and for a whole page anew. What a user has just changed is so on the
 // next page.
 func shared[T any](q *request, key string, read func(context.Context) (T, error)) (T, error) {
+	v, _, err := sharedAt(q, key, read)
+	return v, err
+}
+
+// sharedAt is shared, and says when the reading began that is shared; zero for one that is not.
+func sharedAt[T any](q *request, key string, read func(context.Context) (T, error)) (v T, at time.Time, err error) {
 	if !q.isPart() {
-		return read(q.ctx)
+		v, err = read(q.ctx)
+		return v, at, err
 	}
-	v, err := q.live.get(q.ctx, key, func(ctx context.Context) (any, error) { return read(ctx) })
+	one, err := q.live.get(q.ctx, key, func(ctx context.Context) (any, error) { return read(ctx) })
 	if err != nil {
-		var none T
-		return none, err
+		return v, at, err
 	}
-	return v.(T), nil
+	return one.value.(T), one.at, nil
 }
 
 // under is the request as a reading for several carries it out, which ends when that does.
@@ -143,16 +149,15 @@ func sightKey(apps []string, all bool) string {
 
 // showLive answers with a page that has a region which is refreshed. The region is the template
 // "region" of the page; poll is the address that it is asked for at, or "" where it has come to
-// rest. Who has seen its content already is told that there is nothing new.
-func (q *request) showLive(name, poll string, body any) error {
+// rest. Who has seen its content already is told that there is nothing new. read is when the
+// reading began that is shared, where the region shows nothing besides; else it is zero.
+func (q *request) showLive(name, poll string, read time.Time, body any) error {
 	p := q.page(name, body)
-	var b bytes.Buffer
-	if err := q.pages[q.look.language.Tag].byName[name].ExecuteTemplate(&b, "region", p); err != nil {
+	r, err := q.region(p, poll, read)
+	if err != nil {
 		return &problem{status: http.StatusInternalServerError, key: "problem.panic", cause: err}
 	}
-	sum := sha256.Sum256(append(b.Bytes(), poll...))
-	p.Tag = hex.EncodeToString(sum[:8])
-	p.Region = template.HTML(b.String()) // of the template above, which has escaped it
+	p.Region, p.Tag = r.content, r.tag
 	if poll != "" {
 		sep := "?"
 		if strings.Contains(poll, "?") {
@@ -178,6 +183,35 @@ func (p *page) Every() string {
 		return "10s"
 	}
 	return "2s"
+}
+
+// region is what a page has in its region, and the tag by which that is known.
+type region struct {
+	content template.HTML
+	tag     string
+}
+
+// region makes the region of a page, once for all who see the same reading in the same language,
+// zone and columns, and may do the same.
+func (q *request) region(p *page, poll string, read time.Time) (region, error) {
+	shares := poll != "" && !read.IsZero() && q.user != nil
+	key := ""
+	if shares {
+		key = fmt.Sprintf("region %s %d %q %s %s %q %t %q", p.Name, read.UnixNano(), poll, q.look.language.Tag, q.look.zone, q.look.Columns[p.Name], q.user.Admin, q.user.Apps)
+		if one, there := q.live.fresh(key); there {
+			return one.value.(region), nil
+		}
+	}
+	content, err := p.Own("region")
+	if err != nil {
+		return region{}, err
+	}
+	sum := sha256.Sum256([]byte(string(content) + poll))
+	r := region{content, hex.EncodeToString(sum[:8])}
+	if shares {
+		q.live.keep(key, snapshot{read, r})
+	}
+	return r, nil
 }
 
 // nothingNew answers who follows something that there is nothing to add.

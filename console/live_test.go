@@ -83,7 +83,6 @@ func TestJobsAreRefreshed(t *testing.T) {
 
 // TestWhatIsDoneFromAList leads back to it, and says what was done.
 func TestWhatIsDoneFromAList(t *testing.T) {
-	t.Parallel()
 	x := newSite(t)
 	root := x.admin()
 	j := x.job("orders", "nightly")
@@ -233,5 +232,41 @@ func TestReadingsGoOnForOthers(t *testing.T) {
 		root.get("runs").is(409)
 		w.err.Store(nil)
 		root.get("runs").is(200)
+	})
+}
+
+// TestPollsCostLittle: what is read for all who look at the same thing is made into a page once as
+// well, for those who see it alike, and never for others.
+func TestPollsCostLittle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newSite(t)
+		root := x.admin()
+		j := x.job("orders", "nightly")
+		for range 60 {
+			x.run(j)
+		}
+		root.get("runs").is(200)
+		poll := root.polls()
+		root.live().get(poll).is(204)
+		if n := testing.AllocsPerRun(10, func() { root.get(poll) }); n > 1500 {
+			t.Errorf("a poll without news costs %v allocations", n)
+		}
+		old := "runs?seen=none"
+		if n := testing.AllocsPerRun(10, func() { root.get(old) }); n > 1500 {
+			t.Errorf("a poll with news that others had costs %v allocations", n)
+		}
+		ann := x.user(console.User{Name: "ann", Apps: map[string]console.Role{"*": console.Viewer}}).live()
+		if root.get(old); !strings.Contains(root.body, `type="checkbox"`) {
+			t.Error("the admin cannot choose a run")
+		}
+		if ann.get(old); strings.Contains(ann.body, `type="checkbox"`) {
+			t.Error("a viewer can choose a run")
+		}
+		ann.header.Set("Accept-Language", "zh-CN")
+		ann.get(old).has("参数").lacks("Parameter")
+		root.get(old).has("Parameter")
+		must(t, x.s.Kill(t.Context(), must1(x.store.Runs(t.Context(), xxljob.RunFilter{Limit: 1}))[0].ID))
+		time.Sleep(time.Second)
+		root.get(poll).is(200).has("cancelled")
 	})
 }

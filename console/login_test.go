@@ -15,7 +15,6 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
 	"github.com/xxljob/xxljob/store"
-	"github.com/xxljob/xxljob/store/memory"
 )
 
 func setupForm(code, name, pass string) url.Values {
@@ -265,7 +264,7 @@ func TestLoginsThatMakeOneHashAnew(t *testing.T) {
 		var ready, done sync.WaitGroup
 		ready.Add(logins)
 		l := &late{rehash: func() error { ready.Done(); ready.Wait(); return nil }}
-		x := newSite(t, func(c *console.Config) { l.Store = c.Store.(*memory.Store); c.Store = l })
+		x := newSite(t, func(c *console.Config) { l.Store = c.Store.(Store); c.Store = l })
 		x.admin()
 		must(t, x.store.RehashPassword(t.Context(), "root", hashed(), cheapHash))
 		var browsers []*browser
@@ -291,7 +290,7 @@ func TestLoginsThatMakeOneHashAnew(t *testing.T) {
 // makes it anew a moment later; and one that is made anew undoes no change of the password.
 func TestAHashThatIsNotMadeAnew(t *testing.T) {
 	l := &late{}
-	x := newSite(t, func(c *console.Config) { l.Store = c.Store.(*memory.Store); c.Store = l })
+	x := newSite(t, func(c *console.Config) { l.Store = c.Store.(Store); c.Store = l })
 	x.admin()
 	cheap := func() {
 		must(t, x.store.RehashPassword(t.Context(), "root", must1(x.store.User(t.Context(), "root")).Password, cheapHash))

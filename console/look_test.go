@@ -22,7 +22,6 @@ func (b *browser) headings() (list []string) {
 
 // TestColumnsAreChosen for each list, and kept with the user: another browser shows the same.
 func TestColumnsAreChosen(t *testing.T) {
-	t.Parallel()
 	x := newSite(t)
 	b := x.admin()
 	j := x.job("orders", "nightly")
@@ -60,7 +59,6 @@ func TestColumnsAreChosen(t *testing.T) {
 
 // TestLookOfWhoHasNoAccount is kept by the browser.
 func TestLookOfWhoHasNoAccount(t *testing.T) {
-	t.Parallel()
 	x := newSite(t, func(c *console.Config) {
 		c.Auth = console.Func(func(*http.Request) (console.User, error) {
 			return console.User{Name: "wang", Apps: map[string]console.Role{"*": console.Editor}}, nil
@@ -85,7 +83,6 @@ func TestLookOfWhoHasNoAccount(t *testing.T) {
 
 // TestLookThatIsNone is refused, and one that is kept and means nothing any more is left out.
 func TestLookThatIsNone(t *testing.T) {
-	t.Parallel()
 	x := newSite(t)
 	b := x.admin()
 	x.job("orders", "nightly")
@@ -106,7 +103,6 @@ func TestLookThatIsNone(t *testing.T) {
 
 // TestTheSwitchOfLiveIsKept: a script says so and wants no page for an answer.
 func TestTheSwitchOfLiveIsKept(t *testing.T) {
-	t.Parallel()
 	x := newSite(t)
 	b := x.admin()
 	b.header = http.Header{"Hx-Request": {"true"}, "Hx-Request-Type": {"partial"}}

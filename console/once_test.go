@@ -59,9 +59,14 @@ func TestOnce(t *testing.T) {
 	if len(runs()) != 2 {
 		t.Errorf("%d runs", len(runs()))
 	}
-	root.get("jobs/"+itoa(j.ID)).has("Run “parts” once", "http://a.example:9999")
+	root.get("jobs/"+itoa(j.ID)).has("Run “parts” once", "Addresses").lacks("a.example") // they are asked for when the dialog is opened
+	if !strings.Contains(root.body, `data-offered="../`+once+`"`) {
+		t.Error("the dialog does not say where addresses are offered")
+	}
+	root.live().get(once).is(200).has("http://a.example:9999", "http://b.example:9999").lacks("<form", "<h1", "<html")
 	viewer := x.user(console.User{Name: "viewer", Apps: map[string]console.Role{"orders": console.Viewer}})
-	viewer.get("jobs/" + itoa(j.ID)).is(200).lacks("a.example")
+	viewer.get("jobs/"+itoa(j.ID)).is(200).lacks("a.example", "data-offered")
+	viewer.live().get(once).is(403).lacks("a.example")
 }
 
 // TestJobPage: what it says beside the definition, and what it does not say to whom.

@@ -12,7 +12,6 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
 	"github.com/xxljob/xxljob/store"
-	"github.com/xxljob/xxljob/store/memory"
 )
 
 // TestOutcomes: of no runs, of one, and of a hundred.
@@ -79,7 +78,7 @@ func TestFailingJobs(t *testing.T) {
 
 // gone is a store whose sessions cannot be asked for.
 type gone struct {
-	*memory.Store
+	Store
 	err error
 }
 
@@ -94,7 +93,7 @@ func (a *gone) Session(ctx context.Context, hash string, limits store.SessionLim
 // the host says that nobody has.
 func TestNobodyCanBeAsked(t *testing.T) {
 	a := &gone{}
-	x := newSite(t, func(c *console.Config) { a.Store = c.Store.(*memory.Store); c.Store = a })
+	x := newSite(t, func(c *console.Config) { a.Store = c.Store.(Store); c.Store = a })
 	root := x.admin()
 	j := x.job("orders", "nightly")
 	edit := "jobs/" + itoa(j.ID) + "/edit"

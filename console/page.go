@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -16,41 +17,52 @@ import (
 	"github.com/xxljob/xxljob/console/internal/lang"
 )
 
-// pageSet are the pages in one language.
-type pageSet struct{ byName map[string]*template.Template }
-
-// shared are the templates that pages have in common.
+// sharedTemplates are what pages have in common.
 var sharedTemplates = []string{"template/frame.html", "template/parts.html", "template/runparts.html", "template/jobparts.html"}
 
-// parsePages reads all pages, for each language.
-func (c *console) parsePages() (map[string]*pageSet, error) {
-	all := map[string]*pageSet{}
+// ownPart is where a template is named of which each page has its own. In a set of all pages its
+// name has that of the page before it.
+var ownPart = regexp.MustCompile(`\{\{(define|template) "(title|scripts|content|region)"`)
+
+// parsePages reads all pages, for each language. They are one set, so that what they have in
+// common is in memory once.
+func (c *console) parsePages() (map[string]*template.Template, error) {
+	all := map[string]*template.Template{}
 	names, err := fs.Glob(files, "template/*.html")
 	if err != nil {
 		return nil, err
 	}
 	for tag, l := range c.langs {
-		set := &pageSet{map[string]*template.Template{}}
-		common, err := template.New("").Funcs(functions(l)).ParseFS(files, sharedTemplates...)
-		if err != nil {
-			return nil, err
-		}
+		set := template.New("").Funcs(functions(l))
 		for _, name := range names {
-			if slices.Contains(sharedTemplates, name) {
-				continue
-			}
-			one, err := common.Clone()
-			if err == nil {
-				one, err = one.ParseFS(files, name)
-			}
+			text, err := files.ReadFile(name)
 			if err != nil {
 				return nil, err
 			}
-			set.byName[strings.TrimSuffix(path.Base(name), ".html")] = one
+			if !slices.Contains(sharedTemplates, name) {
+				text = ownPart.ReplaceAll(text, []byte(`{{$1 "`+pageOf(name)+` $2"`))
+			}
+			if _, err := set.New(name).Parse(string(text)); err != nil {
+				return nil, err
+			}
 		}
 		all[tag] = set
 	}
 	return all, nil
+}
+
+// pageOf is the page that a file has.
+func pageOf(file string) string { return strings.TrimSuffix(path.Base(file), ".html") }
+
+// Own is a part of a page of which each has its own, or nothing where this one has none.
+func (p *page) Own(name string) (template.HTML, error) {
+	own := p.q.pages[p.q.look.language.Tag].Lookup(p.Name + " " + name)
+	if own == nil {
+		return "", nil
+	}
+	var b strings.Builder
+	err := own.Execute(&b, p)
+	return template.HTML(b.String()), err // of the template, which has escaped it
 }
 
 // functions are what templates call, besides the methods of what they are given.
@@ -115,16 +127,15 @@ func (q *request) page(name string, body any) *page {
 func (q *request) show(name string, status int, body any) error {
 	start := "frame"
 	if q.isPart() {
-		start = "content"
+		start = name + " content"
 	}
 	return q.write(status, start, q.page(name, body))
 }
 
 // write answers with a template of a page.
 func (q *request) write(status int, start string, p *page) error {
-	set := q.pages[q.look.language.Tag].byName[p.Name]
 	var b bytes.Buffer
-	if err := set.ExecuteTemplate(&b, start, p); err != nil {
+	if err := q.pages[q.look.language.Tag].ExecuteTemplate(&b, start, p); err != nil {
 		return &problem{status: http.StatusInternalServerError, key: "problem.panic", cause: err}
 	}
 	h := q.w.Header()

@@ -9,7 +9,6 @@ import (
 
 // TestThereAndBack: from page to page of each list, to its end and back.
 func TestThereAndBack(t *testing.T) {
-	t.Parallel()
 	x := newSite(t)
 	b := x.admin()
 	for i := range 130 {
@@ -50,7 +49,6 @@ func TestThereAndBack(t *testing.T) {
 
 // TestALongWayBack: an address stays short, and does not lead to another page than it says.
 func TestALongWayBack(t *testing.T) {
-	t.Parallel()
 	x := newSite(t)
 	b := x.admin()
 	for i := range 60 {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
@@ -81,7 +82,7 @@ func (q *request) runPage() error {
 			return err
 		}
 	}
-	return q.showLive("run", poll, v)
+	return q.showLive("run", poll, time.Time{}, v)
 }
 
 // kinOf reads what belongs to a run.

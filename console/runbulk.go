@@ -116,6 +116,9 @@ func (q *request) doBulk(do string, rows []bulkRow) {
 			if err != nil {
 				p := asProblem(err)
 				rows[i].Fault = strings.TrimSpace(q.text(p.key, p.values...) + " " + p.said())
+				if p.status >= http.StatusInternalServerError {
+					rows[i].Fault += " " + q.text("bulk.unknown")
+				}
 			}
 		})
 	}

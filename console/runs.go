@@ -82,8 +82,9 @@ func (q *request) runs() error {
 		}
 	}
 	first := q.query("before") == ""
+	var read time.Time
 	if all || len(apps) > 0 && (f.App == "" || slices.Contains(apps, f.App)) {
-		if err := q.fillRuns(reader, &p, apps, all); err != nil {
+		if read, err = q.fillRuns(reader, &p, apps, all); err != nil {
 			return err
 		}
 	}
@@ -91,32 +92,33 @@ func (q *request) runs() error {
 	if first && f.Until == "" {
 		poll = q.with(map[string]string{"seen": ""})
 	}
-	return q.showLive("runs", poll, p)
+	return q.showLive("runs", poll, read, p)
 }
 
-// fillRuns reads the runs of the list, which are those of these apps.
-func (q *request) fillRuns(reader xxljob.RunReader, p *runsPage, apps []string, all bool) error {
+// fillRuns reads the runs of the list, which are those of these apps, and returns when the reading
+// began, if others share it.
+func (q *request) fillRuns(reader xxljob.RunReader, p *runsPage, apps []string, all bool) (at time.Time, err error) {
 	search, err := q.runSearch(p.Filter, apps)
 	if err != nil {
-		return err
+		return at, err
 	}
 	read := func(ctx context.Context) (runsFound, error) { return q.brief(searchRuns(ctx, reader, search)) }
 	key := fmt.Sprintf("runs %s %#v", sightKey(apps, all), search)
 	if p.Filter.State == waiting {
 		var after xxljob.Run
 		if err := q.cursor("before", waiting, &after); err != nil {
-			return err
+			return at, err
 		}
 		read = func(ctx context.Context) (runsFound, error) { return q.brief(waitingRuns(ctx, reader, search, after)) }
 		key = fmt.Sprintf("waiting %s %#v %d %d", sightKey(apps, all), search, after.Scheduled.UnixMilli(), after.ID)
 	} else if err := q.cursor("before", "id", &search.Before); err != nil {
-		return err
+		return at, err
 	} else {
 		key += strconv.FormatInt(search.Before, 10)
 	}
-	found, err := shared(q, key, read)
+	found, at, err := sharedAt(q, key, read)
 	if err != nil {
-		return asked(err)
+		return at, asked(err)
 	}
 	p.Searched, p.Examined, p.Partial = found.searched, found.examined, found.partial
 	p.Pages = q.pager("before", found.next)
@@ -124,7 +126,7 @@ func (q *request) fillRuns(reader xxljob.RunReader, p *runsPage, apps []string, 
 		p.Rows = append(p.Rows, runRow{r, q.cell(r.App, FieldParam, r.Param), q.cell(r.App, FieldResult, r.HandleMsg)})
 		p.Operates = p.Operates || !q.ReadOnly && allowed(q.user, operate, r.App)
 	}
-	return nil
+	return at, nil
 }
 
 // brief leaves out of runs what the list has no room for, so that what is kept of them is small:

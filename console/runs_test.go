@@ -14,13 +14,12 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
-	"github.com/xxljob/xxljob/store/memory"
 )
 
 // watched is a store that counts what it is asked, answers late, or not at all, and looks at few
 // runs or entries at a time.
 type watched struct {
-	*memory.Store
+	Store
 	asked   atomic.Int64
 	err     atomic.Pointer[error]
 	late    atomic.Int64 // nanoseconds
@@ -29,7 +28,7 @@ type watched struct {
 
 // watch puts a watched store into a console.
 func watch(w *watched) func(*console.Config) {
-	return func(c *console.Config) { w.Store = c.Store.(*memory.Store); c.Store = w }
+	return func(c *console.Config) { w.Store = c.Store.(Store); c.Store = w }
 }
 
 func (w *watched) ask(ctx context.Context) error {
@@ -282,8 +281,9 @@ func TestASearchSaysHowFarItGot(t *testing.T) {
 	if got := root.listed(); len(got) != 1 || got[0] != itoa(sought.ID) || n < 2 {
 		t.Errorf("%q after %d steps", got, n)
 	}
+	root.post("jobs/"+itoa(busy.ID)+"/stop", nil).is(200)
 	w.examine = 1
-	root.get("changes?verb=nothing").has("The search stopped before its end")
+	root.get("changes?actor=root&verb=nothing").has("The search stopped before its end")
 	w.examine = 0
 	root.get("runs").is(200)
 	seen := map[string]bool{}

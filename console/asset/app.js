@@ -169,7 +169,9 @@ const opens = e => {
 	const button = e.target.closest?.("[data-opens]")
 	if (!button) return
 	e.preventDefault()
-	document.getElementById(button.dataset.opens)?.showModal()
+	const dialog = document.getElementById(button.dataset.opens)
+	dialog?.showModal()
+	dialog?.dispatchEvent(new Event("opened"))
 }
 document.addEventListener("keydown", e => {
 	if (e.key === "Enter" && !e.repeat) opens(e)

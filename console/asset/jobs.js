@@ -23,6 +23,13 @@ if (all) {
 	addEventListener("pageshow", count)
 }
 
+// The addresses that a job may be run at are asked for once somebody wants to run it.
+const offered = document.querySelector("[data-offered]")
+offered?.closest("dialog").addEventListener("opened", async () => {
+	const res = await fetch(offered.dataset.offered, {headers: {"HX-Request": "true", "HX-Request-Type": "partial"}})
+	if (res.status === 200) offered.innerHTML = await res.text()
+}, {once: true})
+
 // Whether a parameter that looks like JSON is some: a hint, and no more.
 for (const area of document.querySelectorAll("textarea[data-json]")) {
 	const hint = document.createElement("p")

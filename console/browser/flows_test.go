@@ -171,6 +171,7 @@ func (x *site) run(b *tab, h hand, scripts bool) {
 	if scripts && !eval[bool](b, `document.querySelector("#once").contains(document.activeElement)`) {
 		b.Error("the focus is not in the dialog that was opened")
 	}
+	b.until("the addresses at which it can run", `document.querySelector("form[action$='/trigger'] input[name=address]") !== null`)
 	b.fill(h, "#once-param", "only customers")
 	h.press(b, `form[action$="/trigger"] button.primary`)
 	b.until("the run", `/runs\/\d+/.test(location.pathname)`)

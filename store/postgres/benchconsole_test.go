@@ -3,20 +3,17 @@ package postgres
 import (
 	"bytes"
 	"compress/gzip"
-	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"regexp"
-	"runtime"
 	"slices"
 	"strconv"
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
 	"github.com/xxljob/xxljob/internal/pgtest"
 )
@@ -42,8 +39,8 @@ func BenchmarkConsole(b *testing.B) {
 		rounds = 100
 	}
 	c := pgtest.Start(b, pgtest.Options{Settings: map[string]string{"shared_buffers": "512MB", "max_wal_size": "4GB"}})
-	at := pgtest.At(c.DSN("postgres"))
-	d := &planData{Store: emptyPlanStore(b, at), jobs: benchJobs}
+	dsn := c.DSN("postgres")
+	d := &planData{Store: emptyPlanStore(b, pgtest.At(dsn)), jobs: benchJobs}
 	d.fillRuns(b)
 	d.fillReports(b)
 	d.fillLogs(b)
@@ -60,10 +57,7 @@ func BenchmarkConsole(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	d.load(b, at)
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
+	l := d.load(b, dsn)
 	fmt.Printf("%-36s %9s %9s %9s %9s %9s\n", "page", "p50 ms", "p99 ms", "bound ms", "bytes", "gzipped")
 	for _, page := range d.consolePages() {
 		var took []time.Duration
@@ -81,10 +75,9 @@ func BenchmarkConsole(b *testing.B) {
 		}
 		fmt.Printf("%-36s %9.2f %9.2f %9.0f %9d %9d%s\n", page, ms(p50), ms(p99), ms(boundOfAPage), len(body), gzipped(b, body), note)
 	}
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	fmt.Printf("heap in use: %.1f MiB, before the first page %.1f\n", float64(after.HeapInuse)/(1<<20), float64(before.HeapInuse)/(1<<20))
 	firstView(b, h)
+	d.polls(b, h, rounds)
+	l.viewersCost(b)
 }
 
 // consolePages are those that there are.
@@ -136,42 +129,4 @@ func firstView(b *testing.B, h http.Handler) {
 	if all > boundOfBytes || scripts > boundOfScripts {
 		b.Error("the first view is too large")
 	}
-}
-
-// load has a scheduler run a thousand jobs a second in another schema, until the benchmark ends.
-func (d *planData) load(b *testing.B, at pgtest.Option) {
-	b.Helper()
-	schema := pgtest.Schema(b, at)
-	pool := pgtest.Pool(b, at)
-	if err := Migrate(b.Context(), pool, Config{Schema: schema}); err != nil {
-		b.Fatal(err)
-	}
-	st, err := New(b.Context(), pool, Config{Schema: schema})
-	if err != nil {
-		b.Fatal(err)
-	}
-	s, err := xxljob.New(st, xxljob.Config{App: "load", Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := s.Handle("noop", func(context.Context, *xxljob.Task) error { return nil }); err != nil {
-		b.Fatal(err)
-	}
-	jobs := make([]xxljob.Job, loadJobs)
-	for i := range jobs {
-		jobs[i] = xxljob.Job{Name: strconv.Itoa(i), Handler: "noop", Schedule: xxljob.FixedRate(time.Second)}
-	}
-	if _, err := s.EnsureJobs(b.Context(), "load", jobs, xxljob.EnsureOptions{}); err != nil {
-		b.Fatal(err)
-	}
-	if err := s.Start(b.Context()); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		_ = s.Stop(ctx)
-		st.Close()
-	})
-	time.Sleep(3 * time.Second) // until it runs evenly
 }

@@ -54,8 +54,9 @@ const All = "*"
 // What it does with time it does with timers and channels, so that it works in
 // a bubble of testing/synctest.
 type Faults struct {
-	store xxljob.Store
-	seed  uint64
+	store   xxljob.Store
+	seed    uint64
+	methods []string // that faults may be for
 
 	mu     sync.Mutex
 	rand   *rand.Rand
@@ -79,18 +80,18 @@ func Wrap(s xxljob.Store) *Faults { return WrapSeed(s, 1) }
 
 // WrapSeed is Wrap with the seed for faults that have a Rate.
 func WrapSeed(s xxljob.Store, seed uint64) *Faults {
-	return &Faults{store: s, seed: seed, rand: rand.New(rand.NewPCG(seed, seed)), calls: map[string]int{}}
+	return &Faults{store: s, seed: seed, methods: methods(), rand: rand.New(rand.NewPCG(seed, seed)), calls: map[string]int{}}
 }
 
 // Seed returns the seed, for the message of a test that fails.
 func (f *Faults) Seed() uint64 { return f.seed }
 
 // Inject arms a fault for calls of the method, "Claim" for instance, or All,
-// and returns what removes it. It panics when the Store has no such method, for
+// and returns what removes it. It panics when the store has no such method, for
 // a fault that never strikes would let a test pass.
 func (f *Faults) Inject(method string, fault Fault) (remove func()) {
-	if method != All && !slices.Contains(methods(), method) {
-		panic(fmt.Sprintf("storetest: xxljob.Store has no method %q", method))
+	if method != All && !slices.Contains(f.methods, method) {
+		panic(fmt.Sprintf("storetest: the store has no method %q that can fail", method))
 	}
 	r := &rule{method: method, fault: fault, left: fault.Calls}
 	f.mu.Lock()

@@ -10,9 +10,11 @@ import (
 )
 
 // methods returns the names of the methods of a store that can fail.
-func methods() []string {
+func methods() []string { return methodsOf(reflect.TypeFor[xxljob.Store]()) }
+
+// methodsOf returns the names of the methods of an interface that can fail.
+func methodsOf(store reflect.Type) []string {
 	var names []string
-	store := reflect.TypeFor[xxljob.Store]()
 	for i := range store.NumMethod() {
 		m := store.Method(i)
 		if n := m.Type.NumOut(); n > 0 && m.Type.Out(n-1) == reflect.TypeFor[error]() {

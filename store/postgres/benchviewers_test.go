@@ -1,0 +1,392 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/internal/await"
+	"github.com/xxljob/xxljob/internal/pgtest"
+)
+
+// What it costs that twenty people look at live pages while a thousand jobs run a second, and how
+// soon they see the lines of a log. Two of the twenty follow a log beside their page.
+//
+// What the machine does beside it does not decide: CPU time is that of a process which has nothing
+// but a console, and of its sessions in Postgres, not a difference of two measurements; and the
+// lateness of runs is compared in many short intervals, with and without viewers in turns, of
+// whose differences the median has to exceed the budget with a confidence of 97.5 %.
+
+// The budgets.
+const (
+	numViewers     = 20
+	budgetOfCPU    = 5.0 // percent of a core
+	budgetOfLate   = time.Millisecond
+	budgetOfPoll   = 5 * time.Millisecond
+	budgetOfHeap   = 30 << 20
+	budgetOfFollow = 2 * time.Second
+)
+
+const (
+	benchToken = "token of the benchmark"
+	lineEvery  = 500 * time.Millisecond
+	numTurns   = 15                     // of lateness: with viewers and without
+	turnLasts  = 3 * time.Second        // of which each is that long
+	turnBegins = 500 * time.Millisecond // behind so much that does not count
+	costLasts  = 30 * time.Second       // how long CPU time is counted
+)
+
+// loaded is the scheduler that runs jobs, and what it runs.
+type loaded struct {
+	place
+	st   *Store
+	s    xxljob.Scheduler
+	logs []int64 // runs that write a line now and then: at this node, and at a remote executor
+
+	mu   sync.Mutex
+	late []time.Duration // guarded by mu: of runs, since it was last emptied
+}
+
+// load has a scheduler run a thousand jobs a second in another schema, until the benchmark ends.
+func (d *planData) load(b *testing.B, dsn string) *loaded {
+	b.Helper()
+	at := pgtest.At(dsn)
+	l := &loaded{place: place{dsn, pgtest.Schema(b, at)}}
+	pool := pgtest.Pool(b, at)
+	fatal(b, Migrate(b.Context(), pool, Config{Schema: l.Schema}))
+	var err error
+	l.st, err = New(b.Context(), pool, Config{Schema: l.Schema})
+	fatal(b, err)
+	l.s, err = xxljob.New(l.st, xxljob.Config{App: "load", Logger: slog.New(slog.DiscardHandler), HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {benchToken}}}})
+	fatal(b, err)
+	fatal(b, l.s.Handle("noop", func(_ context.Context, t *xxljob.Task) error {
+		late := time.Since(t.ScheduledAt)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.late = append(l.late, late)
+		return nil
+	}))
+	fatal(b, l.s.Handle("speak", speak))
+	jobs := make([]xxljob.Job, loadJobs)
+	for i := range jobs {
+		jobs[i] = xxljob.Job{Name: strconv.Itoa(i), Handler: "noop", Schedule: xxljob.FixedRate(time.Second)}
+	}
+	_, err = l.s.EnsureJobs(b.Context(), "load", jobs, xxljob.EnsureOptions{})
+	fatal(b, err)
+	fatal(b, l.s.Start(b.Context()))
+	b.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		_ = l.s.Stop(ctx)
+		l.st.Close()
+	})
+	l.far(b)
+	for _, app := range []string{"load", "far"} {
+		l.logs = append(l.logs, l.speaking(b, app))
+	}
+	time.Sleep(3 * time.Second) // until it runs evenly
+	return l
+}
+
+func fatal(b *testing.B, err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// speak writes when it is, until it is to end.
+func speak(ctx context.Context, t *xxljob.Task) error {
+	for pause(ctx, lineEvery) {
+		t.Log().Info("a line", "at", time.Now().UnixNano())
+	}
+	return nil
+}
+
+// far starts a remote executor.
+func (l *loaded) far(b *testing.B) {
+	b.Helper()
+	h, err := l.s.AdminHandler()
+	fatal(b, err)
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	fatal(b, err)
+	admin := &http.Server{Handler: h}
+	go func() { _ = admin.Serve(lis) }()
+	b.Cleanup(func() { _ = admin.Close() })
+	e, err := executor.New(executor.Config{App: "far", Addr: "127.0.0.1:0", Logger: slog.New(slog.DiscardHandler),
+		Admins: []executor.AdminCluster{{Addresses: []string{"http://" + lis.Addr().String()}, Token: benchToken}}})
+	fatal(b, err)
+	fatal(b, e.Handle("speak", speak))
+	fatal(b, e.Start(b.Context()))
+	b.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		_ = e.Stop(ctx)
+	})
+	await.Until(b, "the executor to be registered", func() bool {
+		regs, err := l.st.Registrations(b.Context(), xxljob.RegistrationFilter{})
+		return err == nil && len(regs) > 0
+	})
+}
+
+// speaking starts a run that writes lines until the benchmark ends.
+func (l *loaded) speaking(b *testing.B, app string) int64 {
+	b.Helper()
+	j, err := l.s.AddJob(b.Context(), xxljob.Job{App: app, Name: "speaks", Handler: "speak"})
+	fatal(b, err)
+	id, err := l.s.TriggerOne(b.Context(), j.ID, xxljob.Trigger{})
+	fatal(b, err)
+	await.Until(b, "the run to begin", func() bool {
+		r, err := l.st.Run(b.Context(), id)
+		return err == nil && !r.Started.IsZero()
+	})
+	return id
+}
+
+// watched is what the viewers of a console look at.
+func (l *loaded) watched(url string) (o order) {
+	job := strconv.FormatInt(l.someJob(), 10)
+	pages := slices.Concat(slices.Repeat([]string{"runs"}, 10), slices.Repeat([]string{"runs?app=load"}, 4), slices.Repeat([]string{"runs?state=waiting"}, 2), []string{"runs?job=" + job, "runs?job=" + job})
+	for _, run := range l.logs {
+		pages = append(pages, "runs/"+strconv.FormatInt(run, 10))
+		o.Logs = append(o.Logs, url+"runs/"+strconv.FormatInt(run, 10)+"/log")
+	}
+	for _, p := range pages {
+		o.Pages = append(o.Pages, url+p)
+	}
+	return o
+}
+
+// someJob is one of those that run each second.
+func (l *loaded) someJob() int64 {
+	jobs, err := l.st.Jobs(context.Background(), xxljob.JobFilter{App: "load", Limit: 1})
+	if err != nil || len(jobs) == 0 {
+		return 0
+	}
+	return jobs[0].ID
+}
+
+// report prints a figure with its budget, and fails where that is exceeded.
+func report(b *testing.B, what string, over bool, measured, budget string) {
+	b.Helper()
+	note := ""
+	if over {
+		b.Errorf("%s: %s, at most %s", what, measured, budget)
+		note = "  OVER ITS BUDGET"
+	}
+	fmt.Printf("%-62s %26s %10s%s\n", what, measured, budget, note)
+}
+
+func inMS(d time.Duration) string { return fmt.Sprintf("%.2f ms", ms(d)) }
+
+// viewersCost measures what the viewers cost.
+func (l *loaded) viewersCost(b *testing.B) {
+	fmt.Printf("\n%d viewers, in a process of their own, over loopback: pages polled every %v, two logs followed every %v; %d runs/s beside them\n", numViewers, pollEvery, followEvery, loadJobs)
+	fmt.Printf("%-62s %26s %10s\n", "figure", "measured", "budget")
+	v := startChild(b, "viewers")
+	l.lateness(b, v)
+	l.cost(b, v)
+}
+
+// look has the viewers look at something, or at nothing.
+func look(b *testing.B, v *child, o order) seen {
+	b.Helper()
+	got := ask[order, seen](b, v, o)
+	if got.Failed != "" {
+		b.Fatal("a viewer: ", got.Failed)
+	}
+	return got
+}
+
+// p99OfLate is the 99th percentile of the lateness of runs in the next while.
+func (l *loaded) p99OfLate() time.Duration {
+	time.Sleep(turnBegins)
+	l.taken()
+	time.Sleep(turnLasts)
+	all := l.taken()
+	slices.Sort(all)
+	if len(all) == 0 {
+		return 0
+	}
+	return all[(len(all)*99-1)/100]
+}
+
+func (l *loaded) taken() []time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := l.late
+	l.late = nil
+	return all
+}
+
+// lateness compares how late runs are with and without viewers, where the console is in the
+// scheduler's process.
+func (l *loaded) lateness(b *testing.B, v *child) {
+	url, err := serveOn(l.st, l.s)
+	fatal(b, err)
+	var without, with, more []time.Duration
+	var got seen
+	for range numTurns {
+		without = append(without, l.p99OfLate())
+		look(b, v, l.watched(url))
+		with = append(with, l.p99OfLate())
+		got = got.and(look(b, v, order{}))
+		more = append(more, with[len(with)-1]-without[len(without)-1])
+	}
+	for _, list := range [][]time.Duration{without, with, more} {
+		slices.Sort(list)
+	}
+	// Of 15 differences, the median is between the 4th and the 12th with 96.5 %.
+	low, high := more[numTurns/5], more[numTurns-1-numTurns/5]
+	fmt.Printf("%-62s %26s\n", "lateness of runs, p99, without viewers (median of intervals)", inMS(without[numTurns/2]))
+	fmt.Printf("%-62s %26s\n", "lateness of runs, p99, with viewers", inMS(with[numTurns/2]))
+	report(b, "what viewers add to it (median; between)", low > budgetOfLate, fmt.Sprintf("%s (%.2f, %.2f)", inMS(more[numTurns/2]), ms(low), ms(high)), inMS(budgetOfLate))
+	l.followed(b, got, "in the scheduler's process", "a run of this node", "a remote run")
+}
+
+// and adds what was seen later.
+func (s seen) and(more seen) seen {
+	s.Polls, s.News = s.Polls+more.Polls, s.News+more.News
+	s.Took = slices.Sorted(slices.Values(append(s.Took, more.Took...)))
+	for i, list := range more.Lines {
+		if i == len(s.Lines) {
+			s.Lines = append(s.Lines, nil)
+		}
+		s.Lines[i] = slices.Sorted(slices.Values(append(s.Lines[i], list...)))
+	}
+	return s
+}
+
+// followed reports how soon lines of logs were seen.
+func (l *loaded) followed(b *testing.B, got seen, console string, logs ...string) {
+	fmt.Printf("%-62s %26s\n", "a poll, as a viewer waits for it, p50 and p99: console "+console, fmt.Sprintf("%s, %.2f", inMS(got.Took[len(got.Took)/2]), ms(got.Took[(len(got.Took)*99-1)/100])))
+	for i, what := range logs {
+		if i >= len(got.Lines) || len(got.Lines[i]) == 0 {
+			b.Errorf("no line of %s was seen", what)
+			continue
+		}
+		last := got.Lines[i][len(got.Lines[i])-1]
+		report(b, fmt.Sprintf("a line of %s is there after, at most of %d", what, len(got.Lines[i])), last > budgetOfFollow, inMS(last), inMS(budgetOfFollow))
+	}
+}
+
+// cost measures CPU time and memory of a console in a process of its own, which knows the logs of
+// the scheduler's node by way of the store.
+func (l *loaded) cost(b *testing.B, v *child) {
+	c := startChild(b, "console")
+	used := func() usage { return ask[place, usage](b, c, l.place) }
+	look(b, v, l.watched(used().URL))
+	time.Sleep(5 * time.Second) // until all look, and have a session
+	cpu, inPostgres := used().CPU, l.cpuOfSessions(b)
+	time.Sleep(costLasts)
+	after := used()
+	percent := func(d time.Duration) float64 { return 100 * d.Seconds() / costLasts.Seconds() }
+	own, sessions := percent(after.CPU-cpu), percent(l.cpuOfSessions(b)-inPostgres)
+	got := look(b, v, order{})
+	fmt.Printf("%-62s %26s\n", "polls a second, and how many of them had news", fmt.Sprintf("%.1f, %d %%", float64(got.Polls)/(costLasts+5*time.Second).Seconds(), 100*got.News/max(got.Polls, 1)))
+	fmt.Printf("%-62s %26s\n", "CPU time of the console's sessions in Postgres", fmt.Sprintf("%.1f %% of a core", sessions))
+	report(b, "CPU time of the console's process", own > budgetOfCPU, fmt.Sprintf("%.1f %% of a core", own), fmt.Sprintf("%.0f %%", budgetOfCPU))
+	mib := func(n uint64) float64 { return float64(n) / (1 << 20) }
+	more := mib(after.Most) - mib(after.Before)
+	report(b, "heap of the console with its viewers, at most", more > budgetOfHeap>>20, fmt.Sprintf("%.1f MiB (process %.1f)", more, mib(after.Most)), fmt.Sprintf("%d MiB", budgetOfHeap>>20))
+	l.followed(b, got, "in its own", "a run of another node", "a remote run of another node")
+}
+
+// cpuOfSessions is the CPU time that the console's sessions have used, where the system tells it.
+func (l *loaded) cpuOfSessions(b *testing.B) (all time.Duration) {
+	b.Helper()
+	rows, err := l.st.pool.Query(b.Context(), "select pid from pg_stat_activity where application_name = $1", consoleName)
+	fatal(b, err)
+	defer rows.Close()
+	for rows.Next() {
+		var pid int
+		fatal(b, rows.Scan(&pid))
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			continue
+		}
+		_, rest, _ := strings.Cut(string(stat), ") ")
+		if fields := strings.Fields(rest); len(fields) > 12 { // the state is the first of them
+			for _, ticks := range fields[11:13] {
+				n, _ := strconv.Atoi(ticks)
+				all += time.Duration(n) * 10 * time.Millisecond
+			}
+		}
+	}
+	fatal(b, rows.Err())
+	return all
+}
+
+// polls measures polls that have no news, where there are a million runs: those that read, and
+// those that find what another one has read.
+func (d *planData) polls(b *testing.B, h http.Handler, rounds int) {
+	b.Helper()
+	fmt.Printf("\n%-36s %9s %9s %9s %9s %9s\n", "poll without news, that reads", "p50 ms", "p99 ms", "bound ms", "shared", "p99 ms")
+	pages := []string{"runs", "runs?app=app-3", "runs?job=44", "runs?state=bad", "runs?state=skipped"} // nothing of them goes on
+	seen := make([]string, len(pages))
+	for i, p := range pages {
+		seen[i] = tagOf(b, askPage(b, h, p))
+	}
+	reads, shared := make([][]time.Duration, len(pages)), make([][]time.Duration, len(pages))
+	for range min(rounds, 30) {
+		time.Sleep(1100 * time.Millisecond) // what was read is kept for a second
+		for i, p := range pages {
+			reads[i] = append(reads[i], askPoll(b, h, p, seen[i]))
+			shared[i] = append(shared[i], askPoll(b, h, p, seen[i]))
+		}
+	}
+	for i, p := range pages {
+		slices.Sort(reads[i])
+		slices.Sort(shared[i])
+		n, note := len(reads[i]), ""
+		if reads[i][n/2] > budgetOfPoll {
+			b.Errorf("a poll of %s takes %v, at most %v", p, reads[i][n/2], budgetOfPoll)
+			note = "  TOO SLOW"
+		}
+		fmt.Printf("%-36s %9.2f %9.2f %9.0f %9.2f %9.2f%s\n", p, ms(reads[i][n/2]), ms(reads[i][(n*99-1)/100]), ms(budgetOfPoll), ms(shared[i][n/2]), ms(shared[i][(n*99-1)/100]), note)
+	}
+}
+
+// tagOf is what a page says that was seen by who has it.
+func tagOf(b *testing.B, body []byte) string {
+	b.Helper()
+	m := polled.FindSubmatch(body)
+	if m == nil {
+		b.Fatal("a page is not live")
+	}
+	_, tag, _ := strings.Cut(string(m[1]), "seen=")
+	return tag
+}
+
+// askPoll asks for a part of a page of which nothing is new.
+func askPoll(b *testing.B, h http.Handler, page, tag string) time.Duration {
+	b.Helper()
+	sep := "?"
+	if strings.Contains(page, "?") {
+		sep = "&"
+	}
+	r := httptest.NewRequest(http.MethodGet, "http://localhost/"+page+sep+"seen="+tag, nil)
+	r.RemoteAddr = "127.0.0.1:1"
+	r.Header.Set("HX-Request", "true")
+	r.Header.Set("HX-Request-Type", "partial")
+	w := httptest.NewRecorder()
+	began := time.Now()
+	h.ServeHTTP(w, r)
+	took := time.Since(began)
+	if w.Code != http.StatusNoContent {
+		b.Fatalf("a poll of %s: status %d: %s", page, w.Code, w.Body)
+	}
+	return took
+}
