@@ -36,7 +36,7 @@ type JobSearch struct {
 	Tags []string
 	// Handler and Author choose by the whole field, and so does StopReason among stopped jobs.
 	Handler, Author, StopReason string
-	// Text is a part of Name, Key or Handler, regardless of case, in at most 256 bytes.
+	// Text is a part of Name, Key, Handler or a tag, regardless of case, in at most 256 bytes.
 	Text string
 	// Stopped chooses by Job.Stopped, where it is not nil.
 	Stopped *bool

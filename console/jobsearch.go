@@ -120,7 +120,7 @@ func fits(j *xxljob.Job, f *jobFilter, search *xxljob.JobSearch) bool {
 		search.Order == store.ByNext && j.Next.IsZero():
 		return false
 	}
-	return f.Text == "" || part(j.Name) || part(j.Key) || part(j.Handler)
+	return f.Text == "" || part(j.Name) || part(j.Key) || part(j.Handler) || slices.ContainsFunc(j.Tags, part)
 }
 
 // running counts the runs of jobs that are under way; more says that there may be others, which

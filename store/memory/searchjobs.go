@@ -74,7 +74,7 @@ func (j *job) chosenBy(q *xxljob.JobSearch, text string) bool {
 		(q.StopReason == "" || j.stopped && q.StopReason == j.stopReason) &&
 		(q.Stopped == nil || *q.Stopped == j.stopped) &&
 		(q.Order != store.ByNext || !j.unscheduled() && j.next != noTime) &&
-		(text == "" || has(def.Name) || has(def.Key) || has(def.Handler))
+		(text == "" || has(def.Name) || has(def.Key) || has(def.Handler) || slices.ContainsFunc(def.Tags, has))
 }
 
 // CountJobs counts the jobs of each app.

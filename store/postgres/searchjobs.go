@@ -84,7 +84,8 @@ func (q *listing) jobFilters(f *xxljob.JobSearch) {
 	if f.Text != "" {
 		text := "pg_catalog.lower(" + q.arg(f.Text) + "::text)"
 		in := func(column string) string { return "position(" + text + " in pg_catalog.lower(" + column + ")) > 0" }
-		q.add("(" + in("i.job_desc") + " or " + in("coalesce(i.job_key, '')") + " or " + in("i.executor_handler") + ")")
+		tag := "i.tags <> '' and exists (select from pg_catalog.jsonb_array_elements_text(nullif(i.tags, '')::jsonb) t(t) where " + in("t.t") + ")"
+		q.add("(" + in("i.job_desc") + " or " + in("coalesce(i.job_key, '')") + " or " + in("i.executor_handler") + " or " + tag + ")")
 	}
 }
 

@@ -84,12 +84,14 @@ func jobsByField(e *jobReader) {
 }
 
 func jobsByText(e *jobReader) {
-	a := e.newJob(func(j *xxljob.Job) { j.Name, j.Key, j.Handler = "Send INVOICES — 账单", "k-100%_x", "billing" })
-	e.newJob(func(j *xxljob.Job) { j.Name, j.Key, j.Handler = "other", "", "other" })
-	for _, text := range []string{"invoices", "账单", "100%_X", "BILL"} {
+	a := e.newJob(func(j *xxljob.Job) {
+		j.Name, j.Key, j.Handler, j.Tags = "Send INVOICES — 账单", "k-100%_x", "billing", []string{"x", "Q\"4<夜>"}
+	})
+	e.newJob(func(j *xxljob.Job) { j.Name, j.Key, j.Handler, j.Tags = "other", "", "other", []string{"another"} })
+	for _, text := range []string{"invoices", "账单", "100%_X", "BILL", "q\"4<", "夜"} {
 		e.wantJobs(text, xxljob.JobSearch{Text: text}, a)
 	}
-	for _, text := range []string{"100%x", "absent", "invoices  "} {
+	for _, text := range []string{"100%x", "absent", "invoices  ", "[", "\",\""} {
 		e.wantJobs(text, xxljob.JobSearch{Text: text})
 	}
 }
