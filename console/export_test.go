@@ -1,6 +1,11 @@
 package console
 
-import "context"
+import (
+	"context"
+	"html/template"
+	"net/http"
+	"slices"
+)
 
 // RouteInfo is a line of the table of routes.
 type RouteInfo struct {
@@ -55,4 +60,73 @@ func FormFields() (list []FieldInfo) {
 		}
 	}
 	return list
+}
+
+// The consoles below lack something on purpose, so that the tests of attacks see what they are
+// there for. Each takes a handler that New has made and returns it without what it is named for.
+
+// WithoutEscaping shows texts of others as if they were ours.
+func WithoutEscaping(h http.Handler) http.Handler {
+	return replaced(h, template.FuncMap{"plain": func(s string) template.HTML { return template.HTML(s) }})
+}
+
+// WithoutSigns shows characters that are not seen as they are.
+func WithoutSigns(h http.Handler) http.Handler {
+	same := func(s string) string { return s }
+	for _, l := range h.(*console).langs {
+		for _, t := range h.(*console).pages[l.Tag].byName {
+			t.Funcs(template.FuncMap{"plain": same, "t": l.Text})
+		}
+	}
+	return h
+}
+
+func replaced(h http.Handler, f template.FuncMap) http.Handler {
+	for _, set := range h.(*console).pages {
+		for _, t := range set.byName {
+			t.Funcs(f)
+		}
+	}
+	return h
+}
+
+// WithoutOrigins takes requests from wherever they are sent.
+func WithoutOrigins(h http.Handler) http.Handler {
+	h.(*console).origins.AddInsecureBypassPattern("/")
+	return h
+}
+
+// WithReadsThatChange answers to GET what is to be asked by POST alone.
+func WithReadsThatChange(h http.Handler) http.Handler {
+	c := h.(*console)
+	for _, rt := range slices.Clone(c.table) {
+		if found, _, _ := match(c.table, http.MethodGet, rt.pattern); rt.changes() && found == nil {
+			rt.method = http.MethodGet
+			c.table = append(c.table, rt)
+		}
+	}
+	return h
+}
+
+// WithoutPolicy allows pages whatever browsers allow by themselves.
+func WithoutPolicy(h http.Handler) http.Handler {
+	h.(*console).policy = ""
+	return h
+}
+
+// WithRoomForHashes makes as many hashes at once as somebody likes.
+func WithRoomForHashes(h http.Handler) http.Handler {
+	h.(*console).hasher.places = make(chan struct{}, 1000)
+	return h
+}
+
+// WithHashes has made called for each hash, with what it costs, and the hash be no more than a
+// few of the letters of the password.
+func WithHashes(h http.Handler, made func(passes, memory uint32)) {
+	h.(*console).hasher.key = func(password, salt []byte, passes, memory uint32, lanes uint8, size uint32) []byte {
+		made(passes, memory)
+		sum := make([]byte, size)
+		copy(sum, password)
+		return sum
+	}
 }

@@ -26,6 +26,9 @@ type site struct {
 	s     xxljob.Scheduler
 	host  http.Handler
 	log   *logBook
+
+	console  http.Handler                    // what New has made
+	weakened func(http.Handler) http.Handler // what was taken from it, if anything
 }
 
 // logBook has the lines of a logger.
@@ -49,7 +52,7 @@ func newSite(t *testing.T, change ...func(*console.Config)) *site {
 	must(t, err)
 	mux := http.NewServeMux()
 	mux.Handle("/console/", http.StripPrefix("/console", h))
-	x.host = mux
+	x.host, x.console = mux, h
 	return x
 }
 

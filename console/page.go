@@ -56,7 +56,7 @@ func (c *console) parsePages() (map[string]*pageSet, error) {
 // functions are what templates call, besides the methods of what they are given.
 func functions(l *lang.Language) template.FuncMap {
 	return template.FuncMap{
-		"t":      l.Text,
+		"t":      func(key string, values ...any) string { return l.Text(key, seenValues(values)...) },
 		"number": func(n any) string { return lang.Number(toInt(n)) },
 		"plain":  visibleText,
 		"dict":   dict,
@@ -65,6 +65,18 @@ func functions(l *lang.Language) template.FuncMap {
 		"brief":  func(s string) string { return cutTo(s, mostInACell) },
 		"join":   strings.Join,
 	}
+}
+
+// seenValues are values of a text, in which each character is seen: they are of others.
+func seenValues(values []any) []any {
+	out := make([]any, len(values))
+	for i, v := range values {
+		if s, is := v.(string); is {
+			v = visibleText(s)
+		}
+		out[i] = v
+	}
+	return out
 }
 
 // toInt is a whole number of whichever type.
