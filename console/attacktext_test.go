@@ -27,14 +27,14 @@ import (
 func textAttacks() []attack {
 	raw := map[string]func(*testing.T) *site{"a template that does not escape": weak(console.WithoutEscaping)}
 	return []attack{
-		{"markup in texts that people write", func(x *site) []string { return markup(x, x.people()) }, raw},
-		{"what is not seen in texts that people write", func(x *site) []string { return unseenIn(x, x.people()) },
-			map[string]func(*testing.T) *site{"a template that shows what is not seen": weak(console.WithoutSigns)}},
-		{"markup in texts of handlers", func(x *site) []string { return markup(x, x.handlers()) }, raw},
-		{"what is not seen in texts of handlers", func(x *site) []string { return unseenIn(x, x.handlers()) },
-			map[string]func(*testing.T) *site{"a log as terminals have it": knowing(rawLog)}},
-		{"markup in texts of executors elsewhere", func(x *site) []string { return markup(x, x.elsewhere()) }, raw},
-		{"markup in what the host says", hostTexts, raw},
+		{"markup in texts that people write", func(x *site) found { return markup(x, x.people()) }, raw, false},
+		{"what is not seen in texts that people write", func(x *site) found { return unseenIn(x, x.people()) },
+			map[string]func(*testing.T) *site{"a template that shows what is not seen": weak(console.WithoutSigns)}, false},
+		{"markup in texts of handlers", func(x *site) found { return markup(x, x.handlers()) }, raw, false},
+		{"what is not seen in texts of handlers", func(x *site) found { return unseenIn(x, x.handlers()) },
+			map[string]func(*testing.T) *site{"a log as terminals have it": knowing(rawLog)}, false},
+		{"markup in texts of executors elsewhere", func(x *site) found { return markup(x, x.elsewhere()) }, raw, true},
+		{"markup in what the host says", hostTexts, raw, false},
 	}
 }
 
@@ -175,12 +175,16 @@ func (x *site) farNode(app, token string) http.Handler {
 }
 
 // hostTexts are those of a host: who somebody is, what the console is called, where it links to.
-func hostTexts(x *site) (list []string) {
+func hostTexts(x *site) (list found) {
 	evil := ""
 	y := *x
 	y.console = must1(console.New(console.Config{Store: x.store, Scheduler: x.s, Title: "<script>alert(1)</script>\u202e\"'", Label: console.Label{Text: "<i>\u200b</i>"}, Logger: slog.New(slog.DiscardHandler),
-		Auth:  console.Func(func(*http.Request) (console.User, error) { return console.User{Name: evil, Title: evil, Admin: true}, nil }, ""),
-		Links: func(xxljob.Run) []console.Link { return []console.Link{{Text: evil, URL: "https://x.example/" + evil}, {Text: "x", URL: evil}} }}))
+		Auth: console.Func(func(*http.Request) (console.User, error) {
+			return console.User{Name: evil, Title: evil, Admin: true}, nil
+		}, ""),
+		Links: func(xxljob.Run) []console.Link {
+			return []console.Link{{Text: evil, URL: "https://x.example/" + evil}, {Text: "x", URL: evil}}
+		}}))
 	y.host = http.StripPrefix("/console", y.console)
 	if x.weakened != nil {
 		x.weakened(y.console)
