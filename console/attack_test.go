@@ -26,7 +26,7 @@ type attack struct {
 
 // attacks are those of all files.
 func attacks() []attack {
-	return slices.Concat(textAttacks(), forgeries(), loginAttacks())
+	return slices.Concat(textAttacks(), forgeries(), loginAttacks(), cookieAttacks(), requestAttacks())
 }
 
 // TestAttacks: none succeeds, and each would be noticed.

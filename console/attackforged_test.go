@@ -6,11 +6,9 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
-	"github.com/xxljob/xxljob/store"
 )
 
 // forgeries are requests that another site has the browser of somebody send who is logged in.
@@ -155,7 +153,7 @@ func (x *site) state() string {
 	}
 	for _, u := range must1(x.store.Users(ctx, "", 100)) {
 		fmt.Fprintf(&b, "user %s v%d %s ", u.Name, u.Version, u.Settings)
-		for _, s := range must1(x.store.Sessions(ctx, u.Name, store.SessionLimits{Idle: time.Hour, Most: time.Hour})) {
+		for _, s := range must1(x.store.Sessions(ctx, u.Name, anHour)) {
 			fmt.Fprintf(&b, "session %d ", s.ID)
 		}
 	}

@@ -112,6 +112,9 @@ func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	path, ours := strings.CutPrefix(r.URL.Path, c.Prefix+"/")
+	if raw := r.URL.EscapedPath(); strings.Contains(strings.ToUpper(raw), "%2F") { // browsers take it for no slash: links would lead elsewhere
+		path, ours = strings.TrimPrefix(raw, c.Prefix+"/"), false
+	}
 	q.path, q.ctx, q.look = path, r.Context(), c.defaultLook(r)
 	if !ours {
 		q.fail(errNotThere)

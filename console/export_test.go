@@ -144,3 +144,12 @@ func WithHashes(h http.Handler, made func(passes, memory uint32)) {
 		return sum
 	}
 }
+
+// HashedBy is what a console keeps of a password.
+func HashedBy(h http.Handler, password string) string {
+	hash, err := h.(*console).hasher.hash(context.Background(), password)
+	if err != nil {
+		panic(err)
+	}
+	return hash
+}
