@@ -14,6 +14,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/store/memory"
 )
 
@@ -26,11 +27,12 @@ const (
 // site is a console with a started scheduler, served on a loopback address.
 type site struct {
 	*testing.T
-	store  *memory.Store
-	s      xxljob.Scheduler
-	origin string
-	jobs   map[string]int64 // by name
-	runs   map[string]int64 // by what they are shown for
+	store   *memory.Store
+	s       xxljob.Scheduler
+	origin  string
+	handler http.Handler
+	jobs    map[string]int64 // by name
+	runs    map[string]int64 // by what they are shown for
 }
 
 // newSite starts a scheduler and serves its console.
@@ -38,12 +40,13 @@ func newSite(t *testing.T) *site {
 	t.Helper()
 	x := &site{T: t, store: memory.New(), jobs: map[string]int64{}, runs: map[string]int64{}}
 	quiet := slog.New(slog.DiscardHandler)
-	s, err := xxljob.New(x.store, xxljob.Config{App: "orders", Logger: quiet})
+	s, err := xxljob.New(x.store, xxljob.Config{App: "orders", Logger: quiet, Executor: executor.Config{Log: executor.LogConfig{MaxBytes: 64 << 20}}})
 	must(t, err)
 	x.s = s
 	must(t, s.Handle("export", export))
 	must(t, s.Handle("fail", fail))
 	must(t, s.Handle("talk", talk))
+	must(t, s.Handle("flood", flood))
 	must(t, s.Start(context.Background()))
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -58,7 +61,7 @@ func newSite(t *testing.T) *site {
 	mux.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
-	x.origin = server.URL
+	x.origin, x.handler = server.URL, mux
 	return x
 }
 
