@@ -51,6 +51,9 @@ func New(cfg Config) (http.Handler, error) {
 		return nil, err
 	}
 	c := &console{Config: cfg, table: routes(), origins: http.NewCrossOriginProtection(), hasher: newHasher(), setupper: setupper{turn: make(chan struct{}, 1)}}
+	if cfg.Scheduler != nil {
+		c.Scheduler = verbs{cfg.Scheduler, cfg.Logger}
+	}
 	if cfg.Auth.accounts {
 		c.accounts, _ = cfg.Store.(xxljob.AccountStore)
 	}

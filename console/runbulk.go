@@ -116,12 +116,12 @@ func (q *request) doBulk(do string, rows []bulkRow) {
 			if err != nil {
 				p := asProblem(err)
 				rows[i].Fault = q.text(p.key, p.values...)
-				if p.cause != nil {
-					rows[i].Fault += " " + p.cause.Error()
-				}
 				if p.status >= http.StatusInternalServerError {
 					q.Logger.Warn("console: a run of several has failed", "request", q.id, "do", do, "run", rows[i].ID, "error", err)
-					rows[i].Fault += ". " + q.text("bulk.unknown")
+					rows[i].Fault += " " + q.text("bulk.unknown")
+				}
+				if p.cause != nil {
+					rows[i].Fault += " " + p.cause.Error()
 				}
 			}
 		})
