@@ -4,9 +4,11 @@ package console
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/xxljob/xxljob"
@@ -32,6 +34,7 @@ type jobsPage struct {
 	Removes  bool   // and remove some
 	Partial  bool   // the search stopped early
 	Examined int
+	MoreFail bool // there may be more jobs that are failing
 	MoreRuns bool // there may be more running than was counted
 	Said     string
 }
@@ -84,12 +87,21 @@ func (q *request) jobs() error {
 	if !ok {
 		return notOffered("xxljob.JobReader")
 	}
-	f := q.jobFilter()
+	f, err := q.jobFilter()
+	if err != nil {
+		return err
+	}
+	if to, err := q.typedNumber(); to != "" || err != nil {
+		if err != nil {
+			return err
+		}
+		return q.redirect(to)
+	}
 	apps, all, err := q.visibleApps()
 	if err != nil {
 		return err
 	}
-	p := jobsPage{Filter: f, Types: scheduleTypes(), Chips: q.chips("jobs", []string{"text", "app", "state", "type", "failing", "handler", "author", "tag"}), Adds: q.mayAdd(), Acts: q.mayAnywhere(operate), Removes: q.mayAnywhere(edit), Said: q.said()}
+	p := jobsPage{Filter: f, Types: scheduleTypes(), Chips: q.chips("jobs", jobFilters), Adds: q.mayAdd(), Acts: q.mayAnywhere(operate), Removes: q.mayAnywhere(edit), Said: q.said()}
 	search := xxljob.JobSearch{Apps: apps, Handler: f.Handler, Author: f.Author, Text: f.Text, Order: f.order}
 	if f.Tag != "" {
 		search.Tags = []string{f.Tag}
@@ -123,25 +135,49 @@ func (q *request) jobs() error {
 	if last := found.after; last != nil {
 		p.Older = q.with(map[string]string{"after": cursorOf(f.Order, xxljob.Job{ID: last.ID, Name: last.Name, Next: last.Next}), "said": ""})
 	}
-	p.Partial, p.Examined = found.examined > 0, found.examined
+	p.Partial, p.Examined, p.MoreFail = found.examined > 0, found.examined, found.more
 	if p.Jobs, p.MoreRuns, err = q.jobLines(found.jobs); err != nil {
 		return err
 	}
 	return q.show("jobs", http.StatusOK, p)
 }
 
+// jobFilters are the names of the filters in the address.
+var jobFilters = []string{"text", "app", "state", "type", "failing", "handler", "author", "tag"}
+
 // jobFilter reads the filters of the list from the address of the page.
-func (q *request) jobFilter() jobFilter {
+func (q *request) jobFilter() (jobFilter, error) {
+	if err := q.validQuery(jobFilters); err != nil {
+		return jobFilter{}, err
+	}
 	f := jobFilter{Text: q.query("text"), App: q.query("app"), State: q.query("state"), Handler: q.query("handler"), Author: q.query("author"), Tag: q.query("tag"), Order: q.query("order"), Type: q.query("type"), Failing: q.query("failing"), Rows: q.query("rows")}
 	f.Order, f.order = orderOf(f.Order)
-	if !slices.Contains(scheduleTypes(), f.Type) {
-		f.Type = ""
+	if f.Type != "" && !slices.Contains(scheduleTypes(), f.Type) {
+		return f, badRequest(fmt.Errorf("type %q", f.Type))
+	}
+	if !slices.Contains([]string{"", "on", "off"}, f.State) {
+		return f, badRequest(fmt.Errorf("state %q", f.State))
 	}
 	f.rows = jobsOnAPage
 	if f.Rows == "200" || f.Rows == "500" {
 		f.rows, _ = strconv.Atoi(f.Rows)
 	}
-	return f
+	return f, nil
+}
+
+// typedNumber is the page of the run or the job whose ID was typed where texts are looked for, or
+// "".
+func (q *request) typedNumber() (string, error) {
+	to, err := q.typedRun()
+	id, no := strconv.ParseInt(strings.TrimSpace(q.query("text")), 10, 64)
+	if err != nil || to != "" || no != nil || id <= 0 || q.isPart() {
+		return to, err
+	}
+	found, err := q.jobsByID([]int64{id})
+	if j, there := found[id]; there && allowed(q.user, see, j.App) {
+		to = "jobs/" + strconv.FormatInt(id, 10)
+	}
+	return to, err
 }
 
 // jobLines are what the list says of jobs.
