@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,7 +19,6 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
 	"github.com/xxljob/xxljob/internal/await"
-	"github.com/xxljob/xxljob/internal/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
@@ -137,9 +137,9 @@ func (x *site) elsewhere() []string {
 		token := "token of " + app
 		page := x.farNode(app, token)
 		for _, evil := range evils() {
-			stage.Post(x.T, page, token, "", "registry", wire.RegistryRequest{RegistryGroup: wire.GroupExecutor, RegistryKey: app, RegistryValue: evil}.Encode(nil))
+			says(page, token, "registry", wire.RegistryRequest{RegistryGroup: wire.GroupExecutor, RegistryKey: app, RegistryValue: evil}.Encode(nil))
 		}
-		if ret := stage.Post(x.T, page, token, "", "registry", wire.RegistryRequest{RegistryGroup: wire.GroupExecutor, RegistryKey: app, RegistryValue: far.URL + "/"}.Encode(nil)); !ret.OK() {
+		if ret := says(page, token, "registry", wire.RegistryRequest{RegistryGroup: wire.GroupExecutor, RegistryKey: app, RegistryValue: far.URL + "/"}.Encode(nil)); !ret.OK() {
 			x.Fatalf("it could not register: %+v", ret)
 		}
 		j := must1(x.s.AddJob(x.Context(), xxljob.Job{App: app, Name: "elsewhere " + app, Handler: app}))
@@ -150,7 +150,7 @@ func (x *site) elsewhere() []string {
 			return r.State == xxljob.StateDispatched || r.State.Ended()
 		})
 		if app == "far" {
-			stage.Post(x.T, page, token, "", "callback", wire.EncodeCallback(nil, wire.CallbackList, []wire.CallbackRequest{{LogID: id, HandleCode: 500, HandleMsg: all}}))
+			says(page, token, "callback", wire.EncodeCallback(nil, wire.CallbackList, []wire.CallbackRequest{{LogID: id, HandleCode: 500, HandleMsg: all}}))
 			await.Until(x.T, "its result", func() bool { return must1(x.store.Run(x.Context(), id)).State.Ended() })
 		}
 	}
@@ -161,6 +161,18 @@ func (x *site) elsewhere() []string {
 		}
 	}
 	return []string{one, one + "/log", one + "/log?from=1", two, "runs", "jobs/" + itoa(must1(x.store.Run(x.Context(), run["far"])).JobID) + "/once"}
+}
+
+// says is what an executor elsewhere tells a node, and the answer.
+func says(node http.Handler, token, endpoint string, body []byte) (ret wire.Return) {
+	r := httptest.NewRequest(http.MethodPost, "/api/"+endpoint, bytes.NewReader(body))
+	r.Header.Set(wire.HeaderToken, token)
+	w := httptest.NewRecorder()
+	node.ServeHTTP(w, r)
+	if err := ret.Decode(w.Body.Bytes()); err != nil {
+		ret.Msg = err.Error()
+	}
+	return ret
 }
 
 // farNode starts a scheduler on the store that executors elsewhere register with, for an app.
