@@ -161,6 +161,7 @@ var packageVars = []string{
 	"console presets",
 	"console themes",
 	"console limits",
+	"console jobFilters",
 	"console runFilters",
 	"console changeFilters",
 	"console sharedTemplates",

@@ -44,12 +44,13 @@ func (q *request) nextRun() error {
 
 // runAfter is the run of the same job with the next greater ID, or nil for none. A search goes
 // back from the newest on, so it is asked for what was planned in ever longer times behind the
-// run, of which the last that is found is the next.
+// run, of which the last that is found is the next; and then for any, since a clock may have been
+// set back.
 func runAfter(ctx context.Context, reader xxljob.RunReader, r *xxljob.Run) (*xxljob.Run, error) {
 	for _, span := range []time.Duration{10 * time.Minute, 26 * time.Hour, 40 * 24 * time.Hour, 0} {
-		s := xxljob.RunSearch{JobIDs: []int64{r.JobID}, Since: r.Created.Add(-time.Second), Limit: 1000}
+		s := xxljob.RunSearch{JobIDs: []int64{r.JobID}, Limit: 1000}
 		if span > 0 {
-			s.Until = r.Created.Add(span)
+			s.Since, s.Until = r.Created.Add(-time.Second), r.Created.Add(span)
 		}
 		found, err := reader.SearchRuns(ctx, s)
 		if err != nil {

@@ -34,6 +34,9 @@ func (q *request) changes() error {
 	if q.record == nil {
 		return notOffered("xxljob.ChangeRecord")
 	}
+	if err := q.validQuery(changeFilters); err != nil {
+		return err
+	}
 	if q.query("form") != "" {
 		return q.tidyFilter("changes", changeFilters)
 	}

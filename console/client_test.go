@@ -97,8 +97,8 @@ func FuzzClient(f *testing.F) {
 	})
 }
 
-// behind is a site behind the proxies.
-func behind(t *testing.T, proxies ...string) *site {
+// proxied is a site behind the proxies.
+func proxied(t *testing.T, proxies ...string) *site {
 	return newSite(t, func(c *console.Config) { c.TrustedProxies = prefixes(proxies...) })
 }
 
@@ -106,7 +106,7 @@ func behind(t *testing.T, proxies ...string) *site {
 // proxy says it is.
 func TestClientInTheRecord(t *testing.T) {
 	const client = "198.51.100.1"
-	x := behind(t, "192.0.2.0/24") // that of httptest
+	x := proxied(t, "192.0.2.0/24") // that of httptest
 	x.admin()
 	j := x.job("orders", "nightly")
 	b := x.browser()
@@ -143,7 +143,7 @@ func TestFailuresBehindAProxy(t *testing.T) {
 	}{"trusted": {[]string{"192.0.2.0/24"}, true}, "not trusted": {nil, false}} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				x := behind(t, c.proxies...)
+				x := proxied(t, c.proxies...)
 				x.admin()
 				try := func(forwarded string, n int) int {
 					b := x.browser()

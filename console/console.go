@@ -54,6 +54,9 @@ func New(cfg Config) (http.Handler, error) {
 		return nil, err
 	}
 	c := &console{Config: cfg, table: routes(), fields: formFieldsByOf(), origins: http.NewCrossOriginProtection(), hasher: newHasher(), pacers: newPacers(), setupper: setupper{turn: make(chan struct{}, 1)}}
+	if cfg.Scheduler != nil {
+		c.Scheduler = verbs{cfg.Scheduler, cfg.Logger}
+	}
 	if cfg.Auth.accounts {
 		c.accounts, _ = cfg.Store.(xxljob.AccountStore)
 	}
@@ -117,6 +120,9 @@ func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	path, ours := strings.CutPrefix(r.URL.Path, c.Prefix+"/")
+	if raw := r.URL.EscapedPath(); strings.Contains(strings.ToUpper(raw), "%2F") { // browsers take it for no slash: links would lead elsewhere
+		path, ours = strings.TrimPrefix(raw, c.Prefix+"/"), false
+	}
 	q.path, q.ctx, q.look = path, r.Context(), c.defaultLook(r)
 	if !ours {
 		q.fail(errNotThere)

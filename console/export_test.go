@@ -1,11 +1,15 @@
 package console
 
 import (
+	"bytes"
 	"context"
+	"html/template"
 	"net/http"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -18,7 +22,7 @@ type RouteInfo struct {
 // Routes are all routes there are.
 func Routes() (list []RouteInfo) {
 	for _, rt := range routes() {
-		list = append(list, RouteInfo{rt.method, rt.pattern, rt.changes(), rt.own || rt.reads, rt.control})
+		list = append(list, RouteInfo{rt.method, rt.pattern, rt.changes() && !rt.reads, rt.own || rt.reads, rt.control})
 	}
 	return list
 }
@@ -86,4 +90,90 @@ func ExportedFields() (list []string) {
 		list = append(list, name)
 	}
 	return list
+}
+
+// The consoles below lack something on purpose, so that the tests of attacks see what they are
+// there for. Each takes a handler that New has made and returns it without what it is named for.
+
+// WithoutEscaping shows texts of others as if they were ours.
+func WithoutEscaping(h http.Handler) http.Handler {
+	return replaced(h, template.FuncMap{"plain": func(s string) template.HTML { return template.HTML(s) }})
+}
+
+// WithoutSigns shows characters that are not seen as they are.
+func WithoutSigns(h http.Handler) http.Handler {
+	same := func(s string) string { return s }
+	for _, l := range h.(*console).langs {
+		h.(*console).pages[l.Tag].Funcs(template.FuncMap{"plain": same, "t": l.Text})
+	}
+	return h
+}
+
+func replaced(h http.Handler, f template.FuncMap) http.Handler {
+	for _, set := range h.(*console).pages {
+		set.Funcs(f)
+	}
+	return h
+}
+
+// WithoutOrigins takes requests from wherever they are sent.
+func WithoutOrigins(h http.Handler) http.Handler {
+	h.(*console).origins.AddInsecureBypassPattern("/")
+	return h
+}
+
+// WithReadsThatChange answers to GET what is to be asked by POST alone.
+func WithReadsThatChange(h http.Handler) http.Handler {
+	c := h.(*console)
+	for _, rt := range slices.Clone(c.table) {
+		if found, _, _ := match(c.table, http.MethodGet, rt.pattern); rt.changes() && found == nil {
+			rt.method = http.MethodGet
+			c.table = append(c.table, rt)
+		}
+	}
+	return h
+}
+
+// WithoutPolicy allows pages whatever browsers allow by themselves.
+func WithoutPolicy(h http.Handler) http.Handler {
+	h.(*console).policy = ""
+	return h
+}
+
+// WithRoomForHashes makes as many hashes at once as somebody likes.
+func WithRoomForHashes(h http.Handler) http.Handler {
+	h.(*console).hasher.places = make(chan struct{}, 1000)
+	return h
+}
+
+// lazyHashers are those that make no hash where there is none to compare it with.
+var lazyHashers sync.Map
+
+// WithoutHashesForNobody makes no hash for names that nobody has.
+func WithoutHashesForNobody(h http.Handler) http.Handler {
+	lazyHashers.Store(h.(*console).hasher, true)
+	return h
+}
+
+// WithHashes has made called for each hash, with what it costs, and the hash be no more than a
+// few of the letters of the password.
+func WithHashes(h http.Handler, made func(passes, memory uint32)) {
+	hs := h.(*console).hasher
+	hs.key = func(password, salt []byte, passes, memory uint32, lanes uint8, size uint32) []byte {
+		if _, lazy := lazyHashers.Load(hs); !lazy || !bytes.Equal(salt, make([]byte, len(salt))) {
+			made(passes, memory)
+		}
+		sum := make([]byte, size)
+		copy(sum, password)
+		return sum
+	}
+}
+
+// HashedBy is what a console keeps of a password.
+func HashedBy(h http.Handler, password string) string {
+	hash, err := h.(*console).hasher.hash(context.Background(), password)
+	if err != nil {
+		panic(err)
+	}
+	return hash
 }

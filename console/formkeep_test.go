@@ -334,10 +334,17 @@ func TestEachChangeIsRecorded(t *testing.T) {
 	seen := len(entries())
 	check := func(to string, form url.Values, verb, field string) {
 		t.Helper()
+		logged := x.log.Len()
 		viewer.post(to, form).is(403)
-		if n := len(entries()); n != seen {
-			t.Errorf("%s: %d entries of what was refused", to, n-seen)
+		if n := len(entries()); n != seen || x.log.Len() != logged {
+			t.Errorf("%s: %d entries of what was refused, %d bytes in the log", to, n-seen, x.log.Len()-logged)
 		}
+		defer func() { // the log has it as well: who, from where, which request
+			line := x.log.String()[logged:]
+			if strings.Count(line, "\n") != 1 || !strings.Contains(line, "user=ann client=192.0.2.1:1234 request=") || strings.Contains(line, "now") {
+				t.Errorf("%s: the log has %q", to, line)
+			}
+		}()
 		ann.post(to, form).is(200)
 		list := entries()
 		if len(list) != seen+1 {

@@ -75,6 +75,17 @@ func (q *request) query(name string) string {
 	return v
 }
 
+// validQuery refuses an address with a value that query leaves out: nobody is shown a list that is
+// not what was asked for.
+func (q *request) validQuery(names []string) error {
+	for _, name := range names {
+		if q.query(name) == "" && q.r.URL.Query().Get(name) != "" {
+			return badRequest(fmt.Errorf("%s is no text that could be looked for", name))
+		}
+	}
+	return nil
+}
+
 // root is how the page finds the mount: "../" for each step below it.
 func (q *request) root() string {
 	if n := strings.Count(q.path, "/"); n > 0 {

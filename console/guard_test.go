@@ -111,7 +111,7 @@ func TestPaths(t *testing.T) {
 		root.get(query).is(400)
 	}
 	root.get("runs?state=nothing").is(404)
-	root.get("jobs?text=" + strings.Repeat("x", 5000)).is(200) // it is no text that could be looked for
+	root.get("jobs?text=" + strings.Repeat("x", 5000)).is(400) // it is no text that could be looked for
 }
 
 // broken is a store that fails, or panics, where it is asked for jobs.

@@ -26,6 +26,10 @@ type site struct {
 	s     xxljob.Scheduler
 	host  http.Handler
 	log   *logBook
+
+	console  http.Handler                    // what New has made
+	weakened func(http.Handler) http.Handler // what was taken from it, if anything
+	beside   Store                           // that of another console on the host, where it is not one of its own
 }
 
 // logBook has the lines of a logger.
@@ -55,7 +59,7 @@ func newSiteOn(t *testing.T, st Store, change ...func(*console.Config)) *site {
 	must(t, err)
 	mux := http.NewServeMux()
 	mux.Handle("/console/", http.StripPrefix("/console", h))
-	x.host = mux
+	x.host, x.console = mux, h
 	return x
 }
 

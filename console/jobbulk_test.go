@@ -101,7 +101,7 @@ func TestJobFilters(t *testing.T) {
 	next := strings.ReplaceAll(hrefOf(root.body, `rel="next"`), "&amp;", "&")
 	root.get(strings.TrimPrefix(next, "./")).is(200).has("rate 50", "rate 59").lacks("rate 49")
 	root.get("jobs?rows=200").is(200).has("by cron", "rate 59")
-	root.get("jobs?type=NOTHING").is(200).has("by cron")
+	root.get("jobs?type=NOTHING").is(400)
 	root.get("jobs?failing=yes").is(200).lacks("rate 0").has("No job fits these filters.")
 	root.get("jobs?said=removed").has("The job is removed.")
 	root.get("jobs?said=<b>").lacks("<b>")

@@ -79,7 +79,10 @@ func (q *request) exportList() error {
 	if !ok {
 		return notOffered("xxljob.JobReader")
 	}
-	f := q.jobFilter()
+	f, err := q.jobFilter()
+	if err != nil {
+		return err
+	}
 	search, sight, err := q.searchOf(&f)
 	if err != nil {
 		return err

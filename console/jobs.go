@@ -32,6 +32,7 @@ type jobsPage struct {
 	Edits    bool // and tag and remove some
 	Partial  bool // the search stopped early
 	Examined int
+	MoreFail bool // there may be more jobs that are failing
 	MoreRuns bool // there may be more running than was counted
 	Said     string
 	Export   string // where all jobs of the list are had as a file
@@ -85,12 +86,21 @@ func (q *request) jobs() error {
 	if !ok {
 		return notOffered("xxljob.JobReader")
 	}
-	f := q.jobFilter()
+	f, err := q.jobFilter()
+	if err != nil {
+		return err
+	}
+	if to, err := q.typedNumber(); to != "" || err != nil {
+		if err != nil {
+			return err
+		}
+		return q.redirect(to)
+	}
 	search, sight, err := q.searchOf(&f)
 	if err != nil {
 		return err
 	}
-	p := jobsPage{Filter: f, Apps: sight.apps, Types: scheduleTypes(), Chips: q.chips("jobs", []string{"text", "app", "state", "type", "failing", "handler", "author", "tag"}), Adds: q.mayAdd(), Acts: q.mayAnywhere(operate), Edits: q.mayAnywhere(edit), Said: q.said()}
+	p := jobsPage{Filter: f, Apps: sight.apps, Types: scheduleTypes(), Chips: q.chips("jobs", jobFilters), Adds: q.mayAdd(), Acts: q.mayAnywhere(operate), Edits: q.mayAnywhere(edit), Said: q.said()}
 	if err := q.cursor("after", f.Order, &search.After); err != nil {
 		return err
 	}
@@ -113,7 +123,7 @@ func (q *request) jobs() error {
 		next = cursorOf(f.Order, xxljob.Job{ID: last.ID, Name: last.Name, Next: last.Next})
 	}
 	p.Pages = q.pager("after", next)
-	p.Partial, p.Examined = found.examined > 0, found.examined
+	p.Partial, p.Examined, p.MoreFail = found.examined > 0, found.examined, found.more
 	p.MoreRuns = listed.more
 	for _, line := range listed.lines {
 		line.Words = line.Schedule.DescribeIn(q.look.language.Tag)
@@ -170,18 +180,42 @@ func (q *request) searchOf(f *jobFilter) (search xxljob.JobSearch, s sight, err 
 	return search, s, nil
 }
 
+// jobFilters are the names of the filters in the address.
+var jobFilters = []string{"text", "app", "state", "type", "failing", "handler", "author", "tag"}
+
 // jobFilter reads the filters of the list from the address of the page.
-func (q *request) jobFilter() jobFilter {
+func (q *request) jobFilter() (jobFilter, error) {
+	if err := q.validQuery(jobFilters); err != nil {
+		return jobFilter{}, err
+	}
 	f := jobFilter{Text: q.query("text"), App: q.query("app"), State: q.query("state"), Handler: q.query("handler"), Author: q.query("author"), Tag: q.query("tag"), Order: q.query("order"), Type: q.query("type"), Failing: q.query("failing"), Rows: q.query("rows")}
 	f.Order, f.order = orderOf(f.Order)
-	if !slices.Contains(scheduleTypes(), f.Type) {
-		f.Type = ""
+	if f.Type != "" && !slices.Contains(scheduleTypes(), f.Type) {
+		return f, badRequest(fmt.Errorf("type %q", f.Type))
+	}
+	if !slices.Contains([]string{"", "on", "off"}, f.State) {
+		return f, badRequest(fmt.Errorf("state %q", f.State))
 	}
 	f.rows = jobsOnAPage
 	if f.Rows == "200" || f.Rows == "500" {
 		f.rows, _ = strconv.Atoi(f.Rows)
 	}
-	return f
+	return f, nil
+}
+
+// typedNumber is the page of the run or the job whose ID was typed where texts are looked for, or
+// "".
+func (q *request) typedNumber() (string, error) {
+	to, err := q.typedRun()
+	id, no := strconv.ParseInt(strings.TrimSpace(q.query("text")), 10, 64)
+	if err != nil || to != "" || no != nil || id <= 0 || q.isPart() {
+		return to, err
+	}
+	found, err := q.jobsByID([]int64{id})
+	if j, there := found[id]; there && allowed(q.user, see, j.App) {
+		to = "jobs/" + strconv.FormatInt(id, 10)
+	}
+	return to, err
 }
 
 // jobLines are what the list says of jobs, but for the words of their schedules.

@@ -24,12 +24,13 @@ type jobsFound struct {
 	jobs     []xxljob.Job
 	after    *xxljob.Job // where the list goes on, if it does
 	examined int         // how many were looked at, where the search stopped early
+	more     bool        // there may be more, and the list does not go on
 }
 
 // findJobs returns a page of jobs.
 func (q *request) findJobs(reader xxljob.JobReader, f *jobFilter, search xxljob.JobSearch) (found jobsFound, err error) {
 	if f.Failing != "" {
-		found.jobs, err = q.failing(f, &search)
+		found.jobs, found.more, err = q.failing(f, &search)
 		return found, err
 	}
 	if f.Type == "" {
@@ -68,29 +69,35 @@ func (q *request) findJobs(reader xxljob.JobReader, f *jobFilter, search xxljob.
 	}
 }
 
-// failing are the jobs whose last runs have all failed, of those that the newest bad runs are of.
-func (q *request) failing(f *jobFilter, search *xxljob.JobSearch) (list []xxljob.Job, err error) {
+// failing are the jobs whose last runs have all failed, of those that the newest bad runs are of;
+// more says that there may be others.
+func (q *request) failing(f *jobFilter, search *xxljob.JobSearch) (list []xxljob.Job, more bool, err error) {
 	reader, ok := q.Store.(xxljob.RunReader)
 	if !ok {
-		return nil, notOffered("xxljob.RunReader")
+		return nil, false, notOffered("xxljob.RunReader")
 	}
 	bad, _ := statesOf("bad")
 	runs, err := reader.SearchRuns(q.ctx, xxljob.RunSearch{Apps: search.Apps, States: bad, Limit: badExamined})
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	var ids []int64
 	for _, r := range runs.Runs {
-		if !slices.Contains(ids, r.JobID) && len(ids) < mostFailing {
+		switch {
+		case slices.Contains(ids, r.JobID):
+		case len(ids) == mostFailing:
+			more = true
+		default:
 			ids = append(ids, r.JobID)
 		}
 	}
+	more = more || runs.SearchedTo > 1
 	if len(ids) == 0 {
-		return nil, nil
+		return nil, more, nil
 	}
 	last, err := reader.LastRuns(q.ctx, ids, failingAfter)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	fine := map[int64]bool{}
 	for _, r := range last {
@@ -104,7 +111,7 @@ func (q *request) failing(f *jobFilter, search *xxljob.JobSearch) (list []xxljob
 		}
 	}
 	slices.SortFunc(list, func(a, b xxljob.Job) int { return strings.Compare(a.Name, b.Name) })
-	return list[:min(len(list), f.rows)], err
+	return list[:min(len(list), f.rows)], more || len(list) > f.rows, err
 }
 
 // fits reports whether a job is one that the store would have chosen.

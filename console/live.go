@@ -36,6 +36,13 @@ type snapshot struct {
 	value any
 }
 
+// young reports whether the reading may still be shared. One of the future, before a clock was set
+// back, may not.
+func (s *snapshot) young() bool {
+	age := time.Since(s.at)
+	return age >= 0 && age < snapshotAge
+}
+
 // get returns what was read of a key within the last second, or reads it, once for all who ask
 // in the meantime. The key has to say all that the reading depends on, and so which apps it is
 // for.
@@ -85,7 +92,7 @@ func (s *snapshots) fresh(key string) (kept snapshot, there bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kept, there = s.kept[key]
-	return kept, there && time.Since(kept.at) < snapshotAge
+	return kept, there && kept.young()
 }
 
 // keep keeps a reading for a second. There are never more than so many: where all are young, one
@@ -97,7 +104,7 @@ func (s *snapshots) keep(key string, one snapshot) {
 		s.kept = map[string]snapshot{}
 	}
 	for k, old := range s.kept {
-		if time.Since(old.at) >= snapshotAge {
+		if !old.young() {
 			delete(s.kept, k)
 		}
 	}

@@ -68,7 +68,7 @@ func (p *page) Own(name string) (template.HTML, error) {
 // functions are what templates call, besides the methods of what they are given.
 func functions(l *lang.Language) template.FuncMap {
 	return template.FuncMap{
-		"t":      l.Text,
+		"t":      func(key string, values ...any) string { return l.Text(key, seenValues(values)...) },
 		"number": func(n any) string { return lang.Number(toInt(n)) },
 		"plain":  visibleText,
 		"dict":   dict,
@@ -77,6 +77,18 @@ func functions(l *lang.Language) template.FuncMap {
 		"brief":  func(s string) string { return cutTo(s, mostInACell) },
 		"join":   strings.Join,
 	}
+}
+
+// seenValues are values of a text, in which each character is seen: they are of others.
+func seenValues(values []any) []any {
+	out := make([]any, len(values))
+	for i, v := range values {
+		if s, is := v.(string); is {
+			v = visibleText(s)
+		}
+		out[i] = v
+	}
+	return out
 }
 
 // toInt is a whole number of whichever type.

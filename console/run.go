@@ -31,6 +31,7 @@ type runView struct {
 	More                    int // branches that are not shown
 	Parent                  *xxljob.Run
 	Children                []xxljob.Run
+	MoreChildren            bool            // than are shown
 	Doers                   []xxljob.Change // who has asked for it, and for its end
 	Steps                   []step
 	Links                   []Link
@@ -72,6 +73,7 @@ func (q *request) runPage() error {
 			v.Children = append(v.Children, c)
 		}
 	}
+	v.MoreChildren = len(k.children) == childrenOfARun
 	v.Tree, v.More = branches(k.tree, r.ID)
 	poll := ""
 	if !r.State.Ended() {

@@ -117,6 +117,7 @@ func (q *request) doBulk(do string, rows []bulkRow) {
 				p := asProblem(err)
 				rows[i].Fault = strings.TrimSpace(q.text(p.key, p.values...) + " " + p.said())
 				if p.status >= http.StatusInternalServerError {
+					q.Logger.Warn("console: a run of several has failed", "request", q.id, "do", do, "run", rows[i].ID, "error", err)
 					rows[i].Fault += " " + q.text("bulk.unknown")
 				}
 			}

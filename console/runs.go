@@ -58,6 +58,9 @@ func (q *request) runs() error {
 	if !ok {
 		return notOffered("xxljob.RunReader")
 	}
+	if err := q.validQuery(runFilters); err != nil {
+		return err
+	}
 	if q.query("form") != "" {
 		return q.tidyFilter("runs", runFilters)
 	}

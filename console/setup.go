@@ -64,6 +64,13 @@ type setupper struct {
 	until time.Time     // guarded by turn: the code of this process counts
 }
 
+// counts reports whether the code of this process still counts. A clock that was set back does not
+// make it count for longer.
+func (s *setupper) counts(now time.Time) bool {
+	left := s.until.Sub(now)
+	return left > 0 && left <= codeCounts
+}
+
 // hasUsers reports whether there is a user. Where there is none it has told the log a code.
 func (q *request) hasUsers() (bool, error) {
 	s := &q.setupper
@@ -80,7 +87,7 @@ func (q *request) hasUsers() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if s.users.Store(len(list) > 0); len(list) > 0 || q.OwnSetup || time.Now().Before(s.until) {
+	if s.users.Store(len(list) > 0); len(list) > 0 || q.OwnSetup || s.counts(time.Now()) {
 		return len(list) > 0, nil
 	}
 	code, err := SetupCode(q.ctx, q.accounts)

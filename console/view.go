@@ -34,7 +34,7 @@ func (p *page) Took(r xxljob.Run) string {
 	case r.Started.IsZero():
 		return "–"
 	case r.Ended.IsZero():
-		return p.Span(p.Now.Sub(r.Started).Truncate(time.Second)) + " …"
+		return p.Span(max(0, p.Now.Sub(r.Started)).Truncate(time.Second)) + " …" // the clock may have been set back since
 	}
 	return p.Span(r.Ended.Sub(r.Started))
 }
@@ -136,9 +136,6 @@ func (p *page) hidden(app, field, text string) string {
 		return p.T("job.script.size", "n", len(text))
 	case "KillReason":
 		return p.q.redacted(app, FieldResult, text)
-	}
-	if field == "GlueSource" && text != "" {
-		return "●●●" // the source of a script is not for all who see the job
 	}
 	return text
 }

@@ -42,7 +42,7 @@ const paused = () => document.hidden || document.body.dataset.live === "off"
 const stale = document.getElementById("stale")
 const newer = document.getElementById("newer")
 const foot = document.querySelector(".foot span"), time = /\d\d:\d\d:\d\d/
-let good = Date.now(), clock = foot?.textContent.match(time)?.[0] ?? ""
+let good = performance.now(), clock = foot?.textContent.match(time)?.[0] ?? ""
 const below = region => region.querySelector("[data-moves]") !== null && region.getBoundingClientRect().top < 0
 const countNewer = async region => {
 	const res = await fetch(region.dataset.hxGet, partial)
@@ -66,7 +66,7 @@ document.addEventListener("htmx:after:request", e => {
 	const res = e.detail?.ctx?.response?.raw ?? e.detail?.ctx?.response
 	const read = res?.headers?.get?.("X-Read")
 	if (!read) return
-	good = Date.now()
+	good = performance.now()
 	clock = read
 	if (foot) foot.textContent = foot.textContent.replace(time, read)
 })
@@ -74,7 +74,7 @@ document.addEventListener("htmx:after:request", e => {
 // What is shown is marked as old when it was not read for ten seconds, for whatever reason.
 if (stale) {
 	setInterval(() => {
-		const old = document.querySelector("#live[data-hx-get]") && !paused() && Date.now() - good > 10000
+		const old = document.querySelector("#live[data-hx-get]") && !paused() && performance.now() - good > 10000
 		if (old) stale.textContent = stale.dataset.stale.replace("{time}", clock)
 		stale.hidden = !old
 	}, 1000)

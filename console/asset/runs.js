@@ -3,76 +3,120 @@
 const partial = {headers: {"HX-Request": "true", "HX-Request-Type": "partial"}}
 const paused = () => document.hidden || document.body.dataset.live === "off"
 
-// A log. The view stays at the end unless somebody has gone up, and no more than 5,000 lines are
-// kept: those that are taken out are fetched again when somebody wants them.
+// A log. The page has a part of it without a gap, of 5,000 lines at most: those that are taken out
+// above or below are fetched again when somebody wants them. The view stays at the end of the log
+// unless somebody has gone up.
 const most = 5000, atOnce = 400
 const log = document.querySelector("[data-log]")
+const link = name => document.querySelector(`[data-log-${name}]`)
 const numberOf = line => Number(line?.id.slice(1))
-const count = () => {
-	const said = document.querySelector("[data-log-lines]")
-	if (!said) return
-	const all = log.querySelectorAll(".line")
-	said.textContent = said.dataset.logLines.replace("{from}", numberOf(all[0])).replace("{to}", numberOf(all[all.length - 1]))
+const first = () => numberOf(log.querySelector(".line"))
+const last = () => numberOf(log.lastElementChild)
+const atEnd = () => log.scrollTop + log.clientHeight >= log.scrollHeight - 4
+let whole = log?.dataset.follow === undefined // nothing more will be written
+let live = log?.dataset.tail !== undefined // the last line here was the last there is
+
+// fetched are lines from one on, up to another.
+const fetched = async (from, to) => {
+	const res = await fetch(`${log.dataset.log}?from=${from}` + (to ? `&to=${to}` : ""), partial)
+	if (!res.ok) throw new Error(res.status)
+	return {html: res.status === 200 ? await res.text() : "", whole: res.headers.get("X-Log-End") !== null}
 }
 
-// earlierLink leads to the lines before those that are here.
-const earlierLink = () => {
-	const first = numberOf(log.querySelector(".line"))
-	let link = document.querySelector("[data-log-earlier]")
-	if (!(first > 1)) {
-		link?.remove()
-		return
+// tell says which lines are here, and leads to those that are not.
+const tell = () => {
+	if (!(first() >= 1)) return
+	const said = link("lines")
+	if (said) said.textContent = said.dataset.logLines.replace("{from}", first()).replace("{to}", last())
+	if (link("earlier")) {
+		link("earlier").hidden = first() <= 1
+		link("earlier").href = `${log.dataset.log}?from=${Math.max(1, first() - atOnce)}&to=${first() - 1}`
 	}
-	if (!link) return
-	link.dataset.logEarlier = first
-	link.href = `${log.dataset.log}?from=${Math.max(1, first - atOnce)}&to=${first - 1}`
+	if (link("later")) {
+		link("later").hidden = whole && live
+		link("later").href = `${log.dataset.log}?from=${last() + 1}`
+	}
+	if (link("end")) link("end").hidden = live
+	if (find?.value) sought()
 }
 
-const earlier = async link => {
-	const first = Number(link.dataset.logEarlier)
-	const res = await fetch(`${log.dataset.log}?from=${Math.max(1, first - atOnce)}&to=${first - 1}`, partial)
-	if (res.status !== 200) return
-	const from = log.scrollHeight
-	log.insertAdjacentHTML("afterbegin", await res.text())
-	log.scrollTop += log.scrollHeight - from
-	earlierLink()
-	count()
+// earlier adds the lines before those that are here; what one sees stays where it is.
+const earlier = async () => {
+	const {html} = await fetched(Math.max(1, first() - atOnce), first() - 1)
+	const high = log.scrollHeight
+	log.insertAdjacentHTML("afterbegin", html)
+	log.scrollTop += log.scrollHeight - high
+	for (; log.childElementCount > most; live = false) log.lastElementChild.remove()
+	tell()
 }
 
-const add = html => {
-	const atEnd = log.scrollTop + log.clientHeight >= log.scrollHeight - 4
+// later adds the lines behind those that are here, and reports whether there were as many as come
+// at a time.
+const later = async () => {
+	const next = last() > 0 ? last() + 1 : Number(log.dataset.next) || 1
+	const got = await fetched(next)
 	log.querySelector(".nothing")?.remove()
-	log.insertAdjacentHTML("beforeend", html)
-	if (atEnd) {
-		while (log.childElementCount > most) log.firstElementChild.remove()
-		log.scrollTop = log.scrollHeight
-		earlierLink()
-	}
-	count()
+	const stays = !live || !atEnd()
+	log.insertAdjacentHTML("beforeend", got.html)
+	const full = last() + 1 - next >= atOnce
+	whole ||= got.whole
+	live = !full
+	const high = log.scrollHeight
+	while (log.childElementCount > most) log.firstElementChild.remove()
+	if (stays) log.scrollTop -= high - log.scrollHeight
+	else log.scrollTop = log.scrollHeight
+	tell()
+	return full
 }
 
 // Who wants to read in peace can stop the following, and go on with it.
-const toggle = document.querySelector("[data-log-follow]")
+const toggle = link("follow")
 const follows = () => toggle?.getAttribute("aria-pressed") !== "false"
 toggle?.addEventListener("click", () => toggle.setAttribute("aria-pressed", String(!follows())))
 
-// follow adds lines once a second, until the run has ended and all of them are here.
+// once does one thing after the other.
+let done = Promise.resolve()
+const once = what => done = done.catch(() => {}).then(what)
+
+// follow adds lines once a second, and at once where there are many, until nothing more will come:
+// for who is at the end, and else for as long as there is room.
 const follow = async () => {
-	if (!paused() && follows()) {
+	let full = false
+	const wanted = atEnd() || live && log.childElementCount < most
+	if (!paused() && follows() && wanted && !(whole && live)) {
 		try {
-			const res = await fetch(log.dataset.follow + "?from=" + log.dataset.next, partial)
-			if (res.status === 200) add(await res.text())
-			if (res.ok) {
-				log.dataset.next = res.headers.get("X-Log-Next") ?? log.dataset.next
-				if (res.headers.get("X-Log-End")) {
-					document.querySelector("[data-log-next]")?.remove()
-					toggle?.remove()
-					return
-				}
-			}
+			full = await once(later)
 		} catch { /* it is asked again */ }
 	}
-	setTimeout(follow, 1000)
+	if (whole && live) toggle?.remove()
+	setTimeout(follow, full ? 50 : 1000)
+}
+
+// What is written where one looks for something is looked for here, as one types; Enter goes
+// through the whole log. The arrows lead from line to line.
+const find = document.getElementById("find")
+const sought = () => {
+	const text = find.value.toLowerCase(), said = link("here")
+	let n = 0
+	for (const line of log.querySelectorAll(".line")) {
+		const has = text !== "" && line.lastElementChild.textContent.toLowerCase().includes(text)
+		line.classList.toggle("hit", has)
+		n += has
+	}
+	if (!said) return
+	said.hidden = text === ""
+	said.textContent = said.dataset.logHere.replace("{n}", n)
+}
+const toHit = down => {
+	const hits = [...log.querySelectorAll(".hit")], at = hits.findIndex(line => line.classList.contains("marked"))
+	if (hits.length === 0) return
+	const to = hits[(at < 0 ? down ? 0 : hits.length - 1 : at + (down ? 1 : -1) + hits.length) % hits.length]
+	mark(to)
+	to.scrollIntoView({block: "center"})
+}
+const mark = line => {
+	log.querySelector(".line.marked")?.classList.remove("marked")
+	line.classList.add("marked")
 }
 
 // A link to a line leads to where it is, if it is not on this page.
@@ -85,24 +129,30 @@ const toLine = () => {
 }
 
 if (log) {
-	if (log.dataset.tail !== undefined && !location.hash) log.scrollTop = log.scrollHeight
+	if (live && !location.hash) log.scrollTop = log.scrollHeight
 	toLine()
 	addEventListener("hashchange", toLine)
 	document.addEventListener("click", e => {
-		const link = e.target.closest?.("[data-log-earlier]")
-		if (link && !e.ctrlKey && !e.metaKey) {
+		if (e.ctrlKey || e.metaKey) return
+		const to = e.target.closest?.("[data-log-earlier], [data-log-later]")
+		if (to) {
 			e.preventDefault()
-			earlier(link).catch(() => { location.href = link.href })
+			once(to === link("earlier") ? earlier : later).catch(() => { location.href = to.href })
 		}
 		const no = e.target.closest?.(".log .no")
-		if (no && !e.ctrlKey && !e.metaKey) {
+		if (no) {
 			e.preventDefault()
 			history.replaceState(null, "", no.href)
-			document.querySelector(".log .line.marked")?.classList.remove("marked")
-			no.parentElement.classList.add("marked")
+			mark(no.parentElement)
 		}
 	})
-	if (log.dataset.follow) {
+	if (log.dataset.found === undefined) {
+		find?.addEventListener("input", sought)
+		find?.addEventListener("keydown", e => {
+			if (e.key !== "ArrowDown" && e.key !== "ArrowUp") return
+			e.preventDefault()
+			toHit(e.key === "ArrowDown")
+		})
 		if (toggle) toggle.hidden = false
 		setTimeout(follow, 1000)
 	}

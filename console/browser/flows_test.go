@@ -575,15 +575,44 @@ func TestPreviewInTheEnd(t *testing.T) {
 	b.takeFaults() // that something was refused is one to the browser
 }
 
-// TestForcedColors: the page of jobs breaks no rule where the system has the colors.
+// TestForcedColors: main pages break no rule where the system has the colors, and what is chosen
+// is told apart there.
 func TestForcedColors(t *testing.T) {
 	browser(t)
-	x := newSite(t)
-	x.user("root")
-	x.job(xxljob.Job{Name: "Reindex", Handler: "talk", Schedule: xxljob.Manual(), Tags: []string{"search"}})
-	b := newTab(t, x.origin)
-	c := combination{"en", "dark", 1280}
-	b.looks(c, map[string]string{"xxljob_session": x.session("root")})
-	b.do(call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "forced-colors", Value: "active"}}}))
-	b.show(shown{name: "forced-colors", path: "jobs"}, c, filepath.Join(pictures(t), "forced-colors.png"))
+	t.Parallel()
+	x := filled(t)
+	c, dir := combination{"en", "dark", 1280}, pictures(t)
+	session := x.session("root")
+	main := map[string]bool{"login": true, "jobs": true, "job": true, "job-once": true, "form-faults": true, "form-conflict": true, "runs": true, "run-failed": true, "run-running": true, "log": true, "changes": true}
+	for _, p := range pages(x) {
+		if !main[p.name] {
+			continue
+		}
+		delete(main, p.name)
+		t.Run(p.name, func(t *testing.T) {
+			b := newTab(t, x.origin)
+			cookies := map[string]string{"xxljob_session": session}
+			if p.out {
+				cookies = nil
+			}
+			b.looks(c, cookies)
+			b.do(call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "forced-colors", Value: "active"}, {Name: "prefers-color-scheme", Value: "dark"}}}))
+			b.show(p, c, filepath.Join(dir, "forced-colors-"+p.name+".png"))
+			if !eval[bool](b, `matchMedia("(forced-colors: active)").matches`) {
+				t.Error("the colors are not forced")
+			}
+			if p.out {
+				return
+			}
+			border := func(what string) string {
+				return eval[string](b, `(e => e ? getComputedStyle(e).borderTopWidth + " " + getComputedStyle(e).borderTopStyle : "none there")(document.querySelector(`+quoted(what)+`))`)
+			}
+			if got := border(".rail a[aria-current]"); got != "2px solid" {
+				t.Errorf("where one is has a border of %s", got)
+			}
+		})
+	}
+	if len(main) > 0 {
+		t.Errorf("there are no pages %v", main)
+	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 )
@@ -28,12 +29,13 @@ const (
 // site is a console with a started scheduler, served on a loopback address.
 type site struct {
 	*testing.T
-	store  *memory.Store
-	s      xxljob.Scheduler
-	origin string
-	jobs   map[string]int64 // by name
-	runs   map[string]int64 // by what they are shown for
-	slow   atomic.Int64     // nanoseconds that each answer waits
+	store   *memory.Store
+	s       xxljob.Scheduler
+	origin  string
+	handler http.Handler
+	jobs    map[string]int64 // by name
+	runs    map[string]int64 // by what they are shown for
+	slow    atomic.Int64     // nanoseconds that each answer waits
 }
 
 // newSite starts a scheduler and serves its console.
@@ -41,12 +43,13 @@ func newSite(t *testing.T) *site {
 	t.Helper()
 	x := &site{T: t, store: memory.New(), jobs: map[string]int64{}, runs: map[string]int64{}}
 	quiet := slog.New(slog.DiscardHandler)
-	s, err := xxljob.New(x.store, xxljob.Config{App: "orders", Logger: quiet})
+	s, err := xxljob.New(x.store, xxljob.Config{App: "orders", Logger: quiet, Executor: executor.Config{Log: executor.LogConfig{MaxBytes: 64 << 20}}})
 	must(t, err)
 	x.s = s
 	must(t, s.Handle("export", export))
 	must(t, s.Handle("fail", fail))
 	must(t, s.Handle("talk", talk))
+	must(t, s.Handle("flood", flood))
 	must(t, s.Start(context.Background()))
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -64,7 +67,7 @@ func newSite(t *testing.T) *site {
 		mux.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
-	x.origin = server.URL
+	x.origin, x.handler = server.URL, mux
 	return x
 }
 

@@ -218,8 +218,8 @@ func (s *Store) TryLogin(ctx context.Context, name string) (time.Duration, error
 	if since >= store.TriesKept {
 		was.n = 0
 	}
-	if wait := store.LoginWait(was.n) - since; wait > 0 && since >= -time.Minute { // a clock that was set back makes nobody wait
-		return wait, nil
+	if wait := store.LoginWait(was.n) - since; wait > 0 && since >= -time.Minute { // a clock that was set back makes nobody wait for long
+		return min(wait, store.LongestWait), nil
 	}
 	s.accounts.tries[at] = tries{was.n + 1, now}
 	return 0, nil
