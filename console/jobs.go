@@ -104,7 +104,7 @@ func (q *request) jobs() error {
 	if err := q.cursor("after", f.Order, &search.After); err != nil {
 		return err
 	}
-	if sight.all {
+	if sight.all && !q.isPart() {
 		if p.Apps, err = q.appNames(); err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func (q *request) jobs() error {
 		return q.showLive("jobs", "", time.Time{}, p)
 	}
 	read := func(ctx context.Context) (jobsListed, error) { return q.under(ctx).listJobs(reader, &f, search) }
-	listed, at, err := sharedAt(q, fmt.Sprintf("jobs %s %#v %d %s %s", sightKey(sight.apps, sight.all), search, f.rows, f.Type, f.Failing), read)
+	listed, of, err := sharedAt(q, fmt.Sprintf("jobs %s %#v %q", sightKey(sight.apps, sight.all), f, q.query("after")), read)
 	if err != nil {
 		return asked(err)
 	}
@@ -134,7 +134,7 @@ func (q *request) jobs() error {
 	if q.query("after") == "" {
 		poll = q.with(map[string]string{"seen": "", "said": ""})
 	}
-	return q.showLive("jobs", poll, at, p)
+	return q.showLive("jobs", poll, of.at, p)
 }
 
 // jobsListed is a page of the list as it was read, which those share who look at the same.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"reflect"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +20,7 @@ import (
 
 const (
 	snapshotAge   = time.Second     // how old a shared reading may be
+	keptFor       = 5 * time.Second // how long one is kept, for the next to be compared with
 	flightTime    = 5 * time.Second // how long one may take
 	mostSnapshots = 64
 )
@@ -30,17 +32,22 @@ type snapshots struct {
 	kept    map[string]snapshot // guarded by mu
 }
 
-// snapshot is what was read, and when that began.
+// snapshot is what was read, and when that began; and when the first of those readings did, one
+// after the other, that have found the same.
 type snapshot struct {
 	at    time.Time
 	value any
+	since time.Time
 }
 
-// young reports whether the reading may still be shared. One of the future, before a clock was set
-// back, may not.
-func (s *snapshot) young() bool {
+// young reports whether the reading may still be shared.
+func (s *snapshot) young() bool { return s.within(snapshotAge) }
+
+// within reports whether the reading is younger than that. One of the future, before a clock was
+// set back, is not.
+func (s *snapshot) within(most time.Duration) bool {
 	age := time.Since(s.at)
-	return age >= 0 && age < snapshotAge
+	return age >= 0 && age < most
 }
 
 // get returns what was read of a key within the last second, or reads it, once for all who ask
@@ -56,10 +63,10 @@ func (s *snapshots) get(ctx context.Context, key string, read func(context.Conte
 		}
 		at := time.Now()
 		v, err := read(ctx)
-		if err == nil {
-			s.keep(key, snapshot{at, v})
+		if err != nil {
+			return nil, err
 		}
-		return snapshot{at, v}, err
+		return s.keep(key, snapshot{at: at, value: v}), nil
 	})
 	if err != nil {
 		return snapshot{}, err
@@ -95,16 +102,20 @@ func (s *snapshots) fresh(key string) (kept snapshot, there bool) {
 	return kept, there && kept.young()
 }
 
-// keep keeps a reading for a second. There are never more than so many: where all are young, one
-// of them goes.
-func (s *snapshots) keep(key string, one snapshot) {
+// keep keeps a reading for others, and for a while to compare the next one with, and returns it
+// complete. There are never more than so many: where all are young, one of them goes.
+func (s *snapshots) keep(key string, one snapshot) snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.kept == nil {
 		s.kept = map[string]snapshot{}
 	}
+	one.since = one.at
+	if last, there := s.kept[key]; there && reflect.DeepEqual(last.value, one.value) {
+		one.since = last.since
+	}
 	for k, old := range s.kept {
-		if !old.young() {
+		if !old.within(keptFor) {
 			delete(s.kept, k)
 		}
 	}
@@ -115,6 +126,7 @@ func (s *snapshots) keep(key string, one snapshot) {
 		delete(s.kept, k)
 	}
 	s.kept[key] = one
+	return one
 }
 
 // shared reads something: for who asks for a part of a page again and again, together with others
@@ -125,17 +137,17 @@ func shared[T any](q *request, key string, read func(context.Context) (T, error)
 	return v, err
 }
 
-// sharedAt is shared, and says when the reading began that is shared; zero for one that is not.
-func sharedAt[T any](q *request, key string, read func(context.Context) (T, error)) (v T, at time.Time, err error) {
+// sharedAt is shared, and says when the reading began that is shared, and since which one the same
+// was found; both are zero where none is shared.
+func sharedAt[T any](q *request, key string, read func(context.Context) (T, error)) (v T, of snapshot, err error) {
 	if !q.isPart() {
 		v, err = read(q.ctx)
-		return v, at, err
+		return v, of, err
 	}
-	one, err := q.live.get(q.ctx, key, func(ctx context.Context) (any, error) { return read(ctx) })
-	if err != nil {
-		return v, at, err
+	if of, err = q.live.get(q.ctx, key, func(ctx context.Context) (any, error) { return read(ctx) }); err != nil {
+		return v, of, err
 	}
-	return one.value.(T), one.at, nil
+	return of.value.(T), of, nil
 }
 
 // under is the request as a reading for several carries it out, which ends when that does.
@@ -156,11 +168,12 @@ func sightKey(apps []string, all bool) string {
 
 // showLive answers with a page that has a region which is refreshed. The region is the template
 // "region" of the page; poll is the address that it is asked for at, or "" where it has come to
-// rest. Who has seen its content already is told that there is nothing new. read is when the
-// reading began that is shared, where the region shows nothing besides; else it is zero.
-func (q *request) showLive(name, poll string, read time.Time, body any) error {
+// rest. Who has seen its content already is told that there is nothing new. since is the reading
+// that has found all that the region shows, or the first of those that found the same where it
+// does not show how long something goes on; zero where it shows more than what was read.
+func (q *request) showLive(name, poll string, since time.Time, body any) error {
 	p := q.page(name, body)
-	r, err := q.region(p, poll, read)
+	r, err := q.region(p, poll, since)
 	if err != nil {
 		return &problem{status: http.StatusInternalServerError, key: "problem.panic", cause: err}
 	}
@@ -192,21 +205,22 @@ func (p *page) Every() string {
 	return "2s"
 }
 
-// region is what a page has in its region, and the tag by which that is known.
+// region is what a page has in its region, the tag by which that is known, and the reading that it
+// was made of (see showLive).
 type region struct {
 	content template.HTML
 	tag     string
+	since   time.Time
 }
 
 // region makes the region of a page, once for all who see the same reading in the same language,
 // zone and columns, and may do the same.
-func (q *request) region(p *page, poll string, read time.Time) (region, error) {
-	shares := poll != "" && !read.IsZero() && q.user != nil
-	key := ""
+func (q *request) region(p *page, poll string, since time.Time) (region, error) {
+	shares, key := poll != "" && !since.IsZero() && q.user != nil, ""
 	if shares {
-		key = fmt.Sprintf("region %s %d %q %s %s %q %t %q", p.Name, read.UnixNano(), poll, q.look.language.Tag, q.look.zone, q.look.Columns[p.Name], q.user.Admin, q.user.Apps)
-		if one, there := q.live.fresh(key); there {
-			return one.value.(region), nil
+		key = fmt.Sprintf("region %s %q %s %s %q %t %q", p.Name, poll, q.look.language.Tag, q.look.zone, q.look.Columns[p.Name], q.user.Admin, q.user.Apps)
+		if r, there := q.live.region(key, since); there {
+			return r, nil
 		}
 	}
 	content, err := p.Own("region")
@@ -214,11 +228,24 @@ func (q *request) region(p *page, poll string, read time.Time) (region, error) {
 		return region{}, err
 	}
 	sum := sha256.Sum256([]byte(string(content) + poll))
-	r := region{content, hex.EncodeToString(sum[:8])}
+	r := region{content, hex.EncodeToString(sum[:8]), since}
 	if shares {
-		q.live.keep(key, snapshot{read, r})
+		q.live.keep(key, snapshot{at: time.Now(), value: r})
 	}
 	return r, nil
+}
+
+// region is one that was made of the reading, if it is kept.
+func (s *snapshots) region(key string, since time.Time) (r region, there bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one, there := s.kept[key]
+	if r, _ = one.value.(region); !there || !r.since.Equal(since) {
+		return region{}, false
+	}
+	one.at = time.Now() // it is still of use
+	s.kept[key] = one
+	return r, true
 }
 
 // nothingNew answers who follows something that there is nothing to add.

@@ -85,9 +85,9 @@ func (q *request) runs() error {
 		}
 	}
 	first := q.query("before") == ""
-	var read time.Time
+	var since time.Time
 	if all || len(apps) > 0 && (f.App == "" || slices.Contains(apps, f.App)) {
-		if read, err = q.fillRuns(reader, &p, apps, all); err != nil {
+		if since, err = q.fillRuns(reader, &p, apps, all); err != nil {
 			return err
 		}
 	}
@@ -95,33 +95,36 @@ func (q *request) runs() error {
 	if first && f.Until == "" {
 		poll = q.with(map[string]string{"seen": ""})
 	}
-	return q.showLive("runs", poll, read, p)
+	return q.showLive("runs", poll, since, p)
 }
 
-// fillRuns reads the runs of the list, which are those of these apps, and returns when the reading
-// began, if others share it.
-func (q *request) fillRuns(reader xxljob.RunReader, p *runsPage, apps []string, all bool) (at time.Time, err error) {
+// fillRuns reads the runs of the list, which are those of these apps, and returns which
+// reading it shows, if others share that (see showLive).
+func (q *request) fillRuns(reader xxljob.RunReader, p *runsPage, apps []string, all bool) (since time.Time, err error) {
 	search, err := q.runSearch(p.Filter, apps)
 	if err != nil {
-		return at, err
+		return since, err
 	}
 	read := func(ctx context.Context) (runsFound, error) { return q.brief(searchRuns(ctx, reader, search)) }
 	key := fmt.Sprintf("runs %s %#v", sightKey(apps, all), search)
 	if p.Filter.State == waiting {
 		var after xxljob.Run
 		if err := q.cursor("before", waiting, &after); err != nil {
-			return at, err
+			return since, err
 		}
 		read = func(ctx context.Context) (runsFound, error) { return q.brief(waitingRuns(ctx, reader, search, after)) }
 		key = fmt.Sprintf("waiting %s %#v %d %d", sightKey(apps, all), search, after.Scheduled.UnixMilli(), after.ID)
 	} else if err := q.cursor("before", "id", &search.Before); err != nil {
-		return at, err
+		return since, err
 	} else {
 		key += strconv.FormatInt(search.Before, 10)
 	}
-	found, at, err := sharedAt(q, key, read)
+	found, of, err := sharedAt(q, key, read)
 	if err != nil {
-		return at, asked(err)
+		return since, asked(err)
+	}
+	if since = of.since; slices.ContainsFunc(found.runs, goesOn) {
+		since = of.at
 	}
 	p.Searched, p.Examined, p.Partial = found.searched, found.examined, found.partial
 	p.Pages = q.pager("before", found.next)
@@ -129,8 +132,11 @@ func (q *request) fillRuns(reader xxljob.RunReader, p *runsPage, apps []string, 
 		p.Rows = append(p.Rows, runRow{r, q.cell(r.App, FieldParam, r.Param), q.cell(r.App, FieldResult, r.HandleMsg)})
 		p.Operates = p.Operates || !q.ReadOnly && allowed(q.user, operate, r.App)
 	}
-	return at, nil
+	return since, nil
 }
+
+// goesOn reports whether the list says how long a run has been going on.
+func goesOn(r xxljob.Run) bool { return !r.Started.IsZero() && r.Ended.IsZero() }
 
 // brief leaves out of runs what the list has no room for, so that what is kept of them is small:
 // where texts are hidden in part, all of them has to be looked at.

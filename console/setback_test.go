@@ -43,15 +43,15 @@ func TestFailuresUnderAClockSetBack(t *testing.T) {
 // TestReadingsUnderAClockSetBack: a reading from what is now the future is none that is young.
 func TestReadingsUnderAClockSetBack(t *testing.T) {
 	var s snapshots
-	s.keep("runs", snapshot{time.Now().Add(time.Hour).Round(0), "from the future"})
+	s.keep("runs", snapshot{at: time.Now().Add(time.Hour).Round(0), value: "from the future"})
 	got, err := s.get(context.Background(), "runs", func(context.Context) (any, error) { return "of now", nil })
 	if err != nil || got.value != "of now" {
 		t.Errorf("%v, %v", got, err)
 	}
 	for i := range 2 * mostSnapshots {
-		s.keep(string(rune('a'+i)), snapshot{time.Now().Add(time.Hour).Round(0), i})
+		s.keep(string(rune('a'+i)), snapshot{at: time.Now().Add(time.Hour).Round(0), value: i})
 	}
-	s.keep("now", snapshot{time.Now(), 0})
+	s.keep("now", snapshot{at: time.Now(), value: 0})
 	if len(s.kept) != 2 {
 		t.Errorf("%d readings are kept, all but two of the future", len(s.kept))
 	}

@@ -34,27 +34,48 @@ func (s *Store) SearchRuns(ctx context.Context, q xxljob.RunSearch) (xxljob.Runs
 	if !q.Until.IsZero() {
 		q.Before = min(q.Before, idAt(ceilMilli(q.Until).Add(sr.margin())))
 	}
-	var found xxljob.RunsFound
-	var oldest int64
-	if err := s.list(ctx, sr.edge(&found.Examined, &oldest)); err != nil {
-		return xxljob.RunsFound{}, failed(err, "search for runs")
-	}
-	found.SearchedTo = 1
-	if found.Examined == q.Examine {
-		found.SearchedTo = oldest
-	}
-	if found.Examined > 0 {
-		sr.low = oldest
-		if err := s.list(ctx, sr.matches(&found.Runs)); err != nil {
+	// Where many match, a page of them is found among the first twentieth of those that may be
+	// looked at, and the others are not even counted.
+	first := max(q.Examine/20, 1)
+	found := xxljob.RunsFound{SearchedTo: 1}
+	for _, most := range []int{first, q.Examine - first} {
+		if more, err := sr.look(ctx, most, &found); err != nil {
 			return xxljob.RunsFound{}, failed(err, "search for runs")
+		} else if !more {
+			break
 		}
-		found.SearchedTime = idTime(oldest)
-	}
-	if len(found.Runs) == q.Limit {
-		found.SearchedTo = found.Runs[q.Limit-1].ID
-		found.SearchedTime = idTime(found.SearchedTo)
 	}
 	return found, nil
+}
+
+// look looks at the newest runs of the range, no more than most, adds what is chosen to what was
+// found, and has the range end where it got to. more says that there may be others behind.
+func (sr *searching) look(ctx context.Context, most int, found *xxljob.RunsFound) (more bool, err error) {
+	if most == 0 {
+		return false, nil
+	}
+	low, limit := sr.low, sr.search.Limit
+	n, oldest := 0, int64(0)
+	sr.search.Examine, found.SearchedTo = most, 1
+	if err := sr.store.list(ctx, sr.edge(&n, &oldest)); err != nil || n == 0 {
+		return false, err
+	}
+	sr.low = oldest
+	var runs []xxljob.Run
+	if err := sr.store.list(ctx, sr.matches(&runs)); err != nil {
+		return false, err
+	}
+	found.Runs, found.Examined = append(found.Runs, runs...), found.Examined+n
+	if n == most {
+		found.SearchedTo = oldest
+	}
+	if len(runs) == limit {
+		oldest = runs[limit-1].ID
+		found.SearchedTo = oldest
+	}
+	found.SearchedTime = idTime(oldest)
+	sr.low, sr.search.Before, sr.search.Limit = low, oldest, limit-len(runs)
+	return n == most && len(runs) < limit, nil
 }
 
 // ceilMilli is the first whole millisecond at or after the time: runs are planned at whole
