@@ -212,6 +212,7 @@ func (q *request) readObject(of object) (app string, err error) {
 	}
 	if of == aJob {
 		q.job, err = q.Store.Job(q.ctx, id)
+		q.look.inZoneOf(&q.job)
 		return q.job.App, err
 	}
 	q.run, err = q.Store.Run(q.ctx, id)

@@ -36,6 +36,12 @@ var VisibleText = visibleText
 // SumUp is sumUp.
 var SumUp = sumUp
 
+// Twin is twin.
+var Twin = twin
+
+// NoteOf is noteOf.
+var NoteOf = noteOf
+
 // HashOf is hashOf.
 var HashOf = hashOf
 

@@ -26,6 +26,7 @@ type formField struct {
 	options func() []string
 	get     func(f *formTexts) string
 	set     func(f *formTexts, text string) error
+	at      func(*xxljob.Job) *time.Time // of a moment
 }
 
 // fieldKind is how a field is shown.
@@ -60,9 +61,10 @@ func (f formField) called(xxl string) formField {
 
 // What is no value; the texts are keys of words.
 var (
-	errNumber = errors.New("fault.number")
-	errMoment = errors.New("fault.moment")
-	errIDs    = errors.New("fault.ids")
+	errNumber     = errors.New("fault.number")
+	errMoment     = errors.New("fault.moment")
+	errNoSuchTime = errors.New("fault.gap")
+	errIDs        = errors.New("fault.ids")
 )
 
 // list are values to choose from.
@@ -129,7 +131,7 @@ func seconds(name, of string, at func(*xxljob.Job) *time.Duration) formField {
 const momentLayout = "2006-01-02T15:04:05"
 
 func moment(name, of string, at func(*xxljob.Job) *time.Time) formField {
-	return formField{name: name, of: of, kind: aMoment, most: 40,
+	return formField{name: name, of: of, kind: aMoment, most: 40, at: at,
 		get: func(f *formTexts) string {
 			if at(f.job).IsZero() {
 				return ""
@@ -151,10 +153,13 @@ func moment(name, of string, at func(*xxljob.Job) *time.Time) formField {
 }
 
 // momentIn reads a moment as browsers send it, or as a person writes it who has no control for
-// it.
+// it. Of a reading that comes twice it is the first.
 func momentIn(s string, zone *time.Location) (time.Time, error) {
 	for _, layout := range []string{momentLayout, "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"} {
-		if t, err := time.ParseInLocation(layout, s, zone); err == nil {
+		switch t, exists, err := readingIn(layout, s, zone); {
+		case err == nil && !exists:
+			return time.Time{}, errNoSuchTime
+		case err == nil:
 			return t, nil
 		}
 	}

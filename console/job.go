@@ -28,8 +28,8 @@ type jobView struct {
 	Job      xxljob.Job
 	Words    string
 	Status   string
-	Own      string      // the zone of its schedule, where that is not the viewer's
-	Next     []time.Time // its next instants
+	Own      string // the zone of its schedule, where that is not the viewer's
+	Next     []instant
 	NextErr  string
 	Waits    bool // for the end of the run that is under way
 	Runs     []xxljob.Run
@@ -78,7 +78,7 @@ func (q *request) jobPage() error {
 		return err
 	}
 	v := jobView{Job: *j, Words: j.Schedule.DescribeIn(q.look.language.Tag), Status: statusOf(j), Param: q.redacted(j.App, FieldParam, j.Param), Script: isScript(j), More: q.facts(j), Said: q.said(),
-		Next: news.next, Runs: news.runs, Skipped: news.skipped, Outcomes: news.outcomes, Children: news.children, Parents: news.parents, Changes: q.restorable(j, news.changes)}
+		Next: instantsOf(j, news.next), Runs: news.runs, Skipped: news.skipped, Outcomes: news.outcomes, Children: news.children, Parents: news.parents, Changes: q.restorable(j, news.changes)}
 	if zone := j.Schedule.Zone; zone != "" && zone != q.look.zone.String() {
 		v.Own = zone
 	}
@@ -90,6 +90,20 @@ func (q *request) jobPage() error {
 		v.Once = q.newOnce()
 	}
 	return q.showLive("job", q.with(map[string]string{"seen": "", "said": ""}), time.Time{}, v)
+}
+
+// instant is one of the next of a job; Note says what a change of clocks makes of it, or is "".
+type instant struct {
+	At   time.Time
+	Note string
+}
+
+func instantsOf(j *xxljob.Job, list []time.Time) []instant {
+	out := make([]instant, len(list))
+	for i, t := range list {
+		out[i] = instant{t, noteOf(j.Schedule, t)}
+	}
+	return out
 }
 
 // jobNews reads what the page of the request's job says beside its definition.
@@ -144,8 +158,11 @@ func (q *request) facts(j *xxljob.Job) (list []fact) {
 			if key := "option." + f.name + "." + value; q.look.language.Has(key) {
 				value = q.text(key)
 			}
-			if f.kind == aCheck {
+			switch f.kind {
+			case aCheck:
 				value = "✓"
+			case aMoment:
+				value = q.stamp(*f.at(j))
 			}
 			list = append(list, fact{q.text("field." + f.name), value})
 		}

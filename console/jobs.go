@@ -169,8 +169,8 @@ func (q *request) searchOf(f *jobFilter) (search xxljob.JobSearch, s sight, err 
 	if f.Tag != "" {
 		search.Tags = []string{f.Tag}
 	}
-	if f.State == "on" || f.State == "off" {
-		off := f.State == "off"
+	if f.State != "" {
+		off := f.State != "on"
 		search.Stopped = &off
 	}
 	if f.App != "" {
@@ -179,6 +179,10 @@ func (q *request) searchOf(f *jobFilter) (search xxljob.JobSearch, s sight, err 
 	s.nothing = !s.all && (len(s.apps) == 0 || f.App != "" && !slices.Contains(s.apps, f.App))
 	return search, s, nil
 }
+
+// jobStates are those that one may ask for: "self" of a job that its schedule, or the scheduler, has
+// stopped, "hand" of one that somebody has.
+var jobStates = []string{"", "on", "off", "self", "hand"}
 
 // jobFilters are the names of the filters in the address.
 var jobFilters = []string{"text", "app", "state", "type", "failing", "handler", "author", "tag"}
@@ -193,7 +197,7 @@ func (q *request) jobFilter() (jobFilter, error) {
 	if f.Type != "" && !slices.Contains(scheduleTypes(), f.Type) {
 		return f, badRequest(fmt.Errorf("type %q", f.Type))
 	}
-	if !slices.Contains([]string{"", "on", "off"}, f.State) {
+	if !slices.Contains(jobStates, f.State) {
 		return f, badRequest(fmt.Errorf("state %q", f.State))
 	}
 	f.rows = jobsOnAPage

@@ -1,7 +1,7 @@
 package console
 
-// Which jobs the list shows. The store chooses by most filters; by the type of the schedule, and
-// by how the last runs have gone, it is done here, over so many jobs at most.
+// Which jobs the list shows. The store chooses by most filters; by the type of the schedule, by
+// who has stopped a job, and by how the last runs have gone, it is done here, over so many jobs at most.
 
 import (
 	"slices"
@@ -33,7 +33,7 @@ func (q *request) findJobs(reader xxljob.JobReader, f *jobFilter, search xxljob.
 		found.jobs, found.more, err = q.failing(f, &search)
 		return found, err
 	}
-	if f.Type == "" {
+	if f.Type == "" && f.State != "self" && f.State != "hand" {
 		search.Limit = f.rows + 1
 		if found.jobs, err = reader.SearchJobs(q.ctx, search); err == nil && len(found.jobs) > f.rows {
 			found.jobs = found.jobs[:f.rows]
@@ -49,7 +49,7 @@ func (q *request) findJobs(reader xxljob.JobReader, f *jobFilter, search xxljob.
 		}
 		for i := range jobs {
 			looked++
-			if jobs[i].Schedule.Type != xxljob.ScheduleType(f.Type) {
+			if !f.chooses(&jobs[i]) {
 				continue
 			}
 			if len(found.jobs) == f.rows {
@@ -67,6 +67,13 @@ func (q *request) findJobs(reader xxljob.JobReader, f *jobFilter, search xxljob.
 			return found, nil
 		}
 	}
+}
+
+// chooses reports whether a job is one of those that the filter is for, as far as the store does
+// not know.
+func (f *jobFilter) chooses(j *xxljob.Job) bool {
+	self := j.StopReason != ""
+	return (f.Type == "" || j.Schedule.Type == xxljob.ScheduleType(f.Type)) && (f.State != "self" || self) && (f.State != "hand" || !self)
 }
 
 // failing are the jobs whose last runs have all failed, of those that the newest bad runs are of;
@@ -122,7 +129,7 @@ func fits(j *xxljob.Job, f *jobFilter, search *xxljob.JobSearch) bool {
 		f.Handler != "" && f.Handler != j.Handler,
 		f.Author != "" && f.Author != j.Author,
 		f.Tag != "" && !slices.Contains(j.Tags, f.Tag),
-		f.Type != "" && f.Type != string(j.Schedule.Type),
+		!f.chooses(j),
 		search.Stopped != nil && *search.Stopped != j.Stopped,
 		search.Order == store.ByNext && j.Next.IsZero():
 		return false

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console/internal/lang"
 )
 
@@ -24,7 +25,7 @@ type look struct {
 type chosen struct {
 	Language string              `json:"language,omitempty"`
 	Theme    string              `json:"theme,omitempty"`   // "light" or "dark"; else that of the viewer's system
-	Zone     string              `json:"zone,omitempty"`    // by its IANA name
+	Zone     string              `json:"zone,omitempty"`    // by its IANA name, or jobsOwn
 	Density  string              `json:"density,omitempty"` // "compact"
 	Live     string              `json:"live,omitempty"`    // "off" for pages that stay as they are
 	Keys     string              `json:"keys,omitempty"`    // "off" for no keys of one letter
@@ -37,6 +38,17 @@ const (
 	lookCookie = "xxljob_look"
 	zoneCookie = "xxljob_zone"
 )
+
+// jobsOwn is the choice of the zone in which a job's schedule is, for the pages of that job and of
+// its runs. Other pages have the zone that they have for who has chosen none.
+const jobsOwn = "job"
+
+// inZoneOf takes over the zone of a job, for who has chosen that.
+func (l *look) inZoneOf(j *xxljob.Job) {
+	if zone := zoneOf(j.Schedule.Zone); zone != nil && l.Zone == jobsOwn {
+		l.zone = zone
+	}
+}
 
 // columnsOf begins the name of the value in the cookie that has the columns of a list.
 const columnsOf = "columns."
@@ -120,6 +132,8 @@ func (l *look) choose(c *console, ch chosen) {
 	}
 	if zone := zoneOf(ch.Zone); zone != nil {
 		l.zone, l.Zone = zone, ch.Zone
+	} else if ch.Zone == jobsOwn {
+		l.Zone = jobsOwn
 	}
 	for name, those := range choices {
 		if word := *ch.word(name); slices.Contains(those, word) && word != "" {
@@ -183,7 +197,7 @@ func (q *request) takeChosen(ch *chosen) bool {
 	}
 	last("zone", &ch.Zone)
 	last("language", &ch.Language)
-	return (ch.Language == "" || q.langs[ch.Language] != nil) && (ch.Zone == "" || zoneOf(ch.Zone) != nil) && q.takeColumns(ch)
+	return (ch.Language == "" || q.langs[ch.Language] != nil) && (ch.Zone == "" || ch.Zone == jobsOwn || zoneOf(ch.Zone) != nil) && q.takeColumns(ch)
 }
 
 // chosenNames are the names of a choice in the settings of an account.

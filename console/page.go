@@ -218,9 +218,9 @@ func (p *page) Density() string { return p.q.look.Density }
 func (p *page) Live() string    { return p.q.look.Live }
 func (p *page) Keys() string    { return p.q.look.Keys }
 
-// Zone is the zone of the times on the page, and whether somebody has chosen it.
-func (p *page) Zone() string { return p.q.look.zone.String() }
-func (p *page) Zoned() bool  { return p.q.look.Zone != "" }
+// Zone is the zone of the times on the page, and ChosenZone what somebody has chosen, or "".
+func (p *page) Zone() string       { return p.q.look.zone.String() }
+func (p *page) ChosenZone() string { return p.q.look.Zone }
 
 // Offset is the zone's offset, as "UTC+8".
 func (p *page) Offset() string {

@@ -137,14 +137,38 @@ type wallChange struct {
 	from, to time.Duration
 }
 
-const mostNear = 12
+const (
+	mostNear   = 12
+	nearChange = 3 * time.Hour
+)
+
+// noteOf says what a change of clocks, if one is near, makes of an instant of a schedule.
+func noteOf(s xxljob.Schedule, t time.Time) string {
+	zone := zoneOf(s.Zone)
+	if zone == nil || s.Type != xxljob.ScheduleCron && s.Type != xxljob.ScheduleCrontab {
+		return ""
+	}
+	start, end := t.In(zone).ZoneBounds()
+	for _, change := range []time.Time{start, end} {
+		if change.IsZero() || t.Sub(change).Abs() > nearChange {
+			continue
+		}
+		_, from := change.Add(-time.Second).In(zone).Zone()
+		_, to := change.In(zone).Zone()
+		w := wallChange{s: s, end: change, from: time.Duration(from) * time.Second, to: time.Duration(to) * time.Second}
+		if note := w.note(t); note != "" {
+			return note
+		}
+	}
+	return ""
+}
 
 // near are the instants from three hours before the change to three hours after it.
 func (w wallChange) near(zone *time.Location) (list []nearInstant) {
-	found, _ := w.s.Upcoming(w.end.Add(-3*time.Hour-time.Millisecond), mostNear)
+	found, _ := w.s.Upcoming(w.end.Add(-nearChange-time.Millisecond), mostNear)
 	moved := false
 	for _, t := range found {
-		if !t.Before(w.end.Add(3 * time.Hour)) {
+		if !t.Before(w.end.Add(nearChange)) {
 			break
 		}
 		n := nearInstant{Text: t.In(zone).Format(clockLayout), Note: w.note(t)}

@@ -195,7 +195,7 @@ func cloneCookies(m map[string]*http.Cookie) map[string]*http.Cookie {
 
 var (
 	requestID = regexp.MustCompile(`Request [A-Z0-9]{12}`)
-	clockOf   = regexp.MustCompile(`Read at [0-9:]+`)
+	clockOf   = regexp.MustCompile(`Read at [0-9:]+|data-now="\d+"`)
 )
 
 // withoutRequest is a page without what differs by the request.

@@ -65,6 +65,9 @@ func (q *request) runPage() error {
 		return err
 	}
 	v.Job, v.Parent, v.Doers = k.job, k.parent, k.doers
+	if k.job != nil {
+		q.look.inZoneOf(k.job)
+	}
 	if v.Parent != nil && !allowed(q.user, see, v.Parent.App) {
 		v.Parent = nil
 	}

@@ -11,7 +11,7 @@ import (
 
 // Time is a moment on a page, in the viewer's zone; "–" for none. What stands beside the text
 // says the offset and the time in UTC.
-func (p *page) Time(t time.Time) template.HTML { return p.timeTag(t, p.stamp(t)) }
+func (p *page) Time(t time.Time) template.HTML { return p.timeTag(t, p.q.stamp(t), "") }
 
 // Ago is a moment by how long ago it was, or how long it takes until it is.
 func (p *page) Ago(t time.Time) template.HTML {
@@ -23,25 +23,30 @@ func (p *page) Ago(t time.Time) template.HTML {
 	if d < 0 {
 		key, d = "time.in", -d
 	}
-	return p.timeTag(t, p.T(key, "d", p.Span(rounded(d))))
+	return p.timeTag(t, p.T(key, "d", p.Span(rounded(d))), " data-rel")
 }
 
-func (p *page) timeTag(t time.Time, text string) template.HTML {
+func (p *page) timeTag(t time.Time, text, more string) template.HTML {
 	if t.IsZero() {
 		return "–"
 	}
 	in := t.In(p.q.look.zone)
 	title := in.Format("2006-01-02 15:04:05.000 -07:00") + " · " + t.UTC().Format("2006-01-02 15:04:05.000") + " UTC"
-	return template.HTML(`<time datetime="` + t.UTC().Format("2006-01-02T15:04:05.000Z") + `" title="` + title + `">` + template.HTMLEscapeString(text) + `</time>`)
+	return template.HTML(`<time datetime="` + t.UTC().Format("2006-01-02T15:04:05.000Z") + `" title="` + title + `"` + more + `>` + template.HTMLEscapeString(text) + `</time>`)
 }
 
-// stamp is a moment to the second, or to the millisecond where it has some.
-func (p *page) stamp(t time.Time) string {
+// stamp is a moment to the second, or to the millisecond where it has some. A reading that comes
+// twice has the offset behind it.
+func (q *request) stamp(t time.Time) string {
 	layout := "2006-01-02 15:04:05"
 	if t.Nanosecond() != 0 {
 		layout += ".000"
 	}
-	return t.In(p.q.look.zone).Format(layout)
+	in := t.In(q.look.zone)
+	if _, twice := twin(in); twice {
+		layout += " -07:00"
+	}
+	return in.Format(layout)
 }
 
 // rounded leaves out of a length what nobody reads.

@@ -25,6 +25,19 @@ document.addEventListener("keydown", e => {
 	}
 })
 
+// How long ago a time was, or when it will be, stands beside it, by the clock of the server.
+const ages = () => {
+	const now = Number(document.body.dataset.now) + performance.now()
+	for (const t of document.querySelectorAll("time[datetime]:not([data-rel])")) {
+		const at = Date.parse(t.dateTime) - now, d = Math.abs(at)
+		const [n, unit] = d < 60e3 ? [d / 1e3, "s"] : d < 3600e3 ? [d / 60e3, "min"] : d < 172800e3 ? [d / 3600e3, "h"] : [d / 86400e3, "d"]
+		t.dataset.ago = document.body.dataset[at < 0 ? "ago" : "in"].replace("{d}", Math.floor(n) + " " + unit)
+	}
+}
+ages()
+setInterval(ages, 10000)
+addEventListener("htmx:after:swap", ages)
+
 // Refreshes wait while nobody looks, or somebody is at work in the region: a dialog is open, text
 // is selected, or a control has what is not saved.
 const busy = region => paused() || document.querySelector("dialog[open]") !== null ||
