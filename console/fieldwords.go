@@ -31,6 +31,8 @@ func (p *page) fieldName(name string) string {
 		return p.T("field.schedule")
 	case "Stopped":
 		return p.T("field.state")
+	case "GlueType":
+		return p.T("field.gluetype")
 	}
 	if f := p.q.fields[name]; f != nil {
 		return p.T("field." + f.name)

@@ -220,6 +220,7 @@ if (preview) {
 			if (now !== asked) return // another one was asked for since
 			if (res.ok) {
 				preview.innerHTML = html
+				ages()
 				return
 			}
 			wait = Number(res.headers.get("Retry-After"))
