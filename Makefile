@@ -104,5 +104,5 @@ bench-store: postgres ## ask a million runs and 10,000 jobs in Postgres what con
 	XXLJOB_REQUIRE_POSTGRES=1 XXLJOB_BENCH_STORE=$(or $(ROUNDS),100) $(GO) test ./store/postgres -run '^$$' -bench '^BenchmarkStore$$' -benchtime 1x -timeout 30m
 
 .PHONY: bench-console
-bench-console: postgres ## ask for each page of the console with a million runs and 1,000 runs/s beside it; fails over a budget (two minutes; ROUNDS, 100)
+bench-console: postgres ## ask for each page of the console with a million runs and 1,000 runs/s beside it, and what twenty viewers cost; fails over a budget (five minutes, nothing beside it; ROUNDS, 100)
 	XXLJOB_REQUIRE_POSTGRES=1 XXLJOB_BENCH_CONSOLE=$(or $(ROUNDS),100) $(GO) test ./store/postgres -run '^$$' -bench '^BenchmarkConsole$$' -benchtime 1x -timeout 30m

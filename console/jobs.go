@@ -270,6 +270,9 @@ func statusOf(j *xxljob.Job) string {
 // visibleApps are the apps whose jobs and runs the user sees; all says that these are all there
 // are, and a list need not be filtered.
 func (q *request) visibleApps() (apps []string, all bool, err error) {
+	if _, all := visible(q.user, nil); all { // whatever apps there are
+		return nil, true, nil
+	}
 	var known []string
 	if _, star := q.user.Apps["*"]; star {
 		if known, err = q.appNames(); err != nil {

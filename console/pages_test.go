@@ -98,25 +98,41 @@ const (
 	mostAllocs     = 40_000
 )
 
-// TestQuestionsOfPages: no page asks its store more than so often.
+// TestQuestionsOfPages: no page asks its store more than so often, whoever looks at it, and a poll
+// of a list asks who looks, and for the list.
 func TestQuestionsOfPages(t *testing.T) {
 	x, f := faulty(t)
-	root := x.admin()
-	root.follows = false
+	people := []*browser{x.admin(), x.user(console.User{Name: "all", Apps: map[string]console.Role{"*": console.Editor}})}
 	j, r := x.stocked(2)
-	for _, page := range pages(j, r) {
-		var asked []string
-		f.Observe(func(_ context.Context, method string) { asked = append(asked, method) })
-		root.get(page)
-		f.Observe(nil)
-		most := mostQuestions
-		if page == "jobs/"+itoa(j.ID) {
-			most++ // for the app whose jobs its definition names by their keys
-		}
-		if len(asked) > most {
-			t.Errorf("%s asks %d questions, at most %d: %q", page, len(asked), most, asked)
+	for i, b := range append(people, x.user(console.User{Name: "some", Apps: map[string]console.Role{"*": console.Editor, "billing": console.None}})) {
+		b.follows = false
+		for _, page := range pages(j, r) {
+			asked := x.questions(b, f, page)
+			most := mostQuestions
+			if page == "jobs/"+itoa(j.ID) {
+				most++ // for the app whose jobs its definition names by their keys
+			}
+			if len(asked) > most {
+				t.Errorf("%s asks %d questions, at most %d: %q", page, len(asked), most, asked)
+			}
+			if page != "runs" && page != "runs?job="+itoa(j.ID) {
+				continue
+			}
+			b.live()
+			if asked := x.questions(b, f, page); i < len(people) && len(asked) > 2 {
+				t.Errorf("a poll of %s asks %d questions: %q", page, len(asked), asked)
+			}
+			b.header = http.Header{}
 		}
 	}
+}
+
+// questions are those that a page asks the store.
+func (x *site) questions(b *browser, f *storetest.WholeFaults, page string) (asked []string) {
+	f.Observe(func(_ context.Context, method string) { asked = append(asked, method) })
+	b.get(page)
+	f.Observe(nil)
+	return asked
 }
 
 // TestStatementsOfPages: nor does one take more than so many statements of a server.

@@ -56,11 +56,7 @@ func (q *request) runPage() error {
 	v.Param, v.Result = q.textView(r.App, FieldParam, r.Param), q.textView(r.App, FieldResult, r.HandleMsg)
 	v.Messages = q.textView(r.App, FieldResult, r.TriggerMsg)
 	v.Progress, v.KillReason = q.redacted(r.App, FieldResult, r.ProgressText), q.redacted(r.App, FieldResult, r.KillReason)
-	apps, all, err := q.visibleApps()
-	if err != nil {
-		return err
-	}
-	k, err := shared(q, fmt.Sprintf("run %s %d %d", sightKey(apps, all), r.ID, r.State), func(ctx context.Context) (kin, error) { return q.kinOf(ctx, &r) })
+	k, err := shared(q, fmt.Sprintf("run %t %q %d %d", q.user.Admin, q.user.Apps, r.ID, r.State), func(ctx context.Context) (kin, error) { return q.kinOf(ctx, &r) })
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ const (
 )
 
 // BenchmarkConsole asks for each page so many times as XXLJOB_BENCH_CONSOLE says, or a hundred
-// times, and fails where a bound is exceeded.
+// times, polls, and has viewers look, and fails where a bound or a budget is exceeded.
 func BenchmarkConsole(b *testing.B) {
 	rounds, _ := strconv.Atoi(os.Getenv("XXLJOB_BENCH_CONSOLE"))
 	if rounds < 1 {
@@ -47,7 +47,7 @@ func BenchmarkConsole(b *testing.B) {
 	d.fillRecord(b)
 	d.analyze(b)
 	d.readBack(b)
-	d.sayWhere(b, rounds)
+	d.sayWhere(b, "Console", rounds)
 	visitors := 0 // each asks once: more previews a second than are measured here no single one is answered
 	visit := func(*http.Request) (console.User, error) {
 		visitors++

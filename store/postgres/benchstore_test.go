@@ -150,7 +150,7 @@ func BenchmarkStore(b *testing.B) {
 	d.analyze(b)
 	d.readBack(b)
 	d.took(b, began)
-	d.sayWhere(b, rounds)
+	d.sayWhere(b, "Store", rounds)
 	fmt.Printf("%-36s %9s %9s %9s %9s %9s\n", "query", "p50 ms", "p99 ms", "bound ms", "rows", "bound")
 	for _, q := range d.benchQueries() {
 		took, rows := d.measure(b, q, rounds, name)
@@ -224,13 +224,13 @@ func watcherOf(pool *pgxpool.Pool) *pgxpool.Config {
 }
 
 // sayWhere prints what the figures depend on.
-func (d *planData) sayWhere(t testing.TB, rounds int) {
+func (d *planData) sayWhere(t testing.TB, bench string, rounds int) {
 	t.Helper()
 	var version, buffers, work, jit string
 	if err := d.pool.QueryRow(t.Context(), "select current_setting('server_version'), current_setting('shared_buffers'), current_setting('work_mem'), current_setting('jit')").Scan(&version, &buffers, &work, &jit); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Printf("command:  XXLJOB_BENCH_STORE=%d go test ./store/postgres -run '^$' -bench '^BenchmarkStore$' -benchtime 1x\n", rounds)
+	fmt.Printf("command:  XXLJOB_BENCH_%s=%d go test ./store/postgres -run '^$' -bench '^Benchmark%s$' -benchtime 1x\n", strings.ToUpper(bench), rounds, bench)
 	fmt.Printf("settings: Postgres %s on the same machine, shared_buffers=%s work_mem=%s jit=%s; %d runs of %d jobs in %d partitions, %d rounds each, one at a time\n",
 		version, buffers, work, jit, planRuns, d.jobs, planDays, rounds)
 	fmt.Printf("machine:  %s, %d cores, %s/%s, %s\n", processor(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())

@@ -35,6 +35,7 @@ const (
 	budgetOfCPU    = 5.0 // percent of a core
 	budgetOfLate   = time.Millisecond
 	budgetOfPoll   = 5 * time.Millisecond
+	budgetOfSearch = 50 * time.Millisecond
 	budgetOfHeap   = 30 << 20
 	budgetOfFollow = 2 * time.Second
 )
@@ -330,19 +331,26 @@ func (l *loaded) cpuOfSessions(b *testing.B) (all time.Duration) {
 }
 
 // polls measures polls that have no news, where there are a million runs: those that read, and
-// those that find what another one has read.
+// those that find what another one has read. One whose page is not among the newest runs, because
+// its app has none there, or it is of a job that runs seldom, may take what a search may: it is a
+// search, once a second for all who look. The bound is on the median, as those of the store are:
+// what one takes as a rule, whatever else the machine does.
 func (d *planData) polls(b *testing.B, h http.Handler, rounds int) {
 	b.Helper()
 	fmt.Printf("\n%-36s %9s %9s %9s %9s %9s\n", "poll without news, that reads", "p50 ms", "p99 ms", "bound ms", "shared", "p99 ms")
-	pages := []string{"runs", "runs?app=app-3", "runs?job=44", "runs?state=bad", "runs?state=skipped"} // nothing of them goes on
+	// Nothing of them goes on. The page of the first four is among the newest runs.
+	const near = 4
+	pages := []string{"runs", "runs?app=app-1", "runs?state=bad", "runs?state=skipped", "runs?app=app-3", "runs?job=44"}
 	seen := make([]string, len(pages))
 	for i, p := range pages {
 		seen[i] = tagOf(b, askPage(b, h, p))
 	}
 	reads, shared := make([][]time.Duration, len(pages)), make([][]time.Duration, len(pages))
-	for range min(rounds, 30) {
+	for round := range min(rounds, 30) {
 		time.Sleep(1100 * time.Millisecond) // what was read is kept for a second
-		for i, p := range pages {
+		for n := range pages {
+			i := (round + n) % len(pages) // the first behind the pause finds nothing warm, and its session is pinged
+			p := pages[i]
 			reads[i] = append(reads[i], askPoll(b, h, p, seen[i]))
 			shared[i] = append(shared[i], askPoll(b, h, p, seen[i]))
 		}
@@ -350,12 +358,15 @@ func (d *planData) polls(b *testing.B, h http.Handler, rounds int) {
 	for i, p := range pages {
 		slices.Sort(reads[i])
 		slices.Sort(shared[i])
-		n, note := len(reads[i]), ""
-		if reads[i][n/2] > budgetOfPoll {
-			b.Errorf("a poll of %s takes %v, at most %v", p, reads[i][n/2], budgetOfPoll)
+		n, note, budget := len(reads[i]), "", budgetOfPoll
+		if i >= near {
+			budget = budgetOfSearch
+		}
+		if reads[i][n/2] > budget {
+			b.Errorf("a poll of %s takes %v, at most %v", p, reads[i][n/2], budget)
 			note = "  TOO SLOW"
 		}
-		fmt.Printf("%-36s %9.2f %9.2f %9.0f %9.2f %9.2f%s\n", p, ms(reads[i][n/2]), ms(reads[i][(n*99-1)/100]), ms(budgetOfPoll), ms(shared[i][n/2]), ms(shared[i][(n*99-1)/100]), note)
+		fmt.Printf("%-36s %9.2f %9.2f %9.0f %9.2f %9.2f%s\n", p, ms(reads[i][n/2]), ms(reads[i][(n*99-1)/100]), ms(budget), ms(shared[i][n/2]), ms(shared[i][(n*99-1)/100]), note)
 	}
 }
 
