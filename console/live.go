@@ -218,7 +218,7 @@ type region struct {
 func (q *request) region(p *page, poll string, since time.Time) (region, error) {
 	shares, key := poll != "" && !since.IsZero() && q.user != nil, ""
 	if shares {
-		key = fmt.Sprintf("region %s %q %s %s %q %t %q", p.Name, poll, q.look.language.Tag, q.look.zone, q.look.Columns[p.Name], q.user.Admin, q.user.Apps)
+		key = fmt.Sprintf("region %s %q %s %s %v %t %q", p.Name, poll, q.look.language.Tag, q.look.zone, p.Shown(p.Name), q.user.Admin, q.user.Apps)
 		if r, there := q.live.region(key, since); there {
 			return r, nil
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -109,6 +110,22 @@ func TestWhatIsDoneFromAList(t *testing.T) {
 	for _, want := range []string{"/kill", "/again", "/log"} {
 		if !strings.Contains(root.body, want+`"`) {
 			t.Errorf("the menu of a run does not lead to %s", want)
+		}
+	}
+}
+
+// TestColumnsAreNotShared: who has chosen to see no column sees none, and who has chosen nothing sees
+// the usual ones, also where both see the same jobs at the same moment.
+func TestColumnsAreNotShared(t *testing.T) {
+	x := newSite(t)
+	x.job("orders", "nightly")
+	apps := map[string]console.Role{"orders": console.Viewer}
+	usual, none := x.user(console.User{Name: "wang", Apps: apps}), x.user(console.User{Name: "eve", Apps: apps})
+	none.post("look", url.Values{"list": {"jobs"}, "next": {"jobs"}})
+	for _, b := range []*browser{usual, none} {
+		want := b.get("jobs").headings()
+		if got := b.live().get("jobs").headings(); !slices.Equal(got, want) {
+			t.Errorf("a poll has the columns %q, the page %q", got, want)
 		}
 	}
 }
