@@ -89,6 +89,40 @@ func (p Pacer) Wait(who string) time.Duration { return p.p.wait(who, time.Now())
 // Kept is how many are remembered.
 func (p Pacer) Kept() int { return len(p.p.by) }
 
+// Shared says all that is kept of readings and regions for others.
+func Shared(h http.Handler) string {
+	s := &h.(*console).live
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var b strings.Builder
+	for key, one := range s.kept {
+		b.WriteString(key)
+		written(&b, reflect.ValueOf(one.value))
+	}
+	return b.String()
+}
+
+// written writes all texts of a value, and those that its slices have room for.
+func written(b *strings.Builder, v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		b.WriteString(v.String() + "\n")
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			written(b, v.Elem())
+		}
+	case reflect.Struct:
+		for _, f := range v.Fields() {
+			written(b, f)
+		}
+	case reflect.Slice:
+		v = v.Slice(0, v.Cap())
+		for i := range v.Len() {
+			written(b, v.Index(i))
+		}
+	}
+}
+
 // ExportedFields are the names of what a file has of a job.
 func ExportedFields() (list []string) {
 	for f := range reflect.TypeFor[exportedJob]().Fields() {

@@ -113,11 +113,12 @@ func (q *request) jobNews(now time.Time) (n jobNews, err error) {
 	if err != nil {
 		return n, err
 	}
-	n.runs = newest[:min(len(newest), runsOfAJob)]
 	n.next, n.bad = nextOf(j, newest, now)
-	if n.skipped, err = q.Store.Runs(q.ctx, xxljob.RunFilter{JobID: j.ID, States: []xxljob.State{xxljob.StateSkipped}, Limit: skipsOfAJob}); err != nil {
+	skipped, err := q.Store.Runs(q.ctx, xxljob.RunFilter{JobID: j.ID, States: []xxljob.State{xxljob.StateSkipped}, Limit: skipsOfAJob})
+	if err != nil {
 		return n, err
 	}
+	n.runs, n.skipped = withoutTexts(newest[:min(len(newest), runsOfAJob)]), withoutTexts(skipped)
 	if n.outcomes, err = q.outcomesOf(j.ID); err != nil {
 		return n, err
 	}

@@ -120,7 +120,7 @@ func (q *request) jobs() error {
 	found := listed.found
 	next := ""
 	if last := found.after; last != nil {
-		next = cursorOf(f.Order, xxljob.Job{ID: last.ID, Name: last.Name, Next: last.Next})
+		next = cursorOf(f.Order, last)
 	}
 	p.Pages = q.pager("after", next)
 	p.Partial, p.Examined, p.MoreFail = found.examined > 0, found.examined, found.more
@@ -144,12 +144,21 @@ type jobsListed struct {
 	more  bool
 }
 
-// listJobs reads a page of the list.
+// listJobs reads a page of the list. What the list has no room for is left out, so that what is kept
+// of it is small.
 func (q *request) listJobs(reader xxljob.JobReader, f *jobFilter, search xxljob.JobSearch) (l jobsListed, err error) {
 	if l.found, err = q.findJobs(reader, f, search); err != nil {
 		return l, err
 	}
 	l.lines, l.more, err = q.jobLines(l.found.jobs)
+	for i := range l.lines {
+		j := &l.lines[i].Job
+		j.Param, j.GlueSource = "", ""
+	}
+	l.found.jobs = nil
+	if last := l.found.after; last != nil {
+		l.found.after = &xxljob.Job{ID: last.ID, Name: last.Name, Next: last.Next}
+	}
 	return l, err
 }
 

@@ -23,6 +23,7 @@ const (
 	keptFor       = 5 * time.Second // how long one is kept, for the next to be compared with
 	flightTime    = 5 * time.Second // how long one may take
 	mostSnapshots = 64
+	mostOfAPoll   = 8 << 10 // bytes of an address whose region is kept for others
 )
 
 // snapshots are readings that requests share. The zero value is complete.
@@ -216,9 +217,9 @@ type region struct {
 // region makes the region of a page, once for all who see the same reading in the same language,
 // zone and columns, and may do the same.
 func (q *request) region(p *page, poll string, since time.Time) (region, error) {
-	shares, key := poll != "" && !since.IsZero() && q.user != nil, ""
+	shares, key := poll != "" && len(poll) <= mostOfAPoll && !since.IsZero() && q.user != nil, ""
 	if shares {
-		key = fmt.Sprintf("region %s %q %s %s %q %t %q", p.Name, poll, q.look.language.Tag, q.look.zone, q.look.Columns[p.Name], q.user.Admin, q.user.Apps)
+		key = fmt.Sprintf("region %s %q %s %s %v %t %q", p.Name, poll, q.look.language.Tag, q.look.zone, p.Shown(p.Name), q.user.Admin, q.user.Apps)
 		if r, there := q.live.region(key, since); there {
 			return r, nil
 		}

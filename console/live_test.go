@@ -2,8 +2,10 @@ package console_test
 
 import (
 	"fmt"
+	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -109,6 +111,22 @@ func TestWhatIsDoneFromAList(t *testing.T) {
 	for _, want := range []string{"/kill", "/again", "/log"} {
 		if !strings.Contains(root.body, want+`"`) {
 			t.Errorf("the menu of a run does not lead to %s", want)
+		}
+	}
+}
+
+// TestColumnsAreNotShared: who has chosen to see no column sees none, and who has chosen nothing sees
+// the usual ones, also where both see the same jobs at the same moment.
+func TestColumnsAreNotShared(t *testing.T) {
+	x := newSite(t)
+	x.job("orders", "nightly")
+	apps := map[string]console.Role{"orders": console.Viewer}
+	usual, none := x.user(console.User{Name: "wang", Apps: apps}), x.user(console.User{Name: "eve", Apps: apps})
+	none.post("look", url.Values{"list": {"jobs"}, "next": {"jobs"}})
+	for _, b := range []*browser{usual, none} {
+		want := b.get("jobs").headings()
+		if got := b.live().get("jobs").headings(); !slices.Equal(got, want) {
+			t.Errorf("a poll has the columns %q, the page %q", got, want)
 		}
 	}
 }
@@ -233,6 +251,30 @@ func TestReadingsGoOnForOthers(t *testing.T) {
 		w.err.Store(nil)
 		root.get("runs").is(200)
 	})
+}
+
+// TestWhatIsSharedIsSmall: of what was read, that is kept which the page shows, and no address is kept
+// that somebody has made long.
+func TestWhatIsSharedIsSmall(t *testing.T) {
+	x := newSite(t)
+	root := x.admin()
+	big := strings.Repeat("<param>", 1000)
+	j, err := x.s.AddJob(t.Context(), xxljob.Job{App: "orders", Name: "nightly", Handler: "work", Param: big, Schedule: xxljob.Manual()})
+	must(t, err)
+	_, err = x.s.AddJob(t.Context(), xxljob.Job{App: "orders", Name: "script", GlueType: "GLUE_SHELL", GlueSource: big, Schedule: xxljob.Manual()})
+	must(t, err)
+	var run xxljob.Run
+	for range 30 {
+		run = x.run(j)
+	}
+	root.live()
+	for _, page := range []string{"jobs?", "jobs?type=NONE&", "jobs/" + itoa(j.ID) + "?", "runs?", "runs/" + itoa(run.ID) + "?"} {
+		root.get(page).is(http.StatusOK)
+		root.get(page + "pad=" + strings.Repeat("p", 100_000)).is(http.StatusOK)
+	}
+	if all := console.Shared(x.console); !strings.Contains(all, "nightly") || strings.Contains(all, big) || len(all) > 200_000 {
+		t.Errorf("%d bytes are kept, with the whole parameter or script: %t", len(all), strings.Contains(all, big))
+	}
 }
 
 // TestPollsCostLittle: what is read for all who look at the same thing is made into a page once as

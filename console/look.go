@@ -39,6 +39,9 @@ const (
 	zoneCookie = "xxljob_zone"
 )
 
+// mostOfACookie is how long a cookie of ours is, in bytes; browsers keep no longer one.
+const mostOfACookie = 4096
+
 // jobsOwn is the choice of the zone in which a job's schedule is, for the pages of that job and of
 // its runs. Other pages have the zone that they have for who has chosen none.
 const jobsOwn = "job"
@@ -84,15 +87,19 @@ func (c *console) defaultLook(r *http.Request) look {
 	return l
 }
 
-// chosenIn is what a cookie says: a query, as an address has one.
+// chosenIn is what a cookie says: a query, as an address has one. Nothing, where it is longer than
+// any of ours: anybody may send one.
 func chosenIn(cookie string) (ch chosen) {
+	if len(cookie) > mostOfACookie {
+		return ch
+	}
 	values, _ := url.ParseQuery(cookie) // what is none in it is left out
 	ch.Language, ch.Zone = values.Get("language"), values.Get("zone")
 	for name := range choices {
 		*ch.word(name) = values.Get(name)
 	}
-	for name := range values {
-		if list, is := strings.CutPrefix(name, columnsOf); is {
+	for list := range columns {
+		if name := columnsOf + list; values.Has(name) {
 			ch.setColumns(list, strings.FieldsFunc(values.Get(name), func(r rune) bool { return r == ',' }))
 		}
 	}
@@ -140,8 +147,9 @@ func (l *look) choose(c *console, ch chosen) {
 			*l.word(name) = word
 		}
 	}
-	for list, columns := range ch.Columns {
-		if known := knownColumns(list, columns); len(known) > 0 || len(columns) == 0 {
+	for list := range columns {
+		names, is := ch.Columns[list]
+		if known := knownColumns(list, names); is && (len(known) > 0 || len(names) == 0) {
 			l.setColumns(list, known)
 		}
 	}

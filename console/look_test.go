@@ -101,6 +101,28 @@ func TestLookThatIsNone(t *testing.T) {
 	b.lacks("pink", "password")
 }
 
+// TestColumnsOfNoListAreForgotten: a cookie of many lists that there are not would cost whoever reads
+// it the square of their number, before it is known who has sent it.
+func TestColumnsOfNoListAreForgotten(t *testing.T) {
+	x := newSite(t)
+	b := x.admin()
+	for _, kept := range []string{"columns.jobs=&columns.users=&columns.gone=&theme=dark", "theme=dark&pad=" + strings.Repeat("x", 5000)} {
+		b.cookies["xxljob_look"] = &http.Cookie{Name: "xxljob_look", Value: kept}
+		must(t, x.store.SaveSettings(t.Context(), "root", `{"columns":{"runs":[],"users":[],"gone":[]}}`))
+		b.post("look", url.Values{"density": {"compact"}, "next": {"jobs"}}).is(http.StatusOK)
+		u, err := x.store.User(t.Context(), "root")
+		must(t, err)
+		for _, text := range []string{b.cookies["xxljob_look"].Value, u.Settings} {
+			if strings.Contains(text, "users") || strings.Contains(text, "gone") || !strings.Contains(text, "runs") {
+				t.Errorf("%.100s: kept is %s", kept, text)
+			}
+		}
+		if is := strings.Contains(b.cookies["xxljob_look"].Value, "dark"); is != (len(kept) < 4096) {
+			t.Errorf("%.100s: that the theme is dark is taken over: %t", kept, is)
+		}
+	}
+}
+
 // TestTheSwitchOfLiveIsKept: a script says so and wants no page for an answer.
 func TestTheSwitchOfLiveIsKept(t *testing.T) {
 	x := newSite(t)

@@ -94,6 +94,7 @@ func (q *request) kinOf(ctx context.Context, r *xxljob.Run) (k kin, err error) {
 	job, err := q.Store.Job(ctx, r.JobID)
 	switch {
 	case err == nil:
+		job.Param, job.GlueSource = "", ""
 		k.job = &job
 	case !errors.Is(err, xxljob.ErrNotFound):
 		return k, err
@@ -102,7 +103,7 @@ func (q *request) kinOf(ctx context.Context, r *xxljob.Run) (k kin, err error) {
 		parent, err := q.Store.Run(ctx, r.ParentID)
 		switch {
 		case err == nil:
-			k.parent = &parent
+			k.parent = &withoutTexts([]xxljob.Run{parent})[0]
 		case !errors.Is(err, xxljob.ErrNotFound):
 			return k, err
 		}
@@ -112,13 +113,20 @@ func (q *request) kinOf(ctx context.Context, r *xxljob.Run) (k kin, err error) {
 			return k, err
 		}
 	}
-	for _, list := range [][]xxljob.Run{k.tree, k.children} { // their texts are on their own pages
-		for i := range list {
-			list[i].Param, list[i].TriggerMsg, list[i].HandleMsg = "", "", ""
-		}
-	}
+	k.tree, k.children = withoutTexts(k.tree), withoutTexts(k.children)
 	k.doers, err = q.doersOf(ctx, r)
 	return k, err
+}
+
+// withoutTexts are runs as a page names them that is not about them. Their texts are on their own
+// pages, and may be long.
+func withoutTexts(runs []xxljob.Run) []xxljob.Run {
+	list := make([]xxljob.Run, len(runs)) // and no more: others may stand behind those that are given
+	for i, r := range runs {
+		r.Param, r.TriggerMsg, r.HandleMsg = "", "", ""
+		list[i] = r
+	}
+	return list
 }
 
 // doersOf are the entries of the record about a run, and about the first of its trigger, which

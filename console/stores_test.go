@@ -65,6 +65,8 @@ var both = map[string]func(*testing.T){
 	"TestBulkWhileTheStoreFails":                 TestBulkWhileTheStoreFails,
 	"TestChangesAreFiltered":                     TestChangesAreFiltered,
 	"TestColumnsAreChosen":                       TestColumnsAreChosen,
+	"TestColumnsAreNotShared":                    TestColumnsAreNotShared,
+	"TestColumnsOfNoListAreForgotten":            TestColumnsOfNoListAreForgotten,
 	"TestConflict":                               TestConflict,
 	"TestEachChangeIsRecorded":                   TestEachChangeIsRecorded,
 	"TestEachChangeWhileTheStoreFails":           TestEachChangeWhileTheStoreFails,
@@ -146,6 +148,7 @@ var both = map[string]func(*testing.T){
 	"TestWaitingRunsAreLookedAtWhileTheyAreLate": TestWaitingRunsAreLookedAtWhileTheyAreLate,
 	"TestWhatIsDoneFromAList":                    TestWhatIsDoneFromAList,
 	"TestWhatIsPastIsNotPolled":                  TestWhatIsPastIsNotPolled,
+	"TestWhatIsSharedIsSmall":                    TestWhatIsSharedIsSmall,
 	"TestWhatMayNotBeDoneIsNotDrawn":             TestWhatMayNotBeDoneIsNotDrawn,
 	"TestWhoSeesOtherAppsSharesNothing":          TestWhoSeesOtherAppsSharesNothing,
 }

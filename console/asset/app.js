@@ -84,10 +84,13 @@ document.addEventListener("htmx:after:request", e => {
 	if (foot) foot.textContent = foot.textContent.replace(time, read)
 })
 
-// What is shown is marked as old when it was not read for ten seconds, for whatever reason.
+// What is shown is marked as old when it was not read for ten seconds, for whatever reason; where it is
+// not read more often than that, when a reading is late.
 if (stale) {
 	setInterval(() => {
-		const old = document.querySelector("#live[data-hx-get]") && !paused() && performance.now() - good > 10000
+		const region = document.querySelector("#live[data-hx-get]")
+		const most = Math.max(10, parseInt(region?.dataset.hxTrigger?.match(/\d+/) ?? 0) + 3) * 1000
+		const old = region && !paused() && performance.now() - good > most
 		if (old) stale.textContent = stale.dataset.stale.replace("{time}", clock)
 		stale.hidden = !old
 	}, 1000)
@@ -149,7 +152,11 @@ document.addEventListener("keydown", e => {
 		}
 		return
 	}
-	if (writing(e)) return
+	if (writing(e)) {
+		before = ""
+		return
+	}
+	if (e.repeat && e.key !== "j" && e.key !== "k") return // it is held: what it does is done once
 	if (before === "g") {
 		const to = {j: "jobs", r: "runs", c: "changes"}[e.key]
 		before = ""

@@ -399,7 +399,15 @@ func TestKeys(t *testing.T) {
 	}
 	b.do(chromedp.KeyEvent(kb.Escape))
 	b.until("no dialog", `!document.querySelector("#keys").open`)
-	b.do(chromedp.KeyEvent("s"))
+	held := func(repeats bool) chromedp.Action[chromedp.Void] {
+		return call(input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: "s", Code: "KeyS", Text: "s", AutoRepeat: &repeats})
+	}
+	b.do(held(true))
+	time.Sleep(300 * time.Millisecond)
+	if j := must1(x.store.Job(context.Background(), job.ID)); j.Stopped {
+		b.Error("a key that is held since the page before has stopped the job")
+	}
+	b.do(held(false))
 	b.says(".said", "stopped")
 	b.do(chromedp.KeyEvent("g"), chromedp.KeyEvent("j"))
 	b.says("h1", "Jobs")
@@ -420,6 +428,32 @@ func TestKeys(t *testing.T) {
 	for _, fault := range b.takeFaults() {
 		t.Error(fault)
 	}
+}
+
+// TestStale: a list that is read each time it is to be is never marked as old, and one that cannot be
+// read is.
+func TestStale(t *testing.T) {
+	browser(t)
+	t.Parallel()
+	x := newSite(t)
+	x.user("root")
+	x.job(xxljob.Job{Name: "Reindex", Handler: "talk", Schedule: xxljob.Manual()})
+	b := newTab(t, x.origin)
+	b.looks(combination{"en", "light", 1280}, map[string]string{"xxljob_session": x.session("root")})
+	b.open(mount + "jobs")
+	eval[bool](b, `(() => {
+		window.polls = window.marks = 0
+		addEventListener("htmx:after:request", () => { window.polls++ })
+		new MutationObserver(() => { window.marks += !document.querySelector("#stale").hidden }).observe(document.querySelector("#stale"), {attributes: true})
+		return true
+	})()`)
+	b.until("two polls", `window.polls >= 2`)
+	if n := eval[int](b, `window.marks`); n > 0 {
+		b.Errorf("what was just read is marked as old, %d times", n)
+	}
+	eval[bool](b, `(window.fetch = () => Promise.reject(new Error("nobody answers")), true)`)
+	b.until("a mark", `!document.querySelector("#stale").hidden`)
+	b.takeFaults() // nobody has answered
 }
 
 // TestSwitch: what is refreshed can be stopped, by the switch and by a key, and stays so.

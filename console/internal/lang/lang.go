@@ -74,6 +74,9 @@ func (l *Language) Text(key string, values ...any) string {
 	if !known {
 		return key
 	}
+	if len(values) == 0 { // as most are: there is nothing to put in
+		return t.other
+	}
 	s := t.other
 	var pairs []string
 	for i := 0; i+1 < len(values); i += 2 {
