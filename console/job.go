@@ -68,11 +68,7 @@ type jobNews struct {
 // jobPage shows the request's job.
 func (q *request) jobPage() error {
 	j := &q.job
-	apps, all, err := q.visibleApps()
-	if err != nil {
-		return err
-	}
-	key := fmt.Sprintf("job %d %d %s", j.ID, j.Version, sightKey(apps, all))
+	key := fmt.Sprintf("job %d %d %t %q", j.ID, j.Version, q.user.Admin, q.user.Apps) // who else sees the jobs that it leads to
 	news, err := shared(q, key, func(ctx context.Context) (jobNews, error) { return q.under(ctx).jobNews(time.Now()) })
 	if err != nil {
 		return err
