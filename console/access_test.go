@@ -257,7 +257,7 @@ func TestATryThatWasNotMade(t *testing.T) {
 			attacker.post("login", url.Values{"name": {"root"}, "password": {"wrong horse"}}).is(422)
 		}
 		for range 50 {
-			b.post("login", rootLogin).is(429).has("Too many tries. Try again in 1 second.")
+			b.post("login", rootLogin).is(429).has("Too many attempts. Try again in 1 second.")
 		}
 		for i := range 20 {
 			b.post("login", wrong(i)).is(422)

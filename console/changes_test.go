@@ -41,7 +41,7 @@ func TestChangesAreFiltered(t *testing.T) {
 			t.Errorf("%q: %d entries, want %d", query, got, want)
 		}
 		if want == 0 {
-			root.has("No entry fits these filters.")
+			root.has("No entries match these filters.")
 		}
 	}
 	for _, bad := range []string{"since=x", "until=99999-01-01T00:00:00Z", "before=x", "before=eyJvIjoibmFtZSIsImEiOjF9"} {
@@ -77,14 +77,14 @@ func TestLongTextsAreComparedByLine(t *testing.T) {
 	}
 	edit("one\ntwo\nthree\nfour\nfive\nsix\nseven")
 	edit("one\ntwo\nthree\nfour\nfive\nSIX\nseven")
-	root.get("changes").is(200).has("… 3 lines alike", "− six", "+ SIX")
+	root.get("changes").is(200).has("… 3 unchanged lines", "− six", "+ SIX")
 	edit(strings.Repeat("\n", 4000))
 	root.get("changes").is(200).has("− seven")
 	after := func(lines int) string {
 		return `{"Script":"` + strings.Repeat(`x\n`, lines) + `"}`
 	}
 	must1(x.store.RecordChange(t.Context(), xxljob.Change{Verb: "update", Object: store.ObjectJob, JobID: j.ID, App: "orders", Before: after(5000), After: after(1)}))
-	root.get("changes").is(200).has("This is too long to be compared.")
+	root.get("changes").is(200).has("Too long to compare.")
 }
 
 // TestTextsAreHidden: whatever a run or the record says passes through Redact, and nothing can be
@@ -118,7 +118,7 @@ func TestTextsAreHidden(t *testing.T) {
 			b.get("runs?text=secret")
 			continue
 		}
-		b.get(page + "/log?find=secret").is(403).has("Logs cannot be searched here")
+		b.get(page + "/log?find=secret").is(403).has("This log cannot be searched")
 		b.get(page + "/log").lacks("Search the whole log")
 		b.get("runs?text=trigger").is(200).has(itoa(run.ID)) // the text was not looked for
 		b.get("runs").has(" Run ID App ").lacks("Run ID or text")

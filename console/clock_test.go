@@ -128,7 +128,7 @@ func TestAClockSetBack(t *testing.T) {
 		// Forms go by versions, and not by times.
 		edit := "jobs/" + itoa(job.ID) + "/edit"
 		form := root.get(edit).is(200).filled("jobform")
-		root.post(edit, with(form, "author", "ann")).is(200).has("The job is saved.")
+		root.post(edit, with(form, "author", "ann")).is(200).has("The job has been saved.")
 		root.post(edit, with(form, "author", "bob")).is(409)
 		if root.get(page + "/log?from=1"); !strings.Contains(root.body, "before") {
 			t.Error("the log is gone")

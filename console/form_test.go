@@ -101,7 +101,7 @@ func TestFormAsItIs(t *testing.T) {
 		t.Errorf("a box is sent as %q: that it has no tick would not be seen", form["retryaside"])
 	}
 	root.post("look", url.Values{"zone": {"America/New_York"}})
-	root.post(edit, form).is(200).has("The job is saved.")
+	root.post(edit, form).is(200).has("The job has been saved.")
 	now := must1(x.store.Job(t.Context(), j.ID))
 	sameJob(t, j, now)
 	if now.Version != j.Version {
@@ -132,12 +132,12 @@ func (b *browser) newForm(pairs ...string) url.Values {
 func TestAddAndCopy(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
-	root.post("jobs/new", root.newForm("type", "FIX_RATE", "conf", "2.5", "zone", "Asia/Taipei", "param", "{\r\n}", "stopped", "1")).is(200).has("The job is added.", "fresh")
+	root.post("jobs/new", root.newForm("type", "FIX_RATE", "conf", "2.5", "zone", "Asia/Taipei", "param", "{\r\n}", "stopped", "1")).is(200).has("The job has been added.", "fresh")
 	j := must1(x.store.JobByKey(t.Context(), "orders", "fresh"))
 	if want := (xxljob.Schedule{Type: xxljob.ScheduleFixRate, Conf: "2.5"}); j.Schedule != want || j.Param != "{\n}" || !j.Stopped {
 		t.Errorf("%+v", j)
 	}
-	root.post("jobs/new", root.newForm()).is(422).has("The app has a job with this key.")
+	root.post("jobs/new", root.newForm()).is(422).has("The app already has a job with this key.")
 	root.post("jobs/new", root.newForm("type", "ONCE", "conf", "2001-01-01T00:00:00Z", "name", "late", "stopped", "")).is(422).has("no instant in the future")
 	full := x.fullJob()
 	form := root.get("jobs/new?copy=" + itoa(full.ID)).is(200).filled("jobform")
@@ -149,7 +149,7 @@ func TestAddAndCopy(t *testing.T) {
 	ann.get("jobs/new?copy=" + itoa(full.ID)).is(404)
 	ann.post("jobs/new", with(form, "app", "billing", "name", "stolen")).is(404)
 	script := must1(x.s.AddJob(t.Context(), xxljob.Job{App: "orders", Name: "script", GlueType: "GLUE_SHELL", GlueSource: "true"}))
-	root.get("jobs/new?copy=" + itoa(script.ID)).is(403).has("Scripts are not copied")
+	root.get("jobs/new?copy=" + itoa(script.ID)).is(403).has("Scripts cannot be copied")
 	root.post("jobs/new", with(form, "copyof", itoa(script.ID), "name", "script two")).is(403)
 }
 

@@ -25,7 +25,7 @@ func TestConflict(t *testing.T) {
 	first := root.get(edit).filled("jobform")
 	ann := x.user(console.User{Name: "ann", Apps: map[string]console.Role{"orders": console.Editor}})
 	ann.post(edit, with(first, "handler", "hers", "author", "ann")).is(200)
-	root.post(edit, with(first, "handler", "mine", "param", "typed <here>")).is(409).has("ann has changed this job in the meantime.", "hers", "mine", "typed <here>").lacks("<here>")
+	root.post(edit, with(first, "handler", "mine", "param", "typed <here>")).is(409).has("ann has changed this job since you opened it.", "hers", "mine", "typed <here>").lacks("<here>")
 	if now := must1(x.store.Job(t.Context(), j.ID)); now.Handler != "hers" {
 		t.Errorf("handler %q", now.Handler)
 	}
@@ -52,7 +52,7 @@ func TestRestore(t *testing.T) {
 		t.Errorf("the page does not lead to %s", to)
 	}
 	form := root.get(to).is(200).has("The form shows version 1.").filled("jobform")
-	root.post(edit, form).is(200).has("as it was at that version")
+	root.post(edit, form).is(200).has("back as it was at that version")
 	now := must1(x.store.Job(t.Context(), j.ID))
 	sameJob(t, j, now)
 	if now.Version != 3 {
@@ -64,7 +64,7 @@ func TestRestore(t *testing.T) {
 	script.GlueSource = "new source"
 	script = must1(x.s.UpdateJob(t.Context(), script))
 	edit = "jobs/" + itoa(script.ID) + "/edit"
-	root.post(edit, with(root.get(edit+"?version=1").has("Its script is not put back.").lacks("source").filled("jobform"), "author", "me")).is(200)
+	root.post(edit, with(root.get(edit+"?version=1").has("Its script is not restored.").lacks("source").filled("jobform"), "author", "me")).is(200)
 	if now = must1(x.store.Job(t.Context(), script.ID)); now.GlueSource != "new source" || now.Author != "me" {
 		t.Errorf("%+v", now)
 	}
@@ -96,14 +96,14 @@ func TestLoggedOutMeanwhile(t *testing.T) {
 	for _, to := range []string{edit, "jobs/new"} {
 		form := with(root.get(to).filled("jobform"), "name", `typed "so" <b>`, "app", "orders", "handler", "typed", "param", "\r\na\r\nb", "retryaside", "1")
 		root.cookies = map[string]*http.Cookie{}
-		root.post(to, form).is(401).has("Log in, and the form that you sent is there again").lacks("<b>")
+		root.post(to, form).is(401).has("Log in to get back the form you submitted").lacks("<b>")
 		login := root.filled("main")
 		if n := len(login); n < 40 || n > 60 {
 			t.Errorf("%d fields are kept", n)
 		}
 		root.post("login", with(login, "name", "root", "password", "wrong horse")).is(422)
 		login = root.filled("main")
-		root.post("login", with(login, "name", "root", "password", password)).goesOn().is(200).has("It is not saved yet.")
+		root.post("login", with(login, "name", "root", "password", password)).goesOn().is(200).has("It has not been saved yet.")
 		if root.at != "/console/"+to {
 			t.Errorf("the form of %s is at %s", to, root.at)
 		}
@@ -136,12 +136,12 @@ func TestKeptFormIsNotSaved(t *testing.T) {
 	edit := "jobs/" + itoa(j.ID) + "/edit"
 	kept := with(root.get(edit).filled("jobform"), "handler", "typed", "retries", "x", "show", "resumed")
 	for range 2 {
-		root.post(edit, kept).is(200).has("It is not saved yet.").lacks(`class="fault"`)
+		root.post(edit, kept).is(200).has("It has not been saved yet.").lacks(`class="fault"`)
 		if root.filled("jobform").Get("handler") != "typed" || root.filled("jobform").Get("retries") != "x" {
 			t.Errorf("the form is %v", root.filled("jobform"))
 		}
 	}
-	root.post("jobs/new", with(root.newForm(), "show", "resumed")).is(200).has("It is not saved yet.")
+	root.post("jobs/new", with(root.newForm(), "show", "resumed")).is(200).has("It has not been saved yet.")
 	if now := must1(x.store.Job(t.Context(), j.ID)); now.Version != j.Version || len(must1(x.store.Jobs(t.Context(), xxljob.JobFilter{}))) != 1 {
 		t.Errorf("something was saved: %+v", now)
 	}
@@ -153,7 +153,7 @@ func TestKeptFormIsNotSaved(t *testing.T) {
 	root.post(edit, back).is(409)
 	// A browser that keeps no cookies is asked again, and what was typed is not lost.
 	nobody := x.browser()
-	nobody.post(edit, kept).is(401).has("Log in, and the form that you sent is there again")
+	nobody.post(edit, kept).is(401).has("Log in to get back the form you submitted")
 	if nobody.filled("main").Get("kept.handler") != "typed" || nobody.filled("main").Has("kept.show") {
 		t.Errorf("kept is %v", nobody.filled("main"))
 	}
@@ -251,7 +251,7 @@ func TestStoreFailsWhileSaving(t *testing.T) {
 		again         int
 	}{{"jobs/new", add, cable, nil, 200}, {"jobs/new", with(add, "name", "second"), nil, cable, 422}, {edit, change, cable, nil, 200}, {edit, with(change, "version", "2", "author", "ann"), nil, cable, 409}} {
 		h.before, h.after = c.before, c.after
-		root.post(c.to, c.form).is(503).has("it may have been changed or not: look before you try again", "the cable <i>is</i> out", "What you typed is kept below.", "typed & kept").lacks("<i>")
+		root.post(c.to, c.form).is(503).has("the change may or may not have been made. Check before you try again", "the cable <i>is</i> out", "What you typed is kept below.", "typed & kept").lacks("<i>")
 		kept := root.filled("jobform")
 		h.before, h.after = nil, nil
 		root.post(c.to, kept).is(c.again)
@@ -385,7 +385,7 @@ func TestRemoveNeedsTheName(t *testing.T) {
 		root.post(remove, url.Values{"name": {name}}).is(422).has("That is not its name.")
 	}
 	must1(x.store.Job(t.Context(), j.ID))
-	root.post(remove, url.Values{"name": {" nightly "}}).is(200).has("The job is removed.")
+	root.post(remove, url.Values{"name": {" nightly "}}).is(200).has("The job has been removed.")
 	if root.at != "/console/jobs?said=removed" {
 		t.Errorf("at %s", root.at)
 	}
@@ -406,5 +406,5 @@ func TestManyFields(t *testing.T) {
 	}
 	root.post("jobs/new", form).is(413).has("The form has 201 fields")
 	form["more"] = form["more"][1:]
-	root.post("jobs/new", form).is(200).has("The job is added.")
+	root.post("jobs/new", form).is(200).has("The job has been added.")
 }

@@ -84,7 +84,7 @@ func TestBodies(t *testing.T) {
 	for i := range 201 {
 		many.Add("param", itoa(int64(i)))
 	}
-	root.post(trigger, many).is(413).has("The form has 201 fields, and may have 200.")
+	root.post(trigger, many).is(413).has("The form has 201 fields; at most 200 are allowed.")
 	root.post(trigger, url.Values{"param": {strings.Repeat("x", 1<<20)}}).is(413).has("too large")
 	root.post(trigger, url.Values{"param": {"\xff\xfe"}}).is(400)
 	root.post(trigger, url.Values{"param": {"a\x00b"}}).is(400)
@@ -139,14 +139,14 @@ func TestFaultsAreSaid(t *testing.T) {
 	job := x.job("orders", "nightly")
 	page := "jobs/" + itoa(job.ID)
 	b.err = errors.New("the cable <b>is</b> out")
-	root.get(page).is(503).has("The store has reported a fault.", "the cable <b>is</b> out", "Retry").lacks("<b>is</b>")
+	root.get(page).is(503).has("The store has reported an error.", "the cable <b>is</b> out", "Retry").lacks("<b>is</b>")
 	if root.res.Header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
 	b.err = context.DeadlineExceeded
-	root.get(page).is(503).has("did not answer in time", "it may have been changed or not")
+	root.get(page).is(503).has("did not answer in time", "the change may or may not have been made")
 	b.err, b.panic = nil, "out of <i>cheese</i>"
-	root.get(page).is(500).has("Something has gone wrong here.", "Request "+root.res.Header.Get("X-Request-Id")).lacks("cheese", "goroutine", ".go:")
+	root.get(page).is(500).has("Something went wrong here.", "Request "+root.res.Header.Get("X-Request-Id")).lacks("cheese", "goroutine", ".go:")
 	if !strings.Contains(x.log.String(), root.res.Header.Get("X-Request-Id")) || !strings.Contains(x.log.String(), "cheese") {
 		t.Error("the log does not say it")
 	}

@@ -43,8 +43,8 @@ func TestBulk(t *testing.T) {
 	remove := url.Values{"do": {"remove"}, "id": {itoa(one.ID), itoa(hidden.ID)}}
 	ann.post("jobs/bulk", with(remove, "count", "2")).is(200).has("Done for 0 of 2.")
 	root := x.user(console.User{Name: "boss", Admin: true})
-	root.post("jobs/bulk", remove).is(200).has("type how many jobs these are: 2", "hidden one")
-	root.post("jobs/bulk", with(remove, "count", "3")).is(422).has("That is not their number.")
+	root.post("jobs/bulk", remove).is(200).has("type the number of jobs: 2", "hidden one")
+	root.post("jobs/bulk", with(remove, "count", "3")).is(422).has("That is not the number of jobs.")
 	job(one)
 	root.post("jobs/bulk", with(root.filled("main"), "count", "2")).is(200).has("Done for 2 of 2.")
 	if _, err := x.store.Job(t.Context(), one.ID); err == nil || changes() != before {
@@ -81,7 +81,7 @@ func TestBulkWhileTheStoreFails(t *testing.T) {
 	one, two := x.job("orders", "one"), x.job("orders", "two")
 	ids := []string{itoa(one.ID), itoa(two.ID)}
 	h.after = errors.New("the cable is out")
-	root.post("jobs/bulk", url.Values{"do": {"stop"}, "id": ids}).is(200).has("Done for 0 of 2.", "It may have been done or not.")
+	root.post("jobs/bulk", url.Values{"do": {"stop"}, "id": ids}).is(200).has("Done for 0 of 2.", "It may or may not have been done.")
 	h.after = nil
 	root.post("jobs/bulk", url.Values{"do": {"stop"}, "id": ids}).is(200).has("Done for 2 of 2.")
 	root.post("jobs/bulk", url.Values{"do": {"remove"}, "id": ids, "count": {"2"}}).is(200).has("Done for 2 of 2.")
@@ -102,8 +102,8 @@ func TestJobFilters(t *testing.T) {
 	root.get(strings.TrimPrefix(next, "./")).is(200).has("rate 50", "rate 59").lacks("rate 49")
 	root.get("jobs?rows=200").is(200).has("by cron", "rate 59")
 	root.get("jobs?type=NOTHING").is(400)
-	root.get("jobs?failing=yes").is(200).lacks("rate 0").has("No job fits these filters.")
-	root.get("jobs?said=removed").has("The job is removed.")
+	root.get("jobs?failing=yes").is(200).lacks("rate 0").has("No jobs match these filters.")
+	root.get("jobs?said=removed").has("The job has been removed.")
 	root.get("jobs?said=<b>").lacks("<b>")
 }
 

@@ -67,7 +67,7 @@ func TestJobsAreRefreshed(t *testing.T) {
 		root := x.admin()
 		j := x.job("orders", "nightly")
 		page := "jobs/" + itoa(j.ID)
-		list, one := root.get("jobs?app=orders").polls(), root.get(page+"?said=saved").has("The job is saved.").polls()
+		list, one := root.get("jobs?app=orders").polls(), root.get(page+"?said=saved").has("The job has been saved.").polls()
 		one = "jobs/" + strings.TrimPrefix(one, "jobs/")
 		if !strings.HasPrefix(list, "jobs?app=orders&seen=") || !strings.HasPrefix(one, page+"?seen=") {
 			t.Fatalf("polls %q and %q", list, one)
@@ -79,7 +79,7 @@ func TestJobsAreRefreshed(t *testing.T) {
 		must(t, x.s.StopJob(t.Context(), j.ID))
 		time.Sleep(time.Second)
 		root.get(list).is(200).has("stopped").lacks("<html", "<main")
-		root.get(one).is(200).has("stopped", itoa(run.ID)).lacks("<html", "<main", "The job is saved.", "<dialog")
+		root.get(one).is(200).has("stopped", itoa(run.ID)).lacks("<html", "<main", "The job has been saved.", "<dialog")
 	})
 }
 

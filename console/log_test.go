@@ -103,7 +103,7 @@ func TestLogOfARun(t *testing.T) {
 		t.Errorf("%s does not have line 120", line[1])
 	}
 	root.get(log).lacks("END")
-	root.get(root.link("cut: show all of it")).is(200).has("yyyEND")
+	root.get(root.link("truncated: show all")).is(200).has("yyyEND")
 	root.get(log + "/file").is(200)
 	if n := strings.Count(root.body, "\n"); n != total || !strings.Contains(root.res.Header.Get("Content-Disposition"), "run-"+itoa(run.ID)+".log") || root.res.Header.Get("Content-Type") != "text/plain; charset=utf-8" {
 		t.Errorf("a file of %d lines, want %d: %v", n, total, root.res.Header)
@@ -120,9 +120,9 @@ func TestLogIsSearched(t *testing.T) {
 		return nil
 	})
 	log := "runs/" + itoa(run.ID) + "/log?find="
-	root.get(log+"N%3D777").is(200).has("1 line has it.", "n=777").lacks("n=778")
-	root.get(log + "nowhere").is(200).has("No line has it.")
-	root.get(log+"entry").is(200).has("200 lines have it.", "Searched up to line")
+	root.get(log+"N%3D777").is(200).has("1 matching line.", "n=777").lacks("n=778")
+	root.get(log + "nowhere").is(200).has("No matching lines.")
+	root.get(log+"entry").is(200).has("200 matching lines.", "Searched up to line")
 	seen := map[string]bool{}
 	for range 10 {
 		for _, m := range regexp.MustCompile(`id="L(\d+)"`).FindAllStringSubmatch(root.body, -1) {
@@ -131,10 +131,10 @@ func TestLogIsSearched(t *testing.T) {
 			}
 			seen[m[1]] = true
 		}
-		if !strings.Contains(root.body, ">Go on</a>") {
+		if !strings.Contains(root.body, ">Continue</a>") {
 			break
 		}
-		root.get(root.link("Go on")).is(200)
+		root.get(root.link("Continue")).is(200)
 	}
 	if len(seen) != 1000 {
 		t.Errorf("%d lines are found, want 1000", len(seen))
@@ -224,16 +224,16 @@ func TestNoLog(t *testing.T) {
 	if !strings.Contains(root.body, `data-next="1"`) {
 		t.Error("a log that has not begun is not followed")
 	}
-	root.get(page + "/log?find=x").is(200).has("No line has it.")
-	root.get(page + "/log/file").is(404).has("cannot be had")
+	root.get(page + "/log?find=x").is(200).has("No matching lines.")
+	root.get(page + "/log/file").is(404).has("is not available")
 	quiet.why = fmt.Errorf("node <b>n1</b>: %w", context.DeadlineExceeded)
 	for _, p := range []string{page, page + "/log", page + "/log?from=3", page + "/log?find=x"} {
-		root.get(p).is(200).has("nobody answers: node <b>n1</b>", "Retry").lacks("<b>n1")
+		root.get(p).is(200).has("does not answer: node <b>n1</b>", "Retry").lacks("<b>n1")
 	}
 	root.get(page + "/log/file").is(503)
 	quiet.why = nil
 	must(t, x.s.Kill(t.Context(), run.ID))
-	root.get(page).is(200).has("The log of this run cannot be had: the run was not started").lacks("Retry")
+	root.get(page).is(200).has("The log of this run is not available: the run was not started").lacks("Retry")
 }
 
 // endless is a scheduler with a log that never ends, of which each part takes its time.
@@ -259,11 +259,11 @@ func TestLogsOfAnySize(t *testing.T) {
 	root := x.admin()
 	page := "runs/" + itoa(x.run(x.job("orders", "nightly")).ID) + "/log"
 	root.get(page + "/file").is(200)
-	if n := len(root.body); n < 63<<20 || n > 64<<20+100 || !strings.HasSuffix(root.body, "… The rest is left out.\n") {
+	if n := len(root.body); n < 63<<20 || n > 64<<20+100 || !strings.HasSuffix(root.body, "… The rest is omitted.\n") {
 		t.Errorf("a file of %d bytes", n)
 	}
-	root.get(page+"?find=needle").is(200).has("No line has it.", "Searched up to line 65536.")
-	if to := root.link("Go on"); !strings.HasSuffix(to, "?find=needle&from=65537") {
+	root.get(page+"?find=needle").is(200).has("No matching lines.", "Searched up to line 65536.")
+	if to := root.link("Continue"); !strings.HasSuffix(to, "?find=needle&from=65537") {
 		t.Errorf("it goes on at %s", to)
 	}
 	root.get(page + "?from=1")
@@ -285,6 +285,6 @@ func TestASearchThatIsSlow(t *testing.T) {
 			t.Errorf("it took %v", took)
 		}
 		log.takes = time.Minute
-		root.get(page).is(200).has("nobody answers", "Retry")
+		root.get(page).is(200).has("does not answer", "Retry")
 	})
 }

@@ -29,9 +29,9 @@ func TestFirstUser(t *testing.T) {
 	if b.at != "/console/setup" {
 		t.Fatalf("at %s", b.at)
 	}
-	b.post("setup", setupForm("WRONG", "root", password)).is(422).has("This code does not count")
+	b.post("setup", setupForm("WRONG", "root", password)).is(422).has("This code is not valid")
 	b.post("setup", setupForm(x.code(), "root", "short")).is(422).has("At least 10 characters")
-	b.post("setup", setupForm(x.code(), "Ro ot", password)).is(422).has("characters that cannot be used")
+	b.post("setup", setupForm(x.code(), "Ro ot", password)).is(422).has("characters that are not allowed")
 	other := x.browser()
 	b.post("setup", setupForm(strings.ToLower(x.code()), " Root", password)).is(200)
 	if b.at != "/console/jobs" {
@@ -57,8 +57,8 @@ func TestLogin(t *testing.T) {
 	page := "/console/jobs/" + itoa(j.ID) + "?said=started"
 	b.send("GET", page, nil).is(200).has("Log in")
 	login := b.at
-	b.post("login", url.Values{"name": {"root"}, "password": {"wrong horse"}, "next": {"jobs"}}).is(422).has("The name or the password is wrong.")
-	b.post("login", url.Values{"name": {"nobody"}, "password": {password}}).is(422).has("The name or the password is wrong.")
+	b.post("login", url.Values{"name": {"root"}, "password": {"wrong horse"}, "next": {"jobs"}}).is(422).has("Wrong name or password.")
+	b.post("login", url.Values{"name": {"nobody"}, "password": {password}}).is(422).has("Wrong name or password.")
 	next := must1(url.Parse(login)).Query().Get("next")
 	b.post("login", url.Values{"name": {" ROOT "}, "password": {password}, "next": {next}}).is(200)
 	if b.at != page {
@@ -113,7 +113,7 @@ func TestBrowserWithoutCookies(t *testing.T) {
 	b.post("login", url.Values{"name": {"root"}, "password": {password}, "next": {"runs"}}).is(303)
 	to := must1(must1(url.Parse("http://host.example/console/login")).Parse(b.res.Header.Get("Location")))
 	clear(b.cookies)
-	b.send("GET", to.RequestURI(), nil).is(200).has("This browser keeps no cookies")
+	b.send("GET", to.RequestURI(), nil).is(200).has("Your browser does not keep cookies")
 	b.get("login").lacks("keeps no cookies")
 }
 
@@ -127,7 +127,7 @@ func TestTriesWait(t *testing.T) {
 		for range store.FreeTries {
 			b.post("login", wrong).is(422)
 		}
-		b.post("login", wrong).is(429).has("Too many tries. Try again in 1 second.")
+		b.post("login", wrong).is(429).has("Too many attempts. Try again in 1 second.")
 		b.post("login", url.Values{"name": {"root"}, "password": {password}}).is(429)
 		time.Sleep(1100 * time.Millisecond)
 		b.post("login", wrong).is(422)
@@ -196,7 +196,7 @@ func TestPasswordsThatAreWeak(t *testing.T) {
 		"aaaaaaaaaaaa":           "pattern",
 		"abcabcabcabc":           "pattern",
 		"abcdefghijkl":           "pattern",
-		"administrator":          "close to the name",
+		"administrator":          "similar to the name",
 		strings.Repeat("äx", 65): "At most 128",
 	} {
 		x.browser().post("setup", setupForm(x.code(), "administrator", pass)).is(422).has(says)
@@ -317,7 +317,7 @@ func TestAHashThatIsNotMadeAnew(t *testing.T) {
 		return nil
 	}
 	b = x.browser()
-	b.post("login", rootLogin).is(422).has("The name or the password is wrong.")
+	b.post("login", rootLogin).is(422).has("Wrong name or password.")
 	if u := must1(x.store.User(t.Context(), "root")); u.Password != changed {
 		t.Errorf("kept is %s", u.Password)
 	}

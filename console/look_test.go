@@ -35,7 +35,7 @@ func TestColumnsAreChosen(t *testing.T) {
 		t.Errorf("columns %q", got)
 	}
 	b.post("look", url.Values{"list": {"runs"}, "column": {"result"}, "next": {"runs"}})
-	if got := b.headings(); !slices.Equal(got, []string{"Choose", "Run", "State", "Result", "Actions"}) {
+	if got := b.headings(); !slices.Equal(got, []string{"Select", "Run", "State", "Result", "Actions"}) {
 		t.Errorf("columns of runs %q", got)
 	}
 	other := x.browser()

@@ -64,7 +64,7 @@ func TestFailingJobs(t *testing.T) {
 		root.get("jobs?failing=yes").is(200).has("bad one").lacks("mended one")
 		root.get("jobs?failing=yes&app=billing").is(200).lacks("bad one")
 		root.get("jobs?failing=yes&text=nothing").is(200).lacks("bad one")
-		root.get("jobs/"+itoa(mended.ID)).has("Its last 5 runs", "succeeded 1 20 %", "failed 4 80 %", "median")
+		root.get("jobs/"+itoa(mended.ID)).has("Last 5 runs", "succeeded 1 20 %", "failed 4 80 %", "median")
 		ann := x.user(console.User{Name: "ann", Apps: map[string]console.Role{"billing": console.Viewer}})
 		ann.get("jobs?failing=yes").is(200).lacks("bad one")
 		root.get("jobs/" + itoa(bad.ID) + "/once").is(200)
@@ -127,5 +127,5 @@ func TestTheHostLogsIn(t *testing.T) {
 	}
 	back := ann.filled("jobform")
 	who = nil
-	ann.post("jobs/new", back).is(200).has("The job is added.")
+	ann.post("jobs/new", back).is(200).has("The job has been added.")
 }

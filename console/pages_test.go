@@ -252,12 +252,12 @@ func TestEachPageWhileTheStoreFails(t *testing.T) {
 	for _, page := range pages(x.stocked(2)) {
 		for _, method := range x.asked(root, f, page) {
 			remove := f.Inject(method, storetest.Fault{Before: true})
-			status, said := 503, "The store has reported a fault."
+			status, said := 503, "The store has reported an error."
 			switch root.get(page); {
 			case method == "Session":
-				said = "It cannot be said who you are"
+				said = "We cannot tell who you are"
 			case strings.HasPrefix(page, "runs/") && root.res.StatusCode == 200: // that of the log is said in its place
-				status, said = 200, "nobody answers"
+				status, said = 200, "does not answer"
 			}
 			if root.is(status); !strings.Contains(root.text(), said) {
 				t.Errorf("%s while %s fails: %s", page, method, root.text())
@@ -299,7 +299,7 @@ func TestEachPageOfASlowStore(t *testing.T) {
 				remove := f.Inject(method, storetest.Fault{Delay: time.Hour})
 				begun := time.Now()
 				root.get(page)
-				if took := time.Since(begun); took > 11*time.Second || root.res.StatusCode == 200 && !strings.Contains(root.text(), "nobody answers") {
+				if took := time.Since(begun); took > 11*time.Second || root.res.StatusCode == 200 && !strings.Contains(root.text(), "does not answer") {
 					t.Errorf("%s: status %d after %v, while %s has no answer", page, root.res.StatusCode, took, method)
 				}
 				remove()

@@ -54,8 +54,8 @@ func TestPreviewAroundClockChanges(t *testing.T) {
 		root.post("login", url.Values{"name": {"root"}, "password": {password}})
 		root.post("look", url.Values{"zone": {"UTC"}})
 		const zone = "Europe/Berlin"
-		root.preview("CRON", "0 30 2 * * ?", zone, "").has("Clocks are set forward at 2000-03-26 01:00:00 +01:00 → +02:00", "2000-03-26 03:00:00 +02:00 moved to the end of the gap",
-			"Clocks are set back at 2000-10-29 01:00:00 +02:00 → +01:00", "2000-10-29 02:30:00 +02:00 first of two")
+		root.preview("CRON", "0 30 2 * * ?", zone, "").has("Clocks go forward at 2000-03-26 01:00:00 +01:00 → +02:00", "2000-03-26 03:00:00 +02:00 moved to the end of the gap",
+			"Clocks go back at 2000-10-29 01:00:00 +02:00 → +01:00", "2000-10-29 02:30:00 +02:00 first of two")
 		root.preview("CRON", "0 30 2 * * ?", zone, "QUARTZ").has("2000-03-26 02:30:00 this time does not exist", "2000-10-29 02:30:00 +01:00 second of two").lacks("03:00:00 +02:00")
 		root.preview("CRON", "0 0/30 * * * ?", zone, "").has("2000-03-26 01:30:00 +01:00 2000-03-26 03:00:00 +02:00", "2000-10-29 02:30:00 +02:00 first of two", "2000-10-29 02:30:00 +01:00 second of two")
 		root.preview("CRON", "0 0 12 * * ?", zone, "").has("The job is not due around that time.", "2000-01-03 11:00:00 2000-01-03 12:00:00 +01:00")

@@ -56,8 +56,8 @@ func TestKinOfARun(t *testing.T) {
 		led = must1(x.store.Children(t.Context(), id, 0, 10))
 		return len(led) > 0
 	})
-	root.get("runs/"+itoa(id)).is(200).has("What its success has led to", "secret child", itoa(led[0].ID))
-	root.get("runs/"+itoa(led[0].ID)).is(200).has("What it comes from", "the parent", itoa(id))
+	root.get("runs/"+itoa(id)).is(200).has("Child runs", "secret child", itoa(led[0].ID))
+	root.get("runs/"+itoa(led[0].ID)).is(200).has("Parent run", "the parent", itoa(id))
 	ann := x.user(console.User{Name: "ann", Apps: map[string]console.Role{"orders": console.Viewer}})
 	bob := x.user(console.User{Name: "bob", Apps: map[string]console.Role{"billing": console.Viewer}})
 	for range 2 { // the page, and its region, which is shared

@@ -42,14 +42,14 @@ func TestKillAndAgain(t *testing.T) {
 	op := x.user(console.User{Name: "op", Apps: map[string]console.Role{"orders": console.Operator}})
 	op.get(page).is(200)
 	op.get(op.link("Kill")).is(200).has("Kill run "+itoa(run.ID)+"?", "A planned run is cancelled.")
-	op.post(page+"/kill", nil).is(200).has("It was asked to stop.", "cancelled")
+	op.post(page+"/kill", nil).is(200).has("The run has been asked to stop.", "cancelled")
 	if want := "op kill " + itoa(run.ID); x.entries() != want {
 		t.Errorf("entries %q, want %q", x.entries(), want)
 	}
 	op.has("killed: op,")
 	op.post(page+"/kill", nil).is(200)
-	op.get(page + "/kill").is(200).has("It has ended already.")
-	op.post(page+"/again", nil).is(200).has("this is the new run")
+	op.get(page + "/kill").is(200).has("It has already ended.")
+	op.post(page+"/again", nil).is(200).has("This is the new run")
 	again := strings.TrimSuffix(strings.TrimPrefix(op.at, "/console/runs/"), "?said=again")
 	if want := "op kill " + itoa(run.ID) + ", op again " + again; x.entries() != want {
 		t.Errorf("entries %q, want %q", x.entries(), want)
@@ -66,19 +66,19 @@ func TestManyRunsAtOnce(t *testing.T) {
 	a, b, c, d := x.run(mine), x.run(mine), x.run(seen), x.run(other)
 	op := x.user(console.User{Name: "op", Apps: map[string]console.Role{"orders": console.Operator, "shown": console.Viewer}})
 	form := url.Values{"do": {"kill"}, "id": {itoa(a.ID), itoa(b.ID), itoa(c.ID), itoa(d.ID), "4711", itoa(a.ID)}}
-	op.get("runs").is(200).has("With those chosen:")
+	op.get("runs").is(200).has("With the selected runs:")
 	if n := strings.Count(op.body, `type="checkbox" name="id"`); n != 2 {
 		t.Errorf("%d runs can be chosen, want 2", n)
 	}
 	op.post("runs/bulk", form).is(200).has("Kill 5 runs?", "Kill 2 runs", "that needs the role").lacks("secret one")
-	if n := strings.Count(op.text(), "It is not there."); n != 2 {
+	if n := strings.Count(op.text(), "It does not exist."); n != 2 {
 		t.Errorf("%d are said not to be there, want 2", n)
 	}
 	if got := x.entries(); got != "" {
 		t.Errorf("entries %q before it was meant", got)
 	}
 	form.Set("sure", "yes")
-	op.post("runs/bulk", form).is(200).has("They were asked to stop", "It was asked to stop.").lacks("secret one")
+	op.post("runs/bulk", form).is(200).has("Asked to stop", "The run has been asked to stop.").lacks("secret one")
 	for r, want := range map[int64]xxljob.State{a.ID: xxljob.StateCancelled, b.ID: xxljob.StateCancelled, c.ID: xxljob.StatePlanned, d.ID: xxljob.StatePlanned} {
 		if got := must1(x.store.Run(t.Context(), r)).State; got != want {
 			t.Errorf("run %d is %v, want %v", r, got, want)
@@ -87,8 +87,8 @@ func TestManyRunsAtOnce(t *testing.T) {
 	if got := x.entries(); strings.Count(got, "op kill") != 2 || strings.Count(got, ",") != 1 {
 		t.Errorf("entries %q", got)
 	}
-	op.post("runs/bulk", form).is(200).has("It has ended already.")
-	op.post("runs/bulk", url.Values{"do": {"again"}, "ids": {itoa(a.ID) + "," + itoa(b.ID) + " " + itoa(d.ID)}, "sure": {"yes"}}).is(200).has("They run again", "It is not there.")
+	op.post("runs/bulk", form).is(200).has("It has already ended.")
+	op.post("runs/bulk", url.Values{"do": {"again"}, "ids": {itoa(a.ID) + "," + itoa(b.ID) + " " + itoa(d.ID)}, "sure": {"yes"}}).is(200).has("Started again", "It does not exist.")
 	if n := len(must1(x.store.Runs(t.Context(), xxljob.RunFilter{JobID: mine.ID, Limit: 10}))); n != 4 {
 		t.Errorf("%d runs, want 4", n)
 	}
@@ -100,7 +100,7 @@ func TestManyRunsAtOnce(t *testing.T) {
 	for i := range 501 {
 		many = append(many, itoa(int64(i+1)))
 	}
-	op.post("runs/bulk", url.Values{"do": {"kill"}, "ids": {strings.Join(many, ",")}}).is(422).has("501 runs are too many: at most 500 at once.")
+	op.post("runs/bulk", url.Values{"do": {"kill"}, "ids": {strings.Join(many, ",")}}).is(422).has("501 runs selected; at most 500 are allowed at once.")
 	op.post("runs/bulk", url.Values{"do": {"kill"}, "ids": {strings.Join(many[:500], ",")}}).is(200).has("There is nothing to do here.")
 }
 
@@ -121,5 +121,5 @@ func TestTheRunsOfAJobInOrder(t *testing.T) {
 			t.Errorf("%s leads to %s, want %s", step.link, root.at, step.want)
 		}
 	}
-	root.has("There is no earlier run of this job.")
+	root.has("This job has no earlier run.")
 }

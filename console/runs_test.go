@@ -137,7 +137,7 @@ func TestRunsAreFiltered(t *testing.T) {
 			t.Errorf("%s: %q, want %q", query, got, want)
 		}
 		if len(want) == 0 {
-			root.has("No run fits these filters.")
+			root.has("No runs match these filters.")
 		}
 	}
 	root.get("runs").has("needle in it")
@@ -210,7 +210,7 @@ func TestWaitingRunsAreLookedAtWhileTheyAreLate(t *testing.T) {
 		must1(x.store.AddRun(t.Context(), j.ID, xxljob.Trigger{At: time.Now().Add(time.Duration(1+i) * time.Hour)}))
 	}
 	asked := w.asked.Load()
-	root.get("runs?state=waiting&late=1").has("No run fits these filters.")
+	root.get("runs?state=waiting&late=1").has("No runs match these filters.")
 	if n := w.asked.Load() - asked; n != 1 {
 		t.Errorf("asked %d times, want once", n)
 	}
@@ -255,7 +255,7 @@ func TestARunByItsNumber(t *testing.T) {
 		t.Errorf("at %s", ann.at)
 	}
 	for _, id := range []string{itoa(other.ID), "4711"} {
-		ann.get("runs?text=" + id).has("No run fits these filters.")
+		ann.get("runs?text=" + id).has("No runs match these filters.")
 		if ann.at != "/console/runs?text="+id {
 			t.Errorf("at %s", ann.at)
 		}
@@ -273,17 +273,17 @@ func TestASearchSaysHowFarItGot(t *testing.T) {
 	for range 120 {
 		x.run(busy)
 	}
-	root.get("runs?text=needle").is(200).has("40 runs were looked at, back to")
+	root.get("runs?text=needle").is(200).has("40 runs were examined, back to")
 	n := 0
-	for ; strings.Contains(root.body, ">Go on</a>"); n++ {
-		root.get(root.link("Go on"))
+	for ; strings.Contains(root.body, ">Continue</a>"); n++ {
+		root.get(root.link("Continue"))
 	}
 	if got := root.listed(); len(got) != 1 || got[0] != itoa(sought.ID) || n < 2 {
 		t.Errorf("%q after %d steps", got, n)
 	}
 	root.post("jobs/"+itoa(busy.ID)+"/stop", nil).is(200)
 	w.examine = 1
-	root.get("changes?actor=root&verb=nothing").has("The search stopped before its end")
+	root.get("changes?actor=root&verb=nothing").has("The search stopped early")
 	w.examine = 0
 	root.get("runs").is(200)
 	seen := map[string]bool{}
@@ -343,7 +343,7 @@ func TestAStoreThatFailsOrIsSlow(t *testing.T) {
 	fault := errors.New("the cable is out")
 	for _, page := range []string{"runs", "runs?state=waiting", "runs/" + itoa(run.ID), "runs/" + itoa(run.ID) + "/previous", "changes"} {
 		w.err.Store(&fault)
-		root.get(page).is(503).has("The store has reported a fault.", "the cable is out", "Retry").lacks("There are no runs", "Nothing has been recorded")
+		root.get(page).is(503).has("The store has reported an error.", "the cable is out", "Retry").lacks("There are no runs", "Nothing has been recorded")
 		w.err.Store(nil)
 		if root.get(page); root.res.StatusCode != 200 {
 			t.Errorf("%s: status %d once it is mended", page, root.res.StatusCode)

@@ -52,12 +52,12 @@ func TestTimesAroundClockChanges(t *testing.T) {
 	for text, want := range map[string]string{
 		"2026-10-25T02:30:00": "2026-10-25T00:30:00Z", "2026-10-25T01:59": "2026-10-24T23:59:00Z", "2026-10-25T03:00:00": "2026-10-25T02:00:00Z", "2026-03-29T03:00:00": "2026-03-29T01:00:00Z",
 	} {
-		save(text).is(200).has("The job is saved.")
+		save(text).is(200).has("The job has been saved.")
 		if got := must1(x.store.Job(t.Context(), j.ID)).NotBefore.Format(time.RFC3339); got != want {
 			t.Errorf("%s is %s, want %s", text, got, want)
 		}
 	}
-	save("2026-03-29T02:30:00").is(422).has("This time does not exist: the clocks are set forward over it.")
+	save("2026-03-29T02:30:00").is(422).has("This time does not exist: the clocks go forward over it.")
 
 	// What is stored is not moved by a save that leaves the field alone.
 	second := time.Date(2026, 10, 25, 1, 30, 0, 0, time.UTC)

@@ -220,7 +220,7 @@ func (x *site) edit(b *tab, h hand, scripts bool, id string) {
 	b.open(mount + "jobs/" + id + "/edit?version=1")
 	b.until("the former version", `document.querySelector("#f-conf")?.value === "0 0 3 * * ?"`)
 	h.press(b, "#jobform button.primary")
-	b.says(".said", "as it was")
+	b.says(".said", "back as it was")
 }
 
 // TestLoggedOutMeanwhile: who has to log in before a form is saved comes back to the form, at its
@@ -262,7 +262,7 @@ func TestLoggedOutMeanwhile(t *testing.T) {
 // comeBack logs in where a form of the job was sent, and checks the form that is there then.
 func (x *site) comeBack(b *tab, h hand, scripts bool, job xxljob.Job) {
 	b.Helper()
-	b.says("main", "Log in, and the form that you sent is there again")
+	b.says("main", "Log in to get back the form you submitted")
 	b.fill(h, "#name", "root")
 	b.fill(h, "#password", password)
 	h.press(b, "main form button.primary")
@@ -275,7 +275,7 @@ func (x *site) comeBack(b *tab, h hand, scripts bool, job xxljob.Job) {
 		b.scripts(false)
 		h.press(b, "#goon button")
 	}
-	b.says("main", "This is the form that you sent before you logged in.")
+	b.says("main", "This is the form you submitted before logging in.")
 	address := mount + "jobs/" + strconv.FormatInt(job.ID, 10) + "/edit"
 	if at := eval[string](b, `location.pathname + location.search`); at != address {
 		b.Errorf("the form is at %s, want %s", at, address)
@@ -451,7 +451,7 @@ func TestStale(t *testing.T) {
 	if n := eval[int](b, `window.marks`); n > 0 {
 		b.Errorf("what was just read is marked as old, %d times", n)
 	}
-	eval[bool](b, `(window.fetch = () => Promise.reject(new Error("nobody answers")), true)`)
+	eval[bool](b, `(window.fetch = () => Promise.reject(new Error("does not answer")), true)`)
 	b.until("a mark", `!document.querySelector("#stale").hidden`)
 	b.takeFaults() // nobody has answered
 }
