@@ -273,7 +273,7 @@ func TestExportThatIsTooLarge(t *testing.T) {
 	for i := range 520 {
 		must1(x.s.AddJob(t.Context(), xxljob.Job{App: "orders", Name: fmt.Sprintf("n%03d", i), Handler: "work", Param: param}))
 	}
-	root.get("jobs/export").is(413).has("These jobs are more than 32 MiB.")
+	root.get("jobs/export").is(413).has("These jobs exceed 32 MiB.")
 	if h := root.res.Header.Get("Content-Disposition"); h != "" {
 		t.Errorf("it is offered as a file: %s", h)
 	}

@@ -71,7 +71,7 @@ func TestBulkTag(t *testing.T) {
 	}
 
 	// Again: all is so already, and nothing is changed or recorded.
-	ann.post("jobs/bulk", with(form, "off", "old")).is(200).has("Done for 3 of 6.", "as it was")
+	ann.post("jobs/bulk", with(form, "off", "old")).is(200).has("Done for 3 of 6.", "unchanged")
 	if n := len(must1(x.store.SearchChanges(t.Context(), xxljob.ChangeSearch{Actor: "ann", Verb: "update"})).Changes); n != 3 {
 		t.Errorf("%d entries, want 3", n)
 	}
@@ -92,13 +92,13 @@ func TestBulkTagFaults(t *testing.T) {
 		add, off []string
 		want     string
 	}{
-		"nothing":       {nil, nil, "Say which tags"},
-		"blanks":        {[]string{" , ,"}, nil, "Say which tags"},
+		"nothing":       {nil, nil, "Enter tags to add"},
+		"blanks":        {[]string{" , ,"}, nil, "Enter tags to add"},
 		"too long":      {[]string{strings.Repeat("x", 65)}, nil, "This is too long."},
 		"markup":        {[]string{"<script>alert(1)</script>"}, nil, "This has characters that cannot be used here."},
 		"invisible":     {[]string{"a\u202eb"}, nil, "This has characters that cannot be used here."},
 		"too many":      {[]string{strings.Join(many, ",") + ",a,b"}, nil, "At most 16, each once."},
-		"both":          {[]string{"x, y"}, []string{"x"}, "“x” is to be added and taken off."},
+		"both":          {[]string{"x, y"}, []string{"x"}, "“x” cannot be both added and removed."},
 		"another field": {[]string{strings.Repeat("x", 65)}, []string{"x"}, "This is too long."},
 	} {
 		form := url.Values{"add": c.add, "off": c.off}
@@ -131,7 +131,7 @@ func TestBulkTagOfMany(t *testing.T) {
 		ids = append(ids, itoa(j.ID))
 	}
 	root.post("jobs/bulk", url.Values{"do": {"tag"}, "id": ids}).is(413).has("At most 500 jobs at once.")
-	root.post("jobs/bulk", url.Values{"do": {"tag"}, "id": ids[:500]}).is(200).has("Tags of 500 jobs", "common · 500", "These are the 100 that most of them have.")
+	root.post("jobs/bulk", url.Values{"do": {"tag"}, "id": ids[:500]}).is(200).has("Tags of 500 jobs", "common · 500", "Only the 100 most common tags are listed.")
 	form := root.filled("main")
 	if n := strings.Count(root.body, `name="off"`); n != 100 || len(form["id"]) != 500 {
 		t.Errorf("%d tags to choose from for %d jobs", n, len(form["id"]))

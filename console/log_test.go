@@ -225,7 +225,7 @@ func TestNoLog(t *testing.T) {
 		t.Error("a log that has not begun is not followed")
 	}
 	root.get(page + "/log?find=x").is(200).has("No line has it.")
-	root.get(page + "/log/file").is(404).has("cannot be had")
+	root.get(page + "/log/file").is(404).has("is not available")
 	quiet.why = fmt.Errorf("node <b>n1</b>: %w", context.DeadlineExceeded)
 	for _, p := range []string{page, page + "/log", page + "/log?from=3", page + "/log?find=x"} {
 		root.get(p).is(200).has("nobody answers: node <b>n1</b>", "Retry").lacks("<b>n1")
@@ -233,7 +233,7 @@ func TestNoLog(t *testing.T) {
 	root.get(page + "/log/file").is(503)
 	quiet.why = nil
 	must(t, x.s.Kill(t.Context(), run.ID))
-	root.get(page).is(200).has("The log of this run cannot be had: the run was not started").lacks("Retry")
+	root.get(page).is(200).has("The log of this run is not available: the run was not started").lacks("Retry")
 }
 
 // endless is a scheduler with a log that never ends, of which each part takes its time.

@@ -39,7 +39,7 @@ func TestPreviewsArePaced(t *testing.T) {
 		if after := root.res.Header.Get("Retry-After"); after != "1" {
 			t.Errorf("Retry-After: %q", after)
 		}
-		root.has("Too much at once. Try again in 1 second.").lacks("03:00")
+		root.has("Too many requests. Try again in 1 second.").lacks("03:00")
 		root.header.Set("Accept-Language", "zh-TW")
 		root.get(aPreview).is(429).has("請在 1 秒後重試")
 		root.header.Set("HX-Request", "true")
@@ -88,7 +88,7 @@ func TestPreviewsOfForms(t *testing.T) {
 			if got := root.statuses(6, func() { root.post(path, form) }); got[200] != 5 || got[429] != 1 {
 				t.Errorf("%s: answers %v", path, got)
 			}
-			root.has("Too much at once.")
+			root.has("Too many requests.")
 			if got := root.filled("jobform").Get("handler"); got != "typed" {
 				t.Errorf("%s: the handler is %q", path, got)
 			}

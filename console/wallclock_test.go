@@ -57,7 +57,7 @@ func TestTimesAroundClockChanges(t *testing.T) {
 			t.Errorf("%s is %s, want %s", text, got, want)
 		}
 	}
-	save("2026-03-29T02:30:00").is(422).has("This time does not exist: the clocks are set forward over it.")
+	save("2026-03-29T02:30:00").is(422).has("This time does not exist: clocks skip it when they are set forward.")
 
 	// What is stored is not moved by a save that leaves the field alone.
 	second := time.Date(2026, 10, 25, 1, 30, 0, 0, time.UTC)

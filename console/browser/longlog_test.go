@@ -131,7 +131,7 @@ func TestLongLog(t *testing.T) {
 	from := eval[int](b, logFirst)
 	b.fill(mouse{}, "#find", "N="+strconv.Itoa(from+3))
 	b.until("one line", `document.querySelectorAll("#lines .hit").length >= 1`)
-	b.says("[data-log-here]", "Lines here that have it: ")
+	b.says("[data-log-here]", "Matching lines here: ")
 	b.do(chromedp.KeyEvent(kb.ArrowDown))
 	b.until("the line", `document.querySelector("#lines .hit.marked")?.id === "L`+strconv.Itoa(from+3)+`"`)
 	b.fill(mouse{}, "#find", "n=4711 ")
