@@ -102,7 +102,7 @@ func FuzzPaths(f *testing.F) {
 
 // FuzzNextPage: whatever page is asked for after a login is one of the console, for a browser.
 func FuzzNextPage(f *testing.F) {
-	for _, next := range []string{"", "jobs", "jobs?x=1#y", "//evil", "https:evil", "..", "jobs/%2e%2e/%2e%2e/", `\\evil`, "a:b", "?//", "\x01//evil", "jobs\x7f"} {
+	for _, next := range []string{"", "jobs", "jobs?x=1#y", "//evil", "https:evil", "..", "jobs/%2e%2e/%2e%2e/", `\\evil`, "a:b", "?//", "\x01//evil", "jobs\x7f", strings.Repeat("\x94", 1000)} {
 		f.Add(next)
 	}
 	mount := must1(url.Parse("http://host.example/console/login"))

@@ -43,6 +43,7 @@ type console struct {
 	hasher   *hasher
 	failures failures
 	pacers   map[pacing]*pacer
+	exports  alone // files of many jobs
 	setupper setupper
 	live     snapshots
 }

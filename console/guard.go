@@ -111,7 +111,10 @@ func ownPage(text string) string {
 		return ""
 	}
 	u.Fragment, u.RawFragment = "", ""
-	return u.String()
+	if text = u.String(); len(text) > 2048 { // what was escaped is longer
+		return ""
+	}
+	return text
 }
 
 // isTLS reports whether the browser has come by TLS.

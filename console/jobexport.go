@@ -48,8 +48,24 @@ func (q *request) exportJob() error {
 	return e.send()
 }
 
+// oneByOne makes a file of many jobs, which is in memory until it is sent: one at a time for each who
+// asks.
+func (q *request) oneByOne(file func(*request) error) error {
+	end, may := q.exports.begin(q.asking())
+	if !may {
+		return tooOften(time.Second)
+	}
+	defer end()
+	return file(q)
+}
+
 // exportTicked answers with the jobs that are ticked, as far as the user sees them.
-func (q *request) exportTicked() error {
+func (q *request) exportTicked() error { return q.oneByOne((*request).tickedFile) }
+
+// exportList answers with all jobs that the filters of the list choose.
+func (q *request) exportList() error { return q.oneByOne((*request).listFile) }
+
+func (q *request) tickedFile() error {
 	ids, err := q.ticked()
 	if err != nil {
 		return err
@@ -73,8 +89,7 @@ func (q *request) exportTicked() error {
 	return e.send()
 }
 
-// exportList answers with all jobs that the filters of the list choose.
-func (q *request) exportList() error {
+func (q *request) listFile() error {
 	reader, ok := q.Store.(xxljob.JobReader)
 	if !ok {
 		return notOffered("xxljob.JobReader")

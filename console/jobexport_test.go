@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -279,6 +281,32 @@ func TestExportThatIsTooLarge(t *testing.T) {
 	if f := root.file(); len(f.Jobs) != 100 {
 		t.Errorf("%d jobs", len(f.Jobs))
 	}
+}
+
+// TestExportsOneByOne: a file of many jobs is in memory until it is sent, so each who asks has one at a
+// time; others have theirs.
+func TestExportsOneByOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &watched{}
+		x := newSite(t, watch(w))
+		root := x.admin()
+		ann := x.user(console.User{Name: "ann", Apps: map[string]console.Role{"orders": console.Viewer}})
+		j := x.job("orders", "nightly")
+		w.late.Store(int64(time.Second))
+		var wg sync.WaitGroup
+		wg.Go(func() { root.get("jobs/export?failing=yes").is(http.StatusOK) })
+		synctest.Wait()
+		again := *root
+		again.get("jobs/export?failing=yes").is(http.StatusTooManyRequests)
+		if after := again.res.Header.Get("Retry-After"); after != "1" {
+			t.Errorf("Retry-After: %q", after)
+		}
+		again.post("jobs/export", url.Values{"id": {itoa(j.ID)}}).is(http.StatusTooManyRequests)
+		again.get("jobs/" + itoa(j.ID) + "/export").is(http.StatusOK)
+		ann.get("jobs/export?failing=yes").is(http.StatusOK)
+		wg.Wait()
+		root.get("jobs/export?failing=yes").is(http.StatusOK)
+	})
 }
 
 // TestExportReadOnly: it changes nothing, so that a console lets one that is there to be read.

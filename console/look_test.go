@@ -123,6 +123,34 @@ func TestColumnsOfNoListAreForgotten(t *testing.T) {
 	}
 }
 
+// TestALookChosenOnAnAnswer: the page that answers a form is no page that one comes back to by its
+// address, unless the form is there too.
+func TestALookChosenOnAnAnswer(t *testing.T) {
+	x := newSite(t)
+	b := x.admin()
+	j := x.job("orders", "nightly")
+	edit := "jobs/" + itoa(j.ID) + "/edit"
+	for _, c := range []struct {
+		to   string
+		form url.Values
+		back string
+	}{
+		{"jobs/bulk", url.Values{"do": {"remove"}, "id": {itoa(j.ID)}}, "jobs"},
+		{"runs/bulk", url.Values{}, "jobs"},
+		{"jobs/" + itoa(j.ID) + "/trigger", url.Values{"at": {"never"}}, "jobs"},
+		{edit, url.Values{"version": {"1"}, "name": {""}}, edit},
+	} {
+		b.post(c.to, c.form)
+		m := regexp.MustCompile(`name="next" value="([^"]*)"`).FindStringSubmatch(b.body)
+		if m == nil {
+			t.Fatalf("%s: no look can be chosen: %s", c.to, b.body)
+		}
+		if b.post("look", url.Values{"theme": {"dark"}, "next": {m[1]}}).is(http.StatusOK); b.at != "/console/"+c.back {
+			t.Errorf("%s: one is sent to %s, want %s", c.to, b.at, c.back)
+		}
+	}
+}
+
 // TestTheSwitchOfLiveIsKept: a script says so and wants no page for an answer.
 func TestTheSwitchOfLiveIsKept(t *testing.T) {
 	x := newSite(t)

@@ -72,6 +72,30 @@ func (p *pacer) forget(now time.Time) {
 	}
 }
 
+// alone are those who are at something that each does once at a time. The zero value is complete.
+type alone struct {
+	mu sync.Mutex
+	by map[string]bool // guarded by mu
+}
+
+// begin reports whether somebody may begin, and how that ends: it is called then, once.
+func (a *alone) begin(who string) (end func(), may bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.by[who] {
+		return nil, false
+	}
+	if a.by == nil {
+		a.by = map[string]bool{}
+	}
+	a.by[who] = true
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		delete(a.by, who)
+	}, true
+}
+
 // asking is who asks, as paces are kept by: a session or a token, else the user whom the host
 // names, else an address.
 func (q *request) asking() string {
@@ -94,7 +118,12 @@ func (q *request) pace(kind pacing) error {
 		return nil
 	}
 	if wait := p.wait(q.asking(), time.Now()); wait > 0 {
-		return &problem{status: http.StatusTooManyRequests, key: "problem.often", values: []any{"n", secondsOf(wait)}, after: wait}
+		return tooOften(wait)
 	}
 	return nil
+}
+
+// tooOften is the answer to who has to wait.
+func tooOften(wait time.Duration) *problem {
+	return &problem{status: http.StatusTooManyRequests, key: "problem.often", values: []any{"n", secondsOf(wait)}, after: wait}
 }

@@ -253,8 +253,16 @@ func (p *page) Logout() bool { return p.q.user != nil && p.q.user.session != nil
 // ReadOnly reports whether nothing can be changed here.
 func (p *page) ReadOnly() bool { return p.q.ReadOnly }
 
-// Here is the page itself, as seen from the mount, so that one comes back to it.
-func (p *page) Here() string { return p.q.pathAndQuery() }
+// Here is the page itself, as seen from the mount, so that one comes back to it; "" for one that
+// answers a form and is at no address where that is.
+func (p *page) Here() string {
+	if rt := p.q.route; rt != nil && rt.changes() {
+		if form, _, _ := match(p.q.table, http.MethodGet, p.q.path); form == nil || form.pattern != rt.pattern {
+			return ""
+		}
+	}
+	return p.q.pathAndQuery()
+}
 
 // Clock is when the page was made.
 func (p *page) Clock() string { return p.Now.In(p.q.look.zone).Format("15:04:05") }

@@ -42,7 +42,8 @@ func openPostgres(t *testing.T) *postgres.Store {
 // openPostgresOn opens it on another pool on the same database.
 func openPostgresOn(t *testing.T, pool *pgxpool.Pool) *postgres.Store {
 	t.Helper()
-	name := made.take(pgtest.SharedPool(t))
+	where := pgtest.SharedPool(t)
+	name := made.take(where)
 	st, err := postgres.New(t.Context(), pool, postgres.Config{Schema: name, AutoMigrate: true})
 	must(t, err)
 	// Jobs have ids that occur on no page by chance, as those in memory have.
@@ -50,7 +51,7 @@ func openPostgresOn(t *testing.T, pool *pgxpool.Pool) *postgres.Store {
 	must(t, err)
 	t.Cleanup(func() {
 		st.Close()
-		must(t, made.giveBack(name))
+		must(t, made.giveBack(where, name))
 	})
 	return st
 }
@@ -71,8 +72,8 @@ func (s *schemas) take(pool *pgxpool.Pool) string {
 }
 
 // giveBack empties a schema for the next who takes one.
-func (s *schemas) giveBack(name string) error {
-	if _, err := s.pool.Exec(context.Background(), fmt.Sprintf(sqlEmpty, name)); err != nil {
+func (s *schemas) giveBack(pool *pgxpool.Pool, name string) error {
+	if _, err := pool.Exec(context.Background(), fmt.Sprintf(sqlEmpty, name)); err != nil {
 		return fmt.Errorf("empty schema %s: %w", name, err)
 	}
 	s.mu.Lock()
@@ -96,6 +97,8 @@ end $$`
 
 // drop removes the schemas at the end.
 func (s *schemas) drop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, name := range s.all {
 		if _, err := s.pool.Exec(context.Background(), fmt.Sprintf("drop schema if exists %q cascade", name)); err != nil {
 			fmt.Fprintln(os.Stderr, "drop schema", name, err)

@@ -36,6 +36,7 @@ func newStore(t *testing.T) Store {
 var both = map[string]func(*testing.T){
 	"TestAHashThatIsNotMadeAnew":                 TestAHashThatIsNotMadeAnew,
 	"TestALongWayBack":                           TestALongWayBack,
+	"TestALookChosenOnAnAnswer":                  TestALookChosenOnAnAnswer,
 	"TestAPasswordThatHasJustBeenChanged":        TestAPasswordThatHasJustBeenChanged,
 	"TestARewritingProxy":                        TestARewritingProxy,
 	"TestARunByItsNumber":                        TestARunByItsNumber,

@@ -430,9 +430,9 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestStale: a list that is read each time it is to be is never marked as old, and one that cannot be
+// TestAListReadOnTime: a list that is read each time it is to be is never marked as old, and one that cannot be
 // read is.
-func TestStale(t *testing.T) {
+func TestAListReadOnTime(t *testing.T) {
 	browser(t)
 	t.Parallel()
 	x := newSite(t)
