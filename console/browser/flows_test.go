@@ -206,21 +206,41 @@ func (x *site) edit(b *tab, h hand, scripts bool, id string) {
 	b.says("h1", "Reindex")
 	h.press(b, `main a[href$="/edit"]`)
 	b.until("the form", `document.querySelector("#jobform")`)
-	b.fill(h, "#f-conf", "0 30 4 * * ?")
 	if scripts {
-		b.says("#preview", "04:30")
+		b.build(h)
+	} else {
+		b.fill(h, "#f-conf", "0 0 3 15 * ?")
 	}
 	h.press(b, "#jobform button.primary")
 	b.says(".said", "saved")
-	b.says("main", "0 30 4 * * ?")
+	b.says("main", "0 0 3 15 * ?")
 
 	h.press(b, `.rail a[href$="changes"]`)
 	b.says(".diff del", "0 0 3 * * ?")
-	b.says(".diff ins", "0 30 4 * * ?")
-	b.open(mount + "jobs/" + id + "/edit?version=1")
+	b.says(".diff ins", "0 0 3 15 * ?")
+	h.press(b, `main td a[href$="jobs/`+id+`"]`)
+	b.says("h1", "Reindex")
+	h.press(b, `.jobchanges a[href$="/edit?version=1"]`)
 	b.until("the former version", `document.querySelector("#f-conf")?.value === "0 0 3 * * ?"`)
 	h.press(b, "#jobform button.primary")
 	b.says(".said", "as it was")
+}
+
+// build has the builder write the expression of the form: the fifteenth of each month.
+func (b *tab) build(h hand) {
+	b.Helper()
+	h.press(b, "#builder summary")
+	h.reach(b, "#b-kind")
+	b.do(chromedp.KeyEvent("On a day"))
+	if _, clicks := h.(mouse); clicks { // which has opened a list to choose from
+		b.do(chromedp.KeyEvent(kb.Enter))
+	}
+	b.until("the day of the month", `document.querySelector("#b-kind").value === "day" && !document.querySelector("[data-for~=day]:has(#b-day)").hidden`)
+	b.fill(h, "#b-day", "15")
+	b.says("#b-shown", "0 0 3 15 * ?")
+	h.press(b, "#b-write")
+	b.until("the expression", `document.activeElement.matches("#f-conf") && document.activeElement.value === "0 0 3 15 * ?"`)
+	b.says("#preview", "-15 03:00:00")
 }
 
 // TestLoggedOutMeanwhile: who has to log in before a form is saved comes back to the form, at its
