@@ -473,6 +473,43 @@ func TestSwitch(t *testing.T) {
 	}
 }
 
+// TestWrap: the lines of a log are wrapped or not, as one chooses, and stay so on the next page; by
+// mouse, by keyboard and without scripts.
+func TestWrap(t *testing.T) {
+	browser(t)
+	for _, f := range []struct {
+		name    string
+		hand    hand
+		scripts bool
+	}{{"mouse", mouse{}, true}, {"keyboard", keyboard{}, true}, {"without scripts", mouse{}, false}} {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			x := newSite(t)
+			x.user("root")
+			id := x.trigger(x.job(xxljob.Job{Name: "Export", Handler: "export", Schedule: xxljob.Manual()}))
+			x.wait(id, "ended", ended)
+			b := newTab(t, x.origin)
+			b.looks(combination{"en", "light", 1280}, map[string]string{"xxljob_session": x.session("root")})
+			b.scripts(f.scripts)
+			b.open(mount + "runs/" + strconv.FormatInt(id, 10) + "/log")
+			const wider = `(l => l.scrollWidth > l.clientWidth)(document.querySelector("#lines"))`
+			b.says("#log", "Lines 1 to 5 of 5")
+			b.until("wrapped lines", "!"+wider)
+			const button = "[data-log-wrap] button"
+			f.hand.press(b, button)
+			b.until("lines as long as they are", wider+` && document.querySelector("`+button+`").getAttribute("aria-pressed") === "false"`)
+			b.until("a page that is as wide as it was", `document.documentElement.scrollWidth <= innerWidth`)
+			b.open(mount + "runs/" + strconv.FormatInt(id, 10))
+			b.until("lines as long as they are on the next page", wider)
+			f.hand.press(b, button)
+			b.until("wrapped lines", "!"+wider+` && document.querySelector("`+button+`").getAttribute("aria-pressed") === "true"`)
+			for _, fault := range b.takeFaults() {
+				t.Error(fault)
+			}
+		})
+	}
+}
+
 // TestLoading: what takes long shows a bar, and the old page stays until the new one is there.
 func TestLoading(t *testing.T) {
 	browser(t)
