@@ -56,6 +56,9 @@ func New(cfg Config) (http.Handler, error) {
 		return nil, err
 	}
 	c := &console{Config: cfg, table: routes(), fields: formFieldsByOf(), origins: http.NewCrossOriginProtection(), hasher: newHasher(), pacers: newPacers(), setupper: setupper{turn: make(chan struct{}, 1)}}
+	if cfg.OwnSetup {
+		c.setupper.own()
+	}
 	if cfg.Scheduler != nil {
 		c.Scheduler = verbs{cfg.Scheduler, cfg.Logger}
 	}
