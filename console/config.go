@@ -45,8 +45,8 @@ type Config struct {
 	Logger *slog.Logger
 	// ReadOnly draws no control that changes jobs or runs, and refuses such requests.
 	ReadOnly bool
-	// OwnSetup says that the host has called SetupCode and shows the code: the console makes and
-	// logs none of its own.
+	// OwnSetup says that the host has called SetupCode before New and shows the code: the console
+	// makes and logs none of its own for as long as that counts, which is a day.
 	OwnSetup bool
 	// Redact returns what is shown of a parameter, a result, a message or lines of a log; nil
 	// shows all. It is called while a page is made, by many goroutines at once; one that panics

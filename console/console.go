@@ -18,6 +18,8 @@ import (
 	"crypto/rand"
 	"html/template"
 	"net/http"
+	"net/url"
+	"path"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -55,6 +57,9 @@ func New(cfg Config) (http.Handler, error) {
 		return nil, err
 	}
 	c := &console{Config: cfg, table: routes(), fields: formFieldsByOf(), origins: http.NewCrossOriginProtection(), hasher: newHasher(), pacers: newPacers(), setupper: setupper{turn: make(chan struct{}, 1)}}
+	if cfg.OwnSetup {
+		c.setupper.own()
+	}
 	if cfg.Scheduler != nil {
 		c.Scheduler = verbs{cfg.Scheduler, cfg.Logger}
 	}
@@ -120,11 +125,16 @@ func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			q.fail(&problem{status: http.StatusInternalServerError, key: "problem.panic"})
 		}
 	}()
-	path, ours := strings.CutPrefix(r.URL.Path, c.Prefix+"/")
+	below, ours := strings.CutPrefix(r.URL.Path, c.Prefix+"/")
 	if raw := r.URL.EscapedPath(); strings.Contains(strings.ToUpper(raw), "%2F") { // browsers take it for no slash: links would lead elsewhere
-		path, ours = strings.TrimPrefix(raw, c.Prefix+"/"), false
+		below, ours = strings.TrimPrefix(raw, c.Prefix+"/"), false
 	}
-	q.path, q.ctx, q.look = path, r.Context(), c.defaultLook(r)
+	q.path, q.ctx, q.look = below, r.Context(), c.defaultLook(r)
+	if to := c.slashed(r); to != "" {
+		h.Set("Location", to)
+		w.WriteHeader(http.StatusSeeOther)
+		return
+	}
 	if !ours {
 		q.fail(errNotThere)
 		return
@@ -132,6 +142,27 @@ func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := q.serve(); err != nil {
 		q.fail(err)
 	}
+}
+
+// slashed is where a request leads that is for the mount without the slash behind it, as seen from
+// there; empty for others. Where the host strips the prefix, the mount has the name that was asked
+// for.
+func (c *console) slashed(r *http.Request) string {
+	if r.URL.Path != c.Prefix || r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return ""
+	}
+	name := path.Base(c.Prefix)
+	if c.Prefix == "" {
+		asked, err := url.ParseRequestURI(r.RequestURI)
+		if err != nil {
+			return ""
+		}
+		at := asked.EscapedPath()
+		if name = at[strings.LastIndex(at, "/")+1:]; name == "" || name == "." || name == ".." || name == "*" {
+			return ""
+		}
+	}
+	return "./" + name + "/"
 }
 
 // serve finds the route, checks whether it may be asked, and asks it.

@@ -56,15 +56,21 @@ func Hashed(password string) string {
 
 // FieldInfo is a field of a job's form.
 type FieldInfo struct {
-	Name    string
-	Options []string
+	Name        string
+	Options     []string
+	Check       bool
+	Least, Upto int64 // of a number
+	Bytes       int   // of a text
 }
 
 // FormFields are the fields of a job's form.
 func FormFields() (list []FieldInfo) {
 	for _, g := range formGroups() {
 		for _, f := range g.fields {
-			info := FieldInfo{Name: f.name}
+			info := FieldInfo{Name: f.name, Check: f.kind == aCheck, Least: f.least, Upto: f.upto}
+			if f.limit == "form.bytes" {
+				info.Bytes = f.most
+			}
 			if f.options != nil {
 				info.Options = f.options()
 			}

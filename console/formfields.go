@@ -23,6 +23,9 @@ type formField struct {
 	kind    fieldKind
 	span    bool // it is a length of time, in seconds
 	most    int  // bytes
+	least   int64
+	upto    int64  // of a number that is not 0
+	limit   string // the text about its limits
 	options func() []string
 	get     func(f *formTexts) string
 	set     func(f *formTexts, text string) error
@@ -59,6 +62,30 @@ func (f formField) called(xxl string) formField {
 	return f
 }
 
+// within is the field with what its number may be, in the unit of the form.
+func (f formField) within(least, upto int64) formField {
+	f.least, f.upto, f.limit = least, upto, "form.within"
+	if least > 0 {
+		f.limit = "form.within.orzero"
+	}
+	return f
+}
+
+// limits says what a field takes.
+func (q *request) limits(f *formField) string {
+	switch f.limit {
+	case "":
+		return ""
+	case "form.bytes":
+		return q.text(f.limit, "n", f.most)
+	case "form.links":
+		return q.text(f.limit, "n", mostFollowed)
+	case "form.tags":
+		return q.text(f.limit, "n", mostTags, "bytes", mostTagBytes)
+	}
+	return q.text(f.limit, "least", f.least, "n", f.upto)
+}
+
 // What is no value; the texts are keys of words.
 var (
 	errNumber     = errors.New("fault.number")
@@ -83,7 +110,7 @@ func scheduleTypes() []string {
 }
 
 func text(name, of string, kind fieldKind, most int, at func(*xxljob.Job) *string) formField {
-	return formField{name: name, of: of, kind: kind, most: most,
+	return formField{name: name, of: of, kind: kind, most: most, limit: "form.bytes",
 		get: func(f *formTexts) string { return *at(f.job) },
 		set: func(f *formTexts, s string) error {
 			if kind == aLine {
@@ -180,7 +207,7 @@ func check(name, of string, at func(*xxljob.Job) *bool) formField {
 }
 
 func ids(name, of string, at func(*xxljob.Job) *[]int64) formField {
-	return formField{name: name, of: of, kind: aLine, most: 2000,
+	return formField{name: name, of: of, kind: aLine, most: 2000, limit: "form.links",
 		get: func(f *formTexts) string {
 			var parts []string
 			for _, id := range *at(f.job) {
@@ -204,7 +231,7 @@ func ids(name, of string, at func(*xxljob.Job) *[]int64) formField {
 
 // keys are jobs as "app/key", one a line: a key may have a comma in it.
 func keys(name, of string, at func(*xxljob.Job) *[]string) formField {
-	return formField{name: name, of: of, kind: aText, most: 40_000,
+	return formField{name: name, of: of, kind: aText, most: 40_000, limit: "form.links",
 		get: func(f *formTexts) string { return strings.Join(*at(f.job), "\n") },
 		set: func(f *formTexts, s string) error {
 			var list []string
@@ -219,7 +246,7 @@ func keys(name, of string, at func(*xxljob.Job) *[]string) formField {
 }
 
 func tagList(name, of string, at func(*xxljob.Job) *[]string) formField {
-	return formField{name: name, of: of, kind: aLine, most: 2000,
+	return formField{name: name, of: of, kind: aLine, most: 2000, limit: "form.tags",
 		get: func(f *formTexts) string { return strings.Join(*at(f.job), ", ") },
 		set: func(f *formTexts, s string) error {
 			var list []string

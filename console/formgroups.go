@@ -10,6 +10,15 @@ import (
 	strategies "github.com/xxljob/xxljob/route"
 )
 
+// What the scheduler takes, beside what is said at the fields; the tests hold this against it.
+const (
+	aDay         = 24 * 3600 // seconds
+	aMonth       = 31 * aDay
+	mostFollowed = 100 // jobs that follow one, or that one follows
+	mostTags     = 16
+	mostTagBytes = 64
+)
+
 // formGroups are the fields of the form, in order.
 func formGroups() []formGroup {
 	return []formGroup{{"what", whatFields()}, {"when", whenFields()}, {"how", howFields()}, {"again", againFields()}, {"chain", chainFields()}, {"who", whoFields()}}
@@ -38,7 +47,7 @@ func whenFields() []formField {
 		choice("dst", "Schedule.DST", list(xxljob.DSTCivil, xxljob.DSTQuartz), func(j *xxljob.Job) *xxljob.DST { return &j.Schedule.DST }),
 		moment("notbefore", "NotBefore", func(j *xxljob.Job) *time.Time { return &j.NotBefore }),
 		moment("notafter", "NotAfter", func(j *xxljob.Job) *time.Time { return &j.NotAfter }),
-		number("maxruns", "MaxRuns", func(j *xxljob.Job) *int { return &j.MaxRuns }),
+		number("maxruns", "MaxRuns", func(j *xxljob.Job) *int { return &j.MaxRuns }).within(0, 1<<31-1),
 	}
 }
 
@@ -47,26 +56,26 @@ func howFields() []formField {
 	return []formField{
 		choice("route", "Route", strategies.Names, func(j *xxljob.Job) *string { return &j.Route }).called("executor_route_strategy"),
 		choice("block", "Block", block.Names, func(j *xxljob.Job) *string { return &j.Block }).called("executor_block_strategy"),
-		number("maxper", "MaxPerExecutor", func(j *xxljob.Job) *int { return &j.MaxPerExecutor }),
-		seconds("timeout", "Timeout", func(j *xxljob.Job) *time.Duration { return &j.Timeout }).called("executor_timeout"),
+		number("maxper", "MaxPerExecutor", func(j *xxljob.Job) *int { return &j.MaxPerExecutor }).within(0, 10_000),
+		seconds("timeout", "Timeout", func(j *xxljob.Job) *time.Duration { return &j.Timeout }).called("executor_timeout").within(0, 1<<31-1),
 		choice("misfire", "Misfire", list(xxljob.MisfireDoNothing, xxljob.MisfireFireOnceNow), func(j *xxljob.Job) *xxljob.Misfire { return &j.Misfire }).called("misfire_strategy"),
 		choice("catchup", "CatchUp", list("", xxljob.CatchUpEvery, xxljob.CatchUpOnce), func(j *xxljob.Job) *xxljob.CatchUp { return &j.CatchUp }),
-		seconds("lateafter", "LateAfter", func(j *xxljob.Job) *time.Duration { return &j.LateAfter }),
-		seconds("keepruns", "KeepRuns", func(j *xxljob.Job) *time.Duration { return &j.KeepRuns }),
+		seconds("lateafter", "LateAfter", func(j *xxljob.Job) *time.Duration { return &j.LateAfter }).within(1, aMonth),
+		seconds("keepruns", "KeepRuns", func(j *xxljob.Job) *time.Duration { return &j.KeepRuns }).within(60, 100*365*aDay),
 	}
 }
 
 // againFields say what follows a run that did not succeed.
 func againFields() []formField {
 	return []formField{
-		number("retries", "Retries", func(j *xxljob.Job) *int { return &j.Retries }).called("executor_fail_retry_count"),
-		seconds("retrypause", "RetryBackoff.First", func(j *xxljob.Job) *time.Duration { return &j.RetryBackoff.First }),
-		seconds("retrypausemax", "RetryBackoff.Max", func(j *xxljob.Job) *time.Duration { return &j.RetryBackoff.Max }),
-		number("jitter", "RetryBackoff.Jitter", func(j *xxljob.Job) *int { return &j.RetryBackoff.Jitter }),
+		number("retries", "Retries", func(j *xxljob.Job) *int { return &j.Retries }).called("executor_fail_retry_count").within(0, 30_000),
+		seconds("retrypause", "RetryBackoff.First", func(j *xxljob.Job) *time.Duration { return &j.RetryBackoff.First }).within(0, 10_000*3600),
+		seconds("retrypausemax", "RetryBackoff.Max", func(j *xxljob.Job) *time.Duration { return &j.RetryBackoff.Max }).within(1, 10_000*3600),
+		number("jitter", "RetryBackoff.Jitter", func(j *xxljob.Job) *int { return &j.RetryBackoff.Jitter }).within(0, 100),
 		check("retryaside", "RetryAside", func(j *xxljob.Job) *bool { return &j.RetryAside }),
 		choice("onlost", "OnLost", list("", xxljob.OnLostRerun), func(j *xxljob.Job) *xxljob.OnLost { return &j.OnLost }),
-		number("maxreruns", "MaxReruns", func(j *xxljob.Job) *int { return &j.MaxReruns }),
-		number("maxsnoozes", "MaxSnoozes", func(j *xxljob.Job) *int { return &j.MaxSnoozes }),
+		number("maxreruns", "MaxReruns", func(j *xxljob.Job) *int { return &j.MaxReruns }).within(0, 1_000),
+		number("maxsnoozes", "MaxSnoozes", func(j *xxljob.Job) *int { return &j.MaxSnoozes }).within(0, 30_000),
 	}
 }
 
@@ -78,9 +87,9 @@ func chainFields() []formField {
 		choice("childparam", "ChildParam", list("", xxljob.ChildParamParent, xxljob.ChildParamResult), func(j *xxljob.Job) *xxljob.ChildParam { return &j.ChildParam }),
 		ids("after", "After", func(j *xxljob.Job) *[]int64 { return &j.After }),
 		keys("afterkeys", "AfterKeys", func(j *xxljob.Job) *[]string { return &j.AfterKeys }),
-		seconds("afterwindow", "AfterWindow", func(j *xxljob.Job) *time.Duration { return &j.AfterWindow }),
+		seconds("afterwindow", "AfterWindow", func(j *xxljob.Job) *time.Duration { return &j.AfterWindow }).within(1, aMonth),
 		text("afterzone", "AfterZone", aLine, 64, func(j *xxljob.Job) *string { return &j.AfterZone }),
-		seconds("aftertimeout", "AfterTimeout", func(j *xxljob.Job) *time.Duration { return &j.AfterTimeout }),
+		seconds("aftertimeout", "AfterTimeout", func(j *xxljob.Job) *time.Duration { return &j.AfterTimeout }).within(1, aMonth),
 	}
 }
 

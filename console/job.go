@@ -35,8 +35,8 @@ type jobView struct {
 	Runs     []xxljob.Run
 	Skipped  []xxljob.Run // records of instants that were not run
 	Outcomes outcomes
-	Children []jobLink
-	Parents  []jobLink
+	Children jobLinks
+	Parents  jobLinks
 	Changes  []jobChange
 	More     []fact // what else it says
 	Param    string // as it is shown
@@ -61,7 +61,7 @@ type jobNews struct {
 	bad               error // of the schedule
 	runs, skipped     []xxljob.Run
 	outcomes          outcomes
-	children, parents []jobLink
+	children, parents jobLinks
 	changes           []xxljob.Change
 }
 

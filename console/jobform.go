@@ -193,6 +193,12 @@ func (q *request) fieldOf(f *formField, form *jobForm) fieldView {
 	if key := "help." + f.name; q.look.language.Has(key) {
 		v.Help = q.text(key)
 	}
+	if limits := q.limits(f); limits != "" {
+		if v.Help != "" {
+			v.Help += q.text("form.sentences")
+		}
+		v.Help += limits
+	}
 	if f.kind == aMoment {
 		v.Zone = q.formZone().String()
 	}

@@ -21,12 +21,18 @@ type jobLink struct {
 // mostLinks is how many jobs of a kind a page names.
 const mostLinks = 200
 
+// jobLinks are jobs that one is bound up with, and whether there are more than a page names.
+type jobLinks struct {
+	Jobs []jobLink
+	More bool
+}
+
 // jobLinks are the jobs that a success of the job leads to, and those whose success leads to it,
 // as far as the user sees them.
-func (q *request) jobLinks(j *xxljob.Job) (children, parents []jobLink, err error) {
+func (q *request) jobLinks(j *xxljob.Job) (children, parents jobLinks, err error) {
 	all, err := q.Store.Links(q.ctx)
 	if err != nil {
-		return nil, nil, err
+		return children, parents, err
 	}
 	ref := j.App + "/" + j.Key
 	names := func(ids []int64, keys []string, other *xxljob.Job) bool {
@@ -46,10 +52,10 @@ func (q *request) jobLinks(j *xxljob.Job) (children, parents []jobLink, err erro
 		}
 	}
 	if err := q.named(down, j.Children, j.ChildKeys, false); err != nil {
-		return nil, nil, err
+		return children, parents, err
 	}
 	if err := q.named(up, j.After, j.AfterKeys, true); err != nil {
-		return nil, nil, err
+		return children, parents, err
 	}
 	found, err := q.jobsByID(linked(down, up))
 	return q.seen(down, found), q.seen(up, found), err
@@ -90,11 +96,15 @@ func (q *request) named(to map[int64]bool, ids []int64, keys []string, join bool
 }
 
 // seen are those of the jobs that were found and that the user sees, in order of their IDs.
-func (q *request) seen(jobs map[int64]bool, found map[int64]xxljob.Job) (list []jobLink) {
+func (q *request) seen(jobs map[int64]bool, found map[int64]xxljob.Job) (list jobLinks) {
+	list.More = len(jobs) > mostLinks
 	for _, id := range slices.Sorted(maps.Keys(jobs)) {
 		if j, there := found[id]; there && allowed(q.user, see, j.App) {
-			list = append(list, jobLink{j.ID, j.Name, j.App, jobs[id]})
+			list.Jobs = append(list.Jobs, jobLink{j.ID, j.Name, j.App, jobs[id]})
 		}
 	}
 	return list
 }
+
+// MostLinks is how many jobs of a kind the page names.
+func (p *page) MostLinks() int { return mostLinks }

@@ -21,6 +21,7 @@ type onceView struct {
 	Param, Addresses string
 	Hidden, Own      bool // the stored parameter is not shown; the one that was typed counts though it is empty
 	Offered          []offered
+	MoreOffered      bool // than are offered
 	Broadcast        bool
 	Part, Parts      string
 	At, Zone, Key    string
@@ -55,6 +56,9 @@ func (q *request) newOnce() *onceView {
 func (q *request) offeringOnce() (v *onceView, err error) {
 	v = q.newOnce()
 	v.Offered, err = q.liveAddresses(q.job.App)
+	if len(v.Offered) > mostOffered {
+		v.Offered, v.MoreOffered = v.Offered[:mostOffered], true
+	}
 	return v, err
 }
 
@@ -88,7 +92,7 @@ func (q *request) liveAddresses(app string) (list []offered, err error) {
 			}
 		}
 	}
-	return list[:min(len(list), mostOffered)], nil
+	return list, nil
 }
 
 // oncePage shows the form, or the part of it that offers addresses, to a dialog that has the rest.

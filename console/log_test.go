@@ -3,6 +3,7 @@ package console_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
 	"github.com/xxljob/xxljob/internal/await"
+	"github.com/xxljob/xxljob/store/storetest"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -93,6 +95,8 @@ func TestLogOfARun(t *testing.T) {
 	for _, bad := range []string{"?from=0", "?from=-1", "?from=x", "?to=x", "?line=0", "?line=99999999999999999999"} {
 		root.get(log + bad).is(400)
 	}
+	root.get(log).has(fmt.Sprintf("Lines %d to %d of %d ", from, total, total)).lacks("so far ")
+	root.get(log + "?from=1").has("Lines 1 to 400 ").lacks("Lines 1 to 400 of") // the store does not have them
 	root.get(log + "?from=100")
 	line := regexp.MustCompile(`href="[./]*(runs/\d+/log\?from=\d+#L120)"`).FindStringSubmatch(root.body)
 	if line == nil {
@@ -107,6 +111,50 @@ func TestLogOfARun(t *testing.T) {
 	root.get(log + "/file").is(200)
 	if n := strings.Count(root.body, "\n"); n != total || !strings.Contains(root.res.Header.Get("Content-Disposition"), "run-"+itoa(run.ID)+".log") || root.res.Header.Get("Content-Type") != "text/plain; charset=utf-8" {
 		t.Errorf("a file of %d lines, want %d: %v", n, total, root.res.Header)
+	}
+}
+
+// TestHowManyLines: it is said how many there are, so far where there may be more of them, and not
+// where nobody knows; for that the store is asked once, and by no page that follows a log.
+func TestHowManyLines(t *testing.T) {
+	var f *storetest.WholeFaults
+	x := newSite(t, func(c *console.Config) {
+		f = storetest.WrapWhole(c.Store.(Store))
+		c.Store, c.Scheduler = f, must1(xxljob.New(f, xxljob.Config{App: "orders", Logger: slog.New(slog.DiscardHandler), Logs: xxljob.LogConfig{InStore: true}}))
+	})
+	x.s = must1(xxljob.New(x.store, xxljob.Config{App: "orders", Logger: slog.New(slog.DiscardHandler), Logs: xxljob.LogConfig{InStore: true}}))
+	root := x.admin()
+	wrote, goOn := make(chan struct{}), make(chan struct{})
+	defer close(goOn)
+	run := x.ran(false, func(_ context.Context, task *xxljob.Task) error {
+		for i := range 1000 {
+			task.Log().Info("entry", "n", i+1)
+		}
+		close(wrote)
+		<-goOn
+		return nil
+	})
+	<-wrote
+	log := "runs/" + itoa(run.ID) + "/log"
+	await.Until(t, "the lines", func() bool { return strings.Contains(root.get(log).body, "n=1000<") })
+	total := must1(strconv.Atoi(strings.SplitN(root.numbers(), "-", 2)[1]))
+	root.has(fmt.Sprintf("Lines %d to %d of %d so far ", total-399, total, total))
+
+	await.Until(t, "the store to have the lines", func() bool {
+		_, last, err := x.store.LogPages(t.Context(), run.ID, 1, 0)
+		return err == nil && last == total
+	})
+	calls := func(has string) int {
+		t.Helper()
+		before := f.Calls("LogPages")
+		root.get(log + "?from=1").is(200).has(has)
+		return f.Calls("LogPages") - before
+	}
+	page := calls(fmt.Sprintf("Lines 1 to 400 of %d so far ", total))
+	root.header.Set("HX-Request", "true")
+	root.header.Set("HX-Request-Type", "partial")
+	if part := calls("n=1"); page != part+1 {
+		t.Errorf("the store is asked for pages of the log %d times for a page, and %d times for lines that follow", page, part)
 	}
 }
 

@@ -29,6 +29,7 @@ type chosen struct {
 	Density  string              `json:"density,omitempty"` // "compact"
 	Live     string              `json:"live,omitempty"`    // "off" for pages that stay as they are
 	Keys     string              `json:"keys,omitempty"`    // "off" for no keys of one letter
+	Wrap     string              `json:"wrap,omitempty"`    // "off" for lines of logs that are as long as they are
 	Columns  map[string][]string `json:"columns,omitempty"` // that lists show, by the name of the list
 }
 
@@ -62,11 +63,12 @@ var choices = map[string][]string{
 	"density": {"", "compact"},
 	"live":    {"", "off"},
 	"keys":    {"", "off"},
+	"wrap":    {"", "off"},
 }
 
 // word is a choice among a few words, by its name.
 func (ch *chosen) word(name string) *string {
-	return map[string]*string{"theme": &ch.Theme, "density": &ch.Density, "live": &ch.Live, "keys": &ch.Keys}[name]
+	return map[string]*string{"theme": &ch.Theme, "density": &ch.Density, "live": &ch.Live, "keys": &ch.Keys, "wrap": &ch.Wrap}[name]
 }
 
 // defaultLook is how pages look to who has no account, or has chosen nothing.
@@ -209,7 +211,7 @@ func (q *request) takeChosen(ch *chosen) bool {
 }
 
 // chosenNames are the names of a choice in the settings of an account.
-var chosenNames = []string{"language", "theme", "zone", "density", "live", "keys", "columns"}
+var chosenNames = []string{"language", "theme", "zone", "density", "live", "keys", "wrap", "columns"}
 
 // saveChosen keeps a choice with the account, beside what else is in its settings.
 func (q *request) saveChosen(ch chosen) error {

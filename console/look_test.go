@@ -66,9 +66,9 @@ func TestLookOfWhoHasNoAccount(t *testing.T) {
 	})
 	x.job("orders", "nightly")
 	b := x.browser()
-	b.post("look", url.Values{"language": {"zh-CN"}, "theme": {"dark"}, "zone": {"Asia/Shanghai"}, "density": {"compact"}, "live": {"off"}, "keys": {"off"}, "next": {"jobs"}})
+	b.post("look", url.Values{"language": {"zh-CN"}, "theme": {"dark"}, "zone": {"Asia/Shanghai"}, "density": {"compact"}, "live": {"off"}, "keys": {"off"}, "wrap": {"off"}, "next": {"jobs"}})
 	b.post("look", url.Values{"list": {"jobs"}, "column": {"app"}, "next": {"jobs"}})
-	for _, want := range []string{`lang="zh-CN"`, `data-theme="dark"`, `data-density="compact"`, `data-live="off"`, `data-keys="off"`} {
+	for _, want := range []string{`lang="zh-CN"`, `data-theme="dark"`, `data-density="compact"`, `data-live="off"`, `data-keys="off"`, `data-wrap="off"`} {
 		if !strings.Contains(b.body, want) {
 			t.Errorf("the page has no %s", want)
 		}
@@ -77,8 +77,8 @@ func TestLookOfWhoHasNoAccount(t *testing.T) {
 		t.Errorf("columns %q", got)
 	}
 	// A box that is not ticked sends what is hidden before it.
-	b.post("look", url.Values{"live": {"off", ""}, "keys": {"off", ""}, "density": {""}, "next": {"jobs"}})
-	b.lacks(`data-live="off"`, `data-keys="off"`, `data-density="compact"`)
+	b.post("look", url.Values{"live": {"off", ""}, "keys": {"off", ""}, "wrap": {"off", ""}, "density": {""}, "next": {"jobs"}})
+	b.lacks(`data-live="off"`, `data-keys="off"`, `data-wrap="off"`, `data-density="compact"`)
 }
 
 // TestLookThatIsNone is refused, and one that is kept and means nothing any more is left out.
@@ -88,7 +88,7 @@ func TestLookThatIsNone(t *testing.T) {
 	x.job("orders", "nightly")
 	b.follows = false
 	for _, form := range []url.Values{
-		{"language": {"xx"}}, {"theme": {"pink"}}, {"zone": {"Local"}}, {"zone": {"../../etc/passwd"}}, {"density": {"tight"}}, {"live": {"1"}}, {"keys": {"none"}},
+		{"language": {"xx"}}, {"theme": {"pink"}}, {"zone": {"Local"}}, {"zone": {"../../etc/passwd"}}, {"density": {"tight"}}, {"live": {"1"}}, {"keys": {"none"}}, {"wrap": {"on"}},
 		{"list": {"users"}, "column": {"name"}}, {"list": {"jobs"}, "column": {"password"}}, {"list": {"jobs"}, "column": {"app", "app\n"}},
 	} {
 		b.post("look", form).is(http.StatusUnprocessableEntity)

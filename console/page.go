@@ -212,11 +212,12 @@ func (p *page) LangName(tag string) string {
 	return map[string]string{"en": "English", "zh-CN": "简体中文", "zh-TW": "繁體中文"}[tag]
 }
 
-// Theme, Density, Live and Keys are what was chosen of these, or "".
+// Theme, Density, Live, Keys and Wrap are what was chosen of these, or "".
 func (p *page) Theme() string   { return p.q.look.Theme }
 func (p *page) Density() string { return p.q.look.Density }
 func (p *page) Live() string    { return p.q.look.Live }
 func (p *page) Keys() string    { return p.q.look.Keys }
+func (p *page) Wrap() string    { return p.q.look.Wrap }
 
 // Zone is the zone of the times on the page, and ChosenZone what somebody has chosen, or "".
 func (p *page) Zone() string       { return p.q.look.zone.String() }

@@ -33,6 +33,7 @@ type runView struct {
 	Children                []xxljob.Run
 	MoreChildren            bool            // than are shown
 	Doers                   []xxljob.Change // who has asked for it, and for its end
+	MoreDoers               bool            // than are shown
 	Steps                   []step
 	Links                   []Link
 	Log                     logView
@@ -47,6 +48,7 @@ type kin struct {
 	parent   *xxljob.Run
 	children []xxljob.Run
 	doers    []xxljob.Change
+	more     bool // entries like these
 }
 
 func (q *request) runPage() error {
@@ -60,7 +62,7 @@ func (q *request) runPage() error {
 	if err != nil {
 		return err
 	}
-	v.Job, v.Parent, v.Doers = k.job, k.parent, k.doers
+	v.Job, v.Parent, v.Doers, v.MoreDoers = k.job, k.parent, k.doers, k.more
 	if k.job != nil {
 		q.look.inZoneOf(k.job)
 	}
@@ -114,7 +116,7 @@ func (q *request) kinOf(ctx context.Context, r *xxljob.Run) (k kin, err error) {
 		}
 	}
 	k.tree, k.children = withoutTexts(k.tree), withoutTexts(k.children)
-	k.doers, err = q.doersOf(ctx, r)
+	k.doers, k.more, err = q.doersOf(ctx, r)
 	return k, err
 }
 
@@ -130,18 +132,21 @@ func withoutTexts(runs []xxljob.Run) []xxljob.Run {
 }
 
 // doersOf are the entries of the record about a run, and about the first of its trigger, which
-// is the one that somebody has asked for; the oldest first.
-func (q *request) doersOf(ctx context.Context, r *xxljob.Run) (list []xxljob.Change, err error) {
+// is the one that somebody has asked for; the oldest first, and whether there are older ones.
+func (q *request) doersOf(ctx context.Context, r *xxljob.Run) (list []xxljob.Change, more bool, err error) {
 	if q.record == nil {
-		return nil, nil
+		return nil, false, nil
 	}
 	for _, id := range slices.Compact([]int64{r.ID, r.TriggerID}) {
 		if id == 0 {
 			continue
 		}
-		found, err := q.record.SearchChanges(ctx, xxljob.ChangeSearch{Object: store.ObjectRun, ObjectID: strconv.FormatInt(id, 10), Limit: doersOfARun})
+		found, err := q.record.SearchChanges(ctx, xxljob.ChangeSearch{Object: store.ObjectRun, ObjectID: strconv.FormatInt(id, 10), Limit: doersOfARun + 1})
 		if err != nil {
-			return nil, err
+			return nil, false, err
+		}
+		if len(found.Changes) > doersOfARun {
+			found.Changes, more = found.Changes[:doersOfARun], true
 		}
 		for _, c := range found.Changes {
 			if id == r.ID || c.Verb != "kill" { // another attempt's end is that one's
@@ -150,7 +155,7 @@ func (q *request) doersOf(ctx context.Context, r *xxljob.Run) (list []xxljob.Cha
 		}
 	}
 	slices.SortFunc(list, func(a, b xxljob.Change) int { return int(a.ID - b.ID) })
-	return list, nil
+	return list, more, nil
 }
 
 // linksOf are the host's, as far as they lead to pages.

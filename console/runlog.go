@@ -20,6 +20,8 @@ const (
 	mostOfALine = 8 << 10 // bytes of a line on a page
 	lineContext = 20      // lines before one that a link leads to
 	logPatience = 5 * time.Second
+
+	totalPatience = time.Second // for what a page can do without
 )
 
 // logView is a part of a log.
@@ -27,6 +29,7 @@ type logView struct {
 	Run      int64
 	Lines    []logLine
 	From, To int    // the numbers of the first and the last line
+	Total    int    // lines that there are by now, or 0 where that is not known
 	End      bool   // nothing more will come
 	Whole1   bool   // it is one line, and all of it
 	Fault    string // why there is none
@@ -119,7 +122,7 @@ func (q *request) logTail() (logView, error) {
 		res, err := q.Scheduler.LogTail(ctx, q.run.ID, linesAtOnce)
 		return logText{res.FromLineNum, res.ToLineNum, res.LogContent, res.IsEnd}, err
 	}, linesAtOnce)
-	v.Tail = true
+	v.Tail, v.Total = true, v.To
 	return v, err
 }
 
@@ -129,7 +132,42 @@ func (q *request) logFrom(from, to int) (logView, error) {
 	if to > 0 {
 		most = max(0, min(most, to-from+1))
 	}
-	return q.readLog(func() (logText, error) { return q.linesFrom(from) }, most)
+	v, err := q.readLog(func() (logText, error) { return q.linesFrom(from) }, most)
+	if err == nil && len(v.Lines) > 0 && !q.isPart() {
+		v.Total = q.totalOf(&v)
+	}
+	return v, err
+}
+
+// totalOf is how many lines there are of the log of which a part was read, or 0 where the store
+// does not have the lines, or does not say so at once.
+func (q *request) totalOf(v *logView) int {
+	if v.End {
+		return v.To
+	}
+	kept, keeps := q.Store.(xxljob.LogStore)
+	if !keeps {
+		return 0
+	}
+	ctx, cancel := q.within(totalPatience)
+	defer cancel()
+	if _, last, err := kept.LogPages(ctx, q.run.ID, 1, 0); err == nil && last >= v.To {
+		return last
+	}
+	return 0
+}
+
+// LogLines says which lines are shown, and of how many.
+func (p *page) LogLines(v logView) string {
+	key := "log.lines"
+	switch {
+	case v.Total == 0:
+	case p.q.run.State.Ended():
+		key = "log.lines.of"
+	default:
+		key = "log.lines.sofar"
+	}
+	return p.T(key, "from", v.From, "to", v.To, "total", v.Total)
 }
 
 // linesFrom asks for lines from a number on. Those who follow a log side by side ask once; what

@@ -64,6 +64,9 @@ type setupper struct {
 	until time.Time     // guarded by turn: the code of this process counts
 }
 
+// own counts a code that the host has made by now as that of this process.
+func (s *setupper) own() { s.until = time.Now().Add(codeCounts) }
+
 // counts reports whether the code of this process still counts. A clock that was set back does not
 // make it count for longer.
 func (s *setupper) counts(now time.Time) bool {
@@ -87,7 +90,7 @@ func (q *request) hasUsers() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if s.users.Store(len(list) > 0); len(list) > 0 || q.OwnSetup || s.counts(time.Now()) {
+	if s.users.Store(len(list) > 0); len(list) > 0 || s.counts(time.Now()) {
 		return len(list) > 0, nil
 	}
 	code, err := SetupCode(q.ctx, q.accounts)

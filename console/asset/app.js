@@ -134,7 +134,7 @@ live?.addEventListener("click", () => {
 	if (on) delete document.body.dataset.live
 	else document.body.dataset.live = "off"
 	live.setAttribute("aria-pressed", on)
-	document.getElementById("said").textContent = on ? live.dataset.on : live.dataset.off
+	document.getElementById("said").textContent = on ? live.dataset.resumed : live.dataset.paused
 	fetch(live.dataset.look, {...partial, method: "POST", body: new URLSearchParams({live: on ? "" : "off"})}).catch(() => {})
 })
 

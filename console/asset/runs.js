@@ -27,7 +27,11 @@ const fetched = async (from, to) => {
 const tell = () => {
 	if (!(first() >= 1)) return
 	const said = link("lines")
-	if (said) said.textContent = said.dataset.logLines.replace("{from}", first()).replace("{to}", last())
+	if (said) {
+		const total = live ? last() : said.dataset.total > 0 ? Math.max(said.dataset.total, last()) : 0
+		said.dataset.total = total
+		said.textContent = (total === 0 ? said.dataset.logLines : whole ? said.dataset.of : said.dataset.sofar).replace("{from}", first()).replace("{to}", last()).replace("{total}", total)
+	}
 	if (link("earlier")) {
 		link("earlier").hidden = first() <= 1
 		link("earlier").href = `${log.dataset.log}?from=${Math.max(1, first() - atOnce)}&to=${first() - 1}`
@@ -118,6 +122,18 @@ const mark = line => {
 	log.querySelector(".line.marked")?.classList.remove("marked")
 	line.classList.add("marked")
 }
+
+// Lines that are longer than the page are wrapped, or not. What somebody chooses is kept.
+const wrap = document.querySelector("[data-log-wrap]")
+wrap?.addEventListener("submit", e => {
+	e.preventDefault()
+	const off = document.body.dataset.wrap !== "off", button = wrap.querySelector("button")
+	if (off) document.body.dataset.wrap = "off"
+	else delete document.body.dataset.wrap
+	button.setAttribute("aria-pressed", String(!off))
+	button.value = off ? "" : "off"
+	fetch(wrap.action, {...partial, method: "POST", body: new URLSearchParams({wrap: off ? "off" : ""})}).catch(() => {})
+})
 
 // A link to a line leads to where it is, if it is not on this page.
 const toLine = () => {

@@ -38,12 +38,14 @@ const wide = `(() => {` + unseen + `
 	return list.slice(0, 10)
 })()`
 
-// cut says which texts do not fit into what they stand in.
+// cut says which texts do not fit into what they stand in. That lines of a log do not is what
+// somebody has chosen who has them not wrapped, and goes through them by keys and otherwise.
 const cut = `(() => {` + unseen + `
 	const list = []
 	for (const el of document.body.querySelectorAll("*")) {
 		if (el.matches("svg *, option, textarea, input") || unseen(el)) continue
 		const style = getComputedStyle(el)
+		if (el.matches('[data-wrap="off"] .log[tabindex="0"]') && style.overflowX === "auto") continue
 		if (el.clientWidth > 0 && el.scrollWidth > el.clientWidth + 1 && (style.overflowX !== "visible" || el.matches("button, .button, th, td, summary, .state")))
 			list.push(el.outerHTML.slice(0, 160) + ": " + el.scrollWidth + " px in " + el.clientWidth)
 	}

@@ -206,21 +206,41 @@ func (x *site) edit(b *tab, h hand, scripts bool, id string) {
 	b.says("h1", "Reindex")
 	h.press(b, `main a[href$="/edit"]`)
 	b.until("the form", `document.querySelector("#jobform")`)
-	b.fill(h, "#f-conf", "0 30 4 * * ?")
 	if scripts {
-		b.says("#preview", "04:30")
+		b.build(h)
+	} else {
+		b.fill(h, "#f-conf", "0 0 3 15 * ?")
 	}
 	h.press(b, "#jobform button.primary")
 	b.says(".said", "saved")
-	b.says("main", "0 30 4 * * ?")
+	b.says("main", "0 0 3 15 * ?")
 
 	h.press(b, `.rail a[href$="changes"]`)
 	b.says(".diff del", "0 0 3 * * ?")
-	b.says(".diff ins", "0 30 4 * * ?")
-	b.open(mount + "jobs/" + id + "/edit?version=1")
+	b.says(".diff ins", "0 0 3 15 * ?")
+	h.press(b, `main td a[href$="jobs/`+id+`"]`)
+	b.says("h1", "Reindex")
+	h.press(b, `.jobchanges a[href$="/edit?version=1"]`)
 	b.until("the former version", `document.querySelector("#f-conf")?.value === "0 0 3 * * ?"`)
 	h.press(b, "#jobform button.primary")
 	b.says(".said", "back as it was")
+}
+
+// build has the builder write the expression of the form: the fifteenth of each month.
+func (b *tab) build(h hand) {
+	b.Helper()
+	h.press(b, "#builder summary")
+	h.reach(b, "#b-kind")
+	b.do(chromedp.KeyEvent("On a day"))
+	if _, clicks := h.(mouse); clicks { // which has opened a list to choose from
+		b.do(chromedp.KeyEvent(kb.Enter))
+	}
+	b.until("the day of the month", `document.querySelector("#b-kind").value === "day" && !document.querySelector("[data-for~=day]:has(#b-day)").hidden`)
+	b.fill(h, "#b-day", "15")
+	b.says("#b-shown", "0 0 3 15 * ?")
+	h.press(b, "#b-write")
+	b.until("the expression", `document.activeElement.matches("#f-conf") && document.activeElement.value === "0 0 3 15 * ?"`)
+	b.says("#preview", "-15 03:00:00")
 }
 
 // TestLoggedOutMeanwhile: who has to log in before a form is saved comes back to the form, at its
@@ -484,6 +504,43 @@ func TestSwitch(t *testing.T) {
 	b.until("news again", facts+" !== "+quoted(again))
 	for _, fault := range b.takeFaults() {
 		t.Error(fault)
+	}
+}
+
+// TestWrap: the lines of a log are wrapped or not, as one chooses, and stay so on the next page; by
+// mouse, by keyboard and without scripts.
+func TestWrap(t *testing.T) {
+	browser(t)
+	for _, f := range []struct {
+		name    string
+		hand    hand
+		scripts bool
+	}{{"mouse", mouse{}, true}, {"keyboard", keyboard{}, true}, {"without scripts", mouse{}, false}} {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			x := newSite(t)
+			x.user("root")
+			id := x.trigger(x.job(xxljob.Job{Name: "Export", Handler: "export", Schedule: xxljob.Manual()}))
+			x.wait(id, "ended", ended)
+			b := newTab(t, x.origin)
+			b.looks(combination{"en", "light", 1280}, map[string]string{"xxljob_session": x.session("root")})
+			b.scripts(f.scripts)
+			b.open(mount + "runs/" + strconv.FormatInt(id, 10) + "/log")
+			const wider = `(l => l.scrollWidth > l.clientWidth)(document.querySelector("#lines"))`
+			b.says("#log", "Lines 1 to 5 of 5")
+			b.until("wrapped lines", "!"+wider)
+			const button = "[data-log-wrap] button"
+			f.hand.press(b, button)
+			b.until("lines as long as they are", wider+` && document.querySelector("`+button+`").getAttribute("aria-pressed") === "false"`)
+			b.until("a page that is as wide as it was", `document.documentElement.scrollWidth <= innerWidth`)
+			b.open(mount + "runs/" + strconv.FormatInt(id, 10))
+			b.until("lines as long as they are on the next page", wider)
+			f.hand.press(b, button)
+			b.until("wrapped lines", "!"+wider+` && document.querySelector("`+button+`").getAttribute("aria-pressed") === "true"`)
+			for _, fault := range b.takeFaults() {
+				t.Error(fault)
+			}
+		})
 	}
 }
 

@@ -69,6 +69,7 @@ func pages(x *site) []shown {
 		{name: "run-running", site: "filled", path: run("live")},
 		{name: "run-kill", site: "filled", path: run("live"), then: `document.querySelector("[data-opens=kill]").click()`, sign: "#kill[open]"},
 		{name: "log", site: "filled", path: run("good") + "/log"},
+		{name: "log-unwrapped", site: "filled", path: run("good") + "/log", look: "&wrap=off"},
 		{name: "changes", site: "filled", path: "changes"},
 		{name: "changes-nothing-found", site: "filled", path: "changes?actor=nobody"},
 		{name: "not-found", site: "filled", path: "jobs/999999"},

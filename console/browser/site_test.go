@@ -18,6 +18,7 @@ import (
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/store/storetest"
 )
 
 // mount is where the console is in the host, password that of all users.
@@ -30,6 +31,7 @@ const (
 type site struct {
 	*testing.T
 	store   *memory.Store
+	faults  *storetest.WholeFaults // the store as the console has it
 	s       xxljob.Scheduler
 	origin  string
 	handler http.Handler
@@ -45,7 +47,7 @@ func newSite(t *testing.T) *site {
 	quiet := slog.New(slog.DiscardHandler)
 	s, err := xxljob.New(x.store, xxljob.Config{App: "orders", Logger: quiet, Executor: executor.Config{Log: executor.LogConfig{MaxBytes: 64 << 20}}})
 	must(t, err)
-	x.s = s
+	x.s, x.faults = s, storetest.WrapWhole(x.store)
 	must(t, s.Handle("export", export))
 	must(t, s.Handle("fail", fail))
 	must(t, s.Handle("talk", talk))
@@ -56,7 +58,7 @@ func newSite(t *testing.T) *site {
 		defer cancel()
 		_ = s.Stop(ctx)
 	})
-	h, err := console.New(console.Config{Store: x.store, Scheduler: s, Auth: console.Accounts(), Logger: quiet,
+	h, err := console.New(console.Config{Store: x.faults, Scheduler: s, Auth: console.Accounts(), Logger: quiet,
 		Title: "Orders", Label: console.Label{Text: "STAGING", Color: "amber"}})
 	must(t, err)
 	mux := http.NewServeMux()
