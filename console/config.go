@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -55,6 +56,14 @@ type Config struct {
 	// Links are shown on the page of a run, to the host's traces for example; nil means none.
 	// It is called while the page is made, by many goroutines at once.
 	Links func(run xxljob.Run) []Link
+
+	// Viewed is told who has been answered with a log, a parameter or a result, which the record
+	// of changes does not have; nil tells nobody. It is called once for each page and each file,
+	// behind the answer, and not for what a page asks for by itself, to refresh or to follow a
+	// log. It is called by many goroutines at once, each of which keeps its connection until it
+	// returns; its context has the values of the request's and does not end with it. A panic goes
+	// to the Logger.
+	Viewed func(ctx context.Context, v View)
 
 	// TrustedOrigins are origins such as "https://example.com" from which browsers may send
 	// requests that change something, besides the console's own.

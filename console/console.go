@@ -190,7 +190,7 @@ func (q *request) serve() error {
 	if err := q.admit(rt); err != nil {
 		return err
 	}
-	return rt.serve(q)
+	return q.answer(rt)
 }
 
 // admit says who asks, reads what is asked about, and decides whether it may be.

@@ -78,6 +78,9 @@ func (q *request) newJob() error {
 	if err != nil {
 		return err
 	}
+	if f.copyOf != 0 {
+		q.job.ID, q.job.App = f.copyOf, f.base.App // of which this shows the parameter
+	}
 	if app := q.query("app"); app != "" {
 		f.job.App = app
 	}

@@ -45,7 +45,8 @@ type route struct {
 	carries         bool // its form has another one in it that is kept
 	rows            bool // its form has a field for each row of a list
 	pace            pacing
-	control         bool // its page is there to change something: refused where the console is read-only
+	views           ViewKind // what is shown that a host may want to know of
+	control         bool     // its page is there to change something: refused where the console is read-only
 }
 
 // action is what a user has to be allowed; zero for no more than being one.
@@ -100,33 +101,33 @@ func routes() []route {
 
 		{method: get, pattern: "", needs: somebody, serve: (*request).home},
 		{method: get, pattern: "jobs", needs: somebody, serve: (*request).jobs},
-		{method: get, pattern: "jobs/new", needs: somebody, serve: (*request).newJob, control: true},
+		{method: get, pattern: "jobs/new", needs: somebody, serve: (*request).newJob, control: true, views: ViewJob},
 		{method: post, pattern: "jobs/new", needs: somebody, serve: (*request).addJob, keeps: true},
 		{method: post, pattern: "jobs/bulk", needs: somebody, serve: (*request).bulk, rows: true, long: true},
-		{method: get, pattern: "jobs/export", needs: somebody, serve: (*request).exportList, long: true, pace: wholes},
-		{method: post, pattern: "jobs/export", needs: somebody, serve: (*request).exportTicked, rows: true, long: true, reads: true, pace: wholes},
+		{method: get, pattern: "jobs/export", needs: somebody, serve: (*request).exportList, long: true, pace: wholes, views: ViewExport},
+		{method: post, pattern: "jobs/export", needs: somebody, serve: (*request).exportTicked, rows: true, long: true, reads: true, pace: wholes, views: ViewExport},
 		{method: get, pattern: "preview", needs: somebody, serve: (*request).preview, pace: previews},
-		{method: get, pattern: "jobs/{id}", needs: seeing, of: aJob, serve: (*request).jobPage},
-		{method: get, pattern: "jobs/{id}/export", needs: seeing, of: aJob, serve: (*request).exportJob},
-		{method: get, pattern: "jobs/{id}/edit", needs: editing, of: aJob, serve: (*request).editJob, control: true},
+		{method: get, pattern: "jobs/{id}", needs: seeing, of: aJob, serve: (*request).jobPage, views: ViewJob},
+		{method: get, pattern: "jobs/{id}/export", needs: seeing, of: aJob, serve: (*request).exportJob, views: ViewExport},
+		{method: get, pattern: "jobs/{id}/edit", needs: editing, of: aJob, serve: (*request).editJob, control: true, views: ViewJob},
 		{method: post, pattern: "jobs/{id}/edit", needs: editing, of: aJob, serve: (*request).saveJob, keeps: true},
 		{method: get, pattern: "jobs/{id}/remove", needs: editing, of: aJob, serve: (*request).removeForm, control: true},
 		{method: post, pattern: "jobs/{id}/remove", needs: editing, of: aJob, serve: (*request).removeJob},
 		{method: post, pattern: "jobs/{id}/start", needs: operating, of: aJob, serve: (*request).startJob},
 		{method: post, pattern: "jobs/{id}/stop", needs: operating, of: aJob, serve: (*request).stopJob},
-		{method: get, pattern: "jobs/{id}/once", needs: operating, of: aJob, serve: (*request).oncePage, control: true},
+		{method: get, pattern: "jobs/{id}/once", needs: operating, of: aJob, serve: (*request).oncePage, control: true, views: ViewJob},
 		{method: post, pattern: "jobs/{id}/trigger", needs: operating, of: aJob, serve: (*request).triggerJob},
-		{method: get, pattern: "runs", needs: somebody, serve: (*request).runs},
+		{method: get, pattern: "runs", needs: somebody, serve: (*request).runs, views: ViewRuns},
 		{method: post, pattern: "runs/bulk", needs: somebody, serve: (*request).bulkRuns, long: true},
-		{method: get, pattern: "runs/{id}", needs: seeing, of: aRun, serve: (*request).runPage},
+		{method: get, pattern: "runs/{id}", needs: seeing, of: aRun, serve: (*request).runPage, views: ViewRun},
 		{method: get, pattern: "runs/{id}/previous", needs: seeing, of: aRun, serve: (*request).previousRun},
 		{method: get, pattern: "runs/{id}/next", needs: seeing, of: aRun, serve: (*request).nextRun},
 		{method: get, pattern: "runs/{id}/kill", needs: operating, of: aRun, serve: (*request).killForm, control: true},
 		{method: post, pattern: "runs/{id}/kill", needs: operating, of: aRun, serve: (*request).killRun},
 		{method: post, pattern: "runs/{id}/again", needs: operating, of: aRun, serve: (*request).againRun},
-		{method: get, pattern: "runs/{id}/log", needs: seeing, of: aRun, serve: (*request).runLog},
-		{method: get, pattern: "runs/{id}/log/file", needs: seeing, of: aRun, serve: (*request).logFile, long: true, pace: wholes},
-		{method: get, pattern: "changes", needs: somebody, serve: (*request).changes},
+		{method: get, pattern: "runs/{id}/log", needs: seeing, of: aRun, serve: (*request).runLog, views: ViewLog},
+		{method: get, pattern: "runs/{id}/log/file", needs: seeing, of: aRun, serve: (*request).logFile, long: true, pace: wholes, views: ViewLogFile},
+		{method: get, pattern: "changes", needs: somebody, serve: (*request).changes, views: ViewChanges},
 	}
 }
 

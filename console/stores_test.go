@@ -151,6 +151,8 @@ var both = map[string]func(*testing.T){
 	"TestThereAndBack":                           TestThereAndBack,
 	"TestTimesAroundClockChanges":                TestTimesAroundClockChanges,
 	"TestTitleLabelAndZone":                      TestTitleLabelAndZone,
+	"TestViewed":                                 TestViewed,
+	"TestViewedThatPanics":                       TestViewedThatPanics,
 	"TestWaitingRunsAreInOrder":                  TestWaitingRunsAreInOrder,
 	"TestWaitingRunsAreLookedAtWhileTheyAreLate": TestWaitingRunsAreLookedAtWhileTheyAreLate,
 	"TestWhatIsDoneFromAList":                    TestWhatIsDoneFromAList,
