@@ -90,11 +90,7 @@ func (q *request) tickedFile() error {
 }
 
 func (q *request) listFile() error {
-	reader, ok := q.Store.(xxljob.JobReader)
-	if !ok {
-		return notOffered("xxljob.JobReader")
-	}
-	f, err := q.jobFilter()
+	reader, f, err := q.asksForJobs()
 	if err != nil {
 		return err
 	}

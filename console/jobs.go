@@ -82,11 +82,7 @@ func orderOf(name string) (string, store.JobOrder) {
 func (q *request) home() error { return q.redirect("jobs") }
 
 func (q *request) jobs() error {
-	reader, ok := q.Store.(xxljob.JobReader)
-	if !ok {
-		return notOffered("xxljob.JobReader")
-	}
-	f, err := q.jobFilter()
+	reader, f, err := q.asksForJobs()
 	if err != nil {
 		return err
 	}
@@ -135,6 +131,16 @@ func (q *request) jobs() error {
 		poll = q.with(map[string]string{"seen": "", "said": ""})
 	}
 	return q.showLive("jobs", poll, of.at, p)
+}
+
+// asksForJobs is whom a list of jobs is asked of, and for which.
+func (q *request) asksForJobs() (reader xxljob.JobReader, f jobFilter, err error) {
+	reader, ok := q.Store.(xxljob.JobReader)
+	if !ok {
+		return nil, f, notOffered("xxljob.JobReader")
+	}
+	f, err = q.jobFilter()
+	return reader, f, err
 }
 
 // jobsListed is a page of the list as it was read, which those share who look at the same.

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/xxljob/xxljob"
@@ -134,6 +135,101 @@ func TestNewer(t *testing.T) {
 	}
 	mouse{}.press(b, "#newer")
 	b.until("the newer ones", there+` === 43 && document.querySelector("#newer").hidden && scrollY === 0`)
+	for _, fault := range b.takeFaults() {
+		t.Error(fault)
+	}
+}
+
+// TestLive: the page of a run that goes on is refreshed by itself, but not while somebody is at a
+// dialog, and who reads the log above its end stays there.
+func TestLive(t *testing.T) {
+	browser(t)
+	t.Parallel()
+	x := newSite(t)
+	x.user("root")
+	job := x.job(xxljob.Job{Name: "Reindex", Handler: "talk", Schedule: xxljob.Manual()})
+	id := x.trigger(job)
+	b := newTab(t, x.origin)
+	b.looks(combination{"en", "light", 1280}, map[string]string{"xxljob_session": x.session("root")})
+	b.open(mount + "runs/" + strconv.FormatInt(id, 10))
+	const facts = `document.querySelector("#live").innerText`
+	const lines = `document.querySelectorAll("#lines .line").length`
+	first := eval[string](b, facts)
+	b.until("news", facts+" !== "+quoted(first))
+	b.do(chromedp.Click(chromedp.CSS("[data-opens=kill]")))
+	b.opened("#kill")
+	paused := eval[string](b, facts)
+	time.Sleep(3 * time.Second)
+	if eval[string](b, facts) != paused {
+		b.Error("the page was refreshed under a dialog")
+	}
+	b.do(chromedp.Click(chromedp.CSS("#kill [data-closes]")))
+	b.until("news", facts+" !== "+quoted(paused))
+
+	b.until("a long log", `(l => l.scrollHeight > l.clientHeight + 50)(document.querySelector("#lines"))`)
+	eval[bool](b, `(document.querySelector("#lines").scrollTop = 0, true)`)
+	n := eval[int](b, lines)
+	b.until("more lines", lines+" > "+strconv.Itoa(n))
+	if top := eval[float64](b, `document.querySelector("#lines").scrollTop`); top != 0 {
+		b.Errorf("the log has moved to %.0f under who reads it", top)
+	}
+	for _, fault := range b.takeFaults() {
+		t.Error(fault)
+	}
+}
+
+// TestAListReadOnTime: a list that is read each time it is to be is never marked as old, and one that cannot be
+// read is.
+func TestAListReadOnTime(t *testing.T) {
+	browser(t)
+	t.Parallel()
+	x := newSite(t)
+	x.user("root")
+	x.job(xxljob.Job{Name: "Reindex", Handler: "talk", Schedule: xxljob.Manual()})
+	b := newTab(t, x.origin)
+	b.looks(combination{"en", "light", 1280}, map[string]string{"xxljob_session": x.session("root")})
+	b.open(mount + "jobs")
+	eval[bool](b, `(() => {
+		window.polls = window.marks = 0
+		addEventListener("htmx:after:request", () => { window.polls++ })
+		new MutationObserver(() => { window.marks += !document.querySelector("#stale").hidden }).observe(document.querySelector("#stale"), {attributes: true})
+		return true
+	})()`)
+	b.until("two polls", `window.polls >= 2`)
+	if n := eval[int](b, `window.marks`); n > 0 {
+		b.Errorf("what was just read is marked as old, %d times", n)
+	}
+	eval[bool](b, `(window.fetch = () => Promise.reject(new Error("does not answer")), true)`)
+	b.until("a mark", `!document.querySelector("#stale").hidden`)
+	b.takeFaults() // nobody has answered
+}
+
+// TestSwitch: what is refreshed can be stopped, by the switch and by a key, and stays so.
+func TestSwitch(t *testing.T) {
+	browser(t)
+	t.Parallel()
+	x := newSite(t)
+	x.user("root")
+	id := x.trigger(x.job(xxljob.Job{Name: "Reindex", Handler: "talk", Schedule: xxljob.Manual()}))
+	b := newTab(t, x.origin)
+	b.looks(combination{"en", "light", 1280}, map[string]string{"xxljob_session": x.session("root")})
+	b.open(mount + "runs/" + strconv.FormatInt(id, 10))
+	const facts, off = `document.querySelector("#live").innerText`, `document.querySelector("#switch").getAttribute("aria-pressed") === "false"`
+	first := eval[string](b, facts)
+	b.until("news", facts+" !== "+quoted(first))
+	b.do(chromedp.KeyEvent("."))
+	b.until("the switch is off", off)
+	b.says("#said", "paused")
+	still := eval[string](b, facts)
+	time.Sleep(3 * time.Second)
+	if eval[string](b, facts) != still {
+		b.Error("the page was refreshed though that is off")
+	}
+	b.do(chromedp.Reload())
+	b.until("the switch is off on the next page", off+` && document.body.dataset.live === "off"`)
+	mouse{}.press(b, "#switch")
+	again := eval[string](b, facts)
+	b.until("news again", facts+" !== "+quoted(again))
 	for _, fault := range b.takeFaults() {
 		t.Error(fault)
 	}
