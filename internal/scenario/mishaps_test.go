@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,12 +53,11 @@ func TestUnplannableJobsAreCountedOnce(t *testing.T) {
 				if tt.method != "" {
 					a.Faults.Inject(tt.method, tt.fault)
 				}
+				// Armed before the jobs are there: the node claims as soon as it hears of them.
+				st.armed.Store(tt.edited)
 				for i := range 2 {
-					job, err := st.AddJob(t.Context(), xxljob.Job{App: "app", Key: fmt.Sprint(i), Name: "j", Handler: "work", Schedule: xxljob.Cron("broken"), Next: time.Now().Add(time.Second)}, nil)
+					_, err := st.AddJob(t.Context(), xxljob.Job{App: "app", Key: fmt.Sprint(i), Name: "j", Handler: "work", Schedule: xxljob.Cron("broken"), Next: time.Now().Add(time.Second)}, nil)
 					stage.Must(t, err)
-					if tt.edited {
-						st.stop(job.ID)
-					}
 				}
 				time.Sleep(10 * time.Minute)
 				requireFaultStats(t, a, xxljob.FaultStats{Unplannable: tt.want})
@@ -67,26 +67,19 @@ func TestUnplannableJobsAreCountedOnce(t *testing.T) {
 	}
 }
 
-// stopsFirst is a store in which somebody stops jobs right before they are claimed.
+// stopsFirst is a store in which, once it is armed, somebody stops each job that a claim is about
+// to stop, right before the claim.
 type stopsFirst struct {
 	xxljob.Store
-	mu  sync.Mutex
-	ids []int64 // guarded by mu
-}
-
-func (s *stopsFirst) stop(id int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ids = append(s.ids, id)
+	armed atomic.Bool
 }
 
 func (s *stopsFirst) Claim(ctx context.Context, plans []xxljob.Plan) ([]xxljob.Run, error) {
-	s.mu.Lock()
-	ids := s.ids
-	s.ids = nil
-	s.mu.Unlock()
-	for _, id := range ids {
-		if _, err := s.EditJob(ctx, id, xxljob.Edit{Verb: "stop", Change: func(j *xxljob.Job) (bool, error) { j.Stopped, j.StopReason = true, "by somebody"; return false, nil }}); err != nil {
+	for _, p := range plans {
+		if p.Stop == "" || !s.armed.Load() {
+			continue
+		}
+		if _, err := s.EditJob(ctx, p.JobID, xxljob.Edit{Verb: "stop", Change: func(j *xxljob.Job) (bool, error) { j.Stopped, j.StopReason = true, "by somebody"; return false, nil }}); err != nil {
 			return nil, err
 		}
 	}
