@@ -41,11 +41,8 @@ func (s *starter) startApart(ctx context.Context) (some, locked bool, err error)
 // startFrom starts up to most entries from a lot, and returns how many the store was asked
 // about, and how long that took.
 func (s *starter) startFrom(ctx context.Context, from lot, most int) (n int, took time.Duration, locked bool, err error) {
-	if from.kind != lotDue {
-		if !s.engine.room.waits(from) {
-			return 0, 0, false, nil
-		}
-		s.deliverer.deliverEarly(ctx) // these may take longer than the others can wait
+	if from.kind != lotDue && !s.engine.room.waits(from) {
+		return 0, 0, false, nil
 	}
 	if ctx.Err() != nil || !s.leases.trusted(time.Now()) {
 		return 0, 0, false, nil

@@ -23,23 +23,33 @@ func newDeliverer(s *shared, e *engine, sender *sender) *deliverer {
 	return d
 }
 
-// deliverAt sends a started run at its time: now, or when the start loop finds
-// it due.
+// deliverDuty sends what was started early at its time. It is a loop of its own: one that
+// starts runs as well would be late with these while it waits for the store.
+func (d *deliverer) deliverDuty() duty {
+	return duty{what: "sending started runs", wakes: []<-chan struct{}{d.life.wakes.deliver}, once: func(context.Context) (time.Duration, error) {
+		d.deliverDue(d.clock.now())
+		if at, ok := d.early.next(); ok {
+			return max(at.Sub(d.clock.now()), time.Microsecond), nil
+		}
+		return forever, nil
+	}}
+}
+
+// deliverAt sends a started run at its time: now, or when its loop finds it due.
 func (d *deliverer) deliverAt(f *flight) {
 	early := f.run.Scheduled.Sub(d.clock.now())
 	switch {
 	case early <= 0:
 		d.deliver(f)
 	case d.life.draining.Load():
-		// The start loop ends, or has ended; Stop waits for this goroutine.
+		// That loop ends, or has ended; Stop waits for this goroutine.
 		d.life.loops.work.run(func(ctx context.Context) {
 			if sleep(ctx, early) {
 				d.deliver(f)
 			}
 		})
 	default:
-		d.early.add(f)
-		d.life.wakes.start.poke() // it is another loop's flight, perhaps
+		d.life.wakes.deliver.pokeIf(d.early.add(f))
 	}
 }
 
@@ -50,21 +60,8 @@ func (d *deliverer) deliverDue(now time.Time) {
 	}
 }
 
-// deliverEarly waits for what was started a moment before its time, and sends it. It takes
-// maxLead at most: more may come in all the time, from other nodes.
-func (d *deliverer) deliverEarly(ctx context.Context) {
-	until := d.clock.now().Add(maxLead)
-	for {
-		at, ok := d.early.next()
-		if !ok || at.After(until) || !sleep(ctx, at.Sub(d.clock.now())) {
-			return
-		}
-		d.deliverDue(d.clock.now())
-	}
-}
-
 // deliverRest sends what was taken from other nodes a moment before its time,
-// when the start loop has ended: this node has taken it, so it runs it.
+// when the loop for that has ended: this node has taken it, so it runs it.
 func (d *deliverer) deliverRest(ctx context.Context) {
 	for {
 		at, ok := d.early.next()

@@ -10,7 +10,7 @@ import (
 // duties are the loops of a started scheduler. Stop ends those that plan first, then those
 // that work, and those of the node's lease last.
 func (s *scheduler) duties(signals store.Signals) (plan, work, lease []duty) {
-	plan = []duty{s.scanner.scanDuty(signals), aheadDuty(s.shared, signals), (&payer{s.shared}).owedDuty(signals), s.starter.startDuty()}
+	plan = []duty{s.scanner.scanDuty(signals), aheadDuty(s.shared, signals), (&payer{s.shared}).owedDuty(signals), s.starter.startDuty(), s.starter.deliverer.deliverDuty()}
 	work = []duty{
 		{loop: s.finisher.finishLoop}, {loop: s.finisher.lockedLoop}, s.watcher.watchDuty(signals), {loop: s.watcher.transitLoop}, s.inbox.inboxDuty(signals), {loop: s.acceptor.dispatchLoop},
 		{loop: s.inDoubt.inDoubtLoop}, s.unreported.duty(), {loop: s.results.resultLoop}, {loop: s.registrar.loop}, {loop: s.registrar.regs.forgetLoop, aside: true},

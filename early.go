@@ -20,12 +20,15 @@ func newEarlyFlights() *earlyFlights {
 	return &earlyFlights{dueTimes: newDueTimes(), flights: map[int64]*flight{}}
 }
 
-func (e *earlyFlights) add(f *flight) {
+// add keeps a flight until its time. It reports whether that comes before all others'.
+func (e *earlyFlights) add(f *flight) (sooner bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	before, had := e.dueTimes.next()
 	e.flights[f.run.ID] = f
 	e.ring.Push(f.run.Scheduled, f.run.ID)
 	e.dueTimes.add(f.run.Scheduled.UnixMilli())
+	return !had || f.run.Scheduled.UnixMilli() < before
 }
 
 func (e *earlyFlights) pop(now time.Time) []*flight {

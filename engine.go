@@ -92,6 +92,15 @@ func (e *engine) makeRoom(r *Run) bool {
 	return has
 }
 
+// takeNext moves what has to be started now, if something has to, to the due queue, with what
+// is to go with it.
+func (e *engine) takeNext(now time.Time) {
+	until := now.Add(e.lead.get())
+	if at, ok := e.held.nextDue(); ok && !at.After(until) {
+		e.takeDue(e.lead.window(until))
+	}
+}
+
 // takeDue moves what is due at or before t from the ring to the due queue.
 func (e *engine) takeDue(t time.Time) {
 	e.mu.Lock()

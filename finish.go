@@ -57,6 +57,7 @@ func (a attachedAdmin) Callback(ctx context.Context, reqs []wire.CallbackRequest
 	if err != nil {
 		return wire.Return{}, err
 	}
+	a.f.letGather(ctx, len(reqs))
 	return wire.Success(), nil
 }
 
@@ -96,6 +97,15 @@ func (attachedAdmin) Registry(context.Context, wire.RegistryRequest) (wire.Retur
 
 func (attachedAdmin) RegistryRemove(context.Context, wire.RegistryRequest) (wire.Return, error) {
 	return wire.Success(), nil
+}
+
+// letGather waits a moment before an executor hears that its results are stored, where several
+// came at once: it sends none before, so that more of them go into the next transaction. Nobody
+// else waits for that, unless runs wait for room, which the results would make.
+func (f *finisher) letGather(ctx context.Context, results int) {
+	if results > 1 && results < storeBatch/4 && !f.engine.room.anyWaits() && !f.life.draining.Load() {
+		sleep(ctx, f.engine.lead.pause())
+	}
 }
 
 // finish stores results and acts on those that were accepted. It tries until it

@@ -18,8 +18,7 @@ func (s *starter) startDuty() duty {
 func (s *starter) startOnce(ctx context.Context) (time.Duration, error) {
 	for ctx.Err() == nil {
 		now := s.clock.now()
-		s.engine.takeDue(now.Add(s.engine.lead.get()))
-		s.deliverer.deliverDue(now)
+		s.engine.takeNext(now)
 		some, locked, err := s.startPass(ctx)
 		s.offerFreed()
 		switch {
@@ -63,16 +62,12 @@ func (s *starter) offerFreed() {
 	}
 }
 
-// untilNext is the time until the ring, or the store's early answer to a start,
-// has something due.
+// untilNext is the time until the ring has something due.
 func (s *starter) untilNext() time.Duration {
 	now := s.clock.now()
 	wait := time.Duration(forever)
 	if at, ok := s.engine.held.nextDue(); ok {
 		wait = max(at.Sub(now)-s.engine.lead.get(), time.Microsecond)
-	}
-	if at, ok := s.deliverer.early.next(); ok {
-		wait = min(wait, max(at.Sub(now), time.Microsecond))
 	}
 	if s.engine.room.hasFreed() {
 		wait = min(wait, offerPause)

@@ -91,6 +91,13 @@ func (w *waitingRoom) waits(at ...lot) bool {
 	return slices.ContainsFunc(at, func(at lot) bool { return w.lots[at] != nil })
 }
 
+// anyWaits reports whether a due run waits for anything.
+func (w *waitingRoom) anyWaits() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.lots) > 0
+}
+
 // waitApart has an entry wait for its turn, or for its next one. The room that it was let in
 // for, if it was, is kept for it: others that are due would take it meanwhile.
 func (w *waitingRoom) waitApart(en *entry) {

@@ -5,6 +5,7 @@ package xxljob
 // wakes are the pokes of the loops, by whoever has news for them.
 type wakes struct {
 	scan, start     wake // something may be due; something may start now
+	deliver         wake // something was started before its time
 	owed            wake // something may be owed in shards that are new to this node
 	ahead           wake // runs that are kept apart may have to move
 	lease, list     wake // a beat has something to tell, or to find out; lists of jobs
@@ -19,7 +20,7 @@ type wakes struct {
 
 func newWakes() wakes {
 	return wakes{
-		scan: newWake(), start: newWake(), ahead: newWake(), owed: newWake(), alarms: newWake(), late: newWake(), lease: newWake(), list: newWake(), inbox: newWake(),
+		scan: newWake(), start: newWake(), deliver: newWake(), ahead: newWake(), owed: newWake(), alarms: newWake(), late: newWake(), lease: newWake(), list: newWake(), inbox: newWake(),
 		watch: newWake(), transit: newWake(), inDoubt: newWake(), unreported: newWake(), attachedChanged: newWake(),
 	}
 }
