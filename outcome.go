@@ -17,7 +17,7 @@ func resultOf(f *flight, r wire.CallbackRequest) Result {
 	percent, text := boundProgress(r.Progress)
 	return withTimeout(Result{
 		RunID: r.LogID, Incarnation: mustLocal(f.run.Address), Token: f.run.Token,
-		State: stateOf(r), HandleMsg: r.HandleMsg, NoRetry: noRetryOf(r), After: afterOf(r), Progress: percent, ProgressText: text,
+		State: stateOf(r), HandleMsg: r.HandleMsg, NoRetry: noRetryOf(r), After: afterOf(r), Progress: percent, ProgressText: text, Known: &f.run,
 	}, f.job)
 }
 

@@ -42,7 +42,7 @@ func (c *collector) startOf(a *attempt) Start {
 		Serial: a.route.ordered && !a.route.remote, AfterRetries: a.job.Block == block.SerialExecution && !a.job.RetryAside,
 		Instant: a.run.Instant(), TriggerID: a.run.TriggerID,
 		Handler: a.job.Handler, Block: a.job.Block, Param: a.job.Param, Retries: max(a.job.Retries-(a.run.Attempt-a.run.Reruns), 0),
-		Msg: shorten(plainText(a.route.msg), maxStartMsg-len("...")),
+		Msg: shorten(plainText(a.route.msg), maxStartMsg-len("...")), Known: &a.run,
 	}
 	switch {
 	case a.route.refused != "":

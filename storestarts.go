@@ -96,6 +96,36 @@ type Start struct {
 	Handler, Block, Param string
 	Retries               int
 	Msg, HandleMsg        string
+	// Known, where it is not nil, is the planned run as the caller has it from the store, which
+	// does not change it. A store may answer with it, as the start has changed it, and need not
+	// read again what nothing changes of a planned run; see Brief.
+	Known *Run
+}
+
+// Brief, for authors of stores, is all of a run that is not as a start says it and may have
+// changed since the run was planned and read: it was started before, and put back.
+type Brief struct {
+	PlanEpoch   int64
+	Sharding    Sharding
+	Started     time.Time
+	AlarmStatus int
+	TriggerMsg  string
+	HandleMsg   string
+}
+
+// Started returns the run as a start that took effect has left it: what is known of it, what
+// the start says, and what else the store has read. It is pure.
+func (s *Start) Started(b Brief) Run {
+	r := *s.Known
+	r.State, r.Owner, r.Token, r.Address, r.BootID = s.State, s.Owner, s.Token, s.Address, s.BootID
+	r.JobVersion, r.Handler, r.Block, r.Param, r.Retries = s.JobVersion, s.Handler, s.Block, s.Param, s.Retries
+	r.PlanEpoch, r.Sharding, r.Started, r.AlarmStatus = b.PlanEpoch, b.Sharding, b.Started, b.AlarmStatus
+	r.TriggerMsg, r.HandleMsg = b.TriggerMsg, b.HandleMsg
+	r.Taken = time.Time{}
+	if s.Address == store.LocalAddress(s.Owner) {
+		r.Taken = r.Started
+	}
+	return r
 }
 
 // Started, for authors of stores, is the answer to a Start.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
@@ -122,7 +123,11 @@ func (f *finishing) storeResults(ctx context.Context, careful bool) error {
 	for k, i := range f.places {
 		ids[k] = f.results[i].RunID
 	}
-	return f.store.byDay(f.store.sql.finish, ids, func(finish query) error { return f.storeInTx(ctx, finish, careful) })
+	finish := f.store.sql.finish
+	if f.brief() {
+		finish = f.store.sql.finishBrief
+	}
+	return f.store.byDay(finish, ids, func(finish query) error { return f.storeInTx(ctx, finish, careful) })
 }
 
 // storeInTx is the transaction of an attempt.
@@ -236,16 +241,12 @@ func (f *finishing) succeeded() (runs []*xxljob.Run) {
 
 // update ends the runs.
 func (f *finishing) update(ctx context.Context, t *tx, finish query, places []int) error {
-	var row runRow
-	var ord int
 	f.linked = false
-	update := finish.by(resultArgs(f.results, places)).into(func(rows pgx.Rows) error {
-		run, err := row.scan(rows, &ord, &f.linked)
-		if err == nil {
-			f.answers[places[ord-1]] = run
-		}
-		return err
-	})
+	read := f.readEnded(places)
+	if f.brief() {
+		read = f.readBriefly(places)
+	}
+	update := finish.by(resultArgs(f.results, places)).into(read)
 	if len(f.mayBeFollowed(places)) == 0 {
 		return t.do(ctx, update)
 	}
@@ -254,6 +255,46 @@ func (f *finishing) update(ctx context.Context, t *tx, finish query, places []in
 		ids[i] = f.results[p].RunID
 	}
 	return t.do(ctx, f.store.lockTriggers(ids), update)
+}
+
+// brief reports whether all the runs are known.
+func (f *finishing) brief() bool {
+	return !slices.ContainsFunc(f.places, func(i int) bool { return f.results[i].Known == nil })
+}
+
+// readEnded takes in the runs that have ended.
+func (f *finishing) readEnded(places []int) result {
+	var row runRow
+	var ord int
+	return func(rows pgx.Rows) error {
+		run, err := row.scan(rows, &ord, &f.linked)
+		if err == nil {
+			f.answers[places[ord-1]] = run
+		}
+		return err
+	}
+}
+
+// readBriefly takes in what is not known of them.
+func (f *finishing) readBriefly(places []int) result {
+	var ord int
+	var state int16
+	var ended pgtype.Timestamptz
+	var noRetry, snoozed pgtype.Bool
+	var message, handle, kill, text repeated
+	var progress pgtype.Int2
+	dest := []any{&ord, &f.linked, &state, &ended, &noRetry, &snoozed, &message, &handle, &kill, &progress, &text}
+	return func(rows pgx.Rows) error {
+		if err := rows.Scan(dest...); err != nil {
+			return err
+		}
+		i := places[ord-1]
+		f.answers[i] = f.results[i].Ended(xxljob.Ending{
+			State: stateOf(state, snoozed), Ended: stamp(ended), NoRetry: noRetry.Bool, TriggerMsg: message.text, HandleMsg: handle.text,
+			KillReason: kill.text, Progress: int(progress.Int16), ProgressText: text.text,
+		})
+		return nil
+	}
 }
 
 // mayBeFollowed are the runs of the results after which others may come.
@@ -318,14 +359,14 @@ func (f *finishing) note(ctx context.Context, t *tx) error {
 
 // finishQueries are the statements of this file.
 type finishQueries struct {
-	finish, finishLate query
+	finish, finishBrief, finishLate query
 }
 
 func (q *finishQueries) define(sql template) {
 	// A run that is snoozed once too often has failed: see xxljob.Run.SnoozedTooOften.
 	tooOften := `({{arg.snoozed}}::boolean[])[r.ord] is true and coalesce(l.snoozes, 0) >= (select
 		case when i.max_snoozes > 0 then i.max_snoozes else {{snoozes.default}} end from {{schema}}.xxl_job_info i where i.id = l.job_id and i.shard = l.shard)`
-	q.finish = sql(`update {{schema}}.xxl_job_log l set
+	finish := `update {{schema}}.xxl_job_log l set
 		state = case when ` + tooOften + ` then {{state.failed}} else ({{arg.states}}::smallint[])[r.ord] end, handle_time = {{now}},
 		handle_msg = case when ` + tooOften + ` then '` + store.TooManySnoozes + `' else r.msg end,
 		no_retry = case when ({{arg.no_retry}}::boolean[])[r.ord] or ` + tooOften + ` then true end,
@@ -339,7 +380,9 @@ func (q *finishQueries) define(sql template) {
 		and l.executor_address = ({{arg.words}}::text[])[({{arg.addresses}}::smallint[])[r.ord]])
 	and (coalesce(({{arg.owners}}::smallint[])[r.ord], 0) = 0 or l.start_token = ({{arg.tokens}}::bigint[])[r.ord]
 		and coalesce(l.start_owner, substr(l.executor_address, 9)) = ({{arg.words}}::text[])[({{arg.owners}}::smallint[])[r.ord]])
-	returning r.ord, ` + anyLink + `, {{run}}`)
+	returning r.ord, ` + anyLink + `, `
+	q.finish = sql(finish + `{{run}}`)
+	q.finishBrief = sql(finish + `l.state, l.handle_time, l.no_retry, l.snoozed, l.trigger_msg, l.handle_msg, l.kill_reason, l.progress, l.progress_text`)
 	q.finishLate = sql(`update {{schema}}.xxl_job_log l set late_noted = true, trigger_msg = ` + say("r.say") + `
 	from unnest({{arg.runs}}::bigint[], {{arg.lines}}::text[]) with ordinality r(id, say, ord)
 	where l.id = r.id and ` + few + ` and l.id = any(array(select p.id from {{schema}}.xxl_job_log p

@@ -124,7 +124,7 @@ func (r *runRow) scan(rows pgx.Rows, more ...any) (xxljob.Run, error) {
 
 func (r *runRow) value() xxljob.Run {
 	out := r.run
-	out.App, out.Type, out.State = r.app.text, xxljob.TriggerType(r.kind.text), xxljob.State(r.state)
+	out.App, out.Type, out.State = r.app.text, xxljob.TriggerType(r.kind.text), stateOf(r.state, r.snoozed)
 	out.TriggerID, out.ParentID, out.Attempt = r.trigger.Int64, r.parent.Int64, int(r.attempt.Int16)
 	if !r.trigger.Valid {
 		out.TriggerID = out.ID
@@ -142,12 +142,17 @@ func (r *runRow) value() xxljob.Run {
 	out.Born, out.RetriesSet = r.born.Bool || out.Type.ScheduleBorn(), r.retriesSet.Bool
 	out.Depth, out.Business = int(r.depth.Int16), fromMilli(r.business.Int64)
 	out.Reruns, out.Snoozes = int(r.reruns.Int16), int(r.snoozes.Int16)
-	if r.snoozed.Bool && out.State == xxljob.StateSucceeded {
-		out.State = xxljob.StateSnoozed
-	}
 	out.Progress, out.ProgressText = int(r.progress.Int16), r.progressText.text
 	out.Reason, out.BootID, out.LateNoted, out.Trace = r.why.text, r.boot.text, r.lateNoted.Bool, r.trace.text
 	return out
+}
+
+// stateOf is a state as it is stored, which knows no snoozed runs.
+func stateOf(state int16, snoozed pgtype.Bool) xxljob.State {
+	if s := xxljob.State(state); s != xxljob.StateSucceeded || !snoozed.Bool {
+		return s
+	}
+	return xxljob.StateSnoozed
 }
 
 // ownerOf is the incarnation that started a run: mostly the one that it is

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
@@ -30,9 +31,12 @@ func (s *Store) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Star
 
 // startGroup starts a group and fills in the answers.
 func (s *Store) startGroup(ctx context.Context, starts []xxljob.Start, g startGroup, answers []xxljob.Started) error {
-	once, careful := s.sql.start, s.careful()
+	once, free, careful := s.sql.start, s.sql.startFree, s.careful()
+	if g.brief {
+		once, free = s.sql.startBrief, s.sql.startBriefFree
+	}
 	if careful {
-		once = s.sql.startFree
+		once = free
 	}
 	ids := make([]int64, len(g.places))
 	for k, i := range g.places {
@@ -46,7 +50,7 @@ func (s *Store) startGroup(ctx context.Context, starts []xxljob.Start, g startGr
 	err := s.byDay(once, ids, start)
 	if lockedOut(err) && !careful {
 		s.beCareful()
-		err = s.byDay(s.sql.startFree, ids, start)
+		err = s.byDay(free, ids, start)
 	}
 	if err != nil {
 		return err
@@ -90,15 +94,11 @@ func (s *Store) startBy(ctx context.Context, q query, starts []xxljob.Start, g s
 		<-s.serials.turn.ask()
 		defer s.serials.turn.done()
 	}
-	var row runRow
-	var ord int
-	st := q.by(s.startArgs(starts, g)).into(func(rows pgx.Rows) error {
-		run, err := row.scan(rows, &ord)
-		if err == nil {
-			answers[g.places[ord-1]].Run = run
-		}
-		return err
-	})
+	read := readStarted(g, answers)
+	if g.brief {
+		read = readBriefly(starts, g, answers)
+	}
+	st := q.by(s.startArgs(starts, g)).into(read)
 	b := bounds{name: "start", lock: quickPatience}
 	if !g.refused && g.targets == nil {
 		return done, s.one(ctx, b, st)
@@ -144,6 +144,39 @@ func (s *Store) startBy(ctx context.Context, q query, starts []xxljob.Start, g s
 		alarms.tell()
 	}
 	return done, err
+}
+
+// readStarted takes in the runs of a group.
+func readStarted(g startGroup, answers []xxljob.Started) result {
+	var row runRow
+	var ord int
+	return func(rows pgx.Rows) error {
+		run, err := row.scan(rows, &ord)
+		if err == nil {
+			answers[g.places[ord-1]].Run = run
+		}
+		return err
+	}
+}
+
+// readBriefly takes in what is not known of the runs of a group.
+func readBriefly(starts []xxljob.Start, g startGroup, answers []xxljob.Started) result {
+	var ord int
+	var epoch pgtype.Int8
+	var started pgtype.Timestamptz
+	var sharding, message, handle repeated
+	var b xxljob.Brief
+	dest := []any{&ord, &epoch, &sharding, &started, &b.AlarmStatus, &message, &handle}
+	return func(rows pgx.Rows) error {
+		if err := rows.Scan(dest...); err != nil {
+			return err
+		}
+		b.PlanEpoch, b.Sharding, b.Started = epoch.Int64, parseSharding(sharding.text), stamp(started)
+		b.TriggerMsg, b.HandleMsg = message.text, handle.text
+		i := g.places[ord-1]
+		answers[i].Run = starts[i].Started(b)
+		return nil
+	}
 }
 
 // insertSiblings inserts the parts of a broadcast behind the first.
@@ -274,7 +307,7 @@ const (
 
 // startQueries are the statements of this file.
 type startQueries struct {
-	start, startFree, insertSiblings query
+	start, startFree, startBrief, startBriefFree, insertSiblings query
 }
 
 func (q *startQueries) define(sql template) {
@@ -283,7 +316,7 @@ func (q *startQueries) define(sql template) {
 	word := func(places string) string {
 		return "({{arg.words}}::text[])[(" + argument(places) + "::smallint[])[s.ord]]"
 	}
-	start := func(free, only string) string {
+	start := func(free, only, returning string) string {
 		return `with ` + fence(free) + `, ` + nodes(free) + `, retrying as materialized (
 		select exists (select from {{schema}}.xxl_job_log w where ` + isRetry + ` and w.id between {{arg.wait_lo}} and {{arg.wait_hi}}) any_retry)
 	update {{schema}}.xxl_job_log l set state = {{arg.state}}::smallint,
@@ -312,12 +345,14 @@ func (q *startQueries) define(sql template) {
 		or not exists (select from {{schema}}.xxl_job_log w where w.job_id = s.job_id and ` + isRetry + ` and w.last_time <= ({{arg.instants}}::bigint[])[s.ord]
 			and (w.last_time < ({{arg.instants}}::bigint[])[s.ord] or w.trigger_id < ({{arg.after}}::bigint[])[s.ord])
 			and w.id between {{arg.wait_lo}} and {{arg.wait_hi}}))
-	returning s.ord, {{run}}`
+	returning ` + returning
 	}
-	q.start = sql(start("", ""))
-	q.startFree = sql(start("skip locked", `
+	only := `
 		and s.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.id = any({{arg.runs}}::bigint[]) and p.id between {{arg.lo}} and {{arg.hi}}
-			and p.state + 0 = {{state.planned}} order by p.id for no key update skip locked))`))
+			and p.state + 0 = {{state.planned}} order by p.id for no key update skip locked))`
+	const all, brief = `s.ord, {{run}}`, `s.ord, l.plan_epoch, l.executor_sharding_param, l.trigger_time, l.alarm_status, l.trigger_msg, l.handle_msg`
+	q.start, q.startFree = sql(start("", "", all)), sql(start("skip locked", only, all))
+	q.startBrief, q.startBriefFree = sql(start("", "", brief)), sql(start("skip locked", only, brief))
 	part := assigned{
 		{"id", `{{run_id}}`},
 		{"job_id", `l.job_id`},

@@ -7,6 +7,7 @@ type startGroup struct {
 	places  []int
 	refused bool
 	targets []string // of the one broadcast that it is
+	brief   bool     // all of its runs are known
 }
 
 // groupStarts keeps the order among starts of one run, and among starts of one
@@ -23,13 +24,14 @@ func groupStarts(starts []xxljob.Start) []startGroup {
 		epoch, has := epochs[st.Shard]
 		clash := busy[-st.RunID] || st.Serial && busy[st.JobID] || has && epoch != st.Epoch
 		if plain < 0 || clash || single || len(groups[plain].places) == startBatch {
-			groups = append(groups, startGroup{refused: refused})
+			groups = append(groups, startGroup{refused: refused, brief: !single})
 			clear(busy)
 			clear(epochs)
 			plain = len(groups) - 1
 		}
 		g := &groups[plain]
 		g.places = append(g.places, i)
+		g.brief = g.brief && st.Known != nil
 		busy[-st.RunID], busy[st.JobID] = true, true
 		epochs[st.Shard] = st.Epoch
 		if single {
