@@ -57,7 +57,7 @@ type reported struct {
 // XXL-JOB's own, send the date that came with the trigger; of others that is not known,
 // and some send another one.
 func (r *reported) isOf(run Run) bool {
-	return !r.exact && !r.caller.Java || sameDate(r.date, run)
+	return !r.exact && !r.caller.Java || sameDate(r.date, &run)
 }
 
 // report has results stored, with the next batch where the loops run.
@@ -92,7 +92,7 @@ func reportsOf(caller wire.Caller, reqs []wire.CallbackRequest) (list []*reporte
 // report it, while it is started or dispatched. A Java executor tells by the text alone
 // that it has killed the run.
 func reportOf(r wire.CallbackRequest) Result {
-	res := Result{RunID: r.LogID, State: stateOf(r), HandleMsg: plainText(shorten(r.HandleMsg, maxHandleMsg)), NoRetry: noRetryOf(r), After: afterOf(r)}
+	res := Result{RunID: r.LogID, State: stateOf(&r), HandleMsg: plainText(shorten(r.HandleMsg, maxHandleMsg)), NoRetry: noRetryOf(&r), After: afterOf(&r)}
 	res.Progress, res.ProgressText = boundProgress(r.Progress)
 	if r.HandleCode == 0 && res.HandleMsg == "" {
 		res.HandleMsg = wire.MsgResultLost

@@ -32,18 +32,18 @@ type appAsker struct {
 // parked (parkAsking). A store is waited for, a registry of the user's is not.
 func (a *appAsker) addressesFor(ctx context.Context, en *entry, job *Job) (addrs []string, why string, err error) {
 	if a.s.cfg.Registry == nil {
-		return a.book.lookup(ctx, job, en.run.Addresses)
+		return a.book.lookup(ctx, job, en.run.addresses())
 	}
 	key := bookKey{job.App, job.Handler, job.GlueType}
 	said, ok := a.asked.latest(job.App)
 	if waited := en.waited && en.from == askLot(job.App); waited && ok {
 		en.waited = false
-		return a.decide(key, en.run.Addresses, said)
+		return a.decide(key, en.run.addresses(), said)
 	}
 	if a.engine.room.waits(askLot(job.App), errorLot(job.App)) {
 		return nil, "", errBehind
 	}
-	if e, cached := a.book.memory.cached(key); cached && len(en.run.Addresses) == 0 {
+	if e, cached := a.book.memory.cached(key); cached && len(en.run.addresses()) == 0 {
 		return e.addrs, "", nil
 	}
 	if a.asked.begin(job.App) {

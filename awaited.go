@@ -35,8 +35,13 @@ func (a awaited) drop(runID int64) {
 
 // ahead is a retry among them that a run has to let pass, 0 where there is none: it stands for
 // an earlier instant, as Start.AfterRetries has it.
-func (a awaited) ahead(r *Run) (runID int64) {
-	for _, id := range a.of[r.JobID] {
+func (a awaited) ahead(p *plannedRun) (runID int64) {
+	retries := a.of[p.JobID]
+	if len(retries) == 0 {
+		return 0
+	}
+	r := p.full()
+	for _, id := range retries {
 		retry := a.runs[id]
 		if at := retry.Instant().Compare(r.Instant()); at < 0 || at == 0 && retry.TriggerID < r.TriggerID {
 			return id

@@ -49,8 +49,8 @@ func (e *engine) backlog() (b backlog) {
 func (b *backlog) add(t *turns) {
 	b.waiting += t.len()
 	for _, q := range t.apps {
-		if len(*q) > 0 && (b.oldest.IsZero() || (*q)[0].run.Scheduled.Before(b.oldest)) {
-			b.oldest = (*q)[0].run.Scheduled
+		if len(*q) > 0 && (b.oldest.IsZero() || (*q)[0].run.scheduled().Before(b.oldest)) {
+			b.oldest = (*q)[0].run.scheduled()
 		}
 	}
 }

@@ -96,9 +96,9 @@ func (c *claimer) noteStopped(ctx context.Context, due []DueJob) {
 // tell tells of what was planned, and of jobs that were stopped.
 func (c *claimer) tell(plans []Plan, runs []Run, jobs map[int64]*Job) {
 	c.teller.planned(runs, jobs)
-	for _, r := range runs {
-		if r.State.Ended() {
-			c.teller.ended(r, jobs[r.JobID])
+	for i := range runs {
+		if runs[i].State.Ended() {
+			c.teller.ended(&runs[i], jobs[runs[i].JobID])
 		}
 	}
 	for i := range plans {

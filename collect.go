@@ -14,7 +14,7 @@ import (
 func (c *collector) collect(ctx context.Context, from lot, most int) ([]attempt, error) {
 	now := c.clock.now()
 	for {
-		batch, unknown := c.engine.pop(from, most)
+		batch, unknown := c.engine.pop(from, most, c.buffers.begin(most))
 		if len(unknown) > 0 {
 			if err := c.reads.loadJobs(ctx, unknown); err != nil {
 				c.engine.room.putBack(from, batch)
@@ -27,42 +27,41 @@ func (c *collector) collect(ctx context.Context, from lot, most int) ([]attempt,
 		if len(batch) == 0 {
 			return nil, nil
 		}
-		ready := batch[:0] // the entries of batch move up as others wait
-		for _, a := range batch {
-			if _, owned := c.leases.epoch(a.run.Shard); !owned {
-				c.engine.abandon(a.entry)
-				continue
-			}
-			if from.kind != lotDue {
-				c.turnBegins(&a)
-			}
-			if c.engine.waitsItsTurn(a) {
-				continue
-			}
-			if err := c.routeEntry(ctx, &a); err != nil {
-				c.aside.setAside(ctx, a.entry, err)
-				continue
-			}
-			c.aside.routedWell(ctx, a.run.App)
-			if from.kind == lotDue && a.goesApart() {
-				c.engine.room.waitApart(a.entry)
-				continue
-			}
-			if c.reserve(&a, now) {
-				ready = append(ready, a)
+		if from.kind != lotDue {
+			for i := range batch {
+				c.turnBegins(&batch[i])
 			}
 		}
+		ready := c.reserve(c.routeAll(ctx, from, c.engine.inTurn(batch)), now)
 		if len(ready) > 0 || from.kind != lotDue {
 			return ready, nil // those that wait for their turn are not to be routed long before it
 		}
 	}
 }
 
+// routeAll routes the attempts, in place, and returns those that may be started now.
+func (c *collector) routeAll(ctx context.Context, from lot, batch []attempt) []attempt {
+	routed := batch[:0]
+	for _, a := range batch {
+		if err := c.routeEntry(ctx, &a); err != nil {
+			c.aside.setAside(ctx, a.entry, err)
+			continue
+		}
+		c.aside.routedWell(ctx, a.run.App)
+		if from.kind == lotDue && a.goesApart() {
+			c.engine.room.waitApart(a.entry)
+			continue
+		}
+		routed = append(routed, a)
+	}
+	return routed
+}
+
 // routeEntry routes an entry, unless it has waited for room at an address, or for its turn:
 // then it keeps what was decided.
 func (c *collector) routeEntry(ctx context.Context, a *attempt) error {
 	decided := (a.route.address != "" || a.route.refused != "") && a.routedFor == a.job.Version && !a.route.probing
-	if decided && (a.goesApart() || !isPart(&a.run) && !c.leases.anyDoubted(a.route)) {
+	if decided && (a.goesApart() || a.run.sharding() == (Sharding{}) && !c.leases.anyDoubted(a.route)) {
 		return nil
 	}
 	r, err := c.router.route(ctx, a.entry, a.job)

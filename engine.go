@@ -109,11 +109,11 @@ func (e *engine) takeDue(t time.Time) {
 		en := e.held.runs[id]
 		switch {
 		case en == nil || en.due: // forgotten, or forgotten and held again
-		case en.run.Scheduled.After(t):
+		case en.run.scheduled().After(t):
 			// A ring of the user's was early; P2 does not rest on it.
-			e.held.ring.push(en.run.Scheduled, id)
+			e.held.ring.push(en.run.scheduled(), id)
 		default:
-			en.due = true
+			en.due, en.passage = true, &passage{}
 			e.room.due.push(en)
 		}
 	}

@@ -168,7 +168,8 @@ func BadBooks(n Scheduler) (faults []string) {
 		}
 	}
 	for job, runs := range e.room.transit {
-		for id := range runs {
+		for _, r := range runs {
+			id := r.runID
 			if _, away := e.under.away[id]; !away && e.held.runs[id] == nil {
 				bad("run %d of job %d is in transit to nowhere", id, job)
 			}

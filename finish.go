@@ -64,8 +64,10 @@ func (a attachedAdmin) Callback(ctx context.Context, reqs []wire.CallbackRequest
 // results are what is to be stored of runs that are under way here.
 func (a attachedAdmin) results(reqs []wire.CallbackRequest) []Result {
 	results := make([]Result, 0, len(reqs))
-	for _, r := range reqs {
-		if at := a.f.engine.under.flight(r.LogID); at != nil && (!r.Exact || sameDate(r.LogDateTim, at.run)) {
+	flights := a.f.engine.under.flightsOf(reqs)
+	for i := range reqs {
+		r := &reqs[i]
+		if at := flights[i]; at != nil && (!r.Exact || sameDate(r.LogDateTim, &at.run)) {
 			res := resultOf(at, r)
 			if res.State == StateKilled {
 				res.State = a.f.engine.under.killed(at)
@@ -211,10 +213,13 @@ func (f *finisher) finishLoop(ctx context.Context) {
 // ended acts on runs whose final state this node has stored.
 func (f *finisher) ended(runs []Run) {
 	rearmed := false
-	for _, r := range runs {
-		f.teller.ended(r, nil)
-		f.engine.land(r.ID)
-		f.engine.waiters.notify(r)
+	for i := range runs {
+		f.teller.ended(&runs[i], nil)
+	}
+	f.engine.landAll(runs)
+	for i := range runs {
+		r := &runs[i]
+		f.engine.waiters.notify(*r)
 		rearmed = rearmed || r.Type == TriggerFixDelay || r.Type == TriggerRetry
 	}
 	if rearmed {

@@ -6,62 +6,81 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/xxljob/xxljob/store"
 )
 
-// takeOff turns a started entry into a flight of this process; nil when the run
-// is another node's.
-func (e *engine) takeOff(a attempt, run Run, acked time.Time) *flight {
+// takeOffAll turns started entries into flights of this process, where they are not nil already;
+// nil for runs that are other nodes'.
+func (e *engine) takeOffAll(batch []attempt, answers []Started, acked time.Time) []*flight {
+	flights := make([]*flight, len(batch))
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.held.runs[run.ID] == a.entry {
-		e.held.unhold(a.entry)
+	for i := range batch {
+		if started(&answers[i]) {
+			flights[i] = e.takeOff(&batch[i], &answers[i].Run, acked)
+		}
 	}
+	return flights
+}
+
+// started reports whether an answer says that a run was started, and not refused.
+func started(a *Started) bool { return a.Status == store.StartOK && !a.Run.State.Ended() }
+
+// takeOff turns a started entry into a flight of this process; nil when the run
+// is another node's. Caller holds mu.
+func (e *engine) takeOff(a *attempt, run *Run, acked time.Time) *flight {
+	held := e.held.runs[run.ID] == a.entry
+	defer func() {
+		if held { // last, so that the job is not forgotten and known anew
+			e.held.unhold(a.entry)
+		}
+	}()
 	e.letPass(run.ID)
 	if f := e.under.flights[run.ID]; f != nil {
 		// It is under way here already: what was taken for it is given back.
-		e.room.giveBackPlaces(a)
+		e.room.giveBackPlaces(*a)
 		if f.serial != a.route.serial {
 			e.room.freeSerial(a.route.serial, run.ID)
 		}
 		e.room.arrived(run.JobID, run.ID)
 		return nil
 	}
-	return e.fly(a.route, run, a.job, acked)
+	return e.fly(&a.route, run, a.job, acked)
 }
 
 // takeOffSibling is takeOff for a further part of a broadcast.
 func (e *engine) takeOffSibling(r routed, run Run, job *Job, acked time.Time) *flight {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.under.flights[run.ID] != nil || e.under.landed.has(run) {
+	if e.under.flights[run.ID] != nil || e.under.landed.has(&run) {
 		return nil
 	}
 	e.room.lanes.enter(r.lane, r.key(run.App), r.places)
-	if !e.room.takeSerial(r.serial, &run) {
+	if !e.room.takeSerial(r.serial, keyOfRun(&run)) {
 		r.serial = lot{} // the executor's own queue keeps the parts in order
 	}
-	return e.fly(r, run, job, acked)
+	return e.fly(&r, &run, job, acked)
 }
 
-func (e *engine) fly(r routed, run Run, job *Job, acked time.Time) *flight {
+func (e *engine) fly(r *routed, run *Run, job *Job, acked time.Time) *flight {
 	// The run may have been at another node before, and put back by yet another.
 	e.landAway(run.ID, r.serial)
 	if r.exec == nil {
-		away := awayAt(run)
+		away := awayAt(*run)
 		away.serial = r.serial
 		if r.places > 0 {
 			away.places = r.key(run.App)
 		}
 		e.under.away[run.ID] = away
 		if r.ordered {
-			e.room.transit.add(&run)
+			e.room.transit.add(run.JobID, keyOfRun(run))
 		}
 		return nil
 	}
 	e.room.arrived(run.JobID, run.ID)
-	e.jobs.ref(run.JobID, job)
 	f := &flight{
-		run: run, job: job, exec: r.exec, remote: r.remote, fanned: r.fanned, lane: r.lane, key: r.key(run.App), serial: r.serial,
+		run: *run, job: job, ref: e.jobs.ref(run.JobID, job), exec: r.exec, remote: r.remote, fanned: r.fanned, lane: r.lane, key: r.key(run.App), serial: r.serial,
 		counts: r.places > 0, acked: acked, choices: r.choices,
 	}
 	e.under.flights[run.ID] = f
@@ -114,7 +133,7 @@ func (e *engine) moved(f *flight, run Run) {
 	e.landFlight(run.ID)
 	e.under.away[run.ID] = awayAt(run)
 	if inTransit(run) {
-		e.room.transit.add(&run)
+		e.room.transit.add(run.JobID, keyOfRun(&run))
 	}
 	e.wakes.start.poke()
 }
@@ -131,7 +150,7 @@ func (e *engine) redirected(f *flight, run Run, r routed) *flight {
 	e.landFlight(run.ID)
 	e.room.lanes.enter(r.lane, r.key(run.App), r.places)
 	e.wakes.start.poke()
-	return e.fly(r, run, f.job, f.acked)
+	return e.fly(&r, &run, f.job, f.acked)
 }
 
 // adopt makes this node wait for the end of a run that it now owns.
@@ -145,7 +164,7 @@ func (e *engine) adopt(r Run) {
 		e.under.away[r.ID] = awayAt(r)
 	}
 	if inTransit(r) {
-		e.room.transit.add(&r)
+		e.room.transit.add(r.JobID, keyOfRun(&r))
 	}
 }
 
@@ -155,6 +174,22 @@ func (e *engine) land(runID int64) {
 	defer e.mu.Unlock()
 	e.landRun(runID)
 }
+
+// landAll is land for many.
+func (e *engine) landAll(runs []Run) {
+	for some := range slices.Chunk(runs, landMost) { // others want the lock too
+		e.mu.Lock()
+		freed := false
+		for i := range some {
+			freed = e.freeRun(some[i].ID) || freed
+		}
+		e.pokeFreed(freed)
+		e.mu.Unlock()
+	}
+}
+
+// landMost is how many runs land while the lock is held.
+const landMost = 100
 
 // landStart is land for one start of a run: a later one that is under way here by now goes
 // on.
@@ -168,8 +203,16 @@ func (e *engine) landStart(runID, token int64) {
 
 // landRun is land with mu held.
 func (e *engine) landRun(runID int64) {
+	e.pokeFreed(e.freeRun(runID))
+}
+
+// freeRun frees what a run held, and reports whether another may start by it.
+func (e *engine) freeRun(runID int64) bool {
 	freed := e.landFlight(runID)
-	freed = e.landAway(runID, lot{}) || freed
+	return e.landAway(runID, lot{}) || freed
+}
+
+func (e *engine) pokeFreed(freed bool) {
 	e.wakes.start.pokeIf(freed)
 	e.wakes.inbox.pokeIf(e.inboxFull.Load())
 }
@@ -181,8 +224,9 @@ func (e *engine) landFlight(runID int64) (freed bool) {
 		return false
 	}
 	delete(e.under.flights, runID)
-	e.under.landed.add(f.run)
-	e.jobs.unref(f.run.JobID)
+	f.state.landed = true
+	e.under.landed.add(&f.run)
+	e.jobs.unref(f.ref)
 	if f.counts {
 		freed = e.room.admit(e.room.lanes.ended(f.key))
 	}

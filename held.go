@@ -37,7 +37,7 @@ func newHeldRuns(cfg *Config, wakes wakes, jobs *jobBook, mu *sync.Mutex, panics
 func (hr *heldRuns) onRing(yield func(at time.Time, runID int64)) {
 	for id, en := range hr.runs {
 		if !en.due {
-			yield(en.run.Scheduled, id)
+			yield(en.run.scheduled(), id)
 		}
 	}
 }
@@ -51,8 +51,7 @@ type holding struct {
 }
 
 func (hr *heldRuns) holdOne(r *Run, job *Job) {
-	hr.jobs.ref(r.JobID, job)
-	hr.runs[r.ID] = &entry{run: *r}
+	hr.runs[r.ID] = &entry{run: plannedOf(r), ref: hr.jobs.ref(r.JobID, job)}
 	hr.apps[r.App].n++
 	hr.ring.push(r.Scheduled, r.ID)
 }
@@ -78,7 +77,7 @@ func (hr *heldRuns) shed(app string, h *holding) (forgotten []*entry) {
 	var keys []ringEntry
 	for _, en := range hr.runs {
 		if en.run.App == app && !en.due {
-			keys = append(keys, keyOfRun(&en.run))
+			keys = append(keys, en.run.key())
 		}
 	}
 	h.bounded = true
@@ -105,7 +104,7 @@ func (hr *heldRuns) shed(app string, h *holding) (forgotten []*entry) {
 // unhold takes an entry out of the books.
 func (hr *heldRuns) unhold(en *entry) {
 	delete(hr.runs, en.run.ID)
-	hr.jobs.unref(en.run.JobID)
+	hr.jobs.unref(en.ref)
 	h := hr.apps[en.run.App]
 	h.n--
 	switch {

@@ -36,7 +36,7 @@ func (b *jobBook) took(id int64, job *Job, took time.Duration, now time.Time) {
 	}
 	ref := b.refs[id]
 	if ref == nil { // its result was quicker than the answer
-		ref = &jobRef{job: job}
+		ref = &jobRef{id: id, job: job}
 		b.refs[id] = ref
 	}
 	ref.slow.add(now)
@@ -50,6 +50,7 @@ func (b *jobBook) isSlow(id int64, now time.Time) bool {
 
 // jobRef is a job in memory, with what is counted about it.
 type jobRef struct {
+	id    int64
 	job   *Job // a snapshot: replaced, never changed
 	stale bool // has to be read again before the next start
 	gone  bool // was removed: its entries are dropped when they come up
@@ -78,15 +79,16 @@ func (b *jobBook) remember(jobs map[int64]*Job) {
 	}
 }
 
-// ref counts a use of the job, which may be nil where it is not known.
-func (b *jobBook) ref(id int64, job *Job) {
+// ref counts a use of the job, which may be nil where it is not known. What it returns stays
+// the job's for as long as it is used.
+func (b *jobBook) ref(id int64, job *Job) *jobRef {
 	ref := b.refs[id]
 	switch {
 	case ref == nil && job != nil:
-		ref = &jobRef{job: job}
+		ref = &jobRef{id: id, job: job}
 		b.refs[id] = ref
 	case ref == nil:
-		ref = &jobRef{job: &Job{}, stale: true}
+		ref = &jobRef{id: id, job: &Job{}, stale: true}
 		b.refs[id] = ref
 	case job != nil && (ref.stale || ref.gone || job.Version > ref.job.Version):
 		b.know(id, ref, job)
@@ -94,16 +96,13 @@ func (b *jobBook) ref(id int64, job *Job) {
 		ref.stale, ref.gone = true, false // who has runs may be there again
 	}
 	ref.refs++
+	return ref
 }
 
 // unref gives a use back. A job that was slow is remembered until tidy.
-func (b *jobBook) unref(id int64) {
-	ref := b.refs[id]
-	if ref == nil {
-		return
-	}
+func (b *jobBook) unref(ref *jobRef) {
 	if ref.refs--; ref.refs <= 0 && ref.slow.count == 0 {
-		delete(b.refs, id)
+		delete(b.refs, ref.id)
 	}
 }
 

@@ -3,7 +3,11 @@ package xxljob
 // Runs that the store has marked started. Output: flights of this process, to send.go, or
 // runs that other nodes take, to watch.go.
 
-import "time"
+import (
+	"time"
+
+	"github.com/xxljob/xxljob/store"
+)
 
 // launcher has started runs go on. It belongs to the start loop.
 type launcher struct {
@@ -18,12 +22,18 @@ type launcher struct {
 // launch moves an entry from the held to the flights, or to the away runs, and
 // sends it when its time has come.
 func (l *launcher) launch(a attempt, run Run, began time.Time) {
-	f := l.engine.takeOff(a, run, began)
-	l.teller.started(run, a.job)
+	answer := Started{Status: store.StartOK, Run: run}
+	l.launched(&run, a.job, l.engine.takeOffAll([]attempt{a}, []Started{answer}, began)[0])
+}
+
+// launched goes on with a run that is a flight of this process by now, or, without one, another
+// node's.
+func (l *launcher) launched(run *Run, job *Job, f *flight) {
+	l.teller.started(run, job)
 	if f != nil {
 		l.deliverer.deliverAt(f)
 	} else {
-		l.watcher.goneAway(run)
+		l.watcher.goneAway(*run)
 	}
 }
 
@@ -35,7 +45,7 @@ func (l *launcher) launchSibling(a attempt, run Run, began time.Time) {
 	if r.remote {
 		r.lane, r.fanned = laneNone, true // takes its turn in fanOut instead
 	}
-	l.teller.started(run, a.job)
+	l.teller.started(&run, a.job)
 	if f := l.engine.takeOffSibling(r, run, a.job, began); f != nil {
 		l.deliverer.deliverAt(f)
 	} else {

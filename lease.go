@@ -78,6 +78,8 @@ type hold struct {
 	// that have not taken them, loaded once its planned runs are held: from then on runs
 	// of serial jobs are started, in their order.
 	settled, loaded bool
+	// loadedTo is up to which of them all are held, until they are loaded.
+	loadedTo ringEntry
 }
 
 // observed is a node as this node has watched it.

@@ -2,40 +2,46 @@ package xxljob
 
 // The order of a serial job's runs that are handed to other nodes: see transit.go.
 
-import "github.com/xxljob/xxljob/block"
+import (
+	"slices"
 
-// transit holds, by job, the runs that are in transit, with their place in the order.
-type transit map[int64]map[int64]ringEntry
+	"github.com/xxljob/xxljob/block"
+)
 
-func (t transit) add(r *Run) {
-	if t[r.JobID] == nil {
-		t[r.JobID] = map[int64]ringEntry{}
+// transit holds, by job, the runs that are in transit, in their order.
+type transit map[int64][]ringEntry
+
+func (t transit) add(jobID int64, r ringEntry) {
+	runs := t[jobID]
+	i, has := slices.BinarySearchFunc(runs, r, ringEntry.compare)
+	if !has {
+		t[jobID] = slices.Insert(runs, i, r)
 	}
-	t[r.JobID][r.ID] = keyOfRun(r)
 }
 
-func (t transit) has(r *Run) bool {
-	_, ok := t[r.JobID][r.ID]
-	return ok
+func (t transit) has(jobID, runID int64) bool { return t.place(jobID, runID) >= 0 }
+
+// place is where a run is among those of its job; mostly it is the first.
+func (t transit) place(jobID, runID int64) int {
+	return slices.IndexFunc(t[jobID], func(r ringEntry) bool { return r.runID == runID })
 }
 
 func (t transit) drop(jobID, runID int64) {
-	if runs := t[jobID]; runs != nil {
-		if delete(runs, runID); len(runs) == 0 {
-			delete(t, jobID)
-		}
+	switch i := t.place(jobID, runID); {
+	case i < 0:
+	case len(t[jobID]) == 1:
+		delete(t, jobID)
+	case i == 0:
+		t[jobID] = t[jobID][1:]
+	default:
+		t[jobID] = slices.Delete(t[jobID], i, i+1)
 	}
 }
 
 // isBehind reports whether an earlier run of the job is in transit.
-func (t transit) isBehind(r *Run) bool {
-	key := keyOfRun(r)
-	for id, ahead := range t[r.JobID] {
-		if id != r.ID && ahead.before(key) {
-			return true
-		}
-	}
-	return false
+func (t transit) isBehind(jobID int64, r ringEntry) bool {
+	runs := t[jobID]
+	return len(runs) > 0 && runs[0].before(r)
 }
 
 // inTransit reports whether a started run is in transit, as its row says.

@@ -13,7 +13,7 @@ import (
 )
 
 // resultOf reads the state out of a callback.
-func resultOf(f *flight, r wire.CallbackRequest) Result {
+func resultOf(f *flight, r *wire.CallbackRequest) Result {
 	percent, text := boundProgress(r.Progress)
 	return withTimeout(Result{
 		RunID: r.LogID, Incarnation: mustLocal(f.run.Address), Token: f.run.Token,
@@ -23,10 +23,10 @@ func resultOf(f *flight, r wire.CallbackRequest) Result {
 
 // noRetryOf reports whether nothing is to follow a failure. Who says that of a run that is to
 // come again is taken at that: otherwise work that was not done would look harmless.
-func noRetryOf(r wire.CallbackRequest) bool { return r.NoRetry && stateOf(r) != StateSnoozed }
+func noRetryOf(r *wire.CallbackRequest) bool { return r.NoRetry && stateOf(r) != StateSnoozed }
 
 // afterOf is how long after its end a run is to come again, by its handler.
-func afterOf(r wire.CallbackRequest) time.Duration {
+func afterOf(r *wire.CallbackRequest) time.Duration {
 	const most = int64(mostPause / time.Millisecond)
 	return time.Duration(max(min(max(r.RetryIn, r.SnoozeIn), most), 0)) * time.Millisecond
 }
@@ -70,7 +70,7 @@ func refusalOf(ret wire.Return) string {
 }
 
 // stateOf reads the state out of a callback.
-func stateOf(r wire.CallbackRequest) State {
+func stateOf(r *wire.CallbackRequest) State {
 	switch {
 	case r.HandleCode == wire.CodeSuccess:
 		return StateSucceeded
@@ -88,7 +88,7 @@ func stateOf(r wire.CallbackRequest) State {
 
 // sameDate reports whether a date of the wire, in ms, is that of the run's trigger. One
 // that is missing may be.
-func sameDate(date int64, run Run) bool { return date == 0 || date == run.Created.UnixMilli() }
+func sameDate(date int64, run *Run) bool { return date == 0 || date == run.Created.UnixMilli() }
 
 // resultForgotten is the handle_msg of a run whose result the store has acknowledged, and
 // has not any more: it has failed over.

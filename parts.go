@@ -111,10 +111,10 @@ func assemble(all *shared, incarnation string, own *executor.Executor) *schedule
 
 // newStarter makes the start loop, from the store's answers back to what is due.
 func newStarter(s *scheduler, callees *callees, receiver *receiver) *starter {
-	all, reads := s.shared, &startReads{s.shared, s.engine}
+	all, reads, buffers := s.shared, &startReads{s.shared, s.engine}, &startBuffers{}
 	launcher := &launcher{all, s.engine, s.teller, callees, s.deliverer, s.watcher}
 	batches := &startBatcher{
-		shared: all, engine: s.engine, launcher: launcher, reads: reads, memory: s.book.memory,
+		shared: all, engine: s.engine, reads: reads, buffers: buffers, memory: s.book.memory,
 		takesBack: &takesBack{all, s.engine, s.inDoubt, receiver, s.watcher},
 		calls: &startCalls{
 			shared: all, engine: s.engine, fitness: s.fitness, doubts: s.doubts, finisher: s.finisher, launcher: launcher,
@@ -122,7 +122,7 @@ func newStarter(s *scheduler, callees *callees, receiver *receiver) *starter {
 		},
 	}
 	return &starter{shared: all, engine: s.engine, collector: &collector{
-		shared: all, engine: s.engine, router: s.router, memory: s.book.memory, reads: reads,
+		shared: all, engine: s.engine, router: s.router, memory: s.book.memory, reads: reads, buffers: buffers,
 	}, batches: batches, deliverer: s.deliverer}
 }
 

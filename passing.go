@@ -17,7 +17,7 @@ func (e *engine) awaitRetry(a attempt, retry Run) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.room.giveBackPlaces(a)
-	if ref := e.jobs.refs[a.run.JobID]; ref != nil && ref.job.Version != a.job.Version { // which may let it pass
+	if ref := a.ref; ref.job.Version != a.job.Version { // which may let it pass
 		e.room.keepAhead(a.entry)
 		e.room.due.push(a.entry)
 		e.wakes.start.poke()

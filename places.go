@@ -18,23 +18,39 @@ const (
 	reservedAsk                 // a router of the user's has to be asked first; it waits nowhere yet
 )
 
-// waitsItsTurn parks a run of a serial job that has to let an earlier one pass, or of
-// which it is not known yet whether it has. It is routed when it goes on: a strategy is
+// inTurn returns the attempts whose turn it is, in place. It forgets entries of shards that are
+// another node's, and parks those of serial jobs that have to let an earlier run pass, or of
+// which it is not known yet whether they have. These are routed when they go on: a strategy is
 // asked once about each run.
-func (e *engine) waitsItsTurn(a attempt) bool {
-	if a.job.Block != block.SerialExecution {
-		return false
-	}
+func (e *engine) inTurn(batch []attempt) []attempt {
+	turn := batch[:0]
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.waitsBehind(&a) || e.waitsForRetry(&a)
+	for _, a := range batch {
+		serial := a.job.Block == block.SerialExecution
+		if _, owned := e.leases.epoch(int(a.run.Shard)); !serial && !owned {
+			e.release(a.entry)
+		} else if !serial || !e.waitsBehind(&a) && !e.waitsForRetry(&a) {
+			turn = append(turn, a)
+		}
+	}
+	return turn
+}
+
+// reserveAll is reserve for many, in their order.
+func (e *engine) reserveAll(batch []attempt, now time.Time, pending func(jobID int64) bool) []reserved {
+	all := make([]reserved, len(batch))
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i := range batch {
+		all[i] = e.reserve(&batch[i], now, pending)
+	}
+	return all
 }
 
 // reserve takes the places that the attempt needs, or parks the entry. pending reports
-// whether runs of a job wait for answers to probes.
+// whether runs of a job wait for answers to probes. Caller holds mu.
 func (e *engine) reserve(a *attempt, now time.Time, pending func(jobID int64) bool) reserved {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	r := &a.route
 	switch {
 	case r.asks != nil && !r.probing && r.behind == nil:
@@ -52,7 +68,7 @@ func (e *engine) reserve(a *attempt, now time.Time, pending func(jobID int64) bo
 				r.lane = laneSlow
 			}
 		}
-		if !e.room.takeSerial(r.serial, &a.run) {
+		if !e.room.takeSerial(r.serial, a.run.key()) {
 			e.room.park(r.serial, a.entry)
 			return reservedNot
 		}
@@ -62,7 +78,7 @@ func (e *engine) reserve(a *attempt, now time.Time, pending func(jobID int64) bo
 		}
 		e.room.lanes.enter(r.lane, r.key(a.run.App), r.places)
 		if r.ordered && (r.exec == nil || len(r.targets) > 0) { // parts of a broadcast go to other nodes
-			e.room.transit.add(&a.run)
+			e.room.transit.add(a.run.JobID, a.run.key())
 		}
 	}
 	if r.refused != "" || !a.from.isRoomOf(r.lane, r.key(a.run.App), r.places) {
@@ -93,13 +109,13 @@ func (e *engine) isNotRouted(a *attempt, pending func(jobID int64) bool) bool {
 // waitsBehind reports whether a run of a serial job has to wait for earlier ones, and
 // parks it; that of another node's shard is forgotten. Caller holds mu.
 func (e *engine) waitsBehind(a *attempt) bool {
-	open, owned := e.leases.isOpen(a.run.Shard)
+	open, owned := e.leases.isOpen(int(a.run.Shard), a.run.key())
 	switch {
 	case !owned: // it was lost while an address was looked for
 		e.release(a.entry)
 	case !open:
 		e.room.parkBehind(lot{kind: lotSettle}, a.entry)
-	case e.room.transit.isBehind(&a.run):
+	case e.room.transit.isBehind(a.run.JobID, a.run.key()):
 		e.room.parkBehind(lotOrderOf(a.run.JobID), a.entry)
 		e.wakes.transit.poke()
 	default:
@@ -115,7 +131,7 @@ func (e *engine) waitsForPart(a *attempt) bool {
 	for _, address := range a.route.targets {
 		at := serialAt(a.job, address)
 		for _, en := range []*entry{e.held.runs[e.room.serial[at]], e.room.lots.head(at, a.run.App)} {
-			if address != a.route.address && en != nil && keyOfRun(&en.run).before(keyOfRun(&a.run)) {
+			if address != a.route.address && en != nil && en.run.key().before(a.run.key()) {
 				e.room.keepAhead(en)
 				e.room.parkBehind(lotOrderOf(a.run.JobID), a.entry)
 				return true

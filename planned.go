@@ -30,7 +30,7 @@ func (r *reloader) reloadPlanned(ctx context.Context, before time.Time) error {
 			r.set.add(shards)
 			return err
 		}
-		r.leases.note(shards, func(h *hold) { h.loaded = true })
+		r.leases.note(shards, func(h *hold) { h.loaded, h.loadedTo = true, ringEntry{} })
 		r.engine.openSerial()
 	}
 	for app, after := range r.engine.held.thirsty() {
@@ -42,7 +42,8 @@ func (r *reloader) reloadPlanned(ctx context.Context, before time.Time) error {
 	return nil
 }
 
-// readPlanned pages through planned runs and holds those there is room for.
+// readPlanned pages through planned runs and holds those there is room for. Those of a page may
+// start while the next one is read: all that come before them are held.
 func (r *reloader) readPlanned(ctx context.Context, q store.PlannedQuery) error {
 	q.Limit = scanRuns
 	for {
@@ -57,6 +58,8 @@ func (r *reloader) readPlanned(ctx context.Context, q store.PlannedQuery) error 
 		}
 		last := runs[len(runs)-1]
 		q.After, q.AfterID = last.Scheduled, last.ID
+		r.leases.note(q.Shards, func(h *hold) { h.loadedTo = keyOfRun(&last) })
+		r.engine.openSerial()
 	}
 }
 

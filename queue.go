@@ -11,9 +11,15 @@ import (
 
 // entry is a planned run that this node holds.
 type entry struct {
-	run Run
-	// due is set when the run has come up on the ring.
+	run plannedRun
+	ref *jobRef
+	// due is set when the run has come up on the ring. From then on it has a passage.
 	due bool
+	*passage
+}
+
+// passage is what a due run goes through until it is started.
+type passage struct {
 	// route is where the run was routed, kept while it waits for room there, routedFor
 	// the version of the job that it was routed by, and routedAt when that was.
 	route     routed
@@ -36,8 +42,10 @@ type entry struct {
 // refresh takes over what another node may have changed of a planned run: it was
 // started as part of a broadcast, and put back.
 func (en *entry) refresh(r *Run) {
-	if en.run.Sharding != r.Sharding {
-		en.run.Sharding = r.Sharding
+	if en.run.sharding() == r.Sharding {
+		return
+	}
+	if en.run.setSharding(r.Sharding); en.passage != nil {
 		en.routedFor = 0 // to be routed anew
 	}
 }
@@ -49,9 +57,9 @@ type waiting []*entry
 func (q *waiting) push(e *entry) {
 	*q = append(*q, e)
 	s, i := *q, len(*q)-1
-	for key := keyOfRun(&e.run); i > 0; {
+	for key := e.run.key(); i > 0; {
 		parent := (i - 1) / 2
-		if !key.before(keyOfRun(&s[parent].run)) {
+		if !key.before(s[parent].run.key()) {
 			break
 		}
 		s[i], i = s[parent], parent
@@ -71,16 +79,16 @@ func (q *waiting) pop() *entry {
 		}
 		return first
 	}
-	i, key := 0, keyOfRun(&last.run)
+	i, key := 0, last.run.key()
 	for {
 		child := 2*i + 1
 		if child >= len(s) {
 			break
 		}
-		if child+1 < len(s) && keyOfRun(&s[child+1].run).before(keyOfRun(&s[child].run)) {
+		if child+1 < len(s) && s[child+1].run.key().before(s[child].run.key()) {
 			child++
 		}
-		if !keyOfRun(&s[child].run).before(key) {
+		if !s[child].run.key().before(key) {
 			break
 		}
 		s[i], i = s[child], child

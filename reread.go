@@ -35,7 +35,7 @@ func (r *startReads) readAgain(ctx context.Context, stale []attempt) error {
 func (r *startReads) cancelStopped(ctx context.Context, stale []attempt) error {
 	for _, a := range stale {
 		job := r.engine.jobs.job(a.run.JobID)
-		if job == nil || !a.run.mustNotStart(job) {
+		if run := a.run.full(); job == nil || !run.mustNotStart(job) {
 			continue
 		}
 		if _, err := call(ctx, func(ctx context.Context) (Run, error) {

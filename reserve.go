@@ -12,37 +12,44 @@ import (
 // belongs to the start loop.
 type collector struct {
 	*shared
-	engine *engine
-	router *router
-	aside  *unrouted
-	memory *addressMemory
-	reads  *startReads
+	engine  *engine
+	router  *router
+	aside   *unrouted
+	memory  *addressMemory
+	reads   *startReads
+	buffers *startBuffers
 }
 
-// reserve takes the places that the attempt needs and fills in its Start. Otherwise the
-// entry waits.
-func (c *collector) reserve(a *attempt, now time.Time) bool {
-	switch c.engine.reserve(a, now, c.router.probes.pending) {
-	case reservedAll:
-		a.start = c.startOf(a)
-		return true
-	case reservedAsk:
-		c.router.asks.askRouter(a.entry, a.job, a.route.asks)
+// reserve takes the places that the attempts need and fills in their Starts, in place. It
+// returns those that have them; the entries of the others wait.
+func (c *collector) reserve(batch []attempt, now time.Time) []attempt {
+	ready := batch[:0]
+	for i, what := range c.engine.reserveAll(batch, now, c.router.probes.pending) {
+		a := batch[i]
+		switch what {
+		case reservedAll:
+			a.start = c.startOf(&a)
+			ready = append(ready, a)
+		case reservedAsk:
+			c.router.asks.askRouter(a.entry, a.job, a.route.asks)
+		}
 	}
-	return false
+	return ready
 }
 
 // startOf is what the store is asked for.
 func (c *collector) startOf(a *attempt) Start {
-	epoch, _ := c.leases.epoch(a.run.Shard)
+	run := c.buffers.nextRun()
+	a.run.fill(run)
+	epoch, _ := c.leases.epoch(run.Shard)
 	st := Start{
-		RunID: a.run.ID, JobID: a.job.ID, Shard: a.run.Shard, Epoch: epoch, JobVersion: a.job.Version,
+		RunID: run.ID, JobID: a.job.ID, Shard: run.Shard, Epoch: epoch, JobVersion: a.job.Version,
 		State: StateStarted, Owner: c.leases.incarnation, Token: c.leases.newToken(epoch),
 		Address: a.route.address, Targets: a.route.targets,
 		Serial: a.route.ordered && !a.route.remote, AfterRetries: a.job.Block == block.SerialExecution && !a.job.RetryAside,
-		Instant: a.run.Instant(), TriggerID: a.run.TriggerID,
-		Handler: a.job.Handler, Block: a.job.Block, Param: a.job.Param, Retries: max(a.job.Retries-(a.run.Attempt-a.run.Reruns), 0),
-		Msg: shorten(plainText(a.route.msg), maxStartMsg-len("...")), Known: &a.run,
+		Instant: run.Instant(), TriggerID: run.TriggerID,
+		Handler: a.job.Handler, Block: a.job.Block, Param: a.job.Param, Retries: max(a.job.Retries-(run.Attempt-run.Reruns), 0),
+		Msg: shorten(plainText(a.route.msg), maxStartMsg-len("...")), Known: run,
 	}
 	switch {
 	case a.route.refused != "":
@@ -51,11 +58,11 @@ func (c *collector) startOf(a *attempt) Start {
 		st.BootID = c.memory.boot(a.run.App, st.Address)
 		st.TargetBoots = c.bootsOf(a.run.App, st.Targets)
 	}
-	if a.run.ParamSet {
-		st.Param = a.run.Param
+	if run.ParamSet {
+		st.Param = run.Param
 	}
-	if a.run.RetriesSet {
-		st.Retries = a.run.Retries
+	if run.RetriesSet {
+		st.Retries = run.Retries
 	}
 	return st
 }

@@ -83,9 +83,7 @@ func (r *timeRing) popAll(ms, second int64) []int64 {
 			h.pop()
 		}
 	}
-	slices.SortFunc(late, func(a, b ringEntry) int {
-		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.runID, b.runID))
-	})
+	slices.SortFunc(late, ringEntry.compare)
 	due := make([]int64, len(late))
 	for i, e := range late {
 		due[i] = e.runID
@@ -119,6 +117,10 @@ type ringEntry struct{ at, runID int64 }
 
 func (e ringEntry) before(o ringEntry) bool {
 	return e.at < o.at || e.at == o.at && e.runID < o.runID
+}
+
+func (e ringEntry) compare(o ringEntry) int {
+	return cmp.Or(cmp.Compare(e.at, o.at), cmp.Compare(e.runID, o.runID))
 }
 
 // slot is a binary heap, the earliest entry first.

@@ -17,12 +17,13 @@ func books(t *testing.T, runs int64) (*starter, []*entry) {
 	all := &shared{cfg: Config{}.withDefaults(), life: newLife()}
 	all.leases = newLeases("n-1", &all.cfg, func() []store.Attachment { return nil })
 	e := newEngine(all, nil)
-	s := &starter{shared: all, engine: e, collector: &collector{shared: all, engine: e, router: &router{}}}
+	s := &starter{shared: all, engine: e, collector: &collector{shared: all, engine: e, router: &router{}, buffers: &startBuffers{}}}
 	var entries []*entry
 	for id := int64(1); id <= runs; id++ {
 		job := &Job{ID: id, App: "app", Block: block.SerialExecution}
 		run := Run{ID: id, JobID: id, App: "app", Shard: 1, State: StatePlanned, Scheduled: time.UnixMilli(id)}
 		e.hold([]Run{run}, map[int64]*Job{id: job})
+		e.held.runs[id].passage = &passage{}
 		entries = append(entries, e.held.runs[id])
 	}
 	return s, entries
@@ -49,12 +50,12 @@ func TestRoomThatIsNotTaken(t *testing.T) {
 				e.room.park(room, en)
 			}
 			e.room.admit(e.room.lanes.ended(key))
-			let, _ := e.pop(lot{kind: lotDue}, 10)
+			let, _ := e.pop(lot{kind: lotDue}, 10, nil)
 			if len(let) != 1 {
 				t.Fatalf("%d were let in, want 1", len(let))
 			}
 			let[0].route = c.to
-			if !s.collector.reserve(&let[0], time.Now()) {
+			if len(s.collector.reserve(let[:1], time.Now())) == 0 {
 				t.Fatal("it waits again")
 			}
 			if n := e.room.due.len(); n != c.next {
@@ -83,7 +84,7 @@ func TestRoomThatIsKept(t *testing.T) {
 			e.room.lanes.ended(key)
 			e.room.lanes.answered(laneFast, key)
 			e.room.admit(at)
-			let, _ := e.pop(lot{kind: lotDue}, 10)
+			let, _ := e.pop(lot{kind: lotDue}, 10, nil)
 			let[0].route = routed{address: "local://n-1", targets: []string{"local://n-1"}, places: 1, lane: laneFast}
 			let[0].routedAt = time.Now()
 			e.room.waitApart(let[0].entry)
@@ -116,7 +117,7 @@ func TestRoomOfARefusal(t *testing.T) {
 	e.room.park(at, entries[0])
 	e.room.park(at, entries[1])
 	e.room.admit(at)
-	let, _ := e.pop(lot{kind: lotDue}, 10)
+	let, _ := e.pop(lot{kind: lotDue}, 10, nil)
 	let[0].route = routed{refused: "why not"}
 	e.room.waitApart(let[0].entry)
 	if e.room.due.len() != 1 || e.room.lanes.used[laneFast] != 0 {
@@ -234,10 +235,11 @@ func TestFreedPlacesAreOffered(t *testing.T) {
 		a := attempt{entry: entries[0], job: s.engine.jobs.refs[1].job}
 		a.entry.route = routed{address: key.address, places: 1, exec: noExecutor{}}
 		s.engine.inboxFull.Store(true)
-		if !s.collector.reserve(&a, time.Now()) || s.engine.room.takeFreed() {
+		ready := s.collector.reserve([]attempt{a}, time.Now())
+		if len(ready) == 0 || s.engine.room.takeFreed() {
 			t.Fatalf("%s: it has no place, or one was given back", name)
 		}
-		free(s, &a)
+		free(s, &ready[0])
 		s.offerFreed()
 		if len(s.life.wakes.inbox) != 1 || len(s.engine.room.lanes.running) > 0 {
 			t.Errorf("%s: the inbox is woken %d times, and %v are under way", name, len(s.life.wakes.inbox), s.engine.room.lanes.running)

@@ -27,13 +27,12 @@ type router struct {
 // route decides about one entry. It asks no executor: probing routes go by the
 // answers that probes have brought, and wait where there are none.
 func (ro *router) route(ctx context.Context, en *entry, job *Job) (routed, error) {
-	run := &en.run
 	addrs, why, err := ro.asker.addressesFor(ctx, en, job)
 	if err != nil {
 		return routed{}, err
 	}
 	if len(addrs) == 0 {
-		return routed{refused: why, msg: ro.routeMsg(run, job, nil, why)}, nil
+		return routed{refused: why, msg: ro.routeMsg(&en.run, job, nil, why)}, nil
 	}
 	r := ro.chooseAddress(ctx, en, job, addrs)
 	switch {
@@ -42,26 +41,25 @@ func (ro *router) route(ctx context.Context, en *entry, job *Job) (routed, error
 	case r.probing, r.asks != nil, r.behind != nil:
 		return r, nil
 	case r.refused != "":
-		r.msg = ro.routeMsg(run, job, addrs, r.refused)
+		r.msg = ro.routeMsg(&en.run, job, addrs, r.refused)
 		return r, nil
 	}
-	r.msg = ro.routeMsg(run, job, addrs, r.msg)
+	r.msg = ro.routeMsg(&en.run, job, addrs, r.msg)
 	ro.callees.equip(&r, job)
-	if isPart(run) && r.serial.kind != lotSerial && job.Block != block.Concurrent {
-		r.serial = lot{kind: lotSerial, jobID: job.ID, runID: run.TriggerID, address: r.address} // see choosePart
+	if en.run.sharding() != (Sharding{}) && r.serial.kind != lotSerial && job.Block != block.Concurrent {
+		r.serial = lot{kind: lotSerial, jobID: job.ID, runID: en.run.triggerID(), address: r.address} // see choosePart
 	}
 	return r, nil
 }
 
 // chooseAddress applies the job's strategy.
 func (ro *router) chooseAddress(ctx context.Context, en *entry, job *Job, addrs []string) routed {
-	run := &en.run
 	router := ro.strategies.byName[job.Route]
 	if router == nil {
 		return routed{refused: fmt.Sprintf("routing strategy %s is not known on this node: %s", job.Route, oneOf(job.Route, ro.strategies.names))}
 	}
-	if job.Route == route.ShardingBroadcast && isPart(run) {
-		return ro.choosePart(ctx, run, job, addrs)
+	if job.Route == route.ShardingBroadcast && en.run.sharding() != (Sharding{}) {
+		return ro.choosePart(ctx, &en.run, job, addrs)
 	}
 	var chosen []string
 	if ro.cfg.Routers[job.Route] == nil {
@@ -91,8 +89,8 @@ func (ro *router) chooseAddress(ctx context.Context, en *entry, job *Job, addrs 
 
 // routeMsg is the part of trigger_msg that is known before the call: plain
 // lines a person can read.
-func (ro *router) routeMsg(run *Run, job *Job, addrs []string, outcome string) string {
-	msg := "type: " + string(run.Type) + "\nnode: " + ro.cfg.Node + "\nroute: " + job.Route + ", block: " + job.Block +
+func (ro *router) routeMsg(run *plannedRun, job *Job, addrs []string, outcome string) string {
+	msg := "type: " + string(run.runType()) + "\nnode: " + ro.cfg.Node + "\nroute: " + job.Route + ", block: " + job.Block +
 		"\naddresses: " + shorten(strings.Join(addrs, ", "), 1000)
 	if outcome != "" {
 		msg += "\n" + outcome
@@ -105,8 +103,8 @@ func (ro *router) routeMsg(run *Run, job *Job, addrs []string, outcome string) s
 // broadcast is under way, or the one would cover or discard the other. Where there is no
 // such address the part waits. Parts of one trigger that wait at one address are kept
 // apart by a serial place of theirs there, whatever the block strategy.
-func (ro *router) choosePart(ctx context.Context, run *Run, job *Job, addrs []string) routed {
-	i := run.Sharding.Index
+func (ro *router) choosePart(ctx context.Context, run *plannedRun, job *Job, addrs []string) routed {
+	i := run.sharding().Index
 	if i >= len(addrs) {
 		i = 0
 	}
@@ -114,7 +112,7 @@ func (ro *router) choosePart(ctx context.Context, run *Run, job *Job, addrs []st
 		return routed{address: addrs[i]} // the parts queue, or run side by side
 	}
 	under, err := call(ctx, func(ctx context.Context) ([]Run, error) {
-		return ro.store.Runs(ctx, RunFilter{TriggerID: run.TriggerID, States: []State{StateStarted, StateDispatched}, Limit: storeBatch})
+		return ro.store.Runs(ctx, RunFilter{TriggerID: run.triggerID(), States: []State{StateStarted, StateDispatched}, Limit: storeBatch})
 	})
 	if err != nil {
 		return routed{failed: err}

@@ -27,7 +27,7 @@ func (s *sender) send(ctx context.Context, f *flight) {
 	done(ret, err)
 	s.engine.answered(f, time.Since(began), s.clock.now())
 	switch {
-	case err == nil && ret.OK() && ret.Msg == wire.Noted(wire.MsgRepeatEnded, f.run.ID).Msg:
+	case err == nil && ret.OK() && endedBefore(ret, f.run.ID):
 		// A database that failed over has forgotten the result it had acknowledged.
 		s.life.mishaps.forgotten.Add(1)
 		s.finisher.finishAsync(s.finisher.resultAt(f, Result{State: StateLost, HandleMsg: resultForgotten}))
@@ -40,4 +40,9 @@ func (s *sender) send(ctx context.Context, f *flight) {
 	default:
 		s.rerouter.refused(ctx, f, refusalOf(ret))
 	}
+}
+
+// endedBefore reports whether an executor of ours has answered that the run has ended.
+func endedBefore(ret wire.Return, runID int64) bool {
+	return ret.Msg != wire.Success().Msg && ret.Msg == wire.Noted(wire.MsgRepeatEnded, runID).Msg
 }

@@ -5,13 +5,13 @@ import "github.com/xxljob/xxljob/store"
 // What is known of shards that are new to this node: until their former owner's runs are
 // looked at and what is planned is loaded, no run of a serial job is started there.
 
-// isOpen reports whether runs of serial jobs of a shard may be started, for what its former
-// owner has left of them is known, and whether the shard is this node's at all.
-func (l *leases) isOpen(shard int) (open, owned bool) {
+// isOpen reports whether a run of a serial job of a shard may be started, for what its former
+// owner has left of those up to it is known, and whether the shard is this node's at all.
+func (l *leases) isOpen(shard int, run ringEntry) (open, owned bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	h, owned := l.mine[shard]
-	return h.settled && h.loaded, owned
+	return h.settled && (h.loaded || !h.loadedTo.before(run)), owned
 }
 
 // isSettled reports whether what the former owner of a shard has left was looked at.

@@ -14,24 +14,22 @@ type startBatcher struct {
 	*shared
 	engine    *engine
 	calls     *startCalls
-	launcher  *launcher
 	takesBack *takesBack
 	reads     *startReads
 	memory    *addressMemory
+	buffers   *startBuffers
 }
 
 // startBatch asks the store and acts on each answer. locked reports that some
 // rows have to be tried again after a pause. prompt says that how long the store takes
 // tells how long before their time such runs are to be started.
 func (b *startBatcher) startBatch(ctx context.Context, batch []attempt, prompt bool) (locked bool, err error) {
-	starts := make([]Start, len(batch))
-	for i, a := range batch {
-		starts[i] = a.start
-	}
+	starts := b.buffers.startsOf(batch)
 	began := b.calls.fitness.begin(&b.calls.fitness.starts)
 	answers, err := detached(ctx, func(ctx context.Context) ([]Started, error) { return b.store.Start(ctx, starts) })
 	b.calls.fitness.end(ctx, &b.calls.fitness.starts, began, err)
 	if b.calls.starting.failed(ctx, err) {
+		b.buffers.drop() // the call may still be under way
 		b.calls.doubts.start(batch)
 		b.calls.doubts.lookNow()
 		b.calls.uncertain(ctx, batch)
@@ -44,11 +42,12 @@ func (b *startBatcher) startBatch(ctx context.Context, batch []attempt, prompt b
 	for i := range answers {
 		b.calls.doubts.received(answers[i].Siblings, 1) // a hook may take its time before they take off
 	}
+	flights := b.engine.takeOffAll(batch, answers, began)
 	var stale, busy []attempt
 	for i, a := range batch {
 		switch answers[i].Status {
 		case store.StartOK:
-			b.startedOK(a, answers[i], began)
+			b.startedOK(a, &answers[i], flights[i], began)
 		case store.StartGone:
 			b.engine.giveUp(a)
 			b.takesBack.takeBack(answers[i].Run, a.job, began)
@@ -64,7 +63,7 @@ func (b *startBatcher) startBatch(ctx context.Context, batch []attempt, prompt b
 			busy = append(busy, a)
 		case store.StartFenced:
 			b.engine.giveUp(a)
-			b.leases.lose(a.run.Shard, a.start.Epoch)
+			b.leases.lose(int(a.run.Shard), a.start.Epoch)
 			b.life.wakes.lease.poke()
 		case store.StartNoNode:
 			b.memory.forget()
@@ -83,15 +82,15 @@ func (b *startBatcher) startBatch(ctx context.Context, batch []attempt, prompt b
 
 // startedOK goes on with a run that the store has marked: it is this process's
 // to run, or waits in another node's inbox, or was refused.
-func (b *startBatcher) startedOK(a attempt, answer Started, began time.Time) {
+func (b *startBatcher) startedOK(a attempt, answer *Started, f *flight, began time.Time) {
 	if answer.Run.State.Ended() {
 		b.engine.giveUp(a)
 		b.calls.finisher.ended([]Run{answer.Run})
 		return
 	}
-	b.launcher.launch(a, answer.Run, began)
+	b.calls.launcher.launched(&answer.Run, a.job, f)
 	for _, sibling := range answer.Siblings {
-		b.launcher.launchSibling(a, sibling, began)
+		b.calls.launcher.launchSibling(a, sibling, began)
 	}
 	b.calls.doubts.received(answer.Siblings, -1)
 }

@@ -128,27 +128,19 @@ type Result struct {
 	Progress     int
 	ProgressText string
 	// Known, where it is not nil, is the run as the caller has it since the start that the
-	// result is fenced by, with Incarnation or Owner; the store does not change it. A store may
-	// answer with it, as the result has changed it, and need not read again what nothing changes
-	// of a started run; see Ending.
+	// result is fenced by, with Incarnation or Owner; the store does not change it, nor keep it.
+	// A store may answer with it, as the result has changed it, and need not read again what
+	// nothing changes of a started run: see Result.Ended.
 	Known *Run
 }
 
-// Ending, for authors of stores, is all of a run that may have changed since it was started.
-type Ending struct {
-	State                                           State
-	Ended                                           time.Time
-	NoRetry                                         bool
-	TriggerMsg, HandleMsg, KillReason, ProgressText string
-	Progress                                        int
-}
-
-// Ended returns the run as a result that was accepted has left it: what is known of it, and what
-// the store has read. It is pure.
-func (r *Result) Ended(e Ending) Run {
+// Ended, for authors of stores, returns a run as a result that was accepted has left it: what is
+// known of it, and what the store has read. That is the State, Ended, NoRetry, TriggerMsg,
+// HandleMsg, KillReason, Progress and ProgressText. It is pure.
+func (r *Result) Ended(read *Run) Run {
 	out := *r.Known
-	out.State, out.Ended, out.NoRetry = e.State, e.Ended, e.NoRetry
-	out.TriggerMsg, out.HandleMsg, out.KillReason = e.TriggerMsg, e.HandleMsg, e.KillReason
-	out.Progress, out.ProgressText = e.Progress, e.ProgressText
+	out.State, out.Ended, out.NoRetry = read.State, read.Ended, read.NoRetry
+	out.TriggerMsg, out.HandleMsg, out.KillReason = read.TriggerMsg, read.HandleMsg, read.KillReason
+	out.Progress, out.ProgressText = read.Progress, read.ProgressText
 	return out
 }

@@ -97,30 +97,21 @@ type Start struct {
 	Retries               int
 	Msg, HandleMsg        string
 	// Known, where it is not nil, is the planned run as the caller has it from the store, which
-	// does not change it. A store may answer with it, as the start has changed it, and need not
-	// read again what nothing changes of a planned run; see Brief.
+	// does not change it, nor keep it. A store may answer with it, as the start has changed it,
+	// and need not read again what nothing changes of a planned run: see Start.Started.
 	Known *Run
 }
 
-// Brief, for authors of stores, is all of a run that is not as a start says it and may have
-// changed since the run was planned and read: it was started before, and put back.
-type Brief struct {
-	PlanEpoch   int64
-	Sharding    Sharding
-	Started     time.Time
-	AlarmStatus int
-	TriggerMsg  string
-	HandleMsg   string
-}
-
-// Started returns the run as a start that took effect has left it: what is known of it, what
-// the start says, and what else the store has read. It is pure.
-func (s *Start) Started(b Brief) Run {
+// Started, for authors of stores, returns a run as a start of it that took effect has left it:
+// what is known of it, what the start says, and what the store has read. That is the PlanEpoch,
+// Sharding, Started, AlarmStatus, TriggerMsg and HandleMsg, which differ where the run was
+// started before, and put back. It is pure.
+func (s *Start) Started(read *Run) Run {
 	r := *s.Known
 	r.State, r.Owner, r.Token, r.Address, r.BootID = s.State, s.Owner, s.Token, s.Address, s.BootID
 	r.JobVersion, r.Handler, r.Block, r.Param, r.Retries = s.JobVersion, s.Handler, s.Block, s.Param, s.Retries
-	r.PlanEpoch, r.Sharding, r.Started, r.AlarmStatus = b.PlanEpoch, b.Sharding, b.Started, b.AlarmStatus
-	r.TriggerMsg, r.HandleMsg = b.TriggerMsg, b.HandleMsg
+	r.PlanEpoch, r.Sharding, r.Started, r.AlarmStatus = read.PlanEpoch, read.Sharding, read.Started, read.AlarmStatus
+	r.TriggerMsg, r.HandleMsg = read.TriggerMsg, read.HandleMsg
 	r.Taken = time.Time{}
 	if s.Address == store.LocalAddress(s.Owner) {
 		r.Taken = r.Started

@@ -89,15 +89,15 @@ func (t *teller) planned(runs []Run, jobs map[int64]*Job) {
 	}
 	for i := range runs {
 		if r := &runs[i]; r.State == StatePlanned {
-			t.run(EventRunPlanned, *r, jobs[r.JobID])
+			t.run(EventRunPlanned, r, jobs[r.JobID])
 		}
 	}
 }
 
-func (t *teller) started(r Run, job *Job) { t.run(EventRunStarted, r, job) }
+func (t *teller) started(r *Run, job *Job) { t.run(EventRunStarted, r, job) }
 
 // ended tells of a run in its final state, and of its job, if this was its last.
-func (t *teller) ended(r Run, job *Job) {
+func (t *teller) ended(r *Run, job *Job) {
 	kind := EventRunEnded
 	if r.State == StateSkipped {
 		kind = EventRunSkipped
@@ -106,12 +106,12 @@ func (t *teller) ended(r Run, job *Job) {
 }
 
 // run tells of a run; a job that is nil is one that this node may know.
-func (t *teller) run(kind EventKind, r Run, job *Job) {
+func (t *teller) run(kind EventKind, r *Run, job *Job) {
 	if r.StoppedJob {
 		logChange(store.WithActor(context.Background(), store.Scheduler), t.log, "stop", store.ObjectJob, r.JobID, r.App)
 	}
 	if t.wants(kind) || r.StoppedJob && t.wants(EventJobStopped) {
-		t.addRun(kind, r, job)
+		t.addRun(kind, *r, job)
 	}
 }
 

@@ -12,7 +12,7 @@ package xxljob
 func (e *engine) taken(r Run) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.wakes.start.pokeIf(e.room.transit.has(&r) && e.room.arrived(r.JobID, r.ID))
+	e.wakes.start.pokeIf(e.room.transit.has(r.JobID, r.ID) && e.room.arrived(r.JobID, r.ID))
 }
 
 // inTheWay are the runs in transit that others wait for.
@@ -23,9 +23,9 @@ func (e *engine) inTheWay() (ids []int64) {
 		if e.room.lots[lotOrderOf(job)] == nil {
 			continue
 		}
-		for id := range runs {
-			if e.held.runs[id] == nil {
-				ids = append(ids, id)
+		for _, r := range runs {
+			if e.held.runs[r.runID] == nil {
+				ids = append(ids, r.runID)
 			}
 		}
 	}
@@ -40,13 +40,13 @@ func (e *engine) plannedAgain(r Run, serial bool) {
 	_, owned := e.leases.epoch(r.Shard)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	serial = serial || e.room.transit.has(&r)
+	serial = serial || e.room.transit.has(r.JobID, r.ID)
 	freed, sooner := e.landAway(r.ID, lot{}), false
 	if owned {
 		sooner = e.holdSome([]Run{r}, nil)
 	}
 	if serial && e.held.runs[r.ID] != nil {
-		e.room.transit.add(&r)
+		e.room.transit.add(r.JobID, keyOfRun(&r))
 	}
 	e.wakes.start.pokeIf(sooner || freed)
 }

@@ -4,8 +4,8 @@ package xxljob
 // come to nothing.
 
 // pop takes up to n entries from a lot whose jobs are known, and names the jobs that have
-// to be read first; their entries stay there.
-func (e *engine) pop(from lot, n int) (batch []attempt, unknown []int64) {
+// to be read first; their entries stay there. It uses the memory of batch, which is empty.
+func (e *engine) pop(from lot, n int, batch []attempt) (_ []attempt, unknown []int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var later []*entry
@@ -19,7 +19,7 @@ func (e *engine) pop(from lot, n int) (batch []attempt, unknown []int64) {
 			e.release(en) // forgotten meanwhile, by shed
 			continue
 		}
-		ref := e.jobs.refs[en.run.JobID]
+		ref := en.ref
 		if ref.gone {
 			e.release(en)
 			continue
@@ -34,9 +34,6 @@ func (e *engine) pop(from lot, n int) (batch []attempt, unknown []int64) {
 			}
 			later = append(later, en)
 			continue
-		}
-		if batch == nil {
-			batch = make([]attempt, 0, min(n, e.room.lenOf(from)+1))
 		}
 		batch = append(batch, attempt{entry: en, job: ref.job})
 	}
@@ -60,7 +57,7 @@ func (e *engine) retry(a attempt, stale bool) {
 	defer e.mu.Unlock()
 	e.room.giveBackPlaces(a)
 	a.turned = false
-	if ref := e.jobs.refs[a.run.JobID]; stale && ref != nil && ref.job.Version <= a.job.Version {
+	if ref := a.ref; stale && ref.job.Version <= a.job.Version {
 		ref.stale = true
 	}
 	if a.goesApart() {

@@ -56,7 +56,7 @@ func (c *startCalls) runsWithSiblings(ctx context.Context, ids []int64, batch []
 		if len(a.route.targets) < 2 {
 			continue
 		}
-		parts, err := c.store.Runs(ctx, RunFilter{TriggerID: a.run.TriggerID, Limit: len(a.route.targets) + 1})
+		parts, err := c.store.Runs(ctx, RunFilter{TriggerID: a.run.triggerID(), Limit: len(a.route.targets) + 1})
 		if err != nil {
 			return nil, err
 		}
@@ -97,7 +97,7 @@ func (c *startCalls) settleUncertain(batch []attempt, runs []Run, began time.Tim
 			}
 		}
 		// The other parts of a broadcast are under way whatever became of the first.
-		for _, sibling := range siblings[a.run.TriggerID] {
+		for _, sibling := range siblings[a.run.triggerID()] {
 			if sibling.ID != a.run.ID && sibling.State == StateStarted && sibling.Owner == c.leases.incarnation && sibling.Token == a.start.Token {
 				c.launcher.launchSibling(a, sibling, began)
 			}

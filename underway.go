@@ -30,6 +30,7 @@ func newUnderWay(mu *sync.Mutex) *underWay {
 type flight struct {
 	run    Run
 	job    *Job
+	ref    *jobRef
 	exec   wire.Executor
 	remote bool
 	fanned bool // a further part of a broadcast, at a remote executor
@@ -48,6 +49,7 @@ type flight struct {
 // flightState is how far a flight is. Its fields are guarded by engine.mu.
 type flightState struct {
 	sent     bool
+	landed   bool   // it is under way no more
 	killed   bool   // not to be sent any more
 	accepted bool   // the executor has the run
 	kill     string // why it is to be killed, where it is
@@ -72,6 +74,18 @@ func (u *underWay) flight(runID int64) *flight {
 	return u.flights[runID]
 }
 
+// flightsOf returns the flights of the runs that results are of, in their order; nil for those
+// that are not under way here.
+func (u *underWay) flightsOf(results []wire.CallbackRequest) []*flight {
+	flights := make([]*flight, len(results))
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for i := range results {
+		flights[i] = u.flights[results[i].LogID]
+	}
+	return flights
+}
+
 // inFlight returns the flights of this process.
 func (u *underWay) inFlight() []*flight {
 	u.mu.Lock()
@@ -88,7 +102,7 @@ func (u *underWay) inFlight() []*flight {
 func (u *underWay) hasLanded(run Run) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.landed.has(run)
+	return u.landed.has(&run)
 }
 
 // send marks the flight as handed to its executor; false when it was killed or
@@ -96,7 +110,7 @@ func (u *underWay) hasLanded(run Run) bool {
 func (u *underWay) send(f *flight) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if f.state.killed || u.flights[f.run.ID] != f {
+	if f.state.killed || f.state.landed {
 		return false
 	}
 	f.state.sent = true
@@ -107,7 +121,7 @@ func (u *underWay) send(f *flight) bool {
 func (u *underWay) intercept(f *flight) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if f.state.sent || f.state.killed || u.flights[f.run.ID] != f {
+	if f.state.sent || f.state.killed || f.state.landed {
 		return false
 	}
 	f.state.killed = true

@@ -39,7 +39,7 @@ func (ro *userRouters) choiceFor(en *entry, job *Job, addrs []string) *routeChoi
 		return nil
 	}
 	q := ro.queues[routerKey{job.Route, job.ID}]
-	if q != nil && len(q.waiting) > 0 && keyOfRun(&q.waiting[0].en.run).before(keyOfRun(&en.run)) {
+	if q != nil && len(q.waiting) > 0 && q.waiting[0].en.run.key().before(en.run.key()) {
 		return nil
 	}
 	return en.choice
@@ -55,8 +55,8 @@ func (ro *userRouters) askRouter(en *entry, job *Job, addrs []string) {
 		q = &routeQueue{key: key}
 		ro.queues[key] = q
 	}
-	at, _ := slices.BinarySearchFunc(q.waiting, keyOfRun(&en.run), func(w *routeWait, key ringEntry) int {
-		if keyOfRun(&w.en.run).before(key) {
+	at, _ := slices.BinarySearchFunc(q.waiting, en.run.key(), func(w *routeWait, key ringEntry) int {
+		if w.en.run.key().before(key) {
 			return -1
 		}
 		return 1

@@ -48,19 +48,19 @@ func (w *waitingRoom) freeSerial(at lot, runID int64) bool {
 
 // takeSerial takes that place for a run; false when another run has it. One that has it
 // and is not being started yet gives way to an earlier one.
-func (w *waitingRoom) takeSerial(at lot, r *Run) bool {
+func (w *waitingRoom) takeSerial(at lot, r ringEntry) bool {
 	switch {
 	case at.kind != lotSerial:
 		return true
 	case at.most > 0:
-		return w.beside.add(at, r.ID)
+		return w.beside.add(at, r.runID)
 	}
-	if has := w.serial[at]; has != 0 && has != r.ID {
-		if en := w.held.runs[has]; en == nil || en.starting || !keyOfRun(r).before(keyOfRun(&en.run)) {
+	if has := w.serial[at]; has != 0 && has != r.runID {
+		if en := w.held.runs[has]; en == nil || en.starting || !r.before(en.run.key()) {
 			return false
 		}
 	}
-	w.serial[at] = r.ID
+	w.serial[at] = r.runID
 	return true
 }
 
@@ -80,7 +80,7 @@ func (w *waitingRoom) admit(at lot) bool {
 			w.serial[at] = en.run.ID
 		}
 	case lotOrder:
-		w.transit.add(&en.run)
+		w.transit.add(en.run.JobID, en.run.key())
 	default:
 		en.from, en.waited = at, true
 	}
@@ -94,7 +94,7 @@ func (w *waitingRoom) admit(at lot) bool {
 // broadcast: they might get at one of its addresses before it, where the one at which it
 // waits is not among theirs any more.
 func (w *waitingRoom) park(at lot, en *entry) {
-	switch ahead := w.transit.has(&en.run); at.kind {
+	switch ahead := w.transit.has(en.run.JobID, en.run.ID); at.kind {
 	case lotProbe, lotRoute, lotAsk, lotSettle:
 		w.keepAhead(en)
 	case lotOrder:
@@ -162,7 +162,7 @@ func (w *waitingRoom) parkFirst(at lot, en *entry) bool {
 // might find at once what it waits for.
 func (w *waitingRoom) keepAhead(en *entry) {
 	if w.jobs.isSerial(en.run.JobID) {
-		w.transit.add(&en.run)
+		w.transit.add(en.run.JobID, en.run.key())
 	}
 }
 

@@ -15,7 +15,7 @@ func TestWaitingIsInOrder(t *testing.T) {
 	var q waiting
 	r := rand.New(rand.NewPCG(1, 2))
 	at := func(n int) *entry {
-		return &entry{run: Run{ID: r.Int64N(1000), Scheduled: time.UnixMilli(int64(r.IntN(n)))}}
+		return &entry{run: plannedRun{ID: r.Int64N(1000), at: int64(r.IntN(n))}}
 	}
 	for range 100_000 {
 		q.push(at(1000))
@@ -28,8 +28,8 @@ func TestWaitingIsInOrder(t *testing.T) {
 	}
 	for last := q.pop(); len(q) > 0; {
 		next := q.pop()
-		if keyOfRun(&next.run).before(keyOfRun(&last.run)) {
-			t.Fatalf("%v after %v", keyOfRun(&next.run), keyOfRun(&last.run))
+		if next.run.key().before(last.run.key()) {
+			t.Fatalf("%v after %v", next.run.key(), last.run.key())
 		}
 		last = next
 	}
@@ -50,12 +50,12 @@ func TestProbesEndBeforeParking(t *testing.T) {
 		s := x.(*scheduler)
 		s.life.loops.plan = newLoops()
 		job := &Job{ID: 1, App: "app", Route: "BUSYOVER"}
-		a := attempt{entry: &entry{run: Run{ID: 1, JobID: 1, App: "app"}, due: true}, job: job}
-		s.engine.hold([]Run{a.run}, map[int64]*Job{1: job})
-		a.entry = s.engine.held.runs[1]
+		s.engine.hold([]Run{{ID: 1, JobID: 1, App: "app"}}, map[int64]*Job{1: job})
+		a := attempt{entry: s.engine.held.runs[1], job: job}
+		a.due, a.passage = true, &passage{}
 		a.route = s.router.probes.choose(t.Context(), job, []string{store.LocalAddress(s.leases.incarnation)})
 		synctest.Wait() // the loop is held up; the probes end
-		s.starter.collector.reserve(&a, time.Now())
+		s.starter.collector.reserve([]attempt{a}, time.Now())
 		synctest.Wait()
 		if n := len(s.engine.room.lots); n > 0 && len(s.router.probes.asking) == 0 {
 			t.Errorf("%d runs are parked for probes that nobody makes", n)
@@ -78,7 +78,7 @@ func TestAppsTakeTurns(t *testing.T) {
 				if waits[app]++; waits[app] == 1 {
 					order = append(order, app)
 				}
-				q.push(&entry{run: Run{App: app}})
+				q.push(&entry{run: plannedRun{App: app}})
 				continue
 			}
 			e := q.pop()

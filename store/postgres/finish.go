@@ -289,7 +289,7 @@ func (f *finishing) readBriefly(places []int) result {
 			return err
 		}
 		i := places[ord-1]
-		f.answers[i] = f.results[i].Ended(xxljob.Ending{
+		f.answers[i] = f.results[i].Ended(&xxljob.Run{
 			State: stateOf(state, snoozed), Ended: stamp(ended), NoRetry: noRetry.Bool, TriggerMsg: message.text, HandleMsg: handle.text,
 			KillReason: kill.text, Progress: int(progress.Int16), ProgressText: text.text,
 		})

@@ -165,7 +165,7 @@ func readBriefly(starts []xxljob.Start, g startGroup, answers []xxljob.Started) 
 	var epoch pgtype.Int8
 	var started pgtype.Timestamptz
 	var sharding, message, handle repeated
-	var b xxljob.Brief
+	var b xxljob.Run
 	dest := []any{&ord, &epoch, &sharding, &started, &b.AlarmStatus, &message, &handle}
 	return func(rows pgx.Rows) error {
 		if err := rows.Scan(dest...); err != nil {
@@ -174,7 +174,7 @@ func readBriefly(starts []xxljob.Start, g startGroup, answers []xxljob.Started) 
 		b.PlanEpoch, b.Sharding, b.Started = epoch.Int64, parseSharding(sharding.text), stamp(started)
 		b.TriggerMsg, b.HandleMsg = message.text, handle.text
 		i := g.places[ord-1]
-		answers[i].Run = starts[i].Started(b)
+		answers[i].Run = starts[i].Started(&b)
 		return nil
 	}
 }

@@ -1,0 +1,44 @@
+package xxljob
+
+// Memory that the start loop uses again for each batch.
+
+import "slices"
+
+// startBuffers has it. It belongs to the start loop: what it has lent is its own again when the
+// next batch begins.
+type startBuffers struct {
+	attempts []attempt
+	runs     []Run
+	starts   []Start
+}
+
+// begin lends room for the attempts of the next batch.
+func (b *startBuffers) begin(most int) []attempt {
+	if cap(b.runs) < most {
+		b.runs = make([]Run, 0, most)
+	}
+	clear(b.attempts[:cap(b.attempts)])
+	b.attempts, b.runs = slices.Grow(b.attempts[:0], most), b.runs[:0]
+	return b.attempts
+}
+
+// nextRun lends a Run.
+func (b *startBuffers) nextRun() *Run {
+	if len(b.runs) == cap(b.runs) { // those that are lent stay where they are
+		b.runs = make([]Run, 0, storeBatch)
+	}
+	b.runs = b.runs[:len(b.runs)+1]
+	return &b.runs[len(b.runs)-1]
+}
+
+// startsOf lends what the store is asked for.
+func (b *startBuffers) startsOf(batch []attempt) []Start {
+	b.starts = slices.Grow(b.starts[:0], len(batch))
+	for i := range batch {
+		b.starts = append(b.starts, batch[i].start)
+	}
+	return b.starts
+}
+
+// drop leaves the memory to whoever still uses it.
+func (b *startBuffers) drop() { *b = startBuffers{} }
