@@ -95,6 +95,8 @@ var mayImport = map[string][]string{
 	"internal/scenario": nil,
 	// Nothing but make bench-compare.
 	"internal/benchcompare": nil,
+	// For load runs and benchmarks: it measures, and knows nothing of this module.
+	"internal/measure": nil,
 	// Nothing but a script, of make audit, and its test.
 	"internal/modules": nil,
 	// Nothing but a test: the module compiles for other systems.
