@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -68,7 +67,7 @@ func serveChild(ctx context.Context, order childOrder, h executor.Handler) (e *e
 	}
 	address = "http://" + l.Addr().String() + "/"
 	e, err = executor.New(executor.Config{
-		App: order.App, Address: address, Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		App: order.App, Address: address, Logger: warnings(os.Stderr),
 		Admins: []executor.AdminCluster{{Addresses: []string{order.Admin}, Token: order.Token}},
 	})
 	var served http.Handler

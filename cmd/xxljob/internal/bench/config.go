@@ -71,6 +71,7 @@ func (c Config) complete() (Config, error) {
 	if c.Log == nil {
 		c.Log = io.Discard
 	}
+	c.Log = &sharedLog{w: c.Log}
 	for _, choice := range []struct {
 		name, is string
 		of       []string

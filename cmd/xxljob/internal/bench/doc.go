@@ -19,12 +19,12 @@
 //
 // # Files
 //
-//   - config.go, run.go: what is asked for, and what is done
+//   - config.go, run.go, log.go: what is asked for, what is done, and what is said meanwhile
 //   - host.go, memory.go, postgres.go: stores, a new one for each load
-//   - node.go, ready.go: the scheduler
+//   - node.go: the scheduler
 //   - fleet.go, child.go: executors in processes of their own
 //   - jobs.go, calendar.go: jobs, and which instants they have
-//   - paced.go, sparse.go, drain.go, overload.go: the shapes
+//   - paced.go, sparse.go, drain.go, overload.go, window.go: the shapes, and what is measured
 //   - calls.go, audit.go, series.go: what ran, and what the store has of it
 //   - report.go, print.go: the figures
 package bench

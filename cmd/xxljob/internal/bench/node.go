@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/xxljob/xxljob"
@@ -31,7 +30,7 @@ type node struct {
 // elsewhere.
 func newNode(ctx context.Context, cfg Config, b *backend, c *calls, misfire time.Duration) (*node, error) {
 	n := &node{cfg: cfg, store: b.store, calls: c}
-	of := xxljob.Config{App: appDue, MisfireThreshold: misfire, Logger: slog.New(slog.NewTextHandler(cfg.Log, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	of := xxljob.Config{App: appDue, MisfireThreshold: misfire, Logger: warnings(cfg.Log)}
 	token := rand.Text()
 	if cfg.Executor == HTTP {
 		of.App, of.HTTP.Tokens = "scheduler", map[string][]string{"": {token}}

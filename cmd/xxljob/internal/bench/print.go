@@ -19,7 +19,7 @@ func (r *Report) Print(w io.Writer) error {
 	r.printRates(line)
 	r.printCost(line)
 	if r.Sparse != nil {
-		r.Sparse.print(line)
+		r.Sparse.print(line, r.Server != nil)
 	}
 	if r.Overload != nil {
 		r.Overload.print(line)
@@ -73,21 +73,36 @@ func (r *Report) printRates(line liner) {
 	}
 }
 
+// printCost leaves out what the load has none of.
 func (r *Report) printCost(line liner) {
 	c := r.Cost
-	line("CPU a run", "this process %s µs, Postgres %s µs, executors elsewhere %s µs", c.OwnCPU.Text(1), c.ServerCPU.Text(1), c.ExecutorsCPU.Text(1))
-	line("WAL a run", "%s bytes", c.WALBytes.Text(0))
+	cpu := "this process " + c.OwnCPU.Text(1) + " µs"
+	memory := fmt.Sprintf("resident %s MiB, heap %.1f MiB", mib(r.PeakRSS), float64(r.PeakHeap)/(1<<20))
+	if r.Server != nil {
+		cpu += ", Postgres " + c.ServerCPU.Text(1) + " µs"
+	}
+	if r.Config.Executor == HTTP {
+		cpu += ", executors " + c.ExecutorsCPU.Text(1) + " µs"
+		memory += ", executors " + mib(r.PeakChildren) + " MiB"
+	}
+	line("CPU a run", "%s", cpu)
+	if r.Server != nil {
+		line("WAL a run", "%s bytes", c.WALBytes.Text(0))
+	}
 	line("allocated a run", "%s bytes, %s objects", c.AllocBytes.Text(0), c.AllocObjects.Text(1))
-	line("peak memory", "resident %s MiB, heap %.1f MiB, executors elsewhere %s MiB", mib(r.PeakRSS), float64(r.PeakHeap)/(1<<20), mib(r.PeakChildren))
+	line("peak memory", "%s", memory)
 }
 
 func mib(f measure.Figure) string { return f.Times(1.0 / (1 << 20)).Text(1) }
 
-func (s *SparseReport) print(line liner) {
+func (s *SparseReport) print(line liner, server bool) {
 	line("waiting jobs", "%d, added in %.1f s", s.Jobs, s.AddSeconds)
 	line("start", "ready after %.3f s", s.StartSeconds)
 	line("heap a job", "%.0f bytes", s.HeapPerJob)
-	line("idle CPU", "this process %s cores, Postgres %s cores", s.IdleCores.Text(4), s.IdleServerCores.Text(4))
+	line("idle CPU", "this process %s cores", s.IdleCores.Text(4))
+	if server {
+		line("", "Postgres %s cores", s.IdleServerCores.Text(4))
+	}
 }
 
 func (o *OverloadReport) print(line liner) {

@@ -64,6 +64,15 @@ func Draw(r *bench.Report, dir string) (files []string, err error) {
 	return files, nil
 }
 
+// where says what was measured, for titles.
+func where(r *bench.Report) string {
+	executors := "in process"
+	if r.Config.Executor == bench.HTTP {
+		executors = fmt.Sprintf("%d executors over HTTP", r.Config.Executors)
+	}
+	return "store " + r.Config.Store + ", " + executors
+}
+
 // save writes plots into one file, one above the other, with their axes in line.
 func save(name string, plots ...*plot.Plot) error {
 	c := vgsvg.New(width, height*vg.Length(len(plots)))
@@ -102,7 +111,7 @@ func newPlot(title, x, y string) *plot.Plot {
 	p.X.Label.TextStyle.Font.Size, p.Y.Label.TextStyle.Font.Size = 12, 12
 	p.X.Padding, p.Y.Padding = 0, 0
 	p.Legend.Top, p.Legend.Left = true, true
-	p.Legend.Padding = 1 * vg.Millimeter
+	p.Legend.Padding, p.Legend.XOffs, p.Legend.YOffs = vg.Millimeter, vg.Points(6), -vg.Points(6)
 	grid := plotter.NewGrid()
 	grid.Horizontal.Color, grid.Vertical.Color = color.Gray{0xdd}, color.Gray{0xdd}
 	p.Add(grid)

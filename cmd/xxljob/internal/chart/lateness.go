@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
@@ -16,7 +17,7 @@ import (
 // lateness draws the distribution: along the axis the share of the runs, which comes nearer to
 // all of them tenfold with each step, so that the tail is as wide as the rest.
 func lateness(r *bench.Report) (*plot.Plot, error) {
-	p := newPlot(fmt.Sprintf("Lateness of %s, %s, %s: %.0f runs/s", r.Config.Shape, r.Config.Store, r.Config.Executor, r.Completed),
+	p := newPlot(fmt.Sprintf("Lateness: %s, %.0f runs/s (%s)", r.Config.Shape, r.Completed, where(r)),
 		"runs that were at most as late (%)", "late by (ms)")
 	var points plotter.XYs
 	least := math.Inf(1)
@@ -37,7 +38,6 @@ func lateness(r *bench.Report) (*plot.Plot, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.StepStyle = plotter.NoStep
 	p.Add(l)
 	p.X.Min, p.X.Max, p.X.Tick.Marker = 0, end, shares(end)
 	logY(p, least, last.Late)
@@ -58,22 +58,34 @@ func shares(end float64) plot.ConstantTicks {
 	return append(ticks, plot.Tick{Value: end, Label: "all"})
 }
 
-// percentiles marks those that are printed, with their figures.
+// percentiles marks those that are printed, with their figures: below the curve, which rises,
+// and the greatest above its end.
 func percentiles(p *plot.Plot, r *bench.Report, end float64, c color.Color) error {
-	marks := plotter.XYLabels{}
-	add := func(x, ms float64, name string) {
-		marks.XYs = append(marks.XYs, plotter.XY{X: x, Y: max(ms, leastMS)})
-		marks.Labels = append(marks.Labels, fmt.Sprintf("%s %.3g ms", name, ms))
-	}
+	var marks, most plotter.XYLabels
 	for _, x := range []struct {
 		share, ms float64
 		name      string
 	}{{0.5, r.Lateness.P50, "p50"}, {0.9, r.Lateness.P90, "p90"}, {0.99, r.Lateness.P99, "p99"}, {0.999, r.Lateness.P999, "p99.9"}} {
-		if nines(x.share) < end {
-			add(nines(x.share), x.ms, x.name)
+		if nines(x.share) < end-0.25 { // else it is the greatest, or next to it
+			mark(&marks, nines(x.share), x.ms, x.name)
 		}
 	}
-	add(end, r.Lateness.Max, "max")
+	mark(&most, end, r.Lateness.Max, "max")
+	if err := addMarks(p, marks, c, draw.XLeft, draw.YTop, vg.Point{X: vg.Points(3), Y: -vg.Points(5)}); err != nil {
+		return err
+	}
+	return addMarks(p, most, c, draw.XRight, draw.YBottom, vg.Point{X: -vg.Points(5), Y: vg.Points(3)})
+}
+
+func mark(to *plotter.XYLabels, x, ms float64, name string) {
+	to.XYs = append(to.XYs, plotter.XY{X: x, Y: max(ms, leastMS)})
+	to.Labels = append(to.Labels, fmt.Sprintf("%s %.3g ms", name, ms))
+}
+
+func addMarks(p *plot.Plot, marks plotter.XYLabels, c color.Color, x text.XAlignment, y text.YAlignment, offset vg.Point) error {
+	if len(marks.Labels) == 0 {
+		return nil
+	}
 	dots, err := plotter.NewScatter(marks)
 	if err != nil {
 		return err
@@ -84,10 +96,10 @@ func percentiles(p *plot.Plot, r *bench.Report, end float64, c color.Color) erro
 		return err
 	}
 	for i := range labels.TextStyle {
-		labels.TextStyle[i].XAlign, labels.TextStyle[i].YAlign = draw.XRight, draw.YBottom
+		labels.TextStyle[i].XAlign, labels.TextStyle[i].YAlign = x, y
 		labels.TextStyle[i].Font.Size = 10
 	}
-	labels.Offset = vg.Point{X: -vg.Points(4), Y: vg.Points(4)}
+	labels.Offset = offset
 	p.Add(dots, labels)
 	return nil
 }

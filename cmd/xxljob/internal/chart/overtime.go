@@ -28,7 +28,7 @@ func overTime(r *bench.Report) (late, done *plot.Plot, err error) {
 		p99 = append(p99, plotter.XY{X: at, Y: max(s.P99, leastMS)})
 		least, most = min(least, s.P50), max(most, s.P99)
 	}
-	late = newPlot(fmt.Sprintf("Overload, %s, %s: lateness over time", r.Config.Store, r.Config.Executor), "", "late by (ms)")
+	late = newPlot(fmt.Sprintf("Overload: lateness over time (%s)", where(r)), "", "late by (ms)")
 	if len(p50) > 0 {
 		if err := curves(late, curve{"p50", p50, blue, false}, curve{"p99", p99, red, false}); err != nil {
 			return nil, nil, err
@@ -44,12 +44,24 @@ func overTime(r *bench.Report) (late, done *plot.Plot, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	done.Legend.Top, done.Legend.Left = false, false
+	done.Legend.Top, done.Legend.Left, done.Legend.XOffs = false, false, -vg.Points(6)
 	done.Y.Min, done.Y.Max = 0, top*1.1
+	done.Legend.YOffs = vg.Points(6)
 	for _, p := range []*plot.Plot{late, done} {
-		p.X.Min, p.X.Max = 0, end
+		p.X.Min, p.X.Max, p.X.Tick.Marker = 0, end, wholes{}
 	}
 	return late, done, nil
+}
+
+// wholes marks whole numbers, about ten of them.
+type wholes struct{}
+
+func (wholes) Ticks(least, most float64) (ticks []plot.Tick) {
+	step := max(math.Ceil((most-least)/10), 1)
+	for at := math.Ceil(least); at <= most; at += step {
+		ticks = append(ticks, plot.Tick{Value: at, Label: fmt.Sprintf("%.0f", at)})
+	}
+	return ticks
 }
 
 // curve is a line of a chart, and what the legend calls it.
