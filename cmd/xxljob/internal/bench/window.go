@@ -20,7 +20,7 @@ func (n *node) openWindow(ctx context.Context, m measure.Meter) *window {
 		m.Children = n.fleet.pids()
 	}
 	measure.ResetPeakRSS()
-	return &window{meter: m, begun: m.Now(ctx), heap: measure.WatchHeap(10 * time.Millisecond)}
+	return &window{meter: m, begun: m.Now(ctx), heap: measure.WatchHeap(20 * time.Millisecond)}
 }
 
 // close ends the measurement and says in the report what was used at most.
