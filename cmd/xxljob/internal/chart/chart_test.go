@@ -60,7 +60,7 @@ func TestDraw(t *testing.T) {
 		t.Fatalf("drawn: %v", files)
 	}
 	for file, want := range map[string][]string{
-		files[0]: {"Lateness: overload, 990 runs/s (store memory, 4 executors over HTTP)", "late by (ms)", "runs that were at most as late (%)", "99.9", "p99 30 ms", "max 5e+03 ms"},
+		files[0]: {"Lateness: overload, 990 runs/s (store memory, 4 executors over HTTP)", "late by (ms)", "runs that were at most as late (%)", "99.9", "p99 30 ms", "max 5000 ms"},
 		files[1]: {"lateness over time", "late by (ms)", "time (s)", "runs/s", "completed", "offered", "capacity", "p50", "p99"},
 	} {
 		got := texts(t, file)

@@ -79,7 +79,15 @@ func percentiles(p *plot.Plot, r *bench.Report, end float64, c color.Color) erro
 
 func mark(to *plotter.XYLabels, x, ms float64, name string) {
 	to.XYs = append(to.XYs, plotter.XY{X: x, Y: max(ms, leastMS)})
-	to.Labels = append(to.Labels, fmt.Sprintf("%s %.3g ms", name, ms))
+	to.Labels = append(to.Labels, name+" "+figure(ms)+" ms")
+}
+
+// figure is a number with three digits or more, and never with an exponent.
+func figure(v float64) string {
+	if v >= 100 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.3g", v)
 }
 
 func addMarks(p *plot.Plot, marks plotter.XYLabels, c color.Color, x text.XAlignment, y text.YAlignment, offset vg.Point) error {
