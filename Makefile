@@ -17,7 +17,7 @@ VULNDB      ?=
 staticcheck := bin/staticcheck-$(STATICCHECK)
 govulncheck := bin/govulncheck-$(GOVULNCHECK)
 # What depends on what the library does not is a module of its own; go.work has them all.
-modules     := $(patsubst %/go.mod,%,$(wildcard otelxxl/go.mod examples/*/go.mod console/browser/go.mod))
+modules     := $(patsubst %/go.mod,%,$(wildcard otelxxl/go.mod cmd/*/go.mod examples/*/go.mod console/browser/go.mod))
 # The pages of the console are shown by make browser alone.
 tested      := $(filter-out console/browser,$(modules))
 bench       := $(GO) test -p 1 -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) -timeout 60m ./...
@@ -32,7 +32,7 @@ test: postgres ## run all tests (five to seven minutes on two cores)
 	XXLJOB_REQUIRE_POSTGRES=1 $(GO) test $(TESTFLAGS) $(PACKAGES) $(patsubst %,./%/...,$(tested))
 
 race: postgres ## run all tests under the race detector (needs a C compiler)
-	XXLJOB_REQUIRE_POSTGRES=1 CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) $(PACKAGES) ./otelxxl/...
+	XXLJOB_REQUIRE_POSTGRES=1 CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) $(PACKAGES) ./otelxxl/... ./cmd/xxljob/...
 
 postgres: ## install Postgres and pgbouncer if missing (NO_INSTALL=1 only says how)
 	@sh internal/pgtest/install.sh
@@ -93,6 +93,10 @@ bench: ## run all benchmarks, with command, settings and machine (BENCH, BENCHTI
 	@echo "settings: GOMAXPROCS=$${GOMAXPROCS:-default} GOGC=$${GOGC:-default} GOMEMLIMIT=$${GOMEMLIMIT:-none}; in memory nothing is durable; benchmarks on Postgres print its settings"
 	@echo "machine:  $$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo 2>/dev/null | head -n 1 | grep . || sysctl -n machdep.cpu.brand_string 2>/dev/null || uname -m), $$(getconf _NPROCESSORS_ONLN) cores, $$(uname -sr), $$($(GO) env GOVERSION)"
 	$(bench)
+
+.PHONY: bench-load
+bench-load: ## put a scheduler under a load, measure and audit it: xxljob bench (about a minute, nothing beside it; LOAD=flags)
+	$(GO) run ./cmd/xxljob bench $(LOAD)
 
 .PHONY: bench-compare
 bench-compare: ## compare with BASE=COMMIT: ten runs of each in turns, ratios with a 95 % interval (some twelve minutes; nothing beside it)
