@@ -1,0 +1,123 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/xxljob/xxljob/internal/measure"
+)
+
+// sample is what one round has given.
+type sample struct {
+	Offered float64 `json:"offered,omitempty"` // units a second; zero where all of them wait
+	Rate    float64 `json:"rate"`              // units a second that were done
+	// For each unit, in microseconds of one core and in bytes.
+	ClientCPU measure.Figure `json:"client_us"`
+	ServerCPU measure.Figure `json:"server_us"`
+	WAL       measure.Figure `json:"wal_bytes"`
+	Alloc     measure.Figure `json:"alloc_bytes"`
+	// Other is the load of processes that are not measured, in cores.
+	Other measure.Figure `json:"other_cores"`
+	// First is how long after the start the first handler was called, in milliseconds; zero
+	// where it is not asked.
+	First float64 `json:"first_ms,omitempty"`
+	// Of schedules, which are measured for a time:
+	Scheduled bool                 `json:"scheduled"`
+	Late      *measure.Percentiles `json:"late_ms,omitempty"`  // of the instants with a call; nil where none has
+	Uncalled  int                  `json:"uncalled,omitempty"` // instants without a call by the end, be they dropped or late
+	Skipped   int                  `json:"skipped,omitempty"`  // instants that ours has recorded as skipped
+	Steady    measure.Figure       `json:"steady"`             // calls in the last third of the time by those in the first
+}
+
+// costs fills in what n units have cost. What the clients have allocated is not in the usage
+// of this process.
+func (s *sample) costs(u measure.Usage, alloc measure.Figure, n int) {
+	const us = 1e6
+	s.ClientCPU = u.ChildCPU.Times(us).Per(float64(n))
+	s.ServerCPU = u.ServerCPU.Times(us).Per(float64(n))
+	s.WAL = u.WALBytes.Per(float64(n))
+	s.Alloc = alloc.Per(float64(n))
+	s.Other = u.OtherCores
+}
+
+// result is the rounds of one contestant in one situation.
+type result struct {
+	Part    string   `json:"part"`
+	What    string   `json:"what"`
+	Who     string   `json:"who"`
+	Samples []sample `json:"samples"`
+}
+
+// text is a figure with so many decimals, and with the least and the greatest where there are
+// several rounds.
+func (r result) text(c column) string {
+	x, ok := r.over(c.figure)
+	switch {
+	case !ok:
+		return "-"
+	case len(r.Samples) == 1:
+		return measure.Known(x.Median).Text(c.decimals)
+	}
+	return x.Text(c.decimals)
+}
+
+// over summarises one figure of the rounds; ok is false where it is unknown in any.
+func (r result) over(figure func(sample) measure.Figure) (x measure.Rounds, ok bool) {
+	var all []float64
+	for _, s := range r.Samples {
+		v, known := figure(s).Value()
+		if !known {
+			return x, false
+		}
+		all = append(all, v)
+	}
+	return measure.RoundsOf(all), len(all) > 0
+}
+
+// The figures of samples.
+func rate(s sample) measure.Figure      { return measure.Known(s.Rate) }
+func clientCPU(s sample) measure.Figure { return s.ClientCPU }
+func serverCPU(s sample) measure.Figure { return s.ServerCPU }
+func wal(s sample) measure.Figure       { return s.WAL }
+func alloc(s sample) measure.Figure     { return s.Alloc }
+func other(s sample) measure.Figure     { return s.Other }
+func first(s sample) measure.Figure     { return measure.Known(s.First) }
+
+// Those of schedules are unknown of a drain.
+func offered(s sample) measure.Figure  { return s.ofSchedule(s.Offered) }
+func uncalled(s sample) measure.Figure { return s.ofSchedule(float64(s.Uncalled)) }
+func skipped(s sample) measure.Figure  { return s.ofSchedule(float64(s.Skipped)) }
+func steady(s sample) measure.Figure   { return s.Steady }
+
+func (s sample) ofSchedule(v float64) measure.Figure {
+	if !s.Scheduled {
+		return measure.Figure{}
+	}
+	return measure.Known(v)
+}
+
+// late is a figure of the lateness.
+func late(of func(measure.Percentiles) float64) func(sample) measure.Figure {
+	return func(s sample) measure.Figure {
+		if s.Late == nil {
+			return measure.Figure{}
+		}
+		return measure.Known(of(*s.Late))
+	}
+}
+
+func p50(p measure.Percentiles) float64  { return p.P50 }
+func p99(p measure.Percentiles) float64  { return p.P99 }
+func most(p measure.Percentiles) float64 { return p.Max }
+
+// auditError says what was lost, or done twice.
+type auditError struct {
+	states
+	seen seen
+}
+
+func (e *auditError) Error() string {
+	return fmt.Sprintf("%v: handlers were called %d times, %d of them again for the same, with %d instants left out; the store has %d as succeeded, %d as skipped, and %d in no state that they should be in",
+		errAudit, e.seen.Calls, e.seen.Twice, e.seen.Gaps, e.succeeded, e.skipped, e.bad)
+}
+
+func (e *auditError) Unwrap() error { return errAudit }
