@@ -16,9 +16,10 @@
 //
 // One Postgres server, whose settings are printed, with commits that wait for the disk; the
 // same pool of connections; handlers that note their call and return; the time from the start
-// of the client to the moment at which the store has the last unit as done. After each round
-// the store is asked whether every unit is recorded as succeeded, and the calls are compared
-// with that: a round with a unit that is missing, or a handler that was called twice, fails.
+// of the client to the moment at which the store has the last unit as done. Beside it is when
+// the first handler was called, and how fast it went from then on. After each round the store is
+// asked whether every unit is recorded as succeeded, and the calls are compared with that: a
+// round with a unit that is missing, or a handler that was called twice, fails.
 //
 // # What is not
 //
@@ -40,7 +41,7 @@
 //   - drain.go, scheduled.go, inmemory.go: one round of each part
 //   - child.go, childmain.go: a contestant's process, from outside and inside
 //   - ours.go, oursmemory.go, oursdata.go, river.go, gocron.go, robfig.go, quartz.go: contestants
-//   - calls.go: what handlers note, and what is found in it
+//   - calls.go, audit.go: what handlers note, what is found in it, and whether the store agrees
 //   - server.go: the Postgres server and its databases
 //   - sample.go, report.go, targets.go: figures of a round, tables, and what they ought to be
 package main

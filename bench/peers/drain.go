@@ -73,9 +73,8 @@ func (b *bench) drainBy(ctx context.Context, d data, t team) (s sample, err erro
 	if err != nil {
 		return s, err
 	}
-	s.Rate = float64(b.Units) / used.Elapsed.Seconds()
 	s.costs(used, after.Alloc.Minus(before.Alloc), b.Units)
-	s.First = float64(end.Seen.First-from.At.UnixMicro()) / 1000
+	s.drained(b.Units, from.At, used.Elapsed, end.Seen)
 	found, err := d.states(ctx)
 	if err == nil && found.succeeded != b.Units {
 		err = fmt.Errorf("%w: %d of %d units are recorded as succeeded", errAudit, found.succeeded, b.Units)

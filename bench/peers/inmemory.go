@@ -61,13 +61,12 @@ func (b *bench) drainInMemory(ctx context.Context) (s sample, err error) {
 			return fmt.Errorf("%d of %d units: %w", after.Done, b.Units, err)
 		}
 		used := from.To(meter.Now(ctx))
-		s.Rate = float64(b.Units) / used.Elapsed.Seconds()
 		s.costs(used, after.Alloc.Minus(before.Alloc), b.Units)
 		end, err := t.see(window{})
 		if err != nil {
 			return err
 		}
-		s.First = float64(end.Seen.First-from.At.UnixMicro()) / 1000
+		s.drained(b.Units, from.At, used.Elapsed, end.Seen)
 		return states{succeeded: int(end.Done)}.audit(end.Seen)
 	})
 	return s, err

@@ -47,8 +47,9 @@ func (b *bench) report(ctx context.Context) error {
 
 // ratio is ours by River, of the rounds that followed each other.
 type ratio struct {
-	What  string         `json:"what"`
-	Ratio measure.Rounds `json:"ratio"`
+	What      string         `json:"what"`
+	Ratio     measure.Rounds `json:"ratio"`
+	FromFirst measure.Rounds `json:"ratio_from_first"` // of the time from the first call on
 }
 
 // ratios are those of the drains.
@@ -56,17 +57,23 @@ func (b *bench) ratios() (all []ratio) {
 	for _, r := range b.results {
 		if r.Who == ours && (r.Part == partDrain || r.Part == partNodes) {
 			if other := b.find(r.Part, r.What, riverName); other != nil {
-				all = append(all, ratio{r.Part + ", " + r.What, ratioOf(r, other)})
+				all = append(all, ratio{r.Part + ", " + r.What, ratioOf(r, other, rate), ratioOf(r, other, fromFirst)})
 			}
 		}
 	}
 	return all
 }
 
-func ratioOf(a, b *result) measure.Rounds {
+// ratioOf is that of a figure, pair by pair.
+func ratioOf(a, b *result, figure func(sample) measure.Figure) measure.Rounds {
 	var pairs []float64
 	for i := range min(len(a.Samples), len(b.Samples)) {
-		pairs = append(pairs, a.Samples[i].Rate/b.Samples[i].Rate)
+		of, by := figure(a.Samples[i]), figure(b.Samples[i])
+		if n, known := by.Value(); known {
+			if q, known := of.Per(n).Value(); known {
+				pairs = append(pairs, q)
+			}
+		}
 	}
 	return measure.RoundsOf(pairs)
 }
@@ -84,13 +91,14 @@ func columnsOf(part string) []column {
 	costs := []column{client, {"Postgres µs", serverCPU, 1}, {"WAL B", wal, 0}, allocated, others}
 	lateness := []column{{"offered/s", offered, 0}, {"done/s", rate, 0}, {"p50 ms", late(p50), 2}, {"p99 ms", late(p99), 1}, {"max ms", late(most), 0},
 		{"not called", uncalled, 0}, {"skipped", skipped, 0}, {"last third / first", steady, 2}}
+	drained := []column{{"first call after ms", first, 0}, {"units/s from then", fromFirst, 0}}
 	switch part {
 	case partScheduled:
 		return slices.Concat(lateness, costs)
 	case partMemory:
-		return slices.Concat(lateness, []column{client, allocated, others})
+		return slices.Concat(lateness, []column{client, allocated, others}, drained)
 	}
-	return slices.Concat([]column{{"units/s", rate, 0}}, costs, []column{{"first call after ms", first, 0}})
+	return slices.Concat([]column{{"units/s", rate, 0}}, costs, drained)
 }
 
 // print prints tables.
@@ -105,9 +113,28 @@ func (p printed) print(out io.Writer) {
 		p.table(out, part)
 	}
 	for _, r := range p.Ratios {
-		fmt.Fprintf(out, "%s: ours / River %s\n", r.What, r.Ratio.Text(2))
+		fmt.Fprintf(out, "%s: ours / River %s; from the first call on %s\n", r.What, r.Ratio.Text(2), r.FromFirst.Text(2))
+	}
+	if n, all := p.disturbed(); n > 0 {
+		fmt.Fprintf(out, "others took more than %.2f of a core in %d of %d rounds: measure again without them\n", quiet, n, all)
 	}
 	printTargets(out, p.Targets)
+}
+
+// quiet is how many cores others may take before figures are theirs as well.
+const quiet = 0.15
+
+// disturbed counts the rounds in which others took more.
+func (p printed) disturbed() (n, all int) {
+	for _, r := range p.Results {
+		for _, s := range r.Samples {
+			all++
+			if v, _ := s.Other.Value(); v > quiet {
+				n++
+			}
+		}
+	}
+	return n, all
 }
 
 // table prints a part, if anything of it was measured.

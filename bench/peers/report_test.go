@@ -41,10 +41,11 @@ func TestAlternate(t *testing.T) {
 func TestTable(t *testing.T) {
 	var out bytes.Buffer
 	b := reported(&out, 24_000, 20_000, 26_000, 20_000)
+	b.results[0].Samples[0].Other = measure.Known(0.2)
 	if err := b.report(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"25000 (24000–26000)", "ours / River 1.25 (1.20–1.30)", "at least 1.2 times as fast as River's  1.25 (1.20–1.30)  yes"} {
+	for _, want := range []string{"in 1 of 4 rounds", "25000 (24000–26000)", "ours / River 1.25 (1.20–1.30)", "at least 1.2 times as fast as River's  1.25 (1.20–1.30)  yes"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, out.String())
 		}

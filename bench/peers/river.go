@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -113,21 +112,3 @@ func (d riverData) states(ctx context.Context) (s states, err error) {
 	from river_job`).Scan(&s.succeeded, &s.bad)
 	return s, err
 }
-
-// states is how many units a store has in which state.
-type states struct {
-	succeeded int
-	skipped   int // instants that the scheduler has recorded as not run
-	bad       int // neither of both, nor waiting for its time
-}
-
-// audit compares what the store has with the calls of handlers.
-func (s states) audit(seen *seen) error {
-	if seen.Calls != s.succeeded || seen.Twice > 0 || s.bad > 0 {
-		return &auditError{s, *seen}
-	}
-	return nil
-}
-
-// errAudit is what an auditError is.
-var errAudit = errors.New("the audit is not clean")

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"fmt"
+	"time"
 
 	"github.com/xxljob/xxljob/internal/measure"
 )
@@ -17,9 +17,10 @@ type sample struct {
 	Alloc     measure.Figure `json:"alloc_bytes"`
 	// Other is the load of processes that are not measured, in cores.
 	Other measure.Figure `json:"other_cores"`
-	// First is how long after the start the first handler was called, in milliseconds; zero
-	// where it is not asked.
-	First float64 `json:"first_ms,omitempty"`
+	// Of a drain: how long after the start the first handler was called, in milliseconds, and the
+	// units a second that were done from then on.
+	First     float64 `json:"first_ms,omitempty"`
+	FromFirst float64 `json:"rate_from_first,omitempty"`
 	// Of schedules, which are measured for a time:
 	Scheduled bool                 `json:"scheduled"`
 	Late      *measure.Percentiles `json:"late_ms,omitempty"`  // of the instants with a call; nil where none has
@@ -37,6 +38,14 @@ func (s *sample) costs(u measure.Usage, alloc measure.Figure, n int) {
 	s.WAL = u.WALBytes.Per(float64(n))
 	s.Alloc = alloc.Per(float64(n))
 	s.Other = u.OtherCores
+}
+
+// drained fills in how fast n units were done, in so much time from a start.
+func (s *sample) drained(n int, started time.Time, took time.Duration, end *seen) {
+	first := time.UnixMicro(end.First).Sub(started)
+	s.Rate = float64(n) / took.Seconds()
+	s.First = first.Seconds() * 1000
+	s.FromFirst = float64(n) / (took - first).Seconds()
 }
 
 // result is the rounds of one contestant in one situation.
@@ -80,16 +89,19 @@ func serverCPU(s sample) measure.Figure { return s.ServerCPU }
 func wal(s sample) measure.Figure       { return s.WAL }
 func alloc(s sample) measure.Figure     { return s.Alloc }
 func other(s sample) measure.Figure     { return s.Other }
-func first(s sample) measure.Figure     { return measure.Known(s.First) }
+
+// Those of drains are unknown of a schedule.
+func first(s sample) measure.Figure     { return when(!s.Scheduled, s.First) }
+func fromFirst(s sample) measure.Figure { return when(!s.Scheduled, s.FromFirst) }
 
 // Those of schedules are unknown of a drain.
-func offered(s sample) measure.Figure  { return s.ofSchedule(s.Offered) }
-func uncalled(s sample) measure.Figure { return s.ofSchedule(float64(s.Uncalled)) }
-func skipped(s sample) measure.Figure  { return s.ofSchedule(float64(s.Skipped)) }
+func offered(s sample) measure.Figure  { return when(s.Scheduled, s.Offered) }
+func uncalled(s sample) measure.Figure { return when(s.Scheduled, float64(s.Uncalled)) }
+func skipped(s sample) measure.Figure  { return when(s.Scheduled, float64(s.Skipped)) }
 func steady(s sample) measure.Figure   { return s.Steady }
 
-func (s sample) ofSchedule(v float64) measure.Figure {
-	if !s.Scheduled {
+func when(known bool, v float64) measure.Figure {
+	if !known {
 		return measure.Figure{}
 	}
 	return measure.Known(v)
@@ -108,16 +120,3 @@ func late(of func(measure.Percentiles) float64) func(sample) measure.Figure {
 func p50(p measure.Percentiles) float64  { return p.P50 }
 func p99(p measure.Percentiles) float64  { return p.P99 }
 func most(p measure.Percentiles) float64 { return p.Max }
-
-// auditError says what was lost, or done twice.
-type auditError struct {
-	states
-	seen seen
-}
-
-func (e *auditError) Error() string {
-	return fmt.Sprintf("%v: handlers were called %d times, %d of them again for the same, with %d instants left out; the store has %d as succeeded, %d as skipped, and %d in no state that they should be in",
-		errAudit, e.seen.Calls, e.seen.Twice, e.seen.Gaps, e.succeeded, e.skipped, e.bad)
-}
-
-func (e *auditError) Unwrap() error { return errAudit }

@@ -43,7 +43,7 @@ func (b *bench) drainTarget() []target {
 	if a == nil || r == nil {
 		return nil
 	}
-	x := ratioOf(a, r)
+	x := ratioOf(a, r, rate)
 	return []target{{"a drain of one node is at least 1.2 times as fast as River's", x.Text(2), x.Median >= 1.2}}
 }
 
