@@ -17,7 +17,7 @@ VULNDB      ?=
 staticcheck := bin/staticcheck-$(STATICCHECK)
 govulncheck := bin/govulncheck-$(GOVULNCHECK)
 # What depends on what the library does not is a module of its own; go.work has them all.
-modules     := $(patsubst %/go.mod,%,$(wildcard otelxxl/go.mod cmd/*/go.mod examples/*/go.mod console/browser/go.mod))
+modules     := $(patsubst %/go.mod,%,$(wildcard otelxxl/go.mod cmd/*/go.mod examples/*/go.mod console/browser/go.mod bench/peers/go.mod))
 # The pages of the console are shown by make browser alone.
 tested      := $(filter-out console/browser,$(modules))
 bench       := $(GO) test -p 1 -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) -timeout 60m ./...
@@ -110,3 +110,8 @@ bench-store: postgres ## ask a million runs and 10,000 jobs in Postgres what con
 .PHONY: bench-console
 bench-console: postgres ## ask for each page of the console with a million runs and 1,000 runs/s beside it, and what twenty viewers cost; fails over a budget (five minutes, nothing beside it; ROUNDS, 100)
 	XXLJOB_REQUIRE_POSTGRES=1 XXLJOB_BENCH_CONSOLE=$(or $(ROUNDS),100) $(GO) test ./store/postgres -run '^$$' -bench '^BenchmarkConsole$$' -benchtime 1x -timeout 30m
+
+# Absolute figures hold for one machine and one hour: what counts is the ratios of one run.
+.PHONY: bench-peers
+bench-peers: postgres ## compare with River, gocron, robfig/cron and go-quartz, in turns (some fifteen minutes, nothing beside it; PEERS=flags)
+	$(GO) run ./bench/peers $(PEERS)
