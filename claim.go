@@ -18,6 +18,7 @@ type claimer struct {
 	reload    *reloadSet
 	unsettled unsettled
 	claiming  backoff          // of Store.Claim
+	rested    time.Duration    // between calls of it, in this scan
 	stopping  map[int64]string // jobs that were to be stopped, with the reasons, until it is known whether they are
 }
 
@@ -48,26 +49,72 @@ func (c *claimer) claim(ctx context.Context, shards []store.Shard, due []DueJob,
 	if !c.leases.trusted(time.Now()) {
 		return next, false, nil
 	}
+	for rest := plans; len(rest) > 0; {
+		some := rest[:claimSize(rest)]
+		rest = rest[len(some):]
+		began := time.Now()
+		done, err := c.claimSome(ctx, shards, some, jobs)
+		if err != nil {
+			return next, false, err
+		}
+		missed = missed || !done
+		if len(rest) > 0 && !c.rest(ctx, time.Since(began), rest[0].Due) {
+			return next, true, nil
+		}
+	}
+	return next, missed, nil
+}
+
+// claimSome writes some of the plans. done reports that all of their jobs were as they had been
+// read.
+func (c *claimer) claimSome(ctx context.Context, shards []store.Shard, plans []Plan, jobs map[int64]*Job) (done bool, err error) {
 	runs, err := detached(ctx, func(ctx context.Context) ([]Run, error) { return c.store.Claim(ctx, plans) })
 	if c.claiming.failed(ctx, err) {
 		// The claim may have taken effect, or may yet: what it planned has to be read.
 		c.reload.add(shards)
 		c.unsettled.until = time.Now().Add(doubtLasts)
-		return next, false, err
+		return false, err
 	}
 	c.noteStopped(ctx, nil)
 	c.tell(plans, runs, jobs)
 	c.engine.hold(runs, jobs)
-	for _, r := range runs {
-		delete(jobs, r.JobID)
+	for i := range runs {
+		delete(jobs, runs[i].JobID)
 	}
-	for _, pl := range plans {
-		if _, none := jobs[pl.JobID]; none && len(pl.Runs) > 0 {
-			return next, true, nil
-		}
-	}
-	return next, false, nil
+	return !slices.ContainsFunc(plans, func(p Plan) bool {
+		_, none := jobs[p.JobID]
+		return none && len(p.Runs) > 0
+	}), nil
 }
+
+// claimSize is how many of the plans are written by one call: those of claimRuns runs, and of
+// one job at least.
+func claimSize(plans []Plan) int {
+	n, runs := 1, len(plans[0].Runs)
+	for n < len(plans) && n < claimRuns && runs+len(plans[n].Runs) <= claimRuns {
+		runs += len(plans[n].Runs)
+		n++
+	}
+	return n
+}
+
+// claimRuns is about how many runs one call plans.
+const claimRuns = 1000
+
+// rest leaves the store to the starts for as long as a call has taken, where what comes next has
+// the time: a window of many jobs is planned seconds ahead, and all at once would hold up what
+// is due now. It reports false once this node is not to go on.
+func (c *claimer) rest(ctx context.Context, took time.Duration, due time.Time) bool {
+	if due.Sub(c.clock.now()) > c.cfg.PreRead/4 {
+		began := time.Now()
+		sleep(ctx, min(took, restMost))
+		c.rested += time.Since(began)
+	}
+	return ctx.Err() == nil && c.leases.trusted(time.Now())
+}
+
+// restMost is how long it does so at most.
+const restMost = 50 * time.Millisecond
 
 // noteStopped counts the jobs that have stopped since their schedule cannot be evaluated, but for
 // those that are due again: these are to be stopped once more. A claim may have passed a job by,

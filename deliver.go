@@ -18,7 +18,7 @@ type deliverer struct {
 }
 
 func newDeliverer(s *shared, e *engine, sender *sender) *deliverer {
-	d := &deliverer{shared: s, engine: e, sender: sender, early: newEarlyFlights(), fanOut: make(fanOut, max(1, s.cfg.Limits.FastLane/2))}
+	d := &deliverer{shared: s, engine: e, sender: sender, early: &earlyFlights{}, fanOut: make(fanOut, max(1, s.cfg.Limits.FastLane/2))}
 	sender.rerouter.deliver = d.deliver
 	return d
 }

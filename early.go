@@ -7,48 +7,80 @@ import (
 	"time"
 )
 
-// earlyFlights are started runs whose time has not quite come: the store's
-// answer was quicker than the lead.
+// earlyFlights are started runs whose time has not quite come: the store's answer was quicker
+// than the lead, or they have gone with what was due before them.
 type earlyFlights struct {
-	mu       sync.Mutex
-	ring     timeRing
-	dueTimes dueTimes
-	flights  map[int64]*flight
+	mu      sync.Mutex
+	flights []earlyFlight // guarded by mu: a binary heap, the earliest first
 }
 
-func newEarlyFlights() *earlyFlights {
-	return &earlyFlights{dueTimes: newDueTimes(), flights: map[int64]*flight{}}
+// earlyFlight is one with its time, in milliseconds.
+type earlyFlight struct {
+	at int64
+	f  *flight
 }
 
 // add keeps a flight until its time. It reports whether that comes before all others'.
 func (e *earlyFlights) add(f *flight) (sooner bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	before, had := e.dueTimes.next()
-	e.flights[f.run.ID] = f
-	e.ring.Push(f.run.Scheduled, f.run.ID)
-	e.dueTimes.add(f.run.Scheduled.UnixMilli())
-	return !had || f.run.Scheduled.UnixMilli() < before
+	at := f.run.Scheduled.UnixMilli()
+	e.flights = append(e.flights, earlyFlight{at, f})
+	i := len(e.flights) - 1
+	for i > 0 && at < e.flights[(i-1)/2].at {
+		e.flights[i] = e.flights[(i-1)/2]
+		i = (i - 1) / 2
+	}
+	e.flights[i] = earlyFlight{at, f}
+	return i == 0
 }
 
-func (e *earlyFlights) pop(now time.Time) []*flight {
+// pop takes those whose time has come, the earliest first.
+func (e *earlyFlights) pop(now time.Time) (due []*flight) {
+	ms := now.UnixMilli()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(e.flights) == 0 {
-		return nil
+	for len(e.flights) > 0 && e.flights[0].at <= ms {
+		due = append(due, e.flights[0].f)
+		e.dropFirst()
 	}
-	e.dueTimes.popUpTo(now.UnixMilli())
-	var due []*flight
-	for _, id := range e.ring.Pop(now) {
-		due = append(due, e.flights[id])
-		delete(e.flights, id)
+	if len(e.flights) == 0 && cap(e.flights) > 4096 {
+		e.flights = nil // a herd is over
 	}
 	return due
 }
 
+// dropFirst takes the first off the heap.
+func (e *earlyFlights) dropFirst() {
+	h := e.flights
+	last := h[len(h)-1]
+	h[len(h)-1] = earlyFlight{}
+	h = h[:len(h)-1]
+	e.flights = h
+	if len(h) == 0 {
+		return
+	}
+	i := 0
+	for {
+		child := 2*i + 1
+		if child+1 < len(h) && h[child+1].at < h[child].at {
+			child++
+		}
+		if child >= len(h) || last.at <= h[child].at {
+			break
+		}
+		h[i] = h[child]
+		i = child
+	}
+	h[i] = last
+}
+
+// next is when the next one is due.
 func (e *earlyFlights) next() (time.Time, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	ms, ok := e.dueTimes.next()
-	return time.UnixMilli(ms), ok
+	if len(e.flights) == 0 {
+		return time.Time{}, false
+	}
+	return time.UnixMilli(e.flights[0].at), true
 }

@@ -87,7 +87,8 @@ func (s *scanner) scanOnce(ctx context.Context) (time.Duration, error) {
 func (s *scanner) scanShards(ctx context.Context, shards []store.Shard) (wait time.Duration, failed, err error) {
 	now := s.clock.now()
 	before := s.window.at(now, s.cfg.PreRead, s.scanGap())
-	defer func(began time.Time) { s.window.took = time.Since(began) }(time.Now())
+	s.claimer.rested = 0
+	defer func(began time.Time) { s.window.took = time.Since(began) - s.claimer.rested }(time.Now())
 	s.engine.jobs.tidy(now)
 	if s.claimer.unsettled.due(time.Now()) {
 		s.reloader.set.add(shards)
