@@ -133,7 +133,7 @@ func (d *deliverer) stillMine(ctx context.Context, f *flight) bool {
 			f.acked = began
 		default:
 			d.engine.land(f.run.ID)
-			d.engine.answered(f, 0, d.clock.now())
+			d.engine.answered(f, 0)
 			if run.ID != 0 {
 				d.engine.notMine(run)
 			}

@@ -34,7 +34,7 @@ func (s *sender) sendElsewhere(ctx context.Context, f *flight) {
 		ret, err = s.rerouter.sendToSuccessor(ctx, f, &req)
 	}
 	done(ret, err)
-	s.engine.answered(f, time.Since(began), s.clock.now())
+	s.engine.answered(f, time.Since(began))
 	switch {
 	case err == nil && ret.OK():
 		s.acceptor.dispatchedAsync(f.run, "accepted: "+ret.Msg)

@@ -219,7 +219,7 @@ func (f *finisher) ended(runs []Run) {
 	f.engine.landAll(runs)
 	for i := range runs {
 		r := &runs[i]
-		f.engine.waiters.notify(*r)
+		f.engine.waiters.notify(r)
 		rearmed = rearmed || r.Type == TriggerFixDelay || r.Type == TriggerRetry
 	}
 	if rearmed {

@@ -87,9 +87,12 @@ func (e *engine) fly(r *routed, run *Run, job *Job, acked time.Time) *flight {
 	return f
 }
 
-// answered takes in that the executor has answered a trigger, how long it took
-// and when.
-func (e *engine) answered(f *flight, took time.Duration, now time.Time) {
+// answered takes in that the executor has answered a trigger, and how long it took.
+func (e *engine) answered(f *flight, took time.Duration) {
+	if f.lane == laneNone && !f.remote && took <= e.jobs.slowAfter {
+		return // it holds nothing until then
+	}
+	now := e.clock.now()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.jobs.took(f.run.JobID, f.job, took, now)

@@ -72,7 +72,7 @@ func (k *killer) kill(ctx context.Context, runID int64) (Run, error) {
 	switch {
 	case run.State == StateCancelled:
 		k.engine.passed(run.ID)
-		k.engine.waiters.notify(run)
+		k.engine.waiters.notify(&run)
 		if run.StoppedJob {
 			k.finisher.teller.mayHaveStopped(run.JobID)
 		}

@@ -14,7 +14,7 @@ import (
 // send calls the executor and acts on its answer.
 func (s *sender) send(ctx context.Context, f *flight) {
 	if !s.engine.under.send(f) {
-		s.engine.answered(f, 0, s.clock.now())
+		s.engine.answered(f, 0)
 		return
 	}
 	if f.remote {
@@ -25,7 +25,7 @@ func (s *sender) send(ctx context.Context, f *flight) {
 	req, done := s.request(ctx, f)
 	ret, err := f.exec.Run(ctx, req)
 	done(ret, err)
-	s.engine.answered(f, time.Since(began), s.clock.now())
+	s.engine.answered(f, time.Since(began))
 	switch {
 	case err == nil && ret.OK() && endedBefore(ret, f.run.ID):
 		// A database that failed over has forgotten the result it had acknowledged.

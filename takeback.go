@@ -24,7 +24,7 @@ type takesBack struct {
 func (t *takesBack) takeBack(r Run, job *Job, began time.Time) {
 	switch {
 	case r.State.Ended():
-		t.engine.waiters.notify(r)
+		t.engine.waiters.notify(&r)
 	case r.State != StateStarted || r.Owner != t.leases.incarnation || t.engine.under.flight(r.ID) != nil:
 	case r.Address == store.LocalAddress(t.leases.incarnation), isRemote(r.Address) && !t.inDoubt.list.has(r.ID) && !t.engine.under.hasLanded(r):
 		t.life.mishaps.adopted.Add(1)

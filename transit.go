@@ -55,7 +55,7 @@ func (e *engine) plannedAgain(r Run, serial bool) {
 func (e *engine) notMine(r Run) {
 	switch {
 	case r.State.Ended():
-		e.waiters.notify(r)
+		e.waiters.notify(&r)
 	case r.State == StatePlanned:
 		e.plannedAgain(r, false)
 	}

@@ -91,7 +91,7 @@ func (c *startCalls) settleUncertain(batch []attempt, runs []Run, began time.Tim
 		default:
 			c.engine.giveUp(a)
 			if r.State == StateCancelled {
-				c.engine.waiters.notify(r)
+				c.engine.waiters.notify(&r)
 			} else if r.State.Ended() {
 				c.finisher.ended([]Run{r})
 			}

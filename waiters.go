@@ -44,12 +44,12 @@ func (w *waiters) runs() []int64 {
 }
 
 // notify tells those who wait for the run, once.
-func (w *waiters) notify(r Run) {
+func (w *waiters) notify(r *Run) {
 	w.mu.Lock()
 	told := w.by[r.ID]
 	delete(w.by, r.ID)
 	w.mu.Unlock()
 	for _, c := range told {
-		c <- r // has a buffer of one, and is sent to once
+		c <- *r // has a buffer of one, and is sent to once
 	}
 }

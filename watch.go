@@ -95,7 +95,7 @@ func (w *watcher) watch(ctx context.Context, ids []int64) error {
 			switch {
 			case r.State.Ended():
 				w.engine.land(r.ID)
-				w.engine.waiters.notify(r)
+				w.engine.waiters.notify(&r)
 			case r.State == StatePlanned:
 				w.teller.found([]Run{r}) // before a scan did: somebody waits for it
 				w.engine.plannedAgain(r, false)
@@ -107,7 +107,7 @@ func (w *watcher) watch(ctx context.Context, ids []int64) error {
 			if !there[id] { // it is over, and its record dropped
 				w.engine.land(id)
 				w.engine.passed(id)
-				w.engine.waiters.notify(Run{ID: id})
+				w.engine.waiters.notify(&Run{ID: id})
 			}
 		}
 	}
