@@ -21,6 +21,8 @@ type Executor struct {
 	local   *origin   // set by New: the admin within the process
 	origins []*origin // set by New: local, then one for each of Config.Admins
 
+	neverAsked liveContext // see job.never
+
 	ownTransport bool // set by New: Config.Transport was made here
 
 	abandoned atomic.Int64 // handlers ever abandoned

@@ -23,8 +23,8 @@ type liveContext struct {
 	grace  *time.Timer // runs from a cancellation to the return of the handler; guarded by Executor.mu
 }
 
-// endedContext stands for that of a run whose handler has returned and has never asked.
-var endedContext liveContext
+// never stands for the context of a run whose handler has returned and has never asked for it.
+func (j *job) never() *liveContext { return &j.origin.exec.neverAsked }
 
 // timeLimit is what a run with a timeout has.
 type timeLimit struct {
@@ -50,7 +50,7 @@ func (c *runContext) Err() error {
 	switch l := c.live.Load(); l {
 	case nil:
 		return nil
-	case &endedContext:
+	case c.job.never():
 		return context.Canceled
 	default:
 		return l.Err()
@@ -67,11 +67,12 @@ func (c *runContext) String() string { return fmt.Sprint((*run)(c).context().Con
 func (r *run) context() *liveContext {
 	for {
 		was := r.live.Load()
-		if was != nil && was != &endedContext {
+		over := was == r.job.never()
+		if was != nil && !over {
 			return was
 		}
 		l := r.newContext(r.marked())
-		if was == &endedContext {
+		if over {
 			l.cancel(nil)
 		}
 		if r.live.CompareAndSwap(was, l) {
@@ -109,7 +110,7 @@ func (r *run) setLimit() {
 
 // letGo cancels the context of a run whose handler has returned.
 func (r *run) letGo() {
-	if !r.live.CompareAndSwap(nil, &endedContext) {
+	if !r.live.CompareAndSwap(nil, r.job.never()) {
 		r.live.Load().cancel(nil)
 	}
 }
