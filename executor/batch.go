@@ -77,11 +77,10 @@ type parcel struct {
 	runs    []runID                // whose they are, where they are of this process
 }
 
-// runsOf are the runs that results are of.
-func runsOf(results []wire.CallbackRequest) []runID {
-	runs := make([]runID, len(results))
+// appendRuns appends the runs that results are of.
+func appendRuns(runs []runID, results []wire.CallbackRequest) []runID {
 	for i := range results {
-		runs[i] = resultID(&results[i])
+		runs = append(runs, resultID(&results[i]))
 	}
 	return runs
 }

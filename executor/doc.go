@@ -12,7 +12,7 @@
 //	  → remote.go         the executor as that admin sees it
 //	Run (accept.go)       known id? handler? block strategy? room?  answered at once
 //	  → job.go            one handler of a job at a time, the others wait in order
-//	  → worker.go         the handler, in a goroutine of its own
+//	  → worker.go         the handler, in a goroutine that does nothing else meanwhile
 //	  → end.go            its one result, by the handler, a timeout, a kill or a stop
 //	  → keep.go, spool.go the result is written to the disk, if that is configured
 //	  → report.go         it travels to the admin, again and again until it arrives
@@ -57,7 +57,8 @@
 // # Goroutines
 //
 // An idle executor has none, and a started one has one for each of Config.Admins
-// and one for the server of Config.Addr. There is one per running handler, one per
+// and one for the server of Config.Addr. There is one per running handler, which may go on
+// with that of another run, and up to 64 that are on their way to further ones; one per
 // admin that delivers results while there are any, and one that writes them to the
 // spool. Stop returns when all have ended, save those of abandoned handlers.
 package executor

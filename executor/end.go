@@ -28,7 +28,7 @@ func killed(msg, reason string, cause error) result {
 // outcome is the result of a run whose handler returned err.
 func outcome(r *run, err error) result {
 	switch {
-	case r.timeout > 0 && context.Cause(r.ctx) == ErrTimeout:
+	case r.limit != nil && context.Cause(r.context()) == ErrTimeout:
 		// The handler was faster to see the timeout than we were.
 		return result{code: wire.CodeTimeout, msg: wire.MsgTimeout}
 	case err == nil:
@@ -49,7 +49,7 @@ func outcome(r *run, err error) result {
 func (e *Executor) end(r *run, res result) {
 	r.ended = true
 	o := r.job.origin
-	o.runs.drop(r.id)
+	o.runs.change(r.id, nil)
 	o.recent.add(r.id, time.Now())
 	o.out.add(wire.CallbackRequest{
 		LogID: r.id.id, LogDateTim: r.id.date,
@@ -60,10 +60,10 @@ func (e *Executor) end(r *run, res result) {
 }
 
 // leave records what a handler returned, unless its run has ended before, and lets its
-// job go on.
-func (e *Executor) leave(r *run, err error) {
+// job go on. It returns the run whose handler its goroutine is to call next, nil for none.
+func (e *Executor) leave(r *run, err error) *run {
 	var p *panicError
-	if errors.As(err, &p) {
+	if err != nil && errors.As(err, &p) {
 		e.cfg.Logger.Error("executor: a handler panicked", "handler", r.handler.name, "job", r.job.id, "run", r.id.id,
 			"panic", p.value, "stack", string(p.stack))
 		r.Task.Log().Error(p.Error())
@@ -73,14 +73,13 @@ func (e *Executor) leave(r *run, err error) {
 
 	e.mu.Lock()
 	r.returned = true
-	if r.timeout > 0 {
-		r.timer.Stop()
-		r.release()
+	if r.limit != nil {
+		r.limit.timer.Stop()
+		r.limit.release()
 	}
-	if r.grace != nil {
-		r.grace.Stop()
-	}
-	if !r.ended {
+	if r.ended { // so it was interrupted
+		r.context().grace.Stop()
+	} else {
 		e.end(r, res)
 	}
 	if r.holds {
@@ -94,29 +93,35 @@ func (e *Executor) leave(r *run, err error) {
 		e.advance(r.job)
 	}
 	e.fill()
+	var next *run
+	if !r.abandoned { // or it would wait for a line in the log
+		next = e.take()
+	}
 	e.checkIdle()
 	e.mu.Unlock()
 
-	r.cancel(nil)
+	r.letGo()
 	if r.abandoned { // not changed after returned
 		e.cfg.Logger.Info("executor: an abandoned handler returned", "handler", r.handler.name, "job", r.job.id, "run", r.id.id)
 	}
+	return next
 }
 
 // interrupt ends a run whose handler has not returned: its result is recorded,
 // its context cancelled, and the handler has the grace period to return. mu is held.
 func (e *Executor) interrupt(r *run, res result, cause error) {
 	e.end(r, res)
+	ctx := r.context()
 	if cause != ErrTimeout {
-		r.cancel(cause)
+		ctx.cancel(cause)
 	} // else its own deadline does, and says context.DeadlineExceeded
-	r.grace = time.AfterFunc(e.cfg.Grace, func() { e.abandon(r) })
+	ctx.grace = time.AfterFunc(e.cfg.Grace, func() { e.abandon(r) })
 }
 
 // timedOut is called when the timeout of a run is over. The deadline of its
 // context was set just before the timer, so it is not later.
 func (r *run) timedOut() {
-	e := r.exec
+	e := r.job.origin.exec
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !r.ended {
@@ -173,5 +178,5 @@ func (e *Executor) abandon(r *run) {
 	e.checkIdle()
 	e.mu.Unlock()
 	e.cfg.Logger.Warn("executor: abandoned a handler that ignores cancellation", "handler", r.handler.name,
-		"job", r.job.id, "run", r.id.id, "cause", context.Cause(r.ctx), "grace", e.cfg.Grace)
+		"job", r.job.id, "run", r.id.id, "cause", context.Cause(r.context()), "grace", e.cfg.Grace)
 }

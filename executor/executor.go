@@ -21,6 +21,8 @@ type Executor struct {
 	local   *origin   // set by New: the admin within the process
 	origins []*origin // set by New: local, then one for each of Config.Admins
 
+	neverAsked liveContext // see job.never
+
 	ownTransport bool // set by New: Config.Transport was made here
 
 	abandoned atomic.Int64 // handlers ever abandoned
@@ -33,6 +35,9 @@ type Executor struct {
 	ready     jobList       // jobs that wait for a place
 	queued    int           // runs in the queues of all jobs
 	active    int           // handlers running, abandoned ones not counted
+	begun     runList       // runs among these whose handlers are still to be called
+	arriving  int           // goroutines on their way to call them
+	rush      int           // how many of these there are at most, 0 for one
 	taken     int           // places in use
 	lingering int           // abandoned handlers that have not returned
 	starting  bool          // Start is at work
@@ -81,6 +86,7 @@ func newExecutor(cfg Config, dial dialer) (*Executor, error) {
 		left:     make(chan struct{}),
 		stopped:  make(chan struct{}),
 	}
+	e.local.exec = e
 	e.ownTransport = ownTransport
 	e.origins = []*origin{e.local}
 	for i, c := range clusters {
@@ -186,7 +192,7 @@ func (e *Executor) idleBeat(o *origin, req wire.IdleBeatRequest) wire.Return {
 func (e *Executor) stateOf(o *origin, req wire.IdleBeatRequest) wire.RunState {
 	k := runID{req.LogID, req.LogDateTime}
 	now := time.Now()
-	if _, runs := o.runs.find(k); runs || o.out.owes(k) {
+	if runs, owed := o.known(k); runs || owed {
 		return wire.RunHeld
 	}
 	if o.recent.has(k, now) {
@@ -221,7 +227,7 @@ func (e *Executor) kill(o *origin, req wire.KillRequest) wire.Return {
 	found := false
 	if req.LogID != 0 {
 		for _, r := range o.runs.all(req.LogID) {
-			if r.id.is(runID{req.LogID, req.LogDateTime}) && (req.JobID == 0 || req.JobID == r.job.id) {
+			if r != nil && r.id.is(runID{req.LogID, req.LogDateTime}) && (req.JobID == 0 || req.JobID == r.job.id) {
 				found = true
 				e.stopRun(r, reason, ErrKilled)
 			}
@@ -276,6 +282,9 @@ func (e *Executor) asked(o *origin, asked runID) (found *run) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, r := range o.runs.all(asked.id) {
+		if r == nil {
+			continue
+		}
 		if r.id == asked {
 			return r
 		}

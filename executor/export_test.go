@@ -84,6 +84,14 @@ func (e *Executor) InMemory() int {
 	return len(o.pending) + o.unkept
 }
 
+// Jobs is how many jobs of the admin in the process are known, and the bound on those that
+// are idle.
+func (e *Executor) Jobs() (known, bound int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.local.jobs), keptJobs
+}
+
 // WithdrawnStarts is how many starts of the admin in the process are refused.
 func (e *Executor) WithdrawnStarts() int {
 	e.mu.Lock()

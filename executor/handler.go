@@ -13,7 +13,8 @@ import (
 // the run is killed, covered by a later one, over its timeout or the executor
 // shuts down; context.Cause tells which. It should then return soon.
 //
-// A handler runs concurrently with itself for different jobs.
+// A handler runs concurrently with itself for different jobs. The goroutine that has called it
+// may call others afterwards: one that locks its thread unlocks it before it returns.
 type Handler func(ctx context.Context, t *Task) error
 
 // HandlerOption adds to a handler in Handle.

@@ -2,9 +2,8 @@ package executor
 
 import "slices"
 
-// job is one job that runs or has runs waiting. It is made by the first run and
-// forgotten with the last, so that jobs that are idle cost nothing. All fields are
-// guarded by Executor.mu.
+// job is one job that runs or has runs waiting, or has had some. It is made by the first run;
+// some that are idle are kept for the next one. All fields are guarded by Executor.mu.
 type job struct {
 	origin  *origin // whose job it is
 	id      int64
@@ -13,6 +12,41 @@ type job struct {
 	queue   runList // runs that wait for those, or for a place
 	waiting bool    // it is in Executor.ready
 	next    *job    // in Executor.ready
+	labels  *labels // of its last run
+}
+
+// keptJobs is from how many jobs of an origin on idle ones are forgotten: those up to there
+// take some 25 MB, and much less than that of the time of their next runs.
+const keptJobs = 1 << 16
+
+// job returns one, made where there is none. Executor.mu is held.
+func (o *origin) job(id int64) *job {
+	j := o.jobs[id]
+	if j == nil {
+		j = &job{origin: o, id: id}
+		j.running = j.one[:0]
+		o.jobs[id] = j
+	}
+	return j
+}
+
+// rest has a job that is idle kept, instead of another one where there are many.
+// Executor.mu is held.
+func (o *origin) rest(j *job) {
+	if len(o.jobs) <= keptJobs {
+		return
+	}
+	tries := 4 // many may be busy
+	for id, other := range o.jobs {
+		if tries--; tries == 0 {
+			break
+		}
+		if other != j && !other.waiting && !other.busy() {
+			delete(o.jobs, id)
+			return
+		}
+	}
+	delete(o.jobs, j.id)
 }
 
 // busy reports whether the job runs or waits. A nil job does neither.
@@ -36,6 +70,11 @@ func (j *job) takes(most int) bool { return j == nil || j.queue.n == 0 && j.hasR
 
 // gone takes a run from those that are running.
 func (j *job) gone(r *run) {
+	if len(j.running) == 1 && j.running[0] == r {
+		j.one[0] = nil
+		j.running[0], j.running = nil, j.one[:0]
+		return
+	}
 	j.running = slices.DeleteFunc(j.running, func(x *run) bool { return x == r })
 }
 
@@ -46,7 +85,7 @@ func (j *job) push(r *run) { j.queue.push(r) }
 func (e *Executor) placeFree() bool { return e.taken < e.cfg.Places && e.ready.head == nil }
 
 // advance gives a job what it can have: its next handlers, a position in the line for a
-// place, or oblivion. Every change to a job ends with it. mu is held.
+// place, or rest. Every change to a job ends with it. mu is held.
 func (e *Executor) advance(j *job) {
 	for !j.waiting && j.mayStart() {
 		if !e.placeFree() {
@@ -57,8 +96,22 @@ func (e *Executor) advance(j *job) {
 		e.start(j)
 	}
 	if !j.waiting && !j.busy() {
-		delete(j.origin.jobs, j.id)
+		j.origin.rest(j)
 	}
+}
+
+// start gives the job's first waiting run a place, and has its handler called. mu is held.
+func (e *Executor) start(j *job) {
+	r := j.queue.pop()
+	e.queued--
+	j.running = append(j.running, r)
+	e.active++
+	e.taken++
+	r.holds = true
+	if r.limit != nil {
+		r.setLimit()
+	}
+	e.callSoon(r)
 }
 
 // hasRoomBeside reports whether one more run like the last of the job would begin at once,

@@ -53,7 +53,7 @@ func (o *outbox) write() {
 		o.mu.Unlock()
 
 		p := o.spool.put(results)
-		p.owed, p.runs = len(results), runsOf(results)
+		p.owed, p.runs = len(results), appendRuns(make([]runID, 0, len(results)), results)
 
 		o.mu.Lock()
 		if p.results == nil {
@@ -104,7 +104,7 @@ func (o *outbox) load(b *batch) (err error) {
 		}
 		if results == nil {
 			o.owed.Add(-int64(p.owed))
-			o.forget(p.runs)
+			o.settled(p.runs)
 			continue
 		}
 		b.results = append(b.results, results...)

@@ -15,18 +15,29 @@ const (
 	labelType = "xxljob.trigger" // what made the run: MANUAL, CRON and so on
 )
 
-// label puts the labels of the run on this goroutine, which ends with it, and into the context
-// of its handler, so that pprof.Do in there adds to them. A run's id is none of them: each
-// value is kept for as long as a profile is.
-func (r *run) label(ctx context.Context) context.Context {
-	job := r.JobKey
-	if job == "" {
-		job = strconv.FormatInt(r.JobID, 10)
-	}
-	ctx = pprof.WithLabels(ctx, pprof.Labels(labelApp, r.App, labelJob, job, labelType, r.TriggerType))
-	pprof.SetGoroutineLabels(ctx)
-	return ctx
+// labels are those of a job's runs, which nearly always are the same for all of them. A run's
+// id is none of them: each value is kept for as long as a profile is.
+type labels struct {
+	app, key, trigger string
+	ctx               context.Context // has them; the handler's is made of it, so that pprof.Do in there adds to them
 }
+
+// labelsOf returns the labels of a run of the job. Executor.mu is held.
+func (j *job) labelsOf(t *Task) *labels {
+	if l := j.labels; l != nil && l.app == t.App && l.key == t.JobKey && l.trigger == t.TriggerType {
+		return l
+	}
+	name := t.JobKey
+	if name == "" {
+		name = strconv.FormatInt(t.JobID, 10)
+	}
+	set := pprof.Labels(labelApp, t.App, labelJob, name, labelType, t.TriggerType)
+	j.labels = &labels{t.App, t.JobKey, t.TriggerType, pprof.WithLabels(context.Background(), set)}
+	return j.labels
+}
+
+// put puts the labels on this goroutine.
+func (l *labels) put() { pprof.SetGoroutineLabels(l.ctx) }
 
 // unlabel takes them off again: what the end of a run starts is not the run's.
 func unlabel() { pprof.SetGoroutineLabels(context.Background()) }

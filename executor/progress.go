@@ -73,16 +73,25 @@ type progress struct {
 func (s *taskState) progressOf() *progress {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.progress == nil && s.run != nil && !s.returned {
-		s.progress = &progress{run: s.run}
+	u := s.used.Load()
+	if s.run != nil && !s.returned && (u == nil || u.progress == nil) {
+		u = s.use()
+		u.progress = &progress{run: s.run}
 	}
-	return s.progress
+	if u == nil {
+		return nil
+	}
+	return u.progress
 }
 
 // said returns what the handler has said last.
 func (s *taskState) said() wire.Progress {
+	u := s.used.Load()
+	if u == nil {
+		return wire.Progress{}
+	}
 	s.mu.Lock()
-	p := s.progress
+	p := u.progress
 	s.mu.Unlock()
 	if p == nil {
 		return wire.Progress{}

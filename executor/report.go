@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,27 +41,31 @@ type outbox struct {
 	cancel context.CancelFunc
 	hurry  chan struct{} // closed when there is no time for a pause any more
 
+	settled func([]runID) // called with runs whose results are delivered, or will never be
+
 	logs atomic.Pointer[logAdmin] // the admin, if it wants the lines of runs; nil for others
+
+	ids []runID // of the reporter alone: what was delivered last
 
 	mu      sync.Mutex
 	admin   wire.Admin
-	owing   byRun[struct{}] // ended runs of this process whose result no admin has
 	pending []wire.CallbackRequest
-	hint    int           // capacity of the next pending
-	active  bool          // the reporter runs
-	spool   *spool        // nil for none; set before the first result
-	kept    []parcel      // what the spool holds, oldest first, but for what is under way
-	writing bool          // the writer runs
-	unkept  int           // results taken from pending that are in no file
-	gaveUp  bool          // the reporter has ended for good
-	last    bool          // hurry is closed: one failure more and the reporter gives up
-	lost    int           // results given up
-	idle    chan struct{} // made by flush, closed when it is quiet
-	away    func()        // called when the admin goes away, and when it is back; nil for nobody
+	room    []wire.CallbackRequest // where pending begins, of length 0
+	peak    int                    // how many were pending at most since the reporter began
+	active  bool                   // the reporter runs
+	spool   *spool                 // nil for none; set before the first result
+	kept    []parcel               // what the spool holds, oldest first, but for what is under way
+	writing bool                   // the writer runs
+	unkept  int                    // results taken from pending that are in no file
+	gaveUp  bool                   // the reporter has ended for good
+	last    bool                   // hurry is closed: one failure more and the reporter gives up
+	lost    int                    // results given up
+	idle    chan struct{}          // made by flush, closed when it is quiet
+	away    func()                 // called when the admin goes away, and when it is back; nil for nobody
 }
 
 func newOutbox(cfg Config, limit batchLimit) *outbox {
-	o := &outbox{log: cfg.Logger, limit: limit, hurry: make(chan struct{}), hint: 1}
+	o := &outbox{log: cfg.Logger, limit: limit, hurry: make(chan struct{})}
 	o.ctx, o.cancel = context.WithCancel(context.Background())
 	return o
 }
@@ -112,33 +117,30 @@ func (o *outbox) bind(admin wire.Admin) {
 func (o *outbox) add(res wire.CallbackRequest) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.pending == nil {
-		o.pending = make([]wire.CallbackRequest, 0, o.hint)
-	}
+	o.makeRoom()
 	o.pending = append(o.pending, res)
-	o.owing.put(resultID(&res), struct{}{})
 	o.wake()
+}
+
+// makeRoom has room for one more result behind the pending ones: that of delivered ones, where
+// it is half of all at least. mu is held.
+func (o *outbox) makeRoom() {
+	n := len(o.pending)
+	switch {
+	case n < cap(o.pending):
+	case n > 0 && 2*n <= cap(o.room):
+		all := o.room[:cap(o.room)]
+		copy(all, o.pending)
+		clear(all[cap(all)-n:])
+		o.pending = all[:n]
+	default:
+		o.pending = slices.Grow(o.pending, 1)
+		o.room = o.pending[:0]
+	}
 }
 
 // resultID is the run that a result is of.
 func resultID(r *wire.CallbackRequest) runID { return runID{r.LogID, r.LogDateTim} }
-
-// owes reports whether a run has ended here and its result is not delivered.
-func (o *outbox) owes(k runID) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	_, ok := o.owing.find(k)
-	return ok
-}
-
-// forget ends what is known of runs whose results are delivered, or will never be.
-func (o *outbox) forget(runs []runID) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, k := range runs {
-		o.owing.drop(k)
-	}
-}
 
 // wake starts the reporter, and with a spool the writer, when there is something
 // to do. They end by themselves when nothing is left; flush waits for them. mu is
@@ -252,7 +254,8 @@ func (o *outbox) next(b batch) (wire.Admin, batch, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.admin == nil { // unbound meanwhile, so without a spool
-		o.pending = append(b.results, o.pending...)
+		o.pending = slices.Concat(b.results, o.pending) // the admin may have kept these
+		o.room = nil
 		o.end()
 		return nil, batch{}, false
 	}
@@ -276,24 +279,30 @@ func (o *outbox) take() batch {
 	return batch{results: results, owed: len(results)}
 }
 
+// mostRoom is for how many results room is kept while there are none, or eight times as many
+// if a quarter of that was needed last.
+const mostRoom = 2048
+
 // cut takes as many of the pending results as travel together, nil for none. mu
 // is held.
 func (o *outbox) cut() []wire.CallbackRequest {
+	o.peak = max(o.peak, len(o.pending))
 	n := o.limit.cut(o.pending)
 	if n == 0 {
 		return nil
 	}
-	results := o.pending[:n:n]
+	results := slices.Clone(o.pending[:n]) // the admin may keep them
+	clear(o.pending[:n])
 	if o.pending = o.pending[n:]; len(o.pending) == 0 {
-		o.pending = nil
+		o.pending = o.room
 	}
-	o.hint = n
 	return results
 }
 
 // settle ends what was delivered.
 func (o *outbox) settle(b batch) {
-	o.forget(runsOf(b.results))
+	o.ids = appendRuns(o.ids[:0], b.results)
+	o.settled(o.ids)
 	o.unkeep(b.parcels)
 	o.owed.Add(-int64(b.owed))
 }
@@ -301,6 +310,10 @@ func (o *outbox) settle(b batch) {
 // end marks the reporter as ended. mu is held.
 func (o *outbox) end() {
 	o.active = false
+	if c := cap(o.room); len(o.pending) == 0 && c > mostRoom && (c > 8*mostRoom || o.peak < c/4) {
+		o.pending, o.room = nil, nil
+	}
+	o.peak = 0
 	o.checkQuiet()
 }
 
@@ -322,7 +335,7 @@ func (o *outbox) giveUp(b batch) {
 		o.kept = append(b.parcels, o.kept...)
 	} else {
 		o.lost += len(b.results) + len(o.pending)
-		o.pending = nil
+		o.pending, o.room = nil, nil
 	}
 	o.end()
 }

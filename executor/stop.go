@@ -162,7 +162,7 @@ func (e *Executor) stopAll(ctx context.Context) {
 
 // checkIdle closes idle when it is time to. mu is held.
 func (e *Executor) checkIdle() {
-	if !e.stopping || e.active > 0 || e.queued > 0 {
+	if !e.stopping || e.active > 0 || e.queued > 0 || e.arriving > 0 {
 		return
 	}
 	select {

@@ -3,6 +3,7 @@ package executor
 import (
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 )
@@ -56,18 +57,32 @@ type Task struct {
 
 // taskState is what the methods of a Task share with the executor.
 type taskState struct {
-	logs logStore // set before the handler is called
-	key  logKey
-	run  *run // set before the handler is called
+	run  *run                     // nil in a literal
+	used atomic.Pointer[taskUsed] // nil until there is any; set under mu
 
 	mu       sync.Mutex
-	result   string
+	result   string // guarded by mu
+	returned bool   // guarded by mu: the handler has returned
+	closed   bool   // guarded by mu: and its log is closed
+}
+
+// taskUsed is what only some runs have. It is guarded by taskState.mu.
+type taskUsed struct {
 	logger   *slog.Logger // nil until used
 	lines    lineWriter   // nil until used
 	progress *progress    // nil until used
-	returned bool         // the handler has returned
-	closed   bool         // and its log is closed
 	more     adminLog     // set before the handler is called
+	logDay   time.Time    // what decides the day of its log where that is not the run's date
+}
+
+// use returns what only some runs have. mu is held.
+func (s *taskState) use() *taskUsed {
+	u := s.used.Load()
+	if u == nil {
+		u = new(taskUsed)
+		s.used.Store(u)
+	}
+	return u
 }
 
 // adminLog is where the lines of a run go as well: nil functions are nowhere.
@@ -106,7 +121,7 @@ func (t *Task) Result() string {
 // the time and the level. The logger is made by the first call. Lines written after the handler
 // has returned may be lost.
 func (t *Task) Log() *slog.Logger {
-	if t.state == nil || t.state.logs == nil {
+	if t.state == nil || t.state.run == nil {
 		return slog.New(slog.DiscardHandler)
 	}
 	return t.state.log()
@@ -118,38 +133,68 @@ func (t *Task) Log() *slog.Logger {
 func (s *taskState) openLog() {
 	if more := s.run.job.origin.out.openLog(s.run.id); more.write != nil {
 		s.mu.Lock()
-		s.more = more
+		s.use().more = more
 		s.mu.Unlock()
 	}
+}
+
+// keepDay notes the day of the run's log where the date does not tell it: the run was
+// accepted now.
+func (s *taskState) keepDay(now time.Time) {
+	k := s.run.id
+	key := newLog(k, now)
+	if at, ok := instant(k.date); !ok || !key.at.Equal(at) {
+		s.mu.Lock()
+		s.use().logDay = key.at
+		s.mu.Unlock()
+	}
+}
+
+// logKey is the name of the run's log. mu is held.
+func (s *taskState) logKey() logKey {
+	k := s.run.id
+	if at := s.use().logDay; !at.IsZero() {
+		return logKey{k, at}
+	}
+	at, _ := instant(k.date)
+	return logKey{k, at}
 }
 
 func (s *taskState) log() *slog.Logger {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.logger == nil {
-		s.lines = s.logs.writer(s.key)
+	u := s.use()
+	if u.logger == nil {
+		logs := s.run.job.origin.logs
+		u.lines = logs.writer(s.logKey())
 		if s.closed {
-			s.lines.close() // nobody else would
-		} else if s.more.write != nil {
-			s.lines = &twoWriters{s.lines, s.more.write}
+			u.lines.close() // nobody else would
+		} else if u.more.write != nil {
+			u.lines = &twoWriters{u.lines, u.more.write}
 		}
-		s.logger = slog.New(s.logs.handler(s.lines))
+		u.logger = slog.New(logs.handler(u.lines))
 	}
-	return s.logger
+	return u.logger
 }
 
 // closeLog is called when the handler has returned.
 func (s *taskState) closeLog() {
 	s.mu.Lock()
 	s.returned = true
-	p := s.progress
+	u := s.used.Load()
+	if u == nil {
+		s.closed = true
+		s.mu.Unlock()
+		return
+	}
+	p := u.progress
 	s.mu.Unlock()
 	if p != nil {
 		p.finish()
 	}
 	s.mu.Lock()
 	s.closed = true
-	lines, end := s.lines, s.more.end
+	lines, end := u.lines, u.more.end
 	s.mu.Unlock()
 	if lines != nil {
 		lines.close()

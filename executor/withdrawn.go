@@ -27,8 +27,9 @@ func newWithdrawn(keep time.Duration, most int) withdrawn {
 // it can.
 func (w *withdrawn) add(k runID, token int64, now time.Time) bool {
 	before, _ := w.find(k, now)
-	known := w.young.exactly(k) || w.old.exactly(k)
-	if !known && w.young.n+w.old.n >= w.max {
+	_, young := w.young.exactly(k)
+	_, old := w.old.exactly(k)
+	if !young && !old && w.young.n+w.old.n >= w.max {
 		return false
 	}
 	w.young.put(k, max(token, before))
@@ -51,5 +52,6 @@ func refuses(b *byRun[int64], k runID, token int64) bool {
 	case token != 0:
 		return token <= last
 	}
-	return k.date != 0 && b.exactly(k)
+	_, same := b.exactly(k)
+	return k.date != 0 && same
 }

@@ -1,139 +1,95 @@
 package executor
 
-import (
-	"cmp"
-	"context"
-	"fmt"
-	"math"
-	"strings"
-	"time"
+// The goroutines that call handlers. Comes in: runs that may begin, from job.go. Goes out:
+// what their handlers returned, to end.go.
+//
+// A goroutine calls one handler after the other for as long as there are runs that have
+// begun, and ends when there are none: a short handler costs no goroutine of its own, and an
+// idle executor has none. Whoever takes a run leaves others behind only when another goroutine
+// is on its way to them, so that no handler waits for one that takes long.
 
-	"github.com/xxljob/xxljob/block"
+import (
+	"fmt"
+
 	"github.com/xxljob/xxljob/internal/guard"
-	"github.com/xxljob/xxljob/internal/inside"
-	"github.com/xxljob/xxljob/wire"
 )
 
-// run is one accepted run, from Run until its handler has returned.
-type run struct {
-	Task      // what the handler sees
-	taskState // what Task keeps for it, with its own lock
+// mostArriving bounds the goroutines that are on their way at once.
+const mostArriving = 64
 
-	exec    *Executor
-	handler *handler
-	job     *job
-	id      runID // not Task's, which the handler may change
-	timeout time.Duration
-
-	// Set by start, before the handler's goroutine exists.
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
-	release context.CancelFunc // of the context's own deadline, nil without a timeout
-	timer   *time.Timer        // calls timedOut, nil without a timeout
-
-	// Guarded by Executor.mu.
-	next      *run        // in the job's queue
-	most      int32       // how many of its job run side by side, 1 for this one alone, 0 for as many as there are places; never changed
-	ended     bool        // its result is recorded
-	returned  bool        // its handler has returned
-	abandoned bool        // its handler has ignored cancellation for too long
-	holds     bool        // it counts in Executor.taken
-	grace     *time.Timer // runs from a cancellation to the return of the handler
+// callSoon hands a run, whose place is taken, to a goroutine. mu is held.
+func (e *Executor) callSoon(r *run) {
+	e.begun.push(r)
+	e.summon()
 }
 
-// newRun makes a run out of a request.
-func newRun(e *Executor, h *handler, j *job, req *wire.TriggerRequest, now time.Time) *run {
-	at, ok := instant(req.ScheduledAt)
-	if !ok {
-		at, ok = instant(req.LogDateTime)
+// summon has so many goroutines come as are needed for runs that have begun. There is one at
+// least on its way while there are any; how many more depends on whether those that came last
+// were needed. mu is held.
+//
+// They are waited for by Stop, through Executor.arriving and then Executor.active, unless
+// their handlers are abandoned.
+func (e *Executor) summon() {
+	for e.arriving < min(e.begun.n, max(e.rush, 1)) {
+		e.arriving++
+		go e.work(nil)
 	}
-	if !ok {
-		at = now
+}
+
+// arrive returns the first run of a goroutine, nil where there is none any more.
+func (e *Executor) arrive() *run {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.arriving--
+	if e.begun.n == 0 {
+		e.rush = 1
+		e.checkIdle()
+		return nil
 	}
-	r := &run{
-		Task: Task{
-			RunID: req.LogID, JobID: req.JobID, Handler: h.name, Param: req.ExecutorParams,
-			ShardIndex: req.BroadcastIndex, ShardTotal: max(req.BroadcastTotal, 1),
-			ScheduledAt: at.In(e.cfg.Location), Attempt: req.Attempt,
-			App: cmp.Or(req.App, e.cfg.App), JobName: req.JobName, JobKey: req.JobKey,
-			Route: req.Route, JobVersion: req.JobVersion, TriggerType: req.TriggerType, Trace: traceOf(req),
-		},
-		taskState: taskState{logs: j.origin.logs, key: newLog(idOf(req), now)},
-		exec:      e, handler: h, job: j, id: idOf(req),
-		timeout: seconds(req.ExecutorTimeout), most: int32(sideBySide(req)),
+	e.rush = min(2*e.rush, mostArriving)
+	return e.take()
+}
+
+// take returns the run whose handler is to be called next, nil for none. mu is held.
+func (e *Executor) take() *run {
+	if e.begun.n == 0 {
+		return nil
 	}
-	r.Task.state, r.taskState.run = &r.taskState, r
+	r := e.begun.pop()
+	e.summon()
 	return r
 }
 
-// maxTrace is how many bytes a Task.Trace may have.
-const maxTrace = 600
-
-// traceOf is the trace of a request; one that is too long, or is not visible ASCII, loses its
-// state first.
-func traceOf(req *wire.TriggerRequest) string {
-	ascii := func(s string) bool { return strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) < 0 }
-	switch parent, state := req.Traceparent, req.Tracestate; {
-	case len(parent) > maxTrace || !ascii(parent) || strings.Contains(parent, " "):
-		return ""
-	case parent == "" || state == "" || len(parent)+1+len(state) > maxTrace || !ascii(state):
-		return parent
-	default:
-		return parent + " " + state
-	}
-}
-
-// sideBySide is how many runs of a job a request lets run at once.
-func sideBySide(req *wire.TriggerRequest) int {
-	if req.ExecutorBlockStrategy != block.Concurrent {
-		return 1
-	}
-	return min(max(req.MaxPerExecutor, 0), math.MaxInt32)
-}
-
-// seconds turns a timeout of the protocol into a duration, 0 for none.
-func seconds(n int) time.Duration {
-	return time.Duration(min(max(n, 0), math.MaxInt64/int(time.Second))) * time.Second
-}
-
-// start runs the handler of the job's first waiting run. mu is held.
-//
-// The goroutine is waited for by Stop, through Executor.active, unless its handler is
-// abandoned.
-func (e *Executor) start(j *job) {
-	r := j.queue.pop()
-	e.queued--
-	j.running = append(j.running, r)
-	e.active++
-	e.taken++
-	r.holds = true
-	parent := context.Background()
-	if !j.origin.remote() {
-		parent = inside.Mark(parent, inside.Run{Executor: e, RunID: r.id.id, JobID: j.id})
-	}
-	if r.timeout > 0 { // what the handler calls can see the deadline
-		parent, r.release = context.WithTimeoutCause(parent, r.timeout, ErrTimeout)
-		deadline, _ := parent.Deadline()
-		r.Task.Deadline = deadline.In(e.cfg.Location)
-	}
-	r.ctx, r.cancel = context.WithCancelCause(parent)
-	if r.timeout > 0 {
-		r.timer = time.AfterFunc(r.timeout, r.timedOut)
-	}
-	go r.work()
-}
-
-// work is the body of a handler's goroutine. A handler that ends its goroutine
-// (runtime.Goexit, or t.FailNow in a test) ends its run like any other.
-func (r *run) work() {
-	err := errGoexit
+// work is the body of a goroutine that calls handlers, that of r first. A handler that ends
+// its goroutine (runtime.Goexit, or t.FailNow in a test) ends its run like any other.
+func (e *Executor) work(r *run) {
 	defer func() {
+		if r == nil {
+			return
+		}
 		unlabel()
-		r.exec.leave(r, err)
+		if next := e.leave(r, errGoexit); next != nil {
+			go e.work(next)
+		}
 	}()
-	err = protect(func() error {
+	if r == nil {
+		r = e.arrive()
+	}
+	for r != nil {
+		err := r.call()
+		unlabel()
+		done := r
+		r = nil
+		r = e.leave(done, err)
+	}
+}
+
+// call calls the handler of a run.
+func (r *run) call() error {
+	return protect(func() error {
 		r.openLog()
-		return r.handler.call(r.label(r.ctx), &r.Task)
+		r.labels.put()
+		return r.handler.call((*runContext)(r), &r.Task)
 	})
 }
 

@@ -1,0 +1,69 @@
+package executor
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/xxljob/xxljob/wire"
+)
+
+// TestOutboxOrder has results come and go in all proportions: none is lost, none comes twice,
+// they keep their order, and what was taken is not changed by what follows.
+func TestOutboxOrder(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 6))
+	o := newOutbox(Config{}.withDefaults(), batchLimit{results: 40})
+	var taken [][]wire.CallbackRequest
+	var came, gone int64
+	for range 3000 {
+		for range rnd.IntN(60) {
+			came++
+			o.add(wire.CallbackRequest{LogID: came})
+		}
+		for range rnd.IntN(3) {
+			o.mu.Lock()
+			taken = append(taken, o.cut())
+			o.mu.Unlock()
+		}
+	}
+	for o.mu.Lock(); len(o.pending) > 0; {
+		taken = append(taken, o.cut())
+	}
+	o.mu.Unlock()
+	for _, results := range taken {
+		if len(results) > 40 {
+			t.Fatalf("%d results at once", len(results))
+		}
+		for _, r := range results {
+			if gone++; r.LogID != gone {
+				t.Fatalf("result %d comes where %d should", r.LogID, gone)
+			}
+		}
+	}
+	if gone != came {
+		t.Errorf("%d of %d results", gone, came)
+	}
+}
+
+// TestOutboxGivesBackRoom has much wait once, and then little.
+func TestOutboxGivesBackRoom(t *testing.T) {
+	o := newOutbox(Config{}.withDefaults(), localBatch)
+	fill := func(n int) {
+		for i := range n {
+			o.add(wire.CallbackRequest{LogID: int64(i)})
+		}
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		for o.cut() != nil {
+		}
+		o.end()
+	}
+	if fill(8*mostRoom + 1); cap(o.room) != 0 {
+		t.Errorf("room for %d results is kept", cap(o.room))
+	}
+	if fill(2 * mostRoom); cap(o.room) < mostRoom {
+		t.Errorf("room for %d results only, after %d", cap(o.room), 2*mostRoom)
+	}
+	if fill(1); cap(o.room) > mostRoom {
+		t.Errorf("room for %d results is kept after one", cap(o.room))
+	}
+}

@@ -1,0 +1,116 @@
+package executor
+
+// The context of a handler.
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/xxljob/xxljob/internal/inside"
+)
+
+// runContext is the context of a run's handler, the run itself. Many handlers never look at
+// theirs, so the real one is made when somebody does.
+type runContext run
+
+var _ context.Context = (*runContext)(nil)
+
+// liveContext is the real context of a run.
+type liveContext struct {
+	context.Context
+	cancel context.CancelCauseFunc
+	grace  *time.Timer // runs from a cancellation to the return of the handler; guarded by Executor.mu
+}
+
+// never stands for the context of a run whose handler has returned and has never asked for it.
+func (j *job) never() *liveContext { return &j.origin.exec.neverAsked }
+
+// timeLimit is what a run with a timeout has.
+type timeLimit struct {
+	timeout time.Duration
+	// Set by start, before the handler is called.
+	release context.CancelFunc // of the context's own deadline
+	timer   *time.Timer        // calls timedOut
+}
+
+// Deadline implements context.Context.
+func (c *runContext) Deadline() (time.Time, bool) {
+	if c.limit == nil {
+		return time.Time{}, false
+	}
+	return (*run)(c).context().Deadline()
+}
+
+// Done implements context.Context.
+func (c *runContext) Done() <-chan struct{} { return (*run)(c).context().Done() }
+
+// Err implements context.Context.
+func (c *runContext) Err() error {
+	switch l := c.live.Load(); l {
+	case nil:
+		return nil
+	case c.job.never():
+		return context.Canceled
+	default:
+		return l.Err()
+	}
+}
+
+// Value implements context.Context.
+func (c *runContext) Value(key any) any { return (*run)(c).context().Value(key) }
+
+// String is the text of the real one. Without it fmt would read what others write.
+func (c *runContext) String() string { return fmt.Sprint((*run)(c).context().Context) }
+
+// context returns the real one.
+func (r *run) context() *liveContext {
+	for {
+		was := r.live.Load()
+		over := was == r.job.never()
+		if was != nil && !over {
+			return was
+		}
+		l := r.newContext(r.marked())
+		if over {
+			l.cancel(nil)
+		}
+		if r.live.CompareAndSwap(was, l) {
+			return l
+		}
+	}
+}
+
+func (r *run) newContext(parent context.Context) *liveContext {
+	l := new(liveContext)
+	l.Context, l.cancel = context.WithCancelCause(parent)
+	return l
+}
+
+// marked is what a run's context is made of: its labels, and for runs of the scheduler in
+// this process which run it is.
+func (r *run) marked() context.Context {
+	if o := r.job.origin; !o.remote() {
+		return inside.Mark(r.labels.ctx, inside.Run{Executor: o.exec, RunID: r.id.id, JobID: r.job.id})
+	}
+	return r.labels.ctx
+}
+
+// setLimit begins the timeout of a run: what the handler calls can see the deadline.
+// Executor.mu is held.
+func (r *run) setLimit() {
+	l := r.limit
+	parent, release := context.WithTimeoutCause(r.marked(), l.timeout, ErrTimeout)
+	deadline, _ := parent.Deadline()
+	r.Task.Deadline = deadline.In(r.job.origin.exec.cfg.Location)
+	l.release = release
+	r.live.Store(r.newContext(parent))
+	l.timer = time.AfterFunc(l.timeout, r.timedOut)
+}
+
+// letGo cancels the context of a run whose handler has returned.
+func (r *run) letGo() {
+	if !r.live.CompareAndSwap(nil, r.job.never()) {
+		r.live.Load().cancel(nil)
+	}
+}
