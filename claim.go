@@ -17,8 +17,7 @@ type claimer struct {
 	teller    *teller
 	reload    *reloadSet
 	unsettled unsettled
-	claiming  backoff          // of Store.Claim
-	rested    time.Duration    // between calls of it, in this scan
+	claiming  claimPace
 	stopping  map[int64]string // jobs that were to be stopped, with the reasons, until it is known whether they are
 }
 
@@ -108,9 +107,15 @@ func (c *claimer) rest(ctx context.Context, took time.Duration, due time.Time) b
 	if due.Sub(c.clock.now()) > c.cfg.PreRead/4 {
 		began := time.Now()
 		sleep(ctx, min(took, restMost))
-		c.rested += time.Since(began)
+		c.claiming.rested += time.Since(began)
 	}
 	return ctx.Err() == nil && c.leases.trusted(time.Now())
+}
+
+// claimPace is how calls of Store.Claim are spaced.
+type claimPace struct {
+	backoff
+	rested time.Duration // between the calls of one scan
 }
 
 // restMost is how long it does so at most.

@@ -5,6 +5,7 @@ package xxljob
 
 import (
 	"context"
+	"sync"
 	"time"
 )
 
@@ -15,6 +16,8 @@ type deliverer struct {
 	sender *sender
 	early  *earlyFlights
 	fanOut fanOut
+	// together has the memory of calls with many flights.
+	together sync.Pool
 }
 
 func newDeliverer(s *shared, e *engine, sender *sender) *deliverer {
@@ -33,6 +36,56 @@ func (d *deliverer) deliverDuty() duty {
 		}
 		return forever, nil
 	}}
+}
+
+// deliverAllAt is deliverAt for many.
+func (d *deliverer) deliverAllAt(flights []*flight) {
+	now := d.clock.now()
+	due := flights[:0]
+	for _, f := range flights {
+		if f.run.Scheduled.After(now) {
+			d.deliverAt(f)
+		} else {
+			due = append(due, f)
+		}
+	}
+	d.deliverAll(due)
+}
+
+// deliverAll hands started runs to their executors: together those that an executor of ours in
+// this process only has to enqueue.
+func (d *deliverer) deliverAll(flights []*flight) {
+	if len(flights) == 1 {
+		d.deliver(flights[0])
+		return
+	}
+	b, _ := d.together.Get().(*sendBatch)
+	if b == nil {
+		b = &sendBatch{}
+	}
+	for _, f := range flights {
+		if !d.isQuick(f) || d.cfg.Tracer != nil {
+			d.deliver(f)
+			continue
+		}
+		for !b.add(f) {
+			if len(b.flights) == 0 {
+				d.deliver(f)
+				break
+			}
+			d.sender.sendAll(d.life.loops.work.ctx, b)
+		}
+	}
+	if len(b.flights) > 0 {
+		d.sender.sendAll(d.life.loops.work.ctx, b)
+	}
+	d.together.Put(b)
+}
+
+// isQuick reports whether the executor of a flight only enqueues it, and it was started a moment
+// ago.
+func (d *deliverer) isQuick(f *flight) bool {
+	return f.lane == laneNone && !f.remote && time.Since(f.acked) <= d.leases.times.window
 }
 
 // deliverAt sends a started run at its time: now, or when its loop finds it due.
@@ -55,8 +108,8 @@ func (d *deliverer) deliverAt(f *flight) {
 
 // deliverDue sends what was started early and is due now.
 func (d *deliverer) deliverDue(now time.Time) {
-	for _, f := range d.early.pop(now) {
-		d.deliver(f)
+	if due := d.early.pop(now); len(due) > 0 {
+		d.deliverAll(due)
 	}
 }
 
@@ -76,7 +129,7 @@ func (d *deliverer) deliverRest(ctx context.Context) {
 // others may take their time, and are called from a goroutine that holds a place
 // in a lane. Stop waits for these goroutines.
 func (d *deliverer) deliver(f *flight) {
-	if f.lane == laneNone && !f.remote && time.Since(f.acked) <= d.leases.times.window {
+	if d.isQuick(f) {
 		d.sender.send(d.life.loops.work.ctx, f)
 		return
 	}

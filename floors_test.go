@@ -162,7 +162,7 @@ var floors = [][]string{
 	},
 	{ // duties: each with its own state
 		"accepted", "again", "ahead", "alarmcalls", "apart", "attach", "balance", "beat", "beatnews", "busy", "claim", "collect", "deliver", "dispatch", "droprun", "finish", "handover", "herd", "kill", "late", "launch", "leaser", "log", "logcall", "logkeep", "logstored",
-		"lost", "orphan", "owed", "planned", "progress", "publish", "receive", "reconcile", "registrar", "registrations", "reread", "reroute", "reserve", "retain", "scan", "send", "speaks",
+		"lost", "orphan", "owed", "planned", "progress", "publish", "receive", "reconcile", "registrar", "registrations", "reread", "reroute", "reserve", "retain", "scan", "send", "sendall", "speaks",
 		"start", "startbatch", "take", "takeback", "telling", "tend",
 		"starter", "twins", "uncertain", "indoubt", "unreported", "unreportedask", "wait", "waitself", "watch", "admin_results", "applylist", "concurrent", "ensure", "ensurelist", "groups",
 		"jobnames", "jobs", "leasenews", "lists", "nextfire", "tell", "trigger",

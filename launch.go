@@ -37,6 +37,23 @@ func (l *launcher) launched(run *Run, job *Job, f *flight) {
 	}
 }
 
+// launchAll is launched for those runs of a batch that were started.
+func (l *launcher) launchAll(batch []attempt, answers []Started, flights []*flight) {
+	here := make([]*flight, 0, len(batch))
+	for i := range batch {
+		if !started(&answers[i]) {
+			continue
+		}
+		l.teller.started(&answers[i].Run, batch[i].job)
+		if flights[i] != nil {
+			here = append(here, flights[i])
+		} else {
+			l.watcher.goneAway(answers[i].Run)
+		}
+	}
+	l.deliverer.deliverAllAt(here)
+}
+
 // launchSibling does the same for a further part of a broadcast. It takes its
 // place without asking: the parts of a broadcast start together.
 func (l *launcher) launchSibling(a attempt, run Run, began time.Time) {

@@ -26,7 +26,7 @@ type scanner struct {
 func newScanner(s *shared, e *engine, f *fitness, t *teller, reload *reloadSet) *scanner {
 	return &scanner{
 		shared: s, engine: e, fitness: f, reconciler: &reconciler{shared: s, engine: e}, reloader: &reloader{s, e, t, reload},
-		claimer: &claimer{shared: s, engine: e, teller: t, reload: reload, stopping: map[int64]string{}, claiming: backoff{log: s.log, what: "claiming due jobs"}},
+		claimer: &claimer{shared: s, engine: e, teller: t, reload: reload, stopping: map[int64]string{}, claiming: claimPace{backoff: backoff{log: s.log, what: "claiming due jobs"}}},
 	}
 }
 
@@ -87,8 +87,8 @@ func (s *scanner) scanOnce(ctx context.Context) (time.Duration, error) {
 func (s *scanner) scanShards(ctx context.Context, shards []store.Shard) (wait time.Duration, failed, err error) {
 	now := s.clock.now()
 	before := s.window.at(now, s.cfg.PreRead, s.scanGap())
-	s.claimer.rested = 0
-	defer func(began time.Time) { s.window.took = time.Since(began) - s.claimer.rested }(time.Now())
+	s.claimer.claiming.rested = 0
+	defer func(began time.Time) { s.window.took = time.Since(began) - s.claimer.claiming.rested }(time.Now())
 	s.engine.jobs.tidy(now)
 	if s.claimer.unsettled.due(time.Now()) {
 		s.reloader.set.add(shards)

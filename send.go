@@ -26,6 +26,11 @@ func (s *sender) send(ctx context.Context, f *flight) {
 	ret, err := f.exec.Run(ctx, req)
 	done(ret, err)
 	s.engine.answered(f, time.Since(began))
+	s.answer(ctx, f, ret, err)
+}
+
+// answer acts on an answer of an executor of this process.
+func (s *sender) answer(ctx context.Context, f *flight, ret wire.Return, err error) {
 	switch {
 	case err == nil && ret.OK() && endedBefore(ret, f.run.ID):
 		// A database that failed over has forgotten the result it had acknowledged.
@@ -44,5 +49,5 @@ func (s *sender) send(ctx context.Context, f *flight) {
 
 // endedBefore reports whether an executor of ours has answered that the run has ended.
 func endedBefore(ret wire.Return, runID int64) bool {
-	return ret.Msg != wire.Success().Msg && ret.Msg == wire.Noted(wire.MsgRepeatEnded, runID).Msg
+	return ret.Msg != wire.MsgSuccess && ret.Msg == wire.Noted(wire.MsgRepeatEnded, runID).Msg
 }

@@ -42,12 +42,12 @@ func (b *startBatcher) startBatch(ctx context.Context, batch []attempt, prompt b
 	for i := range answers {
 		b.calls.doubts.received(answers[i].Siblings, 1) // a hook may take its time before they take off
 	}
-	flights := b.engine.takeOffAll(batch, answers, began)
+	b.calls.launcher.launchAll(batch, answers, b.engine.takeOffAll(batch, answers, began))
 	var stale, busy []attempt
 	for i, a := range batch {
 		switch answers[i].Status {
 		case store.StartOK:
-			b.startedOK(a, &answers[i], flights[i], began)
+			b.startedOK(a, &answers[i], began)
 		case store.StartGone:
 			b.engine.giveUp(a)
 			b.takesBack.takeBack(answers[i].Run, a.job, began)
@@ -82,13 +82,12 @@ func (b *startBatcher) startBatch(ctx context.Context, batch []attempt, prompt b
 
 // startedOK goes on with a run that the store has marked: it is this process's
 // to run, or waits in another node's inbox, or was refused.
-func (b *startBatcher) startedOK(a attempt, answer *Started, f *flight, began time.Time) {
+func (b *startBatcher) startedOK(a attempt, answer *Started, began time.Time) {
 	if answer.Run.State.Ended() {
 		b.engine.giveUp(a)
 		b.calls.finisher.ended([]Run{answer.Run})
 		return
 	}
-	b.calls.launcher.launched(&answer.Run, a.job, f)
 	for _, sibling := range answer.Siblings {
 		b.calls.launcher.launchSibling(a, sibling, began)
 	}

@@ -4,6 +4,7 @@ package xxljob
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -115,6 +116,18 @@ func (u *underWay) send(f *flight) bool {
 	}
 	f.state.sent = true
 	return true
+}
+
+// sendAll is send for many. It returns, in place, those that are to be handed on.
+func (u *underWay) sendAll(flights []*flight) []*flight {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.DeleteFunc(flights, func(f *flight) bool {
+		if !f.state.killed && !f.state.landed {
+			f.state.sent = true
+		}
+		return !f.state.sent
+	})
 }
 
 // intercept keeps a flight from being sent; false when it has been.
