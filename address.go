@@ -24,13 +24,11 @@ func (b *addressBook) lookup(ctx context.Context, job *Job, given []string) (add
 	if len(given) > 0 {
 		return b.lookupGiven(ctx, key, given)
 	}
-	now := time.Now()
-	version := b.memory.asOf()
-	e, cached := b.memory.cached(key)
-	if cached {
+	if e, cached := b.memory.cached(key); cached {
 		return e.addrs, "", nil
 	}
-	e, err = call(ctx, func(ctx context.Context) (bookEntry, error) { return b.read(ctx, key) })
+	now, version := time.Now(), b.memory.asOf()
+	e, err := call(ctx, func(ctx context.Context) (bookEntry, error) { return b.read(ctx, key) })
 	if err == nil && len(e.addrs) == 0 && b.s.cfg.Registry != nil && b.attached.unregistered(key.app) {
 		// A registry of the user's has not heard of this node's executor yet; the
 		// run would be refused for good.

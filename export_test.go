@@ -143,7 +143,8 @@ func BadBooks(n Scheduler) (faults []string) {
 	}
 	for at, l := range e.room.lots {
 		for _, q := range l.apps {
-			for _, en := range *q {
+			for _, w := range *q {
+				en := w.entry
 				if (at.kind == lotOrder || at.kind == lotSettle) && e.room.serial[en.route.serial] == en.run.ID {
 					bad("run %d waits in lot %+v with the place of a serial job in its hands", en.run.ID, at)
 				}

@@ -56,6 +56,7 @@ type jobRef struct {
 	gone  bool // was removed: its entries are dropped when they come up
 	slow  slowness
 	refs  int
+	memo  *routeMemo // nil until a run was routed
 }
 
 // know takes a definition over from the store.

@@ -52,25 +52,32 @@ func (en *entry) refresh(r *Run) {
 
 // waiting is a heap of entries, the earliest first: whenever and from wherever one comes,
 // it has its place by its instant and its id.
-type waiting []*entry
+type waiting []waitingEntry
+
+// waitingEntry is one with its place in the order, so that none is looked into for that.
+type waitingEntry struct {
+	key ringEntry
+	*entry
+}
 
 func (q *waiting) push(e *entry) {
-	*q = append(*q, e)
+	w := waitingEntry{e.run.key(), e}
+	*q = append(*q, w)
 	s, i := *q, len(*q)-1
-	for key := e.run.key(); i > 0; {
+	for i > 0 {
 		parent := (i - 1) / 2
-		if !key.before(s[parent].run.key()) {
+		if !w.key.before(s[parent].key) {
 			break
 		}
 		s[i], i = s[parent], parent
 	}
-	s[i] = e
+	s[i] = w
 }
 
 func (q *waiting) pop() *entry {
 	s := *q
-	first, last := s[0], s[len(s)-1]
-	s[len(s)-1] = nil
+	first, last := s[0].entry, s[len(s)-1]
+	s[len(s)-1] = waitingEntry{}
 	s = s[:len(s)-1]
 	*q = s
 	if len(s) == 0 {
@@ -79,16 +86,16 @@ func (q *waiting) pop() *entry {
 		}
 		return first
 	}
-	i, key := 0, last.run.key()
+	i := 0
 	for {
 		child := 2*i + 1
 		if child >= len(s) {
 			break
 		}
-		if child+1 < len(s) && s[child+1].run.key().before(s[child].run.key()) {
+		if child+1 < len(s) && s[child+1].key.before(s[child].key) {
 			child++
 		}
-		if !s[child].run.key().before(key) {
+		if !s[child].key.before(last.key) {
 			break
 		}
 		s[i], i = s[child], child
@@ -170,7 +177,7 @@ func (l lots) leave(at lot) *entry {
 // head is the earliest of an app in a lot, nil when none waits there.
 func (l lots) head(at lot, app string) *entry {
 	if t := l[at]; t != nil && t.apps[app] != nil {
-		return (*t.apps[app])[0]
+		return (*t.apps[app])[0].entry
 	}
 	return nil
 }

@@ -31,6 +31,9 @@ func (ro *router) route(ctx context.Context, en *entry, job *Job) (routed, error
 	if err != nil {
 		return routed{}, err
 	}
+	if r, ok := en.ref.memo.recall(job, addrs, &en.run); ok {
+		return r, nil
+	}
 	if len(addrs) == 0 {
 		return routed{refused: why, msg: ro.routeMsg(&en.run, job, nil, why)}, nil
 	}
@@ -48,8 +51,25 @@ func (ro *router) route(ctx context.Context, en *entry, job *Job) (routed, error
 	ro.callees.equip(&r, job)
 	if en.run.sharding() != (Sharding{}) && r.serial.kind != lotSerial && job.Block != block.Concurrent {
 		r.serial = lot{kind: lotSerial, jobID: job.ID, runID: en.run.triggerID(), address: r.address} // see choosePart
+	} else if ro.isSame(en, job, &r) {
+		en.ref.memo = &routeMemo{job: job, addrs: addrs, kind: en.run.runType(), r: r}
 	}
 	return r, nil
+}
+
+// isSame reports whether further runs of the job go the same way, as long as it has the same
+// addresses: its strategy goes by nothing else, and counts nothing.
+func (ro *router) isSame(en *entry, job *Job, r *routed) bool {
+	if ro.cfg.Registry != nil || ro.cfg.Routers[job.Route] != nil || len(en.run.addresses()) > 0 || r.refused != "" {
+		return false
+	}
+	switch job.Route {
+	case route.Nearest:
+		return r.exec != nil && !r.remote
+	case route.First, route.Last:
+		return true
+	}
+	return false
 }
 
 // chooseAddress applies the job's strategy.

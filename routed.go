@@ -47,3 +47,22 @@ func (c *routeChoice) fits(job *Job, addrs []string) bool {
 	}
 	return true
 }
+
+// routeMemo is where the last run of a job went, for those that go the same way. It belongs to
+// the start loop.
+type routeMemo struct {
+	job   *Job
+	addrs []string // as they were read, to be told from others by where they are
+	kind  TriggerType
+	r     routed
+}
+
+// recall returns it for a run of the job, where these are the same addresses still. Parts of
+// broadcasts go ways of their own.
+func (m *routeMemo) recall(job *Job, addrs []string, run *plannedRun) (r routed, ok bool) {
+	if m == nil || m.job != job || len(addrs) == 0 || len(addrs) != len(m.addrs) || &addrs[0] != &m.addrs[0] ||
+		m.kind != run.runType() || run.sharding() != (Sharding{}) {
+		return routed{}, false
+	}
+	return m.r, true
+}

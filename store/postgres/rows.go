@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -186,6 +187,9 @@ func readRuns(list *[]xxljob.Run) result {
 	return func(rows pgx.Rows) error {
 		run, err := row.scan(rows)
 		if err == nil {
+			if len(*list) == cap(*list) { // a page of many is copied seldom
+				*list = slices.Grow(*list, 3*len(*list)+1)
+			}
 			*list = append(*list, run)
 		}
 		return err
