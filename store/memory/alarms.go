@@ -46,9 +46,9 @@ func (s *Store) insertAlarm(j *job, a store.Alarm, now time.Time) bool {
 	}
 	s.lastAlarm++
 	a.ID, a.At = s.lastAlarm, now
-	a.Shard, a.App, a.JobID = j.shard.id, j.def.App, j.id
+	a.Shard, a.App, a.JobID = j.shard.id, j.app, j.id
 	if !j.removed {
-		a.JobVersion, a.JobKey, a.JobName, a.Email = j.version, j.def.Key, j.def.Name, j.def.AlarmEmail
+		a.JobVersion, a.JobKey, a.JobName, a.Email = j.version, j.def.key, j.def.name, j.def.common.Value().email
 	}
 	s.alarms[a.ID] = &a
 	j.shard.alarms.insert(0, a.ID, &a)
@@ -193,8 +193,8 @@ func (s *Store) AddLate(ctx context.Context, q store.LateQuery) (store.Late, err
 			continue
 		}
 		for id := range s.watched {
-			if j := s.jobs[id]; j.shard == sh && (late.Least == 0 || j.def.LateAfter < late.Least) {
-				late.Least = j.def.LateAfter
+			if after := s.jobs[id].def.lateAfter(); s.jobs[id].shard == sh && (late.Least == 0 || after < late.Least) {
+				late.Least = after
 			}
 		}
 		if late.Least > 0 {
@@ -215,7 +215,7 @@ func (s *Store) AddLate(ctx context.Context, q store.LateQuery) (store.Late, err
 // late are the runs of the shard that are, and of which no alarm has said so.
 func (sh *shard) late(now time.Time) (found []*run) {
 	look := func(r *run) {
-		if after := r.job.def.LateAfter; after > 0 && !r.late && !r.Instant().Add(after).After(now) {
+		if after := r.job.def.lateAfter(); after > 0 && !r.late && !r.Instant().Add(after).After(now) {
 			found = append(found, r)
 		}
 	}

@@ -56,7 +56,7 @@ func (s *Store) DropExpired(ctx context.Context, k store.KeepQuery) (store.Dropp
 		return store.Dropped{}, err
 	}
 	for id := range s.keepers {
-		d.before[id] = k.Now.Add(-s.jobs[id].def.KeepRuns)
+		d.before[id] = k.Now.Add(-s.jobs[id].def.keepRuns())
 	}
 	s.mu.Unlock()
 	d.jobs = slices.AppendSeq([]int64{}, maps.Keys(d.before)) // never nil, which is all
@@ -198,5 +198,5 @@ func (s *Store) needed(d *dropping, r *run) bool {
 			return r.ID == t.RunID || r.State == xxljob.StateSucceeded && r.ID > t.RunID
 		}) ||
 		r.job.waitRun == r.ID || r.Scheduled.After(d.now) ||
-		!r.job.removed && store.IsWindowKey(r.key) && r.job.def.WindowPassed(r.Business).After(d.now)
+		!r.job.removed && store.IsWindowKey(r.key) && r.job.windowPassed(r.Business).After(d.now)
 }

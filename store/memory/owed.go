@@ -19,7 +19,7 @@ func (s *Store) succeed(r *run, now int64) {
 	if first.succeeded++; first.succeeded < first.parts {
 		return
 	}
-	if def := r.job.def; len(def.Children)+len(def.ChildKeys)+len(s.joins) == 0 {
+	if !r.job.def.leads() && len(s.joins) == 0 {
 		return
 	}
 	ended := r.Run
@@ -90,11 +90,7 @@ func (s *Store) named(id int64, app, key string) *job {
 	if id != 0 {
 		return s.live(id)
 	}
-	def, err := first[xxljob.Job](s.db, tableJobs, byKey, app, key)
-	if err != nil || def == nil {
-		return nil
-	}
-	return s.live(def.ID)
+	return s.withKey(app, key)
 }
 
 // follower is a run that successes lead to.
@@ -149,38 +145,27 @@ func (s *Store) Links(ctx context.Context) ([]xxljob.Job, error) {
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	defs, err := all[xxljob.Job](s.db, tableJobs)
-	if err != nil {
-		return nil, err
-	}
 	var links []xxljob.Job
-	for _, def := range defs {
-		l := xxljob.Job{ID: def.ID, App: def.App, Key: def.Key, Children: def.Children, ChildKeys: def.ChildKeys, After: def.After, AfterKeys: def.AfterKeys}
-		if len(l.Children)+len(l.ChildKeys)+len(l.After)+len(l.AfterKeys) > 0 {
+	for m := s.jobsAfter("", noID); m.peek() != nil; m.next() {
+		j := m.peek().of
+		if r := j.def.rare; r != nil && len(r.children)+len(r.childKeys)+len(r.after)+len(r.afterKeys) > 0 {
+			l := xxljob.Job{ID: j.id, App: j.app, Key: j.def.key, Children: r.children, ChildKeys: r.childKeys, After: r.after, AfterKeys: r.afterKeys}
 			links = append(links, l.Clone())
 		}
 	}
 	return links, nil
 }
 
-// joinRefs are the jobs that a definition runs behind, as keys of Store.joins.
-func joinRefs(def *xxljob.Job) (refs []string) {
-	for _, id := range def.After {
-		refs = append(refs, store.IDRef(id))
-	}
-	return append(refs, def.AfterKeys...)
-}
-
 // indexLinks takes a definition into Store.joins, Store.watched and Store.keepers, or out of
 // them.
 func (s *Store) indexLinks(j *job, in bool) {
-	if delete(s.watched, j.id); in && j.def.LateAfter > 0 {
+	if delete(s.watched, j.id); in && j.def.lateAfter() > 0 {
 		s.watched[j.id] = true
 	}
-	if delete(s.keepers, j.id); in && j.def.KeepRuns > 0 {
+	if delete(s.keepers, j.id); in && j.def.keepRuns() > 0 {
 		s.keepers[j.id] = true
 	}
-	for _, ref := range joinRefs(j.def) {
+	for _, ref := range j.def.refs() {
 		behind := s.joins[ref]
 		if behind == nil {
 			behind = map[int64]bool{}
@@ -200,7 +185,7 @@ func (s *Store) joinsBehind(j *job) []int64 {
 		return nil
 	}
 	ids := map[int64]bool{}
-	for _, ref := range []string{store.IDRef(j.id), fmt.Sprintf("%s/%s", j.def.App, j.def.Key)} {
+	for _, ref := range []string{store.IDRef(j.id), fmt.Sprintf("%s/%s", j.app, j.def.key)} {
 		for id := range s.joins[ref] {
 			ids[id] = true
 		}

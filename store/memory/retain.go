@@ -70,6 +70,7 @@ func (s *Store) evict(r *run) {
 		delete(s.keys, triggerKey{j.id, r.key})
 	}
 	s.runs.drop(r)
+	s.rest(j)
 	s.forgetJob(j)
 }
 
@@ -77,6 +78,9 @@ func (s *Store) evict(r *run) {
 func (s *Store) forgetJob(j *job) {
 	if j.removed && j.runs.n == 0 && j.audit == nil {
 		delete(s.jobs, j.id)
+		if !s.jobIDs.given(j.id) {
+			s.jobIDs.give(j.id)
+		}
 	}
 }
 
@@ -87,6 +91,6 @@ func (s *Store) forgetAudits() {
 	}
 	j := s.jobs[s.removed[0]]
 	s.removed = s.removed[1:]
-	j.audit = nil
+	j.forgetAudit()
 	s.forgetJob(j)
 }

@@ -17,24 +17,24 @@ type run struct {
 	addressee *peer  // set while started or dispatched at an attached address
 	key       string // of the trigger, if it had one
 
-	first     *run // of its trigger, itself perhaps; kept for as long as one of them has not ended
-	unended   int  // runs of the trigger, where it is the first
-	parts     int  // of the trigger, where it is the first
-	succeeded int  // of these
-	followed  bool // another run follows it
-	late      bool // an alarm has said so
-	count     int  // of the job, when the run was planned
-	foreign   bool // planned, and neither planned nor loaded under the shard's epoch
-	ahead     bool // planned, and kept apart until move: see ahead.go
+	first     *run  // of its trigger, itself perhaps; kept for as long as one of them has not ended
+	unended   int   // runs of the trigger, where it is the first
+	parts     int   // of the trigger, where it is the first
+	succeeded int   // of these
+	followed  bool  // another run follows it
+	late      bool  // an alarm has said so
+	count     int32 // of the job, when the run was planned
+	foreign   bool  // planned, and neither planned nor loaded under the shard's epoch
+	ahead     bool  // planned, and kept apart until move: see ahead.go
 	move      int64
 
 	pages logPages // of its log
 
-	place int // in job.planned or job.ahead while planned, in shard.started while started
+	place int32 // in job.planned or job.ahead while planned, in shard.started while started
 	links [listKinds]link
 }
 
-func (r *run) slot() *int { return &r.place }
+func (r *run) slot() *int32 { return &r.place }
 
 // snapshot is the run as callers get it.
 func (r *run) snapshot() xxljob.Run {
@@ -47,7 +47,7 @@ func (r *run) snapshot() xxljob.Run {
 func (r *run) read() xxljob.Run {
 	out := r.snapshot()
 	if j := r.job; !j.removed {
-		out.JobName, out.JobKey = j.def.Name, j.def.Key
+		out.JobName, out.JobKey = j.def.name, j.def.key
 	}
 	return out
 }

@@ -129,8 +129,9 @@ func (r *run) toKill() bool { return r.KillReason != "" && !r.Taken.IsZero() }
 // insertRun adds a new run of the job that is filled in but for what the store
 // gives. An ended one (a record) is over at once.
 func (s *Store) insertRun(j *job, r *run) {
+	s.working(j)
 	r.job = j
-	r.JobID, r.App, r.Shard = j.id, j.def.App, j.shard.id
+	r.JobID, r.App, r.Shard = j.id, j.app, j.shard.id
 	r.Born = r.Born || r.Type.ScheduleBorn()
 	if r.TriggerID == 0 {
 		r.TriggerID = r.ID

@@ -1,0 +1,45 @@
+package memory
+
+// work is what a job has of its runs. A job of which no run is kept has noWork.
+type work struct {
+	open     int             // unended runs that are Born
+	planned  bag[*run]       // planned runs of every type, but for those that are kept apart
+	retries  order[run]      // planned runs of type RETRY, by (Instant, ID)
+	retrying int             // their number
+	ahead    bag[*run]       // runs that are kept apart
+	runs     list            // all runs that are kept
+	ended    list            // those of them that have ended
+	busy     []place         // attached addresses with started runs
+	logged   map[int64]int64 // bytes of pages of logs that are kept, by the day of their runs
+}
+
+// noWork is never changed.
+var noWork = work{runs: list{by: ofJob}, ended: list{by: endedOfJob}}
+
+// maxIdle bounds how many are kept to be used again.
+const maxIdle = 1024
+
+// working gives a job that is about to get a run what it needs for that.
+func (s *Store) working(j *job) {
+	if j.work != &noWork {
+		return
+	}
+	if last := len(s.idle) - 1; last >= 0 {
+		j.work = s.idle[last]
+		s.idle[last] = nil
+		s.idle = s.idle[:last]
+		return
+	}
+	j.work = &work{runs: list{by: ofJob}, ended: list{by: endedOfJob}}
+}
+
+// rest takes it from a job of which the last run was dropped.
+func (s *Store) rest(j *job) {
+	if j.work == &noWork || j.runs.n > 0 {
+		return
+	}
+	if len(s.idle) < maxIdle {
+		s.idle = append(s.idle, j.work)
+	}
+	j.work = &noWork
+}
