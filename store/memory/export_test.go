@@ -122,16 +122,16 @@ func (s *Store) walked() map[string]int {
 	}
 	for r := s.runs.before(s.runs.last + 1); r != nil; r = s.runs.before(r.ID) {
 		walk(n, r)
-		for i := range r.pages {
-			n["bytes of logs"] += len(r.pages[i].Content) + 128
+		for i := range r.extra().pages {
+			n["bytes of logs"] += len(r.extra().pages[i].Content) + 128
 		}
 	}
 	return n
 }
 
 func walk(n map[string]int, r *run) {
-	n[fmt.Sprint("runs of job ", r.JobID)]++
-	if r.key != "" {
+	n[fmt.Sprint("runs of job ", r.job.id)]++
+	if r.extra().key != "" {
 		n["keys"]++
 	}
 	if r.State.Ended() {
@@ -139,43 +139,43 @@ func walk(n map[string]int, r *run) {
 			return // the first run of a trigger, which is kept for the others
 		}
 		n["ended"]++
-		n[fmt.Sprint("ended of job ", r.JobID)]++
+		n[fmt.Sprint("ended of job ", r.job.id)]++
 		return
 	}
 	if r.Type.ScheduleBorn() {
-		n[fmt.Sprint("open of job ", r.JobID)]++
+		n[fmt.Sprint("open of job ", r.job.id)]++
 	}
 	switch r.State {
 	case xxljob.StatePlanned:
 		if r.ahead {
-			n[fmt.Sprint("ahead of job ", r.JobID)]++
-			n[fmt.Sprint("ahead of shard ", r.Shard)]++
+			n[fmt.Sprint("ahead of job ", r.job.id)]++
+			n[fmt.Sprint("ahead of shard ", r.job.shard.id)]++
 			return
 		}
-		n[fmt.Sprint("planned of job ", r.JobID)]++
-		n[fmt.Sprint("planned of shard ", r.Shard)]++
+		n[fmt.Sprint("planned of job ", r.job.id)]++
+		n[fmt.Sprint("planned of shard ", r.job.shard.id)]++
 		if r.PlanEpoch != r.job.shard.epoch {
-			n[fmt.Sprint("foreign of shard ", r.Shard)]++
+			n[fmt.Sprint("foreign of shard ", r.job.shard.id)]++
 		}
 		return
 	case xxljob.StateStarted:
-		n[fmt.Sprint("started of shard ", r.Shard)]++
+		n[fmt.Sprint("started of shard ", r.job.shard.id)]++
 	case xxljob.StateDispatched:
-		n[fmt.Sprint("dispatched of shard ", r.Shard)]++
+		n[fmt.Sprint("dispatched of shard ", r.job.shard.id)]++
 	}
-	n["unended of "+r.Owner]++
-	incarnation, attached := store.LocalIncarnation(r.Address)
+	n["unended of "+r.terms.owner]++
+	incarnation, attached := store.LocalIncarnation(r.terms.address)
 	if !attached {
 		return
 	}
 	n["unended of "+incarnation]++
 	if r.State == xxljob.StateStarted {
-		n[fmt.Sprint("busy of job ", r.JobID)]++
-		if r.Taken.IsZero() {
+		n[fmt.Sprint("busy of job ", r.job.id)]++
+		if r.taken == noTime {
 			n["inbox of "+incarnation]++
 		}
 	}
-	if r.KillReason != "" && !r.Taken.IsZero() {
+	if r.extra().killReason != "" && r.taken != noTime {
 		n["kills of "+incarnation]++
 	}
 }

@@ -246,7 +246,7 @@ func (s *Store) cancelPlanned(j *job, reason string, now time.Time, chosen func(
 	}
 	slices.SortFunc(cancelled, func(a, b *run) int { return cmp.Compare(a.ID, b.ID) })
 	for _, r := range cancelled {
-		r.Reason = reason
+		r.setReason(reason)
 		s.end(r, xxljob.StateCancelled, toMilli(now))
 	}
 }

@@ -22,7 +22,7 @@ func (s *Store) succeed(r *run, now int64) {
 	if !r.job.def.leads() && len(s.joins) == 0 {
 		return
 	}
-	ended := r.Run
+	ended := r.snapshot()
 	ended.State, ended.Ended = xxljob.StateSucceeded, fromMilli(now)
 	sh := r.job.shard
 	for _, o := range ended.Owes(r.job.mayFollow(), s.joinsBehind(r.job)) {
@@ -114,27 +114,29 @@ func (s *Store) lead(ctx context.Context, j *job, f follower, now time.Time, pai
 		paid.Skipped++
 		return
 	}
-	r := s.runs.add()
-	fillTriggered(r, xxljob.Trigger{Type: xxljob.TriggerParent, Param: f.param, Trace: f.trace}, now)
-	s.insertFollower(j, r, f)
+	r, run := s.newRun(j), triggered(xxljob.Trigger{Type: xxljob.TriggerParent, Param: f.param, Trace: f.trace}, now)
+	r.foreign = true
+	s.insertFollower(r, &run, f)
 	s.tellScan(j)
 	paid.Runs++
 }
 
 // insertFollower inserts a run that is filled in but for what it follows from.
-func (s *Store) insertFollower(j *job, r *run, f follower) {
-	r.ParentID, r.Depth, r.Business = f.parent, f.depth, f.business
-	r.key = f.key
-	s.keys[triggerKey{j.id, f.key}] = r.ID
-	s.insertRun(j, r)
+func (s *Store) insertFollower(r *run, run *xxljob.Run, f follower) {
+	run.ParentID, run.Depth, run.Business = f.parent, f.depth, f.business
+	r.keep(run)
+	r.own().key = f.key
+	s.keys[triggerKey{r.job.id, f.key}] = r.ID
+	s.insertRun(r)
 }
 
 // insertSkipped inserts a record in the place of such a run.
 func (s *Store) insertSkipped(ctx context.Context, j *job, f follower, at, now time.Time, reason, line string) {
-	r := s.runs.add()
-	fillPlanned(r, &xxljob.NewRun{At: at, Type: xxljob.TriggerParent, State: xxljob.StateSkipped, First: at, Last: at, Count: 1, Reason: reason}, now)
-	r.say(line)
-	s.insertFollower(j, r, f)
+	r, run := s.newRun(j), xxljob.Run{
+		Type: xxljob.TriggerParent, State: xxljob.StateSkipped, Created: now, Scheduled: stored(at), Retries: retriesOfJob,
+		First: stored(at), Last: stored(at), Count: 1, Reason: reason, TriggerMsg: line,
+	}
+	s.insertFollower(r, &run, f)
 	s.end(r, xxljob.StateSkipped, toMilli(now))
 	s.stopFinished(ctx, j, toMilli(now))
 }

@@ -51,20 +51,21 @@ func (s *Store) claim(ctx context.Context, inserted []xxljob.Run, p *xxljob.Plan
 	}
 	for i := range p.Runs {
 		n := &p.Runs[i]
-		r := s.runs.add()
+		r := s.newRun(j)
 		r.PlanEpoch = p.Epoch
-		fillPlanned(r, n, now)
+		r.plan(n, toMilli(now))
 		if p.Wait && i == 0 {
 			j.waitRun = r.ID
 		}
-		s.insertRun(j, r)
+		s.insertRun(r)
 		if n.State.Ended() { // a record
 			s.end(r, n.State, toMilli(now))
 		} else {
 			r.count = j.count
 			j.made++
 		}
-		inserted = append(inserted, r.snapshot())
+		inserted = append(inserted, xxljob.Run{})
+		r.put(&inserted[len(inserted)-1])
 	}
 	if p.Stop != "" {
 		j.version++
@@ -84,12 +85,13 @@ func latest(runs []xxljob.NewRun) int64 {
 	return last
 }
 
-// fillPlanned sets what the plan says.
-func fillPlanned(r *run, n *xxljob.NewRun, now time.Time) {
+// plan sets what the plan says.
+func (r *run) plan(n *xxljob.NewRun, now int64) {
 	r.Type, r.State = n.Type, n.State
-	r.Created = now
-	r.Scheduled = stored(n.At)
-	r.First, r.Last, r.Count = stored(n.First), stored(n.Last), n.Count
-	r.Reason = n.Reason
-	r.Retries = retriesOfJob
+	r.created, r.scheduled = now, toMilli(n.At)
+	r.agreePlain()
+	if n.Count != 0 || n.Reason != "" || !n.First.IsZero() || !n.Last.IsZero() {
+		x := r.own()
+		x.first, x.last, x.count, x.reason = stored(n.First), stored(n.Last), n.Count, n.Reason
+	}
 }

@@ -66,8 +66,8 @@ func (s *Store) evict(r *run) {
 	j.runs.remove(r)
 	s.unbear(r)
 	s.dropPages(r)
-	if r.key != "" {
-		delete(s.keys, triggerKey{j.id, r.key})
+	if key := r.extra().key; key != "" {
+		delete(s.keys, triggerKey{j.id, key})
 	}
 	s.runs.drop(r)
 	s.rest(j)

@@ -82,7 +82,7 @@ func (s *Store) uncount(r *run) {
 // counts reports whether a run that has not begun is one of those that its job has made. A
 // part of a broadcast is none: that has begun.
 func (r *run) counts() bool {
-	return r.Type.ScheduleBorn() && r.count == r.job.count && r.Sharding == xxljob.Sharding{}
+	return r.Type.ScheduleBorn() && r.count == r.job.count && r.extra().sharding == xxljob.Sharding{}
 }
 
 // stop is a stop by the scheduler itself.

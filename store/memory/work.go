@@ -10,6 +10,8 @@ type work struct {
 	runs     list            // all runs that are kept
 	ended    list            // those of them that have ended
 	busy     []place         // attached addresses with started runs
+	plain    *terms          // of the last run that was planned
+	started  *terms          // of the last run that was started
 	logged   map[int64]int64 // bytes of pages of logs that are kept, by the day of their runs
 }
 
