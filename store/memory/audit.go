@@ -72,7 +72,8 @@ func (s *Store) note(ctx context.Context, j *job, verb string, before, after *xx
 func (s *Store) noteAdded(ctx context.Context, j *job) {
 	e := &noted{def: j.def}
 	if by := store.OriginOf(ctx); by != (store.Origin{}) {
-		e.by = &by
+		own := by // so that by itself need not be on the heap
+		e.by = &own
 	}
 	s.enterRecord(e, fromMilli(j.def.added))
 	s.keepNote(j, e)

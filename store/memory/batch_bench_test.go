@@ -153,7 +153,11 @@ func BenchmarkAddJobs(b *testing.B) {
 		before := heapInUse()
 		begin := time.Now()
 		for i := range jobs {
-			f.job(named(i), func(j *xxljob.Job) { j.Next = now.Add(time.Duration(i%3600) * time.Second) })
+			j := xxljob.Job{App: "app", Handler: "h", Schedule: xxljob.FixedRate(time.Second), Next: now.Add(time.Duration(i%3600) * time.Second)}
+			named(i)(&j)
+			if _, err := f.AddJob(b.Context(), j, nil); err != nil {
+				b.Fatal(err)
+			}
 		}
 		b.ReportMetric(float64(time.Since(begin).Nanoseconds())/jobs, "ns/job")
 		heap = heapInUse() - before

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/xxljob/xxljob"
@@ -17,6 +18,9 @@ func (s *Store) Consistent() error {
 		if r := s.runs.find(j.waitRun); j.waitRun != 0 && (r == nil || r.State.Ended()) {
 			return fmt.Errorf("job %d waits for run %d, which is over", j.id, j.waitRun)
 		}
+	}
+	if !reflect.DeepEqual(noWork, work{runs: list{by: ofJob}, ended: list{by: endedOfJob}}) || !reflect.DeepEqual(noExtras, extras{}) {
+		return fmt.Errorf("what is never changed was: %+v, %+v", noWork, noExtras)
 	}
 	got, want := s.counted(), s.walked()
 	for what, n := range want {
@@ -82,6 +86,10 @@ func (s *Store) counted() map[string]int {
 		n[fmt.Sprint("started of shard ", sh.id)] = len(sh.started.members)
 		n[fmt.Sprint("dispatched of shard ", sh.id)] = count(&sh.dispatched)
 	}
+	for name, a := range s.apps {
+		n["jobs of app "+name] = count(&a.jobs)
+		n["keys of app "+name] = len(a.keys)
+	}
 	for _, j := range s.jobs {
 		n[fmt.Sprint("open of job ", j.id)] = j.open
 		n[fmt.Sprint("planned of job ", j.id)] = len(j.planned.members)
@@ -112,6 +120,15 @@ func count[T any](o *order[T]) int {
 func (s *Store) walked() map[string]int {
 	n := map[string]int{"keys": 0, "bytes of logs": 0}
 	for _, j := range s.jobs {
+		if !j.removed {
+			n["jobs of app "+j.def.app()]++
+			if key := j.def.key; key != "" {
+				n["keys of app "+j.def.app()]++
+				if s.withKey(j.def.app(), key) != j {
+					n["keys that lead to another job"]++
+				}
+			}
+		}
 		switch {
 		case j.removed || j.stopped:
 		case j.next == noTime:

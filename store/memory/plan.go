@@ -22,24 +22,26 @@ func (s *Store) Claim(ctx context.Context, plans []xxljob.Plan) ([]xxljob.Run, e
 	now := clock()
 	inserted := make([]xxljob.Run, 0, n)
 	for i := range plans {
-		if p := &plans[i]; s.claimable(p) {
-			inserted = s.claim(ctx, inserted, p, now)
+		p := &plans[i]
+		if j := s.claimable(p); j != nil {
+			inserted = s.claim(ctx, inserted, j, p, now)
 		}
 	}
 	return inserted, nil
 }
 
-// claimable is the compare of the compare-and-set. A job without a next instant
-// is never due, whatever the plan says: else its claim could be repeated.
-func (s *Store) claimable(p *xxljob.Plan) bool {
+// claimable is the compare of the compare-and-set: it returns the plan's job, or nil. A job
+// without a next instant is never due, whatever the plan says: else its claim could be repeated.
+func (s *Store) claimable(p *xxljob.Plan) *job {
 	j := s.live(p.JobID)
-	return j != nil && !j.unscheduled() && j.version == p.Version &&
-		j.next != noTime && j.next == toMilli(p.Due) &&
-		j.shard == s.fenced(p.Shard, p.Epoch)
+	if j == nil || j.unscheduled() || j.version != p.Version ||
+		j.next == noTime || j.next != toMilli(p.Due) || j.shard != s.fenced(p.Shard, p.Epoch) {
+		return nil
+	}
+	return j
 }
 
-func (s *Store) claim(ctx context.Context, inserted []xxljob.Run, p *xxljob.Plan, now time.Time) []xxljob.Run {
-	j := s.jobs[p.JobID]
+func (s *Store) claim(ctx context.Context, inserted []xxljob.Run, j *job, p *xxljob.Plan, now time.Time) []xxljob.Run {
 	j.unindex()
 	j.next, j.waitRun = toMilli(stored(p.Next)), 0
 	if p.Wait && len(p.Runs) > 0 {

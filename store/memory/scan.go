@@ -19,7 +19,8 @@ func (s *Store) Scan(ctx context.Context, q store.ScanQuery) (xxljob.ScanResult,
 		out.Jobs = make([]xxljob.DueJob, len(due))
 	}
 	for i := range due {
-		out.Jobs[i] = xxljob.DueJob{Job: due[i].snapshot(), Waiting: due[i].waiting}
+		due[i].put(&out.Jobs[i].Job)
+		out.Jobs[i].Waiting = due[i].waiting
 	}
 	return out, nil
 }
