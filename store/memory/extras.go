@@ -27,13 +27,10 @@ type extras struct {
 	pages logPages
 }
 
-// noExtras is never changed.
-var noExtras extras
-
 // extra is what the run has of them, to be read.
 func (r *run) extra() *extras {
 	if r.extras == nil {
-		return &noExtras
+		return &extras{}
 	}
 	return r.extras
 }

@@ -102,7 +102,7 @@ func (h *hammer) someEdit() xxljob.Edit {
 			j.Stopped, j.Key = stop, key
 			return h.rnd.IntN(2) == 0, nil
 		},
-		Next:   func(xxljob.Job, time.Time, time.Time) (time.Time, error) { return time.Now(), nil }}
+		Next: func(xxljob.Job, time.Time, time.Time) (time.Time, error) { return time.Now(), nil }}
 }
 
 // someJob is a job that was there a moment ago, or none.

@@ -163,7 +163,7 @@ func (s *Store) newJob(def *xxljob.Job, instant xxljob.FirstInstant, now time.Ti
 	if !ok {
 		return nil, errors.New("memory: add job: no ids are left")
 	}
-	j := &job{work: &noWork, id: id, shard: s.shards[id%int64(len(s.shards))], startedFor: noTime}
+	j := &job{work: s.noWork, id: id, shard: s.shards[id%int64(len(s.shards))], startedFor: noTime}
 	j.last, j.shardID = noTime, int32(j.shard.id)
 	def.ID, def.Shard, def.Version = id, j.shard.id, 1
 	def.Next, def.Last, def.WaitRun, def.Runs = stored(def.Next), time.Time{}, 0, 0

@@ -60,6 +60,7 @@ type Store struct {
 	shards     []*shard                  // guarded by mu; nil until SetShards
 	jobs       map[int64]*job            // guarded by mu; removed ones too, while runs or audit are kept
 	apps       map[string]*app           // guarded by mu
+	noWork     *work                     // of the jobs that have none; never changed
 	idle       []*work                   // guarded by mu; to be used again
 	jobIDs     jobIDs                    // guarded by mu
 	removed    []int64                   // guarded by mu; removed jobs with audit, oldest first
@@ -105,6 +106,7 @@ func New(opts ...Option) *Store {
 		keep:     retention{perJob: 10_000, total: 200_000, logs: 256 << 20},
 		jobs:     map[int64]*job{},
 		apps:     map[string]*app{},
+		noWork:   newWork(),
 		keys:     map[triggerKey]int64{},
 		joins:    map[string]map[int64]bool{},
 		windows:  map[windowKey]*window{},

@@ -64,14 +64,21 @@ func (s *Store) evict(r *run) {
 	j.ended.remove(r)
 	s.ended.remove(r)
 	j.runs.remove(r)
-	s.unbear(r)
-	s.dropPages(r)
-	if key := r.extra().key; key != "" {
-		delete(s.keys, triggerKey{j.id, key})
+	if r.extras != nil {
+		s.dropExtras(r)
 	}
 	s.runs.drop(r)
 	s.rest(j)
 	s.forgetJob(j)
+}
+
+// dropExtras forgets what else is known by a run that is evicted.
+func (s *Store) dropExtras(r *run) {
+	s.unbear(r)
+	s.dropPages(r)
+	if key := r.extras.key; key != "" {
+		delete(s.keys, triggerKey{r.job.id, key})
+	}
 }
 
 // forgetJob lets go of a removed job of which nothing is kept any more.

@@ -88,8 +88,10 @@ func (r *run) read() xxljob.Run {
 
 // instant is when it is due, or its first run was, in milliseconds; see xxljob.Run.Instant.
 func (r *run) instant() int64 {
-	if last := r.extra().last; r.Type == xxljob.TriggerRetry && !last.IsZero() {
-		return toMilli(last)
+	if r.Type == xxljob.TriggerRetry {
+		if last := r.extra().last; !last.IsZero() {
+			return toMilli(last)
+		}
 	}
 	return r.scheduled
 }

@@ -23,15 +23,15 @@ func TestRunsKeepEachField(t *testing.T) {
 			fill(t, f, int64(i+1))
 		}
 	}
-	runs := []xxljob.Run{{}, all}
+	each := []xxljob.Run{{}, all}
 	for i := range of.NumField() {
 		var one xxljob.Run
 		reflect.ValueOf(&one).Elem().Field(i).Set(of.Field(i))
-		runs = append(runs, one)
+		each = append(each, one)
 	}
 	j := &job{work: &work{}, id: 7, app: "app", shard: &shard{id: 3}}
-	for _, want := range runs {
-		r := blankRun()
+	for _, want := range each {
+		r := new(runs).fresh()
 		r.job = j
 		r.keep(&want)
 		got := r.snapshot()
@@ -59,7 +59,7 @@ func TestRunsKeepEachField(t *testing.T) {
 func TestRunsShareTheirTerms(t *testing.T) {
 	j := &job{work: &work{}, app: "app", shard: &shard{}}
 	started := func(param string) *run {
-		r := blankRun()
+		r := new(runs).fresh()
 		r.job = j
 		r.agree(terms{app: "app", owner: "node", param: param})
 		return r
@@ -73,9 +73,9 @@ func TestRunsShareTheirTerms(t *testing.T) {
 	}
 }
 
-// TestReadingExtrasChangesNothing: what all runs without extras share stays empty.
-func TestReadingExtrasChangesNothing(t *testing.T) {
-	r := blankRun()
+// TestExtras: a run is given extras when it has some, and not before.
+func TestExtras(t *testing.T) {
+	r := new(runs).fresh()
 	r.setReason("")
 	r.setProgress(0, "")
 	if r.extras != nil {
@@ -89,8 +89,5 @@ func TestReadingExtrasChangesNothing(t *testing.T) {
 	r.setProgress(0, "")
 	if x := r.extra(); x.progress != 0 || x.progressText != "" {
 		t.Errorf("extras %+v", x)
-	}
-	if !reflect.DeepEqual(noExtras, extras{}) {
-		t.Errorf("what has no extras: %+v", noExtras)
 	}
 }

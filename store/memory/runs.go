@@ -49,13 +49,8 @@ func (x *runs) add() *run {
 	return r
 }
 
-// blank is a run before anything is known of it.
-var blank = run{started: noTime, taken: noTime, ended: noTime}
-
-func blankRun() *run {
-	r := blank
-	return &r
-}
+// clear makes it a run of which nothing is known.
+func (r *run) clear() { *r = run{started: noTime, taken: noTime, ended: noTime} }
 
 func (x *runs) fresh() *run {
 	if last := len(x.free) - 1; last >= 0 {
@@ -64,7 +59,9 @@ func (x *runs) fresh() *run {
 		x.free = x.free[:last]
 		return r
 	}
-	return blankRun()
+	r := new(run)
+	r.clear()
+	return r
 }
 
 // find returns the run, or nil.
@@ -117,7 +114,7 @@ func (x *runs) drop(r *run) {
 	if seg.n--; seg.n == 0 {
 		x.empty++
 	}
-	*r = blank
+	r.clear()
 	if len(x.free) < maxFree {
 		x.free = append(x.free, r)
 	}

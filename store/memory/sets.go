@@ -124,7 +124,7 @@ func (r *run) untaken() bool { return r.State == xxljob.StateStarted && r.taken 
 
 // toKill reports whether an unended run's addressee, which took it, is to kill
 // it. One that is not taken ends when it is.
-func (r *run) toKill() bool { return r.extra().killReason != "" && r.taken != noTime }
+func (r *run) toKill() bool { return r.taken != noTime && r.extras != nil && r.extras.killReason != "" }
 
 // newRun is a new run of the job that is filled in, and inserted, next.
 func (s *Store) newRun(j *job) *run {

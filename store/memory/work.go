@@ -1,6 +1,6 @@
 package memory
 
-// work is what a job has of its runs. A job of which no run is kept has noWork.
+// work is what a job has of its runs. A job of which no run is kept has Store.noWork.
 type work struct {
 	open     int             // unended runs that are Born
 	planned  bag[*run]       // planned runs of every type, but for those that are kept apart
@@ -15,15 +15,14 @@ type work struct {
 	logged   map[int64]int64 // bytes of pages of logs that are kept, by the day of their runs
 }
 
-// noWork is never changed.
-var noWork = work{runs: list{by: ofJob}, ended: list{by: endedOfJob}}
+func newWork() *work { return &work{runs: list{by: ofJob}, ended: list{by: endedOfJob}} }
 
 // maxIdle bounds how many are kept to be used again.
 const maxIdle = 1024
 
 // working gives a job that is about to get a run what it needs for that.
 func (s *Store) working(j *job) {
-	if j.work != &noWork {
+	if j.work != s.noWork {
 		return
 	}
 	if last := len(s.idle) - 1; last >= 0 {
@@ -32,16 +31,16 @@ func (s *Store) working(j *job) {
 		s.idle = s.idle[:last]
 		return
 	}
-	j.work = &work{runs: list{by: ofJob}, ended: list{by: endedOfJob}}
+	j.work = newWork()
 }
 
 // rest takes it from a job of which the last run was dropped.
 func (s *Store) rest(j *job) {
-	if j.work == &noWork || j.runs.n > 0 {
+	if j.work == s.noWork || j.runs.n > 0 {
 		return
 	}
 	if len(s.idle) < maxIdle {
 		s.idle = append(s.idle, j.work)
 	}
-	j.work = &noWork
+	j.work = s.noWork
 }
