@@ -5,6 +5,8 @@ package memory
 type app struct {
 	jobs order[job]      // by id
 	keys map[string]*job // those with a key
+
+	plain *terms // see agreePlain; nil until a run of them is planned
 }
 
 // list adds a job to those of its app, unlist takes it out. Whatever changes its definition, or

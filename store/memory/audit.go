@@ -202,7 +202,7 @@ func (s *Store) DropChanges(ctx context.Context, before time.Time) error {
 		return err
 	}
 	defer s.done()
-	old := func(e *noted) bool { return e.at < toMilli(before) }
+	old := func(e *noted) bool { return fromMilli(e.at).Before(before) }
 	s.record, s.changes = slices.DeleteFunc(slices.Clone(s.record), old), recorded{}
 	for _, e := range s.record {
 		s.changes.bytes += e.bytes()

@@ -109,7 +109,7 @@ func missedBy(before xxljob.Job, edit xxljob.Edit, replan bool, now time.Time) (
 // insertRecord inserts a run that has ended.
 func (s *Store) insertRecord(j *job, n *xxljob.NewRun, now time.Time) {
 	r := s.newRun(j)
-	r.plan(n, toMilli(now))
+	s.plan(r, n, toMilli(now))
 	s.insertRun(r)
 	s.end(r, n.State, toMilli(now))
 }

@@ -76,7 +76,7 @@ func (s *Store) Watchers() int {
 
 // counted is the size of every set.
 func (s *Store) counted() map[string]int {
-	n := map[string]int{"ended": s.ended.n, "keys": len(s.keys), "bytes of logs": int(s.logs)}
+	n := map[string]int{"ended": s.ended.n, "keys": len(s.keys), "bytes of logs": int(s.logs), "bytes of the record": int(s.changes.bytes)}
 	for _, sh := range s.shards {
 		n[fmt.Sprint("due of shard ", sh.id)] = count(&sh.due)
 		n[fmt.Sprint("idle of shard ", sh.id)] = len(sh.idle.members)
@@ -118,7 +118,10 @@ func count[T any](o *order[T]) int {
 
 // walked is what every set should hold.
 func (s *Store) walked() map[string]int {
-	n := map[string]int{"keys": 0, "bytes of logs": 0}
+	n := map[string]int{"keys": 0, "bytes of logs": 0, "bytes of the record": 0}
+	for _, e := range s.record {
+		n["bytes of the record"] += int(e.bytes())
+	}
 	for _, j := range s.jobs {
 		if !j.removed {
 			n["jobs of app "+j.def.app()]++
@@ -130,7 +133,7 @@ func (s *Store) walked() map[string]int {
 			}
 		}
 		switch {
-		case j.removed || j.stopped:
+		case j.removed || j.unscheduled():
 		case j.next == noTime:
 			n[fmt.Sprint("idle of shard ", j.shard.id)]++
 		default:

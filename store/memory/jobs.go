@@ -12,9 +12,8 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-// job is the half of a job that changes with its runs. The definition is in the
-// catalogue; def is the same object, so that a scan need not look it up. All of
-// it is guarded by Store.mu. It outlives the job while runs or audit are kept.
+// job is a job with its places in the sets it is in. All of it is guarded by
+// Store.mu. It outlives the job while runs or audit are kept.
 type job struct {
 	jobState
 	*work

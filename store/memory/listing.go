@@ -33,21 +33,32 @@ func (s *Store) Jobs(ctx context.Context, f xxljob.JobFilter) ([]xxljob.Job, err
 // jobsOn looks at the next stride of jobs behind f.After, which it moves on, and reports whether
 // there may be more to find.
 func (s *Store) jobsOn(found []xxljob.Job, f *xxljob.JobFilter, match func(*job) bool) ([]xxljob.Job, bool) {
+	chosen, more := s.chooseJobs(f, f.Limit-len(found), match)
+	found = slices.Grow(found, len(chosen))
+	for _, j := range chosen {
+		found = append(found, xxljob.Job{})
+		j.put(&found[len(found)-1])
+	}
+	return found, more
+}
+
+// chooseJobs are those of the next stride of jobs that match, at most so many.
+func (s *Store) chooseJobs(f *xxljob.JobFilter, most int, match func(*job) bool) (chosen []*job, more bool) {
 	next := s.candidates(f)
 	for range stride {
-		if len(found) == f.Limit {
-			return found, false
+		if len(chosen) == most {
+			return chosen, false
 		}
 		j := next()
 		if j == nil {
-			return found, false
+			return chosen, false
 		}
 		f.After = j.id
 		if match(j) {
-			found = append(found, j.snapshot())
+			chosen = append(chosen, j)
 		}
 	}
-	return found, true
+	return chosen, true
 }
 
 // candidates returns a walk, in order of ID from behind f.After, over the jobs that the filter

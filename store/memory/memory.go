@@ -22,7 +22,7 @@
 //
 // Ended runs are kept up to a bound for each job and one in total (see
 // [Retain]), their logs up to one in bytes (see [RetainLogs]); runs that have not ended are never dropped, nor are they bounded: one that is
-// planned years ahead takes its kilobyte until it is due.
+// planned years ahead takes half a kilobyte until it is due.
 package memory
 
 import (

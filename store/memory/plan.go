@@ -55,7 +55,7 @@ func (s *Store) claim(ctx context.Context, inserted []xxljob.Run, j *job, p *xxl
 		n := &p.Runs[i]
 		r := s.newRun(j)
 		r.PlanEpoch = p.Epoch
-		r.plan(n, toMilli(now))
+		s.plan(r, n, toMilli(now))
 		if p.Wait && i == 0 {
 			j.waitRun = r.ID
 		}
@@ -87,11 +87,11 @@ func latest(runs []xxljob.NewRun) int64 {
 	return last
 }
 
-// plan sets what the plan says.
-func (r *run) plan(n *xxljob.NewRun, now int64) {
+// plan sets in a new run what the plan says.
+func (s *Store) plan(r *run, n *xxljob.NewRun, now int64) {
 	r.Type, r.State = n.Type, n.State
 	r.created, r.scheduled = now, toMilli(n.At)
-	r.agreePlain()
+	s.agreePlain(r)
 	if n.Count != 0 || n.Reason != "" || !n.First.IsZero() || !n.Last.IsZero() {
 		x := r.own()
 		x.first, x.last, x.count, x.reason = stored(n.First), stored(n.Last), n.Count, n.Reason

@@ -39,11 +39,24 @@ func (r *run) agree(t terms) {
 	r.terms = *last
 }
 
-// agreePlain gives a run that is planned by the schedule its terms.
-func (r *run) agreePlain() {
-	j := r.job
-	if j.plain == nil || *j.plain != (terms{app: j.app, retries: retriesOfJob}) {
-		j.plain = &terms{app: j.app, retries: retriesOfJob}
+// agreePlain gives a run of which there is nothing to say but that it is planned its terms: those
+// that all such runs of the app have.
+func (s *Store) agreePlain(r *run) {
+	j, plain := r.job, terms{app: r.job.app, retries: retriesOfJob}
+	if j.plain == nil || *j.plain != plain {
+		j.plain = s.plainOf(plain)
 	}
 	r.terms = j.plain
+}
+
+func (s *Store) plainOf(t terms) *terms {
+	a := s.apps[t.app]
+	if a == nil || a.plain == nil {
+		own := t
+		if a == nil {
+			return &own
+		}
+		a.plain = &own
+	}
+	return a.plain
 }

@@ -29,9 +29,10 @@ func (s *Store) working(j *job) {
 		j.work = s.idle[last]
 		s.idle[last] = nil
 		s.idle = s.idle[:last]
-		return
+	} else {
+		j.work = newWork()
 	}
-	j.work = newWork()
+	j.plain = s.plainOf(terms{app: j.app, retries: retriesOfJob})
 }
 
 // rest takes it from a job of which the last run was dropped.
@@ -39,6 +40,7 @@ func (s *Store) rest(j *job) {
 	if j.work == s.noWork || j.runs.n > 0 {
 		return
 	}
+	j.plain, j.started = nil, nil
 	if len(s.idle) < maxIdle {
 		s.idle = append(s.idle, j.work)
 	}
