@@ -50,8 +50,10 @@ func (s *Store) enterRecord(e *noted, now time.Time) {
 // the store's own, is none of its job's any more either.
 func (s *Store) dropOldest() {
 	e := s.record[0]
-	if j := s.jobs[e.jobID()]; j != nil && e.ofJob() && (e.def == nil || s.changes.bytes > recordBytes) {
-		j.dropNotes(func(other *noted) bool { return other == e })
+	if e.ofJob() && (e.def == nil || s.changes.bytes > recordBytes) {
+		if j := s.jobs[e.jobID()]; j != nil {
+			j.dropNotes(func(other *noted) bool { return other == e })
+		}
 	}
 	s.changes.bytes -= e.bytes()
 	s.record = s.record[1:]
