@@ -29,10 +29,10 @@ func (s *Store) KnowAlarms(p store.AlarmPolicy) {
 
 // alarmOf inserts the alarm that a run is which has ended, or one that is late, if it is one.
 func (s *Store) alarmOf(r *run, late bool, now time.Time) bool {
-	if s.policy == (store.AlarmPolicy{}) {
+	if s.policy == (store.AlarmPolicy{}) || r.State == xxljob.StateSucceeded {
 		return false
 	}
-	a, ok := r.Alarm(r.followed, late)
+	a, ok := r.snapshot().Alarm(r.followed, late)
 	if ok {
 		ok = s.insertAlarm(r.job, a, now)
 	}
@@ -46,9 +46,9 @@ func (s *Store) insertAlarm(j *job, a store.Alarm, now time.Time) bool {
 	}
 	s.lastAlarm++
 	a.ID, a.At = s.lastAlarm, now
-	a.Shard, a.App, a.JobID = j.shard.id, j.def.App, j.id
+	a.Shard, a.App, a.JobID = j.shard.id, j.app, j.id
 	if !j.removed {
-		a.JobVersion, a.JobKey, a.JobName, a.Email = j.version, j.def.Key, j.def.Name, j.def.AlarmEmail
+		a.JobVersion, a.JobKey, a.JobName, a.Email = j.version, j.def.key, j.def.name, j.def.common.Value().email
 	}
 	s.alarms[a.ID] = &a
 	j.shard.alarms.insert(0, a.ID, &a)
@@ -98,7 +98,7 @@ func (s *Store) MarkAlarms(ctx context.Context, m store.AlarmMarks) error {
 			delete(s.alarms, d.ID)
 			s.shards[a.Shard].alarms.remove(0, d.ID)
 			if r := s.runs.find(a.RunID); r != nil {
-				r.AlarmStatus = max(r.AlarmStatus, d.Status)
+				r.AlarmStatus = max(r.AlarmStatus, int8(d.Status))
 			}
 		}
 	}
@@ -168,12 +168,12 @@ func (s *Store) recovered(t *store.JobTold) (first time.Time) {
 	}
 	of := s.runs.find(t.RunID)
 	for x := j.runs.tail; x != nil && x.ID >= t.RunID; x = x.links[ofJob].prev {
-		since := x.TriggerID > t.TriggerID || of != nil && x.TriggerID == of.TriggerID && x.Sharding == of.Sharding
+		since := x.TriggerID > t.TriggerID || of != nil && x.TriggerID == of.TriggerID && x.extra().sharding == of.extra().sharding
 		if t.RunID == 0 {
-			since = x.Ended.After(t.At)
+			since = fromMilli(x.ended).After(t.At)
 		}
-		if x.State == xxljob.StateSucceeded && since && (first.IsZero() || x.Ended.Before(first)) {
-			first = x.Ended
+		if x.State == xxljob.StateSucceeded && since && (first.IsZero() || fromMilli(x.ended).Before(first)) {
+			first = fromMilli(x.ended)
 		}
 	}
 	return first
@@ -193,8 +193,8 @@ func (s *Store) AddLate(ctx context.Context, q store.LateQuery) (store.Late, err
 			continue
 		}
 		for id := range s.watched {
-			if j := s.jobs[id]; j.shard == sh && (late.Least == 0 || j.def.LateAfter < late.Least) {
-				late.Least = j.def.LateAfter
+			if after := s.jobs[id].def.lateAfter(); s.jobs[id].shard == sh && (late.Least == 0 || after < late.Least) {
+				late.Least = after
 			}
 		}
 		if late.Least > 0 {
@@ -215,7 +215,7 @@ func (s *Store) AddLate(ctx context.Context, q store.LateQuery) (store.Late, err
 // late are the runs of the shard that are, and of which no alarm has said so.
 func (sh *shard) late(now time.Time) (found []*run) {
 	look := func(r *run) {
-		if after := r.job.def.LateAfter; after > 0 && !r.late && !r.Instant().Add(after).After(now) {
+		if after := r.job.def.lateAfter(); after > 0 && !r.late && !fromMilli(r.instant()).Add(after).After(now) {
 			found = append(found, r)
 		}
 	}

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -9,8 +10,7 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-// The record of changes. Entries are never changed but for their definitions, which are let go
-// of before the entries are.
+// The record of changes.
 
 var _ xxljob.ChangeRecord = (*Store)(nil)
 
@@ -28,48 +28,41 @@ type recorded struct {
 	gone  int
 }
 
-// noted is an entry of the record. Those of jobs have the definition as it was then.
-type noted struct {
-	xxljob.Change
-	def *xxljob.Job
+// write adds an entry to the record.
+func (s *Store) write(c xxljob.Change, def *definition, now time.Time) *noted {
+	e := &noted{change: &c, def: def}
+	s.enterRecord(e, now)
+	return e
 }
 
-// write adds an entry to the record.
-func (s *Store) write(c xxljob.Change, def *xxljob.Job, now time.Time) *noted {
+// enterRecord gives an entry its place in the record.
+func (s *Store) enterRecord(e *noted, now time.Time) {
 	s.lastChange++
-	c.ID, c.At = s.lastChange, now
-	e := &noted{c, def}
+	e.id, e.at = s.lastChange, toMilli(now)
 	s.changes.bytes += e.bytes()
 	for n := len(s.record); n >= recordTotal || n > 0 && s.changes.bytes > recordBytes; n-- {
 		s.dropOldest()
 	}
 	s.record = append(s.record, e)
-	return e
-}
-
-// bytes is what the entry takes, without a definition, which it has in common with others.
-func (e *noted) bytes() int64 {
-	return int64(256 + len(e.Actor) + len(e.Client) + len(e.RequestID) + len(e.Verb) + len(e.Object) + len(e.ObjectID) + len(e.App) + len(e.Before) + len(e.After))
 }
 
 // dropOldest drops the first entry of the record. What is dropped for its size, or is none of
 // the store's own, is none of its job's any more either.
 func (s *Store) dropOldest() {
 	e := s.record[0]
-	if j := s.jobs[e.JobID]; j != nil && e.Object == store.ObjectJob && (e.def == nil || s.changes.bytes > recordBytes) {
-		if i := slices.Index(j.audit, e); i >= 0 {
-			e.def = nil
-			j.audit = slices.Delete(j.audit, i, i+1)
+	if e.ofJob() && (e.def == nil || s.changes.bytes > recordBytes) {
+		if j := s.jobs[e.jobID()]; j != nil {
+			j.dropNotes(func(other *noted) bool { return other == e })
 		}
 	}
 	s.changes.bytes -= e.bytes()
-	s.record = s.record[1:] // what it begins with stays as it is: somebody may be reading it
+	s.record = s.record[1:]
 	if s.changes.gone++; s.changes.gone > len(s.record) {
 		s.record, s.changes.gone = slices.Clone(s.record), 0
 	}
 }
 
-// note writes an entry about the job, of which before is nil where it is added.
+// note writes an entry about the job, of which after is nil where it is removed.
 func (s *Store) note(ctx context.Context, j *job, verb string, before, after *xxljob.Job, now time.Time) {
 	c := xxljob.Change{Verb: verb}
 	c.OfJob(ctx, before, after)
@@ -77,19 +70,22 @@ func (s *Store) note(ctx context.Context, j *job, verb string, before, after *xx
 	s.keepNote(j, s.write(c, j.def, now))
 }
 
+// noteAdded writes the entry about a job that was added.
+func (s *Store) noteAdded(ctx context.Context, j *job) {
+	e := &noted{def: j.def}
+	if by := store.OriginOf(ctx); by != (store.Origin{}) {
+		own := by // so that by itself need not be on the heap
+		e.by = &own
+	}
+	s.enterRecord(e, fromMilli(j.def.added))
+	s.keepNote(j, e)
+}
+
 // noteStop writes an entry about a stop by the scheduler itself.
 func (s *Store) noteStop(j *job, reason string, now time.Time) {
 	var c xxljob.Change
-	c.OfStop(j.id, j.def.App, j.version, reason)
+	c.OfStop(j.id, j.app, j.version, reason)
 	s.keepNote(j, s.write(c, j.def, now))
-}
-
-func (s *Store) keepNote(j *job, e *noted) {
-	if len(j.audit) == auditPerJob {
-		j.audit[0].def = nil
-		j.audit = slices.Delete(j.audit, 0, 1)
-	}
-	j.audit = append(j.audit, e)
 }
 
 // Changes returns what was done to the job, newest first. The last hundred
@@ -98,20 +94,20 @@ func (s *Store) Changes(ctx context.Context, jobID int64, limit int) ([]xxljob.C
 	if err := s.look(ctx); err != nil {
 		return nil, err
 	}
-	var entries []*noted
+	var newest []noted
 	if j := s.jobs[jobID]; j != nil {
-		entries = slices.Clone(j.audit)
-	} else if _, known := s.jobIDs.next[jobID]; !known {
-		entries = s.record // what others may have recorded about it
-	}
-	s.mu.Unlock()
-	var newest []xxljob.Change
-	for i := len(entries) - 1; i >= 0 && len(newest) < limit; i-- {
-		if c := &entries[i].Change; c.JobID == jobID && c.Object == store.ObjectJob {
-			newest = append(newest, *c)
+		for e := j.audit; e != nil && len(newest) < limit; e = e.prev {
+			newest = append(newest, *e)
+		}
+	} else if !s.jobIDs.given(jobID) { // what others may have recorded about it
+		for i := len(s.record) - 1; i >= 0 && len(newest) < limit; i-- {
+			if e := s.record[i]; e.jobID() == jobID && e.ofJob() {
+				newest = append(newest, *e)
+			}
 		}
 	}
-	return newest, nil
+	s.mu.Unlock()
+	return told(newest), nil
 }
 
 // JobAt returns the definition that the job had at the version, of the last hundred entries.
@@ -121,9 +117,9 @@ func (s *Store) JobAt(ctx context.Context, jobID, version int64) (xxljob.Job, er
 	}
 	defer s.mu.Unlock()
 	if j := s.jobs[jobID]; j != nil {
-		for _, e := range slices.Backward(j.audit) {
-			if e.Version == version && e.def != nil {
-				def := e.def.Definition()
+		for e := j.audit; e != nil; e = e.prev {
+			if e.version() == version && e.def != nil {
+				def := e.def.job().Definition()
 				def.Version = version
 				return def, nil
 			}
@@ -148,10 +144,10 @@ func (s *Store) RecordChange(ctx context.Context, c xxljob.Change) (xxljob.Chang
 	o := store.OriginOf(ctx)
 	c.Actor, c.Client, c.RequestID = o.Actor, o.Client, o.RequestID
 	e := s.write(c, nil, clock())
-	if j := s.jobs[c.JobID]; j != nil && c.Object == store.ObjectJob && (j.audit != nil || !j.removed) {
+	if j := s.jobs[c.JobID]; j != nil && e.ofJob() && (j.audit != nil || !j.removed) {
 		s.keepNote(j, e)
 	}
-	return e.Change, nil
+	return e.tell(), nil
 }
 
 // SearchChanges returns entries that the search chooses, newest first. Of all, the last hundred
@@ -167,33 +163,39 @@ func (s *Store) SearchChanges(ctx context.Context, q xxljob.ChangeSearch) (xxljo
 	if !q.Complete() {
 		return found, nil
 	}
-	if err := s.look(ctx); err != nil {
-		return found, err
-	}
-	record := s.record // entries are not changed but for what is not read here
-	s.mu.Unlock()
-	end, _ := slices.BinarySearchFunc(record, q.Before, func(e *noted, id int64) int { return int(min(max(e.ID-id, -1), 1)) })
-	looked := 0
-	for _, e := range slices.Backward(record[:end]) {
-		if looked == q.Examine || len(found.Changes) == q.Limit {
-			return found, nil
+	var chosen []noted
+	for more := true; more; {
+		if err := s.look(ctx); err != nil {
+			return xxljob.ChangesFound{}, err
 		}
-		looked++
-		if sought(&q, &e.Change) {
-			found.Changes = append(found.Changes, e.Change)
-		}
-		found.SearchedTo = e.ID
+		chosen, more = s.searchRecord(chosen, &q, &found.SearchedTo)
+		s.mu.Unlock()
 	}
-	found.SearchedTo = 1
+	found.Changes = told(chosen)
 	return found, nil
 }
 
-// sought reports whether the search chooses the entry.
-func sought(q *xxljob.ChangeSearch, c *xxljob.Change) bool {
-	return (q.Since.IsZero() || !c.At.Before(q.Since)) && (q.Until.IsZero() || c.At.Before(q.Until)) &&
-		(q.Actor == "" || c.Actor == q.Actor) && (q.Verb == "" || c.Verb == q.Verb) &&
-		(q.Object == "" || c.Object == q.Object) && (q.ObjectID == "" || c.ObjectID == q.ObjectID) &&
-		(q.JobID == 0 || c.JobID == q.JobID) && (len(q.Apps) == 0 || slices.Contains(q.Apps, c.App))
+// searchRecord looks at the next stride of entries below q.Before, which it moves on, and of
+// q.Examine, which it makes less. It reports whether there may be more to find.
+func (s *Store) searchRecord(chosen []noted, q *xxljob.ChangeSearch, to *int64) ([]noted, bool) {
+	end, _ := slices.BinarySearchFunc(s.record, q.Before, func(e *noted, id int64) int { return cmp.Compare(e.id, id) })
+	for i := range stride {
+		switch at := end - 1 - i; {
+		case at < 0:
+			*to = 1
+			return chosen, false
+		case q.Examine == 0 || len(chosen) == q.Limit:
+			return chosen, false
+		default:
+			e := s.record[at]
+			q.Examine--
+			q.Before, *to = e.id, e.id
+			if e.sought(q) {
+				chosen = append(chosen, *e)
+			}
+		}
+	}
+	return chosen, true
 }
 
 // DropChanges forgets the entries that were written before the given time.
@@ -202,21 +204,13 @@ func (s *Store) DropChanges(ctx context.Context, before time.Time) error {
 		return err
 	}
 	defer s.done()
-	old := func(e *noted) bool { return e.At.Before(before) }
-	kept := make([]*noted, 0, len(s.record)) // others may be reading the former list
+	old := func(e *noted) bool { return fromMilli(e.at).Before(before) }
+	s.record, s.changes = slices.DeleteFunc(slices.Clone(s.record), old), recorded{}
 	for _, e := range s.record {
-		if !old(e) {
-			kept = append(kept, e)
-		}
-	}
-	s.record, s.changes = kept, recorded{}
-	for _, e := range kept {
 		s.changes.bytes += e.bytes()
 	}
 	for _, j := range s.jobs {
-		if j.audit = slices.DeleteFunc(j.audit, old); len(j.audit) == 0 {
-			j.audit = nil
-		}
+		j.dropNotes(old)
 	}
 	var forgotten []*job
 	s.removed = slices.DeleteFunc(s.removed, func(id int64) bool {

@@ -56,7 +56,7 @@ func (s *Store) DropExpired(ctx context.Context, k store.KeepQuery) (store.Dropp
 		return store.Dropped{}, err
 	}
 	for id := range s.keepers {
-		d.before[id] = k.Now.Add(-s.jobs[id].def.KeepRuns)
+		d.before[id] = k.Now.Add(-s.jobs[id].def.keepRuns())
 	}
 	s.mu.Unlock()
 	d.jobs = slices.AppendSeq([]int64{}, maps.Keys(d.before)) // never nil, which is all
@@ -158,12 +158,12 @@ func (s *Store) dropOne(d *dropping, r *run, end int64) {
 func (d *dropping) chosen(r *run) bool {
 	q, before := d.q, d.q.Before
 	if d.before != nil {
-		before = d.before[r.JobID]
+		before = d.before[r.job.id]
 	}
 	return r.State.Ended() && !r.ahead &&
 		(before.IsZero() || r.plannedAt().Before(before)) &&
-		(q.EndedBefore.IsZero() || r.Ended.Before(q.EndedBefore)) &&
-		(len(q.Apps) == 0 || slices.Contains(q.Apps, r.App))
+		(q.EndedBefore.IsZero() || fromMilli(r.ended).Before(q.EndedBefore)) &&
+		(len(q.Apps) == 0 || slices.Contains(q.Apps, r.terms.app))
 }
 
 // needs are the ended runs that something still needs, but for those of which the run itself
@@ -194,9 +194,9 @@ func (s *Store) needed(d *dropping, r *run) bool {
 	first := s.runs.find(r.TriggerID)
 	return first != nil && first.unended > 0 ||
 		s.owing[r.ID] > 0 || d.needs.runs[r.ID] ||
-		slices.ContainsFunc(d.needs.told[r.JobID], func(t store.JobTold) bool {
+		slices.ContainsFunc(d.needs.told[r.job.id], func(t store.JobTold) bool {
 			return r.ID == t.RunID || r.State == xxljob.StateSucceeded && r.ID > t.RunID
 		}) ||
-		r.job.waitRun == r.ID || r.Scheduled.After(d.now) ||
-		!r.job.removed && store.IsWindowKey(r.key) && r.job.def.WindowPassed(r.Business).After(d.now)
+		r.job.waitRun == r.ID || fromMilli(r.scheduled).After(d.now) ||
+		!r.job.removed && store.IsWindowKey(r.extra().key) && r.job.windowPassed(r.extra().business).After(d.now)
 }

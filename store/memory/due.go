@@ -84,6 +84,12 @@ func (o *order[T]) insert(at, id int64, of *T) {
 	c.entries = slices.Insert(c.entries, pos, entry[T]{at, id, of})
 }
 
+// empty reports whether nothing is in the order.
+func (o *order[T]) empty() bool {
+	c := o.after(noID, noID)
+	return c.peek() == nil
+}
+
 // split moves the entries of a full chunk from cut on to a new one behind it,
 // whose bound is the first of them, or the given key where there is none.
 func (o *order[T]) split(i, cut int, at, id int64) {

@@ -46,9 +46,6 @@ func (s *Store) EditJob(ctx context.Context, id int64, edit xxljob.Edit) (xxljob
 		}
 	}
 	record, missed := missedBy(before, edit, replan, now)
-	if err := s.insert(tableJobs, &after); err != nil {
-		return xxljob.Job{}, err
-	}
 	if missed {
 		s.insertRecord(j, &record, now)
 	}
@@ -111,9 +108,9 @@ func missedBy(before xxljob.Job, edit xxljob.Edit, replan bool, now time.Time) (
 
 // insertRecord inserts a run that has ended.
 func (s *Store) insertRecord(j *job, n *xxljob.NewRun, now time.Time) {
-	r := s.runs.add()
-	fillPlanned(r, n, now)
-	s.insertRun(j, r)
+	r := s.newRun(j)
+	s.plan(r, n, toMilli(now))
+	s.insertRun(r)
 	s.end(r, n.State, toMilli(now))
 }
 
@@ -121,12 +118,14 @@ func (s *Store) insertRecord(j *job, n *xxljob.NewRun, now time.Time) {
 // new definition: one that the job waited for re-arms nothing.
 func (s *Store) redefine(ctx context.Context, j *job, before, after *xxljob.Job, verb string, replan bool) {
 	wasStopped := j.stopped
-	if replan && j.def.Schedule != after.Schedule {
+	if replan && before.Schedule != after.Schedule {
 		j.count++
 	}
 	j.unindex()
+	s.unlist(j)
 	s.indexLinks(j, false)
 	j.define(after)
+	s.list(j)
 	s.indexLinks(j, true)
 	j.index()
 	s.note(ctx, j, verb, before, after, after.Updated)

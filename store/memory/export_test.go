@@ -2,6 +2,7 @@ package memory
 
 import (
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/xxljob/xxljob"
@@ -17,6 +18,9 @@ func (s *Store) Consistent() error {
 		if r := s.runs.find(j.waitRun); j.waitRun != 0 && (r == nil || r.State.Ended()) {
 			return fmt.Errorf("job %d waits for run %d, which is over", j.id, j.waitRun)
 		}
+	}
+	if !reflect.DeepEqual(s.noWork, newWork()) {
+		return fmt.Errorf("the work of jobs that have none: %+v", s.noWork)
 	}
 	got, want := s.counted(), s.walked()
 	for what, n := range want {
@@ -72,7 +76,7 @@ func (s *Store) Watchers() int {
 
 // counted is the size of every set.
 func (s *Store) counted() map[string]int {
-	n := map[string]int{"ended": s.ended.n, "keys": len(s.keys), "bytes of logs": int(s.logs)}
+	n := map[string]int{"ended": s.ended.n, "keys": len(s.keys), "bytes of logs": int(s.logs), "bytes of the record": int(s.changes.bytes)}
 	for _, sh := range s.shards {
 		n[fmt.Sprint("due of shard ", sh.id)] = count(&sh.due)
 		n[fmt.Sprint("idle of shard ", sh.id)] = len(sh.idle.members)
@@ -81,6 +85,10 @@ func (s *Store) counted() map[string]int {
 		n[fmt.Sprint("ahead of shard ", sh.id)] = count(&sh.ahead)
 		n[fmt.Sprint("started of shard ", sh.id)] = len(sh.started.members)
 		n[fmt.Sprint("dispatched of shard ", sh.id)] = count(&sh.dispatched)
+	}
+	for name, a := range s.apps {
+		n["jobs of app "+name] = count(&a.jobs)
+		n["keys of app "+name] = len(a.keys)
 	}
 	for _, j := range s.jobs {
 		n[fmt.Sprint("open of job ", j.id)] = j.open
@@ -110,10 +118,22 @@ func count[T any](o *order[T]) int {
 
 // walked is what every set should hold.
 func (s *Store) walked() map[string]int {
-	n := map[string]int{"keys": 0, "bytes of logs": 0}
+	n := map[string]int{"keys": 0, "bytes of logs": 0, "bytes of the record": 0}
+	for _, e := range s.record {
+		n["bytes of the record"] += int(e.bytes())
+	}
 	for _, j := range s.jobs {
+		if !j.removed {
+			n["jobs of app "+j.def.app()]++
+			if key := j.def.key; key != "" {
+				n["keys of app "+j.def.app()]++
+				if s.withKey(j.def.app(), key) != j {
+					n["keys that lead to another job"]++
+				}
+			}
+		}
 		switch {
-		case j.removed || j.stopped:
+		case j.removed || j.unscheduled():
 		case j.next == noTime:
 			n[fmt.Sprint("idle of shard ", j.shard.id)]++
 		default:
@@ -122,16 +142,16 @@ func (s *Store) walked() map[string]int {
 	}
 	for r := s.runs.before(s.runs.last + 1); r != nil; r = s.runs.before(r.ID) {
 		walk(n, r)
-		for i := range r.pages {
-			n["bytes of logs"] += len(r.pages[i].Content) + 128
+		for i := range r.extra().pages {
+			n["bytes of logs"] += len(r.extra().pages[i].Content) + 128
 		}
 	}
 	return n
 }
 
 func walk(n map[string]int, r *run) {
-	n[fmt.Sprint("runs of job ", r.JobID)]++
-	if r.key != "" {
+	n[fmt.Sprint("runs of job ", r.job.id)]++
+	if r.extra().key != "" {
 		n["keys"]++
 	}
 	if r.State.Ended() {
@@ -139,43 +159,43 @@ func walk(n map[string]int, r *run) {
 			return // the first run of a trigger, which is kept for the others
 		}
 		n["ended"]++
-		n[fmt.Sprint("ended of job ", r.JobID)]++
+		n[fmt.Sprint("ended of job ", r.job.id)]++
 		return
 	}
 	if r.Type.ScheduleBorn() {
-		n[fmt.Sprint("open of job ", r.JobID)]++
+		n[fmt.Sprint("open of job ", r.job.id)]++
 	}
 	switch r.State {
 	case xxljob.StatePlanned:
 		if r.ahead {
-			n[fmt.Sprint("ahead of job ", r.JobID)]++
-			n[fmt.Sprint("ahead of shard ", r.Shard)]++
+			n[fmt.Sprint("ahead of job ", r.job.id)]++
+			n[fmt.Sprint("ahead of shard ", r.job.shard.id)]++
 			return
 		}
-		n[fmt.Sprint("planned of job ", r.JobID)]++
-		n[fmt.Sprint("planned of shard ", r.Shard)]++
+		n[fmt.Sprint("planned of job ", r.job.id)]++
+		n[fmt.Sprint("planned of shard ", r.job.shard.id)]++
 		if r.PlanEpoch != r.job.shard.epoch {
-			n[fmt.Sprint("foreign of shard ", r.Shard)]++
+			n[fmt.Sprint("foreign of shard ", r.job.shard.id)]++
 		}
 		return
 	case xxljob.StateStarted:
-		n[fmt.Sprint("started of shard ", r.Shard)]++
+		n[fmt.Sprint("started of shard ", r.job.shard.id)]++
 	case xxljob.StateDispatched:
-		n[fmt.Sprint("dispatched of shard ", r.Shard)]++
+		n[fmt.Sprint("dispatched of shard ", r.job.shard.id)]++
 	}
-	n["unended of "+r.Owner]++
-	incarnation, attached := store.LocalIncarnation(r.Address)
+	n["unended of "+r.terms.owner]++
+	incarnation, attached := store.LocalIncarnation(r.terms.address)
 	if !attached {
 		return
 	}
 	n["unended of "+incarnation]++
 	if r.State == xxljob.StateStarted {
-		n[fmt.Sprint("busy of job ", r.JobID)]++
-		if r.Taken.IsZero() {
+		n[fmt.Sprint("busy of job ", r.job.id)]++
+		if r.taken == noTime {
 			n["inbox of "+incarnation]++
 		}
 	}
-	if r.KillReason != "" && !r.Taken.IsZero() {
+	if r.extra().killReason != "" && r.taken != noTime {
 		n["kills of "+incarnation]++
 	}
 }

@@ -24,9 +24,10 @@ func (s *Store) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.R
 			r.HandleMsg, r.NoRetry = res.HandleMsg, res.NoRetry
 			r.say(res.TriggerMsg)
 			if res.Progress != 0 || res.ProgressText != "" {
-				r.Progress, r.ProgressText = res.Progress, res.ProgressText
+				r.setProgress(res.Progress, res.ProgressText)
 			}
-			accepted = append(accepted, s.conclude(ctx, r, ending{res.State, res.After}, now))
+			accepted = accepted[:len(accepted)+1]
+			s.concludeTo(ctx, &accepted[len(accepted)-1], r, ending{res.State, res.After}, now)
 		case r.State == xxljob.StateLost && !r.LateNoted && res.State.Ended() && res.State != xxljob.StateLost && res.Owner == "":
 			r.LateNoted = true
 			r.say("a result came after the run was lost: " + res.State.String())
@@ -42,7 +43,7 @@ func accepts(r *run, res *xxljob.Result) bool {
 	}
 	switch {
 	case res.Owner != "":
-		return r.Owner == res.Owner && r.Token == res.Token
+		return r.terms.owner == res.Owner && r.Token == res.Token
 	case res.Incarnation == "" && res.Token == 0:
 		return true
 	}
@@ -78,13 +79,13 @@ func (s *Store) Kill(ctx context.Context, runID int64, reason string) (xxljob.Ru
 func (s *Store) kill(ctx context.Context, r *run, reason string, now time.Time) xxljob.Run {
 	switch {
 	case r.State == xxljob.StatePlanned:
-		r.Reason = reason
+		r.setReason(reason)
 		s.uncount(r)
 		return s.conclude(ctx, r, ending{state: xxljob.StateCancelled}, toMilli(now))
 	case !r.State.Ended():
-		if r.KillReason == "" { // the first reason stays
+		if r.extra().killReason == "" { // the first reason stays
 			s.leave(r)
-			r.KillReason = reason
+			r.own().killReason = reason
 			s.enter(r)
 		}
 		s.tellKill(r)

@@ -18,23 +18,27 @@ type ending struct {
 
 // conclude ends a run, inserts the one that follows it, and goes by the rules for its job. It
 // returns the run, with what its end did to the job.
-func (s *Store) conclude(ctx context.Context, r *run, by ending, now int64) xxljob.Run {
+func (s *Store) conclude(ctx context.Context, r *run, by ending, now int64) (out xxljob.Run) {
+	s.concludeTo(ctx, &out, r, by, now)
+	return out
+}
+
+// concludeTo is conclude that puts the run into one that is empty.
+func (s *Store) concludeTo(ctx context.Context, out *xxljob.Run, r *run, by ending, now int64) {
 	j := r.job
 	switch by.state {
 	case xxljob.StateSucceeded:
 		s.succeed(r, now)
 	case xxljob.StateSnoozed:
-		if r.SnoozedTooOften(j.mayFollow()) {
+		if r.snapshot().SnoozedTooOften(j.mayFollow()) {
 			by.state, r.NoRetry, r.HandleMsg = xxljob.StateFailed, true, store.TooManySnoozes
 		}
 		s.follow(r, by, now)
 	case xxljob.StateFailed, xxljob.StateTimedOut, xxljob.StateRefused, xxljob.StateLost:
 		s.follow(r, by, now)
 	}
-	s.end(r, by.state, now)
-	out := r.snapshot()
+	s.endTo(out, r, by.state, now)
 	out.StoppedJob = s.stopFinished(ctx, j, now)
-	return out
 }
 
 // mayFollow is the job as xxljob.Run.Follow wants it.
@@ -49,18 +53,19 @@ func (j *job) mayFollow() *xxljob.Job {
 // follow inserts the run that follows one which is about to end.
 func (s *Store) follow(r *run, by ending, now int64) {
 	j := r.job
-	ended := r.Run
+	ended := r.snapshot()
 	ended.State, ended.Ended = by.state, fromMilli(now)
 	next, note := ended.Follow(j.mayFollow(), by.after, r.first.since(), s.retention)
 	r.say(note)
 	if next.JobID == 0 {
 		return
 	}
-	f := s.runs.add()
+	f := s.newRun(j)
 	r.followed = true
-	next.ID, next.Created, next.Addresses = f.ID, fromMilli(now), copied(next.Addresses)
-	f.Run, f.foreign = next, true
-	s.insertRun(j, f)
+	next.Created = fromMilli(now)
+	f.keep(&next)
+	f.foreign = true
+	s.insertRun(f)
 	if j.waitRun == r.ID {
 		j.waitRun = f.ID
 	}
@@ -69,17 +74,17 @@ func (s *Store) follow(r *run, by ending, now int64) {
 
 // since is when the run was inserted or, where it was kept apart, when its time to move came.
 func (r *run) since() time.Time {
-	if moved := fromMilli(r.move); moved.After(r.Created) {
+	if moved := fromMilli(r.extra().move); moved.After(r.createdAt()) {
 		return moved
 	}
-	return r.Created
+	return r.createdAt()
 }
 
 // latest is the newest run of the trigger, and of the same part of it, that has not ended; the
 // run itself where all have.
 func (r *run) latest() *run {
 	for x := r.job.runs.tail; x != nil && x.ID > r.ID; x = x.links[ofJob].prev {
-		if x.TriggerID == r.TriggerID && x.Sharding == r.Sharding && !x.State.Ended() {
+		if x.TriggerID == r.TriggerID && x.extra().sharding == r.extra().sharding && !x.State.Ended() {
 			return x
 		}
 	}

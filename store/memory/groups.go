@@ -16,7 +16,7 @@ func (s *Store) SaveGroup(ctx context.Context, g xxljob.Group) error {
 }
 
 func (s *Store) saveGroup(ctx context.Context, g xxljob.Group) error {
-	was, err := first[xxljob.Group](s.db, tableGroups, byID, g.App)
+	was, err := first[xxljob.Group](s.db, tableGroups, g.App)
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (s *Store) EnsureGroup(ctx context.Context, app string) error {
 		return err
 	}
 	defer s.done()
-	g, err := first[xxljob.Group](s.db, tableGroups, byID, app)
+	g, err := first[xxljob.Group](s.db, tableGroups, app)
 	if err != nil || g != nil {
 		return err
 	}
@@ -56,19 +56,15 @@ func (s *Store) RemoveGroup(ctx context.Context, app string) error {
 		return err
 	}
 	defer s.done()
-	g, err := first[xxljob.Group](s.db, tableGroups, byID, app)
+	g, err := first[xxljob.Group](s.db, tableGroups, app)
 	if err == nil && g == nil {
 		err = xxljob.ErrNotFound
 	}
 	if err != nil {
 		return failed(err, "remove group %q", app)
 	}
-	j, err := first[xxljob.Job](s.db, tableJobs, byApp+"_prefix", app)
-	if err == nil && j != nil {
-		err = xxljob.ErrGroupInUse
-	}
-	if err != nil {
-		return failed(err, "remove group %q", app)
+	if s.apps[app] != nil {
+		return failed(xxljob.ErrGroupInUse, "remove group %q", app)
 	}
 	if _, err = s.remove(tableGroups, app); err == nil {
 		s.noteGroup(ctx, g, nil)
@@ -81,7 +77,7 @@ func (s *Store) Group(ctx context.Context, app string) (xxljob.Group, error) {
 	if err := over(ctx); err != nil {
 		return xxljob.Group{}, err
 	}
-	g, err := first[xxljob.Group](s.db, tableGroups, byID, app)
+	g, err := first[xxljob.Group](s.db, tableGroups, app)
 	if err == nil && g == nil {
 		err = xxljob.ErrNotFound
 	}

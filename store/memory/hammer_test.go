@@ -1,6 +1,7 @@
 package memory_test
 
 import (
+	"errors"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -43,7 +44,7 @@ func (h *hammer) step() {
 	switch h.rnd.IntN(15) {
 	case 0:
 		if h.rnd.IntN(3) == 0 {
-			h.job(h.someSchedule)
+			h.addJob()
 		}
 	case 1:
 		_, _ = h.EditJob(ctx, h.someJob(), h.someEdit())
@@ -78,19 +79,40 @@ func (h *hammer) step() {
 }
 
 func (h *hammer) someSchedule(j *xxljob.Job) {
+	j.Key = []string{"", "a", "b", "c"}[h.rnd.IntN(4)]
 	if h.rnd.IntN(2) == 0 {
 		j.Schedule = xxljob.FixedDelay(time.Millisecond)
 	}
 }
 
-func (h *hammer) someEdit() xxljob.Edit {
-	stop := h.rnd.IntN(3) == 0
-	return xxljob.Edit{Verb: "update",
-		Change: func(j *xxljob.Job) (bool, error) { j.Stopped = stop; return h.rnd.IntN(2) == 0, nil },
-		Next:   func(xxljob.Job, time.Time, time.Time) (time.Time, error) { return time.Now(), nil }}
+// addJob adds a job, if there is none with its key.
+func (h *hammer) addJob() {
+	j := xxljob.Job{App: "app", Name: "job", Handler: "h", Schedule: xxljob.FixedRate(time.Second), Next: time.Now()}
+	h.someSchedule(&j)
+	if _, err := h.AddJob(h.Context(), j, nil); err != nil && !errors.Is(err, xxljob.ErrDuplicateKey) {
+		h.Error(err)
+	}
 }
 
-func (h *hammer) someJob() int64 { return 1 + h.rnd.Int64N(20) }
+func (h *hammer) someEdit() xxljob.Edit {
+	stop := h.rnd.IntN(3) == 0
+	key := []string{"a", "b", "c", "d"}[h.rnd.IntN(4)]
+	return xxljob.Edit{Verb: "update",
+		Change: func(j *xxljob.Job) (bool, error) {
+			j.Stopped, j.Key = stop, key
+			return h.rnd.IntN(2) == 0, nil
+		},
+		Next: func(xxljob.Job, time.Time, time.Time) (time.Time, error) { return time.Now(), nil }}
+}
+
+// someJob is a job that was there a moment ago, or none.
+func (h *hammer) someJob() int64 {
+	jobs, _ := h.Jobs(h.Context(), xxljob.JobFilter{App: "app", Limit: 20})
+	if len(jobs) == 0 {
+		return 1
+	}
+	return jobs[h.rnd.IntN(len(jobs))].ID
+}
 
 func (h *hammer) someRun() xxljob.Run {
 	runs, _ := h.Runs(h.Context(), xxljob.RunFilter{JobID: h.someJob(), Limit: 20})

@@ -5,7 +5,6 @@ import (
 	"context"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
@@ -19,14 +18,17 @@ func (s *Store) Readdress(ctx context.Context, m store.Readdress) (bool, error) 
 	}
 	defer s.done()
 	r := s.runs.find(m.RunID)
-	if r == nil || !r.movable() || r.Owner != m.Owner || r.Token != m.Token ||
+	if r == nil || !r.movable() || r.terms.owner != m.Owner || r.Token != m.Token ||
 		r.job.shard != s.fenced(m.Shard, m.Epoch) || !s.addresseeThere(m.Address, m.Owner) {
 		return false, nil
 	}
 	s.leave(r)
 	r.say(m.Msg)
-	r.Taken, r.BootID = time.Time{}, m.BootID
-	s.place(r, m.Address, clock())
+	t := *r.terms
+	t.address, t.bootID = m.Address, m.BootID
+	r.agree(t)
+	r.taken = noTime
+	s.place(r, toMilli(clock()))
 	return true, nil
 }
 
@@ -45,7 +47,7 @@ func (s *Store) Dispatched(ctx context.Context, accepted []store.Dispatch) ([]xx
 	var changed []xxljob.Run
 	for _, d := range accepted {
 		r := s.runs.find(d.RunID)
-		if r == nil || r.State != xxljob.StateStarted || r.Owner != d.Owner || r.Token != d.Token {
+		if r == nil || r.State != xxljob.StateStarted || r.terms.owner != d.Owner || r.Token != d.Token {
 			continue
 		}
 		s.leave(r)
@@ -127,12 +129,12 @@ func (s *Store) Take(ctx context.Context, incarnation string, ids []int64) ([]xx
 		if r == nil || !r.untaken() || r.addressee == nil || r.addressee.incarnation != incarnation {
 			continue
 		}
-		if r.KillReason != "" {
+		if r.extra().killReason != "" {
 			changed = append(changed, s.conclude(ctx, r, ending{state: xxljob.StateKilled}, toMilli(now)))
 			continue
 		}
 		s.leave(r)
-		r.Taken = now
+		r.taken = toMilli(now)
 		s.enter(r)
 		changed = append(changed, r.snapshot())
 	}

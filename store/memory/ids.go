@@ -35,12 +35,13 @@ const maxJobID = 1<<31 - 1
 // one that was removed, it is the next one that was not: what is still known of a removed
 // job never meets another one.
 type jobIDs struct {
-	next map[int64]int64 // of each id that was given: one behind it, which may be given too
+	jobs map[int64]*job  // Store.jobs: they have theirs
+	next map[int64]int64 // of other ids that were given: one behind it, which may be given too
 }
 
 // free is the id for a job. It is not given yet.
 func (x *jobIDs) free(def *xxljob.Job) (int64, bool) {
-	if len(x.next) >= maxJobID {
+	if len(x.jobs)+len(x.next) >= maxJobID {
 		return 0, false
 	}
 	return x.from(jobHash(def)), true
@@ -49,24 +50,45 @@ func (x *jobIDs) free(def *xxljob.Job) (int64, bool) {
 // from is the first id, from the given one on, that was not given. The way there is made
 // shorter for those who come later.
 func (x *jobIDs) from(id int64) int64 {
-	end := id
-	for next, given := x.next[end]; given; next, given = x.next[end] {
+	end, steps := id, 0
+	for next, given := x.behind(end); given; next, given = x.behind(end) {
 		end = next
+		steps++
 	}
-	for id != end {
-		id, x.next[id] = x.next[id], end
+	for ; steps > 1; steps-- {
+		next, _ := x.behind(id)
+		x.put(id, end)
+		id = next
 	}
 	return end
 }
 
-func (x *jobIDs) give(id int64) {
+// behind is an id behind one that was given.
+func (x *jobIDs) behind(id int64) (next int64, given bool) {
+	if next, given = x.next[id]; given {
+		return next, true
+	}
+	_, given = x.jobs[id]
+	return id%maxJobID + 1, given
+}
+
+// given reports whether the id was given.
+func (x *jobIDs) given(id int64) bool {
+	_, given := x.behind(id)
+	return given
+}
+
+// give gives an id to what is not in jobs: not yet, or not any more.
+func (x *jobIDs) give(id int64) { x.put(id, id%maxJobID+1) }
+
+func (x *jobIDs) put(id, next int64) {
 	if x.next == nil {
 		x.next = map[int64]int64{}
 	}
-	x.next[id] = id%maxJobID + 1
+	x.next[id] = next
 }
 
-// takeBack undoes give, for a job that was not added after all.
+// takeBack undoes give, for a job that was not added after all, or is in jobs now.
 func (x *jobIDs) takeBack(id int64) { delete(x.next, id) }
 
 // jobHash is the id that a job would have alone, from 1 to maxJobID.

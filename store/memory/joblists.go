@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
@@ -115,17 +116,15 @@ func (s *Store) Lists(ctx context.Context, app, incarnation string) (store.ListV
 	if mine == nil {
 		return v, nil
 	}
-	defs, err := s.definitions(xxljob.JobFilter{App: app})
-	if err != nil {
-		return store.ListView{}, err
+	own := s.apps[app]
+	if own == nil {
+		return v, nil
 	}
-	for def := defs(); def != nil; def = defs() {
-		j := s.live(def.ID)
-		switch {
-		case j == nil:
+	for c := own.jobs.after(noID, noID); c.peek() != nil; c.next() {
+		switch j := c.peek().of; {
 		case s.surplus(j, mine, here):
 			v.Surplus = append(v.Surplus, j.id)
-		case j.stopped && j.stopReason == xxljob.StopPruned && mine.has(def.Key):
+		case j.stopped && j.stopReason == xxljob.StopPruned && mine.has(j.def.key):
 			v.Pruned = append(v.Pruned, j.id)
 		}
 	}
@@ -140,11 +139,11 @@ func (l *nodeList) has(key string) bool {
 
 // surplus reports whether the list may prune the job, given all lists that count.
 func (s *Store) surplus(j *job, mine *nodeList, here []*nodeList) bool {
-	if j.unscheduled() || j.removed || j.named == nil || j.def.Key == "" || !mine.Prune ||
-		mine.Generation < min(*j.named, s.jobLists.heads[j.def.App].Generation) {
+	if j.unscheduled() || j.removed || j.named == nil || j.def.key == "" || !mine.Prune ||
+		mine.Generation < min(*j.named, s.jobLists.heads[j.app].Generation) {
 		return false
 	}
-	return !slices.ContainsFunc(here, func(l *nodeList) bool { return l.has(j.def.Key) })
+	return !slices.ContainsFunc(here, func(l *nodeList) bool { return l.has(j.def.key) })
 }
 
 // guarded reports whether an edit's guard holds.
@@ -152,7 +151,7 @@ func (s *Store) guarded(j *job, g *store.ListGuard) bool {
 	switch {
 	case g == nil:
 		return true
-	case j.def.App != g.App:
+	case j.app != g.App:
 		return false
 	case g.SurplusOf == "":
 		return s.isHead(g.ListID)
@@ -182,12 +181,8 @@ func (s *Store) NameJobs(ctx context.Context, list store.ListID, keys []string) 
 	}
 	found, generation := map[int64]*job{}, list.Generation
 	for _, key := range keys {
-		def, err := first[xxljob.Job](s.db, tableJobs, byKey, list.App, key)
-		if err != nil {
-			return nil, err
-		}
-		if def != nil {
-			found[def.ID] = s.jobs[def.ID]
+		if j := s.withKey(list.App, key); j != nil {
+			found[j.id] = j
 		}
 	}
 	var jobs []xxljob.Job
@@ -204,14 +199,10 @@ func (s *Store) UnnameJob(ctx context.Context, app, key string) (xxljob.Job, err
 		return xxljob.Job{}, err
 	}
 	defer s.done()
-	def, err := first[xxljob.Job](s.db, tableJobs, byKey, app, key)
-	if err == nil && (def == nil || key == "") {
-		err = xxljob.ErrNotFound
+	j := s.withKey(app, key)
+	if j == nil {
+		return xxljob.Job{}, failed(xxljob.ErrNotFound, "unname job %q of %q", key, app)
 	}
-	if err != nil {
-		return xxljob.Job{}, failed(err, "unname job %q of %q", key, app)
-	}
-	j := s.jobs[def.ID]
 	j.named = nil
 	return j.snapshot(), nil
 }
@@ -225,44 +216,54 @@ func (s *Store) AddJobs(ctx context.Context, list store.ListID, defs []xxljob.Jo
 	if !s.isHead(list) {
 		return nil, failed(xxljob.ErrSuperseded, "add jobs of %q in generation %d", list.App, list.Generation)
 	}
-	txn := s.db.Txn(true)
-	defer txn.Abort()
-	now, generation := clock(), list.Generation
-	var fresh []*job
-	var stored []*xxljob.Job
-	added := false
-	defer func() { // an error, or a panic of the function: none of the ids was given
-		if !added {
-			for _, j := range fresh {
-				s.jobIDs.takeBack(j.id)
+	fresh, err := s.newJobs(list, defs, instant, clock())
+	if err != nil {
+		return nil, err
+	}
+	generation := list.Generation
+	var jobs []xxljob.Job
+	for _, n := range fresh {
+		n.job.named = &generation
+		s.jobIDs.takeBack(n.job.id)
+		s.addJob(ctx, n.job, n.def)
+		jobs = append(jobs, n.job.snapshot())
+	}
+	return jobs, nil
+}
+
+// newcomer is a job that is about to be added.
+type newcomer struct {
+	job *job
+	def *xxljob.Job
+}
+
+// newJobs are those of the jobs that the app has no other with the same key of. Ids are given to
+// them, but after an error, or a panic of the function.
+func (s *Store) newJobs(list store.ListID, defs []xxljob.Job, instant xxljob.FirstInstant, now time.Time) (fresh []newcomer, err error) {
+	whole := false
+	defer func() {
+		if !whole {
+			for _, n := range fresh {
+				s.jobIDs.takeBack(n.job.id)
 			}
+			fresh = nil
 		}
 	}()
+	seen := map[[2]string]bool{}
 	for _, def := range defs {
-		has, err := txn.First(tableJobs, byKey, list.App, def.Key)
-		if err != nil {
-			return nil, err
-		}
-		if has != nil {
+		if s.withKey(list.App, def.Key) != nil || seen[[2]string{list.App, def.Key}] {
 			continue
 		}
 		j, err := s.newJob(&def, instant, now)
 		if err != nil {
-			return nil, err
-		}
-		if err := txn.Insert(tableJobs, &def); err != nil {
-			return nil, err
+			return fresh, err
 		}
 		s.jobIDs.give(j.id)
-		j.named = &generation
-		fresh, stored = append(fresh, j), append(stored, &def)
+		if def.Key != "" {
+			seen[[2]string{def.App, def.Key}] = true
+		}
+		fresh = append(fresh, newcomer{j, &def})
 	}
-	txn.Commit()
-	added = true
-	var jobs []xxljob.Job
-	for i, j := range fresh {
-		s.addJob(ctx, j, stored[i])
-		jobs = append(jobs, j.snapshot())
-	}
-	return jobs, nil
+	whole = true
+	return fresh, nil
 }

@@ -12,39 +12,30 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-// job is the half of a job that changes with its runs. The definition is in the
-// catalogue; def is the same object, so that a scan need not look it up. All of
-// it is guarded by Store.mu. It outlives the job while runs or audit are kept.
+// job is a job with its places in the sets it is in. All of it is guarded by
+// Store.mu. It outlives the job while runs or audit are kept.
 type job struct {
 	jobState
+	*work
 	id      int64
+	app     string
 	shard   *shard
 	removed bool
 
-	startedFor int64         // latest instant a schedule-born run was started or refused for
-	delay      time.Duration // of a FixedDelay schedule, else zero
-	count      int           // raised when made begins anew: runs of an earlier count are not in it
+	startedFor int64  // latest instant a schedule-born run was started or refused for
+	named      *int64 // generation of the list that named it last; nil for none
+	audit      *noted // the newest entry about it
 
-	open     int        // unended runs that are Born
-	planned  bag[*run]  // planned runs of every type, but for those that are kept apart
-	retries  order[run] // planned runs of type RETRY, by (Instant, ID)
-	retrying int        // their number
-	ahead    bag[*run]  // these
-	runs     list       // all runs that are kept
-	ended    list       // those of them that have ended
-	busy     []place    // attached addresses with started runs
-	named    *int64     // generation of the list that named it last; nil for none
-	audit    []*noted
-	logged   map[int64]int64 // bytes of pages of logs that are kept, by the day of their runs
-
-	member int // place in shard.idle
+	count  int32 // raised when made begins anew: runs of an earlier count are not in it
+	member int32 // place in shard.idle
 }
 
 // jobState is what a snapshot of the job is made from. A scan copies it under
 // the lock and makes the snapshots afterwards.
 type jobState struct {
-	def        *xxljob.Job // never changed, only replaced
+	def        *definition
 	version    int64
+	shardID    int32
 	stopped    bool
 	manual     bool // def has no schedule
 	stopReason string
@@ -61,27 +52,29 @@ type place struct {
 	n       int
 }
 
-func (j *job) slot() *int { return &j.member }
+func (j *job) slot() *int32 { return &j.member }
 
 // snapshot is the job as callers get it.
-func (j *jobState) snapshot() xxljob.Job {
-	out := j.def.Clone()
-	out.Version, out.Stopped, out.StopReason = j.version, j.stopped, j.stopReason
+func (j *jobState) snapshot() (out xxljob.Job) {
+	j.put(&out)
+	return out
+}
+
+// put makes a job that is empty the snapshot.
+func (j *jobState) put(out *xxljob.Job) {
+	j.def.put(out)
+	out.Shard, out.Version, out.Stopped, out.StopReason = int(j.shardID), j.version, j.stopped, j.stopReason
 	out.Next, out.Last, out.WaitRun, out.Runs = fromMilli(j.next), fromMilli(j.last), j.waitRun, j.made
 	out.Updated = fromMilli(j.updated)
-	return out
 }
 
 // define sets the definition and what is derived from it.
 func (j *job) define(def *xxljob.Job) {
-	j.def, j.manual = def, def.Schedule.IsManual()
+	j.def, j.manual = defined(def), def.Schedule.IsManual()
+	j.app = j.def.app()
 	j.version, j.stopped, j.stopReason = def.Version, def.Stopped, def.StopReason
 	j.next, j.waitRun, j.made = toMilli(def.Next), def.WaitRun, def.Runs
 	j.updated = toMilli(def.Updated)
-	j.delay = 0
-	if def.Schedule.Type == xxljob.ScheduleFixDelay {
-		j.delay, _ = def.Schedule.Every() // an invalid one re-arms nothing
-	}
 }
 
 // unscheduled reports that no schedule makes runs of the job: it has none, or is stopped.
@@ -158,9 +151,6 @@ func (s *Store) AddJob(ctx context.Context, def xxljob.Job, instant xxljob.First
 	if err != nil {
 		return xxljob.Job{}, err
 	}
-	if err := s.insert(tableJobs, &def); err != nil {
-		return xxljob.Job{}, err
-	}
 	s.addJob(ctx, j, &def)
 	return j.snapshot(), nil
 }
@@ -172,28 +162,24 @@ func (s *Store) newJob(def *xxljob.Job, instant xxljob.FirstInstant, now time.Ti
 	if !ok {
 		return nil, errors.New("memory: add job: no ids are left")
 	}
-	j := &job{
-		id: id, shard: s.shards[id%int64(len(s.shards))], startedFor: noTime,
-		runs: list{by: ofJob}, ended: list{by: endedOfJob},
-	}
-	j.last = noTime
+	j := &job{work: s.noWork, id: id, shard: s.shards[id%int64(len(s.shards))], startedFor: noTime}
+	j.last, j.shardID = noTime, int32(j.shard.id)
 	def.ID, def.Shard, def.Version = id, j.shard.id, 1
 	def.Next, def.Last, def.WaitRun, def.Runs = stored(def.Next), time.Time{}, 0, 0
 	def.NotBefore, def.NotAfter = stored(def.NotBefore), stored(def.NotAfter)
 	def.Added, def.Updated = now, now
-	*def = def.Clone()
 	def.GlueUpdated = glueUpdated(xxljob.Job{}, *def, now)
 	return j, setNext(def, instant)
 }
 
-// addJob takes in a job whose definition is in the catalogue.
+// addJob takes in a job.
 func (s *Store) addJob(ctx context.Context, j *job, def *xxljob.Job) {
-	s.jobIDs.give(j.id)
 	s.jobs[j.id] = j
 	j.define(def)
+	s.list(j)
 	s.indexLinks(j, true)
 	j.index()
-	s.note(ctx, j, "add", nil, def, def.Added)
+	s.noteAdded(ctx, j)
 	s.tellScan(j)
 }
 
@@ -210,14 +196,10 @@ func setNext(def *xxljob.Job, instant xxljob.FirstInstant) error {
 
 // keyFree checks that no other job of the app has the job's key.
 func (s *Store) keyFree(def *xxljob.Job) error {
-	if def.Key == "" {
-		return nil
+	if other := s.withKey(def.App, def.Key); other != nil && other.id != def.ID {
+		return xxljob.ErrDuplicateKey
 	}
-	other, err := first[xxljob.Job](s.db, tableJobs, byKey, def.App, def.Key)
-	if err == nil && other != nil && other.ID != def.ID {
-		err = xxljob.ErrDuplicateKey
-	}
-	return err
+	return nil
 }
 
 // glueUpdated is when the script of after last changed.
@@ -238,11 +220,9 @@ func (s *Store) RemoveJob(ctx context.Context, id int64) error {
 	if j == nil {
 		return failed(xxljob.ErrNotFound, "remove job %d", id)
 	}
-	if _, err := s.remove(tableJobs, id); err != nil {
-		return err
-	}
 	now, was := clock(), j.snapshot()
 	j.unindex()
+	s.unlist(j)
 	s.indexLinks(j, false)
 	j.removed, j.waitRun = true, 0
 	maps.DeleteFunc(s.told, func(of jobRule, _ store.JobTold) bool { return of.job == id })
@@ -265,7 +245,7 @@ func (s *Store) cancelPlanned(j *job, reason string, now time.Time, chosen func(
 	}
 	slices.SortFunc(cancelled, func(a, b *run) int { return cmp.Compare(a.ID, b.ID) })
 	for _, r := range cancelled {
-		r.Reason = reason
+		r.setReason(reason)
 		s.end(r, xxljob.StateCancelled, toMilli(now))
 	}
 }
@@ -289,14 +269,8 @@ func (s *Store) JobByKey(ctx context.Context, app, key string) (xxljob.Job, erro
 		return xxljob.Job{}, err
 	}
 	defer s.mu.Unlock()
-	if key != "" {
-		def, err := first[xxljob.Job](s.db, tableJobs, byKey, app, key)
-		if err != nil {
-			return xxljob.Job{}, err
-		}
-		if def != nil {
-			return s.jobs[def.ID].snapshot(), nil
-		}
+	if j := s.withKey(app, key); j != nil {
+		return j.snapshot(), nil
 	}
 	return xxljob.Job{}, failed(xxljob.ErrNotFound, "job %q of %q", key, app)
 }

@@ -5,145 +5,127 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hashicorp/go-memdb"
-
 	"github.com/xxljob/xxljob"
 )
 
-const (
-	// defaultLimit is the page size that a zero Limit stands for.
-	defaultLimit = 100
-	// jobStride is how many jobs are copied before others have the lock.
-	jobStride = 512
-)
+// defaultLimit is the page size that a zero Limit stands for.
+const defaultLimit = 100
 
-// Jobs lists jobs in order of ID. Definitions are searched in a snapshot of the
-// catalogue without a lock, for that may take long; those that match are then
-// looked at again, with what changes with their runs, under the lock: each job is
-// as it is at one moment, which need not be one moment for all of them.
+// Jobs lists jobs in order of ID. Others have the lock between its strides, for the search may
+// take long: each job is as it is at one moment, which need not be one moment for all of them.
 func (s *Store) Jobs(ctx context.Context, f xxljob.JobFilter) ([]xxljob.Job, error) {
-	if err := over(ctx); err != nil {
-		return nil, err
-	}
 	if f.Limit <= 0 {
 		f.Limit = defaultLimit
 	}
-	next, err := s.definitions(f)
-	if err != nil {
-		return nil, err
-	}
+	f.After = max(f.After, 0)
 	match := jobMatcher(f)
 	var found []xxljob.Job
-	for len(found) < f.Limit {
-		var ids []int64
-		for len(ids) < min(f.Limit-len(found), jobStride) {
-			def := next()
-			if def == nil {
-				break
-			}
-			if match(def) {
-				ids = append(ids, def.ID)
-			}
-		}
-		if len(ids) == 0 {
-			break
-		}
-		found = s.appendJobs(found, ids, f, match)
-		if err := over(ctx); err != nil {
+	for more := true; more; {
+		if err := s.look(ctx); err != nil {
 			return nil, err
 		}
+		found, more = s.jobsOn(found, &f, match)
+		s.mu.Unlock()
 	}
 	return found, nil
 }
 
-// appendJobs adds those of the jobs that match as they now are.
-func (s *Store) appendJobs(found []xxljob.Job, ids []int64, f xxljob.JobFilter, match func(*xxljob.Job) bool) []xxljob.Job {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, id := range ids {
-		j := s.live(id)
-		if j == nil || !match(j.def) {
-			continue
-		}
-		if f.Stopped != nil && *f.Stopped != j.stopped {
-			continue
-		}
-		found = append(found, j.snapshot())
+// jobsOn looks at the next stride of jobs behind f.After, which it moves on, and reports whether
+// there may be more to find.
+func (s *Store) jobsOn(found []xxljob.Job, f *xxljob.JobFilter, match func(*job) bool) ([]xxljob.Job, bool) {
+	chosen, more := s.chooseJobs(f, f.Limit-len(found), match)
+	found = slices.Grow(found, len(chosen))
+	for _, j := range chosen {
+		found = append(found, xxljob.Job{})
+		j.put(&found[len(found)-1])
 	}
-	return found
+	return found, more
 }
 
-// definitions returns a walk, in order of ID, over the definitions that the
-// filter can choose, ending with nil.
-func (s *Store) definitions(f xxljob.JobFilter) (func() *xxljob.Job, error) {
-	txn := s.db.Txn(false)
-	var it memdb.ResultIterator
-	var err error
+// chooseJobs are those of the next stride of jobs that match, at most so many.
+func (s *Store) chooseJobs(f *xxljob.JobFilter, most int, match func(*job) bool) (chosen []*job, more bool) {
+	next := s.candidates(f)
+	for range stride {
+		if len(chosen) == most {
+			return chosen, false
+		}
+		j := next()
+		if j == nil {
+			return chosen, false
+		}
+		f.After = j.id
+		if match(j) {
+			chosen = append(chosen, j)
+		}
+	}
+	return chosen, true
+}
+
+// candidates returns a walk, in order of ID from behind f.After, over the jobs that the filter
+// can choose, ending with nil.
+func (s *Store) candidates(f *xxljob.JobFilter) func() *job {
 	switch {
 	case len(f.IDs) > 0:
-		return definitionsOf(txn, f), nil
+		return s.walkIDs(f.IDs, f.After)
 	case f.App != "" && len(f.Keys) > 0:
-		return definitionsWith(txn, f), nil
+		return s.walkIDs(s.idsOf(f.App, f.Keys), f.After)
 	case f.App != "" && f.Key != "":
-		it, err = txn.Get(tableJobs, byKey, f.App, f.Key)
-	case f.App != "":
-		it, err = txn.LowerBound(tableJobs, byApp, f.App, max(f.After, 0)+1)
-	default:
-		it, err = txn.LowerBound(tableJobs, byID, max(f.After, 0)+1)
+		return s.walkIDs(s.idsOf(f.App, []string{f.Key}), f.After)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return func() *xxljob.Job {
-		def, _ := it.Next().(*xxljob.Job)
-		if def != nil && f.App != "" && def.App != f.App {
-			return nil // behind the jobs of the app
+	m := s.jobsAfter(f.App, f.After)
+	return func() *job {
+		e := m.peek()
+		if e == nil {
+			return nil
 		}
-		return def
-	}, nil
+		j := e.of
+		m.next()
+		return j
+	}
 }
 
-func definitionsOf(txn *memdb.Txn, f xxljob.JobFilter) func() *xxljob.Job {
-	ids := copied(f.IDs)
+// walkIDs walks those of the jobs that are there, behind an id.
+func (s *Store) walkIDs(ids []int64, after int64) func() *job {
+	ids = copied(ids)
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	return func() *xxljob.Job {
+	return func() *job {
 		for len(ids) > 0 {
-			raw, err := txn.First(tableJobs, byID, ids[0])
+			id := ids[0]
 			ids = ids[1:]
-			if err == nil && raw != nil {
-				return raw.(*xxljob.Job)
+			if j := s.live(id); j != nil && id > after {
+				return j
 			}
 		}
 		return nil
 	}
 }
 
-// definitionsWith are those of the app with one of the keys.
-func definitionsWith(txn *memdb.Txn, f xxljob.JobFilter) func() *xxljob.Job {
-	for _, key := range f.Keys {
-		raw, err := txn.First(tableJobs, byKey, f.App, key)
-		if def, _ := raw.(*xxljob.Job); err == nil && def != nil && def.Key == key {
-			f.IDs = append(f.IDs, def.ID) // there were none
+// idsOf are the ids of the app's jobs that have one of the keys.
+func (s *Store) idsOf(app string, keys []string) (ids []int64) {
+	for _, key := range keys {
+		if j := s.withKey(app, key); j != nil {
+			ids = append(ids, j.id)
 		}
 	}
-	return definitionsOf(txn, f)
+	return ids
 }
 
-// jobMatcher tests what does not change with runs.
-func jobMatcher(f xxljob.JobFilter) func(*xxljob.Job) bool {
+// jobMatcher tests whether the filter chooses a job.
+func jobMatcher(f xxljob.JobFilter) func(*job) bool {
 	name := strings.ToLower(f.Name)
 	keys := make(map[string]bool, len(f.Keys))
 	for _, key := range f.Keys {
 		keys[key] = key != ""
 	}
-	return func(j *xxljob.Job) bool {
-		return j.ID > f.After &&
-			(f.App == "" || j.App == f.App) &&
-			(f.Key == "" || j.Key == f.Key) &&
-			(len(f.Keys) == 0 || keys[j.Key]) &&
-			(f.Handler == "" || j.Handler == f.Handler) &&
-			(f.Author == "" || j.Author == f.Author) &&
-			(name == "" || strings.Contains(strings.ToLower(j.Name), name))
+	return func(j *job) bool {
+		d := j.def
+		return (f.App == "" || j.app == f.App) &&
+			(f.Key == "" || d.key == f.Key) &&
+			(len(f.Keys) == 0 || keys[d.key]) &&
+			(f.Handler == "" || d.handler.Value() == f.Handler) &&
+			(f.Author == "" || d.common.Value().author == f.Author) &&
+			(f.Stopped == nil || *f.Stopped == j.stopped) &&
+			(name == "" || strings.Contains(strings.ToLower(d.name), name))
 	}
 }

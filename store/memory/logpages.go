@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sort"
 	"time"
 
@@ -74,17 +75,16 @@ func (l logPages) place(first int) int {
 
 // hasPage reports whether there is a page that begins at the line.
 func (r *run) hasPage(first int) bool {
-	i := r.pages.place(first)
-	return i < len(r.pages) && r.pages[i].FirstLine == first
+	pages := r.extra().pages
+	i := pages.place(first)
+	return i < len(pages) && pages[i].FirstLine == first
 }
 
 // addPage keeps a page of which there is none that begins where it does.
 func (s *Store) addPage(r *run, p store.LogPage, day int64) {
-	i := r.pages.place(p.FirstLine)
+	x := r.own()
 	p.Content = copied(p.Content)
-	r.pages = append(r.pages, store.LogPage{})
-	copy(r.pages[i+1:], r.pages[i:])
-	r.pages[i] = p
+	x.pages = slices.Insert(x.pages, x.pages.place(p.FirstLine), p)
 	if r.job.logged == nil {
 		r.job.logged = map[int64]int64{}
 	}
@@ -97,18 +97,19 @@ func pageBytes(p *store.LogPage) int64 { return int64(len(p.Content)) + 128 }
 
 // dropPages forgets the pages of a run that is evicted.
 func (s *Store) dropPages(r *run) {
-	if len(r.pages) == 0 {
+	pages := r.extra().pages
+	if len(pages) == 0 {
 		return
 	}
 	j, day := r.job, dayOf(r).day
-	for i := range r.pages {
-		j.logged[day] -= int64(len(r.pages[i].Content))
-		s.logs -= pageBytes(&r.pages[i])
+	for i := range pages {
+		j.logged[day] -= int64(len(pages[i].Content))
+		s.logs -= pageBytes(&pages[i])
 	}
 	if j.logged[day] == 0 {
 		delete(j.logged, day)
 	}
-	r.pages = nil
+	r.own().pages = nil
 }
 
 // LogPages returns pages of a run.
@@ -121,12 +122,13 @@ func (s *Store) LogPages(ctx context.Context, runID int64, fromLine, limit int) 
 	if r == nil {
 		return nil, 0, nil
 	}
-	last = r.pages.last()
+	kept := r.extra().pages
+	last = kept.last()
 	if fromLine < 0 {
 		fromLine = last + 1 + fromLine
 	}
-	at := r.pages.from(fromLine)
-	for _, p := range r.pages[at:min(at+max(limit, 0), len(r.pages))] {
+	at := kept.from(fromLine)
+	for _, p := range kept[at:min(at+max(limit, 0), len(kept))] {
 		p.Content = copied(p.Content)
 		p.Notice = false
 		pages = append(pages, p)

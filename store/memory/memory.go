@@ -5,13 +5,14 @@
 // take-over, hand-over and fencing can be tested in virtual time. It keeps
 // nothing across an exit of the process.
 //
-// The store has two halves. The catalogue — definitions of jobs, groups,
-// registered addresses, the slow part of nodes — is a go-memdb database: it has
-// the indexes and gives snapshots. What changes with every run lives in plain
-// structures under one mutex: a due index and sets of unended runs for each
-// shard, and the runs in segments by id. A transaction that touches both halves
-// holds the mutex from its first read to its last write, so that every other
-// call sees both changed or none.
+// The store has two halves. The catalogue — groups, registered addresses, the
+// slow part of nodes — is a go-memdb database: it has the indexes and gives
+// snapshots. Jobs, of which there may be a million, and what changes with every
+// run live in plain structures under one mutex: definitions of jobs by id and by
+// key, a due index and sets of unended runs for each shard, and the runs in
+// segments by id. A transaction that touches both halves holds the mutex from
+// its first read to its last write, so that every other call sees both changed
+// or none.
 //
 // Ids are not those of an earlier process, since executors elsewhere may remember them:
 // ids of runs begin at the clock, as those of store/postgres do, and at 1 where it is
@@ -21,7 +22,7 @@
 //
 // Ended runs are kept up to a bound for each job and one in total (see
 // [Retain]), their logs up to one in bytes (see [RetainLogs]); runs that have not ended are never dropped, nor are they bounded: one that is
-// planned years ahead takes its kilobyte until it is due.
+// planned years ahead takes half a kilobyte until it is due.
 package memory
 
 import (
@@ -58,6 +59,9 @@ type Store struct {
 	mu         sync.Mutex                // never held while waiting for anything
 	shards     []*shard                  // guarded by mu; nil until SetShards
 	jobs       map[int64]*job            // guarded by mu; removed ones too, while runs or audit are kept
+	apps       map[string]*app           // guarded by mu
+	noWork     *work                     // of the jobs that have none; never changed
+	idle       []*work                   // guarded by mu; to be used again
 	jobIDs     jobIDs                    // guarded by mu
 	removed    []int64                   // guarded by mu; removed jobs with audit, oldest first
 	record     []*noted                  // guarded by mu; of changes, in order of ID; what is within is never changed
@@ -101,6 +105,8 @@ func New(opts ...Option) *Store {
 		db:       newCatalogue(),
 		keep:     retention{perJob: 10_000, total: 200_000, logs: 256 << 20},
 		jobs:     map[int64]*job{},
+		apps:     map[string]*app{},
+		noWork:   newWork(),
 		keys:     map[triggerKey]int64{},
 		joins:    map[string]map[int64]bool{},
 		windows:  map[windowKey]*window{},
@@ -116,6 +122,7 @@ func New(opts ...Option) *Store {
 		runs:     runs{last: idsBefore(time.Now())},
 		ended:    list{by: allEnded},
 	}
+	s.jobIDs.jobs = s.jobs
 	for _, o := range opts {
 		o(s)
 	}

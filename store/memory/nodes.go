@@ -99,7 +99,7 @@ func (s *Store) beat(incarnation string, attached []store.Attachment) error {
 		n.Attached, n.Resting = attached, attached == nil
 		return s.addNode(n)
 	}
-	n, err := first[xxljob.Node](s.db, tableNodes, byID, incarnation)
+	n, err := first[xxljob.Node](s.db, tableNodes, incarnation)
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (s *Store) SetFailing(ctx context.Context, incarnation string, failing bool
 	if p := s.peers[incarnation]; p == nil || !p.joined {
 		return nil
 	}
-	n, err := first[xxljob.Node](s.db, tableNodes, byID, incarnation)
+	n, err := first[xxljob.Node](s.db, tableNodes, incarnation)
 	if err != nil || n.Failing == failing {
 		return err
 	}
@@ -195,7 +195,7 @@ func (s *Store) Bury(ctx context.Context, incarnation string, beats int64) error
 		}
 		return nil
 	}
-	n, err := first[xxljob.Node](s.db, tableNodes, byID, incarnation)
+	n, err := first[xxljob.Node](s.db, tableNodes, incarnation)
 	if err != nil {
 		return err
 	}

@@ -19,10 +19,10 @@ func (s *Store) succeed(r *run, now int64) {
 	if first.succeeded++; first.succeeded < first.parts {
 		return
 	}
-	if def := r.job.def; len(def.Children)+len(def.ChildKeys)+len(s.joins) == 0 {
+	if !r.job.def.leads() && len(s.joins) == 0 {
 		return
 	}
-	ended := r.Run
+	ended := r.snapshot()
 	ended.State, ended.Ended = xxljob.StateSucceeded, fromMilli(now)
 	sh := r.job.shard
 	for _, o := range ended.Owes(r.job.mayFollow(), s.joinsBehind(r.job)) {
@@ -90,11 +90,7 @@ func (s *Store) named(id int64, app, key string) *job {
 	if id != 0 {
 		return s.live(id)
 	}
-	def, err := first[xxljob.Job](s.db, tableJobs, byKey, app, key)
-	if err != nil || def == nil {
-		return nil
-	}
-	return s.live(def.ID)
+	return s.withKey(app, key)
 }
 
 // follower is a run that successes lead to.
@@ -118,27 +114,29 @@ func (s *Store) lead(ctx context.Context, j *job, f follower, now time.Time, pai
 		paid.Skipped++
 		return
 	}
-	r := s.runs.add()
-	fillTriggered(r, xxljob.Trigger{Type: xxljob.TriggerParent, Param: f.param, Trace: f.trace}, now)
-	s.insertFollower(j, r, f)
+	r, run := s.newRun(j), triggered(xxljob.Trigger{Type: xxljob.TriggerParent, Param: f.param, Trace: f.trace}, now)
+	r.foreign = true
+	s.insertFollower(r, &run, f)
 	s.tellScan(j)
 	paid.Runs++
 }
 
 // insertFollower inserts a run that is filled in but for what it follows from.
-func (s *Store) insertFollower(j *job, r *run, f follower) {
-	r.ParentID, r.Depth, r.Business = f.parent, f.depth, f.business
-	r.key = f.key
-	s.keys[triggerKey{j.id, f.key}] = r.ID
-	s.insertRun(j, r)
+func (s *Store) insertFollower(r *run, run *xxljob.Run, f follower) {
+	run.ParentID, run.Depth, run.Business = f.parent, f.depth, f.business
+	r.keep(run)
+	r.own().key = f.key
+	s.keys[triggerKey{r.job.id, f.key}] = r.ID
+	s.insertRun(r)
 }
 
 // insertSkipped inserts a record in the place of such a run.
 func (s *Store) insertSkipped(ctx context.Context, j *job, f follower, at, now time.Time, reason, line string) {
-	r := s.runs.add()
-	fillPlanned(r, &xxljob.NewRun{At: at, Type: xxljob.TriggerParent, State: xxljob.StateSkipped, First: at, Last: at, Count: 1, Reason: reason}, now)
-	r.say(line)
-	s.insertFollower(j, r, f)
+	r, run := s.newRun(j), xxljob.Run{
+		Type: xxljob.TriggerParent, State: xxljob.StateSkipped, Created: now, Scheduled: stored(at), Retries: retriesOfJob,
+		First: stored(at), Last: stored(at), Count: 1, Reason: reason, TriggerMsg: line,
+	}
+	s.insertFollower(r, &run, f)
 	s.end(r, xxljob.StateSkipped, toMilli(now))
 	s.stopFinished(ctx, j, toMilli(now))
 }
@@ -149,38 +147,27 @@ func (s *Store) Links(ctx context.Context) ([]xxljob.Job, error) {
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	defs, err := all[xxljob.Job](s.db, tableJobs)
-	if err != nil {
-		return nil, err
-	}
 	var links []xxljob.Job
-	for _, def := range defs {
-		l := xxljob.Job{ID: def.ID, App: def.App, Key: def.Key, Children: def.Children, ChildKeys: def.ChildKeys, After: def.After, AfterKeys: def.AfterKeys}
-		if len(l.Children)+len(l.ChildKeys)+len(l.After)+len(l.AfterKeys) > 0 {
+	for m := s.jobsAfter("", noID); m.peek() != nil; m.next() {
+		j := m.peek().of
+		if r := j.def.rare; r != nil && len(r.children)+len(r.childKeys)+len(r.after)+len(r.afterKeys) > 0 {
+			l := xxljob.Job{ID: j.id, App: j.app, Key: j.def.key, Children: r.children, ChildKeys: r.childKeys, After: r.after, AfterKeys: r.afterKeys}
 			links = append(links, l.Clone())
 		}
 	}
 	return links, nil
 }
 
-// joinRefs are the jobs that a definition runs behind, as keys of Store.joins.
-func joinRefs(def *xxljob.Job) (refs []string) {
-	for _, id := range def.After {
-		refs = append(refs, store.IDRef(id))
-	}
-	return append(refs, def.AfterKeys...)
-}
-
 // indexLinks takes a definition into Store.joins, Store.watched and Store.keepers, or out of
 // them.
 func (s *Store) indexLinks(j *job, in bool) {
-	if delete(s.watched, j.id); in && j.def.LateAfter > 0 {
+	if delete(s.watched, j.id); in && j.def.lateAfter() > 0 {
 		s.watched[j.id] = true
 	}
-	if delete(s.keepers, j.id); in && j.def.KeepRuns > 0 {
+	if delete(s.keepers, j.id); in && j.def.keepRuns() > 0 {
 		s.keepers[j.id] = true
 	}
-	for _, ref := range joinRefs(j.def) {
+	for _, ref := range j.def.refs() {
 		behind := s.joins[ref]
 		if behind == nil {
 			behind = map[int64]bool{}
@@ -200,7 +187,7 @@ func (s *Store) joinsBehind(j *job) []int64 {
 		return nil
 	}
 	ids := map[int64]bool{}
-	for _, ref := range []string{store.IDRef(j.id), fmt.Sprintf("%s/%s", j.def.App, j.def.Key)} {
+	for _, ref := range []string{store.IDRef(j.id), fmt.Sprintf("%s/%s", j.app, j.def.key)} {
 		for id := range s.joins[ref] {
 			ids[id] = true
 		}

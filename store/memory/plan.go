@@ -22,24 +22,26 @@ func (s *Store) Claim(ctx context.Context, plans []xxljob.Plan) ([]xxljob.Run, e
 	now := clock()
 	inserted := make([]xxljob.Run, 0, n)
 	for i := range plans {
-		if p := &plans[i]; s.claimable(p) {
-			inserted = s.claim(ctx, inserted, p, now)
+		p := &plans[i]
+		if j := s.claimable(p); j != nil {
+			inserted = s.claim(ctx, inserted, j, p, now)
 		}
 	}
 	return inserted, nil
 }
 
-// claimable is the compare of the compare-and-set. A job without a next instant
-// is never due, whatever the plan says: else its claim could be repeated.
-func (s *Store) claimable(p *xxljob.Plan) bool {
+// claimable is the compare of the compare-and-set: it returns the plan's job, or nil. A job
+// without a next instant is never due, whatever the plan says: else its claim could be repeated.
+func (s *Store) claimable(p *xxljob.Plan) *job {
 	j := s.live(p.JobID)
-	return j != nil && !j.unscheduled() && j.version == p.Version &&
-		j.next != noTime && j.next == toMilli(p.Due) &&
-		j.shard == s.fenced(p.Shard, p.Epoch)
+	if j == nil || j.unscheduled() || j.version != p.Version ||
+		j.next == noTime || j.next != toMilli(p.Due) || j.shard != s.fenced(p.Shard, p.Epoch) {
+		return nil
+	}
+	return j
 }
 
-func (s *Store) claim(ctx context.Context, inserted []xxljob.Run, p *xxljob.Plan, now time.Time) []xxljob.Run {
-	j := s.jobs[p.JobID]
+func (s *Store) claim(ctx context.Context, inserted []xxljob.Run, j *job, p *xxljob.Plan, now time.Time) []xxljob.Run {
 	j.unindex()
 	j.next, j.waitRun = toMilli(stored(p.Next)), 0
 	if p.Wait && len(p.Runs) > 0 {
@@ -51,20 +53,21 @@ func (s *Store) claim(ctx context.Context, inserted []xxljob.Run, p *xxljob.Plan
 	}
 	for i := range p.Runs {
 		n := &p.Runs[i]
-		r := s.runs.add()
+		r := s.newRun(j)
 		r.PlanEpoch = p.Epoch
-		fillPlanned(r, n, now)
+		s.plan(r, n, toMilli(now))
 		if p.Wait && i == 0 {
 			j.waitRun = r.ID
 		}
-		s.insertRun(j, r)
+		s.insertRun(r)
 		if n.State.Ended() { // a record
 			s.end(r, n.State, toMilli(now))
 		} else {
 			r.count = j.count
 			j.made++
 		}
-		inserted = append(inserted, r.snapshot())
+		inserted = append(inserted, xxljob.Run{})
+		r.put(&inserted[len(inserted)-1])
 	}
 	if p.Stop != "" {
 		j.version++
@@ -84,12 +87,13 @@ func latest(runs []xxljob.NewRun) int64 {
 	return last
 }
 
-// fillPlanned sets what the plan says.
-func fillPlanned(r *run, n *xxljob.NewRun, now time.Time) {
+// plan sets in a new run what the plan says.
+func (s *Store) plan(r *run, n *xxljob.NewRun, now int64) {
 	r.Type, r.State = n.Type, n.State
-	r.Created = now
-	r.Scheduled = stored(n.At)
-	r.First, r.Last, r.Count = stored(n.First), stored(n.Last), n.Count
-	r.Reason = n.Reason
-	r.Retries = retriesOfJob
+	r.created, r.scheduled = now, toMilli(n.At)
+	s.agreePlain(r)
+	if n.Count != 0 || n.Reason != "" || !n.First.IsZero() || !n.Last.IsZero() {
+		x := r.own()
+		x.first, x.last, x.count, x.reason = stored(n.First), stored(n.Last), n.Count, n.Reason
+	}
 }

@@ -16,7 +16,7 @@ func (s *Store) SetProgress(ctx context.Context, list []store.Progress) error {
 	for i := range list {
 		p := &list[i]
 		if r := s.runs.find(p.RunID); r != nil && r.hears(p) {
-			r.Progress, r.ProgressText = p.Percent, p.Text
+			r.setProgress(p.Percent, p.Text)
 		}
 	}
 	return nil

@@ -64,7 +64,7 @@ func (s *Store) Runs(ctx context.Context, f xxljob.RunFilter) ([]xxljob.Run, err
 // reports whether there may be more to find.
 func (s *Store) walk(found []xxljob.Run, f *xxljob.RunFilter) ([]xxljob.Run, bool) {
 	if t := s.runs.find(f.TriggerID); t != nil && f.JobID == 0 {
-		f.JobID = t.JobID // all runs of a trigger are of one job
+		f.JobID = t.job.id // all runs of a trigger are of one job
 	}
 	r := s.below(f)
 	for range stride {
@@ -89,7 +89,7 @@ func (s *Store) below(f *xxljob.RunFilter) *run {
 	if f.JobID == 0 {
 		return s.runs.before(min(f.Before, s.runs.last+1))
 	}
-	if r := s.runs.find(f.Before); r != nil && r.JobID == f.JobID {
+	if r := s.runs.find(f.Before); r != nil && r.job.id == f.JobID {
 		return r.links[ofJob].prev
 	}
 	j := s.jobs[f.JobID]
@@ -104,10 +104,10 @@ func (s *Store) below(f *xxljob.RunFilter) *run {
 }
 
 func chosen(r *run, f *xxljob.RunFilter) bool {
-	return (f.App == "" || r.App == f.App) &&
-		(f.JobID == 0 || r.JobID == f.JobID) &&
+	return (f.App == "" || r.terms.app == f.App) &&
+		(f.JobID == 0 || r.job.id == f.JobID) &&
 		(f.TriggerID == 0 || r.TriggerID == f.TriggerID) &&
 		(len(f.States) == 0 || slices.Contains(f.States, r.State)) &&
-		(f.From.IsZero() || !r.Scheduled.Before(f.From)) &&
-		(f.To.IsZero() || r.Scheduled.Before(f.To))
+		(f.From.IsZero() || !fromMilli(r.scheduled).Before(f.From)) &&
+		(f.To.IsZero() || fromMilli(r.scheduled).Before(f.To))
 }

@@ -23,12 +23,17 @@ const (
 // reports are in order of their beginning and app. They are guarded by Store.mu.
 type reports struct {
 	quarters, days []*store.Report
+	recent         *store.Report // the one of quarters that was counted in last; nil once that is folded
 }
 
 // count returns the report that an end counts in.
 func (x *reports) count(app string, instant time.Time) *store.Report {
+	if r := x.recent; r != nil && r.App == app && !instant.Before(r.From) && instant.Sub(r.From) < store.Quarter {
+		return r // most ends are of the same quarter as the one before
+	}
 	x.fold(clock())
-	return reportOf(&x.quarters, app, store.QuarterOf(instant), store.Quarter)
+	x.recent = reportOf(&x.quarters, app, store.QuarterOf(instant), store.Quarter)
+	return x.recent
 }
 
 // reportOf finds a report in a list, to which it is added where it is not there.
@@ -47,6 +52,7 @@ func (x *reports) fold(now time.Time) {
 	before := store.DayOf(now.Add(-store.QuartersKept))
 	for len(x.quarters) > 0 && (x.quarters[0].From.Before(before) || len(x.quarters) >= mostQuarters) {
 		r := x.quarters[0]
+		x.recent = nil
 		if r.From.Before(before) {
 			x.quarters = x.quarters[1:]
 		} else {

@@ -64,19 +64,30 @@ func (s *Store) evict(r *run) {
 	j.ended.remove(r)
 	s.ended.remove(r)
 	j.runs.remove(r)
-	s.unbear(r)
-	s.dropPages(r)
-	if r.key != "" {
-		delete(s.keys, triggerKey{j.id, r.key})
+	if r.extras != nil {
+		s.dropExtras(r)
 	}
 	s.runs.drop(r)
+	s.rest(j)
 	s.forgetJob(j)
+}
+
+// dropExtras forgets what else is known by a run that is evicted.
+func (s *Store) dropExtras(r *run) {
+	s.unbear(r)
+	s.dropPages(r)
+	if key := r.extras.key; key != "" {
+		delete(s.keys, triggerKey{r.job.id, key})
+	}
 }
 
 // forgetJob lets go of a removed job of which nothing is kept any more.
 func (s *Store) forgetJob(j *job) {
 	if j.removed && j.runs.n == 0 && j.audit == nil {
 		delete(s.jobs, j.id)
+		if !s.jobIDs.given(j.id) {
+			s.jobIDs.give(j.id)
+		}
 	}
 }
 
@@ -87,6 +98,6 @@ func (s *Store) forgetAudits() {
 	}
 	j := s.jobs[s.removed[0]]
 	s.removed = s.removed[1:]
-	j.audit = nil
+	j.forgetAudit()
 	s.forgetJob(j)
 }

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"time"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
@@ -16,16 +17,28 @@ import (
 func (s *Store) rearm(j *job, ended int64) {
 	j.unindex()
 	j.waitRun = 0
-	next := ended + j.delay.Milliseconds()
-	if last := j.def.NotAfter; j.delay > 0 && !j.usedUp() && (last.IsZero() || next <= toMilli(last)) {
+	delay := j.delay()
+	next := ended + delay.Milliseconds()
+	if last := j.def.notAfter(); delay > 0 && !j.usedUp() && (last.IsZero() || next <= toMilli(last)) {
 		j.next = next
 	}
 	j.index()
 	s.tellScan(j)
 }
 
+// delay is that of a FixedDelay schedule, else zero. An invalid one re-arms nothing.
+func (j *jobState) delay() (d time.Duration) {
+	if s := j.def.schedule(); s.Type == xxljob.ScheduleFixDelay {
+		d, _ = s.Every()
+	}
+	return d
+}
+
 // usedUp reports whether the schedule has made all of its runs.
-func (j *jobState) usedUp() bool { return j.def.MaxRuns > 0 && j.made >= j.def.MaxRuns }
+func (j *jobState) usedUp() bool {
+	most := j.def.common.Value().maxRuns
+	return most > 0 && j.made >= most
+}
 
 // finished reports whether nothing will come of the schedule any more. Nothing
 // is to come of a manual one.
@@ -48,10 +61,10 @@ func (j *jobState) finishedBy() string {
 	if j.usedUp() {
 		return xxljob.StopFinished + store.ByMaxRuns
 	}
-	if j.def.NotAfter.IsZero() {
+	if j.def.notAfter().IsZero() {
 		return xxljob.StopFinished
 	}
-	if later, err := j.def.Schedule.Next(j.def.NotAfter); err != nil || later.IsZero() {
+	if later, err := j.def.schedule().Next(j.def.notAfter()); err != nil || later.IsZero() {
 		return xxljob.StopFinished
 	}
 	return xxljob.StopFinished + store.ByNotAfter
@@ -69,7 +82,7 @@ func (s *Store) uncount(r *run) {
 // counts reports whether a run that has not begun is one of those that its job has made. A
 // part of a broadcast is none: that has begun.
 func (r *run) counts() bool {
-	return r.Type.ScheduleBorn() && r.count == r.job.count && r.Sharding == xxljob.Sharding{}
+	return r.Type.ScheduleBorn() && r.count == r.job.count && r.extra().sharding == xxljob.Sharding{}
 }
 
 // stop is a stop by the scheduler itself.

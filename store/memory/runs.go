@@ -3,65 +3,7 @@ package memory
 import (
 	"slices"
 	"sort"
-
-	"github.com/xxljob/xxljob"
 )
-
-// run is a run with its places in the sets it is in. All of it is guarded by
-// Store.mu; a run that was evicted is used again.
-type run struct {
-	xxljob.Run
-
-	job       *job
-	owner     *peer  // set while started or dispatched by a node
-	addressee *peer  // set while started or dispatched at an attached address
-	key       string // of the trigger, if it had one
-
-	first     *run // of its trigger, itself perhaps; kept for as long as one of them has not ended
-	unended   int  // runs of the trigger, where it is the first
-	parts     int  // of the trigger, where it is the first
-	succeeded int  // of these
-	followed  bool // another run follows it
-	late      bool // an alarm has said so
-	count     int  // of the job, when the run was planned
-	foreign   bool // planned, and neither planned nor loaded under the shard's epoch
-	ahead     bool // planned, and kept apart until move: see ahead.go
-	move      int64
-
-	pages logPages // of its log
-
-	place int // in job.planned or job.ahead while planned, in shard.started while started
-	links [listKinds]link
-}
-
-func (r *run) slot() *int { return &r.place }
-
-// snapshot is the run as callers get it.
-func (r *run) snapshot() xxljob.Run {
-	out := r.Run
-	out.Addresses = copied(out.Addresses)
-	return out
-}
-
-// read is the run with the names that its job has now, as those get it who read runs.
-func (r *run) read() xxljob.Run {
-	out := r.snapshot()
-	if j := r.job; !j.removed {
-		out.JobName, out.JobKey = j.def.Name, j.def.Key
-	}
-	return out
-}
-
-// say adds a line to the TriggerMsg.
-func (r *run) say(line string) {
-	switch {
-	case line == "":
-	case r.TriggerMsg == "":
-		r.TriggerMsg = line
-	default:
-		r.TriggerMsg += "\n" + line
-	}
-}
 
 func copied[T any](s []T) []T { return append([]T(nil), s...) }
 
@@ -107,6 +49,9 @@ func (x *runs) add() *run {
 	return r
 }
 
+// clear makes it a run of which nothing is known.
+func (r *run) clear() { *r = run{started: noTime, taken: noTime, ended: noTime} }
+
 func (x *runs) fresh() *run {
 	if last := len(x.free) - 1; last >= 0 {
 		r := x.free[last]
@@ -114,7 +59,9 @@ func (x *runs) fresh() *run {
 		x.free = x.free[:last]
 		return r
 	}
-	return new(run)
+	r := new(run)
+	r.clear()
+	return r
 }
 
 // find returns the run, or nil.
@@ -167,7 +114,7 @@ func (x *runs) drop(r *run) {
 	if seg.n--; seg.n == 0 {
 		x.empty++
 	}
-	*r = run{}
+	r.clear()
 	if len(x.free) < maxFree {
 		x.free = append(x.free, r)
 	}

@@ -19,7 +19,8 @@ func (s *Store) Scan(ctx context.Context, q store.ScanQuery) (xxljob.ScanResult,
 		out.Jobs = make([]xxljob.DueJob, len(due))
 	}
 	for i := range due {
-		out.Jobs[i] = xxljob.DueJob{Job: due[i].snapshot(), Waiting: due[i].waiting}
+		due[i].put(&out.Jobs[i].Job)
+		out.Jobs[i].Waiting = due[i].waiting
 	}
 	return out, nil
 }
@@ -95,11 +96,11 @@ func (s *Store) load(found []*run, shards []store.Shard) []xxljob.Run {
 	for i, r := range found {
 		sh := r.job.shard
 		if r.foreign && asked(shards, sh) {
-			sh.foreign.remove(toMilli(r.Scheduled), r.ID)
+			sh.foreign.remove(r.scheduled, r.ID)
 			r.foreign = false
 			r.PlanEpoch = sh.epoch
 		}
-		out[i] = r.snapshot()
+		r.put(&out[i])
 	}
 	return out
 }
@@ -149,7 +150,7 @@ func (s *Store) Planned(ctx context.Context, q store.PlannedQuery) ([]xxljob.Run
 	}
 	var found []*run // first, so that the copies are made in one place of the right size
 	for e := m.peek(); e != nil && e.at <= before && len(found) < q.Limit; e = m.peek() {
-		if q.App == "" || e.of.App == q.App {
+		if q.App == "" || e.of.terms.app == q.App {
 			found = append(found, e.of)
 		}
 		m.next()
@@ -164,7 +165,7 @@ func snapshots(runs []*run) []xxljob.Run {
 	}
 	out := make([]xxljob.Run, len(runs))
 	for i, r := range runs {
-		out[i] = r.snapshot()
+		r.put(&out[i])
 	}
 	return out
 }

@@ -74,36 +74,36 @@ func (s *Store) searchOn(w *search) bool {
 
 // plannedAt is when the run was planned, or moves.
 func (r *run) plannedAt() time.Time {
-	if r.move != 0 {
-		return fromMilli(r.move)
+	if move := r.extra().move; move != 0 {
+		return fromMilli(move)
 	}
-	return r.Created
+	return r.createdAt()
 }
 
 // chosen reports whether the search chooses the run, wherever in time it is.
 func (w *search) chosen(r *run) bool {
 	q := w.q
-	return (len(q.Apps) == 0 || slices.Contains(q.Apps, r.App)) &&
-		(len(q.JobIDs) == 0 || slices.Contains(q.JobIDs, r.JobID)) &&
+	return (len(q.Apps) == 0 || slices.Contains(q.Apps, r.terms.app)) &&
+		(len(q.JobIDs) == 0 || slices.Contains(q.JobIDs, r.job.id)) &&
 		(len(q.States) == 0 || slices.Contains(q.States, r.State)) &&
 		(len(q.Types) == 0 || slices.Contains(q.Types, r.Type)) &&
-		(q.Handler == "" || r.Handler == q.Handler) &&
-		(q.Address == "" || r.Address == q.Address) &&
-		(q.Reason == "" || r.Reason == q.Reason) &&
-		(q.From.IsZero() || !r.Scheduled.Before(q.From)) &&
-		(q.To.IsZero() || r.Scheduled.Before(q.To)) &&
-		(q.Slower == 0 || !r.Ended.IsZero() && !r.Started.IsZero() && r.Ended.Sub(r.Started) >= q.Slower) &&
+		(q.Handler == "" || r.terms.handler == q.Handler) &&
+		(q.Address == "" || r.terms.address == q.Address) &&
+		(q.Reason == "" || r.extra().reason == q.Reason) &&
+		(q.From.IsZero() || !fromMilli(r.scheduled).Before(q.From)) &&
+		(q.To.IsZero() || fromMilli(r.scheduled).Before(q.To)) &&
+		(q.Slower == 0 || r.ended != noTime && r.started != noTime && fromMilli(r.ended).Sub(fromMilli(r.started)) >= q.Slower) &&
 		(q.LateBy == 0 || isLate(r, q.LateBy)) &&
-		(w.text == "" || w.in(r.Param) || w.in(r.TriggerMsg) || w.in(r.HandleMsg))
+		(w.text == "" || w.in(r.terms.param) || w.in(r.TriggerMsg) || w.in(r.HandleMsg))
 }
 
 // isLate reports whether the run was started at least so late, or waits and is so late by now.
 func isLate(r *run, by time.Duration) bool {
-	at := r.Started
+	at := fromMilli(r.started)
 	if r.State == xxljob.StatePlanned {
 		at = clock()
 	}
-	return !at.IsZero() && at.Sub(r.Scheduled) >= by
+	return !at.IsZero() && at.Sub(fromMilli(r.scheduled)) >= by
 }
 
 func (w *search) in(text string) bool { return strings.Contains(strings.ToLower(text), w.text) }
@@ -151,21 +151,22 @@ func (s *Store) Children(ctx context.Context, runID, after int64, limit int) (fo
 
 // bear notes that the run has a parent, unbear that it is dropped.
 func (s *Store) bear(r *run) {
-	if r.ParentID != 0 {
-		s.children[r.ParentID] = append(s.children[r.ParentID], r)
+	if parent := r.extra().parent; parent != 0 {
+		s.children[parent] = append(s.children[parent], r)
 	}
 }
 
 func (s *Store) unbear(r *run) {
-	if r.ParentID == 0 {
+	parent := r.extra().parent
+	if parent == 0 {
 		return
 	}
-	list := s.children[r.ParentID]
+	list := s.children[parent]
 	if list = slices.DeleteFunc(list, func(c *run) bool { return c == r }); len(list) == 0 {
-		delete(s.children, r.ParentID)
+		delete(s.children, parent)
 		return
 	}
-	s.children[r.ParentID] = list
+	s.children[parent] = list
 }
 
 // Waiting returns planned runs in order of time.
@@ -210,17 +211,17 @@ func (s *Store) OpenRuns(ctx context.Context, most int) (store.OpenRuns, error) 
 	planned, running := 0, 0
 	for _, sh := range s.shards {
 		for c := sh.planned.after(noID, noID); c.peek() != nil && planned <= most; c.next() {
-			open.Planned[c.peek().of.App]++
+			open.Planned[c.peek().of.terms.app]++
 			planned++
 		}
 		for _, r := range sh.started.members {
 			if running <= most {
-				open.Running[r.App]++
+				open.Running[r.terms.app]++
 				running++
 			}
 		}
 		for c := sh.dispatched.after(noID, noID); c.peek() != nil && running <= most; c.next() {
-			open.Running[c.peek().of.App]++
+			open.Running[c.peek().of.terms.app]++
 			running++
 		}
 	}

@@ -46,7 +46,7 @@ type jobPlace struct {
 	name     string
 }
 
-func (j *job) place() jobPlace { return jobPlace{j.id, j.next, j.def.Name} }
+func (j *job) place() jobPlace { return jobPlace{j.id, j.next, j.def.name} }
 
 func compareJobs(order store.JobOrder, a, b jobPlace) int {
 	first := 0
@@ -67,14 +67,14 @@ func (j *job) behind(q *xxljob.JobSearch) bool {
 func (j *job) chosenBy(q *xxljob.JobSearch, text string) bool {
 	has := func(field string) bool { return strings.Contains(strings.ToLower(field), text) }
 	def := j.def
-	return (len(q.Apps) == 0 || slices.Contains(q.Apps, def.App)) &&
-		!slices.ContainsFunc(q.Tags, func(tag string) bool { return !slices.Contains(def.Tags, tag) }) &&
-		(q.Handler == "" || q.Handler == def.Handler) &&
-		(q.Author == "" || q.Author == def.Author) &&
+	return (len(q.Apps) == 0 || slices.Contains(q.Apps, j.app)) &&
+		!slices.ContainsFunc(q.Tags, func(tag string) bool { return !slices.Contains(def.tags(), tag) }) &&
+		(q.Handler == "" || q.Handler == def.handler.Value()) &&
+		(q.Author == "" || q.Author == def.common.Value().author) &&
 		(q.StopReason == "" || j.stopped && q.StopReason == j.stopReason) &&
 		(q.Stopped == nil || *q.Stopped == j.stopped) &&
 		(q.Order != store.ByNext || !j.unscheduled() && j.next != noTime) &&
-		(text == "" || has(def.Name) || has(def.Key) || has(def.Handler) || slices.ContainsFunc(def.Tags, has))
+		(text == "" || has(def.name) || has(def.key) || has(def.handler.Value()) || slices.ContainsFunc(def.tags(), has))
 }
 
 // CountJobs counts the jobs of each app.
@@ -88,10 +88,10 @@ func (s *Store) CountJobs(ctx context.Context) ([]store.JobCount, error) {
 		if j.removed {
 			continue
 		}
-		c := counts[j.def.App]
+		c := counts[j.app]
 		if c == nil {
-			c = &store.JobCount{App: j.def.App}
-			counts[j.def.App] = c
+			c = &store.JobCount{App: j.app}
+			counts[j.app] = c
 		}
 		switch {
 		case j.stopped:
@@ -111,11 +111,11 @@ func (s *Store) CountJobs(ctx context.Context) ([]store.JobCount, error) {
 
 // JobValues returns what jobs have in a field.
 func (s *Store) JobValues(ctx context.Context, field, prefix string, limit int) ([]string, error) {
-	of, known := map[string]func(*xxljob.Job) []string{
-		store.FieldApp:     func(j *xxljob.Job) []string { return []string{j.App} },
-		store.FieldHandler: func(j *xxljob.Job) []string { return []string{j.Handler} },
-		store.FieldAuthor:  func(j *xxljob.Job) []string { return []string{j.Author} },
-		store.FieldTag:     func(j *xxljob.Job) []string { return j.Tags },
+	of, known := map[string]func(*definition) []string{
+		store.FieldApp:     func(d *definition) []string { return []string{d.app()} },
+		store.FieldHandler: func(d *definition) []string { return []string{d.handler.Value()} },
+		store.FieldAuthor:  func(d *definition) []string { return []string{d.common.Value().author} },
+		store.FieldTag:     func(d *definition) []string { return d.tags() },
 	}[field]
 	if err := over(ctx); err != nil {
 		return nil, err

@@ -16,15 +16,15 @@ import (
 func (s *Store) enter(r *run) {
 	switch r.State {
 	case xxljob.StatePlanned:
-		sh, at := r.job.shard, toMilli(r.Scheduled)
+		sh, at := r.job.shard, r.scheduled
 		if r.ahead {
 			r.job.ahead.add(r)
-			sh.ahead.insert(r.move, r.ID, r)
+			sh.ahead.insert(r.extra().move, r.ID, r)
 			return
 		}
 		r.job.planned.add(r)
 		if r.Type == xxljob.TriggerRetry {
-			r.job.retries.insert(toMilli(r.Instant()), r.ID, r)
+			r.job.retries.insert(r.instant(), r.ID, r)
 			r.job.retrying++
 		}
 		sh.planned.insert(at, r.ID, r)
@@ -43,21 +43,21 @@ func (s *Store) enter(r *run) {
 // enterNodes adds a started or dispatched run to what its owner and its
 // addressee have.
 func (s *Store) enterNodes(r *run) {
-	if r.Owner != "" {
-		r.owner = s.peer(r.Owner)
+	if r.terms.owner != "" {
+		r.owner = s.peer(r.terms.owner)
 		r.owner.unended++
 	}
-	incarnation, attached := store.LocalIncarnation(r.Address)
+	incarnation, attached := store.LocalIncarnation(r.terms.address)
 	if !attached {
 		return
 	}
 	r.addressee = r.owner
-	if r.owner == nil || incarnation != r.Owner {
+	if r.owner == nil || incarnation != r.terms.owner {
 		r.addressee = s.peer(incarnation)
 	}
 	r.addressee.unended++
 	if r.State == xxljob.StateStarted {
-		r.job.occupy(r.Address, 1)
+		r.job.occupy(r.terms.address, 1)
 	}
 	if r.untaken() {
 		r.addressee.inbox.insert(0, r.ID, r)
@@ -71,15 +71,15 @@ func (s *Store) enterNodes(r *run) {
 func (s *Store) leave(r *run) {
 	switch r.State {
 	case xxljob.StatePlanned:
-		sh, at := r.job.shard, toMilli(r.Scheduled)
+		sh, at := r.job.shard, r.scheduled
 		if r.ahead {
 			r.job.ahead.remove(r)
-			sh.ahead.remove(r.move, r.ID)
+			sh.ahead.remove(r.extra().move, r.ID)
 			return
 		}
 		r.job.planned.remove(r)
 		if r.Type == xxljob.TriggerRetry {
-			r.job.retries.remove(toMilli(r.Instant()), r.ID)
+			r.job.retries.remove(r.instant(), r.ID)
 			r.job.retrying--
 		}
 		sh.planned.remove(at, r.ID)
@@ -108,7 +108,7 @@ func (s *Store) leaveNodes(r *run) {
 	r.addressee = nil
 	p.unended--
 	if r.State == xxljob.StateStarted {
-		r.job.occupy(r.Address, -1)
+		r.job.occupy(r.terms.address, -1)
 	}
 	if r.untaken() {
 		p.inbox.remove(0, r.ID)
@@ -120,17 +120,24 @@ func (s *Store) leaveNodes(r *run) {
 }
 
 // untaken reports whether the run is started and waits for its addressee.
-func (r *run) untaken() bool { return r.State == xxljob.StateStarted && r.Taken.IsZero() }
+func (r *run) untaken() bool { return r.State == xxljob.StateStarted && r.taken == noTime }
 
 // toKill reports whether an unended run's addressee, which took it, is to kill
 // it. One that is not taken ends when it is.
-func (r *run) toKill() bool { return r.KillReason != "" && !r.Taken.IsZero() }
+func (r *run) toKill() bool { return r.taken != noTime && r.extras != nil && r.extras.killReason != "" }
 
-// insertRun adds a new run of the job that is filled in but for what the store
-// gives. An ended one (a record) is over at once.
-func (s *Store) insertRun(j *job, r *run) {
+// newRun is a new run of the job that is filled in, and inserted, next.
+func (s *Store) newRun(j *job) *run {
+	s.working(j)
+	r := s.runs.add()
 	r.job = j
-	r.JobID, r.App, r.Shard = j.id, j.def.App, j.shard.id
+	return r
+}
+
+// insertRun adds a new run that is filled in but for what the store gives. An
+// ended one (a record) is over at once.
+func (s *Store) insertRun(r *run) {
+	j := r.job
 	r.Born = r.Born || r.Type.ScheduleBorn()
 	if r.TriggerID == 0 {
 		r.TriggerID = r.ID
@@ -153,8 +160,14 @@ func (s *Store) insertRun(j *job, r *run) {
 // job that waits for it. The caller calls stopFinished for the job, once what
 // else it does to the job is done.
 func (s *Store) end(r *run, state xxljob.State, now int64) {
+	var out xxljob.Run
+	s.endTo(&out, r, state, now)
+}
+
+// endTo is end that puts the run into one that is empty.
+func (s *Store) endTo(out *xxljob.Run, r *run, state xxljob.State, now int64) {
 	s.leave(r)
-	r.State, r.Ended = state, fromMilli(now)
+	r.State, r.ended = state, now
 	if state == xxljob.StateSkipped || state == xxljob.StateCancelled {
 		r.AlarmStatus = alarmNotNeeded
 	}
@@ -166,8 +179,9 @@ func (s *Store) end(r *run, state xxljob.State, now int64) {
 		s.rearm(j, now)
 	}
 	s.hasEnded = true
-	r.CountEnd(s.reports.count)
-	s.alarmOf(r, false, r.Ended)
+	r.put(out)
+	out.CountEnd(s.reports.count)
+	s.alarmOf(r, false, out.Ended)
 	s.retire(r)
 }
 

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"time"
 
 	"github.com/xxljob/xxljob"
 )
@@ -32,7 +31,7 @@ func (s *Store) applies(v *xxljob.Verdict, r *run) bool {
 		return false
 	}
 	return r.State == xxljob.StateStarted && r.job.shard == s.fenced(v.Shard, v.Epoch) &&
-		r.Owner == v.Owner && r.Token == v.Token && r.Taken.IsZero() == !v.Taken
+		r.terms.owner == v.Owner && r.Token == v.Token && (r.taken == noTime) == !v.Taken
 }
 
 func (s *Store) settle(ctx context.Context, v *xxljob.Verdict, r *run, now int64) xxljob.Run {
@@ -43,16 +42,19 @@ func (s *Store) settle(ctx context.Context, v *xxljob.Verdict, r *run, now int64
 		return s.conclude(ctx, r, ending{state: xxljob.StateLost}, now)
 	case v.To == xxljob.StateStarted:
 		s.leave(r)
-		r.Owner, r.Token = v.NewOwner, v.NewToken
+		t := *r.terms
+		t.owner = v.NewOwner
+		r.agree(t)
+		r.Token = v.NewToken
 		s.enter(r)
 		s.tellInbox(r)
-	case r.KillReason != "":
+	case r.extra().killReason != "":
 		return s.conclude(ctx, r, ending{state: xxljob.StateKilled}, now)
 	case j.removed:
-		r.Reason = "remove"
+		r.setReason("remove")
 		return s.conclude(ctx, r, ending{state: xxljob.StateCancelled}, now)
 	case r.heldBack():
-		r.Reason = "stop"
+		r.setReason("stop")
 		s.uncount(r)
 		return s.conclude(ctx, r, ending{state: xxljob.StateCancelled}, now)
 	default:
@@ -69,13 +71,14 @@ func (s *Store) putBack(r *run) {
 	s.leave(r)
 	r.State = xxljob.StatePlanned
 	r.PlanEpoch, r.foreign = 0, true
-	r.Owner, r.Token, r.Address, r.BootID = "", 0, "", ""
-	r.JobVersion, r.Handler, r.Block = 0, "", ""
-	r.Progress, r.ProgressText = 0, ""
-	if !r.ParamSet {
-		r.Param = ""
+	t := terms{app: r.terms.app, retries: r.terms.retries}
+	if r.ParamSet {
+		t.param = r.terms.param
 	}
-	r.Started, r.Taken = time.Time{}, time.Time{}
+	r.agree(t)
+	r.Token = 0
+	r.setProgress(0, "")
+	r.started, r.taken = noTime, noTime
 	s.enter(r)
 	s.tellScan(r.job)
 }

@@ -79,18 +79,18 @@ func (sh *shard) take(owner string) {
 
 // bag is a set without an order. Each member knows its place in the one bag it
 // may be in.
-type bag[T interface{ slot() *int }] struct{ members []T }
+type bag[T interface{ slot() *int32 }] struct{ members []T }
 
 func (b *bag[T]) add(m T) {
-	*m.slot() = len(b.members)
+	*m.slot() = int32(len(b.members))
 	b.members = append(b.members, m)
 }
 
 func (b *bag[T]) remove(m T) {
 	last := len(b.members) - 1
-	i := *m.slot()
+	i := int(*m.slot())
 	b.members[i] = b.members[last]
-	*b.members[i].slot() = i
+	*b.members[i].slot() = int32(i)
 	clear(b.members[last:])
 	b.members = b.members[:last]
 }

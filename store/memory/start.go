@@ -14,7 +14,7 @@ func (s *Store) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Star
 		return nil, err
 	}
 	defer s.done()
-	now := clock()
+	now := toMilli(clock())
 	out := make([]xxljob.Started, len(starts))
 	for i := range starts {
 		st := &starts[i]
@@ -22,7 +22,7 @@ func (s *Store) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Star
 		out[i].Status = s.startable(st, r)
 		switch out[i].Status {
 		case store.StartOK:
-			out[i].Run, out[i].Siblings = s.start(ctx, st, r, now)
+			s.start(ctx, st, r, now, &out[i])
 		case store.StartGone:
 			if r != nil {
 				out[i].Run = r.snapshot()
@@ -49,7 +49,7 @@ func (s *Store) startable(st *xxljob.Start, r *run) store.StartStatus {
 	j := r.job
 	switch {
 	case j.removed || j.id != st.JobID || j.version != st.JobVersion || r.heldBack(),
-		len(st.Targets) > 0 && r.Sharding.Total > 0:
+		len(st.Targets) > 0 && r.extra().sharding.Total > 0:
 		return store.StartStale
 	case st.State == xxljob.StateStarted && !s.addresseesThere(st):
 		return store.StartNoNode
@@ -72,7 +72,7 @@ func behind(st *xxljob.Start, r *run) *run {
 	if !st.AfterRetries || st.State != xxljob.StateStarted {
 		return nil
 	}
-	at := toMilli(stored(st.Instant))
+	at := toMilli(st.Instant)
 	for c := r.job.retries.after(noID, noID); c.peek() != nil && c.peek().at <= at; c.next() {
 		if e := c.peek(); less(e.at, e.of.TriggerID, at, st.TriggerID) {
 			return e.of
@@ -118,49 +118,50 @@ func (j *job) occupiesAny(st *xxljob.Start) bool {
 	return j.occupies(st.Address)
 }
 
-// start starts or refuses the run, which it returns with the further parts of a broadcast.
-func (s *Store) start(ctx context.Context, st *xxljob.Start, r *run, now time.Time) (started xxljob.Run, siblings []xxljob.Run) {
+// start starts or refuses the run, and answers with it and the further parts of a broadcast.
+func (s *Store) start(ctx context.Context, st *xxljob.Start, r *run, now int64, out *xxljob.Started) {
 	r.say(st.Msg)
 	if st.HandleMsg != "" {
 		r.HandleMsg = st.HandleMsg
 	}
-	r.JobVersion, r.Handler, r.Block = st.JobVersion, st.Handler, st.Block
-	r.Param, r.Retries = st.Param, st.Retries
-	j := r.job
 	if r.Type.ScheduleBorn() {
-		j.startedFor = max(j.startedFor, toMilli(r.Scheduled))
+		r.job.startedFor = max(r.job.startedFor, r.scheduled)
 	}
+	t := terms{app: r.terms.app, handler: st.Handler, block: st.Block, param: st.Param, jobVersion: st.JobVersion, retries: st.Retries}
 	if st.State == xxljob.StateRefused {
-		return s.conclude(ctx, r, ending{state: xxljob.StateRefused}, toMilli(now)), nil
+		r.agree(t)
+		s.concludeTo(ctx, &out.Run, r, ending{state: xxljob.StateRefused}, now)
+		return
 	}
 	s.leave(r)
 	r.foreign = false
-	r.State, r.Started = xxljob.StateStarted, now
-	r.Owner, r.Token, r.BootID = st.Owner, st.Token, st.BootID
-	if len(st.Targets) == 0 {
-		s.place(r, st.Address, now)
-		return r.snapshot(), nil
+	r.State, r.started, r.Token = xxljob.StateStarted, now, st.Token
+	t.owner, t.bootID, t.address = st.Owner, st.BootID, st.Address
+	r.agree(t)
+	if len(st.Targets) > 0 {
+		r.own().sharding = xxljob.Sharding{Index: 0, Total: len(st.Targets)}
 	}
-	r.Sharding = xxljob.Sharding{Index: 0, Total: len(st.Targets)}
-	s.place(r, st.Address, now)
-	return r.snapshot(), s.broadcast(r, st, now)
+	s.place(r, now)
+	r.put(&out.Run)
+	if len(st.Targets) > 0 {
+		out.Siblings = s.broadcast(r, st, now)
+	}
 }
 
 // broadcast inserts the parts behind the first.
-func (s *Store) broadcast(r *run, st *xxljob.Start, now time.Time) []xxljob.Run {
+func (s *Store) broadcast(r *run, st *xxljob.Start, now int64) []xxljob.Run {
 	var siblings []xxljob.Run
 	for i := 1; i < len(st.Targets); i++ {
-		part := s.runs.add()
-		id := part.ID
-		part.Run = r.snapshot()
-		part.ID, part.Created, part.Taken = id, now, time.Time{}
-		part.Sharding.Index = i
-		part.Address, part.BootID = st.Targets[i], ""
+		part, as := s.newRun(r.job), r.snapshot()
+		as.Created, as.Taken = fromMilli(now), time.Time{}
+		as.Sharding.Index = i
+		as.Address, as.BootID = st.Targets[i], ""
 		if i < len(st.TargetBoots) {
-			part.BootID = st.TargetBoots[i]
+			as.BootID = st.TargetBoots[i]
 		}
+		part.keep(&as)
 		part.take(now)
-		s.insertRun(r.job, part)
+		s.insertRun(part)
 		r.first.parts++
 		s.tellInbox(part)
 		siblings = append(siblings, part.snapshot())
@@ -168,17 +169,16 @@ func (s *Store) broadcast(r *run, st *xxljob.Start, now time.Time) []xxljob.Run 
 	return siblings
 }
 
-// place gives a started run that is in no set its address.
-func (s *Store) place(r *run, address string, now time.Time) {
-	r.Address = address
+// place lets a started run that is in no set be at its address.
+func (s *Store) place(r *run, now int64) {
 	r.take(now)
 	s.enter(r)
 	s.tellInbox(r)
 }
 
 // take marks the run as taken if it is addressed to its owner.
-func (r *run) take(now time.Time) {
-	if incarnation, attached := store.LocalIncarnation(r.Address); attached && incarnation == r.Owner {
-		r.Taken = now
+func (r *run) take(now int64) {
+	if incarnation, attached := store.LocalIncarnation(r.terms.address); attached && incarnation == r.terms.owner {
+		r.taken = now
 	}
 }

@@ -34,50 +34,48 @@ func (s *Store) addRun(ctx context.Context, jobID int64, t xxljob.Trigger, move 
 			return s.runs.find(id).snapshot(), nil
 		}
 	}
-	r := s.runs.add()
-	fillTriggered(r, t, clock())
+	r, run := s.newRun(j), triggered(t, clock())
+	r.keep(&run)
 	if t.Key != "" {
-		r.key = t.Key
+		r.own().key = t.Key
 		s.keys[key] = r.ID
 	}
 	if move != nil {
-		r.ahead, r.foreign, r.move = true, false, toMilli(stored(*move))
-		s.insertRun(j, r)
+		r.ahead, r.own().move = true, toMilli(*move)
+		s.insertRun(r)
 		s.tellAhead(j)
 	} else {
-		s.insertRun(j, r)
+		r.foreign = true
+		s.insertRun(r)
 		s.tellScan(j)
 	}
-	run, c := r.snapshot(), xxljob.Change{}
+	run = r.snapshot()
+	var c xxljob.Change
 	if c.OfTrigger(ctx, &run, &t) {
-		s.write(c, nil, r.Created)
+		s.write(c, nil, run.Created)
 	}
 	return run, nil
 }
 
-// fillTriggered sets what the trigger says.
-func fillTriggered(r *run, t xxljob.Trigger, now time.Time) {
-	r.State = xxljob.StatePlanned
-	r.foreign = true
-	r.Created = now
-	r.Type = t.Type
+// triggered is a run as the trigger says.
+func triggered(t xxljob.Trigger, now time.Time) xxljob.Run {
+	r := xxljob.Run{
+		State: xxljob.StatePlanned, Created: now, Type: t.Type, Scheduled: now, Sharding: t.Shard,
+		Addresses: t.Addresses, Trace: t.Trace, Retries: retriesOfJob,
+	}
 	if r.Type == "" {
 		r.Type = xxljob.TriggerManual
 	}
-	r.Scheduled = now
 	if at := stored(t.At); at.After(now) {
 		r.Scheduled = at
 	}
-	r.Sharding = t.Shard
 	if t.Param != nil {
 		r.Param, r.ParamSet = *t.Param, true
 	}
-	r.Addresses = copied(t.Addresses)
-	r.Trace = t.Trace
-	r.Retries = retriesOfJob
 	if t.Retries != nil {
 		r.Retries, r.RetriesSet = *t.Retries, true
 	}
+	return r
 }
 
 // retriesOfJob stands for the job's own number, until the run starts.

@@ -32,7 +32,7 @@ type window struct {
 // arrive counts a success for a window of the job.
 func (s *Store) arrive(ctx context.Context, j *job, o *store.Owed, now time.Time, paid *store.Paid) {
 	def := j.snapshot()
-	if len(joinRefs(&def)) == 0 {
+	if len(j.def.refs()) == 0 {
 		return
 	}
 	begin := stored(def.Window(o.Business))
@@ -68,9 +68,15 @@ func (s *Store) closeWindow(w *window) {
 	w.job.shard.windows.remove(w.expires, w.number)
 }
 
+// windowPassed is when a window of the job is over.
+func (j *job) windowPassed(begins time.Time) time.Time {
+	def := j.def.job()
+	return def.WindowPassed(begins)
+}
+
 // missing are the jobs that have not succeeded for the window.
 func (w *window) missing(s *Store) []string {
-	def := w.job.def
+	def := w.job.def.job()
 	return def.Missing(func(id int64, app, key string) bool {
 		j := s.named(id, app, key)
 		return j != nil && w.succeeded[j.id]
@@ -104,7 +110,7 @@ func (s *Store) ExpireWindows(ctx context.Context, q store.WindowQuery) (store.E
 // expire closes a window that is over.
 func (s *Store) expire(ctx context.Context, w *window, now time.Time) {
 	s.closeWindow(w)
-	if w.job.removed || len(joinRefs(w.job.def)) == 0 {
+	if w.job.removed || len(w.job.def.refs()) == 0 {
 		return
 	}
 	missing := w.missing(s)
