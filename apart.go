@@ -47,11 +47,14 @@ func (s *starter) startFrom(ctx context.Context, from lot, most int) (n int, too
 	if ctx.Err() != nil || !s.leases.trusted(time.Now()) {
 		return 0, 0, false, nil
 	}
+	collecting := time.Now()
 	batch, err := s.collector.collect(ctx, from, most)
 	if err != nil || len(batch) == 0 {
 		return 0, 0, false, err
 	}
 	began := time.Now()
-	locked, err = s.batches.startBatch(ctx, batch, from.kind == lotDue)
+	if locked, err = s.batches.startBatch(ctx, batch, from.kind == lotDue); from.kind == lotDue {
+		s.engine.lead.started(len(batch), time.Since(collecting))
+	}
 	return len(batch), time.Since(began), locked, err
 }

@@ -2,33 +2,33 @@ package xxljob
 
 // When a ring has something due.
 
-// dueTimes are the distinct milliseconds at which the ring has something due: a
-// ring of the user's need not tell when its next entry is.
+// dueTimes are the distinct milliseconds at which the ring has something due, and how much, at
+// most: a ring of the user's need not tell when its next entry is.
 type dueTimes struct {
-	set  map[int64]struct{}
-	heap slot
+	counts map[int64]int
+	heap   slot
 }
 
-func newDueTimes() dueTimes { return dueTimes{set: map[int64]struct{}{}} }
+func newDueTimes() dueTimes { return dueTimes{counts: map[int64]int{}} }
 
 func (a *dueTimes) add(ms int64) {
-	if _, ok := a.set[ms]; ok {
-		return
+	if a.counts[ms]++; a.counts[ms] == 1 {
+		a.heap.push(ringEntry{at: ms})
 	}
-	a.set[ms] = struct{}{}
-	a.heap.push(ringEntry{at: ms})
 }
 
-func (a *dueTimes) next() (int64, bool) {
+// next is the first of them, and how much is due then.
+func (a *dueTimes) next() (ms int64, n int, ok bool) {
 	if len(a.heap) == 0 {
-		return 0, false
+		return 0, 0, false
 	}
-	return a.heap[0].at, true
+	ms = a.heap[0].at
+	return ms, a.counts[ms], true
 }
 
 func (a *dueTimes) popUpTo(ms int64) {
 	for len(a.heap) > 0 && a.heap[0].at <= ms {
-		delete(a.set, a.heap[0].at)
+		delete(a.counts, a.heap[0].at)
 		a.heap.pop()
 	}
 }

@@ -67,7 +67,7 @@ func (e *engine) hold(runs []Run, jobs map[int64]*Job) {
 // holdSome is hold with the mutex held. It reports whether one of the runs is now the next
 // to become due.
 func (e *engine) holdSome(runs []Run, jobs map[int64]*Job) (sooner bool) {
-	before, had := e.held.ring.next()
+	before, _, had := e.held.ring.next()
 	for i := range runs {
 		r := &runs[i]
 		switch en := e.held.runs[r.ID]; {
@@ -78,7 +78,7 @@ func (e *engine) holdSome(runs []Run, jobs map[int64]*Job) (sooner bool) {
 			e.held.holdOne(r, jobs[r.JobID])
 		}
 	}
-	after, has := e.held.ring.next()
+	after, _, has := e.held.ring.next()
 	return has && (!had || after.Before(before))
 }
 
@@ -95,8 +95,8 @@ func (e *engine) makeRoom(r *Run) bool {
 // takeNext moves what has to be started now, if something has to, to the due queue, with what
 // is to go with it.
 func (e *engine) takeNext(now time.Time) {
-	until := now.Add(e.lead.get())
-	if at, ok := e.held.nextDue(); ok && !at.After(until) {
+	at, n, ok := e.held.nextDue()
+	if until := now.Add(e.lead.forMany(n)); ok && !at.After(until) {
 		e.takeDue(e.lead.window(until))
 	}
 }

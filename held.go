@@ -159,8 +159,8 @@ func (hr *heldRuns) holdNext(app string, from ringEntry, runs []Run, last bool) 
 	return !last && h.n < hr.most-scanRuns
 }
 
-// nextDue is when the ring has something due.
-func (hr *heldRuns) nextDue() (time.Time, bool) {
+// nextDue is when the ring has something due, and how much, at most.
+func (hr *heldRuns) nextDue() (at time.Time, n int, ok bool) {
 	hr.mu.Lock()
 	defer hr.mu.Unlock()
 	return hr.ring.next()

@@ -58,15 +58,15 @@ func (r *heldRing) pop(now time.Time) (ids []int64) {
 
 // lookAgain has a ring of the user's asked again soon, where it is late with something.
 func (r *heldRing) lookAgain(now time.Time) {
-	if _, armed := r.times.next(); !armed && r.len() > 0 {
+	if _, _, armed := r.times.next(); !armed && r.len() > 0 {
 		r.times.add(now.Add(lockedRetry).UnixMilli())
 	}
 }
 
-// next is when the ring has something due.
-func (r *heldRing) next() (time.Time, bool) {
-	ms, ok := r.times.next()
-	return time.UnixMilli(ms), ok
+// next is when the ring has something due, and how much, at most.
+func (r *heldRing) next() (at time.Time, n int, ok bool) {
+	ms, n, ok := r.times.next()
+	return time.UnixMilli(ms), n, ok
 }
 
 // len is how many entries the ring has.

@@ -10,8 +10,9 @@ import (
 // lead is how long before its time a run is marked started: twice what the
 // store's answers take, at most maxLead less gather.
 type lead struct {
-	mu   sync.Mutex
-	took time.Duration // guarded by mu: a moving average
+	mu     sync.Mutex
+	took   time.Duration // guarded by mu: a moving average
+	perRun time.Duration // guarded by mu: what a run costs among many, a moving average
 }
 
 func (l *lead) sample(took time.Duration) {
@@ -27,6 +28,31 @@ func (l *lead) get() time.Duration {
 		return 0 // a store in memory: nothing to make up for
 	}
 	return min(2*l.took, maxLead-gather)
+}
+
+// started takes in how long it took to start so many runs, from the ring to their executors.
+func (l *lead) started(n int, took time.Duration) {
+	if n < herdLeast {
+		return // what one more among many costs is not seen by few
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.perRun += (took/time.Duration(n) - l.perRun) / 8
+}
+
+// herdLeast is from how many runs on their number tells how long their start takes.
+const herdLeast = 100
+
+// forMany is the lead where so many runs are due at one time: they take their time one after the
+// other, and the last of them is to be late by less.
+func (l *lead) forMany(n int) time.Duration {
+	first := l.get()
+	if n < herdLeast {
+		return first
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return min(first+time.Duration(n)*l.perRun, maxLead)
 }
 
 // gather is how much of what is due next goes into one call of the store with what has to be

@@ -66,8 +66,8 @@ func (s *starter) offerFreed() {
 func (s *starter) untilNext() time.Duration {
 	now := s.clock.now()
 	wait := time.Duration(forever)
-	if at, ok := s.engine.held.nextDue(); ok {
-		wait = max(at.Sub(now)-s.engine.lead.get(), time.Microsecond)
+	if at, n, ok := s.engine.held.nextDue(); ok {
+		wait = max(at.Sub(now)-s.engine.lead.forMany(n), time.Microsecond)
 	}
 	if s.engine.room.hasFreed() {
 		wait = min(wait, offerPause)

@@ -1,0 +1,40 @@
+package xxljob
+
+import (
+	"testing"
+	"time"
+)
+
+// TestLead: runs are marked started before their time by what the store's answers take, and by
+// what their number takes, never by more than maxLead; and what is gathered is within that.
+func TestLead(t *testing.T) {
+	var memory, slow lead
+	for range 100 {
+		slow.sample(5 * time.Millisecond)
+		slow.started(1000, 10*time.Millisecond)
+		memory.started(1000, 5*time.Millisecond)
+		memory.started(1, time.Second) // one alone says nothing of many
+	}
+	at := time.UnixMilli(1_800_000_000_000)
+	for name, c := range map[string]struct {
+		l         *lead
+		n         int
+		low, high time.Duration // of the lead
+		gathers   bool
+	}{
+		"one, in memory":             {&memory, 1, 0, 0, false},
+		"a hundred, in memory":       {&memory, 100, 450 * time.Microsecond, 500 * time.Microsecond, false},
+		"100,000, in memory":         {&memory, 100_000, maxLead, maxLead, false},
+		"one, in a database":         {&slow, 1, 9 * time.Millisecond, maxLead - gather, true},
+		"a hundred, in a database":   {&slow, 200, 11 * time.Millisecond, 12 * time.Millisecond, true},
+		"ten thousand in a database": {&slow, 10_000, maxLead, maxLead, true},
+	} {
+		got := c.l.forMany(c.n)
+		if got < c.low || got > c.high {
+			t.Errorf("%s: the lead is %v, want %v to %v", name, got, c.low, c.high)
+		}
+		if gathers := c.l.window(at).After(at); gathers != c.gathers || c.l.get()+c.l.window(at).Sub(at) > maxLead {
+			t.Errorf("%s: what is due up to %v behind that goes along", name, c.l.window(at).Sub(at))
+		}
+	}
+}
