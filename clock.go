@@ -92,6 +92,14 @@ func (c *clock) best(at time.Duration) time.Duration {
 	return best
 }
 
+// sooner is the sooner of two times.
+func sooner(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
 // later is the later of two times.
 func later(a, b time.Time) time.Time {
 	if a.After(b) {

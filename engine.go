@@ -97,7 +97,7 @@ func (e *engine) makeRoom(r *Run) bool {
 func (e *engine) takeNext(now time.Time) {
 	at, n, ok := e.held.nextDue()
 	if until := now.Add(e.lead.forMany(n)); ok && !at.After(until) {
-		e.takeDue(e.lead.window(until))
+		e.takeDue(e.lead.window(now, until))
 	}
 }
 

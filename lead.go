@@ -64,12 +64,17 @@ const gather = 10 * time.Millisecond
 // window is until when runs are to be taken off the ring, where what is due at the time until
 // has to be started now. A store in memory, which has no transactions to save, is asked for
 // each run at its time.
-func (l *lead) window(until time.Time) time.Time {
+func (l *lead) window(now, until time.Time) time.Time {
 	if l.get() == 0 {
 		return until
 	}
-	return until.Add(gather)
+	return sooner(until.Add(gather), now.Add(maxLead))
 }
 
 // pause is how long results gather; zero where they are stored in memory.
-func (l *lead) pause() time.Duration { return l.window(time.Time{}).Sub(time.Time{}) / 2 }
+func (l *lead) pause() time.Duration {
+	if l.get() == 0 {
+		return 0
+	}
+	return gather / 2
+}

@@ -33,8 +33,10 @@ func TestLead(t *testing.T) {
 		if got < c.low || got > c.high {
 			t.Errorf("%s: the lead is %v, want %v to %v", name, got, c.low, c.high)
 		}
-		if gathers := c.l.window(at).After(at); gathers != c.gathers || c.l.get()+c.l.window(at).Sub(at) > maxLead {
-			t.Errorf("%s: what is due up to %v behind that goes along", name, c.l.window(at).Sub(at))
+		until := at.Add(got)
+		ahead := c.l.window(at, until).Sub(at)
+		if gathers := ahead > got || got == maxLead; gathers != (c.gathers || got == maxLead) || ahead > maxLead || ahead < got {
+			t.Errorf("%s: what is due within %v goes along", name, ahead)
 		}
 	}
 }
