@@ -36,7 +36,7 @@ func (e *engine) backlog() (b backlog) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	b.add(&e.room.due)
-	for at, waiting := range e.room.lots {
+	for at, waiting := range e.room.lots.all() {
 		switch at.kind {
 		case lotSerial, lotRun, lotOrder:
 		default:
@@ -61,7 +61,7 @@ func (e *engine) state(out *Stats) {
 	defer e.mu.Unlock()
 	out.Held, out.Due, out.Away = len(e.held.runs), e.room.due.len(), len(e.under.away)
 	out.Waiting, out.Running = map[string]int{}, map[string]int{}
-	for at, waiting := range e.room.lots {
+	for at, waiting := range e.room.lots.all() {
 		out.Waiting[at.kind.lacks()] += waiting.len()
 	}
 	lanes := &e.room.lanes

@@ -125,14 +125,14 @@ func BadBooks(n Scheduler) (faults []string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	bad := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
-	for at := range e.room.lots {
+	for at := range e.room.lots.all() {
 		_, away := e.under.away[at.runID]
 		switch {
 		case at.kind == lotRunning && e.room.lanes.running[addressKey{at.app, at.address}] == 0,
 			at.kind == lotAddress && e.room.lanes.address[addressLane{addressKey{at.app, at.address}, at.lane}] == 0,
 			at.kind == lotApp && e.room.lanes.apps[appLane{at.app, at.lane}] == 0,
 			at.kind == lotLane && e.room.lanes.used[at.lane] == 0,
-			at.kind == lotSerial && at.most == 0 && e.room.serial[at] == 0,
+			at.kind == lotSerial && at.most == 0 && e.room.serial.at(at) == 0,
 			at.kind == lotSerial && at.most > 0 && len(e.room.beside[at]) < at.most,
 			at.kind == lotProbe && !s.router.probes.pending(at.jobID),
 			at.kind == lotRun && !away && e.under.flights[at.runID] == nil,
@@ -141,11 +141,11 @@ func BadBooks(n Scheduler) (faults []string) {
 			bad("runs wait for nothing in lot %+v", at)
 		}
 	}
-	for at, l := range e.room.lots {
+	for at, l := range e.room.lots.all() {
 		for _, q := range l.apps {
 			for _, w := range *q {
 				en := w.entry
-				if (at.kind == lotOrder || at.kind == lotSettle) && e.room.serial[en.route.serial] == en.run.ID {
+				if (at.kind == lotOrder || at.kind == lotSettle) && e.room.serial.at(en.route.serial) == en.run.ID {
 					bad("run %d waits in lot %+v with the place of a serial job in its hands", en.run.ID, at)
 				}
 			}
@@ -156,7 +156,7 @@ func BadBooks(n Scheduler) (faults []string) {
 		if f.counts {
 			places[f.key]++
 		}
-		if f.serial.kind == lotSerial && f.serial.most == 0 && !f.remote && e.room.serial[f.serial] != id {
+		if f.serial.kind == lotSerial && f.serial.most == 0 && !f.remote && e.room.serial.at(f.serial) != id {
 			bad("flight %d does not have its place in %+v", id, f.serial)
 		}
 		if _, has := e.room.beside[f.serial][id]; f.serial.most > 0 && !f.remote && !has {
@@ -186,7 +186,7 @@ func BadBooks(n Scheduler) (faults []string) {
 			}
 		}
 	}
-	for at, id := range e.room.serial {
+	for at, id := range e.room.serial.all() {
 		_, away := e.under.away[id]
 		if !away && e.under.flights[id] == nil && e.held.runs[id] == nil {
 			bad("run %d, which is not here, has the place %+v", id, at)

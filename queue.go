@@ -5,6 +5,7 @@ package xxljob
 // engine's mutex.
 
 import (
+	"iter"
 	"slices"
 	"time"
 )
@@ -150,36 +151,66 @@ func (t *turns) pop() *entry {
 	return e
 }
 
-// lots are the entries that wait for room, by what they wait for.
-type lots map[lot]*turns
+// lots are the entries that wait for room, by what they wait for; those of a kind that nobody
+// waits for cost no look.
+type lots [lotDue]map[lot]*turns
 
-func (l lots) park(at lot, e *entry) {
-	if l[at] == nil {
-		t := newTurns()
-		l[at] = &t
+// at is who waits in a lot, nil for nobody.
+func (l *lots) at(at lot) *turns { return l[at.kind][at] }
+
+func (l *lots) park(at lot, e *entry) {
+	if l[at.kind] == nil {
+		l[at.kind] = map[lot]*turns{}
 	}
-	l[at].push(e)
+	t := l[at.kind][at]
+	if t == nil {
+		one := newTurns()
+		t = &one
+		l[at.kind][at] = t
+	}
+	t.push(e)
 }
 
 // leave takes the head of a lot, nil when nobody waits there.
-func (l lots) leave(at lot) *entry {
-	t := l[at]
+func (l *lots) leave(at lot) *entry {
+	t := l.at(at)
 	if t == nil {
 		return nil
 	}
 	e := t.pop()
 	if len(t.order) == 0 {
-		delete(l, at)
+		delete(l[at.kind], at)
 	}
 	return e
 }
 
 // head is the earliest of an app in a lot, nil when none waits there.
-func (l lots) head(at lot, app string) *entry {
-	if t := l[at]; t != nil && t.apps[app] != nil {
+func (l *lots) head(at lot, app string) *entry {
+	if t := l.at(at); t != nil && t.apps[app] != nil {
 		return (*t.apps[app])[0].entry
 	}
 	return nil
+}
+
+// len is how many lots there are.
+func (l *lots) len() (n int) {
+	for _, kind := range l {
+		n += len(kind)
+	}
+	return n
+}
+
+// all are the lots, and who waits there.
+func (l *lots) all() iter.Seq2[lot, *turns] {
+	return func(yield func(lot, *turns) bool) {
+		for _, kind := range l {
+			for at, t := range kind {
+				if !yield(at, t) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // keyOfRun orders runs as the store does: by time, then by id.

@@ -200,7 +200,7 @@ func TestABroadcastWaitsForOthers(t *testing.T) {
 			broadcast.route = routed{address: "http://one", targets: []string{"http://one", "http://two"}}
 			at := serialAt(broadcast.job, address)
 			if holds {
-				e.room.serial[at] = part.run.ID
+				e.room.serial.take(at, part.run.ID)
 			} else {
 				e.room.park(at, part)
 			}

@@ -20,7 +20,7 @@ func (e *engine) inTheWay() (ids []int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for job, runs := range e.room.transit {
-		if e.room.lots[lotOrderOf(job)] == nil {
+		if e.room.lots.at(lotOrderOf(job)) == nil {
 			continue
 		}
 		for _, r := range runs {

@@ -158,7 +158,7 @@ func (e *engine) evict(address string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	any := false
-	for at := range e.room.lots {
+	for at := range e.room.lots.all() {
 		away, isAway := e.under.away[at.runID]
 		if at.address == address || at.kind == lotRun && isAway && away.address == address {
 			any = e.room.clearOut(at) || any
@@ -175,9 +175,9 @@ func (e *engine) parkUnrouted(en *entry, asks func(app string) bool, waited bool
 	defer e.mu.Unlock()
 	app := en.run.App
 	switch {
-	case asks(app) || e.room.lots[askLot(app)] != nil:
+	case asks(app) || e.room.lots.at(askLot(app)) != nil:
 		e.room.park(askLot(app), en)
-	case e.room.lots[errorLot(app)] != nil:
+	case e.room.lots.at(errorLot(app)) != nil:
 		e.room.park(errorLot(app), en)
 	default:
 		e.room.letGoOn(en)

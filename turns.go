@@ -27,7 +27,7 @@ func (w *waitingRoom) lenOf(at lot) int {
 	if at.kind == lotDue {
 		return w.due.len()
 	}
-	if t := w.lots[at]; t != nil {
+	if t := w.lots.at(at); t != nil {
 		return t.len()
 	}
 	return 0
@@ -63,7 +63,7 @@ func (w *waitingRoom) takeFreed() bool {
 func (w *waitingRoom) nextRound() lot {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.lots[lotAgainOf(w.round)] == nil {
+	if w.lots.at(lotAgainOf(w.round)) == nil {
 		w.round++
 	}
 	return lotAgainOf(w.round)
@@ -88,14 +88,14 @@ func (w *waitingRoom) isLeft() bool {
 func (w *waitingRoom) waits(at ...lot) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.ContainsFunc(at, func(at lot) bool { return w.lots[at] != nil })
+	return slices.ContainsFunc(at, func(at lot) bool { return w.lots.at(at) != nil })
 }
 
 // anyWaits reports whether a due run waits for anything.
 func (w *waitingRoom) anyWaits() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.lots) > 0
+	return w.lots.len() > 0
 }
 
 // waitApart has an entry wait for its turn, or for its next one. The room that it was let in

@@ -12,22 +12,22 @@ type waitingRoom struct {
 	held  *heldRuns
 	start wake
 
-	mu      *sync.Mutex   // the engine's
-	due     turns         // guarded by mu: may be started
-	lots    lots          // guarded by mu: wait
-	round   int64         // guarded by mu: of those that are tried again: see apart.go
-	lanes   lanes         // guarded by mu
-	freed   bool          // guarded by mu: see hasFreed
-	serial  map[lot]int64 // guarded by mu: the run that is at an address, or about to be, for a serial job
-	beside  beside        // guarded by mu: the same for concurrent jobs with a maximum
-	transit transit       // guarded by mu: serial runs on their way to other nodes
+	mu      *sync.Mutex  // the engine's
+	due     turns        // guarded by mu: may be started
+	lots    lots         // guarded by mu: wait
+	round   int64        // guarded by mu: of those that are tried again: see apart.go
+	lanes   lanes        // guarded by mu
+	freed   bool         // guarded by mu: see hasFreed
+	serial  serialPlaces // guarded by mu: the run that is at an address, or about to be, for a serial job
+	beside  beside       // guarded by mu: the same for concurrent jobs with a maximum
+	transit transit      // guarded by mu: serial runs on their way to other nodes
 }
 
 func newWaitingRoom(cfg *Config, start wake, jobs *jobBook, held *heldRuns, mu *sync.Mutex) *waitingRoom {
 	return &waitingRoom{
 		jobs: jobs, held: held, start: start, mu: mu, due: newTurns(), lots: lots{},
 		lanes:  newLanes(cfg.Limits.FastLane, cfg.Limits.SlowLane),
-		serial: map[lot]int64{}, beside: beside{}, transit: transit{},
+		serial: serialPlaces{}, beside: beside{}, transit: transit{},
 	}
 }
 
@@ -39,10 +39,10 @@ func (w *waitingRoom) freeSerial(at lot, runID int64) bool {
 		return false
 	case at.most > 0:
 		return w.beside.drop(at, runID) && w.admit(at)
-	case w.serial[at] != runID:
+	case w.serial.at(at) != runID:
 		return false
 	}
-	delete(w.serial, at)
+	w.serial.free(at)
 	return w.admit(at)
 }
 
@@ -55,12 +55,12 @@ func (w *waitingRoom) takeSerial(at lot, r ringEntry) bool {
 	case at.most > 0:
 		return w.beside.add(at, r.runID)
 	}
-	if has := w.serial[at]; has != 0 && has != r.runID {
+	if has := w.serial.at(at); has != 0 && has != r.runID {
 		if en := w.held.runs[has]; en == nil || en.starting || !r.before(en.run.key()) {
 			return false
 		}
 	}
-	w.serial[at] = r.runID
+	w.serial.take(at, r.runID)
 	return true
 }
 
@@ -77,7 +77,7 @@ func (w *waitingRoom) admit(at lot) bool {
 		if at.most > 0 {
 			w.beside.add(at, en.run.ID)
 		} else {
-			w.serial[at] = en.run.ID
+			w.serial.take(at, en.run.ID)
 		}
 	case lotOrder:
 		w.transit.add(en.run.JobID, en.run.key())
@@ -153,7 +153,7 @@ func (w *waitingRoom) changeSerial(en *entry) {
 func (w *waitingRoom) parkFirst(at lot, en *entry) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	first := w.lots[at] == nil
+	first := w.lots.at(at) == nil
 	w.park(at, en)
 	return first
 }

@@ -57,7 +57,7 @@ func TestProbesEndBeforeParking(t *testing.T) {
 		synctest.Wait() // the loop is held up; the probes end
 		s.starter.collector.reserve([]attempt{a}, time.Now())
 		synctest.Wait()
-		if n := len(s.engine.room.lots); n > 0 && len(s.router.probes.asking) == 0 {
+		if n := s.engine.room.lots.len(); n > 0 && len(s.router.probes.asking) == 0 {
 			t.Errorf("%d runs are parked for probes that nobody makes", n)
 		}
 		s.life.loops.plan.end()
