@@ -115,6 +115,7 @@ type finishing struct {
 	answers []xxljob.Run
 	free    map[int64]bool // in careful mode: the runs that could be locked
 	linked  bool           // some jobs lead to others: see owe.go
+	idle    []int64        // those of the jobs of plain results that have no next instant
 }
 
 // storeResults is one attempt. In careful mode it passes by what others have locked.
@@ -124,7 +125,10 @@ func (f *finishing) storeResults(ctx context.Context, careful bool) error {
 		ids[k] = f.results[i].RunID
 	}
 	finish := f.store.sql.finish
-	if f.brief() {
+	switch {
+	case f.plain():
+		finish = f.store.sql.finishPlain
+	case f.brief():
 		finish = f.store.sql.finishBrief
 	}
 	return f.store.byDay(finish, ids, func(finish query) error { return f.storeInTx(ctx, finish, careful) })
@@ -170,7 +174,7 @@ func (f *finishing) storeInTx(ctx context.Context, finish query, careful bool) e
 			if owed, err = s.owe(ctx, t, f.succeeded()); err != nil {
 				return err
 			}
-			done, err = s.arm(ctx, t, f.accepted(&after), nil)
+			done, err = f.arm(ctx, t, f.accepted(&after))
 			return err
 		})
 	})
@@ -239,9 +243,20 @@ func (f *finishing) succeeded() (runs []*xxljob.Run) {
 	return runs
 }
 
+// arm follows the rules for the jobs of the runs that have ended.
+func (f *finishing) arm(ctx context.Context, t *tx, ended []runEnd) (arming, error) {
+	if f.plain() && len(ended) == len(f.places) {
+		return f.store.armIdle(ctx, t, ended, f.idle)
+	}
+	return f.store.arm(ctx, t, ended, nil)
+}
+
 // update ends the runs.
 func (f *finishing) update(ctx context.Context, t *tx, finish query, places []int) error {
-	f.linked = false
+	f.linked, f.idle = false, nil
+	if f.plain() {
+		return t.do(ctx, finish.by(plainArgs(f.results, places)).into(f.readPlain(places)), f.askIdle(places))
+	}
 	read := f.readEnded(places)
 	if f.brief() {
 		read = f.readBriefly(places)
@@ -255,6 +270,17 @@ func (f *finishing) update(ctx context.Context, t *tx, finish query, places []in
 		ids[i] = f.results[p].RunID
 	}
 	return t.do(ctx, f.store.lockTriggers(ids), update)
+}
+
+// askIdle asks which jobs of runs that are known are to be armed, in the round trip that ends the
+// runs. Where some runs do not accept their results, arm asks again about the others.
+func (f *finishing) askIdle(places []int) statement {
+	jobs := make([]int64, len(places))
+	for k, i := range places {
+		jobs[k] = f.results[i].Known.JobID
+	}
+	slices.Sort(jobs)
+	return f.store.sql.idleJobs.with(slices.Compact(jobs)).into(readIDs(&f.idle))
 }
 
 // brief reports whether all the runs are known.

@@ -273,15 +273,30 @@ func (d *planData) starts(n int, serial bool) named {
 }
 
 func (d *planData) startsAt(n int, address, boot string, serial bool) named {
-	starts := make([]xxljob.Start, n)
-	g := startGroup{}
+	starts, g := d.startsOf(n, address, boot, serial)
+	return d.startArgs(starts, g, d.countStarts(starts, g))
+}
+
+func (d *planData) startsOf(n int, address, boot string, serial bool) (starts []xxljob.Start, g startGroup) {
+	starts = make([]xxljob.Start, n)
 	for i := range starts {
 		r := &d.planned[i]
 		starts[i] = xxljob.Start{RunID: r.ID, JobID: r.JobID, Shard: r.Shard, Epoch: planEpoch, JobVersion: 1, State: xxljob.StateStarted,
 			Owner: planNode, Token: int64(i + 1), Address: address, BootID: boot, Serial: serial, Handler: "handler", Block: "SERIAL_EXECUTION"}
 		g.places = append(g.places, i)
 	}
-	return d.startArgs(starts, g)
+	return starts, g
+}
+
+// startsOwn are of n planned runs at their owner, which wait for retries where it says so.
+func (d *planData) startsOwn(n int, wait bool) named {
+	starts, g := d.startsOf(n, store.LocalAddress(planNode), "", false)
+	for i := range starts {
+		r := &d.planned[i]
+		starts[i].AfterRetries, starts[i].Instant, starts[i].TriggerID = wait, r.Instant(), r.ID
+	}
+	lo, hi := d.waitRange(starts, g)
+	return d.startOwnArgs(starts, g, lo, hi)
 }
 
 func (d *planData) startCases() []planCase {
@@ -316,6 +331,15 @@ func (d *planData) startCases() []planCase {
 		{name: "whyRetry 1", st: q.whyRetry.by(named{{"runs", ids[:1]}, {"jobs", jobs[:1]}, {"instants", ids[:1]}, {"triggers", ids[:1]}, {"lo", lo}, {"hi", hi}}), reach: reachOpen},
 		{name: "whyBusy 1000", st: q.whyBusy.by(named{{"shards", in}, {"jobs", jobs}, {"lo", lo}, {"hi", hi}}), reach: reachOpen},
 		{name: "whyBusy 1", st: q.whyBusy.by(named{{"shards", in[:1]}, {"jobs", jobs[:1]}, {"lo", lo}, {"hi", hi}}), reach: reachOpen},
+		// These are last, since each leaves dead rows behind that whyBusy would have to pass by.
+		{name: "startBrief 1000", st: q.startBrief.by(d.starts(1000, false)), rows: 1000, reach: reachIDs, scans: smallNodes},
+		{name: "startBrief 1", st: q.startBrief.by(d.starts(1, false)), rows: 1, reach: reachIDs, scans: smallNodes},
+		{name: "startBriefFree 1000", st: q.startBriefFree.by(d.starts(1000, false)), rows: 1000, reach: reachIDs, scans: smallNodes},
+		{name: "startOwn 1000", st: q.startOwn.by(d.startsOwn(1000, false)), rows: 1000, reach: reachIDs, scans: smallLock},
+		{name: "startOwn 1000 that wait", st: q.startOwn.by(d.startsOwn(1000, true)), rows: 1000, reach: reachOpen, scans: smallLock, kept: true},
+		{name: "startOwn 1 that waits", st: q.startOwn.by(d.startsOwn(1, true)), rows: 1, reach: reachOpen, scans: smallLock},
+		{name: "startOwnFree 1000", st: q.startOwnFree.by(d.startsOwn(1000, false)), rows: 1000, reach: reachIDs, scans: smallLock},
+		{name: "startOwnFree 1", st: q.startOwnFree.by(d.startsOwn(1, true)), rows: 1, reach: reachOpen, scans: smallLock},
 	}
 }
 

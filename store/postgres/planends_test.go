@@ -103,6 +103,16 @@ func (d *planData) results(n int, byOwner bool) named {
 	return resultArgs(results, places)
 }
 
+// plainResults are successes of n started runs.
+func (d *planData) plainResults(n int) named {
+	results, places := make([]xxljob.Result, n), make([]int, n)
+	for i := range n {
+		r := &d.started[i]
+		results[i], places[i] = xxljob.Result{RunID: r.ID, Token: r.Token, State: xxljob.StateSucceeded, Incarnation: planNode}, i
+	}
+	return plainArgs(results, places)
+}
+
 // progress is about n started runs, from their addressee.
 func (d *planData) progress(n int) named {
 	list := make([]store.Progress, n)
@@ -123,6 +133,10 @@ func (d *planData) endCases() []planCase {
 		{name: "finish 1000", st: q.finish.by(d.results(1000, false)), rows: 1000, reach: reachIDs},
 		{name: "finish 1000 by owners", st: q.finish.by(d.results(1000, true)), rows: 1000, reach: reachIDs},
 		{name: "finish 1", st: q.finish.by(d.results(1, false)), rows: 1, reach: reachIDs},
+		{name: "finishBrief 1000", st: q.finishBrief.by(d.results(1000, false)), rows: 1000, reach: reachIDs},
+		{name: "finishBrief 1", st: q.finishBrief.by(d.results(1, false)), rows: 1, reach: reachIDs},
+		{name: "finishPlain 1000", st: q.finishPlain.by(d.plainResults(1000)), rows: 1000, reach: reachIDs, kept: true},
+		{name: "finishPlain 1", st: q.finishPlain.by(d.plainResults(1)), rows: 1, reach: reachIDs, kept: true},
 		{name: "finishLate 1000", st: q.finishLate.by(named{
 			{"runs", d.ended}, {"lines", make([]string, len(d.ended))}, {"lo", lo}, {"hi", hi},
 		}), reach: reachIDs, wasted: 1000, batch: 1000},

@@ -50,7 +50,8 @@ func (d *planData) reportCases() []planCase {
 	}
 	add := d.addReports(counts)
 	return []planCase{
-		{name: "addReports", st: add, rows: 0, batch: 20, wasted: 200},
+		{name: "addReports", st: add, rows: 0, batch: 20, wasted: 200, kept: true},
+		{name: "addReports of one", st: d.addReports(counts[:1]), rows: 0, batch: 20, wasted: 200, kept: true},
 		{name: "reportEdge of a day", st: q.reportEdge.by(edge(day1, "limit", 20_000)), rows: 0, batch: 3000},
 		{name: "reportEdge of 35 days", st: q.reportEdge.by(edge(month, "limit", 20_000)), rows: 1, batch: 30_000, wasted: 20_000},
 		{name: "reportEdge of years", st: q.reportEdge.by(edge(years, "limit", 20_000)), rows: 1, batch: 30_000, wasted: 20_000},

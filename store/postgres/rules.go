@@ -33,14 +33,22 @@ type rearmed struct {
 // arm makes jobs that wait for one of the ended runs due again, and stops those
 // of the jobs that are finished.
 func (s *Store) arm(ctx context.Context, t *tx, ended []runEnd, jobs []int64) (arming, error) {
-	var done arming
 	idle, err := s.idleJobs(ctx, t, ended, jobs)
-	if err != nil || len(idle) == 0 {
-		return done, err
+	if err != nil {
+		return arming{}, err
+	}
+	return s.armIdle(ctx, t, ended, idle)
+}
+
+// armIdle is arm where it is known which jobs are enabled and have no next instant.
+func (s *Store) armIdle(ctx context.Context, t *tx, ended []runEnd, idle []int64) (arming, error) {
+	var done arming
+	if len(idle) == 0 {
+		return done, nil
 	}
 	ids, ends, next := endsOf(ended)
 	lo, hi := wideRange()
-	err = t.do(ctx,
+	err := t.do(ctx,
 		s.sql.now.with().into(scanInto(&done.now)),
 		s.sql.lockIdle.with(idle),
 		s.sql.waitOn.by(named{{"jobs", idle}, {"runs", ids}, {"next", next}}),

@@ -23,12 +23,14 @@ type queries struct {
 	backlogQueries
 	claimQueries
 	startQueries
+	ownQueries
 	whyQueries
 	handoverQueries
 	dispatchedQueries
 	inboxQueries
 	settleQueries
 	finishQueries
+	plainQueries
 	finishFreeQueries
 	followQueries
 	oweQueries
@@ -75,7 +77,7 @@ func newQueries(schema string) *queries {
 	q, sql := &queries{}, newTemplate(schema)
 	for _, part := range []interface{ define(template) }{
 		&q.jobQueries, &q.recordQueries, &q.searchChangeQueries, &q.editQueries, &q.definitionQueries, &q.ruleQueries, &q.finishedQueries, &q.scanQueries, &q.backlogQueries, &q.claimQueries,
-		&q.startQueries, &q.whyQueries, &q.handoverQueries, &q.dispatchedQueries, &q.inboxQueries, &q.settleQueries, &q.finishQueries, &q.finishFreeQueries, &q.followQueries, &q.oweQueries, &q.payQueries, &q.windowQueries, &q.linkQueries, &q.alarmQueries, &q.alarmRowQueries, &q.killQueries, &q.progressQueries,
+		&q.startQueries, &q.ownQueries, &q.whyQueries, &q.handoverQueries, &q.dispatchedQueries, &q.inboxQueries, &q.settleQueries, &q.finishQueries, &q.plainQueries, &q.finishFreeQueries, &q.followQueries, &q.oweQueries, &q.payQueries, &q.windowQueries, &q.linkQueries, &q.alarmQueries, &q.alarmRowQueries, &q.killQueries, &q.progressQueries,
 		&q.askQueries, &q.logPageQueries, &q.triggerQueries, &q.aheadQueries, &q.aheadRowQueries, &q.runQueries, &q.searchQueries, &q.jobSearchQueries, &q.reportQueries, &q.reportReadQueries, &q.floorQueries, &q.serialQueries, &q.partitionQueries, &q.dropQueries, &q.dropPageQueries, &q.shardQueries,
 		&q.settingQueries, &q.nodeQueries, &q.sessionQueries, &q.lockQueries, &q.strangerQueries, &q.noteQueries, &q.groupQueries,
 		&q.registryQueries, &q.listQueries, &q.addQueries, &q.accountQueries, &q.loginQueries, &q.tokenQueries,

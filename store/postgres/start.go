@@ -31,26 +31,22 @@ func (s *Store) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Star
 
 // startGroup starts a group and fills in the answers.
 func (s *Store) startGroup(ctx context.Context, starts []xxljob.Start, g startGroup, answers []xxljob.Started) error {
-	once, free, careful := s.sql.start, s.sql.startFree, s.careful()
-	if g.brief {
-		once, free = s.sql.startBrief, s.sql.startBriefFree
-	}
-	if careful {
-		once = free
-	}
 	ids := make([]int64, len(g.places))
 	for k, i := range g.places {
 		ids[k] = starts[i].RunID
 	}
 	var done arming
-	start := func(q query) (err error) {
-		done, err = s.startBy(ctx, q, starts, g, answers)
-		return err
+	start := func(free bool) error {
+		return s.inDay(ids, func(in inDay) (err error) {
+			done, err = s.startBy(ctx, startWay{in, free}, starts, g, answers)
+			return err
+		})
 	}
-	err := s.byDay(once, ids, start)
+	careful := s.careful()
+	err := start(careful)
 	if lockedOut(err) && !careful {
 		s.beCareful()
-		err = s.byDay(free, ids, start)
+		err = start(true)
 	}
 	if err != nil {
 		return err
@@ -83,7 +79,13 @@ func (s *Store) startGroup(ctx context.Context, starts []xxljob.Start, g startGr
 	return nil
 }
 
-func (s *Store) startBy(ctx context.Context, q query, starts []xxljob.Start, g startGroup, answers []xxljob.Started) (arming, error) {
+// startWay is how a statement is sent.
+type startWay struct {
+	inDay
+	free bool // it passes by what others have locked
+}
+
+func (s *Store) startBy(ctx context.Context, way startWay, starts []xxljob.Start, g startGroup, answers []xxljob.Started) (arming, error) {
 	var done arming
 	for _, i := range g.places {
 		answers[i] = xxljob.Started{}
@@ -94,11 +96,7 @@ func (s *Store) startBy(ctx context.Context, q query, starts []xxljob.Start, g s
 		<-s.serials.turn.ask()
 		defer s.serials.turn.done()
 	}
-	read := readStarted(g, answers)
-	if g.brief {
-		read = readBriefly(starts, g, answers)
-	}
-	st := q.by(s.startArgs(starts, g)).into(read)
+	st := s.startStatement(way, starts, g, answers)
 	b := bounds{name: "start", lock: quickPatience}
 	if !g.refused && g.targets == nil {
 		return done, s.one(ctx, b, st)
@@ -144,6 +142,42 @@ func (s *Store) startBy(ctx context.Context, q query, starts []xxljob.Start, g s
 		alarms.tell()
 	}
 	return done, err
+}
+
+// startStatement is the narrowest statement that does for the group.
+func (s *Store) startStatement(way startWay, starts []xxljob.Start, g startGroup, answers []xxljob.Started) statement {
+	looks := s.countStarts(starts, g)
+	if g.own && !slices.Contains(looks, true) {
+		return s.startOwnStatement(way, starts, g, answers)
+	}
+	q, free := s.sql.start, s.sql.startFree
+	if g.brief {
+		q, free = s.sql.startBrief, s.sql.startBriefFree
+	}
+	if way.free {
+		q = free
+	}
+	read := readStarted(g, answers)
+	if g.brief {
+		read = readBriefly(starts, g, answers)
+	}
+	return way.of(q).by(s.startArgs(starts, g, looks)).into(read)
+}
+
+// countStarts counts the starts of a group, and says of each whether it has to look for other runs of
+// its job: it may not start beside one at the same attached address, and it is not known that
+// there is none.
+func (s *Store) countStarts(starts []xxljob.Start, g startGroup) (looks []bool) {
+	if g.refused {
+		return nil
+	}
+	looks = make([]bool, len(g.places))
+	for k, i := range g.places {
+		st := &starts[i]
+		free := s.serials.begin(st)
+		looks[k] = st.Serial && !free && slices.ContainsFunc(append([]string{st.Address}, g.targets...), isAttached)
+	}
+	return looks
 }
 
 // readStarted takes in the runs of a group.
@@ -212,8 +246,8 @@ func inboxColumn(owner, address string) string {
 	return ""
 }
 
-// startArgs are the arguments of a start.
-func (s *Store) startArgs(starts []xxljob.Start, g startGroup) named {
+// startArgs are the arguments of a start. looks are those of countStarts.
+func (s *Store) startArgs(starts []xxljob.Start, g startGroup, looks []bool) named {
 	n := len(g.places)
 	ids, jobs, in := make([]int64, n), make([]int64, n), make([]int16, n)
 	versions, tokens, params, retries := make([]int64, n), make([]int64, n), make([]*string, n), make([]int32, n)
@@ -239,7 +273,6 @@ func (s *Store) startArgs(starts []xxljob.Start, g startGroup) named {
 		if st.AfterRetries {
 			after[k], instants[k] = st.TriggerID, milli(stored(st.Instant))
 		}
-		free := s.serials.begin(st)
 		tokens[k], addresses[k] = st.Token, words.place(st.Address)
 		owners[k], inboxes[k] = words.place(ownerColumn(st.Owner, st.Address)), words.place(inboxColumn(st.Owner, st.Address))
 		mine[k], boots[k] = isAt(st.Owner, st.Address), words.place(st.BootID)
@@ -247,7 +280,7 @@ func (s *Store) startArgs(starts []xxljob.Start, g startGroup) named {
 			if inc := inboxColumn(st.Owner, address); inc != "" && !slices.Contains(there, inc) {
 				there = append(there, inc)
 			}
-			if st.Serial && !free && isAttached(address) {
+			if looks[k] && isAttached(address) {
 				busy[k], targets = words.place(address), g.targets
 			}
 		}
@@ -259,10 +292,7 @@ func (s *Store) startArgs(starts []xxljob.Start, g startGroup) named {
 	lo, hi := rangeOf(ids)
 	_, openHi := s.openRange()
 	openLo := s.floors.ofStarted(ids)
-	waitLo, waitHi := int64(1), int64(0) // where none has to wait, no partition is looked into
-	if slices.ContainsFunc(g.places, func(i int) bool { return starts[i].AfterRetries }) {
-		waitLo, waitHi = s.floors.ofWaiting(), openHi
-	}
+	waitLo, waitHi := s.waitRange(starts, g)
 	state, reason := xxljob.StateStarted, ""
 	if g.refused { // alone in its group
 		state, reason = xxljob.StateRefused, starts[g.places[0]].HandleMsg
@@ -281,6 +311,15 @@ func (s *Store) startArgs(starts []xxljob.Start, g startGroup) named {
 		{"busy", sparse(busy)}, {"targets", attachedOnly(targets)}, {"open_lo", openLo}, {"open_hi", openHi}, {"wait_lo", waitLo}, {"wait_hi", waitHi},
 		{"after", sparse(after)}, {"instants", sparse(instants)},
 	}
+}
+
+// waitRange holds the ids of what waits to be tried again, where a start has to wait for it.
+func (s *Store) waitRange(starts []xxljob.Start, g startGroup) (lo, hi int64) {
+	if !slices.ContainsFunc(g.places, func(i int) bool { return starts[i].AfterRetries }) {
+		return 1, 0 // no partition is looked into
+	}
+	_, hi = s.openRange()
+	return s.floors.ofWaiting(), hi
 }
 
 func attachedOnly(addresses []string) (attached []string) {
@@ -303,6 +342,17 @@ const (
 	mayRun = `(i.trigger_status = {{status.enabled}} or l.trigger_type not in ({{born}}) and (l.born is null or i.stop_reason = '` + reasonManual + `'))`
 	// isRetry is the condition of the index of runs w that wait to be tried again.
 	isRetry = `w.state = {{state.planned}} and w.trigger_type = 'RETRY'`
+	// retrying says whether there is any such run.
+	retrying = `retrying as materialized (
+		select exists (select from {{schema}}.xxl_job_log w where ` + isRetry + ` and w.id between {{arg.wait_lo}} and {{arg.wait_hi}}) any_retry)`
+	// noEarlierRetry is whether none of them is in the way of a start s.
+	noEarlierRetry = `(coalesce(({{arg.after}}::bigint[])[s.ord], 0) = 0 or not (select any_retry from retrying)
+		or not exists (select from {{schema}}.xxl_job_log w where w.job_id = s.job_id and ` + isRetry + ` and w.last_time <= ({{arg.instants}}::bigint[])[s.ord]
+			and (w.last_time < ({{arg.instants}}::bigint[])[s.ord] or w.trigger_id < ({{arg.after}}::bigint[])[s.ord])
+			and w.id between {{arg.wait_lo}} and {{arg.wait_hi}}))`
+	// freeToStart are the planned ones of the runs that nobody has locked.
+	freeToStart = `any(array(select p.id from {{schema}}.xxl_job_log p where p.id = any({{arg.runs}}::bigint[]) and p.id between {{arg.lo}} and {{arg.hi}}
+			and p.state + 0 = {{state.planned}} order by p.id for no key update skip locked))`
 )
 
 // startQueries are the statements of this file.
@@ -317,8 +367,7 @@ func (q *startQueries) define(sql template) {
 		return "({{arg.words}}::text[])[(" + argument(places) + "::smallint[])[s.ord]]"
 	}
 	start := func(free, only, returning string) string {
-		return `with ` + fence(free) + `, ` + nodes(free) + `, retrying as materialized (
-		select exists (select from {{schema}}.xxl_job_log w where ` + isRetry + ` and w.id between {{arg.wait_lo}} and {{arg.wait_hi}}) any_retry)
+		return `with ` + fence(free) + `, ` + nodes(free) + `, ` + retrying + `
 	update {{schema}}.xxl_job_log l set state = {{arg.state}}::smallint,
 		start_owner = ` + word("owners") + `, start_token = case when {{arg.state}}::smallint = {{state.started}} then ({{arg.tokens}}::bigint[])[s.ord] end,
 		executor_address = ` + word("addresses") + `,
@@ -341,15 +390,11 @@ func (q *startQueries) define(sql template) {
 	and (coalesce(({{arg.busy}}::smallint[])[s.ord], 0) = 0 or not exists (select from {{schema}}.xxl_job_log b where b.shard = s.shard and b.job_id = s.job_id
 		and b.state = {{state.started}} and (b.executor_address = ` + word("busy") + ` or b.executor_address = any({{arg.targets}}::text[]))
 			and b.id between {{arg.open_lo}} and {{arg.open_hi}}))
-	and (coalesce(({{arg.after}}::bigint[])[s.ord], 0) = 0 or not (select any_retry from retrying)
-		or not exists (select from {{schema}}.xxl_job_log w where w.job_id = s.job_id and ` + isRetry + ` and w.last_time <= ({{arg.instants}}::bigint[])[s.ord]
-			and (w.last_time < ({{arg.instants}}::bigint[])[s.ord] or w.trigger_id < ({{arg.after}}::bigint[])[s.ord])
-			and w.id between {{arg.wait_lo}} and {{arg.wait_hi}}))
+	and ` + noEarlierRetry + `
 	returning ` + returning
 	}
 	only := `
-		and s.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.id = any({{arg.runs}}::bigint[]) and p.id between {{arg.lo}} and {{arg.hi}}
-			and p.state + 0 = {{state.planned}} order by p.id for no key update skip locked))`
+		and s.id = ` + freeToStart
 	const all, brief = `s.ord, {{run}}`, `s.ord, l.plan_epoch, l.executor_sharding_param, l.trigger_time, l.alarm_status, l.trigger_msg, l.handle_msg`
 	q.start, q.startFree = sql(start("", "", all)), sql(start("skip locked", only, all))
 	q.startBrief, q.startBriefFree = sql(start("", "", brief)), sql(start("skip locked", only, brief))

@@ -8,6 +8,7 @@ type startGroup struct {
 	refused bool
 	targets []string // of the one broadcast that it is
 	brief   bool     // all of its runs are known
+	own     bool     // and all go to the owner's own executors: see startown.go
 }
 
 // groupStarts keeps the order among starts of one run, and among starts of one
@@ -24,7 +25,7 @@ func groupStarts(starts []xxljob.Start) []startGroup {
 		epoch, has := epochs[st.Shard]
 		clash := busy[-st.RunID] || st.Serial && busy[st.JobID] || has && epoch != st.Epoch
 		if plain < 0 || clash || single || len(groups[plain].places) == startBatch {
-			groups = append(groups, startGroup{refused: refused, brief: !single})
+			groups = append(groups, startGroup{refused: refused, brief: !single, own: !single})
 			clear(busy)
 			clear(epochs)
 			plain = len(groups) - 1
@@ -32,6 +33,7 @@ func groupStarts(starts []xxljob.Start) []startGroup {
 		g := &groups[plain]
 		g.places = append(g.places, i)
 		g.brief = g.brief && st.Known != nil
+		g.own = g.own && g.brief && isOwn(st) && st.Owner == starts[g.places[0]].Owner
 		busy[-st.RunID], busy[st.JobID] = true, true
 		epochs[st.Shard] = st.Epoch
 		if single {

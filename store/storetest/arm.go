@@ -39,6 +39,11 @@ type end struct {
 func ends() []end {
 	return []end{
 		{"Finish", func(o *owner, run xxljob.Run) { o.mustFinish(success(o.started(run))) }},
+		{"Finish without a message", func(o *owner, run xxljob.Run) {
+			r := success(o.started(run))
+			r.HandleMsg = ""
+			o.mustFinish(r)
+		}},
 		{"Finish over the wire", func(o *owner, run xxljob.Run) { o.mustFinish(overWire(o.started(run, to(remote)).ID)) }},
 		{"Finish with a failure", func(o *owner, run xxljob.Run) {
 			r := success(o.started(run))

@@ -5,11 +5,13 @@ import (
 	"strings"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 func finishCases() []testCase {
 	return []testCase{
 		{"StoresTheResult", finishStores},
+		{"AResultNeedNotSayAnything", finishSilent},
 		{"EveryFinalState", finishStates},
 		{"FirstOfTwoIsAccepted", finishFirst},
 		{"FirstOfTwoInOneBatchIsAccepted", finishFirstInBatch},
@@ -37,6 +39,28 @@ func finishStores(e *env) {
 	run.State, run.HandleMsg, run.NoRetry, run.Ended, run.TriggerMsg = r.State, r.HandleMsg, true, got.Ended, got.TriggerMsg
 	want(e, "ended run", got, run)
 	e.wantRun("ended run", run)
+}
+
+// finishSilent: two successes that say nothing leave what else is said of the runs, and end the
+// waiting of their jobs.
+func finishSilent(e *env) {
+	o := e.owner("a")
+	var runs []xxljob.Run
+	var results []xxljob.Result
+	for range 2 {
+		run := o.running(func(s *xxljob.Start) { s.Msg = "first" })
+		e.must(e.SetProgress(e.ctx, []store.Progress{{RunID: run.ID, Incarnation: "a", Token: run.Token, Percent: 40, Text: "under way"}}))
+		runs = append(runs, run)
+		results = append(results, xxljob.Result{RunID: run.ID, Incarnation: "a", Token: run.Token, State: xxljob.StateSucceeded})
+	}
+	got := e.mustFinish(results...)
+	want(e, "accepted results", len(got), 2)
+	for i, run := range runs {
+		e.check(!got[i].Ended.IsZero() && !got[i].Ended.Before(got[i].Started), "Ended %v, Started %v", got[i].Ended, got[i].Started)
+		run.State, run.Ended, run.Progress, run.ProgressText = xxljob.StateSucceeded, got[i].Ended, 40, "under way"
+		want(e, "ended run", got[i], run)
+		e.wantRun("ended run", run)
+	}
 }
 
 func finishStates(e *env) {
@@ -128,6 +152,7 @@ func finishAttachedFence(e *env) {
 		return r
 	}
 	e.wantRefused("another token", bend(func(r *xxljob.Result) { r.Token++ }))
+	e.wantRefused("another token, and nothing said", bend(func(r *xxljob.Result) { r.Token, r.HandleMsg = r.Token+1, "" }))
 	e.wantRefused("no token", bend(func(r *xxljob.Result) { r.Token = 0 }))
 	e.wantRefused("the starter, which is not the addressee", bend(func(r *xxljob.Result) { r.Incarnation = "a" }))
 	e.wantRefused("a token without an incarnation", bend(func(r *xxljob.Result) { r.Incarnation = "" }))

@@ -78,6 +78,7 @@ func topics() []topic {
 		{"Owed", owedCases()},
 		{"Alarms", alarmCases()},
 		{"Trace", traceCases()},
+		{"Known", knownCases()},
 		{"Progress", progressCases()},
 		{"Arm", armCases()},
 		{"Bounded", boundedCases()},

@@ -1,0 +1,85 @@
+package postgres
+
+// Starts of runs that the caller knows, and that go to its own executors, as most do: the start
+// is the taking, no other node has to be there, and what is the same for all of them is said
+// once. What decides about a start is as in start.go.
+
+import (
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+// isOwn reports whether a start is such a one.
+func isOwn(st *xxljob.Start) bool { return isAt(st.Owner, st.Address) && st.BootID == "" }
+
+// startOwnStatement is the statement for a group of them.
+func (s *Store) startOwnStatement(way startWay, starts []xxljob.Start, g startGroup, answers []xxljob.Started) statement {
+	q := s.sql.startOwn
+	if way.free {
+		q = s.sql.startOwnFree
+	}
+	lo, hi := s.waitRange(starts, g)
+	return way.with(q, lo, hi).by(s.startOwnArgs(starts, g, lo, hi)).into(readBriefly(starts, g, answers))
+}
+
+// startOwnArgs are its arguments. What waits to be tried again has ids from waitLo to waitHi.
+func (s *Store) startOwnArgs(starts []xxljob.Start, g startGroup, waitLo, waitHi int64) named {
+	n := len(g.places)
+	ids, jobs, in, versions, tokens := make([]int64, n), make([]int64, n), make([]int16, n), make([]int64, n), make([]int64, n)
+	handlers, blocks, messages, params, retries := make([]int16, n), make([]int16, n), make([]int16, n), make([]*string, n), make([]int32, n)
+	after, instants := make([]int64, n), make([]int64, n)
+	var words words
+	var shards []store.Shard
+	seen := map[store.Shard]bool{}
+	for k, i := range g.places {
+		st := &starts[i]
+		if sh := (store.Shard{ID: st.Shard, Epoch: st.Epoch}); !seen[sh] {
+			seen[sh] = true
+			shards = append(shards, sh)
+		}
+		ids[k], jobs[k], in[k], versions[k], tokens[k] = st.RunID, st.JobID, int16(st.Shard), st.JobVersion, st.Token
+		handlers[k], blocks[k], messages[k] = words.place(st.Handler), words.place(st.Block), words.place(st.Msg)
+		params[k], retries[k] = nonempty(st.Param), int32(st.Retries)
+		if st.AfterRetries {
+			after[k], instants[k] = st.TriggerID, milli(stored(st.Instant))
+		}
+	}
+	fenced, epochs := fenceArgs(shards)
+	lo, hi := rangeOf(ids)
+	s.floors.ofStarted(ids)
+	return named{
+		{"shards", fenced}, {"epochs", epochs}, {"wait_lo", waitLo}, {"wait_hi", waitHi},
+		{"tokens", tokens}, {"address", starts[g.places[0]].Address},
+		{"words", words.list}, {"handlers", handlers}, {"blocks", blocks}, {"retries", sparse(retries)}, {"messages", messages},
+		{"runs", ids}, {"jobs", jobs}, {"run_shards", in}, {"versions", versions}, {"params", sparse(params)}, {"places", upTo(n)},
+		{"lo", lo}, {"hi", hi}, {"after", sparse(after)}, {"instants", sparse(instants)},
+	}
+}
+
+// ownQueries are the statements of this file.
+type ownQueries struct {
+	startOwn, startOwnFree query
+}
+
+func (q *ownQueries) define(sql template) {
+	const message = `({{arg.words}}::text[])[({{arg.messages}}::smallint[])[s.ord]]`
+	start := func(free, only string) string {
+		return `with ` + fence(free) + `, ` + retrying + `
+	update {{schema}}.xxl_job_log l set state = {{state.started}}, start_owner = null, start_token = ({{arg.tokens}}::bigint[])[s.ord],
+		executor_address = {{arg.address}}::text, inbox = null, trigger_time = (select {{now}}), taken_time = (select {{now}}), handle_time = null,
+		job_version = s.version, executor_handler = ({{arg.words}}::text[])[({{arg.handlers}}::smallint[])[s.ord]],
+		executor_block_strategy = ({{arg.words}}::text[])[({{arg.blocks}}::smallint[])[s.ord]],
+		executor_param = s.param, executor_fail_retry_count = coalesce(({{arg.retries}}::int[])[s.ord], 0), executor_boot_id = null,
+		trigger_msg = ` + say(message) + `
+	from (select unnest({{arg.runs}}::bigint[]) id, unnest({{arg.jobs}}::int[]) job_id, unnest({{arg.run_shards}}::smallint[]) shard,
+		unnest({{arg.versions}}::bigint[]) version, unnest({{arg.params}}::text[]) param, unnest({{arg.places}}::int[]) ord) s
+	join {{schema}}.xxl_job_info i on i.id = s.job_id and i.shard = s.shard and i.version = s.version
+	where s.shard = any(array(select shard from fence)) and {{arg.lo}}::bigint <= {{arg.hi}}::bigint` + only + `
+	and l.id = s.id and l.shard + 0 = s.shard and l.job_id + 0 = s.job_id and l.state + 0 = {{state.planned}}
+	and ` + mayRun + `
+	and ` + noEarlierRetry + `
+	returning s.ord, l.plan_epoch, l.executor_sharding_param, l.trigger_time, l.alarm_status, l.trigger_msg, l.handle_msg`
+	}
+	q.startOwn = sql(start("", ""))
+	q.startOwnFree = sql(start("skip locked", ` and s.id = `+freeToStart))
+}

@@ -1,0 +1,59 @@
+package storetest
+
+import (
+	"context"
+	"slices"
+
+	"github.com/xxljob/xxljob"
+)
+
+// knownCases are cases of starts and ends with callers that know their runs, as nodes do: whatever
+// a store answers from what it is told, the answers and what is stored are as without it.
+func knownCases() []testCase {
+	cases := slices.Concat(startCases(), finishCases(), followCases(), armCases(), boundedCases(), handOverCases(), settleCases())
+	for i, c := range cases {
+		cases[i].run = func(e *env) {
+			e.Store = knowing{e.Store}
+			c.run(e)
+		}
+	}
+	return cases
+}
+
+// knowing is a store whose callers know their runs.
+type knowing struct{ xxljob.Store }
+
+func (k knowing) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
+	starts = slices.Clone(starts)
+	for i := range starts {
+		run := k.known(ctx, starts[i].RunID)
+		if run != nil && run.State == xxljob.StatePlanned {
+			starts[i].Known = run
+		}
+	}
+	return k.Store.Start(ctx, starts)
+}
+
+func (k knowing) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.Run, error) {
+	results = slices.Clone(results)
+	for i := range results {
+		r := &results[i]
+		run := k.known(ctx, r.RunID)
+		if run != nil && (r.Incarnation != "" || r.Owner != "") {
+			run.State, run.Token = xxljob.StateStarted, r.Token // as it was, where it has been started again since
+			r.Known = run
+		}
+	}
+	return k.Store.Finish(ctx, results)
+}
+
+// known is the run as it is stored, without the names of its job, which neither call fills in;
+// nil where it is not there.
+func (k knowing) known(ctx context.Context, id int64) *xxljob.Run {
+	run, err := k.Run(ctx, id)
+	if err != nil {
+		return nil
+	}
+	run.JobName, run.JobKey = "", ""
+	return &run
+}
