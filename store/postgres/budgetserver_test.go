@@ -26,9 +26,14 @@ func newServerMeter(t *testing.T, pool *pgxpool.Pool) *serverMeter {
 	return m
 }
 
-// versions is how many versions of rows were written in a schema so far, and marks of rows that
-// were deleted.
-func (m *serverMeter) versions(t *testing.T, schema string) (n float64) {
+// written is what was written to tables, since the server was started.
+type written struct {
+	versions float64 // of rows, and marks of rows that were deleted
+	entered  float64 // of these, the versions that enter each index anew: all but those of HOT updates
+}
+
+// written is what was written to the tables of a schema so far.
+func (m *serverMeter) written(t *testing.T, schema string) (w written) {
 	t.Helper()
 	run(t, m.pool, "insert into budget_mark default values")
 	m.marks++
@@ -36,7 +41,15 @@ func (m *serverMeter) versions(t *testing.T, schema string) (n float64) {
 		run(t, m.pool, m.flush)
 		return ask[int](t, m.pool, "select n_tup_ins::int from pg_stat_user_tables where relname = 'budget_mark'") == m.marks
 	})
-	return ask[float64](t, m.pool, "select sum(n_tup_ins + n_tup_upd + n_tup_del)::float8 from pg_stat_user_tables where schemaname = $1", schema)
+	must(t, m.pool.QueryRow(t.Context(), `select sum(n_tup_ins + n_tup_upd + n_tup_del)::float8, sum(n_tup_ins + n_tup_upd - n_tup_hot_upd)::float8
+	from pg_stat_user_tables where schemaname = $1`, schema).Scan(&w.versions, &w.entered))
+	return w
+}
+
+// indexes is how many indexes a table has.
+func (m *serverMeter) indexes(t *testing.T, table string) float64 {
+	t.Helper()
+	return ask[float64](t, m.pool, "select count(*)::float8 from pg_index where indrelid = $1::text::regclass", table)
 }
 
 // wal is the position up to which the log is filled, in bytes.
