@@ -138,7 +138,7 @@ var testsMayImport = map[string][]string{
 	".":               {"store/memory", "store/storetest", "xxljobtest", "internal/plain", "internal/asker", "internal/await", "internal/stage"},
 	"executor":        {"internal/await"},
 	"store/memory":    {"store/storetest", "xxljobtest", "executor", "wire"},
-	"store/postgres":  {"console", "store/storetest", "internal/asker", "internal/await", "internal/pgtest", "executor", "wire", stdlib, errgroup},
+	"store/postgres":  {"console", "store/storetest", "internal/asker", "internal/await", "internal/pgtest", "internal/stage", "executor", "wire", stdlib, errgroup},
 	"store/storetest": {"store/memory"},
 	"xxljobtest":      {"block", "route"},
 	"console":         {"store/memory", "store/postgres", "store/storetest", "wire", "internal/await", "internal/pgtest", pgxpool, pgx},

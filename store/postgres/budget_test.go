@@ -1,0 +1,240 @@
+package postgres_test
+
+// What a run costs the database and the process that calls it is bounded here: a statement, a
+// round trip, a column, an index or a copy more is seen when it is made. All of it is counted,
+// and nothing is timed.
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/store"
+	"github.com/xxljob/xxljob/store/postgres"
+)
+
+// budgets are the bounds. Statements, columns, versions and bytes on the wire are the same in
+// each run of the test, and the others differ by less than one in a thousand: what the bounds
+// leave is for other versions of Postgres, pgx and Go. Who makes a run cheaper lowers them, and
+// who raises one says why.
+//
+// A run has three versions of its row: planned, started and ended. Its job's next instant has
+// one for each claim, and the report of the app one for each call of Finish. All but those of
+// HOT updates enter indexes.
+func budgets() []stage.Budget {
+	return []stage.Budget{
+		{What: "claim, statements a call", Measured: 4, Most: 4}, // with those that begin and end a transaction
+		{What: "claim, round trips a call", Measured: 1, Most: 1},
+		{What: "claim, columns returned", Measured: 5, Most: 5},
+		{What: "start, statements a call", Measured: 4, Most: 4},
+		{What: "start, round trips a call", Measured: 1, Most: 1},
+		{What: "start, columns returned", Measured: 7, Most: 7},
+		{What: "finish, statements a call", Measured: 7, Most: 7},
+		{What: "finish, round trips a call", Measured: 3, Most: 3},
+		{What: "finish, columns returned", Measured: 12, Most: 12},
+		{What: "indexes of xxl_job_log", Measured: 13, Most: 13}, // each is partial, but for the key
+		{What: "indexes of xxl_job_next", Measured: 3, Most: 3},
+
+		{What: "batches of 100, row versions a run", Measured: 4.01, Most: 4.01},
+		{What: "batches of 100, row versions a run that enter indexes", Measured: 4, Most: 4.01},
+		{What: "batches of 100, bytes of WAL a run", Measured: 1739, Most: 1830},
+		{What: "batches of 100, bytes sent a run", Measured: 352, Most: 370},
+		{What: "batches of 100, bytes received a run", Measured: 379, Most: 398},
+		{What: "batches of 100, bytes allocated by claim", Measured: 4143, Most: 4400, Heap: true},
+		{What: "batches of 100, bytes allocated by start", Measured: 3144, Most: 3340, Heap: true},
+		{What: "batches of 100, bytes allocated by finish", Measured: 1462, Most: 1550, Heap: true},
+		{What: "batches of 100, objects allocated by claim", Measured: 10.15, Most: 10.8, Heap: true},
+		{What: "batches of 100, objects allocated by start", Measured: 8.95, Most: 9.5, Heap: true},
+		{What: "batches of 100, objects allocated by finish", Measured: 9.31, Most: 9.9, Heap: true},
+
+		{What: "batches of 1000, row versions a run", Measured: 3.501, Most: 3.501},
+		{What: "batches of 1000, row versions a run that enter indexes", Measured: 3.5, Most: 3.501},
+		{What: "batches of 1000, bytes of WAL a run", Measured: 1576, Most: 1660},
+		{What: "batches of 1000, bytes sent a run", Measured: 253, Most: 266},
+		{What: "batches of 1000, bytes received a run", Measured: 374, Most: 393},
+		{What: "batches of 1000, bytes allocated by claim", Measured: 2820, Most: 2990, Heap: true},
+		{What: "batches of 1000, bytes allocated by start", Measured: 2636, Most: 2800, Heap: true},
+		{What: "batches of 1000, bytes allocated by finish", Measured: 1391, Most: 1480, Heap: true},
+		{What: "batches of 1000, objects allocated by claim", Measured: 6.54, Most: 7, Heap: true},
+		{What: "batches of 1000, objects allocated by start", Measured: 7.53, Most: 8, Heap: true},
+		{What: "batches of 1000, objects allocated by finish", Measured: 7.57, Most: 8.1, Heap: true},
+	}
+}
+
+// TestWhatARunCosts is alone in the process while it runs, as what it allocates is counted; and
+// it has a server of its own, where nobody else writes to the log.
+func TestWhatARunCosts(t *testing.T) {
+	cluster := pgtest.Start(t, pgtest.Options{NoFsync: true, Settings: map[string]string{
+		"autovacuum": "off", "full_page_writes": "off", "checkpoint_timeout": "1d", "max_wal_size": "4GB",
+	}})
+	var meter callMeter
+	pool := pgtest.Pool(t, pgtest.At(cluster.DSN("postgres")), pgtest.MaxConns(1), pgtest.With(meter.use))
+	b := newBudgeted(t, pool, &meter)
+	const rounds = 4 // of which the first also prepares statements, and fills caches
+	stage.CheckBudgets(t, budgets(), stage.LeastOf(rounds, func() map[string]float64 {
+		figures := map[string]float64{}
+		for _, l := range []budgetLoad{{"batches of 100", 100, 1}, {"batches of 1000", 1000, 2}} {
+			for what, n := range b.measure(l) {
+				figures[what] = max(figures[what], n)
+			}
+		}
+		return figures
+	}))
+}
+
+// budgetLoad is how many runs a call is about, and how many of a job a claim plans.
+type budgetLoad struct {
+	name        string
+	batch, each int
+}
+
+// budgetJobs is how many jobs there are.
+const budgetJobs = 1000
+
+// budgeted is a node that calls the store as the loops of a scheduler do.
+type budgeted struct {
+	*actor
+	meter  *callMeter
+	server *serverMeter
+	pool   *pgxpool.Pool
+	jobs   []xxljob.Job
+}
+
+func newBudgeted(t *testing.T, pool *pgxpool.Pool, meter *callMeter) *budgeted {
+	t.Helper()
+	s, err := postgres.New(t.Context(), pool, postgres.FewDays(postgres.Config{
+		Schema: "budget", AutoMigrate: true, LeaseMode: postgres.LeaseRow, NoReserve: true, // so that the pool's is the only connection
+		Logger: stage.QuietLog(),
+	}))
+	must(t, err)
+	t.Cleanup(s.Close)
+	b := &budgeted{actor: own(t, s, "node-6mzgexfqgw", 32), meter: meter, server: newServerMeter(t, pool), pool: pool}
+	b.ctx = context.WithValue(b.ctx, measured{}, true)
+	due := time.Now().UTC().Truncate(time.Second)
+	for i := range budgetJobs {
+		job, err := s.AddJob(t.Context(), xxljob.Job{App: "app", Name: fmt.Sprint("job ", i), Handler: "work", Schedule: xxljob.Cron("* * * * * ?"),
+			Block: "SERIAL_EXECUTION", Route: "NEAREST", GlueType: xxljob.GlueBean, Next: due}, nil)
+		must(t, err)
+		b.jobs = append(b.jobs, job)
+	}
+	return b
+}
+
+// measure has each job's next instants claimed, started and finished, and returns what that cost.
+func (b *budgeted) measure(l budgetLoad) map[string]float64 {
+	b.Helper()
+	figures := map[string]float64{}
+	before, wal := b.server.written(b.T, "budget"), b.server.wal(b.T)
+	runs := b.claimAll(l, figures)
+	for k := range l.each { // of a serial job, one run after the other
+		var some []xxljob.Run
+		for i := k; i < len(runs); i += l.each {
+			some = append(some, runs[i])
+		}
+		b.finishAll(l, b.startAll(l, some, figures), figures)
+	}
+	n := float64(len(runs))
+	figures[l.name+", bytes of WAL a run"] = (b.server.wal(b.T) - wal) / n
+	after := b.server.written(b.T, "budget")
+	figures[l.name+", row versions a run"] = (after.versions - before.versions) / n
+	figures[l.name+", row versions a run that enter indexes"] = (after.entered - before.entered) / n
+	for _, table := range []string{"xxl_job_log", "xxl_job_next"} {
+		figures["indexes of "+table] = b.server.indexes(b.T, "budget."+table)
+	}
+	return figures
+}
+
+// claimAll claims instants of all jobs; the runs of a job follow each other.
+func (b *budgeted) claimAll(l budgetLoad, figures map[string]float64) (runs []xxljob.Run) {
+	b.Helper()
+	plans := make([]xxljob.Plan, len(b.jobs))
+	for i := range b.jobs {
+		plans[i] = b.planOf(&b.jobs[i], l.each)
+	}
+	b.meter.begin()
+	for batch := range slices.Chunk(plans, l.batch/l.each) {
+		claimed, err := b.Claim(b.ctx, batch)
+		must(b.T, err)
+		runs = append(runs, claimed...)
+		b.meter.calls++
+	}
+	b.meter.runs = float64(len(runs))
+	b.meter.end(b.T, b.pool, "claim", l.name, 1, figures)
+	if len(runs) != len(b.jobs)*l.each {
+		b.Fatalf("%d runs of %d jobs are claimed, want %d of each", len(runs), len(b.jobs), l.each)
+	}
+	return runs
+}
+
+// planOf claims the next instants of a job, which has moved on then.
+func (b *budgeted) planOf(job *xxljob.Job, instants int) xxljob.Plan {
+	p := xxljob.Plan{JobID: job.ID, Shard: job.Shard, Epoch: b.epoch(job.Shard), Version: job.Version, Due: job.Next}
+	for range instants {
+		p.Runs = append(p.Runs, xxljob.NewRun{At: job.Next, Type: xxljob.TriggerCron, State: xxljob.StatePlanned})
+		job.Next = job.Next.Add(time.Second)
+	}
+	p.Next = job.Next
+	return p
+}
+
+// startAll starts runs, each of another job.
+func (b *budgeted) startAll(l budgetLoad, runs []xxljob.Run, figures map[string]float64) (started []xxljob.Run) {
+	b.Helper()
+	starts := make([]xxljob.Start, len(runs))
+	for i := range runs {
+		starts[i] = b.startOf(&runs[i])
+	}
+	b.meter.begin()
+	started = make([]xxljob.Run, 0, len(runs))
+	for batch := range slices.Chunk(starts, l.batch) {
+		answers, err := b.Start(b.ctx, batch)
+		must(b.T, err)
+		for i := range answers {
+			if answers[i].Status != store.StartOK {
+				b.Fatalf("start: status %d", answers[i].Status)
+			}
+			started = append(started, answers[i].Run)
+		}
+		b.meter.calls++
+	}
+	b.meter.runs = float64(len(runs))
+	b.meter.end(b.T, b.pool, "start", l.name, 1/float64(l.each), figures)
+	return started
+}
+
+// startOf is the start of a run at this very node, as a scheduler has it.
+func (b *budgeted) startOf(run *xxljob.Run) xxljob.Start {
+	st := b.actor.startOf(*run, 1)
+	st.Serial, st.AfterRetries, st.Instant, st.TriggerID = true, true, run.Instant(), run.TriggerID
+	st.Handler, st.Known = "work", run
+	st.Msg = "type: CRON\nnode: node\nroute: NEAREST, block: SERIAL_EXECUTION\naddresses: " + st.Address
+	return st
+}
+
+// finishAll has runs succeed.
+func (b *budgeted) finishAll(l budgetLoad, started []xxljob.Run, figures map[string]float64) {
+	b.Helper()
+	results := make([]xxljob.Result, len(started))
+	for i := range started {
+		run := &started[i]
+		results[i] = xxljob.Result{RunID: run.ID, Incarnation: b.inc, Token: run.Token, State: xxljob.StateSucceeded, Known: run}
+	}
+	b.meter.begin()
+	for batch := range slices.Chunk(results, l.batch) {
+		ended, err := b.Finish(b.ctx, batch)
+		must(b.T, err)
+		if len(ended) != len(batch) {
+			b.Fatalf("%d of %d results are accepted", len(ended), len(batch))
+		}
+		b.meter.calls++
+	}
+	b.meter.runs = float64(len(started))
+	b.meter.end(b.T, b.pool, "finish", l.name, 1/float64(l.each), figures)
+}
