@@ -32,6 +32,7 @@ type body struct {
 	most    int64 // how many bytes it can have
 	small   bool  // it is known to have smallBody at most
 	began   time.Time
+	room    *buffer // where got begins, nil for nothing yet
 	got     []byte
 	err     error // why it has ended, io.EOF if all is there
 }
@@ -85,10 +86,15 @@ func (b *body) more() {
 	}
 }
 
-// grow makes room, in proportion to what has come and not to what was announced, and for
-// no more than that and one byte, by which the end is found.
+// grow makes room: a buffer at first, and then in proportion to what has come and not to what
+// was announced, and for no more than that and one byte, by which the end is found.
 func (b *body) grow() {
-	room := max(firstRead, 2*cap(b.got))
+	if b.room == nil {
+		b.room = takeBuffer()
+		b.got = b.room.empty()
+		return
+	}
+	room := 2 * cap(b.got)
 	if int64(room) > b.most && int64(len(b.got)) <= b.most {
 		room = int(b.most) + 1
 	}
@@ -124,6 +130,13 @@ func (b *body) all() ([]byte, error) {
 		_ = b.control.SetReadDeadline(time.Time{}) // the server watches the connection
 	}
 	return b.got, nil
+}
+
+// release gives the memory back. Nothing may refer to what was read from then on.
+func (b *body) release() {
+	if b.room != nil {
+		b.room.release()
+	}
 }
 
 // leave lets the server read what is left of a body that nobody wants, for a moment.

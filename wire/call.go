@@ -182,11 +182,10 @@ func (p *peer) callWithin(ctx context.Context, base, endpoint string, body []byt
 	}
 	buf := takeBuffer()
 	defer buf.release()
-	answer, err := p.post(ctx, to, body, p.cfg.MaxAnswer, buf.bytes)
+	answer, err := p.post(ctx, to, body, p.cfg.MaxAnswer, buf.empty())
 	if err != nil {
 		return Return{}, err
 	}
-	buf.bytes = answer // with the room that it may have got
 	if err := r.Decode(answer); err != nil {
 		if isRPC(answer) {
 			return Failf(MsgOldExecutor), nil // it could not read the request

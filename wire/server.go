@@ -57,7 +57,7 @@ type endpoint struct {
 	slots   *slots // for large bodies, of its own, so that no kind keeps out another
 }
 
-// service answers a request by its body.
+// service answers a request by its body, which it does not keep.
 type service func(ctx context.Context, body []byte) (answer, error)
 
 // server is what both handlers have in common: the order in which a request is
@@ -114,7 +114,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // write sends an answer.
 func (s *server) write(w http.ResponseWriter, a answer) {
-	body := a.Encode(nil)
+	buf := takeBuffer()
+	defer buf.release()
+	body := a.Encode(buf.empty())
 	h := w.Header()
 	h.Set("Content-Type", "application/json;charset=UTF-8")
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -129,6 +131,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) answer {
 	name := lastElement(r.URL.Path)
 	point, known := s.endpoints[name]
 	body := s.open(w, r, cmp.Or(s.cfg.MaxBody, point.maxBody, s.maxBody))
+	defer body.release()
 	if r.Method != http.MethodPost {
 		return s.fail(MsgMethod)
 	}
