@@ -29,6 +29,7 @@ type body struct {
 	src     io.Reader
 	control *http.ResponseController
 	cfg     *HandlerConfig
+	buffers *buffers
 	most    int64 // how many bytes it can have
 	small   bool  // it is known to have smallBody at most
 	began   time.Time
@@ -40,7 +41,7 @@ type body struct {
 // open begins to read the body of a request, of limit bytes at most. One that is longer
 // than it has said, since the host has unpacked it, say, is bounded by its kind.
 func (s *server) open(w http.ResponseWriter, r *http.Request, limit int64) body {
-	b := body{cfg: &s.cfg, most: limit}
+	b := body{cfg: &s.cfg, buffers: &s.buffers, most: limit}
 	if r.Body == nil || r.Body == http.NoBody {
 		b.small, b.err = true, io.EOF
 		return b
@@ -90,7 +91,7 @@ func (b *body) more() {
 // was announced, and for no more than that and one byte, by which the end is found.
 func (b *body) grow() {
 	if b.room == nil {
-		b.room = takeBuffer()
+		b.room = b.buffers.take()
 		b.got = b.room.empty()
 		return
 	}
@@ -135,7 +136,7 @@ func (b *body) all() ([]byte, error) {
 // release gives the memory back. Nothing may refer to what was read from then on.
 func (b *body) release() {
 	if b.room != nil {
-		b.room.release()
+		b.buffers.give(b.room)
 	}
 }
 

@@ -10,16 +10,22 @@ import (
 // room in it, and what grows beyond it is not kept.
 type buffer [firstRead]byte
 
-var buffers = sync.Pool{New: func() any { return new(buffer) }}
+// buffers are the buffers that nobody has. They are safe for concurrent use.
+type buffers struct{ pool sync.Pool }
 
-// takeBuffer returns a buffer, with anything in it. It is safe for concurrent use.
-func takeBuffer() *buffer { return buffers.Get().(*buffer) }
+// take returns a buffer, with anything in it.
+func (b *buffers) take() *buffer {
+	if had, ok := b.pool.Get().(*buffer); ok {
+		return had
+	}
+	return new(buffer)
+}
+
+// give gives a buffer back. Nothing may refer to its bytes from then on.
+func (b *buffers) give(had *buffer) { b.pool.Put(had) }
 
 // empty returns the buffer's memory as a slice of length zero.
 func (b *buffer) empty() []byte { return b[:0] }
-
-// release gives a buffer back. Nothing may refer to its bytes from then on.
-func (b *buffer) release() { buffers.Put(b) }
 
 // readAnswer reads all that there is, or one byte more than limit, into the memory of dst
 // where there is room, and returns it.

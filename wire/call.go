@@ -180,8 +180,8 @@ func (p *peer) callWithin(ctx context.Context, base, endpoint string, body []byt
 	if err != nil {
 		return Return{}, err
 	}
-	buf := takeBuffer()
-	defer buf.release()
+	buf := p.cfg.Transport.buffers.take()
+	defer p.cfg.Transport.buffers.give(buf)
 	answer, err := p.post(ctx, to, body, p.cfg.MaxAnswer, buf.empty())
 	if err != nil {
 		return Return{}, err

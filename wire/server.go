@@ -65,6 +65,7 @@ type service func(ctx context.Context, body []byte) (answer, error)
 type server struct {
 	cfg       HandlerConfig
 	endpoints map[string]endpoint // by the last element of the path; never changed
+	buffers   buffers             // for bodies and answers
 
 	isAdmin bool // a blank body is refused before the token; xxl-rpc is told from JSON
 	maxBody int64
@@ -72,7 +73,7 @@ type server struct {
 	reply   func(r Return) answer // how this side writes a Return
 }
 
-func newServer(s server, cfg HandlerConfig) (*server, error) {
+func newServer(s *server, cfg HandlerConfig) (*server, error) {
 	if cfg.Authorize == nil {
 		return nil, errors.New("xxljob: HandlerConfig.Authorize is nil: give tokens, or say wire.Insecure")
 	}
@@ -86,7 +87,7 @@ func newServer(s server, cfg HandlerConfig) (*server, error) {
 	cfg.MaxBodies = cmp.Or(cfg.MaxBodies, 64)
 	cfg.MinBodyRate = cmp.Or(cfg.MinBodyRate, 16<<10)
 	s.cfg = cfg
-	return &s, nil
+	return s, nil
 }
 
 // endpoint makes one for requests of a kind. Their bodies have maxBody bytes, or zero
@@ -114,8 +115,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // write sends an answer.
 func (s *server) write(w http.ResponseWriter, a answer) {
-	buf := takeBuffer()
-	defer buf.release()
+	buf := s.buffers.take()
+	defer s.buffers.give(buf)
 	body := a.Encode(buf.empty())
 	h := w.Header()
 	h.Set("Content-Type", "application/json;charset=UTF-8")
