@@ -178,12 +178,13 @@ func (e *engine) land(runID int64) {
 	e.landRun(runID)
 }
 
-// landAll is land for many.
+// landAll is land for many, which have ended.
 func (e *engine) landAll(runs []Run) {
 	for some := range slices.Chunk(runs, landMost) { // others want the lock too
 		e.mu.Lock()
 		freed := false
 		for i := range some {
+			e.under.noteOver(&some[i])
 			freed = e.freeRun(some[i].ID) || freed
 		}
 		e.pokeFreed(freed)
