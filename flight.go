@@ -100,7 +100,8 @@ func (e *engine) answered(f *flight, took time.Duration) {
 	if f.remote { // the next run of a serial job may be sent
 		freed = e.room.freeSerial(f.serial, f.run.ID)
 	}
-	for _, at := range e.room.lanes.answered(f.lane, f.key) {
+	var lots [3]lot
+	for _, at := range e.room.lanes.answered(lots[:0], f.lane, f.key) {
 		freed = e.room.admit(at) || freed
 	}
 	e.wakes.start.pokeIf(freed)
